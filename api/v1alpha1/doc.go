@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package v1alpha1 holds the types of the MysqlFailoverGroup API, and every name that crosses a process or a person.
+//
+// +kubebuilder:object:generate=true
+// +groupName=mysql-mfg.io
+package v1alpha1
