@@ -189,15 +189,15 @@ type CoverageStatus struct {
 
 // Condition types.
 const (
-	ConditionReady                = "Ready"
-	ConditionAvailable            = "Available"
-	ConditionProgressing          = "Progressing"
-	ConditionDegraded             = "Degraded"
-	ConditionReplicationHealthy   = "ReplicationHealthy"
-	ConditionFailoverBlocked      = "FailoverBlocked"
-	ConditionTLSReady             = "TLSReady"
-	ConditionEncryptionReady      = "EncryptionAtRestReady"
-	ConditionBackupReady          = "BackupReady"
-	ConditionCacheReady           = "CacheReady"
-	ConditionUnbuiltFeatures      = "UnbuiltFeatures"
+	ConditionReady              = "Ready"
+	ConditionAvailable          = "Available"
+	ConditionProgressing        = "Progressing"
+	ConditionDegraded           = "Degraded"
+	ConditionReplicationHealthy = "ReplicationHealthy"
+	ConditionFailoverBlocked    = "FailoverBlocked"
+	ConditionTLSReady           = "TLSReady"
+	ConditionEncryptionReady    = "EncryptionAtRestReady"
+	ConditionBackupReady        = "BackupReady"
+	ConditionCacheReady         = "CacheReady"
+	ConditionUnbuiltFeatures    = "UnbuiltFeatures"
 )
