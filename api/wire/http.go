@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+// Paths of the endpoints.
+const (
+	PathActiveSite     = "/active-site"
+	PathPeerActiveSite = "/peer/active-site"
+	PathStatus         = "/status"
+	PathWSStatus       = "/ws/status"
+	PathHealthz        = "/healthz"
+	PathReadyz         = "/readyz"
+	PathMetrics        = "/metrics"
+)
+
+// Ports of the listeners.
+const (
+	PortOperatorMetrics   = 8080
+	PortOperatorHealth    = 8081
+	PortOperatorAuxiliary = 8082
+	PortOperatorEscrow    = 8443
+	PortSidecar           = 8090
+	PortMySQL             = 3306
+	PortMySQLAdmin        = 33062
+)
+
+// Query parameters of GET /active-site and GET /peer/active-site.
+const (
+	ParamNamespace = "namespace"
+	ParamGroup     = "group"
+	// ParamSite names the asking site: whoever answers it remembers when.
+	ParamSite = "site"
+	// ParamNonce is repeated inside the signed answer.
+	ParamNonce = "nonce"
+)
+
+// MaxBodyBytes bounds the bodies of every endpoint of this package.
+const MaxBodyBytes = 64 << 10
+
+// ActiveSite is the answer to GET /active-site and GET /peer/active-site, and the body of PUT /active-site.
+type ActiveSite struct {
+	Statement Signed `json:"statement"`
+}
+
+// Error is the body of every answer that is not a success.
+type Error struct {
+	Error  string `json:"error"`
+	Reason string `json:"reason"`
+}
+
+// Reasons of errors.
+const (
+	ReasonBadRequest   = "BadRequest"
+	ReasonBadStatement = "BadStatement"
+	ReasonOtherGroup   = "OtherGroup"
+	ReasonNoStatement  = "NoStatement"
+	ReasonNotLeading   = "NotLeading"
+	ReasonUnknownGroup = "UnknownGroup"
+	ReasonTooLarge     = "TooLarge"
+)

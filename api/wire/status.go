@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import "time"
+
+// StatusList is the answer to GET /status.
+type StatusList struct {
+	Operator string        `json:"operator"`
+	IssuedAt time.Time     `json:"issuedAt"`
+	Groups   []GroupStatus `json:"groups"`
+}
+
+// GroupStatus is one group as the operator saw it at its last poll.
+type GroupStatus struct {
+	Namespace  string `json:"namespace"`
+	Group      string `json:"group"`
+	ActiveSite string `json:"activeSite,omitempty"`
+	Epoch      int64  `json:"epoch"`
+	Hold       bool   `json:"hold,omitempty"`
+	// Topology, Verdict, Reason and Message are the last decision.
+	Topology   string       `json:"topology"`
+	Verdict    string       `json:"verdict"`
+	Reason     string       `json:"reason,omitempty"`
+	Message    string       `json:"message,omitempty"`
+	ObservedAt time.Time    `json:"observedAt"`
+	Sites      []SiteStatus `json:"sites"`
+}
+
+// SiteStatus is one site as the operator saw it at its last poll.
+type SiteStatus struct {
+	Name  string `json:"name"`
+	Role  string `json:"role"`
+	State string `json:"state"`
+	// Reachable is true if MySQL or the sidecar answered.
+	Reachable        bool   `json:"reachable"`
+	SidecarReachable bool   `json:"sidecarReachable"`
+	Writable         bool   `json:"writable"`
+	ReplicatingFrom  string `json:"replicatingFrom,omitempty"`
+	// LagSeconds is the age of the newest transaction not applied yet; nil when unknown.
+	LagSeconds *float64 `json:"lagSeconds,omitempty"`
+	// Behind counts the active site's transactions that this site lacks; nil when unknown.
+	Behind       *int64    `json:"behind,omitempty"`
+	Errant       int64     `json:"errant,omitempty"`
+	GTIDExecuted string    `json:"gtidExecuted,omitempty"`
+	Fence        string    `json:"fence,omitempty"`
+	Version      string    `json:"version,omitempty"`
+	Node         string    `json:"node,omitempty"`
+	Message      string    `json:"message,omitempty"`
+	LastSeen     time.Time `json:"lastSeen,omitempty,omitzero"`
+}
+
+// StreamType is what a message of GET /ws/status carries.
+type StreamType string
+
+// The types of messages.
+const (
+	StreamSnapshot StreamType = "snapshot"
+	StreamDelta    StreamType = "delta"
+	StreamPing     StreamType = "ping"
+)
+
+// StreamVersion is the version of the messages of GET /ws/status.
+const StreamVersion = "mysql-mfg.io/status/v1"
+
+// StreamMessage is one message of GET /ws/status: first a snapshot of all groups, then deltas with the groups that
+// changed. Seq grows by one with every message of a connection.
+type StreamMessage struct {
+	APIVersion string        `json:"apiVersion"`
+	Type       StreamType    `json:"type"`
+	Seq        int64         `json:"seq"`
+	TS         time.Time     `json:"ts"`
+	Groups     []GroupStatus `json:"groups,omitempty"`
+	// Gone names groups ("namespace/group") that no longer exist.
+	Gone []string `json:"gone,omitempty"`
+}
