@@ -34,8 +34,11 @@ const (
 	ParamNonce = "nonce"
 )
 
-// MaxBodyBytes bounds the bodies of every endpoint of this package.
+// MaxBodyBytes bounds the bodies of every endpoint of this package, but for the answer of GET /status.
 const MaxBodyBytes = 64 << 10
+
+// MaxStatusBytes bounds the answer of GET /status and one message of GET /ws/status: a thousand groups are about 2 MB.
+const MaxStatusBytes = 32 << 20
 
 // ActiveSite is the answer to GET /active-site and GET /peer/active-site, and the body of PUT /active-site.
 type ActiveSite struct {
@@ -57,4 +60,12 @@ const (
 	ReasonNotLeading   = "NotLeading"
 	ReasonUnknownGroup = "UnknownGroup"
 	ReasonTooLarge     = "TooLarge"
+	// ReasonNotFound: no such endpoint.
+	ReasonNotFound         = "NotFound"
+	ReasonMethodNotAllowed = "MethodNotAllowed"
+	// ReasonOtherOrigin: a page of another origin asked a browser for a WebSocket.
+	ReasonOtherOrigin = "OtherOrigin"
+	// ReasonTooManyClients: the listener holds as many WebSocket connections as it may.
+	ReasonTooManyClients = "TooManyClients"
+	ReasonInternal       = "Internal"
 )
