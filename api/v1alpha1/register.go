@@ -11,6 +11,9 @@ import (
 // GroupVersion is the API group and version of the types in this package.
 var GroupVersion = schema.GroupVersion{Group: Domain, Version: "v1alpha1"}
 
+// SchemeGroupVersion is GroupVersion under the name that generated code expects.
+var SchemeGroupVersion = GroupVersion
+
 // AddToScheme registers the types of this package.
 func AddToScheme(s *runtime.Scheme) error {
 	s.AddKnownTypes(GroupVersion, &MysqlFailoverGroup{}, &MysqlFailoverGroupList{})

@@ -5,10 +5,11 @@ package v1alpha1
 import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // SiteRole says whether a site may be promoted.
+//
+// +kubebuilder:validation:Enum=primary-candidate;dr-only
 type SiteRole string
 
 // The site roles.
@@ -17,26 +18,9 @@ const (
 	DROnly           SiteRole = "dr-only"
 )
 
-// FailoverMode says what the operator may do by itself.
-type FailoverMode string
-
-// The failover modes.
-const (
-	FailoverAuto    FailoverMode = "Auto"
-	FailoverManual  FailoverMode = "Manual"
-	FailoverObserve FailoverMode = "Observe"
-)
-
-// DivergencePolicy says what happens to a site with transactions that the active site lacks.
-type DivergencePolicy string
-
-// The divergence policies.
-const (
-	DivergenceHold    DivergencePolicy = "Hold"
-	DivergenceReclone DivergencePolicy = "Reclone"
-)
-
 // DeletionPolicy says what outlives the group.
+//
+// +kubebuilder:validation:Enum=Retain;Delete
 type DeletionPolicy string
 
 // The deletion policies.
@@ -46,180 +30,213 @@ const (
 )
 
 // MysqlFailoverGroupSpec is the wished state of a group.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.encryptionAtRest) || !self.encryptionAtRest.enabled || has(self.tls)",message="encryption at rest needs TLS, because every replica is cloned over the network: set spec.tls.secretName",fieldPath=".tls",reason=FieldValueRequired
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.encryptionAtRest) || !oldSelf.encryptionAtRest.enabled || (has(self.encryptionAtRest) && self.encryptionAtRest.enabled)",message="encryption at rest cannot be turned off: load the data into a new group without encryption instead",fieldPath=".encryptionAtRest",reason=FieldValueForbidden
 type MysqlFailoverGroupSpec struct {
-	Image            string                        `json:"image,omitempty"`
-	ImagePullPolicy  corev1.PullPolicy             `json:"imagePullPolicy,omitempty"`
+	// image is the container image that holds mysqld 9.x. Default mysql:9.7.
+	//
+	// +optional
+	// +kubebuilder:default="mysql:9.7"
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:Pattern=`^[^\s]+$`
+	Image string `json:"image,omitempty"`
+	// imagePullPolicy is the pull policy of the MySQL image. Default IfNotPresent.
+	//
+	// +optional
+	// +kubebuilder:default=IfNotPresent
+	// +kubebuilder:validation:Enum=Always;IfNotPresent;Never
+	ImagePullPolicy corev1.PullPolicy `json:"imagePullPolicy,omitempty"`
+	// imagePullSecrets are Secrets in the group's namespace with which its images are pulled. Default none.
+	//
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=10
 	ImagePullSecrets []corev1.LocalObjectReference `json:"imagePullSecrets,omitempty"`
 
+	// sites are the places that run one MySQL pod each: 2 to 16, at least two of them primary-candidate. The active
+	// site cannot be removed.
+	//
+	// +required
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=2
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:XValidation:rule="self.filter(s, s.role == 'primary-candidate').size() >= 2",message="at least two sites need the role primary-candidate, or there is nowhere to fail over to: add a site or change the role of one",reason=FieldValueInvalid
 	Sites []Site `json:"sites"`
 
-	// MysqlConf are settings for the [mysqld] section of my.cnf. Keys that the operator owns are ignored.
+	// mysqlConf are settings for the [mysqld] section of my.cnf, name to value; at most 200. Keys that the operator
+	// owns are ignored. A value is one line of at most 1024 characters. Default none.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxProperties=200
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 128 && k.matches('^[A-Za-z][A-Za-z0-9_.-]*$'))",message="a key of mysqlConf is the name of a MySQL setting: a letter, then letters, digits, '_', '-' and '.', at most 128 characters; correct or remove the others",reason=FieldValueInvalid
 	MysqlConf map[string]string `json:"mysqlConf,omitempty"`
 
-	TLS      *TLSSpec     `json:"tls,omitempty"`
+	// tls gives the certificates for connections to MySQL; with it every connection must be encrypted. Default none:
+	// connections may be in plain text.
+	//
+	// +optional
+	TLS *TLSSpec `json:"tls,omitempty"`
+	// failover governs when the active site changes.
+	//
+	// +optional
+	// +kubebuilder:default={}
 	Failover FailoverSpec `json:"failover,omitempty,omitzero"`
-	Sidecar  SidecarSpec  `json:"sidecar,omitempty,omitzero"`
+	// sidecar governs the fence, which keeps a site that is cut off from taking writes.
+	//
+	// +optional
+	// +kubebuilder:default={}
+	Sidecar SidecarSpec `json:"sidecar,omitempty,omitzero"`
 
-	Cache            *CacheSpec            `json:"cache,omitempty"`
-	Backup           *BackupSpec           `json:"backup,omitempty"`
-	InitFromBackup   *InitFromBackupSpec   `json:"initFromBackup,omitempty"`
+	// cache turns on the per-site cache store. Default none.
+	// Not built yet: setting it raises the condition UnbuiltFeatures.
+	//
+	// +optional
+	Cache *CacheSpec `json:"cache,omitempty"`
+	// backup configures backups and point-in-time recovery. Default none.
+	// Not built yet: setting it raises the condition UnbuiltFeatures.
+	//
+	// +optional
+	Backup *BackupSpec `json:"backup,omitempty"`
+	// initFromBackup loads a new group from a backup. Default none.
+	// Not built yet: setting it raises the condition UnbuiltFeatures, and the operator creates no pods for the group, so
+	// that an empty database is never taken for a restored one.
+	//
+	// +optional
+	InitFromBackup *InitFromBackupSpec `json:"initFromBackup,omitempty"`
+	// encryptionAtRest turns on data-at-rest encryption. Default none.
+	// Not built yet: enabling it raises the condition UnbuiltFeatures, and the operator creates no pods for the group,
+	// so that nobody takes plain data for encrypted data.
+	//
+	// +optional
 	EncryptionAtRest *EncryptionAtRestSpec `json:"encryptionAtRest,omitempty"`
-	DNS              *DNSSpec              `json:"dns,omitempty"`
-	Taints           *TaintsSpec           `json:"taints,omitempty"`
+	// dns publishes the active site through external-dns. Default none.
+	// Not built yet: setting it raises the condition UnbuiltFeatures.
+	//
+	// +optional
+	DNS *DNSSpec `json:"dns,omitempty"`
+	// taints marks the nodes of sites that are not active. Default none.
+	// Not built yet: enabling it raises the condition UnbuiltFeatures.
+	//
+	// +optional
+	Taints *TaintsSpec `json:"taints,omitempty"`
 
+	// deletionPolicy says what happens to the data volumes and generated Secrets when the group is deleted: Retain keeps
+	// them, Delete removes them. Default Retain.
+	//
+	// +optional
+	// +kubebuilder:default=Retain
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
 }
 
 // Site is one place that runs one MySQL pod.
 type Site struct {
-	Name string   `json:"name"`
+	// name of the site: a DNS label of at most 20 characters, unique in the group. The names primary and replicas are
+	// taken by the group's Services.
+	//
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=20
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	// +kubebuilder:validation:XValidation:rule="!(self in ['primary', 'replicas'])",message="the names primary and replicas belong to the group's own Services: choose another name for the site",reason=FieldValueInvalid
+	Name string `json:"name"`
+	// role is primary-candidate for a site that may be promoted, dr-only for one that never is.
+	//
+	// +required
 	Role SiteRole `json:"role"`
-	// Priority breaks ties between equally fit candidates; the higher wins.
+	// priority breaks ties between equally fit candidates, and chooses the first active site; the higher wins.
+	// Default 0, from -1000 to 1000.
+	//
+	// +optional
+	// +kubebuilder:default=0
+	// +kubebuilder:validation:Minimum=-1000
+	// +kubebuilder:validation:Maximum=1000
 	Priority int32 `json:"priority,omitempty"`
 
-	NodeSelector map[string]string   `json:"nodeSelector,omitempty"`
-	Affinity     *corev1.Affinity    `json:"affinity,omitempty"`
-	Tolerations  []corev1.Toleration `json:"tolerations,omitempty"`
+	// nodeSelector restricts the nodes on which the site's pod runs. Default none.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxProperties=16
+	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
+	// affinity is the scheduling affinity of the site's pod. Default none.
+	//
+	// +optional
+	Affinity *corev1.Affinity `json:"affinity,omitempty"`
+	// tolerations of the site's pod. Default none.
+	//
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
 
-	Storage   StorageSpec                 `json:"storage,omitempty,omitzero"`
+	// storage is the data volume of the site.
+	//
+	// +optional
+	// +kubebuilder:default={}
+	Storage StorageSpec `json:"storage,omitempty,omitzero"`
+	// resources of the mysql container. Default none.
+	//
+	// +optional
 	Resources corev1.ResourceRequirements `json:"resources,omitempty,omitzero"`
 
+	// externalAddress is where the site can be reached from outside the cluster, a host name or address. Default none.
+	// Not built yet: setting it raises the condition UnbuiltFeatures.
+	//
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9]([A-Za-z0-9.:-]*[A-Za-z0-9])?$`
 	ExternalAddress string `json:"externalAddress,omitempty"`
 }
 
 // StorageSpec is the data volume of a site.
+//
+// +kubebuilder:validation:XValidation:rule="quantity(string(self.size)).compareTo(quantity(string(oldSelf.size))) >= 0",message="a data volume cannot shrink: keep the size, or move to a new site with a smaller volume and remove this one",fieldPath=".size",reason=FieldValueForbidden
+// +kubebuilder:validation:XValidation:rule="has(self.storageClassName) == has(oldSelf.storageClassName) && (!has(self.storageClassName) || self.storageClassName == oldSelf.storageClassName)",message="the storage class of a site cannot change: add a site with the other class, move the role there and remove this one",fieldPath=".storageClassName",reason=FieldValueForbidden
 type StorageSpec struct {
-	Size             resource.Quantity `json:"size,omitempty,omitzero"`
-	StorageClassName *string           `json:"storageClassName,omitempty"`
+	// size of the data volume. Default 10Gi. It can grow, where the storage class allows it, and cannot shrink.
+	//
+	// +optional
+	// +kubebuilder:default="10Gi"
+	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity('1Gi')) >= 0",message="a data volume has at least 1Gi: mysqld needs that much before the first row; raise the size",reason=FieldValueInvalid
+	Size resource.Quantity `json:"size,omitempty,omitzero"`
+	// storageClassName is the storage class of the data volume. Default: the cluster's default class. It cannot change.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	StorageClassName *string `json:"storageClassName,omitempty"`
 }
 
 // TLSSpec gives the group's certificates.
 type TLSSpec struct {
-	IssuerRef  *IssuerRef `json:"issuerRef,omitempty"`
-	SecretName string     `json:"secretName"`
+	// issuerRef names a cert-manager issuer; with it the operator asks for a certificate and cert-manager writes it to
+	// secretName. Default none: secretName must exist.
+	//
+	// +optional
+	IssuerRef *IssuerRef `json:"issuerRef,omitempty"`
+	// secretName is the Secret, in the group's namespace, that holds tls.crt, tls.key and ca.crt.
+	//
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
+	SecretName string `json:"secretName"`
 }
 
 // IssuerRef names a cert-manager issuer.
 type IssuerRef struct {
+	// name of the issuer.
+	//
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
+	// kind of the issuer, Issuer or ClusterIssuer. Default Issuer.
+	//
+	// +optional
+	// +kubebuilder:default=Issuer
+	// +kubebuilder:validation:Enum=Issuer;ClusterIssuer
 	Kind string `json:"kind,omitempty"`
-}
-
-// FailoverSpec governs failover.
-type FailoverSpec struct {
-	Mode         FailoverMode    `json:"mode,omitempty"`
-	PollInterval metav1.Duration `json:"pollInterval,omitempty,omitzero"`
-	// Threshold is how many silent polls in a row make the active site fail.
-	Threshold int32 `json:"threshold,omitempty"`
-	// CrashGrace is how long a dead mysqld may take to restart in place.
-	CrashGrace metav1.Duration `json:"crashGrace,omitempty,omitzero"`
-	// Cooldown is how long after a failover no other emergency failover starts by itself.
-	Cooldown metav1.Duration `json:"cooldown,omitempty,omitzero"`
-	// DrainTimeout bounds how long a candidate may take to apply its relay log.
-	DrainTimeout metav1.Duration `json:"drainTimeout,omitempty,omitzero"`
-	// MaxLostTransactions blocks an emergency failover that is known to lose more; unset means no limit.
-	MaxLostTransactions *int64           `json:"maxLostTransactions,omitempty"`
-	OnDivergence        DivergencePolicy `json:"onDivergence,omitempty"`
-}
-
-// SidecarSpec governs the fence.
-type SidecarSpec struct {
-	LeaseTimeout      metav1.Duration `json:"leaseTimeout,omitempty,omitzero"`
-	PeerCheckInterval metav1.Duration `json:"peerCheckInterval,omitempty,omitzero"`
-	// FenceTimeout is the deadline of the fencing ladder, after which mysqld is killed.
-	FenceTimeout metav1.Duration             `json:"fenceTimeout,omitempty,omitzero"`
-	Resources    corev1.ResourceRequirements `json:"resources,omitempty,omitzero"`
-}
-
-// CacheSpec turns on the per-site cache store.
-type CacheSpec struct {
-	Enabled bool `json:"enabled,omitempty"`
-}
-
-// BackupSpec configures backups.
-type BackupSpec struct {
-	Profiles []BackupProfile `json:"profiles,omitempty"`
-	PITR     *PITRSpec       `json:"pitr,omitempty"`
-}
-
-// BackupProfile is one way to back up.
-type BackupProfile struct {
-	Name       string            `json:"name"`
-	Encryption *BackupEncryption `json:"encryption,omitempty"`
-}
-
-// BackupEncryption encrypts backup artefacts.
-type BackupEncryption struct {
-	SecretName string `json:"secretName"`
-}
-
-// PITRSpec turns on the binlog archive.
-type PITRSpec struct {
-	Enabled bool   `json:"enabled,omitempty"`
-	Profile string `json:"profile,omitempty"`
-}
-
-// InitFromBackupSpec loads a new group from a backup.
-type InitFromBackupSpec struct {
-	Profile string `json:"profile"`
-	Backup  string `json:"backup,omitempty"`
-}
-
-// EncryptionAtRestSpec turns on data-at-rest encryption.
-type EncryptionAtRestSpec struct {
-	Enabled  bool         `json:"enabled,omitempty"`
-	Coverage CoverageSpec `json:"coverage,omitempty,omitzero"`
-	Keyring  KeyringSpec  `json:"keyring,omitempty,omitzero"`
-}
-
-// CoverageSpec says what is encrypted.
-type CoverageSpec struct {
-	Tables           *bool `json:"tables,omitempty"`
-	PrivilegeCheck   *bool `json:"privilegeCheck,omitempty"`
-	RedoLog          *bool `json:"redoLog,omitempty"`
-	UndoLog          *bool `json:"undoLog,omitempty"`
-	BinaryLog        *bool `json:"binaryLog,omitempty"`
-	SystemTablespace *bool `json:"systemTablespace,omitempty"`
-}
-
-// KeyringSpec says where the keyring lives and how its versions are kept.
-type KeyringSpec struct {
-	DataFileDir          string `json:"dataFileDir,omitempty"`
-	MysqldDir            string `json:"mysqldDir,omitempty"`
-	PluginDir            string `json:"pluginDir,omitempty"`
-	RetainVersions       int32  `json:"retainVersions,omitempty"`
-	EscrowTimeoutSeconds int32  `json:"escrowTimeoutSeconds,omitempty"`
-}
-
-// DNSSpec publishes the active site by external-dns.
-type DNSSpec struct {
-	Name       string `json:"name"`
-	TTLSeconds int32  `json:"ttlSeconds,omitempty"`
-}
-
-// TaintsSpec taints the nodes of sites that are not fit.
-type TaintsSpec struct {
-	Enabled bool `json:"enabled,omitempty"`
-}
-
-// MysqlFailoverGroup is a group of MySQL sites kept alive by asynchronous replication and automatic failover.
-//
-// +kubebuilder:object:root=true
-// +kubebuilder:subresource:status
-// +kubebuilder:resource:shortName=mfg,categories=all
-type MysqlFailoverGroup struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	Spec   MysqlFailoverGroupSpec   `json:"spec"`
-	Status MysqlFailoverGroupStatus `json:"status,omitempty,omitzero"`
-}
-
-// MysqlFailoverGroupList is a list of groups.
-//
-// +kubebuilder:object:root=true
-type MysqlFailoverGroupList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-	Items           []MysqlFailoverGroup `json:"items"`
 }

@@ -8,28 +8,86 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 //
 // Two owners write it, each through its own field manager:
 //   - mfg-monitor-status (operator/monitor): activeSite, activeSiteSince, epoch, transition, cooldownUntil, phase,
-//     sites[].{state,reason,message}, readySites, replicationLag, failovers and the conditions
+//     sites[].{state,reason,message,errant}, readySites, replicationLag, lastFailover, failovers and the conditions
 //     Available, ReplicationHealthy, FailoverBlocked, Ready, Degraded.
 //   - mfg-operator-status (operator/controller): observedGeneration, sites[].{provisioned,node,image,version},
 //     encryptionAtRest and the conditions Progressing, TLSReady, UnbuiltFeatures, EncryptionAtRestReady,
 //     BackupReady, CacheReady.
+//
+// Strings here have no bound and words no enumeration in the schema, on purpose: a rejected status write would stop a
+// failover. Lists have bounds far above what is written.
 type MysqlFailoverGroupStatus struct {
+	// observedGeneration is the generation of the spec that the operator has acted upon.
+	//
+	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	Phase           GroupPhase   `json:"phase,omitempty"`
-	ActiveSite      string       `json:"activeSite,omitempty"`
+	// phase sums up the group in one word: Bootstrapping, Running, Degraded, FailingOver or Unavailable. Programs read
+	// conditions instead.
+	//
+	// +optional
+	Phase GroupPhase `json:"phase,omitempty"`
+	// activeSite is the site that takes writes, or is about to.
+	//
+	// +optional
+	ActiveSite string `json:"activeSite,omitempty"`
+	// activeSiteSince is when the active site was opened.
+	//
+	// +optional
 	ActiveSiteSince *metav1.Time `json:"activeSiteSince,omitempty"`
-	Epoch           int64        `json:"epoch,omitempty"`
-	Transition      *Transition  `json:"transition,omitempty"`
-	CooldownUntil   *metav1.Time `json:"cooldownUntil,omitempty"`
-	ReadySites      string       `json:"readySites,omitempty"`
+	// epoch grows by one with every change of the active site.
+	//
+	// +optional
+	Epoch int64 `json:"epoch,omitempty"`
+	// transition is the change of the active site that is under way.
+	//
+	// +optional
+	Transition *Transition `json:"transition,omitempty"`
+	// cooldownUntil is until when no emergency failover starts by itself.
+	//
+	// +optional
+	CooldownUntil *metav1.Time `json:"cooldownUntil,omitempty"`
+	// readySites is how many sites are ready, of how many, as in 3/3.
+	//
+	// +optional
+	ReadySites string `json:"readySites,omitempty"`
+	// replicationLag is the largest replication lag of any replica, as in 0s; empty when it is not known.
+	//
+	// +optional
+	ReplicationLag string `json:"replicationLag,omitempty"`
+	// lastFailover is the kind of the last change of the active site, or Blocked while one is due and may not run.
+	//
+	// +optional
+	LastFailover string `json:"lastFailover,omitempty"`
 
-	Sites     []SiteStatus     `json:"sites,omitempty"`
+	// sites holds one entry for each site.
+	//
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
+	Sites []SiteStatus `json:"sites,omitempty"`
+	// failovers are the last changes of the active site, newest first; 10 are kept.
+	//
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
 	Failovers []FailoverRecord `json:"failovers,omitempty"`
 
+	// encryptionAtRest is the state of data-at-rest encryption.
+	//
+	// +optional
 	EncryptionAtRest *EncryptionAtRestStatus `json:"encryptionAtRest,omitempty"`
 
-	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// conditions say what is true now; their messages name the next step.
+	//
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +patchStrategy=merge
+	// +patchMergeKey=type
+	// +kubebuilder:validation:MaxItems=64
+	Conditions []metav1.Condition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type"`
 }
 
 // GroupPhase is a summary for people; programs read conditions.
@@ -43,6 +101,9 @@ const (
 	GroupFailingOver   GroupPhase = "FailingOver"
 	GroupUnavailable   GroupPhase = "Unavailable"
 )
+
+// LastFailoverBlocked is the value of status.lastFailover while a failover is due and may not run.
+const LastFailoverBlocked = "Blocked"
 
 // TransitionStep is how far a change of the active site has come.
 type TransitionStep string
@@ -68,21 +129,51 @@ const (
 // Transition is the durable intent of a change of the active site that is under way. status.epoch and
 // status.activeSite already name its target.
 type Transition struct {
-	Kind      FailoverKind     `json:"kind"`
-	Step      TransitionStep   `json:"step"`
-	From      string           `json:"from,omitempty"`
-	To        string           `json:"to"`
-	Reason    string           `json:"reason"`
+	// kind is Bootstrap, Emergency, Planned or Forced.
+	//
+	// +required
+	Kind FailoverKind `json:"kind"`
+	// step is how far it has come: Fencing or Opening.
+	//
+	// +required
+	Step TransitionStep `json:"step"`
+	// from is the old active site.
+	//
+	// +optional
+	From string `json:"from,omitempty"`
+	// to is the new active site.
+	//
+	// +required
+	To string `json:"to"`
+	// reason is why the active site changes, one CamelCase word.
+	//
+	// +required
+	Reason string `json:"reason"`
+	// startedAt is when the new epoch was persisted.
+	//
+	// +required
 	StartedAt metav1.MicroTime `json:"startedAt"`
-	// DetectedAt is when the trouble that led here was first seen.
+	// detectedAt is when the trouble that led here was first seen.
+	//
+	// +optional
 	DetectedAt metav1.MicroTime `json:"detectedAt,omitempty,omitzero"`
-	// FromExecuted is the last known executed GTID set of the old active site.
+	// fromExecuted is the last known executed GTID set of the old active site.
+	//
+	// +optional
 	FromExecuted string `json:"fromExecuted,omitempty"`
-	// Evidence names what passed the promotion gate.
+	// evidence names what passed the promotion gate.
+	//
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=128
 	Evidence []string `json:"evidence,omitempty"`
-	// GatePassedAt is when the promotion gate was passed.
+	// gatePassedAt is when the promotion gate was passed.
+	//
+	// +optional
 	GatePassedAt *metav1.MicroTime `json:"gatePassedAt,omitempty"`
-	// ToExecuted is the GTID set of the target at its promotion, after its relay log was drained.
+	// toExecuted is the GTID set of the target at its promotion, after its relay log was drained.
+	//
+	// +optional
 	ToExecuted string `json:"toExecuted,omitempty"`
 }
 
@@ -103,88 +194,126 @@ const (
 
 // SiteStatus is one site as seen by the operator.
 type SiteStatus struct {
-	Name    string    `json:"name"`
-	State   SiteState `json:"state,omitempty"`
-	Reason  string    `json:"reason,omitempty"`
-	Message string    `json:"message,omitempty"`
-	// Errant is the GTID set that this site has and the active site lacks.
+	// name of the site.
+	//
+	// +required
+	Name string `json:"name"`
+	// state is what the site is right now: Pending, Primary, Replica, Fenced, Cloning, Diverged, Unreachable or Detached.
+	//
+	// +optional
+	State SiteState `json:"state,omitempty"`
+	// reason is why the site is in that state, one CamelCase word.
+	//
+	// +optional
+	Reason string `json:"reason,omitempty"`
+	// message says it to people and names the next step.
+	//
+	// +optional
+	Message string `json:"message,omitempty"`
+	// errant is the GTID set that this site has and the active site lacks.
+	//
+	// +optional
 	Errant string `json:"errant,omitempty"`
 
-	// Provisioned is true once the site's data is part of the group: it was the first active site, or was cloned.
-	Provisioned bool   `json:"provisioned,omitempty"`
-	Node        string `json:"node,omitempty"`
-	Image       string `json:"image,omitempty"`
-	Version     string `json:"version,omitempty"`
+	// provisioned is true once the site's data is part of the group: it was the first active site, or was cloned.
+	//
+	// +optional
+	Provisioned bool `json:"provisioned,omitempty"`
+	// node is where the site's pod runs.
+	//
+	// +optional
+	Node string `json:"node,omitempty"`
+	// image that the site's pod runs.
+	//
+	// +optional
+	Image string `json:"image,omitempty"`
+	// version of the site's MySQL.
+	//
+	// +optional
+	Version string `json:"version,omitempty"`
 }
 
 // FailoverRecord is one change of the active site, kept in status, newest first.
 type FailoverRecord struct {
-	Epoch  int64        `json:"epoch"`
-	Kind   FailoverKind `json:"kind"`
-	From   string       `json:"from,omitempty"`
-	To     string       `json:"to"`
-	Reason string       `json:"reason"`
+	// epoch that the change began.
+	//
+	// +required
+	Epoch int64 `json:"epoch"`
+	// kind is Bootstrap, Emergency, Planned or Forced.
+	//
+	// +required
+	Kind FailoverKind `json:"kind"`
+	// from is the old active site.
+	//
+	// +optional
+	From string `json:"from,omitempty"`
+	// to is the new active site.
+	//
+	// +required
+	To string `json:"to"`
+	// reason is why the active site changed, one CamelCase word.
+	//
+	// +required
+	Reason string `json:"reason"`
 
+	// detectedAt is when the trouble was first seen.
+	//
+	// +optional
 	DetectedAt metav1.MicroTime `json:"detectedAt,omitempty,omitzero"`
-	StartedAt  metav1.MicroTime `json:"startedAt"`
-	OpenedAt   metav1.MicroTime `json:"openedAt"`
-	// Timeline holds milliseconds since DetectedAt.
+	// startedAt is when the new epoch was persisted.
+	//
+	// +required
+	StartedAt metav1.MicroTime `json:"startedAt"`
+	// openedAt is when the new active site took writes.
+	//
+	// +required
+	OpenedAt metav1.MicroTime `json:"openedAt"`
+	// timeline holds the steps with the milliseconds since detectedAt.
+	//
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=128
 	Timeline []TimelineEntry `json:"timeline,omitempty"`
-	Evidence []string        `json:"evidence,omitempty"`
+	// evidence names what passed the promotion gate.
+	//
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=128
+	Evidence []string `json:"evidence,omitempty"`
 
+	// fromExecuted is the last known executed GTID set of the old active site.
+	//
+	// +optional
 	FromExecuted string `json:"fromExecuted,omitempty"`
-	ToExecuted   string `json:"toExecuted,omitempty"`
-	// LostTransactions is how many transactions of the old active site are missing on the new one: a lower bound
-	// until LossExact.
+	// toExecuted is the GTID set of the new active site at its promotion.
+	//
+	// +optional
+	ToExecuted string `json:"toExecuted,omitempty"`
+	// lostTransactions is how many transactions of the old active site are missing on the new one: a lower bound
+	// until lossExact.
+	//
+	// +required
 	LostTransactions int64 `json:"lostTransactions"`
-	// LossExact is true once the old active site was seen again and its whole set compared.
-	LossExact bool   `json:"lossExact"`
-	LostSet   string `json:"lostSet,omitempty"`
+	// lossExact is true once the old active site was seen again and its whole set compared.
+	//
+	// +required
+	LossExact bool `json:"lossExact"`
+	// lostSet is the GTID set of the transactions known to be missing.
+	//
+	// +optional
+	LostSet string `json:"lostSet,omitempty"`
 }
 
 // TimelineEntry is one step of a failover.
 type TimelineEntry struct {
-	Step   string `json:"step"`
-	Millis int64  `json:"millis"`
-}
-
-// KeyringPhase is the phase of a site's keyring (specification 3.1).
-type KeyringPhase string
-
-// The keyring phases.
-const (
-	KeyringPending  KeyringPhase = "Pending"
-	KeyringUnsealed KeyringPhase = "Unsealed"
-	KeyringEscrowed KeyringPhase = "Escrowed"
-	KeyringSealed   KeyringPhase = "Sealed"
-	KeyringFailed   KeyringPhase = "Failed"
-)
-
-// EncryptionAtRestStatus is the state of data-at-rest encryption.
-type EncryptionAtRestStatus struct {
-	Sealed bool                `json:"sealed"`
-	Sites  []SiteKeyringStatus `json:"sites,omitempty"`
-}
-
-// SiteKeyringStatus is the keyring of one site.
-type SiteKeyringStatus struct {
-	Name           string         `json:"name"`
-	Phase          KeyringPhase   `json:"phase,omitempty"`
-	KeyringSecret  string         `json:"keyringSecret,omitempty"`
-	KeyringVersion int64          `json:"keyringVersion,omitempty"`
-	KeyringDigest  string         `json:"keyringDigest,omitempty"`
-	Coverage       CoverageStatus `json:"coverage,omitempty,omitzero"`
-}
-
-// CoverageStatus is what is encrypted on one site, as read from its MySQL.
-type CoverageStatus struct {
-	KeyringComponent          string `json:"keyringComponent,omitempty"`
-	KeyringReadOnly           bool   `json:"keyringReadOnly"`
-	SystemTablespaceEncrypted bool   `json:"systemTablespaceEncrypted"`
-	UnencryptedTablespaces    int32  `json:"unencryptedTablespaces"`
-	RedoLogEncrypted          bool   `json:"redoLogEncrypted"`
-	UndoLogEncrypted          bool   `json:"undoLogEncrypted"`
-	BinlogEncrypted           bool   `json:"binlogEncrypted"`
+	// step is one word, such as fenced, drained, gate or opened.
+	//
+	// +required
+	Step string `json:"step"`
+	// millis is when it was done, in milliseconds since detectedAt.
+	//
+	// +required
+	Millis int64 `json:"millis"`
 }
 
 // Condition types.

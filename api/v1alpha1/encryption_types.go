@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// EncryptionAtRestSpec turns on data-at-rest encryption.
+type EncryptionAtRestSpec struct {
+	// enabled turns on data-at-rest encryption; it needs spec.tls and cannot be turned off again. Default false.
+	// Not built yet: setting it raises the condition UnbuiltFeatures, and the operator creates no pods for the group,
+	// so that nobody takes plain data for encrypted data.
+	//
+	// +optional
+	// +kubebuilder:default=false
+	Enabled bool `json:"enabled,omitempty"`
+	// coverage says what is encrypted; each flag set to false narrows the protection.
+	//
+	// +optional
+	// +kubebuilder:default={}
+	Coverage CoverageSpec `json:"coverage,omitempty,omitzero"`
+	// keyring says where the keyring lives and how its versions are kept.
+	//
+	// +optional
+	// +kubebuilder:default={}
+	Keyring KeyringSpec `json:"keyring,omitempty,omitzero"`
+}
+
+// CoverageSpec says what is encrypted.
+type CoverageSpec struct {
+	// tables sets default_table_encryption. Default true.
+	//
+	// +optional
+	// +kubebuilder:default=true
+	Tables *bool `json:"tables,omitempty"`
+	// privilegeCheck sets table_encryption_privilege_check. Default true.
+	//
+	// +optional
+	// +kubebuilder:default=true
+	PrivilegeCheck *bool `json:"privilegeCheck,omitempty"`
+	// redoLog sets innodb_redo_log_encrypt. Default true.
+	//
+	// +optional
+	// +kubebuilder:default=true
+	RedoLog *bool `json:"redoLog,omitempty"`
+	// undoLog sets innodb_undo_log_encrypt. Default true.
+	//
+	// +optional
+	// +kubebuilder:default=true
+	UndoLog *bool `json:"undoLog,omitempty"`
+	// binaryLog sets binlog_encryption, for binary and relay logs. Default true.
+	//
+	// +optional
+	// +kubebuilder:default=true
+	BinaryLog *bool `json:"binaryLog,omitempty"`
+	// systemTablespace encrypts the tablespace mysql, which holds schema, table and column names. Default true.
+	//
+	// +optional
+	// +kubebuilder:default=true
+	SystemTablespace *bool `json:"systemTablespace,omitempty"`
+}
+
+// KeyringSpec says where the keyring lives and how its versions are kept. The defaults match the official 9.x images.
+type KeyringSpec struct {
+	// dataFileDir is the directory where the keyring is mounted: absolute, without '..', '//' or a slash at the end,
+	// outside the data volume. Default /run/mysql-keyring.
+	//
+	// +optional
+	// +kubebuilder:default=/run/mysql-keyring
+	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:MaxLength=200
+	// +kubebuilder:validation:XValidation:rule="self.startsWith('/') && !self.endsWith('/') && !self.contains('//') && !self.matches('/[.][.]?(/|$)') && !self.matches('[^A-Za-z0-9._/-]')",message="dataFileDir must be an absolute, normalised path of letters, digits, '.', '_', '-' and '/': remove '.', '..', '//' and a slash at the end",reason=FieldValueInvalid
+	// +kubebuilder:validation:XValidation:rule="self != '/var/lib/mysql' && !self.startsWith('/var/lib/mysql/')",message="dataFileDir is on the data volume, where a stolen volume would hold its own key: choose a directory outside /var/lib/mysql",reason=FieldValueForbidden
+	// +kubebuilder:validation:XValidation:rule="['/var/lib/mysql', '/run/mfg', '/etc/mfg', '/etc/mfg-tls', '/etc/mfg-accounts', '/opt/mfg', '/tmp'].all(p, !p.startsWith(self + '/') && (p == '/var/lib/mysql' || (self != p && !self.startsWith(p + '/'))))",message="dataFileDir would hide a directory that the pod needs: choose a directory of its own, such as /run/mysql-keyring",reason=FieldValueForbidden
+	DataFileDir string `json:"dataFileDir,omitempty"`
+	// mysqldDir is the directory of the image that holds mysqld; the global manifest is mounted there. Default /usr/sbin.
+	//
+	// +optional
+	// +kubebuilder:default=/usr/sbin
+	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:MaxLength=200
+	// +kubebuilder:validation:XValidation:rule="self.startsWith('/') && !self.endsWith('/') && !self.contains('//') && !self.matches('/[.][.]?(/|$)') && !self.matches('[^A-Za-z0-9._/-]')",message="mysqldDir must be an absolute, normalised path of letters, digits, '.', '_', '-' and '/': remove '.', '..', '//' and a slash at the end",reason=FieldValueInvalid
+	MysqldDir string `json:"mysqldDir,omitempty"`
+	// pluginDir is MySQL's plugin_dir in the image; the global component config is mounted there. Default
+	// /usr/lib64/mysql/plugin.
+	//
+	// +optional
+	// +kubebuilder:default=/usr/lib64/mysql/plugin
+	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:MaxLength=200
+	// +kubebuilder:validation:XValidation:rule="self.startsWith('/') && !self.endsWith('/') && !self.contains('//') && !self.matches('/[.][.]?(/|$)') && !self.matches('[^A-Za-z0-9._/-]')",message="pluginDir must be an absolute, normalised path of letters, digits, '.', '_', '-' and '/': remove '.', '..', '//' and a slash at the end",reason=FieldValueInvalid
+	PluginDir string `json:"pluginDir,omitempty"`
+	// retainVersions is how many superseded escrow versions are kept for each site. Default 5, from 2 to 50.
+	//
+	// +optional
+	// +kubebuilder:default=5
+	// +kubebuilder:validation:Minimum=2
+	// +kubebuilder:validation:Maximum=50
+	RetainVersions int32 `json:"retainVersions,omitempty"`
+	// escrowTimeoutSeconds is after how many seconds a site that has not escrowed is reported Failed; it keeps retrying
+	// either way. Default 600, from 30 to 86400.
+	//
+	// +optional
+	// +kubebuilder:default=600
+	// +kubebuilder:validation:Minimum=30
+	// +kubebuilder:validation:Maximum=86400
+	EscrowTimeoutSeconds int32 `json:"escrowTimeoutSeconds,omitempty"`
+}
+
+// KeyringPhase is the phase of a site's keyring (specification 3.1).
+type KeyringPhase string
+
+// The keyring phases.
+const (
+	KeyringPending  KeyringPhase = "Pending"
+	KeyringUnsealed KeyringPhase = "Unsealed"
+	KeyringEscrowed KeyringPhase = "Escrowed"
+	KeyringSealed   KeyringPhase = "Sealed"
+	KeyringFailed   KeyringPhase = "Failed"
+)
+
+// EncryptionAtRestStatus is the state of data-at-rest encryption.
+type EncryptionAtRestStatus struct {
+	// sealed is true when the keyring of every site is sealed.
+	//
+	// +required
+	Sealed bool `json:"sealed"`
+	// sites holds one entry for each site.
+	//
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
+	Sites []SiteKeyringStatus `json:"sites,omitempty"`
+}
+
+// SiteKeyringStatus is the keyring of one site.
+type SiteKeyringStatus struct {
+	// name of the site.
+	//
+	// +required
+	Name string `json:"name"`
+	// phase of the site's keyring: Pending, Unsealed, Escrowed, Sealed or Failed.
+	//
+	// +optional
+	Phase KeyringPhase `json:"phase,omitempty"`
+	// keyringSecret is the name of the current escrow Secret.
+	//
+	// +optional
+	KeyringSecret string `json:"keyringSecret,omitempty"`
+	// keyringVersion is the current escrow version.
+	//
+	// +optional
+	KeyringVersion int64 `json:"keyringVersion,omitempty"`
+	// keyringDigest is the digest of the keyring's content, as sha256:<hex>.
+	//
+	// +optional
+	KeyringDigest string `json:"keyringDigest,omitempty"`
+	// coverage is what is encrypted on the site.
+	//
+	// +optional
+	Coverage CoverageStatus `json:"coverage,omitempty,omitzero"`
+}
+
+// CoverageStatus is what is encrypted on one site, as read from its MySQL.
+type CoverageStatus struct {
+	// keyringComponent is the name of the keyring component.
+	//
+	// +optional
+	KeyringComponent string `json:"keyringComponent,omitempty"`
+	// keyringReadOnly is true when MySQL cannot change the keyring.
+	//
+	// +required
+	KeyringReadOnly bool `json:"keyringReadOnly"`
+	// systemTablespaceEncrypted is true when the tablespace mysql is encrypted.
+	//
+	// +required
+	SystemTablespaceEncrypted bool `json:"systemTablespaceEncrypted"`
+	// unencryptedTablespaces is how many user tablespaces are still in the clear.
+	//
+	// +required
+	UnencryptedTablespaces int32 `json:"unencryptedTablespaces"`
+	// redoLogEncrypted is true when the redo log is encrypted.
+	//
+	// +required
+	RedoLogEncrypted bool `json:"redoLogEncrypted"`
+	// undoLogEncrypted is true when the undo log is encrypted.
+	//
+	// +required
+	UndoLogEncrypted bool `json:"undoLogEncrypted"`
+	// binlogEncrypted is true when binary and relay logs are encrypted.
+	//
+	// +required
+	BinlogEncrypted bool `json:"binlogEncrypted"`
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// MysqlFailoverGroup is a group of MySQL sites kept alive by asynchronous replication and automatic failover. Exactly
+// one site is the active site and takes writes; every other site replicates from it.
+//
+// The name is at most 30 characters, and name and site name together at most 42, so that every name derived from them
+// stays within the 63 characters that Services and labels allow.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:storageversion
+// +kubebuilder:resource:path=mysqlfailovergroups,singular=mysqlfailovergroup,shortName=mfg,categories=all,scope=Namespaced
+// +kubebuilder:selectablefield:JSONPath=`.status.activeSite`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="True when every site serves and replicates"
+// +kubebuilder:printcolumn:name="Active",type=string,JSONPath=`.status.activeSite`,description="The site that takes writes"
+// +kubebuilder:printcolumn:name="Sites",type=string,JSONPath=`.status.readySites`,description="Sites that are ready, of all sites"
+// +kubebuilder:printcolumn:name="Lag",type=string,JSONPath=`.status.replicationLag`,description="Largest replication lag of any replica"
+// +kubebuilder:printcolumn:name="Sealed",type=boolean,JSONPath=`.status.encryptionAtRest.sealed`,description="Whether every keyring is sealed; empty without encryption"
+// +kubebuilder:printcolumn:name="Failover",type=string,JSONPath=`.status.lastFailover`,description="Kind of the last failover, or Blocked"
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`,priority=1
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,priority=1
+// +kubebuilder:printcolumn:name="Epoch",type=integer,JSONPath=`.status.epoch`,priority=1
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 30 && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="the name of a group is at most 30 characters, lower-case letters, digits and '-', starting with a letter: choose such a name",fieldPath=".metadata.name",reason=FieldValueInvalid
+// +kubebuilder:validation:XValidation:rule="self.spec.sites.all(s, s.name.size() + self.metadata.name.size() <= 42)",message="the group's name and a site's name together are longer than 42 characters: shorten one of them",fieldPath=".spec.sites",reason=FieldValueInvalid
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.activeSite) || !oldSelf.spec.sites.exists(s, s.name == oldSelf.status.activeSite && s.role == 'primary-candidate') || self.spec.sites.exists(s, s.name == oldSelf.status.activeSite && s.role == 'primary-candidate')",message="the active site can neither be removed nor become dr-only: move the role away with a planned failover first",fieldPath=".spec.sites",reason=FieldValueForbidden
+type MysqlFailoverGroup struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is the wished state of the group.
+	//
+	// +required
+	Spec MysqlFailoverGroupSpec `json:"spec"`
+	// status is what the operator observed and durably intends.
+	//
+	// +optional
+	Status MysqlFailoverGroupStatus `json:"status,omitempty,omitzero"`
+}
+
+// MysqlFailoverGroupList is a list of groups.
+//
+// +kubebuilder:object:root=true
+type MysqlFailoverGroupList struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ListMeta `json:"metadata,omitempty"`
+	// items are the groups.
+	//
+	// +required
+	Items []MysqlFailoverGroup `json:"items"`
+}

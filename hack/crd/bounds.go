@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+)
+
+// bound is a limit for which controller-gen has no marker.
+type bound struct {
+	path      []string // properties from the root; "[]" steps into the items of a list, "{}" into the values of a map
+	maxLength int64
+	pattern   string
+}
+
+// One setting in my.cnf is one line: a line break in a value would add another setting.
+const confValue = `^[^\x00-\x1f\x7f]*$`
+
+var bounds = []bound{
+	{path: []string{"spec", "mysqlConf", "{}"}, maxLength: 1024, pattern: confValue},
+	{path: []string{"spec", "sites", "[]", "nodeSelector", "{}"}, maxLength: 63},
+	{path: []string{"spec", "sites", "[]", "storage", "size"}, maxLength: 32},
+}
+
+func addBounds(crd *apiextensionsv1.CustomResourceDefinition) error {
+	root := crd.Spec.Versions[0].Schema.OpenAPIV3Schema
+	for _, b := range bounds {
+		if err := apply(root, b.path, b); err != nil {
+			return fmt.Errorf("bound %v: %w", b.path, err)
+		}
+	}
+	return nil
+}
+
+// apply walks down and writes the changed schemas back on the way up: properties are values in a map.
+func apply(schema *apiextensionsv1.JSONSchemaProps, path []string, b bound) error {
+	if len(path) == 0 {
+		schema.MaxLength = &b.maxLength
+		if b.pattern != "" {
+			schema.Pattern = b.pattern
+		}
+		return nil
+	}
+	switch step := path[0]; step {
+	case "[]":
+		if schema.Items == nil || schema.Items.Schema == nil {
+			return fmt.Errorf("no items")
+		}
+		return apply(schema.Items.Schema, path[1:], b)
+	case "{}":
+		if schema.AdditionalProperties == nil || schema.AdditionalProperties.Schema == nil {
+			return fmt.Errorf("no values")
+		}
+		return apply(schema.AdditionalProperties.Schema, path[1:], b)
+	default:
+		property, ok := schema.Properties[step]
+		if !ok {
+			return fmt.Errorf("no property %q", step)
+		}
+		if err := apply(&property, path[1:], b); err != nil {
+			return err
+		}
+		schema.Properties[step] = property
+		return nil
+	}
+}

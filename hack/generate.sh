@@ -1,0 +1,27 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# Writes everything that is generated from api/v1alpha1: deepcopy functions, apply configurations, the
+# CustomResourceDefinition (config/crd and the chart) and its field reference. The output depends on nothing but the
+# sources, so that CI can run it and look for a difference. Needs bin/controller-gen (make tools).
+set -eu
+cd "$(dirname "$0")/.."
+
+gen=bin/controller-gen
+if [ ! -x "$gen" ]; then
+    echo "generate: $gen is missing: run 'make tools'" >&2
+    exit 1
+fi
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+
+# Without the old files a type that was removed would leave its apply configuration behind.
+rm -rf api/v1alpha1/applyconfiguration
+"$gen" object:headerFile=hack/header.txt paths=./api/v1alpha1
+"$gen" applyconfiguration:headerFile=hack/header.txt paths=./api/v1alpha1
+"$gen" crd:crdVersions=v1 paths=./api/v1alpha1 output:crd:dir="$tmp"
+
+mkdir -p config/crd charts/mfg/templates/crds docs/reference
+go run ./hack/crd "$tmp/mysql-mfg.io_mysqlfailovergroups.yaml" \
+    config/crd/mysql-mfg.io_mysqlfailovergroups.yaml \
+    charts/mfg/templates/crds/mysql-mfg.io_mysqlfailovergroups.yaml
