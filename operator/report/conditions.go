@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Reasons of conditions. Conditions, events, logs and the command line use the same words.
+const (
+	// ReasonAsExpected: nothing is wrong, nothing is under way.
+	ReasonAsExpected = "AsExpected"
+
+	// Progressing.
+	ReasonCreating         = "Creating"
+	ReasonUpdating         = "Updating"
+	ReasonProvisioning     = "Provisioning"
+	ReasonWaitingForSite   = "WaitingForSite"
+	ReasonWaitingForTLS    = "WaitingForTLS"
+	ReasonReconcileError   = "ReconcileError"
+	ReasonDeleting         = "Deleting"
+	ReasonActiveSiteKept   = "ActiveSiteKept"
+	ReasonCloneRefused     = "CloneRefused"
+	ReasonSecretIncomplete = "SecretIncomplete"
+
+	// TLSReady.
+	ReasonTLSNotConfigured   = "NotConfigured"
+	ReasonTLSSecretMissing   = "SecretMissing"
+	ReasonTLSSecretUnusable  = "SecretUnusable"
+	ReasonTLSWrongNames      = "WrongNames"
+	ReasonCertManagerMissing = "CertManagerMissing"
+
+	// UnbuiltFeatures, EncryptionAtRestReady.
+	ReasonNotBuilt   = "NotBuilt"
+	ReasonNotEnabled = "NotEnabled"
+
+	// Ready, Available, ReplicationHealthy, FailoverBlocked, Degraded.
+	ReasonBootstrapping      = "Bootstrapping"
+	ReasonActiveSiteOpen     = "ActiveSiteOpen"
+	ReasonActiveSiteFenced   = "ActiveSiteFenced"
+	ReasonActiveSiteSilent   = "ActiveSiteSilent"
+	ReasonAllSitesSilent     = "AllSitesSilent"
+	ReasonFailingOver        = "FailingOver"
+	ReasonReplicating        = "Replicating"
+	ReasonReplicaNotAttached = "ReplicaNotAttached"
+	ReasonSiteDiverged       = "SiteDiverged"
+	ReasonSiteUnreachable    = "SiteUnreachable"
+	ReasonNotBlocked         = "NotBlocked"
+)
+
+// Condition is a condition as somebody means it now: what is true, for the user. The message names the next step and
+// carries no times, so that it never flaps.
+type Condition struct {
+	Type    string
+	Status  metav1.ConditionStatus
+	Reason  string
+	Message string
+}
+
+// True, False and Unknown make a Condition.
+func True(kind, reason, message string) Condition {
+	return Condition{Type: kind, Status: metav1.ConditionTrue, Reason: reason, Message: message}
+}
+
+// False makes a condition that does not hold.
+func False(kind, reason, message string) Condition {
+	return Condition{Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: message}
+}
+
+// Unknown makes a condition of which nothing can be said.
+func Unknown(kind, reason, message string) Condition {
+	return Condition{Type: kind, Status: metav1.ConditionUnknown, Reason: reason, Message: message}
+}
+
+// maxMessage is a bound far below the 32768 bytes that the API allows: messages are read by people.
+const maxMessage = 1024
+
+// Stamp returns the wished condition as it belongs into status: the time of the last transition is that of the
+// condition in place unless the status changed. Each owner of conditions applies only its own.
+func Stamp(current []metav1.Condition, want Condition, generation int64, now time.Time) metav1.Condition {
+	message := want.Message
+	if len(message) > maxMessage {
+		message = message[:maxMessage-3] + "..."
+	}
+	out := metav1.Condition{
+		Type: want.Type, Status: want.Status, Reason: want.Reason, Message: message,
+		ObservedGeneration: generation, LastTransitionTime: metav1.NewTime(now).Rfc3339Copy(),
+	}
+	if old := meta.FindStatusCondition(current, want.Type); old != nil && old.Status == want.Status {
+		out.LastTransitionTime = old.LastTransitionTime
+	}
+	return out
+}
+
+// Changed is true if a stamped condition differs from the one in place in what it says, which is when an event is due.
+func Changed(current []metav1.Condition, stamped metav1.Condition) bool {
+	old := meta.FindStatusCondition(current, stamped.Type)
+	return old == nil || old.Status != stamped.Status || old.Reason != stamped.Reason || old.Message != stamped.Message
+}

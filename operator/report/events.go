@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
+)
+
+// Event is one row of the table of events: something that happened once. Its note is given when it is emitted, in
+// the past tense, with the cause and the next command.
+type Event struct {
+	// Reason is what programs match.
+	Reason string
+	// Type is Normal or Warning.
+	Type string
+	// Action is what the operator did about it.
+	Action string
+	// Meaning is for the documentation.
+	Meaning string
+}
+
+// The events of failover and of the sites.
+var (
+	ActiveSiteChosen   = normal("ActiveSiteChosen", "Promote", "The first active site of the group was chosen.")
+	FailoverStarted    = warning("FailoverStarted", "Failover", "The operator began to move the role of the active site.")
+	FencedOldPrimary   = normal("FencedOldPrimary", "Fence", "The old active site was proven to accept no writes.")
+	Promoted           = normal("Promoted", "Promote", "A site was opened for writes.")
+	FailoverCompleted  = normal("FailoverCompleted", "Failover", "The role of the active site was moved.")
+	FailoverBlocked    = warning("FailoverBlocked", "Wait", "A failover is due, but it is not safe or not allowed.")
+	FailoverForced     = warning("FailoverForced", "Failover", "A person overrode a blocked failover; writes may be lost.")
+	PlannedRefused     = warning("PlannedFailoverRefused", "Refuse", "A planned failover was refused before anything changed.")
+	PlannedReverted    = warning("PlannedFailoverReverted", "Reopen", "A planned failover did not finish; the source was reopened.")
+	ActiveSiteReopened = normal("ActiveSiteReopened", "Promote", "The active site came back, held everything and was reopened.")
+	WriterFenced       = warning("WriterFenced", "Fence", "A site that is not the active site was writable and was fenced.")
+	SiteDiverged       = warning("SiteDiverged", "Hold", "A site has transactions that the active site lacks; it is held for a person.")
+	SiteAttached       = normal("SiteAttached", "Attach", "A site replicates from the active site.")
+	SiteUnreachable    = warning("SiteUnreachable", "Observe", "A site stopped answering.")
+	SiteReachable      = normal("SiteReachable", "Observe", "A site answers again.")
+	AllUnreachable     = warning("AllSitesUnreachable", "Wait", "No site of the group answers; nothing is done.")
+)
+
+// The events of provisioning and of the Kubernetes objects.
+var (
+	SiteCloning         = normal("SiteCloning", "Clone", "A site began to clone its data from the active site.")
+	SiteCloned          = normal("SiteCloned", "Clone", "A site finished to clone its data from the active site.")
+	SiteCloneFailed     = warning("SiteCloneFailed", "Clone", "A clone did not succeed; it is tried again.")
+	SiteCloneRefused    = warning("SiteCloneRefused", "Refuse", "A site needs a clone, which would destroy data that may be needed.")
+	SiteProvisioned     = normal("SiteProvisioned", "Provision", "The data of a site became part of the group.")
+	SiteUpdating        = normal("SiteUpdating", "Update", "The pod of a site is replaced by one of the new specification.")
+	SiteRemoved         = normal("SiteRemoved", "Remove", "The objects of a site that left the specification were removed.")
+	SiteRemovalRefused  = warning("SiteRemovalRefused", "Refuse", "The active site left the specification; it is kept until another site is active.")
+	ConfigKeysIgnored   = warning("ConfigKeysIgnored", "Ignore", "spec.mysqlConf has keys that the operator owns or cannot pass on.")
+	TLSSecretMissing    = warning("TLSSecretMissing", "Wait", "The Secret with the group's certificate is missing or unusable.")
+	CertManagerMissing  = warning("CertManagerMissing", "Wait", "spec.tls.issuerRef is set, but cert-manager is not installed.")
+	AuthorityReplaced   = warning("AuthorityReplaced", "Create", "The key that signs statements was missing and was made anew; all sites are updated.")
+	AccountsMissing     = warning("AccountsSecretMissing", "Wait", "The Secret with the operator's MySQL passwords is missing or incomplete.")
+	FeaturesUnbuilt     = warning("FeaturesUnbuilt", "Ignore", "The specification asks for features that this version does not have.")
+	EncryptionUnbuilt   = warning("EncryptionUnbuilt", "Refuse", "Encryption at rest was asked for, which this version does not have; no pods are created.")
+	GroupDataKept       = warning("GroupDataKept", "Retain", "The group was deleted; its volumes and Secrets stay.")
+	GroupDataRemoved    = normal("GroupDataRemoved", "Delete", "The group was deleted, together with its volumes and Secrets.")
+	ObjectRefused       = warning("ObjectRefused", "Retry", "The API server refused an object of the group.")
+	ForeignObjectInPlay = warning("ForeignObject", "Refuse", "An object with a name that the group needs belongs to somebody else.")
+)
+
+func normal(reason, action, meaning string) Event {
+	return add(Event{Reason: reason, Type: corev1.EventTypeNormal, Action: action, Meaning: meaning})
+}
+
+func warning(reason, action, meaning string) Event {
+	return add(Event{Reason: reason, Type: corev1.EventTypeWarning, Action: action, Meaning: meaning})
+}
+
+var table []Event
+
+func add(e Event) Event {
+	table = append(table, e)
+	return e
+}
+
+// Table returns every event the operator can emit, in the order of this file.
+func Table() []Event { return append([]Event(nil), table...) }
+
+// maxNote is the longest note that events.k8s.io/v1 accepts, in bytes.
+const maxNote = 1024
+
+// Recorder emits events. The zero value and nil drop them, which tests of other things rely on.
+type Recorder struct {
+	sink events.EventRecorder
+}
+
+// NewRecorder makes a Recorder over the recorder of a manager (mgr.GetEventRecorder).
+func NewRecorder(sink events.EventRecorder) *Recorder { return &Recorder{sink: sink} }
+
+// Emit says that something happened to the group. Related is the pod or other object it happened to; nil when there
+// is none.
+func (r *Recorder) Emit(group, related runtime.Object, e Event, format string, args ...any) {
+	if r == nil || r.sink == nil {
+		return
+	}
+	note := fmt.Sprintf(format, args...)
+	if len(note) > maxNote {
+		note = note[:maxNote-3] + "..."
+	}
+	r.sink.Eventf(group, related, e.Type, e.Reason, e.Action, "%s", note)
+}

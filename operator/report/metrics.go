@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"runtime"
+	"runtime/debug"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Label names, the same on every series.
+const (
+	labelNamespace = "mysql_namespace"
+	labelGroup     = "failover_group"
+	labelSite      = "site"
+)
+
+var (
+	ofGroup = []string{labelNamespace, labelGroup}
+	ofSite  = []string{labelNamespace, labelGroup, labelSite}
+)
+
+// The metrics. Labels come in the order mysql_namespace, failover_group, site, then the metric's own.
+var (
+	// GroupReady is 1 for a group whose condition Ready is true, else 0.
+	GroupReady = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "operator_group_ready",
+		Help: "1 if the group is ready, else 0.",
+	}, ofGroup)
+
+	// ActiveSite is one-hot over the sites of a group; set it with SetActiveSite.
+	ActiveSite = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "operator_active_site",
+		Help: "1 for the active site of the group, 0 for the others.",
+	}, ofSite)
+
+	// Epoch is the group's epoch.
+	Epoch = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "operator_epoch",
+		Help: "Epoch of the group; it grows by one with every change of the active site.",
+	}, ofGroup)
+
+	// Failovers counts changes of the active site, by reason and outcome.
+	Failovers = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "operator_failovers_total",
+		Help: "Changes of the active site, by reason and outcome.",
+	}, append(append([]string(nil), ofGroup...), "reason", "outcome"))
+
+	// FailoverDuration is the time from the detection of trouble to an open active site.
+	FailoverDuration = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name:                            "operator_failover_duration_seconds",
+		Help:                            "Time from the detection of trouble, or from the request, to an open active site.",
+		Buckets:                         []float64{0.5, 1, 2, 5, 10, 15, 20, 25, 30, 45, 60, 120, 300},
+		NativeHistogramBucketFactor:     1.1,
+		NativeHistogramMaxBucketNumber:  100,
+		NativeHistogramMinResetDuration: 0,
+	}, append(append([]string(nil), ofGroup...), "kind"))
+
+	// ReplicationLag is the age of the newest transaction that a replica has not applied.
+	ReplicationLag = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "operator_site_replication_lag_seconds",
+		Help: "Replication lag of the site; absent while it is unknown.",
+	}, ofSite)
+
+	// ErrantTransactions counts transactions that a site has and the active site lacks.
+	ErrantTransactions = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "operator_site_errant_transactions",
+		Help: "Transactions that the site has and the active site lacks.",
+	}, ofSite)
+
+	// Fences counts how often the operator saw a site fenced, by cause.
+	Fences = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "operator_fence_total",
+		Help: "Fences of a site that the operator ordered or was told of, by cause.",
+	}, append(append([]string(nil), ofSite...), "cause"))
+
+	// Decisions counts decisions of the failover loop, by verdict.
+	Decisions = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "operator_decisions_total",
+		Help: "Decisions of the failover loop, by verdict.",
+	}, append(append([]string(nil), ofGroup...), "verdict"))
+
+	// Clones counts finished clones of a site, by outcome.
+	Clones = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "operator_site_clones_total",
+		Help: "Clones of a site from the active site, by outcome.",
+	}, append(append([]string(nil), ofSite...), "outcome"))
+
+	buildInfo = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "operator_build_info",
+		Help: "Always 1; the labels say which build of the operator this is.",
+	}, []string{"version", "revision", "goversion"})
+)
+
+// deleter is what every vector of series can do.
+type deleter interface {
+	DeletePartialMatch(prometheus.Labels) int
+}
+
+var (
+	all = []prometheus.Collector{
+		GroupReady, ActiveSite, Epoch, Failovers, FailoverDuration, ReplicationLag, ErrantTransactions, Fences,
+		Decisions, Clones, buildInfo,
+	}
+	siteSeries  = []deleter{ActiveSite, ReplicationLag, ErrantTransactions, Fences, Clones}
+	groupSeries = append([]deleter{GroupReady, Epoch, Failovers, FailoverDuration, Decisions}, siteSeries...)
+)
+
+// Register registers every metric, for main with controller-runtime's metrics.Registry.
+func Register(r prometheus.Registerer) error {
+	for _, c := range all {
+		if err := r.Register(c); err != nil {
+			return err
+		}
+	}
+	v, revision, goversion := version()
+	buildInfo.WithLabelValues(v, revision, goversion).Set(1)
+	return nil
+}
+
+// SetActiveSite sets the one-hot series of a group. An empty active site sets all to 0.
+func SetActiveSite(namespace, group, active string, sites []string) {
+	for _, site := range sites {
+		value := 0.0
+		if site == active {
+			value = 1
+		}
+		ActiveSite.WithLabelValues(namespace, group, site).Set(value)
+	}
+}
+
+// SetReplicationLag sets a site's lag; nil means unknown and removes the series, so that no alert trusts an old value.
+func SetReplicationLag(namespace, group, site string, seconds *float64) {
+	if seconds == nil {
+		ReplicationLag.DeleteLabelValues(namespace, group, site)
+		return
+	}
+	ReplicationLag.WithLabelValues(namespace, group, site).Set(*seconds)
+}
+
+// ForgetGroup deletes every series of a group.
+func ForgetGroup(namespace, group string) {
+	for _, d := range groupSeries {
+		d.DeletePartialMatch(prometheus.Labels{labelNamespace: namespace, labelGroup: group})
+	}
+}
+
+// ForgetSite deletes every series of one site.
+func ForgetSite(namespace, group, site string) {
+	for _, d := range siteSeries {
+		d.DeletePartialMatch(prometheus.Labels{labelNamespace: namespace, labelGroup: group, labelSite: site})
+	}
+}
+
+func version() (string, string, string) {
+	version, revision := "unknown", "unknown"
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return version, revision, runtime.Version()
+	}
+	if info.Main.Version != "" {
+		version = info.Main.Version
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			revision = s.Value
+		}
+	}
+	return version, revision, info.GoVersion
+}
