@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/internal/gtid"
+)
+
+// Facts is where the controller learns how the sites of a group are: the snapshot that the poll loop publishes. The
+// controller never asks MySQL itself, except on the site that it provisions.
+type Facts interface {
+	// Sites returns the newest facts of a group; false if the loop has none yet.
+	Sites(namespace, group string) (GroupFacts, bool)
+}
+
+// GroupFacts is a group as the poll loop last saw it.
+type GroupFacts struct {
+	ActiveSite string
+	Epoch      int64
+	// Open is true if the active site was seen writable under this epoch.
+	Open  bool
+	Sites map[string]SiteFacts
+}
+
+// SiteFacts is one site as the poll loop last saw it. Sets are those of the last answer, and empty if there was none.
+type SiteFacts struct {
+	// Reachable is true if the site's MySQL or sidecar answered at the last poll.
+	Reachable bool
+	// MysqlUp is true if MySQL answered SQL at the last poll; the fields below are known only then.
+	MysqlUp       bool
+	Writable      bool
+	Cloning       bool
+	Executed      gtid.Set
+	Purged        gtid.Set
+	UserDatabases int
+	// IOErrno is the error of the replication receiver; 0 means none.
+	IOErrno int
+	// Following is true if the site replicates from the active site and both threads run.
+	Following bool
+	Version   string
+	// AdminAddr is podIP:33062 of the site's pod.
+	AdminAddr string
+	PodName   string
+	PodUID    string
+}
+
+// Loops are the poll loops, one for each group.
+type Loops interface {
+	// Ensure starts the loop of a group if none runs. It may be called often.
+	Ensure(key types.NamespacedName)
+	// Forget ends the loop of a group that is gone or going. It may be called often.
+	Forget(key types.NamespacedName)
+}
+
+// LongWork is what the poll loop must know of work that runs beside it. The controller implements it. A busy site is
+// no candidate, is not attached, and is shown as Cloning.
+type LongWork interface {
+	// Busy says whether long work holds a site, and which.
+	Busy(namespace, group, site string) (purpose string, busy bool)
+	// Windows are the windows to put into the group's statement.
+	Windows(namespace, group string) []wire.Window
+}
