@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package failover
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+)
+
+// Decide answers what to do about one snapshot.
+func Decide(s Snapshot, old Memory) Decision {
+	d := Decision{Status: s.Status, Memory: remember(s, old), Hold: true}
+	switch {
+	case s.Status.Epoch == 0:
+		d = bootstrap(s, d)
+	case s.Status.Transition != nil && s.Status.Transition.Step == v1alpha1.TransitionFencing:
+		d = fencing(s, d)
+	case s.Status.Transition != nil:
+		d = opening(s, d)
+	default:
+		d = steady(s, d)
+	}
+	d.Views = views(s, d)
+	if err := d.check(s.Status); err != nil {
+		// A decision that breaks an invariant is a bug of this package. Doing nothing and holding is always safe.
+		return Decision{Topology: d.Topology, Verdict: VerdictAlert, Reason: "InvariantViolated", Message: err.Error(),
+			Status: s.Status, Memory: d.Memory, Hold: true, Views: d.Views}
+	}
+	return d
+}
+
+// say sets what is seen and done.
+func (d Decision) say(t Topology, v Verdict, r Reason, format string, args ...any) Decision {
+	d.Topology, d.Verdict, d.Reason, d.Message = t, v, r, fmt.Sprintf(format, args...)
+	return d
+}
+
+func (d Decision) then(effects ...Effect) Decision {
+	d.Effects = append(d.Effects, effects...)
+	return d
+}
+
+func (d Decision) within(next time.Duration) Decision {
+	if next > 0 && (d.Next == 0 || next < d.Next) {
+		d.Next = next
+	}
+	return d
+}
+
+// bootstrap chooses the first active site. All candidates must have been seen: a group that was created anew over
+// retained volumes has a history that only the sites know.
+func bootstrap(s Snapshot, d Decision) Decision {
+	var best Candidate
+	highest := int64(0)
+	for _, site := range s.Sites {
+		if site.Role == v1alpha1.PrimaryCandidate && !(site.Sidecar.Answered && site.SQLAnswers()) {
+			return d.say(TopologyUninitialised, VerdictWait, ReasonWaitingForSites,
+				"waiting for MySQL of candidate %s before the first active site is chosen", site.Name)
+		}
+		highest = max(highest, site.Sidecar.Report.Epoch)
+		c := Candidate{Site: site, All: site.All()}
+		if site.Role == v1alpha1.PrimaryCandidate && (best.Site.Name == "" || better(c, best) < 0) {
+			best = c
+		}
+	}
+	if writer := writableElsewhere(s, best.Site.Name); writer != "" {
+		return d.say(TopologyUninitialised, VerdictWait, ReasonWaitingForSites,
+			"%s is writable; it is fenced before the first active site is chosen", writer).then(Announce{Fence: []string{writer}})
+	}
+	for _, site := range s.Sites {
+		if lacks := site.All().Subtract(best.All); site.SQLAnswers() && !lacks.IsEmpty() {
+			return d.say(TopologyUninitialised, VerdictBlocked, ReasonMissingTransactions,
+				"no site holds all transactions: %s has %s, which %s lacks; a person must choose", site.Name, lacks, best.Site.Name)
+		}
+	}
+	d = d.begin(s, v1alpha1.FailoverBootstrap, best.Site.Name, ReasonFirstSite)
+	d.Status.Epoch = highest + 1
+	return d.say(TopologyUninitialised, VerdictBootstrap, ReasonFirstSite, "%s becomes the first active site", best.Site.Name)
+}
+
+// steady looks after a group with an active site and no transition.
+func steady(s Snapshot, d Decision) Decision {
+	a, _ := s.Site(s.Status.ActiveSite)
+	down := s.Now.Sub(orNow(d.Memory.DownSince[s.Status.ActiveSite], s.Now))
+	silent := d.Memory.SilentPolls[s.Status.ActiveSite]
+	switch {
+	case s.Policy.ForceTo != "" && s.Policy.ForceTo != s.Status.ActiveSite:
+		return due(s, d, TopologyActiveDown, ReasonForced)
+	case a.Writable():
+		d.Hold = false
+		return healthy(s, d, a)
+	case a.Sidecar.Answered && a.SQLAnswers():
+		return returned(s, d, a)
+	case a.Sidecar.Answered && down < s.Policy.CrashGrace:
+		return d.say(TopologyActiveDown, VerdictWait, ReasonCrashGrace,
+			"MySQL of %s is down; it may restart in place for %s", a.Name, s.Policy.CrashGrace).within(s.Policy.CrashGrace - down)
+	case a.Sidecar.Answered:
+		return due(s, d, TopologyActiveDown, ReasonActiveSiteDown)
+	case silent < s.Policy.Threshold || down < time.Duration(s.Policy.Threshold-1)*s.Policy.PollInterval:
+		// Also an active site whose sidecar alone is silent waits here: without its sidecar it cannot be opened again.
+		return d.say(TopologyActiveSilent, VerdictWait, ReasonBelowThreshold,
+			"%s does not answer (%d of %d polls)", s.Status.ActiveSite, silent, s.Policy.Threshold)
+	case everySiteSilent(s):
+		return d.say(TopologyAllUnreachable, VerdictAlert, ReasonEverySiteDown, "no site answers; nothing is done")
+	}
+	return due(s, d, TopologyActiveSilent, ReasonActiveSiteSilent)
+}
+
+func orNow(t, now time.Time) time.Time {
+	if t.IsZero() {
+		return now
+	}
+	return t
+}
+
+func everySiteSilent(s Snapshot) bool {
+	for _, site := range s.Sites {
+		if site.Reachable() {
+			return false
+		}
+	}
+	return true
+}
+
+// healthy keeps everything around a writable active site right.
+func healthy(s Snapshot, d Decision, a Site) Decision {
+	d = d.say(TopologyHealthy, VerdictNothing, ReasonHealthy, "%s is active", a.Name).then(Select{Site: a.Name})
+	var foreign []string
+	for _, site := range s.Sites {
+		if site.Name != a.Name && site.Writable() && site.Busy == "" {
+			foreign = append(foreign, site.Name)
+		}
+	}
+	if len(foreign) > 0 {
+		d = d.then(Announce{Fence: foreign})
+	}
+	d.Status.Records = settleLoss(s, d.Memory, a)
+	for _, site := range s.Sites {
+		if shouldFollow(d.Memory, site, a) {
+			d = d.then(Follow{Site: site.Name, Source: a.Name})
+		}
+	}
+	d.Persist = recordsDiffer(d.Status.Records, s.Status.Records)
+	return d
+}
+
+// shouldFollow is true for a site that may be attached to the active site and is not.
+func shouldFollow(m Memory, site, a Site) bool {
+	_, diverged := m.Diverged[site.Name]
+	switch {
+	case site.Name == a.Name, !site.Provisioned, site.Busy != "", diverged:
+		return false
+	case !site.MySQL.Direct, !site.Fenced():
+		return false // never CHANGE REPLICATION SOURCE on a site that might accept writes
+	case !site.All().Subtract(a.MySQL.Executed).IsEmpty():
+		// Not comparable in this poll, or diverged: attaching would mix histories.
+		return site.MySQL.ReplicaOf == a.Name && !site.MySQL.IORunning
+	}
+	return site.MySQL.ReplicaOf != a.Name || !site.MySQL.IORunning || !site.MySQL.SQLRunning
+}
+
+// returned handles an active site that answers but is read-only: it restarted, or fenced itself when it was isolated.
+func returned(s Snapshot, d Decision, a Site) Decision {
+	if lacks, where := missing(s, d.Memory, a); !lacks.IsEmpty() {
+		d = due(s, d, TopologyActiveReadOnly, ReasonActiveSiteBehind)
+		d.Message = fmt.Sprintf("%s came back without %s, which %s has: %s", a.Name, lacks, where, d.Message)
+		return d
+	}
+	if known := d.Memory.Executed[a.Name]; !known.Subtract(a.MySQL.Executed).IsEmpty() {
+		return due(s, d, TopologyActiveReadOnly, ReasonActiveSiteBehind)
+	}
+	if isBusy(s, d.Memory, a) != "" || !a.Provisioned && s.Status.Epoch > 1 {
+		return due(s, d, TopologyActiveReadOnly, ReasonActiveSiteBehind)
+	}
+	d.Hold = false
+	return d.say(TopologyActiveReadOnly, VerdictReopen, ReasonReturnedWhole,
+		"%s is back and holds everything seen; it is opened again under epoch %d", a.Name, s.Status.Epoch).
+		then(Select{Site: a.Name}, Open{Site: a.Name}).within(s.Policy.PollInterval / 4)
+}
+
+// due begins an emergency failover unless something forbids it; then it says what, and the next poll asks again.
+func due(s Snapshot, d Decision, seen Topology, why Reason) Decision {
+	forced := why == ReasonForced
+	best, found := choose(s, d.Memory, s.Status.ActiveSite)
+	if forced {
+		target, known := s.Site(s.Policy.ForceTo)
+		best, found = Candidate{Site: target, All: target.All()}, known && forcible(s, target)
+	}
+	if blocked, reason, message := forbidden(s, d.Memory, best, found); blocked && !(forced && found) {
+		return d.say(seen, VerdictBlocked, reason, "%s: %s", why, message)
+	}
+	kind := v1alpha1.FailoverEmergency
+	if forced {
+		kind = v1alpha1.FailoverForced
+	}
+	d = d.begin(s, kind, best.Site.Name, why)
+	return d.say(seen, VerdictFailover, why, "failover %s -> %s under epoch %d", s.Status.ActiveSite, best.Site.Name, d.Status.Epoch)
+}
+
+// forcible is what even a person's order does not override: a dr-only site, or one that cannot be opened at all.
+func forcible(s Snapshot, site Site) bool {
+	return isDROnly(s, Memory{}, site) == "" && isNotProvisioned(s, Memory{}, site) == "" &&
+		isBusy(s, Memory{}, site) == "" && isSilent(s, Memory{}, site) == ""
+}
+
+// forbidden is what forbids an emergency failover, in the order in which a person would want to know.
+func forbidden(s Snapshot, m Memory, best Candidate, found bool) (bool, Reason, string) {
+	switch {
+	case s.Policy.Mode == v1alpha1.FailoverObserve:
+		return true, ReasonModeObserve, "spec.failover.mode is Observe"
+	case s.Policy.Mode == v1alpha1.FailoverManual:
+		return true, ReasonModeManual, "spec.failover.mode is Manual"
+	case !found:
+		return true, ReasonNoCandidate, whyNobody(s, m)
+	case s.Now.Before(s.Status.CooldownUntil):
+		return true, ReasonCooldown, fmt.Sprintf("cooldown until %s", s.Status.CooldownUntil.UTC().Format(time.RFC3339))
+	}
+	lost := m.Executed[s.Status.ActiveSite].Subtract(best.All).Count()
+	if s.Policy.MaxLost != nil && lost > *s.Policy.MaxLost {
+		return true, ReasonLossBudget, fmt.Sprintf("%s lacks at least %d transactions, spec.failover.maxLostTransactions is %d",
+			best.Site.Name, lost, *s.Policy.MaxLost)
+	}
+	return false, "", ""
+}
+
+func whyNobody(s Snapshot, m Memory) string {
+	text := "no site is fit:"
+	for _, c := range candidates(s, m) {
+		if c.Site.Name != s.Status.ActiveSite {
+			text += fmt.Sprintf(" %s %s;", c.Site.Name, c.Unfit)
+		}
+	}
+	return text
+}
+
+// begin states the intent: the next epoch, its target, and that nobody may open yet.
+func (d Decision) begin(s Snapshot, kind v1alpha1.FailoverKind, to string, why Reason) Decision {
+	detected := orNow(d.Memory.DownSince[s.Status.ActiveSite], s.Now)
+	d.Status.Epoch = s.Status.Epoch + 1
+	d.Status.ActiveSite = to
+	d.Status.Transition = &Transition{
+		Kind: kind, Step: v1alpha1.TransitionFencing, From: s.Status.ActiveSite, To: to, Reason: string(why),
+		DetectedAt: detected, StartedAt: s.Now, FromExecuted: d.Memory.Executed[s.Status.ActiveSite],
+	}
+	d.Memory.DrainSince = s.Now
+	d.Persist, d.Hold = true, true
+	effects := []Effect{Select{Site: to}, Announce{Drain: to}}
+	if from := s.Status.ActiveSite; from != "" {
+		effects[1] = Announce{Fence: []string{from}, Drain: to}
+	}
+	return d.then(effects...).within(time.Millisecond)
+}
+
+// retarget names another target for a transition whose target was never opened. The old active site stays the one that
+// must be proven fenced.
+func (d Decision) retarget(s Snapshot, to string, why Reason) Decision {
+	t := *s.Status.Transition
+	t.To, t.Reason = to, string(why)
+	d.Status.Epoch, d.Status.ActiveSite, d.Status.Transition = s.Status.Epoch+1, to, &t
+	d.Memory.DrainSince = s.Now
+	d.Persist, d.Hold, d.Effects = true, true, nil
+	return d.then(Select{Site: to}, Announce{Drain: to}).within(time.Millisecond)
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package failover
+
+import (
+	"fmt"
+
+	"github.com/mysql-mfg/mfg/internal/gtid"
+)
+
+// Effect is one thing to do. The set is closed; each is bounded in time and may be repeated.
+type Effect interface {
+	fmt.Stringer
+	effect()
+}
+
+// Announce pushes the present statement to every sidecar at once and waits for their reports within the fence's
+// deadline, while the sites named in Fence are fenced by SQL too and Drain's relay log is applied. Nothing in it waits
+// for anything else in it.
+type Announce struct {
+	Fence []string
+	Drain string
+}
+
+// Drain stops the receiver of a site and waits until it has applied what it had received.
+type Drain struct {
+	Site string
+	Set  gtid.Set
+}
+
+// Detach ends a site's replication for good: STOP REPLICA, RESET REPLICA ALL. Only after its relay log was drained.
+type Detach struct{ Site string }
+
+// Select points the primary Service at a site.
+type Select struct{ Site string }
+
+// Open pushes the statement to the active site, whose sidecar then fetches a fresh one and opens writes.
+type Open struct{ Site string }
+
+// Follow makes a site replicate from another.
+type Follow struct{ Site, Source string }
+
+func (Announce) effect() {}
+func (Drain) effect()    {}
+func (Detach) effect()   {}
+func (Select) effect()   {}
+func (Open) effect()     {}
+func (Follow) effect()   {}
+
+func (e Announce) String() string { return fmt.Sprintf("announce fence=%v drain=%q", e.Fence, e.Drain) }
+func (e Drain) String() string    { return "drain " + e.Site }
+func (e Detach) String() string   { return "detach " + e.Site }
+func (e Select) String() string   { return "select " + e.Site }
+func (e Open) String() string     { return "open " + e.Site }
+func (e Follow) String() string   { return fmt.Sprintf("follow %s -> %s", e.Site, e.Source) }

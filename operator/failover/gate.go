@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package failover
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Gate is the answer to: may the target be opened in place of the old active site now?
+type Gate struct {
+	Passed   bool
+	Evidence []string
+	// Blockers are the sites that may still vouch for the old active site; while there is one, waiting does not help.
+	Blockers []string
+	// ReadyAt is when the old active site's lease has run out, if nothing blocks.
+	ReadyAt time.Time
+}
+
+// gate decides the promotion gate (design §2) for the transition under way.
+//
+// It passes on proof that the old active site accepts no commits under the present epoch, or once its lease has run
+// out and nobody can renew it. Everything else answers no, because a second writer cannot be undone.
+func gate(s Snapshot, m Memory) Gate {
+	t := s.Status.Transition
+	if writer := writableElsewhere(s, t.To); writer != "" {
+		// I1: somebody accepts writes right now. It is being fenced; the next poll looks again.
+		return Gate{Blockers: []string{writer}}
+	}
+	if t.From == "" {
+		return Gate{Passed: true, Evidence: []string{"no site was active before"}}
+	}
+	if evidence := fenceProof(s, m, t.From); evidence != "" {
+		return Gate{Passed: true, Evidence: []string{evidence}}
+	}
+	return leaseRunOut(s, m, t.From)
+}
+
+func writableElsewhere(s Snapshot, target string) string {
+	for _, site := range s.Sites {
+		if site.Name != target && site.Writable() && site.Busy == "" {
+			return site.Name
+		}
+	}
+	return ""
+}
+
+// fenceProof names the proof that x accepts no commits under the present epoch or later, or "".
+func fenceProof(s Snapshot, m Memory, x string) string {
+	epoch := s.Status.Epoch
+	site, known := s.Site(x)
+	if ack := m.Acks[x]; ack.Epoch >= epoch && ack.Fenced {
+		return fmt.Sprintf("sidecar of %s reported it fenced under epoch %d", x, ack.Epoch)
+	}
+	if fence, was := m.FencedBySQL[x]; was && fence.Epoch >= epoch && !mayStillOpen(s, x) {
+		return fmt.Sprintf("read-only flags of %s read back by the operator", x)
+	}
+	if known && site.Pod.Ended {
+		return fmt.Sprintf("pod of %s has ended, told by a live kubelet", x)
+	}
+	if known && site.Pod.OutOfService {
+		return fmt.Sprintf("node of %s is tainted %s", x, "out-of-service")
+	}
+	return ""
+}
+
+// mayStillOpen is true while a sidecar could still act on the last answer that permitted it to open: an SQL read-back
+// proves nothing then.
+func mayStillOpen(s Snapshot, x string) bool {
+	last := later(s.Permitted[x], s.LeaderSince)
+	return s.Now.Before(last.Add(OpenValidity))
+}
+
+// leaseRunOut decides by time. The lease of x counts from the last moment at which anybody may have answered it under
+// an older epoch. Every other site must have acknowledged the present epoch durably, so that nobody can answer x with
+// an older one from now on, or provably not run.
+func leaseRunOut(s Snapshot, m Memory, x string) Gate {
+	last := later(s.Answered[x], s.LeaderSince)
+	var g Gate
+	var vouchers []string
+	for _, site := range s.Sites {
+		if site.Name == x {
+			continue
+		}
+		ack, acked := m.Acks[site.Name]
+		switch {
+		case acked && ack.Epoch >= s.Status.Epoch:
+			last = later(last, ack.LastVouch[x])
+			vouchers = append(vouchers, site.Name)
+		case site.gone():
+			last = later(last, m.GoneSince[site.Name])
+		default:
+			g.Blockers = append(g.Blockers, site.Name)
+		}
+	}
+	slices.Sort(g.Blockers)
+	g.ReadyAt = last.Add(s.Policy.LeaseTimeout + s.Policy.FenceTimeout + LeaseMargin)
+	if len(g.Blockers) == 0 && !s.Now.Before(g.ReadyAt) {
+		g.Passed = true
+		g.Evidence = []string{fmt.Sprintf("lease of %s has run out; epoch %d acknowledged by %s",
+			x, s.Status.Epoch, strings.Join(vouchers, ", "))}
+	}
+	return g
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}

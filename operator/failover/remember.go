@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package failover
+
+import (
+	"maps"
+	"time"
+
+	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/internal/gtid"
+)
+
+// remember folds a poll into what is remembered. It returns a copy; the old memory stays as it was.
+func remember(s Snapshot, old Memory) Memory {
+	m := Memory{
+		DownSince:   map[string]time.Time{},
+		SilentPolls: map[string]int{},
+		Executed:    map[string]gtid.Set{},
+		PreviousAll: map[string]gtid.Set{},
+		Acks:        map[string]Ack{},
+		FencedBySQL: maps.Clone(old.FencedBySQL),
+		GoneSince:   map[string]time.Time{},
+		Diverged:    map[string]gtid.Set{},
+		DrainSince:  old.DrainSince,
+	}
+	if m.FencedBySQL == nil {
+		m.FencedBySQL = map[string]SQLFence{}
+	}
+	active, _ := s.Site(s.Status.ActiveSite)
+	for _, site := range s.Sites {
+		rememberSite(s, old, &m, site)
+		if errant, known := errantOf(site, active, old, s); known && !errant.IsEmpty() {
+			m.Diverged[site.Name] = errant
+		} else if set, was := old.Diverged[site.Name]; was && !known {
+			// Not comparable now: what was found stays found, so that a diverged site never becomes a candidate by silence.
+			m.Diverged[site.Name] = set
+		}
+	}
+	return m
+}
+
+func rememberSite(s Snapshot, old Memory, m *Memory, site Site) {
+	name := site.Name
+	if !site.SQLAnswers() {
+		m.DownSince[name] = s.Now
+		if since, was := old.DownSince[name]; was {
+			m.DownSince[name] = since
+		}
+	}
+	if !site.Reachable() {
+		m.SilentPolls[name] = old.SilentPolls[name] + 1
+	}
+	m.Executed[name] = old.Executed[name]
+	if site.SQLAnswers() {
+		m.Executed[name] = site.MySQL.Executed
+		m.PreviousAll[name] = site.All()
+	}
+	if site.gone() {
+		m.GoneSince[name] = s.Now
+		if since, was := old.GoneSince[name]; was {
+			m.GoneSince[name] = since
+		}
+	}
+	if ack, was := old.Acks[name]; was {
+		m.Acks[name] = ack
+	}
+	if site.Sidecar.Answered {
+		m.Acks[name] = acknowledge(m.Acks[name], site.Sidecar.Report, site.Sidecar.At, s.Sites)
+	}
+	if fence, was := m.FencedBySQL[name]; was && site.Writable() {
+		// Somebody opened it since: the read-back proves nothing any more.
+		_ = fence
+		delete(m.FencedBySQL, name)
+	}
+}
+
+// acknowledge merges a report into what a sidecar has acknowledged. Within one epoch the earliest bound on a vouch is
+// kept: once the epoch is on the sidecar's volume it never vouches below it again, also after a restart.
+func acknowledge(ack Ack, r wire.Report, at time.Time, sites []Site) Ack {
+	fresh := Ack{Epoch: r.Epoch, Fenced: r.FencedUnder(r.Epoch), LastVouch: map[string]time.Time{}}
+	for _, other := range sites {
+		if other.Name == r.Site {
+			continue
+		}
+		bound := at.Add(-r.VouchAge(other.Name))
+		if known, was := ack.LastVouch[other.Name]; was && ack.Epoch == r.Epoch && known.Before(bound) {
+			bound = known
+		}
+		fresh.LastVouch[other.Name] = bound
+	}
+	return fresh
+}
+
+// errantOf compares what a site had in the poll before with what the active site has executed now. Reading the replica
+// first and the primary last keeps a transaction in flight from looking errant.
+func errantOf(site, active Site, old Memory, s Snapshot) (gtid.Set, bool) {
+	previous, had := old.PreviousAll[site.Name]
+	switch {
+	case site.Name == active.Name, active.Name == "", s.Status.Transition != nil:
+		return gtid.Set{}, false
+	case !active.SQLAnswers() || !active.Writable() || !had || !site.Provisioned:
+		return gtid.Set{}, false
+	case !site.SQLAnswers():
+		return gtid.Set{}, false
+	}
+	return previous.Subtract(active.MySQL.Executed), true
+}

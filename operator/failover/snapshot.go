@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package failover
+
+import (
+	"time"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/internal/gtid"
+)
+
+// Policy is what the group's spec says about failover, defaults filled in.
+type Policy struct {
+	Mode         v1alpha1.FailoverMode
+	PollInterval time.Duration
+	Threshold    int
+	CrashGrace   time.Duration
+	Cooldown     time.Duration
+	DrainTimeout time.Duration
+	LeaseTimeout time.Duration
+	FenceTimeout time.Duration
+	// MaxLost blocks an emergency failover that is known to lose more transactions; nil means no limit.
+	MaxLost *int64
+	// ForceTo names the site that a person orders to be promoted although writes may be lost; empty normally.
+	ForceTo string
+}
+
+// LeaseMargin is added to the lease and the fence's deadline before a lease counts as run out. It covers the drift of
+// two monotonic clocks over one lease (well under 1 %), scheduling delay, and the round trip of the last answer.
+const LeaseMargin = time.Second
+
+// OpenValidity is how long after a permitting answer was given a sidecar could still act on it, doubled. A sidecar
+// refuses to open on an answer older than 2 s since it asked.
+const OpenValidity = 4 * time.Second
+
+// Snapshot is everything that was seen in one poll. Sites are sorted by name.
+type Snapshot struct {
+	Now    time.Time
+	Policy Policy
+	Status Durable
+	Sites  []Site
+	// LeaderSince is when this process became the leader. What an earlier leader answered is not known, so it counts as
+	// if it had answered everybody just then.
+	LeaderSince time.Time
+	// Answered is, for each site, when this operator last answered its sidecar under an epoch below Status.Epoch.
+	Answered map[string]time.Time
+	// Permitted is, for each site, when this operator last gave its sidecar a statement on which it may open.
+	Permitted map[string]time.Time
+}
+
+// Durable is the part of the group's status that decisions rest on. It is persisted before any effect.
+type Durable struct {
+	Epoch         int64
+	ActiveSite    string
+	ActiveSince   time.Time
+	CooldownUntil time.Time
+	Transition    *Transition
+	Records       []v1alpha1.FailoverRecord
+}
+
+// Transition is a change of the active site under way; see v1alpha1.Transition.
+type Transition struct {
+	Kind         v1alpha1.FailoverKind
+	Step         v1alpha1.TransitionStep
+	From, To     string
+	Reason       string
+	DetectedAt   time.Time
+	StartedAt    time.Time
+	GatePassedAt time.Time
+	FromExecuted gtid.Set
+	ToExecuted   gtid.Set
+	Evidence     []string
+}
+
+// Site is what was seen of one site in one poll.
+type Site struct {
+	Name     string
+	Role     v1alpha1.SiteRole
+	Priority int32
+	// Provisioned is true once the site's data is part of the group.
+	Provisioned bool
+	// Busy names long work on the site (Clone, Rotation); such a site is no candidate.
+	Busy string
+	// Restarting is true while the controller rolls the site's pod.
+
+	Sidecar Sidecar
+	MySQL   MySQL
+	Pod     Pod
+}
+
+// Sidecar is what the site's sidecar answered to this poll's push.
+type Sidecar struct {
+	Answered bool
+	Report   wire.Report
+	At       time.Time
+}
+
+// MySQL is what the site's MySQL answered to the operator itself in this poll, or through its sidecar.
+type MySQL struct {
+	// Direct is true if the operator's own connection answered.
+	Direct                      bool
+	ServerUUID, Version         string
+	ReadOnly, SuperReadOnly     bool
+	OfflineMode                 bool
+	Executed, Purged, Retrieved gtid.Set
+	ReplicaOf                   string
+	ReplicaHost                 string
+	IORunning, SQLRunning       bool
+	IOError, SQLError           string
+	IOErrno                     int
+	LagSeconds                  *float64
+	Cloning                     bool
+}
+
+// Pod is the Kubernetes evidence on a site.
+type Pod struct {
+	Exists bool
+	UID    string
+	Node   string
+	// Ended is true if the pod has ended for good (phase Failed or Succeeded: its containers never start again) and the
+	// kubelet that says so renewed its node's lease since.
+	Ended bool
+	// OutOfService is true if a person tainted the pod's node, or the node its volume is bound to, as down.
+	OutOfService bool
+}
+
+// All is what the site has: applied or still in its relay log.
+func (s Site) All() gtid.Set { return s.MySQL.Executed.Union(s.MySQL.Retrieved) }
+
+// SQLAnswers is true if MySQL answered SQL, to the operator or to its sidecar.
+func (s Site) SQLAnswers() bool {
+	return s.MySQL.Direct || (s.Sidecar.Answered && s.Sidecar.Report.Answered)
+}
+
+// Reachable is true if the sidecar or MySQL answered.
+func (s Site) Reachable() bool { return s.Sidecar.Answered || s.MySQL.Direct }
+
+// Writable is true if MySQL was seen to accept writes by either witness.
+func (s Site) Writable() bool {
+	byReport := s.Sidecar.Answered && s.Sidecar.Report.Answered && s.Sidecar.Report.Writable
+	bySQL := s.MySQL.Direct && !s.MySQL.SuperReadOnly && !s.MySQL.ReadOnly
+	return byReport || bySQL
+}
+
+// Fenced is true if MySQL was seen read-only and by no witness otherwise.
+func (s Site) Fenced() bool { return s.SQLAnswers() && !s.Writable() }
+
+// gone is true if Kubernetes proves that neither mysqld nor the sidecar of the site can run.
+func (s Site) gone() bool { return s.Pod.Ended || s.Pod.OutOfService }
+
+// Site returns a site by name.
+func (s Snapshot) Site(name string) (Site, bool) {
+	for _, site := range s.Sites {
+		if site.Name == name {
+			return site, true
+		}
+	}
+	return Site{}, false
+}
+
+// Memory is what is remembered between polls and may be forgotten at any time: forgetting only makes the system wait
+// longer, never act sooner.
+type Memory struct {
+	// DownSince is when a site was first seen without a usable MySQL, in an unbroken row of polls.
+	DownSince map[string]time.Time
+	// SilentPolls counts the polls in a row in which nothing of the site answered.
+	SilentPolls map[string]int
+	// Executed is the last known executed set of each site.
+	Executed map[string]gtid.Set
+	// PreviousAll is what each site had in the poll before, to be compared with a later look at the active site.
+	PreviousAll map[string]gtid.Set
+	// Acks is the best acknowledgement of each site's sidecar.
+	Acks map[string]Ack
+	// FencedBySQL is when the operator itself read a site's fence back, and under which epoch.
+	FencedBySQL map[string]SQLFence
+	// GoneSince is when Kubernetes evidence first said that a site cannot run.
+	GoneSince map[string]time.Time
+	// Diverged holds the errant set of diverged sites.
+	Diverged map[string]gtid.Set
+	// DrainSince is when the target's drain was first asked for in this transition.
+	DrainSince time.Time
+}
+
+// Ack is the acknowledgement of an epoch by a site's sidecar.
+type Ack struct {
+	Epoch int64
+	// LastVouch is the latest moment at which that sidecar may have kept each other site's lease alive under an older
+	// epoch, by the operator's clock.
+	LastVouch map[string]time.Time
+	// Fenced is true if the report was fence proof under the epoch.
+	Fenced bool
+}
+
+// SQLFence is a fence that the operator carried out and read back itself.
+type SQLFence struct {
+	Epoch int64
+	At    time.Time
+}

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package failover
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/internal/gtid"
+)
+
+// recordsKept is how many changes of the active site stay in status.
+const recordsKept = 10
+
+// fencing goes on with a transition whose target may not be opened yet.
+func fencing(s Snapshot, d Decision) Decision {
+	t := s.Status.Transition
+	target, _ := s.Site(t.To)
+	if back, whole := returnedWhole(s, d.Memory, target); whole {
+		return d.retarget(s, back.Name, ReasonReturnedWhole).say(TopologyTransition, VerdictFailover, ReasonReturnedWhole,
+			"%s is back, fenced, and holds more than %s: it is opened again and nothing is lost", back.Name, t.To)
+	}
+	if why := targetUnfit(s, d.Memory, target); why != "" {
+		return targetLost(s, d, why)
+	}
+	if target.Sidecar.Report.Epoch < s.Status.Epoch {
+		return d.say(TopologyTransition, VerdictWait, ReasonAwaitingFence, "%s has not acknowledged epoch %d yet", t.To, s.Status.Epoch).
+			then(Announce{Fence: fenceTargets(t)}).within(s.Policy.PollInterval / 4)
+	}
+	if wait, waiting := drained(s, d, target); waiting {
+		return wait
+	}
+	g := gate(s, d.Memory)
+	if !g.Passed {
+		return gateClosed(s, d, g)
+	}
+	return pass(s, d, target, g)
+}
+
+func fenceTargets(t *Transition) []string {
+	if t.From == "" || t.From == t.To {
+		return nil
+	}
+	return []string{t.From}
+}
+
+// returnedWhole finds the old active site back, fenced under the present epoch, with more than the target has.
+func returnedWhole(s Snapshot, m Memory, target Site) (Site, bool) {
+	t := s.Status.Transition
+	from, known := s.Site(t.From)
+	switch {
+	case !known || t.From == t.To || t.Kind == v1alpha1.FailoverForced:
+		return Site{}, false
+	case !from.Sidecar.Answered || !from.Sidecar.Report.FencedUnder(s.Status.Epoch) || !from.Fenced():
+		return Site{}, false
+	case isDROnly(s, m, from) != "" || isNotProvisioned(s, m, from) != "" || isBusy(s, m, from) != "":
+		return Site{}, false
+	}
+	more := !from.All().Subtract(target.All()).IsEmpty()
+	lacks, _ := missing(s, m, from)
+	return from, more && lacks.IsEmpty()
+}
+
+// targetUnfit names why the target cannot be opened. Silence counts only after the threshold, or every lost packet
+// would cost an epoch.
+func targetUnfit(s Snapshot, m Memory, target Site) string {
+	patience := time.Duration(s.Policy.Threshold-1) * s.Policy.PollInterval
+	if isSilent(s, m, target) != "" {
+		if s.Now.Sub(orNow(m.DownSince[target.Name], s.Now)) < patience && m.SilentPolls[target.Name] < s.Policy.Threshold {
+			return ""
+		}
+	}
+	for _, guard := range unfitness {
+		if why := guard(s, m, target); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+func targetLost(s Snapshot, d Decision, why string) Decision {
+	t := s.Status.Transition
+	next, found := choose(s, d.Memory, t.To)
+	if !found {
+		return d.say(TopologyTransition, VerdictBlocked, ReasonTargetLost, "%s %s, and %s", t.To, why, whyNobody(s, d.Memory)).
+			then(Announce{Fence: fenceTargets(t)})
+	}
+	return d.retarget(s, next.Site.Name, ReasonTargetLost).say(TopologyTransition, VerdictFailover, ReasonTargetLost,
+		"%s %s; %s takes its place", t.To, why, next.Site.Name)
+}
+
+// drained waits until the target has applied all it received, and has fetched what other reachable sites have.
+func drained(s Snapshot, d Decision, target Site) (Decision, bool) {
+	lacks, where := missing(s, d.Memory, target)
+	left := target.MySQL.Retrieved.Subtract(target.MySQL.Executed)
+	if target.Name == s.Status.Transition.From || s.Status.Transition.Kind == v1alpha1.FailoverForced && left.IsEmpty() {
+		return d, false
+	}
+	if lacks.IsEmpty() && left.IsEmpty() {
+		return d, false
+	}
+	effect, reason := Effect(Drain{Site: target.Name, Set: target.MySQL.Retrieved}), ReasonDraining
+	message := fmt.Sprintf("%s has %d transactions left to apply", target.Name, left.Count())
+	if !lacks.IsEmpty() {
+		effect, reason = Follow{Site: target.Name, Source: where}, ReasonMissingTransactions
+		message = fmt.Sprintf("%s lacks %s and fetches it from %s", target.Name, lacks, where)
+	}
+	d = d.then(Announce{Fence: fenceTargets(s.Status.Transition)}, effect).within(s.Policy.PollInterval / 8)
+	if !d.Memory.DrainSince.IsZero() && s.Now.Sub(d.Memory.DrainSince) > s.Policy.DrainTimeout {
+		// Going on would lose what is known to exist; a person may order that, the system does not.
+		return d.say(TopologyTransition, VerdictBlocked, ReasonDrainTimeout, "%s, for longer than drainTimeout %s", message, s.Policy.DrainTimeout), true
+	}
+	return d.say(TopologyTransition, VerdictWait, reason, "%s", message), true
+}
+
+func gateClosed(s Snapshot, d Decision, g Gate) Decision {
+	t := s.Status.Transition
+	d = d.then(Announce{Fence: fenceTargets(t)})
+	if len(g.Blockers) > 0 {
+		return d.say(TopologyTransition, VerdictBlocked, ReasonVouched,
+			"no proof that %s is fenced, and %s may still tell it that it is active; bring it back, taint its node %s if it is down, or order `kubectl mfg failover --to %s --accept-data-loss`",
+			t.From, strings.Join(g.Blockers, ", "), v1alpha1.OutOfServiceTaint, t.To)
+	}
+	left := g.ReadyAt.Sub(s.Now)
+	return d.say(TopologyTransition, VerdictWait, ReasonAwaitingFence,
+		"no proof that %s is fenced yet; its lease has run out at %s", t.From, g.ReadyAt.UTC().Format(time.RFC3339)).within(left)
+}
+
+func pass(s Snapshot, d Decision, target Site, g Gate) Decision {
+	t := *s.Status.Transition
+	t.Step, t.GatePassedAt, t.Evidence, t.ToExecuted = v1alpha1.TransitionOpening, s.Now, g.Evidence, target.MySQL.Executed
+	d.Status.Transition = &t
+	d.Persist, d.Hold = true, false
+	return d.say(TopologyTransition, VerdictPromote, ReasonGatePassed, "%s is opened: %s", t.To, strings.Join(g.Evidence, "; ")).
+		then(Select{Site: t.To}, Detach{Site: t.To}, Open{Site: t.To}).within(time.Millisecond)
+}
+
+// opening goes on with a transition whose gate was passed: nobody but the target can be open under this epoch or an
+// older one, so the target is the active site in all but name.
+func opening(s Snapshot, d Decision) Decision {
+	t := s.Status.Transition
+	target, _ := s.Site(t.To)
+	down := s.Now.Sub(orNow(d.Memory.DownSince[t.To], s.Now))
+	switch {
+	case target.Writable():
+		d.Hold = false
+		return complete(s, d)
+	case target.Sidecar.Answered && target.SQLAnswers():
+		d.Hold = false
+		return d.say(TopologyTransition, VerdictWait, ReasonOpening, "%s is being opened: %s", t.To, target.Sidecar.Report.Message).
+			then(Select{Site: t.To}, Detach{Site: t.To}, Open{Site: t.To}).within(s.Policy.PollInterval / 4)
+	case target.Sidecar.Answered && down < s.Policy.CrashGrace, d.Memory.SilentPolls[t.To] < s.Policy.Threshold && !target.Sidecar.Answered:
+		return d.say(TopologyTransition, VerdictWait, ReasonOpening, "%s stopped answering while it was being opened", t.To)
+	}
+	return due(s, d, TopologyActiveSilent, ReasonActiveSiteSilent)
+}
+
+// complete records the change once the target was seen open.
+func complete(s Snapshot, d Decision) Decision {
+	t := s.Status.Transition
+	d.Status.Transition = nil
+	d.Status.ActiveSince = s.Now
+	if t.Kind == v1alpha1.FailoverEmergency {
+		d.Status.CooldownUntil = s.Now.Add(s.Policy.Cooldown)
+	}
+	if t.Kind != v1alpha1.FailoverBootstrap {
+		d.Status.Records = append([]v1alpha1.FailoverRecord{record(s)}, s.Status.Records...)
+		d.Status.Records = d.Status.Records[:min(len(d.Status.Records), recordsKept)]
+	}
+	d.Persist = true
+	return d.say(TopologyTransition, VerdictComplete, ReasonOpened, "%s is active under epoch %d", t.To, s.Status.Epoch).
+		then(Select{Site: t.To}).within(time.Millisecond)
+}
+
+func record(s Snapshot) v1alpha1.FailoverRecord {
+	t := s.Status.Transition
+	since := func(at time.Time) int64 { return at.Sub(t.DetectedAt).Milliseconds() }
+	lost := t.FromExecuted.Subtract(t.ToExecuted)
+	r := v1alpha1.FailoverRecord{
+		Epoch: s.Status.Epoch, Kind: t.Kind, From: t.From, To: t.To, Reason: t.Reason,
+		DetectedAt: metav1.NewMicroTime(t.DetectedAt), StartedAt: metav1.NewMicroTime(t.StartedAt), OpenedAt: metav1.NewMicroTime(s.Now),
+		Timeline: []v1alpha1.TimelineEntry{
+			{Step: "detected", Millis: 0},
+			{Step: "decided", Millis: since(t.StartedAt)},
+			{Step: "gatePassed", Millis: since(t.GatePassedAt)},
+			{Step: "opened", Millis: since(s.Now)},
+		},
+		Evidence: t.Evidence, FromExecuted: t.FromExecuted.String(), ToExecuted: t.ToExecuted.String(),
+		LostTransactions: lost.Count(), LostSet: lost.String(),
+	}
+	if t.From == t.To {
+		r.LossExact = lost.IsEmpty()
+	}
+	return r
+}
+
+// settleLoss makes the loss of the newest failover exact once its old active site is seen again with the history it
+// had: only then is the whole of what it accepted known.
+func settleLoss(s Snapshot, m Memory, a Site) []v1alpha1.FailoverRecord {
+	records := s.Status.Records
+	if len(records) == 0 || records[0].LossExact || records[0].To != a.Name || !a.MySQL.Direct {
+		return records
+	}
+	r := records[0]
+	from, known := s.Site(r.From)
+	before, had := m.PreviousAll[r.From]
+	if !known || !had || !from.SQLAnswers() || !from.Fenced() || from.Busy != "" {
+		return records
+	}
+	last, err := gtid.Parse(r.FromExecuted)
+	if err != nil || !from.MySQL.Executed.Contains(last.Subtract(m.Diverged[r.From])) && !from.MySQL.Executed.Contains(last) {
+		return records // its data was replaced: what it had accepted is not known any more
+	}
+	lost := before.Subtract(a.MySQL.Executed)
+	r.LostTransactions, r.LostSet, r.LossExact = lost.Count(), lost.String(), true
+	settled := append([]v1alpha1.FailoverRecord{r}, records[1:]...)
+	return settled
+}
+
+func recordsDiffer(a, b []v1alpha1.FailoverRecord) bool {
+	return len(a) > 0 && len(b) > 0 && (a[0].LossExact != b[0].LossExact || a[0].Epoch != b[0].Epoch)
+}
