@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mysql-mfg/mfg/api/wire"
+)
+
+// status answers GET /status.
+func (s *Server) status(w http.ResponseWriter, r *http.Request) {
+	f, ok := s.admit(w, r)
+	if !ok {
+		return
+	}
+	answer(w, http.StatusOK, wire.StatusList{
+		Operator: s.options.Operator,
+		IssuedAt: time.Now().UTC(),
+		Groups:   f.groups(s.options.Source.Snapshot()),
+	})
+}
+
+// admit reads the filter of a status request and refuses it while this process does not lead: its board is empty or
+// stale then, and "no groups" would be a lie.
+func (s *Server) admit(w http.ResponseWriter, r *http.Request) (filter, bool) {
+	f, err := parseFilter(r.URL.RawQuery)
+	if err != nil {
+		refuse(w, http.StatusBadRequest, wire.ReasonBadRequest, err.Error())
+		return filter{}, false
+	}
+	if !s.options.Leading() {
+		refuse(w, http.StatusServiceUnavailable, wire.ReasonNotLeading, ErrNotLeading.Error())
+		return filter{}, false
+	}
+	return f, true
+}
+
+// filter selects groups; an empty field selects all.
+type filter struct{ namespace, group string }
+
+func parseFilter(rawQuery string) (filter, error) {
+	values, err := url.ParseQuery(rawQuery)
+	if err != nil {
+		return filter{}, errors.New("the query cannot be read")
+	}
+	var f filter
+	if f.namespace, err = single(values, wire.ParamNamespace, maxNamespace, nameByte); err != nil {
+		return filter{}, err
+	}
+	f.group, err = single(values, wire.ParamGroup, maxName, nameByte)
+	return f, err
+}
+
+func (f filter) wants(namespace, group string) bool {
+	return (f.namespace == "" || f.namespace == namespace) && (f.group == "" || f.group == group)
+}
+
+// groups never returns nil: readers get [], not null.
+func (f filter) groups(all []wire.GroupStatus) []wire.GroupStatus {
+	if f == (filter{}) && all != nil {
+		return all
+	}
+	wanted := []wire.GroupStatus{}
+	for _, g := range all {
+		if f.wants(g.Namespace, g.Group) {
+			wanted = append(wanted, g)
+		}
+	}
+	return wanted
+}
+
+func (f filter) changes(c Changes) Changes {
+	if f == (filter{}) {
+		return c
+	}
+	return Changes{
+		Groups: f.groups(c.Groups),
+		Gone: slices.DeleteFunc(c.Gone, func(name string) bool {
+			namespace, group, _ := strings.Cut(name, "/")
+			return !f.wants(namespace, group)
+		}),
+	}
+}

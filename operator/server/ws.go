@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"github.com/mysql-mfg/mfg/api/wire"
+)
+
+// newUpgrader takes WebSocket clients. A page of another origin is refused: a browser on the cluster's network must
+// not be made to read the state of databases for somebody else.
+func newUpgrader(l limits) websocket.Upgrader {
+	return websocket.Upgrader{
+		HandshakeTimeout: l.streamWrite,
+		ReadBufferSize:   1 << 10,
+		WriteBufferSize:  16 << 10,
+		// CheckOrigin stays nil, which lets through requests without an Origin or with that of the host asked.
+		Error: func(w http.ResponseWriter, _ *http.Request, code int, cause error) {
+			reason := wire.ReasonBadRequest
+			switch code {
+			case http.StatusForbidden:
+				reason = wire.ReasonOtherOrigin
+			case http.StatusInternalServerError:
+				reason = wire.ReasonInternal
+			}
+			refuse(w, code, reason, cause.Error())
+		},
+	}
+}
+
+// statusStream answers GET /ws/status: a snapshot, then deltas. The publisher never waits for a client; one that
+// cannot keep up is cut off and may come again for a new snapshot.
+func (s *Server) statusStream(w http.ResponseWriter, r *http.Request) {
+	f, ok := s.admit(w, r)
+	if !ok {
+		return
+	}
+	select {
+	case s.slots <- struct{}{}:
+		defer func() { <-s.slots }()
+	default:
+		refuse(w, http.StatusServiceUnavailable, wire.ReasonTooManyClients, "too many clients watch the status")
+		return
+	}
+	conn, err := s.upgrader.Upgrade(w, r, nil)
+	if err != nil {
+		return // the upgrader has answered
+	}
+	st := stream{conn: conn, filter: f, limits: s.limits}
+	ctx, cancel := context.WithCancel(s.running)
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		defer cancel()
+		st.listen()
+	}()
+	st.say(ctx, s.options.Source)
+	cancel()
+	_ = conn.Close()
+	<-gone
+}
+
+// stream is one WebSocket connection. say is its only writer, listen its only reader.
+type stream struct {
+	conn   *websocket.Conn
+	filter filter
+	limits limits
+	seq    int64
+}
+
+// listen reads until the client is gone or silent for too long. What a client says is dropped: a newer one may ask
+// for more than this version offers.
+func (st *stream) listen() {
+	st.conn.SetReadLimit(st.limits.streamRead)
+	alive := func(string) error { return st.conn.SetReadDeadline(time.Now().Add(st.limits.pong)) }
+	st.conn.SetPongHandler(alive)
+	if alive("") != nil {
+		return
+	}
+	for {
+		if _, _, err := st.conn.ReadMessage(); err != nil {
+			return
+		}
+	}
+}
+
+// say writes until the context ends or the client does not keep up.
+func (st *stream) say(ctx context.Context, source Source) {
+	groups, feed := source.Subscribe()
+	if st.send(wire.StreamSnapshot, Changes{Groups: st.filter.groups(groups)}) != nil {
+		return
+	}
+	nextPing := time.Now().Add(st.limits.ping)
+	for {
+		changes, err := nextUntil(ctx, feed, nextPing)
+		switch {
+		case ctx.Err() != nil:
+			st.bye(websocket.CloseGoingAway, "")
+			return
+		case errors.Is(err, ErrBehind):
+			st.bye(websocket.CloseTryAgainLater, ErrBehind.Error())
+			return
+		case err != nil && !errors.Is(err, context.DeadlineExceeded):
+			st.bye(websocket.CloseInternalServerErr, "")
+			return
+		case err == nil:
+			err = st.delta(ctx, st.filter.changes(changes))
+		default:
+			err = st.ping()
+			nextPing = time.Now().Add(st.limits.ping)
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+func nextUntil(ctx context.Context, feed Feed, deadline time.Time) (Changes, error) {
+	bounded, cancel := context.WithDeadline(ctx, deadline)
+	defer cancel()
+	// A feed with changes at hand does not look at its context; without this a busy one would never be pinged.
+	if err := bounded.Err(); err != nil {
+		return Changes{}, err
+	}
+	return feed.Next(bounded)
+}
+
+// delta sends changes, then waits a moment so that the next message holds more of them.
+func (st *stream) delta(ctx context.Context, c Changes) error {
+	if len(c.Groups) == 0 && len(c.Gone) == 0 {
+		return nil
+	}
+	if err := st.send(wire.StreamDelta, c); err != nil {
+		return err
+	}
+	wait := time.NewTimer(st.limits.gap)
+	defer wait.Stop()
+	select {
+	case <-wait.C:
+	case <-ctx.Done():
+	}
+	return nil
+}
+
+// ping asks the client for a sign of life, and gives it one: a screen can say how old it is.
+func (st *stream) ping() error {
+	if err := st.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(st.limits.streamWrite)); err != nil {
+		return err
+	}
+	return st.send(wire.StreamPing, Changes{})
+}
+
+func (st *stream) send(kind wire.StreamType, c Changes) error {
+	st.seq++
+	if err := st.conn.SetWriteDeadline(time.Now().Add(st.limits.streamWrite)); err != nil {
+		return err
+	}
+	return st.conn.WriteJSON(wire.StreamMessage{
+		APIVersion: wire.StreamVersion,
+		Type:       kind,
+		Seq:        st.seq,
+		TS:         time.Now().UTC(),
+		Groups:     c.Groups,
+		Gone:       c.Gone,
+	})
+}
+
+// bye tells why the connection ends, if the client still takes it.
+func (st *stream) bye(code int, text string) {
+	_ = st.conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, text),
+		time.Now().Add(st.limits.streamWrite))
+}

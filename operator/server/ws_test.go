@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/gorilla/websocket"
+
+	"github.com/mysql-mfg/mfg/api/wire"
+)
+
+// patience is how long a test waits for what must happen.
+const patience = 10 * time.Second
+
+// served runs a server on a real listener until the test ends, and checks that it ends in order.
+func served(t *testing.T, b *Board, l limits) (addr string, s *Server, stop func()) {
+	t.Helper()
+	s = newServer(Options{Authority: &authority{}, Source: b}, l)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Serve(ctx, listener) }()
+	stopped := false
+	stop = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		cancel()
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Errorf("Serve: %v", err)
+			}
+		case <-time.After(patience):
+			t.Error("Serve does not end")
+		}
+	}
+	t.Cleanup(stop)
+	return listener.Addr().String(), s, stop
+}
+
+func dial(t *testing.T, addr, query string, header http.Header) *websocket.Conn {
+	t.Helper()
+	conn, resp, err := websocket.DefaultDialer.DialContext(t.Context(), "ws://"+addr+"/ws/status"+query, header)
+	if err != nil {
+		t.Fatalf("dial: %v (%v)", err, resp)
+	}
+	_ = resp.Body.Close()
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+func read(t *testing.T, conn *websocket.Conn) wire.StreamMessage {
+	t.Helper()
+	_ = conn.SetReadDeadline(time.Now().Add(patience))
+	var m wire.StreamMessage
+	if err := conn.ReadJSON(&m); err != nil {
+		t.Fatalf("read: %v", err)
+	}
+	if m.APIVersion != wire.StreamVersion || m.TS.IsZero() {
+		t.Errorf("message = %+v", m)
+	}
+	return m
+}
+
+func quick() limits {
+	l := defaultLimits()
+	l.gap = time.Millisecond
+	return l
+}
+
+// await polls until a condition holds.
+func await(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !holds(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("did not happen: %s", what)
+		}
+	}
+}
+
+func TestStreamSnapshotThenDeltas(t *testing.T) {
+	b := NewBoard()
+	b.Publish(group("orders", "1"))
+	addr, _, _ := served(t, b, quick())
+	conn := dial(t, addr, "", nil)
+
+	m := read(t, conn)
+	if m.Type != wire.StreamSnapshot || m.Seq != 1 {
+		t.Fatalf("first message: %s %d", m.Type, m.Seq)
+	}
+	if diff := cmp.Diff([]string{"orders=1"}, messages(m.Groups)); diff != "" {
+		t.Errorf("snapshot (-want +got):\n%s", diff)
+	}
+	// Nothing but the time changed: the next message must be the one after it.
+	same := group("orders", "1")
+	same.ObservedAt = same.ObservedAt.Add(time.Second)
+	b.Publish(same)
+	b.Publish(group("orders", "2"))
+	if m = read(t, conn); m.Type != wire.StreamDelta || m.Seq != 2 {
+		t.Fatalf("second message: %s %d", m.Type, m.Seq)
+	}
+	if diff := cmp.Diff([]string{"orders=2"}, messages(m.Groups)); diff != "" {
+		t.Errorf("delta (-want +got):\n%s", diff)
+	}
+	b.Remove("shop", "orders")
+	if m = read(t, conn); m.Seq != 3 || len(m.Groups) > 0 || cmp.Diff([]string{"shop/orders"}, m.Gone) != "" {
+		t.Errorf("third message: %+v", m)
+	}
+}
+
+// TestStreamSeqHasNoGap: under load every message counts one up and the last state arrives.
+func TestStreamSeqHasNoGap(t *testing.T) {
+	b := NewBoard()
+	addr, _, _ := served(t, b, quick())
+	conn := dial(t, addr, "", nil)
+	read(t, conn)
+	const last = 999
+	go func() {
+		for n := range last + 1 {
+			b.Publish(group(fmt.Sprintf("g%d", n%7), fmt.Sprint(n)))
+			if n%50 == 0 {
+				time.Sleep(2 * time.Millisecond)
+			}
+		}
+	}()
+	for seq := int64(2); ; seq++ {
+		m := read(t, conn)
+		if m.Seq != seq {
+			t.Fatalf("seq = %d, want %d", m.Seq, seq)
+		}
+		for _, g := range m.Groups {
+			if g.Message == fmt.Sprint(last) {
+				return
+			}
+		}
+	}
+}
+
+func TestStreamFilter(t *testing.T) {
+	b := NewBoard()
+	b.Publish(group("orders", "1"))
+	b.Publish(group("accounts", "1"))
+	addr, _, _ := served(t, b, quick())
+	conn := dial(t, addr, "?namespace=shop&group=orders", nil)
+	if m := read(t, conn); len(m.Groups) != 1 {
+		t.Errorf("snapshot: %v", messages(m.Groups))
+	}
+	b.Publish(group("accounts", "2"))
+	b.Remove("shop", "accounts")
+	b.Publish(group("orders", "2"))
+	if m := read(t, conn); m.Seq != 2 || len(m.Gone) > 0 || cmp.Diff([]string{"orders=2"}, messages(m.Groups)) != "" {
+		t.Errorf("delta: %+v", m)
+	}
+}
+
+// TestStreamPing: a client that answers stays, and is told that the stream lives.
+func TestStreamPing(t *testing.T) {
+	l := quick()
+	l.ping, l.pong = 20*time.Millisecond, 200*time.Millisecond
+	addr, _, _ := served(t, NewBoard(), l)
+	conn := dial(t, addr, "", nil)
+	read(t, conn)
+	for seq := int64(2); seq < 20; seq++ { // almost twice the deadline for a sign of life
+		if m := read(t, conn); m.Type != wire.StreamPing || m.Seq != seq {
+			t.Fatalf("message = %+v, want ping %d", m, seq)
+		}
+	}
+}
+
+// TestStreamSilentClient: a client that does not answer pings is let go.
+func TestStreamSilentClient(t *testing.T) {
+	l := quick()
+	l.ping, l.pong = 20*time.Millisecond, 100*time.Millisecond
+	addr, s, _ := served(t, NewBoard(), l)
+	conn := dial(t, addr, "", nil)
+	conn.SetPingHandler(func(string) error { return nil })
+	go func() { // reads, but never answers
+		for {
+			if _, _, err := conn.ReadMessage(); err != nil {
+				return
+			}
+		}
+	}()
+	await(t, "the slot is free again", func() bool { return len(s.slots) == 0 })
+}
+
+// TestStreamSlowClient: a client that does not read is cut off; neither the publisher nor another client notices.
+func TestStreamSlowClient(t *testing.T) {
+	l := quick()
+	l.streamWrite = 100 * time.Millisecond
+	b := NewBoard()
+	addr, s, _ := served(t, b, l)
+	slow, good := dial(t, addr, "", nil), dial(t, addr, "", nil)
+	if tcp, ok := slow.NetConn().(*net.TCPConn); ok {
+		_ = tcp.SetReadBuffer(4 << 10)
+	}
+	read(t, good)
+	await(t, "both are connected", func() bool { return len(s.slots) == 2 })
+
+	long, longest := strings.Repeat("x", 100<<10), time.Duration(0)
+	for n := 0; len(s.slots) == 2; n++ {
+		if n > 2000 {
+			t.Fatal("the slow client was never cut off")
+		}
+		before := time.Now()
+		b.Publish(group("orders", fmt.Sprintf("%d %s", n, long)))
+		longest = max(longest, time.Since(before))
+		if m := read(t, good); m.Type != wire.StreamDelta {
+			t.Fatalf("message = %s", m.Type)
+		}
+	}
+	if longest > l.streamWrite/2 {
+		t.Errorf("Publish took %v: it waited for a client", longest)
+	}
+	b.Publish(group("orders", "still there"))
+	if m := read(t, good); cmp.Diff([]string{"orders=still there"}, messages(m.Groups)) != "" {
+		t.Errorf("good client got %v", messages(m.Groups))
+	}
+}
+
+// TestStreamBehind: a client whose feed has lost changes is told to come again.
+func TestStreamBehind(t *testing.T) {
+	l := quick()
+	l.gap = 100 * time.Millisecond
+	b := NewBoard()
+	addr, _, _ := served(t, b, l)
+	conn := dial(t, addr, "", nil)
+	read(t, conn)
+	b.Publish(group("orders", "first"))
+	read(t, conn)
+	for n := range boardLog + 1 { // within the gap
+		b.Publish(group("orders", fmt.Sprint(n)))
+	}
+	_, _, err := conn.ReadMessage()
+	if !websocket.IsCloseError(err, websocket.CloseTryAgainLater) {
+		t.Errorf("read: %v, want close %d", err, websocket.CloseTryAgainLater)
+	}
+}
+
+func refusedDial(t *testing.T, addr string, header http.Header) (int, wire.Error) {
+	t.Helper()
+	conn, resp, err := websocket.DefaultDialer.DialContext(t.Context(), "ws://"+addr+"/ws/status", header)
+	if err == nil {
+		_ = conn.Close()
+		t.Fatal("was let in")
+	}
+	if !errors.Is(err, websocket.ErrBadHandshake) {
+		t.Fatalf("dial: %v", err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	var body wire.Error
+	if err := json.NewDecoder(resp.Body).Decode(&body); err != nil {
+		t.Errorf("body: %v", err)
+	}
+	return resp.StatusCode, body
+}
+
+func TestStreamCap(t *testing.T) {
+	l := quick()
+	l.streams = 2
+	addr, s, _ := served(t, NewBoard(), l)
+	first, second := dial(t, addr, "", nil), dial(t, addr, "", nil)
+	read(t, first)
+	read(t, second)
+	if code, body := refusedDial(t, addr, nil); code != 503 || body.Reason != wire.ReasonTooManyClients {
+		t.Errorf("third client: %d %+v", code, body)
+	}
+	_ = first.Close()
+	await(t, "the slot is free again", func() bool { return len(s.slots) == 1 })
+	read(t, dial(t, addr, "", nil))
+}
+
+func TestStreamOrigin(t *testing.T) {
+	addr, _, _ := served(t, NewBoard(), quick())
+	if code, body := refusedDial(t, addr, http.Header{"Origin": {"https://evil.example"}}); code != 403 || body.Reason != wire.ReasonOtherOrigin {
+		t.Errorf("other origin: %d %+v", code, body)
+	}
+	read(t, dial(t, addr, "", http.Header{"Origin": {"http://" + addr}}))
+}
+
+func TestStreamNeedsUpgrade(t *testing.T) {
+	w := get(New(Options{Authority: &authority{}, Source: NewBoard()}), http.MethodGet, "/ws/status")
+	if body := decode[wire.Error](t, w); w.Code != 400 || body.Reason != wire.ReasonBadRequest {
+		t.Errorf("%d %+v", w.Code, body)
+	}
+}
+
+// TestStreamGreatMessage: a client cannot make the server hold what it sends.
+func TestStreamGreatMessage(t *testing.T) {
+	addr, s, _ := served(t, NewBoard(), quick())
+	conn := dial(t, addr, "", nil)
+	read(t, conn)
+	if err := conn.WriteMessage(websocket.TextMessage, []byte("{}")); err != nil {
+		t.Fatal(err)
+	}
+	if len(s.slots) != 1 {
+		t.Error("a small message is dropped, not punished")
+	}
+	_ = conn.WriteMessage(websocket.TextMessage, make([]byte, 1<<20))
+	await(t, "the client is cut off", func() bool { return len(s.slots) == 0 })
+}
+
+// TestServeEnds: clients are told, nothing is left running (see TestMain).
+func TestServeEnds(t *testing.T) {
+	addr, s, stop := served(t, NewBoard(), quick())
+	conn := dial(t, addr, "", nil)
+	read(t, conn)
+	stop()
+	if _, _, err := conn.ReadMessage(); !websocket.IsCloseError(err, websocket.CloseGoingAway) {
+		t.Errorf("read: %v, want close %d", err, websocket.CloseGoingAway)
+	}
+	if err := (Runnable{Server: s, Addr: "256.0.0.1:bad"}).Start(t.Context()); err == nil {
+		t.Error("listened on an address that is none")
+	}
+	if (Runnable{}).NeedLeaderElection() {
+		t.Error("who does not lead must be able to say so")
+	}
+}
