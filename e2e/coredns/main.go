@@ -20,7 +20,7 @@ import (
 func main() {
 	// The order is the order in which a query passes through the plugins.
 	dnsserver.Directives = []string{
-		"health", "ready", "errors", "cache", "template", "kubernetes", "forward",
+		"health", "ready", "errors", "cache", "kubernetes", "template", "forward",
 	}
 	coremain.Run()
 }
