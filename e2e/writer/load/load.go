@@ -101,19 +101,19 @@ func (w *worker) run(ctx context.Context) {
 	sleep(ctx, time.Duration(w.n)*accepted/time.Duration(max(w.cfg.Concurrency, 1)))
 	for ctx.Err() == nil && w.journal.Err() == nil {
 		began := Now()
-		wait := refused
 		if w.conn == nil {
 			w.connect(ctx)
 		}
+		acked := w.conn != nil && w.insert()
 		switch {
-		case w.conn == nil:
-			// At once, or nearly so: how soon a client gets through again is what is measured.
-			wait = 20*time.Millisecond + rand.N(30*time.Millisecond)
-			began = Now()
-		case w.insert():
-			wait = accepted
+		case acked:
+			sleep(ctx, accepted-(Now()-began))
+		case w.conn != nil:
+			sleep(ctx, refused-(Now()-began))
+		default:
+			// Again at once, or nearly so: how soon a client gets through is what is measured.
+			sleep(ctx, 20*time.Millisecond+rand.N(30*time.Millisecond))
 		}
-		sleep(ctx, wait-(Now()-began))
 	}
 }
 
