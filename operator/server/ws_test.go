@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"strings"
@@ -172,6 +173,7 @@ func TestStreamFilter(t *testing.T) {
 func TestStreamPing(t *testing.T) {
 	l := quick()
 	l.ping, l.pong = 20*time.Millisecond, 200*time.Millisecond
+	l.read, l.write = 50*time.Millisecond, 50*time.Millisecond // of plain requests: a stream outlives them
 	addr, _, _ := served(t, NewBoard(), l)
 	conn := dial(t, addr, "", nil)
 	read(t, conn)
@@ -313,6 +315,25 @@ func TestStreamGreatMessage(t *testing.T) {
 	}
 	_ = conn.WriteMessage(websocket.TextMessage, make([]byte, 1<<20))
 	await(t, "the client is cut off", func() bool { return len(s.slots) == 0 })
+}
+
+// TestServeIdleClient: a client that connects and says nothing, or half of a request, holds nothing for long.
+func TestServeIdleClient(t *testing.T) {
+	l := quick()
+	l.readHeader, l.idle = 50*time.Millisecond, 50*time.Millisecond
+	addr, _, _ := served(t, NewBoard(), l)
+	for _, said := range []string{"", "GET /status HTTP/1.1\r\nHost: x\r\n", "GET /status HTTP/1.1\r\nHost: x\r\n\r\n"} {
+		conn, err := net.Dial("tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = conn.Write([]byte(said))
+		_ = conn.SetReadDeadline(time.Now().Add(patience))
+		if _, err := io.Copy(io.Discard, conn); err != nil {
+			t.Errorf("after %q: %v, want the connection closed", said, err)
+		}
+		_ = conn.Close()
+	}
 }
 
 // TestServeEnds: clients are told, nothing is left running (see TestMain).
