@@ -97,9 +97,10 @@ type FailoverSpec struct {
 	OnDivergence DivergencePolicy `json:"onDivergence,omitempty"`
 }
 
-// SidecarSpec governs the fence.
+// SidecarSpec governs the fence. The rule asks has() although all three have defaults, because the API server checks the
+// empty default of the whole struct before it fills it.
 //
-// +kubebuilder:validation:XValidation:rule="duration(self.leaseTimeout) >= duration(self.peerCheckInterval) + duration(self.peerCheckInterval) + duration(self.peerCheckInterval) + duration(self.fenceTimeout) + duration('1s')",message="leaseTimeout must be at least 3 x peerCheckInterval + fenceTimeout + 1s, or a single lost answer could fence a healthy site: raise leaseTimeout or lower the others",fieldPath=".leaseTimeout",reason=FieldValueInvalid
+// +kubebuilder:validation:XValidation:rule="!has(self.leaseTimeout) || !has(self.peerCheckInterval) || !has(self.fenceTimeout) || duration(self.leaseTimeout) >= duration(self.peerCheckInterval) + duration(self.peerCheckInterval) + duration(self.peerCheckInterval) + duration(self.fenceTimeout) + duration('1s')",message="leaseTimeout must be at least 3 x peerCheckInterval + fenceTimeout + 1s, or a single lost answer could fence a healthy site: raise leaseTimeout or lower the others",fieldPath=".leaseTimeout",reason=FieldValueInvalid
 type SidecarSpec struct {
 	// leaseTimeout is how long a site stays open without an answer from the operator or any peer; then it fences itself.
 	// An emergency failover behind a network cut takes about this long. Default 20s, from 3s to 10m, and at least

@@ -19,6 +19,7 @@ type bound struct {
 const confValue = `^[^\x00-\x1f\x7f]*$`
 
 var bounds = []bound{
+	{path: []string{"metadata", "name"}, maxLength: 253},
 	{path: []string{"spec", "mysqlConf", "{}"}, maxLength: 1024, pattern: confValue},
 	{path: []string{"spec", "sites", "[]", "nodeSelector", "{}"}, maxLength: 63},
 	{path: []string{"spec", "sites", "[]", "storage", "size"}, maxLength: 32},
@@ -26,6 +27,11 @@ var bounds = []bound{
 
 func addBounds(crd *apiextensionsv1.CustomResourceDefinition) error {
 	root := crd.Spec.Versions[0].Schema.OpenAPIV3Schema
+	// The name is in the schema so that a rule about it can point at it.
+	root.Properties["metadata"] = apiextensionsv1.JSONSchemaProps{
+		Type:       "object",
+		Properties: map[string]apiextensionsv1.JSONSchemaProps{"name": {Type: "string"}},
+	}
 	for _, b := range bounds {
 		if err := apply(root, b.path, b); err != nil {
 			return fmt.Errorf("bound %v: %w", b.path, err)

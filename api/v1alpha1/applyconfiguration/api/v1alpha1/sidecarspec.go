@@ -12,7 +12,8 @@ import (
 // SidecarSpecApplyConfiguration represents a declarative configuration of the SidecarSpec type for use
 // with apply.
 //
-// SidecarSpec governs the fence.
+// SidecarSpec governs the fence. The rule asks has() although all three have defaults, because the API server checks the
+// empty default of the whole struct before it fills it.
 type SidecarSpecApplyConfiguration struct {
 	// leaseTimeout is how long a site stays open without an answer from the operator or any peer; then it fences itself.
 	// An emergency failover behind a network cut takes about this long. Default 20s, from 3s to 10m, and at least

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+)
+
+func TestDefaults(t *testing.T) {
+	s := newServer(t)
+	object := parse(t, minimal)
+	edit("spec/encryptionAtRest = {}\nspec/tls = {secretName: orders-tls, issuerRef: {name: ca}}\nspec/dns = {name: db.example.org}").apply(t, object)
+	if errs := s.admit(object, nil); len(errs) != 0 {
+		t.Fatalf("admit: %v", errs)
+	}
+	raw, err := json.Marshal(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	group := &v1alpha1.MysqlFailoverGroup{}
+	if err := json.Unmarshal(raw, group); err != nil {
+		t.Fatalf("decode a defaulted group: %v", err)
+	}
+	spec := group.Spec
+	got := map[string]any{
+		"image": spec.Image, "imagePullPolicy": string(spec.ImagePullPolicy), "deletionPolicy": spec.DeletionPolicy,
+		"mode": spec.Failover.Mode, "pollInterval": spec.Failover.PollInterval.Duration, "threshold": spec.Failover.Threshold,
+		"crashGrace": spec.Failover.CrashGrace.Duration, "cooldown": spec.Failover.Cooldown.Duration,
+		"drainTimeout": spec.Failover.DrainTimeout.Duration, "onDivergence": spec.Failover.OnDivergence,
+		"maxLostTransactions": spec.Failover.MaxLostTransactions,
+		"leaseTimeout":        spec.Sidecar.LeaseTimeout.Duration, "peerCheckInterval": spec.Sidecar.PeerCheckInterval.Duration,
+		"fenceTimeout": spec.Sidecar.FenceTimeout.Duration, "sidecarMemory": spec.Sidecar.Resources.Requests.Memory().String(),
+		"size": spec.Sites[0].Storage.Size.String(), "issuerKind": spec.TLS.IssuerRef.Kind, "ttl": spec.DNS.TTLSeconds,
+		"encryption": *spec.EncryptionAtRest,
+	}
+	yes := ptr.To(true)
+	want := map[string]any{
+		"image": "mysql:9.7", "imagePullPolicy": "IfNotPresent", "deletionPolicy": v1alpha1.DeletionRetain,
+		"mode": v1alpha1.FailoverAuto, "pollInterval": 2 * time.Second, "threshold": int32(3),
+		"crashGrace": 5 * time.Second, "cooldown": 10 * time.Minute,
+		"drainTimeout": 30 * time.Second, "onDivergence": v1alpha1.DivergenceHold,
+		"maxLostTransactions": (*int64)(nil),
+		"leaseTimeout":        20 * time.Second, "peerCheckInterval": 2 * time.Second,
+		"fenceTimeout": 2 * time.Second, "sidecarMemory": "64Mi",
+		"size": "10Gi", "issuerKind": "Issuer", "ttl": int32(30),
+		"encryption": v1alpha1.EncryptionAtRestSpec{
+			Coverage: v1alpha1.CoverageSpec{Tables: yes, PrivilegeCheck: yes, RedoLog: yes, UndoLog: yes, BinaryLog: yes, SystemTablespace: yes},
+			Keyring: v1alpha1.KeyringSpec{DataFileDir: "/run/mysql-keyring", MysqldDir: "/usr/sbin",
+				PluginDir: "/usr/lib64/mysql/plugin", RetainVersions: 5, EscrowTimeoutSeconds: 600},
+		},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("defaults (-want +got):\n%s", diff)
+	}
+}
+
+// What our own clients send must pass too: zero structs are left out, durations are written in full.
+func TestTypedObjectIsAdmitted(t *testing.T) {
+	s := newServer(t)
+	object := parse(t, minimal)
+	s.admit(object, nil)
+	raw, err := json.Marshal(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	group := &v1alpha1.MysqlFailoverGroup{}
+	if err := json.Unmarshal(raw, group); err != nil {
+		t.Fatal(err)
+	}
+	again, err := runtime.DefaultUnstructuredConverter.ToUnstructured(group)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if errs := s.admit(again, object); len(errs) != 0 {
+		t.Errorf("a decoded and encoded group is refused: %v", errs)
+	}
+}
+
+func TestAdmitted(t *testing.T) {
+	tests := map[string]struct{ old, change edit }{
+		"minimal":                        {},
+		"three sites, one dr-only":       {change: `spec/sites/append = {name: madrid, role: dr-only, priority: -1}`},
+		"tls without issuer":             {change: `spec/tls = {secretName: orders-tls}`},
+		"encryption with tls":            {change: "spec/encryptionAtRest = {enabled: true}\nspec/tls = {secretName: t}"},
+		"settings":                       {change: `spec/mysqlConf = {max_connections: "500", loose-x.y: "a b # c", sql_mode: ""}`},
+		"keyring elsewhere":              {change: `spec/encryptionAtRest = {keyring: {dataFileDir: /var/lib/mysql-keyring}}`},
+		"tightest lease":                 {change: `spec/sidecar = {leaseTimeout: 9s}`},
+		"fast fence":                     {change: `spec/sidecar = {leaseTimeout: 3s, peerCheckInterval: 500ms, fenceTimeout: 500ms}`},
+		"written out duration":           {change: `spec/failover = {cooldown: 1h30m0s, pollInterval: 1.5s, crashGrace: 0s}`},
+		"loss budget zero":               {change: `spec/failover = {maxLostTransactions: 0}`},
+		"size as a number":               {change: `spec/sites/0/storage = {size: 10737418240}`},
+		"volume grows":                   {change: `spec/sites/0/storage = {size: 20Gi}`},
+		"volume written differently":     {change: `spec/sites/0/storage = {size: 10240Mi}`},
+		"storage class kept":             {old: `spec/sites/0/storage = {storageClassName: fast}`, change: `spec/sites/0/storage = {storageClassName: fast}`},
+		"passive site removed":           {old: "status/activeSite = paris\nspec/sites/append = {name: c, role: primary-candidate}", change: "status/activeSite = paris"},
+		"failover beside a removed site": {old: "status/activeSite = gone", change: "status/activeSite = paris"},
+		"longest names": {change: `metadata/name = group-of-thirty-characters-abc
+			spec/sites/0/name = twelve-chars`},
+		"pitr with its profile": {change: `spec/backup = {profiles: [{name: nightly}], pitr: {enabled: true, profile: nightly}}`},
+	}
+	s := newServer(t)
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			old, object := parse(t, minimal), parse(t, minimal)
+			tc.old.apply(t, old)
+			tc.change.apply(t, object)
+			if errs := s.admit(old, nil); len(errs) != 0 {
+				t.Fatalf("the old object is refused: %v", errs)
+			}
+			var before map[string]any
+			if tc.old != "" || strings.HasPrefix(name, "volume") {
+				before = old
+			}
+			if errs := s.admit(object, before); len(errs) != 0 {
+				t.Errorf("refused: %v", errs)
+			}
+		})
+	}
+}
+
+func TestRefused(t *testing.T) {
+	encrypted := func(keyring string) edit {
+		return edit("spec/encryptionAtRest = {keyring: {" + keyring + "}}")
+	}
+	const dir = "spec.encryptionAtRest.keyring.dataFileDir"
+	tests := map[string]struct {
+		change edit
+		path   string
+	}{
+		"one site":                      {`spec/sites/1 = remove`, "spec.sites"},
+		"one candidate":                 {`spec/sites/1/role = dr-only`, "spec.sites"},
+		"no sites":                      {`spec/sites = remove`, "spec.sites"},
+		"17 sites":                      {edit(strings.Repeat("spec/sites/append = {name: x, role: dr-only}\n", 15)), "spec.sites"},
+		"same name twice":               {`spec/sites/1/name = paris`, "spec.sites[1]"},
+		"unknown role":                  {`spec/sites/0/role = primary`, "spec.sites[0].role"},
+		"no role":                       {`spec/sites/0/role = remove`, "spec.sites[0].role"},
+		"reserved site name":            {`spec/sites/0/name = primary`, "spec.sites[0].name"},
+		"reserved site name, replicas":  {`spec/sites/0/name = replicas`, "spec.sites[0].name"},
+		"site name in capitals":         {`spec/sites/0/name = Paris`, "spec.sites[0].name"},
+		"site name with a dot":          {`spec/sites/0/name = a.b`, "spec.sites[0].name"},
+		"site name too long":            {`spec/sites/0/name = abcdefghijklmnopqrstu`, "spec.sites[0].name"},
+		"group name too long":           {`metadata/name = abcdefghijklmnopqrstuvwxyz-abcd`, "metadata.name"},
+		"group name with a dot":         {`metadata/name = a.b`, "metadata.name"},
+		"group name starts with digit":  {`metadata/name = 1a`, "metadata.name"},
+		"names too long together":       {"metadata/name = abcdefghijklmnopqrstuvwxyz\nspec/sites/0/name = abcdefghijklmnopq", "spec.sites"},
+		"unknown field":                 {`spec/failover = {treshold: 3}`, "spec.failover.treshold"},
+		"empty image":                   {`spec/image = ""`, "spec.image"},
+		"image with a space":            {`spec/image = "mysql 9.7"`, "spec.image"},
+		"setting with a line break":     {`spec/mysqlConf = {"a\nsuper_read_only": "OFF"}`, "spec.mysqlConf"},
+		"setting ends in a line break":  {`spec/mysqlConf = {"a\n": "OFF"}`, "spec.mysqlConf"},
+		"setting that includes a file":  {`spec/mysqlConf = {"!include /tmp/x": ""}`, "spec.mysqlConf"},
+		"setting that opens a section":  {`spec/mysqlConf = {"[client]": ""}`, "spec.mysqlConf"},
+		"setting with an equals sign":   {`spec/mysqlConf = {"a=b": ""}`, "spec.mysqlConf"},
+		"empty setting":                 {`spec/mysqlConf = {"": "1"}`, "spec.mysqlConf"},
+		"value with a line break":       {`spec/mysqlConf = {a: "1\nsuper_read_only=OFF"}`, "spec.mysqlConf.a"},
+		"value ends in a line break":    {`spec/mysqlConf = {a: "1\n"}`, "spec.mysqlConf.a"},
+		"value with a carriage return":  {`spec/mysqlConf = {a: "1\r"}`, "spec.mysqlConf.a"},
+		"value too long":                {edit("spec/mysqlConf = {a: " + strings.Repeat("x", 1025) + "}"), "spec.mysqlConf.a"},
+		"tls without secret":            {`spec/tls = {issuerRef: {name: ca}}`, "spec.tls.secretName"},
+		"tls with empty secret":         {`spec/tls = {secretName: ""}`, "spec.tls.secretName"},
+		"unknown issuer kind":           {`spec/tls = {secretName: a, issuerRef: {name: ca, kind: Vault}}`, "spec.tls.issuerRef.kind"},
+		"encryption without tls":        {`spec/encryptionAtRest = {enabled: true}`, "spec.tls"},
+		"keyring is the datadir":        {encrypted(`dataFileDir: /var/lib/mysql`), dir},
+		"keyring below the datadir":     {encrypted(`dataFileDir: /var/lib/mysql/keyring`), dir},
+		"keyring by dot dot":            {encrypted(`dataFileDir: /var/lib/../lib/mysql`), dir},
+		"keyring by trailing slash":     {encrypted(`dataFileDir: /var/lib/mysql/`), dir},
+		"keyring by double slash":       {encrypted(`dataFileDir: /var//lib/mysql`), dir},
+		"keyring by leading slashes":    {encrypted(`dataFileDir: //var/lib/mysql`), dir},
+		"keyring by dot":                {encrypted(`dataFileDir: /var/lib/./mysql`), dir},
+		"keyring ends in dot":           {encrypted(`dataFileDir: /var/lib/mysql/.`), dir},
+		"keyring ends in dot dot":       {encrypted(`dataFileDir: /var/lib/mysql/a/..`), dir},
+		"keyring in a relative path":    {encrypted(`dataFileDir: run/keyring`), dir},
+		"keyring with a line break":     {encrypted(`dataFileDir: "/run/keyring\n"`), dir},
+		"keyring at the root":           {encrypted(`dataFileDir: /`), dir},
+		"keyring hides the datadir":     {encrypted(`dataFileDir: /var/lib`), dir},
+		"keyring hides the socket":      {encrypted(`dataFileDir: /run/mfg`), dir},
+		"keyring hides accounts":        {encrypted(`dataFileDir: /etc`), dir},
+		"mysqldDir relative":            {encrypted(`mysqldDir: usr/sbin`), "spec.encryptionAtRest.keyring.mysqldDir"},
+		"pluginDir with dot dot":        {encrypted(`pluginDir: /usr/../plugin`), "spec.encryptionAtRest.keyring.pluginDir"},
+		"one version kept":              {encrypted(`retainVersions: 1`), "spec.encryptionAtRest.keyring.retainVersions"},
+		"51 versions kept":              {encrypted(`retainVersions: 51`), "spec.encryptionAtRest.keyring.retainVersions"},
+		"no time to escrow":             {encrypted(`escrowTimeoutSeconds: 0`), "spec.encryptionAtRest.keyring.escrowTimeoutSeconds"},
+		"unknown mode":                  {`spec/failover = {mode: auto}`, "spec.failover.mode"},
+		"threshold zero":                {`spec/failover = {threshold: 0}`, "spec.failover.threshold"},
+		"poll too often":                {`spec/failover = {pollInterval: 499ms}`, "spec.failover.pollInterval"},
+		"poll too seldom":               {`spec/failover = {pollInterval: 31s}`, "spec.failover.pollInterval"},
+		"duration without unit":         {`spec/failover = {pollInterval: "2"}`, "spec.failover.pollInterval"},
+		"duration as a number":          {`spec/failover = {pollInterval: 2}`, "spec.failover.pollInterval"},
+		"negative duration":             {`spec/failover = {crashGrace: -5s}`, "spec.failover.crashGrace"},
+		"duration in words":             {`spec/failover = {cooldown: 1 hour}`, "spec.failover.cooldown"},
+		"duration beyond all numbers":   {`spec/failover = {cooldown: 99999999999999999999h}`, "spec.failover.cooldown"},
+		"crash grace too long":          {`spec/failover = {crashGrace: 11m}`, "spec.failover.crashGrace"},
+		"cooldown too long":             {`spec/failover = {cooldown: 25h}`, "spec.failover.cooldown"},
+		"no time to drain":              {`spec/failover = {drainTimeout: 0s}`, "spec.failover.drainTimeout"},
+		"negative loss budget":          {`spec/failover = {maxLostTransactions: -1}`, "spec.failover.maxLostTransactions"},
+		"unknown divergence policy":     {`spec/failover = {onDivergence: Drop}`, "spec.failover.onDivergence"},
+		"lease shorter than the checks": {`spec/sidecar = {leaseTimeout: 8s}`, "spec.sidecar.leaseTimeout"},
+		"lease just too short":          {`spec/sidecar = {leaseTimeout: 8999ms}`, "spec.sidecar.leaseTimeout"},
+		"checks slower than the lease":  {`spec/sidecar = {peerCheckInterval: 10s}`, "spec.sidecar.leaseTimeout"},
+		"fence slower than the lease":   {`spec/sidecar = {fenceTimeout: 20s}`, "spec.sidecar.leaseTimeout"},
+		"lease too long":                {`spec/sidecar = {leaseTimeout: 11m}`, "spec.sidecar.leaseTimeout"},
+		"check too often":               {`spec/sidecar = {peerCheckInterval: 0s}`, "spec.sidecar.peerCheckInterval"},
+		"fence at once":                 {`spec/sidecar = {fenceTimeout: 0s}`, "spec.sidecar.fenceTimeout"},
+		"tiny volume":                   {`spec/sites/0/storage = {size: 100Mi}`, "spec.sites[0].storage.size"},
+		"volume size in words":          {`spec/sites/0/storage = {size: big}`, "spec.sites[0].storage.size"},
+		"unknown deletion policy":       {`spec/deletionPolicy = Orphan`, "spec.deletionPolicy"},
+		"pitr without profile":          {`spec/backup = {pitr: {enabled: true}}`, "spec.backup.pitr.profile"},
+		"pitr with another profile":     {`spec/backup = {profiles: [{name: a}], pitr: {enabled: true, profile: b}}`, "spec.backup.pitr.profile"},
+	}
+	s := newServer(t)
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			object := parse(t, minimal)
+			tc.change.apply(t, object)
+			wantError(t, s, object, nil, tc.path)
+		})
+	}
+}
+
+func TestChangeRefused(t *testing.T) {
+	encrypted := edit("spec/encryptionAtRest = {enabled: true}\nspec/tls = {secretName: t}")
+	tests := map[string]struct {
+		old, change edit
+		path        string
+	}{
+		"volume shrinks":              {`spec/sites/0/storage = {size: 20Gi}`, `spec/sites/0/storage = {size: 19Gi}`, "spec.sites[0].storage.size"},
+		"volume shrinks to default":   {`spec/sites/0/storage = {size: 20Gi}`, ``, "spec.sites[0].storage.size"},
+		"storage class changes":       {`spec/sites/0/storage = {storageClassName: a}`, `spec/sites/0/storage = {storageClassName: b}`, "spec.sites[0].storage.storageClassName"},
+		"storage class goes":          {`spec/sites/0/storage = {storageClassName: a}`, ``, "spec.sites[0].storage.storageClassName"},
+		"storage class comes":         {``, `spec/sites/0/storage = {storageClassName: a}`, "spec.sites[0].storage.storageClassName"},
+		"encryption off":              {encrypted, "spec/encryptionAtRest = {enabled: false}\nspec/tls = {secretName: t}", "spec.encryptionAtRest"},
+		"encryption removed":          {encrypted, `spec/tls = {secretName: t}`, "spec.encryptionAtRest"},
+		"tls goes under encryption":   {encrypted, `spec/encryptionAtRest = {enabled: true}`, "spec.tls"},
+		"active site removed":         {"status/activeSite = paris\nspec/sites/append = {name: c, role: primary-candidate}", "status/activeSite = paris\nspec/sites/0/name = c", "spec.sites"},
+		"active site becomes dr-only": {"status/activeSite = paris\nspec/sites/append = {name: c, role: primary-candidate}", "status/activeSite = paris\nspec/sites/append = {name: c, role: primary-candidate}\nspec/sites/0/role = dr-only", "spec.sites"},
+	}
+	s := newServer(t)
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			old, object := parse(t, minimal), parse(t, minimal)
+			tc.old.apply(t, old)
+			if errs := s.admit(old, nil); len(errs) != 0 {
+				t.Fatalf("the old object is refused: %v", errs)
+			}
+			tc.change.apply(t, object)
+			wantError(t, s, object, old, tc.path)
+		})
+	}
+}
+
+func wantError(t *testing.T, s *server, object, old map[string]any, path string) {
+	t.Helper()
+	errs := s.admit(object, old)
+	if len(errs) == 0 {
+		t.Fatalf("admitted, want an error at %s", path)
+	}
+	found := false
+	for _, err := range errs {
+		found = found || err.Field == path
+		if err.Detail == "" && err.Type != "FieldValueRequired" && err.Type != "FieldValueDuplicate" {
+			t.Errorf("%v has no message", err)
+		}
+		if strings.Contains(err.Detail, "failed rule") {
+			t.Errorf("%v shows the rule instead of a message", err)
+		}
+	}
+	if !found {
+		t.Errorf("errors %v, want one at %s", errs, path)
+	}
+}

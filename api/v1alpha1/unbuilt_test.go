@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+)
+
+func TestUnbuiltFeatures(t *testing.T) {
+	tests := map[string]struct {
+		spec       v1alpha1.MysqlFailoverGroupSpec
+		want, stop []string
+	}{
+		"nothing set": {},
+		"set but off": {
+			spec: v1alpha1.MysqlFailoverGroupSpec{
+				Cache: &v1alpha1.CacheSpec{}, EncryptionAtRest: &v1alpha1.EncryptionAtRestSpec{}, Taints: &v1alpha1.TaintsSpec{},
+				Failover: v1alpha1.FailoverSpec{OnDivergence: v1alpha1.DivergenceHold},
+			},
+		},
+		"everything set": {
+			spec: v1alpha1.MysqlFailoverGroupSpec{
+				Sites: []v1alpha1.Site{{Name: "b", ExternalAddress: "b.example.org"}, {Name: "c"}, {Name: "a", ExternalAddress: "a.example.org"}},
+				Cache: &v1alpha1.CacheSpec{Enabled: true}, Backup: &v1alpha1.BackupSpec{}, InitFromBackup: &v1alpha1.InitFromBackupSpec{},
+				EncryptionAtRest: &v1alpha1.EncryptionAtRestSpec{Enabled: true}, DNS: &v1alpha1.DNSSpec{}, Taints: &v1alpha1.TaintsSpec{Enabled: true},
+				Failover: v1alpha1.FailoverSpec{OnDivergence: v1alpha1.DivergenceReclone},
+			},
+			want: []string{"spec.backup", "spec.cache.enabled", "spec.dns", "spec.encryptionAtRest.enabled", "spec.failover.onDivergence",
+				"spec.initFromBackup", "spec.sites[a].externalAddress", "spec.sites[b].externalAddress", "spec.taints.enabled"},
+			stop: []string{"spec.encryptionAtRest.enabled", "spec.initFromBackup"},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, v1alpha1.UnbuiltFeatures(&tc.spec)); diff != "" {
+				t.Errorf("UnbuiltFeatures (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tc.stop, v1alpha1.MustNotRun(&tc.spec)); diff != "" {
+				t.Errorf("MustNotRun (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
