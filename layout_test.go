@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package mfg_test holds the layout of the repository as a test: which package may import which, and which must stay
+// free of clocks, networks and clients. docs/decisions and CONTRIBUTING.md tell why.
+package mfg_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/mysql-mfg/mfg"
+
+// rule is what one package may import.
+type rule struct {
+	// own are prefixes of packages of this module.
+	own []string
+	// pure packages decide: they get facts, time and randomness as arguments, and can be tested without a world.
+	pure bool
+	// ban are prefixes of other modules that must not appear.
+	ban []string
+}
+
+// clients talk to a Kubernetes API.
+var clients = []string{"k8s.io/client-go", "k8s.io/cli-runtime", "sigs.k8s.io/controller-runtime"}
+
+var (
+	// worldly are what a pure package must not import. An entry stands for itself and everything below it.
+	worldly = append([]string{"context", "net", "os", "database/sql", "log", "math/rand", "crypto/rand"}, clients...)
+	// kubernetes is what the sidecar must not even import by way of others.
+	kubernetes = []string{"k8s.io", "sigs.k8s.io"}
+)
+
+// layout has a row for every package. main -> shells -> pure cores -> api; no shell imports another shell.
+var layout = map[string]rule{
+	"":                                {},
+	"api/v1alpha1":                    {ban: clients},
+	"api/wire":                        {pure: true, ban: kubernetes},
+	"api/client":                      {own: []string{"api/wire"}, ban: kubernetes},
+	"internal/gtid":                   {pure: true, ban: kubernetes},
+	"internal/mysql":                  {own: []string{"internal/gtid"}, ban: kubernetes},
+	"operator":                        {own: []string{"operator", "api", "internal"}},
+	"operator/failover":               {pure: true, own: []string{"api/v1alpha1", "api/wire", "internal/gtid"}},
+	"operator/rollout":                {pure: true, own: []string{"api/v1alpha1", "api/wire"}},
+	"operator/render":                 {pure: true, own: []string{"api/v1alpha1", "api/wire"}},
+	"operator/report":                 {own: []string{"api/v1alpha1", "api/wire"}},
+	"operator/access":                 {own: []string{"api", "internal"}},
+	"operator/monitor":                {own: []string{"operator/access", "operator/failover", "operator/report", "api", "internal"}},
+	"operator/controller":             {own: []string{"operator/access", "operator/render", "operator/report", "operator/rollout", "api", "internal"}},
+	"operator/server":                 {own: []string{"operator/report", "api", "internal/gtid"}},
+	"sidecar":                         {own: []string{"sidecar", "api/wire", "api/client", "internal"}, ban: kubernetes},
+	"sidecar/fence":                   {pure: true, own: []string{"api/wire"}, ban: kubernetes},
+	"sidecar/agent":                   {own: []string{"sidecar/fence", "api/wire", "api/client", "internal"}, ban: kubernetes},
+	"kubectl-mfg":                     {own: []string{"kubectl-mfg", "api", "tui"}},
+	"kubectl-mfg/cmd":                 {own: []string{"kubectl-mfg", "api", "tui"}},
+	"hack/crd":                        {own: []string{"api/v1alpha1"}},
+	"api/v1alpha1/applyconfiguration": {own: []string{"api/v1alpha1"}},
+}
+
+// generated packages follow the row of their parent.
+var generated = []string{"api/v1alpha1/applyconfiguration"}
+
+// pkg is what is needed of `go list -json`.
+type pkg struct {
+	ImportPath string
+	Imports    []string
+	GoFiles    []string
+}
+
+func list(t *testing.T, args ...string) []pkg {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", append([]string{"list", "-e", "-json=ImportPath,Imports,GoFiles"}, args...)...)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("list packages: %v\n%s", err, stderr.String())
+	}
+	var all []pkg
+	for d := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p pkg
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			return all
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+}
+
+// within tells whether a path is one of the prefixes or below one.
+func within(path string, prefixes []string) bool {
+	return slices.ContainsFunc(prefixes, func(prefix string) bool {
+		return path == prefix || strings.HasPrefix(path, prefix+"/")
+	})
+}
+
+func rowOf(path string) (rule, bool) {
+	for _, parent := range generated {
+		if within(path, []string{parent}) {
+			path = parent
+		}
+	}
+	r, ok := layout[path]
+	return r, ok
+}
+
+func TestEveryPackageImportsOnlyWhatItMay(t *testing.T) {
+	for _, p := range list(t, "./...") {
+		name := strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/")
+		r, ok := rowOf(name)
+		if !ok {
+			t.Errorf("%s has no row in layout: say what it may import", name)
+			continue
+		}
+		for _, imported := range p.Imports {
+			checkImport(t, name, r, imported)
+		}
+	}
+}
+
+func checkImport(t *testing.T, name string, r rule, imported string) {
+	t.Helper()
+	if own, ok := strings.CutPrefix(imported, module+"/"); ok {
+		if !within(own, r.own) && !within(own, []string{name}) {
+			t.Errorf("%s imports %s, which its row does not allow", name, own)
+		}
+		return
+	}
+	switch {
+	case within(imported, r.ban):
+		t.Errorf("%s imports %s, which its row bans", name, imported)
+	case r.pure && within(imported, worldly):
+		t.Errorf("%s is pure and imports %s: pass in what it needs", name, imported)
+	}
+}
+
+// The sidecar has no Kubernetes credentials, and its fence must not depend on what a client library does.
+func TestSidecarKnowsNoKubernetes(t *testing.T) {
+	for _, p := range list(t, "-deps", "./sidecar/...") {
+		if within(p.ImportPath, kubernetes) {
+			t.Errorf("the sidecar depends on %s", p.ImportPath)
+		}
+	}
+}
+
+func TestShellsDoNotImportShells(t *testing.T) {
+	shells := []string{"operator/monitor", "operator/controller", "operator/server"}
+	for _, shell := range shells {
+		for _, p := range list(t, "./"+shell) {
+			for _, imported := range p.Imports {
+				own := strings.TrimPrefix(imported, module+"/")
+				if own != shell && within(own, shells) {
+					t.Errorf("%s imports %s: publish what it needs through an interface", shell, own)
+				}
+			}
+		}
+	}
+}
+
+func TestEveryRowHasItsPackage(t *testing.T) {
+	var have []string
+	for _, p := range list(t, "./...") {
+		have = append(have, strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/"))
+	}
+	for name := range layout {
+		if !slices.Contains(have, name) {
+			t.Errorf("layout has a row for %s, which is no package", name)
+		}
+	}
+}
