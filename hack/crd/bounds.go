@@ -13,6 +13,7 @@ type bound struct {
 	path      []string // properties from the root; "[]" steps into the items of a list, "{}" into the values of a map
 	maxLength int64
 	pattern   string
+	text      bool // turns an int-or-string into a string
 }
 
 // One setting in my.cnf is one line: a line break in a value would add another setting.
@@ -22,7 +23,8 @@ var bounds = []bound{
 	{path: []string{"metadata", "name"}, maxLength: 253},
 	{path: []string{"spec", "mysqlConf", "{}"}, maxLength: 1024, pattern: confValue},
 	{path: []string{"spec", "sites", "[]", "nodeSelector", "{}"}, maxLength: 63},
-	{path: []string{"spec", "sites", "[]", "storage", "size"}, maxLength: 32},
+	// Kubernetes 1.33 takes an int-or-string for unbounded and refuses the rules about it as too expensive.
+	{path: []string{"spec", "sites", "[]", "storage", "size"}, maxLength: 32, text: true},
 }
 
 func addBounds(crd *apiextensionsv1.CustomResourceDefinition) error {
@@ -46,6 +48,9 @@ func apply(schema *apiextensionsv1.JSONSchemaProps, path []string, b bound) erro
 		schema.MaxLength = &b.maxLength
 		if b.pattern != "" {
 			schema.Pattern = b.pattern
+		}
+		if b.text {
+			schema.Type, schema.AnyOf, schema.XIntOrString = "string", nil, false
 		}
 		return nil
 	}
