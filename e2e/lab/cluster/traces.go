@@ -17,7 +17,7 @@ const runNetns = "/run/netns"
 // cannot be told to it. Inner ones come first.
 var traces = []string{
 	"/var/log/containers", "/var/log/pods", "/var/lib/cni/results", "/var/lib/cni",
-	"/run/containerd/s", "/run/containerd/fifo", "/run/containerd", runNetns,
+	"/var/lib/kubelet/device-plugins", "/var/lib/kubelet", "/run/containerd/s", "/run/containerd/fifo", "/run/containerd", runNetns,
 }
 
 // noteTraces remembers which of them were there before the lab.
@@ -43,10 +43,15 @@ func (c *Cluster) removeTraces(s *state) error {
 			errs = append(errs, os.Remove(link))
 		}
 	}
-	// CNI remembers results by the network's name.
-	results, _ := filepath.Glob("/var/lib/cni/results/mfg-lab-*")
+	// CNI remembers results by network and container; "loopback" is everybody's network.
+	results, _ := filepath.Glob("/var/lib/cni/results/mfg-lab-*-eth0")
 	for _, file := range results {
+		id := strings.Split(strings.TrimSuffix(file, "-eth0"), "-")
+		_ = os.Remove("/var/lib/cni/results/cni-loopback-" + id[len(id)-1] + "-lo")
 		errs = append(errs, os.Remove(file))
+	}
+	if socket := "/var/lib/kubelet/device-plugins/kubelet.sock"; !slices.Contains(s.Existing, filepath.Dir(socket)) {
+		_ = os.Remove(socket) // each kubelet listens here, wherever its own directory is
 	}
 	for _, dir := range traces {
 		if left, err := os.ReadDir(dir); err != nil || len(left) > 0 || slices.Contains(s.Existing, dir) {
