@@ -28,6 +28,8 @@ const (
 	FenceMismatch  FenceCause = "Mismatch"
 	FenceIsolation FenceCause = "Isolation"
 	FenceWindowEnd FenceCause = "WindowEnd"
+	// FenceUnproven: MySQL was or may have been writable, and the sidecar did not open it, or could not prove that it did.
+	FenceUnproven FenceCause = "Unproven"
 )
 
 // Report is what a sidecar says of its site: the answer to PUT /active-site. With an epoch not below the one that

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fence
+
+// Reason is why something is done or not done; logs and reports carry it.
+type Reason string
+
+// Reasons of decisions.
+const (
+	ClosedButNamed Reason = "ClosedButNamed"
+	InWindow       Reason = "InWindow"
+
+	Starting      Reason = "Starting"
+	OpeningUnsure Reason = "OpeningUnsure"
+	NoStatement   Reason = "NoStatement"
+	WindowOver    Reason = "WindowOver"
+	NamesAnother  Reason = "NamesAnother"
+	NotOpenedHere Reason = "NotOpenedHere"
+	MissedEpoch   Reason = "MissedEpoch"
+	LeaseOver     Reason = "LeaseOver"
+)
+
+// Reasons of refusals.
+const (
+	OtherGroup         Reason = "OtherGroup"
+	OtherNonce         Reason = "OtherNonce"
+	LowerEpoch         Reason = "LowerEpoch"
+	SameEpochOtherSite Reason = "SameEpochOtherSite"
+	PeerNotNewer       Reason = "PeerNotNewer"
+
+	NotFromOperator Reason = "NotFromOperator"
+	NotTheNewest    Reason = "NotTheNewest"
+	Held            Reason = "Held"
+	NotDurable      Reason = "NotDurable"
+	TooOld          Reason = "TooOld"
+	LeaseTooShort   Reason = "LeaseTooShort"
+	MySQLSilent     Reason = "MySQLSilent"
+	MySQLWritable   Reason = "MySQLWritable"
+	MySQLReplicates Reason = "MySQLReplicates"
+	MySQLCloning    Reason = "MySQLCloning"
+	WindowIsOpen    Reason = "WindowIsOpen"
+	FenceDue        Reason = "FenceDue"
+
+	AskerIsSelf Reason = "AskerIsSelf"
+	NotVerified Reason = "NotVerified"
+	NotHeard    Reason = "NotHeard"
+)
+
+// Refusal says why something is not done. With an empty Reason nothing stands against it.
+type Refusal struct {
+	Reason  Reason
+	Message string
+}
+
+// guard is one reason against something, named by what blocks.
+type guard[In any] struct {
+	reason  Reason
+	message string
+	blocks  func(State, In) bool
+}
+
+// firstRefusal returns the first guard that blocks.
+func firstRefusal[In any](guards []guard[In], s State, in In) Refusal {
+	for _, g := range guards {
+		if g.blocks(s, in) {
+			return Refusal{Reason: g.reason, Message: g.message}
+		}
+	}
+	return Refusal{}
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fence
+
+import (
+	"slices"
+	"time"
+
+	"github.com/mysql-mfg/mfg/api/wire"
+)
+
+// Origin is how a statement came here.
+type Origin string
+
+// The origins.
+const (
+	// Operator: the answer of the operator to a request of this sidecar.
+	Operator Origin = "Operator"
+	// Push: somebody sent it by PUT; the signature is all that is known of it.
+	Push Origin = "Push"
+	// Peer: the answer of a peer to a request of this sidecar.
+	Peer Origin = "Peer"
+)
+
+// Word is a statement whose signature was verified, with how it came.
+type Word struct {
+	Origin    Origin
+	Signed    wire.Signed
+	Statement wire.Statement
+	// Nonce is what this sidecar sent to the operator.
+	Nonce string
+	// SentAt is when this sidecar sent the request that was answered; it means nothing for a Push.
+	SentAt time.Duration
+}
+
+// Adoption is what became of a Word.
+type Adoption struct {
+	// Taken is true if the word replaced the one known so far, Newer if its epoch is greater.
+	Taken bool
+	Newer bool
+	// Renewed is true if the exchange prolonged the lease.
+	Renewed bool
+	// Refusal says why the word was not taken.
+	Refusal Refusal
+}
+
+// viewGuards say why a word is not taken. Each is safe alone and in any order.
+var viewGuards = []guard[Word]{
+	{OtherGroup, "the statement is for another group", otherGroup},
+	{OtherNonce, "the answer does not repeat the nonce of the request", otherNonce},
+	{LowerEpoch, "a newer epoch is known here", lowerEpoch},
+	{SameEpochOtherSite, "two sites are named under one epoch", sameEpochOtherSite},
+	{PeerNotNewer, "a peer's statement counts only if strictly newer", peerNotNewer},
+}
+
+// Adopt takes in a word: it becomes the newest statement known unless a guard blocks it, and it prolongs the lease if
+// the exchange was a good one. Adopting opens nothing.
+func Adopt(s State, w Word, now Instant) (State, Adoption) {
+	var a Adoption
+	if a.Refusal = firstRefusal(viewGuards, s, w); a.Refusal.Reason == "" {
+		a.Taken, a.Newer = true, w.Statement.NewerThan(s.word)
+		s = take(s, w)
+	}
+	s, a.Renewed = renew(s, w, now)
+	return s, a
+}
+
+func take(s State, w Word) State {
+	if w.Statement.NewerThan(s.word) {
+		s.vouched = s.vouched.lowered()
+		if s.openEpoch > 0 && w.Statement.Epoch == s.openEpoch+1 && w.Statement.ActiveSite == s.site.Name {
+			// Epochs have one active site each and this one follows directly: no other site was open in between, so
+			// what is open here may go on under the new epoch without a pause.
+			s.openEpoch = w.Statement.Epoch
+		}
+	}
+	s.word, s.signed, s.verified = w.Statement, w.Signed, true
+	if w.Origin == Operator {
+		s.heard = true
+	}
+	return s
+}
+
+// otherGroup: the authority of a group speaks for that group only.
+func otherGroup(s State, w Word) bool {
+	return w.Statement.Namespace != s.site.Namespace || w.Statement.Group != s.site.Group
+}
+
+// otherNonce: without the nonce of this very request the answer may be old; it could open a site that was replaced
+// since (I3), or keep a lease alive.
+func otherNonce(_ State, w Word) bool {
+	return w.Origin == Operator && (w.Nonce == "" || w.Statement.Nonce != w.Nonce)
+}
+
+// lowerEpoch: an acknowledged epoch is never given up (I5).
+func lowerEpoch(s State, w Word) bool { return w.Statement.Epoch < s.word.Epoch }
+
+// sameEpochOtherSite: an epoch has one active site (I1). Somebody is wrong, and it cannot be told who, so nobody gains
+// by it: not taken, no lease, no opening.
+func sameEpochOtherSite(s State, w Word) bool {
+	return w.Statement.Epoch == s.word.Epoch && w.Statement.ActiveSite != s.word.ActiveSite
+}
+
+// peerNotNewer: what a peer relays may be older than what the operator said here under the same epoch (hold, windows).
+func peerNotNewer(s State, w Word) bool {
+	return w.Origin == Peer && !w.Statement.NewerThan(s.word)
+}
+
+// Kept is what the data volume holds.
+type Kept struct {
+	Signed    wire.Signed
+	Statement wire.Statement
+	// Verified is false if the signature does not fit the key known now, as after a change of the key. The statement
+	// was verified before it was written, so its epoch still binds; but nobody is told of it.
+	Verified bool
+	// Heard is true if the operator itself answered this site since the volume was new.
+	Heard bool
+}
+
+// Unkept returns what has to be written to the data volume, if anything has.
+func Unkept(s State) (Kept, bool) {
+	if s.word.Epoch == 0 {
+		return Kept{}, false
+	}
+	k := Kept{Signed: s.signed, Statement: s.word, Verified: s.verified, Heard: s.heard}
+	return k, k.Heard != s.kept.Heard || k.Verified != s.kept.Verified || !sameMeaning(k.Statement, s.kept.Statement)
+}
+
+// Keep is the state after the data volume took k in.
+func Keep(s State, k Kept) State {
+	if k.Statement.Epoch >= s.kept.Statement.Epoch {
+		s.kept = k
+	}
+	return s
+}
+
+// sameMeaning is true if two statements differ at most in who was answered when. Such a one need not be written again:
+// the operator is asked every few seconds.
+func sameMeaning(a, b wire.Statement) bool {
+	return a.Namespace == b.Namespace && a.Group == b.Group && a.ActiveSite == b.ActiveSite && a.Epoch == b.Epoch &&
+		a.Hold == b.Hold && a.LeaseTimeoutMillis == b.LeaseTimeoutMillis &&
+		slices.EqualFunc(a.Windows, b.Windows, func(x, y wire.Window) bool {
+			return x.Site == y.Site && x.Purpose == y.Purpose && x.Deadline.Equal(y.Deadline)
+		})
+}
