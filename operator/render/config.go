@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"fmt"
+	"hash/crc32"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+)
+
+// Keys of a site's ConfigMap.
+const (
+	ConfigKeyMyCnf     = "my.cnf"
+	ConfigKeyAuthority = "authority.pub"
+)
+
+// minPacket is the smallest max_allowed_packet: a transaction that one site could commit and another could not
+// receive would stop replication.
+const minPacket = 64 << 20
+
+// ConfigMap is the configuration of one site.
+func ConfigMap(in Input, site v1alpha1.Site) *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+		ObjectMeta: in.meta(v1alpha1.ConfigName(in.Group.Name, site.Name), SiteLabels(in.Group.Name, site.Name)),
+		Data: map[string]string{
+			ConfigKeyMyCnf:     myCnf(in, site.Name),
+			ConfigKeyAuthority: in.AuthorityPublic,
+		},
+	}
+}
+
+// myCnf renders the option file. The user's settings come first and the operator's after them: for mysqld the last one
+// wins, so that a spelling that normal does not know still cannot override the operator.
+func myCnf(in Input, site string) string {
+	var b strings.Builder
+	b.WriteString("# Made by the operator; changes are overwritten. Set spec.mysqlConf of the group instead.\n[mysqld]\n")
+	writeSettings(&b, "Defaults, which spec.mysqlConf may change.", defaults)
+	writeSettings(&b, "From spec.mysqlConf.", passedOn(in.Group.Spec.MysqlConf))
+	writeSettings(&b, "Owned by the operator.", ownedSettings(in, site))
+	return b.String()
+}
+
+func writeSettings(b *strings.Builder, title string, settings map[string]string) {
+	fmt.Fprintf(b, "\n# %s\n", title)
+	for _, key := range slices.Sorted(maps.Keys(settings)) {
+		fmt.Fprintf(b, "%s=%s\n", key, settings[key])
+	}
+}
+
+func passedOn(conf map[string]string) map[string]string {
+	out := map[string]string{}
+	for key, value := range conf {
+		if ignored(key, value) == "" {
+			out[key] = value
+		}
+	}
+	return out
+}
+
+// defaults differ from mysqld's own.
+var defaults = map[string]string{"replica_parallel_workers": "4", "max_allowed_packet": "64M"}
+
+func ownedSettings(in Input, site string) map[string]string {
+	set := map[string]string{
+		"server_id": strconv.FormatUint(uint64(serverID(in.Group, site)), 10),
+		"datadir":   DataDir,
+		"socket":    Socket,
+		"pid_file":  runDir + "/mysqld.pid",
+		"tmpdir":    "/tmp",
+		"port":      "3306",
+
+		"admin_port":                   "33062",
+		"create_admin_listener_thread": "ON",
+		"skip_name_resolve":            "ON",
+		"performance_schema":           "ON",
+		"secure_file_priv":             "NULL",
+		"loose_mysqlx":                 "OFF",
+
+		// A site starts fenced, whatever happened before.
+		"read_only":              "ON",
+		"super_read_only":        "ON",
+		"skip_replica_start":     "ON",
+		"persisted_globals_load": "OFF",
+
+		"gtid_mode":                      "ON",
+		"enforce_gtid_consistency":       "ON",
+		"log_bin":                        "binlog",
+		"relay_log":                      "relay-bin",
+		"log_replica_updates":            "ON",
+		"sync_binlog":                    "1",
+		"innodb_flush_log_at_trx_commit": "1",
+		"innodb_data_file_path":          "ibdata1:12M:autoextend",
+		// With a dead source the relay logs may be the only copy: they are kept over a restart.
+		"relay_log_recovery":                             "OFF",
+		"sync_relay_log":                                 "1",
+		"replica_net_timeout":                            "5",
+		"replica_preserve_commit_order":                  "ON",
+		"plugin_load_add":                                "mysql_clone.so",
+		"binlog_rotate_encryption_master_key_at_startup": "OFF",
+	}
+	if in.Group.Spec.TLS != nil {
+		set["require_secure_transport"] = "ON"
+		for _, prefix := range []string{"", "loose_clone_"} {
+			set[prefix+"ssl_ca"] = TLSDir + "/ca.crt"
+			set[prefix+"ssl_cert"] = TLSDir + "/tls.crt"
+			set[prefix+"ssl_key"] = TLSDir + "/tls.key"
+		}
+	}
+	return set
+}
+
+// owned are the settings that the operator sets or leaves alone on purpose: every one could open writes, lose
+// transactions, make sites differ, or hide the server from the operator.
+var owned = func() map[string]bool {
+	set := map[string]bool{}
+	for key := range ownedSettings(Input{Group: &v1alpha1.MysqlFailoverGroup{
+		Spec: v1alpha1.MysqlFailoverGroupSpec{TLS: &v1alpha1.TLSSpec{}},
+	}}, "") {
+		set[normal(key)] = true
+	}
+	for _, key := range strings.Fields(`
+		admin_address bind_address report_host report_port networking mysqlx_bind_address mysqlx_port mysqlx_socket
+		require_secure_transport basedir chroot user daemonize initialize initialize_insecure init_file init_replica
+		grant_tables offline_mode plugin_load plugin_dir early_plugin_load log_error defaults_file defaults_extra_file
+		log_bin_index relay_log_index binlog_format binlog_do_db binlog_ignore_db sql_log_bin server_uuid server_id_bits
+		sync_source_info replica_skip_errors replica_load_tmpdir relay_log_purge ssl
+		innodb_data_home_dir innodb_log_group_home_dir innodb_undo_directory innodb_read_only
+		upgrade validate_config log_isam standalone replica_allow_higher_version_source
+	`) {
+		set[key] = true
+	}
+	return set
+}()
+
+// ownedPrefixes are families of settings of which the operator owns every one.
+var ownedPrefixes = []string{"replicate_", "admin_", "clone_ssl_", "group_replication", "rpl_semi_sync", "component_keyring"}
+
+var keyPattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]*$`)
+
+// ignored says why a setting of the user is not passed on; empty means that it is.
+func ignored(key, value string) string {
+	if !keyPattern.MatchString(key) {
+		return "not the name of a setting"
+	}
+	if strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+		// A line break would begin a new line of the option file, and with it any setting.
+		return "the value has control characters"
+	}
+	name := normal(key)
+	if owned[name] || slices.ContainsFunc(ownedPrefixes, func(p string) bool { return strings.HasPrefix(name, p) }) {
+		return "owned by the operator"
+	}
+	for key := range owned {
+		// mysqld takes a beginning of a name that fits only one setting for that setting.
+		if strings.HasPrefix(key, name) {
+			return "the beginning of a setting owned by the operator"
+		}
+	}
+	if name == "max_allowed_packet" && bytesOf(value) < minPacket {
+		return "below 64M"
+	}
+	return ""
+}
+
+// Ignored is a setting of spec.mysqlConf that is not passed on.
+type Ignored struct {
+	Key string
+	Why string
+}
+
+// IgnoredKeys lists the settings of spec.mysqlConf that are not passed on, sorted by key.
+func IgnoredKeys(conf map[string]string) []Ignored {
+	var out []Ignored
+	for _, key := range slices.Sorted(maps.Keys(conf)) {
+		if why := ignored(key, conf[key]); why != "" {
+			out = append(out, Ignored{Key: key, Why: why})
+		}
+	}
+	return out
+}
+
+// normal brings the spellings that mysqld takes for the same setting to one: dashes, case, the old words, and the
+// prefixes that mysqld strips itself.
+func normal(key string) string {
+	name := strings.ReplaceAll(strings.ToLower(key), "-", "_")
+	for {
+		short := name
+		for _, prefix := range []string{"loose_", "skip_", "disable_", "enable_", "maximum_"} {
+			short = strings.TrimPrefix(short, prefix)
+		}
+		if short == name {
+			break
+		}
+		name = short
+	}
+	name = strings.ReplaceAll(name, "slave", "replica")
+	return strings.ReplaceAll(name, "master", "source")
+}
+
+// bytesOf reads a size as mysqld does: digits and one letter of K, M, G. What it cannot read counts as 0.
+func bytesOf(value string) int64 {
+	value = strings.TrimSpace(value)
+	shift := 0
+	if n := len(value); n > 0 {
+		switch value[n-1] {
+		case 'k', 'K':
+			shift = 10
+		case 'm', 'M':
+			shift = 20
+		case 'g', 'G':
+			shift = 30
+		}
+		if shift > 0 {
+			value = value[:n-1]
+		}
+	}
+	n, err := strconv.ParseInt(value, 10, 32)
+	if err != nil || n < 0 {
+		return 0
+	}
+	return n << shift
+}
+
+// serverID is the same for a site as long as it keeps its name, wherever it stands in the list.
+func serverID(group *v1alpha1.MysqlFailoverGroup, site string) uint32 {
+	names := make([]string, 0, len(group.Spec.Sites))
+	for _, s := range group.Spec.Sites {
+		names = append(names, s.Name)
+	}
+	slices.Sort(names)
+	taken := map[uint32]string{}
+	for _, name := range names {
+		id := siteHash(group, name, 0)
+		for salt := 1; id == 0 || taken[id] != ""; salt++ {
+			id = siteHash(group, name, salt)
+		}
+		taken[id] = name
+		if name == site {
+			return id
+		}
+	}
+	return siteHash(group, site, 0)
+}
+
+func siteHash(group *v1alpha1.MysqlFailoverGroup, site string, salt int) uint32 {
+	key := group.Namespace + "/" + group.Name + "/" + site
+	if salt > 0 {
+		key += "#" + strconv.Itoa(salt)
+	}
+	return crc32.ChecksumIEEE([]byte(key))
+}

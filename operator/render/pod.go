@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
+)
+
+// Where things lie in the pod. The sidecar knows the same places.
+const (
+	DataDir     = volumeDir + "/data"
+	StateDir    = volumeDir + "/mfg"
+	ConfigDir   = "/etc/mfg"
+	AccountsDir = "/etc/mfg-accounts"
+	TLSDir      = "/etc/mfg-tls"
+	Socket      = runDir + "/mysqld.sock"
+
+	volumeDir = "/var/lib/mysql"
+	runDir    = "/run/mfg"
+	binDir    = "/opt/mfg"
+	tmpDir    = "/tmp"
+)
+
+// Names of the containers.
+const (
+	ContainerInstall   = "install"
+	ContainerBootstrap = "bootstrap"
+	ContainerSidecar   = "sidecar"
+	ContainerMySQL     = "mysql"
+)
+
+// user is the uid and gid of every container, and the owner of the volume: that of the official image.
+const user int64 = 999
+
+const (
+	gracePeriod      int64 = 60
+	mysqlKillPeriod  int64 = 5
+	defaultContainer       = "kubectl.kubernetes.io/default-container"
+)
+
+func podSpec(in Input, site v1alpha1.Site) corev1.PodSpec {
+	spec := in.Group.Spec
+	return corev1.PodSpec{
+		AutomountServiceAccountToken:  new(false),
+		EnableServiceLinks:            new(false),
+		ShareProcessNamespace:         new(true),
+		TerminationGracePeriodSeconds: new(gracePeriod),
+		SecurityContext: &corev1.PodSecurityContext{
+			RunAsNonRoot:        new(true),
+			RunAsUser:           new(user),
+			RunAsGroup:          new(user),
+			FSGroup:             new(user),
+			FSGroupChangePolicy: new(corev1.FSGroupChangeOnRootMismatch),
+			SeccompProfile:      &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+		},
+		ImagePullSecrets: slices.Clone(spec.ImagePullSecrets),
+		NodeSelector:     site.NodeSelector,
+		Affinity:         affinity(in, site),
+		// The default tolerations of Kubernetes stay: a pod on a dead node is marked for deletion after five minutes, and
+		// its replacement waits for the volume. Nothing about failover depends on it.
+		Tolerations:    slices.Clone(site.Tolerations),
+		InitContainers: []corev1.Container{install(in), bootstrap(in, site), sidecar(in, site)},
+		Containers:     []corev1.Container{mysqld(in, site)},
+		Volumes:        volumes(in, site),
+	}
+}
+
+// affinity keeps the sites of a group apart where the user says nothing: two sites on one node fail together.
+func affinity(in Input, site v1alpha1.Site) *corev1.Affinity {
+	if site.Affinity != nil {
+		return site.Affinity
+	}
+	others := &metav1.LabelSelector{MatchLabels: map[string]string{
+		v1alpha1.LabelName: v1alpha1.NameMySQL, v1alpha1.LabelGroup: in.Group.Name,
+	}}
+	term := func(key string, weight int32) corev1.WeightedPodAffinityTerm {
+		return corev1.WeightedPodAffinityTerm{Weight: weight, PodAffinityTerm: corev1.PodAffinityTerm{
+			LabelSelector: others, TopologyKey: key,
+		}}
+	}
+	return &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+		PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{
+			term(corev1.LabelHostname, 100), term(corev1.LabelTopologyZone, 50),
+		},
+	}}
+}
+
+func containerSecurity() *corev1.SecurityContext {
+	return &corev1.SecurityContext{
+		AllowPrivilegeEscalation: new(false),
+		ReadOnlyRootFilesystem:   new(true),
+		RunAsNonRoot:             new(true),
+		Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+	}
+}
+
+func install(in Input) corev1.Container {
+	return corev1.Container{
+		Name:            ContainerInstall,
+		Image:           in.Install.SidecarImage,
+		ImagePullPolicy: in.Install.SidecarPullPolicy,
+		Args:            []string{"install", binDir + "/sidecar"},
+		Resources:       sidecarResources(in),
+		SecurityContext: containerSecurity(),
+		VolumeMounts:    []corev1.VolumeMount{{Name: volumeBin, MountPath: binDir}},
+	}
+}
+
+// bootstrap makes the datadir on the first start. It runs the sidecar's binary in the MySQL image.
+func bootstrap(in Input, site v1alpha1.Site) corev1.Container {
+	return corev1.Container{
+		Name:            ContainerBootstrap,
+		Image:           in.Group.Spec.Image,
+		ImagePullPolicy: in.Group.Spec.ImagePullPolicy,
+		Command:         []string{binDir + "/sidecar", "bootstrap"},
+		Env:             sidecarEnv(in, site),
+		Resources:       *site.Resources.DeepCopy(),
+		SecurityContext: containerSecurity(),
+		VolumeMounts: withTLS(in,
+			corev1.VolumeMount{Name: volumeData, MountPath: volumeDir},
+			corev1.VolumeMount{Name: volumeRun, MountPath: runDir},
+			corev1.VolumeMount{Name: volumeTmp, MountPath: tmpDir},
+			corev1.VolumeMount{Name: volumeBin, MountPath: binDir, ReadOnly: true},
+			corev1.VolumeMount{Name: volumeConfig, MountPath: ConfigDir, ReadOnly: true},
+			corev1.VolumeMount{Name: volumeAccounts, MountPath: AccountsDir, ReadOnly: true},
+		),
+	}
+}
+
+// sidecar is a native sidecar: it starts before mysqld and ends after it, so that the fence is always there.
+func sidecar(in Input, site v1alpha1.Site) corev1.Container {
+	return corev1.Container{
+		Name:            ContainerSidecar,
+		Image:           in.Install.SidecarImage,
+		ImagePullPolicy: in.Install.SidecarPullPolicy,
+		Args:            []string{"run"},
+		RestartPolicy:   new(corev1.ContainerRestartPolicyAlways),
+		Env:             sidecarEnv(in, site),
+		Ports: []corev1.ContainerPort{
+			{Name: portSidecar, ContainerPort: wire.PortSidecar, Protocol: corev1.ProtocolTCP},
+		},
+		Resources:       sidecarResources(in),
+		SecurityContext: containerSecurity(),
+		// mysqld starts only once the fence stands.
+		StartupProbe:  probe(wire.PathHealthz, 1, 60),
+		LivenessProbe: probe(wire.PathHealthz, 2, 3),
+		VolumeMounts: withTLS(in,
+			corev1.VolumeMount{Name: volumeData, MountPath: volumeDir},
+			corev1.VolumeMount{Name: volumeRun, MountPath: runDir},
+			corev1.VolumeMount{Name: volumeTmp, MountPath: tmpDir},
+			corev1.VolumeMount{Name: volumeConfig, MountPath: ConfigDir, ReadOnly: true},
+			// Its own password and no other: the sidecar answers the network.
+			corev1.VolumeMount{Name: volumeSidecarAccount, MountPath: AccountsDir, ReadOnly: true},
+		),
+	}
+}
+
+func mysqld(in Input, site v1alpha1.Site) corev1.Container {
+	liveness := probe(wire.PathHealthz, 2, 3)
+	// Without a sidecar there is no fence: mysqld is ended before any lease can run out.
+	liveness.TerminationGracePeriodSeconds = new(mysqlKillPeriod)
+	return corev1.Container{
+		Name:            ContainerMySQL,
+		Image:           in.Group.Spec.Image,
+		ImagePullPolicy: in.Group.Spec.ImagePullPolicy,
+		Command: []string{
+			"mysqld", "--defaults-file=" + ConfigDir + "/" + ConfigKeyMyCnf, "--admin-address=$(POD_IP)",
+			"--report-host=" + Host(in.Group.Namespace, in.Group.Name, site.Name),
+		},
+		Env: []corev1.EnvVar{
+			// Tells mysqld that somebody restarts it, so that RESTART and CLONE end in a clean exit.
+			{Name: "MYSQLD_PARENT_PID", Value: "0"},
+			fieldEnv("POD_IP", "status.podIP"),
+		},
+		Ports: []corev1.ContainerPort{
+			{Name: portMySQL, ContainerPort: wire.PortMySQL, Protocol: corev1.ProtocolTCP},
+			{Name: portAdmin, ContainerPort: wire.PortMySQLAdmin, Protocol: corev1.ProtocolTCP},
+		},
+		Resources:       *site.Resources.DeepCopy(),
+		SecurityContext: containerSecurity(),
+		ReadinessProbe:  probe(wire.PathReadyz, 1, 3),
+		LivenessProbe:   liveness,
+		VolumeMounts: withTLS(in,
+			corev1.VolumeMount{Name: volumeData, MountPath: volumeDir},
+			corev1.VolumeMount{Name: volumeRun, MountPath: runDir},
+			corev1.VolumeMount{Name: volumeTmp, MountPath: tmpDir},
+			corev1.VolumeMount{Name: volumeConfig, MountPath: ConfigDir, ReadOnly: true},
+		),
+	}
+}
+
+func sidecarEnv(in Input, site v1alpha1.Site) []corev1.EnvVar {
+	group := in.Group
+	env := []corev1.EnvVar{
+		{Name: "MFG_NAMESPACE", Value: group.Namespace},
+		{Name: "MFG_GROUP", Value: group.Name},
+		{Name: "MFG_SITE", Value: site.Name},
+		{Name: "MFG_OPERATOR_URL", Value: in.Install.OperatorURL},
+		{Name: "MFG_PEERS", Value: peers(group, site.Name)},
+		{Name: "MFG_LEASE_TIMEOUT", Value: duration(group.Spec.Sidecar.LeaseTimeout, 20*time.Second)},
+		{Name: "MFG_PEER_CHECK_INTERVAL", Value: duration(group.Spec.Sidecar.PeerCheckInterval, 2*time.Second)},
+		{Name: "MFG_FENCE_TIMEOUT", Value: duration(group.Spec.Sidecar.FenceTimeout, 2*time.Second)},
+		{Name: "MFG_STATE_DIR", Value: StateDir},
+		{Name: "MFG_DATADIR", Value: DataDir},
+		{Name: "MFG_AUTHORITY_FILE", Value: ConfigDir + "/" + ConfigKeyAuthority},
+		fieldEnv("POD_IP", "status.podIP"),
+		fieldEnv("POD_UID", "metadata.uid"),
+	}
+	if group.Spec.TLS != nil {
+		env = append(env, corev1.EnvVar{Name: "MFG_REQUIRE_TLS", Value: "true"})
+	}
+	return env
+}
+
+// peers are sorted, so that the order of spec.sites does not restart pods.
+func peers(group *v1alpha1.MysqlFailoverGroup, site string) string {
+	var hosts []string
+	for _, other := range group.Spec.Sites {
+		if other.Name != site {
+			hosts = append(hosts, Host(group.Namespace, group.Name, other.Name)+":8090")
+		}
+	}
+	slices.Sort(hosts)
+	return strings.Join(hosts, ",")
+}
+
+func duration(d metav1.Duration, fallback time.Duration) string {
+	if d.Duration <= 0 {
+		return fallback.String()
+	}
+	return d.Duration.String()
+}
+
+func fieldEnv(name, path string) corev1.EnvVar {
+	return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{
+		FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: path},
+	}}
+}
+
+func probe(path string, period, failures int32) *corev1.Probe {
+	return &corev1.Probe{
+		ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
+			Path: path, Port: intOrString(wire.PortSidecar), Scheme: corev1.URISchemeHTTP,
+		}},
+		PeriodSeconds:    period,
+		TimeoutSeconds:   1,
+		SuccessThreshold: 1,
+		FailureThreshold: failures,
+	}
+}
+
+func sidecarResources(in Input) corev1.ResourceRequirements {
+	own := in.Group.Spec.Sidecar.Resources
+	if len(own.Requests) > 0 || len(own.Limits) > 0 || len(own.Claims) > 0 {
+		return *own.DeepCopy()
+	}
+	return corev1.ResourceRequirements{Requests: corev1.ResourceList{
+		corev1.ResourceCPU:    resource.MustParse("50m"),
+		corev1.ResourceMemory: resource.MustParse("64Mi"),
+	}}
+}

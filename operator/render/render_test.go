@@ -1,0 +1,402 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package render_test
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/render"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+type option func(*render.Input)
+
+// input is a group of three sites as the API server would give it, changed by options.
+func input(options ...option) render.Input {
+	in := render.Input{
+		Group: &v1alpha1.MysqlFailoverGroup{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "orders", UID: "11111111-2222-3333-4444-555555555555"},
+			Spec: v1alpha1.MysqlFailoverGroupSpec{
+				Image: "mysql:9.7", ImagePullPolicy: corev1.PullIfNotPresent,
+				Sites: []v1alpha1.Site{
+					{Name: "paris", Role: v1alpha1.PrimaryCandidate, Priority: 10},
+					{Name: "frankfurt", Role: v1alpha1.PrimaryCandidate},
+					{Name: "madrid", Role: v1alpha1.DROnly},
+				},
+				Sidecar: v1alpha1.SidecarSpec{
+					LeaseTimeout:      metav1.Duration{Duration: 20 * time.Second},
+					PeerCheckInterval: metav1.Duration{Duration: 2 * time.Second},
+					FenceTimeout:      metav1.Duration{Duration: 2 * time.Second},
+				},
+				DeletionPolicy: v1alpha1.DeletionRetain,
+			},
+		},
+		Install: render.Install{
+			SidecarImage: "example.org/mfg/sidecar:v1", SidecarPullPolicy: corev1.PullIfNotPresent,
+			OperatorURL: "http://mfg-auxiliary.mfg-system.svc:8082",
+		},
+		AuthorityPublic: "-----BEGIN PUBLIC KEY-----\nexample\n-----END PUBLIC KEY-----\n",
+	}
+	for _, o := range options {
+		o(&in)
+	}
+	return in
+}
+
+func tls(in *render.Input) {
+	in.Group.Spec.TLS = &v1alpha1.TLSSpec{SecretName: "orders-tls", IssuerRef: &v1alpha1.IssuerRef{Name: "ca", Kind: "ClusterIssuer"}}
+}
+
+func deleteData(in *render.Input) { in.Group.Spec.DeletionPolicy = v1alpha1.DeletionDelete }
+
+func conf(pairs ...string) option {
+	return func(in *render.Input) {
+		in.Group.Spec.MysqlConf = map[string]string{}
+		for i := 0; i+1 < len(pairs); i += 2 {
+			in.Group.Spec.MysqlConf[pairs[i]] = pairs[i+1]
+		}
+	}
+}
+
+// everything sets every field of the specification that the objects depend on.
+func everything(in *render.Input) {
+	tls(in)
+	deleteData(in)
+	conf("max_connections", "500", "super-read-only", "OFF", "replica_parallel_workers", "16")(in)
+	spec := &in.Group.Spec
+	spec.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "pull"}}
+	class := "fast"
+	site := &spec.Sites[0]
+	site.NodeSelector = map[string]string{corev1.LabelTopologyRegion: "eu-west"}
+	site.Tolerations = []corev1.Toleration{{Key: "database", Operator: corev1.TolerationOpExists}}
+	site.Affinity = &corev1.Affinity{}
+	site.Storage = v1alpha1.StorageSpec{Size: resource.MustParse("100Gi"), StorageClassName: &class}
+	site.Resources = corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}}
+	spec.Sidecar.Resources = corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m")}}
+}
+
+func objects(in render.Input) []any {
+	site := in.Group.Spec.Sites[0]
+	out := []any{
+		render.ConfigMap(in, site), render.DataVolume(in, site), render.Deployment(in, site), render.SiteService(in, site),
+		render.PrimaryService(in), render.ReplicasService(in), render.DisruptionBudget(in),
+		render.AccountsSecret(in, render.Passwords{Operator: "o", Replication: "r", Sidecar: "s", Clone: "c"}),
+		render.RootSecret(in, "p"), render.AuthoritySecret(in, []byte("private"), []byte("public")),
+	}
+	if c := render.Certificate(in); c != nil {
+		out = append(out, c.Object)
+	}
+	return out
+}
+
+func TestGolden(t *testing.T) {
+	for name, in := range map[string]render.Input{"small": input(), "everything": input(everything)} {
+		t.Run(name, func(t *testing.T) {
+			var got bytes.Buffer
+			for _, o := range objects(in) {
+				body, err := yaml.Marshal(o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				fmt.Fprintf(&got, "---\n%s", body)
+			}
+			file := filepath.Join("testdata", name+".yaml")
+			if *update {
+				if err := os.WriteFile(file, got.Bytes(), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), got.String()); diff != "" {
+				t.Errorf("run with -update and read the diff (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func pod(in render.Input) corev1.PodSpec {
+	return render.Deployment(in, in.Group.Spec.Sites[0]).Spec.Template.Spec
+}
+
+func containers(spec corev1.PodSpec) map[string]corev1.Container {
+	out := map[string]corev1.Container{}
+	for _, c := range slices.Concat(spec.InitContainers, spec.Containers) {
+		out[c.Name] = c
+	}
+	return out
+}
+
+func TestPodIsRestricted(t *testing.T) {
+	spec := pod(input(everything))
+	yes := func(b *bool) bool { return b != nil && *b }
+	no := func(b *bool) bool { return b != nil && !*b }
+	s := spec.SecurityContext
+	if s == nil || !yes(s.RunAsNonRoot) || s.SeccompProfile == nil || s.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault {
+		t.Errorf("pod security context %+v", s)
+	}
+	if !no(spec.AutomountServiceAccountToken) {
+		t.Error("the pod gets a service account token")
+	}
+	if spec.HostNetwork || spec.HostPID || spec.HostIPC {
+		t.Error("the pod uses a namespace of the host")
+	}
+	for name, c := range containers(spec) {
+		s := c.SecurityContext
+		if s == nil || !no(s.AllowPrivilegeEscalation) || !yes(s.ReadOnlyRootFilesystem) || !yes(s.RunAsNonRoot) ||
+			s.Capabilities == nil || !slices.Equal(s.Capabilities.Drop, []corev1.Capability{"ALL"}) ||
+			len(s.Capabilities.Add) > 0 || yes(s.Privileged) || s.SeccompProfile != nil {
+			t.Errorf("container %s has security context %+v", name, s)
+		}
+	}
+	for _, v := range spec.Volumes {
+		if v.HostPath != nil {
+			t.Errorf("volume %s is a path of the host", v.Name)
+		}
+	}
+}
+
+// secretsOf lists "secret/key" of every key that a container can read.
+func secretsOf(spec corev1.PodSpec, c corev1.Container) []string {
+	var out []string
+	add := func(secret string, items []corev1.KeyToPath) {
+		if len(items) == 0 {
+			out = append(out, secret+"/*")
+		}
+		for _, i := range items {
+			out = append(out, secret+"/"+i.Key)
+		}
+	}
+	for _, m := range c.VolumeMounts {
+		for _, v := range spec.Volumes {
+			switch {
+			case v.Name != m.Name:
+			case v.Secret != nil:
+				add(v.Secret.SecretName, v.Secret.Items)
+			case v.Projected != nil:
+				for _, p := range v.Projected.Sources {
+					add(p.Secret.Name, p.Secret.Items)
+				}
+			}
+		}
+	}
+	for _, e := range c.Env {
+		if e.ValueFrom != nil && e.ValueFrom.SecretKeyRef != nil {
+			out = append(out, "env:"+e.Name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func TestWhoReadsWhichSecret(t *testing.T) {
+	certificate := []string{"orders-tls/ca.crt", "orders-tls/tls.crt", "orders-tls/tls.key"}
+	want := map[string][]string{
+		render.ContainerInstall: nil,
+		render.ContainerMySQL:   certificate,
+		render.ContainerSidecar: append([]string{"mysql-orders-accounts/sidecar"}, certificate...),
+		render.ContainerBootstrap: append([]string{
+			"mysql-orders-accounts/clone", "mysql-orders-accounts/operator", "mysql-orders-accounts/replication",
+			"mysql-orders-accounts/sidecar", "mysql-orders-root/password",
+		}, certificate...),
+	}
+	spec := pod(input(tls))
+	got := map[string][]string{}
+	for name, c := range containers(spec) {
+		got[name] = secretsOf(spec, c)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for _, o := range objects(input(everything)) {
+		body, err := yaml.Marshal(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		private := bytes.Contains(body, []byte("private.pem")) && !bytes.Contains(body, []byte("name: mysql-orders-authority\n"))
+		if bytes.Contains(body, []byte("keyring")) || private {
+			t.Errorf("a keyring or the private key of the authority is in\n%s", body)
+		}
+	}
+}
+
+func TestPodLayout(t *testing.T) {
+	d := render.Deployment(input(), input().Group.Spec.Sites[0])
+	spec := d.Spec.Template.Spec
+	var order []string
+	for _, c := range spec.InitContainers {
+		order = append(order, c.Name)
+	}
+	if diff := cmp.Diff([]string{"install", "bootstrap", "sidecar"}, order); diff != "" {
+		t.Errorf("init containers (-want +got):\n%s", diff)
+	}
+	if d.Spec.Strategy.Type != "Recreate" || d.Spec.Strategy.RollingUpdate != nil || *d.Spec.Replicas != 1 {
+		t.Errorf("strategy %+v, replicas %d", d.Spec.Strategy, *d.Spec.Replicas)
+	}
+	if *spec.TerminationGracePeriodSeconds != 60 || !*spec.ShareProcessNamespace {
+		t.Error("grace period or process namespace")
+	}
+	cs := containers(spec)
+	side := cs[render.ContainerSidecar]
+	if side.RestartPolicy == nil || *side.RestartPolicy != corev1.ContainerRestartPolicyAlways || side.StartupProbe == nil {
+		t.Error("the sidecar is not a native sidecar that mysqld waits for")
+	}
+	if len(side.Resources.Requests) == 0 {
+		t.Error("the sidecar has no resources of its own")
+	}
+	live := cs[render.ContainerMySQL].LivenessProbe
+	if live == nil || live.HTTPGet.Path != "/healthz" || live.HTTPGet.Port.IntValue() != 8090 || live.PeriodSeconds != 2 ||
+		live.FailureThreshold != 3 || *live.TerminationGracePeriodSeconds != 5 {
+		t.Errorf("mysqld does not die with its sidecar: %+v", live)
+	}
+	ready := cs[render.ContainerMySQL].ReadinessProbe
+	if ready == nil || ready.HTTPGet.Path != "/readyz" || ready.PeriodSeconds != 1 {
+		t.Errorf("readiness %+v", ready)
+	}
+	env := map[string]string{}
+	for _, e := range side.Env {
+		env[e.Name] = e.Value
+	}
+	if got, want := env["MFG_PEERS"], "mysql-orders-frankfurt.shop.svc:8090,mysql-orders-madrid.shop.svc:8090"; got != want {
+		t.Errorf("peers %s, want %s", got, want)
+	}
+	if !slices.Contains(cs[render.ContainerMySQL].Command, "--report-host=mysql-orders-paris.shop.svc") {
+		t.Errorf("command %v", cs[render.ContainerMySQL].Command)
+	}
+}
+
+func TestOwners(t *testing.T) {
+	tests := map[string]struct {
+		reason string
+		in     render.Input
+		kept   bool
+	}{
+		"retain": {"what cannot be made again outlives the group", input(), false},
+		"delete": {"everything goes with the group", input(deleteData), true},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			site := tt.in.Group.Spec.Sites[0]
+			for _, m := range []metav1.ObjectMeta{
+				render.DataVolume(tt.in, site).ObjectMeta, render.RootSecret(tt.in, "p").ObjectMeta,
+				render.AuthoritySecret(tt.in, nil, nil).ObjectMeta, render.AccountsSecret(tt.in, render.Passwords{}).ObjectMeta,
+			} {
+				if (len(m.OwnerReferences) == 1) != tt.kept {
+					t.Errorf("%s: %s has owners %v", tt.reason, m.Name, m.OwnerReferences)
+				}
+			}
+			for _, m := range []metav1.ObjectMeta{
+				render.Deployment(tt.in, site).ObjectMeta, render.SiteService(tt.in, site).ObjectMeta,
+				render.ConfigMap(tt.in, site).ObjectMeta, render.DisruptionBudget(tt.in).ObjectMeta,
+				render.PrimaryService(tt.in).ObjectMeta, render.ReplicasService(tt.in).ObjectMeta,
+			} {
+				if len(m.OwnerReferences) != 1 || !*m.OwnerReferences[0].Controller || m.OwnerReferences[0].UID != tt.in.Group.UID {
+					t.Errorf("%s has owners %v", m.Name, m.OwnerReferences)
+				}
+			}
+		})
+	}
+}
+
+func TestServices(t *testing.T) {
+	in := input()
+	if s := render.PrimaryService(in); s.Spec.Selector != nil || !s.Spec.PublishNotReadyAddresses {
+		t.Errorf("the primary Service's selector belongs to the poll loop: %+v", s.Spec)
+	}
+	want := map[string]string{
+		"mysql-mfg.io/failover-group": "orders", "mysql-mfg.io/role": "replica", "mysql-mfg.io/healthy": "yes",
+	}
+	if diff := cmp.Diff(want, render.ReplicasService(in).Spec.Selector); diff != "" {
+		t.Errorf("replicas (-want +got):\n%s", diff)
+	}
+	site := render.SiteService(in, in.Group.Spec.Sites[0])
+	if !site.Spec.PublishNotReadyAddresses || len(site.Spec.Ports) != 3 {
+		t.Errorf("site Service %+v", site.Spec)
+	}
+	labels := render.Deployment(in, in.Group.Spec.Sites[0]).Spec.Template.Labels
+	for k, v := range site.Spec.Selector {
+		if labels[k] != v {
+			t.Errorf("the selector of the site's Service does not match its pod: %s=%s", k, v)
+		}
+	}
+	for _, k := range []string{v1alpha1.LabelRole, v1alpha1.LabelHealthy} {
+		if _, set := labels[k]; set {
+			t.Errorf("label %s in the template would fight with the poll loop", k)
+		}
+	}
+}
+
+func TestSpecHash(t *testing.T) {
+	hash := func(options ...option) string {
+		in := input(options...)
+		d := render.Deployment(in, in.Group.Spec.Sites[0])
+		h := d.Annotations[v1alpha1.AnnotationSpecHash]
+		if h == "" || h != d.Spec.Template.Annotations[v1alpha1.AnnotationSpecHash] {
+			t.Fatalf("hash %q on the Deployment, %q on the pod", h, d.Spec.Template.Annotations[v1alpha1.AnnotationSpecHash])
+		}
+		return h
+	}
+	base := hash()
+	same := map[string]option{
+		"order of sites": func(in *render.Input) { slices.Reverse(in.Group.Spec.Sites[1:]) },
+		"an ignored key": conf("super_read_only", "OFF"),
+		"priority":       func(in *render.Input) { in.Group.Spec.Sites[0].Priority = 3 },
+		"storage size":   func(in *render.Input) { in.Group.Spec.Sites[0].Storage.Size = resource.MustParse("20Gi") },
+		"deletion":       deleteData,
+	}
+	for name, o := range same {
+		if hash(o) != base {
+			t.Errorf("%s would restart the pods", name)
+		}
+	}
+	other := map[string]option{
+		"a setting":     conf("max_connections", "500"),
+		"the image":     func(in *render.Input) { in.Group.Spec.Image = "mysql:9.8" },
+		"the authority": func(in *render.Input) { in.AuthorityPublic = "other" },
+		"a new site": func(in *render.Input) {
+			in.Group.Spec.Sites = append(in.Group.Spec.Sites, v1alpha1.Site{Name: "rome"})
+		},
+		"tls": tls,
+	}
+	for name, o := range other {
+		if hash(o) == base {
+			t.Errorf("%s would not reach the pods", name)
+		}
+	}
+}
+
+func TestCertificateNames(t *testing.T) {
+	if render.Certificate(input()) != nil {
+		t.Error("a certificate without spec.tls")
+	}
+	spec, _ := render.Certificate(input(tls)).Object["spec"].(map[string]any)
+	names, _ := spec["dnsNames"].([]any)
+	for _, want := range []string{"mysql-orders-paris.shop.svc", "mysql-orders-madrid", "mysql-orders-primary.shop", "mysql-orders-replicas.shop.svc.cluster.local"} {
+		if !slices.Contains(names, any(want)) {
+			t.Errorf("name %s is missing in %v", want, names)
+		}
+	}
+	for _, n := range names {
+		if s, _ := n.(string); strings.Contains(s, "*") {
+			t.Errorf("wildcard %s", s)
+		}
+	}
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+)
+
+// Keys of the generated Secrets.
+const (
+	AccountOperator    = "operator"
+	AccountReplication = "replication"
+	AccountSidecar     = "sidecar"
+	AccountClone       = "clone"
+
+	KeyRootPassword     = "password"
+	KeyAuthorityPrivate = "private.pem"
+	KeyAuthorityPublic  = "public.pem"
+)
+
+// Passwords are those of the operator's own MySQL accounts. They print as redacted.
+type Passwords struct {
+	Operator    string
+	Replication string
+	Sidecar     string
+	Clone       string
+}
+
+// String hides the passwords from logs and messages.
+func (Passwords) String() string { return "[redacted]" }
+
+// GoString hides the passwords from %#v.
+func (p Passwords) GoString() string { return p.String() }
+
+// ErrSecretIncomplete means that a Secret lacks a key without which it is of no use.
+var ErrSecretIncomplete = errors.New("secret is incomplete")
+
+// Accounts reads the Secret that AccountsSecret makes.
+func Accounts(secret *corev1.Secret) (Passwords, error) {
+	for _, key := range []string{AccountOperator, AccountReplication, AccountSidecar, AccountClone} {
+		if len(secret.Data[key]) == 0 {
+			return Passwords{}, fmt.Errorf("%w: %s has no key %q", ErrSecretIncomplete, secret.Name, key)
+		}
+	}
+	return Passwords{
+		Operator:    string(secret.Data[AccountOperator]),
+		Replication: string(secret.Data[AccountReplication]),
+		Sidecar:     string(secret.Data[AccountSidecar]),
+		Clone:       string(secret.Data[AccountClone]),
+	}, nil
+}
+
+// AccountsSecret holds the passwords of the operator's MySQL accounts.
+func AccountsSecret(in Input, p Passwords) *corev1.Secret {
+	return secret(in, v1alpha1.AccountsSecret(in.Group.Name), map[string][]byte{
+		AccountOperator:    []byte(p.Operator),
+		AccountReplication: []byte(p.Replication),
+		AccountSidecar:     []byte(p.Sidecar),
+		AccountClone:       []byte(p.Clone),
+	})
+}
+
+// RootSecret holds the password of root@localhost, for the user.
+func RootSecret(in Input, password string) *corev1.Secret {
+	return secret(in, v1alpha1.RootSecret(in.Group.Name), map[string][]byte{KeyRootPassword: []byte(password)})
+}
+
+// AuthoritySecret holds the key pair that signs statements: PKCS 8 and PKIX, both PEM.
+func AuthoritySecret(in Input, private, public []byte) *corev1.Secret {
+	return secret(in, v1alpha1.AuthoritySecret(in.Group.Name), map[string][]byte{
+		KeyAuthorityPrivate: private,
+		KeyAuthorityPublic:  public,
+	})
+}
+
+func secret(in Input, name string, data map[string][]byte) *corev1.Secret {
+	return &corev1.Secret{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
+		ObjectMeta: in.keptMeta(name, GroupLabels(in.Group.Name)),
+		Type:       corev1.SecretTypeOpaque,
+		Data:       data,
+	}
+}

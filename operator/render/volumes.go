@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+)
+
+const (
+	volumeData           = "data"
+	volumeRun            = "run"
+	volumeTmp            = "tmp"
+	volumeBin            = "bin"
+	volumeConfig         = "config"
+	volumeAccounts       = "accounts"
+	volumeSidecarAccount = "sidecar-account"
+	volumeTLS            = "tls"
+)
+
+// secretMode lets the pod's group read and nobody else; the kubelet gives the files to the pod's fsGroup.
+const secretMode int32 = 0o440
+
+// DataVolume is the PVC of one site.
+func DataVolume(in Input, site v1alpha1.Site) *corev1.PersistentVolumeClaim {
+	size := site.Storage.Size
+	if size.IsZero() {
+		size = resource.MustParse("10Gi")
+	}
+	name := v1alpha1.DataVolumeName(in.Group.Name, site.Name)
+	return &corev1.PersistentVolumeClaim{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "PersistentVolumeClaim"},
+		ObjectMeta: in.keptMeta(name, SiteLabels(in.Group.Name, site.Name)),
+		Spec: corev1.PersistentVolumeClaimSpec{
+			AccessModes:      []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			StorageClassName: site.Storage.StorageClassName,
+			Resources: corev1.VolumeResourceRequirements{
+				Requests: corev1.ResourceList{corev1.ResourceStorage: size.DeepCopy()},
+			},
+		},
+	}
+}
+
+func volumes(in Input, site v1alpha1.Site) []corev1.Volume {
+	group := in.Group.Name
+	out := []corev1.Volume{
+		{Name: volumeData, VolumeSource: corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{
+				ClaimName: v1alpha1.DataVolumeName(group, site.Name),
+			},
+		}},
+		emptyDir(volumeRun), emptyDir(volumeTmp), emptyDir(volumeBin),
+		{Name: volumeConfig, VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+			LocalObjectReference: corev1.LocalObjectReference{Name: v1alpha1.ConfigName(group, site.Name)},
+		}}},
+		{Name: volumeAccounts, VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
+			DefaultMode: new(secretMode),
+			Sources: []corev1.VolumeProjection{
+				{Secret: &corev1.SecretProjection{
+					LocalObjectReference: corev1.LocalObjectReference{Name: v1alpha1.AccountsSecret(group)},
+					Items: items(
+						AccountOperator, AccountOperator, AccountReplication, AccountReplication,
+						AccountSidecar, AccountSidecar, AccountClone, AccountClone,
+					),
+				}},
+				{Secret: &corev1.SecretProjection{
+					LocalObjectReference: corev1.LocalObjectReference{Name: v1alpha1.RootSecret(group)},
+					Items:                items(KeyRootPassword, "root"),
+				}},
+			},
+		}}},
+		{Name: volumeSidecarAccount, VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{
+			SecretName:  v1alpha1.AccountsSecret(group),
+			DefaultMode: new(secretMode),
+			Items:       items(AccountSidecar, AccountSidecar),
+		}}},
+	}
+	if tls := in.Group.Spec.TLS; tls != nil {
+		out = append(out, corev1.Volume{Name: volumeTLS, VolumeSource: corev1.VolumeSource{
+			Secret: &corev1.SecretVolumeSource{
+				SecretName:  tls.SecretName,
+				DefaultMode: new(secretMode),
+				Items:       items("tls.crt", "tls.crt", "tls.key", "tls.key", "ca.crt", "ca.crt"),
+			},
+		}})
+	}
+	return out
+}
+
+// items pairs keys of a Secret with the files they become.
+func items(pairs ...string) []corev1.KeyToPath {
+	var out []corev1.KeyToPath
+	for i := 0; i+1 < len(pairs); i += 2 {
+		out = append(out, corev1.KeyToPath{Key: pairs[i], Path: pairs[i+1]})
+	}
+	return out
+}
+
+func emptyDir(name string) corev1.Volume {
+	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}
+}
+
+func withTLS(in Input, mounts ...corev1.VolumeMount) []corev1.VolumeMount {
+	if in.Group.Spec.TLS == nil {
+		return mounts
+	}
+	return append(mounts, corev1.VolumeMount{Name: volumeTLS, MountPath: TLSDir, ReadOnly: true})
+}
