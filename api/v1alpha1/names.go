@@ -77,6 +77,12 @@ func DisruptionBudgetName(group string) string { return "mysql-" + group }
 // AuthoritySecret holds the key pair that signs statements.
 func AuthoritySecret(group string) string { return fmt.Sprintf("mysql-%s-authority", group) }
 
+// Keys of the authority Secret, PEM: PKCS#8 private and PKIX public Ed25519.
+const (
+	AuthorityPrivateKey = "private.pem"
+	AuthorityPublicKey  = "public.pem"
+)
+
 // AccountsSecret holds the generated passwords of the operator's own MySQL accounts.
 func AccountsSecret(group string) string { return fmt.Sprintf("mysql-%s-accounts", group) }
 

@@ -30,7 +30,11 @@ func isDROnly(_ Snapshot, _ Memory, site Site) string {
 	return ""
 }
 
-func isNotProvisioned(_ Snapshot, _ Memory, site Site) string {
+func isNotProvisioned(s Snapshot, _ Memory, site Site) string {
+	t := s.Status.Transition
+	if t != nil && t.Kind == v1alpha1.FailoverBootstrap && t.To == site.Name {
+		return "" // the first active site is where the group's data begins
+	}
 	if !site.Provisioned {
 		return "holds no data of the group yet"
 	}

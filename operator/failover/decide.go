@@ -171,7 +171,7 @@ func returned(s Snapshot, d Decision, a Site) Decision {
 	if known := d.Memory.Executed[a.Name]; !known.Subtract(a.MySQL.Executed).IsEmpty() {
 		return due(s, d, TopologyActiveReadOnly, ReasonActiveSiteBehind)
 	}
-	if isBusy(s, d.Memory, a) != "" || !a.Provisioned && s.Status.Epoch > 1 {
+	if isBusy(s, d.Memory, a) != "" {
 		return due(s, d, TopologyActiveReadOnly, ReasonActiveSiteBehind)
 	}
 	d.Hold = false

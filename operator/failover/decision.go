@@ -62,6 +62,7 @@ const (
 	ReasonNoCandidate         Reason = "NoFitCandidate"
 	ReasonLossBudget          Reason = "LossBudget"
 	ReasonMissingTransactions Reason = "MissingTransactions"
+	ReasonForeignWriter       Reason = "ForeignWriter"
 	ReasonAwaitingFence       Reason = "AwaitingFenceProof"
 	ReasonVouched             Reason = "SiteMayStillVouch"
 	ReasonDraining            Reason = "DrainingRelayLog"

@@ -15,6 +15,8 @@ type Gate struct {
 	Evidence []string
 	// Blockers are the sites that may still vouch for the old active site; while there is one, waiting does not help.
 	Blockers []string
+	// Writer is a site other than the target that accepts writes right now.
+	Writer string
 	// ReadyAt is when the old active site's lease has run out, if nothing blocks.
 	ReadyAt time.Time
 }
@@ -27,7 +29,7 @@ func gate(s Snapshot, m Memory) Gate {
 	t := s.Status.Transition
 	if writer := writableElsewhere(s, t.To); writer != "" {
 		// I1: somebody accepts writes right now. It is being fenced; the next poll looks again.
-		return Gate{Blockers: []string{writer}}
+		return Gate{Writer: writer}
 	}
 	if t.From == "" {
 		return Gate{Passed: true, Evidence: []string{"no site was active before"}}

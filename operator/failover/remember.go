@@ -41,13 +41,13 @@ func remember(s Snapshot, old Memory) Memory {
 
 func rememberSite(s Snapshot, old Memory, m *Memory, site Site) {
 	name := site.Name
-	if !site.SQLAnswers() {
+	if site.unusable() {
 		m.DownSince[name] = s.Now
 		if since, was := old.DownSince[name]; was {
 			m.DownSince[name] = since
 		}
 	}
-	if !site.Reachable() {
+	if !site.Sidecar.Answered && !site.Writable() {
 		m.SilentPolls[name] = old.SilentPolls[name] + 1
 	}
 	m.Executed[name] = old.Executed[name]

@@ -81,9 +81,7 @@ type Site struct {
 	// Provisioned is true once the site's data is part of the group.
 	Provisioned bool
 	// Busy names long work on the site (Clone, Rotation); such a site is no candidate.
-	Busy string
-	// Restarting is true while the controller rolls the site's pod.
-
+	Busy    string
 	Sidecar Sidecar
 	MySQL   MySQL
 	Pod     Pod
@@ -107,10 +105,13 @@ type MySQL struct {
 	ReplicaOf                   string
 	ReplicaHost                 string
 	IORunning, SQLRunning       bool
-	IOError, SQLError           string
-	IOErrno                     int
-	LagSeconds                  *float64
-	Cloning                     bool
+	// ReceiverStopped is true if the receiver thread is off, not merely without a connection.
+	ReceiverStopped   bool
+	IOError, SQLError string
+	IOErrno           int
+	LagSeconds        *float64
+	Cloning           bool
+	UserDatabases     int
 }
 
 // Pod is the Kubernetes evidence on a site.
@@ -143,6 +144,9 @@ func (s Site) Writable() bool {
 	return byReport || bySQL
 }
 
+// unusable is true if MySQL does not answer, or is read-only without a sidecar that could open it.
+func (s Site) unusable() bool { return !s.SQLAnswers() || (!s.Sidecar.Answered && !s.Writable()) }
+
 // Fenced is true if MySQL was seen read-only and by no witness otherwise.
 func (s Site) Fenced() bool { return s.SQLAnswers() && !s.Writable() }
 
@@ -164,7 +168,7 @@ func (s Snapshot) Site(name string) (Site, bool) {
 type Memory struct {
 	// DownSince is when a site was first seen without a usable MySQL, in an unbroken row of polls.
 	DownSince map[string]time.Time
-	// SilentPolls counts the polls in a row in which nothing of the site answered.
+	// SilentPolls counts the polls in a row in which the site could neither be seen writable nor be opened.
 	SilentPolls map[string]int
 	// Executed is the last known executed set of each site.
 	Executed map[string]gtid.Set

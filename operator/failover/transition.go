@@ -93,14 +93,16 @@ func targetLost(s Snapshot, d Decision, why string) Decision {
 		"%s %s; %s takes its place", t.To, why, next.Site.Name)
 }
 
-// drained waits until the target has applied all it received, and has fetched what other reachable sites have.
+// drained waits until the target receives no more, has applied all it received, and has fetched what other reachable
+// sites have. Detaching it before would throw away what had arrived.
 func drained(s Snapshot, d Decision, target Site) (Decision, bool) {
 	lacks, where := missing(s, d.Memory, target)
 	left := target.MySQL.Retrieved.Subtract(target.MySQL.Executed)
 	if target.Name == s.Status.Transition.From || s.Status.Transition.Kind == v1alpha1.FailoverForced && left.IsEmpty() {
 		return d, false
 	}
-	if lacks.IsEmpty() && left.IsEmpty() {
+	receiving := target.MySQL.ReplicaHost != "" && !target.MySQL.ReceiverStopped
+	if lacks.IsEmpty() && left.IsEmpty() && !receiving {
 		return d, false
 	}
 	effect, reason := Effect(Drain{Site: target.Name, Set: target.MySQL.Retrieved}), ReasonDraining
@@ -119,6 +121,10 @@ func drained(s Snapshot, d Decision, target Site) (Decision, bool) {
 
 func gateClosed(s Snapshot, d Decision, g Gate) Decision {
 	t := s.Status.Transition
+	if g.Writer != "" {
+		return d.say(TopologyTransition, VerdictBlocked, ReasonForeignWriter, "%s accepts writes; it is being fenced", g.Writer).
+			then(Announce{Fence: []string{g.Writer}}).within(s.Policy.PollInterval / 8)
+	}
 	d = d.then(Announce{Fence: fenceTargets(t)})
 	if len(g.Blockers) > 0 {
 		return d.say(TopologyTransition, VerdictBlocked, ReasonVouched,

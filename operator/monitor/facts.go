@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package monitor
+
+import (
+	"net"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/operator/failover"
+)
+
+// Facts is a group as the loop last saw it, for whoever works beside it.
+type Facts struct {
+	ActiveSite string
+	Epoch      int64
+	// Open is true if the active site was seen writable and no transition is under way.
+	Open  bool
+	Sites []SiteFacts
+}
+
+// SiteFacts is one site as the loop last saw it.
+type SiteFacts struct {
+	failover.Site
+	View failover.View
+	// AdminAddr is the address of the admin interface; empty without a pod.
+	AdminAddr string
+}
+
+// Facts returns the newest facts of a group; false if there are none yet.
+func (m *Monitor) Facts(namespace, group string) (Facts, bool) {
+	l := m.loop(types.NamespacedName{Namespace: namespace, Name: group})
+	if l == nil {
+		return Facts{}, false
+	}
+	f := l.facts.Load()
+	if f == nil {
+		return Facts{}, false
+	}
+	return *f, true
+}
+
+func (l *loop) publishFacts(_ *v1alpha1.MysqlFailoverGroup, s failover.Snapshot, d failover.Decision) {
+	f := &Facts{ActiveSite: s.Status.ActiveSite, Epoch: s.Status.Epoch}
+	active, _ := s.Site(s.Status.ActiveSite)
+	f.Open = s.Status.Transition == nil && active.Writable()
+	for _, v := range d.Views {
+		site, _ := s.Site(v.Name)
+		facts := SiteFacts{Site: site, View: v}
+		if link := l.sites[v.Name]; link != nil && link.podIP != "" && site.Pod.Exists {
+			facts.AdminAddr = net.JoinHostPort(link.podIP, strconv.Itoa(wire.PortMySQLAdmin))
+		}
+		f.Sites = append(f.Sites, facts)
+	}
+	l.facts.Store(f)
+}

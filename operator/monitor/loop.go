@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package monitor
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/operator/failover"
+	"github.com/mysql-mfg/mfg/operator/report"
+)
+
+// loop is the poll loop of one group. Its goroutine owns every field but those marked.
+type loop struct {
+	m     *Monitor
+	key   types.NamespacedName
+	log   *slog.Logger
+	stop  context.CancelFunc
+	wakes chan struct{}
+
+	authority *authority // locks itself
+	facts     atomic.Pointer[Facts]
+
+	sites map[string]*siteLink
+
+	// durable is the part of status that was last read or persisted; loaded says that it was read at all.
+	durable failover.Durable
+	loaded  bool
+	memory  failover.Memory
+	said    said
+}
+
+func newLoop(m *Monitor, key types.NamespacedName, stop context.CancelFunc) *loop {
+	return &loop{
+		m: m, key: key, stop: stop, wakes: make(chan struct{}, 1),
+		log:       m.Log.With("namespace", key.Namespace, "group", key.Name),
+		authority: newAuthority(), sites: map[string]*siteLink{},
+	}
+}
+
+func (l *loop) wakeUp() {
+	select {
+	case l.wakes <- struct{}{}:
+	default: // a wake is waiting already
+	}
+}
+
+// shortestPause keeps a loop that is asked to look again at once from taking the processor.
+const shortestPause = 5 * time.Millisecond
+
+func (l *loop) run(ctx context.Context) {
+	defer l.close()
+	for ctx.Err() == nil {
+		next := l.pass(ctx)
+		timer := time.NewTimer(max(next, shortestPause))
+		select {
+		case <-ctx.Done():
+		case <-timer.C:
+		case <-l.wakes:
+		}
+		timer.Stop()
+	}
+}
+
+func (l *loop) close() {
+	for _, link := range l.sites {
+		link.close()
+	}
+	l.m.Board.Remove(l.key.Namespace, l.key.Name)
+	report.ForgetGroup(l.key.Namespace, l.key.Name)
+}
+
+// pass runs the five beats once and returns when to look again.
+func (l *loop) pass(ctx context.Context) time.Duration {
+	group := &v1alpha1.MysqlFailoverGroup{}
+	if err := l.m.Client.Get(ctx, l.key, group); err != nil {
+		if !apierrors.IsNotFound(err) {
+			l.log.Error("read group", "error", err)
+		}
+		return time.Second
+	}
+	if group.DeletionTimestamp != nil {
+		return time.Second
+	}
+	if err := l.load(ctx, group); err != nil {
+		l.log.Error("load status", "error", err)
+		return time.Second
+	}
+	snapshot := l.gather(ctx, group)
+	decision := failover.Decide(snapshot, l.memory)
+	l.memory = decision.Memory
+	l.publishFacts(group, snapshot, decision)
+
+	performed := l.carryOut(ctx, group, snapshot, decision)
+	l.report(ctx, group, snapshot, decision, performed)
+	return l.next(decision, snapshot.Policy, performed)
+}
+
+// carryOut persists and performs. The statement changes at the one right moment: a hold at once, a new epoch or a
+// release only after what it rests on is durable.
+func (l *loop) carryOut(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, s failover.Snapshot, d failover.Decision) error {
+	if d.Persist {
+		if err := l.persist(ctx, group, d); err != nil {
+			// What was decided is not durable, so nobody may act on it. The old statement stands, but holds.
+			l.state(group, s, l.durable, true)
+			return err
+		}
+	}
+	l.state(group, s, d.Status, d.Hold)
+	return l.perform(ctx, group, s, d)
+}
+
+// state replaces the statement that stands.
+func (l *loop) state(group *v1alpha1.MysqlFailoverGroup, s failover.Snapshot, durable failover.Durable, hold bool) {
+	if durable.Epoch == 0 {
+		return
+	}
+	l.authority.set(wire.Statement{
+		Namespace: l.key.Namespace, Group: l.key.Name,
+		ActiveSite: durable.ActiveSite, Epoch: durable.Epoch, Hold: hold,
+		LeaseTimeoutMillis: s.Policy.LeaseTimeout.Milliseconds(),
+		Windows:            l.m.LongWork.Windows(group.Namespace, group.Name),
+	})
+}
+
+// next says when to look again: at the poll interval while all is well, four times as often while something is not.
+func (l *loop) next(d failover.Decision, p failover.Policy, failed error) time.Duration {
+	next := p.PollInterval
+	if d.Topology != failover.TopologyHealthy {
+		next = p.PollInterval / 4
+	}
+	if d.Next > 0 && failed == nil {
+		next = min(next, d.Next)
+	}
+	return next
+}

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package monitor
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/internal/mysql"
+	"github.com/mysql-mfg/mfg/operator/report"
+)
+
+// Access gives the operator's connection settings for one site.
+type Access interface {
+	// Site returns how to reach the admin interface of the MySQL in a pod.
+	Site(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, site, podIP string) (mysql.Target, error)
+	// Replication returns how a replica reaches a source site.
+	Replication(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, source string) (mysql.Source, error)
+}
+
+// Pusher pushes a statement to a sidecar and returns its report.
+type Pusher interface {
+	PushActiveSite(ctx context.Context, addr string, statement wire.Signed) (wire.Report, error)
+}
+
+// LongWork is the work that runs beside the loop.
+type LongWork interface {
+	Busy(namespace, group, site string) (purpose string, busy bool)
+	Windows(namespace, group string) []wire.Window
+}
+
+// Publisher shows what was seen to whoever watches. It never blocks.
+type Publisher interface {
+	Publish(wire.GroupStatus)
+	Remove(namespace, group string)
+}
+
+// Options is what a Monitor is made of.
+type Options struct {
+	// Client reads from the cache and writes; Live reads from the API server.
+	Client client.Client
+	Live   client.Reader
+	Cache  cache.Cache
+
+	Access   Access
+	Push     Pusher
+	LongWork LongWork
+	Board    Publisher
+	Events   *report.Recorder
+	Log      *slog.Logger
+}
+
+// Monitor owns the loops. It runs only while this process leads.
+type Monitor struct {
+	Options
+
+	mu      sync.Mutex
+	running context.Context
+	since   time.Time
+	wanted  map[types.NamespacedName]bool
+	loops   map[types.NamespacedName]*loop
+	done    sync.WaitGroup
+}
+
+// New makes a Monitor.
+func New(o Options) *Monitor {
+	return &Monitor{Options: o, wanted: map[types.NamespacedName]bool{}, loops: map[types.NamespacedName]*loop{}}
+}
+
+// NeedLeaderElection says that two monitors must never run at once.
+func (m *Monitor) NeedLeaderElection() bool { return true }
+
+// Start runs the loops until ctx ends.
+func (m *Monitor) Start(ctx context.Context) error {
+	if err := m.watch(ctx); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	m.running, m.since = ctx, time.Now()
+	for key := range m.wanted {
+		m.startLocked(key)
+	}
+	m.mu.Unlock()
+	<-ctx.Done()
+	m.done.Wait()
+	return nil
+}
+
+// Ensure starts the loop of a group if none runs.
+func (m *Monitor) Ensure(key types.NamespacedName) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.wanted[key] = true
+	if m.running != nil && m.loops[key] == nil {
+		m.startLocked(key)
+	}
+}
+
+// Forget ends the loop of a group.
+func (m *Monitor) Forget(key types.NamespacedName) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.wanted, key)
+	if l := m.loops[key]; l != nil {
+		l.stop()
+		delete(m.loops, key)
+	}
+}
+
+func (m *Monitor) startLocked(key types.NamespacedName) {
+	ctx, stop := context.WithCancel(m.running)
+	l := newLoop(m, key, stop)
+	m.loops[key] = l
+	m.done.Go(func() { l.run(ctx) })
+}
+
+func (m *Monitor) loop(key types.NamespacedName) *loop {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.loops[key]
+}
+
+// watch wakes a group's loop when one of its pods or its object changes, so that it need not wait for the next poll.
+func (m *Monitor) watch(ctx context.Context) error {
+	wake := func(obj any) {
+		if gone, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
+			obj = gone.Obj
+		}
+		switch o := obj.(type) {
+		case *corev1.Pod:
+			m.wake(types.NamespacedName{Namespace: o.Namespace, Name: o.Labels[v1alpha1.LabelGroup]})
+		case *v1alpha1.MysqlFailoverGroup:
+			m.wake(client.ObjectKeyFromObject(o))
+		}
+	}
+	handler := toolscache.ResourceEventHandlerFuncs{
+		AddFunc: wake, DeleteFunc: wake,
+		UpdateFunc: func(before, after any) {
+			if relevant(before, after) {
+				wake(after)
+			}
+		},
+	}
+	for _, kind := range []client.Object{&corev1.Pod{}, &v1alpha1.MysqlFailoverGroup{}} {
+		informer, err := m.Cache.GetInformer(ctx, kind)
+		if err != nil {
+			return err
+		}
+		if _, err := informer.AddEventHandler(handler); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// relevant leaves out what the loop itself writes, or every pass would cause the next.
+func relevant(before, after any) bool {
+	switch o := after.(type) {
+	case *corev1.Pod:
+		old, ok := before.(*corev1.Pod)
+		return !ok || old.Status.Phase != o.Status.Phase || old.Status.PodIP != o.Status.PodIP || restarts(old) != restarts(o) ||
+			(old.DeletionTimestamp == nil) != (o.DeletionTimestamp == nil)
+	case *v1alpha1.MysqlFailoverGroup:
+		old, ok := before.(*v1alpha1.MysqlFailoverGroup)
+		return !ok || old.Generation != o.Generation || !sameAnnotations(old.Annotations, o.Annotations)
+	}
+	return true
+}
+
+func restarts(pod *corev1.Pod) int32 {
+	var n int32
+	for _, c := range pod.Status.ContainerStatuses {
+		n += c.RestartCount
+		if c.State.Running != nil {
+			n += 1 << 16
+		}
+	}
+	return n
+}
+
+func sameAnnotations(a, b map[string]string) bool {
+	for _, key := range []string{v1alpha1.AnnotationForceFailover, v1alpha1.AnnotationPlannedFailover} {
+		if a[key] != b[key] {
+			return false
+		}
+	}
+	return true
+}
+
+func (m *Monitor) wake(key types.NamespacedName) {
+	if l := m.loop(key); l != nil {
+		l.wakeUp()
+	}
+}

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package monitor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/internal/gtid"
+	"github.com/mysql-mfg/mfg/internal/mysql"
+	"github.com/mysql-mfg/mfg/operator/failover"
+)
+
+// sqlTimeout bounds one statement of an effect.
+const sqlTimeout = 3 * time.Second
+
+// perform carries out the effects in order and stops at the first failure; the next pass sees what is left. Effects on
+// replicas (Follow) do not stop each other: one bad replica must not keep the others detached.
+func (l *loop) perform(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, s failover.Snapshot, d failover.Decision) error {
+	var late []error
+	for _, effect := range d.Effects {
+		err := l.one(ctx, group, s, effect)
+		if err == nil {
+			continue
+		}
+		err = fmt.Errorf("%s: %w", effect, err)
+		if _, follow := effect.(failover.Follow); !follow {
+			return err
+		}
+		late = append(late, err)
+	}
+	return errors.Join(late...)
+}
+
+func (l *loop) one(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, s failover.Snapshot, effect failover.Effect) error {
+	switch e := effect.(type) {
+	case failover.Announce:
+		return l.announce(ctx, group, s, e)
+	case failover.Drain:
+		return l.drain(ctx, e.Site, e.Set)
+	case failover.Detach:
+		return l.onSite(ctx, e.Site, func(ctx context.Context, db *mysql.DB) error { return db.DropReplication(ctx) })
+	case failover.Select:
+		return l.selectPrimary(ctx, group, e.Site)
+	case failover.Open:
+		return l.open(ctx, group, e.Site)
+	case failover.Follow:
+		return l.follow(ctx, group, e)
+	}
+	panic(fmt.Sprintf("unknown effect %T", effect))
+}
+
+// announce pushes to every sidecar, fences by SQL and drains, all at once. What does not answer costs nobody else
+// anything: the next poll sees what came of it, so no error ends the pass here.
+func (l *loop) announce(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, s failover.Snapshot, e failover.Announce) error {
+	signed, err := l.authority.sign(time.Now())
+	if err != nil && s.Status.Epoch > 0 {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.Policy.FenceTimeout+time.Second)
+	defer cancel()
+	var all sync.WaitGroup
+	for _, pod := range l.pods(ctx, group) {
+		if pod.Status.PodIP != "" && signed != "" {
+			all.Go(func() { _, _ = l.m.Push.PushActiveSite(ctx, sidecarAddr(pod), signed) })
+		}
+	}
+	var mu sync.Mutex
+	for _, site := range e.Fence {
+		all.Go(func() {
+			if at, fenced := l.fence(ctx, group, site); fenced {
+				mu.Lock()
+				defer mu.Unlock()
+				l.memory.FencedBySQL[site] = failover.SQLFence{Epoch: l.authority.statement().Epoch, At: at}
+			}
+		})
+	}
+	if target, known := s.Site(e.Drain); known && target.MySQL.Direct && target.MySQL.ReplicaHost != "" {
+		all.Go(func() { _ = l.drain(ctx, e.Drain, target.MySQL.Retrieved) })
+	}
+	all.Wait()
+	return nil
+}
+
+// fence sets a site read-only by the operator's own connection and reads it back.
+func (l *loop) fence(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, site string) (time.Time, bool) {
+	link := l.sites[site]
+	if link == nil || link.db == nil {
+		return time.Time{}, false
+	}
+	result, err := link.db.Fence(ctx, mysql.FenceOptions{})
+	if err != nil {
+		l.log.Info("fence by SQL did not succeed", "site", site, "error", err)
+		return time.Time{}, false
+	}
+	return time.Now(), result.ReadBack.SuperReadOnly
+}
+
+// drain ends the flow from the old active site and applies what had arrived.
+func (l *loop) drain(ctx context.Context, site string, received gtid.Set) error {
+	return l.onSite(ctx, site, func(ctx context.Context, db *mysql.DB) error {
+		if err := db.StopReceiver(ctx); err != nil {
+			return err
+		}
+		if err := db.StartApplier(ctx); err != nil {
+			return err
+		}
+		_, err := db.WaitApplied(ctx, received, time.Second)
+		return err
+	})
+}
+
+func (l *loop) onSite(ctx context.Context, site string, do func(context.Context, *mysql.DB) error) error {
+	link := l.sites[site]
+	if link == nil || link.db == nil {
+		return fmt.Errorf("no connection to %s", site)
+	}
+	ctx, cancel := context.WithTimeout(ctx, sqlTimeout)
+	defer cancel()
+	return do(ctx, link.db)
+}
+
+func (l *loop) follow(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, e failover.Follow) error {
+	source, err := l.m.Access.Replication(ctx, group, e.Source)
+	if err != nil {
+		return err
+	}
+	return l.onSite(ctx, e.Site, func(ctx context.Context, db *mysql.DB) error { return db.Follow(ctx, source) })
+}
+
+// open asks the active site's sidecar to open writes. The push only pokes it: it fetches a fresh statement from the
+// operator and opens on that alone.
+func (l *loop) open(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, site string) error {
+	pod := l.pods(ctx, group)[site]
+	if pod == nil || pod.Status.PodIP == "" {
+		return fmt.Errorf("no pod of %s", site)
+	}
+	signed, err := l.authority.sign(time.Now())
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, sqlTimeout)
+	defer cancel()
+	r, err := l.m.Push.PushActiveSite(ctx, sidecarAddr(pod), signed)
+	if err != nil {
+		return err
+	}
+	if !r.Answered || !r.Writable {
+		return fmt.Errorf("sidecar of %s did not open: %s", site, r.Message)
+	}
+	return l.label(ctx, pod, v1alpha1.RolePrimary, true)
+}
+
+// selectPrimary points the primary Service at a site. Endpoints appear once that site's pod carries the primary label.
+func (l *loop) selectPrimary(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, site string) error {
+	name := client.ObjectKey{Namespace: group.Namespace, Name: v1alpha1.PrimaryService(group.Name)}
+	want := map[string]string{v1alpha1.LabelGroup: group.Name, v1alpha1.LabelSite: site, v1alpha1.LabelRole: v1alpha1.RolePrimary}
+	current := &corev1.Service{}
+	if err := l.m.Client.Get(ctx, name, current); err == nil && sameMap(current.Spec.Selector, want) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
+	defer cancel()
+	selector := map[string]any{}
+	for k, v := range want {
+		selector[k] = v
+	}
+	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"selector": selector}}}
+	u.SetAPIVersion("v1")
+	u.SetKind("Service")
+	u.SetNamespace(name.Namespace)
+	u.SetName(name.Name)
+	if err := l.m.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(u),
+		client.FieldOwner(v1alpha1.ManagerMonitor), client.ForceOwnership); err != nil {
+		// The Service must never delay the database: the next pass tries again.
+		l.log.Error("select primary", "site", site, "error", err)
+	}
+	return nil
+}
+
+func sameMap(a, b map[string]string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for k, v := range a {
+		if b[k] != v {
+			return false
+		}
+	}
+	return true
+}
+
+// label writes the role and the health of a site on its live pod.
+func (l *loop) label(ctx context.Context, pod *corev1.Pod, role string, healthy bool) error {
+	health := v1alpha1.HealthyNo
+	if healthy {
+		health = v1alpha1.HealthyYes
+	}
+	if pod.Labels[v1alpha1.LabelRole] == role && pod.Labels[v1alpha1.LabelHealthy] == health {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
+	defer cancel()
+	patch := fmt.Sprintf(`{"metadata":{"uid":%q,"labels":{%q:%q,%q:%q}}}`, pod.UID,
+		v1alpha1.LabelRole, role, v1alpha1.LabelHealthy, health)
+	return l.m.Client.Patch(ctx, pod.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(patch)), client.FieldOwner(v1alpha1.ManagerMonitor))
+}

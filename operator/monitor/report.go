@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package monitor
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/operator/failover"
+	"github.com/mysql-mfg/mfg/operator/report"
+)
+
+// said is what was reported last, so that everything is said on change and nothing twice.
+type said struct {
+	decision string
+	status   string
+	failed   string
+	states   map[string]v1alpha1.SiteState
+	blocked  bool
+}
+
+// report writes what is true now: labels, status and conditions, metrics, the live status; events and a log line on
+// change only.
+func (l *loop) report(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, s failover.Snapshot, d failover.Decision, failed error) {
+	l.logChange(s, d, failed)
+	l.labels(ctx, group, d)
+	l.metrics(group, s, d)
+	l.m.Board.Publish(live(group, s, d, time.Now()))
+	l.events(group, s, d)
+	l.writeStatus(ctx, group, d)
+}
+
+func (l *loop) logChange(s failover.Snapshot, d failover.Decision, failed error) {
+	now := fmt.Sprintf("%s/%s/%s/%d", d.Topology, d.Verdict, d.Reason, d.Status.Epoch)
+	if now != l.said.decision {
+		l.said.decision = now
+		l.log.Info("decision", "topology", d.Topology, "verdict", d.Verdict, "reason", d.Reason, "epoch", d.Status.Epoch,
+			"site", d.Status.ActiveSite, "message", d.Message, "effects", fmt.Sprint(d.Effects))
+		report.Decisions.WithLabelValues(l.key.Namespace, l.key.Name, string(d.Verdict)).Inc()
+	}
+	text := ""
+	if failed != nil {
+		text = failed.Error()
+	}
+	if text != l.said.failed && text != "" {
+		l.log.Error("perform", "error", failed, "epoch", s.Status.Epoch)
+	}
+	l.said.failed = text
+}
+
+func (l *loop) labels(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, d failover.Decision) {
+	pods := l.pods(ctx, group)
+	for _, v := range d.Views {
+		pod := pods[v.Name]
+		if pod == nil {
+			continue
+		}
+		if err := l.label(ctx, pod, v.Role, v.Healthy); err != nil {
+			l.log.Error("label pod", "site", v.Name, "error", err)
+		}
+	}
+}
+
+func (l *loop) metrics(group *v1alpha1.MysqlFailoverGroup, s failover.Snapshot, d failover.Decision) {
+	ns, name := l.key.Namespace, l.key.Name
+	var names []string
+	for _, v := range d.Views {
+		names = append(names, v.Name)
+		report.ErrantTransactions.WithLabelValues(ns, name, v.Name).Set(float64(v.Errant.Count()))
+		if site, ok := s.Site(v.Name); ok {
+			report.SetReplicationLag(ns, name, v.Name, site.MySQL.LagSeconds)
+		}
+	}
+	open := ""
+	if d.Topology == failover.TopologyHealthy {
+		open = d.Status.ActiveSite
+	}
+	report.SetActiveSite(ns, name, open, names)
+	report.Epoch.WithLabelValues(ns, name).Set(float64(d.Status.Epoch))
+	ready := 0.0
+	if c := meta.FindStatusCondition(l.conditions(group, d), v1alpha1.ConditionReady); c != nil && c.Status == metav1.ConditionTrue {
+		ready = 1
+	}
+	report.GroupReady.WithLabelValues(ns, name).Set(ready)
+}
+
+func (l *loop) events(group *v1alpha1.MysqlFailoverGroup, s failover.Snapshot, d failover.Decision) {
+	emit := func(e report.Event, format string, args ...any) { l.m.Events.Emit(group, nil, e, format, args...) }
+	switch d.Verdict {
+	case failover.VerdictBootstrap:
+		emit(report.ActiveSiteChosen, "%s", d.Message)
+	case failover.VerdictFailover:
+		emit(report.FailoverStarted, "%s", d.Message)
+	case failover.VerdictPromote:
+		emit(report.Promoted, "%s", d.Message)
+	case failover.VerdictComplete:
+		l.completed(emit, d)
+	case failover.VerdictReopen:
+		if l.said.states[d.Status.ActiveSite] == v1alpha1.SitePrimary {
+			emit(report.ActiveSiteReopened, "%s", d.Message)
+		}
+	case failover.VerdictBlocked:
+		if !l.said.blocked {
+			emit(report.FailoverBlocked, "%s: %s", d.Reason, d.Message)
+		}
+	}
+	l.said.blocked = d.Verdict == failover.VerdictBlocked
+	if l.said.states == nil {
+		l.said.states = map[string]v1alpha1.SiteState{}
+	}
+	for _, v := range d.Views {
+		l.siteEvents(emit, v)
+		l.said.states[v.Name] = v.State
+	}
+	_ = s
+}
+
+func (l *loop) completed(emit func(report.Event, string, ...any), d failover.Decision) {
+	if len(d.Status.Records) == 0 || d.Status.Records[0].Epoch != d.Status.Epoch {
+		return // the first active site of a group: nothing was moved
+	}
+	r := d.Status.Records[0]
+	took := r.OpenedAt.Sub(r.DetectedAt.Time)
+	emit(report.FailoverCompleted, "%s -> %s under epoch %d in %s, %d transactions known lost", r.From, r.To, r.Epoch,
+		took.Round(10*time.Millisecond), r.LostTransactions)
+	report.Failovers.WithLabelValues(l.key.Namespace, l.key.Name, r.Reason, "completed").Inc()
+	report.FailoverDuration.WithLabelValues(l.key.Namespace, l.key.Name, string(r.Kind)).Observe(took.Seconds())
+}
+
+func (l *loop) siteEvents(emit func(report.Event, string, ...any), v failover.View) {
+	before, known := l.said.states[v.Name]
+	if !known || before == v.State {
+		return
+	}
+	switch {
+	case v.State == v1alpha1.SiteDiverged:
+		emit(report.SiteDiverged, "%s %s", v.Name, v.Message)
+	case v.State == v1alpha1.SiteUnreachable:
+		emit(report.SiteUnreachable, "%s: %s", v.Name, v.Message)
+	case before == v1alpha1.SiteUnreachable:
+		emit(report.SiteReachable, "%s answers again and is %s", v.Name, v.State)
+	case v.State == v1alpha1.SiteReplica:
+		emit(report.SiteAttached, "%s replicates from the active site", v.Name)
+	}
+}
+
+// writeStatus writes the loop's part of the status if it says something else than last time.
+func (l *loop) writeStatus(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, d failover.Decision) {
+	if !l.loaded {
+		return // what stands is not known; the next pass reads it first
+	}
+	status := l.statusOf(group, l.durable, d.Views)
+	status.Conditions = l.conditions(group, d)
+	text, err := json.Marshal(withoutTimes(status))
+	if err != nil || string(text) == l.said.status {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
+	defer cancel()
+	fresh := &v1alpha1.MysqlFailoverGroup{}
+	if err := l.m.Live.Get(ctx, l.key, fresh); err != nil || !l.isOurs(fresh.Status) {
+		return // somebody else wrote, or the API server is away: the next pass looks again
+	}
+	if err := l.apply(ctx, fresh, status); err != nil {
+		l.log.Debug("write status", "error", err)
+		return
+	}
+	l.said.status = string(text)
+}
+
+func withoutTimes(s v1alpha1.MysqlFailoverGroupStatus) v1alpha1.MysqlFailoverGroupStatus {
+	out := *s.DeepCopy()
+	for i := range out.Conditions {
+		out.Conditions[i].LastTransitionTime = metav1.Time{}
+	}
+	return out
+}
+
+// statusOf is the part of the status that this package owns.
+func (l *loop) statusOf(group *v1alpha1.MysqlFailoverGroup, durable failover.Durable, all []failover.View) v1alpha1.MysqlFailoverGroupStatus {
+	out := v1alpha1.MysqlFailoverGroupStatus{
+		ActiveSite: durable.ActiveSite, Epoch: durable.Epoch, Transition: toTransition(durable.Transition),
+		Failovers: durable.Records, Phase: phase(durable, all),
+	}
+	if !durable.ActiveSince.IsZero() {
+		out.ActiveSiteSince = &metav1.Time{Time: durable.ActiveSince}
+	}
+	if !durable.CooldownUntil.IsZero() {
+		out.CooldownUntil = &metav1.Time{Time: durable.CooldownUntil}
+	}
+	ready := 0
+	for _, v := range all {
+		site := v1alpha1.SiteStatus{Name: v.Name, State: v.State, Reason: v.Reason, Message: stable(v), Errant: v.Errant.String()}
+		out.Sites = append(out.Sites, site)
+		if v.Healthy {
+			ready++
+		}
+	}
+	out.ReadySites = fmt.Sprintf("%d/%d", ready, len(group.Spec.Sites))
+	if len(durable.Records) > 0 {
+		r := durable.Records[0]
+		out.LastFailover = fmt.Sprintf("%s %s->%s", r.Kind, r.From, r.To)
+	}
+	// An apply without the conditions would give them up: keep those that stand.
+	out.Conditions = owned(group.Status.Conditions)
+	return out
+}
+
+// stable leaves out of the status what changes with every poll.
+func stable(v failover.View) string {
+	if v.State == v1alpha1.SiteFenced {
+		return ""
+	}
+	return v.Message
+}
+
+func phase(durable failover.Durable, all []failover.View) v1alpha1.GroupPhase {
+	healthy, primary := 0, false
+	for _, v := range all {
+		if v.Healthy {
+			healthy++
+		}
+		primary = primary || v.State == v1alpha1.SitePrimary
+	}
+	switch {
+	case durable.Epoch == 0 || durable.Transition != nil && durable.Transition.Kind == v1alpha1.FailoverBootstrap:
+		return v1alpha1.GroupBootstrapping
+	case durable.Transition != nil:
+		return v1alpha1.GroupFailingOver
+	case !primary:
+		return v1alpha1.GroupUnavailable
+	case healthy < len(all):
+		return v1alpha1.GroupDegraded
+	}
+	return v1alpha1.GroupRunning
+}
+
+// ownConditions are the conditions that this package owns.
+var ownConditions = []string{v1alpha1.ConditionReady, v1alpha1.ConditionAvailable, v1alpha1.ConditionDegraded,
+	v1alpha1.ConditionReplicationHealthy, v1alpha1.ConditionFailoverBlocked}
+
+func owned(all []metav1.Condition) []metav1.Condition {
+	var out []metav1.Condition
+	for _, kind := range ownConditions {
+		if c := meta.FindStatusCondition(all, kind); c != nil {
+			out = append(out, *c)
+		}
+	}
+	return out
+}
+
+func (l *loop) conditions(group *v1alpha1.MysqlFailoverGroup, d failover.Decision) []metav1.Condition {
+	var out []metav1.Condition
+	for _, want := range conditionsOf(d) {
+		out = append(out, report.Stamp(group.Status.Conditions, want, group.Generation, time.Now()))
+	}
+	return out
+}
+
+// live is the group as GET /status shows it.
+func live(group *v1alpha1.MysqlFailoverGroup, s failover.Snapshot, d failover.Decision, now time.Time) wire.GroupStatus {
+	out := wire.GroupStatus{Namespace: group.Namespace, Group: group.Name, ActiveSite: d.Status.ActiveSite, Epoch: d.Status.Epoch,
+		Hold: d.Hold, Topology: string(d.Topology), Verdict: string(d.Verdict), Reason: string(d.Reason), Message: d.Message, ObservedAt: now.UTC()}
+	for _, v := range d.Views {
+		site, _ := s.Site(v.Name)
+		w := wire.SiteStatus{Name: v.Name, Role: string(site.Role), State: string(v.State), Reachable: site.Reachable(),
+			SidecarReachable: site.Sidecar.Answered, Writable: site.Writable(), ReplicatingFrom: site.MySQL.ReplicaOf,
+			LagSeconds: site.MySQL.LagSeconds, Errant: v.Errant.Count(), GTIDExecuted: site.MySQL.Executed.String(),
+			Version: site.MySQL.Version, Node: site.Pod.Node, Message: v.Message, Fence: fenceOf(site)}
+		if v.Behind >= 0 {
+			w.Behind = &v.Behind
+		}
+		if site.Reachable() {
+			w.LastSeen = now.UTC()
+		}
+		out.Sites = append(out.Sites, w)
+	}
+	return out
+}
+
+func fenceOf(site failover.Site) string {
+	switch {
+	case site.Writable():
+		return "open"
+	case site.Fenced():
+		return "read-only"
+	case site.Sidecar.Answered && !site.Sidecar.Report.MysqldRunning:
+		return "down"
+	}
+	return "unknown"
+}
