@@ -25,7 +25,7 @@ var unfitness = []func(Snapshot, Memory, Site) string{
 
 func isDROnly(_ Snapshot, _ Memory, site Site) string {
 	if site.Role != v1alpha1.PrimaryCandidate {
-		return "is " + string(site.Role) // I3: never promoted, also not as the last survivor.
+		return "is " + string(site.Role) // I6: never promoted, also not as the last survivor.
 	}
 	return ""
 }

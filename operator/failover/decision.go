@@ -67,6 +67,7 @@ const (
 	ReasonVouched             Reason = "SiteMayStillVouch"
 	ReasonDraining            Reason = "DrainingRelayLog"
 	ReasonDrainTimeout        Reason = "DrainTimeout"
+	ReasonTargetSilent        Reason = "TargetSilent"
 	ReasonTargetLost          Reason = "TargetLost"
 	ReasonGatePassed          Reason = "GatePassed"
 	ReasonOpening             Reason = "Opening"

@@ -24,7 +24,10 @@ func fencing(s Snapshot, d Decision) Decision {
 		return d.retarget(s, back.Name, ReasonReturnedWhole).say(TopologyTransition, VerdictFailover, ReasonReturnedWhole,
 			"%s is back, fenced, and holds more than %s: it is opened again and nothing is lost", back.Name, t.To)
 	}
-	if why := targetUnfit(s, d.Memory, target); why != "" {
+	if why, patience := targetUnfit(s, d.Memory, target); patience > 0 {
+		return d.say(TopologyTransition, VerdictWait, ReasonTargetSilent, "%s is to be opened but %s", t.To, why).
+			then(Announce{Fence: fenceTargets(t)}).within(s.Policy.PollInterval / 4)
+	} else if why != "" {
 		return targetLost(s, d, why)
 	}
 	if target.Sidecar.Report.Epoch < s.Status.Epoch {
@@ -65,21 +68,19 @@ func returnedWhole(s Snapshot, m Memory, target Site) (Site, bool) {
 	return from, more && lacks.IsEmpty()
 }
 
-// targetUnfit names why the target cannot be opened. Silence counts only after the threshold, or every lost packet
-// would cost an epoch.
-func targetUnfit(s Snapshot, m Memory, target Site) string {
-	patience := time.Duration(s.Policy.Threshold-1) * s.Policy.PollInterval
-	if isSilent(s, m, target) != "" {
-		if s.Now.Sub(orNow(m.DownSince[target.Name], s.Now)) < patience && m.SilentPolls[target.Name] < s.Policy.Threshold {
-			return ""
-		}
-	}
+// targetUnfit names why the target cannot be opened. One that merely does not answer is waited for until the threshold,
+// or every lost packet would cost an epoch; patience is how much of that is left.
+func targetUnfit(s Snapshot, m Memory, target Site) (why string, patience time.Duration) {
 	for _, guard := range unfitness {
-		if why := guard(s, m, target); why != "" {
-			return why
+		if why = guard(s, m, target); why != "" {
+			break
 		}
 	}
-	return ""
+	if why == "" || why != isSilent(s, m, target) {
+		return why, 0
+	}
+	grace := time.Duration(s.Policy.Threshold-1) * s.Policy.PollInterval
+	return why, max(0, grace-s.Now.Sub(orNow(m.DownSince[target.Name], s.Now)))
 }
 
 func targetLost(s Snapshot, d Decision, why string) Decision {

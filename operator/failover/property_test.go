@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package failover
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
+)
+
+// drawSite draws anything that could be seen of a site.
+func drawSite(t *rapid.T, name string, epoch int64, now time.Time) Site {
+	flag := func(what string) bool { return rapid.Bool().Draw(t, name+what) }
+	site := Site{Name: name, Role: v1alpha1.PrimaryCandidate, Provisioned: flag("provisioned")}
+	if flag("dr") {
+		site.Role = v1alpha1.DROnly
+	}
+	if rapid.IntRange(0, 9).Draw(t, name+"busy") == 0 {
+		site.Busy = "Clone"
+	}
+	site.Pod.Ended = rapid.IntRange(0, 9).Draw(t, name+"ended") == 0
+	site.Sidecar.Answered, site.Sidecar.At = flag("sidecar"), now
+	writable := rapid.IntRange(0, 3).Draw(t, name+"writable") == 0
+	executed := set(fmt.Sprintf("A:1-%d", rapid.IntRange(1, 4).Draw(t, name+"executed")))
+	if site.Sidecar.Answered {
+		r := &site.Sidecar.Report
+		r.Site, r.Epoch = name, epoch-int64(rapid.IntRange(0, 1).Draw(t, name+"behind"))
+		r.UptimeMillis = rapid.Int64Range(0, 60_000).Draw(t, name+"uptime")
+		r.MysqldRunning = flag("running")
+		r.Answered = r.MysqldRunning && flag("answered")
+		r.Writable, r.SuperReadOnly = r.Answered && writable, r.Answered && !writable
+		r.Vouched = []wire.Vouch{{Site: "a", AgeMillis: rapid.Int64Range(0, 60_000).Draw(t, name+"vouched")}}
+		site.MySQL.Executed = executed
+	}
+	if flag("direct") {
+		site.MySQL = MySQL{Direct: true, SuperReadOnly: !writable, ReadOnly: !writable, Executed: executed,
+			Retrieved: set(fmt.Sprintf("A:1-%d", rapid.IntRange(1, 4).Draw(t, name+"retrieved"))),
+			ReplicaOf: "a", ReplicaHost: "a", ReceiverStopped: flag("stopped")}
+	}
+	return site
+}
+
+func drawSnapshot(t *rapid.T) Snapshot {
+	now := start
+	epoch := rapid.Int64Range(2, 5).Draw(t, "epoch")
+	s := Snapshot{Now: now, LeaderSince: now.Add(-time.Duration(rapid.IntRange(0, 60).Draw(t, "leader")) * time.Second),
+		Policy: newStory().s.Policy, Answered: map[string]time.Time{}, Permitted: map[string]time.Time{}}
+	s.Status = Durable{Epoch: epoch, ActiveSite: "b", Transition: &Transition{Kind: v1alpha1.FailoverEmergency,
+		Step: v1alpha1.TransitionFencing, From: "a", To: "b", StartedAt: now.Add(-5 * time.Second), DetectedAt: now.Add(-9 * time.Second)}}
+	if rapid.Bool().Draw(t, "steady") {
+		s.Status.Transition, s.Status.ActiveSite = nil, "a"
+	}
+	s.Answered["a"] = now.Add(-time.Duration(rapid.IntRange(0, 60).Draw(t, "answered")) * time.Second)
+	s.Permitted["a"] = s.Answered["a"]
+	for _, name := range []string{"a", "b", "c"} {
+		s.Sites = append(s.Sites, drawSite(t, name, epoch, now))
+	}
+	return s
+}
+
+func drawMemory(t *rapid.T, s Snapshot) Memory {
+	m := Decide(s, Memory{}).Memory
+	if rapid.Bool().Draw(t, "longSilent") {
+		for _, site := range s.Sites {
+			m.SilentPolls[site.Name], m.DownSince[site.Name] = 10, s.Now.Add(-time.Minute)
+		}
+	}
+	if rapid.Bool().Draw(t, "sqlFenced") {
+		m.FencedBySQL["a"] = SQLFence{Epoch: s.Status.Epoch, At: s.Now}
+	}
+	return m
+}
+
+// TestDecisionsNeverBreakTheirOwnRules covers I1 and I2: check is the last guard, and it must never be the one that
+// stops a decision.
+func TestDecisionsNeverBreakTheirOwnRules(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawSnapshot(t)
+		d := Decide(s, drawMemory(t, s))
+		if d.Reason == "InvariantViolated" {
+			t.Fatalf("%s: %s", d.Reason, d.Message)
+		}
+		if len(d.Effects) > 0 && d.Status.Epoch > s.Status.Epoch && !d.Persist {
+			t.Fatal("I2: a new epoch has effects and is not persisted")
+		}
+	})
+}
+
+// TestPromotionRestsOnProof covers I1, I2, I4, I6, I7 and I8 with an oracle written the slow, obvious way.
+func TestPromotionRestsOnProof(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawSnapshot(t)
+		m := drawMemory(t, s)
+		d := Decide(s, m)
+		if d.Verdict != VerdictPromote {
+			return
+		}
+		target, _ := s.Site(d.Status.ActiveSite)
+		for _, site := range s.Sites {
+			if site.Name != target.Name && site.Busy == "" && site.Writable() {
+				t.Fatalf("I1: %s is opened while %s is writable", target.Name, site.Name)
+			}
+			if site.SQLAnswers() && site.Provisioned && site.Busy == "" && !target.All().Contains(site.All()) {
+				t.Fatalf("I7: %s is opened without %s of %s", target.Name, site.All(), site.Name)
+			}
+		}
+		if target.Role == v1alpha1.DROnly {
+			t.Fatal("I6: a dr-only site is promoted")
+		}
+		if !target.MySQL.Executed.Contains(target.MySQL.Retrieved) || target.MySQL.Direct && !target.MySQL.ReceiverStopped {
+			t.Fatal("I8: a relay log is thrown away")
+		}
+		if !provenFenced(s, m) && !leaseOver(s) {
+			t.Fatalf("I2, I4: neither proof nor lease: %v", d.Status.Transition.Evidence)
+		}
+	})
+}
+
+func provenFenced(s Snapshot, m Memory) bool {
+	a := s.Sites[0]
+	r := a.Sidecar.Report
+	byReport := a.Sidecar.Answered && r.Epoch >= s.Status.Epoch && (!r.MysqldRunning || r.SuperReadOnly)
+	_, bySQL := m.FencedBySQL["a"]
+	return byReport || a.Pod.Ended ||
+		bySQL && s.Now.Sub(s.Permitted["a"]) >= OpenValidity && s.Now.Sub(s.LeaderSince) >= OpenValidity
+}
+
+func leaseOver(s Snapshot) bool {
+	need := s.Policy.LeaseTimeout + s.Policy.FenceTimeout + LeaseMargin
+	if s.Now.Sub(s.Answered["a"]) < need || s.Now.Sub(s.LeaderSince) < need {
+		return false
+	}
+	for _, c := range s.Sites[1:] {
+		r := c.Sidecar.Report
+		if !c.Sidecar.Answered || r.Epoch < s.Status.Epoch {
+			return false
+		}
+		if min(r.UptimeMillis, r.Vouched[0].AgeMillis) < need.Milliseconds() {
+			return false
+		}
+	}
+	return true
+}
+
+// TestForgettingOnlyDelays covers I9: with nothing remembered, nothing is promoted that would not be with memory.
+func TestForgettingOnlyDelays(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawSnapshot(t)
+		m := drawMemory(t, s)
+		with, without := Decide(s, m), Decide(s, Memory{})
+		if without.Verdict == VerdictPromote && with.Verdict == VerdictWait && with.Reason == ReasonAwaitingFence {
+			t.Fatal("I9: without memory the gate passes, with memory it does not")
+		}
+	})
+}
