@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mysql
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+)
+
+// Donor is whom to clone from.
+type Donor struct {
+	Host           string
+	Port           int
+	User, Password string
+	// RequireTLS refuses plaintext; encrypted data cannot be cloned without it.
+	RequireTLS bool
+}
+
+// String never shows the password.
+func (d Donor) String() string { return fmt.Sprintf("%s@%s:%d", d.User, d.Host, d.Port) }
+
+// GoString never shows the password.
+func (d Donor) GoString() string { return d.String() }
+
+// CloneStatus is the last clone that this server received.
+type CloneStatus struct {
+	// State is "Not Started", "In Progress", "Completed", "Failed", or empty if there never was one.
+	State   string
+	ErrorNo int
+	Message string
+	// Source is the donor's host:port.
+	Source string
+	Stages []CloneStage
+}
+
+// CloneStage is one step of a clone.
+type CloneStage struct {
+	Stage, State string
+	// Estimate and Data are bytes.
+	Estimate, Data int64
+}
+
+// Clone replaces all data of the server by the donor's and restarts it. It takes as long as it takes: only ctx bounds
+// it. nil means that the data is in place and the server goes down to restart. ErrCloneOutcomeUnknown means that the
+// connection ended first: CloneStatus tells once the server is back. Any other error means that the server refused or
+// gave up; its former data may be gone.
+//
+// A server with databases needs a window (BeginWindow). All accounts are the donor's afterwards.
+func (db *DB) Clone(ctx context.Context, donor Donor) error {
+	if donor.Host == "" || donor.Port <= 0 || donor.User == "" {
+		return fmt.Errorf("clone from %s: %w: host, port and user must be given", donor, ErrSecretRefused)
+	}
+	err := db.onFresh(ctx, func(conn *sql.Conn) error { return clone(ctx, conn, donor) })
+	if err != nil {
+		return fmt.Errorf("clone %s from %s: %w", db.target, donor, err)
+	}
+	return nil
+}
+
+func clone(ctx context.Context, conn *sql.Conn, donor Donor) error {
+	donors := fmt.Sprintf("%s:%d", donor.Host, donor.Port)
+	if _, err := conn.ExecContext(ctx, "SET GLOBAL clone_valid_donor_list = ?", donors); err != nil {
+		return fmt.Errorf("set clone_valid_donor_list: %w", err)
+	}
+	statement := fmt.Sprintf("CLONE INSTANCE FROM ?@?:%d IDENTIFIED BY ?", donor.Port)
+	if donor.RequireTLS {
+		statement += " REQUIRE SSL"
+	}
+	_, err := conn.ExecContext(ctx, statement, donor.User, donor.Host, donor.Password)
+	switch {
+	case err == nil:
+		return nil
+	case number(err) == numberNotSupervised:
+		// The data is there, but mysqld thinks that nobody will restart it. Whether it comes back is not for us to know.
+		return fmt.Errorf("%w: the server ends without a supervisor (error %d)", ErrCloneOutcomeUnknown, numberNotSupervised)
+	case number(err) == 0:
+		// The connection is gone, or ctx has ended: the clone may go on without us.
+		return errors.Join(ErrCloneOutcomeUnknown, withoutSecret(err, donor.Password))
+	default:
+		return withoutSecret(err, donor.Password)
+	}
+}
+
+const (
+	cloneStatusQuery   = "SELECT STATE, ERROR_NO, ERROR_MESSAGE, SOURCE FROM performance_schema.clone_status ORDER BY ID DESC LIMIT 1"
+	cloneProgressQuery = "SELECT STAGE, STATE, COALESCE(ESTIMATE, 0), COALESCE(DATA, 0) FROM performance_schema.clone_progress ORDER BY ID, BEGIN_TIME IS NULL, BEGIN_TIME"
+)
+
+// CloneStatus reads the last clone; it survives the restart that ends a clone.
+func (db *DB) CloneStatus(ctx context.Context) (CloneStatus, error) {
+	ctx, cancel := db.short(ctx)
+	defer cancel()
+	var st CloneStatus
+	var message, source sql.NullString
+	row := db.pool.QueryRowContext(ctx, cloneStatusQuery)
+	err := row.Scan(&st.State, &st.ErrorNo, &message, &source)
+	if errors.Is(err, sql.ErrNoRows) {
+		return CloneStatus{}, nil
+	}
+	if err != nil {
+		return CloneStatus{}, fmt.Errorf("read clone status of %s: %w", db.target, err)
+	}
+	st.Message, st.Source = message.String, source.String
+	if st.Stages, err = db.cloneStages(ctx); err != nil {
+		return CloneStatus{}, fmt.Errorf("read clone progress of %s: %w", db.target, err)
+	}
+	return st, nil
+}
+
+func (db *DB) cloneStages(ctx context.Context) (stages []CloneStage, err error) {
+	rows, err := db.pool.QueryContext(ctx, cloneProgressQuery)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var s CloneStage
+		if err := rows.Scan(&s.Stage, &s.State, &s.Estimate, &s.Data); err != nil {
+			return nil, err
+		}
+		stages = append(stages, s)
+	}
+	return stages, rows.Err()
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mysql
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	driver "github.com/go-sql-driver/mysql"
+)
+
+// Errors that callers branch on.
+var (
+	// ErrReplicaConfigured refuses to open writes on a server that still has a replication channel.
+	ErrReplicaConfigured = errors.New("a replication channel is configured")
+	// ErrCloneOutcomeUnknown says that a clone may or may not have happened: look at CloneStatus once the server is back.
+	ErrCloneOutcomeUnknown = errors.New("outcome of the clone is unknown")
+	// ErrNotFenced says that super_read_only=ON could not be established and read back in time.
+	ErrNotFenced = errors.New("not fenced")
+	// ErrSecretRefused is a password or name that cannot be given to MySQL.
+	ErrSecretRefused = errors.New("refused before it was sent")
+)
+
+// Error numbers of the server that the code here reacts to.
+const (
+	numberNoSuchTable     = 1146
+	numberNoSuchThread    = 1094
+	numberSyntax          = 1064
+	numberLockWaitTimeout = 1205
+	numberNotSupervised   = 3707
+)
+
+// number is the server's error number, or 0 if the error did not come from the server.
+func number(err error) uint16 {
+	if my, ok := errors.AsType[*driver.MySQLError](err); ok {
+		return my.Number
+	}
+	return 0
+}
+
+// withoutSecret rewrites an error of a statement that contained a secret. The server quotes the statement in syntax
+// errors, and the driver's errors are text too, so the chain is cut: only the number and the cleaned text go on.
+func withoutSecret(err error, secret string) error {
+	if err == nil {
+		return nil
+	}
+	n := number(err)
+	if n == numberSyntax {
+		return fmt.Errorf("error %d: the server did not understand the statement (text withheld)", n)
+	}
+	text := err.Error()
+	if secret != "" && (strings.Contains(text, secret) || strings.Contains(text, quote(secret))) {
+		return fmt.Errorf("error %d (text withheld)", n)
+	}
+	return err
+}
+
+// quote is a string literal for sql_mode without NO_BACKSLASH_ESCAPES.
+func quote(s string) string {
+	r := strings.NewReplacer(`\`, `\\`, `'`, `''`, "\n", `\n`, "\r", `\r`, "\x1a", `\Z`)
+	return "'" + r.Replace(s) + "'"
+}

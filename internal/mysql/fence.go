@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mysql
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+)
+
+// The rungs of the ladder that Fence can climb.
+const (
+	// StageNone: the server was read-only already.
+	StageNone = ""
+	// StageReadOnly: offline_mode and super_read_only were enough.
+	StageReadOnly = "ReadOnly"
+	// StageKillSessions: sessions that offline_mode leaves alone had to be killed.
+	StageKillSessions = "KillSessions"
+)
+
+const (
+	defaultLockWait = time.Second
+	// fenceBudget bounds the ladder when the caller's context has no deadline.
+	fenceBudget = 10 * time.Second
+)
+
+// FenceOptions tune the ladder.
+type FenceOptions struct {
+	// LockWait is how long super_read_only=ON may wait for locks of others before they are killed. MySQL counts in whole
+	// seconds; it is rounded up, and zero means one second.
+	LockWait time.Duration
+}
+
+// FenceResult is the proof of a fence.
+type FenceResult struct {
+	// Stage is the rung that was needed.
+	Stage string
+	// ReadBack is what the server's variables said after super_read_only=ON; clients' commits can no longer make its
+	// Executed set grow. What comes from tables is not in it: replication, clone and databases are left zero.
+	ReadBack Status
+}
+
+const (
+	offlineOn       = "SET GLOBAL offline_mode = ON"
+	offlineOff      = "SET GLOBAL offline_mode = OFF"
+	superReadOnlyOn = "SET GLOBAL super_read_only = ON"
+)
+
+// Fence makes the server refuse every commit of clients, and proves it by reading back. An error means that nothing is
+// proven: not even that the server is still writable.
+//
+// offline_mode=ON cuts the sessions of ordinary accounts first, because super_read_only=ON waits for their locks and
+// running statements; it comes off again, best effort, once the fence is read back, so that reads go on. What it leaves
+// alone (accounts with CONNECTION_ADMIN) and what still stands in the way after LockWait is killed, again and again until
+// ctx ends. Replication's dump threads, the applier and our own accounts are never killed: replicas must be able to fetch
+// the last transactions of a fenced source.
+//
+// It uses a connection of its own: a pooled one may hang in a partition.
+func (db *DB) Fence(ctx context.Context, opts FenceOptions) (FenceResult, error) {
+	if _, ok := ctx.Deadline(); !ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, fenceBudget)
+		defer cancel()
+	}
+	var result FenceResult
+	err := db.onFresh(ctx, func(conn *sql.Conn) (err error) {
+		result, err = fenceOn(ctx, conn, opts)
+		return err
+	})
+	if err != nil {
+		return FenceResult{}, fmt.Errorf("fence %s: %w", db.target, errors.Join(ErrNotFenced, err))
+	}
+	return result, nil
+}
+
+func fenceOn(ctx context.Context, conn *sql.Conn, opts FenceOptions) (FenceResult, error) {
+	before, err := readVariables(ctx, conn)
+	if err != nil {
+		return FenceResult{}, fmt.Errorf("read flags: %w", err)
+	}
+	result := FenceResult{Stage: StageNone, ReadBack: before}
+	if !before.fenced() {
+		if result, err = climb(ctx, conn, opts); err != nil {
+			return FenceResult{}, err
+		}
+	}
+	if result.ReadBack.OfflineMode {
+		// Best effort: the fence stands either way, and whoever fences again clears it.
+		if _, err := conn.ExecContext(ctx, offlineOff); err == nil {
+			result.ReadBack.OfflineMode = false
+		}
+	}
+	return result, nil
+}
+
+// climb goes up the ladder until super_read_only=ON is read back.
+func climb(ctx context.Context, conn *sql.Conn, opts FenceOptions) (FenceResult, error) {
+	wait := opts.LockWait
+	if wait <= 0 {
+		wait = defaultLockWait
+	}
+	// lock_wait_timeout is the only bound that the server itself keeps: a statement whose client has gone still ends.
+	setWait := fmt.Sprintf("SET SESSION lock_wait_timeout = %d", int(math.Ceil(wait.Seconds())))
+	if _, err := conn.ExecContext(ctx, setWait); err != nil {
+		return FenceResult{}, fmt.Errorf("bound the lock wait: %w", err)
+	}
+	// A refused offline_mode does not stop the fence: super_read_only alone is what is proven. It only takes longer.
+	_, offlineErr := conn.ExecContext(ctx, offlineOn)
+	stage := StageReadOnly
+	for {
+		_, err := conn.ExecContext(ctx, superReadOnlyOn)
+		if err == nil {
+			break
+		}
+		if number(err) != numberLockWaitTimeout {
+			return FenceResult{}, errors.Join(fmt.Errorf("set super_read_only: %w", err), offlineErr)
+		}
+		stage = StageKillSessions
+		if err := killSessions(ctx, conn); err != nil {
+			return FenceResult{}, errors.Join(fmt.Errorf("kill sessions: %w", err), offlineErr)
+		}
+	}
+	after, err := readVariables(ctx, conn)
+	if err != nil {
+		return FenceResult{}, fmt.Errorf("read back: %w", err)
+	}
+	if !after.fenced() {
+		// Somebody with the right to do so has lifted it at once.
+		return FenceResult{}, fmt.Errorf("read back: super_read_only is %v, read_only is %v", after.SuperReadOnly, after.ReadOnly)
+	}
+	return FenceResult{Stage: stage, ReadBack: after}, nil
+}
+
+func (s Status) fenced() bool { return s.SuperReadOnly && s.ReadOnly }
+
+// clientSessions are connections of clients: threads of the server itself have no connection type.
+const clientSessions = `SELECT PROCESSLIST_ID FROM performance_schema.threads
+ WHERE CONNECTION_TYPE IS NOT NULL AND PROCESSLIST_ID <> CONNECTION_ID()
+ AND COALESCE(PROCESSLIST_USER, '') NOT IN ('` + AccountOperator + `', '` + AccountSidecar + `', '` + AccountReplication + `')
+ AND COALESCE(PROCESSLIST_COMMAND, '') NOT IN ('Binlog Dump', 'Binlog Dump GTID')`
+
+// killSessions ends the sessions of all clients but our own. A session that is gone already, or that may not be killed,
+// does not keep the others alive: the next try of super_read_only shows whether it mattered.
+func killSessions(ctx context.Context, conn *sql.Conn) error {
+	ids, err := queryIDs(ctx, conn, clientSessions)
+	if err != nil {
+		return fmt.Errorf("list sessions: %w", err)
+	}
+	for _, id := range ids {
+		if _, err := conn.ExecContext(ctx, fmt.Sprintf("KILL %d", id)); err != nil && number(err) == 0 {
+			return fmt.Errorf("kill session %d: %w", id, err)
+		}
+	}
+	return nil
+}
+
+func queryIDs(ctx context.Context, conn *sql.Conn, query string) (ids []uint64, err error) {
+	rows, err := conn.QueryContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var id uint64
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		ids = append(ids, id)
+	}
+	return ids, rows.Err()
+}

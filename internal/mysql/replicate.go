@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mysql
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/mysql-mfg/mfg/internal/gtid"
+)
+
+// maxSourcePassword is MySQL's limit; a longer one is cut without a word and then refused by the source.
+const maxSourcePassword = 32
+
+// Source is whom to follow.
+type Source struct {
+	Host           string
+	Port           int
+	User, Password string
+	// TLS asks for a verified connection: the source's certificate must be signed by CA and name Host. Without it the
+	// connection is encrypted with whatever certificate the source shows.
+	TLS bool
+	// CA is the path of the authority's certificate on the replica; empty means that nothing is verified.
+	CA string
+}
+
+// String never shows the password.
+func (s Source) String() string { return fmt.Sprintf("%s@%s:%d", s.User, s.Host, s.Port) }
+
+// GoString never shows the password.
+func (s Source) GoString() string { return s.String() }
+
+// StopReceiver ends the receiver thread: from here on the retrieved set grows no more.
+func (db *DB) StopReceiver(ctx context.Context) error {
+	return db.replicaStatement(ctx, "STOP REPLICA IO_THREAD")
+}
+
+// StartApplier starts the applier threads if they do not run.
+func (db *DB) StartApplier(ctx context.Context) error {
+	return db.replicaStatement(ctx, "START REPLICA SQL_THREAD")
+}
+
+func (db *DB) replicaStatement(ctx context.Context, statement string) error {
+	ctx, cancel := long(ctx)
+	defer cancel()
+	if _, err := db.pool.ExecContext(ctx, statement); err != nil {
+		return fmt.Errorf("%s on %s: %w", statement, db.target, err)
+	}
+	return nil
+}
+
+// WaitApplied waits until the whole set is executed and reports whether that happened within timeout. It does not notice
+// a stopped applier; it just times out.
+func (db *DB) WaitApplied(ctx context.Context, set gtid.Set, timeout time.Duration) (bool, error) {
+	if set.IsEmpty() {
+		return true, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout+db.target.QueryTimeout)
+	defer cancel()
+	var timedOut bool
+	row := db.pool.QueryRowContext(ctx, "SELECT WAIT_FOR_EXECUTED_GTID_SET(?, ?)", set.String(), max(timeout, time.Millisecond).Seconds())
+	if err := row.Scan(&timedOut); err != nil {
+		return false, fmt.Errorf("wait for %d transactions on %s: %w", set.Count(), db.target, err)
+	}
+	return !timedOut, nil
+}
+
+// DropReplication stops replication and forgets every channel, with what is in the relay logs and not applied: drain
+// them first. It verifies that no channel is left. Without a channel it does nothing.
+func (db *DB) DropReplication(ctx context.Context) error {
+	ctx, cancel := long(ctx)
+	defer cancel()
+	err := db.onFresh(ctx, func(conn *sql.Conn) error {
+		var channels int
+		if err := conn.QueryRowContext(ctx, countChannels).Scan(&channels); err != nil {
+			return fmt.Errorf("count replication channels: %w", err)
+		}
+		if channels == 0 {
+			return nil
+		}
+		if err := execAll(ctx, conn, "STOP REPLICA", "RESET REPLICA ALL"); err != nil {
+			return err
+		}
+		if err := conn.QueryRowContext(ctx, countChannels).Scan(&channels); err != nil {
+			return fmt.Errorf("count replication channels: %w", err)
+		}
+		if channels > 0 {
+			return fmt.Errorf("%w still: %d", ErrReplicaConfigured, channels)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("drop replication on %s: %w", db.target, err)
+	}
+	return nil
+}
+
+// Follow makes the server replicate from a source, and nothing else, by GTID positions. It changes nothing when it does
+// so already; it starts threads that have stopped; it gives the account again when the source refuses it, since the
+// password in use cannot be compared. It works under super_read_only.
+func (db *DB) Follow(ctx context.Context, src Source) error {
+	if err := src.validate(); err != nil {
+		return fmt.Errorf("follow %s: %w", src, err)
+	}
+	ctx, cancel := long(ctx)
+	defer cancel()
+	err := db.onFresh(ctx, func(conn *sql.Conn) error { return follow(ctx, conn, src) })
+	if err != nil {
+		return fmt.Errorf("let %s follow %s: %w", db.target, src, err)
+	}
+	return nil
+}
+
+func (s Source) validate() error {
+	if s.Host == "" || s.Port <= 0 || s.User == "" {
+		return fmt.Errorf("%w: host, port and user must be given", ErrSecretRefused)
+	}
+	if len(s.Password) > maxSourcePassword {
+		return fmt.Errorf("%w: the password has more than %d characters", ErrSecretRefused, maxSourcePassword)
+	}
+	return nil
+}
+
+func follow(ctx context.Context, conn *sql.Conn, src Source) error {
+	have, err := readChannel(ctx, conn)
+	if err != nil {
+		return fmt.Errorf("read channel: %w", err)
+	}
+	if have.config == channelOf(src) && !have.refused() {
+		if have.receiver == "ON" && have.applier == "ON" || have.receiver == "CONNECTING" && have.applier == "ON" {
+			return nil
+		}
+		return execAll(ctx, conn, "START REPLICA")
+	}
+	// Both threads must stand for AUTO_POSITION and GTID_ONLY to be changed.
+	if have.configured {
+		if err := execAll(ctx, conn, "STOP REPLICA"); err != nil {
+			return err
+		}
+	}
+	statement, args := changeSource(src)
+	if _, err := conn.ExecContext(ctx, statement, args...); err != nil {
+		return fmt.Errorf("change replication source: %w", withoutSecret(err, src.Password))
+	}
+	return execAll(ctx, conn, "START REPLICA")
+}
+
+// channel is the part of the default channel's configuration that Follow sets and can read back.
+type channel struct {
+	host       string
+	port       int
+	user       string
+	auto       bool
+	ssl        bool
+	ca         string
+	verify     bool
+	retry      int
+	retryCount int64
+	heartbeat  float64
+	gtidOnly   bool
+	publicKey  bool
+	rowFormat  bool
+}
+
+func channelOf(src Source) channel {
+	verified := src.TLS && src.CA != ""
+	c := channel{
+		host: src.Host, port: src.Port, user: src.User, auto: true, ssl: true, verify: verified, retry: 1, heartbeat: 1,
+		gtidOnly: true, publicKey: !src.TLS, rowFormat: true,
+	}
+	if verified {
+		c.ca = src.CA
+	}
+	return c
+}
+
+type channelState struct {
+	configured        bool
+	config            channel
+	receiver, applier string
+	receiverErrno     int
+}
+
+// authErrors are refusals of the source that a new password, or key, can cure: access denied (1045), a full
+// authentication that needs a secure connection (2061), an account locked (3118) or a client refused (1862).
+var authErrors = []int{1045, 1862, 2061, 3118}
+
+func (s channelState) refused() bool {
+	return s.receiver != "ON" && slices.Contains(authErrors, s.receiverErrno)
+}
+
+const channelQuery = `SELECT c.HOST, c.PORT, c.USER, c.AUTO_POSITION = '1', c.SSL_ALLOWED = 'YES', c.SSL_CA_FILE,
+ c.SSL_VERIFY_SERVER_CERTIFICATE = 'YES', c.CONNECTION_RETRY_INTERVAL, c.CONNECTION_RETRY_COUNT, c.HEARTBEAT_INTERVAL,
+ c.GTID_ONLY = '1', c.GET_PUBLIC_KEY = 'YES', f.REQUIRE_ROW_FORMAT = 'YES',
+ s.SERVICE_STATE, a.SERVICE_STATE, s.LAST_ERROR_NUMBER
+FROM performance_schema.replication_connection_configuration c
+JOIN performance_schema.replication_applier_configuration f USING (CHANNEL_NAME)
+JOIN performance_schema.replication_connection_status s USING (CHANNEL_NAME)
+JOIN performance_schema.replication_applier_status a USING (CHANNEL_NAME)
+WHERE c.CHANNEL_NAME = ''`
+
+func readChannel(ctx context.Context, conn *sql.Conn) (channelState, error) {
+	s := channelState{configured: true}
+	c := &s.config
+	err := conn.QueryRowContext(ctx, channelQuery).Scan(&c.host, &c.port, &c.user, &c.auto, &c.ssl, &c.ca,
+		&c.verify, &c.retry, &c.retryCount, &c.heartbeat, &c.gtidOnly, &c.publicKey, &c.rowFormat,
+		&s.receiver, &s.applier, &s.receiverErrno)
+	if errors.Is(err, sql.ErrNoRows) {
+		return channelState{}, nil
+	}
+	return s, err
+}
+
+// changeSource names every option, because MySQL keeps those that are not given. A retry count of 0 means for ever.
+func changeSource(src Source) (string, []any) {
+	want := channelOf(src)
+	return `CHANGE REPLICATION SOURCE TO SOURCE_HOST = ?, SOURCE_PORT = ?, SOURCE_USER = ?, SOURCE_PASSWORD = ?,
+ SOURCE_AUTO_POSITION = 1, GTID_ONLY = 1, REQUIRE_ROW_FORMAT = 1, SOURCE_SSL = 1, SOURCE_SSL_CA = ?,
+ SOURCE_SSL_VERIFY_SERVER_CERT = ?, GET_SOURCE_PUBLIC_KEY = ?, SOURCE_CONNECT_RETRY = 1, SOURCE_RETRY_COUNT = 0,
+ SOURCE_HEARTBEAT_PERIOD = 1`, []any{src.Host, src.Port, src.User, src.Password, want.ca, bit(want.verify), bit(want.publicKey)}
+}
+
+func bit(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mysql
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/mysql-mfg/mfg/internal/gtid"
+)
+
+// Status is what one server says of itself in one answer.
+type Status struct {
+	ServerUUID, Version                  string
+	ReadOnly, SuperReadOnly, OfflineMode bool
+	// Executed and Purged are gtid_executed and gtid_purged. Retrieved is what the default channel has in its relay logs or
+	// has applied from them since they began; it is empty without a channel.
+	Executed, Purged, Retrieved gtid.Set
+	// Channels counts the configured replication channels, named ones too.
+	Channels int
+	// Replica is nil if the default channel is not configured.
+	Replica *ReplicaStatus
+	// Cloning is true while this server receives a clone.
+	Cloning bool
+	// UserDatabases counts the databases that MySQL did not make itself.
+	UserDatabases int
+}
+
+// Writable reports whether ordinary accounts could commit.
+func (s Status) Writable() bool { return !s.SuperReadOnly && !s.ReadOnly }
+
+// ReplicaStatus is the state of the default replication channel.
+type ReplicaStatus struct {
+	SourceHost string
+	SourcePort int
+	// SourceUUID is empty until the source was reached once.
+	SourceUUID string
+	// IORunning is true while the receiver is connected, IOConnecting while it tries to.
+	IORunning, IOConnecting bool
+	SQLRunning              bool
+	IOErrno, SQLErrno       int
+	IOError, SQLError       string
+	// LastHeartbeat is zero if there was none. A busy source sends none: it is no measure of health by itself.
+	LastHeartbeat time.Time
+	// LagSeconds is how old the oldest transaction is, by the time of its original commit, that this replica knows of and
+	// has not applied; 0 if it has applied everything and has just heard from an idle source; nil if it cannot be known:
+	// the receiver is not connected or has heard nothing for three heartbeat periods, or the applier stands still before a
+	// backlog. It is never 0 on a replica that may be stale. It compares clocks of two servers and is good to display and to
+	// say "not yet"; whether a replica holds a transaction is told by the sets alone.
+	LagSeconds *float64
+}
+
+// Status asks for everything in one statement, so that one round trip gives one consistent picture.
+func (db *DB) Status(ctx context.Context) (Status, error) {
+	ctx, cancel := db.short(ctx)
+	defer cancel()
+	st, err := db.readStatus(ctx, db.pool)
+	if err != nil {
+		return Status{}, fmt.Errorf("read status of %s: %w", db.target, err)
+	}
+	return st, nil
+}
+
+// variablesQuery needs no table at all, so nothing that is locked, evicted or stuck on disk can hold it up: it is what
+// read-backs rest on.
+const variablesQuery = `SELECT @@GLOBAL.server_uuid, @@GLOBAL.version,
+ @@GLOBAL.read_only, @@GLOBAL.super_read_only, @@GLOBAL.offline_mode, @@GLOBAL.gtid_executed, @@GLOBAL.gtid_purged`
+
+// readVariables reads the part of the status that the server's variables tell.
+func readVariables(ctx context.Context, q querier) (Status, error) {
+	var st Status
+	var executed, purged string
+	err := q.QueryRowContext(ctx, variablesQuery).Scan(&st.ServerUUID, &st.Version,
+		&st.ReadOnly, &st.SuperReadOnly, &st.OfflineMode, &executed, &purged)
+	if err != nil {
+		return Status{}, err
+	}
+	if st.Executed, err = gtid.Parse(executed); err != nil {
+		return Status{}, fmt.Errorf("parse gtid_executed: %w", err)
+	}
+	if st.Purged, err = gtid.Parse(purged); err != nil {
+		return Status{}, fmt.Errorf("parse gtid_purged: %w", err)
+	}
+	return st, nil
+}
+
+// querier is the pool or one connection.
+type querier interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+// readStatus leaves the clone's state out on a server without the clone plugin, whose table does not exist: a missing
+// plugin must not blind the failover.
+func (db *DB) readStatus(ctx context.Context, q querier) (Status, error) {
+	if !db.noClone.Load() {
+		st, err := scanStatus(q.QueryRowContext(ctx, statusQuery))
+		if number(err) != numberNoSuchTable {
+			return st, err
+		}
+		db.noClone.Store(true)
+	}
+	return scanStatus(q.QueryRowContext(ctx, statusQueryNoClone))
+}
+
+const cloningColumn = "(SELECT COUNT(*) FROM performance_schema.clone_status WHERE STATE IN ('Not Started', 'In Progress'))"
+
+var statusQueryNoClone = strings.Replace(statusQuery, cloningColumn, "0", 1)
+
+// statusQuery reads variables and small tables in memory only. Times are seconds since 1970 on the server's clock, so
+// no time zone has a say. Zero timestamps become 0.
+const statusQuery = variablesQuery + `,
+ (SELECT COUNT(*) FROM performance_schema.replication_connection_configuration),
+ ` + cloningColumn + `,
+ (SELECT COUNT(*) FROM information_schema.SCHEMATA
+   WHERE SCHEMA_NAME NOT IN ('mysql', 'sys', 'information_schema', 'performance_schema')),
+ @@SESSION.timestamp,
+ c.HOST, c.PORT, c.HEARTBEAT_INTERVAL,
+ s.SOURCE_UUID, s.SERVICE_STATE, s.RECEIVED_TRANSACTION_SET, s.LAST_ERROR_NUMBER, s.LAST_ERROR_MESSAGE,
+ UNIX_TIMESTAMP(s.LAST_HEARTBEAT_TIMESTAMP),
+ UNIX_TIMESTAMP(s.LAST_QUEUED_TRANSACTION_ORIGINAL_COMMIT_TIMESTAMP),
+ UNIX_TIMESTAMP(s.LAST_QUEUED_TRANSACTION_END_QUEUE_TIMESTAMP),
+ UNIX_TIMESTAMP(s.QUEUEING_TRANSACTION_ORIGINAL_COMMIT_TIMESTAMP),
+ a.SERVICE_STATE,
+ o.LAST_ERROR_NUMBER, o.LAST_ERROR_MESSAGE, UNIX_TIMESTAMP(o.PROCESSING_TRANSACTION_ORIGINAL_COMMIT_TIMESTAMP),
+ w.LAST_ERROR_NUMBER, w.LAST_ERROR_MESSAGE,
+ (SELECT MIN(NULLIF(UNIX_TIMESTAMP(APPLYING_TRANSACTION_ORIGINAL_COMMIT_TIMESTAMP), 0))
+   FROM performance_schema.replication_applier_status_by_worker WHERE CHANNEL_NAME = '')
+FROM (SELECT 1) one
+LEFT JOIN performance_schema.replication_connection_configuration c ON c.CHANNEL_NAME = ''
+LEFT JOIN performance_schema.replication_connection_status s ON s.CHANNEL_NAME = ''
+LEFT JOIN performance_schema.replication_applier_status a ON a.CHANNEL_NAME = ''
+LEFT JOIN performance_schema.replication_applier_status_by_coordinator o ON o.CHANNEL_NAME = ''
+LEFT JOIN (SELECT LAST_ERROR_NUMBER, LAST_ERROR_MESSAGE FROM performance_schema.replication_applier_status_by_worker
+   WHERE CHANNEL_NAME = '' AND LAST_ERROR_NUMBER <> 0 ORDER BY LAST_ERROR_TIMESTAMP LIMIT 1) w ON TRUE`
+
+// statusRow is the columns of statusQuery that are NULL without a channel.
+type statusRow struct {
+	executed, purged                                 string
+	host, sourceUUID, ioState, retrieved, ioMessage  sql.NullString
+	sqlState, coordinatorMessage, workerMessage      sql.NullString
+	port, ioErrno, coordinatorErrno, workerErrno     sql.NullInt64
+	now                                              float64
+	interval, heartbeat, queued, queuedAt, queueing  sql.NullFloat64
+	coordinatorProcessing, oldestApplyingTransaction sql.NullFloat64
+}
+
+func scanStatus(row *sql.Row) (Status, error) {
+	var st Status
+	var r statusRow
+	err := row.Scan(&st.ServerUUID, &st.Version, &st.ReadOnly, &st.SuperReadOnly, &st.OfflineMode,
+		&r.executed, &r.purged, &st.Channels, &st.Cloning, &st.UserDatabases, &r.now,
+		&r.host, &r.port, &r.interval,
+		&r.sourceUUID, &r.ioState, &r.retrieved, &r.ioErrno, &r.ioMessage,
+		&r.heartbeat, &r.queued, &r.queuedAt, &r.queueing,
+		&r.sqlState, &r.coordinatorErrno, &r.coordinatorMessage, &r.coordinatorProcessing,
+		&r.workerErrno, &r.workerMessage, &r.oldestApplyingTransaction)
+	if err != nil {
+		return Status{}, err
+	}
+	for _, set := range []struct {
+		name string
+		text string
+		into *gtid.Set
+	}{
+		{"gtid_executed", r.executed, &st.Executed}, {"gtid_purged", r.purged, &st.Purged},
+		{"received set", r.retrieved.String, &st.Retrieved},
+	} {
+		if *set.into, err = gtid.Parse(set.text); err != nil {
+			return Status{}, fmt.Errorf("parse %s: %w", set.name, err)
+		}
+	}
+	st.Replica = r.replica(st.Executed, st.Retrieved)
+	return st, nil
+}
+
+func (r statusRow) replica(executed, retrieved gtid.Set) *ReplicaStatus {
+	if !r.host.Valid {
+		return nil
+	}
+	rep := &ReplicaStatus{
+		SourceHost: r.host.String, SourcePort: int(r.port.Int64), SourceUUID: r.sourceUUID.String,
+		IORunning: r.ioState.String == "ON", IOConnecting: r.ioState.String == "CONNECTING",
+		SQLRunning: r.sqlState.String == "ON",
+		IOErrno:    int(r.ioErrno.Int64), IOError: r.ioMessage.String,
+		SQLErrno: int(r.coordinatorErrno.Int64), SQLError: r.coordinatorMessage.String,
+	}
+	// The coordinator only says that some worker failed; the worker says why.
+	if r.workerErrno.Int64 != 0 {
+		rep.SQLErrno, rep.SQLError = int(r.workerErrno.Int64), r.workerMessage.String
+	}
+	if hb := r.heartbeat.Float64; hb > 0 {
+		rep.LastHeartbeat = time.UnixMicro(int64(hb * 1e6)).UTC()
+	}
+	rep.LagSeconds = lagFacts{
+		now: r.now, interval: r.interval.Float64,
+		connected: rep.IORunning, applying: rep.SQLRunning, caughtUp: executed.Contains(retrieved),
+		heartbeat: r.heartbeat.Float64, queued: r.queued.Float64, queuedAt: r.queuedAt.Float64,
+		pending: []float64{r.queueing.Float64, r.coordinatorProcessing.Float64, r.oldestApplyingTransaction.Float64},
+	}.seconds()
+	return rep
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mysql
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+)
+
+// superReadOnlyOff leaves read_only=ON: ordinary accounts stay refused even if offline_mode were lifted.
+const superReadOnlyOff = "SET GLOBAL super_read_only = OFF"
+
+// SetOfflineMode lets ordinary accounts in or keeps them out. Switching it on cuts their sessions.
+func (db *DB) SetOfflineMode(ctx context.Context, on bool) error {
+	ctx, cancel := db.short(ctx)
+	defer cancel()
+	statement := offlineOff
+	if on {
+		statement = offlineOn
+	}
+	if _, err := db.pool.ExecContext(ctx, statement); err != nil {
+		return fmt.Errorf("%s on %s: %w", statement, db.target, err)
+	}
+	return nil
+}
+
+// BeginWindow lets our own work write on a site that is not active (clone, rotation): offline_mode keeps everybody else
+// out before super_read_only comes off, and read_only stays on. Both are read back; if ordinary accounts could get
+// in, the window is closed again and the error says so.
+func (db *DB) BeginWindow(ctx context.Context) error {
+	ctx, cancel := long(ctx)
+	defer cancel()
+	err := db.onFresh(ctx, func(conn *sql.Conn) error {
+		if err := execAll(ctx, conn, offlineOn, superReadOnlyOff); err != nil {
+			return err
+		}
+		st, err := readVariables(ctx, conn)
+		if err != nil {
+			return fmt.Errorf("read back: %w", err)
+		}
+		if st.SuperReadOnly || !st.ReadOnly || !st.OfflineMode {
+			// Half a window is none: whoever changed a flag meanwhile has reasons that are not known here.
+			_, fenceErr := fenceOn(ctx, conn, FenceOptions{})
+			return fmt.Errorf("read back: super_read_only is %v, read_only is %v, offline_mode is %v (fenced again: %v)",
+				st.SuperReadOnly, st.ReadOnly, st.OfflineMode, fenceErr == nil)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("begin window on %s: %w", db.target, err)
+	}
+	return nil
+}
+
+// EndWindow fences again and lets readers in.
+func (db *DB) EndWindow(ctx context.Context) error {
+	if _, err := db.Fence(ctx, FenceOptions{}); err != nil {
+		return fmt.Errorf("end window: %w", err)
+	}
+	return nil
+}
