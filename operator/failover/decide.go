@@ -86,11 +86,12 @@ func steady(s Snapshot, d Decision) Decision {
 	down := s.Now.Sub(orNow(d.Memory.DownSince[s.Status.ActiveSite], s.Now))
 	silent := d.Memory.SilentPolls[s.Status.ActiveSite]
 	switch {
-	case s.Policy.ForceTo != "" && s.Policy.ForceTo != s.Status.ActiveSite:
-		return due(s, d, TopologyActiveDown, ReasonForced)
 	case a.Writable():
+		// A person's order to accept loss is for a group that is down; a healthy one moves by planned failover.
 		d.Hold = false
 		return healthy(s, d, a)
+	case s.Policy.ForceTo != "" && s.Policy.ForceTo != s.Status.ActiveSite:
+		return due(s, d, TopologyActiveDown, ReasonForced)
 	case a.Sidecar.Answered && a.SQLAnswers():
 		return returned(s, d, a)
 	case a.Sidecar.Answered && down < s.Policy.CrashGrace:

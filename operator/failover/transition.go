@@ -20,6 +20,10 @@ const recordsKept = 10
 func fencing(s Snapshot, d Decision) Decision {
 	t := s.Status.Transition
 	target, _ := s.Site(t.To)
+	if ordered, known := s.Site(s.Policy.ForceTo); known && ordered.Name != t.To && forcible(s, ordered) {
+		return d.retarget(s, ordered.Name, ReasonForced).say(TopologyTransition, VerdictFailover, ReasonForced,
+			"a person ordered %s to take over and accepted the loss", ordered.Name)
+	}
 	if back, whole := returnedWhole(s, d.Memory, target); whole {
 		return d.retarget(s, back.Name, ReasonReturnedWhole).say(TopologyTransition, VerdictFailover, ReasonReturnedWhole,
 			"%s is back, fenced, and holds more than %s: it is opened again and nothing is lost", back.Name, t.To)
@@ -44,6 +48,11 @@ func fencing(s Snapshot, d Decision) Decision {
 	return pass(s, d, target, g)
 }
 
+// forced is true if a person ordered this very target and accepted the loss.
+func forced(s Snapshot) bool {
+	return s.Policy.ForceTo != "" && s.Policy.ForceTo == s.Status.Transition.To
+}
+
 func fenceTargets(t *Transition) []string {
 	if t.From == "" || t.From == t.To {
 		return nil
@@ -56,7 +65,7 @@ func returnedWhole(s Snapshot, m Memory, target Site) (Site, bool) {
 	t := s.Status.Transition
 	from, known := s.Site(t.From)
 	switch {
-	case !known || t.From == t.To || t.Kind == v1alpha1.FailoverForced:
+	case !known || t.From == t.To || forced(s):
 		return Site{}, false
 	case !from.Sidecar.Answered || !from.Sidecar.Report.FencedUnder(s.Status.Epoch) || !from.Fenced():
 		return Site{}, false
@@ -99,7 +108,10 @@ func targetLost(s Snapshot, d Decision, why string) Decision {
 func drained(s Snapshot, d Decision, target Site) (Decision, bool) {
 	lacks, where := missing(s, d.Memory, target)
 	left := target.MySQL.Retrieved.Subtract(target.MySQL.Executed)
-	if target.Name == s.Status.Transition.From || s.Status.Transition.Kind == v1alpha1.FailoverForced && left.IsEmpty() {
+	if forced(s) {
+		lacks = gtid.Set{} // accepted by a person; what the site itself has received is applied all the same
+	}
+	if target.Name == s.Status.Transition.From {
 		return d, false
 	}
 	receiving := target.MySQL.ReplicaHost != "" && !target.MySQL.ReceiverStopped
@@ -129,8 +141,8 @@ func gateClosed(s Snapshot, d Decision, g Gate) Decision {
 	d = d.then(Announce{Fence: fenceTargets(t)})
 	if len(g.Blockers) > 0 {
 		return d.say(TopologyTransition, VerdictBlocked, ReasonVouched,
-			"no proof that %s is fenced, and %s may still tell it that it is active; bring it back, taint its node %s if it is down, or order `kubectl mfg failover --to %s --accept-data-loss`",
-			t.From, strings.Join(g.Blockers, ", "), v1alpha1.OutOfServiceTaint, t.To)
+			"no proof that %s is fenced, and %s may still tell it that it is active; bring it back, taint its node %s if it is down, or annotate the group %s=%s to accept the loss",
+			t.From, strings.Join(g.Blockers, ", "), v1alpha1.OutOfServiceTaint, v1alpha1.AnnotationForceFailover, t.To)
 	}
 	left := g.ReadyAt.Sub(s.Now)
 	return d.say(TopologyTransition, VerdictWait, ReasonAwaitingFence,
@@ -168,14 +180,17 @@ func opening(s Snapshot, d Decision) Decision {
 
 // complete records the change once the target was seen open.
 func complete(s Snapshot, d Decision) Decision {
-	t := s.Status.Transition
+	t := *s.Status.Transition
+	if forced(s) {
+		t.Kind = v1alpha1.FailoverForced
+	}
 	d.Status.Transition = nil
 	d.Status.ActiveSince = s.Now
 	if t.Kind == v1alpha1.FailoverEmergency {
 		d.Status.CooldownUntil = s.Now.Add(s.Policy.Cooldown)
 	}
 	if t.Kind != v1alpha1.FailoverBootstrap {
-		d.Status.Records = append([]v1alpha1.FailoverRecord{record(s)}, s.Status.Records...)
+		d.Status.Records = append([]v1alpha1.FailoverRecord{record(s, t)}, s.Status.Records...)
 		d.Status.Records = d.Status.Records[:min(len(d.Status.Records), recordsKept)]
 	}
 	d.Persist = true
@@ -183,8 +198,7 @@ func complete(s Snapshot, d Decision) Decision {
 		then(Select{Site: t.To}).within(time.Millisecond)
 }
 
-func record(s Snapshot) v1alpha1.FailoverRecord {
-	t := s.Status.Transition
+func record(s Snapshot, t Transition) v1alpha1.FailoverRecord {
 	since := func(at time.Time) int64 { return at.Sub(t.DetectedAt).Milliseconds() }
 	lost := t.FromExecuted.Subtract(t.ToExecuted)
 	r := v1alpha1.FailoverRecord{

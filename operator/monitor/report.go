@@ -10,6 +10,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
@@ -34,7 +36,33 @@ func (l *loop) report(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, s
 	l.metrics(group, s, d)
 	l.m.Board.Publish(live(group, s, d, time.Now()))
 	l.events(group, s, d)
+	l.clearOrder(ctx, group, d)
 	l.writeStatus(ctx, group, d)
+}
+
+// clearOrder takes a person's order off the group once a site is open: it was carried out, or there is nothing to
+// override. Left in place it would move the role at the next fault.
+func (l *loop) clearOrder(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, d failover.Decision) {
+	order := group.Annotations[v1alpha1.AnnotationForceFailover]
+	if order == "" || d.Topology != failover.TopologyHealthy {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
+	defer cancel()
+	outcome := fmt.Sprintf("%s=%s: refused, %s accepts writes", v1alpha1.AnnotationForceFailover, order, d.Status.ActiveSite)
+	if order == d.Status.ActiveSite {
+		outcome = fmt.Sprintf("%s=%s: done under epoch %d", v1alpha1.AnnotationForceFailover, order, d.Status.Epoch)
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{
+		v1alpha1.AnnotationForceFailover: nil, v1alpha1.AnnotationLastRequest: outcome}}})
+	if err != nil {
+		return
+	}
+	if err := l.m.Client.Patch(ctx, group.DeepCopy(), client.RawPatch(types.MergePatchType, patch), client.FieldOwner(v1alpha1.ManagerMonitor)); err != nil {
+		l.log.Error("clear order", "error", err)
+		return
+	}
+	l.m.Events.Emit(group, nil, report.FailoverForced, "%s", outcome)
 }
 
 func (l *loop) logChange(s failover.Snapshot, d failover.Decision, failed error) {
