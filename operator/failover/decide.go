@@ -157,9 +157,9 @@ func shouldFollow(m Memory, site, a Site) bool {
 		return false // never CHANGE REPLICATION SOURCE on a site that might accept writes
 	case !site.All().Subtract(a.MySQL.Executed).IsEmpty():
 		// Not comparable in this poll, or diverged: attaching would mix histories.
-		return site.MySQL.ReplicaOf == a.Name && !site.MySQL.IORunning
+		return site.MySQL.ReplicaOf == a.Name && site.MySQL.ReceiverStopped
 	}
-	return site.MySQL.ReplicaOf != a.Name || !site.MySQL.IORunning || !site.MySQL.SQLRunning
+	return site.MySQL.ReplicaOf != a.Name || site.MySQL.ReceiverStopped || !site.MySQL.SQLRunning
 }
 
 // returned handles an active site that answers but is read-only: it restarted, or fenced itself when it was isolated.

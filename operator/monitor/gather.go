@@ -183,6 +183,7 @@ func merge(seen *mysql.Status, sidecar failover.Sidecar) failover.MySQL {
 	}
 	if r := seen.Replica; r != nil {
 		out.ReplicaHost, out.IORunning, out.SQLRunning = r.SourceHost, r.IORunning, r.SQLRunning
+		out.ReceiverStopped = !r.IORunning && !r.IOConnecting
 		out.IOError, out.SQLError, out.IOErrno, out.LagSeconds = r.IOError, r.SQLError, r.IOErrno, r.LagSeconds
 	}
 	return out
