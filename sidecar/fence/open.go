@@ -55,8 +55,9 @@ func notTheNewest(s State, o opening) bool {
 	return o.word.Statement.Epoch != s.word.Epoch || o.word.Statement.ActiveSite != s.word.ActiveSite
 }
 
-// held: the promotion gate is not passed, or this site may lack transactions.
-func held(_ State, o opening) bool { return o.word.Statement.Hold }
+// held: the promotion gate is not passed, or this site may lack transactions. A hold that was pushed after this answer
+// was given counts too; if it was the older of the two, the next answer clears it.
+func held(s State, o opening) bool { return o.word.Statement.Hold || s.word.Hold }
 
 // notDurable: after a crash this sidecar would not remember the epoch under which it opened (I5).
 func notDurable(s State, o opening) bool { return s.kept.Statement.Epoch < o.word.Statement.Epoch }
