@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+)
+
+// completionTimeout bounds how long a shell hangs on <tab>.
+const completionTimeout = 2 * time.Second
+
+// completeGroup offers the groups of the namespace, each with a word on how it is.
+func (a *app) completeGroup(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	namespace, _, err := a.flags.ToRawKubeConfigLoader().Namespace()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var offers []cobra.Completion
+	for _, g := range a.listForCompletion(cmd, namespace) {
+		offers = append(offers, cobra.CompletionWithDesc(g.Name, describe(g)))
+	}
+	return offers, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeNamespace offers the namespaces that hold groups.
+func (a *app) completeNamespace(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	var offers []cobra.Completion
+	for _, g := range a.listForCompletion(cmd, "") {
+		offers = append(offers, g.Namespace)
+	}
+	slices.Sort(offers)
+	return slices.Compact(offers), cobra.ShellCompDirectiveNoFileComp
+}
+
+// listForCompletion offers nothing where the cluster does not answer: a shell is no place for error messages.
+func (a *app) listForCompletion(cmd *cobra.Command, namespace string) []v1alpha1.MysqlFailoverGroup {
+	ctx := cmd.Context()
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	ctx, cancel := context.WithTimeout(ctx, completionTimeout)
+	defer cancel()
+	cluster, err := a.connect()
+	if err != nil {
+		return nil
+	}
+	groups, err := cluster.Groups(ctx, namespace)
+	if err != nil {
+		return nil
+	}
+	return groups
+}
+
+func describe(g v1alpha1.MysqlFailoverGroup) string {
+	phase := string(g.Status.Phase)
+	if phase == "" {
+		phase = "new"
+	}
+	if g.Status.ActiveSite == "" {
+		return phase
+	}
+	return phase + ", active site " + g.Status.ActiveSite
+}

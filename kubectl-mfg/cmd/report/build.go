@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
+)
+
+// LiveView is what the operator answered, or why it did not.
+type LiveView struct {
+	Status wire.StatusList
+	// Missing says why there is no answer; empty if there is one.
+	Missing string
+	// Down is true if it is certain that no operator looks after groups now.
+	Down bool
+}
+
+// group finds the live state of a group.
+func (v LiveView) group(namespace, name string) *wire.GroupStatus {
+	for i, g := range v.Status.Groups {
+		if g.Namespace == namespace && g.Group == name {
+			return &v.Status.Groups[i]
+		}
+	}
+	return nil
+}
+
+// Build makes the report of one group.
+func Build(cr *v1alpha1.MysqlFailoverGroup, view LiveView) MysqlFailoverGroupReport {
+	live := view.group(cr.Namespace, cr.Name)
+	r := MysqlFailoverGroupReport{
+		APIVersion: APIVersion, Kind: Kind,
+		Metadata: Metadata{
+			Name: cr.Name, Namespace: cr.Namespace,
+			CreationTimestamp: timeOf(&cr.CreationTimestamp), DeletionTimestamp: timeOf(cr.DeletionTimestamp),
+		},
+		Facts:           factsOf(cr, view, live),
+		Phase:           string(cr.Status.Phase),
+		ActiveSite:      cr.Status.ActiveSite,
+		ActiveSiteSince: timeOf(cr.Status.ActiveSiteSince),
+		Epoch:           cr.Status.Epoch,
+		Transition:      transitionOf(cr.Status.Transition),
+		LastFailover:    lastFailover(cr.Status.Failovers),
+		Conditions:      conditionsOf(cr.Status.Conditions),
+	}
+	if live != nil {
+		// The greater epoch is the newer word; at the same epoch both say the same.
+		if live.Epoch > r.Epoch {
+			r.Epoch, r.ActiveSite, r.ActiveSiteSince = live.Epoch, live.ActiveSite, nil
+		}
+		r.Hold = live.Hold
+		r.Decision = &Decision{
+			Topology: live.Topology, Verdict: live.Verdict, Reason: live.Reason, Message: live.Message,
+		}
+	}
+	r.Sites = sitesOf(cr, live, r.ActiveSite)
+	r.MySQL = versionOf(r.Sites)
+	r.Endpoints = endpointsOf(r)
+	r.Problems = problemsOf(cr, view, live, r)
+	r.Health, r.Summary = judge(r)
+	r.Notes = notesOf(cr)
+	r.Hints = hintsOf(r)
+	return r
+}
+
+func factsOf(cr *v1alpha1.MysqlFailoverGroup, view LiveView, live *wire.GroupStatus) Facts {
+	f := Facts{Source: LastKnown, Operator: view.Status.Operator, Message: view.Missing}
+	if live != nil {
+		f.Source, f.ObservedAt = Live, &live.ObservedAt
+		return f
+	}
+	if f.Message == "" {
+		f.Message = "the operator does not look after this group (yet)"
+	}
+	for _, entry := range cr.ManagedFields {
+		if entry.Manager == v1alpha1.ManagerMonitorStatus && entry.Subresource == "status" {
+			f.ObservedAt = timeOf(entry.Time)
+		}
+	}
+	return f
+}
+
+func timeOf(t *metav1.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	utc := t.UTC()
+	return &utc
+}
+
+func transitionOf(t *v1alpha1.Transition) *Transition {
+	if t == nil {
+		return nil
+	}
+	return &Transition{
+		Kind: string(t.Kind), Step: string(t.Step), From: t.From, To: t.To, Reason: t.Reason,
+		StartedAt: t.StartedAt.UTC(),
+	}
+}
+
+// lastFailover is the newest record; the first choice of an active site is none.
+func lastFailover(records []v1alpha1.FailoverRecord) *Failover {
+	for _, f := range records {
+		if f.Kind == v1alpha1.FailoverBootstrap {
+			continue
+		}
+		from := f.DetectedAt.Time
+		if from.IsZero() {
+			from = f.StartedAt.Time
+		}
+		return &Failover{
+			Epoch: f.Epoch, Kind: string(f.Kind), From: f.From, To: f.To, Reason: f.Reason,
+			OpenedAt: f.OpenedAt.UTC(), DurationMillis: f.OpenedAt.Sub(from).Milliseconds(),
+			LostTransactions: f.LostTransactions, LossExact: f.LossExact,
+		}
+	}
+	return nil
+}
+
+func conditionsOf(conditions []metav1.Condition) []Condition {
+	out := make([]Condition, 0, len(conditions))
+	for _, c := range conditions {
+		out = append(out, Condition{Type: c.Type, Status: string(c.Status), Reason: c.Reason, Message: c.Message})
+	}
+	return out
+}
+
+// sitesOf lists the sites of the spec in their order, then those that only the operator still sees.
+func sitesOf(cr *v1alpha1.MysqlFailoverGroup, live *wire.GroupStatus, active string) []Site {
+	known := map[string]v1alpha1.SiteStatus{}
+	for _, s := range cr.Status.Sites {
+		known[s.Name] = s
+	}
+	seen := map[string]wire.SiteStatus{}
+	var extra []string
+	if live != nil {
+		for _, s := range live.Sites {
+			seen[s.Name] = s
+			extra = append(extra, s.Name)
+		}
+	}
+	sites := make([]Site, 0, len(cr.Spec.Sites))
+	for _, s := range cr.Spec.Sites {
+		site := Site{Name: s.Name, Role: string(s.Role), Active: s.Name == active}
+		site.addKnown(known[s.Name])
+		if l, ok := seen[s.Name]; ok {
+			site.addLive(l)
+		}
+		sites = append(sites, site)
+		extra = slices.DeleteFunc(extra, func(name string) bool { return name == s.Name })
+	}
+	for _, name := range extra {
+		site := Site{Name: name, Role: seen[name].Role, Active: name == active}
+		site.addKnown(known[name])
+		site.addLive(seen[name])
+		sites = append(sites, site)
+	}
+	return sites
+}
+
+func (s *Site) addKnown(k v1alpha1.SiteStatus) {
+	s.State, s.Message, s.ErrantSet = string(k.State), k.Message, k.Errant
+	s.Provisioned, s.Version, s.Node = k.Provisioned, k.Version, k.Node
+}
+
+func (s *Site) addLive(l wire.SiteStatus) {
+	s.Reachable = &l.Reachable
+	if l.Reachable { // of a silent site nobody knows whether it accepts writes
+		s.Writable = &l.Writable
+	}
+	s.LagSeconds, s.Behind, s.Errant = l.LagSeconds, l.Behind, l.Errant
+	s.ReplicatingFrom, s.Fence = l.ReplicatingFrom, l.Fence
+	s.Message = l.Message
+	for into, value := range map[*string]string{&s.State: l.State, &s.Version: l.Version, &s.Node: l.Node} {
+		if value != "" {
+			*into = value
+		}
+	}
+	if !l.LastSeen.IsZero() {
+		s.LastSeen = &l.LastSeen
+	}
+}
+
+// versionOf names every version in use, the active site's first.
+func versionOf(sites []Site) string {
+	var versions []string
+	for _, active := range []bool{true, false} {
+		for _, s := range sites {
+			if s.Active == active && s.Version != "" && !slices.Contains(versions, s.Version) {
+				versions = append(versions, s.Version)
+			}
+		}
+	}
+	return strings.Join(versions, ", ")
+}
+
+func endpointsOf(r MysqlFailoverGroupReport) Endpoints {
+	e := Endpoints{
+		Writes: endpoint(v1alpha1.PrimaryService(r.Metadata.Name), r.Metadata.Namespace),
+		Reads:  endpoint(v1alpha1.ReplicasService(r.Metadata.Name), r.Metadata.Namespace),
+	}
+	for _, s := range r.Sites {
+		if !s.Active && s.Fit() {
+			e.HealthyReplicas++
+		}
+	}
+	return e
+}
+
+func endpoint(service, namespace string) string {
+	return fmt.Sprintf("%s.%s:%d", service, namespace, wire.PortMySQL)
+}

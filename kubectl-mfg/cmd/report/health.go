@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
+)
+
+// Reasons of problems that no condition or site state names.
+const (
+	ReasonNotObserved     = "NotObserved"
+	ReasonOperatorDown    = "OperatorDown"
+	ReasonStale           = "Stale"
+	ReasonNoActiveSite    = "NoActiveSite"
+	ReasonActiveReadOnly  = "ActiveSiteReadOnly"
+	ReasonSeveralWritable = "SeveralWritableSites"
+	reasonSitePrefix      = "Site"
+	defaultPollInterval   = 2 * time.Second
+	staleAfterPolls       = 5
+	staleAtLeast          = 10 * time.Second
+)
+
+// Fit is true if nothing speaks against the site.
+func (s Site) Fit() bool {
+	if s.Reachable != nil && !*s.Reachable {
+		return false
+	}
+	return s.State == string(v1alpha1.SitePrimary) || s.State == string(v1alpha1.SiteReplica)
+}
+
+// problemsOf collects every reason against Healthy, the gravest first. Each check stands alone.
+func problemsOf(cr *v1alpha1.MysqlFailoverGroup, view LiveView, live *wire.GroupStatus, r MysqlFailoverGroupReport) []Problem {
+	var found []Problem
+	found = append(found, writers(r)...)
+	found = append(found, operatorProblems(cr, view, live)...)
+	if r.ActiveSite == "" && len(r.Conditions) > 0 {
+		found = append(found, Problem{Reason: ReasonNoActiveSite, Message: "no site may accept writes yet"})
+	}
+	if t := r.Transition; t != nil {
+		found = append(found, Problem{
+			Reason:  string(v1alpha1.GroupFailingOver),
+			Message: fmt.Sprintf("%s change of the active site to %s is under way (%s): %s", strings.ToLower(t.Kind), t.To, t.Step, t.Reason),
+		})
+	}
+	found = append(found, conditionProblems(r)...)
+	for _, s := range r.Sites {
+		if p, bad := s.problem(); bad {
+			found = append(found, p)
+		}
+	}
+	if len(found) == 0 {
+		found = summingUp(r.Conditions)
+	}
+	return distinct(found)
+}
+
+// writers checks what matters most: exactly the active site accepts writes. Only live facts can tell.
+func writers(r MysqlFailoverGroupReport) []Problem {
+	var found []Problem
+	var writable []string
+	for _, s := range r.Sites {
+		if s.Writable != nil && *s.Writable {
+			writable = append(writable, s.Name)
+		}
+		answers := s.Reachable != nil && *s.Reachable
+		// While the active site changes, its target is not open yet: that is no second problem.
+		if s.Active && answers && s.Writable != nil && !*s.Writable && r.Transition == nil {
+			message := "is the active site but does not accept writes"
+			if r.Hold {
+				message += ": the operator holds it until it is known to have everything"
+			}
+			found = append(found, Problem{Reason: ReasonActiveReadOnly, Site: s.Name, Message: message})
+		}
+	}
+	if len(writable) > 1 {
+		found = append([]Problem{{
+			Reason:  ReasonSeveralWritable,
+			Message: "more than one site accepts writes: " + strings.Join(writable, ", ") + "; stop writing until only " + r.ActiveSite + " does",
+		}}, found...)
+	}
+	return found
+}
+
+func operatorProblems(cr *v1alpha1.MysqlFailoverGroup, view LiveView, live *wire.GroupStatus) []Problem {
+	var found []Problem
+	if view.Down {
+		found = append(found, Problem{
+			Reason: ReasonOperatorDown, Message: "no operator is running: nothing would fail over",
+		})
+	}
+	if len(cr.Status.Conditions) == 0 {
+		found = append(found, Problem{Reason: ReasonNotObserved, Message: "the operator has not looked at this group yet"})
+	}
+	if live == nil {
+		return found
+	}
+	// Both times are of the operator's clock, so the clock of this machine does not matter.
+	if age := view.Status.IssuedAt.Sub(live.ObservedAt); age > staleAfter(cr) {
+		found = append(found, Problem{
+			Reason: ReasonStale, Message: fmt.Sprintf("the operator last looked at this group %s ago", age.Round(time.Second)),
+		})
+	}
+	return found
+}
+
+func staleAfter(cr *v1alpha1.MysqlFailoverGroup) time.Duration {
+	poll := cr.Spec.Failover.PollInterval.Duration
+	if poll <= 0 {
+		poll = defaultPollInterval
+	}
+	return max(staleAtLeast, staleAfterPolls*poll)
+}
+
+// badCondition is a condition and the status in which it speaks against health.
+type badCondition struct {
+	kind   string
+	status metav1.ConditionStatus
+}
+
+func conditionProblems(r MysqlFailoverGroupReport) []Problem {
+	bad := []badCondition{
+		{v1alpha1.ConditionFailoverBlocked, metav1.ConditionTrue},
+		{v1alpha1.ConditionReplicationHealthy, metav1.ConditionFalse},
+		{v1alpha1.ConditionTLSReady, metav1.ConditionFalse},
+		{v1alpha1.ConditionEncryptionReady, metav1.ConditionFalse},
+		{v1alpha1.ConditionBackupReady, metav1.ConditionFalse},
+		{v1alpha1.ConditionCacheReady, metav1.ConditionFalse},
+	}
+	if r.Transition == nil {
+		bad = append(bad, badCondition{v1alpha1.ConditionAvailable, metav1.ConditionFalse})
+	}
+	return matching(r.Conditions, bad)
+}
+
+// summingUp are the conditions that say once more what a special one or a site says; they matter where none does.
+func summingUp(conditions []Condition) []Problem {
+	return matching(conditions, []badCondition{
+		{v1alpha1.ConditionDegraded, metav1.ConditionTrue},
+		{v1alpha1.ConditionReady, metav1.ConditionFalse},
+		{v1alpha1.ConditionReady, metav1.ConditionUnknown},
+	})
+}
+
+func matching(conditions []Condition, bad []badCondition) []Problem {
+	var found []Problem
+	for _, b := range bad {
+		for _, c := range conditions {
+			if c.Type == b.kind && c.Status == string(b.status) {
+				found = append(found, Problem{Reason: c.Reason, Message: messageOf(c)})
+			}
+		}
+	}
+	return found
+}
+
+func messageOf(c Condition) string {
+	if c.Message == "" {
+		return fmt.Sprintf("condition %s is %s", c.Type, c.Status)
+	}
+	return c.Message
+}
+
+// stateMessages say what a state means to somebody who has not read the documentation.
+var stateMessages = map[v1alpha1.SiteState]string{
+	v1alpha1.SitePending:     "has no data yet",
+	v1alpha1.SiteFenced:      "is fenced: it accepts no writes and does not replicate",
+	v1alpha1.SiteCloning:     "is being cloned",
+	v1alpha1.SiteDiverged:    "has transactions that the active site lacks; it is fenced and held",
+	v1alpha1.SiteUnreachable: "does not answer",
+	v1alpha1.SiteDetached:    "does not replicate",
+}
+
+func (s Site) problem() (Problem, bool) {
+	if s.Fit() || s.State == "" && s.Reachable == nil {
+		return Problem{}, false
+	}
+	state := v1alpha1.SiteState(s.State)
+	if s.Reachable != nil && !*s.Reachable {
+		state = v1alpha1.SiteUnreachable
+	}
+	message, ok := stateMessages[state]
+	if !ok {
+		message = "is in state " + s.State
+	}
+	if s.Message != "" {
+		message += ": " + s.Message
+	}
+	return Problem{Reason: reasonSitePrefix + string(state), Site: s.Name, Message: message}, true
+}
+
+// distinct drops problems that say what an earlier one said.
+func distinct(problems []Problem) []Problem {
+	var out []Problem
+	for _, p := range problems {
+		said := slices.ContainsFunc(out, func(q Problem) bool { return q.Message == p.Message && q.Site == p.Site })
+		if !said {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// judge sums up.
+func judge(r MysqlFailoverGroupReport) (Health, Summary) {
+	has := func(reason string) bool {
+		return slices.ContainsFunc(r.Problems, func(p Problem) bool { return p.Reason == reason })
+	}
+	unavailable := slices.ContainsFunc(r.Conditions, func(c Condition) bool {
+		return c.Type == v1alpha1.ConditionAvailable && c.Status == string(metav1.ConditionFalse)
+	})
+	switch {
+	case len(r.Problems) == 0:
+		return Healthy, SummaryReady
+	case r.Transition != nil && r.Transition.Kind != string(v1alpha1.FailoverBootstrap):
+		return Degraded, SummaryFailingOver
+	case r.ActiveSite == "", r.Phase == string(v1alpha1.GroupBootstrapping):
+		return Degraded, SummaryBootstrapping
+	case unavailable, has(ReasonActiveReadOnly):
+		return Degraded, SummaryUnavailable
+	default:
+		return Degraded, SummaryDegraded
+	}
+}
+
+// notesOf is worth knowing and no reason against health.
+func notesOf(cr *v1alpha1.MysqlFailoverGroup) []string {
+	var notes []string
+	if cr.DeletionTimestamp != nil {
+		notes = append(notes, "the group is being deleted")
+	}
+	if seen := cr.Status.ObservedGeneration; seen > 0 && seen < cr.Generation {
+		notes = append(notes, "the newest change of the spec was not taken up yet")
+	}
+	if mode := cr.Spec.Failover.Mode; mode != "" && mode != v1alpha1.FailoverAuto {
+		notes = append(notes, fmt.Sprintf("failover mode is %s: no emergency failover happens by itself", mode))
+	}
+	for _, c := range cr.Status.Conditions {
+		if c.Type == v1alpha1.ConditionUnbuiltFeatures && c.Status == metav1.ConditionTrue {
+			notes = append(notes, c.Message)
+		}
+	}
+	return notes
+}
+
+// hintsOf names the next command.
+func hintsOf(r MysqlFailoverGroupReport) []Hint {
+	var hints []Hint
+	name, ns := r.Metadata.Name, r.Metadata.Namespace
+	for _, p := range r.Problems {
+		var h Hint
+		switch p.Reason {
+		case ReasonOperatorDown, ReasonNotObserved, ReasonStale:
+			h.Message = "see whether the operator runs"
+			h.Command = "kubectl get deployments -A --field-selector metadata.name=mfg-operator"
+		case reasonSitePrefix + string(v1alpha1.SiteUnreachable), reasonSitePrefix + string(v1alpha1.SitePending):
+			h.Message = "see why " + p.Site + " does not run"
+			h.Command = fmt.Sprintf("kubectl describe pods -n %s -l %s=%s,%s=%s",
+				ns, v1alpha1.LabelGroup, name, v1alpha1.LabelSite, p.Site)
+		case reasonSitePrefix + string(v1alpha1.SiteDiverged):
+			h.Message = "discard what only " + p.Site + " has, and clone it anew"
+			h.Command = fmt.Sprintf("kubectl annotate mfg %s -n %s %s=%s", name, ns, v1alpha1.AnnotationRecloneSite, p.Site)
+		default:
+			continue
+		}
+		if !slices.Contains(hints, h) {
+			hints = append(hints, h)
+		}
+	}
+	return hints
+}
+
+// Fingerprint is the report without the times that change by themselves: equal ones look the same to a person.
+func (r MysqlFailoverGroupReport) Fingerprint() MysqlFailoverGroupReport {
+	r.Facts.ObservedAt = nil
+	r.Sites = slices.Clone(r.Sites)
+	for i := range r.Sites {
+		r.Sites[i].LastSeen = nil
+	}
+	return r
+}

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package report says how a group is, in one typed and versioned value made of the custom resource and, when the
+// operator can be reached, of what it saw at its last poll. It is pure: the screen and every other output are made of
+// this value, so they cannot disagree.
+package report
+
+import (
+	"time"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+)
+
+// Version and kinds of the reports. Fields are only added within a version.
+const (
+	APIVersion = "report." + v1alpha1.Domain + "/v1alpha1"
+	Kind       = "MysqlFailoverGroupReport"
+	ListKind   = "MysqlFailoverGroupReportList"
+)
+
+// MysqlFailoverGroupReport is the state of one group.
+type MysqlFailoverGroupReport struct {
+	APIVersion string   `json:"apiVersion"`
+	Kind       string   `json:"kind"`
+	Metadata   Metadata `json:"metadata"`
+
+	// Health is what the exit code tells; Problems says why it is not Healthy.
+	Health   Health    `json:"health"`
+	Problems []Problem `json:"problems,omitempty"`
+	// Summary is one word for people.
+	Summary Summary  `json:"summary"`
+	Notes   []string `json:"notes,omitempty"`
+	Hints   []Hint   `json:"hints,omitempty"`
+
+	Facts Facts  `json:"facts"`
+	Phase string `json:"phase,omitempty"`
+
+	ActiveSite      string     `json:"activeSite,omitempty"`
+	ActiveSiteSince *time.Time `json:"activeSiteSince,omitempty"`
+	Epoch           int64      `json:"epoch"`
+	// Hold is true while no site may open writes.
+	Hold bool `json:"hold,omitempty"`
+	// MySQL is the version of the active site, or all versions when they differ.
+	MySQL string `json:"mysql,omitempty"`
+
+	Decision     *Decision   `json:"decision,omitempty"`
+	Transition   *Transition `json:"transition,omitempty"`
+	LastFailover *Failover   `json:"lastFailover,omitempty"`
+	Endpoints    Endpoints   `json:"endpoints"`
+	Sites        []Site      `json:"sites"`
+	Conditions   []Condition `json:"conditions,omitempty"`
+}
+
+// Metadata names the group.
+type Metadata struct {
+	Name              string     `json:"name"`
+	Namespace         string     `json:"namespace"`
+	CreationTimestamp *time.Time `json:"creationTimestamp,omitempty"`
+	DeletionTimestamp *time.Time `json:"deletionTimestamp,omitempty"`
+}
+
+// Health is the one fact that scripts ask for.
+type Health string
+
+// The healths.
+const (
+	Healthy  Health = "Healthy"
+	Degraded Health = "Degraded"
+)
+
+// Summary is one word for people.
+type Summary string
+
+// The summaries.
+const (
+	SummaryReady         Summary = "Ready"
+	SummaryDegraded      Summary = "Degraded"
+	SummaryUnavailable   Summary = "Unavailable"
+	SummaryFailingOver   Summary = "FailingOver"
+	SummaryBootstrapping Summary = "Bootstrapping"
+)
+
+// Problem is one reason why a group is not healthy.
+type Problem struct {
+	Reason  string `json:"reason"`
+	Site    string `json:"site,omitempty"`
+	Message string `json:"message"`
+}
+
+// Hint is what to do next.
+type Hint struct {
+	Message string `json:"message"`
+	Command string `json:"command"`
+}
+
+// Source says where the facts come from.
+type Source string
+
+const (
+	// Live: the operator answered just now.
+	Live Source = "Live"
+	// LastKnown: only the custom resource could be read.
+	LastKnown Source = "LastKnown"
+)
+
+// Facts is how much the rest may be trusted.
+type Facts struct {
+	Source Source `json:"source"`
+	// ObservedAt is when the operator last looked at the group (Live), or last changed its status (LastKnown).
+	ObservedAt *time.Time `json:"observedAt,omitempty"`
+	// Operator is the version that answered.
+	Operator string `json:"operator,omitempty"`
+	// Message says why the operator did not answer.
+	Message string `json:"message,omitempty"`
+}
+
+// Decision is what the operator made of its last poll.
+type Decision struct {
+	Topology string `json:"topology"`
+	Verdict  string `json:"verdict"`
+	Reason   string `json:"reason,omitempty"`
+	Message  string `json:"message,omitempty"`
+}
+
+// Transition is a change of the active site that is under way.
+type Transition struct {
+	Kind      string    `json:"kind"`
+	Step      string    `json:"step"`
+	From      string    `json:"from,omitempty"`
+	To        string    `json:"to"`
+	Reason    string    `json:"reason"`
+	StartedAt time.Time `json:"startedAt"`
+}
+
+// Failover is a past change of the active site.
+type Failover struct {
+	Epoch    int64     `json:"epoch"`
+	Kind     string    `json:"kind"`
+	From     string    `json:"from,omitempty"`
+	To       string    `json:"to"`
+	Reason   string    `json:"reason"`
+	OpenedAt time.Time `json:"openedAt"`
+	// DurationMillis is the time from the first sign of trouble until the new site was open.
+	DurationMillis   int64 `json:"durationMillis"`
+	LostTransactions int64 `json:"lostTransactions"`
+	// LossExact is false while LostTransactions is a lower bound.
+	LossExact bool `json:"lossExact"`
+}
+
+// Endpoints are what applications connect to.
+type Endpoints struct {
+	Writes          string `json:"writes"`
+	Reads           string `json:"reads"`
+	HealthyReplicas int    `json:"healthyReplicas"`
+}
+
+// Site is one site. Pointers are nil where the fact is not known.
+type Site struct {
+	Name   string `json:"name"`
+	Role   string `json:"role"`
+	Active bool   `json:"active"`
+	State  string `json:"state,omitempty"`
+
+	Reachable       *bool    `json:"reachable,omitempty"`
+	Writable        *bool    `json:"writable,omitempty"`
+	LagSeconds      *float64 `json:"lagSeconds,omitempty"`
+	Behind          *int64   `json:"behind,omitempty"`
+	Errant          int64    `json:"errant,omitempty"`
+	ErrantSet       string   `json:"errantSet,omitempty"`
+	ReplicatingFrom string   `json:"replicatingFrom,omitempty"`
+	Fence           string   `json:"fence,omitempty"`
+
+	Provisioned bool       `json:"provisioned"`
+	Version     string     `json:"version,omitempty"`
+	Node        string     `json:"node,omitempty"`
+	Message     string     `json:"message,omitempty"`
+	LastSeen    *time.Time `json:"lastSeen,omitempty"`
+}
+
+// Condition is a condition of the custom resource.
+type Condition struct {
+	Type    string `json:"type"`
+	Status  string `json:"status"`
+	Reason  string `json:"reason"`
+	Message string `json:"message,omitempty"`
+}
+
+// List holds the reports of several groups.
+type List struct {
+	APIVersion string                     `json:"apiVersion"`
+	Kind       string                     `json:"kind"`
+	Items      []MysqlFailoverGroupReport `json:"items"`
+}
+
+// NewList makes a list.
+func NewList(items []MysqlFailoverGroupReport) List {
+	if items == nil {
+		items = []MysqlFailoverGroupReport{}
+	}
+	return List{APIVersion: APIVersion, Kind: ListKind, Items: items}
+}

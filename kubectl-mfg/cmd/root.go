@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package cmd is the command line of `kubectl mfg`, one file per verb. cobra only fills an operation; the operation
+// checks itself without any I/O and runs against what it is given.
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+)
+
+// Exit codes; they are part of the interface.
+const (
+	exitHealthy  = 0
+	exitError    = 1
+	exitUsage    = 2
+	exitDegraded = 3
+)
+
+const exitCodes = `Exit codes:
+  0  healthy, or done
+  1  error: the question could not be answered
+  2  wrong usage
+  3  degraded: the answer is on stdout, and at least one group in it needs attention`
+
+// errUsage marks errors of the command line itself.
+var errUsage = errors.New("usage")
+
+func usage(format string, args ...any) error {
+	return fmt.Errorf("%w: %w", errUsage, fmt.Errorf(format, args...))
+}
+
+// Environment is all that a command may touch besides the cluster.
+type Environment struct {
+	genericiooptions.IOStreams
+	Getenv func(string) string
+	Now    func() time.Time
+	// Wait sleeps, or ends early with the context's error.
+	Wait func(context.Context, time.Duration) error
+	// Terminal is the width of stdout; ok is false where it is none.
+	Terminal func() (width int, ok bool)
+}
+
+// System is the environment of the process.
+func System() Environment {
+	return Environment{
+		IOStreams: genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr},
+		Getenv:    os.Getenv,
+		Now:       time.Now,
+		Wait: func(ctx context.Context, d time.Duration) error {
+			t := time.NewTimer(d)
+			defer t.Stop()
+			select {
+			case <-t.C:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		},
+		Terminal: func() (int, bool) {
+			width, _, err := term.GetSize(int(os.Stdout.Fd()))
+			return width, err == nil
+		},
+	}
+}
+
+// operation is one verb, ready to run.
+type operation interface {
+	// validate looks at nothing but the operation. Its errors are errors of usage.
+	validate() error
+	// run does it, and returns the exit code if there was no error.
+	run(ctx context.Context, env Environment, c Cluster) (int, error)
+}
+
+// app binds the command line to what runs it.
+type app struct {
+	env     Environment
+	flags   *genericclioptions.ConfigFlags
+	connect func() (Cluster, error)
+	// perform is replaced by tests that want to see the operation.
+	perform func(ctx context.Context, op operation) error
+	code    int
+}
+
+func newApp(env Environment) *app {
+	a := &app{env: env, flags: genericclioptions.NewConfigFlags(true)}
+	a.connect = func() (Cluster, error) { return connect(a.flags) }
+	a.perform = func(ctx context.Context, op operation) error {
+		if err := op.validate(); err != nil {
+			return usage("%w", err)
+		}
+		cluster, err := a.connect()
+		if err != nil {
+			return err
+		}
+		a.code, err = op.run(ctx, a.env, cluster)
+		return err
+	}
+	return a
+}
+
+// Main runs one command line and returns the exit code.
+func Main(ctx context.Context, args []string, env Environment) int {
+	return newApp(env).main(ctx, args)
+}
+
+func (a *app) main(ctx context.Context, args []string) int {
+	root := a.root()
+	root.SetArgs(args)
+	root.SetIn(a.env.In)
+	root.SetOut(a.env.Out)
+	root.SetErr(a.env.ErrOut)
+	err := root.ExecuteContext(ctx)
+	switch {
+	case err == nil:
+		return a.code
+	case errors.Is(err, errUsage):
+		fmt.Fprintf(a.env.ErrOut, "error: %s\nSee 'kubectl mfg --help'.\n", strings.TrimPrefix(err.Error(), errUsage.Error()+": "))
+		return exitUsage
+	default:
+		fmt.Fprintf(a.env.ErrOut, "error: %v\n", err)
+		return exitError
+	}
+}
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "kubectl-mfg",
+		Short: "See and operate groups of MySQL sites with automatic failover",
+		Long: `See and operate groups of MySQL sites with automatic failover (mfg).
+
+` + exitCodes,
+		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl mfg"},
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cmd.Help()
+			}
+			if like := cmd.SuggestionsFor(args[0]); len(like) > 0 {
+				return usage("unknown command %q; did you mean %s?", args[0], strings.Join(like, ", "))
+			}
+			return usage("unknown command %q", args[0])
+		},
+	}
+	root.SuggestionsMinimumDistance = 2
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage("%w", err) })
+	a.flags.AddFlags(root.PersistentFlags())
+	addGroup(root, "inspect", "Inspect:", a.statusCommand())
+	addGroup(root, "other", "Other:", a.versionCommand())
+	root.SetHelpCommandGroupID("other")
+	root.SetCompletionCommandGroupID("other")
+	// Only fails for a flag that does not exist.
+	_ = root.RegisterFlagCompletionFunc("namespace", a.completeNamespace)
+	return root
+}
+
+// addGroup adds commands under a title; without commands there is no title.
+func addGroup(root *cobra.Command, id, title string, commands ...*cobra.Command) {
+	if len(commands) == 0 {
+		return
+	}
+	root.AddGroup(&cobra.Group{ID: id, Title: title})
+	for _, c := range commands {
+		c.GroupID = id
+		root.AddCommand(c)
+	}
+}
+
+// atMost refuses more arguments than a verb takes.
+func atMost(n int) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) > n {
+			return usage("at most %d argument(s) expected, got %d: %s", n, len(args), strings.Join(args, " "))
+		}
+		return nil
+	}
+}

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package screen draws reports for people. It is pure: reports and options in, text out.
+package screen
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/cmd/report"
+)
+
+// Options say how to draw.
+type Options struct {
+	// Width is the number of columns; 0 means no bound.
+	Width int
+	Color bool
+	Wide  bool
+	// Namespace adds a column with the namespace to lists.
+	Namespace bool
+	Now       time.Time
+}
+
+const (
+	none    = "-"
+	unknown = "?"
+)
+
+// Group draws one group.
+func Group(r report.MysqlFailoverGroupReport, o Options) string {
+	var b strings.Builder
+	b.WriteString(o.header(r))
+	b.WriteString(o.primary(r))
+	b.WriteString(o.flow(0,
+		text{s: "Writes    " + r.Endpoints.Writes},
+		text{s: fmt.Sprintf("Reads     %s (%d healthy)", r.Endpoints.Reads, r.Endpoints.HealthyReplicas)}))
+	if r.Facts.Source == report.LastKnown {
+		b.WriteString(o.paragraph(text{"Facts", warn}, o.lastKnown(r.Facts)))
+	}
+	if t := r.Transition; t != nil {
+		b.WriteString(o.paragraph(text{"Changing", warn}, fmt.Sprintf("%s %s, %s since %s: %s",
+			lower(t.Kind), arrow(t.From, t.To), t.Step, o.ago(t.StartedAt), t.Reason)))
+	}
+	b.WriteString("\n" + o.table(o.siteColumns(r)))
+	b.WriteString(o.remarks(r))
+	return b.String()
+}
+
+func (o Options) header(r report.MysqlFailoverGroupReport) string {
+	source := text{"live", good}
+	if r.Facts.Source == report.LastKnown {
+		source = text{"last known", warn}
+	}
+	pieces := []text{
+		{r.Metadata.Name, bold}, {s: r.Metadata.Namespace}, {s: "MysqlFailoverGroup"},
+		{string(r.Summary), summaryColour(r.Summary)}, {s: fmt.Sprintf("epoch %d", r.Epoch)},
+	}
+	if r.MySQL != "" {
+		pieces = append(pieces, text{s: "MySQL " + r.MySQL})
+	}
+	if r.Facts.Operator != "" {
+		pieces = append(pieces, text{s: "operator " + r.Facts.Operator})
+	}
+	return o.flow(labelWidth, append(pieces, source)...)
+}
+
+func summaryColour(s report.Summary) Colour {
+	switch s {
+	case report.SummaryReady:
+		return good
+	case report.SummaryUnavailable:
+		return bad
+	default:
+		return warn
+	}
+}
+
+func (o Options) primary(r report.MysqlFailoverGroupReport) string {
+	active, since := text{none, bad}, ""
+	if r.ActiveSite != "" {
+		active = text{r.ActiveSite, bold}
+	}
+	switch {
+	case r.Transition != nil:
+		active.colour, since = warn, " (not open yet)"
+	case r.ActiveSiteSince != nil:
+		since = " (" + o.ago(*r.ActiveSiteSince) + ")"
+	}
+	line, past := "Primary   "+active.s+since, o.failover(r)
+	painted := "Primary   " + o.paint(active) + since
+	if o.Width > 0 && width(line)+2+width(past) > o.Width {
+		return painted + "\n" + o.paragraph(text{}, past)
+	}
+	return painted + "  " + past + "\n"
+}
+
+func (o Options) failover(r report.MysqlFailoverGroupReport) string {
+	f := r.LastFailover
+	if f == nil {
+		return "no failover yet"
+	}
+	ago := ""
+	if r.ActiveSiteSince == nil || f.To != r.ActiveSite { // else the line says it already
+		ago = o.ago(f.OpenedAt) + " ago, "
+	}
+	return fmt.Sprintf("last failover: %s %s, %s%s, %s",
+		lower(f.Kind), arrow(f.From, f.To), ago, millis(f.DurationMillis), lost(f))
+}
+
+func lost(f *report.Failover) string {
+	switch {
+	case f.LossExact && f.LostTransactions == 1:
+		return "1 transaction lost"
+	case f.LossExact:
+		return fmt.Sprintf("%d transactions lost", f.LostTransactions)
+	case f.LostTransactions == 0:
+		return "lost transactions not known yet"
+	default:
+		return fmt.Sprintf("at least %d transactions lost", f.LostTransactions)
+	}
+}
+
+func (o Options) lastKnown(f report.Facts) string {
+	words := "operator not reachable: last known status"
+	if f.ObservedAt != nil {
+		words += ", last changed " + o.ago(*f.ObservedAt) + " ago"
+	}
+	return words + " (" + f.Message + ")"
+}
+
+func (o Options) siteColumns(r report.MysqlFailoverGroupReport) []column {
+	site := column{title: "SITE"}
+	role := column{title: "ROLE", drop: 2}
+	state := column{title: "STATE"}
+	lag := column{title: "LAG"}
+	behind := column{title: "GTID BEHIND", short: "BEHIND"}
+	fence := column{title: "FENCE"}
+	node := column{title: "NODE", drop: 3}
+	errant := column{title: "ERRANT", drop: 4}
+	follows := column{title: "FOLLOWS", drop: 5}
+	version := column{title: "VERSION", drop: 6}
+	seen := column{title: "LAST SEEN", short: "SEEN", drop: 7}
+	for _, s := range r.Sites {
+		mark := "  "
+		if s.Active {
+			mark = "* "
+		}
+		site.cells = append(site.cells, text{s: mark + s.Name})
+		role.cells = append(role.cells, text{s: orNone(s.Role)})
+		state.cells = append(state.cells, stateCell(s))
+		lag.cells = append(lag.cells, replicaCell(s, seconds(s.LagSeconds)))
+		behind.cells = append(behind.cells, replicaCell(s, count(s.Behind)))
+		fence.cells = append(fence.cells, fenceCell(s))
+		node.cells = append(node.cells, text{s: orNone(s.Node)})
+		errant.cells = append(errant.cells, errantCell(s))
+		follows.cells = append(follows.cells, text{s: orNone(s.ReplicatingFrom)})
+		version.cells = append(version.cells, text{s: orNone(s.Version)})
+		seen.cells = append(seen.cells, o.seenCell(s))
+	}
+	columns := []column{site, role, state, lag, behind, fence, node}
+	if o.Wide {
+		columns = append(columns, errant, follows, version, seen)
+	}
+	return columns
+}
+
+func stateCell(s report.Site) text {
+	switch v1alpha1.SiteState(s.State) {
+	case "":
+		return text{unknown, warn}
+	case v1alpha1.SitePrimary, v1alpha1.SiteReplica:
+		return text{lower(s.State), good}
+	case v1alpha1.SiteDiverged, v1alpha1.SiteUnreachable:
+		return text{lower(s.State), bad}
+	default:
+		return text{lower(s.State), warn}
+	}
+}
+
+func fenceCell(s report.Site) text {
+	switch {
+	case s.Fence != "":
+		return text{s: lower(s.Fence)}
+	case s.Reachable == nil || !*s.Reachable || s.Writable == nil:
+		return text{unknown, warn}
+	case *s.Writable && !s.Active:
+		return text{"open", bad}
+	case *s.Writable:
+		return text{"open", good}
+	default:
+		return text{s: "read-only"}
+	}
+}
+
+// replicaCell shows a number that has no meaning for an active site, unless that is still a replica: its promotion
+// waits for it to have applied everything.
+func replicaCell(s report.Site, value string) text {
+	if s.Active && s.State != string(v1alpha1.SiteReplica) {
+		return text{s: none}
+	}
+	return text{s: value}
+}
+
+func errantCell(s report.Site) text {
+	switch {
+	case s.Errant > 0:
+		return text{strconv.FormatInt(s.Errant, 10), bad}
+	case s.ErrantSet != "":
+		return text{s.ErrantSet, bad}
+	case s.Reachable == nil || !*s.Reachable:
+		return text{s: unknown}
+	default:
+		return text{s: "0"}
+	}
+}
+
+func (o Options) seenCell(s report.Site) text {
+	if s.LastSeen == nil {
+		return text{s: unknown}
+	}
+	return text{s: o.ago(*s.LastSeen) + " ago"}
+}
+
+// remarks are problems, notes and hints.
+func (o Options) remarks(r report.MysqlFailoverGroupReport) string {
+	var b strings.Builder
+	for _, p := range r.Problems {
+		words := p.Message
+		if p.Site != "" {
+			words = p.Site + " " + words
+		}
+		b.WriteString(o.paragraph(text{"Problem", bad}, words+" ["+p.Reason+"]"))
+	}
+	for _, n := range r.Notes {
+		b.WriteString(o.paragraph(text{"Note", warn}, n))
+	}
+	for _, h := range r.Hints {
+		b.WriteString(o.hint(h))
+	}
+	if b.Len() == 0 {
+		return ""
+	}
+	return "\n" + b.String()
+}
+
+// hint never breaks a command: it is there to be copied.
+func (o Options) hint(h report.Hint) string {
+	message := o.paragraph(text{"Hint", good}, h.Message+":")
+	if o.Width == 0 {
+		return strings.TrimSuffix(message, "\n") + " " + h.Command + "\n"
+	}
+	return message + strings.Repeat(" ", labelWidth) + h.Command + "\n"
+}
+
+// ago is the age of a time in at most two units. A clock that runs behind the cluster's shows 0s, not a negative age.
+func (o Options) ago(t time.Time) string { return duration.HumanDuration(max(0, o.Now.Sub(t))) }
+
+func arrow(from, to string) string {
+	if from == "" {
+		return "to " + to
+	}
+	return from + " -> " + to
+}
+
+func millis(ms int64) string {
+	if ms < 1000 {
+		return fmt.Sprintf("%dms", ms)
+	}
+	return fmt.Sprintf("%.1fs", float64(ms)/1000)
+}
+
+func seconds(s *float64) string {
+	if s == nil {
+		return unknown
+	}
+	return duration.HumanDuration(time.Duration(*s * float64(time.Second)))
+}
+
+func count(n *int64) string {
+	if n == nil {
+		return unknown
+	}
+	return strconv.FormatInt(*n, 10)
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return none
+	}
+	return s
+}
+
+func lower(s string) string { return strings.ToLower(s) }

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/version"
+
+	"github.com/mysql-mfg/mfg/kubectl-mfg/cmd/report"
+)
+
+// versionOp is `kubectl mfg version`.
+type versionOp struct {
+	ClientOnly        bool
+	Namespace         string
+	OperatorNamespace string
+	Output            output
+	Client            string
+}
+
+// versionReport is the answer in machine form.
+type versionReport struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Client     string `json:"client"`
+	Go         string `json:"go"`
+	Platform   string `json:"platform"`
+	Operator   string `json:"operator,omitempty"`
+	Verdict    string `json:"verdict,omitempty"`
+}
+
+func (a *app) versionCommand() *cobra.Command {
+	op := versionOp{}
+	cmd := &cobra.Command{
+		Use:   "version",
+		Short: "Show the versions of this plugin and of the operator, and whether they fit",
+		Args:  atMost(0),
+	}
+	cmd.Flags().BoolVar(&op.ClientOnly, "client", false, "Show the version of this plugin only; asks nobody.")
+	cmd.Flags().StringVar(&op.OperatorNamespace, "operator-namespace", defaultOperatorNamespace, "Namespace in which the operator runs.")
+	out := addOutputFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		var err error
+		if op.Output, err = out(); err != nil {
+			return err
+		}
+		op.Client = buildVersion()
+		if op.ClientOnly {
+			a.code, err = op.run(cmd.Context(), a.env, nil)
+			return err
+		}
+		if op.Namespace, _, err = a.flags.ToRawKubeConfigLoader().Namespace(); err != nil {
+			return fmt.Errorf("read kubeconfig: %w", err)
+		}
+		return a.perform(cmd.Context(), &op)
+	}
+	return cmd
+}
+
+func (op *versionOp) validate() error {
+	if op.OperatorNamespace == "" {
+		return errors.New("--operator-namespace is empty")
+	}
+	return nil
+}
+
+// run shows what it has: without the operator's answer, the client's version still goes to stdout.
+func (op *versionOp) run(ctx context.Context, env Environment, c Cluster) (int, error) {
+	v := versionReport{
+		APIVersion: report.APIVersion, Kind: "MfgVersionReport",
+		Client: op.Client, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
+	}
+	var failure error
+	if !op.ClientOnly {
+		// Asked about one namespace, because only the version matters.
+		list, err := c.Live(ctx, op.OperatorNamespace, op.Namespace, "")
+		if err != nil {
+			why, _ := whyNotLive(err, op.OperatorNamespace)
+			failure = errors.New("operator not reachable: " + why)
+		} else {
+			v.Operator, v.Verdict = list.Operator, verdict(op.Client, list.Operator)
+		}
+	}
+	if err := op.write(env, v); err != nil {
+		return exitError, err
+	}
+	return exitHealthy, failure
+}
+
+func (op *versionOp) write(env Environment, v versionReport) error {
+	if op.Output.printer != nil {
+		return op.Output.print(env.Out, &v)
+	}
+	fmt.Fprintf(env.Out, "Client    %s (%s, %s)\n", v.Client, v.Go, v.Platform)
+	if v.Operator != "" {
+		fmt.Fprintf(env.Out, "Operator  %s\nVerdict   %s\n", v.Operator, v.Verdict)
+	}
+	return nil
+}
+
+// verdict says whether a plugin works with an operator: they may be one minor version apart.
+func verdict(client, operator string) string {
+	c, errC := version.ParseSemantic(client)
+	o, errO := version.ParseSemantic(operator)
+	switch {
+	case client == operator:
+		return "compatible"
+	case errC != nil || errO != nil:
+		return "unknown: not both are released versions"
+	case c.Major() != o.Major() || apart(c.Minor(), o.Minor()) > 1:
+		if c.LessThan(o) {
+			return "not supported: upgrade this plugin to " + operator
+		}
+		return "not supported: use the plugin of version " + operator + ", or upgrade the operator"
+	default:
+		return "compatible"
+	}
+}
+
+func apart(a, b uint) uint { return max(a, b) - min(a, b) }
+
+// buildVersion is what the Go toolchain wrote into this binary.
+func buildVersion() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	if info.Main.Version != "" && info.Main.Version != "(devel)" {
+		return info.Main.Version
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" && len(s.Value) >= 12 {
+			return "devel-" + s.Value[:12]
+		}
+	}
+	return "devel"
+}

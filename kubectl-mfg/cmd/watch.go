@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/mysql-mfg/mfg/kubectl-mfg/cmd/report"
+)
+
+// Control sequences of a terminal: the screen is drawn over, line by line, so that it does not flicker.
+const (
+	clearScreen = "\x1b[2J"
+	cursorHome  = "\x1b[H"
+	clearLine   = "\x1b[K"
+	clearBelow  = "\x1b[J"
+)
+
+// watch shows again and again until it is interrupted, which is how a watch ends well: the exit code is that of the
+// last answer. On a terminal the answer is redrawn each time; elsewhere it is written again when it has changed.
+func (op *statusOp) watch(ctx context.Context, env Environment, c Cluster) (int, error) {
+	w := watcher{op: op, env: env}
+	_, w.terminal = env.Terminal()
+	w.terminal = w.terminal && op.Output.printer == nil && op.Output.Format != outputName
+	for {
+		reports, err := op.gather(ctx, c)
+		if ctx.Err() != nil {
+			return codeOf(w.last), nil
+		}
+		// A first failure is an answer; a later one may pass, and the watcher wants to see that too.
+		if err != nil && !w.started {
+			return exitError, err
+		}
+		if err := w.show(reports, err); err != nil {
+			return exitError, err
+		}
+		if env.Wait(ctx, op.Interval) != nil {
+			return codeOf(w.last), nil
+		}
+	}
+}
+
+type watcher struct {
+	op       *statusOp
+	env      Environment
+	terminal bool
+	started  bool
+	last     []report.MysqlFailoverGroupReport
+	said     string
+}
+
+func (w *watcher) show(reports []report.MysqlFailoverGroupReport, failure error) error {
+	same := w.started && reflect.DeepEqual(fingerprints(w.last), fingerprints(reports))
+	if failure == nil {
+		w.last = reports
+	}
+	if w.terminal {
+		return w.redraw(failure)
+	}
+	w.started = true
+	if failure != nil {
+		w.say("warning: " + failure.Error() + " (trying again)")
+		return nil
+	}
+	w.said = ""
+	if same {
+		return nil
+	}
+	if len(reports) == 0 {
+		w.say(w.op.nothing())
+	}
+	drawn, err := w.op.draw(w.env, reports)
+	if err != nil {
+		return err
+	}
+	return w.write(w.separate(drawn))
+}
+
+// separate keeps answers apart in a stream.
+func (w *watcher) separate(drawn string) string {
+	if w.op.Output.printer != nil || w.op.Output.Format == outputName || drawn == "" {
+		return drawn
+	}
+	return drawn + "\n"
+}
+
+func (w *watcher) redraw(failure error) error {
+	drawn := w.op.nothing() + "\n"
+	if len(w.last) > 0 {
+		var err error
+		if drawn, err = w.op.draw(w.env, w.last); err != nil {
+			return err
+		}
+	}
+	if failure != nil {
+		drawn += "\nwarning: this is old: " + failure.Error() + " (trying again)\n"
+	}
+	start := cursorHome
+	if !w.started {
+		start = clearScreen + cursorHome
+	}
+	w.started = true
+	return w.write(start + strings.ReplaceAll(drawn, "\n", clearLine+"\n") + clearBelow)
+}
+
+func (w *watcher) write(s string) error {
+	if _, err := fmt.Fprint(w.env.Out, s); err != nil {
+		return fmt.Errorf("write: %w", err)
+	}
+	return nil
+}
+
+// say writes to stderr what was not said just before.
+func (w *watcher) say(s string) {
+	if s != w.said {
+		fmt.Fprintln(w.env.ErrOut, s)
+		w.said = s
+	}
+}
+
+func fingerprints(reports []report.MysqlFailoverGroupReport) []report.MysqlFailoverGroupReport {
+	out := make([]report.MysqlFailoverGroupReport, 0, len(reports))
+	for _, r := range reports {
+		out = append(out, r.Fingerprint())
+	}
+	return out
+}
