@@ -20,8 +20,8 @@ const (
 	AccountClone       = "clone"
 
 	KeyRootPassword     = "password"
-	KeyAuthorityPrivate = "private.pem"
-	KeyAuthorityPublic  = "public.pem"
+	KeyAuthorityPrivate = v1alpha1.AuthorityPrivateKey
+	KeyAuthorityPublic  = v1alpha1.AuthorityPublicKey
 )
 
 // Passwords are those of the operator's own MySQL accounts. They print as redacted.

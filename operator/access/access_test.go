@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package access_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"math/big"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/access"
+	"github.com/mysql-mfg/mfg/operator/render"
+)
+
+var now = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+type authority struct {
+	key  *ecdsa.PrivateKey
+	cert *x509.Certificate
+	pem  []byte
+}
+
+func newKey(t *testing.T) *ecdsa.PrivateKey {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+func encode(kind string, der []byte) []byte { return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}) }
+
+func newAuthority(t *testing.T) authority {
+	t.Helper()
+	key := newKey(t)
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test authority"}, IsCA: true,
+		BasicConstraintsValid: true, NotBefore: now.Add(-time.Hour), NotAfter: now.Add(time.Hour),
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return authority{key: key, cert: cert, pem: encode("CERTIFICATE", der)}
+}
+
+func (a authority) secret(t *testing.T, names ...string) *corev1.Secret {
+	t.Helper()
+	key := newKey(t)
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(2), DNSNames: names, NotBefore: now.Add(-time.Hour), NotAfter: now.Add(time.Hour),
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, key.Public(), a.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "orders-tls"},
+		Data: map[string][]byte{
+			"ca.crt": a.pem, "tls.crt": encode("CERTIFICATE", der), "tls.key": encode("PRIVATE KEY", private),
+		},
+	}
+}
+
+func TestCheckTLS(t *testing.T) {
+	ca, other := newAuthority(t), newAuthority(t)
+	names := []string{"mysql-orders-a.shop.svc", "mysql-orders-b.shop.svc"}
+	with := func(change func(*corev1.Secret)) *corev1.Secret {
+		s := ca.secret(t, names...)
+		change(s)
+		return s
+	}
+	tests := map[string]struct {
+		secret *corev1.Secret
+		at     time.Time
+		want   error
+	}{
+		"good":            {ca.secret(t, names...), now, nil},
+		"more names":      {ca.secret(t, append(names, "x")...), now, nil},
+		"a name missing":  {ca.secret(t, names[0]), now, access.ErrTLSNames},
+		"expired":         {ca.secret(t, names...), now.Add(2 * time.Hour), access.ErrTLSUnusable},
+		"no authority":    {with(func(s *corev1.Secret) { delete(s.Data, "ca.crt") }), now, access.ErrTLSUnusable},
+		"other authority": {with(func(s *corev1.Secret) { s.Data["ca.crt"] = other.pem }), now, access.ErrTLSUnusable},
+		"other key":       {with(func(s *corev1.Secret) { s.Data["tls.key"] = ca.secret(t).Data["tls.key"] }), now, access.ErrTLSUnusable},
+		"not PEM":         {with(func(s *corev1.Secret) { s.Data["ca.crt"] = []byte("x") }), now, access.ErrTLSUnusable},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := access.CheckTLS(tt.secret, names, tt.at); !errors.Is(got, tt.want) || (got == nil) != (tt.want == nil) {
+				t.Errorf("got %v, want %v", got, tt.want)
+			}
+		})
+	}
+}
+
+func group(tls bool) *v1alpha1.MysqlFailoverGroup {
+	g := &v1alpha1.MysqlFailoverGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "orders"}}
+	if tls {
+		g.Spec.TLS = &v1alpha1.TLSSpec{SecretName: "orders-tls"}
+	}
+	return g
+}
+
+func reader(objects ...client.Object) client.Client {
+	return fake.NewClientBuilder().WithObjects(objects...).Build()
+}
+
+func accounts() *corev1.Secret {
+	return render.AccountsSecret(render.Input{Group: group(false)},
+		render.Passwords{Operator: "po", Replication: "pr", Sidecar: "ps", Clone: "pc"})
+}
+
+func TestAccess(t *testing.T) {
+	ctx := t.Context()
+	a := access.New(reader(accounts()), reader(newAuthority(t).secret(t)))
+	for name, tls := range map[string]bool{"plain": false, "tls": true} {
+		t.Run(name, func(t *testing.T) {
+			target, err := a.Site(ctx, group(tls), "paris", "10.1.2.3")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if target.Addr != "10.1.2.3:33062" || target.User != "mfg_operator" || target.Password != "po" {
+				t.Errorf("target %s", target)
+			}
+			if (target.TLS != nil) != tls {
+				t.Errorf("TLS %v", target.TLS)
+			}
+			host := render.Host("shop", "orders", "paris")
+			if tls && (target.TLS.ServerName != host || target.TLS.InsecureSkipVerify || target.TLS.RootCAs == nil) {
+				t.Errorf("the server is not verified: %+v", target.TLS)
+			}
+			source, err := a.Replication(ctx, group(tls), "paris")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if source.Host != host || source.Port != 3306 || source.User != "mfg_replication" || source.Password != "pr" ||
+				source.TLS != tls || (source.CA == render.TLSDir+"/ca.crt") != tls {
+				t.Errorf("source %s %+v", source, source.CA)
+			}
+			donor, err := a.Donor(ctx, group(tls), "paris")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if donor.Host != host || donor.Port != 3306 || donor.User != "mfg_clone" || donor.Password != "pc" || donor.RequireTLS != tls {
+				t.Errorf("donor %s", donor)
+			}
+		})
+	}
+}
+
+func TestAccessWithoutSecrets(t *testing.T) {
+	incomplete := accounts()
+	delete(incomplete.Data, "operator")
+	noCA := newAuthority(t).secret(t)
+	delete(noCA.Data, "ca.crt")
+	tests := map[string]struct {
+		cached, live client.Reader
+		want         error
+	}{
+		"no accounts":         {reader(), reader(), nil},
+		"incomplete accounts": {reader(incomplete), reader(), access.ErrSecretIncomplete},
+		"no certificate":      {reader(accounts()), reader(), nil},
+		"no authority":        {reader(accounts()), reader(noCA), access.ErrSecretIncomplete},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := access.New(tt.cached, tt.live).Site(t.Context(), group(true), "paris", "10.1.2.3")
+			if err == nil || (tt.want != nil && !errors.Is(err, tt.want)) {
+				t.Fatalf("got %v", err)
+			}
+			for _, secret := range []string{"po", "pr", "pc", "PRIVATE"} {
+				if strings.Contains(err.Error(), "\""+secret) {
+					t.Errorf("a secret is in the error: %v", err)
+				}
+			}
+		})
+	}
+}
+
+type failing struct{ client.Reader }
+
+func (failing) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+	return errors.New("the API server is away")
+}
+
+// A failover must go on while the API server is away: a certificate that was read once is enough.
+func TestAccessKeepsTheCertificate(t *testing.T) {
+	live := &switching{Reader: reader(newAuthority(t).secret(t))}
+	a := access.New(reader(accounts()), live)
+	for _, away := range []bool{false, true} {
+		if away {
+			live.Reader = failing{}
+		}
+		if _, err := a.Site(t.Context(), group(true), "paris", "10.1.2.3"); err != nil {
+			t.Errorf("away %v: %v", away, err)
+		}
+	}
+}
+
+type switching struct{ client.Reader }

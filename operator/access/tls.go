@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package access
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Keys of a TLS Secret.
+const (
+	keyCA   = "ca.crt"
+	keyCert = "tls.crt"
+	keyKey  = "tls.key"
+)
+
+// Errors of CheckTLS.
+var (
+	ErrTLSUnusable = errors.New("the certificate is unusable")
+	ErrTLSNames    = errors.New("the certificate does not name every site")
+)
+
+// ClientTLS connects to a server only if its certificate is signed by the Secret's authority and names the server.
+func ClientTLS(secret *corev1.Secret, serverName string) (*tls.Config, error) {
+	roots, err := rootsOf(secret)
+	if err != nil {
+		return nil, err
+	}
+	return verified(roots, serverName), nil
+}
+
+func verified(roots *x509.CertPool, serverName string) *tls.Config {
+	return &tls.Config{RootCAs: roots, ServerName: serverName, MinVersion: tls.VersionTLS12}
+}
+
+func rootsOf(secret *corev1.Secret) (*x509.CertPool, error) {
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(secret.Data[keyCA]) {
+		return nil, fmt.Errorf("%w: %s has no certificate in %q", ErrSecretIncomplete, secret.Name, keyCA)
+	}
+	return roots, nil
+}
+
+// CheckTLS says whether the sites can run with a TLS Secret: key and certificate belong together, the authority has
+// signed it, it is valid now and carries every name.
+func CheckTLS(secret *corev1.Secret, names []string, now time.Time) error {
+	for _, key := range []string{keyCA, keyCert, keyKey} {
+		if len(secret.Data[key]) == 0 {
+			return fmt.Errorf("%w: %q is missing", ErrTLSUnusable, key)
+		}
+	}
+	pair, err := tls.X509KeyPair(secret.Data[keyCert], secret.Data[keyKey])
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrTLSUnusable, err)
+	}
+	roots, err := rootsOf(secret)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrTLSUnusable, err)
+	}
+	between := x509.NewCertPool()
+	for _, der := range pair.Certificate[1:] {
+		// The chain may hold what no check needs; what is needed and missing shows in Verify.
+		if c, err := x509.ParseCertificate(der); err == nil {
+			between.AddCert(c)
+		}
+	}
+	options := x509.VerifyOptions{
+		Roots: roots, Intermediates: between, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	if _, err := pair.Leaf.Verify(options); err != nil {
+		return fmt.Errorf("%w: %w", ErrTLSUnusable, err)
+	}
+	for _, name := range names {
+		if err := pair.Leaf.VerifyHostname(name); err != nil {
+			return fmt.Errorf("%w: %s is missing", ErrTLSNames, name)
+		}
+	}
+	return nil
+}
