@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Writes everything that is generated from api/v1alpha1: deepcopy functions, apply configurations, the
-# CustomResourceDefinition (config/crd and the chart) and its field reference. The output depends on nothing but the
-# sources, so that CI can run it and look for a difference. Needs bin/controller-gen (make tools).
+# CustomResourceDefinition (config/crd and the chart), the schema of the group chart's values and the reference of the
+# fields. The output depends on nothing but the sources, so that CI can run it and look for a difference. Needs
+# bin/controller-gen (make tools).
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -21,7 +22,4 @@ rm -rf api/v1alpha1/applyconfiguration
 "$gen" applyconfiguration:headerFile=hack/header.txt paths=./api/v1alpha1
 "$gen" crd:crdVersions=v1 paths=./api/v1alpha1 output:crd:dir="$tmp"
 
-mkdir -p config/crd charts/mfg/templates/crds docs/reference
-go run ./hack/crd "$tmp/mysql-mfg.io_mysqlfailovergroups.yaml" \
-    config/crd/mysql-mfg.io_mysqlfailovergroups.yaml \
-    charts/mfg/templates/crds/mysql-mfg.io_mysqlfailovergroups.yaml
+go run ./hack/crd "$tmp/mysql-mfg.io_mysqlfailovergroups.yaml"

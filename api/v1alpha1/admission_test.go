@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/utils/ptr"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 )
@@ -42,7 +41,7 @@ func TestDefaults(t *testing.T) {
 		"size": spec.Sites[0].Storage.Size.String(), "issuerKind": spec.TLS.IssuerRef.Kind, "ttl": spec.DNS.TTLSeconds,
 		"encryption": *spec.EncryptionAtRest,
 	}
-	yes := ptr.To(true)
+	yes := new(true)
 	want := map[string]any{
 		"image": "mysql:9.7", "imagePullPolicy": "IfNotPresent", "deletionPolicy": v1alpha1.DeletionRetain,
 		"mode": v1alpha1.FailoverAuto, "pollInterval": 2 * time.Second, "threshold": int32(3),

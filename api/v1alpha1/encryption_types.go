@@ -149,7 +149,7 @@ type SiteKeyringStatus struct {
 	//
 	// +optional
 	KeyringVersion int64 `json:"keyringVersion,omitempty"`
-	// keyringDigest is the digest of the keyring's content, as sha256:<hex>.
+	// keyringDigest is the digest of the keyring's content: sha256: and its hexadecimal digits.
 	//
 	// +optional
 	KeyringDigest string `json:"keyringDigest,omitempty"`

@@ -196,11 +196,11 @@ type Site struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.size) || !has(oldSelf.size) || quantity(self.size).compareTo(quantity(oldSelf.size)) >= 0",message="a data volume cannot shrink: keep the size, or move to a new site with a smaller volume and remove this one",fieldPath=".size",reason=FieldValueForbidden
 // +kubebuilder:validation:XValidation:rule="has(self.storageClassName) == has(oldSelf.storageClassName) && (!has(self.storageClassName) || self.storageClassName == oldSelf.storageClassName)",message="the storage class of a site cannot change: add a site with the other class, move the role there and remove this one",fieldPath=".storageClassName",reason=FieldValueForbidden
 type StorageSpec struct {
-	// size of the data volume, with a unit, such as 100Gi. Default 10Gi. It can grow, where the storage class allows it, and cannot shrink.
+	// size of the data volume, with a unit, such as 100Gi. Default 10Gi, at least 512Mi. It can grow, where the storage class allows it, and cannot shrink.
 	//
 	// +optional
 	// +kubebuilder:default="10Gi"
-	// +kubebuilder:validation:XValidation:rule="quantity(self).compareTo(quantity('1Gi')) >= 0",message="a data volume has at least 1Gi: mysqld needs that much before the first row; raise the size",reason=FieldValueInvalid
+	// +kubebuilder:validation:XValidation:rule="quantity(self).compareTo(quantity('512Mi')) >= 0",message="a data volume of less than 512Mi is full before the first row: raise the size",reason=FieldValueInvalid
 	Size resource.Quantity `json:"size,omitempty,omitzero"`
 	// storageClassName is the storage class of the data volume. Default: the cluster's default class. It cannot change.
 	//

@@ -21,7 +21,7 @@ type SiteKeyringStatusApplyConfiguration struct {
 	KeyringSecret *string `json:"keyringSecret,omitempty"`
 	// keyringVersion is the current escrow version.
 	KeyringVersion *int64 `json:"keyringVersion,omitempty"`
-	// keyringDigest is the digest of the keyring's content, as sha256:<hex>.
+	// keyringDigest is the digest of the keyring's content: sha256: and its hexadecimal digits.
 	KeyringDigest *string `json:"keyringDigest,omitempty"`
 	// coverage is what is encrypted on the site.
 	Coverage *CoverageStatusApplyConfiguration `json:"coverage,omitempty"`

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build helm
+
+// Package charts_test renders the charts with the real helm. It is behind the build tag helm, so that the ordinary
+// tests need no helm; with the tag a missing helm fails.
+package charts_test
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const (
+	helm          = "../bin/helm"
+	operatorChart = "mfg"
+	groupChart    = "mysql-failover-group"
+)
+
+var update = flag.Bool("update", false, "write golden files and the tables of values")
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if _, err := os.Stat(helm); errors.Is(err, fs.ErrNotExist) {
+		_, _ = os.Stderr.WriteString("charts: bin/helm is missing: run 'make tools'\n")
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+// run gives what helm printed to stdout, and its complaint if it failed.
+func run(t *testing.T, args ...string) (string, string) {
+	t.Helper()
+	home := t.TempDir()
+	cmd := exec.CommandContext(t.Context(), helm, args...)
+	cmd.Env = append(os.Environ(), "HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home, "KUBECONFIG=/dev/null")
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		return "", err.Error() + ": " + stderr.String()
+	}
+	return stdout.String(), ""
+}
+
+// render gives the manifests of a chart for values in YAML.
+func render(t *testing.T, chart, values string, args ...string) string {
+	t.Helper()
+	out, complaint := run(t, append(renderArgs(t, chart, values), args...)...)
+	if complaint != "" {
+		t.Fatalf("render %s: %s", chart, complaint)
+	}
+	return out
+}
+
+func renderArgs(t *testing.T, chart, values string) []string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "values.yaml")
+	if err := os.WriteFile(file, []byte(values), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	release, namespace := "mfg", "mfg-system"
+	if chart == groupChart {
+		release, namespace = "orders", "shop"
+	}
+	return []string{"template", release, chart, "--namespace", namespace, "--values", file}
+}
+
+func TestLint(t *testing.T) {
+	for _, chart := range []string{operatorChart, groupChart} {
+		if out, complaint := run(t, "lint", "--strict", chart); complaint != "" {
+			t.Errorf("lint %s: %s\n%s", chart, complaint, out)
+		}
+	}
+}
+
+// matrix are the renderings that are kept as golden files. The definition is compared elsewhere.
+var matrix = map[string]struct{ chart, values string }{
+	"mfg-default": {operatorChart, `crds: {enabled: false}`},
+	"mfg-namespaced": {operatorChart, `
+crds: {enabled: false}
+watchNamespaces: [shop, billing]`},
+	"mfg-no-rights": {operatorChart, `
+crds: {enabled: false}
+rbac: {create: false, aggregateClusterRoles: false}
+serviceAccount: {create: false, name: own}`},
+	"mfg-everything": {operatorChart, `
+crds: {enabled: false}
+image: {repository: registry.example.org/mfg/operator, digest: "sha256:0000000000000000000000000000000000000000000000000000000000000001", pullPolicy: Always}
+sidecarImage: {repository: registry.example.org/mfg/sidecar, tag: v9, pullPolicy: Never}
+imagePullSecrets: [{name: pull}]
+serviceAccount: {annotations: {example.org/a: b}}
+logging: {level: debug}
+networkPolicy:
+  enabled: true
+  metricsFrom: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: monitoring}}}]
+  statusFrom: [{ipBlock: {cidr: 10.0.0.0/24}}]
+resources: {requests: {cpu: "1"}}
+priorityClassName: system-cluster-critical
+nodeSelector: {kubernetes.io/os: linux}
+affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: a, operator: Exists}]}]}}}
+tolerations: [{key: dedicated, operator: Exists, effect: NoSchedule}]
+podAnnotations: {example.org/c: d}
+podLabels: {example.org/e: f}
+extraArgs: [--some-flag=1]`},
+	"group-default":    {groupChart, ``},
+	"group-everything": {groupChart, everyField},
+}
+
+// everyField sets every field of the spec; TestEveryFieldIsAValue holds it to that.
+const everyField = `
+name: billing
+labels: {team: money}
+annotations: {example.org/owner: us}
+image: registry.example.org/mysql:9.7.4
+imagePullPolicy: Always
+imagePullSecrets: [{name: pull}]
+sites:
+- name: paris
+  role: primary-candidate
+  priority: 10
+  nodeSelector: {topology.kubernetes.io/zone: eu-1a}
+  affinity: {podAntiAffinity: {}}
+  tolerations: [{key: db, operator: Exists}]
+  storage: {size: 100Gi, storageClassName: fast}
+  resources: {requests: {cpu: "2", memory: 4Gi}}
+  externalAddress: paris.example.org
+- {name: frankfurt, role: primary-candidate}
+- {name: madrid, role: dr-only, priority: -1}
+mysqlConf: {max_connections: "500"}
+tls: {secretName: billing-tls, issuerRef: {name: ca, kind: ClusterIssuer}}
+failover: {mode: Manual, pollInterval: 1s, threshold: 5, crashGrace: 3s, cooldown: 1h, drainTimeout: 1m, maxLostTransactions: 0, onDivergence: Hold}
+sidecar: {leaseTimeout: 10s, peerCheckInterval: 1s, fenceTimeout: 1s, resources: {requests: {cpu: 100m}}}
+cache: {enabled: false}
+backup: {profiles: [{name: nightly, encryption: {secretName: key}}], pitr: {enabled: true, profile: nightly}}
+initFromBackup: {profile: nightly, backup: monday}
+encryptionAtRest: {enabled: true, coverage: {binaryLog: false}, keyring: {retainVersions: 3}}
+dns: {name: billing.example.org, ttlSeconds: 10}
+taints: {enabled: true}
+deletionPolicy: Delete
+`
+
+func TestGolden(t *testing.T) {
+	for name, tc := range matrix {
+		t.Run(name, func(t *testing.T) {
+			golden(t, filepath.Join("testdata", name+".yaml"), render(t, tc.chart, tc.values))
+		})
+	}
+}
+
+func golden(t *testing.T, file, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatalf("read golden file (write it with -update): %v", err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got; -update accepts it):\n%s", file, diff)
+	}
+}
+
+func TestRefusedValues(t *testing.T) {
+	tests := map[string]struct{ chart, values, want string }{
+		"escrow is not built":          {operatorChart, `auxiliary: {escrowTLS: {enabled: true, existingSecret: x}}`, "not built yet"},
+		"unknown value":                {operatorChart, `replicas: 2`, "replicas"},
+		"unknown nested value":         {operatorChart, `image: {repo: x}`, "repo"},
+		"digest that is none":          {operatorChart, `image: {digest: latest}`, "digest"},
+		"namespaces as a string":       {operatorChart, `watchNamespaces: shop`, "watchNamespaces"},
+		"unknown log level":            {operatorChart, `logging: {level: loud}`, "level"},
+		"unknown field of a group":     {groupChart, `replicas: 3`, "replicas"},
+		"unknown field of a site":      {groupChart, `sites: [{name: a, role: dr-only, zone: x}, {name: b, role: dr-only}]`, "zone"},
+		"one site":                     {groupChart, `sites: [{name: a, role: primary-candidate}]`, "sites"},
+		"unknown role":                 {groupChart, `sites: [{name: a, role: primary}, {name: b, role: dr-only}]`, "role"},
+		"setting that is not a string": {groupChart, `mysqlConf: {max_connections: 500}`, "max_connections"},
+		"group name too long":          {groupChart, `name: abcdefghijklmnopqrstuvwxyz-abcd`, "name"},
+		"failover threshold":           {groupChart, `failover: {threshold: 0}`, "threshold"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, complaint := run(t, renderArgs(t, tc.chart, tc.values)...)
+			if !strings.Contains(complaint, tc.want) {
+				t.Errorf("helm says %q, want a complaint about %q", complaint, tc.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,69 @@
+{{/* SPDX-License-Identifier: Apache-2.0 */}}
+
+{{/* Labels by which objects of the operator find each other. */}}
+{{- define "mfg.selectorLabels" -}}
+app.kubernetes.io/name: mfg
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "mfg.labels" -}}
+{{ include "mfg.selectorLabels" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- end }}
+
+{{/* An image by digest if there is one, else by tag. Takes (list <image values> <chart>). */}}
+{{- define "mfg.image" -}}
+{{- $image := index . 0 -}}
+{{- $chart := index . 1 -}}
+{{- if $image.digest -}}
+{{ $image.repository }}@{{ $image.digest }}
+{{- else -}}
+{{ $image.repository }}:{{ $image.tag | default $chart.AppVersion }}
+{{- end -}}
+{{- end }}
+
+{{/* The name of cluster-scoped objects: two releases in two namespaces must not share one. */}}
+{{- define "mfg.clusterName" -}}
+mfg-operator-{{ .Release.Namespace }}
+{{- end }}
+
+{{/* The rules for the objects of a group, given for the whole cluster or for single namespaces. */}}
+{{- define "mfg.groupRules" -}}
+- apiGroups: [mysql-mfg.io]
+  resources: [mysqlfailovergroups]
+  verbs: [get, list, watch, update, patch]
+- apiGroups: [mysql-mfg.io]
+  resources: [mysqlfailovergroups/status]
+  verbs: [get, update, patch]
+- apiGroups: [mysql-mfg.io]
+  resources: [mysqlfailovergroups/finalizers]
+  verbs: [update]
+# The monitor labels pods with role and health; the deployments create and delete them.
+- apiGroups: [""]
+  resources: [pods]
+  verbs: [get, list, watch, patch]
+- apiGroups: [""]
+  resources: [services, configmaps, persistentvolumeclaims]
+  verbs: [get, list, watch, create, patch, delete]
+# Secrets are read one by one, by name: the operator cannot list the Secrets of other applications.
+- apiGroups: [""]
+  resources: [secrets]
+  verbs: [get, create, patch, delete]
+- apiGroups: [apps]
+  resources: [deployments]
+  verbs: [get, list, watch, create, patch, delete]
+- apiGroups: [apps]
+  resources: [replicasets]
+  verbs: [get, list, watch]
+- apiGroups: [policy]
+  resources: [poddisruptionbudgets]
+  verbs: [get, list, watch, create, patch, delete]
+- apiGroups: [events.k8s.io]
+  resources: [events]
+  verbs: [create, patch]
+- apiGroups: [cert-manager.io]
+  resources: [certificates]
+  verbs: [get, list, watch, create, patch, delete]
+{{- end }}
