@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build mysqld
+
+package mysqltest
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// CA is the path of the authority's certificate inside every server with TLS.
+const CA = home + "/ca.crt"
+
+type certificateAuthority struct {
+	key  *ecdsa.PrivateKey
+	cert *x509.Certificate
+	pool *x509.CertPool
+}
+
+// authority is one for the test process, so that all its servers trust each other.
+var authority = sync.OnceValue(func() certificateAuthority {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		panic(err)
+	}
+	cert, err := sign(&x509.Certificate{
+		Subject: pkix.Name{CommonName: "mysqltest"}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	}, nil, &key.PublicKey, key)
+	if err != nil {
+		panic(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AddCert(cert)
+	return certificateAuthority{key: key, cert: cert, pool: pool}
+})
+
+func sign(cert, parent *x509.Certificate, public *ecdsa.PublicKey, signer *ecdsa.PrivateKey) (*x509.Certificate, error) {
+	serial, err := rand.Int(rand.Reader, big.NewInt(1<<62))
+	if err != nil {
+		return nil, err
+	}
+	cert.SerialNumber, cert.NotBefore, cert.NotAfter = serial, time.Now().Add(-time.Hour), time.Now().Add(24*time.Hour)
+	if parent == nil {
+		parent = cert
+	}
+	der, err := x509.CreateCertificate(rand.Reader, cert, parent, public, signer)
+	if err != nil {
+		return nil, err
+	}
+	return x509.ParseCertificate(der)
+}
+
+// writeCertificate puts ca.crt, tls.crt and tls.key for 127.0.0.1 into dir.
+func writeCertificate(dir string) error {
+	ca := authority()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return err
+	}
+	cert, err := sign(&x509.Certificate{
+		Subject: pkix.Name{CommonName: "mysqld"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: []string{"localhost"},
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}, ca.cert, &key.PublicKey, ca.key)
+	if err != nil {
+		return err
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return err
+	}
+	for name, block := range map[string]*pem.Block{
+		"ca.crt":  {Type: "CERTIFICATE", Bytes: ca.cert.Raw},
+		"tls.crt": {Type: "CERTIFICATE", Bytes: cert.Raw},
+		"tls.key": {Type: "PRIVATE KEY", Bytes: der},
+	} {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
+			return err
+		}
+		if err := os.Chown(path, uid, uid); err != nil {
+			return err
+		}
+	}
+	return nil
+}

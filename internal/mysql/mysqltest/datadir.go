@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build mysqld
+
+package mysqltest
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/mysql-mfg/mfg/internal/mysql"
+)
+
+// uid and gid of mysqld, as in the pod.
+const uid = 999
+
+// The paths inside the server's root file system; its own folder is mounted at home.
+const (
+	home    = "/srv"
+	datadir = home + "/data"
+	socket  = home + "/mysqld.sock"
+)
+
+// Passwords are those of every server that Start makes. They hold what is hard to quote.
+var Passwords = mysql.Accounts{
+	Operator: `op'er\ator";-- #`, Replication: `repl/*'\%_` + "`" + `~ 123`, Clone: `cl"o'n;e\`, Sidecar: "side\\'car", Root: "ro'ot",
+}
+
+// config is my.cnf as the operator renders it, but small and on the loopback.
+func config(serverID, port, adminPort int, opts Options) string {
+	lines := []string{
+		"[mysqld]",
+		"datadir=" + datadir, "socket=" + socket, "pid_file=" + home + "/mysqld.pid", "tmpdir=" + home + "/tmp",
+		"bind_address=127.0.0.1", "admin_address=127.0.0.1", "create_admin_listener_thread=ON", "mysqlx=OFF", "secure_file_priv=NULL",
+		"port=" + strconv.Itoa(port), "admin_port=" + strconv.Itoa(adminPort), "server_id=" + strconv.Itoa(serverID),
+		"report_host=127.0.0.1", "report_port=" + strconv.Itoa(port),
+		"gtid_mode=ON", "enforce_gtid_consistency=ON", "log_bin=binlog", "log_replica_updates=ON",
+		"super_read_only=ON", "read_only=ON", "skip_replica_start=ON", "persisted_globals_load=OFF",
+		"relay_log_recovery=0", "sync_relay_log=1", "replica_net_timeout=5", "replica_parallel_workers=4",
+		"innodb_redo_log_capacity=8M", "innodb_buffer_pool_size=64M",
+	}
+	if !opts.NoClonePlugin {
+		lines = append(lines, "plugin-load-add=mysql_clone.so")
+	}
+	if opts.TLS {
+		lines = append(lines, "require_secure_transport=ON")
+		for _, prefix := range []string{"", "clone_"} {
+			lines = append(lines, prefix+"ssl_ca="+home+"/ca.crt", prefix+"ssl_cert="+home+"/tls.crt", prefix+"ssl_key="+home+"/tls.key")
+		}
+	}
+	return strings.Join(append(lines, opts.Config...), "\n") + "\n"
+}
+
+// template is an initialised data directory that servers are copied from.
+func template(root string, requireTLS bool) (string, error) {
+	statements := strings.Join(mysql.AccountStatements(Passwords, requireTLS), ";\n") + ";\n"
+	sum := sha256.Sum256([]byte(statements))
+	return cached("mysql-datadir-"+hex.EncodeToString(sum[:6]), func(dir string) error {
+		if err := Initialize(root, dir, statements); err != nil {
+			return err
+		}
+		// Each copy makes its own server_uuid.
+		return os.Remove(filepath.Join(dir, "data", "auto.cnf"))
+	})
+}
+
+// Initialize makes dir with an initialised data directory in dir/data, in one step, as the sidecar's bootstrap does.
+func Initialize(root, dir, statements string) error {
+	if err := makeHome(dir); err != nil {
+		return err
+	}
+	init := filepath.Join(dir, "init.sql")
+	if err := os.WriteFile(init, []byte(statements), 0o600); err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(init) }()
+	cnf := filepath.Join(dir, "my.cnf")
+	if err := os.WriteFile(cnf, []byte(config(1, 3306, 33062, Options{})), 0o644); err != nil {
+		return err
+	}
+	if err := os.Chown(init, uid, uid); err != nil {
+		return err
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	cmd := inRootfs(root, dir, "mysqld", "--defaults-file="+home+"/my.cnf", "--initialize-insecure", "--init-file="+home+"/init.sql")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("initialize: %w\n%s", err, tail(string(out)))
+	}
+	return nil
+}
+
+func makeHome(dir string) error {
+	for _, d := range []string{dir, filepath.Join(dir, "tmp")} {
+		if err := os.MkdirAll(d, 0o755); err != nil {
+			return err
+		}
+		if err := os.Chown(d, uid, uid); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// inRootfs runs a command as mysqld's user, as process 1 of a PID namespace of its own, with dir mounted at home. The
+// mounts are in a namespace of their own too and vanish with it.
+//
+// Every process in the chain dies with its parent, down to mysqld: a change of user clears what unshare --kill-child has
+// set, so setpriv sets it again. The first link hangs on the thread that starts the command: lock it.
+func inRootfs(root, dir string, command ...string) *exec.Cmd {
+	const script = `mount --bind "$1" "$2` + home + `" && mount -t proc proc "$2/proc" && root=$2 && shift 2 && ` +
+		`exec chroot "$root" setpriv --reuid=999 --regid=999 --clear-groups --pdeathsig=KILL "$@"`
+	args := append([]string{"--mount", "--pid", "--fork", "--kill-child", "sh", "-c", script, "sh", dir, root}, command...)
+	cmd := exec.Command("unshare", args...)
+	cmd.Env = append(os.Environ(), "MYSQLD_PARENT_PID=0")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	return cmd
+}
