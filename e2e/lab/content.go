@@ -77,7 +77,11 @@ files, and with KUBECONFIG and PATH set for the lab.`,
 			if err != nil {
 				return err
 			}
-			run, err := c.Command(cmd.Context(), args[0], args[1:]...)
+			argv := args[1:]
+			if argv[0] == "--" {
+				argv = argv[1:]
+			}
+			run, err := c.Command(cmd.Context(), args[0], argv...)
 			if err != nil {
 				return err
 			}

@@ -104,7 +104,7 @@ func (c *Cluster) ensureBuild(ctx context.Context, repo, cache, goVersion string
 		return "", err
 	}
 	dir := filepath.Join(cache, key)
-	if exists(dir) {
+	if used(dir) {
 		return dir, nil
 	}
 	gomod, err := os.ReadFile(filepath.Join(repo, b.module, "go.mod"))

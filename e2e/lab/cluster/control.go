@@ -20,7 +20,6 @@ var idleControllers = []string{
 	"certificatesigningrequest-approving-controller", "certificatesigningrequest-cleaner-controller",
 	"certificatesigningrequest-signing-controller", "horizontal-pod-autoscaler-controller",
 	"persistentvolume-attach-detach-controller", "persistentvolume-expander-controller",
-	"resourcequota-controller",
 }
 
 // controlPlane lists its programs in the order in which they start.

@@ -34,14 +34,14 @@ func debianArchive(ctx context.Context) (string, error) {
 // look around with kubectl exec.
 var mysqlPackages = []string{
 	"mysql-server-core", "mysql-client-core", "mysql-common", "libjemalloc2",
-	"bash", "coreutils", "dash", "findutils", "grep", "sed", "procps",
+	"bash", "coreutils", "dash", "findutils", "grep", "hostname", "libc-bin", "procps", "sed",
 }
 
 // mysqlImage makes localhost/mysql:9.7 of Debian packages, or takes it from the cache.
 func (c *Cluster) mysqlImage(ctx context.Context, cache string) (string, error) {
 	sum := sha256.Sum256([]byte("recipe 1 " + strings.Join(mysqlPackages, " ") + strings.Join(mysqlDropped, " ")))
 	tar := filepath.Join(cache, "mysql-"+hex.EncodeToString(sum[:])[:16]+".tar")
-	if exists(tar) {
+	if used(tar) {
 		return tar, nil
 	}
 	c.say("making the MySQL image of Debian packages")
@@ -49,7 +49,7 @@ func (c *Cluster) mysqlImage(ctx context.Context, cache string) (string, error) 
 	if err != nil {
 		return "", err
 	}
-	rootfs := filepath.Join(cache, ".mysql-rootfs.tar")
+	rootfs := filepath.Join(c.dir, "images", "mysql-rootfs.tar")
 	defer func() { _ = os.Remove(rootfs) }()
 	if _, err := c.work(ctx, "/", nil, "mmdebstrap", "--quiet", "--variant=extract",
 		// The Release file of sid may be past its date where the archive is a snapshot.

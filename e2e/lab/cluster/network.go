@@ -86,6 +86,8 @@ func (c *Cluster) makeEndpoint(ctx context.Context, s *state, e Endpoint) error 
 	if _, err := inNetns(ctx, ns, "sysctl", "-qw", "net.ipv4.ip_forward=1"); err != nil {
 		return err
 	}
+	// Cuts are made for IPv4, so nothing else may leave. A kernel without IPv6 refuses this.
+	_, _ = inNetns(ctx, ns, "sysctl", "-qw", "net.ipv6.conf.eth0.disable_ipv6=1")
 	if err := connect(ctx, ns, "eth0", e, s.endpoints()); err != nil {
 		return err
 	}

@@ -33,7 +33,7 @@ func (c *Cluster) ensureSeed(ctx context.Context, cache string, tars []string) (
 		fmt.Fprintln(sum, digest)
 	}
 	seed := filepath.Join(cache, "seed-"+hex.EncodeToString(sum.Sum(nil))[:16])
-	if exists(seed) {
+	if used(seed) {
 		return seed, nil
 	}
 	c.say("unpacking the base images")

@@ -163,7 +163,11 @@ func (c *Cluster) provide(ctx context.Context, s *state) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return c.ensureSeed(ctx, s.Cache, tars)
+	seed, err := c.ensureSeed(ctx, s.Cache, tars)
+	if err != nil {
+		return "", err
+	}
+	return seed, pruneCache(s.Cache, time.Now().AddDate(0, 0, -30))
 }
 
 func (c *Cluster) prepareNodes(ctx context.Context, nodes []Endpoint, seed string) error {
