@@ -30,6 +30,8 @@ const (
 	FenceWindowEnd FenceCause = "WindowEnd"
 	// FenceUnproven: MySQL was or may have been writable, and the sidecar did not open it, or could not prove that it did.
 	FenceUnproven FenceCause = "Unproven"
+	// FenceShutdown: the sidecar was told to end.
+	FenceShutdown FenceCause = "Shutdown"
 )
 
 // Report is what a sidecar says of its site: the answer to PUT /active-site. With an epoch not below the one that

@@ -87,8 +87,9 @@ type State struct {
 	good    time.Duration
 	hasGood bool
 
-	// starting is true until MySQL was seen fenced, or not running, once.
+	// starting is true until MySQL was seen fenced, or not running, once; leaving is true once this run ends.
 	starting bool
+	leaving  bool
 	// exposed is true unless MySQL is known to accept no commit: not running, read-only, or newly started.
 	exposed bool
 	// openEpoch is the epoch under which this run opened writes; 0 when it did not, or when they were closed since.
@@ -116,10 +117,10 @@ func Boot(site Site, limits Limits, kept Kept, now Instant) State {
 
 // Observe takes in one look at MySQL that was begun when State.Change was the given number. A look that overlaps an
 // opening or a fence says nothing about what holds after it, so it is dropped: an old "read-only" must not close what
-// was just opened, and an old "writable" must not fence again what was just fenced.
-func Observe(s State, f Facts, change uint64) State {
+// was just opened, and an old "writable" must not fence again what was just fenced. It returns false for such a one.
+func Observe(s State, f Facts, change uint64) (State, bool) {
 	if s.changing || change != s.change {
-		return s
+		return s, false
 	}
 	if f.Process != s.seen.Process && s.seen.Process != "" {
 		// Another mysqld runs than before. my.cnf has super_read_only=ON and persisted_globals_load=OFF, so it started
@@ -138,7 +139,7 @@ func Observe(s State, f Facts, change uint64) State {
 		s = closed(s)
 	}
 	s.seen = f
-	return s
+	return s, true
 }
 
 // closed is the state once MySQL is known to accept no commit. Only the boot rule opens it again (I3).
@@ -179,6 +180,7 @@ type closer struct {
 // closers are all of them; a MySQL that may accept commits stays so only if none blocks. Each is safe alone and in any
 // order; the order only chooses the cause that is told.
 var closers = []closer{
+	{Leaving, wire.FenceShutdown, leaving},
 	{Starting, wire.FenceStartup, starting},
 	{OpeningUnsure, wire.FenceUnproven, openingUnsure},
 	{NoStatement, wire.FenceStartup, noStatement},
@@ -213,6 +215,9 @@ func Decide(s State, now Instant) Decision {
 	}
 	return Decision{Do: Nothing}
 }
+
+// leaving: this sidecar ends, and nobody would keep the lease (I4).
+func leaving(s State, _ Instant) bool { return s.leaving }
 
 // starting: a previous run may have left MySQL open, and its lease is not known to this one. A restarted sidecar
 // fences first and asks then (specification 1.5, startup).
@@ -255,6 +260,12 @@ func behindWindow(s State, now Instant) bool {
 func shouldBeOpen(s State) bool {
 	return s.word.Epoch > 0 && s.word.ActiveSite == s.site.Name && !s.word.Hold &&
 		s.seen.Answered && !s.seen.Replicates && !s.seen.Cloning
+}
+
+// Leave is the state of a sidecar that was told to end: what is open is fenced, and nothing is opened any more.
+func Leave(s State) State {
+	s.leaving = true
+	return s
 }
 
 // Fencing is the state while the fencing ladder is climbed.

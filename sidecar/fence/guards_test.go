@@ -43,7 +43,10 @@ func newSite() State {
 		Limits{Lease: 20 * time.Second, Opening: 2 * time.Second}, Kept{}, at(0))
 }
 
-func observe(s State, f Facts) State { return Observe(s, f, s.Change()) }
+func observe(s State, f Facts) State {
+	s, _ = Observe(s, f, s.Change())
+	return s
+}
 
 func adopt(s State, w Word, now Instant) State {
 	s, _ = Adopt(s, w, now)
@@ -78,6 +81,10 @@ func TestClosersI1I2I3I4(t *testing.T) {
 		now    Instant
 		cause  wire.FenceCause
 	}{
+		Leaving: {
+			reason: "nobody would keep the lease",
+			state:  func() State { return Leave(openSite()) }, now: now, cause: wire.FenceShutdown,
+		},
 		Starting: {
 			reason: "an earlier run may have opened it, and its lease is not known",
 			state:  func() State { s := openSite(); s.starting = true; return s }, now: now, cause: wire.FenceStartup,
@@ -216,6 +223,7 @@ func TestOpenGuardsI1I2I3I5(t *testing.T) {
 			w := fromOperator(st, sent)
 			return keep(adopt(closedSite(), w, now)), opening{word: w, now: now}
 		},
+		Leaving: func() (State, opening) { return Leave(closedSite()), opening{word: good, now: now} },
 		FenceDue: func() (State, opening) {
 			// A privileged account may commit: read_only alone is no fence.
 			return seen(func(f *Facts) { f.SuperReadOnly = false })

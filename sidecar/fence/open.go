@@ -30,6 +30,7 @@ var openGuards = []guard[opening]{
 	{MySQLCloning, "MySQL is being cloned", mysqlCloning},
 	{WindowIsOpen, "a window is open for this site", windowIsOpen},
 	{FenceDue, "MySQL has to be fenced first", fenceDue},
+	{Leaving, "this sidecar is ending", func(s State, _ opening) bool { return s.leaving }},
 }
 
 // MayOpen says whether writes may be opened now on the operator's answer w. MySQL was looked at just before, by whoever

@@ -10,6 +10,7 @@ const (
 	ClosedButNamed Reason = "ClosedButNamed"
 	InWindow       Reason = "InWindow"
 
+	Leaving       Reason = "Leaving"
 	Starting      Reason = "Starting"
 	OpeningUnsure Reason = "OpeningUnsure"
 	NoStatement   Reason = "NoStatement"
