@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package stage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/e2e/lab/cluster"
+	"github.com/mysql-mfg/mfg/e2e/writer/journal"
+)
+
+// Probes are writers that are connected directly to every site's pod, from a network of their own, so that a cut
+// between sites and operator does not cut them. Nearly all their rows are refused; those that are not tell which site
+// accepted commits at what time.
+//
+// A pod that appears gets a probe, and a probe goes on until the end: the old pod of a site may still run after its
+// object is gone, and that is just when it must not accept anything.
+type Probes struct {
+	group *Group
+	dir   string
+	run   string
+	stop  context.CancelFunc
+	done  sync.WaitGroup
+
+	mu    sync.Mutex
+	procs map[string]*probe
+	err   error
+}
+
+type probe struct {
+	site, journal string
+	cmd           *exec.Cmd
+}
+
+// probeLife bounds a probe whose harness was killed.
+const probeLife = "30m"
+
+// StartProbes starts a probe for every pod and one for each that appears until Stop.
+func (g *Group) StartProbes(ctx context.Context, run, dir string) (*Probes, error) {
+	if err := g.writeSecrets(dir); err != nil {
+		return nil, err
+	}
+	watch, stop := context.WithCancel(context.WithoutCancel(ctx))
+	p := &Probes{group: g, dir: dir, run: run, stop: stop, procs: map[string]*probe{}}
+	if err := p.look(watch); err != nil {
+		stop()
+		return nil, err
+	}
+	p.done.Go(func() { p.follow(watch) })
+	return p, nil
+}
+
+// blind is how long the list of pods may be unknown: longer, and a pod could have come and gone without a witness.
+const blind = 3 * time.Second
+
+// follow looks for new pods until it is told to stop.
+func (p *Probes) follow(ctx context.Context) {
+	for seen := time.Now(); ctx.Err() == nil; {
+		err := p.look(ctx)
+		switch {
+		case err == nil:
+			seen = time.Now()
+		case ctx.Err() == nil && time.Since(seen) > blind:
+			p.fail(err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(interval):
+		}
+	}
+}
+
+func (g *Group) writeSecrets(dir string) error {
+	err := os.WriteFile(filepath.Join(dir, "password"), []byte(g.password), 0o600)
+	if g.ca != nil {
+		err = errors.Join(err, os.WriteFile(filepath.Join(dir, "ca.crt"), g.ca, 0o600))
+	}
+	if err != nil {
+		return fmt.Errorf("write secrets for probes: %w", err)
+	}
+	return nil
+}
+
+// fail keeps the first error: a hole in what the witnesses saw.
+func (p *Probes) fail(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.err == nil {
+		p.err = err
+	}
+}
+
+func (p *Probes) look(ctx context.Context) error {
+	pods, err := p.group.Pods(ctx)
+	if err != nil {
+		return err
+	}
+	for _, pod := range pods {
+		if err := p.watch(ctx, pod); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// watch starts a probe for a pod's address. A pod that lived through a loss of power has a new one.
+func (p *Probes) watch(ctx context.Context, pod corev1.Pod) error {
+	if pod.Status.PodIP == "" || !live(pod) {
+		return nil
+	}
+	key := string(pod.UID) + " " + pod.Status.PodIP
+	p.mu.Lock()
+	_, known := p.procs[key]
+	n := len(p.procs)
+	p.mu.Unlock()
+	if known {
+		return nil
+	}
+	site := pod.Labels[v1alpha1.LabelSite]
+	id := fmt.Sprintf("%s-%s-%d", p.run, site, n)
+	proc, err := p.start(ctx, site, id, pod.Status.PodIP)
+	if err != nil {
+		return fmt.Errorf("start probe of %s: %w", site, err)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.procs[key] = proc
+	return nil
+}
+
+func (p *Probes) start(ctx context.Context, site, id, ip string) (*probe, error) {
+	g := p.group
+	program, err := g.Program("mfg-e2e")
+	if err != nil {
+		return nil, err
+	}
+	proc := &probe{site: site, journal: filepath.Join(p.dir, id+".jsonl")}
+	argv := []string{
+		program, "run", "--id=" + id, "--site=" + site, "--group=" + g.Name, "--table=" + appTable, "--user=" + appUser,
+		"--addr=" + net.JoinHostPort(ip, "3306"), "--password-file=" + filepath.Join(p.dir, "password"),
+		"--journal=" + proc.journal, "--concurrency=2", "--rate=100", "--refused-rate=40", "--duration=" + probeLife,
+	}
+	if g.ca != nil {
+		argv = append(argv, "--tls-ca="+filepath.Join(p.dir, "ca.crt"),
+			"--tls-server-name="+v1alpha1.SiteName(g.Name, site)+"."+g.Namespace+".svc")
+	}
+	// Not the context of the watch: a probe is to end by itself, in good order.
+	if proc.cmd, err = g.Lab.Command(context.WithoutCancel(ctx), cluster.ClientName, argv...); err != nil {
+		return nil, err
+	}
+	proc.cmd.Stderr = os.Stderr
+	// Ctrl-C goes to whoever asked for the probes and not to them.
+	proc.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := proc.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start process: %w", err)
+	}
+	return proc, nil
+}
+
+// AwaitCommit waits until a site's probe got a commit acknowledged.
+func (p *Probes) AwaitCommit(ctx context.Context, site string, limit time.Duration) error {
+	return Poll(ctx, limit, "a commit on "+site, func(context.Context) error {
+		for _, j := range p.Peek(site) {
+			if len(j.Commits) > 0 {
+				return nil
+			}
+		}
+		return errors.New("there is none yet")
+	})
+}
+
+// Peek reads the journals of a site's probes while they write them. They are not whole.
+func (p *Probes) Peek(site string) []journal.Journal {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var all []journal.Journal
+	for _, proc := range p.procs {
+		if proc.site != site {
+			continue
+		}
+		if j, err := journal.ReadFile(proc.journal); err == nil {
+			all = append(all, j)
+		}
+	}
+	return all
+}
+
+// Stop ends all probes in good order and returns their journals. Every one must be whole.
+func (p *Probes) Stop() ([]journal.Journal, error) {
+	p.stop()
+	p.done.Wait()
+	errs := []error{p.err}
+	for _, proc := range p.procs {
+		errs = append(errs, proc.cmd.Process.Signal(syscall.SIGTERM))
+	}
+	var all []journal.Journal
+	for _, proc := range p.procs {
+		if err := proc.cmd.Wait(); err != nil {
+			errs = append(errs, fmt.Errorf("probe of %s: %w", proc.site, err))
+			continue
+		}
+		j, err := journal.ReadFile(proc.journal)
+		if err == nil && !j.Complete {
+			err = fmt.Errorf("journal of %s is not whole", j.Writer)
+		}
+		errs = append(errs, err)
+		all = append(all, j)
+	}
+	p.procs = nil
+	return all, errors.Join(errs...)
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package stage
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"database/sql"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/e2e/writer/journal"
+	"github.com/mysql-mfg/mfg/e2e/writer/load"
+)
+
+// The application's schema and account. The account has rights on that schema and on nothing else, so that it is cut
+// and refused like any client.
+const (
+	appUser  = "app"
+	appTable = "app.writes"
+)
+
+// Pod is the pod of a site that is not on its way out, the newest if there are several.
+func (g *Group) Pod(ctx context.Context, site string) (*corev1.Pod, error) {
+	pods, err := g.Pods(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var found *corev1.Pod
+	for i, p := range pods {
+		if p.Labels[v1alpha1.LabelSite] != site || p.DeletionTimestamp != nil || !live(p) {
+			continue
+		}
+		if found == nil || found.CreationTimestamp.Before(&p.CreationTimestamp) {
+			found = &pods[i]
+		}
+	}
+	if found == nil {
+		return nil, fmt.Errorf("site %s has no pod", site)
+	}
+	return found, nil
+}
+
+func live(p corev1.Pod) bool {
+	return p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed
+}
+
+// Pods are all MySQL pods of the group.
+func (g *Group) Pods(ctx context.Context) ([]corev1.Pod, error) {
+	var pods corev1.PodList
+	if err := g.Kube.List(ctx, &pods, client.InNamespace(g.Namespace), client.MatchingLabels{
+		v1alpha1.LabelGroup: g.Name, v1alpha1.LabelName: v1alpha1.NameMySQL,
+	}); err != nil {
+		return nil, fmt.Errorf("list pods: %w", err)
+	}
+	return pods.Items, nil
+}
+
+// Exec runs a command in the mysql container of a site.
+func (g *Group) Exec(ctx context.Context, site string, argv ...string) (string, error) {
+	pod, err := g.Pod(ctx, site)
+	if err != nil {
+		return "", err
+	}
+	args := append([]string{"-n", g.Namespace, "exec", pod.Name, "-c", "mysql", "--"}, argv...)
+	return g.Lab.Kubectl(ctx, args...)
+}
+
+// RootSQL runs statements on a site as root, over the socket in the pod, and returns what they print.
+func (g *Group) RootSQL(ctx context.Context, site, statements string) (string, error) {
+	secret := &corev1.Secret{}
+	key := client.ObjectKey{Namespace: g.Namespace, Name: v1alpha1.RootSecret(g.Name)}
+	if err := g.Kube.Get(ctx, key, secret); err != nil {
+		return "", fmt.Errorf("read root password: %w", err)
+	}
+	return g.Exec(ctx, site, "env", "MYSQL_PWD="+string(secret.Data["password"]),
+		"mysql", "--no-defaults", "-uroot", "--socket=/run/mfg/mysqld.sock", "-NB", "-e", statements)
+}
+
+// EnsureApp creates the application's schema and account on the active site, from where they replicate.
+func (g *Group) EnsureApp(ctx context.Context) error {
+	group, err := g.Get(ctx)
+	if err != nil {
+		return err
+	}
+	require := "REQUIRE SSL"
+	if g.ca == nil {
+		require = "REQUIRE NONE"
+	}
+	statements := strings.Join([]string{
+		"CREATE DATABASE IF NOT EXISTS app",
+		load.Schema(appTable),
+		fmt.Sprintf("CREATE USER IF NOT EXISTS '%s'@'%%' IDENTIFIED BY '%s' %s", appUser, g.password, require),
+		fmt.Sprintf("ALTER USER '%s'@'%%' IDENTIFIED BY '%s' %s", appUser, g.password, require),
+		fmt.Sprintf("GRANT SELECT, INSERT, DELETE ON app.* TO '%s'@'%%'", appUser),
+	}, "; ")
+	if _, err := g.RootSQL(ctx, group.Status.ActiveSite, statements); err != nil {
+		return fmt.Errorf("create the application's account: %w", err)
+	}
+	return nil
+}
+
+// tlsConfig accepts a server of the group under one of its Services' names.
+func (g *Group) tlsConfig(service string) (*tls.Config, error) {
+	if g.ca == nil {
+		return nil, nil
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(g.ca) {
+		return nil, fmt.Errorf("read CA certificate of group %s: there is none", g.Name)
+	}
+	return &tls.Config{RootCAs: pool, ServerName: service + "." + g.Namespace + ".svc", MinVersion: tls.VersionTLS12}, nil
+}
+
+// Dial opens a pool as the application to a site's pod. The machine can reach every pod that is not cut off from it.
+func (g *Group) Dial(ctx context.Context, site string) (*sql.DB, error) {
+	pod, err := g.Pod(ctx, site)
+	if err != nil {
+		return nil, err
+	}
+	cfg := mysql.NewConfig()
+	cfg.User, cfg.Passwd, cfg.Net = appUser, g.password, "tcp"
+	cfg.Addr = net.JoinHostPort(pod.Status.PodIP, "3306")
+	cfg.Timeout, cfg.ReadTimeout = 5*time.Second, 30*time.Second
+	if cfg.TLS, err = g.tlsConfig(v1alpha1.SiteName(g.Name, site)); err != nil {
+		return nil, err
+	}
+	connector, err := mysql.NewConnector(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("configure connection to %s: %w", site, err)
+	}
+	return sql.OpenDB(connector), nil
+}
+
+// Rows are all rows that a site holds.
+func (g *Group) Rows(ctx context.Context, site string) (map[journal.Key]bool, error) {
+	db, err := g.Dial(ctx, site)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = db.Close() }()
+	rows, err := db.QueryContext(ctx, "SELECT writer, worker, seq FROM "+appTable)
+	if err != nil {
+		return nil, fmt.Errorf("read rows of %s: %w", site, err)
+	}
+	defer func() { _ = rows.Close() }()
+	all := map[journal.Key]bool{}
+	for rows.Next() {
+		var k journal.Key
+		if err := rows.Scan(&k.Writer, &k.Worker, &k.Seq); err != nil {
+			return nil, fmt.Errorf("read rows of %s: %w", site, err)
+		}
+		all[k] = true
+	}
+	return all, rows.Err()
+}
