@@ -22,4 +22,4 @@ rm -rf api/v1alpha1/applyconfiguration
 "$gen" applyconfiguration:headerFile=hack/header.txt paths=./api/v1alpha1
 "$gen" crd:crdVersions=v1 paths=./api/v1alpha1 output:crd:dir="$tmp"
 
-go run ./hack/crd "$tmp/mysql-mfg.io_mysqlfailovergroups.yaml"
+go run ./hack/crd <"$tmp/mysql-mfg.io_mysqlfailovergroups.yaml"

@@ -108,10 +108,11 @@ const LastFailoverBlocked = "Blocked"
 // TransitionStep is how far a change of the active site has come.
 type TransitionStep string
 
+// The steps of a transition.
 const (
-	// TransitionFencing: the new epoch is persisted, nobody may open writes; fence proof is gathered and the target drained.
+	// TransitionFencing means that the new epoch is persisted, nobody may open writes; fence proof is gathered and the target drained.
 	TransitionFencing TransitionStep = "Fencing"
-	// TransitionOpening: the promotion gate was passed under this epoch; only the target may open writes.
+	// TransitionOpening means that the promotion gate was passed under this epoch; only the target may open writes.
 	TransitionOpening TransitionStep = "Opening"
 )
 

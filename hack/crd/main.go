@@ -4,12 +4,13 @@
 // no marker (values of maps, quantities) and derives everything else from the result: the plain definition, the one in
 // the operator's chart, the schema of the group chart's values and the reference of the fields.
 //
-// Usage: crd <input>, from the root of the repository.
+// It reads the definition from standard input and runs in the root of the repository.
 package main
 
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -26,17 +27,13 @@ const (
 )
 
 func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: crd <input>")
-		os.Exit(2)
-	}
-	if err := run(os.Args[1]); err != nil {
+	if err := run(os.Stdin); err != nil {
 		fmt.Fprintln(os.Stderr, "crd:", err)
 		os.Exit(1)
 	}
 }
 
-func run(input string) error {
+func run(input io.Reader) error {
 	crd, err := read(input)
 	if err != nil {
 		return err
@@ -58,15 +55,15 @@ func run(input string) error {
 		referenceFile: []byte(reference(crd)),
 	}
 	for path, content := range files {
-		if err := os.WriteFile(path, content, 0o644); err != nil {
+		if err := os.WriteFile(path, content, 0o644); err != nil { //nolint:gosec // sources are for everybody to read
 			return fmt.Errorf("write generated file: %w", err)
 		}
 	}
 	return addSpec(valuesFile, crd)
 }
 
-func read(path string) (*apiextensionsv1.CustomResourceDefinition, error) {
-	raw, err := os.ReadFile(path)
+func read(input io.Reader) (*apiextensionsv1.CustomResourceDefinition, error) {
+	raw, err := io.ReadAll(input)
 	if err != nil {
 		return nil, fmt.Errorf("read definition: %w", err)
 	}

@@ -39,7 +39,7 @@ func addSpec(path string, crd *apiextensionsv1.CustomResourceDefinition) error {
 	if err != nil {
 		return fmt.Errorf("marshal values schema: %w", err)
 	}
-	if err := os.WriteFile(path, append(out, '\n'), 0o644); err != nil {
+	if err := os.WriteFile(path, append(out, '\n'), 0o644); err != nil { //nolint:gosec // sources are for everybody to read
 		return fmt.Errorf("write values schema: %w", err)
 	}
 	return nil
@@ -51,7 +51,7 @@ func plain(name string, schema *apiextensionsv1.JSONSchemaProps) map[string]any 
 	if schema.Description != "" {
 		out["description"] = schema.Description
 	}
-	if _, known := foreign[name]; known {
+	if _, known := foreignType(name); known {
 		return out
 	}
 	if len(schema.Enum) > 0 {
