@@ -117,6 +117,7 @@ type MySQL struct {
 // Pod is the Kubernetes evidence on a site.
 type Pod struct {
 	Exists bool
+	Name   string
 	UID    string
 	Node   string
 	// Ended is true if the pod has ended for good (phase Failed or Succeeded: its containers never start again) and the

@@ -224,7 +224,7 @@ func (l *loop) evidence(ctx context.Context, group *v1alpha1.MysqlFailoverGroup,
 		}
 	}
 	if pod != nil {
-		out.UID = string(pod.UID)
+		out.Name, out.UID = pod.Name, string(pod.UID)
 		if pod.Spec.NodeName != "" {
 			out.Node = pod.Spec.NodeName
 		}

@@ -80,6 +80,13 @@ func New(o Options) *Monitor {
 // NeedLeaderElection says that two monitors must never run at once.
 func (m *Monitor) NeedLeaderElection() bool { return true }
 
+// Leading is true while the loops run.
+func (m *Monitor) Leading() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.running != nil && m.running.Err() == nil
+}
+
 // Start runs the loops until ctx ends.
 func (m *Monitor) Start(ctx context.Context) error {
 	if err := m.watch(ctx); err != nil {

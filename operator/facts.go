@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"github.com/mysql-mfg/mfg/operator/controller"
+	"github.com/mysql-mfg/mfg/operator/monitor"
+)
+
+// factsOf hands what the poll loops saw to the controller, in the controller's words.
+type factsOf struct{ monitor *monitor.Monitor }
+
+// Sites implements controller.Facts.
+func (f *factsOf) Sites(namespace, group string) (controller.GroupFacts, bool) {
+	seen, known := f.monitor.Facts(namespace, group)
+	if !known {
+		return controller.GroupFacts{}, false
+	}
+	out := controller.GroupFacts{ActiveSite: seen.ActiveSite, Epoch: seen.Epoch, Open: seen.Open, Sites: map[string]controller.SiteFacts{}}
+	for _, s := range seen.Sites {
+		out.Sites[s.Name] = controller.SiteFacts{
+			Reachable: s.Reachable(), MysqlUp: s.MySQL.Direct, Writable: s.Writable(), Cloning: s.MySQL.Cloning,
+			Executed: s.MySQL.Executed, Purged: s.MySQL.Purged, UserDatabases: s.MySQL.UserDatabases, IOErrno: s.MySQL.IOErrno,
+			Following: s.MySQL.ReplicaOf == seen.ActiveSite && s.MySQL.IORunning && s.MySQL.SQLRunning,
+			Version:   s.MySQL.Version, AdminAddr: s.AdminAddr, PodName: s.Pod.Name, PodUID: s.Pod.UID,
+		}
+	}
+	return out, true
+}

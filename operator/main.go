@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command operator manages groups of MySQL sites: see docs/failover.md for what it decides.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/mysql-mfg/mfg/api/client"
+	"github.com/mysql-mfg/mfg/operator/access"
+	"github.com/mysql-mfg/mfg/operator/controller"
+	"github.com/mysql-mfg/mfg/operator/monitor"
+	"github.com/mysql-mfg/mfg/operator/report"
+	"github.com/mysql-mfg/mfg/operator/server"
+)
+
+// settings are the command line.
+type settings struct {
+	leaderElect       bool
+	metricsAddr       string
+	probeAddr         string
+	auxiliaryAddr     string
+	auxiliaryURL      string
+	sidecarImage      string
+	sidecarPullPolicy string
+	watchNamespaces   string
+	logLevel          string
+	namespace         string
+}
+
+func main() {
+	if err := run(ctrl.SetupSignalHandler(), os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "operator:", err)
+		os.Exit(1)
+	}
+}
+
+func parse(args []string) (settings, error) {
+	var s settings
+	f := flag.NewFlagSet("operator", flag.ContinueOnError)
+	f.BoolVar(&s.leaderElect, "leader-elect", true, "lead only with the Lease; two operators at once are never safe without")
+	f.StringVar(&s.metricsAddr, "metrics-bind-address", ":8080", "address of /metrics; 0 switches it off")
+	f.StringVar(&s.probeAddr, "health-probe-bind-address", ":8081", "address of /healthz and /readyz")
+	f.StringVar(&s.auxiliaryAddr, "auxiliary-bind-address", ":8082", "address of /active-site, /status and /ws/status")
+	f.StringVar(&s.auxiliaryURL, "auxiliary-url", "", "URL under which sidecars reach the auxiliary address (required)")
+	f.StringVar(&s.sidecarImage, "sidecar-image", "", "image of the sidecar (required)")
+	f.StringVar(&s.sidecarPullPolicy, "sidecar-image-pull-policy", "IfNotPresent", "pull policy of the sidecar's image")
+	f.StringVar(&s.watchNamespaces, "watch-namespaces", "", "namespaces to look after, comma-separated; empty means all")
+	f.StringVar(&s.logLevel, "log-level", "info", "debug, info, warn or error")
+	if err := f.Parse(args); err != nil {
+		return s, err
+	}
+	s.namespace = os.Getenv("POD_NAMESPACE")
+	switch {
+	case f.NArg() > 0:
+		return s, fmt.Errorf("unexpected argument %q: every setting is a flag, see --help", f.Arg(0))
+	case s.auxiliaryURL == "":
+		return s, fmt.Errorf("--auxiliary-url is required: the URL of Service mfg-auxiliary, port 8082")
+	case s.sidecarImage == "":
+		return s, fmt.Errorf("--sidecar-image is required")
+	}
+	return s, nil
+}
+
+func run(ctx context.Context, args []string) error {
+	s, err := parse(args)
+	if err != nil {
+		return err
+	}
+	log, err := newLog(s.logLevel)
+	if err != nil {
+		return err
+	}
+	ctrl.SetLogger(logr.FromSlogHandler(log.Handler()))
+	mgr, err := newManager(s)
+	if err != nil {
+		return err
+	}
+	if err := report.Register(metrics.Registry); err != nil {
+		return fmt.Errorf("register metrics: %w", err)
+	}
+	if err := wire(mgr, s, log); err != nil {
+		return err
+	}
+	log.Info("starting operator", "version", version())
+	return mgr.Start(ctx)
+}
+
+// wire makes the parts and introduces them to each other. The poll loops and the controller know of each other only
+// what stands in their interfaces.
+func wire(mgr ctrl.Manager, s settings, log *slog.Logger) error {
+	events := report.NewRecorder(mgr.GetEventRecorder("mfg"))
+	reach := access.New(mgr.GetClient(), mgr.GetAPIReader())
+	board := server.NewBoard()
+	facts := &factsOf{}
+	reconciler := controller.New(controller.Options{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Access: reach, Facts: facts, Events: events, Log: log,
+		SidecarImage: s.sidecarImage, SidecarPullPolicy: s.sidecarPullPolicy, OperatorURL: s.auxiliaryURL,
+	})
+	loops := monitor.New(monitor.Options{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Cache: mgr.GetCache(), Access: reach, Push: client.New(nil),
+		LongWork: reconciler, Board: board, Events: events, Log: log,
+	})
+	facts.monitor = loops
+	reconciler.SetLoops(loops)
+	if err := reconciler.SetupWithManager(mgr); err != nil {
+		return fmt.Errorf("set up controller: %w", err)
+	}
+	if err := mgr.Add(loops); err != nil {
+		return fmt.Errorf("add poll loops: %w", err)
+	}
+	auxiliary := server.New(server.Options{Authority: loops, Source: board, Operator: version(), Log: log, Leading: loops.Leading})
+	return mgr.Add(server.Runnable{Server: auxiliary, Addr: s.auxiliaryAddr})
+}
+
+func newLog(level string) (*slog.Logger, error) {
+	var l slog.Level
+	if err := l.UnmarshalText([]byte(level)); err != nil {
+		return nil, fmt.Errorf("--log-level %q: use debug, info, warn or error", level)
+	}
+	return slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: l})), nil
+}
+
+func namespaces(list string) []string {
+	var out []string
+	for name := range strings.SplitSeq(list, ",") {
+		if name = strings.TrimSpace(name); name != "" {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "unknown"
+}
+
+// Terms of leadership: one that lost the API server stops leading before another can begin.
+const (
+	leaseDuration = 15 * time.Second
+	renewDeadline = 10 * time.Second
+	retryPeriod   = 2 * time.Second
+)

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+)
+
+// newManager makes the manager. Only what the operator manages itself is cached: with every Secret and ConfigMap of a
+// large cluster in memory, operators have grown to gigabytes.
+func newManager(s settings) (ctrl.Manager, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("build scheme: %w", err)
+		}
+	}
+	config, err := ctrl.GetConfig()
+	if err != nil {
+		return nil, fmt.Errorf("find cluster: %w", err)
+	}
+	config.QPS, config.Burst = 100, 200
+	managed := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{v1alpha1.LabelManagedBy: v1alpha1.ManagedByOperator})}
+	options := cache.Options{ByObject: map[client.Object]cache.ByObject{}}
+	for _, kind := range []client.Object{&corev1.Pod{}, &corev1.Secret{}, &corev1.ConfigMap{}, &corev1.Service{},
+		&corev1.PersistentVolumeClaim{}, &appsv1.Deployment{}, &policyv1.PodDisruptionBudget{}} {
+		options.ByObject[kind] = managed
+	}
+	if list := namespaces(s.watchNamespaces); len(list) > 0 {
+		options.DefaultNamespaces = map[string]cache.Config{}
+		for _, name := range list {
+			options.DefaultNamespaces[name] = cache.Config{}
+		}
+	}
+	lease, renew, retry := leaseDuration, renewDeadline, retryPeriod
+	mgr, err := ctrl.NewManager(config, ctrl.Options{
+		Scheme: scheme, Cache: options,
+		Metrics:                metricsserver.Options{BindAddress: s.metricsAddr},
+		HealthProbeBindAddress: s.probeAddr,
+		LeaderElection:         s.leaderElect, LeaderElectionID: "mfg-operator", LeaderElectionNamespace: s.namespace,
+		LeaderElectionReleaseOnCancel: true, LeaseDuration: &lease, RenewDeadline: &renew, RetryPeriod: &retry,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("make manager: %w", err)
+	}
+	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return nil, err
+	}
+	return mgr, mgr.AddReadyzCheck("ping", healthz.Ping)
+}
