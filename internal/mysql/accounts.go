@@ -27,9 +27,9 @@ func (a Accounts) GoString() string { return a.String() }
 // users, and lets a fence cut sessions of administrators.
 const (
 	// operatorRights: read status, fence, set up replication, clone, kill.
-	operatorRights = "SYSTEM_VARIABLES_ADMIN, CONNECTION_ADMIN, SERVICE_CONNECTION_ADMIN, REPLICATION_SLAVE_ADMIN, CLONE_ADMIN, SYSTEM_USER"
+	operatorRights = "SYSTEM_VARIABLES_ADMIN, CONNECTION_ADMIN, SERVICE_CONNECTION_ADMIN, REPLICATION_SLAVE_ADMIN, CLONE_ADMIN, SYSTEM_USER, XA_RECOVER_ADMIN"
 	// sidecarRights: read status, fence, open.
-	sidecarRights = "SYSTEM_VARIABLES_ADMIN, CONNECTION_ADMIN, SERVICE_CONNECTION_ADMIN, SYSTEM_USER"
+	sidecarRights = "SYSTEM_VARIABLES_ADMIN, CONNECTION_ADMIN, SERVICE_CONNECTION_ADMIN, SYSTEM_USER, XA_RECOVER_ADMIN"
 	// replicationRights: CONNECTION_ADMIN keeps the dump thread alive when a fence sets offline_mode. It does not pass
 	// super_read_only.
 	replicationRights = "CONNECTION_ADMIN"

@@ -25,7 +25,6 @@ var (
 // Error numbers of the server that the code here reacts to.
 const (
 	numberNoSuchTable     = 1146
-	numberNoSuchThread    = 1094
 	numberSyntax          = 1064
 	numberLockWaitTimeout = 1205
 	numberNotSupervised   = 3707

@@ -39,8 +39,11 @@ type FenceResult struct {
 	// Stage is the rung that was needed.
 	Stage string
 	// ReadBack is what the server's variables said after super_read_only=ON; clients' commits can no longer make its
-	// Executed set grow. What comes from tables is not in it: replication, clone and databases are left zero.
+	// Executed set grow (FLUSH statements of accounts with RELOAD still do, with nothing in them). What comes from tables is not in it: replication, clone and databases are left zero.
 	ReadBack Status
+	// PreparedXA counts XA transactions that are prepared and not ended. While there are any, offline_mode stays on:
+	// super_read_only does not refuse XA COMMIT, and any ordinary account may end any of them.
+	PreparedXA int
 }
 
 const (
@@ -55,7 +58,7 @@ const (
 // offline_mode=ON cuts the sessions of ordinary accounts first, because super_read_only=ON waits for their locks and
 // running statements; it comes off again, best effort, once the fence is read back, so that reads go on. What it leaves
 // alone (accounts with CONNECTION_ADMIN) and what still stands in the way after LockWait is killed, again and again until
-// ctx ends. Replication's dump threads, the applier and our own accounts are never killed: replicas must be able to fetch
+// ctx ends. A prepared XA transaction keeps offline_mode on, see FenceResult. Replication's dump threads, the applier and our own accounts are never killed: replicas must be able to fetch
 // the last transactions of a fenced source.
 //
 // It uses a connection of its own: a pooled one may hang in a partition.
@@ -87,11 +90,43 @@ func fenceOn(ctx context.Context, conn *sql.Conn, opts FenceOptions) (FenceResul
 			return FenceResult{}, err
 		}
 	}
-	if result.ReadBack.OfflineMode {
+	if !result.ReadBack.OfflineMode {
+		return result, nil
+	}
+	return letReadersIn(ctx, conn, result)
+}
+
+// letReadersIn ends offline_mode on a server that is read-only, unless a prepared XA transaction could be committed then.
+func letReadersIn(ctx context.Context, conn *sql.Conn, result FenceResult) (FenceResult, error) {
+	var err error
+	if result.PreparedXA, err = countPreparedXA(ctx, conn); err != nil {
+		// Without knowing, the door stays shut and nothing is claimed: a commit could come through it.
+		return FenceResult{}, fmt.Errorf("look for prepared XA transactions: %w", err)
+	}
+	if result.PreparedXA == 0 {
 		// Best effort: the fence stands either way, and whoever fences again clears it.
 		if _, err := conn.ExecContext(ctx, offlineOff); err == nil {
 			result.ReadBack.OfflineMode = false
 		}
+		return result, nil
+	}
+	// A session that was cut may still be on its way into XA COMMIT, and one with CONNECTION_ADMIN was not cut at all. Once
+	// no session is left and none can come in, the set that is read back is final.
+	for {
+		left, err := killSessions(ctx, conn)
+		if err != nil {
+			return FenceResult{}, fmt.Errorf("kill sessions: %w", err)
+		}
+		if left == 0 {
+			break
+		}
+		result.Stage = StageKillSessions
+	}
+	if result.ReadBack, err = readVariables(ctx, conn); err != nil {
+		return FenceResult{}, fmt.Errorf("read back: %w", err)
+	}
+	if !result.ReadBack.fenced() || !result.ReadBack.OfflineMode {
+		return FenceResult{}, errors.New("read back: the fence was lifted while sessions were cut")
 	}
 	return result, nil
 }
@@ -119,7 +154,7 @@ func climb(ctx context.Context, conn *sql.Conn, opts FenceOptions) (FenceResult,
 			return FenceResult{}, errors.Join(fmt.Errorf("set super_read_only: %w", err), offlineErr)
 		}
 		stage = StageKillSessions
-		if err := killSessions(ctx, conn); err != nil {
+		if _, err := killSessions(ctx, conn); err != nil {
 			return FenceResult{}, errors.Join(fmt.Errorf("kill sessions: %w", err), offlineErr)
 		}
 	}
@@ -136,28 +171,42 @@ func climb(ctx context.Context, conn *sql.Conn, opts FenceOptions) (FenceResult,
 
 func (s Status) fenced() bool { return s.SuperReadOnly && s.ReadOnly }
 
-// clientSessions are connections of clients: threads of the server itself have no connection type.
+// clientSessions are connections of clients: threads of the server itself have no connection type. Who has not said a
+// password yet is none, and offline_mode does not let him become one.
 const clientSessions = `SELECT PROCESSLIST_ID FROM performance_schema.threads
  WHERE CONNECTION_TYPE IS NOT NULL AND PROCESSLIST_ID <> CONNECTION_ID()
- AND COALESCE(PROCESSLIST_USER, '') NOT IN ('` + AccountOperator + `', '` + AccountSidecar + `', '` + AccountReplication + `')
+ AND COALESCE(PROCESSLIST_USER, 'unauthenticated user') NOT IN ('unauthenticated user',
+  '` + AccountOperator + `', '` + AccountSidecar + `', '` + AccountReplication + `')
  AND COALESCE(PROCESSLIST_COMMAND, '') NOT IN ('Binlog Dump', 'Binlog Dump GTID')`
 
-// killSessions ends the sessions of all clients but our own. A session that is gone already, or that may not be killed,
-// does not keep the others alive: the next try of super_read_only shows whether it mattered.
-func killSessions(ctx context.Context, conn *sql.Conn) error {
-	ids, err := queryIDs(ctx, conn, clientSessions)
+// killSessions ends the sessions of all clients but our own, and says how many there were. A session that is gone
+// already, or that may not be killed, does not keep the others alive: the caller's next look shows whether it mattered.
+func killSessions(ctx context.Context, conn *sql.Conn) (int, error) {
+	ids, err := queryNumbers(ctx, conn, clientSessions)
 	if err != nil {
-		return fmt.Errorf("list sessions: %w", err)
+		return 0, fmt.Errorf("list sessions: %w", err)
 	}
 	for _, id := range ids {
 		if _, err := conn.ExecContext(ctx, fmt.Sprintf("KILL %d", id)); err != nil && number(err) == 0 {
-			return fmt.Errorf("kill session %d: %w", id, err)
+			return 0, fmt.Errorf("kill session %d: %w", id, err)
 		}
 	}
-	return nil
+	return len(ids), nil
 }
 
-func queryIDs(ctx context.Context, conn *sql.Conn, query string) (ids []uint64, err error) {
+func countPreparedXA(ctx context.Context, conn *sql.Conn) (n int, err error) {
+	rows, err := conn.QueryContext(ctx, "XA RECOVER")
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		n++
+	}
+	return n, rows.Err()
+}
+
+func queryNumbers(ctx context.Context, conn *sql.Conn, query string) (ids []uint64, err error) {
 	rows, err := conn.QueryContext(ctx, query)
 	if err != nil {
 		return nil, err
