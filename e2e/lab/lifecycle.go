@@ -31,7 +31,7 @@ after it, and so does the next 'lab up'.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringSliceVar(&o.Sites, "nodes", []string{"east", "west", "south"}, "site nodes; each is its own zone")
+	f.StringSliceVar(&o.Sites, "nodes", cluster.DefaultSites(), "site nodes; each is its own zone")
 	f.BoolVar(&o.NoHub, "no-hub", false, "leave out the node \"hub\", which is no site and holds the operator")
 	f.BoolVar(&o.NoImages, "no-images", false, "leave out the project's own images (see 'lab images')")
 	f.StringVar(&o.Repo, "repo", "", "checkout to build from (default: around the working directory, else around this binary)")

@@ -82,6 +82,32 @@ func (g cgroups) join(group string) (string, error) {
 	return filepath.Join(g.path(group), "cgroup.procs"), nil
 }
 
+// makeNode makes the group of a node's containers, as kubelet wants to find it: in every
+// hierarchy, and with every controller.
+func (g cgroups) makeNode(node string) error {
+	for _, mount := range g.all {
+		if err := os.MkdirAll(filepath.Join(mount, cgroupRoot, node), 0o755); err != nil {
+			return fmt.Errorf("make cgroup: %w", err)
+		}
+	}
+	if !g.v2 {
+		return nil
+	}
+	// In v2 a group has the controllers that its parent hands down.
+	raw, err := os.ReadFile(filepath.Join(g.control, "cgroup.controllers"))
+	if err != nil {
+		return fmt.Errorf("list controllers: %w", err)
+	}
+	for _, parent := range []string{g.control, g.path("")} {
+		for name := range strings.FieldsSeq(string(raw)) {
+			if err := os.WriteFile(filepath.Join(parent, "cgroup.subtree_control"), []byte("+"+name), 0o644); err != nil {
+				return fmt.Errorf("enable controller %s in %s: %w", name, parent, err)
+			}
+		}
+	}
+	return nil
+}
+
 // members lists the processes of a group and of all groups below it.
 func (g cgroups) members(group string) ([]int, error) {
 	var pids []int

@@ -51,11 +51,8 @@ func (c *Cluster) startNode(ctx context.Context, n Endpoint) error {
 	if err := os.MkdirAll(conf.Run, 0o700); err != nil {
 		return fmt.Errorf("make run directory: %w", err)
 	}
-	for _, mount := range c.cgroups.all {
-		// kubelet wants its cgroup root to be there in every hierarchy.
-		if err := os.MkdirAll(filepath.Join(mount, cgroupRoot, n.Name), 0o755); err != nil {
-			return fmt.Errorf("make cgroup: %w", err)
-		}
+	if err := c.cgroups.makeNode(n.Name); err != nil {
+		return err
 	}
 	at := func(name string, argv ...string) program {
 		return program{name: name + "-" + n.Name, netns: n.Netns(), cgroup: sysGroup(n.Name), argv: argv}

@@ -28,7 +28,7 @@ var debianPackages = map[string]string{
 	"debian-archive-keyring":      "/usr/share/keyrings/debian-archive-keyring.gpg",
 }
 
-const elsewhere = "Anywhere else, install mfg into a cluster that you have: see docs/install.md, \"Installing into an existing cluster\"."
+const elsewhere = "Anywhere else, install mfg into a cluster that you have: see docs/install.md."
 
 // checkMachine tells at once when the lab cannot run here, and what to do instead.
 func checkMachine() error {

@@ -20,18 +20,24 @@ type Options struct {
 	Dir   string   // "" for DefaultDir
 	Cache string   // "" for DefaultCache
 	Repo  string   // "" to look for the checkout
-	Sites []string // the site nodes
+	Sites []string // the site nodes, nil for DefaultSites
 	NoHub bool     // leave out the extra node
 	// NoImages leaves out the project's own images.
 	NoImages bool
 	Out      io.Writer // progress goes here
 }
 
+// DefaultSites are the site nodes of a lab that nobody asked for others.
+func DefaultSites() []string { return []string{"east", "west", "south"} }
+
 // Up builds a lab and returns once every node is ready. What it does can be undone by Down at
 // any point, whatever happened in between.
 func Up(ctx context.Context, o Options) (*Cluster, error) {
 	if err := checkMachine(); err != nil {
 		return nil, err
+	}
+	if o.Sites == nil {
+		o.Sites = DefaultSites()
 	}
 	nodes, err := planNodes(o.Sites, !o.NoHub)
 	if err != nil {
