@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"strconv"
 	"time"
 
@@ -114,14 +113,14 @@ func (a *api) Live(ctx context.Context, operatorNamespace, namespace, group stri
 		}
 	}
 	// One try: the custom resource is there to fall back on, and a watch asks again anyway.
-	body, err := req.MaxRetries(0).Stream(ctx)
-	if err != nil {
-		return wire.StatusList{}, err
-	}
-	defer func() { _ = body.Close() }()
+	result := req.MaxRetries(0).Do(ctx)
+	raw, _ := result.Raw() // its error is that of Error, which knows more
 	var list wire.StatusList
-	if err := json.NewDecoder(io.LimitReader(body, wire.MaxStatusBytes)).Decode(&list); err != nil {
-		return wire.StatusList{}, fmt.Errorf("read the operator's answer: %w", err)
+	if err := result.Error(); err != nil {
+		return list, operatorError(raw, err)
+	}
+	if err := json.Unmarshal(raw, &list); err != nil {
+		return list, fmt.Errorf("read the operator's answer: %w", err)
 	}
 	return list, nil
 }

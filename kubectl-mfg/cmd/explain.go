@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
@@ -47,19 +46,13 @@ func explain(err error, namespace, name string) error {
 // whyNotLive says why the operator did not answer, and whether it is certain that none runs. Only certainty counts
 // against a group: a user without the right to ask must not read that failover is off.
 func whyNotLive(err error, operatorNamespace string) (message string, down bool) {
-	var status *apierrors.StatusError
 	switch {
+	case errors.Is(err, errOperatorIdle):
+		return err.Error(), true
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Sprintf("no answer within %s", liveTimeout), false
-	case !errors.As(err, &status):
-		return err.Error(), false
 	case apierrors.IsForbidden(err):
 		return fmt.Sprintf("you may not get services/proxy in namespace %s", operatorNamespace), false
-	}
-	if said, ok := operatorError(status.Status()); ok {
-		return "the operator says: " + said.Error, said.Reason == wire.ReasonNotLeading
-	}
-	switch {
 	case apierrors.IsNotFound(err):
 		return fmt.Sprintf("no Service %s in namespace %s; is it another one? --operator-namespace", auxiliaryService, operatorNamespace), false
 	case strings.Contains(err.Error(), "no endpoints available"):
@@ -69,19 +62,18 @@ func whyNotLive(err error, operatorNamespace string) (message string, down bool)
 	}
 }
 
-// operatorError finds the operator's own error in what client-go made of an answer that is no Status.
-func operatorError(s metav1.Status) (wire.Error, bool) {
-	if s.Details == nil {
-		return wire.Error{}, false
+// errOperatorIdle: an operator answered, but it does not look after groups.
+var errOperatorIdle = errors.New("the operator does not lead")
+
+// operatorError prefers the operator's own words to what client-go makes of an answer that is not the API server's.
+func operatorError(body []byte, otherwise error) error {
+	var said wire.Error
+	switch err := json.Unmarshal(body, &said); {
+	case err != nil, said.Error == "":
+		return otherwise
+	case said.Reason == wire.ReasonNotLeading:
+		return errOperatorIdle
+	default:
+		return fmt.Errorf("the operator says: %s (%s)", said.Error, said.Reason)
 	}
-	for _, cause := range s.Details.Causes {
-		var said wire.Error
-		if cause.Type != metav1.CauseTypeUnexpectedServerResponse {
-			continue
-		}
-		if json.Unmarshal([]byte(cause.Message), &said) == nil && said.Reason != "" {
-			return said, true
-		}
-	}
-	return wire.Error{}, false
 }

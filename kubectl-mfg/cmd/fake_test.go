@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -192,4 +193,19 @@ func parse(t *testing.T, path string, into any) {
 	if err := yaml.UnmarshalStrict(raw, into); err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}
+}
+
+// runCompletion asks for completions as a shell does; the last word is the one to complete.
+func runCompletion(t *testing.T, f http.Handler, words []string) string {
+	t.Helper()
+	server := httptest.NewServer(f)
+	defer server.Close()
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
+	var out bytes.Buffer
+	env := Environment{IOStreams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &bytes.Buffer{}}}
+	args := slices.Insert(slices.Clone(words), 2, "--server", server.URL)
+	if code := Main(t.Context(), args, env); code != 0 {
+		t.Errorf("%v: exit code %d", words, code)
+	}
+	return out.String()
 }

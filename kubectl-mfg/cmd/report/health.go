@@ -52,6 +52,9 @@ func problemsOf(cr *v1alpha1.MysqlFailoverGroup, view LiveView, live *wire.Group
 	}
 	found = append(found, conditionProblems(r)...)
 	for _, s := range r.Sites {
+		if s.Active && r.Transition != nil {
+			continue // it is the target, and not open yet
+		}
 		if p, bad := s.problem(); bad {
 			found = append(found, p)
 		}
@@ -70,14 +73,12 @@ func writers(r MysqlFailoverGroupReport) []Problem {
 		if s.Writable != nil && *s.Writable {
 			writable = append(writable, s.Name)
 		}
-		answers := s.Reachable != nil && *s.Reachable
-		// While the active site changes, its target is not open yet: that is no second problem.
-		if s.Active && answers && s.Writable != nil && !*s.Writable && r.Transition == nil {
-			message := "is the active site but does not accept writes"
-			if r.Hold {
-				message += ": the operator holds it until it is known to have everything"
-			}
-			found = append(found, Problem{Reason: ReasonActiveReadOnly, Site: s.Name, Message: message})
+		// While the active site changes, its target is not open yet; where no MySQL answers, that is the problem.
+		closed := s.Writable != nil && !*s.Writable && s.State != string(v1alpha1.SiteUnreachable)
+		if s.Active && closed && r.Transition == nil {
+			found = append(found, Problem{
+				Reason: ReasonActiveReadOnly, Site: s.Name, Message: "is the active site but does not accept writes",
+			})
 		}
 	}
 	if len(writable) > 1 {
@@ -128,7 +129,6 @@ type badCondition struct {
 func conditionProblems(r MysqlFailoverGroupReport) []Problem {
 	bad := []badCondition{
 		{v1alpha1.ConditionFailoverBlocked, metav1.ConditionTrue},
-		{v1alpha1.ConditionReplicationHealthy, metav1.ConditionFalse},
 		{v1alpha1.ConditionTLSReady, metav1.ConditionFalse},
 		{v1alpha1.ConditionEncryptionReady, metav1.ConditionFalse},
 		{v1alpha1.ConditionBackupReady, metav1.ConditionFalse},
@@ -143,6 +143,7 @@ func conditionProblems(r MysqlFailoverGroupReport) []Problem {
 // summingUp are the conditions that say once more what a special one or a site says; they matter where none does.
 func summingUp(conditions []Condition) []Problem {
 	return matching(conditions, []badCondition{
+		{v1alpha1.ConditionReplicationHealthy, metav1.ConditionFalse},
 		{v1alpha1.ConditionDegraded, metav1.ConditionTrue},
 		{v1alpha1.ConditionReady, metav1.ConditionFalse},
 		{v1alpha1.ConditionReady, metav1.ConditionUnknown},
@@ -168,7 +169,7 @@ func messageOf(c Condition) string {
 	return c.Message
 }
 
-// stateMessages say what a state means to somebody who has not read the documentation.
+// stateMessages say what a state means, for sites of which the operator says no more.
 var stateMessages = map[v1alpha1.SiteState]string{
 	v1alpha1.SitePending:     "has no data yet",
 	v1alpha1.SiteFenced:      "is fenced: it accepts no writes and does not replicate",
@@ -186,9 +187,9 @@ func (s Site) problem() (Problem, bool) {
 	if s.Reachable != nil && !*s.Reachable {
 		state = v1alpha1.SiteUnreachable
 	}
-	message, ok := stateMessages[state]
-	if !ok {
-		message = "is in state " + s.State
+	message := stateMessages[state]
+	if s.Message != "" || message == "" {
+		message = "is " + strings.ToLower(string(state))
 	}
 	if s.Message != "" {
 		message += ": " + s.Message
@@ -210,12 +211,10 @@ func distinct(problems []Problem) []Problem {
 
 // judge sums up.
 func judge(r MysqlFailoverGroupReport) (Health, Summary) {
-	has := func(reason string) bool {
-		return slices.ContainsFunc(r.Problems, func(p Problem) bool { return p.Reason == reason })
-	}
 	unavailable := slices.ContainsFunc(r.Conditions, func(c Condition) bool {
 		return c.Type == v1alpha1.ConditionAvailable && c.Status == string(metav1.ConditionFalse)
 	})
+	activeBad := slices.ContainsFunc(r.Problems, func(p Problem) bool { return p.Site != "" && p.Site == r.ActiveSite })
 	switch {
 	case len(r.Problems) == 0:
 		return Healthy, SummaryReady
@@ -223,7 +222,7 @@ func judge(r MysqlFailoverGroupReport) (Health, Summary) {
 		return Degraded, SummaryFailingOver
 	case r.ActiveSite == "", r.Phase == string(v1alpha1.GroupBootstrapping):
 		return Degraded, SummaryBootstrapping
-	case unavailable, has(ReasonActiveReadOnly):
+	case unavailable, activeBad:
 		return Degraded, SummaryUnavailable
 	default:
 		return Degraded, SummaryDegraded

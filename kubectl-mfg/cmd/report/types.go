@@ -168,7 +168,8 @@ type Site struct {
 	Errant          int64    `json:"errant,omitempty"`
 	ErrantSet       string   `json:"errantSet,omitempty"`
 	ReplicatingFrom string   `json:"replicatingFrom,omitempty"`
-	Fence           string   `json:"fence,omitempty"`
+	// Fence is open, read-only, down (no mysqld runs) or unknown.
+	Fence string `json:"fence,omitempty"`
 
 	Provisioned bool       `json:"provisioned"`
 	Version     string     `json:"version,omitempty"`

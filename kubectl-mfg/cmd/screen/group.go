@@ -5,6 +5,7 @@ package screen
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -29,6 +30,8 @@ type Options struct {
 const (
 	none    = "-"
 	unknown = "?"
+	// nothing is the verdict of a poll that finds nothing to do.
+	nothing = "Nothing"
 )
 
 // Group draws one group.
@@ -45,6 +48,9 @@ func Group(r report.MysqlFailoverGroupReport, o Options) string {
 	if t := r.Transition; t != nil {
 		b.WriteString(o.paragraph(text{"Changing", warn}, fmt.Sprintf("%s %s, %s since %s: %s",
 			lower(t.Kind), arrow(t.From, t.To), t.Step, o.ago(t.StartedAt), t.Reason)))
+	}
+	if d := r.Decision; d != nil && d.Verdict != nothing && !told(r.Problems, d.Message) {
+		b.WriteString(o.paragraph(text{"Decision", warn}, fmt.Sprintf("%s (%s): %s", d.Verdict, d.Reason, d.Message)))
 	}
 	b.WriteString("\n" + o.table(o.siteColumns(r)))
 	b.WriteString(o.remarks(r))
@@ -182,25 +188,28 @@ func stateCell(s report.Site) text {
 	}
 }
 
+// What the operator says of a fence.
+const (
+	fenceOpen    = "open"
+	fenceUnknown = "unknown"
+)
+
 func fenceCell(s report.Site) text {
 	switch {
-	case s.Fence != "":
-		return text{s: lower(s.Fence)}
-	case s.Reachable == nil || !*s.Reachable || s.Writable == nil:
+	case s.Fence == "" || s.Fence == fenceUnknown:
 		return text{unknown, warn}
-	case *s.Writable && !s.Active:
-		return text{"open", bad}
-	case *s.Writable:
-		return text{"open", good}
+	case s.Fence == fenceOpen && s.Active:
+		return text{s.Fence, good}
+	case s.Fence == fenceOpen:
+		return text{s.Fence, bad}
 	default:
-		return text{s: "read-only"}
+		return text{s: s.Fence}
 	}
 }
 
-// replicaCell shows a number that has no meaning for an active site, unless that is still a replica: its promotion
-// waits for it to have applied everything.
+// replicaCell shows a number that has no meaning for the active site.
 func replicaCell(s report.Site, value string) text {
-	if s.Active && s.State != string(v1alpha1.SiteReplica) {
+	if s.Active {
 		return text{s: none}
 	}
 	return text{s: value}
@@ -230,6 +239,9 @@ func (o Options) seenCell(s report.Site) text {
 func (o Options) remarks(r report.MysqlFailoverGroupReport) string {
 	var b strings.Builder
 	for _, p := range r.Problems {
+		if p.Reason == string(v1alpha1.GroupFailingOver) && r.Transition != nil {
+			continue // has its own line above
+		}
 		words := p.Message
 		if p.Site != "" {
 			words = p.Site + " " + words
@@ -246,6 +258,11 @@ func (o Options) remarks(r report.MysqlFailoverGroupReport) string {
 		return ""
 	}
 	return "\n" + b.String()
+}
+
+// told is true if a problem says a message already.
+func told(problems []report.Problem, message string) bool {
+	return slices.ContainsFunc(problems, func(p report.Problem) bool { return p.Message == message })
 }
 
 // hint never breaks a command: it is there to be copied.

@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
+)
+
+// TestArguments shows which operation each command line makes, without running it.
+func TestArguments(t *testing.T) {
+	status := func(change func(*statusOp)) operation {
+		op := &statusOp{Namespace: "default", OperatorNamespace: "mfg-system", Interval: 2 * time.Second, Color: "auto"}
+		change(op)
+		return op
+	}
+	tests := map[string]struct {
+		args string
+		want operation
+		code int
+	}{
+		"All":         {"status", status(func(*statusOp) {}), 0},
+		"One":         {"status orders -n shop", status(func(o *statusOp) { o.Namespace, o.Group = "shop", "orders" }), 0},
+		"ByShortKind": {"status mfg/orders", status(func(o *statusOp) { o.Group = "orders" }), 0},
+		"ByFullKind":  {"status mysqlfailovergroup.mysql-mfg.io/orders", status(func(o *statusOp) { o.Group = "orders" }), 0},
+		"EveryFlag": {"status -A -w --interval 5s --color never --operator-namespace ops -o wide", status(func(o *statusOp) {
+			o.AllNamespaces, o.Watch, o.Interval, o.Color, o.OperatorNamespace, o.Output.Format = true, true, 5*time.Second, "never", "ops", "wide"
+		}), 0},
+		"JSONPath":      {"status -o jsonpath={.items[*].health}", status(func(o *statusOp) { o.Output.Format = "jsonpath={.items[*].health}" }), 0},
+		"OtherKind":     {"status pod/orders", nil, exitUsage},
+		"EmptyName":     {"status mfg/", nil, exitUsage},
+		"TwoGroups":     {"status a b", nil, exitUsage},
+		"UnknownFlag":   {"status --nope", nil, exitUsage},
+		"UnknownFormat": {"status -o xml", nil, exitUsage},
+		"BadTemplate":   {"status -o go-template={{", nil, exitUsage},
+		"UnknownVerb":   {"stats", nil, exitUsage},
+		"VersionArgs":   {"version x", nil, exitUsage},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
+			var got operation
+			a := newApp(Environment{IOStreams: discarded()})
+			a.perform = func(_ context.Context, op operation) error { got = op; return op.validate() }
+			if code := a.main(t.Context(), strings.Fields(tc.args)); code != tc.code {
+				t.Errorf("exit code %d, want %d", code, tc.code)
+			}
+			ignore := cmpopts.IgnoreFields(output{}, "printer")
+			if diff := cmp.Diff(tc.want, got, ignore); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func discarded() genericiooptions.IOStreams {
+	return genericiooptions.IOStreams{In: strings.NewReader(""), Out: &bytes.Buffer{}, ErrOut: &bytes.Buffer{}}
+}
+
+func TestValidate(t *testing.T) {
+	good := statusOp{OperatorNamespace: "mfg-system", Color: "auto", Interval: time.Second}
+	if err := good.validate(); err != nil {
+		t.Errorf("good: %v", err)
+	}
+	for name, change := range map[string]func(*statusOp){
+		"GroupAndAll":   func(o *statusOp) { o.Group, o.AllNamespaces = "orders", true },
+		"BadName":       func(o *statusOp) { o.Group = "Or/ders" },
+		"BadColor":      func(o *statusOp) { o.Color = "blue" },
+		"NoOperator":    func(o *statusOp) { o.OperatorNamespace = "" },
+		"HastyInterval": func(o *statusOp) { o.Watch, o.Interval = true, time.Millisecond },
+	} {
+		op := good
+		change(&op)
+		if op.validate() == nil {
+			t.Errorf("%s was accepted", name)
+		}
+	}
+}
+
+// fleet is several groups in two namespaces.
+func fleet(t *testing.T) *fakeAPI {
+	t.Helper()
+	f := load(t, filepath.Join("testdata", "status", "healthy"))
+	blocked := load(t, filepath.Join("testdata", "status", "blocked"))
+	blocked.groups[0].Name, blocked.live.Groups[0].Group = "stock", "stock"
+	fresh := load(t, filepath.Join("testdata", "status", "new"))
+	fresh.groups[0].Name, fresh.groups[0].Namespace = "blog", "press"
+	f.groups = append(f.groups, blocked.groups[0], fresh.groups[0])
+	f.live.Groups = append(f.live.Groups, blocked.live.Groups[0])
+	return f
+}
+
+func TestStatusLists(t *testing.T) {
+	tests := map[string]struct {
+		args  string
+		width int
+		code  int
+	}{
+		"list.txt":      {"status -n shop", 80, exitDegraded},
+		"list-all.txt":  {"status -A", 80, exitDegraded},
+		"list-wide.txt": {"status -A -o wide", 0, exitDegraded},
+		"list-name.txt": {"status -n shop -o name", 0, exitDegraded},
+		"list.jsonpath": {"status -A -o jsonpath={.kind}:{.items[*].summary}", 0, exitDegraded},
+		"list.template": {"status -A --template {{range.items}}{{.metadata.name}}={{.health}};{{end}}", 0, exitDegraded},
+		"colour.txt":    {"status -A --color always", 80, exitDegraded},
+	}
+	for file, tc := range tests {
+		t.Run(file, func(t *testing.T) {
+			got := run(t, fleet(t), runOptions{width: tc.width, env: map[string]string{"TERM": "dumb"}}, strings.Fields(tc.args)...)
+			if got.code != tc.code || got.errOut != "" {
+				t.Errorf("exit code %d, want %d; stderr %q", got.code, tc.code, got.errOut)
+			}
+			golden(t, filepath.Join("testdata", file), got.out)
+		})
+	}
+}
+
+// TestStatusNothing: no group is no error, and stdout stays empty for pipes.
+func TestStatusNothing(t *testing.T) {
+	f := &fakeAPI{}
+	if got := run(t, f, runOptions{}, "status", "-n", "shop"); got.code != 0 || got.out != "" || !strings.Contains(got.errOut, "-A") {
+		t.Errorf("%+v", got)
+	}
+	if got := run(t, f, runOptions{}, "status", "-A", "-o", "json"); got.code != 0 || !strings.Contains(got.out, `"items": []`) {
+		t.Errorf("%+v", got)
+	}
+	if len(f.asked) != 2 {
+		t.Errorf("asked %v: the operator has nothing to say of no group", f.asked)
+	}
+}
+
+// TestErrors: each says what to do next.
+func TestErrors(t *testing.T) {
+	one := groupsPath + "/namespaces/shop/mysqlfailovergroups/orders"
+	all := groupsPath + "/mysqlfailovergroups"
+	noKind := func(w http.ResponseWriter) { http.Error(w, "404 page not found", http.StatusNotFound) }
+	tests := map[string]struct {
+		path   string
+		answer func(http.ResponseWriter)
+		args   string
+		want   []string
+	}{
+		"NoSuchGroup":   {"", nil, "status nope -n shop", []string{`"nope"`, "kubectl mfg status -A"}},
+		"KindMissing":   {one, noKind, "status orders -n shop", []string{"is mfg installed?", "helm install"}},
+		"KindMissingA":  {all, noKind, "status -A", []string{"is mfg installed?", "helm install"}},
+		"Forbidden":     {one, status(403, metav1.StatusReasonForbidden, "user x may not"), "status orders -n shop", []string{"user x may not", "kubectl auth can-i get", "-n shop"}},
+		"ForbiddenAll":  {all, status(403, metav1.StatusReasonForbidden, "user x may not"), "status -A", []string{"kubectl auth can-i get", "-A"}},
+		"Unauthorized":  {one, status(401, metav1.StatusReasonUnauthorized, "who?"), "status orders -n shop", []string{"log in"}},
+		"InternalError": {one, status(500, metav1.StatusReasonInternalError, "broken"), "status orders -n shop", []string{"broken"}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			f := fleet(t)
+			if tc.answer != nil {
+				f.answers[tc.path] = tc.answer
+			}
+			got := run(t, f, runOptions{}, strings.Fields(tc.args)...)
+			if got.code != exitError || got.out != "" {
+				t.Errorf("exit code %d, stdout %q", got.code, got.out)
+			}
+			for _, want := range tc.want {
+				if !strings.Contains(got.errOut, want) {
+					t.Errorf("stderr %q lacks %q", got.errOut, want)
+				}
+			}
+		})
+	}
+}
+
+// TestOperatorNotReachable: the custom resource is enough. Only the certainty that no operator runs counts against a
+// group that is well.
+func TestOperatorNotReachable(t *testing.T) {
+	tests := map[string]struct {
+		answer func(http.ResponseWriter)
+		code   int
+		want   string
+	}{
+		"Forbidden":   {status(403, metav1.StatusReasonForbidden, "no"), exitHealthy, "services/proxy"},
+		"NoService":   {status(404, metav1.StatusReasonNotFound, `services "mfg-auxiliary" not found`), exitHealthy, "--operator-namespace"},
+		"NoEndpoints": {status(503, metav1.StatusReasonServiceUnavailable, `no endpoints available for service "x"`), exitDegraded, "no pod is ready"},
+		"Unreachable": {status(503, metav1.StatusReasonServiceUnavailable, "error trying to reach service: dial tcp: i/o timeout"), exitHealthy, "i/o timeout"},
+		"NotLeading":  {operatorSays(503, wire.ReasonNotLeading), exitDegraded, "does not lead"},
+		"BadRequest":  {operatorSays(400, wire.ReasonBadRequest), exitHealthy, "the operator's words"},
+		"NoJSON":      {func(w http.ResponseWriter) { _, _ = w.Write([]byte("<html>")) }, exitHealthy, "read the operator's answer"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			f := load(t, filepath.Join("testdata", "status", "healthy"))
+			f.answers[livePath] = tc.answer
+			got := run(t, f, runOptions{}, "status", "orders", "-n", "shop")
+			if got.code != tc.code || got.errOut != "" {
+				t.Errorf("exit code %d, want %d; stderr %q", got.code, tc.code, got.errOut)
+			}
+			if !strings.Contains(got.out, "operator not reachable: last known status") || !strings.Contains(got.out, tc.want) {
+				t.Errorf("stdout does not say why (%q):\n%s", tc.want, got.out)
+			}
+		})
+	}
+	t.Run("OtherNamespace", func(t *testing.T) {
+		f := load(t, filepath.Join("testdata", "status", "healthy"))
+		run(t, f, runOptions{}, "status", "orders", "-n", "shop", "--operator-namespace", "ops")
+		if !slices.Contains(f.asked, strings.Replace(livePath, "mfg-system", "ops", 1)) {
+			t.Errorf("asked %v", f.asked)
+		}
+	})
+}
+
+// steps makes a watch end after some looks, with a change before each.
+func steps(cancel context.CancelFunc, changes ...func()) func(context.Context, time.Duration) error {
+	n := 0
+	return func(ctx context.Context, _ time.Duration) error {
+		if n == len(changes) {
+			cancel()
+			return context.Canceled
+		}
+		changes[n]()
+		n++
+		return ctx.Err()
+	}
+}
+
+func TestWatch(t *testing.T) {
+	f := load(t, filepath.Join("testdata", "status", "healthy"))
+	site := &f.live.Groups[0].Sites[1]
+	path := groupsPath + "/namespaces/shop/mysqlfailovergroups/orders"
+	changes := []func(){
+		func() { f.live.Groups[0].ObservedAt = noon },                                               // the same
+		func() { *site.LagSeconds = 7 },                                                             // a change
+		func() { f.answers[path] = status(500, metav1.StatusReasonInternalError, "not right now") }, // may pass
+		func() {}, // the same failure
+		func() { delete(f.answers, path); site.State = "Detached" },
+	}
+	t.Run("Stream", func(t *testing.T) {
+		_, cancel := context.WithCancel(t.Context())
+		got := run(t, f, runOptions{wait: steps(cancel, changes...)}, "status", "orders", "-n", "shop", "-w")
+		if got.code != exitDegraded {
+			t.Errorf("exit code %d, want that of the last answer", got.code)
+		}
+		if n := strings.Count(got.out, "MysqlFailoverGroup"); n != 3 {
+			t.Errorf("%d answers, want one for each change:\n%s", n, got.out)
+		}
+		if n := strings.Count(got.errOut, "not right now"); n != 1 {
+			t.Errorf("the failure was told %d times:\n%s", n, got.errOut)
+		}
+	})
+	*site.LagSeconds, site.State = 0, "Replica"
+	t.Run("Terminal", func(t *testing.T) {
+		_, cancel := context.WithCancel(t.Context())
+		got := run(t, f, runOptions{width: 80, wait: steps(cancel, changes...)}, "status", "orders", "-n", "shop", "-w")
+		if n := strings.Count(got.out, cursorHome); n != 6 {
+			t.Errorf("drawn %d times, want at each look", n)
+		}
+		if got.errOut != "" || strings.Count(got.out, "this is old") != 2 || strings.Count(got.out, clearScreen) != 1 {
+			t.Errorf("stderr %q, stdout:\n%q", got.errOut, got.out)
+		}
+	})
+	t.Run("FirstFailureEnds", func(t *testing.T) {
+		got := run(t, &fakeAPI{}, runOptions{}, "status", "orders", "-n", "shop", "-w")
+		if got.code != exitError || got.errOut == "" {
+			t.Errorf("%+v", got)
+		}
+	})
+}
+
+func TestHelp(t *testing.T) {
+	for _, args := range [][]string{{}, {"--help"}, {"status", "--help"}} {
+		got := run(t, &fakeAPI{}, runOptions{}, args...)
+		if got.code != 0 || !strings.Contains(got.out, "Exit codes:") || !strings.Contains(got.out, "kubectl mfg") {
+			t.Errorf("%v: %+v", args, got)
+		}
+	}
+	if got := run(t, &fakeAPI{}, runOptions{}, "stauts"); !strings.Contains(got.errOut, "did you mean status?") {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestColored(t *testing.T) {
+	for name, tc := range map[string]struct {
+		flag     string
+		terminal bool
+		env      map[string]string
+		want     bool
+	}{
+		"Terminal":       {"auto", true, nil, true},
+		"Pipe":           {"auto", false, nil, false},
+		"NoColor":        {"auto", true, map[string]string{"NO_COLOR": "1"}, false},
+		"Dumb":           {"auto", true, map[string]string{"TERM": "dumb"}, false},
+		"AlwaysWins":     {"always", false, map[string]string{"NO_COLOR": "1"}, true},
+		"NeverIsNever":   {"never", true, nil, false},
+		"EmptyIsNotSaid": {"auto", true, map[string]string{"NO_COLOR": ""}, true},
+	} {
+		env := Environment{
+			Getenv:   func(name string) string { return tc.env[name] },
+			Terminal: func() (int, bool) { return 80, tc.terminal },
+		}
+		if got := colored(tc.flag, env); got != tc.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
+// brokenPipe is a stdout that is gone.
+type brokenPipe struct{}
+
+func (brokenPipe) Write([]byte) (int, error) { return 0, errors.New("broken pipe") }
+
+func TestBrokenPipe(t *testing.T) {
+	op := &statusOp{Group: "orders", Color: "never"}
+	env := Environment{
+		IOStreams: genericiooptions.IOStreams{Out: brokenPipe{}, ErrOut: &bytes.Buffer{}},
+		Now:       func() time.Time { return noon },
+		Terminal:  func() (int, bool) { return 0, false },
+	}
+	if code, err := op.run(t.Context(), env, silent{}); code != exitError || err == nil {
+		t.Errorf("code %d, error %v", code, err)
+	}
+}
+
+// silent is a cluster with an empty group.
+type silent struct{ Cluster }
+
+func (silent) Group(context.Context, string, string) (*v1alpha1.MysqlFailoverGroup, error) {
+	return &v1alpha1.MysqlFailoverGroup{}, nil
+}
+
+func (silent) Live(context.Context, string, string, string) (wire.StatusList, error) {
+	return wire.StatusList{}, errors.New("silent")
+}

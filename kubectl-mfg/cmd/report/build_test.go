@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
+)
+
+var noon = time.Date(2026, 11, 3, 12, 0, 0, 0, time.UTC)
+
+func condition(kind string, status metav1.ConditionStatus, reason string) metav1.Condition {
+	return metav1.Condition{Type: kind, Status: status, Reason: reason, Message: "message of " + reason}
+}
+
+// healthy is a group of two sites that is well, and what the operator sees of it.
+func healthy() (*v1alpha1.MysqlFailoverGroup, LiveView) {
+	cr := &v1alpha1.MysqlFailoverGroup{
+		ObjectMeta: metav1.ObjectMeta{Name: "orders", Namespace: "shop"},
+		Spec: v1alpha1.MysqlFailoverGroupSpec{Sites: []v1alpha1.Site{
+			{Name: "paris", Role: v1alpha1.PrimaryCandidate}, {Name: "rome", Role: v1alpha1.PrimaryCandidate},
+		}},
+		Status: v1alpha1.MysqlFailoverGroupStatus{
+			ActiveSite: "paris", Epoch: 3, Phase: v1alpha1.GroupRunning,
+			Sites: []v1alpha1.SiteStatus{
+				{Name: "paris", State: v1alpha1.SitePrimary}, {Name: "rome", State: v1alpha1.SiteReplica},
+			},
+			Conditions: []metav1.Condition{condition(v1alpha1.ConditionReady, metav1.ConditionTrue, "AsExpected")},
+		},
+	}
+	view := LiveView{Status: wire.StatusList{
+		Operator: "v0.1.0", IssuedAt: noon,
+		Groups: []wire.GroupStatus{{
+			Namespace: "shop", Group: "orders", ActiveSite: "paris", Epoch: 3, ObservedAt: noon.Add(-time.Second),
+			Topology: "Healthy", Verdict: "Nothing",
+			Sites: []wire.SiteStatus{
+				{Name: "paris", State: "Primary", Reachable: true, Writable: true},
+				{Name: "rome", State: "Replica", Reachable: true},
+			},
+		}},
+	}}
+	return cr, view
+}
+
+func TestHealth(t *testing.T) {
+	type group = v1alpha1.MysqlFailoverGroup
+	tests := map[string]struct {
+		reason  string
+		change  func(cr *group, v *LiveView)
+		summary Summary
+		want    []string // reason, and site
+	}{
+		"Healthy": {
+			reason: "nothing speaks against it", change: func(*group, *LiveView) {},
+			summary: SummaryReady,
+		},
+		"HealthyByLastKnown": {
+			reason: "an operator that only this user cannot ask is no problem of the group",
+			change: func(_ *group, v *LiveView) { *v = LiveView{Missing: "forbidden"} }, summary: SummaryReady,
+		},
+		"OperatorDown": {
+			reason: "without an operator nothing fails over",
+			change: func(_ *group, v *LiveView) { *v = LiveView{Missing: "no endpoints", Down: true} }, summary: SummaryDegraded,
+			want: []string{ReasonOperatorDown},
+		},
+		"SeveralWritable": {
+			reason: "the worst case is said first, whatever the status says",
+			change: func(_ *group, v *LiveView) {
+				v.Status.Groups[0].Sites[1].Writable, v.Status.Groups[0].Sites[1].State = true, "Fenced"
+			},
+			summary: SummaryDegraded, want: []string{ReasonSeveralWritable, "SiteFenced rome"},
+		},
+		"ActiveReadOnly": {
+			reason: "a group without a writer is unavailable, although its status may not say so yet",
+			change: func(_ *group, v *LiveView) { v.Status.Groups[0].Sites[0].Writable = false }, summary: SummaryUnavailable,
+			want: []string{ReasonActiveReadOnly + " paris"},
+		},
+		"ReplicaUnreachable": {
+			reason: "the operator's newest look wins over the status; Ready sums up and is not repeated",
+			change: func(cr *group, v *LiveView) {
+				v.Status.Groups[0].Sites[1] = wire.SiteStatus{Name: "rome", State: "Unreachable"}
+				cr.Status.Conditions = []metav1.Condition{
+					condition(v1alpha1.ConditionReady, metav1.ConditionFalse, "SiteUnreachable"),
+					condition(v1alpha1.ConditionReplicationHealthy, metav1.ConditionFalse, "SiteUnreachable"),
+				}
+			},
+			summary: SummaryDegraded, want: []string{"SiteUnreachable rome"},
+		},
+		"ReadyFalseAlone": {
+			reason: "what only Ready says must not be lost",
+			change: func(cr *group, _ *LiveView) {
+				cr.Status.Conditions = []metav1.Condition{condition(v1alpha1.ConditionReady, metav1.ConditionFalse, "SomethingNew")}
+			},
+			summary: SummaryDegraded, want: []string{"SomethingNew"},
+		},
+		"Blocked": {
+			change: func(cr *group, _ *LiveView) {
+				cr.Status.Conditions = append(cr.Status.Conditions, condition(v1alpha1.ConditionFailoverBlocked, metav1.ConditionTrue, "Cooldown"))
+			},
+			summary: SummaryDegraded, want: []string{"Cooldown"},
+		},
+		"Unavailable": {
+			change: func(cr *group, _ *LiveView) {
+				cr.Status.Conditions = append(cr.Status.Conditions, condition(v1alpha1.ConditionAvailable, metav1.ConditionFalse, "AllSitesSilent"))
+			},
+			summary: SummaryUnavailable, want: []string{"AllSitesSilent"},
+		},
+		"FailingOver": {
+			reason: "the target of a change is not open yet: that is one problem, not three",
+			change: func(cr *group, v *LiveView) {
+				cr.Status.Transition = &v1alpha1.Transition{Kind: v1alpha1.FailoverEmergency, Step: v1alpha1.TransitionFencing, From: "rome", To: "paris"}
+				cr.Status.Conditions = []metav1.Condition{condition(v1alpha1.ConditionAvailable, metav1.ConditionFalse, "FailingOver")}
+				v.Status.Groups[0].Sites[0] = wire.SiteStatus{Name: "paris", State: "Fenced", Reachable: true}
+			},
+			summary: SummaryFailingOver, want: []string{"FailingOver"},
+		},
+		"Bootstrapping": {
+			change: func(cr *group, v *LiveView) {
+				cr.Status.Transition = &v1alpha1.Transition{Kind: v1alpha1.FailoverBootstrap, To: "paris"}
+				cr.Status.Phase = v1alpha1.GroupBootstrapping
+				*v = LiveView{Missing: "x"}
+			},
+			summary: SummaryBootstrapping, want: []string{"FailingOver"},
+		},
+		"New": {
+			reason: "nobody has looked at it yet",
+			change: func(cr *group, v *LiveView) {
+				cr.Status = v1alpha1.MysqlFailoverGroupStatus{}
+				v.Status.Groups = nil
+			},
+			summary: SummaryBootstrapping, want: []string{ReasonNotObserved},
+		},
+		"Stale": {
+			reason: "a poll loop that hangs shows by the operator's own clock",
+			change: func(_ *group, v *LiveView) { v.Status.Groups[0].ObservedAt = noon.Add(-11 * time.Second) }, summary: SummaryDegraded,
+			want: []string{ReasonStale},
+		},
+		"SlowPollIsNotStale": {
+			change: func(cr *group, v *LiveView) {
+				cr.Spec.Failover.PollInterval = metav1.Duration{Duration: 10 * time.Second}
+				v.Status.Groups[0].ObservedAt = noon.Add(-40 * time.Second)
+			},
+			summary: SummaryReady,
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			cr, view := healthy()
+			tc.change(cr, &view)
+			r := Build(cr, view)
+			var got []string
+			for _, p := range r.Problems {
+				said := p.Reason
+				if p.Site != "" {
+					said += " " + p.Site
+				}
+				got = append(got, said)
+				if p.Message == "" {
+					t.Errorf("problem %s says nothing", p.Reason)
+				}
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s\n(-want +got):\n%s", tc.reason, diff)
+			}
+			if (r.Health == Healthy) != (len(tc.want) == 0) || r.Summary != tc.summary {
+				t.Errorf("%s: %s, %s, want %s", tc.reason, r.Health, r.Summary, tc.summary)
+			}
+		})
+	}
+}
+
+// TestNewerEpochWins: between a status and a live view of different ages, the epoch decides who is active.
+func TestNewerEpochWins(t *testing.T) {
+	for name, tc := range map[string]struct {
+		live int64
+		want string
+	}{"LiveOlder": {2, "paris"}, "Same": {3, "paris"}, "LiveNewer": {4, "rome"}} {
+		cr, view := healthy()
+		view.Status.Groups[0].Epoch = tc.live
+		if tc.live != 3 {
+			view.Status.Groups[0].ActiveSite = "rome"
+		}
+		r := Build(cr, view)
+		if r.ActiveSite != tc.want || r.Epoch != max(3, tc.live) {
+			t.Errorf("%s: %s under epoch %d, want %s", name, r.ActiveSite, r.Epoch, tc.want)
+		}
+		for _, s := range r.Sites {
+			if s.Active != (s.Name == tc.want) {
+				t.Errorf("%s: site %s active = %t", name, s.Name, s.Active)
+			}
+		}
+	}
+}
+
+// TestSites: order of the spec, then what only the operator sees; nothing is claimed of a silent site.
+func TestSites(t *testing.T) {
+	cr, view := healthy()
+	sites := &view.Status.Groups[0].Sites
+	*sites = []wire.SiteStatus{
+		{Name: "removed", State: "Detached", Reachable: true},
+		{Name: "rome", State: "Unreachable", Writable: false},
+		{Name: "paris", State: "Primary", Reachable: true, Writable: true},
+	}
+	var names []string
+	for _, s := range Build(cr, view).Sites {
+		names = append(names, s.Name)
+		if s.Name == "rome" && s.Writable != nil {
+			t.Error("a silent site is said to be (not) writable")
+		}
+	}
+	if diff := cmp.Diff([]string{"paris", "rome", "removed"}, names); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestLastFailover(t *testing.T) {
+	at := func(s int) metav1.MicroTime { return metav1.NewMicroTime(noon.Add(time.Duration(s) * time.Second)) }
+	record := v1alpha1.FailoverRecord{Kind: v1alpha1.FailoverEmergency, StartedAt: at(5), OpenedAt: at(7)}
+	detected := record
+	detected.DetectedAt = at(1)
+	for name, tc := range map[string]struct {
+		records []v1alpha1.FailoverRecord
+		want    int64 // ms; -1: none
+	}{
+		"None":          {nil, -1},
+		"OnlyBootstrap": {[]v1alpha1.FailoverRecord{{Kind: v1alpha1.FailoverBootstrap}}, -1},
+		"FromDetection": {[]v1alpha1.FailoverRecord{detected, record}, 6000},
+		"FromStart":     {[]v1alpha1.FailoverRecord{{Kind: v1alpha1.FailoverBootstrap}, record}, 2000},
+	} {
+		got := int64(-1)
+		if f := lastFailover(tc.records); f != nil {
+			got = f.DurationMillis
+		}
+		if got != tc.want {
+			t.Errorf("%s: %d ms, want %d", name, got, tc.want)
+		}
+	}
+}
+
+func TestFingerprint(t *testing.T) {
+	cr, view := healthy()
+	before := Build(cr, view)
+	view.Status.Groups[0].ObservedAt = noon
+	view.Status.Groups[0].Sites[1].LastSeen = noon
+	if diff := cmp.Diff(before.Fingerprint(), Build(cr, view).Fingerprint()); diff != "" {
+		t.Errorf("time alone makes a difference:\n%s", diff)
+	}
+	view.Status.Groups[0].Sites[1].Errant = 1
+	if cmp.Equal(before.Fingerprint(), Build(cr, view).Fingerprint()) {
+		t.Error("an errant transaction makes none")
+	}
+}
