@@ -36,7 +36,7 @@ func newManager(s settings) (ctrl.Manager, error) {
 	config.QPS, config.Burst = 100, 200
 	managed := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{v1alpha1.LabelManagedBy: v1alpha1.ManagedByOperator})}
 	options := cache.Options{ByObject: map[client.Object]cache.ByObject{}}
-	for _, kind := range []client.Object{&corev1.Pod{}, &corev1.Secret{}, &corev1.ConfigMap{}, &corev1.Service{},
+	for _, kind := range []client.Object{&corev1.Pod{}, &corev1.ConfigMap{}, &corev1.Service{},
 		&corev1.PersistentVolumeClaim{}, &appsv1.Deployment{}, &policyv1.PodDisruptionBudget{}} {
 		options.ByObject[kind] = managed
 	}
@@ -49,6 +49,8 @@ func newManager(s settings) (ctrl.Manager, error) {
 	lease, renew, retry := leaseDuration, renewDeadline, retryPeriod
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme: scheme, Cache: options,
+		// Secrets are read one by one when they are needed: the operator may not list them, and keeps none in memory.
+		Client:                 client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
 		Metrics:                metricsserver.Options{BindAddress: s.metricsAddr},
 		HealthProbeBindAddress: s.probeAddr,
 		LeaderElection:         s.leaderElect, LeaderElectionID: "mfg-operator", LeaderElectionNamespace: s.namespace,

@@ -37,7 +37,7 @@ func (l *loop) report(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, s
 	l.m.Board.Publish(live(group, s, d, time.Now()))
 	l.events(group, s, d)
 	l.clearOrder(ctx, group, d)
-	l.writeStatus(ctx, group, d)
+	l.writeStatus(ctx, group, s, d)
 }
 
 // clearOrder takes a person's order off the group once a site is open: it was carried out, or there is nothing to
@@ -180,12 +180,16 @@ func (l *loop) siteEvents(emit func(report.Event, string, ...any), v failover.Vi
 }
 
 // writeStatus writes the loop's part of the status if it says something else than last time.
-func (l *loop) writeStatus(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, d failover.Decision) {
+func (l *loop) writeStatus(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, s failover.Snapshot, d failover.Decision) {
 	if !l.loaded {
 		return // what stands is not known; the next pass reads it first
 	}
 	status := l.statusOf(group, l.durable, d.Views)
 	status.Conditions = l.conditions(group, d)
+	status.ReplicationLag = worstLag(s, d.Views)
+	if d.Verdict == failover.VerdictBlocked {
+		status.LastFailover = v1alpha1.LastFailoverBlocked
+	}
 	text, err := json.Marshal(withoutTimes(status))
 	if err != nil || string(text) == l.said.status {
 		return
@@ -201,6 +205,32 @@ func (l *loop) writeStatus(ctx context.Context, group *v1alpha1.MysqlFailoverGro
 		return
 	}
 	l.said.status = string(text)
+}
+
+// worstLag is the greatest lag of the attached replicas, in steps: the status is written when it says something else,
+// and a lag in full would make that every poll. The exact figure is in GET /status and the metrics.
+func worstLag(s failover.Snapshot, views []failover.View) string {
+	worst, any := 0.0, false
+	for _, v := range views {
+		site, _ := s.Site(v.Name)
+		if v.State != v1alpha1.SiteReplica || site.MySQL.LagSeconds == nil {
+			continue
+		}
+		worst, any = max(worst, *site.MySQL.LagSeconds), true
+	}
+	switch {
+	case !any:
+		return ""
+	case worst < 1:
+		return "0s"
+	case worst < 10:
+		return "<10s"
+	case worst < 60:
+		return "<1m"
+	case worst < 600:
+		return "<10m"
+	}
+	return ">10m"
 }
 
 func withoutTimes(s v1alpha1.MysqlFailoverGroupStatus) v1alpha1.MysqlFailoverGroupStatus {
@@ -233,8 +263,7 @@ func (l *loop) statusOf(group *v1alpha1.MysqlFailoverGroup, durable failover.Dur
 	}
 	out.ReadySites = fmt.Sprintf("%d/%d", ready, len(group.Spec.Sites))
 	if len(durable.Records) > 0 {
-		r := durable.Records[0]
-		out.LastFailover = fmt.Sprintf("%s %s->%s", r.Kind, r.From, r.To)
+		out.LastFailover = string(durable.Records[0].Kind)
 	}
 	// An apply without the conditions would give them up: keep those that stand.
 	out.Conditions = owned(group.Status.Conditions)
