@@ -230,6 +230,22 @@ func (g *Group) Await(
 	return group, err
 }
 
+// EnsureGroup takes the group that is there, if it can serve another run, or makes a fresh one.
+func (s *Stage) EnsureGroup(ctx context.Context, namespace, name string, spec v1alpha1.MysqlFailoverGroupSpec) (*Group, error) {
+	g := &Group{Stage: s, Namespace: namespace, Name: name}
+	why := g.Reusable(ctx)
+	switch {
+	case why == nil:
+		s.Say("using group %s, which is there", name)
+	case !apierrors.IsNotFound(why):
+		s.Say("removing group %s and starting anew: %v", name, why)
+		if err := g.Delete(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return s.NewGroup(ctx, namespace, name, spec)
+}
+
 // Reusable tells why a group that is there cannot serve another run, or nothing.
 func (g *Group) Reusable(ctx context.Context) error {
 	group, err := g.Get(ctx)

@@ -5,12 +5,12 @@ package stage
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -20,6 +20,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/e2e/lab/cluster"
 	"github.com/mysql-mfg/mfg/e2e/writer/journal"
+	"github.com/mysql-mfg/mfg/e2e/writer/load"
 )
 
 // WriterImage is the image of the test writer.
@@ -38,17 +39,7 @@ func (g *Group) StartServiceWriter(ctx context.Context, run, dir string) (*Servi
 	if err := g.Kube.Create(ctx, w.manifest(run)); err != nil {
 		return nil, fmt.Errorf("start writer: %w", err)
 	}
-	err := Poll(ctx, time.Minute, "the first row through the Service", func(ctx context.Context) error {
-		lines, err := w.log(ctx, 20)
-		if err != nil {
-			return err
-		}
-		if !bytes.Contains(lines, []byte(`"k":"ack"`)) {
-			return fmt.Errorf("writer says %q", strings.TrimSpace(string(lines)))
-		}
-		return nil
-	})
-	return w, err
+	return w, w.AwaitCommit(ctx, time.Minute)
 }
 
 func (w *ServiceWriter) manifest(run string) *corev1.Pod {
@@ -110,10 +101,25 @@ func (w *ServiceWriter) log(ctx context.Context, lines int64) ([]byte, error) {
 	return raw, nil
 }
 
-// LastEntries are the newest lines of the journal, to see how the writer fares.
-func (w *ServiceWriter) LastEntries(ctx context.Context, lines int64) (string, error) {
-	raw, err := w.log(ctx, lines)
-	return string(raw), err
+// AwaitCommit waits until a row that is sent from now on is acknowledged.
+func (w *ServiceWriter) AwaitCommit(ctx context.Context, limit time.Duration) error {
+	from := load.Now()
+	return Poll(ctx, limit, "a row to go through the Service", func(ctx context.Context) error {
+		raw, err := w.log(ctx, 20)
+		if err != nil {
+			return err
+		}
+		var last journal.Entry
+		for line := range bytes.Lines(raw) {
+			if err := json.Unmarshal(line, &last); err != nil {
+				return fmt.Errorf("decode journal: %w", err)
+			}
+			if last.Kind == journal.KindAck && last.Start >= int64(from) {
+				return nil
+			}
+		}
+		return fmt.Errorf("last entry of the writer: %s %s", last.Kind, last.Reason)
+	})
 }
 
 // Stop ends the writer in good order and returns its journal.

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package stage
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mysql-mfg/mfg/e2e/lab/cluster"
+	"github.com/mysql-mfg/mfg/e2e/writer/load"
+)
+
+// Fault breaks one site of a group, and takes that back.
+type Fault struct {
+	// Name is that of the benchmark's case.
+	Name string
+	// Moves is true if the active site must have changed afterwards; MayMove if it may.
+	Moves, MayMove bool
+	Break          func(ctx context.Context, g *Group, site string) error
+	// Repair is nil where the site comes back by itself.
+	Repair func(ctx context.Context, g *Group, site string) error
+}
+
+// Faults are the cases of the benchmark.
+func Faults() []Fault {
+	return []Fault{
+		{Name: "node-kill", Moves: true, MayMove: true, Break: killNode, Repair: startNode},
+		{Name: "node-cut", Moves: true, MayMove: true, Break: cutSite, Repair: healSite},
+		{Name: "pod-force-delete", MayMove: true, Break: forceDelete},
+		{Name: "mysqld-kill", Break: killMysqld},
+	}
+}
+
+// FaultNamed finds a fault.
+func FaultNamed(name string) (Fault, error) {
+	var names []string
+	for _, f := range Faults() {
+		if f.Name == name {
+			return f, nil
+		}
+		names = append(names, f.Name)
+	}
+	return Fault{}, fmt.Errorf("%q is none of %s", name, strings.Join(names, ", "))
+}
+
+func killNode(ctx context.Context, g *Group, site string) error {
+	return g.Lab.KillNode(ctx, site)
+}
+
+func startNode(ctx context.Context, g *Group, site string) error {
+	if err := g.Lab.StartNode(ctx, site); err != nil {
+		return err
+	}
+	return g.Lab.AwaitReady(ctx, 2*time.Minute, site)
+}
+
+// cutSite cuts a site's node off from every other node and from the control plane, silently, while clients still reach
+// it: the case for which fences exist.
+func cutSite(ctx context.Context, g *Group, site string) error {
+	for _, other := range append([]string{cluster.HostName, cluster.HubName}, Sites...) {
+		if other == site {
+			continue
+		}
+		if err := g.Lab.CutNet(ctx, site, other, false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func healSite(ctx context.Context, g *Group, site string) error {
+	if err := g.Lab.HealAllNet(ctx); err != nil {
+		return err
+	}
+	return g.Lab.AwaitReady(ctx, 2*time.Minute, site)
+}
+
+func forceDelete(ctx context.Context, g *Group, site string) error {
+	pod, err := g.Pod(ctx, site)
+	if err != nil {
+		return err
+	}
+	if err := g.Kube.Delete(ctx, pod, client.GracePeriodSeconds(0)); err != nil {
+		return fmt.Errorf("force-delete pod of %s: %w", site, err)
+	}
+	return nil
+}
+
+// DeletePod deletes a pod as kubectl does it, with its grace period.
+func DeletePod(ctx context.Context, g *Group, site string) error {
+	pod, err := g.Pod(ctx, site)
+	if err != nil {
+		return err
+	}
+	if err := g.Kube.Delete(ctx, pod); err != nil {
+		return fmt.Errorf("delete pod of %s: %w", site, err)
+	}
+	return nil
+}
+
+func killMysqld(ctx context.Context, g *Group, site string) error {
+	return KillProcess(ctx, g, site, "mysqld")
+}
+
+// KillProcess sends SIGKILL to a program of a site's pod from outside, as an OOM killer would.
+func KillProcess(ctx context.Context, g *Group, site, program string) error {
+	pid, err := FindProcess(ctx, g, site, program)
+	if err != nil {
+		return err
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		return fmt.Errorf("kill %s of %s: %w", program, site, err)
+	}
+	return nil
+}
+
+// FindProcess finds the machine's number of a program of a site's pod. It goes by the pod's containers in the name of
+// the process's control group, so that it can never hit anything else on this machine.
+func FindProcess(ctx context.Context, g *Group, site, program string) (int, error) {
+	pod, err := g.Pod(ctx, site)
+	if err != nil {
+		return 0, err
+	}
+	containers := containerIDs(pod)
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return 0, fmt.Errorf("list processes: %w", err)
+	}
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		if isProgram(pid, program) && inContainers(pid, containers) {
+			return pid, nil
+		}
+	}
+	return 0, fmt.Errorf("find %s of %s: no such process", program, site)
+}
+
+func isProgram(pid int, program string) bool {
+	name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+	return err == nil && strings.TrimSpace(string(name)) == program
+}
+
+// containerIDs are the pod's containers as the container runtime calls them.
+func containerIDs(pod *corev1.Pod) []string {
+	var ids []string
+	for _, c := range slices.Concat(pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses) {
+		if _, id, ok := strings.Cut(c.ContainerID, "://"); ok && id != "" {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+func inContainers(pid int, ids []string) bool {
+	groups, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
+	return err == nil && slices.ContainsFunc(ids, func(id string) bool { return strings.Contains(string(groups), id) })
+}
+
+// Break makes a fault on a site and tells when, on the machine's monotonic clock.
+func (g *Group) Break(ctx context.Context, f Fault, site string) (time.Duration, error) {
+	at := load.Now()
+	if err := f.Break(ctx, g, site); err != nil {
+		return at, fmt.Errorf("%s of %s: %w", f.Name, site, err)
+	}
+	return at, nil
+}
+
+// Undo takes a fault back.
+func (g *Group) Undo(ctx context.Context, f Fault, site string) error {
+	if f.Repair == nil {
+		return nil
+	}
+	if err := f.Repair(ctx, g, site); err != nil {
+		return fmt.Errorf("take back %s of %s: %w", f.Name, site, err)
+	}
+	return nil
+}
