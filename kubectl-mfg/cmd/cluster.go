@@ -87,8 +87,11 @@ func (a *api) Groups(ctx context.Context, namespace string) ([]v1alpha1.MysqlFai
 	for page := ""; ; {
 		var list v1alpha1.MysqlFailoverGroupList
 		req := a.groups.Get().NamespaceIfScoped(namespace, namespace != "").Resource(resource)
-		err := req.Param("limit", strconv.Itoa(pageSize)).Param("continue", page).Do(ctx).Into(&list)
-		if err != nil {
+		req = req.Param("limit", strconv.Itoa(pageSize))
+		if page != "" {
+			req = req.Param("continue", page)
+		}
+		if err := req.Do(ctx).Into(&list); err != nil {
 			return nil, explain(err, namespace, "")
 		}
 		all = append(all, list.Items...)

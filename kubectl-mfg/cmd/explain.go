@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
@@ -38,6 +39,8 @@ func explain(err error, namespace, name string) error {
 		return fmt.Errorf("%w\n  log in to the cluster again, or choose another context: kubectl config get-contexts", err)
 	case errors.Is(err, context.Canceled):
 		return err
+	case utilnet.IsConnectionRefused(err):
+		return fmt.Errorf("ask the API server: %w\n  see which cluster is meant: kubectl config current-context", err)
 	default:
 		return fmt.Errorf("ask the API server: %w", err)
 	}

@@ -264,8 +264,8 @@ func hintsOf(r MysqlFailoverGroupReport) []Hint {
 			h.Command = fmt.Sprintf("kubectl describe pods -n %s -l %s=%s,%s=%s",
 				ns, v1alpha1.LabelGroup, name, v1alpha1.LabelSite, p.Site)
 		case reasonSitePrefix + string(v1alpha1.SiteDiverged):
-			h.Message = "discard what only " + p.Site + " has, and clone it anew"
-			h.Command = fmt.Sprintf("kubectl annotate mfg %s -n %s %s=%s", name, ns, v1alpha1.AnnotationRecloneSite, p.Site)
+			h.Message = "see what only " + p.Site + " has"
+			h.Command = fmt.Sprintf("kubectl get mfg %s -n %s -o jsonpath='{.status.sites[?(@.name==\"%s\")].errant}'", name, ns, p.Site)
 		default:
 			continue
 		}
