@@ -14,6 +14,7 @@ import (
 	"math/big"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -43,7 +44,9 @@ func newKey(t *testing.T) *ecdsa.PrivateKey {
 	return key
 }
 
-func encode(kind string, der []byte) []byte { return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}) }
+func encode(kind string, der []byte) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
+}
 
 func newAuthority(t *testing.T) authority {
 	t.Helper()
@@ -211,14 +214,17 @@ func (failing) Get(context.Context, client.ObjectKey, client.Object, ...client.G
 func TestAccessKeepsTheCertificate(t *testing.T) {
 	live := &switching{Reader: reader(newAuthority(t).secret(t))}
 	a := access.New(reader(accounts()), live)
-	for _, away := range []bool{false, true} {
-		if away {
-			live.Reader = failing{}
+	synctest.Test(t, func(t *testing.T) {
+		for _, away := range []bool{false, true} {
+			if away {
+				live.Reader = failing{}
+				time.Sleep(time.Hour)
+			}
+			if _, err := a.Site(t.Context(), group(true), "paris", "10.1.2.3"); err != nil {
+				t.Errorf("away %v: %v", away, err)
+			}
 		}
-		if _, err := a.Site(t.Context(), group(true), "paris", "10.1.2.3"); err != nil {
-			t.Errorf("away %v: %v", away, err)
-		}
-	}
+	})
 }
 
 type switching struct{ client.Reader }

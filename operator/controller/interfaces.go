@@ -3,10 +3,14 @@
 package controller
 
 import (
+	"context"
+
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/internal/gtid"
+	"github.com/mysql-mfg/mfg/internal/mysql"
 )
 
 // Facts is where the controller learns how the sites of a group are: the snapshot that the poll loop publishes. The
@@ -30,11 +34,13 @@ type SiteFacts struct {
 	// Reachable is true if the site's MySQL or sidecar answered at the last poll.
 	Reachable bool
 	// MysqlUp is true if MySQL answered SQL at the last poll; the fields below are known only then.
-	MysqlUp       bool
-	Writable      bool
-	Cloning       bool
-	Executed      gtid.Set
-	Purged        gtid.Set
+	MysqlUp  bool
+	Writable bool
+	Cloning  bool
+	Executed gtid.Set
+	Purged   gtid.Set
+	// Retrieved is what the relay logs hold, applied or not.
+	Retrieved     gtid.Set
 	UserDatabases int
 	// IOErrno is the error of the replication receiver; 0 means none.
 	IOErrno int
@@ -47,6 +53,27 @@ type SiteFacts struct {
 	PodUID    string
 }
 
+// Access gives the operator's connection settings; *access.Access implements it.
+type Access interface {
+	Site(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, site, podIP string) (mysql.Target, error)
+	Donor(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, source string) (mysql.Donor, error)
+}
+
+// Server is what provisioning asks of one MySQL; *mysql.DB implements it.
+type Server interface {
+	Status(ctx context.Context) (mysql.Status, error)
+	CloneStatus(ctx context.Context) (mysql.CloneStatus, error)
+	Close() error
+}
+
+// Recipient is a server that may be cloned into; *mysql.DB implements it.
+type Recipient interface {
+	Server
+	Clone(ctx context.Context, donor mysql.Donor) error
+	BeginWindow(ctx context.Context) error
+	EndWindow(ctx context.Context) error
+}
+
 // Loops are the poll loops, one for each group.
 type Loops interface {
 	// Ensure starts the loop of a group if none runs. It may be called often.
@@ -55,7 +82,7 @@ type Loops interface {
 	Forget(key types.NamespacedName)
 }
 
-// LongWork is what the poll loop must know of work that runs beside it. The controller implements it. A busy site is
+// LongWork is what the poll loop must know of work that runs beside it. *Work implements it. A busy site is
 // no candidate, is not attached, and is shown as Cloning.
 type LongWork interface {
 	// Busy says whether long work holds a site, and which.

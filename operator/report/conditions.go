@@ -25,6 +25,7 @@ const (
 	ReasonActiveSiteKept   = "ActiveSiteKept"
 	ReasonCloneRefused     = "CloneRefused"
 	ReasonSecretIncomplete = "SecretIncomplete"
+	ReasonForeignObject    = "ForeignObject"
 
 	// TLSReady.
 	ReasonTLSNotConfigured   = "NotConfigured"

@@ -49,6 +49,7 @@ var (
 	SiteCloned          = normal("SiteCloned", "Clone", "A site finished to clone its data from the active site.")
 	SiteCloneFailed     = warning("SiteCloneFailed", "Clone", "A clone did not succeed; it is tried again.")
 	SiteCloneRefused    = warning("SiteCloneRefused", "Refuse", "A site needs a clone, which would destroy data that may be needed.")
+	SiteStranded        = warning("SiteStranded", "Clone", "A site can no longer catch up, because transactions were purged; it is cloned anew.")
 	SiteProvisioned     = normal("SiteProvisioned", "Provision", "The data of a site became part of the group.")
 	SiteUpdating        = normal("SiteUpdating", "Update", "The pod of a site is replaced by one of the new specification.")
 	SiteRemoved         = normal("SiteRemoved", "Remove", "The objects of a site that left the specification were removed.")

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+)
+
+var (
+	// errForeign means that an object with a name that the group needs belongs to somebody else. It is left alone.
+	errForeign = errors.New("belongs to somebody else")
+	// errLeftOver means that an object of an earlier group of the same name is still being collected.
+	errLeftOver = errors.New("is left over from an earlier group of this name and is being removed")
+)
+
+// applier applies objects by server-side apply, and only when something differs: reconciles come often, and each apply
+// costs the API server a merge.
+type applier struct {
+	client client.Client
+	live   client.Reader
+
+	mu   sync.Mutex
+	done map[types.NamespacedName]map[string]applied
+}
+
+// applied is what was applied last, and the version of the object that it led to.
+type applied struct {
+	sum     [sha256.Size]byte
+	version string
+}
+
+func newApplier(c client.Client, live client.Reader) *applier {
+	return &applier{client: c, live: live, done: map[types.NamespacedName]map[string]applied{}}
+}
+
+func (a *applier) forget(group types.NamespacedName) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.done, group)
+}
+
+// apply makes an object of the group be as given, in the fields that are given.
+func (a *applier) apply(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, obj client.Object) error {
+	name := obj.GetObjectKind().GroupVersionKind().Kind + " " + obj.GetName()
+	config, err := configuration(obj)
+	if err != nil {
+		return fmt.Errorf("encode %s: %w", name, err)
+	}
+	body, err := json.Marshal(config)
+	if err != nil {
+		return fmt.Errorf("encode %s: %w", name, err)
+	}
+	sum := sha256.Sum256(body)
+	last := a.last(keyOf(group), name)
+
+	current, err := a.current(ctx, obj, last.version != "")
+	if err != nil {
+		return fmt.Errorf("read %s: %w", name, err)
+	}
+	if current != nil {
+		if last.sum == sum && last.version == current.GetResourceVersion() {
+			return nil
+		}
+		if err := belongs(group, obj, current); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	err = a.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(config),
+		client.FieldOwner(v1alpha1.ManagerController), client.ForceOwnership)
+	if err != nil {
+		return fmt.Errorf("apply %s: %w", name, err)
+	}
+	a.remember(keyOf(group), name, applied{sum: sum, version: config.GetResourceVersion()})
+	return nil
+}
+
+// current is the object in place, or nil. The cache holds only what carries our labels; whether somebody else's object
+// is in the way is asked live, once.
+func (a *applier) current(ctx context.Context, obj client.Object, known bool) (client.Object, error) {
+	into, ok := reflect.New(reflect.TypeOf(obj).Elem()).Interface().(client.Object)
+	if !ok {
+		return nil, fmt.Errorf("impossible type %T", obj)
+	}
+	into.GetObjectKind().SetGroupVersionKind(obj.GetObjectKind().GroupVersionKind())
+	err := a.client.Get(ctx, client.ObjectKeyFromObject(obj), into)
+	if apierrors.IsNotFound(err) && !known {
+		err = a.live.Get(ctx, client.ObjectKeyFromObject(obj), into)
+	}
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return into, nil
+}
+
+// belongs checks that the object in place is the group's own, or nobody's and of a kind that may be prepared for it.
+func belongs(group *v1alpha1.MysqlFailoverGroup, obj, current client.Object) error {
+	labels := current.GetLabels()
+	if owner := metav1.GetControllerOf(current); owner != nil && owner.UID != group.UID {
+		if owner.Kind == "MysqlFailoverGroup" && owner.Name == group.Name {
+			return errLeftOver
+		}
+		return fmt.Errorf("%w: its controller is %s %s", errForeign, owner.Kind, owner.Name)
+	}
+	if other := labels[v1alpha1.LabelGroup]; other != "" && other != group.Name {
+		return fmt.Errorf("%w: it is labelled as part of group %s", errForeign, other)
+	}
+	if site := labels[v1alpha1.LabelSite]; site != "" && site != obj.GetLabels()[v1alpha1.LabelSite] {
+		return fmt.Errorf("%w: it is labelled as part of site %s", errForeign, site)
+	}
+	if labels[v1alpha1.LabelGroup] == "" {
+		// A volume that somebody prepared, from a snapshot for example, is welcome. So is a certificate.
+		switch current.(type) {
+		case *corev1.PersistentVolumeClaim, *corev1.Secret:
+			return nil
+		}
+		return fmt.Errorf("%w: it has no label %s; rename or delete it", errForeign, v1alpha1.LabelGroup)
+	}
+	return nil
+}
+
+// configuration turns an object into what is applied: only fields that were set. Zero values of the API types that would
+// encode as null, and status, are left out.
+func configuration(obj client.Object) (*unstructured.Unstructured, error) {
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		return u.DeepCopy(), nil
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+	if err != nil {
+		return nil, err
+	}
+	delete(content, "status")
+	dropNulls(content)
+	return &unstructured.Unstructured{Object: content}, nil
+}
+
+func dropNulls(value any) {
+	switch v := value.(type) {
+	case map[string]any:
+		for key, item := range v {
+			if item == nil {
+				delete(v, key)
+				continue
+			}
+			dropNulls(item)
+		}
+	case []any:
+		for _, item := range v {
+			dropNulls(item)
+		}
+	}
+}
+
+func (a *applier) last(group types.NamespacedName, name string) applied {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.done[group][name]
+}
+
+func (a *applier) remember(group types.NamespacedName, name string, what applied) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.done[group] == nil {
+		a.done[group] = map[string]applied{}
+	}
+	a.done[group][name] = what
+}

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/internal/mysql"
+	"github.com/mysql-mfg/mfg/operator/render"
+	"github.com/mysql-mfg/mfg/operator/report"
+)
+
+// How soon a group is looked at again without an event.
+const (
+	whenMoving  = 2 * time.Second
+	whenWaiting = 10 * time.Second
+	whenSettled = time.Minute
+)
+
+// Options is what a Reconciler is made of.
+type Options struct {
+	// Client reads from the cache and writes; Live reads from the API server.
+	Client client.Client
+	Live   client.Reader
+
+	Facts    Facts
+	Loops    Loops
+	Access   Access
+	Work     *Work
+	Recorder *report.Recorder
+	Install  render.Install
+
+	// Dial opens a connection to a MySQL; Dial is used if nil.
+	Dial func(mysql.Target) (Recipient, error)
+}
+
+// Dial is mysql.Open for Options.
+func Dial(t mysql.Target) (Recipient, error) { return mysql.Open(t) }
+
+// Reconciler converges the objects of groups.
+type Reconciler struct {
+	Options
+	apply       *applier
+	provisioner *provisioner
+	wakes       chan event.TypedGenericEvent[types.NamespacedName]
+
+	mu sync.Mutex
+	// said holds the last text of each event that is emitted on change only.
+	said map[types.NamespacedName]map[string]string
+}
+
+// New makes a Reconciler. SetupWithManager gives it to a manager.
+func New(o Options) *Reconciler {
+	if o.Dial == nil {
+		o.Dial = Dial
+	}
+	r := &Reconciler{
+		Options: o, apply: newApplier(o.Client, o.Live), provisioner: newProvisioner(o),
+		wakes: make(chan event.TypedGenericEvent[types.NamespacedName], 1024),
+		said:  map[types.NamespacedName]map[string]string{},
+	}
+	r.provisioner.done = r.Wake
+	return r
+}
+
+// Wake has a group looked at soon. It never blocks: when nobody takes wakes, the next reconcile comes by itself.
+func (r *Reconciler) Wake(key types.NamespacedName) {
+	select {
+	case r.wakes <- event.TypedGenericEvent[types.NamespacedName]{Object: key}:
+	default:
+	}
+}
+
+// scope is one reconcile of one group.
+type scope struct {
+	group *v1alpha1.MysqlFailoverGroup
+	key   types.NamespacedName
+	in    render.Input
+	now   time.Time
+
+	facts       GroupFacts
+	known       bool
+	deployments map[string]*appsv1.Deployment
+	pods        map[string]*corev1.Pod
+
+	// tlsReady is false while the pods have to wait for the group's certificate.
+	tlsReady bool
+	// provisioned is what status will say of each site; persisted are the sites whose work ends with it.
+	provisioned map[string]bool
+	persisted   []siteKey
+
+	conditions  []report.Condition
+	progressing *report.Condition
+	// stopped is true if a phase had nothing to say because one before it stopped.
+	stopped bool
+	again   time.Duration
+}
+
+// Reconcile runs the phases over one scope, stops at the first error and writes status once.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (result reconcile.Result, err error) {
+	key := req.NamespacedName
+	group := &v1alpha1.MysqlFailoverGroup{}
+	// Live, because status says which sites are provisioned, and an older answer would take that away again.
+	if err := r.Live.Get(ctx, key, group); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.forget(key)
+			return reconcile.Result{}, nil
+		}
+		return reconcile.Result{}, fmt.Errorf("read group: %w", err)
+	}
+	if group.DeletionTimestamp != nil {
+		return reconcile.Result{}, r.finalize(ctx, group)
+	}
+	s := &scope{
+		group: group, key: key, now: time.Now(), tlsReady: true, again: whenSettled,
+		in:          render.Input{Group: group, Install: r.Install},
+		provisioned: map[string]bool{},
+	}
+	for _, site := range group.Status.Sites {
+		s.provisioned[site.Name] = site.Provisioned
+	}
+	defer func() {
+		if statusErr := r.writeStatus(ctx, s, err); statusErr != nil {
+			err = errors.Join(err, statusErr)
+			return
+		}
+		for _, work := range s.persisted {
+			r.Work.release(work)
+		}
+	}()
+	for _, phase := range r.phases() {
+		if err := phase.run(ctx, s); err != nil {
+			if errors.Is(err, errStop) {
+				s.stopped = true
+				break
+			}
+			return reconcile.Result{}, fmt.Errorf("%s: %w", phase.name, err)
+		}
+	}
+	return reconcile.Result{RequeueAfter: s.again}, nil
+}
+
+// errStop ends the phases without an error: what follows has to wait for a person, and a condition says so.
+var errStop = errors.New("the following phases have to wait")
+
+type phase struct {
+	name string
+	run  func(context.Context, *scope) error
+}
+
+func (r *Reconciler) phases() []phase {
+	return []phase{
+		{"add finalizer", r.addFinalizer},
+		{"observe", r.observe},
+		{"check features", r.features},
+		{"make secrets", r.secrets},
+		{"check TLS", r.tls},
+		{"apply objects", r.objects},
+		{"remove sites", r.removeSites},
+		{"roll out", r.rollOut},
+		{"start loop", r.startLoop},
+		{"provision", r.provision},
+	}
+}
+
+// observe reads what later phases decide on: Deployments, pods and the facts of the poll loop.
+func (r *Reconciler) observe(ctx context.Context, s *scope) error {
+	mine := []client.ListOption{client.InNamespace(s.key.Namespace), client.MatchingLabels(render.GroupLabels(s.key.Name))}
+	var deployments appsv1.DeploymentList
+	if err := r.Client.List(ctx, &deployments, mine...); err != nil {
+		return fmt.Errorf("list deployments: %w", err)
+	}
+	s.deployments = map[string]*appsv1.Deployment{}
+	for i := range deployments.Items {
+		d := &deployments.Items[i]
+		if d.DeletionTimestamp == nil {
+			s.deployments[d.Labels[v1alpha1.LabelSite]] = d
+		}
+	}
+	var pods corev1.PodList
+	if err := r.Client.List(ctx, &pods, mine...); err != nil {
+		return fmt.Errorf("list pods: %w", err)
+	}
+	s.pods = map[string]*corev1.Pod{}
+	for i := range pods.Items {
+		p := &pods.Items[i]
+		site := p.Labels[v1alpha1.LabelSite]
+		if s.pods[site] == nil || newer(p, s.pods[site]) {
+			s.pods[site] = p
+		}
+	}
+	s.facts, s.known = r.Facts.Sites(s.key.Namespace, s.key.Name)
+	return nil
+}
+
+// newer prefers the pod that is not on its way out, then the younger one.
+func newer(a, b *corev1.Pod) bool {
+	if (a.DeletionTimestamp == nil) != (b.DeletionTimestamp == nil) {
+		return a.DeletionTimestamp == nil
+	}
+	return b.CreationTimestamp.Before(&a.CreationTimestamp)
+}
+
+// startLoop has the poll loop run once there is something to poll.
+func (r *Reconciler) startLoop(_ context.Context, s *scope) error {
+	if len(s.deployments) > 0 {
+		r.Loops.Ensure(s.key)
+	}
+	return nil
+}
+
+// forget drops what is kept about a group that is gone.
+func (r *Reconciler) forget(key types.NamespacedName) {
+	r.Loops.Forget(key)
+	r.Work.forget(key)
+	r.apply.forget(key)
+	report.ForgetGroup(key.Namespace, key.Name)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.said, key)
+}
+
+// say emits an event when its text differs from the last one about the same thing.
+func (r *Reconciler) say(s *scope, about string, e report.Event, text string) {
+	if !r.changed(s.key, e.Reason+"/"+about, text) || text == "" {
+		return
+	}
+	r.Recorder.Emit(s.group, r.related(s, about), e, "%s", text)
+}
+
+// related is the pod of a site, for an event about it.
+func (r *Reconciler) related(s *scope, site string) runtime.Object {
+	if pod := s.pods[site]; pod != nil {
+		return pod
+	}
+	return nil
+}
+
+func (r *Reconciler) changed(key types.NamespacedName, about, text string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.said[key] == nil {
+		r.said[key] = map[string]string{}
+	}
+	before := r.said[key][about]
+	r.said[key][about] = text
+	return before != text
+}
+
+// progress says what is under way or stuck. The first phase to say something is nearest to the cause.
+func (s *scope) progress(c report.Condition, again time.Duration) {
+	s.again = min(s.again, again)
+	if s.progressing == nil {
+		s.progressing = &c
+	}
+}
+
+func moving(reason, message string) report.Condition {
+	return report.True(v1alpha1.ConditionProgressing, reason, message)
+}
+
+func stuck(reason, message string) report.Condition {
+	return report.False(v1alpha1.ConditionProgressing, reason, message)
+}
+
+func (s *scope) condition(c report.Condition) { s.conditions = append(s.conditions, c) }
+
+// sites are the sites of the specification by name.
+func (s *scope) sites() map[string]v1alpha1.Site {
+	out := map[string]v1alpha1.Site{}
+	for _, site := range s.group.Spec.Sites {
+		out[site.Name] = site
+	}
+	return out
+}
+
+// activeSite is the site that takes writes or is about to.
+func (s *scope) activeSite() string { return s.group.Status.ActiveSite }
+
+// work is the key of the long work on a site.
+func (s *scope) work(site string) siteKey { return siteKey{s.key, site} }
+
+func keyOf(group *v1alpha1.MysqlFailoverGroup) types.NamespacedName {
+	return client.ObjectKeyFromObject(group)
+}
+
+func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/render"
+	"github.com/mysql-mfg/mfg/operator/report"
+)
+
+// addFinalizer makes sure that the group does not go before what must outlive it has been let go.
+func (r *Reconciler) addFinalizer(ctx context.Context, s *scope) error {
+	return r.setFinalizer(ctx, s.group, controllerutil.AddFinalizer)
+}
+
+func (r *Reconciler) setFinalizer(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, set func(client.Object, string) bool) error {
+	before := group.DeepCopy()
+	if !set(group, v1alpha1.Finalizer) {
+		return nil
+	}
+	// The lock keeps finalizers of others that came meanwhile.
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	return r.Client.Patch(ctx, group, patch, client.FieldOwner(v1alpha1.ManagerController))
+}
+
+// finalize ends the loop and the work of a group that is being deleted, and then lets its data go or stay as the
+// deletion policy says. The pods end with the group, by the garbage collector.
+func (r *Reconciler) finalize(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) error {
+	key := keyOf(group)
+	if !controllerutil.ContainsFinalizer(group, v1alpha1.Finalizer) {
+		r.forget(key)
+		return nil
+	}
+	r.Loops.Forget(key)
+	r.Work.forget(key)
+	data, err := r.data(ctx, group)
+	if err != nil {
+		return err
+	}
+	keep := group.Spec.DeletionPolicy != v1alpha1.DeletionDelete
+	for _, obj := range data {
+		if keep {
+			err = r.orphan(ctx, group, obj)
+		} else {
+			uid := obj.GetUID()
+			err = client.IgnoreNotFound(r.Client.Delete(ctx, obj, client.Preconditions{UID: &uid}))
+		}
+		if err != nil {
+			return fmt.Errorf("let go of %s: %w", obj.GetName(), err)
+		}
+	}
+	if err := r.setFinalizer(ctx, group, controllerutil.RemoveFinalizer); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	r.farewell(ctx, group, data, keep)
+	r.forget(key)
+	return nil
+}
+
+// data are the volumes and generated Secrets of a group, read live: what is missed here is deleted or orphaned wrongly.
+func (r *Reconciler) data(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) ([]client.Object, error) {
+	var out []client.Object
+	var volumes corev1.PersistentVolumeClaimList
+	err := r.Live.List(ctx, &volumes, client.InNamespace(group.Namespace), client.MatchingLabels(render.GroupLabels(group.Name)))
+	if err != nil {
+		return nil, fmt.Errorf("list volumes: %w", err)
+	}
+	for i := range volumes.Items {
+		out = append(out, &volumes.Items[i])
+	}
+	for _, name := range []string{
+		v1alpha1.AuthoritySecret(group.Name), v1alpha1.AccountsSecret(group.Name), v1alpha1.RootSecret(group.Name),
+	} {
+		secret := &corev1.Secret{}
+		err := r.Live.Get(ctx, client.ObjectKey{Namespace: group.Namespace, Name: name}, secret)
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read secret %s: %w", name, err)
+		}
+		out = append(out, secret)
+	}
+	return out, nil
+}
+
+// orphan takes the group off an object's owners, so that the garbage collector leaves it.
+func (r *Reconciler) orphan(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, obj client.Object) error {
+	before, ok := obj.DeepCopyObject().(client.Object)
+	if !ok {
+		return fmt.Errorf("impossible type %T", obj)
+	}
+	var owners []metav1.OwnerReference
+	for _, o := range obj.GetOwnerReferences() {
+		if o.UID != group.UID {
+			owners = append(owners, o)
+		}
+	}
+	if len(owners) == len(obj.GetOwnerReferences()) {
+		return nil
+	}
+	obj.SetOwnerReferences(owners)
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	return client.IgnoreNotFound(r.Client.Patch(ctx, obj, patch, client.FieldOwner(v1alpha1.ManagerController)))
+}
+
+// farewell says what stays and how to remove it.
+func (r *Reconciler) farewell(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, data []client.Object, kept bool) {
+	var names []string
+	for _, obj := range data {
+		kind := "secret"
+		if _, ok := obj.(*corev1.PersistentVolumeClaim); ok {
+			kind = "pvc"
+		}
+		names = append(names, kind+"/"+obj.GetName())
+	}
+	logger := log.FromContext(ctx).WithValues("namespace", group.Namespace, "group", group.Name)
+	if !kept {
+		r.Recorder.Emit(group, nil, report.GroupDataRemoved, "Deleted with the group: %s", strings.Join(names, " "))
+		logger.Info("deleted group with its data", "objects", names)
+		return
+	}
+	command := fmt.Sprintf("kubectl -n %s delete %s", group.Namespace, strings.Join(names, " "))
+	r.Recorder.Emit(group, nil, report.GroupDataKept,
+		"The data stays, and a group of the same name goes on with it. To remove it for good: %s", command)
+	logger.Info("deleted group, its data stays", "objects", names, "remove", command)
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+)
+
+const (
+	reconcilers      = 4
+	reconcileTimeout = time.Minute
+)
+
+// managed are the kinds that the operator makes or follows. The cache holds of them only what carries our label.
+func managed() []client.Object {
+	return []client.Object{
+		&appsv1.Deployment{}, &corev1.Service{}, &corev1.ConfigMap{}, &corev1.Secret{}, &corev1.Pod{},
+		&corev1.PersistentVolumeClaim{}, &policyv1.PodDisruptionBudget{},
+	}
+}
+
+// CacheByObject restricts the cache to managed objects: the Secrets and pods of others are none of our business, and
+// need no memory. It is for the manager's cache options.
+func CacheByObject() map[client.Object]cache.ByObject {
+	ours := labels.SelectorFromSet(labels.Set{v1alpha1.LabelManagedBy: v1alpha1.ManagedByOperator})
+	out := map[client.Object]cache.ByObject{}
+	for _, kind := range managed() {
+		out[kind] = cache.ByObject{Label: ours}
+	}
+	return out
+}
+
+// SetupWithManager registers the controller and its long work with a manager.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
+	if err := mgr.Add(r.provisioner); err != nil {
+		return err
+	}
+	b := ctrl.NewControllerManagedBy(mgr).
+		For(&v1alpha1.MysqlFailoverGroup{}, builder.WithPredicates(relevantGroup())).
+		WatchesRawSource(source.TypedChannel(r.wakes, handler.TypedFuncs[types.NamespacedName, reconcile.Request]{
+			GenericFunc: func(_ context.Context, e event.TypedGenericEvent[types.NamespacedName], q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+				q.Add(reconcile.Request{NamespacedName: e.Object})
+			},
+		})).
+		WithOptions(controller.Options{MaxConcurrentReconciles: reconcilers, ReconciliationTimeout: reconcileTimeout})
+	for _, kind := range managed() {
+		b = b.Watches(kind, handler.EnqueueRequestsFromMapFunc(groupOf))
+	}
+	return b.Complete(r)
+}
+
+// groupOf finds the group by label and not by owner: what outlives the group has none.
+func groupOf(_ context.Context, obj client.Object) []reconcile.Request {
+	group := obj.GetLabels()[v1alpha1.LabelGroup]
+	if group == "" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: obj.GetNamespace(), Name: group}}}
+}
+
+// relevantGroup leaves out the status that the poll loop writes all the time: of it, only the active site matters.
+func relevantGroup() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, ok1 := e.ObjectOld.(*v1alpha1.MysqlFailoverGroup)
+		after, ok2 := e.ObjectNew.(*v1alpha1.MysqlFailoverGroup)
+		if !ok1 || !ok2 {
+			return true
+		}
+		return before.Generation != after.Generation ||
+			(before.DeletionTimestamp == nil) != (after.DeletionTimestamp == nil) ||
+			!maps.Equal(before.Annotations, after.Annotations) ||
+			before.Status.ActiveSite != after.Status.ActiveSite || before.Status.Epoch != after.Status.Epoch ||
+			(before.Status.Transition == nil) != (after.Status.Transition == nil)
+	}}
+}

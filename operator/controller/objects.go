@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/render"
+	"github.com/mysql-mfg/mfg/operator/report"
+)
+
+// objects applies what restarts no pod. ConfigMaps are not among it: a mounted one reaches running pods, so a site's
+// changes only when it is the site's turn.
+func (r *Reconciler) objects(ctx context.Context, s *scope) error {
+	wanted := []client.Object{render.PrimaryService(s.in), render.ReplicasService(s.in), render.DisruptionBudget(s.in)}
+	for _, site := range s.group.Spec.Sites {
+		volume, err := r.volume(ctx, s, site)
+		if err != nil {
+			return err
+		}
+		wanted = append(wanted, render.SiteService(s.in, site), volume)
+	}
+	for _, obj := range wanted {
+		if err := r.apply.apply(ctx, s.group, obj); err != nil {
+			return r.refused(s, err)
+		}
+	}
+	return nil
+}
+
+// volume is the PVC of a site, reconciled with one that is there already: neither its class nor its size may go back.
+func (r *Reconciler) volume(ctx context.Context, s *scope, site v1alpha1.Site) (*corev1.PersistentVolumeClaim, error) {
+	want := render.DataVolume(s.in, site)
+	current, err := r.apply.current(ctx, want, false)
+	if err != nil {
+		return nil, fmt.Errorf("read volume of %s: %w", site.Name, err)
+	}
+	have, ok := current.(*corev1.PersistentVolumeClaim)
+	if !ok {
+		return want, nil
+	}
+	want.Spec.StorageClassName, want.Spec.AccessModes = have.Spec.StorageClassName, have.Spec.AccessModes
+	if size := have.Spec.Resources.Requests[corev1.ResourceStorage]; size.Cmp(want.Spec.Resources.Requests[corev1.ResourceStorage]) > 0 {
+		want.Spec.Resources.Requests[corev1.ResourceStorage] = size
+	}
+	return want, nil
+}
+
+// refused turns errors that a person has to settle into a condition; others go on as errors.
+func (r *Reconciler) refused(s *scope, err error) error {
+	switch {
+	case errors.Is(err, errForeign):
+		s.progress(stuck(report.ReasonForeignObject, err.Error()), whenWaiting)
+		r.say(s, "", report.ForeignObjectInPlay, err.Error())
+		return errStop
+	case apierrors.IsInvalid(err), apierrors.IsForbidden(err):
+		r.say(s, "", report.ObjectRefused, err.Error())
+	}
+	return err
+}
+
+// removeSites removes the objects of sites that left the specification. The active site stays: without it nobody takes
+// writes, and its data may be the newest.
+func (r *Reconciler) removeSites(ctx context.Context, s *scope) error {
+	keep := s.sites()
+	for _, site := range sorted(s.deployments) {
+		if _, ok := keep[site]; ok {
+			continue
+		}
+		if site == s.activeSite() {
+			text := fmt.Sprintf("site %s left the specification, but is the active site: move the role away first", site)
+			s.progress(stuck(report.ReasonActiveSiteKept, text), whenWaiting)
+			r.say(s, site, report.SiteRemovalRefused, text)
+			continue
+		}
+		if err := r.removeSite(ctx, s, site); err != nil {
+			return fmt.Errorf("remove %s: %w", site, err)
+		}
+	}
+	return nil
+}
+
+func (r *Reconciler) removeSite(ctx context.Context, s *scope, site string) error {
+	gone := v1alpha1.Site{Name: site}
+	doomed := []client.Object{render.SiteService(s.in, gone), render.ConfigMap(s.in, gone)}
+	kept := "its volume " + v1alpha1.DataVolumeName(s.key.Name, site) + " stays"
+	if s.group.Spec.DeletionPolicy == v1alpha1.DeletionDelete {
+		doomed = append(doomed, render.DataVolume(s.in, gone))
+		kept = "its volume was deleted"
+	}
+	// The Deployment last: it is how the site is found.
+	doomed = append(doomed, s.deployments[site])
+	for _, obj := range doomed {
+		if err := r.remove(ctx, s.group, obj); err != nil {
+			return err
+		}
+	}
+	report.ForgetSite(s.key.Namespace, s.key.Name, site)
+	r.Recorder.Emit(s.group, nil, report.SiteRemoved, "Site %s left the specification and was removed; %s", site, kept)
+	delete(s.deployments, site)
+	return nil
+}
+
+// remove deletes an object if it is the group's, exactly the one that was looked at.
+func (r *Reconciler) remove(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, obj client.Object) error {
+	current, err := r.apply.current(ctx, obj, true)
+	if err != nil || current == nil || current.GetDeletionTimestamp() != nil {
+		return err
+	}
+	if belongs(group, obj, current) != nil || current.GetLabels()[v1alpha1.LabelGroup] != group.Name {
+		// Whatever it is, it is not ours to delete.
+		return nil
+	}
+	uid := current.GetUID()
+	return client.IgnoreNotFound(r.Client.Delete(ctx, current, client.Preconditions{UID: &uid}))
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"fmt"
+
+	"github.com/mysql-mfg/mfg/internal/mysql"
+)
+
+// verdict is what is to be done with a site whose data is not part of the group yet.
+type verdict string
+
+const (
+	// verdictAdopt: the data is part of the active site's history and can go on from there.
+	verdictAdopt verdict = "Adopt"
+	// verdictClone: there is nothing to lose; the site starts with the active site's data.
+	verdictClone verdict = "Clone"
+	// verdictReclone: all that the site has, the active site has too, but it can no longer catch up.
+	verdictReclone verdict = "Reclone"
+	// verdictWait: nothing can be said or done now.
+	verdictWait verdict = "Wait"
+	// verdictRefuse: a clone would destroy what may exist nowhere else.
+	verdictRefuse verdict = "Refuse"
+)
+
+// States of a clone that MySQL knows.
+const (
+	cloneNotStarted = "Not Started"
+	cloneInProgress = "In Progress"
+	cloneCompleted  = "Completed"
+)
+
+// examine decides what to do with a site. The site was read before the active site, so that a transaction that the
+// active site lacks is really missing there. A clone destroys the site's data, therefore every answer that leads to
+// one comes after the guard that the active site holds all of it.
+func examine(site, active mysql.Status, last mysql.CloneStatus) (verdict, string) {
+	errant := site.Executed.Subtract(active.Executed)
+	lacks := active.Purged.Subtract(site.Executed.Union(site.Retrieved))
+	switch {
+	case !active.Writable():
+		// Another site may be about to become active, and hold more or less than this one.
+		return verdictWait, "the active site is not open"
+	case site.Writable():
+		// What is written there now would be lost or missed.
+		return verdictWait, "the site is not fenced"
+	case last.State == cloneInProgress || last.State == cloneNotStarted || site.Cloning:
+		return verdictWait, "a clone into the site is under way"
+	case !errant.IsEmpty():
+		return verdictRefuse, fmt.Sprintf("the site has %d transactions that the active site lacks (%s)", errant.Count(), errant)
+	case last.State != "" && last.State != cloneCompleted:
+		// A clone that ended half-way leaves a server that starts, with part of the data: its sets prove nothing.
+		return again(site, fmt.Sprintf("the last clone ended as %s (error %d)", last.State, last.ErrorNo))
+	case !lacks.IsEmpty():
+		return again(site, fmt.Sprintf("the active site has purged %d transactions that the site lacks", lacks.Count()))
+	case last.State == cloneCompleted || !site.Executed.IsEmpty():
+		return verdictAdopt, "the site's data is part of the active site's"
+	case site.UserDatabases > 0:
+		// Nobody knows where this data comes from: it was written without transaction identifiers.
+		return verdictRefuse, fmt.Sprintf("the site has %d databases but no transactions", site.UserDatabases)
+	}
+	return verdictClone, "the site is empty"
+}
+
+// again chooses how to clone: MySQL refuses a server with databases unless a window lifts super_read_only.
+func again(site mysql.Status, why string) (verdict, string) {
+	if site.UserDatabases > 0 {
+		return verdictReclone, why
+	}
+	return verdictClone, why
+}
+
+// provisionable is true if the facts allow to look closer at a site that is not provisioned.
+func provisionable(site string, g GroupFacts) bool {
+	f := g.Sites[site]
+	return g.Open && site != g.ActiveSite && f.MysqlUp && !f.Writable && f.AdminAddr != "" &&
+		g.Sites[g.ActiveSite].AdminAddr != ""
+}
+
+// stranded is true if a provisioned site can never catch up by itself: the receiver has stopped with an error, and the
+// active site has purged what comes next. The active site must hold everything the site has, since it is about to be
+// cloned. If in doubt it is not stranded: then it only stays behind.
+func stranded(site string, g GroupFacts) bool {
+	f, active := g.Sites[site], g.Sites[g.ActiveSite]
+	if !provisionable(site, g) || !active.MysqlUp || f.Following || f.IOErrno == 0 || f.Cloning {
+		return false
+	}
+	return active.Executed.Contains(f.Executed) && !f.Executed.Union(f.Retrieved).Contains(active.Purged)
+}

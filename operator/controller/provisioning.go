@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/report"
+)
+
+// provision marks the sites that have the group's data, and has the others given it.
+func (r *Reconciler) provision(_ context.Context, s *scope) error {
+	var pending []string
+	for _, site := range provisionOrder(s.group.Spec.Sites) {
+		before := s.provisioned[site]
+		r.takeResult(s, site)
+		switch {
+		case site == s.activeSite() && s.facts.Open && s.facts.ActiveSite == site:
+			// The active site has the group's data by definition.
+			s.provisioned[site] = true
+		case before && steady(s) && stranded(site, s.facts):
+			// Persisted before the clone begins: one that ends half-way must not leave a site that passes for whole.
+			s.provisioned[site] = false
+			r.Recorder.Emit(s.group, r.related(s, site), report.SiteStranded,
+				"Site %s lacks transactions that %s has purged, and is cloned anew", site, s.activeSite())
+		case !s.provisioned[site] && steady(s) && provisionable(site, s.facts):
+			r.provisioner.begin(s.group, site)
+		}
+		if !s.provisioned[site] {
+			pending = append(pending, site)
+		}
+	}
+	if len(pending) > 0 {
+		s.progress(moving(report.ReasonProvisioning, "waiting for data: "+strings.Join(pending, ", ")), whenMoving)
+	}
+	return nil
+}
+
+// takeResult takes over what came of the last job on a site.
+func (r *Reconciler) takeResult(s *scope, site string) {
+	o, ok := r.Work.result(s.work(site))
+	if !ok {
+		return
+	}
+	s.persisted = append(s.persisted, s.work(site))
+	switch o.verdict {
+	case verdictAdopt:
+		if !s.provisioned[site] {
+			s.provisioned[site] = true
+			r.Recorder.Emit(s.group, r.related(s, site), report.SiteProvisioned, "Site %s: %s", site, o.message)
+		}
+	case verdictRefuse:
+		text := fmt.Sprintf("site %s is not provisioned: %s; a clone would destroy that", site, o.message)
+		s.progress(stuck(report.ReasonCloneRefused, text), whenWaiting)
+		r.say(s, site, report.SiteCloneRefused, text)
+	}
+}
+
+// steady is true if the facts are those of the active site that status names, and it is not changing.
+func steady(s *scope) bool {
+	return s.facts.ActiveSite == s.activeSite() && s.group.Status.Transition == nil
+}
+
+// provisionOrder puts candidates first: the sooner there is one, the sooner the group survives a failure.
+func provisionOrder(sites []v1alpha1.Site) []string {
+	var first, last []string
+	for _, site := range sites {
+		if site.Role == v1alpha1.PrimaryCandidate {
+			first = append(first, site.Name)
+		} else {
+			last = append(last, site.Name)
+		}
+	}
+	return append(first, last...)
+}

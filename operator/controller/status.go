@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	applymetav1 "k8s.io/client-go/applyconfigurations/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	applyv1alpha1 "github.com/mysql-mfg/mfg/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/render"
+	"github.com/mysql-mfg/mfg/operator/report"
+)
+
+// ownConditions are the conditions that the controller writes; the others are the monitor's.
+var ownConditions = []string{
+	v1alpha1.ConditionProgressing, v1alpha1.ConditionTLSReady, v1alpha1.ConditionUnbuiltFeatures,
+	v1alpha1.ConditionEncryptionReady, v1alpha1.ConditionBackupReady, v1alpha1.ConditionCacheReady,
+}
+
+// writeStatus applies the controller's part of status, all of it: what is left out is taken away.
+func (r *Reconciler) writeStatus(ctx context.Context, s *scope, failure error) error {
+	conditions := s.stampedConditions(failure)
+	sites := s.siteStatuses()
+	if s.group.Status.ObservedGeneration == s.group.Generation && s.sameConditions(conditions) && s.sameSites(sites) {
+		return nil
+	}
+	status := applyv1alpha1.MysqlFailoverGroupStatus().WithObservedGeneration(s.group.Generation)
+	for _, c := range conditions {
+		status.WithConditions(applymetav1.Condition().
+			WithType(c.Type).WithStatus(c.Status).WithReason(c.Reason).WithMessage(c.Message).
+			WithObservedGeneration(c.ObservedGeneration).WithLastTransitionTime(c.LastTransitionTime))
+	}
+	for _, site := range sites {
+		status.WithSites(siteApply(site))
+	}
+	// The uid keeps the apply from making a group that was deleted just now.
+	config := applyv1alpha1.MysqlFailoverGroup(s.key.Name, s.key.Namespace).WithUID(s.group.UID).WithStatus(status)
+	err := r.Client.Status().Apply(ctx, config, client.FieldOwner(v1alpha1.ManagerControllerStatus), client.ForceOwnership)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("write status: %w", err)
+	}
+	return nil
+}
+
+func siteApply(site v1alpha1.SiteStatus) *applyv1alpha1.SiteStatusApplyConfiguration {
+	out := applyv1alpha1.SiteStatus().WithName(site.Name)
+	if site.Provisioned {
+		out.WithProvisioned(true)
+	}
+	if site.Node != "" {
+		out.WithNode(site.Node)
+	}
+	if site.Image != "" {
+		out.WithImage(site.Image)
+	}
+	if site.Version != "" {
+		out.WithVersion(site.Version)
+	}
+	return out
+}
+
+// stampedConditions are the controller's conditions as they belong into status, sorted by type. After a failure those
+// that no phase came to say anything about stay as they are.
+func (s *scope) stampedConditions(failure error) []metav1.Condition {
+	wanted := append(slices.Clone(s.conditions), s.progressCondition(failure))
+	var out []metav1.Condition
+	for _, c := range wanted {
+		out = append(out, report.Stamp(s.group.Status.Conditions, c, s.group.Generation, s.now))
+	}
+	if failure != nil || s.stopped {
+		for _, old := range s.group.Status.Conditions {
+			if slices.Contains(ownConditions, old.Type) && meta.FindStatusCondition(out, old.Type) == nil {
+				out = append(out, old)
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b metav1.Condition) int {
+		if a.Type < b.Type {
+			return -1
+		}
+		return 1
+	})
+	return out
+}
+
+func (s *scope) progressCondition(failure error) report.Condition {
+	switch {
+	case failure != nil && s.progressing == nil:
+		return moving(report.ReasonReconcileError, failure.Error())
+	case s.progressing != nil:
+		return *s.progressing
+	}
+	return stuck(report.ReasonAsExpected, "everything is as specified")
+}
+
+func (s *scope) sameConditions(conditions []metav1.Condition) bool {
+	count := 0
+	for _, old := range s.group.Status.Conditions {
+		if slices.Contains(ownConditions, old.Type) {
+			count++
+		}
+	}
+	return count == len(conditions) && !slices.ContainsFunc(conditions, func(c metav1.Condition) bool {
+		old := meta.FindStatusCondition(s.group.Status.Conditions, c.Type)
+		return report.Changed(s.group.Status.Conditions, c) || old.ObservedGeneration != c.ObservedGeneration
+	})
+}
+
+// siteStatuses are the controller's fields of each site of the specification.
+func (s *scope) siteStatuses() []v1alpha1.SiteStatus {
+	before := map[string]v1alpha1.SiteStatus{}
+	for _, old := range s.group.Status.Sites {
+		before[old.Name] = old
+	}
+	var out []v1alpha1.SiteStatus
+	for _, site := range s.group.Spec.Sites {
+		old := before[site.Name]
+		status := v1alpha1.SiteStatus{
+			Name: site.Name, Provisioned: s.provisioned[site.Name], Node: old.Node, Image: old.Image, Version: old.Version,
+		}
+		if pod := s.pods[site.Name]; pod != nil {
+			status.Node = pod.Spec.NodeName
+			status.Image = mysqlImage(pod)
+			if f := s.facts.Sites[site.Name]; f.PodUID == string(pod.UID) && f.Version != "" {
+				status.Version = f.Version
+			}
+		}
+		out = append(out, status)
+	}
+	return out
+}
+
+func mysqlImage(pod *corev1.Pod) string {
+	for _, c := range pod.Spec.Containers {
+		if c.Name == render.ContainerMySQL {
+			return c.Image
+		}
+	}
+	return ""
+}
+
+func (s *scope) sameSites(sites []v1alpha1.SiteStatus) bool {
+	before := map[string]v1alpha1.SiteStatus{}
+	for _, old := range s.group.Status.Sites {
+		before[old.Name] = v1alpha1.SiteStatus{
+			Name: old.Name, Provisioned: old.Provisioned, Node: old.Node, Image: old.Image, Version: old.Version,
+		}
+	}
+	for _, site := range sites {
+		old, ok := before[site.Name]
+		if !ok || old != site {
+			return false
+		}
+		delete(before, site.Name)
+	}
+	for _, gone := range before {
+		// A site that left the specification: our fields of it have to go.
+		if gone != (v1alpha1.SiteStatus{Name: gone.Name}) {
+			return false
+		}
+	}
+	return true
+}

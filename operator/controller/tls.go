@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/access"
+	"github.com/mysql-mfg/mfg/operator/render"
+	"github.com/mysql-mfg/mfg/operator/report"
+)
+
+// tls asks for the group's certificate and says whether the pods can run with it. They wait while they cannot: mysqld
+// would not start, or no replica could verify its source.
+func (r *Reconciler) tls(ctx context.Context, s *scope) error {
+	spec := s.group.Spec.TLS
+	if spec == nil {
+		return nil
+	}
+	if certificate := render.Certificate(s.in); certificate != nil {
+		err := r.apply.apply(ctx, s.group, certificate)
+		switch {
+		case meta.IsNoMatchError(err):
+			r.tlsFails(s, report.CertManagerMissing, report.ReasonCertManagerMissing,
+				"spec.tls.issuerRef is set, but cert-manager is not installed: install it, or remove issuerRef and create Secret "+spec.SecretName)
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+	secret := &corev1.Secret{}
+	err := r.Live.Get(ctx, types.NamespacedName{Namespace: s.key.Namespace, Name: spec.SecretName}, secret)
+	switch {
+	case apierrors.IsNotFound(err):
+		r.tlsFails(s, report.TLSSecretMissing, report.ReasonTLSSecretMissing, missingSecret(spec))
+		return nil
+	case err != nil:
+		return fmt.Errorf("read TLS secret: %w", err)
+	}
+	var names []string
+	for _, site := range s.group.Spec.Sites {
+		names = append(names, render.Host(s.key.Namespace, s.key.Name, site.Name))
+	}
+	if err := access.CheckTLS(secret, names, s.now); err != nil {
+		reason := report.ReasonTLSSecretUnusable
+		if errors.Is(err, access.ErrTLSNames) {
+			reason = report.ReasonTLSWrongNames
+		}
+		r.tlsFails(s, report.TLSSecretMissing, reason, fmt.Sprintf("Secret %s: %v", spec.SecretName, err))
+		return nil
+	}
+	s.condition(report.True(v1alpha1.ConditionTLSReady, report.ReasonAsExpected, "the certificate names every site"))
+	r.changed(s.key, report.TLSSecretMissing.Reason+"/", "")
+	return nil
+}
+
+func missingSecret(spec *v1alpha1.TLSSpec) string {
+	if spec.IssuerRef != nil {
+		return fmt.Sprintf("Secret %s does not exist yet: cert-manager has to issue it; see the Certificate of the group", spec.SecretName)
+	}
+	return fmt.Sprintf("Secret %s does not exist: create it with tls.crt, tls.key and ca.crt, for the Service of every site", spec.SecretName)
+}
+
+func (r *Reconciler) tlsFails(s *scope, e report.Event, reason, message string) {
+	s.tlsReady = false
+	s.condition(report.False(v1alpha1.ConditionTLSReady, reason, message))
+	r.say(s, "", e, message)
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/mysql-mfg/mfg/api/wire"
+)
+
+// PurposeClone is what Busy says of a site that receives a clone.
+const PurposeClone = "Clone"
+
+// windowLength is how far ahead the deadline of a window lies. It moves on with every statement while the work runs;
+// when the operator dies, the sidecar fences at the last one it heard.
+const windowLength = 2 * time.Minute
+
+const (
+	retryFirst   = 5 * time.Second
+	retryRefused = 30 * time.Second
+	retryLast    = 5 * time.Minute
+)
+
+// Work is the register of long work. It is made before the monitor, which reads it, and given to the Reconciler, which
+// fills it.
+type Work struct {
+	mu   sync.Mutex
+	jobs map[siteKey]*job
+}
+
+type siteKey struct {
+	group types.NamespacedName
+	site  string
+}
+
+// job is the work on one site. It stays in the register until what came of it is persisted.
+type job struct {
+	cancel  context.CancelFunc
+	purpose string
+	window  bool
+	// outcome is what came of the last run; taken says that it is persisted.
+	outcome *outcome
+	taken   bool
+
+	failures  int
+	notBefore time.Time
+}
+
+// outcome is what came of a job.
+type outcome struct {
+	verdict verdict
+	message string
+	// cloned is true if a clone was made, failed if it, or the way to it, ended in an error.
+	cloned, failed bool
+}
+
+// NewWork makes an empty register.
+func NewWork() *Work { return &Work{jobs: map[siteKey]*job{}} }
+
+// Busy says whether long work holds a site, and which. It holds until what came of it is persisted.
+func (w *Work) Busy(namespace, group, site string) (string, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	j := w.jobs[siteKey{types.NamespacedName{Namespace: namespace, Name: group}, site}]
+	if j == nil || j.purpose == "" {
+		return "", false
+	}
+	return j.purpose, true
+}
+
+// Windows are the windows to put into a group's statement.
+func (w *Work) Windows(namespace, group string) []wire.Window {
+	key := types.NamespacedName{Namespace: namespace, Name: group}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []wire.Window
+	for k, j := range w.jobs {
+		if k.group == key && j.window {
+			out = append(out, wire.Window{Site: k.site, Purpose: wire.WindowClone, Deadline: time.Now().Add(windowLength)})
+		}
+	}
+	return out
+}
+
+// begin enters a job unless one runs, waits to be persisted, or failed a moment ago.
+func (w *Work) begin(key siteKey, cancel context.CancelFunc) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	j := w.jobs[key]
+	if j == nil {
+		j = &job{}
+		w.jobs[key] = j
+	}
+	if j.cancel != nil || j.outcome != nil && !j.taken || time.Now().Before(j.notBefore) {
+		return false
+	}
+	j.cancel = cancel
+	return true
+}
+
+func (w *Work) hold(key siteKey, purpose string) { w.change(key, func(j *job) { j.purpose = purpose }) }
+
+func (w *Work) window(key siteKey, open bool) { w.change(key, func(j *job) { j.window = open }) }
+
+// finish notes what came of a job. A job that failed, or has to wait, may begin again after a while, which grows; the
+// site is free meanwhile. One that succeeded keeps the site until release.
+func (w *Work) finish(key siteKey, o outcome) {
+	w.change(key, func(j *job) {
+		j.cancel, j.window, j.outcome, j.taken = nil, false, &o, false
+		if o.verdict == verdictAdopt {
+			return
+		}
+		j.purpose = ""
+		wait := retryFirst
+		switch {
+		case o.failed:
+			j.failures++
+			wait = min(retryFirst<<min(j.failures, 10), retryLast)
+		case o.verdict == verdictRefuse:
+			wait = retryRefused
+		}
+		j.notBefore = time.Now().Add(wait)
+	})
+}
+
+// result returns what came of the last job on a site. It stands until the next one ends, so that what is said of the
+// site does not come and go.
+func (w *Work) result(key siteKey) (outcome, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if j := w.jobs[key]; j != nil && j.outcome != nil {
+		return *j.outcome, true
+	}
+	return outcome{}, false
+}
+
+// release notes that what result returned is persisted: the site is free, or may be worked on again.
+func (w *Work) release(key siteKey) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	j := w.jobs[key]
+	switch {
+	case j == nil || j.outcome == nil:
+	case j.outcome.verdict == verdictAdopt:
+		delete(w.jobs, key)
+	default:
+		j.taken = true
+	}
+}
+
+// forget cancels and drops all work on a group.
+func (w *Work) forget(group types.NamespacedName) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for key, j := range w.jobs {
+		if key.group != group {
+			continue
+		}
+		if j.cancel != nil {
+			j.cancel()
+		}
+		delete(w.jobs, key)
+	}
+}
+
+func (w *Work) change(key siteKey, f func(*job)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	// A job that was forgotten meanwhile has nobody to tell.
+	if j := w.jobs[key]; j != nil {
+		f(j)
+	}
+}
