@@ -12,6 +12,8 @@
 package fence
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/wire"
@@ -45,7 +47,8 @@ type Limits struct {
 type Facts struct {
 	// Running is false only if no mysqld process exists in the pod and nobody holds the datadir.
 	Running bool
-	// Process names the running mysqld; it changes when mysqld restarts.
+	// Process names the running processes, separated by spaces; each name stands for one process for ever. It is empty
+	// if none could be seen.
 	Process string
 	// Answered is true if MySQL answered SQL; the fields below are known only then.
 	Answered bool
@@ -122,7 +125,11 @@ func Observe(s State, f Facts, change uint64) (State, bool) {
 	if s.changing || change != s.change {
 		return s, false
 	}
-	if f.Process != s.seen.Process && s.seen.Process != "" {
+	if f.Running && f.Process == "" {
+		// Which one runs is not known: it may be the one from before.
+		f.Process = s.seen.Process
+	}
+	if s.seen.Process != "" && !share(s.seen.Process, f.Process) {
 		// Another mysqld runs than before. my.cnf has super_read_only=ON and persisted_globals_load=OFF, so it started
 		// fenced, and what was opened ended with its predecessor.
 		s = closed(s)
@@ -140,6 +147,12 @@ func Observe(s State, f Facts, change uint64) (State, bool) {
 	}
 	s.seen = f
 	return s, true
+}
+
+// share is true if two lists of processes have one in common.
+func share(before, after string) bool {
+	now := strings.Fields(after)
+	return slices.ContainsFunc(strings.Fields(before), func(p string) bool { return slices.Contains(now, p) })
 }
 
 // closed is the state once MySQL is known to accept no commit. Only the boot rule opens it again (I3).

@@ -35,6 +35,12 @@ func TestObserve(t *testing.T) {
 		"read_only without super_read_only": {
 			"a privileged account can commit", closedSite(), Facts{Running: true, Process: "7", Answered: true}, true, false,
 		},
+		"open, and which process runs cannot be seen": {
+			"it may be the same one", openSite(), Facts{Running: true}, true, true,
+		},
+		"open, and a second process beside it": {
+			"somebody asked mysqld for its version", openSite(), Facts{Running: true, Process: "7 9"}, true, true,
+		},
 		"booting and silent": {"an earlier run may have opened it", newSite(), silent, true, false},
 		"booting and gone":   {"nothing to fence", newSite(), Facts{}, false, false},
 	} {
@@ -66,6 +72,18 @@ func TestALookThatOverlapsAChangeIsDroppedI3(t *testing.T) {
 	s = Fenced(Fencing(s), LastFence{wire.FenceMismatch, wire.FenceReadOnly}, true)
 	if got, taken := Observe(s, writable, during); taken || got.Exposed() {
 		t.Error("a look from before the fence exposed it")
+	}
+}
+
+// I1: a process that was hidden for a moment is not another one when it is seen again.
+func TestAHiddenProcessIsNotANewOneI1(t *testing.T) {
+	s := observe(observe(openSite(), Facts{Running: true}), Facts{Running: true, Process: "7"})
+	if !s.Open() {
+		t.Error("the same process was taken for another")
+	}
+	s = observe(observe(openSite(), Facts{Running: true, Process: "7 9"}), Facts{Running: true, Process: "7"})
+	if !s.Open() {
+		t.Error("the end of a second process was taken for the end of the first")
 	}
 }
 

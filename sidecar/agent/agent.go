@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package agent is the shell of the sidecar: it looks at MySQL, asks the operator and the peers, and carries out what
+// sidecar/fence decides. It decides nothing itself. docs/fence.md tells the whole.
+//
+// Locks, in the order in which they may be taken: the right to change MySQL (Agent.right), then Agent.saving, then
+// Agent.mu. Nothing that can wait for the network, for MySQL or for a disk happens under mu, so that the lease's timer
+// always gets its decision.
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/internal/mysql"
+	"github.com/mysql-mfg/mfg/sidecar/fence"
+)
+
+const (
+	// watchInterval is how often MySQL is looked at.
+	watchInterval = 500 * time.Millisecond
+	// lookTimeout bounds one look at MySQL, exchangeTimeout one question to the operator or a peer.
+	lookTimeout     = time.Second
+	exchangeTimeout = time.Second
+	// openTimeout bounds one opening. With the operator's answer at most 2 s old before it, an opening has taken effect
+	// or was cut off within 4 s after it was asked for: the promotion gate counts on that.
+	openTimeout = 1500 * time.Millisecond
+)
+
+// MySQL is the server beside this sidecar.
+type MySQL interface {
+	Status(ctx context.Context) (mysql.Status, error)
+	Fence(ctx context.Context, opts mysql.FenceOptions) (mysql.FenceResult, error)
+	OpenWrites(ctx context.Context) error
+}
+
+// Network is whom this sidecar asks for the statement.
+type Network interface {
+	Operator(ctx context.Context, nonce string) (wire.Signed, error)
+	Peer(ctx context.Context, addr string) (wire.Signed, error)
+}
+
+// Processes is the process table of the pod.
+type Processes interface {
+	// Look finds mysqld.
+	Look() (Mysqld, error)
+	// Locked is true unless nobody holds the datadir.
+	Locked() bool
+	// Kill ends the processes with SIGKILL.
+	Kill(Mysqld) error
+}
+
+// Config is what an agent is made of.
+type Config struct {
+	Site  fence.Site
+	Peers []string
+	// PodUID and BootID go into the reports.
+	PodUID string
+	BootID string
+
+	Lease        time.Duration
+	PeerCheck    time.Duration
+	FenceTimeout time.Duration
+
+	// MySQL serves looks, Changer fences and opens: a look that hangs must not take a fence's connection.
+	MySQL     MySQL
+	Changer   MySQL
+	Network   Network
+	Processes Processes
+	Store     Store
+	Verify    func(wire.Signed) (wire.Statement, error)
+	Clock     Clock
+	Log       *slog.Logger
+}
+
+func (c Config) validate() error {
+	switch {
+	case c.Site.Namespace == "" || c.Site.Group == "" || c.Site.Name == "":
+		return errors.New("namespace, group and site must be given")
+	case c.PeerCheck <= 0 || c.FenceTimeout <= 0:
+		return errors.New("the peer check interval and the fence timeout must be positive")
+	case c.Lease <= 2*c.PeerCheck || c.Lease <= c.FenceTimeout+openTimeout:
+		return fmt.Errorf("the lease timeout %v must be longer than two peer check intervals (%v each), and than the fence timeout %v and %v more",
+			c.Lease, c.PeerCheck, c.FenceTimeout, openTimeout)
+	}
+	return nil
+}
+
+// Agent guards one MySQL.
+type Agent struct {
+	Config
+	metrics *Metrics
+
+	mu    sync.Mutex
+	state fence.State
+	// status is MySQL's answer to the look that state.Seen holds, looked is when it was taken.
+	status mysql.Status
+	looked time.Duration
+	// said holds what was logged last for each subject, so that only changes are.
+	said map[string]string
+
+	// right is the right to change MySQL: whoever has put something in holds it.
+	right  chan struct{}
+	saving sync.Mutex
+	// news wakes the timer: the next change may have moved.
+	news   chan struct{}
+	asking sync.Map
+	// ticked and watched are when the loops last came around, on the agent's clock.
+	ticked  atomic.Int64
+	watched atomic.Int64
+	work    sync.WaitGroup
+}
+
+// New makes an agent from its configuration and what its data volume holds.
+func New(c Config) (*Agent, error) {
+	if err := c.validate(); err != nil {
+		return nil, fmt.Errorf("configure sidecar: %w", err)
+	}
+	kept, warning, err := c.Store.Load(c.Verify)
+	if err != nil {
+		return nil, fmt.Errorf("load statement: %w; if the volume cannot be restored, delete it and let the site be cloned again", err)
+	}
+	if w := kept.Statement; w.Epoch > 0 && (w.Namespace != c.Site.Namespace || w.Group != c.Site.Group) {
+		return nil, fmt.Errorf("load statement: the data volume belongs to group %s/%s, not to %s/%s",
+			w.Namespace, w.Group, c.Site.Namespace, c.Site.Group)
+	}
+	a := &Agent{Config: c, said: map[string]string{}, right: make(chan struct{}, 1), news: make(chan struct{}, 1)}
+	now := c.Clock()
+	a.state = fence.Boot(c.Site, fence.Limits{Lease: c.Lease, Opening: openTimeout}, kept, now)
+	a.ticked.Store(int64(now.Mono))
+	a.watched.Store(int64(now.Mono))
+	a.metrics = newMetrics(a.now, c.Clock)
+	if warning != nil {
+		a.Log.Warn("a copy of the statement is damaged; the other one is used", "error", warning)
+	}
+	a.Log.Info("sidecar starts", "epoch", kept.Statement.Epoch, "activeSite", kept.Statement.ActiveSite,
+		"heardOperator", kept.Heard, "bootID", c.BootID)
+	return a, nil
+}
+
+// now is the state as it is now.
+func (a *Agent) now() fence.State {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.state
+}
+
+// update replaces the state and wakes the timer.
+func (a *Agent) update(change func(fence.State) fence.State) {
+	a.mu.Lock()
+	a.state = change(a.state)
+	a.mu.Unlock()
+	a.wake()
+}
+
+func (a *Agent) wake() {
+	select {
+	case a.news <- struct{}{}:
+	default:
+	}
+}
+
+// changed is true if a subject is not what it was when it was last asked for: only then there is something to log.
+func (a *Agent) changed(subject, value string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.said[subject] == value {
+		return false
+	}
+	a.said[subject] = value
+	return true
+}

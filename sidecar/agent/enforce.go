@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"io"
+	"net"
+	"time"
+
+	mysqldriver "github.com/go-sql-driver/mysql"
+
+	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/internal/mysql"
+	"github.com/mysql-mfg/mfg/sidecar/fence"
+)
+
+const (
+	// killReserve is what the SQL rungs of the ladder leave of the fence timeout for SIGKILL, as a fraction of it.
+	killReserve = 8
+	// retryPause is between two tries of a rung that failed at once.
+	retryPause = 100 * time.Millisecond
+	// goneTimeout is how long mysqld may take to vanish after SIGKILL. It commits nothing meanwhile: no thread of a
+	// killed process returns to its program. Only the proof waits.
+	goneTimeout = 3 * time.Second
+	gonePoll    = 20 * time.Millisecond
+)
+
+// look looks at MySQL. It returns false if the look overlapped a change of MySQL and therefore says nothing.
+func (a *Agent) look(ctx context.Context) bool {
+	change := a.now().Change()
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	found, lookErr := a.Processes.Look()
+	status, err := a.MySQL.Status(ctx)
+	facts := fence.Facts{Process: found.ID, Answered: err == nil}
+	if err == nil {
+		facts.SuperReadOnly, facts.Writable, facts.Offline = status.SuperReadOnly, status.Writable(), status.OfflineMode
+		facts.Replicates, facts.Cloning = status.Channels > 0 || status.Replica != nil, status.Cloning
+	}
+	facts.Running = found.Running() || facts.Answered || lookErr != nil || a.Processes.Locked()
+	a.mu.Lock()
+	next, taken := fence.Observe(a.state, facts, change)
+	if taken {
+		a.state, a.status, a.looked = next, status, a.Clock().Mono
+	}
+	a.mu.Unlock()
+	a.wake()
+	if taken && a.changed("mysql", describe(facts)) {
+		a.Log.Info("MySQL looks different", "mysql", describe(facts), "answer", errors.Join(err, lookErr))
+	}
+	return taken
+}
+
+func describe(f fence.Facts) string {
+	switch {
+	case !f.Running:
+		return "not running"
+	case !f.Answered:
+		return "silent"
+	case f.Cloning:
+		return "cloning"
+	case f.Offline && !f.SuperReadOnly:
+		return "writable behind offline_mode"
+	case f.Offline:
+		return "read-only, offline"
+	case f.SuperReadOnly:
+		return "read-only"
+	default:
+		return "writable"
+	}
+}
+
+// enforce fences MySQL if it has to be fenced now, and returns what else is to be done. Whoever learned something calls
+// it. It returns after the fence, whoever carried it out.
+func (a *Agent) enforce() fence.Decision {
+	if d := fence.Decide(a.now(), a.Clock()); d.Do != fence.Fence {
+		return d
+	}
+	a.right <- struct{}{}
+	defer func() { <-a.right }()
+	// Somebody else may have fenced while this one waited for the right.
+	d := fence.Decide(a.now(), a.Clock())
+	if d.Do == fence.Fence {
+		a.fence(d)
+		d = fence.Decide(a.now(), a.Clock())
+	}
+	return d
+}
+
+// fence climbs the ladder; the caller holds the right to change MySQL.
+func (a *Agent) fence(d fence.Decision) {
+	state := a.now()
+	log := a.Log.With("cause", d.Cause, "reason", d.Why, "epoch", state.Newest().Epoch, "activeSite", state.Newest().ActiveSite)
+	log.Warn("fencing MySQL")
+	a.update(fence.Fencing)
+	began := a.Clock().Mono
+	stage, err := a.climb(d.Kill, state.Seen().Process)
+	took := a.Clock().Mono - began
+	last := fence.LastFence{Cause: d.Cause, Stage: stage}
+	a.update(func(s fence.State) fence.State { return fence.Fenced(s, last, err == nil) })
+	if err != nil {
+		a.metrics.failures.WithLabelValues(string(d.Cause)).Inc()
+		log.Error("MySQL is not proven to be fenced; trying again", "took", took.String(), "error", err)
+		return
+	}
+	a.metrics.fenced(last, took)
+	log.Warn("MySQL is fenced", "stage", stage, "took", took.String())
+}
+
+// climb goes up the ladder: SQL until shortly before the fence timeout, then SIGKILL. nil means that the fence is
+// proven. process is the mysqld that may be open; if it is gone nothing has to be fenced, because mysqld starts fenced.
+func (a *Agent) climb(kill bool, process string) (wire.FenceStage, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), a.FenceTimeout-a.FenceTimeout/killReserve)
+	defer cancel()
+	var err error
+	for !kill && ctx.Err() == nil {
+		if a.gone(process) {
+			return wire.FenceNone, nil
+		}
+		var result mysql.FenceResult
+		if result, err = a.fenceBySQL(ctx); err == nil {
+			return wire.FenceStage(result.Stage), nil
+		}
+		pause(ctx, retryPause)
+	}
+	return a.kill(process, err)
+}
+
+// kill is the last rung. Whatever SQL could not do in time, the end of the process does; a commit that is stuck on its
+// disk dies with it.
+func (a *Agent) kill(process string, sqlErr error) (wire.FenceStage, error) {
+	target, err := a.Processes.Look()
+	if process == "" {
+		// Which one may be open is not known, so all of them are ended.
+		process = target.ID
+	}
+	if target = target.among(process); err == nil && target.Running() {
+		a.Log.Warn("killing mysqld", "process", target.ID, "error", sqlErr)
+		err = a.Processes.Kill(target)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), goneTimeout)
+	defer cancel()
+	for !a.gone(process) {
+		if ctx.Err() != nil {
+			return "", errors.Join(errors.New("mysqld did not end"), err, sqlErr)
+		}
+		pause(ctx, gonePoll)
+	}
+	return wire.FenceKillServer, nil
+}
+
+// fenceBySQL does not trust the driver to keep the deadline: SIGKILL must not wait for it.
+func (a *Agent) fenceBySQL(ctx context.Context) (mysql.FenceResult, error) {
+	type answer struct {
+		result mysql.FenceResult
+		err    error
+	}
+	done := make(chan answer, 1)
+	a.work.Go(func() {
+		result, err := a.Changer.Fence(ctx, mysql.FenceOptions{LockWait: time.Second})
+		done <- answer{result, err}
+	})
+	select {
+	case got := <-done:
+		return got.result, got.err
+	case <-ctx.Done():
+		return mysql.FenceResult{}, ctx.Err()
+	}
+}
+
+// gone is true if the mysqld that was seen no longer exists: then it commits nothing, now or later. One that was never
+// seen is gone only if no mysqld is seen and nobody holds the datadir.
+func (a *Agent) gone(process string) bool {
+	now, err := a.Processes.Look()
+	if err != nil || now.among(process).Running() || (process == "" && now.Running()) {
+		return false
+	}
+	return now.Running() || !a.Processes.Locked()
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+	}
+}
+
+// open opens writes on the operator's answer w if the boot rule allows it, and says why not otherwise.
+func (a *Agent) open(ctx context.Context, w fence.Word) fence.Refusal {
+	refusal := a.tryOpen(ctx, w)
+	// Something may have come in meanwhile that has to be fenced, or the opening failed half way.
+	a.enforce()
+	return refusal
+}
+
+func (a *Agent) tryOpen(ctx context.Context, w fence.Word) fence.Refusal {
+	select {
+	case a.right <- struct{}{}:
+	case <-ctx.Done():
+		return fence.Refusal{Reason: fence.TooOld, Message: "MySQL was being changed"}
+	}
+	defer func() { <-a.right }()
+	a.look(ctx)
+	a.mu.Lock()
+	refusal := fence.MayOpen(a.state, w, a.Clock())
+	if refusal.Reason == "" {
+		// Under the same lock: nothing can be adopted between the decision and the opening that a fence after it would
+		// not see.
+		a.state = fence.Opening(a.state)
+	}
+	a.mu.Unlock()
+	if refusal.Reason != "" {
+		return refusal
+	}
+	a.Log.Info("opening writes", "epoch", w.Statement.Epoch)
+	// Not bound to the caller: an opening that was begun ends in a known state.
+	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
+	defer cancel()
+	err := a.Changer.OpenWrites(ctx)
+	outcome := outcomeOf(err)
+	a.update(func(s fence.State) fence.State { return fence.Opened(s, outcome) })
+	a.metrics.openings.WithLabelValues(string(outcome)).Inc()
+	if err != nil {
+		a.Log.Error("writes were not opened", "epoch", w.Statement.Epoch, "outcome", outcome, "error", err)
+		return fence.Refusal{Reason: fence.Reason(outcome), Message: "open writes: " + err.Error()}
+	}
+	a.changed("opening", "")
+	a.Log.Info("writes are open", "epoch", w.Statement.Epoch)
+	return fence.Refusal{}
+}
+
+// outcomeOf tells what an error of OpenWrites leaves behind. Whatever is not known to be harmless is Unsure.
+func outcomeOf(err error) fence.Outcome {
+	dial, isNet := errors.AsType[*net.OpError](err)
+	_, isServer := errors.AsType[*mysqldriver.MySQLError](err)
+	_, isTimeout := errors.AsType[net.Error](err)
+	switch {
+	case err == nil:
+		return fence.Done
+	case errors.Is(err, mysql.ErrReplicaConfigured), isNet && dial.Op == "dial":
+		return fence.Refused
+	case isServer:
+		return fence.Failed
+	case isTimeout, errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled),
+		errors.Is(err, driver.ErrBadConn), errors.Is(err, mysqldriver.ErrInvalidConn),
+		errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return fence.Unsure
+	default:
+		// The server answered all statements, and the read-back was not as it should be.
+		return fence.Failed
+	}
+}

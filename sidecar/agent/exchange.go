@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+
+	"github.com/mysql-mfg/mfg/api/client"
+	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/sidecar/fence"
+)
+
+// operatorTarget names the operator in logs and metrics; peers go by their address.
+const operatorTarget = "operator"
+
+// HTTPNetwork asks by HTTP.
+type HTTPNetwork struct {
+	Client      *client.Client
+	OperatorURL string
+	Site        fence.Site
+}
+
+// Operator asks the operator.
+func (n HTTPNetwork) Operator(ctx context.Context, nonce string) (wire.Signed, error) {
+	return n.Client.OperatorActiveSite(ctx, n.OperatorURL, n.query(nonce))
+}
+
+// Peer asks a peer.
+func (n HTTPNetwork) Peer(ctx context.Context, addr string) (wire.Signed, error) {
+	return n.Client.PeerActiveSite(ctx, addr, n.query(""))
+}
+
+func (n HTTPNetwork) query(nonce string) client.ActiveSiteQuery {
+	return client.ActiveSiteQuery{Namespace: n.Site.Namespace, Group: n.Site.Group, Site: n.Site.Name, Nonce: nonce}
+}
+
+// askAll asks the operator and every peer, each on its own: a slow one delays nobody.
+func (a *Agent) askAll(ctx context.Context) {
+	a.work.Go(func() { a.askOperatorOnce(ctx) })
+	for _, addr := range a.Peers {
+		a.work.Go(func() { a.once(addr, func() { a.askPeer(ctx, addr) }) })
+	}
+}
+
+// once leaves a target out that is being asked already.
+func (a *Agent) once(target string, ask func()) {
+	if _, busy := a.asking.LoadOrStore(target, true); busy {
+		return
+	}
+	defer a.asking.Delete(target)
+	ask()
+}
+
+func (a *Agent) askOperatorOnce(ctx context.Context) {
+	a.once(operatorTarget, func() { a.askOperator(ctx) })
+}
+
+// askOperator asks with a fresh nonce, takes the answer in, and opens writes if the answer says so. It returns why the
+// site is not open although it is named.
+func (a *Agent) askOperator(ctx context.Context) fence.Refusal {
+	w := fence.Word{Origin: fence.Operator, Nonce: rand.Text(), SentAt: a.Clock().Mono}
+	adoption, err := a.exchange(ctx, operatorTarget, &w, func(ctx context.Context) (wire.Signed, error) {
+		return a.Network.Operator(ctx, w.Nonce)
+	})
+	if err != nil {
+		return fence.Refusal{Reason: fence.NotFromOperator, Message: "ask operator: " + err.Error()}
+	}
+	if !adoption.Taken {
+		return adoption.Refusal
+	}
+	if s := a.now(); w.Statement.ActiveSite != a.Site.Name || w.Statement.Hold || (s.Open() && s.Seen().Writable) {
+		return fence.Refusal{}
+	}
+	refusal := a.open(ctx, w)
+	if refusal.Reason == fence.MySQLWritable && a.now().Open() {
+		// Another answer opened it meanwhile.
+		return fence.Refusal{}
+	}
+	if refusal.Reason != "" && a.changed("opening", string(refusal.Reason)) {
+		a.Log.Info("writes stay closed", "reason", refusal.Reason, "message", refusal.Message, "epoch", w.Statement.Epoch)
+	}
+	return refusal
+}
+
+func (a *Agent) askPeer(ctx context.Context, addr string) {
+	w := fence.Word{Origin: fence.Peer, SentAt: a.Clock().Mono}
+	// The result is in the log and in the metrics; there is nobody else to tell.
+	_, _ = a.exchange(ctx, addr, &w, func(ctx context.Context) (wire.Signed, error) { return a.Network.Peer(ctx, addr) })
+}
+
+// exchange asks one target and takes its answer in.
+func (a *Agent) exchange(ctx context.Context, target string, w *fence.Word, ask func(context.Context) (wire.Signed, error)) (fence.Adoption, error) {
+	bound, cancel := context.WithTimeout(ctx, exchangeTimeout)
+	defer cancel()
+	signed, err := ask(bound)
+	if err != nil {
+		a.tell(target, resultOf(err), err)
+		return fence.Adoption{}, err
+	}
+	w.Signed = signed
+	if w.Statement, err = a.Verify(signed); err != nil {
+		a.tell(target, resultInvalid, err)
+		return fence.Adoption{}, fmt.Errorf("verify answer: %w", err)
+	}
+	adoption, err := a.learn(*w)
+	if !adoption.Renewed {
+		a.tell(target, resultNotTaken, errors.New(adoption.Refusal.Message))
+	} else {
+		a.tell(target, resultOK, nil)
+	}
+	return adoption, err
+}
+
+// tell counts an exchange and logs it if it went otherwise than the last one with this target.
+func (a *Agent) tell(target, result string, err error) {
+	a.metrics.exchanges.WithLabelValues(target, result).Inc()
+	if !a.changed("exchange with "+target, result) {
+		return
+	}
+	if result == resultOK {
+		a.Log.Info("target answers", "target", target)
+		return
+	}
+	a.Log.Warn("target does not help", "target", target, "result", result, "error", err)
+}
+
+func resultOf(err error) string {
+	if _, told := errors.AsType[*client.StatusError](err); told {
+		return resultRefused
+	}
+	return resultUnreachable
+}
+
+// learn takes a word in, fences if it says so, and returns once it is on the data volume. The fence does not wait for
+// the volume: closing needs no promise, and a volume that hangs must not keep MySQL open. Opening, vouching and
+// acknowledging do wait (I5): the core looks at what is kept.
+func (a *Agent) learn(w fence.Word) (fence.Adoption, error) {
+	var adoption fence.Adoption
+	a.update(func(s fence.State) fence.State {
+		s, adoption = fence.Adopt(s, w, a.Clock())
+		return s
+	})
+	if adoption.Newer {
+		a.Log.Info("learned a newer epoch", "epoch", w.Statement.Epoch, "activeSite", w.Statement.ActiveSite,
+			"hold", w.Statement.Hold, "origin", w.Origin)
+	}
+	kept := make(chan error, 1)
+	a.work.Go(func() { kept <- a.keep() })
+	a.enforce()
+	return adoption, <-kept
+}
+
+// keep writes the newest statement to the data volume unless it is there.
+func (a *Agent) keep() error {
+	a.saving.Lock()
+	defer a.saving.Unlock()
+	k, due := fence.Unkept(a.now())
+	if !due {
+		return nil
+	}
+	if err := a.Store.Save(k); err != nil {
+		if a.changed("volume", "broken") {
+			a.Log.Error("the statement cannot be written to the data volume", "epoch", k.Statement.Epoch, "error", err)
+		}
+		return err
+	}
+	if a.changed("volume", "") {
+		a.Log.Info("the statement is on the data volume", "epoch", k.Statement.Epoch)
+	}
+	a.update(func(s fence.State) fence.State { return fence.Keep(s, k) })
+	return nil
+}

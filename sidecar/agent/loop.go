@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"context"
+	"time"
+
+	"github.com/mysql-mfg/mfg/sidecar/fence"
+)
+
+// Start fences what an earlier run left open, before anybody is asked (specification 1.5), and then guards MySQL until
+// ctx ends. Serve only after it: a push must find MySQL looked at, because a window may be open.
+func (a *Agent) Start(ctx context.Context) {
+	a.look(ctx)
+	a.enforce()
+	a.work.Go(func() { a.tick(ctx) })
+	a.work.Go(func() { a.watch(ctx) })
+	a.work.Go(func() { a.keepTime(ctx) })
+}
+
+// Stop fences what is open and waits for everything that Start began. Its ctx has ended, and nobody is served any more.
+func (a *Agent) Stop() {
+	a.update(fence.Leave)
+	a.enforce()
+	a.work.Wait()
+}
+
+// tick asks the operator and every peer at every peer check interval.
+func (a *Agent) tick(ctx context.Context) {
+	ticker := time.NewTicker(a.PeerCheck)
+	defer ticker.Stop()
+	for {
+		a.ticked.Store(int64(a.Clock().Mono))
+		// The state is read so that a stuck lock stops the heartbeat.
+		if a.now(); ctx.Err() != nil {
+			return
+		}
+		a.askAll(ctx)
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+// watch looks at MySQL often, so that a fence that somebody lifted is set again and a mysqld that came back is opened
+// again within a second.
+func (a *Agent) watch(ctx context.Context) {
+	ticker := time.NewTicker(watchInterval)
+	defer ticker.Stop()
+	for {
+		a.watched.Store(int64(a.Clock().Mono))
+		a.look(ctx)
+		if d := a.enforce(); d.Do == fence.Ask && ctx.Err() == nil {
+			a.work.Go(func() { a.askOperatorOnce(ctx) })
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+// keepTime fences at the very moment at which the lease or the window ends, not at the next tick.
+func (a *Agent) keepTime(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-a.alarm():
+			a.enforce()
+			// A ladder without proof is tried again at once, but not in a tight loop.
+			pause(ctx, retryPause)
+		case <-a.news:
+		}
+	}
+}
+
+// alarm fires when time alone changes the decision; never, if it does not.
+func (a *Agent) alarm() <-chan time.Time {
+	left, ok := fence.NextChange(a.now(), a.Clock())
+	if !ok {
+		return nil
+	}
+	return time.After(max(0, left))
+}
+
+// healthy is false if a loop hangs: then the kubelet restarts this container, and mysqld with it.
+func (a *Agent) healthy() bool {
+	now := int64(a.Clock().Mono)
+	limit := int64(a.Lease / 2)
+	// The watch also carries out fences, which have their own deadline.
+	slack := int64(a.FenceTimeout + goneTimeout + lookTimeout)
+	return now-a.ticked.Load() <= limit && now-a.watched.Load() <= limit+slack
+}
+
+// ready is true while MySQL answers SQL and is not being cloned.
+func (a *Agent) ready() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	seen := a.state.Seen()
+	return seen.Answered && !seen.Cloning && a.Clock().Mono-a.looked <= 2*(watchInterval+lookTimeout)
+}

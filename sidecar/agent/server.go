@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/sidecar/fence"
+)
+
+// Server is the HTTP server of the sidecar on the given address.
+func (a *Agent) Server(addr string) *http.Server {
+	return &http.Server{
+		Addr: addr, Handler: a.Handler(),
+		ReadHeaderTimeout: 2 * time.Second, ReadTimeout: 5 * time.Second,
+		// A push may have to fence (fence timeout, then the end of mysqld) and to open.
+		WriteTimeout: 2*a.FenceTimeout + goneTimeout + 10*time.Second,
+		IdleTimeout:  60 * time.Second, MaxHeaderBytes: 8 << 10,
+	}
+}
+
+// Handler serves the endpoints.
+func (a *Agent) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET "+wire.PathHealthz, probe(a.healthy))
+	mux.HandleFunc("GET "+wire.PathReadyz, probe(a.ready))
+	mux.Handle("GET "+wire.PathMetrics, a.metrics.handler())
+	mux.HandleFunc("GET "+wire.PathPeerActiveSite, a.getPeerActiveSite)
+	mux.HandleFunc("PUT "+wire.PathActiveSite, a.putActiveSite)
+	return mux
+}
+
+func probe(ok func() bool) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		if !ok() {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			_, _ = w.Write([]byte("no\n"))
+			return
+		}
+		_, _ = w.Write([]byte("ok\n"))
+	}
+}
+
+// getPeerActiveSite relays the newest statement. The answer keeps the asker's lease alive; the core remembers it.
+func (a *Agent) getPeerActiveSite(w http.ResponseWriter, r *http.Request) {
+	query := r.URL.Query()
+	if ns := query.Get(wire.ParamNamespace); ns != "" && ns != a.Site.Namespace {
+		refuse(w, http.StatusForbidden, wire.Error{Reason: wire.ReasonOtherGroup, Error: "this sidecar is of another group"})
+		return
+	}
+	if group := query.Get(wire.ParamGroup); group != "" && group != a.Site.Group {
+		refuse(w, http.StatusForbidden, wire.Error{Reason: wire.ReasonOtherGroup, Error: "this sidecar is of another group"})
+		return
+	}
+	var signed wire.Signed
+	var refusal fence.Refusal
+	a.mu.Lock()
+	a.state, signed, refusal = fence.Answer(a.state, query.Get(wire.ParamSite), a.Clock())
+	a.mu.Unlock()
+	if refusal.Reason != "" {
+		refuse(w, http.StatusServiceUnavailable, wire.Error{Reason: wire.ReasonNoStatement, Error: refusal.Message})
+		return
+	}
+	reply(w, http.StatusOK, wire.ActiveSite{Statement: signed})
+}
+
+// putActiveSite takes a pushed statement and answers with the report of the site. An empty statement only asks for the
+// report, as the operator does before the first epoch. What the statement asks for is done to the end even if the
+// client hangs up.
+func (a *Agent) putActiveSite(w http.ResponseWriter, r *http.Request) {
+	var body wire.ActiveSite
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, wire.MaxBodyBytes)).Decode(&body); err != nil {
+		if _, large := errors.AsType[*http.MaxBytesError](err); large {
+			refuse(w, http.StatusRequestEntityTooLarge, wire.Error{Reason: wire.ReasonTooLarge, Error: "the body is too large"})
+			return
+		}
+		refuse(w, http.StatusBadRequest, wire.Error{Reason: wire.ReasonBadRequest, Error: "the body is not an active-site document"})
+		return
+	}
+	ctx := context.WithoutCancel(r.Context())
+	if body.Statement == "" {
+		reply(w, http.StatusOK, a.report(ctx, ""))
+		return
+	}
+	statement, err := a.Verify(body.Statement)
+	if err != nil {
+		refuse(w, http.StatusUnauthorized, wire.Error{Reason: wire.ReasonBadStatement, Error: err.Error()})
+		return
+	}
+	if statement.Namespace != a.Site.Namespace || statement.Group != a.Site.Group {
+		refuse(w, http.StatusForbidden, wire.Error{Reason: wire.ReasonOtherGroup, Error: "the statement is for another group"})
+		return
+	}
+	message := a.push(ctx, fence.Word{Origin: fence.Push, Signed: body.Statement, Statement: statement})
+	reply(w, http.StatusOK, a.report(ctx, message))
+}
+
+// push takes a pushed word in. It fences if that is what the word says, and if it names this site it asks the operator
+// itself whether to open. It returns why the site could not do what was asked, if so.
+func (a *Agent) push(ctx context.Context, w fence.Word) string {
+	adoption, err := a.learn(w)
+	s := a.now()
+	switch {
+	case err != nil:
+		return "keep statement: " + err.Error()
+	case !adoption.Taken:
+		return adoption.Refusal.Message
+	case s.Exposed() && fence.Decide(s, a.Clock()).Do == fence.Fence:
+		return "MySQL is not fenced yet"
+	case !s.Names() || s.Newest().Hold || (s.Open() && s.Seen().Writable):
+		return ""
+	}
+	// The push opens nothing, because it may be old. The operator's own answer may.
+	return a.askOperator(ctx).Message
+}
+
+// reportLooks is how often a report looks again when MySQL was changed during the look.
+const reportLooks = 3
+
+// report looks at MySQL and says what the site is like. Facts that are not known to hold now are left out.
+func (a *Agent) report(ctx context.Context, message string) wire.Report {
+	var current bool
+	for range reportLooks {
+		if current = a.look(ctx); current {
+			break
+		}
+	}
+	now := a.Clock()
+	a.mu.Lock()
+	r := fence.Report(a.state, now)
+	status := a.status
+	a.mu.Unlock()
+	r.BootID, r.PodUID, r.Message, r.ObservedAt = a.BootID, a.PodUID, message, now.Wall
+	if !current {
+		// MySQL was being opened or fenced all the time: nothing is proven.
+		r.MysqldRunning, r.Answered = true, false
+	}
+	if !r.Answered {
+		r.Writable, r.SuperReadOnly, r.OfflineMode = false, false, false
+		return r
+	}
+	r.ServerUUID, r.GTIDExecuted = status.ServerUUID, status.Executed.String()
+	return r
+}
+
+func reply(w http.ResponseWriter, code int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	// The client may have hung up; what it asked for is done.
+	_ = json.NewEncoder(w).Encode(body)
+}
+
+func refuse(w http.ResponseWriter, code int, body wire.Error) { reply(w, code, body) }

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/sidecar/fence"
+)
+
+// Names of the files in the state directory.
+const (
+	// StatementFile is the newest statement known.
+	StatementFile = "statement.jws"
+	// copyFile is a second copy: the epoch must survive a damaged file.
+	copyFile = "statement.copy.jws"
+	// heardFile exists once the operator itself answered this site.
+	heardFile = "operator-heard"
+	lockFile  = "sidecar.lock"
+)
+
+// ErrDamaged is returned if no copy of the statement can be read although there was one.
+var ErrDamaged = errors.New("the statement kept on the data volume is damaged")
+
+// Store keeps the newest statement on the data volume (I5). Both copies are written before Save returns, each one
+// atomically, so either of them alone holds everything that was ever acknowledged.
+type Store struct {
+	Dir string
+}
+
+// Save writes what has to survive; when it returns nil, it will.
+func (s Store) Save(k fence.Kept) error {
+	for _, name := range []string{StatementFile, copyFile} {
+		if err := s.write(name, []byte(k.Signed+"\n")); err != nil {
+			return fmt.Errorf("keep statement: %w", err)
+		}
+	}
+	if k.Heard {
+		// Last: it says that the statement beside it is not older than what the operator said.
+		if err := s.write(heardFile, nil); err != nil {
+			return fmt.Errorf("keep that the operator was heard: %w", err)
+		}
+	}
+	return nil
+}
+
+// write replaces a file so that after a crash it is there either as before or as told.
+func (s Store) write(name string, content []byte) (err error) {
+	path := filepath.Join(s.Dir, name)
+	temp := path + ".tmp"
+	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(temp, path); err != nil {
+		return err
+	}
+	return syncDir(s.Dir)
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// Load returns what is kept, and a warning if one of the copies is damaged. With none readable although there were
+// some it refuses: a sidecar that forgets its epoch could vouch for, or open under, an older one.
+func (s Store) Load(verify func(wire.Signed) (wire.Statement, error)) (kept fence.Kept, warning, err error) {
+	var found int
+	for _, name := range []string{StatementFile, copyFile} {
+		k, err := s.read(name, verify)
+		switch {
+		case errors.Is(err, os.ErrNotExist):
+			continue
+		case err != nil:
+			warning = errors.Join(warning, fmt.Errorf("read %s: %w", name, err))
+		case k.Statement.Epoch > kept.Statement.Epoch:
+			kept = k
+		}
+		found++
+	}
+	if found > 0 && kept.Statement.Epoch == 0 {
+		return fence.Kept{}, nil, errors.Join(ErrDamaged, warning)
+	}
+	_, err = os.Stat(filepath.Join(s.Dir, heardFile))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fence.Kept{}, nil, fmt.Errorf("look for %s: %w", heardFile, err)
+	}
+	kept.Heard = err == nil && kept.Statement.Epoch > 0
+	return kept, warning, nil
+}
+
+func (s Store) read(name string, verify func(wire.Signed) (wire.Statement, error)) (fence.Kept, error) {
+	raw, err := os.ReadFile(filepath.Join(s.Dir, name))
+	if err != nil {
+		return fence.Kept{}, err
+	}
+	signed := wire.Signed(strings.TrimSpace(string(raw)))
+	if statement, err := verify(signed); err == nil {
+		return fence.Kept{Signed: signed, Statement: statement, Verified: true}, nil
+	}
+	// Another key signs now. The signature was checked before this was written, so the epoch still binds.
+	statement, err := unverified(signed)
+	if err != nil {
+		return fence.Kept{}, err
+	}
+	return fence.Kept{Signed: signed, Statement: statement}, nil
+}
+
+// unverified decodes a statement without a look at its signature.
+func unverified(signed wire.Signed) (wire.Statement, error) {
+	parts := strings.Split(string(signed), ".")
+	if len(parts) != 3 || parts[2] == "" {
+		return wire.Statement{}, errors.New("not a signed statement")
+	}
+	body, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil {
+		return wire.Statement{}, fmt.Errorf("decode statement: %w", err)
+	}
+	var s wire.Statement
+	if err := json.Unmarshal(body, &s); err != nil {
+		return wire.Statement{}, fmt.Errorf("decode statement: %w", err)
+	}
+	if s.Epoch < 1 || s.ActiveSite == "" {
+		return wire.Statement{}, wire.ErrStatement
+	}
+	return s, nil
+}

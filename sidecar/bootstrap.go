@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mysql-mfg/mfg/internal/mysql"
+	"github.com/mysql-mfg/mfg/sidecar/agent"
+)
+
+const (
+	// markerFile, in the state directory, says that the datadir was initialised completely. From then on nothing here
+	// ever initialises or removes a datadir again.
+	markerFile = "initialized"
+	// initSuffix is where a datadir is initialised: under its own name it is whole or it is not there.
+	initSuffix = ".init"
+)
+
+// Errors of bootstrap that ask for a person.
+var (
+	errDataLost = errors.New("the data volume lost its data: it was initialised once, and the data directory is empty now; " +
+		"to get the data from the other sites, delete the volume claim of this site and let it be cloned again")
+	errNoIdentity = errors.New("the data directory holds no auto.cnf: the server would take a new identity; " +
+		"restore the file, or delete the volume claim of this site and let it be cloned again")
+	errForeignData = errors.New("the data directory is not empty, and was not initialised by this program: " +
+		"nothing is removed; move the data away, or use another volume")
+	errStateWithoutData = errors.New("the volume remembers an epoch, but not that it was ever initialised: files were removed by hand; " +
+		"delete the volume claim of this site and let it be cloned again")
+)
+
+// bootstrap makes the data directory once. It holds the lock of the volume meanwhile, so no sidecar and no other
+// bootstrap of an older pod is at work.
+func bootstrap(ctx context.Context, s settings, log *slog.Logger) error {
+	unlock, err := agent.Lock(ctx, s.stateDir, log)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	marker := filepath.Join(s.stateDir, markerFile)
+	initialised, err := exists(marker)
+	if err != nil {
+		return fmt.Errorf("look for marker: %w", err)
+	}
+	if initialised {
+		return checkData(s, log)
+	}
+	if err := mayInitialise(s); err != nil {
+		return err
+	}
+	log.Info("initialising the data directory", "datadir", s.datadir)
+	if err := os.RemoveAll(s.datadir + initSuffix); err != nil {
+		return fmt.Errorf("remove what is left of an earlier try: %w", err)
+	}
+	if err := initialise(ctx, s, log); err != nil {
+		return fmt.Errorf("initialise data directory: %w", err)
+	}
+	// The marker comes first: with it and without a datadir, the rename was all that was missing.
+	if err := writeDurable(marker); err != nil {
+		return fmt.Errorf("write marker: %w", err)
+	}
+	return takeInitialised(s, log)
+}
+
+// mayInitialise refuses where data might be lost.
+func mayInitialise(s settings) error {
+	empty, err := emptyOrMissing(s.datadir)
+	if err != nil {
+		return fmt.Errorf("look at data directory: %w", err)
+	}
+	if !empty {
+		return errForeignData
+	}
+	if kept, err := exists(filepath.Join(s.stateDir, agent.StatementFile)); err != nil || kept {
+		return errors.Join(err, errStateWithoutData)
+	}
+	return nil
+}
+
+// checkData refuses to start mysqld over a volume that is not what the marker says.
+func checkData(s settings, log *slog.Logger) error {
+	if whole, err := exists(filepath.Join(s.datadir+initSuffix, "auto.cnf")); err != nil || whole {
+		return errors.Join(err, takeInitialised(s, log))
+	}
+	empty, err := emptyOrMissing(s.datadir)
+	if err != nil {
+		return fmt.Errorf("look at data directory: %w", err)
+	}
+	if empty {
+		return errDataLost
+	}
+	if found, err := exists(filepath.Join(s.datadir, "auto.cnf")); err != nil || !found {
+		return errors.Join(err, errNoIdentity)
+	}
+	log.Info("the data directory is initialised", "datadir", s.datadir)
+	return nil
+}
+
+// takeInitialised gives the whole datadir its name. An empty directory of that name gives way, any other does not.
+func takeInitialised(s settings, log *slog.Logger) error {
+	if err := os.Rename(s.datadir+initSuffix, s.datadir); err != nil {
+		return fmt.Errorf("take the initialised data directory: %w", err)
+	}
+	if err := syncDir(filepath.Dir(s.datadir)); err != nil {
+		return fmt.Errorf("take the initialised data directory: %w", err)
+	}
+	log.Info("the data directory was initialised", "datadir", s.datadir)
+	return nil
+}
+
+// initialise runs mysqld --initialize with the statements that make the accounts. Status 0 proves that all of it
+// happened.
+func initialise(ctx context.Context, s settings, log *slog.Logger) error {
+	accounts, err := readAccounts(s.accountsDir)
+	if err != nil {
+		return err
+	}
+	statements, err := secretFile(strings.Join(mysql.AccountStatements(accounts, s.requireTLS), ";\n") + ";\n")
+	if err != nil {
+		return fmt.Errorf("hold account statements: %w", err)
+	}
+	defer func() { _ = statements.Close() }()
+	cmd := exec.CommandContext(ctx, s.mysqld, "--defaults-file="+s.defaultsFile, "--initialize-insecure",
+		"--datadir="+s.datadir+initSuffix, "--init-file=/proc/self/fd/3")
+	cmd.ExtraFiles = []*os.File{statements}
+	output, err := cmd.StderrPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	forward(output, log)
+	if err := cmd.Wait(); err != nil {
+		return fmt.Errorf("%s --initialize-insecure: %w; the lines of mysqld above say why", s.mysqld, err)
+	}
+	return syncTree(s.datadir + initSuffix)
+}
+
+// forward logs what mysqld says. The line about a failing statement of the init file quotes it, passwords and all.
+func forward(from io.Reader, log *slog.Logger) {
+	lines := bufio.NewScanner(from)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		line := lines.Text()
+		if strings.Contains(line, "MY-000061") {
+			line = "MY-000061: a statement that makes the accounts failed (text withheld)"
+		}
+		log.Info("mysqld says", "line", line)
+	}
+	// Whatever is left unread must not block mysqld.
+	_, _ = io.Copy(io.Discard, from)
+}
+
+// secretFile holds text in memory only, for a child that opens /proc/self/fd/3.
+func secretFile(text string) (*os.File, error) {
+	fd, err := unix.MemfdCreate("statements", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, err
+	}
+	f := os.NewFile(uintptr(fd), "statements")
+	if _, err := f.WriteString(text); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+func readAccounts(dir string) (mysql.Accounts, error) {
+	var a mysql.Accounts
+	for name, into := range map[string]*string{
+		"operator": &a.Operator, "replication": &a.Replication, "clone": &a.Clone, "sidecar": &a.Sidecar, "root": &a.Root,
+	} {
+		raw, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			return mysql.Accounts{}, fmt.Errorf("read password of %s: %w", name, err)
+		}
+		if *into = strings.TrimRight(string(raw), "\n"); *into == "" {
+			return mysql.Accounts{}, fmt.Errorf("read password of %s: it is empty", name)
+		}
+	}
+	return a, nil
+}

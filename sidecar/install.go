@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// install copies this program to a path, so that a container with another image can run it. The path never holds half
+// a program.
+func install(dest string) error {
+	own, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find own program: %w", err)
+	}
+	if err := copyProgram(own, dest); err != nil {
+		return fmt.Errorf("install %s: %w", dest, err)
+	}
+	return nil
+}
+
+func copyProgram(from, dest string) (err error) {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = in.Close() }()
+	out, err := os.CreateTemp(filepath.Dir(dest), ".install-*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(out.Name())
+		}
+	}()
+	_, err = io.Copy(out, in)
+	if err = errors.Join(err, out.Chmod(0o755), out.Close()); err != nil {
+		return err
+	}
+	return os.Rename(out.Name(), dest)
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command sidecar runs in every MySQL pod: it installs itself for the other containers, initialises the datadir, and
+// guards who may write. It holds no Kubernetes credentials. docs/fence.md tells what it guarantees.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+)
+
+const usage = `usage: sidecar COMMAND [flags]
+
+commands:
+  install DEST   copy this program to DEST
+  bootstrap      initialise the data directory, once
+  run            guard the MySQL of this pod
+  version        print the version
+
+"sidecar COMMAND -h" lists the flags; the default of each is taken from the environment.
+`
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	err := command(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	if err != nil {
+		os.Exit(1)
+	}
+}
+
+// errUsage is reported by the usage text.
+var errUsage = errors.New("usage")
+
+func command(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	log := slog.New(slog.NewJSONHandler(stderr, nil))
+	err := dispatch(ctx, args, stdout, log)
+	switch {
+	case errors.Is(err, errUsage):
+		_, _ = io.WriteString(stderr, usage)
+	case err != nil:
+		log.Error("sidecar ends", "error", err.Error())
+	}
+	return err
+}
+
+func dispatch(ctx context.Context, args []string, stdout io.Writer, log *slog.Logger) error {
+	if len(args) == 0 {
+		return errUsage
+	}
+	name, args := args[0], args[1:]
+	switch name {
+	case "install":
+		if len(args) != 1 {
+			return errUsage
+		}
+		return install(args[0])
+	case "bootstrap":
+		s, err := parseSettings(name, args, os.Getenv)
+		if err != nil {
+			return err
+		}
+		return bootstrap(ctx, s, log)
+	case "run":
+		s, err := parseSettings(name, args, os.Getenv)
+		if err != nil {
+			return err
+		}
+		return run(ctx, s, log)
+	case "version":
+		_, err := fmt.Fprintln(stdout, version())
+		return err
+	default:
+		return errUsage
+	}
+}
+
+// version is what the Go toolchain recorded; it needs no flags of the linker.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "sidecar (unknown version)"
+	}
+	text := "sidecar " + info.Main.Version
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			text += " " + s.Value
+		}
+	}
+	return text + " " + info.GoVersion
+}

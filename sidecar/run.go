@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mysql-mfg/mfg/api/client"
+	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/internal/mysql"
+	"github.com/mysql-mfg/mfg/sidecar/agent"
+	"github.com/mysql-mfg/mfg/sidecar/fence"
+)
+
+const shutdownTimeout = time.Second
+
+// run guards the MySQL of this pod until ctx ends.
+func run(ctx context.Context, s settings, log *slog.Logger) error {
+	log = log.With("namespace", s.namespace, "group", s.group, "site", s.site)
+	if os.Getpid() == 1 {
+		// Without a common process namespace "no mysqld runs" would be said of a mysqld that does.
+		return errors.New("the process namespace of the pod is not shared: set shareProcessNamespace: true")
+	}
+	unlock, err := agent.Lock(ctx, s.stateDir, log)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	config, done, err := connect(s, log)
+	if err != nil {
+		return err
+	}
+	defer done()
+	a, err := agent.New(config)
+	if err != nil {
+		return err
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", s.listen)
+	if err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	return serve(ctx, a, listener)
+}
+
+// serve runs the agent and its server until ctx ends or the server fails.
+func serve(ctx context.Context, a *agent.Agent, listener net.Listener) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	a.Start(ctx)
+	server := a.Server(listener.Addr().String())
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(listener) }()
+	var err error
+	select {
+	case <-ctx.Done():
+	case err = <-failed:
+	}
+	cancel()
+	// Fence first: the requests that are under way may take longer than the kubelet waits.
+	a.Stop()
+	ending, cancelEnding := context.WithTimeout(context.Background(), shutdownTimeout)
+	defer cancelEnding()
+	if shutdownErr := server.Shutdown(ending); errors.Is(shutdownErr, context.DeadlineExceeded) {
+		_ = server.Close()
+	}
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+// connect connects an agent to the world.
+func connect(s settings, log *slog.Logger) (agent.Config, func(), error) {
+	clock, err := agent.NewClock()
+	if err != nil {
+		return agent.Config{}, nil, err
+	}
+	watch, err := openMySQL(s, "mfg sidecar (watch)")
+	if err != nil {
+		return agent.Config{}, nil, err
+	}
+	change, err := openMySQL(s, "mfg sidecar (fence)")
+	if err != nil {
+		return agent.Config{}, nil, errors.Join(err, watch.Close())
+	}
+	site := fence.Site{Namespace: s.namespace, Group: s.group, Name: s.site}
+	http := client.New((&agent.Dialer{}).DialContext)
+	done := func() {
+		http.Close()
+		_ = watch.Close()
+		_ = change.Close()
+	}
+	return agent.Config{
+		Site: site, Peers: s.peers, PodUID: s.podUID, BootID: rand.Text(),
+		Lease: s.leaseTimeout, PeerCheck: s.peerCheckInterval, FenceTimeout: s.fenceTimeout,
+		MySQL: watch, Changer: change,
+		Network:   agent.HTTPNetwork{Client: http, OperatorURL: s.operatorURL, Site: site},
+		Processes: agent.Procfs{Root: "/proc", Datadir: s.datadir},
+		Store:     agent.Store{Dir: s.stateDir},
+		Verify:    agent.NewKeys(s.authorityFile).Verify,
+		Clock:     clock, Log: log,
+	}, done, nil
+}
+
+// openMySQL prepares to speak to the admin interface, which has room when all connections are taken.
+func openMySQL(s settings, program string) (*mysql.DB, error) {
+	password, err := os.ReadFile(filepath.Join(s.accountsDir, "sidecar"))
+	if err != nil {
+		return nil, fmt.Errorf("read password of the sidecar's account: %w", err)
+	}
+	return mysql.Open(mysql.Target{
+		Addr: net.JoinHostPort(s.podIP, strconv.Itoa(wire.PortMySQLAdmin)),
+		User: mysql.AccountSidecar, Password: strings.TrimRight(string(password), "\n"),
+		TLS: tlsConfig(filepath.Join(s.tlsDir, "ca.crt")), Program: program,
+	})
+}
+
+// tlsConfig requires a certificate of the CA in the file, which is read anew for every connection so that it can be
+// replaced; nil if there is no such file. The name in the certificate is not compared: the address is this pod's own,
+// and certificates name Services.
+func tlsConfig(caFile string) *tls.Config {
+	if _, err := os.Stat(caFile); err != nil {
+		return nil
+	}
+	return &tls.Config{
+		MinVersion: tls.VersionTLS12,
+		// The chain is verified below; only the name is not.
+		InsecureSkipVerify: true, //nolint:gosec // see above
+		VerifyConnection: func(state tls.ConnectionState) error {
+			return verifyChain(caFile, state.PeerCertificates)
+		},
+	}
+}
+
+func verifyChain(caFile string, chain []*x509.Certificate) error {
+	raw, err := os.ReadFile(caFile)
+	if err != nil {
+		return fmt.Errorf("read CA: %w", err)
+	}
+	roots, between := x509.NewCertPool(), x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(raw) || len(chain) == 0 {
+		return errors.New("verify server: no certificate to compare with")
+	}
+	for _, c := range chain[1:] {
+		between.AddCert(c)
+	}
+	_, err = chain[0].Verify(x509.VerifyOptions{Roots: roots, Intermediates: between})
+	return err
+}

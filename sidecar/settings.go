@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// settings are the flags of bootstrap and run.
+type settings struct {
+	namespace, group, site string
+
+	operatorURL string
+	peers       []string
+	podIP       string
+	podUID      string
+
+	leaseTimeout      time.Duration
+	peerCheckInterval time.Duration
+	fenceTimeout      time.Duration
+
+	stateDir, datadir, runDir string
+	authorityFile             string
+	accountsDir, tlsDir       string
+	listen                    string
+	defaultsFile, mysqld      string
+	requireTLS                bool
+}
+
+// parseSettings reads the flags of a command; the default of each comes from the environment, as the pod sets it.
+func parseSettings(command string, args []string, env func(string) string) (settings, error) {
+	var s settings
+	var peers string
+	fs := flag.NewFlagSet("sidecar "+command, flag.ContinueOnError)
+	text := func(into *string, name, variable, otherwise, help string) {
+		value := env(variable)
+		if value == "" {
+			value = otherwise
+		}
+		fs.StringVar(into, name, value, help+" ($"+variable+")")
+	}
+	var problems []error
+	duration := func(into *time.Duration, name, variable string, otherwise time.Duration, help string) {
+		value := otherwise
+		if told := env(variable); told != "" {
+			parsed, err := time.ParseDuration(told)
+			if err != nil {
+				problems = append(problems, fmt.Errorf("parse %s: %w", variable, err))
+			}
+			value = parsed
+		}
+		fs.DurationVar(into, name, value, help+" ($"+variable+")")
+	}
+	text(&s.namespace, "namespace", "MFG_NAMESPACE", "", "namespace of the group")
+	text(&s.group, "group", "MFG_GROUP", "", "name of the group")
+	text(&s.site, "site", "MFG_SITE", "", "name of this site")
+	text(&s.operatorURL, "operator-url", "MFG_OPERATOR_URL", "", "base URL of the operator's auxiliary listener")
+	text(&peers, "peers", "MFG_PEERS", "", "host:port of the other sites' sidecars, separated by commas")
+	text(&s.podIP, "pod-ip", "POD_IP", "127.0.0.1", "address of MySQL's admin interface")
+	text(&s.podUID, "pod-uid", "POD_UID", "", "UID of this pod, for reports")
+	duration(&s.leaseTimeout, "lease-timeout", "MFG_LEASE_TIMEOUT", 20*time.Second, "how long the site may stay open without an exchange")
+	duration(&s.peerCheckInterval, "peer-check-interval", "MFG_PEER_CHECK_INTERVAL", 2*time.Second, "how often operator and peers are asked")
+	duration(&s.fenceTimeout, "fence-timeout", "MFG_FENCE_TIMEOUT", 2*time.Second, "how long a fence may take before mysqld is killed")
+	text(&s.stateDir, "state-dir", "MFG_STATE_DIR", "/var/lib/mysql/mfg", "directory on the data volume for this program")
+	text(&s.datadir, "datadir", "MFG_DATADIR", "/var/lib/mysql/data", "data directory of mysqld")
+	text(&s.runDir, "run-dir", "MFG_RUN_DIR", "/run/mfg", "directory for the socket")
+	text(&s.authorityFile, "authority-file", "MFG_AUTHORITY_FILE", "/etc/mfg/authority.pub", "public key of the group's authority, PEM")
+	text(&s.accountsDir, "accounts-dir", "MFG_ACCOUNTS_DIR", "/etc/mfg-accounts", "directory with a password file per account")
+	text(&s.tlsDir, "tls-dir", "MFG_TLS_DIR", "/etc/mfg-tls", "directory with ca.crt; TLS is used if it is there")
+	text(&s.listen, "listen", "MFG_LISTEN", ":8090", "address to serve on")
+	text(&s.defaultsFile, "defaults-file", "MFG_DEFAULTS_FILE", "/etc/mfg/my.cnf", "configuration of mysqld")
+	text(&s.mysqld, "mysqld", "MFG_MYSQLD", "mysqld", "program that initialises the data directory")
+	fs.BoolVar(&s.requireTLS, "require-tls", env("MFG_REQUIRE_TLS") == "true", "create accounts that have to use TLS ($MFG_REQUIRE_TLS)")
+	if err := errors.Join(append(problems, fs.Parse(args))...); err != nil {
+		return settings{}, err
+	}
+	if fs.NArg() > 0 {
+		return settings{}, fmt.Errorf("parse flags: unexpected argument %q", fs.Arg(0))
+	}
+	for _, peer := range strings.Split(peers, ",") {
+		if peer = strings.TrimSpace(peer); peer != "" {
+			s.peers = append(s.peers, peer)
+		}
+	}
+	return s, nil
+}
