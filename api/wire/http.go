@@ -2,6 +2,8 @@
 
 package wire
 
+import "errors"
+
 // Paths of the endpoints.
 const (
 	PathActiveSite     = "/active-site"
@@ -39,6 +41,16 @@ const MaxBodyBytes = 64 << 10
 
 // MaxStatusBytes bounds the answer of GET /status and one message of GET /ws/status: a thousand groups are about 2 MB.
 const MaxStatusBytes = 32 << 20
+
+// Errors with which an operator declines to say who is active; each has a reason of its own.
+var (
+	// ErrUnknownGroup: this operator does not look after such a group.
+	ErrUnknownGroup = errors.New("no such group")
+	// ErrNotLeading: another process of the operator speaks for the groups, or nobody does yet.
+	ErrNotLeading = errors.New("this operator does not lead")
+	// ErrNoStatement: the group has no active site yet.
+	ErrNoStatement = errors.New("the group has no active site yet")
+)
 
 // ActiveSite is the answer to GET /active-site and GET /peer/active-site, and the body of PUT /active-site.
 type ActiveSite struct {

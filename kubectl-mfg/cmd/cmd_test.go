@@ -221,16 +221,16 @@ func TestOperatorNotReachable(t *testing.T) {
 }
 
 // steps makes a watch end after some looks, with a change before each.
-func steps(cancel context.CancelFunc, changes ...func()) func(context.Context, time.Duration) error {
+func steps(cancel context.CancelFunc, changes ...func()) func(context.Context, time.Duration) bool {
 	n := 0
-	return func(ctx context.Context, _ time.Duration) error {
+	return func(ctx context.Context, _ time.Duration) bool {
 		if n == len(changes) {
 			cancel()
-			return context.Canceled
+			return false
 		}
 		changes[n]()
 		n++
-		return ctx.Err()
+		return ctx.Err() == nil
 	}
 }
 

@@ -43,11 +43,7 @@ func (a *app) completeNamespace(cmd *cobra.Command, _ []string, _ string) ([]cob
 
 // listForCompletion offers nothing where the cluster does not answer: a shell is no place for error messages.
 func (a *app) listForCompletion(cmd *cobra.Command, namespace string) []v1alpha1.MysqlFailoverGroup {
-	ctx := cmd.Context()
-	if ctx == nil {
-		ctx = context.Background()
-	}
-	ctx, cancel := context.WithTimeout(ctx, completionTimeout)
+	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
 	defer cancel()
 	cluster, err := a.connect()
 	if err != nil {

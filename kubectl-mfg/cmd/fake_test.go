@@ -143,7 +143,7 @@ type ran struct {
 type runOptions struct {
 	width int // 0: no terminal
 	env   map[string]string
-	wait  func(context.Context, time.Duration) error
+	wait  func(context.Context, time.Duration) bool
 }
 
 // run runs a command line against an API server as a user would.

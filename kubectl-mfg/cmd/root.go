@@ -44,8 +44,8 @@ type Environment struct {
 	genericiooptions.IOStreams
 	Getenv func(string) string
 	Now    func() time.Time
-	// Wait sleeps, or ends early with the context's error.
-	Wait func(context.Context, time.Duration) error
+	// Wait sleeps; it is false if the context ended first.
+	Wait func(context.Context, time.Duration) bool
 	// Terminal is the width of stdout; ok is false where it is none.
 	Terminal func() (width int, ok bool)
 }
@@ -56,14 +56,14 @@ func System() Environment {
 		IOStreams: genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr},
 		Getenv:    os.Getenv,
 		Now:       time.Now,
-		Wait: func(ctx context.Context, d time.Duration) error {
+		Wait: func(ctx context.Context, d time.Duration) bool {
 			t := time.NewTimer(d)
 			defer t.Stop()
 			select {
 			case <-t.C:
-				return nil
+				return true
 			case <-ctx.Done():
-				return ctx.Err()
+				return false
 			}
 		},
 		Terminal: func() (int, bool) {
@@ -114,7 +114,7 @@ func Main(ctx context.Context, args []string, env Environment) int {
 }
 
 func (a *app) main(ctx context.Context, args []string) int {
-	root := a.root()
+	root := a.root() //nolint:contextcheck // commands get the context by ExecuteContext; reading a kubeconfig takes none.
 	root.SetArgs(args)
 	root.SetIn(a.env.In)
 	root.SetOut(a.env.Out)

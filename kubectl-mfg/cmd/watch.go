@@ -25,23 +25,23 @@ func (op *statusOp) watch(ctx context.Context, env Environment, c Cluster) (int,
 	w := watcher{op: op, env: env}
 	_, w.terminal = env.Terminal()
 	w.terminal = w.terminal && op.Output.printer == nil && op.Output.Format != outputName
-	for {
-		reports, err := op.gather(ctx, c)
-		if ctx.Err() != nil {
-			return codeOf(w.last), nil
+	for running := true; running; running = env.Wait(ctx, op.Interval) {
+		reports, failure := op.gather(ctx, c)
+		if interrupted(ctx) {
+			break
 		}
 		// A first failure is an answer; a later one may pass, and the watcher wants to see that too.
-		if err != nil && !w.started {
-			return exitError, err
+		if failure != nil && !w.started {
+			return exitError, failure
 		}
-		if err := w.show(reports, err); err != nil {
+		if err := w.show(reports, failure); err != nil {
 			return exitError, err
-		}
-		if env.Wait(ctx, op.Interval) != nil {
-			return codeOf(w.last), nil
 		}
 	}
+	return codeOf(w.last), nil
 }
+
+func interrupted(ctx context.Context) bool { return ctx.Err() != nil }
 
 type watcher struct {
 	op       *statusOp
@@ -61,18 +61,24 @@ func (w *watcher) show(reports []report.MysqlFailoverGroupReport, failure error)
 		return w.redraw(failure)
 	}
 	w.started = true
-	if failure != nil {
+	switch {
+	case failure != nil:
 		w.say("warning: " + failure.Error() + " (trying again)")
-		return nil
+	case same:
+		w.said = ""
+	default:
+		w.said = ""
+		return w.append()
 	}
-	w.said = ""
-	if same {
-		return nil
-	}
-	if len(reports) == 0 {
+	return nil
+}
+
+// append writes the newest answer below the others.
+func (w *watcher) append() error {
+	if len(w.last) == 0 {
 		w.say(w.op.nothing())
 	}
-	drawn, err := w.op.draw(w.env, reports)
+	drawn, err := w.op.draw(w.env, w.last)
 	if err != nil {
 		return err
 	}

@@ -10,14 +10,11 @@ import (
 	"github.com/mysql-mfg/mfg/api/wire"
 )
 
-// Errors that an Authority answers with.
+// Errors that an Authority answers with. They are wire's, so that the poll loop need not import this package.
 var (
-	// ErrUnknownGroup: this operator does not look after such a group.
-	ErrUnknownGroup = errors.New("no such group")
-	// ErrNotLeading: another process of the operator speaks for the groups, or nobody does yet.
-	ErrNotLeading = errors.New("this operator does not lead")
-	// ErrNoStatement: the group has no active site yet.
-	ErrNoStatement = errors.New("the group has no active site yet")
+	ErrUnknownGroup = wire.ErrUnknownGroup
+	ErrNotLeading   = wire.ErrNotLeading
+	ErrNoStatement  = wire.ErrNoStatement
 )
 
 // ErrBehind is what a Feed answers when its reader was too slow to see every change.

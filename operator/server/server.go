@@ -22,7 +22,7 @@ import (
 // Authority answers sidecars. The poll loop implements it.
 type Authority interface {
 	// Answer returns a signed statement for a site that asks and remembers that it was answered: from here on the
-	// lease of that site may run anew. An error is one of this package's or an internal one; after an error no
+	// lease of that site may run anew. An error is one of wire's or an internal one; after an error no
 	// lease may have been renewed.
 	Answer(namespace, group, site, nonce string) (wire.Signed, error)
 }

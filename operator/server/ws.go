@@ -53,7 +53,9 @@ func (s *Server) statusStream(w http.ResponseWriter, r *http.Request) {
 		return // the upgrader has answered
 	}
 	st := stream{conn: conn, filter: f, limits: s.limits}
-	ctx, cancel := context.WithCancel(s.running)
+	ctx, cancel := context.WithCancel(r.Context())
+	//nolint:contextcheck // running is when the server ends; no request's context can say so.
+	defer context.AfterFunc(s.running, cancel)()
 	gone := make(chan struct{})
 	go func() {
 		defer close(gone)

@@ -97,9 +97,9 @@ type Hint struct {
 type Source string
 
 const (
-	// Live: the operator answered just now.
+	// Live means that the operator answered just now.
 	Live Source = "Live"
-	// LastKnown: only the custom resource could be read.
+	// LastKnown means that only the custom resource could be read.
 	LastKnown Source = "LastKnown"
 )
 
