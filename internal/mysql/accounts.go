@@ -59,7 +59,7 @@ func AccountStatements(a Accounts, requireTLS bool) []string {
 		"SET SESSION sql_mode = ''",
 	}
 	for _, account := range []struct{ name, password, static, dynamic string }{
-		{AccountOperator, a.Operator, "PROCESS, SHOW DATABASES, REPLICATION CLIENT", operatorRights},
+		{AccountOperator, a.Operator, "RELOAD, PROCESS, SHOW DATABASES, REPLICATION CLIENT", operatorRights},
 		{AccountSidecar, a.Sidecar, "PROCESS, SHOW DATABASES, REPLICATION CLIENT", sidecarRights},
 		{AccountReplication, a.Replication, "REPLICATION SLAVE", replicationRights},
 		{AccountClone, a.Clone, "", cloneRights},

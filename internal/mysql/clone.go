@@ -50,7 +50,7 @@ type CloneStage struct {
 // A server with databases needs a window (BeginWindow). All accounts are the donor's afterwards.
 func (db *DB) Clone(ctx context.Context, donor Donor) error {
 	if donor.Host == "" || donor.Port <= 0 || donor.User == "" {
-		return fmt.Errorf("clone from %s: %w: host, port and user must be given", donor, ErrSecretRefused)
+		return fmt.Errorf("clone from %s: %w: host, port and user must be given", donor, ErrRefused)
 	}
 	err := db.onFresh(ctx, func(conn *sql.Conn) error { return clone(ctx, conn, donor) })
 	if err != nil {

@@ -18,8 +18,8 @@ var (
 	ErrCloneOutcomeUnknown = errors.New("outcome of the clone is unknown")
 	// ErrNotFenced says that super_read_only=ON could not be established and read back in time.
 	ErrNotFenced = errors.New("not fenced")
-	// ErrSecretRefused is a password or name that cannot be given to MySQL.
-	ErrSecretRefused = errors.New("refused before it was sent")
+	// ErrRefused is a name or password that MySQL would not take, or would silently cut.
+	ErrRefused = errors.New("refused before it was sent")
 )
 
 // Error numbers of the server that the code here reacts to.
@@ -38,8 +38,8 @@ func number(err error) uint16 {
 	return 0
 }
 
-// withoutSecret rewrites an error of a statement that contained a secret. The server quotes the statement in syntax
-// errors, and the driver's errors are text too, so the chain is cut: only the number and the cleaned text go on.
+// withoutSecret is the error of a statement that contained a secret. The server quotes statements that it does not
+// understand; such an error is replaced, and its chain cut.
 func withoutSecret(err error, secret string) error {
 	if err == nil {
 		return nil

@@ -39,7 +39,8 @@ type FenceResult struct {
 	// Stage is the rung that was needed.
 	Stage string
 	// ReadBack is what the server's variables said after super_read_only=ON; clients' commits can no longer make its
-	// Executed set grow (FLUSH statements of accounts with RELOAD still do, with nothing in them). What comes from tables is not in it: replication, clone and databases are left zero.
+	// Executed set grow (FLUSH statements of accounts with RELOAD still do, with nothing in them). What comes from tables
+	// is not in it: replication, clone and databases are left zero.
 	ReadBack Status
 	// PreparedXA counts XA transactions that are prepared and not ended. While there are any, offline_mode stays on:
 	// super_read_only does not refuse XA COMMIT, and any ordinary account may end any of them.

@@ -13,8 +13,11 @@ import (
 	"github.com/mysql-mfg/mfg/internal/gtid"
 )
 
-// maxSourcePassword is MySQL's limit; a longer one is cut without a word and then refused by the source.
-const maxSourcePassword = 32
+// MySQL's limits; what is longer is cut without a word.
+const (
+	maxSourcePassword = 32
+	maxSourceHost     = 255
+)
 
 // Source is whom to follow.
 type Source struct {
@@ -34,7 +37,9 @@ func (s Source) String() string { return fmt.Sprintf("%s@%s:%d", s.User, s.Host,
 // GoString never shows the password.
 func (s Source) GoString() string { return s.String() }
 
-// StopReceiver ends the receiver thread: from here on the retrieved set grows no more.
+// StopReceiver ends the receiver thread: from here on the retrieved set grows no more. It takes two seconds when the
+// receiver hangs in connecting to a source that does not answer (MySQL signals it once, waits that long, and signals
+// again), else no time. A server whose client has gone away goes on stopping.
 func (db *DB) StopReceiver(ctx context.Context) error {
 	return db.replicaStatement(ctx, "STOP REPLICA IO_THREAD")
 }
@@ -116,11 +121,11 @@ func (db *DB) Follow(ctx context.Context, src Source) error {
 }
 
 func (s Source) validate() error {
-	if s.Host == "" || s.Port <= 0 || s.User == "" {
-		return fmt.Errorf("%w: host, port and user must be given", ErrSecretRefused)
+	if s.Host == "" || len(s.Host) > maxSourceHost || s.Port <= 0 || s.User == "" {
+		return fmt.Errorf("%w: host, port and user must be given and have a sensible length", ErrRefused)
 	}
 	if len(s.Password) > maxSourcePassword {
-		return fmt.Errorf("%w: the password has more than %d characters", ErrSecretRefused, maxSourcePassword)
+		return fmt.Errorf("%w: the password has more than %d characters", ErrRefused, maxSourcePassword)
 	}
 	return nil
 }
