@@ -7,6 +7,7 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -43,6 +44,8 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	log := slog.New(slog.NewJSONHandler(stderr, nil))
 	err := dispatch(ctx, args, stdout, log)
 	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return nil
 	case errors.Is(err, errUsage):
 		_, _ = io.WriteString(stderr, usage)
 	case err != nil:

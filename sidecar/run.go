@@ -97,9 +97,9 @@ func connect(s settings, log *slog.Logger) (agent.Config, func(), error) {
 		return agent.Config{}, nil, errors.Join(err, watch.Close())
 	}
 	site := fence.Site{Namespace: s.namespace, Group: s.group, Name: s.site}
-	http := client.New((&agent.Dialer{}).DialContext)
+	asker := client.New((&agent.Dialer{}).DialContext)
 	done := func() {
-		http.Close()
+		asker.Close()
 		_ = watch.Close()
 		_ = change.Close()
 	}
@@ -107,9 +107,9 @@ func connect(s settings, log *slog.Logger) (agent.Config, func(), error) {
 		Site: site, Peers: s.peers, PodUID: s.podUID, BootID: rand.Text(),
 		Lease: s.leaseTimeout, PeerCheck: s.peerCheckInterval, FenceTimeout: s.fenceTimeout,
 		MySQL: watch, Changer: change,
-		Network:   agent.HTTPNetwork{Client: http, OperatorURL: s.operatorURL, Site: site},
+		Network:   agent.HTTPNetwork{Client: asker, OperatorURL: s.operatorURL, Site: site},
 		Processes: agent.Procfs{Root: "/proc", Datadir: s.datadir},
-		Store:     agent.Store{Dir: s.stateDir},
+		Volume:    agent.Store{Dir: s.stateDir},
 		Verify:    agent.NewKeys(s.authorityFile).Verify,
 		Clock:     clock, Log: log,
 	}, done, nil

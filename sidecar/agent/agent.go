@@ -56,6 +56,14 @@ type Processes interface {
 	Kill(Mysqld) error
 }
 
+// Volume is the data volume, as far as the statement is concerned.
+type Volume interface {
+	// Save returns nil once k survives a crash.
+	Save(k fence.Kept) error
+	// Load returns what survived, and a warning if part of it is damaged.
+	Load(verify func(wire.Signed) (wire.Statement, error)) (kept fence.Kept, warning, err error)
+}
+
 // Config is what an agent is made of.
 type Config struct {
 	Site  fence.Site
@@ -73,7 +81,7 @@ type Config struct {
 	Changer   MySQL
 	Network   Network
 	Processes Processes
-	Store     Store
+	Volume    Volume
 	Verify    func(wire.Signed) (wire.Statement, error)
 	Clock     Clock
 	Log       *slog.Logger
@@ -122,7 +130,7 @@ func New(c Config) (*Agent, error) {
 	if err := c.validate(); err != nil {
 		return nil, fmt.Errorf("configure sidecar: %w", err)
 	}
-	kept, warning, err := c.Store.Load(c.Verify)
+	kept, warning, err := c.Volume.Load(c.Verify)
 	if err != nil {
 		return nil, fmt.Errorf("load statement: %w; if the volume cannot be restored, delete it and let the site be cloned again", err)
 	}

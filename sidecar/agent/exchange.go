@@ -161,7 +161,7 @@ func (a *Agent) keep() error {
 	if !due {
 		return nil
 	}
-	if err := a.Store.Save(k); err != nil {
+	if err := a.Volume.Save(k); err != nil {
 		if a.changed("volume", "broken") {
 			a.Log.Error("the statement cannot be written to the data volume", "epoch", k.Statement.Epoch, "error", err)
 		}

@@ -1,0 +1,515 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	mysqldriver "github.com/go-sql-driver/mysql"
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/sidecar/fence"
+)
+
+// story runs a test in a world whose time passes at once.
+func story(t *testing.T, tell func(*testing.T, *world)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		tell(t, w)
+		w.end()
+	})
+}
+
+// I3: the startup fence comes before any question, and then only the operator's answer opens.
+func TestItFencesBeforeItAsksI3(t *testing.T) {
+	story(t, func(t *testing.T, w *world) {
+		w.superReadOnly, w.readOnly = false, false
+		w.operator = told(5, "a")
+		w.boot()
+		w.after(time.Second)
+		w.mustBe("writable")
+		want := []string{"fenced", "operator asked", "kept epoch 5", "opened"}
+		if got := w.happenings(); !slices.Equal(got[:4], want) {
+			t.Errorf("got %q", got)
+		}
+		if last := w.agent.now().Last(); last != (fence.LastFence{Cause: wire.FenceStartup, Stage: wire.FenceReadOnly}) {
+			t.Errorf("got %+v", last)
+		}
+	})
+}
+
+func TestItStaysClosedWithoutTheOperatorI3(t *testing.T) {
+	story(t, func(t *testing.T, w *world) {
+		// Peers relay, and somebody pushes: neither opens.
+		w.peers["b:8090"] = sign(t, authority, told(5, "a"))
+		w.boot()
+		w.after(time.Second)
+		r := w.push(told(5, "a"))
+		if r.Writable || r.Message == "" || r.Epoch != 5 {
+			t.Errorf("got %+v", r)
+		}
+		w.after(time.Minute)
+		w.mustBe("read-only")
+		w.do(func() { w.operator, w.oldNonce = told(5, "a"), true })
+		w.after(time.Minute)
+		w.mustBe("read-only")
+		w.do(func() { w.oldNonce = false })
+		w.after(3 * time.Second)
+		w.mustBe("writable")
+	})
+}
+
+func TestAMysqldThatComesBackIsOpenedWithinASecond(t *testing.T) {
+	story(t, func(_ *testing.T, w *world) {
+		w.bootOpen()
+		w.do(func() { w.pid = 0 })
+		w.after(3 * time.Second)
+		w.do(func() { w.startMysqld(101) })
+		w.after(time.Second)
+		w.mustBe("writable")
+	})
+}
+
+// I1, I2, I5: the push fences, the epoch is durable, and the answer tells both.
+func TestAPushFencesAtOnceI1I2I5(t *testing.T) {
+	story(t, func(t *testing.T, w *world) {
+		w.bootOpen()
+		began := time.Now()
+		r := w.push(told(6, "b"))
+		if took := time.Since(began); took > 100*time.Millisecond {
+			t.Errorf("took %v", took)
+		}
+		if w.kept.Statement.Epoch != 6 || !r.FencedUnder(6) || r.FenceStage != wire.FenceReadOnly || r.FenceCause != wire.FenceMismatch {
+			t.Errorf("kept %d, report %+v", w.kept.Statement.Epoch, r)
+		}
+		if r.GTIDExecuted == "" || r.ServerUUID == "" || r.Site != "a" || r.BootID != "boot-1" || r.PodUID != "pod-1" || r.ObservedAt.IsZero() {
+			t.Errorf("report %+v", r)
+		}
+		// The operator still answers with the old epoch, as a former leader might: nothing opens.
+		w.after(10 * time.Second)
+		w.mustBe("read-only")
+	})
+}
+
+func TestAPushThatNamesThisSiteOpensOnAFreshAnswer(t *testing.T) {
+	story(t, func(t *testing.T, w *world) {
+		w.operator = told(5, "b")
+		w.boot()
+		w.after(time.Second)
+		w.do(func() { w.operator = told(6, "a") })
+		if r := w.push(told(6, "a")); !r.Writable || r.Epoch != 6 || r.Message != "" {
+			t.Errorf("got %+v", r)
+		}
+		w.mustBe("writable")
+	})
+}
+
+func TestHoldOpensNothingAndClosesNothing(t *testing.T) {
+	story(t, func(t *testing.T, w *world) {
+		w.operator = told(6, "a")
+		w.operator.Hold = true
+		w.boot()
+		held := told(6, "a")
+		held.Hold = true
+		if r := w.push(held); r.Writable || r.Message != "" {
+			t.Errorf("got %+v", r)
+		}
+		w.after(time.Minute)
+		w.mustBe("read-only")
+		w.do(func() { w.operator.Hold = false })
+		w.after(3 * time.Second)
+		w.mustBe("writable")
+		w.do(func() { w.operator.Hold = true })
+		w.after(time.Minute)
+		w.mustBe("writable")
+	})
+}
+
+// I4: the fence comes leaseTimeout after the last good question was sent, not at the next tick.
+func TestIsolationFencesAtTheEndOfTheLeaseI4(t *testing.T) {
+	story(t, func(t *testing.T, w *world) {
+		w.bootOpen()
+		w.after(5100 * time.Millisecond) // asked last at 6 s, now it is 6.1 s
+		w.do(func() { w.operator = wire.Statement{} })
+		w.after(19800 * time.Millisecond)
+		w.mustBe("writable")
+		w.after(200 * time.Millisecond)
+		w.mustBe("read-only")
+		if last := w.agent.now().Last(); last.Cause != wire.FenceIsolation {
+			t.Errorf("got %+v", last)
+		}
+		// A peer that is back gives a lease, but no right to open (I3).
+		w.do(func() { w.peers["b:8090"] = sign(t, authority, told(5, "a")) })
+		w.after(time.Minute)
+		w.mustBe("read-only")
+		w.do(func() { w.operator = told(5, "a") })
+		w.after(3 * time.Second)
+		w.mustBe("writable")
+	})
+}
+
+// I4: one reachable peer is enough, but not one that knows only older epochs, and not by pushes.
+func TestAPeerKeepsTheSiteOpenI4(t *testing.T) {
+	story(t, func(t *testing.T, w *world) {
+		w.bootOpen()
+		w.do(func() {
+			w.operator = wire.Statement{}
+			w.peers["c:8090"] = sign(t, authority, told(5, "a"))
+		})
+		w.after(5 * time.Minute)
+		w.mustBe("writable")
+		w.do(func() {
+			w.peers["b:8090"] = sign(t, authority, told(4, "a"))
+			w.peers["c:8090"] = sign(t, stranger, told(5, "a"))
+		})
+		w.after(10 * time.Second)
+		w.push(told(5, "a"))
+		w.after(10100 * time.Millisecond)
+		w.mustBe("read-only")
+	})
+}
+
+// I2: the peer that acknowledged the newer epoch fences this site.
+func TestAPeersNewerStatementFencesI2(t *testing.T) {
+	story(t, func(t *testing.T, w *world) {
+		w.bootOpen()
+		w.do(func() {
+			w.operator = wire.Statement{}
+			w.peers["c:8090"] = sign(t, authority, told(6, "b"))
+		})
+		w.after(2100 * time.Millisecond)
+		w.mustBe("read-only")
+	})
+}
+
+// I4: whatever SQL does, the ladder ends within the fence timeout, with SIGKILL.
+func TestTheLadderEndsWithSIGKILLI4(t *testing.T) {
+	for name, breakMySQL := range map[string]func(*world){
+		"SQL hangs":      func(w *world) { w.fenceHang = true },
+		"SQL fails":      func(w *world) { w.fenceFail = errors.New("access denied") },
+		"MySQL is stuck": func(w *world) { w.silent = true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			story(t, func(t *testing.T, w *world) {
+				w.bootOpen()
+				w.do(func() { breakMySQL(w) })
+				began := time.Now()
+				r := w.push(told(6, "b"))
+				if took := time.Since(began); took > 2*time.Second+lookTimeout {
+					t.Errorf("took %v", took)
+				}
+				if !r.FencedUnder(6) || r.MysqldRunning || r.FenceStage != wire.FenceKillServer {
+					t.Errorf("got %+v", r)
+				}
+				if got := w.happenings(); got[len(got)-1] != "killed 100/1" {
+					t.Errorf("got %q", got)
+				}
+			})
+		})
+	}
+}
+
+// I1: no proof, no claim; and it is tried again.
+func TestAFenceThatIsNotProvenIsNotClaimedI1(t *testing.T) {
+	story(t, func(t *testing.T, w *world) {
+		w.bootOpen()
+		w.do(func() { w.fenceFail, w.unkillable = errors.New("access denied"), true })
+		if r := w.push(told(6, "b")); r.FencedUnder(6) || r.Message == "" {
+			t.Errorf("got %+v", r)
+		}
+		w.do(func() { w.fenceFail, w.unkillable = nil, false })
+		w.after(10 * time.Second)
+		w.mustBe("read-only")
+	})
+}
+
+// I1: a mysqld that was never opened here is left alone however silent it is: it may be recovering.
+func TestASilentReplicaIsNotKilled(t *testing.T) {
+	story(t, func(t *testing.T, w *world) {
+		w.operator = told(5, "b")
+		w.boot()
+		w.after(time.Second)
+		w.do(func() { w.silent, w.operator = true, wire.Statement{} })
+		w.after(5 * time.Minute)
+		if r := w.push(told(6, "b")); !r.MysqldRunning || r.Answered || r.FencedUnder(6) {
+			t.Errorf("silence was taken for a proof: %+v", r)
+		}
+		if got := w.happenings(); slices.ContainsFunc(got, func(e string) bool { return e == "killed 100/1" }) {
+			t.Errorf("got %q", got)
+		}
+	})
+}
+
+func TestAForeignUnfenceIsFencedWithinASecond(t *testing.T) {
+	for _, active := range []string{"a", "b"} {
+		story(t, func(_ *testing.T, w *world) {
+			w.operator = told(5, active)
+			w.operator.Hold = true
+			w.boot()
+			w.after(2 * time.Second)
+			w.do(func() { w.superReadOnly, w.readOnly = false, false })
+			w.after(600 * time.Millisecond)
+			w.mustBe("read-only")
+		})
+	}
+}
+
+func TestAWindowIsLeftAloneAndEnds(t *testing.T) {
+	story(t, func(t *testing.T, w *world) {
+		w.operator = told(5, "b")
+		w.operator.Windows = []wire.Window{{Site: "a", Purpose: wire.WindowClone, Deadline: time.Now().Add(time.Minute)}}
+		w.boot()
+		w.after(time.Second)
+		w.do(func() { w.superReadOnly, w.offline = false, true })
+		w.do(func() { w.operator.ActiveSite = "" }) // and the operator is away
+		w.after(58 * time.Second)
+		w.mustBe("in a window")
+		w.after(1100 * time.Millisecond)
+		w.mustBe("read-only")
+		if last := w.agent.now().Last(); last.Cause != wire.FenceWindowEnd {
+			t.Errorf("got %+v", last)
+		}
+	})
+}
+
+// I1: an opening without an answer may still take effect; only the end of mysqld is proof.
+func TestAnOpeningWithoutAnswerEndsMysqldI1(t *testing.T) {
+	story(t, func(t *testing.T, w *world) {
+		w.operator = told(5, "a")
+		w.openHang = true
+		w.boot()
+		w.after(4 * time.Second) // all of it: the promotion gate counts on this bound
+		if got := w.happenings(); !slices.Contains(got, "killed 100/1") || slices.Contains(got, "fenced") {
+			t.Errorf("got %q", got)
+		}
+		w.do(func() {
+			w.openHang = false
+			w.startMysqld(101)
+		})
+		w.after(time.Second)
+		w.mustBe("writable")
+	})
+}
+
+func TestAnOpeningThatFailsIsFenced(t *testing.T) {
+	story(t, func(t *testing.T, w *world) {
+		w.operator = told(5, "a")
+		w.openFail = &mysqldriver.MySQLError{Number: 1227, Message: "access denied"}
+		w.boot()
+		w.after(time.Second)
+		if got := w.happenings(); !slices.Contains(got, "fenced") || slices.Contains(got, "killed 100/1") {
+			t.Errorf("got %q", got)
+		}
+		w.do(func() { w.openFail = nil })
+		w.after(3 * time.Second)
+		w.mustBe("writable")
+	})
+}
+
+func TestAReplicaIsNotOpened(t *testing.T) {
+	story(t, func(t *testing.T, w *world) {
+		w.operator = told(5, "a")
+		w.channels = 1
+		w.boot()
+		w.after(time.Second)
+		if r := w.push(told(5, "a")); r.Writable || r.Message == "" {
+			t.Errorf("got %+v", r)
+		}
+		w.mustBe("read-only")
+	})
+}
+
+// I2: a fence that comes up during an opening follows it at once.
+func TestAFenceWinsOverAnOpeningI2(t *testing.T) {
+	story(t, func(t *testing.T, w *world) {
+		w.operator = told(5, "a")
+		w.openTakes = time.Second
+		w.boot()
+		time.Sleep(200 * time.Millisecond) // the opening is under way
+		if r := w.push(told(6, "b")); !r.FencedUnder(6) {
+			t.Errorf("got %+v", r)
+		}
+		w.mustBe("read-only")
+		w.after(time.Minute)
+		w.mustBe("read-only")
+	})
+}
+
+// I5: what is not on the volume is not acknowledged, not opened and not told to peers; but it fences.
+func TestABrokenVolumeI5(t *testing.T) {
+	story(t, func(t *testing.T, w *world) {
+		w.bootOpen()
+		w.do(func() { w.saveFail = errors.New("no space left on device") })
+		r := w.push(told(6, "b"))
+		if r.Epoch != 5 || r.FencedUnder(6) || r.Message == "" {
+			t.Errorf("acknowledged: %+v", r)
+		}
+		w.mustBe("read-only")
+		if code, _ := w.request("GET", wire.PathPeerActiveSite+"?site=b", nil); code != 503 {
+			t.Errorf("a peer was answered: %d", code)
+		}
+		w.do(func() { w.operator = told(7, "a") })
+		w.after(10 * time.Second)
+		w.mustBe("read-only")
+		w.do(func() { w.saveFail = nil })
+		w.after(3 * time.Second)
+		w.mustBe("writable")
+	})
+}
+
+// I4, I5: a volume that hangs holds back every promise, but no fence.
+func TestAHangingVolumeDelaysNoFenceI4I5(t *testing.T) {
+	story(t, func(t *testing.T, w *world) {
+		w.bootOpen()
+		w.saveHang = make(chan struct{})
+		w.do(func() { w.operator = told(6, "b") })
+		w.after(2100 * time.Millisecond)
+		w.mustBe("read-only")
+		if got := w.agent.now().Epoch(); got != 5 {
+			t.Errorf("acknowledged epoch %d", got)
+		}
+		close(w.saveHang)
+		w.after(time.Second)
+		if got := w.agent.now().Epoch(); got != 6 {
+			t.Errorf("epoch %d", got)
+		}
+	})
+}
+
+// I4: a sidecar that ends leaves no open MySQL behind.
+func TestItFencesWhenItIsToldToEndI4(t *testing.T) {
+	story(t, func(t *testing.T, w *world) {
+		w.bootOpen()
+		w.end()
+		w.mustBe("read-only")
+		if last := w.agent.now().Last(); last.Cause != wire.FenceShutdown {
+			t.Errorf("got %+v", last)
+		}
+	})
+}
+
+func TestAnOldPodsMysqldOnTheVolumeIsNotTakenForNone(t *testing.T) {
+	story(t, func(t *testing.T, w *world) {
+		w.do(func() { w.pid, w.lockedByOther = 0, true })
+		w.operator = told(5, "b")
+		w.boot()
+		if r := w.push(told(6, "b")); !r.MysqldRunning || r.FencedUnder(6) {
+			t.Errorf("somebody holds the datadir: %+v", r)
+		}
+		w.do(func() { w.lockedByOther = false })
+		w.after(time.Second)
+		if r := w.push(told(6, "b")); r.MysqldRunning || !r.FencedUnder(6) {
+			t.Errorf("nobody does any more: %+v", r)
+		}
+	})
+}
+
+func TestHealthAndReadiness(t *testing.T) {
+	story(t, func(t *testing.T, w *world) {
+		w.bootOpen()
+		check := func(target string, want int) {
+			t.Helper()
+			if code, _ := w.request("GET", target, nil); code != want {
+				t.Errorf("%s: %d, want %d", target, code, want)
+			}
+		}
+		check(wire.PathHealthz, 200)
+		check(wire.PathReadyz, 200)
+		w.do(func() { w.pid = 0 })
+		w.after(time.Second)
+		check(wire.PathHealthz, 200)
+		check(wire.PathReadyz, 503)
+		// The loops stop: so does the heartbeat.
+		w.end()
+		w.after(11 * time.Second)
+		check(wire.PathHealthz, 503)
+	})
+}
+
+func TestMetricsAreWellFormedAndTrue(t *testing.T) {
+	story(t, func(t *testing.T, w *world) {
+		w.bootOpen()
+		w.push(told(6, "b"))
+		problems, err := testutil.GatherAndLint(w.agent.metrics.registry)
+		if err != nil || len(problems) > 0 {
+			t.Errorf("%v %v", problems, err)
+		}
+		m := w.agent.metrics
+		if got := testutil.ToFloat64(m.fences.WithLabelValues("Mismatch", "ReadOnly")); got != 1 {
+			t.Errorf("fences: %v", got)
+		}
+		if got := testutil.ToFloat64(m.exchanges.WithLabelValues("operator", resultOK)); got < 1 {
+			t.Errorf("exchanges: %v", got)
+		}
+		if code, body := w.request("GET", wire.PathMetrics, nil); code != 200 || !containsLine(body, "sidecar_epoch 6") {
+			t.Errorf("%d %s", code, body)
+		}
+	})
+}
+
+func containsLine(body []byte, want string) bool {
+	return slices.Contains(splitLines(string(body)), want)
+}
+
+func TestOutcomesOfOpenWrites(t *testing.T) {
+	for name, tc := range map[string]struct {
+		err  error
+		want fence.Outcome
+	}{
+		"nothing":     {nil, fence.Done},
+		"the server":  {&mysqldriver.MySQLError{Number: 1290}, fence.Failed},
+		"read back":   {errors.New("read back: read_only is true"), fence.Failed},
+		"deadline":    {context.DeadlineExceeded, fence.Unsure},
+		"connection":  {mysqldriver.ErrInvalidConn, fence.Unsure},
+		"dial failed": {dialError(t), fence.Refused},
+	} {
+		if got := outcomeOf(tc.err); got != tc.want {
+			t.Errorf("%s: got %s, want %s", name, got, tc.want)
+		}
+	}
+}
+
+func TestConfigIsChecked(t *testing.T) {
+	good := Config{Site: fence.Site{Namespace: "n", Group: "g", Name: "a"}, Lease: 20 * time.Second,
+		PeerCheck: 2 * time.Second, FenceTimeout: 2 * time.Second}
+	if err := good.validate(); err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string]func(*Config){
+		"no site":                 func(c *Config) { c.Site.Name = "" },
+		"no interval":             func(c *Config) { c.PeerCheck = 0 },
+		"lease within two checks": func(c *Config) { c.Lease = 4 * time.Second },
+		"lease within an opening": func(c *Config) { c.PeerCheck, c.Lease = time.Millisecond, 3500*time.Millisecond },
+	} {
+		c := good
+		change(&c)
+		if c.validate() == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+}
+
+func TestAVolumeOfAnotherGroupIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		s := told(9, "a")
+		s.Group = "bills"
+		w.kept = fence.Kept{Statement: s}
+		_, err := New(Config{
+			Site: fence.Site{Namespace: "shop", Group: "orders", Name: "a"}, Volume: w, Verify: verify,
+			Lease: 20 * time.Second, PeerCheck: time.Second, FenceTimeout: time.Second,
+			Clock: func() fence.Instant { return fence.Instant{} },
+		})
+		if diff := cmp.Diff(true, err != nil); diff != "" {
+			t.Error("the epochs of another group mean nothing here")
+		}
+	})
+}
