@@ -32,16 +32,18 @@ const (
 	reconcileTimeout = time.Minute
 )
 
-// managed are the kinds that the operator makes or follows. The cache holds of them only what carries our label.
+// managed are the kinds that the operator makes or follows. The cache holds of them only what carries our label. Secrets
+// are not among them: watching needs the right to list every Secret, so they are read one by one, at the latest when a
+// settled group is looked at again.
 func managed() []client.Object {
 	return []client.Object{
-		&appsv1.Deployment{}, &corev1.Service{}, &corev1.ConfigMap{}, &corev1.Secret{}, &corev1.Pod{},
+		&appsv1.Deployment{}, &corev1.Service{}, &corev1.ConfigMap{}, &corev1.Pod{},
 		&corev1.PersistentVolumeClaim{}, &policyv1.PodDisruptionBudget{},
 	}
 }
 
-// CacheByObject restricts the cache to managed objects: the Secrets and pods of others are none of our business, and
-// need no memory. It is for the manager's cache options.
+// CacheByObject restricts the cache to managed objects: the pods of others are none of our business, and need no
+// memory. It is for the manager's cache options.
 func CacheByObject() map[client.Object]cache.ByObject {
 	ours := labels.SelectorFromSet(labels.Set{v1alpha1.LabelManagedBy: v1alpha1.ManagedByOperator})
 	out := map[client.Object]cache.ByObject{}

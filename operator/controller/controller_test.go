@@ -1,0 +1,554 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/render"
+	"github.com/mysql-mfg/mfg/operator/report"
+)
+
+func TestNewGroupIsCreatedAtOnce(t *testing.T) {
+	w := newWorld(t, testGroup())
+	w.reconcile()
+
+	if got := w.deployments(); len(got) != 3 {
+		t.Errorf("deployments %v", got)
+	}
+	for _, site := range []string{"a", "b", "c"} {
+		w.get(&corev1.Service{}, v1alpha1.SiteName("orders", site))
+		w.get(&corev1.ConfigMap{}, v1alpha1.ConfigName("orders", site))
+		w.get(&corev1.PersistentVolumeClaim{}, v1alpha1.DataVolumeName("orders", site))
+	}
+	w.get(&policyv1.PodDisruptionBudget{}, "mysql-orders")
+	w.get(&corev1.Service{}, "mysql-orders-primary")
+	w.get(&corev1.Service{}, "mysql-orders-replicas")
+
+	accounts, authority := &corev1.Secret{}, &corev1.Secret{}
+	w.get(accounts, "mysql-orders-accounts")
+	w.get(authority, "mysql-orders-authority")
+	p, err := render.Accounts(accounts)
+	w.must(err)
+	for _, password := range []string{p.Operator, p.Replication, p.Sidecar, p.Clone} {
+		if len(password) < 20 || len(password) > 32 {
+			t.Errorf("a password has %d characters", len(password))
+		}
+	}
+	config := &corev1.ConfigMap{}
+	w.get(config, v1alpha1.ConfigName("orders", "a"))
+	if config.Data[render.ConfigKeyAuthority] != string(authority.Data[render.KeyAuthorityPublic]) {
+		t.Error("the sites do not get the authority's public key")
+	}
+	if !slices.Contains(w.group().Finalizers, v1alpha1.Finalizer) || w.loops.ensured == 0 {
+		t.Errorf("finalizers %v, loops ensured %d times", w.group().Finalizers, w.loops.ensured)
+	}
+	if c := w.condition(v1alpha1.ConditionProgressing); c.Status != metav1.ConditionTrue || c.Reason != report.ReasonCreating {
+		t.Errorf("condition %+v", c)
+	}
+	if w.group().Status.ObservedGeneration != 1 {
+		t.Errorf("observed generation %d", w.group().Status.ObservedGeneration)
+	}
+}
+
+func TestNothingIsWrittenTwice(t *testing.T) {
+	w := runningWorld(t)
+	w.facts.open("a")
+	w.reconcile()
+	w.settle("a", "b", "c")
+	for range 3 {
+		w.reconcile()
+	}
+	before := &corev1.Secret{}
+	w.get(before, "mysql-orders-accounts")
+	w.writes = 0
+	again := w.reconcile()
+	if w.writes != 0 {
+		t.Errorf("%d writes although nothing has changed", w.writes)
+	}
+	if again != whenSettled {
+		t.Errorf("looks again after %s", again)
+	}
+	after := &corev1.Secret{}
+	w.get(after, "mysql-orders-accounts")
+	if diff := cmp.Diff(before.Data, after.Data); diff != "" {
+		t.Error("passwords changed")
+	}
+	if c := w.condition(v1alpha1.ConditionProgressing); c.Status != metav1.ConditionFalse || c.Reason != report.ReasonAsExpected {
+		t.Errorf("condition %+v", c)
+	}
+}
+
+func TestDriftIsCorrected(t *testing.T) {
+	w := runningWorld(t)
+	w.reconcile()
+	s := &corev1.Service{}
+	w.get(s, "mysql-orders-replicas")
+	s.Spec.Selector = map[string]string{"app": "other"}
+	w.must(w.c.Update(w.ctx, s))
+	w.reconcile()
+	w.get(s, "mysql-orders-replicas")
+	if s.Spec.Selector[v1alpha1.LabelHealthy] != v1alpha1.HealthyYes {
+		t.Errorf("selector %v", s.Spec.Selector)
+	}
+}
+
+// The selector of the primary Service belongs to the poll loop: an application writes where it points.
+func TestPrimarySelectorIsLeftAlone(t *testing.T) {
+	w := runningWorld(t)
+	w.reconcile()
+	s := &corev1.Service{}
+	w.get(s, "mysql-orders-primary")
+	want := map[string]string{v1alpha1.LabelSite: "a"}
+	s.Spec.Selector = want
+	w.must(w.c.Update(w.ctx, s, client.FieldOwner(v1alpha1.ManagerMonitor)))
+	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Image = "mysql:9.8" })
+	w.reconcile()
+	w.get(s, "mysql-orders-primary")
+	if diff := cmp.Diff(want, s.Spec.Selector); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestOrderedUpdate(t *testing.T) {
+	w := runningWorld(t)
+	w.facts.open("a")
+	w.reconcile()
+	w.settle("a", "b", "c")
+	w.reconcile()
+	old := w.deployments()
+
+	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.MysqlConf = map[string]string{"max_connections": "77"} })
+	changed := func() []string {
+		var out []string
+		for site, hash := range w.deployments() {
+			if hash != old[site] {
+				out = append(out, site)
+			}
+		}
+		slices.Sort(out)
+		return out
+	}
+	configured := func(site string) bool {
+		config := &corev1.ConfigMap{}
+		w.get(config, v1alpha1.ConfigName("orders", site))
+		return strings.Contains(config.Data[render.ConfigKeyMyCnf], "max_connections=77")
+	}
+	for _, step := range []struct {
+		settle string
+		want   []string
+	}{
+		{"", []string{"b"}}, {"b", []string{"b", "c"}}, {"c", []string{"a", "b", "c"}},
+	} {
+		if step.settle != "" {
+			w.settle(step.settle)
+		}
+		for range 3 {
+			// However often it looks, it waits for the site in flight.
+			w.reconcile()
+		}
+		if diff := cmp.Diff(step.want, changed()); diff != "" {
+			t.Fatalf("after %q settled (-want +got):\n%s", step.settle, diff)
+		}
+		for _, site := range []string{"a", "b", "c"} {
+			if configured(site) != slices.Contains(step.want, site) {
+				t.Errorf("after %q settled: the option file of %s is that of another turn", step.settle, site)
+			}
+		}
+		if c := w.condition(v1alpha1.ConditionProgressing); c.Status != metav1.ConditionTrue {
+			t.Errorf("condition %+v", c)
+		}
+	}
+	if n := w.said.count(report.SiteUpdating); n != 3 {
+		t.Errorf("%d events of an update of three sites", n)
+	}
+}
+
+func TestNoUpdateDuringFailover(t *testing.T) {
+	w := runningWorld(t)
+	w.facts.open("a")
+	w.reconcile()
+	w.settle("a", "b", "c")
+	old := w.deployments()
+	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Image = "mysql:9.8" })
+	g := w.group()
+	g.Status.Transition = &v1alpha1.Transition{Kind: v1alpha1.FailoverEmergency, To: "b"}
+	w.must(w.c.Status().Update(w.ctx, g))
+	w.reconcile()
+	if diff := cmp.Diff(old, w.deployments()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Facts of the pod that was there before say nothing about the one that is there now.
+func TestSettledNeedsFactsOfThisPod(t *testing.T) {
+	w := runningWorld(t)
+	w.facts.open("a")
+	w.reconcile()
+	w.settle("a", "b", "c")
+	f, _ := w.facts.Sites("", "")
+	stale := f.Sites["b"]
+	stale.PodUID = "the-pod-before"
+	w.facts.set("b", stale)
+	old := w.deployments()
+	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Image = "mysql:9.8" })
+	w.reconcile()
+	w.reconcile()
+	got := w.deployments()
+	if got["c"] != old["c"] || got["a"] != old["a"] {
+		t.Errorf("a second site was taken while b is not known to serve: %v, before %v", got, old)
+	}
+}
+
+func TestTLS(t *testing.T) {
+	w := newWorld(t, testGroup(withTLS))
+	if again := w.reconcile(); again > whenWaiting {
+		t.Errorf("looks again after %s", again)
+	}
+	if len(w.deployments()) != 0 {
+		t.Error("pods without a certificate")
+	}
+	c := w.condition(v1alpha1.ConditionTLSReady)
+	if c.Status != metav1.ConditionFalse || c.Reason != report.ReasonTLSSecretMissing || !strings.Contains(c.Message, "orders-tls") {
+		t.Errorf("condition %+v", c)
+	}
+	w.reconcile()
+	if n := w.said.count(report.TLSSecretMissing); n != 1 {
+		t.Errorf("%d events of one missing Secret", n)
+	}
+	w.must(w.c.Create(w.ctx, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "orders-tls"}, Data: map[string][]byte{"tls.crt": []byte("x")},
+	}))
+	w.reconcile()
+	if c := w.condition(v1alpha1.ConditionTLSReady); c.Reason != report.ReasonTLSSecretUnusable {
+		t.Errorf("condition %+v", c)
+	}
+	if len(w.deployments()) != 0 {
+		t.Error("pods with an unusable certificate")
+	}
+}
+
+func TestEncryptionIsRefused(t *testing.T) {
+	encrypted := func(g *v1alpha1.MysqlFailoverGroup) {
+		g.Spec.EncryptionAtRest = &v1alpha1.EncryptionAtRestSpec{Enabled: true}
+	}
+	w := newWorld(t, testGroup(withTLS, encrypted))
+	w.reconcile()
+	w.reconcile()
+	if len(w.deployments()) != 0 || w.loops.ensured != 0 {
+		t.Error("pods that would hold plain data")
+	}
+	if c := w.condition(v1alpha1.ConditionEncryptionReady); c.Status != metav1.ConditionFalse || c.Reason != report.ReasonNotBuilt {
+		t.Errorf("condition %+v", c)
+	}
+	if c := w.condition(v1alpha1.ConditionUnbuiltFeatures); c.Status != metav1.ConditionTrue || !strings.Contains(c.Message, "encryptionAtRest") {
+		t.Errorf("condition %+v", c)
+	}
+	if w.said.count(report.EncryptionUnbuilt) != 1 {
+		t.Errorf("events %v", w.said.list)
+	}
+
+	live := runningWorld(t)
+	live.facts.open("a")
+	live.reconcile()
+	live.settle("a", "b", "c")
+	live.change(encrypted)
+	live.reconcile()
+	if len(live.deployments()) != 3 {
+		t.Error("a group that serves lost its pods")
+	}
+	if c := live.condition(v1alpha1.ConditionEncryptionReady); c.Status != metav1.ConditionFalse {
+		t.Errorf("condition %+v", c)
+	}
+}
+
+func TestIgnoredKeysAreSaidOnce(t *testing.T) {
+	w := newWorld(t, testGroup(func(g *v1alpha1.MysqlFailoverGroup) {
+		g.Spec.MysqlConf = map[string]string{"super-read-only": "OFF"}
+	}))
+	w.reconcile()
+	w.reconcile()
+	if got := w.said.of(report.ConfigKeysIgnored); len(got) != 1 || !strings.Contains(got[0], "super-read-only") {
+		t.Errorf("events %v", got)
+	}
+}
+
+func TestForeignObjectsAreLeftAlone(t *testing.T) {
+	tests := map[string]client.Object{
+		"another group's": &corev1.Service{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "shop", Name: "mysql-orders-b", Labels: render.SiteLabels("orders-b", "x"),
+		}},
+		"a user's": &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "mysql-orders-b"}},
+		"another controller's": &corev1.Service{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "shop", Name: "mysql-orders-b",
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Other", Name: "x", UID: "u", Controller: new(true)}},
+		}},
+	}
+	for name, foreign := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, testGroup(), foreign)
+			w.reconcile()
+			got := &corev1.Service{}
+			w.get(got, "mysql-orders-b")
+			if len(got.Spec.Ports) != 0 {
+				t.Errorf("it was taken over: %+v", got.Spec)
+			}
+			if c := w.condition(v1alpha1.ConditionProgressing); c.Reason != report.ReasonForeignObject || c.Status != metav1.ConditionFalse {
+				t.Errorf("condition %+v", c)
+			}
+		})
+	}
+}
+
+func TestLeftOverOfAnEarlierGroup(t *testing.T) {
+	old := testGroup()
+	old.UID = "earlier"
+	service := render.SiteService(render.Input{Group: old}, old.Spec.Sites[0])
+	w := newWorld(t, testGroup(), service)
+	_, err := w.r.Reconcile(w.ctx, reconcile.Request{NamespacedName: testKey})
+	if !errors.Is(err, errLeftOver) {
+		t.Errorf("got %v, want a retry", err)
+	}
+}
+
+func TestPreparedVolumeIsUsed(t *testing.T) {
+	class := "slow"
+	prepared := &corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "mysql-orders-a-data"},
+		Spec:       corev1.PersistentVolumeClaimSpec{StorageClassName: &class},
+	}
+	w := newWorld(t, testGroup(), prepared)
+	w.reconcile()
+	got := &corev1.PersistentVolumeClaim{}
+	w.get(got, prepared.Name)
+	if got.Labels[v1alpha1.LabelSite] != "a" || *got.Spec.StorageClassName != class {
+		t.Errorf("volume %+v", got)
+	}
+}
+
+func TestLostSecrets(t *testing.T) {
+	t.Run("accounts of a group that has run", func(t *testing.T) {
+		w := newWorld(t, testGroup(running))
+		g := w.group()
+		w.reconcileStuck(report.ReasonSecretIncomplete)
+		if err := w.c.Get(w.ctx, types.NamespacedName{Namespace: "shop", Name: "mysql-orders-accounts"}, &corev1.Secret{}); !apierrors.IsNotFound(err) {
+			t.Errorf("new passwords were made, which fit no server: %v", err)
+		}
+		if diff := cmp.Diff(g.Status.Sites, w.group().Status.Sites); diff != "" {
+			t.Errorf("sites (-want +got):\n%s", diff)
+		}
+	})
+	t.Run("authority of a group that has run", func(t *testing.T) {
+		accounts := render.AccountsSecret(render.Input{Group: testGroup()}, render.Passwords{Operator: "o", Replication: "r", Sidecar: "s", Clone: "c"})
+		w := newWorld(t, testGroup(running), accounts)
+		w.reconcile()
+		w.get(&corev1.Secret{}, "mysql-orders-authority")
+		if w.said.count(report.AuthorityReplaced) != 1 {
+			t.Errorf("events %v", w.said.list)
+		}
+	})
+	t.Run("incomplete authority", func(t *testing.T) {
+		w := newWorld(t, testGroup(), render.AuthoritySecret(render.Input{Group: testGroup()}, nil, []byte("public")))
+		w.reconcileStuck(report.ReasonSecretIncomplete)
+	})
+}
+
+func (w *world) reconcileStuck(reason string) {
+	w.t.Helper()
+	w.reconcile()
+	if len(w.deployments()) != 0 {
+		w.t.Error("pods were made")
+	}
+	if c := w.condition(v1alpha1.ConditionProgressing); c.Status != metav1.ConditionFalse || c.Reason != reason {
+		w.t.Errorf("condition %+v", c)
+	}
+}
+
+func TestStatusHasTwoOwners(t *testing.T) {
+	w := newWorld(t, testGroup())
+	w.reconcile()
+	w.monitorStatus("a", 1)
+	w.facts.open("a")
+	w.settle("a", "b", "c")
+	w.reconcile()
+	w.reconcile()
+	g := w.group()
+	if g.Status.ActiveSite != "a" || g.Status.Epoch != 1 {
+		t.Errorf("the poll loop's fields are gone: %+v", g.Status)
+	}
+	for _, s := range g.Status.Sites {
+		if s.State != v1alpha1.SiteReplica {
+			t.Errorf("site %s lost the poll loop's fields: %+v", s.Name, s)
+		}
+		if s.Provisioned != (s.Name == "a") || s.Node != "node-"+s.Name || s.Image != "mysql:9.7" || s.Version != "9.7.4" {
+			t.Errorf("site %+v", s)
+		}
+	}
+	w.monitorStatus("a", 2)
+	if got := w.group().Status; !got.Sites[0].Provisioned || got.ObservedGeneration != 1 || len(got.Conditions) == 0 {
+		t.Errorf("the poll loop took away the controller's fields: %+v", got)
+	}
+}
+
+// A provisioned site that passes for empty would be cloned: nothing but a decision may take the mark away.
+func TestFailureKeepsTheMarks(t *testing.T) {
+	w := runningWorld(t)
+	w.fail["*v1alpha1.MysqlFailoverGroup"] = errors.New("no")
+	if _, err := w.r.Reconcile(w.ctx, reconcile.Request{NamespacedName: testKey}); err == nil {
+		t.Fatal("no error")
+	}
+	for _, s := range w.group().Status.Sites {
+		if !s.Provisioned {
+			t.Errorf("site %s lost its mark", s.Name)
+		}
+	}
+	if c := w.condition(v1alpha1.ConditionProgressing); c.Reason != report.ReasonReconcileError {
+		t.Errorf("condition %+v", c)
+	}
+}
+
+func TestRemovedSite(t *testing.T) {
+	w := runningWorld(t)
+	w.facts.open("a")
+	w.reconcile()
+	w.settle("a", "b", "c")
+	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Sites = g.Spec.Sites[:2] })
+	w.reconcile()
+	if _, there := w.deployments()["c"]; there {
+		t.Error("the Deployment of the removed site is still there")
+	}
+	w.get(&corev1.PersistentVolumeClaim{}, "mysql-orders-c-data")
+	if err := w.c.Get(w.ctx, types.NamespacedName{Namespace: "shop", Name: "mysql-orders-c"}, &corev1.Service{}); !apierrors.IsNotFound(err) {
+		t.Errorf("its Service: %v", err)
+	}
+	for _, s := range w.group().Status.Sites {
+		if s.Name == "c" && (s.Provisioned || s.Node != "") {
+			t.Errorf("status of the removed site %+v", s)
+		}
+	}
+
+	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Sites = []v1alpha1.Site{g.Spec.Sites[1], {Name: "d"}} })
+	w.reconcile()
+	if _, there := w.deployments()["a"]; !there {
+		t.Error("the active site was removed")
+	}
+	if c := w.condition(v1alpha1.ConditionProgressing); c.Reason != report.ReasonActiveSiteKept {
+		t.Errorf("condition %+v", c)
+	}
+}
+
+func TestDeletion(t *testing.T) {
+	tests := map[string]struct {
+		reason string
+		option groupOption
+		stays  bool
+		event  report.Event
+	}{
+		"retain": {"data outlives the group by default", func(*v1alpha1.MysqlFailoverGroup) {}, true, report.GroupDataKept},
+		"delete": {"the user asked for it", deletePolicy, false, report.GroupDataRemoved},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, testGroup(tt.option))
+			w.reconcile()
+			if !tt.stays {
+				// Changed at the last moment: the owner references are still those of the other policy.
+				w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.DeletionPolicy = v1alpha1.DeletionRetain })
+				w.reconcile()
+				w.change(deletePolicy)
+			} else {
+				w.change(deletePolicy)
+				w.reconcile()
+				w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.DeletionPolicy = v1alpha1.DeletionRetain })
+			}
+			w.must(w.c.Delete(w.ctx, w.group()))
+			w.reconcile()
+			if err := w.c.Get(w.ctx, testKey, &v1alpha1.MysqlFailoverGroup{}); !apierrors.IsNotFound(err) {
+				t.Errorf("the group is still there: %v", err)
+			}
+			for _, obj := range []client.Object{
+				&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "mysql-orders-a-data"}},
+				&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "mysql-orders-accounts"}},
+				&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "mysql-orders-authority"}},
+				&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "mysql-orders-root"}},
+			} {
+				err := w.c.Get(w.ctx, types.NamespacedName{Namespace: "shop", Name: obj.GetName()}, obj)
+				if tt.stays && (err != nil || len(obj.GetOwnerReferences()) != 0) {
+					t.Errorf("%s: %s: %v, owners %v", tt.reason, obj.GetName(), err, obj.GetOwnerReferences())
+				}
+				if !tt.stays && !apierrors.IsNotFound(err) {
+					t.Errorf("%s: %s: %v", tt.reason, obj.GetName(), err)
+				}
+			}
+			if got := w.said.of(tt.event); len(got) != 1 || tt.stays && !strings.Contains(got[0], "kubectl -n shop delete pvc/mysql-orders-a-data") {
+				t.Errorf("events %v", w.said.list)
+			}
+			if w.loops.forgotten == 0 {
+				t.Error("the loop goes on")
+			}
+			w.reconcile()
+		})
+	}
+}
+
+func TestOwnersFollowThePolicy(t *testing.T) {
+	w := newWorld(t, testGroup())
+	owners := func() (n int) {
+		for _, name := range []string{"mysql-orders-accounts", "mysql-orders-root", "mysql-orders-authority"} {
+			s := &corev1.Secret{}
+			w.get(s, name)
+			n += len(s.OwnerReferences)
+			if len(s.Data) == 0 {
+				t.Errorf("%s lost its content", name)
+			}
+		}
+		v := &corev1.PersistentVolumeClaim{}
+		w.get(v, "mysql-orders-a-data")
+		return n + len(v.OwnerReferences)
+	}
+	for _, step := range []struct {
+		policy v1alpha1.DeletionPolicy
+		want   int
+	}{{v1alpha1.DeletionRetain, 0}, {v1alpha1.DeletionDelete, 4}, {v1alpha1.DeletionRetain, 0}} {
+		w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.DeletionPolicy = step.policy })
+		w.reconcile()
+		if got := owners(); got != step.want {
+			t.Errorf("%s: %d owners, want %d", step.policy, got, step.want)
+		}
+	}
+}
+
+func TestBrokenSiteIsRepairedFirst(t *testing.T) {
+	w := runningWorld(t)
+	w.facts.open("a")
+	w.reconcile()
+	w.settle("a", "b", "c")
+	w.facts.set("c", SiteFacts{})
+	d := &appsv1.Deployment{}
+	w.get(d, "mysql-orders-c")
+	d.Status.Conditions = []appsv1.DeploymentCondition{{
+		Type: appsv1.DeploymentAvailable, Status: corev1.ConditionFalse, LastTransitionTime: metav1.NewTime(metav1.Now().Add(-2 * brokenAfter)),
+	}}
+	w.must(w.c.Status().Update(w.ctx, d))
+	old := w.deployments()
+	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Image = "mysql:9.8" })
+	w.reconcile()
+	got := w.deployments()
+	if got["c"] == old["c"] || got["b"] != old["b"] || got["a"] != old["a"] {
+		t.Errorf("got %v, before %v", got, old)
+	}
+}

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	clientgoapply "k8s.io/client-go/applyconfigurations"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/v1alpha1/applyconfiguration"
+	applyv1alpha1 "github.com/mysql-mfg/mfg/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/internal/mysql"
+	"github.com/mysql-mfg/mfg/operator/render"
+	"github.com/mysql-mfg/mfg/operator/report"
+)
+
+func newScheme(t testing.TB) *runtime.Scheme {
+	t.Helper()
+	s := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
+		if err := add(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+// world is a Reconciler over a fake API server, with facts that the test makes up.
+type world struct {
+	t     *testing.T
+	ctx   context.Context
+	c     client.Client
+	r     *Reconciler
+	facts *fakeFacts
+	loops *fakeLoops
+	said  *eventSink
+	// fail makes every write of a kind fail.
+	fail map[string]error
+	// applies counts writes.
+	writes int
+}
+
+var testKey = types.NamespacedName{Namespace: "shop", Name: "orders"}
+
+type groupOption func(*v1alpha1.MysqlFailoverGroup)
+
+func withTLS(g *v1alpha1.MysqlFailoverGroup) {
+	g.Spec.TLS = &v1alpha1.TLSSpec{SecretName: "orders-tls"}
+}
+
+func deletePolicy(g *v1alpha1.MysqlFailoverGroup) { g.Spec.DeletionPolicy = v1alpha1.DeletionDelete }
+
+// running is a group that has run: a is the active site, all sites are provisioned.
+func running(g *v1alpha1.MysqlFailoverGroup) {
+	g.Status.ActiveSite, g.Status.Epoch = "a", 1
+	for _, s := range g.Spec.Sites {
+		g.Status.Sites = append(g.Status.Sites, v1alpha1.SiteStatus{Name: s.Name, Provisioned: true})
+	}
+}
+
+func testGroup(options ...groupOption) *v1alpha1.MysqlFailoverGroup {
+	g := &v1alpha1.MysqlFailoverGroup{
+		ObjectMeta: metav1.ObjectMeta{Namespace: testKey.Namespace, Name: testKey.Name, UID: "group-uid", Generation: 1},
+		Spec: v1alpha1.MysqlFailoverGroupSpec{
+			Image: "mysql:9.7", ImagePullPolicy: corev1.PullIfNotPresent, DeletionPolicy: v1alpha1.DeletionRetain,
+			Sites: []v1alpha1.Site{
+				{Name: "a", Role: v1alpha1.PrimaryCandidate}, {Name: "b", Role: v1alpha1.PrimaryCandidate},
+				{Name: "c", Role: v1alpha1.DROnly},
+			},
+		},
+	}
+	for _, o := range options {
+		o(g)
+	}
+	return g
+}
+
+func newWorld(t *testing.T, group *v1alpha1.MysqlFailoverGroup, others ...client.Object) *world {
+	t.Helper()
+	w := &world{t: t, ctx: t.Context(), facts: &fakeFacts{}, loops: &fakeLoops{}, said: &eventSink{}, fail: map[string]error{}}
+	scheme := newScheme(t)
+	count := func(obj any) error {
+		w.writes++
+		return w.fail[fmt.Sprintf("%T", obj)]
+	}
+	w.c = fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(group).
+		WithTypeConverters(applyconfiguration.NewTypeConverter(scheme), clientgoapply.NewTypeConverter(clientgoscheme.Scheme),
+			managedfields.NewDeducedTypeConverter()).
+		WithObjects(append(others, group)...).
+		WithInterceptorFuncs(interceptor.Funcs{
+			Apply: func(ctx context.Context, c client.WithWatch, o runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+				if err := count(o); err != nil {
+					return err
+				}
+				return c.Apply(ctx, o, opts...)
+			},
+			Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+				if err := count(o); err != nil {
+					return err
+				}
+				return c.Patch(ctx, o, p, opts...)
+			},
+			SubResourceApply: func(ctx context.Context, c client.Client, name string, o runtime.ApplyConfiguration, opts ...client.SubResourceApplyOption) error {
+				if err := count(o); err != nil {
+					return err
+				}
+				return c.SubResource(name).Apply(ctx, o, opts...)
+			},
+		}).Build()
+	w.r = New(Options{
+		Client: w.c, Live: w.c, Facts: w.facts, Loops: w.loops, Work: NewWork(), Recorder: report.NewRecorder(w.said),
+		Install: render.Install{SidecarImage: "sidecar:test", OperatorURL: "http://operator"},
+		Dial:    func(mysql.Target) (Recipient, error) { return nil, errors.New("nothing to dial in this test") },
+	})
+	return w
+}
+
+// runningWorld is a world whose group has run.
+func runningWorld(t *testing.T) *world {
+	t.Helper()
+	accounts := render.AccountsSecret(render.Input{Group: testGroup()},
+		render.Passwords{Operator: "o", Replication: "r", Sidecar: "s", Clone: "c"})
+	w := newWorld(t, testGroup(), accounts)
+	status := applyv1alpha1.MysqlFailoverGroupStatus()
+	for _, s := range testGroup(running).Status.Sites {
+		status.WithSites(siteApply(s))
+	}
+	config := applyv1alpha1.MysqlFailoverGroup(testKey.Name, testKey.Namespace).WithStatus(status)
+	w.must(w.c.Status().Apply(w.ctx, config, client.FieldOwner(v1alpha1.ManagerControllerStatus), client.ForceOwnership))
+	w.monitorStatus("a", 1)
+	return w
+}
+
+func (w *world) reconcile() time.Duration {
+	w.t.Helper()
+	result, err := w.r.Reconcile(w.ctx, reconcile.Request{NamespacedName: testKey})
+	if err != nil {
+		w.t.Fatalf("reconcile: %v", err)
+	}
+	return result.RequeueAfter
+}
+
+func (w *world) group() *v1alpha1.MysqlFailoverGroup {
+	w.t.Helper()
+	g := &v1alpha1.MysqlFailoverGroup{}
+	w.get(g, testKey.Name)
+	return g
+}
+
+func (w *world) get(obj client.Object, name string) {
+	w.t.Helper()
+	if err := w.c.Get(w.ctx, types.NamespacedName{Namespace: testKey.Namespace, Name: name}, obj); err != nil {
+		w.t.Fatalf("get %T %s: %v", obj, name, err)
+	}
+}
+
+func (w *world) must(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// change edits the group as a user does.
+func (w *world) change(edit groupOption) {
+	w.t.Helper()
+	g := w.group()
+	edit(g)
+	g.Generation++
+	w.must(w.c.Update(w.ctx, g))
+}
+
+// monitorStatus applies what the poll loop writes, as it does.
+func (w *world) monitorStatus(active string, epoch int64) {
+	w.t.Helper()
+	status := applyv1alpha1.MysqlFailoverGroupStatus().WithActiveSite(active).WithEpoch(epoch)
+	for _, s := range w.group().Spec.Sites {
+		status.WithSites(applyv1alpha1.SiteStatus().WithName(s.Name).WithState(v1alpha1.SiteReplica))
+	}
+	config := applyv1alpha1.MysqlFailoverGroup(testKey.Name, testKey.Namespace).WithStatus(status)
+	w.must(w.c.Status().Apply(w.ctx, config, client.FieldOwner(v1alpha1.ManagerMonitorStatus), client.ForceOwnership))
+}
+
+func (w *world) condition(kind string) metav1.Condition {
+	w.t.Helper()
+	for _, c := range w.group().Status.Conditions {
+		if c.Type == kind {
+			return c
+		}
+	}
+	return metav1.Condition{}
+}
+
+func (w *world) deployments() map[string]string {
+	w.t.Helper()
+	var list appsv1.DeploymentList
+	w.must(w.c.List(w.ctx, &list, client.InNamespace(testKey.Namespace)))
+	out := map[string]string{}
+	for _, d := range list.Items {
+		out[d.Labels[v1alpha1.LabelSite]] = d.Annotations[v1alpha1.AnnotationSpecHash]
+	}
+	return out
+}
+
+// settle does what kubelet, mysqld and the poll loop do after a Deployment was made or changed.
+func (w *world) settle(sites ...string) {
+	w.t.Helper()
+	for _, site := range sites {
+		var d appsv1.Deployment
+		w.get(&d, v1alpha1.SiteName(testKey.Name, site))
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+			Namespace: testKey.Namespace, Name: d.Name + "-" + d.Annotations[v1alpha1.AnnotationSpecHash],
+			UID:    types.UID("pod-" + site + d.Annotations[v1alpha1.AnnotationSpecHash]),
+			Labels: d.Spec.Template.Labels, Annotations: d.Spec.Template.Annotations,
+		}, Spec: *d.Spec.Template.Spec.DeepCopy()}
+		pod.Spec.NodeName = "node-" + site
+		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+		w.must(w.c.DeleteAllOf(w.ctx, &corev1.Pod{}, client.InNamespace(testKey.Namespace), client.MatchingLabels{v1alpha1.LabelSite: site}))
+		w.must(w.c.Create(w.ctx, pod))
+		w.facts.set(site, SiteFacts{
+			Reachable: true, MysqlUp: true, Writable: site == w.group().Status.ActiveSite, Version: "9.7.4",
+			Following: site != w.group().Status.ActiveSite, AdminAddr: "10.0.0.1:33062", PodName: pod.Name, PodUID: string(pod.UID),
+		})
+	}
+}
+
+// fakeFacts is a poll loop's snapshot.
+type fakeFacts struct {
+	mu sync.Mutex
+	g  GroupFacts
+}
+
+func (f *fakeFacts) Sites(string, string) (GroupFacts, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	g := f.g
+	g.Sites = maps.Clone(f.g.Sites)
+	return g, g.Sites != nil
+}
+
+func (f *fakeFacts) set(site string, s SiteFacts) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.g.Sites == nil {
+		f.g.Sites = map[string]SiteFacts{}
+	}
+	f.g.Sites[site] = s
+}
+
+func (f *fakeFacts) open(site string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.g.ActiveSite, f.g.Open = site, site != ""
+}
+
+type fakeLoops struct{ ensured, forgotten int }
+
+func (l *fakeLoops) Ensure(types.NamespacedName) { l.ensured++ }
+func (l *fakeLoops) Forget(types.NamespacedName) { l.forgotten++ }
+
+type eventSink struct {
+	mu   sync.Mutex
+	list []string
+}
+
+func (s *eventSink) Eventf(_, _ runtime.Object, _, reason, _, note string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.list = append(s.list, reason+": "+fmt.Sprintf(note, args...))
+}
+
+func (s *eventSink) count(e report.Event) int {
+	return len(s.of(e))
+}
+
+func (s *eventSink) of(e report.Event) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(s.list), func(line string) bool { return !strings.HasPrefix(line, e.Reason+":") })
+}
