@@ -11,7 +11,7 @@ import (
 type factsOf struct{ monitor *monitor.Monitor }
 
 // Sites implements controller.Facts.
-func (f *factsOf) Sites(namespace, group string) (controller.GroupFacts, bool) {
+func (f factsOf) Sites(namespace, group string) (controller.GroupFacts, bool) {
 	seen, known := f.monitor.Facts(namespace, group)
 	if !known {
 		return controller.GroupFacts{}, false

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
@@ -21,6 +22,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/access"
 	"github.com/mysql-mfg/mfg/operator/controller"
 	"github.com/mysql-mfg/mfg/operator/monitor"
+	"github.com/mysql-mfg/mfg/operator/render"
 	"github.com/mysql-mfg/mfg/operator/report"
 	"github.com/mysql-mfg/mfg/operator/server"
 )
@@ -103,17 +105,17 @@ func wire(mgr ctrl.Manager, s settings, log *slog.Logger) error {
 	events := report.NewRecorder(mgr.GetEventRecorder("mfg"))
 	reach := access.New(mgr.GetClient(), mgr.GetAPIReader())
 	board := server.NewBoard()
-	facts := &factsOf{}
-	reconciler := controller.New(controller.Options{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Access: reach, Facts: facts, Events: events, Log: log,
-		SidecarImage: s.sidecarImage, SidecarPullPolicy: s.sidecarPullPolicy, OperatorURL: s.auxiliaryURL,
-	})
+	work := controller.NewWork()
 	loops := monitor.New(monitor.Options{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Cache: mgr.GetCache(), Access: reach, Push: client.New(nil),
-		LongWork: reconciler, Board: board, Events: events, Log: log,
+		LongWork: work, Board: board, Events: events, Log: log,
 	})
-	facts.monitor = loops
-	reconciler.SetLoops(loops)
+	reconciler := controller.New(controller.Options{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Facts: factsOf{loops}, Loops: loops, Access: reach, Work: work,
+		Recorder: events, Install: render.Install{
+			SidecarImage: s.sidecarImage, SidecarPullPolicy: corev1.PullPolicy(s.sidecarPullPolicy), OperatorURL: s.auxiliaryURL,
+		},
+	})
 	if err := reconciler.SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("set up controller: %w", err)
 	}

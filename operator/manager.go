@@ -5,10 +5,7 @@ package main
 import (
 	"fmt"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -18,6 +15,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/controller"
 )
 
 // newManager makes the manager. Only what the operator manages itself is cached: with every Secret and ConfigMap of a
@@ -34,12 +32,7 @@ func newManager(s settings) (ctrl.Manager, error) {
 		return nil, fmt.Errorf("find cluster: %w", err)
 	}
 	config.QPS, config.Burst = 100, 200
-	managed := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{v1alpha1.LabelManagedBy: v1alpha1.ManagedByOperator})}
-	options := cache.Options{ByObject: map[client.Object]cache.ByObject{}}
-	for _, kind := range []client.Object{&corev1.Pod{}, &corev1.ConfigMap{}, &corev1.Service{},
-		&corev1.PersistentVolumeClaim{}, &appsv1.Deployment{}, &policyv1.PodDisruptionBudget{}} {
-		options.ByObject[kind] = managed
-	}
+	options := cache.Options{ByObject: controller.CacheByObject()}
 	if list := namespaces(s.watchNamespaces); len(list) > 0 {
 		options.DefaultNamespaces = map[string]cache.Config{}
 		for _, name := range list {

@@ -11,10 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/mysql-mfg/mfg/api/wire"
-	"github.com/mysql-mfg/mfg/operator/server"
 )
 
-// Answer implements server.Authority: the statement that stands, signed with the asker's nonce. The moment of the
+// Answer implements the server's Authority: the statement that stands, signed with the asker's nonce. The moment of the
 // answer is remembered before it is given, so that no lease can be renewed unseen (I4).
 func (m *Monitor) Answer(namespace, group, site, nonce string) (wire.Signed, error) {
 	m.mu.Lock()
@@ -23,9 +22,9 @@ func (m *Monitor) Answer(namespace, group, site, nonce string) (wire.Signed, err
 	m.mu.Unlock()
 	switch {
 	case !leading:
-		return "", server.ErrNotLeading
+		return "", wire.ErrNotLeading
 	case l == nil:
-		return "", server.ErrUnknownGroup
+		return "", wire.ErrUnknownGroup
 	}
 	return l.authority.answer(site, nonce, time.Now())
 }
@@ -35,6 +34,8 @@ type authority struct {
 	mu  sync.Mutex
 	key ed25519.PrivateKey
 	now wire.Statement
+	// sites are the names in the group's spec.
+	sites map[string]bool
 
 	// last is when a site was last answered under the present epoch; below, under any older one; permitted, with a
 	// statement on which it may open.
@@ -69,6 +70,15 @@ func (a *authority) setKey(key ed25519.PrivateKey) {
 	a.key = key
 }
 
+func (a *authority) setSites(names []string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.sites = map[string]bool{}
+	for _, name := range names {
+		a.sites[name] = true
+	}
+}
+
 func (a *authority) hasKey() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -81,12 +91,20 @@ func (a *authority) statement() wire.Statement {
 	return a.now
 }
 
-// answer signs for an asker. An asker without a name may be any site, so it counts for all: its time is kept under "".
+// answer signs for an asker. What is answered without a nonce renews no lease and opens nothing (a sidecar accepts only
+// its own), so it is not remembered: a curious person must not delay a failover. An asker that does not name a site of
+// the group may be any of them, so its time, kept under "", counts for all.
 func (a *authority) answer(site, nonce string, now time.Time) (wire.Signed, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.key == nil || a.now.Epoch == 0 {
-		return "", server.ErrNoStatement
+		return "", wire.ErrNoStatement
+	}
+	if nonce == "" {
+		return a.signLocked(nonce, now)
+	}
+	if !a.sites[site] {
+		site = ""
 	}
 	a.last[site] = now
 	if !a.now.Hold && (site == a.now.ActiveSite || site == "") {
@@ -100,7 +118,7 @@ func (a *authority) sign(now time.Time) (wire.Signed, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.key == nil || a.now.Epoch == 0 {
-		return "", server.ErrNoStatement
+		return "", wire.ErrNoStatement
 	}
 	return a.signLocked("", now)
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/wire"
-	"github.com/mysql-mfg/mfg/operator/server"
 )
 
 func testAuthority(t *testing.T) (*authority, ed25519.PublicKey) {
@@ -20,6 +19,7 @@ func testAuthority(t *testing.T) (*authority, ed25519.PublicKey) {
 	}
 	a := newAuthority()
 	a.setKey(private)
+	a.setSites([]string{"east", "south", "west"})
 	return a, public
 }
 
@@ -60,17 +60,35 @@ func TestAnswersAreRemembered(t *testing.T) {
 	}
 }
 
-// TestUnnamedAskersCountForAll covers I4: who does not say its name may be any site.
+// TestUnnamedAskersCountForAll covers I4: who does not name a site of the group may be any of them.
 func TestUnnamedAskersCountForAll(t *testing.T) {
+	for _, asker := range []string{"", "nobody-knows"} {
+		a, _ := testAuthority(t)
+		a.set(statement("east", 1, false))
+		if _, err := a.answer(asker, "n", t0); err != nil {
+			t.Fatal(err)
+		}
+		a.set(statement("west", 2, true))
+		below, permitted := a.answered([]string{"east", "south"})
+		if !below["east"].Equal(t0) || !below["south"].Equal(t0) || !permitted["east"].Equal(t0) {
+			t.Errorf("I4: asker %q: below %v, permitted %v", asker, below, permitted)
+		}
+		if len(a.last)+len(a.below) != 1 {
+			t.Errorf("a stranger's name is remembered: %v %v", a.last, a.below)
+		}
+	}
+}
+
+// TestWithoutNonceNothingIsRemembered: such an answer renews no lease, so it must not delay a failover either.
+func TestWithoutNonceNothingIsRemembered(t *testing.T) {
 	a, _ := testAuthority(t)
 	a.set(statement("east", 1, false))
-	if _, err := a.answer("", "n", t0); err != nil {
+	if _, err := a.answer("east", "", t0); err != nil {
 		t.Fatal(err)
 	}
 	a.set(statement("west", 2, true))
-	below, permitted := a.answered([]string{"east", "south"})
-	if !below["east"].Equal(t0) || !below["south"].Equal(t0) || !permitted["east"].Equal(t0) {
-		t.Errorf("I4: below %v, permitted %v", below, permitted)
+	if below, permitted := a.answered([]string{"east"}); !below["east"].IsZero() || len(permitted) != 0 {
+		t.Errorf("below %v, permitted %v", below, permitted)
 	}
 }
 
@@ -100,7 +118,7 @@ func TestPushRenewsNothing(t *testing.T) {
 // TestNoStatementBeforeTheFirstEpoch covers I3: before there is an epoch nobody gets anything to open on.
 func TestNoStatementBeforeTheFirstEpoch(t *testing.T) {
 	a, _ := testAuthority(t)
-	if _, err := a.answer("east", "n", t0); !errors.Is(err, server.ErrNoStatement) {
+	if _, err := a.answer("east", "n", t0); !errors.Is(err, wire.ErrNoStatement) {
 		t.Errorf("answer before the first epoch: %v", err)
 	}
 }

@@ -64,6 +64,7 @@ func (l *loop) gather(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) f
 	for _, site := range s.Sites {
 		names = append(names, site.Name)
 	}
+	l.authority.setSites(names)
 	s.Answered, s.Permitted = l.authority.answered(names)
 	s.LeaderSince = l.m.leaderSince()
 	s.Now = time.Now()
