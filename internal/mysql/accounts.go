@@ -26,13 +26,15 @@ func (a Accounts) GoString() string { return a.String() }
 // The rights of each account, the least that its work needs. SYSTEM_USER protects an account from those who may create
 // users, and lets a fence cut sessions of administrators.
 const (
-	// operatorRights: read status, fence, set up replication, clone, kill.
-	operatorRights = "SYSTEM_VARIABLES_ADMIN, CONNECTION_ADMIN, SERVICE_CONNECTION_ADMIN, REPLICATION_SLAVE_ADMIN, CLONE_ADMIN, SYSTEM_USER, XA_RECOVER_ADMIN"
+	// operatorRights: read status, fence, set up replication and drop it (RELOAD), clone, kill.
+	operatorRights = "RELOAD, SHOW DATABASES, CLONE_ADMIN, CONNECTION_ADMIN, REPLICATION_SLAVE_ADMIN, " +
+		"SERVICE_CONNECTION_ADMIN, SYSTEM_USER, SYSTEM_VARIABLES_ADMIN, XA_RECOVER_ADMIN"
 	// sidecarRights: read status, fence, open.
-	sidecarRights = "SYSTEM_VARIABLES_ADMIN, CONNECTION_ADMIN, SERVICE_CONNECTION_ADMIN, SYSTEM_USER, XA_RECOVER_ADMIN"
+	sidecarRights = "SHOW DATABASES, CONNECTION_ADMIN, SERVICE_CONNECTION_ADMIN, SYSTEM_USER, SYSTEM_VARIABLES_ADMIN, " +
+		"XA_RECOVER_ADMIN"
 	// replicationRights: CONNECTION_ADMIN keeps the dump thread alive when a fence sets offline_mode. It does not pass
 	// super_read_only.
-	replicationRights = "CONNECTION_ADMIN"
+	replicationRights = "REPLICATION SLAVE, CONNECTION_ADMIN"
 	cloneRights       = "BACKUP_ADMIN"
 )
 
@@ -58,19 +60,15 @@ func AccountStatements(a Accounts, requireTLS bool) []string {
 		// quote relies on backslashes being escapes, whatever the configuration says.
 		"SET SESSION sql_mode = ''",
 	}
-	for _, account := range []struct{ name, password, static, dynamic string }{
-		{AccountOperator, a.Operator, "RELOAD, PROCESS, SHOW DATABASES, REPLICATION CLIENT", operatorRights},
-		{AccountSidecar, a.Sidecar, "PROCESS, SHOW DATABASES, REPLICATION CLIENT", sidecarRights},
-		{AccountReplication, a.Replication, "REPLICATION SLAVE", replicationRights},
-		{AccountClone, a.Clone, "", cloneRights},
+	for _, account := range []struct{ name, password, rights string }{
+		{AccountOperator, a.Operator, operatorRights},
+		{AccountSidecar, a.Sidecar, sidecarRights},
+		{AccountReplication, a.Replication, replicationRights},
+		{AccountClone, a.Clone, cloneRights},
 	} {
-		rights := account.dynamic
-		if account.static != "" {
-			rights = account.static + ", " + rights
-		}
 		statements = append(statements,
 			fmt.Sprintf("CREATE USER '%s'@'%%' IDENTIFIED BY %s%s", account.name, quote(account.password), require),
-			fmt.Sprintf("GRANT %s ON *.* TO '%s'@'%%'", rights, account.name))
+			fmt.Sprintf("GRANT %s ON *.* TO '%s'@'%%'", account.rights, account.name))
 	}
 	for _, name := range []string{AccountOperator, AccountSidecar} {
 		statements = append(statements, fmt.Sprintf("GRANT SELECT ON performance_schema.* TO '%s'@'%%'", name))

@@ -57,6 +57,6 @@ func withoutSecret(err error, secret string) error {
 
 // quote is a string literal for sql_mode without NO_BACKSLASH_ESCAPES.
 func quote(s string) string {
-	r := strings.NewReplacer(`\`, `\\`, `'`, `''`, "\n", `\n`, "\r", `\r`, "\x1a", `\Z`)
+	r := strings.NewReplacer(`\`, `\\`, `'`, `''`, "\n", `\n`, "\r", `\r`, "\x1a", `\Z`, "\x00", `\0`)
 	return "'" + r.Replace(s) + "'"
 }

@@ -61,10 +61,10 @@ func config(serverID, port, adminPort int, opts Options) string {
 
 // template is an initialised data directory that servers are copied from.
 func template(root string, requireTLS bool) (string, error) {
-	statements := strings.Join(mysql.AccountStatements(Passwords, requireTLS), ";\n") + ";\n"
-	sum := sha256.Sum256([]byte(statements))
+	statements := mysql.AccountStatements(Passwords, requireTLS)
+	sum := sha256.Sum256([]byte(strings.Join(statements, "\n")))
 	return cached("mysql-datadir-"+hex.EncodeToString(sum[:6]), func(dir string) error {
-		if err := Initialize(root, dir, statements); err != nil {
+		if err := initialize(root, dir, statements); err != nil {
 			return err
 		}
 		// Each copy makes its own server_uuid.
@@ -72,13 +72,22 @@ func template(root string, requireTLS bool) (string, error) {
 	})
 }
 
-// Initialize makes dir with an initialised data directory in dir/data, in one step, as the sidecar's bootstrap does.
-func Initialize(root, dir, statements string) error {
+// InitializeDatadir makes dir with an initialised data directory in dir/data, in one step, as the sidecar's bootstrap
+// does.
+func InitializeDatadir(dir string, statements []string) error {
+	root, err := rootfs()
+	if err != nil {
+		return err
+	}
+	return initialize(root, dir, statements)
+}
+
+func initialize(root, dir string, statements []string) error {
 	if err := makeHome(dir); err != nil {
 		return err
 	}
 	init := filepath.Join(dir, "init.sql")
-	if err := os.WriteFile(init, []byte(statements), 0o600); err != nil {
+	if err := os.WriteFile(init, []byte(strings.Join(statements, ";\n")+";\n"), 0o600); err != nil {
 		return err
 	}
 	defer func() { _ = os.Remove(init) }()

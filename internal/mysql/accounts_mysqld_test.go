@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build mysqld
+
+package mysql_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mysql-mfg/mfg/internal/mysql"
+	"github.com/mysql-mfg/mfg/internal/mysql/mysqltest"
+)
+
+// need is an operation that fails without a right. It leaves the server fenced and without replication.
+type need func(t *testing.T, s *mysqltest.Server, target mysql.Target) error
+
+// withDB runs one call of the package as the account in question.
+func withDB(call func(context.Context, *mysql.DB) error) need {
+	return func(t *testing.T, _ *mysqltest.Server, target mysql.Target) error {
+		ctx, cancel := context.WithTimeout(t.Context(), 2500*time.Millisecond)
+		defer cancel()
+		return call(ctx, mysqltest.Open(t, target))
+	}
+}
+
+func sees(ctx context.Context, db *mysql.DB) error {
+	st, err := db.Status(ctx)
+	if err == nil && st.UserDatabases != 1 {
+		err = fmt.Errorf("sees %d databases", st.UserDatabases)
+	}
+	return err
+}
+
+func fences(ctx context.Context, db *mysql.DB) error {
+	_, err := db.Fence(ctx, mysql.FenceOptions{})
+	return err
+}
+
+func opensAndFences(ctx context.Context, db *mysql.DB) error {
+	if err := db.OpenWrites(ctx); err != nil {
+		return err
+	}
+	return fences(ctx, db)
+}
+
+func followsAndDrops(ctx context.Context, db *mysql.DB) error {
+	if err := db.Follow(ctx, mysql.Source{Host: "127.0.0.1", Port: 1, User: "u"}); err != nil {
+		return err
+	}
+	return db.DropReplication(ctx)
+}
+
+// fencesRoot must kill a session of root's.
+func fencesRoot(t *testing.T, s *mysqltest.Server, target mysql.Target) error {
+	conn := session(t, s.Root(t), "SET GLOBAL read_only = OFF", "LOCK TABLES app.t WRITE")
+	defer func() {
+		_, _ = conn.ExecContext(t.Context(), "UNLOCK TABLES")
+		s.Exec(t, "SET GLOBAL super_read_only = ON")
+	}()
+	return withDB(fences)(t, s, target)
+}
+
+// clones must get beyond the recipient's own checks: the donor is not there.
+func clones(ctx context.Context, db *mysql.DB) error {
+	err := db.Clone(ctx, mysql.Donor{Host: "127.0.0.1", Port: 1, User: "u"})
+	if serverNumber(err) == 3862 {
+		return nil
+	}
+	return err
+}
+
+// rights are, for each right of an account, an operation that needs it.
+var (
+	commonNeeds = map[string]need{
+		"SYSTEM_VARIABLES_ADMIN":         withDB(opensAndFences),
+		"CONNECTION_ADMIN":               fencesRoot,
+		"SYSTEM_USER":                    fencesRoot,
+		"SERVICE_CONNECTION_ADMIN":       withDB(sees),
+		"XA_RECOVER_ADMIN":               withDB(opensAndFences),
+		"SHOW DATABASES":                 withDB(sees),
+		"SELECT ON performance_schema.*": withDB(sees),
+	}
+	operatorNeeds = map[string]need{
+		"REPLICATION_SLAVE_ADMIN": withDB(followsAndDrops),
+		"RELOAD":                  withDB(followsAndDrops),
+		"CLONE_ADMIN":             withDB(clones),
+	}
+)
+
+// TestRightsAreNeeded takes each right away in turn: what it is for must fail, and work again when it is back. Together with
+// the list of grants this shows that no account has a right for nothing.
+func TestRightsAreNeeded(t *testing.T) {
+	s := writable(t, mysqltest.Options{})
+	s.Exec(t, "SET GLOBAL super_read_only = ON")
+	operator := maps.Clone(commonNeeds)
+	maps.Copy(operator, operatorNeeds)
+	for _, account := range []struct {
+		target mysql.Target
+		needs  map[string]need
+	}{
+		{s.Target(mysql.AccountOperator, mysqltest.Passwords.Operator), operator},
+		{s.Target(mysql.AccountSidecar, mysqltest.Passwords.Sidecar), commonNeeds},
+	} {
+		needed := slices.Sorted(maps.Keys(account.needs))
+		if diff := cmp.Diff(needed, granted(t, s, account.target.User)); diff != "" {
+			t.Errorf("%s (-needed +granted):\n%s", account.target.User, diff)
+		}
+		for right, do := range account.needs {
+			t.Run(account.target.User+" "+right, func(t *testing.T) {
+				if !strings.Contains(right, " ON ") {
+					right += " ON *.*"
+				}
+				// Whatever happened, the next right is looked at on a fenced server without replication.
+				defer s.Exec(t, "SET GLOBAL offline_mode = OFF", "STOP REPLICA IO_THREAD", "STOP REPLICA SQL_THREAD", "RESET REPLICA ALL")
+				if err := do(t, s, account.target); err != nil {
+					t.Fatalf("with the right: %v", err)
+				}
+				alter(t, s, "REVOKE "+right+" FROM "+account.target.User)
+				err := do(t, s, account.target)
+				alter(t, s, "GRANT "+right+" TO "+account.target.User)
+				if err == nil {
+					t.Error("nothing fails without it")
+				}
+			})
+		}
+	}
+}
+
+// alter changes rights on a fenced server.
+func alter(t *testing.T, s *mysqltest.Server, statement string) {
+	t.Helper()
+	s.Exec(t, "SET SESSION sql_log_bin = 0", "SET GLOBAL super_read_only = OFF", statement, "SET GLOBAL super_read_only = ON")
+}
+
+// granted are the rights of an account, sorted.
+func granted(t *testing.T, s *mysqltest.Server, user string) (rights []string) {
+	t.Helper()
+	rows, err := s.Root(t).QueryContext(t.Context(), "SHOW GRANTS FOR "+user)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var grant string
+		if err := rows.Scan(&grant); err != nil {
+			t.Fatal(err)
+		}
+		list, rest, _ := strings.Cut(strings.TrimPrefix(grant, "GRANT "), " ON ")
+		on, _, _ := strings.Cut(rest, " TO ")
+		for right := range strings.SplitSeq(list, ",") {
+			if right = strings.TrimSpace(right); on != "*.*" {
+				right += " ON " + strings.ReplaceAll(on, "`", "")
+			}
+			rights = append(rights, right)
+		}
+	}
+	slices.Sort(rights)
+	return rights
+}
+
+func TestAccountsRequireTLS(t *testing.T) {
+	s := mysqltest.Start(t, mysqltest.Options{TLS: true})
+	target := s.Target(mysql.AccountOperator, mysqltest.Passwords.Operator)
+	target.TLS = nil
+	if _, err := mysqltest.Open(t, target).Status(budget(t)); err == nil {
+		t.Error("an account that requires TLS must not get in without")
+	}
+	status(t, s.Operator(t))
+}
+
+// TestInitializeStopsAtFailure shows what a bootstrap rests on: an initialisation that ends well has run every statement.
+func TestInitializeStopsAtFailure(t *testing.T) {
+	statements := append(mysql.AccountStatements(mysqltest.Passwords, false), "CREATE USER "+mysql.AccountOperator)
+	if err := mysqltest.InitializeDatadir(filepath.Join(t.TempDir(), "home"), statements); err == nil {
+		t.Error("an account that exists already must fail the initialisation")
+	}
+}
