@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/mysql-mfg/mfg/internal/gtid"
+	"github.com/mysql-mfg/mfg/internal/mysql"
+)
+
+const (
+	uuidA = "aaaaaaaa-0000-0000-0000-000000000001"
+	uuidB = "bbbbbbbb-0000-0000-0000-000000000002"
+)
+
+func set(text string) gtid.Set { return gtid.MustParse(text) }
+
+// fenced and open are servers as the fence leaves them.
+func fenced(executed string) mysql.Status {
+	return mysql.Status{ReadOnly: true, SuperReadOnly: true, Executed: set(executed)}
+}
+
+func open(executed string) mysql.Status { return mysql.Status{Executed: set(executed)} }
+
+func TestExamine(t *testing.T) {
+	const history = uuidA + ":1-100"
+	with := func(st mysql.Status, change func(*mysql.Status)) mysql.Status {
+		change(&st)
+		return st
+	}
+	databases := func(st *mysql.Status) { st.UserDatabases = 2 }
+	purged := with(open(history), func(st *mysql.Status) { st.Purged = set(uuidA + ":1-50") })
+	completed := mysql.CloneStatus{State: "Completed"}
+	failed := mysql.CloneStatus{State: "Failed", ErrorNo: 3862}
+	tests := map[string]struct {
+		reason       string
+		site, active mysql.Status
+		last         mysql.CloneStatus
+		want         verdict
+	}{
+		"new site": {"nothing is lost", fenced(""), open(history), mysql.CloneStatus{}, verdictClone},
+		"new group": {
+			"also when the active site has written nothing yet", fenced(""), open(""), mysql.CloneStatus{}, verdictClone,
+		},
+		"cloned": {"it has the data", fenced(history), open(history), completed, verdictAdopt},
+		"cloned from an empty site": {
+			"an empty set after a clone is the whole history", fenced(""), open(""), completed, verdictAdopt,
+		},
+		"clone was long": {"the active site went on meanwhile", fenced(uuidA + ":1-90"), open(history), completed, verdictAdopt},
+		"kept volume":    {"an earlier member goes on", fenced(uuidA + ":1-90"), open(history), mysql.CloneStatus{}, verdictAdopt},
+		"clone goes on":  {"asking again is enough", fenced(""), open(history), mysql.CloneStatus{State: "In Progress"}, verdictWait},
+		"clone begins":   {"asking again is enough", fenced(""), open(history), mysql.CloneStatus{State: "Not Started"}, verdictWait},
+		"clone failed": {
+			"half a clone proves nothing", with(fenced(""), func(st *mysql.Status) { st.Executed = set(history) }), open(history), failed, verdictClone,
+		},
+		"clone failed, databases left": {
+			"MySQL would refuse without a window", with(fenced(history), databases), open(history), failed, verdictReclone,
+		},
+		"clone failed, errant": {
+			"what is only here may be needed", with(fenced(uuidB+":1"), databases), open(history), failed, verdictRefuse,
+		},
+		"errant": {"never destroy what may exist nowhere else", fenced(history + "," + uuidB + ":1"), open(history), mysql.CloneStatus{}, verdictRefuse},
+		"errant after a clone": {
+			"the active site changed during the clone", fenced(history + "," + uuidB + ":1"), open(history), completed, verdictRefuse,
+		},
+		"unknown data": {"nobody knows whose it is", with(fenced(""), databases), open(history), mysql.CloneStatus{}, verdictRefuse},
+		"purged": {
+			"it can never catch up, and has nothing of its own", with(fenced(uuidA+":1-40"), databases), purged, mysql.CloneStatus{}, verdictReclone,
+		},
+		"purged but retrieved": {
+			"its relay log has what was purged", with(fenced(uuidA+":1-40"), func(st *mysql.Status) { st.Retrieved = set(uuidA + ":41-60") }),
+			purged, mysql.CloneStatus{}, verdictAdopt,
+		},
+		"purged and errant": {"never destroy what may exist nowhere else", fenced(uuidB + ":1"), purged, mysql.CloneStatus{}, verdictRefuse},
+		"active site fenced": {
+			"another may be about to become active", fenced(""), fenced(history), mysql.CloneStatus{}, verdictWait,
+		},
+		"site writable": {"what is written there would be lost", open(""), open(history), mysql.CloneStatus{}, verdictWait},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, message := examine(tt.site, tt.active, tt.last)
+			if got != tt.want {
+				t.Errorf("%s: got %s (%s), want %s", tt.reason, got, message, tt.want)
+			}
+			if message == "" {
+				t.Error("no message")
+			}
+		})
+	}
+}
+
+// Whatever is seen, a site is cloned only if it is fenced, the active site is open and holds everything the site has.
+func TestExamineNeverDestroysWhatIsOnlyThere(t *testing.T) {
+	sets := rapid.SampledFrom([]string{"", uuidA + ":1-10", uuidA + ":1-20", uuidB + ":1", uuidA + ":1-10," + uuidB + ":1"})
+	states := rapid.SampledFrom([]string{"", "Not Started", "In Progress", "Completed", "Failed", "Cancelled"})
+	rapid.Check(t, func(t *rapid.T) {
+		status := func(name string) mysql.Status {
+			ro := rapid.Bool().Draw(t, name+" fenced")
+			return mysql.Status{
+				ReadOnly: ro, SuperReadOnly: ro, Executed: set(sets.Draw(t, name+" executed")),
+				Purged: set(sets.Draw(t, name+" purged")), Retrieved: set(sets.Draw(t, name+" retrieved")),
+				UserDatabases: rapid.IntRange(0, 1).Draw(t, name+" databases"), Cloning: rapid.Bool().Draw(t, name+" cloning"),
+			}
+		}
+		site, active := status("site"), status("active")
+		last := mysql.CloneStatus{State: states.Draw(t, "clone")}
+		got, _ := examine(site, active, last)
+		if got != verdictClone && got != verdictReclone {
+			return
+		}
+		if site.Writable() || !active.Writable() || !active.Executed.Contains(site.Executed) || site.Cloning {
+			t.Fatalf("%s of %+v from %+v", got, site, active)
+		}
+		if got == verdictClone && site.UserDatabases > 0 {
+			t.Fatal("MySQL refuses a clone into a server with databases outside a window")
+		}
+	})
+}
+
+func TestStranded(t *testing.T) {
+	base := func(change func(*SiteFacts, *GroupFacts)) GroupFacts {
+		site := SiteFacts{
+			MysqlUp: true, AdminAddr: "10.0.0.2:33062", IOErrno: 13114,
+			Executed: set(uuidA + ":1-40"),
+		}
+		g := GroupFacts{ActiveSite: "a", Open: true, Sites: map[string]SiteFacts{
+			"a": {MysqlUp: true, Writable: true, AdminAddr: "10.0.0.1:33062", Executed: set(uuidA + ":1-100"), Purged: set(uuidA + ":1-50")},
+		}}
+		change(&site, &g)
+		g.Sites["b"] = site
+		return g
+	}
+	tests := map[string]struct {
+		reason string
+		g      GroupFacts
+		want   bool
+	}{
+		"stranded":        {"what comes next is gone", base(func(*SiteFacts, *GroupFacts) {}), true},
+		"no error":        {"it may only be slow", base(func(s *SiteFacts, _ *GroupFacts) { s.IOErrno = 0 }), false},
+		"follows":         {"it gets what it needs", base(func(s *SiteFacts, _ *GroupFacts) { s.Following = true }), false},
+		"retrieved":       {"its relay log has what was purged", base(func(s *SiteFacts, _ *GroupFacts) { s.Retrieved = set(uuidA + ":41-60") }), false},
+		"diverged":        {"it has what the active site lacks", base(func(s *SiteFacts, _ *GroupFacts) { s.Executed = set(uuidB + ":1") }), false},
+		"not down":        {"nothing is known of it", base(func(s *SiteFacts, _ *GroupFacts) { s.MysqlUp = false }), false},
+		"writable":        {"what is written there would be lost", base(func(s *SiteFacts, _ *GroupFacts) { s.Writable = true }), false},
+		"active fenced":   {"another may be about to become active", base(func(_ *SiteFacts, g *GroupFacts) { g.Open = false }), false},
+		"is active":       {"it is the source", base(func(_ *SiteFacts, g *GroupFacts) { g.ActiveSite = "b" }), false},
+		"being cloned":    {"it is helped already", base(func(s *SiteFacts, _ *GroupFacts) { s.Cloning = true }), false},
+		"nothing purged":  {"the error is another", base(func(_ *SiteFacts, g *GroupFacts) { a := g.Sites["a"]; a.Purged = gtid.Set{}; g.Sites["a"] = a }), false},
+		"active unheard":  {"its sets are old", base(func(_ *SiteFacts, g *GroupFacts) { a := g.Sites["a"]; a.MysqlUp = false; g.Sites["a"] = a }), false},
+		"no longer there": {"nothing is known of it", GroupFacts{ActiveSite: "a", Open: true}, false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := stranded("b", tt.g); got != tt.want {
+				t.Errorf("%s: %v", tt.reason, got)
+			}
+		})
+	}
+}

@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/internal/gtid"
+	"github.com/mysql-mfg/mfg/internal/mysql"
+	"github.com/mysql-mfg/mfg/operator/report"
+)
+
+// server is a mysqld as far as provisioning sees it.
+type server struct {
+	mu     sync.Mutex
+	status mysql.Status
+	last   mysql.CloneStatus
+	down   bool
+	// clone is what CLONE INSTANCE does here.
+	clone  func(s *server) error
+	calls  []string
+	opened int
+}
+
+func (s *server) note(call string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls = append(s.calls, call)
+}
+
+func (s *server) with(f func(*server)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f(s)
+}
+
+func (s *server) Status(context.Context) (mysql.Status, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.down {
+		return mysql.Status{}, errors.New("connection refused")
+	}
+	return s.status, nil
+}
+
+func (s *server) CloneStatus(context.Context) (mysql.CloneStatus, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.down {
+		return mysql.CloneStatus{}, errors.New("connection refused")
+	}
+	return s.last, nil
+}
+
+func (s *server) Clone(_ context.Context, d mysql.Donor) error {
+	s.note("clone from " + d.Host)
+	return s.clone(s)
+}
+
+func (s *server) BeginWindow(context.Context) error { s.note("begin window"); return nil }
+func (s *server) EndWindow(context.Context) error   { s.note("end window"); return nil }
+func (s *server) Close() error                      { s.with(func(s *server) { s.opened-- }); return nil }
+
+// completes restarts the server with the donor's data after a while, as CLONE does.
+func completes(data gtid.Set, after time.Duration, result error) func(*server) error {
+	return func(s *server) error {
+		s.with(func(s *server) { s.last = mysql.CloneStatus{State: "In Progress"} })
+		go func() {
+			time.Sleep(after)
+			s.with(func(s *server) { s.down = true })
+			time.Sleep(3 * time.Second)
+			s.with(func(s *server) {
+				s.down, s.last = false, mysql.CloneStatus{State: "Completed"}
+				s.status = mysql.Status{ReadOnly: true, SuperReadOnly: true, Executed: data}
+			})
+		}()
+		return result
+	}
+}
+
+type fakeAccess struct{}
+
+func (fakeAccess) Site(_ context.Context, _ *v1alpha1.MysqlFailoverGroup, _, ip string) (mysql.Target, error) {
+	return mysql.Target{Addr: net.JoinHostPort(ip, "33062"), User: "mfg_operator"}, nil
+}
+
+func (fakeAccess) Donor(_ context.Context, g *v1alpha1.MysqlFailoverGroup, site string) (mysql.Donor, error) {
+	return mysql.Donor{Host: v1alpha1.SiteName(g.Name, site), Port: 3306, User: "mfg_clone"}, nil
+}
+
+// plant is a provisioner over fake servers at 10.0.0.<n>; the site of index 0, "a", is active and open.
+type plant struct {
+	p       *provisioner
+	work    *Work
+	facts   *fakeFacts
+	said    *eventSink
+	servers map[string]*server
+	ended   chan types.NamespacedName
+	stop    context.CancelFunc
+}
+
+func newPlant(t *testing.T, active string, sites ...string) *plant {
+	t.Helper()
+	pl := &plant{
+		work: NewWork(), facts: &fakeFacts{}, said: &eventSink{}, servers: map[string]*server{},
+		ended: make(chan types.NamespacedName, 100),
+	}
+	pl.servers["10.0.0.0:33062"] = &server{status: open(active)}
+	pl.facts.open("a")
+	pl.facts.set("a", SiteFacts{MysqlUp: true, Writable: true, AdminAddr: "10.0.0.0:33062"})
+	for i, executed := range sites {
+		addr := fmt.Sprintf("10.0.0.%d:33062", i+1)
+		pl.servers[addr] = &server{status: fenced(executed), clone: completes(set(active), time.Minute, nil)}
+		pl.facts.set(string(rune('b'+i)), SiteFacts{MysqlUp: true, AdminAddr: addr})
+	}
+	pl.p = newProvisioner(Options{
+		Work: pl.work, Facts: pl.facts, Access: fakeAccess{}, Recorder: report.NewRecorder(pl.said),
+		Dial: func(target mysql.Target) (Recipient, error) {
+			s := pl.servers[target.Addr]
+			s.with(func(s *server) { s.opened++ })
+			return s, nil
+		},
+	})
+	pl.p.done = func(key types.NamespacedName) { pl.ended <- key }
+	ctx, stop := context.WithCancel(t.Context())
+	pl.stop = stop
+	go func() { _ = pl.p.Start(ctx) }()
+	synctest.Wait()
+	return pl
+}
+
+// end stops the provisioner and checks that no connection is left.
+func (pl *plant) end(t *testing.T) {
+	t.Helper()
+	pl.stop()
+	synctest.Wait()
+	for addr, s := range pl.servers {
+		if s.opened != 0 {
+			t.Errorf("%d connections to %s are left open", s.opened, addr)
+		}
+	}
+}
+
+func (pl *plant) result(t *testing.T, site string) outcome {
+	t.Helper()
+	<-pl.ended
+	o, ok := pl.work.result(siteKey{testKey, site})
+	if !ok {
+		t.Fatalf("no outcome for %s", site)
+	}
+	return o
+}
+
+func (pl *plant) busy(site string) bool {
+	_, busy := pl.work.Busy(testKey.Namespace, testKey.Name, site)
+	return busy
+}
+
+const history = uuidA + ":1-100"
+
+func TestProvisionNewSite(t *testing.T) {
+	for name, result := range map[string]error{
+		"answered": nil, "connection lost": fmt.Errorf("x: %w", mysql.ErrCloneOutcomeUnknown),
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				pl := newPlant(t, history, "")
+				defer pl.end(t)
+				b := pl.servers["10.0.0.1:33062"]
+				b.clone = completes(set(history), time.Hour, result)
+				pl.p.begin(testGroup(), "b")
+				time.Sleep(10 * time.Minute)
+				if !pl.busy("b") {
+					t.Error("the site is not held while it is cloned")
+				}
+				if len(pl.work.Windows(testKey.Namespace, testKey.Name)) != 0 {
+					t.Error("an empty site needs no window")
+				}
+				o := pl.result(t, "b")
+				if o.verdict != verdictAdopt || !o.cloned {
+					t.Errorf("outcome %+v", o)
+				}
+				if !pl.busy("b") {
+					t.Error("the site was let go before its mark is persisted")
+				}
+				pl.work.release(siteKey{testKey, "b"})
+				if pl.busy("b") {
+					t.Error("the site is held for ever")
+				}
+				if got := strings.Join(b.calls, ", "); got != "clone from mysql-orders-a" {
+					t.Errorf("calls: %s", got)
+				}
+				if pl.said.count(report.SiteCloning) != 1 || pl.said.count(report.SiteCloned) != 1 {
+					t.Errorf("events %v", pl.said.list)
+				}
+			})
+		})
+	}
+}
+
+func TestProvisionAdoptsWithoutClone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pl := newPlant(t, history, uuidA+":1-40")
+		defer pl.end(t)
+		pl.p.begin(testGroup(), "b")
+		if o := pl.result(t, "b"); o.verdict != verdictAdopt || o.cloned {
+			t.Errorf("outcome %+v", o)
+		}
+		if len(pl.servers["10.0.0.1:33062"].calls) != 0 || pl.said.count(report.SiteCloning) != 0 {
+			t.Error("it was cloned although it has the data")
+		}
+	})
+}
+
+func TestProvisionRefuses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pl := newPlant(t, history, uuidB+":1-3")
+		defer pl.end(t)
+		pl.p.begin(testGroup(), "b")
+		if o := pl.result(t, "b"); o.verdict != verdictRefuse || !strings.Contains(o.message, "3 transactions") {
+			t.Errorf("outcome %+v", o)
+		}
+		if len(pl.servers["10.0.0.1:33062"].calls) != 0 || pl.busy("b") {
+			t.Error("it was touched or held")
+		}
+	})
+}
+
+// A site with databases is cloned inside a window, which its sidecar has heard of before it opens.
+func TestProvisionInWindow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pl := newPlant(t, history, uuidA+":1-40")
+		defer pl.end(t)
+		b, a := pl.servers["10.0.0.1:33062"], pl.servers["10.0.0.0:33062"]
+		a.status.Purged = set(uuidA + ":1-50")
+		b.status.UserDatabases = 1
+		inner := b.clone
+		b.clone = func(s *server) error {
+			w := pl.work.Windows(testKey.Namespace, testKey.Name)
+			if len(w) != 1 || w[0].Site != "b" || w[0].Purpose != wire.WindowClone || !w[0].Deadline.After(time.Now()) {
+				t.Errorf("windows %+v", w)
+			}
+			return inner(s)
+		}
+		group := testGroup()
+		group.Spec.Failover.PollInterval.Duration, group.Spec.Sidecar.PeerCheckInterval.Duration = 2*time.Second, 2*time.Second
+		began := time.Now()
+		pl.p.begin(group, "b")
+		if o := pl.result(t, "b"); o.verdict != verdictAdopt {
+			t.Errorf("outcome %+v", o)
+		}
+		if got := strings.Join(b.calls, ", "); got != "begin window, clone from mysql-orders-a" {
+			t.Errorf("calls: %s", got)
+		}
+		if took := time.Since(began); took < time.Minute+4*time.Second {
+			t.Errorf("took %s: the sidecar had no time to hear of the window", took)
+		}
+		if len(pl.work.Windows(testKey.Namespace, testKey.Name)) != 0 {
+			t.Error("the window is still open")
+		}
+	})
+}
+
+func TestCloneFails(t *testing.T) {
+	tests := map[string]struct {
+		reason string
+		clone  func(*server) error
+	}{
+		"refused": {"the server answered with an error", func(*server) error { return errors.New("error 3862") }},
+		"ended as failed": {"clone_status knows", func(s *server) error {
+			s.with(func(s *server) { s.last = mysql.CloneStatus{State: "Failed", ErrorNo: 3862, Message: "no space"} })
+			return mysql.ErrCloneOutcomeUnknown
+		}},
+		"never began": {"an old row says Completed, but the data is old too", func(s *server) error {
+			s.with(func(s *server) { s.last = mysql.CloneStatus{State: "Completed"} })
+			return mysql.ErrCloneOutcomeUnknown
+		}},
+		"never came back": {"the wait has an end", func(s *server) error {
+			s.with(func(s *server) { s.down = true })
+			return nil
+		}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				pl := newPlant(t, history, "")
+				defer pl.end(t)
+				pl.servers["10.0.0.1:33062"].clone = tt.clone
+				pl.p.begin(testGroup(), "b")
+				if o := pl.result(t, "b"); o.verdict == verdictAdopt || !o.failed {
+					t.Errorf("%s: outcome %+v", tt.reason, o)
+				}
+				if pl.busy("b") {
+					t.Error("the site is held although nothing runs")
+				}
+				if pl.said.count(report.SiteCloneFailed) != 1 {
+					t.Errorf("events %v", pl.said.list)
+				}
+				pl.work.release(siteKey{testKey, "b"})
+				pl.p.begin(testGroup(), "b")
+				synctest.Wait()
+				if len(pl.ended) != 0 || pl.busy("b") {
+					t.Error("tried again at once")
+				}
+			})
+		})
+	}
+}
+
+// A donor serves one clone at a time.
+func TestClonesOfAGroupTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pl := newPlant(t, history, "", "")
+		defer pl.end(t)
+		var running, most int
+		var mu sync.Mutex
+		for _, addr := range []string{"10.0.0.1:33062", "10.0.0.2:33062"} {
+			inner := completes(set(history), time.Minute, nil)
+			pl.servers[addr].clone = func(s *server) error {
+				mu.Lock()
+				running++
+				most = max(most, running)
+				mu.Unlock()
+				defer func() { mu.Lock(); running--; mu.Unlock() }()
+				time.Sleep(time.Minute)
+				return inner(s)
+			}
+		}
+		pl.p.begin(testGroup(), "b")
+		pl.p.begin(testGroup(), "c")
+		pl.p.begin(testGroup(), "c")
+		<-pl.ended
+		<-pl.ended
+		for _, site := range []string{"b", "c"} {
+			if o, _ := pl.work.result(siteKey{testKey, site}); o.verdict != verdictAdopt {
+				t.Errorf("%s: %+v", site, o)
+			}
+		}
+		if most != 1 {
+			t.Errorf("%d clones at once", most)
+		}
+	})
+}
+
+func TestForgottenGroupIsCancelled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pl := newPlant(t, history, "")
+		defer pl.end(t)
+		pl.servers["10.0.0.1:33062"].clone = completes(set(history), 24*time.Hour, mysql.ErrCloneOutcomeUnknown)
+		pl.p.begin(testGroup(), "b")
+		time.Sleep(time.Minute)
+		pl.work.forget(testKey)
+		<-pl.ended
+		if pl.busy("b") {
+			t.Error("a group that is gone holds a site")
+		}
+		// The server of the test ends its own clone before the bubble may end.
+		time.Sleep(25 * time.Hour)
+	})
+}
+
+// A failover while the clone runs: what was cloned is compared with the site that is active afterwards.
+func TestActiveSiteChangesDuringClone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pl := newPlant(t, history, "", uuidA+":1-90")
+		defer pl.end(t)
+		pl.p.begin(testGroup(), "b")
+		time.Sleep(30 * time.Second)
+		pl.facts.open("c")
+		pl.servers["10.0.0.2:33062"].with(func(s *server) { s.status = open(uuidA + ":1-90," + uuidB + ":1") })
+		o := pl.result(t, "b")
+		if o.verdict != verdictRefuse || !o.cloned {
+			t.Errorf("outcome %+v", o)
+		}
+	})
+}
+
+func TestNothingBeginsBeforeLeading(t *testing.T) {
+	p := newProvisioner(Options{Work: NewWork()})
+	p.begin(testGroup(), "b")
+	if len(p.work.jobs) != 0 {
+		t.Error("a job began before this process leads")
+	}
+}

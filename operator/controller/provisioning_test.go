@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/report"
+)
+
+func (w *world) provisioned(site string) bool {
+	w.t.Helper()
+	for _, s := range w.group().Status.Sites {
+		if s.Name == site {
+			return s.Provisioned
+		}
+	}
+	return false
+}
+
+// ended enters a job that has ended.
+func (w *world) ended(site string, o outcome) {
+	key := siteKey{testKey, site}
+	w.r.Work.begin(key, func() {})
+	w.r.Work.hold(key, PurposeClone)
+	w.r.Work.finish(key, o)
+}
+
+func (w *world) busy(site string) bool {
+	_, busy := w.r.Work.Busy(testKey.Namespace, testKey.Name, site)
+	return busy
+}
+
+// While the mark is not in status, the site must stay out of the poll loop's hands: after a crash nobody would know.
+func TestMarkIsPersistedBeforeRelease(t *testing.T) {
+	w := newWorld(t, testGroup())
+	w.reconcile()
+	w.monitorStatus("a", 1)
+	w.facts.open("a")
+	w.settle("a", "b", "c")
+	w.ended("b", outcome{verdict: verdictAdopt, message: "the site's data is part of the active site's", cloned: true})
+
+	w.fail["*v1alpha1.MysqlFailoverGroupApplyConfiguration"] = errors.New("no")
+	if _, err := w.r.Reconcile(w.ctx, reconcile.Request{NamespacedName: testKey}); err == nil {
+		t.Fatal("no error")
+	}
+	if w.provisioned("b") || !w.busy("b") {
+		t.Error("the site was let go without its mark")
+	}
+	clear(w.fail)
+	w.reconcile()
+	if !w.provisioned("b") || w.busy("b") {
+		t.Errorf("provisioned %v, busy %v", w.provisioned("b"), w.busy("b"))
+	}
+	if c := w.condition(v1alpha1.ConditionProgressing); c.Reason != report.ReasonProvisioning || !strings.Contains(c.Message, "c") {
+		t.Errorf("condition %+v", c)
+	}
+}
+
+// strand makes b need what a has purged.
+func (w *world) strand() {
+	f, _ := w.facts.Sites("", "")
+	a, b := f.Sites["a"], f.Sites["b"]
+	a.Executed, a.Purged = set(uuidA+":1-100"), set(uuidA+":1-50")
+	b.Executed, b.IOErrno, b.Following = set(uuidA+":1-40"), 13114, false
+	w.facts.set("a", a)
+	w.facts.set("b", b)
+}
+
+// A clone that ends half-way must not leave a site that passes for whole, so the mark goes first.
+func TestStrandedSiteLosesItsMarkBeforeTheClone(t *testing.T) {
+	w := runningWorld(t)
+	w.facts.open("a")
+	w.reconcile()
+	w.settle("a", "b", "c")
+	w.reconcile()
+	w.strand()
+	w.r.provisioner.base = t.Context()
+	w.r.Access = fakeAccess{}
+	w.r.provisioner.access = fakeAccess{}
+
+	w.reconcile()
+	if w.provisioned("b") || w.said.count(report.SiteStranded) != 1 {
+		t.Errorf("provisioned %v, events %v", w.provisioned("b"), w.said.list)
+	}
+	if len(w.r.Work.jobs) != 0 {
+		t.Error("the clone began before the mark was off")
+	}
+	w.reconcile()
+	if len(w.r.Work.jobs) != 1 {
+		t.Errorf("%d jobs", len(w.r.Work.jobs))
+	}
+	w.r.provisioner.running.Wait()
+}
+
+func TestNothingIsProvisionedDuringFailover(t *testing.T) {
+	tests := map[string]func(*world){
+		"transition": func(w *world) {
+			g := w.group()
+			g.Status.Transition = &v1alpha1.Transition{To: "b"}
+			w.must(w.c.Status().Update(w.ctx, g))
+		},
+		"old facts":     func(w *world) { w.facts.open("c") },
+		"nobody active": func(w *world) { w.facts.open("") },
+	}
+	for name, happens := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := runningWorld(t)
+			w.facts.open("a")
+			w.reconcile()
+			w.settle("a", "b", "c")
+			w.strand()
+			w.r.provisioner.base = context.Background()
+			happens(w)
+			w.reconcile()
+			if !w.provisioned("b") || len(w.r.Work.jobs) != 0 {
+				t.Errorf("provisioned %v, %d jobs", w.provisioned("b"), len(w.r.Work.jobs))
+			}
+		})
+	}
+}
+
+// What is said of a refused site does not come and go while it is looked at again.
+func TestRefusalStands(t *testing.T) {
+	w := newWorld(t, testGroup())
+	w.reconcile()
+	w.monitorStatus("a", 1)
+	w.facts.open("a")
+	w.settle("a", "b", "c")
+	w.ended("b", outcome{verdict: verdictRefuse, message: "it has 3 transactions"})
+	var seen []metav1.Condition
+	for i := range 4 {
+		if i == 2 {
+			w.r.Work.change(siteKey{testKey, "b"}, func(j *job) { j.cancel = func() {} })
+		}
+		w.reconcile()
+		seen = append(seen, w.condition(v1alpha1.ConditionProgressing))
+	}
+	for _, c := range seen {
+		if c.Reason != report.ReasonCloneRefused || c.Status != metav1.ConditionFalse {
+			t.Errorf("condition %+v", c)
+		}
+	}
+	if w.said.count(report.SiteCloneRefused) != 1 {
+		t.Errorf("events %v", w.said.list)
+	}
+}
+
+func TestCandidatesAreProvisionedFirst(t *testing.T) {
+	got := provisionOrder([]v1alpha1.Site{
+		{Name: "dr", Role: v1alpha1.DROnly}, {Name: "x", Role: v1alpha1.PrimaryCandidate}, {Name: "y", Role: v1alpha1.PrimaryCandidate},
+	})
+	if diff := cmp.Diff([]string{"x", "y", "dr"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
