@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build lab
+
+package suites
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/mysql-mfg/mfg/e2e/demo/stage"
+	"github.com/mysql-mfg/mfg/e2e/writer/journal"
+)
+
+// Times within which rows must go through the Service again.
+const (
+	lease = 20 * time.Second
+	// afterLease is for a fault that leaves no proof: the lease must run out first.
+	afterLease = lease + 6*time.Second
+	// afterForceDelete: the new pod proves that the old one is gone, or another site takes over.
+	afterForceDelete = 12 * time.Second
+	// afterCrash is crashGrace, within which mysqld restarts in place, and the time to open again.
+	afterCrash = 5*time.Second + 5*time.Second
+	// afterDelete is for a pod that is ended in good order: the shutdown of mysqld and the start of a new pod.
+	afterDelete = 60 * time.Second
+)
+
+// story is one fault on the active site of a group under load.
+type story struct {
+	fault stage.Fault
+	limit time.Duration
+}
+
+// survive plays a story: the role moves or stays as it must, in time, with never two writers, and what is missing is
+// what the group's own record says.
+func survive(t *testing.T, s story) (stage.Verdict, stage.Testimony) {
+	t.Helper()
+	g, before := whole(t)
+	w := witnesses(t, g)
+	site := before.Status.ActiveSite
+	sleep(t, 3*time.Second)
+	at, err := g.Break(t.Context(), s.fault, site)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.AwaitRecovery(t.Context(), s.fault, 2*time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	sleep(t, 2*time.Second)
+	if err := w.StopService(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Undo(t.Context(), s.fault, site); err != nil {
+		t.Fatal(err)
+	}
+	after, err := g.Get(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	moved := after.Status.ActiveSite != site
+	if moved {
+		if _, err := g.AwaitExactLoss(t.Context(), comeBack); err != nil {
+			t.Error(err)
+		}
+		// For a while longer: now that the old site is back is when it could write.
+		sleep(t, 3*time.Second)
+	}
+	v, testimony := judge(t, w, at)
+	if moved && !s.fault.MayMove {
+		t.Errorf("the role moved from %s to %s", v.From, v.To)
+	}
+	if v.Pause.Length() > s.limit {
+		t.Errorf("clients waited %.2f s, want at most %s", v.Pause.Length().Seconds(), s.limit)
+	}
+	checkLoss(t, g, v)
+	return v, testimony
+}
+
+func checkLoss(t *testing.T, g *stage.Group, v stage.Verdict) {
+	t.Helper()
+	if len(v.Records) == 0 && len(v.Missing) > 0 {
+		t.Errorf("%d acknowledged rows are missing though nothing failed over", len(v.Missing))
+	}
+	for _, r := range v.Records {
+		if r.From == r.To {
+			continue
+		}
+		if err := g.CheckLoss(t.Context(), r, v.Missing); err != nil {
+			t.Error(err)
+		}
+		if r.To == "south" {
+			t.Error("south is dr-only and was promoted")
+		}
+	}
+}
+
+func fault(t *testing.T, name string) stage.Fault {
+	t.Helper()
+	f, err := stage.FaultNamed(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func TestKilledNode(t *testing.T) {
+	v, _ := survive(t, story{fault: fault(t, "node-kill"), limit: afterLease})
+	if len(v.Records) != 1 {
+		t.Errorf("%d failovers are recorded, want one", len(v.Records))
+	}
+}
+
+// The case for which leases exist: the site is cut off from everybody who could tell it anything, while its clients
+// still reach it. It must stop by itself, before the other site begins.
+func TestCutOffNodeStopsBeforeTheOtherStarts(t *testing.T) {
+	v, testimony := survive(t, story{fault: fault(t, "node-cut"), limit: afterLease})
+	if v.Margin <= 0 || len(v.Changes) == 0 {
+		t.Errorf("margin = %s", v.Margin)
+	}
+	var old, refused int
+	for _, j := range testimony.Direct {
+		for _, c := range j.Commits {
+			if c.Site == v.From {
+				old++
+			}
+		}
+		for _, s := range j.States {
+			if s.Server.Site == v.From && s.Reason == "1290" {
+				refused++
+			}
+		}
+	}
+	if old == 0 || refused == 0 {
+		t.Errorf("the direct writer got %d commits and %d refusals as read-only from %s: it was not there to see the fence", old, refused, v.From)
+	}
+}
+
+func TestForceDeletedPod(t *testing.T) {
+	survive(t, story{fault: fault(t, "pod-force-delete"), limit: afterForceDelete})
+}
+
+func TestDeletedPod(t *testing.T) {
+	survive(t, story{limit: afterDelete, fault: stage.Fault{Name: "pod-delete", MayMove: true, Break: stage.DeletePod}})
+}
+
+// mysqld dies alone. Its container restarts, and nobody fails over: a restart loses nothing.
+func TestKilledMysqldComesBackByItself(t *testing.T) {
+	v, testimony := survive(t, story{fault: fault(t, "mysqld-kill"), limit: afterCrash})
+	if len(v.Records) != 0 || v.From != v.To {
+		t.Errorf("records = %+v, %s -> %s: nothing may fail over", v.Records, v.From, v.To)
+	}
+	if len(v.Missing) != 0 {
+		t.Errorf("%d acknowledged rows are missing after a restart in place", len(v.Missing))
+	}
+	if len(journal.Unknowns(testimony.All()...)) == 0 {
+		t.Log("no writer was in the middle of a row when mysqld died")
+	}
+}
+
+// A replica's mysqld dies: it comes back read-only and attached, and the active site never notices.
+func TestKilledReplicaComesBackFenced(t *testing.T) {
+	g, before := whole(t)
+	w := witnesses(t, g)
+	victim := replicas(before)[0]
+	at, err := g.Break(t.Context(), fault(t, "mysqld-kill"), victim)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sleep(t, 2*time.Second)
+	if err := stage.Poll(t.Context(), time.Minute, "mysqld of "+victim, func(ctx context.Context) error {
+		_, err := g.RootSQL(ctx, victim, "SELECT 1")
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if got := query(t, g, victim, "SELECT @@super_read_only"); got != "1" {
+		t.Errorf("super_read_only = %s", got)
+	}
+	if _, err := g.AwaitReady(t.Context(), time.Minute); err != nil {
+		t.Error(err)
+	}
+	v, _ := judge(t, w, at)
+	if v.From != v.To || v.Pause.Length() > 2*time.Second {
+		t.Errorf("%s -> %s, pause %s: a replica's death is nothing to clients", v.From, v.To, v.Pause.Length())
+	}
+}

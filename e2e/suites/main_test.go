@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build lab
+
+package suites
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/e2e/demo/stage"
+)
+
+// The group that most tests share. Each takes it as the one before left it, or a fresh one if that cannot be repaired:
+// to bring up a group takes longer than most of what is tested on it.
+const (
+	namespace = "suite"
+	name      = "orders"
+)
+
+const (
+	bringUp  = 6 * time.Minute
+	comeBack = 4 * time.Minute
+)
+
+// lab is the one stage of all tests. They run one after the other.
+var lab *stage.Stage
+
+func TestMain(m *testing.M) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := 1
+	if err := prepare(ctx); err != nil {
+		fmt.Fprintf(os.Stderr, "suites: no test can run without the lab: %v\n", err)
+	} else {
+		code = m.Run()
+	}
+	stop()
+	os.Exit(code)
+}
+
+func prepare(ctx context.Context) error {
+	if os.Geteuid() != 0 {
+		return fmt.Errorf("it needs root: it makes network namespaces and runs containers. Run the tests with sudo")
+	}
+	var err error
+	if lab, err = stage.Open(ctx, os.Stdout); err != nil {
+		return err
+	}
+	return lab.InstallOperator(ctx)
+}
+
+// whole takes the shared group and waits until it is whole.
+func whole(t *testing.T) (*stage.Group, *v1alpha1.MysqlFailoverGroup) {
+	t.Helper()
+	ctx := t.Context()
+	if err := lab.Restore(ctx); err != nil {
+		t.Fatal(err)
+	}
+	g, err := lab.EnsureGroup(ctx, namespace, name, stage.DefaultSpec(name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			g.Diagnose(context.Background(), strings.ReplaceAll(t.Name(), "/", "-"))
+		}
+		// The next test takes faults back too; this one tells if that does not work.
+		if err := lab.Restore(context.Background()); err != nil {
+			t.Errorf("take back faults: %v", err)
+		}
+	})
+	group, err := g.AwaitReady(ctx, bringUp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g, group
+}
+
+// witnesses starts writers that end with the test, however it ends.
+func witnesses(t *testing.T, g *stage.Group) *stage.Witnesses {
+	t.Helper()
+	w, err := g.StartWitnesses(t.Context(), strings.ToLower(strings.TrimPrefix(t.Name(), "Test")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = w.Abandon(context.Background()) })
+	return w
+}
+
+// judge stops the writers and fails the test if two sites wrote at the same time.
+func judge(t *testing.T, w *stage.Witnesses, fault time.Duration) (stage.Verdict, stage.Testimony) {
+	t.Helper()
+	testimony, err := w.Stop(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := w.Judge(t.Context(), testimony, fault)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := v.CheckWriters(); err != nil {
+		t.Error(err)
+	}
+	t.Logf("%s -> %s, pause %.2f s, margin %s, %d rows acknowledged, %d missing, %d reported lost; direct writers refused %v",
+		v.From, v.To, v.Pause.Length().Seconds(), v.Margin.Round(time.Millisecond), v.Acked, len(v.Missing), v.Lost, testimony.Refused())
+	return v, testimony
+}
+
+// sleep waits for a time that is itself what is tested, such as that nothing happens in it.
+func sleep(t *testing.T, d time.Duration) {
+	t.Helper()
+	select {
+	case <-t.Context().Done():
+		t.Fatal(t.Context().Err())
+	case <-time.After(d):
+	}
+}
+
+// query runs SQL as root on a site and returns what it prints, without the last line break.
+func query(t *testing.T, g *stage.Group, site, statement string) string {
+	t.Helper()
+	out, err := g.RootSQL(t.Context(), site, statement)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(out)
+}

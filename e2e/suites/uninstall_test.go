@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build lab
+
+package suites
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/e2e/demo/stage"
+	"github.com/mysql-mfg/mfg/e2e/writer/load"
+)
+
+const crd = "mysqlfailovergroups.mysql-mfg.io"
+
+// install runs the operator's chart with more values and waits for the operator.
+func install(t *testing.T, more map[string]any) string {
+	t.Helper()
+	values, err := lab.OperatorValues()
+	if err != nil {
+		t.Fatal(err)
+	}
+	maps.Copy(values, more)
+	out, err := lab.Helm(t.Context(), values, "upgrade", "--install", stage.OperatorRelease, lab.Chart("mfg"),
+		"--namespace", stage.OperatorNamespace, "--timeout", "2m")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := lab.AwaitOperator(t.Context(), 2*time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// The operator's chart is installed twice, upgraded and removed while a group lives. The group goes on without it.
+func TestOperatorChartComesAndGoes(t *testing.T) {
+	g, before := whole(t)
+	w := witnesses(t, g)
+	at := load.Now()
+	t.Cleanup(func() {
+		if err := lab.InstallOperator(context.Background()); err != nil {
+			t.Errorf("install the operator again: %v", err)
+		}
+	})
+	install(t, nil)
+	install(t, map[string]any{"logging": map[string]any{"level": "debug"}})
+
+	out, err := lab.Lab.Helm(t.Context(), "uninstall", stage.OperatorRelease, "--namespace", stage.OperatorNamespace, "--wait", "--timeout", "2m")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out, crd) {
+		t.Errorf("helm uninstall does not say that the CustomResourceDefinition stays: %q", out)
+	}
+	if _, err := lab.Lab.Kubectl(t.Context(), "get", "crd", crd); err != nil {
+		t.Errorf("the definition is gone: %v", err)
+	}
+	if _, err := g.Get(t.Context()); err != nil {
+		t.Errorf("the group is gone: %v", err)
+	}
+	sleep(t, lease+5*time.Second)
+	if err := w.Service.AwaitCommit(t.Context(), 2*time.Second); err != nil {
+		t.Errorf("the group does not serve without its operator: %v", err)
+	}
+	install(t, nil)
+	after, err := g.AwaitReady(t.Context(), comeBack)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, _ := judge(t, w, at)
+	if v.Pause.Length() > 2*time.Second {
+		t.Errorf("clients waited %s", v.Pause.Length())
+	}
+	if after.Status.Epoch != before.Status.Epoch {
+		t.Errorf("epoch went from %d to %d", before.Status.Epoch, after.Status.Epoch)
+	}
+}
+
+// A group is removed by its chart. Its volumes and Secrets stay, because its deletion policy is Retain.
+func TestRemovedGroupKeepsItsData(t *testing.T) {
+	ctx := t.Context()
+	spec := stage.DefaultSpec("kept")
+	spec.Sites = spec.Sites[:2]
+	g, err := lab.NewGroup(ctx, "suite-kept", "kept", spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			g.Diagnose(context.Background(), t.Name())
+		}
+		if err := g.Delete(context.Background()); err != nil {
+			t.Errorf("clean up: %v", err)
+		}
+	})
+	if _, err := g.AwaitReady(ctx, bringUp); err != nil {
+		t.Fatal(err)
+	}
+	volumes := uids(t, g, &corev1.PersistentVolumeClaimList{})
+	secrets := uids(t, g, &corev1.SecretList{})
+	if _, err := lab.Lab.Helm(ctx, "uninstall", "kept", "--namespace", g.Namespace, "--wait", "--timeout", "3m"); err != nil {
+		t.Fatal(err)
+	}
+	if err := stage.Poll(ctx, 2*time.Minute, "the pods to go", func(ctx context.Context) error {
+		pods, err := g.Pods(ctx)
+		if err == nil && len(pods) > 0 {
+			err = fmt.Errorf("%d are left", len(pods))
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := g.Get(ctx); !apierrors.IsNotFound(err) {
+		t.Errorf("the group is still there: %v", err)
+	}
+	// The garbage collector takes a while to find what has no owner left.
+	sleep(t, 10*time.Second)
+	if got := uids(t, g, &corev1.PersistentVolumeClaimList{}); !maps.Equal(got, volumes) {
+		t.Errorf("volumes before %v, after %v", volumes, got)
+	}
+	left := uids(t, g, &corev1.SecretList{})
+	for _, secret := range []string{v1alpha1.RootSecret("kept"), v1alpha1.AccountsSecret("kept"), v1alpha1.AuthoritySecret("kept"), "kept-tls"} {
+		if left[secret] == "" || left[secret] != secrets[secret] {
+			t.Errorf("secret %s did not stay: before %q, after %q", secret, secrets[secret], left[secret])
+		}
+	}
+	checkSaidSo(t, g)
+}
+
+// checkSaidSo looks for the event and for the chart's notes.
+func checkSaidSo(t *testing.T, g *stage.Group) {
+	if err := stage.Poll(t.Context(), 10*time.Second, "the event that tells what stays", func(ctx context.Context) error {
+		events, err := g.Events(ctx)
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(events, func(e string) bool { return strings.Contains(e, "GroupDataKept") }) {
+			return errors.New(strings.Join(events, "\n"))
+		}
+		return nil
+	}); err != nil {
+		t.Error(err)
+	}
+	notes, err := os.ReadFile(filepath.Join(lab.Chart("mysql-failover-group"), "templates", "NOTES.txt"))
+	if err != nil || !strings.Contains(string(notes), "keeps its data volumes and Secrets") {
+		t.Errorf("the chart's notes do not tell what stays (%v)", err)
+	}
+}
+
+// uids are the group's objects of one kind by name.
+func uids(t *testing.T, g *stage.Group, list client.ObjectList) map[string]string {
+	t.Helper()
+	if err := g.Kube.List(t.Context(), list, client.InNamespace(g.Namespace)); err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]string{}
+	switch l := list.(type) {
+	case *corev1.PersistentVolumeClaimList:
+		for _, o := range l.Items {
+			all[o.Name] = string(o.UID)
+		}
+	case *corev1.SecretList:
+		for _, o := range l.Items {
+			all[o.Name] = string(o.UID)
+		}
+	}
+	return all
+}
