@@ -56,11 +56,11 @@ func (s Set) Count() int64 {
 	var n int64
 	for _, m := range s.members {
 		for _, iv := range m.intervals {
-			if d := iv.end - iv.start; n > math.MaxInt64-d {
+			d := iv.end - iv.start
+			if n > math.MaxInt64-d {
 				return math.MaxInt64
-			} else {
-				n += d
 			}
+			n += d
 		}
 	}
 	return n

@@ -163,6 +163,9 @@ func granted(t *testing.T, s *mysqltest.Server, user string) (rights []string) {
 			rights = append(rights, right)
 		}
 	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
 	slices.Sort(rights)
 	return rights
 }
@@ -180,7 +183,7 @@ func TestAccountsRequireTLS(t *testing.T) {
 // TestInitializeStopsAtFailure shows what a bootstrap rests on: an initialisation that ends well has run every statement.
 func TestInitializeStopsAtFailure(t *testing.T) {
 	statements := append(mysql.AccountStatements(mysqltest.Passwords, false), "CREATE USER "+mysql.AccountOperator)
-	if err := mysqltest.InitializeDatadir(filepath.Join(t.TempDir(), "home"), statements); err == nil {
+	if err := mysqltest.InitializeDatadir(t.Context(), filepath.Join(t.TempDir(), "home"), statements); err == nil {
 		t.Error("an account that exists already must fail the initialisation")
 	}
 }

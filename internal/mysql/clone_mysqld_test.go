@@ -89,6 +89,54 @@ func TestCloneOverTLS(t *testing.T) {
 	}
 }
 
+// TestStatusWhileCloning: whoever watches a site must go on seeing it while its data is replaced.
+func TestStatusWhileCloning(t *testing.T) {
+	donor, recipient := writable(t, mysqltest.Options{}), writable(t, mysqltest.Options{})
+	db := recipient.Operator(t)
+	fence(t, recipient.Sidecar(t), mysql.StageReadOnly)
+	if err := db.BeginWindow(budget(t)); err != nil {
+		t.Fatal(err)
+	}
+	// About 60 MB in MB/s.
+	recipient.Exec(t, "SET GLOBAL clone_max_network_bandwidth = 15", "SET GLOBAL clone_autotune_concurrency = OFF", "SET GLOBAL clone_max_concurrency = 1")
+	done := make(chan error, 1)
+	go func() { done <- db.Clone(context.WithoutCancel(t.Context()), donorOf(donor)) }()
+	var slowest time.Duration
+	var asked, cloning, staged int
+	sidecar := recipient.Sidecar(t)
+	for running := true; running; {
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Fatal(err)
+			}
+			running = false
+		default:
+			start := time.Now()
+			st, err := sidecar.Status(t.Context())
+			if err != nil {
+				t.Logf("after %d answers: %v", asked, err)
+				time.Sleep(20 * time.Millisecond)
+				continue
+			}
+			asked++
+			slowest = max(slowest, time.Since(start))
+			if st.Cloning {
+				cloning++
+			}
+			if progress, err := db.CloneStatus(t.Context()); err == nil && len(progress.Stages) > 0 {
+				staged++
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+	}
+	t.Logf("%d answers, %d while cloning, %d with progress, the slowest took %s", asked, cloning, staged, slowest.Round(time.Millisecond))
+	if cloning < 10 || staged < 10 || slowest > 2*time.Second {
+		t.Errorf("the status was not to be had during the clone")
+	}
+	backAfter(t, recipient, 0)
+}
+
 func TestCloneRefused(t *testing.T) {
 	donor, recipient := writable(t, mysqltest.Options{}), mysqltest.Start(t, mysqltest.Options{})
 	db := recipient.Operator(t)

@@ -136,7 +136,7 @@ func follow(ctx context.Context, conn *sql.Conn, src Source) error {
 		return fmt.Errorf("read channel: %w", err)
 	}
 	if have.config == channelOf(src) && !have.refused() {
-		if have.receiver == "ON" && have.applier == "ON" || have.receiver == "CONNECTING" && have.applier == "ON" {
+		if have.receiver != "OFF" && have.applier == "ON" {
 			return nil
 		}
 		return execAll(ctx, conn, "START REPLICA")

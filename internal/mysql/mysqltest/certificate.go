@@ -13,7 +13,6 @@ import (
 	"encoding/pem"
 	"math/big"
 	"net"
-	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -84,11 +83,7 @@ func writeCertificate(dir string) error {
 		"tls.crt": {Type: "CERTIFICATE", Bytes: cert.Raw},
 		"tls.key": {Type: "PRIVATE KEY", Bytes: der},
 	} {
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
-			return err
-		}
-		if err := os.Chown(path, uid, uid); err != nil {
+		if err := writeOwned(filepath.Join(dir, name), string(pem.EncodeToMemory(block))); err != nil {
 			return err
 		}
 	}

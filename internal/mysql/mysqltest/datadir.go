@@ -5,6 +5,7 @@
 package mysqltest
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -60,11 +61,11 @@ func config(serverID, port, adminPort int, opts Options) string {
 }
 
 // template is an initialised data directory that servers are copied from.
-func template(root string, requireTLS bool) (string, error) {
+func template(ctx context.Context, root string, requireTLS bool) (string, error) {
 	statements := mysql.AccountStatements(Passwords, requireTLS)
 	sum := sha256.Sum256([]byte(strings.Join(statements, "\n")))
 	return cached("mysql-datadir-"+hex.EncodeToString(sum[:6]), func(dir string) error {
-		if err := initialize(root, dir, statements); err != nil {
+		if err := initialize(ctx, root, dir, statements); err != nil {
 			return err
 		}
 		// Each copy makes its own server_uuid.
@@ -74,33 +75,29 @@ func template(root string, requireTLS bool) (string, error) {
 
 // InitializeDatadir makes dir with an initialised data directory in dir/data, in one step, as the sidecar's bootstrap
 // does.
-func InitializeDatadir(dir string, statements []string) error {
-	root, err := rootfs()
+func InitializeDatadir(ctx context.Context, dir string, statements []string) error {
+	root, err := rootfs(ctx)
 	if err != nil {
 		return err
 	}
-	return initialize(root, dir, statements)
+	return initialize(ctx, root, dir, statements)
 }
 
-func initialize(root, dir string, statements []string) error {
+func initialize(ctx context.Context, root, dir string, statements []string) error {
 	if err := makeHome(dir); err != nil {
 		return err
 	}
 	init := filepath.Join(dir, "init.sql")
-	if err := os.WriteFile(init, []byte(strings.Join(statements, ";\n")+";\n"), 0o600); err != nil {
+	if err := writeOwned(init, strings.Join(statements, ";\n")+";\n"); err != nil {
 		return err
 	}
 	defer func() { _ = os.Remove(init) }()
-	cnf := filepath.Join(dir, "my.cnf")
-	if err := os.WriteFile(cnf, []byte(config(1, 3306, 33062, Options{})), 0o644); err != nil {
-		return err
-	}
-	if err := os.Chown(init, uid, uid); err != nil {
+	if err := writeOwned(filepath.Join(dir, "my.cnf"), config(1, 3306, 33062, Options{})); err != nil {
 		return err
 	}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	cmd := inRootfs(root, dir, "mysqld", "--defaults-file="+home+"/my.cnf", "--initialize-insecure", "--init-file="+home+"/init.sql")
+	cmd := inRootfs(ctx, root, dir, "mysqld", "--defaults-file="+home+"/my.cnf", "--initialize-insecure", "--init-file="+home+"/init.sql")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("initialize: %w\n%s", err, tail(string(out)))
 	}
@@ -109,7 +106,7 @@ func initialize(root, dir string, statements []string) error {
 
 func makeHome(dir string) error {
 	for _, d := range []string{dir, filepath.Join(dir, "tmp")} {
-		if err := os.MkdirAll(d, 0o755); err != nil {
+		if err := os.MkdirAll(d, 0o750); err != nil {
 			return err
 		}
 		if err := os.Chown(d, uid, uid); err != nil {
@@ -119,17 +116,42 @@ func makeHome(dir string) error {
 	return nil
 }
 
+// writeOwned writes a file that only mysqld's user may read.
+func writeOwned(path, text string) error {
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		return err
+	}
+	return os.Chown(path, uid, uid)
+}
+
 // inRootfs runs a command as mysqld's user, as process 1 of a PID namespace of its own, with dir mounted at home. The
 // mounts are in a namespace of their own too and vanish with it.
 //
 // Every process in the chain dies with its parent, down to mysqld: a change of user clears what unshare --kill-child has
 // set, so setpriv sets it again. The first link hangs on the thread that starts the command: lock it.
-func inRootfs(root, dir string, command ...string) *exec.Cmd {
+func inRootfs(ctx context.Context, root, dir string, command ...string) *exec.Cmd {
 	const script = `mount --bind "$1" "$2` + home + `" && mount -t proc proc "$2/proc" && root=$2 && shift 2 && ` +
 		`exec chroot "$root" setpriv --reuid=999 --regid=999 --clear-groups --pdeathsig=KILL "$@"`
 	args := append([]string{"--mount", "--pid", "--fork", "--kill-child", "sh", "-c", script, "sh", dir, root}, command...)
-	cmd := exec.Command("unshare", args...)
+	cmd := exec.CommandContext(ctx, "unshare", args...)
 	cmd.Env = append(os.Environ(), "MYSQLD_PARENT_PID=0")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	// Ending process 1 first means that Wait returns only once it is gone and writes no more.
+	cmd.Cancel = func() error {
+		pid, err := childOf(cmd.Process.Pid)
+		if err != nil {
+			return cmd.Process.Kill()
+		}
+		return syscall.Kill(pid, syscall.SIGKILL)
+	}
 	return cmd
+}
+
+// childOf is the only child of a process.
+func childOf(parent int) (int, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", parent, parent))
+	if err != nil {
+		return 0, err
+	}
+	return strconv.Atoi(strings.TrimSpace(string(text)))
 }

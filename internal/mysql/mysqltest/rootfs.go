@@ -5,6 +5,7 @@
 package mysqltest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -37,11 +38,11 @@ func cached(name string, make func(dir string) error) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := os.MkdirAll(cache, 0o755); err != nil {
+	if err := os.MkdirAll(cache, 0o750); err != nil {
 		return "", err
 	}
 	dir := filepath.Join(cache, name)
-	lock, err := os.OpenFile(dir+".lock", os.O_CREATE|os.O_RDWR, 0o644)
+	lock, err := os.OpenFile(dir+".lock", os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return "", err
 	}
@@ -63,7 +64,7 @@ func cached(name string, make func(dir string) error) (string, error) {
 }
 
 // rootfs is a root file system with mysqld from the Debian archive.
-func rootfs() (string, error) {
+func rootfs(ctx context.Context) (string, error) {
 	if os.Getuid() != 0 {
 		return "", errors.New("a real mysqld needs root: it runs in a root file system and a PID namespace of its own")
 	}
@@ -72,10 +73,10 @@ func rootfs() (string, error) {
 			"--aptopt=Acquire::Check-Valid-Until \"false\"", "--variant=apt", "--include=" + packages, "sid", dir,
 		}
 		// Without an address mmdebstrap takes its own default.
-		if archive := debianArchive(); archive != "" {
+		if archive := debianArchive(ctx); archive != "" {
 			args = append(args, archive)
 		}
-		out, err := exec.Command("mmdebstrap", args...).CombinedOutput()
+		out, err := exec.CommandContext(ctx, "mmdebstrap", args...).CombinedOutput()
 		if err != nil {
 			return fmt.Errorf("mmdebstrap (is the package of that name installed?): %w\n%s", err, tail(string(out)))
 		}
@@ -84,8 +85,8 @@ func rootfs() (string, error) {
 }
 
 // debianArchive is the archive that apt is set up with, if that is Debian's.
-func debianArchive() string {
-	out, err := exec.Command("apt-get", "indextargets", "--format", "$(ORIGIN)|$(LABEL)|$(REPO_URI)", "Created-By: Packages").Output()
+func debianArchive(ctx context.Context) string {
+	out, err := exec.CommandContext(ctx, "apt-get", "indextargets", "--format", "$(ORIGIN)|$(LABEL)|$(REPO_URI)", "Created-By: Packages").Output()
 	if err != nil {
 		return ""
 	}

@@ -8,14 +8,15 @@ import (
 	"context"
 	"crypto/tls"
 	"database/sql"
+	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -48,11 +49,12 @@ type Server struct {
 	root string
 	opts Options
 
-	mu       sync.Mutex
-	cmd      *exec.Cmd
-	stopping bool
-	exits    []int
-	done     chan struct{}
+	cancel context.CancelFunc
+	done   chan struct{}
+
+	mu    sync.Mutex
+	cmd   *exec.Cmd
+	exits []int
 }
 
 var lastServerID atomic.Int32
@@ -60,7 +62,7 @@ var lastServerID atomic.Int32
 // Start runs a server until the test ends: read-only, with our accounts, without a transaction.
 func Start(t testing.TB, opts Options) *Server {
 	t.Helper()
-	s, err := newServer(opts)
+	s, err := newServer(t.Context(), opts)
 	if err != nil {
 		t.Fatalf("start mysqld: %v", err)
 	}
@@ -74,21 +76,24 @@ func Start(t testing.TB, opts Options) *Server {
 			t.Errorf("remove the server's folder: %v", err)
 		}
 	})
-	go s.supervise()
+	// The server outlives the test's context, which ends before the test's cleanups run.
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	s.cancel = cancel
+	go s.supervise(ctx)
 	s.WaitReady(t)
 	return s
 }
 
-func newServer(opts Options) (*Server, error) {
-	root, err := rootfs()
+func newServer(ctx context.Context, opts Options) (*Server, error) {
+	root, err := rootfs(ctx)
 	if err != nil {
 		return nil, err
 	}
-	from, err := template(root, opts.TLS)
+	from, err := template(ctx, root, opts.TLS)
 	if err != nil {
 		return nil, err
 	}
-	ports, err := freePorts(2)
+	ports, err := freePorts(ctx, 2)
 	if err != nil {
 		return nil, err
 	}
@@ -98,48 +103,60 @@ func newServer(opts Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{Port: ports[0], AdminPort: ports[1], Dir: dir, root: root, opts: opts, done: make(chan struct{})}
-	if err := makeHome(dir); err != nil {
-		return nil, err
+	if err := s.fill(ctx, from); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	if out, err := exec.Command("cp", "-a", "--sparse=always", filepath.Join(from, "data"), dir).CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("copy the data directory: %w\n%s", err, out)
+	return s, nil
+}
+
+// fill makes the server's folder from an initialised one.
+func (s *Server) fill(ctx context.Context, from string) error {
+	if err := makeHome(s.Dir); err != nil {
+		return err
 	}
-	if opts.TLS {
-		if err := writeCertificate(dir); err != nil {
-			return nil, err
+	cp := exec.CommandContext(ctx, "cp", "-a", "--sparse=always", filepath.Join(from, "data"), s.Dir)
+	if out, err := cp.CombinedOutput(); err != nil {
+		return fmt.Errorf("copy the data directory: %w\n%s", err, out)
+	}
+	if s.opts.TLS {
+		if err := writeCertificate(s.Dir); err != nil {
+			return err
 		}
 	}
-	cnf := config(int(lastServerID.Add(1)), s.Port, s.AdminPort, opts)
-	return s, os.WriteFile(filepath.Join(dir, "my.cnf"), []byte(cnf), 0o644)
+	return writeOwned(filepath.Join(s.Dir, "my.cnf"), config(int(lastServerID.Add(1)), s.Port, s.AdminPort, s.opts))
 }
 
 // freePorts finds ports that nobody listens on just now.
-func freePorts(n int) ([]int, error) {
+func freePorts(ctx context.Context, n int) ([]int, error) {
 	var ports []int
 	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+		l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 		if err != nil {
 			return nil, err
 		}
 		defer func() { _ = l.Close() }()
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
+		addr, err := netip.ParseAddrPort(l.Addr().String())
+		if err != nil {
+			return nil, err
+		}
+		ports = append(ports, int(addr.Port()))
 	}
 	return ports, nil
 }
 
 // supervise restarts mysqld whenever it ends, whatever the reason, until the server is stopped.
-func (s *Server) supervise() {
+func (s *Server) supervise(ctx context.Context) {
 	defer close(s.done)
 	runtime.LockOSThread() // see inRootfs
 	for {
-		log, err := os.OpenFile(filepath.Join(s.Dir, "mysqld.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+		log, err := os.OpenFile(filepath.Join(s.Dir, "mysqld.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 		if err != nil {
 			return
 		}
-		cmd := inRootfs(s.root, s.Dir, "mysqld", "--defaults-file="+home+"/my.cnf")
+		cmd := inRootfs(ctx, s.root, s.Dir, "mysqld", "--defaults-file="+home+"/my.cnf")
 		cmd.Stdout, cmd.Stderr = log, log
 		s.mu.Lock()
-		if s.stopping || cmd.Start() != nil {
+		if cmd.Start() != nil {
 			s.mu.Unlock()
 			_ = log.Close()
 			return
@@ -155,12 +172,7 @@ func (s *Server) supervise() {
 }
 
 func (s *Server) stop() {
-	s.mu.Lock()
-	s.stopping = true
-	if s.cmd != nil {
-		_ = s.cmd.Process.Kill()
-	}
-	s.mu.Unlock()
+	s.cancel()
 	<-s.done
 }
 
@@ -176,12 +188,7 @@ func (s *Server) Signal(t testing.TB, sig syscall.Signal) {
 	t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	parent := strconv.Itoa(s.cmd.Process.Pid)
-	text, err := os.ReadFile("/proc/" + parent + "/task/" + parent + "/children")
-	if err != nil {
-		t.Fatalf("find mysqld: %v", err)
-	}
-	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	pid, err := childOf(s.cmd.Process.Pid)
 	if err != nil {
 		t.Fatalf("find mysqld: %v", err)
 	}
