@@ -125,7 +125,7 @@ func (r *Reconciler) farewell(ctx context.Context, group *v1alpha1.MysqlFailover
 		}
 		names = append(names, kind+"/"+obj.GetName())
 	}
-	logger := log.FromContext(ctx).WithValues("namespace", group.Namespace, "group", group.Name)
+	logger := log.FromContext(ctx)
 	if !kept {
 		r.Recorder.Emit(group, nil, report.GroupDataRemoved, "Deleted with the group: %s", strings.Join(names, " "))
 		logger.Info("deleted group with its data", "objects", names)
