@@ -45,6 +45,7 @@ var layout = map[string]rule{
 	"api/client":                      {own: []string{"api/wire"}, ban: kubernetes},
 	"internal/gtid":                   {pure: true, ban: kubernetes},
 	"internal/mysql":                  {own: []string{"internal/gtid"}, ban: kubernetes},
+	"internal/mysql/mysqltest":        {own: []string{"internal/mysql", "internal/gtid"}, ban: kubernetes},
 	"operator":                        {own: []string{"operator", "api", "internal"}},
 	"operator/failover":               {pure: true, own: []string{"api/v1alpha1", "api/wire", "internal/gtid"}},
 	"operator/rollout":                {pure: true, own: []string{"api/v1alpha1", "api/wire"}},
@@ -59,6 +60,8 @@ var layout = map[string]rule{
 	"sidecar/agent":                   {own: []string{"sidecar/fence", "api/wire", "api/client", "internal"}, ban: kubernetes},
 	"kubectl-mfg":                     {own: []string{"kubectl-mfg", "api", "tui"}},
 	"kubectl-mfg/cmd":                 {own: []string{"kubectl-mfg", "api", "tui"}},
+	"kubectl-mfg/cmd/report":          {own: []string{"api"}},
+	"kubectl-mfg/cmd/screen":          {own: []string{"kubectl-mfg", "api"}},
 	"hack/crd":                        {own: []string{"api/v1alpha1"}},
 	"api/v1alpha1/applyconfiguration": {own: []string{"api/v1alpha1"}},
 }
