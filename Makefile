@@ -17,7 +17,7 @@ TOOL_helm := helm.sh/helm/v4/cmd/helm
 
 # The parts of `make check` and of `make test`, in the order in which they run.
 CHECKS := format vet lint tidy generated unit unit-e2e
-TESTS := $(CHECKS) helm mysqld lab
+TESTS := $(CHECKS) helm mysqld lab apiserver
 
 COUNT := bin/counts
 OUT := out/test
@@ -153,3 +153,9 @@ part-mysqld: $(COUNT)
 
 part-lab: $(COUNT) build
 	@cd e2e && ../$(COUNT) go -dir ../$(OUT) -part lab -live -no-skip -- -tags lab -v -count=1 -p 1 -timeout 50m ./suites/...
+
+# The API server and the etcd that the lab was made of.
+part-apiserver: $(COUNT) bin/lab
+	@bin/lab status >/dev/null 2>&1 || bin/lab up
+	@KUBEBUILDER_ASSETS="$${MFG_LAB_DIR:-/var/lib/mfg-lab}/bin" KUBEBUILDER_CONTROLPLANE_START_TIMEOUT=120s \
+		$(tests) -no-skip -- -count=1 -run APIServer ./operator/...
