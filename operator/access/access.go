@@ -7,7 +7,6 @@ package access
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -16,6 +15,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -37,29 +38,32 @@ const caFile = "/etc/mfg-tls/ca.crt"
 // program names the operator in the process list of a server.
 const program = "mfg-operator"
 
-// tlsAge is how long the user's TLS Secret is believed: it is not in the cache, and a failover must not read it anew
-// for every connection. A renewed certificate is signed by the same authority as a rule.
-const tlsAge = 15 * time.Second
+// secretAge is how long a Secret that was read is believed. Secrets are not in the cache of the manager, and a failover
+// must neither read them anew for every connection nor fail because the API server is away for a moment. Generated
+// passwords never change, and a renewed certificate is signed by the same authority as a rule.
+const secretAge = 15 * time.Second
 
 // ErrSecretIncomplete means that a Secret lacks a key without which nobody can connect.
 var ErrSecretIncomplete = errors.New("secret is incomplete")
 
 // Access answers for every group.
 type Access struct {
-	cached, live client.Reader
+	generated, given client.Reader
 
-	mu    sync.Mutex
-	pools map[types.NamespacedName]pool
+	mu   sync.Mutex
+	read map[types.NamespacedName]known
 }
 
-type pool struct {
-	roots *x509.CertPool
+// known is a Secret that was read.
+type known struct {
+	data  map[string][]byte
 	until time.Time
 }
 
-// New makes an Access that reads generated Secrets from the cache and the user's from the API server.
-func New(cached, live client.Reader) *Access {
-	return &Access{cached: cached, live: live, pools: map[types.NamespacedName]pool{}}
+// New makes an Access. Generated Secrets may be read through a cache; that of the user's certificate carries no label
+// that a cache would know it by.
+func New(generated, given client.Reader) *Access {
+	return &Access{generated: generated, given: given, read: map[types.NamespacedName]known{}}
 }
 
 // Site returns how to reach the admin interface of the MySQL in a site's pod.
@@ -110,9 +114,9 @@ func hostOf(group *v1alpha1.MysqlFailoverGroup, site string) string {
 }
 
 func (a *Access) password(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, key string) (string, error) {
-	name := client.ObjectKey{Namespace: group.Namespace, Name: v1alpha1.AccountsSecret(group.Name)}
-	secret := &corev1.Secret{}
-	if err := a.cached.Get(ctx, name, secret); err != nil {
+	name := types.NamespacedName{Namespace: group.Namespace, Name: v1alpha1.AccountsSecret(group.Name)}
+	secret, err := a.secret(ctx, a.generated, name)
+	if err != nil {
 		return "", fmt.Errorf("read accounts: %w", err)
 	}
 	if len(secret.Data[key]) == 0 {
@@ -126,37 +130,36 @@ func (a *Access) clientTLS(ctx context.Context, group *v1alpha1.MysqlFailoverGro
 	if group.Spec.TLS == nil {
 		return nil, nil
 	}
-	name := types.NamespacedName{Namespace: group.Namespace, Name: group.Spec.TLS.SecretName}
-	roots, err := a.roots(ctx, name)
+	secret, err := a.secret(ctx, a.given, types.NamespacedName{Namespace: group.Namespace, Name: group.Spec.TLS.SecretName})
 	if err != nil {
-		return nil, err
-	}
-	return verified(roots, hostOf(group, site)), nil
-}
-
-func (a *Access) roots(ctx context.Context, name types.NamespacedName) (*x509.CertPool, error) {
-	now := time.Now()
-	a.mu.Lock()
-	p, ok := a.pools[name]
-	a.mu.Unlock()
-	if ok && now.Before(p.until) {
-		return p.roots, nil
-	}
-	secret := &corev1.Secret{}
-	err := a.live.Get(ctx, name, secret)
-	var roots *x509.CertPool
-	if err == nil {
-		roots, err = rootsOf(secret)
-	}
-	if err != nil {
-		if ok {
-			// A certificate that was good a moment ago is better than no connection: with a wrong one the handshake fails.
-			return p.roots, nil
-		}
 		return nil, fmt.Errorf("read certificate of the group: %w", err)
 	}
+	return ClientTLS(secret, hostOf(group, site))
+}
+
+func (a *Access) secret(ctx context.Context, from client.Reader, name types.NamespacedName) (*corev1.Secret, error) {
+	now := time.Now()
+	a.mu.Lock()
+	have, ok := a.read[name]
+	a.mu.Unlock()
+	out := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name}, Data: have.data}
+	if ok && now.Before(have.until) {
+		return out, nil
+	}
+	secret := &corev1.Secret{}
+	err := from.Get(ctx, name, secret)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.pools[name] = pool{roots: roots, until: now.Add(tlsAge)}
-	return roots, nil
+	switch {
+	case apierrors.IsNotFound(err):
+		delete(a.read, name)
+		return nil, err
+	case err != nil && ok:
+		// What was right a moment ago is better than no connection: if it is wrong now, the server refuses it.
+		return out, nil
+	case err != nil:
+		return nil, err
+	}
+	a.read[name] = known{data: secret.Data, until: now.Add(secretAge)}
+	return secret, nil
 }

@@ -181,17 +181,17 @@ func TestAccessWithoutSecrets(t *testing.T) {
 	noCA := newAuthority(t).secret(t)
 	delete(noCA.Data, "ca.crt")
 	tests := map[string]struct {
-		cached, live client.Reader
-		want         error
+		secrets client.Reader
+		want    error
 	}{
-		"no accounts":         {reader(), reader(), nil},
-		"incomplete accounts": {reader(incomplete), reader(), access.ErrSecretIncomplete},
-		"no certificate":      {reader(accounts()), reader(), nil},
-		"no authority":        {reader(accounts()), reader(noCA), access.ErrSecretIncomplete},
+		"no accounts":         {reader(), nil},
+		"incomplete accounts": {reader(incomplete), access.ErrSecretIncomplete},
+		"no certificate":      {reader(accounts()), nil},
+		"no authority":        {reader(accounts(), noCA), access.ErrSecretIncomplete},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := access.New(tt.cached, tt.live).Site(t.Context(), group(true), "paris", "10.1.2.3")
+			_, err := access.New(tt.secrets, tt.secrets).Site(t.Context(), group(true), "paris", "10.1.2.3")
 			if err == nil || (tt.want != nil && !errors.Is(err, tt.want)) {
 				t.Fatalf("got %v", err)
 			}
@@ -210,19 +210,24 @@ func (failing) Get(context.Context, client.ObjectKey, client.Object, ...client.G
 	return errors.New("the API server is away")
 }
 
-// A failover must go on while the API server is away: a certificate that was read once is enough.
-func TestAccessKeepsTheCertificate(t *testing.T) {
-	live := &switching{Reader: reader(newAuthority(t).secret(t))}
-	a := access.New(reader(accounts()), live)
+// A failover must go on while the API server is away: what was read once is enough.
+func TestAccessKeepsWhatItRead(t *testing.T) {
+	secrets := &switching{Reader: reader(accounts(), newAuthority(t).secret(t))}
+	a := access.New(secrets, secrets)
 	synctest.Test(t, func(t *testing.T) {
 		for _, away := range []bool{false, true} {
 			if away {
-				live.Reader = failing{}
+				secrets.Reader = failing{}
 				time.Sleep(time.Hour)
 			}
 			if _, err := a.Site(t.Context(), group(true), "paris", "10.1.2.3"); err != nil {
 				t.Errorf("away %v: %v", away, err)
 			}
+		}
+		secrets.Reader = reader()
+		time.Sleep(time.Hour)
+		if _, err := a.Site(t.Context(), group(true), "paris", "10.1.2.3"); err == nil {
+			t.Error("a Secret that is gone is still believed")
 		}
 	})
 }

@@ -31,11 +31,7 @@ func ClientTLS(secret *corev1.Secret, serverName string) (*tls.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	return verified(roots, serverName), nil
-}
-
-func verified(roots *x509.CertPool, serverName string) *tls.Config {
-	return &tls.Config{RootCAs: roots, ServerName: serverName, MinVersion: tls.VersionTLS12}
+	return &tls.Config{RootCAs: roots, ServerName: serverName, MinVersion: tls.VersionTLS12}, nil
 }
 
 func rootsOf(secret *corev1.Secret) (*x509.CertPool, error) {

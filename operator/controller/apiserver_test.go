@@ -42,9 +42,10 @@ var rights = []rbacv1.PolicyRule{
 	{APIGroups: []string{v1alpha1.Domain}, Resources: []string{"mysqlfailovergroups/finalizers"}, Verbs: []string{"update"}},
 	{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"get", "list", "watch", "create", "patch", "delete"}},
 	{
-		APIGroups: []string{""}, Resources: []string{"services", "configmaps", "persistentvolumeclaims", "secrets"},
+		APIGroups: []string{""}, Resources: []string{"services", "configmaps", "persistentvolumeclaims"},
 		Verbs: []string{"get", "list", "watch", "create", "patch", "delete"},
 	},
+	{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get", "create", "patch", "delete"}},
 	{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get", "list", "watch"}},
 	{APIGroups: []string{"policy"}, Resources: []string{"poddisruptionbudgets"}, Verbs: []string{"get", "list", "watch", "create", "patch"}},
 	{APIGroups: []string{"cert-manager.io"}, Resources: []string{"certificates"}, Verbs: []string{"get", "create", "patch"}},
@@ -108,6 +109,7 @@ func (c *cluster) run(config *rest.Config) {
 	c.t.Helper()
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme: newScheme(c.t), Metrics: metricsserver.Options{BindAddress: "0"}, Cache: cache.Options{ByObject: CacheByObject()},
+		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
 	})
 	if err != nil {
 		c.t.Fatal(err)

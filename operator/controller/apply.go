@@ -57,7 +57,16 @@ func (a *applier) forget(group types.NamespacedName) {
 
 // apply makes an object of the group be as given, in the fields that are given.
 func (a *applier) apply(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, obj client.Object) error {
-	name := obj.GetObjectKind().GroupVersionKind().Kind + " " + obj.GetName()
+	current, err := a.current(ctx, obj, a.last(keyOf(group), nameOf(obj)).version != "")
+	if err != nil {
+		return fmt.Errorf("read %s: %w", nameOf(obj), err)
+	}
+	return a.applyOver(ctx, group, obj, current)
+}
+
+// applyOver applies an object over the one in place, which may be nil.
+func (a *applier) applyOver(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, obj, current client.Object) error {
+	name := nameOf(obj)
 	config, err := configuration(obj)
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", name, err)
@@ -67,14 +76,8 @@ func (a *applier) apply(ctx context.Context, group *v1alpha1.MysqlFailoverGroup,
 		return fmt.Errorf("encode %s: %w", name, err)
 	}
 	sum := sha256.Sum256(body)
-	last := a.last(keyOf(group), name)
-
-	current, err := a.current(ctx, obj, last.version != "")
-	if err != nil {
-		return fmt.Errorf("read %s: %w", name, err)
-	}
 	if current != nil {
-		if last.sum == sum && last.version == current.GetResourceVersion() {
+		if a.last(keyOf(group), name) == (applied{sum: sum, version: current.GetResourceVersion()}) {
 			return nil
 		}
 		if err := belongs(group, obj, current); err != nil {
@@ -88,6 +91,10 @@ func (a *applier) apply(ctx context.Context, group *v1alpha1.MysqlFailoverGroup,
 	}
 	a.remember(keyOf(group), name, applied{sum: sum, version: config.GetResourceVersion()})
 	return nil
+}
+
+func nameOf(obj client.Object) string {
+	return obj.GetObjectKind().GroupVersionKind().Kind + " " + obj.GetName()
 }
 
 // current is the object in place, or nil. The cache holds only what carries our labels; whether somebody else's object

@@ -106,10 +106,7 @@ func newAuthority() (private, public []byte, err error) {
 func (r *Reconciler) once(ctx context.Context, s *scope, name string, make func() (*corev1.Secret, error)) (*corev1.Secret, error) {
 	key := types.NamespacedName{Namespace: s.key.Namespace, Name: name}
 	secret := &corev1.Secret{}
-	err := r.Client.Get(ctx, key, secret)
-	if apierrors.IsNotFound(err) {
-		err = r.Live.Get(ctx, key, secret)
-	}
+	err := r.Live.Get(ctx, key, secret)
 	if apierrors.IsNotFound(err) {
 		if secret, err = r.create(ctx, key, make); err != nil {
 			return nil, err
@@ -144,5 +141,5 @@ func (r *Reconciler) create(ctx context.Context, key types.NamespacedName, make 
 func (r *Reconciler) adopt(ctx context.Context, s *scope, secret *corev1.Secret) error {
 	bare := render.RootSecret(s.in, "")
 	bare.Name, bare.UID, bare.Data, bare.Type = secret.Name, secret.UID, nil, ""
-	return r.apply.apply(ctx, s.group, bare)
+	return r.apply.applyOver(ctx, s.group, bare, secret)
 }
