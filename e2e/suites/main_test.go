@@ -86,7 +86,9 @@ func whole(t *testing.T) (*stage.Group, *v1alpha1.MysqlFailoverGroup) {
 // witnesses starts writers that end with the test, however it ends.
 func witnesses(t *testing.T, g *stage.Group) *stage.Witnesses {
 	t.Helper()
-	w, err := g.StartWitnesses(t.Context(), strings.ToLower(strings.TrimPrefix(t.Name(), "Test")))
+	// It becomes part of a pod's name.
+	run := strings.ToLower(strings.TrimPrefix(t.Name(), "Test"))
+	w, err := g.StartWitnesses(t.Context(), run[:min(len(run), 30)])
 	if err != nil {
 		t.Fatal(err)
 	}
