@@ -151,6 +151,7 @@ func TestTheClientAndTheServerAgree(t *testing.T) {
 	if err != nil || !r.FencedUnder(6) {
 		t.Fatalf("%+v, %v", r, err)
 	}
+	w.do(func() { w.operator = told(6, "b") })
 	network := HTTPNetwork{Client: c, OperatorURL: server.URL, Site: fence.Site{Namespace: "shop", Group: "orders", Name: "b"}}
 	deadline := time.Now().Add(10 * time.Second)
 	for {

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/sidecar/fence"
+)
+
+// keptAt is what is kept under an epoch that names site b.
+func keptAt(t *testing.T, epoch int64) fence.Kept {
+	t.Helper()
+	s := told(epoch, "b")
+	return fence.Kept{Signed: sign(t, authority, s), Statement: s, Verified: true}
+}
+
+func save(t *testing.T, s Store, k fence.Kept) {
+	t.Helper()
+	if err := s.Save(k); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func load(t *testing.T, s Store) (kept fence.Kept, warning error) {
+	t.Helper()
+	kept, warning, err := s.Load(verify)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kept, warning
+}
+
+func TestTheStoreReturnsWhatItKeptI5(t *testing.T) {
+	s := Store{Dir: t.TempDir()}
+	if kept, warning := load(t, s); kept.Statement.Epoch != 0 || warning != nil {
+		t.Errorf("new volume: %+v, %v", kept, warning)
+	}
+	save(t, s, keptAt(t, 5))
+	want := keptAt(t, 5)
+	got, warning := load(t, s)
+	if diff := cmp.Diff(want, got); diff != "" || warning != nil {
+		t.Errorf("%v (-want +got):\n%s", warning, diff)
+	}
+	want = keptAt(t, 6)
+	want.Heard = true
+	save(t, s, want)
+	got, _ = load(t, s)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// I5: whatever happened to the files, the epoch never goes down: what was kept is found, or the sidecar refuses.
+func TestDamagedFilesNeverLowerTheEpochI5(t *testing.T) {
+	write := func(name, content string) func(*testing.T, Store) {
+		return func(t *testing.T, s Store) {
+			t.Helper()
+			if err := os.WriteFile(filepath.Join(s.Dir, name), []byte(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	remove := func(name string) func(*testing.T, Store) {
+		return func(t *testing.T, s Store) {
+			t.Helper()
+			if err := os.Remove(filepath.Join(s.Dir, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	torn := func(name string) func(*testing.T, Store) {
+		return func(t *testing.T, s Store) {
+			t.Helper()
+			if err := os.Truncate(filepath.Join(s.Dir, name), 60); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for name, tc := range map[string]struct {
+		damage []func(*testing.T, Store)
+		refuse bool
+		warn   bool
+		epoch  int64
+	}{
+		"a temporary file is left":  {damage: []func(*testing.T, Store){write(StatementFile+".tmp", "half a st")}, epoch: 6},
+		"the first copy is torn":    {damage: []func(*testing.T, Store){torn(StatementFile)}, warn: true, epoch: 6},
+		"the second copy is torn":   {damage: []func(*testing.T, Store){torn(copyFile)}, warn: true, epoch: 6},
+		"the first copy is empty":   {damage: []func(*testing.T, Store){write(StatementFile, "")}, warn: true, epoch: 6},
+		"the first copy is removed": {damage: []func(*testing.T, Store){remove(StatementFile)}, epoch: 6},
+		"the second copy is old": {damage: []func(*testing.T, Store){
+			func(t *testing.T, s Store) { t.Helper(); write(copyFile, string(keptAt(t, 5).Signed))(t, s) },
+		}, epoch: 6},
+		"the first copy is old": {damage: []func(*testing.T, Store){
+			func(t *testing.T, s Store) { t.Helper(); write(StatementFile, string(keptAt(t, 5).Signed))(t, s) },
+		}, epoch: 6},
+		"both copies are torn":                {damage: []func(*testing.T, Store){torn(StatementFile), torn(copyFile)}, refuse: true},
+		"one is torn and the other removed":   {damage: []func(*testing.T, Store){torn(StatementFile), remove(copyFile)}, refuse: true},
+		"both hold something else altogether": {damage: []func(*testing.T, Store){write(StatementFile, "a.b.c"), write(copyFile, "e30.e30.e30")}, refuse: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := Store{Dir: t.TempDir()}
+			save(t, s, keptAt(t, 6))
+			for _, damage := range tc.damage {
+				damage(t, s)
+			}
+			kept, warning, err := s.Load(verify)
+			if tc.refuse {
+				if !errors.Is(err, ErrDamaged) {
+					t.Errorf("got %+v, %v", kept, err)
+				}
+				return
+			}
+			if err != nil || kept.Statement.Epoch != tc.epoch || (warning != nil) != tc.warn {
+				t.Errorf("epoch %d, warning %v, error %v", kept.Statement.Epoch, warning, err)
+			}
+			save(t, s, keptAt(t, 7))
+			if kept, warning := load(t, s); kept.Statement.Epoch != 7 || warning != nil {
+				t.Errorf("after the repair: %d, %v", kept.Statement.Epoch, warning)
+			}
+		})
+	}
+}
+
+// I5: a replaced key does not make the site forget its epoch, and nobody is told a statement that cannot be verified.
+func TestAReplacedKeyKeepsTheEpochI5(t *testing.T) {
+	s := Store{Dir: t.TempDir()}
+	k := keptAt(t, 6)
+	k.Signed = sign(t, stranger, k.Statement)
+	save(t, s, k)
+	if kept, _ := load(t, s); kept.Verified || kept.Statement.Epoch != 6 || kept.Statement.ActiveSite != "b" {
+		t.Errorf("got %+v", kept)
+	}
+}
+
+func TestAVolumeThatCannotBeWrittenSaysSo(t *testing.T) {
+	s := Store{Dir: filepath.Join(t.TempDir(), "missing")}
+	if err := s.Save(keptAt(t, 6)); err == nil {
+		t.Error("kept nowhere")
+	}
+}
+
+func TestLoadDoesNotTrustAnUnreadableFile(t *testing.T) {
+	s := Store{Dir: t.TempDir()}
+	// A directory in its place: it can be seen, but not be read.
+	if err := os.Mkdir(filepath.Join(s.Dir, StatementFile), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if kept, _, err := s.Load(func(wire.Signed) (wire.Statement, error) { return told(1, "a"), nil }); !errors.Is(err, ErrDamaged) {
+		t.Errorf("got %+v, %v", kept, err)
+	}
+}

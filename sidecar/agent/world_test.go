@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"log/slog"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+)
+
+func writePEM(t *testing.T, path string, when time.Time, keys ...ed25519.PrivateKey) {
+	t.Helper()
+	var out bytes.Buffer
+	for _, key := range keys {
+		der, err := x509.MarshalPKIXPublicKey(key.Public())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := pem.Encode(&out, &pem.Block{Type: "PUBLIC KEY", Bytes: der}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(path, out.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(path, when, when); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestKeysFollowTheirFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "authority.pub")
+	k := NewKeys(path)
+	ours, others := sign(t, authority, told(1, "a")), sign(t, stranger, told(1, "a"))
+	check := func(when string, wantOurs, wantOthers bool) {
+		t.Helper()
+		_, errOurs := k.Verify(ours)
+		_, errOthers := k.Verify(others)
+		if (errOurs == nil) != wantOurs || (errOthers == nil) != wantOthers {
+			t.Errorf("%s: %v, %v", when, errOurs, errOthers)
+		}
+	}
+	check("no file", false, false)
+	if _, err := k.Verify(ours); !errors.Is(err, ErrNoKey) {
+		t.Errorf("got %v", err)
+	}
+	begin := time.Now()
+	writePEM(t, path, begin, authority)
+	check("one key", true, false)
+	writePEM(t, path, begin.Add(time.Second), authority, stranger)
+	check("old and new key together", true, true)
+	writePEM(t, path, begin.Add(2*time.Second), stranger)
+	check("the new key alone", false, true)
+	if err := os.WriteFile(path, []byte("-----BEGIN PUB"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	check("half a file: the last keys stand", false, true)
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	check("no file again: the last keys stand", false, true)
+}
+
+func TestTheDialerRemembersTheLastGoodAddress(t *testing.T) {
+	var dialed []string
+	var dnsDown bool
+	d := &Dialer{
+		Lookup: func(ctx context.Context, host string) ([]string, error) {
+			if _, bounded := ctx.Deadline(); !bounded {
+				t.Error("the lookup is not bounded")
+			}
+			if dnsDown || host != "peer" {
+				return nil, errors.New("no such host")
+			}
+			return []string{"192.0.2.1", "192.0.2.2"}, nil
+		},
+		Dial: func(_ context.Context, _, address string) (net.Conn, error) {
+			dialed = append(dialed, address)
+			if strings.HasPrefix(address, "192.0.2.1:") {
+				return nil, errDown
+			}
+			c, other := net.Pipe()
+			return c, other.Close()
+		},
+	}
+	dial := func(address string) error {
+		conn, err := d.DialContext(t.Context(), "tcp", address)
+		if err == nil {
+			_ = conn.Close()
+		}
+		return err
+	}
+	if err := dial("peer:8090"); err != nil {
+		t.Error(err)
+	}
+	dnsDown = true
+	if err := dial("peer:8090"); err != nil {
+		t.Error(err)
+	}
+	if err := dial("stranger:8090"); err == nil {
+		t.Error("a name that never resolved was dialed")
+	}
+	if err := dial("[2001:db8::1]:8090"); err != nil {
+		t.Error(err)
+	}
+	want := []string{"192.0.2.1:8090", "192.0.2.2:8090", "192.0.2.2:8090", "[2001:db8::1]:8090"}
+	if diff := cmp.Diff(want, dialed); diff != "" {
+		t.Errorf("dialed (-want +got):\n%s", diff)
+	}
+}
+
+func TestTheLockIsExclusive(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "mfg")
+	log := slog.New(slog.DiscardHandler)
+	unlock, err := Lock(t.Context(), dir, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := Lock(ctx, dir, log); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("locked twice: %v", err)
+	}
+	unlock()
+	again, err := Lock(t.Context(), dir, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again()
+}
+
+func TestTheClockGoesOn(t *testing.T) {
+	clock, err := NewClock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := clock()
+	time.Sleep(2 * time.Millisecond)
+	second := clock()
+	if passed := second.Mono - first.Mono; passed < time.Millisecond || passed > time.Minute || second.Wall.Before(first.Wall) {
+		t.Errorf("from %+v to %+v", first, second)
+	}
+}
+
+// proc writes the files of a process table.
+func proc(t *testing.T, entries map[string]string) Procfs {
+	t.Helper()
+	root := t.TempDir()
+	for pid, stat := range entries {
+		if err := os.MkdirAll(filepath.Join(root, pid), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(root, pid, "stat"), []byte(stat), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return Procfs{Root: root, Datadir: t.TempDir()}
+}
+
+// stat is a line of proc(5) stat.
+func stat(comm, state, threads, start string) string {
+	return "7 (" + comm + ") " + state + " 0 7 7 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 " + threads + " 0 " + start + " 9 9\n"
+}
+
+func TestMysqldIsFoundInTheProcessTable(t *testing.T) {
+	for name, tc := range map[string]struct {
+		entries map[string]string
+		want    string
+	}{
+		"none":                                  {map[string]string{"1": stat("pause", "S", "1", "5"), "self": "", "20": stat("mysqld_safe", "S", "1", "5")}, ""},
+		"one":                                   {map[string]string{"1": stat("pause", "S", "1", "5"), "33": stat("mysqld", "S", "40", "777")}, "33/777"},
+		"two":                                   {map[string]string{"33": stat("mysqld", "S", "40", "777"), "44": stat("mysqld", "R", "1", "900")}, "33/777 44/900"},
+		"a zombie, which commits nothing":       {map[string]string{"33": stat("mysqld", "Z", "1", "777")}, ""},
+		"a zombie whose threads are still busy": {map[string]string{"33": stat("mysqld", "Z", "3", "777")}, "33/777"},
+		"stuck on its disk":                     {map[string]string{"33": stat("mysqld", "D", "1", "777")}, "33/777"},
+		"a name that looks like the end":        {map[string]string{"33": stat("a) Z 1 (mysqld", "S", "1", "777")}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, err := proc(t, tc.entries).Look()
+			if err != nil || m.ID != tc.want || m.Running() != (tc.want != "") {
+				t.Errorf("got %q, %v", m.ID, err)
+			}
+		})
+	}
+	if _, err := (Procfs{Root: "/nowhere"}).Look(); err == nil {
+		t.Error("an unreadable process table is not an empty one")
+	}
+	p := proc(t, map[string]string{"33": stat("connection", "S", "40", "777")})
+	if err := os.Symlink("/usr/sbin/mysqld (deleted)", filepath.Join(p.Root, "33", "exe")); err != nil {
+		t.Fatal(err)
+	}
+	if m, _ := p.Look(); m.ID != "33/777" {
+		t.Error("a mysqld whose main thread has another name was not found")
+	}
+}
+
+// TestMain re-runs this binary as a helper through environment variables: see helper.
+const helperVariable = "MFG_TEST_HELPER"
+
+// TestHelper is not a test: it is the program of the child processes below.
+func TestHelper(t *testing.T) {
+	switch os.Getenv(helperVariable) {
+	case "":
+		t.Skip("only run as a child")
+	case "lock":
+		f, err := os.OpenFile(os.Getenv("MFG_TEST_FILE"), os.O_RDWR, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := unix.FcntlFlock(f.Fd(), unix.F_SETLK, &unix.Flock_t{Type: unix.F_WRLCK}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, _ = os.Stdout.WriteString("ready\n")
+	_, _ = os.Stdin.Read(make([]byte, 1))
+}
+
+// helper starts a child that has done its part when this returns.
+func helper(t *testing.T, program, part string, env ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), program, "-test.run=^TestHelper$")
+	cmd.Env = append(os.Environ(), append(env, helperVariable+"="+part)...)
+	if _, err := cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	if _, err := out.Read(make([]byte, 6)); err != nil {
+		t.Fatal(err)
+	}
+	return cmd
+}
+
+func TestTheLockOfTheDatadirIsSeen(t *testing.T) {
+	p := Procfs{Root: "/proc", Datadir: t.TempDir()}
+	if p.Locked() {
+		t.Error("nothing there, and locked")
+	}
+	file := filepath.Join(p.Datadir, "ibdata1")
+	if err := os.WriteFile(file, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if p.Locked() {
+		t.Error("nobody there, and locked")
+	}
+	child := helper(t, os.Args[0], "lock", "MFG_TEST_FILE="+file)
+	if !p.Locked() {
+		t.Error("the lock of another process is not seen")
+	}
+	_ = child.Process.Kill()
+	_ = child.Wait()
+	if p.Locked() {
+		t.Error("the lock of a dead process is seen")
+	}
+}
+
+func TestKillEndsExactlyWhatWasFound(t *testing.T) {
+	// A program of the right name, which is this test binary.
+	program := filepath.Join(t.TempDir(), mysqldName)
+	if err := os.Link(os.Args[0], program); err != nil {
+		raw, err := os.ReadFile(os.Args[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(program, raw, 0o700); err != nil { //nolint:gosec // it has to be run
+			t.Fatal(err)
+		}
+	}
+	child := helper(t, program, "wait")
+	pid := child.Process.Pid
+	p := Procfs{Root: "/proc", Only: func(n int) bool { return n == pid }}
+	m, err := p.Look()
+	if err != nil || !strings.HasPrefix(m.ID, strconv.Itoa(pid)+"/") {
+		t.Fatalf("found %q, %v", m.ID, err)
+	}
+	// The number was taken by another process since: it is left alone.
+	other := mysqldOf([]process{{pid: pid, start: "1"}})
+	if err := p.Kill(other); err != nil {
+		t.Error(err)
+	}
+	if again, _ := p.Look(); again.ID != m.ID {
+		t.Fatal("a process was killed for the number of another")
+	}
+	if err := p.Kill(m); err != nil {
+		t.Error(err)
+	}
+	_ = child.Wait()
+	if again, _ := p.Look(); again.Running() {
+		t.Error("still there")
+	}
+	if err := p.Kill(m); err != nil {
+		t.Errorf("a process that is gone already: %v", err)
+	}
+}
