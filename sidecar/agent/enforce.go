@@ -49,7 +49,11 @@ func (a *Agent) look(ctx context.Context) bool {
 	a.mu.Unlock()
 	a.wake()
 	if taken && a.changed("mysql", describe(facts)) {
-		a.Log.Info("MySQL looks different", "mysql", describe(facts), "answer", errors.Join(err, lookErr))
+		log := a.Log.With("mysql", describe(facts))
+		if err = errors.Join(err, lookErr); err != nil {
+			log = log.With("error", err)
+		}
+		log.Info("MySQL looks different")
 	}
 	return taken
 }
