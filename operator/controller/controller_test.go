@@ -9,12 +9,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -121,96 +118,6 @@ func TestPrimarySelectorIsLeftAlone(t *testing.T) {
 	w.get(s, "mysql-orders-primary")
 	if diff := cmp.Diff(want, s.Spec.Selector); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-func TestOrderedUpdate(t *testing.T) {
-	w := runningWorld(t)
-	w.facts.open("a")
-	w.reconcile()
-	w.settle("a", "b", "c")
-	w.reconcile()
-	old := w.deployments()
-
-	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.MysqlConf = map[string]string{"max_connections": "77"} })
-	changed := func() []string {
-		var out []string
-		for site, hash := range w.deployments() {
-			if hash != old[site] {
-				out = append(out, site)
-			}
-		}
-		slices.Sort(out)
-		return out
-	}
-	configured := func(site string) bool {
-		config := &corev1.ConfigMap{}
-		w.get(config, v1alpha1.ConfigName("orders", site))
-		return strings.Contains(config.Data[render.ConfigKeyMyCnf], "max_connections=77")
-	}
-	for _, step := range []struct {
-		settle string
-		want   []string
-	}{
-		{"", []string{"b"}}, {"b", []string{"b", "c"}}, {"c", []string{"a", "b", "c"}},
-	} {
-		if step.settle != "" {
-			w.settle(step.settle)
-		}
-		for range 3 {
-			// However often it looks, it waits for the site in flight.
-			w.reconcile()
-		}
-		if diff := cmp.Diff(step.want, changed()); diff != "" {
-			t.Fatalf("after %q settled (-want +got):\n%s", step.settle, diff)
-		}
-		for _, site := range []string{"a", "b", "c"} {
-			if configured(site) != slices.Contains(step.want, site) {
-				t.Errorf("after %q settled: the option file of %s is that of another turn", step.settle, site)
-			}
-		}
-		if c := w.condition(v1alpha1.ConditionProgressing); c.Status != metav1.ConditionTrue {
-			t.Errorf("condition %+v", c)
-		}
-	}
-	if n := w.said.count(report.SiteUpdating); n != 3 {
-		t.Errorf("%d events of an update of three sites", n)
-	}
-}
-
-func TestNoUpdateDuringFailover(t *testing.T) {
-	w := runningWorld(t)
-	w.facts.open("a")
-	w.reconcile()
-	w.settle("a", "b", "c")
-	old := w.deployments()
-	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Image = "mysql:9.8" })
-	g := w.group()
-	g.Status.Transition = &v1alpha1.Transition{Kind: v1alpha1.FailoverEmergency, To: "b"}
-	w.must(w.c.Status().Update(w.ctx, g))
-	w.reconcile()
-	if diff := cmp.Diff(old, w.deployments()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-// Facts of the pod that was there before say nothing about the one that is there now.
-func TestSettledNeedsFactsOfThisPod(t *testing.T) {
-	w := runningWorld(t)
-	w.facts.open("a")
-	w.reconcile()
-	w.settle("a", "b", "c")
-	f, _ := w.facts.Sites("", "")
-	stale := f.Sites["b"]
-	stale.PodUID = "the-pod-before"
-	w.facts.set("b", stale)
-	old := w.deployments()
-	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Image = "mysql:9.8" })
-	w.reconcile()
-	w.reconcile()
-	got := w.deployments()
-	if got["c"] != old["c"] || got["a"] != old["a"] {
-		t.Errorf("a second site was taken while b is not known to serve: %v, before %v", got, old)
 	}
 }
 
@@ -340,44 +247,6 @@ func TestPreparedVolumeIsUsed(t *testing.T) {
 	}
 }
 
-func TestLostSecrets(t *testing.T) {
-	t.Run("accounts of a group that has run", func(t *testing.T) {
-		w := newWorld(t, testGroup(running))
-		g := w.group()
-		w.reconcileStuck(report.ReasonSecretIncomplete)
-		if err := w.c.Get(w.ctx, types.NamespacedName{Namespace: "shop", Name: "mysql-orders-accounts"}, &corev1.Secret{}); !apierrors.IsNotFound(err) {
-			t.Errorf("new passwords were made, which fit no server: %v", err)
-		}
-		if diff := cmp.Diff(g.Status.Sites, w.group().Status.Sites); diff != "" {
-			t.Errorf("sites (-want +got):\n%s", diff)
-		}
-	})
-	t.Run("authority of a group that has run", func(t *testing.T) {
-		accounts := render.AccountsSecret(render.Input{Group: testGroup()}, render.Passwords{Operator: "o", Replication: "r", Sidecar: "s", Clone: "c"})
-		w := newWorld(t, testGroup(running), accounts)
-		w.reconcile()
-		w.get(&corev1.Secret{}, "mysql-orders-authority")
-		if w.said.count(report.AuthorityReplaced) != 1 {
-			t.Errorf("events %v", w.said.list)
-		}
-	})
-	t.Run("incomplete authority", func(t *testing.T) {
-		w := newWorld(t, testGroup(), render.AuthoritySecret(render.Input{Group: testGroup()}, nil, []byte("public")))
-		w.reconcileStuck(report.ReasonSecretIncomplete)
-	})
-}
-
-func (w *world) reconcileStuck(reason string) {
-	w.t.Helper()
-	w.reconcile()
-	if len(w.deployments()) != 0 {
-		w.t.Error("pods were made")
-	}
-	if c := w.condition(v1alpha1.ConditionProgressing); c.Status != metav1.ConditionFalse || c.Reason != reason {
-		w.t.Errorf("condition %+v", c)
-	}
-}
-
 func TestStatusHasTwoOwners(t *testing.T) {
 	w := newWorld(t, testGroup())
 	w.reconcile()
@@ -418,137 +287,5 @@ func TestFailureKeepsTheMarks(t *testing.T) {
 	}
 	if c := w.condition(v1alpha1.ConditionProgressing); c.Reason != report.ReasonReconcileError {
 		t.Errorf("condition %+v", c)
-	}
-}
-
-func TestRemovedSite(t *testing.T) {
-	w := runningWorld(t)
-	w.facts.open("a")
-	w.reconcile()
-	w.settle("a", "b", "c")
-	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Sites = g.Spec.Sites[:2] })
-	w.reconcile()
-	if _, there := w.deployments()["c"]; there {
-		t.Error("the Deployment of the removed site is still there")
-	}
-	w.get(&corev1.PersistentVolumeClaim{}, "mysql-orders-c-data")
-	if err := w.c.Get(w.ctx, types.NamespacedName{Namespace: "shop", Name: "mysql-orders-c"}, &corev1.Service{}); !apierrors.IsNotFound(err) {
-		t.Errorf("its Service: %v", err)
-	}
-	for _, s := range w.group().Status.Sites {
-		if s.Name == "c" && (s.Provisioned || s.Node != "") {
-			t.Errorf("status of the removed site %+v", s)
-		}
-	}
-
-	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Sites = []v1alpha1.Site{g.Spec.Sites[1], {Name: "d"}} })
-	w.reconcile()
-	if _, there := w.deployments()["a"]; !there {
-		t.Error("the active site was removed")
-	}
-	if c := w.condition(v1alpha1.ConditionProgressing); c.Reason != report.ReasonActiveSiteKept {
-		t.Errorf("condition %+v", c)
-	}
-}
-
-func TestDeletion(t *testing.T) {
-	tests := map[string]struct {
-		reason string
-		option groupOption
-		stays  bool
-		event  report.Event
-	}{
-		"retain": {"data outlives the group by default", func(*v1alpha1.MysqlFailoverGroup) {}, true, report.GroupDataKept},
-		"delete": {"the user asked for it", deletePolicy, false, report.GroupDataRemoved},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, testGroup(tt.option))
-			w.reconcile()
-			if !tt.stays {
-				// Changed at the last moment: the owner references are still those of the other policy.
-				w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.DeletionPolicy = v1alpha1.DeletionRetain })
-				w.reconcile()
-				w.change(deletePolicy)
-			} else {
-				w.change(deletePolicy)
-				w.reconcile()
-				w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.DeletionPolicy = v1alpha1.DeletionRetain })
-			}
-			w.must(w.c.Delete(w.ctx, w.group()))
-			w.reconcile()
-			if err := w.c.Get(w.ctx, testKey, &v1alpha1.MysqlFailoverGroup{}); !apierrors.IsNotFound(err) {
-				t.Errorf("the group is still there: %v", err)
-			}
-			for _, obj := range []client.Object{
-				&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "mysql-orders-a-data"}},
-				&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "mysql-orders-accounts"}},
-				&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "mysql-orders-authority"}},
-				&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "mysql-orders-root"}},
-			} {
-				err := w.c.Get(w.ctx, types.NamespacedName{Namespace: "shop", Name: obj.GetName()}, obj)
-				if tt.stays && (err != nil || len(obj.GetOwnerReferences()) != 0) {
-					t.Errorf("%s: %s: %v, owners %v", tt.reason, obj.GetName(), err, obj.GetOwnerReferences())
-				}
-				if !tt.stays && !apierrors.IsNotFound(err) {
-					t.Errorf("%s: %s: %v", tt.reason, obj.GetName(), err)
-				}
-			}
-			if got := w.said.of(tt.event); len(got) != 1 || tt.stays && !strings.Contains(got[0], "kubectl -n shop delete pvc/mysql-orders-a-data") {
-				t.Errorf("events %v", w.said.list)
-			}
-			if w.loops.forgotten == 0 {
-				t.Error("the loop goes on")
-			}
-			w.reconcile()
-		})
-	}
-}
-
-func TestOwnersFollowThePolicy(t *testing.T) {
-	w := newWorld(t, testGroup())
-	owners := func() (n int) {
-		for _, name := range []string{"mysql-orders-accounts", "mysql-orders-root", "mysql-orders-authority"} {
-			s := &corev1.Secret{}
-			w.get(s, name)
-			n += len(s.OwnerReferences)
-			if len(s.Data) == 0 {
-				t.Errorf("%s lost its content", name)
-			}
-		}
-		v := &corev1.PersistentVolumeClaim{}
-		w.get(v, "mysql-orders-a-data")
-		return n + len(v.OwnerReferences)
-	}
-	for _, step := range []struct {
-		policy v1alpha1.DeletionPolicy
-		want   int
-	}{{v1alpha1.DeletionRetain, 0}, {v1alpha1.DeletionDelete, 4}, {v1alpha1.DeletionRetain, 0}} {
-		w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.DeletionPolicy = step.policy })
-		w.reconcile()
-		if got := owners(); got != step.want {
-			t.Errorf("%s: %d owners, want %d", step.policy, got, step.want)
-		}
-	}
-}
-
-func TestBrokenSiteIsRepairedFirst(t *testing.T) {
-	w := runningWorld(t)
-	w.facts.open("a")
-	w.reconcile()
-	w.settle("a", "b", "c")
-	w.facts.set("c", SiteFacts{})
-	d := &appsv1.Deployment{}
-	w.get(d, "mysql-orders-c")
-	d.Status.Conditions = []appsv1.DeploymentCondition{{
-		Type: appsv1.DeploymentAvailable, Status: corev1.ConditionFalse, LastTransitionTime: metav1.NewTime(metav1.Now().Add(-2 * brokenAfter)),
-	}}
-	w.must(w.c.Status().Update(w.ctx, d))
-	old := w.deployments()
-	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Image = "mysql:9.8" })
-	w.reconcile()
-	got := w.deployments()
-	if got["c"] == old["c"] || got["b"] != old["b"] || got["a"] != old["a"] {
-		t.Errorf("got %v, before %v", got, old)
 	}
 }

@@ -114,10 +114,14 @@ func (r *Reconciler) remove(ctx context.Context, group *v1alpha1.MysqlFailoverGr
 	if err != nil || current == nil || current.GetDeletionTimestamp() != nil {
 		return err
 	}
-	if belongs(group, obj, current) != nil || current.GetLabels()[v1alpha1.LabelGroup] != group.Name {
-		// Whatever it is, it is not ours to delete.
+	if !deletable(group, obj, current) {
 		return nil
 	}
 	uid := current.GetUID()
 	return client.IgnoreNotFound(r.Client.Delete(ctx, current, client.Preconditions{UID: &uid}))
+}
+
+// deletable is true only for an object that is certainly the group's own.
+func deletable(group *v1alpha1.MysqlFailoverGroup, obj, current client.Object) bool {
+	return belongs(group, obj, current) == nil && current.GetLabels()[v1alpha1.LabelGroup] == group.Name
 }

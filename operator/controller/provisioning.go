@@ -30,7 +30,7 @@ func (r *Reconciler) provision(_ context.Context, s *scope) error {
 			r.provisioner.begin(s.group, site)
 		}
 		if !s.provisioned[site] {
-			pending = append(pending, site)
+			pending = append(pending, site+r.lastFailure(s, site))
 		}
 	}
 	if len(pending) > 0 {
@@ -45,18 +45,29 @@ func (r *Reconciler) takeResult(s *scope, site string) {
 	if !ok {
 		return
 	}
+	if s.provisioned[site] && o.verdict != verdictAdopt {
+		// It got the group's data, or the group got its: what was said of it before is over.
+		r.Work.drop(s.work(site))
+		return
+	}
 	s.persisted = append(s.persisted, s.work(site))
-	switch o.verdict {
-	case verdictAdopt:
-		if !s.provisioned[site] {
-			s.provisioned[site] = true
-			r.Recorder.Emit(s.group, r.related(s, site), report.SiteProvisioned, "Site %s: %s", site, o.message)
-		}
-	case verdictRefuse:
+	if o.verdict == verdictAdopt && !s.provisioned[site] {
+		s.provisioned[site] = true
+		r.Recorder.Emit(s.group, r.related(s, site), report.SiteProvisioned, "Site %s: %s", site, o.message)
+	}
+	if o.verdict == verdictRefuse {
 		text := fmt.Sprintf("site %s is not provisioned: %s; a clone would destroy that", site, o.message)
 		s.progress(stuck(report.ReasonCloneRefused, text), whenWaiting)
 		r.say(s, site, report.SiteCloneRefused, text)
 	}
+}
+
+// lastFailure is why the last clone of a site did not succeed, for people.
+func (r *Reconciler) lastFailure(s *scope, site string) string {
+	if o, ok := r.Work.result(s.work(site)); ok && o.failed {
+		return " (" + o.message + ")"
+	}
+	return ""
 }
 
 // steady is true if the facts are those of the active site that status names, and it is not changing.

@@ -154,6 +154,37 @@ func TestRefusalStands(t *testing.T) {
 	}
 }
 
+// A refused site that becomes the active site by the hand of a person has the group's data by definition.
+func TestRefusalEnds(t *testing.T) {
+	w := newWorld(t, testGroup())
+	w.reconcile()
+	w.monitorStatus("a", 1)
+	w.facts.open("a")
+	w.settle("a", "b", "c")
+	w.ended("b", outcome{verdict: verdictRefuse, message: "it has 3 transactions"})
+	w.reconcile()
+	w.monitorStatus("b", 2)
+	w.facts.open("b")
+	w.reconcile()
+	w.reconcile()
+	if c := w.condition(v1alpha1.ConditionProgressing); c.Reason == report.ReasonCloneRefused {
+		t.Errorf("condition %+v", c)
+	}
+}
+
+func TestFailureIsShown(t *testing.T) {
+	w := newWorld(t, testGroup())
+	w.reconcile()
+	w.monitorStatus("a", 1)
+	w.facts.open("a")
+	w.settle("a", "b", "c")
+	w.ended("b", outcome{verdict: verdictWait, message: "clone: no space left", failed: true})
+	w.reconcile()
+	if c := w.condition(v1alpha1.ConditionProgressing); !strings.Contains(c.Message, "b (clone: no space left), c") {
+		t.Errorf("condition %+v", c)
+	}
+}
+
 func TestCandidatesAreProvisionedFirst(t *testing.T) {
 	got := provisionOrder([]v1alpha1.Site{
 		{Name: "dr", Role: v1alpha1.DROnly}, {Name: "x", Role: v1alpha1.PrimaryCandidate}, {Name: "y", Role: v1alpha1.PrimaryCandidate},

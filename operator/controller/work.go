@@ -152,6 +152,15 @@ func (w *Work) release(key siteKey) {
 	}
 }
 
+// drop forgets what came of the work on a site, unless it goes on.
+func (w *Work) drop(key siteKey) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if j := w.jobs[key]; j != nil && j.cancel == nil {
+		delete(w.jobs, key)
+	}
+}
+
 // forget cancels and drops all work on a group.
 func (w *Work) forget(group types.NamespacedName) {
 	w.mu.Lock()

@@ -61,7 +61,7 @@ type Condition struct {
 	Message string
 }
 
-// True, False and Unknown make a Condition.
+// True makes a condition that holds.
 func True(kind, reason, message string) Condition {
 	return Condition{Type: kind, Status: metav1.ConditionTrue, Reason: reason, Message: message}
 }

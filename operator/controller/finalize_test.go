@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/report"
+)
+
+func TestRemovedSite(t *testing.T) {
+	w := runningWorld(t)
+	w.facts.open("a")
+	w.reconcile()
+	w.settle("a", "b", "c")
+	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Sites = g.Spec.Sites[:2] })
+	w.reconcile()
+	if _, there := w.deployments()["c"]; there {
+		t.Error("the Deployment of the removed site is still there")
+	}
+	w.get(&corev1.PersistentVolumeClaim{}, "mysql-orders-c-data")
+	if err := w.c.Get(w.ctx, types.NamespacedName{Namespace: "shop", Name: "mysql-orders-c"}, &corev1.Service{}); !apierrors.IsNotFound(err) {
+		t.Errorf("its Service: %v", err)
+	}
+	for _, s := range w.group().Status.Sites {
+		if s.Name == "c" && (s.Provisioned || s.Node != "") {
+			t.Errorf("status of the removed site %+v", s)
+		}
+	}
+
+	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Sites = []v1alpha1.Site{g.Spec.Sites[1], {Name: "d"}} })
+	w.reconcile()
+	if _, there := w.deployments()["a"]; !there {
+		t.Error("the active site was removed")
+	}
+	if c := w.condition(v1alpha1.ConditionProgressing); c.Reason != report.ReasonActiveSiteKept {
+		t.Errorf("condition %+v", c)
+	}
+}
+
+func TestDeletion(t *testing.T) {
+	tests := map[string]struct {
+		reason string
+		option groupOption
+		stays  bool
+		event  report.Event
+	}{
+		"retain": {"data outlives the group by default", func(*v1alpha1.MysqlFailoverGroup) {}, true, report.GroupDataKept},
+		"delete": {"the user asked for it", deletePolicy, false, report.GroupDataRemoved},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, testGroup(tt.option))
+			w.reconcile()
+			if !tt.stays {
+				// Changed at the last moment: the owner references are still those of the other policy.
+				w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.DeletionPolicy = v1alpha1.DeletionRetain })
+				w.reconcile()
+				w.change(deletePolicy)
+			} else {
+				w.change(deletePolicy)
+				w.reconcile()
+				w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.DeletionPolicy = v1alpha1.DeletionRetain })
+			}
+			w.must(w.c.Delete(w.ctx, w.group()))
+			w.reconcile()
+			if err := w.c.Get(w.ctx, testKey, &v1alpha1.MysqlFailoverGroup{}); !apierrors.IsNotFound(err) {
+				t.Errorf("the group is still there: %v", err)
+			}
+			for _, obj := range []client.Object{
+				&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "mysql-orders-a-data"}},
+				&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "mysql-orders-accounts"}},
+				&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "mysql-orders-authority"}},
+				&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "mysql-orders-root"}},
+			} {
+				err := w.c.Get(w.ctx, types.NamespacedName{Namespace: "shop", Name: obj.GetName()}, obj)
+				if tt.stays && (err != nil || len(obj.GetOwnerReferences()) != 0) {
+					t.Errorf("%s: %s: %v, owners %v", tt.reason, obj.GetName(), err, obj.GetOwnerReferences())
+				}
+				if !tt.stays && !apierrors.IsNotFound(err) {
+					t.Errorf("%s: %s: %v", tt.reason, obj.GetName(), err)
+				}
+			}
+			if got := w.said.of(tt.event); len(got) != 1 || tt.stays && !strings.Contains(got[0], "kubectl -n shop delete pvc/mysql-orders-a-data") {
+				t.Errorf("events %v", w.said.list)
+			}
+			if w.loops.forgotten == 0 {
+				t.Error("the loop goes on")
+			}
+			w.reconcile()
+		})
+	}
+}
+
+func TestOwnersFollowThePolicy(t *testing.T) {
+	w := newWorld(t, testGroup())
+	owners := func() (n int) {
+		for _, name := range []string{"mysql-orders-accounts", "mysql-orders-root", "mysql-orders-authority"} {
+			s := &corev1.Secret{}
+			w.get(s, name)
+			n += len(s.OwnerReferences)
+			if len(s.Data) == 0 {
+				t.Errorf("%s lost its content", name)
+			}
+		}
+		v := &corev1.PersistentVolumeClaim{}
+		w.get(v, "mysql-orders-a-data")
+		return n + len(v.OwnerReferences)
+	}
+	for _, step := range []struct {
+		policy v1alpha1.DeletionPolicy
+		want   int
+	}{{v1alpha1.DeletionRetain, 0}, {v1alpha1.DeletionDelete, 4}, {v1alpha1.DeletionRetain, 0}} {
+		w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.DeletionPolicy = step.policy })
+		w.reconcile()
+		if got := owners(); got != step.want {
+			t.Errorf("%s: %d owners, want %d", step.policy, got, step.want)
+		}
+	}
+}

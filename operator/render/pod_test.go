@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package render_test
+
+import (
+	"bytes"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/mysql-mfg/mfg/operator/render"
+)
+
+func TestPodIsRestricted(t *testing.T) {
+	spec := pod(input(everything))
+	yes := func(b *bool) bool { return b != nil && *b }
+	no := func(b *bool) bool { return b != nil && !*b }
+	s := spec.SecurityContext
+	if s == nil || !yes(s.RunAsNonRoot) || s.SeccompProfile == nil || s.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault {
+		t.Errorf("pod security context %+v", s)
+	}
+	if !no(spec.AutomountServiceAccountToken) {
+		t.Error("the pod gets a service account token")
+	}
+	if spec.HostNetwork || spec.HostPID || spec.HostIPC {
+		t.Error("the pod uses a namespace of the host")
+	}
+	for name, c := range containers(spec) {
+		s := c.SecurityContext
+		if s == nil || !no(s.AllowPrivilegeEscalation) || !yes(s.ReadOnlyRootFilesystem) || !yes(s.RunAsNonRoot) ||
+			s.Capabilities == nil || !slices.Equal(s.Capabilities.Drop, []corev1.Capability{"ALL"}) ||
+			len(s.Capabilities.Add) > 0 || yes(s.Privileged) || s.SeccompProfile != nil {
+			t.Errorf("container %s has security context %+v", name, s)
+		}
+	}
+	for _, v := range spec.Volumes {
+		if v.HostPath != nil {
+			t.Errorf("volume %s is a path of the host", v.Name)
+		}
+	}
+}
+
+// secretsOf lists "secret/key" of every key that a container can read.
+func secretsOf(spec corev1.PodSpec, c corev1.Container) []string {
+	var out []string
+	add := func(secret string, items []corev1.KeyToPath) {
+		if len(items) == 0 {
+			out = append(out, secret+"/*")
+		}
+		for _, i := range items {
+			out = append(out, secret+"/"+i.Key)
+		}
+	}
+	for _, m := range c.VolumeMounts {
+		for _, v := range spec.Volumes {
+			switch {
+			case v.Name != m.Name:
+			case v.Secret != nil:
+				add(v.Secret.SecretName, v.Secret.Items)
+			case v.Projected != nil:
+				for _, p := range v.Projected.Sources {
+					add(p.Secret.Name, p.Secret.Items)
+				}
+			}
+		}
+	}
+	for _, e := range c.Env {
+		if e.ValueFrom != nil && e.ValueFrom.SecretKeyRef != nil {
+			out = append(out, "env:"+e.Name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func TestWhoReadsWhichSecret(t *testing.T) {
+	certificate := []string{"orders-tls/ca.crt", "orders-tls/tls.crt", "orders-tls/tls.key"}
+	want := map[string][]string{
+		render.ContainerInstall: nil,
+		render.ContainerMySQL:   certificate,
+		render.ContainerSidecar: append([]string{"mysql-orders-accounts/sidecar"}, certificate...),
+		render.ContainerBootstrap: append([]string{
+			"mysql-orders-accounts/clone", "mysql-orders-accounts/operator", "mysql-orders-accounts/replication",
+			"mysql-orders-accounts/sidecar", "mysql-orders-root/password",
+		}, certificate...),
+	}
+	spec := pod(input(tls))
+	got := map[string][]string{}
+	for name, c := range containers(spec) {
+		got[name] = secretsOf(spec, c)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for _, o := range objects(input(everything)) {
+		body, err := yaml.Marshal(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		private := bytes.Contains(body, []byte("private.pem")) && !bytes.Contains(body, []byte("name: mysql-orders-authority\n"))
+		if bytes.Contains(body, []byte("keyring")) || private {
+			t.Errorf("a keyring or the private key of the authority is in\n%s", body)
+		}
+	}
+}
+
+func TestPodLayout(t *testing.T) {
+	d := render.Deployment(input(), input().Group.Spec.Sites[0])
+	spec := d.Spec.Template.Spec
+	var order []string
+	for _, c := range spec.InitContainers {
+		order = append(order, c.Name)
+	}
+	if diff := cmp.Diff([]string{"install", "bootstrap", "sidecar"}, order); diff != "" {
+		t.Errorf("init containers (-want +got):\n%s", diff)
+	}
+	if d.Spec.Strategy.Type != "Recreate" || d.Spec.Strategy.RollingUpdate != nil || *d.Spec.Replicas != 1 {
+		t.Errorf("strategy %+v, replicas %d", d.Spec.Strategy, *d.Spec.Replicas)
+	}
+	if *spec.TerminationGracePeriodSeconds != 60 || !*spec.ShareProcessNamespace {
+		t.Error("grace period or process namespace")
+	}
+	cs := containers(spec)
+	side := cs[render.ContainerSidecar]
+	if side.RestartPolicy == nil || *side.RestartPolicy != corev1.ContainerRestartPolicyAlways || side.StartupProbe == nil {
+		t.Error("the sidecar is not a native sidecar that mysqld waits for")
+	}
+	if len(side.Resources.Requests) == 0 {
+		t.Error("the sidecar has no resources of its own")
+	}
+	live := cs[render.ContainerMySQL].LivenessProbe
+	if live == nil || live.HTTPGet.Path != "/healthz" || live.HTTPGet.Port.IntValue() != 8090 || live.PeriodSeconds != 2 ||
+		live.FailureThreshold != 3 || *live.TerminationGracePeriodSeconds != 5 {
+		t.Errorf("mysqld does not die with its sidecar: %+v", live)
+	}
+	ready := cs[render.ContainerMySQL].ReadinessProbe
+	if ready == nil || ready.HTTPGet.Path != "/readyz" || ready.PeriodSeconds != 1 {
+		t.Errorf("readiness %+v", ready)
+	}
+	env := map[string]string{}
+	for _, e := range side.Env {
+		env[e.Name] = e.Value
+	}
+	if got, want := env["MFG_PEERS"], "mysql-orders-frankfurt.shop.svc:8090,mysql-orders-madrid.shop.svc:8090"; got != want {
+		t.Errorf("peers %s, want %s", got, want)
+	}
+	if !slices.Contains(cs[render.ContainerMySQL].Command, "--report-host=mysql-orders-paris.shop.svc") {
+		t.Errorf("command %v", cs[render.ContainerMySQL].Command)
+	}
+}
