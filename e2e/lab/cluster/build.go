@@ -139,8 +139,7 @@ func (c *Cluster) ensureBuild(ctx context.Context, repo, cache, goVersion string
 // goRun runs the Go command for a static build.
 func (c *Cluster) goRun(ctx context.Context, dir string, args []string, env ...string) error {
 	env = append([]string{"CGO_ENABLED=0", "GOFLAGS=-buildvcs=false"}, env...)
-	_, err := c.work(ctx, dir, env, append([]string{"go"}, args...)...)
-	return err
+	return c.work(ctx, dir, env, append([]string{"go"}, args...)...)
 }
 
 // ensureBuilds puts all binaries into the lab's folders: bin for its own programs, tools for

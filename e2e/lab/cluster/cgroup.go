@@ -165,34 +165,11 @@ func (g cgroups) freeze(group string, on bool) error {
 // kill ends every member of the groups as if the power went: all are frozen first, so that
 // none can notice the others' end.
 func (g cgroups) kill(groups ...string) error {
-	defer func() {
-		for _, group := range groups {
-			_ = g.freeze(group, false)
-		}
-	}()
-	for _, group := range groups {
-		if err := g.freeze(group, true); err != nil {
-			return err
-		}
-	}
 	// A process may be on its way in while we look, hence more than one round.
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		var left []int
-		for _, group := range groups {
-			pids, err := g.members(group)
-			if err != nil {
-				return err
-			}
-			for _, pid := range pids {
-				_ = syscall.Kill(pid, syscall.SIGKILL)
-			}
-			left = append(left, pids...)
-		}
-		// A frozen process of v1 dies only once it is let go.
-		for _, group := range groups {
-			if err := g.freeze(group, false); err != nil {
-				return err
-			}
+		left, err := g.strike(groups)
+		if err != nil {
+			return fmt.Errorf("kill cgroups %v: %w", groups, err)
 		}
 		if len(left) == 0 {
 			return nil
@@ -201,6 +178,28 @@ func (g cgroups) kill(groups ...string) error {
 			return fmt.Errorf("kill cgroups %v: processes %v do not die", groups, left)
 		}
 	}
+}
+
+// strike freezes the groups, sends every member SIGKILL and lets them go: a frozen process of
+// v1 dies only then. It returns whom it found.
+func (g cgroups) strike(groups []string) ([]int, error) {
+	var errs []error
+	for _, group := range groups {
+		errs = append(errs, g.freeze(group, true))
+	}
+	var found []int
+	for _, group := range groups {
+		pids, err := g.members(group)
+		errs = append(errs, err)
+		for _, pid := range pids {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+		found = append(found, pids...)
+	}
+	for _, group := range groups {
+		errs = append(errs, g.freeze(group, false))
+	}
+	return found, errors.Join(errs...)
 }
 
 // remove deletes a group and all groups below it, in every hierarchy.

@@ -51,7 +51,7 @@ func (c *Cluster) mysqlImage(ctx context.Context, cache string) (string, error) 
 	}
 	rootfs := filepath.Join(c.dir, "images", "mysql-rootfs.tar")
 	defer func() { _ = os.Remove(rootfs) }()
-	if _, err := c.work(ctx, "/", nil, "mmdebstrap", "--quiet", "--variant=extract",
+	if err := c.work(ctx, "/", nil, "mmdebstrap", "--quiet", "--variant=extract",
 		// The Release file of sid may be past its date where the archive is a snapshot.
 		`--aptopt=Acquire::Check-Valid-Until "false"`,
 		"--include="+strings.Join(mysqlPackages, ","), "sid", rootfs, archive); err != nil {

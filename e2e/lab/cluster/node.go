@@ -85,7 +85,7 @@ func nodeLabels(n Endpoint) string {
 // awaitSocket waits until containerd answers and not only until its socket file is there.
 func awaitSocket(ctx context.Context, path string) error {
 	return poll(ctx, 60*time.Second, path, func() error {
-		conn, err := net.Dial("unix", path)
+		conn, err := new(net.Dialer).DialContext(ctx, "unix", path)
 		if err != nil {
 			return err
 		}

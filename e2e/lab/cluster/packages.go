@@ -99,7 +99,7 @@ func forbidServices() error {
 	if exists(policyFile) {
 		return nil
 	}
-	if err := os.WriteFile(policyFile, []byte(policy), 0o755); err != nil { //nolint:gosec // it must be executable
+	if err := os.WriteFile(policyFile, []byte(policy), 0o755); err != nil {
 		return fmt.Errorf("forbid services: %w", err)
 	}
 	return nil

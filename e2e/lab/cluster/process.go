@@ -71,15 +71,15 @@ type program struct {
 
 // work runs a helper to its end in a cgroup and a temporary directory of the lab, so that
 // `lab down` also finds what a broken-off `lab up` left compiling.
-func (c *Cluster) work(ctx context.Context, dir string, env []string, argv ...string) (string, error) {
+func (c *Cluster) work(ctx context.Context, dir string, env []string, argv ...string) error {
 	const group = "sys/work"
 	procs, err := c.cgroups.join(group)
 	if err != nil {
-		return "", err
+		return err
 	}
 	tmp := filepath.Join(c.dir, "tmp")
 	if err := os.MkdirAll(tmp, 0o1777); err != nil {
-		return "", fmt.Errorf("make temporary directory: %w", err)
+		return fmt.Errorf("make temporary directory: %w", err)
 	}
 	cmd := exec.CommandContext(ctx, "/bin/sh", append([]string{"-c", intoCgroup, procs}, argv...)...)
 	cmd.Dir = dir
@@ -87,11 +87,11 @@ func (c *Cluster) work(ctx context.Context, dir string, env []string, argv ...st
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	// Compilers are children of the go command: if one of the helpers ends early, all do.
 	cmd.Cancel = func() error { return c.cgroups.kill(group) }
-	out, err := outputOf(cmd)
+	_, err = outputOf(cmd)
 	if ctx.Err() != nil {
-		return "", context.Cause(ctx)
+		return context.Cause(ctx)
 	}
-	return out, err
+	return err
 }
 
 // intoCgroup is a shell script: its $0 is the cgroup's file, its arguments the program.

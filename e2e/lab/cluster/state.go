@@ -7,10 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"syscall"
 	"time"
 )
@@ -137,5 +135,3 @@ func (c *Cluster) state() (*state, error) {
 	}
 	return s, err
 }
-
-func names(set map[string]bool) []string { return slices.Sorted(maps.Keys(set)) }

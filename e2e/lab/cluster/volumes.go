@@ -47,8 +47,8 @@ func (c *Cluster) makeVolume(node, name string) (string, error) {
 	if err := os.MkdirAll(path, 0o755); err != nil {
 		return "", fmt.Errorf("make volume: %w", err)
 	}
-	// Not in MkdirAll, whose mode the umask changes.
-	if err := os.Chmod(path, 0o777); err != nil { //nolint:gosec // any pod's user must be able to write
+	// Any pod's user must be able to write. Not in MkdirAll, whose mode the umask changes.
+	if err := os.Chmod(path, 0o777); err != nil {
 		return "", fmt.Errorf("make volume: %w", err)
 	}
 	return render("volume.yaml", map[string]string{"Name": name, "Node": node, "Path": path})
