@@ -48,6 +48,9 @@ func bootstrap(ctx context.Context, s settings, log *slog.Logger) error {
 		return err
 	}
 	defer unlock()
+	if err := removeSocket(s.runDir); err != nil {
+		return err
+	}
 	marker := filepath.Join(s.stateDir, markerFile)
 	initialised, err := exists(marker)
 	if err != nil {
@@ -71,6 +74,18 @@ func bootstrap(ctx context.Context, s settings, log *slog.Logger) error {
 		return fmt.Errorf("write marker: %w", err)
 	}
 	return takeInitialised(s, log)
+}
+
+// removeSocket removes what a mysqld of an earlier life of this pod left behind. After a power loss the pod keeps its
+// volumes and gets new process numbers: mysqld refuses to start if the number in the lock file happens to be another
+// process now. No mysqld of this pod runs yet.
+func removeSocket(runDir string) error {
+	for _, name := range []string{"mysqld.sock", "mysqld.sock.lock", "mysqld.pid"} {
+		if err := os.Remove(filepath.Join(runDir, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("remove what an earlier mysqld left: %w", err)
+		}
+	}
+	return nil
 }
 
 // mayInitialise refuses where data might be lost.

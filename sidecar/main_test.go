@@ -36,7 +36,7 @@ func volume(t *testing.T, script string) settings {
 	mysqld := filepath.Join(dir, "mysqld")
 	write(t, mysqld, "#!/bin/sh\nset -e\ndir="+dir+"\n"+script, 0o700)
 	return settings{
-		stateDir: filepath.Join(dir, "mfg"), datadir: filepath.Join(dir, "data"),
+		stateDir: filepath.Join(dir, "mfg"), datadir: filepath.Join(dir, "data"), runDir: filepath.Join(dir, "run"),
 		accountsDir: accounts, defaultsFile: "/etc/mfg/my.cnf", mysqld: mysqld,
 	}
 }
@@ -92,6 +92,19 @@ func TestBootstrapInitialisesOnce(t *testing.T) {
 	write(t, s.mysqld, "#!/bin/sh\nexit 1\n", 0o700)
 	if _, err := boot(t, s); err != nil {
 		t.Error(err)
+	}
+}
+
+// After a power loss the run directory is still there, and the number in the lock may belong to another process.
+func TestBootstrapRemovesTheSocketOfAnEarlierLife(t *testing.T) {
+	s := volume(t, initialises)
+	lock := filepath.Join(s.runDir, "mysqld.sock.lock")
+	write(t, lock, "83\n", 0o600)
+	if _, err := boot(t, s); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(lock); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the lock is still there: %v", err)
 	}
 }
 

@@ -4,6 +4,7 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"testing"
@@ -137,11 +138,13 @@ func TestHoldOpensNothingAndClosesNothing(t *testing.T) {
 func TestIsolationFencesAtTheEndOfTheLeaseI4(t *testing.T) {
 	story(t, func(t *testing.T, w *world) {
 		w.bootOpen()
+		// A lease that ends between two looks at MySQL: nothing but the timer is exact enough.
+		w.do(func() { w.operator.LeaseTimeoutMillis = 19_700 })
 		w.after(5100 * time.Millisecond) // asked last at 6 s, now it is 6.1 s
 		w.do(func() { w.operator = wire.Statement{} })
-		w.after(19800 * time.Millisecond)
+		w.after(19_550 * time.Millisecond)
 		w.mustBe("writable")
-		w.after(200 * time.Millisecond)
+		w.after(100 * time.Millisecond)
 		w.mustBe("read-only")
 		if last := w.agent.now().Last(); last.Cause != wire.FenceIsolation {
 			t.Errorf("got %+v", last)
@@ -193,9 +196,10 @@ func TestAPeersNewerStatementFencesI2(t *testing.T) {
 // I4: whatever SQL does, the ladder ends within the fence timeout, with SIGKILL.
 func TestTheLadderEndsWithSIGKILLI4(t *testing.T) {
 	for name, breakMySQL := range map[string]func(*world){
-		"SQL hangs":      func(w *world) { w.fenceHang = true },
-		"SQL fails":      func(w *world) { w.fenceFail = errors.New("access denied") },
-		"MySQL is stuck": func(w *world) { w.silent = true },
+		"SQL hangs":                       func(w *world) { w.fenceHang = true },
+		"SQL fails":                       func(w *world) { w.fenceFail = errors.New("access denied") },
+		"MySQL is stuck":                  func(w *world) { w.silent = true },
+		"the driver ignores its deadline": func(w *world) { w.fenceStuck = make(chan struct{}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			story(t, func(t *testing.T, w *world) {
@@ -211,6 +215,9 @@ func TestTheLadderEndsWithSIGKILLI4(t *testing.T) {
 				}
 				if got := w.happenings(); got[len(got)-1] != "killed 100/1" {
 					t.Errorf("got %q", got)
+				}
+				if w.fenceStuck != nil {
+					close(w.fenceStuck)
 				}
 			})
 		})
@@ -239,7 +246,7 @@ func TestASilentReplicaIsNotKilled(t *testing.T) {
 		w.after(time.Second)
 		w.do(func() { w.silent, w.operator = true, wire.Statement{} })
 		w.after(5 * time.Minute)
-		if r := w.push(told(6, "b")); !r.MysqldRunning || r.Answered || r.FencedUnder(6) {
+		if r := w.push(told(6, "b")); !r.MysqldRunning || r.Answered || r.SuperReadOnly || r.FencedUnder(6) {
 			t.Errorf("silence was taken for a proof: %+v", r)
 		}
 		if got := w.happenings(); slices.ContainsFunc(got, func(e string) bool { return e == "killed 100/1" }) {
@@ -343,6 +350,21 @@ func TestAFenceWinsOverAnOpeningI2(t *testing.T) {
 	})
 }
 
+// I1: a look that overlaps an opening proves nothing, so the report claims nothing.
+func TestAReportDuringAnOpeningClaimsNothingI1(t *testing.T) {
+	story(t, func(t *testing.T, w *world) {
+		w.operator = told(5, "a")
+		w.openTakes = time.Second
+		w.boot()
+		time.Sleep(200 * time.Millisecond)
+		_, body := w.request("PUT", wire.PathActiveSite, wire.ActiveSite{})
+		var r wire.Report
+		if err := json.Unmarshal(body, &r); err != nil || r.Answered || !r.MysqldRunning || r.FencedUnder(5) {
+			t.Errorf("got %s", body)
+		}
+	})
+}
+
 // I5: what is not on the volume is not acknowledged, not opened and not told to peers; but it fences.
 func TestABrokenVolumeI5(t *testing.T) {
 	story(t, func(t *testing.T, w *world) {
@@ -371,7 +393,9 @@ func TestAHangingVolumeDelaysNoFenceI4I5(t *testing.T) {
 		w.bootOpen()
 		w.saveHang = make(chan struct{})
 		w.do(func() { w.operator = told(6, "b") })
-		w.after(2100 * time.Millisecond)
+		w.after(time.Second - 10*time.Millisecond)
+		w.mustBe("writable") // the next question is due in 10 ms, the next look at MySQL half a second later
+		w.after(20 * time.Millisecond)
 		w.mustBe("read-only")
 		if got := w.agent.now().Epoch(); got != 5 {
 			t.Errorf("acknowledged epoch %d", got)

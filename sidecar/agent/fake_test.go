@@ -56,6 +56,7 @@ type world struct {
 	silent                           bool
 	// hang makes a call wait for its deadline; fail makes it fail.
 	fenceHang, openHang bool
+	fenceStuck          chan struct{}
 	fenceFail, openFail error
 	openTakes           time.Duration
 	unkillable          bool
@@ -193,6 +194,12 @@ func (w *world) Fence(ctx context.Context, _ mysql.FenceOptions) (mysql.FenceRes
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.pid == 0 {
+		return mysql.FenceResult{}, errDown
+	}
+	if stuck := w.fenceStuck; stuck != nil {
+		w.mu.Unlock()
+		<-stuck
+		w.mu.Lock()
 		return mysql.FenceResult{}, errDown
 	}
 	if w.fenceHang || w.silent {

@@ -85,15 +85,23 @@ func TestAnOlderPushIsAnsweredWithTheNewerEpoch(t *testing.T) {
 func TestAClientThatHangsUpStopsNoFenceI2(t *testing.T) {
 	story(t, func(t *testing.T, w *world) {
 		w.bootOpen()
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		body, err := json.Marshal(wire.ActiveSite{Statement: sign(t, authority, told(6, "b"))})
-		if err != nil {
-			t.Fatal(err)
+		hangUp := func(s wire.Statement) {
+			t.Helper()
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			body, err := json.Marshal(wire.ActiveSite{Statement: sign(t, authority, s)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.agent.Handler().ServeHTTP(httptest.NewRecorder(),
+				httptest.NewRequestWithContext(ctx, http.MethodPut, wire.PathActiveSite, bytes.NewReader(body)))
 		}
-		w.agent.Handler().ServeHTTP(httptest.NewRecorder(),
-			httptest.NewRequestWithContext(ctx, http.MethodPut, wire.PathActiveSite, bytes.NewReader(body)))
+		w.do(func() { w.operator = wire.Statement{} })
+		hangUp(told(6, "b"))
 		w.mustBe("read-only")
+		w.do(func() { w.operator = told(7, "a") })
+		hangUp(told(7, "a"))
+		w.mustBe("writable")
 	})
 }
 
