@@ -82,7 +82,7 @@ func (a *Agent) putActiveSite(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusBadRequest, wire.Error{Reason: wire.ReasonBadRequest, Error: "the body is not an active-site document"})
 		return
 	}
-	ctx := r.Context()
+	ctx := context.WithoutCancel(r.Context())
 	if body.Statement == "" {
 		reply(w, http.StatusOK, a.report(ctx, ""))
 		return
