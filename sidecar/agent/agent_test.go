@@ -224,6 +224,41 @@ func TestTheLadderEndsWithSIGKILLI4(t *testing.T) {
 	}
 }
 
+// A mysqld that is gone needs no ladder, and one that came after it is not killed for it.
+func TestAVanishedMysqldNeedsNoLadder(t *testing.T) {
+	for name, pid := range map[string]int{"gone": 0, "restarted": 101} {
+		t.Run(name, func(t *testing.T) {
+			story(t, func(t *testing.T, w *world) {
+				w.bootOpen()
+				w.do(func() {
+					w.startMysqld(pid)
+					w.fenceHang = true
+				})
+				began := time.Now()
+				r := w.push(told(6, "b"))
+				if took := time.Since(began); took > 100*time.Millisecond || !r.FencedUnder(6) {
+					t.Errorf("after %v: %+v", took, r)
+				}
+				if got := w.happenings(); slices.Contains(got, "killed 101/1") {
+					t.Errorf("got %q", got)
+				}
+			})
+		})
+	}
+}
+
+// Somebody asks a second mysqld for its version: only the one that was open is killed.
+func TestOnlyTheOpenMysqldIsKilled(t *testing.T) {
+	story(t, func(t *testing.T, w *world) {
+		w.bootOpen()
+		w.do(func() { w.others, w.fenceHang = []int{200}, true })
+		w.push(told(6, "b"))
+		if got := w.happenings(); got[len(got)-1] != "killed 100/1" {
+			t.Errorf("got %q", got)
+		}
+	})
+}
+
 // I1: no proof, no claim; and it is tried again.
 func TestAFenceThatIsNotProvenIsNotClaimedI1(t *testing.T) {
 	story(t, func(t *testing.T, w *world) {
@@ -425,7 +460,7 @@ func TestAnOldPodsMysqldOnTheVolumeIsNotTakenForNone(t *testing.T) {
 		w.do(func() { w.pid, w.lockedByOther = 0, true })
 		w.operator = told(5, "b")
 		w.boot()
-		if r := w.push(told(6, "b")); !r.MysqldRunning || r.FencedUnder(6) {
+		if r := w.push(told(6, "b")); !r.MysqldRunning || r.FencedUnder(6) || !w.agent.now().Exposed() {
 			t.Errorf("somebody holds the datadir: %+v", r)
 		}
 		w.do(func() { w.lockedByOther = false })

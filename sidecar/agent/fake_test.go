@@ -60,6 +60,7 @@ type world struct {
 	fenceFail, openFail error
 	openTakes           time.Duration
 	unkillable          bool
+	others              []int // more processes of that name
 	lockedByOther       bool
 
 	// operator and peers; an empty site means that it cannot be reached.
@@ -251,6 +252,9 @@ func (w *world) Operator(ctx context.Context, nonce string) (wire.Signed, error)
 		w.mu.Lock()
 		return "", ctx.Err()
 	}
+	if ctx.Err() != nil {
+		return "", ctx.Err()
+	}
 	w.happened("operator asked")
 	s := w.operator
 	s.Nonce, s.IssuedAt = nonce, time.Now()
@@ -276,7 +280,11 @@ func (w *world) Look() (Mysqld, error) {
 	if w.pid == 0 {
 		return Mysqld{}, nil
 	}
-	return mysqldOf([]process{{pid: w.pid, start: "1"}}), nil
+	procs := []process{{pid: w.pid, start: "1"}}
+	for _, pid := range w.others {
+		procs = append(procs, process{pid: pid, start: "2"})
+	}
+	return mysqldOf(procs), nil
 }
 
 func (w *world) Locked() bool {

@@ -35,6 +35,8 @@ func TestPushesThatAreRefused(t *testing.T) {
 		w.bootOpen()
 		otherGroup := told(6, "b")
 		otherGroup.Group = "bills"
+		otherNamespace := told(6, "b")
+		otherNamespace.Namespace = "lab"
 		incomplete := told(0, "b")
 		for name, tc := range map[string]struct {
 			body   any
@@ -45,6 +47,7 @@ func TestPushesThatAreRefused(t *testing.T) {
 			"no statement":   {wire.ActiveSite{Statement: "x.y.z"}, 401, wire.ReasonBadStatement},
 			"incomplete":     {wire.ActiveSite{Statement: sign(t, authority, incomplete)}, 401, wire.ReasonBadStatement},
 			"another group":  {wire.ActiveSite{Statement: sign(t, authority, otherGroup)}, 403, wire.ReasonOtherGroup},
+			"another space":  {wire.ActiveSite{Statement: sign(t, authority, otherNamespace)}, 403, wire.ReasonOtherGroup},
 			"not JSON":       {[]byte("epoch 6"), 400, wire.ReasonBadRequest},
 			"much too large": {wire.ActiveSite{Statement: wire.Signed(strings.Repeat("x", wire.MaxBodyBytes))}, 413, wire.ReasonTooLarge},
 		} {
