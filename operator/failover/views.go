@@ -12,21 +12,16 @@ import (
 // views says what each site is, for status, labels and metrics.
 func views(s Snapshot, d Decision) []View {
 	active, _ := s.Site(d.Status.ActiveSite)
-	settled := d.Status.Transition == nil
 	var all []View
 	for _, site := range s.Sites {
 		v := View{Name: site.Name, Role: v1alpha1.RoleReplica, Behind: behind(site, active)}
-		v.State, v.Reason, v.Message = state(s, d, site, active)
-		switch v.State {
-		case v1alpha1.SitePrimary:
-			v.Role, v.Healthy = v1alpha1.RolePrimary, true
-		case v1alpha1.SiteReplica:
-			v.Healthy = true
-		case v1alpha1.SiteDiverged:
-			v.Errant = d.Memory.Diverged[site.Name]
+		v.State, v.Reason, v.Message = state(d, site, active)
+		v.Healthy = v.State == v1alpha1.SitePrimary || v.State == v1alpha1.SiteReplica
+		if v.State == v1alpha1.SitePrimary {
+			v.Role = v1alpha1.RolePrimary
 		}
-		if !settled && v.State == v1alpha1.SitePrimary && site.Name != d.Status.ActiveSite {
-			v.Role, v.Healthy = v1alpha1.RoleReplica, false
+		if v.State == v1alpha1.SiteDiverged {
+			v.Errant = d.Memory.Diverged[site.Name]
 		}
 		all = append(all, v)
 	}
@@ -40,7 +35,7 @@ func behind(site, active Site) int64 {
 	return active.MySQL.Executed.Subtract(site.MySQL.Executed).Count()
 }
 
-func state(s Snapshot, d Decision, site, active Site) (v1alpha1.SiteState, string, string) {
+func state(d Decision, site, active Site) (v1alpha1.SiteState, string, string) {
 	errant, diverged := d.Memory.Diverged[site.Name]
 	switch {
 	case site.Busy != "":

@@ -4,6 +4,7 @@ package monitor
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -132,6 +133,9 @@ func (l *loop) state(group *v1alpha1.MysqlFailoverGroup, s failover.Snapshot, du
 
 // next says when to look again: at the poll interval while all is well, four times as often while something is not.
 func (l *loop) next(d failover.Decision, p failover.Policy, failed error) time.Duration {
+	if errors.Is(failed, errOvertaken) || apierrors.IsConflict(failed) {
+		return 0 // nothing was done: look again and decide anew
+	}
 	next := p.PollInterval
 	if d.Topology != failover.TopologyHealthy {
 		next = p.PollInterval / 4

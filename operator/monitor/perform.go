@@ -77,7 +77,7 @@ func (l *loop) announce(ctx context.Context, group *v1alpha1.MysqlFailoverGroup,
 	var mu sync.Mutex
 	for _, site := range e.Fence {
 		all.Go(func() {
-			if at, fenced := l.fence(ctx, group, site); fenced {
+			if at, fenced := l.fence(ctx, site); fenced {
 				mu.Lock()
 				defer mu.Unlock()
 				l.memory.FencedBySQL[site] = failover.SQLFence{Epoch: l.authority.statement().Epoch, At: at}
@@ -92,7 +92,7 @@ func (l *loop) announce(ctx context.Context, group *v1alpha1.MysqlFailoverGroup,
 }
 
 // fence sets a site read-only by the operator's own connection and reads it back.
-func (l *loop) fence(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, site string) (time.Time, bool) {
+func (l *loop) fence(ctx context.Context, site string) (time.Time, bool) {
 	link := l.sites[site]
 	if link == nil || link.db == nil {
 		return time.Time{}, false

@@ -35,7 +35,9 @@ func (l *loop) report(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, s
 	l.labels(ctx, group, d)
 	l.metrics(group, s, d)
 	l.m.Board.Publish(live(group, s, d, time.Now()))
-	l.events(group, s, d)
+	if !d.Persist || l.loaded {
+		l.events(group, d) // what could not be persisted did not happen
+	}
 	l.clearOrder(ctx, group, d)
 	l.writeStatus(ctx, group, s, d)
 }
@@ -119,25 +121,23 @@ func (l *loop) metrics(group *v1alpha1.MysqlFailoverGroup, s failover.Snapshot, 
 	report.GroupReady.WithLabelValues(ns, name).Set(ready)
 }
 
-func (l *loop) events(group *v1alpha1.MysqlFailoverGroup, s failover.Snapshot, d failover.Decision) {
+func (l *loop) events(group *v1alpha1.MysqlFailoverGroup, d failover.Decision) {
 	emit := func(e report.Event, format string, args ...any) { l.m.Events.Emit(group, nil, e, format, args...) }
-	switch d.Verdict {
-	case failover.VerdictBootstrap:
-		emit(report.ActiveSiteChosen, "%s", d.Message)
-	case failover.VerdictFailover:
-		emit(report.FailoverStarted, "%s", d.Message)
-	case failover.VerdictPromote:
-		emit(report.Promoted, "%s", d.Message)
-	case failover.VerdictComplete:
+	happened := map[failover.Verdict]report.Event{
+		failover.VerdictBootstrap: report.ActiveSiteChosen, failover.VerdictFailover: report.FailoverStarted,
+		failover.VerdictPromote: report.Promoted,
+	}
+	if event, is := happened[d.Verdict]; is {
+		emit(event, "%s", d.Message)
+	}
+	if d.Verdict == failover.VerdictComplete {
 		l.completed(emit, d)
-	case failover.VerdictReopen:
-		if l.said.states[d.Status.ActiveSite] == v1alpha1.SitePrimary {
-			emit(report.ActiveSiteReopened, "%s", d.Message)
-		}
-	case failover.VerdictBlocked:
-		if !l.said.blocked {
-			emit(report.FailoverBlocked, "%s: %s", d.Reason, d.Message)
-		}
+	}
+	if d.Verdict == failover.VerdictReopen && l.said.states[d.Status.ActiveSite] != v1alpha1.SiteFenced {
+		emit(report.ActiveSiteReopened, "%s", d.Message)
+	}
+	if d.Verdict == failover.VerdictBlocked && !l.said.blocked {
+		emit(report.FailoverBlocked, "%s: %s", d.Reason, d.Message)
 	}
 	l.said.blocked = d.Verdict == failover.VerdictBlocked
 	if l.said.states == nil {
@@ -147,7 +147,6 @@ func (l *loop) events(group *v1alpha1.MysqlFailoverGroup, s failover.Snapshot, d
 		l.siteEvents(emit, v)
 		l.said.states[v.Name] = v.State
 	}
-	_ = s
 }
 
 func (l *loop) completed(emit func(report.Event, string, ...any), d failover.Decision) {
