@@ -65,12 +65,7 @@ func newPod(t *testing.T) *pod {
 		}
 		cache = filepath.Join(home, ".cache", "mfg")
 	}
-	dir, err := os.MkdirTemp("", "mfg-pod-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	p := &pod{t: t, dir: dir, root: filepath.Join(cache, "mysql-rootfs"), key: ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))}
+	p := &pod{t: t, dir: t.TempDir(), root: filepath.Join(cache, "mysql-rootfs"), key: ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))}
 	p.prepare()
 	return p
 }

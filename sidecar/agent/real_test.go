@@ -220,6 +220,7 @@ func TestRealRestart(t *testing.T) {
 	// Somebody lifts a fence by hand, where it must stay.
 	s.do(func() { s.operator = told(6, "b") })
 	s.within(3*time.Second, false)
+	mysqltest.Eventually(t, "it is fenced", func() bool { return s.agent.now().Seen().SuperReadOnly })
 	s.server.Exec(t, "SET GLOBAL read_only = OFF")
 	s.within(2*time.Second, false)
 	mysqltest.Eventually(t, "it is fenced again", func() bool { return s.agent.now().Seen().SuperReadOnly })

@@ -286,7 +286,7 @@ func TestKillEndsExactlyWhatWasFound(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(program, raw, 0o700); err != nil { //nolint:gosec // it has to be run
+		if err := os.WriteFile(program, raw, 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
