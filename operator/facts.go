@@ -20,7 +20,7 @@ func (f factsOf) Sites(namespace, group string) (controller.GroupFacts, bool) {
 	for _, s := range seen.Sites {
 		out.Sites[s.Name] = controller.SiteFacts{
 			Reachable: s.Reachable(), MysqlUp: s.MySQL.Direct, Writable: s.Writable(), Cloning: s.MySQL.Cloning,
-			Executed: s.MySQL.Executed, Purged: s.MySQL.Purged, UserDatabases: s.MySQL.UserDatabases, IOErrno: s.MySQL.IOErrno,
+			Executed: s.MySQL.Executed, Retrieved: s.MySQL.Retrieved, Purged: s.MySQL.Purged, UserDatabases: s.MySQL.UserDatabases, IOErrno: s.MySQL.IOErrno,
 			Following: s.MySQL.ReplicaOf == seen.ActiveSite && s.MySQL.IORunning && s.MySQL.SQLRunning,
 			Version:   s.MySQL.Version, AdminAddr: s.AdminAddr, PodName: s.Pod.Name, PodUID: s.Pod.UID,
 		}
