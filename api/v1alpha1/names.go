@@ -56,6 +56,12 @@ const Finalizer = Domain + "/group"
 // OutOfServiceTaint is set by a person on a node that is known to be down; Kubernetes defines it.
 const OutOfServiceTaint = "node.kubernetes.io/out-of-service"
 
+// Environment of the sidecar that the operator reads back from the pods that run.
+const (
+	EnvLeaseTimeout = "MFG_LEASE_TIMEOUT"
+	EnvFenceTimeout = "MFG_FENCE_TIMEOUT"
+)
+
 // SiteName is the name of the Deployment and the Service of one site.
 func SiteName(group, site string) string { return fmt.Sprintf("mysql-%s-%s", group, site) }
 

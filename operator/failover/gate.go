@@ -98,7 +98,7 @@ func leaseRunOut(s Snapshot, m Memory, x string) Gate {
 		}
 	}
 	slices.Sort(g.Blockers)
-	g.ReadyAt = last.Add(s.Policy.LeaseTimeout + s.Policy.FenceTimeout + LeaseMargin)
+	g.ReadyAt = last.Add(longestLease(s, m, x) + LeaseMargin)
 	if len(g.Blockers) > 0 && forced(s) && !s.Now.Before(g.ReadyAt) {
 		g.Passed = true
 		g.Evidence = []string{fmt.Sprintf("ordered by a person although %s may still vouch for %s", strings.Join(g.Blockers, ", "), x)}
@@ -110,6 +110,20 @@ func leaseRunOut(s Snapshot, m Memory, x string) Gate {
 			x, s.Status.Epoch, strings.Join(vouchers, ", "))}
 	}
 	return g
+}
+
+// longestLease is how long x may stay open at most, the fence's deadline included. A spec with a shorter lease binds only
+// a sidecar that heard of it: a pod that was started with a longer one and is cut off keeps that. Of a pod that was
+// never seen the worst that any site was given is assumed.
+func longestLease(s Snapshot, m Memory, x string) time.Duration {
+	longest := s.Policy.LeaseTimeout + s.Policy.FenceTimeout
+	if known := m.Lease[x]; known > 0 {
+		return max(longest, known)
+	}
+	for _, lease := range m.Lease {
+		longest = max(longest, lease)
+	}
+	return longest
 }
 
 func later(a, b time.Time) time.Time {

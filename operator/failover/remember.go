@@ -21,6 +21,7 @@ func remember(s Snapshot, old Memory) Memory {
 		FencedBySQL: maps.Clone(old.FencedBySQL),
 		GoneSince:   map[string]time.Time{},
 		Diverged:    map[string]gtid.Set{},
+		Lease:       map[string]time.Duration{},
 		DrainSince:  old.DrainSince,
 	}
 	if m.FencedBySQL == nil {
@@ -54,6 +55,11 @@ func rememberSite(s Snapshot, old Memory, m *Memory, site Site) {
 	if site.SQLAnswers() {
 		m.Executed[name] = site.MySQL.Executed
 		m.PreviousAll[name] = site.All()
+	}
+	m.Lease[name] = site.Pod.Lease
+	if site.Pod.Lease == 0 || site.unusable() {
+		// The pod that may still run is perhaps not the one that is seen now.
+		m.Lease[name] = max(old.Lease[name], site.Pod.Lease)
 	}
 	if site.gone() {
 		m.GoneSince[name] = s.Now

@@ -123,6 +123,8 @@ type Pod struct {
 	// Ended is true if the pod has ended for good (phase Failed or Succeeded: its containers never start again) and the
 	// kubelet that says so renewed its node's lease since.
 	Ended bool
+	// Lease is the lease and the fence's deadline that the pod's sidecar was started with; zero when unknown.
+	Lease time.Duration
 	// OutOfService is true if a person tainted the pod's node, or the node its volume is bound to, as down.
 	OutOfService bool
 }
@@ -183,6 +185,8 @@ type Memory struct {
 	GoneSince map[string]time.Time
 	// Diverged holds the errant set of diverged sites.
 	Diverged map[string]gtid.Set
+	// Lease is the longest lease and fence deadline that each site's sidecar is known to have been started with.
+	Lease map[string]time.Duration
 	// DrainSince is when the target's drain was first asked for in this transition.
 	DrainSince time.Time
 }

@@ -25,7 +25,7 @@ import (
 //	see NAME WORD ...                       what is seen of a site from now on: open, fenced, mysqld-down, silent, ended,
 //	                                        out-of-service, exec=A:1-10, recv=A:1-12, follows=NAME, busy=Clone,
 //	                                        epoch=N (what its sidecar acknowledged; "now" follows the statement),
-//	                                        vouched=NAME@AGE
+//	                                        vouched=NAME@AGE, lease=D (what its pod was started with)
 //	answered NAME AGE / permitted NAME AGE  when this operator last answered or permitted a site
 //	sql-fenced NAME                         the operator read the fence back
 //	tick D                                  time passes, one poll is decided and its status persisted
@@ -144,6 +144,8 @@ func (st *story) policy(t *testing.T, words []string) {
 			p.ForceTo = value
 		case "cooldown":
 			p.Cooldown = duration(t, value)
+		case "lease":
+			p.LeaseTimeout = duration(t, value)
 		case "crashGrace":
 			p.CrashGrace = duration(t, value)
 		default:
@@ -186,6 +188,8 @@ func (st *story) see(t *testing.T, site *Site, word string) {
 		site.MySQL.ReplicaOf, site.MySQL.IORunning, site.MySQL.SQLRunning = value, value != "", value != ""
 	case "busy":
 		site.Busy = value
+	case "lease":
+		site.Pod.Lease = duration(t, value)
 	case "epoch":
 		st.auto[site.Name] = value == "now"
 		if value != "now" {

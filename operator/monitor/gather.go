@@ -225,7 +225,7 @@ func (l *loop) evidence(ctx context.Context, group *v1alpha1.MysqlFailoverGroup,
 		}
 	}
 	if pod != nil {
-		out.Name, out.UID = pod.Name, string(pod.UID)
+		out.Name, out.UID, out.Lease = pod.Name, string(pod.UID), leaseOf(pod)
 		if pod.Spec.NodeName != "" {
 			out.Node = pod.Spec.NodeName
 		}
@@ -241,6 +241,22 @@ func (l *loop) evidence(ctx context.Context, group *v1alpha1.MysqlFailoverGroup,
 	out.Ended = ended && nodeReady(node)
 	out.OutOfService = outOfService(node)
 	return out
+}
+
+// leaseOf is the lease and the fence's deadline that a pod's sidecar was started with.
+func leaseOf(pod *corev1.Pod) time.Duration {
+	var sum time.Duration
+	for _, c := range pod.Spec.InitContainers {
+		for _, e := range c.Env {
+			if c.RestartPolicy != nil && (e.Name == v1alpha1.EnvLeaseTimeout || e.Name == v1alpha1.EnvFenceTimeout) {
+				d, err := time.ParseDuration(e.Value)
+				if err == nil {
+					sum += d
+				}
+			}
+		}
+	}
+	return sum
 }
 
 func nodeReady(node *corev1.Node) bool {
