@@ -125,10 +125,10 @@ func (w *ServiceWriter) AwaitCommit(ctx context.Context, limit time.Duration) er
 // Stop ends the writer in good order and returns its journal.
 func (w *ServiceWriter) Stop(ctx context.Context) (journal.Journal, error) {
 	g := w.group
-	// The writer is process 1 of its container. It stops writing, closes its journal and ends.
-	if _, err := g.Lab.Kubectl(ctx, "-n", g.Namespace, "exec", w.pod, "--", "/proc/1/exe", "stop"); err != nil {
-		return journal.Journal{}, err
-	}
+	// The writer is process 1 of its container. It stops writing, closes its journal and ends, and with it everything in
+	// the container: the command that told it to may be killed before it can say that it did. What counts is how the
+	// pod ended.
+	_, told := g.Lab.Kubectl(ctx, "-n", g.Namespace, "exec", w.pod, "--", "/proc/1/exe", "stop")
 	if err := Poll(ctx, time.Minute, "the writer to end", func(ctx context.Context) error {
 		pod := &corev1.Pod{}
 		if err := g.Kube.Get(ctx, client.ObjectKey{Namespace: g.Namespace, Name: w.pod}, pod); err != nil {
@@ -139,7 +139,7 @@ func (w *ServiceWriter) Stop(ctx context.Context) (journal.Journal, error) {
 		}
 		return nil
 	}); err != nil {
-		return journal.Journal{}, err
+		return journal.Journal{}, errors.Join(err, told)
 	}
 	raw, err := w.log(ctx, 0)
 	if err != nil {
