@@ -91,6 +91,8 @@ func ownedSettings(in Input, site string) map[string]string {
 		"super_read_only":        "ON",
 		"skip_replica_start":     "ON",
 		"persisted_globals_load": "OFF",
+		// XA COMMIT of a transaction prepared before passes super_read_only: nobody comes in before the sidecar looked.
+		"offline_mode": "ON",
 
 		"gtid_mode":                      "ON",
 		"enforce_gtid_consistency":       "ON",

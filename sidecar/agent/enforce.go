@@ -94,6 +94,31 @@ func (a *Agent) enforce() fence.Decision {
 	return d
 }
 
+// release fences a MySQL that is read-only already once more: that lets readers in unless a prepared XA transaction could
+// still be committed. It never kills, because nothing here accepts commits.
+func (a *Agent) release() {
+	a.right <- struct{}{}
+	defer func() { <-a.right }()
+	if fence.Decide(a.now(), a.Clock()).Do != fence.Release {
+		return // somebody else changed MySQL while this one waited for the right
+	}
+	a.update(fence.Fencing)
+	ctx, cancel := context.WithTimeout(context.Background(), a.FenceTimeout)
+	defer cancel()
+	result, err := a.fenceBySQL(ctx)
+	a.update(func(s fence.State) fence.State { return fence.Fenced(s, fence.LastFence{}, err == nil) })
+	state := "let in"
+	if result.PreparedXA > 0 {
+		state = "kept out: a prepared XA transaction could be committed; end it with XA COMMIT or XA ROLLBACK on the active site"
+	}
+	if err != nil {
+		state = "kept out: " + err.Error()
+	}
+	if a.changed("readers", state) {
+		a.Log.Info("readers are "+state, "preparedXA", result.PreparedXA)
+	}
+}
+
 // fence climbs the ladder; the caller holds the right to change MySQL.
 func (a *Agent) fence(d fence.Decision) {
 	state := a.now()

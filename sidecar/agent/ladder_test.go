@@ -245,3 +245,22 @@ func TestAHangingVolumeDelaysNoFenceI4I5(t *testing.T) {
 		}
 	})
 }
+
+func TestReadersOfAReplicaAreLetInOnceTheFenceWasLookedAtI1(t *testing.T) {
+	story(t, func(t *testing.T, w *world) {
+		w.operator = told(5, "b")
+		w.boot()
+		w.after(time.Second)
+		w.do(func() { w.startMysqld(101); w.offline = true })
+		w.after(time.Second)
+		w.mustBe("read-only")
+		w.do(func() {
+			if w.offline {
+				t.Errorf("readers are still kept out; events: %q", w.events)
+			}
+			if w.pid != 101 {
+				t.Error("mysqld was killed to let readers in")
+			}
+		})
+	})
+}

@@ -53,8 +53,11 @@ func (a *Agent) watch(ctx context.Context) {
 	for {
 		a.watched.Store(int64(a.Clock().Mono))
 		a.look(ctx)
-		if d := a.enforce(); d.Do == fence.Ask && ctx.Err() == nil {
+		switch d := a.enforce(); {
+		case d.Do == fence.Ask && ctx.Err() == nil:
 			a.work.Go(func() { a.askOperatorOnce(ctx) })
+		case d.Do == fence.Release:
+			a.release()
 		}
 		select {
 		case <-ctx.Done():

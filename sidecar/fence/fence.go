@@ -172,6 +172,9 @@ const (
 	Fence Do = "Fence"
 	// Ask the operator now: this site should be open and is not.
 	Ask Do = "Ask"
+	// Release: MySQL is read-only and keeps its readers out with offline_mode. Fence it once more, which lets them in
+	// unless something could still be committed.
+	Release Do = "Release"
 )
 
 // Decision is what is to be done, and why.
@@ -210,6 +213,9 @@ func Decide(s State, now Instant) Decision {
 		if shouldBeOpen(s) {
 			return Decision{Do: Ask, Why: ClosedButNamed}
 		}
+		if readersKeptOut(s, now) {
+			return Decision{Do: Release, Why: ReadersKeptOut}
+		}
 		// Nothing accepts commits, and nothing asks for it: the safe rest position.
 		return Decision{Do: Nothing}
 	}
@@ -227,6 +233,14 @@ func Decide(s State, now Instant) Decision {
 		return Decision{Do: Ask, Why: ClosedButNamed}
 	}
 	return Decision{Do: Nothing}
+}
+
+// readersKeptOut: my.cnf starts MySQL with offline_mode=ON, because super_read_only does not refuse the XA COMMIT of a
+// transaction that was prepared before (I1). Only a fence looks for such, and lets the readers in when there is none.
+// In a window offline_mode is somebody's at work.
+func readersKeptOut(s State, now Instant) bool {
+	_, open := s.word.WindowFor(s.site.Name, now.Wall)
+	return !open && !s.changing && s.seen.Running && s.seen.Answered && s.seen.Offline && !s.seen.Cloning
 }
 
 // leaving: this sidecar ends, and nobody would keep the lease (I4).
@@ -296,7 +310,9 @@ func Fenced(s State, last LastFence, proven bool) State {
 	if !proven || (s.unsure && last.Stage != wire.FenceKillServer) {
 		return s
 	}
-	s.last = last
+	if last.Cause != "" {
+		s.last = last
+	}
 	s = closed(s)
 	s.seen.Writable, s.seen.SuperReadOnly, s.seen.Offline = false, true, false
 	return s

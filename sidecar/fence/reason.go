@@ -9,6 +9,7 @@ type Reason string
 const (
 	ClosedButNamed Reason = "ClosedButNamed"
 	InWindow       Reason = "InWindow"
+	ReadersKeptOut Reason = "ReadersKeptOut"
 
 	Leaving       Reason = "Leaving"
 	Starting      Reason = "Starting"
