@@ -10,7 +10,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 //   - mfg-monitor-status (operator/monitor): activeSite, activeSiteSince, epoch, transition, cooldownUntil, phase,
 //     sites[].{state,reason,message,errant}, readySites, replicationLag, lastFailover, failovers and the conditions
 //     Available, ReplicationHealthy, FailoverBlocked, Ready, Degraded.
-//   - mfg-operator-status (operator/controller): observedGeneration, sites[].{provisioned,node,image,version},
+//   - mfg-operator-status (operator/controller): observedGeneration, sites[].{provisioned,volumeID,node,image,version},
 //     encryptionAtRest and the conditions Progressing, TLSReady, UnbuiltFeatures, EncryptionAtRestReady,
 //     BackupReady, CacheReady.
 //
@@ -158,6 +158,10 @@ type Transition struct {
 	//
 	// +optional
 	DetectedAt metav1.MicroTime `json:"detectedAt,omitempty,omitzero"`
+	// fromServerUUID is the server UUID of the old active site: its own transactions carry it.
+	//
+	// +optional
+	FromServerUUID string `json:"fromServerUUID,omitempty"`
 	// fromExecuted is the last known executed GTID set of the old active site.
 	//
 	// +optional
@@ -220,6 +224,11 @@ type SiteStatus struct {
 	//
 	// +optional
 	Provisioned bool `json:"provisioned,omitempty"`
+	// volumeID names the data volume on which the site was provisioned, after a random name that is kept on the volume.
+	// A site that shows up with another volume has lost that data.
+	//
+	// +optional
+	VolumeID string `json:"volumeID,omitempty"`
 	// node is where the site's pod runs.
 	//
 	// +optional
@@ -282,6 +291,10 @@ type FailoverRecord struct {
 	// +kubebuilder:validation:MaxItems=128
 	Evidence []string `json:"evidence,omitempty"`
 
+	// fromServerUUID is the server UUID of the old active site: its own transactions carry it.
+	//
+	// +optional
+	FromServerUUID string `json:"fromServerUUID,omitempty"`
 	// fromExecuted is the last known executed GTID set of the old active site.
 	//
 	// +optional

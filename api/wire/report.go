@@ -41,6 +41,9 @@ type Report struct {
 	// BootID is a random name of this run of the sidecar.
 	BootID string `json:"bootID"`
 	PodUID string `json:"podUID,omitempty"`
+	// VolumeID is the random name of the data volume, also given while MySQL is down. It differs from the one that was
+	// known if the volume was replaced: then the epochs and the data that the old one held are gone.
+	VolumeID string `json:"volumeID,omitempty"`
 	// Epoch is the highest epoch this site has ever adopted; it is on the data volume before this report is sent.
 	Epoch int64 `json:"epoch"`
 	// MysqldRunning is false only if no mysqld process exists in the pod.

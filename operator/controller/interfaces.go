@@ -33,6 +33,10 @@ type GroupFacts struct {
 type SiteFacts struct {
 	// Reachable is true if the site's MySQL or sidecar answered at the last poll.
 	Reachable bool
+	// VolumeID is the name of the data volume that the sidecar reported; empty if it is not known.
+	VolumeID string
+	// Diverged is true if the poll loop found transactions on the site that the group's history lacks.
+	Diverged bool
 	// MysqlUp is true if MySQL answered SQL at the last poll; the fields below are known only then.
 	MysqlUp  bool
 	Writable bool

@@ -180,6 +180,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: fromExecuted
       type:
         scalar: string
+    - name: fromServerUUID
+      type:
+        scalar: string
     - name: kind
       type:
         namedType: com.github.mysql-mfg.mfg.api.v1alpha1.FailoverKind
@@ -556,6 +559,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: version
       type:
         scalar: string
+    - name: volumeID
+      type:
+        scalar: string
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.StorageSpec
   map:
     fields:
@@ -607,6 +613,9 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: string
     - name: fromExecuted
+      type:
+        scalar: string
+    - name: fromServerUUID
       type:
         scalar: string
     - name: gatePassedAt

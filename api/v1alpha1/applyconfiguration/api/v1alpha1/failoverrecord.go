@@ -34,6 +34,8 @@ type FailoverRecordApplyConfiguration struct {
 	Timeline []TimelineEntryApplyConfiguration `json:"timeline,omitempty"`
 	// evidence names what passed the promotion gate.
 	Evidence []string `json:"evidence,omitempty"`
+	// fromServerUUID is the server UUID of the old active site: its own transactions carry it.
+	FromServerUUID *string `json:"fromServerUUID,omitempty"`
 	// fromExecuted is the last known executed GTID set of the old active site.
 	FromExecuted *string `json:"fromExecuted,omitempty"`
 	// toExecuted is the GTID set of the new active site at its promotion.
@@ -137,6 +139,14 @@ func (b *FailoverRecordApplyConfiguration) WithEvidence(values ...string) *Failo
 	for i := range values {
 		b.Evidence = append(b.Evidence, values[i])
 	}
+	return b
+}
+
+// WithFromServerUUID sets the FromServerUUID field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the FromServerUUID field is set to the value of the last call.
+func (b *FailoverRecordApplyConfiguration) WithFromServerUUID(value string) *FailoverRecordApplyConfiguration {
+	b.FromServerUUID = &value
 	return b
 }
 

@@ -19,7 +19,7 @@ import (
 // - mfg-monitor-status (operator/monitor): activeSite, activeSiteSince, epoch, transition, cooldownUntil, phase,
 // sites[].{state,reason,message,errant}, readySites, replicationLag, lastFailover, failovers and the conditions
 // Available, ReplicationHealthy, FailoverBlocked, Ready, Degraded.
-// - mfg-operator-status (operator/controller): observedGeneration, sites[].{provisioned,node,image,version},
+// - mfg-operator-status (operator/controller): observedGeneration, sites[].{provisioned,volumeID,node,image,version},
 // encryptionAtRest and the conditions Progressing, TLSReady, UnbuiltFeatures, EncryptionAtRestReady,
 // BackupReady, CacheReady.
 //

@@ -25,6 +25,9 @@ type SiteStatusApplyConfiguration struct {
 	Errant *string `json:"errant,omitempty"`
 	// provisioned is true once the site's data is part of the group: it was the first active site, or was cloned.
 	Provisioned *bool `json:"provisioned,omitempty"`
+	// volumeID names the data volume on which the site was provisioned, after a random name that is kept on the volume.
+	// A site that shows up with another volume has lost that data.
+	VolumeID *string `json:"volumeID,omitempty"`
 	// node is where the site's pod runs.
 	Node *string `json:"node,omitempty"`
 	// image that the site's pod runs.
@@ -84,6 +87,14 @@ func (b *SiteStatusApplyConfiguration) WithErrant(value string) *SiteStatusApply
 // If called multiple times, the Provisioned field is set to the value of the last call.
 func (b *SiteStatusApplyConfiguration) WithProvisioned(value bool) *SiteStatusApplyConfiguration {
 	b.Provisioned = &value
+	return b
+}
+
+// WithVolumeID sets the VolumeID field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the VolumeID field is set to the value of the last call.
+func (b *SiteStatusApplyConfiguration) WithVolumeID(value string) *SiteStatusApplyConfiguration {
+	b.VolumeID = &value
 	return b
 }
 

@@ -29,6 +29,8 @@ type TransitionApplyConfiguration struct {
 	StartedAt *v1.MicroTime `json:"startedAt,omitempty"`
 	// detectedAt is when the trouble that led here was first seen.
 	DetectedAt *v1.MicroTime `json:"detectedAt,omitempty"`
+	// fromServerUUID is the server UUID of the old active site: its own transactions carry it.
+	FromServerUUID *string `json:"fromServerUUID,omitempty"`
 	// fromExecuted is the last known executed GTID set of the old active site.
 	FromExecuted *string `json:"fromExecuted,omitempty"`
 	// evidence names what passed the promotion gate.
@@ -98,6 +100,14 @@ func (b *TransitionApplyConfiguration) WithStartedAt(value v1.MicroTime) *Transi
 // If called multiple times, the DetectedAt field is set to the value of the last call.
 func (b *TransitionApplyConfiguration) WithDetectedAt(value v1.MicroTime) *TransitionApplyConfiguration {
 	b.DetectedAt = &value
+	return b
+}
+
+// WithFromServerUUID sets the FromServerUUID field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the FromServerUUID field is set to the value of the last call.
+func (b *TransitionApplyConfiguration) WithFromServerUUID(value string) *TransitionApplyConfiguration {
+	b.FromServerUUID = &value
 	return b
 }
 
