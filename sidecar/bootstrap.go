@@ -57,9 +57,16 @@ func bootstrap(ctx context.Context, s settings, log *slog.Logger) error {
 		return fmt.Errorf("look for marker: %w", err)
 	}
 	if initialised {
-		return checkData(s, log)
+		if err := checkData(s, log); err != nil {
+			return err
+		}
+		return nameVolume(s)
 	}
 	if err := mayInitialise(s); err != nil {
+		return err
+	}
+	// Before the data: once there is any, it is known on which volume.
+	if err := nameVolume(s); err != nil {
 		return err
 	}
 	log.Info("initialising the data directory", "datadir", s.datadir)
@@ -74,6 +81,12 @@ func bootstrap(ctx context.Context, s settings, log *slog.Logger) error {
 		return fmt.Errorf("write marker: %w", err)
 	}
 	return takeInitialised(s, log)
+}
+
+// nameVolume sees to it that the volume has a name, by which the operator notices that it was replaced.
+func nameVolume(s settings) error {
+	_, err := agent.Store{Dir: s.stateDir}.VolumeID()
+	return err
 }
 
 // removeSocket removes what a mysqld of an earlier life of this pod left behind. After a power loss the pod keeps its

@@ -95,6 +95,36 @@ func TestBootstrapInitialisesOnce(t *testing.T) {
 	}
 }
 
+// The name tells the operator that a volume was replaced, so it is there before mysqld is and never changes. Volumes that
+// an older sidecar initialised get one too.
+func TestBootstrapNamesTheVolumeOnce(t *testing.T) {
+	s := volume(t, initialises)
+	name := filepath.Join(s.stateDir, "volume-id")
+	names := map[string]bool{}
+	for range 2 {
+		if _, err := boot(t, s); err != nil {
+			t.Fatal(err)
+		}
+		raw, err := os.ReadFile(name)
+		if err != nil || len(raw) < 20 {
+			t.Fatalf("%q, %v", raw, err)
+		}
+		names[string(raw)] = true
+	}
+	if len(names) != 1 {
+		t.Errorf("one volume, names %v", names)
+	}
+	if err := os.Remove(name); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := boot(t, s); err != nil {
+		t.Fatal(err)
+	}
+	if raw, err := os.ReadFile(name); err != nil || names[string(raw)] {
+		t.Errorf("a volume of an older sidecar got the name %q, %v", raw, err)
+	}
+}
+
 // After a power loss the run directory is still there, and the number in the lock may belong to another process.
 func TestBootstrapRemovesTheSocketOfAnEarlierLife(t *testing.T) {
 	s := volume(t, initialises)

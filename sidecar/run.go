@@ -39,11 +39,16 @@ func run(ctx context.Context, s settings, log *slog.Logger) error {
 		return err
 	}
 	defer unlock()
+	volumeID, err := agent.Store{Dir: s.stateDir}.VolumeID()
+	if err != nil {
+		return err
+	}
 	config, done, err := connect(s, log)
 	if err != nil {
 		return err
 	}
 	defer done()
+	config.VolumeID = volumeID
 	a, err := agent.New(config)
 	if err != nil {
 		return err

@@ -68,9 +68,10 @@ type Volume interface {
 type Config struct {
 	Site  fence.Site
 	Peers []string
-	// PodUID and BootID go into the reports.
-	PodUID string
-	BootID string
+	// PodUID, BootID and VolumeID go into the reports.
+	PodUID   string
+	BootID   string
+	VolumeID string
 
 	Lease        time.Duration
 	PeerCheck    time.Duration

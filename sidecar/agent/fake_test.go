@@ -107,7 +107,7 @@ func (w *world) boot() {
 	began := time.Now()
 	a, err := New(Config{
 		Site: fence.Site{Namespace: "shop", Group: "orders", Name: "a"}, Peers: []string{"b:8090", "c:8090"},
-		PodUID: "pod-1", BootID: "boot-1",
+		PodUID: "pod-1", BootID: "boot-1", VolumeID: "volume-1",
 		Lease: 20 * time.Second, PeerCheck: 2 * time.Second, FenceTimeout: 2 * time.Second,
 		MySQL: w, Changer: w, Network: w, Processes: w, Volume: w, Verify: verify,
 		Clock: func() fence.Instant { return fence.Instant{Mono: time.Since(began), Wall: time.Now()} },

@@ -135,7 +135,7 @@ func (a *Agent) report(ctx context.Context, message string) wire.Report {
 	r := fence.Report(a.state, now)
 	status := a.status
 	a.mu.Unlock()
-	r.BootID, r.PodUID, r.Message, r.ObservedAt = a.BootID, a.PodUID, message, now.Wall
+	r.BootID, r.PodUID, r.VolumeID, r.Message, r.ObservedAt = a.BootID, a.PodUID, a.VolumeID, message, now.Wall
 	if !current {
 		// MySQL was being opened or fenced all the time: nothing is proven.
 		r.MysqldRunning, r.Answered = true, false

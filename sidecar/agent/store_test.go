@@ -156,3 +156,27 @@ func TestLoadDoesNotTrustAnUnreadableFile(t *testing.T) {
 		t.Errorf("got %+v, %v", kept, err)
 	}
 }
+
+func TestAVolumeKeepsItsName(t *testing.T) {
+	s := Store{Dir: t.TempDir()}
+	first, err := s.VolumeID()
+	if err != nil || first == "" {
+		t.Fatalf("%q, %v", first, err)
+	}
+	if again, err := s.VolumeID(); err != nil || again != first {
+		t.Errorf("%q, then %q (%v)", first, again, err)
+	}
+	if other, err := (Store{Dir: t.TempDir()}).VolumeID(); err != nil || other == first {
+		t.Errorf("another volume has the name %q, %v", other, err)
+	}
+	// A new name would have the site's data cloned over.
+	if err := os.WriteFile(filepath.Join(s.Dir, volumeIDFile), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if id, err := s.VolumeID(); !errors.Is(err, errVolumeID) {
+		t.Errorf("%q, %v", id, err)
+	}
+	if id, err := (Store{Dir: filepath.Join(s.Dir, "nowhere")}).VolumeID(); err == nil {
+		t.Errorf("%q although it was not kept", id)
+	}
+}
