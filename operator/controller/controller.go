@@ -104,6 +104,8 @@ type scope struct {
 	// provisioned is what status will say of each site; persisted are the sites whose work ends with it.
 	provisioned map[string]bool
 	persisted   []siteKey
+	// volumes are the data volumes on which the sites were provisioned; "" for one that is not known.
+	volumes map[string]string
 
 	conditions  []report.Condition
 	progressing *report.Condition
@@ -130,10 +132,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (resu
 	s := &scope{
 		group: group, key: key, now: time.Now(), tlsReady: true, again: whenSettled,
 		in:          render.Input{Group: group, Install: r.Install},
-		provisioned: map[string]bool{},
+		provisioned: map[string]bool{}, volumes: map[string]string{},
 	}
 	for _, site := range group.Status.Sites {
-		s.provisioned[site.Name] = site.Provisioned
+		s.provisioned[site.Name], s.volumes[site.Name] = site.Provisioned, site.VolumeID
 	}
 	defer func() {
 		if statusErr := r.writeStatus(ctx, s, err); statusErr != nil {

@@ -109,7 +109,7 @@ func (p *provisioner) run(ctx context.Context, t task) outcome {
 	}
 	first.close()
 	if first.verdict != verdictClone && first.verdict != verdictReclone {
-		return outcome{verdict: first.verdict, message: first.message}
+		return outcome{verdict: first.verdict, message: first.message, volume: first.volume}
 	}
 	leave, err := p.turn(ctx, t.key.group)
 	if err != nil {
@@ -121,7 +121,7 @@ func (p *provisioner) run(ctx context.Context, t task) outcome {
 		return outcome{verdict: verdictWait, message: err.Error()}
 	}
 	defer again.close()
-	if again.verdict != first.verdict {
+	if again.verdict != first.verdict || again.volume != first.volume {
 		return outcome{verdict: verdictWait, message: "the site has changed meanwhile"}
 	}
 	return p.clone(ctx, t, again)
@@ -155,6 +155,7 @@ type sight struct {
 	recipient    Recipient
 	pod          *corev1.Pod
 	source       string
+	volume       string
 	site, active mysql.Status
 	last         mysql.CloneStatus
 	verdict      verdict
@@ -175,7 +176,7 @@ func (p *provisioner) look(ctx context.Context, t task) (sight, error) {
 		return sight{}, errNotNow
 	}
 	f := g.Sites[t.key.site]
-	s := sight{source: g.ActiveSite, pod: podReference(t.group, f)}
+	s := sight{source: g.ActiveSite, pod: podReference(t.group, f), volume: f.VolumeID}
 	recipient, err := p.open(ctx, t, f.AdminAddr, t.key.site)
 	if err != nil {
 		return sight{}, err
@@ -328,7 +329,7 @@ func (p *provisioner) afterClone(ctx context.Context, t task) outcome {
 		if err == nil {
 			s.close()
 			if s.verdict != verdictWait {
-				return outcome{verdict: s.verdict, message: s.message, cloned: true}
+				return outcome{verdict: s.verdict, message: s.message, cloned: true, volume: s.volume}
 			}
 		}
 		if pause(ctx, returnPoll) != nil {

@@ -18,14 +18,21 @@ func (r *Reconciler) provision(_ context.Context, s *scope) error {
 		before := s.provisioned[site]
 		r.takeResult(s, site)
 		switch {
-		case site == s.activeSite() && s.facts.Open && s.facts.ActiveSite == site:
-			// The active site has the group's data by definition.
-			s.provisioned[site] = true
+		case site == s.activeSite():
+			r.markActive(s, site)
+		case before && s.provisioned[site] && replaced(s, site):
+			// Persisted before the clone begins, as below. Its volume stays noted until it has the data again.
+			s.provisioned[site] = false
+			r.Recorder.Emit(s.group, r.related(s, site), report.SiteVolumeReplaced,
+				"Site %s has another data volume than the one it was provisioned on, and is cloned anew", site)
 		case before && steady(s) && stranded(site, s.facts):
 			// Persisted before the clone begins: one that ends half-way must not leave a site that passes for whole.
 			s.provisioned[site] = false
 			r.Recorder.Emit(s.group, r.related(s, site), report.SiteStranded,
 				"Site %s lacks transactions that %s has purged, and is cloned anew", site, s.activeSite())
+		case s.provisioned[site] && s.volumes[site] == "" && s.facts.Sites[site].Following:
+			// Provisioned when volumes had no names, or when this one's was not heard yet.
+			s.volumes[site] = s.facts.Sites[site].VolumeID
 		case !s.provisioned[site] && steady(s) && provisionable(site, s.facts):
 			r.provisioner.begin(s.group, site)
 		}
@@ -37,6 +44,31 @@ func (r *Reconciler) provision(_ context.Context, s *scope) error {
 		s.progress(moving(report.ReasonProvisioning, "waiting for data: "+strings.Join(pending, ", ")), whenMoving)
 	}
 	return nil
+}
+
+// markActive marks the active site. It has the group's data by definition once it is open; but one whose volume was
+// replaced has lost it, so neither the mark nor the name of the volume is touched then: the poll loop compares them
+// before it lets the site open again, and only a person can say that the loss is accepted.
+func (r *Reconciler) markActive(s *scope, site string) {
+	if replaced(s, site) {
+		r.say(s, site, report.ActiveVolumeReplaced, fmt.Sprintf("The active site %s has another data volume than the one that held the group's data: "+
+			"bring the old volume back, or have another site promoted; then this one is cloned anew", site))
+		return
+	}
+	if !s.facts.Open || s.facts.ActiveSite != site {
+		return
+	}
+	s.provisioned[site] = true
+	if s.volumes[site] == "" {
+		s.volumes[site] = s.facts.Sites[site].VolumeID
+	}
+}
+
+// replaced is true if a site is seen on another volume than the one it was provisioned on. One that is not known may
+// be the same.
+func replaced(s *scope, site string) bool {
+	noted, seen := s.volumes[site], s.facts.Sites[site].VolumeID
+	return noted != "" && seen != "" && noted != seen
 }
 
 // takeResult takes over what came of the last job on a site.
@@ -53,6 +85,11 @@ func (r *Reconciler) takeResult(s *scope, site string) {
 	s.persisted = append(s.persisted, s.work(site))
 	if o.verdict == verdictAdopt && !s.provisioned[site] {
 		s.provisioned[site] = true
+		if o.volume != "" {
+			s.volumes[site] = o.volume
+		}
+		// The facts of this reconcile may be older than what the job saw; the next one compares the volumes.
+		s.again = min(s.again, whenMoving)
 		r.Recorder.Emit(s.group, r.related(s, site), report.SiteProvisioned, "Site %s: %s", site, o.message)
 	}
 	if o.verdict == verdictRefuse {

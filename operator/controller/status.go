@@ -59,6 +59,9 @@ func siteApply(site v1alpha1.SiteStatus) *applyv1alpha1.SiteStatusApplyConfigura
 	if site.Provisioned {
 		out.WithProvisioned(true)
 	}
+	if site.VolumeID != "" {
+		out.WithVolumeID(site.VolumeID)
+	}
 	if site.Node != "" {
 		out.WithNode(site.Node)
 	}
@@ -128,7 +131,8 @@ func (s *scope) siteStatuses() []v1alpha1.SiteStatus {
 	for _, site := range s.group.Spec.Sites {
 		old := before[site.Name]
 		status := v1alpha1.SiteStatus{
-			Name: site.Name, Provisioned: s.provisioned[site.Name], Node: old.Node, Image: old.Image, Version: old.Version,
+			Name: site.Name, Provisioned: s.provisioned[site.Name], VolumeID: s.volumes[site.Name],
+			Node: old.Node, Image: old.Image, Version: old.Version,
 		}
 		if pod := s.pods[site.Name]; pod != nil {
 			status.Node = pod.Spec.NodeName
@@ -155,7 +159,8 @@ func (s *scope) sameSites(sites []v1alpha1.SiteStatus) bool {
 	before := map[string]v1alpha1.SiteStatus{}
 	for _, old := range s.group.Status.Sites {
 		before[old.Name] = v1alpha1.SiteStatus{
-			Name: old.Name, Provisioned: old.Provisioned, Node: old.Node, Image: old.Image, Version: old.Version,
+			Name: old.Name, Provisioned: old.Provisioned, VolumeID: old.VolumeID,
+			Node: old.Node, Image: old.Image, Version: old.Version,
 		}
 	}
 	for _, site := range sites {

@@ -56,6 +56,8 @@ type outcome struct {
 	message string
 	// cloned is true if a clone was made, failed if it, or the way to it, ended in an error.
 	cloned, failed bool
+	// volume is the data volume that the site had when it was looked at last; empty if it was not known.
+	volume string
 }
 
 // NewWork makes an empty register.

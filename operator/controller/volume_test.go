@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/report"
+)
+
+// volume is what status says of a site's volume.
+func (w *world) volume(site string) string {
+	w.t.Helper()
+	for _, s := range w.group().Status.Sites {
+		if s.Name == site {
+			return s.VolumeID
+		}
+	}
+	return ""
+}
+
+// onVolume has the sites report their volumes.
+func (w *world) onVolume(volumes map[string]string) {
+	g, _ := w.facts.Sites("", "")
+	for site, id := range volumes {
+		f := g.Sites[site]
+		f.VolumeID = id
+		w.facts.set(site, f)
+	}
+}
+
+// volumeWorld is a group that runs on the volumes va, vb and vc, and knows it.
+func volumeWorld(t *testing.T) *world {
+	t.Helper()
+	w := runningWorld(t)
+	w.facts.open("a")
+	w.reconcile()
+	w.settle("a", "b", "c")
+	w.reconcile()
+	w.onVolume(map[string]string{"a": "va", "b": "vb", "c": "vc"})
+	w.reconcile()
+	return w
+}
+
+func TestVolumesAreNoted(t *testing.T) {
+	w := volumeWorld(t)
+	for site, want := range map[string]string{"a": "va", "b": "vb", "c": "vc"} {
+		if got := w.volume(site); got != want {
+			t.Errorf("site %s: %q", site, got)
+		}
+	}
+	// A site that is not heard may still be on its volume.
+	w.onVolume(map[string]string{"a": "", "b": "", "c": ""})
+	w.reconcile()
+	if w.volume("b") != "vb" || !w.provisioned("b") || !w.provisioned("a") {
+		t.Errorf("status %+v", w.group().Status.Sites)
+	}
+}
+
+// Nobody knows yet that the data on an unknown volume is the group's: it follows nothing, or is not open.
+func TestVolumesAreNotNotedTooEarly(t *testing.T) {
+	w := runningWorld(t)
+	w.facts.open("a")
+	w.reconcile()
+	w.settle("a", "b", "c")
+	w.facts.open("")
+	w.facts.set("b", SiteFacts{MysqlUp: true})
+	w.onVolume(map[string]string{"a": "va", "b": "vb"})
+	w.reconcile()
+	if w.volume("a") != "" || w.volume("b") != "" {
+		t.Errorf("a on %q, b on %q", w.volume("a"), w.volume("b"))
+	}
+}
+
+// A site on a new volume has no data, whatever it was: it must be no candidate before it is cloned.
+func TestReplacedVolumeTakesTheMarkAway(t *testing.T) {
+	for name, happens := range map[string]func(*world){
+		"running": func(*world) {},
+		"failover": func(w *world) {
+			g := w.group()
+			g.Status.Transition = &v1alpha1.Transition{From: "c", To: "a"}
+			w.must(w.c.Status().Update(w.ctx, g))
+		},
+		"MySQL is down": func(w *world) { w.facts.set("b", SiteFacts{Reachable: true}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := volumeWorld(t)
+			happens(w)
+			w.onVolume(map[string]string{"b": "new"})
+			w.reconcile()
+			if w.provisioned("b") || w.volume("b") != "vb" || w.said.count(report.SiteVolumeReplaced) != 1 {
+				t.Errorf("provisioned %v on %q, events %v", w.provisioned("b"), w.volume("b"), w.said.list)
+			}
+			if !w.provisioned("a") || !w.provisioned("c") {
+				t.Errorf("status %+v", w.group().Status.Sites)
+			}
+			w.reconcile()
+			if w.volume("b") != "vb" || w.said.count(report.SiteVolumeReplaced) != 1 {
+				t.Errorf("on %q, events %v", w.volume("b"), w.said.list)
+			}
+			w.ended("b", outcome{verdict: verdictAdopt, message: "cloned", cloned: true, volume: "new"})
+			w.reconcile()
+			if !w.provisioned("b") || w.volume("b") != "new" {
+				t.Errorf("after the clone: provisioned %v on %q", w.provisioned("b"), w.volume("b"))
+			}
+		})
+	}
+}
+
+func TestReplacedVolumeIsClonedOnlyWhenTheMarkIsOff(t *testing.T) {
+	w := volumeWorld(t)
+	w.r.provisioner.base = t.Context()
+	w.r.provisioner.access = fakeAccess{}
+	w.onVolume(map[string]string{"b": "new"})
+	w.reconcile()
+	if len(w.r.Work.jobs) != 0 {
+		t.Error("the clone began before the mark was off")
+	}
+	w.reconcile()
+	if len(w.r.Work.jobs) != 1 {
+		t.Errorf("%d jobs", len(w.r.Work.jobs))
+	}
+	w.r.provisioner.running.Wait()
+}
+
+// The volume was replaced while the job ran: what it saw says nothing about the new one.
+func TestAJobsOutcomeIsOfItsVolume(t *testing.T) {
+	w := volumeWorld(t)
+	w.onVolume(map[string]string{"b": "new"})
+	w.reconcile()
+	w.ended("b", outcome{verdict: verdictAdopt, message: "cloned", cloned: true, volume: "new"})
+	w.onVolume(map[string]string{"b": "newer"})
+	w.reconcile()
+	if w.volume("b") != "new" {
+		t.Errorf("on %q", w.volume("b"))
+	}
+	w.reconcile()
+	if w.provisioned("b") {
+		t.Error("a volume that nobody looked at passes for the group's data")
+	}
+}
+
+// The active site's data is gone. Whoever notes the new volume as the group's data opens an empty site.
+func TestReplacedVolumeOfTheActiveSiteIsLeftToAPerson(t *testing.T) {
+	for name, open := range map[string]string{"closed": "", "open": "a"} {
+		t.Run(name, func(t *testing.T) {
+			w := volumeWorld(t)
+			w.facts.open(open)
+			w.onVolume(map[string]string{"a": "new"})
+			w.reconcile()
+			w.reconcile()
+			if w.volume("a") != "va" || !w.provisioned("a") {
+				t.Errorf("provisioned %v on %q", w.provisioned("a"), w.volume("a"))
+			}
+			if w.said.count(report.ActiveVolumeReplaced) != 1 || w.said.count(report.SiteVolumeReplaced) != 0 {
+				t.Errorf("events %v", w.said.list)
+			}
+			// Another site took over: now this one is as any other.
+			w.monitorStatus("b", 2)
+			w.facts.open("b")
+			w.reconcile()
+			if w.provisioned("a") || w.volume("a") != "va" {
+				t.Errorf("after failover: provisioned %v on %q", w.provisioned("a"), w.volume("a"))
+			}
+			// And is not marked again by a role that it gets without the data.
+			w.monitorStatus("a", 3)
+			w.facts.open("a")
+			w.reconcile()
+			if w.provisioned("a") || w.volume("a") != "va" {
+				t.Errorf("active again: provisioned %v on %q", w.provisioned("a"), w.volume("a"))
+			}
+		})
+	}
+}
+
+func TestJobsTellTheVolumeTheyLookedAt(t *testing.T) {
+	for name, executed := range map[string]string{"cloned": "", "adopted": history} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				pl := newPlant(t, history, executed)
+				defer pl.end(t)
+				pl.facts.set("b", SiteFacts{MysqlUp: true, AdminAddr: "10.0.0.1:33062", VolumeID: "vb"})
+				pl.p.begin(testGroup(), "b")
+				if o := pl.result(t, "b"); o.verdict != verdictAdopt || o.volume != "vb" || o.cloned != (name == "cloned") {
+					t.Errorf("outcome %+v", o)
+				}
+			})
+		})
+	}
+}
