@@ -56,6 +56,9 @@ const Finalizer = Domain + "/group"
 // OutOfServiceTaint is set by a person on a node that is known to be down; Kubernetes defines it.
 const OutOfServiceTaint = "node.kubernetes.io/out-of-service"
 
+// ContainerBootstrap is the init container that takes the volume's lock.
+const ContainerBootstrap = "bootstrap"
+
 // Environment of the sidecar that the operator reads back from the pods that run.
 const (
 	EnvLeaseTimeout = "MFG_LEASE_TIMEOUT"

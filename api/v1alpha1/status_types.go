@@ -229,7 +229,8 @@ type SiteStatus struct {
 	//
 	// +optional
 	VolumeID string `json:"volumeID,omitempty"`
-	// node is where the site's pod runs.
+	// node is where the sidecar of the site's pod started last. It stays while a replacement of that pod waits, since the
+	// old one may still run there.
 	//
 	// +optional
 	Node string `json:"node,omitempty"`

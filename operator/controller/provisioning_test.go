@@ -18,12 +18,7 @@ import (
 
 func (w *world) provisioned(site string) bool {
 	w.t.Helper()
-	for _, s := range w.group().Status.Sites {
-		if s.Name == site {
-			return s.Provisioned
-		}
-	}
-	return false
+	return w.site(site).Provisioned
 }
 
 // ended enters a job that has ended.

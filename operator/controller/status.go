@@ -135,7 +135,9 @@ func (s *scope) siteStatuses() []v1alpha1.SiteStatus {
 			Node: old.Node, Image: old.Image, Version: old.Version,
 		}
 		if pod := s.pods[site.Name]; pod != nil {
-			status.Node = pod.Spec.NodeName
+			if node := pod.Spec.NodeName; node != "" && sidecarStarted(pod) {
+				status.Node = node
+			}
 			status.Image = mysqlImage(pod)
 			if f := s.facts.Sites[site.Name]; f.PodUID == string(pod.UID) && f.Version != "" {
 				status.Version = f.Version
@@ -144,6 +146,17 @@ func (s *scope) siteStatuses() []v1alpha1.SiteStatus {
 		out = append(out, status)
 	}
 	return out
+}
+
+// sidecarStarted is true if the sidecar of a pod has ever started. It starts once it holds the lock of the volume, which
+// proves that no other pod of the site runs. Until then the site's last pod may still run where it was, so a
+// replacement that was only scheduled must not take its node out of status.
+func sidecarStarted(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.InitContainerStatuses, func(c corev1.ContainerStatus) bool {
+		started := c.Started != nil && *c.Started
+		return c.Name == render.ContainerSidecar &&
+			(started || c.State.Running != nil || c.State.Terminated != nil || c.LastTerminationState.Terminated != nil)
+	})
 }
 
 func mysqlImage(pod *corev1.Pod) string {

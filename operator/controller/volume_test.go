@@ -10,17 +10,6 @@ import (
 	"github.com/mysql-mfg/mfg/operator/report"
 )
 
-// volume is what status says of a site's volume.
-func (w *world) volume(site string) string {
-	w.t.Helper()
-	for _, s := range w.group().Status.Sites {
-		if s.Name == site {
-			return s.VolumeID
-		}
-	}
-	return ""
-}
-
 // onVolume has the sites report their volumes.
 func (w *world) onVolume(volumes map[string]string) {
 	g, _ := w.facts.Sites("", "")
@@ -47,14 +36,14 @@ func volumeWorld(t *testing.T) *world {
 func TestVolumesAreNoted(t *testing.T) {
 	w := volumeWorld(t)
 	for site, want := range map[string]string{"a": "va", "b": "vb", "c": "vc"} {
-		if got := w.volume(site); got != want {
+		if got := w.site(site).VolumeID; got != want {
 			t.Errorf("site %s: %q", site, got)
 		}
 	}
 	// A site that is not heard may still be on its volume.
 	w.onVolume(map[string]string{"a": "", "b": "", "c": ""})
 	w.reconcile()
-	if w.volume("b") != "vb" || !w.provisioned("b") || !w.provisioned("a") {
+	if w.site("b").VolumeID != "vb" || !w.provisioned("b") || !w.provisioned("a") {
 		t.Errorf("status %+v", w.group().Status.Sites)
 	}
 }
@@ -69,8 +58,8 @@ func TestVolumesAreNotNotedTooEarly(t *testing.T) {
 	w.facts.set("b", SiteFacts{MysqlUp: true})
 	w.onVolume(map[string]string{"a": "va", "b": "vb"})
 	w.reconcile()
-	if w.volume("a") != "" || w.volume("b") != "" {
-		t.Errorf("a on %q, b on %q", w.volume("a"), w.volume("b"))
+	if w.site("a").VolumeID != "" || w.site("b").VolumeID != "" {
+		t.Errorf("a on %q, b on %q", w.site("a").VolumeID, w.site("b").VolumeID)
 	}
 }
 
@@ -90,20 +79,20 @@ func TestReplacedVolumeTakesTheMarkAway(t *testing.T) {
 			happens(w)
 			w.onVolume(map[string]string{"b": "new"})
 			w.reconcile()
-			if w.provisioned("b") || w.volume("b") != "vb" || w.said.count(report.SiteVolumeReplaced) != 1 {
-				t.Errorf("provisioned %v on %q, events %v", w.provisioned("b"), w.volume("b"), w.said.list)
+			if w.provisioned("b") || w.site("b").VolumeID != "vb" || w.said.count(report.SiteVolumeReplaced) != 1 {
+				t.Errorf("provisioned %v on %q, events %v", w.provisioned("b"), w.site("b").VolumeID, w.said.list)
 			}
 			if !w.provisioned("a") || !w.provisioned("c") {
 				t.Errorf("status %+v", w.group().Status.Sites)
 			}
 			w.reconcile()
-			if w.volume("b") != "vb" || w.said.count(report.SiteVolumeReplaced) != 1 {
-				t.Errorf("on %q, events %v", w.volume("b"), w.said.list)
+			if w.site("b").VolumeID != "vb" || w.said.count(report.SiteVolumeReplaced) != 1 {
+				t.Errorf("on %q, events %v", w.site("b").VolumeID, w.said.list)
 			}
 			w.ended("b", outcome{verdict: verdictAdopt, message: "cloned", cloned: true, volume: "new"})
 			w.reconcile()
-			if !w.provisioned("b") || w.volume("b") != "new" {
-				t.Errorf("after the clone: provisioned %v on %q", w.provisioned("b"), w.volume("b"))
+			if !w.provisioned("b") || w.site("b").VolumeID != "new" {
+				t.Errorf("after the clone: provisioned %v on %q", w.provisioned("b"), w.site("b").VolumeID)
 			}
 		})
 	}
@@ -133,8 +122,8 @@ func TestAJobsOutcomeIsOfItsVolume(t *testing.T) {
 	w.ended("b", outcome{verdict: verdictAdopt, message: "cloned", cloned: true, volume: "new"})
 	w.onVolume(map[string]string{"b": "newer"})
 	w.reconcile()
-	if w.volume("b") != "new" {
-		t.Errorf("on %q", w.volume("b"))
+	if w.site("b").VolumeID != "new" {
+		t.Errorf("on %q", w.site("b").VolumeID)
 	}
 	w.reconcile()
 	if w.provisioned("b") {
@@ -151,8 +140,8 @@ func TestReplacedVolumeOfTheActiveSiteIsLeftToAPerson(t *testing.T) {
 			w.onVolume(map[string]string{"a": "new"})
 			w.reconcile()
 			w.reconcile()
-			if w.volume("a") != "va" || !w.provisioned("a") {
-				t.Errorf("provisioned %v on %q", w.provisioned("a"), w.volume("a"))
+			if w.site("a").VolumeID != "va" || !w.provisioned("a") {
+				t.Errorf("provisioned %v on %q", w.provisioned("a"), w.site("a").VolumeID)
 			}
 			if w.said.count(report.ActiveVolumeReplaced) != 1 || w.said.count(report.SiteVolumeReplaced) != 0 {
 				t.Errorf("events %v", w.said.list)
@@ -161,15 +150,15 @@ func TestReplacedVolumeOfTheActiveSiteIsLeftToAPerson(t *testing.T) {
 			w.monitorStatus("b", 2)
 			w.facts.open("b")
 			w.reconcile()
-			if w.provisioned("a") || w.volume("a") != "va" {
-				t.Errorf("after failover: provisioned %v on %q", w.provisioned("a"), w.volume("a"))
+			if w.provisioned("a") || w.site("a").VolumeID != "va" {
+				t.Errorf("after failover: provisioned %v on %q", w.provisioned("a"), w.site("a").VolumeID)
 			}
 			// And is not marked again by a role that it gets without the data.
 			w.monitorStatus("a", 3)
 			w.facts.open("a")
 			w.reconcile()
-			if w.provisioned("a") || w.volume("a") != "va" {
-				t.Errorf("active again: provisioned %v on %q", w.provisioned("a"), w.volume("a"))
+			if w.provisioned("a") || w.site("a").VolumeID != "va" {
+				t.Errorf("active again: provisioned %v on %q", w.provisioned("a"), w.site("a").VolumeID)
 			}
 		})
 	}

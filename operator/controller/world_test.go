@@ -234,14 +234,30 @@ func (w *world) settle(sites ...string) {
 			Labels: d.Spec.Template.Labels, Annotations: d.Spec.Template.Annotations,
 		}, Spec: *d.Spec.Template.Spec.DeepCopy()}
 		pod.Spec.NodeName = "node-" + site
+		pod.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: render.ContainerSidecar, Started: new(true)}}
 		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
-		w.must(w.c.DeleteAllOf(w.ctx, &corev1.Pod{}, client.InNamespace(testKey.Namespace), client.MatchingLabels{v1alpha1.LabelSite: site}))
+		w.must(w.c.DeleteAllOf(w.ctx, &corev1.Pod{}, siteLabels(site)...))
 		w.must(w.c.Create(w.ctx, pod))
 		w.facts.set(site, SiteFacts{
 			Reachable: true, MysqlUp: true, Writable: site == w.group().Status.ActiveSite, Version: "9.7.4",
 			Following: site != w.group().Status.ActiveSite, AdminAddr: "10.0.0.1:33062", PodName: pod.Name, PodUID: string(pod.UID),
 		})
 	}
+}
+
+func siteLabels(site string) []client.DeleteAllOfOption {
+	return []client.DeleteAllOfOption{client.InNamespace(testKey.Namespace), client.MatchingLabels{v1alpha1.LabelSite: site}}
+}
+
+// site is what status says of a site.
+func (w *world) site(name string) v1alpha1.SiteStatus {
+	w.t.Helper()
+	for _, s := range w.group().Status.Sites {
+		if s.Name == name {
+			return s
+		}
+	}
+	return v1alpha1.SiteStatus{}
 }
 
 // fakeFacts is a poll loop's snapshot.

@@ -28,7 +28,8 @@ type SiteStatusApplyConfiguration struct {
 	// volumeID names the data volume on which the site was provisioned, after a random name that is kept on the volume.
 	// A site that shows up with another volume has lost that data.
 	VolumeID *string `json:"volumeID,omitempty"`
-	// node is where the site's pod runs.
+	// node is where the sidecar of the site's pod started last. It stays while a replacement of that pod waits, since the
+	// old one may still run there.
 	Node *string `json:"node,omitempty"`
 	// image that the site's pod runs.
 	Image *string `json:"image,omitempty"`
