@@ -3,6 +3,7 @@
 package main
 
 import (
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/controller"
 	"github.com/mysql-mfg/mfg/operator/monitor"
 )
@@ -22,7 +23,8 @@ func (f factsOf) Sites(namespace, group string) (controller.GroupFacts, bool) {
 			Reachable: s.Reachable(), MysqlUp: s.MySQL.Direct, Writable: s.Writable(), Cloning: s.MySQL.Cloning,
 			Executed: s.MySQL.Executed, Retrieved: s.MySQL.Retrieved, Purged: s.MySQL.Purged, UserDatabases: s.MySQL.UserDatabases, IOErrno: s.MySQL.IOErrno,
 			Following: s.MySQL.ReplicaOf == seen.ActiveSite && s.MySQL.IORunning && s.MySQL.SQLRunning,
-			Version:   s.MySQL.Version, AdminAddr: s.AdminAddr, PodName: s.Pod.Name, PodUID: s.Pod.UID,
+			VolumeID:  s.Sidecar.Report.VolumeID, Diverged: s.View.State == v1alpha1.SiteDiverged,
+			Version: s.MySQL.Version, AdminAddr: s.AdminAddr, PodName: s.Pod.Name, PodUID: s.Pod.UID,
 		}
 	}
 	return out, true

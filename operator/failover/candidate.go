@@ -20,7 +20,14 @@ type Candidate struct {
 
 // unfitness is the chain of guards: the first that answers names why the site may not be promoted. Each is safe alone.
 var unfitness = []func(Snapshot, Memory, Site) string{
-	isDROnly, isNotProvisioned, isBusy, isSilent, isNotFenced, isDiverged,
+	isRemoved, isDROnly, isNotProvisioned, isBusy, isSilent, isNotFenced, isDiverged, isUnsettled,
+}
+
+func isRemoved(_ Snapshot, _ Memory, site Site) string {
+	if site.Removed {
+		return "left the specification"
+	}
+	return ""
 }
 
 func isDROnly(_ Snapshot, _ Memory, site Site) string {
@@ -32,8 +39,11 @@ func isDROnly(_ Snapshot, _ Memory, site Site) string {
 
 func isNotProvisioned(s Snapshot, _ Memory, site Site) string {
 	t := s.Status.Transition
-	if t != nil && t.Kind == v1alpha1.FailoverBootstrap && t.To == site.Name {
-		return "" // the first active site is where the group's data begins
+	if t != nil && t.Kind == v1alpha1.FailoverBootstrap {
+		return "" // the first active site is where the group's data begins; what others hold is compared
+	}
+	if site.OtherVolume {
+		return "is on another volume than the one that holds its data"
 	}
 	if !site.Provisioned {
 		return "holds no data of the group yet"
@@ -52,8 +62,9 @@ func isSilent(_ Snapshot, _ Memory, site Site) string {
 	switch {
 	case !site.Sidecar.Answered:
 		return "its sidecar does not answer"
-	case !site.SQLAnswers():
-		return "its MySQL does not answer"
+	case !site.MySQL.Direct:
+		// I8: what its sidecar reports leaves out the relay log, which must be applied before it is promoted.
+		return "its MySQL does not answer the operator"
 	}
 	return ""
 }
@@ -70,6 +81,38 @@ func isDiverged(_ Snapshot, m Memory, site Site) string {
 		return "has transactions that the active site lacks: " + set.String()
 	}
 	return ""
+}
+
+// isUnsettled: the site was active, was replaced, and was not compared with an open active site since. It may hold
+// transactions that were written off (I10).
+func isUnsettled(s Snapshot, m Memory, site Site) string {
+	if unsettled(s, m, site.Name) {
+		return "was replaced as the active site and was not compared with its successor yet"
+	}
+	return ""
+}
+
+// unsettled is true while what a replaced active site alone holds is not known. While the role still moves away from a
+// site this says nothing: then it is the transition's From.
+func unsettled(s Snapshot, m Memory, site string) bool {
+	if site == s.Status.ActiveSite || s.Status.Transition != nil && s.Status.Transition.From == site {
+		return false
+	}
+	for _, r := range s.Status.Records {
+		if r.To == site {
+			return false // it was active again later
+		}
+		if r.From == site {
+			return !r.LossExact && sameServer(r, m.UUID[site])
+		}
+	}
+	return false
+}
+
+// sameServer is false if a site is known to be another server than the one that a record speaks of: its data was
+// replaced, and with it what it alone had.
+func sameServer(r v1alpha1.FailoverRecord, uuid string) bool {
+	return r.FromServerUUID == "" || uuid == "" || r.FromServerUUID == uuid
 }
 
 // candidates ranks every site: fit ones first, the best first.
@@ -116,12 +159,15 @@ func choose(s Snapshot, m Memory, exclude string) (Candidate, bool) {
 	return Candidate{}, false
 }
 
-// missing is what reachable provisioned sites have and a candidate lacks, and on which site. Diverged sites do not
-// count: their extra transactions are held for a person.
+// missing is what reachable provisioned sites have and a candidate lacks, and on which site. Diverged and unsettled sites
+// do not count: what they alone have was written off, and is held for a person.
 func missing(s Snapshot, m Memory, c Site) (gtid.Set, string) {
 	for _, site := range s.Sites {
 		_, diverged := m.Diverged[site.Name]
-		if site.Name == c.Name || !site.SQLAnswers() || !site.Provisioned || diverged || site.Busy != "" {
+		if site.Name == c.Name || !site.SQLAnswers() || isNotProvisioned(s, m, site) != "" || diverged || site.Busy != "" {
+			continue
+		}
+		if unsettled(s, m, site.Name) {
 			continue
 		}
 		if lacks := site.All().Subtract(c.All()); !lacks.IsEmpty() {

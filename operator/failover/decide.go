@@ -7,20 +7,21 @@ import (
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/internal/gtid"
 )
 
 // Decide answers what to do about one snapshot.
 func Decide(s Snapshot, old Memory) Decision {
 	d := Decision{Status: s.Status, Memory: remember(s, old), Hold: true}
 	switch {
-	case s.Status.Epoch == 0:
+	case s.Status.Epoch == 0, behindTheSites(s):
 		d = bootstrap(s, d)
 	case s.Status.Transition != nil && s.Status.Transition.Step == v1alpha1.TransitionFencing:
 		d = fencing(s, d)
 	case s.Status.Transition != nil:
 		d = opening(s, d)
 	default:
-		d = steady(s, d)
+		d = steady(s, d, old)
 	}
 	d.Views = views(s, d)
 	if err := d.check(s.Status); err != nil {
@@ -49,25 +50,35 @@ func (d Decision) within(next time.Duration) Decision {
 	return d
 }
 
+// behindTheSites is true if a site has adopted an epoch that status does not know: the status was restored from a backup
+// or edited. Who is active under that epoch is not known, so the group starts anew above it.
+func behindTheSites(s Snapshot) bool {
+	for _, site := range s.Sites {
+		if site.Sidecar.Answered && site.Sidecar.Report.Epoch > s.Status.Epoch {
+			return true
+		}
+	}
+	return false
+}
+
 // bootstrap chooses the first active site. All candidates must have been seen: a group that was created anew over
 // retained volumes has a history that only the sites know.
 func bootstrap(s Snapshot, d Decision) Decision {
 	var best Candidate
 	highest := int64(0)
 	for _, site := range s.Sites {
-		if site.Role == v1alpha1.PrimaryCandidate && !(site.Sidecar.Answered && site.SQLAnswers()) {
+		if site.Role == v1alpha1.PrimaryCandidate && !site.Removed && !(site.Sidecar.Answered && site.MySQL.Direct) {
 			return d.say(TopologyUninitialised, VerdictWait, ReasonWaitingForSites,
 				"waiting for MySQL of candidate %s before the first active site is chosen", site.Name)
 		}
 		highest = max(highest, site.Sidecar.Report.Epoch)
 		c := Candidate{Site: site, All: site.All()}
-		if site.Role == v1alpha1.PrimaryCandidate && (best.Site.Name == "" || better(c, best) < 0) {
+		if site.Role == v1alpha1.PrimaryCandidate && !site.Removed && (best.Site.Name == "" || better(c, best) < 0) {
 			best = c
 		}
 	}
-	if writer := writableElsewhere(s, best.Site.Name); writer != "" {
-		return d.say(TopologyUninitialised, VerdictWait, ReasonWaitingForSites,
-			"%s is writable; it is fenced before the first active site is chosen", writer).then(Announce{Fence: []string{writer}})
+	if best.Site.Name == "" {
+		return d.say(TopologyUninitialised, VerdictBlocked, ReasonNoCandidate, "the group has no primary-candidate")
 	}
 	for _, site := range s.Sites {
 		if lacks := site.All().Subtract(best.All); site.SQLAnswers() && !lacks.IsEmpty() {
@@ -76,13 +87,17 @@ func bootstrap(s Snapshot, d Decision) Decision {
 		}
 	}
 	d = d.begin(s, v1alpha1.FailoverBootstrap, best.Site.Name, ReasonFirstSite)
-	d.Status.Epoch = highest + 1
-	return d.say(TopologyUninitialised, VerdictBootstrap, ReasonFirstSite, "%s becomes the first active site", best.Site.Name)
+	d.Status.Epoch, d.Status.Transition.From = max(highest, s.Status.Epoch)+1, ""
+	return d.say(TopologyUninitialised, VerdictBootstrap, ReasonFirstSite, "%s becomes active; the sites have seen epoch %d",
+		best.Site.Name, highest)
 }
 
 // steady looks after a group with an active site and no transition.
-func steady(s Snapshot, d Decision) Decision {
+func steady(s Snapshot, d Decision, old Memory) Decision {
 	a, _ := s.Site(s.Status.ActiveSite)
+	if a.Writable() || !(a.Sidecar.Answered && a.SQLAnswers()) {
+		d.Memory.ReopenSince = time.Time{}
+	}
 	down := s.Now.Sub(orNow(d.Memory.DownSince[s.Status.ActiveSite], s.Now))
 	silent := d.Memory.SilentPolls[s.Status.ActiveSite]
 	switch {
@@ -90,10 +105,10 @@ func steady(s Snapshot, d Decision) Decision {
 		// A person's order to accept loss is for a group that is down; a healthy one moves by planned failover.
 		d.Hold = false
 		return healthy(s, d, a)
-	case s.Policy.ForceTo != "" && s.Policy.ForceTo != s.Status.ActiveSite:
+	case ordered(s) && s.Policy.ForceTo != s.Status.ActiveSite:
 		return due(s, d, TopologyActiveDown, ReasonForced)
 	case a.Sidecar.Answered && a.SQLAnswers():
-		return returned(s, d, a)
+		return returned(s, d, a, old)
 	case a.Sidecar.Answered && down < s.Policy.CrashGrace:
 		return d.say(TopologyActiveDown, VerdictWait, ReasonCrashGrace,
 			"MySQL of %s is down; it may restart in place for %s", a.Name, s.Policy.CrashGrace).within(s.Policy.CrashGrace - down)
@@ -107,6 +122,12 @@ func steady(s Snapshot, d Decision) Decision {
 		return d.say(TopologyAllUnreachable, VerdictAlert, ReasonEverySiteDown, "no site answers; nothing is done")
 	}
 	return due(s, d, TopologyActiveSilent, ReasonActiveSiteSilent)
+}
+
+// ordered is true if a person named a site that can be promoted at all; an order that cannot be followed changes nothing.
+func ordered(s Snapshot) bool {
+	site, known := s.Site(s.Policy.ForceTo)
+	return known && forcible(s, site)
 }
 
 func orNow(t, now time.Time) time.Time {
@@ -139,7 +160,7 @@ func healthy(s Snapshot, d Decision, a Site) Decision {
 	}
 	d.Status.Records = settleLoss(s, d.Memory, a)
 	for _, site := range s.Sites {
-		if shouldFollow(d.Memory, site, a) {
+		if shouldFollow(s, d.Memory, site, a) {
 			d = d.then(Follow{Site: site.Name, Source: a.Name})
 		}
 	}
@@ -148,13 +169,15 @@ func healthy(s Snapshot, d Decision, a Site) Decision {
 }
 
 // shouldFollow is true for a site that may be attached to the active site and is not.
-func shouldFollow(m Memory, site, a Site) bool {
+func shouldFollow(s Snapshot, m Memory, site, a Site) bool {
 	_, diverged := m.Diverged[site.Name]
 	switch {
-	case site.Name == a.Name, !site.Provisioned, site.Busy != "", diverged:
+	case site.Name == a.Name, !site.Provisioned, site.OtherVolume, site.Busy != "", diverged, site.Removed:
 		return false
-	case !site.MySQL.Direct, !site.Fenced():
-		return false // never CHANGE REPLICATION SOURCE on a site that might accept writes
+	case !site.MySQL.Direct, !a.MySQL.Direct, !site.Fenced():
+		return false // never CHANGE REPLICATION SOURCE on a site that might accept writes, or that was not compared
+	case unsettled(s, m, site.Name):
+		return false // what it alone has is counted first
 	case !site.All().Subtract(a.MySQL.Executed).IsEmpty():
 		// Not comparable in this poll, or diverged: attaching would mix histories.
 		return site.MySQL.ReplicaOf == a.Name && site.MySQL.ReceiverStopped
@@ -163,17 +186,25 @@ func shouldFollow(m Memory, site, a Site) bool {
 }
 
 // returned handles an active site that answers but is read-only: it restarted, or fenced itself when it was isolated.
-func returned(s Snapshot, d Decision, a Site) Decision {
+func returned(s Snapshot, d Decision, a Site, old Memory) Decision {
 	if lacks, where := missing(s, d.Memory, a); !lacks.IsEmpty() {
 		d = due(s, d, TopologyActiveReadOnly, ReasonActiveSiteBehind)
 		d.Message = fmt.Sprintf("%s came back without %s, which %s has: %s", a.Name, lacks, where, d.Message)
 		return d
 	}
-	if known := d.Memory.Executed[a.Name]; !known.Subtract(a.MySQL.Executed).IsEmpty() {
+	if known := old.Executed[a.Name]; !known.Subtract(a.MySQL.Executed).IsEmpty() || a.OtherVolume {
+		// What it had is gone: its volume was replaced or rolled back. Opened now, it would be a copy from the past.
+		d.Memory.Executed[a.Name] = known
 		return due(s, d, TopologyActiveReadOnly, ReasonActiveSiteBehind)
 	}
 	if isBusy(s, d.Memory, a) != "" {
 		return due(s, d, TopologyActiveReadOnly, ReasonActiveSiteBehind)
+	}
+	if d.Memory.ReopenSince.IsZero() {
+		d.Memory.ReopenSince = s.Now
+	}
+	if s.Now.Sub(d.Memory.ReopenSince) > s.Policy.DrainTimeout {
+		return due(s, d, TopologyActiveReadOnly, ReasonCannotOpen)
 	}
 	d.Hold = false
 	return d.say(TopologyActiveReadOnly, VerdictReopen, ReasonReturnedWhole,
@@ -202,7 +233,7 @@ func due(s Snapshot, d Decision, seen Topology, why Reason) Decision {
 
 // forcible is what even a person's order does not override: a dr-only site, or one that cannot be opened at all.
 func forcible(s Snapshot, site Site) bool {
-	return isDROnly(s, Memory{}, site) == "" && isNotProvisioned(s, Memory{}, site) == "" &&
+	return isDROnly(s, Memory{}, site) == "" && isRemoved(s, Memory{}, site) == "" && isNotProvisioned(s, Memory{}, site) == "" &&
 		isBusy(s, Memory{}, site) == "" && isSilent(s, Memory{}, site) == ""
 }
 
@@ -218,12 +249,25 @@ func forbidden(s Snapshot, m Memory, best Candidate, found bool) (bool, Reason, 
 	case s.Now.Before(s.Status.CooldownUntil):
 		return true, ReasonCooldown, fmt.Sprintf("cooldown until %s", s.Status.CooldownUntil.UTC().Format(time.RFC3339))
 	}
-	lost := m.Executed[s.Status.ActiveSite].Subtract(best.All).Count()
-	if s.Policy.MaxLost != nil && lost > *s.Policy.MaxLost {
-		return true, ReasonLossBudget, fmt.Sprintf("%s lacks at least %d transactions, spec.failover.maxLostTransactions is %d",
-			best.Site.Name, lost, *s.Policy.MaxLost)
+	if over := overBudget(s, m.Executed[s.Status.ActiveSite], best.Site); over != "" {
+		return true, ReasonLossBudget, over
 	}
 	return false, "", ""
+}
+
+// overBudget says how a promotion would lose more than the loss budget allows, or "". A loss that is not known is over
+// every budget.
+func overBudget(s Snapshot, from gtid.Set, to Site) string {
+	if s.Policy.MaxLost == nil {
+		return ""
+	}
+	if from.IsEmpty() {
+		return fmt.Sprintf("what the old active site had is not known, and spec.failover.maxLostTransactions is %d", *s.Policy.MaxLost)
+	}
+	if lost := from.Subtract(to.All()).Count(); lost > *s.Policy.MaxLost {
+		return fmt.Sprintf("%s lacks at least %d transactions, spec.failover.maxLostTransactions is %d", to.Name, lost, *s.Policy.MaxLost)
+	}
+	return ""
 }
 
 func whyNobody(s Snapshot, m Memory) string {
@@ -244,6 +288,7 @@ func (d Decision) begin(s Snapshot, kind v1alpha1.FailoverKind, to string, why R
 	d.Status.Transition = &Transition{
 		Kind: kind, Step: v1alpha1.TransitionFencing, From: s.Status.ActiveSite, To: to, Reason: string(why),
 		DetectedAt: detected, StartedAt: s.Now, FromExecuted: d.Memory.Executed[s.Status.ActiveSite],
+		FromUUID: d.Memory.UUID[s.Status.ActiveSite],
 	}
 	d.Memory.DrainSince = s.Now
 	d.Persist, d.Hold = true, true

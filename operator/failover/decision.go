@@ -54,6 +54,7 @@ const (
 	ReasonActiveSiteDown      Reason = "ActiveSiteDown"
 	ReasonActiveSiteSilent    Reason = "ActiveSiteSilent"
 	ReasonActiveSiteBehind    Reason = "ActiveSiteBehind"
+	ReasonCannotOpen          Reason = "ActiveSiteCannotOpen"
 	ReasonForced              Reason = "Forced"
 	ReasonEverySiteDown       Reason = "EverySiteUnreachable"
 	ReasonCooldown            Reason = "Cooldown"
@@ -107,6 +108,8 @@ type View struct {
 	Behind  int64
 	Role    string
 	Healthy bool
+	// Gone is true for a site that left the spec and needs no more looking after.
+	Gone bool
 }
 
 // check verifies what must hold of every decision before it is performed. A violation is a bug: nothing is performed.

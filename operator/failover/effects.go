@@ -2,11 +2,7 @@
 
 package failover
 
-import (
-	"fmt"
-
-	"github.com/mysql-mfg/mfg/internal/gtid"
-)
+import "fmt"
 
 // Effect is one thing to do. The set is closed; each is bounded in time and may be repeated.
 type Effect interface {
@@ -23,10 +19,7 @@ type Announce struct {
 }
 
 // Drain stops the receiver of a site and waits until it has applied what it had received.
-type Drain struct {
-	Site string
-	Set  gtid.Set
-}
+type Drain struct{ Site string }
 
 // Detach ends a site's replication for good: STOP REPLICA, RESET REPLICA ALL. Only after its relay log was drained.
 type Detach struct{ Site string }

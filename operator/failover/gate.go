@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
 )
 
 // Gate is the answer to: may the target be opened in place of the old active site now?
@@ -32,12 +34,30 @@ func gate(s Snapshot, m Memory) Gate {
 		return Gate{Writer: writer}
 	}
 	if t.From == "" {
-		return Gate{Passed: true, Evidence: []string{"no site was active before"}}
+		return everySiteFenced(s, m)
 	}
 	if evidence := fenceProof(s, m, t.From); evidence != "" {
 		return Gate{Passed: true, Evidence: []string{evidence}}
 	}
 	return leaseRunOut(s, m, t.From)
+}
+
+// everySiteFenced is the gate where no earlier active site is known: a new group, or a status that is older than what the
+// sites have seen. Any candidate may be open then, so each must have acknowledged the new epoch fenced.
+func everySiteFenced(s Snapshot, m Memory) Gate {
+	var g Gate
+	for _, site := range s.Sites {
+		ack := m.Acks[site.Name]
+		never := site.Role == v1alpha1.DROnly && !site.Provisioned // it never held data, and never was active
+		if site.Name == s.Status.Transition.To || ack.Epoch >= s.Status.Epoch && ack.Fenced || site.gone() || never {
+			continue
+		}
+		g.Blockers = append(g.Blockers, site.Name)
+	}
+	if len(g.Blockers) == 0 {
+		g.Passed, g.Evidence = true, []string{"no other site can be open"}
+	}
+	return g
 }
 
 func writableElsewhere(s Snapshot, target string) string {
@@ -56,7 +76,7 @@ func fenceProof(s Snapshot, m Memory, x string) string {
 	if ack := m.Acks[x]; ack.Epoch >= epoch && ack.Fenced {
 		return fmt.Sprintf("sidecar of %s reported it fenced under epoch %d", x, ack.Epoch)
 	}
-	if fence, was := m.FencedBySQL[x]; was && fence.Epoch >= epoch && !mayStillOpen(s, x) {
+	if fence, was := m.FencedBySQL[x]; was && fence.Epoch >= epoch && !mayStillOpen(s, x, fence.At) {
 		return fmt.Sprintf("read-only flags of %s read back by the operator", x)
 	}
 	if known && site.Pod.Ended {
@@ -68,11 +88,11 @@ func fenceProof(s Snapshot, m Memory, x string) string {
 	return ""
 }
 
-// mayStillOpen is true while a sidecar could still act on the last answer that permitted it to open: an SQL read-back
-// proves nothing then.
-func mayStillOpen(s Snapshot, x string) bool {
+// mayStillOpen is true if a sidecar could act, after a moment, on the last answer that permitted it to open: what was
+// read back at that moment proves nothing then.
+func mayStillOpen(s Snapshot, x string, at time.Time) bool {
 	last := later(s.Permitted[x], s.LeaderSince)
-	return s.Now.Before(last.Add(OpenValidity))
+	return at.Before(last.Add(OpenValidity))
 }
 
 // leaseRunOut decides by time. The lease of x counts from the last moment at which anybody may have answered it under

@@ -22,10 +22,15 @@ func remember(s Snapshot, old Memory) Memory {
 		GoneSince:   map[string]time.Time{},
 		Diverged:    map[string]gtid.Set{},
 		Lease:       map[string]time.Duration{},
+		UUID:        map[string]string{},
+		ReopenSince: old.ReopenSince,
 		DrainSince:  old.DrainSince,
 	}
 	if m.FencedBySQL == nil {
 		m.FencedBySQL = map[string]SQLFence{}
+	}
+	if s.Status.Transition != nil && m.DrainSince.IsZero() {
+		m.DrainSince = s.Now // the operator restarted: the target gets its whole time again (I9)
 	}
 	active, _ := s.Site(s.Status.ActiveSite)
 	for _, site := range s.Sites {
@@ -51,9 +56,9 @@ func rememberSite(s Snapshot, old Memory, m *Memory, site Site) {
 	if !site.Sidecar.Answered && !site.Writable() {
 		m.SilentPolls[name] = old.SilentPolls[name] + 1
 	}
-	m.Executed[name] = old.Executed[name]
+	m.Executed[name], m.UUID[name] = old.Executed[name], old.UUID[name]
 	if site.SQLAnswers() {
-		m.Executed[name] = site.MySQL.Executed
+		m.Executed[name], m.UUID[name] = site.MySQL.Executed, site.MySQL.ServerUUID
 		m.PreviousAll[name] = site.All()
 	}
 	m.Lease[name] = site.Pod.Lease
@@ -70,7 +75,8 @@ func rememberSite(s Snapshot, old Memory, m *Memory, site Site) {
 	if ack, was := old.Acks[name]; was {
 		m.Acks[name] = ack
 	}
-	if site.Sidecar.Answered {
+	if site.Sidecar.Answered && !site.OtherVolume {
+		// Another volume is another witness: who acknowledged before may still run on the one that was recorded.
 		m.Acks[name] = acknowledge(m.Acks[name], site.Sidecar.Report, site.Sidecar.At, s.Sites)
 	}
 	if fence, was := m.FencedBySQL[name]; was && site.Writable() {

@@ -64,6 +64,7 @@ type Transition struct {
 	Kind         v1alpha1.FailoverKind
 	Step         v1alpha1.TransitionStep
 	From, To     string
+	FromUUID     string
 	Reason       string
 	DetectedAt   time.Time
 	StartedAt    time.Time
@@ -80,6 +81,10 @@ type Site struct {
 	Priority int32
 	// Provisioned is true once the site's data is part of the group.
 	Provisioned bool
+	// Removed is true for a site that left the spec: it can never be promoted, but its pod may still run and vouch.
+	Removed bool
+	// OtherVolume is true if the site's data volume is not the one on which it was provisioned.
+	OtherVolume bool
 	// Busy names long work on the site (Clone, Rotation); such a site is no candidate.
 	Busy    string
 	Sidecar Sidecar
@@ -120,8 +125,8 @@ type Pod struct {
 	Name   string
 	UID    string
 	Node   string
-	// Ended is true if the pod has ended for good (phase Failed or Succeeded: its containers never start again) and the
-	// kubelet that says so renewed its node's lease since.
+	// Ended is true if the site's pod has ended for good (phase Failed or Succeeded: its containers never start again),
+	// told by the kubelet of a Ready node, and that pod had held the volume's lock, so that none before it runs.
 	Ended bool
 	// Lease is the lease and the fence's deadline that the pod's sidecar was started with; zero when unknown.
 	Lease time.Duration
@@ -185,6 +190,10 @@ type Memory struct {
 	GoneSince map[string]time.Time
 	// Diverged holds the errant set of diverged sites.
 	Diverged map[string]gtid.Set
+	// UUID is the last known server UUID of each site.
+	UUID map[string]string
+	// ReopenSince is when the active site was first asked to open again, in an unbroken row of polls.
+	ReopenSince time.Time
 	// Lease is the longest lease and fence deadline that each site's sidecar is known to have been started with.
 	Lease map[string]time.Duration
 	// DrainSince is when the target's drain was first asked for in this transition.
@@ -204,5 +213,6 @@ type Ack struct {
 // SQLFence is a fence that the operator carried out and read back itself.
 type SQLFence struct {
 	Epoch int64
-	At    time.Time
+	// At is when the fence was begun: the flags were read back later.
+	At time.Time
 }

@@ -27,7 +27,8 @@ import (
 //	                                        epoch=N (what its sidecar acknowledged; "now" follows the statement),
 //	                                        vouched=NAME@AGE, lease=D (what its pod was started with)
 //	answered NAME AGE / permitted NAME AGE  when this operator last answered or permitted a site
-//	sql-fenced NAME                         the operator read the fence back
+//	sql-fenced NAME                         the operator read the fence back just now
+//	remove NAME                             the site leaves the spec
 //	tick D                                  time passes, one poll is decided and its status persisted
 //
 // A set is written A:1-10, where A stands for a server's UUID.
@@ -91,6 +92,8 @@ func (st *story) command(t *testing.T, words []string) string {
 		st.s.LeaderSince = st.s.Now.Add(-duration(t, rest[0]))
 	case "sql-fenced":
 		st.m.FencedBySQL[rest[0]] = SQLFence{Epoch: st.s.Status.Epoch, At: st.s.Now}
+	case "remove":
+		st.site(rest[0]).Removed = true
 	case "forget":
 		st.m = Memory{}
 	case "tick":
@@ -188,6 +191,12 @@ func (st *story) see(t *testing.T, site *Site, word string) {
 		site.MySQL.ReplicaOf, site.MySQL.IORunning, site.MySQL.SQLRunning = value, value != "", value != ""
 	case "busy":
 		site.Busy = value
+	case "other-volume":
+		site.OtherVolume = true
+	case "indirect":
+		site.MySQL = MySQL{SuperReadOnly: true, ReadOnly: true, Executed: site.MySQL.Executed}
+	case "uuid":
+		site.MySQL.ServerUUID = value
 	case "lease":
 		site.Pod.Lease = duration(t, value)
 	case "epoch":

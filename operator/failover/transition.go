@@ -4,6 +4,7 @@ package failover
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,9 +21,9 @@ const recordsKept = 10
 func fencing(s Snapshot, d Decision) Decision {
 	t := s.Status.Transition
 	target, _ := s.Site(t.To)
-	if ordered, known := s.Site(s.Policy.ForceTo); known && ordered.Name != t.To && forcible(s, ordered) {
-		return d.retarget(s, ordered.Name, ReasonForced).say(TopologyTransition, VerdictFailover, ReasonForced,
-			"a person ordered %s to take over and accepted the loss", ordered.Name)
+	if ordered(s) && s.Policy.ForceTo != t.To {
+		return d.retarget(s, s.Policy.ForceTo, ReasonForced).say(TopologyTransition, VerdictFailover, ReasonForced,
+			"a person ordered %s to take over and accepted the loss", s.Policy.ForceTo)
 	}
 	if back, whole := returnedWhole(s, d.Memory, target); whole {
 		return d.retarget(s, back.Name, ReasonReturnedWhole).say(TopologyTransition, VerdictFailover, ReasonReturnedWhole,
@@ -35,6 +36,9 @@ func fencing(s Snapshot, d Decision) Decision {
 		return targetLost(s, d, why)
 	}
 	if target.Sidecar.Report.Epoch < s.Status.Epoch {
+		if late(s, d.Memory.DrainSince) {
+			return targetLost(s, d, fmt.Sprintf("does not acknowledge epoch %d (%s)", s.Status.Epoch, target.Sidecar.Report.Message))
+		}
 		return d.say(TopologyTransition, VerdictWait, ReasonAwaitingFence, "%s has not acknowledged epoch %d yet", t.To, s.Status.Epoch).
 			then(Announce{Fence: fenceTargets(t)}).within(s.Policy.PollInterval / 4)
 	}
@@ -44,6 +48,9 @@ func fencing(s Snapshot, d Decision) Decision {
 	g := gate(s, d.Memory)
 	if !g.Passed {
 		return gateClosed(s, d, g)
+	}
+	if over := overBudget(s, t.FromExecuted, target); over != "" && t.From != "" && t.From != t.To && !forced(s) {
+		return d.say(TopologyTransition, VerdictBlocked, ReasonLossBudget, "%s", over)
 	}
 	return pass(s, d, target, g)
 }
@@ -103,6 +110,11 @@ func targetLost(s Snapshot, d Decision, why string) Decision {
 		"%s %s; %s takes its place", t.To, why, next.Site.Name)
 }
 
+// late is true once a step of a transition took longer than drainTimeout.
+func late(s Snapshot, since time.Time) bool {
+	return !since.IsZero() && s.Now.Sub(since) > s.Policy.DrainTimeout
+}
+
 // drained waits until the target receives no more, has applied all it received, and has fetched what other reachable
 // sites have. Detaching it before would throw away what had arrived.
 func drained(s Snapshot, d Decision, target Site) (Decision, bool) {
@@ -118,14 +130,18 @@ func drained(s Snapshot, d Decision, target Site) (Decision, bool) {
 	if lacks.IsEmpty() && left.IsEmpty() && !receiving {
 		return d, false
 	}
-	effect, reason := Effect(Drain{Site: target.Name, Set: target.MySQL.Retrieved}), ReasonDraining
+	effects, reason := []Effect{Drain{Site: target.Name}}, ReasonDraining
 	message := fmt.Sprintf("%s has %d transactions left to apply", target.Name, left.Count())
-	if !lacks.IsEmpty() {
-		effect, reason = Follow{Site: target.Name, Source: where}, ReasonMissingTransactions
+	if left.IsEmpty() && !lacks.IsEmpty() {
+		// Only with an empty relay log: another source would throw away what is in it (I8).
+		effects, reason = []Effect{Drain{Site: where}, Follow{Site: target.Name, Source: where}}, ReasonMissingTransactions
 		message = fmt.Sprintf("%s lacks %s and fetches it from %s", target.Name, lacks, where)
 	}
-	d = d.then(Announce{Fence: fenceTargets(s.Status.Transition)}, effect).within(s.Policy.PollInterval / 8)
-	if !d.Memory.DrainSince.IsZero() && s.Now.Sub(d.Memory.DrainSince) > s.Policy.DrainTimeout {
+	d = d.then(Announce{Fence: fenceTargets(s.Status.Transition)}).then(effects...).within(s.Policy.PollInterval / 8)
+	if late(s, d.Memory.DrainSince) && forced(s) && !receiving {
+		return d, false // a person ordered it, and what is left cannot be applied
+	}
+	if late(s, d.Memory.DrainSince) {
 		// Going on would lose what is known to exist; a person may order that, the system does not.
 		return d.say(TopologyTransition, VerdictBlocked, ReasonDrainTimeout, "%s, for longer than drainTimeout %s", message, s.Policy.DrainTimeout), true
 	}
@@ -134,6 +150,10 @@ func drained(s Snapshot, d Decision, target Site) (Decision, bool) {
 
 func gateClosed(s Snapshot, d Decision, g Gate) Decision {
 	t := s.Status.Transition
+	if t.From == "" && g.Writer == "" {
+		return d.say(TopologyTransition, VerdictWait, ReasonAwaitingFence, "%s must acknowledge epoch %d fenced before %s is opened",
+			strings.Join(g.Blockers, ", "), s.Status.Epoch, t.To).then(Announce{Fence: g.Blockers}).within(s.Policy.PollInterval / 8)
+	}
 	if g.Writer != "" {
 		return d.say(TopologyTransition, VerdictBlocked, ReasonForeignWriter, "%s accepts writes; it is being fenced", g.Writer).
 			then(Announce{Fence: []string{g.Writer}}).within(s.Policy.PollInterval / 8)
@@ -168,14 +188,41 @@ func opening(s Snapshot, d Decision) Decision {
 	case target.Writable():
 		d.Hold = false
 		return complete(s, d)
-	case target.Sidecar.Answered && target.SQLAnswers():
+	case ordered(s) && s.Policy.ForceTo != t.To:
+		return due(s, d.closed(s), TopologyActiveReadOnly, ReasonForced)
+	case target.Sidecar.Answered && target.MySQL.Direct && !late(s, t.GatePassedAt):
 		d.Hold = false
-		return d.say(TopologyTransition, VerdictWait, ReasonOpening, "%s is being opened: %s", t.To, target.Sidecar.Report.Message).
-			then(Select{Site: t.To}, Detach{Site: t.To}, Open{Site: t.To}).within(s.Policy.PollInterval / 4)
+		return reopening(s, d, target)
+	case target.Sidecar.Answered && target.MySQL.Direct:
+		return due(s, d.closed(s), TopologyActiveReadOnly, ReasonCannotOpen)
 	case target.Sidecar.Answered && down < s.Policy.CrashGrace, d.Memory.SilentPolls[t.To] < s.Policy.Threshold && !target.Sidecar.Answered:
 		return d.say(TopologyTransition, VerdictWait, ReasonOpening, "%s stopped answering while it was being opened", t.To)
 	}
-	return due(s, d, TopologyActiveSilent, ReasonActiveSiteSilent)
+	return due(s, d.closed(s), TopologyActiveSilent, ReasonActiveSiteSilent)
+}
+
+// reopening tries again to open a target, after another look at its relay log: it is thrown away by Detach (I8).
+func reopening(s Snapshot, d Decision, target Site) Decision {
+	d = d.say(TopologyTransition, VerdictWait, ReasonOpening, "%s is being opened: %s", target.Name, target.Sidecar.Report.Message).
+		then(Select{Site: target.Name}).within(s.Policy.PollInterval / 4)
+	left := target.MySQL.Retrieved.Subtract(target.MySQL.Executed)
+	switch {
+	case target.MySQL.ReplicaHost == "":
+		return d.then(Open{Site: target.Name})
+	case !left.IsEmpty() && !forced(s), !target.MySQL.ReceiverStopped:
+		return d.then(Drain{Site: target.Name})
+	}
+	return d.then(Detach{Site: target.Name}, Open{Site: target.Name})
+}
+
+// closed keeps the record of a change whose target never opened, or failed before it was seen open, when the next change
+// begins: what the first one lost must not be forgotten.
+func (d Decision) closed(s Snapshot) Decision {
+	t := *s.Status.Transition
+	if t.Kind != v1alpha1.FailoverBootstrap {
+		d.Status.Records = withRecord(s, t)
+	}
+	return d
 }
 
 // complete records the change once the target was seen open.
@@ -186,16 +233,20 @@ func complete(s Snapshot, d Decision) Decision {
 	}
 	d.Status.Transition = nil
 	d.Status.ActiveSince = s.Now
-	if t.Kind == v1alpha1.FailoverEmergency {
+	if t.Kind == v1alpha1.FailoverEmergency && t.From != t.To {
 		d.Status.CooldownUntil = s.Now.Add(s.Policy.Cooldown)
 	}
 	if t.Kind != v1alpha1.FailoverBootstrap {
-		d.Status.Records = append([]v1alpha1.FailoverRecord{record(s, t)}, s.Status.Records...)
-		d.Status.Records = d.Status.Records[:min(len(d.Status.Records), recordsKept)]
+		d.Status.Records = withRecord(s, t)
 	}
 	d.Persist = true
 	return d.say(TopologyTransition, VerdictComplete, ReasonOpened, "%s is active under epoch %d", t.To, s.Status.Epoch).
 		then(Select{Site: t.To}).within(time.Millisecond)
+}
+
+func withRecord(s Snapshot, t Transition) []v1alpha1.FailoverRecord {
+	all := append([]v1alpha1.FailoverRecord{record(s, t)}, s.Status.Records...)
+	return all[:min(len(all), recordsKept)]
 }
 
 func record(s Snapshot, t Transition) v1alpha1.FailoverRecord {
@@ -211,7 +262,7 @@ func record(s Snapshot, t Transition) v1alpha1.FailoverRecord {
 			{Step: "opened", Millis: since(s.Now)},
 		},
 		Evidence: t.Evidence, FromExecuted: t.FromExecuted.String(), ToExecuted: t.ToExecuted.String(),
-		LostTransactions: lost.Count(), LostSet: lost.String(),
+		LostTransactions: lost.Count(), LostSet: lost.String(), FromServerUUID: t.FromUUID,
 	}
 	if t.From == t.To {
 		r.LossExact = lost.IsEmpty()
@@ -219,29 +270,29 @@ func record(s Snapshot, t Transition) v1alpha1.FailoverRecord {
 	return r
 }
 
-// settleLoss makes the loss of the newest failover exact once its old active site is seen again with the history it
-// had: only then is the whole of what it accepted known.
+// settleLoss makes the loss of a failover exact once its old active site is seen again as the server it was: only then
+// is the whole of what it accepted known.
 func settleLoss(s Snapshot, m Memory, a Site) []v1alpha1.FailoverRecord {
 	records := s.Status.Records
-	if len(records) == 0 || records[0].LossExact || records[0].To != a.Name || !a.MySQL.Direct {
+	if !a.MySQL.Direct {
 		return records
 	}
-	r := records[0]
-	from, known := s.Site(r.From)
-	before, had := m.PreviousAll[r.From]
-	if !known || !had || !from.SQLAnswers() || !from.Fenced() || from.Busy != "" {
-		return records
+	for i, r := range records {
+		from, known := s.Site(r.From)
+		before, had := m.PreviousAll[r.From]
+		if r.LossExact || !known || !had || !from.MySQL.Direct || !from.Fenced() || from.Busy != "" || from.MySQL.ReplicaHost != "" {
+			continue // with a source configured, what it receives now would be taken for what it had accepted
+		}
+		if !sameServer(r, from.MySQL.ServerUUID) || from.OtherVolume {
+			continue // its data was replaced: what it had accepted is not known any more
+		}
+		lost := before.Subtract(a.MySQL.Executed)
+		records = slices.Clone(records)
+		records[i].LostTransactions, records[i].LostSet, records[i].LossExact = lost.Count(), lost.String(), true
 	}
-	last, err := gtid.Parse(r.FromExecuted)
-	if err != nil || !from.MySQL.Executed.Contains(last.Subtract(m.Diverged[r.From])) && !from.MySQL.Executed.Contains(last) {
-		return records // its data was replaced: what it had accepted is not known any more
-	}
-	lost := before.Subtract(a.MySQL.Executed)
-	r.LostTransactions, r.LostSet, r.LossExact = lost.Count(), lost.String(), true
-	settled := append([]v1alpha1.FailoverRecord{r}, records[1:]...)
-	return settled
+	return records
 }
 
 func recordsDiffer(a, b []v1alpha1.FailoverRecord) bool {
-	return len(a) > 0 && len(b) > 0 && (a[0].LossExact != b[0].LossExact || a[0].Epoch != b[0].Epoch)
+	return !slices.EqualFunc(a, b, func(x, y v1alpha1.FailoverRecord) bool { return x.Epoch == y.Epoch && x.LossExact == y.LossExact })
 }

@@ -20,6 +20,8 @@ func views(s Snapshot, d Decision) []View {
 		if v.State == v1alpha1.SitePrimary {
 			v.Role = v1alpha1.RolePrimary
 		}
+		// A removed site is kept in sight until all is well without it: until then its pod could vouch for somebody.
+		v.Gone = site.Removed && !site.Pod.Exists && d.Topology == TopologyHealthy
 		if v.State == v1alpha1.SiteDiverged {
 			v.Errant = d.Memory.Diverged[site.Name]
 		}
@@ -38,6 +40,8 @@ func behind(site, active Site) int64 {
 func state(d Decision, site, active Site) (v1alpha1.SiteState, string, string) {
 	errant, diverged := d.Memory.Diverged[site.Name]
 	switch {
+	case site.Removed && site.Name != d.Status.ActiveSite:
+		return v1alpha1.SiteDetached, "Removed", "left the specification; kept in sight until its pod is gone"
 	case site.Busy != "":
 		return v1alpha1.SiteCloning, site.Busy, ""
 	case !site.Provisioned && site.Name != d.Status.ActiveSite:

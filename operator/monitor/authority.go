@@ -25,6 +25,8 @@ func (m *Monitor) Answer(namespace, group, site, nonce string) (wire.Signed, err
 		return "", wire.ErrNotLeading
 	case l == nil:
 		return "", wire.ErrUnknownGroup
+	case !l.awake():
+		return "", wire.ErrNotLeading
 	}
 	return l.authority.answer(site, nonce, time.Now())
 }

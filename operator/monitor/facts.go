@@ -50,8 +50,10 @@ func (l *loop) publishFacts(_ *v1alpha1.MysqlFailoverGroup, s failover.Snapshot,
 	for _, v := range d.Views {
 		site, _ := s.Site(v.Name)
 		facts := SiteFacts{Site: site, View: v}
-		if link := l.sites[v.Name]; link != nil && link.podIP != "" && site.Pod.Exists {
-			facts.AdminAddr = net.JoinHostPort(link.podIP, strconv.Itoa(wire.PortMySQLAdmin))
+		if link := l.sites[v.Name]; link != nil && site.Pod.Exists {
+			if _, podIP := link.current(); podIP != "" {
+				facts.AdminAddr = net.JoinHostPort(podIP, strconv.Itoa(wire.PortMySQLAdmin))
+			}
 		}
 		f.Sites = append(f.Sites, facts)
 	}

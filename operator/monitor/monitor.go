@@ -6,7 +6,6 @@ import (
 	"context"
 	"log/slog"
 	"sync"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -66,7 +65,6 @@ type Monitor struct {
 
 	mu      sync.Mutex
 	running context.Context
-	since   time.Time
 	wanted  map[types.NamespacedName]bool
 	loops   map[types.NamespacedName]*loop
 	done    sync.WaitGroup
@@ -93,7 +91,7 @@ func (m *Monitor) Start(ctx context.Context) error {
 		return err
 	}
 	m.mu.Lock()
-	m.running, m.since = ctx, time.Now()
+	m.running = ctx
 	for key := range m.wanted {
 		m.startLocked(key)
 	}

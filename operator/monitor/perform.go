@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
-	"github.com/mysql-mfg/mfg/internal/gtid"
 	"github.com/mysql-mfg/mfg/internal/mysql"
 	"github.com/mysql-mfg/mfg/operator/failover"
 )
@@ -46,9 +45,9 @@ func (l *loop) one(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, s fa
 	case failover.Announce:
 		return l.announce(ctx, group, s, e)
 	case failover.Drain:
-		return l.drain(ctx, e.Site, e.Set)
+		return l.drain(ctx, group, s, e.Site)
 	case failover.Detach:
-		return l.onSite(ctx, e.Site, func(ctx context.Context, db *mysql.DB) error { return db.DropReplication(ctx) })
+		return l.onSite(ctx, group, e.Site, func(ctx context.Context, db *mysql.DB) error { return db.DropReplication(ctx) })
 	case failover.Select:
 		return l.selectPrimary(ctx, group, e.Site)
 	case failover.Open:
@@ -59,74 +58,142 @@ func (l *loop) one(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, s fa
 	panic(fmt.Sprintf("unknown effect %T", effect))
 }
 
-// announce pushes to every sidecar, fences by SQL and drains, all at once. What does not answer costs nobody else
-// anything: the next poll sees what came of it, so no error ends the pass here.
+// announceTimeout bounds how long a pass waits for an announcement. What takes longer goes on beside the loop, and the
+// next polls see what came of it: one dead site must not slow down the rest.
+const announceTimeout = time.Second
+
+// announce pushes to every sidecar, fences by SQL and drains, all at once.
 func (l *loop) announce(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, s failover.Snapshot, e failover.Announce) error {
 	signed, err := l.authority.sign(time.Now())
 	if err != nil && s.Status.Epoch > 0 {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.Policy.FenceTimeout+time.Second)
-	defer cancel()
+	longest, cancel := context.WithTimeout(ctx, s.Policy.FenceTimeout+time.Second)
 	var all sync.WaitGroup
 	for _, pod := range l.pods(ctx, group) {
 		if pod.Status.PodIP != "" && signed != "" {
-			all.Go(func() { _, _ = l.m.Push.PushActiveSite(ctx, sidecarAddr(pod), signed) })
+			all.Go(func() { _, _ = l.m.Push.PushActiveSite(longest, sidecarAddr(pod), signed) })
 		}
 	}
-	var mu sync.Mutex
+	epoch := l.authority.statement().Epoch
 	for _, site := range e.Fence {
-		all.Go(func() {
-			if at, fenced := l.fence(ctx, site); fenced {
-				mu.Lock()
-				defer mu.Unlock()
-				l.memory.FencedBySQL[site] = failover.SQLFence{Epoch: l.authority.statement().Epoch, At: at}
-			}
-		})
+		if link := l.sites[site]; link != nil && link.beginFence() {
+			all.Go(func() {
+				defer link.endFence()
+				l.fence(longest, group, link, failoverFence{site, epoch})
+			})
+		}
 	}
 	if target, known := s.Site(e.Drain); known && target.MySQL.Direct && target.MySQL.ReplicaHost != "" {
-		all.Go(func() { _ = l.drain(ctx, e.Drain, target.MySQL.Retrieved) })
+		link := l.sites[e.Drain]
+		all.Go(func() { _ = l.drainLink(longest, group, link, target) })
 	}
-	all.Wait()
+	finished := make(chan struct{})
+	l.m.done.Go(func() {
+		defer cancel()
+		all.Wait()
+		close(finished)
+	})
+	select {
+	case <-finished:
+	case <-time.After(announceTimeout):
+	}
 	return nil
 }
 
-// fence sets a site read-only by the operator's own connection and reads it back.
-func (l *loop) fence(ctx context.Context, site string) (time.Time, bool) {
-	link := l.sites[site]
-	if link == nil || link.db == nil {
-		return time.Time{}, false
-	}
-	result, err := link.db.Fence(ctx, mysql.FenceOptions{})
-	if err != nil {
-		l.log.Info("fence by SQL did not succeed", "site", site, "error", err)
-		return time.Time{}, false
-	}
-	return time.Now(), result.ReadBack.SuperReadOnly
+// failoverFence is a fence of a site by the operator under an epoch.
+type failoverFence struct {
+	site  string
+	epoch int64
 }
 
-// drain ends the flow from the old active site and applies what had arrived.
-func (l *loop) drain(ctx context.Context, site string, received gtid.Set) error {
-	return l.onSite(ctx, site, func(ctx context.Context, db *mysql.DB) error {
-		if err := db.StopReceiver(ctx); err != nil {
-			return err
+// fence sets a site read-only by the operator's own connection and reads it back. One at a time for each site.
+func (l *loop) fence(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, link *siteLink, f failoverFence) {
+	db, err := l.connection(ctx, group, link, f.site)
+	if err != nil {
+		return
+	}
+	began := time.Now()
+	result, err := db.Fence(ctx, mysql.FenceOptions{})
+	if err != nil {
+		l.log.Debug("fence by SQL did not succeed", "site", f.site, "error", err)
+		return
+	}
+	if result.ReadBack.SuperReadOnly {
+		l.fenced.Store(f.site, failover.SQLFence{Epoch: f.epoch, At: began})
+	}
+}
+
+// takeFences moves what was fenced beside the loop into its memory.
+func (l *loop) takeFences() {
+	l.fenced.Range(func(site, fence any) bool {
+		if l.memory.FencedBySQL == nil {
+			l.memory.FencedBySQL = map[string]failover.SQLFence{}
 		}
-		if err := db.StartApplier(ctx); err != nil {
-			return err
+		name, isName := site.(string)
+		if proof, isProof := fence.(failover.SQLFence); isName && isProof {
+			l.memory.FencedBySQL[name] = proof
 		}
-		_, err := db.WaitApplied(ctx, received, time.Second)
-		return err
+		l.fenced.Delete(site)
+		return true
 	})
 }
 
-func (l *loop) onSite(ctx context.Context, site string, do func(context.Context, *mysql.DB) error) error {
+func (k *siteLink) beginFence() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.fencing {
+		return false
+	}
+	k.fencing = true
+	return true
+}
+
+func (k *siteLink) endFence() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.fencing = false
+}
+
+// drain ends the flow from the old active site and applies what had arrived.
+func (l *loop) drain(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, s failover.Snapshot, name string) error {
+	site, known := s.Site(name)
+	link := l.sites[name]
+	if !known || link == nil {
+		return fmt.Errorf("no connection to %s", name)
+	}
+	return l.drainLink(ctx, group, link, site)
+}
+
+func (l *loop) drainLink(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, link *siteLink, site failover.Site) error {
+	ctx, cancel := context.WithTimeout(ctx, sqlTimeout)
+	defer cancel()
+	db, err := l.connection(ctx, group, link, site.Name)
+	if err != nil {
+		return err
+	}
+	if err := db.StopReceiver(ctx); err != nil {
+		return err
+	}
+	if err := db.StartApplier(ctx); err != nil {
+		return err
+	}
+	_, err = db.WaitApplied(ctx, site.MySQL.Retrieved, time.Second)
+	return err
+}
+
+func (l *loop) onSite(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, site string, do func(context.Context, *mysql.DB) error) error {
 	link := l.sites[site]
-	if link == nil || link.db == nil {
+	if link == nil {
 		return fmt.Errorf("no connection to %s", site)
 	}
 	ctx, cancel := context.WithTimeout(ctx, sqlTimeout)
 	defer cancel()
-	return do(ctx, link.db)
+	db, err := l.connection(ctx, group, link, site)
+	if err != nil {
+		return err
+	}
+	return do(ctx, db)
 }
 
 func (l *loop) follow(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, e failover.Follow) error {
@@ -134,7 +201,7 @@ func (l *loop) follow(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, e
 	if err != nil {
 		return err
 	}
-	return l.onSite(ctx, e.Site, func(ctx context.Context, db *mysql.DB) error { return db.Follow(ctx, source) })
+	return l.onSite(ctx, group, e.Site, func(ctx context.Context, db *mysql.DB) error { return db.Follow(ctx, source) })
 }
 
 // open asks the active site's sidecar to open writes. The push only pokes it: it fetches a fresh statement from the
@@ -154,7 +221,7 @@ func (l *loop) open(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, sit
 	if err != nil {
 		return err
 	}
-	if !r.Answered || !r.Writable {
+	if r.Site != site || r.PodUID != string(pod.UID) || !r.Answered || !r.Writable {
 		return fmt.Errorf("sidecar of %s did not open: %s", site, r.Message)
 	}
 	return l.label(ctx, pod, v1alpha1.RolePrimary, true)

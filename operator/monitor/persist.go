@@ -52,10 +52,13 @@ func (l *loop) load(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) err
 		return err
 	}
 	l.durable, l.loaded = durable, true
-	l.memory.Diverged = map[string]gtid.Set{}
+	if l.memory.Diverged == nil {
+		l.memory.Diverged = map[string]gtid.Set{}
+	}
 	for _, site := range live.Status.Sites {
 		// A site found diverged stays so until it can be compared again, also across a restart of the operator.
-		if set, err := gtid.Parse(site.Errant); err == nil && site.State == v1alpha1.SiteDiverged {
+		set, err := gtid.Parse(site.Errant)
+		if _, known := l.memory.Diverged[site.Name]; !known && err == nil && site.State == v1alpha1.SiteDiverged {
 			l.memory.Diverged[site.Name] = set
 		}
 	}
@@ -155,7 +158,7 @@ func fromStatus(s v1alpha1.MysqlFailoverGroupStatus) (failover.Durable, error) {
 		return d, fmt.Errorf("read status.transition.toExecuted: %w", err)
 	}
 	t := s.Transition
-	d.Transition = &failover.Transition{Kind: t.Kind, Step: t.Step, From: t.From, To: t.To, Reason: t.Reason,
+	d.Transition = &failover.Transition{Kind: t.Kind, Step: t.Step, From: t.From, To: t.To, Reason: t.Reason, FromUUID: t.FromServerUUID,
 		StartedAt: t.StartedAt.Time, DetectedAt: t.DetectedAt.Time, FromExecuted: from, ToExecuted: to, Evidence: t.Evidence}
 	if t.GatePassedAt != nil {
 		d.Transition.GatePassedAt = t.GatePassedAt.Time
@@ -167,7 +170,7 @@ func toTransition(t *failover.Transition) *v1alpha1.Transition {
 	if t == nil {
 		return nil
 	}
-	out := &v1alpha1.Transition{Kind: t.Kind, Step: t.Step, From: t.From, To: t.To, Reason: t.Reason,
+	out := &v1alpha1.Transition{Kind: t.Kind, Step: t.Step, From: t.From, To: t.To, Reason: t.Reason, FromServerUUID: t.FromUUID,
 		StartedAt: metav1.NewMicroTime(t.StartedAt), DetectedAt: metav1.NewMicroTime(t.DetectedAt),
 		FromExecuted: t.FromExecuted.String(), ToExecuted: t.ToExecuted.String(), Evidence: t.Evidence}
 	if !t.GatePassedAt.IsZero() {

@@ -254,6 +254,9 @@ func (l *loop) statusOf(group *v1alpha1.MysqlFailoverGroup, durable failover.Dur
 	}
 	ready := 0
 	for _, v := range all {
+		if v.Gone {
+			continue
+		}
 		site := v1alpha1.SiteStatus{Name: v.Name, State: v.State, Reason: v.Reason, Message: stable(v), Errant: v.Errant.String()}
 		out.Sites = append(out.Sites, site)
 		if v.Healthy {

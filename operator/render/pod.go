@@ -33,7 +33,7 @@ const (
 // Names of the containers.
 const (
 	ContainerInstall   = "install"
-	ContainerBootstrap = "bootstrap"
+	ContainerBootstrap = v1alpha1.ContainerBootstrap
 	ContainerSidecar   = "sidecar"
 	ContainerMySQL     = "mysql"
 )
