@@ -35,8 +35,10 @@ const (
 // active site lacks is really missing there. A clone destroys the site's data, therefore every answer that leads to
 // one comes after the guard that the active site holds all of it.
 func examine(site, active mysql.Status, last mysql.CloneStatus) (verdict, string) {
-	errant := site.Executed.Subtract(active.Executed)
-	lacks := active.Purged.Subtract(site.Executed.Union(site.Retrieved))
+	// What was only retrieved counts as much as what was executed: with its source dead a relay log may be the only copy.
+	holds := site.Executed.Union(site.Retrieved)
+	errant := holds.Subtract(active.Executed)
+	lacks := active.Purged.Subtract(holds)
 	switch {
 	case !active.Writable():
 		// Another site may be about to become active, and hold more or less than this one.
@@ -70,10 +72,11 @@ func again(site mysql.Status, why string) (verdict, string) {
 	return verdictClone, why
 }
 
-// provisionable is true if the facts allow to look closer at a site that is not provisioned.
+// provisionable is true if the facts allow to look closer at a site that is not provisioned. A diverged site is left to
+// a person: the loop remembers what it has seen there, also when a look shows less.
 func provisionable(site string, g GroupFacts) bool {
 	f := g.Sites[site]
-	return g.Open && site != g.ActiveSite && f.MysqlUp && !f.Writable && f.AdminAddr != "" &&
+	return g.Open && site != g.ActiveSite && f.MysqlUp && !f.Writable && !f.Diverged && f.AdminAddr != "" &&
 		g.Sites[g.ActiveSite].AdminAddr != ""
 }
 
@@ -85,5 +88,6 @@ func stranded(site string, g GroupFacts) bool {
 	if !provisionable(site, g) || !active.MysqlUp || f.Following || f.IOErrno == 0 || f.Cloning {
 		return false
 	}
-	return active.Executed.Contains(f.Executed) && !f.Executed.Union(f.Retrieved).Contains(active.Purged)
+	holds := f.Executed.Union(f.Retrieved)
+	return active.Executed.Contains(holds) && !holds.Contains(active.Purged)
 }

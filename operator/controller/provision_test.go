@@ -66,6 +66,18 @@ func TestExamine(t *testing.T) {
 		"errant after a clone": {
 			"the active site changed during the clone", fenced(history + "," + uuidB + ":1"), open(history), completed, verdictRefuse,
 		},
+		"retrieved only": {
+			"the relay log may be the only copy", with(fenced(uuidA+":1-40"), func(st *mysql.Status) { st.Retrieved = set(uuidA + ":41-101") }),
+			open(history), mysql.CloneStatus{}, verdictRefuse,
+		},
+		"purged, retrieved only": {
+			"the relay log may be the only copy", with(fenced(uuidA+":1-40"), func(st *mysql.Status) { st.Retrieved = set(uuidA + ":90-101") }),
+			purged, mysql.CloneStatus{}, verdictRefuse,
+		},
+		"clone failed, retrieved only": {
+			"the relay log may be the only copy", with(fenced(""), func(st *mysql.Status) { st.Retrieved = set(uuidB + ":1") }),
+			open(history), failed, verdictRefuse,
+		},
 		"unknown data": {"nobody knows whose it is", with(fenced(""), databases), open(history), mysql.CloneStatus{}, verdictRefuse},
 		"purged": {
 			"it can never catch up, and has nothing of its own", with(fenced(uuidA+":1-40"), databases), purged, mysql.CloneStatus{}, verdictReclone,
@@ -112,7 +124,7 @@ func TestExamineNeverDestroysWhatIsOnlyThere(t *testing.T) {
 		if got != verdictClone && got != verdictReclone {
 			return
 		}
-		if site.Writable() || !active.Writable() || !active.Executed.Contains(site.Executed) || site.Cloning {
+		if site.Writable() || !active.Writable() || !active.Executed.Contains(site.Executed.Union(site.Retrieved)) || site.Cloning {
 			t.Fatalf("%s of %+v from %+v", got, site, active)
 		}
 		if got == verdictClone && site.UserDatabases > 0 {
@@ -144,6 +156,8 @@ func TestStranded(t *testing.T) {
 		"follows":         {"it gets what it needs", base(func(s *SiteFacts, _ *GroupFacts) { s.Following = true }), false},
 		"retrieved":       {"its relay log has what was purged", base(func(s *SiteFacts, _ *GroupFacts) { s.Retrieved = set(uuidA + ":41-60") }), false},
 		"diverged":        {"it has what the active site lacks", base(func(s *SiteFacts, _ *GroupFacts) { s.Executed = set(uuidB + ":1") }), false},
+		"relay log":       {"what it retrieved may be the only copy", base(func(s *SiteFacts, _ *GroupFacts) { s.Retrieved = set(uuidB + ":1") }), false},
+		"found diverged":  {"a person decides", base(func(s *SiteFacts, _ *GroupFacts) { s.Diverged = true }), false},
 		"not down":        {"nothing is known of it", base(func(s *SiteFacts, _ *GroupFacts) { s.MysqlUp = false }), false},
 		"writable":        {"what is written there would be lost", base(func(s *SiteFacts, _ *GroupFacts) { s.Writable = true }), false},
 		"active fenced":   {"another may be about to become active", base(func(_ *SiteFacts, g *GroupFacts) { g.Open = false }), false},

@@ -99,8 +99,11 @@ func (r *Reconciler) takeResult(s *scope, site string) {
 	}
 }
 
-// lastFailure is why the last clone of a site did not succeed, for people.
+// lastFailure is why a site is not provisioned yet, for people.
 func (r *Reconciler) lastFailure(s *scope, site string) string {
+	if s.facts.Sites[site].Diverged {
+		return " (it has diverged and is not cloned; a person decides)"
+	}
 	if o, ok := r.Work.result(s.work(site)); ok && o.failed {
 		return " (" + o.message + ")"
 	}

@@ -180,6 +180,24 @@ func TestFailureIsShown(t *testing.T) {
 	}
 }
 
+func TestDivergedSiteIsNotProvisioned(t *testing.T) {
+	w := newWorld(t, testGroup())
+	w.reconcile()
+	w.monitorStatus("a", 1)
+	w.facts.open("a")
+	w.settle("a", "b", "c")
+	w.facts.set("b", SiteFacts{MysqlUp: true, AdminAddr: "10.0.0.2:33062", Diverged: true})
+	w.facts.set("c", SiteFacts{})
+	w.r.provisioner.base = context.Background()
+	w.reconcile()
+	if len(w.r.Work.jobs) != 0 {
+		t.Errorf("%d jobs", len(w.r.Work.jobs))
+	}
+	if c := w.condition(v1alpha1.ConditionProgressing); !strings.Contains(c.Message, "b (it has diverged") {
+		t.Errorf("condition %+v", c)
+	}
+}
+
 func TestCandidatesAreProvisionedFirst(t *testing.T) {
 	got := provisionOrder([]v1alpha1.Site{
 		{Name: "dr", Role: v1alpha1.DROnly}, {Name: "x", Role: v1alpha1.PrimaryCandidate}, {Name: "y", Role: v1alpha1.PrimaryCandidate},
