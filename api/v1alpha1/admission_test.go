@@ -84,23 +84,33 @@ func TestTypedObjectIsAdmitted(t *testing.T) {
 	}
 }
 
+// moving is a group whose role moves from paris to frankfurt.
+const moving = "status/activeSite = frankfurt\n" +
+	"status/transition = {kind: Emergency, step: Fencing, from: paris, to: frankfurt, reason: x, startedAt: \"2026-01-01T00:00:00.000000Z\"}\n"
+
 func TestAdmitted(t *testing.T) {
 	tests := map[string]struct{ old, change edit }{
-		"minimal":                        {},
-		"three sites, one dr-only":       {change: `spec/sites/append = {name: madrid, role: dr-only, priority: -1}`},
-		"tls without issuer":             {change: `spec/tls = {secretName: orders-tls}`},
-		"encryption with tls":            {change: "spec/encryptionAtRest = {enabled: true}\nspec/tls = {secretName: t}"},
-		"settings":                       {change: `spec/mysqlConf = {max_connections: "500", loose-x.y: "a b # c", sql_mode: ""}`},
-		"keyring elsewhere":              {change: `spec/encryptionAtRest = {keyring: {dataFileDir: /var/lib/mysql-keyring}}`},
-		"tightest lease":                 {change: `spec/sidecar = {leaseTimeout: 9s}`},
-		"fast fence":                     {change: `spec/sidecar = {leaseTimeout: 3s, peerCheckInterval: 500ms, fenceTimeout: 500ms}`},
-		"written out duration":           {change: `spec/failover = {cooldown: 1h30m0s, pollInterval: 1.5s, crashGrace: 0s}`},
-		"loss budget zero":               {change: `spec/failover = {maxLostTransactions: 0}`},
-		"size in bytes":                  {change: `spec/sites/0/storage = {size: "10737418240"}`},
-		"volume grows":                   {change: `spec/sites/0/storage = {size: 20Gi}`},
-		"volume written differently":     {change: `spec/sites/0/storage = {size: 10240Mi}`},
-		"storage class kept":             {old: `spec/sites/0/storage = {storageClassName: fast}`, change: `spec/sites/0/storage = {storageClassName: fast}`},
-		"passive site removed":           {old: "status/activeSite = paris\nspec/sites/append = {name: c, role: primary-candidate}", change: "status/activeSite = paris"},
+		"minimal":                               {},
+		"three sites, one dr-only":              {change: `spec/sites/append = {name: madrid, role: dr-only, priority: -1}`},
+		"tls without issuer":                    {change: `spec/tls = {secretName: orders-tls}`},
+		"encryption with tls":                   {change: "spec/encryptionAtRest = {enabled: true}\nspec/tls = {secretName: t}"},
+		"settings":                              {change: `spec/mysqlConf = {max_connections: "500", loose-x.y: "a b # c", sql_mode: ""}`},
+		"keyring elsewhere":                     {change: `spec/encryptionAtRest = {keyring: {dataFileDir: /var/lib/mysql-keyring}}`},
+		"tightest lease":                        {change: `spec/sidecar = {leaseTimeout: 9s}`},
+		"fast fence":                            {change: `spec/sidecar = {leaseTimeout: 3s, peerCheckInterval: 500ms, fenceTimeout: 500ms}`},
+		"written out duration":                  {change: `spec/failover = {cooldown: 1h30m0s, pollInterval: 1.5s, crashGrace: 0s}`},
+		"loss budget zero":                      {change: `spec/failover = {maxLostTransactions: 0}`},
+		"size in bytes":                         {change: `spec/sites/0/storage = {size: "10737418240"}`},
+		"volume grows":                          {change: `spec/sites/0/storage = {size: 20Gi}`},
+		"volume written differently":            {change: `spec/sites/0/storage = {size: 10240Mi}`},
+		"storage class kept":                    {old: `spec/sites/0/storage = {storageClassName: fast}`, change: `spec/sites/0/storage = {storageClassName: fast}`},
+		"passive site removed":                  {old: "status/activeSite = paris\nspec/sites/append = {name: c, role: primary-candidate}", change: "status/activeSite = paris"},
+		"uninvolved site removed in transition": {old: moving + "spec/sites/append = {name: c, role: dr-only}", change: moving},
+		"transition from a removed site":        {old: moving + "spec/sites/0/name = c", change: moving + "spec/sites/0/name = d"},
+		"transition begins":                     {old: "status/activeSite = paris", change: moving},
+		"transition ends":                       {old: moving, change: "status/activeSite = frankfurt"},
+		"dr-only site rises in transition": {old: moving + "spec/sites/append = {name: c, role: primary-candidate}\nspec/sites/0/role = dr-only",
+			change: moving + "spec/sites/append = {name: c, role: primary-candidate}"},
 		"failover beside a removed site": {old: "status/activeSite = gone", change: "status/activeSite = paris"},
 		"longest names": {change: `metadata/name = group-of-thirty-characters-abc
 			spec/sites/0/name = twelve-chars`},
@@ -246,20 +256,27 @@ func TestRefused(t *testing.T) {
 
 func TestChangeRefused(t *testing.T) {
 	encrypted := edit("spec/encryptionAtRest = {enabled: true}\nspec/tls = {secretName: t}")
+	const third = "spec/sites/append = {name: c, role: primary-candidate}\n"
+	const transition = moving + third
 	tests := map[string]struct {
 		old, change edit
 		path        string
 	}{
-		"volume shrinks":              {`spec/sites/0/storage = {size: 20Gi}`, `spec/sites/0/storage = {size: 19Gi}`, "spec.sites[0].storage.size"},
-		"volume shrinks to default":   {`spec/sites/0/storage = {size: 20Gi}`, ``, "spec.sites[0].storage.size"},
-		"storage class changes":       {`spec/sites/0/storage = {storageClassName: a}`, `spec/sites/0/storage = {storageClassName: b}`, "spec.sites[0].storage.storageClassName"},
-		"storage class goes":          {`spec/sites/0/storage = {storageClassName: a}`, ``, "spec.sites[0].storage.storageClassName"},
-		"storage class comes":         {``, `spec/sites/0/storage = {storageClassName: a}`, "spec.sites[0].storage.storageClassName"},
-		"encryption off":              {encrypted, "spec/encryptionAtRest = {enabled: false}\nspec/tls = {secretName: t}", "spec.encryptionAtRest"},
-		"encryption removed":          {encrypted, `spec/tls = {secretName: t}`, "spec.encryptionAtRest"},
-		"tls goes under encryption":   {encrypted, `spec/encryptionAtRest = {enabled: true}`, "spec.tls"},
-		"active site removed":         {"status/activeSite = paris\nspec/sites/append = {name: c, role: primary-candidate}", "status/activeSite = paris\nspec/sites/0/name = c", "spec.sites"},
-		"active site becomes dr-only": {"status/activeSite = paris\nspec/sites/append = {name: c, role: primary-candidate}", "status/activeSite = paris\nspec/sites/append = {name: c, role: primary-candidate}\nspec/sites/0/role = dr-only", "spec.sites"},
+		"volume shrinks":                           {`spec/sites/0/storage = {size: 20Gi}`, `spec/sites/0/storage = {size: 19Gi}`, "spec.sites[0].storage.size"},
+		"volume shrinks to default":                {`spec/sites/0/storage = {size: 20Gi}`, ``, "spec.sites[0].storage.size"},
+		"storage class changes":                    {`spec/sites/0/storage = {storageClassName: a}`, `spec/sites/0/storage = {storageClassName: b}`, "spec.sites[0].storage.storageClassName"},
+		"storage class goes":                       {`spec/sites/0/storage = {storageClassName: a}`, ``, "spec.sites[0].storage.storageClassName"},
+		"storage class comes":                      {``, `spec/sites/0/storage = {storageClassName: a}`, "spec.sites[0].storage.storageClassName"},
+		"encryption off":                           {encrypted, "spec/encryptionAtRest = {enabled: false}\nspec/tls = {secretName: t}", "spec.encryptionAtRest"},
+		"encryption removed":                       {encrypted, `spec/tls = {secretName: t}`, "spec.encryptionAtRest"},
+		"tls goes under encryption":                {encrypted, `spec/encryptionAtRest = {enabled: true}`, "spec.tls"},
+		"active site removed":                      {"status/activeSite = paris\nspec/sites/append = {name: c, role: primary-candidate}", "status/activeSite = paris\nspec/sites/0/name = c", "spec.sites"},
+		"old active site removed in transition":    {transition, "spec/sites/0/name = c", "spec.sites"},
+		"new active site removed in transition":    {transition, "spec/sites/1/name = c", "spec.sites"},
+		"old active site dr-only in transition":    {transition, third + "spec/sites/0/role = dr-only", "spec.sites"},
+		"new active site dr-only in transition":    {transition, third + "spec/sites/1/role = dr-only", "spec.sites"},
+		"first active site removed while it opens": {"status/activeSite = paris\nstatus/transition = {kind: Bootstrap, step: Opening, to: paris, reason: x, startedAt: \"2026-01-01T00:00:00.000000Z\"}\n" + third, "spec/sites/0/name = c", "spec.sites"},
+		"active site becomes dr-only":              {"status/activeSite = paris\nspec/sites/append = {name: c, role: primary-candidate}", "status/activeSite = paris\nspec/sites/append = {name: c, role: primary-candidate}\nspec/sites/0/role = dr-only", "spec.sites"},
 	}
 	s := newServer(t)
 	for name, tc := range tests {

@@ -56,7 +56,7 @@ type MysqlFailoverGroupSpec struct {
 	ImagePullSecrets []corev1.LocalObjectReference `json:"imagePullSecrets,omitempty"`
 
 	// sites are the places that run one MySQL pod each: 2 to 16, at least two of them primary-candidate. The active
-	// site cannot be removed.
+	// site cannot be removed, nor the sites between which the role is moving.
 	//
 	// +required
 	// +listType=map

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -43,6 +44,43 @@ func TestRemovedSite(t *testing.T) {
 	}
 	if c := w.condition(v1alpha1.ConditionProgressing); c.Reason != report.ReasonActiveSiteKept {
 		t.Errorf("condition %+v", c)
+	}
+}
+
+// Whoever removes an end of a move that is under way takes away the proof, or the data, that it waits for.
+func TestEndsOfATransitionAreKept(t *testing.T) {
+	w := runningWorld(t)
+	w.facts.open("a")
+	w.reconcile()
+	w.settle("a", "b", "c")
+	w.reconcile()
+	w.monitorStatus("b", 2)
+	g := w.group()
+	g.Status.Transition = &v1alpha1.Transition{From: "a", To: "b"}
+	w.must(w.c.Status().Update(w.ctx, g))
+	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Sites = []v1alpha1.Site{{Name: "d"}, {Name: "e"}} })
+	w.reconcile()
+	if got := sorted(w.deployments()); !cmp.Equal(got, []string{"a", "b", "d", "e"}) {
+		t.Errorf("deployments of %v", got)
+	}
+	if a := w.site("a"); a.Node != "node-a" || !a.Provisioned {
+		t.Errorf("what is known of the old active site is forgotten: %+v", a)
+	}
+	w.writes = 0
+	w.reconcile()
+	w.writes = 0
+	if w.reconcile(); w.writes != 0 {
+		t.Errorf("%d writes although nothing has changed", w.writes)
+	}
+	g = w.group()
+	g.Status.Transition = nil
+	w.must(w.c.Status().Update(w.ctx, g))
+	w.reconcile()
+	if got := sorted(w.deployments()); !cmp.Equal(got, []string{"b", "d", "e"}) {
+		t.Errorf("after the move deployments of %v", got)
+	}
+	if a := w.site("a"); a.Node != "" || a.Provisioned {
+		t.Errorf("status of the removed site %+v", a)
 	}
 }
 

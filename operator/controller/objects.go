@@ -67,15 +67,16 @@ func (r *Reconciler) refused(s *scope, err error) error {
 }
 
 // removeSites removes the objects of sites that left the specification. The active site stays: without it nobody takes
-// writes, and its data may be the newest.
+// writes, and its data may be the newest. While the role moves both ends stay: the old one may hold what the new one
+// lacks, and its sidecar is whom the promotion gate asks for the proof.
 func (r *Reconciler) removeSites(ctx context.Context, s *scope) error {
 	keep := s.sites()
 	for _, site := range sorted(s.deployments) {
 		if _, ok := keep[site]; ok {
 			continue
 		}
-		if site == s.activeSite() {
-			text := fmt.Sprintf("site %s left the specification, but is the active site: move the role away first", site)
+		if why := whyKept(s, site); why != "" {
+			text := fmt.Sprintf("site %s left the specification, but %s", site, why)
 			s.progress(stuck(report.ReasonActiveSiteKept, text), whenWaiting)
 			r.say(s, site, report.SiteRemovalRefused, text)
 			continue
@@ -85,6 +86,18 @@ func (r *Reconciler) removeSites(ctx context.Context, s *scope) error {
 		}
 	}
 	return nil
+}
+
+// whyKept says why a site must not be removed; empty if it may be.
+func whyKept(s *scope, site string) string {
+	moving := s.group.Status.Transition
+	switch {
+	case moving != nil && (site == moving.From || site == moving.To):
+		return "the role of the active site is moving to or from it: it is kept until that has ended"
+	case site == s.activeSite():
+		return "is the active site: move the role away first"
+	}
+	return ""
 }
 
 func (r *Reconciler) removeSite(ctx context.Context, s *scope, site string) error {

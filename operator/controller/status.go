@@ -121,25 +121,34 @@ func (s *scope) sameConditions(conditions []metav1.Condition) bool {
 	})
 }
 
-// siteStatuses are the controller's fields of each site of the specification.
+// siteStatuses are the controller's fields of each site of the specification, and of those that left it and are kept.
 func (s *scope) siteStatuses() []v1alpha1.SiteStatus {
 	before := map[string]v1alpha1.SiteStatus{}
 	for _, old := range s.group.Status.Sites {
 		before[old.Name] = old
 	}
-	var out []v1alpha1.SiteStatus
+	names := make([]string, 0, len(s.group.Spec.Sites))
 	for _, site := range s.group.Spec.Sites {
-		old := before[site.Name]
+		names = append(names, site.Name)
+	}
+	for _, old := range s.group.Status.Sites {
+		if !slices.Contains(names, old.Name) && whyKept(s, old.Name) != "" {
+			names = append(names, old.Name)
+		}
+	}
+	var out []v1alpha1.SiteStatus
+	for _, name := range names {
+		old := before[name]
 		status := v1alpha1.SiteStatus{
-			Name: site.Name, Provisioned: s.provisioned[site.Name], VolumeID: s.volumes[site.Name],
+			Name: name, Provisioned: s.provisioned[name], VolumeID: s.volumes[name],
 			Node: old.Node, Image: old.Image, Version: old.Version,
 		}
-		if pod := s.pods[site.Name]; pod != nil {
+		if pod := s.pods[name]; pod != nil {
 			if node := pod.Spec.NodeName; node != "" && sidecarStarted(pod) {
 				status.Node = node
 			}
 			status.Image = mysqlImage(pod)
-			if f := s.facts.Sites[site.Name]; f.PodUID == string(pod.UID) && f.Version != "" {
+			if f := s.facts.Sites[name]; f.PodUID == string(pod.UID) && f.Version != "" {
 				status.Version = f.Version
 			}
 		}

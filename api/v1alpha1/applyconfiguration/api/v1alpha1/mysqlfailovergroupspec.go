@@ -21,7 +21,7 @@ type MysqlFailoverGroupSpecApplyConfiguration struct {
 	// imagePullSecrets are Secrets in the group's namespace with which its images are pulled. Default none.
 	ImagePullSecrets []v1.LocalObjectReference `json:"imagePullSecrets,omitempty"`
 	// sites are the places that run one MySQL pod each: 2 to 16, at least two of them primary-candidate. The active
-	// site cannot be removed.
+	// site cannot be removed, nor the sites between which the role is moving.
 	Sites []SiteApplyConfiguration `json:"sites,omitempty"`
 	// mysqlConf are settings for the [mysqld] section of my.cnf, name to value; at most 200. Keys that the operator
 	// owns are ignored. A value is one line of at most 1024 characters. Default none.
