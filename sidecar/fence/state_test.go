@@ -117,11 +117,17 @@ func TestAnUnsureOpeningEndsOnlyWithTheProcessI1(t *testing.T) {
 	if !s.Exposed() {
 		t.Error("a look that saw read-only is no proof")
 	}
+	if r := Report(s, at(0)); r.FencedUnder(1) || r.Answered || !r.MysqldRunning {
+		t.Errorf("a report that saw read-only is no proof: %+v", r)
+	}
 	s = Fenced(Fencing(s), LastFence{wire.FenceUnproven, wire.FenceReadOnly}, true)
 	if !s.Exposed() {
 		t.Error("a fence that was read back is no proof")
 	}
-	if got := observe(s, Facts{}); got.Exposed() {
+	if r := Report(s, at(0)); r.FencedUnder(1) || r.Answered || !r.MysqldRunning {
+		t.Errorf("nor after a fence that was read back: %+v", r)
+	}
+	if got := observe(s, Facts{}); got.Exposed() || !Report(got, at(0)).FencedUnder(1) {
 		t.Error("the process is gone")
 	}
 	if got := Fenced(Fencing(s), LastFence{wire.FenceUnproven, wire.FenceKillServer}, true); got.Exposed() {
