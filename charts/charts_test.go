@@ -138,7 +138,7 @@ sites:
 mysqlConf: {max_connections: "500"}
 tls: {secretName: billing-tls, issuerRef: {name: ca, kind: ClusterIssuer}}
 failover: {mode: Manual, pollInterval: 1s, threshold: 5, crashGrace: 3s, cooldown: 1h, drainTimeout: 1m, maxLostTransactions: 0, onDivergence: Hold}
-sidecar: {leaseTimeout: 10s, peerCheckInterval: 1s, fenceTimeout: 1s, resources: {requests: {cpu: 100m}}}
+sidecar: {leaseTimeout: 15s, peerCheckInterval: 1s, fenceTimeout: 1s, resources: {requests: {cpu: 100m}}}
 cache: {enabled: false}
 backup: {profiles: [{name: nightly, encryption: {secretName: key}}], pitr: {enabled: true, profile: nightly}}
 initFromBackup: {profile: nightly, backup: monday}
