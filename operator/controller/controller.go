@@ -63,6 +63,8 @@ type Reconciler struct {
 	mu sync.Mutex
 	// said holds the last text of each event that is emitted on change only.
 	said map[types.NamespacedName]map[string]string
+	// marks holds what the active sites held whose pods are about to be replaced.
+	marks map[types.NamespacedName]mark
 }
 
 // New makes a Reconciler. SetupWithManager gives it to a manager.
@@ -73,7 +75,7 @@ func New(o Options) *Reconciler {
 	r := &Reconciler{
 		Options: o, apply: newApplier(o.Client, o.Live), provisioner: newProvisioner(o),
 		wakes: make(chan event.TypedGenericEvent[types.NamespacedName], 1024),
-		said:  map[types.NamespacedName]map[string]string{},
+		said:  map[types.NamespacedName]map[string]string{}, marks: map[types.NamespacedName]mark{},
 	}
 	r.provisioner.done = r.Wake
 	return r
@@ -232,6 +234,7 @@ func (r *Reconciler) forget(key types.NamespacedName) {
 	r.Loops.Forget(key)
 	r.Work.forget(key)
 	r.apply.forget(key)
+	r.unmark(key)
 	report.ForgetGroup(key.Namespace, key.Name)
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -33,7 +33,7 @@ func (r *Reconciler) rollOut(ctx context.Context, s *scope) error {
 		want[site.Name] = render.Deployment(s.in, site)
 		sites = append(sites, r.rolloutSite(s, site.Name, want[site.Name]))
 	}
-	d := rollout.Next(sites, s.group.Status.Transition != nil)
+	d := r.sparing(s, rollout.Next(sites, s.group.Status.Transition != nil))
 	for _, site := range s.group.Spec.Sites {
 		current := s.deployments[site.Name]
 		upToDate := current != nil && specHash(current) == specHash(want[site.Name])
