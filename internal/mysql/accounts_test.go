@@ -34,6 +34,7 @@ func TestAccountStatements(t *testing.T) {
 	}
 }
 
+// TestSecretsAreNotShown covers I11.
 func TestSecretsAreNotShown(t *testing.T) {
 	const secret = "geheim'nis"
 	for _, v := range []any{

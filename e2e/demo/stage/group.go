@@ -259,12 +259,26 @@ func (g *Group) Reusable(ctx context.Context) error {
 	if group.Annotations[annotationImages] != sum {
 		return errors.New("its sidecars are of another build")
 	}
-	for _, site := range group.Status.Sites {
-		if site.State == v1alpha1.SiteDiverged {
-			return fmt.Errorf("site %s holds transactions that were lost, and is kept for a person", site.Name)
+	return g.settled(ctx)
+}
+
+// settleLimit is how long a group that was left by an earlier run may take to become whole by itself.
+const settleLimit = 90 * time.Second
+
+// settled waits until the group is whole, or until it is plain that it will not be: a site that just came back is first
+// detached, and only then found to hold transactions that were lost.
+func (g *Group) settled(ctx context.Context) error {
+	var never error
+	_, err := g.Await(ctx, settleLimit, "group "+g.Name+" to settle", func(group *v1alpha1.MysqlFailoverGroup) error {
+		for _, site := range group.Status.Sites {
+			if site.State == v1alpha1.SiteDiverged {
+				never = fmt.Errorf("site %s holds transactions that were lost, and is kept for a person", site.Name)
+				return nil
+			}
 		}
-	}
-	return nil
+		return notReady(group)
+	})
+	return errors.Join(never, err)
 }
 
 // Delete removes a group with its data and gives its volumes back to the lab.

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package monitor
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/operator/failover"
+)
+
+// pushes is a Pusher that answers with a fixed report and counts.
+type pushes struct {
+	report wire.Report
+	count  int
+}
+
+func (p *pushes) PushActiveSite(context.Context, string, wire.Signed) (wire.Report, error) {
+	p.count++
+	return p.report, nil
+}
+
+// noWork is a LongWork without any.
+type noWork struct{}
+
+func (noWork) Busy(string, string, string) (string, bool) { return "", false }
+func (noWork) Windows(string, string) []wire.Window       { return nil }
+
+// reader is an API server that knows one group.
+type reader struct {
+	client.Reader
+	group *v1alpha1.MysqlFailoverGroup
+	err   error
+}
+
+func (r reader) Get(_ context.Context, _ client.ObjectKey, obj client.Object, _ ...client.GetOption) error {
+	if group, ok := obj.(*v1alpha1.MysqlFailoverGroup); ok && r.err == nil {
+		*group = *r.group
+	}
+	return r.err
+}
+
+func testLoop(t *testing.T, push Pusher, live client.Reader) *loop {
+	t.Helper()
+	m := New(Options{Push: push, Live: live, LongWork: noWork{}, Log: slog.New(slog.DiscardHandler)})
+	l := newLoop(m, types.NamespacedName{Namespace: "shop", Name: "orders"}, func() {})
+	a, _ := testAuthority(t)
+	l.authority = a
+	return l
+}
+
+// TestOnlyTheReportOfThePodThatWasMeantCounts covers I12: an address can belong to another pod by now.
+func TestOnlyTheReportOfThePodThatWasMeantCounts(t *testing.T) {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "pod-1"}, Status: corev1.PodStatus{PodIP: "10.0.0.1"}}
+	for name, c := range map[string]struct {
+		report wire.Report
+		want   bool
+	}{
+		"the pod that was meant":    {wire.Report{Site: "east", PodUID: "pod-1"}, true},
+		"another site's pod":        {wire.Report{Site: "west", PodUID: "pod-1"}, false},
+		"an older pod of the site":  {wire.Report{Site: "east", PodUID: "pod-0"}, false},
+		"somebody without identity": {wire.Report{}, false},
+	} {
+		l := testLoop(t, &pushes{report: c.report}, nil)
+		if got := l.push(t.Context(), pod, "east").Answered; got != c.want {
+			t.Errorf("I12: %s: counts %t, want %t", name, got, c.want)
+		}
+	}
+}
+
+func begun(epoch int64) failover.Decision {
+	return failover.Decision{Persist: true, Hold: true, Effects: []failover.Effect{failover.Announce{Drain: "west"}},
+		Status: failover.Durable{Epoch: epoch, ActiveSite: "west", Transition: &failover.Transition{To: "west", From: "east"}}}
+}
+
+// TestNothingIsDoneBeforeItIsDurable covers I2: if the epoch cannot be persisted, the old statement stands, on hold, and
+// nobody hears of the new one.
+func TestNothingIsDoneBeforeItIsDurable(t *testing.T) {
+	group := &v1alpha1.MysqlFailoverGroup{ObjectMeta: metav1.ObjectMeta{UID: "u"}}
+	overtaken := group.DeepCopy()
+	overtaken.Status.Epoch, overtaken.Status.ActiveSite = 9, "south"
+	recreated := group.DeepCopy()
+	recreated.UID, recreated.Status.Epoch, recreated.Status.ActiveSite = "other", 3, "east"
+	for name, live := range map[string]reader{
+		"the API server is away":          {err: errors.New("away")},
+		"somebody else changed the epoch": {group: overtaken},
+		"the group is another one":        {group: recreated},
+	} {
+		push := &pushes{}
+		l := testLoop(t, push, live)
+		l.durable, l.loaded = failover.Durable{Epoch: 3, ActiveSite: "east"}, true
+		l.authority.set(statement("east", 3, false))
+		if err := l.carryOut(t.Context(), group, failover.Snapshot{Status: l.durable}, begun(4)); err == nil {
+			t.Errorf("I2: %s: no error", name)
+		}
+		s := l.authority.statement()
+		if s.Epoch != 3 || s.ActiveSite != "east" || !s.Hold || push.count != 0 {
+			t.Errorf("I2: %s: statement %+v after %d pushes; want epoch 3 on hold, none", name, s, push.count)
+		}
+		if l.loaded {
+			t.Errorf("I9: %s: the loop goes on with what it knew", name)
+		}
+	}
+}
+
+// TestAFrozenLoopDoesNotAnswer covers I4: a process that slept while another became the leader answers nobody.
+func TestAFrozenLoopDoesNotAnswer(t *testing.T) {
+	l := testLoop(t, &pushes{}, nil)
+	l.authority.set(statement("east", 3, false))
+	l.m.running = t.Context()
+	l.m.loops[l.key] = l
+	l.passed.Store(int64(time.Since(l.started)))
+	if _, err := l.m.Answer("shop", "orders", "east", "n"); err != nil {
+		t.Fatalf("a loop that ran just now does not answer: %v", err)
+	}
+	l.started = l.started.Add(-frozenAfter - time.Second)
+	if _, err := l.m.Answer("shop", "orders", "east", "n"); !errors.Is(err, wire.ErrNotLeading) {
+		t.Errorf("I4: a loop that did not run for %s answers: %v", frozenAfter, err)
+	}
+}
+
+// TestAPodThatNeverHeldTheVolumeProvesNothing covers I2: one before it may still run.
+func TestAPodThatNeverHeldTheVolumeProvesNothing(t *testing.T) {
+	locked := corev1.ContainerStatus{Name: v1alpha1.ContainerBootstrap,
+		State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}}
+	failed := locked
+	failed.State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1}}
+	for name, c := range map[string]struct {
+		phase corev1.PodPhase
+		init  []corev1.ContainerStatus
+		want  bool
+	}{
+		"ended after it held the volume":   {corev1.PodFailed, []corev1.ContainerStatus{locked}, true},
+		"still running":                    {corev1.PodRunning, []corev1.ContainerStatus{locked}, false},
+		"rejected by the kubelet":          {corev1.PodFailed, nil, false},
+		"ended while it waited for a lock": {corev1.PodFailed, []corev1.ContainerStatus{failed}, false},
+	} {
+		pod := &corev1.Pod{Status: corev1.PodStatus{Phase: c.phase, InitContainerStatuses: c.init}}
+		if got := ended(pod); got != c.want {
+			t.Errorf("I2: %s: ended %t, want %t", name, got, c.want)
+		}
+	}
+}
+
+// TestASiteThatLeftTheSpecStaysInSight covers I4: its pod could still vouch.
+func TestASiteThatLeftTheSpecStaysInSight(t *testing.T) {
+	group := &v1alpha1.MysqlFailoverGroup{}
+	group.Spec.Sites = []v1alpha1.Site{{Name: "west", Role: v1alpha1.PrimaryCandidate}}
+	group.Status.Sites = []v1alpha1.SiteStatus{{Name: "south"}, {Name: "west"}}
+	durable := failover.Durable{Transition: &failover.Transition{From: "east", To: "west"}}
+	var got []string
+	for _, site := range sitesOf(group, durable, map[string][]*corev1.Pod{"north": {}}) {
+		if site.Name != "west" && !site.Removed {
+			t.Errorf("I6: %s left the spec and counts as in it", site.Name)
+		}
+		got = append(got, site.Name)
+	}
+	if len(got) != 4 {
+		t.Errorf("I4: in sight are %v; want east, north, south and west", got)
+	}
+}
