@@ -73,8 +73,23 @@ func drawSnapshot(t *rapid.T) Snapshot {
 	if rapid.Bool().Draw(t, "aSilent") {
 		a := &s.Sites[0]
 		a.Sidecar, a.MySQL = Sidecar{}, MySQL{}
+		makePatient(t, &s)
 	}
 	return s
+}
+
+// makePatient makes every age of a snapshot long enough for a lease to have run out, but for one that is drawn.
+func makePatient(t *rapid.T, s *Snapshot) {
+	ages := []int64{30_000, 30_000, 30_000, 30_000}
+	ages[rapid.IntRange(0, len(ages)-1).Draw(t, "which")] = drawAge(t, "age")
+	s.LeaderSince = s.Now.Add(-time.Duration(ages[0]) * time.Millisecond)
+	s.Answered["a"] = s.Now.Add(-time.Duration(ages[1]) * time.Millisecond)
+	for i := range s.Sites[1:] {
+		r := &s.Sites[1+i].Sidecar.Report
+		if r.Site != "" {
+			r.UptimeMillis, r.Vouched[0].AgeMillis = 60_000, ages[2+i]
+		}
+	}
 }
 
 func drawMemory(t *rapid.T, s Snapshot) Memory {
