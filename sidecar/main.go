@@ -23,6 +23,8 @@ commands:
   install DEST   copy this program to DEST
   bootstrap      initialise the data directory, once
   run            guard the MySQL of this pod
+  mysqld PROGRAM [ARGUMENT...]
+                 run mysqld, and start it again when it ends
   version        print the version
 
 "sidecar COMMAND -h" lists the flags; the default of each is taken from the environment.
@@ -77,6 +79,11 @@ func dispatch(ctx context.Context, args []string, stdout io.Writer, log *slog.Lo
 			return err
 		}
 		return run(ctx, s, log)
+	case "mysqld":
+		if len(args) == 0 {
+			return errUsage
+		}
+		return supervise(runDirOf(os.Getenv), args, log)
 	case "version":
 		_, err := fmt.Fprintln(stdout, version())
 		return err

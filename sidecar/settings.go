@@ -31,6 +31,17 @@ type settings struct {
 	requireTLS                bool
 }
 
+// defaultRunDir is where the pod mounts the directory of the socket.
+const defaultRunDir = "/run/mfg"
+
+// runDirOf is the directory for the socket as the environment gives it.
+func runDirOf(env func(string) string) string {
+	if dir := env("MFG_RUN_DIR"); dir != "" {
+		return dir
+	}
+	return defaultRunDir
+}
+
 // parseSettings reads the flags of a command; the default of each comes from the environment, as the pod sets it.
 func parseSettings(command string, args []string, env func(string) string) (settings, error) {
 	var s settings
@@ -67,7 +78,7 @@ func parseSettings(command string, args []string, env func(string) string) (sett
 	duration(&s.fenceTimeout, "fence-timeout", "MFG_FENCE_TIMEOUT", 2*time.Second, "how long a fence may take before mysqld is killed")
 	text(&s.stateDir, "state-dir", "MFG_STATE_DIR", "/var/lib/mysql/mfg", "directory on the data volume for this program")
 	text(&s.datadir, "datadir", "MFG_DATADIR", "/var/lib/mysql/data", "data directory of mysqld")
-	text(&s.runDir, "run-dir", "MFG_RUN_DIR", "/run/mfg", "directory for the socket")
+	text(&s.runDir, "run-dir", "MFG_RUN_DIR", defaultRunDir, "directory for the socket")
 	text(&s.authorityFile, "authority-file", "MFG_AUTHORITY_FILE", "/etc/mfg/authority.pub", "public key of the group's authority, PEM")
 	text(&s.accountsDir, "accounts-dir", "MFG_ACCOUNTS_DIR", "/etc/mfg-accounts", "directory with a password file per account")
 	text(&s.tlsDir, "tls-dir", "MFG_TLS_DIR", "/etc/mfg-tls", "directory with ca.crt; TLS is used if it is there")

@@ -172,13 +172,12 @@ func mysqld(in Input, site v1alpha1.Site) corev1.Container {
 		Name:            ContainerMySQL,
 		Image:           in.Group.Spec.Image,
 		ImagePullPolicy: in.Group.Spec.ImagePullPolicy,
+		// The sidecar's binary starts mysqld and starts it again in place: docs/decisions/0006.
 		Command: []string{
-			"mysqld", "--defaults-file=" + ConfigDir + "/" + ConfigKeyMyCnf, "--admin-address=$(POD_IP)",
+			binDir + "/sidecar", "mysqld", "mysqld", "--defaults-file=" + ConfigDir + "/" + ConfigKeyMyCnf, "--admin-address=$(POD_IP)",
 			"--report-host=" + Host(in.Group.Namespace, in.Group.Name, site.Name),
 		},
 		Env: []corev1.EnvVar{
-			// Tells mysqld that somebody restarts it, so that RESTART and CLONE end in a clean exit.
-			{Name: "MYSQLD_PARENT_PID", Value: "0"},
 			fieldEnv("POD_IP", "status.podIP"),
 		},
 		Ports: []corev1.ContainerPort{
@@ -193,6 +192,7 @@ func mysqld(in Input, site v1alpha1.Site) corev1.Container {
 			corev1.VolumeMount{Name: volumeData, MountPath: volumeDir},
 			corev1.VolumeMount{Name: volumeRun, MountPath: runDir},
 			corev1.VolumeMount{Name: volumeTmp, MountPath: tmpDir},
+			corev1.VolumeMount{Name: volumeBin, MountPath: binDir, ReadOnly: true},
 			corev1.VolumeMount{Name: volumeConfig, MountPath: ConfigDir, ReadOnly: true},
 		),
 	}

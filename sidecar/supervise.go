@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime"
+	"slices"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+const (
+	// quickExit is how soon after its start an end of mysqld counts as one in a row, and quickExits how many of them in a
+	// row are left to the kubelet, whose back-off and events are what people look at.
+	quickExit  = 10 * time.Second
+	quickExits = 5
+	// restartPause keeps a mysqld that cannot start from taking the processor.
+	restartPause = 200 * time.Millisecond
+)
+
+// supervise is the main process of the MySQL container: it starts mysqld and starts it again when it ends. The kubelet
+// would wait 10 s and longer before the second restart within ten minutes, and a clone is a restart; docs/decisions/0006
+// has the reasons. mysqld starts fenced (my.cnf), so starting it again never opens anything (I1).
+func supervise(runDir string, argv []string, log *slog.Logger) error {
+	// The death signal below is bound to the thread that starts mysqld.
+	runtime.LockOSThread()
+	signals := make(chan os.Signal, 16)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1)
+	defer signal.Stop(signals)
+	for row := 0; ; {
+		if err := removeSocket(runDir); err != nil {
+			return err
+		}
+		started := time.Now()
+		ending, err := runOnce(argv, signals)
+		if ending {
+			return err
+		}
+		row++
+		if time.Since(started) >= quickExit {
+			row = 0
+		}
+		log.Warn("mysqld ended; starting it again", "uptime", time.Since(started).Round(time.Millisecond).String(), "error", fmt.Sprint(err), "inARow", row)
+		if row >= quickExits {
+			return fmt.Errorf("mysqld ended %d times in a row: %w", row, err)
+		}
+		time.Sleep(restartPause)
+	}
+}
+
+// runOnce runs mysqld until it ends. Signals are passed on; ending is true if one of them asked for the end.
+func runOnce(argv []string, signals <-chan os.Signal) (ending bool, err error) {
+	cmd := exec.CommandContext(context.Background(), argv[0], argv[1:]...)
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	// Tells mysqld that somebody restarts it, so that RESTART and CLONE end in a clean exit 16.
+	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(e string) bool { return len(e) > 18 && e[:18] == "MYSQLD_PARENT_PID=" }),
+		"MYSQLD_PARENT_PID="+strconv.Itoa(os.Getpid()))
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := cmd.Start(); err != nil {
+		return true, fmt.Errorf("start mysqld: %w", err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- cmd.Wait() }()
+	for {
+		select {
+		case s := <-signals:
+			ending = ending || s == syscall.SIGTERM || s == syscall.SIGINT || s == syscall.SIGQUIT
+			if err := cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
+				return true, fmt.Errorf("pass on %s: %w", s, err)
+			}
+		case err := <-done:
+			return ending, err
+		}
+	}
+}
