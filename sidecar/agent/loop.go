@@ -94,7 +94,8 @@ func (a *Agent) alarm() <-chan time.Time {
 // healthy is false if a loop hangs: then the kubelet restarts this container, and mysqld with it.
 func (a *Agent) healthy() bool {
 	now := int64(a.Clock().Mono)
-	limit := int64(a.Lease / 2)
+	// What passes until this is noticed, and the 12 s that the kubelet takes then, should end within the lease.
+	limit := int64(max(a.Lease/4, a.PeerCheck+2*lookTimeout))
 	// The watch also carries out fences, which have their own deadline.
 	slack := int64(a.FenceTimeout + goneTimeout + lookTimeout)
 	return now-a.ticked.Load() <= limit && now-a.watched.Load() <= limit+slack
