@@ -13,23 +13,16 @@ import (
 	"github.com/mysql-mfg/mfg/e2e/writer/journal"
 )
 
-// Times within which rows must go through the Service again.
-const (
-	lease = 20 * time.Second
-	// afterLease is for a fault that leaves no proof: the lease must run out first.
-	afterLease = lease + 6*time.Second
-	// afterForceDelete: the new pod proves that the old one is gone, or another site takes over.
-	afterForceDelete = 12 * time.Second
-	// afterCrash is crashGrace, within which mysqld restarts in place, and the time to open again.
-	afterCrash = 5*time.Second + 5*time.Second
-	// afterDelete is for a pod that is ended in good order: the shutdown of mysqld and the start of a new pod.
-	afterDelete = 60 * time.Second
-)
+// lease is leaseTimeout's default, with which the suites' groups run.
+const lease = 20 * time.Second
+
+// tooLong is when a pause is no longer a slow machine but a group that does not carry on. How long each fault takes is
+// measured by `make bench-failover`, not judged here.
+const tooLong = 90 * time.Second
 
 // story is one fault on the active site of a group under load.
 type story struct {
 	fault stage.Fault
-	limit time.Duration
 }
 
 // survive plays a story: the role moves or stays as it must, in time, with never two writers, and what is missing is
@@ -70,8 +63,8 @@ func survive(t *testing.T, s story) (stage.Verdict, stage.Testimony) {
 	if moved && !s.fault.MayMove {
 		t.Errorf("the role moved from %s to %s", v.From, v.To)
 	}
-	if v.Pause.Length() > s.limit {
-		t.Errorf("clients waited %.2f s, want at most %s", v.Pause.Length().Seconds(), s.limit)
+	if v.Pause.Length() > tooLong {
+		t.Errorf("clients waited %.2f s, want at most %s", v.Pause.Length().Seconds(), tooLong)
 	}
 	checkLoss(t, g, v)
 	return v, testimony
@@ -105,7 +98,7 @@ func fault(t *testing.T, name string) stage.Fault {
 }
 
 func TestKilledNode(t *testing.T) {
-	v, _ := survive(t, story{fault: fault(t, "node-kill"), limit: afterLease})
+	v, _ := survive(t, story{fault: fault(t, "node-kill")})
 	if len(v.Records) != 1 {
 		t.Errorf("%d failovers are recorded, want one", len(v.Records))
 	}
@@ -114,7 +107,7 @@ func TestKilledNode(t *testing.T) {
 // The case for which leases exist: the site is cut off from everybody who could tell it anything, while its clients
 // still reach it. It must stop by itself, before the other site begins.
 func TestCutOffNodeStopsBeforeTheOtherStarts(t *testing.T) {
-	v, testimony := survive(t, story{fault: fault(t, "node-cut"), limit: afterLease})
+	v, testimony := survive(t, story{fault: fault(t, "node-cut")})
 	if v.Margin <= 0 || len(v.Changes) == 0 {
 		t.Errorf("margin = %s", v.Margin)
 	}
@@ -137,16 +130,16 @@ func TestCutOffNodeStopsBeforeTheOtherStarts(t *testing.T) {
 }
 
 func TestForceDeletedPod(t *testing.T) {
-	survive(t, story{fault: fault(t, "pod-force-delete"), limit: afterForceDelete})
+	survive(t, story{fault: fault(t, "pod-force-delete")})
 }
 
 func TestDeletedPod(t *testing.T) {
-	survive(t, story{limit: afterDelete, fault: stage.Fault{Name: "pod-delete", MayMove: true, Break: stage.DeletePod}})
+	survive(t, story{fault: stage.Fault{Name: "pod-delete", MayMove: true, Break: stage.DeletePod}})
 }
 
 // mysqld dies alone. Its container restarts, and nobody fails over: a restart loses nothing.
 func TestKilledMysqldComesBackByItself(t *testing.T) {
-	v, testimony := survive(t, story{fault: fault(t, "mysqld-kill"), limit: afterCrash})
+	v, testimony := survive(t, story{fault: fault(t, "mysqld-kill")})
 	if len(v.Records) != 0 || v.From != v.To {
 		t.Errorf("records = %+v, %s -> %s: nothing may fail over", v.Records, v.From, v.To)
 	}
@@ -181,7 +174,7 @@ func TestKilledReplicaComesBackFenced(t *testing.T) {
 		t.Error(err)
 	}
 	v, _ := judge(t, w, at)
-	if v.From != v.To || v.Pause.Length() > 2*time.Second {
+	if v.From != v.To || v.Pause.Length() > 10*time.Second {
 		t.Errorf("%s -> %s, pause %s: a replica's death is nothing to clients", v.From, v.To, v.Pause.Length())
 	}
 }

@@ -216,7 +216,7 @@ const helperVariable = "MFG_TEST_HELPER"
 func TestHelper(t *testing.T) {
 	switch os.Getenv(helperVariable) {
 	case "":
-		t.Skip("only run as a child")
+		return // in the parent there is nothing to do; its tests fail if a child does not do its part
 	case "lock":
 		f, err := os.OpenFile(os.Getenv("MFG_TEST_FILE"), os.O_RDWR, 0)
 		if err != nil {
