@@ -12,9 +12,13 @@ import (
 
 // Decide answers what to do about one snapshot.
 func Decide(s Snapshot, old Memory) Decision {
+	s = onKnownVolumes(s, old)
 	d := Decision{Status: s.Status, Memory: remember(s, old), Hold: true}
+	writer, behind := behindTheSites(s)
 	switch {
-	case s.Status.Epoch == 0, behindTheSites(s):
+	case behind && writer != "":
+		d = catchUp(s, d, writer)
+	case s.Status.Epoch == 0, behind:
 		d = bootstrap(s, d)
 	case s.Status.Transition != nil && s.Status.Transition.Step == v1alpha1.TransitionFencing:
 		d = fencing(s, d)
@@ -50,15 +54,31 @@ func (d Decision) within(next time.Duration) Decision {
 	return d
 }
 
-// behindTheSites is true if a site has adopted an epoch that status does not know: the status was restored from a backup
-// or edited. Who is active under that epoch is not known, so the group starts anew above it.
-func behindTheSites(s Snapshot) bool {
+// behindTheSites is true if a site of the group has adopted an epoch that status does not know: the status was restored
+// from a backup or edited. If the site that knows the highest epoch is open, it is the one that this epoch names. Volumes
+// that are not part of the group may remember anything.
+func behindTheSites(s Snapshot) (writer string, behind bool) {
+	highest := s.Status.Epoch
 	for _, site := range s.Sites {
-		if site.Sidecar.Answered && site.Sidecar.Report.Epoch > s.Status.Epoch {
-			return true
+		r := site.Sidecar.Report
+		if !site.Sidecar.Answered || r.Epoch <= highest || site.OtherVolume || site.Removed || s.Status.Epoch > 0 && !site.Provisioned {
+			continue
+		}
+		highest, writer = r.Epoch, ""
+		if r.Answered && r.Writable {
+			writer = site.Name
 		}
 	}
-	return false
+	return writer, highest > s.Status.Epoch
+}
+
+// catchUp takes the site that is open under the highest epoch for the active one, under the epoch after it: it stays open.
+func catchUp(s Snapshot, d Decision, writer string) Decision {
+	site, _ := s.Site(writer)
+	d.Status.Epoch, d.Status.ActiveSite, d.Status.Transition = site.Sidecar.Report.Epoch+1, writer, nil
+	d.Status.ActiveSince, d.Persist, d.Hold = s.Now, true, true
+	return d.say(TopologyUninitialised, VerdictComplete, ReasonStatusBehind, "%s is open under epoch %d, which status did not know", writer,
+		site.Sidecar.Report.Epoch).then(Select{Site: writer}, Announce{}).within(time.Millisecond)
 }
 
 // bootstrap chooses the first active site. All candidates must have been seen: a group that was created anew over
@@ -80,8 +100,14 @@ func bootstrap(s Snapshot, d Decision) Decision {
 	if best.Site.Name == "" {
 		return d.say(TopologyUninitialised, VerdictBlocked, ReasonNoCandidate, "the group has no primary-candidate")
 	}
+	if ordered(s) {
+		best.Site, _ = s.Site(s.Policy.ForceTo)
+		best.All = best.Site.All()
+	}
 	for _, site := range s.Sites {
-		if lacks := site.All().Subtract(best.All); site.SQLAnswers() && !lacks.IsEmpty() {
+		_, diverged := d.Memory.Diverged[site.Name]
+		lacks := site.All().Subtract(best.All)
+		if site.SQLAnswers() && !lacks.IsEmpty() && !ordered(s) && !diverged && !site.Removed && !site.OtherVolume {
 			return d.say(TopologyUninitialised, VerdictBlocked, ReasonMissingTransactions,
 				"no site holds all transactions: %s has %s, which %s lacks; a person must choose", site.Name, lacks, best.Site.Name)
 		}
@@ -160,6 +186,9 @@ func healthy(s Snapshot, d Decision, a Site) Decision {
 	}
 	d.Status.Records = settleLoss(s, d.Memory, a)
 	for _, site := range s.Sites {
+		if unsettled(s, d.Memory, site.Name) && site.MySQL.Direct && site.MySQL.ReplicaHost != "" && !site.MySQL.ReceiverStopped {
+			d = d.then(Drain{Site: site.Name}) // what it alone has can be counted only while nothing arrives
+		}
 		if shouldFollow(s, d.Memory, site, a) {
 			d = d.then(Follow{Site: site.Name, Source: a.Name})
 		}
@@ -203,8 +232,11 @@ func returned(s Snapshot, d Decision, a Site, old Memory) Decision {
 	if d.Memory.ReopenSince.IsZero() {
 		d.Memory.ReopenSince = s.Now
 	}
-	if s.Now.Sub(d.Memory.ReopenSince) > s.Policy.DrainTimeout {
-		return due(s, d, TopologyActiveReadOnly, ReasonCannotOpen)
+	if late(s, d.Memory.ReopenSince) {
+		if next := due(s, d, TopologyActiveReadOnly, ReasonCannotOpen); next.Verdict != VerdictBlocked {
+			return next
+		}
+		// Nobody else may take over: it is tried on.
 	}
 	d.Hold = false
 	return d.say(TopologyActiveReadOnly, VerdictReopen, ReasonReturnedWhole,

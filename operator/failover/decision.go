@@ -54,6 +54,7 @@ const (
 	ReasonActiveSiteDown      Reason = "ActiveSiteDown"
 	ReasonActiveSiteSilent    Reason = "ActiveSiteSilent"
 	ReasonActiveSiteBehind    Reason = "ActiveSiteBehind"
+	ReasonStatusBehind        Reason = "StatusBehind"
 	ReasonCannotOpen          Reason = "ActiveSiteCannotOpen"
 	ReasonForced              Reason = "Forced"
 	ReasonEverySiteDown       Reason = "EverySiteUnreachable"

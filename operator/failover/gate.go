@@ -48,7 +48,8 @@ func everySiteFenced(s Snapshot, m Memory) Gate {
 	var g Gate
 	for _, site := range s.Sites {
 		ack := m.Acks[site.Name]
-		never := site.Role == v1alpha1.DROnly && !site.Provisioned // it never held data, and never was active
+		// It never held data of this group, so it never was active.
+		never := !site.Provisioned && (site.Role == v1alpha1.DROnly || site.Removed && !site.Pod.Exists)
 		if site.Name == s.Status.Transition.To || ack.Epoch >= s.Status.Epoch && ack.Fenced || site.gone() || never {
 			continue
 		}
@@ -76,10 +77,10 @@ func fenceProof(s Snapshot, m Memory, x string) string {
 	if ack := m.Acks[x]; ack.Epoch >= epoch && ack.Fenced {
 		return fmt.Sprintf("sidecar of %s reported it fenced under epoch %d", x, ack.Epoch)
 	}
-	if fence, was := m.FencedBySQL[x]; was && fence.Epoch >= epoch && !mayStillOpen(s, x, fence.At) {
+	if fence, was := m.FencedBySQL[x]; was && fence.Epoch >= epoch && fence.PodUID == m.Confirmed[x] && !mayStillOpen(s, x, fence.At) {
 		return fmt.Sprintf("read-only flags of %s read back by the operator", x)
 	}
-	if known && site.Pod.Ended {
+	if known && site.Pod.Ended && !site.OtherVolume {
 		return fmt.Sprintf("pod of %s has ended, told by a live kubelet", x)
 	}
 	if known && site.Pod.OutOfService {

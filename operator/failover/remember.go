@@ -4,11 +4,24 @@ package failover
 
 import (
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/internal/gtid"
 )
+
+// onKnownVolumes marks the sites that were last seen on another volume and whose sidecar does not answer now: one lost
+// answer must not make an empty volume pass for the one that holds the data (I12).
+func onKnownVolumes(s Snapshot, old Memory) Snapshot {
+	s.Sites = slices.Clone(s.Sites)
+	for i := range s.Sites {
+		if !s.Sites[i].Sidecar.Answered && old.OtherVolume[s.Sites[i].Name] {
+			s.Sites[i].OtherVolume = true
+		}
+	}
+	return s
+}
 
 // remember folds a poll into what is remembered. It returns a copy; the old memory stays as it was.
 func remember(s Snapshot, old Memory) Memory {
@@ -24,7 +37,9 @@ func remember(s Snapshot, old Memory) Memory {
 		Lease:       map[string]time.Duration{},
 		UUID:        map[string]string{},
 		ReopenSince: old.ReopenSince,
-		DrainSince:  old.DrainSince,
+
+		IndirectSince: map[string]time.Time{}, OtherVolume: map[string]bool{}, Confirmed: map[string]string{},
+		DrainSince: old.DrainSince,
 	}
 	if m.FencedBySQL == nil {
 		m.FencedBySQL = map[string]SQLFence{}
@@ -56,8 +71,22 @@ func rememberSite(s Snapshot, old Memory, m *Memory, site Site) {
 	if !site.Sidecar.Answered && !site.Writable() {
 		m.SilentPolls[name] = old.SilentPolls[name] + 1
 	}
+	if !site.MySQL.Direct {
+		m.IndirectSince[name] = orNow(old.IndirectSince[name], s.Now)
+	}
+	m.OtherVolume[name], m.Confirmed[name] = site.OtherVolume, old.Confirmed[name]
+	if site.Sidecar.Answered && !site.OtherVolume {
+		m.Confirmed[name] = site.Pod.UID
+	}
 	m.Executed[name], m.UUID[name] = old.Executed[name], old.UUID[name]
 	if site.SQLAnswers() {
+		if !site.MySQL.Direct {
+			m.IndirectSince[name] = orNow(old.IndirectSince[name], s.Now)
+		}
+		m.OtherVolume[name], m.Confirmed[name] = site.OtherVolume, old.Confirmed[name]
+		if site.Sidecar.Answered && !site.OtherVolume {
+			m.Confirmed[name] = site.Pod.UID
+		}
 		m.Executed[name], m.UUID[name] = site.MySQL.Executed, site.MySQL.ServerUUID
 		m.PreviousAll[name] = site.All()
 	}
@@ -79,9 +108,8 @@ func rememberSite(s Snapshot, old Memory, m *Memory, site Site) {
 		// Another volume is another witness: who acknowledged before may still run on the one that was recorded.
 		m.Acks[name] = acknowledge(m.Acks[name], site.Sidecar.Report, site.Sidecar.At, s.Sites)
 	}
-	if fence, was := m.FencedBySQL[name]; was && site.Writable() {
-		// Somebody opened it since: the read-back proves nothing any more.
-		_ = fence
+	if site.Writable() || site.OtherVolume {
+		// Somebody opened it since, or it is not the server that matters: the read-back proves nothing.
 		delete(m.FencedBySQL, name)
 	}
 }

@@ -190,6 +190,12 @@ type Memory struct {
 	GoneSince map[string]time.Time
 	// Diverged holds the errant set of diverged sites.
 	Diverged map[string]gtid.Set
+	// IndirectSince is when a site's MySQL stopped to answer the operator itself, in an unbroken row of polls.
+	IndirectSince map[string]time.Time
+	// OtherVolume holds the sites that were last seen on another volume than the one that holds their data.
+	OtherVolume map[string]bool
+	// Confirmed is, for each site, the pod whose sidecar reported the volume that holds its data.
+	Confirmed map[string]string
 	// UUID is the last known server UUID of each site.
 	UUID map[string]string
 	// ReopenSince is when the active site was first asked to open again, in an unbroken row of polls.
@@ -215,4 +221,6 @@ type SQLFence struct {
 	Epoch int64
 	// At is when the fence was begun: the flags were read back later.
 	At time.Time
+	// PodUID is the pod whose MySQL was fenced.
+	PodUID string
 }

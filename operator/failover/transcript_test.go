@@ -51,7 +51,7 @@ type story struct {
 var start = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
 func newStory() *story {
-	return &story{auto: map[string]bool{}, s: Snapshot{
+	return &story{m: Memory{FencedBySQL: map[string]SQLFence{}}, auto: map[string]bool{}, s: Snapshot{
 		Now: start, LeaderSince: start.Add(-time.Hour), Answered: map[string]time.Time{}, Permitted: map[string]time.Time{},
 		Policy: Policy{Mode: v1alpha1.FailoverAuto, PollInterval: 2 * time.Second, Threshold: 3, CrashGrace: 5 * time.Second,
 			Cooldown: 10 * time.Minute, DrainTimeout: 30 * time.Second, LeaseTimeout: 20 * time.Second, FenceTimeout: 2 * time.Second},
@@ -91,6 +91,9 @@ func (st *story) command(t *testing.T, words []string) string {
 	case "leader":
 		st.s.LeaderSince = st.s.Now.Add(-duration(t, rest[0]))
 	case "sql-fenced":
+		if st.m.FencedBySQL == nil {
+			st.m.FencedBySQL = map[string]SQLFence{}
+		}
 		st.m.FencedBySQL[rest[0]] = SQLFence{Epoch: st.s.Status.Epoch, At: st.s.Now}
 	case "remove":
 		st.site(rest[0]).Removed = true
@@ -193,6 +196,8 @@ func (st *story) see(t *testing.T, site *Site, word string) {
 		site.Busy = value
 	case "other-volume":
 		site.OtherVolume = true
+	case "no-pod":
+		site.Pod.Exists = false
 	case "indirect":
 		site.MySQL = MySQL{SuperReadOnly: true, ReadOnly: true, Executed: site.MySQL.Executed}
 	case "uuid":

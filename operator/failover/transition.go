@@ -96,7 +96,11 @@ func targetUnfit(s Snapshot, m Memory, target Site) (why string, patience time.D
 		return why, 0
 	}
 	grace := time.Duration(s.Policy.Threshold-1) * s.Policy.PollInterval
-	return why, max(0, grace-s.Now.Sub(orNow(m.DownSince[target.Name], s.Now)))
+	since := orNow(m.IndirectSince[target.Name], s.Now)
+	if !target.Sidecar.Answered {
+		since = orNow(m.DownSince[target.Name], since)
+	}
+	return why, max(0, grace-s.Now.Sub(since))
 }
 
 func targetLost(s Snapshot, d Decision, why string) Decision {
@@ -134,7 +138,10 @@ func drained(s Snapshot, d Decision, target Site) (Decision, bool) {
 	message := fmt.Sprintf("%s has %d transactions left to apply", target.Name, left.Count())
 	if left.IsEmpty() && !lacks.IsEmpty() {
 		// Only with an empty relay log: another source would throw away what is in it (I8).
-		effects, reason = []Effect{Drain{Site: where}, Follow{Site: target.Name, Source: where}}, ReasonMissingTransactions
+		effects, reason = []Effect{Follow{Site: target.Name, Source: where}}, ReasonMissingTransactions
+		if source, _ := s.Site(where); source.MySQL.ReplicaHost != "" {
+			effects = append([]Effect{Drain{Site: where}}, effects...)
+		}
 		message = fmt.Sprintf("%s lacks %s and fetches it from %s", target.Name, lacks, where)
 	}
 	d = d.then(Announce{Fence: fenceTargets(s.Status.Transition)}).then(effects...).within(s.Policy.PollInterval / 8)
@@ -183,18 +190,20 @@ func pass(s Snapshot, d Decision, target Site, g Gate) Decision {
 func opening(s Snapshot, d Decision) Decision {
 	t := s.Status.Transition
 	target, _ := s.Site(t.To)
-	down := s.Now.Sub(orNow(d.Memory.DownSince[t.To], s.Now))
+	down := s.Now.Sub(orNow(d.Memory.IndirectSince[t.To], s.Now))
+	stuck := late(s, later(t.GatePassedAt, s.LeaderSince))
 	switch {
 	case target.Writable():
 		d.Hold = false
 		return complete(s, d)
 	case ordered(s) && s.Policy.ForceTo != t.To:
 		return due(s, d.closed(s), TopologyActiveReadOnly, ReasonForced)
-	case target.Sidecar.Answered && target.MySQL.Direct && !late(s, t.GatePassedAt):
+	case target.Sidecar.Answered && target.MySQL.Direct:
+		if next := due(s, d.closed(s), TopologyActiveReadOnly, ReasonCannotOpen); stuck && next.Verdict != VerdictBlocked {
+			return next
+		}
 		d.Hold = false
 		return reopening(s, d, target)
-	case target.Sidecar.Answered && target.MySQL.Direct:
-		return due(s, d.closed(s), TopologyActiveReadOnly, ReasonCannotOpen)
 	case target.Sidecar.Answered && down < s.Policy.CrashGrace, d.Memory.SilentPolls[t.To] < s.Policy.Threshold && !target.Sidecar.Answered:
 		return d.say(TopologyTransition, VerdictWait, ReasonOpening, "%s stopped answering while it was being opened", t.To)
 	}
@@ -277,11 +286,16 @@ func settleLoss(s Snapshot, m Memory, a Site) []v1alpha1.FailoverRecord {
 	if !a.MySQL.Direct {
 		return records
 	}
+	seen := map[string]bool{}
 	for i, r := range records {
+		if seen[r.From] || r.From == r.To {
+			continue // only its newest change says what a site had that nobody else has
+		}
+		seen[r.From] = true
 		from, known := s.Site(r.From)
 		before, had := m.PreviousAll[r.From]
-		if r.LossExact || !known || !had || !from.MySQL.Direct || !from.Fenced() || from.Busy != "" || from.MySQL.ReplicaHost != "" {
-			continue // with a source configured, what it receives now would be taken for what it had accepted
+		if r.LossExact || !known || !had || !from.MySQL.Direct || !from.Fenced() || from.Busy != "" || receives(from) {
+			continue // what it receives now would be taken for what it had accepted
 		}
 		if !sameServer(r, from.MySQL.ServerUUID) || from.OtherVolume {
 			continue // its data was replaced: what it had accepted is not known any more
@@ -292,6 +306,9 @@ func settleLoss(s Snapshot, m Memory, a Site) []v1alpha1.FailoverRecord {
 	}
 	return records
 }
+
+// receives is true if a site may get transactions from another.
+func receives(site Site) bool { return site.MySQL.ReplicaHost != "" && !site.MySQL.ReceiverStopped }
 
 func recordsDiffer(a, b []v1alpha1.FailoverRecord) bool {
 	return !slices.EqualFunc(a, b, func(x, y v1alpha1.FailoverRecord) bool { return x.Epoch == y.Epoch && x.LossExact == y.LossExact })

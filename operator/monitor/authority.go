@@ -25,7 +25,7 @@ func (m *Monitor) Answer(namespace, group, site, nonce string) (wire.Signed, err
 		return "", wire.ErrNotLeading
 	case l == nil:
 		return "", wire.ErrUnknownGroup
-	case !l.awake():
+	case !m.pulse.steady(time.Now()):
 		return "", wire.ErrNotLeading
 	}
 	return l.authority.answer(site, nonce, time.Now())

@@ -38,15 +38,15 @@ type siteLink struct {
 // become makes the link one to a pod; what was open to another is closed.
 func (k *siteLink) become(pod *corev1.Pod) {
 	k.mu.Lock()
-	same := k.podUID == string(pod.UID) && k.podIP == pod.Status.PodIP
-	k.mu.Unlock()
-	if same {
-		return
+	var old *mysql.DB
+	if k.podUID != string(pod.UID) || k.podIP != pod.Status.PodIP {
+		old, k.db = k.db, nil
+		k.podUID, k.podIP = string(pod.UID), pod.Status.PodIP
 	}
-	k.close()
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.podUID, k.podIP = string(pod.UID), pod.Status.PodIP
+	k.mu.Unlock()
+	if old != nil {
+		_ = old.Close()
+	}
 }
 
 func (k *siteLink) current() (*mysql.DB, string) {
@@ -55,15 +55,26 @@ func (k *siteLink) current() (*mysql.DB, string) {
 	return k.db, k.podIP
 }
 
-// keep stores a connection to a pod, unless another was made, or the pod changed, meanwhile.
+func (k *siteLink) pod() string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.podUID
+}
+
+// keep stores a connection to a pod and returns the one to use. One that somebody else made meanwhile wins; if the pod
+// changed, there is none.
 func (k *siteLink) keep(db *mysql.DB, podIP string) *mysql.DB {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.db != nil || k.podIP != podIP {
+	if k.podIP == podIP && k.db == nil {
+		k.db = db
 		return db
 	}
-	k.db = db
-	return db
+	_ = db.Close()
+	if k.podIP != podIP {
+		return nil
+	}
+	return k.db
 }
 
 func (k *siteLink) close() {
@@ -231,7 +242,10 @@ func (l *loop) connection(ctx context.Context, group *v1alpha1.MysqlFailoverGrou
 	if db, err = mysql.Open(target); err != nil {
 		return nil, err
 	}
-	return link.keep(db, podIP), nil
+	if db = link.keep(db, podIP); db == nil {
+		return nil, fmt.Errorf("the pod of %s changed", site)
+	}
+	return db, nil
 }
 
 // merge joins both witnesses. Sets come from the operator's own query, and from the report where that failed.

@@ -34,8 +34,6 @@ type loop struct {
 	started time.Time
 	// fenced holds what the operator fenced by SQL since the last poll, by site; it locks itself.
 	fenced sync.Map
-	// passed is when a pass last ended, in nanoseconds; it locks itself.
-	passed atomic.Int64
 
 	// durable is the part of status that was last read or persisted; loaded says that it was read at all.
 	durable failover.Durable
@@ -66,7 +64,6 @@ func (l *loop) run(ctx context.Context) {
 	defer l.close()
 	for ctx.Err() == nil {
 		next := l.pass(ctx)
-		l.passed.Store(int64(time.Since(l.started)))
 		timer := time.NewTimer(max(next, shortestPause))
 		select {
 		case <-ctx.Done():
@@ -76,15 +73,6 @@ func (l *loop) run(ctx context.Context) {
 		timer.Stop()
 	}
 }
-
-// awake is true if this loop ran lately. A process that was stopped for so long that another leads now must not answer
-// with what it knew before, not even once.
-func (l *loop) awake() bool {
-	return time.Since(l.started)-time.Duration(l.passed.Load()) < frozenAfter
-}
-
-// frozenAfter is longer than a pass takes while the API server is away, and shorter than a Lease lasts.
-const frozenAfter = 12 * time.Second
 
 func (l *loop) close() {
 	for _, link := range l.sites {

@@ -113,19 +113,32 @@ func TestNothingIsDoneBeforeItIsDurable(t *testing.T) {
 	}
 }
 
-// TestAFrozenLoopDoesNotAnswer covers I4: a process that slept while another became the leader answers nobody.
-func TestAFrozenLoopDoesNotAnswer(t *testing.T) {
+// TestAFrozenProcessDoesNotAnswer covers I4: a process that slept while another became the leader answers nobody, also
+// after its heart beats again.
+func TestAFrozenProcessDoesNotAnswer(t *testing.T) {
 	l := testLoop(t, &pushes{}, nil)
 	l.authority.set(statement("east", 3, false))
 	l.m.running = t.Context()
 	l.m.loops[l.key] = l
-	l.passed.Store(int64(time.Since(l.started)))
-	if _, err := l.m.Answer("shop", "orders", "east", "n"); err != nil {
-		t.Fatalf("a loop that ran just now does not answer: %v", err)
+	answer := func() error {
+		_, err := l.m.Answer("shop", "orders", "east", "n")
+		return err
 	}
-	l.started = l.started.Add(-frozenAfter - time.Second)
-	if _, err := l.m.Answer("shop", "orders", "east", "n"); !errors.Is(err, wire.ErrNotLeading) {
-		t.Errorf("I4: a loop that did not run for %s answers: %v", frozenAfter, err)
+	l.m.pulse.beat(time.Now())
+	if err := answer(); err != nil {
+		t.Fatalf("a steady process does not answer: %v", err)
+	}
+	l.m.pulse.last = time.Now().Add(-frozenAfter - time.Second)
+	if err := answer(); !errors.Is(err, wire.ErrNotLeading) {
+		t.Errorf("I4: a frozen process answers: %v", err)
+	}
+	l.m.pulse.beat(time.Now())
+	if err := answer(); !errors.Is(err, wire.ErrNotLeading) {
+		t.Errorf("I4: a process that was just frozen answers: %v", err)
+	}
+	l.m.pulse.thawed = time.Now().Add(-thawing - time.Second)
+	if err := answer(); err != nil {
+		t.Errorf("a process that still leads after it was frozen does not answer: %v", err)
 	}
 }
 

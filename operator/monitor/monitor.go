@@ -6,6 +6,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -62,6 +63,7 @@ type Options struct {
 // Monitor owns the loops. It runs only while this process leads.
 type Monitor struct {
 	Options
+	pulse pulse
 
 	mu      sync.Mutex
 	running context.Context
@@ -90,6 +92,8 @@ func (m *Monitor) Start(ctx context.Context) error {
 	if err := m.watch(ctx); err != nil {
 		return err
 	}
+	m.pulse.beat(time.Now())
+	m.done.Go(func() { m.pulse.run(ctx) })
 	m.mu.Lock()
 	m.running = ctx
 	for key := range m.wanted {

@@ -80,7 +80,7 @@ func (l *loop) announce(ctx context.Context, group *v1alpha1.MysqlFailoverGroup,
 		if link := l.sites[site]; link != nil && link.beginFence() {
 			all.Go(func() {
 				defer link.endFence()
-				l.fence(longest, group, link, failoverFence{site, epoch})
+				l.fence(longest, group, link, failoverFence{site: site, epoch: epoch})
 			})
 		}
 	}
@@ -109,6 +109,7 @@ type failoverFence struct {
 
 // fence sets a site read-only by the operator's own connection and reads it back. One at a time for each site.
 func (l *loop) fence(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, link *siteLink, f failoverFence) {
+	podUID := link.pod()
 	db, err := l.connection(ctx, group, link, f.site)
 	if err != nil {
 		return
@@ -119,8 +120,8 @@ func (l *loop) fence(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, li
 		l.log.Debug("fence by SQL did not succeed", "site", f.site, "error", err)
 		return
 	}
-	if result.ReadBack.SuperReadOnly {
-		l.fenced.Store(f.site, failover.SQLFence{Epoch: f.epoch, At: began})
+	if result.ReadBack.SuperReadOnly && podUID == link.pod() {
+		l.fenced.Store(f.site, failover.SQLFence{Epoch: f.epoch, At: began, PodUID: podUID})
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -85,17 +86,22 @@ func (l *loop) logChange(s failover.Snapshot, d failover.Decision, failed error)
 	l.said.failed = text
 }
 
+// labels writes the labels of all pods at once: with the API server away it takes no longer than one of them.
 func (l *loop) labels(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, d failover.Decision) {
 	pods := l.pods(ctx, group)
+	var all sync.WaitGroup
 	for _, v := range d.Views {
 		pod := pods[v.Name]
 		if pod == nil {
 			continue
 		}
-		if err := l.label(ctx, pod, v.Role, v.Healthy); err != nil {
-			l.log.Error("label pod", "site", v.Name, "error", err)
-		}
+		all.Go(func() {
+			if err := l.label(ctx, pod, v.Role, v.Healthy); err != nil {
+				l.log.Error("label pod", "site", v.Name, "error", err)
+			}
+		})
 	}
+	all.Wait()
 }
 
 func (l *loop) metrics(group *v1alpha1.MysqlFailoverGroup, s failover.Snapshot, d failover.Decision) {
@@ -196,8 +202,12 @@ func (l *loop) writeStatus(ctx context.Context, group *v1alpha1.MysqlFailoverGro
 	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
 	fresh := &v1alpha1.MysqlFailoverGroup{}
-	if err := l.m.Live.Get(ctx, l.key, fresh); err != nil || !l.isOurs(fresh.Status) {
-		return // somebody else wrote, or the API server is away: the next pass looks again
+	if err := l.m.Live.Get(ctx, l.key, fresh); err != nil {
+		return // the API server is away: the next pass tries again
+	}
+	if !l.isOurs(fresh.Status) {
+		l.loaded = false // somebody else changed what is durable: the next pass begins with what stands
+		return
 	}
 	if err := l.apply(ctx, fresh, status); err != nil {
 		l.log.Debug("write status", "error", err)
