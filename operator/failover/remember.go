@@ -61,32 +61,37 @@ func remember(s Snapshot, old Memory) Memory {
 }
 
 func rememberSite(s Snapshot, old Memory, m *Memory, site Site) {
+	rememberSilence(s, old, m, site)
+	rememberServer(old, m, site)
+	rememberProof(s, old, m, site)
+}
+
+// rememberSilence counts since when what does not answer.
+func rememberSilence(s Snapshot, old Memory, m *Memory, site Site) {
 	name := site.Name
 	if site.unusable() {
-		m.DownSince[name] = s.Now
-		if since, was := old.DownSince[name]; was {
-			m.DownSince[name] = since
-		}
-	}
-	if !site.Sidecar.Answered && !site.Writable() {
-		m.SilentPolls[name] = old.SilentPolls[name] + 1
+		m.DownSince[name] = orNow(old.DownSince[name], s.Now)
 	}
 	if !site.MySQL.Direct {
 		m.IndirectSince[name] = orNow(old.IndirectSince[name], s.Now)
 	}
+	if site.gone() {
+		m.GoneSince[name] = orNow(old.GoneSince[name], s.Now)
+	}
+	if !site.Sidecar.Answered && !site.Writable() {
+		m.SilentPolls[name] = old.SilentPolls[name] + 1
+	}
+}
+
+// rememberServer keeps what is known of a site's server, volume and pod while it does not answer.
+func rememberServer(old Memory, m *Memory, site Site) {
+	name := site.Name
 	m.OtherVolume[name], m.Confirmed[name] = site.OtherVolume, old.Confirmed[name]
 	if site.Sidecar.Answered && !site.OtherVolume {
 		m.Confirmed[name] = site.Pod.UID
 	}
 	m.Executed[name], m.UUID[name] = old.Executed[name], old.UUID[name]
 	if site.SQLAnswers() {
-		if !site.MySQL.Direct {
-			m.IndirectSince[name] = orNow(old.IndirectSince[name], s.Now)
-		}
-		m.OtherVolume[name], m.Confirmed[name] = site.OtherVolume, old.Confirmed[name]
-		if site.Sidecar.Answered && !site.OtherVolume {
-			m.Confirmed[name] = site.Pod.UID
-		}
 		m.Executed[name], m.UUID[name] = site.MySQL.Executed, site.MySQL.ServerUUID
 		m.PreviousAll[name] = site.All()
 	}
@@ -95,12 +100,11 @@ func rememberSite(s Snapshot, old Memory, m *Memory, site Site) {
 		// The pod that may still run is perhaps not the one that is seen now.
 		m.Lease[name] = max(old.Lease[name], site.Pod.Lease)
 	}
-	if site.gone() {
-		m.GoneSince[name] = s.Now
-		if since, was := old.GoneSince[name]; was {
-			m.GoneSince[name] = since
-		}
-	}
+}
+
+// rememberProof keeps acknowledgements and fences for as long as they prove something.
+func rememberProof(s Snapshot, old Memory, m *Memory, site Site) {
+	name := site.Name
 	if ack, was := old.Acks[name]; was {
 		m.Acks[name] = ack
 	}
