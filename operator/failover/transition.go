@@ -165,7 +165,10 @@ func gateClosed(s Snapshot, d Decision, g Gate) Decision {
 		return d.say(TopologyTransition, VerdictBlocked, ReasonForeignWriter, "%s accepts writes; it is being fenced", g.Writer).
 			then(Announce{Fence: []string{g.Writer}}).within(s.Policy.PollInterval / 8)
 	}
-	d = d.then(Announce{Fence: fenceTargets(t)})
+	if from, _ := s.Site(t.From); from.Reachable() {
+		// A silent site is pushed to at every poll anyway; waiting for it here would only make the gate open late.
+		d = d.then(Announce{Fence: fenceTargets(t)})
+	}
 	if len(g.Blockers) > 0 {
 		return d.say(TopologyTransition, VerdictBlocked, ReasonVouched,
 			"no proof that %s is fenced, and %s may still tell it that it is active; bring it back, taint its node %s if it is down, or annotate the group %s=%s to accept the loss",

@@ -140,8 +140,22 @@ func (g *Group) Dial(ctx context.Context, site string) (*sql.DB, error) {
 	return sql.OpenDB(connector), nil
 }
 
+// readersLimit is how long a site that just came back may keep its readers out: mysqld starts offline, and its sidecar
+// lets readers in once it has looked.
+const readersLimit = 30 * time.Second
+
 // Rows are all rows that a site holds.
 func (g *Group) Rows(ctx context.Context, site string) (map[journal.Key]bool, error) {
+	var all map[journal.Key]bool
+	err := Poll(ctx, readersLimit, "readers of "+site+" to be let in", func(ctx context.Context) error {
+		var err error
+		all, err = g.rows(ctx, site)
+		return err
+	})
+	return all, err
+}
+
+func (g *Group) rows(ctx context.Context, site string) (map[journal.Key]bool, error) {
 	db, err := g.Dial(ctx, site)
 	if err != nil {
 		return nil, err
