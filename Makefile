@@ -33,7 +33,7 @@ help: ## List the targets
 ##: the main job
 
 .PHONY: demo
-demo: build ## Fail over on a real cluster on this machine and prove it (root, Debian; first time about 15 minutes)
+demo: build ## Fail over on a real cluster on this machine and prove it (root, Debian; the first time compiles Kubernetes)
 	@bin/demo
 
 .PHONY: test

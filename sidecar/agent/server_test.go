@@ -23,9 +23,17 @@ func splitLines(s string) []string { return strings.Split(s, "\n") }
 
 func dialError(t *testing.T) error {
 	t.Helper()
-	_, err := new(net.Dialer).DialContext(t.Context(), "tcp", "127.0.0.1:1")
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed := l.Addr().String()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, err = new(net.Dialer).DialContext(t.Context(), "tcp", closed)
 	if err == nil {
-		t.Skip("something listens on port 1")
+		t.Fatalf("a port that was just closed answers: %s", closed)
 	}
 	return err
 }
