@@ -17,14 +17,16 @@ TOOL_helm := helm.sh/helm/v4/cmd/helm
 
 # The parts of `make check` and of `make test`, in the order in which they run.
 CHECKS := format vet lint tidy generated unit unit-e2e
-TESTS := $(CHECKS) helm mysqld lab apiserver
+TESTS := $(CHECKS) helm mysqld clone adopt lab apiserver
 
 COUNT := bin/counts
 OUT := out/test
 GENERATED := config/crd charts/mfg/templates/crds docs/reference api/v1alpha1
 
-RUNS ?= 10
+RUNS ?=
 CASE ?=
+MERGE ?=
+POINTS ?=
 
 .PHONY: help
 help: ## List the targets
@@ -44,9 +46,65 @@ test: $(COUNT) ## Everything: check, helm, mysqld and the lab suites (root, Debi
 check: $(COUNT) ## Format, vet, lint, tidy, generated files, unit tests (no root, under two minutes warm)
 	@$(call run,$(CHECKS))
 
+.PHONY: test-encryption
+test-encryption: build ## Every story of data-at-rest encryption on the lab, about an hour (root, Debian)
+	@go -C e2e test -tags lab,stories -v -count=1 -timeout 120m -run TestEncryptionAtRest ./suites/
+
+.PHONY: test-encryption-kills
+test-encryption-kills: build ## Kill everything at every step of rotation, clone and bootstrap (hours), KILLS=regexp of names like Rotation/sealing/node, CONTINUE=1 skips what has passed; writes out/encryption-kills.json
+	@KILLS='$(KILLS)' CONTINUE='$(filter-out 0,$(CONTINUE))' go -C e2e test -tags lab,kills -v -count=1 -timeout 8h -run TestKilledWhileUnsealed ./suites/
+
+.PHONY: encryption-kills-table
+encryption-kills-table: ## Put the results of `make test-encryption-kills`, gathered in however many runs of one build, into docs/encryption-kills.md
+	@go -C e2e run ./kills/table -from ../out/encryption-kills.json -to ../docs/encryption-kills.md
+
+.PHONY: test-dashboard
+test-dashboard: build ## Watch the dashboard in tmux while a site is lost, on the lab; leaves frames and a recording in out/dashboard (root, Debian)
+	@go -C e2e test -tags lab,dashboard -v -count=1 -timeout 30m -run TestDashboard ./suites/
+
+.PHONY: docs-frames
+docs-frames: test-dashboard ## Put the frames and the recording of `make test-dashboard` into docs/
+	@mkdir -p docs/recordings && install -m 644 out/dashboard/failover.cast docs/recordings/ && install -m 644 out/dashboard/dashboard-failover.md docs/
+
+.PHONY: docs-session
+docs-session: build ## Run docs/kubectl-mfg-session.md on the lab and put what its commands print into it
+	@go -C e2e test -tags lab -v -count=1 -timeout 30m -run 'TestPluginSession$$' ./suites/ && install -m 644 out/dashboard/kubectl-mfg-session.md docs/
+
 .PHONY: bench-failover
-bench-failover: build ## Measure failovers, RUNS=10 CASE=node-kill|node-cut|pod-force-delete|mysqld-kill; writes out/bench-failover.json
-	@bin/bench -runs $(RUNS) $(if $(CASE),-case $(CASE)) -out out/bench-failover.json
+bench-failover: build ## Measure failovers, CASE=planned,drain RUNS=5 (default: all, as often as the targets ask), MERGE=1 keeps other cases; writes out/bench-failover.json
+	@bin/bench $(if $(RUNS),-runs $(RUNS)) $(if $(CASE),-case $(CASE)) $(if $(filter-out 0,$(MERGE)),-merge) -out out/bench-failover.json
+
+.PHONY: bench-switchovers
+bench-switchovers: build ## Move the role 72 times in a row under load, and see whether anything grows, RUNS=72; writes out/bench-switchovers.json
+	@bin/bench -switchovers $(if $(RUNS),-runs $(RUNS)) -out out/bench-switchovers.json
+
+.PHONY: bench-keyring
+bench-keyring: build ## Measure encryption at rest: bring-up, a rotation, throughput and pauses with and without, CASE=round,planned RUNS=5 MERGE=1; writes out/bench-keyring.json
+	@bin/bench -keyring $(if $(RUNS),-runs $(RUNS)) $(if $(CASE),-case $(CASE)) $(if $(filter-out 0,$(MERGE)),-merge) -out out/bench-keyring.json
+
+.PHONY: bench-status
+bench-status: build ## Measure how long `kubectl mfg status` takes on the lab, RUNS=50; writes out/bench-status.json
+	@bin/bench -status $(if $(RUNS),-runs $(RUNS)) -out out/bench-status.json
+
+.PHONY: chaos
+chaos: build bin/chaos ## Break a group on the lab in every way, ONLY=name[,name] LIST=1 CONTINUE=1; writes out/chaos.json
+	@bin/chaos $(if $(LIST),-list) $(if $(ONLY),-only $(ONLY)) $(if $(CONTINUE),-continue) -out out/chaos.json
+
+.PHONY: chaos-table
+chaos-table: bin/chaos ## Put the results of a complete run of `make chaos` into docs/chaos.md
+	@bin/chaos -table -out out/chaos.json -docs docs/chaos.md
+
+.PHONY: bench-scale
+bench-scale: bin/scale bin/operator ## Measure one operator with 10, 100 and 1,000 groups of fake sites (no root; needs what the lab was made of), POINTS=10x3,1x16; writes out/bench-scale.json
+	@bin/scale $(if $(POINTS),-points $(POINTS)) -operator bin/operator -out out/bench-scale.json
+
+.PHONY: sim
+sim: bin/sim ## Play failovers in simulation, SEEDS=20000; one run with its transcript: SEED=123 (no root, about five minutes)
+	@bin/sim $(if $(SEED),-seed $(SEED) -v,-seeds $(or $(SEEDS),20000)) $(SIMFLAGS)
+
+.PHONY: sim-mutants
+sim-mutants: bin/mutants ## Take each guard of both cores away in turn: the simulation, or a test of the core, must miss every one
+	@bin/mutants -root . -out out/sim-mutants.json
 
 ##: daily work
 
@@ -67,6 +125,10 @@ fmt: bin/golangci-lint ## Format the code
 .PHONY: lint
 lint: bin/golangci-lint ## Lint both modules
 	@bin/golangci-lint run ./... && cd e2e && ../bin/golangci-lint run ./...
+
+.PHONY: rehearse
+rehearse: ## Install the plugin from the newest commit the way users do; before a tag is pushed (no root, a minute)
+	@hack/rehearse.sh
 
 ##: the lab
 
@@ -91,17 +153,30 @@ clean: ## Remove what was built here (not the cache)
 .PHONY: FORCE
 FORCE:
 
-bin/lab bin/demo bin/bench bin/counts: bin/%: FORCE
+bin/lab bin/demo bin/bench bin/counts bin/chaos bin/scale: bin/%: FORCE
 	@go -C e2e build -o ../$@ ./$*
+
+bin/sim: FORCE
+	@go -C e2e build -o ../$@ ./sim
+
+bin/mutants: FORCE
+	@go -C e2e build -o ../$@ ./sim/mutants
 
 bin/mfg-e2e: FORCE
 	@go -C e2e build -o ../$@ ./writer
 
-bin/kubectl-mfg: FORCE
-	@go build -o $@ ./kubectl-mfg
+bin/kubectl-mfg bin/operator: bin/%: FORCE
+	@go build -o $@ ./$*
 
 bin/golangci-lint bin/controller-gen bin/helm: bin/%: $(TOOLS)/%
 	@mkdir -p bin && ln -sfn $< $@
+
+bin/promtool: $(CACHE)/promtool
+	@mkdir -p bin && ln -sfn $< $@
+
+$(CACHE)/promtool:
+	@echo "taking promtool out of the Debian package prometheus"
+	@hack/promtool.sh $@
 
 $(TOOLS)/%:
 	@echo "compiling $* (once; later taken from $(TOOLS))"
@@ -124,7 +199,7 @@ part-format: $(COUNT)
 		[ -z "$$bad" ] || { echo "not formatted (make fmt):"; echo "$$bad"; exit 1; }'
 
 part-vet: $(COUNT)
-	@$(step) bash -c 'go vet -tags helm,mysqld ./... && go -C e2e vet -tags lab ./...'
+	@$(step) bash -c 'go vet -tags helm,mysqld ./... && go -C e2e vet -tags lab ./... && go -C e2e vet -tags lab,stories,kills,dashboard ./suites/'
 
 part-lint: $(COUNT) bin/golangci-lint
 	@$(step) $(MAKE) --no-print-directory lint
@@ -142,7 +217,7 @@ part-unit: $(COUNT)
 part-unit-e2e: $(COUNT)
 	@cd e2e && ../$(COUNT) go -dir ../$(OUT) -part unit-e2e -- ./...
 
-part-helm: $(COUNT) bin/helm
+part-helm: $(COUNT) bin/helm bin/promtool
 	@$(tests) -no-skip -- -tags helm -count=1 ./charts/...
 
 # The server comes out of the Debian archive, unpacked by mmdebstrap.
@@ -151,6 +226,12 @@ part-mysqld: $(COUNT)
 		DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends mmdebstrap >/dev/null; }
 	@$(tests) -no-skip -- -tags mysqld -count=1 ./internal/... ./sidecar/...
 
+part-clone: $(COUNT)
+	@$(tests) -no-skip -- -tags mysqld -count=1 -run TestOrderedCloneOfARealReplica ./operator/controller/
+
+part-adopt: $(COUNT)
+	@$(tests) -no-skip -- -tags mysqld -count=1 -run TestPlaintextIsListedAndGone ./kubectl-mfg/cmd/
+
 part-lab: $(COUNT) build
 	@cd e2e && ../$(COUNT) go -dir ../$(OUT) -part lab -live -no-skip -- -tags lab -v -count=1 -p 1 -timeout 50m ./suites/...
 
@@ -158,4 +239,4 @@ part-lab: $(COUNT) build
 part-apiserver: $(COUNT) bin/lab
 	@bin/lab status >/dev/null 2>&1 || bin/lab up
 	@KUBEBUILDER_ASSETS="$${MFG_LAB_DIR:-/var/lib/mfg-lab}/bin" KUBEBUILDER_CONTROLPLANE_START_TIMEOUT=120s \
-		$(tests) -no-skip -- -count=1 -run APIServer ./operator/...
+		$(tests) -no-skip -- -count=1 -run APIServer ./operator/... ./kubectl-mfg/cmd/

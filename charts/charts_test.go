@@ -22,6 +22,7 @@ import (
 
 const (
 	helm          = "../bin/helm"
+	promtool      = "../bin/promtool"
 	operatorChart = "mfg"
 	groupChart    = "mysql-failover-group"
 )
@@ -30,9 +31,11 @@ var update = flag.Bool("update", false, "write golden files and the tables of va
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	if _, err := os.Stat(helm); errors.Is(err, fs.ErrNotExist) {
-		_, _ = os.Stderr.WriteString("charts: bin/helm is missing: run 'make tools'\n")
-		os.Exit(1)
+	for _, tool := range []string{helm, promtool} {
+		if _, err := os.Stat(tool); errors.Is(err, fs.ErrNotExist) {
+			_, _ = os.Stderr.WriteString("charts: " + tool + " is missing: run 'make tools bin/promtool'\n")
+			os.Exit(1)
+		}
 	}
 	os.Exit(m.Run())
 }
@@ -88,9 +91,13 @@ var matrix = map[string]struct{ chart, values string }{
 	"mfg-namespaced": {operatorChart, `
 crds: {enabled: false}
 watchNamespaces: [shop, billing]`},
+	"mfg-escrow": {operatorChart, `
+crds: {enabled: false}
+auxiliary: {escrowTLS: {enabled: true, existingSecret: mfg-escrow-tls}}`},
 	"mfg-no-rights": {operatorChart, `
 crds: {enabled: false}
 rbac: {create: false, aggregateClusterRoles: false}
+escrowProtection: {enabled: false}
 serviceAccount: {create: false, name: own}`},
 	"mfg-everything": {operatorChart, `
 crds: {enabled: false}
@@ -98,7 +105,10 @@ image: {repository: registry.example.org/mfg/operator, digest: "sha256:000000000
 sidecarImage: {repository: registry.example.org/mfg/sidecar, tag: v9, pullPolicy: Never}
 imagePullSecrets: [{name: pull}]
 serviceAccount: {annotations: {example.org/a: b}}
+nodeTaints: {enabled: true}
 logging: {level: debug}
+auxiliary: {escrowTLS: {enabled: true, existingSecret: mfg-escrow-tls}}
+monitoring: {rules: {enabled: true, labels: {release: prometheus}, excludeRules: [MysqlFailoverGroupEncryptionIncomplete]}}
 networkPolicy:
   enabled: true
   metricsFrom: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: monitoring}}}]
@@ -145,6 +155,7 @@ initFromBackup: {profile: nightly, backup: monday}
 encryptionAtRest: {enabled: true, coverage: {binaryLog: false}, keyring: {retainVersions: 3}}
 dns: {name: billing.example.org, ttlSeconds: 10}
 taints: {enabled: true}
+maxReadLag: 30s
 deletionPolicy: Delete
 `
 
@@ -174,7 +185,8 @@ func golden(t *testing.T, file, got string) {
 
 func TestRefusedValues(t *testing.T) {
 	tests := map[string]struct{ chart, values, want string }{
-		"escrow is not built":          {operatorChart, `auxiliary: {escrowTLS: {enabled: true, existingSecret: x}}`, "not built yet"},
+		"escrow without a certificate": {operatorChart, `auxiliary: {escrowTLS: {enabled: true}}`, "existingSecret"},
+		"escrow Secret that is none":   {operatorChart, `auxiliary: {escrowTLS: {enabled: true, existingSecret: a/b}}`, "existingSecret"},
 		"unknown value":                {operatorChart, `replicas: 2`, "replicas"},
 		"unknown nested value":         {operatorChart, `image: {repo: x}`, "repo"},
 		"digest that is none":          {operatorChart, `image: {digest: latest}`, "digest"},

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -25,16 +26,19 @@ import (
 
 // kinds are the types of everything that the charts may create.
 var kinds = map[string]func() any{
-	"Deployment":               func() any { return &appsv1.Deployment{} },
-	"Service":                  func() any { return &corev1.Service{} },
-	"ServiceAccount":           func() any { return &corev1.ServiceAccount{} },
-	"Role":                     func() any { return &rbacv1.Role{} },
-	"RoleBinding":              func() any { return &rbacv1.RoleBinding{} },
-	"ClusterRole":              func() any { return &rbacv1.ClusterRole{} },
-	"ClusterRoleBinding":       func() any { return &rbacv1.ClusterRoleBinding{} },
-	"NetworkPolicy":            func() any { return &networkingv1.NetworkPolicy{} },
-	"CustomResourceDefinition": func() any { return &apiextensionsv1.CustomResourceDefinition{} },
-	"MysqlFailoverGroup":       func() any { return &v1alpha1.MysqlFailoverGroup{} },
+	"Deployment":                       func() any { return &appsv1.Deployment{} },
+	"Service":                          func() any { return &corev1.Service{} },
+	"ServiceAccount":                   func() any { return &corev1.ServiceAccount{} },
+	"Role":                             func() any { return &rbacv1.Role{} },
+	"RoleBinding":                      func() any { return &rbacv1.RoleBinding{} },
+	"ClusterRole":                      func() any { return &rbacv1.ClusterRole{} },
+	"ClusterRoleBinding":               func() any { return &rbacv1.ClusterRoleBinding{} },
+	"NetworkPolicy":                    func() any { return &networkingv1.NetworkPolicy{} },
+	"CustomResourceDefinition":         func() any { return &apiextensionsv1.CustomResourceDefinition{} },
+	"ValidatingAdmissionPolicy":        func() any { return &admissionv1.ValidatingAdmissionPolicy{} },
+	"ValidatingAdmissionPolicyBinding": func() any { return &admissionv1.ValidatingAdmissionPolicyBinding{} },
+	"PrometheusRule":                   func() any { return &prometheusRule{} },
+	"MysqlFailoverGroup":               func() any { return &v1alpha1.MysqlFailoverGroup{} },
 }
 
 // objects decodes manifests into their types; a field that does not exist, or is given twice, fails.
@@ -108,7 +112,7 @@ func TestOperatorPodIsRestricted(t *testing.T) {
 
 // The operator must never be able to read what it was not given: no wildcard, no listing of Secrets, no exec.
 func TestRightsAreLeast(t *testing.T) {
-	for _, values := range []string{`crds: {enabled: false}`, matrix["mfg-namespaced"].values} {
+	for _, values := range []string{`crds: {enabled: false}`, matrix["mfg-namespaced"].values, matrix["mfg-escrow"].values} {
 		for _, object := range objects(t, render(t, operatorChart, values)) {
 			var rules []rbacv1.PolicyRule
 			switch o := object.(type) {
@@ -122,10 +126,51 @@ func TestRightsAreLeast(t *testing.T) {
 				if slices.Contains(all, "*") || slices.Contains(rule.Resources, "pods/exec") {
 					t.Errorf("%v is too much", rule)
 				}
-				if slices.Contains(rule.Resources, "secrets") && (slices.Contains(rule.Verbs, "list") || slices.Contains(rule.Verbs, "watch")) {
+				// It writes groups by patches alone, and looks at nothing between a Deployment and its pods.
+				if slices.Contains(rule.Resources, "replicasets") || !aggregated(object) && slices.Contains(rule.Verbs, "update") &&
+					(slices.Contains(rule.Resources, "mysqlfailovergroups") || slices.Contains(rule.Resources, "mysqlfailovergroups/status")) {
+					t.Errorf("%v is more than it uses", rule)
+				}
+				// Where keyrings are taken into escrow, their versions are listed and watched.
+				lists := slices.Contains(rule.Verbs, "list") || slices.Contains(rule.Verbs, "watch")
+				if slices.Contains(rule.Resources, "secrets") && lists && values != matrix["mfg-escrow"].values {
 					t.Errorf("%v reads every Secret", rule)
 				}
 			}
+		}
+	}
+}
+
+// aggregated is true for a role of people.
+func aggregated(object any) bool {
+	role, ok := object.(*rbacv1.ClusterRole)
+	return ok && slices.ContainsFunc(slices.Collect(maps.Keys(role.Labels)), func(label string) bool {
+		return strings.HasPrefix(label, "rbac.authorization.k8s.io/aggregate-to-")
+	})
+}
+
+// The operator may change nodes only where somebody asked for it.
+func TestNodesAreReadOnlyUnlessTainted(t *testing.T) {
+	for values, want := range map[string][]string{
+		`crds: {enabled: false}`:                                                       {"get", "list", "watch"},
+		"crds: {enabled: false}\nnodeTaints: {enabled: true}":                          {"get", "list", "patch", "watch"},
+		"crds: {enabled: false}\nnodeTaints: {enabled: true}\nwatchNamespaces: [shop]": {"get", "list", "patch", "watch"},
+	} {
+		var verbs []string
+		for _, object := range objects(t, render(t, operatorChart, values)) {
+			role, ok := object.(*rbacv1.ClusterRole)
+			if !ok {
+				continue
+			}
+			for _, rule := range role.Rules {
+				if slices.Contains(rule.Resources, "nodes") {
+					verbs = append(verbs, rule.Verbs...)
+				}
+			}
+		}
+		slices.Sort(verbs)
+		if diff := cmp.Diff(want, verbs); diff != "" {
+			t.Errorf("%s: verbs on nodes (-want +got):\n%s", values, diff)
 		}
 	}
 }
@@ -147,7 +192,7 @@ func TestNamespacedRights(t *testing.T) {
 			namespaced = append(namespaced, o.Namespace+"/"+o.Name)
 		}
 	}
-	if diff := cmp.Diff([]string{"nodes"}, cluster); diff != "" {
+	if diff := cmp.Diff([]string{"nodes", "storageclasses"}, cluster); diff != "" {
 		t.Errorf("resources in the whole cluster (-want +got):\n%s", diff)
 	}
 	slices.Sort(namespaced)

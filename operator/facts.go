@@ -4,6 +4,7 @@ package main
 
 import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	apiwire "github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/operator/controller"
 	"github.com/mysql-mfg/mfg/operator/monitor"
 )
@@ -11,19 +12,35 @@ import (
 // factsOf hands what the poll loops saw to the controller, in the controller's words.
 type factsOf struct{ monitor *monitor.Monitor }
 
+// keyringOf is what the sidecar said of the keyring in this poll; what it said before may be over.
+func keyringOf(s monitor.SiteFacts) *apiwire.KeyringReport {
+	if !s.Sidecar.Answered {
+		return nil
+	}
+	return s.Sidecar.Report.Keyring
+}
+
+// certificateOf is likewise for the certificate that MySQL shows.
+func certificateOf(s monitor.SiteFacts) *apiwire.CertificateReport {
+	if !s.Sidecar.Answered {
+		return nil
+	}
+	return s.Sidecar.Report.Certificate
+}
+
 // Sites implements controller.Facts.
 func (f factsOf) Sites(namespace, group string) (controller.GroupFacts, bool) {
 	seen, known := f.monitor.Facts(namespace, group)
 	if !known {
 		return controller.GroupFacts{}, false
 	}
-	out := controller.GroupFacts{ActiveSite: seen.ActiveSite, Epoch: seen.Epoch, Open: seen.Open, Sites: map[string]controller.SiteFacts{}}
+	out := controller.GroupFacts{ActiveSite: seen.ActiveSite, Epoch: seen.Epoch, Open: seen.Open, SignedBy: seen.SignedBy, Sites: map[string]controller.SiteFacts{}}
 	for _, s := range seen.Sites {
 		out.Sites[s.Name] = controller.SiteFacts{
 			Reachable: s.Reachable(), MysqlUp: s.MySQL.Direct, Writable: s.Writable(), Cloning: s.MySQL.Cloning,
 			Executed: s.MySQL.Executed, Retrieved: s.MySQL.Retrieved, Purged: s.MySQL.Purged, UserDatabases: s.MySQL.UserDatabases, IOErrno: s.MySQL.IOErrno,
 			Following: s.MySQL.ReplicaOf == seen.ActiveSite && s.MySQL.IORunning && s.MySQL.SQLRunning,
-			VolumeID:  s.Sidecar.Report.VolumeID, Diverged: s.View.State == v1alpha1.SiteDiverged,
+			VolumeID:  s.Sidecar.Report.VolumeID, Keyring: keyringOf(s), Certificate: certificateOf(s), Diverged: s.View.State == v1alpha1.SiteDiverged,
 			Version: s.MySQL.Version, AdminAddr: s.AdminAddr, PodName: s.Pod.Name, PodUID: s.Pod.UID,
 		}
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/client"
 	"github.com/mysql-mfg/mfg/operator/access"
 	"github.com/mysql-mfg/mfg/operator/controller"
+	"github.com/mysql-mfg/mfg/operator/lost"
 	"github.com/mysql-mfg/mfg/operator/monitor"
 	"github.com/mysql-mfg/mfg/operator/render"
 	"github.com/mysql-mfg/mfg/operator/report"
@@ -34,6 +35,9 @@ type settings struct {
 	probeAddr         string
 	auxiliaryAddr     string
 	auxiliaryURL      string
+	escrowAddr        string
+	escrowURL         string
+	escrowTLSDir      string
 	sidecarImage      string
 	sidecarPullPolicy string
 	watchNamespaces   string
@@ -56,6 +60,9 @@ func parse(args []string) (settings, error) {
 	f.StringVar(&s.probeAddr, "health-probe-bind-address", ":8081", "address of /healthz and /readyz")
 	f.StringVar(&s.auxiliaryAddr, "auxiliary-bind-address", ":8082", "address of /active-site, /status and /ws/status")
 	f.StringVar(&s.auxiliaryURL, "auxiliary-url", "", "URL under which sidecars reach the auxiliary address (required)")
+	f.StringVar(&s.escrowAddr, "escrow-bind-address", "", "address of /keyring/escrow, TLS only; empty takes no keyrings into escrow")
+	f.StringVar(&s.escrowURL, "escrow-url", "", "URL under which sidecars reach the escrow address (https)")
+	f.StringVar(&s.escrowTLSDir, "escrow-tls-dir", "/etc/mfg-escrow-tls", "directory with tls.crt and tls.key of the escrow address")
 	f.StringVar(&s.sidecarImage, "sidecar-image", "", "image of the sidecar (required)")
 	f.StringVar(&s.sidecarPullPolicy, "sidecar-image-pull-policy", "IfNotPresent", "pull policy of the sidecar's image")
 	f.StringVar(&s.watchNamespaces, "watch-namespaces", "", "namespaces to look after, comma-separated; empty means all")
@@ -72,7 +79,7 @@ func parse(args []string) (settings, error) {
 	case s.sidecarImage == "":
 		return s, fmt.Errorf("--sidecar-image is required")
 	}
-	return s, nil
+	return s, s.checkEscrow()
 }
 
 func run(ctx context.Context, args []string) error {
@@ -108,21 +115,29 @@ func wire(mgr ctrl.Manager, s settings, log *slog.Logger) error {
 	work := controller.NewWork()
 	loops := monitor.New(monitor.Options{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Cache: mgr.GetCache(), Access: reach, Push: client.New(nil),
-		LongWork: work, Board: board, Events: events, Log: log,
+		LongWork: work, Losses: lost.New(lost.Options{Access: reach, Log: log}), Board: board, Events: events, Log: log,
 	})
 	reconciler := controller.New(controller.Options{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Facts: factsOf{loops}, Loops: loops, Access: reach, Work: work,
 		Recorder: events, Install: render.Install{
 			SidecarImage: s.sidecarImage, SidecarPullPolicy: corev1.PullPolicy(s.sidecarPullPolicy), OperatorURL: s.auxiliaryURL,
+			EscrowURL: s.escrowURL,
 		},
+		Escrow: newKeyrings(mgr, s),
 	})
+	if err := monitor.Index(context.Background(), mgr.GetFieldIndexer()); err != nil {
+		return fmt.Errorf("index pods: %w", err)
+	}
 	if err := reconciler.SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("set up controller: %w", err)
 	}
 	if err := mgr.Add(loops); err != nil {
 		return fmt.Errorf("add poll loops: %w", err)
 	}
-	auxiliary := server.New(server.Options{Authority: loops, Source: board, Operator: version(), Log: log, Leading: loops.Leading})
+	if err := addEscrow(mgr, s, loops, log); err != nil {
+		return fmt.Errorf("add escrow listener: %w", err)
+	}
+	auxiliary := server.New(server.Options{Authority: loops, Source: board, Operator: version(), Log: log, Leading: loops.Leading, Explain: loops.Explain})
 	return mgr.Add(server.Runnable{Server: auxiliary, Addr: s.auxiliaryAddr})
 }
 

@@ -32,7 +32,7 @@ func newManager(s settings) (ctrl.Manager, error) {
 		return nil, fmt.Errorf("find cluster: %w", err)
 	}
 	config.QPS, config.Burst = 100, 200
-	options := cache.Options{ByObject: controller.CacheByObject()}
+	options := cache.Options{ByObject: controller.CacheByObject(), DefaultTransform: controller.TransformTrim()}
 	if list := namespaces(s.watchNamespaces); len(list) > 0 {
 		options.DefaultNamespaces = map[string]cache.Config{}
 		for _, name := range list {

@@ -56,14 +56,23 @@ func bootstrap(ctx context.Context, s settings, log *slog.Logger) error {
 	if err != nil {
 		return fmt.Errorf("look for marker: %w", err)
 	}
-	if initialised {
+	var wiping bool
+	if s.keyring.file != "" {
+		if wiping, err = prepareKeyring(s, initialised, log); err != nil {
+			return err
+		}
+	}
+	if initialised && !wiping {
 		if err := checkData(s, log); err != nil {
 			return err
 		}
+		ensureRights(ctx, s, log)
 		return nameVolume(s)
 	}
-	if err := mayInitialise(s); err != nil {
-		return err
+	if !wiping {
+		if err := mayInitialise(s); err != nil {
+			return err
+		}
 	}
 	// Before the data: once there is any, it is known on which volume.
 	if err := nameVolume(s); err != nil {
@@ -76,11 +85,25 @@ func bootstrap(ctx context.Context, s settings, log *slog.Logger) error {
 	if err := initialise(ctx, s, log); err != nil {
 		return fmt.Errorf("initialise data directory: %w", err)
 	}
-	// The marker comes first: with it and without a datadir, the rename was all that was missing.
-	if err := writeDurable(marker); err != nil {
+	if err := markInitialised(s); err != nil {
+		return err
+	}
+	if err := takeInitialised(s, log); err != nil || !wiping {
+		return err
+	}
+	return endWipe(s)
+}
+
+// markInitialised notes what is known of a whole data directory. The marker comes before the directory has its name: with it and
+// without a datadir, the rename was all that was missing.
+func markInitialised(s settings) error {
+	if err := errors.Join(keyringMade(s), noteRights(s)); err != nil {
+		return err
+	}
+	if err := writeDurable(filepath.Join(s.stateDir, markerFile)); err != nil {
 		return fmt.Errorf("write marker: %w", err)
 	}
-	return takeInitialised(s, log)
+	return nil
 }
 
 // nameVolume sees to it that the volume has a name, by which the operator notices that it was replaced.
@@ -154,7 +177,7 @@ func initialise(ctx context.Context, s settings, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	statements, err := secretFile(strings.Join(mysql.AccountStatements(accounts, s.requireTLS), ";\n") + ";\n")
+	statements, err := secretFile(strings.Join(initStatements(s, accounts), ";\n") + ";\n")
 	if err != nil {
 		return fmt.Errorf("hold account statements: %w", err)
 	}
@@ -169,15 +192,16 @@ func initialise(ctx context.Context, s settings, log *slog.Logger) error {
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	forward(output, log)
+	forward(output, log, nil)
 	if err := cmd.Wait(); err != nil {
 		return fmt.Errorf("%s --initialize-insecure: %w; the lines of mysqld above say why", s.mysqld, err)
 	}
 	return syncTree(s.datadir + initSuffix)
 }
 
-// forward logs what mysqld says. The line about a failing statement of the init file quotes it, passwords and all.
-func forward(from io.Reader, log *slog.Logger) {
+// forward logs what mysqld says, and hands each line on if that is wished. The line about a failing statement of the init file
+// quotes it, passwords and all.
+func forward(from io.Reader, log *slog.Logger, seen func(line string)) {
 	lines := bufio.NewScanner(from)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
@@ -186,6 +210,9 @@ func forward(from io.Reader, log *slog.Logger) {
 			line = "MY-000061: a statement that makes the accounts failed (text withheld)"
 		}
 		log.Info("mysqld says", "line", line)
+		if seen != nil {
+			seen(line)
+		}
 	}
 	// Whatever is left unread must not block mysqld.
 	_, _ = io.Copy(io.Discard, from)

@@ -25,6 +25,7 @@ commands:
   run            guard the MySQL of this pod
   mysqld PROGRAM [ARGUMENT...]
                  run mysqld, and start it again when it ends
+  leave          wait until mysqld can be ended without anybody missing it
   version        print the version
 
 "sidecar COMMAND -h" lists the flags; the default of each is taken from the environment.
@@ -72,7 +73,9 @@ func dispatch(ctx context.Context, args []string, stdout io.Writer, log *slog.Lo
 		if err != nil {
 			return err
 		}
-		return bootstrap(ctx, s, log)
+		err = bootstrap(ctx, s, log)
+		tellKubelet(terminationLog, s, err)
+		return err
 	case "run":
 		s, err := parseSettings(name, args, os.Getenv)
 		if err != nil {
@@ -84,6 +87,12 @@ func dispatch(ctx context.Context, args []string, stdout io.Writer, log *slog.Lo
 			return errUsage
 		}
 		return supervise(runDirOf(os.Getenv), args, log)
+	case "leave":
+		s, err := parseSettings(name, args, os.Getenv)
+		if err != nil {
+			return err
+		}
+		return leave(ctx, s, log)
 	case "version":
 		_, err := fmt.Fprintln(stdout, version())
 		return err

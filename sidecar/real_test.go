@@ -132,7 +132,7 @@ func TestRealPod(t *testing.T) {
 	operator := p.operator(wire.Statement{
 		Namespace: "shop", Group: "orders", ActiveSite: "a", Epoch: 1, LeaseTimeoutMillis: 6000,
 	})
-	cmd := p.sh("mysqld --defaults-file=/srv/my.cnf --admin-address=127.0.0.1 > /srv/mysqld.log 2>&1 & MFG_OPERATOR_URL=" + operator + " /srv/sidecar run; echo ended $? >&2; kill %1; wait")
+	cmd := p.sh("MFG_RUN_DIR=/srv /srv/sidecar mysqld mysqld --defaults-file=/srv/my.cnf --admin-address=127.0.0.1 > /srv/mysqld.log 2>&1 & MFG_OPERATOR_URL=" + operator + " /srv/sidecar run; echo ended $? >&2; kill %1; wait")
 	log := &safeBuffer{}
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {

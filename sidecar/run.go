@@ -5,8 +5,6 @@ package main
 import (
 	"context"
 	"crypto/rand"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -22,6 +20,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/internal/mysql"
 	"github.com/mysql-mfg/mfg/sidecar/agent"
+	"github.com/mysql-mfg/mfg/sidecar/escrow"
 	"github.com/mysql-mfg/mfg/sidecar/fence"
 )
 
@@ -43,7 +42,7 @@ func run(ctx context.Context, s settings, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	config, done, err := connect(s, log)
+	config, keyring, certificate, done, err := connect(s, log)
 	if err != nil {
 		return err
 	}
@@ -53,6 +52,13 @@ func run(ctx context.Context, s settings, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	if keyring != nil {
+		keyring.Open = a.Open
+	}
+	defer runKeyring(ctx, keyring)()
+	defer runCertificate(ctx, certificate)()
+	defer cancel()
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", s.listen)
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
@@ -88,36 +94,53 @@ func serve(ctx context.Context, a *agent.Agent, listener net.Listener) error {
 }
 
 // connect connects an agent to the world.
-func connect(s settings, log *slog.Logger) (agent.Config, func(), error) {
+func connect(s settings, log *slog.Logger) (agent.Config, *escrow.Agent, *certificate, func(), error) {
+	failed := func(err error) (agent.Config, *escrow.Agent, *certificate, func(), error) {
+		return agent.Config{}, nil, nil, nil, err
+	}
 	clock, err := agent.NewClock()
 	if err != nil {
-		return agent.Config{}, nil, err
+		return failed(err)
 	}
 	watch, err := openMySQL(s, "mfg sidecar (watch)")
 	if err != nil {
-		return agent.Config{}, nil, err
+		return failed(err)
 	}
 	change, err := openMySQL(s, "mfg sidecar (fence)")
 	if err != nil {
-		return agent.Config{}, nil, errors.Join(err, watch.Close())
+		return failed(errors.Join(err, watch.Close()))
 	}
+	procs := agent.Procfs{Root: "/proc", Datadir: s.datadir}
+	keyring, closeKeyring, err := watchKeyring(s, procs, log)
+	if err != nil {
+		return failed(errors.Join(err, watch.Close(), change.Close()))
+	}
+	shown, closeShown, err := watchCertificate(s, log)
+	if err != nil {
+		closeKeyring()
+		return failed(errors.Join(err, watch.Close(), change.Close()))
+	}
+	keys := agent.NewKeys(s.authorityFile)
 	site := fence.Site{Namespace: s.namespace, Group: s.group, Name: s.site}
 	asker := client.New((&agent.Dialer{}).DialContext)
 	done := func() {
 		asker.Close()
 		_ = watch.Close()
 		_ = change.Close()
+		closeKeyring()
+		closeShown()
 	}
 	return agent.Config{
 		Site: site, Peers: s.peers, PodUID: s.podUID, BootID: rand.Text(),
-		Lease: s.leaseTimeout, PeerCheck: s.peerCheckInterval, FenceTimeout: s.fenceTimeout,
+		Lease: s.leaseTimeout, PeerCheck: s.peerCheckInterval, FenceTimeout: s.fenceTimeout, LeaveTimeout: s.leaveTimeout,
 		MySQL: watch, Changer: change,
-		Network:   agent.HTTPNetwork{Client: asker, OperatorURL: s.operatorURL, Site: site},
-		Processes: agent.Procfs{Root: "/proc", Datadir: s.datadir},
+		Network:   agent.HTTPNetwork{Client: asker, OperatorURL: s.operatorURL, Site: site, PodUID: s.podUID},
+		Processes: procs,
 		Volume:    agent.Store{Dir: s.stateDir},
-		Verify:    agent.NewKeys(s.authorityFile).Verify,
-		Clock:     clock, Log: log,
-	}, done, nil
+		Verify:    keys.Verify, Trusts: keys.IDs,
+		Keyring: keyringOf(keyring), Certificate: certificateOf(shown),
+		Clock: clock, Log: log,
+	}, keyring, shown, done, nil
 }
 
 // openMySQL prepares to speak to the admin interface, which has room when all connections are taken.
@@ -129,39 +152,6 @@ func openMySQL(s settings, program string) (*mysql.DB, error) {
 	return mysql.Open(mysql.Target{
 		Addr: net.JoinHostPort(s.podIP, strconv.Itoa(wire.PortMySQLAdmin)),
 		User: mysql.AccountSidecar, Password: strings.TrimRight(string(password), "\n"),
-		TLS: tlsConfig(filepath.Join(s.tlsDir, "ca.crt")), Program: program,
+		TLS: tlsConfig(filepath.Join(s.tlsDir, caFile)), Program: program,
 	})
-}
-
-// tlsConfig requires a certificate of the CA in the file, which is read anew for every connection so that it can be
-// replaced; nil if there is no such file. The name in the certificate is not compared: the address is this pod's own,
-// and certificates name Services.
-func tlsConfig(caFile string) *tls.Config {
-	if _, err := os.Stat(caFile); err != nil {
-		return nil
-	}
-	return &tls.Config{
-		MinVersion: tls.VersionTLS12,
-		// The chain is verified below; only the name is not.
-		InsecureSkipVerify: true, //nolint:gosec // see above
-		VerifyConnection: func(state tls.ConnectionState) error {
-			return verifyChain(caFile, state.PeerCertificates)
-		},
-	}
-}
-
-func verifyChain(caFile string, chain []*x509.Certificate) error {
-	raw, err := os.ReadFile(caFile)
-	if err != nil {
-		return fmt.Errorf("read CA: %w", err)
-	}
-	roots, between := x509.NewCertPool(), x509.NewCertPool()
-	if !roots.AppendCertsFromPEM(raw) || len(chain) == 0 {
-		return errors.New("verify server: no certificate to compare with")
-	}
-	for _, c := range chain[1:] {
-		between.AddCert(c)
-	}
-	_, err = chain[0].Verify(x509.VerifyOptions{Roots: roots, Intermediates: between})
-	return err
 }

@@ -22,6 +22,7 @@ type settings struct {
 	leaseTimeout      time.Duration
 	peerCheckInterval time.Duration
 	fenceTimeout      time.Duration
+	leaveTimeout      time.Duration
 
 	stateDir, datadir, runDir string
 	authorityFile             string
@@ -29,6 +30,37 @@ type settings struct {
 	listen                    string
 	defaultsFile, mysqld      string
 	requireTLS                bool
+
+	keyring keyringSettings
+}
+
+// keyringSettings are those of a site with data-at-rest encryption; without a file there is none.
+type keyringSettings struct {
+	file   string
+	sealed bool
+	// work is why the keyring can be written: Bootstrap, Clone or Rotation.
+	work string
+	// seed is the file to start from, seedDigest what it must be; empty starts with a fresh keyring.
+	seed, seedDigest                 string
+	escrowURL, escrowCA, escrowToken string
+	coverSystem                      bool
+}
+
+// keyringFlags adds the flags of the keyring.
+func keyringFlags(fs *flag.FlagSet, k *keyringSettings, env func(string) string) {
+	text := func(into *string, name, variable, help string) {
+		fs.StringVar(into, name, env(variable), help+" ($"+variable+")")
+	}
+	text(&k.file, "keyring-file", "MFG_KEYRING_FILE", "keyring of mysqld; empty without data-at-rest encryption")
+	fs.BoolVar(&k.sealed, "keyring-sealed", env("MFG_KEYRING_SEALED") == "true", "the keyring cannot be written ($MFG_KEYRING_SEALED)")
+	text(&k.work, "keyring-work", "MFG_KEYRING_WORK", "why the keyring can be written: Bootstrap, Clone or Rotation")
+	text(&k.seed, "keyring-seed", "MFG_KEYRING_SEED", "keyring to start from; empty for a fresh one")
+	text(&k.seedDigest, "keyring-seed-digest", "MFG_KEYRING_SEED_DIGEST", "digest that the seed must have")
+	text(&k.escrowURL, "escrow-url", "MFG_ESCROW_URL", "base URL of the operator's escrow listener")
+	text(&k.escrowCA, "escrow-ca", "MFG_ESCROW_CA", "certificates of the only authorities that are believed there, PEM")
+	text(&k.escrowToken, "escrow-token-file", "MFG_ESCROW_TOKEN_FILE", "file with the site's bearer token")
+	fs.BoolVar(&k.coverSystem, "cover-system-tablespace", env("MFG_COVERAGE_SYSTEM_TABLESPACE") == "true",
+		"encrypt what MySQL itself makes in the clear ($MFG_COVERAGE_SYSTEM_TABLESPACE)")
 }
 
 // defaultRunDir is where the pod mounts the directory of the socket.
@@ -76,6 +108,7 @@ func parseSettings(command string, args []string, env func(string) string) (sett
 	duration(&s.leaseTimeout, "lease-timeout", "MFG_LEASE_TIMEOUT", 20*time.Second, "how long the site may stay open without an exchange")
 	duration(&s.peerCheckInterval, "peer-check-interval", "MFG_PEER_CHECK_INTERVAL", 2*time.Second, "how often operator and peers are asked")
 	duration(&s.fenceTimeout, "fence-timeout", "MFG_FENCE_TIMEOUT", 2*time.Second, "how long a fence may take before mysqld is killed")
+	duration(&s.leaveTimeout, "leave-timeout", "MFG_LEAVE_TIMEOUT", 10*time.Second, "how long the end of mysqld waits for the role to move away")
 	text(&s.stateDir, "state-dir", "MFG_STATE_DIR", "/var/lib/mysql/mfg", "directory on the data volume for this program")
 	text(&s.datadir, "datadir", "MFG_DATADIR", "/var/lib/mysql/data", "data directory of mysqld")
 	text(&s.runDir, "run-dir", "MFG_RUN_DIR", defaultRunDir, "directory for the socket")
@@ -86,6 +119,7 @@ func parseSettings(command string, args []string, env func(string) string) (sett
 	text(&s.defaultsFile, "defaults-file", "MFG_DEFAULTS_FILE", "/etc/mfg/my.cnf", "configuration of mysqld")
 	text(&s.mysqld, "mysqld", "MFG_MYSQLD", "mysqld", "program that initialises the data directory")
 	fs.BoolVar(&s.requireTLS, "require-tls", env("MFG_REQUIRE_TLS") == "true", "create accounts that have to use TLS ($MFG_REQUIRE_TLS)")
+	keyringFlags(fs, &s.keyring, env)
 	if err := errors.Join(append(problems, fs.Parse(args))...); err != nil {
 		return settings{}, err
 	}

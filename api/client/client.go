@@ -71,7 +71,7 @@ func New(dial DialFunc) *Client {
 		Transport: &http.Transport{
 			Proxy:                  nil,
 			DialContext:            dial,
-			MaxIdleConns:           64,
+			MaxIdleConns:           0, // as many as there are sites: a push that must dial first costs twice as much
 			MaxIdleConnsPerHost:    2,
 			IdleConnTimeout:        30 * time.Second,
 			ResponseHeaderTimeout:  15 * time.Second,
@@ -98,6 +98,8 @@ type ActiveSiteQuery struct {
 	Group     string
 	// Site names the one who asks, so that the other side remembers whom it answered and when.
 	Site string
+	// Pod is the UID of the asking sidecar's pod.
+	Pod string
 	// Nonce is repeated inside the operator's signed answer. A peer relays what it has and ignores it.
 	Nonce string
 }
@@ -106,7 +108,7 @@ func (q ActiveSiteQuery) encode() string {
 	values := url.Values{}
 	for _, p := range []struct{ name, value string }{
 		{wire.ParamNamespace, q.Namespace}, {wire.ParamGroup, q.Group},
-		{wire.ParamSite, q.Site}, {wire.ParamNonce, q.Nonce},
+		{wire.ParamSite, q.Site}, {wire.ParamPod, q.Pod}, {wire.ParamNonce, q.Nonce},
 	} {
 		if p.value != "" {
 			values.Set(p.name, p.value)

@@ -93,7 +93,12 @@ func TestAdmitted(t *testing.T) {
 		"minimal":                               {},
 		"three sites, one dr-only":              {change: `spec/sites/append = {name: madrid, role: dr-only, priority: -1}`},
 		"tls without issuer":                    {change: `spec/tls = {secretName: orders-tls}`},
+		"another secret before it has run":      {old: `spec/tls = {secretName: t}`, change: `spec/tls = {secretName: u}`},
+		"tls stays":                             {old: "status/epoch = 1\nspec/tls = {secretName: t}", change: "status/epoch = 1\nspec/tls = {secretName: t, issuerRef: {name: ca}}"},
 		"encryption with tls":                   {change: "spec/encryptionAtRest = {enabled: true}\nspec/tls = {secretName: t}"},
+		"only the redo log covered":             {change: encryptedWith("tables: false, privilegeCheck: false, undoLog: false, binaryLog: false, systemTablespace: false")},
+		"only the system tablespace covered":    {change: encryptedWith("tables: false, privilegeCheck: false, redoLog: false, undoLog: false, binaryLog: false")},
+		"nothing covered, and not enabled":      {change: `spec/encryptionAtRest = {coverage: {tables: false, redoLog: false, undoLog: false, binaryLog: false, systemTablespace: false}}`},
 		"settings":                              {change: `spec/mysqlConf = {max_connections: "500", loose-x.y: "a b # c", sql_mode: ""}`},
 		"keyring elsewhere":                     {change: `spec/encryptionAtRest = {keyring: {dataFileDir: /var/lib/mysql-keyring}}`},
 		"tightest lease":                        {change: `spec/sidecar = {leaseTimeout: 15s, peerCheckInterval: 4s}`},
@@ -107,6 +112,7 @@ func TestAdmitted(t *testing.T) {
 		"passive site removed":                  {old: "status/activeSite = paris\nspec/sites/append = {name: c, role: primary-candidate}", change: "status/activeSite = paris"},
 		"uninvolved site removed in transition": {old: moving + "spec/sites/append = {name: c, role: dr-only}", change: moving},
 		"transition from a removed site":        {old: moving + "spec/sites/0/name = c", change: moving + "spec/sites/0/name = d"},
+		"volume size taken back":                {old: "spec/sites/0/storage = {size: 1000Gi}", change: "spec/sites/0/storage = {size: 20Gi}"},
 		"transition begins":                     {old: "status/activeSite = paris", change: moving},
 		"transition ends":                       {old: moving, change: "status/activeSite = frankfurt"},
 		"dr-only site rises in transition": {old: moving + "spec/sites/append = {name: c, role: primary-candidate}\nspec/sites/0/role = dr-only",
@@ -196,6 +202,8 @@ func TestRefused(t *testing.T) {
 		"tls with empty secret":                     {`spec/tls = {secretName: ""}`, "spec.tls.secretName"},
 		"unknown issuer kind":                       {`spec/tls = {secretName: a, issuerRef: {name: ca, kind: Vault}}`, "spec.tls.issuerRef.kind"},
 		"encryption without tls":                    {`spec/encryptionAtRest = {enabled: true}`, "spec.tls"},
+		"nothing covered":                           {encryptedWith("tables: false, privilegeCheck: false, redoLog: false, undoLog: false, binaryLog: false, systemTablespace: false"), "spec.encryptionAtRest.coverage"},
+		"covered only what users will make":         {encryptedWith("redoLog: false, undoLog: false, binaryLog: false, systemTablespace: false"), "spec.encryptionAtRest.coverage"},
 		"keyring is the datadir":                    {encrypted(`dataFileDir: /var/lib/mysql`), dir},
 		"keyring below the datadir":                 {encrypted(`dataFileDir: /var/lib/mysql/keyring`), dir},
 		"keyring by dot dot":                        {encrypted(`dataFileDir: /var/lib/../lib/mysql`), dir},
@@ -255,6 +263,11 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// encryptedWith turns encryption on with a coverage.
+func encryptedWith(coverage string) edit {
+	return edit("spec/encryptionAtRest = {enabled: true, coverage: {" + coverage + "}}\nspec/tls = {secretName: t}")
+}
+
 func TestChangeRefused(t *testing.T) {
 	encrypted := edit("spec/encryptionAtRest = {enabled: true}\nspec/tls = {secretName: t}")
 	const third = "spec/sites/append = {name: c, role: primary-candidate}\n"
@@ -263,14 +276,16 @@ func TestChangeRefused(t *testing.T) {
 		old, change edit
 		path        string
 	}{
-		"volume shrinks":                           {`spec/sites/0/storage = {size: 20Gi}`, `spec/sites/0/storage = {size: 19Gi}`, "spec.sites[0].storage.size"},
-		"volume shrinks to default":                {`spec/sites/0/storage = {size: 20Gi}`, ``, "spec.sites[0].storage.size"},
 		"storage class changes":                    {`spec/sites/0/storage = {storageClassName: a}`, `spec/sites/0/storage = {storageClassName: b}`, "spec.sites[0].storage.storageClassName"},
 		"storage class goes":                       {`spec/sites/0/storage = {storageClassName: a}`, ``, "spec.sites[0].storage.storageClassName"},
 		"storage class comes":                      {``, `spec/sites/0/storage = {storageClassName: a}`, "spec.sites[0].storage.storageClassName"},
 		"encryption off":                           {encrypted, "spec/encryptionAtRest = {enabled: false}\nspec/tls = {secretName: t}", "spec.encryptionAtRest"},
+		"the last coverage that makes a key goes":  {encrypted, encryptedWith("redoLog: false, undoLog: false, binaryLog: false, systemTablespace: false"), "spec.encryptionAtRest.coverage"},
 		"encryption removed":                       {encrypted, `spec/tls = {secretName: t}`, "spec.encryptionAtRest"},
 		"tls goes under encryption":                {encrypted, `spec/encryptionAtRest = {enabled: true}`, "spec.tls"},
+		"tls comes":                                {``, `spec/tls = {secretName: t}`, "spec.tls"},
+		"tls goes":                                 {`spec/tls = {secretName: t}`, ``, "spec.tls"},
+		"another secret under a group that ran":    {"status/epoch = 1\nspec/tls = {secretName: t}", "status/epoch = 1\nspec/tls = {secretName: u}", "spec.tls.secretName"},
 		"active site removed":                      {"status/activeSite = paris\nspec/sites/append = {name: c, role: primary-candidate}", "status/activeSite = paris\nspec/sites/0/name = c", "spec.sites"},
 		"old active site removed in transition":    {transition, "spec/sites/0/name = c", "spec.sites"},
 		"new active site removed in transition":    {transition, "spec/sites/1/name = c", "spec.sites"},

@@ -2,16 +2,20 @@
 
 package v1alpha1
 
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 // EncryptionAtRestSpec turns on data-at-rest encryption.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.enabled) || !self.enabled || !has(self.coverage) || !has(self.coverage.redoLog) || self.coverage.redoLog || !has(self.coverage.undoLog) || self.coverage.undoLog || !has(self.coverage.binaryLog) || self.coverage.binaryLog || !has(self.coverage.systemTablespace) || self.coverage.systemTablespace",message="MySQL makes no key at its first start with this coverage, and a keyring without keys is never sealed: set one of redoLog, undoLog, binaryLog and systemTablespace to true",fieldPath=".coverage",reason=FieldValueInvalid
 type EncryptionAtRestSpec struct {
 	// enabled turns on data-at-rest encryption; it needs spec.tls and cannot be turned off again. Default false.
-	// Not built yet: setting it raises the condition UnbuiltFeatures, and the operator creates no pods for the group,
-	// so that nobody takes plain data for encrypted data.
+	// The operator must have been installed with its escrow endpoint; without it a new group gets no pods.
 	//
 	// +optional
 	// +kubebuilder:default=false
 	Enabled bool `json:"enabled,omitempty"`
-	// coverage says what is encrypted; each flag set to false narrows the protection.
+	// coverage says what is encrypted; each flag set to false narrows the protection. One of redoLog, undoLog, binaryLog and
+	// systemTablespace must stay true: otherwise MySQL makes no key at its first start, and nothing could be sealed.
 	//
 	// +optional
 	// +kubebuilder:default={}
@@ -153,11 +157,78 @@ type SiteKeyringStatus struct {
 	//
 	// +optional
 	KeyringDigest string `json:"keyringDigest,omitempty"`
+	// work is why the keyring is writable, or is about to be: Bootstrap, Clone or Rotation; empty while it is sealed.
+	//
+	// +optional
+	Work KeyringWork `json:"work,omitempty"`
+	// since is when the phase was entered.
+	//
+	// +optional
+	Since *metav1.MicroTime `json:"since,omitempty"`
+	// rotated is true once both master keys were rotated in the rotation that is under way.
+	//
+	// +optional
+	Rotated bool `json:"rotated,omitempty"`
+	// stage is how far the work has come within the phase: Rotating once the master keys may have been rotated, Sealing
+	// once the site is rendered with the escrowed keyring.
+	//
+	// +optional
+	Stage KeyringStage `json:"stage,omitempty"`
+	// round grows by one with every unseal: each has a pod and a token of its own.
+	//
+	// +optional
+	Round int64 `json:"round,omitempty"`
+	// seedVersion is the escrow version that the unsealed keyring started from; 0 means a fresh keyring.
+	//
+	// +optional
+	SeedVersion int64 `json:"seedVersion,omitempty"`
+	// seedDigest is the digest of that version.
+	//
+	// +optional
+	SeedDigest string `json:"seedDigest,omitempty"`
+	// floorVersion is the highest version that was in escrow when the keyring was unsealed: what is newer was escrowed since.
+	//
+	// +optional
+	FloorVersion int64 `json:"floorVersion,omitempty"`
+	// rotationPod is the UID of the pod in which mysqld last ran while the master keys may have been rotated: its memory may
+	// hold the only copy of the new ones.
+	//
+	// +optional
+	RotationPod string `json:"rotationPod,omitempty"`
+	// rotatedVersion is the escrow version that the last rotation of both master keys ended with; 0 if there was none. A
+	// version that a clone or a first start made does not count.
+	//
+	// +optional
+	RotatedVersion int64 `json:"rotatedVersion,omitempty"`
+	// message says what is waited for, or what went wrong.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message,omitempty"`
 	// coverage is what is encrypted on the site.
 	//
 	// +optional
 	Coverage CoverageStatus `json:"coverage,omitempty,omitzero"`
 }
+
+// KeyringWork is why a site's keyring must be written.
+type KeyringWork string
+
+// The three kinds of work that write a keyring (specification, keyring lifecycle 3).
+const (
+	KeyringBootstrap KeyringWork = "Bootstrap"
+	KeyringClone     KeyringWork = "Clone"
+	KeyringRotation  KeyringWork = "Rotation"
+)
+
+// KeyringStage is how far the work on a keyring has come within its phase.
+type KeyringStage string
+
+// The stages.
+const (
+	KeyringRotating KeyringStage = "Rotating"
+	KeyringSealing  KeyringStage = "Sealing"
+)
 
 // CoverageStatus is what is encrypted on one site, as read from its MySQL.
 type CoverageStatus struct {

@@ -82,6 +82,26 @@ type FailoverSpec struct {
 	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('1h')",message="drainTimeout is between 1s and 1h: choose a value in that range",reason=FieldValueInvalid
 	DrainTimeout metav1.Duration `json:"drainTimeout,omitempty,omitzero"`
+	// plannedLagTimeout is how long a planned failover waits for its target to catch up before anything is changed.
+	// Default 1m, from 1s to 24h.
+	//
+	// +optional
+	// +kubebuilder:default="1m"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=24
+	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="plannedLagTimeout is between 1s and 24h: choose a value in that range",reason=FieldValueInvalid
+	PlannedLagTimeout metav1.Duration `json:"plannedLagTimeout,omitempty,omitzero"`
+	// plannedPauseTimeout is how long a planned failover may keep writes out before it is reverted and the old active
+	// site is opened again. Default 5s, from 1s to 5m.
+	//
+	// +optional
+	// +kubebuilder:default="5s"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=24
+	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('5m')",message="plannedPauseTimeout is between 1s and 5m: choose a value in that range",reason=FieldValueInvalid
+	PlannedPauseTimeout metav1.Duration `json:"plannedPauseTimeout,omitempty,omitzero"`
 	// maxLostTransactions is the loss budget: it blocks an emergency failover that is known to lose more transactions.
 	// Default unset: no limit.
 	//
@@ -89,8 +109,8 @@ type FailoverSpec struct {
 	// +kubebuilder:validation:Minimum=0
 	MaxLostTransactions *int64 `json:"maxLostTransactions,omitempty"`
 	// onDivergence says what happens to a site with transactions that the active site lacks: Hold keeps it fenced for a
-	// person, Reclone throws its data away and clones it anew. Default Hold.
-	// Reclone is not built yet: setting it raises the condition UnbuiltFeatures, and the site is held.
+	// person, Reclone throws its data away and clones it anew, once its loss is in status.failovers and its lost rows are
+	// counted. Default Hold.
 	//
 	// +optional
 	// +kubebuilder:default=Hold

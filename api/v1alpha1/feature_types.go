@@ -101,10 +101,12 @@ type DNSSpec struct {
 	TTLSeconds int32 `json:"ttlSeconds,omitempty"`
 }
 
-// TaintsSpec taints the nodes of sites that are not fit.
+// TaintsSpec taints the nodes of sites that are not fit to run the application next to the database: all but the node
+// of the active site.
 type TaintsSpec struct {
-	// enabled puts a taint on the nodes of sites that are not active. Default false.
-	// Not built yet: setting it raises the condition UnbuiltFeatures.
+	// enabled puts the taint <group>.<namespace>.mysql-mfg.io/inactive-site=<site>:PreferNoSchedule on the node of every
+	// site that is not active. The operator needs the right to change nodes: nodeTaints.enabled of its chart.
+	// Default false.
 	//
 	// +optional
 	// +kubebuilder:default=false

@@ -19,8 +19,19 @@ const (
 	LabelHealthy      = Domain + "/healthy"
 	LabelCacheRole    = Domain + "/cache-role"
 	LabelCacheTraffic = Domain + "/cache-traffic"
+	// LabelReadable is yes on the pods of replicas that take reads, within spec.maxReadLag.
+	LabelReadable = Domain + "/readable"
+	// LabelProtected is yes on the pods that must not be evicted now: the active site's, and that of the only candidate
+	// that has caught up.
+	LabelProtected = Domain + "/protected"
+	// LabelKeyringVersion is the number of a keyring in escrow.
+	LabelKeyringVersion = Domain + "/keyring-version"
+	// LabelAllowDeletion, with the value true, lets a person delete or change a keyring in escrow, which the chart's
+	// admission policy refuses otherwise.
+	LabelAllowDeletion = Domain + "/allow-deletion"
 
 	NameMySQL         = "mysql"
+	NameKeyring       = "mysql-keyring"
 	ManagedByOperator = "operator"
 	RolePrimary       = "primary"
 	RoleReplica       = "replica"
@@ -35,7 +46,20 @@ const (
 	AnnotationPlannedFailover = Domain + "/planned-failover"
 	AnnotationRecloneSite     = Domain + "/reclone-site"
 	AnnotationLastRequest     = Domain + "/last-request"
-	AnnotationSpecHash        = Domain + "/spec-hash"
+	// AnnotationRotation is what `kubectl mfg rotate --all` leaves on the group while it is under way: when it began, and the
+	// keyring version of each site then. The operator reads nothing of it.
+	AnnotationRotation = Domain + "/rotation"
+	AnnotationSpecHash = Domain + "/spec-hash"
+	// AnnotationKeyringDigest is the digest of a keyring in escrow.
+	AnnotationKeyringDigest = Domain + "/keyring-digest"
+	// AnnotationKeyringRound is the unseal that a token, or an unsealed pod, was made for.
+	AnnotationKeyringRound = Domain + "/keyring-round"
+
+	// AnnotationAbortFailover, with any value, gives a planned failover up that has not passed its point of no return.
+	AnnotationAbortFailover = Domain + "/abort-planned-failover"
+	// AnnotationPauseUntil is a time as in RFC 3339 until which the operator changes no role, rolls no pod and clones no
+	// site by itself.
+	AnnotationPauseUntil = Domain + "/pause-until"
 
 	// AnnotationForceFailover overrides a blocked emergency failover: the value names the site to promote although
 	// acknowledged writes may be lost. Cleared once carried out.
@@ -46,6 +70,7 @@ const (
 const (
 	ManagerController       = "mfg-operator"
 	ManagerControllerStatus = "mfg-operator-status"
+	ManagerKeyringStatus    = "mfg-operator-keyring"
 	ManagerMonitor          = "mfg-monitor"
 	ManagerMonitorStatus    = "mfg-monitor-status"
 )
@@ -55,6 +80,21 @@ const Finalizer = Domain + "/group"
 
 // OutOfServiceTaint is set by a person on a node that is known to be down; Kubernetes defines it.
 const OutOfServiceTaint = "node.kubernetes.io/out-of-service"
+
+// ContainerSidecar is the native sidecar that fences; it starts once the volume's lock is had.
+const ContainerSidecar = "sidecar"
+
+// InactiveSiteTaint is the key of the taint on the nodes of a group's sites that are not active; its value is the site.
+// Every group has a key of its own, because a node holds only one taint of a key and effect: with a shared key the
+// groups on one node would overwrite each other. Neither name contains a dot, so no two groups share a key.
+func InactiveSiteTaint(namespace, group string) string {
+	return group + "." + namespace + "." + Domain + "/inactive-site"
+}
+
+// InactiveSiteEffect is the effect of InactiveSiteTaint. It asks and does not forbid: when the node of the active site
+// is lost, those of the other sites are all tainted, and what must come back there (the operator itself, cluster DNS,
+// pods of other groups) cannot know the keys of groups and would find no place.
+const InactiveSiteEffect = "PreferNoSchedule"
 
 // ContainerBootstrap is the init container that takes the volume's lock.
 const ContainerBootstrap = "bootstrap"
@@ -83,6 +123,12 @@ func ReplicasService(group string) string { return fmt.Sprintf("mysql-%s-replica
 // DisruptionBudgetName is the name of the PodDisruptionBudget of the MySQL pods.
 func DisruptionBudgetName(group string) string { return "mysql-" + group }
 
+// ProtectionName is the name of the PodDisruptionBudget of the pods that must not be evicted now.
+func ProtectionName(group string) string { return "mysql-" + group + "-protected" }
+
+// DNSEndpointName is the name of the DNSEndpoint that has external-dns publish the active site.
+func DNSEndpointName(group string) string { return fmt.Sprintf("mysql-%s-primary", group) }
+
 // AuthoritySecret holds the key pair that signs statements.
 func AuthoritySecret(group string) string { return fmt.Sprintf("mysql-%s-authority", group) }
 
@@ -102,6 +148,12 @@ func RootSecret(group string) string { return fmt.Sprintf("mysql-%s-root", group
 func KeyringSecret(group, site string, version int64) string {
 	return fmt.Sprintf("mysql-%s-%s-keyring-v%d", group, site, version)
 }
+
+// Keys of the escrow Secret and of the token Secret.
+const (
+	KeyringKey      = "keyring"
+	KeyringTokenKey = "token"
+)
 
 // KeyringTokenSecret holds the bearer token with which a site escrows its keyring.
 func KeyringTokenSecret(group, site string) string {

@@ -5,6 +5,7 @@ package v1alpha1
 import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // SiteRole says whether a site may be promoted.
@@ -33,6 +34,7 @@ const (
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.encryptionAtRest) || !self.encryptionAtRest.enabled || has(self.tls)",message="encryption at rest needs TLS, because every replica is cloned over the network: set spec.tls.secretName",fieldPath=".tls",reason=FieldValueRequired
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.encryptionAtRest) || !oldSelf.encryptionAtRest.enabled || (has(self.encryptionAtRest) && self.encryptionAtRest.enabled)",message="encryption at rest cannot be turned off: load the data into a new group without encryption instead",fieldPath=".encryptionAtRest",reason=FieldValueForbidden
+// +kubebuilder:validation:XValidation:rule="has(self.tls) == has(oldSelf.tls)",message="TLS can neither be added to a group nor taken off it, because sites with and without it do not replicate from each other while they are updated: make a new group as you want it and move the data",fieldPath=".tls",reason=FieldValueForbidden
 type MysqlFailoverGroupSpec struct {
 	// image is the container image that holds mysqld 9.x. Default mysql:9.7.
 	//
@@ -75,7 +77,7 @@ type MysqlFailoverGroupSpec struct {
 	MysqlConf map[string]string `json:"mysqlConf,omitempty"`
 
 	// tls gives the certificates for connections to MySQL; with it every connection must be encrypted. Default none:
-	// connections may be in plain text.
+	// connections may be in plain text. It can neither be added to a group nor taken off it.
 	//
 	// +optional
 	TLS *TLSSpec `json:"tls,omitempty"`
@@ -107,21 +109,28 @@ type MysqlFailoverGroupSpec struct {
 	// +optional
 	InitFromBackup *InitFromBackupSpec `json:"initFromBackup,omitempty"`
 	// encryptionAtRest turns on data-at-rest encryption. Default none.
-	// Not built yet: enabling it raises the condition UnbuiltFeatures, and the operator creates no pods for the group,
-	// so that nobody takes plain data for encrypted data.
 	//
 	// +optional
 	EncryptionAtRest *EncryptionAtRestSpec `json:"encryptionAtRest,omitempty"`
-	// dns publishes the active site through external-dns. Default none.
-	// Not built yet: setting it raises the condition UnbuiltFeatures.
+	// dns publishes the active site through external-dns, by a DNSEndpoint that follows it. Default none.
 	//
 	// +optional
 	DNS *DNSSpec `json:"dns,omitempty"`
-	// taints marks the nodes of sites that are not active. Default none.
-	// Not built yet: enabling it raises the condition UnbuiltFeatures.
+	// taints marks the nodes of sites that are not active, so that applications are scheduled next to the database.
+	// Default none.
 	//
 	// +optional
 	Taints *TaintsSpec `json:"taints,omitempty"`
+
+	// maxReadLag takes replicas that lag more out of the Service of the read replicas. Default unset: every healthy
+	// replica takes reads. From 1s to 24h.
+	//
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=24
+	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="maxReadLag is between 1s and 24h: choose a value in that range, or leave it out for no limit",reason=FieldValueInvalid
+	MaxReadLag *metav1.Duration `json:"maxReadLag,omitempty"`
 
 	// deletionPolicy says what happens to the data volumes and generated Secrets when the group is deleted: Retain keeps
 	// them, Delete removes them. Default Retain.
@@ -181,8 +190,8 @@ type Site struct {
 	// +optional
 	Resources corev1.ResourceRequirements `json:"resources,omitempty,omitzero"`
 
-	// externalAddress is where the site can be reached from outside the cluster, a host name or address. Default none.
-	// Not built yet: setting it raises the condition UnbuiltFeatures.
+	// externalAddress is where the site can be reached from outside the cluster: a host name or an IP address, without
+	// a port. It is what the DNS name of spec.dns points to while this site is active. Default none.
 	//
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -193,10 +202,9 @@ type Site struct {
 
 // StorageSpec is the data volume of a site.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.size) || !has(oldSelf.size) || quantity(self.size).compareTo(quantity(oldSelf.size)) >= 0",message="a data volume cannot shrink: keep the size, or move to a new site with a smaller volume and remove this one",fieldPath=".size",reason=FieldValueForbidden
 // +kubebuilder:validation:XValidation:rule="has(self.storageClassName) == has(oldSelf.storageClassName) && (!has(self.storageClassName) || self.storageClassName == oldSelf.storageClassName)",message="the storage class of a site cannot change: add a site with the other class, move the role there and remove this one",fieldPath=".storageClassName",reason=FieldValueForbidden
 type StorageSpec struct {
-	// size of the data volume, with a unit, such as 100Gi. Default 10Gi, at least 512Mi. It can grow, where the storage class allows it, and cannot shrink.
+	// size of the data volume, with a unit, such as 100Gi. Default 10Gi, at least 512Mi. It can grow, where the storage class allows it; a volume that has more keeps it.
 	//
 	// +optional
 	// +kubebuilder:default="10Gi"

@@ -10,9 +10,9 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 //   - mfg-monitor-status (operator/monitor): activeSite, activeSiteSince, epoch, transition, cooldownUntil, phase,
 //     sites[].{state,reason,message,errant}, readySites, replicationLag, lastFailover, failovers and the conditions
 //     Available, ReplicationHealthy, FailoverBlocked, Ready, Degraded.
-//   - mfg-operator-status (operator/controller): observedGeneration, sites[].{provisioned,volumeID,node,image,version},
+//   - mfg-operator-status (operator/controller): observedGeneration, sites[].{provisioned,volumeID,node,image,version,clone},
 //     encryptionAtRest and the conditions Progressing, TLSReady, UnbuiltFeatures, EncryptionAtRestReady,
-//     BackupReady, CacheReady.
+//     BackupReady, CacheReady, DNSReady, TaintsReady.
 //
 // Strings here have no bound and words no enumeration in the schema, on purpose: a rejected status write would stop a
 // failover. Lists have bounds far above what is written.
@@ -43,6 +43,15 @@ type MysqlFailoverGroupStatus struct {
 	//
 	// +optional
 	Transition *Transition `json:"transition,omitempty"`
+	// plannedFailover is the last planned failover that was asked for, and what came of it.
+	//
+	// +optional
+	PlannedFailover *PlannedFailoverStatus `json:"plannedFailover,omitempty"`
+	// forecast is what an emergency failover would do if the active site were lost now. What would be lost changes with
+	// every poll and is in GET /status and the metrics.
+	//
+	// +optional
+	Forecast *Forecast `json:"forecast,omitempty"`
 	// cooldownUntil is until when no emergency failover starts by itself.
 	//
 	// +optional
@@ -182,6 +191,86 @@ type Transition struct {
 	ToExecuted string `json:"toExecuted,omitempty"`
 }
 
+// PlannedPhase is how far a planned failover has come.
+type PlannedPhase string
+
+// The phases of a planned failover. The last four are its outcome.
+const (
+	// PlannedWaiting means that the target catches up; nothing was changed yet.
+	PlannedWaiting PlannedPhase = "Waiting"
+	// PlannedMoving means that writes are kept out while the role moves.
+	PlannedMoving    PlannedPhase = "Moving"
+	PlannedSucceeded PlannedPhase = "Succeeded"
+	PlannedRefused   PlannedPhase = "Refused"
+	// PlannedReverted means that the old active site was opened again, or that an emergency failover took over.
+	PlannedReverted PlannedPhase = "Reverted"
+	PlannedAborted  PlannedPhase = "Aborted"
+)
+
+// PlannedFailoverStatus is a planned failover.
+type PlannedFailoverStatus struct {
+	// from is the active site when it was asked for.
+	//
+	// +optional
+	From string `json:"from,omitempty"`
+	// to is the site that is to take over.
+	//
+	// +required
+	To string `json:"to"`
+	// cause is who asked: Requested (the annotation), SiteLeaving (its pod or node goes away) or OrderedUpdate.
+	//
+	// +required
+	Cause string `json:"cause"`
+	// phase is Waiting, Moving, Succeeded, Refused, Reverted or Aborted.
+	//
+	// +required
+	Phase PlannedPhase `json:"phase"`
+	// reason of the phase, one CamelCase word.
+	//
+	// +optional
+	Reason string `json:"reason,omitempty"`
+	// message says it to people and names the next step.
+	//
+	// +optional
+	Message string `json:"message,omitempty"`
+	// startedAt is when it was accepted.
+	//
+	// +optional
+	StartedAt *metav1.MicroTime `json:"startedAt,omitempty"`
+	// finishedAt is when its outcome was known.
+	//
+	// +optional
+	FinishedAt *metav1.MicroTime `json:"finishedAt,omitempty"`
+	// writePauseMillis is for how long writes were kept out at most, in milliseconds, as the operator measured it.
+	//
+	// +optional
+	WritePauseMillis *int64 `json:"writePauseMillis,omitempty"`
+	// answered is true once the annotation that asked for it was taken off the group.
+	//
+	// +optional
+	Answered bool `json:"answered,omitempty"`
+}
+
+// Forecast is what would happen if the active site were lost now.
+type Forecast struct {
+	// site that would take over; empty if none could.
+	//
+	// +optional
+	Site string `json:"site,omitempty"`
+	// rule by which it ranks first, one CamelCase word: OnlyCandidate, MostTransactions, LeastToApply, Priority or Name.
+	//
+	// +optional
+	Rule string `json:"rule,omitempty"`
+	// blockedBy is what would keep the failover from happening by itself, as the reason of FailoverBlocked.
+	//
+	// +optional
+	BlockedBy string `json:"blockedBy,omitempty"`
+	// message says it to people.
+	//
+	// +optional
+	Message string `json:"message,omitempty"`
+}
+
 // SiteState is what a site is right now, in one word.
 type SiteState string
 
@@ -215,11 +304,15 @@ type SiteStatus struct {
 	//
 	// +optional
 	Message string `json:"message,omitempty"`
-	// errant is the GTID set that this site has and the active site lacks.
+	// errant is the GTID set that this site has and the active site lacks, as far as it was seen last.
 	//
 	// +optional
 	Errant string `json:"errant,omitempty"`
 
+	// clone is the copy that the site receives, while it does.
+	//
+	// +optional
+	Clone *CloneProgress `json:"clone,omitempty"`
 	// provisioned is true once the site's data is part of the group: it was the first active site, or was cloned.
 	//
 	// +optional
@@ -317,6 +410,76 @@ type FailoverRecord struct {
 	//
 	// +optional
 	LostSet string `json:"lostSet,omitempty"`
+	// lostRows counts the rows of the lost transactions by table, from the binary log of the returned site.
+	//
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	LostRows []LostRows `json:"lostRows,omitempty"`
+	// lostRowsState is Counted once lostRows is whole, or why it cannot be counted, in words.
+	//
+	// +optional
+	LostRowsState string `json:"lostRowsState,omitempty"`
+	// writePauseMillis is for how long a planned failover kept writes out at most, in milliseconds.
+	//
+	// +optional
+	WritePauseMillis *int64 `json:"writePauseMillis,omitempty"`
+}
+
+// LostRowsCounted is the lostRowsState of a record whose rows are all counted.
+const LostRowsCounted = "Counted"
+
+// LostRows counts the rows of one table in lost transactions.
+type LostRows struct {
+	// schema of the table. The entry with neither schema nor table sums up tables that did not fit.
+	//
+	// +optional
+	Schema string `json:"schema,omitempty"`
+	// table is its name.
+	//
+	// +optional
+	Table string `json:"table,omitempty"`
+	// inserted rows.
+	//
+	// +required
+	Inserted int64 `json:"inserted"`
+	// updated rows.
+	//
+	// +required
+	Updated int64 `json:"updated"`
+	// deleted rows.
+	//
+	// +required
+	Deleted int64 `json:"deleted"`
+}
+
+// CloneProgress is how far a clone has come, from clone_progress of the recipient.
+type CloneProgress struct {
+	// source is the site whose data is copied.
+	//
+	// +optional
+	Source string `json:"source,omitempty"`
+	// stage is the stage that runs, as MySQL names it, such as FILE COPY.
+	//
+	// +optional
+	Stage string `json:"stage,omitempty"`
+	// percent of the estimated bytes that has arrived, in steps of 5.
+	//
+	// +optional
+	Percent int32 `json:"percent,omitempty"`
+	// etaSeconds is how long the rest will take at the pace so far, in seconds, rounded up to 10.
+	//
+	// +optional
+	ETASeconds *int64 `json:"etaSeconds,omitempty"`
+	// order is why the site is cloned although it had data: the value of the annotation reclone-site, or onDivergence.
+	// Empty for a clone that throws nothing away.
+	//
+	// +optional
+	Order string `json:"order,omitempty"`
+	// startedAt is when the clone was ordered or began.
+	//
+	// +optional
+	StartedAt *metav1.Time `json:"startedAt,omitempty"`
 }
 
 // TimelineEntry is one step of a failover.
@@ -344,4 +507,8 @@ const (
 	ConditionBackupReady        = "BackupReady"
 	ConditionCacheReady         = "CacheReady"
 	ConditionUnbuiltFeatures    = "UnbuiltFeatures"
+	ConditionPaused             = "Paused"
+	ConditionPlannedBlocked     = "PlannedFailoverBlocked"
+	ConditionDNSReady           = "DNSReady"
+	ConditionTaintsReady        = "TaintsReady"
 )

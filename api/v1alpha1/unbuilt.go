@@ -2,22 +2,15 @@
 
 package v1alpha1
 
-import (
-	"fmt"
-	"slices"
-)
+import "slices"
 
 // UnbuiltFeatures returns the paths of the fields that are set in spec although the operator does not act upon them
 // yet, sorted. The controller raises the condition UnbuiltFeatures from it.
 func UnbuiltFeatures(spec *MysqlFailoverGroupSpec) []string {
 	set := map[string]bool{
-		"spec.backup":                   spec.Backup != nil,
-		"spec.cache.enabled":            spec.Cache != nil && spec.Cache.Enabled,
-		"spec.dns":                      spec.DNS != nil,
-		"spec.encryptionAtRest.enabled": spec.EncryptionAtRest != nil && spec.EncryptionAtRest.Enabled,
-		"spec.failover.onDivergence":    spec.Failover.OnDivergence == DivergenceReclone,
-		"spec.initFromBackup":           spec.InitFromBackup != nil,
-		"spec.taints.enabled":           spec.Taints != nil && spec.Taints.Enabled,
+		"spec.backup":         spec.Backup != nil,
+		"spec.cache.enabled":  spec.Cache != nil && spec.Cache.Enabled,
+		"spec.initFromBackup": spec.InitFromBackup != nil,
 	}
 	var paths []string
 	for path, isSet := range set {
@@ -25,19 +18,14 @@ func UnbuiltFeatures(spec *MysqlFailoverGroupSpec) []string {
 			paths = append(paths, path)
 		}
 	}
-	for _, site := range spec.Sites {
-		if site.ExternalAddress != "" {
-			paths = append(paths, fmt.Sprintf("spec.sites[%s].externalAddress", site.Name))
-		}
-	}
 	slices.Sort(paths)
 	return paths
 }
 
 // MustNotRun returns those of the UnbuiltFeatures without which the group must get no pods at all: running it anyway
-// would let people take plain data for encrypted data, or an empty database for a restored one.
+// would let people take an empty database for a restored one.
 func MustNotRun(spec *MysqlFailoverGroupSpec) []string {
 	return slices.DeleteFunc(UnbuiltFeatures(spec), func(path string) bool {
-		return path != "spec.encryptionAtRest.enabled" && path != "spec.initFromBackup"
+		return path != "spec.initFromBackup"
 	})
 }

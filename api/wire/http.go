@@ -13,6 +13,8 @@ const (
 	PathHealthz        = "/healthz"
 	PathReadyz         = "/readyz"
 	PathMetrics        = "/metrics"
+	// PathLeave is asked by the pod itself before its mysqld is ended.
+	PathLeave = "/leave"
 )
 
 // Ports of the listeners.
@@ -32,9 +34,23 @@ const (
 	ParamGroup     = "group"
 	// ParamSite names the asking site: whoever answers it remembers when.
 	ParamSite = "site"
+	// ParamPod is the UID of the asking sidecar's pod. Only the pod that the operator takes for the site's may open.
+	ParamPod = "pod"
 	// ParamNonce is repeated inside the signed answer.
 	ParamNonce = "nonce"
 )
+
+// ParamWait is how long GET /leave may take to answer, a Go duration.
+const ParamWait = "wait"
+
+// Leave is the answer to GET /leave.
+type Leave struct {
+	// Left is true if mysqld can be ended without anybody missing it: this site is fenced, and another one is active.
+	Left bool `json:"left"`
+	// Reason and Message say why not.
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message,omitempty"`
+}
 
 // MaxBodyBytes bounds the bodies of every endpoint of this package, but for the answer of GET /status.
 const MaxBodyBytes = 64 << 10

@@ -46,6 +46,8 @@ type Report struct {
 	VolumeID string `json:"volumeID,omitempty"`
 	// Epoch is the highest epoch this site has ever adopted; it is on the data volume before this report is sent.
 	Epoch int64 `json:"epoch"`
+	// ActiveSite is the site that Epoch names; empty if no epoch was adopted, or from a sidecar of an older version.
+	ActiveSite string `json:"activeSite,omitempty"`
 	// MysqldRunning is false only if no mysqld process exists in the pod.
 	MysqldRunning bool `json:"mysqldRunning"`
 	// Answered is true if MySQL answered SQL just now; the fields up to ServerUUID are known only then.
@@ -55,6 +57,11 @@ type Report struct {
 	OfflineMode   bool   `json:"offlineMode,omitempty"`
 	GTIDExecuted  string `json:"gtidExecuted,omitempty"`
 	ServerUUID    string `json:"serverUUID,omitempty"`
+	// Fenced is true if MySQL was seen not to run and has not answered since. A mysqld that comes and goes in a crash loop
+	// runs at times; it starts read-only every time.
+	Fenced bool `json:"fenced,omitempty"`
+	// SilentMillis is for how long MySQL has not answered SQL; 0 if it does.
+	SilentMillis int64 `json:"silentMillis,omitempty"`
 
 	FenceStage FenceStage `json:"fenceStage,omitempty"`
 	FenceCause FenceCause `json:"fenceCause,omitempty"`
@@ -66,7 +73,23 @@ type Report struct {
 	Vouched      []Vouch `json:"vouched,omitempty"`
 	UptimeMillis int64   `json:"uptimeMillis"`
 
+	// Keyring is set on sites with data-at-rest encryption.
+	Keyring *KeyringReport `json:"keyring,omitempty"`
+	// Trusts names the keys whose statements this sidecar takes, as KeyID does; a sidecar of an older version says nothing.
+	Trusts []string `json:"trusts,omitempty"`
+	// Certificate is set on sites with TLS.
+	Certificate *CertificateReport `json:"certificate,omitempty"`
+
 	ObservedAt time.Time `json:"observedAt"`
+}
+
+// CertificateReport is what a sidecar knows of the certificate that its MySQL shows.
+type CertificateReport struct {
+	// NotBefore and NotAfter are those of the certificate that MySQL shows now; nil while that is not known.
+	NotBefore *time.Time `json:"notBefore,omitempty"`
+	NotAfter  *time.Time `json:"notAfter,omitempty"`
+	// Problem says why MySQL does not show the certificate that lies in its pod; empty if it does.
+	Problem string `json:"problem,omitempty"`
 }
 
 // Vouch is when a sidecar last told a peer that an older epoch stands.
@@ -87,10 +110,11 @@ func (r Report) VouchAge(site string) time.Duration {
 }
 
 // FencedUnder is true if this report proves that its site accepts no commit under any epoch below the given one, now
-// or later: the sidecar has adopted the epoch durably, and MySQL does not run (it starts read-only) or is read-only.
+// or later: the sidecar has adopted the epoch durably, and MySQL does not run (it starts read-only), has not answered since
+// it did not run, or is read-only.
 func (r Report) FencedUnder(epoch int64) bool {
 	if r.Epoch < epoch {
 		return false
 	}
-	return !r.MysqldRunning || (r.Answered && r.SuperReadOnly && !r.Writable)
+	return !r.MysqldRunning || r.Fenced && !r.Writable || (r.Answered && r.SuperReadOnly && !r.Writable)
 }

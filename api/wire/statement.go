@@ -6,6 +6,8 @@ package wire
 
 import (
 	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -93,6 +95,12 @@ func Sign(key ed25519.PrivateKey, s Statement) (Signed, error) {
 	}
 	compact, err := jws.CompactSerialize()
 	return Signed(compact), err
+}
+
+// KeyID names a public key in reports and logs.
+func KeyID(key ed25519.PublicKey) string {
+	sum := sha256.Sum256(key)
+	return hex.EncodeToString(sum[:8])
 }
 
 // Verify checks the signature and returns the statement. Any algorithm but EdDSA is refused.

@@ -19,12 +19,28 @@ type GroupStatus struct {
 	Epoch      int64  `json:"epoch"`
 	Hold       bool   `json:"hold,omitempty"`
 	// Topology, Verdict, Reason and Message are the last decision.
-	Topology   string       `json:"topology"`
-	Verdict    string       `json:"verdict"`
-	Reason     string       `json:"reason,omitempty"`
-	Message    string       `json:"message,omitempty"`
-	ObservedAt time.Time    `json:"observedAt"`
-	Sites      []SiteStatus `json:"sites"`
+	Topology   string    `json:"topology"`
+	Verdict    string    `json:"verdict"`
+	Reason     string    `json:"reason,omitempty"`
+	Message    string    `json:"message,omitempty"`
+	ObservedAt time.Time `json:"observedAt"`
+	// Forecast is what would happen if the active site were lost now; nil unless the group is healthy.
+	Forecast *Forecast    `json:"forecast,omitempty"`
+	Sites    []SiteStatus `json:"sites"`
+}
+
+// Forecast is what an emergency failover would do if the active site were lost now.
+type Forecast struct {
+	// Site would take over, by Rule; empty if none is fit.
+	Site string `json:"site,omitempty"`
+	Rule string `json:"rule,omitempty"`
+	// LostTransactions would be lost at least; nil if it cannot be known.
+	LostTransactions *int64 `json:"lostTransactions,omitempty"`
+	// LostSeconds is the lag of Site; nil if it is not known.
+	LostSeconds *float64 `json:"lostSeconds,omitempty"`
+	// BlockedBy is the reason why it would not happen by itself; empty if it would.
+	BlockedBy string `json:"blockedBy,omitempty"`
+	Message   string `json:"message,omitempty"`
 }
 
 // SiteStatus is one site as the operator saw it at its last poll.

@@ -2,7 +2,8 @@
 
 // Command bench measures failovers on the lab and writes the figures as JSON. A run is one fault under load; every
 // run is also a test: two writers at a time, or an acknowledged row that is missing without the group's record saying
-// so, make the command fail.
+// so, make the command fail. A target that was missed does not: it is said, and the figures are there to be judged.
+// docs/benchmarks.md says what each case does and how to read the figures.
 package main
 
 import (
@@ -13,6 +14,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -30,47 +32,86 @@ func main() {
 }
 
 type options struct {
-	runs  int
-	only  string
-	out   string
-	lease time.Duration
+	runs        int
+	only        string
+	out         string
+	lease       time.Duration
+	merge       bool
+	switchovers bool
+	keyring     bool
+	status      bool
+}
+
+func parse(args []string) (options, error) {
+	var o options
+	f := flag.NewFlagSet("bench", flag.ContinueOnError)
+	f.IntVar(&o.runs, "runs", 0, "runs of each case; 0: as many as the case's targets are for")
+	f.StringVar(&o.only, "case", "", "only these cases, by commas: "+strings.Join(caseNames(), ", "))
+	f.StringVar(&o.out, "out", "out/bench-failover.json", "file for the figures")
+	f.DurationVar(&o.lease, "lease", 0, "spec.sidecar.leaseTimeout; 0: the default")
+	f.BoolVar(&o.merge, "merge", false, "keep what the file says of the cases that do not run now")
+	f.BoolVar(&o.switchovers, "switchovers", false, "planned failovers in a row, and whether anything grows with them")
+	f.BoolVar(&o.status, "status", false, "how long kubectl mfg status takes")
+	f.BoolVar(&o.keyring, "keyring", false, "what encryption at rest costs; its -case are parts: "+strings.Join(keyringParts(), ", "))
+	if err := f.Parse(args); err != nil {
+		return o, fmt.Errorf("parse flags: %w", err)
+	}
+	return o, nil
 }
 
 func run(ctx context.Context, args []string, out io.Writer) error {
-	var o options
-	f := flag.NewFlagSet("bench", flag.ContinueOnError)
-	f.IntVar(&o.runs, "runs", 10, "runs of each case")
-	f.StringVar(&o.only, "case", "", "only this case: node-kill, node-cut, pod-force-delete or mysqld-kill")
-	f.StringVar(&o.out, "out", "out/bench-failover.json", "file for the figures")
-	f.DurationVar(&o.lease, "lease", 0, "spec.sidecar.leaseTimeout; 0: the default")
-	if err := f.Parse(args); err != nil {
-		return fmt.Errorf("parse flags: %w", err)
-	}
-	faults := stage.Faults()
-	if o.only != "" {
-		fault, err := stage.FaultNamed(o.only)
-		if err != nil {
-			return err
-		}
-		faults = []stage.Fault{fault}
-	}
-	s, err := stage.Open(ctx, out)
+	o, err := parse(args)
 	if err != nil {
 		return err
 	}
-	if err := s.InstallOperator(ctx); err != nil {
+	b := &bench{options: o, out: out}
+	if o.keyring {
+		if _, err := partsNamed(o.only); err != nil {
+			return err
+		}
+		if err := b.open(ctx); err != nil {
+			return err
+		}
+		return b.keyring(ctx)
+	}
+	cases, err := casesNamed(o.only)
+	if err != nil {
 		return err
 	}
-	b := &bench{stage: s, options: o}
+	if o.merge {
+		if err := b.figures.read(o.out); err != nil {
+			return err
+		}
+	}
+	if err := b.open(ctx); err != nil {
+		return err
+	}
+	if o.status {
+		return b.status(ctx)
+	}
+	if o.switchovers {
+		return b.switchovers(ctx)
+	}
 	var errs []error
-	for _, fault := range faults {
-		errs = append(errs, b.measure(ctx, fault))
+	for _, c := range cases {
+		errs = append(errs, b.measure(ctx, c))
 		// After every case, so that an hour's figures are not lost by the last one.
 		errs = append(errs, b.figures.write(o.out))
 		if ctx.Err() != nil {
 			break
 		}
 	}
-	s.Say("wrote %s", o.out)
+	b.figures.print(out)
+	b.stage.Say("wrote %s", o.out)
 	return errors.Join(errs...)
+}
+
+// open takes the lab, with an operator of this checkout.
+func (b *bench) open(ctx context.Context) error {
+	var err error
+	if b.stage, err = stage.Open(ctx, b.out); err != nil {
+		return err
+	}
+	b.commit = commitOf(ctx, b.stage.Repo)
+	return b.stage.InstallOperator(ctx)
 }

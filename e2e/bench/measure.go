@@ -6,12 +6,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/e2e/demo/stage"
-	"github.com/mysql-mfg/mfg/e2e/writer/journal"
 )
 
 const (
@@ -21,8 +22,6 @@ const (
 	bringUp  = 6 * time.Minute
 	recovery = 2 * time.Minute
 	comeBack = 4 * time.Minute
-	// Rows are written for a while before and after a fault, so that its edges are seen.
-	writeBefore, writeAfter = 5 * time.Second, 3 * time.Second
 )
 
 // bench measures case by case.
@@ -30,130 +29,137 @@ type bench struct {
 	stage   *stage.Stage
 	options options
 	figures figures
+	// commit is what was measured.
+	commit string
+	out    io.Writer
 }
 
-// sample is what one run measured.
-type sample struct {
-	seconds                     float64
-	acked, lost, reported, over int
-	margin                      time.Duration
-}
-
-// measure runs one case. A run that fails is reported, and does not count as a sample; too many of them end the case.
-func (b *bench) measure(ctx context.Context, fault stage.Fault) error {
-	var samples []sample
-	var errs []error
-	for n := 1; n <= b.options.runs && ctx.Err() == nil; n++ {
-		b.stage.Say("%s, run %d of %d", fault.Name, n, b.options.runs)
-		got, err := b.once(ctx, fault)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("%s, run %d: %w", fault.Name, n, err))
-			b.stage.Say("FAILED: %v", err)
-			if len(errs) >= 3 {
-				break
-			}
-		}
-		if got != nil {
-			b.stage.Say("%s: %.2f s, margin %s, %d rows acknowledged, %d of them missing, %d reported lost, %d overlaps",
-				fault.Name, got.seconds, got.margin.Round(time.Millisecond), got.acked, got.lost, got.reported, got.over)
-			samples = append(samples, *got)
-		}
-	}
-	if len(samples) > 0 {
-		b.figures.add(fault.Name, samples)
-	}
-	return errors.Join(errs...)
-}
-
-// once makes one fault on the active site of a group that is whole, and judges.
-func (b *bench) once(ctx context.Context, fault stage.Fault) (*sample, error) {
-	if err := b.stage.Restore(ctx); err != nil {
-		return nil, err
-	}
+func (b *bench) spec() v1alpha1.MysqlFailoverGroupSpec {
 	spec := stage.DefaultSpec(group)
 	if b.options.lease > 0 {
 		spec.Sidecar.LeaseTimeout = metav1.Duration{Duration: b.options.lease}
 	}
-	g, err := b.stage.EnsureGroup(ctx, namespace, group, spec)
-	if err != nil {
-		return nil, err
-	}
-	got, err := faultOn(ctx, g, fault)
-	if err != nil {
-		g.Diagnose(ctx, "bench-"+fault.Name)
-		err = errors.Join(err, b.stage.Restore(context.WithoutCancel(ctx)))
-	}
-	return got, err
+	return spec
 }
 
-func faultOn(ctx context.Context, g *stage.Group, fault stage.Fault) (*sample, error) {
-	before, err := g.AwaitReady(ctx, bringUp)
+// failedSessions is how many sessions of a case may fail before it is given up.
+const failedSessions = 3
+
+// measure runs one case, session by session. A run that fails is reported and is no sample; too many of them end the
+// case.
+func (b *bench) measure(ctx context.Context, c benchCase) error {
+	runs := c.runs
+	if b.options.runs > 0 {
+		runs = b.options.runs
+	}
+	var samples []sample
+	var errs []error
+	for done := 0; done < runs && len(errs) < failedSessions && ctx.Err() == nil; {
+		b.stage.Say("%s, run %d of %d", c.Name, done+1, runs)
+		got, err := b.session(ctx, c, min(max(c.batch, 1), runs-done))
+		for _, s := range got {
+			b.stage.Say("%s: %.3f s (all connections together %.3f s), margin %.3f s, %.0f commits/s, %d rows acknowledged, "+
+				"%d of them missing, %d reported lost, %d overlaps", c.Name, s.Seconds, s.MergedSeconds, s.MarginSeconds,
+				s.CommitsPerSecond, s.Acked, s.Lost, s.Reported, s.Overlaps)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s, after run %d: %w", c.Name, done+len(got), err))
+			b.stage.Say("FAILED: %v", err)
+		}
+		samples = append(samples, got...)
+		done += len(got) + count(err != nil)
+	}
+	if len(samples) > 0 || len(errs) > 0 {
+		b.figures.add(c, b.spec(), outcome{samples: samples, errs: errs, commit: b.commit})
+	}
+	return errors.Join(errs...)
+}
+
+// session makes up to a number of faults under one set of writers.
+func (b *bench) session(ctx context.Context, c benchCase, runs int) ([]sample, error) {
+	if err := b.stage.Restore(ctx); err != nil {
+		return nil, err
+	}
+	g, err := b.stage.EnsureGroup(ctx, namespace, group, b.spec())
 	if err != nil {
 		return nil, err
 	}
-	w, err := g.StartWitnesses(ctx, fault.Name)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = w.Abandon(context.WithoutCancel(ctx)) }()
-	site := before.Status.ActiveSite
-	time.Sleep(writeBefore)
-	at, err := g.Break(ctx, fault, site)
-	if err != nil {
-		return nil, err
-	}
-	if err := w.AwaitRecovery(ctx, fault, recovery); err != nil {
-		return nil, err
-	}
-	time.Sleep(writeAfter)
-	if err := w.StopService(ctx); err != nil {
-		return nil, err
-	}
-	if err := g.Undo(ctx, fault, site); err != nil {
-		return nil, err
-	}
-	after, err := g.Get(ctx)
-	if err != nil {
-		return nil, err
-	}
-	moved := after.Status.ActiveSite != site
-	if moved {
-		if _, err := g.AwaitExactLoss(ctx, comeBack); err != nil {
+	return b.sessionOn(ctx, g, c, runs)
+}
+
+// sessionOn makes them on a group that is there.
+func (b *bench) sessionOn(ctx context.Context, g *stage.Group, c benchCase, runs int) ([]sample, error) {
+	// What an earlier run was killed over; uncordoning a node that is not cordoned is nothing.
+	for _, site := range stage.Sites {
+		if err := uncordonNode(ctx, g, site); err != nil {
 			return nil, err
 		}
 	}
-	return judge(ctx, g, w, at)
+	s, err := openSession(ctx, g, c.Name)
+	if err != nil {
+		return nil, err
+	}
+	p := pace{before: 5 * time.Second, after: 3 * time.Second}
+	if runs > 1 {
+		p = pace{before: 3 * time.Second, after: 2 * time.Second}
+	}
+	var failed error
+	for n := 0; n < runs && failed == nil && ctx.Err() == nil && !s.lost(); n++ {
+		failed = s.once(ctx, c, p)
+	}
+	ctx = context.WithoutCancel(ctx)
+	if failed != nil {
+		g.Diagnose(ctx, "bench-"+c.Name)
+		failed = errors.Join(failed, b.repair(ctx, g, c))
+	}
+	if failed == nil && !s.lost() {
+		// The rows of every site are compared, so every site has to be there.
+		_, failed = g.AwaitReady(ctx, bringUp)
+	}
+	samples, err := s.finish(ctx)
+	if s.lost() && failed == nil && err == nil {
+		mend(ctx, g)
+	}
+	return samples, errors.Join(failed, err)
 }
 
-// judge draws the verdict and turns it into a sample; it is a failure when the run proved the group wrong.
-func judge(ctx context.Context, g *stage.Group, w *stage.Witnesses, fault time.Duration) (*sample, error) {
-	t, err := w.Stop(ctx)
+// mendLimit is how long a diverged site may take to be whole again; making a new group takes about as long.
+const mendLimit = 2 * time.Minute
+
+// mend gives a site up that holds what was lost, as a person does who has looked at it. What it cannot mend is made anew
+// by the next session.
+func mend(ctx context.Context, g *stage.Group) {
+	now, err := g.Await(ctx, mendLimit, "every site to have its place", inPlace)
 	if err != nil {
-		return nil, err
+		return
 	}
-	v, err := w.Judge(ctx, t, fault)
-	if err != nil {
-		return nil, err
-	}
-	s := &sample{
-		seconds: v.Pause.Length().Seconds(), acked: v.Acked, lost: len(v.Missing), reported: int(v.Lost),
-		over: len(v.Overlaps), margin: v.Margin,
-	}
-	if len(v.Changes) == 0 {
-		// The role stayed. What lies between the last commit before the fault and the first one after it is then the
-		// time for which this one site accepted nothing.
-		if pause, ok := journal.LongestPause(journal.Commits(t.All()...), fault); ok {
-			s.margin = pause.Length()
+	for _, site := range now.Status.Sites {
+		if site.State != v1alpha1.SiteDiverged {
+			continue
+		}
+		if err := annotate(ctx, g, v1alpha1.AnnotationRecloneSite, site.Name+":confirm"); err != nil {
+			g.Say("  %v", err)
+			return
+		}
+		if _, err := g.AwaitReady(ctx, mendLimit); err != nil {
+			g.Say("  %s was not recloned: %v", site.Name, err)
+			return
 		}
 	}
-	err = v.CheckWriters()
-	for _, r := range v.Records {
-		if r.From != r.To {
-			err = errors.Join(err, g.CheckLoss(ctx, r, v.Missing))
+}
+
+// repair takes back what a run that failed may have left.
+func (b *bench) repair(ctx context.Context, g *stage.Group, c benchCase) error {
+	err := b.stage.Restore(ctx)
+	switch c.Name {
+	case "drain":
+		for _, site := range stage.Sites {
+			err = errors.Join(err, uncordonNode(ctx, g, site))
+		}
+	case "mysqld-dead":
+		for _, site := range stage.Sites {
+			err = errors.Join(err, setMode(ctx, g, site, 0o640))
 		}
 	}
-	if len(v.Records) == 0 && len(v.Missing) > 0 {
-		err = errors.Join(err, fmt.Errorf("%d acknowledged rows are missing though nothing failed over", len(v.Missing)))
-	}
-	return s, err
+	return err
 }

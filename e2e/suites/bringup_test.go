@@ -107,7 +107,7 @@ func checkServices(t *testing.T, g *stage.Group, group *v1alpha1.MysqlFailoverGr
 	for service, addresses := range want {
 		slices.Sort(addresses)
 		// Endpoints follow labels within a moment.
-		if err := stage.Poll(t.Context(), 10*time.Second, "endpoints of "+service, func(ctx context.Context) error {
+		if err := stage.Poll(t.Context(), time.Minute, "endpoints of "+service, func(ctx context.Context) error {
 			got, err := endpoints(ctx, g, service)
 			if err == nil && !slices.Equal(got, addresses) {
 				err = fmt.Errorf("they are %v, want %v", got, addresses)
@@ -134,27 +134,34 @@ func endpoints(ctx context.Context, g *stage.Group, service string) ([]string, e
 	return all, nil
 }
 
+// checkBudget: every pod is under one budget. The active site's and that of the only candidate must not be evicted; of the
+// others one at a time may be.
 func checkBudget(t *testing.T, g *stage.Group) {
-	pdb := &policyv1.PodDisruptionBudget{}
-	if err := g.Kube.Get(t.Context(), client.ObjectKey{Namespace: g.Namespace, Name: v1alpha1.DisruptionBudgetName(g.Name)}, pdb); err != nil {
-		t.Fatal(err)
-	}
-	if pdb.Spec.MinAvailable == nil || pdb.Spec.MinAvailable.String() != "1" {
-		t.Errorf("minAvailable = %v", pdb.Spec.MinAvailable)
-	}
-	if p := pdb.Spec.UnhealthyPodEvictionPolicy; p == nil || *p != policyv1.AlwaysAllow {
-		t.Errorf("unhealthyPodEvictionPolicy = %v", p)
-	}
-	if err := stage.Poll(t.Context(), 30*time.Second, "the budget to see the pods", func(ctx context.Context) error {
-		if err := g.Kube.Get(ctx, client.ObjectKeyFromObject(pdb), pdb); err != nil {
-			return err
+	for name, want := range map[string]struct {
+		maxUnavailable string
+		healthy        int32
+	}{v1alpha1.DisruptionBudgetName(g.Name): {"1", 1}, v1alpha1.ProtectionName(g.Name): {"0", 2}} {
+		pdb := &policyv1.PodDisruptionBudget{}
+		err := stage.Poll(t.Context(), time.Minute, "budget "+name+" to see its pods", func(ctx context.Context) error {
+			if err := g.Kube.Get(ctx, client.ObjectKey{Namespace: g.Namespace, Name: name}, pdb); err != nil {
+				return err
+			}
+			// Kubernetes counts a budget anew when a pod under it changes, not when one is labelled out of it: what it counts
+			// may be one too many for a while.
+			if pdb.Status.CurrentHealthy < want.healthy {
+				return fmt.Errorf("it counts %d healthy pods, want %d", pdb.Status.CurrentHealthy, want.healthy)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
 		}
-		if pdb.Status.CurrentHealthy != 3 {
-			return fmt.Errorf("it counts %d healthy pods", pdb.Status.CurrentHealthy)
+		if pdb.Spec.MaxUnavailable == nil || pdb.Spec.MaxUnavailable.String() != want.maxUnavailable {
+			t.Errorf("%s: maxUnavailable = %v, want %s", name, pdb.Spec.MaxUnavailable, want.maxUnavailable)
 		}
-		return nil
-	}); err != nil {
-		t.Error(err)
+		if p := pdb.Spec.UnhealthyPodEvictionPolicy; p == nil || *p != policyv1.AlwaysAllow {
+			t.Errorf("%s: unhealthyPodEvictionPolicy = %v", name, p)
+		}
 	}
 }
 
@@ -206,7 +213,7 @@ func checkRows(t *testing.T, g *stage.Group, group *v1alpha1.MysqlFailoverGroup)
 	}
 	query(t, g, group.Status.ActiveSite, "INSERT INTO app.writes (writer, worker, seq, site) VALUES ('bringup', 0, 1, 'x')")
 	for _, site := range replicas(group) {
-		if err := stage.Poll(t.Context(), 10*time.Second, "the row on "+site, func(ctx context.Context) error {
+		if err := stage.Poll(t.Context(), time.Minute, "the row on "+site, func(ctx context.Context) error {
 			out, err := g.RootSQL(ctx, site, "SELECT COUNT(*) FROM app.writes WHERE writer = 'bringup'")
 			if err == nil && strings.TrimSpace(out) != "1" {
 				err = errors.New("it is not there")

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path"
 	"strings"
 	"syscall"
 	"testing"
@@ -87,8 +88,10 @@ func whole(t *testing.T) (*stage.Group, *v1alpha1.MysqlFailoverGroup) {
 func witnesses(t *testing.T, g *stage.Group) *stage.Witnesses {
 	t.Helper()
 	// It becomes part of a pod's name.
-	run := strings.ToLower(strings.TrimPrefix(t.Name(), "Test"))
-	w, err := g.StartWitnesses(t.Context(), run[:min(len(run), 30)])
+	// A story is part of a test; its own name tells more than that of the test.
+	name := strings.NewReplacer("_", "-").Replace(strings.TrimPrefix(path.Base(t.Name()), "Test"))
+	run := strings.ToLower(name[:min(len(name), 30)])
+	w, err := g.StartWitnesses(t.Context(), strings.TrimRight(run, "-"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,6 +117,29 @@ func judge(t *testing.T, w *stage.Witnesses, fault time.Duration) (stage.Verdict
 		v.From, v.To, v.Pause.Length().Seconds(), v.Margin.Round(time.Millisecond), v.Acked, len(v.Missing), v.Lost, testimony.Refused())
 	return v, testimony
 }
+
+// undisturbed fails the test if the role moved, or if a client of the Service met a fence. How long it waited for a commit
+// is no matter: on a busy machine one takes seconds.
+func undisturbed(t *testing.T, v stage.Verdict, testimony stage.Testimony) {
+	t.Helper()
+	if v.From != v.To || len(v.Records) != 0 {
+		t.Errorf("%s -> %s, records %+v: nothing may have happened", v.From, v.To, v.Records)
+	}
+	for _, fence := range []string{readOnly, offline} {
+		if n := testimony.Service.Refused[fence]; n > 0 {
+			t.Errorf("clients of the Service were refused %d times with error %s", n, fence)
+		}
+	}
+	if v.Pause.Length() > tooLong {
+		t.Errorf("clients waited %s", v.Pause.Length())
+	}
+}
+
+// What MySQL answers to a client that meets a fence.
+const (
+	readOnly = "1290"
+	offline  = "3032"
+)
 
 // sleep waits for a time that is itself what is tested, such as that nothing happens in it.
 func sleep(t *testing.T, d time.Duration) {

@@ -95,8 +95,9 @@ func TestAPIRefusesChanges(t *testing.T) {
 			patch: `[{"op":"test","path":"/spec/sites/0/name","value":"east"},{"op":"replace","path":"/spec/sites","value":[{"name":"x","role":"primary-candidate"},{"name":"y","role":"primary-candidate"}]}]`,
 			says:  "planned failover",
 		},
+		"tls taken off":         {patch: `[{"op":"remove","path":"/spec/tls"}]`, says: "make a new group"},
+		"another secret":        {patch: `[{"op":"replace","path":"/spec/tls/secretName","value":"other"}]`, says: "into the Secret that is named"},
 		"storage class changed": {patch: `[{"op":"add","path":"/spec/sites/0/storage/storageClassName","value":"other"}]`, says: "storage class"},
-		"volume shrunk":         {patch: `[{"op":"replace","path":"/spec/sites/0/storage/size","value":"2Gi"}]`, says: "cannot shrink"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			u := &unstructured.Unstructured{}

@@ -71,7 +71,7 @@ func TestStatementIsOnEveryVolume(t *testing.T) {
 	g, group := whole(t)
 	for _, site := range stage.Sites {
 		key := authority(t, g, site)
-		if err := stage.Poll(t.Context(), 20*time.Second, "the statement of "+site, func(ctx context.Context) error {
+		if err := stage.Poll(t.Context(), time.Minute, "the statement of "+site, func(ctx context.Context) error {
 			out, err := g.Exec(ctx, site, "cat", "/var/lib/mysql/mfg/statement.jws")
 			if err != nil {
 				return err
@@ -127,10 +127,8 @@ func TestForgedStatementIsRefused(t *testing.T) {
 		}
 	}
 	sleep(t, 5*time.Second)
-	v, _ := judge(t, w, at)
-	if v.From != v.To || v.Pause.Length() > 2*time.Second {
-		t.Errorf("%s -> %s, pause %s: nothing may have happened", v.From, v.To, v.Pause.Length())
-	}
+	v, testimony := judge(t, w, at)
+	undisturbed(t, v, testimony)
 }
 
 // restarts counts how often a container of a site's pod was started anew.
@@ -222,7 +220,7 @@ func TestReplicaOpenedByHandIsFenced(t *testing.T) {
 	g, before := whole(t)
 	victim := replicas(before)[1]
 	query(t, g, victim, "SET GLOBAL super_read_only=OFF; SET GLOBAL read_only=OFF")
-	if err := stage.Poll(t.Context(), 15*time.Second, "the fence of "+victim, func(ctx context.Context) error {
+	if err := stage.Poll(t.Context(), time.Minute, "the fence of "+victim, func(ctx context.Context) error {
 		out, err := g.RootSQL(ctx, victim, "SELECT @@super_read_only")
 		if err == nil && strings.TrimSpace(out) != "1" {
 			err = fmt.Errorf("super_read_only = %s", strings.TrimSpace(out))

@@ -73,7 +73,7 @@ func TestOperatorChartComesAndGoes(t *testing.T) {
 		t.Errorf("the group is gone: %v", err)
 	}
 	sleep(t, lease+5*time.Second)
-	if err := w.Service.AwaitCommit(t.Context(), 2*time.Second); err != nil {
+	if err := w.Service.AwaitCommit(t.Context(), 30*time.Second); err != nil {
 		t.Errorf("the group does not serve without its operator: %v", err)
 	}
 	install(t, nil)
@@ -81,10 +81,8 @@ func TestOperatorChartComesAndGoes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, _ := judge(t, w, at)
-	if v.Pause.Length() > 2*time.Second {
-		t.Errorf("clients waited %s", v.Pause.Length())
-	}
+	v, testimony := judge(t, w, at)
+	undisturbed(t, v, testimony)
 	if after.Status.Epoch != before.Status.Epoch {
 		t.Errorf("epoch went from %d to %d", before.Status.Epoch, after.Status.Epoch)
 	}
@@ -143,7 +141,7 @@ func TestRemovedGroupKeepsItsData(t *testing.T) {
 
 // checkSaidSo looks for the event and for the chart's notes.
 func checkSaidSo(t *testing.T, g *stage.Group) {
-	if err := stage.Poll(t.Context(), 10*time.Second, "the event that tells what stays", func(ctx context.Context) error {
+	if err := stage.Poll(t.Context(), time.Minute, "the event that tells what stays", func(ctx context.Context) error {
 		events, err := g.Events(ctx)
 		if err != nil {
 			return err

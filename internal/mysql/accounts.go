@@ -26,12 +26,14 @@ func (a Accounts) GoString() string { return a.String() }
 // The rights of each account, the least that its work needs. SYSTEM_USER protects an account from those who may create
 // users, and lets a fence cut sessions of administrators.
 const (
-	// operatorRights: read status, fence, set up replication and drop it (RELOAD), clone, kill.
-	operatorRights = "RELOAD, SHOW DATABASES, CLONE_ADMIN, CONNECTION_ADMIN, REPLICATION_SLAVE_ADMIN, " +
-		"SERVICE_CONNECTION_ADMIN, SYSTEM_USER, SYSTEM_VARIABLES_ADMIN, XA_RECOVER_ADMIN"
-	// sidecarRights: read status, fence, open.
-	sidecarRights = "SHOW DATABASES, CONNECTION_ADMIN, SERVICE_CONNECTION_ADMIN, SYSTEM_USER, SYSTEM_VARIABLES_ADMIN, " +
-		"XA_RECOVER_ADMIN"
+	// operatorRights: read status, fence, set up replication and drop it (RELOAD), clone, kill, rotate master keys.
+	operatorRights = "RELOAD, SHOW DATABASES, BINLOG_ENCRYPTION_ADMIN, CLONE_ADMIN, CONNECTION_ADMIN, ENCRYPTION_KEY_ADMIN, " +
+		"REPLICATION_SLAVE_ADMIN, SERVICE_CONNECTION_ADMIN, SYSTEM_USER, SYSTEM_VARIABLES_ADMIN, XA_RECOVER_ADMIN"
+	// sidecarRights: read status, fence, open; see what is encrypted (PROCESS) and encrypt what MySQL itself made.
+	sidecarRights = "CREATE TABLESPACE, PROCESS, SHOW DATABASES, CONNECTION_ADMIN, SERVICE_CONNECTION_ADMIN, SYSTEM_USER, " +
+		"SYSTEM_VARIABLES_ADMIN, TABLE_ENCRYPTION_ADMIN, XA_RECOVER_ADMIN"
+	// sidecarTableRights are those on the one table outside the tablespace mysql that MySQL makes.
+	sidecarTableRights = "ALTER"
 	// replicationRights: CONNECTION_ADMIN keeps the dump thread alive when a fence sets offline_mode. It does not pass
 	// super_read_only.
 	replicationRights = "REPLICATION SLAVE, CONNECTION_ADMIN"
@@ -60,18 +62,30 @@ func AccountStatements(a Accounts, requireTLS bool) []string {
 		// quote relies on backslashes being escapes, whatever the configuration says.
 		"SET SESSION sql_mode = ''",
 	}
-	for _, account := range []struct{ name, password, rights string }{
-		{AccountOperator, a.Operator, operatorRights},
-		{AccountSidecar, a.Sidecar, sidecarRights},
-		{AccountReplication, a.Replication, replicationRights},
-		{AccountClone, a.Clone, cloneRights},
+	for _, account := range []struct{ name, password string }{
+		{AccountOperator, a.Operator}, {AccountSidecar, a.Sidecar}, {AccountReplication, a.Replication}, {AccountClone, a.Clone},
 	} {
-		statements = append(statements,
-			fmt.Sprintf("CREATE USER '%s'@'%%' IDENTIFIED BY %s%s", account.name, quote(account.password), require),
-			fmt.Sprintf("GRANT %s ON *.* TO '%s'@'%%'", account.rights, account.name))
+		statements = append(statements, fmt.Sprintf("CREATE USER '%s'@'%%' IDENTIFIED BY %s%s", account.name, quote(account.password), require))
+	}
+	statements = append(statements, grants()...)
+	return append(statements, "ALTER USER 'root'@'localhost' IDENTIFIED BY "+quote(a.Root))
+}
+
+// RightsStatements give our accounts, which are there, the rights that they need: an earlier version may have made them with
+// fewer. They are an init file too, of an ordinary start of mysqld: it runs before super_read_only is set, by no account, and
+// with these statements makes no transaction. mysqld ends with an error if one fails.
+func RightsStatements() []string { return append([]string{"SET SESSION sql_log_bin = 0"}, grants()...) }
+
+// grants are the rights of all accounts.
+func grants() []string {
+	var statements []string
+	for _, account := range []struct{ name, rights string }{
+		{AccountOperator, operatorRights}, {AccountSidecar, sidecarRights}, {AccountReplication, replicationRights}, {AccountClone, cloneRights},
+	} {
+		statements = append(statements, fmt.Sprintf("GRANT %s ON *.* TO '%s'@'%%'", account.rights, account.name))
 	}
 	for _, name := range []string{AccountOperator, AccountSidecar} {
 		statements = append(statements, fmt.Sprintf("GRANT SELECT ON performance_schema.* TO '%s'@'%%'", name))
 	}
-	return append(statements, "ALTER USER 'root'@'localhost' IDENTIFIED BY "+quote(a.Root))
+	return append(statements, fmt.Sprintf("GRANT %s ON sys.sys_config TO '%s'@'%%'", sidecarTableRights, AccountSidecar))
 }

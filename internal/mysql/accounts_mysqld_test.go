@@ -6,6 +6,7 @@ package mysql_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -78,6 +79,32 @@ func clones(ctx context.Context, db *mysql.DB) error {
 	return err
 }
 
+// rotates gives the server new master keys, in a window.
+func rotates(ctx context.Context, db *mysql.DB) error {
+	if err := db.BeginWindow(ctx); err != nil {
+		return err
+	}
+	return errors.Join(db.RotateMasterKeys(ctx), db.EndWindow(ctx))
+}
+
+// covers must see a tablespace in the clear, and encrypt those that MySQL made.
+func covers(t *testing.T, s *mysqltest.Server, target mysql.Target) error {
+	s.Exec(t, "SET GLOBAL read_only = OFF", "ALTER TABLESPACE mysql ENCRYPTION = 'N'", "ALTER TABLE sys.sys_config ENCRYPTION = 'N'")
+	defer s.Exec(t, "SET GLOBAL super_read_only = ON")
+	db := mysqltest.Open(t, target)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	defer cancel()
+	// The wait for the checkpoint needs no right.
+	if err := db.EncryptSystemTablespaces(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	c, err := db.Coverage(budget(t), 1)
+	if err == nil && !c.SystemTablespace {
+		err = fmt.Errorf("covers %+v", c)
+	}
+	return err
+}
+
 // rights are, for each right of an account, an operation that needs it.
 var (
 	commonNeeds = map[string]need{
@@ -93,22 +120,31 @@ var (
 		"REPLICATION_SLAVE_ADMIN": withDB(followsAndDrops),
 		"RELOAD":                  withDB(followsAndDrops),
 		"CLONE_ADMIN":             withDB(clones),
+		"ENCRYPTION_KEY_ADMIN":    withDB(rotates),
+		"BINLOG_ENCRYPTION_ADMIN": withDB(rotates),
+	}
+	sidecarNeeds = map[string]need{
+		"PROCESS":                 covers,
+		"CREATE TABLESPACE":       covers,
+		"TABLE_ENCRYPTION_ADMIN":  covers,
+		"ALTER ON sys.sys_config": covers,
 	}
 )
 
 // TestRightsAreNeeded takes each right away in turn: what it is for must fail, and work again when it is back. Together with
 // the list of grants this shows that no account has a right for nothing.
 func TestRightsAreNeeded(t *testing.T) {
-	s := writable(t, mysqltest.Options{})
+	s := writable(t, mysqltest.Options{Keyring: true})
 	s.Exec(t, "SET GLOBAL super_read_only = ON")
-	operator := maps.Clone(commonNeeds)
+	operator, sidecar := maps.Clone(commonNeeds), maps.Clone(commonNeeds)
 	maps.Copy(operator, operatorNeeds)
+	maps.Copy(sidecar, sidecarNeeds)
 	for _, account := range []struct {
 		target mysql.Target
 		needs  map[string]need
 	}{
 		{s.Target(mysql.AccountOperator, mysqltest.Passwords.Operator), operator},
-		{s.Target(mysql.AccountSidecar, mysqltest.Passwords.Sidecar), commonNeeds},
+		{s.Target(mysql.AccountSidecar, mysqltest.Passwords.Sidecar), sidecar},
 	} {
 		needed := slices.Sorted(maps.Keys(account.needs))
 		if diff := cmp.Diff(needed, granted(t, s, account.target.User)); diff != "" {

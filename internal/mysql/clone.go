@@ -7,6 +7,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"time"
 )
 
 // Donor is whom to clone from.
@@ -32,7 +33,11 @@ type CloneStatus struct {
 	Message string
 	// Source is the donor's host:port.
 	Source string
-	Stages []CloneStage
+	// Began is when it began, as the server writes it: it tells one clone from the next.
+	Began string
+	// BeganAt is the same as a time, by the server's clock; zero if it never began.
+	BeganAt time.Time
+	Stages  []CloneStage
 }
 
 // CloneStage is one step of a clone.
@@ -83,8 +88,30 @@ func clone(ctx context.Context, conn *sql.Conn, donor Donor) error {
 	}
 }
 
+// CancelClone ends a clone that the server receives: its statement ends with an error. The server stays up, without most
+// of its former data, until it is cloned again. Without a clone it does nothing.
+func (db *DB) CancelClone(ctx context.Context) error {
+	ctx, cancel := db.short(ctx)
+	defer cancel()
+	var session int64
+	err := db.pool.QueryRowContext(ctx, cloneSessionQuery).Scan(&session)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("find clone of %s: %w", db.target, err)
+	}
+	// One that ended meanwhile is what was asked for.
+	if _, err := db.pool.ExecContext(ctx, fmt.Sprintf("KILL QUERY %d", session)); err != nil && number(err) != numberNoSuchThread {
+		return fmt.Errorf("cancel clone of %s: %w", db.target, err)
+	}
+	return nil
+}
+
 const (
-	cloneStatusQuery   = "SELECT STATE, ERROR_NO, ERROR_MESSAGE, SOURCE FROM performance_schema.clone_status ORDER BY ID DESC LIMIT 1"
+	cloneSessionQuery = "SELECT PID FROM performance_schema.clone_status WHERE STATE IN ('Not Started', 'In Progress') AND PID > 0"
+
+	cloneStatusQuery   = "SELECT STATE, ERROR_NO, ERROR_MESSAGE, SOURCE, BEGIN_TIME, UNIX_TIMESTAMP(BEGIN_TIME) FROM performance_schema.clone_status ORDER BY ID DESC LIMIT 1"
 	cloneProgressQuery = "SELECT STAGE, STATE, COALESCE(ESTIMATE, 0), COALESCE(DATA, 0) FROM performance_schema.clone_progress ORDER BY ID, BEGIN_TIME IS NULL, BEGIN_TIME"
 )
 
@@ -93,16 +120,20 @@ func (db *DB) CloneStatus(ctx context.Context) (CloneStatus, error) {
 	ctx, cancel := db.short(ctx)
 	defer cancel()
 	var st CloneStatus
-	var message, source sql.NullString
+	var message, source, began sql.NullString
+	var at sql.NullFloat64
 	row := db.pool.QueryRowContext(ctx, cloneStatusQuery)
-	err := row.Scan(&st.State, &st.ErrorNo, &message, &source)
+	err := row.Scan(&st.State, &st.ErrorNo, &message, &source, &began, &at)
 	if errors.Is(err, sql.ErrNoRows) {
 		return CloneStatus{}, nil
 	}
 	if err != nil {
 		return CloneStatus{}, fmt.Errorf("read clone status of %s: %w", db.target, err)
 	}
-	st.Message, st.Source = message.String, source.String
+	st.Message, st.Source, st.Began = message.String, source.String, began.String
+	if at.Float64 > 0 {
+		st.BeganAt = time.UnixMilli(int64(at.Float64 * 1000)).UTC()
+	}
 	if st.Stages, err = db.cloneStages(ctx); err != nil {
 		return CloneStatus{}, fmt.Errorf("read clone progress of %s: %w", db.target, err)
 	}

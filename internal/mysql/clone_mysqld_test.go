@@ -45,6 +45,9 @@ func TestCloneOverTLS(t *testing.T) {
 	if err != nil || clone.State != "Completed" || clone.ErrorNo != 0 || len(clone.Stages) != 7 || clone.Source == "" {
 		t.Errorf("after the clone: %+v, %v", clone, err)
 	}
+	if age := time.Since(clone.BeganAt); age < 0 || age > 5*time.Minute {
+		t.Errorf("the clone began at %s by the server's clock, %s ago", clone.BeganAt, age)
+	}
 	for _, stage := range clone.Stages {
 		if stage.State != "Completed" {
 			t.Errorf("stage %+v", stage)

@@ -14,20 +14,39 @@ import (
 var (
 	// ErrReplicaConfigured refuses to open writes on a server that still has a replication channel.
 	ErrReplicaConfigured = errors.New("a replication channel is configured")
+	// ErrWritable says that a server accepts writes where it must not.
+	ErrWritable = errors.New("the server accepts writes")
 	// ErrCloneOutcomeUnknown says that a clone may or may not have happened: look at CloneStatus once the server is back.
 	ErrCloneOutcomeUnknown = errors.New("outcome of the clone is unknown")
 	// ErrNotFenced says that super_read_only=ON could not be established and read back in time.
 	ErrNotFenced = errors.New("not fenced")
 	// ErrRefused is a name or password that MySQL would not take, or would silently cut.
 	ErrRefused = errors.New("refused before it was sent")
+	// ErrNotOpen says that a server does not accept writes of clients where it has to.
+	ErrNotOpen = errors.New("the server does not accept writes")
+	// ErrNoWindow says that a server is not in a window: offline, read-only to clients, writable to us.
+	ErrNoWindow = errors.New("the server is not in a window")
+	// ErrRightMissing says that our account lacks a right that encryption needs.
+	ErrRightMissing = errors.New("our account lacks a right")
+	// ErrSealed says that a server could not write its keyring.
+	ErrSealed = errors.New("the keyring cannot be written")
+	// ErrLocked says that a backup or DDL stands in the way for now.
+	ErrLocked = errors.New("a backup or a change of a table is under way")
+	// ErrGTIDAdded says that a rotation left a transaction of its own, which it must not: the site has to be cloned again.
+	ErrGTIDAdded = errors.New("the rotation left a transaction")
 )
 
 // Error numbers of the server that the code here reacts to.
 const (
 	numberNoSuchTable     = 1146
 	numberSyntax          = 1064
+	numberNoSuchThread    = 1094
 	numberLockWaitTimeout = 1205
 	numberNotSupervised   = 3707
+	numberRightMissing    = 1227
+	numberTableDenied     = 1142
+	numberNoMasterKey     = 3185
+	numberNoBinlogKey     = 3807
 )
 
 // number is the server's error number, or 0 if the error did not come from the server.

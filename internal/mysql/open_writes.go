@@ -36,6 +36,10 @@ func openWrites(ctx context.Context, conn *sql.Conn) error {
 	if channels > 0 {
 		return ErrReplicaConfigured
 	}
+	// A window that was not ended in order has left it off.
+	if err := resumeEvents(ctx, conn); err != nil {
+		return err
+	}
 	if err := execAll(ctx, conn, offlineOn, readOnlyOff, offlineOff); err != nil {
 		return err
 	}

@@ -87,7 +87,10 @@ func (db *DB) DropReplication(ctx context.Context) error {
 		if channels == 0 {
 			return nil
 		}
-		if err := execAll(ctx, conn, "STOP REPLICA", "RESET REPLICA ALL"); err != nil {
+		if err := db.stopReplication(ctx, conn); err != nil {
+			return err
+		}
+		if err := execAll(ctx, conn, "RESET REPLICA ALL"); err != nil {
 			return err
 		}
 		if err := conn.QueryRowContext(ctx, countChannels).Scan(&channels); err != nil {
@@ -106,14 +109,14 @@ func (db *DB) DropReplication(ctx context.Context) error {
 
 // Follow makes the server replicate from a source, and nothing else, by GTID positions. It changes nothing when it does
 // so already; it starts threads that have stopped; it gives the account again when the source refuses it, since the
-// password in use cannot be compared. It works under super_read_only.
+// password in use cannot be compared; a relay log that cannot be read it fetches again (see refetch). It works under super_read_only.
 func (db *DB) Follow(ctx context.Context, src Source) error {
 	if err := src.validate(); err != nil {
 		return fmt.Errorf("follow %s: %w", src, err)
 	}
 	ctx, cancel := long(ctx)
 	defer cancel()
-	err := db.onFresh(ctx, func(conn *sql.Conn) error { return follow(ctx, conn, src) })
+	err := db.onFresh(ctx, func(conn *sql.Conn) error { return db.follow(ctx, conn, src) })
 	if err != nil {
 		return fmt.Errorf("let %s follow %s: %w", db.target, src, err)
 	}
@@ -130,7 +133,15 @@ func (s Source) validate() error {
 	return nil
 }
 
-func follow(ctx context.Context, conn *sql.Conn, src Source) error {
+func (db *DB) follow(ctx context.Context, conn *sql.Conn, src Source) error {
+	var fenced bool
+	if err := conn.QueryRowContext(ctx, "SELECT @@GLOBAL.super_read_only").Scan(&fenced); err != nil {
+		return fmt.Errorf("read super_read_only: %w", err)
+	}
+	if !fenced {
+		// Whoever decided this had an old look: a server that accepts writes must never be given a source.
+		return ErrWritable
+	}
 	have, err := readChannel(ctx, conn)
 	if err != nil {
 		return fmt.Errorf("read channel: %w", err)
@@ -139,11 +150,14 @@ func follow(ctx context.Context, conn *sql.Conn, src Source) error {
 		if have.receiver != "OFF" && have.applier == "ON" {
 			return nil
 		}
+		if have.unreadable() {
+			return refetch(ctx, conn, have)
+		}
 		return execAll(ctx, conn, "START REPLICA")
 	}
 	// Both threads must stand for AUTO_POSITION and GTID_ONLY to be changed.
 	if have.configured {
-		if err := execAll(ctx, conn, "STOP REPLICA"); err != nil {
+		if err := db.stopReplication(ctx, conn); err != nil {
 			return err
 		}
 	}
@@ -188,6 +202,8 @@ type channelState struct {
 	config            channel
 	receiver, applier string
 	receiverErrno     int
+	applierErrno      int
+	applierError      string
 }
 
 // authErrors are refusals of the source that a new password, or key, can cure: access denied (1045), a full
@@ -198,14 +214,19 @@ func (s channelState) refused() bool {
 	return s.receiver != "ON" && slices.Contains(authErrors, s.receiverErrno)
 }
 
+// channelQuery takes the applier's error from the thread that reads the relay log: the coordinator, or without one the
+// worker 0. Workers that only apply have other errors.
 const channelQuery = `SELECT c.HOST, c.PORT, c.USER, c.AUTO_POSITION = '1', c.SSL_ALLOWED = 'YES', c.SSL_CA_FILE,
  c.SSL_VERIFY_SERVER_CERTIFICATE = 'YES', c.CONNECTION_RETRY_INTERVAL, c.CONNECTION_RETRY_COUNT, c.HEARTBEAT_INTERVAL,
  c.GTID_ONLY = '1', c.GET_PUBLIC_KEY = 'YES', f.REQUIRE_ROW_FORMAT = 'YES',
- s.SERVICE_STATE, a.SERVICE_STATE, s.LAST_ERROR_NUMBER
+ s.SERVICE_STATE, a.SERVICE_STATE, s.LAST_ERROR_NUMBER,
+ COALESCE(o.LAST_ERROR_NUMBER, w.LAST_ERROR_NUMBER, 0), COALESCE(o.LAST_ERROR_MESSAGE, w.LAST_ERROR_MESSAGE, '')
 FROM performance_schema.replication_connection_configuration c
 JOIN performance_schema.replication_applier_configuration f USING (CHANNEL_NAME)
 JOIN performance_schema.replication_connection_status s USING (CHANNEL_NAME)
 JOIN performance_schema.replication_applier_status a USING (CHANNEL_NAME)
+LEFT JOIN performance_schema.replication_applier_status_by_coordinator o USING (CHANNEL_NAME)
+LEFT JOIN performance_schema.replication_applier_status_by_worker w ON w.CHANNEL_NAME = c.CHANNEL_NAME AND w.WORKER_ID = 0
 WHERE c.CHANNEL_NAME = ''`
 
 func readChannel(ctx context.Context, conn *sql.Conn) (channelState, error) {
@@ -213,7 +234,7 @@ func readChannel(ctx context.Context, conn *sql.Conn) (channelState, error) {
 	c := &s.config
 	err := conn.QueryRowContext(ctx, channelQuery).Scan(&c.host, &c.port, &c.user, &c.auto, &c.ssl, &c.ca,
 		&c.verify, &c.retry, &c.retryCount, &c.heartbeat, &c.gtidOnly, &c.publicKey, &c.rowFormat,
-		&s.receiver, &s.applier, &s.receiverErrno)
+		&s.receiver, &s.applier, &s.receiverErrno, &s.applierErrno, &s.applierError)
 	if errors.Is(err, sql.ErrNoRows) {
 		return channelState{}, nil
 	}

@@ -26,13 +26,19 @@ func (db *DB) SetOfflineMode(ctx context.Context, on bool) error {
 }
 
 // BeginWindow lets our own work write on a site that is not active (clone, rotation): offline_mode keeps everybody else
-// out before super_read_only comes off, and read_only stays on. Both are read back; if ordinary accounts could get
-// in, the window is closed again and the error says so.
+// out, and the event scheduler is off, before super_read_only comes off, and read_only stays on. The flags are read back; if
+// ordinary accounts could get in, the window is closed again and the error says so.
 func (db *DB) BeginWindow(ctx context.Context) error {
 	ctx, cancel := long(ctx)
 	defer cancel()
 	err := db.onFresh(ctx, func(conn *sql.Conn) error {
-		if err := execAll(ctx, conn, offlineOn, superReadOnlyOff); err != nil {
+		if err := execAll(ctx, conn, offlineOn); err != nil {
+			return err
+		}
+		if err := stopEvents(ctx, conn); err != nil {
+			return err
+		}
+		if err := execAll(ctx, conn, superReadOnlyOff); err != nil {
 			return err
 		}
 		st, err := readVariables(ctx, conn)
@@ -42,6 +48,7 @@ func (db *DB) BeginWindow(ctx context.Context) error {
 		if st.SuperReadOnly || !st.ReadOnly || !st.OfflineMode {
 			// Half a window is none: whoever changed a flag meanwhile has reasons that are not known here.
 			_, fenceErr := fenceOn(ctx, conn, FenceOptions{})
+			_ = resumeEvents(ctx, conn) // whoever opens the server does it too
 			return fmt.Errorf("read back: super_read_only is %v, read_only is %v, offline_mode is %v (fenced again: %v)",
 				st.SuperReadOnly, st.ReadOnly, st.OfflineMode, fenceErr == nil)
 		}
@@ -58,5 +65,9 @@ func (db *DB) EndWindow(ctx context.Context) error {
 	if _, err := db.Fence(ctx, FenceOptions{}); err != nil {
 		return fmt.Errorf("end window: %w", err)
 	}
+	ctx, cancel := db.short(ctx)
+	defer cancel()
+	// Best effort: behind the fence no event runs, and whoever opens the server does it too.
+	_ = db.onFresh(ctx, func(conn *sql.Conn) error { return resumeEvents(ctx, conn) })
 	return nil
 }

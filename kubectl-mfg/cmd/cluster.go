@@ -4,7 +4,6 @@ package cmd
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"time"
@@ -14,17 +13,21 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/client-go/kubernetes"
 	_ "k8s.io/client-go/plugin/pkg/client/auth" // the ways to log in that kubectl knows
 	"k8s.io/client-go/rest"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/tui"
 )
 
 const (
 	resource = "mysqlfailovergroups"
 	// auxiliaryService is the Service in front of the operator's status listener.
 	auxiliaryService = "mfg-auxiliary"
+	// operatorSelector finds the pods of the operator.
+	operatorSelector = "app.kubernetes.io/name=mfg"
 	// liveTimeout bounds how long a command waits for the operator before it makes do with the custom resource.
 	liveTimeout = 3 * time.Second
 )
@@ -36,10 +39,28 @@ type Cluster interface {
 	Groups(ctx context.Context, namespace string) ([]v1alpha1.MysqlFailoverGroup, error)
 	// Live asks the operator in a namespace for its status of a group, or of all groups for empty names.
 	Live(ctx context.Context, operatorNamespace, namespace, group string) (wire.StatusList, error)
+	// Explain asks the operator in a namespace why it decided about a group as it did.
+	Explain(ctx context.Context, operatorNamespace, namespace, group string) (wire.ExplainedList, error)
+	// Annotate changes annotations of a group if nobody changed it since it was read.
+	Annotate(ctx context.Context, g *v1alpha1.MysqlFailoverGroup, change map[string]string, dryRun bool) (*v1alpha1.MysqlFailoverGroup, error)
+	// Exec runs a command in a container.
+	Exec(ctx context.Context, e execution) error
+	// Clock is the time of the API server, and how long it took to answer.
+	Clock(ctx context.Context) (server time.Time, took time.Duration, err error)
+	// Routes are the ways to the operator's stream, the best first.
+	Routes(operatorNamespace, namespace string) []tui.Route
+	// Watch follows the groups of a namespace, or of all for "", until the context ends.
+	Watch(ctx context.Context, namespace string, deliver func(tui.Objects))
+	// Kube is everything else that Kubernetes holds.
+	Kube() kubernetes.Interface
 }
 
 // api is a Cluster behind a real API server.
-type api struct{ groups, core *rest.RESTClient }
+type api struct {
+	groups, core *rest.RESTClient
+	kube         kubernetes.Interface
+	config       *rest.Config
+}
 
 // connect makes the clients; nothing is sent yet.
 func connect(flags *genericclioptions.ConfigFlags) (Cluster, error) {
@@ -47,6 +68,7 @@ func connect(flags *genericclioptions.ConfigFlags) (Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read kubeconfig: %w", err)
 	}
+	config.QPS, config.Burst = 50, 300 // as kubectl: the API server has its own fairness
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, corev1.AddToScheme} {
 		if err := add(scheme); err != nil {
@@ -62,7 +84,11 @@ func connect(flags *genericclioptions.ConfigFlags) (Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &api{groups: groups, core: core}, nil
+	kube, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("make client: %w", err)
+	}
+	return &api{groups: groups, core: core, kube: kube, config: config}, nil
 }
 
 func client(shared *rest.Config, path string, gv schema.GroupVersion, codecs runtime.NegotiatedSerializer) (*rest.RESTClient, error) {
@@ -83,7 +109,12 @@ func (a *api) Group(ctx context.Context, namespace, name string) (*v1alpha1.Mysq
 }
 
 func (a *api) Groups(ctx context.Context, namespace string) ([]v1alpha1.MysqlFailoverGroup, error) {
-	var all []v1alpha1.MysqlFailoverGroup
+	all, _, err := a.list(ctx, namespace)
+	return all, err
+}
+
+// list also says from which version on a watch tells what changes.
+func (a *api) list(ctx context.Context, namespace string) (all []v1alpha1.MysqlFailoverGroup, version string, err error) {
 	for page := ""; ; {
 		var list v1alpha1.MysqlFailoverGroupList
 		req := a.groups.Get().NamespaceIfScoped(namespace, namespace != "").Resource(resource)
@@ -92,11 +123,11 @@ func (a *api) Groups(ctx context.Context, namespace string) ([]v1alpha1.MysqlFai
 			req = req.Param("continue", page)
 		}
 		if err := req.Do(ctx).Into(&list); err != nil {
-			return nil, explain(err, namespace, "")
+			return nil, "", explain(err, namespace, "")
 		}
-		all = append(all, list.Items...)
+		all, version = append(all, list.Items...), list.ResourceVersion
 		if page = list.Continue; page == "" {
-			return all, nil
+			return all, version, nil
 		}
 	}
 }
@@ -106,24 +137,7 @@ const pageSize = 250
 
 // Live goes through the API server's proxy to the Service, so that it needs no more than the user's own login.
 func (a *api) Live(ctx context.Context, operatorNamespace, namespace, group string) (wire.StatusList, error) {
-	ctx, cancel := context.WithTimeout(ctx, liveTimeout)
-	defer cancel()
-	req := a.core.Get().Namespace(operatorNamespace).Resource("services").
-		Name(auxiliaryService + ":" + strconv.Itoa(wire.PortOperatorAuxiliary)).SubResource("proxy").Suffix(wire.PathStatus)
-	for param, value := range map[string]string{wire.ParamNamespace: namespace, wire.ParamGroup: group} {
-		if value != "" {
-			req = req.Param(param, value)
-		}
-	}
-	// One try: the custom resource is there to fall back on, and a watch asks again anyway.
-	result := req.MaxRetries(0).Do(ctx)
-	raw, _ := result.Raw() // its error is that of Error, which knows more
 	var list wire.StatusList
-	if err := result.Error(); err != nil {
-		return list, operatorError(raw, err)
-	}
-	if err := json.Unmarshal(raw, &list); err != nil {
-		return list, fmt.Errorf("read the operator's answer: %w", err)
-	}
-	return list, nil
+	err := a.ask(ctx, operatorNamespace, map[string]string{wire.ParamNamespace: namespace, wire.ParamGroup: group}, &list)
+	return list, err
 }

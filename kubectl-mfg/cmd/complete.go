@@ -5,6 +5,7 @@ package cmd
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -65,4 +66,53 @@ func describe(g v1alpha1.MysqlFailoverGroup) string {
 		return phase
 	}
 	return phase + ", active site " + g.Status.ActiveSite
+}
+
+// completeGroupAndSite offers groups, then the sites of the group.
+func (a *app) completeGroupAndSite(cmd *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	switch len(args) {
+	case 0:
+		return a.completeGroup(cmd, args, word)
+	case 1:
+		return a.sitesOf(cmd, args[0]), cobra.ShellCompDirectiveNoFileComp
+	}
+	return nil, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeSiteFlag offers the sites of the group that stands before the flag, or of all groups.
+func (a *app) completeSiteFlag(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(args) == 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return a.sitesOf(cmd, args[0]), cobra.ShellCompDirectiveNoFileComp
+}
+
+// sitesOf describes each site by its role and state.
+func (a *app) sitesOf(cmd *cobra.Command, group string) []cobra.Completion {
+	name, err := bareName(group)
+	if err != nil {
+		return nil
+	}
+	namespace, err := a.namespace()
+	if err != nil {
+		return nil
+	}
+	var offers []cobra.Completion
+	for _, g := range a.listForCompletion(cmd, namespace) {
+		if g.Name != name {
+			continue
+		}
+		states := map[string]string{}
+		for _, s := range g.Status.Sites {
+			states[s.Name] = ", " + strings.ToLower(string(s.State))
+		}
+		for _, s := range g.Spec.Sites {
+			words := string(s.Role) + states[s.Name]
+			if s.Name == g.Status.ActiveSite {
+				words += ", active"
+			}
+			offers = append(offers, cobra.CompletionWithDesc(s.Name, words))
+		}
+	}
+	return offers
 }

@@ -4,79 +4,109 @@ package cmd
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"github.com/spf13/cobra"
 
-	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/cmd/report"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/cmd/screen"
 )
 
-// explain adds to an error of the API server what to do next.
-func explain(err error, namespace, name string) error {
-	switch {
-	case err == nil:
-		return nil
-	case apierrors.IsNotFound(err) && apierrors.IsUnexpectedServerError(err):
-		// The answer of the API server to a path that it does not have, not to an object that it does not have.
-		return fmt.Errorf(`this cluster does not know the kind MysqlFailoverGroup (%s): is mfg installed?
-  helm install mfg charts/mfg --namespace mfg-system --create-namespace`, v1alpha1.GroupVersion)
-	case apierrors.IsNotFound(err):
-		return fmt.Errorf(`no group %q in namespace %q: %w
-  list all groups: kubectl mfg status -A`, name, namespace, err)
-	case apierrors.IsForbidden(err):
-		where := "-n " + namespace
-		if namespace == "" {
-			where = "-A"
+// explainOp is `kubectl mfg explain`.
+type explainOp struct {
+	Namespace         string
+	Group             string
+	OperatorNamespace string
+	Color             string
+	Output            output
+}
+
+func (a *app) explainCommand() *cobra.Command {
+	op := explainOp{}
+	cmd := &cobra.Command{
+		Use:   "explain GROUP",
+		Short: "Say why a group does, or does not, fail over right now",
+		Long: `Say why a group does, or does not, fail over right now: each rule with what it was asked and what it says, each site
+with why it ranks where it does, what would be lost, and what would keep a failover from happening by itself.
+
+It is the operator that answers, by the functions that decide, from what they saw at the last look. Where it cannot be
+asked, what the custom resource says is shown, and said to be no more than that.
+
+` + exitCodes,
+		Example: `  # Why is nothing happening?
+  kubectl mfg explain orders
+
+  # Would a failover happen by itself if the active site died now? Exit code 3 if not
+  kubectl mfg explain orders -o jsonpath='{.explanation.blockers}'
+
+  # Why would this site not take over?
+  kubectl mfg explain orders -o jsonpath='{.explanation.candidates[?(@.site=="madrid")].unfit}'`,
+		Args:              exactly("GROUP"),
+		ValidArgsFunction: a.completeGroup,
+	}
+	cmd.Flags().StringVar(&op.Color, "color", colorAuto, "Colour: "+strings.Join(colors, "|")+".")
+	addOperatorNamespace(cmd, &op.OperatorNamespace)
+	out := addOutputFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
+		if op.Output, err = out(); err != nil {
+			return err
 		}
-		return fmt.Errorf(`%w
-  see what you may do: kubectl auth can-i get %s.%s %s`, err, resource, v1alpha1.GroupVersion.Group, where)
-	case apierrors.IsUnauthorized(err):
-		return fmt.Errorf("%w\n  log in to the cluster again, or choose another context: kubectl config get-contexts", err)
-	case errors.Is(err, context.Canceled):
-		return err
-	case utilnet.IsConnectionRefused(err):
-		return fmt.Errorf("ask the API server: %w\n  see which cluster is meant: kubectl config current-context", err)
-	default:
-		return fmt.Errorf("ask the API server: %w", err)
+		if op.Group, err = groupArgument(args[0]); err != nil {
+			return err
+		}
+		if op.Namespace, err = a.namespace(); err != nil {
+			return err
+		}
+		return a.perform(cmd.Context(), &op)
 	}
+	return cmd
 }
 
-// whyNotLive says why the operator did not answer, and whether it is certain that none runs. Only certainty counts
-// against a group: a user without the right to ask must not read that failover is off.
-func whyNotLive(err error, operatorNamespace string) (message string, down bool) {
-	switch {
-	case errors.Is(err, errOperatorIdle):
-		return err.Error(), true
-	case errors.Is(err, context.DeadlineExceeded):
-		return fmt.Sprintf("no answer within %s", liveTimeout), false
-	case apierrors.IsForbidden(err):
-		return fmt.Sprintf("you may not get services/proxy in namespace %s", operatorNamespace), false
-	case apierrors.IsNotFound(err):
-		return fmt.Sprintf("no Service %s in namespace %s; is it another one? --operator-namespace", auxiliaryService, operatorNamespace), false
-	case strings.Contains(err.Error(), "no endpoints available"):
-		return fmt.Sprintf("no pod is ready behind Service %s in namespace %s", auxiliaryService, operatorNamespace), true
-	default:
-		return err.Error(), false
+func (op *explainOp) validate() error { return nil }
+
+func (op *explainOp) run(ctx context.Context, env Environment, c Cluster) (int, error) {
+	rep, err := op.gather(ctx, c)
+	if err != nil {
+		return exitError, err
 	}
+	code := exitHealthy
+	if rep.Blocked() {
+		code = exitDegraded
+	}
+	if op.Output.printer != nil {
+		return code, op.Output.print(env.Out, &rep)
+	}
+	width, _ := env.Terminal()
+	fmt.Fprint(env.Out, screen.Explanation(rep, screen.Options{Width: width, Color: colored(op.Color, env), Now: env.Now()}))
+	return code, nil
 }
 
-// errOperatorIdle: an operator answered, but it does not look after groups.
-var errOperatorIdle = errors.New("the operator does not lead")
-
-// operatorError prefers the operator's own words to what client-go makes of an answer that is not the API server's.
-func operatorError(body []byte, otherwise error) error {
-	var said wire.Error
-	switch err := json.Unmarshal(body, &said); {
-	case err != nil, said.Error == "":
-		return otherwise
-	case said.Reason == wire.ReasonNotLeading:
-		return errOperatorIdle
-	default:
-		return fmt.Errorf("the operator says: %s (%s)", said.Error, said.Reason)
+func (op *explainOp) gather(ctx context.Context, c Cluster) (report.Explained, error) {
+	g, err := c.Group(ctx, op.Namespace, op.Group)
+	if err != nil {
+		return report.Explained{}, err
 	}
+	list, err := c.Explain(ctx, op.OperatorNamespace, op.Namespace, op.Group)
+	if ctx.Err() != nil {
+		return report.Explained{}, ctx.Err()
+	}
+	view, explanation := viewOf(list, err, op.OperatorNamespace)
+	return report.BuildExplained(g, view, explanation), nil
+}
+
+// viewOf splits an explained answer into what other reports are made of, and the explanation.
+func viewOf(list wire.ExplainedList, err error, operatorNamespace string) (report.LiveView, *wire.Explanation) {
+	view := report.LiveView{Status: wire.StatusList{Operator: list.Operator, IssuedAt: list.IssuedAt}}
+	if err != nil {
+		view.Missing, view.Down = whyNotLive(err, operatorNamespace)
+		return view, nil
+	}
+	var e *wire.Explanation
+	for _, g := range list.Groups {
+		view.Status.Groups = append(view.Status.Groups, g.GroupStatus)
+		e = g.Explanation
+	}
+	return view, e
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -39,12 +40,24 @@ type fakeAPI struct {
 	// answers replaces the answer to a path.
 	answers map[string]func(http.ResponseWriter)
 	asked   []string
+	// explanation is what the operator says when it is asked to explain.
+	explanation *wire.Explanation
+	// objects are what else the API server holds, by path.
+	objects map[string]any
+	// patched are the annotations that were asked for, in order; conflicts makes the next so many fail.
+	patched   []map[string]any
+	dryRuns   int
+	conflicts int
 }
 
 func (f *fakeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.asked = append(f.asked, r.URL.Path)
 	if a, ok := f.answers[r.URL.Path]; ok {
 		a(w)
+		return
+	}
+	if object, ok := f.objects[r.URL.Path]; ok {
+		respond(w, http.StatusOK, object)
 		return
 	}
 	if r.URL.Path == livePath {
@@ -70,6 +83,8 @@ func (f *fakeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	switch {
+	case r.Method == http.MethodPatch:
+		f.servePatch(w, r, namespace, name)
 	case name == "":
 		f.serveList(w, r, list)
 	case len(list.Items) == 0:
@@ -77,6 +92,55 @@ func (f *fakeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		list.Items[0].SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("MysqlFailoverGroup"))
 		respond(w, http.StatusOK, list.Items[0])
+	}
+}
+
+// servePatch changes annotations as the API server does: only of the version that was read.
+func (f *fakeAPI) servePatch(w http.ResponseWriter, r *http.Request, namespace, name string) {
+	var patch struct {
+		Metadata struct {
+			ResourceVersion string
+			Annotations     map[string]*string
+		}
+	}
+	body, _ := io.ReadAll(r.Body)
+	var whole map[string]any
+	_ = json.Unmarshal(body, &whole)
+	if err := json.Unmarshal(body, &patch); err != nil {
+		status(http.StatusBadRequest, metav1.StatusReasonBadRequest, err.Error())(w)
+		return
+	}
+	for i := range f.groups {
+		g := &f.groups[i]
+		if g.Namespace != namespace || g.Name != name {
+			continue
+		}
+		if f.conflicts > 0 || patch.Metadata.ResourceVersion != g.ResourceVersion {
+			f.conflicts--
+			g.ResourceVersion += "1"
+			status(http.StatusConflict, metav1.StatusReasonConflict, "the object has been modified")(w)
+			return
+		}
+		meta, _ := whole["metadata"].(map[string]any)
+		annotations, _ := meta["annotations"].(map[string]any)
+		f.patched = append(f.patched, annotations)
+		if r.URL.Query().Get("dryRun") != "" {
+			f.dryRuns++
+			respond(w, http.StatusOK, g)
+			return
+		}
+		for key, value := range patch.Metadata.Annotations {
+			if g.Annotations == nil {
+				g.Annotations = map[string]string{}
+			}
+			if value == nil {
+				delete(g.Annotations, key)
+			} else {
+				g.Annotations[key] = *value
+			}
+		}
+		g.ResourceVersion += "1"
+		respond(w, http.StatusOK, g)
 	}
 }
 
@@ -108,7 +172,15 @@ func (f *fakeAPI) serveLive(w http.ResponseWriter, r *http.Request) {
 			list.Groups = append(list.Groups, g)
 		}
 	}
-	respond(w, http.StatusOK, list)
+	if q.Get(wire.ParamExplain) != "true" {
+		respond(w, http.StatusOK, list)
+		return
+	}
+	explained := wire.ExplainedList{Operator: list.Operator, IssuedAt: list.IssuedAt}
+	for _, g := range list.Groups {
+		explained.Groups = append(explained.Groups, wire.ExplainedGroup{GroupStatus: g, Explanation: f.explanation})
+	}
+	respond(w, http.StatusOK, explained)
 }
 
 func respond(w http.ResponseWriter, code int, body any) {
@@ -144,6 +216,13 @@ type runOptions struct {
 	width int // 0: no terminal
 	env   map[string]string
 	wait  func(context.Context, time.Duration) bool
+	// stdin is what a person types; without it there is no terminal to ask on.
+	stdin string
+	// tick happens at each wait, the first being 1; the clock goes on by what is waited for.
+	tick func(n int)
+	ctx  context.Context
+	// cluster replaces parts of the connection.
+	cluster func(Cluster) Cluster
 }
 
 // run runs a command line against an API server as a user would.
@@ -154,14 +233,35 @@ func run(t *testing.T, f http.Handler, o runOptions, args ...string) ran {
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
 	t.Setenv("HOME", t.TempDir())
 	var out, errOut bytes.Buffer
-	env := Environment{
-		IOStreams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &errOut},
-		Getenv:    func(name string) string { return o.env[name] },
-		Now:       func() time.Time { return noon },
-		Wait:      o.wait,
-		Terminal:  func() (int, bool) { return o.width, o.width > 0 },
+	now, waits := noon, 0
+	if o.wait == nil {
+		o.wait = func(ctx context.Context, d time.Duration) bool {
+			now, waits = now.Add(d), waits+1
+			if o.tick != nil {
+				o.tick(waits)
+			}
+			return ctx.Err() == nil
+		}
 	}
-	code := Main(t.Context(), append(args, "--server", server.URL), env)
+	if o.ctx == nil {
+		o.ctx = t.Context()
+	}
+	env := Environment{
+		IOStreams:   genericiooptions.IOStreams{In: strings.NewReader(o.stdin), Out: &out, ErrOut: &errOut},
+		Getenv:      func(name string) string { return o.env[name] },
+		Now:         func() time.Time { return now },
+		Wait:        o.wait,
+		Terminal:    func() (int, bool) { return o.width, o.width > 0 },
+		Interactive: func() bool { return o.stdin != "" },
+	}
+	a := newApp(env)
+	if connect := a.connect; o.cluster != nil {
+		a.connect = func() (Cluster, error) {
+			c, err := connect()
+			return o.cluster(c), err
+		}
+	}
+	code := a.main(o.ctx, append(slices.Clone(args), "--server", server.URL))
 	return ran{code: code, out: out.String(), errOut: errOut.String()}
 }
 

@@ -22,6 +22,7 @@ const (
 	outputScreen = ""
 	outputWide   = "wide"
 	outputName   = "name"
+	outputTree   = "tree"
 )
 
 // Values of --color.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
@@ -24,13 +25,36 @@ const (
 	exitError    = 1
 	exitUsage    = 2
 	exitDegraded = 3
+	exitTimeout  = 4
+	exitRefused  = 5
 )
 
 const exitCodes = `Exit codes:
   0  healthy, or done
   1  error: the question could not be answered
-  2  wrong usage
-  3  degraded: the answer is on stdout, and at least one group in it needs attention`
+  2  wrong usage, or not confirmed: nothing was changed
+  3  degraded: the answer is on stdout, and something in it needs attention
+  4  the wait ended (--timeout, Ctrl-C) before the outcome was known; what was asked for goes on
+  5  refused, reverted or given up: the message says why and what to do next`
+
+// coded is an error with an exit code of its own.
+type coded struct {
+	code int
+	err  error
+}
+
+func (c *coded) Error() string { return c.err.Error() }
+func (c *coded) Unwrap() error { return c.err }
+
+func refused(format string, args ...any) error {
+	return &coded{exitRefused, fmt.Errorf(format, args...)}
+}
+func waitedOut(format string, args ...any) error {
+	return &coded{exitTimeout, fmt.Errorf(format, args...)}
+}
+func notConfirmed(format string, args ...any) error {
+	return &coded{exitUsage, fmt.Errorf(format, args...)}
+}
 
 // errUsage marks errors of the command line itself.
 var errUsage = errors.New("usage")
@@ -48,6 +72,8 @@ type Environment struct {
 	Wait func(context.Context, time.Duration) bool
 	// Terminal is the width of stdout; ok is false where it is none.
 	Terminal func() (width int, ok bool)
+	// Interactive is true if a person can be asked: stdin is a terminal.
+	Interactive func() bool
 }
 
 // System is the environment of the process.
@@ -70,6 +96,7 @@ func System() Environment {
 			width, _, err := term.GetSize(int(os.Stdout.Fd()))
 			return width, err == nil
 		},
+		Interactive: func() bool { return term.IsTerminal(int(os.Stdin.Fd())) },
 	}
 }
 
@@ -120,12 +147,16 @@ func (a *app) main(ctx context.Context, args []string) int {
 	root.SetOut(a.env.Out)
 	root.SetErr(a.env.ErrOut)
 	err := root.ExecuteContext(ctx)
+	var own *coded
 	switch {
 	case err == nil:
 		return a.code
 	case errors.Is(err, errUsage):
 		fmt.Fprintf(a.env.ErrOut, "error: %s\nSee 'kubectl mfg --help'.\n", strings.TrimPrefix(err.Error(), errUsage.Error()+": "))
 		return exitUsage
+	case errors.As(err, &own):
+		fmt.Fprintf(a.env.ErrOut, "error: %v\n", own)
+		return own.code
 	default:
 		fmt.Fprintf(a.env.ErrOut, "error: %v\n", err)
 		return exitError
@@ -137,6 +168,10 @@ func (a *app) root() *cobra.Command {
 		Use:   "kubectl-mfg",
 		Short: "See and operate groups of MySQL sites with automatic failover",
 		Long: `See and operate groups of MySQL sites with automatic failover (mfg).
+
+Start with:   kubectl mfg status
+At 3 a.m.:    kubectl mfg explain GROUP    why it does, or does not, fail over, and what to do
+By day:       kubectl mfg failover GROUP --to SITE
 
 ` + exitCodes,
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl mfg"},
@@ -156,10 +191,12 @@ func (a *app) root() *cobra.Command {
 	root.SuggestionsMinimumDistance = 2
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage("%w", err) })
 	a.flags.AddFlags(root.PersistentFlags())
-	addGroup(root, "inspect", "Inspect:", a.statusCommand())
-	addGroup(root, "other", "Other:", a.versionCommand())
+	addGroup(root, "inspect", "Inspect:", a.statusCommand(), a.dashboardCommand(), a.listCommand(), a.explainCommand(), a.historyCommand(), a.eventsCommand())
+	addGroup(root, "operate", "Operate:", a.failoverCommand(), a.pauseCommand(), a.resumeCommand(), a.recloneCommand(), a.recoverKeyringCommand(), a.drillCommand())
+	addGroup(root, "encryption", "Encryption:", a.rotateCommand(), a.adoptCommand())
+	addGroup(root, "troubleshoot", "Troubleshoot:", a.doctorCommand(), a.keyringCommand(), a.reportCommand(), a.mysqlCommand())
+	addGroup(root, "other", "Other:", a.completionCommand(), a.versionCommand())
 	root.SetHelpCommandGroupID("other")
-	root.SetCompletionCommandGroupID("other")
 	// Only fails for a flag that does not exist.
 	_ = root.RegisterFlagCompletionFunc("namespace", a.completeNamespace)
 	return root
@@ -175,6 +212,47 @@ func addGroup(root *cobra.Command, id, title string, commands ...*cobra.Command)
 		c.GroupID = id
 		root.AddCommand(c)
 	}
+}
+
+// exactly wants each argument that the usage line names.
+func exactly(names ...string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) < len(names) {
+			return usage("%s is missing", names[len(args)])
+		}
+		if len(args) > len(names) {
+			return usage("%d argument(s) expected (%s), got %d: %s", len(names), strings.Join(names, " "), len(args), strings.Join(args, " "))
+		}
+		return nil
+	}
+}
+
+// groupArgument reads GROUP as people and kubectl write it.
+func groupArgument(arg string) (string, error) {
+	name, err := bareName(arg)
+	switch {
+	case err != nil:
+		return "", err
+	case name == "":
+		return "", usage("GROUP is empty")
+	case len(validation.IsDNS1123Subdomain(name)) > 0:
+		return "", usage("%q cannot be the name of a group", name)
+	}
+	return name, nil
+}
+
+// namespace is the one of the flags, or of the kubeconfig's context.
+func (a *app) namespace() (string, error) {
+	name, _, err := a.flags.ToRawKubeConfigLoader().Namespace()
+	if err != nil {
+		return "", fmt.Errorf("read kubeconfig: %w", err)
+	}
+	return name, nil
+}
+
+// addOperatorNamespace adds the flag that says where the operator runs.
+func addOperatorNamespace(cmd *cobra.Command, into *string) {
+	cmd.Flags().StringVar(into, "operator-namespace", defaultOperatorNamespace, "Namespace in which the operator runs.")
 }
 
 // atMost refuses more arguments than a verb takes.

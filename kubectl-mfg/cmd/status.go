@@ -50,6 +50,9 @@ API server's service proxy; where that cannot be reached, the last known status 
   # All groups of all namespaces, redrawn every two seconds
   kubectl mfg status -A -w
 
+  # Who replicates from whom
+  kubectl mfg status orders -o tree
+
   # For scripts: exit code 3 if a group needs attention
   kubectl mfg status orders -o json`,
 		Args:              atMost(1),
@@ -61,7 +64,7 @@ API server's service proxy; where that cannot be reached, the last known status 
 	f.DurationVar(&op.Interval, "interval", 2*time.Second, "With --watch, the time between two looks.")
 	f.StringVar(&op.Color, "color", colorAuto, "Colour: "+strings.Join(colors, "|")+". auto: on a terminal, unless NO_COLOR is set.")
 	f.StringVar(&op.OperatorNamespace, "operator-namespace", defaultOperatorNamespace, "Namespace in which the operator runs.")
-	out := addOutputFlag(cmd, outputWide, outputName)
+	out := addOutputFlag(cmd, outputWide, outputTree, outputName)
 	// Only fails for a flag that does not exist.
 	_ = cmd.RegisterFlagCompletionFunc("color", cobra.FixedCompletions(colors, cobra.ShellCompDirectiveNoFileComp))
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -202,6 +205,8 @@ func (op *statusOp) draw(env Environment, reports []report.MysqlFailoverGroupRep
 		Namespace: op.AllNamespaces, Now: env.Now(),
 	}
 	switch {
+	case op.Output.Format == outputTree:
+		return screen.Tree(reports, o), nil
 	case op.Group != "":
 		return screen.Group(reports[0], o), nil
 	case len(reports) == 0:

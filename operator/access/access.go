@@ -5,11 +5,14 @@
 package access
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -40,8 +43,12 @@ const program = "mfg-operator"
 
 // secretAge is how long a Secret that was read is believed. Secrets are not in the cache of the manager, and a failover
 // must neither read them anew for every connection nor fail because the API server is away for a moment. Generated
-// passwords never change, and a renewed certificate is signed by the same authority as a rule.
+// passwords never change.
 const secretAge = 15 * time.Second
+
+// formerAge is how long an authority that was replaced is trusted further. The kubelet and the sidecar take a minute or two
+// to give the new certificate to mysqld, which shows the former one until then.
+const formerAge = 10 * time.Minute
 
 // ErrSecretIncomplete means that a Secret lacks a key without which nobody can connect.
 var ErrSecretIncomplete = errors.New("secret is incomplete")
@@ -58,6 +65,28 @@ type Access struct {
 type known struct {
 	data  map[string][]byte
 	until time.Time
+	// former is the authority that data replaced, trusted until formerUntil.
+	former      []byte
+	formerUntil time.Time
+}
+
+// after is what is known once a Secret was read that follows k.
+func (k known) after(data map[string][]byte, now time.Time) known {
+	next := known{data: data, until: now.Add(secretAge), former: k.former, formerUntil: k.formerUntil}
+	if before := k.data[keyCA]; len(before) > 0 && !bytes.Equal(before, data[keyCA]) {
+		next.former, next.formerUntil = before, now.Add(formerAge)
+	}
+	return next
+}
+
+// trusted is the content, with the former authority beside the new one for as long as it is trusted.
+func (k known) trusted(now time.Time) map[string][]byte {
+	if len(k.former) == 0 || len(k.data[keyCA]) == 0 || now.After(k.formerUntil) {
+		return k.data
+	}
+	out := maps.Clone(k.data)
+	out[keyCA] = slices.Concat(k.data[keyCA], []byte("\n"), k.former)
+	return out
 }
 
 // New makes an Access. Generated Secrets may be read through a cache; that of the user's certificate carries no label
@@ -142,7 +171,7 @@ func (a *Access) secret(ctx context.Context, from client.Reader, name types.Name
 	a.mu.Lock()
 	have, ok := a.read[name]
 	a.mu.Unlock()
-	out := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name}, Data: have.data}
+	out := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name}, Data: have.trusted(now)}
 	if ok && now.Before(have.until) {
 		return out, nil
 	}
@@ -160,6 +189,7 @@ func (a *Access) secret(ctx context.Context, from client.Reader, name types.Name
 	case err != nil:
 		return nil, err
 	}
-	a.read[name] = known{data: secret.Data, until: now.Add(secretAge)}
-	return secret, nil
+	a.read[name] = have.after(secret.Data, now)
+	out.Data = a.read[name].trusted(now)
+	return out, nil
 }

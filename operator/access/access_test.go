@@ -232,4 +232,40 @@ func TestAccessKeepsWhatItRead(t *testing.T) {
 	})
 }
 
+// TestAReplacedAuthorityIsTrustedForAWhile: mysqld shows the former certificate until kubelet and sidecar have given it the
+// new one.
+func TestAReplacedAuthorityIsTrustedForAWhile(t *testing.T) {
+	host := render.Host("shop", "orders", "paris")
+	former, next := newAuthority(t), newAuthority(t)
+	secrets := &switching{Reader: reader(accounts(), former.secret(t, host))}
+	a := access.New(secrets, secrets)
+	trusts := func(t *testing.T, who authority) bool {
+		t.Helper()
+		target, err := a.Site(t.Context(), group(true), "paris", "10.1.2.3")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = who.cert.Verify(x509.VerifyOptions{Roots: target.TLS.RootCAs, CurrentTime: now})
+		return err == nil
+	}
+	synctest.Test(t, func(t *testing.T) {
+		if !trusts(t, former) || trusts(t, next) {
+			t.Error("before the change")
+		}
+		secrets.Reader = reader(accounts(), next.secret(t, host))
+		time.Sleep(time.Minute)
+		if !trusts(t, former) || !trusts(t, next) {
+			t.Error("after the change only one of them is trusted")
+		}
+		time.Sleep(time.Minute)
+		if !trusts(t, former) {
+			t.Error("the former authority is not trusted any more after it was read again")
+		}
+		time.Sleep(10 * time.Minute)
+		if trusts(t, former) || !trusts(t, next) {
+			t.Error("the former authority is trusted for ever")
+		}
+	})
+}
+
 type switching struct{ client.Reader }

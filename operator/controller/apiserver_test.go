@@ -4,8 +4,11 @@ package controller
 
 import (
 	"bytes"
+	"crypto/ed25519"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -39,10 +42,73 @@ func TestAgainstAPIServer(t *testing.T) {
 	t.Run("two owners of status", func(*testing.T) { c.sharesStatus() })
 	t.Run("ordered update", func(*testing.T) { c.updatesInOrder() })
 	t.Run("quiet", func(*testing.T) { c.isQuiet() })
+	t.Run("another key", func(*testing.T) { c.replacesKey() })
 	t.Run("owners follow the policy", func(*testing.T) { c.changesOwners() })
 	t.Run("deletion", func(*testing.T) { c.retains() })
 	t.Run("a group of the same name", func(*testing.T) { c.goesOn() })
 	t.Run("cert-manager", func(*testing.T) { c.asksForCertificate() })
+}
+
+// replacesKey loses the Secret with the key that signs: the sites get the new key beside the one that signs, with the rights
+// of the chart, and no Deployment changes.
+func (c *cluster) replacesKey() {
+	read := func() ed25519.PublicKey {
+		secret := &corev1.Secret{}
+		if err := c.get(secret, v1alpha1.AuthoritySecret(testKey.Name)); err != nil {
+			return nil
+		}
+		key, err := publicKey(secret.Data[render.KeyAuthorityPrivate])
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		return key
+	}
+	pods := func() (all string) {
+		for _, site := range []string{"a", "b"} {
+			var d appsv1.Deployment
+			if err := c.get(&d, v1alpha1.SiteName(testKey.Name, site)); err != nil {
+				c.t.Fatal(err)
+			}
+			all += specHash(&d) + " " + strconv.FormatInt(d.Generation, 10) + " "
+		}
+		return all
+	}
+	trust := func(want ...ed25519.PublicKey) func() bool {
+		return func() bool {
+			var text []byte
+			for _, key := range want {
+				one, err := encodePublic(key)
+				if err != nil {
+					c.t.Fatal(err)
+				}
+				text = append(text, one...)
+			}
+			for _, site := range []string{"a", "b"} {
+				config := &corev1.ConfigMap{}
+				if c.get(config, v1alpha1.ConfigName(testKey.Name, site)) != nil || config.Data[render.ConfigKeyAuthority] != string(text) {
+					return false
+				}
+			}
+			return true
+		}
+	}
+	former, before := read(), pods()
+	c.facts.signedBy(former)
+	if err := c.admin.Delete(c.t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+		Namespace: testKey.Namespace, Name: v1alpha1.AuthoritySecret(testKey.Name),
+	}}); err != nil {
+		c.t.Fatal(err)
+	}
+	c.r.Wake(testKey)
+	c.eventually("a key is made", func() bool { return read() != nil })
+	next := read()
+	c.eventually("every site trusts both", trust(next, former))
+	c.facts.signedBy(next)
+	c.r.Wake(testKey)
+	c.eventually("every site trusts the new one alone", trust(next))
+	if after := pods(); after != before {
+		c.t.Errorf("Deployments were %s and are %s", before, after)
+	}
 }
 
 // asksForCertificate makes a group whose certificate comes from cert-manager, first without and then with its CRD.
@@ -88,6 +154,14 @@ func (c *cluster) asksForCertificate() {
 	}
 	if err := c.get(&appsv1.Deployment{}, "mysql-secure-a"); !apierrors.IsNotFound(err) {
 		c.t.Errorf("pods without a certificate: %v", err)
+	}
+	g := &v1alpha1.MysqlFailoverGroup{}
+	if err := c.get(g, "secure"); err != nil {
+		c.t.Fatal(err)
+	}
+	g.Spec.TLS = nil
+	if err := c.admin.Update(c.t.Context(), g, client.DryRunAll); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "make a new group") {
+		c.t.Errorf("TLS is taken off a group: %v", err)
 	}
 }
 
@@ -143,13 +217,33 @@ func (c *cluster) updatesInOrder() {
 		c.t.Error("the active site was updated first")
 	}
 	c.settle("b")
-	c.eventually("update of the active site", func() bool { return hash("a") != a })
+	c.eventually("wish to move the role", func() bool {
+		_, wanted := c.r.Work.Leaving(testKey.Namespace, testKey.Name, "a")
+		return wanted
+	})
+	if hash("a") != a {
+		c.t.Error("the active site was updated before its role moved")
+	}
+	c.moveRole("b", 3)
+	c.eventually("update of the former active site", func() bool { return hash("a") != a })
 	c.settle("a")
 	c.eventually("end of the update", func() bool {
 		return slices.ContainsFunc(c.group().Status.Conditions, func(x metav1.Condition) bool {
 			return x.Type == v1alpha1.ConditionProgressing && x.Reason == report.ReasonAsExpected
 		})
 	})
+}
+
+// moveRole does what a planned failover does.
+func (c *cluster) moveRole(to string, epoch int64) {
+	c.monitor(to, epoch)
+	c.facts.open(to)
+	g, _ := c.facts.Sites("", "")
+	for site, f := range g.Sites {
+		f.Writable, f.Following = site == to, site != to
+		c.facts.set(site, f)
+	}
+	c.r.Wake(testKey)
 }
 
 // isQuiet checks that a settled group causes no writes, whatever the API server adds to what is applied.

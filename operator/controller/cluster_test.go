@@ -20,6 +20,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
@@ -43,6 +44,7 @@ var rights = []rbacv1.PolicyRule{
 	{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get", "create", "patch", "delete"}},
 	{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get", "list", "watch"}},
 	{APIGroups: []string{"policy"}, Resources: []string{"poddisruptionbudgets"}, Verbs: []string{"get", "list", "watch", "create", "patch"}},
+	{APIGroups: []string{"storage.k8s.io"}, Resources: []string{"storageclasses"}, Verbs: []string{"get"}},
 	{APIGroups: []string{"cert-manager.io"}, Resources: []string{"certificates"}, Verbs: []string{"get", "create", "patch"}},
 	{APIGroups: []string{"events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
 }
@@ -102,11 +104,13 @@ func (c *cluster) grant() {
 	})
 }
 
-func (c *cluster) run(config *rest.Config) {
+func (c *cluster) run(access *rest.Config) {
 	c.t.Helper()
-	mgr, err := ctrl.NewManager(config, ctrl.Options{
+	mgr, err := ctrl.NewManager(access, ctrl.Options{
 		Scheme: newScheme(c.t), Metrics: metricsserver.Options{BindAddress: "0"}, Cache: cache.Options{ByObject: CacheByObject()},
 		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
+		// Each test has an API server and a controller of its own.
+		Controller: config.Controller{SkipNameValidation: new(true)},
 	})
 	if err != nil {
 		c.t.Fatal(err)
@@ -227,7 +231,7 @@ func (c *cluster) settle(sites ...string) {
 			c.t.Fatal(err)
 		}
 		c.facts.set(site, SiteFacts{
-			Reachable: true, MysqlUp: true, Writable: site == "a", Following: site != "a", Version: "9.7.4", PodName: pod.Name, PodUID: string(pod.UID),
+			Reachable: true, MysqlUp: true, Writable: site == c.group().Status.ActiveSite, Following: site != c.group().Status.ActiveSite, Version: "9.7.4", PodName: pod.Name, PodUID: string(pod.UID),
 		})
 	}
 }

@@ -28,9 +28,10 @@ import (
 
 // How soon a group is looked at again without an event.
 const (
-	whenMoving  = 2 * time.Second
-	whenWaiting = 10 * time.Second
-	whenSettled = time.Minute
+	whenOvertaken = 100 * time.Millisecond
+	whenMoving    = 2 * time.Second
+	whenWaiting   = 10 * time.Second
+	whenSettled   = time.Minute
 )
 
 // Options is what a Reconciler is made of.
@@ -45,6 +46,8 @@ type Options struct {
 	Work     *Work
 	Recorder *report.Recorder
 	Install  render.Install
+	// Escrow keeps the keyrings of encrypted groups; nil if the installation has no escrow listener.
+	Escrow Escrow
 
 	// Dial opens a connection to a MySQL; Dial is used if nil.
 	Dial func(mysql.Target) (Recipient, error)
@@ -58,13 +61,19 @@ type Reconciler struct {
 	Options
 	apply       *applier
 	provisioner *provisioner
+	rotator     rotator
+	escrows     escrows
+	waits       waits
+	steering    *steering
 	wakes       chan event.TypedGenericEvent[types.NamespacedName]
 
 	mu sync.Mutex
 	// said holds the last text of each event that is emitted on change only.
 	said map[types.NamespacedName]map[string]string
-	// marks holds what the active sites held whose pods are about to be replaced.
-	marks map[types.NamespacedName]mark
+	// unsettled holds the sites that do not do their part, and since when.
+	unsettled map[siteKey]unsettled
+	// trusts holds the keys that each site was last seen to have.
+	trusts map[siteKey]string
 }
 
 // New makes a Reconciler. SetupWithManager gives it to a manager.
@@ -73,11 +82,12 @@ func New(o Options) *Reconciler {
 		o.Dial = Dial
 	}
 	r := &Reconciler{
-		Options: o, apply: newApplier(o.Client, o.Live), provisioner: newProvisioner(o),
+		Options: o, apply: newApplier(o.Client, o.Live), provisioner: newProvisioner(o), steering: newSteering(),
 		wakes: make(chan event.TypedGenericEvent[types.NamespacedName], 1024),
-		said:  map[types.NamespacedName]map[string]string{}, marks: map[types.NamespacedName]mark{},
+		said:  map[types.NamespacedName]map[string]string{}, unsettled: map[siteKey]unsettled{}, trusts: map[siteKey]string{},
 	}
-	r.provisioner.done = r.Wake
+	r.provisioner.done, r.provisioner.news = r.Wake, r.Wake
+	r.rotator = rotator{r.provisioner}
 	return r
 }
 
@@ -108,6 +118,14 @@ type scope struct {
 	persisted   []siteKey
 	// volumes are the data volumes on which the sites were provisioned; "" for one that is not known.
 	volumes map[string]string
+	// clones is what status will say of clones and of orders for them; busy is the long work that holds each site.
+	clones map[string]*v1alpha1.CloneProgress
+	busy   map[string]string
+
+	// volumeNotes are what is to be said of the data volumes.
+	volumeNotes []volumeNote
+
+	keyrings keyringScope
 
 	conditions  []report.Condition
 	progressing *report.Condition
@@ -135,12 +153,21 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (resu
 		group: group, key: key, now: time.Now(), tlsReady: true, again: whenSettled,
 		in:          render.Input{Group: group, Install: r.Install},
 		provisioned: map[string]bool{}, volumes: map[string]string{},
+		clones: map[string]*v1alpha1.CloneProgress{}, busy: map[string]string{},
 	}
 	for _, site := range group.Status.Sites {
+		if site.Clone != nil {
+			s.clones[site.Name] = site.Clone.DeepCopy()
+		}
 		s.provisioned[site.Name], s.volumes[site.Name] = site.Provisioned, site.VolumeID
 	}
 	defer func() {
-		if statusErr := r.writeStatus(ctx, s, err); statusErr != nil {
+		statusErr := r.writeStatus(ctx, s, err)
+		if apierrors.IsConflict(statusErr) && err == nil {
+			result = reconcile.Result{RequeueAfter: whenOvertaken} // somebody wrote meanwhile: begin anew with what stands
+			return
+		}
+		if statusErr != nil {
 			err = errors.Join(err, statusErr)
 			return
 		}
@@ -172,14 +199,18 @@ func (r *Reconciler) phases() []phase {
 	return []phase{
 		{"add finalizer", r.addFinalizer},
 		{"observe", r.observe},
+		// Early, so that what is wrong with the group's own objects does not keep it from following the active site.
+		{"steer", r.steer},
 		{"check features", r.features},
 		{"make secrets", r.secrets},
 		{"check TLS", r.tls},
 		{"apply objects", r.objects},
 		{"remove sites", r.removeSites},
+		{"keep keyrings", r.keyrings},
 		{"roll out", r.rollOut},
 		{"start loop", r.startLoop},
 		{"provision", r.provision},
+		{"tell about volumes", r.tellVolumes},
 	}
 }
 
@@ -233,8 +264,13 @@ func (r *Reconciler) startLoop(_ context.Context, s *scope) error {
 func (r *Reconciler) forget(key types.NamespacedName) {
 	r.Loops.Forget(key)
 	r.Work.forget(key)
+	r.waits.forget(key)
 	r.apply.forget(key)
-	r.unmark(key)
+	r.steering.forget(key)
+	r.Work.askToLeave(key, "", "")
+	r.forgetUnsettled(key)
+	r.forgetTrust(key)
+	r.escrows.forgetGroup(key)
 	report.ForgetGroup(key.Namespace, key.Name)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -284,7 +320,11 @@ func stuck(reason, message string) report.Condition {
 	return report.False(v1alpha1.ConditionProgressing, reason, message)
 }
 
-func (s *scope) condition(c report.Condition) { s.conditions = append(s.conditions, c) }
+// condition says what is so; the last phase to say something of a type knows most about it.
+func (s *scope) condition(c report.Condition) {
+	s.conditions = slices.DeleteFunc(s.conditions, func(old report.Condition) bool { return old.Type == c.Type })
+	s.conditions = append(s.conditions, c)
+}
 
 // sites are the sites of the specification by name.
 func (s *scope) sites() map[string]v1alpha1.Site {

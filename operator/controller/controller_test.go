@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -149,40 +150,6 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-func TestEncryptionIsRefused(t *testing.T) {
-	encrypted := func(g *v1alpha1.MysqlFailoverGroup) {
-		g.Spec.EncryptionAtRest = &v1alpha1.EncryptionAtRestSpec{Enabled: true}
-	}
-	w := newWorld(t, testGroup(withTLS, encrypted))
-	w.reconcile()
-	w.reconcile()
-	if len(w.deployments()) != 0 || w.loops.ensured != 0 {
-		t.Error("pods that would hold plain data")
-	}
-	if c := w.condition(v1alpha1.ConditionEncryptionReady); c.Status != metav1.ConditionFalse || c.Reason != report.ReasonNotBuilt {
-		t.Errorf("condition %+v", c)
-	}
-	if c := w.condition(v1alpha1.ConditionUnbuiltFeatures); c.Status != metav1.ConditionTrue || !strings.Contains(c.Message, "encryptionAtRest") {
-		t.Errorf("condition %+v", c)
-	}
-	if w.said.count(report.EncryptionUnbuilt) != 1 {
-		t.Errorf("events %v", w.said.list)
-	}
-
-	live := runningWorld(t)
-	live.facts.open("a")
-	live.reconcile()
-	live.settle("a", "b", "c")
-	live.change(encrypted)
-	live.reconcile()
-	if len(live.deployments()) != 3 {
-		t.Error("a group that serves lost its pods")
-	}
-	if c := live.condition(v1alpha1.ConditionEncryptionReady); c.Status != metav1.ConditionFalse {
-		t.Errorf("condition %+v", c)
-	}
-}
-
 func TestIgnoredKeysAreSaidOnce(t *testing.T) {
 	w := newWorld(t, testGroup(func(g *v1alpha1.MysqlFailoverGroup) {
 		g.Spec.MysqlConf = map[string]string{"super-read-only": "OFF"}
@@ -270,6 +237,23 @@ func TestStatusHasTwoOwners(t *testing.T) {
 	w.monitorStatus("a", 2)
 	if got := w.group().Status; !got.Sites[0].Provisioned || got.ObservedGeneration != 1 || len(got.Conditions) == 0 {
 		t.Errorf("the poll loop took away the controller's fields: %+v", got)
+	}
+}
+
+// I12, I15 (simulation, seed 661): an operator that stood still since it read the group must not take back what its successor
+// found out, such as the name of the volume that holds the data.
+func TestAnOldReconcileWritesNothingOver(t *testing.T) {
+	w := runningWorld(t)
+	old := &scope{group: w.group(), key: testKey, volumes: map[string]string{"a": "old"}, provisioned: map[string]bool{}}
+	w.facts.open("a")
+	w.monitorStatus("a", 2)
+	if err := w.r.writeStatus(w.ctx, old, nil); !apierrors.IsConflict(err) {
+		t.Errorf("I15: an old look is written: %v", err)
+	}
+	for _, site := range w.group().Status.Sites {
+		if !site.Provisioned || site.VolumeID != "" {
+			t.Errorf("I12: site %s is %+v", site.Name, site)
+		}
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 // features says what the specification asks for and does not get. Without some of it a new group must not run at all:
-// people would take plain data for encrypted data, or an empty database for a restored one.
+// people would take an empty database for a restored one.
 func (r *Reconciler) features(_ context.Context, s *scope) error {
 	spec := &s.group.Spec
 	if unbuilt := v1alpha1.UnbuiltFeatures(spec); len(unbuilt) > 0 {
@@ -20,18 +20,15 @@ func (r *Reconciler) features(_ context.Context, s *scope) error {
 		s.condition(report.True(v1alpha1.ConditionUnbuiltFeatures, report.ReasonNotBuilt, message))
 		r.say(s, "", report.FeaturesUnbuilt, message)
 	}
-	if spec.EncryptionAtRest != nil && spec.EncryptionAtRest.Enabled {
-		s.condition(report.False(v1alpha1.ConditionEncryptionReady, report.ReasonNotBuilt, "this version does not encrypt data at rest"))
-		r.say(s, "", report.EncryptionUnbuilt, "spec.encryptionAtRest.enabled is set, which this version does not have: "+
-			"a new group gets no pods; remove the setting to run it without encryption")
-	}
 	if spec.Backup != nil {
 		s.condition(report.False(v1alpha1.ConditionBackupReady, report.ReasonNotBuilt, "this version does not make backups"))
 	}
 	if spec.Cache != nil && spec.Cache.Enabled {
 		s.condition(report.False(v1alpha1.ConditionCacheReady, report.ReasonNotBuilt, "this version does not run a cache store"))
 	}
-	r.ignoredKeys(s)
+	if !encrypted(s.group) {
+		r.ignoredKeys(s) // what is ignored depends on it
+	}
 	if missing := v1alpha1.MustNotRun(spec); len(missing) > 0 && len(s.deployments) == 0 {
 		s.progress(stuck(report.ReasonNotBuilt, "no pods are created, because this version lacks "+strings.Join(missing, ", ")+
 			"; remove it from the specification"), whenSettled)
@@ -42,7 +39,7 @@ func (r *Reconciler) features(_ context.Context, s *scope) error {
 
 func (r *Reconciler) ignoredKeys(s *scope) {
 	var keys []string
-	for _, k := range render.IgnoredKeys(s.group.Spec.MysqlConf) {
+	for _, k := range render.IgnoredKeys(s.in) {
 		keys = append(keys, k.Key+" ("+k.Why+")")
 	}
 	text := ""

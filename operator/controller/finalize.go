@@ -44,6 +44,9 @@ func (r *Reconciler) finalize(ctx context.Context, group *v1alpha1.MysqlFailover
 	}
 	r.Loops.Forget(key)
 	r.Work.forget(key)
+	if err := r.letGoOfNodes(ctx, group); err != nil {
+		return err
+	}
 	data, err := r.data(ctx, group)
 	if err != nil {
 		return err
@@ -92,7 +95,11 @@ func (r *Reconciler) data(ctx context.Context, group *v1alpha1.MysqlFailoverGrou
 		}
 		out = append(out, secret)
 	}
-	return out, nil
+	keyrings, err := r.keyringData(ctx, group)
+	if err != nil {
+		return nil, err
+	}
+	return append(out, keyrings...), nil
 }
 
 // orphan takes the group off an object's owners, so that the garbage collector leaves it.

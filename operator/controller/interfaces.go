@@ -4,6 +4,7 @@ package controller
 
 import (
 	"context"
+	"crypto/ed25519"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/internal/gtid"
 	"github.com/mysql-mfg/mfg/internal/mysql"
+	"github.com/mysql-mfg/mfg/operator/keyring"
 )
 
 // Facts is where the controller learns how the sites of a group are: the snapshot that the poll loop publishes. The
@@ -27,6 +29,8 @@ type GroupFacts struct {
 	// Open is true if the active site was seen writable under this epoch.
 	Open  bool
 	Sites map[string]SiteFacts
+	// SignedBy is the public key of what the sites are told.
+	SignedBy ed25519.PublicKey
 }
 
 // SiteFacts is one site as the poll loop last saw it. Sets are those of the last answer, and empty if there was none.
@@ -51,6 +55,10 @@ type SiteFacts struct {
 	// Following is true if the site replicates from the active site and both threads run.
 	Following bool
 	Version   string
+	// Keyring is what the sidecar says of the site's keyring; nil if it did not answer, or there is none.
+	Keyring *wire.KeyringReport
+	// Certificate is what the sidecar says of the certificate that MySQL shows; nil if it did not answer, or there is none.
+	Certificate *wire.CertificateReport
 	// AdminAddr is podIP:33062 of the site's pod.
 	AdminAddr string
 	PodName   string
@@ -73,9 +81,29 @@ type Server interface {
 // Recipient is a server that may be cloned into; *mysql.DB implements it.
 type Recipient interface {
 	Server
+	DropReplication(ctx context.Context) error
 	Clone(ctx context.Context, donor mysql.Donor) error
+	CancelClone(ctx context.Context) error
 	BeginWindow(ctx context.Context) error
 	EndWindow(ctx context.Context) error
+}
+
+// Rotator is a server whose master keys can be rotated; *mysql.DB implements it.
+type Rotator interface {
+	BeginWindow(ctx context.Context) error
+	RotateMasterKeys(ctx context.Context) error
+	EndWindow(ctx context.Context) error
+}
+
+// Escrow is the store of keyrings. It never gives a content away.
+type Escrow interface {
+	// Versions are the escrow Secrets of a site, with the digest of their content as it is now.
+	Versions(ctx context.Context, namespace, group, site string) ([]keyring.Version, error)
+	// Digest is that of the content of a Secret; empty if there is none.
+	Digest(ctx context.Context, namespace, name string) (string, error)
+	Prune(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, site, name string) error
+	RenewToken(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, site string, round int64) error
+	DropToken(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, site string) error
 }
 
 // Loops are the poll loops, one for each group.
@@ -93,4 +121,6 @@ type LongWork interface {
 	Busy(namespace, group, site string) (purpose string, busy bool)
 	// Windows are the windows to put into the group's statement.
 	Windows(namespace, group string) []wire.Window
+	// Leaving says whether the role of the active site should be moved away from a site, and why.
+	Leaving(namespace, group, site string) (reason string, wanted bool)
 }

@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/report"
 )
 
 const (
@@ -34,7 +35,7 @@ const (
 
 // managed are the kinds that the operator makes or follows. The cache holds of them only what carries our label. Secrets
 // are not among them: watching needs the right to list every Secret, so they are read one by one, at the latest when a
-// settled group is looked at again.
+// settled group is looked at again. Those that hold keyrings are watched where there is an escrow listener.
 func managed() []client.Object {
 	return []client.Object{
 		&appsv1.Deployment{}, &corev1.Service{}, &corev1.ConfigMap{}, &corev1.Pod{},
@@ -50,6 +51,10 @@ func CacheByObject() map[client.Object]cache.ByObject {
 	for _, kind := range managed() {
 		out[kind] = cache.ByObject{Label: ours}
 	}
+	// Only watched, and as metadata: no key is ever in the cache.
+	out[&corev1.Secret{}] = cache.ByObject{Label: labels.SelectorFromSet(labels.Set{
+		v1alpha1.LabelManagedBy: v1alpha1.ManagedByOperator, v1alpha1.LabelName: v1alpha1.NameKeyring,
+	})}
 	return out
 }
 
@@ -69,6 +74,10 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	for _, kind := range managed() {
 		b = b.Watches(kind, handler.EnqueueRequestsFromMapFunc(groupOf))
 	}
+	if r.Escrow != nil {
+		report.StartRotations()
+		b = b.WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.groupOfKeyring))
+	}
 	return b.Complete(r)
 }
 
@@ -81,7 +90,28 @@ func groupOf(_ context.Context, obj client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: obj.GetNamespace(), Name: group}}}
 }
 
-// relevantGroup leaves out the status that the poll loop writes all the time: of it, only the active site matters.
+// states are what the sites are, in one word each.
+func states(group *v1alpha1.MysqlFailoverGroup) map[string]v1alpha1.SiteState {
+	out := map[string]v1alpha1.SiteState{}
+	for _, site := range group.Status.Sites {
+		out[site.Name] = site.State
+	}
+	return out
+}
+
+// sealedWith is what a person may patch of the keyrings: the phase, and the version to go back to.
+func sealedWith(group *v1alpha1.MysqlFailoverGroup) map[string]string {
+	out := map[string]string{}
+	if e := group.Status.EncryptionAtRest; e != nil {
+		for _, site := range e.Sites {
+			out[site.Name] = string(site.Phase) + " " + site.KeyringSecret
+		}
+	}
+	return out
+}
+
+// relevantGroup leaves out the status that the poll loop writes all the time: of it, only the active site, the states
+// of the sites and their keyrings matter.
 func relevantGroup() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok1 := e.ObjectOld.(*v1alpha1.MysqlFailoverGroup)
@@ -92,6 +122,8 @@ func relevantGroup() predicate.Predicate {
 		return before.Generation != after.Generation ||
 			(before.DeletionTimestamp == nil) != (after.DeletionTimestamp == nil) ||
 			!maps.Equal(before.Annotations, after.Annotations) ||
+			!maps.Equal(states(before), states(after)) ||
+			!maps.Equal(sealedWith(before), sealedWith(after)) ||
 			before.Status.ActiveSite != after.Status.ActiveSite || before.Status.Epoch != after.Status.Epoch ||
 			(before.Status.Transition == nil) != (after.Status.Transition == nil)
 	}}

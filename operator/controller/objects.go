@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -19,38 +18,23 @@ import (
 // objects applies what restarts no pod. ConfigMaps are not among it: a mounted one reaches running pods, so a site's
 // changes only when it is the site's turn.
 func (r *Reconciler) objects(ctx context.Context, s *scope) error {
-	wanted := []client.Object{render.PrimaryService(s.in), render.ReplicasService(s.in), render.DisruptionBudget(s.in)}
+	wanted := []client.Object{
+		render.PrimaryService(s.in), render.ReplicasService(s.in), render.DisruptionBudget(s.in), render.Protection(s.in),
+	}
 	for _, site := range s.group.Spec.Sites {
-		volume, err := r.volume(ctx, s, site)
-		if err != nil {
-			return err
-		}
-		wanted = append(wanted, render.SiteService(s.in, site), volume)
+		wanted = append(wanted, render.SiteService(s.in, site))
 	}
 	for _, obj := range wanted {
 		if err := r.apply.apply(ctx, s.group, obj); err != nil {
 			return r.refused(s, err)
 		}
 	}
+	for _, site := range s.group.Spec.Sites {
+		if err := r.volume(ctx, s, site); err != nil {
+			return r.refused(s, err)
+		}
+	}
 	return nil
-}
-
-// volume is the PVC of a site, reconciled with one that is there already: neither its class nor its size may go back.
-func (r *Reconciler) volume(ctx context.Context, s *scope, site v1alpha1.Site) (*corev1.PersistentVolumeClaim, error) {
-	want := render.DataVolume(s.in, site)
-	current, err := r.apply.current(ctx, want, false)
-	if err != nil {
-		return nil, fmt.Errorf("read volume of %s: %w", site.Name, err)
-	}
-	have, ok := current.(*corev1.PersistentVolumeClaim)
-	if !ok {
-		return want, nil
-	}
-	want.Spec.StorageClassName, want.Spec.AccessModes = have.Spec.StorageClassName, have.Spec.AccessModes
-	if size := have.Spec.Resources.Requests[corev1.ResourceStorage]; size.Cmp(want.Spec.Resources.Requests[corev1.ResourceStorage]) > 0 {
-		want.Spec.Resources.Requests[corev1.ResourceStorage] = size
-	}
-	return want, nil
 }
 
 // refused turns errors that a person has to settle into a condition; others go on as errors.
@@ -114,6 +98,9 @@ func (r *Reconciler) removeSite(ctx context.Context, s *scope, site string) erro
 		if err := r.remove(ctx, s.group, obj); err != nil {
 			return err
 		}
+	}
+	if err := r.removeKeyrings(ctx, s, site); err != nil {
+		return err
 	}
 	report.ForgetSite(s.key.Namespace, s.key.Name, site)
 	r.Recorder.Emit(s.group, nil, report.SiteRemoved, "Site %s left the specification and was removed; %s", site, kept)

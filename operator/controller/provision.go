@@ -22,6 +22,8 @@ const (
 	verdictWait verdict = "Wait"
 	// verdictRefuse: a clone would destroy what may exist nowhere else.
 	verdictRefuse verdict = "Refuse"
+	// verdictLapse: the order no longer stands, and nothing was done under it.
+	verdictLapse verdict = "Lapse"
 )
 
 // States of a clone that MySQL knows.
@@ -33,10 +35,13 @@ const (
 
 // examine decides what to do with a site. The site was read before the active site, so that a transaction that the
 // active site lacks is really missing there. A clone destroys the site's data, therefore every answer that leads to
-// one comes after the guard that the active site holds all of it.
-func examine(site, active mysql.Status, last mysql.CloneStatus) (verdict, string) {
+// one comes after the guard that the active site holds all of it, or that somebody said that it may be thrown away.
+func examine(site, active mysql.Status, last mysql.CloneStatus, o order) (verdict, string) {
 	// What was only retrieved counts as much as what was executed: with its source dead a relay log may be the only copy.
 	holds := site.Executed.Union(site.Retrieved)
+	if o.carriedOutBy(last) {
+		o = o.carriedOut()
+	}
 	errant := holds.Subtract(active.Executed)
 	lacks := active.Purged.Subtract(holds)
 	switch {
@@ -46,22 +51,36 @@ func examine(site, active mysql.Status, last mysql.CloneStatus) (verdict, string
 	case site.Writable():
 		// What is written there now would be lost or missed.
 		return verdictWait, "the site is not fenced"
-	case last.State == cloneInProgress || last.State == cloneNotStarted || site.Cloning:
+	case underWay(last) || site.Cloning:
 		return verdictWait, "a clone into the site is under way"
-	case !errant.IsEmpty():
+	case !errant.IsEmpty() && !(o.given() && o.discards()):
 		return verdictRefuse, fmt.Sprintf("the site has %d transactions that the active site lacks (%s)", errant.Count(), errant)
 	case last.State != "" && last.State != cloneCompleted:
 		// A clone that ended half-way leaves a server that starts, with part of the data: its sets prove nothing.
 		return again(site, fmt.Sprintf("the last clone ended as %s (error %d)", last.State, last.ErrorNo))
+	case o.given() && !o.discards() && site.Executed.IsEmpty() && site.UserDatabases > 0:
+		// Nobody said that it may be thrown away.
+		return verdictRefuse, unknownData(site)
+	case o.given():
+		return again(site, o.why())
 	case !lacks.IsEmpty():
 		return again(site, fmt.Sprintf("the active site has purged %d transactions that the site lacks", lacks.Count()))
 	case last.State == cloneCompleted || !site.Executed.IsEmpty():
 		return verdictAdopt, "the site's data is part of the active site's"
 	case site.UserDatabases > 0:
-		// Nobody knows where this data comes from: it was written without transaction identifiers.
-		return verdictRefuse, fmt.Sprintf("the site has %d databases but no transactions", site.UserDatabases)
+		return verdictRefuse, unknownData(site)
 	}
 	return verdictClone, "the site is empty"
+}
+
+// unknownData says of a site's data that nobody knows where it comes from: it was written without transaction identifiers.
+func unknownData(site mysql.Status) string {
+	return fmt.Sprintf("the site has %d databases but no transactions", site.UserDatabases)
+}
+
+// underWay is true while a server receives a clone.
+func underWay(last mysql.CloneStatus) bool {
+	return last.State == cloneInProgress || last.State == cloneNotStarted
 }
 
 // again chooses how to clone: MySQL refuses a server with databases unless a window lifts super_read_only.
@@ -74,9 +93,9 @@ func again(site mysql.Status, why string) (verdict, string) {
 
 // provisionable is true if the facts allow to look closer at a site that is not provisioned. A diverged site is left to
 // a person: the loop remembers what it has seen there, also when a look shows less.
-func provisionable(site string, g GroupFacts) bool {
+func provisionable(site string, g GroupFacts, o order) bool {
 	f := g.Sites[site]
-	return g.Open && site != g.ActiveSite && f.MysqlUp && !f.Writable && !f.Diverged && f.AdminAddr != "" &&
+	return g.Open && site != g.ActiveSite && f.MysqlUp && !f.Writable && (!f.Diverged || o.discards()) && f.AdminAddr != "" &&
 		g.Sites[g.ActiveSite].AdminAddr != ""
 }
 
@@ -85,7 +104,7 @@ func provisionable(site string, g GroupFacts) bool {
 // cloned. If in doubt it is not stranded: then it only stays behind.
 func stranded(site string, g GroupFacts) bool {
 	f, active := g.Sites[site], g.Sites[g.ActiveSite]
-	if !provisionable(site, g) || !active.MysqlUp || f.Following || f.IOErrno == 0 || f.Cloning {
+	if !provisionable(site, g, order{}) || !active.MysqlUp || f.Following || f.IOErrno == 0 || f.Cloning {
 		return false
 	}
 	holds := f.Executed.Union(f.Retrieved)

@@ -94,7 +94,7 @@ func TestExamine(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, message := examine(tt.site, tt.active, tt.last)
+			got, message := examine(tt.site, tt.active, tt.last, order{})
 			if got != tt.want {
 				t.Errorf("%s: got %s (%s), want %s", tt.reason, got, message, tt.want)
 			}
@@ -105,7 +105,7 @@ func TestExamine(t *testing.T) {
 	}
 }
 
-// Whatever is seen, a site is cloned only if it is fenced, the active site is open and holds everything the site has.
+// I14: whatever is seen, a site is cloned only if it is fenced, the active site is open and holds everything the site has.
 func TestExamineNeverDestroysWhatIsOnlyThere(t *testing.T) {
 	sets := rapid.SampledFrom([]string{"", uuidA + ":1-10", uuidA + ":1-20", uuidB + ":1", uuidA + ":1-10," + uuidB + ":1"})
 	states := rapid.SampledFrom([]string{"", "Not Started", "In Progress", "Completed", "Failed", "Cancelled"})
@@ -120,12 +120,22 @@ func TestExamineNeverDestroysWhatIsOnlyThere(t *testing.T) {
 		}
 		site, active := status("site"), status("active")
 		last := mysql.CloneStatus{State: states.Draw(t, "clone")}
-		got, _ := examine(site, active, last)
+		o := order{value: rapid.SampledFrom([]string{"", "b", "b:confirm", orderOfPolicy}).Draw(t, "order"), over: rapid.Bool().Draw(t, "over"),
+			begun: rapid.Bool().Draw(t, "begun")}
+		got, _ := examine(site, active, last, o)
+		mayLose := o.discards() && !o.over && !(o.begun && last.State == cloneCompleted)
 		if got != verdictClone && got != verdictReclone {
 			return
 		}
-		if site.Writable() || !active.Writable() || !active.Executed.Contains(site.Executed.Union(site.Retrieved)) || site.Cloning {
+		if site.Writable() || !active.Writable() || site.Cloning {
 			t.Fatalf("%s of %+v from %+v", got, site, active)
+		}
+		if !mayLose && !active.Executed.Contains(site.Executed.Union(site.Retrieved)) {
+			t.Fatalf("%s of %+v from %+v", got, site, active)
+		}
+		if !mayLose && site.Executed.IsEmpty() && site.UserDatabases > 0 && last.State != "Failed" && last.State != "Cancelled" &&
+			active.Purged.IsEmpty() {
+			t.Fatalf("%s of data that nobody knows: %+v", got, site)
 		}
 		if got == verdictClone && site.UserDatabases > 0 {
 			t.Fatal("MySQL refuses a clone into a server with databases outside a window")

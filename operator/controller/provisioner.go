@@ -13,7 +13,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/internal/mysql"
@@ -43,20 +42,24 @@ type provisioner struct {
 	access   Access
 	dial     func(mysql.Target) (Recipient, error)
 	recorder *report.Recorder
-	// done tells that a job of a group has ended.
-	done func(types.NamespacedName)
+	// done tells that a job of a group has ended, news that status has to tell how far one has come.
+	done, news func(types.NamespacedName)
 
 	mu      sync.Mutex
 	base    context.Context
 	running sync.WaitGroup
 	all     chan struct{}
 	donors  map[types.NamespacedName]chan struct{}
+
+	withdrawn withdrawals
 }
 
 // task is one job: what to do is found out when it runs.
 type task struct {
 	group *v1alpha1.MysqlFailoverGroup
 	key   siteKey
+	// order says whether the site's data may be replaced although it is whole, or thrown away.
+	order order
 }
 
 func newProvisioner(o Options) *provisioner {
@@ -79,14 +82,14 @@ func (p *provisioner) Start(ctx context.Context) error {
 	return nil
 }
 
-// begin starts the job on a site unless there is one.
-func (p *provisioner) begin(group *v1alpha1.MysqlFailoverGroup, site string) {
+// begin starts the job on a site unless there is one. An order is durable before a job begins under it.
+func (p *provisioner) begin(group *v1alpha1.MysqlFailoverGroup, site string, o order) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.base == nil || p.base.Err() != nil {
 		return
 	}
-	t := task{group: group.DeepCopy(), key: siteKey{keyOf(group), site}}
+	t := task{group: group.DeepCopy(), key: siteKey{keyOf(group), site}, order: o}
 	ctx, cancel := context.WithCancel(p.base)
 	if !p.work.begin(t.key, cancel) {
 		cancel()
@@ -95,6 +98,7 @@ func (p *provisioner) begin(group *v1alpha1.MysqlFailoverGroup, site string) {
 	p.running.Go(func() {
 		defer cancel()
 		o := p.run(ctx, t)
+		o.order = t.order
 		p.work.finish(t.key, o)
 		p.done(t.key.group)
 	})
@@ -108,8 +112,17 @@ func (p *provisioner) run(ctx context.Context, t task) outcome {
 		return outcome{verdict: verdictWait, message: err.Error()}
 	}
 	first.close()
+	if underWay(first.last) {
+		return p.resume(ctx, t, first)
+	}
 	if first.verdict != verdictClone && first.verdict != verdictReclone {
 		return outcome{verdict: first.verdict, message: first.message, volume: first.volume}
+	}
+	if why := p.donorWaits(t, first.source); why != "" {
+		return outcome{verdict: verdictWait, message: why, donor: true}
+	}
+	if why := p.sealedStill(t); why != "" {
+		return outcome{verdict: verdictWait, message: why, unseal: true}
 	}
 	leave, err := p.turn(ctx, t.key.group)
 	if err != nil {
@@ -152,9 +165,11 @@ func (p *provisioner) turn(ctx context.Context, group types.NamespacedName) (fun
 
 // sight is what a look at a site and at the active site showed.
 type sight struct {
-	recipient    Recipient
-	pod          *corev1.Pod
-	source       string
+	recipient Recipient
+	pod       *corev1.Pod
+	source    string
+	// donor is where the source was asked.
+	donor        string
 	volume       string
 	site, active mysql.Status
 	last         mysql.CloneStatus
@@ -172,7 +187,7 @@ func (p *provisioner) look(ctx context.Context, t task) (sight, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	g, ok := p.facts.Sites(t.key.group.Namespace, t.key.group.Name)
-	if !ok || !provisionable(t.key.site, g) {
+	if !ok || !provisionable(t.key.site, g, t.order) {
 		return sight{}, errNotNow
 	}
 	f := g.Sites[t.key.site]
@@ -186,7 +201,10 @@ func (p *provisioner) look(ctx context.Context, t task) (sight, error) {
 		s.close()
 		return sight{}, err
 	}
-	s.verdict, s.message = examine(s.site, s.active, s.last)
+	s.verdict, s.message = examine(s.site, s.active, s.last, t.order)
+	if why := p.lapsed(t, g, s.last); why != "" && (s.verdict == verdictClone || s.verdict == verdictReclone) {
+		s.verdict, s.message = verdictLapse, why
+	}
 	return s, nil
 }
 
@@ -202,7 +220,8 @@ func (p *provisioner) read(ctx context.Context, t task, s *sight) error {
 	if !ok || g.ActiveSite != s.source || !g.Open {
 		return errNotNow
 	}
-	active, err := p.open(ctx, t, g.Sites[s.source].AdminAddr, s.source)
+	s.donor = g.Sites[s.source].AdminAddr
+	active, err := p.open(ctx, t, s.donor, s.source)
 	if err != nil {
 		return err
 	}
@@ -223,121 +242,6 @@ func (p *provisioner) open(ctx context.Context, t task, addr, site string) (Reci
 	// Never more patient than the loop: here nobody waits.
 	target.DialTimeout, target.QueryTimeout = 3*time.Second, 5*time.Second
 	return p.dial(target)
-}
-
-// clone replaces the site's data by the active site's. The site is held from before the first change until the
-// outcome is persisted.
-func (p *provisioner) clone(ctx context.Context, t task, s sight) outcome {
-	logger := log.FromContext(ctx).WithValues("namespace", t.group.Namespace, "group", t.group.Name, "site", t.key.site)
-	donor, err := p.access.Donor(ctx, t.group, s.source)
-	if err != nil {
-		return outcome{verdict: verdictWait, message: err.Error(), failed: true}
-	}
-	p.work.hold(t.key, PurposeClone)
-	p.recorder.Emit(t.group, s.pod, report.SiteCloning, "Site %s began to clone from %s: %s", t.key.site, s.source, s.message)
-	logger.Info("cloning site", "source", s.source, "reason", s.message)
-	err = p.perform(ctx, t, s, donor)
-	if err == nil || errors.Is(err, mysql.ErrCloneOutcomeUnknown) {
-		err = p.verify(ctx, t, s.active)
-	}
-	if err != nil {
-		logger.Error(err, "clone site")
-		report.Clones.WithLabelValues(t.group.Namespace, t.group.Name, t.key.site, "failed").Inc()
-		p.recorder.Emit(t.group, s.pod, report.SiteCloneFailed, "Clone of site %s from %s did not succeed and is tried again: %v",
-			t.key.site, s.source, err)
-		return outcome{verdict: verdictWait, message: "clone: " + err.Error(), failed: true}
-	}
-	report.Clones.WithLabelValues(t.group.Namespace, t.group.Name, t.key.site, "completed").Inc()
-	p.recorder.Emit(t.group, s.pod, report.SiteCloned, "Site %s holds the data of %s", t.key.site, s.source)
-	return p.afterClone(ctx, t)
-}
-
-// perform carries the clone out, inside a window if the site has databases.
-func (p *provisioner) perform(ctx context.Context, t task, s sight, donor mysql.Donor) error {
-	if s.verdict != verdictReclone {
-		return s.recipient.Clone(ctx, donor)
-	}
-	p.work.window(t.key, true)
-	defer p.work.window(t.key, false)
-	spec := t.group.Spec
-	// The sidecar fences a window that it has not heard of.
-	if err := pause(ctx, spec.Failover.PollInterval.Duration+spec.Sidecar.PeerCheckInterval.Duration+windowMargin); err != nil {
-		return err
-	}
-	if err := s.recipient.BeginWindow(ctx); err != nil {
-		return err
-	}
-	err := s.recipient.Clone(ctx, donor)
-	if err != nil && !errors.Is(err, mysql.ErrCloneOutcomeUnknown) {
-		// A clone that runs ends in a restart, which closes the window; one that was refused does not.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTimeout)
-		defer cancel()
-		return errors.Join(err, s.recipient.EndWindow(ctx))
-	}
-	return err
-}
-
-// verify waits for the site to come back and asks it how the clone went. The connection that ran the clone cannot know:
-// the server restarts under it.
-func (p *provisioner) verify(ctx context.Context, t task, donor mysql.Status) error {
-	deadline := time.Now().Add(returnTimeout)
-	for time.Now().Before(deadline) {
-		if err := pause(ctx, returnPoll); err != nil {
-			return err
-		}
-		st, last, err := p.ask(ctx, t)
-		if err != nil {
-			continue // the site is restarting; the deadline bounds the wait
-		}
-		switch {
-		case last.State == cloneInProgress || last.State == cloneNotStarted:
-			// A large clone takes hours; as long as the site says that it goes on, nobody is in a hurry.
-			deadline = time.Now().Add(returnTimeout)
-		case last.State != cloneCompleted:
-			return fmt.Errorf("the clone ended as %q (error %d: %s)", last.State, last.ErrorNo, last.Message)
-		case !st.Executed.Contains(donor.Executed):
-			return errors.New("the site lacks transactions that the source had before the clone")
-		default:
-			return nil
-		}
-	}
-	return fmt.Errorf("the site did not come back within %s", returnTimeout)
-}
-
-// ask reads the site wherever its pod is now.
-func (p *provisioner) ask(ctx context.Context, t task) (mysql.Status, mysql.CloneStatus, error) {
-	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
-	defer cancel()
-	g, _ := p.facts.Sites(t.key.group.Namespace, t.key.group.Name)
-	server, err := p.open(ctx, t, g.Sites[t.key.site].AdminAddr, t.key.site)
-	if err != nil {
-		return mysql.Status{}, mysql.CloneStatus{}, err
-	}
-	defer func() { _ = server.Close() }()
-	last, err := server.CloneStatus(ctx)
-	if err != nil {
-		return mysql.Status{}, mysql.CloneStatus{}, err
-	}
-	st, err := server.Status(ctx)
-	return st, last, err
-}
-
-// afterClone looks once more: the active site may have changed while the clone ran.
-func (p *provisioner) afterClone(ctx context.Context, t task) outcome {
-	for range 30 {
-		s, err := p.look(ctx, t)
-		if err == nil {
-			s.close()
-			if s.verdict != verdictWait {
-				return outcome{verdict: s.verdict, message: s.message, cloned: true, volume: s.volume}
-			}
-		}
-		if pause(ctx, returnPoll) != nil {
-			break
-		}
-	}
-	// The data is there; the next job finds it and adopts it.
-	return outcome{verdict: verdictWait, message: "the active site is not open"}
 }
 
 func pause(ctx context.Context, d time.Duration) error {

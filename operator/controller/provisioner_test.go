@@ -29,9 +29,13 @@ type server struct {
 	last   mysql.CloneStatus
 	down   bool
 	// clone is what CLONE INSTANCE does here.
-	clone  func(s *server) error
+	clone func(s *server) error
+	// rotate is what a rotation of the master keys does here.
+	rotate func() error
 	calls  []string
 	opened int
+	// cancelled is true once the clone that ran was cancelled.
+	cancelled bool
 }
 
 func (s *server) note(call string) {
@@ -69,16 +73,32 @@ func (s *server) Clone(_ context.Context, d mysql.Donor) error {
 	return s.clone(s)
 }
 
-func (s *server) BeginWindow(context.Context) error { s.note("begin window"); return nil }
-func (s *server) EndWindow(context.Context) error   { s.note("end window"); return nil }
-func (s *server) Close() error                      { s.with(func(s *server) { s.opened-- }); return nil }
+// CancelClone ends a clone as KILL QUERY does.
+func (s *server) CancelClone(context.Context) error {
+	s.note("cancel")
+	s.with(func(s *server) {
+		if s.last.State == "In Progress" {
+			s.last = mysql.CloneStatus{State: "Failed", ErrorNo: 1317, Message: "interrupted"}
+			s.cancelled = true
+		}
+	})
+	return nil
+}
+
+func (s *server) DropReplication(context.Context) error { s.note("drop replication"); return nil }
+func (s *server) BeginWindow(context.Context) error     { s.note("begin window"); return nil }
+func (s *server) EndWindow(context.Context) error       { s.note("end window"); return nil }
+func (s *server) Close() error                          { s.with(func(s *server) { s.opened-- }); return nil }
 
 // completes restarts the server with the donor's data after a while, as CLONE does.
 func completes(data gtid.Set, after time.Duration, result error) func(*server) error {
 	return func(s *server) error {
-		s.with(func(s *server) { s.last = mysql.CloneStatus{State: "In Progress"} })
+		s.with(func(s *server) { s.last, s.cancelled = mysql.CloneStatus{State: "In Progress"}, false })
 		go func() {
 			time.Sleep(after)
+			if stopped := s.isCancelled(); stopped {
+				return
+			}
 			s.with(func(s *server) { s.down = true })
 			time.Sleep(3 * time.Second)
 			s.with(func(s *server) {
@@ -88,6 +108,12 @@ func completes(data gtid.Set, after time.Duration, result error) func(*server) e
 		}()
 		return result
 	}
+}
+
+func (s *server) isCancelled() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.cancelled
 }
 
 type fakeAccess struct{}
@@ -108,7 +134,9 @@ type plant struct {
 	said    *eventSink
 	servers map[string]*server
 	ended   chan types.NamespacedName
-	stop    context.CancelFunc
+	// shown is what status was to tell of the clone into b, one after the other.
+	shown []v1alpha1.CloneProgress
+	stop  context.CancelFunc
 }
 
 func newPlant(t *testing.T, active string, sites ...string) *plant {
@@ -134,6 +162,11 @@ func newPlant(t *testing.T, active string, sites ...string) *plant {
 		},
 	})
 	pl.p.done = func(key types.NamespacedName) { pl.ended <- key }
+	pl.p.news = func(key types.NamespacedName) {
+		if p := pl.work.progress(siteKey{key, "b"}); p != nil {
+			pl.shown = append(pl.shown, *p)
+		}
+	}
 	ctx, stop := context.WithCancel(t.Context())
 	pl.stop = stop
 	go func() { _ = pl.p.Start(ctx) }()
@@ -180,7 +213,7 @@ func TestProvisionNewSite(t *testing.T) {
 				defer pl.end(t)
 				b := pl.servers["10.0.0.1:33062"]
 				b.clone = completes(set(history), time.Hour, result)
-				pl.p.begin(testGroup(), "b")
+				pl.p.begin(testGroup(), "b", order{})
 				time.Sleep(10 * time.Minute)
 				if !pl.busy("b") {
 					t.Error("the site is not held while it is cloned")
@@ -199,7 +232,7 @@ func TestProvisionNewSite(t *testing.T) {
 				if pl.busy("b") {
 					t.Error("the site is held for ever")
 				}
-				if got := strings.Join(b.calls, ", "); got != "clone from mysql-orders-a" {
+				if got := strings.Join(b.calls, ", "); got != "clone from 10.0.0.0" {
 					t.Errorf("calls: %s", got)
 				}
 				if pl.said.count(report.SiteCloning) != 1 || pl.said.count(report.SiteCloned) != 1 {
@@ -214,7 +247,7 @@ func TestProvisionAdoptsWithoutClone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pl := newPlant(t, history, uuidA+":1-40")
 		defer pl.end(t)
-		pl.p.begin(testGroup(), "b")
+		pl.p.begin(testGroup(), "b", order{})
 		if o := pl.result(t, "b"); o.verdict != verdictAdopt || o.cloned {
 			t.Errorf("outcome %+v", o)
 		}
@@ -228,7 +261,7 @@ func TestProvisionRefuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pl := newPlant(t, history, uuidB+":1-3")
 		defer pl.end(t)
-		pl.p.begin(testGroup(), "b")
+		pl.p.begin(testGroup(), "b", order{})
 		if o := pl.result(t, "b"); o.verdict != verdictRefuse || !strings.Contains(o.message, "3 transactions") {
 			t.Errorf("outcome %+v", o)
 		}
@@ -257,11 +290,11 @@ func TestProvisionInWindow(t *testing.T) {
 		group := testGroup()
 		group.Spec.Failover.PollInterval.Duration, group.Spec.Sidecar.PeerCheckInterval.Duration = 2*time.Second, 2*time.Second
 		began := time.Now()
-		pl.p.begin(group, "b")
+		pl.p.begin(group, "b", order{})
 		if o := pl.result(t, "b"); o.verdict != verdictAdopt {
 			t.Errorf("outcome %+v", o)
 		}
-		if got := strings.Join(b.calls, ", "); got != "begin window, clone from mysql-orders-a" {
+		if got := strings.Join(b.calls, ", "); got != "begin window, drop replication, clone from 10.0.0.0" {
 			t.Errorf("calls: %s", got)
 		}
 		if took := time.Since(began); took < time.Minute+4*time.Second {
@@ -298,7 +331,7 @@ func TestCloneFails(t *testing.T) {
 				pl := newPlant(t, history, "")
 				defer pl.end(t)
 				pl.servers["10.0.0.1:33062"].clone = tt.clone
-				pl.p.begin(testGroup(), "b")
+				pl.p.begin(testGroup(), "b", order{})
 				if o := pl.result(t, "b"); o.verdict == verdictAdopt || !o.failed {
 					t.Errorf("%s: outcome %+v", tt.reason, o)
 				}
@@ -309,7 +342,7 @@ func TestCloneFails(t *testing.T) {
 					t.Errorf("events %v", pl.said.list)
 				}
 				pl.work.release(siteKey{testKey, "b"})
-				pl.p.begin(testGroup(), "b")
+				pl.p.begin(testGroup(), "b", order{})
 				synctest.Wait()
 				if len(pl.ended) != 0 || pl.busy("b") {
 					t.Error("tried again at once")
@@ -338,9 +371,9 @@ func TestClonesOfAGroupTakeTurns(t *testing.T) {
 				return inner(s)
 			}
 		}
-		pl.p.begin(testGroup(), "b")
-		pl.p.begin(testGroup(), "c")
-		pl.p.begin(testGroup(), "c")
+		pl.p.begin(testGroup(), "b", order{})
+		pl.p.begin(testGroup(), "c", order{})
+		pl.p.begin(testGroup(), "c", order{})
 		<-pl.ended
 		<-pl.ended
 		for _, site := range []string{"b", "c"} {
@@ -359,7 +392,7 @@ func TestForgottenGroupIsCancelled(t *testing.T) {
 		pl := newPlant(t, history, "")
 		defer pl.end(t)
 		pl.servers["10.0.0.1:33062"].clone = completes(set(history), 24*time.Hour, mysql.ErrCloneOutcomeUnknown)
-		pl.p.begin(testGroup(), "b")
+		pl.p.begin(testGroup(), "b", order{})
 		time.Sleep(time.Minute)
 		pl.work.forget(testKey)
 		<-pl.ended
@@ -371,25 +404,157 @@ func TestForgottenGroupIsCancelled(t *testing.T) {
 	})
 }
 
-// A failover while the clone runs: what was cloned is compared with the site that is active afterwards.
-func TestActiveSiteChangesDuringClone(t *testing.T) {
+// A failover while the clone runs: it is cancelled, and begins anew from the site that is active then, after a while.
+func TestCloneIsCancelledWhenTheRoleMoves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pl := newPlant(t, history, "", uuidA+":1-90")
 		defer pl.end(t)
-		pl.p.begin(testGroup(), "b")
+		b, c := pl.servers["10.0.0.1:33062"], pl.servers["10.0.0.2:33062"]
+		b.clone = completes(set(history), time.Hour, nil)
+		pl.p.begin(testGroup(), "b", order{})
 		time.Sleep(30 * time.Second)
 		pl.facts.open("c")
-		pl.servers["10.0.0.2:33062"].with(func(s *server) { s.status = open(uuidA + ":1-90," + uuidB + ":1") })
+		c.with(func(s *server) { s.status = open(uuidA + ":1-90," + uuidB + ":1") })
+		began := time.Now()
 		o := pl.result(t, "b")
-		if o.verdict != verdictRefuse || !o.cloned {
+		if o.verdict != verdictWait || !o.failed || !strings.Contains(o.message, "the active site is c now") || time.Since(began) > 5*time.Second {
+			t.Errorf("outcome %+v after %s", o, time.Since(began))
+		}
+		pl.work.release(siteKey{testKey, "b"})
+		if pl.p.begin(testGroup(), "b", order{}); pl.busy("b") {
+			t.Error("it began again at once")
+		}
+		time.Sleep(time.Minute)
+		b.with(func(s *server) { s.clone = completes(set(uuidA+":1-90,"+uuidB+":1"), time.Minute, nil) })
+		pl.p.begin(testGroup(), "b", order{})
+		if o = pl.result(t, "b"); o.verdict != verdictAdopt {
+			t.Errorf("the second time: %+v", o)
+		}
+		if got := strings.Join(b.calls, ", "); got != "clone from 10.0.0.0, cancel, clone from 10.0.0.2" {
+			t.Errorf("calls: %s", got)
+		}
+		time.Sleep(2 * time.Hour) // the cancelled clone of the fake server
+	})
+}
+
+// The active site is not seen open for a moment again and again; only when that lasts, the clone is given up.
+func TestCloneOutlivesABlinkOfTheDonor(t *testing.T) {
+	for name, closed := range map[string]time.Duration{"blink": donorPatience - 3*time.Second, "dead": donorPatience + 5*time.Second} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				pl := newPlant(t, history, "")
+				defer pl.end(t)
+				pl.servers["10.0.0.1:33062"].clone = completes(set(history), 5*time.Minute, nil)
+				pl.p.begin(testGroup(), "b", order{})
+				for range 2 {
+					time.Sleep(time.Minute)
+					pl.facts.closed("a")
+					time.Sleep(closed)
+					pl.facts.open("a")
+				}
+				o := pl.result(t, "b")
+				if cancelled := o.verdict != verdictAdopt; cancelled != (name == "dead") {
+					t.Errorf("outcome %+v", o)
+				}
+				time.Sleep(10 * time.Minute)
+			})
+		})
+	}
+}
+
+// What the active site lacks after the role has moved is not thrown away with a clone that had ended.
+func TestActiveSiteChangesAfterClone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pl := newPlant(t, history, "", uuidA+":1-90")
+		defer pl.end(t)
+		b := pl.servers["10.0.0.1:33062"]
+		inner := b.clone
+		b.clone = func(s *server) error {
+			go func() {
+				time.Sleep(time.Minute + time.Second) // it restarts
+				pl.facts.open("c")
+				pl.servers["10.0.0.2:33062"].with(func(s *server) { s.status = open(uuidA + ":1-90," + uuidB + ":1") })
+			}()
+			return inner(s)
+		}
+		pl.p.begin(testGroup(), "b", order{})
+		if o := pl.result(t, "b"); o.verdict != verdictRefuse || !o.cloned {
 			t.Errorf("outcome %+v", o)
 		}
 	})
 }
 
+// An operator that was restarted goes on where the one before was.
+func TestRunningCloneIsResumed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pl := newPlant(t, history, "")
+		defer pl.end(t)
+		b := pl.servers["10.0.0.1:33062"]
+		_ = completes(set(history), time.Minute, nil)(b)
+		pl.p.begin(testGroup(), "b", order{value: "b", begun: true})
+		time.Sleep(5 * time.Second)
+		if !pl.busy("b") {
+			t.Error("the site is not held")
+		}
+		if o := pl.result(t, "b"); o.verdict != verdictAdopt || len(b.calls) != 0 || o.order.value != "b" {
+			t.Errorf("outcome %+v, calls %v", o, b.calls)
+		}
+	})
+}
+
+// A clone that an operator began from a site that is no longer active is of no use to the next one.
+func TestResumedCloneFromAnOldActiveSiteIsCancelled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pl := newPlant(t, history, "")
+		defer pl.end(t)
+		b := pl.servers["10.0.0.1:33062"]
+		_ = completes(set(history), time.Hour, nil)(b)
+		b.with(func(s *server) { s.last.Source = "mysql-orders-c:3306" })
+		pl.p.begin(testGroup(), "b", order{})
+		if o := pl.result(t, "b"); !o.failed || strings.Join(b.calls, ", ") != "cancel" {
+			t.Errorf("outcome %+v, calls %v", o, b.calls)
+		}
+		time.Sleep(2 * time.Hour)
+	})
+}
+
+func TestOrderedClone(t *testing.T) {
+	tests := map[string]struct {
+		order    order
+		executed string
+		diverged bool
+		want     verdict
+		calls    string
+	}{
+		"whole":                   {order{value: "b"}, uuidA + ":1-100", false, verdictAdopt, "begin window, drop replication, clone from 10.0.0.0"},
+		"diverged, confirmed":     {order{value: "b:confirm"}, uuidB + ":1-3", true, verdictAdopt, "begin window, drop replication, clone from 10.0.0.0"},
+		"diverged, policy":        {order{value: orderOfPolicy}, uuidB + ":1-3", true, verdictAdopt, "begin window, drop replication, clone from 10.0.0.0"},
+		"diverged, not confirmed": {order{value: "b"}, uuidB + ":1-3", false, verdictRefuse, ""},
+		"found diverged":          {order{value: "b"}, uuidA + ":1-100", true, verdictWait, ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				pl := newPlant(t, history, tt.executed)
+				defer pl.end(t)
+				b := pl.servers["10.0.0.1:33062"]
+				b.status.UserDatabases, b.status.Channels = 1, 1
+				pl.facts.set("b", SiteFacts{MysqlUp: true, AdminAddr: "10.0.0.1:33062", Diverged: tt.diverged})
+				pl.p.begin(testGroup(), "b", tt.order)
+				if o := pl.result(t, "b"); o.verdict != tt.want || o.order.value != tt.order.value {
+					t.Errorf("outcome %+v", o)
+				}
+				if got := strings.Join(b.calls, ", "); got != tt.calls {
+					t.Errorf("calls: %s", got)
+				}
+			})
+		})
+	}
+}
+
 func TestNothingBeginsBeforeLeading(t *testing.T) {
 	p := newProvisioner(Options{Work: NewWork()})
-	p.begin(testGroup(), "b")
+	p.begin(testGroup(), "b", order{})
 	if len(p.work.jobs) != 0 {
 		t.Error("a job began before this process leads")
 	}

@@ -12,33 +12,28 @@ import (
 )
 
 // provision marks the sites that have the group's data, and has the others given it.
-func (r *Reconciler) provision(_ context.Context, s *scope) error {
+func (r *Reconciler) provision(ctx context.Context, s *scope) error {
+	for _, site := range s.group.Spec.Sites {
+		s.busy[site.Name], _ = r.Work.Busy(s.key.Namespace, s.key.Name, site.Name)
+	}
+	r.withdraw(s)
+	wish, err := r.takeRequest(ctx, s)
+	if err != nil {
+		return err
+	}
 	var pending []string
 	for _, site := range provisionOrder(s.group.Spec.Sites) {
 		before := s.provisioned[site]
-		r.takeResult(s, site)
-		switch {
-		case site == s.activeSite():
-			r.markActive(s, site)
-		case before && s.provisioned[site] && replaced(s, site):
-			// Persisted before the clone begins, as below. Its volume stays noted until it has the data again.
-			s.provisioned[site] = false
-			r.Recorder.Emit(s.group, r.related(s, site), report.SiteVolumeReplaced,
-				"Site %s has another data volume than the one it was provisioned on, and is cloned anew", site)
-		case before && steady(s) && stranded(site, s.facts):
-			// Persisted before the clone begins: one that ends half-way must not leave a site that passes for whole.
-			s.provisioned[site] = false
-			r.Recorder.Emit(s.group, r.related(s, site), report.SiteStranded,
-				"Site %s lacks transactions that %s has purged, and is cloned anew", site, s.activeSite())
-		case s.provisioned[site] && s.volumes[site] == "" && s.facts.Sites[site].Following:
-			// Provisioned when volumes had no names, or when this one's was not heard yet.
-			s.volumes[site] = s.facts.Sites[site].VolumeID
-		case !s.provisioned[site] && steady(s) && provisionable(site, s.facts):
-			r.provisioner.begin(s.group, site)
+		if err := r.takeResult(ctx, s, site); err != nil {
+			return err
 		}
+		r.provisionSite(s, site, wish, before)
 		if !s.provisioned[site] {
 			pending = append(pending, site+r.lastFailure(s, site))
+		} else if site != s.activeSite() && !s.facts.Sites[site].Following {
+			s.again = min(s.again, whenWaiting) // it may turn out that it can never follow again
 		}
+		r.showClone(s, site)
 	}
 	if len(pending) > 0 {
 		s.progress(moving(report.ReasonProvisioning, "waiting for data: "+strings.Join(pending, ", ")), whenMoving)
@@ -46,10 +41,68 @@ func (r *Reconciler) provision(_ context.Context, s *scope) error {
 	return nil
 }
 
+// provisionSite takes one step with one site. Whatever ends in a clone is persisted before the clone begins: one that
+// ends half-way must not leave a site that passes for whole.
+func (r *Reconciler) provisionSite(s *scope, site string, wish request, before bool) {
+	o := standing(s.clones[site])
+	switch {
+	case site == s.activeSite():
+		r.markActive(s, site)
+	case wish.site == site:
+		r.accept(s, site, order{value: wish.value})
+	case before && s.provisioned[site] && replaced(s, site):
+		// Its volume stays noted until it has the data again.
+		s.provisioned[site] = false
+		r.Recorder.Emit(s.group, r.related(s, site), report.SiteVolumeReplaced,
+			"Site %s has another data volume than the one it was provisioned on, and is cloned anew", site)
+	case before && steady(s) && stranded(site, s.facts) && r.pausedUntil(s) == "":
+		s.provisioned[site] = false
+		r.Recorder.Emit(s.group, r.related(s, site), report.SiteStranded,
+			"Site %s lacks transactions that %s has purged, and is cloned anew", site, s.activeSite())
+	case before && r.policyReclones(s, site):
+		r.accept(s, site, order{value: orderOfPolicy})
+	case s.provisioned[site] && s.volumes[site] == "" && s.facts.Sites[site].Following:
+		// Provisioned when volumes had no names, or when this one's was not heard yet.
+		s.volumes[site] = s.facts.Sites[site].VolumeID
+	case !s.provisioned[site] && steady(s) && provisionable(site, s.facts, o) && r.mayClone(s, o):
+		r.provisioner.begin(s.group, site, o)
+	}
+}
+
+// mayClone is true unless a person has asked for a pause: then only what a person ordered is carried out.
+func (r *Reconciler) mayClone(s *scope, o order) bool {
+	return o.given() && o.value != orderOfPolicy || r.pausedUntil(s) == ""
+}
+
+// showClone puts how far a clone has come into status. An order stays there until it is carried out.
+func (r *Reconciler) showClone(s *scope, site string) {
+	o := standing(s.clones[site])
+	shown := r.Work.progress(s.work(site))
+	switch {
+	case s.provisioned[site] || site == s.activeSite():
+		delete(s.clones, site)
+	case shown != nil:
+		if o.given() {
+			shown.Order, shown.StartedAt = o.value, s.clones[site].StartedAt
+		}
+		s.clones[site] = shown
+	case !o.given() && s.busy[site] == "":
+		delete(s.clones, site)
+	}
+}
+
 // markActive marks the active site. It has the group's data by definition once it is open; but one whose volume was
 // replaced has lost it, so neither the mark nor the name of the volume is touched then: the poll loop compares them
 // before it lets the site open again, and only a person can say that the loss is accepted.
 func (r *Reconciler) markActive(s *scope, site string) {
+	if neverOpened(s, site) {
+		// The poll loop opens it once this is durable, and only on this volume. Until then there is nothing on it to lose, so a
+		// volume that was replaced meanwhile is noted in its place.
+		if seen := s.facts.Sites[site].VolumeID; seen != "" && s.facts.ActiveSite == site {
+			s.volumes[site] = seen
+		}
+		return
+	}
 	if replaced(s, site) {
 		r.say(s, site, report.ActiveVolumeReplaced, fmt.Sprintf("The active site %s has another data volume than the one that held the group's data: "+
 			"bring the old volume back, or have another site promoted; then this one is cloned anew", site))
@@ -64,6 +117,13 @@ func (r *Reconciler) markActive(s *scope, site string) {
 	}
 }
 
+// neverOpened is true for a site that is to be opened for the first time, as long as the gate before that is closed: status is
+// written only if it is still what was read, so nothing is noted here for a site that may be open already (I12).
+func neverOpened(s *scope, site string) bool {
+	t := s.group.Status.Transition
+	return t != nil && t.To == site && t.GatePassedAt == nil && !s.provisioned[site]
+}
+
 // replaced is true if a site is seen on another volume than the one it was provisioned on. One that is not known may
 // be the same.
 func replaced(s *scope, site string) bool {
@@ -72,16 +132,43 @@ func replaced(s *scope, site string) bool {
 }
 
 // takeResult takes over what came of the last job on a site.
-func (r *Reconciler) takeResult(s *scope, site string) {
+func (r *Reconciler) takeResult(ctx context.Context, s *scope, site string) error {
 	o, ok := r.Work.result(s.work(site))
 	if !ok {
-		return
+		return nil
 	}
-	if s.provisioned[site] && o.verdict != verdictAdopt {
-		// It got the group's data, or the group got its: what was said of it before is over.
+	ordered := standing(s.clones[site])
+	switch {
+	case s.provisioned[site] && o.verdict != verdictAdopt, ordered.value != o.order.value && !s.provisioned[site]:
+		// It got the group's data, or the group got its, or the job knew nothing of the order: what was said of it is over.
 		r.Work.drop(s.work(site))
-		return
+		return nil
+	case o.verdict == verdictAdopt && ordered.given():
+		// Answered before it is marked: after a crash in between the order still stands, and the site is looked at again.
+		if err := r.answer(ctx, s, ordered.value, "done, it holds the data of "+s.activeSite()); err != nil {
+			return err
+		}
+		r.Recorder.Emit(s.group, r.related(s, site), report.RecloneDone, "Site %s was cloned anew from %s", site, s.activeSite())
+	case o.verdict == verdictLapse:
+		// The site is looked at like any other again: what it holds is kept.
+		if err := r.refuse(ctx, s, request{site: site, value: ordered.value}, o.message); err != nil {
+			return err
+		}
+		delete(s.clones, site)
+		r.Work.drop(s.work(site))
+		s.again = min(s.again, whenMoving)
+		return nil
+	case o.verdict == verdictRefuse && ordered.given():
+		if err := r.answer(ctx, s, ordered.value, "refused, "+o.message); err != nil {
+			return err
+		}
+		delete(s.clones, site)
 	}
+	r.takeVerdict(s, site, o)
+	return nil
+}
+
+func (r *Reconciler) takeVerdict(s *scope, site string, o outcome) {
 	s.persisted = append(s.persisted, s.work(site))
 	if o.verdict == verdictAdopt && !s.provisioned[site] {
 		s.provisioned[site] = true
@@ -92,8 +179,14 @@ func (r *Reconciler) takeResult(s *scope, site string) {
 		s.again = min(s.again, whenMoving)
 		r.Recorder.Emit(s.group, r.related(s, site), report.SiteProvisioned, "Site %s: %s", site, o.message)
 	}
+	waits := ""
+	if o.donor {
+		waits = fmt.Sprintf("The clone of site %s waits: %s", site, o.message)
+	}
+	r.say(s, site, report.SiteCloneWaits, waits)
 	if o.verdict == verdictRefuse {
-		text := fmt.Sprintf("site %s is not provisioned: %s; a clone would destroy that", site, o.message)
+		text := fmt.Sprintf("site %s is not provisioned: %s; a clone would destroy that: order it with the annotation %s=%s%s if it may",
+			site, o.message, v1alpha1.AnnotationRecloneSite, site, confirmed)
 		s.progress(stuck(report.ReasonCloneRefused, text), whenWaiting)
 		r.say(s, site, report.SiteCloneRefused, text)
 	}
@@ -101,10 +194,10 @@ func (r *Reconciler) takeResult(s *scope, site string) {
 
 // lastFailure is why a site is not provisioned yet, for people.
 func (r *Reconciler) lastFailure(s *scope, site string) string {
-	if s.facts.Sites[site].Diverged {
+	if s.facts.Sites[site].Diverged && !standing(s.clones[site]).discards() {
 		return " (it has diverged and is not cloned; a person decides)"
 	}
-	if o, ok := r.Work.result(s.work(site)); ok && o.failed {
+	if o, ok := r.Work.result(s.work(site)); ok && (o.failed || o.donor) {
 		return " (" + o.message + ")"
 	}
 	return ""

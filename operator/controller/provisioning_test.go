@@ -25,7 +25,7 @@ func (w *world) provisioned(site string) bool {
 func (w *world) ended(site string, o outcome) {
 	key := siteKey{testKey, site}
 	w.r.Work.begin(key, func() {})
-	w.r.Work.hold(key, PurposeClone)
+	w.r.Work.hold(key)
 	w.r.Work.finish(key, o)
 }
 

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/render"
@@ -17,23 +16,19 @@ import (
 	"github.com/mysql-mfg/mfg/operator/rollout"
 )
 
-// brokenAfter is how long a pod must have been unavailable before replacing it counts as taking nothing away. It is
-// longer than a restart of mysqld with a recovery of usual length.
-const brokenAfter = time.Minute
-
 // rollOut makes the pods that are missing, and replaces at most one that is out of date.
 func (r *Reconciler) rollOut(ctx context.Context, s *scope) error {
 	if !s.tlsReady {
+		r.Work.askToLeave(s.key, "", "")
 		s.progress(stuck(report.ReasonWaitingForTLS, "pods wait for a usable certificate; see condition TLSReady"), whenWaiting)
 		return nil
 	}
 	want := map[string]*appsv1.Deployment{}
-	var sites []rollout.Site
 	for _, site := range s.group.Spec.Sites {
 		want[site.Name] = render.Deployment(s.in, site)
-		sites = append(sites, r.rolloutSite(s, site.Name, want[site.Name]))
 	}
-	d := r.sparing(s, rollout.Next(sites, s.group.Status.Transition != nil))
+	d := rollout.Next(r.rolloutGroup(s, want))
+	r.askToLeave(s, d)
 	for _, site := range s.group.Spec.Sites {
 		current := s.deployments[site.Name]
 		upToDate := current != nil && specHash(current) == specHash(want[site.Name])
@@ -56,73 +51,87 @@ func (r *Reconciler) rollOut(ctx context.Context, s *scope) error {
 	return nil
 }
 
+// askToLeave passes on which site should give its role away, if any.
+func (r *Reconciler) askToLeave(s *scope, d rollout.Decision) {
+	if r.Work.askToLeave(s.key, d.Leave, leavingForUpdate) {
+		r.Recorder.Emit(s.group, r.related(s, d.Leave), report.SiteAskedToLeave,
+			"Only the active site %s is left to update; its role is moved away before its pod is replaced", d.Leave)
+	}
+}
+
 func (r *Reconciler) rolloutProgress(s *scope, d rollout.Decision) {
+	r.sayNotBack(s, d)
 	switch {
 	case d.Done():
 	case len(d.Create) > 0:
 		s.progress(moving(report.ReasonCreating, d.Message), whenMoving)
 	case d.Update != "":
 		s.progress(moving(report.ReasonUpdating, d.Message), whenMoving)
+	case d.Leave != "":
+		s.progress(moving(report.ReasonMovingRole, d.Message), whenMoving)
 	case d.Reason == rollout.WaitingForSite && !s.provisioned[d.Site]:
 		// Provisioning has more to say about it.
 		s.again = min(s.again, whenMoving)
+	case stopped[d.Reason] != "":
+		// That may be in a week. What lets it go on is an event, and each look is some reads of the API server.
+		s.progress(stuck(stopped[d.Reason], d.Message), whenWaiting)
 	default:
 		s.progress(moving(report.ReasonWaitingForSite, d.Message), whenMoving)
 	}
 }
 
-func (r *Reconciler) rolloutSite(s *scope, name string, want *appsv1.Deployment) rollout.Site {
-	_, busy := r.Work.Busy(s.key.Namespace, s.key.Name, name)
-	site := rollout.Site{Name: name, Active: name == s.activeSite(), Busy: busy}
-	current := s.deployments[name]
-	if current == nil {
-		return site
-	}
-	site.Exists = true
-	site.UpToDate = specHash(current) == specHash(want)
-	site.Settled = settled(s, name) && !busy
-	site.Broken = !s.facts.Sites[name].MysqlUp && s.now.Sub(unavailableSince(current, s.now)) >= brokenAfter
-	return site
+// stopped are the reasons with which an update goes on only when something else happens, often by a person.
+var stopped = map[rollout.Reason]string{
+	rollout.Paused:      report.ReasonPaused,
+	rollout.SiteNotBack: report.ReasonSiteNotBack,
+	rollout.RoleStays:   report.ReasonRoleStays,
+	rollout.NoCandidate: report.ReasonNoCandidate,
+	rollout.PodKept:     report.ReasonKeyringKept,
 }
 
-// settled is true if the pod of the site's Deployment is ready and does its part. The facts must be those of this very
-// pod: those of its predecessor may be two seconds old and all well.
-func settled(s *scope, name string) bool {
-	pod, f := s.pods[name], s.facts.Sites[name]
-	if pod == nil || pod.DeletionTimestamp != nil || !podReady(pod) || !s.known {
-		return false
-	}
-	if pod.Annotations[v1alpha1.AnnotationSpecHash] != specHash(s.deployments[name]) || f.PodUID != string(pod.UID) || !f.MysqlUp {
-		return false
-	}
-	switch {
-	case s.activeSite() == "":
-		// There is nothing to follow yet.
-		return true
-	case name == s.activeSite():
-		return s.facts.Open && s.facts.ActiveSite == name
-	}
-	return s.provisioned[name] && f.Following
-}
-
-func podReady(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
-	})
-}
-
-// unavailableSince is since when a Deployment has had no ready pod; now if it has one.
-func unavailableSince(d *appsv1.Deployment, now time.Time) time.Time {
-	for _, c := range d.Status.Conditions {
-		if c.Type != appsv1.DeploymentAvailable {
-			continue
+// sayNotBack tells once of each site at which the update stopped.
+func (r *Reconciler) sayNotBack(s *scope, d rollout.Decision) {
+	for _, site := range s.group.Spec.Sites {
+		text := ""
+		if d.Reason == rollout.SiteNotBack && d.Site == site.Name {
+			text = d.Message
 		}
-		if c.Status == corev1.ConditionTrue {
-			return now
-		}
-		return c.LastTransitionTime.Time
+		r.say(s, site.Name, report.SiteNotBack, text)
 	}
-	return d.CreationTimestamp.Time
 }
 
-func specHash(d *appsv1.Deployment) string { return d.Annotations[v1alpha1.AnnotationSpecHash] }
+// rolloutGroup collects what the decision stands on.
+func (r *Reconciler) rolloutGroup(s *scope, want map[string]*appsv1.Deployment) rollout.Group {
+	g := rollout.Group{Transition: s.group.Status.Transition != nil, Paused: r.pausedUntil(s)}
+	for _, site := range s.group.Spec.Sites {
+		g.Sites = append(g.Sites, r.rolloutSite(s, site, want[site.Name]))
+	}
+	if s.group.Spec.Failover.Mode == v1alpha1.FailoverObserve {
+		g.RoleStays = "spec.failover.mode is Observe; set it to Manual or Auto"
+	}
+	if p := s.group.Status.PlannedFailover; p != nil && p.From == s.activeSite() && p.Cause == causeUpdate && p.Phase != v1alpha1.PlannedSucceeded {
+		g.LastTry = p.Message
+	}
+	return g
+}
+
+// causeUpdate is the cause of a planned failover that an update asked for.
+const causeUpdate = "OrderedUpdate"
+
+// pausedUntil is until when a person keeps the operator from replacing pods; empty if nobody does. What is no time pauses
+// nothing: the operator must not stand still for ever because of a slip.
+func (r *Reconciler) pausedUntil(s *scope) string {
+	text, set := s.group.Annotations[v1alpha1.AnnotationPauseUntil]
+	until, err := time.Parse(time.RFC3339, text)
+	said := ""
+	if set && err != nil {
+		said = fmt.Sprintf("The annotation %s holds %q, which is no time such as 2026-11-20T18:00:00Z: the group is not paused",
+			v1alpha1.AnnotationPauseUntil, text)
+	}
+	r.say(s, "", report.PauseUnreadable, said)
+	if err != nil || !until.After(s.now) {
+		return ""
+	}
+	s.again = min(s.again, until.Sub(s.now)+time.Second)
+	return until.UTC().Format(time.RFC3339)
+}

@@ -7,20 +7,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/report"
 )
-
-// holding sets what a site has executed.
-func (w *world) holding(site, executed string) {
-	g, _ := w.facts.Sites("", "")
-	f := g.Sites[site]
-	f.Executed = set(executed)
-	w.facts.set(site, f)
-}
 
 // onlyTheActiveIsOld is a group of which everything but the active site got the new image.
 func onlyTheActiveIsOld(t *testing.T) *world {
@@ -32,50 +25,138 @@ func onlyTheActiveIsOld(t *testing.T) *world {
 	w.reconcile()
 	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Image = "mysql:9.8" })
 	w.reconcile()
-	w.settle("b")
-	w.reconcile()
 	w.settle("c")
-	w.holding("a", history)
+	w.reconcile()
+	w.settle("b")
 	return w
 }
 
-// The pod is replaced in place: if it does not come back, what only it held is lost.
-func TestActiveSiteIsReplacedOnlyIfAnotherHasCaughtUp(t *testing.T) {
-	w := onlyTheActiveIsOld(t)
-	w.holding("b", uuidA+":1-40")
-	// A site that is never promoted saves nobody.
-	w.holding("c", history)
-	old := w.deployments()["a"]
-	w.reconcile()
-	w.reconcile()
-	if w.deployments()["a"] != old {
-		t.Fatal("the active site's pod is replaced although no candidate holds what it holds")
+// asked is true if the poll loop is asked to move the role away from a site.
+func (w *world) asked(site string) bool {
+	w.t.Helper()
+	reason, wanted := w.r.Work.Leaving(testKey.Namespace, testKey.Name, site)
+	if wanted && reason != "its pod is to be updated" {
+		w.t.Errorf("the poll loop does not know the reason %q", reason)
 	}
-	if c := w.condition(v1alpha1.ConditionProgressing); c.Reason != report.ReasonWaitingForSite || !strings.Contains(c.Message, "no other site") {
+	return wanted
+}
+
+// moveRole does what a planned failover does.
+func (w *world) moveRole(from, to string) {
+	w.t.Helper()
+	w.monitorStatus(to, w.group().Status.Epoch+1)
+	w.facts.open(to)
+	g, _ := w.facts.Sites("", "")
+	old, active := g.Sites[from], g.Sites[to]
+	old.Writable, old.Following = false, true
+	active.Writable, active.Following = true, false
+	w.facts.set(from, old)
+	w.facts.set(to, active)
+}
+
+func (w *world) annotate(key, value string) {
+	w.t.Helper()
+	g := w.group()
+	g.Annotations = map[string]string{key: value}
+	w.must(w.c.Update(w.ctx, g))
+}
+
+func TestTheRoleMovesBeforeTheActiveSiteIsUpdated(t *testing.T) {
+	w := onlyTheActiveIsOld(t)
+	old := w.deployments()
+	for range 3 {
+		w.reconcile()
+	}
+	if diff := cmp.Diff(old, w.deployments()); diff != "" {
+		t.Fatalf("the active site's pod is replaced in place (-want +got):\n%s", diff)
+	}
+	if !w.asked("a") || w.asked("b") || w.asked("c") {
+		t.Fatal("the role is not asked to move away from a alone")
+	}
+	if c := w.condition(v1alpha1.ConditionProgressing); c.Reason != report.ReasonMovingRole || c.Status != metav1.ConditionTrue {
 		t.Errorf("condition %+v", c)
 	}
-	// Under load a replica never holds what the active site holds at the same moment.
-	w.holding("a", uuidA+":1-200")
-	w.holding("b", uuidA+":1-150")
+	if n := w.said.count(report.SiteAskedToLeave); n != 1 {
+		t.Errorf("said %d times", n)
+	}
+	w.moveRole("a", "b")
 	w.reconcile()
-	if w.deployments()["a"] == old {
-		t.Errorf("a site that is a moment behind is caught up; condition %+v", w.condition(v1alpha1.ConditionProgressing))
+	if got := w.deployments(); got["a"] == old["a"] || got["b"] != old["b"] {
+		t.Errorf("the former active site is not updated: %v, before %v", got, old)
+	}
+	if w.asked("a") || w.asked("b") {
+		t.Error("the role is asked to move although it has")
+	}
+	w.settle("a")
+	w.reconcile()
+	if c := w.condition(v1alpha1.ConditionProgressing); c.Reason != report.ReasonAsExpected {
+		t.Errorf("condition %+v", c)
 	}
 }
 
-func TestMarkOfTheActiveSiteGrowsOld(t *testing.T) {
+// Whatever keeps an update from going on also keeps the role where it is.
+func TestTheRoleIsNotAskedToMove(t *testing.T) {
+	for name, tc := range map[string]struct {
+		happens func(*world)
+		status  metav1.ConditionStatus
+		reason  string
+	}{
+		"a failover is under way": {func(w *world) {
+			g := w.group()
+			g.Status.Transition = &v1alpha1.Transition{Kind: v1alpha1.FailoverEmergency, From: "a", To: "b"}
+			w.must(w.c.Status().Update(w.ctx, g))
+		}, metav1.ConditionTrue, report.ReasonWaitingForSite},
+		"paused": {func(w *world) {
+			w.annotate(v1alpha1.AnnotationPauseUntil, time.Now().Add(time.Hour).Format(time.RFC3339))
+		}, metav1.ConditionFalse, report.ReasonPaused},
+		"observed": {func(w *world) {
+			w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Failover.Mode = v1alpha1.FailoverObserve })
+		}, metav1.ConditionFalse, report.ReasonRoleStays},
+		"the candidate has diverged": {func(w *world) {
+			g, _ := w.facts.Sites("", "")
+			f := g.Sites["b"]
+			f.Diverged = true
+			w.facts.set("b", f)
+		}, metav1.ConditionFalse, report.ReasonNoCandidate},
+		"the candidate is cloned": {func(w *world) {
+			w.r.Work.begin(siteKey{testKey, "b"}, func() {})
+			w.r.Work.hold(siteKey{testKey, "b"})
+		}, metav1.ConditionTrue, report.ReasonWaitingForSite},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := onlyTheActiveIsOld(t)
+			w.reconcile()
+			if !w.asked("a") {
+				t.Fatal("nothing is asked for at all")
+			}
+			tc.happens(w)
+			old := w.deployments()
+			w.reconcile()
+			w.reconcile()
+			if diff := cmp.Diff(old, w.deployments()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if w.asked("a") {
+				t.Error("the role is asked to move")
+			}
+			if c := w.condition(v1alpha1.ConditionProgressing); c.Reason != tc.reason || c.Status != tc.status {
+				t.Errorf("condition %+v", c)
+			}
+		})
+	}
+}
+
+// Why the role did not move is where people look for the update.
+func TestARefusedMoveIsTold(t *testing.T) {
 	w := onlyTheActiveIsOld(t)
-	w.holding("b", uuidA+":1-40")
-	old := w.deployments()["a"]
+	g := w.group()
+	g.Status.PlannedFailover = &v1alpha1.PlannedFailoverStatus{
+		From: "a", To: "b", Cause: causeUpdate, Phase: v1alpha1.PlannedReverted, Message: "b is 70000 transactions behind",
+	}
+	w.must(w.c.Status().Update(w.ctx, g))
 	w.reconcile()
-	m := w.r.marks[testKey]
-	m.at = m.at.Add(-2 * behindAtMost)
-	w.r.marks[testKey] = m
-	w.holding("a", uuidA+":1-200")
-	w.holding("b", history)
-	w.reconcile()
-	if w.deployments()["a"] != old {
-		t.Error("b is known to hold only what the active site held long ago")
+	if c := w.condition(v1alpha1.ConditionProgressing); !w.asked("a") || !strings.Contains(c.Message, "70000 transactions behind") {
+		t.Errorf("condition %+v", c)
 	}
 }
 
@@ -90,9 +171,6 @@ func TestNothingElseIsReplacedWhileTheActiveSiteStarts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := onlyTheActiveIsOld(t)
-			w.holding("b", history)
-			w.reconcile()
-			w.settle("a")
 			pod := &corev1.Pod{}
 			w.get(pod, "mysql-orders-a-"+w.deployments()["a"])
 			w.must(w.c.Delete(w.ctx, pod))
@@ -111,5 +189,26 @@ func TestNothingElseIsReplacedWhileTheActiveSiteStarts(t *testing.T) {
 				t.Errorf("got %v, before %v; condition %+v", got, old, w.condition(v1alpha1.ConditionProgressing))
 			}
 		})
+	}
+}
+
+// The active site's mysqld crashes in the middle of an update: whoever does not follow it now may be about to replace it.
+func TestNoCandidateIsTakenWhileTheActiveSiteIsDown(t *testing.T) {
+	w := runningWorld(t)
+	w.facts.open("a")
+	w.reconcile()
+	w.settle("a", "b", "c")
+	g, _ := w.facts.Sites("", "")
+	for site, f := range g.Sites {
+		f.Following, f.Writable, f.MysqlUp = false, false, site != "a"
+		w.facts.set(site, f)
+	}
+	w.facts.open("")
+	old := w.deployments()
+	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Image = "mysql:9.8" })
+	w.reconcile()
+	got := w.deployments()
+	if got["b"] != old["b"] || got["c"] != old["c"] {
+		t.Errorf("got %v, before %v", got, old)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
@@ -45,9 +46,13 @@ func TestOrderedUpdate(t *testing.T) {
 		settle string
 		want   []string
 	}{
-		{"", []string{"b"}}, {"b", []string{"b", "c"}}, {"c", []string{"a", "b", "c"}},
+		{"", []string{"c"}}, {"c", []string{"b", "c"}}, {"b", []string{"b", "c"}}, {"the role", []string{"a", "b", "c"}},
 	} {
-		if step.settle != "" {
+		switch step.settle {
+		case "":
+		case "the role":
+			w.moveRole("a", "b")
+		default:
 			w.settle(step.settle)
 		}
 		for range 3 {
@@ -107,6 +112,127 @@ func TestSettledNeedsFactsOfThisPod(t *testing.T) {
 	}
 }
 
+// age makes the reconciler believe that what is not settled has not been for a while.
+func (w *world) age(by time.Duration) {
+	for key, u := range w.r.unsettled {
+		u.since = u.since.Add(-by)
+		w.r.unsettled[key] = u
+	}
+}
+
+// An update that goes wrong stops at the first site, says why, and goes on with a corrected specification.
+func TestAnUpdateStopsAtASiteThatDoesNotComeBack(t *testing.T) {
+	w := runningWorld(t)
+	w.facts.open("a")
+	w.reconcile()
+	w.settle("a", "b", "c")
+	w.reconcile()
+	old := w.deployments()
+	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Image = "mysql:9.7-typo" })
+	w.reconcile()
+	w.settle("c")
+	pod := &corev1.Pod{}
+	w.get(pod, "mysql-orders-c-"+w.deployments()["c"])
+	pod.Status.Conditions = nil
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
+		Name: render.ContainerMySQL, Image: "mysql:9.7-typo", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull"}},
+	}}
+	w.must(w.c.Status().Update(w.ctx, pod))
+	w.facts.set("c", SiteFacts{PodUID: string(pod.UID)})
+	w.reconcile()
+	c := w.condition(v1alpha1.ConditionProgressing)
+	if c.Status != metav1.ConditionTrue || !strings.Contains(c.Message, "ImagePullBackOff") || w.said.count(report.SiteNotBack) != 0 {
+		t.Errorf("at first: condition %+v", c)
+	}
+	w.age(lateAfter)
+	for range 3 {
+		w.reconcile()
+	}
+	c = w.condition(v1alpha1.ConditionProgressing)
+	if c.Status != metav1.ConditionFalse || c.Reason != report.ReasonSiteNotBack || !strings.Contains(c.Message, "ImagePullBackOff") {
+		t.Errorf("condition %+v", c)
+	}
+	if n := w.said.count(report.SiteNotBack); n != 1 {
+		t.Errorf("said %d times", n)
+	}
+	if got := w.deployments(); got["a"] != old["a"] || got["b"] != old["b"] {
+		t.Errorf("got %v, before %v", got, old)
+	}
+	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Image = "mysql:9.8" })
+	w.reconcile()
+	if got := w.deployments(); got["a"] != old["a"] || got["b"] != old["b"] {
+		t.Errorf("corrected: got %v, before %v", got, old)
+	}
+	w.settle("c")
+	w.reconcile()
+	if c := w.condition(v1alpha1.ConditionProgressing); w.deployments()["b"] == old["b"] || c.Reason != report.ReasonUpdating {
+		t.Errorf("the update does not go on: condition %+v", c)
+	}
+	// Should it happen again, it is told again.
+	if w.r.said[testKey]["SiteNotBack/c"] != "" {
+		t.Error("the site is back, and still said not to be")
+	}
+}
+
+func TestPauseUntil(t *testing.T) {
+	for name, tc := range map[string]struct {
+		value  string
+		paused bool
+		said   int
+	}{
+		"later":    {time.Now().Add(time.Minute).Format(time.RFC3339), true, 0},
+		"over":     {time.Now().Add(-time.Minute).Format(time.RFC3339), false, 0},
+		"no time":  {"tomorrow", false, 1},
+		"no value": {"", false, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := runningWorld(t)
+			w.facts.open("a")
+			w.reconcile()
+			w.settle("a", "b", "c")
+			w.reconcile()
+			old := w.deployments()
+			w.annotate(v1alpha1.AnnotationPauseUntil, tc.value)
+			w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Image = "mysql:9.8" })
+			w.reconcile()
+			if again := w.reconcile(); tc.paused && again > time.Minute+time.Second {
+				t.Errorf("looked at again after %v", again)
+			}
+			if paused := w.deployments()["c"] == old["c"]; paused != tc.paused || w.said.count(report.PauseUnreadable) != tc.said {
+				t.Errorf("paused %v, said %v", paused, w.said.list)
+			}
+		})
+	}
+}
+
+func TestTrouble(t *testing.T) {
+	waiting := func(reason string) corev1.PodStatus {
+		return corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{
+			Name: "mysql", Image: "mysql:9.8", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason}},
+		}}}
+	}
+	for name, tc := range map[string]struct {
+		status corev1.PodStatus
+		want   string
+	}{
+		"nothing yet": {waiting("ContainerCreating"), ""},
+		"pulling":     {waiting("ErrImagePull"), "container mysql of image mysql:9.8: ImagePullBackOff"},
+		"backing off": {waiting("ImagePullBackOff"), "container mysql of image mysql:9.8: ImagePullBackOff"},
+		"crashing":    {waiting("CrashLoopBackOff"), "container mysql of image mysql:9.8: CrashLoopBackOff"},
+		"crashing, and running for a moment": {corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{
+			Name: "mysql", Image: "mysql:9.8", RestartCount: crashLoop, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
+		}}}, "container mysql of image mysql:9.8: CrashLoopBackOff"},
+		"crashed once": {corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{Name: "mysql", Ready: true, RestartCount: 9}}}, ""},
+		"nowhere to run": {corev1.PodStatus{Conditions: []corev1.PodCondition{{
+			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "0/3 nodes are available",
+		}}}, "its pod cannot be scheduled: 0/3 nodes are available"},
+	} {
+		if got := podTrouble(&corev1.Pod{Status: tc.status}); got != tc.want {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
 func TestBrokenSiteIsRepairedFirst(t *testing.T) {
 	w := runningWorld(t)
 	w.facts.open("a")
@@ -125,5 +251,73 @@ func TestBrokenSiteIsRepairedFirst(t *testing.T) {
 	got := w.deployments()
 	if got["c"] == old["c"] || got["b"] != old["b"] || got["a"] != old["a"] {
 		t.Errorf("got %v, before %v", got, old)
+	}
+}
+
+// After a restart of the operator nothing is known yet, and a site that is not ready may be the one that serves.
+func TestNothingIsRepairedBeforeAnythingIsKnown(t *testing.T) {
+	w := runningWorld(t)
+	w.facts.open("a")
+	w.reconcile()
+	w.settle("a", "b", "c")
+	d := &appsv1.Deployment{}
+	w.get(d, "mysql-orders-a")
+	d.Status.Conditions = []appsv1.DeploymentCondition{{
+		Type: appsv1.DeploymentAvailable, Status: corev1.ConditionFalse, LastTransitionTime: metav1.NewTime(metav1.Now().Add(-2 * brokenAfter)),
+	}}
+	w.must(w.c.Status().Update(w.ctx, d))
+	old := w.deployments()
+	w.facts.g = GroupFacts{}
+	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Image = "mysql:9.8" })
+	w.reconcile()
+	if diff := cmp.Diff(old, w.deployments()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// A group whose update is stopped, by a person for a week perhaps, is not looked at every two seconds.
+func TestAStoppedUpdateIsLookedAtSeldom(t *testing.T) {
+	w := runningWorld(t)
+	w.facts.open("a")
+	w.reconcile()
+	w.settle("a", "b", "c")
+	w.annotate(v1alpha1.AnnotationPauseUntil, time.Now().Add(time.Hour).Format(time.RFC3339))
+	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Image = "mysql:9.8" })
+	w.reconcile()
+	if again := w.reconcile(); again < whenWaiting {
+		t.Errorf("looked at again after %v", again)
+	}
+}
+
+// A diverged site waits for a person, perhaps for a week. The update of the others does not wait for that person too.
+func TestADivergedSiteDoesNotHoldUpAnUpdate(t *testing.T) {
+	w := runningWorld(t)
+	w.facts.open("a")
+	w.reconcile()
+	w.settle("a", "b", "c")
+	diverge := func() { w.fact("b", func(f *SiteFacts) { f.Diverged, f.Following = true, false }) }
+	diverge()
+	w.reconcile()
+	old := w.deployments()
+	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.MysqlConf = map[string]string{"max_connections": "77"} })
+	w.reconcile()
+	if now := w.deployments(); now["b"] == old["b"] || now["c"] != old["c"] {
+		t.Fatal("the site that does not do its part anyway does not go first")
+	}
+	w.fact("b", func(f *SiteFacts) { f.MysqlUp = false })
+	w.reconcile()
+	if now := w.deployments(); now["c"] != old["c"] {
+		t.Fatal("b is not back, and the next one goes")
+	}
+	w.settle("b")
+	diverge()
+	w.reconcile()
+	if now := w.deployments(); now["c"] == old["c"] {
+		t.Errorf("the update waits for a person: %+v", w.condition(v1alpha1.ConditionProgressing))
+	}
+	w.settle("c")
+	w.reconcile()
+	if c := w.condition(v1alpha1.ConditionProgressing); c.Reason != report.ReasonNoCandidate || w.deployments()["a"] != old["a"] {
+		t.Errorf("b, which has diverged, is all that could take the role: %+v", c)
 	}
 }

@@ -4,10 +4,7 @@ package controller
 
 import (
 	"context"
-	"crypto/ed25519"
 	"crypto/rand"
-	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"fmt"
 
@@ -23,11 +20,9 @@ import (
 
 // secrets makes what is generated once and never changed: the key pair that signs statements, and the passwords.
 func (r *Reconciler) secrets(ctx context.Context, s *scope) error {
-	authority, err := r.authority(ctx, s)
-	if err != nil {
+	if err := r.authority(ctx, s); err != nil {
 		return err
 	}
-	s.in.AuthorityPublic = string(authority.Data[render.KeyAuthorityPublic])
 	accounts, err := r.once(ctx, s, v1alpha1.AccountsSecret(s.key.Name), func() (*corev1.Secret, error) {
 		if s.group.Status.Epoch > 0 {
 			// New passwords would fit no server, and lock the operator out for good.
@@ -54,51 +49,6 @@ func (r *Reconciler) secrets(ctx context.Context, s *scope) error {
 		return render.RootSecret(s.in, rand.Text()), nil
 	})
 	return err
-}
-
-// authority returns the Secret with the key pair. A missing one is made anew even for a group that has run: without it
-// no lease can be renewed. The sites then get the new public key one after the other.
-func (r *Reconciler) authority(ctx context.Context, s *scope) (*corev1.Secret, error) {
-	made := false
-	secret, err := r.once(ctx, s, v1alpha1.AuthoritySecret(s.key.Name), func() (*corev1.Secret, error) {
-		made = true
-		private, public, err := newAuthority()
-		if err != nil {
-			return nil, err
-		}
-		return render.AuthoritySecret(s.in, private, public), nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	if made && s.group.Status.Epoch > 0 {
-		r.Recorder.Emit(s.group, nil, report.AuthorityReplaced,
-			"Secret %s was missing and was made anew; sites fence themselves until they have the new key", secret.Name)
-	}
-	if len(secret.Data[render.KeyAuthorityPublic]) == 0 || len(secret.Data[render.KeyAuthorityPrivate]) == 0 {
-		text := fmt.Sprintf("Secret %s is incomplete; restore it, or delete it to have it made anew", secret.Name)
-		s.progress(stuck(report.ReasonSecretIncomplete, text), whenWaiting)
-		return nil, errStop
-	}
-	return secret, nil
-}
-
-func newAuthority() (private, public []byte, err error) {
-	publicKey, privateKey, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		return nil, nil, fmt.Errorf("generate authority: %w", err)
-	}
-	pkcs8, err := x509.MarshalPKCS8PrivateKey(privateKey)
-	if err != nil {
-		return nil, nil, fmt.Errorf("encode authority: %w", err)
-	}
-	pkix, err := x509.MarshalPKIXPublicKey(publicKey)
-	if err != nil {
-		return nil, nil, fmt.Errorf("encode authority: %w", err)
-	}
-	private = pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8})
-	public = pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: pkix})
-	return private, public, nil
 }
 
 // once returns a Secret, made by make if it does not exist. It is created, never applied: an existing one, seen or not,

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,6 +25,7 @@ import (
 var ownConditions = []string{
 	v1alpha1.ConditionProgressing, v1alpha1.ConditionTLSReady, v1alpha1.ConditionUnbuiltFeatures,
 	v1alpha1.ConditionEncryptionReady, v1alpha1.ConditionBackupReady, v1alpha1.ConditionCacheReady,
+	v1alpha1.ConditionDNSReady, v1alpha1.ConditionTaintsReady,
 }
 
 // writeStatus applies the controller's part of status, all of it: what is left out is taken away.
@@ -42,8 +44,10 @@ func (r *Reconciler) writeStatus(ctx context.Context, s *scope, failure error) e
 	for _, site := range sites {
 		status.WithSites(siteApply(site))
 	}
-	// The uid keeps the apply from making a group that was deleted just now.
-	config := applyv1alpha1.MysqlFailoverGroup(s.key.Name, s.key.Namespace).WithUID(s.group.UID).WithStatus(status)
+	// The uid keeps the apply from making a group that was deleted just now, the version an operator that stood still since it
+	// read the group from writing over what its successor found (I12, I15; simulation, seed 661).
+	config := applyv1alpha1.MysqlFailoverGroup(s.key.Name, s.key.Namespace).WithUID(s.group.UID).
+		WithResourceVersion(s.group.ResourceVersion).WithStatus(status)
 	err := r.Client.Status().Apply(ctx, config, client.FieldOwner(v1alpha1.ManagerControllerStatus), client.ForceOwnership)
 	if apierrors.IsNotFound(err) {
 		return nil
@@ -65,11 +69,37 @@ func siteApply(site v1alpha1.SiteStatus) *applyv1alpha1.SiteStatusApplyConfigura
 	if site.Node != "" {
 		out.WithNode(site.Node)
 	}
+	if site.Clone != nil {
+		out.WithClone(cloneApply(site.Clone))
+	}
 	if site.Image != "" {
 		out.WithImage(site.Image)
 	}
 	if site.Version != "" {
 		out.WithVersion(site.Version)
+	}
+	return out
+}
+
+func cloneApply(clone *v1alpha1.CloneProgress) *applyv1alpha1.CloneProgressApplyConfiguration {
+	out := applyv1alpha1.CloneProgress()
+	if clone.Source != "" {
+		out.WithSource(clone.Source)
+	}
+	if clone.Stage != "" {
+		out.WithStage(clone.Stage)
+	}
+	if clone.Percent != 0 {
+		out.WithPercent(clone.Percent)
+	}
+	if clone.ETASeconds != nil {
+		out.WithETASeconds(*clone.ETASeconds)
+	}
+	if clone.Order != "" {
+		out.WithOrder(clone.Order)
+	}
+	if clone.StartedAt != nil {
+		out.WithStartedAt(*clone.StartedAt)
 	}
 	return out
 }
@@ -141,10 +171,10 @@ func (s *scope) siteStatuses() []v1alpha1.SiteStatus {
 		old := before[name]
 		status := v1alpha1.SiteStatus{
 			Name: name, Provisioned: s.provisioned[name], VolumeID: s.volumes[name],
-			Node: old.Node, Image: old.Image, Version: old.Version,
+			Node: old.Node, Image: old.Image, Version: old.Version, Clone: s.clones[name],
 		}
 		if pod := s.pods[name]; pod != nil {
-			if node := pod.Spec.NodeName; node != "" && sidecarStarted(pod) {
+			if node := pod.Spec.NodeName; node != "" && sidecarStarted(pod) && holdsTheData(s, name, pod) {
 				status.Node = node
 			}
 			status.Image = mysqlImage(pod)
@@ -155,6 +185,13 @@ func (s *scope) siteStatuses() []v1alpha1.SiteStatus {
 		out = append(out, status)
 	}
 	return out
+}
+
+// holdsTheData is false for a pod on another volume than the one that was noted, and until that is known: the pod that held
+// the data may still run where it was, and its node is what a person's taint speaks of.
+func holdsTheData(s *scope, name string, pod *corev1.Pod) bool {
+	noted, f := s.volumes[name], s.facts.Sites[name]
+	return noted == "" || f.PodUID == string(pod.UID) && f.VolumeID == noted
 }
 
 // sidecarStarted is true if the sidecar of a pod has ever started. It starts once it holds the lock of the volume, which
@@ -182,12 +219,12 @@ func (s *scope) sameSites(sites []v1alpha1.SiteStatus) bool {
 	for _, old := range s.group.Status.Sites {
 		before[old.Name] = v1alpha1.SiteStatus{
 			Name: old.Name, Provisioned: old.Provisioned, VolumeID: old.VolumeID,
-			Node: old.Node, Image: old.Image, Version: old.Version,
+			Node: old.Node, Image: old.Image, Version: old.Version, Clone: old.Clone,
 		}
 	}
 	for _, site := range sites {
 		old, ok := before[site.Name]
-		if !ok || old != site {
+		if !ok || !equality.Semantic.DeepEqual(old, site) {
 			return false
 		}
 		delete(before, site.Name)

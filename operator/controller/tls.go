@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -57,9 +59,47 @@ func (r *Reconciler) tls(ctx context.Context, s *scope) error {
 		r.tlsFails(s, report.TLSSecretMissing, reason, fmt.Sprintf("Secret %s: %v", spec.SecretName, err))
 		return nil
 	}
-	s.condition(report.True(v1alpha1.ConditionTLSReady, report.ReasonAsExpected, "the certificate names every site"))
 	r.changed(s.key, report.TLSSecretMissing.Reason+"/", "")
+	trouble := shownTrouble(s)
+	r.say(s, "", report.CertificateNotRenewed, trouble)
+	if trouble != "" {
+		// Pods need not wait: a new one starts with what is in the Secret.
+		s.condition(report.False(v1alpha1.ConditionTLSReady, report.ReasonCertificateNotRenewed, trouble))
+		return nil
+	}
+	s.condition(report.True(v1alpha1.ConditionTLSReady, report.ReasonAsExpected, "the certificate names every site"))
 	return nil
+}
+
+// longestNotice is how long before its end a certificate counts as not renewed, at most. Shorter-lived ones have a sixth of
+// their time: cert-manager renews when a third is left.
+const longestNotice = 14 * 24 * time.Hour
+
+// shownTrouble is what is wrong with the certificates that the sites show, which is not what is in the Secret until the
+// kubelet and the sidecar have seen to it; empty if all is well.
+func shownTrouble(s *scope) string {
+	var wrong []string
+	for _, site := range s.group.Spec.Sites {
+		shown := s.facts.Sites[site.Name].Certificate
+		if shown == nil {
+			continue
+		}
+		if shown.Problem != "" {
+			wrong = append(wrong, fmt.Sprintf("MySQL of %s does not take the certificate: %s", site.Name, shown.Problem))
+		}
+		if shown.NotBefore == nil || shown.NotAfter == nil {
+			continue
+		}
+		if s.now.Add(min(longestNotice, shown.NotAfter.Sub(*shown.NotBefore)/6)).After(*shown.NotAfter) {
+			wrong = append(wrong, fmt.Sprintf("%s shows a certificate that ends at %s, and nobody can connect to it after that", site.Name,
+				shown.NotAfter.UTC().Format(time.RFC3339)))
+		}
+	}
+	if len(wrong) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s; Secret %s has to be renewed, which the sites take within minutes, without a restart",
+		strings.Join(wrong, "; "), s.group.Spec.TLS.SecretName)
 }
 
 func missingSecret(spec *v1alpha1.TLSSpec) string {

@@ -6,6 +6,9 @@ import (
 	"testing"
 	"testing/synctest"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/report"
 )
@@ -171,11 +174,49 @@ func TestJobsTellTheVolumeTheyLookedAt(t *testing.T) {
 				pl := newPlant(t, history, executed)
 				defer pl.end(t)
 				pl.facts.set("b", SiteFacts{MysqlUp: true, AdminAddr: "10.0.0.1:33062", VolumeID: "vb"})
-				pl.p.begin(testGroup(), "b")
+				pl.p.begin(testGroup(), "b", order{})
 				if o := pl.result(t, "b"); o.verdict != verdictAdopt || o.volume != "vb" || o.cloned != (name == "cloned") {
 					t.Errorf("outcome %+v", o)
 				}
 			})
 		})
+	}
+}
+
+// TestTheFirstVolumeIsNotedBeforeItIsOpenedI12: the poll loop waits for it. What is seen while the gate is closed is noted anew,
+// because nothing was acknowledged on it yet; once the gate was passed nothing is.
+func TestTheFirstVolumeIsNotedBeforeItIsOpenedI12(t *testing.T) {
+	w := runningWorld(t)
+	w.facts.closed("a")
+	w.status(func(s *v1alpha1.MysqlFailoverGroupStatus) {
+		for i := range s.Sites {
+			s.Sites[i].Provisioned = false
+		}
+	})
+	step := func(to string, passed bool) {
+		w.status(func(s *v1alpha1.MysqlFailoverGroupStatus) {
+			s.Transition = &v1alpha1.Transition{Kind: v1alpha1.FailoverBootstrap, To: to}
+			if passed {
+				s.Transition.GatePassedAt = ptr.To(metav1.NowMicro())
+			}
+		})
+		w.reconcile()
+	}
+	w.onVolume(map[string]string{"a": "va", "b": "vb"})
+	step("b", false)
+	if got := w.site("a").VolumeID + w.site("b").VolumeID; got != "" {
+		t.Errorf("another site is opened: %q", got)
+	}
+	for _, seen := range []string{"va", "new"} {
+		w.onVolume(map[string]string{"a": seen})
+		step("a", false)
+		if w.site("a").VolumeID != seen || w.provisioned("a") || w.site("b").VolumeID != "" {
+			t.Errorf("I12: on %s: %+v", seen, w.group().Status.Sites)
+		}
+	}
+	w.onVolume(map[string]string{"a": "newer"})
+	step("a", true)
+	if w.site("a").VolumeID != "new" || w.provisioned("a") {
+		t.Errorf("I12: noted anew although it may be open: %+v", w.group().Status.Sites)
 	}
 }

@@ -9,11 +9,13 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/operator/failover"
 )
 
 // PurposeClone is what Busy says of a site that receives a clone.
-const PurposeClone = "Clone"
+const PurposeClone = failover.WorkClone
 
 // windowLength is how far ahead the deadline of a window lies. It moves on with every statement while the work runs;
 // when the operator dies, the sidecar fences at the last one it heard.
@@ -30,6 +32,9 @@ const (
 type Work struct {
 	mu   sync.Mutex
 	jobs map[siteKey]*job
+
+	wishes    wishes
+	rotations map[siteKey]*rotation
 }
 
 type siteKey struct {
@@ -46,6 +51,10 @@ type job struct {
 	outcome *outcome
 	taken   bool
 
+	// clone is how far the clone has come, as status shows it since shownAt.
+	clone   *v1alpha1.CloneProgress
+	shownAt time.Time
+
 	failures  int
 	notBefore time.Time
 }
@@ -56,6 +65,10 @@ type outcome struct {
 	message string
 	// cloned is true if a clone was made, failed if it, or the way to it, ended in an error.
 	cloned, failed bool
+	// unseal is true if a clone waits for the keyring to be unsealed, donor if it waits for that of the donor.
+	unseal, donor bool
+	// order is the order under which the job ran.
+	order order
 	// volume is the data volume that the site had when it was looked at last; empty if it was not known.
 	volume string
 }
@@ -67,7 +80,11 @@ func NewWork() *Work { return &Work{jobs: map[siteKey]*job{}} }
 func (w *Work) Busy(namespace, group, site string) (string, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	j := w.jobs[siteKey{types.NamespacedName{Namespace: namespace, Name: group}, site}]
+	key := siteKey{types.NamespacedName{Namespace: namespace, Name: group}, site}
+	if w.rotates(key) {
+		return PurposeRotation, true
+	}
+	j := w.jobs[key]
 	if j == nil || j.purpose == "" {
 		return "", false
 	}
@@ -79,7 +96,7 @@ func (w *Work) Windows(namespace, group string) []wire.Window {
 	key := types.NamespacedName{Namespace: namespace, Name: group}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var out []wire.Window
+	out := w.rotationWindows(siteKey{group: key}, time.Now())
 	for k, j := range w.jobs {
 		if k.group == key && j.window {
 			out = append(out, wire.Window{Site: k.site, Purpose: wire.WindowClone, Deadline: time.Now().Add(windowLength)})
@@ -97,14 +114,15 @@ func (w *Work) begin(key siteKey, cancel context.CancelFunc) bool {
 		j = &job{}
 		w.jobs[key] = j
 	}
-	if j.cancel != nil || j.outcome != nil && !j.taken || time.Now().Before(j.notBefore) {
+	if j.cancel != nil || j.outcome != nil && !j.taken || time.Now().Before(j.notBefore) || w.rotates(key) {
 		return false
 	}
 	j.cancel = cancel
 	return true
 }
 
-func (w *Work) hold(key siteKey, purpose string) { w.change(key, func(j *job) { j.purpose = purpose }) }
+// hold keeps everybody else from the site while it is cloned.
+func (w *Work) hold(key siteKey) { w.change(key, func(j *job) { j.purpose = PurposeClone }) }
 
 func (w *Work) window(key siteKey, open bool) { w.change(key, func(j *job) { j.window = open }) }
 
@@ -112,7 +130,7 @@ func (w *Work) window(key siteKey, open bool) { w.change(key, func(j *job) { j.w
 // site is free meanwhile. One that succeeded keeps the site until release.
 func (w *Work) finish(key siteKey, o outcome) {
 	w.change(key, func(j *job) {
-		j.cancel, j.window, j.outcome, j.taken = nil, false, &o, false
+		j.cancel, j.window, j.outcome, j.taken, j.clone = nil, false, &o, false, nil
 		if o.verdict == verdictAdopt {
 			return
 		}
@@ -175,6 +193,15 @@ func (w *Work) forget(group types.NamespacedName) {
 			j.cancel()
 		}
 		delete(w.jobs, key)
+	}
+	for key, o := range w.rotations {
+		if key.group != group {
+			continue
+		}
+		if o.cancel != nil {
+			o.cancel()
+		}
+		delete(w.rotations, key)
 	}
 }
 

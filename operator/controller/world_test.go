@@ -4,6 +4,7 @@ package controller
 
 import (
 	"context"
+	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"maps"
@@ -56,6 +57,8 @@ type world struct {
 	said  *eventSink
 	// fail makes every write of a kind fail.
 	fail map[string]error
+	// reject makes the apply of an object of a name fail.
+	reject func(name string) error
 	// applies counts writes.
 	writes int
 }
@@ -103,7 +106,7 @@ func newWorld(t *testing.T, group *v1alpha1.MysqlFailoverGroup, others ...client
 		w.writes++
 		return w.fail[fmt.Sprintf("%T", obj)]
 	}
-	w.c = fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(group).
+	made := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(group).
 		WithTypeConverters(applyconfiguration.NewTypeConverter(scheme), clientgoapply.NewTypeConverter(clientgoscheme.Scheme),
 			managedfields.NewDeducedTypeConverter()).
 		WithObjects(append(others, group)...).
@@ -111,6 +114,11 @@ func newWorld(t *testing.T, group *v1alpha1.MysqlFailoverGroup, others ...client
 			Apply: func(ctx context.Context, c client.WithWatch, o runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
 				if err := count(o); err != nil {
 					return err
+				}
+				if named, ok := o.(interface{ GetName() string }); ok && w.reject != nil {
+					if err := w.reject(named.GetName()); err != nil {
+						return err
+					}
 				}
 				return c.Apply(ctx, o, opts...)
 			},
@@ -127,8 +135,9 @@ func newWorld(t *testing.T, group *v1alpha1.MysqlFailoverGroup, others ...client
 				return c.SubResource(name).Apply(ctx, o, opts...)
 			},
 		}).Build()
+	w.c = made
 	w.r = New(Options{
-		Client: w.c, Live: w.c, Facts: w.facts, Loops: w.loops, Work: NewWork(), Recorder: report.NewRecorder(w.said),
+		Client: interceptor.NewClient(made, fromCache()), Live: w.c, Facts: w.facts, Loops: w.loops, Work: NewWork(), Recorder: report.NewRecorder(w.said),
 		Install: render.Install{SidecarImage: "sidecar:test", OperatorURL: "http://operator"},
 		Dial:    func(mysql.Target) (Recipient, error) { return nil, errors.New("nothing to dial in this test") },
 	})
@@ -283,10 +292,23 @@ func (f *fakeFacts) set(site string, s SiteFacts) {
 	f.g.Sites[site] = s
 }
 
+func (f *fakeFacts) signedBy(key ed25519.PublicKey) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.g.SignedBy = key
+}
+
 func (f *fakeFacts) open(site string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.g.ActiveSite, f.g.Open = site, site != ""
+}
+
+// closed is the active site, not seen open.
+func (f *fakeFacts) closed(site string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.g.ActiveSite, f.g.Open = site, false
 }
 
 type fakeLoops struct{ ensured, forgotten int }

@@ -20,8 +20,11 @@ type Candidate struct {
 
 // unfitness is the chain of guards: the first that answers names why the site may not be promoted. Each is safe alone.
 var unfitness = []func(Snapshot, Memory, Site) string{
-	isRemoved, isDROnly, isNotProvisioned, isBusy, isSilent, isNotFenced, isDiverged, isUnsettled,
+	isRemoved, isDROnly, isNotProvisioned, isBusy, isSilent, isNotFenced, isDiverged, isUnsettled, isUnescrowed,
 }
+
+// unforgivable are the guards that no order overrides.
+var unforgivable = []func(Snapshot, Memory, Site) string{isRemoved, isDROnly, isOutside, isBusy, isSilent, isUnescrowed}
 
 func isRemoved(_ Snapshot, _ Memory, site Site) string {
 	if site.Removed {
@@ -38,12 +41,13 @@ func isDROnly(_ Snapshot, _ Memory, site Site) string {
 }
 
 func isNotProvisioned(s Snapshot, _ Memory, site Site) string {
+	if site.OtherVolume {
+		// Also before the first opening: status knows its volume, so it had data, as after a restore of status (I12).
+		return "is on another volume than the one that holds its data"
+	}
 	t := s.Status.Transition
 	if t != nil && t.Kind == v1alpha1.FailoverBootstrap {
 		return "" // the first active site is where the group's data begins; what others hold is compared
-	}
-	if site.OtherVolume {
-		return "is on another volume than the one that holds its data"
 	}
 	if !site.Provisioned {
 		return "holds no data of the group yet"
@@ -51,9 +55,18 @@ func isNotProvisioned(s Snapshot, _ Memory, site Site) string {
 	return ""
 }
 
+// isOutside is the same for an order. Status may hold no site that has data of the group: what was opened first was lost before
+// that was noted. Any may begin it anew then; while one has it, a site without the mark is half cloned.
+func isOutside(s Snapshot, m Memory, site Site) string {
+	if !site.OtherVolume && !slices.ContainsFunc(s.Sites, func(other Site) bool { return other.Provisioned }) {
+		return ""
+	}
+	return isNotProvisioned(s, m, site)
+}
+
 func isBusy(_ Snapshot, _ Memory, site Site) string {
 	if site.Busy != "" || site.MySQL.Cloning {
-		return "is busy: " + cmp.Or(site.Busy, "Clone")
+		return "is busy: " + cmp.Or(site.Busy, WorkClone)
 	}
 	return ""
 }
@@ -102,17 +115,32 @@ func unsettled(s Snapshot, m Memory, site string) bool {
 		if r.To == site {
 			return false // it was active again later
 		}
+		if r.From == site && r.LossExact {
+			return holdsLost(s, m, r, site)
+		}
 		if r.From == site {
-			return !r.LossExact && sameServer(r, m.UUID[site])
+			return sameServer(r, m.UUID[site])
 		}
 	}
 	return false
 }
 
+// holdsLost is true while a site still has transactions that its record calls lost, as far as can be seen. It says so also
+// while nobody is there to compare with, and after the operator has forgotten that the site had diverged (I9).
+// What the active site is known to have is not lost any more: a site that had it too may have become active since.
+func holdsLost(s Snapshot, m Memory, r v1alpha1.FailoverRecord, name string) bool {
+	if r.LostTransactions == 0 {
+		return false
+	}
+	lost, err := gtid.Parse(r.LostSet)
+	site, _ := s.Site(name)
+	return err != nil || !site.All().Intersect(lost).Subtract(m.Executed[s.Status.ActiveSite]).IsEmpty()
+}
+
 // sameServer is false if a site is known to be another server than the one that a record speaks of: its data was
 // replaced, and with it what it alone had.
 func sameServer(r v1alpha1.FailoverRecord, uuid string) bool {
-	return r.FromServerUUID == "" || uuid == "" || r.FromServerUUID == uuid
+	return r.FromServerUUID == "" || uuid == "" && r.FromServerUUID != ServerReplaced || r.FromServerUUID == uuid
 }
 
 // candidates ranks every site: fit ones first, the best first.
@@ -159,18 +187,35 @@ func choose(s Snapshot, m Memory, exclude string) (Candidate, bool) {
 	return Candidate{}, false
 }
 
-// missing is what reachable provisioned sites have and a candidate lacks, and on which site. Diverged and unsettled sites
-// do not count: what they alone have was written off, and is held for a person.
+// replacedBy is what the successor of a replaced active site had when it was promoted: of what the old one holds, that much
+// is the group's.
+func replacedBy(s Snapshot, site string) gtid.Set {
+	for _, r := range s.Status.Records {
+		if r.From != site {
+			continue
+		}
+		if set, err := gtid.Parse(r.ToExecuted); err == nil {
+			return set
+		}
+		break
+	}
+	return gtid.Set{}
+}
+
+// missing is what reachable provisioned sites have and a candidate lacks, and on which site. Diverged sites
+// do not count, and unsettled ones only with what is known to be good: the rest was written off, and is held for a person.
 func missing(s Snapshot, m Memory, c Site) (gtid.Set, string) {
 	for _, site := range s.Sites {
 		_, diverged := m.Diverged[site.Name]
-		if site.Name == c.Name || !site.SQLAnswers() || isNotProvisioned(s, m, site) != "" || diverged || site.Busy != "" {
+		if site.Name == c.Name || !site.SQLAnswers() || isNotProvisioned(s, m, site) != "" || diverged || site.thrownAway() {
 			continue
 		}
+		held := site.All()
 		if unsettled(s, m, site.Name) {
-			continue
+			// What it may have alone was written off, but what its successor had when that was promoted is good.
+			held = held.Intersect(replacedBy(s, site.Name))
 		}
-		if lacks := site.All().Subtract(c.All()); !lacks.IsEmpty() {
+		if lacks := held.Subtract(c.All()); !lacks.IsEmpty() {
 			return lacks, site.Name
 		}
 	}

@@ -4,6 +4,7 @@ package failover
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
@@ -27,8 +28,13 @@ func Decide(s Snapshot, old Memory) Decision {
 	default:
 		d = steady(s, d, old)
 	}
-	d.Views = views(s, d)
-	if err := d.check(s.Status); err != nil {
+	d = settlePlanned(s, d)
+	if hope := d.onlyHope(s); hope != "" {
+		d.Memory.HopeAt[hope] = s.Now
+	}
+	d.Views, d.Forecast = views(s, d), forecast(s, d)
+	d.urgent = !d.Blocked() && (d.Status.Transition.Urgent(s.Now, s.Policy) || s.Status.Transition.Urgent(s.Now, s.Policy))
+	if err := d.check(s); err != nil {
 		// A decision that breaks an invariant is a bug of this package. Doing nothing and holding is always safe.
 		return Decision{Topology: d.Topology, Verdict: VerdictAlert, Reason: "InvariantViolated", Message: err.Error(),
 			Status: s.Status, Memory: d.Memory, Hold: true, Views: d.Views}
@@ -55,19 +61,26 @@ func (d Decision) within(next time.Duration) Decision {
 }
 
 // behindTheSites is true if a site of the group has adopted an epoch that status does not know: the status was restored
-// from a backup or edited. If the site that knows the highest epoch is open, it is the one that this epoch names. Volumes
-// that are not part of the group may remember anything.
+// from a backup or edited. A site that is open and that the highest epoch names, as it says itself, is the active one. Any other
+// that accepts writes was opened by hand, and may lack what the one that is named has acknowledged. Volumes that are not part
+// of the group may remember anything.
 func behindTheSites(s Snapshot) (writer string, behind bool) {
 	highest := s.Status.Epoch
+	var writers []string
 	for _, site := range s.Sites {
 		r := site.Sidecar.Report
-		if !site.Sidecar.Answered || r.Epoch <= highest || site.OtherVolume || site.Removed || s.Status.Epoch > 0 && !site.Provisioned {
+		if !site.Sidecar.Answered || r.Epoch <= s.Status.Epoch || r.Epoch < highest || site.OtherVolume || site.Removed || s.Status.Epoch > 0 && !site.Provisioned {
 			continue
 		}
-		highest, writer = r.Epoch, ""
-		if r.Answered && r.Writable {
-			writer = site.Name
+		if r.Epoch > highest {
+			highest, writers = r.Epoch, nil
 		}
+		if r.Answered && r.Writable && r.ActiveSite == site.Name && site.MySQL.ReplicaHost == "" {
+			writers = append(writers, site.Name)
+		}
+	}
+	if len(writers) == 1 {
+		writer = writers[0]
 	}
 	return writer, highest > s.Status.Epoch
 }
@@ -93,12 +106,12 @@ func bootstrap(s Snapshot, d Decision) Decision {
 		}
 		highest = max(highest, site.Sidecar.Report.Epoch)
 		c := Candidate{Site: site, All: site.All()}
-		if site.Role == v1alpha1.PrimaryCandidate && !site.Removed && (best.Site.Name == "" || better(c, best) < 0) {
+		if site.Role == v1alpha1.PrimaryCandidate && !site.Removed && !site.OtherVolume && (best.Site.Name == "" || better(c, best) < 0) {
 			best = c
 		}
 	}
 	if best.Site.Name == "" {
-		return d.say(TopologyUninitialised, VerdictBlocked, ReasonNoCandidate, "the group has no primary-candidate")
+		return d.say(TopologyUninitialised, VerdictBlocked, ReasonNoCandidate, "the group has no primary-candidate on the volume that holds its data")
 	}
 	if ordered(s) {
 		best.Site, _ = s.Site(s.Policy.ForceTo)
@@ -109,11 +122,16 @@ func bootstrap(s Snapshot, d Decision) Decision {
 		lacks := site.All().Subtract(best.All)
 		if site.SQLAnswers() && !lacks.IsEmpty() && !ordered(s) && !diverged && !site.Removed && !site.OtherVolume {
 			return d.say(TopologyUninitialised, VerdictBlocked, ReasonMissingTransactions,
-				"no site holds all transactions: %s has %s, which %s lacks; a person must choose", site.Name, lacks, best.Site.Name)
+				"no site holds all transactions: %s has %s, which %s lacks; a person must choose; %s", site.Name, lacks, best.Site.Name, wayOut(s, d.Memory, best, forcible(s, best.Site)))
 		}
+	}
+	if why := isUnescrowed(s, d.Memory, best.Site); why != "" {
+		return d.say(TopologyUninitialised, VerdictWait, ReasonNotEscrowed, "%s is to be the first active site, and %s", best.Site.Name, why).
+			within(s.Policy.PollInterval / 4)
 	}
 	d = d.begin(s, v1alpha1.FailoverBootstrap, best.Site.Name, ReasonFirstSite)
 	d.Status.Epoch, d.Status.Transition.From = max(highest, s.Status.Epoch)+1, ""
+	d.Status.Transition.FromExecuted = best.All // whoever takes its place before it was opened must hold that too
 	return d.say(TopologyUninitialised, VerdictBootstrap, ReasonFirstSite, "%s becomes active; the sites have seen epoch %d",
 		best.Site.Name, highest)
 }
@@ -129,8 +147,12 @@ func steady(s Snapshot, d Decision, old Memory) Decision {
 	switch {
 	case a.Writable():
 		// A person's order to accept loss is for a group that is down; a healthy one moves by planned failover.
-		d.Hold = false
-		return healthy(s, d, a)
+		// I16: open, it stays open under a hold; should it restart between two looks, it waits for its escrow.
+		d.Hold = isUnescrowed(s, d.Memory, a) != ""
+		if a.OtherVolume {
+			d.Hold = true // somebody opened it by hand: its sidecar closes it, and must not open it again on this look (I12)
+		}
+		return plan(s, healthy(s, d, a), a)
 	case ordered(s) && s.Policy.ForceTo != s.Status.ActiveSite:
 		return due(s, d, TopologyActiveDown, ReasonForced)
 	case a.Sidecar.Answered && a.SQLAnswers():
@@ -148,12 +170,6 @@ func steady(s Snapshot, d Decision, old Memory) Decision {
 		return d.say(TopologyAllUnreachable, VerdictAlert, ReasonEverySiteDown, "no site answers; nothing is done")
 	}
 	return due(s, d, TopologyActiveSilent, ReasonActiveSiteSilent)
-}
-
-// ordered is true if a person named a site that can be promoted at all; an order that cannot be followed changes nothing.
-func ordered(s Snapshot) bool {
-	site, known := s.Site(s.Policy.ForceTo)
-	return known && forcible(s, site)
 }
 
 func orNow(t, now time.Time) time.Time {
@@ -216,6 +232,9 @@ func shouldFollow(s Snapshot, m Memory, site, a Site) bool {
 
 // returned handles an active site that answers but is read-only: it restarted, or fenced itself when it was isolated.
 func returned(s Snapshot, d Decision, a Site, old Memory) Decision {
+	if ordered(s) {
+		return reopened(s, d, a) // it is this site that was ordered: what it lacks was accepted, and all else is asked of every order
+	}
 	if lacks, where := missing(s, d.Memory, a); !lacks.IsEmpty() {
 		d = due(s, d, TopologyActiveReadOnly, ReasonActiveSiteBehind)
 		d.Message = fmt.Sprintf("%s came back without %s, which %s has: %s", a.Name, lacks, where, d.Message)
@@ -224,11 +243,26 @@ func returned(s Snapshot, d Decision, a Site, old Memory) Decision {
 	if known := old.Executed[a.Name]; !known.Subtract(a.MySQL.Executed).IsEmpty() || a.OtherVolume {
 		// What it had is gone: its volume was replaced or rolled back. Opened now, it would be a copy from the past.
 		d.Memory.Executed[a.Name] = known
-		return due(s, d, TopologyActiveReadOnly, ReasonActiveSiteBehind)
+		d = due(s, d, TopologyActiveReadOnly, ReasonActiveSiteBehind)
+		d.Message = fmt.Sprintf("%s %s: %s", a.Name, lostItself(a, known), d.Message)
+		return d
 	}
 	if isBusy(s, d.Memory, a) != "" {
 		return due(s, d, TopologyActiveReadOnly, ReasonActiveSiteBehind)
 	}
+	return reopened(s, d, a)
+}
+
+// lostItself says what an active site that came back has lost.
+func lostItself(a Site, known gtid.Set) string {
+	if a.OtherVolume {
+		return "is on another volume than the one that holds its data"
+	}
+	return fmt.Sprintf("came back without %s, which it had", known.Subtract(a.MySQL.Executed))
+}
+
+// reopened opens the active site again, under the same epoch.
+func reopened(s Snapshot, d Decision, a Site) Decision {
 	if d.Memory.ReopenSince.IsZero() {
 		d.Memory.ReopenSince = s.Now
 	}
@@ -238,10 +272,16 @@ func returned(s Snapshot, d Decision, a Site, old Memory) Decision {
 		}
 		// Nobody else may take over: it is tried on.
 	}
+	if why := isUnescrowed(s, d.Memory, a); why != "" {
+		return d.keptShut(s, TopologyActiveReadOnly, a.Name, why)
+	}
 	d.Hold = false
-	return d.say(TopologyActiveReadOnly, VerdictReopen, ReasonReturnedWhole,
-		"%s is back and holds everything seen; it is opened again under epoch %d", a.Name, s.Status.Epoch).
-		then(Select{Site: a.Name}, Open{Site: a.Name}).within(s.Policy.PollInterval / 4)
+	why, message := ReasonReturnedWhole, fmt.Sprintf("%s is back and holds everything seen; it is opened again under epoch %d", a.Name, s.Status.Epoch)
+	if ordered(s) {
+		why, message = ReasonForced, fmt.Sprintf("a person ordered %s, and accepted what it lacks; it is opened again under epoch %d", a.Name, s.Status.Epoch)
+	}
+	return d.say(TopologyActiveReadOnly, VerdictReopen, why, "%s", message).
+		then(Select{Site: a.Name}).then(toOpen(s, a)...).within(s.Policy.PollInterval / 4)
 }
 
 // due begins an emergency failover unless something forbids it; then it says what, and the next poll asks again.
@@ -253,7 +293,8 @@ func due(s Snapshot, d Decision, seen Topology, why Reason) Decision {
 		best, found = Candidate{Site: target, All: target.All()}, known && forcible(s, target)
 	}
 	if blocked, reason, message := forbidden(s, d.Memory, best, found); blocked && !(forced && found) {
-		return d.say(seen, VerdictBlocked, reason, "%s: %s", why, message)
+		d.Status.Records = s.Status.Records // nothing ends yet, so there is nothing to record
+		return d.say(seen, VerdictBlocked, reason, "%s: %s; %s", why, message, wayOut(s, d.Memory, best, found))
 	}
 	kind := v1alpha1.FailoverEmergency
 	if forced {
@@ -263,12 +304,6 @@ func due(s Snapshot, d Decision, seen Topology, why Reason) Decision {
 	return d.say(seen, VerdictFailover, why, "failover %s -> %s under epoch %d", s.Status.ActiveSite, best.Site.Name, d.Status.Epoch)
 }
 
-// forcible is what even a person's order does not override: a dr-only site, or one that cannot be opened at all.
-func forcible(s Snapshot, site Site) bool {
-	return isDROnly(s, Memory{}, site) == "" && isRemoved(s, Memory{}, site) == "" && isNotProvisioned(s, Memory{}, site) == "" &&
-		isBusy(s, Memory{}, site) == "" && isSilent(s, Memory{}, site) == ""
-}
-
 // forbidden is what forbids an emergency failover, in the order in which a person would want to know.
 func forbidden(s Snapshot, m Memory, best Candidate, found bool) (bool, Reason, string) {
 	switch {
@@ -276,8 +311,10 @@ func forbidden(s Snapshot, m Memory, best Candidate, found bool) (bool, Reason, 
 		return true, ReasonModeObserve, "spec.failover.mode is Observe"
 	case s.Policy.Mode == v1alpha1.FailoverManual:
 		return true, ReasonModeManual, "spec.failover.mode is Manual"
+	case s.paused():
+		return true, ReasonPaused, pausedMessage(s)
 	case !found:
-		return true, ReasonNoCandidate, whyNobody(s, m)
+		return true, nobodyFit(s, m), whyNobody(s, m)
 	case s.Now.Before(s.Status.CooldownUntil):
 		return true, ReasonCooldown, fmt.Sprintf("cooldown until %s", s.Status.CooldownUntil.UTC().Format(time.RFC3339))
 	}
@@ -303,13 +340,13 @@ func overBudget(s Snapshot, from gtid.Set, to Site) string {
 }
 
 func whyNobody(s Snapshot, m Memory) string {
-	text := "no site is fit:"
+	var each []string
 	for _, c := range candidates(s, m) {
 		if c.Site.Name != s.Status.ActiveSite {
-			text += fmt.Sprintf(" %s %s;", c.Site.Name, c.Unfit)
+			each = append(each, c.Site.Name+": "+c.Unfit)
 		}
 	}
-	return text
+	return "no site is fit (" + strings.Join(each, ", ") + ")"
 }
 
 // begin states the intent: the next epoch, its target, and that nobody may open yet.
@@ -336,6 +373,12 @@ func (d Decision) begin(s Snapshot, kind v1alpha1.FailoverKind, to string, why R
 func (d Decision) retarget(s Snapshot, to string, why Reason) Decision {
 	t := *s.Status.Transition
 	t.To, t.Reason = to, string(why)
+	if t.Kind == v1alpha1.FailoverPlanned && why == ReasonTargetLost {
+		t.Kind = v1alpha1.FailoverEmergency // the old active site was to be opened again and is gone
+	}
+	if t.Kind == v1alpha1.FailoverPlanned && why == ReasonForced {
+		t.Kind = v1alpha1.FailoverForced // a person accepts the loss now: nothing is waited for as in a planned move
+	}
 	d.Status.Epoch, d.Status.ActiveSite, d.Status.Transition = s.Status.Epoch+1, to, &t
 	d.Memory.DrainSince = s.Now
 	d.Persist, d.Hold, d.Effects = true, true, nil

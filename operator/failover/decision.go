@@ -74,6 +74,20 @@ const (
 	ReasonGatePassed          Reason = "GatePassed"
 	ReasonOpening             Reason = "Opening"
 	ReasonOpened              Reason = "Opened"
+	ReasonPaused              Reason = "Paused"
+	ReasonUnknownSite         Reason = "UnknownSite"
+	ReasonAlreadyActive       Reason = "AlreadyActive"
+	ReasonNotFit              Reason = "NotFit"
+	ReasonNotHealthy          Reason = "NotHealthy"
+	ReasonNotReplicating      Reason = "NotReplicating"
+	ReasonBusy                Reason = "CloneInProgress"
+	ReasonLag                 Reason = "TargetLags"
+	ReasonAborted             Reason = "Aborted"
+	ReasonPauseTimeout        Reason = "PauseTimeout"
+	ReasonReverted            Reason = "PlannedReverted"
+	ReasonOvertaken           Reason = "EmergencyFailover"
+	ReasonNotEscrowed         Reason = "KeyringNotEscrowed"
+	ReasonVolumeNotNoted      Reason = "VolumeNotNoted"
 )
 
 // Decision is the whole answer of one poll.
@@ -91,12 +105,24 @@ type Decision struct {
 	// Effects are performed in order; the first failure ends the pass.
 	Effects []Effect
 	Views   []View
+	// Forecast is what would happen if the active site were lost; nil unless the group is healthy.
+	Forecast *Forecast
+	// Stays is set while the active site is about to go and keeps its role.
+	Stays *Stays
 	// Next is when to look again at the latest; zero means at the poll interval.
-	Next time.Duration
+	Next   time.Duration
+	urgent bool
 }
 
 // Blocked is true if a failover is due or under way and cannot go on without help or a change of the facts.
 func (d Decision) Blocked() bool { return d.Verdict == VerdictBlocked || d.Verdict == VerdictAlert }
+
+// Stays says why an active site that is about to go keeps its role. It holds nothing that changes with every poll.
+type Stays struct {
+	Site, Leaving string
+	Reason        Reason
+	Message       string
+}
 
 // View is what one site is.
 type View struct {
@@ -109,38 +135,59 @@ type View struct {
 	Behind  int64
 	Role    string
 	Healthy bool
+	// Readable is true for a replica that takes reads; Protected for a site whose pod must not be evicted now.
+	Readable, Protected bool
 	// Gone is true for a site that left the spec and needs no more looking after.
 	Gone bool
 }
 
 // check verifies what must hold of every decision before it is performed. A violation is a bug: nothing is performed.
-func (d Decision) check(before Durable) error {
-	opens := 0
+func (d Decision) check(s Snapshot) error {
+	before := s.Status
 	for i, e := range d.Effects {
 		open, ok := e.(Open)
 		if !ok {
 			continue
 		}
-		opens++
 		if open.Site != d.Status.ActiveSite {
 			return fmt.Errorf("opens %s but the active site is %s (I1)", open.Site, d.Status.ActiveSite)
 		}
 		if i != len(d.Effects)-1 {
-			return fmt.Errorf("opening %s is not the last effect (I2)", open.Site)
+			// So at most one site is opened at a time, too.
+			return fmt.Errorf("opening %s is not the last effect (I1, I2)", open.Site)
 		}
 		if d.Hold {
 			return fmt.Errorf("opens %s while the statement holds (I1)", open.Site)
 		}
+		if site, _ := s.Site(open.Site); isUnescrowed(s, d.Memory, site) != "" {
+			return fmt.Errorf("opens %s, whose keyring is not escrowed (I16)", open.Site)
+		}
 	}
 	switch {
-	case opens > 1:
-		return fmt.Errorf("opens %d sites (I1)", opens)
 	case d.Status.Epoch < before.Epoch:
 		return fmt.Errorf("epoch goes back from %d to %d (I2)", before.Epoch, d.Status.Epoch)
 	case d.Status.ActiveSite != before.ActiveSite && d.Status.Epoch <= before.Epoch:
 		return fmt.Errorf("active site changes from %s to %s under epoch %d (I2)", before.ActiveSite, d.Status.ActiveSite, before.Epoch)
 	case d.Status.Transition != nil && d.Status.Transition.Step == v1alpha1.TransitionFencing && !d.Hold:
 		return fmt.Errorf("statement does not hold before the promotion gate (I1)")
+	case planned(d.Status.Transition) && d.Status.Transition.Step == v1alpha1.TransitionOpening &&
+		!d.Status.Transition.ToExecuted.Contains(d.Status.Transition.FromExecuted):
+		return fmt.Errorf("planned failover opens %s without all of %s (I13)", d.Status.Transition.To, d.Status.Transition.From)
 	}
 	return nil
+}
+
+// planned is true for a transition that moves the role from a site that is alive to another.
+func planned(t *Transition) bool {
+	return t != nil && t.Kind == v1alpha1.FailoverPlanned && t.From != t.To
+}
+
+// Urgent is true while a planned failover keeps writes out: nothing but the move itself may take time. So it is for the
+// decision that ends it, which rests on a look that hardly waited for the other sites: what they are is told after the next. What
+// is blocked, or takes longer than it may, is told like any other trouble.
+func (d Decision) Urgent() bool { return d.urgent }
+
+// Urgent is true as long as a planned failover, and the way back from it, may take.
+func (t *Transition) Urgent(now time.Time, p Policy) bool {
+	return t != nil && t.Kind == v1alpha1.FailoverPlanned && now.Sub(t.StartedAt) < 2*p.PlannedPauseTimeout
 }

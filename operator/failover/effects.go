@@ -2,7 +2,11 @@
 
 package failover
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/mysql-mfg/mfg/internal/gtid"
+)
 
 // Effect is one thing to do. The set is closed; each is bounded in time and may be repeated.
 type Effect interface {
@@ -33,6 +37,18 @@ type Open struct{ Site string }
 // Follow makes a site replicate from another.
 type Follow struct{ Site, Source string }
 
+// Handover fences the old active site of a planned failover and waits for its report, while the primary Service and its
+// endpoint move to the target. The target goes on receiving.
+type Handover struct{ From, To string }
+
+// Apply waits, for a moment, until a site has applied a set.
+type Apply struct {
+	Site string
+	Set  gtid.Set
+}
+
+func (Handover) effect() {}
+func (Apply) effect()    {}
 func (Announce) effect() {}
 func (Drain) effect()    {}
 func (Detach) effect()   {}
@@ -40,6 +56,8 @@ func (Select) effect()   {}
 func (Open) effect()     {}
 func (Follow) effect()   {}
 
+func (e Handover) String() string { return fmt.Sprintf("handover %s -> %s", e.From, e.To) }
+func (e Apply) String() string    { return fmt.Sprintf("apply %s %s", e.Site, e.Set) }
 func (e Announce) String() string { return fmt.Sprintf("announce fence=%v drain=%q", e.Fence, e.Drain) }
 func (e Drain) String() string    { return "drain " + e.Site }
 func (e Detach) String() string   { return "detach " + e.Site }

@@ -55,8 +55,16 @@ func everySiteFenced(s Snapshot, m Memory) Gate {
 		}
 		g.Blockers = append(g.Blockers, site.Name)
 	}
-	if len(g.Blockers) == 0 {
+	for _, x := range g.Blockers {
+		// Any of them may be the active site that nobody knows of: by order too, the lease of each is waited for.
+		g.ReadyAt = later(g.ReadyAt, leaseRunOut(s, m, x).ReadyAt)
+	}
+	switch {
+	case len(g.Blockers) == 0:
 		g.Passed, g.Evidence = true, []string{"no other site can be open"}
+	case forced(s) && !s.Now.Before(g.ReadyAt):
+		g.Passed = true
+		g.Evidence = []string{fmt.Sprintf("ordered by a person although %s may not be fenced", strings.Join(g.Blockers, ", "))}
 	}
 	return g
 }
@@ -80,7 +88,7 @@ func fenceProof(s Snapshot, m Memory, x string) string {
 	if fence, was := m.FencedBySQL[x]; was && fence.Epoch >= epoch && fence.PodUID == m.Confirmed[x] && !mayStillOpen(s, x, fence.At) {
 		return fmt.Sprintf("read-only flags of %s read back by the operator", x)
 	}
-	if known && site.Pod.Ended && !site.OtherVolume {
+	if known && site.Pod.Ended && site.Pod.UID == m.Confirmed[x] {
 		return fmt.Sprintf("pod of %s has ended, told by a live kubelet", x)
 	}
 	if known && site.Pod.OutOfService {

@@ -28,7 +28,7 @@ func drawSite(t *rapid.T, name string, epoch int64, now time.Time) Site {
 		site.Role = v1alpha1.DROnly
 	}
 	if rapid.IntRange(0, 9).Draw(t, name+"busy") == 0 {
-		site.Busy = "Clone"
+		site.Busy = rapid.SampledFrom([]string{WorkClone, WorkRotation}).Draw(t, name+"work")
 	}
 	site.Pod.Ended = rapid.IntRange(0, 9).Draw(t, name+"ended") == 0
 	site.Sidecar.Answered, site.Sidecar.At = flag("sidecar"), now
@@ -151,7 +151,7 @@ func promotionRestsOnProof(t *rapid.T, promotions, byLease *int) {
 		if site.Name != target.Name && site.Busy == "" && site.Writable() {
 			t.Fatalf("I1: %s is opened while %s is writable", target.Name, site.Name)
 		}
-		if site.SQLAnswers() && site.Provisioned && site.Busy == "" && !target.All().Contains(site.All()) {
+		if site.SQLAnswers() && site.Provisioned && site.Busy != WorkClone && !target.All().Contains(site.All()) {
 			t.Fatalf("I7: %s is opened without %s of %s", target.Name, site.All(), site.Name)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/internal/gtid"
 )
@@ -36,10 +37,11 @@ func remember(s Snapshot, old Memory) Memory {
 		Diverged:    map[string]gtid.Set{},
 		Lease:       map[string]time.Duration{},
 		UUID:        map[string]string{},
+		LeavingOf:   map[string]time.Time{},
 		ReopenSince: old.ReopenSince,
 
 		IndirectSince: map[string]time.Time{}, OtherVolume: map[string]bool{}, Confirmed: map[string]string{},
-		DrainSince: old.DrainSince,
+		DrainSince: old.DrainSince, HopeAt: map[string]time.Time{}, LaggedAt: map[string]time.Time{},
 	}
 	if m.FencedBySQL == nil {
 		m.FencedBySQL = map[string]SQLFence{}
@@ -48,11 +50,21 @@ func remember(s Snapshot, old Memory) Memory {
 		m.DrainSince = s.Now // the operator restarted: the target gets its whole time again (I9)
 	}
 	active, _ := s.Site(s.Status.ActiveSite)
+	leaver := active
+	if planned(s.Status.Transition) {
+		leaver, _ = s.Site(s.Status.Transition.From)
+	}
+	if leaver.Leaving != "" {
+		m.LeavingSince = orNow(old.LeavingSince, s.Now)
+	}
 	for _, site := range s.Sites {
+		if site.Leaving != "" {
+			m.LeavingOf[site.Name] = orNow(old.LeavingOf[site.Name], s.Now)
+		}
 		rememberSite(s, old, &m, site)
 		if errant, known := errantOf(site, active, old, s); known && !errant.IsEmpty() {
 			m.Diverged[site.Name] = errant
-		} else if set, was := old.Diverged[site.Name]; was && !known {
+		} else if set, was := old.Diverged[site.Name]; was && !known && !isHistory(s, site) {
 			// Not comparable now: what was found stays found, so that a diverged site never becomes a candidate by silence.
 			m.Diverged[site.Name] = set
 		}
@@ -60,17 +72,32 @@ func remember(s Snapshot, old Memory) Memory {
 	return m
 }
 
+// isHistory is true for an active site that is open under the present epoch, as it is after an order to accept the loss: what it
+// has is what the others are compared with, and was acknowledged. Called diverged still, it would not count for what a
+// successor lacks when it is lost (I7).
+func isHistory(s Snapshot, site Site) bool {
+	if t := s.Status.Transition; t != nil && t.Step == v1alpha1.TransitionFencing {
+		return false // it may be any site that is yet to be opened, or never will be
+	}
+	r := site.Sidecar.Report
+	return site.Name == s.Status.ActiveSite && site.Sidecar.Answered && r.Epoch == s.Status.Epoch && r.Answered && r.Writable && !site.OtherVolume
+}
+
 func rememberSite(s Snapshot, old Memory, m *Memory, site Site) {
 	rememberSilence(s, old, m, site)
-	rememberServer(old, m, site)
+	rememberServer(s, old, m, site)
 	rememberProof(s, old, m, site)
 }
 
 // rememberSilence counts since when what does not answer.
 func rememberSilence(s Snapshot, old Memory, m *Memory, site Site) {
 	name := site.Name
+	m.LaggedAt[name], m.HopeAt[name] = old.LaggedAt[name], old.HopeAt[name]
+	if !readable(s, site) {
+		m.LaggedAt[name] = s.Now
+	}
 	if site.unusable() {
-		m.DownSince[name] = orNow(old.DownSince[name], s.Now)
+		m.DownSince[name] = orNow(old.DownSince[name], s.Now.Add(-silentFor(s, site)))
 	}
 	if !site.MySQL.Direct {
 		m.IndirectSince[name] = orNow(old.IndirectSince[name], s.Now)
@@ -83,20 +110,33 @@ func rememberSilence(s Snapshot, old Memory, m *Memory, site Site) {
 	}
 }
 
+// silentFor is for how long a site's MySQL was silent when that is first seen here. Its sidecar looks more often than the
+// operator does; never more than what may have passed since the last poll, when it was not silent.
+func silentFor(s Snapshot, site Site) time.Duration {
+	if !site.Sidecar.Answered || site.Sidecar.Report.Answered {
+		return 0
+	}
+	return max(0, min(time.Duration(site.Sidecar.Report.SilentMillis)*time.Millisecond, s.Policy.PollInterval))
+}
+
 // rememberServer keeps what is known of a site's server, volume and pod while it does not answer.
-func rememberServer(old Memory, m *Memory, site Site) {
+func rememberServer(s Snapshot, old Memory, m *Memory, site Site) {
 	name := site.Name
 	m.OtherVolume[name], m.Confirmed[name] = site.OtherVolume, old.Confirmed[name]
 	if site.Sidecar.Answered && !site.OtherVolume {
 		m.Confirmed[name] = site.Pod.UID
 	}
 	m.Executed[name], m.UUID[name] = old.Executed[name], old.UUID[name]
-	if site.SQLAnswers() {
+	if site.SQLAnswers() && !site.OtherVolume {
+		// What a server on a new volume says is not what the old one had.
 		m.Executed[name], m.UUID[name] = site.MySQL.Executed, site.MySQL.ServerUUID
-		m.PreviousAll[name] = site.All()
+	}
+	if site.SQLAnswers() {
+		m.PreviousAll[name] = site.All() // to be compared, whatever volume it is on
 	}
 	m.Lease[name] = site.Pod.Lease
-	if site.Pod.Lease == 0 || site.unusable() {
+	replaced := s.Status.Transition != nil && s.Status.Transition.From == name
+	if site.Pod.Lease == 0 || site.unusable() || site.OtherVolume || replaced {
 		// The pod that may still run is perhaps not the one that is seen now.
 		m.Lease[name] = max(old.Lease[name], site.Pod.Lease)
 	}
@@ -142,6 +182,8 @@ func errantOf(site, active Site, old Memory, s Snapshot) (gtid.Set, bool) {
 	switch {
 	case site.Name == active.Name, active.Name == "", s.Status.Transition != nil:
 		return gtid.Set{}, false
+	case active.OtherVolume:
+		return gtid.Set{}, false // what it lacks it has lost: that makes nobody else diverge
 	case !active.SQLAnswers() || !active.Writable() || !had || !site.Provisioned:
 		return gtid.Set{}, false
 	case !site.SQLAnswers():

@@ -24,11 +24,24 @@ type Policy struct {
 	MaxLost *int64
 	// ForceTo names the site that a person orders to be promoted although writes may be lost; empty normally.
 	ForceTo string
+	// PlannedTo names the site to which a person asks the role to be moved without loss; empty normally.
+	PlannedTo string
+	// AbortPlanned gives a planned failover up that has not passed its gate.
+	AbortPlanned bool
+	// PlannedLagTimeout and PlannedPauseTimeout bound the wait before and after writes are stopped.
+	PlannedLagTimeout, PlannedPauseTimeout time.Duration
+	// PausedUntil is until when no role changes by itself; zero normally.
+	PausedUntil time.Time
+	// MaxReadLag takes a replica that lags more out of the Service of the readers; zero means no limit.
+	MaxReadLag time.Duration
 }
 
 // LeaseMargin is added to the lease and the fence's deadline before a lease counts as run out. It covers the drift of
 // two monotonic clocks over one lease (well under 1 %), scheduling delay, and the round trip of the last answer.
 const LeaseMargin = time.Second
+
+// AskTimeout is how long one poll waits for a site that does not answer, at most.
+const AskTimeout = time.Second
 
 // OpenValidity is how long after a permitting answer was given a sidecar could still act on it, doubled. A sidecar
 // refuses to open on an answer older than 2 s since it asked.
@@ -57,6 +70,7 @@ type Durable struct {
 	CooldownUntil time.Time
 	Transition    *Transition
 	Records       []v1alpha1.FailoverRecord
+	Planned       *Planned
 }
 
 // Transition is a change of the active site under way; see v1alpha1.Transition.
@@ -85,8 +99,12 @@ type Site struct {
 	Removed bool
 	// OtherVolume is true if the site's data volume is not the one on which it was provisioned.
 	OtherVolume bool
-	// Busy names long work on the site (Clone, Rotation); such a site is no candidate.
-	Busy    string
+	// Unnoted is true if its data volume has a name and status holds none for the site.
+	Unnoted bool
+	// Busy names long work on the site (WorkClone, WorkRotation); such a site is no candidate.
+	Busy string
+	// Leaving says why the site is about to go: its pod is being deleted, its node drained, an update waits. Empty normally.
+	Leaving string
 	Sidecar Sidecar
 	MySQL   MySQL
 	Pod     Pod
@@ -137,6 +155,15 @@ type Pod struct {
 // All is what the site has: applied or still in its relay log.
 func (s Site) All() gtid.Set { return s.MySQL.Executed.Union(s.MySQL.Retrieved) }
 
+// Long work on a site, as Busy names it.
+const (
+	WorkClone    = "Clone"
+	WorkRotation = "Rotation"
+)
+
+// thrownAway is true while a clone replaces what the site has. A rotation of master keys leaves it whole.
+func (s Site) thrownAway() bool { return s.Busy == WorkClone || s.MySQL.Cloning }
+
 // SQLAnswers is true if MySQL answered SQL, to the operator or to its sidecar.
 func (s Site) SQLAnswers() bool {
 	return s.MySQL.Direct || (s.Sidecar.Answered && s.Sidecar.Report.Answered)
@@ -159,7 +186,7 @@ func (s Site) unusable() bool { return !s.SQLAnswers() || (!s.Sidecar.Answered &
 func (s Site) Fenced() bool { return s.SQLAnswers() && !s.Writable() }
 
 // gone is true if Kubernetes proves that neither mysqld nor the sidecar of the site can run.
-func (s Site) gone() bool { return s.Pod.Ended || s.Pod.OutOfService }
+func (s Site) gone() bool { return !s.OtherVolume && (s.Pod.Ended || s.Pod.OutOfService) }
 
 // Site returns a site by name.
 func (s Snapshot) Site(name string) (Site, bool) {
@@ -202,6 +229,12 @@ type Memory struct {
 	ReopenSince time.Time
 	// Lease is the longest lease and fence deadline that each site's sidecar is known to have been started with.
 	Lease map[string]time.Duration
+	// LeavingOf is since when each site is about to go, in an unbroken row of polls.
+	LeavingOf map[string]time.Time
+	// LeavingSince is when the active site was first seen about to go, in an unbroken row of polls.
+	LeavingSince time.Time
+	// HopeAt is when a site last was the only candidate that had caught up, LaggedAt when it last lagged more than readers may see.
+	HopeAt, LaggedAt map[string]time.Time
 	// DrainSince is when the target's drain was first asked for in this transition.
 	DrainSince time.Time
 }

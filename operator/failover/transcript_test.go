@@ -22,10 +22,15 @@ import (
 //	site NAME [dr-only] [prio=N] [fresh]    add a site (provisioned unless fresh)
 //	policy KEY=VALUE ...                    mode, threshold, crashGrace, cooldown, drain, lease, fence, maxLost, force
 //	active NAME epoch=N                     what status says
+//	ask NAME / withdraw / abort             a person asks for a planned failover, takes the annotations off, gives it up
 //	see NAME WORD ...                       what is seen of a site from now on: open, fenced, mysqld-down, silent, ended,
 //	                                        out-of-service, exec=A:1-10, recv=A:1-12, follows=NAME, busy=Clone,
 //	                                        epoch=N (what its sidecar acknowledged; "now" follows the statement),
-//	                                        vouched=NAME@AGE, lease=D (what its pod was started with)
+//	                                        names=NAME (the site that this epoch names, as its sidecar says),
+//	                                        lag=SECONDS, leaving=WHY ("" ends it), at=A:1-10 (what its sidecar reports),
+//	                                        vouched=NAME@AGE, lease=D (what its pod was started with),
+//	                                        mysqld-tries, silent-for=D (since when its sidecar saw MySQL answer nobody),
+//	                                        keyring=escrowed, behind, unreadable or sealed
 //	answered NAME AGE / permitted NAME AGE  when this operator last answered or permitted a site
 //	sql-fenced NAME                         the operator read the fence back just now
 //	remove NAME                             the site leaves the spec
@@ -54,7 +59,8 @@ func newStory() *story {
 	return &story{m: Memory{FencedBySQL: map[string]SQLFence{}}, auto: map[string]bool{}, s: Snapshot{
 		Now: start, LeaderSince: start.Add(-time.Hour), Answered: map[string]time.Time{}, Permitted: map[string]time.Time{},
 		Policy: Policy{Mode: v1alpha1.FailoverAuto, PollInterval: 2 * time.Second, Threshold: 3, CrashGrace: 5 * time.Second,
-			Cooldown: 10 * time.Minute, DrainTimeout: 30 * time.Second, LeaseTimeout: 20 * time.Second, FenceTimeout: 2 * time.Second},
+			Cooldown: 10 * time.Minute, DrainTimeout: 30 * time.Second, LeaseTimeout: 20 * time.Second, FenceTimeout: 2 * time.Second,
+			PlannedLagTimeout: time.Minute, PlannedPauseTimeout: 5 * time.Second},
 	}}
 }
 
@@ -95,6 +101,12 @@ func (st *story) command(t *testing.T, words []string) string {
 			st.m.FencedBySQL = map[string]SQLFence{}
 		}
 		st.m.FencedBySQL[rest[0]] = SQLFence{Epoch: st.s.Status.Epoch, At: st.s.Now}
+	case "ask":
+		st.s.Policy.PlannedTo = rest[0]
+	case "abort":
+		st.s.Policy.AbortPlanned = true
+	case "withdraw":
+		st.s.Policy.PlannedTo, st.s.Policy.AbortPlanned = "", false
 	case "remove":
 		st.site(rest[0]).Removed = true
 	case "forget":
@@ -148,6 +160,8 @@ func (st *story) policy(t *testing.T, words []string) {
 			p.MaxLost = &n
 		case "force":
 			p.ForceTo = value
+		case "paused":
+			p.PausedUntil = st.s.Now.Add(duration(t, value))
 		case "cooldown":
 			p.Cooldown = duration(t, value)
 		case "lease":
@@ -177,6 +191,11 @@ func (st *story) see(t *testing.T, site *Site, word string) {
 	case "mysqld-down":
 		site.Sidecar.Answered, site.MySQL.Direct = true, false
 		r.MysqldRunning, r.Answered, r.Writable, r.SuperReadOnly = false, false, false, false
+	case "mysqld-tries": // it runs for a moment and answers nobody
+		site.Sidecar.Answered, site.MySQL.Direct = true, false
+		r.MysqldRunning, r.Answered, r.Writable, r.SuperReadOnly, r.Fenced = true, false, false, false, true
+	case "silent-for":
+		r.SilentMillis = duration(t, value).Milliseconds()
 	case "silent":
 		site.Sidecar.Answered, site.MySQL.Direct = false, false
 	case "sidecar-silent":
@@ -200,8 +219,20 @@ func (st *story) see(t *testing.T, site *Site, word string) {
 		site.Pod.Exists = false
 	case "indirect":
 		site.MySQL = MySQL{SuperReadOnly: true, ReadOnly: true, Executed: site.MySQL.Executed}
+	case "lag":
+		lag, err := strconv.ParseFloat(value, 64)
+		if err != nil {
+			t.Fatalf("lag %q: %v", value, err)
+		}
+		site.MySQL.LagSeconds = &lag
+	case "leaving":
+		site.Leaving = strings.ReplaceAll(value, "_", " ")
+	case "at":
+		r.GTIDExecuted = set(value).String()
 	case "uuid":
 		site.MySQL.ServerUUID = value
+	case "keyring":
+		r.Keyring = keyring(value)
 	case "lease":
 		site.Pod.Lease = duration(t, value)
 	case "epoch":
@@ -209,6 +240,8 @@ func (st *story) see(t *testing.T, site *Site, word string) {
 		if value != "now" {
 			r.Epoch = number(t, word)
 		}
+	case "names":
+		r.ActiveSite = value
 	case "vouched":
 		other, age, _ := strings.Cut(value, "@")
 		r.Vouched = []wire.Vouch{{Site: other, AgeMillis: duration(t, age).Milliseconds()}}
@@ -224,6 +257,9 @@ func (st *story) tick(after time.Duration) string {
 		site.Sidecar.At = st.s.Now
 		if st.auto[site.Name] && site.Sidecar.Answered {
 			site.Sidecar.Report.Epoch = st.s.Status.Epoch
+		}
+		if site.Sidecar.Report.GTIDExecuted == "" || st.auto[site.Name] && site.MySQL.Direct {
+			site.Sidecar.Report.GTIDExecuted = site.MySQL.Executed.String()
 		}
 		for j := range site.Sidecar.Report.Vouched {
 			site.Sidecar.Report.Vouched[j].AgeMillis += after.Milliseconds()
@@ -269,10 +305,16 @@ func describe(now time.Time, before Durable, d Decision) string {
 			r := d.Status.Records[0]
 			fmt.Fprintf(&b, " record lost=%d exact=%t", r.LostTransactions, r.LossExact)
 		}
+		if p := d.Status.Planned; p != nil && (before.Planned == nil || *p != *before.Planned) {
+			fmt.Fprintf(&b, "\n       planned %s to %s %s %s answered=%t: %s", p.Cause, p.To, p.Phase, p.Reason, p.Answered, short(p.Message))
+		}
 		b.WriteString("\n")
 	}
 	for _, e := range d.Effects {
 		fmt.Fprintf(&b, "       %s\n", e)
+	}
+	if d.Stays != nil {
+		fmt.Fprintf(&b, "       stays on %s (%s) %s: %s\n", d.Stays.Site, d.Stays.Leaving, d.Stays.Reason, short(d.Stays.Message))
 	}
 	states := make([]string, 0, len(d.Views))
 	for _, v := range d.Views {

@@ -25,6 +25,9 @@ func fencing(s Snapshot, d Decision) Decision {
 		return d.retarget(s, s.Policy.ForceTo, ReasonForced).say(TopologyTransition, VerdictFailover, ReasonForced,
 			"a person ordered %s to take over and accepted the loss", s.Policy.ForceTo)
 	}
+	if planned(t) {
+		return moving(s, d)
+	}
 	if back, whole := returnedWhole(s, d.Memory, target); whole {
 		return d.retarget(s, back.Name, ReasonReturnedWhole).say(TopologyTransition, VerdictFailover, ReasonReturnedWhole,
 			"%s is back, fenced, and holds more than %s: it is opened again and nothing is lost", back.Name, t.To)
@@ -50,14 +53,22 @@ func fencing(s Snapshot, d Decision) Decision {
 		return gateClosed(s, d, g)
 	}
 	if over := overBudget(s, t.FromExecuted, target); over != "" && t.From != "" && t.From != t.To && !forced(s) {
-		return d.say(TopologyTransition, VerdictBlocked, ReasonLossBudget, "%s", over)
+		return d.say(TopologyTransition, VerdictBlocked, ReasonLossBudget, "%s; %s", over, override(t.To))
+	}
+	if isUnnoted(target) {
+		return d.say(TopologyTransition, VerdictWait, ReasonVolumeNotNoted, "%s is opened once status holds the name of its data volume", t.To).
+			within(s.Policy.PollInterval / 8)
 	}
 	return pass(s, d, target, g)
 }
 
+// isUnnoted: a site that is opened for the first time, on a volume whose name is not durable. Were the volume replaced then,
+// nobody could tell, and the new one, which is empty, would be opened for it (I12). The controller notes the name.
+func isUnnoted(target Site) bool { return !target.Provisioned && target.Unnoted }
+
 // forced is true if a person ordered this very target and accepted the loss.
 func forced(s Snapshot) bool {
-	return s.Policy.ForceTo != "" && s.Policy.ForceTo == s.Status.Transition.To
+	return s.Policy.ForceTo != "" && s.Status.Transition != nil && s.Policy.ForceTo == s.Status.Transition.To
 }
 
 func fenceTargets(t *Transition) []string {
@@ -76,7 +87,9 @@ func returnedWhole(s Snapshot, m Memory, target Site) (Site, bool) {
 		return Site{}, false
 	case !from.Sidecar.Answered || !from.Sidecar.Report.FencedUnder(s.Status.Epoch) || !from.Fenced():
 		return Site{}, false
-	case isDROnly(s, m, from) != "" || isNotProvisioned(s, m, from) != "" || isBusy(s, m, from) != "":
+	case isRemoved(s, m, from) != "" || isDiverged(s, m, from) != "":
+		return Site{}, false // as a target it would be refused in the next poll, and change places with the present one for ever
+	case isDROnly(s, m, from) != "" || isNotProvisioned(s, m, from) != "" || isBusy(s, m, from) != "" || isUnescrowed(s, m, from) != "":
 		return Site{}, false
 	}
 	more := !from.All().Subtract(target.All()).IsEmpty()
@@ -87,7 +100,11 @@ func returnedWhole(s Snapshot, m Memory, target Site) (Site, bool) {
 // targetUnfit names why the target cannot be opened. One that merely does not answer is waited for until the threshold,
 // or every lost packet would cost an epoch; patience is how much of that is left.
 func targetUnfit(s Snapshot, m Memory, target Site) (why string, patience time.Duration) {
-	for _, guard := range unfitness {
+	guards := unfitness
+	if forced(s) {
+		guards = unforgivable // a person has seen the rest and ordered it
+	}
+	for _, guard := range guards {
 		if why = guard(s, m, target); why != "" {
 			break
 		}
@@ -105,10 +122,16 @@ func targetUnfit(s Snapshot, m Memory, target Site) (why string, patience time.D
 
 func targetLost(s Snapshot, d Decision, why string) Decision {
 	t := s.Status.Transition
+	target, _ := s.Site(t.To)
 	next, found := choose(s, d.Memory, t.To)
 	if !found {
-		return d.say(TopologyTransition, VerdictBlocked, ReasonTargetLost, "%s %s, and %s", t.To, why, whyNobody(s, d.Memory)).
+		return d.say(TopologyTransition, VerdictBlocked, lostFor(s, d.Memory, target), "%s %s, and %s; %s", t.To, why, whyNobody(s, d.Memory), lostWayOut(s, d.Memory, target)).
 			then(Announce{Fence: fenceTargets(t)})
+	}
+	if lacks := t.FromExecuted.Subtract(next.All); t.From == "" && !lacks.IsEmpty() {
+		// The first active site was chosen because it holds what any site held; silent as it is now, it holds that still (I7).
+		return d.say(TopologyTransition, VerdictBlocked, ReasonTargetLost, "%s %s, and %s lacks %s, which it held; bring it back; %s",
+			t.To, why, next.Site.Name, lacks, override(next.Site.Name)).then(Announce{Fence: fenceTargets(t)})
 	}
 	return d.retarget(s, next.Site.Name, ReasonTargetLost).say(TopologyTransition, VerdictFailover, ReasonTargetLost,
 		"%s %s; %s takes its place", t.To, why, next.Site.Name)
@@ -127,17 +150,19 @@ func drained(s Snapshot, d Decision, target Site) (Decision, bool) {
 	if forced(s) {
 		lacks = gtid.Set{} // accepted by a person; what the site itself has received is applied all the same
 	}
-	if target.Name == s.Status.Transition.From {
-		return d, false
-	}
 	receiving := target.MySQL.ReplicaHost != "" && !target.MySQL.ReceiverStopped
 	if lacks.IsEmpty() && left.IsEmpty() && !receiving {
 		return d, false
 	}
+	if left.IsEmpty() && !lacks.IsEmpty() && unsettled(s, d.Memory, where) {
+		// It may be fetched from nobody: with what is good, what was written off would come too (I10).
+		return d.say(TopologyTransition, VerdictBlocked, ReasonMissingTransactions, "%s lacks %s, which only %s has, together with what may have been written off; bring back %s; %s",
+			target.Name, lacks, where, s.Status.Transition.From, override(target.Name)).then(Announce{Fence: fenceTargets(s.Status.Transition)}), true
+	}
 	effects, reason := []Effect{Drain{Site: target.Name}}, ReasonDraining
 	message := fmt.Sprintf("%s has %d transactions left to apply", target.Name, left.Count())
-	if left.IsEmpty() && !lacks.IsEmpty() {
-		// Only with an empty relay log: another source would throw away what is in it (I8).
+	if left.IsEmpty() && !lacks.IsEmpty() && (!receiving || target.MySQL.ReplicaOf == where) {
+		// Only with an empty relay log that nothing is added to: another source would throw away what is in it (I8).
 		effects, reason = []Effect{Follow{Site: target.Name, Source: where}}, ReasonMissingTransactions
 		if source, _ := s.Site(where); source.MySQL.ReplicaHost != "" {
 			effects = append([]Effect{Drain{Site: where}}, effects...)
@@ -150,7 +175,8 @@ func drained(s Snapshot, d Decision, target Site) (Decision, bool) {
 	}
 	if late(s, d.Memory.DrainSince) {
 		// Going on would lose what is known to exist; a person may order that, the system does not.
-		return d.say(TopologyTransition, VerdictBlocked, ReasonDrainTimeout, "%s, for longer than drainTimeout %s", message, s.Policy.DrainTimeout), true
+		return d.say(TopologyTransition, VerdictBlocked, ReasonDrainTimeout, "%s, for longer than drainTimeout %s; %s",
+			message, s.Policy.DrainTimeout, override(target.Name)), true
 	}
 	return d.say(TopologyTransition, VerdictWait, reason, "%s", message), true
 }
@@ -158,8 +184,11 @@ func drained(s Snapshot, d Decision, target Site) (Decision, bool) {
 func gateClosed(s Snapshot, d Decision, g Gate) Decision {
 	t := s.Status.Transition
 	if t.From == "" && g.Writer == "" {
-		return d.say(TopologyTransition, VerdictWait, ReasonAwaitingFence, "%s must acknowledge epoch %d fenced before %s is opened",
-			strings.Join(g.Blockers, ", "), s.Status.Epoch, t.To).then(Announce{Fence: g.Blockers}).within(s.Policy.PollInterval / 8)
+		verdict, message := VerdictWait, fmt.Sprintf("%s must acknowledge epoch %d fenced before %s is opened", strings.Join(g.Blockers, ", "), s.Status.Epoch, t.To)
+		if late(s, d.Memory.DrainSince) {
+			verdict, message = VerdictBlocked, message+"; bring it back; "+override(t.To)
+		}
+		return d.say(TopologyTransition, verdict, ReasonAwaitingFence, "%s", message).then(Announce{Fence: g.Blockers}).within(s.Policy.PollInterval / 8)
 	}
 	if g.Writer != "" {
 		return d.say(TopologyTransition, VerdictBlocked, ReasonForeignWriter, "%s accepts writes; it is being fenced", g.Writer).
@@ -171,10 +200,13 @@ func gateClosed(s Snapshot, d Decision, g Gate) Decision {
 	}
 	if len(g.Blockers) > 0 {
 		return d.say(TopologyTransition, VerdictBlocked, ReasonVouched,
-			"no proof that %s is fenced, and %s may still tell it that it is active; bring it back, taint its node %s if it is down, or annotate the group %s=%s to accept the loss",
-			t.From, strings.Join(g.Blockers, ", "), v1alpha1.OutOfServiceTaint, v1alpha1.AnnotationForceFailover, t.To)
+			"no proof that %s is fenced, and %s may still tell it that it is active; bring it back, taint its node %s if it is down; %s",
+			t.From, strings.Join(g.Blockers, ", "), v1alpha1.OutOfServiceTaint, override(t.To))
 	}
 	left := g.ReadyAt.Sub(s.Now)
+	if from, _ := s.Site(t.From); !from.Reachable() && left > AskTimeout {
+		left -= AskTimeout // the next look waits for the silent site and ends when the lease has run out
+	}
 	return d.say(TopologyTransition, VerdictWait, ReasonAwaitingFence,
 		"no proof that %s is fenced yet; its lease has run out at %s", t.From, g.ReadyAt.UTC().Format(time.RFC3339)).within(left)
 }
@@ -197,13 +229,23 @@ func opening(s Snapshot, d Decision) Decision {
 	stuck := late(s, later(t.GatePassedAt, s.LeaderSince))
 	switch {
 	case target.Writable():
-		d.Hold = false
+		d.Hold = isUnescrowed(s, d.Memory, target) != "" // I16: as in steady
 		return complete(s, d)
 	case ordered(s) && s.Policy.ForceTo != t.To:
 		return due(s, d.closed(s), TopologyActiveReadOnly, ReasonForced)
+	case target.Sidecar.Answered && target.MySQL.Direct && (target.OtherVolume || !target.MySQL.Executed.Contains(t.ToExecuted)):
+		if ordered(s) { // it is this site that was ordered
+			return accepted(s, d, target)
+		}
+		// What it had when its gate was passed is gone: opened now, it would be a copy from the past (I7, I12).
+		d.Memory.Executed[t.To] = t.ToExecuted
+		return due(s, d.closed(s), TopologyActiveReadOnly, ReasonActiveSiteBehind)
 	case target.Sidecar.Answered && target.MySQL.Direct:
 		if next := due(s, d.closed(s), TopologyActiveReadOnly, ReasonCannotOpen); stuck && next.Verdict != VerdictBlocked {
 			return next
+		}
+		if why := isUnescrowed(s, d.Memory, target); why != "" {
+			return d.keptShut(s, TopologyTransition, t.To, why)
 		}
 		d.Hold = false
 		return reopening(s, d, target)
@@ -213,18 +255,24 @@ func opening(s Snapshot, d Decision) Decision {
 	return due(s, d.closed(s), TopologyActiveSilent, ReasonActiveSiteSilent)
 }
 
-// reopening tries again to open a target, after another look at its relay log: it is thrown away by Detach (I8).
+// reopening tries again to open a target.
 func reopening(s Snapshot, d Decision, target Site) Decision {
 	d = d.say(TopologyTransition, VerdictWait, ReasonOpening, "%s is being opened: %s", target.Name, target.Sidecar.Report.Message).
 		then(Select{Site: target.Name}).within(s.Policy.PollInterval / 4)
+	return d.then(toOpen(s, target)...)
+}
+
+// toOpen is what opens a site that has the role, after another look at its relay log: it is thrown away by Detach (I8). With
+// a source, which a person or a status of another time may have left it, a sidecar opens no site.
+func toOpen(s Snapshot, target Site) []Effect {
 	left := target.MySQL.Retrieved.Subtract(target.MySQL.Executed)
 	switch {
 	case target.MySQL.ReplicaHost == "":
-		return d.then(Open{Site: target.Name})
+		return []Effect{Open{Site: target.Name}}
 	case !left.IsEmpty() && !forced(s), !target.MySQL.ReceiverStopped:
-		return d.then(Drain{Site: target.Name})
+		return []Effect{Drain{Site: target.Name}}
 	}
-	return d.then(Detach{Site: target.Name}, Open{Site: target.Name})
+	return []Effect{Detach{Site: target.Name}, Open{Site: target.Name}}
 }
 
 // closed keeps the record of a change whose target never opened, or failed before it was seen open, when the next change
@@ -252,6 +300,16 @@ func complete(s Snapshot, d Decision) Decision {
 		d.Status.Records = withRecord(s, t)
 	}
 	d.Persist = true
+	if p := s.Status.Planned; planned(&t) && p != nil && !p.Over() {
+		d = d.end(*p, s.Now, v1alpha1.PlannedSucceeded, ReasonOpened, "%s is active, writes were kept out for %s",
+			t.To, s.Now.Sub(t.StartedAt).Round(time.Millisecond))
+		d.Status.Planned.WritePause = s.Now.Sub(t.StartedAt)
+	}
+	if p := d.Status.Planned; t.Kind == v1alpha1.FailoverPlanned && t.From == t.To && p != nil && p.WritePause == 0 {
+		reverted := *p
+		reverted.WritePause = s.Now.Sub(t.StartedAt)
+		d.Status.Planned = &reverted
+	}
 	return d.say(TopologyTransition, VerdictComplete, ReasonOpened, "%s is active under epoch %d", t.To, s.Status.Epoch).
 		then(Select{Site: t.To}).within(time.Millisecond)
 }
@@ -276,17 +334,24 @@ func record(s Snapshot, t Transition) v1alpha1.FailoverRecord {
 		Evidence: t.Evidence, FromExecuted: t.FromExecuted.String(), ToExecuted: t.ToExecuted.String(),
 		LostTransactions: lost.Count(), LostSet: lost.String(), FromServerUUID: t.FromUUID,
 	}
-	if t.From == t.To {
+	if t.From == t.To || planned(&t) {
 		r.LossExact = lost.IsEmpty()
+	}
+	if t.Kind == v1alpha1.FailoverPlanned {
+		pause := s.Now.Sub(t.StartedAt).Milliseconds()
+		r.WritePauseMillis = &pause
 	}
 	return r
 }
+
+// ServerReplaced stands in a record for the server UUID of an old active site whose data was replaced before it was compared.
+const ServerReplaced = "replaced"
 
 // settleLoss makes the loss of a failover exact once its old active site is seen again as the server it was: only then
 // is the whole of what it accepted known.
 func settleLoss(s Snapshot, m Memory, a Site) []v1alpha1.FailoverRecord {
 	records := s.Status.Records
-	if !a.MySQL.Direct {
+	if !a.MySQL.Direct || a.OtherVolume {
 		return records
 	}
 	seen := map[string]bool{}
@@ -296,6 +361,13 @@ func settleLoss(s Snapshot, m Memory, a Site) []v1alpha1.FailoverRecord {
 		}
 		seen[r.From] = true
 		from, known := s.Site(r.From)
+		if known && !r.LossExact && (!from.Provisioned || from.Busy != "" || from.OtherVolume) && r.FromServerUUID != ServerReplaced {
+			// Its data is being thrown away before it was compared. The server keeps its UUID over a clone, so what comes
+			// back would pass for what was there, and for a loss of nothing.
+			records = slices.Clone(records)
+			records[i].FromServerUUID = ServerReplaced
+			continue
+		}
 		before, had := m.PreviousAll[r.From]
 		if r.LossExact || !known || !had || !from.MySQL.Direct || !from.Fenced() || from.Busy != "" || receives(from) {
 			continue // what it receives now would be taken for what it had accepted
@@ -306,6 +378,9 @@ func settleLoss(s Snapshot, m Memory, a Site) []v1alpha1.FailoverRecord {
 		lost := before.Subtract(a.MySQL.Executed)
 		records = slices.Clone(records)
 		records[i].LostTransactions, records[i].LostSet, records[i].LossExact = lost.Count(), lost.String(), true
+		if !lost.IsEmpty() {
+			m.Diverged[r.From] = lost // not one poll later: the record stops to keep it from being a candidate now (I10)
+		}
 	}
 	return records
 }
@@ -314,5 +389,7 @@ func settleLoss(s Snapshot, m Memory, a Site) []v1alpha1.FailoverRecord {
 func receives(site Site) bool { return site.MySQL.ReplicaHost != "" && !site.MySQL.ReceiverStopped }
 
 func recordsDiffer(a, b []v1alpha1.FailoverRecord) bool {
-	return !slices.EqualFunc(a, b, func(x, y v1alpha1.FailoverRecord) bool { return x.Epoch == y.Epoch && x.LossExact == y.LossExact })
+	return !slices.EqualFunc(a, b, func(x, y v1alpha1.FailoverRecord) bool {
+		return x.Epoch == y.Epoch && x.LossExact == y.LossExact && x.FromServerUUID == y.FromServerUUID
+	})
 }

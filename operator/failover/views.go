@@ -4,6 +4,7 @@ package failover
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/internal/gtid"
@@ -20,14 +21,64 @@ func views(s Snapshot, d Decision) []View {
 		if v.State == v1alpha1.SitePrimary {
 			v.Role = v1alpha1.RolePrimary
 		}
+		v.Readable = v.State == v1alpha1.SiteReplica && !d.lately(s, d.Memory.LaggedAt[site.Name])
+		v.Protected = v.State == v1alpha1.SitePrimary ||
+			v.State == v1alpha1.SiteReplica && d.lately(s, d.Memory.HopeAt[site.Name]) && !d.movedAway(s, site.Name)
 		// A removed site is kept in sight until all is well without it: until then its pod could vouch for somebody.
 		v.Gone = site.Removed && !site.Pod.Exists && d.Topology == TopologyHealthy
-		if v.State == v1alpha1.SiteDiverged {
+		if site.Provisioned && site.Busy == "" {
+			// Also of one that does not answer now: what is found stays found, across a restart of the operator too (I10).
 			v.Errant = d.Memory.Diverged[site.Name]
 		}
 		all = append(all, v)
 	}
 	return all
+}
+
+// markStands is how long a label outlives what it was set for. A lag that comes and goes around a limit, as it does under load,
+// would write labels, Services and budgets with every poll. Readers are kept away and pods protected at once.
+const markStands = 10 * time.Second
+
+// lately is true if something was so in this poll or shortly before.
+func (d Decision) lately(s Snapshot, at time.Time) bool {
+	return !at.IsZero() && s.Now.Sub(at) < markStands
+}
+
+// readable is true for a replica that is near enough to be read from. A lag that is not known is too long for any limit.
+func readable(s Snapshot, site Site) bool {
+	lag := site.MySQL.LagSeconds
+	return s.Policy.MaxReadLag == 0 || lag != nil && *lag <= s.Policy.MaxReadLag.Seconds()
+}
+
+// movedAwayMost is for how long a drain may go on after an operator restarted in the middle of it.
+const movedAwayMost = 10 * time.Minute
+
+// movedAway is true for a site that is about to go and gave its role away for that: whoever drains its node has seen the
+// role move, and must not wait for a candidate that the group may not have.
+func (d Decision) movedAway(s Snapshot, name string) bool {
+	site, _ := s.Site(name)
+	p := d.Status.Planned
+	since, seen := d.Memory.LeavingOf[name]
+	if p == nil || !seen || since.After(p.FinishedAt) && s.Now.Sub(p.FinishedAt) > movedAwayMost {
+		return false // it is about to go once more, and has given nothing away for that
+	}
+	return site.Leaving != "" && p.From == name && p.Cause == CauseLeaving && p.Phase == v1alpha1.PlannedSucceeded
+}
+
+// onlyHope is the one candidate that has caught up with the active site, if there is just one.
+func (d Decision) onlyHope(s Snapshot) string {
+	active, _ := s.Site(d.Status.ActiveSite)
+	var fit []string
+	for _, c := range candidates(s, d.Memory) {
+		near, _ := isClose(active, c.Site)
+		if c.Unfit == "" && c.Site.Name != active.Name && near && c.Site.MySQL.ReplicaOf == active.Name {
+			fit = append(fit, c.Site.Name)
+		}
+	}
+	if len(fit) != 1 || d.movedAway(s, fit[0]) {
+		return ""
+	}
+	return fit[0]
 }
 
 func behind(site, active Site) int64 {

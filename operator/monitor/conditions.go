@@ -5,6 +5,7 @@ package monitor
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/failover"
@@ -12,7 +13,7 @@ import (
 )
 
 // conditionsOf says what a decision means for the user. Messages carry no times and no sets, so that they do not flap.
-func conditionsOf(d failover.Decision) []report.Condition {
+func conditionsOf(d failover.Decision, pause string, now time.Time) []report.Condition {
 	available := availability(d)
 	replication := replicationHealth(d)
 	ready := report.True(v1alpha1.ConditionReady, report.ReasonAsExpected, "the active site is open and every replica follows it")
@@ -23,7 +24,39 @@ func conditionsOf(d failover.Decision) []report.Condition {
 			degraded = report.True(v1alpha1.ConditionDegraded, c.Reason, c.Message)
 		}
 	}
-	return []report.Condition{ready, available, degraded, replication, blockedness(d)}
+	return []report.Condition{ready, available, degraded, replication, blockedness(d), pausedness(pause, now), stayingness(d)}
+}
+
+// pausedness says whether a person keeps the operator from acting by itself, and that a pause which is no time is none.
+func pausedness(pause string, now time.Time) report.Condition {
+	c := v1alpha1.ConditionPaused
+	until, err := time.Parse(time.RFC3339, pause)
+	switch {
+	case pause == "":
+		return report.False(c, report.ReasonNotPaused, "")
+	case err != nil:
+		return report.False(c, report.ReasonInvalidPause, fmt.Sprintf("the annotation %s is %q, which is no time as 2026-01-02T15:04:05Z: nothing is paused",
+			v1alpha1.AnnotationPauseUntil, pause))
+	case !now.Before(until):
+		return report.False(c, report.ReasonPauseOver, "the pause ended at "+until.UTC().Format(time.RFC3339))
+	}
+	return report.True(c, report.ReasonPaused, fmt.Sprintf("no role is changed, no pod rolled and no site cloned by itself until %s; take the annotation %s off to go on sooner",
+		until.UTC().Format(time.RFC3339), v1alpha1.AnnotationPauseUntil))
+}
+
+// stayingness says that the active site is about to go and keeps its role, so that an eviction of its pod is refused for as
+// long as that is so.
+func stayingness(d failover.Decision) report.Condition {
+	c := v1alpha1.ConditionPlannedBlocked
+	if d.Stays == nil {
+		return report.False(c, report.ReasonNotBlocked, "")
+	}
+	return report.True(c, string(d.Stays.Reason), staysMessage(d.Stays))
+}
+
+func staysMessage(stays *failover.Stays) string {
+	return fmt.Sprintf("%s is active and about to go (%s), and keeps its role: %s. Evictions of its pod are refused meanwhile; to accept that nobody writes until it is back, delete the pod",
+		stays.Site, stays.Leaving, stays.Message)
 }
 
 func availability(d failover.Decision) report.Condition {

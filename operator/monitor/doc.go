@@ -7,6 +7,6 @@
 //   - gather.go asks every site once, in parallel, each with its own deadline.
 //   - persist.go writes the durable part with optimistic locking before any effect.
 //   - perform.go carries out the effects in order and stops at the first failure.
-//   - authority.go signs statements and remembers when each site was answered.
+//   - authority.go answers the sidecars; the statement that stands is kept in operator/authority.
 //   - report.go writes conditions, events, metrics, labels and one log line when the decision changes.
 package monitor

@@ -3,6 +3,7 @@
 package monitor
 
 import (
+	"crypto/ed25519"
 	"net"
 	"strconv"
 
@@ -20,6 +21,8 @@ type Facts struct {
 	// Open is true if the active site was seen writable and no transition is under way.
 	Open  bool
 	Sites []SiteFacts
+	// SignedBy is the public key of what the sites were told.
+	SignedBy ed25519.PublicKey
 }
 
 // SiteFacts is one site as the loop last saw it.
@@ -44,7 +47,7 @@ func (m *Monitor) Facts(namespace, group string) (Facts, bool) {
 }
 
 func (l *loop) publishFacts(_ *v1alpha1.MysqlFailoverGroup, s failover.Snapshot, d failover.Decision) {
-	f := &Facts{ActiveSite: s.Status.ActiveSite, Epoch: s.Status.Epoch}
+	f := &Facts{ActiveSite: s.Status.ActiveSite, Epoch: s.Status.Epoch, SignedBy: l.signer.inUse}
 	active, _ := s.Site(s.Status.ActiveSite)
 	f.Open = s.Status.Transition == nil && active.Writable()
 	for _, v := range d.Views {

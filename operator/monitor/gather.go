@@ -13,7 +13,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
@@ -23,7 +22,20 @@ import (
 )
 
 // askTimeout bounds what is asked of one site in one poll.
-const askTimeout = time.Second
+const askTimeout = failover.AskTimeout
+
+// bystanderTimeout bounds what is asked of a site that has no part in a planned failover while that keeps writes out.
+const bystanderTimeout = 100 * time.Millisecond
+
+// patience is how long a site may take to answer in this poll. A move that drags on needs everybody: a site that always takes
+// longer than a bystander may would never be seen.
+func (l *loop) patience(site string, p failover.Policy) time.Duration {
+	t := l.durable.Transition
+	if t.Urgent(time.Now(), p) && site != t.From && site != t.To {
+		return bystanderTimeout
+	}
+	return askTimeout
+}
 
 // siteLink holds what is kept open to one site between polls. It locks itself: a fence may still be under way when the
 // next poll begins.
@@ -91,6 +103,10 @@ func (k *siteLink) close() {
 func (l *loop) gather(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) failover.Snapshot {
 	pods := l.podsOf(ctx, group)
 	s := failover.Snapshot{Policy: policy(group), Status: l.durable, Sites: sitesOf(group, l.durable, pods)}
+	signed, err := l.authority.Sign(time.Now())
+	if err != nil {
+		signed = "" // before the first epoch there is no statement, and the sidecars are asked for their reports only
+	}
 	var asked sync.WaitGroup
 	for i := range s.Sites {
 		site := &s.Sites[i]
@@ -100,7 +116,7 @@ func (l *loop) gather(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) f
 			l.sites[site.Name] = link
 		}
 		site.Busy, _ = l.m.LongWork.Busy(group.Namespace, group.Name, site.Name)
-		asked.Go(func() { l.ask(ctx, group, link, pods[site.Name], site) })
+		asked.Go(func() { l.ask(ctx, group, question{link, pods[site.Name], signed}, site) })
 	}
 	asked.Wait()
 	l.nameSources(group, s.Sites)
@@ -108,13 +124,25 @@ func (l *loop) gather(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) f
 	for _, site := range s.Sites {
 		names = append(names, site.Name)
 	}
-	l.authority.setSites(names)
+	l.authority.SetSites(names)
 	l.takeFences()
-	s.Answered, s.Permitted = l.authority.answered(names)
+	s.Answered, s.Permitted = l.authority.Answered(names)
 	// What an earlier loop answered is not known to this one.
 	s.LeaderSince = l.started
+	if thawed := l.m.pulse.ThawedAt(time.Now()); thawed.After(s.LeaderSince) {
+		s.LeaderSince = thawed // another may have led while this process stood still
+	}
 	s.Now = time.Now()
 	return s
+}
+
+// podUIDs are the pods that were asked: what is decided rests on them, and on no others.
+func podUIDs(sites []failover.Site) map[string]string {
+	uids := map[string]string{}
+	for _, site := range sites {
+		uids[site.Name] = site.Pod.UID
+	}
+	return uids
 }
 
 // sitesOf lists the sites of the spec, and those that left it and may still run: a pod of theirs could vouch for the old
@@ -167,40 +195,54 @@ func siteHost(group *v1alpha1.MysqlFailoverGroup, site string) string {
 	return v1alpha1.SiteName(group.Name, site) + "." + group.Namespace + ".svc"
 }
 
+// question is how one site is asked, and what its sidecar is told.
+type question struct {
+	link   *siteLink
+	pods   []*corev1.Pod
+	signed wire.Signed
+}
+
 // ask asks one site: a push to its sidecar and one query to its MySQL, side by side.
-func (l *loop) ask(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, link *siteLink, pods []*corev1.Pod, site *failover.Site) {
+func (l *loop) ask(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, q question, site *failover.Site) {
+	link, pods := q.link, q.pods
 	site.Pod = l.evidence(ctx, group, site.Name, pods)
+	site.Leaving = l.leaving(ctx, group, site.Name, pods)
 	if len(pods) == 0 || pods[0].Status.PodIP == "" {
 		link.close()
 		return
 	}
 	pod := pods[0]
 	link.become(pod)
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	ctx, cancel := context.WithTimeout(ctx, l.patience(site.Name, policy(group)))
 	defer cancel()
 	var both sync.WaitGroup
-	both.Go(func() { site.Sidecar = l.push(ctx, pod, site.Name) })
+	both.Go(func() { site.Sidecar = l.push(ctx, pod, site.Name, q.signed) })
 	var seen *mysql.Status
 	both.Go(func() { seen = l.query(ctx, group, link, site.Name) })
 	both.Wait()
 	site.MySQL = merge(seen, site.Sidecar)
-	for _, known := range group.Status.Sites {
-		if known.Name == site.Name && site.Sidecar.Answered {
-			id := site.Sidecar.Report.VolumeID
-			site.OtherVolume = known.VolumeID != "" && id != "" && id != known.VolumeID
-		}
-	}
+	compareVolumes(group, site)
 }
 
-// push sends the statement that stands and returns the report. Before the first epoch there is no statement, and the
-// sidecar is asked for its report only. An address can be another pod's by now: only the report of the pod that was
-// meant counts.
-func (l *loop) push(ctx context.Context, pod *corev1.Pod, site string) failover.Sidecar {
-	signed, err := l.authority.sign(time.Now())
-	if err != nil {
-		signed = ""
+// compareVolumes compares the volume of a site with the one that status names for it.
+func compareVolumes(group *v1alpha1.MysqlFailoverGroup, site *failover.Site) {
+	id, noted := site.Sidecar.Report.VolumeID, ""
+	if !site.Sidecar.Answered || id == "" {
+		return
 	}
+	for _, known := range group.Status.Sites {
+		if known.Name == site.Name {
+			noted = known.VolumeID
+		}
+	}
+	site.OtherVolume, site.Unnoted = noted != "" && id != noted, noted == ""
+}
+
+// push sends a statement and returns the report. An address can be another pod's by now: only the report of the pod that was
+// meant counts.
+func (l *loop) push(ctx context.Context, pod *corev1.Pod, site string, signed wire.Signed) failover.Sidecar {
 	r, err := l.m.Push.PushActiveSite(ctx, sidecarAddr(pod), signed)
+	l.refused(fromSidecar, site, refusalOfSidecar(err))
 	if err != nil || r.Site != site || r.PodUID != string(pod.UID) {
 		return failover.Sidecar{}
 	}
@@ -218,6 +260,7 @@ func (l *loop) query(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, li
 		return nil
 	}
 	status, err := db.Status(ctx)
+	l.refused(fromMySQL, site, refusalOfMySQL(err))
 	if err != nil {
 		// A certificate or a password may have been replaced: begin anew with what stands now.
 		link.close()
@@ -274,131 +317,6 @@ func merge(seen *mysql.Status, sidecar failover.Sidecar) failover.MySQL {
 	return out
 }
 
-// podsOf returns the pods of each site, the newest first; one that is not going away before one that is.
-func (l *loop) podsOf(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) map[string][]*corev1.Pod {
-	var list corev1.PodList
-	err := l.m.Client.List(ctx, &list, client.InNamespace(group.Namespace),
-		client.MatchingLabels{v1alpha1.LabelGroup: group.Name, v1alpha1.LabelName: v1alpha1.NameMySQL})
-	if err != nil {
-		l.log.Error("list pods", "error", err)
-	}
-	all := map[string][]*corev1.Pod{}
-	for i := range list.Items {
-		site := list.Items[i].Labels[v1alpha1.LabelSite]
-		all[site] = append(all[site], &list.Items[i])
-	}
-	for _, pods := range all {
-		slices.SortFunc(pods, newestFirst)
-	}
-	return all
-}
-
-// pods returns the newest pod of each site.
-func (l *loop) pods(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) map[string]*corev1.Pod {
-	newest := map[string]*corev1.Pod{}
-	for site, pods := range l.podsOf(ctx, group) {
-		newest[site] = pods[0]
-	}
-	return newest
-}
-
-func newestFirst(a, b *corev1.Pod) int {
-	if (a.DeletionTimestamp == nil) != (b.DeletionTimestamp == nil) {
-		if a.DeletionTimestamp == nil {
-			return -1
-		}
-		return 1
-	}
-	return b.CreationTimestamp.Compare(a.CreationTimestamp.Time)
-}
-
-// evidence is what Kubernetes proves about a site. A NotReady node, a vanished pod object or an old status prove nothing,
-// and neither does a pod that never came so far that it held the volume: one before it may still run.
-func (l *loop) evidence(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, site string, pods []*corev1.Pod) failover.Pod {
-	out := failover.Pod{Exists: len(pods) > 0}
-	for _, known := range group.Status.Sites {
-		if known.Name == site {
-			out.Node = known.Node
-		}
-	}
-	if len(pods) > 0 {
-		out.Name, out.UID, out.Lease = pods[0].Name, string(pods[0].UID), leaseOf(pods[0])
-		if out.Node == "" {
-			out.Node = pods[0].Spec.NodeName
-		}
-	}
-	if len(pods) == 1 && ended(pods[0]) {
-		node := l.node(ctx, pods[0].Spec.NodeName)
-		out.Ended = node != nil && nodeReady(node)
-	}
-	if node := l.node(ctx, out.Node); node != nil {
-		out.OutOfService = outOfService(node)
-	}
-	return out
-}
-
-// node returns a node, or nil if it cannot be had: without it nothing is proven.
-func (l *loop) node(ctx context.Context, name string) *corev1.Node {
-	if name == "" {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
-	defer cancel()
-	node := &corev1.Node{}
-	if err := l.m.Client.Get(ctx, client.ObjectKey{Name: name}, node); err != nil {
-		return nil
-	}
-	return node
-}
-
-// ended is true for a pod whose containers never start again, and that had come so far that it took the volume's lock
-// from every pod before it.
-func ended(pod *corev1.Pod) bool {
-	if pod.Status.Phase != corev1.PodFailed && pod.Status.Phase != corev1.PodSucceeded {
-		return false
-	}
-	for _, c := range pod.Status.InitContainerStatuses {
-		if c.Name == v1alpha1.ContainerBootstrap {
-			return c.State.Terminated != nil && c.State.Terminated.ExitCode == 0
-		}
-	}
-	return false
-}
-
-// leaseOf is the lease and the fence's deadline that a pod's sidecar was started with.
-func leaseOf(pod *corev1.Pod) time.Duration {
-	var sum time.Duration
-	for _, c := range pod.Spec.InitContainers {
-		for _, e := range c.Env {
-			if c.RestartPolicy != nil && (e.Name == v1alpha1.EnvLeaseTimeout || e.Name == v1alpha1.EnvFenceTimeout) {
-				d, err := time.ParseDuration(e.Value)
-				if err == nil {
-					sum += d
-				}
-			}
-		}
-	}
-	return sum
-}
-
-func nodeReady(node *corev1.Node) bool {
-	for _, c := range node.Status.Conditions {
-		if c.Type == corev1.NodeReady {
-			return c.Status == corev1.ConditionTrue
-		}
-	}
-	return false
-}
-
-func outOfService(node *corev1.Node) bool {
-	for _, taint := range node.Spec.Taints {
-		if taint.Key == v1alpha1.OutOfServiceTaint && taint.Effect != corev1.TaintEffectPreferNoSchedule {
-			return true
-		}
-	}
-	return false
-}
-
 func policy(group *v1alpha1.MysqlFailoverGroup) failover.Policy {
 	f, c := group.Spec.Failover, group.Spec.Sidecar
 	return failover.Policy{
@@ -406,7 +324,33 @@ func policy(group *v1alpha1.MysqlFailoverGroup) failover.Policy {
 		CrashGrace: f.CrashGrace.Duration, Cooldown: f.Cooldown.Duration, DrainTimeout: f.DrainTimeout.Duration,
 		LeaseTimeout: orElse(c.LeaseTimeout.Duration, 20*time.Second), FenceTimeout: orElse(c.FenceTimeout.Duration, 2*time.Second),
 		MaxLost: f.MaxLostTransactions, ForceTo: group.Annotations[v1alpha1.AnnotationForceFailover],
+		PlannedTo: group.Annotations[v1alpha1.AnnotationPlannedFailover], AbortPlanned: isSet(group, v1alpha1.AnnotationAbortFailover),
+		PlannedLagTimeout: orElse(f.PlannedLagTimeout.Duration, time.Minute), PlannedPauseTimeout: orElse(f.PlannedPauseTimeout.Duration, 5*time.Second),
+		PausedUntil: pausedUntil(group), MaxReadLag: maxReadLag(group),
 	}
+}
+
+// isSet is true for an annotation that needs no value.
+func isSet(group *v1alpha1.MysqlFailoverGroup, key string) bool {
+	_, set := group.Annotations[key]
+	return set
+}
+
+// pausedUntil is until when a person keeps the operator from acting by itself. A value that is no time pauses nothing;
+// the condition Paused says so.
+func pausedUntil(group *v1alpha1.MysqlFailoverGroup) time.Time {
+	until, err := time.Parse(time.RFC3339, group.Annotations[v1alpha1.AnnotationPauseUntil])
+	if err != nil {
+		return time.Time{}
+	}
+	return until
+}
+
+func maxReadLag(group *v1alpha1.MysqlFailoverGroup) time.Duration {
+	if group.Spec.MaxReadLag == nil {
+		return 0
+	}
+	return group.Spec.MaxReadLag.Duration
 }
 
 func orElse(d, fallback time.Duration) time.Duration {

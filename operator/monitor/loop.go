@@ -15,6 +15,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/operator/authority"
 	"github.com/mysql-mfg/mfg/operator/failover"
 	"github.com/mysql-mfg/mfg/operator/report"
 )
@@ -27,26 +28,39 @@ type loop struct {
 	stop  context.CancelFunc
 	wakes chan struct{}
 
-	authority *authority // locks itself
+	authority *authority.Authority // locks itself
 	facts     atomic.Pointer[Facts]
 
 	sites   map[string]*siteLink
 	started time.Time
 	// fenced holds what the operator fenced by SQL since the last poll, by site; it locks itself.
 	fenced sync.Map
+	signer signer
+	// refusals holds why sites that can be reached cannot be spoken to; it locks itself.
+	refusals sync.Map
 
 	// durable is the part of status that was last read or persisted; loaded says that it was read at all.
 	durable failover.Durable
 	loaded  bool
+	// tried is what was last attempted to persist: with an unknown outcome it may stand.
+	tried failover.Durable
+	// unwritten is true if the last decision was to be persisted and could not be.
+	unwritten bool
+	// move is the primary Service's last move beside the loop.
+	move *move
+	// version is the resource version that this loop wrote last. While it stands, nobody else has written.
+	version string
 	memory  failover.Memory
 	said    said
+	// looked is when the look that is acted on began.
+	looked time.Time
 }
 
 func newLoop(m *Monitor, key types.NamespacedName, stop context.CancelFunc) *loop {
 	return &loop{
 		m: m, key: key, stop: stop, wakes: make(chan struct{}, 1),
 		log:       m.Log.With("namespace", key.Namespace, "group", key.Name),
-		authority: newAuthority(), sites: map[string]*siteLink{}, started: time.Now(),
+		authority: authority.New(), sites: map[string]*siteLink{}, started: time.Now(),
 	}
 }
 
@@ -78,6 +92,7 @@ func (l *loop) close() {
 	for _, link := range l.sites {
 		link.close()
 	}
+	l.m.Drop(l.key)
 	l.m.Board.Remove(l.key.Namespace, l.key.Name)
 	report.ForgetGroup(l.key.Namespace, l.key.Name)
 }
@@ -98,28 +113,42 @@ func (l *loop) pass(ctx context.Context) time.Duration {
 		l.log.Error("load status", "error", err)
 		return time.Second
 	}
+	l.lookForKey(ctx, group)
+	began := time.Now()
+	l.looked = began
 	snapshot := l.gather(ctx, group)
 	decision := failover.Decide(snapshot, l.memory)
+	l.tellRefusals(decision.Views)
+	l.m.Note(l.key, snapshot, l.memory, decision)
 	l.memory = decision.Memory
 	l.publishFacts(group, snapshot, decision)
+	l.takeKey(snapshot)
 
 	performed := l.carryOut(ctx, group, snapshot, decision)
+	done := time.Now()
 	l.report(ctx, group, snapshot, decision, performed)
+	l.log.Debug("pass", "gather", snapshot.Now.Sub(began), "act", done.Sub(snapshot.Now), "report", time.Since(done), "verdict", decision.Verdict,
+		"reason", decision.Reason, "message", decision.Message)
 	return l.next(decision, snapshot.Policy, performed)
 }
 
 // carryOut persists and performs. The statement changes at the one right moment: a hold at once, a new epoch or a
 // release only after what it rests on is durable.
 func (l *loop) carryOut(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, s failover.Snapshot, d failover.Decision) error {
+	var unwritten error
 	if d.Persist {
-		if err := l.persist(ctx, group, d); err != nil {
-			// What was decided is not durable, so nobody may act on it. The old statement stands, but holds.
-			l.state(group, s, l.durable, true)
-			return err
-		}
+		detached := l.detachBeside(ctx, group, d)
+		unwritten = l.persist(ctx, group, d)
+		detached()
+	}
+	l.unwritten = unwritten != nil
+	if l.unwritten && !l.loaded {
+		// What was decided is not durable, so nobody may act on it. The old statement stands, but holds.
+		l.state(group, s, l.durable, true)
+		return unwritten
 	}
 	l.state(group, s, d.Status, d.Hold)
-	return l.perform(ctx, group, s, d)
+	return errors.Join(unwritten, l.perform(ctx, group, s, d))
 }
 
 // state replaces the statement that stands.
@@ -127,12 +156,13 @@ func (l *loop) state(group *v1alpha1.MysqlFailoverGroup, s failover.Snapshot, du
 	if durable.Epoch == 0 {
 		return
 	}
-	l.authority.set(wire.Statement{
+	l.authority.SetPods(podUIDs(s.Sites))
+	l.authority.Set(wire.Statement{
 		Namespace: l.key.Namespace, Group: l.key.Name,
 		ActiveSite: durable.ActiveSite, Epoch: durable.Epoch, Hold: hold,
 		LeaseTimeoutMillis: s.Policy.LeaseTimeout.Milliseconds(),
 		Windows:            l.m.LongWork.Windows(group.Namespace, group.Name),
-	})
+	}, time.Now())
 }
 
 // next says when to look again: at the poll interval while all is well, four times as often while something is not.

@@ -4,6 +4,7 @@ package monitor
 
 import (
 	"context"
+	"crypto/ed25519"
 	"errors"
 	"log/slog"
 	"testing"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/operator/authority"
 	"github.com/mysql-mfg/mfg/operator/failover"
 )
 
@@ -32,6 +34,8 @@ func (p *pushes) PushActiveSite(context.Context, string, wire.Signed) (wire.Repo
 
 // noWork is a LongWork without any.
 type noWork struct{}
+
+func (noWork) Leaving(string, string, string) (string, bool) { return "", false }
 
 func (noWork) Busy(string, string, string) (string, bool) { return "", false }
 func (noWork) Windows(string, string) []wire.Window       { return nil }
@@ -54,9 +58,24 @@ func testLoop(t *testing.T, push Pusher, live client.Reader) *loop {
 	t.Helper()
 	m := New(Options{Push: push, Live: live, LongWork: noWork{}, Log: slog.New(slog.DiscardHandler)})
 	l := newLoop(m, types.NamespacedName{Namespace: "shop", Name: "orders"}, func() {})
-	a, _ := testAuthority(t)
-	l.authority = a
+	l.authority = testAuthority(t)
 	return l
+}
+
+func testAuthority(t *testing.T) *authority.Authority {
+	t.Helper()
+	_, private, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := authority.New()
+	a.SetSigner(func(s wire.Statement) (wire.Signed, error) { return wire.Sign(private, s) })
+	a.SetSites([]string{"east", "south", "west"})
+	return a
+}
+
+func statement(active string, epoch int64, hold bool) wire.Statement {
+	return wire.Statement{Namespace: "shop", Group: "orders", ActiveSite: active, Epoch: epoch, Hold: hold}
 }
 
 // TestOnlyTheReportOfThePodThatWasMeantCounts covers I12: an address can belong to another pod by now.
@@ -72,7 +91,7 @@ func TestOnlyTheReportOfThePodThatWasMeantCounts(t *testing.T) {
 		"somebody without identity": {wire.Report{}, false},
 	} {
 		l := testLoop(t, &pushes{report: c.report}, nil)
-		if got := l.push(t.Context(), pod, "east").Answered; got != c.want {
+		if got := l.push(t.Context(), pod, "east", "").Answered; got != c.want {
 			t.Errorf("I12: %s: counts %t, want %t", name, got, c.want)
 		}
 	}
@@ -99,11 +118,11 @@ func TestNothingIsDoneBeforeItIsDurable(t *testing.T) {
 		push := &pushes{}
 		l := testLoop(t, push, live)
 		l.durable, l.loaded = failover.Durable{Epoch: 3, ActiveSite: "east"}, true
-		l.authority.set(statement("east", 3, false))
+		l.authority.Set(statement("east", 3, false), time.Now())
 		if err := l.carryOut(t.Context(), group, failover.Snapshot{Status: l.durable}, begun(4)); err == nil {
 			t.Errorf("I2: %s: no error", name)
 		}
-		s := l.authority.statement()
+		s := l.authority.Statement()
 		if s.Epoch != 3 || s.ActiveSite != "east" || !s.Hold || push.count != 0 {
 			t.Errorf("I2: %s: statement %+v after %d pushes; want epoch 3 on hold, none", name, s, push.count)
 		}
@@ -117,26 +136,30 @@ func TestNothingIsDoneBeforeItIsDurable(t *testing.T) {
 // after its heart beats again.
 func TestAFrozenProcessDoesNotAnswer(t *testing.T) {
 	l := testLoop(t, &pushes{}, nil)
-	l.authority.set(statement("east", 3, false))
+	l.authority.Set(statement("east", 3, false), time.Now())
 	l.m.running = t.Context()
 	l.m.loops[l.key] = l
 	answer := func() error {
-		_, err := l.m.Answer("shop", "orders", "east", "n")
+		_, err := l.m.Answer(wire.Ask{Namespace: "shop", Group: "orders", Site: "east", Nonce: "n"})
 		return err
 	}
-	l.m.pulse.beat(time.Now())
+	l.m.pulse.Beat(time.Now())
 	if err := answer(); err != nil {
 		t.Fatalf("a steady process does not answer: %v", err)
 	}
-	l.m.pulse.last = time.Now().Add(-frozenAfter - time.Second)
+	l.m.pulse = authority.Pulse{}
+	l.m.pulse.Beat(time.Now().Add(-9 * time.Second))
 	if err := answer(); !errors.Is(err, wire.ErrNotLeading) {
 		t.Errorf("I4: a frozen process answers: %v", err)
 	}
-	l.m.pulse.beat(time.Now())
+	l.m.pulse.Beat(time.Now())
 	if err := answer(); !errors.Is(err, wire.ErrNotLeading) {
 		t.Errorf("I4: a process that was just frozen answers: %v", err)
 	}
-	l.m.pulse.thawed = time.Now().Add(-thawing - time.Second)
+	l.m.pulse = authority.Pulse{}
+	for _, ago := range []time.Duration{23 * time.Second, 13 * time.Second, 6 * time.Second, 0} { // it stood still until 13 s ago
+		l.m.pulse.Beat(time.Now().Add(-ago))
+	}
 	if err := answer(); err != nil {
 		t.Errorf("a process that still leads after it was frozen does not answer: %v", err)
 	}
@@ -180,5 +203,46 @@ func TestASiteThatLeftTheSpecStaysInSight(t *testing.T) {
 	}
 	if len(got) != 4 {
 		t.Errorf("I4: in sight are %v; want east, north, south and west", got)
+	}
+}
+
+// TestWhatAnotherLeaderAnsweredIsNotKnown covers I4 and I9 (simulation, seed 5054): a leader that was deposed, stood still and
+// goes on must not count leases from its own last answers.
+func TestWhatAnotherLeaderAnsweredIsNotKnown(t *testing.T) {
+	moved := &v1alpha1.MysqlFailoverGroup{}
+	moved.Status.Epoch, moved.Status.ActiveSite = 8, "west"
+	for name, c := range map[string]struct {
+		known, tried failover.Durable
+		want         bool
+	}{
+		"what it wrote itself":              {failover.Durable{Epoch: 8, ActiveSite: "west"}, failover.Durable{}, false},
+		"what it tried to write":            {failover.Durable{Epoch: 7, ActiveSite: "east"}, failover.Durable{Epoch: 8, ActiveSite: "west"}, false},
+		"what somebody else wrote":          {failover.Durable{Epoch: 7, ActiveSite: "east"}, failover.Durable{Epoch: 7, ActiveSite: "east"}, true},
+		"the first look counts from itself": {failover.Durable{}, failover.Durable{}, false},
+	} {
+		l := testLoop(t, &pushes{}, reader{group: moved})
+		began := time.Now().Add(-time.Hour)
+		l.started, l.durable, l.tried, l.loaded = began, c.known, c.tried, false
+		if err := l.load(t.Context(), moved); err != nil {
+			t.Fatal(err)
+		}
+		if got := l.started.After(began); got != c.want {
+			t.Errorf("I9: %s: counts anew %t, want %t", name, got, c.want)
+		}
+	}
+}
+
+// TestADivergedSiteIsRememberedWhateverElseItIs covers I10 (simulation, seed 3303): it may have been silent, and called that, when
+// the operator that found it restarted.
+func TestADivergedSiteIsRememberedWhateverElseItIs(t *testing.T) {
+	const errant = "aaaaaaaa-0000-0000-0000-000000000001:1-3"
+	group := &v1alpha1.MysqlFailoverGroup{}
+	group.Status.Sites = []v1alpha1.SiteStatus{{Name: "east", State: v1alpha1.SiteUnreachable, Errant: errant}, {Name: "west", State: v1alpha1.SiteReplica}}
+	l := testLoop(t, &pushes{}, reader{group: group})
+	if err := l.load(t.Context(), group); err != nil {
+		t.Fatal(err)
+	}
+	if set := l.memory.Diverged["east"]; set.String() != errant || len(l.memory.Diverged) != 1 {
+		t.Errorf("I10: what is known to have diverged after a restart is %v", l.memory.Diverged)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/internal/mysql"
+	"github.com/mysql-mfg/mfg/operator/authority"
 	"github.com/mysql-mfg/mfg/operator/report"
 )
 
@@ -37,6 +38,13 @@ type Pusher interface {
 type LongWork interface {
 	Busy(namespace, group, site string) (purpose string, busy bool)
 	Windows(namespace, group string) []wire.Window
+	// Leaving says whether the controller wants the role moved away from a site, and why.
+	Leaving(namespace, group, site string) (reason string, wanted bool)
+}
+
+// Losses counts the rows of lost transactions beside the loop. It never blocks; done is false while it counts.
+type Losses interface {
+	Rows(group *v1alpha1.MysqlFailoverGroup, record v1alpha1.FailoverRecord, podIP string) (rows []v1alpha1.LostRows, state string, done bool)
 }
 
 // Publisher shows what was seen to whoever watches. It never blocks.
@@ -55,6 +63,7 @@ type Options struct {
 	Access   Access
 	Push     Pusher
 	LongWork LongWork
+	Losses   Losses
 	Board    Publisher
 	Events   *report.Recorder
 	Log      *slog.Logger
@@ -63,7 +72,8 @@ type Options struct {
 // Monitor owns the loops. It runs only while this process leads.
 type Monitor struct {
 	Options
-	pulse pulse
+	Looks
+	pulse authority.Pulse
 
 	mu      sync.Mutex
 	running context.Context
@@ -75,6 +85,19 @@ type Monitor struct {
 // New makes a Monitor.
 func New(o Options) *Monitor {
 	return &Monitor{Options: o, wanted: map[types.NamespacedName]bool{}, loops: map[types.NamespacedName]*loop{}}
+}
+
+// byGroup is the index of the MySQL pods by the name of their group.
+const byGroup = "mfg.group"
+
+// Index makes the index that the loops read pods by. It belongs before the start of the cache.
+func Index(ctx context.Context, indexer client.FieldIndexer) error {
+	return indexer.IndexField(ctx, &corev1.Pod{}, byGroup, func(pod client.Object) []string {
+		if pod.GetLabels()[v1alpha1.LabelName] != v1alpha1.NameMySQL {
+			return nil
+		}
+		return []string{pod.GetLabels()[v1alpha1.LabelGroup]}
+	})
 }
 
 // NeedLeaderElection says that two monitors must never run at once.
@@ -92,8 +115,8 @@ func (m *Monitor) Start(ctx context.Context) error {
 	if err := m.watch(ctx); err != nil {
 		return err
 	}
-	m.pulse.beat(time.Now())
-	m.done.Go(func() { m.pulse.run(ctx) })
+	m.pulse.Beat(time.Now())
+	m.done.Go(func() { m.beats(ctx) })
 	m.mu.Lock()
 	m.running = ctx
 	for key := range m.wanted {
@@ -198,8 +221,10 @@ func restarts(pod *corev1.Pod) int32 {
 }
 
 func sameAnnotations(a, b map[string]string) bool {
-	for _, key := range []string{v1alpha1.AnnotationForceFailover, v1alpha1.AnnotationPlannedFailover} {
-		if a[key] != b[key] {
+	for _, key := range []string{v1alpha1.AnnotationForceFailover, v1alpha1.AnnotationPlannedFailover,
+		v1alpha1.AnnotationAbortFailover, v1alpha1.AnnotationPauseUntil} {
+		before, had := a[key]
+		if after, has := b[key]; before != after || had != has {
 			return false
 		}
 	}

@@ -6,18 +6,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/internal/mysql"
 	"github.com/mysql-mfg/mfg/operator/failover"
 )
+
+// lookValidity is how old a look may be when an effect that it led to begins. What is not done by then is decided anew. Its age
+// counts from when it began: the first answer is as old as that, also after a process that stood still while it looked.
+const lookValidity = 5 * time.Second
 
 // sqlTimeout bounds one statement of an effect.
 const sqlTimeout = 3 * time.Second
@@ -27,7 +31,13 @@ const sqlTimeout = 3 * time.Second
 func (l *loop) perform(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, s failover.Snapshot, d failover.Decision) error {
 	var late []error
 	for _, effect := range d.Effects {
+		if age := time.Since(l.looked); age > lookValidity {
+			// This process stood still, or waited for long: another may lead by now, and what was decided rests on what was.
+			return fmt.Errorf("%s: the look it rests on is %s old; looking again", effect, age.Round(time.Millisecond))
+		}
+		began := time.Now()
 		err := l.one(ctx, group, s, effect)
+		l.log.Debug("effect", "effect", effect, "took", time.Since(began), "error", err)
 		if err == nil {
 			continue
 		}
@@ -44,12 +54,23 @@ func (l *loop) one(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, s fa
 	switch e := effect.(type) {
 	case failover.Announce:
 		return l.announce(ctx, group, s, e)
+	case failover.Handover:
+		return l.handover(ctx, group, s, e)
+	case failover.Apply:
+		return l.onSite(ctx, group, e.Site, func(ctx context.Context, db *mysql.DB) error {
+			_, err := db.WaitApplied(ctx, e.Set, applyTimeout)
+			return err
+		})
 	case failover.Drain:
 		return l.drain(ctx, group, s, e.Site)
 	case failover.Detach:
 		return l.onSite(ctx, group, e.Site, func(ctx context.Context, db *mysql.DB) error { return db.DropReplication(ctx) })
 	case failover.Select:
-		return l.selectPrimary(ctx, group, e.Site)
+		want := selector(group.Name, e.Site, v1alpha1.RolePrimary)
+		if l.recall(e.Site) {
+			return l.pointPrimary(ctx, group, want)
+		}
+		return l.selectPrimary(ctx, group, want)
 	case failover.Open:
 		return l.open(ctx, group, e.Site)
 	case failover.Follow:
@@ -64,7 +85,7 @@ const announceTimeout = time.Second
 
 // announce pushes to every sidecar, fences by SQL and drains, all at once.
 func (l *loop) announce(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, s failover.Snapshot, e failover.Announce) error {
-	signed, err := l.authority.sign(time.Now())
+	signed, err := l.authority.Sign(time.Now())
 	if err != nil && s.Status.Epoch > 0 {
 		return err
 	}
@@ -75,7 +96,7 @@ func (l *loop) announce(ctx context.Context, group *v1alpha1.MysqlFailoverGroup,
 			all.Go(func() { _, _ = l.m.Push.PushActiveSite(longest, sidecarAddr(pod), signed) })
 		}
 	}
-	epoch := l.authority.statement().Epoch
+	epoch := l.authority.Statement().Epoch
 	for _, site := range e.Fence {
 		if link := l.sites[site]; link != nil && link.beginFence() {
 			all.Go(func() {
@@ -127,6 +148,8 @@ func (l *loop) fence(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, li
 
 // takeFences moves what was fenced beside the loop into its memory.
 func (l *loop) takeFences() {
+	// A copy: whoever asks why the last decision was taken reads the old one.
+	l.memory.FencedBySQL = maps.Clone(l.memory.FencedBySQL)
 	l.fenced.Range(func(site, fence any) bool {
 		if l.memory.FencedBySQL == nil {
 			l.memory.FencedBySQL = map[string]failover.SQLFence{}
@@ -184,17 +207,27 @@ func (l *loop) drainLink(ctx context.Context, group *v1alpha1.MysqlFailoverGroup
 }
 
 func (l *loop) onSite(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, site string, do func(context.Context, *mysql.DB) error) error {
+	return l.at(group, site)(ctx, do)
+}
+
+// doer does something on one site.
+type doer func(context.Context, func(context.Context, *mysql.DB) error) error
+
+// at returns how to do something on a site, also beside the loop: only the loop itself may look a link up.
+func (l *loop) at(group *v1alpha1.MysqlFailoverGroup, site string) doer {
 	link := l.sites[site]
-	if link == nil {
-		return fmt.Errorf("no connection to %s", site)
+	return func(ctx context.Context, do func(context.Context, *mysql.DB) error) error {
+		if link == nil {
+			return fmt.Errorf("no connection to %s", site)
+		}
+		ctx, cancel := context.WithTimeout(ctx, sqlTimeout)
+		defer cancel()
+		db, err := l.connection(ctx, group, link, site)
+		if err != nil {
+			return err
+		}
+		return do(ctx, db)
 	}
-	ctx, cancel := context.WithTimeout(ctx, sqlTimeout)
-	defer cancel()
-	db, err := l.connection(ctx, group, link, site)
-	if err != nil {
-		return err
-	}
-	return do(ctx, db)
 }
 
 func (l *loop) follow(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, e failover.Follow) error {
@@ -212,7 +245,7 @@ func (l *loop) open(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, sit
 	if pod == nil || pod.Status.PodIP == "" {
 		return fmt.Errorf("no pod of %s", site)
 	}
-	signed, err := l.authority.sign(time.Now())
+	signed, err := l.authority.Sign(time.Now())
 	if err != nil {
 		return err
 	}
@@ -225,24 +258,42 @@ func (l *loop) open(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, sit
 	if r.Site != site || r.PodUID != string(pod.UID) || !r.Answered || !r.Writable {
 		return fmt.Errorf("sidecar of %s did not open: %s", site, r.Message)
 	}
-	return l.label(ctx, pod, v1alpha1.RolePrimary, true)
+	return l.label(ctx, pod, marks(v1alpha1.RolePrimary, true, false, true))
 }
 
-// selectPrimary points the primary Service at a site. Endpoints appear once that site's pod carries the primary label.
-func (l *loop) selectPrimary(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, site string) error {
-	name := client.ObjectKey{Namespace: group.Namespace, Name: v1alpha1.PrimaryService(group.Name)}
-	want := map[string]string{v1alpha1.LabelGroup: group.Name, v1alpha1.LabelSite: site, v1alpha1.LabelRole: v1alpha1.RolePrimary}
-	current := &corev1.Service{}
-	if err := l.m.Client.Get(ctx, name, current); err == nil && sameMap(current.Spec.Selector, want) {
-		return nil
+// selector is that of the primary Service. With a role, endpoints appear once that site's pod carries the label, so that
+// clients are refused and not misled while it waits to be opened. A planned failover leaves the role out: the endpoint
+// moves in one step then, and kube-proxy, which may put a second step off for a second, needs only one.
+func selector(group, site, role string) map[string]string {
+	want := map[string]string{v1alpha1.LabelGroup: group, v1alpha1.LabelSite: site}
+	if role != "" {
+		want[v1alpha1.LabelRole] = role
 	}
+	return want
+}
+
+// selectPrimary points the primary Service at a site. One that is selected without its role stays so.
+func (l *loop) selectPrimary(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, want map[string]string) error {
+	name := client.ObjectKey{Namespace: group.Namespace, Name: v1alpha1.PrimaryService(group.Name)}
+	current := &corev1.Service{}
+	if err := l.m.Client.Get(ctx, name, current); err == nil {
+		if s := current.Spec.Selector; sameMap(s, want) || sameMap(s, selector(group.Name, want[v1alpha1.LabelSite], "")) {
+			return nil
+		}
+	}
+	return l.pointPrimary(ctx, group, want)
+}
+
+// pointPrimary writes the selector of the primary Service.
+func (l *loop) pointPrimary(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, want map[string]string) error {
+	name := client.ObjectKey{Namespace: group.Namespace, Name: v1alpha1.PrimaryService(group.Name)}
 	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
-	selector := map[string]any{}
+	fields := map[string]any{}
 	for k, v := range want {
-		selector[k] = v
+		fields[k] = v
 	}
-	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"selector": selector}}}
+	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"selector": fields}}}
 	u.SetAPIVersion("v1")
 	u.SetKind("Service")
 	u.SetNamespace(name.Namespace)
@@ -250,7 +301,7 @@ func (l *loop) selectPrimary(ctx context.Context, group *v1alpha1.MysqlFailoverG
 	if err := l.m.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(u),
 		client.FieldOwner(v1alpha1.ManagerMonitor), client.ForceOwnership); err != nil {
 		// The Service must never delay the database: the next pass tries again.
-		l.log.Error("select primary", "site", site, "error", err)
+		l.log.Error("select primary", "site", want[v1alpha1.LabelSite], "error", err)
 	}
 	return nil
 }
@@ -265,20 +316,4 @@ func sameMap(a, b map[string]string) bool {
 		}
 	}
 	return true
-}
-
-// label writes the role and the health of a site on its live pod.
-func (l *loop) label(ctx context.Context, pod *corev1.Pod, role string, healthy bool) error {
-	health := v1alpha1.HealthyNo
-	if healthy {
-		health = v1alpha1.HealthyYes
-	}
-	if pod.Labels[v1alpha1.LabelRole] == role && pod.Labels[v1alpha1.LabelHealthy] == health {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
-	defer cancel()
-	patch := fmt.Sprintf(`{"metadata":{"uid":%q,"labels":{%q:%q,%q:%q}}}`, pod.UID,
-		v1alpha1.LabelRole, role, v1alpha1.LabelHealthy, health)
-	return l.m.Client.Patch(ctx, pod.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(patch)), client.FieldOwner(v1alpha1.ManagerMonitor))
 }

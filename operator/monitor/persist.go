@@ -4,17 +4,15 @@ package monitor
 
 import (
 	"context"
-	"crypto/ed25519"
-	"crypto/x509"
 	"encoding/json"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
@@ -33,12 +31,12 @@ const apiTimeout = 3 * time.Second
 func (l *loop) load(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) error {
 	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
-	if !l.authority.hasKey() {
+	if !l.authority.HasSigner() {
 		key, err := l.privateKey(ctx, group)
 		if err != nil {
 			return err
 		}
-		l.authority.setKey(key)
+		l.signWith(key)
 	}
 	if l.loaded {
 		return nil
@@ -51,61 +49,90 @@ func (l *loop) load(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) err
 	if err != nil {
 		return err
 	}
+	if l.durable.Epoch > 0 && !sameStep(durable, l.durable) && !sameStep(durable, l.tried) {
+		// Somebody else led in between, or leads: what that one answered is not known here, as after a restart (I4, I9).
+		l.started = time.Now()
+	}
 	l.durable, l.loaded = durable, true
+	l.said.planned = plannedKey(durable.Planned) // it was said before the restart
 	if l.memory.Diverged == nil {
 		l.memory.Diverged = map[string]gtid.Set{}
 	}
 	for _, site := range live.Status.Sites {
 		// A site found diverged stays so until it can be compared again, also across a restart of the operator.
 		set, err := gtid.Parse(site.Errant)
-		if _, known := l.memory.Diverged[site.Name]; !known && err == nil && site.State == v1alpha1.SiteDiverged {
+		if _, known := l.memory.Diverged[site.Name]; !known && err == nil && !set.IsEmpty() {
 			l.memory.Diverged[site.Name] = set
 		}
 	}
 	return nil
 }
 
-func (l *loop) privateKey(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) (ed25519.PrivateKey, error) {
-	secret := &corev1.Secret{}
-	name := client.ObjectKey{Namespace: group.Namespace, Name: v1alpha1.AuthoritySecret(group.Name)}
-	if err := l.m.Live.Get(ctx, name, secret); err != nil {
-		return nil, fmt.Errorf("read authority secret: %w", err)
+// sameStep is true if two durable parts name the same active site, epoch and step.
+func sameStep(a, b failover.Durable) bool {
+	step := func(d failover.Durable) v1alpha1.TransitionStep {
+		if d.Transition == nil {
+			return ""
+		}
+		return d.Transition.Step
 	}
-	block, _ := pem.Decode(secret.Data[v1alpha1.AuthorityPrivateKey])
-	if block == nil {
-		return nil, fmt.Errorf("secret %s has no PEM in %s", name, v1alpha1.AuthorityPrivateKey)
-	}
-	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
-	if err != nil {
-		return nil, fmt.Errorf("parse authority key: %w", err)
-	}
-	key, ok := parsed.(ed25519.PrivateKey)
-	if !ok {
-		return nil, fmt.Errorf("authority key is %T, not Ed25519", parsed)
-	}
-	return key, nil
+	return a.Epoch == b.Epoch && a.ActiveSite == b.ActiveSite && step(a) == step(b)
 }
 
 // persist writes the durable part of a decision with optimistic locking, read through the API reader.
 func (l *loop) persist(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, d failover.Decision) error {
 	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
+	var err error
+	began := time.Now()
+	l.tried = d.Status
+	for range persistTries {
+		// The controller writes to the same object. What it wrote in between changes nothing here, so the write is tried
+		// again with what stands; that nobody changed the durable part is looked at each time.
+		if err = l.persistOnce(ctx, group, d); !apierrors.IsConflict(err) {
+			break
+		}
+	}
+	l.log.Debug("persist", "epoch", d.Status.Epoch, "took", time.Since(began), "error", err)
+	if err != nil {
+		// Unknown outcome: the next pass reads what really stands before it decides anything. A note that nobody acts on, such as
+		// the outcome of a request, is written later: without an API server the active site must still be looked after.
+		l.loaded = l.onlyNotes(d) && !errors.Is(err, errOvertaken)
+		return err
+	}
+	l.durable = d.Status
+	return nil
+}
+
+// onlyNotes is true if a decision leaves who is active, under which epoch, and what is under way as they are durable.
+func (l *loop) onlyNotes(d failover.Decision) bool {
+	return d.Status.Epoch == l.durable.Epoch && d.Status.ActiveSite == l.durable.ActiveSite && d.Status.Transition == l.durable.Transition
+}
+
+// persistTries is how often a decision is written over what somebody else wrote at the same time.
+const persistTries = 3
+
+func (l *loop) persistOnce(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, d failover.Decision) error {
+	if l.version != "" && group.ResourceVersion == l.version {
+		// The write is refused unless the object is still the one that this loop wrote last, so there is nothing to read.
+		if err := l.apply(ctx, group, l.statusOf(group, d.Status, d.Views)); !apierrors.IsConflict(err) {
+			return wrap(err, d)
+		}
+	}
 	live := &v1alpha1.MysqlFailoverGroup{}
 	if err := l.m.Live.Get(ctx, l.key, live); err != nil {
-		l.loaded = false
 		return fmt.Errorf("read group before persisting: %w", err)
 	}
 	if live.UID != group.UID || !l.isOurs(live.Status) {
-		l.loaded = false
 		return errOvertaken
 	}
-	status := l.statusOf(live, d.Status, d.Views)
-	if err := l.apply(ctx, live, status); err != nil {
-		// Unknown outcome: the next pass reads what really stands before it decides anything.
-		l.loaded = false
+	return wrap(l.apply(ctx, live, l.statusOf(live, d.Status, d.Views)), d)
+}
+
+func wrap(err error, d failover.Decision) error {
+	if err != nil {
 		return fmt.Errorf("persist epoch %d: %w", d.Status.Epoch, err)
 	}
-	l.durable = d.Status
 	return nil
 }
 
@@ -134,8 +161,13 @@ func (l *loop) apply(ctx context.Context, live *v1alpha1.MysqlFailoverGroup, sta
 	u.SetNamespace(live.Namespace)
 	u.SetName(live.Name)
 	u.SetResourceVersion(live.ResourceVersion)
-	return l.m.Client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(u),
-		client.FieldOwner(v1alpha1.ManagerMonitorStatus), client.ForceOwnership)
+	l.version = ""
+	if err := l.m.Client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(u),
+		client.FieldOwner(v1alpha1.ManagerMonitorStatus), client.ForceOwnership); err != nil {
+		return err
+	}
+	l.version = u.GetResourceVersion()
+	return nil
 }
 
 func fromStatus(s v1alpha1.MysqlFailoverGroupStatus) (failover.Durable, error) {
@@ -146,6 +178,7 @@ func fromStatus(s v1alpha1.MysqlFailoverGroupStatus) (failover.Durable, error) {
 	if s.CooldownUntil != nil {
 		d.CooldownUntil = s.CooldownUntil.Time
 	}
+	d.Planned = fromPlanned(s.PlannedFailover)
 	if s.Transition == nil {
 		return d, nil
 	}
@@ -164,6 +197,40 @@ func fromStatus(s v1alpha1.MysqlFailoverGroupStatus) (failover.Durable, error) {
 		d.Transition.GatePassedAt = t.GatePassedAt.Time
 	}
 	return d, nil
+}
+
+func fromPlanned(p *v1alpha1.PlannedFailoverStatus) *failover.Planned {
+	if p == nil {
+		return nil
+	}
+	out := &failover.Planned{From: p.From, To: p.To, Cause: p.Cause, Phase: p.Phase, Reason: failover.Reason(p.Reason), Message: p.Message, Answered: p.Answered}
+	if p.StartedAt != nil {
+		out.StartedAt = p.StartedAt.Time
+	}
+	if p.FinishedAt != nil {
+		out.FinishedAt = p.FinishedAt.Time
+	}
+	if p.WritePauseMillis != nil {
+		out.WritePause = time.Duration(*p.WritePauseMillis) * time.Millisecond
+	}
+	return out
+}
+
+func toPlanned(p *failover.Planned) *v1alpha1.PlannedFailoverStatus {
+	if p == nil {
+		return nil
+	}
+	out := &v1alpha1.PlannedFailoverStatus{From: p.From, To: p.To, Cause: p.Cause, Phase: p.Phase, Reason: string(p.Reason), Message: p.Message, Answered: p.Answered}
+	if !p.StartedAt.IsZero() {
+		out.StartedAt = ptr.To(metav1.NewMicroTime(p.StartedAt))
+	}
+	if !p.FinishedAt.IsZero() {
+		out.FinishedAt = ptr.To(metav1.NewMicroTime(p.FinishedAt))
+	}
+	if p.WritePause > 0 {
+		out.WritePauseMillis = ptr.To(p.WritePause.Milliseconds())
+	}
+	return out
 }
 
 func toTransition(t *failover.Transition) *v1alpha1.Transition {

@@ -6,13 +6,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
@@ -27,19 +26,36 @@ type said struct {
 	failed   string
 	states   map[string]v1alpha1.SiteState
 	blocked  bool
+	stays    string
+	planned  string
+	written  time.Time
+	forecast settledForecast
+	lag      settledLag
+	// key is the key that waits to sign, and the site that it waits for.
+	key string
 }
 
 // report writes what is true now: labels, status and conditions, metrics, the live status; events and a log line on
 // change only.
 func (l *loop) report(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, s failover.Snapshot, d failover.Decision, failed error) {
 	l.logChange(s, d, failed)
+	if d.Urgent() {
+		l.m.Board.Publish(live(group, s, d, time.Now()))
+		if !l.unwritten {
+			l.events(group, d)
+		}
+		return // writes are kept out: what asks the API server waits until they are let in again
+	}
 	l.labels(ctx, group, d)
 	l.metrics(group, s, d)
 	l.m.Board.Publish(live(group, s, d, time.Now()))
-	if !d.Persist || l.loaded {
+	if !l.unwritten {
 		l.events(group, d) // what could not be persisted did not happen
 	}
+	l.countLosses(ctx, group)
 	l.clearOrder(ctx, group, d)
+	l.answerEmpty(ctx, group)
+	l.answerPlanned(ctx, group)
 	l.writeStatus(ctx, group, s, d)
 }
 
@@ -50,18 +66,11 @@ func (l *loop) clearOrder(ctx context.Context, group *v1alpha1.MysqlFailoverGrou
 	if order == "" || d.Topology != failover.TopologyHealthy {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
-	defer cancel()
 	outcome := fmt.Sprintf("%s=%s: refused, %s accepts writes", v1alpha1.AnnotationForceFailover, order, d.Status.ActiveSite)
 	if order == d.Status.ActiveSite {
 		outcome = fmt.Sprintf("%s=%s: done under epoch %d", v1alpha1.AnnotationForceFailover, order, d.Status.Epoch)
 	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{
-		v1alpha1.AnnotationForceFailover: nil, v1alpha1.AnnotationLastRequest: outcome}}})
-	if err != nil {
-		return
-	}
-	if err := l.m.Client.Patch(ctx, group.DeepCopy(), client.RawPatch(types.MergePatchType, patch), client.FieldOwner(v1alpha1.ManagerMonitor)); err != nil {
+	if err := l.clear(ctx, group, outcome, v1alpha1.AnnotationForceFailover); err != nil {
 		l.log.Error("clear order", "error", err)
 		return
 	}
@@ -96,7 +105,7 @@ func (l *loop) labels(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, d
 			continue
 		}
 		all.Go(func() {
-			if err := l.label(ctx, pod, v.Role, v.Healthy); err != nil {
+			if err := l.label(ctx, pod, marks(v.Role, v.Healthy, v.Readable, v.Protected)); err != nil {
 				l.log.Error("label pod", "site", v.Name, "error", err)
 			}
 		})
@@ -118,6 +127,7 @@ func (l *loop) metrics(group *v1alpha1.MysqlFailoverGroup, s failover.Snapshot, 
 	if d.Topology == failover.TopologyHealthy {
 		open = d.Status.ActiveSite
 	}
+	report.SetForecast(ns, name, forecastOf(d))
 	report.SetActiveSite(ns, name, open, names)
 	report.Epoch.WithLabelValues(ns, name).Set(float64(d.Status.Epoch))
 	ready := 0.0
@@ -145,13 +155,31 @@ func (l *loop) events(group *v1alpha1.MysqlFailoverGroup, d failover.Decision) {
 	if d.Verdict == failover.VerdictBlocked && !l.said.blocked {
 		emit(report.FailoverBlocked, "%s: %s", d.Reason, d.Message)
 	}
+	l.staysEvent(emit, d)
+	l.plannedEvents(emit, d)
 	l.said.blocked = d.Verdict == failover.VerdictBlocked
 	if l.said.states == nil {
 		l.said.states = map[string]v1alpha1.SiteState{}
 	}
 	for _, v := range d.Views {
+		if d.Urgent() {
+			break // a site that has no part in the move was hardly waited for
+		}
 		l.siteEvents(emit, v)
 		l.said.states[v.Name] = v.State
+	}
+}
+
+// staysEvent says once for each reason that the role stays on a site that is about to go.
+func (l *loop) staysEvent(emit func(report.Event, string, ...any), d failover.Decision) {
+	before := l.said.stays
+	l.said.stays = ""
+	if d.Stays == nil {
+		return
+	}
+	l.said.stays = d.Stays.Site + " " + string(d.Stays.Reason)
+	if l.said.stays != before {
+		emit(report.PlannedBlocked, "%s: %s", d.Stays.Reason, staysMessage(d.Stays))
 	}
 }
 
@@ -191,12 +219,16 @@ func (l *loop) writeStatus(ctx context.Context, group *v1alpha1.MysqlFailoverGro
 	}
 	status := l.statusOf(group, l.durable, d.Views)
 	status.Conditions = l.conditions(group, d)
-	status.ReplicationLag = worstLag(s, d.Views)
+	status.ReplicationLag = l.said.lag.settle(worstLag(s, d.Views), s.Now)
+	if shown := l.said.forecast.shown; shown != nil && shown.Site == l.durable.ActiveSite {
+		l.said.forecast = settledForecast{} // the role has moved to it: it says something wrong, and not just something else
+	}
+	status.Forecast = l.said.forecast.settle(toForecast(d.Forecast), s.Now)
 	if d.Verdict == failover.VerdictBlocked {
 		status.LastFailover = v1alpha1.LastFailoverBlocked
 	}
 	text, err := json.Marshal(withoutTimes(status))
-	if err != nil || string(text) == l.said.status {
+	if err != nil || string(text) == l.said.status && (time.Since(l.said.written) < cacheDelay || says(group.Status, status)) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
@@ -213,33 +245,23 @@ func (l *loop) writeStatus(ctx context.Context, group *v1alpha1.MysqlFailoverGro
 		l.log.Debug("write status", "error", err)
 		return
 	}
-	l.said.status = string(text)
+	l.said.status, l.said.written = string(text), time.Now()
 }
 
-// worstLag is the greatest lag of the attached replicas, in steps: the status is written when it says something else,
-// and a lag in full would make that every poll. The exact figure is in GET /status and the metrics.
-func worstLag(s failover.Snapshot, views []failover.View) string {
-	worst, any := 0.0, false
-	for _, v := range views {
-		site, _ := s.Site(v.Name)
-		if v.State != v1alpha1.SiteReplica || site.MySQL.LagSeconds == nil {
-			continue
-		}
-		worst, any = max(worst, *site.MySQL.LagSeconds), true
+// toForecast is the part of a forecast that does not change with every poll.
+func toForecast(f *failover.Forecast) *v1alpha1.Forecast {
+	if f == nil {
+		return nil
 	}
-	switch {
-	case !any:
-		return ""
-	case worst < 1:
-		return "0s"
-	case worst < 10:
-		return "<10s"
-	case worst < 60:
-		return "<1m"
-	case worst < 600:
-		return "<10m"
+	return &v1alpha1.Forecast{Site: f.Site, Rule: f.Rule, BlockedBy: string(f.BlockedBy), Message: f.Message}
+}
+
+func forecastOf(d failover.Decision) report.Forecast {
+	if d.Forecast == nil {
+		return report.Forecast{Blocked: string(d.Reason)}
 	}
-	return ">10m"
+	out := report.Forecast{Known: true, Blocked: string(d.Forecast.BlockedBy), Transactions: float64(d.Forecast.LostTransactions), Seconds: d.Forecast.LostSeconds}
+	return out
 }
 
 func withoutTimes(s v1alpha1.MysqlFailoverGroupStatus) v1alpha1.MysqlFailoverGroupStatus {
@@ -254,7 +276,8 @@ func withoutTimes(s v1alpha1.MysqlFailoverGroupStatus) v1alpha1.MysqlFailoverGro
 func (l *loop) statusOf(group *v1alpha1.MysqlFailoverGroup, durable failover.Durable, all []failover.View) v1alpha1.MysqlFailoverGroupStatus {
 	out := v1alpha1.MysqlFailoverGroupStatus{
 		ActiveSite: durable.ActiveSite, Epoch: durable.Epoch, Transition: toTransition(durable.Transition),
-		Failovers: durable.Records, Phase: phase(durable, all),
+		Failovers: durable.Records, Phase: phase(durable, all), PlannedFailover: toPlanned(durable.Planned),
+		Forecast: group.Status.Forecast,
 	}
 	if !durable.ActiveSince.IsZero() {
 		out.ActiveSiteSince = &metav1.Time{Time: durable.ActiveSince}
@@ -287,8 +310,11 @@ func stable(v failover.View) string {
 	if v.State == v1alpha1.SiteFenced {
 		return ""
 	}
-	return v.Message
+	return attempts.ReplaceAllString(v.Message, "")
 }
+
+// attempts is how MySQL counts in the error of a receiver that cannot reach its source: once a second.
+var attempts = regexp.MustCompile(`This was attempt \d+/\d+, with a delay of \d+ seconds? between attempts\. ?`)
 
 func phase(durable failover.Durable, all []failover.View) v1alpha1.GroupPhase {
 	healthy, primary := 0, false
@@ -313,7 +339,7 @@ func phase(durable failover.Durable, all []failover.View) v1alpha1.GroupPhase {
 
 // ownConditions are the conditions that this package owns.
 var ownConditions = []string{v1alpha1.ConditionReady, v1alpha1.ConditionAvailable, v1alpha1.ConditionDegraded,
-	v1alpha1.ConditionReplicationHealthy, v1alpha1.ConditionFailoverBlocked}
+	v1alpha1.ConditionReplicationHealthy, v1alpha1.ConditionFailoverBlocked, v1alpha1.ConditionPaused, v1alpha1.ConditionPlannedBlocked}
 
 func owned(all []metav1.Condition) []metav1.Condition {
 	var out []metav1.Condition
@@ -327,7 +353,7 @@ func owned(all []metav1.Condition) []metav1.Condition {
 
 func (l *loop) conditions(group *v1alpha1.MysqlFailoverGroup, d failover.Decision) []metav1.Condition {
 	var out []metav1.Condition
-	for _, want := range conditionsOf(d) {
+	for _, want := range conditionsOf(d, group.Annotations[v1alpha1.AnnotationPauseUntil], time.Now()) {
 		out = append(out, report.Stamp(group.Status.Conditions, want, group.Generation, time.Now()))
 	}
 	return out
@@ -337,6 +363,12 @@ func (l *loop) conditions(group *v1alpha1.MysqlFailoverGroup, d failover.Decisio
 func live(group *v1alpha1.MysqlFailoverGroup, s failover.Snapshot, d failover.Decision, now time.Time) wire.GroupStatus {
 	out := wire.GroupStatus{Namespace: group.Namespace, Group: group.Name, ActiveSite: d.Status.ActiveSite, Epoch: d.Status.Epoch,
 		Hold: d.Hold, Topology: string(d.Topology), Verdict: string(d.Verdict), Reason: string(d.Reason), Message: d.Message, ObservedAt: now.UTC()}
+	if f := d.Forecast; f != nil {
+		out.Forecast = &wire.Forecast{Site: f.Site, Rule: f.Rule, BlockedBy: string(f.BlockedBy), Message: f.Message, LostSeconds: f.LostSeconds}
+		if f.LostTransactions >= 0 {
+			out.Forecast.LostTransactions = &f.LostTransactions
+		}
+	}
 	for _, v := range d.Views {
 		site, _ := s.Site(v.Name)
 		w := wire.SiteStatus{Name: v.Name, Role: string(site.Role), State: string(v.State), Reachable: site.Reachable(),

@@ -29,13 +29,17 @@ const minPacket = 64 << 20
 
 // ConfigMap is the configuration of one site.
 func ConfigMap(in Input, site v1alpha1.Site) *corev1.ConfigMap {
+	data := map[string]string{
+		ConfigKeyMyCnf:     myCnf(in, site.Name),
+		ConfigKeyAuthority: in.AuthorityPublic,
+	}
+	if in.encrypted(site.Name) {
+		maps.Copy(data, keyringConfig(in))
+	}
 	return &corev1.ConfigMap{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
 		ObjectMeta: in.meta(v1alpha1.ConfigName(in.Group.Name, site.Name), SiteLabels(in.Group.Name, site.Name)),
-		Data: map[string]string{
-			ConfigKeyMyCnf:     myCnf(in, site.Name),
-			ConfigKeyAuthority: in.AuthorityPublic,
-		},
+		Data:       data,
 	}
 }
 
@@ -45,7 +49,7 @@ func myCnf(in Input, site string) string {
 	var b strings.Builder
 	b.WriteString("# Made by the operator; changes are overwritten. Set spec.mysqlConf of the group instead.\n[mysqld]\n")
 	writeSettings(&b, "Defaults, which spec.mysqlConf may change.", defaults)
-	writeSettings(&b, "From spec.mysqlConf.", passedOn(in.Group.Spec.MysqlConf))
+	writeSettings(&b, "From spec.mysqlConf.", passedOn(in.Group.Spec.MysqlConf, in.encrypted(site)))
 	writeSettings(&b, "Owned by the operator.", ownedSettings(in, site))
 	return b.String()
 }
@@ -57,10 +61,10 @@ func writeSettings(b *strings.Builder, title string, settings map[string]string)
 	}
 }
 
-func passedOn(conf map[string]string) map[string]string {
+func passedOn(conf map[string]string, encrypted bool) map[string]string {
 	out := map[string]string{}
 	for key, value := range conf {
-		if ignored(key, value) == "" {
+		if ignored(key, value, encrypted) == "" {
 			out[key] = value
 		}
 	}
@@ -103,8 +107,9 @@ func ownedSettings(in Input, site string) map[string]string {
 		"innodb_flush_log_at_trx_commit": "1",
 		"innodb_data_file_path":          "ibdata1:12M:autoextend",
 		// With a dead source the relay logs may be the only copy: they are kept over a restart.
-		"relay_log_recovery":                             "OFF",
-		"sync_relay_log":                                 "1",
+		"relay_log_recovery": "OFF",
+		// Counted in events, of which a small transaction has five: docs/decisions/0007.
+		"sync_relay_log":                                 "10",
 		"replica_net_timeout":                            "5",
 		"replica_preserve_commit_order":                  "ON",
 		"plugin_load_add":                                "mysql_clone.so",
@@ -117,6 +122,9 @@ func ownedSettings(in Input, site string) map[string]string {
 			set[prefix+"ssl_cert"] = TLSDir + "/tls.crt"
 			set[prefix+"ssl_key"] = TLSDir + "/tls.key"
 		}
+	}
+	if in.encrypted(site) {
+		maps.Copy(set, encryptedSettings(in))
 	}
 	return set
 }
@@ -144,13 +152,25 @@ var owned = func() map[string]bool {
 	return set
 }()
 
+// ownedEncrypted are those that the operator owns on an encrypted site besides.
+var ownedEncrypted = func() map[string]bool {
+	set := map[string]bool{}
+	for key := range encryptedSettings(Input{Group: &v1alpha1.MysqlFailoverGroup{}}) {
+		set[normal(key)] = true
+	}
+	for _, key := range leftAlone {
+		set[normal(key)] = true
+	}
+	return set
+}()
+
 // ownedPrefixes are families of settings of which the operator owns every one.
 var ownedPrefixes = []string{"replicate_", "admin_", "clone_ssl_", "group_replication", "rpl_semi_sync", "component_keyring"}
 
 var keyPattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]*$`)
 
 // ignored says why a setting of the user is not passed on; empty means that it is.
-func ignored(key, value string) string {
+func ignored(key, value string, encrypted bool) string {
 	if !keyPattern.MatchString(key) {
 		return "not the name of a setting"
 	}
@@ -162,16 +182,31 @@ func ignored(key, value string) string {
 	if owned[name] || slices.ContainsFunc(ownedPrefixes, func(p string) bool { return strings.HasPrefix(name, p) }) {
 		return "owned by the operator"
 	}
-	for key := range owned {
-		// mysqld takes a beginning of a name that fits only one setting for that setting.
-		if strings.HasPrefix(key, name) {
-			return "the beginning of a setting owned by the operator"
-		}
+	if begins(owned, name) {
+		return "the beginning of a setting owned by the operator"
+	}
+	if encrypted && (ownedEncrypted[name] || begins(ownedEncrypted, name)) {
+		return "owned by the operator, see spec.encryptionAtRest"
 	}
 	if name == "max_allowed_packet" && bytesOf(value) < minPacket {
 		return "below 64M"
 	}
 	return ""
+}
+
+// begins is whether name is the beginning of one of the settings: mysqld takes one that fits only one setting for that
+// setting.
+func begins(settings map[string]bool, name string) bool {
+	if name == "general_log" || name == "slow_query_log" {
+		// Settings of their own, which switch on what is owned: where it goes.
+		return false
+	}
+	for key := range settings {
+		if strings.HasPrefix(key, name) {
+			return true
+		}
+	}
+	return false
 }
 
 // Ignored is a setting of spec.mysqlConf that is not passed on.
@@ -180,11 +215,13 @@ type Ignored struct {
 	Why string
 }
 
-// IgnoredKeys lists the settings of spec.mysqlConf that are not passed on, sorted by key.
-func IgnoredKeys(conf map[string]string) []Ignored {
+// IgnoredKeys lists the settings of spec.mysqlConf that are not passed on, sorted by key. An encrypted group has more of
+// them: Input.Keyrings must be set by then.
+func IgnoredKeys(in Input) []Ignored {
 	var out []Ignored
+	conf := in.Group.Spec.MysqlConf
 	for _, key := range slices.Sorted(maps.Keys(conf)) {
-		if why := ignored(key, conf[key]); why != "" {
+		if why := ignored(key, conf[key], len(in.Keyrings) > 0); why != "" {
 			out = append(out, Ignored{Key: key, Why: why})
 		}
 	}

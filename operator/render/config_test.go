@@ -84,7 +84,7 @@ func TestIgnoredKeys(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := render.IgnoredKeys(map[string]string{tt.key: tt.value})
+			got := render.IgnoredKeys(input(conf(tt.key, tt.value)))
 			if (len(got) == 1) != tt.ignored {
 				t.Errorf("%s: %s=%q: %v", tt.reason, tt.key, tt.value, got)
 			}

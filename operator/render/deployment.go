@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"maps"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -27,13 +28,15 @@ const (
 // the pod carries too: a site is up to date when both are those of the rendered one.
 func Deployment(in Input, site v1alpha1.Site) *appsv1.Deployment {
 	labels := SiteLabels(in.Group.Name, site.Name)
+	annotations := map[string]string{
+		defaultContainer:     ContainerMySQL,
+		AnnotationConfigHash: hash(readAtStart(ConfigMap(in, site).Data)),
+	}
+	maps.Copy(annotations, keyringAnnotations(in, site.Name))
 	template := corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{
-			Labels: labels,
-			Annotations: map[string]string{
-				defaultContainer:     ContainerMySQL,
-				AnnotationConfigHash: hash(ConfigMap(in, site).Data),
-			},
+			Labels:      labels,
+			Annotations: annotations,
 		},
 		Spec: podSpec(in, site),
 	}
@@ -55,6 +58,13 @@ func Deployment(in Input, site v1alpha1.Site) *appsv1.Deployment {
 			Template:                template,
 		},
 	}
+}
+
+// readAtStart is what a pod reads only when it starts. The key of the authority is read again by a sidecar that runs.
+func readAtStart(data map[string]string) map[string]string {
+	out := maps.Clone(data)
+	delete(out, ConfigKeyAuthority)
+	return out
 }
 
 // hash is short enough to be read and long enough never to collide. JSON sorts the keys of maps.

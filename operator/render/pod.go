@@ -3,6 +3,7 @@
 package render
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -42,10 +43,20 @@ const (
 const user int64 = 999
 
 const (
-	gracePeriod      int64 = 60
+	// leaveTimeout is how long the end of mysqld waits for the role to move away, shutdownPeriod how long mysqld may take to
+	// write its pages back then, sidecarPeriod what the sidecar needs after it. The kubelet counts all of it.
+	leaveTimeout           = 10 * time.Second
+	shutdownPeriod         = 60 * time.Second
+	sidecarPeriod          = 5 * time.Second
+	gracePeriod            = int64((leaveTimeout + shutdownPeriod + sidecarPeriod) / time.Second)
 	mysqlKillPeriod  int64 = 5
 	defaultContainer       = "kubectl.kubernetes.io/default-container"
 )
+
+// reservedPorts are never the near end of a connection that the pod makes. MySQL's admin port lies in the range from which
+// the kernel takes those: a sidecar that asked a peer from it once kept mysqld from starting for as long as it asked.
+// Kubernetes counts this setting among the safe ones.
+var reservedPorts = fmt.Sprintf("%d,%d,%d", wire.PortMySQL, wire.PortSidecar, wire.PortMySQLAdmin)
 
 func podSpec(in Input, site v1alpha1.Site) corev1.PodSpec {
 	spec := in.Group.Spec
@@ -61,13 +72,14 @@ func podSpec(in Input, site v1alpha1.Site) corev1.PodSpec {
 			FSGroup:             new(user),
 			FSGroupChangePolicy: new(corev1.FSGroupChangeOnRootMismatch),
 			SeccompProfile:      &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+			Sysctls:             []corev1.Sysctl{{Name: "net.ipv4.ip_local_reserved_ports", Value: reservedPorts}},
 		},
 		ImagePullSecrets: slices.Clone(spec.ImagePullSecrets),
 		NodeSelector:     site.NodeSelector,
 		Affinity:         affinity(in, site),
 		// The default tolerations of Kubernetes stay: a pod on a dead node is marked for deletion after five minutes, and
 		// its replacement waits for the volume. Nothing about failover depends on it.
-		Tolerations:    slices.Clone(site.Tolerations),
+		Tolerations:    append(slices.Clone(site.Tolerations), inactiveToleration(in)),
 		InitContainers: []corev1.Container{install(in), bootstrap(in, site), sidecar(in, site)},
 		Containers:     []corev1.Container{mysqld(in, site)},
 		Volumes:        volumes(in, site),
@@ -125,14 +137,14 @@ func bootstrap(in Input, site v1alpha1.Site) corev1.Container {
 		Env:             sidecarEnv(in, site),
 		Resources:       *site.Resources.DeepCopy(),
 		SecurityContext: containerSecurity(),
-		VolumeMounts: withTLS(in,
+		VolumeMounts: withKeyring(in, site.Name, ContainerBootstrap, withTLS(in,
 			corev1.VolumeMount{Name: volumeData, MountPath: volumeDir},
 			corev1.VolumeMount{Name: volumeRun, MountPath: runDir},
 			corev1.VolumeMount{Name: volumeTmp, MountPath: tmpDir},
 			corev1.VolumeMount{Name: volumeBin, MountPath: binDir, ReadOnly: true},
 			corev1.VolumeMount{Name: volumeConfig, MountPath: ConfigDir, ReadOnly: true},
 			corev1.VolumeMount{Name: volumeAccounts, MountPath: AccountsDir, ReadOnly: true},
-		),
+		)),
 	}
 }
 
@@ -153,14 +165,14 @@ func sidecar(in Input, site v1alpha1.Site) corev1.Container {
 		// mysqld starts only once the fence stands.
 		StartupProbe:  probe(wire.PathHealthz, 1, 60),
 		LivenessProbe: probe(wire.PathHealthz, 2, 3),
-		VolumeMounts: withTLS(in,
+		VolumeMounts: withKeyring(in, site.Name, ContainerSidecar, withTLS(in,
 			corev1.VolumeMount{Name: volumeData, MountPath: volumeDir},
 			corev1.VolumeMount{Name: volumeRun, MountPath: runDir},
 			corev1.VolumeMount{Name: volumeTmp, MountPath: tmpDir},
 			corev1.VolumeMount{Name: volumeConfig, MountPath: ConfigDir, ReadOnly: true},
 			// Its own password and no other: the sidecar answers the network.
 			corev1.VolumeMount{Name: volumeSidecarAccount, MountPath: AccountsDir, ReadOnly: true},
-		),
+		)),
 	}
 }
 
@@ -177,9 +189,8 @@ func mysqld(in Input, site v1alpha1.Site) corev1.Container {
 			binDir + "/sidecar", "mysqld", "mysqld", "--defaults-file=" + ConfigDir + "/" + ConfigKeyMyCnf, "--admin-address=$(POD_IP)",
 			"--report-host=" + Host(in.Group.Namespace, in.Group.Name, site.Name),
 		},
-		Env: []corev1.EnvVar{
-			fieldEnv("POD_IP", "status.podIP"),
-		},
+		Env:       mysqldEnv(in, site),
+		Lifecycle: &corev1.Lifecycle{PreStop: leaveHook()},
 		Ports: []corev1.ContainerPort{
 			{Name: portMySQL, ContainerPort: wire.PortMySQL, Protocol: corev1.ProtocolTCP},
 			{Name: portAdmin, ContainerPort: wire.PortMySQLAdmin, Protocol: corev1.ProtocolTCP},
@@ -188,13 +199,13 @@ func mysqld(in Input, site v1alpha1.Site) corev1.Container {
 		SecurityContext: containerSecurity(),
 		ReadinessProbe:  probe(wire.PathReadyz, 1, 3),
 		LivenessProbe:   liveness,
-		VolumeMounts: withTLS(in,
+		VolumeMounts: withKeyring(in, site.Name, ContainerMySQL, withTLS(in,
 			corev1.VolumeMount{Name: volumeData, MountPath: volumeDir},
 			corev1.VolumeMount{Name: volumeRun, MountPath: runDir},
 			corev1.VolumeMount{Name: volumeTmp, MountPath: tmpDir},
 			corev1.VolumeMount{Name: volumeBin, MountPath: binDir, ReadOnly: true},
 			corev1.VolumeMount{Name: volumeConfig, MountPath: ConfigDir, ReadOnly: true},
-		),
+		)),
 	}
 }
 
@@ -209,6 +220,7 @@ func sidecarEnv(in Input, site v1alpha1.Site) []corev1.EnvVar {
 		{Name: v1alpha1.EnvLeaseTimeout, Value: duration(group.Spec.Sidecar.LeaseTimeout, 20*time.Second)},
 		{Name: "MFG_PEER_CHECK_INTERVAL", Value: duration(group.Spec.Sidecar.PeerCheckInterval, 2*time.Second)},
 		{Name: v1alpha1.EnvFenceTimeout, Value: duration(group.Spec.Sidecar.FenceTimeout, 2*time.Second)},
+		leaveEnv(),
 		{Name: "MFG_STATE_DIR", Value: StateDir},
 		{Name: "MFG_DATADIR", Value: DataDir},
 		{Name: "MFG_AUTHORITY_FILE", Value: ConfigDir + "/" + ConfigKeyAuthority},
@@ -218,7 +230,27 @@ func sidecarEnv(in Input, site v1alpha1.Site) []corev1.EnvVar {
 	if group.Spec.TLS != nil {
 		env = append(env, corev1.EnvVar{Name: "MFG_REQUIRE_TLS", Value: "true"})
 	}
+	return append(env, keyringEnv(in, site.Name)...)
+}
+
+// mysqldEnv has the keyring's path, so that what starts mysqld again in place can look whether it is still there.
+func mysqldEnv(in Input, site v1alpha1.Site) []corev1.EnvVar {
+	env := []corev1.EnvVar{fieldEnv("POD_IP", "status.podIP"), leaveEnv()}
+	if in.encrypted(site.Name) {
+		env = append(env, keyringFileEnv(in))
+	}
 	return env
+}
+
+func leaveEnv() corev1.EnvVar {
+	return corev1.EnvVar{Name: "MFG_LEAVE_TIMEOUT", Value: leaveTimeout.String()}
+}
+
+// leaveHook has the kubelet wait with the end of mysqld until the role has moved away. It runs a program and asks no
+// address, because the kubelet would wait for a sidecar that hangs as long as the pod may take, with no liveness probe
+// left that ends mysqld before its lease runs out (I4). Native sidecars are ended after mysqld.
+func leaveHook() *corev1.LifecycleHandler {
+	return &corev1.LifecycleHandler{Exec: &corev1.ExecAction{Command: []string{binDir + "/sidecar", "leave"}}}
 }
 
 // peers are sorted, so that the order of spec.sites does not restart pods.

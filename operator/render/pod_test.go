@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -14,8 +15,10 @@ import (
 	"github.com/mysql-mfg/mfg/operator/render"
 )
 
-func TestPodIsRestricted(t *testing.T) {
-	spec := pod(input(everything))
+func TestPodIsRestricted(t *testing.T) { restricted(t, pod(input(everything))) }
+
+func restricted(t *testing.T, spec corev1.PodSpec) {
+	t.Helper()
 	yes := func(b *bool) bool { return b != nil && *b }
 	no := func(b *bool) bool { return b != nil && !*b }
 	s := spec.SecurityContext
@@ -107,6 +110,40 @@ func TestWhoReadsWhichSecret(t *testing.T) {
 	}
 }
 
+// The kubelet counts the hook, the end of mysqld and that of the sidecar together.
+func TestMysqldEndsAfterTheRoleHasMoved(t *testing.T) {
+	spec := pod(input())
+	mysqld := containers(spec)[render.ContainerMySQL]
+	if mysqld.Lifecycle == nil || mysqld.Lifecycle.PreStop == nil || mysqld.Lifecycle.PreStop.Exec == nil {
+		t.Fatalf("lifecycle %+v", mysqld.Lifecycle)
+	}
+	if diff := cmp.Diff([]string{"/opt/mfg/sidecar", "leave"}, mysqld.Lifecycle.PreStop.Exec.Command); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	waits := map[string]time.Duration{}
+	for name, c := range containers(spec) {
+		for _, e := range c.Env {
+			if e.Name == "MFG_LEAVE_TIMEOUT" {
+				var err error
+				if waits[name], err = time.ParseDuration(e.Value); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	if waits[render.ContainerMySQL] == 0 || waits[render.ContainerMySQL] != waits[render.ContainerSidecar] {
+		t.Errorf("hook and sidecar wait for %v", waits)
+	}
+	if left := time.Duration(*spec.TerminationGracePeriodSeconds)*time.Second - waits[render.ContainerMySQL]; left < time.Minute {
+		t.Errorf("mysqld has %v to write its pages back", left)
+	}
+	for name, c := range containers(spec) {
+		if name != render.ContainerMySQL && c.Lifecycle != nil {
+			t.Errorf("container %s has a hook", name)
+		}
+	}
+}
+
 func TestPodLayout(t *testing.T) {
 	d := render.Deployment(input(), input().Group.Spec.Sites[0])
 	spec := d.Spec.Template.Spec
@@ -120,8 +157,8 @@ func TestPodLayout(t *testing.T) {
 	if d.Spec.Strategy.Type != "Recreate" || d.Spec.Strategy.RollingUpdate != nil || *d.Spec.Replicas != 1 {
 		t.Errorf("strategy %+v, replicas %d", d.Spec.Strategy, *d.Spec.Replicas)
 	}
-	if *spec.TerminationGracePeriodSeconds != 60 || !*spec.ShareProcessNamespace {
-		t.Error("grace period or process namespace")
+	if !*spec.ShareProcessNamespace {
+		t.Error("the sidecar cannot see mysqld")
 	}
 	cs := containers(spec)
 	side := cs[render.ContainerSidecar]

@@ -23,6 +23,8 @@ type Input struct {
 	Install Install
 	// AuthorityPublic is the public key of the group's authority, PEM.
 	AuthorityPublic string
+	// Keyrings are those of the encrypted sites, by name.
+	Keyrings map[string]Keyring
 }
 
 // Install is how the operator was installed: the same for every group.
@@ -31,6 +33,8 @@ type Install struct {
 	SidecarPullPolicy corev1.PullPolicy
 	// OperatorURL is where sidecars reach the operator's auxiliary listener.
 	OperatorURL string
+	// EscrowURL is where they reach its escrow endpoint, over TLS.
+	EscrowURL string
 }
 
 // Host is the name under which the MySQL and the sidecar of a site are reached, and which its certificate must carry.

@@ -15,8 +15,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/yaml"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
@@ -95,7 +97,7 @@ func objects(in render.Input) []any {
 	site := in.Group.Spec.Sites[0]
 	out := []any{
 		render.ConfigMap(in, site), render.DataVolume(in, site), render.Deployment(in, site), render.SiteService(in, site),
-		render.PrimaryService(in), render.ReplicasService(in), render.DisruptionBudget(in),
+		render.PrimaryService(in), render.ReplicasService(in), render.DisruptionBudget(in), render.Protection(in),
 		render.AccountsSecret(in, render.Passwords{Operator: "o", Replication: "r", Sidecar: "s", Clone: "c"}),
 		render.RootSecret(in, "p"), render.AuthoritySecret(in, []byte("private"), []byte("public")),
 	}
@@ -106,7 +108,10 @@ func objects(in render.Input) []any {
 }
 
 func TestGolden(t *testing.T) {
-	for name, in := range map[string]render.Input{"small": input(), "everything": input(everything)} {
+	for name, in := range map[string]render.Input{
+		"small": input(), "everything": input(everything),
+		"sealed": input(encrypted(sealed)), "unsealed": input(encrypted(unsealed)), "fresh": input(encrypted(fresh)),
+	} {
 		t.Run(name, func(t *testing.T) {
 			var got bytes.Buffer
 			for _, o := range objects(in) {
@@ -185,6 +190,7 @@ func TestServices(t *testing.T) {
 	}
 	want := map[string]string{
 		"mysql-mfg.io/failover-group": "orders", "mysql-mfg.io/role": "replica", "mysql-mfg.io/healthy": "yes",
+		"mysql-mfg.io/readable": "yes",
 	}
 	if diff := cmp.Diff(want, render.ReplicasService(in).Spec.Selector); diff != "" {
 		t.Errorf("replicas (-want +got):\n%s", diff)
@@ -199,9 +205,47 @@ func TestServices(t *testing.T) {
 			t.Errorf("the selector of the site's Service does not match its pod: %s=%s", k, v)
 		}
 	}
-	for _, k := range []string{v1alpha1.LabelRole, v1alpha1.LabelHealthy} {
+	for _, k := range []string{v1alpha1.LabelRole, v1alpha1.LabelHealthy, v1alpha1.LabelReadable, v1alpha1.LabelProtected} {
 		if _, set := labels[k]; set {
 			t.Errorf("label %s in the template would fight with the poll loop", k)
+		}
+	}
+}
+
+// The API server refuses the eviction of a pod that two budgets select, with an error that ends the drain of a node.
+func TestNoPodHasTwoBudgets(t *testing.T) {
+	in := input()
+	for name, tt := range map[string]struct {
+		label string
+		want  string
+		gone  int
+	}{
+		"active site":     {v1alpha1.HealthyYes, "mysql-orders-protected", 0},
+		"replica":         {v1alpha1.HealthyNo, "mysql-orders", 1},
+		"not looked at":   {"", "mysql-orders", 1},
+		"of another kind": {"perhaps", "mysql-orders", 1},
+	} {
+		pod := labels.Set(render.Deployment(in, in.Group.Spec.Sites[0]).Spec.Template.Labels)
+		pod = labels.Merge(pod, nil)
+		if tt.label != "" {
+			pod[v1alpha1.LabelProtected] = tt.label
+		}
+		var names []string
+		for _, b := range []*policyv1.PodDisruptionBudget{render.DisruptionBudget(in), render.Protection(in)} {
+			selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !selector.Matches(pod) {
+				continue
+			}
+			names = append(names, b.Name)
+			if b.Spec.MinAvailable != nil || b.Spec.MaxUnavailable.IntValue() != tt.gone || *b.Spec.UnhealthyPodEvictionPolicy != policyv1.AlwaysAllow {
+				t.Errorf("%s: %+v", name, b.Spec)
+			}
+		}
+		if diff := cmp.Diff([]string{tt.want}, names); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
 }
@@ -223,6 +267,7 @@ func TestSpecHash(t *testing.T) {
 		"priority":       func(in *render.Input) { in.Group.Spec.Sites[0].Priority = 3 },
 		"storage size":   func(in *render.Input) { in.Group.Spec.Sites[0].Storage.Size = resource.MustParse("20Gi") },
 		"deletion":       deleteData,
+		"the authority":  func(in *render.Input) { in.AuthorityPublic = "other" },
 	}
 	for name, o := range same {
 		if hash(o) != base {
@@ -230,9 +275,8 @@ func TestSpecHash(t *testing.T) {
 		}
 	}
 	other := map[string]option{
-		"a setting":     conf("max_connections", "500"),
-		"the image":     func(in *render.Input) { in.Group.Spec.Image = "mysql:9.8" },
-		"the authority": func(in *render.Input) { in.AuthorityPublic = "other" },
+		"a setting": conf("max_connections", "500"),
+		"the image": func(in *render.Input) { in.Group.Spec.Image = "mysql:9.8" },
 		"a new site": func(in *render.Input) {
 			in.Group.Spec.Sites = append(in.Group.Spec.Sites, v1alpha1.Site{Name: "rome"})
 		},

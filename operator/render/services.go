@@ -46,6 +46,8 @@ func ReplicasService(in Input) *corev1.Service {
 		v1alpha1.LabelGroup:   in.Group.Name,
 		v1alpha1.LabelRole:    v1alpha1.RoleReplica,
 		v1alpha1.LabelHealthy: v1alpha1.HealthyYes,
+		// The poll loop takes it from replicas that lag more than spec.maxReadLag.
+		v1alpha1.LabelReadable: v1alpha1.HealthyYes,
 	}
 	s.Spec.Ports = []corev1.ServicePort{port(portMySQL, wire.PortMySQL)}
 	return s
@@ -67,17 +69,32 @@ func port(name string, number int32) corev1.ServicePort {
 
 func intOrString(n int) intstr.IntOrString { return intstr.FromInt32(int32(n)) }
 
-// DisruptionBudget keeps at least one MySQL pod of the group through voluntary disruptions. Pods that are not ready may
+// DisruptionBudget lets voluntary disruptions take one MySQL pod at a time of those that are not protected. A pod that
+// two budgets select cannot be evicted at all, so those that Protection selects are left out. Pods that are not ready may
 // always be evicted: they serve nobody, and would block the drain of their node for ever.
 func DisruptionBudget(in Input) *policyv1.PodDisruptionBudget {
+	return budget(in, v1alpha1.DisruptionBudgetName(in.Group.Name), 1, metav1.LabelSelectorOpNotIn)
+}
+
+// Protection refuses the eviction of pods that must not go now: the active site's, from which the role is moved first, and
+// that of the only candidate that has caught up. The poll loop labels them. It answers the drain of a node, which
+// cordons it and asks again, until the role has moved.
+func Protection(in Input) *policyv1.PodDisruptionBudget {
+	return budget(in, v1alpha1.ProtectionName(in.Group.Name), 0, metav1.LabelSelectorOpIn)
+}
+
+func budget(in Input, name string, gone int32, protected metav1.LabelSelectorOperator) *policyv1.PodDisruptionBudget {
 	return &policyv1.PodDisruptionBudget{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "policy/v1", Kind: "PodDisruptionBudget"},
-		ObjectMeta: in.meta(v1alpha1.DisruptionBudgetName(in.Group.Name), GroupLabels(in.Group.Name)),
+		ObjectMeta: in.meta(name, GroupLabels(in.Group.Name)),
 		Spec: policyv1.PodDisruptionBudgetSpec{
-			MinAvailable: new(intstr.FromInt32(1)),
-			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{
-				v1alpha1.LabelName: v1alpha1.NameMySQL, v1alpha1.LabelGroup: in.Group.Name,
-			}},
+			MaxUnavailable: new(intstr.FromInt32(gone)),
+			Selector: &metav1.LabelSelector{
+				MatchLabels: map[string]string{v1alpha1.LabelName: v1alpha1.NameMySQL, v1alpha1.LabelGroup: in.Group.Name},
+				MatchExpressions: []metav1.LabelSelectorRequirement{
+					{Key: v1alpha1.LabelProtected, Operator: protected, Values: []string{v1alpha1.HealthyYes}},
+				},
+			},
 			UnhealthyPodEvictionPolicy: new(policyv1.AlwaysAllow),
 		},
 	}

@@ -87,7 +87,7 @@ func volumes(in Input, site v1alpha1.Site) []corev1.Volume {
 			},
 		}})
 	}
-	return out
+	return append(out, keyringVolumes(in, site.Name)...)
 }
 
 // items pairs keys of a Secret with the files they become.

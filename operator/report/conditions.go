@@ -33,6 +33,8 @@ const (
 	ReasonTLSSecretUnusable  = "SecretUnusable"
 	ReasonTLSWrongNames      = "WrongNames"
 	ReasonCertManagerMissing = "CertManagerMissing"
+	// ReasonCertificateNotRenewed: a site shows a certificate that ends soon, or cannot take the one in the Secret.
+	ReasonCertificateNotRenewed = "CertificateNotRenewed"
 
 	// UnbuiltFeatures, EncryptionAtRestReady.
 	ReasonNotBuilt   = "NotBuilt"
@@ -50,6 +52,12 @@ const (
 	ReasonSiteDiverged       = "SiteDiverged"
 	ReasonSiteUnreachable    = "SiteUnreachable"
 	ReasonNotBlocked         = "NotBlocked"
+
+	// Paused.
+	ReasonPaused       = "Paused"
+	ReasonNotPaused    = "NotPaused"
+	ReasonPauseOver    = "PauseOver"
+	ReasonInvalidPause = "InvalidPause"
 )
 
 // Condition is a condition as somebody means it now: what is true, for the user. The message names the next step and

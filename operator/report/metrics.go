@@ -57,6 +57,24 @@ var (
 		NativeHistogramMinResetDuration: 0,
 	}, append(append([]string(nil), ofGroup...), "kind"))
 
+	// ForecastTransactions is what an emergency failover would lose now; set it with SetForecast.
+	ForecastTransactions = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "operator_forecast_lost_transactions",
+		Help: "Transactions that an emergency failover would lose if the active site were lost now; absent while unknown.",
+	}, ofGroup)
+
+	// ForecastSeconds is the lag of the site that would take over.
+	ForecastSeconds = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "operator_forecast_lost_seconds",
+		Help: "Replication lag of the site that would take over if the active site were lost now; absent while unknown.",
+	}, ofGroup)
+
+	// ForecastBlocked is 1 with the reason that would block an emergency failover now.
+	ForecastBlocked = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "operator_forecast_blocked",
+		Help: "1 with the reason for which an emergency failover would not happen by itself now; absent if it would.",
+	}, append(append([]string(nil), ofGroup...), "reason"))
+
 	// ReplicationLag is the age of the newest transaction that a replica has not applied.
 	ReplicationLag = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "operator_site_replication_lag_seconds",
@@ -99,12 +117,13 @@ type deleter interface {
 }
 
 var (
-	all = []prometheus.Collector{
+	all = append([]prometheus.Collector{
 		GroupReady, ActiveSite, Epoch, Failovers, FailoverDuration, ReplicationLag, ErrantTransactions, Fences,
-		Decisions, Clones, buildInfo,
-	}
-	siteSeries  = []deleter{ActiveSite, ReplicationLag, ErrantTransactions, Fences, Clones}
-	groupSeries = append([]deleter{GroupReady, Epoch, Failovers, FailoverDuration, Decisions}, siteSeries...)
+		Decisions, Clones, ForecastTransactions, ForecastSeconds, ForecastBlocked, EscrowPushes, buildInfo,
+	}, keyringAll...)
+	siteSeries  = append([]deleter{ActiveSite, ReplicationLag, ErrantTransactions, Fences, Clones}, keyringSeries...)
+	groupSeries = append([]deleter{GroupReady, Epoch, Failovers, FailoverDuration, Decisions,
+		ForecastTransactions, ForecastSeconds, ForecastBlocked}, siteSeries...)
 )
 
 // Register registers every metric, for main with controller-runtime's metrics.Registry.
@@ -168,4 +187,32 @@ func version() (string, string, string) {
 		}
 	}
 	return version, revision, info.GoVersion
+}
+
+// Forecast is what SetForecast shows.
+type Forecast struct {
+	// Known is false while the group is not healthy: then there is nothing to forecast.
+	Known bool
+	// Blocked is the reason for which nothing would happen; empty if something would.
+	Blocked string
+	// Transactions would be lost; negative if unknown. Seconds is nil if unknown.
+	Transactions float64
+	Seconds      *float64
+}
+
+// SetForecast shows a forecast; what is not known any more goes.
+func SetForecast(namespace, group string, f Forecast) {
+	of := prometheus.Labels{labelNamespace: namespace, labelGroup: group}
+	ForecastBlocked.DeletePartialMatch(of)
+	if f.Blocked != "" {
+		ForecastBlocked.WithLabelValues(namespace, group, f.Blocked).Set(1)
+	}
+	ForecastTransactions.DeletePartialMatch(of)
+	ForecastSeconds.DeletePartialMatch(of)
+	if f.Known && f.Transactions >= 0 {
+		ForecastTransactions.WithLabelValues(namespace, group).Set(f.Transactions)
+	}
+	if f.Known && f.Seconds != nil {
+		ForecastSeconds.WithLabelValues(namespace, group).Set(*f.Seconds)
+	}
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package rollout decides which one site may be given a new pod now, and why no other. It is pure. Creating what is
-// missing disturbs nobody and is always allowed; replacing a pod is allowed to one site at a time, replicas first and
-// the active site last, and only while every other site holds the group's data and serves. See docs/design.md.
+// missing disturbs nobody and is always allowed; replacing a pod is allowed to one site at a time, replicas first, and
+// only while every other site holds the group's data and serves. The active site is asked to give its role away first,
+// and is updated last, as the replica that it is then. See docs/updates.md.
 package rollout
 
 import "fmt"
@@ -10,6 +11,8 @@ import "fmt"
 // Site is what the decision needs of one site.
 type Site struct {
 	Name string
+	// Candidate is true if the site may be promoted at all.
+	Candidate bool
 	// Active is true for the active site, and for the site that is about to become it.
 	Active bool
 	// Exists is true if the site has a Deployment.
@@ -18,10 +21,36 @@ type Site struct {
 	UpToDate bool
 	// Settled is true if the site's pod is that of its Deployment, is ready, and does its part in the group.
 	Settled bool
+	// Starting is true while the site's pod is being replaced, for as long as that usually takes.
+	Starting bool
+	// Late is true if the site has had its pod for so long that it should be settled.
+	Late bool
 	// Broken is true if the pod has not been ready for so long that replacing it takes nothing away.
 	Broken bool
 	// Busy is true while long work runs on the site.
 	Busy bool
+	// Kept says why the site's pod must not be replaced, whatever its template is; empty normally.
+	Kept string
+	// Diverged is true if the site has transactions that the group's history lacks.
+	Diverged bool
+	// Held is true for a diverged site whose pod is back and serves: it has come as far as it can before a person decides.
+	Held bool
+	// Trouble is what is known about why the site is not settled, for people.
+	Trouble string
+}
+
+// Group is what the decision stands on.
+type Group struct {
+	// Sites come in the order of the specification.
+	Sites []Site
+	// Transition is true while the active site changes.
+	Transition bool
+	// Paused says until when a person keeps the operator from replacing pods; empty normally.
+	Paused string
+	// RoleStays says why the role cannot be moved away from the active site; empty normally.
+	RoleStays string
+	// LastTry is why the role did not move when it was asked to last; empty if it did, or was not asked.
+	LastTry string
 }
 
 // Reason is why a decision is what it is.
@@ -33,11 +62,19 @@ const (
 	Creating       Reason = "Creating"
 	Repairing      Reason = "Repairing"
 	Updating       Reason = "Updating"
+	MovingRole     Reason = "MovingRole"
 	UpdatingActive Reason = "UpdatingActive"
 
+	Paused           Reason = "Paused"
 	FailoverInFlight Reason = "FailoverInFlight"
 	LongWorkInFlight Reason = "LongWorkInFlight"
 	WaitingForSite   Reason = "WaitingForSite"
+	// SiteNotBack: an update went wrong, or a site has failed. Nothing goes on before somebody has looked at it.
+	SiteNotBack Reason = "SiteNotBack"
+	RoleStays   Reason = "RoleStays"
+	NoCandidate Reason = "NoCandidate"
+	// PodKept: the memory of the pod holds what would be lost with it.
+	PodKept Reason = "PodKept"
 )
 
 // Decision is what may be done now.
@@ -46,6 +83,8 @@ type Decision struct {
 	Create []string
 	// Update is the one site whose pod may be replaced; empty means none.
 	Update string
+	// Leave is the site that should give the role of the active site away; empty means none.
+	Leave string
 	// Site is the one that the reason is about, if any.
 	Site    string
 	Reason  Reason
@@ -55,56 +94,119 @@ type Decision struct {
 // Done is true if nothing is left to do.
 func (d Decision) Done() bool { return d.Reason == UpToDate }
 
-// Next decides. Sites come in the order of the specification; transition is true while the active site changes.
-func Next(sites []Site, transition bool) Decision {
-	d := next(sites, transition)
-	for _, s := range sites {
+// Next decides.
+func Next(g Group) Decision {
+	d := next(g)
+	for _, s := range g.Sites {
 		if !s.Exists {
 			d.Create = append(d.Create, s.Name)
 		}
 	}
 	if len(d.Create) > 0 && d.Update == "" {
-		d.Reason, d.Site, d.Message = Creating, "", fmt.Sprintf("creating %d of %d sites", len(d.Create), len(sites))
+		d.Reason, d.Site, d.Message = Creating, "", fmt.Sprintf("creating %d of %d sites", len(d.Create), len(g.Sites))
 	}
 	return d
 }
 
-func next(sites []Site, transition bool) Decision {
-	if _, ok := find(sites, outdated); !ok {
-		if s, ok := find(sites, and(exists, not(settled))); ok {
-			return wait(WaitingForSite, s.Name, "%s is up to date, but not ready or not replicating yet", s.Name)
+func next(g Group) Decision {
+	if _, ok := find(g.Sites, outdated); !ok {
+		if d, ok := unsettled(g.Sites); ok {
+			return d
+		}
+		if s, ok := find(g.Sites, and(exists, not(upToDate))); ok {
+			return wait(PodKept, s.Name, "the pod of %s is not replaced: %s", s.Name, s.Kept)
 		}
 		return Decision{Reason: UpToDate, Message: "every site is up to date"}
 	}
-	// A pod replaced now could be the one that the failover needs.
-	if transition {
-		return wait(FailoverInFlight, "", "the active site is changing; the update goes on afterwards")
-	}
-	// The work would be lost, and on the active site also that of the site which clones from it.
-	if s, ok := find(sites, busy); ok {
-		return wait(LongWorkInFlight, s.Name, "long work runs on %s; the update goes on afterwards", s.Name)
+	if d, ok := postponed(g); ok {
+		return d
 	}
 	// A pod that does not come up may need just this update; replacing it takes nothing away.
-	if s, ok := find(sites, and(outdated, broken)); ok {
+	if s, ok := find(g.Sites, and(outdated, broken)); ok {
 		return update(Repairing, s)
 	}
-	// One at a time: the site that was updated last must be back first.
-	if s, ok := find(sites, and(exists, not(outdated), not(settled))); ok {
-		return wait(WaitingForSite, s.Name, "%s is up to date, but not ready or not replicating yet", s.Name)
+	// One at a time: the site that was updated last must be back first. One that waits for a person is back: what it has alone
+	// came before the update, and the others would wait for that person too.
+	if d, ok := unsettled(g.Sites); ok {
+		return d
 	}
-	// A replica that does not do its part anyway goes before those that do.
-	if s, ok := find(sites, and(outdated, not(settled), not(active))); ok {
-		return update(Updating, s)
-	}
-	// Only the active site is left here: without it nobody knows who holds what.
-	if s, ok := find(sites, and(exists, not(settled))); ok {
+	// A failover may be due, and whoever answers may be the one that it needs.
+	if s, ok := find(g.Sites, and(exists, active, not(settled))); ok {
 		return wait(WaitingForSite, s.Name, "the active site %s is not open", s.Name)
 	}
-	if s, ok := find(sites, and(outdated, not(active))); ok {
+	// A replica that does not do its part anyway goes before those that do.
+	if s, ok := find(g.Sites, and(outdated, not(settled), not(active))); ok {
 		return update(Updating, s)
 	}
-	s, _ := find(sites, outdated)
-	return update(UpdatingActive, s)
+	if s, ok := find(g.Sites, and(outdated, not(active))); ok {
+		return update(Updating, s)
+	}
+	return activeSite(g)
+}
+
+// postponed is why no pod may be replaced now, whichever it is.
+func postponed(g Group) (Decision, bool) {
+	if g.Paused != "" {
+		return wait(Paused, "", "paused until %s; the update goes on afterwards", g.Paused), true
+	}
+	// A pod replaced now could be the one that the failover needs.
+	if g.Transition {
+		return wait(FailoverInFlight, "", "the active site is changing; the update goes on afterwards"), true
+	}
+	// The work would be lost, and on the active site also that of the site which clones from it.
+	if s, ok := find(g.Sites, busy); ok {
+		return wait(LongWorkInFlight, s.Name, "long work runs on %s; the update goes on afterwards", s.Name), true
+	}
+	// The others are what a failover would need, and that they do not follow now says nothing about them.
+	if s, ok := find(g.Sites, and(exists, active, starting)); ok {
+		return wait(WaitingForSite, s.Name, "the pod of the active site %s is being replaced; the update goes on when it is open", s.Name), true
+	}
+	return Decision{}, false
+}
+
+// unsettled stops at a site that has its new pod and does not do its part.
+func unsettled(sites []Site) (Decision, bool) {
+	s, ok := find(sites, and(exists, not(outdated), not(settled), not(held)))
+	if !ok {
+		return Decision{}, false
+	}
+	trouble := ""
+	if s.Trouble != "" {
+		trouble = ": " + s.Trouble
+	}
+	if !s.Late {
+		return wait(WaitingForSite, s.Name, "%s is up to date, but not ready or not replicating yet%s", s.Name, trouble), true
+	}
+	behind := ""
+	if _, left := find(sites, outdated); left {
+		behind = "; no other site is updated before it is"
+	}
+	return wait(SiteNotBack, s.Name, "%s has the pod that is specified, but does not come back%s%s. "+
+		"Look at its pod and its state, or correct the specification", s.Name, trouble, behind), true
+}
+
+// activeSite decides when only the active site is left. It gives its role away before its pod is replaced: what it has
+// acknowledged is on another site then, and clients wait for a moment instead of a restart.
+func activeSite(g Group) Decision {
+	s, _ := find(g.Sites, outdated)
+	other := and(exists, candidate, not(active))
+	if _, ok := find(g.Sites, other); !ok {
+		// Nothing else is possible. All others are settled.
+		return update(UpdatingActive, s)
+	}
+	if g.RoleStays != "" {
+		return wait(RoleStays, s.Name, "only the active site %s is left to update, and its role is not moved away: %s", s.Name, g.RoleStays)
+	}
+	if _, ok := find(g.Sites, and(other, settled, not(diverged))); !ok {
+		return wait(NoCandidate, s.Name, "only the active site %s is left to update, and no other site can take its role: "+
+			"its pod is replaced when one can", s.Name)
+	}
+	d := wait(MovingRole, s.Name, "only %s is left to update: its role of the active site is moved away first", s.Name)
+	if g.LastTry != "" {
+		d.Message += "; the last try: " + g.LastTry
+	}
+	d.Leave = s.Name
+	return d
 }
 
 func wait(reason Reason, site, format string, args ...any) Decision {
@@ -113,38 +215,4 @@ func wait(reason Reason, site, format string, args ...any) Decision {
 
 func update(reason Reason, s Site) Decision {
 	return Decision{Update: s.Name, Site: s.Name, Reason: reason, Message: "replacing the pod of " + s.Name}
-}
-
-type fact func(Site) bool
-
-func exists(s Site) bool   { return s.Exists }
-func outdated(s Site) bool { return s.Exists && !s.UpToDate }
-func settled(s Site) bool  { return s.Settled }
-func broken(s Site) bool   { return s.Broken }
-func busy(s Site) bool     { return s.Busy }
-func active(s Site) bool   { return s.Active }
-
-func not(f fact) fact { return func(s Site) bool { return !f(s) } }
-
-func and(facts ...fact) fact {
-	return func(s Site) bool {
-		for _, f := range facts {
-			if !f(s) {
-				return false
-			}
-		}
-		return true
-	}
-}
-
-// find returns the first site of which a fact holds, the active site last.
-func find(sites []Site, f fact) (Site, bool) {
-	for _, last := range []bool{false, true} {
-		for _, s := range sites {
-			if s.Active == last && f(s) {
-				return s, true
-			}
-		}
-	}
-	return Site{}, false
 }

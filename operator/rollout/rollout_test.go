@@ -18,7 +18,7 @@ func sites(text string) []rollout.Site {
 	var out []rollout.Site
 	for _, part := range strings.Split(text, ";") {
 		words := strings.Fields(part)
-		s := rollout.Site{Name: words[0], Exists: true}
+		s := rollout.Site{Name: words[0], Exists: true, Candidate: true}
 		for _, w := range words[1:] {
 			switch w {
 			case "active":
@@ -34,6 +34,18 @@ func sites(text string) []rollout.Site {
 				s.Broken = true
 			case "busy":
 				s.Busy = true
+			case "dr":
+				s.Candidate = false
+			case "late":
+				s.Late = true
+			case "starting":
+				s.Starting = true
+			case "diverged":
+				s.Diverged = true
+			case "kept":
+				s.Kept = "its memory holds the only copy"
+			case "held":
+				s.Diverged, s.Held = true, true
 			default:
 				panic(w)
 			}
@@ -45,14 +57,31 @@ func sites(text string) []rollout.Site {
 
 func TestNext(t *testing.T) {
 	tests := map[string]struct {
-		because    string
-		sites      string
-		transition bool
-		create     []string
-		update     string
-		reason     rollout.Reason
-		site       string
+		because string
+		sites   string
+		group   rollout.Group
+		create  []string
+		update  string
+		leave   string
+		reason  rollout.Reason
+		site    string
 	}{
+		"pod kept": {
+			because: "what its memory holds would be lost with it",
+			sites:   "a active new settled; b old settled kept; c new settled", reason: rollout.PodKept, site: "b",
+		},
+		"pod kept, broken": {
+			because: "a pod that is not ready may hold the only copy all the same",
+			sites:   "a active new settled; b old broken kept; c new settled", reason: rollout.WaitingForSite, site: "b",
+		},
+		"pod kept, others": {
+			because: "the others do not wait for a person who restores a Secret",
+			sites:   "a active old settled; b old settled kept; c old settled", update: "c", reason: rollout.Updating, site: "c",
+		},
+		"pod of the active site kept": {
+			because: "its role is not moved for an update that does not come",
+			sites:   "a active old settled kept; b new settled; c new settled", reason: rollout.PodKept, site: "a",
+		},
 		"new group": {
 			because: "nothing is disturbed by creating all at once",
 			sites:   "a missing; b missing; c missing", create: []string{"a", "b", "c"}, reason: rollout.Creating,
@@ -62,21 +91,74 @@ func TestNext(t *testing.T) {
 			because: "an update is done when its last site is back",
 			sites:   "a active new settled; b new", reason: rollout.WaitingForSite, site: "b",
 		},
+		"the last one does not come back": {
+			because: "it is said although nothing waits for it",
+			sites:   "a new late; b active new settled", reason: rollout.SiteNotBack, site: "a",
+		},
 		"replicas first": {
 			because: "the active site is last wherever it stands",
 			sites:   "a active old settled; b old settled; c old settled", update: "b", reason: rollout.Updating, site: "b",
+		},
+		"those that no failover needs come first": {
+			because: "an update that goes wrong is found there",
+			sites:   "a active old settled; b old settled; c dr old settled", update: "c", reason: rollout.Updating, site: "c",
 		},
 		"one at a time": {
 			because: "the updated site must be back first",
 			sites:   "a active old settled; b new; c old settled", reason: rollout.WaitingForSite, site: "b",
 		},
+		"a site that does not come back": {
+			because: "the next one would not come back either",
+			sites:   "a active old settled; b new late; c old settled", reason: rollout.SiteNotBack, site: "b",
+		},
+		"a site that has diverged and is back": {
+			because: "a person decides about it, perhaps in a week, and the update is not what it waits for",
+			sites:   "a active old settled; b new late held; c old settled", update: "c", reason: rollout.Updating, site: "c",
+		},
+		"a site that has diverged and is not back": {
+			because: "what went wrong with its pod goes wrong with the next",
+			sites:   "a active old settled; b new late diverged; c old settled", reason: rollout.SiteNotBack, site: "b",
+		},
+		"a diverged site takes no role": {
+			because: "c is fit, and takes it",
+			sites:   "a active old settled; b new held; c new settled", leave: "a", reason: rollout.MovingRole, site: "a",
+		},
+		"nobody but a diverged site": {
+			because: "it is never promoted by itself",
+			sites:   "a active old settled; b new held", reason: rollout.NoCandidate, site: "a",
+		},
+		"all new and one diverged": {
+			because: "the update is done; that b has diverged is said elsewhere",
+			sites:   "a active new settled; b new late held; c new settled", reason: rollout.UpToDate,
+		},
 		"the next replica": {
 			because: "b is back",
 			sites:   "a active old settled; b new settled; c old settled", update: "c", reason: rollout.Updating, site: "c",
 		},
-		"the active site last": {
-			because: "all others are back",
-			sites:   "a active old settled; b new settled; c new settled", update: "a", reason: rollout.UpdatingActive, site: "a",
+		"the active site gives its role away": {
+			because: "clients must not wait for a restart, nor lose what only it holds",
+			sites:   "a active old settled; b new settled; c new settled", leave: "a", reason: rollout.MovingRole, site: "a",
+		},
+		"the former active site last": {
+			because: "the role has moved",
+			sites:   "a old settled; b active new settled; c new settled", update: "a", reason: rollout.Updating, site: "a",
+		},
+		"the former active site at once": {
+			because: "it has nothing that the others lack, and does its part anyway only after a restart",
+			sites:   "a old; b active new settled; c new settled", update: "a", reason: rollout.Updating, site: "a",
+		},
+		"the role stays": {
+			because: "the operator may not move it",
+			sites:   "a active old settled; b new settled", group: rollout.Group{RoleStays: "a person said so"},
+			reason: rollout.RoleStays, site: "a",
+		},
+		"nobody can take the role": {
+			because: "b has diverged and c is never promoted",
+			sites:   "a active old settled; b new settled diverged; c dr new settled", reason: rollout.NoCandidate, site: "a",
+		},
+		"nobody ever can take the role": {
+			because: "nothing else is possible",
+			sites:   "a active old settled; c dr new settled", update: "a", reason: rollout.UpdatingActive, site: "a",
 		},
 		"the active site waits": {
 			because: "without c only b would hold the data",
@@ -85,6 +167,18 @@ func TestNext(t *testing.T) {
 		"the active site is fenced": {
 			because: "a failover may be due",
 			sites:   "a active old; b old settled", reason: rollout.WaitingForSite, site: "a",
+		},
+		"the active site has crashed": {
+			because: "that its replicas do not follow now is no reason to take the one that takes over",
+			sites:   "a active old; b old; c new settled", reason: rollout.WaitingForSite, site: "a",
+		},
+		"the active site's pod is being replaced": {
+			because: "not even a broken one is touched now",
+			sites:   "a active old starting; b old broken", reason: rollout.WaitingForSite, site: "a",
+		},
+		"the active site has its new pod": {
+			because: "a pod that is settled is not being replaced any more",
+			sites:   "a active new settled starting; b old settled", update: "b", reason: rollout.Updating, site: "b",
 		},
 		"a replica that does not replicate": {
 			because: "the update may be its cure, and costs nothing",
@@ -107,8 +201,20 @@ func TestNext(t *testing.T) {
 			sites:   "a active old broken; b new", update: "a", reason: rollout.Repairing, site: "a",
 		},
 		"failover in flight": {
-			because: "a pod replaced now may be the one that is needed", transition: true,
+			because: "a pod replaced now may be the one that is needed", group: rollout.Group{Transition: true},
 			sites: "a active old settled; b old settled", reason: rollout.FailoverInFlight,
+		},
+		"paused": {
+			because: "a person said so, also of a broken site", group: rollout.Group{Paused: "tomorrow"},
+			sites: "a active old settled; b old broken", reason: rollout.Paused,
+		},
+		"paused before the role moves": {
+			because: "a person said so", group: rollout.Group{Paused: "tomorrow"},
+			sites: "a active old settled; b new settled", reason: rollout.Paused,
+		},
+		"paused with nothing to do": {
+			because: "there is nothing to wait for", group: rollout.Group{Paused: "tomorrow"},
+			sites: "a active new settled; b new settled", reason: rollout.UpToDate,
 		},
 		"clone in flight": {
 			because: "the clone would be lost",
@@ -120,15 +226,20 @@ func TestNext(t *testing.T) {
 			reason: rollout.Updating, site: "b",
 		},
 		"a new site during a failover": {
-			because: "creating disturbs nobody", transition: true,
+			because: "creating disturbs nobody", group: rollout.Group{Transition: true},
 			sites: "a active old settled; b old settled; c missing", create: []string{"c"}, reason: rollout.Creating,
+		},
+		"a new site while the role moves": {
+			because: "creating disturbs nobody",
+			sites:   "a active old settled; b new settled; c missing", create: []string{"c"}, leave: "a", reason: rollout.Creating,
 		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := rollout.Next(sites(tt.sites), tt.transition)
+			tt.group.Sites = sites(tt.sites)
+			got := rollout.Next(tt.group)
 			want := rollout.Decision{
-				Create: tt.create, Update: tt.update, Reason: tt.reason, Site: tt.site, Message: got.Message,
+				Create: tt.create, Update: tt.update, Leave: tt.leave, Reason: tt.reason, Site: tt.site, Message: got.Message,
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tt.because, diff)
@@ -140,49 +251,104 @@ func TestNext(t *testing.T) {
 	}
 }
 
+// What a person has to know is in the message.
+func TestMessages(t *testing.T) {
+	group := func(text string) rollout.Group { return rollout.Group{Sites: sites(text)} }
+	late := group("a active old settled; b new late; c old settled")
+	late.Sites[1].Trouble = "container mysql: ImagePullBackOff"
+	again := group("a active old settled; b new settled")
+	again.LastTry = "b did not catch up"
+	stays := group("a active old settled; b new settled")
+	stays.RoleStays = "spec.failover.mode is Observe"
+	for name, tt := range map[string]struct {
+		group rollout.Group
+		want  []string
+	}{
+		"not back":    {late, []string{"b", "ImagePullBackOff", "no other site is updated"}},
+		"asked again": {again, []string{"a", "b did not catch up"}},
+		"role stays":  {stays, []string{"a", "Observe"}},
+	} {
+		got := rollout.Next(tt.group)
+		for _, want := range tt.want {
+			if !strings.Contains(got.Message, want) {
+				t.Errorf("%s: %q is not in %q", name, want, got.Message)
+			}
+		}
+	}
+}
+
+func randomSite(t *rapid.T, name string, active bool) rollout.Site {
+	s := rollout.Site{
+		Name: name, Active: active, Candidate: rapid.Bool().Draw(t, "candidate"),
+		Exists: rapid.Bool().Draw(t, "exists"), UpToDate: rapid.Bool().Draw(t, "upToDate"),
+		Settled: rapid.Bool().Draw(t, "settled"), Broken: rapid.Bool().Draw(t, "broken"),
+		Starting: rapid.Bool().Draw(t, "starting"), Late: rapid.Bool().Draw(t, "late"),
+		Busy: rapid.Bool().Draw(t, "busy"), Diverged: rapid.Bool().Draw(t, "diverged"), Held: rapid.Bool().Draw(t, "held"),
+	}
+	s.Settled = s.Settled && s.Exists && !s.Broken
+	s.Kept = rapid.SampledFrom([]string{"", "", "", "only copy"}).Draw(t, "kept")
+	return s
+}
+
 // Whatever the facts, a pod that serves is replaced only while every other site serves, the active site's only when
-// all others have the new template, and none while the active site changes or long work runs.
+// no other could ever take its role or nothing of it serves, and none while paused, while the active site changes, or
+// while long work runs.
 func TestNeverTakesASecondSite(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var in []rollout.Site
+		var g rollout.Group
 		active := rapid.IntRange(-1, 4).Draw(t, "active")
 		for i := range rapid.IntRange(2, 5).Draw(t, "sites") {
-			s := rollout.Site{
-				Name: fmt.Sprint(i), Active: i == active,
-				Exists: rapid.Bool().Draw(t, "exists"), UpToDate: rapid.Bool().Draw(t, "upToDate"),
-				Settled: rapid.Bool().Draw(t, "settled"), Broken: rapid.Bool().Draw(t, "broken"),
-				Busy: rapid.Bool().Draw(t, "busy"),
-			}
-			s.Settled = s.Settled && s.Exists && !s.Broken
-			in = append(in, s)
+			g.Sites = append(g.Sites, randomSite(t, fmt.Sprint(i), i == active))
 		}
-		transition := rapid.Bool().Draw(t, "transition")
-		d := rollout.Next(in, transition)
-		if d.Update == "" {
-			return
+		g.Transition = rapid.Bool().Draw(t, "transition")
+		g.Paused = rapid.SampledFrom([]string{"", "tomorrow"}).Draw(t, "paused")
+		d := rollout.Next(g)
+		if d.Update != "" && d.Leave != "" {
+			t.Fatalf("%+v does two things", d)
 		}
-		for _, s := range in {
-			switch {
-			case transition || s.Busy:
-				t.Fatalf("%+v although it is not the time", d)
-			case s.Name == d.Update && (!s.Exists || s.UpToDate):
-				t.Fatalf("%+v has nothing to update", d)
-			case s.Name == d.Update || !s.Exists:
-			case d.Reason == rollout.Repairing:
-			case s.UpToDate && !s.Settled:
-				t.Fatalf("%+v while %s is not back", d, s.Name)
-			case d.Reason == rollout.UpdatingActive && !(s.UpToDate && s.Settled):
-				t.Fatalf("%+v before %s", d, s.Name)
-			}
-		}
-		for _, s := range in {
-			if s.Name == d.Update && s.Settled {
-				for _, o := range in {
-					if o.Exists && !o.Settled {
-						t.Fatalf("%+v takes a serving site while %s does not serve", d, o.Name)
-					}
-				}
-			}
+		if taken := d.Update + d.Leave; taken != "" {
+			checkTaken(t, g, d, taken)
 		}
 	})
+}
+
+func checkTaken(t *rapid.T, g rollout.Group, d rollout.Decision, taken string) {
+	if g.Transition || g.Paused != "" {
+		t.Fatalf("%+v although it is not the time", d)
+	}
+	var self rollout.Site
+	others := 0
+	for _, s := range g.Sites {
+		switch {
+		case s.Name == taken:
+			self = s
+		case s.Exists && s.Candidate:
+			others++
+		}
+	}
+	if self.Kept != "" {
+		t.Fatalf("%+v replaces a pod that must stay", d)
+	}
+	if !self.Exists || self.UpToDate || (d.Leave != "" && !self.Active) {
+		t.Fatalf("%+v has nothing to update", d)
+	}
+	if d.Update != "" && self.Active && self.Settled && others > 0 {
+		t.Fatalf("%+v takes the active site in place", d)
+	}
+	for _, s := range g.Sites {
+		switch {
+		case s.Busy:
+			t.Fatalf("%+v while %s is busy", d, s.Name)
+		case s.Name == taken || !s.Exists:
+		case s.Held && !s.Active && (s.UpToDate || s.Kept != ""): // as far as it can come
+		case self.Settled && !s.Settled:
+			t.Fatalf("%+v takes a serving site while %s does not serve", d, s.Name)
+		case self.Active && self.Settled && !s.UpToDate && s.Kept == "":
+			t.Fatalf("%+v before %s", d, s.Name)
+		case d.Reason != rollout.Repairing && s.UpToDate && !s.Settled:
+			t.Fatalf("%+v while %s is not back", d, s.Name)
+		case d.Reason != rollout.Repairing && s.Active && !s.Settled:
+			t.Fatalf("%+v while the active site %s is not open", d, s.Name)
+		}
+	}
 }

@@ -26,7 +26,7 @@ func (s *Server) activeSite(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusBadRequest, wire.ReasonBadRequest, err.Error())
 		return
 	}
-	signed, err := s.options.Authority.Answer(q.namespace, q.group, q.site, q.nonce)
+	signed, err := s.options.Authority.Answer(wire.Ask{Namespace: q.namespace, Group: q.group, Site: q.site, Pod: q.pod, Nonce: q.nonce})
 	switch {
 	case err == nil:
 		answer(w, http.StatusOK, wire.ActiveSite{Statement: signed})
@@ -43,7 +43,7 @@ func (s *Server) activeSite(w http.ResponseWriter, r *http.Request) {
 }
 
 // ask is who asks for the active site of which group.
-type ask struct{ namespace, group, site, nonce string }
+type ask struct{ namespace, group, site, pod, nonce string }
 
 func parseAsk(rawQuery string) (ask, error) {
 	values, err := url.ParseQuery(rawQuery)
@@ -61,6 +61,7 @@ func parseAsk(rawQuery string) (ask, error) {
 		{wire.ParamNamespace, &q.namespace, maxNamespace, true, nameByte},
 		{wire.ParamGroup, &q.group, maxName, true, nameByte},
 		{wire.ParamSite, &q.site, maxName, false, nameByte},
+		{wire.ParamPod, &q.pod, maxNonce, false, visibleByte},
 		{wire.ParamNonce, &q.nonce, maxNonce, false, visibleByte},
 	} {
 		v, err := single(values, p.param, p.longest, p.allowed)

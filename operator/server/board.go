@@ -177,6 +177,11 @@ func cloneStatus(g wire.GroupStatus) wire.GroupStatus {
 		sites = append(sites, s)
 	}
 	g.Sites = sites
+	if g.Forecast != nil {
+		f := *g.Forecast
+		f.LostTransactions, f.LostSeconds = clonePointer(f.LostTransactions), clonePointer(f.LostSeconds)
+		g.Forecast = &f
+	}
 	return g
 }
 
@@ -190,7 +195,7 @@ func clonePointer[T any](p *T) *T {
 
 // sameStatus is true if nothing differs but when it was seen.
 func sameStatus(a, b wire.GroupStatus) bool {
-	if !slices.EqualFunc(a.Sites, b.Sites, sameSite) {
+	if !slices.EqualFunc(a.Sites, b.Sites, sameSite) || !sameForecast(a.Forecast, b.Forecast) {
 		return false
 	}
 	return a.Namespace == b.Namespace && a.Group == b.Group && a.ActiveSite == b.ActiveSite && a.Epoch == b.Epoch &&
@@ -205,6 +210,18 @@ func sameSite(a, b wire.SiteStatus) bool {
 	a.LagSeconds, a.Behind, a.LastSeen = nil, nil, time.Time{}
 	b.LagSeconds, b.Behind, b.LastSeen = nil, nil, time.Time{}
 	return a == b
+}
+
+func sameForecast(a, b *wire.Forecast) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	if !samePointer(a.LostTransactions, b.LostTransactions) || !samePointer(a.LostSeconds, b.LostSeconds) {
+		return false
+	}
+	x, y := *a, *b
+	x.LostTransactions, x.LostSeconds, y.LostTransactions, y.LostSeconds = nil, nil, nil, nil
+	return x == y
 }
 
 func samePointer[T comparable](a, b *T) bool {

@@ -194,6 +194,8 @@ func TestSameStatusLooksAtEveryField(t *testing.T) {
 			field.SetBool(!field.Bool())
 		case []wire.SiteStatus:
 			changed.Sites = changed.Sites[:1]
+		case *wire.Forecast:
+			changed.Forecast = &wire.Forecast{Site: "frankfurt", LostTransactions: pointer(int64(1))}
 		case time.Time:
 			changed.ObservedAt = changed.ObservedAt.Add(time.Second)
 		default:

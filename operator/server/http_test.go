@@ -22,8 +22,8 @@ type authority struct {
 	asked []string
 }
 
-func (a *authority) Answer(namespace, group, site, nonce string) (wire.Signed, error) {
-	a.asked = append(a.asked, strings.Join([]string{namespace, group, site, nonce}, "|"))
+func (a *authority) Answer(q wire.Ask) (wire.Signed, error) {
+	a.asked = append(a.asked, strings.Join([]string{q.Namespace, q.Group, q.Site, q.Nonce}, "|"))
 	if a.err != nil {
 		return "", a.err
 	}

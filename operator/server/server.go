@@ -24,7 +24,7 @@ type Authority interface {
 	// Answer returns a signed statement for a site that asks and remembers that it was answered: from here on the
 	// lease of that site may run anew. An error is one of wire's or an internal one; after an error no
 	// lease may have been renewed.
-	Answer(namespace, group, site, nonce string) (wire.Signed, error)
+	Answer(wire.Ask) (wire.Signed, error)
 }
 
 // Source holds the state of every group. Board implements it.
@@ -51,6 +51,8 @@ type Changes struct {
 type Options struct {
 	Authority Authority
 	Source    Source
+	// Explain says why the last decision about a group was taken; false if there is none. nil: nothing is explained.
+	Explain func(namespace, group string) (wire.Explanation, bool)
 	// Operator is the version that GET /status tells.
 	Operator string
 	// Leading is false while this process may not speak for the groups; nil means always true. The Authority

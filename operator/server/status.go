@@ -19,11 +19,30 @@ func (s *Server) status(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
+	if f.explain {
+		s.explained(w, f)
+		return
+	}
 	answer(w, http.StatusOK, wire.StatusList{
 		Operator: s.options.Operator,
 		IssuedAt: time.Now().UTC(),
 		Groups:   f.groups(s.options.Source.Snapshot()),
 	})
+}
+
+// explained answers GET /status?explain=true about the one group that it names.
+func (s *Server) explained(w http.ResponseWriter, f filter) {
+	out := wire.ExplainedList{Operator: s.options.Operator, IssuedAt: time.Now().UTC(), Groups: []wire.ExplainedGroup{}}
+	for _, g := range f.groups(s.options.Source.Snapshot()) {
+		group := wire.ExplainedGroup{GroupStatus: g}
+		if s.options.Explain != nil {
+			if e, known := s.options.Explain(g.Namespace, g.Group); known {
+				group.Explanation = &e
+			}
+		}
+		out.Groups = append(out.Groups, group)
+	}
+	answer(w, http.StatusOK, out)
 }
 
 // admit reads the filter of a status request and refuses it while this process does not lead: its board is empty or
@@ -42,7 +61,10 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request) (filter, bool) {
 }
 
 // filter selects groups; an empty field selects all.
-type filter struct{ namespace, group string }
+type filter struct {
+	namespace, group string
+	explain          bool
+}
 
 func parseFilter(rawQuery string) (filter, error) {
 	values, err := url.ParseQuery(rawQuery)
@@ -53,8 +75,21 @@ func parseFilter(rawQuery string) (filter, error) {
 	if f.namespace, err = single(values, wire.ParamNamespace, maxNamespace, nameByte); err != nil {
 		return filter{}, err
 	}
-	f.group, err = single(values, wire.ParamGroup, maxName, nameByte)
-	return f, err
+	if f.group, err = single(values, wire.ParamGroup, maxName, nameByte); err != nil {
+		return filter{}, err
+	}
+	word, err := single(values, wire.ParamExplain, maxName, nameByte)
+	if err != nil {
+		return filter{}, err
+	}
+	f.explain = word == "true"
+	switch {
+	case word != "" && word != "true" && word != "false":
+		return filter{}, errors.New("explain is true or false")
+	case f.explain && (f.namespace == "" || f.group == ""):
+		return filter{}, errors.New("explain takes exactly one group: give namespace and group too")
+	}
+	return f, nil
 }
 
 func (f filter) wants(namespace, group string) bool {

@@ -3,8 +3,8 @@
 // Package agent is the shell of the sidecar: it looks at MySQL, asks the operator and the peers, and carries out what
 // sidecar/fence decides. It decides nothing itself. docs/fence.md tells the whole.
 //
-// Locks, in the order in which they may be taken: the right to change MySQL (Agent.right), then Agent.saving, then
-// Agent.mu. Nothing that can wait for the network, for MySQL or for a disk happens under mu, so that the lease's timer
+// Locks, in the order in which they may be taken: Agent.opening, the right to change MySQL (Agent.right), then Agent.saving,
+// then Agent.mu. Nothing that can wait for the network, for MySQL or for a disk happens under mu, so that the lease's timer
 // always gets its decision.
 package agent
 
@@ -62,7 +62,28 @@ type Volume interface {
 	Save(k fence.Kept) error
 	// Load returns what survived, and a warning if part of it is damaged.
 	Load(verify func(wire.Signed) (wire.Statement, error)) (kept fence.Kept, warning, err error)
+	// MarkOpening returns nil once it survives a crash that writes are being opened in a process; UnmarkOpening takes that
+	// back. MarkedOpening returns the process that is marked; empty if none is, or if which one is not known.
+	MarkOpening(process string) error
+	UnmarkOpening() error
+	MarkedOpening() (process string, marked bool, err error)
 }
+
+// Keyring is the keyring of a site with data-at-rest encryption.
+type Keyring interface {
+	// Report is what is known of it.
+	Report() *wire.KeyringReport
+	// Unescrowed says why the site must not be opened now; empty if it may.
+	Unescrowed() string
+}
+
+// Certificate is the certificate that MySQL shows.
+type Certificate interface {
+	Report() *wire.CertificateReport
+}
+
+// KeyringNotEscrowed is why a site stays closed whose keyring would be lost with its pod (I16).
+const KeyringNotEscrowed fence.Reason = "KeyringNotEscrowed"
 
 // Config is what an agent is made of.
 type Config struct {
@@ -76,6 +97,8 @@ type Config struct {
 	Lease        time.Duration
 	PeerCheck    time.Duration
 	FenceTimeout time.Duration
+	// LeaveTimeout is how long GET /leave waits at most.
+	LeaveTimeout time.Duration
 
 	// MySQL serves looks, Changer fences and opens: a look that hangs must not take a fence's connection.
 	MySQL     MySQL
@@ -84,8 +107,14 @@ type Config struct {
 	Processes Processes
 	Volume    Volume
 	Verify    func(wire.Signed) (wire.Statement, error)
-	Clock     Clock
-	Log       *slog.Logger
+	// Trusts names the keys that Verify knows; nil if they cannot be told.
+	Trusts func() []string
+	// Keyring is nil on a site without data-at-rest encryption.
+	Keyring Keyring
+	// Certificate is nil on a site without TLS.
+	Certificate Certificate
+	Clock       Clock
+	Log         *slog.Logger
 }
 
 func (c Config) validate() error {
@@ -94,6 +123,8 @@ func (c Config) validate() error {
 		return errors.New("namespace, group and site must be given")
 	case c.PeerCheck <= 0 || c.FenceTimeout <= 0:
 		return errors.New("the peer check interval and the fence timeout must be positive")
+	case c.LeaveTimeout < 0:
+		return errors.New("the leave timeout must not be negative")
 	case c.Lease <= 2*c.PeerCheck || c.Lease <= c.FenceTimeout+openTimeout:
 		return fmt.Errorf("the lease timeout %v must be longer than two peer check intervals (%v each), and than the fence timeout %v and %v more",
 			c.Lease, c.PeerCheck, c.FenceTimeout, openTimeout)
@@ -111,12 +142,19 @@ type Agent struct {
 	// status is MySQL's answer to the look that state.Seen holds, looked is when it was taken.
 	status mysql.Status
 	looked time.Duration
+	// silentSince is when MySQL was first looked at in vain, in an unbroken row of looks.
+	silent      bool
+	silentSince time.Duration
 	// said holds what was logged last for each subject, so that only changes are.
 	said map[string]string
 
 	// right is the right to change MySQL: whoever has put something in holds it.
 	right  chan struct{}
 	saving sync.Mutex
+	// opening is held by whoever opens writes: it holds what was put in. marked is true if the data volume may have the mark
+	// of an opening; who holds opening may touch it.
+	opening chan struct{}
+	marked  bool
 	// news wakes the timer: the next change may have moved.
 	news   chan struct{}
 	asking sync.Map
@@ -139,9 +177,13 @@ func New(c Config) (*Agent, error) {
 		return nil, fmt.Errorf("load statement: the data volume belongs to group %s/%s, not to %s/%s",
 			w.Namespace, w.Group, c.Site.Namespace, c.Site.Group)
 	}
-	a := &Agent{Config: c, said: map[string]string{}, right: make(chan struct{}, 1), news: make(chan struct{}, 1)}
+	a := &Agent{
+		Config: c, said: map[string]string{}, right: make(chan struct{}, 1), opening: make(chan struct{}, 1),
+		news: make(chan struct{}, 1),
+	}
 	now := c.Clock()
 	a.state = fence.Boot(c.Site, fence.Limits{Lease: c.Lease, Opening: openTimeout}, kept, now)
+	a.takeMark()
 	a.ticked.Store(int64(now.Mono))
 	a.watched.Store(int64(now.Mono))
 	a.metrics = newMetrics(a.now, c.Clock)
@@ -151,6 +193,17 @@ func New(c Config) (*Agent, error) {
 	a.Log.Info("sidecar starts", "epoch", kept.Statement.Epoch, "activeSite", kept.Statement.ActiveSite,
 		"heardOperator", kept.Heard, "bootID", c.BootID)
 	return a, nil
+}
+
+// takeMark begins as if the opening that an earlier run did not end were this run's own (I1).
+func (a *Agent) takeMark() {
+	process, marked, err := a.Volume.MarkedOpening()
+	if err == nil && !marked {
+		return
+	}
+	// A mark that cannot be read may be one.
+	a.state, a.marked = fence.Interrupted(a.state, process), true
+	a.Log.Warn("an earlier run ended while it was opening writes; unless mysqld was started anew since, it is ended", "process", process, "error", err)
 }
 
 // now is the state as it is now.

@@ -36,8 +36,8 @@ func TestItFencesBeforeItAsksI3(t *testing.T) {
 		w.boot()
 		w.after(time.Second)
 		w.mustBe("writable")
-		want := []string{"fenced", "operator asked", "kept epoch 5", "opened"}
-		if got := w.happenings(); !slices.Equal(got[:4], want) {
+		want := []string{"fenced", "operator asked", "kept epoch 5", "marked 100/1", "opened"}
+		if got := w.happenings(); !slices.Equal(got[:len(want)], want) {
 			t.Errorf("got %q", got)
 		}
 		if last := w.agent.now().Last(); last != (fence.LastFence{Cause: wire.FenceStartup, Stage: wire.FenceReadOnly}) {
@@ -235,6 +235,30 @@ func TestAnOldPodsMysqldOnTheVolumeIsNotTakenForNone(t *testing.T) {
 		// A site that lost its volume is told by the name of the new one, whether or not MySQL runs on it.
 		if r := w.push(told(6, "b")); r.MysqldRunning || !r.FencedUnder(6) || r.VolumeID != "volume-1" {
 			t.Errorf("nobody does any more: %+v", r)
+		}
+	})
+}
+
+// I2: MySQL cannot start again. Whenever the operator asks, the report is proof, and says since when there is trouble.
+func TestACrashLoopIsReportedI2(t *testing.T) {
+	story(t, func(t *testing.T, w *world) {
+		w.bootOpen()
+		w.do(func() { w.pid = 0 })
+		w.after(time.Second)
+		for try := range 3 {
+			w.do(func() { w.startMysqld(101 + try); w.silent = true })
+			w.after(1200 * time.Millisecond)
+			r := w.push(told(6, "b"))
+			if low, high := int64(2000+2000*try), int64(5000+3000*try); !r.MysqldRunning || !r.FencedUnder(6) || r.SilentMillis < low || r.SilentMillis > high {
+				t.Errorf("try %d: %+v", try, r)
+			}
+			w.do(func() { w.pid = 0 })
+			w.after(time.Second)
+		}
+		w.do(func() { w.startMysqld(110) })
+		w.after(time.Second)
+		if r := w.push(told(6, "b")); !r.Answered || r.SilentMillis != 0 || r.Fenced {
+			t.Errorf("it is back: %+v", r)
 		}
 	})
 }

@@ -4,13 +4,8 @@ package agent
 
 import (
 	"context"
-	"database/sql/driver"
 	"errors"
-	"io"
-	"net"
 	"time"
-
-	mysqldriver "github.com/go-sql-driver/mysql"
 
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/internal/mysql"
@@ -45,6 +40,9 @@ func (a *Agent) look(ctx context.Context) bool {
 	next, taken := fence.Observe(a.state, facts, change)
 	if taken {
 		a.state, a.status, a.looked = next, status, a.Clock().Mono
+		if facts.Answered || !a.silent {
+			a.silent, a.silentSince = !facts.Answered, a.looked
+		}
 	}
 	a.mu.Unlock()
 	a.wake()
@@ -216,71 +214,5 @@ func pause(ctx context.Context, d time.Duration) {
 	select {
 	case <-ctx.Done():
 	case <-t.C:
-	}
-}
-
-// open opens writes on the operator's answer w if the boot rule allows it, and says why not otherwise.
-func (a *Agent) open(ctx context.Context, w fence.Word) fence.Refusal {
-	refusal := a.tryOpen(ctx, w)
-	// Something may have come in meanwhile that has to be fenced, or the opening failed half way.
-	a.enforce()
-	return refusal
-}
-
-func (a *Agent) tryOpen(ctx context.Context, w fence.Word) fence.Refusal {
-	select {
-	case a.right <- struct{}{}:
-	case <-ctx.Done():
-		return fence.Refusal{Reason: fence.TooOld, Message: "MySQL was being changed"}
-	}
-	defer func() { <-a.right }()
-	a.look(ctx)
-	a.mu.Lock()
-	refusal := fence.MayOpen(a.state, w, a.Clock())
-	if refusal.Reason == "" {
-		// Under the same lock: nothing can be adopted between the decision and the opening that a fence after it would
-		// not see.
-		a.state = fence.Opening(a.state)
-	}
-	a.mu.Unlock()
-	if refusal.Reason != "" {
-		return refusal
-	}
-	a.Log.Info("opening writes", "epoch", w.Statement.Epoch)
-	// Not bound to the caller: an opening that was begun ends in a known state.
-	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
-	defer cancel()
-	err := a.Changer.OpenWrites(ctx)
-	outcome := outcomeOf(err)
-	a.update(func(s fence.State) fence.State { return fence.Opened(s, outcome) })
-	a.metrics.openings.WithLabelValues(string(outcome)).Inc()
-	if err != nil {
-		a.Log.Error("writes were not opened", "epoch", w.Statement.Epoch, "outcome", outcome, "error", err)
-		return fence.Refusal{Reason: fence.Reason(outcome), Message: "open writes: " + err.Error()}
-	}
-	a.changed("opening", "")
-	a.Log.Info("writes are open", "epoch", w.Statement.Epoch)
-	return fence.Refusal{}
-}
-
-// outcomeOf tells what an error of OpenWrites leaves behind. Whatever is not known to be harmless is Unsure.
-func outcomeOf(err error) fence.Outcome {
-	dial, isNet := errors.AsType[*net.OpError](err)
-	_, isServer := errors.AsType[*mysqldriver.MySQLError](err)
-	_, isTimeout := errors.AsType[net.Error](err)
-	switch {
-	case err == nil:
-		return fence.Done
-	case errors.Is(err, mysql.ErrReplicaConfigured), isNet && dial.Op == "dial":
-		return fence.Refused
-	case isServer:
-		return fence.Failed
-	case isTimeout, errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled),
-		errors.Is(err, driver.ErrBadConn), errors.Is(err, mysqldriver.ErrInvalidConn),
-		errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return fence.Unsure
-	default:
-		// The server answered all statements, and the read-back was not as it should be.
-		return fence.Failed
 	}
 }

@@ -21,6 +21,7 @@ type HTTPNetwork struct {
 	Client      *client.Client
 	OperatorURL string
 	Site        fence.Site
+	PodUID      string
 }
 
 // Operator asks the operator.
@@ -34,7 +35,7 @@ func (n HTTPNetwork) Peer(ctx context.Context, addr string) (wire.Signed, error)
 }
 
 func (n HTTPNetwork) query(nonce string) client.ActiveSiteQuery {
-	return client.ActiveSiteQuery{Namespace: n.Site.Namespace, Group: n.Site.Group, Site: n.Site.Name, Nonce: nonce}
+	return client.ActiveSiteQuery{Namespace: n.Site.Namespace, Group: n.Site.Group, Site: n.Site.Name, Pod: n.PodUID, Nonce: nonce}
 }
 
 // askAll asks the operator and every peer, each on its own: a slow one delays nobody.

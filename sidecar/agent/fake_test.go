@@ -28,6 +28,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// leaveTimeout is that of the agents under test.
+const leaveTimeout = 10 * time.Second
+
 var (
 	errDown = errors.New("no route to host")
 	// authority signs; stranger is somebody else's key.
@@ -72,6 +75,13 @@ type world struct {
 	kept     fence.Kept
 	saveFail error
 	saveHang chan struct{}
+	// mark is the process that is marked, while marked; markFail and markHang are what the volume does to it.
+	mark     string
+	marked   bool
+	markFail error
+	markHang chan struct{}
+
+	keyring Keyring
 }
 
 func newWorld(t *testing.T) *world {
@@ -91,6 +101,14 @@ func sign(t *testing.T, key ed25519.PrivateKey, s wire.Statement) wire.Signed {
 	return signed
 }
 
+// shownUntil is a certificate that ends then.
+type shownUntil int64
+
+func (u shownUntil) Report() *wire.CertificateReport {
+	ends := time.Unix(int64(u), 0)
+	return &wire.CertificateReport{NotAfter: &ends, Problem: "a problem"}
+}
+
 func (w *world) happened(format string, args ...any) {
 	w.events = append(w.events, fmt.Sprintf(format, args...))
 }
@@ -108,8 +126,9 @@ func (w *world) boot() {
 	a, err := New(Config{
 		Site: fence.Site{Namespace: "shop", Group: "orders", Name: "a"}, Peers: []string{"b:8090", "c:8090"},
 		PodUID: "pod-1", BootID: "boot-1", VolumeID: "volume-1",
-		Lease: 20 * time.Second, PeerCheck: 2 * time.Second, FenceTimeout: 2 * time.Second,
-		MySQL: w, Changer: w, Network: w, Processes: w, Volume: w, Verify: verify,
+		Lease: 20 * time.Second, PeerCheck: 2 * time.Second, FenceTimeout: 2 * time.Second, LeaveTimeout: leaveTimeout,
+		MySQL: w, Changer: w, Network: w, Processes: w, Volume: w, Verify: verify, Keyring: w.keyring,
+		Trusts: func() []string { return []string{wire.KeyID(public(authority))} }, Certificate: shownUntil(7),
 		Clock: func() fence.Instant { return fence.Instant{Mono: time.Since(began), Wall: time.Now()} },
 		Log:   slog.New(slog.NewTextHandler(w.t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})),
 	})
@@ -320,6 +339,31 @@ func (w *world) Save(k fence.Kept) error {
 
 func (w *world) Load(func(wire.Signed) (wire.Statement, error)) (fence.Kept, error, error) {
 	return w.kept, nil, nil
+}
+
+func (w *world) MarkOpening(process string) error {
+	if w.markHang != nil {
+		<-w.markHang
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.markFail != nil {
+		return w.markFail
+	}
+	w.mark, w.marked = process, true
+	w.happened("marked %s", process)
+	return nil
+}
+
+func (w *world) UnmarkOpening() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.marked = false
+	return nil
+}
+
+func (w *world) MarkedOpening() (string, bool, error) {
+	return w.mark, w.marked, nil
 }
 
 // push sends a statement by PUT and returns the report.

@@ -49,6 +49,19 @@ func (k *Keys) Verify(signed wire.Signed) (wire.Statement, error) {
 	return wire.Statement{}, err
 }
 
+// IDs names the keys that a statement may be signed with now.
+func (k *Keys) IDs() []string {
+	keys, err := k.current()
+	if err != nil {
+		return nil
+	}
+	ids := make([]string, 0, len(keys))
+	for _, key := range keys {
+		ids = append(ids, wire.KeyID(key))
+	}
+	return ids
+}
+
 // current returns the keys of the file as it is now; if it cannot be read, the last ones.
 func (k *Keys) current() ([]ed25519.PublicKey, error) {
 	k.mu.Lock()

@@ -82,6 +82,12 @@ func (a *Agent) keepTime(ctx context.Context) {
 	}
 }
 
+// Open is true while this site accepts writes of clients because it was opened here.
+func (a *Agent) Open() bool {
+	s := a.now()
+	return s.Open() && s.Seen().Writable
+}
+
 // alarm fires when time alone changes the decision; never, if it does not.
 func (a *Agent) alarm() <-chan time.Time {
 	left, ok := fence.NextChange(a.now(), a.Clock())

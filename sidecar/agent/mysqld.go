@@ -36,6 +36,15 @@ func (p process) String() string { return fmt.Sprintf("%d/%s", p.pid, p.start) }
 // Running is true if there is a process.
 func (m Mysqld) Running() bool { return m.ID != "" }
 
+// PIDs are the numbers of the processes.
+func (m Mysqld) PIDs() []int {
+	pids := make([]int, 0, len(m.procs))
+	for _, p := range m.procs {
+		pids = append(pids, p.pid)
+	}
+	return pids
+}
+
 // Procfs finds mysqld in the process table of the pod. The containers of the pod share one process namespace.
 type Procfs struct {
 	// Root is /proc.

@@ -32,6 +32,7 @@ func (a *Agent) Handler() http.Handler {
 	mux.Handle("GET "+wire.PathMetrics, a.metrics.handler())
 	mux.HandleFunc("GET "+wire.PathPeerActiveSite, a.getPeerActiveSite)
 	mux.HandleFunc("PUT "+wire.PathActiveSite, a.putActiveSite)
+	mux.HandleFunc("GET "+wire.PathLeave, a.getLeave)
 	return mux
 }
 
@@ -133,14 +134,24 @@ func (a *Agent) report(ctx context.Context, message string) wire.Report {
 	now := a.Clock()
 	a.mu.Lock()
 	r := fence.Report(a.state, now)
-	status := a.status
+	status, silent := a.status, now.Mono-a.silentSince
 	a.mu.Unlock()
 	r.BootID, r.PodUID, r.VolumeID, r.Message, r.ObservedAt = a.BootID, a.PodUID, a.VolumeID, message, now.Wall
+	if a.Keyring != nil {
+		r.Keyring = a.Keyring.Report()
+	}
+	if a.Trusts != nil {
+		r.Trusts = a.Trusts()
+	}
+	if a.Certificate != nil {
+		r.Certificate = a.Certificate.Report()
+	}
 	if !current {
 		// MySQL was being opened or fenced all the time: nothing is proven.
-		r.MysqldRunning, r.Answered = true, false
+		r.MysqldRunning, r.Answered, r.Fenced = true, false, false
 	}
 	if !r.Answered {
+		r.SilentMillis = silent.Milliseconds()
 		r.Writable, r.SuperReadOnly, r.OfflineMode = false, false, false
 		return r
 	}

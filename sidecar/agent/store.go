@@ -24,6 +24,10 @@ const (
 	// heardFile exists once the operator itself answered this site.
 	heardFile = "operator-heard"
 	lockFile  = "sidecar.lock"
+	// openingFile names the mysqld in which writes are being opened, or is empty.
+	openingFile = "opening"
+	// someMysqld is in it if which one is not known.
+	someMysqld = "?"
 )
 
 // ErrDamaged is returned if no copy of the statement can be read although there was one.
@@ -70,6 +74,53 @@ func (s Store) write(name string, content []byte) (err error) {
 		return err
 	}
 	return syncDir(s.Dir)
+}
+
+// MarkOpening writes the file in place: an opening waits for it, so it costs one small fsync. The directory is synced only
+// where the file is new.
+func (s Store) MarkOpening(process string) (err error) {
+	if process == "" {
+		process = someMysqld
+	}
+	path := filepath.Join(s.Dir, openingFile)
+	_, missing := os.Stat(path)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(process + "\n")
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil || missing == nil {
+		return err
+	}
+	return syncDir(s.Dir)
+}
+
+// UnmarkOpening empties the file. It is not synced: what comes back after a loss of power names a mysqld that was lost too.
+func (s Store) UnmarkOpening() error {
+	if err := os.Truncate(filepath.Join(s.Dir, openingFile), 0); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// MarkedOpening returns the mysqld in which an earlier run was opening writes, if one is marked.
+func (s Store) MarkedOpening() (process string, marked bool, err error) {
+	raw, err := os.ReadFile(filepath.Join(s.Dir, openingFile))
+	if errors.Is(err, os.ErrNotExist) {
+		return "", false, nil
+	}
+	if err != nil {
+		return "", false, fmt.Errorf("look for %s: %w", openingFile, err)
+	}
+	process, whole := strings.CutSuffix(string(raw), "\n")
+	if process == someMysqld || !whole {
+		// Half of a name would pass for that of a mysqld that has ended.
+		return "", len(raw) > 0, nil
+	}
+	return process, true, nil
 }
 
 func syncDir(dir string) error {

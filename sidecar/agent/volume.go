@@ -39,3 +39,11 @@ func (s Store) VolumeID() (string, error) {
 	}
 	return id, nil
 }
+
+// ForgetVolumeID has the volume take another name: the data that it was known by is gone.
+func (s Store) ForgetVolumeID() error {
+	if err := os.Remove(filepath.Join(s.Dir, volumeIDFile)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("forget name of data volume: %w", err)
+	}
+	return nil
+}

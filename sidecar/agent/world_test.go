@@ -14,13 +14,17 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
+
+	"github.com/mysql-mfg/mfg/api/wire"
 )
 
 func writePEM(t *testing.T, path string, when time.Time, keys ...ed25519.PrivateKey) {
@@ -64,6 +68,9 @@ func TestKeysFollowTheirFile(t *testing.T) {
 	check("one key", true, false)
 	writePEM(t, path, begin.Add(time.Second), authority, stranger)
 	check("old and new key together", true, true)
+	if got, want := k.IDs(), []string{wire.KeyID(public(authority)), wire.KeyID(public(stranger))}; !slices.Equal(got, want) {
+		t.Errorf("trusts %v, want %v", got, want)
+	}
 	writePEM(t, path, begin.Add(2*time.Second), stranger)
 	check("the new key alone", false, true)
 	if err := os.WriteFile(path, []byte("-----BEGIN PUB"), 0o600); err != nil {
@@ -75,6 +82,24 @@ func TestKeysFollowTheirFile(t *testing.T) {
 	}
 	check("no file again: the last keys stand", false, true)
 }
+
+// TestTheReportTellsWhomTheSiteTrustsAndWhatItShows: the operator signs with a new key only once every site trusts it.
+func TestTheReportTellsWhomTheSiteTrustsAndWhatItShows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.boot()
+		defer w.end()
+		r := w.push(told(5, "a"))
+		if !slices.Equal(r.Trusts, []string{wire.KeyID(public(authority))}) {
+			t.Errorf("trusts %v", r.Trusts)
+		}
+		if c := r.Certificate; c == nil || c.NotAfter == nil || c.NotAfter.Unix() != 7 || c.Problem != "a problem" {
+			t.Errorf("certificate %+v", c)
+		}
+	})
+}
+
+func public(key ed25519.PrivateKey) ed25519.PublicKey { return key.Public().(ed25519.PublicKey) }
 
 func TestTheDialerRemembersTheLastGoodAddress(t *testing.T) {
 	var dialed []string

@@ -73,6 +73,7 @@ type LastFence struct {
 //	kept.Epoch <= word.Epoch            what is on disk is never newer than what is known
 //	openEpoch <= word.Epoch             nothing is open under an epoch that was not heard
 //	openEpoch > 0  implies  exposed     what was opened may accept commits
+//	shut  implies  not exposed          what has not answered since it started was opened by nobody
 type State struct {
 	site    Site
 	limits  Limits
@@ -95,10 +96,15 @@ type State struct {
 	leaving  bool
 	// exposed is true unless MySQL is known to accept no commit: not running, read-only, or newly started.
 	exposed bool
+	// shut is true from when MySQL was seen not to run, with nobody on the datadir, until one answers: whatever was started since
+	// started read-only. Not to be exposed takes less: a new process beside a datadir that somebody else holds.
+	shut bool
 	// openEpoch is the epoch under which this run opened writes; 0 when it did not, or when they were closed since.
 	openEpoch int64
 	// unsure is true after an opening that was cut off: its statement may still be under way inside mysqld.
 	unsure bool
+	// interrupted names the processes in which an earlier run was opening writes, until it is seen whether one of them runs.
+	interrupted string
 	// changing is true while MySQL is being opened or fenced, and change counts these: see Observe.
 	changing bool
 	change   uint64
@@ -129,6 +135,10 @@ func Observe(s State, f Facts, change uint64) (State, bool) {
 		// Which one runs is not known: it may be the one from before.
 		f.Process = s.seen.Process
 	}
+	if s.interrupted != "" && f.Process != "" {
+		// What was sent to a mysqld ended with it. Nothing else is concluded: what runs now is judged like at any start.
+		s.unsure, s.interrupted = s.unsure && share(s.interrupted, f.Process), ""
+	}
 	if s.seen.Process != "" && !share(s.seen.Process, f.Process) {
 		// Another mysqld runs than before. my.cnf has super_read_only=ON and persisted_globals_load=OFF, so it started
 		// fenced, and what was opened ended with its predecessor.
@@ -137,13 +147,15 @@ func Observe(s State, f Facts, change uint64) (State, bool) {
 	switch {
 	case !f.Running:
 		s = closed(s)
+		s.shut = true
 	case !f.Answered:
 		// Silence proves nothing: what may have been writable still may be. The last answers stay in force.
 		f.Writable, f.SuperReadOnly, f.Offline = s.seen.Writable, s.seen.SuperReadOnly, s.seen.Offline
 	case !f.SuperReadOnly:
-		s.exposed = true
+		s.exposed, s.shut = true, false
 	case !s.unsure:
 		s = closed(s)
+		s.shut = false // from here on its answers tell, and silence proves nothing
 	}
 	s.seen = f
 	return s, true
@@ -157,7 +169,7 @@ func share(before, after string) bool {
 
 // closed is the state once MySQL is known to accept no commit. Only the boot rule opens it again (I3).
 func closed(s State) State {
-	s.exposed, s.openEpoch, s.starting, s.unsure = false, 0, false, false
+	s.exposed, s.openEpoch, s.starting, s.unsure, s.interrupted = false, 0, false, false, ""
 	return s
 }
 

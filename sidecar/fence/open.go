@@ -98,7 +98,7 @@ func fenceDue(s State, o opening) bool { return s.changing || Decide(s, o.now).D
 
 // Opening is the state while writes are being opened under the newest epoch; MayOpen was asked under the same lock.
 func Opening(s State) State {
-	s.exposed, s.openEpoch, s.changing = true, s.word.Epoch, true
+	s.exposed, s.shut, s.openEpoch, s.changing = true, false, s.word.Epoch, true
 	s.change++
 	return s
 }
@@ -135,3 +135,14 @@ func Opened(s State, outcome Outcome) State {
 	}
 	return s
 }
+
+// Interrupted is the state of a sidecar that just started, if the one before it ended while it was opening writes in the
+// given processes; empty if they are not known. It is an opening of unknown outcome, as if it had been this run's own: the
+// statement may still be under way inside mysqld, unless that one has ended (I1).
+func Interrupted(s State, process string) State {
+	s.unsure, s.interrupted = true, process
+	return s
+}
+
+// Unsure is true while the statement of an opening may still be under way inside mysqld.
+func (s State) Unsure() bool { return s.unsure }

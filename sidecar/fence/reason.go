@@ -43,6 +43,9 @@ const (
 	WindowIsOpen    Reason = "WindowIsOpen"
 	FenceDue        Reason = "FenceDue"
 
+	StillOpen  Reason = "StillOpen"
+	StillNamed Reason = "StillNamed"
+
 	AskerIsSelf Reason = "AskerIsSelf"
 	NotVerified Reason = "NotVerified"
 	NotHeard    Reason = "NotHeard"

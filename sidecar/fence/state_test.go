@@ -303,13 +303,52 @@ func TestReport(t *testing.T) {
 	s := adopt(openSite(), pushed(statement(6, "b")), at(2*time.Second))
 	s = Fenced(Fencing(s), LastFence{wire.FenceMismatch, wire.FenceKillSessions}, true)
 	want := wire.Report{
-		Site: "a", Epoch: 5, MysqldRunning: true, Answered: true, SuperReadOnly: true,
+		Site: "a", Epoch: 5, ActiveSite: "a", MysqldRunning: true, Answered: true, SuperReadOnly: true,
 		FenceCause: wire.FenceMismatch, FenceStage: wire.FenceKillSessions, Vouched: []wire.Vouch{}, UptimeMillis: 3000,
 	}
 	if diff := cmp.Diff(want, Report(s, at(3*time.Second))); diff != "" {
 		t.Errorf("before epoch 6 is durable (-want +got):\n%s", diff)
 	}
-	if got := Report(keep(s), at(3*time.Second)); got.Epoch != 6 || !got.FencedUnder(6) {
+	if got := Report(keep(s), at(3*time.Second)); got.Epoch != 6 || got.ActiveSite != "b" || !got.FencedUnder(6) {
 		t.Errorf("after: %+v", got)
+	}
+}
+
+// I2: a mysqld that cannot start comes and goes, and answers nobody. Whenever the operator asks, that is proof; otherwise the
+// failover would wait for a moment at which none runs.
+func TestACrashLoopIsProofI2(t *testing.T) {
+	silent := func(process string) Facts { return Facts{Running: true, Process: process} }
+	for name, tc := range map[string]struct {
+		reason string
+		state  State
+		proof  bool
+	}{
+		"open, ended, tries again": {
+			"it ended, and every mysqld starts read-only", observe(observe(openSite(), Facts{}), silent("8")), true,
+		},
+		"and once more": {"nor does the next", observe(observe(observe(openSite(), Facts{}), silent("8")), silent("9")), true},
+		"read-only, then silent": {
+			"a person may have opened it while it does not answer here", observe(observe(openSite(), readOnly), silent("7")), false,
+		},
+		"came back, then silent": {
+			"the same", observe(observe(observe(openSite(), Facts{}), Facts{Running: true, Process: "8", Answered: true, SuperReadOnly: true}), silent("8")), false,
+		},
+		"open and silent": {"it may accept commits all the same", observe(openSite(), silent("7")), false},
+		"another process where one was open": {
+			"nobody saw the datadir free: a mysqld that cannot be seen from here may hold it, open", observe(openSite(), silent("8")), false,
+		},
+		"tries beside a mysqld of an older pod": {
+			"each fails because that one holds the datadir, and it may be open",
+			observe(observe(observe(newSite(), silent("8")), silent("")), silent("9")), false,
+		},
+		"opened again":       {"it was opened since", observe(Opened(Opening(observe(openSite(), Facts{})), Done), silent("7")), false},
+		"opened by somebody": {"it was seen writable since", observe(observe(observe(openSite(), Facts{}), writable), silent("7")), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := Report(tc.state, at(0))
+			if !r.MysqldRunning || r.Answered || r.FencedUnder(r.Epoch) != tc.proof {
+				t.Errorf("%s: %+v", tc.reason, r)
+			}
+		})
 	}
 }

@@ -26,6 +26,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.BackupSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("CacheSpec"):
 		return &apiv1alpha1.CacheSpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("CloneProgress"):
+		return &apiv1alpha1.CloneProgressApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("CoverageSpec"):
 		return &apiv1alpha1.CoverageSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("CoverageStatus"):
@@ -40,12 +42,16 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.FailoverRecordApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("FailoverSpec"):
 		return &apiv1alpha1.FailoverSpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Forecast"):
+		return &apiv1alpha1.ForecastApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("InitFromBackupSpec"):
 		return &apiv1alpha1.InitFromBackupSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("IssuerRef"):
 		return &apiv1alpha1.IssuerRefApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("KeyringSpec"):
 		return &apiv1alpha1.KeyringSpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("LostRows"):
+		return &apiv1alpha1.LostRowsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("MysqlFailoverGroup"):
 		return &apiv1alpha1.MysqlFailoverGroupApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("MysqlFailoverGroupSpec"):
@@ -54,6 +60,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.MysqlFailoverGroupStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PITRSpec"):
 		return &apiv1alpha1.PITRSpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("PlannedFailoverStatus"):
+		return &apiv1alpha1.PlannedFailoverStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("SidecarSpec"):
 		return &apiv1alpha1.SidecarSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Site"):

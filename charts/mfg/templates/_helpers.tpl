@@ -33,10 +33,10 @@ mfg-operator-{{ .Release.Namespace }}
 {{- define "mfg.groupRules" -}}
 - apiGroups: [mysql-mfg.io]
   resources: [mysqlfailovergroups]
-  verbs: [get, list, watch, update, patch]
+  verbs: [get, list, watch, patch]
 - apiGroups: [mysql-mfg.io]
   resources: [mysqlfailovergroups/status]
-  verbs: [get, update, patch]
+  verbs: [patch]
 - apiGroups: [mysql-mfg.io]
   resources: [mysqlfailovergroups/finalizers]
   verbs: [update]
@@ -51,19 +51,28 @@ mfg-operator-{{ .Release.Namespace }}
 - apiGroups: [""]
   resources: [secrets]
   verbs: [get, create, patch, delete]
+{{- if .Values.auxiliary.escrowTLS.enabled }}
+# Except for keyrings in escrow: the number of the next version is that of the highest there is, and one more, and one that
+# is deleted must be noticed at once. There is no narrower right. The operator asks only for names, labels and annotations,
+# and only of Secrets with the label of keyrings.
+- apiGroups: [""]
+  resources: [secrets]
+  verbs: [list, watch]
+{{- end }}
 - apiGroups: [apps]
   resources: [deployments]
   verbs: [get, list, watch, create, patch, delete]
-- apiGroups: [apps]
-  resources: [replicasets]
-  verbs: [get, list, watch]
 - apiGroups: [policy]
   resources: [poddisruptionbudgets]
-  verbs: [get, list, watch, create, patch, delete]
+  verbs: [get, list, watch, create, patch]
 - apiGroups: [events.k8s.io]
   resources: [events]
   verbs: [create, patch]
 - apiGroups: [cert-manager.io]
   resources: [certificates]
-  verbs: [get, list, watch, create, patch, delete]
+  verbs: [get, create, patch]
+# The record of the active site, for external-dns (spec.dns).
+- apiGroups: [externaldns.k8s.io]
+  resources: [dnsendpoints]
+  verbs: [get, create, patch, delete]
 {{- end }}

@@ -14,21 +14,20 @@ import (
 	"time"
 )
 
-// certificates are what a group's TLS Secret holds. cert-manager would make them in a user's cluster.
-type certificates struct {
-	CA, Cert, Key []byte
+// certificate is what a TLS Secret holds beside the authority. cert-manager would make it in a user's cluster.
+type certificate struct {
+	Cert, Key []byte
 }
 
-// makeCertificates makes an authority that is forgotten at once, and one certificate for all the names.
-func makeCertificates(names []string) (certificates, error) {
-	ca := &x509.Certificate{
-		Subject: pkix.Name{CommonName: "mfg-demo"}, IsCA: true, BasicConstraintsValid: true,
+func authorityTemplate() *x509.Certificate {
+	return &x509.Certificate{
+		Subject: pkix.Name{CommonName: "mfg-lab"}, IsCA: true, BasicConstraintsValid: true,
 		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
 	}
-	caKey, caDER, err := sign(ca, nil, nil)
-	if err != nil {
-		return certificates{}, err
-	}
+}
+
+// makeCertificate makes one certificate for all the names.
+func makeCertificate(ca *x509.Certificate, caKey *ecdsa.PrivateKey, names []string) (certificate, error) {
 	leaf := &x509.Certificate{
 		// MySQL takes the common name for nothing, but wants one.
 		Subject: pkix.Name{CommonName: "mysql"}, DNSNames: names,
@@ -37,14 +36,13 @@ func makeCertificates(names []string) (certificates, error) {
 	}
 	key, der, err := sign(leaf, ca, caKey)
 	if err != nil {
-		return certificates{}, err
+		return certificate{}, err
 	}
 	raw, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
-		return certificates{}, fmt.Errorf("encode key: %w", err)
+		return certificate{}, fmt.Errorf("encode key: %w", err)
 	}
-	return certificates{
-		CA:   pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: caDER}),
+	return certificate{
 		Cert: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
 		Key:  pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw}),
 	}, nil

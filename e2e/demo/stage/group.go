@@ -28,6 +28,8 @@ const MySQLImage = "localhost/mysql:9.7"
 type Group struct {
 	*Stage
 	Namespace, Name string
+	// WriterArgs are further flags of the writer behind the Service; the last of two equal flags counts.
+	WriterArgs []string
 
 	password string
 	ca       []byte
@@ -54,6 +56,16 @@ func DefaultSpec(name string) v1alpha1.MysqlFailoverGroupSpec {
 			NodeSelector: map[string]string{"topology.kubernetes.io/zone": site},
 		})
 	}
+	return spec
+}
+
+// PluginDir is where the lab's MySQL has its plugins: Debian's place, not that of the official images.
+const PluginDir = "/usr/lib/mysql/plugin"
+
+// EncryptedSpec is DefaultSpec with data-at-rest encryption.
+func EncryptedSpec(name string) v1alpha1.MysqlFailoverGroupSpec {
+	spec := DefaultSpec(name)
+	spec.EncryptionAtRest = &v1alpha1.EncryptionAtRestSpec{Enabled: true, Keyring: v1alpha1.KeyringSpec{PluginDir: PluginDir}}
 	return spec
 }
 
@@ -102,9 +114,12 @@ func chartValues(spec v1alpha1.MysqlFailoverGroupSpec) (map[string]any, error) {
 
 // ensureTLS makes the group's certificate unless there is one.
 func (g *Group) ensureTLS(ctx context.Context, spec v1alpha1.MysqlFailoverGroupSpec) error {
-	secret, err := g.ensureSecret(ctx, spec.TLS.SecretName, func() (map[string][]byte, error) {
-		c, err := makeCertificates(g.serviceNames(spec))
-		return map[string][]byte{"tls.crt": c.Cert, "tls.key": c.Key, "ca.crt": c.CA}, err
+	authority, err := g.labAuthority(ctx)
+	if err != nil {
+		return err
+	}
+	secret, err := g.ensureSecretIn(ctx, g.Namespace, spec.TLS.SecretName, func() (map[string][]byte, error) {
+		return authority.issue(g.serviceNames(spec))
 	})
 	if err != nil {
 		return err
@@ -121,8 +136,7 @@ func (g *Group) serviceNames(spec v1alpha1.MysqlFailoverGroupSpec) []string {
 	}
 	var names []string
 	for _, s := range services {
-		in := s + "." + g.Namespace
-		names = append(names, s, in, in+".svc", in+".svc.cluster.local")
+		names = append(names, ServiceNames(g.Namespace, s)...)
 	}
 	return append(names, "localhost")
 }
@@ -131,7 +145,7 @@ func (g *Group) serviceNames(spec v1alpha1.MysqlFailoverGroupSpec) []string {
 func (g *Group) appSecret() string { return g.Name + "-app" }
 
 func (g *Group) ensurePassword(ctx context.Context) error {
-	secret, err := g.ensureSecret(ctx, g.appSecret(), func() (map[string][]byte, error) {
+	secret, err := g.ensureSecretIn(ctx, g.Namespace, g.appSecret(), func() (map[string][]byte, error) {
 		return map[string][]byte{"password": []byte(rand.Text())}, nil
 	})
 	if err != nil {
@@ -139,22 +153,6 @@ func (g *Group) ensurePassword(ctx context.Context) error {
 	}
 	g.password = string(secret.Data["password"])
 	return nil
-}
-
-func (g *Group) ensureSecret(ctx context.Context, name string, make func() (map[string][]byte, error)) (*corev1.Secret, error) {
-	secret := &corev1.Secret{}
-	err := g.Kube.Get(ctx, client.ObjectKey{Namespace: g.Namespace, Name: name}, secret)
-	if err == nil || !apierrors.IsNotFound(err) {
-		return secret, err
-	}
-	secret.Namespace, secret.Name = g.Namespace, name
-	if secret.Data, err = make(); err != nil {
-		return nil, err
-	}
-	if err := g.Kube.Create(ctx, secret); err != nil {
-		return nil, fmt.Errorf("create secret %s: %w", name, err)
-	}
-	return secret, nil
 }
 
 // Get reads the group.

@@ -38,18 +38,23 @@ func (s *Stage) OperatorValues() (map[string]any, error) {
 	image := func(name string) map[string]any {
 		return map[string]any{"repository": "localhost/" + name, "tag": "dev", "pullPolicy": "Never"}
 	}
-	return map[string]any{
+	values := map[string]any{
 		"image":          image("mfg-operator"),
 		"sidecarImage":   image("mfg-sidecar"),
 		"nodeSelector":   map[string]any{"kubernetes.io/hostname": cluster.HubName},
 		"podAnnotations": map[string]any{"mfg-lab/images": sum},
-	}, nil
+		"auxiliary":      map[string]any{"escrowTLS": map[string]any{"enabled": true, "existingSecret": EscrowSecret}},
+	}
+	return values, nil
 }
 
 // InstallOperator installs or upgrades the operator through its chart and waits until it is ready.
 func (s *Stage) InstallOperator(ctx context.Context) error {
 	s.Say("installing the operator (chart charts/mfg)")
 	if err := s.Namespace(ctx, OperatorNamespace); err != nil {
+		return err
+	}
+	if err := s.ensureEscrowTLS(ctx); err != nil {
 		return err
 	}
 	values, err := s.OperatorValues()

@@ -59,6 +59,7 @@ func (w *ServiceWriter) manifest(run string) *corev1.Pod {
 			Items:                []corev1.KeyToPath{{Key: "ca.crt", Path: "ca.crt"}},
 		}})
 	}
+	args = append(args, g.WriterArgs...)
 	pod := &corev1.Pod{}
 	pod.Namespace, pod.Name, pod.Labels = g.Namespace, w.pod, map[string]string{"app": "writer"}
 	pod.Spec = corev1.PodSpec{

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
@@ -22,6 +23,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/e2e/lab/cluster"
@@ -102,6 +104,7 @@ func (s *Stage) connect() error {
 	}
 	config.QPS, config.Burst = 200, 400
 	config.WarningHandlerWithContext = rest.NoWarnings{}
+	log.SetLogger(logr.Discard()) // or controller-runtime complains on a newcomer's screen
 	scheme := runtime.NewScheme()
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
 		return fmt.Errorf("build scheme: %w", err)

@@ -3,9 +3,13 @@
 package stage
 
 import (
+	"bytes"
+	"crypto/x509"
+	"encoding/pem"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/e2e/writer/journal"
@@ -72,12 +76,38 @@ func TestChartValuesAreTheSpec(t *testing.T) {
 	}
 }
 
+// One authority for groups and escrow endpoint: what a group's ca.crt holds must verify both.
 func TestCertificatesVerify(t *testing.T) {
-	c, err := makeCertificates([]string{"mysql-orders-east.shop.svc"})
+	data, err := makeAuthority()
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := &Group{Namespace: "shop", Name: "orders", ca: c.CA}
+	// As it comes back from the API server, for each of the two anew.
+	secret := &corev1.Secret{Data: data}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(data["ca.crt"])
+	for _, name := range []string{"mysql-orders-east.shop.svc", "mfg-auxiliary.mfg-system.svc"} {
+		ca, err := readAuthority(secret)
+		if err != nil {
+			t.Fatal(err)
+		}
+		issued, err := ca.issue([]string{name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(issued["ca.crt"], data["ca.crt"]) {
+			t.Error("the certificate comes with another authority")
+		}
+		block, _ := pem.Decode(issued["tls.crt"])
+		leaf, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := leaf.Verify(x509.VerifyOptions{Roots: pool, DNSName: name}); err != nil {
+			t.Error(err)
+		}
+	}
+	g := &Group{Namespace: "shop", Name: "orders", ca: data["ca.crt"]}
 	conf, err := g.tlsConfig("mysql-orders-east")
 	if err != nil || conf.ServerName != "mysql-orders-east.shop.svc" {
 		t.Errorf("config = %+v, %v", conf, err)

@@ -6,7 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -162,9 +164,28 @@ func (c *Cluster) AwaitReady(ctx context.Context, limit time.Duration, nodes ...
 		}
 		for _, n := range nodes {
 			if !slices.Contains(ready, n) {
-				return fmt.Errorf("node %s is not ready", n)
+				return errors.Join(fmt.Errorf("node %s is not ready", n), c.ended(n))
 			}
 		}
 		return nil
 	})
+}
+
+// errHopeless ends a poll: what is waited for cannot come any more.
+var errHopeless = errors.New("it cannot come any more")
+
+// ended says which of a node's programs ended though nobody ended it, and its last words.
+func (c *Cluster) ended(node string) error {
+	s, err := c.state()
+	if err != nil {
+		return err
+	}
+	for _, program := range nodePrograms {
+		name := program + "-" + node
+		if id, started := s.Processes[name]; started && !id.Alive() {
+			said, _ := os.ReadFile(c.logPath(name)) // without it the name still tells most
+			return fmt.Errorf("%s has ended: %w; the end of its log: %s", name, errHopeless, tail(strings.TrimSpace(string(said)), 500))
+		}
+	}
+	return nil
 }

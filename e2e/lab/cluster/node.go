@@ -10,6 +10,10 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
 // nodePrograms run on every node, named after it.
@@ -64,6 +68,9 @@ func (c *Cluster) startNode(ctx context.Context, n Endpoint) error {
 	if err := awaitSocket(ctx, conf.Run+"/containerd.sock"); err != nil {
 		return err
 	}
+	if err := awaitRuntime(ctx, conf.Run+"/containerd.sock"); err != nil {
+		return err
+	}
 	if err := c.start(at("kubelet", bin("kubelet"),
 		"--config="+conf.Dir+"/kubelet.yaml", "--kubeconfig="+conf.PKI+"/node-"+n.Name+".conf",
 		"--hostname-override="+n.Name, "--node-ip="+n.IP, "--root-dir="+conf.Dir+"/kubelet",
@@ -91,6 +98,22 @@ func awaitSocket(ctx context.Context, path string) error {
 		}
 		_ = conn.Close()
 		_, err = output(ctx, "ctr", "-a", path, "version")
+		return err
+	})
+}
+
+// awaitRuntime waits until containerd serves kubelets. Its own API answers earlier: the kubelet
+// interface refuses every call until it has recovered its state, and a kubelet that is refused at
+// its start ends for good.
+func awaitRuntime(ctx context.Context, path string) error {
+	conn, err := grpc.NewClient("unix://"+path, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		return fmt.Errorf("dial container runtime: %w", err)
+	}
+	defer func() { _ = conn.Close() }()
+	client := cri.NewRuntimeServiceClient(conn)
+	return poll(ctx, 60*time.Second, "the container runtime on "+path, func() error {
+		_, err := client.Version(ctx, &cri.VersionRequest{})
 		return err
 	})
 }

@@ -28,6 +28,9 @@ var debianPackages = map[string]string{
 	"debian-archive-keyring":      "/usr/share/keyrings/debian-archive-keyring.gpg",
 }
 
+// terminalPackages are needed only by tests that look at a screen.
+var terminalPackages = map[string]string{"tmux": "/usr/bin/tmux"}
+
 const elsewhere = "Anywhere else, install mfg into a cluster that you have: see docs/install.md."
 
 // checkMachine tells at once when the lab cannot run here, and what to do instead.
@@ -45,9 +48,14 @@ func checkMachine() error {
 }
 
 // ensurePackages installs the Debian packages that are missing.
-func (c *Cluster) ensurePackages(ctx context.Context) error {
+func (c *Cluster) ensurePackages(ctx context.Context) error { return c.ensure(ctx, debianPackages) }
+
+// EnsureTerminal installs what a program needs to be run on a terminal that nobody sits at, and says so.
+func (c *Cluster) EnsureTerminal(ctx context.Context) error { return c.ensure(ctx, terminalPackages) }
+
+func (c *Cluster) ensure(ctx context.Context, packages map[string]string) error {
 	var missing []string
-	for name, file := range debianPackages {
+	for name, file := range packages {
 		// On a merged /usr the file is found under either path.
 		if !exists(file) && !exists(strings.TrimPrefix(file, "/usr")) {
 			missing = append(missing, name)

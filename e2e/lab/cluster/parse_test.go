@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -126,5 +127,32 @@ func TestPruneCache(t *testing.T) {
 	left, _ := filepath.Glob(filepath.Join(dir, "*"))
 	if len(left) != 2 || exists(filepath.Join(dir, "seed-0123456789abcdef")) {
 		t.Errorf("left: %v", left)
+	}
+}
+
+// A kubelet that ended at its start cost three minutes of waiting, and its reason stayed in a log.
+func TestEndedProgramEndsTheWait(t *testing.T) {
+	c := &Cluster{dir: t.TempDir()}
+	if err := os.MkdirAll(filepath.Join(c.dir, "logs"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(c.logPath("kubelet-east"), []byte("it was refused\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	self, err := identify(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone := Identity{PID: self.PID, Start: self.Start + 1}
+	if err := writeState(c.dir, &state{Processes: map[string]Identity{"containerd-east": self, "kubelet-east": gone, "kubelet-west": self}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.ended("west"); err != nil {
+		t.Errorf("a node whose programs run: %v", err)
+	}
+	tries := 0
+	err = poll(t.Context(), time.Minute, "node east", func() error { tries++; return c.ended("east") })
+	if tries != 1 || err == nil || !strings.Contains(err.Error(), "kubelet-east has ended") || !strings.Contains(err.Error(), "it was refused") {
+		t.Errorf("after %d tries: %v", tries, err)
 	}
 }

@@ -172,6 +172,9 @@ func poll(ctx context.Context, limit time.Duration, what string, try func() erro
 		if err == nil {
 			return nil
 		}
+		if errors.Is(err, errHopeless) {
+			return fmt.Errorf("wait for %s: %w", what, err)
+		}
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("wait for %s: %w (last seen: %w)", what, ctx.Err(), err)

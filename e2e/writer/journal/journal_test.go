@@ -169,3 +169,40 @@ func TestReadDamaged(t *testing.T) {
 		}
 	})
 }
+
+// by is a commit of one connection of a writer.
+func by(worker int, site string, ack int) Commit {
+	c := at(site, ack-1, ack)
+	c.Key = Key{Writer: "svc", Worker: worker, Seq: int64(ack)}
+	return c
+}
+
+func TestLongestClientPause(t *testing.T) {
+	// Together the two are never without an acknowledgement for more than 300 ms; the second one waits for 700.
+	two := []Commit{
+		by(0, "a", 10), by(0, "a", 90), by(0, "b", 390), by(0, "b", 400), by(0, "b", 900),
+		by(1, "a", 20), by(1, "a", 80), by(1, "b", 780), by(1, "b", 790),
+	}
+	for name, tt := range map[string]struct {
+		reason       string
+		commits      []Commit
+		after, until int
+		want         int
+		whole        bool
+	}{
+		"the unluckiest":     {"the second connection's", two, 100, 800, 700, true},
+		"what comes later":   {"is another run's", two, 100, 850, 700, true},
+		"later than until":   {"the first connection waits for 500 ms at the end", two[:5], 100, 1000, 500, true},
+		"never came back":    {"it counts up to the end, and is told", two[5:8], 785, 1000, 220, false},
+		"nobody was there":   {"nothing is measured", nil, 0, 100, 0, false},
+		"began before":       {"a pause that had begun before the fault counts whole", two[:5], 300, 395, 300, true},
+		"only after the end": {"as if nobody had been there", two, 0, 5, 0, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, whole := LongestClientPause(tt.commits, time.Duration(tt.after)*ms, time.Duration(tt.until)*ms)
+			if whole != tt.whole || got.Length() != time.Duration(tt.want)*ms {
+				t.Errorf("%s: %s, %t, want %d ms, %t", tt.reason, got.Length(), whole, tt.want, tt.whole)
+			}
+		})
+	}
+}

@@ -169,3 +169,35 @@ func Missing(commits []Commit, rows map[Key]bool) []Commit {
 	}
 	return missing
 }
+
+// LongestClientPause is the longest time for which any one connection got nothing acknowledged, of the times that ended
+// after one moment and up to another: what the unluckiest client saw of a fault between the two. A connection that was
+// acknowledged before the fault and never again counts up to the end, and makes the answer false; so does a fault that
+// no connection was there to see.
+func LongestClientPause(commits []Commit, after, until time.Duration) (Pause, bool) {
+	type client struct {
+		writer string
+		worker int
+	}
+	clients := map[client][]Commit{}
+	for _, c := range commits {
+		if c.Ack <= until {
+			who := client{c.Writer, c.Worker}
+			clients[who] = append(clients[who], c)
+		}
+	}
+	var longest Pause
+	whole := len(clients) > 0
+	for _, own := range clients {
+		pause, ok := LongestPause(own, after)
+		if !ok {
+			last := slices.MaxFunc(own, byAck)
+			pause = Pause{LastAck: last.Ack, NextAck: until, From: last.Site, To: last.Site}
+			whole = false
+		}
+		if pause.Length() > longest.Length() {
+			longest = pause
+		}
+	}
+	return longest, whole
+}

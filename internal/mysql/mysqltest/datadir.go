@@ -45,7 +45,7 @@ func config(serverID, port, adminPort int, opts Options) string {
 		"report_host=127.0.0.1", "report_port=" + strconv.Itoa(port),
 		"gtid_mode=ON", "enforce_gtid_consistency=ON", "log_bin=binlog", "log_replica_updates=ON",
 		"super_read_only=ON", "read_only=ON", "skip_replica_start=ON", "persisted_globals_load=OFF",
-		"relay_log_recovery=0", "sync_relay_log=1", "replica_net_timeout=5", "replica_parallel_workers=4",
+		"relay_log_recovery=0", "sync_relay_log=10", "replica_net_timeout=5", "replica_parallel_workers=4",
 		"innodb_redo_log_capacity=8M", "innodb_buffer_pool_size=64M",
 		// Servers are killed here, but the machine is not: what the kernel has is safe, and starts are faster.
 		"innodb_flush_method=nosync", "innodb_doublewrite=OFF",
@@ -58,6 +58,9 @@ func config(serverID, port, adminPort int, opts Options) string {
 		for _, prefix := range []string{"", "clone_"} {
 			lines = append(lines, prefix+"ssl_ca="+home+"/ca.crt", prefix+"ssl_cert="+home+"/tls.crt", prefix+"ssl_key="+home+"/tls.key")
 		}
+	}
+	if opts.Keyring {
+		lines = append(lines, Encrypted...)
 	}
 	return strings.Join(append(lines, opts.Config...), "\n") + "\n"
 }
@@ -132,7 +135,7 @@ func writeOwned(path, text string) error {
 // Every process in the chain dies with its parent, down to mysqld: a change of user clears what unshare --kill-child has
 // set, so setpriv sets it again. The first link hangs on the thread that starts the command: lock it.
 func inRootfs(ctx context.Context, root, dir string, command ...string) *exec.Cmd {
-	const script = `mount --bind "$1" "$2` + home + `" && mount -t proc proc "$2/proc" && root=$2 && shift 2 && ` +
+	const script = `mount --bind "$1" "$2` + home + `" && mount -t proc proc "$2/proc" || exit 1; ` + mountKeyring + `root=$2 && shift 2 && ` +
 		`exec chroot "$root" setpriv --reuid=999 --regid=999 --clear-groups --pdeathsig=KILL "$@"`
 	args := append([]string{"--mount", "--pid", "--fork", "--kill-child", "sh", "-c", script, "sh", dir, root}, command...)
 	cmd := exec.CommandContext(ctx, "unshare", args...)

@@ -37,6 +37,8 @@ type Options struct {
 	TLS bool
 	// NoClonePlugin leaves the clone plugin out, as in an image that lacks it.
 	NoClonePlugin bool
+	// Keyring gives the server a keyring and the settings of Encrypted. What was made before its first start is in the clear.
+	Keyring bool
 	// Config are more lines of my.cnf.
 	Config []string
 }
@@ -51,6 +53,9 @@ type Server struct {
 
 	cancel context.CancelFunc
 	done   chan struct{}
+
+	// down is held while mysqld must not be started again.
+	down sync.Mutex
 
 	mu    sync.Mutex
 	cmd   *exec.Cmd
@@ -119,7 +124,12 @@ func (s *Server) fill(ctx context.Context, from string) error {
 		return fmt.Errorf("copy the data directory: %w\n%s", err, out)
 	}
 	if s.opts.TLS {
-		if err := writeCertificate(s.Dir); err != nil {
+		if _, err := writeCertificate(s.Dir, authority()); err != nil {
+			return err
+		}
+	}
+	if s.opts.Keyring {
+		if err := prepareKeyring(s.Dir, false); err != nil {
 			return err
 		}
 	}
@@ -155,8 +165,11 @@ func (s *Server) supervise(ctx context.Context) {
 		}
 		cmd := inRootfs(ctx, s.root, s.Dir, "mysqld", "--defaults-file="+home+"/my.cnf")
 		cmd.Stdout, cmd.Stderr = log, log
+		s.down.Lock()
 		s.mu.Lock()
-		if cmd.Start() != nil {
+		err = cmd.Start()
+		s.down.Unlock()
+		if err != nil {
 			s.mu.Unlock()
 			_ = log.Close()
 			return
@@ -195,6 +208,20 @@ func (s *Server) Signal(t testing.TB, sig syscall.Signal) {
 	if err := syscall.Kill(pid, sig); err != nil {
 		t.Fatalf("signal mysqld: %v", err)
 	}
+}
+
+// Kill ends mysqld with SIGKILL, does something to its files while it is down, and waits until it is back.
+func (s *Server) Kill(t testing.TB, meanwhile func()) {
+	t.Helper()
+	func() {
+		s.down.Lock()
+		defer s.down.Unlock()
+		before := len(s.Exits())
+		s.Signal(t, syscall.SIGKILL)
+		Eventually(t, "mysqld is gone", func() bool { return len(s.Exits()) > before })
+		meanwhile()
+	}()
+	s.WaitReady(t)
 }
 
 // WaitReady waits until the server answers SQL.

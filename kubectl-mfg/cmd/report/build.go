@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
@@ -49,6 +50,9 @@ func Build(cr *v1alpha1.MysqlFailoverGroup, view LiveView) MysqlFailoverGroupRep
 		Epoch:           cr.Status.Epoch,
 		Transition:      transitionOf(cr.Status.Transition),
 		LastFailover:    lastFailover(cr.Status.Failovers),
+		Planned:         plannedOf(cr.Status.PlannedFailover),
+		Forecast:        forecastOf(cr, live),
+		PausedUntil:     pausedUntil(cr),
 		Conditions:      conditionsOf(cr.Status.Conditions),
 	}
 	if live != nil {
@@ -106,6 +110,30 @@ func transitionOf(t *v1alpha1.Transition) *Transition {
 	}
 }
 
+func plannedOf(p *v1alpha1.PlannedFailoverStatus) *Planned {
+	if p == nil {
+		return nil
+	}
+	out := &Planned{From: p.From, To: p.To, Cause: p.Cause, Phase: string(p.Phase), Reason: p.Reason, Message: p.Message, WritePauseMillis: p.WritePauseMillis}
+	for into, at := range map[**time.Time]*metav1.MicroTime{&out.StartedAt: p.StartedAt, &out.FinishedAt: p.FinishedAt} {
+		if at != nil && !at.IsZero() {
+			utc := at.UTC()
+			*into = &utc
+		}
+	}
+	return out
+}
+
+// pausedUntil believes the operator's condition, and takes the time from the annotation that it rests on.
+func pausedUntil(cr *v1alpha1.MysqlFailoverGroup) *time.Time {
+	until, err := time.Parse(time.RFC3339, cr.Annotations[v1alpha1.AnnotationPauseUntil])
+	if err != nil || !meta.IsStatusConditionTrue(cr.Status.Conditions, v1alpha1.ConditionPaused) {
+		return nil
+	}
+	until = until.UTC()
+	return &until
+}
+
 // lastFailover is the newest record; the first choice of an active site is none.
 func lastFailover(records []v1alpha1.FailoverRecord) *Failover {
 	for _, f := range records {
@@ -119,7 +147,7 @@ func lastFailover(records []v1alpha1.FailoverRecord) *Failover {
 		return &Failover{
 			Epoch: f.Epoch, Kind: string(f.Kind), From: f.From, To: f.To, Reason: f.Reason,
 			OpenedAt: f.OpenedAt.UTC(), DurationMillis: f.OpenedAt.Sub(from).Milliseconds(),
-			LostTransactions: f.LostTransactions, LossExact: f.LossExact,
+			LostTransactions: f.LostTransactions, LossExact: f.LossExact, WritePauseMillis: f.WritePauseMillis,
 		}
 	}
 	return nil
@@ -169,6 +197,9 @@ func sitesOf(cr *v1alpha1.MysqlFailoverGroup, live *wire.GroupStatus, active str
 func (s *Site) addKnown(k v1alpha1.SiteStatus) {
 	s.State, s.Message, s.ErrantSet = string(k.State), k.Message, k.Errant
 	s.Provisioned, s.Version, s.Node = k.Provisioned, k.Version, k.Node
+	if c := k.Clone; c != nil {
+		s.Clone = &Clone{Source: c.Source, Stage: c.Stage, Percent: c.Percent, ETASeconds: c.ETASeconds}
+	}
 }
 
 func (s *Site) addLive(l wire.SiteStatus) {

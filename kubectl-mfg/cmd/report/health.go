@@ -241,6 +241,10 @@ func notesOf(cr *v1alpha1.MysqlFailoverGroup) []string {
 	if mode := cr.Spec.Failover.Mode; mode != "" && mode != v1alpha1.FailoverAuto {
 		notes = append(notes, fmt.Sprintf("failover mode is %s: no emergency failover happens by itself", mode))
 	}
+	if until := pausedUntil(cr); until != nil {
+		notes = append(notes, fmt.Sprintf("paused until %s: a lost active site is not replaced; to end it: kubectl mfg resume %s -n %s",
+			until.Format(time.RFC3339), cr.Name, cr.Namespace))
+	}
 	for _, c := range cr.Status.Conditions {
 		if c.Type == v1alpha1.ConditionUnbuiltFeatures && c.Status == metav1.ConditionTrue {
 			notes = append(notes, c.Message)
@@ -263,6 +267,9 @@ func hintsOf(r MysqlFailoverGroupReport) []Hint {
 			h.Message = "see why " + p.Site + " does not run"
 			h.Command = fmt.Sprintf("kubectl describe pods -n %s -l %s=%s,%s=%s",
 				ns, v1alpha1.LabelGroup, name, v1alpha1.LabelSite, p.Site)
+		case reasonFailoverBlocked(r, p.Reason):
+			h.Message = "see what keeps the failover from happening, and the way out"
+			h.Command = fmt.Sprintf("kubectl mfg explain %s -n %s", name, ns)
 		case reasonSitePrefix + string(v1alpha1.SiteDiverged):
 			h.Message = "see what only " + p.Site + " has"
 			h.Command = fmt.Sprintf("kubectl get mfg %s -n %s -o jsonpath='{.status.sites[?(@.name==\"%s\")].errant}'", name, ns, p.Site)
@@ -274,6 +281,16 @@ func hintsOf(r MysqlFailoverGroupReport) []Hint {
 		}
 	}
 	return hints
+}
+
+// reasonFailoverBlocked is the given reason if it is that of the condition FailoverBlocked.
+func reasonFailoverBlocked(r MysqlFailoverGroupReport, reason string) string {
+	for _, c := range r.Conditions {
+		if c.Type == v1alpha1.ConditionFailoverBlocked && c.Status == string(metav1.ConditionTrue) && c.Reason == reason {
+			return reason
+		}
+	}
+	return "-"
 }
 
 // Fingerprint is the report without the times that change by themselves: equal ones look the same to a person.

@@ -46,9 +46,15 @@ type MysqlFailoverGroupReport struct {
 	Decision     *Decision   `json:"decision,omitempty"`
 	Transition   *Transition `json:"transition,omitempty"`
 	LastFailover *Failover   `json:"lastFailover,omitempty"`
-	Endpoints    Endpoints   `json:"endpoints"`
-	Sites        []Site      `json:"sites"`
-	Conditions   []Condition `json:"conditions,omitempty"`
+	// Planned is the last planned failover, also while it is under way.
+	Planned *Planned `json:"planned,omitempty"`
+	// Forecast is what would happen if the active site were lost now.
+	Forecast *Forecast `json:"forecast,omitempty"`
+	// PausedUntil is set while the operator does nothing by itself.
+	PausedUntil *time.Time  `json:"pausedUntil,omitempty"`
+	Endpoints   Endpoints   `json:"endpoints"`
+	Sites       []Site      `json:"sites"`
+	Conditions  []Condition `json:"conditions,omitempty"`
 }
 
 // Metadata names the group.
@@ -145,6 +151,29 @@ type Failover struct {
 	LostTransactions int64 `json:"lostTransactions"`
 	// LossExact is false while LostTransactions is a lower bound.
 	LossExact bool `json:"lossExact"`
+	// WritePauseMillis is for how long a planned failover kept writes out.
+	WritePauseMillis *int64 `json:"writePauseMillis,omitempty"`
+}
+
+// Planned is a planned failover.
+type Planned struct {
+	From             string     `json:"from,omitempty"`
+	To               string     `json:"to"`
+	Cause            string     `json:"cause"`
+	Phase            string     `json:"phase"`
+	Reason           string     `json:"reason,omitempty"`
+	Message          string     `json:"message,omitempty"`
+	StartedAt        *time.Time `json:"startedAt,omitempty"`
+	FinishedAt       *time.Time `json:"finishedAt,omitempty"`
+	WritePauseMillis *int64     `json:"writePauseMillis,omitempty"`
+}
+
+// Clone is how far the copy is that a site receives.
+type Clone struct {
+	Source     string `json:"source,omitempty"`
+	Stage      string `json:"stage,omitempty"`
+	Percent    int32  `json:"percent"`
+	ETASeconds *int64 `json:"etaSeconds,omitempty"`
 }
 
 // Endpoints are what applications connect to.
@@ -170,6 +199,8 @@ type Site struct {
 	ReplicatingFrom string   `json:"replicatingFrom,omitempty"`
 	// Fence is open, read-only, down (no mysqld runs) or unknown.
 	Fence string `json:"fence,omitempty"`
+
+	Clone *Clone `json:"clone,omitempty"`
 
 	Provisioned bool       `json:"provisioned"`
 	Version     string     `json:"version,omitempty"`

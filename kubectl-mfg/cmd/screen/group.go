@@ -52,8 +52,41 @@ func Group(r report.MysqlFailoverGroupReport, o Options) string {
 	if d := r.Decision; d != nil && d.Verdict != nothing && !told(r.Problems, d.Message) {
 		b.WriteString(o.paragraph(text{"Decision", warn}, fmt.Sprintf("%s (%s): %s", d.Verdict, d.Reason, d.Message)))
 	}
+	b.WriteString(o.outlook(r))
 	b.WriteString("\n" + o.table(o.siteColumns(r)))
 	b.WriteString(o.remarks(r))
+	return b.String()
+}
+
+// outlook is a planned failover under way, copies under way, and what would happen if the active site were lost now.
+func (o Options) outlook(r report.MysqlFailoverGroupReport) string {
+	var b strings.Builder
+	if p := r.Planned; p != nil && p.FinishedAt == nil {
+		b.WriteString(o.paragraph(text{"Planned", warn}, fmt.Sprintf("%s, %s: %s", arrow(p.From, p.To), p.Phase, p.Message)))
+	}
+	for _, s := range r.Sites {
+		if c := s.Clone; c != nil {
+			words := fmt.Sprintf("%s from %s, %s %d %%", s.Name, orNone(c.Source), orNone(c.Stage), c.Percent)
+			if c.ETASeconds != nil {
+				words += ", about " + duration.HumanDuration(time.Duration(*c.ETASeconds)*time.Second) + " left"
+			}
+			b.WriteString(o.paragraph(text{"Cloning", warn}, words))
+		}
+	}
+	if f := r.Forecast; f != nil && f.Message != "" {
+		words := f.Message
+		if f.Site != "" && !strings.Contains(words, f.Site) {
+			words = f.Site + " would take over, but: " + words
+		}
+		if f.LostTransactions != nil {
+			words += fmt.Sprintf("; at least %d transactions lost", *f.LostTransactions)
+		}
+		label := text{s: "Forecast"}
+		if f.BlockedBy != "" {
+			label.colour, words = warn, words+" ["+f.BlockedBy+"]"
+		}
+		b.WriteString(o.paragraph(label, words))
+	}
 	return b.String()
 }
 

@@ -61,6 +61,27 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: boolean
       default: false
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.CloneProgress
+  map:
+    fields:
+    - name: etaSeconds
+      type:
+        scalar: numeric
+    - name: order
+      type:
+        scalar: string
+    - name: percent
+      type:
+        scalar: numeric
+    - name: source
+      type:
+        scalar: string
+    - name: stage
+      type:
+        scalar: string
+    - name: startedAt
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.CoverageSpec
   map:
     fields:
@@ -189,6 +210,15 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: lossExact
       type:
         scalar: boolean
+    - name: lostRows
+      type:
+        list:
+          elementType:
+            namedType: com.github.mysql-mfg.mfg.api.v1alpha1.LostRows
+          elementRelationship: atomic
+    - name: lostRowsState
+      type:
+        scalar: string
     - name: lostSet
       type:
         scalar: string
@@ -216,6 +246,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: toExecuted
       type:
         scalar: string
+    - name: writePauseMillis
+      type:
+        scalar: numeric
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.FailoverSpec
   map:
     fields:
@@ -242,6 +275,14 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: com.github.mysql-mfg.mfg.api.v1alpha1.DivergencePolicy
       default: Hold
+    - name: plannedLagTimeout
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+      default: 1m
+    - name: plannedPauseTimeout
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+      default: 5s
     - name: pollInterval
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
@@ -250,6 +291,21 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: numeric
       default: 3
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.Forecast
+  map:
+    fields:
+    - name: blockedBy
+      type:
+        scalar: string
+    - name: message
+      type:
+        scalar: string
+    - name: rule
+      type:
+        scalar: string
+    - name: site
+      type:
+        scalar: string
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.GroupPhase
   scalar: string
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.InitFromBackupSpec
@@ -296,6 +352,28 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: numeric
       default: 5
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.KeyringStage
+  scalar: string
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.KeyringWork
+  scalar: string
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.LostRows
+  map:
+    fields:
+    - name: deleted
+      type:
+        scalar: numeric
+    - name: inserted
+      type:
+        scalar: numeric
+    - name: schema
+      type:
+        scalar: string
+    - name: table
+      type:
+        scalar: string
+    - name: updated
+      type:
+        scalar: numeric
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.MysqlFailoverGroup
   map:
     fields:
@@ -354,6 +432,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: initFromBackup
       type:
         namedType: com.github.mysql-mfg.mfg.api.v1alpha1.InitFromBackupSpec
+    - name: maxReadLag
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
     - name: mysqlConf
       type:
         map:
@@ -409,6 +490,9 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             namedType: com.github.mysql-mfg.mfg.api.v1alpha1.FailoverRecord
           elementRelationship: atomic
+    - name: forecast
+      type:
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.Forecast
     - name: lastFailover
       type:
         scalar: string
@@ -418,6 +502,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: phase
       type:
         namedType: com.github.mysql-mfg.mfg.api.v1alpha1.GroupPhase
+    - name: plannedFailover
+      type:
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.PlannedFailoverStatus
     - name: readySites
       type:
         scalar: string
@@ -445,6 +532,41 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: profile
       type:
         scalar: string
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.PlannedFailoverStatus
+  map:
+    fields:
+    - name: answered
+      type:
+        scalar: boolean
+    - name: cause
+      type:
+        scalar: string
+    - name: finishedAt
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
+    - name: from
+      type:
+        scalar: string
+    - name: message
+      type:
+        scalar: string
+    - name: phase
+      type:
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.PlannedPhase
+    - name: reason
+      type:
+        scalar: string
+    - name: startedAt
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
+    - name: to
+      type:
+        scalar: string
+    - name: writePauseMillis
+      type:
+        scalar: numeric
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.PlannedPhase
+  scalar: string
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.SidecarSpec
   map:
     fields:
@@ -510,6 +632,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: coverage
       type:
         namedType: com.github.mysql-mfg.mfg.api.v1alpha1.CoverageStatus
+    - name: floorVersion
+      type:
+        scalar: numeric
     - name: keyringDigest
       type:
         scalar: string
@@ -519,12 +644,42 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: keyringVersion
       type:
         scalar: numeric
+    - name: message
+      type:
+        scalar: string
     - name: name
       type:
         scalar: string
     - name: phase
       type:
         namedType: com.github.mysql-mfg.mfg.api.v1alpha1.KeyringPhase
+    - name: rotated
+      type:
+        scalar: boolean
+    - name: rotatedVersion
+      type:
+        scalar: numeric
+    - name: rotationPod
+      type:
+        scalar: string
+    - name: round
+      type:
+        scalar: numeric
+    - name: seedDigest
+      type:
+        scalar: string
+    - name: seedVersion
+      type:
+        scalar: numeric
+    - name: since
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
+    - name: stage
+      type:
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.KeyringStage
+    - name: work
+      type:
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.KeyringWork
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.SiteRole
   scalar: string
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.SiteState
@@ -532,6 +687,9 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.SiteStatus
   map:
     fields:
+    - name: clone
+      type:
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.CloneProgress
     - name: errant
       type:
         scalar: string

@@ -10,10 +10,10 @@ package v1alpha1
 // EncryptionAtRestSpec turns on data-at-rest encryption.
 type EncryptionAtRestSpecApplyConfiguration struct {
 	// enabled turns on data-at-rest encryption; it needs spec.tls and cannot be turned off again. Default false.
-	// Not built yet: setting it raises the condition UnbuiltFeatures, and the operator creates no pods for the group,
-	// so that nobody takes plain data for encrypted data.
+	// The operator must have been installed with its escrow endpoint; without it a new group gets no pods.
 	Enabled *bool `json:"enabled,omitempty"`
-	// coverage says what is encrypted; each flag set to false narrows the protection.
+	// coverage says what is encrypted; each flag set to false narrows the protection. One of redoLog, undoLog, binaryLog and
+	// systemTablespace must stay true: otherwise MySQL makes no key at its first start, and nothing could be sealed.
 	Coverage *CoverageSpecApplyConfiguration `json:"coverage,omitempty"`
 	// keyring says where the keyring lives and how its versions are kept.
 	Keyring *KeyringSpecApplyConfiguration `json:"keyring,omitempty"`

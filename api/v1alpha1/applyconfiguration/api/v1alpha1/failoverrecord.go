@@ -47,6 +47,12 @@ type FailoverRecordApplyConfiguration struct {
 	LossExact *bool `json:"lossExact,omitempty"`
 	// lostSet is the GTID set of the transactions known to be missing.
 	LostSet *string `json:"lostSet,omitempty"`
+	// lostRows counts the rows of the lost transactions by table, from the binary log of the returned site.
+	LostRows []LostRowsApplyConfiguration `json:"lostRows,omitempty"`
+	// lostRowsState is Counted once lostRows is whole, or why it cannot be counted, in words.
+	LostRowsState *string `json:"lostRowsState,omitempty"`
+	// writePauseMillis is for how long a planned failover kept writes out at most, in milliseconds.
+	WritePauseMillis *int64 `json:"writePauseMillis,omitempty"`
 }
 
 // FailoverRecordApplyConfiguration constructs a declarative configuration of the FailoverRecord type for use with
@@ -187,5 +193,34 @@ func (b *FailoverRecordApplyConfiguration) WithLossExact(value bool) *FailoverRe
 // If called multiple times, the LostSet field is set to the value of the last call.
 func (b *FailoverRecordApplyConfiguration) WithLostSet(value string) *FailoverRecordApplyConfiguration {
 	b.LostSet = &value
+	return b
+}
+
+// WithLostRows adds the given value to the LostRows field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the LostRows field.
+func (b *FailoverRecordApplyConfiguration) WithLostRows(values ...*LostRowsApplyConfiguration) *FailoverRecordApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithLostRows")
+		}
+		b.LostRows = append(b.LostRows, *values[i])
+	}
+	return b
+}
+
+// WithLostRowsState sets the LostRowsState field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the LostRowsState field is set to the value of the last call.
+func (b *FailoverRecordApplyConfiguration) WithLostRowsState(value string) *FailoverRecordApplyConfiguration {
+	b.LostRowsState = &value
+	return b
+}
+
+// WithWritePauseMillis sets the WritePauseMillis field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the WritePauseMillis field is set to the value of the last call.
+func (b *FailoverRecordApplyConfiguration) WithWritePauseMillis(value int64) *FailoverRecordApplyConfiguration {
+	b.WritePauseMillis = &value
 	return b
 }

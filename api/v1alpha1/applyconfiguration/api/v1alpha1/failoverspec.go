@@ -28,12 +28,18 @@ type FailoverSpecApplyConfiguration struct {
 	// drainTimeout bounds how long a site that is to be promoted may take to apply its relay log. Default 30s, from 1s
 	// to 1h.
 	DrainTimeout *v1.Duration `json:"drainTimeout,omitempty"`
+	// plannedLagTimeout is how long a planned failover waits for its target to catch up before anything is changed.
+	// Default 1m, from 1s to 24h.
+	PlannedLagTimeout *v1.Duration `json:"plannedLagTimeout,omitempty"`
+	// plannedPauseTimeout is how long a planned failover may keep writes out before it is reverted and the old active
+	// site is opened again. Default 5s, from 1s to 5m.
+	PlannedPauseTimeout *v1.Duration `json:"plannedPauseTimeout,omitempty"`
 	// maxLostTransactions is the loss budget: it blocks an emergency failover that is known to lose more transactions.
 	// Default unset: no limit.
 	MaxLostTransactions *int64 `json:"maxLostTransactions,omitempty"`
 	// onDivergence says what happens to a site with transactions that the active site lacks: Hold keeps it fenced for a
-	// person, Reclone throws its data away and clones it anew. Default Hold.
-	// Reclone is not built yet: setting it raises the condition UnbuiltFeatures, and the site is held.
+	// person, Reclone throws its data away and clones it anew, once its loss is in status.failovers and its lost rows are
+	// counted. Default Hold.
 	OnDivergence *apiv1alpha1.DivergencePolicy `json:"onDivergence,omitempty"`
 }
 
@@ -88,6 +94,22 @@ func (b *FailoverSpecApplyConfiguration) WithCooldown(value v1.Duration) *Failov
 // If called multiple times, the DrainTimeout field is set to the value of the last call.
 func (b *FailoverSpecApplyConfiguration) WithDrainTimeout(value v1.Duration) *FailoverSpecApplyConfiguration {
 	b.DrainTimeout = &value
+	return b
+}
+
+// WithPlannedLagTimeout sets the PlannedLagTimeout field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the PlannedLagTimeout field is set to the value of the last call.
+func (b *FailoverSpecApplyConfiguration) WithPlannedLagTimeout(value v1.Duration) *FailoverSpecApplyConfiguration {
+	b.PlannedLagTimeout = &value
+	return b
+}
+
+// WithPlannedPauseTimeout sets the PlannedPauseTimeout field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the PlannedPauseTimeout field is set to the value of the last call.
+func (b *FailoverSpecApplyConfiguration) WithPlannedPauseTimeout(value v1.Duration) *FailoverSpecApplyConfiguration {
+	b.PlannedPauseTimeout = &value
 	return b
 }
 

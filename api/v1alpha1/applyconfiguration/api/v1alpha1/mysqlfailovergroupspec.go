@@ -7,6 +7,7 @@ package v1alpha1
 import (
 	apiv1alpha1 "github.com/mysql-mfg/mfg/api/v1alpha1"
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // MysqlFailoverGroupSpecApplyConfiguration represents a declarative configuration of the MysqlFailoverGroupSpec type for use
@@ -27,7 +28,7 @@ type MysqlFailoverGroupSpecApplyConfiguration struct {
 	// owns are ignored. A value is one line of at most 1024 characters. Default none.
 	MysqlConf map[string]string `json:"mysqlConf,omitempty"`
 	// tls gives the certificates for connections to MySQL; with it every connection must be encrypted. Default none:
-	// connections may be in plain text.
+	// connections may be in plain text. It can neither be added to a group nor taken off it.
 	TLS *TLSSpecApplyConfiguration `json:"tls,omitempty"`
 	// failover governs when the active site changes.
 	Failover *FailoverSpecApplyConfiguration `json:"failover,omitempty"`
@@ -44,15 +45,15 @@ type MysqlFailoverGroupSpecApplyConfiguration struct {
 	// that an empty database is never taken for a restored one.
 	InitFromBackup *InitFromBackupSpecApplyConfiguration `json:"initFromBackup,omitempty"`
 	// encryptionAtRest turns on data-at-rest encryption. Default none.
-	// Not built yet: enabling it raises the condition UnbuiltFeatures, and the operator creates no pods for the group,
-	// so that nobody takes plain data for encrypted data.
 	EncryptionAtRest *EncryptionAtRestSpecApplyConfiguration `json:"encryptionAtRest,omitempty"`
-	// dns publishes the active site through external-dns. Default none.
-	// Not built yet: setting it raises the condition UnbuiltFeatures.
+	// dns publishes the active site through external-dns, by a DNSEndpoint that follows it. Default none.
 	DNS *DNSSpecApplyConfiguration `json:"dns,omitempty"`
-	// taints marks the nodes of sites that are not active. Default none.
-	// Not built yet: enabling it raises the condition UnbuiltFeatures.
+	// taints marks the nodes of sites that are not active, so that applications are scheduled next to the database.
+	// Default none.
 	Taints *TaintsSpecApplyConfiguration `json:"taints,omitempty"`
+	// maxReadLag takes replicas that lag more out of the Service of the read replicas. Default unset: every healthy
+	// replica takes reads. From 1s to 24h.
+	MaxReadLag *metav1.Duration `json:"maxReadLag,omitempty"`
 	// deletionPolicy says what happens to the data volumes and generated Secrets when the group is deleted: Retain keeps
 	// them, Delete removes them. Default Retain.
 	DeletionPolicy *apiv1alpha1.DeletionPolicy `json:"deletionPolicy,omitempty"`
@@ -186,6 +187,14 @@ func (b *MysqlFailoverGroupSpecApplyConfiguration) WithDNS(value *DNSSpecApplyCo
 // If called multiple times, the Taints field is set to the value of the last call.
 func (b *MysqlFailoverGroupSpecApplyConfiguration) WithTaints(value *TaintsSpecApplyConfiguration) *MysqlFailoverGroupSpecApplyConfiguration {
 	b.Taints = value
+	return b
+}
+
+// WithMaxReadLag sets the MaxReadLag field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the MaxReadLag field is set to the value of the last call.
+func (b *MysqlFailoverGroupSpecApplyConfiguration) WithMaxReadLag(value metav1.Duration) *MysqlFailoverGroupSpecApplyConfiguration {
+	b.MaxReadLag = &value
 	return b
 }
 

@@ -19,9 +19,9 @@ import (
 // - mfg-monitor-status (operator/monitor): activeSite, activeSiteSince, epoch, transition, cooldownUntil, phase,
 // sites[].{state,reason,message,errant}, readySites, replicationLag, lastFailover, failovers and the conditions
 // Available, ReplicationHealthy, FailoverBlocked, Ready, Degraded.
-// - mfg-operator-status (operator/controller): observedGeneration, sites[].{provisioned,volumeID,node,image,version},
+// - mfg-operator-status (operator/controller): observedGeneration, sites[].{provisioned,volumeID,node,image,version,clone},
 // encryptionAtRest and the conditions Progressing, TLSReady, UnbuiltFeatures, EncryptionAtRestReady,
-// BackupReady, CacheReady.
+// BackupReady, CacheReady, DNSReady, TaintsReady.
 //
 // Strings here have no bound and words no enumeration in the schema, on purpose: a rejected status write would stop a
 // failover. Lists have bounds far above what is written.
@@ -39,6 +39,11 @@ type MysqlFailoverGroupStatusApplyConfiguration struct {
 	Epoch *int64 `json:"epoch,omitempty"`
 	// transition is the change of the active site that is under way.
 	Transition *TransitionApplyConfiguration `json:"transition,omitempty"`
+	// plannedFailover is the last planned failover that was asked for, and what came of it.
+	PlannedFailover *PlannedFailoverStatusApplyConfiguration `json:"plannedFailover,omitempty"`
+	// forecast is what an emergency failover would do if the active site were lost now. What would be lost changes with
+	// every poll and is in GET /status and the metrics.
+	Forecast *ForecastApplyConfiguration `json:"forecast,omitempty"`
 	// cooldownUntil is until when no emergency failover starts by itself.
 	CooldownUntil *v1.Time `json:"cooldownUntil,omitempty"`
 	// readySites is how many sites are ready, of how many, as in 3/3.
@@ -108,6 +113,22 @@ func (b *MysqlFailoverGroupStatusApplyConfiguration) WithEpoch(value int64) *Mys
 // If called multiple times, the Transition field is set to the value of the last call.
 func (b *MysqlFailoverGroupStatusApplyConfiguration) WithTransition(value *TransitionApplyConfiguration) *MysqlFailoverGroupStatusApplyConfiguration {
 	b.Transition = value
+	return b
+}
+
+// WithPlannedFailover sets the PlannedFailover field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the PlannedFailover field is set to the value of the last call.
+func (b *MysqlFailoverGroupStatusApplyConfiguration) WithPlannedFailover(value *PlannedFailoverStatusApplyConfiguration) *MysqlFailoverGroupStatusApplyConfiguration {
+	b.PlannedFailover = value
+	return b
+}
+
+// WithForecast sets the Forecast field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Forecast field is set to the value of the last call.
+func (b *MysqlFailoverGroupStatusApplyConfiguration) WithForecast(value *ForecastApplyConfiguration) *MysqlFailoverGroupStatusApplyConfiguration {
+	b.Forecast = value
 	return b
 }
 

@@ -32,8 +32,8 @@ type SiteApplyConfiguration struct {
 	Storage *StorageSpecApplyConfiguration `json:"storage,omitempty"`
 	// resources of the mysql container. Default none.
 	Resources *v1.ResourceRequirements `json:"resources,omitempty"`
-	// externalAddress is where the site can be reached from outside the cluster, a host name or address. Default none.
-	// Not built yet: setting it raises the condition UnbuiltFeatures.
+	// externalAddress is where the site can be reached from outside the cluster: a host name or an IP address, without
+	// a port. It is what the DNS name of spec.dns points to while this site is active. Default none.
 	ExternalAddress *string `json:"externalAddress,omitempty"`
 }
 

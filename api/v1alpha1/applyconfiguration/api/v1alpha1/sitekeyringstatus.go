@@ -6,6 +6,7 @@ package v1alpha1
 
 import (
 	apiv1alpha1 "github.com/mysql-mfg/mfg/api/v1alpha1"
+	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // SiteKeyringStatusApplyConfiguration represents a declarative configuration of the SiteKeyringStatus type for use
@@ -23,6 +24,31 @@ type SiteKeyringStatusApplyConfiguration struct {
 	KeyringVersion *int64 `json:"keyringVersion,omitempty"`
 	// keyringDigest is the digest of the keyring's content: sha256: and its hexadecimal digits.
 	KeyringDigest *string `json:"keyringDigest,omitempty"`
+	// work is why the keyring is writable, or is about to be: Bootstrap, Clone or Rotation; empty while it is sealed.
+	Work *apiv1alpha1.KeyringWork `json:"work,omitempty"`
+	// since is when the phase was entered.
+	Since *v1.MicroTime `json:"since,omitempty"`
+	// rotated is true once both master keys were rotated in the rotation that is under way.
+	Rotated *bool `json:"rotated,omitempty"`
+	// stage is how far the work has come within the phase: Rotating once the master keys may have been rotated, Sealing
+	// once the site is rendered with the escrowed keyring.
+	Stage *apiv1alpha1.KeyringStage `json:"stage,omitempty"`
+	// round grows by one with every unseal: each has a pod and a token of its own.
+	Round *int64 `json:"round,omitempty"`
+	// seedVersion is the escrow version that the unsealed keyring started from; 0 means a fresh keyring.
+	SeedVersion *int64 `json:"seedVersion,omitempty"`
+	// seedDigest is the digest of that version.
+	SeedDigest *string `json:"seedDigest,omitempty"`
+	// floorVersion is the highest version that was in escrow when the keyring was unsealed: what is newer was escrowed since.
+	FloorVersion *int64 `json:"floorVersion,omitempty"`
+	// rotationPod is the UID of the pod in which mysqld last ran while the master keys may have been rotated: its memory may
+	// hold the only copy of the new ones.
+	RotationPod *string `json:"rotationPod,omitempty"`
+	// rotatedVersion is the escrow version that the last rotation of both master keys ended with; 0 if there was none. A
+	// version that a clone or a first start made does not count.
+	RotatedVersion *int64 `json:"rotatedVersion,omitempty"`
+	// message says what is waited for, or what went wrong.
+	Message *string `json:"message,omitempty"`
 	// coverage is what is encrypted on the site.
 	Coverage *CoverageStatusApplyConfiguration `json:"coverage,omitempty"`
 }
@@ -70,6 +96,94 @@ func (b *SiteKeyringStatusApplyConfiguration) WithKeyringVersion(value int64) *S
 // If called multiple times, the KeyringDigest field is set to the value of the last call.
 func (b *SiteKeyringStatusApplyConfiguration) WithKeyringDigest(value string) *SiteKeyringStatusApplyConfiguration {
 	b.KeyringDigest = &value
+	return b
+}
+
+// WithWork sets the Work field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Work field is set to the value of the last call.
+func (b *SiteKeyringStatusApplyConfiguration) WithWork(value apiv1alpha1.KeyringWork) *SiteKeyringStatusApplyConfiguration {
+	b.Work = &value
+	return b
+}
+
+// WithSince sets the Since field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Since field is set to the value of the last call.
+func (b *SiteKeyringStatusApplyConfiguration) WithSince(value v1.MicroTime) *SiteKeyringStatusApplyConfiguration {
+	b.Since = &value
+	return b
+}
+
+// WithRotated sets the Rotated field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Rotated field is set to the value of the last call.
+func (b *SiteKeyringStatusApplyConfiguration) WithRotated(value bool) *SiteKeyringStatusApplyConfiguration {
+	b.Rotated = &value
+	return b
+}
+
+// WithStage sets the Stage field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Stage field is set to the value of the last call.
+func (b *SiteKeyringStatusApplyConfiguration) WithStage(value apiv1alpha1.KeyringStage) *SiteKeyringStatusApplyConfiguration {
+	b.Stage = &value
+	return b
+}
+
+// WithRound sets the Round field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Round field is set to the value of the last call.
+func (b *SiteKeyringStatusApplyConfiguration) WithRound(value int64) *SiteKeyringStatusApplyConfiguration {
+	b.Round = &value
+	return b
+}
+
+// WithSeedVersion sets the SeedVersion field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the SeedVersion field is set to the value of the last call.
+func (b *SiteKeyringStatusApplyConfiguration) WithSeedVersion(value int64) *SiteKeyringStatusApplyConfiguration {
+	b.SeedVersion = &value
+	return b
+}
+
+// WithSeedDigest sets the SeedDigest field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the SeedDigest field is set to the value of the last call.
+func (b *SiteKeyringStatusApplyConfiguration) WithSeedDigest(value string) *SiteKeyringStatusApplyConfiguration {
+	b.SeedDigest = &value
+	return b
+}
+
+// WithFloorVersion sets the FloorVersion field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the FloorVersion field is set to the value of the last call.
+func (b *SiteKeyringStatusApplyConfiguration) WithFloorVersion(value int64) *SiteKeyringStatusApplyConfiguration {
+	b.FloorVersion = &value
+	return b
+}
+
+// WithRotationPod sets the RotationPod field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the RotationPod field is set to the value of the last call.
+func (b *SiteKeyringStatusApplyConfiguration) WithRotationPod(value string) *SiteKeyringStatusApplyConfiguration {
+	b.RotationPod = &value
+	return b
+}
+
+// WithRotatedVersion sets the RotatedVersion field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the RotatedVersion field is set to the value of the last call.
+func (b *SiteKeyringStatusApplyConfiguration) WithRotatedVersion(value int64) *SiteKeyringStatusApplyConfiguration {
+	b.RotatedVersion = &value
+	return b
+}
+
+// WithMessage sets the Message field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Message field is set to the value of the last call.
+func (b *SiteKeyringStatusApplyConfiguration) WithMessage(value string) *SiteKeyringStatusApplyConfiguration {
+	b.Message = &value
 	return b
 }
 

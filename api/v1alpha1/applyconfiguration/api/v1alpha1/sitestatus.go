@@ -21,8 +21,10 @@ type SiteStatusApplyConfiguration struct {
 	Reason *string `json:"reason,omitempty"`
 	// message says it to people and names the next step.
 	Message *string `json:"message,omitempty"`
-	// errant is the GTID set that this site has and the active site lacks.
+	// errant is the GTID set that this site has and the active site lacks, as far as it was seen last.
 	Errant *string `json:"errant,omitempty"`
+	// clone is the copy that the site receives, while it does.
+	Clone *CloneProgressApplyConfiguration `json:"clone,omitempty"`
 	// provisioned is true once the site's data is part of the group: it was the first active site, or was cloned.
 	Provisioned *bool `json:"provisioned,omitempty"`
 	// volumeID names the data volume on which the site was provisioned, after a random name that is kept on the volume.
@@ -80,6 +82,14 @@ func (b *SiteStatusApplyConfiguration) WithMessage(value string) *SiteStatusAppl
 // If called multiple times, the Errant field is set to the value of the last call.
 func (b *SiteStatusApplyConfiguration) WithErrant(value string) *SiteStatusApplyConfiguration {
 	b.Errant = &value
+	return b
+}
+
+// WithClone sets the Clone field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Clone field is set to the value of the last call.
+func (b *SiteStatusApplyConfiguration) WithClone(value *CloneProgressApplyConfiguration) *SiteStatusApplyConfiguration {
+	b.Clone = value
 	return b
 }
 

@@ -13,7 +13,7 @@ import (
 //
 // StorageSpec is the data volume of a site.
 type StorageSpecApplyConfiguration struct {
-	// size of the data volume, with a unit, such as 100Gi. Default 10Gi, at least 512Mi. It can grow, where the storage class allows it, and cannot shrink.
+	// size of the data volume, with a unit, such as 100Gi. Default 10Gi, at least 512Mi. It can grow, where the storage class allows it; a volume that has more keeps it.
 	Size *resource.Quantity `json:"size,omitempty"`
 	// storageClassName is the storage class of the data volume. Default: the cluster's default class. It cannot change.
 	StorageClassName *string `json:"storageClassName,omitempty"`

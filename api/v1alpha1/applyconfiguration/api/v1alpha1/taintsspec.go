@@ -7,10 +7,12 @@ package v1alpha1
 // TaintsSpecApplyConfiguration represents a declarative configuration of the TaintsSpec type for use
 // with apply.
 //
-// TaintsSpec taints the nodes of sites that are not fit.
+// TaintsSpec taints the nodes of sites that are not fit to run the application next to the database: all but the node
+// of the active site.
 type TaintsSpecApplyConfiguration struct {
-	// enabled puts a taint on the nodes of sites that are not active. Default false.
-	// Not built yet: setting it raises the condition UnbuiltFeatures.
+	// enabled puts the taint <group>.<namespace>.mysql-mfg.io/inactive-site=<site>:PreferNoSchedule on the node of every
+	// site that is not active. The operator needs the right to change nodes: nodeTaints.enabled of its chart.
+	// Default false.
 	Enabled *bool `json:"enabled,omitempty"`
 }
 

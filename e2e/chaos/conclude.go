@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/e2e/demo/stage"
+	"github.com/mysql-mfg/mfg/e2e/writer/journal"
+)
+
+// afterHealing is how long writers go on once all faults are taken back: when a site comes back is when it could write.
+const afterHealing = 3 * time.Second
+
+// conclude makes the checks that are the same for all scenarios, once all faults are taken back.
+func conclude(ctx context.Context, sc Scenario, s *Scene, got *result) error {
+	if err := s.AwaitOperator(ctx, recovery); err != nil {
+		return err
+	}
+	if err := s.MustWrite(ctx); err != nil {
+		return err
+	}
+	s.Say("  expect: the group is whole again, or held for a stated reason")
+	if _, err := s.Await(ctx, healLimit, "the group to be whole or held", settledLoss(s.W.Before.Status.Epoch)); err != nil {
+		return err
+	}
+	if err := pause(ctx, afterHealing); err != nil {
+		return err
+	}
+	testimony, err := s.W.Stop(ctx)
+	if err != nil {
+		return fmt.Errorf("writers: %w", err)
+	}
+	group, err := s.Await(ctx, patience, "the group to be whole or held", wholeOrHeld)
+	if err != nil {
+		return err
+	}
+	v, err := s.W.Judge(ctx, testimony, s.began)
+	if err != nil {
+		return fmt.Errorf("judge: %w", err)
+	}
+	got.take(v, group)
+	return errors.Join(v.CheckWriters(), checkRole(sc, v, s), checkLoss(ctx, sc, s, v, testimony), checkDR(v, s))
+}
+
+// settledLoss waits for sites in their places and for the losses of this scenario's failovers to be known exactly.
+func settledLoss(since int64) func(*v1alpha1.MysqlFailoverGroup) error {
+	return func(group *v1alpha1.MysqlFailoverGroup) error {
+		if err := wholeOrHeld(group); err != nil {
+			return err
+		}
+		for _, r := range group.Status.Failovers {
+			if r.Epoch > since && r.From != "" && r.From != r.To && !r.LossExact {
+				return fmt.Errorf("the loss of %s -> %s under epoch %d is not exact yet; %s", r.From, r.To, r.Epoch, stage.Describe(group))
+			}
+			if r.Epoch > since && r.LostTransactions > 0 && r.LostRowsState == "" {
+				return fmt.Errorf("the lost rows of %s -> %s under epoch %d are not counted yet", r.From, r.To, r.Epoch)
+			}
+		}
+		return nil
+	}
+}
+
+// wholeOrHeld is what a group must come to by itself: every site ready, or held with its errant transactions named.
+func wholeOrHeld(group *v1alpha1.MysqlFailoverGroup) error {
+	if len(diverged(group)) > 0 {
+		return settled(group)
+	}
+	return whole(group)
+}
+
+func checkRole(sc Scenario, v stage.Verdict, s *Scene) error {
+	var others []string
+	for _, r := range v.Records {
+		if r.To != s.Active {
+			others = append(others, r.To)
+		}
+	}
+	switch {
+	case sc.Role == mayMove:
+	case sc.Role == stays && (v.To != s.Active || len(others) > 0):
+		return fmt.Errorf("the role was to stay with %s and is with %s; in between it was with %v", s.Active, v.To, others)
+	case sc.Role == moves && len(others) == 0:
+		return fmt.Errorf("the role was to leave %s and did not", s.Active)
+	}
+	return nil
+}
+
+// checkLoss compares what the writers were promised with what is there and what the group says was lost. A record may
+// count more than is missing: rows that were committed and never acknowledged are lost, too, but nobody was promised
+// them. It may not count more than there were of those.
+func checkLoss(ctx context.Context, sc Scenario, s *Scene, v stage.Verdict, t stage.Testimony) error {
+	missing, unknown := int64(len(v.Missing)), int64(len(journal.Unknowns(t.All()...)))
+	switch {
+	case sc.Lossless && missing > 0:
+		return fmt.Errorf("%d acknowledged rows are missing, and none may be", missing)
+	case missing > v.Lost:
+		return fmt.Errorf("%d acknowledged rows are missing, and status.failovers says that %d were lost", missing, v.Lost)
+	case v.Lost > missing+unknown+s.foreign:
+		return fmt.Errorf("status.failovers says that %d transactions were lost, but only %d rows are missing and %d have an unknown outcome",
+			v.Lost, missing, unknown)
+	}
+	for _, r := range v.Records {
+		if err := checkRows(r); err != nil {
+			return err
+		}
+	}
+	// With a single failover the rows on both sides of it can be compared, too.
+	if moved := movedRecords(v); len(moved) == 1 && moved[0].To == v.To && s.foreign == 0 {
+		return s.CheckLoss(ctx, moved[0], v.Missing)
+	}
+	return nil
+}
+
+// checkRows compares the rows that the group counted in the lost transactions with their number: the writers put one row
+// into each transaction.
+func checkRows(r v1alpha1.FailoverRecord) error {
+	if r.LostTransactions == 0 {
+		return nil
+	}
+	var rows int64
+	for _, table := range r.LostRows {
+		rows += table.Inserted
+	}
+	if r.LostRowsState != v1alpha1.LostRowsCounted || rows != r.LostTransactions {
+		return fmt.Errorf("%d transactions of %s were lost, with one row in each; status.failovers counts %d rows (%s)",
+			r.LostTransactions, r.From, rows, r.LostRowsState)
+	}
+	return nil
+}
+
+func movedRecords(v stage.Verdict) []v1alpha1.FailoverRecord {
+	var moved []v1alpha1.FailoverRecord
+	for _, r := range v.Records {
+		if r.From != "" && r.From != r.To {
+			moved = append(moved, r)
+		}
+	}
+	return moved
+}
+
+// checkDR: I6.
+func checkDR(v stage.Verdict, s *Scene) error {
+	for _, r := range v.Records {
+		if s.DR != "" && r.To == s.DR {
+			return fmt.Errorf("%s is dr-only and was promoted", s.DR)
+		}
+	}
+	return nil
+}
+
+// take notes what the verdict says.
+func (r *result) take(v stage.Verdict, group *v1alpha1.MysqlFailoverGroup) {
+	r.PauseSeconds = rounded(v.Pause.Length().Seconds())
+	r.Acknowledged, r.Lost, r.Reported, r.Overlaps = v.Acked, len(v.Missing), v.Lost, len(v.Overlaps)
+	var turns []string
+	for _, record := range movedRecords(v) {
+		turns = append(turns, fmt.Sprintf("%s -> %s (%s)", record.From, record.To, record.Kind))
+	}
+	r.Failover = strings.Join(turns, ", ")
+	for _, site := range group.Status.Sites {
+		if site.State == v1alpha1.SiteDiverged {
+			r.Held = append(r.Held, site.Name)
+		}
+	}
+}

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mysql-mfg/mfg/e2e/demo/stage"
+)
+
+// findProcess finds the machine's number of a program in one container of a pod. It goes by the container's name in
+// the process's control group, so that it can never hit anything else on this machine.
+func findProcess(pod *corev1.Pod, container, program string) (int, error) {
+	id := ""
+	for _, c := range slices.Concat(pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses) {
+		if _, hex, ok := strings.Cut(c.ContainerID, "://"); ok && c.Name == container {
+			id = hex
+		}
+	}
+	if id == "" {
+		return 0, fmt.Errorf("container %s of %s does not run", container, pod.Name)
+	}
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return 0, fmt.Errorf("list processes: %w", err)
+	}
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+		groups, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
+		if strings.TrimSpace(string(name)) == program && strings.Contains(string(groups), id) {
+			return pid, nil
+		}
+	}
+	return 0, fmt.Errorf("no process %s runs in container %s of %s", program, container, pod.Name)
+}
+
+// Stop stops a program of a site with SIGSTOP, as a hypervisor does that freezes it: connections stay, nobody answers.
+func (s *Scene) Stop(ctx context.Context, site, container, program string) error {
+	pid := 0
+	return s.Fault(ctx, program+" of "+site+" is stopped", func(ctx context.Context) error {
+		pod, err := s.Pod(ctx, site)
+		if err != nil {
+			return err
+		}
+		if pid, err = findProcess(pod, container, program); err != nil {
+			return err
+		}
+		return send(pid, syscall.SIGSTOP)
+	}, func(context.Context) error {
+		if name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)); pid == 0 || strings.TrimSpace(string(name)) != program {
+			return nil // it was killed and started anew meanwhile
+		}
+		return send(pid, syscall.SIGCONT)
+	})
+}
+
+func send(pid int, sig syscall.Signal) error {
+	if err := syscall.Kill(pid, sig); err != nil && !errors.Is(err, syscall.ESRCH) {
+		return fmt.Errorf("send signal %d to process %d: %w", sig, pid, err)
+	}
+	return nil
+}
+
+// continueAll lets all programs of a group's pods go on, in case an earlier run left them stopped.
+func continueAll(ctx context.Context, g *stage.Group) {
+	pods, err := g.Pods(ctx)
+	if err != nil {
+		return // no group, no pods
+	}
+	for _, pod := range pods {
+		for _, at := range [][2]string{{"mysql", "mysqld"}, {"sidecar", "sidecar"}} {
+			if pid, err := findProcess(&pod, at[0], at[1]); err == nil {
+				_ = send(pid, syscall.SIGCONT)
+			}
+		}
+	}
+}
+
+// Crash kills mysqld of a site as an OOM killer would. It is started again.
+func (s *Scene) Crash(ctx context.Context, site string) error {
+	return s.Fault(ctx, "mysqld of "+site+" is killed",
+		func(ctx context.Context) error { return stage.KillProcess(ctx, s.Group, site, "mysqld") }, nil)
+}
+
+// Freeze stops all containers of a node; its kubelet goes on.
+func (s *Scene) Freeze(ctx context.Context, node string) error {
+	return s.Fault(ctx, "all containers of "+node+" are stopped",
+		func(ctx context.Context) error { return s.Lab.PauseNode(ctx, node) },
+		func(ctx context.Context) error { return s.Lab.ResumeNode(ctx, node) })
+}
+
+// PowerOff takes the power from nodes, and Boot gives it back to those that have none.
+func (s *Scene) PowerOff(ctx context.Context, nodes ...string) error {
+	return s.Fault(ctx, fmt.Sprintf("%v loses its power", nodes), func(ctx context.Context) error {
+		for _, node := range nodes {
+			if err := s.Lab.KillNode(ctx, node); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, func(ctx context.Context) error {
+		if err := s.Boot(ctx, nodes...); err != nil {
+			return err
+		}
+		return s.Lab.AwaitReady(ctx, recovery, nodes...)
+	})
+}
+
+// Boot starts those of the nodes that are off, in this order, and does not wait for them.
+func (s *Scene) Boot(ctx context.Context, nodes ...string) error {
+	st, err := s.Lab.Status(ctx)
+	if err != nil {
+		return err
+	}
+	for _, node := range nodes {
+		for _, n := range st.Nodes {
+			if n.Name != node || !n.Killed {
+				continue
+			}
+			s.Say("  power for %s", node)
+			if err := s.Lab.StartNode(ctx, node); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// ForceDelete removes a site's pod object without waiting for anybody. The pod may go on running.
+func (s *Scene) ForceDelete(ctx context.Context, site string) error {
+	return s.Fault(ctx, "the pod of "+site+" is deleted by force", func(ctx context.Context) error {
+		pod, err := s.Pod(ctx, site)
+		if err != nil {
+			return err
+		}
+		if err := s.Kube.Delete(ctx, pod, client.GracePeriodSeconds(0)); err != nil {
+			return fmt.Errorf("delete pod: %w", err)
+		}
+		return nil
+	}, nil)
+}
+
+// ForceEnd deletes a site's pod by force, and waits until its mysqld has ended.
+func (s *Scene) ForceEnd(ctx context.Context, site string) error {
+	pod, err := s.Pod(ctx, site)
+	if err != nil {
+		return err
+	}
+	if err := s.ForceDelete(ctx, site); err != nil {
+		return err
+	}
+	return stage.Poll(ctx, recovery, "mysqld of the deleted pod to end", func(context.Context) error {
+		if pid, err := findProcess(pod, "mysql", "mysqld"); err == nil {
+			return fmt.Errorf("it runs, as process %d", pid)
+		}
+		return nil
+	})
+}
+
+// Cordon keeps new pods off a node.
+func (s *Scene) Cordon(ctx context.Context, node string) error {
+	return s.Fault(ctx, node+" takes no pods", func(ctx context.Context) error {
+		_, err := s.Lab.Kubectl(ctx, "cordon", node)
+		return err
+	}, func(ctx context.Context) error {
+		_, err := s.Lab.Kubectl(ctx, "uncordon", node)
+		return err
+	})
+}
+
+// operatorPods are the operator's pods.
+func operatorPods(ctx context.Context, st *stage.Stage) ([]corev1.Pod, error) {
+	deployment := &appsv1.Deployment{}
+	if err := st.Kube.Get(ctx, client.ObjectKey{Namespace: stage.OperatorNamespace, Name: stage.OperatorName}, deployment); err != nil {
+		return nil, fmt.Errorf("read the operator's deployment: %w", err)
+	}
+	var pods corev1.PodList
+	if err := st.Kube.List(ctx, &pods, client.InNamespace(stage.OperatorNamespace),
+		client.MatchingLabels(deployment.Spec.Selector.MatchLabels)); err != nil {
+		return nil, fmt.Errorf("list the operator's pods: %w", err)
+	}
+	return pods.Items, nil
+}
+
+// CrashOperator kills the operator as an OOM killer would. The kubelet starts it again.
+func (s *Scene) CrashOperator(ctx context.Context, when string) error {
+	return s.Fault(ctx, "the operator is killed "+when, func(ctx context.Context) error {
+		pods, err := operatorPods(ctx, s.Stage)
+		if err != nil {
+			return err
+		}
+		killed := 0
+		for _, pod := range pods {
+			for _, c := range pod.Spec.Containers {
+				if pid, err := findProcess(&pod, c.Name, "operator"); err == nil {
+					killed++
+					if err := send(pid, syscall.SIGKILL); err != nil {
+						return err
+					}
+				}
+			}
+		}
+		if killed == 0 {
+			return errors.New("no operator runs")
+		}
+		return nil
+	}, nil)
+}
+
+// NoOperator ends the operator for as long as the fault lasts.
+func (s *Scene) NoOperator(ctx context.Context) error {
+	return s.Fault(ctx, "the operator is gone",
+		func(ctx context.Context) error { return s.ScaleOperator(ctx, 0) },
+		func(ctx context.Context) error { return s.ScaleOperator(ctx, 1) })
+}
+
+// settleTime lets rows be written before a fault, so that its edge is seen.
+const settleTime = 3 * time.Second

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/mysql-mfg/mfg/e2e/demo/stage"
+)
+
+// runner plays scenarios on one lab.
+type runner struct {
+	*stage.Stage
+	options options
+	results results
+	group   *stage.Group
+}
+
+// scenarioLimit ends a scenario that hangs.
+const scenarioLimit = 12 * time.Minute
+
+func newRunner(ctx context.Context, out io.Writer, o options) (*runner, error) {
+	if err := checkScenarios(scenarios()); err != nil {
+		return nil, err
+	}
+	st, err := stage.Open(ctx, out)
+	if err != nil {
+		return nil, err
+	}
+	r := &runner{Stage: st, options: o}
+	if err := r.clean(ctx); err != nil {
+		return nil, err
+	}
+	if err := st.InstallOperator(ctx); err != nil {
+		return nil, err
+	}
+	build, err := buildSum(st.Lab.Dir())
+	if err != nil {
+		return nil, err
+	}
+	r.results = newResults(build)
+	if o.carryOn {
+		err = r.results.carryOn(o.out)
+	}
+	return r, err
+}
+
+// clean takes back what an earlier run may have left behind and the lab does not know of.
+func (r *runner) clean(ctx context.Context) error {
+	errs := []error{flush(ctx, r.Lab)}
+	for _, site := range stage.Sites {
+		_, err := r.Lab.Kubectl(ctx, "uncordon", site)
+		errs = append(errs, err)
+	}
+	// Where no operator is installed there is nothing to scale.
+	_, _ = r.Lab.Kubectl(ctx, "-n", stage.OperatorNamespace, "scale", "deployment/"+stage.OperatorName, "--replicas=1")
+	g := &stage.Group{Stage: r.Stage, Namespace: namespace, Name: groupName}
+	continueAll(ctx, g)
+	return errors.Join(append(errs, mendAll(ctx, g), removeSmallVolumes(ctx, r.Stage))...)
+}
+
+// all plays the scenarios one after the other and fails if one of them did.
+func (r *runner) all(ctx context.Context, chosen []Scenario) error {
+	began := time.Now()
+	passed, failed := 0, 0
+	for n, sc := range chosen {
+		if r.results.passed(sc.Name) {
+			r.Say("%d/%d %s: passed before", n+1, len(chosen), sc.Name)
+			passed++
+			continue
+		}
+		r.Say("%d/%d %s: %s", n+1, len(chosen), sc.Name, sc.claim())
+		got := r.one(ctx, sc)
+		if ctx.Err() != nil {
+			break
+		}
+		r.Say("%s", got.line())
+		if got.Outcome == outcomePassed {
+			passed++
+		} else {
+			failed++
+		}
+		r.results.add(got)
+		// After each one, so that an hour is not lost by the last.
+		if err := r.results.write(r.outFile(), scenarios()); err != nil {
+			return err
+		}
+	}
+	left := len(chosen) - passed - failed
+	r.Say("results are in %s", r.outFile())
+	r.Say("%d passed, %d failed%s in %s", passed, failed, notRun(left), time.Since(began).Round(time.Second))
+	switch {
+	case ctx.Err() != nil:
+		return fmt.Errorf("broken off: %w", context.Cause(ctx))
+	case failed > 0:
+		return fmt.Errorf("%d scenarios failed", failed)
+	}
+	return nil
+}
+
+func notRun(left int) string {
+	if left == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %d not run", left)
+}
+
+// outFile keeps the results of single scenarios apart, so that they never pass for a complete run.
+func (r *runner) outFile() string {
+	if r.options.only != "" && !r.options.carryOn {
+		return r.options.out + ".part"
+	}
+	return r.options.out
+}
+
+// one plays one scenario, from a group that is whole to a verdict, and leaves no fault behind.
+func (r *runner) one(ctx context.Context, sc Scenario) result {
+	began := time.Now()
+	got := result{Name: sc.Name, Proves: sc.claim(), Outcome: outcomePassed}
+	bounded, cancel := context.WithTimeout(ctx, scenarioLimit)
+	defer cancel()
+	if err := r.play(bounded, sc, &got); err != nil {
+		got.Outcome, got.Error = outcomeFailed, err.Error()
+	}
+	got.Seconds = rounded(time.Since(began).Seconds())
+	return got
+}
+
+func (r *runner) play(ctx context.Context, sc Scenario, got *result) (err error) {
+	g, err := r.ready(ctx, sc)
+	if err != nil {
+		return fmt.Errorf("prepare: %w", err)
+	}
+	if sc.Apart {
+		defer func() { err = errors.Join(err, r.removeApart(context.WithoutCancel(ctx), g)) }()
+	}
+	w, err := g.StartWitnesses(ctx, sc.Name)
+	if err != nil {
+		return fmt.Errorf("prepare: %w", err)
+	}
+	defer func() { _ = w.Abandon(context.WithoutCancel(ctx)) }()
+	if r.options.narrated {
+		defer g.Narrate(ctx)()
+	}
+	s := newScene(g, w)
+	err = pause(ctx, settleTime)
+	if err == nil {
+		err = sc.Play(ctx, s)
+	}
+	if err != nil {
+		// Before anything is healed, because that is when there is something to see.
+		g.Diagnose(ctx, "chaos-"+sc.Name)
+	}
+	healing, cancel := context.WithTimeout(context.WithoutCancel(ctx), healLimit)
+	defer cancel()
+	if healErr := errors.Join(s.Heal(healing), flush(healing, r.Lab), r.Restore(healing)); healErr != nil {
+		return errors.Join(err, healErr)
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	concluded := conclude(ctx, sc, s, got)
+	if err == nil && concluded != nil {
+		g.Diagnose(ctx, "chaos-"+sc.Name)
+	}
+	return errors.Join(err, concluded)
+}

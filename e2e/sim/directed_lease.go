@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"slices"
+	"time"
+)
+
+// scenarios is every scripted schedule.
+func scenarios() []scenario {
+	return slices.Concat(leaseScenarios, openingScenarios, volumeScenarios)
+}
+
+// leaseScenarios: site a is cut off and stays open until its lease runs out; nobody may be opened before.
+var leaseScenarios = []scenario{
+	{name: "lease answered by the operator", script: func(w *world) {
+		// Its peers have not answered it for long, so that all rests on when the operator did.
+		w.fromPeers(0)
+		w.after(30*time.Second, func() {
+			w.reached("a is cut off")
+			w.fromOperators(0)
+			w.isolate(w.sites[0])
+		})
+	}},
+	{name: "lease answered by peers", script: func(w *world) {
+		// The operator has not answered it for long; its peers did, until they heard of the next epoch.
+		resume := w.pause()
+		w.fromOperators(0)
+		w.after(18*time.Second, resume)
+		w.when(w.epoch(2), func() {
+			w.reached("a is cut off from its peers too")
+			w.isolate(w.sites[0])
+		})
+	}},
+	{name: "lease answered by a peer that is gone", script: func(w *world) {
+		resume := w.pause()
+		w.fromOperators(0)
+		w.cut([]*node{w.sites[0].host}, []*node{w.sites[1].host})
+		w.after(18*time.Second, func() {
+			w.reached("c, which alone kept the lease of a, is gone")
+			c := w.sites[2].host
+			w.isolate(w.sites[0])
+			w.powerOff(c)
+			c.tainted = true
+			resume()
+		})
+	}},
+	{name: "lease kept by a peer that is cut off too", script: func(w *world) {
+		w.reached("a and b are cut off from the rest")
+		some := []*node{w.sites[0].host, w.sites[1].host}
+		w.cut(some, w.except(some...))
+	}},
+	{name: "lease answered by an earlier leader", shape: func(w *world) { w.policy.threshold = 1 }, script: func(w *world) {
+		w.fromPeers(0)
+		w.after(20*time.Second, func() {
+			w.reached("a is cut off, and its leader is gone")
+			w.isolate(w.sites[0])
+			w.leader().crash()
+		})
+	}},
+	{name: "lease that ends in a slow fence", shape: func(w *world) { w.policy.fenceTimeout = 2 * time.Second }, script: func(w *world) {
+		w.isolate(w.sites[0])
+		w.after(12*time.Second, func() {
+			if m := w.server(0); m != nil {
+				w.reached("a answers no SQL while its lease ends")
+				m.stuck = w.now + time.Minute
+			}
+		})
+	}},
+	{name: "lease that was longer", shape: func(w *world) { w.policy.lease = 30 * time.Second }, script: func(w *world) {
+		w.reached("a is cut off and the lease is made shorter")
+		w.isolate(w.sites[0])
+		w.policy.lease = 15 * time.Second
+	}},
+	{name: "lease and old answers", script: func(w *world) {
+		w.replaying = true
+		w.replay()
+		w.reached("a is cut off from all but somebody who answers with what was said")
+		w.isolate(w.sites[0])
+		w.after(60*time.Second, func() { w.replaying = false })
+	}},
+	{name: "lease over an epoch that was missed", script: func(w *world) {
+		w.api.change(func(o *object) { o.plannedTo = w.sites[1].name })
+		w.when(w.epoch(2), func() {
+			mend := w.isolate(w.sites[0])
+			w.api.change(func(o *object) { o.abort = true })
+			w.when(w.epoch(3), func() {
+				w.reached("a is named again and has missed an epoch")
+				mend()
+			})
+		})
+	}}}

@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build lab
+
+package suites
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/e2e/demo/stage"
+)
+
+// endpoint is the operator's escrow listener as this machine reaches it.
+type endpoint struct {
+	addr   string
+	config *tls.Config
+	client *http.Client
+}
+
+func escrowEndpoint(t *testing.T, v *vault) endpoint {
+	t.Helper()
+	var pods corev1.PodList
+	if err := v.Kube.List(t.Context(), &pods, client.InNamespace(stage.OperatorNamespace), client.MatchingFields{"status.phase": "Running"}); err != nil {
+		t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(v.CA()) {
+		t.Fatal("the group has no CA certificate")
+	}
+	config := &tls.Config{RootCAs: pool, ServerName: stage.AuxiliaryService + "." + stage.OperatorNamespace + ".svc", MinVersion: tls.VersionTLS12}
+	for _, pod := range pods.Items {
+		if strings.HasPrefix(pod.Name, stage.OperatorName) && pod.DeletionTimestamp == nil {
+			return endpoint{
+				addr: net.JoinHostPort(pod.Status.PodIP, "8443"), config: config,
+				client: &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{TLSClientConfig: config, DisableKeepAlives: true}},
+			}
+		}
+	}
+	t.Fatal("the operator has no pod")
+	return endpoint{}
+}
+
+// refusal is what the endpoint answered: the code, the reason and the whole body.
+type refusal struct {
+	code   int
+	reason string
+	body   string
+}
+
+func (e endpoint) post(ctx context.Context, token string, body []byte) (refusal, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+e.addr+wire.PathKeyringEscrow, bytes.NewReader(body))
+	if err != nil {
+		return refusal{}, err
+	}
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	return ask(e.client, req)
+}
+
+func ask(c *http.Client, req *http.Request) (refusal, error) {
+	resp, err := c.Do(req)
+	if err != nil {
+		return refusal{}, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	return readRefusal(resp)
+}
+
+func readRefusal(resp *http.Response) (refusal, error) {
+	raw, err := io.ReadAll(io.LimitReader(resp.Body, 1<<16))
+	if err != nil {
+		return refusal{}, err
+	}
+	var told struct {
+		Reason string `json:"reason"`
+	}
+	_ = json.Unmarshal(raw, &told)
+	return refusal{resp.StatusCode, told.Reason, string(raw)}, nil
+}
+
+// raw sends a request by hand over TLS, so that it can stop in the middle, and reads the answer.
+func (e endpoint) raw(ctx context.Context, token string, length int, body []byte, closeWrite bool) (refusal, error) {
+	dialer := &tls.Dialer{Config: e.config}
+	conn, err := dialer.DialContext(ctx, "tcp", e.addr)
+	if err != nil {
+		return refusal{}, err
+	}
+	defer func() { _ = conn.Close() }()
+	_ = conn.SetDeadline(time.Now().Add(30 * time.Second))
+	if _, err := fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n%s",
+		wire.PathKeyringEscrow, e.config.ServerName, token, length, body); err != nil {
+		return refusal{}, err
+	}
+	if tlsConn, ok := conn.(*tls.Conn); ok && closeWrite {
+		if err := tlsConn.CloseWrite(); err != nil {
+			return refusal{}, err
+		}
+	}
+	return answerOn(conn)
+}
+
+// expect fails the test unless an answer has a code and a reason, and tells nothing of what was sent.
+func expect(t *testing.T, v *vault, name string, got refusal, err error, code int, reason string) {
+	t.Helper()
+	if err != nil {
+		t.Errorf("%s: %v", name, err)
+		return
+	}
+	if got.code != code || reason != "" && got.reason != reason {
+		t.Errorf("%s: %d %s, want %d %s", name, got.code, got.reason, code, reason)
+	}
+	for needle, what := range v.needles {
+		if strings.Contains(got.body, needle) {
+			t.Errorf("%s: the answer repeats %s", name, what)
+		}
+	}
+}
+
+// push is the body that the sidecar of a site would send.
+func push(t *testing.T, v *vault, site string, content []byte) wire.KeyringEscrow {
+	t.Helper()
+	pod, err := v.Pod(t.Context(), site)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return wire.KeyringEscrow{
+		Namespace: v.Namespace, Group: v.Name, Site: site, PodUID: string(pod.UID), Keyring: content, Digest: wire.KeyringDigest(content),
+	}
+}
+
+func encode(t *testing.T, p wire.KeyringEscrow) []byte {
+	t.Helper()
+	raw, err := json.Marshal(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+// keyringSecrets are the escrow Secrets of the group.
+func keyringSecrets(t *testing.T, v *vault) map[string]string {
+	t.Helper()
+	all := uids(t, v.Group, &corev1.SecretList{})
+	for name := range all {
+		if !strings.Contains(name, "-keyring-v") {
+			delete(all, name)
+		}
+	}
+	return all
+}
+
+// escrowAbused asks the endpoint for all that it must refuse: while every site is sealed, while one is not, and after.
+func escrowAbused(t *testing.T, v *vault) {
+	group := v.sealed(t, comeBack)
+	site, other := replicas(group)[0], replicas(group)[1]
+	e := escrowEndpoint(t, v)
+	before := keyringSecrets(t, v)
+	strangers(t, v, e, site)
+	if after := keyringSecrets(t, v); len(after) != len(before) {
+		t.Errorf("%d keyrings in escrow, before %d: something was stored", len(after), len(before))
+	}
+
+	annotate(t, v.Group, v1alpha1.AnnotationRotateKeyring, site)
+	token := v.tokenOf(t, site)
+	insiders(t, v, e, token, site, other)
+	if outcome := answered(t, v.Group, v1alpha1.AnnotationRotateKeyring, site, resealing); !strings.HasPrefix(outcome, "done") {
+		t.Fatalf("the rotation was answered: %s", outcome)
+	}
+	group = v.sealed(t, resealing)
+	after := keyringSecrets(t, v)
+	for name := range after {
+		if before[name] == "" && !strings.HasPrefix(name, "mysql-"+v.Name+"-"+site+"-") {
+			t.Errorf("%s came to be: nothing but %s was rotated", name, site)
+		}
+	}
+
+	// A replay of what was good: the site is sealed, the token was of the round before.
+	content := secretData(t, v, keyringOf(group, site).KeyringSecret)
+	got, err := e.post(t.Context(), token, encode(t, push(t, v, site, content)))
+	expect(t, v, "replay after sealing", got, err, http.StatusUnauthorized, wire.ReasonUnauthorized)
+	if again := keyringSecrets(t, v); len(again) != len(after) {
+		t.Error("the replay was stored")
+	}
+}
+
+// strangers have no token, or none that counts.
+func strangers(t *testing.T, v *vault, e endpoint, site string) {
+	ctx := t.Context()
+	body := encode(t, push(t, v, site, []byte(`{"version":"1.0","elements":[]}`)))
+	got, err := e.post(ctx, "", body)
+	expect(t, v, "no token", got, err, http.StatusUnauthorized, wire.ReasonUnauthorized)
+	got, err = e.post(ctx, strings.Repeat("a", 43), body)
+	expect(t, v, "wrong token", got, err, http.StatusUnauthorized, wire.ReasonUnauthorized)
+	got, err = e.post(ctx, "x", bytes.Repeat([]byte("x"), wire.MaxKeyringBytes+1))
+	expect(t, v, "oversized", got, err, http.StatusRequestEntityTooLarge, "")
+	got, err = e.post(ctx, "x", []byte("{"))
+	expect(t, v, "no JSON", got, err, http.StatusBadRequest, "")
+	got, err = e.raw(ctx, "x", len(body), body[:len(body)/2], true)
+	expect(t, v, "truncated", got, err, http.StatusBadRequest, "")
+	got, err = e.raw(ctx, "x", len(body), body[:len(body)/2], false)
+	expect(t, v, "slow", got, err, http.StatusRequestTimeout, wire.ReasonSlow)
+	checkPlain(t, e, body)
+}
+
+// checkPlain: no keyring over plain text, neither at this port nor at the one beside it.
+func checkPlain(t *testing.T, e endpoint, body []byte) {
+	t.Helper()
+	host, _, err := net.SplitHostPort(e.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, addr := range []string{e.addr, net.JoinHostPort(host, fmt.Sprint(wire.PortOperatorAuxiliary))} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+addr+wire.PathKeyringEscrow, bytes.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer x")
+		// No answer at all is right too.
+		if got, err := ask(&http.Client{Timeout: 10 * time.Second}, req); err == nil && got.code < 400 {
+			t.Errorf("plain text to %s: %d", addr, got.code)
+		}
+	}
+}
+
+// tokenOf waits for the token of a site that is being unsealed, and for its new pod.
+func (v *vault) tokenOf(t *testing.T, site string) string {
+	t.Helper()
+	var token string
+	if err := stage.Poll(t.Context(), comeBack, "the site "+site+" to be unsealed", func(ctx context.Context) error {
+		group, err := v.Get(ctx)
+		if err != nil {
+			return err
+		}
+		secret := &corev1.Secret{}
+		if err := v.Kube.Get(ctx, client.ObjectKey{Namespace: v.Namespace, Name: v1alpha1.KeyringTokenSecret(v.Name, site)}, secret); err != nil {
+			return err
+		}
+		token = string(secret.Data["token"])
+		if k := keyringOf(group, site); k.Phase != v1alpha1.KeyringUnsealed || token == "" {
+			return fmt.Errorf("the keyring is %q", k.Phase)
+		}
+		if pod, err := v.Pod(ctx, site); err != nil || !mounts(pod, secret.Name) {
+			return errors.Join(err, errors.New("the pod is the one from before"))
+		}
+		_, err = v.Exec(ctx, site, "test", "-s", keyringPath)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	v.needles[token] = "the token of " + site
+	return token
+}
+
+func mounts(pod *corev1.Pod, secret string) bool {
+	return slices.ContainsFunc(pod.Spec.Volumes, func(volume corev1.Volume) bool {
+		return volume.Secret != nil && volume.Secret.SecretName == secret
+	})
+}
+
+// insiders hold the token of one site, which is unsealed.
+func insiders(t *testing.T, v *vault, e endpoint, token, site, other string) {
+	ctx := t.Context()
+	out, err := v.Exec(ctx, site, "cat", keyringPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content := []byte(out)
+	v.learn(t)
+	for id, key := range keysIn(t, content) {
+		v.needles[key] = id
+	}
+	for _, c := range []struct {
+		name   string
+		change func(*wire.KeyringEscrow)
+		code   int
+		reason string
+	}{
+		{"for another site", func(p *wire.KeyringEscrow) { p.Site = other }, http.StatusUnauthorized, wire.ReasonUnauthorized},
+		{"for another group", func(p *wire.KeyringEscrow) { p.Group = "nobody" }, http.StatusUnauthorized, wire.ReasonUnauthorized},
+		{"wrong digest", func(p *wire.KeyringEscrow) { p.Digest = wire.KeyringDigest([]byte("x")) }, http.StatusUnprocessableEntity, wire.ReasonDigestMismatch},
+		{"no keys", func(p *wire.KeyringEscrow) {
+			p.Keyring = []byte(`{"version":"1.0","elements":[]}`)
+			p.Digest = wire.KeyringDigest(p.Keyring)
+		}, http.StatusUnprocessableEntity, wire.ReasonNotAKeyring},
+		{"of another pod", func(p *wire.KeyringEscrow) { p.PodUID = "00000000-0000-0000-0000-000000000000" }, http.StatusConflict, wire.ReasonOtherPod},
+	} {
+		p := push(t, v, site, content)
+		c.change(&p)
+		got, err := e.post(ctx, token, encode(t, p))
+		expect(t, v, c.name, got, err, c.code, c.reason)
+	}
+	concurrent(t, v, e, token, push(t, v, site, content))
+}
+
+// concurrent pushes of one keyring end as one version. Some may be turned away for their number.
+func concurrent(t *testing.T, v *vault, e endpoint, token string, p wire.KeyringEscrow) {
+	body := encode(t, p)
+	var mu sync.Mutex
+	versions := map[int64]int{}
+	var errs []error
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			got, err := e.post(t.Context(), token, body)
+			var stored wire.KeyringEscrowed
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case err != nil:
+				errs = append(errs, err)
+			case got.code == http.StatusOK:
+				errs = append(errs, json.Unmarshal([]byte(got.body), &stored))
+				versions[stored.Version]++
+			case got.code != http.StatusServiceUnavailable && got.code != http.StatusConflict:
+				errs = append(errs, fmt.Errorf("answered with %d %s", got.code, got.reason))
+			}
+		})
+	}
+	all.Wait()
+	if err := errors.Join(errs...); err != nil {
+		t.Errorf("concurrent pushes: %v", err)
+	}
+	if len(versions) > 1 {
+		t.Errorf("one keyring became the versions %v", versions)
+	}
+}
+
+// answerOn reads an answer from a connection.
+func answerOn(conn net.Conn) (refusal, error) {
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		return refusal{}, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	return readRefusal(resp)
+}

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build lab
+
+package suites
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/e2e/demo/stage"
+)
+
+// runbook runs the commands of docs/encryption.md that follow the line `<!-- runbook: NAME -->`, as a person would after
+// having set NS, GROUP and SITE, and returns what they print.
+func runbook(t *testing.T, v *vault, name, site string, more ...string) string {
+	t.Helper()
+	page, err := os.ReadFile(filepath.Join(lab.Repo, "docs", "encryption.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, found := strings.Cut(string(page), "<!-- runbook: "+name+" -->\n```sh\n")
+	commands, _, closed := strings.Cut(rest, "\n```\n")
+	if !found || !closed {
+		t.Fatalf("docs/encryption.md has no commands for %s", name)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*resealing)
+	defer cancel()
+	var out bytes.Buffer
+	cmd := exec.CommandContext(ctx, "bash", "-eu", "-o", "pipefail", "-c", commands)
+	cmd.Env = append(lab.Lab.Environ(), "NS="+v.Namespace, "GROUP="+v.Name, "SITE="+site)
+	cmd.Env = append(cmd.Env, more...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = lab.Repo, &out, &out
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("the documented commands %s: %v\n%s", name, err, out.String())
+	}
+	t.Logf("documented commands %s: %s", name, strings.TrimSpace(out.String()))
+	return out.String()
+}
+
+// documentedCommands runs those that no other story runs. The example of a new group is only shown to the API server: the
+// lab has its own image and places.
+func documentedCommands(t *testing.T, v *vault) {
+	runbook(t, v, "install", "")
+	if err := lab.AwaitOperator(t.Context(), 2*time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	if out := runbook(t, v, "look", ""); strings.Count(out, "\tSealed\t"+"mysql-"+v.Name) != len(stage.Sites) {
+		t.Errorf("the documented commands show %q", out)
+	}
+	runbook(t, v, "enable", "", "GROUP=example", `BASH_FUNC_kubectl%%=() { command kubectl "$@" --dry-run=server; }`)
+}
+
+// loseSecret deletes the escrow Secret of a site, as somebody does who says that he means it.
+func loseSecret(t *testing.T, v *vault, site string) v1alpha1.SiteKeyringStatus {
+	t.Helper()
+	group := v.sealed(t, comeBack)
+	k := keyringOf(group, site)
+	secret := &corev1.Secret{}
+	if err := v.Kube.Get(t.Context(), client.ObjectKey{Namespace: v.Namespace, Name: k.KeyringSecret}, secret); err != nil {
+		t.Fatal(err)
+	}
+	before := secret.DeepCopy()
+	secret.Labels[v1alpha1.LabelAllowDeletion] = "true"
+	if err := v.Kube.Patch(t.Context(), secret, client.MergeFrom(before)); err != nil {
+		t.Fatal(err)
+	}
+	if err := v.Kube.Delete(t.Context(), secret); err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+// failed waits until status and an event tell that a Secret is missing.
+func (v *vault) failed(t *testing.T, site string) {
+	t.Helper()
+	if _, err := v.Await(t.Context(), 2*time.Minute, "the loss to be told", func(group *v1alpha1.MysqlFailoverGroup) error {
+		if k := keyringOf(group, site); k.Phase != v1alpha1.KeyringFailed || group.Status.EncryptionAtRest.Sealed {
+			return fmt.Errorf("the keyring of %s is %q", site, k.Phase)
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	checkEvent(t, v.Group, "KeyringEscrowMissing", site)
+}
+
+// Nobody but the operator deletes or changes a keyring in escrow by accident.
+func escrowProtected(t *testing.T, v *vault) {
+	group := v.sealed(t, comeBack)
+	for _, site := range stage.Sites {
+		secret := &corev1.Secret{}
+		key := client.ObjectKey{Namespace: v.Namespace, Name: keyringOf(group, site).KeyringSecret}
+		if err := v.Kube.Get(t.Context(), key, secret); err != nil {
+			t.Fatal(err)
+		}
+		if err := v.Kube.Delete(t.Context(), secret.DeepCopy(), client.DryRunAll); !apierrors.IsForbidden(err) {
+			t.Errorf("delete %s: %v, want it forbidden", secret.Name, err)
+		}
+		before := secret.DeepCopy()
+		delete(secret.Labels, v1alpha1.LabelName)
+		if err := v.Kube.Patch(t.Context(), secret, client.MergeFrom(before), client.DryRunAll); !apierrors.IsForbidden(err) {
+			t.Errorf("take the label off %s: %v, want it forbidden", secret.Name, err)
+		}
+	}
+}
+
+// The pod's tmpfs holds the only copy: nothing may touch it, and the documented commands bring the Secret back from it.
+func escrowLostPodRuns(t *testing.T, v *vault) {
+	group := v.sealed(t, comeBack)
+	site := replicas(group)[0]
+	pod, err := v.Pod(t.Context(), site)
+	if err != nil {
+		t.Fatal(err)
+	}
+	uid, digest := pod.UID, v.liveDigest(t, site)
+	lost := loseSecret(t, v, site)
+	v.failed(t, site)
+	// An update of the group waits: it would end the pod.
+	sleep(t, 30*time.Second)
+	same := func(when string) {
+		t.Helper()
+		now, err := v.Pod(t.Context(), site)
+		if err != nil || now.UID != uid || now.Status.ContainerStatuses[0].RestartCount != pod.Status.ContainerStatuses[0].RestartCount {
+			t.Fatalf("the pod was replaced or restarted %s: %v", when, err)
+		}
+	}
+	same("after its Secret was lost")
+	runbook(t, v, "recover", site)
+	after := keyringOf(v.sealed(t, 2*time.Minute), site)
+	same("by the recovery")
+	if after.KeyringSecret != lost.KeyringSecret || after.KeyringDigest != digest {
+		t.Errorf("restored is %s with %s, lost was %s with %s", after.KeyringSecret, after.KeyringDigest, lost.KeyringSecret, digest)
+	}
+	checkSealed(t, v, v.sealed(t, time.Minute), site)
+	// What was restored is good for a new pod.
+	if err := stage.DeletePod(t.Context(), v.Group, site); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := v.Await(t.Context(), comeBack, "the site with a new pod", func(group *v1alpha1.MysqlFailoverGroup) error {
+		if now, err := v.Pod(t.Context(), site); err != nil || now.UID == uid {
+			return errors.Join(err, errors.New("there is no new pod yet"))
+		}
+		return notUpdated(group)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	// A roll-back to what the site is sealed with anyway: the commands, without the risk.
+	runbook(t, v, "roll back", site, "SECRET="+after.KeyringSecret)
+	v.sealed(t, resealing)
+}
+
+// The data of that one site is lost: it is cloned anew with a fresh keyring, by a confirmed order.
+func escrowLostPodGone(t *testing.T, v *vault) {
+	group := v.sealed(t, comeBack)
+	site := replicas(group)[0]
+	lost := loseSecret(t, v, site)
+	if err := stage.DeletePod(t.Context(), v.Group, site); err != nil {
+		t.Fatal(err)
+	}
+	v.failed(t, site)
+	runbook(t, v, "reclone", site)
+	if outcome := answered(t, v.Group, v1alpha1.AnnotationRecloneSite, site+":confirm", 2*resealing); !strings.HasPrefix(outcome, "done") {
+		t.Fatalf("the order was answered: %s", outcome)
+	}
+	group = v.sealed(t, resealing)
+	if now := keyringOf(group, site); now.KeyringVersion <= lost.KeyringVersion || now.KeyringDigest == lost.KeyringDigest {
+		t.Errorf("version %d after, %d before: it must be a keyring of its own", now.KeyringVersion, lost.KeyringVersion)
+	}
+	checkSealed(t, v, group, site)
+	if got := query(t, v.Group, site, "SELECT COUNT(*) > 0 FROM app.writes"); got != "1" {
+		t.Errorf("the rows are not there: %s", got)
+	}
+}
+
+// However a group is deleted, with Retain its keyrings stay beside its volumes, and a group of the same name takes both.
+func keyringsAreKept(t *testing.T, v *vault) {
+	for _, cascade := range []string{"background", "foreground", "orphan"} {
+		t.Run(cascade, func(t *testing.T) {
+			before := v.sealed(t, comeBack)
+			rows := query(t, v.Group, before.Status.ActiveSite, "SELECT COUNT(*) FROM app.writes")
+			secrets := uids(t, v.Group, &corev1.SecretList{})
+			volumes := uids(t, v.Group, &corev1.PersistentVolumeClaimList{})
+			if out, err := lab.Lab.Kubectl(t.Context(), "-n", v.Namespace, "delete", "mfg", v.Name, "--cascade="+cascade, "--timeout=3m"); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			// The garbage collector takes a while to find what has no owner left.
+			sleep(t, 15*time.Second)
+			for _, site := range stage.Sites {
+				name := keyringOf(before, site).KeyringSecret
+				if left := uids(t, v.Group, &corev1.SecretList{}); left[name] == "" || left[name] != secrets[name] {
+					t.Fatalf("%s did not stay", name)
+				}
+				name = v1alpha1.DataVolumeName(v.Name, site)
+				if left := uids(t, v.Group, &corev1.PersistentVolumeClaimList{}); left[name] == "" || left[name] != volumes[name] {
+					t.Fatalf("volume %s did not stay", name)
+				}
+			}
+			if _, err := lab.Lab.Helm(t.Context(), "uninstall", v.Name, "--namespace", v.Namespace, "--ignore-not-found"); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := lab.NewGroup(t.Context(), v.Namespace, v.Name, stage.EncryptedSpec(v.Name)); err != nil {
+				t.Fatal(err)
+			}
+			after := v.sealed(t, bringUp)
+			for _, site := range stage.Sites {
+				was, is := keyringOf(before, site), keyringOf(after, site)
+				if is.KeyringSecret != was.KeyringSecret || is.KeyringDigest != was.KeyringDigest {
+					t.Errorf("%s: sealed with %s, before with %s", site, is.KeyringSecret, was.KeyringSecret)
+				}
+				if got := query(t, v.Group, site, "SELECT COUNT(*) FROM app.writes"); got != rows {
+					t.Errorf("%s: %s rows, before %s", site, got, rows)
+				}
+				checkSealed(t, v, after, site)
+			}
+		})
+	}
+}

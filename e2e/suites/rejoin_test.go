@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build lab
+
+package suites
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/e2e/demo/stage"
+)
+
+// reclone annotates the group with a reclone and waits for the answer.
+func reclone(t *testing.T, g *stage.Group, value string, limit time.Duration) string {
+	t.Helper()
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{v1alpha1.AnnotationRecloneSite: value}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	group, err := g.Get(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Kube.Patch(t.Context(), group, client.RawPatch(types.MergePatchType, patch)); err != nil {
+		t.Fatal(err)
+	}
+	prefix := v1alpha1.AnnotationRecloneSite + "=" + value + ": "
+	group, err = g.Await(t.Context(), limit, "the order reclone-site="+value+" to be answered", func(group *v1alpha1.MysqlFailoverGroup) error {
+		last := group.Annotations[v1alpha1.AnnotationLastRequest]
+		if group.Annotations[v1alpha1.AnnotationRecloneSite] != "" || !strings.HasPrefix(last, prefix) {
+			return fmt.Errorf("the last request is %q; %s", last, stage.Describe(group))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimPrefix(group.Annotations[v1alpha1.AnnotationLastRequest], prefix)
+}
+
+func siteOf(group *v1alpha1.MysqlFailoverGroup, name string) v1alpha1.SiteStatus {
+	for _, site := range group.Status.Sites {
+		if site.Name == name {
+			return site
+		}
+	}
+	return v1alpha1.SiteStatus{}
+}
+
+// diverged waits until a site is held for what it alone has.
+func diverged(t *testing.T, g *stage.Group, site string) v1alpha1.SiteStatus {
+	t.Helper()
+	group, err := g.Await(t.Context(), comeBack, site+" to be found diverged", func(group *v1alpha1.MysqlFailoverGroup) error {
+		if s := siteOf(group, site); s.State != v1alpha1.SiteDiverged || s.Errant == "" {
+			return errors.New(stage.Describe(group))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return siteOf(group, site)
+}
+
+func checkEvent(t *testing.T, g *stage.Group, reason, part string) {
+	t.Helper()
+	lines, err := g.Events(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(lines, func(line string) bool { return strings.Contains(line, " "+reason+": ") && strings.Contains(line, part) }) {
+		t.Errorf("no event %s with %q among\n%s", reason, part, strings.Join(lines, "\n"))
+	}
+}
+
+// recloned orders a site to be cloned with its data thrown away, and waits until the group is whole.
+func recloned(t *testing.T, g *stage.Group, site string) {
+	t.Helper()
+	if outcome := reclone(t, g, site+":confirm", comeBack); !strings.HasPrefix(outcome, "done") {
+		t.Fatalf("the order was answered: %s", outcome)
+	}
+	group, err := g.AwaitReady(t.Context(), comeBack)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := siteOf(group, site); s.Clone != nil || s.Errant != "" || !s.Provisioned {
+		t.Errorf("after the clone: %+v", s)
+	}
+	checkEvent(t, g, "RecloneDone", site)
+}
+
+// A transaction that only a replica has: it is held and keeps it, an order without confirmation changes nothing, one with
+// it brings the site back.
+func TestErrantTransaction(t *testing.T) {
+	g, before := whole(t)
+	if err := g.EnsureApp(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	site := replicas(before)[0]
+	const errant = "SELECT COUNT(*) FROM app.writes WHERE writer = 'errant'"
+	if _, err := g.AwaitReady(t.Context(), comeBack); err != nil {
+		t.Fatal(err)
+	}
+	// The sidecar undoes it as soon as it sees it: what counts is that the row got in before.
+	if _, err := g.RootSQL(t.Context(), site, "SET GLOBAL super_read_only = OFF; "+
+		"INSERT INTO app.writes (writer, worker, seq, site) VALUES ('errant', 0, 1, 'x')"); err != nil {
+		t.Logf("the session was cut: %v", err)
+	}
+	held := diverged(t, g, site)
+	if uuid := query(t, g, site, "SELECT @@server_uuid"); !strings.HasPrefix(held.Errant, uuid+":") {
+		t.Errorf("errant = %q, the site is %s", held.Errant, uuid)
+	}
+	checkEvent(t, g, "SiteDiverged", held.Errant)
+	if got := query(t, g, site, "SELECT @@super_read_only"); got != "1" {
+		t.Errorf("super_read_only = %s on a diverged site", got)
+	}
+
+	outcome := reclone(t, g, site, time.Minute)
+	if !strings.HasPrefix(outcome, "refused, ") || !strings.Contains(outcome, site+":confirm") {
+		t.Errorf("the order was answered: %s", outcome)
+	}
+	checkEvent(t, g, "RecloneRefused", site)
+	if got := query(t, g, site, errant); got != "1" {
+		t.Errorf("%s errant rows are left after a refused order", got)
+	}
+
+	cloned := query(t, g, site, "SELECT COALESCE(MAX(BEGIN_TIME), 'never') FROM performance_schema.clone_status")
+	recloned(t, g, site)
+	if got := query(t, g, site, errant); got != "0" {
+		t.Errorf("%s errant rows are left after the clone", got)
+	}
+	if again := query(t, g, site, "SELECT MAX(BEGIN_TIME) FROM performance_schema.clone_status WHERE STATE = 'Completed'"); again == cloned {
+		t.Errorf("the last clone is still that of %s", cloned)
+	}
+}
+
+// What can only be refused is refused at once, with the next step.
+func TestRecloneRefusals(t *testing.T) {
+	g, before := whole(t)
+	active := before.Status.ActiveSite
+	for value, part := range map[string]string{
+		active + ":confirm": v1alpha1.AnnotationPlannedFailover,
+		"nowhere":           "no site",
+	} {
+		if outcome := reclone(t, g, value, time.Minute); !strings.HasPrefix(outcome, "refused, ") || !strings.Contains(outcome, part) {
+			t.Errorf("reclone-site=%s was answered: %s", value, outcome)
+		}
+	}
+	if _, err := g.AwaitReady(t.Context(), time.Minute); err != nil {
+		t.Error(err)
+	}
+}
+
+// A site that was away for so long that the active site has purged what it needs is cloned without being asked.
+func TestPurgedBinlogs(t *testing.T) {
+	g, group := whole(t)
+	if err := g.EnsureApp(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	active, away := group.Status.ActiveSite, replicas(group)[1]
+	kill := fault(t, "node-kill")
+	if _, err := g.Break(t.Context(), kill, away); err != nil {
+		t.Fatal(err)
+	}
+	known := strings.ReplaceAll(query(t, g, active, "SELECT @@gtid_executed"), "\\n", "")
+	query(t, g, active, "INSERT INTO app.writes (writer, worker, seq, site) VALUES ('purged', 0, 1, 'x')")
+	if err := stage.Poll(t.Context(), 2*time.Minute, "the binary log to be purged", func(ctx context.Context) error {
+		return purge(ctx, g, active, known)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Undo(t.Context(), kill, away); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := g.AwaitReady(t.Context(), 2*comeBack); err != nil {
+		t.Fatal(err)
+	}
+	checkEvent(t, g, "SiteStranded", away)
+	if got := query(t, g, away, "SELECT COUNT(*) FROM app.writes WHERE writer = 'purged'"); got != "1" {
+		t.Errorf("%s rows of those that were purged", got)
+	}
+}
+
+// purge purges the binary logs of a site. A log that is being sent, if only to a dead node, is kept, so that dumps are
+// ended first; replicas that live come back at once.
+func purge(ctx context.Context, g *stage.Group, site, known string) error {
+	dumps, err := g.RootSQL(ctx, site, "SELECT ID FROM performance_schema.processlist WHERE COMMAND LIKE 'Binlog Dump%'")
+	if err != nil {
+		return err
+	}
+	for _, id := range strings.Fields(dumps) {
+		// One that has ended meanwhile is what was wanted.
+		_, _ = g.RootSQL(ctx, site, "KILL "+id)
+	}
+	out, err := g.RootSQL(ctx, site, fmt.Sprintf("FLUSH BINARY LOGS; PURGE BINARY LOGS BEFORE NOW() + INTERVAL 1 DAY; "+
+		"SELECT GTID_SUBTRACT(@@gtid_purged, '%s') <> ''", known))
+	if err == nil && strings.TrimSpace(out) != "1" {
+		err = errors.New("what the site lacks is still there")
+	}
+	return err
+}
+
+// Writes that the old active site took after it was cut off are lost, counted by row from its own binary log, kept there
+// until a person throws them away, and then the site is back.
+func TestLostRowsAreCounted(t *testing.T) {
+	g, before := whole(t)
+	w := witnesses(t, g)
+	site := before.Status.ActiveSite
+	sleep(t, 3*time.Second)
+	cut := fault(t, "node-cut")
+	at, err := g.Break(t.Context(), cut, site)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.AwaitRecovery(t.Context(), cut, 2*time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.StopService(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Undo(t.Context(), cut, site); err != nil {
+		t.Fatal(err)
+	}
+	record, err := g.AwaitExactLoss(t.Context(), comeBack)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, _ := judge(t, w, at)
+	checkLoss(t, g, v)
+	if record.LostTransactions == 0 {
+		t.Fatal("nothing was lost: the direct writer did not reach the site while it was cut off")
+	}
+	group, err := g.Await(t.Context(), comeBack, "the lost rows to be counted", func(group *v1alpha1.MysqlFailoverGroup) error {
+		if group.Status.Failovers[0].LostRowsState == "" {
+			return errors.New("they are not")
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	record = group.Status.Failovers[0]
+	// The writers insert one row with each transaction.
+	want := []v1alpha1.LostRows{{Schema: "app", Table: "writes", Inserted: record.LostTransactions}}
+	if record.LostRowsState != v1alpha1.LostRowsCounted || !slices.Equal(record.LostRows, want) {
+		t.Errorf("lost rows %+v (%s), want %+v", record.LostRows, record.LostRowsState, want)
+	}
+	diverged(t, g, site)
+	recloned(t, g, site)
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build mysqld
+
+package mysql_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/mysql-mfg/mfg/internal/mysql"
+	"github.com/mysql-mfg/mfg/internal/mysql/mysqltest"
+)
+
+// A clone can be cancelled while it copies; the server stays up, fenced, and takes another one.
+func TestCancelClone(t *testing.T) {
+	donor, recipient := writable(t, mysqltest.Options{}), mysqltest.Start(t, mysqltest.Options{})
+	// Enough to copy that it can be seen under way on a fast machine too: the limit of the bandwidth bites late.
+	donor.Exec(t, "CREATE DATABASE bulk", "CREATE TABLE bulk.rows_of_it (id INT AUTO_INCREMENT PRIMARY KEY, filler LONGBLOB)",
+		"INSERT INTO bulk.rows_of_it (filler) VALUES (REPEAT('x', 4 << 20)), (REPEAT('y', 4 << 20)), (REPEAT('z', 4 << 20)), (REPEAT('w', 4 << 20))")
+	for range 3 {
+		donor.Exec(t, "INSERT INTO bulk.rows_of_it (filler) SELECT filler FROM bulk.rows_of_it")
+	}
+	db := recipient.Operator(t)
+	if err := db.CancelClone(budget(t)); err != nil {
+		t.Errorf("without a clone: %v", err)
+	}
+	from := donorOf(donor)
+	from.RequireTLS = false
+	recipient.Exec(t, "SET GLOBAL clone_autotune_concurrency = OFF", "SET GLOBAL clone_max_concurrency = 1", "SET GLOBAL clone_max_data_bandwidth = 1")
+	result := make(chan error, 1)
+	go func() { result <- db.Clone(budget(t), from) }()
+	second := recipient.Operator(t)
+	mysqltest.Eventually(t, "the clone copies files", func() bool {
+		st, err := second.CloneStatus(budget(t))
+		if err != nil {
+			return false
+		}
+		for _, stage := range st.Stages {
+			if stage.Stage == "FILE COPY" && stage.State == "In Progress" {
+				return st.State == "In Progress"
+			}
+		}
+		return false
+	})
+	if err := second.CancelClone(budget(t)); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-result; err == nil || errors.Is(err, mysql.ErrCloneOutcomeUnknown) {
+		t.Errorf("the cancelled statement: %v", err)
+	}
+	st, err := second.CloneStatus(budget(t))
+	if err != nil || st.State != "Failed" || st.ErrorNo == 0 {
+		t.Errorf("clone status %+v, %v", st, err)
+	}
+	if seen := status(t, second); !seen.SuperReadOnly || seen.Cloning || len(recipient.Exits()) != 0 {
+		t.Errorf("the server must stay up, fenced: %+v, exits %v", seen, recipient.Exits())
+	}
+
+	recipient.Exec(t, "SET GLOBAL clone_max_data_bandwidth = 0")
+	if err := db.Clone(budget(t), from); err != nil {
+		t.Fatal(err)
+	}
+	backAfter(t, recipient, 0)
+	if got, want := status(t, db), status(t, donor.Operator(t)); !got.Executed.Equal(want.Executed) {
+		t.Errorf("it holds %s, the donor %s", got.Executed, want.Executed)
+	}
+}
+
+// An attached replica with databases can be cloned again: replication is dropped first, a window lets it.
+func TestCloneAttachedReplica(t *testing.T) {
+	donor, recipient := writable(t, mysqltest.Options{}), mysqltest.Start(t, mysqltest.Options{})
+	db := recipient.Operator(t)
+	if err := db.Follow(budget(t), sourceOf(donor)); err != nil {
+		t.Fatal(err)
+	}
+	donor.Exec(t, insert)
+	catchUp(t, donor, recipient)
+	from := donorOf(donor)
+	from.RequireTLS = false
+	if err := db.DropReplication(budget(t)); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.BeginWindow(budget(t)); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Clone(budget(t), from); err != nil {
+		t.Fatal(err)
+	}
+	backAfter(t, recipient, 0)
+	if got, want := status(t, db), status(t, donor.Operator(t)); !got.Executed.Equal(want.Executed) || got.Channels != 0 || !got.SuperReadOnly {
+		t.Errorf("it must hold what the donor has (%s), fenced and detached: %+v", want.Executed, got)
+	}
+	if err := db.Follow(budget(t), sourceOf(donor)); err != nil {
+		t.Fatal(err)
+	}
+	donor.Exec(t, insert)
+	catchUp(t, donor, recipient)
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mysql
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// halfWait is how long an applier may take to stop before it is looked at. One that idles stops in milliseconds.
+const halfWait = 100 * time.Millisecond
+
+// idleCoordinator finds the thread that reads the relay log, if every transaction that was received whole is executed:
+// what it still holds then is half a transaction, whose rest never came.
+const idleCoordinator = `SELECT t.PROCESSLIST_ID FROM performance_schema.replication_applier_status_by_coordinator c
+JOIN performance_schema.replication_connection_status s USING (CHANNEL_NAME)
+JOIN performance_schema.threads t ON t.THREAD_ID = c.THREAD_ID
+WHERE c.CHANNEL_NAME = '' AND s.SERVICE_STATE = 'OFF' AND t.PROCESSLIST_ID IS NOT NULL
+ AND GTID_SUBSET(s.RECEIVED_TRANSACTION_SET, @@GLOBAL.gtid_executed)`
+
+// stopReplication ends both threads of the channel, the receiver first.
+//
+// A source that is lost in the middle of a transaction leaves half of it in the relay log. mysqld then lets STOP REPLICA
+// wait a minute for the other half, which cannot come, because the receiver has stopped. So the thread that waits is
+// killed: half a transaction is rolled back and belongs to nobody, and nothing else is left to apply (I8).
+func (db *DB) stopReplication(ctx context.Context, conn *sql.Conn) error {
+	stopped := make(chan error, 1)
+	// The looks begin with the first statement: it waits too if a caller that has gone away left mysqld waiting.
+	go func() { stopped <- execAll(ctx, conn, "STOP REPLICA IO_THREAD", "STOP REPLICA SQL_THREAD") }()
+	look := time.NewTicker(halfWait)
+	defer look.Stop()
+	for {
+		select {
+		case err := <-stopped:
+			return err
+		case <-look.C:
+			if err := db.killIdleCoordinator(ctx); err != nil {
+				return errors.Join(err, <-stopped)
+			}
+		}
+	}
+}
+
+func (db *DB) killIdleCoordinator(ctx context.Context) error {
+	ctx, cancel := db.short(ctx)
+	defer cancel()
+	var thread uint64
+	err := db.pool.QueryRowContext(ctx, idleCoordinator).Scan(&thread)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil // it has stopped, or applies what was received whole: that must not be broken off
+	}
+	if err != nil {
+		return fmt.Errorf("find the thread that reads the relay log: %w", err)
+	}
+	if _, err := db.pool.ExecContext(ctx, fmt.Sprintf("KILL %d", thread)); err != nil && number(err) != numberNoSuchThread {
+		return fmt.Errorf("kill the thread that waits for half a transaction: %w", err)
+	}
+	return nil
+}

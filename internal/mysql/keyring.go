@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mysql
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Key names one key of a keyring; the name says nothing about its content.
+type Key struct{ ID, Owner string }
+
+// KeyringStatus is what a server says of its keyring.
+type KeyringStatus struct {
+	// Component is the name of the component; it is empty if none is loaded.
+	Component string
+	// Active is true if the component could be initialised: a server starts also without that.
+	Active bool
+	// DataFile is the file that the component was configured with.
+	DataFile string
+	// ReadOnly is how the component was configured. It proves nothing: with a file that can be written, 9.7.4 writes it
+	// all the same.
+	ReadOnly bool
+	// Keys are those that the server knows of.
+	Keys []Key
+}
+
+const (
+	keyringStatusQuery = "SELECT STATUS_KEY, STATUS_VALUE FROM performance_schema.keyring_component_status"
+	keyringKeysQuery   = "SELECT KEY_ID, COALESCE(KEY_OWNER, '') FROM performance_schema.keyring_keys"
+)
+
+// Keyring asks for the state of the keyring and for the names of its keys.
+func (db *DB) Keyring(ctx context.Context) (KeyringStatus, error) {
+	ctx, cancel := db.short(ctx)
+	defer cancel()
+	var st KeyringStatus
+	err := db.pairs(ctx, keyringStatusQuery, st.take)
+	if err == nil {
+		err = db.pairs(ctx, keyringKeysQuery, func(id, owner string) { st.Keys = append(st.Keys, Key{ID: id, Owner: owner}) })
+	}
+	if err != nil {
+		return KeyringStatus{}, fmt.Errorf("read keyring status of %s: %w", db.target, err)
+	}
+	return st, nil
+}
+
+func (st *KeyringStatus) take(key, value string) {
+	switch key {
+	case "Component_name":
+		st.Component = value
+	case "Component_status":
+		st.Active = value == "Active"
+	case "Data_file":
+		st.DataFile = value
+	case "Read_only":
+		st.ReadOnly = value == "Yes"
+	}
+}
+
+// pairs reads rows of two columns.
+func (db *DB) pairs(ctx context.Context, query string, take func(a, b string)) error {
+	rows, err := db.pool.QueryContext(ctx, query)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var a, b string
+		if err := rows.Scan(&a, &b); err != nil {
+			return err
+		}
+		take(a, b)
+	}
+	return rows.Err()
+}
+
+// Coverage is what a server says is encrypted.
+type Coverage struct {
+	// SystemTablespace covers the tablespace mysql and sys.sys_config, which MySQL makes in the clear.
+	SystemTablespace bool
+	// Unencrypted counts the user tablespaces in the clear, Names are the first of them.
+	Unencrypted int
+	Names       []string
+	// RedoLog and BinaryLog are the settings. UndoLog is also true of every undo tablespace there is.
+	RedoLog, UndoLog, BinaryLog bool
+}
+
+// ours are the tablespaces that MySQL makes in the clear and that EncryptSystemTablespaces encrypts.
+const ours = "'mysql', 'sys/sys_config'"
+
+const coverageQuery = `SELECT @@GLOBAL.innodb_redo_log_encrypt, @@GLOBAL.innodb_undo_log_encrypt, @@GLOBAL.binlog_encryption,
+ (SELECT COUNT(*) FROM information_schema.INNODB_TABLESPACES WHERE SPACE_TYPE = 'Undo' AND ENCRYPTION <> 'Y'),
+ (SELECT COUNT(*) FROM information_schema.INNODB_TABLESPACES WHERE NAME IN (` + ours + `) AND ENCRYPTION = 'Y')`
+
+// plainQuery counts user tablespaces: neither the system tablespace, which cannot be encrypted, nor the temporary one, nor
+// undo, nor our own two.
+const plainQuery = `SELECT NAME, COUNT(*) OVER () FROM information_schema.INNODB_TABLESPACES
+ WHERE ENCRYPTION <> 'Y' AND SPACE_TYPE IN ('Single', 'General') AND NAME NOT IN (` + ours + `) ORDER BY NAME LIMIT ?`
+
+// Coverage asks what is encrypted; at most that many tablespaces in the clear are named.
+func (db *DB) Coverage(ctx context.Context, names int) (Coverage, error) {
+	ctx, cancel := long(ctx)
+	defer cancel()
+	c, err := db.readCoverage(ctx, names)
+	if err != nil {
+		return Coverage{}, fmt.Errorf("read coverage of %s: %w", db.target, rightMissing(err))
+	}
+	return c, nil
+}
+
+func (db *DB) readCoverage(ctx context.Context, names int) (Coverage, error) {
+	var c Coverage
+	var plainUndo, covered int
+	err := db.pool.QueryRowContext(ctx, coverageQuery).Scan(&c.RedoLog, &c.UndoLog, &c.BinaryLog, &plainUndo, &covered)
+	if err != nil {
+		return Coverage{}, err
+	}
+	c.UndoLog, c.SystemTablespace = c.UndoLog && plainUndo == 0, covered == strings.Count(ours, ",")+1
+	rows, err := db.pool.QueryContext(ctx, plainQuery, names)
+	if err != nil {
+		return Coverage{}, err
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name, &c.Unencrypted); err != nil {
+			return Coverage{}, err
+		}
+		c.Names = append(c.Names, name)
+	}
+	return c, rows.Err()
+}
+
+// The statements that encrypt what MySQL makes in the clear: the data dictionary with all its names, and one table.
+const (
+	encryptDictionary = "ALTER TABLESPACE mysql ENCRYPTION = 'Y'"
+	encryptSysConfig  = "ALTER TABLE sys.sys_config ENCRYPTION = 'Y'"
+)
+
+const encryptedQuery = "SELECT COUNT(*) > 0 FROM information_schema.INNODB_TABLESPACES WHERE NAME = ? AND ENCRYPTION = 'Y'"
+
+// EncryptionStatements do what EncryptSystemTablespaces does, while a data directory is made: they belong behind
+// AccountStatements in the same init file.
+func EncryptionStatements() []string { return []string{encryptDictionary, encryptSysConfig} }
+
+// EncryptSystemTablespaces brings the data dictionary and sys.sys_config under encryption. It is DDL, which replicates: it
+// refuses with ErrNotOpen anywhere but on a server that accepts writes of clients. Calling again is safe.
+//
+// It returns only after the next checkpoint. MySQL 9.7.4 leaves a recipient that cannot start if a clone begins before
+// that: its redo log holds the encryption of the data dictionary under the donor's key.
+func (db *DB) EncryptSystemTablespaces(ctx context.Context) error {
+	ctx, cancel := long(ctx)
+	defer cancel()
+	if err := db.onFresh(ctx, func(conn *sql.Conn) error { return encryptSystem(ctx, conn) }); err != nil {
+		return fmt.Errorf("encrypt system tablespaces of %s: %w", db.target, rightMissing(err))
+	}
+	return nil
+}
+
+func encryptSystem(ctx context.Context, conn *sql.Conn) error {
+	// A fence waits for a statement under way: one that waits for a lock itself gives up soon.
+	if err := execAll(ctx, conn, "SET SESSION lock_wait_timeout = 1"); err != nil {
+		return err
+	}
+	var altered bool
+	for _, space := range []struct{ name, statement string }{{"mysql", encryptDictionary}, {"sys/sys_config", encryptSysConfig}} {
+		var encrypted bool
+		if err := conn.QueryRowContext(ctx, encryptedQuery, space.name).Scan(&encrypted); err != nil {
+			return fmt.Errorf("look at %s: %w", space.name, err)
+		}
+		if encrypted {
+			continue
+		}
+		// Read last: in a window of a replica, which our account could write in, the statement would be an errant
+		// transaction.
+		st, err := readVariables(ctx, conn)
+		if err != nil {
+			return fmt.Errorf("read flags: %w", err)
+		}
+		if !st.Writable() || st.OfflineMode {
+			return ErrNotOpen
+		}
+		if err := execAll(ctx, conn, space.statement); err != nil {
+			return err
+		}
+		altered = true
+	}
+	if !altered {
+		return nil
+	}
+	return awaitCheckpoint(ctx, conn)
+}
+
+// AwaitCheckpoint waits until nothing that the server has written to its redo log by now is needed for a recovery. On a server
+// that writes little that may take a minute, with a large redo log longer.
+func (db *DB) AwaitCheckpoint(ctx context.Context) error {
+	if err := db.onFresh(ctx, func(conn *sql.Conn) error { return awaitCheckpoint(ctx, conn) }); err != nil {
+		return fmt.Errorf("await checkpoint of %s: %w", db.target, err)
+	}
+	return nil
+}
+
+// checkpointPoll is how often the redo log is looked at.
+const checkpointPoll = 200 * time.Millisecond
+
+// awaitCheckpoint waits until nothing that is in the redo log now is needed for a recovery.
+func awaitCheckpoint(ctx context.Context, conn *sql.Conn) error {
+	now, err := logPosition(ctx, conn, "Innodb_redo_log_current_lsn")
+	if err != nil {
+		return err
+	}
+	ticker := time.NewTicker(checkpointPoll)
+	defer ticker.Stop()
+	for {
+		checkpoint, err := logPosition(ctx, conn, "Innodb_redo_log_checkpoint_lsn")
+		if err != nil || checkpoint >= now {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("wait for a checkpoint: %w", ctx.Err())
+		case <-ticker.C:
+		}
+	}
+}
+
+func logPosition(ctx context.Context, conn *sql.Conn, name string) (int64, error) {
+	var position int64
+	const query = "SELECT VARIABLE_VALUE FROM performance_schema.global_status WHERE VARIABLE_NAME = ?"
+	if err := conn.QueryRowContext(ctx, query, name).Scan(&position); err != nil {
+		return 0, fmt.Errorf("read %s: %w", name, err)
+	}
+	return position, nil
+}
+
+// RotateMasterKeys gives the server new master keys, of InnoDB and of its binary logs, and proves that no transaction
+// came of it (I20). It refuses with ErrNoWindow unless BeginWindow stands: clients must not be able to write, and the
+// statement must neither replicate nor count as one of this server's own. On a sealed server it fails with ErrSealed.
+//
+// It fails with ErrLocked if a backup or DDL, also of replication, keeps it waiting. After any other error one of the two may
+// have been rotated; rotating again is safe. No statement goes on when it returns, unless the error says that too.
+func (db *DB) RotateMasterKeys(ctx context.Context) error {
+	ctx, cancel := long(ctx)
+	defer cancel()
+	var id uint64
+	err := db.onFresh(ctx, func(conn *sql.Conn) error {
+		if err := conn.QueryRowContext(ctx, "SELECT CONNECTION_ID()").Scan(&id); err != nil {
+			return fmt.Errorf("read own number: %w", err)
+		}
+		return rotate(ctx, conn)
+	})
+	if err != nil && id != 0 && ctx.Err() != nil {
+		// Nobody waits for the answer any more; the keys must not be rotated outside the window.
+		err = errors.Join(err, db.endSession(ctx, id))
+	}
+	if err != nil {
+		return fmt.Errorf("rotate master keys of %s: %w", db.target, rightMissing(err))
+	}
+	return nil
+}
+
+// endTimeout bounds how long a session that was killed may take to end: one that writes headers of tablespaces ends first.
+// endPoll is how often it is looked at.
+const (
+	endTimeout = 30 * time.Second
+	endPoll    = 50 * time.Millisecond
+)
+
+// ownSession is true while a session of this account is there: numbers begin anew when mysqld does.
+const ownSession = "SELECT COUNT(*) > 0 FROM performance_schema.threads WHERE PROCESSLIST_ID = ? AND PROCESSLIST_USER = ?"
+
+// endSession kills a session of this account whose client has gone, and waits until it has ended.
+func (db *DB) endSession(ctx context.Context, id uint64) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
+	defer cancel()
+	err := db.onFresh(ctx, func(conn *sql.Conn) error {
+		ticker := time.NewTicker(endPoll)
+		defer ticker.Stop()
+		for {
+			var there bool
+			if err := conn.QueryRowContext(ctx, ownSession, id, db.target.User).Scan(&there); err != nil || !there {
+				return err
+			}
+			if err := execAll(ctx, conn, fmt.Sprintf("KILL %d", id)); err != nil && number(err) != numberNoSuchThread {
+				return err
+			}
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-ticker.C:
+			}
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("end session %d, which may still rotate: %w", id, err)
+	}
+	return nil
+}
+
+const (
+	sqlLogBinOff = "SET SESSION sql_log_bin = 0"
+	// boundRotation is for each lock: the default is a year, and a fence waits behind whoever waits.
+	boundRotation   = "SET SESSION lock_wait_timeout = 5"
+	rotateInnoDB    = "ALTER INSTANCE ROTATE INNODB MASTER KEY"
+	rotateBinaryLog = "ALTER INSTANCE ROTATE BINLOG MASTER KEY"
+)
+
+func rotate(ctx context.Context, conn *sql.Conn) error {
+	// First of all: on this connection nothing may ever be logged.
+	if err := execAll(ctx, conn, sqlLogBinOff, boundRotation); err != nil {
+		return err
+	}
+	before, err := readVariables(ctx, conn)
+	if err != nil {
+		return fmt.Errorf("read flags: %w", err)
+	}
+	if before.SuperReadOnly || !before.ReadOnly || !before.OfflineMode {
+		return ErrNoWindow
+	}
+	statements := []string{rotateInnoDB}
+	var binaryLog bool
+	if err := conn.QueryRowContext(ctx, "SELECT @@GLOBAL.binlog_encryption").Scan(&binaryLog); err != nil {
+		return fmt.Errorf("read binlog_encryption: %w", err)
+	}
+	if binaryLog {
+		// Without the setting there is no such key, and MySQL refuses.
+		statements = append(statements, rotateBinaryLog)
+	}
+	if err := execAll(ctx, conn, statements...); err != nil {
+		switch number(err) {
+		case numberNoMasterKey, numberNoBinlogKey:
+			return fmt.Errorf("%w: %w", ErrSealed, err)
+		case numberLockWaitTimeout:
+			return fmt.Errorf("%w: %w", ErrLocked, err)
+		}
+		return err
+	}
+	after, err := readVariables(ctx, conn)
+	if err != nil {
+		return fmt.Errorf("read back: %w", err)
+	}
+	// What replication applies meanwhile carries the names of other servers.
+	added := after.Executed.Subtract(before.Executed).String()
+	if strings.Contains(added, strings.ToLower(before.ServerUUID)) {
+		return fmt.Errorf("%w: %s", ErrGTIDAdded, added)
+	}
+	return nil
+}
+
+// rightMissing marks what a server refused because of a right that our account lacks.
+func rightMissing(err error) error {
+	if n := number(err); n == numberRightMissing || n == numberTableDenied {
+		return fmt.Errorf("%w: %w", ErrRightMissing, err)
+	}
+	return err
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mysql
+
+import (
+	"context"
+	"crypto/x509"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// reloadTLS takes certificate, key and authorities anew from the files that the server was started with. If they are of no
+// use together the server keeps what it has. The admin interface has no files of its own and follows the main one.
+const reloadTLS = "ALTER INSTANCE RELOAD TLS"
+
+// ErrCertificate says that the server did not take its certificate anew. It goes on with the one that it has.
+var ErrCertificate = errors.New("the server refuses its new certificate")
+
+// ReloadTLS makes the server show the certificate that lies in its files now. Connections that are open stay open. It adds
+// no transaction, works on a read-only server, and repeating it is safe.
+func (db *DB) ReloadTLS(ctx context.Context) error {
+	ctx, cancel := long(ctx)
+	defer cancel()
+	err := db.onFresh(ctx, func(conn *sql.Conn) error { return execAll(ctx, conn, reloadTLS) })
+	if number(err) != 0 {
+		err = fmt.Errorf("%w: %w", ErrCertificate, err)
+	}
+	if err != nil {
+		return fmt.Errorf("reload certificate of %s: %w", db.target, err)
+	}
+	return nil
+}
+
+// certificateTime is how MySQL writes when a certificate begins and ends.
+const certificateTime = "Jan _2 15:04:05 2006 MST"
+
+const servedQuery = `SELECT PROPERTY, VALUE FROM performance_schema.tls_channel_status
+ WHERE CHANNEL = 'mysql_main' AND PROPERTY IN ('Ssl_server_not_before', 'Ssl_server_not_after')`
+
+// ServedCertificate asks from when to when the certificate is valid that the server shows now. Whoever is connected need
+// not be asked again for it.
+func (db *DB) ServedCertificate(ctx context.Context) (notBefore, notAfter time.Time, err error) {
+	ctx, cancel := db.short(ctx)
+	defer cancel()
+	told := map[string]string{}
+	err = db.pairs(ctx, servedQuery, func(property, value string) { told[property] = value })
+	if err == nil {
+		notBefore, err = time.Parse(certificateTime, told["Ssl_server_not_before"])
+	}
+	if err == nil {
+		notAfter, err = time.Parse(certificateTime, told["Ssl_server_not_after"])
+	}
+	if err != nil {
+		return time.Time{}, time.Time{}, fmt.Errorf("read certificate of %s: %w", db.target, err)
+	}
+	return notBefore, notAfter, nil
+}
+
+// numberAccessDenied is that of a name or password that the server refuses.
+const numberAccessDenied = 1045
+
+// Refusal says in a few words why a server that can be reached cannot be spoken to: its certificate, or our password. It is
+// empty for every other error. It holds nothing that changes from one try to the next.
+func Refusal(err error) string {
+	if invalid, ok := errors.AsType[x509.CertificateInvalidError](err); ok {
+		if invalid.Reason == x509.Expired && invalid.Cert != nil {
+			return fmt.Sprintf("the certificate that it shows is valid from %s to %s", day(invalid.Cert.NotBefore), day(invalid.Cert.NotAfter))
+		}
+		return "the certificate that it shows is invalid: " + invalid.Error()
+	}
+	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
+		return "the certificate that it shows is not signed by the group's ca.crt"
+	}
+	if other, ok := errors.AsType[x509.HostnameError](err); ok {
+		return "the certificate that it shows does not name " + other.Host
+	}
+	if number(err) == numberAccessDenied {
+		return "it refuses our password"
+	}
+	return ""
+}
+
+func day(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bundle
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/yaml"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+)
+
+// Options say what to collect.
+type Options struct {
+	Group             *v1alpha1.MysqlFailoverGroup
+	Kube              kubernetes.Interface
+	OperatorNamespace string
+	// OperatorSelector finds the operator's pods.
+	OperatorSelector string
+	// Lines is how many lines of each log are taken, from its end.
+	Lines int64
+	Now   time.Time
+	// Extra are files that the caller has made: the operator's answer, its own version.
+	Extra map[string][]byte
+}
+
+// maxLog bounds one log.
+const maxLog = 4 << 20
+
+// Bundle is what was collected.
+type Bundle struct {
+	root  string
+	now   time.Time
+	files map[string][]byte
+	// Missing are things that could not be collected, and why.
+	Missing []string
+}
+
+// Collect reads everything. What cannot be read is noted and left out: a bundle with holes helps more than none.
+func Collect(ctx context.Context, o Options) *Bundle {
+	b := &Bundle{root: fmt.Sprintf("mfg-report-%s-%s-%s", o.Group.Namespace, o.Group.Name, o.Now.UTC().Format("20060102-150405")), now: o.Now, files: map[string][]byte{}}
+	g := o.Group.DeepCopy()
+	g.ObjectMeta = plainMeta(g.ObjectMeta)
+	g.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("MysqlFailoverGroup"))
+	b.add("group.yaml", g)
+	for name, content := range o.Extra {
+		b.files[name] = []byte(Redact(string(content)))
+	}
+	selector := v1alpha1.LabelGroup + "=" + o.Group.Name
+	b.pods(ctx, o, o.Group.Namespace, selector)
+	b.pods(ctx, o, o.OperatorNamespace, o.OperatorSelector)
+	b.objects(ctx, o, selector)
+	b.clusterObjects(ctx, o)
+	b.files["README.txt"] = []byte(readme)
+	if len(b.Missing) > 0 {
+		b.files["missing.txt"] = []byte(strings.Join(b.Missing, "\n") + "\n")
+	}
+	return b
+}
+
+const readme = `Made by: kubectl mfg report
+
+No Secret was read. Values that look like passwords, tokens, keys or DSNs were taken out of every file, as were values of
+variables with such names. Names of sites, nodes, namespaces and addresses, and GTID sets, are in it: look through it
+before you give it away.
+`
+
+// Names are the files, sorted.
+func (b *Bundle) Names() []string { return slices.Sorted(maps.Keys(b.files)) }
+
+// Root is the folder that holds them.
+func (b *Bundle) Root() string { return b.root }
+
+func (b *Bundle) add(name string, content any) {
+	text, err := yaml.Marshal(content)
+	if err != nil {
+		b.missing(name, err)
+		return
+	}
+	b.files[name] = []byte(Redact(string(text)))
+}
+
+func (b *Bundle) missing(what string, err error) {
+	b.Missing = append(b.Missing, fmt.Sprintf("%s: %v", what, err))
+}
+
+// pods takes pods and their logs, also of the run before the last restart.
+func (b *Bundle) pods(ctx context.Context, o Options, namespace, selector string) {
+	list, err := o.Kube.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
+	if err != nil {
+		b.missing("pods in "+namespace, err)
+		return
+	}
+	for _, pod := range list.Items {
+		folder := path.Join("pods", pod.Namespace, pod.Name)
+		b.add(path.Join(folder, "pod.yaml"), plainPod(pod))
+		for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+			b.log(ctx, o, pod, status.Name, false)
+			if status.RestartCount > 0 {
+				b.log(ctx, o, pod, status.Name, true)
+			}
+		}
+		if ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+func (b *Bundle) log(ctx context.Context, o Options, pod corev1.Pod, container string, previous bool) {
+	name := path.Join("pods", pod.Namespace, pod.Name, container+".log")
+	if previous {
+		name = path.Join("pods", pod.Namespace, pod.Name, container+".previous.log")
+	}
+	stream, err := o.Kube.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{
+		Container: container, Previous: previous, TailLines: &o.Lines, Timestamps: true,
+	}).Stream(ctx)
+	if err != nil {
+		b.missing(name, err)
+		return
+	}
+	defer func() { _ = stream.Close() }()
+	text, err := io.ReadAll(io.LimitReader(stream, maxLog))
+	if err != nil {
+		b.missing(name, err)
+	}
+	b.files[name] = []byte(Redact(string(text)))
+}
+
+// objects takes what belongs to the group in its namespace.
+func (b *Bundle) objects(ctx context.Context, o Options, selector string) {
+	ns, list := o.Group.Namespace, metav1.ListOptions{LabelSelector: selector}
+	core := o.Kube.CoreV1()
+	keep(b, "services.yaml", func() (any, error) { return core.Services(ns).List(ctx, list) })
+	keep(b, "persistentvolumeclaims.yaml", func() (any, error) { return core.PersistentVolumeClaims(ns).List(ctx, list) })
+	keep(b, "configmaps.yaml", func() (any, error) { return core.ConfigMaps(ns).List(ctx, list) })
+	keep(b, "deployments.yaml", func() (any, error) { return o.Kube.AppsV1().Deployments(ns).List(ctx, list) })
+	keep(b, "poddisruptionbudgets.yaml", func() (any, error) { return o.Kube.PolicyV1().PodDisruptionBudgets(ns).List(ctx, list) })
+	for _, service := range []string{v1alpha1.PrimaryService(o.Group.Name), v1alpha1.ReplicasService(o.Group.Name)} {
+		keep(b, "endpointslices-"+service+".yaml", func() (any, error) {
+			return o.Kube.DiscoveryV1().EndpointSlices(ns).List(ctx, metav1.ListOptions{LabelSelector: "kubernetes.io/service-name=" + service})
+		})
+	}
+	keep(b, "events.yaml", func() (any, error) { return core.Events(ns).List(ctx, metav1.ListOptions{}) })
+}
+
+// clusterObjects takes the operator's own objects, and the nodes.
+func (b *Bundle) clusterObjects(ctx context.Context, o Options) {
+	keep(b, "operator/deployments.yaml", func() (any, error) {
+		return o.Kube.AppsV1().Deployments(o.OperatorNamespace).List(ctx, metav1.ListOptions{LabelSelector: o.OperatorSelector})
+	})
+	keep(b, "operator/leases.yaml", func() (any, error) {
+		return o.Kube.CoordinationV1().Leases(o.OperatorNamespace).List(ctx, metav1.ListOptions{})
+	})
+	keep(b, "operator/events.yaml", func() (any, error) {
+		return o.Kube.CoreV1().Events(o.OperatorNamespace).List(ctx, metav1.ListOptions{})
+	})
+	keep(b, "nodes.yaml", func() (any, error) { return o.Kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{}) })
+}
+
+func keep(b *Bundle, name string, read func() (any, error)) {
+	content, err := read()
+	if err != nil {
+		b.missing(name, err)
+		return
+	}
+	b.add(name, content)
+}
+
+// Write writes a tar.gz in which everything lies in one folder.
+func (b *Bundle) Write(w io.Writer) error {
+	packed := gzip.NewWriter(w)
+	archive := tar.NewWriter(packed)
+	for _, name := range b.Names() {
+		content := b.files[name]
+		header := &tar.Header{Name: path.Join(b.root, name), Mode: 0o600, Size: int64(len(content)), ModTime: b.now}
+		if err := archive.WriteHeader(header); err != nil {
+			return fmt.Errorf("write %s: %w", name, err)
+		}
+		if _, err := archive.Write(content); err != nil {
+			return fmt.Errorf("write %s: %w", name, err)
+		}
+	}
+	if err := errors.Join(archive.Close(), packed.Close()); err != nil {
+		return fmt.Errorf("write bundle: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package bundle collects what somebody needs to help with a group, without anything that is secret. It never asks for a
+// Secret; what is secret and stands elsewhere all the same is taken out of every byte that is written.
+package bundle
+
+import (
+	"regexp"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// redacted stands where something was taken out.
+const redacted = "REDACTED"
+
+// secrets are the forms in which secrets appear in text. Each keeps what names it and takes the value.
+var secrets = []struct {
+	form    *regexp.Regexp
+	instead string
+}{
+	// PEM blocks of keys, as they are and escaped into one line.
+	{regexp.MustCompile(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?-----END [A-Z ]*PRIVATE KEY-----`), redacted},
+	// JSON web tokens: service accounts, and statements, which only look like them.
+	{regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*`), redacted},
+	{regexp.MustCompile(`(?i)(bearer\s+)[A-Za-z0-9._~+/=-]{8,}`), "${1}" + redacted},
+	// SQL: IDENTIFIED BY 'x', IDENTIFIED WITH p AS 'x', SOURCE_PASSWORD='x'.
+	{regexp.MustCompile(`(?i)(identified\s+(?:with\s+\S+\s+)?(?:by|as)\s*)('[^']*'|"[^"]*"|\S+)`), "${1}'" + redacted + "'"},
+	// DSNs: user:password@tcp(…), scheme://user:password@host.
+	{regexp.MustCompile(`([A-Za-z0-9_.-]+):([^\s:@/'"]+)@(tcp|unix)\(`), "${1}:" + redacted + "@${3}("},
+	{regexp.MustCompile(`(://[^\s:/@]+):[^\s@/]+@`), "${1}:" + redacted + "@"},
+	// password=x, "token": "x", secretKey: x, MYSQL_PWD=x.
+	{regexp.MustCompile(`(?i)(["']?[a-z0-9_.-]*(?:password|passwd|mysql_pwd|secret_?key|secret_?access_?key|private_?key|token|credential)s?["']?\s*[:=]\s*)("(?:[^"\\]|\\.)*"|'[^']*'|[^\s,;}"']+)`), "${1}" + redacted},
+}
+
+// harmless are words that the last form would take although they are no secrets: names of files and Secrets, and what
+// Kubernetes says about tokens.
+var harmless = regexp.MustCompile(`(?i)^["']?[a-z0-9_.-]*(?:secret_?name|password_?file|token_?file|private_?key_?file|automountserviceaccounttoken)["']?\s*[:=]`)
+
+// Redact takes secrets out of text.
+func Redact(text string) string {
+	for _, s := range secrets {
+		text = s.form.ReplaceAllStringFunc(text, func(found string) string {
+			if harmless.MatchString(found) {
+				return found
+			}
+			return s.form.ReplaceAllString(found, s.instead)
+		})
+	}
+	return text
+}
+
+// secretName tells by the name of a variable that its value is secret.
+var secretName = regexp.MustCompile(`(?i)password|passwd|pwd|secret|token|private|credential|key`)
+
+// plainPod is a pod without what may be secret in it: values of variables that sound like it, and annotations of others.
+func plainPod(pod corev1.Pod) corev1.Pod {
+	pod = *pod.DeepCopy()
+	pod.ObjectMeta = plainMeta(pod.ObjectMeta)
+	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range containers {
+			for j, v := range containers[i].Env {
+				if v.Value != "" && secretName.MatchString(v.Name) {
+					containers[i].Env[j].Value = redacted
+				}
+			}
+		}
+	}
+	return pod
+}
+
+// plainMeta drops what is long and says nothing, and the copy of the object as it was applied: it may hold anything.
+func plainMeta(m metav1.ObjectMeta) metav1.ObjectMeta {
+	m = *m.DeepCopy()
+	m.ManagedFields = nil
+	for key := range m.Annotations {
+		if strings.HasSuffix(key, "last-applied-configuration") {
+			delete(m.Annotations, key)
+		}
+	}
+	return m
+}

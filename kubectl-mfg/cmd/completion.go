@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// completionScript is the name under which kubectl looks for the completion of `kubectl mfg`.
+const completionScript = "kubectl_complete-mfg"
+
+// completionBody asks the plugin itself.
+const completionBody = `#!/bin/sh
+# Written by: kubectl mfg completion install
+# kubectl runs this to complete ` + "`kubectl mfg`" + `.
+exec kubectl mfg __complete "$@"
+`
+
+func (a *app) completionCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "completion bash|zsh|fish|powershell|install",
+		Short: "Complete groups and sites on <tab>",
+		Long: `Complete verbs, flags, groups and sites on <tab>.
+
+install writes the script ` + completionScript + `, with which kubectl's own completion completes "kubectl mfg", beside this
+program or into --dir, which must be in PATH. The others print a completion of the program kubectl-mfg itself.`,
+		Example: `  # For "kubectl mfg <tab>", if kubectl's own completion is set up
+  kubectl mfg completion install --dir ~/.local/bin
+
+  # For "kubectl-mfg <tab>" in this shell
+  source <(kubectl-mfg completion bash)`,
+		Args:      exactly("bash|zsh|fish|powershell|install"),
+		ValidArgs: []string{"bash", "zsh", "fish", "powershell", "install"},
+	}
+	dir := cmd.Flags().String("dir", "", "With install: where to write the script. Default: beside this program.")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		root, out := cmd.Root(), a.env.Out
+		switch args[0] {
+		case "bash":
+			return root.GenBashCompletionV2(out, true)
+		case "zsh":
+			return root.GenZshCompletion(out)
+		case "fish":
+			return root.GenFishCompletion(out, true)
+		case "powershell":
+			return root.GenPowerShellCompletionWithDesc(out)
+		case "install":
+			return a.installCompletion(*dir)
+		}
+		return usage("unknown shell %q: bash, zsh, fish, powershell or install", args[0])
+	}
+	return cmd
+}
+
+func (a *app) installCompletion(dir string) error {
+	if dir == "" {
+		self, err := os.Executable()
+		if err != nil {
+			return fmt.Errorf("find this program: %w", err)
+		}
+		dir = filepath.Dir(self)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // others run what is in it
+		return fmt.Errorf("make directory for completion: %w", err)
+	}
+	path := filepath.Join(dir, completionScript)
+	// Others run it too, as they run this program.
+	if err := os.WriteFile(path, []byte(completionBody), 0o755); err != nil { //nolint:gosec // a program has to be executable
+		return fmt.Errorf("write completion: %w", err)
+	}
+	fmt.Fprintln(a.env.Out, "wrote "+path)
+	for _, in := range filepath.SplitList(a.env.Getenv("PATH")) {
+		if strings.TrimRight(in, "/") == strings.TrimRight(dir, "/") {
+			return nil
+		}
+	}
+	fmt.Fprintf(a.env.ErrOut, "warning: %s is not in PATH, so kubectl will not find it\n", dir)
+	return nil
+}

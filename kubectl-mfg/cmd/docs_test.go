@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// page is the plugin's page in the documentation.
+var page = filepath.Join("..", "..", "docs", "kubectl-mfg.md")
+
+// TestDocumentation: every command on the page is one that the plugin takes, every verb is on it, and the exit codes are
+// those of the help.
+func TestDocumentation(t *testing.T) {
+	raw, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, commands, inside := string(raw), 0, false
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		switch {
+		case strings.HasPrefix(line, "```"):
+			inside = line == "```console"
+		case inside && line != "":
+			commands++
+			if !strings.HasPrefix(line, "kubectl mfg ") {
+				t.Errorf("a console block holds something else: %s", line)
+			}
+			checkCommand(t, line)
+		}
+	}
+	if commands < 15 {
+		t.Errorf("only %d commands on the page", commands)
+	}
+	for _, c := range newApp(Environment{IOStreams: discarded()}).root().Commands() {
+		if c.Name() != "help" && !c.Hidden && !strings.Contains(text, "`"+c.Name()+"`") {
+			t.Errorf("verb %s is not on the page", c.Name())
+		}
+	}
+	for code, line := range strings.Split(exitCodes, "\n")[1:] {
+		words := strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(line), fmt.Sprint(code)))
+		row := fmt.Sprintf("| %d | %s |", code, words)
+		if !strings.Contains(strings.ReplaceAll(text, "`", ""), row) {
+			t.Errorf("the page lacks %q", row)
+		}
+	}
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mysql-mfg/mfg/kubectl-mfg/cmd/doctor"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/cmd/report"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/cmd/screen"
+)
+
+// doctorOp is `kubectl mfg doctor`.
+type doctorOp struct {
+	Namespace         string
+	Group             string
+	OperatorNamespace string
+	Color             string
+	Output            output
+}
+
+func (a *app) doctorCommand() *cobra.Command {
+	op := doctorOp{}
+	cmd := &cobra.Command{
+		Use:   "doctor GROUP",
+		Short: "Check what the operator cannot check, but you can",
+		Long: `Check around a group what the operator has no right to see, but a person may: whether Secrets are encrypted at rest
+and who can read them, swap and readiness of nodes, sites that share a node, clocks, volumes that can grow, budgets
+against eviction, who leads, and what would block a failover.
+
+Nothing is changed, and no Secret is read. What you have no right to see is said to be unknown, with the right that is
+missing.
+
+` + exitCodes,
+		Example: `  # Before going into production, and once in a while
+  kubectl mfg doctor orders
+
+  # Only what is wrong
+  kubectl mfg doctor orders -o jsonpath='{range .findings[?(@.level=="FAIL")]}{.check}: {.message}{"\n"}{end}'`,
+		Args:              exactly("GROUP"),
+		ValidArgsFunction: a.completeGroup,
+	}
+	cmd.Flags().StringVar(&op.Color, "color", colorAuto, "Colour: "+strings.Join(colors, "|")+".")
+	addOperatorNamespace(cmd, &op.OperatorNamespace)
+	out := addOutputFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
+		if op.Output, err = out(); err != nil {
+			return err
+		}
+		if op.Group, err = groupArgument(args[0]); err != nil {
+			return err
+		}
+		if op.Namespace, err = a.namespace(); err != nil {
+			return err
+		}
+		return a.perform(cmd.Context(), &op)
+	}
+	return cmd
+}
+
+func (op *doctorOp) validate() error { return nil }
+
+func (op *doctorOp) run(ctx context.Context, env Environment, c Cluster) (int, error) {
+	rep, err := op.examine(ctx, env, c)
+	if err != nil {
+		return exitError, err
+	}
+	code := exitHealthy
+	if rep.Worst() == doctor.Fail {
+		code = exitDegraded
+	}
+	if op.Output.printer != nil {
+		return code, op.Output.print(env.Out, &rep)
+	}
+	width, _ := env.Terminal()
+	var lines []screen.Finding
+	for _, f := range rep.Findings {
+		lines = append(lines, screen.Finding{Level: string(f.Level), Check: f.Check, Message: f.Message, Remedy: f.Remedy})
+	}
+	fmt.Fprint(env.Out, screen.Findings(op.Group, op.Namespace, lines, screen.Options{Width: width, Color: colored(op.Color, env)}))
+	return code, nil
+}
+
+func (op *doctorOp) examine(ctx context.Context, env Environment, c Cluster) (doctor.Report, error) {
+	g, err := c.Group(ctx, op.Namespace, op.Group)
+	if err != nil {
+		return doctor.Report{}, err
+	}
+	w := doctor.World{Group: g, Kube: c.Kube(), OperatorNamespace: op.OperatorNamespace}
+	list, err := c.Live(ctx, op.OperatorNamespace, op.Namespace, op.Group)
+	if err == nil {
+		w.OperatorTime, w.OperatorVersion = list.IssuedAt, list.Operator
+		w.Asked = env.Now()
+	} else {
+		w.OperatorMissing, w.OperatorDown = whyNotLive(err, op.OperatorNamespace)
+	}
+	w.Now = env.Now()
+	w.ServerTime, w.ServerTook, w.ServerErr = c.Clock(ctx)
+	w.Forecast = report.BuildExplained(g, report.LiveView{Status: list}, nil).Forecast
+	if ctx.Err() != nil {
+		return doctor.Report{}, ctx.Err()
+	}
+	findings := doctor.Examine(ctx, w)
+	return doctor.Report{
+		APIVersion: report.APIVersion, Kind: "MfgDoctorReport", Metadata: report.Metadata{Name: op.Group, Namespace: op.Namespace},
+		Findings: findings,
+	}, ctx.Err()
+}

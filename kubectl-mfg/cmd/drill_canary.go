@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/mysql-mfg/mfg/kubectl-mfg/cmd/report"
+)
+
+const (
+	// canarySchema holds the rows of a drill, and nothing else.
+	canarySchema = "mfg_drill"
+	// canaryEvery is how often each site is tried: no pause can be told more exactly.
+	canaryEvery = 20 * time.Millisecond
+	// canaryRestart is how long a session that was ended waits before it comes again.
+	canaryRestart = 100 * time.Millisecond
+	// canaryPatience is how long the first row, and the last words, may take.
+	canaryPatience = 10 * time.Second
+)
+
+// canary writes rows on both sites of a drill, over the socket in the pod, and notes when each was acknowledged. The site
+// that takes writes takes them; the other refuses. All times are by the one clock of this machine.
+type canary struct {
+	namespace, group string
+	sites            []string
+	table, password  string
+	env              Environment
+	cluster          Cluster
+
+	quit chan struct{}
+	done sync.WaitGroup
+
+	mu    sync.Mutex
+	next  int64
+	acked []acknowledged
+	said  string // by the mysql client, the last thing that is no refusal
+}
+
+// acknowledged is a row that a site said it has committed.
+type acknowledged struct {
+	site string
+	row  int64
+	at   time.Time
+}
+
+// startCanary makes the table on the active site, and writes until end. It returns once the first row is acknowledged.
+func (op *drillOp) startCanary(ctx context.Context, env Environment, c Cluster, home string) (*canary, error) {
+	k := &canary{namespace: op.Namespace, group: op.Group, sites: []string{home, op.To}, env: env, cluster: c, quit: make(chan struct{}),
+		table: fmt.Sprintf("%s.canary_%d", canarySchema, env.Now().Unix())}
+	var err error
+	if k.password, err = (&mysqlOp{Namespace: op.Namespace, Group: op.Group, User: "root"}).password(ctx, c); err != nil {
+		return nil, k.without(err)
+	}
+	if _, err := k.sql(ctx, home, "CREATE SCHEMA IF NOT EXISTS "+canarySchema+"; CREATE TABLE "+k.table+" (id BIGINT PRIMARY KEY)"); err != nil {
+		return nil, k.without(err)
+	}
+	for _, site := range k.sites {
+		k.done.Go(func() { k.write(context.WithoutCancel(ctx), site) })
+	}
+	if !k.await(ctx, home) {
+		k.mu.Lock()
+		err := fmt.Errorf("no row was acknowledged by %s within %s: %s", home, canaryPatience, k.said)
+		k.mu.Unlock()
+		return nil, errors.Join(k.without(err), k.end(ctx, home))
+	}
+	return k, nil
+}
+
+// without adds how to do without a canary.
+func (k *canary) without(err error) error {
+	if apierrors.IsForbidden(err) {
+		err = fmt.Errorf("the canary needs the right to exec into pods and to read the group's root Secret: %w", err)
+	}
+	return refused("refused: no canary can write, so nothing would be measured by a client: %w\n  to drill without one: kubectl mfg drill %s -n %s --canary=false", err, k.group, k.namespace)
+}
+
+// mark is a place in what was acknowledged.
+func (k *canary) mark() int {
+	if k == nil {
+		return 0
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return len(k.acked)
+}
+
+// measure waits until a site takes the rows and tells the longest time since a mark without an acknowledged one.
+func (k *canary) measure(ctx context.Context, mark int, site string) (pauseMillis *int64, rows int64) {
+	if k == nil || !k.await(ctx, site) {
+		return nil, 0
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	longest := time.Duration(0)
+	for i := max(1, mark); i < len(k.acked); i++ {
+		longest = max(longest, k.acked[i].at.Sub(k.acked[i-1].at))
+	}
+	ms := longest.Milliseconds()
+	return &ms, int64(len(k.acked) - mark)
+}
+
+// await waits until the last acknowledged row is a site's.
+func (k *canary) await(ctx context.Context, site string) bool {
+	for waited := time.Duration(0); ; waited += canaryEvery {
+		k.mu.Lock()
+		n := len(k.acked)
+		there := n > 0 && k.acked[n-1].site == site
+		k.mu.Unlock()
+		if there || waited >= canaryPatience || !k.env.Wait(ctx, canaryEvery) {
+			return there
+		}
+	}
+}
+
+// write keeps a session open on a site. One that MySQL ends, as a failover does, comes again.
+func (k *canary) write(ctx context.Context, site string) {
+	for {
+		if err := k.session(ctx, site); err != nil {
+			k.say(err.Error())
+		}
+		select {
+		case <-k.quit:
+			return
+		case <-time.After(canaryRestart):
+		}
+	}
+}
+
+// session runs one mysql client that is fed a statement at a time.
+func (k *canary) session(ctx context.Context, site string) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	pod, err := (&mysqlOp{Namespace: k.namespace, Group: k.group, Site: site}).pod(ctx, k.cluster)
+	if err != nil {
+		return err
+	}
+	in, statements := io.Pipe()
+	ended := make(chan struct{})
+	go func() {
+		k.feed(statements, ended)
+		_ = statements.Close()
+	}()
+	// A client that is stuck in a statement does not see the end of its input.
+	stop := context.AfterFunc(ctx, func() { _ = in.Close() })
+	defer stop()
+	go func() {
+		select {
+		case <-k.quit:
+			time.AfterFunc(canaryPatience/5, cancel)
+		case <-ended:
+		}
+	}()
+	err = k.cluster.Exec(ctx, k.execution(pod, in, &eachLine{do: func(l string) { k.acknowledge(site, l) }}, &eachLine{do: func(l string) {
+		if k.ends(l) {
+			cancel()
+		}
+	}}))
+	close(ended)
+	_ = in.Close()
+	return err
+}
+
+// execution is a mysql client that goes on after an error. The password goes through stdin: a command line is in the
+// audit log.
+func (k *canary) execution(pod string, in io.Reader, out, errOut io.Writer) execution {
+	return execution{Namespace: k.namespace, Pod: pod, Container: containerMySQL, In: in, Out: out, ErrOut: errOut, Command: []string{
+		"sh", "-c", `IFS= read -r MYSQL_PWD && export MYSQL_PWD && exec "$@"`, "sh",
+		"mysql", "--no-defaults", "--user=root", "--socket=" + mysqlSocket, "--batch", "--skip-column-names", "--unbuffered", "--force",
+	}}
+}
+
+// feed writes the password, then one row after the other. root passes offline_mode, behind which a site may be writable
+// for the operator alone, so each statement asks for itself whether the site is open.
+func (k *canary) feed(w io.Writer, ended <-chan struct{}) {
+	if _, err := io.WriteString(w, k.password+"\n"); err != nil {
+		return
+	}
+	tick := time.NewTicker(canaryEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-k.quit:
+			return
+		case <-ended:
+			return
+		case <-tick.C:
+		}
+		k.mu.Lock()
+		k.next++
+		row := k.next
+		k.mu.Unlock()
+		if _, err := fmt.Fprintf(w, "INSERT INTO %[1]s SELECT %[2]d FROM DUAL WHERE NOT @@global.super_read_only AND NOT @@global.offline_mode; SELECT id FROM %[1]s WHERE id = %[2]d;\n", k.table, row); err != nil {
+			return
+		}
+	}
+}
+
+// acknowledge takes a line of the client: a row that it has just committed and read back.
+func (k *canary) acknowledge(site, line string) {
+	row, err := strconv.ParseInt(line, 10, 64)
+	if err != nil {
+		return // nothing else is asked for
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.acked = append(k.acked, acknowledged{site: site, row: row, at: time.Now()})
+}
+
+// ends is true for an error after which the client would not write any more: its session was ended, or the server is gone.
+func (k *canary) ends(line string) bool {
+	k.say(line)
+	for _, lost := range []string{"ERROR 2002", "ERROR 2006", "ERROR 2013", "ERROR 3032", "ERROR 4031"} {
+		if strings.HasPrefix(line, lost) {
+			return true
+		}
+	}
+	return false
+}
+
+func (k *canary) say(words string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !strings.Contains(words, "super-read-only") {
+		k.said = words
+	}
+}
+
+// judge ends the writing and looks for every acknowledged row on the site that is active now.
+func (k *canary) judge(ctx context.Context, active string) *report.Canary {
+	if k == nil {
+		return nil
+	}
+	k.stop()
+	out := &report.Canary{Rows: int64(len(k.acked)), EveryMillis: canaryEvery.Milliseconds()}
+	raw, err := k.sql(ctx, active, "SELECT id FROM "+k.table)
+	if err != nil {
+		out.Message = "the rows could not be read: " + firstLine(err)
+		return out
+	}
+	there := map[string]bool{}
+	for _, id := range strings.Fields(raw) {
+		there[id] = true
+	}
+	missing := int64(0)
+	for _, a := range k.acked {
+		if !there[strconv.FormatInt(a.row, 10)] {
+			missing++
+		}
+	}
+	out.Missing = &missing
+	return out
+}
+
+// stop ends the sessions; nothing changes after it.
+func (k *canary) stop() {
+	select {
+	case <-k.quit:
+	default:
+		close(k.quit)
+	}
+	k.done.Wait()
+}
+
+// end leaves nothing behind.
+func (k *canary) end(ctx context.Context, active string) error {
+	if k == nil {
+		return nil
+	}
+	k.stop()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), canaryPatience)
+	defer cancel()
+	if _, err := k.sql(ctx, active, "DROP SCHEMA IF EXISTS "+canarySchema); err != nil {
+		return fmt.Errorf("the schema %s is left behind: %w\n  to remove it: kubectl mfg mysql %s SITE -n %s -e 'DROP SCHEMA %s'", canarySchema, err, k.group, k.namespace, canarySchema)
+	}
+	return nil
+}
+
+// sql runs statements on a site and returns what they print.
+func (k *canary) sql(ctx context.Context, site, statements string) (string, error) {
+	pod, err := (&mysqlOp{Namespace: k.namespace, Group: k.group, Site: site}).pod(ctx, k.cluster)
+	if err != nil {
+		return "", err
+	}
+	var out, errOut bytes.Buffer
+	e := k.execution(pod, strings.NewReader(k.password+"\n"+statements+"\n"), &out, &errOut)
+	e.Command = e.Command[:len(e.Command)-1] // an error ends it
+	if err := k.cluster.Exec(ctx, e); err != nil {
+		return "", fmt.Errorf("%w: %s", err, strings.TrimSpace(errOut.String()))
+	}
+	return out.String(), nil
+}
+
+// eachLine hands on whole lines.
+type eachLine struct {
+	do   func(string)
+	rest []byte
+}
+
+// Write takes what came, in whatever pieces.
+func (l *eachLine) Write(p []byte) (int, error) {
+	l.rest = append(l.rest, p...)
+	for {
+		line, rest, whole := bytes.Cut(l.rest, []byte("\n"))
+		if !whole {
+			return len(p), nil
+		}
+		l.do(strings.TrimSpace(string(line)))
+		l.rest = rest
+	}
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+)
+
+// TestDrill: there and back, judged, in every format; a drill that cannot be judged does not pass.
+func TestDrill(t *testing.T) {
+	well := func(f *fakeAPI) { f.groups[0].Status.Forecast = &v1alpha1.Forecast{Site: "frankfurt"} }
+	both := func(f *fakeAPI) {
+		if asked(f, v1alpha1.AnnotationPlannedFailover) {
+			answerMove(f, v1alpha1.PlannedSucceeded, "Opened", "")
+		}
+	}
+	onlyThere := func(f *fakeAPI) {
+		if asked(f, v1alpha1.AnnotationPlannedFailover) && len(f.patched) == 1 {
+			answerMove(f, v1alpha1.PlannedSucceeded, "Opened", "")
+		} else if asked(f, v1alpha1.AnnotationPlannedFailover) {
+			answerMove(f, v1alpha1.PlannedReverted, "PauseTimeout", "frankfurt is opened again")
+		}
+	}
+	tests := map[string]struct {
+		args   string
+		tick   func(*fakeAPI)
+		change func(*fakeAPI)
+		code   int
+		moves  int
+		golden string
+	}{
+		"Passed":   {"--yes --canary=false", both, well, exitHealthy, 2, "drill-passed.txt"},
+		"JSON":     {"--yes --canary=false -o json", both, well, exitHealthy, 2, "drill-passed.json"},
+		"JUnit":    {"--yes --canary=false -o junit --target 400ms", both, well, exitDegraded, 2, "drill-slow.xml"},
+		"NotBack":  {"--yes --canary=false", onlyThere, well, exitRefused, 2, "drill-not-back.txt"},
+		"DryRun":   {"--dry-run=client", nil, well, exitHealthy, 0, "drill-plan.txt"},
+		"Unwell":   {"--yes", nil, func(f *fakeAPI) { well(f); lost(f) }, exitRefused, 0, ""},
+		"Nobody":   {"--yes", nil, func(*fakeAPI) {}, exitRefused, 0, ""},
+		"NoAnswer": {"", nil, well, exitUsage, 0, ""},
+		"Server":   {"--dry-run=server", nil, well, exitUsage, 0, ""},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			f := loadHealthy(t)
+			tc.change(f)
+			o := runOptions{tick: func(int) {
+				if tc.tick != nil {
+					tc.tick(f)
+				}
+			}}
+			got := run(t, f, o, append([]string{"drill", "orders", "-n", "shop"}, strings.Fields(tc.args)...)...)
+			if got.code != tc.code || len(f.patched) != tc.moves {
+				t.Errorf("exit code %d, want %d; %d moves, want %d; stderr:\n%s", got.code, tc.code, len(f.patched), tc.moves, got.errOut)
+			}
+			if tc.golden != "" {
+				golden(t, filepath.Join("testdata", "verbs", tc.golden), got.out)
+			}
+		})
+	}
+}

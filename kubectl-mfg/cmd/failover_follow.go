@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+)
+
+// move is a planned failover that was asked for.
+type move struct {
+	to string
+	// before is the one that was noted last when it was asked for: what differs from it is ours.
+	before *v1alpha1.PlannedFailoverStatus
+}
+
+// ours finds the note of this move.
+func (m move) ours(g *v1alpha1.MysqlFailoverGroup) *v1alpha1.PlannedFailoverStatus {
+	p := g.Status.PlannedFailover
+	switch {
+	case p == nil || p.To != m.to:
+		return nil
+	case m.before != nil && sameMicroTime(p, m.before) && p.Phase == m.before.Phase && p.Answered == m.before.Answered:
+		return nil
+	case m.before != nil && sameMicroTime(p, m.before):
+		return nil // an old one that was answered just now
+	}
+	return p
+}
+
+func sameMicroTime(a, b *v1alpha1.PlannedFailoverStatus) bool {
+	return a.StartedAt.Equal(b.StartedAt) && a.To == b.To
+}
+
+// followMove tells each phase, and fills in the outcome.
+func (r *request) followMove(ctx context.Context, env Environment, c Cluster, m move, rep *requestReport) error {
+	began, said := env.Now(), ""
+	tell := func(words string) {
+		if words != said {
+			said = words
+			fmt.Fprintf(env.ErrOut, "%6.1fs  %s\n", env.Now().Sub(began).Seconds(), words)
+		}
+	}
+	tell("asked the operator")
+	g, err := r.follow(ctx, env, c, func(g *v1alpha1.MysqlFailoverGroup) bool {
+		_, asked := g.Annotations[v1alpha1.AnnotationPlannedFailover]
+		p := m.ours(g)
+		if p != nil {
+			tell(phaseWords(p, g.Status.Transition))
+		}
+		return !asked && (p == nil || planOver(p))
+	})
+	if err != nil {
+		return err
+	}
+	settle(g, m, rep)
+	return nil
+}
+
+func phaseWords(p *v1alpha1.PlannedFailoverStatus, t *v1alpha1.Transition) string {
+	words := string(p.Phase)
+	if p.Phase == v1alpha1.PlannedMoving && t != nil {
+		words += ", " + string(t.Step)
+	}
+	if p.Message != "" {
+		words += ": " + p.Message
+	}
+	return words
+}
+
+// settle reads the outcome: from the status, or, where an other move has taken its place there, from what the operator
+// left on the group.
+func settle(g *v1alpha1.MysqlFailoverGroup, m move, rep *requestReport) {
+	rep.Epoch = g.Status.Epoch
+	p := m.ours(g)
+	if p == nil {
+		words, ours := lastRequest(g, v1alpha1.AnnotationPlannedFailover+"="+m.to)
+		rep.Outcome, rep.Reason, rep.Message = outcomeRefused, "Unknown", "the request is gone from the group, and the operator left no outcome"
+		if ours {
+			rep.Reason, rep.Message = "Answered", words
+			phase, _, _ := strings.Cut(words, " ")
+			rep.Outcome = strings.TrimSuffix(phase, ":")
+		}
+		return
+	}
+	rep.Outcome, rep.Reason, rep.Message, rep.WritePauseMillis = string(p.Phase), p.Reason, p.Message, p.WritePauseMillis
+	if p.Phase != v1alpha1.PlannedSucceeded {
+		return
+	}
+	lost := int64(0)
+	for _, f := range g.Status.Failovers {
+		if f.To == m.to && f.Kind == v1alpha1.FailoverPlanned {
+			lost, rep.Epoch = f.LostTransactions, f.Epoch
+			break
+		}
+	}
+	rep.LostTransactions = &lost
+	rep.Message = fmt.Sprintf("%s is active under epoch %d. Writes were kept out for %s, as the operator measured it: from the persisted intent to the open site. %d transactions were lost.",
+		m.to, rep.Epoch, pauseOf(p), lost)
+}
+
+func pauseOf(p *v1alpha1.PlannedFailoverStatus) string {
+	if p.WritePauseMillis == nil {
+		return "a time that was not measured"
+	}
+	return (time.Duration(*p.WritePauseMillis) * time.Millisecond).String()
+}
+
+// abort gives a planned failover up.
+func (op *failoverOp) abort(ctx context.Context, env Environment, c Cluster) (int, error) {
+	g, err := c.Group(ctx, op.Namespace, op.Group)
+	if err != nil {
+		return exitError, err
+	}
+	check := func(g *v1alpha1.MysqlFailoverGroup) error {
+		_, asked := g.Annotations[v1alpha1.AnnotationPlannedFailover]
+		if p := g.Status.PlannedFailover; !asked && (p == nil || planOver(p)) {
+			return refused("refused: no planned failover of %s is under way\n  see the last ones: kubectl mfg history %s -n %s", op.Group, op.Group, op.Namespace)
+		}
+		return nil
+	}
+	if err := check(g); err != nil {
+		return exitError, err
+	}
+	change := map[string]string{v1alpha1.AnnotationAbortFailover: "true"}
+	plan := []planLine{
+		{"Now", phaseNow(g)},
+		{"After", "the old active site is opened again under a further epoch; if the new one is past its gate already, it is opened instead"},
+		{"Loss", "nothing"},
+	}
+	op.showPlan(env, fmt.Sprintf("Give up the planned failover of %s (namespace %s)", op.Group, op.Namespace), plan)
+	if err := op.confirm(ctx, env, "Give it up?"); err != nil {
+		return exitError, err
+	}
+	rep := op.report("failover --abort", plan, change)
+	if _, err := op.submit(ctx, env, c, change, check); err != nil {
+		return exitError, err
+	}
+	if op.DryRun != dryRunNone {
+		return exitHealthy, op.dryRunDone(env, rep)
+	}
+	return op.aborted(ctx, env, c, rep)
+}
+
+func phaseNow(g *v1alpha1.MysqlFailoverGroup) string {
+	if p := g.Status.PlannedFailover; p != nil && !planOver(p) {
+		return fmt.Sprintf("%s -> %s, %s: %s", orDash(p.From), p.To, p.Phase, p.Message)
+	}
+	return "asked for, and not taken up yet"
+}
+
+func (op *failoverOp) aborted(ctx context.Context, env Environment, c Cluster, rep *requestReport) (int, error) {
+	if !op.Wait {
+		rep.Outcome, rep.Message = outcomeRequested, "asked for"
+		return op.finish(env, rep)
+	}
+	g, err := op.follow(ctx, env, c, func(g *v1alpha1.MysqlFailoverGroup) bool {
+		_, asked := g.Annotations[v1alpha1.AnnotationAbortFailover]
+		return !asked && g.Status.Transition == nil
+	})
+	if err != nil {
+		return exitError, err
+	}
+	rep.Epoch, rep.Site = g.Status.Epoch, g.Status.ActiveSite
+	rep.Outcome, rep.Message = outcomeDone, fmt.Sprintf("%s is active under epoch %d.", g.Status.ActiveSite, g.Status.Epoch)
+	if p := g.Status.PlannedFailover; p != nil {
+		rep.Reason = p.Reason
+		if p.Phase == v1alpha1.PlannedSucceeded {
+			rep.Outcome, rep.Message = outcomeRefused, "it was too late: "+p.To+" had passed its gate and is active"
+		}
+	}
+	return op.finish(env, rep)
+}
+
+func siteNames(g *v1alpha1.MysqlFailoverGroup) string {
+	names := make([]string, 0, len(g.Spec.Sites))
+	for _, s := range g.Spec.Sites {
+		names = append(names, s.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "nobody"
+	}
+	return s
+}

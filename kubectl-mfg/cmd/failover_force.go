@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+)
+
+// force orders an emergency failover that something blocks.
+func (op *failoverOp) force(ctx context.Context, env Environment, c Cluster, view outlook) (int, error) {
+	if err := op.forceAllowed(view); err != nil {
+		return exitError, err
+	}
+	change := map[string]string{v1alpha1.AnnotationForceFailover: op.To}
+	plan := op.forcePlan(view)
+	op.showPlan(env, fmt.Sprintf("Failover of %s (namespace %s) to %s that ACCEPTS DATA LOSS", op.Group, op.Namespace, op.To), plan)
+	if err := op.confirmName(ctx, env, "Acknowledged writes may be lost for good."); err != nil {
+		return exitError, err
+	}
+	rep := op.report("failover --accept-data-loss", plan, change)
+	rep.Site, rep.From = op.To, view.report.ActiveSite
+	_, err := op.submit(ctx, env, c, change, func(g *v1alpha1.MysqlFailoverGroup) error {
+		if err := op.allowed(g); err != nil {
+			return err
+		}
+		if other := g.Annotations[v1alpha1.AnnotationForceFailover]; other != "" && other != op.To {
+			return refused("refused: somebody has ordered %s already\n  to take that back: kubectl annotate mfg %s -n %s %s-", other, op.Group, op.Namespace, v1alpha1.AnnotationForceFailover)
+		}
+		return nil
+	})
+	if err != nil {
+		return exitError, err
+	}
+	if op.DryRun != dryRunNone {
+		return exitHealthy, op.dryRunDone(env, rep)
+	}
+	if !op.Wait {
+		rep.Outcome, rep.Message = outcomeRequested, "ordered; see how far it is: kubectl mfg explain "+op.Group+" -n "+op.Namespace
+		return op.finish(env, rep)
+	}
+	if err := op.followForce(ctx, env, c, rep); err != nil {
+		return exitError, err
+	}
+	return op.finish(env, rep)
+}
+
+// forceAllowed refuses an order where none is needed, and one that cannot be followed.
+func (op *failoverOp) forceAllowed(view outlook) error {
+	if err := op.allowed(view.group); err != nil {
+		return err
+	}
+	for _, s := range view.report.Sites {
+		if s.Active && s.Writable != nil && *s.Writable {
+			return refused("refused: %s accepts writes, so nothing needs to be lost\n  move the role without loss: kubectl mfg failover %s -n %s --to %s",
+				s.Name, op.Group, op.Namespace, op.To)
+		}
+	}
+	if s, known := view.site(op.To); known && s.Reachable != nil && !*s.Reachable {
+		return refused("refused: %s does not answer and could not be opened\n  see why: kubectl describe pods -n %s -l %s", op.To, op.Namespace, podSelector(op.Group, op.To))
+	}
+	return nil
+}
+
+func (op *failoverOp) forcePlan(view outlook) []planLine {
+	r, loss, blocked := view.report, "not known: the operator could not be asked", ""
+	if e := view.explanation; e != nil {
+		blocked = e.Message
+		if c, known := view.candidate(op.To); known && c.LostTransactions != nil {
+			loss = fmt.Sprintf("at least %d transactions, and all that %s accepted after it was last seen", *c.LostTransactions, orDash(r.ActiveSite))
+		} else {
+			loss = "not known: nothing was seen of what " + orDash(r.ActiveSite) + " holds"
+		}
+	}
+	plan := []planLine{
+		{"Now", fmt.Sprintf("%s is active under epoch %d and accepts no writes that can be seen", orDash(r.ActiveSite), r.Epoch)},
+		{"After", op.afterForce(r.ActiveSite)},
+		{"Overrides", "mode, pause, cooldown, loss budget, and sites that may still vouch for the old active site"},
+		{"Keeps", "the lease of the old active site is waited for all the same: two sites never accept writes"},
+		{"Loss", loss},
+		{"Undo", "none: what was lost can only be taken from " + orDash(r.ActiveSite) + " by hand once it is back (kubectl mfg history " + op.Group + " -n " + op.Namespace + ")"},
+	}
+	if blocked != "" {
+		plan = append(plan[:1], append([]planLine{{"Blocked", blocked}}, plan[1:]...)...)
+	}
+	return plan
+}
+
+// afterForce is what an order leads to. One for the active site itself opens it again as it is.
+func (op *failoverOp) afterForce(active string) string {
+	if op.To == active {
+		return op.To + " accepts writes again, without what it may lack; what another site alone holds stays there, for a person to look at"
+	}
+	return fmt.Sprintf("%s is active under a further epoch; what %s alone holds stays there, for a person to look at", op.To, orDash(active))
+}
+
+func (op *failoverOp) followForce(ctx context.Context, env Environment, c Cluster, rep *requestReport) error {
+	began, said := env.Now(), ""
+	g, err := op.follow(ctx, env, c, func(g *v1alpha1.MysqlFailoverGroup) bool {
+		if words := op.forceWords(ctx, c, g); words != said {
+			said = words
+			fmt.Fprintf(env.ErrOut, "%6.1fs  %s\n", env.Now().Sub(began).Seconds(), words)
+		}
+		_, asked := g.Annotations[v1alpha1.AnnotationForceFailover]
+		return !asked
+	})
+	if err != nil {
+		return err
+	}
+	words, ours := lastRequest(g, v1alpha1.AnnotationForceFailover+"="+op.To)
+	rep.Epoch, rep.Message, rep.Reason = g.Status.Epoch, words, "Answered"
+	if !ours || g.Status.ActiveSite != op.To || strings.HasPrefix(words, "refused") {
+		rep.Outcome = outcomeRefused
+		if !ours {
+			rep.Message = "the order is gone from the group, and the operator left no outcome"
+		}
+		return nil
+	}
+	rep.Outcome = outcomeDone
+	rep.Message = fmt.Sprintf("%s is active under epoch %d.", op.To, g.Status.Epoch)
+	if len(g.Status.Failovers) > 0 && g.Status.Failovers[0].To == op.To {
+		f := g.Status.Failovers[0]
+		rep.LostTransactions = &f.LostTransactions
+		bound := "at least "
+		if f.LossExact {
+			bound = "exactly "
+		}
+		rep.Message += fmt.Sprintf(" Lost: %s%d transactions; see kubectl mfg history %s -n %s", bound, f.LostTransactions, op.Group, op.Namespace)
+	}
+	return nil
+}
+
+// forceWords is what the operator waits for, or how far the status says it is.
+func (op *failoverOp) forceWords(ctx context.Context, c Cluster, g *v1alpha1.MysqlFailoverGroup) string {
+	if list, err := c.Live(ctx, op.OperatorNamespace, op.Namespace, op.Group); err == nil && len(list.Groups) == 1 {
+		return list.Groups[0].Verdict + ": " + list.Groups[0].Message
+	}
+	if t := g.Status.Transition; t != nil {
+		return fmt.Sprintf("%s -> %s, %s", orDash(t.From), t.To, t.Step)
+	}
+	return "ordered"
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// listCommand is status without a group under the name that people look for.
+func (a *app) listCommand() *cobra.Command {
+	op := statusOp{Interval: 2 * time.Second}
+	cmd := &cobra.Command{
+		Use:     "list",
+		Aliases: []string{"ls", "get"},
+		Short:   "Show one line for each group",
+		Long: `Show one line for each group of the namespace, or of all namespaces with -A: who is active, how many sites are fit,
+the greatest lag, and the last failover.
+
+` + exitCodes,
+		Example: `  # Everything that this cluster runs
+  kubectl mfg list -A
+
+  # Which groups need attention? Exit code 3 if any does
+  kubectl mfg list -A -o wide
+
+  # Names only, to be given back to kubectl
+  kubectl mfg list -o name`,
+		Args: atMost(0),
+	}
+	cmd.Flags().BoolVarP(&op.AllNamespaces, "all-namespaces", "A", false, "Show the groups of all namespaces.")
+	cmd.Flags().StringVar(&op.Color, "color", colorAuto, "Colour: "+strings.Join(colors, "|")+".")
+	addOperatorNamespace(cmd, &op.OperatorNamespace)
+	out := addOutputFlag(cmd, outputWide, outputName)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
+		if op.Output, err = out(); err != nil {
+			return err
+		}
+		if op.Namespace, err = a.namespace(); err != nil {
+			return err
+		}
+		return a.perform(cmd.Context(), &op)
+	}
+	return cmd
+}

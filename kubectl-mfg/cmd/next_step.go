@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"fmt"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+)
+
+// nextStep is what a person can do about a planned failover that the operator refused, reverted or gave up, by its reason
+// (operator/failover/planned.go). An unknown reason leads to the page that explains all of them.
+func (op *failoverOp) nextStep(reason string) string {
+	group := op.Group + " -n " + op.Namespace
+	again := fmt.Sprintf("kubectl mfg failover %s --to %s", group, op.To)
+	switch reason {
+	case "Paused":
+		return "to go on: kubectl mfg resume " + group
+	case "ModeObserve":
+		return fmt.Sprintf("to let the operator act: kubectl patch mfg %s --type merge -p '{\"spec\":{\"failover\":{\"mode\":\"Manual\"}}}'", group)
+	case "AlreadyActive":
+		return "see who is active: kubectl mfg status " + group
+	case "UnknownSite":
+		return "see which sites there are: kubectl mfg status " + group
+	case "Aborted":
+		return "to try again: " + again
+	case "TargetLags":
+		return "watch it catch up: kubectl mfg status " + group + " -w; then: " + again
+	case "PauseTimeout":
+		return "find out what holds it up (a long transaction, a lag of " + op.To + "): kubectl mfg events " + group + " --since 10m; then: " + again
+	case "CloneInProgress":
+		return "see how far the work on its data is: kubectl mfg status " + group + " -w; then: " + again
+	case "NotFit", "NotReplicating", "TargetLost":
+		return fmt.Sprintf("see what is wrong with %s: kubectl describe pods -n %s -l %s", op.To, op.Namespace, podSelector(op.Group, op.To))
+	case "EmergencyFailover":
+		return "see what took over, and why: kubectl mfg history " + group
+	}
+	return "see every rule: kubectl mfg explain " + group
+}
+
+// unfinished adds the next step to the outcome of a move that did not succeed.
+func (op *failoverOp) unfinished(rep *requestReport) {
+	if rep.Outcome != outcomeDone && rep.Outcome != outcomeRequested {
+		rep.Next = op.nextStep(rep.Reason)
+	}
+}
+
+// activeAlready refuses a move to where the role is.
+func (op *failoverOp) activeAlready(g *v1alpha1.MysqlFailoverGroup) error {
+	return refused("refused: %s is active already\n  see how it is: kubectl mfg status %s -n %s", op.To, g.Name, g.Namespace)
+}

@@ -1,0 +1,402 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"context"
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
+)
+
+func loadHealthy(t *testing.T) *fakeAPI {
+	t.Helper()
+	return load(t, filepath.Join("testdata", "status", "healthy"))
+}
+
+func microTime(after time.Duration) *metav1.MicroTime {
+	at := metav1.NewMicroTime(noon.Add(after))
+	return &at
+}
+
+// answerMove plays the operator: a planned failover of the first group that ends in a phase.
+func answerMove(f *fakeAPI, phase v1alpha1.PlannedPhase, reason, message string) {
+	g := &f.groups[0]
+	to := g.Annotations[v1alpha1.AnnotationPlannedFailover]
+	pause := int64(412)
+	p := &v1alpha1.PlannedFailoverStatus{From: g.Status.ActiveSite, To: to, Cause: "Requested", Phase: phase, Reason: reason, Message: message,
+		StartedAt: microTime(time.Duration(len(f.patched)) * time.Hour), FinishedAt: microTime(time.Second), Answered: true}
+	if phase == v1alpha1.PlannedSucceeded {
+		p.WritePauseMillis = &pause
+		g.Status.Epoch++
+		g.Status.Failovers = append([]v1alpha1.FailoverRecord{{Epoch: g.Status.Epoch, Kind: v1alpha1.FailoverPlanned, From: p.From, To: to, LossExact: true, WritePauseMillis: &pause}}, g.Status.Failovers...)
+		g.Status.ActiveSite = to
+		live := &f.live.Groups[0]
+		live.Epoch, live.ActiveSite = g.Status.Epoch, to
+		for i := range live.Sites {
+			s := &live.Sites[i]
+			s.Writable = s.Name == to
+			s.State, s.Fence = "Replica", "read-only"
+			if s.Writable {
+				s.State, s.Fence = "Primary", "open"
+			}
+		}
+	}
+	g.Status.PlannedFailover = p
+	delete(g.Annotations, v1alpha1.AnnotationPlannedFailover)
+	g.Annotations[v1alpha1.AnnotationLastRequest] = v1alpha1.AnnotationPlannedFailover + "=" + to + ": " + string(phase) + " (" + reason + "): " + message
+}
+
+// asked is true once an annotation is on the first group.
+func asked(f *fakeAPI, key string) bool { _, is := f.groups[0].Annotations[key]; return is }
+
+// TestFailover walks through every outcome of a planned failover.
+func TestFailover(t *testing.T) {
+	succeed := func(f *fakeAPI) {
+		if asked(f, v1alpha1.AnnotationPlannedFailover) {
+			answerMove(f, v1alpha1.PlannedSucceeded, "Opened", "frankfurt is active")
+		}
+	}
+	end := func(phase v1alpha1.PlannedPhase, reason, message string) func(*fakeAPI) {
+		return func(f *fakeAPI) {
+			if asked(f, v1alpha1.AnnotationPlannedFailover) {
+				answerMove(f, phase, reason, message)
+			}
+		}
+	}
+	tests := map[string]struct {
+		reason  string
+		args    string
+		stdin   string
+		change  func(*fakeAPI)
+		tick    func(*fakeAPI)
+		code    int
+		patches int
+		out     []string // stdout
+		errOut  []string
+	}{
+		"Succeeds": {reason: "the pause that was measured is told", args: "--to frankfurt", stdin: "y\n", tick: succeed, code: exitHealthy, patches: 1,
+			out: []string{"frankfurt is active under epoch 8", "412ms", "0 transactions were lost"}, errOut: []string{"Planned failover of orders", "Undo", "[y/N]", "asked the operator"}},
+		"Yes":          {args: "--to frankfurt --yes", tick: succeed, patches: 1, out: []string{"frankfurt is active"}},
+		"NotConfirmed": {args: "--to frankfurt", stdin: "n\n", code: exitUsage, errOut: []string{"nothing was changed"}},
+		"EmptyIsNo":    {args: "--to frankfurt", stdin: "\n", code: exitUsage, errOut: []string{"nothing was changed"}},
+		"NoTerminal":   {reason: "a script must say --yes", args: "--to frankfurt", code: exitUsage, errOut: []string{"no --yes", "nothing was changed"}},
+		"DryRunClient": {args: "--to frankfurt --dry-run=client", out: []string{"Would     set annotation mysql-mfg.io/planned-failover=frankfurt", "nothing was sent", "Now       paris is active"}},
+		"DryRunBare":   {args: "--to frankfurt --dry-run", out: []string{"nothing was sent"}},
+		"DryRunServer": {args: "--to frankfurt --dry-run=server", patches: 1, out: []string{"the API server would take it"}},
+		"NoWait":       {args: "--to frankfurt --yes --wait=false", patches: 1, out: []string{"asked for", "kubectl mfg status orders"}},
+		"Conflict": {reason: "the operator writes its status at any time; what was agreed on is looked at again", args: "--to frankfurt --yes",
+			change: func(f *fakeAPI) { f.conflicts = 3 }, tick: succeed, patches: 1, out: []string{"frankfurt is active"}},
+		"Refused": {args: "--to frankfurt --yes", tick: end(v1alpha1.PlannedRefused, "TargetLags", "nothing was changed: frankfurt lags"), code: exitRefused, patches: 1,
+			errOut: []string{"refused (TargetLags): nothing was changed: frankfurt lags"}},
+		"Reverted": {args: "--to frankfurt --yes", tick: end(v1alpha1.PlannedReverted, "PauseTimeout", "paris is opened again"), code: exitRefused, patches: 1,
+			errOut: []string{"reverted (PauseTimeout): paris is opened again"}},
+		"TimedOut": {reason: "only the waiting ends", args: "--to frankfurt --yes --timeout 3s", code: exitTimeout, patches: 1,
+			errOut: []string{"no outcome within 3s", "goes on", "kubectl mfg status orders"}},
+		"UnknownSite": {args: "--to rome --yes", code: exitRefused, errOut: []string{"no site \"rome\"", "paris, frankfurt, madrid"}},
+		"Active":      {args: "--to paris --yes", code: exitRefused, errOut: []string{"paris is active already"}},
+		"DROnly":      {args: "--to madrid --yes", code: exitRefused, errOut: []string{"madrid is dr-only", "kubectl edit mfg"}},
+		"Observe": {args: "--to frankfurt --yes", change: func(f *fakeAPI) { f.groups[0].Spec.Failover.Mode = v1alpha1.FailoverObserve }, code: exitRefused,
+			errOut: []string{"mode is Observe", "kubectl patch mfg"}},
+		"Pending": {reason: "two requests at a time would be answered by one outcome", args: "--to frankfurt --yes", code: exitRefused, errOut: []string{"a new copy of a site was asked for", "-w"},
+			change: func(f *fakeAPI) {
+				f.groups[0].Annotations = map[string]string{v1alpha1.AnnotationRecloneSite: "madrid"}
+			}},
+		"UnderWay": {args: "--to frankfurt --yes", code: exitRefused, errOut: []string{"a planned failover to frankfurt is under way (Moving)"},
+			change: func(f *fakeAPI) {
+				f.groups[0].Status.PlannedFailover = &v1alpha1.PlannedFailoverStatus{To: "frankfurt", Phase: v1alpha1.PlannedMoving}
+			}},
+		"Changing": {args: "--to frankfurt --yes", code: exitRefused, errOut: []string{"the role is moving to paris (Fencing)"},
+			change: func(f *fakeAPI) {
+				f.groups[0].Status.Transition = &v1alpha1.Transition{To: "paris", Step: v1alpha1.TransitionFencing}
+			}},
+		"Preflight": {reason: "the operator's own preflight is told before anything is asked for", args: "--to frankfurt --yes", code: exitRefused,
+			errOut: []string{"refused (Paused): paused until noon", "kubectl mfg resume orders -n shop"},
+			change: func(f *fakeAPI) {
+				f.explanation = &wire.Explanation{Candidates: []wire.ExplainedCandidate{{Site: "frankfurt", PlannedBlockedBy: "Paused", PlannedMessage: "paused until noon"}}}
+			}},
+		"OperatorDown": {reason: "a request that nobody reads would be carried out when nobody expects it any more", args: "--to frankfurt --yes",
+			change: func(f *fakeAPI) { f.live = nil }, code: exitRefused, errOut: []string{"no pod is ready", "kubectl get pods -n mfg-system"}},
+		"OperatorUnasked": {reason: "read and patch on the custom resource are enough", args: "--to frankfurt --yes",
+			change: func(f *fakeAPI) { f.answers[livePath] = status(403, metav1.StatusReasonForbidden, "no") },
+			tick: func(f *fakeAPI) {
+				if asked(f, v1alpha1.AnnotationPlannedFailover) {
+					f.live.Groups[0].Epoch = 8
+					answerMove(f, v1alpha1.PlannedSucceeded, "Opened", "")
+				}
+			}, patches: 1, out: []string{"frankfurt is active under epoch 8"}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			f := loadHealthy(t)
+			if tc.change != nil {
+				tc.change(f)
+			}
+			o := runOptions{stdin: tc.stdin, tick: func(int) {
+				if tc.tick != nil {
+					tc.tick(f)
+				}
+			}}
+			got := run(t, f, o, append([]string{"failover", "orders", "-n", "shop"}, strings.Fields(tc.args)...)...)
+			if got.code != tc.code || len(f.patched) != tc.patches {
+				t.Errorf("%s: exit code %d, want %d; %d patches, want %d; stderr:\n%s", tc.reason, got.code, tc.code, len(f.patched), tc.patches, got.errOut)
+			}
+			for _, want := range tc.out {
+				if !strings.Contains(got.out, want) {
+					t.Errorf("stdout lacks %q:\n%s", want, got.out)
+				}
+			}
+			for _, want := range tc.errOut {
+				if !strings.Contains(got.errOut, want) {
+					t.Errorf("stderr lacks %q:\n%s", want, got.errOut)
+				}
+			}
+			if tc.code != exitHealthy && got.out != "" {
+				t.Errorf("stdout holds something although it failed: %q", got.out)
+			}
+		})
+	}
+}
+
+// TestFailoverInterrupted: Ctrl-C ends only the waiting, and says so.
+func TestFailoverInterrupted(t *testing.T) {
+	f := loadHealthy(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	got := run(t, f, runOptions{ctx: ctx, tick: func(int) { cancel() }}, "failover", "orders", "-n", "shop", "--to", "frankfurt", "--yes")
+	if got.code != exitTimeout || !strings.Contains(got.errOut, "only the waiting ended") || !asked(f, v1alpha1.AnnotationPlannedFailover) {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestFailoverReport: one typed answer for scripts, also of a refusal.
+func TestFailoverReport(t *testing.T) {
+	for name, phase := range map[string]v1alpha1.PlannedPhase{"succeeded": v1alpha1.PlannedSucceeded, "reverted": v1alpha1.PlannedReverted} {
+		f := loadHealthy(t)
+		o := runOptions{tick: func(int) {
+			if asked(f, v1alpha1.AnnotationPlannedFailover) {
+				answerMove(f, phase, "Because", "words")
+			}
+		}}
+		got := run(t, f, o, "failover", "orders", "-n", "shop", "--to", "frankfurt", "--yes", "-o", "json")
+		golden(t, filepath.Join("testdata", "verbs", "failover-"+name+".json"), got.out)
+		if want := map[string]int{"succeeded": exitHealthy, "reverted": exitRefused}[name]; got.code != want {
+			t.Errorf("%s: exit code %d, want %d", name, got.code, want)
+		}
+	}
+	f := loadHealthy(t)
+	got := run(t, f, runOptions{width: 100}, "failover", "orders", "-n", "shop", "--to", "frankfurt", "--dry-run=client")
+	golden(t, filepath.Join("testdata", "verbs", "failover-plan.txt"), got.out)
+}
+
+// TestOutcomeOfAnother: the status speaks of another planned failover already, so the operator's word on ours counts.
+func TestOutcomeOfAnother(t *testing.T) {
+	f := loadHealthy(t)
+	o := runOptions{tick: func(int) {
+		if asked(f, v1alpha1.AnnotationPlannedFailover) {
+			answerMove(f, v1alpha1.PlannedRefused, "Busy", "words")
+			f.groups[0].Status.PlannedFailover = &v1alpha1.PlannedFailoverStatus{To: "madrid", Cause: "SiteLeaving", Phase: v1alpha1.PlannedMoving, StartedAt: microTime(2)}
+		}
+	}}
+	got := run(t, f, o, "failover", "orders", "-n", "shop", "--to", "frankfurt", "--yes")
+	if got.code != exitRefused || !strings.Contains(got.errOut, "Refused (Busy): words") {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestAbort(t *testing.T) {
+	f := loadHealthy(t)
+	if got := run(t, f, runOptions{}, "failover", "orders", "-n", "shop", "--abort", "--yes"); got.code != exitRefused || len(f.patched) != 0 {
+		t.Errorf("nothing to give up: %+v", got)
+	}
+	for name, tc := range map[string]struct {
+		phase v1alpha1.PlannedPhase
+		code  int
+	}{"InTime": {v1alpha1.PlannedAborted, exitHealthy}, "TooLate": {v1alpha1.PlannedSucceeded, exitRefused}} {
+		f := loadHealthy(t)
+		g := &f.groups[0]
+		g.Status.PlannedFailover = &v1alpha1.PlannedFailoverStatus{From: "paris", To: "frankfurt", Phase: v1alpha1.PlannedMoving}
+		o := runOptions{tick: func(int) {
+			if asked(f, v1alpha1.AnnotationAbortFailover) {
+				delete(g.Annotations, v1alpha1.AnnotationAbortFailover)
+				g.Status.PlannedFailover.Phase = tc.phase
+			}
+		}}
+		if got := run(t, f, o, "failover", "orders", "-n", "shop", "--abort", "--yes"); got.code != tc.code || len(f.patched) != 1 {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+// lost makes the active site of the healthy group disappear.
+func lost(f *fakeAPI) {
+	s := &f.live.Groups[0].Sites[0]
+	s.Reachable, s.Writable, s.State, s.Fence = false, false, "Unreachable", "unknown"
+}
+
+func TestAcceptDataLoss(t *testing.T) {
+	done := func(f *fakeAPI) {
+		g := &f.groups[0]
+		if asked(f, v1alpha1.AnnotationForceFailover) {
+			delete(g.Annotations, v1alpha1.AnnotationForceFailover)
+			g.Annotations[v1alpha1.AnnotationLastRequest] = v1alpha1.AnnotationForceFailover + "=frankfurt: done under epoch 8"
+			g.Status.ActiveSite, g.Status.Epoch = "frankfurt", 8
+			g.Status.Failovers = []v1alpha1.FailoverRecord{{Epoch: 8, Kind: v1alpha1.FailoverForced, From: "paris", To: "frankfurt", LostTransactions: 3}}
+		}
+	}
+	tests := map[string]struct {
+		args, stdin string
+		change      func(*fakeAPI)
+		tick        func(*fakeAPI)
+		code        int
+		patches     int
+		want        []string
+	}{
+		"Done":       {"", "orders\n", lost, done, exitHealthy, 1, []string{"ACCEPTS DATA LOSS", "Type the name of the group", "frankfurt is active under epoch 8", "at least 3 transactions"}},
+		"OtherName":  {"", "order\n", lost, nil, exitUsage, 0, []string{"not confirmed"}},
+		"JustYes":    {"", "y\n", lost, nil, exitUsage, 0, []string{"nothing was changed"}},
+		"NoTerminal": {"", "", lost, nil, exitUsage, 0, []string{"no --yes"}},
+		"ActiveOpen": {"--yes", "", nil, nil, exitRefused, 0, []string{"paris accepts writes", "kubectl mfg failover orders -n shop --to frankfurt"}},
+		"TargetGone": {"--yes", "", func(f *fakeAPI) { lost(f); f.live.Groups[0].Sites[1].Reachable = false }, nil, exitRefused, 0, []string{"frankfurt does not answer"}},
+		"OtherOrder": {"--yes", "", func(f *fakeAPI) {
+			lost(f)
+			f.groups[0].Annotations = map[string]string{v1alpha1.AnnotationForceFailover: "rome"}
+		}, nil, exitRefused, 0, []string{"ordered rome already"}},
+		"WhileMoving": {"--yes", "", func(f *fakeAPI) { lost(f); f.groups[0].Status.Transition = &v1alpha1.Transition{To: "madrid"} }, done, exitHealthy, 1, []string{"frankfurt is active"}},
+		"ActiveSite": {"--to paris --dry-run=client", "", func(f *fakeAPI) { lost(f); f.live.Groups[0].Sites[0].Reachable = true }, nil, exitHealthy, 0,
+			[]string{"accept-data-loss-failover=paris", "paris accepts writes again"}},
+		"DryRun": {"--dry-run=client", "", lost, nil, exitHealthy, 0, []string{"accept-data-loss-failover=frankfurt", "nothing was sent"}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			f := loadHealthy(t)
+			if tc.change != nil {
+				tc.change(f)
+			}
+			o := runOptions{stdin: tc.stdin, tick: func(int) {
+				if tc.tick != nil {
+					tc.tick(f)
+				}
+			}}
+			args := append([]string{"failover", "orders", "-n", "shop", "--to", "frankfurt", "--accept-data-loss"}, strings.Fields(tc.args)...)
+			got := run(t, f, o, args...)
+			if got.code != tc.code || len(f.patched) != tc.patches {
+				t.Errorf("exit code %d, want %d; %d patches: %+v", got.code, tc.code, len(f.patched), got)
+			}
+			for _, want := range tc.want {
+				if !strings.Contains(got.out+got.errOut, want) {
+					t.Errorf("lacks %q:\n%s%s", want, got.out, got.errOut)
+				}
+			}
+		})
+	}
+}
+
+func TestPauseAndResume(t *testing.T) {
+	f := loadHealthy(t)
+	g := &f.groups[0]
+	follow := func(int) {
+		state := metav1.ConditionFalse
+		if asked(f, v1alpha1.AnnotationPauseUntil) {
+			state = metav1.ConditionTrue
+		}
+		g.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionPaused, Status: state, Reason: "x"}}
+	}
+	// The operator's clock is an hour ahead of this machine's: the pause ends by it.
+	f.live.IssuedAt = noon.Add(time.Hour)
+	got := run(t, f, runOptions{tick: follow}, "pause", "orders", "-n", "shop", "--for", "30m", "--yes")
+	if got.code != exitHealthy || !strings.Contains(got.out, "paused until 2026-11-03T13:30:00Z") {
+		t.Errorf("%+v", got)
+	}
+	if got := run(t, f, runOptions{tick: follow}, "resume", "orders", "-n", "shop", "--yes"); got.code != exitHealthy || asked(f, v1alpha1.AnnotationPauseUntil) {
+		t.Errorf("%+v", got)
+	}
+	if got := run(t, f, runOptions{}, "resume", "orders", "-n", "shop"); got.code != exitHealthy || !strings.Contains(got.out, "nothing was changed") || len(f.patched) != 2 {
+		t.Errorf("%+v", got)
+	}
+	g.Status.Transition = &v1alpha1.Transition{To: "frankfurt", Step: v1alpha1.TransitionFencing}
+	if got := run(t, f, runOptions{tick: follow}, "pause", "orders", "-n", "shop", "--for", "30m", "--yes"); got.code != exitHealthy {
+		t.Errorf("a pause while the role moves is for the time after it: %+v", got)
+	}
+	g.Annotations[v1alpha1.AnnotationRecloneSite] = "madrid"
+	if got := run(t, f, runOptions{tick: follow}, "pause", "orders", "-n", "shop", "--for", "30m", "--yes"); got.code != exitRefused {
+		t.Errorf("something else is asked for: %+v", got)
+	}
+	for _, args := range []string{"pause orders", "pause orders --for 0.5s", "pause orders --for 200h", "pause --for 1m", "pause orders --for 1m --timeout 0"} {
+		if got := run(t, f, runOptions{}, strings.Fields(args)...); got.code != exitUsage {
+			t.Errorf("%s: %+v", args, got)
+		}
+	}
+}
+
+func TestReclone(t *testing.T) {
+	answer := func(words string) func(*fakeAPI) {
+		return func(f *fakeAPI) {
+			g := &f.groups[0]
+			if value, is := g.Annotations[v1alpha1.AnnotationRecloneSite]; is {
+				delete(g.Annotations, v1alpha1.AnnotationRecloneSite)
+				g.Annotations[v1alpha1.AnnotationLastRequest] = v1alpha1.AnnotationRecloneSite + "=" + value + ": " + words
+			}
+		}
+	}
+	tests := map[string]struct {
+		args, stdin string
+		tick        func(*fakeAPI)
+		code        int
+		patched     []map[string]any
+		want        string
+	}{
+		"Done":      {"madrid", "orders\n", answer("done, it holds the data of paris"), exitHealthy, []map[string]any{{v1alpha1.AnnotationRecloneSite: "madrid"}}, "madrid: done, it holds"},
+		"Confirmed": {"madrid --confirm-data-loss --yes", "", answer("done, x"), exitHealthy, []map[string]any{{v1alpha1.AnnotationRecloneSite: "madrid:confirm"}}, "done"},
+		"Refused":   {"madrid --yes", "", answer("refused, madrid has transactions that nobody else has"), exitRefused, []map[string]any{{v1alpha1.AnnotationRecloneSite: "madrid"}}, "nobody else has"},
+		"Active":    {"paris --yes", "", nil, exitRefused, nil, "move the role first"},
+		"Unknown":   {"rome --yes", "", nil, exitRefused, nil, "no site"},
+		"NoName":    {"madrid", "y\n", nil, exitUsage, nil, "not confirmed"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			f := loadHealthy(t)
+			o := runOptions{stdin: tc.stdin, tick: func(int) {
+				if tc.tick != nil {
+					tc.tick(f)
+				}
+			}}
+			got := run(t, f, o, append([]string{"reclone", "orders", "-n", "shop"}, strings.Fields(tc.args)...)...)
+			if got.code != tc.code || !strings.Contains(got.out+got.errOut, tc.want) {
+				t.Errorf("exit code %d, want %d: %+v", got.code, tc.code, got)
+			}
+			if diff := cmp.Diff(tc.patched, f.patched); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestPatchIsGuarded: what is sent names the version that was read, so that nobody's change is overwritten.
+func TestPatchIsGuarded(t *testing.T) {
+	f := loadHealthy(t)
+	f.groups[0].ResourceVersion = "7"
+	f.conflicts = patchTries
+	got := run(t, f, runOptions{}, "failover", "orders", "-n", "shop", "--to", "frankfurt", "--yes", "--wait=false")
+	if got.code != exitError || len(f.patched) != 0 || !strings.Contains(got.errOut, "modified") {
+		t.Errorf("a conflict that stays is an error: %+v", got)
+	}
+}
+
+// TestRequestReportIsTyped: the kind and version are in every answer.
+func TestRequestReportIsTyped(t *testing.T) {
+	f := loadHealthy(t)
+	got := run(t, f, runOptions{}, "resume", "orders", "-n", "shop", "-o", "json")
+	var rep requestReport
+	if err := json.Unmarshal([]byte(got.out), &rep); err != nil || rep.Kind != "MfgRequestReport" || rep.APIVersion == "" || rep.Outcome != outcomeDone {
+		t.Errorf("%v %+v", err, rep)
+	}
+}

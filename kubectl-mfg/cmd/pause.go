@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+)
+
+// longestPause keeps a pause from being forgotten for good.
+const longestPause = 7 * 24 * time.Hour
+
+// pauseOp is `kubectl mfg pause`.
+type pauseOp struct {
+	request
+	For time.Duration
+}
+
+func (a *app) pauseCommand() *cobra.Command {
+	op := pauseOp{}
+	cmd := &cobra.Command{
+		Use:   "pause GROUP --for DURATION",
+		Short: "Keep the operator from changing anything by itself, for a time",
+		Long: `Keep the operator from changing roles, rolling pods and cloning sites by itself, for a time. The pause ends by itself:
+nobody can forget it. While it lasts a lost active site is NOT replaced; fences still work, and an active site that
+restarts is opened again.
+
+` + exitCodes,
+		Example: `  # While you work on the network
+  kubectl mfg pause orders --for 30m
+
+  # Done sooner
+  kubectl mfg resume orders`,
+		Args:              exactly("GROUP"),
+		ValidArgsFunction: a.completeGroup,
+	}
+	cmd.Flags().DurationVar(&op.For, "for", 0, "How long, such as 30m; at most 168h.")
+	out := op.bind(cmd, 30*time.Second)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := op.fill(a, args[0], out); err != nil {
+			return err
+		}
+		return a.perform(cmd.Context(), &op)
+	}
+	return cmd
+}
+
+func (op *pauseOp) validate() error {
+	switch {
+	case op.For == 0:
+		return errors.New("--for DURATION is missing: a pause always ends")
+	case op.For < time.Second || op.For > longestPause:
+		return fmt.Errorf("--for is between 1s and %s", longestPause)
+	}
+	return op.request.validate()
+}
+
+func (op *pauseOp) run(ctx context.Context, env Environment, c Cluster) (int, error) {
+	view, err := op.look(ctx, c)
+	if err != nil {
+		return exitError, err
+	}
+	now, whose := op.clock(ctx, env, c)
+	until := now.Add(op.For).UTC().Format(time.RFC3339)
+	change := map[string]string{v1alpha1.AnnotationPauseUntil: until}
+	plan := []planLine{
+		{"Now", fmt.Sprintf("%s is active; %s", orDash(view.report.ActiveSite), pausedNow(view.group))},
+		{"After", "until " + until + " (" + op.For.String() + " by " + whose + ") no role changes, no pod is rolled, no site is cloned by itself"},
+		{"Risk", "if " + orDash(view.report.ActiveSite) + " is lost in that time, writes stop until the pause ends or somebody resumes"},
+		{"Undo", "kubectl mfg resume " + op.Group + " -n " + op.Namespace},
+	}
+	op.showPlan(env, fmt.Sprintf("Pause %s (namespace %s)", op.Group, op.Namespace), plan)
+	if err := op.confirm(ctx, env, "Pause it?"); err != nil {
+		return exitError, err
+	}
+	rep := op.report("pause", plan, change)
+	// A change that is under way is not in the way: it is the next one that a pause is to keep from beginning.
+	if _, err := op.submit(ctx, env, c, change, notPending); err != nil {
+		return exitError, err
+	}
+	if op.DryRun != dryRunNone {
+		return exitHealthy, op.dryRunDone(env, rep)
+	}
+	rep.Outcome, rep.Message = outcomeRequested, "asked for: paused until "+until
+	if !op.Wait {
+		return op.finish(env, rep)
+	}
+	if _, err := op.follow(ctx, env, c, func(g *v1alpha1.MysqlFailoverGroup) bool {
+		return meta.IsStatusConditionTrue(g.Status.Conditions, v1alpha1.ConditionPaused) && g.Annotations[v1alpha1.AnnotationPauseUntil] == until
+	}); err != nil {
+		return exitError, err
+	}
+	rep.Outcome, rep.Message = outcomeDone, "paused until "+until
+	return op.finish(env, rep)
+}
+
+// clock prefers the operator's, by which the pause ends; then the API server's; this machine's may be wrong by hours.
+func (r *request) clock(ctx context.Context, env Environment, c Cluster) (now time.Time, whose string) {
+	if list, err := c.Live(ctx, r.OperatorNamespace, r.Namespace, r.Group); err == nil && !list.IssuedAt.IsZero() {
+		return list.IssuedAt, "the operator's clock"
+	}
+	if at, _, err := c.Clock(ctx); err == nil {
+		return at, "the API server's clock"
+	}
+	return env.Now(), "this machine's clock"
+}
+
+func pausedNow(g *v1alpha1.MysqlFailoverGroup) string {
+	if meta.IsStatusConditionTrue(g.Status.Conditions, v1alpha1.ConditionPaused) {
+		return "paused until " + g.Annotations[v1alpha1.AnnotationPauseUntil]
+	}
+	return "not paused"
+}

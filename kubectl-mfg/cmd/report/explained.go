@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
+)
+
+// ExplainedKind is the kind of Explained.
+const ExplainedKind = "MysqlFailoverExplanation"
+
+// Explained is why a group does, or does not, fail over.
+type Explained struct {
+	APIVersion string   `json:"apiVersion"`
+	Kind       string   `json:"kind"`
+	Metadata   Metadata `json:"metadata"`
+	Facts      Facts    `json:"facts"`
+	Phase      string   `json:"phase,omitempty"`
+	ActiveSite string   `json:"activeSite,omitempty"`
+	Epoch      int64    `json:"epoch"`
+	// Explanation is the operator's own; nil where it could not be asked.
+	Explanation *wire.Explanation `json:"explanation,omitempty"`
+	// Forecast and Conditions are what the custom resource says.
+	Forecast   *Forecast   `json:"forecast,omitempty"`
+	Conditions []Condition `json:"conditions,omitempty"`
+}
+
+// Forecast is what would happen if the active site were lost now.
+type Forecast struct {
+	Site             string   `json:"site,omitempty"`
+	Rule             string   `json:"rule,omitempty"`
+	LostTransactions *int64   `json:"lostTransactions,omitempty"`
+	LostSeconds      *float64 `json:"lostSeconds,omitempty"`
+	BlockedBy        string   `json:"blockedBy,omitempty"`
+	Message          string   `json:"message,omitempty"`
+}
+
+// Blocked is true if a failover is due and cannot go on, or would not happen by itself.
+func (e Explained) Blocked() bool {
+	if e.Explanation != nil {
+		return len(e.Explanation.Blockers) > 0 || e.Explanation.Verdict == "Blocked" || e.Explanation.Verdict == "Alert"
+	}
+	if e.Forecast != nil && e.Forecast.BlockedBy != "" {
+		return true
+	}
+	for _, c := range e.Conditions {
+		if c.Type == v1alpha1.ConditionFailoverBlocked && c.Status == string(metav1.ConditionTrue) {
+			return true
+		}
+	}
+	return false
+}
+
+// BuildExplained makes the report. Remedies name the commands for this very group.
+func BuildExplained(cr *v1alpha1.MysqlFailoverGroup, view LiveView, e *wire.Explanation) Explained {
+	live := view.group(cr.Namespace, cr.Name)
+	out := Explained{
+		APIVersion: APIVersion, Kind: ExplainedKind, Metadata: Metadata{Name: cr.Name, Namespace: cr.Namespace},
+		Facts: factsOf(cr, view, live), Phase: string(cr.Status.Phase), ActiveSite: cr.Status.ActiveSite, Epoch: cr.Status.Epoch,
+		Forecast: forecastOf(cr, live), Explanation: e,
+	}
+	if live != nil && live.Epoch > out.Epoch {
+		out.Epoch, out.ActiveSite = live.Epoch, live.ActiveSite
+	}
+	if e == nil {
+		out.Conditions = conditionsOf(cr.Status.Conditions)
+		if live != nil {
+			out.Facts.Message = "this operator cannot explain its decisions: it is older than this plugin, or has not decided yet"
+		}
+		return out
+	}
+	for i, r := range e.Rules {
+		e.Rules[i].Remedy = strings.ReplaceAll(r.Remedy, " GROUP", " "+cr.Name+" -n "+cr.Namespace)
+	}
+	return out
+}
+
+// forecastOf prefers the live one, which also knows what would be lost.
+func forecastOf(cr *v1alpha1.MysqlFailoverGroup, live *wire.GroupStatus) *Forecast {
+	if live != nil {
+		if f := live.Forecast; f != nil {
+			return &Forecast{Site: f.Site, Rule: f.Rule, LostTransactions: f.LostTransactions, LostSeconds: f.LostSeconds, BlockedBy: f.BlockedBy, Message: f.Message}
+		}
+		return nil
+	}
+	if f := cr.Status.Forecast; f != nil {
+		return &Forecast{Site: f.Site, Rule: f.Rule, BlockedBy: f.BlockedBy, Message: f.Message}
+	}
+	return nil
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+)
+
+// resumeOp is `kubectl mfg resume`.
+type resumeOp struct{ request }
+
+func (a *app) resumeCommand() *cobra.Command {
+	op := resumeOp{}
+	cmd := &cobra.Command{
+		Use:   "resume GROUP",
+		Short: "End a pause",
+		Long: `End a pause: the operator acts by itself again, at once. If a failover was due and only the pause was in its way, it
+happens now; kubectl mfg explain says so beforehand.
+
+` + exitCodes,
+		Example: `  # What would happen?
+  kubectl mfg explain orders
+
+  # Go on
+  kubectl mfg resume orders`,
+		Args:              exactly("GROUP"),
+		ValidArgsFunction: a.completeGroup,
+	}
+	out := op.bind(cmd, 30*time.Second)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := op.fill(a, args[0], out); err != nil {
+			return err
+		}
+		return a.perform(cmd.Context(), &op)
+	}
+	return cmd
+}
+
+func (op *resumeOp) run(ctx context.Context, env Environment, c Cluster) (int, error) {
+	g, err := c.Group(ctx, op.Namespace, op.Group)
+	if err != nil {
+		return exitError, err
+	}
+	change := map[string]string{v1alpha1.AnnotationPauseUntil: ""}
+	plan := []planLine{{"Now", pausedNow(g)}, {"After", "the operator acts by itself again"}, {"Undo", fmt.Sprintf("kubectl mfg pause %s -n %s --for 30m", op.Group, op.Namespace)}}
+	rep := op.report("resume", plan, change)
+	if _, set := g.Annotations[v1alpha1.AnnotationPauseUntil]; !set {
+		rep.Outcome, rep.Message = outcomeDone, op.Group+" is not paused; nothing was changed"
+		return op.finish(env, rep)
+	}
+	op.showPlan(env, fmt.Sprintf("Resume %s (namespace %s)", op.Group, op.Namespace), plan)
+	if err := op.confirm(ctx, env, "Resume it?"); err != nil {
+		return exitError, err
+	}
+	// Nothing that is pending keeps a pause from being ended: it may be what the request waits for.
+	anything := func(*v1alpha1.MysqlFailoverGroup) error { return nil }
+	if _, err := op.submit(ctx, env, c, change, anything); err != nil {
+		return exitError, err
+	}
+	if op.DryRun != dryRunNone {
+		return exitHealthy, op.dryRunDone(env, rep)
+	}
+	rep.Outcome, rep.Message = outcomeRequested, "asked for"
+	if !op.Wait {
+		return op.finish(env, rep)
+	}
+	if _, err := op.follow(ctx, env, c, func(g *v1alpha1.MysqlFailoverGroup) bool {
+		return !meta.IsStatusConditionTrue(g.Status.Conditions, v1alpha1.ConditionPaused)
+	}); err != nil {
+		return exitError, err
+	}
+	rep.Outcome, rep.Message = outcomeDone, op.Group+" is not paused any more"
+	return op.finish(env, rep)
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+)
+
+// campaign is when the rotation of several sites began, and which keyring each had then. It is kept on the group, so that
+// whoever goes on, and from where, knows what is left.
+type campaign struct {
+	began    time.Time
+	versions map[string]int64
+	// order keeps the text as people read the specification.
+	order []string
+}
+
+func newCampaign(g *v1alpha1.MysqlFailoverGroup, now time.Time) campaign {
+	c := campaign{began: now.UTC().Truncate(time.Second), versions: map[string]int64{}}
+	for _, s := range g.Spec.Sites {
+		c.order = append(c.order, s.Name)
+		c.versions[s.Name] = versionBefore(g, s.Name)
+	}
+	return c
+}
+
+// versionBefore is the keyring version that a site is rotated from. While that is under way it is the seed.
+func versionBefore(g *v1alpha1.MysqlFailoverGroup, site string) int64 {
+	k := keyringStatusOf(g, site)
+	if k.SeedVersion > 0 {
+		return k.SeedVersion
+	}
+	return k.KeyringVersion
+}
+
+// String is the annotation: 2026-11-03T12:00:00Z paris=3 frankfurt=3.
+func (c campaign) String() string {
+	words := []string{c.began.Format(time.RFC3339)}
+	for _, site := range c.order {
+		words = append(words, site+"="+strconv.FormatInt(c.versions[site], 10))
+	}
+	return strings.Join(words, " ")
+}
+
+func parseCampaign(text string) (campaign, error) {
+	c := campaign{versions: map[string]int64{}}
+	words := strings.Fields(text)
+	if len(words) == 0 {
+		return c, fmt.Errorf("%q says not when it began", text)
+	}
+	var err error
+	if c.began, err = time.Parse(time.RFC3339, words[0]); err != nil {
+		return c, fmt.Errorf("%q is no time", words[0])
+	}
+	for _, word := range words[1:] {
+		site, number, _ := strings.Cut(word, "=")
+		version, err := strconv.ParseInt(number, 10, 64)
+		if err != nil || site == "" || version < 0 {
+			return c, fmt.Errorf("%q names no site with its keyring version", word)
+		}
+		c.versions[site] = version
+		c.order = append(c.order, site)
+	}
+	return c, nil
+}
+
+// rotated is true if a site has got new master keys since the campaign began, and is sealed with them. The version alone
+// would not do: a clone makes one too, and keeps the keys; after a roll-back the older keys count again.
+func (c campaign) rotated(g *v1alpha1.MysqlFailoverGroup, site string) bool {
+	k := keyringStatusOf(g, site)
+	return k.Phase == v1alpha1.KeyringSealed && k.RotatedVersion > c.versions[site] && k.KeyringVersion >= k.RotatedVersion
+}
+
+// keyringStatusOf is what status says of the keyring of a site.
+func keyringStatusOf(g *v1alpha1.MysqlFailoverGroup, site string) v1alpha1.SiteKeyringStatus {
+	if e := g.Status.EncryptionAtRest; e != nil {
+		for _, s := range e.Sites {
+			if s.Name == site {
+				return s
+			}
+		}
+	}
+	return v1alpha1.SiteKeyringStatus{Name: site}
+}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package screen
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Finding is one thing that was checked.
+type Finding struct{ Level, Check, Message, Remedy string }
+
+var levels = map[string]Colour{"OK": good, "WARN": warn, "FAIL": bad, "UNKNOWN": dim}
+
+// Findings draws what was checked, and counts.
+func Findings(group, namespace string, all []Finding, o Options) string {
+	var b strings.Builder
+	widest, counted := 0, map[string]int{}
+	for _, f := range all {
+		widest = max(widest, width(f.Check))
+		counted[f.Level]++
+	}
+	indent := 9 + widest + 2
+	for _, f := range all {
+		b.WriteString(o.paint(text{f.Level, levels[f.Level]}) + strings.Repeat(" ", 9-width(f.Level)))
+		b.WriteString(f.Check + strings.Repeat(" ", widest-width(f.Check)+2) + o.wrap(indent, f.Message))
+		if f.Remedy != "" {
+			b.WriteString(strings.Repeat(" ", indent) + o.remedy(indent, f.Remedy))
+		}
+	}
+	fmt.Fprintf(&b, "\n%s (namespace %s): %d ok, %d warnings, %d failures, %d unknown\n", group, namespace,
+		counted["OK"], counted["WARN"], counted["FAIL"], counted["UNKNOWN"])
+	return b.String()
+}

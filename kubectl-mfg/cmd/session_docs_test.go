@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// elsewhere are the verbs that the session has not: they need an encrypted group, and docs/encryption.md shows them.
+var elsewhere = map[string]bool{"rotate": true, "keyring": true, "recover-keyring": true, "adopt": true}
+
+// TestSessionHasEveryVerb: the page that a lab test runs has every verb, and the plugin takes each of its commands.
+func TestSessionHasEveryVerb(t *testing.T) {
+	raw, err := os.ReadFile(filepath.Join("..", "..", "docs", "kubectl-mfg-session.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ran := map[string]bool{}
+	for line := range strings.Lines(string(raw)) {
+		command, typed := strings.CutPrefix(strings.TrimSpace(line), "$ ")
+		at := strings.Index(command, "kubectl mfg ")
+		if !typed || at < 0 {
+			continue
+		}
+		command, _, _ = strings.Cut(command[at:], " && ")
+		verb := strings.Fields(command)[2]
+		ran[verb] = true
+		if verb != "__complete" {
+			checkCommand(t, command)
+		}
+	}
+	for _, c := range newApp(Environment{IOStreams: discarded()}).root().Commands() {
+		if name := c.Name(); name != "help" && !c.Hidden && !ran[name] && !elsewhere[name] {
+			t.Errorf("verb %s is not in the session", name)
+		}
+	}
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/portforward"
+	"k8s.io/client-go/tools/remotecommand"
+	"k8s.io/client-go/transport/spdy"
+	"k8s.io/streaming/pkg/httpstream"
+
+	"github.com/mysql-mfg/mfg/api/wire"
+)
+
+// execution is a command in a container.
+type execution struct {
+	Namespace, Pod, Container string
+	Command                   []string
+	In                        io.Reader
+	Out, ErrOut               io.Writer
+	TTY                       bool
+	Resize                    remotecommand.TerminalSizeQueue
+}
+
+// Exec runs a command in a container, over a WebSocket, or SPDY where a proxy knows no other.
+func (a *api) Exec(ctx context.Context, e execution) error {
+	req := a.kube.CoreV1().RESTClient().Post().Namespace(e.Namespace).Resource("pods").Name(e.Pod).SubResource("exec").
+		VersionedParams(&corev1.PodExecOptions{
+			Container: e.Container, Command: e.Command, Stdin: e.In != nil, Stdout: e.Out != nil, Stderr: e.ErrOut != nil && !e.TTY, TTY: e.TTY,
+		}, scheme.ParameterCodec)
+	overSPDY, err := remotecommand.NewSPDYExecutor(a.config, http.MethodPost, req.URL())
+	if err != nil {
+		return fmt.Errorf("prepare exec: %w", err)
+	}
+	overWebSocket, err := remotecommand.NewWebSocketExecutor(a.config, http.MethodGet, req.URL().String())
+	if err != nil {
+		return fmt.Errorf("prepare exec: %w", err)
+	}
+	executor, err := remotecommand.NewFallbackExecutor(overWebSocket, overSPDY, func(err error) bool {
+		return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)
+	})
+	if err != nil {
+		return fmt.Errorf("prepare exec: %w", err)
+	}
+	stderr := e.ErrOut
+	if e.TTY {
+		stderr = nil
+	}
+	return executor.StreamWithContext(ctx, remotecommand.StreamOptions{
+		Stdin: e.In, Stdout: e.Out, Stderr: stderr, Tty: e.TTY, TerminalSizeQueue: e.Resize,
+	})
+}
+
+// mayForward is true where a port-forward can answer what the Service proxy did not: the right to the one says nothing
+// about the other.
+func mayForward(err error) bool { return apierrors.IsForbidden(err) }
+
+// forwarded asks a pod of the operator through a forwarded port.
+func (a *api) forwarded(ctx context.Context, operatorNamespace string, params map[string]string) ([]byte, error) {
+	port, end, err := a.forward(ctx, operatorNamespace)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	return fetchStatus(ctx, port, params)
+}
+
+// forward leads a port of this machine to a pod of the operator, until end is called.
+func (a *api) forward(ctx context.Context, operatorNamespace string) (port int, end func(), err error) {
+	pods, err := a.kube.CoreV1().Pods(operatorNamespace).List(ctx, metav1.ListOptions{LabelSelector: operatorSelector})
+	if err != nil {
+		return 0, nil, fmt.Errorf("find the operator's pod: %w", err)
+	}
+	for _, pod := range pods.Items {
+		if pod.Status.Phase == corev1.PodRunning && pod.DeletionTimestamp == nil {
+			return a.forwardTo(ctx, pod)
+		}
+	}
+	return 0, nil, errors.New("no pod of the operator runs")
+}
+
+func (a *api) forwardTo(ctx context.Context, pod corev1.Pod) (port int, end func(), err error) {
+	target := a.kube.CoreV1().RESTClient().Post().Namespace(pod.Namespace).Resource("pods").Name(pod.Name).SubResource("portforward").URL()
+	dialer, err := a.dialer(target)
+	if err != nil {
+		return 0, nil, err
+	}
+	stop, ready := make(chan struct{}), make(chan struct{})
+	forward, err := portforward.NewOnAddressesForStreaming(dialer, []string{"127.0.0.1"}, []string{"0:" + strconv.Itoa(wire.PortOperatorAuxiliary)},
+		stop, ready, io.Discard, io.Discard)
+	if err != nil {
+		return 0, nil, fmt.Errorf("prepare port-forward: %w", err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- forward.ForwardPorts() }()
+	select {
+	case <-ready:
+	case err := <-ended:
+		return 0, nil, fmt.Errorf("forward a port: %w", err)
+	case <-ctx.Done():
+		close(stop)
+		return 0, nil, ctx.Err()
+	}
+	ports, err := forward.GetPorts()
+	if err != nil {
+		close(stop)
+		return 0, nil, fmt.Errorf("forward a port: %w", err)
+	}
+	return int(ports[0].Local), func() { close(stop) }, nil
+}
+
+// dialer prefers a WebSocket, as kubectl does.
+func (a *api) dialer(target *url.URL) (httpstream.Dialer, error) {
+	transport, upgrader, err := spdy.RoundTripperFor(a.config)
+	if err != nil {
+		return nil, fmt.Errorf("prepare port-forward: %w", err)
+	}
+	overSPDY := spdy.NewDialerForStreaming(upgrader, &http.Client{Transport: transport}, http.MethodPost, target)
+	overWebSocket, err := portforward.NewSPDYOverWebsocketDialerForStreaming(target, a.config)
+	if err != nil {
+		return nil, fmt.Errorf("prepare port-forward: %w", err)
+	}
+	return portforward.NewFallbackDialerForStreaming(overWebSocket, overSPDY, func(err error) bool {
+		return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)
+	}), nil
+}
+
+func fetchStatus(ctx context.Context, port int, params map[string]string) ([]byte, error) {
+	query := url.Values{}
+	for name, value := range params {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	address := fmt.Sprintf("http://127.0.0.1:%d%s?%s", port, wire.PathStatus, query.Encode())
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, fmt.Errorf("make request: %w", err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("ask the operator through a forwarded port: %w", err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, wire.MaxStatusBytes))
+	if err != nil {
+		return nil, fmt.Errorf("read the operator's answer: %w", err)
+	}
+	if resp.StatusCode != http.StatusOK {
+		return nil, operatorError(body, fmt.Errorf("the operator answered %s", resp.Status))
+	}
+	return body, nil
+}

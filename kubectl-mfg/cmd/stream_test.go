@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/streaming/pkg/httpstream"
+	"k8s.io/streaming/pkg/httpstream/spdy"
+)
+
+// streams is an API server that knows SPDY only, as one behind an older proxy: the plugin must fall back to it.
+type streams struct {
+	t       *testing.T
+	plain   http.Handler
+	handle  func(kind string, stream httpstream.Stream, all map[string]httpstream.Stream)
+	command []string
+}
+
+func (s *streams) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	forward, exec := strings.HasSuffix(r.URL.Path, "/portforward"), strings.HasSuffix(r.URL.Path, "/exec")
+	if !forward && !exec {
+		s.plain.ServeHTTP(w, r)
+		return
+	}
+	if !strings.Contains(strings.ToLower(r.Header.Get("Upgrade")), "spdy") {
+		http.Error(w, "no WebSocket here", http.StatusBadRequest)
+		return
+	}
+	s.command = r.URL.Query()["command"]
+	if _, err := httpstream.Handshake(r, w, []string{"portforward.k8s.io", "v4.channel.k8s.io"}); err != nil {
+		s.t.Error(err)
+		return
+	}
+	arrived := make(chan httpstream.Stream, 8)
+	conn := spdy.NewResponseUpgrader().UpgradeResponse(w, r, func(stream httpstream.Stream, _ <-chan struct{}) error {
+		arrived <- stream
+		return nil
+	})
+	if conn == nil {
+		s.t.Error("not upgraded")
+		return
+	}
+	defer func() { _ = conn.Close() }()
+	wanted := 2 // port-forward: error, data
+	if exec {
+		wanted = 4 // error, stdin, stdout, stderr
+	}
+	all := map[string]httpstream.Stream{}
+	for len(all) < wanted {
+		stream := <-arrived
+		all[stream.Headers().Get("streamType")] = stream
+	}
+	kind := "exec"
+	if forward {
+		kind = "portforward"
+	}
+	s.handle(kind, all["data"], all)
+}
+
+// TestPortForward: who may not use the Service proxy, but may forward a port, sees live data all the same.
+func TestPortForward(t *testing.T) {
+	f := loadHealthy(t)
+	f.answers[livePath] = status(403, metav1.StatusReasonForbidden, "no services/proxy")
+	f.objects = map[string]any{"/api/v1/namespaces/mfg-system/pods": corev1.PodList{Items: []corev1.Pod{{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "mfg-system", Name: "mfg-operator-1"}, Status: corev1.PodStatus{Phase: corev1.PodRunning}}}}}
+	query := ""
+	s := &streams{t: t, plain: f, handle: func(_ string, data httpstream.Stream, all map[string]httpstream.Stream) {
+		if port := data.Headers().Get("port"); port != "8082" {
+			t.Errorf("port %s", port)
+		}
+		r, err := http.ReadRequest(bufio.NewReader(data))
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		query = r.URL.RawQuery
+		answer := httptest.NewRecorder()
+		f.serveLive(answer, r)
+		body := answer.Body.Bytes()
+		_, _ = fmt.Fprintf(data, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", len(body), body)
+		_, _ = data.Close(), all["error"].Close()
+		_, _ = io.Copy(io.Discard, data)
+	}}
+	got := run(t, s, runOptions{}, "status", "orders", "-n", "shop")
+	if got.code != exitHealthy || !strings.Contains(got.out, "live") || query != "group=orders&namespace=shop" {
+		t.Errorf("%+v, asked %q", got, query)
+	}
+}
+
+// TestExec: the command arrives as it was meant, and all streams are joined.
+func TestExec(t *testing.T) {
+	s := &streams{t: t, plain: &fakeAPI{}}
+	s.handle = func(_ string, _ httpstream.Stream, all map[string]httpstream.Stream) {
+		typed, err := io.ReadAll(all["stdin"])
+		if err != nil {
+			t.Error(err)
+		}
+		_, _ = fmt.Fprintf(all["stdout"], "typed %s", typed)
+		_, _ = fmt.Fprint(all["stderr"], "warned")
+		_, _ = fmt.Fprint(all["error"], `{"metadata":{},"status":"Failure","reason":"NonZeroExitCode","details":{"causes":[{"reason":"ExitCode","message":"127"}]}}`)
+		for _, stream := range []string{"stdout", "stderr", "error"} {
+			_ = all[stream].Close()
+		}
+	}
+	server := httptest.NewServer(s)
+	defer server.Close()
+	flags := genericclioptions.NewConfigFlags(false)
+	flags.APIServer = &server.URL
+	cluster, err := connect(flags)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out, errOut bytes.Buffer
+	err = cluster.Exec(t.Context(), execution{Namespace: "shop", Pod: "p", Container: "mysql", Command: []string{"mysql", "-e", "SELECT 1"},
+		In: strings.NewReader("hello"), Out: &out, ErrOut: &errOut})
+	if out.String() != "typed hello" || errOut.String() != "warned" || strings.Join(s.command, "|") != "mysql|-e|SELECT 1" {
+		t.Errorf("%q %q %v", out.String(), errOut.String(), s.command)
+	}
+	op := &mysqlOp{Namespace: "shop", Group: "orders", Site: "paris"}
+	if _, said := op.outcome(err); said == nil || !strings.Contains(said.Error(), "has no mysql client") {
+		t.Errorf("%v: %v", err, said)
+	}
+}

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/keyring"
+	"github.com/mysql-mfg/mfg/operator/render"
+	"github.com/mysql-mfg/mfg/operator/report"
+)
+
+// keyringScope is what a reconcile knows of keyrings.
+type keyringScope struct {
+	// kept says of each site why its pod must not be replaced.
+	kept map[string]string
+	// unreadable are the sites whose data cannot be read where it is, so that they can only be cloned anew.
+	unreadable map[string]bool
+}
+
+// encrypted is true for a group with data-at-rest encryption.
+func encrypted(group *v1alpha1.MysqlFailoverGroup) bool {
+	return group.Spec.EncryptionAtRest != nil && group.Spec.EncryptionAtRest.Enabled
+}
+
+// keyrings takes a step with the keyring of each site, before anything is rendered. What is decided is persisted before it
+// is carried out, with the version of the group that it was decided on: a person may have patched it meanwhile.
+func (r *Reconciler) keyrings(ctx context.Context, s *scope) error {
+	if !encrypted(s.group) {
+		return r.refuseWithoutEncryption(ctx, s)
+	}
+	if r.Escrow == nil || r.Install.EscrowURL == "" {
+		return r.withoutListener(s)
+	}
+	g, err := r.keyringGroup(ctx, s)
+	if err != nil {
+		return err
+	}
+	d := keyring.Decide(g)
+	if err := r.persistKeyrings(ctx, s, d); err != nil {
+		if apierrors.IsConflict(err) {
+			s.again = min(s.again, whenOvertaken)
+			return errStop // somebody wrote meanwhile: begin anew with what stands
+		}
+		return err
+	}
+	r.wishKeyrings(s, d)
+	if err := r.performKeyrings(ctx, s, d); err != nil {
+		return err
+	}
+	r.reportKeyrings(s, d)
+	r.ignoredKeys(s)
+	return nil
+}
+
+// withoutListener keeps a new group from running: its keyrings could not be brought into escrow. One that runs goes on as it
+// is made: no pod of it is replaced, since nothing could be known of what its memory holds.
+func (r *Reconciler) withoutListener(s *scope) error {
+	message := "the operator was installed without its escrow listener: set auxiliary.escrowTLS.enabled and auxiliary.escrowTLS.existingSecret"
+	s.condition(report.False(v1alpha1.ConditionEncryptionReady, report.ReasonNoEscrowListener, message))
+	s.progress(stuck(report.ReasonNoEscrowListener, "no pods are made or replaced: "+message), whenWaiting)
+	if len(s.deployments) == 0 {
+		return errStop
+	}
+	s.in.Keyrings, s.keyrings.kept = map[string]render.Keyring{}, map[string]string{}
+	for _, site := range s.group.Spec.Sites {
+		w := keyring.WishOf(s.key.Name, keyring.Site{Name: site.Name, Status: keyringStatus(s.group, site.Name)})
+		if w.Encrypted {
+			s.in.Keyrings[site.Name] = renderKeyring(s.key.Name, site.Name, w)
+		}
+		s.keyrings.kept[site.Name] = message
+	}
+	return nil
+}
+
+// refuseWithoutEncryption answers an order for a group that has no keyrings.
+func (r *Reconciler) refuseWithoutEncryption(ctx context.Context, s *scope) error {
+	site, set := s.group.Annotations[v1alpha1.AnnotationRotateKeyring]
+	if !set {
+		return nil
+	}
+	return r.performKeyring(ctx, s, keyring.Answer{Site: site, Why: "the group is not encrypted (spec.encryptionAtRest.enabled)"})
+}
+
+// wishKeyrings hands on how the pods have to be made.
+func (r *Reconciler) wishKeyrings(s *scope, d keyring.Decision) {
+	s.in.Keyrings = map[string]render.Keyring{}
+	s.keyrings = keyringScope{kept: map[string]string{}, unreadable: map[string]bool{}}
+	for _, n := range d.Sites {
+		s.keyrings.kept[n.Name] = n.Wish.Kept
+		s.keyrings.unreadable[n.Name] = n.Lost || n.Missing
+		if n.Wish.Encrypted {
+			s.in.Keyrings[n.Name] = renderKeyring(s.key.Name, n.Name, n.Wish)
+		}
+		if n.Status.Rotated || n.Status.Work != v1alpha1.KeyringRotation {
+			r.Work.endRotation(s.work(n.Name)) // status tells of it, or it is over
+		}
+		switch {
+		case d.Refused != "" || !n.Moved && n.Status.Phase == v1alpha1.KeyringSealed:
+		case n.Missing:
+			s.again = min(s.again, whenWaiting) // for a person; what they restore is seen by the watch
+		default:
+			s.again = min(s.again, whenMoving)
+		}
+	}
+}
+
+// renderKeyring puts a wish into the words of render. I18: only what is not sealed has a token.
+func renderKeyring(group, site string, w keyring.Wish) render.Keyring {
+	k := render.Keyring{Sealed: w.Sealed, Work: w.Work, Secret: w.Secret, Version: w.Version, Digest: w.Digest}
+	if !w.Sealed {
+		k.Token, k.Round = v1alpha1.KeyringTokenSecret(group, site), strconv.FormatInt(w.Round, 10)
+	}
+	return k
+}
+
+// performKeyrings carries the effects out in their order, and stops at the first error: what is left comes again.
+func (r *Reconciler) performKeyrings(ctx context.Context, s *scope, d keyring.Decision) error {
+	for _, e := range d.All() {
+		if err := r.performKeyring(ctx, s, e); err != nil {
+			return fmt.Errorf("%s: %w", e, err)
+		}
+	}
+	return nil
+}
+
+func (r *Reconciler) performKeyring(ctx context.Context, s *scope, e keyring.Effect) error {
+	switch e := e.(type) {
+	case keyring.MakeToken:
+		r.escrows.forget(s.work(e.Site))
+		return r.Escrow.RenewToken(ctx, s.group, e.Site, e.Round)
+	case keyring.DropToken:
+		r.escrows.forget(s.work(e.Site))
+		return r.Escrow.DropToken(ctx, s.group, e.Site)
+	case keyring.Prune:
+		r.escrows.forget(s.work(e.Site))
+		var errs []error
+		for _, name := range e.Names {
+			errs = append(errs, r.Escrow.Prune(ctx, s.group, e.Site, name))
+		}
+		return errors.Join(errs...)
+	case keyring.Rotate:
+		r.rotator.begin(s.group, e.Site)
+	case keyring.Unprovision:
+		// Persisted with the controller's part of status; what follows from it waits for that (I15).
+		s.provisioned[e.Site] = false
+		s.again = min(s.again, whenMoving)
+	case keyring.Answer:
+		return r.answerRotation(ctx, s, e)
+	case keyring.Say:
+		r.sayKeyring(s, e)
+	}
+	return nil
+}
+
+// answerRotation takes the order off the group and says in its place what came of it.
+func (r *Reconciler) answerRotation(ctx context.Context, s *scope, e keyring.Answer) error {
+	outcome := "refused, " + e.Why
+	if e.Done {
+		outcome = "done, " + e.Why
+	}
+	if err := r.answerOrder(ctx, s, asked{v1alpha1.AnnotationRotateKeyring, s.group.Annotations[v1alpha1.AnnotationRotateKeyring], outcome}); err != nil {
+		return err
+	}
+	if !e.Done {
+		report.KeyringRotations.WithLabelValues(report.RotationRefused).Inc()
+	}
+	return nil
+}
+
+// keyringEvents are the events of the phase machine as people see them.
+var keyringEvents = map[keyring.Event]report.Event{
+	keyring.EventUnsealed: report.KeyringUnsealed, keyring.EventEscrowed: report.KeyringEscrowed, keyring.EventSealed: report.KeyringSealed,
+	keyring.EventEscrowMissing: report.KeyringEscrowMissing, keyring.EventEscrowBack: report.KeyringEscrowRestored,
+	keyring.EventNotEscrowed: report.KeyringNotEscrowed, keyring.EventKeyringLost: report.KeyringLost, keyring.EventFound: report.KeyringFound,
+	keyring.EventRotated: report.KeyringRotated, keyring.EventRotationRefused: report.KeyringRotationRefused,
+	keyring.EventAdopted: report.EncryptionAdopted, keyring.EventAdoptionRefused: report.EncryptionAdoptionRefused,
+}
+
+func (r *Reconciler) sayKeyring(s *scope, e keyring.Say) {
+	if e.What == keyring.EventAdoptionRefused {
+		r.say(s, "", keyringEvents[e.What], e.Text) // it stands at every look
+		return
+	}
+	r.Recorder.Emit(s.group, r.related(s, e.Site), keyringEvents[e.What], "%s", e.Text)
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/operator/report"
+)
+
+// unsealedForClone is a group of which b's keyring is unsealed for a clone.
+func unsealedForClone() *v1alpha1.MysqlFailoverGroup {
+	g := testGroup(withEncryption)
+	g.Status.EncryptionAtRest = &v1alpha1.EncryptionAtRestStatus{Sites: []v1alpha1.SiteKeyringStatus{
+		{Name: "a", Phase: v1alpha1.KeyringSealed}, {Name: "b", Phase: v1alpha1.KeyringUnsealed, Work: v1alpha1.KeyringClone},
+	}}
+	return g
+}
+
+// A clone from a donor whose data dictionary was encrypted just now may not start: none begins before its sidecar says that
+// it is behind a checkpoint.
+func TestCloneWaitsForTheDonorsDictionary(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pl := newPlant(t, history, "")
+		defer pl.end(t)
+		g := unsealedForClone()
+		pl.fact("b", func(f *SiteFacts) { f.Keyring = &wire.KeyringReport{Active: true} })
+		pl.fact("a", func(f *SiteFacts) {
+			f.Keyring = &wire.KeyringReport{Sealed: true, Active: true, Coverage: &wire.CoverageReport{RedoLog: true}}
+		})
+		pl.p.begin(g, "b", order{})
+		if o := pl.result(t, "b"); o.verdict != verdictWait || !o.donor || o.unseal || !strings.Contains(o.message, "not encrypted yet") {
+			t.Errorf("outcome %+v", o)
+		}
+		b := pl.servers["10.0.0.1:33062"]
+		if len(b.calls) != 0 {
+			t.Errorf("calls %v", b.calls)
+		}
+		pl.work.release(siteKey{testKey, "b"})
+		time.Sleep(time.Minute)
+		pl.fact("a", func(f *SiteFacts) { f.Keyring.Coverage.SystemTablespace = true })
+		pl.p.begin(g, "b", order{})
+		if o := pl.result(t, "b"); o.verdict != verdictAdopt {
+			t.Errorf("outcome %+v", o)
+		}
+	})
+}
+
+// The same is looked at a last time right before: the wait for a turn and for a window may have been long.
+func TestCloneDoesNotBeginFromADonorThatIsCoveredNow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pl := newPlant(t, history, "")
+		defer pl.end(t)
+		g := unsealedForClone()
+		pl.fact("b", func(f *SiteFacts) { f.Keyring = &wire.KeyringReport{Active: true} })
+		pl.fact("a", func(f *SiteFacts) {
+			f.Keyring = &wire.KeyringReport{Sealed: true, Active: true, Coverage: &wire.CoverageReport{SystemTablespace: true}}
+		})
+		leave, err := pl.p.turn(t.Context(), testKey)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pl.p.begin(g, "b", order{})
+		synctest.Wait() // it waits for its turn
+		pl.fact("a", func(f *SiteFacts) { f.Keyring.Coverage = &wire.CoverageReport{} })
+		leave()
+		o := pl.result(t, "b")
+		if b := pl.servers["10.0.0.1:33062"]; len(b.calls) != 0 || o.verdict != verdictWait || !strings.Contains(o.message, "not encrypted yet") {
+			t.Errorf("outcome %+v, calls %v", o, b.calls)
+		}
+	})
+}
+
+// It is told: by an event once, and in what the group waits for.
+func TestWaitForTheDonorIsTold(t *testing.T) {
+	w := encryptedWorld(t)
+	s := &scope{key: testKey, group: w.group(), provisioned: map[string]bool{}, volumes: map[string]string{}}
+	o := outcome{verdict: verdictWait, message: "the data dictionary of a is not encrypted yet", donor: true}
+	for range 2 {
+		w.r.takeVerdict(s, "b", o)
+	}
+	if n := w.said.count(report.SiteCloneWaits); n != 1 {
+		t.Errorf("%d events", n)
+	}
+	w.r.Work.begin(siteKey{testKey, "b"}, func() {})
+	w.r.Work.finish(siteKey{testKey, "b"}, o)
+	if why := w.r.lastFailure(s, "b"); !strings.Contains(why, "not encrypted yet") {
+		t.Errorf("the group waits for %q", why)
+	}
+}

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/keyring"
+)
+
+// escrowCheck is how often the escrow Secrets of sealed sites are looked at without an event. A watch tells sooner.
+const escrowCheck = 5 * time.Minute
+
+// look is what was read live about the keyring of one site.
+type look struct {
+	at       time.Time
+	hash     string
+	pod      types.UID
+	versions []keyring.Version
+	rendered keyring.Rendered
+	inUse    []string
+	projects string
+	// tokenRound is the round that the token Secret was made for; 0 if there is none.
+	tokenRound int64
+}
+
+// escrows remembers looks at what does not change by itself, and for how long live keyrings have stood still. What it
+// forgets is read again, or waited for longer.
+type escrows struct {
+	mu     sync.Mutex
+	looks  map[siteKey]look
+	calmed map[siteKey]calmed
+}
+
+type calmed struct {
+	key   string
+	since time.Time
+}
+
+// calm is for how long a key has been the same.
+func (e *escrows) calm(site siteKey, key string, now time.Time) time.Duration {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.calmed == nil {
+		e.calmed = map[siteKey]calmed{}
+	}
+	if e.calmed[site].key != key || e.calmed[site].since.IsZero() {
+		e.calmed[site] = calmed{key, now}
+	}
+	return now.Sub(e.calmed[site].since)
+}
+
+func (e *escrows) keep(site siteKey, l look) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.looks == nil {
+		e.looks = map[siteKey]look{}
+	}
+	e.looks[site] = l
+}
+
+func (e *escrows) last(site siteKey) (look, bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	l, ok := e.looks[site]
+	return l, ok
+}
+
+func (e *escrows) forget(site siteKey) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.looks, site)
+}
+
+// groupOfKeyring has the group of an escrow Secret looked at, and what was read of the site before is not used again.
+func (r *Reconciler) groupOfKeyring(ctx context.Context, obj client.Object) []reconcile.Request {
+	requests := groupOf(ctx, obj)
+	for _, q := range requests {
+		r.escrows.forget(siteKey{q.NamespacedName, obj.GetLabels()[v1alpha1.LabelSite]})
+	}
+	return requests
+}
+
+func (e *escrows) forgetGroup(group types.NamespacedName) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for key := range e.looks {
+		if key.group == group {
+			delete(e.looks, key)
+		}
+	}
+	for key := range e.calmed {
+		if key.group == group {
+			delete(e.calmed, key)
+		}
+	}
+}
+
+// escrowLook reads what the keyring of a site stands on. A look at a sealed site that nothing happened to is used again.
+func (r *Reconciler) escrowLook(ctx context.Context, s *scope, site keyring.Site) (look, error) {
+	l := look{at: s.now}
+	if d := s.deployments[site.Name]; d != nil {
+		l.hash = specHash(d)
+	}
+	if pod := s.pods[site.Name]; pod != nil {
+		l.pod = pod.UID
+	}
+	last, known := r.escrows.last(s.work(site.Name))
+	fresh := known && last.hash == l.hash && last.pod == l.pod && s.now.Sub(last.at) < escrowCheck
+	if fresh && site.Status.Phase == v1alpha1.KeyringSealed && last.rendered.Secret == site.Status.KeyringSecret {
+		return last, nil
+	}
+	var err error
+	if l.versions, err = r.versions(ctx, s, site); err != nil {
+		return look{}, err
+	}
+	if err := r.readPods(ctx, s, site.Name, &l); err != nil {
+		return look{}, err
+	}
+	if l.tokenRound, err = r.tokenRound(ctx, s, site.Name); err != nil {
+		return look{}, err
+	}
+	if err := r.ownKeyrings(ctx, s, site); err != nil {
+		return look{}, err
+	}
+	r.escrows.keep(s.work(site.Name), l)
+	return l, nil
+}
+
+// versions are the escrow Secrets of a site. The one that status names is asked for by its name too: whoever restored it
+// may not have labelled it yet, and its content says enough.
+func (r *Reconciler) versions(ctx context.Context, s *scope, site keyring.Site) ([]keyring.Version, error) {
+	all, err := r.Escrow.Versions(ctx, s.key.Namespace, s.key.Name, site.Name)
+	if err != nil {
+		return nil, err
+	}
+	st := site.Status
+	for _, v := range all {
+		if v.Name == st.KeyringSecret {
+			return all, nil
+		}
+	}
+	if st.KeyringSecret == "" {
+		return all, nil
+	}
+	digest, err := r.Escrow.Digest(ctx, s.key.Namespace, st.KeyringSecret)
+	if err != nil {
+		return nil, err
+	}
+	if digest != "" {
+		all = append(all, keyring.Version{Name: st.KeyringSecret, Number: st.KeyringVersion, Digest: digest})
+	}
+	return all, nil
+}
+
+// readPods reads the Deployment and the pod live: the cache has no volumes.
+func (r *Reconciler) readPods(ctx context.Context, s *scope, name string, l *look) error {
+	if s.deployments[name] != nil {
+		d := &appsv1.Deployment{}
+		err := r.Live.Get(ctx, client.ObjectKey{Namespace: s.key.Namespace, Name: v1alpha1.SiteName(s.key.Name, name)}, d)
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("read deployment: %w", err)
+		}
+		if err == nil {
+			l.rendered = r.renderedAs(s, name, d.Spec.Template.Spec)
+			l.inUse = append(l.inUse, escrowNamed(s.key.Name, name, d.Spec.Template.Spec)...)
+		}
+	}
+	if p := s.pods[name]; p != nil {
+		pod := &corev1.Pod{}
+		err := r.Live.Get(ctx, client.ObjectKeyFromObject(p), pod)
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("read pod: %w", err)
+		}
+		if err == nil && pod.UID == p.UID {
+			l.projects = projected(pod.Spec, s.group.Spec.EncryptionAtRest.Keyring.DataFileDir)
+			l.inUse = append(l.inUse, escrowNamed(s.key.Name, name, pod.Spec)...)
+		}
+	}
+	return nil
+}
+
+// envKeyringFile is in the environment of every pod that has a keyring.
+const envKeyringFile = "MFG_KEYRING_FILE"
+
+func (r *Reconciler) renderedAs(s *scope, site string, spec corev1.PodSpec) keyring.Rendered {
+	out := keyring.Rendered{Exists: true}
+	for _, c := range spec.InitContainers {
+		for _, e := range c.Env {
+			out.Keyring = out.Keyring || e.Name == envKeyringFile
+			if e.Name == envKeyringSealed && e.Value == "true" {
+				out.Sealed = true
+			}
+		}
+	}
+	if names := escrowNamed(s.key.Name, site, spec); out.Sealed && len(names) > 0 {
+		out.Secret = names[0]
+	}
+	return out
+}
+
+const envKeyringSealed = "MFG_KEYRING_SEALED"
+
+// tokenRound reads for which unseal the token of a site was made, without the token.
+func (r *Reconciler) tokenRound(ctx context.Context, s *scope, site string) (int64, error) {
+	meta := &metav1.PartialObjectMetadata{}
+	meta.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+	err := r.Live.Get(ctx, client.ObjectKey{Namespace: s.key.Namespace, Name: v1alpha1.KeyringTokenSecret(s.key.Name, site)}, meta)
+	if apierrors.IsNotFound(err) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("read token: %w", err)
+	}
+	owner := metav1.GetControllerOfNoCopy(meta)
+	if owner == nil || owner.UID != s.group.UID {
+		return roundUnknown, nil // rounds of another group say nothing
+	}
+	return roundOf(meta.Annotations[v1alpha1.AnnotationKeyringRound]), nil
+}
+
+// roundUnknown is that of a token made for nobody knows what.
+const roundUnknown = -1
+
+func roundOf(text string) int64 {
+	round, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || round <= 0 {
+		return roundUnknown
+	}
+	return round
+}

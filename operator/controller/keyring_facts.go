@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/operator/failover"
+	"github.com/mysql-mfg/mfg/operator/keyring"
+	"github.com/mysql-mfg/mfg/operator/render"
+)
+
+// lostAfter is how long a mysqld that ends at every start may be silent, before its keyring may count as lost.
+const lostAfter = 3 * time.Minute
+
+// keyringGroup collects what the phases stand on.
+func (r *Reconciler) keyringGroup(ctx context.Context, s *scope) (keyring.Group, error) {
+	spec := s.group.Spec.EncryptionAtRest.Keyring
+	g := keyring.Group{
+		Name: s.key.Name, Now: s.now, RetainVersions: int(spec.RetainVersions),
+		EscrowTimeout: time.Duration(spec.EscrowTimeoutSeconds) * time.Second, DataFile: spec.DataFileDir + "/" + render.KeyringFile,
+		Adopt: s.group.Annotations[v1alpha1.AnnotationEncryptionAdopt] == adoptConfirm,
+		Known: s.known && steadyFacts(s), Transition: s.group.Status.Transition != nil, Donor: donorWhole(s),
+	}
+	if p := s.group.Status.PlannedFailover; p != nil && (p.Phase == v1alpha1.PlannedWaiting || p.Phase == v1alpha1.PlannedMoving) {
+		g.PlannedTo = p.To
+	}
+	g.Rotate, g.RotateSet = s.group.Annotations[v1alpha1.AnnotationRotateKeyring]
+	for _, site := range s.group.Spec.Sites {
+		one, err := r.keyringSite(ctx, s, site.Name)
+		if err != nil {
+			return keyring.Group{}, fmt.Errorf("look at the keyring of %s: %w", site.Name, err)
+		}
+		g.Sites = append(g.Sites, one)
+	}
+	if g.RotateSet {
+		g.Update = r.updateInFlight(s, g)
+	}
+	return g, nil
+}
+
+// adoptConfirm is the value of the annotation encryption-adopt that accepts partial coverage.
+const adoptConfirm = "confirm"
+
+// steadyFacts is true if the facts are those of the active site that status names.
+func steadyFacts(s *scope) bool { return s.facts.ActiveSite == s.activeSite() }
+
+// donorWhole is true if the active site is open on the volume that holds the group's data.
+func donorWhole(s *scope) bool {
+	active := s.activeSite()
+	return steady(s) && s.facts.Open && s.provisioned[active] && !replaced(s, active)
+}
+
+// keyringSite is one site as it is now.
+func (r *Reconciler) keyringSite(ctx context.Context, s *scope, name string) (keyring.Site, error) {
+	moving := s.group.Status.Transition
+	_, busy := r.Work.Busy(s.key.Namespace, s.key.Name, name)
+	site := keyring.Site{
+		Name: name, Status: keyringStatus(s.group, name), Provisioned: s.provisioned[name], Busy: busy,
+		Active:   name == s.activeSite() || moving != nil && (moving.To == name || moving.From == name),
+		Diverged: mayDiffer(s, name), Alone: alone(s, name),
+		Report: reportOf(s, name), Job: r.Work.rotation(s.work(name)),
+	}
+	look, err := r.escrowLook(ctx, s, site)
+	if err != nil {
+		return keyring.Site{}, err
+	}
+	site.Versions, site.Rendered, site.InUse, site.TokenRound = look.versions, look.rendered, look.inUse, look.tokenRound
+	site.Pod = podOf(s, name)
+	site.Pod.Projects = look.projects
+	site.Clone = r.cloneWish(s, name)
+	site.Calm = r.escrows.calm(s.work(name), calmKey(s, site), s.now)
+	return site, nil
+}
+
+// keyringStatus is what is persisted of a site's keyring.
+func keyringStatus(group *v1alpha1.MysqlFailoverGroup, site string) v1alpha1.SiteKeyringStatus {
+	if e := group.Status.EncryptionAtRest; e != nil {
+		for _, st := range e.Sites {
+			if st.Name == site {
+				return st
+			}
+		}
+	}
+	return v1alpha1.SiteKeyringStatus{Name: site}
+}
+
+// reportOf is what the sidecar of the very pod that is looked at says of the keyring.
+func reportOf(s *scope, name string) *wire.KeyringReport {
+	pod, f := s.pods[name], s.facts.Sites[name]
+	if pod == nil || !s.known || f.PodUID != string(pod.UID) {
+		return nil
+	}
+	return f.Keyring
+}
+
+// podOf is the pod of a site as far as its keyring goes.
+func podOf(s *scope, name string) keyring.Pod {
+	pod, d := s.pods[name], s.deployments[name]
+	if pod == nil || d == nil {
+		return keyring.Pod{}
+	}
+	out := keyring.Pod{
+		UID: string(pod.UID), Current: pod.DeletionTimestamp == nil && pod.Annotations[v1alpha1.AnnotationSpecHash] == specHash(d),
+		Ready: podReady(pod), Settled: settled(s, name),
+	}
+	if !out.Current {
+		return out
+	}
+	why := bootstrapEnded(pod)
+	out.Empty = strings.Contains(why, wire.MarkNoData)
+	out.Lost = out.Empty || strings.Contains(why, wire.MarkKeyringLost)
+	out.Silent = !out.Ready && s.known && !s.facts.Sites[name].MysqlUp && endsAtOnce(pod) && s.now.Sub(pod.CreationTimestamp.Time) >= lostAfter
+	return out
+}
+
+// endsAtOnce is true if mysqld does not start: its container ended in failure, which it does after several ends of mysqld in a
+// row, each at once after its start. A slow start, or a pod that is not there yet, is none of that.
+func endsAtOnce(pod *corev1.Pod) bool {
+	for _, c := range pod.Status.ContainerStatuses {
+		if c.Name != render.ContainerMySQL {
+			continue
+		}
+		for _, state := range []*corev1.ContainerStateTerminated{c.State.Terminated, c.LastTerminationState.Terminated} {
+			if state != nil && state.ExitCode == supervisorGaveUp {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// supervisorGaveUp is how the MySQL container ends if mysqld does not start (docs/decisions/0006); one that was killed ends
+// otherwise.
+const supervisorGaveUp = 1
+
+// mayDiffer is true if a site has, or may have, transactions that nobody else has. What an old active site has whose data was
+// replaced before it was compared came from its successor.
+func mayDiffer(s *scope, name string) bool {
+	record := replacedBy(s.group, name)
+	return s.facts.Sites[name].Diverged || record != nil && !record.LossExact && record.FromServerUUID != failover.ServerReplaced
+}
+
+// alone is true if no other site than the active one is a healthy copy.
+func alone(s *scope, name string) bool {
+	return !slices.ContainsFunc(s.group.Spec.Sites, func(other v1alpha1.Site) bool {
+		return other.Name != name && other.Name != s.activeSite() && healthyCopy(s, other.Name)
+	})
+}
+
+// bootstrapEnded is why the init container that starts from the keyring did not succeed; empty if it did.
+func bootstrapEnded(pod *corev1.Pod) string {
+	for _, c := range pod.Status.InitContainerStatuses {
+		if c.Name != render.ContainerBootstrap || c.Ready {
+			continue
+		}
+		for _, state := range []*corev1.ContainerStateTerminated{c.State.Terminated, c.LastTerminationState.Terminated} {
+			if state != nil && state.ExitCode != 0 {
+				return state.Message
+			}
+		}
+	}
+	return ""
+}
+
+// cloneWish says whether the site's data is about to be replaced. What is not persisted does not count (I15).
+func (r *Reconciler) cloneWish(s *scope, name string) keyring.Clone {
+	if s.provisioned[name] || name == s.activeSite() {
+		return keyring.CloneNone
+	}
+	o := standing(s.clones[name])
+	switch {
+	case o.given() && o.discards():
+		return keyring.CloneConfirmed
+	case o.given(), r.Work.wantsUnseal(s.work(name)):
+		return keyring.CloneWanted
+	}
+	return keyring.CloneNone
+}
+
+// updateInFlight says which site is not as it should be by what was persisted before this look; empty if all are.
+func (r *Reconciler) updateInFlight(s *scope, g keyring.Group) string {
+	in := s.in
+	in.Keyrings = map[string]render.Keyring{}
+	for _, site := range g.Sites {
+		if w := keyring.WishOf(g.Name, site); w.Encrypted {
+			in.Keyrings[site.Name] = renderKeyring(g.Name, site.Name, w)
+		}
+	}
+	for _, site := range s.group.Spec.Sites {
+		d := s.deployments[site.Name]
+		if d == nil || specHash(d) != specHash(render.Deployment(in, site)) || beingReplaced(s, site.Name) {
+			return "the pod of " + site.Name + " is replaced"
+		}
+	}
+	return ""
+}
+
+// calmKey is all that must stand still for a while before a site is sealed.
+func calmKey(s *scope, site keyring.Site) string {
+	digest, pod := "", ""
+	if site.Report != nil {
+		digest = site.Report.Digest
+	}
+	if p := s.pods[site.Name]; p != nil {
+		pod = string(p.UID)
+	}
+	return fmt.Sprint(digest, pod, site.Provisioned, site.Busy, site.Clone, site.Status.Rotated)
+}
+
+// escrowNamed returns the escrow Secrets that a pod refers to.
+func escrowNamed(group, site string, spec corev1.PodSpec) []string {
+	prefix := strings.TrimSuffix(v1alpha1.KeyringSecret(group, site, 0), "0")
+	var out []string
+	for _, v := range spec.Volumes {
+		if v.Secret != nil && strings.HasPrefix(v.Secret.SecretName, prefix) {
+			out = append(out, v.Secret.SecretName)
+		}
+	}
+	return out
+}
+
+// projected is the Secret that the mysqld of a pod has mounted read-only at the keyring's directory; empty if anything else
+// is there too, or could be written.
+func projected(spec corev1.PodSpec, dir string) string {
+	i := slices.IndexFunc(spec.Containers, func(c corev1.Container) bool { return c.Name == render.ContainerMySQL })
+	if i < 0 {
+		return ""
+	}
+	volume := ""
+	for _, m := range spec.Containers[i].VolumeMounts {
+		switch {
+		case m.MountPath != dir && !strings.HasPrefix(m.MountPath, dir+"/"):
+		case volume != "" || m.MountPath != dir || !m.ReadOnly || m.SubPath != "":
+			return ""
+		default:
+			volume = m.Name
+		}
+	}
+	for _, v := range spec.Volumes {
+		if v.Name == volume && v.Secret != nil {
+			return v.Secret.SecretName
+		}
+	}
+	return ""
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/operator/failover"
+	"github.com/mysql-mfg/mfg/operator/render"
+	"github.com/mysql-mfg/mfg/operator/report"
+)
+
+// The pod of a site whose escrow Secret is gone holds the only copy: it is not replaced, whatever else was changed.
+func TestEscrowSecretGone(t *testing.T) {
+	w := sealedWorld(t)
+	w.must(w.c.Delete(w.ctx, secret("c", 1, "one")))
+	w.escrowSeen()
+	w.reconcile()
+	if st := w.keyring("c"); st.Phase != v1alpha1.KeyringFailed || w.said.count(report.KeyringEscrowMissing) != 1 {
+		t.Fatalf("c is %s; events %v", st.Phase, w.said.of(report.KeyringEscrowMissing))
+	}
+	if c := w.condition(v1alpha1.ConditionEncryptionReady); c.Reason != report.ReasonEscrowMissing {
+		t.Errorf("condition %+v", c)
+	}
+	before := w.deployments()
+	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Image = "mysql:9.8" })
+	w.reconcile()
+	if now := w.deployments(); now["c"] != before["c"] || now["a"] == before["a"] {
+		t.Errorf("%v -> %v: c must stay, and a goes on", before, now)
+	}
+	// A person restores the content alone; the rest is done for them.
+	restored := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: testKey.Namespace, Name: "mysql-orders-c-keyring-v1"},
+		Data: map[string][]byte{v1alpha1.KeyringKey: []byte("wrong")}}
+	w.must(w.c.Create(w.ctx, restored))
+	w.escrowSeen()
+	w.reconcile()
+	if st := w.keyring("c"); st.Phase != v1alpha1.KeyringFailed {
+		t.Fatalf("another content is taken for the keyring: %s", st.Phase)
+	}
+	w.must(w.c.Delete(w.ctx, restored))
+	restored.ResourceVersion, restored.Data = "", map[string][]byte{v1alpha1.KeyringKey: []byte("one")}
+	w.must(w.c.Create(w.ctx, restored))
+	w.escrowSeen()
+	w.reconcile()
+	if st := w.keyring("c"); st.Phase != v1alpha1.KeyringSealed {
+		t.Fatalf("c is %s: %s", st.Phase, st.Message)
+	}
+	var made corev1.Secret
+	w.get(&made, restored.Name)
+	if made.Immutable == nil || !*made.Immutable || made.Labels[v1alpha1.LabelName] != v1alpha1.NameKeyring ||
+		made.Annotations[v1alpha1.AnnotationKeyringDigest] != wire.KeyringDigest([]byte("one")) {
+		t.Errorf("not completed: %+v", made.ObjectMeta)
+	}
+}
+
+// fall has mysqld end at every start in the pod of a site that answers to a UID, with a keyring in its memory.
+func (w *world) fall(site, uid, live string) {
+	w.t.Helper()
+	var pods corev1.PodList
+	w.must(w.c.List(w.ctx, &pods, client.InNamespace(testKey.Namespace), client.MatchingLabels{v1alpha1.LabelSite: site}))
+	pod := pods.Items[0].DeepCopy()
+	w.must(w.c.DeleteAllOf(w.ctx, &corev1.Pod{}, siteLabels(site)...))
+	pod.ResourceVersion, pod.UID = "", types.UID(uid)
+	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse}}
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
+		Name: render.ContainerMySQL, LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1}},
+	}}
+	w.must(w.c.Create(w.ctx, pod))
+	g, _ := w.facts.Sites("", "")
+	f := g.Sites[site]
+	f.MysqlUp, f.Following, f.PodUID = false, false, uid
+	f.Keyring = &wire.KeyringReport{Digest: wire.KeyringDigest([]byte(live))}
+	w.facts.set(site, f)
+}
+
+// I14: a mysqld that does not start in the pod of a rotation has its keyring there, and its data. Only a pod in which it
+// never ran, and which has nothing but the keyring from before, tells that the new keys are lost.
+func TestI14SilenceIsNoLoss(t *testing.T) {
+	w := sealedWorld(t)
+	w.change(func(g *v1alpha1.MysqlFailoverGroup) {
+		g.Annotations = map[string]string{v1alpha1.AnnotationRotateKeyring: "c"}
+	})
+	w.reconcile()
+	w.reconcile()
+	w.boot("one", "c")
+	w.reconcile()
+	st, before := w.keyring("c"), w.deployments()["c"]
+	if st.Stage != v1alpha1.KeyringRotating || st.RotationPod == "" {
+		t.Fatalf("status %+v", st)
+	}
+	for _, live := range []string{"two", "one"} {
+		w.fall("c", st.RotationPod, live)
+		w.rest()
+		w.rest()
+		if now := w.keyring("c"); now.Work != v1alpha1.KeyringRotation || !w.site("c").Provisioned || w.deployments()["c"] != before {
+			t.Fatalf("given up with the keyring %s in its pod: %+v", live, now)
+		}
+	}
+	w.fall("c", "the next one", "one")
+	w.rest()
+	w.rest()
+	if w.said.count(report.KeyringLost) != 1 || w.keyring("c").Work != v1alpha1.KeyringClone || w.deployments()["c"] == before {
+		t.Errorf("not cloned anew: %+v", w.keyring("c"))
+	}
+}
+
+func TestMayDiffer(t *testing.T) {
+	for name, tt := range map[string]struct {
+		diverged bool
+		record   v1alpha1.FailoverRecord
+		want     bool
+	}{
+		"follows":                  {false, v1alpha1.FailoverRecord{From: "x", To: "a"}, false},
+		"diverged":                 {true, v1alpha1.FailoverRecord{From: "x", To: "a"}, true},
+		"replaced, not compared":   {false, v1alpha1.FailoverRecord{From: "c", To: "a", FromServerUUID: "u"}, true},
+		"replaced, compared":       {false, v1alpha1.FailoverRecord{From: "c", To: "a", FromServerUUID: "u", LossExact: true}, false},
+		"replaced, recloned since": {false, v1alpha1.FailoverRecord{From: "c", To: "a", FromServerUUID: failover.ServerReplaced}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := testGroup()
+			g.Status.Failovers = []v1alpha1.FailoverRecord{tt.record}
+			s := &scope{group: g, facts: GroupFacts{Sites: map[string]SiteFacts{"c": {Diverged: tt.diverged}}}}
+			if got := mayDiffer(s, "c"); got != tt.want {
+				t.Errorf("got %v", got)
+			}
+		})
+	}
+}
+
+func TestEndsAtOnce(t *testing.T) {
+	ended := func(code int32) corev1.ContainerState {
+		return corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code}}
+	}
+	for name, tt := range map[string]struct {
+		status corev1.ContainerStatus
+		want   bool
+	}{
+		"runs":              {corev1.ContainerStatus{Name: render.ContainerMySQL}, false},
+		"was killed":        {corev1.ContainerStatus{Name: render.ContainerMySQL, LastTerminationState: ended(137)}, false},
+		"ended":             {corev1.ContainerStatus{Name: render.ContainerMySQL, State: ended(0)}, false},
+		"gave up":           {corev1.ContainerStatus{Name: render.ContainerMySQL, State: ended(1)}, true},
+		"gave up before":    {corev1.ContainerStatus{Name: render.ContainerMySQL, LastTerminationState: ended(1)}, true},
+		"another container": {corev1.ContainerStatus{Name: "other", State: ended(1)}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := endsAtOnce(&corev1.Pod{Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{tt.status}}}); got != tt.want {
+				t.Errorf("got %v", got)
+			}
+		})
+	}
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/report"
+)
+
+// The keyrings stay with the volumes that need them, whoever collects what has an owner.
+func TestKeyringsOutliveAGroupThatRetains(t *testing.T) {
+	for policy, stays := range map[v1alpha1.DeletionPolicy]bool{v1alpha1.DeletionRetain: true, v1alpha1.DeletionDelete: false} {
+		t.Run(string(policy), func(t *testing.T) {
+			w := sealedWorld(t, func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.DeletionPolicy = policy })
+			var s corev1.Secret
+			w.get(&s, "mysql-orders-c-keyring-v1")
+			if metav1.GetControllerOf(&s) == nil {
+				t.Errorf("owners %+v", s.OwnerReferences)
+			}
+			w.must(w.c.Delete(w.ctx, w.group()))
+			w.reconcile()
+			err := w.c.Get(w.ctx, client.ObjectKeyFromObject(&s), &s)
+			if (err == nil) != stays || stays && len(s.OwnerReferences) > 0 {
+				t.Errorf("after the group: %v, owners %+v", err, s.OwnerReferences)
+			}
+		})
+	}
+}
+
+// A group that is made again starts with the keyrings that are there.
+func TestRecreatedGroupFindsItsKeyrings(t *testing.T) {
+	w := encryptedWorld(t)
+	for _, site := range []string{"a", "b", "c"} {
+		w.push(site, 1, "one")
+		w.push(site, 3, "three")
+	}
+	w.reconcile()
+	if got := w.phases(); got != "Escrowed Escrowed Escrowed" || w.keyring("a").KeyringVersion != 3 {
+		t.Fatalf("%s: %+v", got, w.keyring("a"))
+	}
+	w.boot("", "a", "b", "c")
+	w.rest()
+	if got := w.phases(); got != "Sealed Sealed Sealed" {
+		t.Errorf("%s: %+v", got, w.keyring("a"))
+	}
+}
+
+func TestWithoutAnEscrowListenerNothingRuns(t *testing.T) {
+	w := encryptedWorld(t)
+	w.r.Escrow = nil
+	w.reconcile()
+	if len(w.deployments()) != 0 {
+		t.Errorf("pods for %v", w.deployments())
+	}
+	if c := w.condition(v1alpha1.ConditionEncryptionReady); c.Reason != report.ReasonNoEscrowListener {
+		t.Errorf("condition %+v", c)
+	}
+}
+
+// The keyrings of a group are let go of by name, or the group stays: the garbage collector takes what it owns.
+func TestGroupStaysWhileItsKeyringsAreOutOfReach(t *testing.T) {
+	w := sealedWorld(t)
+	escrow := w.r.Escrow
+	w.r.Escrow = nil
+	w.must(w.c.Delete(w.ctx, w.group()))
+	for range 2 {
+		if _, err := w.r.Reconcile(w.ctx, reconcile.Request{NamespacedName: testKey}); !errors.Is(err, errKeyringsOutOfReach) {
+			t.Errorf("got %v", err)
+		}
+	}
+	if w.group().DeletionTimestamp == nil || w.said.count(report.DeletionWaits) != 1 {
+		t.Errorf("events %v", w.said.list)
+	}
+	w.r.Escrow = escrow
+	w.reconcile()
+	var s corev1.Secret
+	w.get(&s, "mysql-orders-c-keyring-v1")
+	if len(s.OwnerReferences) > 0 {
+		t.Errorf("owners %+v", s.OwnerReferences)
+	}
+}
+
+// An installation that lost its escrow listener leaves what runs alone, and goes on to look after it.
+func TestListenerLostLeavesPodsAlone(t *testing.T) {
+	w := sealedWorld(t)
+	before := w.deployments()
+	w.r.Escrow, w.loops.ensured = nil, 0
+	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Image = "mysql:9.8" })
+	w.reconcile()
+	if now := w.deployments(); fmt.Sprint(now) != fmt.Sprint(before) || w.loops.ensured == 0 {
+		t.Errorf("%v -> %v, loop asked for %d times", before, now, w.loops.ensured)
+	}
+}

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	applyv1alpha1 "github.com/mysql-mfg/mfg/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/keyring"
+	"github.com/mysql-mfg/mfg/operator/report"
+)
+
+// persistKeyrings writes the keyrings' part of status, under a manager of its own: it must be durable before anything is
+// done, and the rest of status is not known yet then.
+func (r *Reconciler) persistKeyrings(ctx context.Context, s *scope, d keyring.Decision) error {
+	want := keyringsStatus(d)
+	if equality.Semantic.DeepEqual(s.group.Status.EncryptionAtRest, want) {
+		return nil
+	}
+	status := applyv1alpha1.MysqlFailoverGroupStatus()
+	if want != nil {
+		at := applyv1alpha1.EncryptionAtRestStatus().WithSealed(want.Sealed)
+		for _, site := range want.Sites {
+			at.WithSites(keyringApply(site))
+		}
+		status.WithEncryptionAtRest(at)
+	}
+	// The version keeps what a person patched since this group was read.
+	config := applyv1alpha1.MysqlFailoverGroup(s.key.Name, s.key.Namespace).WithUID(s.group.UID).
+		WithResourceVersion(s.group.ResourceVersion).WithStatus(status)
+	err := r.Client.Status().Apply(ctx, config, client.FieldOwner(v1alpha1.ManagerKeyringStatus), client.ForceOwnership)
+	if err != nil {
+		return fmt.Errorf("write status of keyrings: %w", err)
+	}
+	if config.ResourceVersion != nil {
+		s.group.ResourceVersion = *config.ResourceVersion
+	}
+	s.group.Status.EncryptionAtRest = want
+	return nil
+}
+
+// keyringsStatus is what status says of the keyrings; nil for a group that is not encrypted yet.
+func keyringsStatus(d keyring.Decision) *v1alpha1.EncryptionAtRestStatus {
+	if d.Refused != "" {
+		return nil
+	}
+	out := &v1alpha1.EncryptionAtRestStatus{Sealed: len(d.Sites) > 0}
+	for _, n := range d.Sites {
+		st := n.Status
+		st.Message = cut(st.Message, maxKeyringMessage)
+		out.Sealed = out.Sealed && st.Phase == v1alpha1.KeyringSealed
+		out.Sites = append(out.Sites, st)
+	}
+	return out
+}
+
+// maxKeyringMessage is what the API allows.
+const maxKeyringMessage = 1024
+
+func cut(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most-3], "") + "..."
+}
+
+func keyringApply(st v1alpha1.SiteKeyringStatus) *applyv1alpha1.SiteKeyringStatusApplyConfiguration {
+	c := st.Coverage
+	out := applyv1alpha1.SiteKeyringStatus().WithName(st.Name).WithCoverage(applyv1alpha1.CoverageStatus().
+		WithKeyringComponent(c.KeyringComponent).WithKeyringReadOnly(c.KeyringReadOnly).
+		WithSystemTablespaceEncrypted(c.SystemTablespaceEncrypted).WithUnencryptedTablespaces(c.UnencryptedTablespaces).
+		WithRedoLogEncrypted(c.RedoLogEncrypted).WithUndoLogEncrypted(c.UndoLogEncrypted).WithBinlogEncrypted(c.BinlogEncrypted))
+	if st.Phase != "" {
+		out.WithPhase(st.Phase)
+	}
+	if st.KeyringSecret != "" {
+		out.WithKeyringSecret(st.KeyringSecret).WithKeyringVersion(st.KeyringVersion).WithKeyringDigest(st.KeyringDigest)
+	}
+	if st.Work != "" {
+		out.WithWork(st.Work)
+	}
+	if st.Since != nil {
+		out.WithSince(*st.Since)
+	}
+	if st.Rotated {
+		out.WithRotated(true)
+	}
+	if st.Stage != "" {
+		out.WithStage(st.Stage)
+	}
+	if st.Round != 0 {
+		out.WithRound(st.Round)
+	}
+	if st.FloorVersion != 0 {
+		out.WithFloorVersion(st.FloorVersion)
+	}
+	if st.SeedVersion != 0 {
+		out.WithSeedVersion(st.SeedVersion).WithSeedDigest(st.SeedDigest)
+	}
+	if st.RotationPod != "" {
+		out.WithRotationPod(st.RotationPod)
+	}
+	if st.RotatedVersion != 0 {
+		out.WithRotatedVersion(st.RotatedVersion)
+	}
+	if st.Message != "" {
+		out.WithMessage(st.Message)
+	}
+	return out
+}
+
+// reportKeyrings sets the condition and the metrics.
+func (r *Reconciler) reportKeyrings(s *scope, d keyring.Decision) {
+	s.condition(encryptionCondition(s.group, d))
+	if d.Refused != "" {
+		return
+	}
+	for _, n := range d.Sites {
+		report.SetKeyring(s.key.Namespace, s.key.Name, n.Status)
+	}
+}
+
+// encryptionCondition summarises the group. It says what is not covered, whether that is wished or not.
+func encryptionCondition(group *v1alpha1.MysqlFailoverGroup, d keyring.Decision) report.Condition {
+	no := func(reason, message string) report.Condition {
+		return report.False(v1alpha1.ConditionEncryptionReady, reason, message)
+	}
+	if d.Refused != "" {
+		return no(report.ReasonAdoptionRefused, d.Refused)
+	}
+	var missing, late, open, plain []string
+	for _, n := range d.Sites {
+		st := n.Status
+		switch {
+		case n.Missing:
+			missing = append(missing, n.Name+": "+st.Message)
+		case st.Phase == v1alpha1.KeyringFailed:
+			late = append(late, n.Name+": "+st.Message)
+		case st.Phase != v1alpha1.KeyringSealed:
+			open = append(open, n.Name+" is "+string(st.Phase)+": "+st.Message)
+		case st.Coverage.UnencryptedTablespaces > 0:
+			plain = append(plain, fmt.Sprintf("%d tablespaces of %s", st.Coverage.UnencryptedTablespaces, n.Name))
+		}
+	}
+	switch {
+	case len(missing) > 0:
+		return no(report.ReasonEscrowMissing, strings.Join(missing, "; "))
+	case len(late) > 0:
+		return no(report.ReasonEscrowLate, strings.Join(late, "; "))
+	case len(open) > 0:
+		return no(report.ReasonNotSealed, strings.Join(open, "; "))
+	case len(plain) > 0:
+		return no(report.ReasonPartialCoverage, "still in the clear: "+strings.Join(plain, ", ")+
+			"; rebuild each table with ALTER TABLE ... ENCRYPTION='Y' (kubectl mfg lists them)")
+	}
+	message := "the keyring of every site is sealed"
+	if narrowed := notCovered(group); len(narrowed) > 0 {
+		message += "; by specification not encrypted: " + strings.Join(narrowed, ", ")
+	}
+	return report.True(v1alpha1.ConditionEncryptionReady, report.ReasonAllSealed, message)
+}
+
+// notCovered lists what spec.encryptionAtRest.coverage leaves in the clear.
+func notCovered(group *v1alpha1.MysqlFailoverGroup) []string {
+	c := group.Spec.EncryptionAtRest.Coverage
+	var out []string
+	for _, flag := range []struct {
+		set  *bool
+		what string
+	}{
+		{c.Tables, "new tables, unless they say so themselves"}, {c.PrivilegeCheck, "tables that somebody makes in the clear"},
+		{c.RedoLog, "the redo log"}, {c.UndoLog, "the undo log"}, {c.BinaryLog, "binary and relay logs"},
+		{c.SystemTablespace, "names of schemas, tables and columns"},
+	} {
+		if flag.set != nil && !*flag.set {
+			out = append(out, flag.what)
+		}
+	}
+	return out
+}

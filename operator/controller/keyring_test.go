@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/operator/keyring"
+	"github.com/mysql-mfg/mfg/operator/render"
+	"github.com/mysql-mfg/mfg/operator/report"
+)
+
+func TestANewGroupEndsSealed(t *testing.T) {
+	w := encryptedWorld(t)
+	w.reconcile()
+	if got := w.phases(); got != "Unsealed Unsealed Unsealed" {
+		t.Fatalf("phases %s", got)
+	}
+	var token corev1.Secret
+	w.get(&token, "mysql-orders-a-keyring-token")
+	w.boot("one", "a", "b", "c")
+	w.monitorStatus("a", 1)
+	w.facts.open("a")
+	for _, site := range []string{"a", "b", "c"} {
+		w.push(site, 1, "one")
+	}
+	w.rest()
+	if got := w.phases(); got != "Escrowed Escrowed Escrowed" {
+		t.Fatalf("phases %s", got)
+	}
+	if w.keyring("b").Stage != "" {
+		t.Error("b is made sealed before it holds the group's data")
+	}
+	// The clone writes the keyring again.
+	w.data("a", "b", "c")
+	w.live("b", func(k *wire.KeyringReport) { k.Digest = wire.KeyringDigest([]byte("two")) })
+	w.reconcile()
+	if st := w.keyring("b"); st.Phase != v1alpha1.KeyringUnsealed {
+		t.Errorf("b has another keyring than in escrow, and is %s", st.Phase)
+	}
+	w.push("b", 2, "two")
+	before := w.deployments()
+	w.rest()
+	w.rest()
+	after := w.deployments()
+	if after["c"] == before["c"] || after["b"] != before["b"] || after["a"] != before["a"] {
+		t.Errorf("not one site at a time, c first: %v -> %v", before, after)
+	}
+	w.boot("", "c")
+	w.rest()
+	if st := w.keyring("c"); st.Phase != v1alpha1.KeyringSealed {
+		t.Errorf("c is %s: %s", st.Phase, st.Message)
+	}
+	if err := w.c.Get(w.ctx, client.ObjectKey{Namespace: testKey.Namespace, Name: "mysql-orders-c-keyring-token"}, &token); err == nil {
+		t.Error("I18: a sealed site keeps its token")
+	}
+	if c := w.condition(v1alpha1.ConditionEncryptionReady); c.Status != metav1.ConditionFalse || c.Reason != report.ReasonNotSealed {
+		t.Errorf("condition %+v", c)
+	}
+}
+
+func TestAllSealed(t *testing.T) {
+	w := sealedWorld(t)
+	if c := w.condition(v1alpha1.ConditionEncryptionReady); c.Status != metav1.ConditionTrue || c.Reason != report.ReasonAllSealed {
+		t.Errorf("condition %+v", c)
+	}
+	if at := w.group().Status.EncryptionAtRest; !at.Sealed || !at.Sites[0].Coverage.KeyringReadOnly || at.Sites[0].Work != "" {
+		t.Errorf("status %+v", at)
+	}
+	hashes := w.deployments()
+	// An operator that was restarted wishes the same.
+	w.r.escrows = escrows{}
+	w.rest()
+	if now := w.deployments(); fmt.Sprint(now) != fmt.Sprint(hashes) || w.phases() != "Sealed Sealed Sealed" {
+		t.Errorf("a restart changes something: %v, %s", now, w.phases())
+	}
+}
+
+func TestRotationOrders(t *testing.T) {
+	w := sealedWorld(t)
+	annotate := func(site string) {
+		w.change(func(g *v1alpha1.MysqlFailoverGroup) {
+			g.Annotations = map[string]string{v1alpha1.AnnotationRotateKeyring: site}
+		})
+	}
+	for _, site := range []string{"b", "nowhere", ""} {
+		annotate(site)
+		w.reconcile()
+		if _, still := w.group().Annotations[v1alpha1.AnnotationRotateKeyring]; still {
+			t.Errorf("order for %q is not answered", site)
+		}
+		if last := w.group().Annotations[v1alpha1.AnnotationLastRequest]; !strings.HasPrefix(last, v1alpha1.AnnotationRotateKeyring+"="+site+": refused, ") {
+			t.Errorf("answer to %q: %s", site, last)
+		}
+	}
+	if n := w.said.count(report.KeyringRotationRefused); n != 3 {
+		t.Errorf("%d refusals are told", n)
+	}
+	annotate("c")
+	w.reconcile()
+	if st := w.keyring("c"); st.Phase != v1alpha1.KeyringPending || st.Work != v1alpha1.KeyringRotation {
+		t.Fatalf("c is %s for %s", st.Phase, st.Work)
+	}
+	before := w.deployments()
+	w.reconcile()
+	if now := w.deployments(); now["c"] == before["c"] || w.keyring("c").Phase != v1alpha1.KeyringUnsealed {
+		t.Fatalf("c is %s, and its pod is not replaced", w.keyring("c").Phase)
+	}
+	w.boot("one", "c")
+	w.reconcile()
+	if st := w.keyring("c"); st.Stage != v1alpha1.KeyringRotating {
+		t.Fatalf("stage %q: %s", st.Stage, st.Message)
+	}
+	// What the job does.
+	w.r.Work.beginRotation(siteKey{testKey, "c"}, func() {})
+	if purpose, busy := w.r.Work.Busy(testKey.Namespace, testKey.Name, "c"); !busy || purpose != PurposeRotation {
+		t.Error("nobody is told that the keys of c are being rotated")
+	}
+	w.r.Work.finishRotation(siteKey{testKey, "c"}, nil)
+	w.live("c", func(k *wire.KeyringReport) { k.Digest = wire.KeyringDigest([]byte("two")) })
+	w.reconcile()
+	if st := w.keyring("c"); !st.Rotated {
+		t.Fatalf("not noted: %+v", st)
+	}
+	w.push("c", 2, "two")
+	w.rest()
+	w.rest()
+	w.boot("", "c")
+	w.rest()
+	w.rest()
+	st, g := w.keyring("c"), w.group()
+	if st.Phase != v1alpha1.KeyringSealed || st.KeyringVersion != 2 || st.Rotated {
+		t.Errorf("c is %+v", st)
+	}
+	if last := g.Annotations[v1alpha1.AnnotationLastRequest]; !strings.Contains(last, "=c: done, ") || g.Annotations[v1alpha1.AnnotationRotateKeyring] != "" {
+		t.Errorf("annotations %v", g.Annotations)
+	}
+}
+
+func TestAdoption(t *testing.T) {
+	w := runningWorld(t)
+	w.r.Escrow, w.r.Install.EscrowURL = vault{w.c}, "https://operator:8443"
+	w.facts.open("a")
+	w.reconcile()
+	w.settle("a", "b", "c")
+	w.reconcile()
+	before := w.deployments()
+	w.change(withEncryption)
+	w.rest()
+	if now := w.deployments(); fmt.Sprint(now) != fmt.Sprint(before) || w.group().Status.EncryptionAtRest != nil {
+		t.Errorf("something was changed: %v -> %v", before, now)
+	}
+	if c := w.condition(v1alpha1.ConditionEncryptionReady); c.Reason != report.ReasonAdoptionRefused || w.said.count(report.EncryptionAdoptionRefused) != 1 {
+		t.Errorf("condition %+v, events %v", c, w.said.list)
+	}
+	w.change(func(g *v1alpha1.MysqlFailoverGroup) {
+		g.Annotations = map[string]string{v1alpha1.AnnotationEncryptionAdopt: "confirm"}
+	})
+	w.reconcile()
+	if now := w.deployments(); now["c"] == before["c"] || now["a"] != before["a"] || now["b"] != before["b"] {
+		t.Errorf("not one at a time: %v -> %v", before, now)
+	}
+	if st := w.keyring("a"); st.Work != v1alpha1.KeyringRotation {
+		t.Errorf("a is adopted for %s, which lets its data be wiped", st.Work)
+	}
+}
+
+// I15: what a person or another operator wrote since the group was read is not written over, and nothing is done.
+func TestKeyringStatusIsNotWrittenOverANewerOne(t *testing.T) {
+	w := sealedWorld(t)
+	s := &scope{group: w.group(), key: testKey, now: time.Now(), again: whenSettled}
+	w.monitorStatus("a", 9)
+	d := keyring.Decision{Sites: []keyring.Next{{Name: "a", Status: v1alpha1.SiteKeyringStatus{Name: "a", Phase: v1alpha1.KeyringPending}}}}
+	if err := w.r.persistKeyrings(w.ctx, s, d); err == nil {
+		t.Error("an old look was written over a newer one")
+	}
+}
+
+func TestProjectedSeesWhatCoversTheKeyring(t *testing.T) {
+	const dir = "/run/mysql-keyring"
+	mounts := func(all ...corev1.VolumeMount) corev1.PodSpec {
+		return corev1.PodSpec{
+			Containers: []corev1.Container{{Name: render.ContainerMySQL, VolumeMounts: all}},
+			Volumes: []corev1.Volume{
+				{Name: "k", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "v3"}}},
+				{Name: "e", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
+			},
+		}
+	}
+	ro := corev1.VolumeMount{Name: "k", MountPath: dir, ReadOnly: true}
+	tests := map[string]struct {
+		spec corev1.PodSpec
+		want string
+	}{
+		"sealed":    {mounts(ro), "v3"},
+		"writable":  {mounts(corev1.VolumeMount{Name: "k", MountPath: dir}), ""},
+		"covered":   {mounts(ro, corev1.VolumeMount{Name: "e", MountPath: dir + "/keyring"}), ""},
+		"twice":     {mounts(ro, corev1.VolumeMount{Name: "e", MountPath: dir, ReadOnly: true}), ""},
+		"below":     {mounts(corev1.VolumeMount{Name: "k", MountPath: dir + "/x", ReadOnly: true}), ""},
+		"emptyDir":  {mounts(corev1.VolumeMount{Name: "e", MountPath: dir, ReadOnly: true}), ""},
+		"elsewhere": {mounts(corev1.VolumeMount{Name: "k", MountPath: dir + "-too", ReadOnly: true}), ""},
+		"no mysqld": {corev1.PodSpec{}, ""},
+	}
+	for name, tt := range tests {
+		if got := projected(tt.spec, dir); got != tt.want {
+			t.Errorf("%s: %q, want %q", name, got, tt.want)
+		}
+	}
+}
+
+// A person names an older version in status, and the pod rolls to it through the ordered update.
+func TestRollBackByStatus(t *testing.T) {
+	w := sealedWorld(t)
+	w.push("c", 2, "two")
+	before := w.deployments()
+	g := w.group()
+	for i := range g.Status.EncryptionAtRest.Sites {
+		if st := &g.Status.EncryptionAtRest.Sites[i]; st.Name == "c" {
+			st.KeyringSecret, st.KeyringVersion, st.KeyringDigest = "mysql-orders-c-keyring-v2", 2, wire.KeyringDigest([]byte("two"))
+		}
+	}
+	w.must(w.c.Status().Update(w.ctx, g))
+	w.reconcile()
+	if now := w.deployments(); now["c"] == before["c"] || w.keyring("c").Phase != v1alpha1.KeyringEscrowed {
+		t.Fatalf("c is %+v", w.keyring("c"))
+	}
+	w.boot("", "c")
+	w.rest()
+	if st := w.keyring("c"); st.Phase != v1alpha1.KeyringSealed || st.KeyringVersion != 2 {
+		t.Errorf("c is %+v", st)
+	}
+}

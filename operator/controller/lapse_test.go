@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/internal/mysql"
+	"github.com/mysql-mfg/mfg/operator/report"
+)
+
+// I14: an order that waited for its turn is judged again by what is the case then.
+func TestOrderLapses(t *testing.T) {
+	following := SiteFacts{MysqlUp: true, Following: true}
+	tests := map[string]struct {
+		order order
+		other SiteFacts
+		last  string
+		want  verdict
+	}{
+		"as it was ordered":                    {order{value: "b", from: "a"}, following, "", verdictAdopt},
+		"the role has moved":                   {order{value: "b", from: "c"}, following, "", verdictLapse},
+		"the role has moved, confirmed":        {order{value: "b:confirm", from: "c"}, following, "", verdictLapse},
+		"the role has moved, policy":           {order{value: orderOfPolicy, from: "c"}, following, "", verdictLapse},
+		"the role has moved, and it had begun": {order{value: "b:confirm", from: "c", begun: true}, following, "Failed", verdictAdopt},
+		"the role has moved, half a clone":     {order{value: "b:confirm", from: "c"}, following, "Failed", verdictAdopt},
+		"the other copy is gone":               {order{value: "b", from: "a"}, SiteFacts{}, "", verdictLapse},
+		"the other copy is gone, confirmed":    {order{value: "b:confirm", from: "a"}, SiteFacts{}, "", verdictAdopt},
+		"the other copy is gone, half a clone": {order{value: "b", from: "a"}, SiteFacts{}, "Failed", verdictAdopt},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				pl := newPlant(t, history, history)
+				defer pl.end(t)
+				b := pl.servers["10.0.0.1:33062"]
+				b.status.UserDatabases, b.status.Channels, b.last = 1, 1, mysql.CloneStatus{State: tt.last}
+				pl.facts.set("b", SiteFacts{MysqlUp: true, AdminAddr: "10.0.0.1:33062", Following: true})
+				pl.facts.set("c", tt.other)
+				group := testGroup()
+				group.Status.Sites = []v1alpha1.SiteStatus{{Name: "a", Provisioned: true}, {Name: "b"}, {Name: "c", Provisioned: true}}
+				pl.p.begin(group, "b", tt.order)
+				if o := pl.result(t, "b"); o.verdict != tt.want {
+					t.Errorf("outcome %+v", o)
+				}
+				if touched := len(b.calls) > 0; touched != (tt.want == verdictAdopt) {
+					t.Errorf("calls %v", b.calls)
+				}
+			})
+		})
+	}
+}
+
+// I14: an order can be taken back until its clone begins, also while it waits for its turn; after that it stands.
+func TestAWithdrawnOrderLapses(t *testing.T) {
+	for name, tt := range map[string]struct {
+		last  string
+		begun bool
+		value string
+		want  verdict
+	}{
+		"before anything was done":  {"", false, "b:confirm", verdictLapse},
+		"another order of the site": {"", false, "b", verdictAdopt},
+		"half a clone":              {"Failed", false, "b:confirm", verdictAdopt},
+		"a clone has begun":         {"Failed", true, "b:confirm", verdictAdopt},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				pl := newPlant(t, history, history)
+				defer pl.end(t)
+				b := pl.servers["10.0.0.1:33062"]
+				b.status.UserDatabases, b.last = 1, mysql.CloneStatus{State: tt.last}
+				pl.facts.set("b", SiteFacts{MysqlUp: true, AdminAddr: "10.0.0.1:33062"})
+				pl.p.withdrawn.note(siteKey{testKey, "b"}, tt.value)
+				pl.p.begin(testGroup(), "b", order{value: "b:confirm", from: "a", begun: tt.begun})
+				o := pl.result(t, "b")
+				if touched := len(b.calls) > 0; o.verdict != tt.want || touched != (tt.want == verdictAdopt) {
+					t.Errorf("outcome %+v, calls %v", o, b.calls)
+				}
+			})
+		})
+	}
+}
+
+// The annotation is what a person takes back; that the policy ordered, or that the site is named again, is no withdrawal.
+func TestAnOrderIsWithdrawnWithItsAnnotation(t *testing.T) {
+	w := orderWorld(t)
+	w.ordered("b", "b:confirm")
+	key := siteKey{testKey, "b"}
+	cancelled := 0
+	w.r.Work.jobs = map[siteKey]*job{key: {cancel: func() { cancelled++ }}}
+	is := func(want bool) {
+		t.Helper()
+		w.reconcile()
+		if got := w.r.provisioner.withdrawn.has(key, order{value: "b:confirm"}); got != want {
+			t.Errorf("withdrawn %t", got)
+		}
+	}
+	is(false)
+	w.order(v1alpha1.AnnotationRecloneSite, "")
+	is(true)
+	is(true)
+	if cancelled != 1 {
+		t.Errorf("what waits for its turn was ended %d times", cancelled)
+	}
+	if w.provisioned("b") || w.site("b").Clone == nil {
+		t.Error("it was dropped without a look at the site")
+	}
+	w.r.Work.jobs[key].purpose = PurposeClone
+	w.r.provisioner.withdrawn.note(key, "")
+	if is(true); cancelled != 1 {
+		t.Error("a job that holds its site was ended")
+	}
+	w.order(v1alpha1.AnnotationRecloneSite, "b:confirm")
+	is(false)
+}
+
+// I14: while the sidecar hears of the window, the donor may lose its role.
+func TestNoCloneBeginsFromASiteThatLostItsRole(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pl := newPlant(t, history, history)
+		defer pl.end(t)
+		b := pl.servers["10.0.0.1:33062"]
+		b.status.UserDatabases = 1
+		go func() {
+			time.Sleep(time.Second)
+			pl.facts.open("c")
+		}()
+		pl.p.begin(testGroup(), "b", order{value: "b:confirm", from: "a"})
+		if o := pl.result(t, "b"); !o.failed || len(b.calls) != 0 {
+			t.Errorf("outcome %+v, calls %v", o, b.calls)
+		}
+	})
+}
+
+// A lapsed order is answered, and its site is whole again without a clone.
+func TestLapsedOrderIsAnswered(t *testing.T) {
+	w := orderWorld(t)
+	w.ordered("b", "b:confirm")
+	w.ended("b", outcome{verdict: verdictLapse, message: "the active site was a", order: order{value: "b:confirm"}})
+	w.reconcile()
+	w.r.provisioner.running.Wait()
+	g := w.group()
+	last := g.Annotations[v1alpha1.AnnotationLastRequest]
+	if g.Annotations[v1alpha1.AnnotationRecloneSite] != "" || !strings.Contains(last, "refused, the active site was a") {
+		t.Errorf("annotations %v", g.Annotations)
+	}
+	if w.site("b").Clone != nil || w.busy("b") || w.said.count(report.RecloneRefused) != 1 {
+		t.Errorf("status %+v, events %v", w.site("b"), w.said.list)
+	}
+	w.r.Work.jobs = map[siteKey]*job{}
+	w.ended("b", outcome{verdict: verdictAdopt, message: "its data is the group's"})
+	if w.reconcile(); !w.provisioned("b") {
+		t.Errorf("status %+v", w.site("b"))
+	}
+}
+
+// I14 (simulation, seeds 512 and 545): the donor may lose its data, or its openness, in the seconds that a window takes to open.
+// A site may write something new in that time.
+func TestNoCloneBeginsOnAnOldLook(t *testing.T) {
+	const past = uuidA + ":1-90"
+	for name, change := range map[string]func(*plant){
+		"the donor is not open": func(pl *plant) {
+			pl.servers["10.0.0.0:33062"].with(func(s *server) { s.status.ReadOnly, s.status.SuperReadOnly = true, true })
+		},
+		"the donor lost its data": func(pl *plant) {
+			pl.servers["10.0.0.0:33062"].with(func(s *server) { s.status.Executed = set("") })
+		},
+		"the donor runs elsewhere": func(pl *plant) {
+			pl.servers["10.0.0.9:33062"] = &server{status: open(past)}
+			pl.facts.set("a", SiteFacts{MysqlUp: true, Writable: true, AdminAddr: "10.0.0.9:33062"})
+		},
+		"somebody wrote on the site": func(pl *plant) {
+			pl.servers["10.0.0.1:33062"].with(func(s *server) { s.status.Executed = set(past + "," + uuidB + ":1") })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				pl := newPlant(t, past, past)
+				defer pl.end(t)
+				b := pl.servers["10.0.0.1:33062"]
+				b.status.UserDatabases, b.last.State = 1, "Failed"
+				go func() {
+					time.Sleep(time.Second)
+					change(pl)
+				}()
+				pl.p.begin(testGroup(), "b", order{})
+				if o, calls := pl.result(t, "b"), strings.Join(b.calls, ", "); !o.failed || calls != "begin window, end window" {
+					t.Errorf("I14: outcome %+v, calls %s", o, calls)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// leavingForUpdate is why the controller asks a site to give its role away. The poll loop knows the text, as
+// failover.LeavingForUpdate, and makes it the cause of the planned failover.
+const leavingForUpdate = "its pod is to be updated"
+
+// askedFor is how long a wish stands that is not repeated. Every reconcile repeats it while it is wanted, so one that
+// ended some other way must not move roles for ever.
+const askedFor = time.Minute
+
+// wishes are the sites that should give the role of the active site away. The zero value is ready to use.
+type wishes struct {
+	mu  sync.Mutex
+	all map[siteKey]wish
+}
+
+type wish struct {
+	reason string
+	until  time.Time
+}
+
+// Leaving says whether the role should be moved away from a site, and why.
+func (w *Work) Leaving(namespace, group, site string) (string, bool) {
+	w.wishes.mu.Lock()
+	defer w.wishes.mu.Unlock()
+	asked, ok := w.wishes.all[siteKey{types.NamespacedName{Namespace: namespace, Name: group}, site}]
+	if !ok || time.Now().After(asked.until) {
+		return "", false
+	}
+	return asked.reason, true
+}
+
+// askToLeave makes a site the only one of its group that should give its role away; none, if site is empty. It returns
+// true if that is new.
+func (w *Work) askToLeave(group types.NamespacedName, site, reason string) bool {
+	w.wishes.mu.Lock()
+	defer w.wishes.mu.Unlock()
+	key := siteKey{group, site}
+	_, before := w.wishes.all[key]
+	for other := range w.wishes.all {
+		if other.group == group {
+			delete(w.wishes.all, other)
+		}
+	}
+	if site == "" {
+		return false
+	}
+	if w.wishes.all == nil {
+		w.wishes.all = map[siteKey]wish{}
+	}
+	w.wishes.all[key] = wish{reason: reason, until: time.Now().Add(askedFor)}
+	return !before
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/internal/mysql"
+)
+
+// A clone may be over before status says that it has begun, and the operator may die then. The order is not carried out
+// twice for that: the server knows when it was cloned last.
+func TestAFastCloneIsNotMadeTwice(t *testing.T) {
+	accepted := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	whole := fenced(history)
+	whole.UserDatabases = 1
+	clone := &v1alpha1.CloneProgress{Order: "b:confirm", Source: "a", StartedAt: &metav1.Time{Time: accepted}}
+	for name, tc := range map[string]struct {
+		reason string
+		last   mysql.CloneStatus
+		want   verdict
+	}{
+		"since it was accepted":  {"that was it", mysql.CloneStatus{State: cloneCompleted, BeganAt: accepted.Add(5 * time.Second)}, verdictAdopt},
+		"before it was accepted": {"that was another", mysql.CloneStatus{State: cloneCompleted, BeganAt: accepted.Add(-time.Hour)}, verdictReclone},
+		"at a time nobody knows": {"in doubt once more", mysql.CloneStatus{State: cloneCompleted}, verdictReclone},
+		"since, and failed":      {"part of the data is gone", mysql.CloneStatus{State: "Failed", BeganAt: accepted.Add(5 * time.Second)}, verdictReclone},
+	} {
+		if got, why := examine(whole, open(history), tc.last, standing(clone)); got != tc.want {
+			t.Errorf("%s: %s: got %s (%s), want %s", name, tc.reason, got, why, tc.want)
+		}
+	}
+	clone.StartedAt = nil
+	if got, _ := examine(whole, open(history), mysql.CloneStatus{State: cloneCompleted, BeganAt: accepted}, standing(clone)); got != verdictReclone {
+		t.Errorf("nobody knows when it was accepted: got %s", got)
+	}
+}
+
+// I14: an order says what may be thrown away, and no more.
+func TestExamineUnderAnOrder(t *testing.T) {
+	unknown, whole, errant := fenced(""), fenced(history), fenced(uuidB+":1-3")
+	unknown.UserDatabases, whole.UserDatabases, errant.UserDatabases = 1, 1, 1
+	tests := map[string]struct {
+		reason string
+		site   mysql.Status
+		last   string
+		order  order
+		want   verdict
+	}{
+		"no order":              {"it holds the data", whole, cloneCompleted, order{}, verdictAdopt},
+		"whole":                 {"it was ordered", whole, cloneCompleted, order{value: "b"}, verdictReclone},
+		"carried out":           {"once is enough", whole, cloneCompleted, order{value: "b"}.carriedOut(), verdictAdopt},
+		"begun and completed":   {"the operator was restarted meanwhile", whole, cloneCompleted, order{value: "b:confirm", begun: true}, verdictAdopt},
+		"begun and failed":      {"part of the data is gone", whole, "Failed", order{value: "b", begun: true}, verdictReclone},
+		"errant":                {"nobody said that it may go", errant, "", order{value: "b"}, verdictRefuse},
+		"errant, confirmed":     {"somebody said so", errant, "", order{value: "b:confirm"}, verdictReclone},
+		"errant, policy":        {"the specification says so", errant, "", order{value: orderOfPolicy}, verdictReclone},
+		"errant after it":       {"the role has moved meanwhile", errant, cloneCompleted, order{value: "b:confirm"}.carriedOut(), verdictRefuse},
+		"errant, begun":         {"the role has moved meanwhile", errant, cloneCompleted, order{value: "b:confirm", begun: true}, verdictRefuse},
+		"unknown data":          {"nobody knows where it comes from", unknown, "", order{value: "b"}, verdictRefuse},
+		"unknown data, confirm": {"somebody said that it may go", unknown, "", order{value: "b:confirm"}, verdictReclone},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got, why := examine(tt.site, open(history), mysql.CloneStatus{State: tt.last}, tt.order); got != tt.want {
+				t.Errorf("%s: got %s (%s), want %s", tt.reason, got, why, tt.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/internal/mysql"
+)
+
+func copying(data, estimate int64) mysql.CloneStatus {
+	return mysql.CloneStatus{State: cloneInProgress, Stages: []mysql.CloneStage{
+		{Stage: "DROP DATA", State: cloneCompleted}, {Stage: "FILE COPY", State: cloneInProgress, Data: data, Estimate: estimate},
+		{Stage: "PAGE COPY", State: cloneNotStarted},
+	}}
+}
+
+func TestProgress(t *testing.T) {
+	began := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	p := &pace{source: "a", began: began}
+	steps := []struct {
+		after time.Duration
+		last  mysql.CloneStatus
+		want  string
+	}{
+		{0, mysql.CloneStatus{State: cloneInProgress, Stages: []mysql.CloneStage{{Stage: "DROP DATA", State: cloneInProgress}}}, "a DROP DATA 0% -"},
+		{10 * time.Second, copying(0, 1000), "a FILE COPY 0% -"},
+		{20 * time.Second, copying(0, 1000), "a FILE COPY 0% -"},
+		{110 * time.Second, copying(333, 1000), "a FILE COPY 30% 210"},
+		{210 * time.Second, copying(1000, 1000), "a FILE COPY 100% -"},
+		{220 * time.Second, copying(2000, 1000), "a FILE COPY 100% -"},
+	}
+	for _, step := range steps {
+		got := p.progress(step.last, began.Add(step.after))
+		eta := "-"
+		if got.ETASeconds != nil {
+			eta = fmt.Sprint(*got.ETASeconds)
+		}
+		if text := fmt.Sprintf("%s %s %d%% %s", got.Source, got.Stage, got.Percent, eta); text != step.want || !got.StartedAt.Time.Equal(began) {
+			t.Errorf("after %s: %s, want %s", step.after, text, step.want)
+		}
+	}
+}
+
+// A clone of an hour, looked at every second, is a handful of writes.
+func TestProgressIsToldRarely(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pl := newPlant(t, history, "")
+		defer pl.end(t)
+		b := pl.servers["10.0.0.1:33062"]
+		inner := completes(set(history), time.Hour, nil)
+		b.clone = func(s *server) error {
+			err := inner(s)
+			go func() {
+				for i := range int64(3599) {
+					s.with(func(s *server) {
+						if s.last.State == cloneInProgress {
+							s.last = copying(i, 3600)
+						}
+					})
+					time.Sleep(time.Second)
+				}
+			}()
+			return err
+		}
+		pl.p.begin(testGroup(), "b", order{})
+		pl.result(t, "b")
+		if n := len(pl.shown); n < 15 || n > 25 {
+			t.Errorf("told %d times", n)
+		}
+		for i, p := range pl.shown {
+			if i > 1 && p.Percent-pl.shown[i-1].Percent != 5 {
+				t.Errorf("step %d: %d%% after %d%%", i, p.Percent, pl.shown[i-1].Percent)
+			}
+		}
+		if last := pl.shown[len(pl.shown)-1]; last.ETASeconds == nil || *last.ETASeconds > 200 || last.Source != "a" {
+			t.Errorf("the last: %+v", last)
+		}
+	})
+}
+
+func TestProgressInStatus(t *testing.T) {
+	w := runningWorld(t)
+	w.facts.open("a")
+	w.reconcile()
+	w.settle("a", "b", "c")
+	w.reconcile()
+	key := siteKey{testKey, "b"}
+	w.ordered("b", "b")
+	w.r.Work.begin(key, func() {})
+	w.r.Work.hold(key)
+	eta := int64(120)
+	w.r.Work.advance(key, v1alpha1.CloneProgress{Source: "a", Stage: "FILE COPY", Percent: 40, ETASeconds: &eta}, time.Now())
+	w.reconcile()
+	clone := w.site("b").Clone
+	if clone == nil || clone.Percent != 40 || clone.Stage != "FILE COPY" || *clone.ETASeconds != 120 || clone.Order != "b" || clone.StartedAt == nil {
+		t.Fatalf("status %+v", clone)
+	}
+	writes := w.writes
+	w.r.Work.advance(key, v1alpha1.CloneProgress{Source: "a", Stage: "FILE COPY", Percent: 45}, time.Now())
+	if w.reconcile(); w.writes != writes {
+		t.Errorf("%d writes within the pause", w.writes-writes)
+	}
+	w.r.Work.finish(key, outcome{verdict: verdictAdopt, message: "cloned", cloned: true, order: order{value: "b"}})
+	w.reconcile()
+	if w.site("b").Clone != nil || !w.provisioned("b") || w.busy("b") {
+		t.Errorf("after it: %+v", w.site("b"))
+	}
+	if last := w.group().Annotations[v1alpha1.AnnotationLastRequest]; !strings.Contains(last, "done") {
+		t.Errorf("last request %q", last)
+	}
+}

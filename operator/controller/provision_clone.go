@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/mysql-mfg/mfg/internal/mysql"
+	"github.com/mysql-mfg/mfg/operator/report"
+)
+
+// donorPatience is how long the active site may not be seen open before a clone from it is given up. One that has died
+// ends the clone by itself.
+const donorPatience = 30 * time.Second
+
+// errGaveUp is the answer of a server that refused a clone, or could not finish it.
+var errGaveUp = errors.New("the server gave the clone up")
+
+// clone replaces the site's data by the active site's. The site is held from before the first change until the
+// outcome is persisted.
+func (p *provisioner) clone(ctx context.Context, t task, s sight) outcome {
+	donor, err := p.access.Donor(ctx, t.group, s.source)
+	if err != nil {
+		return outcome{verdict: verdictWait, message: err.Error(), failed: true}
+	}
+	p.work.hold(t.key)
+	p.recorder.Emit(t.group, s.pod, report.SiteCloning, "Site %s began to clone from %s: %s", t.key.site, s.source, s.message)
+	log.FromContext(ctx).Info("cloning site", "namespace", t.group.Namespace, "group", t.group.Name, "site", t.key.site,
+		"source", s.source, "reason", s.message)
+	return p.settle(ctx, t, s, p.perform(ctx, t, s, donor))
+}
+
+// resume waits for a clone that somebody else began, such as the operator before a restart.
+func (p *provisioner) resume(ctx context.Context, t task, s sight) outcome {
+	p.work.hold(t.key)
+	if !s.site.SuperReadOnly {
+		p.work.window(t.key, true)
+	}
+	donor := donorWatch{source: p.siteOf(ctx, t, s)}
+	return p.settle(ctx, t, s, p.watch(ctx, t, s, watching{donor: donor}))
+}
+
+// siteOf is the site from which a clone that runs was begun. One from elsewhere is a person's own, and taken for one from
+// the active site: it is judged when it is over.
+func (p *provisioner) siteOf(ctx context.Context, t task, s sight) string {
+	g, _ := p.facts.Sites(t.key.group.Namespace, t.key.group.Name)
+	for _, site := range t.group.Spec.Sites {
+		donor, err := p.access.Donor(ctx, t.group, site.Name)
+		at := sight{donor: g.Sites[site.Name].AdminAddr}.at(donor)
+		if err == nil && (s.last.Source == fmt.Sprintf("%s:%d", donor.Host, donor.Port) || s.last.Source == fmt.Sprintf("%s:%d", at.Host, at.Port)) {
+			return site.Name
+		}
+	}
+	return s.source
+}
+
+// watching is what is watched: the statement of the clone, unless it is somebody else's, and the donor.
+type watching struct {
+	statement <-chan error
+	donor     donorWatch
+}
+
+// settle says what came of a clone.
+func (p *provisioner) settle(ctx context.Context, t task, s sight, err error) outcome {
+	if err != nil {
+		log.FromContext(ctx).Error(err, "clone site", "namespace", t.group.Namespace, "group", t.group.Name, "site", t.key.site)
+		report.Clones.WithLabelValues(t.group.Namespace, t.group.Name, t.key.site, "failed").Inc()
+		p.recorder.Emit(t.group, s.pod, report.SiteCloneFailed, "Clone of site %s from %s did not succeed and is tried again: %v",
+			t.key.site, s.source, err)
+		return outcome{verdict: verdictWait, message: "clone: " + err.Error(), failed: true}
+	}
+	report.Clones.WithLabelValues(t.group.Namespace, t.group.Name, t.key.site, "completed").Inc()
+	p.recorder.Emit(t.group, s.pod, report.SiteCloned, "Site %s holds the data of %s", t.key.site, s.source)
+	return p.afterClone(ctx, t)
+}
+
+// perform carries the clone out, inside a window if the site has databases.
+func (p *provisioner) perform(ctx context.Context, t task, s sight, donor mysql.Donor) error {
+	inWindow := s.verdict == verdictReclone
+	if inWindow {
+		p.work.window(t.key, true)
+		defer p.work.window(t.key, false)
+		spec := t.group.Spec
+		// The sidecar fences a window that it has not heard of.
+		if err := pause(ctx, spec.Failover.PollInterval.Duration+spec.Sidecar.PeerCheckInterval.Duration+windowMargin); err != nil {
+			return err
+		}
+		if g, known := p.facts.Sites(t.key.group.Namespace, t.key.group.Name); !known || g.ActiveSite != s.source || !g.Open {
+			return fmt.Errorf("not begun: %s is not the open active site any more", s.source)
+		}
+		if err := s.recipient.BeginWindow(ctx); err != nil {
+			return err
+		}
+	}
+	if err := p.unchanged(ctx, t, s); err != nil {
+		return p.close(ctx, s, inWindow, err)
+	}
+	if inWindow || s.site.Channels > 0 {
+		// What is in its relay log is in the active site too, or was given up by whoever ordered the clone (examine). Done
+		// last: a poll that began before the site was held may have attached it meanwhile.
+		if err := s.recipient.DropReplication(ctx); err != nil {
+			return p.close(ctx, s, inWindow, err)
+		}
+	}
+	statement := make(chan error, 1)
+	go func() { statement <- s.recipient.Clone(ctx, s.at(donor)) }()
+	err := p.watch(ctx, t, s, watching{statement: statement, donor: donorWatch{source: s.source}})
+	// A clone that runs ends in a restart, which closes the window; one that was refused does not.
+	return p.close(ctx, s, inWindow && errors.Is(err, errGaveUp), err)
+}
+
+// unchanged looks a last time: a window takes seconds to open, and a donor that has lost its data meanwhile, or is not open
+// any more, must not be cloned from, nor a site over that holds something new (I14; simulation, seeds 512 and 545).
+func (p *provisioner) unchanged(ctx context.Context, t task, s sight) error {
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	now := sight{recipient: s.recipient, source: s.source}
+	if err := p.read(ctx, t, &now); err != nil {
+		return fmt.Errorf("not begun: %w", err)
+	}
+	verdict, why := examine(now.site, now.active, now.last, t.order)
+	switch {
+	case now.donor != s.donor:
+		return fmt.Errorf("not begun: %s runs elsewhere now", s.source)
+	case verdict != s.verdict:
+		return fmt.Errorf("not begun: %s", why)
+	}
+	if why := p.donorWaits(t, s.source); why != "" {
+		return fmt.Errorf("not begun: %s", why)
+	}
+	return nil
+}
+
+// at is the donor at the address where it was looked at, so that no other server answers under its name. MySQL takes no
+// IPv6 address here.
+func (s sight) at(donor mysql.Donor) mysql.Donor {
+	host, _, err := net.SplitHostPort(s.donor)
+	if ip := net.ParseIP(host); err == nil && ip.To4() != nil {
+		donor.Host = ip.String()
+	}
+	return donor
+}
+
+// close ends a window that is open after an error.
+func (*provisioner) close(ctx context.Context, s sight, open bool, err error) error {
+	if !open {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTimeout)
+	defer cancel()
+	if endErr := s.recipient.EndWindow(ctx); endErr != nil {
+		return fmt.Errorf("%w; %w", err, endErr)
+	}
+	return err
+}
+
+// watch waits until a clone is over and the site is back, and asks the site how it went: the connection that ran the
+// clone cannot know, since the server restarts under it. It tells how far the clone has come, and cancels it when the
+// donor is no longer the open active site.
+func (p *provisioner) watch(ctx context.Context, t task, s sight, w watching) error {
+	deadline := time.Now().Add(returnTimeout)
+	statement, donor := w.statement, w.donor
+	speed := pace{source: donor.source, began: time.Now()}
+	for time.Now().Before(deadline) {
+		over, err := waitFor(ctx, statement)
+		if err != nil {
+			return donor.explain(err)
+		}
+		if over {
+			// From here on the server restarts, fenced.
+			p.work.window(t.key, false)
+			statement = nil
+		}
+		st, last, err := p.ask(ctx, t)
+		if statement != nil || underWay(last) {
+			// A large clone takes hours; as long as it goes on, nobody is in a hurry.
+			deadline = time.Now().Add(returnTimeout)
+		}
+		if err != nil {
+			continue // the site is restarting; the deadline bounds the wait
+		}
+		if underWay(last) {
+			p.tell(t, &speed, last)
+			p.cancelWithout(ctx, t, &donor)
+			continue
+		}
+		switch {
+		case statement != nil: // it has not begun, and what the server tells is of another clone
+		case last.State != cloneCompleted:
+			return donor.explain(fmt.Errorf("the clone ended as %q (error %d: %s)", last.State, last.ErrorNo, last.Message))
+		case !underWay(s.last) && last.Began != "" && last.Began == s.last.Began:
+			return errors.New("the clone did not begin")
+		case !st.Executed.Contains(s.active.Executed):
+			return errors.New("the site lacks transactions that the source had before the clone")
+		default:
+			return nil
+		}
+	}
+	return fmt.Errorf("the site did not come back within %s", returnTimeout)
+}
+
+// waitFor waits a moment, or until the statement ends. over is true if it ended in the clone, or nobody knows.
+func waitFor(ctx context.Context, statement <-chan error) (over bool, err error) {
+	timer := time.NewTimer(returnPoll)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false, ctx.Err()
+	case err := <-statement:
+		if err != nil && !errors.Is(err, mysql.ErrCloneOutcomeUnknown) {
+			return false, fmt.Errorf("%w: %w", errGaveUp, err)
+		}
+		return true, nil
+	case <-timer.C:
+		return false, nil
+	}
+}
+
+// tell puts into status how far the clone has come, if that is news.
+func (p *provisioner) tell(t task, speed *pace, last mysql.CloneStatus) {
+	now := time.Now()
+	if p.work.advance(t.key, speed.progress(last, now), now) {
+		p.news(t.key.group)
+	}
+}
+
+// donorWatch notices when the source of a clone is no longer the open active site.
+type donorWatch struct {
+	source string
+	closed time.Time
+	// lost is why the clone was cancelled.
+	lost error
+}
+
+// look says why a clone from the source must not go on; empty if it may.
+func (d *donorWatch) look(g GroupFacts, now time.Time) string {
+	switch {
+	case g.ActiveSite != d.source:
+		// What it copies is no longer what the group will go on with.
+		return fmt.Sprintf("the active site is %s now", g.ActiveSite)
+	case g.Open:
+		d.closed = time.Time{}
+	case d.closed.IsZero():
+		d.closed = now
+	case now.Sub(d.closed) >= donorPatience:
+		return fmt.Sprintf("%s has not been open for %s", d.source, donorPatience)
+	}
+	return ""
+}
+
+// explain puts why a clone was cancelled before the error that it ended in.
+func (d *donorWatch) explain(err error) error {
+	if d.lost == nil {
+		return err
+	}
+	return fmt.Errorf("%w: %w", d.lost, err)
+}
+
+// cancelWithout cancels a clone whose donor is lost. It is tried again at every look until the clone ends.
+func (p *provisioner) cancelWithout(ctx context.Context, t task, d *donorWatch) {
+	g, known := p.facts.Sites(t.key.group.Namespace, t.key.group.Name)
+	if !known {
+		return // nothing is known of the donor, and what it has sent so far is whole
+	}
+	why := d.look(g, time.Now())
+	if why == "" {
+		return
+	}
+	d.lost = errors.New("cancelled: " + why)
+	server, err := p.open(ctx, t, g.Sites[t.key.site].AdminAddr, t.key.site)
+	if err != nil {
+		return
+	}
+	defer func() { _ = server.Close() }()
+	if err := server.CancelClone(ctx); err != nil {
+		log.FromContext(ctx).Error(err, "cancel clone", "site", t.key.site)
+	}
+}
+
+// ask reads the site wherever its pod is now.
+func (p *provisioner) ask(ctx context.Context, t task) (mysql.Status, mysql.CloneStatus, error) {
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	g, _ := p.facts.Sites(t.key.group.Namespace, t.key.group.Name)
+	server, err := p.open(ctx, t, g.Sites[t.key.site].AdminAddr, t.key.site)
+	if err != nil {
+		return mysql.Status{}, mysql.CloneStatus{}, err
+	}
+	defer func() { _ = server.Close() }()
+	last, err := server.CloneStatus(ctx)
+	if err != nil {
+		return mysql.Status{}, mysql.CloneStatus{}, err
+	}
+	st, err := server.Status(ctx)
+	return st, last, err
+}
+
+// afterClone looks once more: the active site may have changed while the clone ran. The order is carried out: what the
+// site has now is judged like any other's.
+func (p *provisioner) afterClone(ctx context.Context, t task) outcome {
+	t.order = t.order.carriedOut()
+	for range 30 {
+		s, err := p.look(ctx, t)
+		if err == nil {
+			s.close()
+			if s.verdict != verdictWait {
+				return outcome{verdict: s.verdict, message: s.message, cloned: true, volume: s.volume}
+			}
+		}
+		if pause(ctx, returnPoll) != nil {
+			break
+		}
+	}
+	// The data is there; the next job finds it and adopts it.
+	return outcome{verdict: verdictWait, message: "the active site is not open"}
+}

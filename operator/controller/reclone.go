@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/report"
+)
+
+const (
+	// settlePatience is how long an order waits for the loss of a replaced active site to be known.
+	settlePatience = time.Minute
+	// countPatience is how long the policy waits for lost rows to be counted before the binary logs that tell go away.
+	countPatience = 15 * time.Minute
+)
+
+// takeRequest looks at the annotation reclone-site: it refuses the order, lets it wait, or returns it for the site to be
+// marked. An order that status holds already is on its way.
+func (r *Reconciler) takeRequest(ctx context.Context, s *scope) (request, error) {
+	value := s.group.Annotations[v1alpha1.AnnotationRecloneSite]
+	if value == "" {
+		return request{}, nil
+	}
+	q := parseRequest(value)
+	if standing(s.clones[q.site]).value == value && q.site != s.activeSite() {
+		return request{}, nil
+	}
+	if why := r.whyWait(s, q); why != "" {
+		s.progress(moving(report.ReasonProvisioning, fmt.Sprintf("reclone of %s waits: %s", q.site, why)), whenMoving)
+		return request{}, nil
+	}
+	for _, guard := range refusals {
+		if why := guard(s, q); why != "" {
+			return request{}, r.refuse(ctx, s, q, why)
+		}
+	}
+	return q, nil
+}
+
+// whyWait says why nothing can be said of an order yet. Only what passes by itself is waited for: an order that throws
+// data away must not lie in wait for better times.
+func (r *Reconciler) whyWait(s *scope, q request) string {
+	switch {
+	case !s.known:
+		return "nothing is known of the sites yet"
+	case !steady(s):
+		return "the active site is changing"
+	case s.facts.Sites[q.site].Diverged:
+		return "" // what it alone has is known
+	case notSettled(s.group, q.site) && r.waits.since(s, "settle", replacedBy(s.group, q.site)) < settlePatience:
+		return "what it had as the active site is being compared"
+	}
+	return ""
+}
+
+// refusals is the chain of guards before an order is accepted: the first that answers says why not, and what to do. Each
+// is safe alone. What they stand on is looked at again before data is touched (examine).
+var refusals = []func(*scope, request) string{
+	isNoSite, isTheActiveSite, donorIsNotOpen, donorIsNotWhole, isAboutToTakeOver, doesNotAnswer, isNotFenced, isBeingCloned,
+	hasDiverged, isNotSettled, isOnlyOtherCopy,
+}
+
+func isNoSite(s *scope, q request) string {
+	if _, known := s.sites()[q.site]; known {
+		return ""
+	}
+	return fmt.Sprintf("the group has no site %q: name one of %s, or %s%s", q.site, strings.Join(sorted(s.sites()), ", "), "SITE", confirmed)
+}
+
+func isTheActiveSite(s *scope, q request) string {
+	if q.site != s.activeSite() {
+		return ""
+	}
+	return fmt.Sprintf("%s is the active site: move the role first (annotation %s)", q.site, v1alpha1.AnnotationPlannedFailover)
+}
+
+func donorIsNotOpen(s *scope, _ request) string {
+	if s.facts.Open && s.facts.Sites[s.activeSite()].AdminAddr != "" {
+		return ""
+	}
+	// Its copy may be the last one that is whole.
+	return fmt.Sprintf("the active site %s does not accept writes, and nobody else may be cloned from: order it again once it does", s.activeSite())
+}
+
+func donorIsNotWhole(s *scope, _ request) string {
+	active := s.activeSite()
+	if s.provisioned[active] && !replaced(s, active) {
+		return ""
+	}
+	return fmt.Sprintf("the active site %s is not known to be on the volume that holds the group's data: a clone would leave no healthy copy", active)
+}
+
+func isAboutToTakeOver(s *scope, q request) string {
+	p := s.group.Status.PlannedFailover
+	if p == nil || p.To != q.site || p.Phase != v1alpha1.PlannedWaiting && p.Phase != v1alpha1.PlannedMoving {
+		return ""
+	}
+	return fmt.Sprintf("a planned failover to %s is under way: wait for it, or give it up (annotation %s)", q.site, v1alpha1.AnnotationAbortFailover)
+}
+
+func doesNotAnswer(s *scope, q request) string {
+	if f := s.facts.Sites[q.site]; f.MysqlUp && f.AdminAddr != "" {
+		return ""
+	}
+	if q.confirmed && s.keyrings.unreadable[q.site] {
+		return "" // it starts again with a fresh keyring, and is cloned then
+	}
+	return fmt.Sprintf("the MySQL of %s does not answer, and a clone needs one that runs: get its pod %s to run; if its volume is lost, delete the "+
+		"PersistentVolumeClaim %s and the pod, and the site is cloned by itself on a new one",
+		q.site, v1alpha1.SiteName(s.key.Name, q.site), v1alpha1.DataVolumeName(s.key.Name, q.site))
+}
+
+func isNotFenced(s *scope, q request) string {
+	if !s.facts.Sites[q.site].Writable {
+		return ""
+	}
+	return fmt.Sprintf("%s accepts writes although it is not the active site, and is being fenced: order it again once it is", q.site)
+}
+
+func isBeingCloned(s *scope, q request) string {
+	if !s.facts.Sites[q.site].Cloning && s.busy[q.site] == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s is being cloned already: see status.sites", q.site)
+}
+
+func hasDiverged(s *scope, q request) string {
+	if q.confirmed || !s.facts.Sites[q.site].Diverged {
+		return ""
+	}
+	return fmt.Sprintf("%s has transactions that nobody else has (status.sites): save what is needed of them, then order %s%s, which throws them away",
+		q.site, q.site, confirmed)
+}
+
+func isNotSettled(s *scope, q request) string {
+	if q.confirmed || !notSettled(s.group, q.site) || s.facts.Sites[q.site].Diverged {
+		return ""
+	}
+	return fmt.Sprintf("%s was the active site, and what it alone has is not known: order %s%s if it may be thrown away", q.site, q.site, confirmed)
+}
+
+// isOnlyOtherCopy keeps the second healthy copy, unless a person says that one is enough for a while.
+func isOnlyOtherCopy(s *scope, q request) string {
+	if q.confirmed || !healthyCopy(s, q.site) {
+		return ""
+	}
+	for _, site := range s.group.Spec.Sites {
+		if site.Name != q.site && site.Name != s.activeSite() && healthyCopy(s, site.Name) {
+			return ""
+		}
+	}
+	return fmt.Sprintf("%s is the only healthy copy beside the active site, and there would be one alone while it is cloned: "+
+		"wait until another site replicates, or order %s%s", q.site, q.site, confirmed)
+}
+
+// healthyCopy is true for a replica that holds the group's data and goes on receiving it.
+func healthyCopy(s *scope, site string) bool {
+	f := s.facts.Sites[site]
+	return s.provisioned[site] && !replaced(s, site) && f.MysqlUp && f.Following && !f.Diverged && !f.Cloning && s.busy[site] == ""
+}
+
+// replacedBy is the record of the failover that took a site's role away; nil if it had none, or was active again later.
+func replacedBy(group *v1alpha1.MysqlFailoverGroup, site string) *v1alpha1.FailoverRecord {
+	for i, record := range group.Status.Failovers {
+		if record.To == site {
+			return nil
+		}
+		if record.From == site {
+			return &group.Status.Failovers[i]
+		}
+	}
+	return nil
+}
+
+// notSettled is true if a site was replaced as the active site, and what it alone had is not known.
+func notSettled(group *v1alpha1.MysqlFailoverGroup, site string) bool {
+	record := replacedBy(group, site)
+	return record != nil && !record.LossExact
+}
+
+// accept marks a site for its reclone. The mark is durable before anything is done: the clone begins with a later
+// reconcile, which finds the order in status. A site without the mark of provisioning is no candidate and no copy.
+func (r *Reconciler) accept(s *scope, site string, o order) {
+	s.provisioned[site] = false
+	s.clones[site] = &v1alpha1.CloneProgress{
+		Source: s.activeSite(), Order: o.value, StartedAt: &metav1.Time{Time: s.now.UTC().Truncate(time.Second)},
+	}
+	// What came of earlier work says nothing about this order.
+	r.Work.drop(s.work(site))
+	s.again = min(s.again, whenMoving)
+	r.Recorder.Emit(s.group, r.related(s, site), report.RecloneAccepted, "Site %s is cloned anew from %s: %s", site, s.activeSite(), o.why())
+}
+
+// refuse takes an order off the group and says why.
+func (r *Reconciler) refuse(ctx context.Context, s *scope, q request, why string) error {
+	if err := r.answer(ctx, s, q.value, "refused, "+why); err != nil {
+		return err
+	}
+	r.Recorder.Emit(s.group, r.related(s, q.site), report.RecloneRefused, "Reclone of %s was refused: %s", q.site, why)
+	return nil
+}
+
+// answer takes the annotation off the group and says in its place what came of it. An annotation that has changed since
+// it was read stays: it is another order.
+func (r *Reconciler) answer(ctx context.Context, s *scope, value, outcome string) error {
+	if s.group.Annotations[v1alpha1.AnnotationRecloneSite] != value {
+		return nil
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": s.group.UID, "resourceVersion": s.group.ResourceVersion,
+		"annotations": map[string]any{
+			v1alpha1.AnnotationRecloneSite: nil,
+			v1alpha1.AnnotationLastRequest: fmt.Sprintf("%s=%s: %s", v1alpha1.AnnotationRecloneSite, value, outcome),
+		}}})
+	if err != nil {
+		return fmt.Errorf("answer reclone: %w", err)
+	}
+	answered := &v1alpha1.MysqlFailoverGroup{ObjectMeta: metav1.ObjectMeta{Namespace: s.key.Namespace, Name: s.key.Name}}
+	if err := r.Client.Patch(ctx, answered, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(v1alpha1.ManagerController)); err != nil {
+		return fmt.Errorf("answer reclone: %w", err)
+	}
+	s.group.ResourceVersion = answered.ResourceVersion
+	delete(s.group.Annotations, v1alpha1.AnnotationRecloneSite)
+	return nil
+}
+
+// policyReclones is true if spec.failover.onDivergence lets a diverged site be cloned anew now: its donor is open and
+// whole, its loss is in a record, and its lost rows are counted as long as there is hope for that. Nobody is asked, so in
+// doubt it stays as it is.
+func (r *Reconciler) policyReclones(s *scope, site string) bool {
+	spec := s.group.Spec.Failover
+	if spec.OnDivergence != v1alpha1.DivergenceReclone || spec.Mode == v1alpha1.FailoverObserve || r.pausedUntil(s) != "" {
+		return false
+	}
+	q := request{site: site, confirmed: true}
+	if !s.provisioned[site] || !s.facts.Sites[site].Diverged || r.whyWait(s, q) != "" || notSettled(s.group, site) {
+		return false
+	}
+	if slices.ContainsFunc(refusals, func(guard func(*scope, request) string) bool { return guard(s, q) != "" }) {
+		return false
+	}
+	if uncounted(s.group, site) && r.waits.since(s, "count", replacedBy(s.group, site)) < countPatience {
+		s.again = min(s.again, whenWaiting)
+		return false
+	}
+	return true
+}
+
+// uncounted is true while the rows that a site's lost transactions changed are not counted.
+func uncounted(group *v1alpha1.MysqlFailoverGroup, site string) bool {
+	record := replacedBy(group, site)
+	return record != nil && record.LossExact && record.LostTransactions > 0 && record.LostRowsState == ""
+}
+
+// waits tells for how long this process has waited for something to become of a failover. A restart begins anew, which
+// makes it wait longer and never shorter.
+type waits struct {
+	mu    sync.Mutex
+	began map[types.NamespacedName]map[string]time.Time
+}
+
+func (w *waits) since(s *scope, what string, record *v1alpha1.FailoverRecord) time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.began == nil {
+		w.began = map[types.NamespacedName]map[string]time.Time{}
+	}
+	if w.began[s.key] == nil {
+		w.began[s.key] = map[string]time.Time{}
+	}
+	key := fmt.Sprintf("%s/%d", what, record.Epoch)
+	if _, known := w.began[s.key][key]; !known {
+		w.began[s.key][key] = s.now
+	}
+	return s.now.Sub(w.began[s.key][key])
+}
+
+func (w *waits) forget(group types.NamespacedName) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.began, group)
+}

@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/report"
+)
+
+// orderWorld is a group that runs, whose jobs may begin and have nothing to do.
+func orderWorld(t *testing.T) *world {
+	t.Helper()
+	w := volumeWorld(t)
+	w.r.provisioner.base = context.Background()
+	w.r.provisioner.access = fakeAccess{}
+	w.r.Work.jobs = map[siteKey]*job{}
+	return w
+}
+
+func (w *world) order(name, value string) {
+	w.t.Helper()
+	g := w.group()
+	metav1.SetMetaDataAnnotation(&g.ObjectMeta, name, value)
+	w.must(w.c.Update(w.ctx, g))
+}
+
+// ordered has an order accepted.
+func (w *world) ordered(site, value string) {
+	w.t.Helper()
+	w.order(v1alpha1.AnnotationRecloneSite, value)
+	w.reconcile()
+	if clone := w.site(site).Clone; clone == nil || clone.Order != value || w.provisioned(site) {
+		w.t.Fatalf("the order %s was not accepted: %+v, last request %q", value, w.site(site), w.group().Annotations[v1alpha1.AnnotationLastRequest])
+	}
+}
+
+func (w *world) fact(site string, change func(*SiteFacts)) {
+	g, _ := w.facts.Sites("", "")
+	f := g.Sites[site]
+	change(&f)
+	w.facts.set(site, f)
+}
+
+func (w *world) status(change func(*v1alpha1.MysqlFailoverGroupStatus)) {
+	w.t.Helper()
+	g := w.group()
+	change(&g.Status)
+	w.must(w.c.Status().Update(w.ctx, g))
+}
+
+func (w *world) diverge(site string) {
+	w.fact(site, func(f *SiteFacts) { f.Diverged, f.Following = true, false })
+}
+
+// I15: an order is durable before anything is done, and answered when it is carried out.
+func TestRecloneOrder(t *testing.T) {
+	w := orderWorld(t)
+	w.ordered("b", "b")
+	if len(w.r.Work.jobs) != 0 {
+		t.Error("a clone began before the order was durable")
+	}
+	if w.group().Annotations[v1alpha1.AnnotationRecloneSite] == "" {
+		t.Error("the order was answered before it was carried out")
+	}
+	w.reconcile()
+	if len(w.r.Work.jobs) != 1 || w.said.count(report.RecloneAccepted) != 1 {
+		t.Errorf("%d jobs, events %v", len(w.r.Work.jobs), w.said.list)
+	}
+	w.r.provisioner.running.Wait()
+	w.r.Work.jobs = map[siteKey]*job{}
+	w.ended("b", outcome{verdict: verdictAdopt, message: "its data is the group's", cloned: true, order: order{value: "b"}})
+	w.reconcile()
+	g := w.group()
+	if g.Annotations[v1alpha1.AnnotationRecloneSite] != "" || !strings.HasSuffix(g.Annotations[v1alpha1.AnnotationLastRequest], "reclone-site=b: done, it holds the data of a") {
+		t.Errorf("annotations %v", g.Annotations)
+	}
+	if !w.provisioned("b") || w.site("b").Clone != nil || w.said.count(report.RecloneDone) != 1 {
+		t.Errorf("status %+v, events %v", w.site("b"), w.said.list)
+	}
+	if w.reconcile(); w.said.count(report.RecloneAccepted) != 1 || !w.provisioned("b") {
+		t.Error("it was carried out twice")
+	}
+}
+
+// A restart of the operator at any point leaves the order standing: in the annotation before it is accepted, in status
+// until it is carried out.
+func TestRecloneOrderOutlivesTheOperator(t *testing.T) {
+	w := orderWorld(t)
+	w.diverge("b")
+	w.ordered("b", "b:confirm")
+	// The answer was given, and the operator died before the mark.
+	g := w.group()
+	delete(g.Annotations, v1alpha1.AnnotationRecloneSite)
+	w.must(w.c.Update(w.ctx, g))
+	w.r.Work = NewWork()
+	w.r.provisioner.work = w.r.Work
+	w.reconcile()
+	if len(w.r.Work.jobs) != 1 || w.site("b").Clone == nil {
+		t.Errorf("%d jobs, %+v", len(w.r.Work.jobs), w.site("b"))
+	}
+	w.r.provisioner.running.Wait()
+}
+
+// While the order cannot be answered, it is not done.
+func TestRecloneIsAnsweredBeforeTheMark(t *testing.T) {
+	w := orderWorld(t)
+	w.ordered("b", "b")
+	w.ended("b", outcome{verdict: verdictAdopt, message: "its data is the group's", cloned: true, order: order{value: "b"}})
+	w.fail["*v1alpha1.MysqlFailoverGroup"] = errors.New("no")
+	if _, err := w.r.Reconcile(w.ctx, reconcile.Request{NamespacedName: testKey}); err == nil {
+		t.Fatal("no error")
+	}
+	if w.provisioned("b") || !w.busy("b") {
+		t.Error("the site was let go while its order stands")
+	}
+	clear(w.fail)
+	w.reconcile()
+	if !w.provisioned("b") || w.busy("b") || w.group().Annotations[v1alpha1.AnnotationRecloneSite] != "" {
+		t.Errorf("after it: %+v", w.site("b"))
+	}
+}
+
+// What came of work that knew nothing of the order does not answer it.
+func TestRecloneIgnoresEarlierWork(t *testing.T) {
+	w := orderWorld(t)
+	w.ordered("b", "b")
+	w.ended("b", outcome{verdict: verdictAdopt, message: "it holds the data"})
+	w.reconcile()
+	if w.provisioned("b") || w.group().Annotations[v1alpha1.AnnotationRecloneSite] == "" {
+		t.Error("an order was answered by work that did not carry it out")
+	}
+	w.r.provisioner.running.Wait()
+}
+
+// I14: what would be thrown away, or leave no healthy copy, is refused.
+func TestRecloneRefusals(t *testing.T) {
+	lostLog := func(w *world) {
+		w.status(func(s *v1alpha1.MysqlFailoverGroupStatus) {
+			s.Failovers = []v1alpha1.FailoverRecord{{Epoch: 1, From: "b", To: "a"}}
+		})
+		w.r.waits.since(&scope{key: testKey, now: time.Now().Add(-2 * settlePatience)}, "settle", &v1alpha1.FailoverRecord{Epoch: 1})
+	}
+	tests := map[string]struct {
+		value   string
+		happens func(*world)
+		// why is part of the refusal; empty if the order is accepted.
+		why string
+	}{
+		"replica":             {value: "b"},
+		"no site":             {value: "x", why: "no site"},
+		"no value":            {value: ":confirm", why: "no site"},
+		"active site":         {value: "a:confirm", why: "planned-failover"},
+		"donor closed":        {value: "b:confirm", happens: func(w *world) { w.facts.closed("a") }, why: "does not accept writes"},
+		"donor on new volume": {value: "b:confirm", happens: func(w *world) { w.onVolume(map[string]string{"a": "new"}) }, why: "no healthy copy"},
+		"takes over": {value: "b:confirm", happens: func(w *world) {
+			w.status(func(s *v1alpha1.MysqlFailoverGroupStatus) {
+				s.PlannedFailover = &v1alpha1.PlannedFailoverStatus{From: "a", To: "b", Cause: "Requested", Phase: v1alpha1.PlannedWaiting}
+			})
+		}, why: "abort-planned-failover"},
+		"MySQL is down":        {value: "b:confirm", happens: func(w *world) { w.facts.set("b", SiteFacts{Reachable: true}) }, why: "PersistentVolumeClaim mysql-orders-b-data"},
+		"writable":             {value: "b:confirm", happens: func(w *world) { w.fact("b", func(f *SiteFacts) { f.Writable = true }) }, why: "being fenced"},
+		"being cloned":         {value: "b:confirm", happens: func(w *world) { w.fact("b", func(f *SiteFacts) { f.Cloning = true }) }, why: "already"},
+		"diverged":             {value: "b", happens: func(w *world) { w.diverge("b") }, why: "b:confirm"},
+		"diverged, confirmed":  {value: "b:confirm", happens: func(w *world) { w.diverge("b") }},
+		"unsettled":            {value: "b", happens: lostLog, why: "b:confirm"},
+		"unsettled, confirmed": {value: "b:confirm", happens: lostLog},
+		"the only other copy": {value: "b", happens: func(w *world) {
+			w.fact("c", func(f *SiteFacts) { f.Following = false })
+		}, why: "only healthy copy beside"},
+		"the only other copy, confirmed": {value: "b:confirm", happens: func(w *world) {
+			w.fact("c", func(f *SiteFacts) { f.Following = false })
+		}},
+		"the other has diverged": {value: "b", happens: func(w *world) { w.diverge("c") }, why: "only healthy copy beside"},
+		"no copy at all": {value: "b", happens: func(w *world) {
+			w.fact("b", func(f *SiteFacts) { f.Following = false })
+			w.fact("c", func(f *SiteFacts) { f.Following = false })
+		}},
+		"paused": {value: "b", happens: func(w *world) {
+			w.order(v1alpha1.AnnotationPauseUntil, time.Now().Add(time.Hour).UTC().Format(time.RFC3339))
+		}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := orderWorld(t)
+			if tt.happens != nil {
+				tt.happens(w)
+			}
+			if tt.why == "" {
+				w.ordered("b", tt.value)
+				w.reconcile()
+				if len(w.r.Work.jobs) != 1 {
+					t.Errorf("%d jobs", len(w.r.Work.jobs))
+				}
+				w.r.provisioner.running.Wait()
+				return
+			}
+			w.order(v1alpha1.AnnotationRecloneSite, tt.value)
+			w.reconcile()
+			g := w.group()
+			last := g.Annotations[v1alpha1.AnnotationLastRequest]
+			if g.Annotations[v1alpha1.AnnotationRecloneSite] != "" || !strings.Contains(last, "="+tt.value+": refused, ") || !strings.Contains(last, tt.why) {
+				t.Errorf("annotations %v", g.Annotations)
+			}
+			if said := w.said.of(report.RecloneRefused); len(said) != 1 || !strings.Contains(said[0], tt.why) {
+				t.Errorf("events %v", w.said.list)
+			}
+			if !w.provisioned("b") || w.site("b").Clone != nil || len(w.r.Work.jobs) != 0 {
+				t.Errorf("something was changed: %+v", w.site("b"))
+			}
+		})
+	}
+}
+
+// What passes by itself is waited for.
+func TestRecloneWaits(t *testing.T) {
+	tests := map[string]func(*world){
+		"nothing known": func(w *world) { w.facts.g.Sites = nil },
+		"transition": func(w *world) {
+			w.status(func(s *v1alpha1.MysqlFailoverGroupStatus) { s.Transition = &v1alpha1.Transition{From: "a", To: "b"} })
+		},
+		"loss not known yet": func(w *world) {
+			w.status(func(s *v1alpha1.MysqlFailoverGroupStatus) {
+				s.Failovers = []v1alpha1.FailoverRecord{{Epoch: 1, From: "b", To: "a"}}
+			})
+		},
+	}
+	for name, happens := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := orderWorld(t)
+			happens(w)
+			w.order(v1alpha1.AnnotationRecloneSite, "b:confirm")
+			w.reconcile()
+			if w.group().Annotations[v1alpha1.AnnotationRecloneSite] != "b:confirm" || !w.provisioned("b") || len(w.r.Work.jobs) != 0 {
+				t.Errorf("annotations %v, %+v", w.group().Annotations, w.site("b"))
+			}
+		})
+	}
+}
+
+// An order that a closer look refuses is answered, and nothing was thrown away.
+func TestRecloneRefusedByALook(t *testing.T) {
+	w := orderWorld(t)
+	w.ordered("b", "b")
+	w.ended("b", outcome{verdict: verdictRefuse, message: "the site has 3 transactions that the active site lacks", order: order{value: "b"}})
+	w.reconcile()
+	if last := w.group().Annotations[v1alpha1.AnnotationLastRequest]; !strings.Contains(last, "refused, the site has 3 transactions") {
+		t.Errorf("last request %q", last)
+	}
+	if w.site("b").Clone != nil {
+		t.Errorf("the order stands: %+v", w.site("b"))
+	}
+	if c := w.condition(v1alpha1.ConditionProgressing); c.Reason != report.ReasonCloneRefused || !strings.Contains(c.Message, "b:confirm") {
+		t.Errorf("condition %+v", c)
+	}
+}
+
+// An order that was replaced meanwhile is not taken for the one that was answered.
+func TestRecloneAnswersOnlyWhatItRead(t *testing.T) {
+	w := orderWorld(t)
+	w.order(v1alpha1.AnnotationRecloneSite, "x")
+	s := &scope{key: testKey, group: w.group(), now: time.Now()}
+	w.order(v1alpha1.AnnotationRecloneSite, "b")
+	if err := w.r.answer(w.ctx, s, "x", "refused"); err == nil {
+		t.Error("an older view of the group was written")
+	}
+	if got := w.group().Annotations[v1alpha1.AnnotationRecloneSite]; got != "b" {
+		t.Errorf("the order is %q now", got)
+	}
+}
+
+func TestPolicyReclones(t *testing.T) {
+	counted := func(state string) func(*world) {
+		return func(w *world) {
+			w.status(func(s *v1alpha1.MysqlFailoverGroupStatus) {
+				s.Failovers = []v1alpha1.FailoverRecord{{Epoch: 1, From: "b", To: "a", LossExact: true, LostTransactions: 3, LostSet: uuidB + ":1-3", LostRowsState: state}}
+			})
+		}
+	}
+	spec := func(change func(*v1alpha1.FailoverSpec)) func(*world) {
+		return func(w *world) { w.change(func(g *v1alpha1.MysqlFailoverGroup) { change(&g.Spec.Failover) }) }
+	}
+	tests := map[string]struct {
+		happens func(*world)
+		want    bool
+	}{
+		"errant":           {nil, true},
+		"lost and counted": {counted(v1alpha1.LostRowsCounted), true},
+		"rows not counted": {counted(""), false},
+		"waited long enough": {func(w *world) {
+			counted("")(w)
+			w.r.waits.since(&scope{key: testKey, now: time.Now().Add(-2 * countPatience)}, "count", &v1alpha1.FailoverRecord{Epoch: 1})
+		}, true},
+		"loss not known": {func(w *world) {
+			w.status(func(s *v1alpha1.MysqlFailoverGroupStatus) {
+				s.Failovers = []v1alpha1.FailoverRecord{{Epoch: 1, From: "b", To: "a"}}
+			})
+		}, false},
+		"Hold":    {spec(func(f *v1alpha1.FailoverSpec) { f.OnDivergence = v1alpha1.DivergenceHold }), false},
+		"Observe": {spec(func(f *v1alpha1.FailoverSpec) { f.Mode = v1alpha1.FailoverObserve }), false},
+		"paused": {func(w *world) {
+			w.order(v1alpha1.AnnotationPauseUntil, time.Now().Add(time.Hour).UTC().Format(time.RFC3339))
+		}, false},
+		"donor closed":        {func(w *world) { w.facts.closed("a") }, false},
+		"donor on new volume": {func(w *world) { w.onVolume(map[string]string{"a": "new"}) }, false},
+		"MySQL is down":       {func(w *world) { w.facts.set("b", SiteFacts{Diverged: true}) }, false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := orderWorld(t)
+			w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Failover.OnDivergence = v1alpha1.DivergenceReclone })
+			w.diverge("b")
+			if tt.happens != nil {
+				tt.happens(w)
+			}
+			w.reconcile()
+			clone := w.site("b").Clone
+			if got := clone != nil && clone.Order == orderOfPolicy && !w.provisioned("b"); got != tt.want || len(w.r.Work.jobs) != 0 {
+				t.Errorf("accepted %v, %d jobs, %+v", got, len(w.r.Work.jobs), w.site("b"))
+			}
+		})
+	}
+}
+
+// A pause keeps the operator from cloning by itself.
+func TestPauseStopsClones(t *testing.T) {
+	w := orderWorld(t)
+	w.order(v1alpha1.AnnotationPauseUntil, time.Now().Add(time.Hour).UTC().Format(time.RFC3339))
+	w.strand()
+	w.onVolume(map[string]string{"c": "new"})
+	w.reconcile()
+	w.reconcile()
+	if !w.provisioned("b") || len(w.r.Work.jobs) != 0 {
+		t.Errorf("provisioned %v, %d jobs", w.provisioned("b"), len(w.r.Work.jobs))
+	}
+	if w.provisioned("c") {
+		t.Error("a site without its data passes for a candidate")
+	}
+}

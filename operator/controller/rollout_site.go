@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/rollout"
+)
+
+const (
+	// brokenAfter is how long a pod must have been unavailable before replacing it counts as taking nothing away. It is
+	// longer than a restart of mysqld with a recovery of usual length.
+	brokenAfter = time.Minute
+	// lateAfter is how long a site with the wished pod may take to do its part before people are told.
+	lateAfter = 2 * time.Minute
+)
+
+// unsettled is since when a site has not done its part with a pod of one template.
+type unsettled struct {
+	hash  string
+	since time.Time
+}
+
+func (r *Reconciler) rolloutSite(s *scope, spec v1alpha1.Site, want *appsv1.Deployment) rollout.Site {
+	name := spec.Name
+	_, busy := r.Work.Busy(s.key.Namespace, s.key.Name, name)
+	site := rollout.Site{
+		Name: name, Active: name == s.activeSite(), Busy: busy, Candidate: spec.Role == v1alpha1.PrimaryCandidate,
+		Diverged: s.facts.Sites[name].Diverged,
+	}
+	current := s.deployments[name]
+	if current == nil {
+		return site
+	}
+	site.Exists, site.Kept = true, s.keyrings.kept[name]
+	site.UpToDate = specHash(current) == specHash(want)
+	site.Settled = settled(s, name) && !busy
+	site.Held = site.Diverged && serves(s, name) && !busy
+	site.Starting = beingReplaced(s, name)
+	// As long as nothing is known of the sites, as after a restart, one that is not ready may still serve.
+	site.Broken = s.known && !s.facts.Sites[name].MysqlUp && s.now.Sub(unavailableSince(current, s.now)) >= brokenAfter
+	site.Late = r.late(s, site)
+	if !site.Settled {
+		site.Trouble = trouble(s, name)
+	}
+	return site
+}
+
+// late is true if a site has had the wished pod for so long that it should be settled. One that is waiting for its data is
+// in the hands of provisioning.
+func (r *Reconciler) late(s *scope, site rollout.Site) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	key, hash := s.work(site.Name), specHash(s.deployments[site.Name])
+	if site.Settled || site.Busy || (!s.provisioned[site.Name] && s.facts.Sites[site.Name].MysqlUp) {
+		delete(r.unsettled, key)
+		return false
+	}
+	if r.unsettled[key].hash != hash {
+		r.unsettled[key] = unsettled{hash: hash, since: s.now}
+	}
+	return site.UpToDate && s.now.Sub(r.unsettled[key].since) >= lateAfter
+}
+
+func (r *Reconciler) forgetUnsettled(group types.NamespacedName) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for key := range r.unsettled {
+		if key.group == group {
+			delete(r.unsettled, key)
+		}
+	}
+}
+
+// serves is true if the pod of the site's Deployment is ready and its MySQL answers, whatever its part in the group.
+func serves(s *scope, name string) bool {
+	pod, f := s.pods[name], s.facts.Sites[name]
+	return pod != nil && pod.DeletionTimestamp == nil && podReady(pod) && s.known && f.MysqlUp &&
+		pod.Annotations[v1alpha1.AnnotationSpecHash] == specHash(s.deployments[name]) && f.PodUID == string(pod.UID)
+}
+
+// settled is true if the pod of the site's Deployment is ready and does its part. The facts must be those of this very
+// pod: those of its predecessor may be two seconds old and all well.
+func settled(s *scope, name string) bool {
+	f := s.facts.Sites[name]
+	switch {
+	case !serves(s, name):
+		return false
+	case s.activeSite() == "":
+		// There is nothing to follow yet.
+		return true
+	case name == s.activeSite():
+		return s.facts.Open && s.facts.ActiveSite == name
+	}
+	return s.provisioned[name] && f.Following
+}
+
+// beingReplaced is true from when a site's Deployment was changed, or its pod deleted, until the new pod does its part,
+// for as long as such a replacement usually takes. After that the site has failed, and the others must not wait for it:
+// one of them may need the update in order to take over.
+func beingReplaced(s *scope, site string) bool {
+	d, pod := s.deployments[site], s.pods[site]
+	if d == nil || settled(s, site) {
+		return false
+	}
+	if pod == nil || pod.DeletionTimestamp != nil || pod.Annotations[v1alpha1.AnnotationSpecHash] != specHash(d) {
+		return s.now.Sub(unavailableSince(d, s.now)) < brokenAfter
+	}
+	return s.now.Sub(pod.CreationTimestamp.Time) < brokenAfter
+}
+
+// trouble is what is known about why a site is not settled, for people. It holds nothing that changes while nothing
+// happens.
+func trouble(s *scope, name string) string {
+	pod, f := s.pods[name], s.facts.Sites[name]
+	switch {
+	case pod == nil:
+		return "it has no pod; see the events of its Deployment"
+	case podTrouble(pod) != "":
+		return podTrouble(pod)
+	case pod.DeletionTimestamp != nil || f.PodUID != string(pod.UID):
+		return ""
+	case !f.MysqlUp:
+		return "MySQL does not answer"
+	case f.Diverged:
+		return "it has transactions that the group's history lacks, and waits for a person"
+	case name != s.activeSite() && s.activeSite() != "" && !f.Following:
+		return "MySQL runs, but does not replicate from " + s.activeSite()
+	}
+	return ""
+}
+
+// telling are the reasons of a container that waits which a person has to do something about, and how they are told. Some
+// take turns with each other.
+var telling = map[string]string{
+	"ErrImagePull": "ImagePullBackOff", "ImagePullBackOff": "ImagePullBackOff", "InvalidImageName": "InvalidImageName",
+	"ErrImageNeverPull": "ErrImageNeverPull", "CrashLoopBackOff": "CrashLoopBackOff", "RunContainerError": "RunContainerError",
+	"CreateContainerConfigError": "CreateContainerConfigError", "CreateContainerError": "CreateContainerError",
+}
+
+// crashLoop is how often a container was restarted when it counts as one that does not start.
+const crashLoop = 3
+
+func podTrouble(pod *corev1.Pod) string {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
+			return "its pod cannot be scheduled: " + c.Message
+		}
+	}
+	for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		why := ""
+		switch {
+		case c.State.Waiting != nil:
+			why = telling[c.State.Waiting.Reason]
+		case !c.Ready && c.RestartCount >= crashLoop:
+			// Between two waits it runs for a moment.
+			why = "CrashLoopBackOff"
+		}
+		if why != "" {
+			return "container " + c.Name + " of image " + c.Image + ": " + why
+		}
+	}
+	return ""
+}
+
+func podReady(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+// unavailableSince is since when a Deployment has had no ready pod; now if it has one.
+func unavailableSince(d *appsv1.Deployment, now time.Time) time.Time {
+	for _, c := range d.Status.Conditions {
+		if c.Type != appsv1.DeploymentAvailable {
+			continue
+		}
+		if c.Status == corev1.ConditionTrue {
+			return now
+		}
+		return c.LastTransitionTime.Time
+	}
+	return d.CreationTimestamp.Time
+}
+
+func specHash(d *appsv1.Deployment) string { return d.Annotations[v1alpha1.AnnotationSpecHash] }

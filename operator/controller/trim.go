@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+)
+
+// lastApplied is what kubectl apply leaves: the whole object once more.
+const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
+
+// Trim takes out of an object what nobody reads from the cache. With a thousand groups that is most of what would be kept.
+// It names what goes, and not what stays: a field that is not known here is there. Whoever needs what goes reads it live;
+// what comes from the cache is written back only in parts (apply, merge patches), never whole.
+//
+//	all           managed fields, what kubectl applied last
+//	Pod           volumes, and of containers all but name, image, restart policy and the lease of the sidecar
+//	Deployment    the same of its template
+//	ConfigMap     data
+//	Node          images, volumes
+func Trim(obj any) (any, error) {
+	o, ok := obj.(client.Object)
+	if !ok {
+		return obj, nil // what was deleted while nobody watched
+	}
+	o.SetManagedFields(nil)
+	if _, has := o.GetAnnotations()[lastApplied]; has {
+		annotations := o.GetAnnotations()
+		delete(annotations, lastApplied)
+		o.SetAnnotations(annotations)
+	}
+	switch o := o.(type) {
+	case *corev1.Pod:
+		trimPod(&o.Spec)
+		trimStatuses(o.Status.InitContainerStatuses)
+		trimStatuses(o.Status.ContainerStatuses)
+	case *appsv1.Deployment:
+		trimPod(&o.Spec.Template.Spec)
+	case *corev1.ConfigMap:
+		o.Data, o.BinaryData = nil, nil
+	case *corev1.Node:
+		o.Status.Images, o.Status.VolumesInUse, o.Status.VolumesAttached = nil, nil, nil
+	}
+	return obj, nil
+}
+
+// TransformTrim is Trim as the cache wants it.
+func TransformTrim() cache.TransformFunc { return Trim }
+
+func trimPod(spec *corev1.PodSpec) {
+	spec.Volumes, spec.Affinity, spec.Tolerations, spec.TopologySpreadConstraints = nil, nil, nil, nil
+	spec.SecurityContext, spec.ImagePullSecrets, spec.EphemeralContainers = nil, nil, nil
+	trimContainers(spec.InitContainers)
+	trimContainers(spec.Containers)
+}
+
+func trimContainers(all []corev1.Container) {
+	for i, c := range all {
+		kept := corev1.Container{Name: c.Name, Image: c.Image, RestartPolicy: c.RestartPolicy}
+		for _, e := range c.Env {
+			if slices.Contains([]string{v1alpha1.EnvLeaseTimeout, v1alpha1.EnvFenceTimeout}, e.Name) {
+				kept.Env = append(kept.Env, e) // the lease that the promotion gate waits for (I4)
+			}
+		}
+		all[i] = kept
+	}
+}
+
+func trimStatuses(all []corev1.ContainerStatus) {
+	for i := range all {
+		all[i].ImageID, all[i].ContainerID, all[i].VolumeMounts = "", "", nil
+		all[i].AllocatedResources, all[i].Resources, all[i].User = nil, nil, nil
+	}
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/render"
+	"github.com/mysql-mfg/mfg/operator/report"
+)
+
+// volumeNote is what is to be said of a site's data volume.
+type volumeNote struct {
+	site, reason, message string
+	event                 report.Event
+}
+
+// volume applies the PVC of a site. One that is there already keeps its class, and grows if its storage allows that; a
+// volume that does not fit the specification is told of and stops nothing.
+func (r *Reconciler) volume(ctx context.Context, s *scope, site v1alpha1.Site) error {
+	want := render.DataVolume(s.in, site)
+	current, err := r.apply.current(ctx, want, false)
+	if err != nil {
+		return fmt.Errorf("read volume of %s: %w", site.Name, err)
+	}
+	have, ok := current.(*corev1.PersistentVolumeClaim)
+	if !ok {
+		return r.apply.apply(ctx, s.group, want)
+	}
+	want.Spec.StorageClassName, want.Spec.AccessModes = have.Spec.StorageClassName, have.Spec.AccessModes
+	note, grows := r.resize(ctx, have, want)
+	err = r.apply.apply(ctx, s.group, want)
+	switch {
+	case grows && (apierrors.IsForbidden(err) || apierrors.IsInvalid(err)):
+		// The data is where it was; only the growth is refused.
+		note, err = cannotGrow(have, want.Spec.Resources.Requests[corev1.ResourceStorage], "the API server refuses it: "+err.Error()), nil
+	case err != nil:
+		return err
+	}
+	if note.reason == "" {
+		note = resizing(have)
+	}
+	note.site = site.Name
+	s.volumeNotes = append(s.volumeNotes, note)
+	return err
+}
+
+func storage(claim *corev1.PersistentVolumeClaim) string {
+	size := claim.Spec.Resources.Requests[corev1.ResourceStorage]
+	return size.String()
+}
+
+// resize gives the wished claim a size that may be asked for. It returns true if that is more than before.
+func (r *Reconciler) resize(ctx context.Context, have, want *corev1.PersistentVolumeClaim) (volumeNote, bool) {
+	old, asked := have.Spec.Resources.Requests[corev1.ResourceStorage], want.Spec.Resources.Requests[corev1.ResourceStorage]
+	if asked.Cmp(old) == 0 {
+		return volumeNote{}, false
+	}
+	growing := volumeNote{
+		reason: report.ReasonVolumeGrowing, event: report.VolumeGrowing,
+		message: fmt.Sprintf("volume %s grows to %s", have.Name, &asked),
+	}
+	keep := func(note volumeNote) (volumeNote, bool) {
+		want.Spec.Resources.Requests[corev1.ResourceStorage] = old
+		return note, false
+	}
+	if capacity := have.Status.Capacity[corev1.ResourceStorage]; asked.Cmp(old) < 0 && !capacity.IsZero() && asked.Cmp(capacity) > 0 {
+		// It was asked to grow and has not: a slip is taken back as long as the volume is not larger than what is meant.
+		return growing, true
+	}
+	if asked.Cmp(old) < 0 {
+		return keep(volumeNote{
+			reason: report.ReasonVolumeLarger, event: report.VolumeLarger,
+			message: fmt.Sprintf("volume %s has %s, more than the %s that are specified, and volumes do not shrink: "+
+				"set the size to %s, or move to a new site with a smaller volume", have.Name, &old, &asked, &old),
+		})
+	}
+	if have.Status.Phase != corev1.ClaimBound {
+		growing.message += " once it is bound"
+		return keep(growing)
+	}
+	if why := r.whyFixed(ctx, have); why != "" {
+		return keep(cannotGrow(have, asked, why))
+	}
+	return growing, true
+}
+
+// whyFixed is why a claim cannot grow; empty if it can.
+func (r *Reconciler) whyFixed(ctx context.Context, have *corev1.PersistentVolumeClaim) string {
+	class := have.Spec.StorageClassName
+	if class == nil || *class == "" {
+		return "it has no storage class"
+	}
+	found := &storagev1.StorageClass{}
+	// Live: storage classes are looked at only here, and need no cache.
+	if err := r.Live.Get(ctx, client.ObjectKey{Name: *class}, found); err != nil {
+		return fmt.Sprintf("its storage class cannot be read: %v", err)
+	}
+	if found.AllowVolumeExpansion == nil || !*found.AllowVolumeExpansion {
+		return fmt.Sprintf("storage class %s does not allow it (allowVolumeExpansion)", *class)
+	}
+	return ""
+}
+
+func cannotGrow(have *corev1.PersistentVolumeClaim, to resource.Quantity, why string) volumeNote {
+	return volumeNote{
+		reason: report.ReasonVolumeCannotGrow, event: report.VolumeCannotGrow,
+		message: fmt.Sprintf("volume %s has %s and cannot grow to %s: %s. Allow it in the storage class if the storage can, "+
+			"or add a site with a larger volume, move the role there and remove this one", have.Name, storage(have), &to, why),
+	}
+}
+
+// resizing is how far a volume has come that was asked to grow.
+func resizing(have *corev1.PersistentVolumeClaim) volumeNote {
+	request, capacity := have.Spec.Resources.Requests[corev1.ResourceStorage], have.Status.Capacity[corev1.ResourceStorage]
+	if have.Status.Phase != corev1.ClaimBound || capacity.IsZero() || capacity.Cmp(request) >= 0 {
+		return volumeNote{}
+	}
+	state := have.Status.AllocatedResourceStatuses[corev1.ResourceStorage]
+	if state == corev1.PersistentVolumeClaimControllerResizeInfeasible || state == corev1.PersistentVolumeClaimNodeResizeInfeasible {
+		return volumeNote{
+			reason: report.ReasonVolumeCannotGrow, event: report.VolumeCannotGrow,
+			message: fmt.Sprintf("volume %s does not grow to %s: its storage says that it cannot; see the events of the claim", have.Name, &request),
+		}
+	}
+	note := volumeNote{
+		reason: report.ReasonVolumeGrowing, event: report.VolumeGrowing,
+		message: fmt.Sprintf("volume %s grows to %s", have.Name, &request),
+	}
+	for _, c := range have.Status.Conditions {
+		if c.Type == corev1.PersistentVolumeClaimFileSystemResizePending && c.Status == corev1.ConditionTrue {
+			note.message += "; what is left is its file system, for which some storage needs the pod to start anew: delete the pod of the site if it stays so"
+		}
+	}
+	return note
+}
+
+// tellVolumes says what phases before it found about the volumes. It comes last: pods and data matter more.
+func (r *Reconciler) tellVolumes(_ context.Context, s *scope) error {
+	for _, e := range []report.Event{report.VolumeGrowing, report.VolumeCannotGrow, report.VolumeLarger} {
+		for _, note := range s.volumeNotes {
+			text := ""
+			if note.event == e {
+				text = "Site " + note.site + ": " + note.message
+			}
+			r.say(s, note.site, e, text)
+		}
+	}
+	for _, note := range s.volumeNotes {
+		switch note.reason {
+		case "":
+		case report.ReasonVolumeGrowing:
+			s.progress(moving(note.reason, "site "+note.site+": "+note.message), whenWaiting)
+		default:
+			s.progress(stuck(note.reason, "site "+note.site+": "+note.message), whenSettled)
+		}
+	}
+	return nil
+}

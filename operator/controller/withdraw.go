@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"sync"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+)
+
+// withdrawals are the orders whose annotation a person took off before their clone began. The zero value is ready to use.
+type withdrawals struct {
+	mu  sync.Mutex
+	all map[siteKey]string
+}
+
+// note keeps whether the order of a site was withdrawn; empty if none was. It returns true for one that is new.
+func (w *withdrawals) note(key siteKey, value string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	before := w.all[key]
+	if value == "" {
+		delete(w.all, key)
+		return false
+	}
+	if w.all == nil {
+		w.all = map[siteKey]string{}
+	}
+	w.all[key] = value
+	return before != value
+}
+
+func (w *withdrawals) has(key siteKey, o order) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return o.value != "" && w.all[key] == o.value
+}
+
+// withdraw looks which accepted orders a person has taken back. Nothing is dropped here: whether a clone has begun is known
+// to the site's MySQL, and the job that asks it lets the order lapse only if none has (I14).
+func (r *Reconciler) withdraw(s *scope) {
+	asked := parseRequest(s.group.Annotations[v1alpha1.AnnotationRecloneSite]).site
+	for _, site := range s.group.Spec.Sites {
+		o, taken := standing(s.clones[site.Name]), ""
+		if o.given() && !o.begun && o.value != orderOfPolicy && asked != site.Name {
+			taken = o.value
+		}
+		if r.provisioner.withdrawn.note(s.work(site.Name), taken) {
+			r.Work.giveUp(s.work(site.Name)) // it may wait for its turn, for hours
+		}
+	}
+}
+
+// giveUp ends a job that holds its site not yet. Once it does its clone may have begun.
+func (w *Work) giveUp(key siteKey) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if j := w.jobs[key]; j != nil && j.cancel != nil && j.purpose == "" {
+		j.cancel()
+	}
+}

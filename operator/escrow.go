@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"log/slog"
+
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mysql-mfg/mfg/operator/escrow"
+	"github.com/mysql-mfg/mfg/operator/monitor"
+	"github.com/mysql-mfg/mfg/operator/server"
+)
+
+// Rate of the requests that pushes of keyrings cause at the API server.
+const (
+	escrowQPS   = 20
+	escrowBurst = 40
+)
+
+// checkEscrow says whether the settings of the escrow listener belong together.
+func (s settings) checkEscrow() error {
+	if (s.escrowAddr == "") != (s.escrowURL == "") {
+		return fmt.Errorf("--escrow-bind-address and --escrow-url belong together: set both, or none to take no keyrings into escrow")
+	}
+	return nil
+}
+
+// addEscrow adds the listener that takes keyrings into escrow, if the installation has one.
+func addEscrow(mgr ctrl.Manager, s settings, loops *monitor.Monitor, log *slog.Logger) error {
+	if s.escrowAddr == "" {
+		return nil
+	}
+	// A client of its own: strangers can make the listener ask the API server, and failover must not wait behind them.
+	config := rest.CopyConfig(mgr.GetConfig())
+	config.QPS, config.Burst = escrowQPS, escrowBurst
+	direct, err := client.New(config, client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
+	if err != nil {
+		return fmt.Errorf("make client of the escrow listener: %w", err)
+	}
+	store := escrow.New(escrow.Options{Client: direct, Live: direct, Pods: podsOf(loops)})
+	return mgr.Add(server.EscrowRunnable{Escrow: server.NewEscrow(store, log), Addr: s.escrowAddr, Dir: s.escrowTLSDir})
+}
+
+// podsOf says which pod the poll loops take for a site's.
+func podsOf(loops *monitor.Monitor) escrow.Pods {
+	return func(namespace, group, site string) (string, bool) {
+		facts, known := loops.Facts(namespace, group)
+		if !known || !loops.Leading() {
+			return "", false
+		}
+		for _, s := range facts.Sites {
+			if s.Name == site {
+				return s.Pod.UID, true
+			}
+		}
+		return "", true
+	}
+}

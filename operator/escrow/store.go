@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package escrow
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
+)
+
+const (
+	// maxTries bounds how often a number is chosen anew because somebody else took it.
+	maxTries = 8
+	// maxVersions bounds what one site can fill the API server's store with; far above retainVersions, which is 50 at most.
+	maxVersions = 100
+)
+
+// Pods says which pod the operator takes for a site's; false while this process does not look after the group.
+type Pods func(namespace, group, site string) (uid string, known bool)
+
+// Options is what a Store is made of.
+type Options struct {
+	// Client writes. Live reads past every cache: what decides over keys must not be old.
+	Client client.Client
+	Live   client.Reader
+	// Pods is needed by Put alone.
+	Pods Pods
+}
+
+// Store keeps the keyrings of all groups. It is safe for concurrent use, also with other processes: a number belongs to
+// whoever creates its Secret first.
+type Store struct {
+	client client.Client
+	live   client.Reader
+	pods   Pods
+}
+
+// New makes a store.
+func New(o Options) *Store { return &Store{client: o.Client, live: o.Live, pods: o.Pods} }
+
+// Put takes a keyring into escrow, if the token is the site's, the site is unsealed and the pod its own, and says under
+// which version it is there. Refusals are errors of api/wire. The same content pushed again is answered with the version
+// that it has.
+func (s *Store) Put(ctx context.Context, push wire.KeyringEscrow, token string) (wire.KeyringEscrowed, error) {
+	// Before anything else is said: all answers below are for whoever holds the token.
+	if err := s.authenticate(ctx, push, token); err != nil {
+		return wire.KeyringEscrowed{}, err
+	}
+	if err := checkContent(push); err != nil {
+		return wire.KeyringEscrowed{}, err
+	}
+	group, err := s.unsealed(ctx, push)
+	if err != nil {
+		return wire.KeyringEscrowed{}, err
+	}
+	uid, known := s.pods(push.Namespace, push.Group, push.Site)
+	switch {
+	case !known:
+		// Another process may know better; and what nobody vouches for is not taken.
+		return wire.KeyringEscrowed{}, wire.ErrNotLeading
+	case uid == "" || uid != push.PodUID:
+		// A pod that was replaced holds a keyring that fits the data of nobody any more.
+		return wire.KeyringEscrowed{}, wire.ErrOtherPod
+	}
+	return s.keep(ctx, group, push)
+}
+
+// unsealed returns the group if the keyring of the site is unsealed, by its live status.
+func (s *Store) unsealed(ctx context.Context, push wire.KeyringEscrow) (*v1alpha1.MysqlFailoverGroup, error) {
+	group := &v1alpha1.MysqlFailoverGroup{}
+	err := s.live.Get(ctx, client.ObjectKey{Namespace: push.Namespace, Name: push.Group}, group)
+	if apierrors.IsNotFound(err) {
+		// A token that outlived its group opens nothing.
+		return nil, wire.ErrNotUnsealed
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read group: %w", err)
+	}
+	status, ok := statusOf(group, push.Site)
+	if !ok {
+		return nil, wire.ErrNotUnsealed
+	}
+	switch status.Phase {
+	case v1alpha1.KeyringUnsealed, v1alpha1.KeyringEscrowed:
+		return group, nil
+	case v1alpha1.KeyringFailed:
+		// Failed for want of an escrow, it still is unsealed and tries on. Failed for want of its Secret it is sealed, or
+		// about to be: its keyring is restored by a person, and nothing may pass for it meanwhile.
+		if status.Work != "" && status.Stage != v1alpha1.KeyringSealing {
+			return group, nil
+		}
+	case v1alpha1.KeyringPending, v1alpha1.KeyringSealed:
+		// MySQL cannot have written this keyring: it is a replay, or worse.
+	}
+	return nil, wire.ErrNotUnsealed
+}
+
+func statusOf(group *v1alpha1.MysqlFailoverGroup, site string) (v1alpha1.SiteKeyringStatus, bool) {
+	if group.Status.EncryptionAtRest == nil {
+		return v1alpha1.SiteKeyringStatus{}, false
+	}
+	for _, s := range group.Status.EncryptionAtRest.Sites {
+		if s.Name == site {
+			return s, true
+		}
+	}
+	return v1alpha1.SiteKeyringStatus{}, false
+}
+
+// keep stores a keyring as the next version, unless the newest one already is the same.
+func (s *Store) keep(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, push wire.KeyringEscrow) (wire.KeyringEscrowed, error) {
+	status, _ := statusOf(group, push.Site)
+	used := status.KeyringVersion
+	for range maxTries {
+		versions, err := s.Versions(ctx, push.Namespace, push.Group, push.Site)
+		if err != nil {
+			return wire.KeyringEscrowed{}, err
+		}
+		if len(versions) > 0 {
+			used = max(used, versions[0].Number)
+			if s.holds(ctx, push, versions[0]) {
+				return wire.KeyringEscrowed{Secret: versions[0].Secret, Version: versions[0].Number, Digest: push.Digest}, nil
+			}
+		}
+		if len(versions) >= maxVersions || used >= highestVersion {
+			return wire.KeyringEscrowed{}, wire.ErrTooManyVersions
+		}
+		secret := secretOf(group, push, used+1)
+		err = s.client.Create(ctx, secret, client.FieldOwner(v1alpha1.ManagerController))
+		if apierrors.IsAlreadyExists(err) {
+			// Another push was faster: perhaps with the same content. Or the name is taken by what carries no label, and
+			// the list does not show it: then the number is used up.
+			used++
+			continue
+		}
+		if err != nil {
+			return wire.KeyringEscrowed{}, fmt.Errorf("create %s: %w", secret.Name, err)
+		}
+		return s.confirm(ctx, push, secret)
+	}
+	return wire.KeyringEscrowed{}, fmt.Errorf("find a number for the keyring of %s/%s/%s: all of %d were taken",
+		push.Namespace, push.Group, push.Site, maxTries)
+}
+
+// holds is true if a version is in escrow for good with the content that was pushed.
+func (s *Store) holds(ctx context.Context, push wire.KeyringEscrow, v Version) bool {
+	secret, err := s.read(ctx, push.Namespace, v.Secret)
+	// What cannot be read, can change or is on its way out holds nothing: another version costs nothing.
+	return err == nil && isKept(secret, push.Digest)
+}
+
+// isKept is true for a Secret whose content has that digest and stays.
+func isKept(secret *corev1.Secret, digest string) bool {
+	return secret.DeletionTimestamp == nil && secret.Immutable != nil && *secret.Immutable &&
+		wire.KeyringDigest(secret.Data[v1alpha1.KeyringKey]) == digest
+}
+
+// confirm reads back what was stored and hashes it again: only what the API server gives back is in escrow.
+func (s *Store) confirm(ctx context.Context, push wire.KeyringEscrow, made *corev1.Secret) (wire.KeyringEscrowed, error) {
+	secret, err := s.read(ctx, made.Namespace, made.Name)
+	if err != nil {
+		return wire.KeyringEscrowed{}, fmt.Errorf("read back: %w", err)
+	}
+	if secret.UID != made.UID || !isKept(secret, push.Digest) {
+		return wire.KeyringEscrowed{}, fmt.Errorf("read back %s: it is not what was stored", made.Name)
+	}
+	number, _ := numberOf(push.Group, push.Site, made.Name)
+	return wire.KeyringEscrowed{Secret: made.Name, Version: number, Digest: push.Digest}, nil
+}
+
+// secretOf is the Secret of one version, as the specification's table of disaster recovery describes it.
+func secretOf(group *v1alpha1.MysqlFailoverGroup, push wire.KeyringEscrow, number int64) *corev1.Secret {
+	m := meta(group, push.Site, v1alpha1.KeyringSecret(push.Group, push.Site, number), v1alpha1.NameKeyring)
+	m.Labels[v1alpha1.LabelKeyringVersion] = strconv.FormatInt(number, 10)
+	m.Annotations = map[string]string{v1alpha1.AnnotationKeyringDigest: push.Digest}
+	if group.DeletionTimestamp != nil && group.Spec.DeletionPolicy != v1alpha1.DeletionDelete {
+		// The data stays and needs its keys: nothing that is made now may go with the group.
+		m.OwnerReferences = nil
+	}
+	return &corev1.Secret{
+		ObjectMeta: m, Type: corev1.SecretTypeOpaque, Immutable: new(true),
+		Data: map[string][]byte{v1alpha1.KeyringKey: push.Keyring},
+	}
+}

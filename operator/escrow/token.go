@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package escrow
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
+)
+
+// tokenBytes is how much randomness a token holds, tokenLength how long it is as text.
+const tokenBytes = 32
+
+var tokenLength = base64.RawURLEncoding.EncodedLen(tokenBytes)
+
+// Bounds of names, as in Kubernetes.
+const (
+	maxNamespace = 63
+	maxName      = 253
+)
+
+// ErrForeignSecret means that a Secret with a name that the operator needs belongs to something else.
+var ErrForeignSecret = errors.New("the secret belongs to something else")
+
+// NewToken makes a bearer token. crypto/rand ends the program rather than return less randomness.
+func NewToken() string {
+	raw := make([]byte, tokenBytes)
+	_, _ = rand.Read(raw)
+	return base64.RawURLEncoding.EncodeToString(raw)
+}
+
+// Shaped is true for what could be a token at all. It needs no comparison with a secret, so it may be asked first.
+func Shaped(token string) bool {
+	if len(token) != tokenLength {
+		return false
+	}
+	_, err := base64.RawURLEncoding.DecodeString(token)
+	return err == nil
+}
+
+// authenticate compares the token with that of the site. Whatever is wrong, the answer is the same and took the same
+// call: a stranger does not learn which groups and sites there are. Nothing is cached: a token that was renewed or taken
+// away is refused from that moment on.
+func (s *Store) authenticate(ctx context.Context, push wire.KeyringEscrow, token string) error {
+	if !plausible(push) || !Shaped(token) {
+		return wire.ErrUnauthorized
+	}
+	secret := &corev1.Secret{}
+	key := client.ObjectKey{Namespace: push.Namespace, Name: v1alpha1.KeyringTokenSecret(push.Group, push.Site)}
+	err := s.live.Get(ctx, key, secret)
+	// Forbidden is a namespace that this operator does not look after.
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
+		return fmt.Errorf("read escrow token: %w", err)
+	}
+	want := secret.Data[v1alpha1.KeyringTokenKey]
+	// Two groups can have the same name for it: group a with site b-c, and group a-b with site c.
+	usable := err == nil && Shaped(string(want)) && belongs(secret, push.Group, push.Site)
+	given, expected := sha256.Sum256([]byte(token)), sha256.Sum256(want)
+	if subtle.ConstantTimeCompare(given[:], expected[:]) != 1 || !usable {
+		return wire.ErrUnauthorized
+	}
+	return nil
+}
+
+// plausible is true for names that Kubernetes could have. Others never reach a request to the API server.
+func plausible(push wire.KeyringEscrow) bool {
+	return isName(push.Namespace, maxNamespace) && isName(push.Group, maxName) && isName(push.Site, maxName) &&
+		len(v1alpha1.KeyringTokenSecret(push.Group, push.Site)) <= maxName
+}
+
+func isName(s string, longest int) bool {
+	if s == "" || len(s) > longest || s[0] == '-' || s[len(s)-1] == '-' {
+		return false
+	}
+	for i := range len(s) {
+		if b := s[i]; (b < 'a' || b > 'z') && (b < '0' || b > '9') && b != '-' {
+			return false
+		}
+	}
+	return true
+}
+
+// belongs is true for an object that the operator made for a site.
+func belongs(obj client.Object, group, site string) bool {
+	l := obj.GetLabels()
+	return l[v1alpha1.LabelManagedBy] == v1alpha1.ManagedByOperator && l[v1alpha1.LabelGroup] == group && l[v1alpha1.LabelSite] == site
+}
+
+// RenewToken gives a site a new token for a round, which grows with every unseal: whoever kept an older one is refused from
+// now on. Asked again for the same round it changes nothing.
+func (s *Store) RenewToken(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, site string, round int64) error {
+	secret := &corev1.Secret{ObjectMeta: meta(group, site, v1alpha1.KeyringTokenSecret(group.Name, site), v1alpha1.NameMySQL)}
+	secret.Annotations = map[string]string{v1alpha1.AnnotationKeyringRound: strconv.FormatInt(round, 10)}
+	secret.Data = map[string][]byte{v1alpha1.KeyringTokenKey: []byte(NewToken())}
+	err := s.client.Create(ctx, secret, client.FieldOwner(v1alpha1.ManagerController))
+	if !apierrors.IsAlreadyExists(err) {
+		return wrap("create escrow token", err)
+	}
+	old := &corev1.Secret{}
+	if err := s.live.Get(ctx, client.ObjectKeyFromObject(secret), old); err != nil {
+		return wrap("read escrow token", err)
+	}
+	if !belongs(old, group.Name, site) {
+		return fmt.Errorf("renew token in %s: %w", old.Name, ErrForeignSecret)
+	}
+	// A group that was made again has another UID, and its rounds begin anew.
+	owner := metav1.GetControllerOfNoCopy(old)
+	if owner != nil && owner.UID == group.UID && Shaped(string(old.Data[v1alpha1.KeyringTokenKey])) &&
+		old.Annotations[v1alpha1.AnnotationKeyringRound] == secret.Annotations[v1alpha1.AnnotationKeyringRound] {
+		return nil
+	}
+	before := old.DeepCopy()
+	old.Data, old.OwnerReferences, old.Annotations = secret.Data, secret.OwnerReferences, secret.Annotations
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	return wrap("renew escrow token", s.client.Patch(ctx, old, patch, client.FieldOwner(v1alpha1.ManagerController)))
+}
+
+// DropToken takes a site's token away, when it is sealed.
+func (s *Store) DropToken(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, site string) error {
+	secret := &corev1.Secret{}
+	key := client.ObjectKey{Namespace: group.Namespace, Name: v1alpha1.KeyringTokenSecret(group.Name, site)}
+	err := s.live.Get(ctx, key, secret)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return wrap("read escrow token", err)
+	}
+	if !belongs(secret, group.Name, site) {
+		return fmt.Errorf("drop token in %s: %w", secret.Name, ErrForeignSecret)
+	}
+	err = s.client.Delete(ctx, secret, client.Preconditions{UID: &secret.UID})
+	return wrap("drop escrow token", client.IgnoreNotFound(err))
+}
+
+// meta is the metadata of a Secret of a site: the labels of every object of the group, and the group as controller.
+func meta(group *v1alpha1.MysqlFailoverGroup, site, name, what string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Namespace: group.Namespace, Name: name,
+		Labels: map[string]string{
+			v1alpha1.LabelName: what, v1alpha1.LabelInstance: group.Name, v1alpha1.LabelManagedBy: v1alpha1.ManagedByOperator,
+			v1alpha1.LabelGroup: group.Name, v1alpha1.LabelSite: site,
+		},
+		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(group, v1alpha1.GroupVersion.WithKind(kind))},
+	}
+}
+
+const kind = "MysqlFailoverGroup"
+
+func wrap(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}

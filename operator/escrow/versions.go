@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package escrow
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
+)
+
+// Errors of the store beside the refusals of api/wire.
+var (
+	// ErrMissing: there is no such version in escrow, or its Secret holds nothing.
+	ErrMissing = errors.New("no such keyring in escrow")
+	// ErrInUse: the version must not be pruned.
+	ErrInUse = errors.New("this version of the keyring is in use")
+)
+
+// highestVersion bounds what is believed to be a number of ours. Somebody else's Secret with a higher one in its name
+// must not make the operator run out of numbers.
+const highestVersion = 1_000_000_000
+
+// Version is one keyring in escrow.
+type Version struct {
+	Number int64
+	Secret string
+	// Digest is what the annotation says; Store.Digest hashes the content.
+	Digest string
+	// Deleting is true while its Secret is on its way out. Its number is used up all the same.
+	Deleting bool
+	// Owner is the UID of the group that controls it; empty after that group was deleted and its data kept.
+	Owner types.UID
+}
+
+// Versions returns what is in escrow for a site, the newest first, read live and without any content.
+func (s *Store) Versions(ctx context.Context, namespace, group, site string) ([]Version, error) {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
+	err := s.live.List(ctx, list, client.InNamespace(namespace), client.MatchingLabels{
+		v1alpha1.LabelName: v1alpha1.NameKeyring, v1alpha1.LabelManagedBy: v1alpha1.ManagedByOperator,
+		v1alpha1.LabelGroup: group, v1alpha1.LabelSite: site,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list keyrings in escrow: %w", err)
+	}
+	var out []Version
+	for i := range list.Items {
+		item := &list.Items[i]
+		number, ok := numberOf(group, site, item.Name)
+		if !ok {
+			continue
+		}
+		version := Version{
+			Number: number, Secret: item.Name, Digest: item.Annotations[v1alpha1.AnnotationKeyringDigest],
+			Deleting: item.DeletionTimestamp != nil,
+		}
+		if owner := metav1.GetControllerOfNoCopy(item); owner != nil {
+			version.Owner = owner.UID
+		}
+		out = append(out, version)
+	}
+	slices.SortFunc(out, func(a, b Version) int { return cmp.Compare(b.Number, a.Number) })
+	return out, nil
+}
+
+// numberOf reads the number out of a name. Labels can be wrong, names cannot: no two Secrets share one.
+func numberOf(group, site, name string) (int64, bool) {
+	prefix, ok := strings.CutSuffix(v1alpha1.KeyringSecret(group, site, 0), "0")
+	digits, found := strings.CutPrefix(name, prefix)
+	if !ok || !found {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil || n < 1 || n > highestVersion || strconv.FormatInt(n, 10) != digits {
+		return 0, false
+	}
+	return n, true
+}
+
+// Digest hashes the content of a Secret in escrow, read live.
+func (s *Store) Digest(ctx context.Context, namespace, name string) (string, error) {
+	secret, err := s.read(ctx, namespace, name)
+	if err != nil {
+		return "", err
+	}
+	return wire.KeyringDigest(secret.Data[v1alpha1.KeyringKey]), nil
+}
+
+func (s *Store) read(ctx context.Context, namespace, name string) (*corev1.Secret, error) {
+	secret := &corev1.Secret{}
+	err := s.live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, secret)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, fmt.Errorf("%w: %s", ErrMissing, name)
+	case err != nil:
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	case len(secret.Data[v1alpha1.KeyringKey]) == 0:
+		return nil, fmt.Errorf("%w: %s has no %q", ErrMissing, name, v1alpha1.KeyringKey)
+	}
+	return secret, nil
+}
+
+// Prune deletes one version, named by its Secret. Which ones are superfluous is decided elsewhere; what is refused here is
+// refused whatever was decided: the version that the site is sealed with, by status, by its Deployment or by any of its pods
+// (I17), and the newest one, because its number would be given again.
+func (s *Store) Prune(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, site, name string) error {
+	versions, err := s.Versions(ctx, group.Namespace, group.Name, site)
+	if err != nil {
+		return err
+	}
+	at := slices.IndexFunc(versions, func(v Version) bool { return v.Secret == name })
+	if at < 0 {
+		return nil
+	}
+	if at == 0 {
+		return fmt.Errorf("prune %s: it is the newest: %w", name, ErrInUse)
+	}
+	if err := s.unused(ctx, group, site, name); err != nil {
+		return fmt.Errorf("prune %s: %w", name, err)
+	}
+	secret := &corev1.Secret{}
+	if err := s.live.Get(ctx, client.ObjectKey{Namespace: group.Namespace, Name: name}, secret); err != nil {
+		return wrap("prune "+name, client.IgnoreNotFound(err))
+	}
+	return wrap("prune "+name, client.IgnoreNotFound(s.client.Delete(ctx, secret, client.Preconditions{UID: &secret.UID})))
+}
+
+// unused returns nil if nothing live refers to a version. What cannot be read is in use.
+func (s *Store) unused(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, site, name string) error {
+	now := &v1alpha1.MysqlFailoverGroup{}
+	if err := s.live.Get(ctx, client.ObjectKeyFromObject(group), now); err != nil {
+		return fmt.Errorf("read group: %w", err)
+	}
+	if status, ok := statusOf(now, site); ok && status.KeyringSecret == name {
+		return fmt.Errorf("status names it: %w", ErrInUse)
+	}
+	deployment := &appsv1.Deployment{}
+	err := s.live.Get(ctx, client.ObjectKey{Namespace: group.Namespace, Name: v1alpha1.SiteName(group.Name, site)}, deployment)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("read deployment: %w", err)
+	}
+	if mounts(deployment.Spec.Template.Spec, name) {
+		return fmt.Errorf("the deployment mounts it: %w", ErrInUse)
+	}
+	var pods corev1.PodList
+	err = s.live.List(ctx, &pods, client.InNamespace(group.Namespace), client.MatchingLabels{
+		v1alpha1.LabelGroup: group.Name, v1alpha1.LabelSite: site,
+	})
+	if err != nil {
+		return fmt.Errorf("list pods: %w", err)
+	}
+	for i := range pods.Items {
+		if mounts(pods.Items[i].Spec, name) {
+			return fmt.Errorf("pod %s mounts it: %w", pods.Items[i].Name, ErrInUse)
+		}
+	}
+	return nil
+}
+
+// mounts is true if a pod has a Secret as a volume, alone or among others.
+func mounts(spec corev1.PodSpec, secret string) bool {
+	return slices.ContainsFunc(spec.Volumes, func(v corev1.Volume) bool {
+		if v.Secret != nil && v.Secret.SecretName == secret {
+			return true
+		}
+		return v.Projected != nil && slices.ContainsFunc(v.Projected.Sources, func(p corev1.VolumeProjection) bool {
+			return p.Secret != nil && p.Secret.Name == secret
+		})
+	})
+}

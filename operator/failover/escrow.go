@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package failover
+
+// A site that accepts writes while its keyring lives in its pod's memory alone loses with that pod all that was acknowledged
+// under its keys. So nobody is opened before the operator holds the keyring (I16). A site that is open already stays so: closing
+// it would not bring its keys to safety any sooner.
+
+const notEscrowedRemedy = "wait: its sidecar hands the keyring over by itself; status.sites[].keyring says why if it does not"
+
+// isUnescrowed: what it would acknowledge could be read by nobody once its pod is gone (I16). A sealed keyring comes from
+// escrow, and a site without one has nothing to lose. A file that is being written has no digest, and is not in escrow either.
+func isUnescrowed(_ Snapshot, _ Memory, site Site) string {
+	k := site.Sidecar.Report.Keyring
+	switch {
+	case k == nil || k.Sealed || k.Digest != "" && k.Digest == k.EscrowedDigest:
+		return ""
+	case k.Trouble != "":
+		return "its live keyring is not escrowed: " + k.Trouble
+	}
+	return "its live keyring is not escrowed yet"
+}
+
+// nobodyFit names why there is no candidate: an escrow that is all that is missing is something else to do than a site that
+// is down.
+func nobodyFit(s Snapshot, m Memory) Reason {
+	for _, c := range candidates(s, m) {
+		if c.Site.Name != s.Status.ActiveSite && c.Unfit != "" && c.Unfit == isUnescrowed(s, m, c.Site) {
+			return ReasonNotEscrowed // it is the last of the guards, so nothing else stands in its way
+		}
+	}
+	return ReasonNoCandidate
+}
+
+// lostFor names why a target that nobody can replace is not opened.
+func lostFor(s Snapshot, m Memory, target Site) Reason {
+	if isUnescrowed(s, m, target) != "" || nobodyFit(s, m) == ReasonNotEscrowed {
+		return ReasonNotEscrowed
+	}
+	return ReasonTargetLost
+}
+
+// keptShut leaves a site closed that would be opened now, until its keyring is in escrow (I16). It says so loudly once that
+// takes longer than any step may.
+func (d Decision) keptShut(s Snapshot, seen Topology, site, why string) Decision {
+	since := d.Memory.ReopenSince
+	if t := s.Status.Transition; t != nil {
+		since = later(t.GatePassedAt, s.LeaderSince)
+	}
+	verdict := VerdictWait
+	if late(s, since) {
+		verdict = VerdictBlocked
+	}
+	return d.say(seen, verdict, ReasonNotEscrowed, "%s is not opened: %s", site, why).within(s.Policy.PollInterval / 4)
+}

@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package failover
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
+)
+
+// Explanation says why a decision was taken; see wire.Explanation.
+type Explanation = wire.Explanation
+
+// Names of the rules of an explanation, in the order in which they are asked.
+const (
+	RuleActiveKnown    = "ActiveSiteKnown"
+	RuleOrder          = "Order"
+	RuleActiveWrites   = "ActiveSiteAcceptsWrites"
+	RuleActiveReturned = "ActiveSiteReturned"
+	RuleCrashGrace     = "CrashGrace"
+	RuleThreshold      = "Threshold"
+	RuleAnySite        = "AnySiteAnswers"
+	RuleMode           = "Mode"
+	RulePause          = "Pause"
+	RuleCandidate      = "Candidate"
+	RuleCooldown       = "Cooldown"
+	RuleLossBudget     = "LossBudget"
+	RuleTarget         = "Target"
+	RuleDrain          = "Drain"
+	RuleGate           = "Gate"
+	RuleMove           = "Move"
+)
+
+// Explain says why d was decided. d must be Decide(s, m): the rules are asked again by the functions that decide, each
+// on its own, so that a person sees also what would stand in the way next.
+func Explain(s Snapshot, m Memory, d Decision) Explanation {
+	s = onKnownVolumes(s, m)
+	x := explained{s: s, m: d.Memory, d: d}
+	x.active, _ = s.Site(s.Status.ActiveSite)
+	x.best, x.found = choose(s, x.m, s.Status.ActiveSite)
+	e := Explanation{
+		At: s.Now, Topology: string(d.Topology), Verdict: string(d.Verdict), Reason: string(d.Reason), Message: d.Message,
+		Rules: x.rules(), Candidates: x.candidates(), Loss: x.loss(),
+	}
+	e.Now = d.Verdict == VerdictFailover || d.Verdict == VerdictPromote || d.Verdict == VerdictBootstrap
+	for _, r := range e.Rules {
+		if r.Verdict == wire.RuleAgainst && !e.Now && e.DecidedBy == "" {
+			e.DecidedBy = r.Name
+		}
+	}
+	e.Blockers = x.blockers()
+	return e
+}
+
+// explained is what the rules are asked about.
+type explained struct {
+	s      Snapshot
+	m      Memory
+	d      Decision
+	active Site
+	best   Candidate
+	found  bool
+}
+
+func (x explained) rules() []wire.ExplainedRule {
+	if _, behind := behindTheSites(x.s); behind || x.s.Status.Epoch == 0 {
+		first := against(RuleActiveKnown, x.d.Message, x.d.Reason, "bring MySQL of every primary-candidate up")
+		if x.d.Reason == ReasonNotEscrowed {
+			first.Remedy = notEscrowedRemedy
+		}
+		return []wire.ExplainedRule{first}
+	}
+	known := wire.ExplainedRule{Name: RuleActiveKnown, Verdict: wire.RuleFor,
+		Input: fmt.Sprintf("%s under epoch %d", x.s.Status.ActiveSite, x.s.Status.Epoch)}
+	if x.s.Status.Transition != nil {
+		return append([]wire.ExplainedRule{known}, x.underWay()...)
+	}
+	rules := append([]wire.ExplainedRule{known}, x.order()...)
+	rules = append(rules, x.seen()...)
+	rules = append(rules, x.allowed()...)
+	return append(rules, x.gateForecast())
+}
+
+// order is a person's order to accept loss, if there is one.
+func (x explained) order() []wire.ExplainedRule {
+	to := x.s.Policy.ForceTo
+	switch {
+	case to == "":
+		return nil
+	case !ordered(x.s):
+		return []wire.ExplainedRule{{Name: RuleOrder, Verdict: wire.RuleOpen, Input: to + " was ordered and cannot be promoted at all"}}
+	case x.active.Writable():
+		return []wire.ExplainedRule{{Name: RuleOrder, Verdict: wire.RuleOpen, Input: to + " was ordered; refused while " + x.active.Name + " accepts writes"}}
+	}
+	return []wire.ExplainedRule{{Name: RuleOrder, Verdict: wire.RuleFor, Input: "a person orders " + to + ": mode, pause, cooldown and loss budget do not count"}}
+}
+
+// seen are the rules that find out whether a failover is due.
+func (x explained) seen() []wire.ExplainedRule {
+	a, rules := x.active, []wire.ExplainedRule{x.acceptsWrites()}
+	down := x.s.Now.Sub(orNow(x.m.DownSince[a.Name], x.s.Now))
+	silent := x.m.SilentPolls[x.s.Status.ActiveSite]
+	if a.Writable() || ordered(x.s) && x.s.Policy.ForceTo != x.s.Status.ActiveSite {
+		return rules // all below is asked only of an active site that does not accept writes and is not overruled
+	}
+	switch {
+	case a.Sidecar.Answered && a.SQLAnswers():
+		return append(rules, x.returned())
+	case a.Sidecar.Answered:
+		r := wire.ExplainedRule{Name: RuleCrashGrace, Verdict: wire.RuleFor,
+			Input: fmt.Sprintf("MySQL of %s is down for %s; crashGrace is %s", a.Name, seconds(down), x.s.Policy.CrashGrace)}
+		if down < x.s.Policy.CrashGrace {
+			r.Verdict, r.Reason, r.Remedy = wire.RuleAgainst, string(ReasonCrashGrace), "wait: it may restart in place, which loses nothing"
+		}
+		return append(rules, r)
+	}
+	wanted := time.Duration(x.s.Policy.Threshold-1) * x.s.Policy.PollInterval
+	r := wire.ExplainedRule{Name: RuleThreshold, Verdict: wire.RuleFor, Input: fmt.Sprintf("%s is silent for %d polls and %s; needed are %d and %s",
+		x.s.Status.ActiveSite, silent, seconds(down), x.s.Policy.Threshold, wanted)}
+	if silent < x.s.Policy.Threshold || down < wanted {
+		r.Verdict, r.Reason, r.Remedy = wire.RuleAgainst, string(ReasonBelowThreshold), "wait: one lost answer is no outage"
+	}
+	return append(rules, r, x.anySite())
+}
+
+func (x explained) acceptsWrites() wire.ExplainedRule {
+	a := x.active
+	r := wire.ExplainedRule{Name: RuleActiveWrites, Verdict: wire.RuleFor, Input: x.s.Status.ActiveSite + " " + sight(a)}
+	if a.Writable() {
+		r.Verdict, r.Reason = wire.RuleAgainst, string(ReasonHealthy)
+		r.Remedy = "none needed; to move the role without loss: kubectl mfg failover GROUP --to SITE"
+	}
+	return r
+}
+
+// returned asks what is decided of an active site that answers and is read-only. Why it is not simply opened again is the
+// decision's own word.
+func (x explained) returned() wire.ExplainedRule {
+	r := wire.ExplainedRule{Name: RuleActiveReturned, Verdict: wire.RuleFor, Input: x.d.Message}
+	if x.d.Verdict == VerdictReopen {
+		r.Verdict, r.Reason, r.Remedy = wire.RuleAgainst, string(x.d.Reason), "none needed: it is opened again, which loses nothing"
+	}
+	if x.d.Verdict == VerdictReopen && x.d.Reason == ReasonForced {
+		r.Remedy = "none needed: it is opened again, as was ordered"
+	}
+	if x.d.Reason == ReasonNotEscrowed && isUnescrowed(x.s, x.m, x.active) != "" {
+		r.Verdict, r.Reason, r.Remedy = wire.RuleAgainst, string(x.d.Reason), notEscrowedRemedy
+	}
+	return r
+}
+
+func (x explained) anySite() wire.ExplainedRule {
+	var answer []string
+	for _, site := range x.s.Sites {
+		if site.Reachable() {
+			answer = append(answer, site.Name)
+		}
+	}
+	if everySiteSilent(x.s) {
+		return against(RuleAnySite, "no site answers", ReasonEverySiteDown, "check the nodes and the operator's own network: it may be the one that is cut off")
+	}
+	return wire.ExplainedRule{Name: RuleAnySite, Verdict: wire.RuleFor, Input: "answering: " + strings.Join(answer, ", ")}
+}
+
+// allowed are the rules of forbidden, each asked on its own.
+func (x explained) allowed() []wire.ExplainedRule {
+	mode := wire.ExplainedRule{Name: RuleMode, Verdict: wire.RuleFor, Input: "spec.failover.mode is " + string(x.s.Policy.Mode)}
+	pause := wire.ExplainedRule{Name: RulePause, Verdict: wire.RuleFor, Input: "not paused"}
+	candidate := wire.ExplainedRule{Name: RuleCandidate, Verdict: wire.RuleFor, Input: x.best.Site.Name + " is fit and ranks first"}
+	cooldown := wire.ExplainedRule{Name: RuleCooldown, Verdict: wire.RuleFor, Input: "no cooldown"}
+	if x.s.Policy.Mode != v1alpha1.FailoverAuto {
+		mode = against(RuleMode, mode.Input, ReasonModeManual, "set spec.failover.mode to Auto, or order the failover: "+x.command())
+		if x.s.Policy.Mode == v1alpha1.FailoverObserve {
+			mode.Reason = string(ReasonModeObserve)
+		}
+	}
+	if x.s.paused() {
+		pause = against(RulePause, pausedMessage(x.s), ReasonPaused, "kubectl mfg resume GROUP")
+	}
+	if !x.found {
+		candidate = against(RuleCandidate, whyNobody(x.s, x.m), nobodyFit(x.s, x.m), bringBack)
+		if to, can := orderable(x.s, x.m, ""); can {
+			candidate.Remedy += ", or accept what may be lost: " + commandTo(to)
+		}
+		if nobodyFit(x.s, x.m) == ReasonNotEscrowed {
+			candidate.Remedy = notEscrowedRemedy
+		}
+	}
+	if until := x.s.Status.CooldownUntil; x.s.Now.Before(until) {
+		cooldown = against(RuleCooldown, fmt.Sprintf("until %s (%s left)", until.UTC().Format(time.RFC3339), seconds(until.Sub(x.s.Now))), ReasonCooldown,
+			"wait, or order the failover: "+x.command())
+	}
+	return []wire.ExplainedRule{mode, pause, candidate, cooldown, x.budget()}
+}
+
+func (x explained) budget() wire.ExplainedRule {
+	r := wire.ExplainedRule{Name: RuleLossBudget, Verdict: wire.RuleFor, Input: "spec.failover.maxLostTransactions is not set"}
+	switch over := overBudget(x.s, x.m.Executed[x.s.Status.ActiveSite], x.best.Site); {
+	case !x.found:
+		r.Verdict, r.Input = wire.RuleOpen, "asked of a fit candidate only"
+	case over != "":
+		return against(RuleLossBudget, over, ReasonLossBudget, "wait until it has caught up, or accept the loss: "+x.command())
+	case x.s.Policy.MaxLost != nil:
+		r.Input = fmt.Sprintf("within spec.failover.maxLostTransactions %d", *x.s.Policy.MaxLost)
+	}
+	return r
+}
+
+// gateForecast says what the promotion gate would ask for before a failover has begun.
+func (x explained) gateForecast() wire.ExplainedRule {
+	r := wire.ExplainedRule{Name: RuleGate, Verdict: wire.RuleOpen, Input: fmt.Sprintf(
+		"asked once a failover has begun: proof that %s is fenced, or %s of silence acknowledged by every other site",
+		x.s.Status.ActiveSite, longestLease(x.s, x.m, x.s.Status.ActiveSite)+LeaseMargin)}
+	if silent := silentVouchers(x.s, x.best.Site.Name); silent != "" {
+		r.Verdict, r.Reason = wire.RuleAgainst, string(ReasonVouched)
+		r.Input = fmt.Sprintf("by time alone it would not open: %s could still vouch for %s", silent, x.s.Status.ActiveSite)
+		r.Remedy = "bring " + silent + " back, or taint its node " + v1alpha1.OutOfServiceTaint + " if it is down"
+	}
+	return r
+}
+
+// command is how a person overrides.
+func (x explained) command() string {
+	to := x.best.Site.Name
+	if t := x.s.Status.Transition; t != nil {
+		to = t.To
+	}
+	if to == "" {
+		to = "SITE"
+	}
+	return commandTo(to)
+}
+
+func commandTo(site string) string {
+	return "kubectl mfg failover GROUP --to " + site + " --accept-data-loss"
+}
+
+// blockers are the rules that would keep an emergency failover from happening by itself.
+func (x explained) blockers() []string {
+	if x.s.Status.Epoch == 0 || x.s.Status.Transition != nil {
+		if x.d.Blocked() {
+			return []string{string(x.d.Reason)}
+		}
+		return nil
+	}
+	var all []string
+	for _, r := range append(x.allowed(), x.gateForecast()) {
+		if r.Verdict == wire.RuleAgainst {
+			all = append(all, r.Reason)
+		}
+	}
+	return all
+}
+
+func (x explained) loss() *wire.ExplainedLoss {
+	if !x.found {
+		return nil
+	}
+	l := &wire.ExplainedLoss{Site: x.best.Site.Name, Seconds: x.best.Site.MySQL.LagSeconds}
+	from := x.m.Executed[x.s.Status.ActiveSite]
+	if t := x.s.Status.Transition; t != nil {
+		from = t.FromExecuted
+	}
+	if from.IsEmpty() {
+		l.Message = "not known: nothing was seen of what the active site holds"
+		return l
+	}
+	lost := from.Subtract(x.best.All)
+	count := lost.Count()
+	l.Transactions, l.Set = &count, lost.String()
+	l.Message = fmt.Sprintf("at least %d transactions, as of the last look at the active site; what it accepted after that is not counted", count)
+	return l
+}
+
+func (x explained) candidates() []wire.ExplainedCandidate {
+	var others []Candidate
+	for _, c := range candidates(x.s, x.m) {
+		if c.Site.Name != x.s.Status.ActiveSite || x.s.Status.Transition != nil {
+			others = append(others, c)
+		}
+	}
+	all := make([]wire.ExplainedCandidate, 0, len(others))
+	for i, c := range others {
+		e := wire.ExplainedCandidate{Site: c.Site.Name, Fit: c.Unfit == "", Unfit: c.Unfit, Transactions: c.All.Count(), ToApply: c.ToApply,
+			Priority: c.Site.Priority, LagSeconds: c.Site.MySQL.LagSeconds}
+		if from := x.m.Executed[x.s.Status.ActiveSite]; !from.IsEmpty() && c.Site.SQLAnswers() {
+			lost := from.Subtract(c.All).Count()
+			e.LostTransactions = &lost
+		}
+		switch {
+		case i > 0:
+			e.RankedBy, e.Because = rankedBy(others[i-1], c)
+		case len(others) > 1:
+			e.RankedBy, e.Because = rankedBy(c, others[1])
+		default:
+			e.RankedBy, e.Because = "OnlyCandidate", "the only other site"
+		}
+		if x.s.Status.Transition == nil && x.s.Status.Epoch > 0 {
+			why, message := preflight(x.s, x.m, x.active, c.Site.Name)
+			e.PlannedBlockedBy, e.PlannedMessage = string(why), message
+		}
+		all = append(all, e)
+	}
+	return all
+}
+
+// rankedBy names the first rule of better that tells two neighbours apart.
+func rankedBy(a, b Candidate) (rule, because string) {
+	switch {
+	case a.Unfit == "" && b.Unfit != "":
+		return "Fit", fmt.Sprintf("%s is fit, %s is not: %s", a.Site.Name, b.Site.Name, b.Unfit)
+	case a.All.Count() != b.All.Count():
+		return "MostTransactions", fmt.Sprintf("%s has %d transactions more than %s", a.Site.Name, a.All.Count()-b.All.Count(), b.Site.Name)
+	case a.ToApply != b.ToApply:
+		return "LeastToApply", fmt.Sprintf("%s has %d transactions less to apply than %s", a.Site.Name, b.ToApply-a.ToApply, b.Site.Name)
+	case a.Site.Priority != b.Site.Priority:
+		return "Priority", fmt.Sprintf("priority %d of %s is above %d of %s", a.Site.Priority, a.Site.Name, b.Site.Priority, b.Site.Name)
+	}
+	return "Name", fmt.Sprintf("all else is equal, and %s comes before %s", a.Site.Name, b.Site.Name)
+}
+
+func against(name, input string, why Reason, remedy string) wire.ExplainedRule {
+	return wire.ExplainedRule{Name: name, Verdict: wire.RuleAgainst, Input: input, Reason: string(why), Remedy: remedy}
+}
+
+// sight is what was seen of a site, in words.
+func sight(site Site) string {
+	switch {
+	case site.Writable():
+		return "accepts writes"
+	case site.Fenced() && site.Sidecar.Answered:
+		return "answers and is read-only"
+	case site.Fenced():
+		return "is read-only, and its sidecar does not answer"
+	case site.Sidecar.Answered:
+		return "has a sidecar that answers and a MySQL that does not"
+	}
+	return "does not answer at all"
+}
+
+func seconds(d time.Duration) string { return d.Round(100 * time.Millisecond).String() }

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package failover
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
+)
+
+// first is the rule that keeps the role where it is, but for the gate before a failover began: that is a forecast.
+func first(s Snapshot, e Explanation) (wire.ExplainedRule, bool) {
+	for _, r := range e.Rules {
+		forecast := r.Name == RuleGate && s.Status.Transition == nil
+		if r.Verdict == wire.RuleAgainst && !forecast {
+			return r, true
+		}
+	}
+	return wire.ExplainedRule{}, false
+}
+
+// TestExplanationAgreesWithTheDecision: whatever is seen, the first rule that speaks against a failover is the one that
+// the decision names, and where none does the role moves. An explanation that says something else is worse than none.
+func TestExplanationAgreesWithTheDecision(t *testing.T) {
+	reached := map[Verdict]int{}
+	defer func() {
+		for _, v := range []Verdict{VerdictNothing, VerdictWait, VerdictReopen, VerdictFailover, VerdictBlocked, VerdictPromote} {
+			if reached[v] == 0 {
+				t.Errorf("the draws never reached %s: %v", v, reached)
+			}
+		}
+	}()
+	rapid.Check(t, func(t *rapid.T) {
+		for range 50 {
+			s := drawSnapshot(t)
+			drawPolicy(t, &s)
+			m := drawMemory(t, s)
+			d := Decide(s, m)
+			e := Explain(s, m, d)
+			rule, stopped := first(s, e)
+			reached[d.Verdict]++
+			switch {
+			case d.Verdict == VerdictWait || d.Blocked():
+				if !stopped || rule.Reason != string(d.Reason) {
+					t.Fatalf("%s %s (%s), but the rules say %+v\n%+v", d.Verdict, d.Reason, d.Message, rule, e.Rules)
+				}
+				if e.Now || e.DecidedBy != rule.Name {
+					t.Fatalf("now %t, decided by %q, want %s", e.Now, e.DecidedBy, rule.Name)
+				}
+			case d.Verdict == VerdictFailover && s.Status.Transition == nil && s.Policy.ForceTo == "":
+				if stopped || !e.Now {
+					t.Fatalf("fails over although %+v says no", rule)
+				}
+			case d.Verdict == VerdictNothing || d.Verdict == VerdictReopen:
+				if !stopped || e.Now || e.DecidedBy != rule.Name {
+					t.Fatalf("%s, but no rule says so: %+v", d.Verdict, e.Rules)
+				}
+			}
+		}
+	})
+}
+
+func drawPolicy(t *rapid.T, s *Snapshot) {
+	if rapid.IntRange(0, 3).Draw(t, "policy") > 0 {
+		return
+	}
+	p := &s.Policy
+	p.Mode = rapid.SampledFrom([]v1alpha1.FailoverMode{v1alpha1.FailoverAuto, v1alpha1.FailoverManual, v1alpha1.FailoverObserve}).Draw(t, "mode")
+	if rapid.Bool().Draw(t, "paused") {
+		p.PausedUntil = s.Now.Add(time.Minute)
+	}
+	if rapid.Bool().Draw(t, "cooldown") {
+		s.Status.CooldownUntil = s.Now.Add(time.Minute)
+	}
+	if rapid.Bool().Draw(t, "budget") {
+		p.MaxLost = new(int64)
+	}
+}
+
+// healthyThree is a group of three of which a accepts writes.
+func healthyThree() Snapshot {
+	lag := 0.5
+	site := func(name, executed string) Site {
+		return Site{Name: name, Role: v1alpha1.PrimaryCandidate, Provisioned: true, Sidecar: Sidecar{Answered: true},
+			MySQL: MySQL{Direct: true, SuperReadOnly: true, ReadOnly: true, Executed: set(executed), LagSeconds: &lag,
+				ReplicaOf: "a", IORunning: true, SQLRunning: true}}
+	}
+	s := newStory().s
+	s.Sites = []Site{site("a", "A:1-10"), site("b", "A:1-8"), site("c", "A:1-9")}
+	s.Sites[0].MySQL.SuperReadOnly, s.Sites[0].MySQL.ReadOnly = false, false
+	s.Status = Durable{Epoch: 3, ActiveSite: "a"}
+	return s
+}
+
+func TestExplainRanksAndNamesWhy(t *testing.T) {
+	type ranked struct{ Site, By, Unfit, Planned string }
+	tests := map[string]struct {
+		change func(*Snapshot)
+		want   []ranked
+	}{
+		"MostTransactions": {func(*Snapshot) {}, []ranked{{"c", "MostTransactions", "", ""}, {"b", "MostTransactions", "", ""}}},
+		"LeastToApply": {func(s *Snapshot) {
+			s.Sites[1].MySQL.Executed, s.Sites[1].MySQL.Retrieved = set("A:1-8"), set("A:1-9")
+		}, []ranked{{"c", "LeastToApply", "", ""}, {"b", "LeastToApply", "", ""}}},
+		"Priority": {func(s *Snapshot) { s.Sites[1].MySQL.Executed, s.Sites[1].Priority = set("A:1-9"), 5 },
+			[]ranked{{"b", "Priority", "", ""}, {"c", "Priority", "", ""}}},
+		"Name": {func(s *Snapshot) { s.Sites[1].MySQL.Executed = set("A:1-9") },
+			[]ranked{{"b", "Name", "", ""}, {"c", "Name", "", ""}}},
+		"Fit": {func(s *Snapshot) { s.Sites[2].Role = v1alpha1.DROnly },
+			[]ranked{{"b", "Fit", "", ""}, {"c", "Fit", "is dr-only", "NotFit"}}},
+		"OnlyOne": {func(s *Snapshot) { s.Sites = s.Sites[:2] }, []ranked{{"b", "OnlyCandidate", "", ""}}},
+		"Paused": {func(s *Snapshot) { s.Policy.PausedUntil = s.Now.Add(time.Hour) },
+			[]ranked{{"c", "MostTransactions", "", "Paused"}, {"b", "MostTransactions", "", "Paused"}}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := healthyThree()
+			s.Sites = slices.Clone(s.Sites)
+			tc.change(&s)
+			d := Decide(s, Memory{})
+			e := Explain(s, Memory{}, d)
+			var got []ranked
+			for _, c := range e.Candidates {
+				got = append(got, ranked{c.Site, c.RankedBy, c.Unfit, c.PlannedBlockedBy})
+				if c.Because == "" || c.Fit != (c.Unfit == "") {
+					t.Errorf("%+v", c)
+				}
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			// The forecast is of the same opinion, or one of both lies.
+			if f := d.Forecast; f.Site != e.Candidates[0].Site || e.Candidates[0].Fit && e.Candidates[0].RankedBy != "Fit" && f.Rule != e.Candidates[0].RankedBy {
+				t.Errorf("forecast %+v, explanation %+v", f, e.Candidates[0])
+			}
+		})
+	}
+}
+
+func TestExplainLossAndBlockers(t *testing.T) {
+	s := healthyThree()
+	e := Explain(s, Memory{}, Decide(s, Memory{}))
+	if e.Loss == nil || e.Loss.Site != "c" || e.Loss.Transactions == nil || *e.Loss.Transactions != 1 || short(e.Loss.Set) != "A:10" {
+		t.Errorf("loss %+v", e.Loss)
+	}
+	if len(e.Blockers) != 0 || e.DecidedBy != RuleActiveWrites || e.Now {
+		t.Errorf("blockers %v, decided by %s", e.Blockers, e.DecidedBy)
+	}
+	s.Policy.Mode, s.Policy.PausedUntil, s.Status.CooldownUntil = v1alpha1.FailoverManual, s.Now.Add(time.Hour), s.Now.Add(time.Hour)
+	s.Sites[1].Sidecar.Answered = false
+	e = Explain(s, Memory{}, Decide(s, Memory{}))
+	want := []string{string(ReasonModeManual), string(ReasonPaused), string(ReasonCooldown), string(ReasonVouched)}
+	if diff := cmp.Diff(want, e.Blockers); diff != "" {
+		t.Errorf("all blockers are told at once (-want +got):\n%s", diff)
+	}
+	for _, r := range e.Rules {
+		if r.Verdict == wire.RuleAgainst && (r.Remedy == "" || r.Reason == "") {
+			t.Errorf("no way out of %+v", r)
+		}
+	}
+}

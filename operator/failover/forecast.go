@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package failover
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+)
+
+// Forecast is what an emergency failover would do if the active site were lost right after this poll.
+type Forecast struct {
+	// Site would take over; empty if none is fit.
+	Site string
+	// Rule by which it ranks first.
+	Rule string
+	// LostTransactions would be lost at least; negative if it cannot be known.
+	LostTransactions int64
+	// LostSeconds is the lag of the site; nil if it is not known.
+	LostSeconds *float64
+	// BlockedBy is what would keep it from happening by itself; empty if nothing would.
+	BlockedBy Reason
+	Message   string
+}
+
+// forecast answers with the same functions that decide. It is for a healthy group; otherwise the decision itself says
+// what happens.
+func forecast(s Snapshot, d Decision) *Forecast {
+	if d.Topology != TopologyHealthy {
+		return nil
+	}
+	active, _ := s.Site(s.Status.ActiveSite)
+	best, found := choose(s, d.Memory, active.Name)
+	f := &Forecast{LostTransactions: -1}
+	if found {
+		f.Site, f.Rule = best.Site.Name, ruleOf(s, d.Memory, best)
+		f.LostTransactions = active.MySQL.Executed.Subtract(best.All).Count()
+		f.LostSeconds = best.Site.MySQL.LagSeconds
+	}
+	blocked, why, message := forbidden(s, d.Memory, best, found)
+	switch silent := silentVouchers(s, best.Site.Name); {
+	case blocked:
+		f.BlockedBy, f.Message = why, message
+	case silent != "":
+		f.BlockedBy = ReasonVouched
+		f.Message = fmt.Sprintf("%s would take over once %s is proven fenced; by time alone it could not, because %s could still vouch for it", f.Site, active.Name, silent)
+	default:
+		f.Message = fmt.Sprintf("%s would take over (%s)", f.Site, f.Rule)
+	}
+	return f
+}
+
+// silentVouchers are the sites that could not acknowledge a new epoch now, and might answer the active site.
+func silentVouchers(s Snapshot, target string) string {
+	var names []string
+	for _, site := range s.Sites {
+		if site.Name != s.Status.ActiveSite && site.Name != target && !site.Sidecar.Answered && !site.gone() {
+			names = append(names, site.Name)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// ruleOf names the first rule of better by which the best candidate beats the next one.
+func ruleOf(s Snapshot, m Memory, best Candidate) string {
+	for _, c := range candidates(s, m) {
+		if c.Unfit != "" || c.Site.Name == best.Site.Name || c.Site.Name == s.Status.ActiveSite {
+			continue
+		}
+		switch {
+		case c.All.Count() != best.All.Count():
+			return "MostTransactions"
+		case cmp.Compare(c.ToApply, best.ToApply) != 0:
+			return "LeastToApply"
+		case c.Site.Priority != best.Site.Priority:
+			return "Priority"
+		}
+		return "Name"
+	}
+	return "OnlyCandidate"
+}

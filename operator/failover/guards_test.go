@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package failover
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/internal/gtid"
+)
+
+// Each guard by itself, with all others content: what `make sim-mutants` takes away is missed here, also where in a
+// simulated world another guard would have stopped the same harm.
+
+// TestEachGuardAloneMakesUnfit covers I1, I6, I8, I10, I12 and I16: every guard of the chain is safe alone.
+func TestEachGuardAloneMakesUnfit(t *testing.T) {
+	replaced := v1alpha1.FailoverRecord{Epoch: 3, From: "b", To: "a", FromServerUUID: "b"}
+	for name, change := range map[string]func(*Snapshot, *Memory, *Site){
+		"I6: it left the specification":        func(_ *Snapshot, _ *Memory, b *Site) { b.Removed = true },
+		"I6: it is dr-only":                    func(_ *Snapshot, _ *Memory, b *Site) { b.Role = v1alpha1.DROnly },
+		"I12: it holds no data yet":            func(_ *Snapshot, _ *Memory, b *Site) { b.Provisioned = false },
+		"I12: it is on another volume":         func(_ *Snapshot, _ *Memory, b *Site) { b.OtherVolume = true },
+		"I10: it is worked on":                 func(_ *Snapshot, _ *Memory, b *Site) { b.Busy = "Clone" },
+		"I10: it is cloned":                    func(_ *Snapshot, _ *Memory, b *Site) { b.MySQL.Cloning = true },
+		"I1: its sidecar does not answer":      func(_ *Snapshot, _ *Memory, b *Site) { b.Sidecar.Answered = false },
+		"I8: its relay log is not seen":        func(_ *Snapshot, _ *Memory, b *Site) { b.MySQL.Direct = false },
+		"I1: somebody opened it":               func(_ *Snapshot, _ *Memory, b *Site) { b.MySQL.SuperReadOnly, b.MySQL.ReadOnly = false, false },
+		"I10: it has diverged":                 func(_ *Snapshot, m *Memory, _ *Site) { m.Diverged = map[string]gtid.Set{"b": set("B:1")} },
+		"I10: it was replaced, and not looked": func(s *Snapshot, _ *Memory, _ *Site) { s.Status.Records = []v1alpha1.FailoverRecord{replaced} },
+		"I16: its keyring is not escrowed":     func(_ *Snapshot, _ *Memory, b *Site) { b.Sidecar.Report.Keyring = keyring("behind") },
+		"":                                     func(*Snapshot, *Memory, *Site) {},
+	} {
+		s, m := world(Durable{Epoch: 4, ActiveSite: "a"}, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4)), Memory{}
+		change(&s, &m, &s.Sites[1])
+		if _, found := choose(s, m, "a"); found != (name == "") {
+			t.Errorf("%s: b is a candidate: %t", name, found)
+		}
+	}
+}
+
+// TestWhoeverWasActiveAgainIsSettled: only the newest change of a site says whether it was compared.
+func TestWhoeverWasActiveAgainIsSettled(t *testing.T) {
+	s := world(Durable{Epoch: 5, ActiveSite: "a", Records: []v1alpha1.FailoverRecord{
+		{Epoch: 5, From: "b", To: "a", LossExact: true}, {Epoch: 4, From: "a", To: "b", FromServerUUID: "a"},
+	}}, seen("a", "A:1-9", 5), seen("b", "A:1-9", 5))
+	s.Status.ActiveSite = "c" // neither is judged as the active site
+	if unsettled(s, Memory{}, "a") {
+		t.Error("a was opened again since it was replaced, and is still called unsettled")
+	}
+	s.Status.Records = s.Status.Records[1:]
+	if !unsettled(s, Memory{}, "a") {
+		t.Error("I10: a was replaced and not compared, and is called settled")
+	}
+}
+
+// TestWhoseTransactionsAreMissed covers I7 and I10.
+func TestWhoseTransactionsAreMissed(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*Memory, *Site)
+		want   string
+	}{
+		"I7: what is applied":                    {func(*Memory, *Site) {}, "A:10"},
+		"I7: what is in a relay log":             {func(_ *Memory, c *Site) { c.MySQL.Executed, c.MySQL.Retrieved = set("A:1-5"), set("A:6-11") }, "A:10-11"},
+		"I10: what a diverged site has is not":   {func(m *Memory, _ *Site) { m.Diverged = map[string]gtid.Set{"c": set("A:10")} }, ""},
+		"I12: what another volume holds is not":  {func(_ *Memory, c *Site) { c.OtherVolume = true }, ""},
+		"I12: what is not the group's is not":    {func(_ *Memory, c *Site) { c.Provisioned = false }, ""},
+		"I10: what is thrown away by a clone":    {func(_ *Memory, c *Site) { c.Busy = WorkClone }, ""},
+		"I10: MySQL itself says that it clones":  {func(_ *Memory, c *Site) { c.MySQL.Cloning = true }, ""},
+		"I7: what is there while keys rotate":    {func(_ *Memory, c *Site) { c.Busy = WorkRotation }, "A:10"},
+		"who does not answer has nothing to say": {func(_ *Memory, c *Site) { c.Sidecar.Answered, c.MySQL.Direct = false, false }, ""},
+	} {
+		m := Memory{}
+		s := world(Durable{Epoch: 4, ActiveSite: "a"}, seen("b", "A:1-9", 4), seen("c", "A:1-10", 4))
+		tc.change(&m, &s.Sites[1])
+		want := gtid.Set{}
+		if tc.want != "" {
+			want = set(tc.want)
+		}
+		if got, _ := missing(s, m, s.Sites[0]); !got.Equal(want) {
+			t.Errorf("%s: %q is missing, want %q", name, got, tc.want)
+		}
+	}
+}
+
+// cutOff is a failover from a, of which nothing is seen, to b; c has acknowledged.
+func cutOff() (Snapshot, Memory) {
+	s := world(Durable{Epoch: 4, ActiveSite: "b", Transition: &Transition{Kind: v1alpha1.FailoverEmergency, Step: v1alpha1.TransitionFencing,
+		From: "a", To: "b", StartedAt: start}}, Site{Name: "a", Role: v1alpha1.PrimaryCandidate, Provisioned: true}, seen("b", "A:1-9", 4), seen("c", "A:1-9", 4))
+	s.Sites[0].Pod = Pod{Exists: true, UID: "pod-a", Lease: 22 * time.Second}
+	s.Now = start.Add(10 * time.Second)
+	s.LeaderSince = start
+	m := Memory{
+		Confirmed: map[string]string{"a": "pod-a"}, Acks: map[string]Ack{"b": {Epoch: 4, Fenced: true}, "c": {Epoch: 4, Fenced: true}},
+		FencedBySQL: map[string]SQLFence{}, Lease: map[string]time.Duration{},
+	}
+	return s, m
+}
+
+// TestWhatIsNoFenceProof covers I1, I2 and I12: evidence of another epoch, pod or volume proves nothing.
+func TestWhatIsNoFenceProof(t *testing.T) {
+	read := func(epoch int64, after time.Duration, pod string) map[string]SQLFence {
+		return map[string]SQLFence{"a": {Epoch: epoch, At: start.Add(after), PodUID: pod}}
+	}
+	for name, tc := range map[string]struct {
+		change func(*Snapshot, *Memory)
+		proof  bool
+	}{
+		"nothing":                           {func(*Snapshot, *Memory) {}, false},
+		"its sidecar":                       {func(_ *Snapshot, m *Memory) { m.Acks["a"] = Ack{Epoch: 4, Fenced: true} }, true},
+		"its sidecar, of an older epoch":    {func(_ *Snapshot, m *Memory) { m.Acks["a"] = Ack{Epoch: 3, Fenced: true} }, false},
+		"its sidecar, that is not fenced":   {func(_ *Snapshot, m *Memory) { m.Acks["a"] = Ack{Epoch: 4} }, false},
+		"read back":                         {func(_ *Snapshot, m *Memory) { m.FencedBySQL = read(4, 9*time.Second, "pod-a") }, true},
+		"read back under an older epoch":    {func(_ *Snapshot, m *Memory) { m.FencedBySQL = read(3, 9*time.Second, "pod-a") }, false},
+		"read back on another pod":          {func(_ *Snapshot, m *Memory) { m.FencedBySQL = read(4, 9*time.Second, "pod-2") }, false},
+		"read back soon after a new leader": {func(_ *Snapshot, m *Memory) { m.FencedBySQL = read(4, time.Second, "pod-a") }, false},
+		"read back soon after it was permitted": {func(s *Snapshot, m *Memory) {
+			s.Permitted = map[string]time.Time{"a": start.Add(8 * time.Second)}
+			m.FencedBySQL = read(4, 9*time.Second, "pod-a")
+		}, false},
+		"its pod has ended":           {func(s *Snapshot, _ *Memory) { s.Sites[0].Pod.Ended = true }, true},
+		"another pod of it has ended": {func(s *Snapshot, _ *Memory) { s.Sites[0].Pod.Ended, s.Sites[0].Pod.UID = true, "pod-2" }, false},
+		"its node is out of service":  {func(s *Snapshot, _ *Memory) { s.Sites[0].Pod.OutOfService = true }, true},
+	} {
+		s, m := cutOff()
+		tc.change(&s, &m)
+		if got := fenceProof(s, m, "a"); (got != "") != tc.proof {
+			t.Errorf("I1, I2: %s: proof %q, want one: %t", name, got, tc.proof)
+		}
+	}
+}
+
+// TestWhenALeaseHasRunOut covers I4: nobody who may have kept it is forgotten.
+func TestWhenALeaseHasRunOut(t *testing.T) {
+	const usual, margin = 22 * time.Second, LeaseMargin
+	for name, tc := range map[string]struct {
+		change func(*Snapshot, *Memory)
+		after  time.Duration
+	}{
+		"from when this leader began": {func(*Snapshot, *Memory) {}, usual + margin},
+		"what this leader answered":   {func(s *Snapshot, _ *Memory) { s.Answered = map[string]time.Time{"a": start.Add(5 * time.Second)} }, 5*time.Second + usual + margin},
+		"what a peer answered": {func(_ *Snapshot, m *Memory) {
+			m.Acks["c"] = Ack{Epoch: 4, LastVouch: map[string]time.Time{"a": start.Add(3 * time.Second)}}
+		}, 3*time.Second + usual + margin},
+		"what a peer that is gone answered before": {func(s *Snapshot, m *Memory) {
+			s.Sites[2].Pod.OutOfService, m.Acks["c"], m.GoneSince = true, Ack{}, map[string]time.Time{"c": start.Add(4 * time.Second)}
+		}, 4*time.Second + usual + margin},
+		"a longer one, with which its pod began":  {func(_ *Snapshot, m *Memory) { m.Lease["a"] = 30 * time.Second }, 30*time.Second + margin},
+		"the longest, of a pod that was not seen": {func(_ *Snapshot, m *Memory) { m.Lease["c"] = 40 * time.Second }, 40*time.Second + margin},
+	} {
+		s, m := cutOff()
+		s.Policy.LeaseTimeout, s.Policy.FenceTimeout = 20*time.Second, 2*time.Second
+		tc.change(&s, &m)
+		if g := leaseRunOut(s, m, "a"); !g.ReadyAt.Equal(start.Add(tc.after)) {
+			t.Errorf("I4: %s: run out after %s, want %s", name, g.ReadyAt.Sub(start), tc.after)
+		}
+		for _, forced := range []string{"", "b"} {
+			s.Policy.ForceTo = forced
+			s.Now = start.Add(tc.after - time.Millisecond)
+			if leaseRunOut(s, m, "a").Passed {
+				t.Errorf("I4: %s: passed a moment before, ordered: %q", name, forced)
+			}
+			if s.Now = start.Add(tc.after); !leaseRunOut(s, m, "a").Passed {
+				t.Errorf("%s: does not pass when it has run out", name)
+			}
+		}
+	}
+}
+
+// TestWithoutAnEarlierActiveSiteEachMustBeFenced covers I1 of a new group, and of a status that was lost.
+func TestWithoutAnEarlierActiveSiteEachMustBeFenced(t *testing.T) {
+	for name, tc := range map[string]struct {
+		ack  Ack
+		pass bool
+	}{
+		"fenced":                       {Ack{Epoch: 4, Fenced: true}, true},
+		"fenced under an older epoch":  {Ack{Epoch: 3, Fenced: true}, false},
+		"acknowledged, and not fenced": {Ack{Epoch: 4}, false},
+		"not heard of":                 {Ack{}, false},
+	} {
+		s, m := cutOff()
+		s.Status.Transition.From, m.Acks["a"] = "", tc.ack
+		if got := gate(s, m); got.Passed != tc.pass {
+			t.Errorf("I1: %s: passed %t, want %t", name, got.Passed, tc.pass)
+		}
+	}
+}
+
+// TestTheFirstActiveSiteHoldsEverythingI7: a group that was made anew over volumes with two histories waits for a person.
+func TestTheFirstActiveSiteHoldsEverythingI7(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*Snapshot)
+		begins bool
+	}{
+		"b has what a lacks":      {func(*Snapshot) {}, false},
+		"b left the spec":         {func(s *Snapshot) { s.Sites[1].Removed = true }, true},
+		"b is on another volume":  {func(s *Snapshot) { s.Sites[1].OtherVolume = true }, true},
+		"b has nothing else":      {func(s *Snapshot) { s.Sites[1].MySQL.Executed = set("A:1-2") }, true},
+		"a person has chosen one": {func(s *Snapshot) { s.Policy.ForceTo = "a" }, true},
+		"b was not seen":          {func(s *Snapshot) { s.Sites[1].Sidecar.Answered, s.Sites[1].MySQL = false, MySQL{} }, false},
+	} {
+		s := world(Durable{}, seen("a", "A:1-9", 0), seen("b", "B:1-3", 0))
+		tc.change(&s)
+		if d := Decide(s, Memory{}); (d.Verdict == VerdictBootstrap) != tc.begins {
+			t.Errorf("I7: %s: %s %s: %s", name, d.Verdict, d.Reason, d.Message)
+		}
+	}
+}
+
+// TestOneLostAnswerDoesNotMakeAVolumeTheRightOneI12: what was last seen on another volume stays so until its sidecar answers.
+// The end of a pod on it is not the end of the one before, which may go on to vouch.
+func TestOneLostAnswerDoesNotMakeAVolumeTheRightOneI12(t *testing.T) {
+	for _, other := range []bool{true, false} {
+		s, m := cutOff()
+		s.Now = start.Add(time.Minute)
+		m.OtherVolume = map[string]bool{"c": other}
+		delete(m.Acks, "c")
+		s.Sites[2].Sidecar.Answered, s.Sites[2].MySQL, s.Sites[2].Pod.Ended = false, MySQL{}, true
+		m.GoneSince = map[string]time.Time{"c": start}
+		if d := Decide(s, m); (d.Verdict == VerdictPromote) == other {
+			t.Errorf("I12: its pod has ended, on another volume: %t: %s %s", other, d.Verdict, d.Message)
+		}
+	}
+}
+
+// TestOnlyTheNewestChangeOfASiteIsSettled: what a site has that nobody else has was lost in its last change, not in an earlier one.
+func TestOnlyTheNewestChangeOfASiteIsSettled(t *testing.T) {
+	s := world(Durable{Epoch: 6, ActiveSite: "b", Records: []v1alpha1.FailoverRecord{
+		{Epoch: 6, From: "a", To: "b", FromServerUUID: "a", LossExact: true},
+		{Epoch: 3, From: "a", To: "b", FromServerUUID: "a"},
+	}}, seen("a", "A:1-11", 6), seen("b", "A:1-9", 6))
+	m := Memory{PreviousAll: map[string]gtid.Set{"a": set("A:1-11")}, Diverged: map[string]gtid.Set{}}
+	if got := settleLoss(s, m, s.Sites[1]); got[1].LossExact {
+		t.Errorf("the loss of epoch 3 is told as %s, which was lost later", got[1].LostSet)
+	}
+	s.Status.Records[0].LossExact = false
+	if got := settleLoss(s, m, s.Sites[1]); !got[0].LossExact || got[0].LostTransactions != 2 {
+		t.Errorf("the newest change is not settled: %+v", got[0])
+	}
+}
+
+// TestWhoIsAttachedI10: each reason not to attach a site stands by itself.
+func TestWhoIsAttachedI10(t *testing.T) {
+	replaced := v1alpha1.FailoverRecord{Epoch: 3, From: "b", To: "a", FromServerUUID: "b"}
+	for name, change := range map[string]func(*Snapshot, *Memory, *Site){
+		"it holds no data of the group":         func(_ *Snapshot, _ *Memory, b *Site) { b.Provisioned = false },
+		"it is on another volume":               func(_ *Snapshot, _ *Memory, b *Site) { b.OtherVolume = true },
+		"it is worked on":                       func(_ *Snapshot, _ *Memory, b *Site) { b.Busy = "Clone" },
+		"it has diverged":                       func(_ *Snapshot, m *Memory, _ *Site) { m.Diverged = map[string]gtid.Set{"b": set("B:1")} },
+		"it left the specification":             func(_ *Snapshot, _ *Memory, b *Site) { b.Removed = true },
+		"it does not answer":                    func(_ *Snapshot, _ *Memory, b *Site) { b.MySQL.Direct = false },
+		"it accepts writes":                     func(_ *Snapshot, _ *Memory, b *Site) { b.MySQL.SuperReadOnly, b.MySQL.ReadOnly = false, false },
+		"it was replaced, and not looked at":    func(s *Snapshot, _ *Memory, _ *Site) { s.Status.Records = []v1alpha1.FailoverRecord{replaced} },
+		"it holds what the active site has not": func(_ *Snapshot, _ *Memory, b *Site) { b.MySQL.Executed = set("A:1-10") },
+		"":                                      func(*Snapshot, *Memory, *Site) {},
+	} {
+		s, m := world(Durable{Epoch: 4, ActiveSite: "a"}, seen("a", "A:1-9", 4), seen("b", "A:1-8", 4)), Memory{}
+		change(&s, &m, &s.Sites[1])
+		if got := shouldFollow(s, m, s.Sites[1], s.Sites[0]); got != (name == "") {
+			t.Errorf("I10: %s: attached %t", name, got)
+		}
+	}
+}
+
+// TestWhatCameBackIsOpenedOnlyWholeI7: an active site that is read-only again is opened if nothing that is known is missing.
+func TestWhatCameBackIsOpenedOnlyWholeI7(t *testing.T) {
+	for name, change := range map[string]func(*Snapshot, *Memory){
+		"I7: another site has more":    func(s *Snapshot, _ *Memory) { s.Sites[1].MySQL.Executed = set("A:1-10") },
+		"I7: it had more itself":       func(_ *Snapshot, m *Memory) { m.Executed = map[string]gtid.Set{"a": set("A:1-10")} },
+		"I12: it is on another volume": func(s *Snapshot, _ *Memory) { s.Sites[0].OtherVolume = true },
+		"I10: it is being cloned":      func(s *Snapshot, _ *Memory) { s.Sites[0].MySQL.Cloning = true },
+		"I10: it is worked on":         func(s *Snapshot, _ *Memory) { s.Sites[0].Busy = "Clone" },
+		"I16: it is not in escrow":     func(s *Snapshot, _ *Memory) { s.Sites[0].Sidecar.Report.Keyring = keyring("behind") },
+		"":                             func(*Snapshot, *Memory) {},
+	} {
+		s, m := world(Durable{Epoch: 4, ActiveSite: "a"}, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4)), Memory{}
+		change(&s, &m)
+		d := Decide(s, m)
+		if got := opensSite(d, "a") || !d.Hold; got != (name == "") {
+			t.Errorf("%s: opened again: %t (%s %s)", name, got, d.Verdict, d.Reason)
+		}
+	}
+}
+
+// TestOnlyAnOpenActiveSiteTellsWhoHasDivergedI10: one that is closed, as after a restart, may have less than it will have.
+func TestOnlyAnOpenActiveSiteTellsWhoHasDivergedI10(t *testing.T) {
+	for _, open := range []bool{true, false} {
+		s := world(Durable{Epoch: 4, ActiveSite: "a"}, seen("a", "A:1-9", 4), seen("b", "A:1-10", 4))
+		s.Sites[0].MySQL.SuperReadOnly, s.Sites[0].MySQL.ReadOnly = !open, !open
+		d := Decide(s, Memory{PreviousAll: map[string]gtid.Set{"b": set("A:1-10")}})
+		if _, diverged := d.Memory.Diverged["b"]; diverged != open {
+			t.Errorf("I10: the active site is open: %t, b is called diverged: %t", open, diverged)
+		}
+	}
+}
+
+// TestWhatIsKeptOfProofI1I12: a read-back counts until somebody opened the server, and only of the pod and volume that matter.
+func TestWhatIsKeptOfProofI1I12(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change    func(*Site)
+		fence     bool
+		confirmed string
+	}{
+		"nothing happened":        {func(*Site) {}, true, "pod-2"},
+		"it was opened since":     {func(a *Site) { a.MySQL.SuperReadOnly, a.MySQL.ReadOnly = false, false }, false, "pod-2"},
+		"it is on another volume": {func(a *Site) { a.OtherVolume = true }, false, "pod-a"},
+		"it does not answer":      {func(a *Site) { a.Sidecar.Answered, a.MySQL = false, MySQL{} }, true, "pod-a"},
+	} {
+		s, m := cutOff()
+		m.FencedBySQL = map[string]SQLFence{"a": {Epoch: 4, At: start, PodUID: "pod-a"}}
+		s.Sites[0] = seen("a", "A:1-9", 4)
+		s.Sites[0].Pod.UID = "pod-2"
+		tc.change(&s.Sites[0])
+		got := remember(s, m)
+		if _, kept := got.FencedBySQL["a"]; kept != tc.fence || got.Confirmed["a"] != tc.confirmed {
+			t.Errorf("I1, I12: %s: read-back kept %t, want %t; confirmed %s, want %s", name, kept, tc.fence, got.Confirmed["a"], tc.confirmed)
+		}
+	}
+}
+
+// TestReopeningKeepsWhatIsInTheRelayLogI8: a target whose gate was passed may have begun to receive again.
+func TestReopeningKeepsWhatIsInTheRelayLogI8(t *testing.T) {
+	for name, change := range map[string]func(*Site){
+		"it has something left to apply": func(b *Site) { b.MySQL.Retrieved = set("A:1-12") },
+		"it receives":                    func(b *Site) { b.MySQL.ReceiverStopped = false },
+		"":                               func(*Site) {},
+	} {
+		s, m := cutOff()
+		s.Status.Transition.Step, s.Status.Transition.GatePassedAt = v1alpha1.TransitionOpening, s.Now
+		b := &s.Sites[1]
+		b.MySQL.ReplicaHost, b.MySQL.ReplicaOf, b.MySQL.Retrieved = "a", "a", set("A:1-9")
+		change(b)
+		detaches := slices.ContainsFunc(Decide(s, m).Effects, func(e Effect) bool { _, is := e.(Detach); return is })
+		if detaches != (name == "") {
+			t.Errorf("I8: %s: its relay log is thrown away: %t", name, detaches)
+		}
+	}
+}
+
+// TestCheckStopsEveryMistake covers I1, I2 and I13: the last guard stops what the rest of the package must never decide.
+func TestCheckStopsEveryMistake(t *testing.T) {
+	before := Snapshot{Status: Durable{Epoch: 3, ActiveSite: "a"}}
+	fencing := &Transition{Kind: v1alpha1.FailoverEmergency, Step: v1alpha1.TransitionFencing, From: "a", To: "b"}
+	planned := func(holds string) *Transition {
+		return &Transition{Kind: v1alpha1.FailoverPlanned, Step: v1alpha1.TransitionOpening, From: "a", To: "b", FromExecuted: set("A:1-9"), ToExecuted: set(holds)}
+	}
+	for name, tc := range map[string]struct {
+		d    Decision
+		fine bool
+	}{
+		"opens the active site":      {Decision{Status: Durable{Epoch: 3, ActiveSite: "a"}, Effects: []Effect{Select{Site: "a"}, Open{Site: "a"}}}, true},
+		"opens another site":         {Decision{Status: Durable{Epoch: 3, ActiveSite: "a"}, Effects: []Effect{Open{Site: "b"}}}, false},
+		"opens before it is done":    {Decision{Status: Durable{Epoch: 3, ActiveSite: "a"}, Effects: []Effect{Open{Site: "a"}, Select{Site: "a"}}}, false},
+		"opens twice":                {Decision{Status: Durable{Epoch: 3, ActiveSite: "a"}, Effects: []Effect{Open{Site: "a"}, Open{Site: "a"}}}, false},
+		"opens on hold":              {Decision{Status: Durable{Epoch: 3, ActiveSite: "a"}, Hold: true, Effects: []Effect{Open{Site: "a"}}}, false},
+		"goes back":                  {Decision{Status: Durable{Epoch: 2, ActiveSite: "a"}, Hold: true}, false},
+		"names another, same epoch":  {Decision{Status: Durable{Epoch: 3, ActiveSite: "b"}, Hold: true}, false},
+		"names another, next epoch":  {Decision{Status: Durable{Epoch: 4, ActiveSite: "b"}, Hold: true}, true},
+		"releases before the gate":   {Decision{Status: Durable{Epoch: 4, ActiveSite: "b", Transition: fencing}}, false},
+		"holds before the gate":      {Decision{Status: Durable{Epoch: 4, ActiveSite: "b", Transition: fencing}, Hold: true}, true},
+		"moves with all of it":       {Decision{Status: Durable{Epoch: 4, ActiveSite: "b", Transition: planned("A:1-9")}}, true},
+		"moves without the last one": {Decision{Status: Durable{Epoch: 4, ActiveSite: "b", Transition: planned("A:1-8")}}, false},
+	} {
+		if err := tc.d.check(before); (err == nil) != tc.fine {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package failover
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+)
+
+const bringBack = "bring a primary-candidate back"
+
+// A person's order accepts a loss. It is the way out wherever the system has to stand still rather than lose what is known to
+// exist, so whatever stands still says which site to order.
+
+// ordered is true if a person named a site that can be promoted at all; an order that cannot be followed changes nothing.
+func ordered(s Snapshot) bool {
+	site, known := s.Site(s.Policy.ForceTo)
+	return known && forcible(s, site)
+}
+
+// forcible is what even a person's order does not override: a dr-only site, or one that cannot be opened at all.
+func forcible(s Snapshot, site Site) bool {
+	for _, guard := range unforgivable {
+		if guard(s, Memory{}, site) != "" {
+			return false
+		}
+	}
+	return true
+}
+
+// orderable is the best site that an order can name, other than the excluded one.
+func orderable(s Snapshot, m Memory, exclude string) (string, bool) {
+	for _, c := range candidates(s, m) {
+		if c.Site.Name != exclude && forcible(s, c.Site) {
+			return c.Site.Name, true
+		}
+	}
+	return "", false
+}
+
+// enlistable says what makes a site fit that is kept out by the spec alone: that is the owner's decision (I6), and the owner may
+// take it back.
+func enlistable(s Snapshot, m Memory) string {
+	for _, c := range candidates(s, m) {
+		site := c.Site
+		site.Role, site.Removed = v1alpha1.PrimaryCandidate, false
+		switch {
+		case unfit(s, m, site) != "" || c.Site.Name == s.Status.ActiveSite:
+		case c.Site.Removed:
+			return fmt.Sprintf("put %s back into spec.sites as a primary-candidate", site.Name)
+		case c.Site.Role == v1alpha1.DROnly:
+			return fmt.Sprintf("make %s a primary-candidate in spec.sites", site.Name)
+		}
+	}
+	return ""
+}
+
+// wayOut is what a person can do about a failover that is blocked.
+func wayOut(s Snapshot, m Memory, best Candidate, found bool) string {
+	if found {
+		return override(best.Site.Name)
+	}
+	if nobodyFit(s, m) == ReasonNotEscrowed {
+		return notEscrowedRemedy
+	}
+	return withoutCandidate(s, m, "")
+}
+
+// withoutCandidate is what a person can do while no site is fit; the excluded one is not opened by order either.
+func withoutCandidate(s Snapshot, m Memory, exclude string) string {
+	out := bringBack
+	if enlist := enlistable(s, m); enlist != "" {
+		out += ", or " + enlist
+	}
+	if to, can := orderable(s, m, exclude); can {
+		out += "; " + override(to)
+	}
+	return out
+}
+
+// override is how a person orders a failover that the system does not do by itself.
+func override(to string) string {
+	return fmt.Sprintf("to go on now and accept what may be lost, annotate the group %s=%s", v1alpha1.AnnotationForceFailover, to)
+}
+
+// lostWayOut is the same for a target that is lost, and that no site may replace by itself. One that does not acknowledge the
+// epoch is not opened by order either.
+func lostWayOut(s Snapshot, m Memory, target Site) string {
+	exclude := ""
+	if target.Sidecar.Report.Epoch < s.Status.Epoch {
+		exclude = target.Name
+	}
+	if lostFor(s, m, target) == ReasonNotEscrowed {
+		return notEscrowedRemedy
+	}
+	return withoutCandidate(s, m, exclude)
+}
+
+// accepted goes on with a target that a person ordered although it has lost what it had when its gate was passed: its record
+// must not claim more than it holds by now.
+func accepted(s Snapshot, d Decision, target Site) Decision {
+	t := *s.Status.Transition
+	lacks := t.ToExecuted.Subtract(target.MySQL.Executed)
+	t.Kind, t.ToExecuted = v1alpha1.FailoverForced, target.MySQL.Executed
+	d.Status.Transition = &t
+	d.Persist, d.Hold = true, true
+	return d.say(TopologyTransition, VerdictWait, ReasonForced, "a person ordered %s, and accepted that it lacks %s, which it had", t.To, lacks).
+		within(time.Millisecond)
+}

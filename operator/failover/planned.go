@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package failover
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/internal/gtid"
+)
+
+// Causes of a planned failover.
+const (
+	CauseRequested = "Requested"
+	CauseLeaving   = "SiteLeaving"
+	CauseUpdate    = "OrderedUpdate"
+)
+
+// LeavingForUpdate is what Site.Leaving says when an ordered update wants the role elsewhere.
+const LeavingForUpdate = "its pod is to be updated"
+
+const (
+	// closeLag and closeCount are how far behind a target may be when writes are stopped: the rest is applied while they
+	// are kept out.
+	closeLag   = 0.5
+	closeCount = 500
+	// handLag and handCount are how far behind a target is at a good moment. For handTime such a moment is waited for,
+	// because every transaction that is left costs the clients time; then the limits above have to do.
+	handLag   = 0.1
+	handCount = 20
+	handTime  = 20 * time.Second
+	// leavingPatience is how long such a moment is waited for when the active site is about to go: its pod may have 10 s.
+	leavingPatience = 2 * time.Second
+	// leavingStands is for how long a site that is about to go keeps its role before people are told.
+	leavingStands = 10 * time.Second
+	// leavingRetry is how long after a reverted move of a leaving site the next one begins: each costs the clients a pause,
+	// so the wait doubles, up to leavingRetryMost.
+	leavingRetry     = 15 * time.Second
+	leavingRetryMost = 10 * time.Minute
+	// leavingHaste is for how long it is looked more often whether a candidate has caught up: a pod that is ended is gone then.
+	leavingHaste = time.Minute
+)
+
+// Planned is a planned failover: asked for, under way or over; see v1alpha1.PlannedFailoverStatus.
+type Planned struct {
+	From, To, Cause       string
+	Phase                 v1alpha1.PlannedPhase
+	Reason                Reason
+	Message               string
+	StartedAt, FinishedAt time.Time
+	WritePause            time.Duration
+	Answered              bool
+}
+
+// Over is true once the outcome is known.
+func (p *Planned) Over() bool {
+	return p.Phase != v1alpha1.PlannedWaiting && p.Phase != v1alpha1.PlannedMoving
+}
+
+// end notes the outcome of the planned failover in the decision.
+func (d Decision) end(p Planned, now time.Time, phase v1alpha1.PlannedPhase, why Reason, format string, args ...any) Decision {
+	p.Phase, p.Reason, p.Message, p.FinishedAt = phase, why, fmt.Sprintf(format, args...), now
+	p.Answered = p.Cause != CauseRequested
+	d.Status.Planned, d.Persist = &p, true
+	return d
+}
+
+// settlePlanned keeps the note of the planned failover true whatever was decided: a request that nobody can carry out is
+// refused, and one that an emergency has overtaken is over.
+func settlePlanned(s Snapshot, d Decision) Decision {
+	p, request := d.Status.Planned, s.Policy.PlannedTo
+	moving := d.Status.Transition != nil && d.Status.Transition.Kind == v1alpha1.FailoverPlanned
+	switch {
+	case p != nil && p.Phase == v1alpha1.PlannedMoving && !moving:
+		return d.end(*p, s.Now, v1alpha1.PlannedReverted, ReasonOvertaken, "an emergency failover took over: %s", d.Message)
+	case p != nil && p.Phase == v1alpha1.PlannedWaiting && d.Topology != TopologyHealthy && !moving && !blip(s, d, p):
+		return d.end(*p, s.Now, v1alpha1.PlannedRefused, ReasonNotHealthy, "nothing was changed: %s; ask again once the group is healthy", d.Message)
+	case p != nil && p.Over() && !p.Answered && request != p.To: // taken off, or another is asked for by now
+		answered := *p
+		answered.Answered = true
+		d.Status.Planned, d.Persist = &answered, true
+	case request != "" && (p == nil || p.Over() && p.Answered) && d.Topology != TopologyHealthy && d.Topology != TopologyTransition:
+		// A request that waited for the end of an outage would move the role when nobody expects it any more.
+		return d.end(Planned{From: s.Status.ActiveSite, To: request, Cause: CauseRequested, StartedAt: s.Now}, s.Now,
+			v1alpha1.PlannedRefused, ReasonNotHealthy, "nothing was changed: %s; ask again once the group is healthy", d.Message)
+	}
+	return d
+}
+
+// blip is true while what keeps a planned failover that waits from going on may be over at the next poll.
+func blip(s Snapshot, d Decision, p *Planned) bool {
+	return (d.Verdict == VerdictWait || d.Verdict == VerdictReopen) && d.Status.Transition == nil && s.Now.Sub(p.StartedAt) <= s.Policy.PlannedLagTimeout
+}
+
+// plan looks after planned failovers while the active site is healthy: what was asked for, or an active site that is
+// about to go.
+func plan(s Snapshot, d Decision, a Site) Decision {
+	p, request := s.Status.Planned, s.Policy.PlannedTo
+	switch {
+	case p != nil && p.Phase == v1alpha1.PlannedWaiting:
+		asked := waiting(s, d, a, *p)
+		if a.Leaving == "" || asked.Status.Planned.Phase != v1alpha1.PlannedWaiting {
+			return asked
+		}
+		// It has no time to wait for the site that was asked for; the request is looked at again afterwards.
+		sooner := evacuate(s, d, a)
+		if sooner.Status.Transition != nil {
+			return sooner
+		}
+		asked.Stays = sooner.Stays
+		return asked
+	case request != "" && (p == nil || p.Over() && p.Answered):
+		return waiting(s, d, a, Planned{From: a.Name, To: request, Cause: CauseRequested, StartedAt: s.Now})
+	case a.Leaving != "" && (p == nil || p.Over()):
+		return evacuate(s, d, a)
+	}
+	return d
+}
+
+// waiting decides whether a planned failover may begin now, must wait for its target, or is refused. Until it begins
+// nothing is changed.
+func waiting(s Snapshot, d Decision, a Site, p Planned) Decision {
+	withdrawn := p.Cause == CauseRequested && s.Policy.PlannedTo != p.To
+	switch why, message := preflight(s, d.Memory, a, p.To); {
+	case s.Policy.AbortPlanned || withdrawn:
+		return d.end(p, s.Now, v1alpha1.PlannedAborted, ReasonAborted, "given up before anything was changed")
+	case a.Name == p.To:
+		return d.end(p, s.Now, v1alpha1.PlannedRefused, ReasonAlreadyActive, "nothing was changed: %s is active already", p.To)
+	case why != "" && p.Phase == v1alpha1.PlannedWaiting && passing(why) && s.Now.Sub(p.StartedAt) <= s.Policy.PlannedLagTimeout:
+		// It was fit when it was asked for: one lost answer is not the end of it.
+		d.Message = fmt.Sprintf("%s is active; the planned failover waits: %s", a.Name, message)
+		return d
+	case why != "":
+		return d.end(p, s.Now, v1alpha1.PlannedRefused, why, "nothing was changed: %s", message)
+	}
+	target, _ := s.Site(p.To)
+	near, distance := isClose(a, target)
+	if soon := s.Now.Sub(p.StartedAt) < handTime; near && soon && !atHand(a, target) {
+		near, distance = false, distance+", and may be nearer in a moment"
+	}
+	if !near {
+		if s.Now.Sub(p.StartedAt) > s.Policy.PlannedLagTimeout {
+			return d.end(p, s.Now, v1alpha1.PlannedRefused, ReasonLag, "nothing was changed: %s %s, and did not catch up within plannedLagTimeout %s",
+				p.To, distance, s.Policy.PlannedLagTimeout)
+		}
+		if p.Phase == "" {
+			p.Phase, p.Reason, p.Message = v1alpha1.PlannedWaiting, ReasonLag, p.To+" catches up; nothing was changed yet"
+			d.Status.Planned, d.Persist = &p, true
+		}
+		// The topology stays Healthy: everything else goes on meanwhile.
+		d.Message = fmt.Sprintf("%s is active; the planned failover waits: %s %s", a.Name, p.To, distance)
+		return d.within(s.Policy.PollInterval / 20)
+	}
+	return d.move(s, p)
+}
+
+// passing is true for a refusal whose cause may be over at the next poll.
+func passing(why Reason) bool {
+	return why == ReasonNotFit || why == ReasonNotHealthy || why == ReasonNotReplicating || why == ReasonBusy || why == ReasonForeignWriter
+}
+
+// move begins a planned failover: from here on writes are kept out.
+func (d Decision) move(s Snapshot, p Planned) Decision {
+	p.Phase, p.Reason, p.Message = v1alpha1.PlannedMoving, Reason(p.Cause), "writes are kept out while the role moves"
+	d.Effects = nil
+	d = d.begin(s, v1alpha1.FailoverPlanned, p.To, Reason(p.Cause))
+	d.Status.Planned = &p
+	d.Effects = []Effect{Handover{From: p.From, To: p.To}}
+	return d.say(TopologyTransition, VerdictFailover, Reason(p.Cause), "planned failover %s -> %s under epoch %d", p.From, p.To, d.Status.Epoch)
+}
+
+// evacuate moves the role away from a site that is about to go. It is not an order: what forbids it is said, and the
+// site goes when it must.
+func evacuate(s Snapshot, d Decision, a Site) Decision {
+	p := s.Status.Planned
+	began := orNow(d.Memory.LeavingSince, s.Now)
+	if p != nil && p.Over() && p.Phase != v1alpha1.PlannedSucceeded && p.Cause != CauseRequested && s.Now.Sub(p.FinishedAt) < retryAfter(s.Status.Records) {
+		return d.stays(s, a, p.Reason, "the last try was given up, and is made again by itself: "+p.Message)
+	}
+	hurry := s.Now.Sub(began) >= leavingPatience
+	catchingUp := false
+	var each, lasting []string
+	reason := ReasonNoCandidate
+	for _, c := range candidates(s, d.Memory) {
+		why, message := preflight(s, d.Memory, a, c.Site.Name)
+		near, distance := isClose(a, c.Site)
+		near = near && (hurry || atHand(a, c.Site))
+		switch {
+		case c.Site.Name == a.Name:
+			continue
+		case why != "":
+			each, lasting = append(each, message), append(lasting, message)
+			if why == ReasonModeObserve || why == ReasonPaused {
+				reason = why
+			}
+		case !near:
+			catchingUp = true
+			each, lasting = append(each, c.Site.Name+" "+distance), append(lasting, c.Site.Name+" is behind")
+		default:
+			cause := CauseLeaving
+			if a.Leaving == LeavingForUpdate {
+				cause = CauseUpdate
+			}
+			return d.move(s, Planned{From: a.Name, To: c.Site.Name, Cause: cause, StartedAt: s.Now})
+		}
+	}
+	d.Message = fmt.Sprintf("%s is active and about to go (%s), and nobody can take its place: %s", a.Name, a.Leaving, strings.Join(slices.Compact(each), ", "))
+	if catchingUp {
+		reason = ReasonLag
+	}
+	slices.Sort(lasting) // the ranking may change with every look
+	d = d.stays(s, a, reason, strings.Join(slices.Compact(lasting), ", "))
+	if !catchingUp || s.Now.Sub(began) > leavingHaste {
+		return d // a node may stay cordoned for days
+	}
+	return d.within(s.Policy.PollInterval / 20)
+}
+
+// stays says that the role stays on a site that is about to go, once that is no matter of a moment. Whoever drains its node
+// sees only that the eviction is refused.
+func (d Decision) stays(s Snapshot, a Site, why Reason, message string) Decision {
+	if s.Now.Sub(orNow(d.Memory.LeavingSince, s.Now)) < leavingStands {
+		return d
+	}
+	if message == "" {
+		message = "no other site may take it"
+	}
+	d.Stays = &Stays{Site: a.Name, Leaving: a.Leaving, Reason: why, Message: message}
+	return d
+}
+
+// retryAfter is how long after the last of so many reverted moves in a row the next one begins.
+func retryAfter(records []v1alpha1.FailoverRecord) time.Duration {
+	wait := leavingRetry / 2
+	for _, r := range records {
+		if r.Kind != v1alpha1.FailoverPlanned || r.From != r.To {
+			break
+		}
+		wait *= 2
+	}
+	return min(max(wait, leavingRetry), leavingRetryMost)
+}
+
+// preflight names why a planned failover to a site may not begin, or "". Each refusal changes nothing.
+func preflight(s Snapshot, m Memory, a Site, to string) (Reason, string) {
+	target, known := s.Site(to)
+	if !known {
+		var names []string
+		for _, site := range s.Sites {
+			names = append(names, site.Name)
+		}
+		return ReasonUnknownSite, fmt.Sprintf("the group has no site %q; its sites are %s", to, strings.Join(names, ", "))
+	}
+	if s.Policy.Mode == v1alpha1.FailoverObserve {
+		return ReasonModeObserve, "spec.failover.mode is Observe; set it to Manual or Auto"
+	}
+	if s.paused() {
+		return ReasonPaused, pausedMessage(s)
+	}
+	for _, guard := range unfitness {
+		if why := guard(s, m, target); why != "" {
+			return ReasonNotFit, fmt.Sprintf("%s: %s", to, why)
+		}
+	}
+	switch {
+	case target.Leaving != "":
+		return ReasonNotFit, fmt.Sprintf("%s is about to go itself: %s", to, target.Leaving)
+	case !a.Sidecar.Answered || !a.MySQL.Direct:
+		return ReasonNotHealthy, "the active site " + a.Name + " does not answer in full, so it could not be fenced in time"
+	case target.MySQL.ReplicaOf != a.Name || !target.MySQL.IORunning || !target.MySQL.SQLRunning:
+		return ReasonNotReplicating, fmt.Sprintf("%s does not replicate from %s: %s", to, a.Name, detachedMessage(target))
+	case writableElsewhere(s, a.Name) != "":
+		return ReasonForeignWriter, writableElsewhere(s, a.Name) + " accepts writes too; it is being fenced"
+	}
+	for _, site := range s.Sites {
+		if site.Busy != "" && a.Leaving == "" {
+			return ReasonBusy, fmt.Sprintf("%s is busy (%s) with the data of %s; ask again when it is done", site.Name, site.Busy, a.Name)
+		}
+	}
+	return "", ""
+}
+
+// isClose is true if a replica needs so little more that writes may be stopped for it. A lag that is not known is none.
+func isClose(a, target Site) (bool, string) {
+	count := a.MySQL.Executed.Subtract(target.MySQL.Executed).Count()
+	if target.MySQL.LagSeconds == nil {
+		return false, fmt.Sprintf("is %d transactions behind, for how long is not known", count)
+	}
+	lag := *target.MySQL.LagSeconds
+	return lag <= closeLag && count <= closeCount, fmt.Sprintf("is %d transactions (%.1f s) behind", count, lag)
+}
+
+// atHand is true if a replica needs so little more that applying it takes no time that a client would notice.
+func atHand(a, target Site) bool {
+	count := a.MySQL.Executed.Subtract(target.MySQL.Executed).Count()
+	lag := target.MySQL.LagSeconds
+	return count <= handCount && lag != nil && *lag <= handLag
+}
+
+// moving goes on with a planned failover whose target may not be opened yet: fenced, captured, applied, opened. Whatever
+// goes wrong on the way opens the old active site again.
+func moving(s Snapshot, d Decision) Decision {
+	t := s.Status.Transition
+	from, _ := s.Site(t.From)
+	target, _ := s.Site(t.To)
+	again := Handover{From: t.From, To: t.To}
+	step, reason, effect := "", ReasonAwaitingFence, Effect(again)
+	captured, fenced := capturedSet(s, from)
+	needed := captured.Union(target.MySQL.Retrieved)
+	lacks := needed.Subtract(target.MySQL.Executed)
+	elsewhere, where := missing(s, d.Memory, target)
+	over, dying, lost := overtaken(s, d, from, target)
+	switch {
+	case lost:
+		return over
+	case s.Policy.AbortPlanned:
+		return d.revert(s, v1alpha1.PlannedAborted, ReasonAborted, "a person gave it up")
+	case unfit(s, d.Memory, target) != "":
+		return d.revert(s, v1alpha1.PlannedReverted, ReasonTargetLost, fmt.Sprintf("%s: %s", t.To, unfit(s, d.Memory, target)))
+	case !fenced:
+		step = fmt.Sprintf("%s has not reported itself fenced under epoch %d yet", t.From, s.Status.Epoch)
+	case target.Sidecar.Report.Epoch < s.Status.Epoch:
+		step = fmt.Sprintf("%s has not acknowledged epoch %d yet", t.To, s.Status.Epoch)
+	case !lacks.IsEmpty():
+		step, reason, effect = fmt.Sprintf("%s has %d transactions left to apply", t.To, lacks.Count()), ReasonDraining, Apply{Site: t.To, Set: needed}
+	case !elsewhere.IsEmpty():
+		step, reason = fmt.Sprintf("%s lacks %s, which %s has", t.To, elsewhere, where), ReasonMissingTransactions
+	}
+	if g := gate(s, d.Memory); step == "" && g.Passed {
+		moved := s
+		moved.Status.Transition = t.capture(captured)
+		return pass(moved, d, target, g)
+	} else if step == "" {
+		step = fmt.Sprintf("the gate is closed (%s)", strings.Join(append(g.Blockers, g.Writer), " "))
+	}
+	if paused := s.Now.Sub(t.StartedAt); !dying && paused > s.Policy.PlannedPauseTimeout {
+		return d.revert(s, v1alpha1.PlannedReverted, ReasonPauseTimeout,
+			fmt.Sprintf("%s, for longer than plannedPauseTimeout %s", step, s.Policy.PlannedPauseTimeout))
+	}
+	return d.say(TopologyTransition, VerdictWait, reason, "%s", step).then(effect).within(time.Millisecond)
+}
+
+// capture returns the transition with all that the old active site holds.
+func (t *Transition) capture(set gtid.Set) *Transition {
+	out := *t
+	out.FromExecuted = set
+	return &out
+}
+
+// capturedSet is all that the old active site holds, once nothing can be added (I13). Its sidecar reads the flags and the
+// set in this order in one statement, after the fence: MySQL blocks commits before it shows super_read_only as ON.
+func capturedSet(s Snapshot, from Site) (gtid.Set, bool) {
+	r := from.Sidecar.Report
+	if !from.Sidecar.Answered || from.OtherVolume || !r.Answered || !r.SuperReadOnly || !r.FencedUnder(s.Status.Epoch) || from.Writable() {
+		return gtid.Set{}, false // what is still written, or not known, cannot be compared
+	}
+	set, err := gtid.Parse(r.GTIDExecuted)
+	if err != nil {
+		return gtid.Set{}, false
+	}
+	return set, true
+}
+
+// unfit names why the target cannot be opened, or "". Nothing is waited for here: writes are kept out.
+func unfit(s Snapshot, m Memory, target Site) string {
+	for _, guard := range unfitness {
+		if why := guard(s, m, target); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+// revert opens the old active site again, under a further epoch: the target may have heard of the one before.
+func (d Decision) revert(s Snapshot, phase v1alpha1.PlannedPhase, why Reason, message string) Decision {
+	t := s.Status.Transition
+	p := Planned{From: t.From, To: t.To, Cause: CauseRequested, StartedAt: t.StartedAt}
+	if s.Status.Planned != nil {
+		p = *s.Status.Planned
+	}
+	d = d.retarget(s, t.From, ReasonReverted)
+	d = d.end(p, s.Now, phase, why, "%s; %s is opened again", message, t.From)
+	return d.say(TopologyTransition, VerdictFailover, ReasonReverted, "the planned failover to %s ends: %s; %s is opened again", t.To, message, t.From)
+}
+
+// paused is true while a person keeps the operator from changing roles by itself.
+func (s Snapshot) paused() bool { return s.Now.Before(s.Policy.PausedUntil) }
+
+func pausedMessage(s Snapshot) string {
+	return fmt.Sprintf("paused until %s; to go on sooner, take the annotation %s off the group",
+		s.Policy.PausedUntil.UTC().Format(time.RFC3339), v1alpha1.AnnotationPauseUntil)
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package keyring
+
+import (
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+)
+
+// message says what is waited for, or what went wrong. It carries no times, so that it does not change while nothing does.
+func message(g Group, s Site) string {
+	st := s.Status
+	if _, have := s.current(); st.Phase == failed && st.KeyringSecret != "" && !have {
+		return "the escrow Secret " + st.KeyringSecret + " with the digest " + st.KeyringDigest + " is missing: restore it from the pod, which must not be restarted"
+	}
+	if st.Phase == sealed {
+		return ""
+	}
+	return waitsFor(g, s)
+}
+
+// waitsFor says what the next step of a site waits for.
+func waitsFor(g Group, s Site) string {
+	st := s.Status
+	switch {
+	case st.Phase == "" && s.Provisioned:
+		return "the site is not encrypted"
+	case st.Phase == "":
+		return ""
+	case st.Phase == pending:
+		return "the site is about to be unsealed"
+	case st.Stage == v1alpha1.KeyringSealing:
+		return unsealedYet(g, s)
+	case lostKeys(s) && s.Provisioned && giveUpWaits(s) != "":
+		return giveUpWaits(s)
+	case s.Pod.Lost:
+		return "the pod cannot start"
+	case s.Report == nil || s.Report.Sealed || !s.Pod.Current:
+		return "its pod is to be replaced by an unsealed one"
+	case s.Report.Trouble != "":
+		return s.Report.Trouble
+	case st.Phase == escrowed && !s.Provisioned:
+		return "the site waits for the group's data"
+	case st.Phase == escrowed:
+		return "the keyring is to stay as it is for a moment before the site is sealed"
+	case st.Work == v1alpha1.KeyringRotation && !st.Rotated && s.Job.Trouble != "":
+		return "the last try to rotate: " + s.Job.Trouble
+	case st.Work == v1alpha1.KeyringRotation && !st.Rotated:
+		if why := notYet(g, s); why != "" {
+			return "the master keys are to be rotated, and wait: " + why
+		}
+		return "the master keys are to be rotated"
+	}
+	return "the keyring is to be escrowed"
+}
+
+// coverage is what the site's MySQL says, and what it said last while it says nothing.
+func coverage(s Site) v1alpha1.CoverageStatus {
+	out := s.Status.Coverage
+	r := s.Report
+	if r == nil || r.Component == "" {
+		return out
+	}
+	out.KeyringComponent, out.KeyringReadOnly = r.Component, r.ReadOnly && r.MountReadOnly
+	if c := r.Coverage; c != nil {
+		out.SystemTablespaceEncrypted, out.UnencryptedTablespaces = c.SystemTablespace, c.Unencrypted
+		out.RedoLogEncrypted, out.UndoLogEncrypted, out.BinlogEncrypted = c.RedoLog, c.UndoLog, c.BinaryLog
+	}
+	return out
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package keyring
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+)
+
+// refusals is the chain of guards before a rotation begins: the first that answers says why not, and what to do. Each is
+// safe alone. isActivePrimary is looked at again right before the keys are rotated (mayRotate).
+var refusals = []func(Group, Site) string{
+	isActivePrimary, isAboutToTakeOver, roleIsMoving, isNotSealed, holdsNoData, hasDiverged, doesNotFollow, orderedUpdateInFlight,
+	otherKeyringInFlight,
+}
+
+// isActivePrimary: I20. What a rotation that goes wrong destroys on a replica, the active site still has.
+func isActivePrimary(_ Group, s Site) string {
+	if !s.Active {
+		return ""
+	}
+	return fmt.Sprintf("%s is the active site: move the role to another site first (annotation %s)", s.Name, v1alpha1.AnnotationPlannedFailover)
+}
+
+func isAboutToTakeOver(g Group, s Site) string {
+	if g.PlannedTo == "" {
+		return ""
+	}
+	return fmt.Sprintf("a planned failover to %s is under way: order the rotation of %s again once it is over", g.PlannedTo, s.Name)
+}
+
+func roleIsMoving(g Group, s Site) string {
+	if !g.Transition {
+		return ""
+	}
+	return fmt.Sprintf("the active site is changing: order the rotation of %s again once it has", s.Name)
+}
+
+func isNotSealed(_ Group, s Site) string {
+	if s.Status.Phase == v1alpha1.KeyringSealed {
+		return ""
+	}
+	return fmt.Sprintf("the keyring of %s is %s: only a sealed one is rotated", s.Name, phaseText(s.Status.Phase))
+}
+
+func holdsNoData(_ Group, s Site) string {
+	if s.Provisioned && s.Clone == CloneNone && !s.Busy {
+		return ""
+	}
+	return fmt.Sprintf("%s does not hold the group's data yet, or is being worked on: wait until it replicates", s.Name)
+}
+
+// hasDiverged: what nobody else has must not be made to depend on new keys (I10).
+func hasDiverged(_ Group, s Site) string {
+	if !s.Diverged {
+		return ""
+	}
+	return fmt.Sprintf("%s has, or may have, transactions that nobody else has: it is rotated once it was cloned anew (annotation %s)", s.Name, v1alpha1.AnnotationRecloneSite)
+}
+
+func doesNotFollow(_ Group, s Site) string {
+	if s.Pod.Settled {
+		return ""
+	}
+	return fmt.Sprintf("%s does not replicate: order its rotation again once it does", s.Name)
+}
+
+func orderedUpdateInFlight(g Group, s Site) string {
+	if g.Update == "" {
+		return ""
+	}
+	return fmt.Sprintf("an ordered update is in flight (%s): order the rotation of %s again once it is over", g.Update, s.Name)
+}
+
+// otherKeyringInFlight: one replica at a time, so that the others stay what a failover needs.
+func otherKeyringInFlight(g Group, s Site) string {
+	for _, other := range g.Sites {
+		phase := other.Status.Phase
+		if other.Name != s.Name && phase != v1alpha1.KeyringSealed && phase != v1alpha1.KeyringFailed {
+			return fmt.Sprintf("the keyring of %s is %s: wait until it is sealed", other.Name, phaseText(phase))
+		}
+	}
+	return ""
+}
+
+func refusal(g Group, s Site) string {
+	for _, guard := range refusals {
+		if why := guard(g, s); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+// ordered is true if the annotation orders the rotation of a site.
+func ordered(g Group, s Site) bool { return g.RotateSet && g.Rotate == s.Name }
+
+// mayRotate is true if both master keys may be rotated now. I20: never on the active site. The pod must be the unsealed one,
+// and do its part: a replica that is behind or apart is not made to depend on new keys.
+func mayRotate(g Group, s Site) bool { return notYet(g, s) == "" }
+
+// notYet says which fact keeps master keys from being rotated now; empty if none does.
+func notYet(g Group, s Site) string {
+	switch r := s.Report; {
+	case !g.Known:
+		return "nothing is known of the sites yet"
+	case s.Active:
+		return "it is the active site" // I20
+	case g.Transition, g.PlannedTo != "":
+		return "the active site is changing"
+	case !g.Donor:
+		return "the active site does not accept writes"
+	case !s.Provisioned, s.Clone != CloneNone:
+		return "it does not hold the group's data yet"
+	case s.Busy:
+		return "it is being worked on"
+	case s.Diverged:
+		return "it has, or may have, transactions that nobody else has"
+	case !s.Pod.Current, r == nil, r.Sealed:
+		return "its pod is to be replaced by an unsealed one"
+	case !s.Pod.Settled:
+		return "it does not replicate"
+	case r.Component != component, !r.Active:
+		return "MySQL does not say that it has a keyring"
+	}
+	return ""
+}
+
+// noSuchSite refuses an order for a site that does not exist.
+func noSuchSite(g Group) string {
+	if !g.RotateSet || slices.ContainsFunc(g.Sites, func(s Site) bool { return s.Name == g.Rotate }) {
+		return ""
+	}
+	var names []string
+	for _, s := range g.Sites {
+		names = append(names, s.Name)
+	}
+	return fmt.Sprintf("the group has no site %q: name one of %s", g.Rotate, strings.Join(names, ", "))
+}
+
+func phaseText(p v1alpha1.KeyringPhase) string {
+	if p == "" {
+		return "not there"
+	}
+	return string(p)
+}

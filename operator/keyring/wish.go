@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package keyring
+
+import (
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+)
+
+// Wish is how the pod of a site has to be made. It depends on status alone, so that an operator that was restarted wishes
+// the same: another wish would replace a pod whose memory holds the only copy of a keyring.
+type Wish struct {
+	// Encrypted is false for a site that is run without a keyring.
+	Encrypted bool
+	Sealed    bool
+	Work      v1alpha1.KeyringWork
+	// Secret is the escrow Secret to project or to start from; empty starts with a fresh keyring.
+	Secret  string
+	Version int64
+	Digest  string
+	Round   int64
+	// Kept says why the pod in place must not be replaced, whatever else was changed; empty normally.
+	Kept string
+}
+
+// WishOf is the wish for what is persisted of a site.
+func WishOf(group string, s Site) Wish {
+	st := s.Status
+	w := Wish{Kept: kept(s)}
+	switch {
+	case st.Phase == "":
+		return w
+	case written(st):
+		w.Encrypted, w.Work, w.Round = true, st.Work, st.Round
+		if st.SeedVersion > 0 {
+			w.Secret, w.Version, w.Digest = v1alpha1.KeyringSecret(group, s.Name, st.SeedVersion), st.SeedVersion, st.SeedDigest
+		}
+	default:
+		// I18: no round and no token of a site that is made sealed.
+		w.Encrypted, w.Sealed = true, true
+		w.Secret, w.Version, w.Digest = st.KeyringSecret, st.KeyringVersion, st.KeyringDigest
+	}
+	return w
+}
+
+// kept says why the pod in place must not be replaced: its memory holds the only copy of what is needed to read its data.
+// A site that is not provisioned has nothing to lose yet, and may need just the change that replaces its pod.
+func kept(s Site) string {
+	st := s.Status
+	_, have := s.current()
+	switch {
+	case st.Phase == v1alpha1.KeyringFailed && st.KeyringSecret != "" && !have:
+		return "the escrow Secret " + st.KeyringSecret + " of its keyring is gone, and only its pod has the keyring still"
+	case st.Phase == "" && s.Rendered.Keyring:
+		return "its pod has a keyring that status does not tell of"
+	case !s.Provisioned:
+		return ""
+	case s.live() != "" && !s.inEscrow():
+		return "its keyring is in its pod alone until it is in escrow"
+	case s.Pod.Lost:
+		return ""
+	case s.Report != nil && !s.Report.Sealed && s.Report.Digest == "":
+		return "its keyring is being written"
+	case st.Stage == v1alpha1.KeyringRotating && s.Report == nil && s.Rendered.Exists && !s.Rendered.Sealed:
+		// Nothing is heard of the pod, and its keys may have been rotated.
+		return "its master keys may have been rotated, and its keyring may not be in escrow yet"
+	}
+	return ""
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/controller"
+	"github.com/mysql-mfg/mfg/operator/escrow"
+	"github.com/mysql-mfg/mfg/operator/keyring"
+)
+
+// keyringsOf hands the store of keyrings to the controller, in the controller's words.
+type keyringsOf struct{ *escrow.Store }
+
+// newKeyrings makes the controller's store, which only reads, prunes and makes tokens; nil without an escrow listener:
+// then the operator has no right to list Secrets.
+func newKeyrings(mgr ctrl.Manager, s settings) controller.Escrow {
+	if s.escrowAddr == "" {
+		return nil
+	}
+	return keyringsOf{escrow.New(escrow.Options{Client: mgr.GetClient(), Live: mgr.GetAPIReader()})}
+}
+
+// Versions implements controller.Escrow. A Secret that is on its way out is as good as gone.
+func (k keyringsOf) Versions(ctx context.Context, namespace, group, site string) ([]keyring.Version, error) {
+	all, err := k.Store.Versions(ctx, namespace, group, site)
+	if err != nil {
+		return nil, err
+	}
+	var out []keyring.Version
+	for _, v := range all {
+		if v.Deleting {
+			continue
+		}
+		digest, err := k.Digest(ctx, namespace, v.Secret)
+		if err != nil {
+			return nil, err
+		}
+		if digest != "" {
+			out = append(out, keyring.Version{Name: v.Secret, Number: v.Number, Digest: digest, Annotated: v.Digest})
+		}
+	}
+	return out, nil
+}
+
+// Prune implements controller.Escrow. A version that is still in use, by a pod on its way out for example, is pruned later.
+func (k keyringsOf) Prune(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, site, name string) error {
+	err := k.Store.Prune(ctx, group, site, name)
+	if errors.Is(err, escrow.ErrInUse) {
+		return nil
+	}
+	return err
+}
+
+// Digest implements controller.Escrow.
+func (k keyringsOf) Digest(ctx context.Context, namespace, name string) (string, error) {
+	digest, err := k.Store.Digest(ctx, namespace, name)
+	if errors.Is(err, escrow.ErrMissing) {
+		return "", nil
+	}
+	return digest, err
+}

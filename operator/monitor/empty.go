@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package monitor
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/report"
+)
+
+// emptyRequests are the annotations that ask for something of a site and name none, and what is answered. Nobody knows
+// what was meant, so nothing is done.
+func emptyRequests(group *v1alpha1.MysqlFailoverGroup) (keys []string, outcome string) {
+	var names []string
+	for _, site := range group.Spec.Sites {
+		names = append(names, site.Name)
+	}
+	for _, key := range []string{v1alpha1.AnnotationPlannedFailover, v1alpha1.AnnotationForceFailover} {
+		if value, asked := group.Annotations[key]; asked && value == "" {
+			keys = append(keys, key)
+		}
+	}
+	if len(keys) == 0 {
+		return nil, ""
+	}
+	return keys, fmt.Sprintf("%s=: refused, it names no site; the sites are %s", strings.Join(keys, ", "), strings.Join(names, ", "))
+}
+
+// answerEmpty takes such annotations off the group, and says why.
+func (l *loop) answerEmpty(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) {
+	keys, outcome := emptyRequests(group)
+	if len(keys) == 0 {
+		return
+	}
+	if err := l.clear(ctx, group, outcome, keys...); err != nil {
+		l.log.Error("answer request", "error", err)
+		return
+	}
+	l.m.Events.Emit(group, nil, report.PlannedRefused, "%s", outcome)
+}

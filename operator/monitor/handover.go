@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package monitor
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/internal/gtid"
+	"github.com/mysql-mfg/mfg/internal/mysql"
+	"github.com/mysql-mfg/mfg/operator/failover"
+	"github.com/mysql-mfg/mfg/operator/report"
+)
+
+// applyTimeout is how long one look at what a target has applied waits for it.
+const applyTimeout = 500 * time.Millisecond
+
+// handover fences the old active site of a planned failover and waits for that alone. Everything else goes on beside
+// the loop: the statement to the others, and the Service, whose endpoint takes about as long to move as the role does.
+func (l *loop) handover(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, s failover.Snapshot, e failover.Handover) error {
+	signed, err := l.authority.Sign(time.Now())
+	if err != nil {
+		return err
+	}
+	longest, cancel := context.WithTimeout(ctx, s.Policy.FenceTimeout+time.Second)
+	var from, all sync.WaitGroup
+	for site, pod := range l.pods(ctx, group) {
+		switch {
+		case pod.Status.PodIP == "":
+		case site == e.From:
+			h := handing{e, pod, signed, l.at(group, e.To)}
+			from.Go(func() { l.fenceAndApply(longest, h) })
+		default:
+			all.Go(func() { _, _ = l.m.Push.PushActiveSite(longest, sidecarAddr(pod), signed) })
+		}
+	}
+	l.movePrimary(ctx, group, e.To)
+	l.m.done.Go(func() {
+		defer cancel()
+		from.Wait()
+		all.Wait()
+	})
+	fenced := make(chan struct{})
+	l.m.done.Go(func() {
+		from.Wait()
+		close(fenced)
+	})
+	select {
+	case <-fenced:
+	case <-time.After(announceTimeout):
+	}
+	return nil
+}
+
+// move is the primary Service on its way to the target of a planned failover, beside the loop.
+type move struct {
+	to   string
+	stop context.CancelFunc
+	done chan struct{}
+}
+
+// movePrimary points the Service at the target, unless that is under way already.
+func (l *loop) movePrimary(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, to string) {
+	if l.move != nil && l.move.to == to {
+		select {
+		case <-l.move.done:
+		default:
+			return // with a slow API server every pass would add another
+		}
+	}
+	ctx, stop := context.WithTimeout(ctx, apiTimeout)
+	m := &move{to: to, stop: stop, done: make(chan struct{})}
+	l.move = m
+	l.m.done.Go(func() {
+		defer close(m.done)
+		defer stop()
+		_ = l.selectPrimary(ctx, group, selector(group.Name, to, ""))
+	})
+}
+
+// recall ends a move of the Service to another site than the one that is to have it now, and is true if there was one. What
+// the cache says of the Service is from before that move then, so it must be written whatever the cache says.
+func (l *loop) recall(site string) bool {
+	m := l.move
+	if m == nil || m.to == site {
+		return false
+	}
+	m.stop()
+	<-m.done
+	l.move = nil
+	return true
+}
+
+// handing is the old active site of a handover, and the statement that takes its role.
+type handing struct {
+	failover.Handover
+	pod    *corev1.Pod
+	signed wire.Signed
+	target doer
+}
+
+// fenceAndApply fences the old active site and has the target apply what it holds. What it finds is only a head start:
+// the next pass looks for itself, and decides on that alone.
+func (l *loop) fenceAndApply(ctx context.Context, h handing) {
+	r, err := l.m.Push.PushActiveSite(ctx, sidecarAddr(h.pod), h.signed)
+	if err != nil || !r.Answered || !r.FencedUnder(l.authority.Statement().Epoch) {
+		return
+	}
+	set, err := gtid.Parse(r.GTIDExecuted)
+	if err != nil {
+		return
+	}
+	_ = h.target(ctx, func(ctx context.Context, db *mysql.DB) error {
+		_, err := db.WaitApplied(ctx, set, applyTimeout)
+		return err
+	})
+}
+
+// detachBeside begins to end the replication of the target of a planned failover while the passed gate is being persisted,
+// and returns how to wait for that. It is the one effect that need not wait for the write: the source is fenced and the
+// target has applied all of it, so there is nothing more to receive, and a target that is not opened after all is
+// attached again as any replica is.
+func (l *loop) detachBeside(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, d failover.Decision) (wait func()) {
+	if d.Verdict != failover.VerdictPromote || d.Status.Transition.Kind != v1alpha1.FailoverPlanned {
+		return func() {}
+	}
+	var one sync.WaitGroup
+	for _, effect := range d.Effects {
+		if e, is := effect.(failover.Detach); is && e.Site != d.Status.Transition.From {
+			one.Go(func() {
+				if err := l.onSite(ctx, group, e.Site, func(ctx context.Context, db *mysql.DB) error { return db.DropReplication(ctx) }); err != nil {
+					l.log.Debug("detach beside the write", "site", e.Site, "error", err) // it is done again, and told, in its turn
+				}
+			})
+		}
+	}
+	return one.Wait
+}
+
+// marks are the labels that say what a site is.
+func marks(role string, healthy, readable, protected bool) map[string]string {
+	word := func(b bool) string {
+		if b {
+			return v1alpha1.HealthyYes
+		}
+		return v1alpha1.HealthyNo
+	}
+	return map[string]string{v1alpha1.LabelRole: role, v1alpha1.LabelHealthy: word(healthy),
+		v1alpha1.LabelReadable: word(readable), v1alpha1.LabelProtected: word(protected)}
+}
+
+// label writes what a site is on its live pod.
+func (l *loop) label(ctx context.Context, pod *corev1.Pod, want map[string]string) error {
+	same := true
+	for key, value := range want {
+		same = same && pod.Labels[key] == value
+	}
+	if same {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
+	defer cancel()
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": pod.UID, "labels": want}})
+	if err != nil {
+		return fmt.Errorf("encode labels: %w", err)
+	}
+	return l.m.Client.Patch(ctx, pod.DeepCopy(), client.RawPatch(types.MergePatchType, patch), client.FieldOwner(v1alpha1.ManagerMonitor))
+}
+
+// answerPlanned takes the annotations of a planned failover off the group once its outcome is durable, and says there
+// what came of it. A request for another site that was made meanwhile stays.
+func (l *loop) answerPlanned(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) {
+	p := l.durable.Planned
+	var keys []string
+	outcome := fmt.Sprintf("%s: there is no planned failover to give up", v1alpha1.AnnotationAbortFailover)
+	if _, abort := group.Annotations[v1alpha1.AnnotationAbortFailover]; abort && (p == nil || p.Over()) {
+		keys = append(keys, v1alpha1.AnnotationAbortFailover)
+	}
+	if p != nil && p.Phase == v1alpha1.PlannedAborted && time.Since(p.FinishedAt) < time.Minute {
+		outcome = fmt.Sprintf("%s: %s -> %s: %s (%s): %s", v1alpha1.AnnotationAbortFailover, p.From, p.To, p.Phase, p.Reason, p.Message)
+	}
+	if p != nil && p.Over() && !p.Answered && group.Annotations[v1alpha1.AnnotationPlannedFailover] == p.To {
+		keys = append(keys, v1alpha1.AnnotationPlannedFailover)
+		outcome = fmt.Sprintf("%s=%s: %s (%s): %s", v1alpha1.AnnotationPlannedFailover, p.To, p.Phase, p.Reason, p.Message)
+	}
+	if !l.loaded || len(keys) == 0 {
+		return
+	}
+	if err := l.clear(ctx, group, outcome, keys...); err != nil {
+		l.log.Error("answer request", "error", err)
+	}
+}
+
+// clear takes annotations off the group and leaves what came of them.
+func (l *loop) clear(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, outcome string, keys ...string) error {
+	annotations := map[string]any{v1alpha1.AnnotationLastRequest: outcome}
+	for _, key := range keys {
+		annotations[key] = nil
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": annotations}})
+	if err != nil {
+		return fmt.Errorf("encode annotations: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
+	defer cancel()
+	return l.m.Client.Patch(ctx, group.DeepCopy(), client.RawPatch(types.MergePatchType, patch), client.FieldOwner(v1alpha1.ManagerMonitor))
+}
+
+// plannedKey tells one step of one planned failover from every other: two in a row may be refused.
+func plannedKey(p *failover.Planned) string {
+	if p == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s %s %d", p.Phase, p.To, p.StartedAt.UnixMicro())
+}
+
+// plannedEvents says what came of a planned failover.
+func (l *loop) plannedEvents(emit func(report.Event, string, ...any), d failover.Decision) {
+	p := d.Status.Planned
+	before := l.said.planned
+	l.said.planned = plannedKey(p)
+	if p == nil || l.said.planned == before {
+		return
+	}
+	switch p.Phase {
+	case v1alpha1.PlannedRefused:
+		emit(report.PlannedRefused, "to %s: %s", p.To, p.Message)
+	case v1alpha1.PlannedReverted, v1alpha1.PlannedAborted:
+		emit(report.PlannedReverted, "to %s: %s", p.To, p.Message)
+	case v1alpha1.PlannedWaiting:
+		emit(report.PlannedWaiting, "to %s: %s", p.To, p.Message)
+	case v1alpha1.PlannedMoving, v1alpha1.PlannedSucceeded:
+		// FailoverStarted and FailoverCompleted say it.
+	}
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package monitor
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/failover"
+	"github.com/mysql-mfg/mfg/operator/report"
+)
+
+// TestTheVolumesHolderIsAsked covers I12: while a pod that is being deleted still runs, its successor has nothing to say.
+func TestTheVolumesHolderIsAsked(t *testing.T) {
+	running := []corev1.ContainerStatus{{Name: v1alpha1.ContainerSidecar, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
+	now := metav1.Now()
+	going := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "going", DeletionTimestamp: &now},
+		Status: corev1.PodStatus{InitContainerStatuses: running}}
+	gone := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "gone", DeletionTimestamp: &now}}
+	waits := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "waits", CreationTimestamp: now}}
+	serves := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "serves", CreationTimestamp: now}, Status: corev1.PodStatus{InitContainerStatuses: running}}
+	for name, tc := range map[string]struct {
+		pods []*corev1.Pod
+		want string
+	}{
+		"the old pod still runs":            {[]*corev1.Pod{waits, going}, "going"},
+		"the old pod has ended":             {[]*corev1.Pod{gone, waits}, "waits"},
+		"the kubelet of the old one is old": {[]*corev1.Pod{going, serves}, "serves"},
+	} {
+		slices.SortFunc(tc.pods, newestFirst)
+		if got := tc.pods[0].Name; got != tc.want {
+			t.Errorf("I12: %s: %s is asked, want %s", name, got, tc.want)
+		}
+	}
+}
+
+func TestABystanderCannotDelayAPlannedFailover(t *testing.T) {
+	l := testLoop(t, &pushes{}, nil)
+	for kind, want := range map[v1alpha1.FailoverKind]time.Duration{
+		v1alpha1.FailoverPlanned: bystanderTimeout, v1alpha1.FailoverEmergency: askTimeout,
+	} {
+		p := failover.Policy{PlannedPauseTimeout: 5 * time.Second}
+		l.durable.Transition = &failover.Transition{Kind: kind, From: "east", To: "west", StartedAt: time.Now()}
+		if got := l.patience("south", p); got != want {
+			t.Errorf("%s: south is waited for for %s, want %s", kind, got, want)
+		}
+		if l.patience("east", p) != askTimeout || l.patience("west", p) != askTimeout {
+			t.Errorf("%s: a site that takes part is not waited for", kind)
+		}
+		l.durable.Transition.StartedAt = time.Now().Add(-time.Minute)
+		if l.patience("south", p) != askTimeout {
+			t.Errorf("%s: a site that takes longer is never seen while the move drags on, and can never take over", kind)
+		}
+	}
+}
+
+func TestPausedness(t *testing.T) {
+	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	for pause, want := range map[string]report.Condition{
+		"":                     {Status: metav1.ConditionFalse, Reason: report.ReasonNotPaused},
+		"2026-01-01T13:00:00Z": {Status: metav1.ConditionTrue, Reason: report.ReasonPaused},
+		"2026-01-01T11:00:00Z": {Status: metav1.ConditionFalse, Reason: report.ReasonPauseOver},
+		"for an hour":          {Status: metav1.ConditionFalse, Reason: report.ReasonInvalidPause},
+	} {
+		got := pausedness(pause, now)
+		if got.Status != want.Status || got.Reason != want.Reason {
+			t.Errorf("%q: %+v", pause, got)
+		}
+		group := &v1alpha1.MysqlFailoverGroup{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{v1alpha1.AnnotationPauseUntil: pause}}}
+		if paused := now.Before(pausedUntil(group)); paused != (want.Reason == report.ReasonPaused) {
+			t.Errorf("%q: paused is %t for the core", pause, paused)
+		}
+	}
+}
+
+// TestAPlannedFailoverSurvivesTheStatus: what was asked for is read back as it was written.
+func TestAPlannedFailoverSurvivesTheStatus(t *testing.T) {
+	at := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	want := failover.Planned{From: "east", To: "west", Cause: failover.CauseRequested, Phase: v1alpha1.PlannedReverted, Reason: failover.ReasonLag,
+		Message: "m", StartedAt: at, FinishedAt: at.Add(time.Second), WritePause: 150 * time.Millisecond, Answered: true}
+	if got := fromPlanned(toPlanned(&want)); *got != want {
+		t.Errorf("got %+v, want %+v", *got, want)
+	}
+	if fromPlanned(toPlanned(nil)) != nil {
+		t.Error("nothing became something")
+	}
+}
+
+// counted is a Losses that has counted.
+type counted struct{ done bool }
+
+func (c counted) Rows(*v1alpha1.MysqlFailoverGroup, v1alpha1.FailoverRecord, string) ([]v1alpha1.LostRows, string, bool) {
+	return []v1alpha1.LostRows{{Schema: "shop", Table: "t", Inserted: 2}}, v1alpha1.LostRowsCounted, c.done
+}
+
+func TestLossesAreWrittenOnceTheyAreCounted(t *testing.T) {
+	ip := map[string]string{"east": "10.0.0.1"}
+	for name, tc := range map[string]struct {
+		record v1alpha1.FailoverRecord
+		losses Losses
+		want   string
+	}{
+		"counted":        {v1alpha1.FailoverRecord{From: "east", LossExact: true, LostTransactions: 2}, counted{true}, v1alpha1.LostRowsCounted},
+		"still counting": {v1alpha1.FailoverRecord{From: "east", LossExact: true, LostTransactions: 2}, counted{}, ""},
+		"not exact":      {v1alpha1.FailoverRecord{From: "east", LostTransactions: 2}, counted{true}, ""},
+		"nothing lost":   {v1alpha1.FailoverRecord{From: "east", LossExact: true}, counted{true}, ""},
+		"not back":       {v1alpha1.FailoverRecord{From: "west", LossExact: true, LostTransactions: 2}, counted{true}, ""},
+	} {
+		l := testLoop(t, &pushes{}, nil)
+		l.m.Losses, l.loaded = tc.losses, true
+		l.durable.Records = []v1alpha1.FailoverRecord{tc.record}
+		l.countLossesAt(&v1alpha1.MysqlFailoverGroup{}, ip)
+		if got := l.durable.Records[0].LostRowsState; got != tc.want {
+			t.Errorf("%s: state %q, want %q", name, got, tc.want)
+		}
+		if tc.record.LostRowsState != "" {
+			t.Errorf("%s: the old record was changed", name)
+		}
+	}
+}
+
+// TestAnOldLookLeadsToNothing covers I2 and I10: a process that stood still between the beginning of its look and its effects performs
+// none.
+func TestAnOldLookLeadsToNothing(t *testing.T) {
+	push := &pushes{}
+	l := testLoop(t, push, nil)
+	l.durable = failover.Durable{Epoch: 3, ActiveSite: "east"}
+	d := failover.Decision{Effects: []failover.Effect{failover.Follow{Site: "west", Source: "east"}}}
+	// The look ended just now, as after a freeze in the middle of it (I10: what a site held when it answered is not what it holds).
+	l.looked = time.Now().Add(-lookValidity - time.Second)
+	err := l.perform(t.Context(), &v1alpha1.MysqlFailoverGroup{}, failover.Snapshot{Now: time.Now(), Status: l.durable}, d)
+	if err == nil || !strings.Contains(err.Error(), "looking again") {
+		t.Errorf("I2: performed on a look of long ago: %v", err)
+	}
+}
+
+// TestWhatStandsIsComparedWithWhatIsMeant: a deposed leader may have written last.
+func TestWhatStandsIsComparedWithWhatIsMeant(t *testing.T) {
+	meant := v1alpha1.MysqlFailoverGroupStatus{Epoch: 3, ActiveSite: "east", Sites: []v1alpha1.SiteStatus{{Name: "east", State: v1alpha1.SitePrimary}, {Name: "west", State: v1alpha1.SiteDiverged}}}
+	standing := *meant.DeepCopy()
+	standing.ObservedGeneration = 7
+	standing.Sites = []v1alpha1.SiteStatus{{Name: "west", State: v1alpha1.SiteDiverged, Provisioned: true}, {Name: "east", State: v1alpha1.SitePrimary, Image: "x"}}
+	if !says(standing, meant) {
+		t.Error("the controller's fields, and the order of sites, count")
+	}
+	standing.Sites[0].State = v1alpha1.SiteReplica
+	if says(standing, meant) {
+		t.Error("a site that is called a replica and has diverged goes unnoticed")
+	}
+}

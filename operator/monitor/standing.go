@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package monitor
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+)
+
+// cacheDelay is how old what the cache shows may be. Until then what was written counts as what stands.
+const cacheDelay = 10 * time.Second
+
+// says is true if what stands in status is what this loop means. A leader that was deposed may have written last.
+func says(standing, meant v1alpha1.MysqlFailoverGroupStatus) bool {
+	return bytes.Equal(ownPart(standing), ownPart(meant))
+}
+
+// ownPart is the part of a status that this package owns, without times of conditions, as text to compare.
+func ownPart(s v1alpha1.MysqlFailoverGroupStatus) []byte {
+	own := withoutTimes(v1alpha1.MysqlFailoverGroupStatus{
+		Phase: s.Phase, ActiveSite: s.ActiveSite, ActiveSiteSince: s.ActiveSiteSince, Epoch: s.Epoch, Transition: s.Transition,
+		PlannedFailover: s.PlannedFailover, Forecast: s.Forecast, CooldownUntil: s.CooldownUntil, ReadySites: s.ReadySites,
+		ReplicationLag: s.ReplicationLag, LastFailover: s.LastFailover, Failovers: s.Failovers, Conditions: owned(s.Conditions),
+	})
+	for _, site := range s.Sites {
+		if site.State != "" {
+			own.Sites = append(own.Sites, v1alpha1.SiteStatus{Name: site.Name, State: site.State, Reason: site.Reason, Message: site.Message, Errant: site.Errant})
+		}
+	}
+	slices.SortFunc(own.Sites, func(a, b v1alpha1.SiteStatus) int { return strings.Compare(a.Name, b.Name) })
+	for i := range own.Conditions {
+		own.Conditions[i].ObservedGeneration = 0
+	}
+	text, err := json.Marshal(own)
+	if err != nil {
+		return nil
+	}
+	return text
+}

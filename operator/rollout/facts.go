@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+// fact is something that may hold of a site.
+type fact func(Site) bool
+
+func exists(s Site) bool    { return s.Exists }
+func upToDate(s Site) bool  { return s.UpToDate }
+func outdated(s Site) bool  { return s.Exists && !s.UpToDate && s.Kept == "" }
+func settled(s Site) bool   { return s.Settled }
+func starting(s Site) bool  { return s.Starting && !s.Settled }
+func broken(s Site) bool    { return s.Broken }
+func busy(s Site) bool      { return s.Busy }
+func active(s Site) bool    { return s.Active }
+func candidate(s Site) bool { return s.Candidate }
+func diverged(s Site) bool  { return s.Diverged }
+func held(s Site) bool      { return s.Held && !s.Active }
+
+func not(f fact) fact { return func(s Site) bool { return !f(s) } }
+
+func and(facts ...fact) fact {
+	return func(s Site) bool {
+		for _, f := range facts {
+			if !f(s) {
+				return false
+			}
+		}
+		return true
+	}
+}
+
+// turn is when a site's turn comes: first those that are never promoted, so that an update that goes wrong is found where
+// no failover needs the site, and the active site last.
+func turn(s Site) int {
+	switch {
+	case s.Active:
+		return 2
+	case s.Candidate:
+		return 1
+	}
+	return 0
+}
+
+// find returns the first site of which a fact holds, in the order of their turns.
+func find(sites []Site, f fact) (Site, bool) {
+	for t := range 3 {
+		for _, s := range sites {
+			if turn(s) == t && f(s) {
+				return s, true
+			}
+		}
+	}
+	return Site{}, false
+}

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/operator/report"
+)
+
+// Keeper takes keyrings into escrow. It alone knows tokens; its refusals are errors of api/wire, and their texts go to
+// the client. *escrow.Store implements it.
+type Keeper interface {
+	Put(ctx context.Context, push wire.KeyringEscrow, token string) (wire.KeyringEscrowed, error)
+}
+
+// escrowLimits bound what a stranger can make the escrow listener hold.
+type escrowLimits struct {
+	readHeader, read, write, shutdown time.Duration
+	// put is how long storing may take.
+	put time.Duration
+	// connections, requests and perAddress are how many there may be at a time; perAddress of one client address, so
+	// that a single one cannot keep the sites out.
+	connections, requests, perAddress int
+	// recheck is how often the certificate is looked at beside the file events, retry how soon again after a failure.
+	recheck, retry time.Duration
+}
+
+func defaultEscrowLimits() escrowLimits {
+	return escrowLimits{
+		readHeader: 5 * time.Second, read: 10 * time.Second, write: 30 * time.Second, shutdown: 5 * time.Second,
+		put: 10 * time.Second, connections: 256, requests: 32, perAddress: 4,
+		recheck: 10 * time.Second, retry: 5 * time.Second,
+	}
+}
+
+// Escrow is the TLS listener that takes keyrings into escrow. Nothing but this passes here, and keyrings and tokens pass
+// nowhere else. It is safe for concurrent use.
+type Escrow struct {
+	keeper Keeper
+	log    *slog.Logger
+	limits escrowLimits
+
+	mu    sync.Mutex
+	total int
+	from  map[string]int
+}
+
+// NewEscrow makes the listener's handler. A nil log drops what it says.
+func NewEscrow(keeper Keeper, log *slog.Logger) *Escrow {
+	return newEscrow(keeper, log, defaultEscrowLimits())
+}
+
+func newEscrow(keeper Keeper, log *slog.Logger, l escrowLimits) *Escrow {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	report.StartEscrow()
+	return &Escrow{keeper: keeper, log: log, limits: l, from: map[string]int{}}
+}
+
+// ServeHTTP answers one request.
+func (e *Escrow) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case r.URL.Path != wire.PathKeyringEscrow:
+		refuse(w, http.StatusNotFound, wire.ReasonNotFound, "no such endpoint: "+shorten(r.URL.Path))
+	case r.Method != http.MethodPost:
+		w.Header().Set("Allow", http.MethodPost)
+		refuse(w, http.StatusMethodNotAllowed, wire.ReasonMethodNotAllowed, "only POST is allowed here")
+	default:
+		e.push(w, r)
+	}
+}
+
+// push answers one push. What can be refused without knowing whose keyring it is comes first, and says nothing of groups
+// and sites.
+func (e *Escrow) push(w http.ResponseWriter, r *http.Request) {
+	token, ok := bearer(r.Header)
+	if !ok {
+		e.refuse(w, wire.ErrUnauthorized)
+		return
+	}
+	leave, ok := e.enter(r.RemoteAddr)
+	if !ok {
+		e.refuse(w, errTooMany)
+		return
+	}
+	defer leave()
+	push, err := readPush(w, r)
+	if err != nil {
+		e.refuse(w, err)
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), e.limits.put)
+	defer cancel()
+	stored, err := e.keeper.Put(ctx, push, token)
+	who := []any{"namespace", push.Namespace, "group", push.Group, "site", push.Site}
+	if err == nil {
+		e.log.Info("took keyring into escrow", append(who, "version", stored.Version, "digest", stored.Digest)...)
+		report.EscrowPushes.WithLabelValues(report.EscrowStored).Inc()
+		answer(w, http.StatusOK, stored)
+		return
+	}
+	switch refusal := e.refuse(w, err); refusal.outcome {
+	case report.EscrowUnauthorized:
+		// Whoever has no token chooses these names: they must not fill the log.
+		e.log.Debug("refused keyring", "from", r.RemoteAddr, "reason", refusal.reason)
+	case report.EscrowFailed:
+		e.log.Error("take keyring into escrow", append(who, "err", err)...)
+	default:
+		e.log.Warn("refused keyring", append(who, "reason", refusal.reason)...)
+	}
+}
+
+// bearer returns the token of a request.
+func bearer(h http.Header) (string, bool) {
+	values := h.Values("Authorization")
+	if len(values) != 1 {
+		return "", false
+	}
+	scheme, token, ok := strings.Cut(values[0], " ")
+	return token, ok && strings.EqualFold(scheme, "Bearer") && token != ""
+}
+
+// enter takes a place for a request, and returns how to leave it.
+func (e *Escrow) enter(remote string) (func(), bool) {
+	host, _, err := net.SplitHostPort(remote)
+	if err != nil {
+		host = remote
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.total >= e.limits.requests || e.from[host] >= e.limits.perAddress {
+		return nil, false
+	}
+	e.total++
+	e.from[host]++
+	return func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.total--
+		if e.from[host]--; e.from[host] == 0 {
+			delete(e.from, host)
+		}
+	}, true
+}
+
+// Refusals of the listener itself.
+var (
+	errTooMany   = errors.New("too many keyrings are on their way")
+	errTooLarge  = errors.New("the body is too large")
+	errTooSlow   = errors.New("the body did not come in time")
+	errTruncated = errors.New("the body ends before its end")
+	errNotJSON   = errors.New("the body is not the JSON of a keyring for escrow")
+)
+
+// readPush reads the body, which is bounded in size and time. Errors of the decoder are not passed on: they repeat parts
+// of what they could not read (I11).
+func readPush(w http.ResponseWriter, r *http.Request) (wire.KeyringEscrow, error) {
+	if r.ContentLength > wire.MaxKeyringBytes {
+		// Some of it is read and thrown away: whoever is still sending when the connection closes never sees the answer.
+		_, _ = io.CopyN(io.Discard, r.Body, wire.MaxKeyringBytes+1)
+		return wire.KeyringEscrow{}, errTooLarge
+	}
+	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, wire.MaxKeyringBytes))
+	var large *http.MaxBytesError
+	var network net.Error
+	switch {
+	case errors.As(err, &large):
+		return wire.KeyringEscrow{}, errTooLarge
+	case errors.As(err, &network) && network.Timeout():
+		return wire.KeyringEscrow{}, errTooSlow
+	case err != nil:
+		return wire.KeyringEscrow{}, errTruncated
+	}
+	var push wire.KeyringEscrow
+	if json.Unmarshal(raw, &push) != nil {
+		return wire.KeyringEscrow{}, errNotJSON
+	}
+	return push, nil
+}
+
+// refusal is how an error is answered.
+type refusal struct {
+	err     error
+	code    int
+	reason  string
+	outcome string
+}
+
+var refusals = []refusal{
+	{wire.ErrUnauthorized, http.StatusUnauthorized, wire.ReasonUnauthorized, report.EscrowUnauthorized},
+	{wire.ErrNotUnsealed, http.StatusConflict, wire.ReasonNotUnsealed, report.EscrowNotUnsealed},
+	{wire.ErrOtherPod, http.StatusConflict, wire.ReasonOtherPod, report.EscrowOtherPod},
+	{wire.ErrDigestMismatch, http.StatusUnprocessableEntity, wire.ReasonDigestMismatch, report.EscrowDigestMismatch},
+	{wire.ErrNotAKeyring, http.StatusUnprocessableEntity, wire.ReasonNotAKeyring, report.EscrowNotAKeyring},
+	{wire.ErrTooManyVersions, http.StatusInsufficientStorage, wire.ReasonTooManyVersions, report.EscrowTooManyVersions},
+	{wire.ErrNotLeading, http.StatusServiceUnavailable, wire.ReasonNotLeading, report.EscrowNotLeading},
+	{errTooMany, http.StatusServiceUnavailable, wire.ReasonTooManyClients, report.EscrowTooManyClients},
+	{errTooLarge, http.StatusRequestEntityTooLarge, wire.ReasonTooLarge, report.EscrowTooLarge},
+	{errTooSlow, http.StatusRequestTimeout, wire.ReasonSlow, report.EscrowTooSlow},
+	{errTruncated, http.StatusBadRequest, wire.ReasonBadRequest, report.EscrowBadRequest},
+	{errNotJSON, http.StatusBadRequest, wire.ReasonBadRequest, report.EscrowBadRequest},
+}
+
+// refuse answers an error and counts it. Of an error that is none of the refusals nothing is told: the log has it.
+func (e *Escrow) refuse(w http.ResponseWriter, err error) refusal {
+	as := refusal{errors.New("the keyring could not be stored"), http.StatusInternalServerError, wire.ReasonInternal, report.EscrowFailed}
+	for _, known := range refusals {
+		if errors.Is(err, known.err) {
+			as = known
+		}
+	}
+	if as.code == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", "Bearer")
+	}
+	report.EscrowPushes.WithLabelValues(as.outcome).Inc()
+	refuse(w, as.code, as.reason, as.err.Error())
+	return as
+}

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/mysql-mfg/mfg/api/wire"
+)
+
+func TestEscrowSpeaksTLSOnly(t *testing.T) {
+	v := newVault(t, testLimits())
+	c, err := net.Dial("tcp", v.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }()
+	if _, err := io.WriteString(c, request(v.tokens["paris"], bodyOf(t, keyring, nil))); err != nil {
+		t.Fatal(err)
+	}
+	if got := v.read(c); got.code != 400 || !strings.Contains(got.body, "HTTP request to an HTTPS server") {
+		t.Errorf("plaintext is answered %d %s", got.code, got.body)
+	}
+	if c, err := v.dial(func(c *tls.Config) { c.MinVersion, c.MaxVersion = tls.VersionTLS10, tls.VersionTLS11 }); err == nil {
+		t.Errorf("TLS 1.1 is spoken: %x", c.ConnectionState().Version)
+		_ = c.Close()
+	}
+	if stored := v.stored(); len(stored) != 0 {
+		t.Errorf("stored %v", stored)
+	}
+	v.keepsSecrets("the log", v.log.String())
+}
+
+// A certificate that is renewed, missing or broken needs no restart.
+func TestEscrowReadsItsCertificateAgain(t *testing.T) {
+	v := newVault(t, testLimits())
+	served := func() string {
+		c, err := v.dial(nil)
+		if err != nil {
+			return err.Error()
+		}
+		defer func() { _ = c.Close() }()
+		return c.ConnectionState().PeerCertificates[0].Subject.CommonName
+	}
+	if got := served(); got != "first" {
+		t.Fatalf("served %q", got)
+	}
+	v.certify("second")
+	v.eventually("the renewed certificate", func() bool { return served() == "second" })
+	if err := os.WriteFile(filepath.Join(v.dir, "tls.crt"), []byte("broken"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(4 * v.escrow.limits.recheck)
+	if got := served(); got != "second" {
+		t.Errorf("a broken file replaced a good certificate: %q", got)
+	}
+}
+
+// The listener starts without a certificate: failover must not depend on it.
+func TestEscrowWaitsForItsCertificate(t *testing.T) {
+	v := newVault(t, testLimits())
+	v.dir = t.TempDir()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.addr = l.Addr().String()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- v.escrow.Serve(ctx, l, v.dir) }()
+	if c, err := v.dial(nil); err == nil {
+		t.Error("a handshake without a certificate")
+		_ = c.Close()
+	}
+	v.eventually("the log says so", func() bool { return strings.Contains(v.log.String(), "read certificate") })
+	v.certify("late")
+	v.eventually("the certificate", func() bool {
+		c, err := v.dial(nil)
+		if err == nil {
+			err = c.Close()
+		}
+		return err == nil
+	})
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// One address cannot take every place, and all together cannot take more than there are.
+func TestEscrowIsBounded(t *testing.T) {
+	e := newEscrow(nil, nil, escrowLimits{requests: 3, perAddress: 2})
+	var leave []func()
+	for _, step := range []struct {
+		from string
+		want bool
+	}{{"10.0.0.1:1", true}, {"10.0.0.1:2", true}, {"10.0.0.1:3", false}, {"[fd00::1]:1", true}, {"10.0.0.2:1", false}} {
+		out, ok := e.enter(step.from)
+		if ok != step.want {
+			t.Errorf("%s: %v", step.from, ok)
+		}
+		if ok {
+			leave = append(leave, out)
+		}
+	}
+	for _, out := range leave {
+		out()
+	}
+	if e.total != 0 || len(e.from) != 0 {
+		t.Errorf("left behind: %d %v", e.total, e.from)
+	}
+}
+
+func TestEscrowIsBusy(t *testing.T) {
+	l := testLimits()
+	l.perAddress = 1
+	v := newVault(t, l)
+	slow, err := v.dial(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = slow.Close() }()
+	raw := request(v.tokens["paris"], bodyOf(t, keyring, nil))
+	if _, err := io.WriteString(slow, raw[:len(raw)-1]); err != nil {
+		t.Fatal(err)
+	}
+	v.eventually("a place is taken", func() bool {
+		v.escrow.mu.Lock()
+		defer v.escrow.mu.Unlock()
+		return v.escrow.total == 1
+	})
+	got := v.send(raw, false)
+	if got.code != 503 || got.reason != wire.ReasonTooManyClients || got.header.Get("Retry-After") == "" {
+		t.Errorf("%d %s", got.code, got.body)
+	}
+	if _, err := io.WriteString(slow, raw[len(raw)-1:]); err != nil {
+		t.Fatal(err)
+	}
+	if got := v.read(slow); got.code != 200 {
+		t.Errorf("the one that had the place: %d %s", got.code, got.body)
+	}
+}
+
+// A client that says nothing, or one byte now and then, does not hold its place for long.
+func TestEscrowWaitsForNobody(t *testing.T) {
+	l := testLimits()
+	l.readHeader, l.read = 500*time.Millisecond, time.Second
+	v := newVault(t, l)
+	raw := request(v.tokens["paris"], bodyOf(t, keyring, nil))
+	t.Run("drip", func(t *testing.T) {
+		c, err := v.dial(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var dripping sync.WaitGroup
+		defer dripping.Wait()
+		defer func() { _ = c.Close() }()
+		dripping.Go(func() {
+			for i := range raw {
+				if _, err := io.WriteString(c, raw[i:i+1]); err != nil {
+					return
+				}
+				if i > 200 {
+					time.Sleep(20 * time.Millisecond)
+				}
+			}
+		})
+		if got := v.read(c); got.code != 408 || got.reason != wire.ReasonSlow {
+			t.Errorf("%d %s", got.code, got.body)
+		}
+	})
+	for name, said := range map[string]string{"silent": "", "half a header": raw[:40]} {
+		t.Run(name, func(t *testing.T) {
+			c, err := v.dial(nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = c.Close() }()
+			if _, err := io.WriteString(c, said); err != nil {
+				t.Fatal(err)
+			}
+			if err := c.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+				t.Fatal(err)
+			}
+			if rest, err := io.ReadAll(c); err != nil || len(rest) > 0 {
+				t.Errorf("read %q: %v", rest, err)
+			}
+		})
+	}
+	t.Run("no handshake", func(t *testing.T) {
+		c, err := net.Dial("tcp", v.addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = c.Close() }()
+		if err := c.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Read(make([]byte, 1)); !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) {
+			t.Errorf("the connection is held: %v", err)
+		}
+	})
+	if stored := v.stored(); len(stored) != 0 {
+		t.Errorf("stored %v", stored)
+	}
+}
+
+// More connections than there are places wait, and get theirs when one ends.
+func TestEscrowBoundsConnections(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := newBounded(l, 1)
+	accepted := make(chan net.Conn)
+	var accepting sync.WaitGroup
+	accepting.Go(func() {
+		defer close(accepted)
+		for {
+			c, err := b.Accept()
+			if err != nil {
+				return
+			}
+			accepted <- c
+		}
+	})
+	for range 2 {
+		c, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = c.Close() }()
+	}
+	first := <-accepted
+	select {
+	case <-accepted:
+		t.Fatal("two connections have the one place")
+	case <-time.After(100 * time.Millisecond):
+	}
+	for range 2 {
+		// Closing twice gives one place back.
+		_ = first.Close()
+	}
+	second := <-accepted
+	if len(b.places) != 1 {
+		t.Errorf("%d places are taken", len(b.places))
+	}
+	if err := b.Close(); err != nil {
+		t.Error(err)
+	}
+	accepting.Wait()
+	_ = second.Close()
+}

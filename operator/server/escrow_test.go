@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/operator/escrow"
+	"github.com/mysql-mfg/mfg/operator/report"
+)
+
+func TestEscrowTakesAKeyring(t *testing.T) {
+	v := newVault(t, testLimits())
+	for range 2 {
+		got := v.send(request(v.tokens["paris"], bodyOf(t, keyring, nil)), false)
+		var answer wire.KeyringEscrowed
+		if err := json.Unmarshal([]byte(got.body), &answer); err != nil || got.code != 200 {
+			t.Fatalf("%d %s (%v)", got.code, got.body, err)
+		}
+		want := wire.KeyringEscrowed{Secret: "mysql-orders-paris-keyring-v1", Version: 1, Digest: wire.KeyringDigest([]byte(keyring))}
+		if answer != want {
+			t.Errorf("answer %+v, want %+v", answer, want)
+		}
+		v.keepsSecrets("the answer", got.body)
+	}
+	if stored := v.stored(); len(stored) != 1 {
+		t.Errorf("stored %v", stored)
+	}
+	v.keepsSecrets("the log", v.log.String())
+}
+
+// Abuse is answered exactly, and leaves nothing behind.
+func TestEscrowRefuses(t *testing.T) {
+	v := newVault(t, testLimits())
+	good, stale := bodyOf(t, keyring, nil), v.tokens["paris"]
+	v.renew("paris")
+	token, other := v.tokens["paris"], escrow.NewToken()
+	site := func(name string) []byte { return bodyOf(t, keyring, func(p *wire.KeyringEscrow) { p.Site = name }) }
+	large := `{"namespace":"` + strings.Repeat("x", wire.MaxKeyringBytes) + `"}`
+	post := func(headers, body string) string {
+		return "POST /keyring/escrow HTTP/1.1\r\nHost: x\r\n" + headers + "\r\n" + body
+	}
+	auth, length := "Authorization: Bearer "+token+"\r\n", "Content-Length: "+strconv.Itoa(len(good))+"\r\n"
+	tests := map[string]struct {
+		raw     string
+		half    bool
+		code    int
+		reason  string
+		outcome string
+	}{
+		"WrongToken":        {raw: request(other, good), code: 401, reason: wire.ReasonUnauthorized, outcome: report.EscrowUnauthorized},
+		"StaleToken":        {raw: request(stale, good), code: 401, reason: wire.ReasonUnauthorized, outcome: report.EscrowUnauthorized},
+		"TokenOfAnother":    {raw: request(v.tokens["madrid"], good), code: 401, reason: wire.ReasonUnauthorized, outcome: report.EscrowUnauthorized},
+		"UnknownSite":       {raw: request(token, site("rome")), code: 401, reason: wire.ReasonUnauthorized, outcome: report.EscrowUnauthorized},
+		"UnknownAndWrong":   {raw: request(other, site("rome")), code: 401, reason: wire.ReasonUnauthorized, outcome: report.EscrowUnauthorized},
+		"NoSite":            {raw: request(token, []byte(`{}`)), code: 401, reason: wire.ReasonUnauthorized, outcome: report.EscrowUnauthorized},
+		"NoToken":           {raw: post(length, string(good)), code: 401, reason: wire.ReasonUnauthorized, outcome: report.EscrowUnauthorized},
+		"EmptyToken":        {raw: request("", good), code: 401, reason: wire.ReasonUnauthorized, outcome: report.EscrowUnauthorized},
+		"TwoTokens":         {raw: post(auth+auth+length, string(good)), code: 401, reason: wire.ReasonUnauthorized, outcome: report.EscrowUnauthorized},
+		"OtherScheme":       {raw: post("Authorization: Basic "+token+"\r\n"+length, string(good)), code: 401, reason: wire.ReasonUnauthorized, outcome: report.EscrowUnauthorized},
+		"WrongDigest":       {raw: request(token, bodyOf(t, keyring, func(p *wire.KeyringEscrow) { p.Digest = wire.KeyringDigest(nil) })), code: 422, reason: wire.ReasonDigestMismatch, outcome: report.EscrowDigestMismatch},
+		"NotAKeyring":       {raw: request(token, bodyOf(t, "hello", nil)), code: 422, reason: wire.ReasonNotAKeyring, outcome: report.EscrowNotAKeyring},
+		"HalfAKeyring":      {raw: request(token, bodyOf(t, keyring[:len(keyring)/2], nil)), code: 422, reason: wire.ReasonNotAKeyring, outcome: report.EscrowNotAKeyring},
+		"EmptyKeyring":      {raw: request(token, bodyOf(t, `{"version":"1.0","elements":[]}`, nil)), code: 422, reason: wire.ReasonNotAKeyring, outcome: report.EscrowNotAKeyring},
+		"NoKeyring":         {raw: request(token, bodyOf(t, "", nil)), code: 422, reason: wire.ReasonNotAKeyring, outcome: report.EscrowNotAKeyring},
+		"OtherPod":          {raw: request(token, bodyOf(t, keyring, func(p *wire.KeyringEscrow) { p.PodUID = "x" })), code: 409, reason: wire.ReasonOtherPod, outcome: report.EscrowOtherPod},
+		"ReplayWhenSealed":  {raw: request(v.tokens["madrid"], site("madrid")), code: 409, reason: wire.ReasonNotUnsealed, outcome: report.EscrowNotUnsealed},
+		"Oversized":         {raw: request(token, []byte(large)), code: 413, reason: wire.ReasonTooLarge, outcome: report.EscrowTooLarge},
+		"OversizedUnsaid":   {raw: post(auth+"Transfer-Encoding: chunked\r\n", strconv.FormatInt(int64(len(large)), 16)+"\r\n"+large+"\r\n0\r\n\r\n"), code: 413, reason: wire.ReasonTooLarge, outcome: report.EscrowTooLarge},
+		"OversizedStranger": {raw: request(other, []byte(large)), code: 413, reason: wire.ReasonTooLarge, outcome: report.EscrowTooLarge},
+		"Slow":              {raw: post(auth+length, string(good[:len(good)/2])), code: 408, reason: wire.ReasonSlow, outcome: report.EscrowTooSlow},
+		"Truncated":         {raw: post(auth+length, string(good[:len(good)/2])), half: true, code: 400, reason: wire.ReasonBadRequest, outcome: report.EscrowBadRequest},
+		"NotJSON":           {raw: request(token, []byte(keyData)), code: 400, reason: wire.ReasonBadRequest, outcome: report.EscrowBadRequest},
+		"TwoBodies":         {raw: request(token, append(bytes.Clone(good), good...)), code: 400, reason: wire.ReasonBadRequest, outcome: report.EscrowBadRequest},
+		"NoBase64":          {raw: request(token, []byte(`{"keyring":"`+keyData[:31]+`"}`)), code: 400, reason: wire.ReasonBadRequest, outcome: report.EscrowBadRequest},
+		"NoBody":            {raw: request(token, nil), code: 400, reason: wire.ReasonBadRequest, outcome: report.EscrowBadRequest},
+		"Get":               {raw: "GET /keyring/escrow HTTP/1.1\r\nHost: x\r\n" + auth + "\r\n", code: 405, reason: wire.ReasonMethodNotAllowed},
+		"Put":               {raw: strings.Replace(request(token, good), "POST", "PUT", 1), code: 405, reason: wire.ReasonMethodNotAllowed},
+		"OtherPath":         {raw: strings.Replace(request(token, good), "/keyring/escrow", "/status", 1), code: 404, reason: wire.ReasonNotFound},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			before := 0.0
+			if tc.outcome != "" {
+				before = testutil.ToFloat64(report.EscrowPushes.WithLabelValues(tc.outcome))
+			}
+			got := v.send(tc.raw, tc.half)
+			if got.code != tc.code || got.reason != tc.reason {
+				t.Errorf("%d %s, want %d %s", got.code, got.body, tc.code, tc.reason)
+			}
+			if tc.outcome != "" && testutil.ToFloat64(report.EscrowPushes.WithLabelValues(tc.outcome)) != before+1 {
+				t.Errorf("%s is not counted", tc.outcome)
+			}
+			if (got.header.Get("WWW-Authenticate") == "Bearer") != (tc.code == 401) || got.header.Get("Cache-Control") != "no-store" {
+				t.Errorf("headers %v", got.header)
+			}
+			v.keepsSecrets("the answer", got.body)
+		})
+	}
+	if stored := v.stored(); len(stored) != 0 {
+		t.Errorf("stored %v", stored)
+	}
+	v.keepsSecrets("the log", v.log.String())
+}
+
+// Whoever has no token gets the same bytes for a site that there is and for one that there is not.
+func TestEscrowAnswersStrangersAlike(t *testing.T) {
+	v := newVault(t, testLimits())
+	answers := map[string]bool{}
+	for _, body := range [][]byte{
+		bodyOf(t, keyring, nil), bodyOf(t, "no keyring", nil), bodyOf(t, keyring, func(p *wire.KeyringEscrow) { p.Digest = "x" }),
+		bodyOf(t, keyring, func(p *wire.KeyringEscrow) { p.Site = "madrid" }), bodyOf(t, keyring, func(p *wire.KeyringEscrow) { p.Group = "billing" }),
+		bodyOf(t, keyring, func(p *wire.KeyringEscrow) { p.Namespace = "../x" }),
+	} {
+		got := v.send(request(escrow.NewToken(), body), false)
+		got.header.Del("Date")
+		raw, err := json.Marshal(got.header)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answers[strconv.Itoa(got.code)+string(raw)+got.body] = true
+	}
+	if len(answers) != 1 {
+		t.Errorf("strangers can tell: %v", answers)
+	}
+}
+
+// Pushes at the same moment: the same content gets one version, another content one of its own.
+func TestEscrowOfConcurrentPushes(t *testing.T) {
+	l := testLimits()
+	l.perAddress = 32
+	v := newVault(t, l)
+	other := strings.Replace(keyring, keyData, strings.Repeat("A0", 16), 1)
+	var all sync.WaitGroup
+	for i := range 16 {
+		all.Go(func() {
+			content := keyring
+			if i%2 == 1 {
+				content = other
+			}
+			got := v.send(request(v.tokens["paris"], bodyOf(t, content, nil)), false)
+			var answer wire.KeyringEscrowed
+			if err := json.Unmarshal([]byte(got.body), &answer); err != nil || got.code != 200 {
+				t.Errorf("%d %s", got.code, got.body)
+				return
+			}
+			s := &corev1.Secret{}
+			if err := v.cluster.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: answer.Secret}, s); err != nil || string(s.Data["keyring"]) != content {
+				t.Errorf("%s does not hold what was pushed (%v)", answer.Secret, err)
+			}
+		})
+	}
+	all.Wait()
+	if n := len(v.stored()); n < 2 || n > 16 {
+		t.Errorf("%d versions", n)
+	}
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/sidecar/fence"
+)
+
+// leaveLook is how often a request that waits looks again. The wait is part of what clients feel.
+const leaveLook = 20 * time.Millisecond
+
+// notGuarded is why nobody waits beside a sidecar that no longer fences: the sooner mysqld ends, the better.
+const notGuarded = "NotGuarded"
+
+// getLeave answers as soon as mysqld can be ended without anybody missing it, and after the leave timeout at the latest.
+// It changes nothing, so that anybody may ask.
+func (a *Agent) getLeave(w http.ResponseWriter, r *http.Request) {
+	wait := a.LeaveTimeout
+	if text := r.URL.Query().Get(wire.ParamWait); text != "" {
+		asked, err := time.ParseDuration(text)
+		if err != nil || asked < 0 {
+			refuse(w, http.StatusBadRequest, wire.Error{Reason: wire.ReasonBadRequest, Error: "parameter wait is not a duration such as 500ms"})
+			return
+		}
+		wait = min(wait, asked)
+	}
+	// The server's own limit is for answers that come at once. A writer without deadlines has none to move.
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(wait + exchangeTimeout))
+	reply(w, http.StatusOK, a.awaitLeave(r.Context(), wait))
+}
+
+func (a *Agent) awaitLeave(ctx context.Context, wait time.Duration) wire.Leave {
+	end := time.NewTimer(wait)
+	defer end.Stop()
+	again := time.NewTicker(leaveLook)
+	defer again.Stop()
+	for {
+		refusal := fence.MayLeave(a.now(), a.Clock())
+		switch {
+		case refusal.Reason == "":
+			return wire.Leave{Left: true}
+		case !a.healthy():
+			// A loop that hangs lets the lease run out unnoticed, so mysqld must not be kept for its sake (I4).
+			return wire.Leave{Left: true, Reason: notGuarded, Message: "the sidecar hangs, so nothing keeps MySQL fenced"}
+		}
+		select {
+		case <-again.C:
+			continue
+		case <-end.C:
+		case <-ctx.Done():
+		}
+		return wire.Leave{Reason: string(refusal.Reason), Message: refusal.Message}
+	}
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package escrow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/internal/mysql"
+)
+
+func (w *world) AwaitCheckpoint(context.Context) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.checkpoints++
+	return w.checkpoint
+}
+
+// set changes what MySQL says.
+func (w *world) set(change func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	change()
+}
+
+// covers runs the loop for a while and tells what is reported of the data dictionary in the end.
+func (w *world) covers(d time.Duration) bool {
+	ctx, cancel := context.WithCancel(w.t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); w.agent.cover(ctx) }()
+	time.Sleep(d)
+	synctest.Wait()
+	cancel()
+	<-done
+	c := w.agent.Report().Coverage
+	return c != nil && c.SystemTablespace
+}
+
+// A clone from a site whose dictionary was encrypted just now may not start: a replica on which that arrives says that it is
+// encrypted only after a checkpoint, also if its sidecar is restarted meanwhile.
+func TestCoveredOnlyBehindACheckpoint(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.checkpoint = errors.New("not yet")
+		if w.covers(30*time.Second) || w.checkpoints != 0 {
+			t.Errorf("in the clear: told as encrypted, or %d checkpoints awaited", w.checkpoints)
+		}
+		w.set(func() { w.cover.SystemTablespace = true })
+		if w.covers(30*time.Second) || w.checkpoints == 0 {
+			t.Error("told as encrypted before a checkpoint")
+		}
+		w.agent = New(w.agent.Config)
+		if w.covers(30 * time.Second) {
+			t.Error("forgotten by a restart: told as encrypted before a checkpoint")
+		}
+		w.set(func() { w.checkpoint = nil })
+		if !w.covers(30 * time.Second) {
+			t.Error("not told after the checkpoint")
+		}
+		before := w.checkpoints
+		w.agent = New(w.agent.Config)
+		if !w.covers(30*time.Second) || w.checkpoints != before {
+			t.Errorf("%d checkpoints awaited for nothing", w.checkpoints-before)
+		}
+	})
+}
+
+// Data that was made with an encrypted dictionary waits for nothing.
+func TestMadeCovered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.cover.SystemTablespace, w.checkpoint = true, errors.New("never")
+		if !w.covers(3*time.Second) || w.checkpoints != 0 {
+			t.Errorf("%d checkpoints awaited, report %+v", w.checkpoints, w.agent.Report().Coverage)
+		}
+	})
+}
+
+// A site whose dictionary stays in the clear by specification waits for nothing either.
+func TestNotCovered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, func(c *Config) { c.CoverSystem = false })
+		w.open = true
+		if w.covers(30*time.Second) || w.checkpoints != 0 || w.altered != 0 || w.agent.record.Covering {
+			t.Errorf("%d statements, %d checkpoints, record %+v", w.altered, w.checkpoints, w.agent.record)
+		}
+	})
+}
+
+// A clone may bring the accounts of a donor that lacks rights: it is told, and logged once.
+func TestMissingRightIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		told := 0
+		w := newWorld(t, func(c *Config) { c.RightMissing = func() { told++ } })
+		w.sqlErr = fmt.Errorf("read coverage: %w", mysql.ErrRightMissing)
+		w.covers(10 * time.Second)
+		if told == 0 || w.agent.Report().Coverage != nil {
+			t.Errorf("told %d times, report %+v", told, w.agent.Report().Coverage)
+		}
+		w.sqlErr, told = errors.New("gone away"), 0
+		if w.covers(10 * time.Second); told != 0 {
+			t.Error("a server that does not answer was taken for one that refuses")
+		}
+	})
+}
+
+func TestCoverEncryptsOnTheOpenSiteOnly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.cover = mysql.Coverage{Unencrypted: 2, Names: []string{"app/t"}, RedoLog: true, BinaryLog: true}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { defer close(done); w.agent.cover(ctx) }()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		want := &wire.CoverageReport{Unencrypted: 2, Names: []string{"app/t"}, RedoLog: true, BinaryLog: true}
+		if diff := cmp.Diff(want, w.agent.Report().Coverage); diff != "" || w.altered != 0 {
+			t.Errorf("a replica: %d statements (-want +got):\n%s", w.altered, diff)
+		}
+		w.mu.Lock()
+		w.open = true
+		w.mu.Unlock()
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		if got := w.agent.Report().Coverage; !got.SystemTablespace || w.altered != 2 {
+			t.Errorf("the first try failed: %d tries, %+v", w.altered, got)
+		}
+		cancel()
+		<-done
+	})
+}
+
+func TestPlainLogs(t *testing.T) {
+	for name, tc := range map[string]struct {
+		files map[string]string
+		want  bool
+	}{
+		"none":             {nil, false},
+		"encrypted":        {map[string]string{"binlog.000001": "\xfdbin....", "relay-bin.000002": "\xfdbin...."}, false},
+		"old binary log":   {map[string]string{"binlog.000001": "\xfebin....", "binlog.000002": "\xfdbin...."}, true},
+		"old relay log":    {map[string]string{"relay-bin.000001": "\xfebin...."}, true},
+		"only begun":       {map[string]string{"binlog.000001": "\xfe"}, false},
+		"indexes":          {map[string]string{"binlog.index": "\xfebin...."}, false},
+		"somebody's files": {map[string]string{"ibdata1": "\xfebin....", "binlog.old": "\xfebin...."}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			for file, content := range tc.files {
+				put(t, filepath.Join(dir, file), content)
+			}
+			if got := plainLogs(dir); got != tc.want {
+				t.Errorf("got %v", got)
+			}
+		})
+	}
+	if !plainLogs(filepath.Join(t.TempDir(), "none")) {
+		t.Error("what cannot be read counts as in the clear")
+	}
+}

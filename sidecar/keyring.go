@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/mysql-mfg/mfg/api/client"
+	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/internal/mysql"
+	"github.com/mysql-mfg/mfg/sidecar/agent"
+	"github.com/mysql-mfg/mfg/sidecar/escrow"
+)
+
+// wipingFile, in the state directory, says that the data directory is being given up: its keyring is lost, and a fresh one
+// is made in its place. It stays until that is done, through crashes.
+const wipingFile = "wiping"
+
+// The kinds of work that write a keyring.
+const (
+	workBootstrap = "Bootstrap"
+	workClone     = "Clone"
+)
+
+// Errors of the keyring that end the pod's start. They are in the pod's termination message; none holds anything of a
+// keyring's content.
+var (
+	errSealedAbsent = errors.New("the keyring is sealed, and it is not a whole keyring: look at the escrow Secret that is projected into this pod")
+	errSealedEmpty  = errors.New("the keyring is sealed, and " + wire.MarkNoData + ": to make a data directory the site must be unsealed; " +
+		"order a reclone of the site")
+	errSeedMissing = errors.New("the keyring to start from is missing: look at the escrow Secret of this site; mysqld is not started without it")
+	errSeedDigest  = errors.New("the keyring to start from has another digest than it should: look at the escrow Secret of this site; mysqld is not started with it")
+	errSeedBroken  = errors.New("the keyring to start from is not a whole keyring: look at the escrow Secret of this site")
+	errKeyringLost = errors.New(wire.MarkKeyringLost + " is lost: it was in memory only; order a reclone of the site")
+	errStored      = errors.New(wire.MarkKeyringLost + " is in escrow, and this pod does not start from it")
+	errMayHold     = errors.New(wire.MarkKeyringLost + " is lost, and the data may hold what was acknowledged: nothing is removed; order a reclone of the site")
+	errNoKeyring   = errors.New("mysqld made a data directory without a keyring: is mysqldDir and pluginDir of spec.encryptionAtRest.keyring where the image has them?")
+)
+
+// prepareKeyring sees to it that mysqld starts with the keyring that the data needs, or not at all. It may give up a data
+// directory whose keyring is lost. initialised is whether there is one.
+func prepareKeyring(s settings, initialised bool, log *slog.Logger) (wiping bool, err error) {
+	wiping, err = exists(filepath.Join(s.stateDir, wipingFile))
+	if err != nil {
+		return false, fmt.Errorf("look for mark of a wipe: %w", err)
+	}
+	if s.keyring.sealed {
+		return false, checkSealed(s, initialised && !wiping)
+	}
+	if wiping || !initialised {
+		// No data needs what an earlier try left there.
+		if err := freshKeyring(s); err != nil {
+			return false, err
+		}
+		return wiping, wipeIf(s, wiping, log)
+	}
+	lost, err := takeKeyring(s, log)
+	if err != nil || !lost {
+		return false, err
+	}
+	if err := mayWipe(s); err != nil {
+		return false, err
+	}
+	log.Warn("the keyring that the data needs is lost and was never in escrow: giving up the data directory", "work", s.keyring.work)
+	if err := writeDurable(filepath.Join(s.stateDir, wipingFile)); err != nil {
+		return false, fmt.Errorf("mark the wipe: %w", err)
+	}
+	if err := freshKeyring(s); err != nil {
+		return false, err
+	}
+	return true, wipeIf(s, true, log)
+}
+
+// checkSealed refuses to start mysqld without a keyring, and to make data: in the sealed state no key can come into being.
+func checkSealed(s settings, initialised bool) error {
+	if !initialised {
+		return errSealedEmpty
+	}
+	look, err := escrow.LookAt(s.keyring.file)
+	if err != nil {
+		return err
+	}
+	if !look.Whole() {
+		return errSealedAbsent
+	}
+	// Another digest than the data was seen with is a roll-back, which is a person's decision: if that keyring does not
+	// open the data, mysqld does not start, and nothing is lost.
+	return nil
+}
+
+// freshKeyring removes what is in the keyring's place and puts the seed there, if there is one.
+func freshKeyring(s settings) error {
+	for _, path := range []string{s.keyring.file, s.keyring.file + ".backup"} {
+		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("remove what is left of a keyring: %w", err)
+		}
+	}
+	if s.keyring.seed == "" {
+		return nil
+	}
+	return plant(s)
+}
+
+// plant copies the seed. mysqld never sees half of it.
+func plant(s settings) error {
+	look, err := escrow.LookAt(s.keyring.seed)
+	switch {
+	case err != nil:
+		return err
+	case !look.Exists():
+		return errSeedMissing
+	case look.Digest != s.keyring.seedDigest:
+		return errSeedDigest
+	case !look.Whole():
+		return errSeedBroken
+	}
+	content, err := os.ReadFile(s.keyring.seed)
+	if err != nil {
+		return fmt.Errorf("read keyring to start from: %w", err)
+	}
+	if wire.KeyringDigest(content) != s.keyring.seedDigest {
+		return errSeedDigest
+	}
+	partial := s.keyring.file + ".seed"
+	if err := os.WriteFile(partial, content, 0o600); err != nil {
+		return fmt.Errorf("write keyring: %w", err)
+	}
+	if err := os.Rename(partial, s.keyring.file); err != nil {
+		return fmt.Errorf("write keyring: %w", err)
+	}
+	return nil
+}
+
+// takeKeyring puts the keyring that the data needs in its place, or says that it is lost: then nothing was changed. What is
+// there already is newer than any seed: the pod started again in its place.
+func takeKeyring(s settings, log *slog.Logger) (lost bool, err error) {
+	record, err := escrow.Store{Dir: s.stateDir}.Load()
+	if err != nil {
+		return false, err
+	}
+	look, err := escrow.LookAt(s.keyring.file)
+	if err != nil {
+		return false, err
+	}
+	if look.Whole() || errors.Is(look.Flaw, escrow.ErrBackup) {
+		// mysqld takes the copy itself, if it died while it was writing.
+		log.Info("the keyring is there", "digest", look.Digest)
+		return false, nil
+	}
+	if look.Exists() {
+		log.Warn("what lies in the keyring's place is none; it is not used", "flaw", look.Flaw.Error())
+	}
+	// Data that was never seen with a keyring needs none: encryption is switched on now.
+	if record.Needs != "" && (s.keyring.seed == "" || record.Needs != s.keyring.seedDigest) {
+		return true, nil
+	}
+	log.Info("the keyring is taken from escrow, if it is there", "digest", s.keyring.seedDigest)
+	return false, freshKeyring(s)
+}
+
+// mayWipe says whether a data directory without its keyring may be given up. Only work that fills it anew may do that, and
+// only while nothing in it was ever acknowledged, which I16 says of every keyring that was not in escrow.
+func mayWipe(s settings) error {
+	record, err := escrow.Store{Dir: s.stateDir}.Load()
+	if err != nil {
+		return err
+	}
+	switch {
+	case s.keyring.work != workBootstrap && s.keyring.work != workClone:
+		// A rotation: the site has to be cloned again, which is ordered and not done here.
+		return errKeyringLost
+	case record.Needs == record.Escrowed && (s.keyring.work != workClone || s.keyring.seed != ""):
+		// Not lost: the operator has it, and will have the pod start from it. A clone that starts from nothing is the
+		// operator's word that it has not: the Secret is lost too, and a person has ordered the data to be made anew.
+		return fmt.Errorf("%w: version %d", errStored, record.Version)
+	case s.keyring.work == workBootstrap && !record.Made:
+		// The data is older than its encryption: it was served before.
+		return errMayHold
+	case record.Made && record.Escrowed == "":
+		// No keyring of this data was ever in escrow, so it was never open.
+		return nil
+	}
+	// Earlier keyrings were in escrow, so the site may have been open. If the newest statement names it, what it has may be
+	// nowhere else. A statement that cannot be read may be that one.
+	kept, _, err := agent.Store{Dir: s.stateDir}.Load(func(wire.Signed) (wire.Statement, error) {
+		return wire.Statement{}, errors.New("not verified here")
+	})
+	if err != nil {
+		return err
+	}
+	if kept.Statement.ActiveSite == s.site {
+		return errMayHold
+	}
+	return nil
+}
+
+// wipeIf gives up the data directory if it is marked. The statement stays, so the site keeps its epoch (I5); the volume
+// takes a new name, so the operator sees that what it knew of the site's data holds no longer.
+func wipeIf(s settings, wiping bool, log *slog.Logger) error {
+	if !wiping {
+		return nil
+	}
+	log.Warn("removing the data directory", "datadir", s.datadir)
+	if err := (agent.Store{Dir: s.stateDir}).ForgetVolumeID(); err != nil {
+		return err
+	}
+	if err := (escrow.Store{Dir: s.stateDir}).Remove(); err != nil {
+		return err
+	}
+	for _, path := range []string{filepath.Join(s.stateDir, markerFile), s.datadir + initSuffix, s.datadir} {
+		if err := os.RemoveAll(path); err != nil {
+			return fmt.Errorf("remove data directory: %w", err)
+		}
+	}
+	return errors.Join(syncDir(s.stateDir), syncDir(filepath.Dir(s.datadir)))
+}
+
+// keyringMade notes which keyring the new data directory needs; without one nothing of it is encrypted. It comes before
+// the marker: data that is there has its record.
+func keyringMade(s settings) error {
+	if s.keyring.file == "" {
+		return nil
+	}
+	look, err := escrow.LookAt(s.keyring.file)
+	if err != nil {
+		return err
+	}
+	if !look.Whole() {
+		return errors.Join(errNoKeyring, look.Flaw)
+	}
+	return escrow.Store{Dir: s.stateDir}.Save(escrow.Record{Needs: look.Digest, Made: true})
+}
+
+// endWipe takes the mark away once the new data directory is there.
+func endWipe(s settings) error {
+	if err := os.Remove(filepath.Join(s.stateDir, wipingFile)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("remove mark of the wipe: %w", err)
+	}
+	return syncDir(s.stateDir)
+}
+
+// initStatements are run while the data directory is made.
+func initStatements(s settings, accounts mysql.Accounts) []string {
+	statements := mysql.AccountStatements(accounts, s.requireTLS)
+	if s.keyring.file != "" && s.keyring.coverSystem {
+		// Here they make no transaction, and nothing of the data dictionary was ever in the clear.
+		statements = append(statements, mysql.EncryptionStatements()...)
+	}
+	return statements
+}
+
+// terminationLog is where the kubelet reads why a container ended.
+const terminationLog = "/dev/termination-log"
+
+// tellKubelet puts the end of an encrypted site's bootstrap where `kubectl describe` shows it. Best effort.
+func tellKubelet(path string, s settings, err error) {
+	if err == nil || s.keyring.file == "" {
+		return
+	}
+	f, openErr := os.OpenFile(path, os.O_WRONLY|os.O_TRUNC, 0)
+	if openErr != nil {
+		return
+	}
+	_, _ = f.WriteString(err.Error())
+	_ = f.Close()
+}
+
+// watchKeyring makes the agent of an encrypted site's keyring; nil without one. It has connections of its own: a question
+// about a thousand tables must not hold up a look or a fence. Its Open is set by the caller.
+func watchKeyring(s settings, procs agent.Procfs, log *slog.Logger) (*escrow.Agent, func(), error) {
+	if s.keyring.file == "" {
+		return nil, func() {}, nil
+	}
+	db, err := openMySQL(s, "mfg sidecar (keyring)")
+	if err != nil {
+		return nil, nil, err
+	}
+	config := escrow.Config{
+		Namespace: s.namespace, Group: s.group, Site: s.site, PodUID: s.podUID,
+		File: s.keyring.file, Sealed: s.keyring.sealed, Datadir: s.datadir, CoverSystem: s.keyring.coverSystem,
+		MySQL: db, Record: escrow.Store{Dir: s.stateDir}, Mounts: escrow.Mounts{Root: "/proc"},
+		Mysqld: func() (string, []int) {
+			m, err := procs.Look()
+			if err != nil {
+				return "", nil
+			}
+			return m.ID, m.PIDs()
+		},
+		RightMissing: func() { forgetRights(s) },
+		Log:          log,
+	}
+	if !s.keyring.sealed && s.keyring.escrowURL != "" {
+		config.Push = client.Escrow{
+			URL: s.keyring.escrowURL, CAFile: s.keyring.escrowCA, TokenFile: s.keyring.escrowToken, Dial: (&agent.Dialer{}).DialContext,
+		}.Push
+	}
+	return escrow.New(config), func() { _ = db.Close() }, nil
+}
+
+// keyringOf keeps a nil agent from becoming an interface that is not nil.
+func keyringOf(a *escrow.Agent) agent.Keyring {
+	if a == nil {
+		return nil
+	}
+	return a
+}
+
+// runKeyring runs the agent of the keyring, if there is one, until ctx ends.
+func runKeyring(ctx context.Context, k *escrow.Agent) (wait func()) {
+	if k == nil {
+		return func() {}
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		k.Run(ctx)
+	}()
+	return func() { <-done }
+}

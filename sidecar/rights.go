@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/mysql-mfg/mfg/internal/mysql"
+	"github.com/mysql-mfg/mfg/sidecar/escrow"
+)
+
+// rightsFile, in the state directory, tells which rights our accounts on this volume were given last. A volume of an earlier
+// version has none.
+const rightsFile = "rights"
+
+// ready is what mysqld says once its init file was run and it takes connections.
+const ready = "ready for connections"
+
+var errNotReady = errors.New("mysqld ended before it was ready; its lines above say why")
+
+// ensureRights gives the accounts of an encrypted site the rights that encryption needs, if an earlier version made them with
+// fewer. It starts mysqld once without a network, fenced as ever, and ends it again: nobody but the server itself may give
+// rights to our accounts, and it does so without a transaction, so that no replica gets one of its own.
+//
+// What goes wrong keeps nothing from starting: the site would serve as it did before, and says what it lacks.
+func ensureRights(ctx context.Context, s settings, log *slog.Logger) {
+	if s.keyring.file == "" {
+		return // nothing that is not encrypted needs more than it was made with
+	}
+	given, err := os.ReadFile(filepath.Join(s.stateDir, rightsFile))
+	if err == nil && strings.TrimSpace(string(given)) == rightsDigest() {
+		return
+	}
+	log.Info("giving the accounts of an earlier version the rights that encryption needs")
+	if err := giveRights(ctx, s, log); err != nil {
+		log.Error("the accounts may lack rights that encryption needs; tried again at the next start", "error", err)
+		return
+	}
+	if err := noteRights(s); err != nil {
+		log.Error("rights were given, and given again at the next start", "error", err)
+	}
+}
+
+// giveRights runs mysqld until it has run its init file.
+func giveRights(ctx context.Context, s settings, log *slog.Logger) error {
+	statements, err := secretFile(strings.Join(mysql.RightsStatements(), ";\n") + ";\n")
+	if err != nil {
+		return fmt.Errorf("hold statements: %w", err)
+	}
+	defer func() { _ = statements.Close() }()
+	cmd := exec.CommandContext(ctx, s.mysqld, rightsArgs(s)...)
+	cmd.ExtraFiles = []*os.File{statements}
+	output, err := cmd.StderrPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	done := false
+	forward(output, log, func(line string) {
+		if !done && strings.Contains(line, ready) {
+			done = true
+			_ = cmd.Process.Signal(syscall.SIGTERM)
+		}
+	})
+	if err := cmd.Wait(); err != nil {
+		return fmt.Errorf("give rights: %w", err)
+	}
+	if !done {
+		return errNotReady
+	}
+	return nil
+}
+
+// rightsArgs start a mysqld that nobody can reach and that leaves no trace but the rights. Data that was never encrypted is not
+// encrypted now either: with no sidecar to remember the new keyring, it would be lost with the pod.
+func rightsArgs(s settings) []string {
+	args := []string{
+		"--defaults-file=" + s.defaultsFile, "--init-file=/proc/self/fd/3", "--skip-networking", "--super-read-only=ON",
+		"--skip-replica-start=ON", "--event-scheduler=OFF", "--innodb-buffer-pool-load-at-startup=OFF", "--innodb-buffer-pool-dump-at-shutdown=OFF",
+	}
+	if record, err := (escrow.Store{Dir: s.stateDir}).Load(); err == nil && record.Needs == "" {
+		args = append(args, "--innodb-redo-log-encrypt=OFF", "--innodb-undo-log-encrypt=OFF", "--binlog-encryption=OFF")
+	}
+	return args
+}
+
+func rightsDigest() string {
+	sum := sha256.Sum256([]byte(strings.Join(mysql.RightsStatements(), "\n")))
+	return hex.EncodeToString(sum[:])
+}
+
+// noteRights notes on the volume that the accounts have all rights.
+func noteRights(s settings) error {
+	path := filepath.Join(s.stateDir, rightsFile)
+	if err := os.WriteFile(path+".tmp", []byte(rightsDigest()+"\n"), 0o600); err != nil {
+		return fmt.Errorf("note rights: %w", err)
+	}
+	if err := os.Rename(path+".tmp", path); err != nil {
+		return fmt.Errorf("note rights: %w", err)
+	}
+	return syncDir(s.stateDir)
+}
+
+// forgetRights has rights given again at the next start: a clone brought the accounts of a donor that lacks them.
+func forgetRights(s settings) {
+	// If it cannot be removed, the next refusal tries again.
+	_ = os.Remove(filepath.Join(s.stateDir, rightsFile))
+}

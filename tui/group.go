@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tui
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/cmd/report"
+)
+
+const (
+	// labelWidth is the width of the column of labels.
+	labelWidth = 10
+	// cardWidth is the least width of a site's card; two of them side by side need a wide screen.
+	cardWidth = 37
+	// wideScreen is from where on sites are drawn as cards, and news beside the rest.
+	wideScreen = 118
+)
+
+// groupPage is all about one group, what matters most first.
+func (m Model) groupPage(width int) block {
+	g := m.groups[m.open]
+	if g == nil || g.report.Metadata.Name == "" {
+		return block{nil, {{s: "  no group " + m.open + " is known", st: warn}}, {{s: "  " + m.objectErr, st: bad}}}
+	}
+	out := m.summary(g, width)
+	out = append(out, nil)
+	out = append(out, m.siteMap(g, width)...)
+	sections := []block{m.keyrings(g, width), m.problems(g, width)}
+	if width < wideScreen {
+		// On a small screen a failover that unfolds comes before all else.
+		sections = append(sections, m.timeline(g, width))
+		if g.report.Transition != nil {
+			slices.Reverse(sections)
+		}
+	}
+	for _, s := range sections {
+		if len(s) > 0 {
+			out = append(append(out, nil), s...)
+		}
+	}
+	out = append(out, nil)
+	return append(out, m.lower(g, width, m.bodyRows()-len(out))...)
+}
+
+// lower is the news, and on a wide screen the timeline beside it.
+func (m Model) lower(g *group, width, rows int) block {
+	if width < wideScreen {
+		out := block{m.rule("News and events", width)}
+		left := max(3, rows-len(out))
+		if m.height == 0 {
+			left = tickerMost
+		}
+		return append(out, m.newsBlock(m.ticker(g), left, false)...)
+	}
+	half := (width - 2) / 2
+	left := append(block{m.rule("Failover", half)}, m.timeline(g, half)...)
+	fit := max(3, rows-1)
+	if m.height == 0 {
+		fit = max(20, len(left)-1)
+	}
+	right := append(block{m.rule("News and events", width-2-half)}, m.newsBlock(m.ticker(g), fit, false)...)
+	return m.signs.beside([]int{half, width - 2 - half}, left, right)
+}
+
+// summary is who is active, and what would happen if it were lost.
+func (m Model) summary(g *group, width int) block {
+	r := g.report
+	first := line{{s: "Status    "}, {s: statusSign(r) + string(r.Summary), st: summaryStyle(r.Summary)}, {s: fmt.Sprintf("  epoch %d", r.Epoch)}}
+	if r.MySQL != "" {
+		first = append(first, span{s: "  MySQL " + r.MySQL})
+	}
+	out := block{first, m.activeLine(r)}
+	if d := r.Decision; d != nil && (d.Verdict != verdictNothing || r.Transition != nil) {
+		words := d.Verdict + " (" + orNone(d.Reason) + ")"
+		if d.Message != "" {
+			words += ": " + d.Message
+		}
+		out = append(out, m.paragraph(span{s: "Decision", st: warn}, words, width)...)
+	}
+	if rule := m.why.Deciding; rule != nil && m.why.name() == g.name && g.deciding() && r.Decision.Message != rule.Input {
+		words := rule.Name + ": " + rule.Input
+		if rule.Remedy != "" {
+			words += "; " + rule.Remedy
+		}
+		out = append(out, m.paragraph(span{s: "Decided by"}, words, width)...)
+	}
+	if r.Hold && r.Transition == nil {
+		out = append(out, m.paragraph(span{s: "Hold", st: warn}, "no site may open writes until the change of the active site is through", width)...)
+	}
+	out = append(out, m.countdowns(g, width)...)
+	return append(out, m.forecast(r, width)...)
+}
+
+func (m Model) activeLine(r report.MysqlFailoverGroupReport) line {
+	l := line{{s: "Active    "}, {s: orNone(r.ActiveSite), st: strong}}
+	switch {
+	case r.Transition != nil:
+		l = append(l, span{s: " (not open yet)", st: warn})
+	case r.ActiveSiteSince != nil:
+		l = append(l, span{s: " for " + m.ago(*r.ActiveSiteSince)})
+	}
+	return append(l, span{s: "  writes to " + r.Endpoints.Writes, st: faint})
+}
+
+func lossWords(lost int64, exact bool) string {
+	switch {
+	case exact:
+		return fmt.Sprintf("%d lost", lost)
+	case lost == 0:
+		return "loss not known yet"
+	}
+	return fmt.Sprintf("at least %d lost", lost)
+}
+
+// countdowns are the times by which something ends by itself.
+func (m Model) countdowns(g *group, width int) block {
+	var out block
+	if until := g.report.PausedUntil; until != nil {
+		out = append(out, m.paragraph(span{s: "Paused", st: warn}, fmt.Sprintf("%s left: a lost active site is not replaced until %s", m.left(*until), until.Format(time.RFC3339)), width)...)
+	}
+	if o := g.object; o != nil && o.Status.CooldownUntil != nil && o.Status.CooldownUntil.After(m.clock()) {
+		out = append(out, m.paragraph(span{s: "Cooldown", st: warn}, m.left(o.Status.CooldownUntil.Time)+" left: no emergency failover starts by itself", width)...)
+	}
+	for _, s := range g.report.Sites {
+		if l, silent := m.silence(g, s); silent {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// silence sets how long a site has not answered the operator against its lease. It is the operator's view: the lease
+// itself may have been renewed by a peer, and only the operator's gate says when it counts as run out.
+func (m Model) silence(g *group, s report.Site) (line, bool) {
+	since, known := g.silent[s.Name]
+	if s.LastSeen != nil && (!known || s.LastSeen.After(since)) {
+		since, known = *s.LastSeen, true
+	}
+	if s.Reachable == nil || *s.Reachable || !known {
+		return nil, false
+	}
+	quiet := max(0, m.clock().Sub(since))
+	lease := leaseOf(g.object)
+	words := fmt.Sprintf("%s silent %s of %s ", s.Name, seconds(quiet), seconds(lease))
+	l := line{{s: "Lease     ", st: warn}, {s: words}, {s: m.signs.bar(float64(quiet)/float64(lease), 12), st: warn}}
+	if left := lease - quiet; left > 0 {
+		return append(l, span{s: fmt.Sprintf(" %s left, unless a peer answers", seconds(left))}), true
+	}
+	return append(l, span{s: " over, unless a peer answers"}), true
+}
+
+// defaultLease is the API's default, for what was written by an older API server.
+const defaultLease = 20 * time.Second
+
+func leaseOf(o *v1alpha1.MysqlFailoverGroup) time.Duration {
+	if o == nil || o.Spec.Sidecar.LeaseTimeout.Duration <= 0 {
+		return defaultLease
+	}
+	return o.Spec.Sidecar.LeaseTimeout.Duration
+}
+
+func (m Model) forecast(r report.MysqlFailoverGroupReport, width int) block {
+	f := r.Forecast
+	if f == nil || r.Transition != nil {
+		return nil
+	}
+	words := f.Message
+	if f.Site != "" && !strings.Contains(words, f.Site) {
+		words = strings.TrimSuffix(f.Site+" would take over: "+words, ": ")
+	}
+	if f.LostTransactions != nil {
+		words += fmt.Sprintf("; at least %d transactions lost", *f.LostTransactions)
+	}
+	label := span{s: "If lost"}
+	if f.BlockedBy != "" {
+		label.st, words = warn, words+" ["+f.BlockedBy+"]"
+	}
+	return m.paragraph(label, words, width)
+}
+
+// keyrings are the phases of the sites' keyrings; nothing where the group is not encrypted.
+func (m Model) keyrings(g *group, width int) block {
+	if g.object == nil || g.object.Status.EncryptionAtRest == nil {
+		return nil
+	}
+	var out block
+	label := span{s: "Keyrings"}
+	for _, k := range g.object.Status.EncryptionAtRest.Sites {
+		words := k.Name + " " + keyringWords(k)
+		if k.Work != "" {
+			words += " for " + string(k.Work)
+		}
+		if k.Since != nil {
+			words += " since " + m.ago(k.Since.Time)
+		}
+		if k.Message != "" {
+			words += ": " + k.Message
+		}
+		out = append(out, m.paragraph(label, words, width)...)
+		label = span{}
+	}
+	return out
+}
+
+func keyringWords(k v1alpha1.SiteKeyringStatus) string {
+	if k.KeyringVersion > 0 {
+		return fmt.Sprintf("v%d %s", k.KeyringVersion, orNone(string(k.Phase)))
+	}
+	return orNone(string(k.Phase))
+}
+
+// keyringOf is the keyring of one site in a word; empty where there is none.
+func (g *group) keyringOf(site string) string {
+	if g.object == nil || g.object.Status.EncryptionAtRest == nil {
+		return ""
+	}
+	all := g.object.Status.EncryptionAtRest.Sites
+	i := slices.IndexFunc(all, func(k v1alpha1.SiteKeyringStatus) bool { return k.Name == site })
+	if i < 0 {
+		return ""
+	}
+	return keyringWords(all[i])
+}
+
+func (m Model) problems(g *group, width int) block {
+	var out block
+	for _, p := range g.report.Problems {
+		if g.tells(p) {
+			continue
+		}
+		words := p.Message
+		if p.Site != "" {
+			words = p.Site + " " + words
+		}
+		out = append(out, m.paragraph(span{s: "Problem", st: bad}, words+" ["+p.Reason+"]", width)...)
+	}
+	for _, n := range g.report.Notes {
+		if g.report.PausedUntil != nil && strings.HasPrefix(n, "paused until") {
+			continue // has its countdown above
+		}
+		out = append(out, m.paragraph(span{s: "Note", st: warn}, n, width)...)
+	}
+	if g.report.Facts.Source == report.LastKnown && m.link.Error != "" {
+		words := "the last known status of the custom resource"
+		if at := g.report.Facts.ObservedAt; at != nil {
+			words += ", changed " + m.ago(*at) + " ago"
+		}
+		out = append(out, m.paragraph(span{s: "Facts", st: warn}, words+": "+g.report.Facts.Message, width)...)
+	}
+	return out
+}
+
+// tells is true for a problem that the timeline or the site's own line says already.
+func (g *group) tells(p report.Problem) bool {
+	if p.Site == "" {
+		return g.report.Transition != nil && p.Reason == string(v1alpha1.GroupFailingOver)
+	}
+	return slices.ContainsFunc(g.report.Sites, func(s report.Site) bool {
+		return s.Name == p.Site && s.Message != "" && strings.Contains(p.Message, s.Message)
+	})
+}
+
+func (m Model) paragraph(label span, words string, width int) block {
+	return m.signs.wrap(label, labelWidth, words, width)
+}
+
+func (m Model) move(from, to string) string {
+	if from == "" {
+		return "to " + to
+	}
+	return from + " " + m.signs.arrow + " " + to
+}
+
+// ago is the age of a time of the cluster's clock.
+func (m Model) ago(t time.Time) string { return duration.HumanDuration(max(0, m.clock().Sub(t))) }
+
+func (m Model) left(t time.Time) string { return seconds(max(0, t.Sub(m.clock()))) }

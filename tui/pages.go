@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tui
+
+import "strings"
+
+// whyPage is what the operator says of its decision, as kubectl mfg explain draws it.
+func (m Model) whyPage(width int) block {
+	if m.why.name() != m.open {
+		return block{nil, {{s: "  asking the operator" + m.signs.ellipsis, st: faint}}}
+	}
+	if m.why.Error != "" {
+		return append(block{nil}, m.paragraph(span{s: "Error", st: bad}, m.why.Error, width)...)
+	}
+	out := block{nil}
+	for l := range strings.SplitSeq(strings.TrimRight(m.why.Why, "\n"), "\n") {
+		out = append(out, line{{s: l}})
+	}
+	return out
+}
+
+// keyHelp is every key, by page.
+var keyHelp = []struct{ keys, what string }{
+	{"", "Everywhere"},
+	{"?", "this page"},
+	{":", "a command, see below"},
+	{"esc", "back; in the list, end the filter"},
+	{"q, ctrl+c", "quit"},
+	{"", "List of groups"},
+	{"j k, arrows", "choose a group; g and G go to the ends, space and ctrl+b page"},
+	{"enter", "open it"},
+	{"/", "show only what matches: name, status or active site"},
+	{"s", "sort by name, or what needs attention first"},
+	{"x", "why the operator does, or does not, fail over"},
+	{"", "A group"},
+	{"j k, arrows", "choose a site; space and ctrl+b scroll"},
+	{"tab", "next group; shift+tab the one before"},
+	{"x", "why the operator does, or does not, fail over"},
+	{"f", "planned failover to the chosen site"},
+	{"c", "copy the chosen site anew (reclone)"},
+	{"p", "pause the operator for 30m, or resume"},
+	{"", "Commands"},
+	{":GROUP", "open that group"},
+	{":groups", "the list; :filter WORD filters it"},
+	{":explain", "why"},
+	{":failover SITE", "as f; :reclone SITE, :pause 10m, :resume"},
+	{":quit", "quit"},
+	{"", "Signs"},
+	{"*", "the active site; > is what is chosen; ! needs attention; ? is not known"},
+	{"lag, behind", "value, share of the greatest value shown, and its course, one column a second"},
+	{"[x] [>] [ ]", "a step that is done, under way, to come"},
+}
+
+func (m Model) helpPage(width int) block {
+	actions := "Actions show their plan and ask before anything happens."
+	if !m.options.AllowActions {
+		actions = "This dashboard only looks. Started with --allow-actions it can act; each action shows its plan and asks."
+	}
+	out := block{nil}
+	for _, h := range keyHelp {
+		if h.keys == "" {
+			out = append(out, line{{s: h.what, st: strong}})
+			continue
+		}
+		out = append(out, m.signs.wrap(span{s: "  " + h.keys}, 18, h.what, width)...)
+	}
+	return append(append(out, nil), m.signs.wrap(span{}, 1, actions, width)...)
+}

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tui
+
+import (
+	"fmt"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+)
+
+// noticeFor is how long the answer to a key stays on the screen.
+const noticeFor = 10 * time.Second
+
+// done is the outcome of an action.
+type done struct {
+	action Action
+	words  string
+	err    error
+}
+
+// Update takes in a message. Nothing waits here: what takes time goes out as a command.
+func (m Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	cmd := m.take(msg)
+	return m, cmd
+}
+
+func (m *Model) take(msg tea.Msg) tea.Cmd {
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		m.width, m.height = msg.Width, msg.Height
+	case tea.KeyPressMsg:
+		return m.key(msg)
+	case tea.PasteMsg:
+		if m.prompt != promptNone {
+			m.typeIn(msg.Content)
+		}
+	case tick:
+		m.pass(time.Time(msg))
+		return tea.Batch(nextTick(), m.asks())
+	case Changes:
+		m.absorbChanges(msg)
+	case Objects:
+		m.absorbObjects(msg)
+	case events:
+		m.heardEvents(Heard(msg))
+	case why:
+		if Heard(msg).name() == m.open {
+			m.why = Heard(msg)
+		}
+	case done:
+		m.notice, m.noticeAt = outcome(msg), m.now
+	}
+	return nil
+}
+
+// pass lets time go on.
+func (m *Model) pass(now time.Time) {
+	m.now = later(m.now, now)
+	if quiet, stale := m.stale(); !m.fallen && stale && quiet >= fallBackAfter {
+		m.fallen = true
+		m.rebuildAll()
+		m.arrange()
+	}
+	if m.notice != "" && m.now.Sub(m.noticeAt) > noticeFor {
+		m.notice = ""
+	}
+	m.sample()
+}
+
+type (
+	events Heard
+	why    Heard
+)
+
+// asks are the questions about the open group that are due.
+func (m *Model) asks() tea.Cmd {
+	g := m.groups[m.open]
+	if g == nil || m.page == pageList {
+		return nil
+	}
+	var cmds []tea.Cmd
+	ns, name := g.report.Metadata.Namespace, g.report.Metadata.Name
+	if ask := m.options.Events; ask != nil && m.now.Sub(m.eventsAt) >= eventsEvery {
+		m.eventsAt = m.now
+		cmds = append(cmds, func() tea.Msg { return events(ask(ns, name)) })
+	}
+	if ask := m.options.Why; ask != nil && m.now.Sub(m.whyAt) >= whyEvery && (m.page == pageWhy || g.deciding()) {
+		m.whyAt = m.now
+		cmds = append(cmds, func() tea.Msg { return why(ask(ns, name)) })
+	}
+	return tea.Batch(cmds...)
+}
+
+// deciding is true while there is something that the operator could be asked about.
+func (g *group) deciding() bool {
+	d := g.report.Decision
+	return d != nil && (d.Verdict != verdictNothing || g.report.Transition != nil)
+}
+
+func (m *Model) heardEvents(h Heard) {
+	if g := m.groups[h.name()]; g != nil {
+		g.eventsErr = h.Error
+		if h.Error == "" {
+			g.events = h.Events
+		}
+	}
+}
+
+func outcome(d done) string {
+	what := d.action.Verb + " " + d.action.Group
+	switch {
+	case d.err != nil:
+		return what + ": " + d.err.Error()
+	case d.words != "":
+		return what + ": " + d.words
+	}
+	return what + ": done"
+}
+
+// Deed carries an action out on the terminal, and then says in a line what came of it.
+type Deed interface {
+	tea.ExecCommand
+	Outcome() string
+}
+
+// act hands an action to its verb, which shows its plan and asks. A dashboard that only looks names the command instead.
+func (m *Model) act(a Action) tea.Cmd {
+	if !m.options.AllowActions || m.options.Perform == nil {
+		m.say("read-only (start with --allow-actions): " + a.Command())
+		return nil
+	}
+	deed := m.options.Perform(a)
+	return tea.Exec(deed, func(err error) tea.Msg {
+		d := done{action: a, err: err}
+		if err == nil {
+			d.words = deed.Outcome()
+		}
+		return d
+	})
+}
+
+func (m *Model) say(words string) { m.notice, m.noticeAt = words, m.now }
+
+// Command is what a person would type for it.
+func (a Action) Command() string {
+	c := fmt.Sprintf("kubectl mfg %s %s -n %s", a.Verb, a.Group, a.Namespace)
+	switch a.Verb {
+	case VerbFailover:
+		return c + " --to " + a.Argument
+	case VerbPause:
+		return c + " --for " + a.Argument
+	case VerbReclone:
+		return fmt.Sprintf("kubectl mfg %s %s %s -n %s", a.Verb, a.Group, a.Argument, a.Namespace)
+	}
+	return c
+}
+
+// Verbs that the dashboard can ask for.
+const (
+	VerbFailover = "failover"
+	VerbPause    = "pause"
+	VerbResume   = "resume"
+	VerbReclone  = "reclone"
+)
