@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"strings"
 	"sync"
 	"time"
 
@@ -26,6 +27,9 @@ type said struct {
 	failed   string
 	states   map[string]v1alpha1.SiteState
 	blocked  bool
+	silent   bool
+	// foreign are the sites that were seen writable beside the active one.
+	foreign map[string]bool
 	stays    string
 	planned  string
 	written  time.Time
@@ -155,6 +159,7 @@ func (l *loop) events(group *v1alpha1.MysqlFailoverGroup, d failover.Decision) {
 	if d.Verdict == failover.VerdictBlocked && !l.said.blocked {
 		emit(report.FailoverBlocked, "%s: %s", d.Reason, d.Message)
 	}
+	l.fenceEvents(emit, d)
 	l.staysEvent(emit, d)
 	l.plannedEvents(emit, d)
 	l.said.blocked = d.Verdict == failover.VerdictBlocked
@@ -168,6 +173,32 @@ func (l *loop) events(group *v1alpha1.MysqlFailoverGroup, d failover.Decision) {
 		l.siteEvents(emit, v)
 		l.said.states[v.Name] = v.State
 	}
+}
+
+// fenceEvents tells of writers that are kept out, also of one that a new operator finds, and of a group without an answer.
+func (l *loop) fenceEvents(emit func(report.Event, string, ...any), d failover.Decision) {
+	fenced := func(site, cause string) { report.Fences.WithLabelValues(l.key.Namespace, l.key.Name, site, cause).Inc() }
+	if t := d.Status.Transition; d.Verdict == failover.VerdictPromote && t != nil && t.From != "" {
+		emit(report.FencedOldPrimary, "%s accepts no commits: %s", t.From, strings.Join(t.Evidence, "; "))
+		fenced(t.From, string(t.Kind))
+	}
+	before := l.said.foreign
+	l.said.foreign = map[string]bool{}
+	for _, v := range d.Views {
+		if v.Reason != string(failover.ReasonForeignWriter) {
+			continue
+		}
+		l.said.foreign[v.Name] = true
+		if !before[v.Name] {
+			emit(report.WriterFenced, "%s %s", v.Name, v.Message)
+			fenced(v.Name, v.Reason)
+		}
+	}
+	silent := d.Topology == failover.TopologyAllUnreachable
+	if silent && !l.said.silent {
+		emit(report.AllUnreachable, "%s", d.Message)
+	}
+	l.said.silent = silent
 }
 
 // staysEvent says once for each reason that the role stays on a site that is about to go.

@@ -87,10 +87,10 @@ var (
 		Help: "Transactions that the site has and the active site lacks.",
 	}, ofSite)
 
-	// Fences counts how often the operator saw a site fenced, by cause.
+	// Fences counts the writers that the operator kept out; what a sidecar fences by itself is in the sidecar's metrics.
 	Fences = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "operator_fence_total",
-		Help: "Fences of a site that the operator ordered or was told of, by cause.",
+		Help: "Fences of a site that the operator ordered: of the old active site once it is proven (Planned, Emergency), or of a writer beside the active site (ForeignWriter).",
 	}, append(append([]string(nil), ofSite...), "cause"))
 
 	// Decisions counts decisions of the failover loop, by verdict.
