@@ -17,7 +17,7 @@ func upCommand() *cobra.Command {
 		Short: "Build the cluster and start it",
 		Long: `Builds the cluster and starts it. The first time this compiles Kubernetes (about ten
 minutes on two cores); later it takes about a minute. Ctrl-C is safe: 'lab down' cleans up
-after it, and so does the next 'lab up'.`,
+after it, and so does the next 'lab up', also after a restart of the machine.`,
 		Example: "  lab up\n  lab up --nodes paris,oslo",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -4,6 +4,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -37,7 +38,10 @@ func statusCommand() *cobra.Command {
 				enc.SetIndent("", "  ")
 				return enc.Encode(st)
 			}
-			return printStatus(cmd.OutOrStdout(), st)
+			if err := printStatus(cmd.OutOrStdout(), st); err != nil || !st.Over {
+				return err
+			}
+			return errors.New("none of the lab's programs is left (was the machine restarted?): `lab up` starts it anew")
 		},
 	}
 	cmd.Flags().StringVarP(&format, "output", "o", "", "output format: json")

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/cmd/doctor"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/cmd/report"
 )
 
@@ -32,7 +33,9 @@ func TestReportsAreStable(t *testing.T) {
 			f.groups[0].Status.PlannedFailover = &v1alpha1.PlannedFailoverStatus{From: "paris", To: "frankfurt", Phase: v1alpha1.PlannedWaiting, Message: "frankfurt catches up",
 				StartedAt: &metav1.MicroTime{Time: noon}}
 		}, exitHealthy},
-		"list": {"list", same, exitHealthy},
+		"list":  {"list", same, exitHealthy},
+		"drill": {"drill orders --dry-run=client", func(f *fakeAPI) { f.groups[0].Status.Forecast = &v1alpha1.Forecast{Site: "frankfurt"} }, exitHealthy},
+		"adopt": {"adopt orders --dry-run=client", func(f *fakeAPI) { f.groups = plainGroup(t).groups }, exitHealthy},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -49,4 +52,22 @@ func TestReportsAreStable(t *testing.T) {
 			golden(t, filepath.Join("testdata", "verbs", "stable-"+name+".json"), got.out)
 		})
 	}
+}
+
+// What doctor finds differs from cluster to cluster, how it says it does not.
+func TestDoctorReportIsStable(t *testing.T) {
+	rep := doctor.Report{
+		APIVersion: report.APIVersion, Kind: "MfgDoctorReport", Metadata: report.Metadata{Name: "orders", Namespace: "shop"},
+		Findings: []doctor.Finding{
+			{Check: "operator", Level: doctor.OK, Message: "version v0.1.0 answers"},
+			{Check: "swap", Level: doctor.Warn, Message: "node n1 has swap", Remedy: "swapoff -a on n1"},
+			{Check: "eviction", Level: doctor.Fail, Message: "no PodDisruptionBudget mysql-orders: a drain may take every site at once"},
+			{Check: "nodes", Level: doctor.Unknown, Message: "you may not list nodes"},
+		},
+	}
+	raw, err := json.MarshalIndent(rep, "", "    ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, filepath.Join("testdata", "verbs", "stable-doctor.json"), string(raw)+"\n")
 }

@@ -4,6 +4,8 @@ package cmd
 
 import (
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -29,6 +31,20 @@ func TestVersion(t *testing.T) {
 	if got.code != 0 || !strings.Contains(got.out, "Client ") || len(f.asked) > 0 {
 		t.Errorf("%+v, asked %v", got, f.asked)
 	}
+}
+
+// Which Go compiled the plugin, from which commit and for what machine differs from build to build; the fields do not.
+func TestVersionReportIsStable(t *testing.T) {
+	got := run(t, load(t, filepath.Join("testdata", "status", "healthy")), runOptions{}, "version", "-o", "json")
+	if got.code != exitHealthy {
+		t.Fatalf("%+v", got)
+	}
+	client := buildVersion()
+	stable := strings.NewReplacer(
+		strconv.Quote(client), `"CLIENT"`, strconv.Quote(runtime.Version()), `"GO"`, strconv.Quote(runtime.GOOS+"/"+runtime.GOARCH), `"PLATFORM"`,
+		strconv.Quote(verdict(client, "v0.1.0")), `"VERDICT"`,
+	).Replace(got.out)
+	golden(t, filepath.Join("testdata", "verbs", "stable-version.json"), stable)
 }
 
 func TestVerdict(t *testing.T) {

@@ -67,7 +67,7 @@ func (s *Stage) ensureLab(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if st.Phase == "running" {
+		if st.Phase == "running" && !st.Over {
 			if !st.API {
 				return fmt.Errorf("the lab in %s runs but its API server does not answer: `bin/lab down`, then again", st.Dir)
 			}

@@ -54,6 +54,34 @@ func TestIdentity(t *testing.T) {
 	_ = cmd.Wait()
 }
 
+// A lab that the machine's restart ended is nobody's: it must not keep the next one from starting. One of whose programs
+// still live somebody may be using, however ill it is.
+func TestOver(t *testing.T) {
+	self, err := identify(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	earlier := Identity{PID: self.PID, Start: self.Start + 1}
+	for name, test := range map[string]struct {
+		phase     string
+		processes map[string]Identity
+		want      bool
+	}{
+		"all gone":            {phaseRunning, map[string]Identity{"etcd": earlier, "kubelet-east": earlier}, true},
+		"one is left":         {phaseRunning, map[string]Identity{"etcd": earlier, "kubelet-east": self}, false},
+		"all live":            {phaseRunning, map[string]Identity{"etcd": self}, false},
+		"still in the making": {phaseStarting, map[string]Identity{}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newState()
+			s.Phase, s.Processes = test.phase, test.processes
+			if got := s.over(); got != test.want {
+				t.Errorf("over is %t, want %t", got, test.want)
+			}
+		})
+	}
+}
+
 func TestParseCgroups(t *testing.T) {
 	const v1 = "cgroup /sys/fs/cgroup/cpu cgroup rw,cpu 0 0\ncgroup /sys/fs/cgroup/freezer cgroup rw,relatime,freezer 0 0\n"
 	const v2 = "cgroup2 /sys/fs/cgroup/unified cgroup2 rw 0 0\n"

@@ -53,6 +53,20 @@ func newState() *state {
 	}
 }
 
+// over tells whether nothing is left of a lab that ran: its machine was restarted, or somebody ended all of it. Nobody
+// can be using such a lab, so that the next one may clean up after it without being asked.
+func (s *state) over() bool {
+	if s.Phase != phaseRunning {
+		return false // in the making: the lock tells whether somebody still is at work
+	}
+	for _, p := range s.Processes {
+		if p.Alive() {
+			return false
+		}
+	}
+	return true
+}
+
 func statePath(dir string) string { return filepath.Join(dir, "state.json") }
 
 // readState returns fs.ErrNotExist where no lab was started.

@@ -23,6 +23,8 @@ type Status struct {
 	Drops      []Drop       `json:"drops"`
 	// Dead are programs of the lab that ended though nobody ended them.
 	Dead []string `json:"dead"`
+	// Over: none of its programs is left, as after a restart of the machine. The next `lab up` cleans up after it.
+	Over bool `json:"over"`
 }
 
 // NodeStatus is one node as the lab and as Kubernetes see it.
@@ -42,7 +44,7 @@ func (c *Cluster) Status(ctx context.Context) (Status, error) {
 	}
 	st := Status{
 		Dir: c.dir, Phase: s.Phase, Kubeconfig: c.Kubeconfig(), Tools: c.Tools(), Started: s.Started,
-		Drops: append([]Drop{}, s.Drops...), Dead: []string{},
+		Drops: append([]Drop{}, s.Drops...), Dead: []string{}, Over: s.over(),
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Processes)) {
 		if !s.Processes[name].Alive() {

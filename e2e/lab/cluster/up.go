@@ -105,6 +105,9 @@ func (c *Cluster) checkFree(ctx context.Context) error {
 		}
 	case err != nil:
 		return err
+	case s.over():
+		c.say("cleaning up after a lab of which no program is left (was the machine restarted?)")
+		return c.clean(ctx)
 	case s.Phase == phaseRunning:
 		return fmt.Errorf("a lab already runs in %s: use it, or end it with `lab down`", c.dir)
 	}
