@@ -178,7 +178,7 @@ func failingOver(s *story) *story {
 
 	frankfurt.State, madrid.State, frankfurt.Behind = "Fenced", "Fenced", pointer(int64(0))
 	g = told("orders", 8, silent, frankfurt, madrid)
-	g.ActiveSite, g.Hold, g.Topology, g.Verdict, g.Reason, g.Forecast = "frankfurt", true, "Transition", "Wait", "AwaitingFence", nil
+	g.ActiveSite, g.Hold, g.Topology, g.Verdict, g.Reason, g.Forecast = "frankfurt", true, "Transition", "Wait", "AwaitingFenceProof", nil
 	g.Message = "no proof yet that paris is fenced"
 	s.tell(false, g)
 	o := object("orders", 8, "paris", "frankfurt", "madrid")

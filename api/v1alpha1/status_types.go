@@ -484,7 +484,7 @@ type CloneProgress struct {
 
 // TimelineEntry is one step of a failover.
 type TimelineEntry struct {
-	// step is one word, such as fenced, drained, gate or opened.
+	// step is one word, detected, decided, gatePassed or opened.
 	//
 	// +required
 	Step string `json:"step"`
@@ -494,21 +494,36 @@ type TimelineEntry struct {
 	Millis int64 `json:"millis"`
 }
 
-// Condition types.
+// Condition types; what each means while it is true.
 const (
-	ConditionReady              = "Ready"
-	ConditionAvailable          = "Available"
-	ConditionProgressing        = "Progressing"
-	ConditionDegraded           = "Degraded"
+	// ConditionReady: every site is up, replicates and is fit for its role.
+	ConditionReady = "Ready"
+	// ConditionAvailable: a site is open for writes.
+	ConditionAvailable = "Available"
+	// ConditionProgressing: objects of the group are being made, updated or removed, or volumes grow.
+	ConditionProgressing = "Progressing"
+	// ConditionDegraded: the group works, and something that keeps it safe is missing: a site, its replication, or its fitness.
+	ConditionDegraded = "Degraded"
+	// ConditionReplicationHealthy: every replica replicates from the active site.
 	ConditionReplicationHealthy = "ReplicationHealthy"
-	ConditionFailoverBlocked    = "FailoverBlocked"
-	ConditionTLSReady           = "TLSReady"
-	ConditionEncryptionReady    = "EncryptionAtRestReady"
-	ConditionBackupReady        = "BackupReady"
-	ConditionCacheReady         = "CacheReady"
-	ConditionUnbuiltFeatures    = "UnbuiltFeatures"
-	ConditionPaused             = "Paused"
-	ConditionPlannedBlocked     = "PlannedFailoverBlocked"
-	ConditionDNSReady           = "DNSReady"
-	ConditionTaintsReady        = "TaintsReady"
+	// ConditionFailoverBlocked: a failover is due or under way, and needs a person or a change of the facts.
+	ConditionFailoverBlocked = "FailoverBlocked"
+	// ConditionTLSReady: the group's certificate is there, names what it must, and MySQL shows it.
+	ConditionTLSReady = "TLSReady"
+	// ConditionEncryptionReady: every keyring is sealed, and what the specification asks for is encrypted.
+	ConditionEncryptionReady = "EncryptionAtRestReady"
+	// ConditionBackupReady: backups are made; always false in this version, which makes none.
+	ConditionBackupReady = "BackupReady"
+	// ConditionCacheReady: the cache store follows the active site; always false in this version, which runs none.
+	ConditionCacheReady = "CacheReady"
+	// ConditionUnbuiltFeatures: the specification asks for something that this version does not have.
+	ConditionUnbuiltFeatures = "UnbuiltFeatures"
+	// ConditionPaused: the operator takes no decision about this group until the time in pause-until.
+	ConditionPaused = "Paused"
+	// ConditionPlannedBlocked: the active site is about to go, and its role cannot be moved away.
+	ConditionPlannedBlocked = "PlannedFailoverBlocked"
+	// ConditionDNSReady: the DNS name points to the active site.
+	ConditionDNSReady = "DNSReady"
+	// ConditionTaintsReady: the nodes carry the taints that follow the roles.
+	ConditionTaintsReady = "TaintsReady"
 )

@@ -5,6 +5,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -139,7 +140,14 @@ func (r *Reconciler) farewell(ctx context.Context, group *v1alpha1.MysqlFailover
 		return
 	}
 	command := fmt.Sprintf("kubectl -n %s delete %s", group.Namespace, strings.Join(names, " "))
+	if slices.ContainsFunc(data, isKeyring) {
+		// The chart's admission policy keeps keyrings in escrow from whoever does not say that they mean it.
+		command = fmt.Sprintf("kubectl -n %s label secret -l %s,%s=%s %s=true && %s", group.Namespace, v1alpha1.LabelKeyringVersion,
+			v1alpha1.LabelGroup, group.Name, v1alpha1.LabelAllowDeletion, command)
+	}
 	r.Recorder.Emit(group, nil, report.GroupDataKept,
 		"The data stays, and a group of the same name goes on with it. To remove it for good: %s", command)
 	logger.Info("deleted group, its data stays", "objects", names, "remove", command)
 }
+
+func isKeyring(obj client.Object) bool { return obj.GetLabels()[v1alpha1.LabelKeyringVersion] != "" }

@@ -5,6 +5,7 @@ package controller
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -31,6 +32,11 @@ func TestKeyringsOutliveAGroupThatRetains(t *testing.T) {
 			err := w.c.Get(w.ctx, client.ObjectKeyFromObject(&s), &s)
 			if (err == nil) != stays || stays && len(s.OwnerReferences) > 0 {
 				t.Errorf("after the group: %v, owners %+v", err, s.OwnerReferences)
+			}
+			// The chart's policy refuses to delete a keyring that is not marked.
+			const mark = "label secret -l mysql-mfg.io/keyring-version,mysql-mfg.io/failover-group=orders mysql-mfg.io/allow-deletion=true && kubectl -n shop delete "
+			if said := w.said.of(report.GroupDataKept); stays && (len(said) != 1 || !strings.Contains(said[0], mark)) {
+				t.Errorf("events %v", said)
 			}
 		})
 	}

@@ -9,7 +9,7 @@ package v1alpha1
 //
 // TimelineEntry is one step of a failover.
 type TimelineEntryApplyConfiguration struct {
-	// step is one word, such as fenced, drained, gate or opened.
+	// step is one word, detected, decided, gatePassed or opened.
 	Step *string `json:"step,omitempty"`
 	// millis is when it was done, in milliseconds since detectedAt.
 	Millis *int64 `json:"millis,omitempty"`
