@@ -21,8 +21,8 @@ const (
 	LabelCacheTraffic = Domain + "/cache-traffic"
 	// LabelReadable is yes on the pods of replicas that take reads, within spec.maxReadLag.
 	LabelReadable = Domain + "/readable"
-	// LabelProtected is yes on the pods that must not be evicted now: the active site's, and that of the only candidate
-	// that has caught up.
+	// LabelProtected is yes on the pods that must not be evicted now: the active site's, that of the only candidate
+	// that has caught up, and one whose memory has the only copy of its keyring.
 	LabelProtected = Domain + "/protected"
 	// LabelKeyringVersion is the number of a keyring in escrow.
 	LabelKeyringVersion = Domain + "/keyring-version"

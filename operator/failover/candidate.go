@@ -20,10 +20,12 @@ type Candidate struct {
 
 // unfitness is the chain of guards: the first that answers names why the site may not be promoted. Each is safe alone.
 var unfitness = []func(Snapshot, Memory, Site) string{
-	isRemoved, isDROnly, isNotProvisioned, isBusy, isSilent, isNotFenced, isDiverged, isUnsettled, isUnescrowed,
+	isRemoved, isDROnly, isNotProvisioned, isBusy, isSilent, isNotFenced, isDiverged, isUnsettled,
+	isEscrowMissing, isUnescrowed,
 }
 
-// unforgivable are the guards that no order overrides.
+// unforgivable are the guards that no order overrides. A missing escrow Secret is not among them: the keyring can be read now, and
+// a person may know that it is safe, or that there is nothing else.
 var unforgivable = []func(Snapshot, Memory, Site) string{isRemoved, isDROnly, isOutside, isBusy, isSilent, isUnescrowed}
 
 func isRemoved(_ Snapshot, _ Memory, site Site) string {

@@ -8,6 +8,31 @@ package failover
 
 const notEscrowedRemedy = "wait: its sidecar hands the keyring over by itself; status.sites[].keyring says why if it does not"
 
+// isEscrowMissing: its pod has the only copy of its keyring. Were the role moved there, the next restart of that pod would take
+// what the active site has acknowledged (I16), so a person orders that or nobody does. The site that a change under way moves the
+// role away from is not asked: to open it again moves the role nowhere.
+func isEscrowMissing(s Snapshot, _ Memory, site Site) string {
+	if t := s.Status.Transition; !site.EscrowMissing || t != nil && t.From == site.Name {
+		return ""
+	}
+	return "the escrow Secret of its keyring is gone, and only its pod has the keyring still; " + restoreEscrow(site.Name)
+}
+
+// restoreEscrow is what a person does about it.
+func restoreEscrow(site string) string {
+	return "restore it first: kubectl mfg recover-keyring GROUP " + site
+}
+
+// restorable is a site that would be a candidate if its escrow Secret were there, other than the active one.
+func restorable(s Snapshot, m Memory) (string, bool) {
+	for _, c := range candidates(s, m) {
+		if c.Site.Name != s.Status.ActiveSite && c.Unfit != "" && c.Unfit == isEscrowMissing(s, m, c.Site) {
+			return c.Site.Name, true
+		}
+	}
+	return "", false
+}
+
 // isUnescrowed: what it would acknowledge could be read by nobody once its pod is gone (I16). A sealed keyring comes from
 // escrow, and a site without one has nothing to lose. A file that is being written has no digest, and is not in escrow either.
 func isUnescrowed(_ Snapshot, _ Memory, site Site) string {

@@ -185,6 +185,9 @@ func (x explained) allowed() []wire.ExplainedRule {
 		if to, can := orderable(x.s, x.m, ""); can {
 			candidate.Remedy += ", or accept what may be lost: " + commandTo(to)
 		}
+		if site, can := restorable(x.s, x.m); can {
+			candidate.Remedy = "restore the escrow Secret of " + site + " (kubectl mfg recover-keyring GROUP " + site + "), or " + candidate.Remedy
+		}
 		if nobodyFit(x.s, x.m) == ReasonNotEscrowed {
 			candidate.Remedy = notEscrowedRemedy
 		}

@@ -58,19 +58,20 @@ func TestWhatIsCapturedI13(t *testing.T) {
 // TestEachGuardAloneRefusesAMoveI13: a planned failover that may not succeed is not begun: it would cost the clients a pause.
 func TestEachGuardAloneRefusesAMoveI13(t *testing.T) {
 	for name, change := range map[string]func(*Snapshot){
-		"the mode":                          func(s *Snapshot) { s.Policy.Mode = v1alpha1.FailoverObserve },
-		"a pause":                           func(s *Snapshot) { s.Policy.PausedUntil = s.Now.Add(time.Hour) },
-		"the target is dr-only":             func(s *Snapshot) { s.Sites[1].Role = v1alpha1.DROnly },
-		"the target is about to go":         func(s *Snapshot) { s.Sites[1].Leaving = "drained" },
-		"the sidecar of the source":         func(s *Snapshot) { s.Sites[0].Sidecar.Answered = false },
-		"the MySQL of the source":           func(s *Snapshot) { s.Sites[0].MySQL.Direct = false },
-		"the target follows nobody":         func(s *Snapshot) { s.Sites[1].MySQL.ReplicaOf = "" },
-		"the receiver of the target":        func(s *Snapshot) { s.Sites[1].MySQL.IORunning = false },
-		"the applier of the target":         func(s *Snapshot) { s.Sites[1].MySQL.SQLRunning = false },
-		"another site accepts writes":       func(s *Snapshot) { s.Sites[2].MySQL.SuperReadOnly, s.Sites[2].MySQL.ReadOnly = false, false },
-		"another site is given the data":    func(s *Snapshot) { s.Sites[2].Busy = "Clone" },
-		"the target's keyring is in memory": func(s *Snapshot) { s.Sites[1].Sidecar.Report.Keyring = keyring("behind") },
-		"":                                  func(*Snapshot) {},
+		"the mode":                           func(s *Snapshot) { s.Policy.Mode = v1alpha1.FailoverObserve },
+		"a pause":                            func(s *Snapshot) { s.Policy.PausedUntil = s.Now.Add(time.Hour) },
+		"the target is dr-only":              func(s *Snapshot) { s.Sites[1].Role = v1alpha1.DROnly },
+		"the target is about to go":          func(s *Snapshot) { s.Sites[1].Leaving = "drained" },
+		"the sidecar of the source":          func(s *Snapshot) { s.Sites[0].Sidecar.Answered = false },
+		"the MySQL of the source":            func(s *Snapshot) { s.Sites[0].MySQL.Direct = false },
+		"the target follows nobody":          func(s *Snapshot) { s.Sites[1].MySQL.ReplicaOf = "" },
+		"the receiver of the target":         func(s *Snapshot) { s.Sites[1].MySQL.IORunning = false },
+		"the applier of the target":          func(s *Snapshot) { s.Sites[1].MySQL.SQLRunning = false },
+		"another site accepts writes":        func(s *Snapshot) { s.Sites[2].MySQL.SuperReadOnly, s.Sites[2].MySQL.ReadOnly = false, false },
+		"another site is given the data":     func(s *Snapshot) { s.Sites[2].Busy = "Clone" },
+		"the target's escrow Secret is gone": func(s *Snapshot) { s.Sites[1].EscrowMissing = true },
+		"the target's keyring is in memory":  func(s *Snapshot) { s.Sites[1].Sidecar.Report.Keyring = keyring("behind") },
+		"":                                   func(*Snapshot) {},
 	} {
 		s := world(Durable{Epoch: 4, ActiveSite: "a"}, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4), seen("c", "A:1-9", 4))
 		b := &s.Sites[1].MySQL

@@ -29,6 +29,7 @@ func TestEachGuardAloneMakesUnfit(t *testing.T) {
 		"I1: somebody opened it":               func(_ *Snapshot, _ *Memory, b *Site) { b.MySQL.SuperReadOnly, b.MySQL.ReadOnly = false, false },
 		"I10: it has diverged":                 func(_ *Snapshot, m *Memory, _ *Site) { m.Diverged = map[string]gtid.Set{"b": set("B:1")} },
 		"I10: it was replaced, and not looked": func(s *Snapshot, _ *Memory, _ *Site) { s.Status.Records = []v1alpha1.FailoverRecord{replaced} },
+		"I16: its escrow Secret is gone":       func(_ *Snapshot, _ *Memory, b *Site) { b.EscrowMissing = true },
 		"I16: its keyring is not escrowed":     func(_ *Snapshot, _ *Memory, b *Site) { b.Sidecar.Report.Keyring = keyring("behind") },
 		"":                                     func(*Snapshot, *Memory, *Site) {},
 	} {
@@ -237,6 +238,21 @@ func TestOnlyTheNewestChangeOfASiteIsSettled(t *testing.T) {
 	s.Status.Records[0].LossExact = false
 	if got := settleLoss(s, m, s.Sites[1]); !got[0].LossExact || got[0].LostTransactions != 2 {
 		t.Errorf("the newest change is not settled: %+v", got[0])
+	}
+}
+
+// TestARotationThrowsNothingAwayI10: what a site alone has outlives new master keys, so its record still speaks of the same server;
+// it is compared once they are made. What a clone leaves cannot be compared.
+func TestARotationThrowsNothingAwayI10(t *testing.T) {
+	replaced := v1alpha1.FailoverRecord{Epoch: 3, From: "b", To: "a", FromServerUUID: "b"}
+	for work, thrown := range map[string]bool{WorkClone: true, WorkRotation: false} {
+		s, m := two(), Memory{PreviousAll: map[string]gtid.Set{"b": set("A:1-9,B:1")}, Diverged: map[string]gtid.Set{}}
+		s.Status.Records = []v1alpha1.FailoverRecord{replaced}
+		s.Sites[1].Busy = work
+		got := settleLoss(s, m, s.Sites[0])[0]
+		if replaced := got.FromServerUUID == ServerReplaced; replaced != thrown || got.LossExact {
+			t.Errorf("I10: %s: its data counts as replaced: %t, want %t; its loss as exact: %t", work, replaced, thrown, got.LossExact)
+		}
 	}
 }
 

@@ -30,6 +30,7 @@ func drawSite(t *rapid.T, name string, epoch int64, now time.Time) Site {
 	if rapid.IntRange(0, 9).Draw(t, name+"busy") == 0 {
 		site.Busy = rapid.SampledFrom([]string{WorkClone, WorkRotation}).Draw(t, name+"work")
 	}
+	site.EscrowMissing = rapid.IntRange(0, 9).Draw(t, name+"escrowMissing") == 0
 	site.Pod.Ended = rapid.IntRange(0, 9).Draw(t, name+"ended") == 0
 	site.Sidecar.Answered, site.Sidecar.At = flag("sidecar"), now
 	writable := !flag("fenced")

@@ -101,6 +101,9 @@ type Site struct {
 	OtherVolume bool
 	// Unnoted is true if its data volume has a name and status holds none for the site.
 	Unnoted bool
+	// EscrowMissing is true if its pod is made sealed and the escrow Secret of its keyring is gone: the memory of that pod has the
+	// only copy, and whatever restarts the pod makes its data unreadable.
+	EscrowMissing bool
 	// Busy names long work on the site (WorkClone, WorkRotation); such a site is no candidate.
 	Busy string
 	// Leaving says why the site is about to go: its pod is being deleted, its node drained, an update waits. Empty normally.

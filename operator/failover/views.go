@@ -22,7 +22,8 @@ func views(s Snapshot, d Decision) []View {
 			v.Role = v1alpha1.RolePrimary
 		}
 		v.Readable = v.State == v1alpha1.SiteReplica && !d.lately(s, d.Memory.LaggedAt[site.Name])
-		v.Protected = v.State == v1alpha1.SitePrimary ||
+		// An eviction would take the only copy of a keyring whose escrow Secret is gone.
+		v.Protected = v.State == v1alpha1.SitePrimary || site.EscrowMissing ||
 			v.State == v1alpha1.SiteReplica && d.lately(s, d.Memory.HopeAt[site.Name]) && !d.movedAway(s, site.Name)
 		// A removed site is kept in sight until all is well without it: until then its pod could vouch for somebody.
 		v.Gone = site.Removed && !site.Pod.Exists && d.Topology == TopologyHealthy

@@ -175,9 +175,25 @@ func sitesOf(group *v1alpha1.MysqlFailoverGroup, durable failover.Durable, pods 
 				sites[i].Provisioned = known.Provisioned
 			}
 		}
+		sites[i].EscrowMissing = escrowMissing(group, sites[i].Name)
 	}
 	slices.SortFunc(sites, func(a, b failover.Site) int { return strings.Compare(a.Name, b.Name) })
 	return sites
+}
+
+// escrowMissing is true if the escrow Secret that a sealed site is sealed with is gone, or is not what was stored: only that brings a
+// site that cannot write its keyring into the phase Failed. Of a keyring that can be written the site's own report tells.
+func escrowMissing(group *v1alpha1.MysqlFailoverGroup, site string) bool {
+	if group.Status.EncryptionAtRest == nil {
+		return false
+	}
+	for _, st := range group.Status.EncryptionAtRest.Sites {
+		if st.Name == site {
+			sealed := st.Work == "" || st.Stage == v1alpha1.KeyringSealing
+			return st.Phase == v1alpha1.KeyringFailed && st.KeyringSecret != "" && sealed
+		}
+	}
+	return false
 }
 
 // nameSources turns the host that a replica follows into the name of the site.

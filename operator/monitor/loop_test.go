@@ -206,6 +206,37 @@ func TestASiteThatLeftTheSpecStaysInSight(t *testing.T) {
 	}
 }
 
+// TestWhoseEscrowSecretIsGone covers I16: only a site that cannot write its keyring depends on the Secret that status names.
+func TestWhoseEscrowSecretIsGone(t *testing.T) {
+	st := func(phase v1alpha1.KeyringPhase, secret string, work v1alpha1.KeyringWork, stage v1alpha1.KeyringStage) v1alpha1.SiteKeyringStatus {
+		return v1alpha1.SiteKeyringStatus{Name: "west", Phase: phase, KeyringSecret: secret, Work: work, Stage: stage}
+	}
+	for name, c := range map[string]struct {
+		status *v1alpha1.EncryptionAtRestStatus
+		want   bool
+	}{
+		"not encrypted":                       {nil, false},
+		"another site":                        {&v1alpha1.EncryptionAtRestStatus{Sites: []v1alpha1.SiteKeyringStatus{{Name: "east", Phase: v1alpha1.KeyringFailed, KeyringSecret: "v1"}}}, false},
+		"sealed":                              {one(st(v1alpha1.KeyringSealed, "v1", "", "")), false},
+		"sealed, its Secret is gone":          {one(st(v1alpha1.KeyringFailed, "v1", "", "")), true},
+		"about to be sealed, Secret is gone":  {one(st(v1alpha1.KeyringFailed, "v1", v1alpha1.KeyringBootstrap, v1alpha1.KeyringSealing)), true},
+		"about to be sealed":                  {one(st(v1alpha1.KeyringEscrowed, "v1", v1alpha1.KeyringBootstrap, v1alpha1.KeyringSealing)), false},
+		"unsealed, its escrow takes too long": {one(st(v1alpha1.KeyringFailed, "v1", v1alpha1.KeyringRotation, "")), false},
+		"new, its escrow takes too long":      {one(st(v1alpha1.KeyringFailed, "", v1alpha1.KeyringBootstrap, "")), false},
+	} {
+		group := &v1alpha1.MysqlFailoverGroup{}
+		group.Spec.Sites = []v1alpha1.Site{{Name: "west", Role: v1alpha1.PrimaryCandidate}}
+		group.Status.EncryptionAtRest = c.status
+		if got := sitesOf(group, failover.Durable{}, nil)[0].EscrowMissing; got != c.want {
+			t.Errorf("I16: %s: its escrow Secret is missing: %t, want %t", name, got, c.want)
+		}
+	}
+}
+
+func one(st v1alpha1.SiteKeyringStatus) *v1alpha1.EncryptionAtRestStatus {
+	return &v1alpha1.EncryptionAtRestStatus{Sites: []v1alpha1.SiteKeyringStatus{st}}
+}
+
 // TestWhatAnotherLeaderAnsweredIsNotKnown covers I4 and I9 (simulation, seed 5054): a leader that was deposed, stood still and
 // goes on must not count leases from its own last answers.
 func TestWhatAnotherLeaderAnsweredIsNotKnown(t *testing.T) {

@@ -76,9 +76,9 @@ func DisruptionBudget(in Input) *policyv1.PodDisruptionBudget {
 	return budget(in, v1alpha1.DisruptionBudgetName(in.Group.Name), 1, metav1.LabelSelectorOpNotIn)
 }
 
-// Protection refuses the eviction of pods that must not go now: the active site's, from which the role is moved first, and
-// that of the only candidate that has caught up. The poll loop labels them. It answers the drain of a node, which
-// cordons it and asks again, until the role has moved.
+// Protection refuses the eviction of pods that must not go now: the active site's, from which the role is moved first,
+// that of the only candidate that has caught up, and one whose memory has the only copy of its keyring. The poll loop labels
+// them. It answers the drain of a node, which cordons it and asks again, until the role has moved.
 func Protection(in Input) *policyv1.PodDisruptionBudget {
 	return budget(in, v1alpha1.ProtectionName(in.Group.Name), 0, metav1.LabelSelectorOpIn)
 }

@@ -15,6 +15,7 @@ func busy(s Site) bool      { return s.Busy }
 func active(s Site) bool    { return s.Active }
 func candidate(s Site) bool { return s.Candidate }
 func diverged(s Site) bool  { return s.Diverged }
+func kept(s Site) bool      { return s.Kept != "" }
 func held(s Site) bool      { return s.Held && !s.Active }
 
 func not(f fact) fact { return func(s Site) bool { return !f(s) } }

@@ -197,9 +197,14 @@ func activeSite(g Group) Decision {
 	if g.RoleStays != "" {
 		return wait(RoleStays, s.Name, "only the active site %s is left to update, and its role is not moved away: %s", s.Name, g.RoleStays)
 	}
-	if _, ok := find(g.Sites, and(other, settled, not(diverged))); !ok {
+	// One whose pod has the only copy of its keyring is a candidate that the role is not moved to.
+	if _, ok := find(g.Sites, and(other, settled, not(diverged), not(kept))); !ok {
+		why := ""
+		if k, is := find(g.Sites, and(other, kept)); is {
+			why = "; " + k.Name + ": " + k.Kept
+		}
 		return wait(NoCandidate, s.Name, "only the active site %s is left to update, and no other site can take its role: "+
-			"its pod is replaced when one can", s.Name)
+			"its pod is replaced when one can%s", s.Name, why)
 	}
 	d := wait(MovingRole, s.Name, "only %s is left to update: its role of the active site is moved away first", s.Name)
 	if g.LastTry != "" {

@@ -82,6 +82,14 @@ func TestNext(t *testing.T) {
 			because: "its role is not moved for an update that does not come",
 			sites:   "a active old settled kept; b new settled; c new settled", reason: rollout.PodKept, site: "a",
 		},
+		"pod of the only other candidate kept": {
+			because: "I16: the role would move to a keyring that dies with its pod, and the active site is not taken in place either",
+			sites:   "a active old settled; b old settled kept", reason: rollout.NoCandidate, site: "a",
+		},
+		"pod of another candidate kept": {
+			because: "the role moves to the one that has nothing to lose",
+			sites:   "a active old settled; b old settled kept; c new settled", leave: "a", reason: rollout.MovingRole, site: "a",
+		},
 		"new group": {
 			because: "nothing is disturbed by creating all at once",
 			sites:   "a missing; b missing; c missing", create: []string{"a", "b", "c"}, reason: rollout.Creating,
@@ -260,10 +268,12 @@ func TestMessages(t *testing.T) {
 	again.LastTry = "b did not catch up"
 	stays := group("a active old settled; b new settled")
 	stays.RoleStays = "spec.failover.mode is Observe"
+	onlyKept := group("a active old settled; b old settled kept")
 	for name, tt := range map[string]struct {
 		group rollout.Group
 		want  []string
 	}{
+		"kept":        {onlyKept, []string{"a", "b: its memory holds the only copy"}},
 		"not back":    {late, []string{"b", "ImagePullBackOff", "no other site is updated"}},
 		"asked again": {again, []string{"a", "b did not catch up"}},
 		"role stays":  {stays, []string{"a", "Observe"}},
@@ -317,8 +327,11 @@ func checkTaken(t *rapid.T, g rollout.Group, d rollout.Decision, taken string) {
 		t.Fatalf("%+v although it is not the time", d)
 	}
 	var self rollout.Site
-	others := 0
+	others, spared := 0, 0
 	for _, s := range g.Sites {
+		if s.Name != taken && s.Exists && s.Candidate && s.Kept != "" {
+			spared++
+		}
 		switch {
 		case s.Name == taken:
 			self = s
@@ -339,6 +352,8 @@ func checkTaken(t *rapid.T, g rollout.Group, d rollout.Decision, taken string) {
 		switch {
 		case s.Busy:
 			t.Fatalf("%+v while %s is busy", d, s.Name)
+		case d.Leave != "" && others == spared:
+			t.Fatalf("I16: %+v although nobody but a site whose pod has the only copy of its keyring can take the role", d)
 		case s.Name == taken || !s.Exists:
 		case s.Held && !s.Active && (s.UpToDate || s.Kept != ""): // as far as it can come
 		case self.Settled && !s.Settled:

@@ -5,6 +5,7 @@ package main
 const (
 	escrowGo   = "operator/failover/escrow.go"
 	overtakeGo = "operator/failover/overtake.go"
+	viewsGo    = "operator/failover/views.go"
 )
 
 // checkEscrow takes the last look of Decision.check at the keyring away.
@@ -25,6 +26,15 @@ var escrowRows = []row{
 	}},
 	{guard: "isUnescrowed: a file that is being written", breaks: "I16", edits: []edit{
 		{escrowGo, "k.Digest != \"\" && k.Digest == k.EscrowedDigest:", "k.Digest == k.EscrowedDigest:"},
+	}},
+	{guard: "isEscrowMissing", breaks: "I16", edits: []edit{
+		{escrowGo, "if t := s.Status.Transition; !site.EscrowMissing ||", "if t := s.Status.Transition; true ||"},
+	}},
+	{guard: "isEscrowMissing: whoever had the role is opened again", breaks: "live", edits: []edit{
+		{escrowGo, "t != nil && t.From == site.Name {", "t != nil && false {"},
+	}},
+	{guard: "views: the only keyring is not evicted", breaks: "I16", edits: []edit{
+		{viewsGo, "v.State == v1alpha1.SitePrimary || site.EscrowMissing ||", "v.State == v1alpha1.SitePrimary ||"},
 	}},
 	{guard: "bootstrap: the keyring is in escrow", breaks: "I16 live", edits: []edit{
 		{decideGo, "if why := isUnescrowed(s, d.Memory, best.Site); why != \"\" {", "if why := isUnescrowed(s, d.Memory, best.Site); false && why != \"\" {"},

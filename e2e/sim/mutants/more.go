@@ -34,6 +34,9 @@ var moreRows = []row{
 	{guard: "settleLoss: what was thrown away cannot be compared", breaks: "G1", edits: []edit{
 		{transitionGo, "from.OtherVolume) && r.FromServerUUID != ServerReplaced {", "from.OtherVolume) && false {"},
 	}},
+	{guard: "settleLoss: a rotation throws nothing away", breaks: "I10", edits: []edit{
+		{transitionGo, "from.thrownAway() || from.OtherVolume) && r.From", "from.Busy != \"\" || from.OtherVolume) && r.From"},
+	}},
 	{guard: "settleLoss: diverged at once", breaks: "I10", edits: []edit{
 		{transitionGo, "m.Diverged[r.From] = lost //", "_ = lost //"},
 	}},
