@@ -27,8 +27,7 @@ const (
 	vaultNamespace = "suite-vault"
 	vaultName      = "vault"
 	keyringPath    = "/run/mysql-keyring/keyring"
-	// sealing is how long three new sites may take until their keyrings are sealed; resealing one site after a rotation.
-	sealing   = 4 * time.Minute
+	// resealing is how long one site may take until it is sealed again after a rotation.
 	resealing = 6 * time.Minute
 )
 
@@ -195,11 +194,8 @@ func newGroupIsSealed(t *testing.T, v *vault) {
 	}
 	v.Group = g
 	v.sealed(t, bringUp)
-	took := time.Since(began)
-	t.Logf("three sites are sealed %s after the group was created", took.Round(time.Second))
-	if took > sealing {
-		t.Errorf("it took %s, want at most %s", took.Round(time.Second), sealing)
-	}
+	// `make bench-keyring` judges the time.
+	t.Logf("three sites are sealed %s after the group was created", time.Since(began).Round(time.Second))
 	group, err := g.Await(t.Context(), time.Minute, "status to say that all is covered", notCovered)
 	if err != nil {
 		t.Error(err)
@@ -216,6 +212,7 @@ func newGroupIsSealed(t *testing.T, v *vault) {
 			t.Errorf("rotation of the binary log's key on %s: %v, want ERROR 3807", site, err)
 		}
 	}
+	plugin(t, "doctor", v.Name, "-n", v.Namespace).says(t, "the sites believe the endpoint mfg-auxiliary.mfg-system.svc")
 }
 
 // notCovered says which site is not encrypted in full.

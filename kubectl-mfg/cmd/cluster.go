@@ -4,6 +4,7 @@ package cmd
 
 import (
 	"context"
+	"crypto/x509"
 	"fmt"
 	"strconv"
 	"time"
@@ -49,6 +50,8 @@ type Cluster interface {
 	Clock(ctx context.Context) (server time.Time, took time.Duration, err error)
 	// Routes are the ways to the operator's stream, the best first.
 	Routes(operatorNamespace, namespace string) []tui.Route
+	// EscrowChain is what the escrow endpoint of the operator in a namespace shows of itself.
+	EscrowChain(ctx context.Context, operatorNamespace string) ([]*x509.Certificate, error)
 	// Watch follows the groups of a namespace, or of all for "", until the context ends.
 	Watch(ctx context.Context, namespace string, deliver func(tui.Objects))
 	// Kube is everything else that Kubernetes holds.

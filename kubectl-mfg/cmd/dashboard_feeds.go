@@ -38,7 +38,7 @@ func (a *api) Routes(operatorNamespace, namespace string) []tui.Route {
 	return []tui.Route{
 		{Name: "service proxy", Open: func(context.Context) (tui.Address, error) { return a.proxyAddress(operatorNamespace, query) }},
 		{Name: "port-forward", Open: func(ctx context.Context) (tui.Address, error) {
-			port, end, err := a.forward(ctx, operatorNamespace)
+			port, end, err := a.forward(ctx, operatorNamespace, wire.PortOperatorAuxiliary)
 			if err != nil {
 				return tui.Address{}, err
 			}

@@ -30,7 +30,7 @@ func (a *app) doctorCommand() *cobra.Command {
 		Short: "Check what the operator cannot check, but you can",
 		Long: `Check around a group what the operator has no right to see, but a person may: whether Secrets are encrypted at rest
 and who can read them, swap and readiness of nodes, sites that share a node, clocks, volumes that can grow, budgets
-against eviction, who leads, and what would block a failover.
+against eviction, whether sites believe the escrow endpoint, who leads, and what would block a failover.
 
 Nothing is changed, and no Secret is read. What you have no right to see is said to be unknown, with the right that is
 missing.
@@ -100,6 +100,7 @@ func (op *doctorOp) examine(ctx context.Context, env Environment, c Cluster) (do
 	}
 	w.Now = env.Now()
 	w.ServerTime, w.ServerTook, w.ServerErr = c.Clock(ctx)
+	w.Escrow = op.escrow(ctx, c, g)
 	w.Forecast = report.BuildExplained(g, report.LiveView{Status: list}, nil).Forecast
 	if ctx.Err() != nil {
 		return doctor.Report{}, ctx.Err()

@@ -68,7 +68,7 @@ func mayForward(err error) bool { return apierrors.IsForbidden(err) }
 
 // forwarded asks a pod of the operator through a forwarded port.
 func (a *api) forwarded(ctx context.Context, operatorNamespace string, params map[string]string) ([]byte, error) {
-	port, end, err := a.forward(ctx, operatorNamespace)
+	port, end, err := a.forward(ctx, operatorNamespace, wire.PortOperatorAuxiliary)
 	if err != nil {
 		return nil, err
 	}
@@ -76,28 +76,28 @@ func (a *api) forwarded(ctx context.Context, operatorNamespace string, params ma
 	return fetchStatus(ctx, port, params)
 }
 
-// forward leads a port of this machine to a pod of the operator, until end is called.
-func (a *api) forward(ctx context.Context, operatorNamespace string) (port int, end func(), err error) {
+// forward leads a port of this machine to one of a pod of the operator, until end is called.
+func (a *api) forward(ctx context.Context, operatorNamespace string, to int) (port int, end func(), err error) {
 	pods, err := a.kube.CoreV1().Pods(operatorNamespace).List(ctx, metav1.ListOptions{LabelSelector: operatorSelector})
 	if err != nil {
 		return 0, nil, fmt.Errorf("find the operator's pod: %w", err)
 	}
 	for _, pod := range pods.Items {
 		if pod.Status.Phase == corev1.PodRunning && pod.DeletionTimestamp == nil {
-			return a.forwardTo(ctx, pod)
+			return a.forwardTo(ctx, pod, to)
 		}
 	}
 	return 0, nil, errors.New("no pod of the operator runs")
 }
 
-func (a *api) forwardTo(ctx context.Context, pod corev1.Pod) (port int, end func(), err error) {
+func (a *api) forwardTo(ctx context.Context, pod corev1.Pod, to int) (port int, end func(), err error) {
 	target := a.kube.CoreV1().RESTClient().Post().Namespace(pod.Namespace).Resource("pods").Name(pod.Name).SubResource("portforward").URL()
 	dialer, err := a.dialer(target)
 	if err != nil {
 		return 0, nil, err
 	}
 	stop, ready := make(chan struct{}), make(chan struct{})
-	forward, err := portforward.NewOnAddressesForStreaming(dialer, []string{"127.0.0.1"}, []string{"0:" + strconv.Itoa(wire.PortOperatorAuxiliary)},
+	forward, err := portforward.NewOnAddressesForStreaming(dialer, []string{"127.0.0.1"}, []string{"0:" + strconv.Itoa(to)},
 		stop, ready, io.Discard, io.Discard)
 	if err != nil {
 		return 0, nil, fmt.Errorf("prepare port-forward: %w", err)

@@ -71,6 +71,8 @@ type World struct {
 	ServerTook time.Duration
 	ServerErr  error
 	Forecast   *report.Forecast
+	// Escrow is nil for a group without encryption.
+	Escrow *Endpoint
 }
 
 // check looks at one thing. It returns one or more findings under its name.
@@ -91,6 +93,7 @@ var checks = []check{
 	{"swap", swap},
 	{"eviction", eviction},
 	{"volumes", volumes},
+	{"escrow", escrow},
 	{"secrets at rest", secretsAtRest},
 	{"who reads secrets", secretReaders},
 }

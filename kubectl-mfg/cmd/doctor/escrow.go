@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"context"
+	"crypto/x509"
+	"strings"
+	"time"
+)
+
+// Endpoint is what the operator's escrow endpoint shows, and whom the sites of the group believe.
+type Endpoint struct {
+	// Chain is what the endpoint showed, its own certificate first; Err says why it could not be asked.
+	Chain []*x509.Certificate
+	Err   error
+	// Authorities is ca.crt as a pod of the group has it, PEM; AuthoritiesErr says why it could not be read.
+	Authorities    []byte
+	AuthoritiesErr error
+}
+
+// soon is how long before its end a certificate should have been renewed.
+const soon = 7 * 24 * time.Hour
+
+// escrow plays a sidecar that is about to hand over a keyring: would it believe the endpoint?
+func escrow(_ context.Context, w World) []Finding {
+	if w.Escrow == nil {
+		return nil // the group is not encrypted
+	}
+	if w.Escrow.Err != nil {
+		if found := cannotSee(w.Escrow.Err, "create", "pods/portforward", w.OperatorNamespace); found[0].Remedy != "" {
+			return found
+		}
+		return one(Fail, "see that auxiliary.escrowTLS.enabled is true in the chart mfg: helm get values mfg -n "+w.OperatorNamespace,
+			"no keyring can be taken into escrow: the endpoint of the operator does not answer: %v", w.Escrow.Err)
+	}
+	shown, now := w.Escrow.Chain[0], w.Now
+	if w.ServerErr == nil && !w.ServerTime.IsZero() {
+		now = w.ServerTime
+	}
+	renew := "renew the certificate in the Secret of auxiliary.escrowTLS; the operator reads it anew by itself"
+	name := "mfg-auxiliary." + w.OperatorNamespace + ".svc"
+	switch err := shown.VerifyHostname(name); {
+	case err != nil:
+		return one(Fail, "put a certificate for "+name+" into the Secret of auxiliary.escrowTLS", "sidecars ask for %s, and the certificate is for %s",
+			name, strings.Join(shown.DNSNames, ", "))
+	case now.After(shown.NotAfter):
+		return one(Fail, renew, "the certificate ended at %s: no keyring can be taken into escrow", shown.NotAfter.UTC().Format(time.RFC3339))
+	case w.Escrow.AuthoritiesErr != nil:
+		return one(Unknown, "see that you may exec into the group's pods: kubectl auth can-i create pods/exec -n "+w.Group.Namespace,
+			"the certificate is for %s; whether the sites believe its issuer %s cannot be seen: %v", name, shown.Issuer, w.Escrow.AuthoritiesErr)
+	}
+	if err := believed(w.Escrow, name, now); err != nil {
+		return one(Fail, "let ca.crt in the Secret of spec.tls hold the authority that issued the escrow certificate", "the sites do not believe the endpoint: %v", err)
+	}
+	if left := shown.NotAfter.Sub(now); left < soon {
+		return one(Warn, renew, "the certificate ends at %s", shown.NotAfter.UTC().Format(time.RFC3339))
+	}
+	return one(OK, "", "the sites believe the endpoint %s, until %s", name, shown.NotAfter.UTC().Format(time.DateOnly))
+}
+
+func believed(e *Endpoint, name string, now time.Time) error {
+	roots, between := x509.NewCertPool(), x509.NewCertPool()
+	roots.AppendCertsFromPEM(e.Authorities)
+	for _, c := range e.Chain[1:] {
+		between.AddCert(c)
+	}
+	_, err := e.Chain[0].Verify(x509.VerifyOptions{DNSName: name, Roots: roots, Intermediates: between, CurrentTime: now})
+	return err
+}
