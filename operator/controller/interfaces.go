@@ -5,6 +5,7 @@ package controller
 import (
 	"context"
 	"crypto/ed25519"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -57,6 +58,8 @@ type SiteFacts struct {
 	Version   string
 	// Keyring is what the sidecar says of the site's keyring; nil if it did not answer, or there is none.
 	Keyring *wire.KeyringReport
+	// ReportedAt is when the sidecar said so; zero if it did not answer. What happened since then is not known.
+	ReportedAt time.Time
 	// Certificate is what the sidecar says of the certificate that MySQL shows; nil if it did not answer, or there is none.
 	Certificate *wire.CertificateReport
 	// AdminAddr is podIP:33062 of the site's pod.

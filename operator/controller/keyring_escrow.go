@@ -43,6 +43,8 @@ type escrows struct {
 	mu     sync.Mutex
 	looks  map[siteKey]look
 	calmed map[siteKey]calmed
+	// turns counts how often the looks at a site were forgotten: one that began before is old when it ends.
+	turns map[siteKey]int64
 }
 
 type calmed struct {
@@ -50,8 +52,9 @@ type calmed struct {
 	since time.Time
 }
 
-// calm is for how long a key has been the same.
-func (e *escrows) calm(site siteKey, key string, now time.Time) time.Duration {
+// calm is for how long a key had been the same when a report was made; none for a report that is older than the last change. The
+// same report seen again makes nothing calmer.
+func (e *escrows) calm(site siteKey, key string, now, reported time.Time) time.Duration {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.calmed == nil {
@@ -60,12 +63,23 @@ func (e *escrows) calm(site siteKey, key string, now time.Time) time.Duration {
 	if e.calmed[site].key != key || e.calmed[site].since.IsZero() {
 		e.calmed[site] = calmed{key, now}
 	}
-	return now.Sub(e.calmed[site].since)
+	return max(0, reported.Sub(e.calmed[site].since))
 }
 
-func (e *escrows) keep(site siteKey, l look) {
+// turn is to be asked for before the first thing is read.
+func (e *escrows) turn(site siteKey) int64 {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	return e.turns[site]
+}
+
+// keep remembers a look that was begun in a turn, unless something has happened since: part of it was read before that.
+func (e *escrows) keep(site siteKey, turn int64, l look) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.turns[site] != turn {
+		return
+	}
 	if e.looks == nil {
 		e.looks = map[siteKey]look{}
 	}
@@ -83,6 +97,10 @@ func (e *escrows) forget(site siteKey) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	delete(e.looks, site)
+	if e.turns == nil {
+		e.turns = map[siteKey]int64{}
+	}
+	e.turns[site]++
 }
 
 // groupOfKeyring has the group of an escrow Secret looked at, and what was read of the site before is not used again.
@@ -100,6 +118,11 @@ func (e *escrows) forgetGroup(group types.NamespacedName) {
 	for key := range e.looks {
 		if key.group == group {
 			delete(e.looks, key)
+		}
+	}
+	for key := range e.turns {
+		if key.group == group {
+			delete(e.turns, key)
 		}
 	}
 	for key := range e.calmed {
@@ -123,6 +146,7 @@ func (r *Reconciler) escrowLook(ctx context.Context, s *scope, site keyring.Site
 	if fresh && site.Status.Phase == v1alpha1.KeyringSealed && last.rendered.Secret == site.Status.KeyringSecret {
 		return last, nil
 	}
+	turn := r.escrows.turn(s.work(site.Name))
 	var err error
 	if l.versions, err = r.versions(ctx, s, site); err != nil {
 		return look{}, err
@@ -136,7 +160,7 @@ func (r *Reconciler) escrowLook(ctx context.Context, s *scope, site keyring.Site
 	if err := r.ownKeyrings(ctx, s, site); err != nil {
 		return look{}, err
 	}
-	r.escrows.keep(s.work(site.Name), l)
+	r.escrows.keep(s.work(site.Name), turn, l)
 	return l, nil
 }
 

@@ -67,7 +67,7 @@ func (r *Reconciler) keyringSite(ctx context.Context, s *scope, name string) (ke
 		Name: name, Status: keyringStatus(s.group, name), Provisioned: s.provisioned[name], Busy: busy,
 		Active:   name == s.activeSite() || moving != nil && (moving.To == name || moving.From == name),
 		Diverged: mayDiffer(s, name), Alone: alone(s, name),
-		Report: reportOf(s, name), Job: r.Work.rotation(s.work(name)),
+		Report: reportOf(s, name),
 	}
 	look, err := r.escrowLook(ctx, s, site)
 	if err != nil {
@@ -76,8 +76,10 @@ func (r *Reconciler) keyringSite(ctx context.Context, s *scope, name string) (ke
 	site.Versions, site.Rendered, site.InUse, site.TokenRound = look.versions, look.rendered, look.inUse, look.tokenRound
 	site.Pod = podOf(s, name)
 	site.Pod.Projects = look.projects
+	site.Job = r.Work.rotation(s.work(name), site.Pod.UID)
 	site.Clone = r.cloneWish(s, name)
-	site.Calm = r.escrows.calm(s.work(name), calmKey(s, site), s.now)
+	// The time is that of this moment: what was read of the work may be younger than the reconcile.
+	site.Calm = r.escrows.calm(s.work(name), calmKey(s, site), time.Now(), s.facts.Sites[name].ReportedAt)
 	return site, nil
 }
 
@@ -204,7 +206,8 @@ func (r *Reconciler) updateInFlight(s *scope, g keyring.Group) string {
 	return ""
 }
 
-// calmKey is all that must stand still for a while before a site is sealed.
+// calmKey is all that must stand still for a while before a site is sealed, or a pod replaced that has had a keyring which could be
+// written. Each end of a rotation counts, since each may have left new keys.
 func calmKey(s *scope, site keyring.Site) string {
 	digest, pod := "", ""
 	if site.Report != nil {
@@ -213,7 +216,7 @@ func calmKey(s *scope, site keyring.Site) string {
 	if p := s.pods[site.Name]; p != nil {
 		pod = string(p.UID)
 	}
-	return fmt.Sprint(digest, pod, site.Provisioned, site.Busy, site.Clone, site.Status.Rotated)
+	return fmt.Sprint(digest, pod, site.Provisioned, site.Busy, site.Clone, site.Status.Rotated, site.Job)
 }
 
 // escrowNamed returns the escrow Secrets that a pod refers to.

@@ -4,6 +4,7 @@ package controller
 
 import (
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -76,7 +77,7 @@ func (w *world) fall(site, uid, live string) {
 	g, _ := w.facts.Sites("", "")
 	f := g.Sites[site]
 	f.MysqlUp, f.Following, f.PodUID = false, false, uid
-	f.Keyring = &wire.KeyringReport{Digest: wire.KeyringDigest([]byte(live))}
+	f.Keyring, f.ReportedAt = &wire.KeyringReport{Digest: wire.KeyringDigest([]byte(live))}, time.Now()
 	w.facts.set(site, f)
 }
 

@@ -26,7 +26,9 @@ var errNoRotation = errors.New("this server has no keyring")
 
 // rotation is the work on the master keys of one site. It stays in the register until status tells of it.
 type rotation struct {
-	cancel    context.CancelFunc
+	cancel context.CancelFunc
+	// pod is the one in which it runs, or ran.
+	pod       string
 	window    bool
 	done      bool
 	trouble   string
@@ -56,15 +58,20 @@ func (w *Work) beginRotation(key siteKey, cancel context.CancelFunc) bool {
 	return true
 }
 
-// rotation is what became of the rotation of a site.
-func (w *Work) rotation(key siteKey) keyring.Job {
+// rotation is what became of the rotation in the pod that a site has. That of a pod which is gone is forgotten: its new keys went
+// with it, and the next pod has yet to be rotated.
+func (w *Work) rotation(key siteKey, pod string) keyring.Job {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	o := w.rotations[key]
+	if o != nil && o.cancel == nil && o.pod != "" && o.pod != pod {
+		delete(w.rotations, key)
+		o = nil
+	}
 	if o == nil {
 		return keyring.Job{}
 	}
-	return keyring.Job{Running: o.cancel != nil, Done: o.done, Trouble: o.trouble}
+	return keyring.Job{Running: o.cancel != nil, Done: o.done, Trouble: o.trouble, Failures: o.failures}
 }
 
 func (w *Work) finishRotation(key siteKey, err error) {
@@ -151,7 +158,7 @@ func (p rotator) rotate(ctx context.Context, t task) error {
 	if err != nil {
 		return err
 	}
-	p.work.changeRotation(t.key, func(o *rotation) { o.window = true })
+	p.work.changeRotation(t.key, func(o *rotation) { o.window, o.pod = true, before.PodUID })
 	spec := t.group.Spec
 	// The sidecar fences a window that it has not heard of.
 	if err := pause(ctx, spec.Failover.PollInterval.Duration+spec.Sidecar.PeerCheckInterval.Duration+windowMargin); err != nil {

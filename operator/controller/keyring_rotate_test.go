@@ -61,7 +61,7 @@ func TestRotationRunsInAWindow(t *testing.T) {
 		if diff := cmp.Diff([]string{"begin window", "rotate", "end window"}, b.calls); diff != "" {
 			t.Errorf("calls (-want +got):\n%s", diff)
 		}
-		if j := pl.work.rotation(key); !j.Done || j.Running || pl.busy("b") || len(pl.work.Windows(testKey.Namespace, testKey.Name)) != 0 {
+		if j := pl.work.rotation(key, "pod-b"); !j.Done || j.Running || pl.busy("b") || len(pl.work.Windows(testKey.Namespace, testKey.Name)) != 0 {
 			t.Errorf("job %+v, busy %v", j, pl.busy("b"))
 		}
 		r.begin(testGroup(), "b")
@@ -70,7 +70,7 @@ func TestRotationRunsInAWindow(t *testing.T) {
 			t.Error("rotated again before status tells of it")
 		}
 		pl.work.endRotation(key)
-		if j := pl.work.rotation(key); j.Done {
+		if j := pl.work.rotation(key, "pod-b"); j.Done {
 			t.Error("not forgotten")
 		}
 	})
@@ -98,7 +98,7 @@ func TestI20RotationStopsWhenTheFactsChange(t *testing.T) {
 				if calls := pl.servers["10.0.0.1:33062"].calls; len(calls) != 0 {
 					t.Errorf("calls %v", calls)
 				}
-				if j := pl.work.rotation(siteKey{testKey, "b"}); j.Done || j.Trouble == "" {
+				if j := pl.work.rotation(siteKey{testKey, "b"}, "pod-b"); j.Done || j.Trouble == "" {
 					t.Errorf("job %+v", j)
 				}
 			})
@@ -126,7 +126,7 @@ func TestFailedRotationClosesTheWindowAndIsTriedAgain(t *testing.T) {
 		b.rotate = nil
 		r.begin(testGroup(), "b")
 		<-pl.ended
-		if j := pl.work.rotation(siteKey{testKey, "b"}); !j.Done {
+		if j := pl.work.rotation(siteKey{testKey, "b"}, "pod-b"); !j.Done {
 			t.Errorf("job %+v", j)
 		}
 	})
@@ -140,8 +140,25 @@ func TestLockedRotationIsTriedAgain(t *testing.T) {
 		pl.servers["10.0.0.1:33062"].rotate = func() error { return fmt.Errorf("rotate: %w", mysql.ErrLocked) }
 		r.begin(testGroup(), "b")
 		<-pl.ended
-		if j := pl.work.rotation(siteKey{testKey, "b"}); j.Done || j.Trouble == "" || pl.said.count(report.KeyringRotationFailed) != 0 {
+		if j := pl.work.rotation(siteKey{testKey, "b"}, "pod-b"); j.Done || j.Trouble == "" || pl.said.count(report.KeyringRotationFailed) != 0 {
 			t.Errorf("job %+v, events %v", j, pl.said.list)
+		}
+	})
+}
+
+// What was rotated in a pod that is gone went with it: the next pod is not taken for one with new keys.
+func TestRotationOfAnotherPodIsForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pl, r := rotating(t)
+		defer pl.end(t)
+		r.begin(testGroup(), "b")
+		<-pl.ended
+		key := siteKey{testKey, "b"}
+		if j := pl.work.rotation(key, "the next one"); j.Done {
+			t.Errorf("job %+v", j)
+		}
+		if j := pl.work.rotation(key, "pod-b"); j.Done {
+			t.Errorf("the first pod does not come back: %+v", j)
 		}
 	})
 }

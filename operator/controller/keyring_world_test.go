@@ -153,17 +153,32 @@ func (w *world) live(site string, change func(*wire.KeyringReport)) {
 		k = *f.Keyring
 	}
 	change(&k)
-	f.Keyring = &k
+	f.Keyring, f.ReportedAt = &k, time.Now()
 	w.facts.set(site, f)
 }
 
-// calm lets time pass in which nothing changes.
+// calm lets time pass in which nothing changes, and after which the sidecars say so.
 func (w *world) calm() {
 	w.r.escrows.mu.Lock()
 	defer w.r.escrows.mu.Unlock()
 	for key, c := range w.r.escrows.calmed {
 		c.since = c.since.Add(-time.Minute)
 		w.r.escrows.calmed[key] = c
+	}
+}
+
+// later lets time pass in which nobody hears of the sidecars: the reports grow older too.
+func (w *world) later(d time.Duration) {
+	w.r.escrows.mu.Lock()
+	defer w.r.escrows.mu.Unlock()
+	for key, c := range w.r.escrows.calmed {
+		c.since = c.since.Add(-d)
+		w.r.escrows.calmed[key] = c
+	}
+	g, _ := w.facts.Sites("", "")
+	for site, f := range g.Sites {
+		f.ReportedAt = f.ReportedAt.Add(-d)
+		w.facts.set(site, f)
 	}
 }
 

@@ -40,6 +40,8 @@ func waitsFor(g Group, s Site) string {
 		return s.Report.Trouble
 	case st.Phase == escrowed && !s.Provisioned:
 		return "the site waits for the group's data"
+	case st.Phase == escrowed && s.outlived():
+		return "a newer keyring of it is in escrow than the one that its sidecar tells of"
 	case st.Phase == escrowed:
 		return "the keyring is to stay as it is for a moment before the site is sealed"
 	case st.Work == v1alpha1.KeyringRotation && !st.Rotated && s.Job.Trouble != "":

@@ -93,10 +93,10 @@ var Table = []Transition{
 	},
 	{
 		[]v1alpha1.KeyringPhase{unsealed, escrowed, failed}, "the pod is lost while unsealed, after the work was done",
-		"a keyring was escrowed in this round", escrowed, "rendered sealed with the newest version", isLostDone, sealNewest,
+		"a keyring was escrowed in this round; no rotation, of which the last keys may be missing in it", escrowed, "rendered sealed with the newest version", isLostDone, sealNewest,
 	},
 	{
-		[]v1alpha1.KeyringPhase{unsealed, escrowed, failed}, "the pod is lost while unsealed, before the work was done",
+		[]v1alpha1.KeyringPhase{unsealed, escrowed, failed}, "the pod is lost while unsealed, before the work was done, or in a rotation",
 		"a keyring was escrowed in this round", unsealed, "unsealed anew, seeded from the newest version", isLostEscrowed, reseed,
 	},
 	{
@@ -130,7 +130,7 @@ var Table = []Transition{
 		[]v1alpha1.KeyringPhase{escrowed}, "MySQL writes the keyring again", "the pod is still unsealed; its live digest is another one", unsealed, "escrowed again", isChanged, escrowAgain,
 	},
 	{
-		[]v1alpha1.KeyringPhase{escrowed}, "the work is done", "the site holds the group's data, and its live digest has been that of the escrowed version for 5 s", "",
+		[]v1alpha1.KeyringPhase{escrowed}, "the work is done", "the site holds the group's data; its live digest had been that of the escrowed version for 5 s when its sidecar said so, and no newer version of the round is in escrow", "",
 		"operator re-renders the site sealed; its pod is replaced when its turn comes", isDone, startSealing,
 	},
 	{
@@ -310,7 +310,9 @@ func lost(s Site) bool { return s.Pod.Lost && seen(s) }
 
 func isLostDone(_ Group, s Site) bool {
 	_, have := newer(s)
-	return lost(s) && have && workDone(s) && (s.Status.Work != v1alpha1.KeyringRotation || s.Status.Rotated)
+	// What was escrowed in the midst of a rotation has one of two new keys. A pod that is unsealed anew compares it with what the data
+	// needs before mysqld starts; a sealed one would only never start.
+	return lost(s) && have && workDone(s) && s.Status.Work != v1alpha1.KeyringRotation
 }
 
 func sealNewest(_ Group, n *Next) {
@@ -351,7 +353,7 @@ func cloneInstead(_ Group, n *Next) { n.unseal(v1alpha1.KeyringClone, Version{})
 func isUntouched(s Site) bool {
 	st := s.Status
 	return seen(s) && st.Work == v1alpha1.KeyringRotation && st.SeedVersion > 0 && !st.Rotated && !s.Job.Running && !s.Job.Done &&
-		s.live() == st.SeedDigest && s.Calm >= calmBeforeSealing
+		s.live() == st.SeedDigest && !s.outlived() && s.Calm >= calmBeforeSealing
 }
 
 func isOvertaken(_ Group, s Site) bool { return s.Active && isUntouched(s) }

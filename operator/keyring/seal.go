@@ -10,8 +10,9 @@ import (
 // component is what MySQL must name as its keyring.
 const component = "component_keyring_file"
 
-// calmBeforeSealing is how long the live keyring must not have changed before the site is made sealed with it. It is longer
-// than what a report may be old, so that nothing written at the end of a clone is missed.
+// calmBeforeSealing is how long before the last report the live keyring, and what was done with the site, must have changed last
+// before the site is made sealed with it. It is longer than what a sidecar takes to see a change and to tell it, so that nothing
+// written at the end of a clone is missed. How often the sites are polled does not matter: the time of the report counts.
 const calmBeforeSealing = 5 * time.Second
 
 // seals is the chain of conditions under which a site counts as sealed (specification, keyring lifecycle 5). Each says
@@ -90,5 +91,5 @@ func workDone(s Site) bool {
 // readyToSeal is true if the site may be made sealed with what status names.
 func readyToSeal(s Site) bool {
 	_, have := s.current()
-	return have && workDone(s) && s.live() == s.Status.KeyringDigest && s.Calm >= calmBeforeSealing
+	return have && !s.outlived() && workDone(s) && s.live() == s.Status.KeyringDigest && s.Calm >= calmBeforeSealing
 }

@@ -67,7 +67,8 @@ type Site struct {
 	Pod   Pod
 	// Report is what the sidecar of that pod says; nil if it says nothing, or nothing of a keyring.
 	Report *wire.KeyringReport
-	// Calm is for how long the live digest and what was done with the site have stayed as they are.
+	// Calm is for how long the live digest and what was done with the site had stayed as they are when the report was made: a
+	// report that is older than the last change proves nothing.
 	Calm time.Duration
 	// TokenRound is the round for which the token Secret was made; 0 if there is none.
 	TokenRound int64
@@ -130,6 +131,8 @@ type Job struct {
 	Running, Done bool
 	// Trouble is why the last try did not succeed.
 	Trouble string
+	// Failures is how many tries did not succeed. Each may have left new master keys, or one of the two.
+	Failures int
 }
 
 // version finds an escrow Secret by name.
@@ -164,6 +167,19 @@ func (s Site) live() string {
 func (s Site) current() (Version, bool) {
 	v, exists := s.version(s.Status.KeyringSecret)
 	return v, exists && v.Digest != "" && v.Digest == s.Status.KeyringDigest
+}
+
+// outlived is true if what an unsealed pod was seen with is not the last that was escrowed in this round: its pod has had another
+// keyring since, whatever a report says. A sidecar that goes on with an earlier one stores it anew, so this passes.
+func (s Site) outlived() bool {
+	last := max(s.Status.FloorVersion, s.Status.SeedVersion)
+	for _, v := range s.Versions {
+		if v.Digest == s.live() {
+			last = max(last, v.Number)
+		}
+	}
+	_, later := s.newest(func(v Version) bool { return v.Number > last })
+	return later
 }
 
 // inEscrow is true if what an unsealed pod holds is stored.

@@ -60,9 +60,18 @@ func kept(s Site) string {
 		return ""
 	case s.Report != nil && !s.Report.Sealed && s.Report.Digest == "":
 		return "its keyring is being written"
-	case st.Stage == v1alpha1.KeyringRotating && s.Report == nil && s.Rendered.Exists && !s.Rendered.Sealed:
-		// Nothing is heard of the pod, and its keys may have been rotated.
-		return "its master keys may have been rotated, and its keyring may not be in escrow yet"
+	case mayHoldNewKeys(s):
+		return "its master keys may have been rotated, and what is known of its keyring is older than that"
+	case s.live() != "" && s.Calm < calmBeforeSealing:
+		// It says what the keyring was before the last thing that was done with the site, such as a clone that ended just now.
+		return "what is known of its keyring may be older than what it holds"
 	}
 	return ""
+}
+
+// mayHoldNewKeys is true if a pod may have master keys that no report tells of yet: none came, or the last one was made before, or
+// soon after, a rotation ended, whether it succeeded or not.
+func mayHoldNewKeys(s Site) bool {
+	return s.Status.Stage == v1alpha1.KeyringRotating && s.Rendered.Exists && !s.Rendered.Sealed &&
+		(s.Report == nil || s.Job.Running || s.Calm < calmBeforeSealing)
 }
