@@ -15,6 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/mysql-mfg/mfg/operator/failover"
 )
 
 const alertsFile = operatorChart + "/files/alerts.yaml"
@@ -97,20 +99,47 @@ func TestAlertsAreComplete(t *testing.T) {
 
 // An alert on a metric that nobody registers never fires.
 func TestAlertsUseMetricsThatThereAre(t *testing.T) {
-	sources, err := filepath.Glob("../operator/report/*.go")
-	if err != nil || len(sources) == 0 {
-		t.Fatalf("%v: %v", sources, err)
-	}
 	var code strings.Builder
-	for _, file := range sources {
-		code.WriteString(readFile(t, file))
+	for _, folder := range []string{"../operator/report", "../sidecar/agent"} {
+		sources, err := filepath.Glob(folder + "/*.go")
+		if err != nil || len(sources) == 0 {
+			t.Fatalf("%s: %v: %v", folder, sources, err)
+		}
+		for _, file := range sources {
+			code.WriteString(readFile(t, file))
+		}
 	}
 	for name, r := range alerts(t) {
-		for _, metric := range regexp.MustCompile(`operator_[a-z_]+`).FindAllString(r.Expr, -1) {
+		metrics := regexp.MustCompile(`\b(operator|sidecar)_[a-z_]+`).FindAllString(r.Expr, -1)
+		if len(metrics) == 0 {
+			t.Errorf("%s uses no metric of ours: %s", name, r.Expr)
+		}
+		for _, metric := range metrics {
 			if !strings.Contains(code.String(), `"`+metric+`"`) {
-				t.Errorf("%s uses %s, which is not in operator/report", name, metric)
+				t.Errorf("%s uses %s, which is neither in operator/report nor in sidecar/agent", name, metric)
 			}
 		}
+	}
+}
+
+// What was planned is told apart by its reason: a new one must not wake anybody, and one that was renamed neither.
+func TestPlannedFailoversDoNotAlert(t *testing.T) {
+	planned := strings.Join([]string{failover.CauseRequested, failover.CauseLeaving, failover.CauseUpdate, string(failover.ReasonReverted)}, "|")
+	chosen := strings.Join([]string{string(failover.ReasonModeManual), string(failover.ReasonModeObserve)}, "|")
+	for name, want := range map[string]string{"MysqlFailoverGroupFailedOver": planned, "MysqlFailoverGroupWouldNotFailOver": chosen} {
+		expr := alerts(t)[name].Expr
+		for _, found := range regexp.MustCompile(`reason!~"([^"]*)"`).FindAllStringSubmatch(expr, -1) {
+			if found[1] != want {
+				t.Errorf("%s leaves out %s, want %s", name, found[1], want)
+			}
+		}
+		if !strings.Contains(expr, "reason!~") {
+			t.Errorf("%s leaves nothing out: %s", name, expr)
+		}
+	}
+	causes := regexp.MustCompile(`(?m)^\tCause\w+ += "`).FindAllString(readFile(t, "../operator/failover/planned.go"), -1)
+	if len(causes) != 3 {
+		t.Errorf("operator/failover has %d causes of planned failovers: MysqlFailoverGroupFailedOver must leave out all of them", len(causes))
 	}
 }
 

@@ -108,7 +108,8 @@ serviceAccount: {annotations: {example.org/a: b}}
 nodeTaints: {enabled: true}
 logging: {level: debug}
 auxiliary: {escrowTLS: {enabled: true, existingSecret: mfg-escrow-tls}}
-monitoring: {rules: {enabled: true, labels: {release: prometheus}, excludeRules: [MysqlFailoverGroupEncryptionIncomplete]}}
+monitoring: {rules: {enabled: true, labels: {release: prometheus}, excludeRules: [MysqlFailoverGroupEncryptionIncomplete]},
+  serviceMonitor: {enabled: true, labels: {release: prometheus}, interval: 15s}, podMonitor: {enabled: true, labels: {release: prometheus}, interval: 20s}}
 networkPolicy:
   enabled: true
   metricsFrom: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: monitoring}}}]
@@ -191,6 +192,8 @@ func TestRefusedValues(t *testing.T) {
 		"unknown nested value":         {operatorChart, `image: {repo: x}`, "repo"},
 		"digest that is none":          {operatorChart, `image: {digest: latest}`, "digest"},
 		"namespaces as a string":       {operatorChart, `watchNamespaces: shop`, "watchNamespaces"},
+		"interval that is none":        {operatorChart, `monitoring: {podMonitor: {interval: 30}}`, "interval"},
+		"interval without a unit":      {operatorChart, `monitoring: {serviceMonitor: {interval: "30"}}`, "interval"},
 		"unknown log level":            {operatorChart, `logging: {level: loud}`, "level"},
 		"unknown field of a group":     {groupChart, `replicas: 3`, "replicas"},
 		"unknown field of a site":      {groupChart, `sites: [{name: a, role: dr-only, zone: x}, {name: b, role: dr-only}]`, "zone"},

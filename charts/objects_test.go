@@ -38,6 +38,8 @@ var kinds = map[string]func() any{
 	"ValidatingAdmissionPolicy":        func() any { return &admissionv1.ValidatingAdmissionPolicy{} },
 	"ValidatingAdmissionPolicyBinding": func() any { return &admissionv1.ValidatingAdmissionPolicyBinding{} },
 	"PrometheusRule":                   func() any { return &prometheusRule{} },
+	"ServiceMonitor":                   func() any { return &serviceMonitor{} },
+	"PodMonitor":                       func() any { return &podMonitor{} },
 	"MysqlFailoverGroup":               func() any { return &v1alpha1.MysqlFailoverGroup{} },
 }
 
