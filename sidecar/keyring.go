@@ -37,9 +37,11 @@ var (
 	errSeedDigest  = errors.New("the keyring to start from has another digest than it should: look at the escrow Secret of this site; mysqld is not started with it")
 	errSeedBroken  = errors.New("the keyring to start from is not a whole keyring: look at the escrow Secret of this site")
 	errKeyringLost = errors.New(wire.MarkKeyringLost + " is lost: it was in memory only; order a reclone of the site")
-	errStored      = errors.New(wire.MarkKeyringLost + " is in escrow, and this pod does not start from it")
-	errMayHold     = errors.New(wire.MarkKeyringLost + " is lost, and the data may hold what was acknowledged: nothing is removed; order a reclone of the site")
-	errNoKeyring   = errors.New("mysqld made a data directory without a keyring: is mysqldDir and pluginDir of spec.encryptionAtRest.keyring where the image has them?")
+	errStored      = errors.New(wire.MarkKeyringLost + " is in escrow, and this pod does not start from it: the operator has it start from there; " +
+		"if that escrow Secret is gone too, order a reclone of the site that gives its data up (SITE:confirm)")
+	errMayHold = errors.New(wire.MarkKeyringLost + " is lost, and the data may hold what was acknowledged: nothing is removed without a person's word; " +
+		"order a reclone of the site that gives its data up (SITE:confirm)")
+	errNoKeyring = errors.New("mysqld made a data directory without a keyring: is mysqldDir and pluginDir of spec.encryptionAtRest.keyring where the image has them?")
 )
 
 // prepareKeyring sees to it that mysqld starts with the keyring that the data needs, or not at all. It may give up a data
@@ -66,7 +68,8 @@ func prepareKeyring(s settings, initialised bool, log *slog.Logger) (wiping bool
 	if err := mayWipe(s); err != nil {
 		return false, err
 	}
-	log.Warn("the keyring that the data needs is lost and was never in escrow: giving up the data directory", "work", s.keyring.work)
+	log.Warn("the keyring that the data needs is lost, and the data may go: giving up the data directory",
+		"work", s.keyring.work, "round", s.keyring.round)
 	if err := writeDurable(filepath.Join(s.stateDir, wipingFile)); err != nil {
 		return false, fmt.Errorf("mark the wipe: %w", err)
 	}
@@ -160,11 +163,32 @@ func takeKeyring(s settings, log *slog.Logger) (lost bool, err error) {
 		return true, nil
 	}
 	log.Info("the keyring is taken from escrow, if it is there", "digest", s.keyring.seedDigest)
+	if err := beginRound(s, record); err != nil {
+		return false, err
+	}
 	return false, freshKeyring(s)
 }
 
+// beginRound notes that data which is older than its encryption goes on with a fresh keyring, before there is one: what a clone
+// makes of it in this round must not pass for what was there when the round was ordered.
+func beginRound(s settings, record escrow.Record) error {
+	if s.keyring.seed != "" || s.keyring.round == record.Round {
+		return nil
+	}
+	record.Round = s.keyring.round
+	return escrow.Store{Dir: s.stateDir}.Save(record)
+}
+
+// ordered is true if the operator gave up what was there when this round of work began: it has nothing that opens it, and either a
+// person ordered the data to be made anew, or the keys were lost in a rotation. What came into being in this round is not
+// meant: the order stands in the pod until the site is sealed, and by then it may be the last copy. A pod that was not
+// told its round has no such order.
+func ordered(s settings, record escrow.Record) bool {
+	return s.keyring.work == workClone && s.keyring.seed == "" && s.keyring.round != "" && s.keyring.round != record.Round
+}
+
 // mayWipe says whether a data directory without its keyring may be given up. Only work that fills it anew may do that, and
-// only while nothing in it was ever acknowledged, which I16 says of every keyring that was not in escrow.
+// only by order (I14), or while nothing in it was ever acknowledged, which I16 says of every keyring that was not in escrow.
 func mayWipe(s settings) error {
 	record, err := escrow.Store{Dir: s.stateDir}.Load()
 	if err != nil {
@@ -174,9 +198,10 @@ func mayWipe(s settings) error {
 	case s.keyring.work != workBootstrap && s.keyring.work != workClone:
 		// A rotation: the site has to be cloned again, which is ordered and not done here.
 		return errKeyringLost
-	case record.Needs == record.Escrowed && (s.keyring.work != workClone || s.keyring.seed != ""):
-		// Not lost: the operator has it, and will have the pod start from it. A clone that starts from nothing is the
-		// operator's word that it has not: the Secret is lost too, and a person has ordered the data to be made anew.
+	case ordered(s, record):
+		return nil
+	case record.Needs == record.Escrowed:
+		// Not lost: the operator has it, and will have the pod start from it.
 		return fmt.Errorf("%w: version %d", errStored, record.Version)
 	case s.keyring.work == workBootstrap && !record.Made:
 		// The data is older than its encryption: it was served before.
@@ -233,7 +258,7 @@ func keyringMade(s settings) error {
 	if !look.Whole() {
 		return errors.Join(errNoKeyring, look.Flaw)
 	}
-	return escrow.Store{Dir: s.stateDir}.Save(escrow.Record{Needs: look.Digest, Made: true})
+	return escrow.Store{Dir: s.stateDir}.Save(escrow.Record{Needs: look.Digest, Made: true, Round: s.keyring.round})
 }
 
 // endWipe takes the mark away once the new data directory is there.
@@ -282,7 +307,7 @@ func watchKeyring(s settings, procs agent.Procfs, log *slog.Logger) (*escrow.Age
 	}
 	config := escrow.Config{
 		Namespace: s.namespace, Group: s.group, Site: s.site, PodUID: s.podUID,
-		File: s.keyring.file, Sealed: s.keyring.sealed, Datadir: s.datadir, CoverSystem: s.keyring.coverSystem,
+		File: s.keyring.file, Sealed: s.keyring.sealed, Round: s.keyring.round, Datadir: s.datadir, CoverSystem: s.keyring.coverSystem,
 		MySQL: db, Record: escrow.Store{Dir: s.stateDir}, Mounts: escrow.Mounts{Root: "/proc"},
 		Mysqld: func() (string, []int) {
 			m, err := procs.Look()

@@ -20,7 +20,7 @@ import (
 // writesKeyring is what a real mysqld does besides, with a keyring that it may write.
 const writesKeyring = initialises + `
 cat $dir/keyring/keyring 2>/dev/null > $dir/found || true
-printf '{"version":"1.0","elements":[{"user":"","data_id":"made-%s","data":"AB"}]}' $(cat $dir/count 2>/dev/null) > $dir/keyring/keyring
+printf '{"version":"1.0","elements":[{"user":"","data_id":"made-%s","data":"AB"}]}' "$(cat $dir/count 2>/dev/null | tr -d '\n')" > $dir/keyring/keyring
 echo x >> $dir/count
 `
 
@@ -243,6 +243,41 @@ func TestBootstrapTakesTheKeyringThatTheDataNeeds(t *testing.T) {
 				change(t, *s, func(r *escrow.Record) { r.Escrowed, r.Version = r.Needs, 2 })
 			}, errStored, "",
 		},
+		"in escrow, a clone, no round told": {
+			"I14: the Deployment is of an operator that tells no rounds, so it ordered nothing to be given up",
+			func(t *testing.T, s *settings) {
+				t.Helper()
+				s.keyring.work = workClone
+				statement(t, *s, "b")
+				change(t, *s, func(r *escrow.Record) { r.Escrowed, r.Version, r.Round = r.Needs, 1, "uid/1" })
+			}, errStored, "",
+		},
+		"in escrow, another round, not from nothing": {
+			"I14: only a clone from nothing is the operator's word that it has nothing",
+			func(t *testing.T, s *settings) {
+				t.Helper()
+				orderedAnew(s)
+				seed(t, s, keyringText("older"))
+				change(t, *s, func(r *escrow.Record) { r.Escrowed, r.Version = r.Needs, 2 })
+			}, errStored, "",
+		},
+		"in escrow, another round of a bootstrap": {
+			"I14: a bootstrap gives nothing up that was in escrow",
+			func(t *testing.T, s *settings) {
+				t.Helper()
+				orderedAnew(s)
+				s.keyring.work = workBootstrap
+				change(t, *s, func(r *escrow.Record) { r.Escrowed, r.Version = r.Needs, 2 })
+			}, errStored, "",
+		},
+		"lost in another round of a rotation": {
+			"I14: a rotation gives nothing up",
+			func(t *testing.T, s *settings) {
+				t.Helper()
+				orderedAnew(s)
+				s.keyring.work = "Rotation"
+			}, errKeyringLost, "",
+		},
 		"older than its encryption": {
 			"what it holds was served before there was a keyring",
 			func(t *testing.T, s *settings) { t.Helper(); change(t, *s, func(r *escrow.Record) { r.Made = false }) }, errMayHold, "",
@@ -358,12 +393,39 @@ func TestBootstrapBeginsAnewI5(t *testing.T) {
 			},
 		},
 		"its escrow Secret is lost too": {
-			"a person ordered the clone, and the operator starts it from nothing because it has nothing",
+			"I14: a person ordered the clone, and the operator starts it from nothing because it has nothing",
 			func(t *testing.T, s *settings) {
 				t.Helper()
-				s.keyring.work = workClone
+				orderedAnew(s)
 				statement(t, *s, "b")
 				change(t, *s, func(r *escrow.Record) { r.Escrowed, r.Version = r.Needs, 2 })
+			},
+		},
+		"its escrow Secret is lost too, and it was the active site": {
+			"I14: the same person has said that what it alone has may go; no newer statement ever came to its volume",
+			func(t *testing.T, s *settings) {
+				t.Helper()
+				orderedAnew(s)
+				statement(t, *s, "a")
+				change(t, *s, func(r *escrow.Record) { r.Escrowed, r.Version, r.Round = r.Needs, 2, "uid/1" })
+			},
+		},
+		"lost in a rotation, and named": {
+			"the operator gave it up: the role had moved before, which its volume was not told",
+			func(t *testing.T, s *settings) {
+				t.Helper()
+				orderedAnew(s)
+				statement(t, *s, "a")
+				change(t, *s, func(r *escrow.Record) { r.Escrowed, r.Needs = r.Needs, "sha256:new" })
+			},
+		},
+		"adopted, and its escrow Secret is lost": {
+			"the order is about data that is older than its encryption, too",
+			func(t *testing.T, s *settings) {
+				t.Helper()
+				orderedAnew(s)
+				statement(t, *s, "a")
+				change(t, *s, func(r *escrow.Record) { r.Escrowed, r.Made = r.Needs, false })
 			},
 		},
 		"lost in a clone over older data": {
@@ -392,7 +454,7 @@ func TestBootstrapBeginsAnewI5(t *testing.T) {
 			if now, _ := os.ReadFile(filepath.Join(s.stateDir, agent.StatementFile)); string(now) != string(kept) {
 				t.Errorf("the statement is now %q", now)
 			}
-			if r := record(t, s); r.Needs == first || r.Needs != wire.KeyringDigest([]byte(live(t, s))) || !r.Made || r.Escrowed != "" {
+			if r := record(t, s); r.Needs == first || r.Needs != wire.KeyringDigest([]byte(live(t, s))) || !r.Made || r.Escrowed != "" || r.Round != s.keyring.round {
 				t.Errorf("record %+v", r)
 			}
 			if left, _ := exists(filepath.Join(s.stateDir, wipingFile)); left {
@@ -402,7 +464,97 @@ func TestBootstrapBeginsAnewI5(t *testing.T) {
 			if _, err := boot(t, s); err != nil || volumeName(t, s) != name {
 				t.Errorf("the next start: %v", err)
 			}
+			// What is made here may be the last copy by the time the pod is lost: with its keyring in escrow it stays.
+			change(t, s, func(r *escrow.Record) { r.Escrowed, r.Version = r.Needs, 7 })
+			emptyPlace(t, s)
+			if _, err := boot(t, s); !errors.Is(err, errStored) || volumeName(t, s) != name {
+				t.Errorf("I14: after it was escrowed: %v", err)
+			}
+			if there, _ := exists(filepath.Join(s.datadir, "auto.cnf")); !there {
+				t.Error("I14: what was made is gone, and its keyring is in escrow")
+			}
 		})
+	}
+}
+
+// orderedAnew has the next pod start a clone from nothing, in a round of its own.
+func orderedAnew(s *settings) { s.keyring.work, s.keyring.round = workClone, "uid/6" }
+
+// A clone from nothing whose pod is lost in the very round in which the data was made. Whatever state it left, the site gets on: by
+// itself where bootstrap begins anew, else by what the operator makes of the error (operator/keyring, "the pod is lost").
+func TestLostInTheRoundOfTheCloneI14(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		left   escrow.Record
+		named  string
+		want   error
+	}{
+		"nothing in escrow": {
+			"it was never open (I16)", escrow.Record{Needs: "sha256:now", Made: true}, "a", nil,
+		},
+		"in escrow": {
+			"the operator seals it, or has it start from there, and clones again into what is half done",
+			escrow.Record{Needs: "sha256:now", Escrowed: "sha256:now", Version: 7, Made: true}, "b", errStored,
+		},
+		"in escrow, named": {
+			"the same, if it took over meanwhile", escrow.Record{Needs: "sha256:now", Escrowed: "sha256:now", Version: 7, Made: true}, "a", errStored,
+		},
+		"written again by the clone": {
+			"it has no data yet, and was not named since", escrow.Record{Needs: "sha256:now", Escrowed: "sha256:before", Version: 6, Made: true}, "b", nil,
+		},
+		"written again by the clone, named": {
+			"the operator has it start from version 6, hears the same, and orders a round of its own",
+			escrow.Record{Needs: "sha256:now", Escrowed: "sha256:before", Version: 6, Made: true}, "a", errMayHold,
+		},
+		"a fresh keyring over older data": {
+			"nothing of it was in escrow, and the site is not named", escrow.Record{Needs: "sha256:now"}, "b", nil,
+		},
+		"a fresh keyring over older data, named": {
+			"what it served before may be nowhere else: a person orders again, which is another round", escrow.Record{Needs: "sha256:now"}, "a", errMayHold,
+		},
+		"a fresh keyring over older data, cloned": {
+			"the clone has replaced that data", escrow.Record{Needs: "sha256:now", Escrowed: "sha256:now", Version: 7}, "b", errStored,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := booted(t)
+			orderedAnew(&s)
+			statement(t, s, tc.named)
+			tc.left.Round = s.keyring.round
+			if err := (escrow.Store{Dir: s.stateDir}).Save(tc.left); err != nil {
+				t.Fatal(err)
+			}
+			emptyPlace(t, s)
+			name := volumeName(t, s)
+			if _, err := boot(t, s); !errors.Is(err, tc.want) || (volumeName(t, s) == name) != (tc.want != nil) {
+				t.Errorf("%s: %v", tc.reason, err)
+			}
+			if there, _ := exists(filepath.Join(s.datadir, "auto.cnf")); !there {
+				t.Errorf("no data: %s", tc.reason)
+			}
+			// The next order is another round, and gives up whatever is there.
+			emptyPlace(t, s)
+			s.keyring.round, name = "uid/7", volumeName(t, s)
+			if _, err := boot(t, s); err != nil || volumeName(t, s) == name || record(t, s).Round != "uid/7" {
+				t.Errorf("the next order: %v, record %+v", err, record(t, s))
+			}
+		})
+	}
+}
+
+// A clone from nothing over data that never had a keyring wipes nothing, and what it makes of that data is of its round all the same.
+func TestCloneOverPlainDataIsOfItsRoundI14(t *testing.T) {
+	s := booted(t)
+	_ = os.Remove(filepath.Join(s.stateDir, "keyring.json"))
+	orderedAnew(&s)
+	emptyPlace(t, s)
+	name := volumeName(t, s)
+	if _, err := boot(t, s); err != nil || volumeName(t, s) != name {
+		t.Fatalf("plain data: %v", err)
+	}
+	change(t, s, func(r *escrow.Record) { r.Needs, r.Escrowed, r.Version = "sha256:now", "sha256:now", 1 })
+	if _, err := boot(t, s); !errors.Is(err, errStored) || volumeName(t, s) != name {
+		t.Errorf("I14: the clone is given up although its keyring is in escrow: %v", err)
 	}
 }
 

@@ -35,8 +35,14 @@ type loss struct {
 // lose deletes the escrow Secret of a replica and waits until that is told.
 func lose(t *testing.T, v *vault) *loss {
 	t.Helper()
+	return loseOf(t, v, replicas(v.sealed(t, comeBack))[0])
+}
+
+// loseOf is lose for a site.
+func loseOf(t *testing.T, v *vault, site string) *loss {
+	t.Helper()
 	group := v.sealed(t, comeBack)
-	l := &loss{v: v, site: replicas(group)[0], secret: &corev1.Secret{}}
+	l := &loss{v: v, site: site, secret: &corev1.Secret{}}
 	name := keyringOf(group, l.site).KeyringSecret
 	if err := v.Kube.Get(t.Context(), client.ObjectKey{Namespace: v.Namespace, Name: name}, l.secret); err != nil {
 		t.Fatal(err)
@@ -262,6 +268,36 @@ func recoverPodGone(t *testing.T, v *vault) {
 
 	l := lose(t, v)
 	gone(t, v, l.site)
+	l.recloned(t)
+}
+
+// The same for a site that was the active one when it lost both. Its node died, so its volume was told of no newer statement and still
+// names it; a person has said that what it alone had may go, and it is cloned from the site that took over.
+func recoverActiveGone(t *testing.T, v *vault) {
+	l := loseOf(t, v, v.sealed(t, comeBack).Status.ActiveSite)
+	kill := fault(t, "node-kill")
+	if _, err := v.Break(t.Context(), kill, l.site); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := v.Await(t.Context(), 2*time.Minute, "another active site", func(group *v1alpha1.MysqlFailoverGroup) error {
+		if s := group.Status.ActiveSite; s == l.site || group.Status.Transition != nil {
+			return fmt.Errorf("the active site is %s", s)
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := v.Undo(t.Context(), kill, l.site); err != nil {
+		t.Fatal(err)
+	}
+	gone(t, v, l.site)
+	l.recloned(t)
+}
+
+// recloned fails the test unless the plugin says that the pod is gone, and what it says helps.
+func (l *loss) recloned(t *testing.T) {
+	t.Helper()
+	v := l.v
 	v.failed(t, l.site)
 	l.recovers(t).want(t, 5, nil).says(t, "is gone", "kubectl mfg reclone "+v.Name+" "+l.site+" -n "+v.Namespace+" --confirm-data-loss")
 	if l.now(t) != nil {

@@ -58,6 +58,7 @@ var encryptionStories = []vaultStory{
 	{"keyring recovered by the plugin, with a wrong digest", recoverWrongDigest, false},
 	{"keyring recovered by the plugin, without rights", recoverRights, false},
 	{"keyring recovered by the plugin, the pod gone", recoverPodGone, false},
+	{"keyring recovered by the plugin, the active site's pod gone", recoverActiveGone, false},
 	{"rolled back to an older keyring", rolledBack, false},
 	{"the whole namespace is lost", namespaceLost, false},
 	{"a deleted group is made again", keyringsAreKept, false},

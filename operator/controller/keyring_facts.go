@@ -114,6 +114,9 @@ func podOf(s *scope, name string) keyring.Pod {
 		UID: string(pod.UID), Current: pod.DeletionTimestamp == nil && pod.Annotations[v1alpha1.AnnotationSpecHash] == specHash(d),
 		Ready: podReady(pod), Settled: settled(s, name),
 	}
+	if round := pod.Annotations[v1alpha1.AnnotationKeyringRound]; round != "" {
+		out.Round = roundOf(round)
+	}
 	if !out.Current {
 		return out
 	}

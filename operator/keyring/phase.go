@@ -101,7 +101,8 @@ var Table = []Transition{
 	},
 	{
 		[]v1alpha1.KeyringPhase{unsealed, escrowed, failed}, "the pod is lost while unsealed, and keys with it that were not escrowed",
-		"the site is marked as one without data, which a lost rotation does by itself, unless it may have what nobody else has; the active site is open", unsealed,
+		"the site is marked as one without data, which a lost rotation does by itself, unless it may have what nobody else has; the active site is open. " +
+			"What a keyring reads that was in escrow in this round, and is no longer, only with a confirmed order", unsealed,
 		"work `Clone` from a fresh keyring: the site is wiped and cloned from the active one", isLostKeys, cloneInstead,
 	},
 	{
@@ -343,7 +344,14 @@ func lostKeys(s Site) bool {
 
 func isLostKeys(g Group, s Site) bool {
 	// I15: the mark is off, and durably so, before anything is wiped.
-	return lost(s) && !s.Active && !s.Provisioned && g.Donor && (s.Status.Work == v1alpha1.KeyringRotation || s.Status.SeedVersion > 0)
+	return lost(s) && !s.Active && !s.Provisioned && g.Donor &&
+		(s.Status.Work == v1alpha1.KeyringRotation || s.Status.SeedVersion > 0 || isOrderedAnew(s))
+}
+
+// isOrderedAnew is true if a person gives up what came into being in this very round: it was in escrow, and is there no longer, so
+// the sidecar keeps the data. One round for each pod that says so.
+func isOrderedAnew(s Site) bool {
+	return s.Clone == CloneConfirmed && s.Pod.Round == s.Status.Round
 }
 
 func cloneInstead(_ Group, n *Next) { n.unseal(v1alpha1.KeyringClone, Version{}) }

@@ -22,6 +22,11 @@ type lab struct {
 	// needs is the keyring without which the datadir cannot be read; empty if there is no datadir. data: it holds the group's.
 	needs string
 	data  bool
+	// kept and round are what the volume remembers: what the sidecar knows to be in escrow, and in which round the datadir was made.
+	// named is true if its newest statement names the site.
+	kept  string
+	round int64
+	named bool
 	// memory is the keyring in an unsealed pod, made counts keyrings, podRound is the round of the pod.
 	memory string
 	made   int
@@ -34,7 +39,7 @@ type lab struct {
 }
 
 func newLab(t *rapid.T) *lab {
-	l := &lab{t: t, s: Site{Name: "b"}}
+	l := &lab{t: t, s: Site{Name: "b"}, named: rapid.Bool().Draw(t, "named")}
 	l.g = Group{Name: "orders", Now: start, RetainVersions: 2, EscrowTimeout: time.Minute, DataFile: file, Known: true, Donor: true}
 	return l
 }
@@ -112,9 +117,17 @@ func (l *lab) escrowed() bool {
 	return stored
 }
 
-// stored is true if what the datadir needs is in escrow: then the sidecar wipes nothing, unless a person said so.
-func (l *lab) stored() bool {
-	return l.escrowed() && !l.confirmed && l.s.Provisioned
+// wipes is true if the sidecar of the pod gives up a datadir whose keyring it does not have.
+func (l *lab) wipes() bool {
+	switch {
+	case l.wish.Work != boot && l.wish.Work != clone:
+		return false
+	case l.wish.Work == clone && l.wish.Secret == "" && l.wish.Round != l.round:
+		return true
+	case l.needs == l.kept:
+		return false
+	}
+	return l.kept == "" || !l.named
 }
 
 // readable is true if the keyring that the datadir needs exists anywhere.
@@ -148,7 +161,7 @@ func (l *lab) check(n Next) {
 func (l *lab) startPod() {
 	l.memory, l.s.Report, l.s.Calm, l.s.Job = "", nil, 0, Job{}
 	l.pods++
-	l.dead, l.ran, l.s.Pod = false, false, Pod{UID: fmt.Sprint("pod", l.pods), Current: true}
+	l.dead, l.ran, l.s.Pod = false, false, Pod{UID: fmt.Sprint("pod", l.pods), Current: true, Round: l.wish.Round}
 	l.s.Rendered = Rendered{Exists: true, Keyring: l.wish.Encrypted, Sealed: l.wish.Sealed}
 	l.s.InUse = nil
 	if l.wish.Secret != "" {
@@ -165,9 +178,13 @@ func (l *lab) startPod() {
 		l.s.Pod.Lost = true
 	case l.needs == "" && l.wish.Sealed:
 		l.s.Pod.Lost = true
-	case l.needs == "" || l.needs != v.Digest && (l.wish.Work == boot || l.wish.Work == clone) && !l.stored():
+	case l.needs == "" || l.needs != v.Digest && l.wipes():
+		if l.s.Provisioned && l.escrowed() {
+			l.t.Fatalf("I14: wipes a copy although its keyring is in escrow: %+v", l.s.Status)
+		}
 		// A volume that was wiped has another name from then on, which takes the mark off the site (I12).
 		l.needs, l.data, l.s.Provisioned = l.fresh(), false, false
+		l.kept, l.round = "", l.wish.Round
 		l.memory = l.needs
 		l.up()
 	case l.needs != v.Digest && l.wish.Work == rot && rapid.Bool().Draw(l.t, "unrecorded"):
@@ -225,6 +242,9 @@ func (l *lab) work() {
 			}
 			name := v1alpha1.KeyringSecret("orders", "b", top+1)
 			s.Versions = append(s.Versions, Version{Name: name, Number: top + 1, Digest: l.memory, Annotated: l.memory})
+		}
+		if s.inEscrow() {
+			l.kept = l.memory
 		}
 	}
 	if s.Job.Running && l.memory != "" {
@@ -307,8 +327,9 @@ func (l *lab) finish() {
 			// What a person does with a site that does not start.
 			l.s.Provisioned, l.confirmed = false, true
 		}
-		if l.s.Pod.Lost && l.s.Status.Phase == escrowed && !l.readable() {
-			// What a person does with a site whose keyring was never escrowed after its clone.
+		if l.s.Pod.Lost && (l.s.Status.Phase == escrowed || l.named) && !l.readable() {
+			// What a person does with a site whose keyring was never escrowed after its clone, and with one that says that its data may
+			// hold what was acknowledged.
 			l.s.Provisioned, l.confirmed = false, true
 		}
 	}

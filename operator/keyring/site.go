@@ -116,6 +116,8 @@ type Pod struct {
 	Lost bool
 	// proven is Lost as it was given: the pod itself said so.
 	proven bool
+	// Round is the round that the pod was made for; 0 if it was made sealed.
+	Round int64
 	// Silent is true if mysqld ended at every start in this pod and has answered nobody for long. It may have many reasons.
 	Silent bool
 	// Empty is true if the pod is made sealed, and says that there is no data on its volume.

@@ -26,7 +26,8 @@ type Keyring struct {
 	Digest  string
 	// Token is the Secret with the bearer token for the escrow endpoint.
 	Token string
-	// Round changes with every unseal: the keyring in memory of the pod before must not be taken for this one's.
+	// Round changes with every unseal, and with nothing else: the keyring in memory of the pod before must not be taken for this
+	// one's, and bootstrap tells by it what was there before the unseal from what came of it.
 	Round string
 }
 
@@ -182,6 +183,10 @@ func keyringEnv(in Input, site string) []corev1.EnvVar {
 		return env
 	}
 	env = append(env, corev1.EnvVar{Name: "MFG_KEYRING_WORK", Value: string(keyring.Work)})
+	if keyring.Round != "" {
+		// A group that is made again counts from one: what the volume remembers of the former group's rounds must not be met again.
+		env = append(env, corev1.EnvVar{Name: "MFG_KEYRING_ROUND", Value: string(in.Group.UID) + "/" + keyring.Round})
+	}
 	if keyring.Secret != "" {
 		env = append(env,
 			corev1.EnvVar{Name: "MFG_KEYRING_SEED", Value: path.Join(KeyringSeedDir, KeyringFile)},

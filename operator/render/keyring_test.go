@@ -103,7 +103,7 @@ func TestI18SealedPodHasNoTokenAndNoWritableKeyring(t *testing.T) {
 			t.Errorf("%s has at the keyring's place: %+v", name, mounts)
 		}
 		for _, e := range c.Env {
-			if strings.Contains(e.Name, "ESCROW") || strings.Contains(e.Name, "SEED") {
+			if strings.Contains(e.Name, "ESCROW") || strings.Contains(e.Name, "SEED") || strings.Contains(e.Name, "ROUND") {
 				t.Errorf("%s knows %s", name, e.Name)
 			}
 		}
@@ -129,6 +129,24 @@ func TestUnsealedKeyringIsInMemory(t *testing.T) {
 	want := map[string]bool{render.ContainerBootstrap: false, render.ContainerMySQL: false, render.ContainerSidecar: true}
 	if diff := cmp.Diff(want, readOnly); diff != "" {
 		t.Errorf("who may only read it (-want +got):\n%s", diff)
+	}
+}
+
+// I14: bootstrap tells by the round what it was ordered to give up from what came into being since. Every unseal has its own, also
+// in a group that is made again over the same volumes and counts from one.
+func TestEveryUnsealHasItsOwnRoundI14(t *testing.T) {
+	round := func(keyring render.Keyring, change ...option) string {
+		c := containers(pod(input(append(change, encrypted(keyring))...)))
+		bootstrap, sidecar := envOf(c[render.ContainerBootstrap])["MFG_KEYRING_ROUND"], envOf(c[render.ContainerSidecar])["MFG_KEYRING_ROUND"]
+		if bootstrap == "" || bootstrap != sidecar {
+			t.Errorf("bootstrap is in round %q, the sidecar in %q", bootstrap, sidecar)
+		}
+		return bootstrap
+	}
+	next, again := unsealed, func(in *render.Input) { in.Group.UID = "again" }
+	next.Round = "8"
+	if first := round(unsealed); first != round(unsealed) || first == round(next) || first == round(unsealed, again) {
+		t.Errorf("%s: the next round is %s, that of another group %s", first, round(next), round(unsealed, again))
 	}
 }
 

@@ -49,6 +49,8 @@ type Config struct {
 	// File is the keyring as this container sees it, Sealed how the pod was made.
 	File   string
 	Sealed bool
+	// Round names the unseal that this pod is of; empty in a sealed pod.
+	Round string
 	// Datadir is searched for binary and relay logs in the clear.
 	Datadir string
 	// CoverSystem has the tablespaces that MySQL makes in the clear encrypted while the site is open.
@@ -102,6 +104,8 @@ func New(c Config) *Agent {
 	record, err := c.Record.Load()
 	if err != nil {
 		c.Log.Warn("the record of the keyring is not readable; it is made anew", "error", err)
+		// Bootstrap let mysqld start in this round: what it was told to give up is gone, and what is there now must not be.
+		record.Round = c.Round
 	}
 	a.record = record
 	a.report.EscrowedDigest, a.report.EscrowedVersion = record.Escrowed, record.Version

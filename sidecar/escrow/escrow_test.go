@@ -256,3 +256,19 @@ func TestNothingShowsKeyBytesI19(t *testing.T) {
 		}
 	}
 }
+
+// I14: what is there was let start in this round. A record that is damaged meanwhile must not make bootstrap take it for what the
+// round was ordered to give up.
+func TestDamagedRecordKeepsTheRoundI14(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, func(c *Config) { c.Round = "uid/6" })
+		put(t, filepath.Join(w.agent.Record.Dir, recordFile), "{")
+		w.agent = New(w.agent.Config)
+		put(t, w.file, ring("k1"))
+		w.round()
+		digest := wire.KeyringDigest([]byte(ring("k1")))
+		if diff := cmp.Diff(Record{Needs: digest, Escrowed: digest, Version: 3, Round: "uid/6"}, w.record()); diff != "" {
+			t.Errorf("record (-want +got):\n%s", diff)
+		}
+	})
+}

@@ -27,6 +27,8 @@ type Record struct {
 	// Made is true if the data directory was made with a keyring. Otherwise it is older than its encryption, and may hold
 	// what was acknowledged before there was any.
 	Made bool `json:"made,omitempty"`
+	// Round is the operator's round of work in which the data directory was last begun with a fresh keyring; empty if it was in none.
+	Round string `json:"round,omitempty"`
 	// Covering is true from when the data dictionary was seen in the clear until its encryption was behind a checkpoint: a clone
 	// that begins in between may not start.
 	Covering bool `json:"covering,omitempty"`
