@@ -70,9 +70,10 @@ func (s *Session) start(ctx context.Context, o Options) error {
 	if err := os.WriteFile(filepath.Join(s.dir, "tmux.conf"), []byte(settings), 0o600); err != nil {
 		return fmt.Errorf("write settings of tmux: %w", err)
 	}
-	// The program waits for a key, so that nothing is drawn before it is recorded.
+	// The program waits for a key, so that nothing is drawn before it is recorded. The shell outlives it to tell its exit
+	// code, and keys that interrupt are the program's.
 	argv := append([]string{"new-session", "-d", "-s", "main", "-x", strconv.Itoa(o.Width), "-y", strconv.Itoa(o.Height),
-		"sh", "-c", `stty -echo; read -r _; stty echo; exec "$@"`, "sh"}, o.Argv...)
+		"sh", "-c", `stty -echo; read -r _; stty echo; trap : INT QUIT; "$@"; echo $? >"$0.part"; mv "$0.part" "$0"`, s.status()}, o.Argv...)
 	if _, err := s.tmux(ctx, argv...); err != nil {
 		return err
 	}
@@ -139,21 +140,23 @@ func (s *Session) Type(ctx context.Context, text string) error {
 
 // Ended is the exit code of the program, and false while it runs.
 func (s *Session) Ended(ctx context.Context) (int, bool, error) {
-	raw, err := s.tmux(ctx, "display-message", "-p", "-t", pane, "#{pane_dead},#{pane_dead_status},#{pane_dead_signal}")
-	if err != nil {
+	raw, err := os.ReadFile(s.status())
+	if errors.Is(err, fs.ErrNotExist) {
+		_, err := s.tmux(ctx, "has-session", "-t", pane) // without its terminal it will not end any more
 		return 0, false, err
 	}
-	said := strings.SplitN(strings.TrimSpace(raw), ",", 3)
-	if len(said) != 3 || said[0] != "1" || said[1]+said[2] == "" {
-		// The terminal is closed before tmux has heard how the program ended.
-		return 0, false, nil
-	}
-	code, err := strconv.Atoi(said[1])
 	if err != nil {
-		return 0, true, fmt.Errorf("read exit code: tmux says %q", raw)
+		return 0, false, fmt.Errorf("read exit code: %w", err)
+	}
+	code, err := strconv.Atoi(strings.TrimSpace(string(raw)))
+	if err != nil {
+		return 0, true, fmt.Errorf("read exit code: %w", err)
 	}
 	return code, true, nil
 }
+
+// status is the file that gets the program's exit code: tmux was seen to never learn it.
+func (s *Session) status() string { return filepath.Join(s.dir, "status") }
 
 // lastWords is how long what was drawn last may be on its way through the pipe.
 const lastWords = time.Second
