@@ -153,8 +153,17 @@ func (r *runner) mend(ctx context.Context) error {
 	return err
 }
 
-// reclone orders a site's data to be thrown away and made anew, and waits until that was begun.
+// reclone orders a site's data to be thrown away and made anew, and waits until that was begun. Before the operator has
+// seen that the active site is open, it would refuse the order: clients know that some moments earlier.
 func reclone(ctx context.Context, g *stage.Group, site string) error {
+	if _, err := g.Await(ctx, obeyLimit, "an active site that is open", func(group *v1alpha1.MysqlFailoverGroup) error {
+		if !meta.IsStatusConditionTrue(group.Status.Conditions, v1alpha1.ConditionAvailable) {
+			return errors.New(stage.Describe(group))
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
 	g.Say("  order: %s=%s:confirm", v1alpha1.AnnotationRecloneSite, site)
 	if err := annotate(ctx, g, v1alpha1.AnnotationRecloneSite, site+":confirm"); err != nil {
 		return err

@@ -33,25 +33,30 @@ const (
 	liveTimeout = 3 * time.Second
 )
 
+// Operator is what an operator is asked; each question names the namespace in which it runs.
+type Operator interface {
+	// Live asks for the status of a group, or of all groups for empty names.
+	Live(ctx context.Context, operatorNamespace, namespace, group string) (wire.StatusList, error)
+	// Explain asks why it decided about a group as it did.
+	Explain(ctx context.Context, operatorNamespace, namespace, group string) (wire.ExplainedList, error)
+	// Routes are the ways to its stream, the best first.
+	Routes(operatorNamespace, namespace string) []tui.Route
+	// EscrowChain is what its escrow endpoint shows of itself.
+	EscrowChain(ctx context.Context, operatorNamespace string) ([]*x509.Certificate, error)
+}
+
 // Cluster is what the commands ask of Kubernetes and, through it, of the operator.
 type Cluster interface {
+	Operator
 	Group(ctx context.Context, namespace, name string) (*v1alpha1.MysqlFailoverGroup, error)
 	// Groups lists a namespace, or all namespaces for "".
 	Groups(ctx context.Context, namespace string) ([]v1alpha1.MysqlFailoverGroup, error)
-	// Live asks the operator in a namespace for its status of a group, or of all groups for empty names.
-	Live(ctx context.Context, operatorNamespace, namespace, group string) (wire.StatusList, error)
-	// Explain asks the operator in a namespace why it decided about a group as it did.
-	Explain(ctx context.Context, operatorNamespace, namespace, group string) (wire.ExplainedList, error)
 	// Annotate changes annotations of a group if nobody changed it since it was read.
 	Annotate(ctx context.Context, g *v1alpha1.MysqlFailoverGroup, change map[string]string, dryRun bool) (*v1alpha1.MysqlFailoverGroup, error)
 	// Exec runs a command in a container.
 	Exec(ctx context.Context, e execution) error
 	// Clock is the time of the API server, and how long it took to answer.
 	Clock(ctx context.Context) (server time.Time, took time.Duration, err error)
-	// Routes are the ways to the operator's stream, the best first.
-	Routes(operatorNamespace, namespace string) []tui.Route
-	// EscrowChain is what the escrow endpoint of the operator in a namespace shows of itself.
-	EscrowChain(ctx context.Context, operatorNamespace string) ([]*x509.Certificate, error)
 	// Watch follows the groups of a namespace, or of all for "", until the context ends.
 	Watch(ctx context.Context, namespace string, deliver func(tui.Objects))
 	// Kube is everything else that Kubernetes holds.

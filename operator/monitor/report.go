@@ -29,7 +29,7 @@ type said struct {
 	blocked  bool
 	silent   bool
 	// foreign are the sites that were seen writable beside the active one.
-	foreign map[string]bool
+	foreign  map[string]bool
 	stays    string
 	planned  string
 	written  time.Time
@@ -177,7 +177,9 @@ func (l *loop) events(group *v1alpha1.MysqlFailoverGroup, d failover.Decision) {
 
 // fenceEvents tells of writers that are kept out, also of one that a new operator finds, and of a group without an answer.
 func (l *loop) fenceEvents(emit func(report.Event, string, ...any), d failover.Decision) {
-	fenced := func(site, cause string) { report.Fences.WithLabelValues(l.key.Namespace, l.key.Name, site, cause).Inc() }
+	fenced := func(site, cause string) {
+		report.Fences.WithLabelValues(l.key.Namespace, l.key.Name, site, cause).Inc()
+	}
 	if t := d.Status.Transition; d.Verdict == failover.VerdictPromote && t != nil && t.From != "" {
 		emit(report.FencedOldPrimary, "%s accepts no commits: %s", t.From, strings.Join(t.Evidence, "; "))
 		fenced(t.From, string(t.Kind))
