@@ -20,6 +20,9 @@ func lostSilently(s Site) bool {
 	if st.SeedVersion == 0 || s.live() != st.SeedDigest {
 		return false // the pod may hold what exists nowhere else
 	}
+	if s.Report.Component != "" {
+		return false // mysqld answered in this very pod, so its data can be read there
+	}
 	if !s.Provisioned && s.Clone == CloneConfirmed {
 		return true // a person has said that the data may go, whatever keeps mysqld from starting
 	}

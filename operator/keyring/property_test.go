@@ -33,6 +33,20 @@ type lab struct {
 	wish   Wish
 	// confirmed is a person's order for a reclone.
 	confirmed bool
+	// says is what the sidecar of the pod would answer, polled when it was asked last; nil if it does not run. pushed is what it has had
+	// stored. Of what it says the operator knows what it last polled.
+	says   *wire.KeyringReport
+	polled time.Time
+	pushed string
+	// quiet is what nothing changed since, as far as the operator saw.
+	quiet string
+	since time.Time
+	// half is true between the two keys of a rotation, outdated while an update of the pod is pending for another reason.
+	half, outdated bool
+	// bare is true if the site was without data when the operator looked at it last.
+	bare bool
+	// ending is true once nothing goes wrong any more.
+	ending bool
 	// dead is true while mysqld does not run in the pod, ran if it was seen to in this one; pods counts them.
 	dead, ran bool
 	pods      int
@@ -52,23 +66,49 @@ func (l *lab) fresh() string {
 // decide persists the status, carries the effects out, and has the ordered update replace the pod if its template differs.
 func (l *lab) decide() {
 	l.g.Now = l.g.Now.Add(2 * time.Second)
+	l.s.Calm, l.bare = l.calm(), !l.s.Provisioned
 	l.g.Sites = []Site{{Name: "a", Active: true, Provisioned: true, Status: v1alpha1.SiteKeyringStatus{Name: "a", Phase: sealed}}, l.s}
 	n := Decide(l.g).Sites[1]
-	l.ran = l.ran || l.memory != "" && !l.dead
+	l.ran = l.ran || l.s.Report != nil && l.s.Report.Component != ""
 	l.check(n)
 	l.s.Status = n.Status
 	for _, e := range n.Effects {
 		l.perform(e)
 	}
-	kept := n.Wish.Kept
+	l.s.Job = l.known(l.s.Job)
+	kept, st := n.Wish.Kept, n.Status
 	n.Wish.Kept = ""
-	if n.Wish != l.wish && kept == "" {
+	if (n.Wish != l.wish || l.outdated) && kept == "" && !l.s.Job.Running {
 		if l.s.Provisioned && l.memory == l.needs && !l.escrowed() {
 			l.t.Fatalf("replaces the pod that has the only copy of the keyring: %+v", l.s.Status)
 		}
-		l.wish = n.Wish
+		if n.Wish.Sealed && st.Work == rot && n.Wish.Digest != l.needs && l.s.Provisioned {
+			l.t.Fatalf("a pod is made sealed with %s in a rotation, the data needs %s: %+v", n.Wish.Digest, l.needs, st)
+		}
+		l.wish, l.outdated = n.Wish, false
 		l.startPod()
 	}
+}
+
+// calm is for how long nothing had changed when the sidecar was asked last.
+func (l *lab) calm() time.Duration {
+	s, digest := l.s, ""
+	if s.Report != nil {
+		digest = s.Report.Digest
+	}
+	quiet := fmt.Sprint(digest, s.Pod.UID, s.Provisioned, s.Clone, s.Status.Rotated, s.Job)
+	if quiet != l.quiet {
+		l.quiet, l.since = quiet, l.g.Now
+	}
+	return max(0, l.polled.Sub(l.since))
+}
+
+// known is what is remembered of a rotation: nothing once status tells of it, or once it is over.
+func (l *lab) known(j Job) Job {
+	if !j.Running && (l.s.Status.Rotated || l.s.Status.Work != rot) {
+		return Job{}
+	}
+	return j
 }
 
 func (l *lab) perform(e Effect) {
@@ -159,7 +199,7 @@ func (l *lab) check(n Next) {
 
 // startPod does what kubelet, sidecar and mysqld do with a new pod.
 func (l *lab) startPod() {
-	l.memory, l.s.Report, l.s.Calm, l.s.Job = "", nil, 0, Job{}
+	l.memory, l.pushed, l.says, l.s.Report, l.s.Job, l.half = "", "", nil, nil, Job{}, false
 	l.pods++
 	l.dead, l.ran, l.s.Pod = false, false, Pod{UID: fmt.Sprint("pod", l.pods), Current: true, Round: l.wish.Round}
 	l.s.Rendered = Rendered{Exists: true, Keyring: l.wish.Encrypted, Sealed: l.wish.Sealed}
@@ -190,8 +230,12 @@ func (l *lab) startPod() {
 	case l.needs != v.Digest && l.wish.Work == rot && rapid.Bool().Draw(l.t, "unrecorded"):
 		// The sidecar had no time to note which keyring the data needs: mysqld starts from the seed, and ends at once.
 		l.memory = v.Digest
-		l.up()
-		l.s.Report = &wire.KeyringReport{Digest: v.Digest}
+		l.says = &wire.KeyringReport{}
+		l.fall()
+	case l.needs != v.Digest && l.wish.Sealed:
+		// What is projected is a whole keyring, so the pod starts, and mysqld ends at once: nothing says that its keyring is another.
+		l.says = &wire.KeyringReport{Sealed: true, Digest: v.Digest, MountReadOnly: true}
+		l.s.Pod.Projects = l.wish.Secret
 		l.fall()
 	case l.needs != v.Digest:
 		l.s.Pod.Lost = true
@@ -206,12 +250,13 @@ func (l *lab) startPod() {
 // fall ends mysqld in its pod, again and again, whatever the reason.
 func (l *lab) fall() {
 	l.dead, l.s.Pod.Ready, l.s.Pod.Settled, l.s.Pod.Silent = true, false, false, true
+	l.says.Component, l.says.Active = "", false
 }
 
 func (l *lab) up() {
 	l.dead, l.s.Pod.Silent = false, false
 	l.s.Pod.Ready, l.s.Pod.Settled = true, l.s.Provisioned
-	l.s.Report = &wire.KeyringReport{
+	l.says = &wire.KeyringReport{
 		Sealed: l.wish.Sealed, Component: component, Active: true, DataFile: file, Digest: l.needs,
 		ReadOnly: l.wish.Sealed, MountReadOnly: l.wish.Sealed,
 	}
@@ -220,44 +265,79 @@ func (l *lab) up() {
 	}
 }
 
-// work is what happens by itself: the push, the end of a job, the clone, time.
-func (l *lab) work() {
-	s := &l.s
-	s.Calm += 2 * time.Second
-	if l.memory != "" && l.memory != s.Report.Digest {
-		s.Report.Digest, s.Calm = l.memory, 0 // the sidecar looks at the file, whether mysqld runs or not
+// work is what happens by itself, each at any time.
+func (l *lab) work(what string) {
+	switch what {
+	case "poll":
+		l.poll()
+	case "push":
+		l.push()
+	case "rotation":
+		l.rotation()
+	case "clone":
+		l.clone()
 	}
-	if l.dead {
-		s.Clone = CloneNone
-		if l.confirmed && !s.Provisioned {
-			s.Clone = CloneConfirmed
-		}
+}
+
+// poll has the operator hear of the sidecar, which looks at the file, whether mysqld runs or not.
+func (l *lab) poll() {
+	if l.says == nil {
 		return
 	}
+	r := *l.says
 	if l.memory != "" {
-		if !s.inEscrow() && s.TokenRound == s.Status.Round {
-			top := int64(0)
-			for _, v := range s.Versions {
-				top = max(top, v.Number)
-			}
-			name := v1alpha1.KeyringSecret("orders", "b", top+1)
-			s.Versions = append(s.Versions, Version{Name: name, Number: top + 1, Digest: l.memory, Annotated: l.memory})
-		}
-		if s.inEscrow() {
-			l.kept = l.memory
+		r.Digest = l.memory
+	}
+	l.s.Report, l.polled = &r, l.g.Now
+}
+
+// push is what the sidecar does with a keyring that mysqld has listed: once in each pod at least.
+func (l *lab) push() {
+	s := &l.s
+	taken := s.Status.Phase == unsealed || s.Status.Phase == escrowed || s.Status.Phase == failed && written(s.Status)
+	if l.dead || l.memory == "" || l.pushed == l.memory || s.TokenRound != s.Status.Round || !taken {
+		return
+	}
+	l.pushed, l.kept = l.memory, l.memory
+	last := Version{}
+	for _, v := range s.Versions {
+		if v.Number > last.Number {
+			last = v
 		}
 	}
-	if s.Job.Running && l.memory != "" {
-		l.needs = l.fresh()
-		l.memory = l.needs
-		s.Job = Job{Done: true}
+	if last.Digest != l.memory {
+		name := v1alpha1.KeyringSecret("orders", "b", last.Number+1)
+		s.Versions = append(s.Versions, Version{Name: name, Number: last.Number + 1, Digest: l.memory, Annotated: l.memory})
 	}
+}
+
+// rotation makes one of the two keys, or does not succeed.
+func (l *lab) rotation() {
+	s := &l.s
+	switch {
+	case !s.Job.Running:
+	case l.dead || l.memory == "" || !l.ending && rapid.IntRange(0, 3).Draw(l.t, "fails") == 0:
+		s.Job, l.half = Job{Trouble: "no answer", Failures: s.Job.Failures + 1}, false
+	default:
+		l.memory = l.fresh()
+		l.needs = l.memory
+		if l.half = !l.half; !l.half {
+			s.Job = Job{Done: true, Failures: s.Job.Failures}
+		}
+	}
+}
+
+func (l *lab) clone() {
+	s := &l.s
 	s.Clone = CloneNone
-	if !s.Provisioned && l.memory != "" && MayClone(s.Status) {
+	// None begins before the operator looked at the site without its mark, and heard that its pod is unsealed.
+	if !l.dead && !s.Provisioned && l.bare && l.memory != "" && s.Report != nil && MayClone(s.Status) {
 		l.needs, l.data = l.fresh(), true
-		l.memory, s.Provisioned, s.Pod.Settled, s.Calm, l.confirmed = l.needs, true, true, 0, false
+		l.memory, s.Provisioned, s.Pod.Settled, l.confirmed = l.needs, true, true, false
 	} else if !s.Provisioned {
-		s.Clone = CloneWanted
+		if !l.dead {
+			s.Clone = CloneWanted
+		}
 		if l.confirmed {
 			s.Clone = CloneConfirmed
 		}
@@ -282,6 +362,11 @@ func (l *lab) order(what string) {
 		l.wake()
 	case "alone":
 		l.s.Alone = !l.s.Alone
+	case "update":
+		l.outdated = true
+	case "operator":
+		// It was restarted: it knows what is persisted, and its rotation ended with it.
+		l.s.Job, l.half, l.quiet = Job{}, false, ""
 	}
 }
 
@@ -292,17 +377,24 @@ func (l *lab) wake() {
 	}
 }
 
+// steps are what happens, the usual more often.
+var steps = []string{
+	"decide", "decide", "decide", "decide", "decide", "poll", "poll", "push", "push", "rotation", "rotation", "clone", "clone",
+	"kill", "rotate", "rotate", "withdraw", "reclone", "fall", "wake", "alone", "update", "operator",
+}
+
 // I14. Whatever pods and servers die when, the site ends sealed with the keyring that its data needs, and its data is never given up while
 // it can be read, nor the pod that has the only copy of its keyring. Operators die all the time: nothing is kept from one decision to the next but the status.
 func TestEndsSealed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := newLab(t)
+		l.begin(rapid.SampledFrom([]string{"new", "sealed", "rotating"}).Draw(t, "begin"))
 		for range rapid.IntRange(0, 60).Draw(t, "steps") {
-			switch what := rapid.SampledFrom([]string{"decide", "decide", "decide", "work", "work", "kill", "rotate", "withdraw", "reclone", "fall", "wake", "alone"}).Draw(t, "what"); what {
+			switch what := rapid.SampledFrom(steps).Draw(t, "what"); what {
 			case "decide":
 				l.decide()
-			case "work":
-				l.work()
+			case "poll", "push", "rotation", "clone":
+				l.work(what)
 			case "kill":
 				if l.s.Rendered.Exists {
 					l.startPod()
@@ -318,12 +410,36 @@ func TestEndsSealed(t *testing.T) {
 	})
 }
 
+// begin has nothing go wrong until the site is as far as the story begins.
+func (l *lab) begin(at string) {
+	l.ending = true
+	for range 50 {
+		switch {
+		case at == "new", at == "sealed" && l.s.Status.Phase == sealed, at == "rotating" && l.s.Job.Running:
+			l.ending = false
+			return
+		case at == "rotating" && l.s.Status.Phase == sealed:
+			l.order("rotate")
+		}
+		l.pass()
+	}
+	l.t.Fatalf("is never %s: %+v", at, l.s.Status)
+}
+
+// pass is some time in which all work goes on.
+func (l *lab) pass() {
+	l.decide()
+	for _, what := range []string{"poll", "push", "rotation", "clone"} {
+		l.work(what)
+	}
+}
+
 func (l *lab) finish() {
+	l.ending = true
 	for range 200 {
 		l.wake()
-		l.decide()
-		l.work()
-		if l.dead && !l.readable() && l.s.Alone {
+		l.pass()
+		if l.dead && !l.readable() && (l.s.Alone || l.wish.Sealed) {
 			// What a person does with a site that does not start.
 			l.s.Provisioned, l.confirmed = false, true
 		}
