@@ -91,21 +91,28 @@ func clone(ctx context.Context, conn *sql.Conn, donor Donor) error {
 // CancelClone ends a clone that the server receives: its statement ends with an error. The server stays up, without most
 // of its former data, until it is cloned again. Without a clone it does nothing.
 func (db *DB) CancelClone(ctx context.Context) error {
-	ctx, cancel := db.short(ctx)
-	defer cancel()
-	var session int64
-	err := db.pool.QueryRowContext(ctx, cloneSessionQuery).Scan(&session)
+	session, err := db.cloneSession(ctx)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("find clone of %s: %w", db.target, err)
 	}
+	// KILL waits for a lock of the session that it ends; one that received a clone on a busy machine held it for more than 5 s.
+	ctx, cancel := long(ctx)
+	defer cancel()
 	// One that ended meanwhile is what was asked for.
 	if _, err := db.pool.ExecContext(ctx, fmt.Sprintf("KILL QUERY %d", session)); err != nil && number(err) != numberNoSuchThread {
 		return fmt.Errorf("cancel clone of %s: %w", db.target, err)
 	}
 	return nil
+}
+
+func (db *DB) cloneSession(ctx context.Context) (session int64, err error) {
+	ctx, cancel := db.short(ctx)
+	defer cancel()
+	err = db.pool.QueryRowContext(ctx, cloneSessionQuery).Scan(&session)
+	return session, err
 }
 
 const (

@@ -131,11 +131,17 @@ func (a *Agent) Run(ctx context.Context) {
 	}
 }
 
-// Report is what is known now.
+// Report is what is known now. A digest in it is that of the keyring that is there this very moment.
 func (a *Agent) Report() *wire.KeyringReport {
+	now, err := LookAt(a.File)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	r := a.report
+	if !a.Sealed && r.Digest != "" && (err != nil || now.Digest != r.Digest || !now.Whole()) {
+		// The loop may have waited for MySQL or for a push since its last look. Whoever took that digest for the one that the data
+		// needs would seal the site with it, or replace the pod that has the only copy of the new one.
+		r.Digest, r.Trouble = "", errUnsettled.Error()
+	}
 	if r.Coverage != nil {
 		c := *r.Coverage
 		r.Coverage = &c

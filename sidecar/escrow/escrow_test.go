@@ -83,6 +83,37 @@ func TestI16PushesAgainWhileUnsealed(t *testing.T) {
 	})
 }
 
+// I14: while a push waits for an operator that is slow to answer, a rotation may end: what was seen before it must not be reported as
+// what the data needs.
+func TestReportsNoKeyringOfThePastI14(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		put(t, w.file, ring("k1"))
+		var during []*wire.KeyringReport
+		stored := w.stored
+		w.stored = func(push wire.KeyringEscrow) wire.KeyringEscrowed {
+			during = append(during, w.agent.Report())
+			put(t, w.file, ring("k1", "k2"))
+			during = append(during, w.agent.Report())
+			return stored(push)
+		}
+		w.round()
+		before := wire.KeyringDigest([]byte(ring("k1")))
+		if len(during) != 2 || during[0].Digest != before || during[1].Digest != "" || during[1].Trouble == "" {
+			t.Errorf("during the push: %+v", during)
+		}
+		if r := w.agent.Report(); r.Digest != "" || r.EscrowedDigest != before {
+			t.Errorf("before the next look: %+v", r)
+		}
+		w.stored = stored
+		after := wire.KeyringDigest([]byte(ring("k1", "k2")))
+		w.listed = append(w.listed, mysql.Key{ID: "k2"})
+		if r := w.round(); r.Digest != after || r.EscrowedDigest != after || r.Trouble != "" {
+			t.Errorf("after the next look: %+v", r)
+		}
+	})
+}
+
 // What is not a whole keyring of this very server is never sent.
 func TestNeverPushes(t *testing.T) {
 	for name, tc := range map[string]struct {
