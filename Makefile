@@ -17,7 +17,7 @@ TOOL_helm := helm.sh/helm/v4/cmd/helm
 
 # The parts of `make check` and of `make test`, in the order in which they run.
 CHECKS := format vet lint tidy generated unit unit-e2e
-TESTS := $(CHECKS) helm mysqld clone adopt lab apiserver
+TESTS := $(CHECKS) helm mysqld clone adopt lab terminal apiserver
 
 COUNT := bin/counts
 OUT := out/test
@@ -234,6 +234,10 @@ part-adopt: $(COUNT)
 
 part-lab: $(COUNT) build
 	@cd e2e && ../$(COUNT) go -dir ../$(OUT) -part lab -live -no-skip -- -tags lab -v -count=1 -p 1 -timeout 50m ./suites/...
+
+# The suites of the lab have installed tmux, without which these tests skip themselves in part unit-e2e.
+part-terminal: $(COUNT)
+	@cd e2e && ../$(COUNT) go -dir ../$(OUT) -part terminal -no-skip -- -count=1 ./terminal/
 
 # The API server and the etcd that the lab was made of.
 part-apiserver: $(COUNT) bin/lab

@@ -3,12 +3,9 @@
 package main
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math"
 	"os"
@@ -151,23 +148,6 @@ func readResults(path string) (results, error) {
 }
 
 func rounded(seconds float64) float64 { return math.Round(seconds*100) / 100 }
-
-// buildSum changes with the programs in the images of operator and sidecar.
-func buildSum(labDir string) (string, error) {
-	sum := sha256.New()
-	for _, name := range []string{"operator", "sidecar"} {
-		f, err := os.Open(filepath.Join(labDir, "images", name))
-		if err != nil {
-			return "", fmt.Errorf("read image: %w", err)
-		}
-		_, err = io.Copy(sum, f)
-		_ = f.Close()
-		if err != nil {
-			return "", fmt.Errorf("read image: %w", err)
-		}
-	}
-	return hex.EncodeToString(sum.Sum(nil))[:16], nil
-}
 
 // The part of the document between these marks belongs to this program.
 const (

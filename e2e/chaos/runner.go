@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mysql-mfg/mfg/e2e/demo/stage"
+	"github.com/mysql-mfg/mfg/e2e/lab/cluster"
 )
 
 // runner plays scenarios on one lab.
@@ -38,7 +39,7 @@ func newRunner(ctx context.Context, out io.Writer, o options) (*runner, error) {
 	if err := st.InstallOperator(ctx); err != nil {
 		return nil, err
 	}
-	build, err := buildSum(st.Lab.Dir())
+	build, err := cluster.BuildSum(st.Lab.Dir())
 	if err != nil {
 		return nil, err
 	}

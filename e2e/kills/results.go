@@ -3,12 +3,9 @@
 package kills
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -106,23 +103,6 @@ func (r *Results) Write(path string, now time.Time) error {
 		return fmt.Errorf("write results: %w", err)
 	}
 	return nil
-}
-
-// Build changes with the programs in the images of operator and sidecar.
-func Build(labDir string) (string, error) {
-	sum := sha256.New()
-	for _, name := range []string{"operator", "sidecar"} {
-		f, err := os.Open(filepath.Join(labDir, "images", name))
-		if err != nil {
-			return "", fmt.Errorf("read image: %w", err)
-		}
-		_, err = io.Copy(sum, f)
-		_ = f.Close()
-		if err != nil {
-			return "", fmt.Errorf("read image: %w", err)
-		}
-	}
-	return hex.EncodeToString(sum.Sum(nil))[:16], nil
 }
 
 // The part of the document between these marks is made from the results.

@@ -19,6 +19,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/e2e/demo/stage"
 	"github.com/mysql-mfg/mfg/e2e/kills"
+	"github.com/mysql-mfg/mfg/e2e/lab/cluster"
 	"github.com/mysql-mfg/mfg/e2e/writer/journal"
 	"github.com/mysql-mfg/mfg/e2e/writer/load"
 )
@@ -40,7 +41,7 @@ type killing struct {
 // acknowledged row, neither by the group nor by the site that was hit.
 func TestKilledWhileUnsealed(t *testing.T) {
 	k := &killing{path: filepath.Join(lab.Repo, "out", "encryption-kills.json")}
-	build, err := kills.Build(lab.Lab.Dir())
+	build, err := cluster.BuildSum(lab.Lab.Dir())
 	if err != nil {
 		t.Fatal(err)
 	}
