@@ -28,6 +28,7 @@ func TestOperatorRights(t *testing.T) {
 		"delete nodes":                   "no",
 		"delete namespaces":              "no",
 		"create pods":                    "no",
+		"delete pods":                    "yes",
 		"create pods --subresource=exec": "no",
 		"create clusterroles.rbac.authorization.k8s.io":         "no",
 		"escalate clusterroles.rbac.authorization.k8s.io":       "no",

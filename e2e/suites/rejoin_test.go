@@ -24,6 +24,12 @@ import (
 // reclone annotates the group with a reclone and waits for the answer.
 func reclone(t *testing.T, g *stage.Group, value string, limit time.Duration) string {
 	t.Helper()
+	orderReclone(t, g, value)
+	return recloneAnswer(t, g, value, limit)
+}
+
+func orderReclone(t *testing.T, g *stage.Group, value string) {
+	t.Helper()
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{v1alpha1.AnnotationRecloneSite: value}}})
 	if err != nil {
 		t.Fatal(err)
@@ -35,8 +41,12 @@ func reclone(t *testing.T, g *stage.Group, value string, limit time.Duration) st
 	if err := g.Kube.Patch(t.Context(), group, client.RawPatch(types.MergePatchType, patch)); err != nil {
 		t.Fatal(err)
 	}
+}
+
+func recloneAnswer(t *testing.T, g *stage.Group, value string, limit time.Duration) string {
+	t.Helper()
 	prefix := v1alpha1.AnnotationRecloneSite + "=" + value + ": "
-	group, err = g.Await(t.Context(), limit, "the order reclone-site="+value+" to be answered", func(group *v1alpha1.MysqlFailoverGroup) error {
+	group, err := g.Await(t.Context(), limit, "the order reclone-site="+value+" to be answered", func(group *v1alpha1.MysqlFailoverGroup) error {
 		last := group.Annotations[v1alpha1.AnnotationLastRequest]
 		if group.Annotations[v1alpha1.AnnotationRecloneSite] != "" || !strings.HasPrefix(last, prefix) {
 			return fmt.Errorf("the last request is %q; %s", last, stage.Describe(group))
@@ -145,6 +155,53 @@ func TestErrantTransaction(t *testing.T) {
 	}
 }
 
+// mysqld of a site dies in the middle of a clone. It calls that clone in progress ever after; the site is cloned again.
+func TestMysqldDiesInAClone(t *testing.T) {
+	g, before := whole(t)
+	active, site := before.Status.ActiveSite, replicas(before)[0]
+	// So much that the clone is still copying when it has been seen to.
+	query(t, g, active, "CREATE DATABASE bulk; CREATE TABLE bulk.rows_of_it (id INT AUTO_INCREMENT PRIMARY KEY, filler LONGBLOB); "+
+		"INSERT INTO bulk.rows_of_it (filler) VALUES (REPEAT('x', 4 << 20)), (REPEAT('y', 4 << 20)), (REPEAT('z', 4 << 20)), (REPEAT('w', 4 << 20))"+
+		strings.Repeat("; INSERT INTO bulk.rows_of_it (filler) SELECT filler FROM bulk.rows_of_it", 4))
+	t.Cleanup(func() {
+		if _, err := g.RootSQL(context.Background(), active, "DROP DATABASE bulk"); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := stage.Poll(t.Context(), time.Minute, site+" to have it all", func(ctx context.Context) error {
+		out, err := g.RootSQL(ctx, site, "SELECT COUNT(*) FROM bulk.rows_of_it")
+		if err == nil && strings.TrimSpace(out) != "64" {
+			err = fmt.Errorf("%s rows", strings.TrimSpace(out))
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	orderReclone(t, g, site)
+	if err := stage.Poll(t.Context(), time.Minute, "the clone to copy files", func(ctx context.Context) error {
+		out, err := g.RootSQL(ctx, site, "SELECT STATE FROM performance_schema.clone_progress WHERE STAGE = 'FILE COPY'")
+		if err == nil && strings.TrimSpace(out) != "In Progress" {
+			err = fmt.Errorf("it is %q", strings.TrimSpace(out))
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := stage.KillProcess(t.Context(), g, site, "mysqld"); err != nil {
+		t.Fatal(err)
+	}
+	if outcome := recloneAnswer(t, g, site, comeBack); !strings.HasPrefix(outcome, "done") {
+		t.Errorf("the order was answered: %s", outcome)
+	}
+	if _, err := g.AwaitReady(t.Context(), comeBack); err != nil {
+		t.Fatal(err)
+	}
+	checkEvent(t, g, "SiteCloneFailed", site)
+	if got := query(t, g, site, "SELECT COUNT(*) FROM bulk.rows_of_it"); got != "64" {
+		t.Errorf("%s rows on %s", got, site)
+	}
+}
+
 // What can only be refused is refused at once, with the next step.
 func TestRecloneRefusals(t *testing.T) {
 	g, before := whole(t)
@@ -174,9 +231,18 @@ func TestPurgedBinlogs(t *testing.T) {
 		t.Fatal(err)
 	}
 	known := strings.ReplaceAll(query(t, g, active, "SELECT @@gtid_executed"), "\\n", "")
-	query(t, g, active, "INSERT INTO app.writes (writer, worker, seq, site) VALUES ('purged', 0, 1, 'x')")
+	query(t, g, active, "REPLACE INTO app.writes (writer, worker, seq, site) VALUES ('purged', 0, 1, 'x')")
 	if err := stage.Poll(t.Context(), 2*time.Minute, "the binary log to be purged", func(ctx context.Context) error {
 		return purge(ctx, g, active, known)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	// A group that has not noticed yet calls itself ready, and so it would once more right after the node is back.
+	if _, err := g.Await(t.Context(), time.Minute, "the loss of "+away+" to be noticed", func(group *v1alpha1.MysqlFailoverGroup) error {
+		if state := siteOf(group, away).State; state == v1alpha1.SiteReplica {
+			return fmt.Errorf("%s is %s", away, state)
+		}
+		return nil
 	}); err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,8 @@ var (
 	ErrWritable = errors.New("the server accepts writes")
 	// ErrCloneOutcomeUnknown says that a clone may or may not have happened: look at CloneStatus once the server is back.
 	ErrCloneOutcomeUnknown = errors.New("outcome of the clone is unknown")
+	// ErrCloneHangs says that a clone could not be cancelled: only the end of the server ends it.
+	ErrCloneHangs = errors.New("the server did not cancel the clone")
 	// ErrNotFenced says that super_read_only=ON could not be established and read back in time.
 	ErrNotFenced = errors.New("not fenced")
 	// ErrRefused is a name or password that MySQL would not take, or would silently cut.

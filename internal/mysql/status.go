@@ -105,7 +105,7 @@ func (db *DB) readStatus(ctx context.Context, q querier) (Status, error) {
 	return scanStatus(q.QueryRowContext(ctx, statusQueryNoClone))
 }
 
-const cloningColumn = "EXISTS (SELECT * FROM performance_schema.clone_status WHERE STATE IN ('Not Started', 'In Progress'))"
+const cloningColumn = "EXISTS (SELECT * FROM performance_schema.clone_status WHERE STATE IN ('Not Started', 'In Progress') AND (PID > 0 OR ERROR_NO = 0))"
 
 var statusQueryNoClone = strings.Replace(statusQuery, cloningColumn, "0", 1)
 

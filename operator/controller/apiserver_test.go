@@ -39,6 +39,7 @@ func TestAgainstAPIServer(t *testing.T) {
 	}})
 	c.createGroup()
 	t.Run("pod security", func(*testing.T) { c.podIsAdmitted() })
+	t.Run("the pod of a clone that hangs", func(*testing.T) { c.endsPods() })
 	t.Run("two owners of status", func(*testing.T) { c.sharesStatus() })
 	t.Run("ordered update", func(*testing.T) { c.updatesInOrder() })
 	t.Run("quiet", func(*testing.T) { c.isQuiet() })
@@ -181,6 +182,36 @@ func (c *cluster) podIsAdmitted() {
 	var service corev1.Service
 	if err := c.get(&service, "mysql-orders-primary"); err != nil || service.Spec.Selector != nil {
 		c.t.Errorf("primary service %+v: %v", service.Spec, err)
+	}
+}
+
+// endsPods ends a pod with the rights of the chart, and not one that came after it under its name.
+func (c *cluster) endsPods() {
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: testKey.Namespace, Name: "hangs"},
+		Spec: corev1.PodSpec{
+			SecurityContext: &corev1.PodSecurityContext{
+				RunAsNonRoot: new(true), SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+			},
+			Containers: []corev1.Container{{Name: "mysql", Image: "mysql", SecurityContext: &corev1.SecurityContext{
+				AllowPrivilegeEscalation: new(false), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+			}}},
+		},
+	}
+	c.create(pod)
+	end := func(uid types.UID) (found bool) {
+		if err := c.r.provisioner.endPod(c.t.Context(), pod.Namespace, pod.Name, uid); err != nil {
+			c.t.Errorf("end the pod: %v", err)
+		}
+		return c.get(&corev1.Pod{}, pod.Name) == nil
+	}
+	if !end("another") {
+		c.t.Error("another pod of that name was ended")
+	}
+	for range 2 { // the second time it is gone already
+		if end(pod.UID) {
+			c.t.Error("the pod is still there")
+		}
 	}
 }
 

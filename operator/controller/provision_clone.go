@@ -9,6 +9,11 @@ import (
 	"net"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/mysql-mfg/mfg/internal/mysql"
@@ -262,7 +267,9 @@ func (d *donorWatch) explain(err error) error {
 	return fmt.Errorf("%w: %w", d.lost, err)
 }
 
-// cancelWithout cancels a clone whose donor is lost. It is tried again at every look until the clone ends.
+// cancelWithout cancels a clone whose donor is lost. It is tried again at every look until the clone ends. If mysqld hangs
+// over it, the site's pod is ended, and mysqld with it: nothing else brings the site back, and there is nothing to lose, since
+// the clone has thrown the site's data away and a busy site is no candidate.
 func (p *provisioner) cancelWithout(ctx context.Context, t task, d *donorWatch) {
 	g, known := p.facts.Sites(t.key.group.Namespace, t.key.group.Name)
 	if !known {
@@ -273,13 +280,31 @@ func (p *provisioner) cancelWithout(ctx context.Context, t task, d *donorWatch) 
 		return
 	}
 	d.lost = errors.New("cancelled: " + why)
-	server, err := p.open(ctx, t, g.Sites[t.key.site].AdminAddr, t.key.site)
+	site := g.Sites[t.key.site]
+	server, err := p.open(ctx, t, site.AdminAddr, t.key.site)
 	if err != nil {
 		return
 	}
 	defer func() { _ = server.Close() }()
-	if err := server.CancelClone(ctx); err != nil {
+	err = server.CancelClone(ctx)
+	if errors.Is(err, mysql.ErrCloneHangs) {
+		log.FromContext(ctx).Error(err, "end the pod of a clone that cannot be cancelled", "site", t.key.site, "pod", site.PodName)
+		err = p.endPod(ctx, t.key.group.Namespace, site.PodName, types.UID(site.PodUID))
+	}
+	if err != nil {
 		log.FromContext(ctx).Error(err, "cancel clone", "site", t.key.site)
+	}
+}
+
+// podEnder is endPod over the API. A pod that is gone, or another under the same name, is what was wanted.
+func podEnder(c client.Writer) func(ctx context.Context, namespace, name string, uid types.UID) error {
+	return func(ctx context.Context, namespace, name string, uid types.UID) error {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+		err := c.Delete(ctx, pod, client.Preconditions{UID: &uid})
+		if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+			return nil
+		}
+		return fmt.Errorf("end pod %s: %w", name, err)
 	}
 }
 

@@ -42,6 +42,8 @@ type provisioner struct {
 	access   Access
 	dial     func(mysql.Target) (Recipient, error)
 	recorder *report.Recorder
+	// endPod deletes a pod, if it is still that one.
+	endPod func(ctx context.Context, namespace, name string, uid types.UID) error
 	// done tells that a job of a group has ended, news that status has to tell how far one has come.
 	done, news func(types.NamespacedName)
 
@@ -64,7 +66,7 @@ type task struct {
 
 func newProvisioner(o Options) *provisioner {
 	return &provisioner{
-		work: o.Work, facts: o.Facts, access: o.Access, recorder: o.Recorder, dial: o.Dial,
+		work: o.Work, facts: o.Facts, access: o.Access, recorder: o.Recorder, dial: o.Dial, endPod: podEnder(o.Client),
 		all: make(chan struct{}, maxClones), donors: map[types.NamespacedName]chan struct{}{},
 	}
 }

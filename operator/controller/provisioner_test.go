@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -36,6 +37,8 @@ type server struct {
 	opened int
 	// cancelled is true once the clone that ran was cancelled.
 	cancelled bool
+	// hangs is true if its clones cannot be cancelled.
+	hangs bool
 }
 
 func (s *server) note(call string) {
@@ -76,6 +79,10 @@ func (s *server) Clone(_ context.Context, d mysql.Donor) error {
 // CancelClone ends a clone as KILL QUERY does.
 func (s *server) CancelClone(context.Context) error {
 	s.note("cancel")
+	if s.isHung() {
+		time.Sleep(10 * time.Second)
+		return mysql.ErrCloneHangs
+	}
 	s.with(func(s *server) {
 		if s.last.State == "In Progress" {
 			s.last = mysql.CloneStatus{State: "Failed", ErrorNo: 1317, Message: "interrupted"}
@@ -108,6 +115,12 @@ func completes(data gtid.Set, after time.Duration, result error) func(*server) e
 		}()
 		return result
 	}
+}
+
+func (s *server) isHung() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.hangs
 }
 
 func (s *server) isCancelled() bool {
@@ -432,6 +445,37 @@ func TestCloneIsCancelledWhenTheRoleMoves(t *testing.T) {
 		}
 		if got := strings.Join(b.calls, ", "); got != "clone from 10.0.0.0, cancel, clone from 10.0.0.2" {
 			t.Errorf("calls: %s", got)
+		}
+		time.Sleep(2 * time.Hour) // the cancelled clone of the fake server
+	})
+}
+
+// A failover while the clone runs, and mysqld hangs over the KILL: the pod in which it was asked is ended, and no other.
+func TestCloneThatHangsIsEndedWithItsPod(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pl := newPlant(t, history, "", uuidA+":1-90")
+		defer pl.end(t)
+		b, c := pl.servers["10.0.0.1:33062"], pl.servers["10.0.0.2:33062"]
+		pl.facts.set("b", SiteFacts{MysqlUp: true, AdminAddr: "10.0.0.1:33062", PodName: "pod-of-b", PodUID: "uid-of-b"})
+		b.hangs, b.clone = true, completes(set(history), time.Hour, nil)
+		var ended []string
+		pl.p.endPod = func(_ context.Context, namespace, name string, uid types.UID) error {
+			ended = append(ended, namespace+"/"+name+" "+string(uid))
+			b.with(func(s *server) {
+				s.hangs, s.cancelled = false, true
+				s.last = mysql.CloneStatus{State: "Failed", ErrorNo: 1158, Message: "network"}
+			})
+			return nil
+		}
+		pl.p.begin(testGroup(), "b", order{})
+		time.Sleep(30 * time.Second)
+		pl.facts.open("c")
+		c.with(func(s *server) { s.status = open(uuidA + ":1-90," + uuidB + ":1") })
+		if o := pl.result(t, "b"); o.verdict != verdictWait || !o.failed || !strings.Contains(o.message, "the active site is c now") {
+			t.Errorf("outcome %+v", o)
+		}
+		if want := []string{testKey.Namespace + "/pod-of-b uid-of-b"}; !slices.Equal(ended, want) {
+			t.Errorf("ended %q, want %q", ended, want)
 		}
 		time.Sleep(2 * time.Hour) // the cancelled clone of the fake server
 	})

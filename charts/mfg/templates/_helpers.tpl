@@ -40,10 +40,11 @@ mfg-operator-{{ .Release.Namespace }}
 - apiGroups: [mysql-mfg.io]
   resources: [mysqlfailovergroups/finalizers]
   verbs: [update]
-# The monitor labels pods with role and health; the deployments create and delete them.
+# The monitor labels pods with role and health; the deployments create them. The pod of a clone that mysqld cannot cancel is
+# deleted.
 - apiGroups: [""]
   resources: [pods]
-  verbs: [get, list, watch, patch]
+  verbs: [get, list, watch, patch, delete]
 - apiGroups: [""]
   resources: [services, configmaps, persistentvolumeclaims]
   verbs: [get, list, watch, create, patch, delete]
