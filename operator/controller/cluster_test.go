@@ -16,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -31,25 +32,26 @@ import (
 	"github.com/mysql-mfg/mfg/operator/report"
 )
 
-// rights is what the controller needs, and all that it gets in this test. The chart's role must hold them.
-var rights = []rbacv1.PolicyRule{
-	{APIGroups: []string{v1alpha1.Domain}, Resources: []string{"mysqlfailovergroups"}, Verbs: []string{"get", "list", "watch", "patch"}},
-	{APIGroups: []string{v1alpha1.Domain}, Resources: []string{"mysqlfailovergroups/status"}, Verbs: []string{"patch"}},
-	{APIGroups: []string{v1alpha1.Domain}, Resources: []string{"mysqlfailovergroups/finalizers"}, Verbs: []string{"update"}},
-	{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"get", "list", "watch", "create", "patch", "delete"}},
-	{
-		APIGroups: []string{""}, Resources: []string{"services", "configmaps", "persistentvolumeclaims"},
-		Verbs: []string{"get", "list", "watch", "create", "patch", "delete"},
-	},
-	{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get", "create", "patch", "delete"}},
-	{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get", "list", "watch"}},
-	{APIGroups: []string{"policy"}, Resources: []string{"poddisruptionbudgets"}, Verbs: []string{"get", "list", "watch", "create", "patch"}},
-	{APIGroups: []string{"storage.k8s.io"}, Resources: []string{"storageclasses"}, Verbs: []string{"get"}},
-	{APIGroups: []string{"cert-manager.io"}, Resources: []string{"certificates"}, Verbs: []string{"get", "create", "patch"}},
-	{APIGroups: []string{"events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
+// chartRights are those that the chart gives the operator by default.
+func chartRights(t *testing.T) []rbacv1.PolicyRule {
+	t.Helper()
+	file, err := os.Open(filepath.Join("..", "..", "charts", "testdata", "mfg-default.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	for objects := yaml.NewYAMLOrJSONDecoder(file, 4096); ; {
+		role := rbacv1.ClusterRole{}
+		if err := objects.Decode(&role); err != nil {
+			t.Fatalf("find the operator's role in %s: %v", file.Name(), err)
+		}
+		if role.Kind == "ClusterRole" && role.Name == "mfg-operator-mfg-system" {
+			return role.Rules
+		}
+	}
 }
 
-// cluster is a real API server with the controller running against it, with no more than rights.
+// cluster is a real API server with the controller running against it, with the rights of the chart and no more.
 type cluster struct {
 	t     *testing.T
 	admin client.Client
@@ -96,7 +98,7 @@ func newCluster(t *testing.T) *cluster {
 }
 
 func (c *cluster) grant() {
-	c.create(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "mfg-operator"}, Rules: rights})
+	c.create(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "mfg-operator"}, Rules: chartRights(c.t)})
 	c.create(&rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "mfg-operator"},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "mfg-operator"},

@@ -29,8 +29,6 @@ import (
 // external-dns and without the right to change nodes, then with both, through a failover, to the end of the group.
 func TestSteeringAgainstAPIServer(t *testing.T) {
 	c := newCluster(t)
-	c.allow("mfg-steer", rbacv1.PolicyRule{APIGroups: []string{"externaldns.k8s.io"}, Resources: []string{"dnsendpoints"}, Verbs: []string{"get", "create", "patch", "delete"}},
-		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"nodes"}, Verbs: []string{"get", "list", "watch"}})
 	c.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: testKey.Namespace}})
 	c.create(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: testKey.Namespace, Name: "default"}})
 	for _, site := range []string{"a", "b"} {
