@@ -199,6 +199,8 @@ func (r *Reconciler) phases() []phase {
 	return []phase{
 		{"add finalizer", r.addFinalizer},
 		{"observe", r.observe},
+		// Nothing that is wrong with an object keeps the sites that there are from being watched, least of all after a restart.
+		{"go on", r.startLoop},
 		// Early, so that what is wrong with the group's own objects does not keep it from following the active site.
 		{"steer", r.steer},
 		{"check features", r.features},
@@ -252,7 +254,8 @@ func newer(a, b *corev1.Pod) bool {
 	return b.CreationTimestamp.Before(&a.CreationTimestamp)
 }
 
-// startLoop has the poll loop run once there is something to poll.
+// startLoop has the poll loop run once there is something to poll. It runs early for the sites that exist, and again when the
+// first ones have been made.
 func (r *Reconciler) startLoop(_ context.Context, s *scope) error {
 	if len(s.deployments) > 0 {
 		r.Loops.Ensure(s.key)

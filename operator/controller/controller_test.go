@@ -273,3 +273,18 @@ func TestFailureKeepsTheMarks(t *testing.T) {
 		t.Errorf("condition %+v", c)
 	}
 }
+
+// An operator that has just started watches the sites that exist, whatever keeps it from applying their objects: without its
+// answers the active site is not opened again after a restart, and nothing is failed over (design §4).
+func TestTheLoopStartsAlthoughNothingCanBeApplied(t *testing.T) {
+	w := runningWorld(t)
+	w.reconcile()
+	w.r, w.loops.ensured = New(w.r.Options), 0
+	w.reject = func(name string) error { return errors.New("the webhook does not answer for " + name) }
+	if _, err := w.r.Reconcile(w.ctx, reconcile.Request{NamespacedName: testKey}); err == nil {
+		t.Fatal("no error")
+	}
+	if w.loops.ensured == 0 {
+		t.Error("nobody watches the sites")
+	}
+}

@@ -35,6 +35,9 @@ func (r *Reconciler) rolloutSite(s *scope, spec v1alpha1.Site, want *appsv1.Depl
 		Name: name, Active: name == s.activeSite(), Busy: busy, Candidate: spec.Role == v1alpha1.PrimaryCandidate,
 		Diverged: s.facts.Sites[name].Diverged,
 	}
+	if t := s.group.Status.Transition; t != nil {
+		site.Moving = name == t.From || name == t.To
+	}
 	current := s.deployments[name]
 	if current == nil {
 		return site

@@ -128,6 +128,12 @@ func targetLost(s Snapshot, d Decision, why string) Decision {
 		return d.say(TopologyTransition, VerdictBlocked, lostFor(s, d.Memory, target), "%s %s, and %s; %s", t.To, why, whyNobody(s, d.Memory), lostWayOut(s, d.Memory, target)).
 			then(Announce{Fence: fenceTargets(t)})
 	}
+	if blocked, reason, message := forbidden(s, d.Memory, next, true); blocked && t.From == t.To {
+		// No failover was begun: the active site is opened again after a planned one, and one that dies meanwhile is replaced
+		// under the rules of any other time. It is opened as soon as it is back.
+		return d.say(TopologyTransition, VerdictBlocked, reason, "%s is to be opened again, but %s; %s; %s",
+			t.To, why, message, wayOut(s, d.Memory, next, true))
+	}
 	if lacks := t.FromExecuted.Subtract(next.All); t.From == "" && !lacks.IsEmpty() {
 		// The first active site was chosen because it holds what any site held; silent as it is now, it holds that still (I7).
 		return d.say(TopologyTransition, VerdictBlocked, ReasonTargetLost, "%s %s, and %s lacks %s, which it held; bring it back; %s",

@@ -13,6 +13,7 @@ func starting(s Site) bool  { return s.Starting && !s.Settled }
 func broken(s Site) bool    { return s.Broken }
 func busy(s Site) bool      { return s.Busy }
 func active(s Site) bool    { return s.Active }
+func moving(s Site) bool    { return s.Moving }
 func candidate(s Site) bool { return s.Candidate }
 func diverged(s Site) bool  { return s.Diverged }
 func kept(s Site) bool      { return s.Kept != "" }

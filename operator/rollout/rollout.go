@@ -15,6 +15,8 @@ type Site struct {
 	Candidate bool
 	// Active is true for the active site, and for the site that is about to become it.
 	Active bool
+	// Moving is true for the two sites between which the active site changes.
+	Moving bool
 	// Exists is true if the site has a Deployment.
 	Exists bool
 	// UpToDate is true if its Deployment has the wished pod template.
@@ -119,6 +121,10 @@ func next(g Group) Decision {
 		return Decision{Reason: UpToDate, Message: "every site is up to date"}
 	}
 	if d, ok := postponed(g); ok {
+		// A failover may wait for just this one to acknowledge it, and nobody can use a pod that does not come up.
+		if s, found := find(g.Sites, and(outdated, broken, not(moving), not(active))); found && d.Reason == FailoverInFlight {
+			return update(Repairing, s)
+		}
 		return d
 	}
 	// A pod that does not come up may need just this update; replacing it takes nothing away.
@@ -149,13 +155,13 @@ func postponed(g Group) (Decision, bool) {
 	if g.Paused != "" {
 		return wait(Paused, "", "paused until %s; the update goes on afterwards", g.Paused), true
 	}
-	// A pod replaced now could be the one that the failover needs.
-	if g.Transition {
-		return wait(FailoverInFlight, "", "the active site is changing; the update goes on afterwards"), true
-	}
 	// The work would be lost, and on the active site also that of the site which clones from it.
 	if s, ok := find(g.Sites, busy); ok {
 		return wait(LongWorkInFlight, s.Name, "long work runs on %s; the update goes on afterwards", s.Name), true
+	}
+	// A pod replaced now could be the one that the failover needs.
+	if g.Transition {
+		return wait(FailoverInFlight, "", "the active site is changing; the update goes on afterwards"), true
 	}
 	// The others are what a failover would need, and that they do not follow now says nothing about them.
 	if s, ok := find(g.Sites, and(exists, active, starting)); ok {
