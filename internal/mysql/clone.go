@@ -52,7 +52,7 @@ type CloneStage struct {
 // connection ended first: CloneStatus tells once the server is back. Any other error means that the server refused or
 // gave up; its former data may be gone.
 //
-// A server with databases needs a window (BeginWindow). All accounts are the donor's afterwards.
+// A server that accepts writes is refused with ErrWritable. One with databases needs a window (BeginWindow). All accounts are the donor's afterwards.
 func (db *DB) Clone(ctx context.Context, donor Donor) error {
 	if donor.Host == "" || donor.Port <= 0 || donor.User == "" {
 		return fmt.Errorf("clone from %s: %w: host, port and user must be given", donor, ErrRefused)
@@ -65,6 +65,15 @@ func (db *DB) Clone(ctx context.Context, donor Donor) error {
 }
 
 func clone(ctx context.Context, conn *sql.Conn, donor Donor) error {
+	var readOnly bool
+	if err := conn.QueryRowContext(ctx, "SELECT @@GLOBAL.read_only").Scan(&readOnly); err != nil {
+		return fmt.Errorf("read read_only: %w", err)
+	}
+	if !readOnly {
+		// Whoever decided this had an old look: the data of a server that takes writes must never be replaced. A window keeps
+		// read_only on.
+		return ErrWritable
+	}
 	donors := fmt.Sprintf("%s:%d", donor.Host, donor.Port)
 	if _, err := conn.ExecContext(ctx, "SET GLOBAL clone_valid_donor_list = ?", donors); err != nil {
 		return fmt.Errorf("set clone_valid_donor_list: %w", err)

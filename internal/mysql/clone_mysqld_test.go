@@ -186,3 +186,17 @@ func TestWithoutClonePlugin(t *testing.T) {
 		t.Errorf("want a plain error, got %v", err)
 	}
 }
+
+// I14: a server that accepts writes is not cloned into, whatever was decided before.
+func TestI14NoCloneIntoAWritableServer(t *testing.T) {
+	donor, recipient := writable(t, mysqltest.Options{}), writable(t, mysqltest.Options{})
+	from := donorOf(donor)
+	from.RequireTLS = false
+	before := status(t, recipient.Operator(t))
+	if err := recipient.Operator(t).Clone(budget(t), from); !errors.Is(err, mysql.ErrWritable) {
+		t.Errorf("cloned: %v", err)
+	}
+	if now := status(t, recipient.Operator(t)); !now.Writable() || !now.Executed.Equal(before.Executed) || len(recipient.Exits()) != 0 {
+		t.Errorf("it was touched: %+v", now)
+	}
+}

@@ -183,8 +183,9 @@ func (p *provisioner) watch(ctx context.Context, t task, s sight, w watching) er
 			statement = nil
 		}
 		st, last, err := p.ask(ctx, t)
-		if statement != nil || underWay(last) {
-			// A large clone takes hours; as long as it goes on, nobody is in a hurry.
+		if err == nil && (statement != nil || underWay(last)) {
+			// A large clone takes hours; as long as the server says that it goes on, nobody is in a hurry. One that stands still
+			// says nothing, and must not keep others from being cloned.
 			deadline = time.Now().Add(returnTimeout)
 		}
 		if err != nil {

@@ -365,6 +365,28 @@ func TestCloneFails(t *testing.T) {
 	}
 }
 
+// A server that stands still in a clone answers neither the statement nor anybody else: others get their turn after a while.
+func TestCloneOfAServerThatStandsStillIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pl := newPlant(t, history, "")
+		defer pl.end(t)
+		pl.servers["10.0.0.1:33062"].clone = func(s *server) error {
+			s.with(func(s *server) { s.last, s.down = mysql.CloneStatus{State: "In Progress"}, true })
+			time.Sleep(2 * returnTimeout)
+			return mysql.ErrCloneOutcomeUnknown
+		}
+		began := time.Now()
+		pl.p.begin(testGroup(), "b", order{})
+		if o := pl.result(t, "b"); o.verdict == verdictAdopt || !o.failed || time.Since(began) > returnTimeout+time.Minute {
+			t.Errorf("outcome %+v after %s", o, time.Since(began))
+		}
+		if pl.busy("b") {
+			t.Error("the site is held although nothing runs")
+		}
+		time.Sleep(2 * returnTimeout) // the statement of the fake server
+	})
+}
+
 // A donor serves one clone at a time.
 func TestClonesOfAGroupTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -31,6 +31,8 @@ type unsettled struct {
 func (r *Reconciler) rolloutSite(s *scope, spec v1alpha1.Site, want *appsv1.Deployment) rollout.Site {
 	name := spec.Name
 	_, busy := r.Work.Busy(s.key.Namespace, s.key.Name, name)
+	// The job of a clone that an operator before this one began is taken up only after the first look at the pods.
+	busy = busy || s.facts.Sites[name].Cloning
 	site := rollout.Site{
 		Name: name, Active: name == s.activeSite(), Busy: busy, Candidate: spec.Role == v1alpha1.PrimaryCandidate,
 		Diverged: s.facts.Sites[name].Diverged,

@@ -92,6 +92,24 @@ func TestNoUpdateDuringFailover(t *testing.T) {
 	}
 }
 
+// A clone that an operator before this one began is long work too, though nobody has taken it up yet.
+func TestNoUpdateOfASiteThatIsBeingCloned(t *testing.T) {
+	w := runningWorld(t)
+	w.facts.open("a")
+	w.reconcile()
+	w.settle("a", "b", "c")
+	f, _ := w.facts.Sites("", "")
+	cloning := f.Sites["b"]
+	cloning.Cloning, cloning.Following = true, false
+	w.facts.set("b", cloning)
+	old := w.deployments()
+	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Image = "mysql:9.8" })
+	w.reconcile()
+	if diff := cmp.Diff(old, w.deployments()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // Facts of the pod that was there before say nothing about the one that is there now.
 func TestSettledNeedsFactsOfThisPod(t *testing.T) {
 	w := runningWorld(t)
