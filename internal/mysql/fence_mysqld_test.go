@@ -172,6 +172,8 @@ func TestFenceRefusesCommitOfUncutSession(t *testing.T) {
 
 func TestFenceAtMaxConnections(t *testing.T) {
 	s := writable(t, mysqltest.Options{Config: []string{"max_connections=5"}})
+	// Before all connections are taken: the one that MySQL keeps for administrators may be held by the set-up of the server.
+	session(t, s.Client(t, admin, admin), "LOCK TABLES app.t WRITE")
 	clients := s.Client(t, app, app)
 	for i := 0; ; i++ {
 		conn, err := clients.Conn(t.Context())
@@ -184,7 +186,6 @@ func TestFenceAtMaxConnections(t *testing.T) {
 		}
 		t.Cleanup(func() { _ = conn.Close() })
 	}
-	session(t, s.Client(t, admin, admin), "LOCK TABLES app.t WRITE")
 	fence(t, s.Sidecar(t), mysql.StageKillSessions)
 }
 
