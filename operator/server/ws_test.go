@@ -172,8 +172,8 @@ func TestStreamFilter(t *testing.T) {
 // TestStreamPing: a client that answers stays, and is told that the stream lives.
 func TestStreamPing(t *testing.T) {
 	l := quick()
-	l.ping, l.pong = 20*time.Millisecond, 200*time.Millisecond
-	l.read, l.write = 50*time.Millisecond, 50*time.Millisecond // of plain requests: a stream outlives them
+	l.ping, l.pong = 100*time.Millisecond, time.Second
+	l.read, l.write = 500*time.Millisecond, 500*time.Millisecond // of plain requests: a stream outlives them
 	addr, _, _ := served(t, NewBoard(), l)
 	conn := dial(t, addr, "", nil)
 	read(t, conn)
@@ -204,7 +204,7 @@ func TestStreamSilentClient(t *testing.T) {
 // TestStreamSlowClient: a client that does not read is cut off; neither the publisher nor another client notices.
 func TestStreamSlowClient(t *testing.T) {
 	l := quick()
-	l.streamWrite = 100 * time.Millisecond
+	l.streamWrite = 500 * time.Millisecond
 	b := NewBoard()
 	addr, s, _ := served(t, b, l)
 	slow, good := dial(t, addr, "", nil), dial(t, addr, "", nil)
@@ -238,7 +238,7 @@ func TestStreamSlowClient(t *testing.T) {
 // TestStreamBehind: a client whose feed has lost changes is told to come again.
 func TestStreamBehind(t *testing.T) {
 	l := quick()
-	l.gap = 100 * time.Millisecond
+	l.gap = time.Second
 	b := NewBoard()
 	addr, _, _ := served(t, b, l)
 	conn := dial(t, addr, "", nil)
