@@ -13,8 +13,8 @@ import (
 )
 
 func main() {
+	// Never stopped: a second Ctrl-C while the first one is being answered would end the process as killed (130 instead of 0).
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := cmd.Main(ctx, os.Args[1:], cmd.System())
-	stop()
-	os.Exit(code)
+	_ = stop
+	os.Exit(cmd.Main(ctx, os.Args[1:], cmd.System()))
 }
