@@ -104,8 +104,8 @@ const cancelTimeout = 10 * time.Second
 // of its former data, until it is cloned again. Without a clone it does nothing.
 //
 // ErrCloneHangs means that the KILL did not return within 10 s. KILL wakes the session out of its wait for the donor, and
-// spins until it has left it; a session that waits again before that was seen is never woken again (9.7.4, 1 of 70 on a
-// busy machine, internal/mysql/clone_cancel_mysqld_test.go). Both hang then, while the server answers others.
+// spins until it has left it; a session that waits again before that was seen is never woken again (9.7.4; seen with
+// gdb, in 1 of about 70 on a busy machine). Both hang then, while the server answers others.
 func (db *DB) CancelClone(ctx context.Context) error {
 	session, err := db.cloneSession(ctx)
 	if errors.Is(err, sql.ErrNoRows) {
