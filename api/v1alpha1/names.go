@@ -103,6 +103,8 @@ const ContainerBootstrap = "bootstrap"
 const (
 	EnvLeaseTimeout = "MFG_LEASE_TIMEOUT"
 	EnvFenceTimeout = "MFG_FENCE_TIMEOUT"
+	// EnvPeers lists the host:port of the other sites' sidecars, separated by commas.
+	EnvPeers = "MFG_PEERS"
 )
 
 // SiteName is the name of the Deployment and the Service of one site.

@@ -165,17 +165,26 @@ func (p *provisioning) perform(t *task, s sight) error {
 			return err
 		}
 	}
-	now := sight{source: s.source, recipient: s.recipient}
-	if err := p.read(t, &now); err != nil || now.donor != s.donor || examine(now.here, now.active) != s.verdict {
+	if !p.unchanged(t, s) {
 		return p.closeWindow(t, s, inWindow, errNotNow)
 	}
 	if inWindow || s.here.channel {
 		if err := p.on(t, s.recipient, func(m *mysqld) error { m.dropForClone(); return nil }); err != nil {
 			return p.closeWindow(t, s, inWindow, err)
 		}
+		if !p.unchanged(t, s) {
+			return p.closeWindow(t, s, inWindow, errNotNow)
+		}
 	}
 	err := p.watch(t, s, p.begin(s))
 	return p.closeWindow(t, s, inWindow && errors.Is(err, errGaveUp), err)
+}
+
+// unchanged looks a last time.
+func (p *provisioning) unchanged(t *task, s sight) bool {
+	now := sight{source: s.source, recipient: s.recipient}
+	err := p.read(t, &now)
+	return err == nil && now.donor == s.donor && examine(now.here, now.active) == s.verdict
 }
 
 // closeWindow is provisioner.close.

@@ -82,6 +82,7 @@ func (l *loop) takeAnswers(site *failover.Site, q *asked) {
 		known := l.cache.volumes[site.Name]
 		site.OtherVolume = known != "" && q.report.VolumeID != "" && q.report.VolumeID != known
 		site.Unnoted = known == "" && q.report.VolumeID != ""
+		site.Noted = known != "" && q.report.VolumeID == known
 	}
 	delete(l.seen, site.Name)
 	if q.direct {
@@ -193,7 +194,7 @@ func (l *loop) merge(q *asked, sidecar failover.Sidecar) failover.MySQL {
 	out := failover.MySQL{
 		Direct: true, ServerUUID: uuidOf(seen.server), ReadOnly: seen.readOnly, SuperReadOnly: seen.superReadOnly,
 		OfflineMode: seen.offline, Executed: sets.of(seen.executed).set, Purged: sets.of(seen.purged).set,
-		Retrieved: sets.of(seen.retrieved).set, Cloning: seen.cloning,
+		Retrieved: sets.of(seen.retrieved).set, Cloning: seen.cloning, HalfCloned: seen.clone == cloneRuns || seen.clone == cloneFailed,
 	}
 	if seen.channel {
 		out.ReplicaHost, out.IORunning, out.SQLRunning = seen.source, seen.ioRunning, seen.sqlRunning

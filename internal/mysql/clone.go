@@ -65,18 +65,8 @@ func (db *DB) Clone(ctx context.Context, donor Donor) error {
 }
 
 func clone(ctx context.Context, conn *sql.Conn, donor Donor) error {
-	var readOnly bool
-	if err := conn.QueryRowContext(ctx, "SELECT @@GLOBAL.read_only").Scan(&readOnly); err != nil {
-		return fmt.Errorf("read read_only: %w", err)
-	}
-	if !readOnly {
-		// Whoever decided this had an old look: the data of a server that takes writes must never be replaced. A window keeps
-		// read_only on.
-		return ErrWritable
-	}
-	donors := fmt.Sprintf("%s:%d", donor.Host, donor.Port)
-	if _, err := conn.ExecContext(ctx, "SET GLOBAL clone_valid_donor_list = ?", donors); err != nil {
-		return fmt.Errorf("set clone_valid_donor_list: %w", err)
+	if err := readyToClone(ctx, conn, donor); err != nil {
+		return err
 	}
 	statement := fmt.Sprintf("CLONE INSTANCE FROM ?@?:%d IDENTIFIED BY ?", donor.Port)
 	if donor.RequireTLS {
@@ -96,6 +86,30 @@ func clone(ctx context.Context, conn *sql.Conn, donor Donor) error {
 		return withoutSecret(err, donor.Password)
 	}
 }
+
+// readyToClone does what comes before the statement. It is bounded by preludeTimeout: whoever decided the clone looked at both
+// servers just before, and that must not have been long ago when it begins.
+func readyToClone(ctx context.Context, conn *sql.Conn, donor Donor) error {
+	ctx, cancel := context.WithTimeout(ctx, preludeTimeout)
+	defer cancel()
+	var readOnly bool
+	if err := conn.QueryRowContext(ctx, "SELECT @@GLOBAL.read_only").Scan(&readOnly); err != nil {
+		return fmt.Errorf("read read_only: %w", err)
+	}
+	if !readOnly {
+		// Whoever decided this had an old look: the data of a server that takes writes must never be replaced. A window keeps
+		// read_only on.
+		return ErrWritable
+	}
+	donors := fmt.Sprintf("%s:%d", donor.Host, donor.Port)
+	if _, err := conn.ExecContext(ctx, "SET GLOBAL clone_valid_donor_list = ?", donors); err != nil {
+		return fmt.Errorf("set clone_valid_donor_list: %w", err)
+	}
+	return nil
+}
+
+// preludeTimeout bounds what is asked of the recipient before the statement of a clone.
+const preludeTimeout = 5 * time.Second
 
 // cancelTimeout bounds the KILL of a clone, which on a busy machine takes milliseconds.
 const cancelTimeout = 10 * time.Second

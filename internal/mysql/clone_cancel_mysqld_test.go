@@ -62,8 +62,8 @@ func cloneAgain(t *testing.T, recipient, donor *mysqltest.Server) {
 		t.Fatal(err)
 	}
 	backAfter(t, recipient, exits)
-	if got, want := status(t, db), status(t, donor.Operator(t)); !got.Executed.Equal(want.Executed) {
-		t.Errorf("it holds %s, the donor %s", got.Executed, want.Executed)
+	if got, want := status(t, db), status(t, donor.Operator(t)); !got.Executed.Equal(want.Executed) || got.HalfCloned {
+		t.Errorf("it holds %s (half cloned: %t), the donor %s", got.Executed, got.HalfCloned, want.Executed)
 	}
 }
 
@@ -106,7 +106,7 @@ func checkCancelled(t *testing.T, recipient *mysqltest.Server, db *mysql.DB, err
 	if err != nil || st.State != "Failed" || st.ErrorNo == 0 {
 		t.Errorf("clone status %+v, %v", st, err)
 	}
-	if seen := status(t, db); !seen.SuperReadOnly || seen.Cloning || len(recipient.Exits()) != 0 {
+	if seen := status(t, db); !seen.SuperReadOnly || seen.Cloning || !seen.HalfCloned || len(recipient.Exits()) != 0 {
 		t.Errorf("the server must stay up, fenced: %+v, exits %v", seen, recipient.Exits())
 	}
 }
@@ -122,7 +122,7 @@ func endInClone(t *testing.T, recipient *mysqltest.Server, db *mysql.DB, result 
 	if err != nil || st.State != "Failed" {
 		t.Errorf("clone status %+v, %v", st, err)
 	}
-	if seen := status(t, db); !seen.SuperReadOnly || seen.Cloning {
+	if seen := status(t, db); !seen.SuperReadOnly || seen.Cloning || !seen.HalfCloned {
 		t.Errorf("the server must be back, fenced: %+v", seen)
 	}
 }

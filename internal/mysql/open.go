@@ -140,7 +140,9 @@ func (db *DB) onFresh(ctx context.Context, do func(*sql.Conn) error) error {
 	}
 	// The error of closing says nothing that the work has not said.
 	defer func() { _ = pool.Close() }()
-	conn, err := pool.Conn(ctx)
+	reach, cancel := context.WithTimeout(ctx, db.target.DialTimeout+db.target.QueryTimeout)
+	conn, err := pool.Conn(reach)
+	cancel()
 	if err != nil {
 		return err
 	}

@@ -25,6 +25,9 @@ type Status struct {
 	Replica *ReplicaStatus
 	// Cloning is true while this server receives a clone.
 	Cloning bool
+	// HalfCloned is true if the last clone that it received has begun and is not known to have succeeded: it may have part of
+	// the donor's data and none of its own. True also while it is Cloning.
+	HalfCloned bool
 	// UserDatabases counts the databases that MySQL did not make itself.
 	UserDatabases int
 }
@@ -105,15 +108,16 @@ func (db *DB) readStatus(ctx context.Context, q querier) (Status, error) {
 	return scanStatus(q.QueryRowContext(ctx, statusQueryNoClone))
 }
 
-const cloningColumn = "EXISTS (SELECT * FROM performance_schema.clone_status WHERE STATE IN ('Not Started', 'In Progress') AND (PID > 0 OR ERROR_NO = 0))"
+const cloneColumns = "EXISTS (SELECT * FROM performance_schema.clone_status WHERE STATE IN ('Not Started', 'In Progress') AND (PID > 0 OR ERROR_NO = 0))," +
+	" EXISTS (SELECT * FROM performance_schema.clone_status WHERE STATE <> 'Completed')"
 
-var statusQueryNoClone = strings.Replace(statusQuery, cloningColumn, "0", 1)
+var statusQueryNoClone = strings.Replace(statusQuery, cloneColumns, "0, 0", 1)
 
 // statusQuery reads variables and small tables in memory only. Times are seconds since 1970 on the server's clock, so
 // no time zone has a say. Zero timestamps become 0.
 const statusQuery = variablesQuery + `,
  (SELECT COUNT(*) FROM performance_schema.replication_connection_configuration),
- ` + cloningColumn + `,
+ ` + cloneColumns + `,
  (SELECT COUNT(*) FROM information_schema.SCHEMATA
    WHERE SCHEMA_NAME NOT IN ('mysql', 'sys', 'information_schema', 'performance_schema')),
  @@SESSION.timestamp,
@@ -151,7 +155,7 @@ func scanStatus(row *sql.Row) (Status, error) {
 	var st Status
 	var r statusRow
 	err := row.Scan(&st.ServerUUID, &st.Version, &st.ReadOnly, &st.SuperReadOnly, &st.OfflineMode,
-		&r.executed, &r.purged, &st.Channels, &st.Cloning, &st.UserDatabases, &r.now,
+		&r.executed, &r.purged, &st.Channels, &st.Cloning, &st.HalfCloned, &st.UserDatabases, &r.now,
 		&r.host, &r.port, &r.interval,
 		&r.sourceUUID, &r.ioState, &r.retrieved, &r.ioErrno, &r.ioMessage,
 		&r.heartbeat, &r.queued, &r.queuedAt, &r.queueing,

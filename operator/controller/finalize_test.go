@@ -79,6 +79,17 @@ func TestEndsOfATransitionAreKept(t *testing.T) {
 	if got := sorted(w.deployments()); !cmp.Equal(got, []string{"b", "d", "e"}) {
 		t.Errorf("after the move deployments of %v", got)
 	}
+	if a := w.site("a"); a.Node != "node-a" || a.Provisioned {
+		t.Errorf("I4: status of the removed site while the poll loop keeps it in sight: %+v", a)
+	}
+	w.status(func(s *v1alpha1.MysqlFailoverGroupStatus) {
+		for i := range s.Sites {
+			if s.Sites[i].Name == "a" {
+				s.Sites[i].State = ""
+			}
+		}
+	})
+	w.reconcile()
 	if a := w.site("a"); a.Node != "" || a.Provisioned {
 		t.Errorf("status of the removed site %+v", a)
 	}

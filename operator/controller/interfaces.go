@@ -42,6 +42,8 @@ type SiteFacts struct {
 	VolumeID string
 	// Diverged is true if the poll loop found transactions on the site that the group's history lacks.
 	Diverged bool
+	// Errant is those transactions, as found last: a clone may have thrown them away since.
+	Errant gtid.Set
 	// MysqlUp is true if MySQL answered SQL at the last poll; the fields below are known only then.
 	MysqlUp  bool
 	Writable bool

@@ -108,8 +108,12 @@ func (p *provisioner) perform(ctx context.Context, t task, s sight, donor mysql.
 	}
 	if inWindow || s.site.Channels > 0 {
 		// What is in its relay log is in the active site too, or was given up by whoever ordered the clone (examine). Done
-		// last: a poll that began before the site was held may have attached it meanwhile.
+		// late: a poll that began before the site was held may have attached it meanwhile.
 		if err := s.recipient.DropReplication(ctx); err != nil {
+			return p.close(ctx, s, inWindow, err)
+		}
+		// An applier may have taken a minute to stop.
+		if err := p.unchanged(ctx, t, s); err != nil {
 			return p.close(ctx, s, inWindow, err)
 		}
 	}

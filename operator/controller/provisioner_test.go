@@ -37,6 +37,8 @@ type server struct {
 	opened int
 	// cancelled is true once the clone that ran was cancelled.
 	cancelled bool
+	// dropped is what happens while its replication is dropped.
+	dropped func()
 	// hangs is true if its clones cannot be cancelled.
 	hangs bool
 }
@@ -92,10 +94,17 @@ func (s *server) CancelClone(context.Context) error {
 	return nil
 }
 
-func (s *server) DropReplication(context.Context) error { s.note("drop replication"); return nil }
-func (s *server) BeginWindow(context.Context) error     { s.note("begin window"); return nil }
-func (s *server) EndWindow(context.Context) error       { s.note("end window"); return nil }
-func (s *server) Close() error                          { s.with(func(s *server) { s.opened-- }); return nil }
+func (s *server) DropReplication(context.Context) error {
+	s.note("drop replication")
+	if s.dropped != nil {
+		s.dropped()
+	}
+	return nil
+}
+
+func (s *server) BeginWindow(context.Context) error { s.note("begin window"); return nil }
+func (s *server) EndWindow(context.Context) error   { s.note("end window"); return nil }
+func (s *server) Close() error                      { s.with(func(s *server) { s.opened-- }); return nil }
 
 // completes restarts the server with the donor's data after a while, as CLONE does.
 func completes(data gtid.Set, after time.Duration, result error) func(*server) error {

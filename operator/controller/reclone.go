@@ -244,7 +244,11 @@ func (r *Reconciler) policyReclones(s *scope, site string) bool {
 		return false
 	}
 	q := request{site: site, confirmed: true}
-	if !s.provisioned[site] || !s.facts.Sites[site].Diverged || r.whyWait(s, q) != "" || notSettled(s.group, site) {
+	f := s.facts.Sites[site]
+	if f.Executed.Union(f.Retrieved).Intersect(f.Errant).IsEmpty() {
+		return false // what the loop remembers is of before the last clone: one lost answer of the active site keeps it from looking again
+	}
+	if !s.provisioned[site] || !f.Diverged || r.whyWait(s, q) != "" || notSettled(s.group, site) {
 		return false
 	}
 	if slices.ContainsFunc(refusals, func(guard func(*scope, request) string) bool { return guard(s, q) != "" }) {

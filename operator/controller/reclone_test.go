@@ -58,7 +58,11 @@ func (w *world) status(change func(*v1alpha1.MysqlFailoverGroupStatus)) {
 }
 
 func (w *world) diverge(site string) {
-	w.fact(site, func(f *SiteFacts) { f.Diverged, f.Following = true, false })
+	w.fact(site, func(f *SiteFacts) {
+		f.Diverged, f.Following = true, false
+		f.Errant = set(uuidB + ":1-3")
+		f.Executed = f.Executed.Union(f.Errant)
+	})
 }
 
 // I15: an order is durable before anything is done, and answered when it is carried out.
@@ -311,6 +315,7 @@ func TestPolicyReclones(t *testing.T) {
 		}, false},
 		"donor closed":        {func(w *world) { w.facts.closed("a") }, false},
 		"donor on new volume": {func(w *world) { w.onVolume(map[string]string{"a": "new"}) }, false},
+		"cloned since":        {func(w *world) { w.fact("b", func(f *SiteFacts) { f.Executed = f.Executed.Subtract(f.Errant) }) }, false},
 		"MySQL is down":       {func(w *world) { w.facts.set("b", SiteFacts{Diverged: true}) }, false},
 	}
 	for name, tt := range tests {

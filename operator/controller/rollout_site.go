@@ -3,7 +3,9 @@
 package controller
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -47,7 +49,8 @@ func (r *Reconciler) rolloutSite(s *scope, spec v1alpha1.Site, want *appsv1.Depl
 	site.Exists, site.Kept = true, s.keyrings.kept[name]
 	site.UpToDate = specHash(current) == specHash(want)
 	site.Settled = settled(s, name) && !busy
-	site.Held = site.Diverged && serves(s, name) && !busy
+	site.Held = (site.Diverged || otherSeries(s, name)) && serves(s, name) && !busy
+	site.Uncloned = encrypted(s.group) && !s.provisioned[name] && !site.Active && s.activeSite() != "" && r.mayClone(s, standing(s.clones[name]))
 	site.Starting = beingReplaced(s, name)
 	// As long as nothing is known of the sites, as after a restart, one that is not ready may still serve.
 	site.Broken = s.known && !s.facts.Sites[name].MysqlUp && s.now.Sub(unavailableSince(current, s.now)) >= brokenAfter
@@ -89,6 +92,22 @@ func serves(s *scope, name string) bool {
 	pod, f := s.pods[name], s.facts.Sites[name]
 	return pod != nil && pod.DeletionTimestamp == nil && podReady(pod) && s.known && f.MysqlUp &&
 		pod.Annotations[v1alpha1.AnnotationSpecHash] == specHash(s.deployments[name]) && f.PodUID == string(pod.UID)
+}
+
+// otherSeries is true for a site that waits for its data, and whose MySQL is of another series than that of the active site:
+// MySQL clones within one series only.
+func otherSeries(s *scope, name string) bool {
+	f, active := s.facts.Sites[name], s.facts.Sites[s.activeSite()]
+	if s.provisioned[name] || !f.MysqlUp || f.Version == "" || active.Version == "" {
+		return false // what is not known holds nobody up for longer than it takes to know
+	}
+	return series(f.Version) != series(active.Version)
+}
+
+// series is the part of a version of MySQL within which servers clone from each other, such as 9.7.
+func series(version string) string {
+	parts := strings.SplitN(version, ".", 3)
+	return strings.Join(parts[:min(2, len(parts))], ".")
 }
 
 // settled is true if the pod of the site's Deployment is ready and does its part. The facts must be those of this very
@@ -136,6 +155,9 @@ func trouble(s *scope, name string) string {
 		return "MySQL does not answer"
 	case f.Diverged:
 		return "it has transactions that the group's history lacks, and waits for a person"
+	case otherSeries(s, name):
+		return fmt.Sprintf("its MySQL %s cannot be given the data of %s, which runs %s: it gets it once %s is updated too, or with the image of before",
+			f.Version, s.activeSite(), s.facts.Sites[s.activeSite()].Version, s.activeSite())
 	case name != s.activeSite() && s.activeSite() != "" && !f.Following:
 		return "MySQL runs, but does not replicate from " + s.activeSite()
 	}

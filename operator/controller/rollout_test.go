@@ -339,3 +339,81 @@ func TestADivergedSiteDoesNotHoldUpAnUpdate(t *testing.T) {
 		t.Errorf("b, which has diverged, is all that could take the role: %+v", c)
 	}
 }
+
+// A site that cannot be cloned before the active site is updated too must not hold the update up.
+func TestASiteOfAnotherSeriesDoesNotHoldUpAnUpdate(t *testing.T) {
+	w := runningWorld(t)
+	w.facts.open("a")
+	w.reconcile()
+	w.settle("a", "b", "c")
+	w.reconcile()
+	old := w.deployments()
+	w.status(func(s *v1alpha1.MysqlFailoverGroupStatus) {
+		for i := range s.Sites {
+			s.Sites[i].Provisioned = s.Sites[i].Name != "c"
+		}
+	})
+	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Image = "mysql:9.8" })
+	w.fact("a", func(f *SiteFacts) { f.Version = "9.7.4" })
+	w.reconcile()
+	w.settle("c")
+	for _, step := range []struct {
+		version string
+		updated bool
+	}{{"", false}, {"9.7.9", false}, {"9.8.0", true}} {
+		w.fact("c", func(f *SiteFacts) { f.Version, f.Following = step.version, false })
+		w.status(func(s *v1alpha1.MysqlFailoverGroupStatus) {
+			for i := range s.Sites {
+				s.Sites[i].Provisioned = s.Sites[i].Name != "c"
+			}
+		})
+		w.reconcile()
+		if got := w.deployments()["b"] != old["b"]; got != step.updated {
+			t.Errorf("with %q on c and 9.7.4 on a: b is updated: %t, condition %+v", step.version, got, w.condition(v1alpha1.ConditionProgressing))
+		}
+	}
+}
+
+func TestSeries(t *testing.T) {
+	for version, want := range map[string]string{"9.7.4": "9.7", "9.7.4-commercial": "9.7", "9.10.0": "9.10", "9": "9", "": ""} {
+		if got := series(version); got != want {
+			t.Errorf("%q is of series %q", version, got)
+		}
+	}
+}
+
+// An encrypted site without its data gets a new pod, whoever else is missing; in a pause only if a person ordered its clone.
+func TestWhichSiteIsClonedOnlyInANewPod(t *testing.T) {
+	paused := time.Now().Add(time.Hour).UTC().Format(time.RFC3339)
+	for name, tc := range map[string]struct {
+		site, pause, order              string
+		plain, provisioned, first, want bool
+	}{
+		"to be cloned":                {site: "b", want: true},
+		"has its data":                {site: "b", provisioned: true},
+		"not encrypted":               {site: "b", plain: true},
+		"active":                      {site: "a"},
+		"no site is active yet":       {site: "b", first: true},
+		"paused":                      {site: "b", pause: paused},
+		"paused, a person ordered it": {site: "b", pause: paused, order: "b:confirm", want: true},
+		"paused, the policy says so":  {site: "b", pause: paused, order: orderOfPolicy},
+	} {
+		w := encryptedWorld(t)
+		g := w.group()
+		g.Spec.EncryptionAtRest.Enabled = !tc.plain
+		if !tc.first {
+			g.Status.ActiveSite = "a"
+		}
+		if tc.pause != "" {
+			g.Annotations = map[string]string{v1alpha1.AnnotationPauseUntil: tc.pause}
+		}
+		d := &appsv1.Deployment{}
+		s := &scope{
+			key: testKey, group: g, now: time.Now(), deployments: map[string]*appsv1.Deployment{tc.site: d},
+			provisioned: map[string]bool{tc.site: tc.provisioned}, clones: map[string]*v1alpha1.CloneProgress{tc.site: {Order: tc.order}},
+		}
+		if got := w.r.rolloutSite(s, v1alpha1.Site{Name: tc.site}, d); got.Uncloned != tc.want {
+			t.Errorf("%s: %t", name, got.Uncloned)
+		}
+	}
+}

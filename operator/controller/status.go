@@ -166,7 +166,7 @@ func (s *scope) siteStatuses() []v1alpha1.SiteStatus {
 			names = append(names, old.Name)
 		}
 	}
-	var out []v1alpha1.SiteStatus
+	out := s.nodesInSight(names)
 	for _, name := range names {
 		old := before[name]
 		status := v1alpha1.SiteStatus{
@@ -183,6 +183,18 @@ func (s *scope) siteStatuses() []v1alpha1.SiteStatus {
 			}
 		}
 		out = append(out, status)
+	}
+	return out
+}
+
+// nodesInSight are the nodes of sites that the poll loop keeps in sight although they are none of these: the pod of one may still
+// run and vouch, and a taint of that node is what proves that it does not (I4).
+func (s *scope) nodesInSight(but []string) []v1alpha1.SiteStatus {
+	var out []v1alpha1.SiteStatus
+	for _, old := range s.group.Status.Sites {
+		if !slices.Contains(but, old.Name) && old.State != "" && old.Node != "" {
+			out = append(out, v1alpha1.SiteStatus{Name: old.Name, Node: old.Node})
+		}
 	}
 	return out
 }

@@ -65,8 +65,8 @@ func trimContainers(all []corev1.Container) {
 	for i, c := range all {
 		kept := corev1.Container{Name: c.Name, Image: c.Image, RestartPolicy: c.RestartPolicy}
 		for _, e := range c.Env {
-			if slices.Contains([]string{v1alpha1.EnvLeaseTimeout, v1alpha1.EnvFenceTimeout}, e.Name) {
-				kept.Env = append(kept.Env, e) // the lease that the promotion gate waits for (I4)
+			if slices.Contains([]string{v1alpha1.EnvLeaseTimeout, v1alpha1.EnvFenceTimeout, v1alpha1.EnvPeers}, e.Name) {
+				kept.Env = append(kept.Env, e) // what the promotion gate waits for: the lease, and who may be asked (I4)
 			}
 		}
 		all[i] = kept

@@ -52,18 +52,36 @@ func isNotProvisioned(s Snapshot, _ Memory, site Site) string {
 		return "" // the first active site is where the group's data begins; what others hold is compared
 	}
 	if !site.Provisioned {
-		return "holds no data of the group yet"
+		return unprovisioned(site)
 	}
 	return ""
 }
 
+func unprovisioned(site Site) string {
+	if site.whole() {
+		return "is about to be cloned anew, and only an order promotes it"
+	}
+	return "holds no data of the group yet"
+}
+
 // isOutside is the same for an order. Status may hold no site that has data of the group: what was opened first was lost before
-// that was noted. Any may begin it anew then; while one has it, a site without the mark is half cloned.
+// that was noted. Any may begin it anew then; while one has it, a site without the mark is half cloned, unless its clone has not
+// begun.
 func isOutside(s Snapshot, m Memory, site Site) string {
 	if !site.OtherVolume && !slices.ContainsFunc(s.Sites, func(other Site) bool { return other.Provisioned }) {
 		return ""
 	}
+	if site.whole() {
+		return ""
+	}
 	return isNotProvisioned(s, m, site)
+}
+
+// whole is true for a site that has all that it had when it was provisioned, whatever its mark says: it is on that very volume,
+// and its server knows of no clone that began and did not end well. The mark goes when a clone is ordered, which may be long
+// before the clone begins. In doubt it is false: part of the data would pass for all of it (I12).
+func (s Site) whole() bool {
+	return s.Noted && s.MySQL.Direct && !s.MySQL.HalfCloned && !s.thrownAway() && !s.MySQL.Executed.IsEmpty()
 }
 
 func isBusy(_ Snapshot, _ Memory, site Site) string {

@@ -3,6 +3,7 @@
 package failover
 
 import (
+	"strings"
 	"testing"
 	"time"
 )
@@ -61,5 +62,52 @@ func TestASilentSiteKeepsWhatItAloneHas(t *testing.T) {
 	s.Sites[2].Sidecar, s.Sites[2].MySQL = Sidecar{}, MySQL{}
 	if v := Decide(s, m).Views[2]; !v.Errant.Equal(set("C:1-2")) {
 		t.Errorf("I10: a silent site is shown with %q, state %s", v.Errant, v.State)
+	}
+}
+
+// TestOneCandidateIsKeptFromEviction: whoever drains the nodes of all candidates at the same moment must leave one of them.
+func TestOneCandidateIsKeptFromEviction(t *testing.T) {
+	const drained = "its node is drained"
+	for name, tc := range map[string]struct {
+		leaving   map[string]string
+		behind    string
+		protected string
+		told      string
+	}{
+		"nobody goes":                    {nil, "", "", ""},
+		"one goes, so the other stays":   {map[string]string{"b": drained}, "", "c", ""},
+		"both go, so one of them stays":  {map[string]string{"b": drained, "c": drained}, "", "b", "b"},
+		"the only one that caught up":    {map[string]string{"b": drained}, "c", "b", "b"},
+		"an update does not ask anybody": {map[string]string{"b": LeavingForUpdate}, "c", "b", ""},
+	} {
+		s := threeSites()
+		far, near := 100.0, 0.0
+		for i := range s.Sites[1:] {
+			site := &s.Sites[i+1]
+			site.Leaving, site.MySQL.LagSeconds = tc.leaving[site.Name], &near
+			if site.Name == tc.behind {
+				site.MySQL.LagSeconds = &far
+			}
+		}
+		for _, v := range Decide(s, Memory{}).Views[1:] {
+			if want := v.Name == tc.protected; v.Protected != want {
+				t.Errorf("%s: %s is protected: %t", name, v.Name, v.Protected)
+			}
+			if want := v.Name == tc.told; strings.Contains(v.Message, "eviction is refused") != want {
+				t.Errorf("%s: %s says %q", name, v.Name, v.Message)
+			}
+		}
+	}
+}
+
+// TestARemovedSiteIsKeptInSightWhileItMayBeAskedI4: its object may have been deleted by force. While the pod of another site was
+// started with it as a peer, what it says counts there.
+func TestARemovedSiteIsKeptInSightWhileItMayBeAskedI4(t *testing.T) {
+	for _, tc := range []struct{ listed, pod, gone bool }{{false, false, true}, {true, false, false}, {false, true, false}} {
+		s := threeSites()
+		s.Sites[2].Removed, s.Sites[2].Listed, s.Sites[2].Pod.Exists = true, tc.listed, tc.pod
+		if v := Decide(s, Memory{}).Views[2]; v.Gone != tc.gone {
+			t.Errorf("I4: listed %t, pod %t: gone %t", tc.listed, tc.pod, v.Gone)
+		}
 	}
 }

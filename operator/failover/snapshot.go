@@ -97,10 +97,14 @@ type Site struct {
 	Provisioned bool
 	// Removed is true for a site that left the spec: it can never be promoted, but its pod may still run and vouch.
 	Removed bool
+	// Listed is true if the pod of another site was started with this one among its peers: it asks it, and may believe it.
+	Listed bool
 	// OtherVolume is true if the site's data volume is not the one on which it was provisioned.
 	OtherVolume bool
 	// Unnoted is true if its data volume has a name and status holds none for the site.
 	Unnoted bool
+	// Noted is true if its data volume is the very one that status names for it.
+	Noted bool
 	// EscrowMissing is true if its pod is made sealed and the escrow Secret of its keyring is gone: the memory of that pod has the
 	// only copy, and whatever restarts the pod makes its data unreadable.
 	EscrowMissing bool
@@ -137,7 +141,9 @@ type MySQL struct {
 	IOErrno           int
 	LagSeconds        *float64
 	Cloning           bool
-	UserDatabases     int
+	// HalfCloned is true if the last clone into the server has begun and is not known to have succeeded, also while it runs.
+	HalfCloned    bool
+	UserDatabases int
 }
 
 // Pod is the Kubernetes evidence on a site.

@@ -215,6 +215,10 @@ func (st *story) see(t *testing.T, site *Site, word string) {
 		site.Busy = value
 	case "other-volume":
 		site.OtherVolume = true
+	case "noted":
+		site.Noted = true
+	case "half-cloned":
+		site.MySQL.HalfCloned = true
 	case "no-pod":
 		site.Pod.Exists = false
 	case "indirect":

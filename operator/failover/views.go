@@ -25,8 +25,12 @@ func views(s Snapshot, d Decision) []View {
 		// An eviction would take the only copy of a keyring whose escrow Secret is gone.
 		v.Protected = v.State == v1alpha1.SitePrimary || site.EscrowMissing ||
 			v.State == v1alpha1.SiteReplica && d.lately(s, d.Memory.HopeAt[site.Name]) && !d.movedAway(s, site.Name)
-		// A removed site is kept in sight until all is well without it: until then its pod could vouch for somebody.
-		v.Gone = site.Removed && !site.Pod.Exists && d.Topology == TopologyHealthy
+		if reason, message := heldBack(site, v); reason != "" {
+			v.Reason, v.Message = reason, message
+		}
+		// A removed site is kept in sight until all is well without it: until then its pod could vouch for somebody. One whose
+		// object was deleted by force may still run, and vouches for whoever asks it (I4).
+		v.Gone = site.Removed && !site.Pod.Exists && !site.Listed && d.Topology == TopologyHealthy
 		if site.Provisioned && site.Busy == "" {
 			// Also of one that does not answer now: what is found stays found, across a restart of the operator too (I10).
 			v.Errant = d.Memory.Diverged[site.Name]
@@ -66,20 +70,44 @@ func (d Decision) movedAway(s Snapshot, name string) bool {
 	return site.Leaving != "" && p.From == name && p.Cause == CauseLeaving && p.Phase == v1alpha1.PlannedSucceeded
 }
 
-// onlyHope is the one candidate that has caught up with the active site, if there is just one.
+// onlyHope is the candidate whose eviction would leave the active site without one that has caught up; empty if there are more,
+// or none. Of several that are all about to go the best stays until one of them is back: two drains begin at the same moment.
 func (d Decision) onlyHope(s Snapshot) string {
 	active, _ := s.Site(d.Status.ActiveSite)
-	var fit []string
+	var going, staying []string
 	for _, c := range candidates(s, d.Memory) {
 		near, _ := isClose(active, c.Site)
-		if c.Unfit == "" && c.Site.Name != active.Name && near && c.Site.MySQL.ReplicaOf == active.Name {
-			fit = append(fit, c.Site.Name)
+		switch {
+		case c.Unfit != "" || c.Site.Name == active.Name || !near || c.Site.MySQL.ReplicaOf != active.Name:
+		case c.Site.Leaving != "":
+			going = append(going, c.Site.Name)
+		default:
+			staying = append(staying, c.Site.Name)
 		}
 	}
-	if len(fit) != 1 || d.movedAway(s, fit[0]) {
+	hope := ""
+	switch {
+	case len(staying) == 1:
+		hope = staying[0]
+	case len(staying) == 0 && len(going) > 0:
+		hope = going[0]
+	}
+	if d.movedAway(s, hope) {
 		return ""
 	}
-	return fit[0]
+	return hope
+}
+
+// heldBack says of a replica that is about to go why its eviction is refused, and how it can go; empty if it is not refused.
+func heldBack(site Site, v View) (reason, message string) {
+	if v.State != v1alpha1.SiteReplica || !v.Protected || site.Leaving == "" || site.Leaving == LeavingForUpdate {
+		return "", ""
+	}
+	if site.EscrowMissing {
+		return "EscrowMissing", fmt.Sprintf("is about to go (%s), and its eviction is refused: its pod has the only copy of its keyring, whose escrow Secret is gone", site.Leaving)
+	}
+	return "OnlyCandidate", fmt.Sprintf("is about to go (%s), and its eviction is refused while no other candidate has caught up: "+
+		"bring one up, or uncordon the node of another; to let it go without, delete its pod", site.Leaving)
 }
 
 func behind(site, active Site) int64 {

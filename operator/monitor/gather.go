@@ -167,7 +167,7 @@ func sitesOf(group *v1alpha1.MysqlFailoverGroup, durable failover.Durable, pods 
 	}
 	delete(left, "")
 	for name := range left {
-		sites = append(sites, failover.Site{Name: name, Removed: true})
+		sites = append(sites, failover.Site{Name: name, Removed: true, Listed: listed(group, name, pods)})
 	}
 	for i := range sites {
 		for _, known := range group.Status.Sites {
@@ -179,6 +179,31 @@ func sitesOf(group *v1alpha1.MysqlFailoverGroup, durable failover.Durable, pods 
 	}
 	slices.SortFunc(sites, func(a, b failover.Site) int { return strings.Compare(a.Name, b.Name) })
 	return sites
+}
+
+// listed is true if the pod of another site has this one among the peers that its sidecar was started with.
+func listed(group *v1alpha1.MysqlFailoverGroup, site string, pods map[string][]*corev1.Pod) bool {
+	peer := net.JoinHostPort(siteHost(group, site), strconv.Itoa(wire.PortSidecar))
+	for other, of := range pods {
+		for _, pod := range of {
+			if other != site && slices.Contains(peersOf(pod), peer) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// peersOf are the peers that the sidecar of a pod was started with.
+func peersOf(pod *corev1.Pod) []string {
+	for _, c := range pod.Spec.InitContainers {
+		for _, env := range c.Env {
+			if c.RestartPolicy != nil && env.Name == v1alpha1.EnvPeers {
+				return strings.Split(env.Value, ",")
+			}
+		}
+	}
+	return nil
 }
 
 // escrowMissing is true if the escrow Secret that a sealed site is sealed with is gone, or is not what was stored: only that brings a
@@ -251,7 +276,7 @@ func compareVolumes(group *v1alpha1.MysqlFailoverGroup, site *failover.Site) {
 			noted = known.VolumeID
 		}
 	}
-	site.OtherVolume, site.Unnoted = noted != "" && id != noted, noted == ""
+	site.OtherVolume, site.Unnoted, site.Noted = noted != "" && id != noted, noted == "", id == noted
 }
 
 // push sends a statement and returns the report. An address can be another pod's by now: only the report of the pod that was
@@ -323,7 +348,7 @@ func merge(seen *mysql.Status, sidecar failover.Sidecar) failover.MySQL {
 	out := failover.MySQL{
 		Direct: true, ServerUUID: seen.ServerUUID, Version: seen.Version, ReadOnly: seen.ReadOnly,
 		SuperReadOnly: seen.SuperReadOnly, OfflineMode: seen.OfflineMode, Executed: seen.Executed, Purged: seen.Purged,
-		Retrieved: seen.Retrieved, Cloning: seen.Cloning, UserDatabases: seen.UserDatabases,
+		Retrieved: seen.Retrieved, Cloning: seen.Cloning, HalfCloned: seen.HalfCloned, UserDatabases: seen.UserDatabases,
 	}
 	if r := seen.Replica; r != nil {
 		out.ReplicaHost, out.IORunning, out.SQLRunning = r.SourceHost, r.IORunning, r.SQLRunning

@@ -19,6 +19,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/operator/authority"
 	"github.com/mysql-mfg/mfg/operator/failover"
+	"github.com/mysql-mfg/mfg/operator/render"
 )
 
 // pushes is a Pusher that answers with a fixed report and counts.
@@ -203,6 +204,37 @@ func TestASiteThatLeftTheSpecStaysInSight(t *testing.T) {
 	}
 	if len(got) != 4 {
 		t.Errorf("I4: in sight are %v; want east, north, south and west", got)
+	}
+}
+
+// TestARemovedSiteMayBeAskedI4: the pods that run tell whom their sidecars ask.
+func TestARemovedSiteMayBeAskedI4(t *testing.T) {
+	group := &v1alpha1.MysqlFailoverGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "orders"}}
+	group.Spec.Sites = []v1alpha1.Site{{Name: "west"}, {Name: "east"}}
+	group.Status.Sites = []v1alpha1.SiteStatus{{Name: "north"}, {Name: "south"}}
+	always := corev1.ContainerRestartPolicyAlways
+	asks := func(peers string) *corev1.Pod {
+		return &corev1.Pod{Spec: corev1.PodSpec{InitContainers: []corev1.Container{{Name: v1alpha1.ContainerSidecar, RestartPolicy: &always,
+			Env: []corev1.EnvVar{{Name: v1alpha1.EnvPeers, Value: peers}}}}}}
+	}
+	const south, east = "mysql-orders-south.shop.svc:8090", "mysql-orders-east.shop.svc:8090"
+	for name, c := range map[string]struct {
+		pods map[string][]*corev1.Pod
+		want bool
+	}{
+		"no pod at all":         {nil, false},
+		"not by the new pods":   {map[string][]*corev1.Pod{"west": {asks(east)}}, false},
+		"by a pod that is left": {map[string][]*corev1.Pod{"west": {asks(east)}, "east": {asks(""), asks(east + "," + south)}}, true},
+		"by itself":             {map[string][]*corev1.Pod{"west": {asks(east)}, "south": {asks(south)}}, false},
+	} {
+		for _, site := range sitesOf(group, failover.Durable{}, c.pods) {
+			if want := site.Name == "south" && c.want; site.Listed != want {
+				t.Errorf("I4: %s: %s is listed: %t", name, site.Name, site.Listed)
+			}
+		}
+	}
+	if host := render.Host(group.Namespace, group.Name, "south"); host+":8090" != south {
+		t.Errorf("I4: pods are told to ask %s", host)
 	}
 }
 

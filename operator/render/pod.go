@@ -216,7 +216,7 @@ func sidecarEnv(in Input, site v1alpha1.Site) []corev1.EnvVar {
 		{Name: "MFG_GROUP", Value: group.Name},
 		{Name: "MFG_SITE", Value: site.Name},
 		{Name: "MFG_OPERATOR_URL", Value: in.Install.OperatorURL},
-		{Name: "MFG_PEERS", Value: peers(group, site.Name)},
+		{Name: v1alpha1.EnvPeers, Value: peers(group, site.Name)},
 		{Name: v1alpha1.EnvLeaseTimeout, Value: duration(group.Spec.Sidecar.LeaseTimeout, 20*time.Second)},
 		{Name: "MFG_PEER_CHECK_INTERVAL", Value: duration(group.Spec.Sidecar.PeerCheckInterval, 2*time.Second)},
 		{Name: v1alpha1.EnvFenceTimeout, Value: duration(group.Spec.Sidecar.FenceTimeout, 2*time.Second)},

@@ -17,6 +17,7 @@ func moving(s Site) bool    { return s.Moving }
 func candidate(s Site) bool { return s.Candidate }
 func diverged(s Site) bool  { return s.Diverged }
 func kept(s Site) bool      { return s.Kept != "" }
+func uncloned(s Site) bool  { return s.Uncloned }
 func held(s Site) bool      { return s.Held && !s.Active }
 
 func not(f fact) fact { return func(s Site) bool { return !f(s) } }

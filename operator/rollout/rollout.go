@@ -35,8 +35,12 @@ type Site struct {
 	Kept string
 	// Diverged is true if the site has transactions that the group's history lacks.
 	Diverged bool
-	// Held is true for a diverged site whose pod is back and serves: it has come as far as it can before a person decides.
+	// Held is true for a site whose pod is back and serves, and that has come as far as it can: it has diverged, which a person
+	// decides, or it cannot be cloned before the active site is updated too.
 	Held bool
+	// Uncloned is true for a site that holds no data of the group and is given it only in a new pod. Replacing its pod takes
+	// nothing away, and a person may have ordered it.
+	Uncloned bool
 	// Trouble is what is known about why the site is not settled, for people.
 	Trouble string
 }
@@ -122,10 +126,17 @@ func next(g Group) Decision {
 	}
 	if d, ok := postponed(g); ok {
 		// A failover may wait for just this one to acknowledge it, and nobody can use a pod that does not come up.
-		if s, found := find(g.Sites, and(outdated, broken, not(moving), not(active))); found && d.Reason == FailoverInFlight {
+		if s, found := find(g.Sites, and(outdated, broken, not(moving), not(active))); found && d.Reason == FailoverInFlight && g.Paused == "" {
 			return update(Repairing, s)
 		}
 		return d
+	}
+	// One that waits for its data waits for nobody else, and for no end of a pause: there is nothing in its pod to be spared.
+	if s, ok := find(g.Sites, and(outdated, uncloned, not(active))); ok && calm(g.Sites) {
+		return update(Updating, s)
+	}
+	if g.Paused != "" {
+		return pausedUntil(g)
 	}
 	// A pod that does not come up may need just this update; replacing it takes nothing away.
 	if s, ok := find(g.Sites, and(outdated, broken)); ok {
@@ -152,8 +163,8 @@ func next(g Group) Decision {
 
 // postponed is why no pod may be replaced now, whichever it is.
 func postponed(g Group) (Decision, bool) {
-	if g.Paused != "" {
-		return wait(Paused, "", "paused until %s; the update goes on afterwards", g.Paused), true
+	if _, ok := find(g.Sites, and(outdated, uncloned)); g.Paused != "" && !ok {
+		return pausedUntil(g), true
 	}
 	// The work would be lost, and on the active site also that of the site which clones from it.
 	if s, ok := find(g.Sites, busy); ok {
@@ -168,6 +179,17 @@ func postponed(g Group) (Decision, bool) {
 		return wait(WaitingForSite, s.Name, "the pod of the active site %s is being replaced; the update goes on when it is open", s.Name), true
 	}
 	return Decision{}, false
+}
+
+func pausedUntil(g Group) Decision {
+	return wait(Paused, "", "paused until %s; the update goes on afterwards", g.Paused)
+}
+
+// calm is true while the active site is open and no other pod is on its way.
+func calm(sites []Site) bool {
+	_, waits := find(sites, and(exists, active, not(settled)))
+	_, begun := find(sites, and(exists, starting))
+	return !waits && !begun
 }
 
 // unsettled stops at a site that has its new pod and does not do its part.
@@ -208,6 +230,8 @@ func activeSite(g Group) Decision {
 		why := ""
 		if k, is := find(g.Sites, and(other, kept)); is {
 			why = "; " + k.Name + ": " + k.Kept
+		} else if h, is := find(g.Sites, and(other, held, not(diverged))); is {
+			why = "; " + h.Name + ": " + h.Trouble
 		}
 		return wait(NoCandidate, s.Name, "only the active site %s is left to update, and no other site can take its role: "+
 			"its pod is replaced when one can%s", s.Name, why)

@@ -46,6 +46,10 @@ func sites(text string) []rollout.Site {
 				s.Moving = true
 			case "kept":
 				s.Kept = "its memory holds the only copy"
+			case "uncloned":
+				s.Uncloned = true
+			case "apart":
+				s.Held, s.Trouble = true, "another series"
 			case "held":
 				s.Diverged, s.Held = true, true
 			default:
@@ -218,6 +222,37 @@ func TestNext(t *testing.T) {
 			because: "a person said so, also of a broken site", group: rollout.Group{Paused: "tomorrow"},
 			sites: "a active old settled; b old broken", reason: rollout.Paused,
 		},
+		"other series": {
+			because: "it is cloned once the active site is updated too",
+			sites:   "a active old settled; b new apart; c new settled", leave: "a", reason: rollout.MovingRole, site: "a",
+		},
+		"other series, nobody else": {
+			because: "the only copy is not taken down for a site that has none",
+			sites:   "a active old settled; b new apart", reason: rollout.NoCandidate, site: "a",
+		},
+		"to be cloned, another is down": {
+			because: "it has nothing to be spared, and would wait for the dead one",
+			sites:   "a active new settled; b new late; c old uncloned", update: "c", reason: rollout.Updating, site: "c",
+		},
+		"to be cloned, another starts": {
+			because: "one at a time",
+			sites:   "a active new settled; b new starting; c old uncloned", reason: rollout.WaitingForSite, site: "b",
+		},
+		"to be cloned, the active site is down": {
+			because: "a failover may be due", sites: "a active new; b new settled; c old uncloned", reason: rollout.WaitingForSite, site: "a",
+		},
+		"to be cloned, paused": {
+			because: "a person ordered that too", group: rollout.Group{Paused: "tomorrow"},
+			sites: "a active old settled; b old settled; c old uncloned", update: "c", reason: rollout.Updating, site: "c",
+		},
+		"to be cloned, paused, not now": {
+			because: "there are other reasons to wait", group: rollout.Group{Paused: "tomorrow"},
+			sites: "a active old; b old settled; c old uncloned", reason: rollout.Paused,
+		},
+		"to be cloned, paused, failover in flight": {
+			because: "a pause spares a pod that is broken", group: rollout.Group{Paused: "tomorrow", Transition: true},
+			sites: "a active moving old; b moving old settled; c old broken uncloned", reason: rollout.FailoverInFlight,
+		},
 		"paused before the role moves": {
 			because: "a person said so", group: rollout.Group{Paused: "tomorrow"},
 			sites: "a active old settled; b new settled", reason: rollout.Paused,
@@ -308,7 +343,7 @@ func randomSite(t *rapid.T, name string, active bool) rollout.Site {
 		Settled: rapid.Bool().Draw(t, "settled"), Broken: rapid.Bool().Draw(t, "broken"),
 		Starting: rapid.Bool().Draw(t, "starting"), Late: rapid.Bool().Draw(t, "late"),
 		Busy: rapid.Bool().Draw(t, "busy"), Diverged: rapid.Bool().Draw(t, "diverged"), Held: rapid.Bool().Draw(t, "held"),
-		Moving: rapid.Bool().Draw(t, "moving"),
+		Moving: rapid.Bool().Draw(t, "moving"), Uncloned: rapid.Bool().Draw(t, "uncloned"),
 	}
 	s.Settled = s.Settled && s.Exists && !s.Broken
 	s.Kept = rapid.SampledFrom([]string{"", "", "", "only copy"}).Draw(t, "kept")
@@ -352,7 +387,7 @@ func checkTaken(t *rapid.T, g rollout.Group, d rollout.Decision, taken string) {
 		}
 	}
 	cure := d.Reason == rollout.Repairing && self.Broken && !self.Moving && !self.Active
-	if g.Paused != "" || g.Transition && !cure {
+	if g.Paused != "" && (!self.Uncloned || g.Transition) || g.Transition && !cure {
 		t.Fatalf("%+v although it is not the time", d)
 	}
 	if self.Kept != "" {
@@ -372,6 +407,7 @@ func checkTaken(t *rapid.T, g rollout.Group, d rollout.Decision, taken string) {
 			t.Fatalf("I16: %+v although nobody but a site whose pod has the only copy of its keyring can take the role", d)
 		case s.Name == taken || !s.Exists:
 		case s.Held && !s.Active && (s.UpToDate || s.Kept != ""): // as far as it can come
+		case d.Update != "" && self.Uncloned && !self.Active && (!s.Active || s.Settled) && (!s.Starting || s.Settled): // it takes nothing away
 		case self.Settled && !s.Settled:
 			t.Fatalf("%+v takes a serving site while %s does not serve", d, s.Name)
 		case self.Active && self.Settled && !s.UpToDate && s.Kept == "":

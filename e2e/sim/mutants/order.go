@@ -27,6 +27,15 @@ var orderRows = []row{
 	{guard: "isOutside: a site on another volume is not ordered", breaks: "I12 G2", edits: []edit{
 		{candidateGo, "if !site.OtherVolume && !slices.ContainsFunc(", "if !slices.ContainsFunc("},
 	}},
+	{guard: "whole: a half cloned site is none", breaks: "I12 G2", edits: []edit{
+		{candidateGo, " && !s.MySQL.HalfCloned && ", " && "},
+	}},
+	{guard: "whole: an empty site is none", breaks: "I12 G2", edits: []edit{
+		{candidateGo, " && !s.MySQL.Executed.IsEmpty()", ""},
+	}},
+	{guard: "whole: on the volume that status names", breaks: "I12 G2", edits: []edit{
+		{candidateGo, "return s.Noted && s.MySQL.Direct", "return s.MySQL.Direct"},
+	}},
 	{guard: "status names the order that goes on", breaks: "live", edits: []edit{
 		{orderGo, "if c.Site.Name != exclude && forcible(s, c.Site) {", "if c.Site.Name != exclude {"},
 	}},
