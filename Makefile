@@ -47,8 +47,8 @@ check: $(COUNT) ## Format, vet, lint, tidy, generated files, unit tests (no root
 	@$(call run,$(CHECKS))
 
 .PHONY: test-encryption
-test-encryption: build ## Every story of data-at-rest encryption on the lab, about an hour (root, Debian)
-	@go -C e2e test -tags lab,stories -v -count=1 -timeout 120m -run TestEncryptionAtRest ./suites/
+test-encryption: build ## Every story of data-at-rest encryption on the lab, about two hours (root, Debian)
+	@go -C e2e test -tags lab,stories -v -count=1 -timeout 240m -run TestEncryptionAtRest ./suites/
 
 .PHONY: test-encryption-kills
 test-encryption-kills: build ## Kill everything at every step of rotation, clone and bootstrap (hours), KILLS=regexp of names like Rotation/sealing/node, CONTINUE=1 skips what has passed; writes out/encryption-kills.json

@@ -2,7 +2,12 @@
 
 package v1alpha1
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
 
 // Domain is the API and label domain prefix. Every label, annotation and object name of the project derives from it
 // or from a function in this file.
@@ -106,6 +111,18 @@ const (
 	// EnvPeers lists the host:port of the other sites' sidecars, separated by commas.
 	EnvPeers = "MFG_PEERS"
 )
+
+// Peers are the host:port of the other sites' sidecars that the sidecar of a pod was started with.
+func Peers(pod *corev1.Pod) []string {
+	for _, c := range pod.Spec.InitContainers {
+		for _, e := range c.Env {
+			if c.RestartPolicy != nil && e.Name == EnvPeers {
+				return strings.Split(e.Value, ",")
+			}
+		}
+	}
+	return nil
+}
 
 // SiteName is the name of the Deployment and the Service of one site.
 func SiteName(group, site string) string { return fmt.Sprintf("mysql-%s-%s", group, site) }

@@ -45,6 +45,7 @@ type sight struct {
 	source, volume   string
 	recipient, donor *pod
 	here, active     mysqlStatus
+	epoch            int64
 }
 
 // bring is provisioner.run.
@@ -61,7 +62,7 @@ func (r *operatorRun) bring(t *task, p *provisioning) outcome {
 	r.work.donor.take(t, forever)
 	defer r.work.donor.release()
 	again, err := p.look(t)
-	if err != nil || again.verdict != first.verdict || again.volume != first.volume {
+	if err != nil || again.verdict != first.verdict || again.volume != first.volume || again.epoch != first.epoch {
 		return outcome{}
 	}
 	p.j.busy = true
@@ -76,7 +77,7 @@ func (p *provisioning) look(t *task) (sight, error) {
 		return sight{}, errNotNow
 	}
 	seen, _ := f.snapshot.Site(p.site.name)
-	s := sight{source: f.snapshot.Status.ActiveSite, volume: seen.Sidecar.Report.VolumeID, recipient: f.pods[p.site.name]}
+	s := sight{source: f.snapshot.Status.ActiveSite, epoch: f.snapshot.Status.Epoch, volume: seen.Sidecar.Report.VolumeID, recipient: f.pods[p.site.name]}
 	if err := p.read(t, &s); err != nil {
 		return sight{}, err
 	}
@@ -89,7 +90,7 @@ func (p *provisioning) read(t *task, s *sight) error {
 		return err
 	}
 	f := p.r.loop.facts
-	if f.snapshot.Status.ActiveSite != s.source || !f.open {
+	if f.snapshot.Status.ActiveSite != s.source || f.snapshot.Status.Epoch != s.epoch || !f.open {
 		return errNotNow
 	}
 	if s.donor = f.pods[s.source]; s.donor == nil {
@@ -158,7 +159,7 @@ func (p *provisioning) perform(t *task, s sight) error {
 		p.j.window = true
 		defer func() { p.j.window = false }()
 		t.sleep(w.policy.poll + w.policy.peerCheck + windowMargin)
-		if f := p.r.loop.facts; f.snapshot.Status.ActiveSite != s.source || !f.open {
+		if f := p.r.loop.facts; f.snapshot.Status.ActiveSite != s.source || f.snapshot.Status.Epoch != s.epoch || !f.open {
 			return errNotNow
 		}
 		if err := p.on(t, s.recipient, func(m *mysqld) error { m.beginWindow(); return nil }); err != nil {
@@ -169,11 +170,12 @@ func (p *provisioning) perform(t *task, s sight) error {
 		return p.closeWindow(t, s, inWindow, errNotNow)
 	}
 	if inWindow || s.here.channel {
+		stop := func(m *mysqld) error { m.receiver, m.applier, m.connected = false, false, nil; return nil }
+		if err := p.on(t, s.recipient, stop); err != nil || !p.unchanged(t, s) {
+			return p.closeWindow(t, s, inWindow, errNotNow)
+		}
 		if err := p.on(t, s.recipient, func(m *mysqld) error { m.dropForClone(); return nil }); err != nil {
 			return p.closeWindow(t, s, inWindow, err)
-		}
-		if !p.unchanged(t, s) {
-			return p.closeWindow(t, s, inWindow, errNotNow)
 		}
 	}
 	err := p.watch(t, s, p.begin(s))
@@ -182,7 +184,7 @@ func (p *provisioning) perform(t *task, s sight) error {
 
 // unchanged looks a last time.
 func (p *provisioning) unchanged(t *task, s sight) bool {
-	now := sight{source: s.source, recipient: s.recipient}
+	now := sight{source: s.source, epoch: s.epoch, recipient: s.recipient}
 	err := p.read(t, &now)
 	return err == nil && now.donor == s.donor && examine(now.here, now.active) == s.verdict
 }

@@ -268,7 +268,7 @@ func (v *vault) tokenOf(t *testing.T, site string) string {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	v.needles[token] = "the token of " + site
+	v.needle(token, "the token of "+site)
 	return token
 }
 
@@ -288,7 +288,7 @@ func insiders(t *testing.T, v *vault, e endpoint, token, site, other string) {
 	content := []byte(out)
 	v.learn(t)
 	for id, key := range keysIn(t, content) {
-		v.needles[key] = id
+		v.needle(key, id)
 	}
 	for _, c := range []struct {
 		name   string
@@ -307,13 +307,18 @@ func insiders(t *testing.T, v *vault, e endpoint, token, site, other string) {
 	} {
 		p := push(t, v, site, content)
 		c.change(&p)
+		had := len(keyringSecrets(t, v))
 		got, err := e.post(ctx, token, encode(t, p))
 		expect(t, v, c.name, got, err, c.code, c.reason)
+		if now := len(keyringSecrets(t, v)); now != had {
+			t.Errorf("%s: %d keyrings are in escrow, there were %d", c.name, now, had)
+		}
 	}
 	concurrent(t, v, e, token, push(t, v, site, content))
 }
 
-// concurrent pushes of one keyring end as one version. Some may be turned away for their number.
+// concurrent pushes of the keyring that is in escrow are all answered with its version. Some may be turned away for their number. That
+// of a new one becomes one version is tested in operator/escrow (TestConcurrentPushes).
 func concurrent(t *testing.T, v *vault, e endpoint, token string, p wire.KeyringEscrow) {
 	body := encode(t, p)
 	var mu sync.Mutex

@@ -146,6 +146,7 @@ func escrowLostPodRuns(t *testing.T, v *vault) {
 		t.Errorf("restored is %s with %s, lost was %s with %s", after.KeyringSecret, after.KeyringDigest, lost.KeyringSecret, digest)
 	}
 	checkSealed(t, v, v.sealed(t, time.Minute), site)
+	plugin(t, "keyring", "verify", v.Name, "-n", v.Namespace).want(t, 0, nil)
 	// What was restored is good for a new pod.
 	if err := stage.DeletePod(t.Context(), v.Group, site); err != nil {
 		t.Fatal(err)
@@ -191,7 +192,7 @@ func keyringsAreKept(t *testing.T, v *vault) {
 	for _, cascade := range []string{"background", "foreground", "orphan"} {
 		t.Run(cascade, func(t *testing.T) {
 			before := v.sealed(t, comeBack)
-			rows := query(t, v.Group, before.Status.ActiveSite, "SELECT COUNT(*) FROM app.writes")
+			rows := replicated(t, v, before, cascade)
 			secrets := uids(t, v.Group, &corev1.SecretList{})
 			volumes := uids(t, v.Group, &corev1.PersistentVolumeClaimList{})
 			if out, err := lab.Lab.Kubectl(t.Context(), "-n", v.Namespace, "delete", "mfg", v.Name, "--cascade="+cascade, "--timeout=3m"); err != nil {
@@ -228,4 +229,24 @@ func keyringsAreKept(t *testing.T, v *vault) {
 			}
 		})
 	}
+}
+
+// replicated writes a row that every site has when it returns, and says how many there are.
+func replicated(t *testing.T, v *vault, group *v1alpha1.MysqlFailoverGroup, writer string) string {
+	t.Helper()
+	active := group.Status.ActiveSite
+	query(t, v.Group, active, "INSERT INTO app.writes (writer, worker, seq, site) VALUES ('kept-"+writer+"', 0, 1, 'x')")
+	rows := query(t, v.Group, active, "SELECT COUNT(*) FROM app.writes")
+	for _, site := range replicas(group) {
+		if err := stage.Poll(t.Context(), time.Minute, "the row on "+site, func(ctx context.Context) error {
+			got, err := v.RootSQL(ctx, site, "SELECT COUNT(*) FROM app.writes")
+			if err == nil && strings.TrimSpace(got) != rows {
+				err = fmt.Errorf("%s rows, want %s", strings.TrimSpace(got), rows)
+			}
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return rows
 }

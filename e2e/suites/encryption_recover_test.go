@@ -18,9 +18,11 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/e2e/demo/stage"
 )
 
@@ -52,6 +54,16 @@ func loseOf(t *testing.T, v *vault, site string) *loss {
 		t.Fatal(err)
 	}
 	l.pod = pod
+	t.Cleanup(func() {
+		if !t.Failed() {
+			return
+		}
+		back := l.secret.DeepCopy() // the next stories must not wait for it in vain
+		back.ResourceVersion, back.UID, back.CreationTimestamp, back.ManagedFields = "", "", metav1.Time{}, nil
+		if err := v.Kube.Create(context.Background(), back); err != nil && !apierrors.IsAlreadyExists(err) {
+			t.Logf("give %s back: %v", back.Name, err)
+		}
+	})
 	loseSecret(t, v, l.site)
 	v.failed(t, l.site)
 	return l
@@ -158,6 +170,7 @@ func recoverInterrupted(t *testing.T, v *vault) {
 	}
 	t.Run("while it waits for the operator", func(t *testing.T) {
 		l := lose(t, v)
+		t.Cleanup(func() { _ = lab.ScaleOperator(context.Background(), 1) })
 		if err := lab.ScaleOperator(t.Context(), 0); err != nil {
 			t.Fatal(err)
 		}
@@ -200,8 +213,9 @@ func recoverWrongDigest(t *testing.T, v *vault) {
 
 	// Status names another keyring than the pod has: nothing is made.
 	l.nameDigest(t, "sha256:"+strings.Repeat("0", 64))
-	l.recovers(t).want(t, 5, nil).says(t, "this is another keyring", "nothing was changed")
+	a := l.recovers(t)
 	l.nameDigest(t, before.KeyringDigest)
+	a.want(t, 5, nil).says(t, "this is another keyring", "nothing was changed")
 	l.unchanged(t, before)
 
 	// By the documented command at last.
@@ -260,6 +274,15 @@ func recoverPodGone(t *testing.T, v *vault) {
 	site := replicas(group)[0]
 	before := keyringOf(group, site)
 	gone(t, v, site)
+	if err := stage.Poll(t.Context(), comeBack, "the new pod of "+site+" with its keyring", func(ctx context.Context) error {
+		out, err := v.Exec(ctx, site, "cat", keyringPath)
+		if err == nil && wire.KeyringDigest([]byte(out)) != before.KeyringDigest {
+			err = errors.New("it has another keyring")
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
 	after := keyringOf(v.sealed(t, comeBack), site)
 	if after.KeyringSecret != before.KeyringSecret || after.KeyringDigest != before.KeyringDigest {
 		t.Errorf("a new pod has %s, the one before had %s", after.KeyringSecret, before.KeyringSecret)

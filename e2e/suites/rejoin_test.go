@@ -85,11 +85,16 @@ func diverged(t *testing.T, g *stage.Group, site string) v1alpha1.SiteStatus {
 
 func checkEvent(t *testing.T, g *stage.Group, reason, part string) {
 	t.Helper()
-	lines, err := g.Events(t.Context())
+	var lines []string
+	// What an event tells of is persisted before it is sent.
+	err := stage.Poll(t.Context(), 10*time.Second, "event "+reason, func(ctx context.Context) (err error) {
+		lines, err = g.Events(ctx)
+		if err == nil && !slices.ContainsFunc(lines, func(line string) bool { return strings.Contains(line, " "+reason+": ") && strings.Contains(line, part) }) {
+			err = errors.New("there is none")
+		}
+		return err
+	})
 	if err != nil {
-		t.Fatal(err)
-	}
-	if !slices.ContainsFunc(lines, func(line string) bool { return strings.Contains(line, " "+reason+": ") && strings.Contains(line, part) }) {
 		t.Errorf("no event %s with %q among\n%s", reason, part, strings.Join(lines, "\n"))
 	}
 }

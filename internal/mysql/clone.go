@@ -57,7 +57,9 @@ func (db *DB) Clone(ctx context.Context, donor Donor) error {
 	if donor.Host == "" || donor.Port <= 0 || donor.User == "" {
 		return fmt.Errorf("clone from %s: %w: host, port and user must be given", donor, ErrRefused)
 	}
-	err := db.onFresh(ctx, func(conn *sql.Conn) error { return clone(ctx, conn, donor) })
+	reach, cancel := context.WithTimeout(ctx, db.target.DialTimeout+db.target.QueryTimeout)
+	defer cancel()
+	err := db.onFreshReached(reach, func(conn *sql.Conn) error { return clone(ctx, conn, donor) })
 	if err != nil {
 		return fmt.Errorf("clone %s from %s: %w", db.target, donor, err)
 	}

@@ -41,6 +41,7 @@ var (
 // Error numbers of the server that the code here reacts to.
 const (
 	numberNoSuchTable     = 1146
+	numberUnknownVariable = 1193
 	numberSyntax          = 1064
 	numberNoSuchThread    = 1094
 	numberLockWaitTimeout = 1205

@@ -249,6 +249,20 @@ func TestOpenWritesCutsSessions(t *testing.T) {
 	}
 }
 
+// I14: the statement of a clone may still be on its way when its sender has died and somebody has opened the server since.
+func TestAnOpenedServerIsClonedFromNobody(t *testing.T) {
+	s := writable(t, mysqltest.Options{})
+	fence(t, s.Sidecar(t), mysql.StageReadOnly)
+	s.Exec(t, "SET GLOBAL clone_valid_donor_list = '127.0.0.1:3306'")
+	if err := s.Sidecar(t).OpenWrites(budget(t)); err != nil {
+		t.Fatal(err)
+	}
+	var donors sql.NullString
+	if err := s.Root(t).QueryRowContext(budget(t), "SELECT @@GLOBAL.clone_valid_donor_list").Scan(&donors); err != nil || donors.Valid {
+		t.Errorf("I14: it may still be cloned from %q (%v)", donors.String, err)
+	}
+}
+
 func TestWindow(t *testing.T) {
 	s := writable(t, mysqltest.Options{})
 	db := s.Operator(t)

@@ -134,15 +134,18 @@ func (db *DB) newPool() (*sql.DB, error) {
 // onFresh runs do on a connection of its own, made now and closed afterwards: nothing it needs can be stuck in the
 // pool, and no session variable it sets survives.
 func (db *DB) onFresh(ctx context.Context, do func(*sql.Conn) error) error {
+	return db.onFreshReached(ctx, do)
+}
+
+// onFreshReached is the same; reach bounds only the way to the server.
+func (db *DB) onFreshReached(reach context.Context, do func(*sql.Conn) error) error {
 	pool, err := db.newPool()
 	if err != nil {
 		return err
 	}
 	// The error of closing says nothing that the work has not said.
 	defer func() { _ = pool.Close() }()
-	reach, cancel := context.WithTimeout(ctx, db.target.DialTimeout+db.target.QueryTimeout)
 	conn, err := pool.Conn(reach)
-	cancel()
 	if err != nil {
 		return err
 	}

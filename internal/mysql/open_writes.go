@@ -40,6 +40,9 @@ func openWrites(ctx context.Context, conn *sql.Conn) error {
 	if err := resumeEvents(ctx, conn); err != nil {
 		return err
 	}
+	if err := forgetDonors(ctx, conn); err != nil {
+		return err
+	}
 	if err := execAll(ctx, conn, offlineOn, readOnlyOff, offlineOff); err != nil {
 		return err
 	}
@@ -51,4 +54,14 @@ func openWrites(ctx context.Context, conn *sql.Conn) error {
 		return fmt.Errorf("read back: read_only is %v, offline_mode is %v", st.ReadOnly, st.OfflineMode)
 	}
 	return nil
+}
+
+// forgetDonors takes back whom the server may be cloned from. The statement of a clone whose sender has died may still be on its
+// way, and came after the last look at whether the server accepts writes; it is refused without this.
+func forgetDonors(ctx context.Context, conn *sql.Conn) error {
+	_, err := conn.ExecContext(ctx, "SET GLOBAL clone_valid_donor_list = DEFAULT")
+	if err != nil && number(err) != numberUnknownVariable {
+		return fmt.Errorf("reset clone_valid_donor_list: %w", err)
+	}
+	return nil // a server without the plugin receives no clone
 }

@@ -74,6 +74,17 @@ func (db *DB) WaitApplied(ctx context.Context, set gtid.Set, timeout time.Durati
 	return !timedOut, nil
 }
 
+// StopReplication stops the threads of every channel and keeps what is in the relay logs. A transaction that is being applied is
+// finished first, which may take a minute. Without a channel it does nothing.
+func (db *DB) StopReplication(ctx context.Context) error {
+	ctx, cancel := long(ctx)
+	defer cancel()
+	if err := db.onFresh(ctx, func(conn *sql.Conn) error { return db.stopReplication(ctx, conn) }); err != nil {
+		return fmt.Errorf("stop replication on %s: %w", db.target, err)
+	}
+	return nil
+}
+
 // DropReplication stops replication and forgets every channel, with what is in the relay logs and not applied: drain
 // them first. It verifies that no channel is left. Without a channel it does nothing.
 func (db *DB) DropReplication(ctx context.Context) error {

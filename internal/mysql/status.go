@@ -28,6 +28,8 @@ type Status struct {
 	// HalfCloned is true if the last clone that it received has begun and is not known to have succeeded: it may have part of
 	// the donor's data and none of its own. True also while it is Cloning.
 	HalfCloned bool
+	// NoClone is true if the server has no clone plugin: what it received before is not known then.
+	NoClone bool
 	// UserDatabases counts the databases that MySQL did not make itself.
 	UserDatabases int
 }
@@ -105,7 +107,9 @@ func (db *DB) readStatus(ctx context.Context, q querier) (Status, error) {
 		}
 		db.noClone.Store(true)
 	}
-	return scanStatus(q.QueryRowContext(ctx, statusQueryNoClone))
+	st, err := scanStatus(q.QueryRowContext(ctx, statusQueryNoClone))
+	st.NoClone = true
+	return st, err
 }
 
 const cloneColumns = "EXISTS (SELECT * FROM performance_schema.clone_status WHERE STATE IN ('Not Started', 'In Progress') AND (PID > 0 OR ERROR_NO = 0))," +

@@ -24,6 +24,12 @@ func TestRemovedSite(t *testing.T) {
 	w.settle("a", "b", "c")
 	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Sites = g.Spec.Sites[:2] })
 	w.reconcile()
+	w.reconcile()
+	if _, there := w.deployments()["c"]; !there {
+		t.Error("I4: the site was removed while the pods of others ask it: it could not acknowledge an epoch any more")
+	}
+	w.askNobody()
+	w.reconcile()
 	if _, there := w.deployments()["c"]; there {
 		t.Error("the Deployment of the removed site is still there")
 	}
@@ -173,5 +179,18 @@ func TestOwnersFollowThePolicy(t *testing.T) {
 		if got := owners(); got != step.want {
 			t.Errorf("%s: %d owners, want %d", step.policy, got, step.want)
 		}
+	}
+}
+
+// askNobody replaces all pods by such whose sidecars know no peer.
+func (w *world) askNobody() {
+	w.t.Helper()
+	var pods corev1.PodList
+	w.must(w.c.List(w.ctx, &pods))
+	for i := range pods.Items {
+		for j := range pods.Items[i].Spec.InitContainers {
+			pods.Items[i].Spec.InitContainers[j].Env = nil
+		}
+		w.must(w.c.Update(w.ctx, &pods.Items[i]))
 	}
 }

@@ -86,6 +86,7 @@ type Server interface {
 // Recipient is a server that may be cloned into; *mysql.DB implements it.
 type Recipient interface {
 	Server
+	StopReplication(ctx context.Context) error
 	DropReplication(ctx context.Context) error
 	Clone(ctx context.Context, donor mysql.Donor) error
 	CancelClone(ctx context.Context) error

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -65,6 +66,12 @@ func (r *Reconciler) removeSites(ctx context.Context, s *scope) error {
 			r.say(s, site, report.SiteRemovalRefused, text)
 			continue
 		}
+		if isPeer(s, site) {
+			// As long as it runs it acknowledges every epoch. Gone, it could not, and a failover by time would wait for a person. The
+			// update that replaces those pods says how far it is.
+			s.again = min(s.again, whenMoving)
+			continue
+		}
 		if err := r.removeSite(ctx, s, site); err != nil {
 			return fmt.Errorf("remove %s: %w", site, err)
 		}
@@ -82,6 +89,17 @@ func whyKept(s *scope, site string) string {
 		return "is the active site: move the role away first"
 	}
 	return ""
+}
+
+// isPeer is true while the pod of another site was started with this one as a peer.
+func isPeer(s *scope, site string) bool {
+	for _, other := range s.group.Spec.Sites {
+		pod := s.pods[other.Name]
+		if pod != nil && slices.Contains(v1alpha1.Peers(pod), render.PeerAddr(s.key.Namespace, s.key.Name, site)) {
+			return true
+		}
+	}
+	return false
 }
 
 func (r *Reconciler) removeSite(ctx context.Context, s *scope, site string) error {

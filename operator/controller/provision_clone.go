@@ -96,7 +96,7 @@ func (p *provisioner) perform(ctx context.Context, t task, s sight, donor mysql.
 		if err := pause(ctx, spec.Failover.PollInterval.Duration+spec.Sidecar.PeerCheckInterval.Duration+windowMargin); err != nil {
 			return err
 		}
-		if g, known := p.facts.Sites(t.key.group.Namespace, t.key.group.Name); !known || g.ActiveSite != s.source || !g.Open {
+		if g, known := p.facts.Sites(t.key.group.Namespace, t.key.group.Name); !known || g.ActiveSite != s.source || g.Epoch != s.epoch || !g.Open {
 			return fmt.Errorf("not begun: %s is not the open active site any more", s.source)
 		}
 		if err := s.recipient.BeginWindow(ctx); err != nil {
@@ -107,13 +107,17 @@ func (p *provisioner) perform(ctx context.Context, t task, s sight, donor mysql.
 		return p.close(ctx, s, inWindow, err)
 	}
 	if inWindow || s.site.Channels > 0 {
+		// An applier may take a minute to stop, and if the donor is lost in that minute the relay log may be needed.
+		err := s.recipient.StopReplication(ctx)
+		if err == nil {
+			err = p.unchanged(ctx, t, s)
+		}
+		if err != nil {
+			return p.close(ctx, s, inWindow, err)
+		}
 		// What is in its relay log is in the active site too, or was given up by whoever ordered the clone (examine). Done
 		// late: a poll that began before the site was held may have attached it meanwhile.
 		if err := s.recipient.DropReplication(ctx); err != nil {
-			return p.close(ctx, s, inWindow, err)
-		}
-		// An applier may have taken a minute to stop.
-		if err := p.unchanged(ctx, t, s); err != nil {
 			return p.close(ctx, s, inWindow, err)
 		}
 	}
@@ -129,7 +133,7 @@ func (p *provisioner) perform(ctx context.Context, t task, s sight, donor mysql.
 func (p *provisioner) unchanged(ctx context.Context, t task, s sight) error {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
-	now := sight{recipient: s.recipient, source: s.source}
+	now := sight{recipient: s.recipient, source: s.source, epoch: s.epoch}
 	if err := p.read(ctx, t, &now); err != nil {
 		return fmt.Errorf("not begun: %w", err)
 	}

@@ -136,7 +136,7 @@ func (p *provisioner) run(ctx context.Context, t task) outcome {
 		return outcome{verdict: verdictWait, message: err.Error()}
 	}
 	defer again.close()
-	if again.verdict != first.verdict || again.volume != first.volume {
+	if again.verdict != first.verdict || again.volume != first.volume || again.epoch != first.epoch {
 		return outcome{verdict: verdictWait, message: "the site has changed meanwhile"}
 	}
 	return p.clone(ctx, t, again)
@@ -170,6 +170,8 @@ type sight struct {
 	recipient Recipient
 	pod       *corev1.Pod
 	source    string
+	// epoch is that under which it was looked: in another one the site may have been the active site in between.
+	epoch int64
 	// donor is where the source was asked.
 	donor        string
 	volume       string
@@ -193,7 +195,7 @@ func (p *provisioner) look(ctx context.Context, t task) (sight, error) {
 		return sight{}, errNotNow
 	}
 	f := g.Sites[t.key.site]
-	s := sight{source: g.ActiveSite, pod: podReference(t.group, f), volume: f.VolumeID}
+	s := sight{source: g.ActiveSite, epoch: g.Epoch, pod: podReference(t.group, f), volume: f.VolumeID}
 	recipient, err := p.open(ctx, t, f.AdminAddr, t.key.site)
 	if err != nil {
 		return sight{}, err
@@ -219,7 +221,7 @@ func (p *provisioner) read(ctx context.Context, t task, s *sight) error {
 		return err
 	}
 	g, ok := p.facts.Sites(t.key.group.Namespace, t.key.group.Name)
-	if !ok || g.ActiveSite != s.source || !g.Open {
+	if !ok || g.ActiveSite != s.source || g.Epoch != s.epoch || !g.Open {
 		return errNotNow
 	}
 	s.donor = g.Sites[s.source].AdminAddr

@@ -37,8 +37,8 @@ type server struct {
 	opened int
 	// cancelled is true once the clone that ran was cancelled.
 	cancelled bool
-	// dropped is what happens while its replication is dropped.
-	dropped func()
+	// stopped is what happens while its replication is stopped.
+	stopped func()
 	// hangs is true if its clones cannot be cancelled.
 	hangs bool
 }
@@ -94,13 +94,15 @@ func (s *server) CancelClone(context.Context) error {
 	return nil
 }
 
-func (s *server) DropReplication(context.Context) error {
-	s.note("drop replication")
-	if s.dropped != nil {
-		s.dropped()
+func (s *server) StopReplication(context.Context) error {
+	s.note("stop replication")
+	if s.stopped != nil {
+		s.stopped()
 	}
 	return nil
 }
+
+func (s *server) DropReplication(context.Context) error { s.note("drop replication"); return nil }
 
 func (s *server) BeginWindow(context.Context) error { s.note("begin window"); return nil }
 func (s *server) EndWindow(context.Context) error   { s.note("end window"); return nil }
@@ -316,7 +318,7 @@ func TestProvisionInWindow(t *testing.T) {
 		if o := pl.result(t, "b"); o.verdict != verdictAdopt {
 			t.Errorf("outcome %+v", o)
 		}
-		if got := strings.Join(b.calls, ", "); got != "begin window, drop replication, clone from 10.0.0.0" {
+		if got := strings.Join(b.calls, ", "); got != "begin window, stop replication, drop replication, clone from 10.0.0.0" {
 			t.Errorf("calls: %s", got)
 		}
 		if took := time.Since(began); took < time.Minute+4*time.Second {
@@ -601,9 +603,9 @@ func TestOrderedClone(t *testing.T) {
 		want     verdict
 		calls    string
 	}{
-		"whole":                   {order{value: "b"}, uuidA + ":1-100", false, verdictAdopt, "begin window, drop replication, clone from 10.0.0.0"},
-		"diverged, confirmed":     {order{value: "b:confirm"}, uuidB + ":1-3", true, verdictAdopt, "begin window, drop replication, clone from 10.0.0.0"},
-		"diverged, policy":        {order{value: orderOfPolicy}, uuidB + ":1-3", true, verdictAdopt, "begin window, drop replication, clone from 10.0.0.0"},
+		"whole":                   {order{value: "b"}, uuidA + ":1-100", false, verdictAdopt, "begin window, stop replication, drop replication, clone from 10.0.0.0"},
+		"diverged, confirmed":     {order{value: "b:confirm"}, uuidB + ":1-3", true, verdictAdopt, "begin window, stop replication, drop replication, clone from 10.0.0.0"},
+		"diverged, policy":        {order{value: orderOfPolicy}, uuidB + ":1-3", true, verdictAdopt, "begin window, stop replication, drop replication, clone from 10.0.0.0"},
 		"diverged, not confirmed": {order{value: "b"}, uuidB + ":1-3", false, verdictRefuse, ""},
 		"found diverged":          {order{value: "b"}, uuidA + ":1-100", true, verdictWait, ""},
 	}

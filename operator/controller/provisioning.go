@@ -121,6 +121,9 @@ func (r *Reconciler) markActive(s *scope, site string) {
 // written only if it is still what was read, so nothing is noted here for a site that may be open already (I12).
 func neverOpened(s *scope, site string) bool {
 	t := s.group.Status.Transition
+	if t != nil && t.Kind != v1alpha1.FailoverBootstrap && s.volumes[site] != "" {
+		return false // it lost its mark to a clone that has not begun, and its volume is the one that was ordered
+	}
 	return t != nil && t.To == site && t.GatePassedAt == nil && !s.provisioned[site]
 }
 

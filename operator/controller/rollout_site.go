@@ -50,7 +50,7 @@ func (r *Reconciler) rolloutSite(s *scope, spec v1alpha1.Site, want *appsv1.Depl
 	site.UpToDate = specHash(current) == specHash(want)
 	site.Settled = settled(s, name) && !busy
 	site.Held = (site.Diverged || otherSeries(s, name)) && serves(s, name) && !busy
-	site.Uncloned = encrypted(s.group) && !s.provisioned[name] && !site.Active && s.activeSite() != "" && r.mayClone(s, standing(s.clones[name]))
+	site.Uncloned = encrypted(s.group) && r.uncloned(s, name)
 	site.Starting = beingReplaced(s, name)
 	// As long as nothing is known of the sites, as after a restart, one that is not ready may still serve.
 	site.Broken = s.known && !s.facts.Sites[name].MysqlUp && s.now.Sub(unavailableSince(current, s.now)) >= brokenAfter
@@ -92,6 +92,21 @@ func serves(s *scope, name string) bool {
 	pod, f := s.pods[name], s.facts.Sites[name]
 	return pod != nil && pod.DeletionTimestamp == nil && podReady(pod) && s.known && f.MysqlUp &&
 		pod.Annotations[v1alpha1.AnnotationSpecHash] == specHash(s.deployments[name]) && f.PodUID == string(pod.UID)
+}
+
+// uncloned is true for a site that waits for its data. What is durable counts: a mark that was taken off just now may not stay off.
+// Another image than that of the active site could make it one that cannot be cloned.
+func (r *Reconciler) uncloned(s *scope, name string) bool {
+	active := s.pods[s.activeSite()]
+	if name == s.activeSite() || active == nil || mysqlImage(active) != s.group.Spec.Image {
+		return false
+	}
+	for _, site := range s.group.Status.Sites {
+		if site.Name == name && site.Provisioned {
+			return false
+		}
+	}
+	return !s.provisioned[name] && r.mayClone(s, standing(s.clones[name]))
 }
 
 // otherSeries is true for a site that waits for its data, and whose MySQL is of another series than that of the active site:
@@ -156,7 +171,8 @@ func trouble(s *scope, name string) string {
 	case f.Diverged:
 		return "it has transactions that the group's history lacks, and waits for a person"
 	case otherSeries(s, name):
-		return fmt.Sprintf("its MySQL %s cannot be given the data of %s, which runs %s: it gets it once %s is updated too, or with the image of before",
+		return fmt.Sprintf("its MySQL %s cannot be given the data of %s, which runs %s: it gets it once %s is updated too; or put the older image "+
+			"back and delete its PersistentVolumeClaim and its pod, since the older MySQL does not start on that volume",
 			f.Version, s.activeSite(), s.facts.Sites[s.activeSite()].Version, s.activeSite())
 	case name != s.activeSite() && s.activeSite() != "" && !f.Following:
 		return "MySQL runs, but does not replicate from " + s.activeSite()

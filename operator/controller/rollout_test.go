@@ -386,14 +386,15 @@ func TestSeries(t *testing.T) {
 func TestWhichSiteIsClonedOnlyInANewPod(t *testing.T) {
 	paused := time.Now().Add(time.Hour).UTC().Format(time.RFC3339)
 	for name, tc := range map[string]struct {
-		site, pause, order              string
-		plain, provisioned, first, want bool
+		site, pause, order                     string
+		plain, provisioned, first, other, want bool
 	}{
 		"to be cloned":                {site: "b", want: true},
 		"has its data":                {site: "b", provisioned: true},
 		"not encrypted":               {site: "b", plain: true},
 		"active":                      {site: "a"},
 		"no site is active yet":       {site: "b", first: true},
+		"another image is wished for": {site: "b", other: true},
 		"paused":                      {site: "b", pause: paused},
 		"paused, a person ordered it": {site: "b", pause: paused, order: "b:confirm", want: true},
 		"paused, the policy says so":  {site: "b", pause: paused, order: orderOfPolicy},
@@ -410,7 +411,12 @@ func TestWhichSiteIsClonedOnlyInANewPod(t *testing.T) {
 		d := &appsv1.Deployment{}
 		s := &scope{
 			key: testKey, group: g, now: time.Now(), deployments: map[string]*appsv1.Deployment{tc.site: d},
-			provisioned: map[string]bool{tc.site: tc.provisioned}, clones: map[string]*v1alpha1.CloneProgress{tc.site: {Order: tc.order}},
+			provisioned: map[string]bool{}, clones: map[string]*v1alpha1.CloneProgress{tc.site: {Order: tc.order}},
+			pods: map[string]*corev1.Pod{"a": {Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: render.ContainerMySQL, Image: "mysql:1"}}}}},
+		}
+		g.Status.Sites = []v1alpha1.SiteStatus{{Name: "a"}, {Name: tc.site, Provisioned: tc.provisioned}}
+		if g.Spec.Image = "mysql:1"; tc.other {
+			g.Spec.Image = "mysql:2"
 		}
 		if got := w.r.rolloutSite(s, v1alpha1.Site{Name: tc.site}, d); got.Uncloned != tc.want {
 			t.Errorf("%s: %t", name, got.Uncloned)

@@ -220,3 +220,23 @@ func TestTheFirstVolumeIsNotedBeforeItIsOpenedI12(t *testing.T) {
 		t.Errorf("I12: noted anew although it may be open: %+v", w.group().Status.Sites)
 	}
 }
+
+// I12: a site that lost its mark to a clone that has not begun, and is promoted by order, was ordered for what is on its volume.
+func TestAnOrderedSiteKeepsTheNameOfItsVolume(t *testing.T) {
+	for kind, want := range map[v1alpha1.FailoverKind]string{v1alpha1.FailoverForced: "vb", v1alpha1.FailoverBootstrap: "new"} {
+		w := volumeWorld(t)
+		w.status(func(s *v1alpha1.MysqlFailoverGroupStatus) {
+			s.ActiveSite = "b"
+			s.Transition = &v1alpha1.Transition{Kind: kind, To: "b", From: "a"}
+			for i := range s.Sites {
+				s.Sites[i].Provisioned = s.Sites[i].Name != "b"
+			}
+		})
+		w.facts.closed("b")
+		w.onVolume(map[string]string{"b": "new"})
+		w.reconcile()
+		if got := w.site("b").VolumeID; got != want {
+			t.Errorf("I12: %s: its volume is noted as %q, want %q", kind, got, want)
+		}
+	}
+}

@@ -45,8 +45,9 @@ func (r *Reconciler) withdraw(s *scope) {
 		if o.given() && !o.begun && o.value != orderOfPolicy && asked != site.Name {
 			taken = o.value
 		}
-		if r.provisioner.withdrawn.note(s.work(site.Name), taken) {
-			r.Work.giveUp(s.work(site.Name)) // it may wait for its turn, for hours
+		if r.provisioner.withdrawn.note(s.work(site.Name), taken) || site.Name == s.activeSite() {
+			// It may wait for its turn, for hours. A site that was promoted meanwhile, by order, is not cloned when it is a replica again.
+			r.Work.giveUp(s.work(site.Name))
 		}
 	}
 }

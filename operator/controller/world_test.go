@@ -304,6 +304,12 @@ func (f *fakeFacts) open(site string) {
 	f.g.ActiveSite, f.g.Open = site, site != ""
 }
 
+func (f *fakeFacts) under(epoch int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.g.Epoch = epoch
+}
+
 // closed is the active site, not seen open.
 func (f *fakeFacts) closed(site string) {
 	f.mu.Lock()

@@ -20,13 +20,13 @@ type Candidate struct {
 
 // unfitness is the chain of guards: the first that answers names why the site may not be promoted. Each is safe alone.
 var unfitness = []func(Snapshot, Memory, Site) string{
-	isRemoved, isDROnly, isNotProvisioned, isBusy, isSilent, isNotFenced, isDiverged, isUnsettled,
+	isRemoved, isDROnly, isNotProvisioned, isHalfCloned, isBusy, isSilent, isNotFenced, isDiverged, isUnsettled,
 	isEscrowMissing, isUnescrowed,
 }
 
 // unforgivable are the guards that no order overrides. A missing escrow Secret is not among them: the keyring can be read now, and
 // a person may know that it is safe, or that there is nothing else.
-var unforgivable = []func(Snapshot, Memory, Site) string{isRemoved, isDROnly, isOutside, isBusy, isSilent, isUnescrowed}
+var unforgivable = []func(Snapshot, Memory, Site) string{isRemoved, isDROnly, isOutside, isHalfCloned, isBusy, isSilent, isUnescrowed}
 
 func isRemoved(_ Snapshot, _ Memory, site Site) string {
 	if site.Removed {
@@ -81,7 +81,17 @@ func isOutside(s Snapshot, m Memory, site Site) string {
 // and its server knows of no clone that began and did not end well. The mark goes when a clone is ordered, which may be long
 // before the clone begins. In doubt it is false: part of the data would pass for all of it (I12).
 func (s Site) whole() bool {
-	return s.Noted && s.MySQL.Direct && !s.MySQL.HalfCloned && !s.thrownAway() && !s.MySQL.Executed.IsEmpty()
+	return s.Noted && s.MySQL.Direct && !s.MySQL.NoClone && !s.MySQL.HalfCloned && !s.thrownAway() && !s.MySQL.Executed.IsEmpty()
+}
+
+// isHalfCloned: a clone that was begun into a site with the mark, which no order of ours does, has left it with part of the data
+// and with sets that claim all of it. The first active site is where the group's data begins, whatever happened to it before.
+func isHalfCloned(s Snapshot, _ Memory, site Site) string {
+	t := s.Status.Transition
+	if site.Provisioned && site.MySQL.HalfCloned && !(t != nil && t.Kind == v1alpha1.FailoverBootstrap) {
+		return "received a clone that did not end well; order it anew (annotation " + v1alpha1.AnnotationRecloneSite + ")"
+	}
+	return ""
 }
 
 func isBusy(_ Snapshot, _ Memory, site Site) string {

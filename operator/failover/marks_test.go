@@ -3,9 +3,12 @@
 package failover
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
 )
 
 // TestMarksStandStillUnderLoad: a lag that comes and goes around a limit must not write labels with every poll.
@@ -97,6 +100,38 @@ func TestOneCandidateIsKeptFromEviction(t *testing.T) {
 				t.Errorf("%s: %s says %q", name, v.Name, v.Message)
 			}
 		}
+	}
+}
+
+// TestTheSameCandidateIsKeptUnderLoad: the ranking of two that are drained changes with every poll, and both would be kept.
+func TestTheSameCandidateIsKeptUnderLoad(t *testing.T) {
+	s, m := threeSites(), Memory{}
+	near := 0.0
+	for i := range s.Sites[1:] {
+		s.Sites[i+1].Leaving, s.Sites[i+1].MySQL.LagSeconds = "its node is drained", &near
+	}
+	for i := range 20 {
+		s.Now = s.Now.Add(s.Policy.PollInterval)
+		s.Sites[0].MySQL.Executed = set(fmt.Sprintf("A:1-%d", 20+2*i))
+		s.Sites[1].MySQL.Executed, s.Sites[2].MySQL.Executed = set(fmt.Sprintf("A:1-%d", 19+i%2+2*i-1)), set(fmt.Sprintf("A:1-%d", 19+(i+1)%2+2*i-1))
+		d := Decide(s, m)
+		m = d.Memory
+		if b, c := d.Views[1].Protected, d.Views[2].Protected; !b || c {
+			t.Fatalf("poll %d: b is kept %t, c is kept %t", i, b, c)
+		}
+	}
+}
+
+// TestOneThatMovedItsRoleAwayHidesNobody: it may go, and another drained at the same moment must not go with it.
+func TestOneThatMovedItsRoleAwayHidesNobody(t *testing.T) {
+	s, near := threeSites(), 0.0
+	s.Sites[0].Leaving, s.Sites[1].Leaving, s.Sites[1].MySQL.LagSeconds = "", "its node is drained", &near
+	s.Sites[2].Leaving, s.Sites[2].MySQL.LagSeconds = "its node is drained", &near
+	s.Status.Planned = &Planned{From: "b", To: "a", Cause: CauseLeaving, Phase: v1alpha1.PlannedSucceeded, FinishedAt: s.Now, Answered: true}
+	m := Memory{LeavingOf: map[string]time.Time{"b": s.Now.Add(-time.Minute), "c": s.Now.Add(-time.Minute)}}
+	d := Decide(s, m)
+	if b, c := d.Views[1].Protected, d.Views[2].Protected; b || !c {
+		t.Errorf("b, which gave its role away, is kept: %t; c is kept: %t", b, c)
 	}
 }
 

@@ -142,7 +142,9 @@ type MySQL struct {
 	LagSeconds        *float64
 	Cloning           bool
 	// HalfCloned is true if the last clone into the server has begun and is not known to have succeeded, also while it runs.
-	HalfCloned    bool
+	HalfCloned bool
+	// NoClone is true if the server has no clone plugin, so that the two above are not known.
+	NoClone       bool
 	UserDatabases int
 }
 

@@ -56,8 +56,8 @@ func fencing(s Snapshot, d Decision) Decision {
 		return d.say(TopologyTransition, VerdictBlocked, ReasonLossBudget, "%s; %s", over, override(t.To))
 	}
 	if isUnnoted(target) {
-		return d.say(TopologyTransition, VerdictWait, ReasonVolumeNotNoted, "%s is opened once status holds the name of its data volume", t.To).
-			within(s.Policy.PollInterval / 8)
+		// Whoever polls is told when it does: a thousand new groups that look more often would keep the controller from writing it.
+		return d.say(TopologyTransition, VerdictWait, ReasonVolumeNotNoted, "%s is opened once status holds the name of its data volume", t.To)
 	}
 	return pass(s, d, target, g)
 }

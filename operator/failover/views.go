@@ -4,6 +4,7 @@ package failover
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
@@ -78,24 +79,27 @@ func (d Decision) onlyHope(s Snapshot) string {
 	for _, c := range candidates(s, d.Memory) {
 		near, _ := isClose(active, c.Site)
 		switch {
-		case c.Unfit != "" || c.Site.Name == active.Name || !near || c.Site.MySQL.ReplicaOf != active.Name:
+		case c.Unfit != "" || c.Site.Name == active.Name || !near || c.Site.MySQL.ReplicaOf != active.Name || d.movedAway(s, c.Site.Name):
 		case c.Site.Leaving != "":
 			going = append(going, c.Site.Name)
 		default:
 			staying = append(staying, c.Site.Name)
 		}
 	}
-	hope := ""
 	switch {
 	case len(staying) == 1:
-		hope = staying[0]
-	case len(staying) == 0 && len(going) > 0:
-		hope = going[0]
-	}
-	if d.movedAway(s, hope) {
+		return staying[0]
+	case len(staying) > 0 || len(going) == 0:
 		return ""
 	}
-	return hope
+	// The ranking changes with every poll under load, and the mark stands for a while: it stays with whom it is.
+	slices.Sort(going)
+	for _, name := range going {
+		if d.lately(s, d.Memory.HopeAt[name]) {
+			return name
+		}
+	}
+	return going[0]
 }
 
 // heldBack says of a replica that is about to go why its eviction is refused, and how it can go; empty if it is not refused.
@@ -121,7 +125,7 @@ func state(d Decision, site, active Site) (v1alpha1.SiteState, string, string) {
 	errant, diverged := d.Memory.Diverged[site.Name]
 	switch {
 	case site.Removed && site.Name != d.Status.ActiveSite:
-		return v1alpha1.SiteDetached, "Removed", "left the specification; kept in sight until its pod is gone"
+		return v1alpha1.SiteDetached, "Removed", "left the specification; removed when no pod of another site asks it any more, and kept in sight until its own is gone"
 	case site.Busy != "":
 		return v1alpha1.SiteCloning, site.Busy, ""
 	case !site.Provisioned && site.Name != d.Status.ActiveSite:

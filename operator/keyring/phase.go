@@ -92,6 +92,10 @@ var Table = []Transition{
 		"keyring seeded from the current escrow version, for a clone without one from none; new token, escrow agent armed", always, unseal,
 	},
 	{
+		[]v1alpha1.KeyringPhase{unsealed, failed}, "the order of a clone stands no longer: the site holds the group's data, or is the active one",
+		"its pod was not replaced yet, and is sealed", sealed, "the unseal is given up: in a new pod the site would be wiped", isCloneMoot, giveUpClone,
+	},
+	{
 		[]v1alpha1.KeyringPhase{unsealed, escrowed, failed}, "the pod is lost while unsealed, after the work was done",
 		"a keyring was escrowed in this round; no rotation, of which the last keys may be missing in it", escrowed, "rendered sealed with the newest version", isLostDone, sealNewest,
 	},
@@ -288,6 +292,16 @@ func withdraw(g Group, n *Next) {
 		n.refuse(g, n.site)
 	}
 	n.Status.Work, n.Status.Stage = "", ""
+}
+
+// isCloneMoot: a person had the site promoted, by order, before the pod in which it was to be cloned.
+func isCloneMoot(_ Group, s Site) bool {
+	return s.Status.Work == v1alpha1.KeyringClone && (s.Active || s.Provisioned) && s.Rendered.Exists && s.Rendered.Sealed
+}
+
+func giveUpClone(_ Group, n *Next) {
+	st := &n.Status
+	st.Work, st.Stage, st.SeedVersion, st.SeedDigest, st.FloorVersion, st.RotationPod = "", "", 0, "", 0, ""
 }
 
 func unseal(_ Group, n *Next) {

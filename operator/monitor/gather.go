@@ -185,25 +185,16 @@ func sitesOf(group *v1alpha1.MysqlFailoverGroup, durable failover.Durable, pods 
 func listed(group *v1alpha1.MysqlFailoverGroup, site string, pods map[string][]*corev1.Pod) bool {
 	peer := net.JoinHostPort(siteHost(group, site), strconv.Itoa(wire.PortSidecar))
 	for other, of := range pods {
+		if len(of) > 0 && holdsVolume(of[0]) {
+			of = of[:1] // it has the lock of the volume, so those before it have ended, whatever their objects say
+		}
 		for _, pod := range of {
-			if other != site && slices.Contains(peersOf(pod), peer) {
+			if other != site && slices.Contains(v1alpha1.Peers(pod), peer) {
 				return true
 			}
 		}
 	}
 	return false
-}
-
-// peersOf are the peers that the sidecar of a pod was started with.
-func peersOf(pod *corev1.Pod) []string {
-	for _, c := range pod.Spec.InitContainers {
-		for _, env := range c.Env {
-			if c.RestartPolicy != nil && env.Name == v1alpha1.EnvPeers {
-				return strings.Split(env.Value, ",")
-			}
-		}
-	}
-	return nil
 }
 
 // escrowMissing is true if the escrow Secret that a sealed site is sealed with is gone, or is not what was stored: only that brings a
@@ -348,7 +339,7 @@ func merge(seen *mysql.Status, sidecar failover.Sidecar) failover.MySQL {
 	out := failover.MySQL{
 		Direct: true, ServerUUID: seen.ServerUUID, Version: seen.Version, ReadOnly: seen.ReadOnly,
 		SuperReadOnly: seen.SuperReadOnly, OfflineMode: seen.OfflineMode, Executed: seen.Executed, Purged: seen.Purged,
-		Retrieved: seen.Retrieved, Cloning: seen.Cloning, HalfCloned: seen.HalfCloned, UserDatabases: seen.UserDatabases,
+		Retrieved: seen.Retrieved, Cloning: seen.Cloning, HalfCloned: seen.HalfCloned, NoClone: seen.NoClone, UserDatabases: seen.UserDatabases,
 	}
 	if r := seen.Replica; r != nil {
 		out.ReplicaHost, out.IORunning, out.SQLRunning = r.SourceHost, r.IORunning, r.SQLRunning

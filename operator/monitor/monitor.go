@@ -5,6 +5,7 @@ package monitor
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -204,9 +205,16 @@ func relevant(before, after any) bool {
 			(old.DeletionTimestamp == nil) != (o.DeletionTimestamp == nil)
 	case *v1alpha1.MysqlFailoverGroup:
 		old, ok := before.(*v1alpha1.MysqlFailoverGroup)
-		return !ok || old.Generation != o.Generation || !sameAnnotations(old.Annotations, o.Annotations)
+		return !ok || old.Generation != o.Generation || !sameAnnotations(old.Annotations, o.Annotations) || !sameMarks(old.Status.Sites, o.Status.Sites)
 	}
 	return true
+}
+
+// sameMarks compares what the controller notes of the sites' data. A first opening waits for it.
+func sameMarks(before, after []v1alpha1.SiteStatus) bool {
+	return slices.EqualFunc(before, after, func(a, b v1alpha1.SiteStatus) bool {
+		return a.Name == b.Name && a.Provisioned == b.Provisioned && a.VolumeID == b.VolumeID
+	})
 }
 
 func restarts(pod *corev1.Pod) int32 {

@@ -5,6 +5,7 @@ package render
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -253,12 +254,17 @@ func leaveHook() *corev1.LifecycleHandler {
 	return &corev1.LifecycleHandler{Exec: &corev1.ExecAction{Command: []string{binDir + "/sidecar", "leave"}}}
 }
 
+// PeerAddr is how the sidecars of other sites reach that of a site.
+func PeerAddr(namespace, group, site string) string {
+	return Host(namespace, group, site) + ":" + strconv.Itoa(wire.PortSidecar)
+}
+
 // peers are sorted, so that the order of spec.sites does not restart pods.
 func peers(group *v1alpha1.MysqlFailoverGroup, site string) string {
 	var hosts []string
 	for _, other := range group.Spec.Sites {
 		if other.Name != site {
-			hosts = append(hosts, Host(group.Namespace, group.Name, other.Name)+":8090")
+			hosts = append(hosts, PeerAddr(group.Namespace, group.Name, other.Name))
 		}
 	}
 	slices.Sort(hosts)

@@ -45,7 +45,7 @@ type probe struct {
 }
 
 // probeLife bounds a probe whose harness was killed.
-const probeLife = "30m"
+const probeLife = "90m"
 
 // StartProbes starts a probe for every pod and one for each that appears until Stop.
 func (g *Group) StartProbes(ctx context.Context, run, dir string) (*Probes, error) {

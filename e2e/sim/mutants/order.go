@@ -30,6 +30,12 @@ var orderRows = []row{
 	{guard: "whole: a half cloned site is none", breaks: "I12 G2", edits: []edit{
 		{candidateGo, " && !s.MySQL.HalfCloned && ", " && "},
 	}},
+	{guard: "whole: nothing is known of clones without the plugin", breaks: "I12 G2", edits: []edit{
+		{candidateGo, " && !s.MySQL.NoClone", ""},
+	}},
+	{guard: "isHalfCloned: whatever its mark says", breaks: "I12 G2", edits: []edit{
+		{candidateGo, "if site.Provisioned && site.MySQL.HalfCloned && !(", "if false && !("},
+	}},
 	{guard: "whole: an empty site is none", breaks: "I12 G2", edits: []edit{
 		{candidateGo, " && !s.MySQL.Executed.IsEmpty()", ""},
 	}},
