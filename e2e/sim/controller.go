@@ -151,6 +151,7 @@ func (r *operatorRun) writeSites(t *task, s *scope) bool {
 		}
 		written = true
 		r.w.api.change(func(o *object) { o.provisioned, o.volumes, o.nodes = s.provisioned, s.volumes, s.nodes })
+		r.w.after(r.w.between(time.Millisecond, 50*time.Millisecond), r.loop.wakeUp)
 		r.w.trace("the controller of %s writes provisioned=%v volumes=%v", r.o.name, s.provisioned, s.volumes)
 	}) && written
 }
@@ -163,7 +164,8 @@ func (r *operatorRun) provisionSite(s *scope, site *site, before bool) {
 	steady := s.facts.snapshot.Status.ActiveSite == s.status.durable.ActiveSite && s.status.durable.Transition == nil
 	switch {
 	case name == s.status.durable.ActiveSite:
-		if t := s.status.durable.Transition; t != nil && t.To == name && t.GatePassedAt.IsZero() && !s.provisioned[name] { // neverOpened
+		if t := s.status.durable.Transition; t != nil && t.To == name && t.GatePassedAt.IsZero() && !s.provisioned[name] &&
+			(t.Kind == v1alpha1.FailoverBootstrap || s.volumes[name] == "") { // neverOpened
 			if volume != "" && s.facts.snapshot.Status.ActiveSite == name {
 				s.volumes[name] = volume
 			}

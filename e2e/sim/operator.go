@@ -200,6 +200,14 @@ func (l *loop) runs(t *task) {
 	}
 }
 
+// wakeUp is what the informer does when the controller has noted something of the sites' data. It is late, or lost, as long as the API
+// server is out of reach.
+func (l *loop) wakeUp() {
+	if w := l.r.w; l.wake != nil && !w.api.away && w.reaches(w.api.host, l.r.host) {
+		l.wake()
+	}
+}
+
 // pass is loop.pass: gather, decide, persist, perform, report.
 func (l *loop) pass(t *task) time.Duration {
 	w := l.r.w

@@ -102,6 +102,26 @@ func TestStatementNeverGoesBack(t *testing.T) {
 	}
 }
 
+// TestAStatementThatNobodyStandsByPermitsNobody covers I3 and I12 (simulation, seed 11907): status was restored, and what the loop looks
+// at by now, such as an empty volume in the place of the active site's, is no answer to what was said before. Who is open stays open.
+func TestAStatementThatNobodyStandsByPermitsNobody(t *testing.T) {
+	a, key := testAuthority(t)
+	a.Set(statement("west", 4, false), t0)
+	a.SetPods(map[string]string{"west": "new"})
+	a.Set(statement("east", 1, false), t0)
+	signed, err := a.Answer(wire.Ask{Site: "west", Pod: "new", Nonce: "n"}, t0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, err := wire.Verify(key, signed); err != nil || !s.Hold || s.Epoch != 4 || s.ActiveSite != "west" {
+		t.Errorf("I3: answered with %+v (%v)", s, err)
+	}
+	a.Set(statement("west", 5, false), t0)
+	if s := a.Statement(); s.Hold {
+		t.Error("it holds for ever")
+	}
+}
+
 // TestPushRenewsNothing covers I4: a push is not an answer.
 func TestPushRenewsNothing(t *testing.T) {
 	a, _ := testAuthority(t)

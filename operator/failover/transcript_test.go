@@ -217,6 +217,8 @@ func (st *story) see(t *testing.T, site *Site, word string) {
 		site.OtherVolume = true
 	case "noted":
 		site.Noted = true
+	case "no-clone-plugin":
+		site.MySQL.NoClone = true
 	case "half-cloned":
 		site.MySQL.HalfCloned = true
 	case "no-pod":
