@@ -125,9 +125,6 @@ func wire(mgr ctrl.Manager, s settings, log *slog.Logger) error {
 		},
 		Escrow: newKeyrings(mgr, s),
 	})
-	if err := monitor.Index(context.Background(), mgr.GetFieldIndexer()); err != nil {
-		return fmt.Errorf("index pods: %w", err)
-	}
 	if err := reconciler.SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("set up controller: %w", err)
 	}

@@ -77,6 +77,8 @@ func New(dial DialFunc) *Client {
 			ResponseHeaderTimeout:  15 * time.Second,
 			TLSHandshakeTimeout:    2 * time.Second,
 			MaxResponseHeaderBytes: 16 << 10,
+			// A statement and a report fit in these, and with thousands of sites each connection's buffers count.
+			ReadBufferSize: 2 << 10, WriteBufferSize: 2 << 10,
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}

@@ -80,6 +80,9 @@ const (
 	ManagerMonitorStatus    = "mfg-monitor-status"
 )
 
+// IndexGroup is the index of the operator's cache in which the pods and Deployments of a group are found by its name.
+const IndexGroup = "mfg.group"
+
 // Finalizer keeps the group until what must outlive it has been let go.
 const Finalizer = Domain + "/group"
 

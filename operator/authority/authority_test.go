@@ -135,6 +135,63 @@ func TestPushRenewsNothing(t *testing.T) {
 	}
 }
 
+// TestAPushSaysWhatIsSo covers I2 and I3: what was signed is pushed again only while it is still so, and with the key that signs.
+func TestAPushSaysWhatIsSo(t *testing.T) {
+	a, public := testAuthority(t)
+	push := func(key ed25519.PublicKey, now time.Time) wire.Statement {
+		t.Helper()
+		signed, err := a.Sign(now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := wire.Verify(key, signed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	a.Set(statement("east", 3, false), t0)
+	if s := push(public, t0); s.Epoch != 3 || s.Hold {
+		t.Errorf("pushed %+v", s)
+	}
+	a.Set(statement("east", 3, false), t0.Add(time.Second))
+	if s := push(public, t0.Add(time.Second)); !s.IssuedAt.Equal(t0) {
+		t.Errorf("what had not changed was signed anew: %+v", s)
+	}
+	if s := push(public, t0.Add(pushFor)); !s.IssuedAt.Equal(t0.Add(pushFor)) {
+		t.Errorf("an old push goes on: %+v", s)
+	}
+	if s := push(public, t0); !s.IssuedAt.Equal(t0) {
+		t.Errorf("a clock that was set back brings an answer from the future: %+v", s)
+	}
+	a.Set(statement("east", 3, true), t0)
+	if s := push(public, t0); !s.Hold {
+		t.Error("I3: a hold is not pushed")
+	}
+	window := statement("east", 3, true)
+	window.Windows = []wire.Window{{Site: "west", Deadline: t0.Add(time.Minute)}}
+	a.Set(window, t0)
+	if s := push(public, t0); len(s.Windows) != 1 {
+		t.Error("a window is not pushed")
+	}
+	a.Set(statement("west", 4, true), t0)
+	if s := push(public, t0); s.Epoch != 4 || len(s.Windows) != 0 {
+		t.Errorf("I2: pushed %+v", s)
+	}
+	a.Set(statement("east", 1, false), t0)
+	if s := push(public, t0); s.Epoch != 4 || !s.Hold {
+		t.Errorf("I2: pushed %+v", s)
+	}
+	other, private, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.SetSigner(func(s wire.Statement) (wire.Signed, error) { return wire.Sign(private, s) })
+	if s := push(other, t0); s.Epoch != 4 {
+		t.Errorf("pushed %+v", s)
+	}
+}
+
 // TestNoStatementBeforeTheFirstEpoch covers I3: before there is an epoch nobody gets anything to open on.
 func TestNoStatementBeforeTheFirstEpoch(t *testing.T) {
 	a, _ := testAuthority(t)

@@ -55,6 +55,13 @@ func (a *applier) forget(group types.NamespacedName) {
 	delete(a.done, group)
 }
 
+// groups is how many groups something was applied of.
+func (a *applier) groups() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.done)
+}
+
 // apply makes an object of the group be as given, in the fields that are given.
 func (a *applier) apply(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, obj client.Object) error {
 	current, err := a.current(ctx, obj, a.last(keyOf(group), nameOf(obj)).version != "")

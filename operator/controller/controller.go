@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -31,8 +32,21 @@ const (
 	whenOvertaken = 100 * time.Millisecond
 	whenMoving    = 2 * time.Second
 	whenWaiting   = 10 * time.Second
-	whenSettled   = time.Minute
+	whenSettled   = time.Minute // at the least
 )
+
+// looksPerSecond bounds how many groups that need nothing are looked at in a second: each look reads several Secrets live.
+const looksPerSecond = 5
+
+// whenNothing is when one of so many groups is looked at again if it needs nothing. Very many are not all looked at at once, as
+// they are after a start.
+func whenNothing(groups int) time.Duration {
+	turn := time.Duration(groups) * time.Second / looksPerSecond
+	if turn <= whenSettled {
+		return whenSettled
+	}
+	return turn + rand.N(turn/4)
+}
 
 // Options is what a Reconciler is made of.
 type Options struct {
@@ -150,7 +164,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (resu
 		return reconcile.Result{}, r.finalize(ctx, group)
 	}
 	s := &scope{
-		group: group, key: key, now: time.Now(), tlsReady: true, again: whenSettled,
+		group: group, key: key, now: time.Now(), tlsReady: true, again: whenNothing(r.apply.groups()),
 		in:          render.Input{Group: group, Install: r.Install},
 		provisioned: map[string]bool{}, volumes: map[string]string{},
 		clones: map[string]*v1alpha1.CloneProgress{}, busy: map[string]string{},
@@ -218,7 +232,8 @@ func (r *Reconciler) phases() []phase {
 
 // observe reads what later phases decide on: Deployments, pods and the facts of the poll loop.
 func (r *Reconciler) observe(ctx context.Context, s *scope) error {
-	mine := []client.ListOption{client.InNamespace(s.key.Namespace), client.MatchingLabels(render.GroupLabels(s.key.Name))}
+	mine := []client.ListOption{client.InNamespace(s.key.Namespace), client.MatchingFields{v1alpha1.IndexGroup: s.key.Name},
+		client.MatchingLabels(render.GroupLabels(s.key.Name))}
 	var deployments appsv1.DeploymentList
 	if err := r.Client.List(ctx, &deployments, mine...); err != nil {
 		return fmt.Errorf("list deployments: %w", err)

@@ -4,6 +4,7 @@ package controller
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"time"
 
@@ -13,11 +14,14 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -58,13 +62,35 @@ func CacheByObject() map[client.Object]cache.ByObject {
 	return out
 }
 
+// index makes the index by which the pods and Deployments of a group are found, here and by the poll loops; without it, whoever
+// looks for them goes through those of all groups in the namespace.
+func index(ctx context.Context, indexer client.FieldIndexer) error {
+	for _, kind := range []client.Object{&corev1.Pod{}, &appsv1.Deployment{}} {
+		if err := indexer.IndexField(ctx, kind, v1alpha1.IndexGroup, indexed); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func indexed(obj client.Object) []string {
+	if obj.GetLabels()[v1alpha1.LabelName] != v1alpha1.NameMySQL {
+		return nil
+	}
+	return []string{obj.GetLabels()[v1alpha1.LabelGroup]}
+}
+
 // SetupWithManager registers the controller and its long work with a manager.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	if err := mgr.Add(r.provisioner); err != nil {
 		return err
 	}
+	if err := index(context.Background(), mgr.GetFieldIndexer()); err != nil {
+		return fmt.Errorf("index the cache: %w", err)
+	}
 	b := ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.MysqlFailoverGroup{}, builder.WithPredicates(relevantGroup())).
+		Watches(&v1alpha1.MysqlFailoverGroup{}, queueLast()).
 		WatchesRawSource(source.TypedChannel(r.wakes, handler.TypedFuncs[types.NamespacedName, reconcile.Request]{
 			GenericFunc: func(_ context.Context, e event.TypedGenericEvent[types.NamespacedName], q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 				q.Add(reconcile.Request{NamespacedName: e.Object})
@@ -110,10 +136,34 @@ func sealedWith(group *v1alpha1.MysqlFailoverGroup) map[string]string {
 	return out
 }
 
-// relevantGroup leaves out the status that the poll loop writes all the time: of it, only the active site, the states
+// afterAll is below the priority of everything else, also of what was there when the operator started.
+const afterAll = 2 * handler.LowPriority
+
+// begun is true for a group of which something was made already.
+func begun(group client.Object) bool {
+	return controllerutil.ContainsFinalizer(group, v1alpha1.Finalizer)
+}
+
+// queueLast has a new group wait until those that are under way were looked at: of a thousand that come at once, each is
+// ready soon after it was begun, and they do not all wait for the last one, polled often all the while.
+func queueLast() handler.EventHandler {
+	return handler.Funcs{CreateFunc: func(_ context.Context, e event.CreateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+		request := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(e.Object)}
+		queue, ok := q.(priorityqueue.PriorityQueue[reconcile.Request])
+		switch {
+		case begun(e.Object):
+		case ok:
+			queue.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(afterAll)}, request)
+		default:
+			q.Add(request)
+		}
+	}}
+}
+
+// relevantGroup leaves out groups that nothing was made of yet, which queueLast queues, and the status that the poll loop writes all the time: of it, only the active site, the states
 // of the sites and their keyrings matter.
 func relevantGroup() predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+	return predicate.Funcs{CreateFunc: func(e event.CreateEvent) bool { return begun(e.Object) }, UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok1 := e.ObjectOld.(*v1alpha1.MysqlFailoverGroup)
 		after, ok2 := e.ObjectNew.(*v1alpha1.MysqlFailoverGroup)
 		if !ok1 || !ok2 {

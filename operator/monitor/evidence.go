@@ -36,7 +36,7 @@ func (l *loop) leaving(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, 
 func (l *loop) podsOf(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) map[string][]*corev1.Pod {
 	var list corev1.PodList
 	// By an index and without a copy: this is asked several times a pass, for every group. Nobody changes what comes back.
-	err := l.m.Client.List(ctx, &list, client.InNamespace(group.Namespace), client.MatchingFields{byGroup: group.Name}, client.UnsafeDisableDeepCopy)
+	err := l.m.Client.List(ctx, &list, client.InNamespace(group.Namespace), client.MatchingFields{v1alpha1.IndexGroup: group.Name}, client.UnsafeDisableDeepCopy)
 	if err != nil {
 		l.log.Error("list pods", "error", err)
 	}
@@ -109,7 +109,8 @@ func (l *loop) node(ctx context.Context, name string) *corev1.Node {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	node := &corev1.Node{}
-	if err := l.m.Client.Get(ctx, client.ObjectKey{Name: name}, node); err != nil {
+	// Without a copy, as the pods: every site's node is asked for several times a pass, and nobody changes it.
+	if err := l.m.Client.Get(ctx, client.ObjectKey{Name: name}, node, client.UnsafeDisableDeepCopy); err != nil {
 		return nil
 	}
 	return node

@@ -249,8 +249,7 @@ func (l *loop) ask(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, q qu
 	defer cancel()
 	var both sync.WaitGroup
 	both.Go(func() { site.Sidecar = l.push(ctx, pod, site.Name, q.signed) })
-	var seen *mysql.Status
-	both.Go(func() { seen = l.query(ctx, group, link, site.Name) })
+	seen := l.query(ctx, group, link, site.Name)
 	both.Wait()
 	site.MySQL = merge(seen, site.Sidecar)
 	compareVolumes(group, site)

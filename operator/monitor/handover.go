@@ -158,13 +158,19 @@ func marks(role string, healthy, readable, protected bool) map[string]string {
 		v1alpha1.LabelReadable: word(readable), v1alpha1.LabelProtected: word(protected)}
 }
 
+// labelled is true for a pod that has these labels already.
+func labelled(pod *corev1.Pod, want map[string]string) bool {
+	for key, value := range want {
+		if pod.Labels[key] != value {
+			return false
+		}
+	}
+	return true
+}
+
 // label writes what a site is on its live pod.
 func (l *loop) label(ctx context.Context, pod *corev1.Pod, want map[string]string) error {
-	same := true
-	for key, value := range want {
-		same = same && pod.Labels[key] == value
-	}
-	if same {
+	if labelled(pod, want) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, apiTimeout)

@@ -88,19 +88,6 @@ func New(o Options) *Monitor {
 	return &Monitor{Options: o, wanted: map[types.NamespacedName]bool{}, loops: map[types.NamespacedName]*loop{}}
 }
 
-// byGroup is the index of the MySQL pods by the name of their group.
-const byGroup = "mfg.group"
-
-// Index makes the index that the loops read pods by. It belongs before the start of the cache.
-func Index(ctx context.Context, indexer client.FieldIndexer) error {
-	return indexer.IndexField(ctx, &corev1.Pod{}, byGroup, func(pod client.Object) []string {
-		if pod.GetLabels()[v1alpha1.LabelName] != v1alpha1.NameMySQL {
-			return nil
-		}
-		return []string{pod.GetLabels()[v1alpha1.LabelGroup]}
-	})
-}
-
 // NeedLeaderElection says that two monitors must never run at once.
 func (m *Monitor) NeedLeaderElection() bool { return true }
 

@@ -105,11 +105,12 @@ func (l *loop) labels(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, d
 	var all sync.WaitGroup
 	for _, v := range d.Views {
 		pod := pods[v.Name]
-		if pod == nil {
+		want := marks(v.Role, v.Healthy, v.Readable, v.Protected)
+		if pod == nil || labelled(pod, want) {
 			continue
 		}
 		all.Go(func() {
-			if err := l.label(ctx, pod, marks(v.Role, v.Healthy, v.Readable, v.Protected)); err != nil {
+			if err := l.label(ctx, pod, want); err != nil {
 				l.log.Error("label pod", "site", v.Name, "error", err)
 			}
 		})

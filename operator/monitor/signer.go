@@ -19,8 +19,17 @@ import (
 	"github.com/mysql-mfg/mfg/operator/failover"
 )
 
-// keyAge is how often the Secret with the group's key is looked at.
-const keyAge = 30 * time.Second
+// keyAge is how often the Secret with the group's key is looked at; with very many groups more seldom, keysPerSecond in all.
+const (
+	keyAge        = 30 * time.Second
+	keysPerSecond = 15
+)
+
+func (m *Monitor) keyAge() time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return max(keyAge, time.Duration(len(m.loops))*time.Second/keysPerSecond)
+}
 
 // signer is what the loop knows of the group's key. A key that replaced it in the Secret waits until every site trusts it:
 // a site that did not would take no statement, and be fenced when its lease ends.
@@ -55,7 +64,7 @@ func (l *loop) lookForKey(ctx context.Context, group *v1alpha1.MysqlFailoverGrou
 		}
 	default:
 	}
-	if time.Since(l.signer.read) < keyAge {
+	if time.Since(l.signer.read) < l.m.keyAge() {
 		return
 	}
 	l.signer.read = time.Now()

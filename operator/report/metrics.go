@@ -5,6 +5,7 @@ package report
 import (
 	"runtime"
 	"runtime/debug"
+	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -160,6 +161,7 @@ func SetReplicationLag(namespace, group, site string, seconds *float64) {
 
 // ForgetGroup deletes every series of a group.
 func ForgetGroup(namespace, group string) {
+	blockedSeries.Delete([2]string{namespace, group})
 	for _, d := range groupSeries {
 		d.DeletePartialMatch(prometheus.Labels{labelNamespace: namespace, labelGroup: group})
 	}
@@ -200,19 +202,32 @@ type Forecast struct {
 	Seconds      *float64
 }
 
+// blockedSeries holds under which reason each group's ForecastBlocked stands. To look for it among the series of all groups
+// would take each poll longer the more groups there are.
+var blockedSeries sync.Map // [2]string{namespace, group} to string
+
 // SetForecast shows a forecast; what is not known any more goes.
 func SetForecast(namespace, group string, f Forecast) {
-	of := prometheus.Labels{labelNamespace: namespace, labelGroup: group}
-	ForecastBlocked.DeletePartialMatch(of)
-	if f.Blocked != "" {
-		ForecastBlocked.WithLabelValues(namespace, group, f.Blocked).Set(1)
-	}
-	ForecastTransactions.DeletePartialMatch(of)
-	ForecastSeconds.DeletePartialMatch(of)
+	setBlocked(namespace, group, f.Blocked)
 	if f.Known && f.Transactions >= 0 {
 		ForecastTransactions.WithLabelValues(namespace, group).Set(f.Transactions)
+	} else {
+		ForecastTransactions.DeleteLabelValues(namespace, group)
 	}
 	if f.Known && f.Seconds != nil {
 		ForecastSeconds.WithLabelValues(namespace, group).Set(*f.Seconds)
+	} else {
+		ForecastSeconds.DeleteLabelValues(namespace, group)
+	}
+}
+
+func setBlocked(namespace, group, reason string) {
+	if before, stood := blockedSeries.Swap([2]string{namespace, group}, reason); stood && before != reason {
+		if old, ok := before.(string); ok {
+			ForecastBlocked.DeleteLabelValues(namespace, group, old)
+		}
+	}
+	if reason != "" {
+		ForecastBlocked.WithLabelValues(namespace, group, reason).Set(1)
 	}
 }
