@@ -31,7 +31,8 @@ func newManager(s settings) (ctrl.Manager, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find cluster: %w", err)
 	}
-	config.QPS, config.Burst = 100, 200
+	// With a thousand groups the first looks after a start are some thousand requests, and polls wait for theirs.
+	config.QPS, config.Burst = 300, 600
 	options := cache.Options{ByObject: controller.CacheByObject(), DefaultTransform: controller.TransformTrim()}
 	if list := namespaces(s.watchNamespaces); len(list) > 0 {
 		options.DefaultNamespaces = map[string]cache.Config{}

@@ -79,11 +79,13 @@ func (p *process) stop() {
 	}
 }
 
+var errEnded = errors.New("ended by itself")
+
 // alive is nil while the process runs.
 func (p *process) alive() error {
 	select {
 	case <-p.gone:
-		return fmt.Errorf("%s ended: %w", p.name, errors.Join(p.err, errors.New("see its log in out/scale")))
+		return errors.Join(fmt.Errorf("%s %w, see its log in out/scale", p.name, errEnded), p.err)
 	default:
 		return nil
 	}
@@ -159,6 +161,9 @@ func freePorts(n int) ([]int, error) {
 // lavish has what is not measured, and shares the processors with what is, spend memory and not time on its garbage.
 var lavish = []string{"GOGC=400"}
 
+// elsewhere is the niceness of the control plane: it has machines of its own wherever a thousand groups are.
+const elsewhere = "10"
+
 // startControl starts etcd and the API server in a directory and waits until it is ready.
 func startControl(ctx context.Context, dir string) (*control, error) {
 	etcd, err := programPath("etcd")
@@ -179,13 +184,13 @@ func startControl(ctx context.Context, dir string) (*control, error) {
 		return nil, err
 	}
 	at := func(port int) string { return fmt.Sprintf("http://127.0.0.1:%d", port) }
-	if c.etcd, err = launch(dir, "etcd", lavish, etcd, "--data-dir="+filepath.Join(dir, "etcd"), "--unsafe-no-fsync", "--log-level=warn",
+	if c.etcd, err = launch(dir, "etcd", lavish, "nice", "-n", elsewhere, etcd, "--data-dir="+filepath.Join(dir, "etcd"), "--unsafe-no-fsync", "--log-level=warn",
 		"--quota-backend-bytes=4294967296", "--listen-client-urls="+at(ports[0]), "--advertise-client-urls="+at(ports[0]),
 		"--listen-peer-urls="+at(ports[1]), "--initial-advertise-peer-urls="+at(ports[1]), "--initial-cluster=default="+at(ports[1])); err != nil {
 		return nil, err
 	}
 	key := filepath.Join(dir, "sa.key")
-	if c.api, err = launch(dir, "kube-apiserver", lavish, apiserver, "--etcd-servers="+at(ports[0]), "--bind-address=127.0.0.1",
+	if c.api, err = launch(dir, "kube-apiserver", lavish, "nice", "-n", elsewhere, apiserver, "--etcd-servers="+at(ports[0]), "--bind-address=127.0.0.1",
 		fmt.Sprintf("--secure-port=%d", ports[2]), "--cert-dir="+filepath.Join(dir, "api"), "--token-auth-file="+filepath.Join(dir, "tokens.csv"),
 		"--authorization-mode=AlwaysAllow", "--service-cluster-ip-range=10.112.0.0/12", "--disable-admission-plugins=ServiceAccount",
 		"--service-account-issuer=https://scale", "--service-account-key-file="+key, "--service-account-signing-key-file="+key,

@@ -140,6 +140,9 @@ func poll(ctx context.Context, p patience, what string, try func(context.Context
 		if err == nil {
 			return nil
 		}
+		if errors.Is(err, errEnded) {
+			return err // nobody starts it again
+		}
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("wait %s for %s: %w", p.limit, what, err)

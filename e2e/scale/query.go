@@ -10,8 +10,8 @@ import (
 
 // plan is a SELECT taken apart: the expressions of its list, and whether it is one that has a row.
 type plan struct {
-	names []string
-	row   bool
+	expressions, names []string
+	row                bool
 }
 
 // planOf takes a query apart. A list that the project's queries do not have today is answered too: what is not known is
@@ -21,8 +21,13 @@ func planOf(query string) plan {
 	text := strings.Join(strings.Fields(query), " ")
 	list, from := splitSelect(text)
 	p := plan{row: from == "" || strings.HasPrefix(from, "(SELECT 1) one") || strings.HasPrefix(list, "COUNT(*)")}
-	for _, name := range splitList(list) {
-		p.names = append(p.names, strings.TrimSpace(name))
+	for _, part := range splitList(list) {
+		expression := strings.TrimSpace(part)
+		name := expression
+		if i := strings.LastIndex(part, " AS "); i >= 0 && !strings.Contains(part[i:], ")") {
+			expression, name = strings.TrimSpace(part[:i]), part[i+len(" AS "):]
+		}
+		p.expressions, p.names = append(p.expressions, expression), append(p.names, name)
 	}
 	return p
 }
@@ -90,8 +95,8 @@ func (p plan) answers(s state, now time.Time) []value {
 		return nil
 	}
 	row := make([]value, len(p.names))
-	for i, name := range p.names {
-		row[i] = s.answer(name, now)
+	for i, expression := range p.expressions {
+		row[i] = s.answer(expression, now)
 	}
 	return row
 }

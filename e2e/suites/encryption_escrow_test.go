@@ -202,6 +202,28 @@ func escrowAbused(t *testing.T, v *vault) {
 	if again := keyringSecrets(t, v); len(again) != len(after) {
 		t.Error("the replay was stored")
 	}
+	staleToken(t, v, e, token, site, content)
+}
+
+// staleToken: the site is unsealed anew, and somebody still has the token of the round before.
+func staleToken(t *testing.T, v *vault, e endpoint, token, site string, content []byte) {
+	t.Helper()
+	annotate(t, v.Group, v1alpha1.AnnotationRotateKeyring, site)
+	if fresh := v.tokenOf(t, site); fresh == token {
+		t.Error("the token was not renewed")
+	}
+	before := keyringSecrets(t, v)
+	got, err := e.post(t.Context(), token, encode(t, push(t, v, site, content)))
+	expect(t, v, "stale token", got, err, http.StatusUnauthorized, wire.ReasonUnauthorized)
+	for name := range keyringSecrets(t, v) {
+		if before[name] == "" && bytes.Equal(secretData(t, v, name), content) {
+			t.Errorf("%s holds what came with the stale token", name)
+		}
+	}
+	if outcome := answered(t, v.Group, v1alpha1.AnnotationRotateKeyring, site, resealing); !strings.HasPrefix(outcome, "done") {
+		t.Fatalf("the second rotation was answered: %s", outcome)
+	}
+	v.sealed(t, resealing)
 }
 
 // strangers have no token, or none that counts.

@@ -112,30 +112,31 @@ func (db *DB) readStatus(ctx context.Context, q querier) (Status, error) {
 	return st, err
 }
 
-const cloneColumns = "EXISTS (SELECT * FROM performance_schema.clone_status WHERE STATE IN ('Not Started', 'In Progress') AND (PID > 0 OR ERROR_NO = 0))," +
-	" EXISTS (SELECT * FROM performance_schema.clone_status WHERE STATE <> 'Completed')"
+const cloneColumns = "EXISTS (SELECT * FROM performance_schema.clone_status WHERE STATE IN ('Not Started', 'In Progress') AND (PID > 0 OR ERROR_NO = 0)) AS cl," +
+	" EXISTS (SELECT * FROM performance_schema.clone_status WHERE STATE <> 'Completed') AS hc"
 
-var statusQueryNoClone = strings.Replace(statusQuery, cloneColumns, "0, 0", 1)
+var statusQueryNoClone = strings.Replace(statusQuery, cloneColumns, "0 AS cl, 0 AS hc", 1)
 
-// statusQuery reads variables and small tables in memory only. Times are seconds since 1970 on the server's clock, so
+// statusQuery reads variables and small tables in memory only. Expressions have short names, or every answer would bring their
+// text back. Times are seconds since 1970 on the server's clock, so
 // no time zone has a say. Zero timestamps become 0.
 const statusQuery = variablesQuery + `,
- (SELECT COUNT(*) FROM performance_schema.replication_connection_configuration),
+ (SELECT COUNT(*) FROM performance_schema.replication_connection_configuration) AS ch,
  ` + cloneColumns + `,
  (SELECT COUNT(*) FROM information_schema.SCHEMATA
-   WHERE SCHEMA_NAME NOT IN ('mysql', 'sys', 'information_schema', 'performance_schema')),
+   WHERE SCHEMA_NAME NOT IN ('mysql', 'sys', 'information_schema', 'performance_schema')) AS ud,
  @@SESSION.timestamp,
  c.HOST, c.PORT, c.HEARTBEAT_INTERVAL,
  s.SOURCE_UUID, s.SERVICE_STATE, s.RECEIVED_TRANSACTION_SET, s.LAST_ERROR_NUMBER, s.LAST_ERROR_MESSAGE,
- UNIX_TIMESTAMP(s.LAST_HEARTBEAT_TIMESTAMP),
- UNIX_TIMESTAMP(s.LAST_QUEUED_TRANSACTION_ORIGINAL_COMMIT_TIMESTAMP),
- UNIX_TIMESTAMP(s.LAST_QUEUED_TRANSACTION_END_QUEUE_TIMESTAMP),
- UNIX_TIMESTAMP(s.QUEUEING_TRANSACTION_ORIGINAL_COMMIT_TIMESTAMP),
+ UNIX_TIMESTAMP(s.LAST_HEARTBEAT_TIMESTAMP) AS hb,
+ UNIX_TIMESTAMP(s.LAST_QUEUED_TRANSACTION_ORIGINAL_COMMIT_TIMESTAMP) AS lo,
+ UNIX_TIMESTAMP(s.LAST_QUEUED_TRANSACTION_END_QUEUE_TIMESTAMP) AS lq,
+ UNIX_TIMESTAMP(s.QUEUEING_TRANSACTION_ORIGINAL_COMMIT_TIMESTAMP) AS qo,
  a.SERVICE_STATE,
- o.LAST_ERROR_NUMBER, o.LAST_ERROR_MESSAGE, UNIX_TIMESTAMP(o.PROCESSING_TRANSACTION_ORIGINAL_COMMIT_TIMESTAMP),
+ o.LAST_ERROR_NUMBER, o.LAST_ERROR_MESSAGE, UNIX_TIMESTAMP(o.PROCESSING_TRANSACTION_ORIGINAL_COMMIT_TIMESTAMP) AS po,
  w.LAST_ERROR_NUMBER, w.LAST_ERROR_MESSAGE,
  (SELECT MIN(NULLIF(UNIX_TIMESTAMP(APPLYING_TRANSACTION_ORIGINAL_COMMIT_TIMESTAMP), 0))
-   FROM performance_schema.replication_applier_status_by_worker WHERE CHANNEL_NAME = '')
+   FROM performance_schema.replication_applier_status_by_worker WHERE CHANNEL_NAME = '') AS ao
 FROM (SELECT 1) one
 LEFT JOIN performance_schema.replication_connection_configuration c ON c.CHANNEL_NAME = ''
 LEFT JOIN performance_schema.replication_connection_status s ON s.CHANNEL_NAME = ''

@@ -5,6 +5,7 @@ package monitor
 import (
 	"context"
 	"errors"
+	"hash/fnv"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -165,14 +166,25 @@ func (l *loop) state(group *v1alpha1.MysqlFailoverGroup, s failover.Snapshot, du
 	}, time.Now())
 }
 
-// next says when to look again: at the poll interval while all is well, four times as often while something is not.
+// turn is how long it is until a group's turn to be polled: each has its own moment of the interval. If one was polled so
+// long after its last poll instead, groups would fall into step whenever the processor is busy, and stay in it.
+func turn(key types.NamespacedName, interval time.Duration, now time.Time) time.Duration {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(key.String()))
+	moment := time.Duration(h.Sum64() % uint64(interval))
+	return interval - (time.Duration(now.UnixNano())-moment)%interval
+}
+
+// next says when to look again: once in a poll interval while all is well, four times as often while something is not. With
+// very many groups that are not well, that is not for all of them: polls that are too many to be answered in time would find
+// even those silent that are well, and poll them more often for it.
 func (l *loop) next(d failover.Decision, p failover.Policy, failed error) time.Duration {
 	if errors.Is(failed, errOvertaken) || apierrors.IsConflict(failed) {
 		return 0 // nothing was done: look again and decide anew
 	}
-	next := p.PollInterval
-	if d.Topology != failover.TopologyHealthy {
-		next = p.PollInterval / 4
+	next := turn(l.key, p.PollInterval, time.Now())
+	if d.Topology != failover.TopologyHealthy && l.m.hasty.TryAccept() {
+		next = min(next, p.PollInterval/4)
 	}
 	if d.Next > 0 && failed == nil {
 		next = min(next, d.Next)

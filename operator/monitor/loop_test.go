@@ -342,3 +342,71 @@ func TestWhatWakesALoop(t *testing.T) {
 		}
 	}
 }
+
+// TestGroupsHaveTurns: each group has its own moment of the interval, whenever its last poll ended, so that they do not fall into step.
+func TestGroupsHaveTurns(t *testing.T) {
+	const interval = 2 * time.Second
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	moments := map[time.Duration]bool{}
+	for _, name := range []string{"orders", "invoices", "stock", "people"} {
+		key := types.NamespacedName{Namespace: "shop", Name: name}
+		first := turn(key, interval, now)
+		if first <= 0 || first > interval {
+			t.Errorf("%s: its turn is in %v", name, first)
+		}
+		moments[first] = true
+		for _, ended := range []time.Duration{time.Millisecond, 300 * time.Millisecond, interval - time.Nanosecond} {
+			if next := ended + turn(key, interval, now.Add(first+ended)); next != interval {
+				t.Errorf("%s: a poll that took %v is followed by one after %v", name, ended, next)
+			}
+		}
+	}
+	if len(moments) != 4 {
+		t.Errorf("4 groups have %d moments", len(moments))
+	}
+}
+
+// TestStatusIsComparedOncePerVersion: a status that somebody changed is found out, also when what is to be said has not changed.
+func TestStatusIsComparedOncePerVersion(t *testing.T) {
+	l := testLoop(t, &pushes{}, reader{})
+	group := &v1alpha1.MysqlFailoverGroup{}
+	group.ResourceVersion = "7"
+	group.Status.ActiveSite = "east"
+	meant := v1alpha1.MysqlFailoverGroupStatus{ActiveSite: "east"}
+	for range 2 {
+		if !l.stands(group, meant) {
+			t.Error("what stands was not recognised")
+		}
+	}
+	group.Status.ActiveSite, group.ResourceVersion = "west", "8"
+	if l.stands(group, meant) {
+		t.Error("a change by somebody else was not seen")
+	}
+	group.ResourceVersion, l.said.agreed = "", ""
+	group.Status.ActiveSite = "east"
+	if !l.stands(group, meant) {
+		t.Error("what stands was not recognised")
+	}
+	if group.Status.ActiveSite = "west"; l.stands(group, meant) {
+		t.Error("a group without a version was not compared")
+	}
+}
+
+// TestHastyPollsAreBounded: one group that is not well is polled four times as often, a thousand are not.
+func TestHastyPollsAreBounded(t *testing.T) {
+	l := testLoop(t, &pushes{}, reader{})
+	p := failover.Policy{PollInterval: time.Hour}
+	hasty := 0
+	for range 10 * hastyPerSecond {
+		if l.next(failover.Decision{Topology: failover.TopologyAllUnreachable}, p, nil) <= p.PollInterval/4 {
+			hasty++
+		}
+	}
+	// A turn is near for a quarter of the hour, by chance.
+	if near := turn(l.key, p.PollInterval, time.Now()) <= p.PollInterval/4; hasty < hastyPerSecond || hasty > 5*hastyPerSecond && !near {
+		t.Errorf("%d of %d polls were hasty", hasty, 10*hastyPerSecond)
+	}
+	if next := l.next(failover.Decision{Topology: failover.TopologyHealthy}, p, nil); next != turn(l.key, p.PollInterval, time.Now()) && next > p.PollInterval {
+		t.Errorf("a group that is well is polled after %v", next)
+	}
+}

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/flowcontrol"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -79,13 +80,18 @@ type Monitor struct {
 	mu      sync.Mutex
 	running context.Context
 	wanted  map[types.NamespacedName]bool
-	loops   map[types.NamespacedName]*loop
-	done    sync.WaitGroup
+	// hasty permits polls beside the turns of the groups.
+	hasty flowcontrol.PassiveRateLimiter
+	loops map[types.NamespacedName]*loop
+	done  sync.WaitGroup
 }
+
+// hastyPerSecond is how many groups may be polled in a second beside their turns: fifty that are not well, all the time.
+const hastyPerSecond = 100
 
 // New makes a Monitor.
 func New(o Options) *Monitor {
-	return &Monitor{Options: o, wanted: map[types.NamespacedName]bool{}, loops: map[types.NamespacedName]*loop{}}
+	return &Monitor{Options: o, hasty: flowcontrol.NewTokenBucketPassiveRateLimiter(hastyPerSecond, hastyPerSecond), wanted: map[types.NamespacedName]bool{}, loops: map[types.NamespacedName]*loop{}}
 }
 
 // NeedLeaderElection says that two monitors must never run at once.

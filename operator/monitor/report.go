@@ -29,10 +29,12 @@ type said struct {
 	blocked  bool
 	silent   bool
 	// foreign are the sites that were seen writable beside the active one.
-	foreign  map[string]bool
-	stays    string
-	planned  string
-	written  time.Time
+	foreign map[string]bool
+	stays   string
+	planned string
+	written time.Time
+	// agreed is the version of the group in which status was last found to stand.
+	agreed   string
 	forecast settledForecast
 	lag      settledLag
 	// key is the key that waits to sign, and the site that it waits for.
@@ -262,7 +264,7 @@ func (l *loop) writeStatus(ctx context.Context, group *v1alpha1.MysqlFailoverGro
 		status.LastFailover = v1alpha1.LastFailoverBlocked
 	}
 	text, err := json.Marshal(withoutTimes(status))
-	if err != nil || string(text) == l.said.status && (time.Since(l.said.written) < cacheDelay || says(group.Status, status)) {
+	if err != nil || string(text) == l.said.status && (time.Since(l.said.written) < cacheDelay || l.stands(group, status)) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
@@ -279,7 +281,20 @@ func (l *loop) writeStatus(ctx context.Context, group *v1alpha1.MysqlFailoverGro
 		l.log.Debug("write status", "error", err)
 		return
 	}
-	l.said.status, l.said.written = string(text), time.Now()
+	l.said.status, l.said.written, l.said.agreed = string(text), time.Now(), ""
+}
+
+// stands is true if the group says what was said last. That is found out once for each version of the group: it is asked at
+// every poll, and hardly ever changes.
+func (l *loop) stands(group *v1alpha1.MysqlFailoverGroup, status v1alpha1.MysqlFailoverGroupStatus) bool {
+	if l.said.agreed != "" && l.said.agreed == group.ResourceVersion {
+		return true
+	}
+	if !says(group.Status, status) {
+		return false
+	}
+	l.said.agreed = group.ResourceVersion
+	return true
 }
 
 // toForecast is the part of a forecast that does not change with every poll.
