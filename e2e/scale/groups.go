@@ -22,6 +22,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -79,8 +80,32 @@ func prepare(ctx context.Context, kube client.Client, certificate *certificates)
 	})
 }
 
+// slowly is how often groups are polled until all of them are ready: the polls of those that are there already would take
+// the time in which the others are made.
+const slowly = 6 * time.Second
+
+// pollAsMeasured has all groups polled as often as is measured.
+func pollAsMeasured(ctx context.Context, kube client.Client, w *world, interval time.Duration) error {
+	if interval == 0 {
+		interval = 2 * time.Second
+	}
+	patch := fmt.Appendf(nil, `{"spec":{"failover":{"pollInterval":%q}}}`, interval)
+	done := map[string]bool{}
+	for _, s := range w.all {
+		if done[s.group] {
+			continue
+		}
+		done[s.group] = true
+		g := &v1alpha1.MysqlFailoverGroup{ObjectMeta: metav1.ObjectMeta{Namespace: groupNamespace, Name: s.group}}
+		if err := kube.Patch(ctx, g, client.RawPatch(types.MergePatchType, patch)); err != nil {
+			return fmt.Errorf("set the poll interval of %s: %w", s.group, err)
+		}
+	}
+	return nil
+}
+
 // makeGroups creates the groups, all fields but a few at their defaults.
-func makeGroups(ctx context.Context, kube client.Client, w *world, o options) error {
+func makeGroups(ctx context.Context, kube client.Client, w *world, plain bool) error {
 	made := map[string]*v1alpha1.MysqlFailoverGroup{}
 	var order []*v1alpha1.MysqlFailoverGroup
 	for _, s := range w.all {
@@ -88,8 +113,8 @@ func makeGroups(ctx context.Context, kube client.Client, w *world, o options) er
 		if g == nil {
 			g = &v1alpha1.MysqlFailoverGroup{ObjectMeta: metav1.ObjectMeta{Namespace: groupNamespace, Name: s.group}}
 			g.Spec.Image = "mysql:" + serverVersion
-			g.Spec.Failover.PollInterval.Duration = o.poll
-			if !o.plain {
+			g.Spec.Failover.PollInterval.Duration = slowly
+			if !plain {
 				g.Spec.TLS = &v1alpha1.TLSSpec{SecretName: tlsSecret}
 			}
 			made[s.group], order = g, append(order, g)

@@ -60,6 +60,9 @@ func (b *bench) measure(ctx context.Context, s size) (*point, error) {
 		return nil, err
 	}
 	took := time.Since(began)
+	if err := pollAsMeasured(ctx, f.kube, f.world, b.options.poll); err != nil {
+		return nil, err
+	}
 	b.say("all groups are ready after %s; measuring for %s", took.Round(time.Second), b.options.window)
 	if err := wait(ctx, b.options.settle); err != nil {
 		return nil, err
@@ -118,7 +121,7 @@ func (f *field) build(ctx context.Context) error {
 	if err := f.startOperator(); err != nil {
 		return err
 	}
-	return makeGroups(ctx, f.kube, f.world, f.options)
+	return makeGroups(ctx, f.kube, f.world, f.options.plain)
 }
 
 // populate starts the fakes.

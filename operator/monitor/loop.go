@@ -53,6 +53,8 @@ type loop struct {
 	version string
 	memory  failover.Memory
 	said    said
+	// turns is the poll interval if all is well and the next look is one like any other, else 0.
+	turns time.Duration
 	// looked is when the look that is acted on began.
 	looked time.Time
 }
@@ -78,14 +80,35 @@ const shortestPause = 5 * time.Millisecond
 func (l *loop) run(ctx context.Context) {
 	defer l.close()
 	for ctx.Err() == nil {
+		l.turns = 0
 		next := l.pass(ctx)
-		timer := time.NewTimer(max(next, shortestPause))
-		select {
-		case <-ctx.Done():
-		case <-timer.C:
-		case <-l.wakes:
-		}
-		timer.Stop()
+		l.await(ctx, time.Now().Add(max(next, shortestPause)))
+	}
+}
+
+// lateTurn is how late a turn may come: far more than a process waits that has what it needs.
+const lateTurn = 250 * time.Millisecond
+
+// await waits until the next look is due, or something wakes the loop. A turn that comes late is left out, once: this process
+// stood still, and if all groups whose turns were missed were polled at once, none of them would be answered in time.
+func (l *loop) await(ctx context.Context, due time.Time) {
+	if !l.sleep(ctx, time.Until(due)) || l.turns == 0 || time.Since(due) < lateTurn {
+		return
+	}
+	l.sleep(ctx, turn(l.key, l.turns, time.Now()))
+}
+
+// sleep is false if something came before its end.
+func (l *loop) sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-l.wakes:
+		return false
+	case <-timer.C:
+		return true
 	}
 }
 
@@ -183,7 +206,10 @@ func (l *loop) next(d failover.Decision, p failover.Policy, failed error) time.D
 		return 0 // nothing was done: look again and decide anew
 	}
 	next := turn(l.key, p.PollInterval, time.Now())
-	if d.Topology != failover.TopologyHealthy && l.m.hasty.TryAccept() {
+	switch {
+	case d.Topology == failover.TopologyHealthy && d.Next == 0 && failed == nil:
+		l.turns = p.PollInterval
+	case d.Topology != failover.TopologyHealthy && l.m.hasty.TryAccept():
 		next = min(next, p.PollInterval/4)
 	}
 	if d.Next > 0 && failed == nil {

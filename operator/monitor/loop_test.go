@@ -410,3 +410,27 @@ func TestHastyPollsAreBounded(t *testing.T) {
 		t.Errorf("a group that is well is polled after %v", next)
 	}
 }
+
+// TestAMissedTurnIsLeftOut: after this process stood still, groups that are well wait for their next turn, and others are looked at at once.
+func TestAMissedTurnIsLeftOut(t *testing.T) {
+	l := testLoop(t, &pushes{}, reader{})
+	missed := time.Now().Add(-time.Minute)
+	l.next(failover.Decision{Topology: failover.TopologyActiveSilent}, failover.Policy{PollInterval: time.Hour}, nil)
+	l.await(t.Context(), missed) // or it takes up to an hour
+	l.next(failover.Decision{Topology: failover.TopologyHealthy, Next: time.Second}, failover.Policy{PollInterval: time.Hour}, nil)
+	l.await(t.Context(), missed)
+
+	l.next(failover.Decision{Topology: failover.TopologyHealthy}, failover.Policy{PollInterval: 24 * time.Hour}, nil)
+	over := make(chan struct{})
+	go func() {
+		l.await(t.Context(), missed)
+		close(over)
+	}()
+	select {
+	case <-over:
+		t.Error("a missed turn was made up for at once")
+	case <-time.After(50 * time.Millisecond):
+	}
+	l.wakeUp()
+	<-over
+}
