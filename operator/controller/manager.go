@@ -136,7 +136,8 @@ func sealedWith(group *v1alpha1.MysqlFailoverGroup) map[string]string {
 	return out
 }
 
-// afterAll is below the priority of everything else, also of what was there when the operator started.
+// afterAll is below the priority of everything else, also of what was there when the operator started. New groups have it,
+// and looks that only the clock asks for.
 const afterAll = 2 * handler.LowPriority
 
 // begun is true for a group of which something was made already.
@@ -170,7 +171,7 @@ func relevantGroup() predicate.Predicate {
 			return true
 		}
 		return before.Generation != after.Generation ||
-			(before.DeletionTimestamp == nil) != (after.DeletionTimestamp == nil) ||
+			(before.DeletionTimestamp == nil) != (after.DeletionTimestamp == nil) || begun(before) != begun(after) ||
 			!maps.Equal(before.Annotations, after.Annotations) ||
 			!maps.Equal(states(before), states(after)) ||
 			!maps.Equal(sealedWith(before), sealedWith(after)) ||

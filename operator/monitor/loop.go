@@ -209,8 +209,8 @@ func (l *loop) next(d failover.Decision, p failover.Policy, failed error) time.D
 	switch {
 	case d.Topology == failover.TopologyHealthy && d.Next == 0 && failed == nil:
 		l.turns = p.PollInterval
-	case d.Topology != failover.TopologyHealthy && l.m.hasty.TryAccept():
-		next = min(next, p.PollInterval/4)
+	case d.Topology != failover.TopologyHealthy && next > p.PollInterval/4 && l.m.permits(d.Topology):
+		next = p.PollInterval / 4
 	}
 	if d.Next > 0 && failed == nil {
 		next = min(next, d.Next)

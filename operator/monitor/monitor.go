@@ -20,6 +20,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/internal/mysql"
 	"github.com/mysql-mfg/mfg/operator/authority"
+	"github.com/mysql-mfg/mfg/operator/failover"
 	"github.com/mysql-mfg/mfg/operator/report"
 )
 
@@ -80,18 +81,32 @@ type Monitor struct {
 	mu      sync.Mutex
 	running context.Context
 	wanted  map[types.NamespacedName]bool
-	// hasty permits polls beside the turns of the groups.
-	hasty flowcontrol.PassiveRateLimiter
-	loops map[types.NamespacedName]*loop
-	done  sync.WaitGroup
+	// hasty and idle permit polls beside the turns of the groups.
+	hasty, idle flowcontrol.PassiveRateLimiter
+	loops       map[types.NamespacedName]*loop
+	done        sync.WaitGroup
 }
 
-// hastyPerSecond is how many groups may be polled in a second beside their turns: fifty that are not well, all the time.
-const hastyPerSecond = 100
+// How many polls there may be in a second beside the turns of the groups, and beside the looks at which something is to be
+// done: for groups in which somebody may have to take over, 200 of them all the time, and for those where nobody can.
+const (
+	hastyPerSecond = 400
+	idlePerSecond  = 100
+)
+
+// permits says whether a group that is not well may be polled beside its turn.
+func (m *Monitor) permits(t failover.Topology) bool {
+	if t == failover.TopologyUninitialised || t == failover.TopologyAllUnreachable {
+		return m.idle.TryAccept()
+	}
+	return m.hasty.TryAccept()
+}
 
 // New makes a Monitor.
 func New(o Options) *Monitor {
-	return &Monitor{Options: o, hasty: flowcontrol.NewTokenBucketPassiveRateLimiter(hastyPerSecond, hastyPerSecond), wanted: map[types.NamespacedName]bool{}, loops: map[types.NamespacedName]*loop{}}
+	return &Monitor{Options: o, hasty: flowcontrol.NewTokenBucketPassiveRateLimiter(hastyPerSecond, hastyPerSecond),
+		idle:   flowcontrol.NewTokenBucketPassiveRateLimiter(idlePerSecond, idlePerSecond),
+		wanted: map[types.NamespacedName]bool{}, loops: map[types.NamespacedName]*loop{}}
 }
 
 // NeedLeaderElection says that two monitors must never run at once.

@@ -161,7 +161,7 @@ func SetReplicationLag(namespace, group, site string, seconds *float64) {
 
 // ForgetGroup deletes every series of a group.
 func ForgetGroup(namespace, group string) {
-	blockedSeries.Delete([2]string{namespace, group})
+	forgetBlocked(namespace, group)
 	for _, d := range groupSeries {
 		d.DeletePartialMatch(prometheus.Labels{labelNamespace: namespace, labelGroup: group})
 	}
@@ -204,7 +204,10 @@ type Forecast struct {
 
 // blockedSeries holds under which reason each group's ForecastBlocked stands. To look for it among the series of all groups
 // would take each poll longer the more groups there are.
-var blockedSeries sync.Map // [2]string{namespace, group} to string
+var (
+	blockedMu     sync.Mutex
+	blockedSeries = map[[2]string]string{} // by namespace and group
+)
 
 // SetForecast shows a forecast; what is not known any more goes.
 func SetForecast(namespace, group string, f Forecast) {
@@ -222,12 +225,20 @@ func SetForecast(namespace, group string, f Forecast) {
 }
 
 func setBlocked(namespace, group, reason string) {
-	if before, stood := blockedSeries.Swap([2]string{namespace, group}, reason); stood && before != reason {
-		if old, ok := before.(string); ok {
-			ForecastBlocked.DeleteLabelValues(namespace, group, old)
-		}
+	blockedMu.Lock()
+	defer blockedMu.Unlock()
+	key := [2]string{namespace, group}
+	if before := blockedSeries[key]; before != "" && before != reason {
+		ForecastBlocked.DeleteLabelValues(namespace, group, before)
 	}
-	if reason != "" {
+	if blockedSeries[key] = reason; reason != "" {
 		ForecastBlocked.WithLabelValues(namespace, group, reason).Set(1)
 	}
+}
+
+func forgetBlocked(namespace, group string) {
+	setBlocked(namespace, group, "")
+	blockedMu.Lock()
+	defer blockedMu.Unlock()
+	delete(blockedSeries, [2]string{namespace, group})
 }
