@@ -39,6 +39,12 @@ func TestNewGroupsWait(t *testing.T) {
 	created("made-at-start", true, true)
 	created("made", true, false)
 	queue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "shop", Name: "under-way"}})
+	bare := &v1alpha1.MysqlFailoverGroup{}
+	marked := bare.DeepCopy()
+	marked.Finalizers = []string{v1alpha1.Finalizer}
+	if !relevantGroup().Update(event.UpdateEvent{ObjectOld: marked, ObjectNew: bare}) {
+		t.Error("a group that lost its finalizer is not looked at")
+	}
 	var order []string
 	for range 5 {
 		r, _, _ := queue.GetWithPriority()

@@ -167,6 +167,9 @@ func (w *world) reconcile() time.Duration {
 	if err != nil {
 		w.t.Fatalf("reconcile: %v", err)
 	}
+	if result.RequeueAfter > whenOvertaken && (result.Priority == nil || *result.Priority != afterAll) {
+		w.t.Errorf("a look that only the clock asks for comes before new groups: %+v", result)
+	}
 	return result.RequeueAfter
 }
 
