@@ -84,18 +84,29 @@ func prepare(ctx context.Context, kube client.Client, certificate *certificates)
 // the time in which the others are made.
 const slowly = 6 * time.Second
 
+// perSecond is how many groups change how often they are polled in a second: the operator looks at each that changes, and nobody
+// changes a thousand at once.
+const perSecond = 5
+
 // pollAsMeasured has all groups polled as often as is measured.
 func pollAsMeasured(ctx context.Context, kube client.Client, w *world, interval time.Duration) error {
 	if interval == 0 {
 		interval = 2 * time.Second
 	}
 	patch := fmt.Appendf(nil, `{"spec":{"failover":{"pollInterval":%q}}}`, interval)
+	pace := time.NewTicker(time.Second / perSecond)
+	defer pace.Stop()
 	done := map[string]bool{}
 	for _, s := range w.all {
 		if done[s.group] {
 			continue
 		}
 		done[s.group] = true
+		select {
+		case <-pace.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 		g := &v1alpha1.MysqlFailoverGroup{ObjectMeta: metav1.ObjectMeta{Namespace: groupNamespace, Name: s.group}}
 		if err := kube.Patch(ctx, g, client.RawPatch(types.MergePatchType, patch)); err != nil {
 			return fmt.Errorf("set the poll interval of %s: %w", s.group, err)

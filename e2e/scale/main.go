@@ -36,6 +36,7 @@ type options struct {
 	points   string
 	operator string
 	out      string
+	memLimit string
 	cores    int
 	settle   time.Duration
 	window   time.Duration
@@ -56,6 +57,7 @@ func parse(args []string) (options, []size, error) {
 	f.StringVar(&o.operator, "operator", "bin/operator", "the operator")
 	f.StringVar(&o.out, "out", "out/bench-scale.json", "file for the figures")
 	f.IntVar(&o.cores, "cores", 2, "processors that the operator may use")
+	f.StringVar(&o.memLimit, "mem-limit", chartMemLimit, "GOMEMLIMIT of the operator, the chart's goMemLimit by default, which the targets are for")
 	f.DurationVar(&o.settle, "settle", 30*time.Second, "time between the last group's readiness and the measurement")
 	f.DurationVar(&o.window, "window", 2*time.Minute, "time of the measurement")
 	f.DurationVar(&o.bringUp, "bring-up", 30*time.Minute, "time for all groups to become ready")

@@ -196,13 +196,13 @@ func (f *field) startOperator() error {
 	argv = append(argv, strings.Fields(f.options.args)...)
 	f.operator, err = launch(f.dir, "operator", []string{
 		"KUBECONFIG=" + kubeconfig, "POD_NAMESPACE=" + operatorNamespace, "GOMAXPROCS=" + strconv.Itoa(cores),
-		"GOMEMLIMIT=" + orElse(os.Getenv("GOMEMLIMIT"), chartMemLimit),
+		"GOMEMLIMIT=" + f.options.memLimit,
 	}, argv...)
 	return err
 }
 
 // chartMemLimit is goMemLimit of charts/mfg/values.yaml.
-const chartMemLimit = "540MiB"
+const chartMemLimit = "580MiB"
 
 // awaitGroups waits until every group is as it is to stay.
 func (f *field) awaitGroups(ctx context.Context) error {

@@ -166,6 +166,8 @@ type loop struct {
 	labels  string
 	chosen  string
 	wake    func()
+	// turns is the poll interval if the next look is one like any other, else 0.
+	turns time.Duration
 	// version is what this loop wrote last. While it stands, nobody else has written.
 	version int64
 }
@@ -193,11 +195,29 @@ const shortestPause = 5 * time.Millisecond
 
 func (l *loop) runs(t *task) {
 	for {
+		l.turns = 0
 		next := l.pass(t)
-		woken := &promise{w: l.r.w}
-		l.wake = woken.fulfil
-		t.await(woken, max(next, shortestPause))
+		l.await(t, max(next, shortestPause))
 	}
+}
+
+const lateTurn = 250 * time.Millisecond
+
+// await is loop.await: a turn that this process missed because it stood still is left out.
+func (l *loop) await(t *task, d time.Duration) {
+	due := l.r.mono() + d
+	if l.sleep(t, d) || l.turns == 0 || l.r.mono()-due < lateTurn {
+		return
+	}
+	l.r.w.count("turn left out")
+	l.sleep(t, l.turn(l.turns))
+}
+
+// sleep is true if something woke the loop.
+func (l *loop) sleep(t *task, d time.Duration) bool {
+	woken := &promise{w: l.r.w}
+	l.wake = woken.fulfil
+	return t.await(woken, d)
 }
 
 // wakeUp is what the informer does when the controller has noted something of the sites' data. It is late, or lost, as long as the API
@@ -269,13 +289,21 @@ func (l *loop) state(s failover.Snapshot, durable failover.Durable, hold bool) {
 	}, l.r.wall())
 }
 
-// next is loop.next.
+// turn is how long it is until the group's own moment of the interval.
+func (l *loop) turn(interval time.Duration) time.Duration {
+	return interval - time.Duration(l.r.wall().UnixNano()-int64(l.r.w.moment))%interval
+}
+
+// next is loop.next. The many other groups, because of which an extra poll may be refused, are a draw.
 func (l *loop) next(d failover.Decision, p failover.Policy, failed error) time.Duration {
 	if errors.Is(failed, errOvertaken) || errors.Is(failed, errConflict) {
 		return 0
 	}
-	next := p.PollInterval
-	if d.Topology != failover.TopologyHealthy {
+	next := l.turn(p.PollInterval)
+	switch {
+	case d.Topology == failover.TopologyHealthy && d.Next == 0 && failed == nil:
+		l.turns = p.PollInterval
+	case d.Topology != failover.TopologyHealthy && next > p.PollInterval/4 && l.r.w.chance(0.9):
 		next = p.PollInterval / 4
 	}
 	if d.Next > 0 && failed == nil {

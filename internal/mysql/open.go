@@ -31,8 +31,7 @@ const (
 // out when they are used.
 const (
 	maxConns     = 2
-	maxIdleConns = 1
-	maxIdleTime  = 30 * time.Second
+	maxIdleConns = 1 // with an age it would have a goroutine of its own, which looks after it
 )
 
 // keepAlive finds a cut connection in about five seconds even where no context ends it.
@@ -127,7 +126,6 @@ func (db *DB) newPool() (*sql.DB, error) {
 	pool := sql.OpenDB(connector)
 	pool.SetMaxOpenConns(maxConns)
 	pool.SetMaxIdleConns(maxIdleConns)
-	pool.SetConnMaxIdleTime(maxIdleTime)
 	return pool, nil
 }
 

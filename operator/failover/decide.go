@@ -165,7 +165,8 @@ func steady(s Snapshot, d Decision, old Memory) Decision {
 	case silent < s.Policy.Threshold || down < time.Duration(s.Policy.Threshold-1)*s.Policy.PollInterval:
 		// Also an active site whose sidecar alone is silent waits here: without its sidecar it cannot be opened again.
 		return d.say(TopologyActiveSilent, VerdictWait, ReasonBelowThreshold,
-			"%s does not answer (%d of %d polls)", s.Status.ActiveSite, silent, s.Policy.Threshold)
+			"%s does not answer (%d of %d polls)", s.Status.ActiveSite, silent, s.Policy.Threshold).
+			within(time.Duration(s.Policy.Threshold-1)*s.Policy.PollInterval - down)
 	case everySiteSilent(s):
 		return d.say(TopologyAllUnreachable, VerdictAlert, ReasonEverySiteDown, "no site answers; nothing is done")
 	}

@@ -87,6 +87,26 @@ func TestACordonedNodeCostsNoHaste(t *testing.T) {
 	}
 }
 
+// TestTheEndOfTheThresholdIsLookedFor: an extra poll can be refused when very many groups are not well; the moment from which a
+// silent active site may be replaced does not wait for the group's next turn.
+func TestTheEndOfTheThresholdIsLookedFor(t *testing.T) {
+	for name, tc := range map[string]struct {
+		down, want time.Duration
+	}{
+		"half of it is over": {2 * time.Second, 2 * time.Second},
+		"just before":        {3900 * time.Millisecond, 100 * time.Millisecond},
+		"polls are missing":  {5 * time.Second, 0},
+	} {
+		s := threeSites()
+		s.Policy.Threshold, s.Policy.PollInterval = 3, 2*time.Second
+		s.Sites[0].Sidecar.Answered, s.Sites[0].MySQL = false, MySQL{}
+		m := Memory{DownSince: map[string]time.Time{"a": s.Now.Add(-tc.down)}, SilentPolls: map[string]int{"a": 1}}
+		if d := Decide(s, m); d.Reason != ReasonBelowThreshold || d.Next != tc.want {
+			t.Errorf("%s: %s, looks again in %s, want %s: %s", name, d.Reason, d.Next, tc.want, d.Message)
+		}
+	}
+}
+
 // TestAMoveThatFailsIsTriedLessAndLess: each attempt keeps writes out for a while, and the node may stay cordoned for days.
 func TestAMoveThatFailsIsTriedLessAndLess(t *testing.T) {
 	s, m := threeSites(), Memory{}

@@ -116,7 +116,7 @@ func (l *loop) gather(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) f
 			l.sites[site.Name] = link
 		}
 		site.Busy, _ = l.m.LongWork.Busy(group.Namespace, group.Name, site.Name)
-		asked.Go(func() { l.ask(ctx, group, question{link, pods[site.Name], signed}, site) })
+		l.m.crew.join(&asked, func() { l.ask(ctx, group, question{link, pods[site.Name], signed}, site) })
 	}
 	asked.Wait()
 	l.nameSources(group, s.Sites)
@@ -248,7 +248,7 @@ func (l *loop) ask(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, q qu
 	ctx, cancel := context.WithTimeout(ctx, l.patience(site.Name, policy(group)))
 	defer cancel()
 	var both sync.WaitGroup
-	both.Go(func() { site.Sidecar = l.push(ctx, pod, site.Name, q.signed) })
+	l.m.crew.join(&both, func() { site.Sidecar = l.push(ctx, pod, site.Name, q.signed) })
 	seen := l.query(ctx, group, link, site.Name)
 	both.Wait()
 	site.MySQL = merge(seen, site.Sidecar)

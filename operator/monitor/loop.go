@@ -21,7 +21,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/report"
 )
 
-// loop is the poll loop of one group. Its goroutine owns every field but those marked.
+// loop is the poll loop of one group. Its goroutine, or who of the crew makes a pass for it, owns every field but those marked.
 type loop struct {
 	m     *Monitor
 	key   types.NamespacedName
@@ -81,7 +81,8 @@ func (l *loop) run(ctx context.Context) {
 	defer l.close()
 	for ctx.Err() == nil {
 		l.turns = 0
-		next := l.pass(ctx)
+		var next time.Duration
+		l.m.crew.wait(func() { next = l.pass(ctx) })
 		l.await(ctx, time.Now().Add(max(next, shortestPause)))
 	}
 }

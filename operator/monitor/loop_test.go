@@ -393,6 +393,43 @@ func TestStatusIsComparedOncePerVersion(t *testing.T) {
 	}
 }
 
+// lists is a client that only counts how often it is asked for pods.
+type lists struct {
+	client.Client
+	count int
+}
+
+func (c *lists) List(context.Context, client.ObjectList, ...client.ListOption) error {
+	c.count++
+	return errors.New("away")
+}
+
+// TestLabelsStayWhileNobodyIsHeard: a poll in which no site answers at all, as after a stall of this process, teaches nothing.
+func TestLabelsStayWhileNobodyIsHeard(t *testing.T) {
+	silent := func(polls int) failover.Decision {
+		return failover.Decision{Memory: failover.Memory{SilentPolls: map[string]int{"east": polls, "west": polls}}}
+	}
+	one := failover.Site{Name: "west", Sidecar: failover.Sidecar{Answered: true}}
+	for name, tc := range map[string]struct {
+		west failover.Site
+		d    failover.Decision
+		want int
+	}{
+		"nobody answers":            {failover.Site{Name: "west"}, silent(2), 0},
+		"nobody answers any more":   {failover.Site{Name: "west"}, silent(3), 1},
+		"one of them still answers": {one, silent(1), 1},
+	} {
+		l := testLoop(t, &pushes{}, reader{})
+		c := &lists{}
+		l.m.Client = c
+		s := failover.Snapshot{Policy: failover.Policy{Threshold: 3}, Sites: []failover.Site{{Name: "east"}, tc.west}}
+		l.labels(t.Context(), &v1alpha1.MysqlFailoverGroup{}, s, tc.d)
+		if c.count != tc.want {
+			t.Errorf("%s: looked for pods to label %d times, want %d", name, c.count, tc.want)
+		}
+	}
+}
+
 // TestHastyPollsAreBounded: one group that is not well is polled four times as often, a thousand are not.
 func TestHastyPollsAreBounded(t *testing.T) {
 	l := testLoop(t, &pushes{}, reader{})

@@ -77,6 +77,7 @@ type Monitor struct {
 	Options
 	Looks
 	pulse authority.Pulse
+	crew  *crew
 
 	mu      sync.Mutex
 	running context.Context
@@ -104,7 +105,7 @@ func (m *Monitor) permits(t failover.Topology) bool {
 
 // New makes a Monitor.
 func New(o Options) *Monitor {
-	return &Monitor{Options: o, hasty: flowcontrol.NewTokenBucketPassiveRateLimiter(hastyPerSecond, hastyPerSecond),
+	return &Monitor{Options: o, crew: newCrew(), hasty: flowcontrol.NewTokenBucketPassiveRateLimiter(hastyPerSecond, hastyPerSecond),
 		idle:   flowcontrol.NewTokenBucketPassiveRateLimiter(idlePerSecond, idlePerSecond),
 		wanted: map[types.NamespacedName]bool{}, loops: map[types.NamespacedName]*loop{}}
 }

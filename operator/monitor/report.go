@@ -52,7 +52,7 @@ func (l *loop) report(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, s
 		}
 		return // writes are kept out: what asks the API server waits until they are let in again
 	}
-	l.labels(ctx, group, d)
+	l.labels(ctx, group, s, d)
 	l.metrics(group, s, d)
 	l.m.Board.Publish(live(group, s, d, time.Now()))
 	if !l.unwritten {
@@ -101,8 +101,23 @@ func (l *loop) logChange(s failover.Snapshot, d failover.Decision, failed error)
 	l.said.failed = text
 }
 
+// unheard is true while no site of the group has answered for less than spec.failover.threshold polls. That is rather this
+// process, or its node, than all sites at once: nothing was learnt of any of them, so their labels stay. An operator that stood
+// still would otherwise write to all pods of all groups, and once more when they are heard again.
+func unheard(s failover.Snapshot, d failover.Decision) bool {
+	for _, site := range s.Sites {
+		if site.Reachable() || d.Memory.SilentPolls[site.Name] >= s.Policy.Threshold {
+			return false
+		}
+	}
+	return true
+}
+
 // labels writes the labels of all pods at once: with the API server away it takes no longer than one of them.
-func (l *loop) labels(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, d failover.Decision) {
+func (l *loop) labels(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, s failover.Snapshot, d failover.Decision) {
+	if unheard(s, d) {
+		return
+	}
 	pods := l.pods(ctx, group)
 	var all sync.WaitGroup
 	for _, v := range d.Views {

@@ -8,9 +8,7 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
-	"runtime"
 	"slices"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -45,29 +43,10 @@ type signer struct {
 	found chan ed25519.PrivateKey
 }
 
-// signing takes what a few goroutines are to do that sign for all groups. A signature needs a deep stack; if every connection of a
-// sidecar made its own, thousands would grow one every two seconds and keep it.
-var signing = sync.OnceValue(func() chan<- func() {
-	jobs := make(chan func())
-	for range runtime.GOMAXPROCS(0) {
-		go func() {
-			for job := range jobs {
-				job()
-			}
-		}()
-	}
-	return jobs
-})
-
 // signWith makes a key the one that signs.
 func (l *loop) signWith(key ed25519.PrivateKey) {
 	l.authority.SetSigner(func(s wire.Statement) (signed wire.Signed, err error) {
-		done := make(chan struct{})
-		signing() <- func() {
-			signed, err = wire.Sign(key, s)
-			close(done)
-		}
-		<-done
+		l.m.crew.wait(func() { signed, err = wire.Sign(key, s) })
 		return signed, err
 	})
 	l.signer.inUse, l.signer.next, l.signer.read = publicOf(key), nil, time.Now()
