@@ -114,7 +114,7 @@ func wire(mgr ctrl.Manager, s settings, log *slog.Logger) error {
 	board := server.NewBoard()
 	work := controller.NewWork()
 	loops := monitor.New(monitor.Options{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Cache: mgr.GetCache(), Access: reach, Push: client.New(nil),
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Cache: mgr.GetCache(), Access: reach, Push: client.NewFrugal(nil),
 		LongWork: work, Losses: lost.New(lost.Options{Access: reach, Log: log}), Board: board, Events: events, Log: log,
 	})
 	reconciler := controller.New(controller.Options{

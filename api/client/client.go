@@ -186,7 +186,7 @@ func (c *Client) do(ctx context.Context, r request, out any) error {
 		return fmt.Errorf("%s %s: %w", r.method, withoutQuery(r.target), unwrapURL(err))
 	}
 	defer func() { _ = resp.Body.Close() }()
-	body, err := readLimited(resp.Body, r.limit)
+	body, err := readLimited(resp.Body, resp.ContentLength, r.limit)
 	if resp.StatusCode != http.StatusOK {
 		return fmt.Errorf("%s %s: %w", r.method, withoutQuery(r.target), statusError(resp.StatusCode, body))
 	}
@@ -199,9 +199,14 @@ func (c *Client) do(ctx context.Context, r request, out any) error {
 	return nil
 }
 
-// readLimited reads a whole body of at most limit bytes.
-func readLimited(from io.Reader, limit int64) ([]byte, error) {
-	body, err := io.ReadAll(io.LimitReader(from, limit+1))
+// readLimited reads a whole body of at most limit bytes, for which it makes room at once if its length was announced.
+func readLimited(from io.Reader, length, limit int64) ([]byte, error) {
+	var room bytes.Buffer
+	if length > 0 && length <= limit {
+		room.Grow(int(length) + bytes.MinRead)
+	}
+	_, err := room.ReadFrom(io.LimitReader(from, limit+1))
+	body := room.Bytes()
 	if err != nil {
 		return body, err
 	}

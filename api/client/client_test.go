@@ -19,6 +19,17 @@ import (
 	"github.com/mysql-mfg/mfg/api/wire"
 )
 
+// each runs a test with every client that there is.
+func each(t *testing.T, test func(*testing.T, *client.Client)) {
+	t.Helper()
+	for name, c := range map[string]*client.Client{"the zero value": {}, "plain": client.New(nil), "frugal": client.NewFrugal(nil)} {
+		t.Run(name, func(t *testing.T) {
+			defer c.Close()
+			test(t, c)
+		})
+	}
+}
+
 // serve starts a server with one handler and returns its base URL and its host:port.
 func serve(t *testing.T, handler http.HandlerFunc) (base, addr string) {
 	t.Helper()
@@ -35,14 +46,15 @@ func answer(t *testing.T, w http.ResponseWriter, code int, body any) {
 	}
 }
 
-func TestActiveSiteAsksWithItsQuery(t *testing.T) {
+func TestActiveSiteAsksWithItsQuery(t *testing.T) { each(t, testActiveSiteAsksWithItsQuery) }
+
+func testActiveSiteAsksWithItsQuery(t *testing.T, c *client.Client) {
+	t.Helper()
 	asked := map[string]string{}
 	base, addr := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		asked[r.URL.Path] = r.URL.RawQuery
 		answer(t, w, http.StatusOK, wire.ActiveSite{Statement: wire.Signed("signed by " + r.URL.Path)})
 	})
-	c := client.New(nil)
-	defer c.Close()
 	q := client.ActiveSiteQuery{Namespace: "shop", Group: "orders", Site: "a", Nonce: "n1"}
 
 	fromOperator, err := c.OperatorActiveSite(t.Context(), base+"/", q)
@@ -66,6 +78,11 @@ func TestActiveSiteAsksWithItsQuery(t *testing.T) {
 }
 
 func TestPushSendsTheStatementAndReturnsTheReport(t *testing.T) {
+	each(t, testPushSendsTheStatementAndReturnsTheReport)
+}
+
+func testPushSendsTheStatementAndReturnsTheReport(t *testing.T, c *client.Client) {
+	t.Helper()
 	want := wire.Report{Site: "b", Epoch: 7, MysqldRunning: true, Answered: true, SuperReadOnly: true}
 	_, addr := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -74,7 +91,6 @@ func TestPushSendsTheStatementAndReturnsTheReport(t *testing.T) {
 		}
 		answer(t, w, http.StatusOK, want)
 	})
-	var c client.Client // the zero value works
 	got, err := c.PushActiveSite(t.Context(), addr, "s")
 	if err != nil {
 		t.Fatal(err)
@@ -85,9 +101,14 @@ func TestPushSendsTheStatementAndReturnsTheReport(t *testing.T) {
 }
 
 func TestStatusMayBeLongerThanOtherBodies(t *testing.T) {
+	each(t, testStatusMayBeLongerThanOtherBodies)
+}
+
+func testStatusMayBeLongerThanOtherBodies(t *testing.T, c *client.Client) {
+	t.Helper()
 	want := wire.StatusList{Operator: strings.Repeat("x", wire.MaxBodyBytes*2)}
 	base, _ := serve(t, func(w http.ResponseWriter, _ *http.Request) { answer(t, w, http.StatusOK, want) })
-	got, err := client.New(nil).Status(t.Context(), base)
+	got, err := c.Status(t.Context(), base)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +117,10 @@ func TestStatusMayBeLongerThanOtherBodies(t *testing.T) {
 	}
 }
 
-func TestErrorsAreTyped(t *testing.T) {
+func TestErrorsAreTyped(t *testing.T) { each(t, testErrorsAreTyped) }
+
+func testErrorsAreTyped(t *testing.T, c *client.Client) {
+	t.Helper()
 	for name, tc := range map[string]struct {
 		reason  string
 		handler http.HandlerFunc
@@ -128,7 +152,7 @@ func TestErrorsAreTyped(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, addr := serve(t, tc.handler)
-			_, err := client.New(nil).PeerActiveSite(t.Context(), addr, client.ActiveSiteQuery{})
+			_, err := c.PeerActiveSite(t.Context(), addr, client.ActiveSiteQuery{})
 			var got *client.StatusError
 			if !errors.As(err, &got) {
 				t.Fatalf("%s: got %v", tc.reason, err)
@@ -140,7 +164,10 @@ func TestErrorsAreTyped(t *testing.T) {
 	}
 }
 
-func TestUnusableAnswers(t *testing.T) {
+func TestUnusableAnswers(t *testing.T) { each(t, testUnusableAnswers) }
+
+func testUnusableAnswers(t *testing.T, c *client.Client) {
+	t.Helper()
 	for name, body := range map[string]string{
 		"too large":    `{"statement":"` + strings.Repeat("x", wire.MaxBodyBytes) + `"}`,
 		"not JSON":     `statement`,
@@ -148,7 +175,7 @@ func TestUnusableAnswers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			base, _ := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) })
-			signed, err := client.New(nil).OperatorActiveSite(t.Context(), base, client.ActiveSiteQuery{})
+			signed, err := c.OperatorActiveSite(t.Context(), base, client.ActiveSiteQuery{})
 			if err == nil {
 				t.Errorf("got %.40q", signed)
 			}
@@ -159,13 +186,16 @@ func TestUnusableAnswers(t *testing.T) {
 	}
 }
 
-func TestADeadlineEndsTheRequest(t *testing.T) {
+func TestADeadlineEndsTheRequest(t *testing.T) { each(t, testADeadlineEndsTheRequest) }
+
+func testADeadlineEndsTheRequest(t *testing.T, c *client.Client) {
+	t.Helper()
 	hang := make(chan struct{})
 	base, _ := serve(t, func(http.ResponseWriter, *http.Request) { <-hang })
 	defer close(hang)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	_, err := client.New(nil).OperatorActiveSite(ctx, base, client.ActiveSiteQuery{Nonce: "secret-nonce"})
+	_, err := c.OperatorActiveSite(ctx, base, client.ActiveSiteQuery{Nonce: "secret-nonce"})
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("got %v", err)
 	}

@@ -98,7 +98,7 @@ func sendKeyring(ctx context.Context, transport http.RoundTripper, base, token s
 		return wire.KeyringEscrowed{}, fmt.Errorf("POST %s: %w", target, err)
 	}
 	defer func() { _ = resp.Body.Close() }()
-	body, err := readLimited(resp.Body, wire.MaxBodyBytes)
+	body, err := readLimited(resp.Body, resp.ContentLength, wire.MaxBodyBytes)
 	if resp.StatusCode != http.StatusOK {
 		return wire.KeyringEscrowed{}, fmt.Errorf("POST %s: %w", target, statusError(resp.StatusCode, body))
 	}

@@ -162,7 +162,7 @@ func freePorts(n int) ([]int, error) {
 var lavish = []string{"GOGC=400"}
 
 // elsewhere is the niceness of the control plane: it has machines of its own wherever a thousand groups are.
-const elsewhere = "10"
+const elsewhere = "5"
 
 // startControl starts etcd and the API server in a directory and waits until it is ready.
 func startControl(ctx context.Context, dir string) (*control, error) {

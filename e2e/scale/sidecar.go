@@ -110,7 +110,7 @@ func (c *sidecars) ask(ctx context.Context, s *site, asker *client.Client) {
 
 // follow asks for one site until the end. Every site has a connection of its own, as sidecars have.
 func (c *sidecars) follow(ctx context.Context, s *site) {
-	asker := client.New(nil)
+	asker := client.NewFrugal(nil)
 	defer asker.Close()
 	timer := time.NewTimer(mathrand.N(askEvery))
 	defer timer.Stop()

@@ -15,7 +15,9 @@ import (
 // explained is true if the group waits for a person, and says so.
 func (w *world) explained(d failover.Decision) bool {
 	if d.Reason == failover.ReasonAwaitingFence {
-		return w.truth.restored && w.anotherWitness() // the volume that acknowledged is gone, and so is what status knew
+		// The volume that acknowledged is gone, and so is what status knew; or it is that of a site that was to be the first one, had
+		// no lease yet that could run out, and is gone before it was opened.
+		return (w.truth.restored || len(w.truth.openings) == 0) && w.anotherWitness()
 	}
 	if !d.Blocked() {
 		return false

@@ -22,7 +22,7 @@ const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 //
 //	all           managed fields, what kubectl applied last
 //	Pod           volumes, and of containers all but name, image, restart policy and the lease of the sidecar
-//	Deployment    the same of its template
+//	Deployment    the spec of its template
 //	ConfigMap     data
 //	Node          images, volumes
 func Trim(obj any) (any, error) {
@@ -42,7 +42,7 @@ func Trim(obj any) (any, error) {
 		trimStatuses(o.Status.InitContainerStatuses)
 		trimStatuses(o.Status.ContainerStatuses)
 	case *appsv1.Deployment:
-		trimPod(&o.Spec.Template.Spec)
+		o.Spec.Template.Spec = corev1.PodSpec{}
 	case *corev1.ConfigMap:
 		o.Data, o.BinaryData = nil, nil
 	case *corev1.Node:
@@ -57,20 +57,22 @@ func TransformTrim() cache.TransformFunc { return Trim }
 func trimPod(spec *corev1.PodSpec) {
 	spec.Volumes, spec.Affinity, spec.Tolerations, spec.TopologySpreadConstraints = nil, nil, nil, nil
 	spec.SecurityContext, spec.ImagePullSecrets, spec.EphemeralContainers = nil, nil, nil
-	trimContainers(spec.InitContainers)
-	trimContainers(spec.Containers)
+	spec.InitContainers, spec.Containers = trimContainers(spec.InitContainers), trimContainers(spec.Containers)
 }
 
-func trimContainers(all []corev1.Container) {
-	for i, c := range all {
+// trimContainers copies: the array that they were decoded into has room for more, and each takes nearly a kilobyte.
+func trimContainers(all []corev1.Container) []corev1.Container {
+	trimmed := make([]corev1.Container, 0, len(all))
+	for _, c := range all {
 		kept := corev1.Container{Name: c.Name, Image: c.Image, RestartPolicy: c.RestartPolicy}
 		for _, e := range c.Env {
 			if slices.Contains([]string{v1alpha1.EnvLeaseTimeout, v1alpha1.EnvFenceTimeout, v1alpha1.EnvPeers}, e.Name) {
 				kept.Env = append(kept.Env, e) // what the promotion gate waits for: the lease, and who may be asked (I4)
 			}
 		}
-		all[i] = kept
+		trimmed = append(trimmed, kept)
 	}
+	return trimmed
 }
 
 func trimStatuses(all []corev1.ContainerStatus) {

@@ -89,10 +89,11 @@ type Monitor struct {
 }
 
 // How many polls there may be in a second beside the turns of the groups, and beside the looks at which something is to be
-// done: for groups in which somebody may have to take over, 200 of them all the time, and for those where nobody can.
+// done: for groups in which somebody may have to take over, 66 of them all the time, and for those where nobody can. With a
+// thousand groups there are 500 polls a second, and many more would not be answered in time.
 const (
-	hastyPerSecond = 400
-	idlePerSecond  = 100
+	hastyPerSecond = 100
+	idlePerSecond  = 50
 )
 
 // permits says whether a group that is not well may be polled beside its turn.
