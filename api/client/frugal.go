@@ -27,7 +27,7 @@ const (
 // NewFrugal returns a client for an operator that speaks to thousands of sites, each every two seconds. It behaves as that of New
 // does, and keeps nothing of a connection that is not in use but its socket: http.Transport keeps two goroutines and two buffers
 // for each, with a thousand groups of three sites some 50 MiB. A request on a kept connection that the other side has closed
-// meanwhile is sent once more on a new one, so it is for requests that may come twice, as all of this package may.
+// meanwhile is sent again on another one, so it is for requests that may come twice, as all of this package may.
 func NewFrugal(dial DialFunc) *Client {
 	c := New(dial)
 	plain, _ := c.HTTP.Transport.(*http.Transport)
@@ -62,6 +62,7 @@ func (f *frugal) RoundTrip(req *http.Request) (*http.Response, error) {
 	for {
 		conn, used, err := f.conn(req.Context(), req.URL.Host)
 		if err != nil {
+			closeBody(req)
 			return nil, err
 		}
 		resp, err := f.exchange(conn, req)
@@ -71,7 +72,11 @@ func (f *frugal) RoundTrip(req *http.Request) (*http.Response, error) {
 		if ended := req.Context().Err(); ended != nil {
 			return nil, ended
 		}
-		if !used || !errors.Is(err, errUnanswered) || errors.Is(err, os.ErrDeadlineExceeded) {
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			return nil, context.DeadlineExceeded // the socket's clock was a moment faster than that of the context
+		}
+		whole := req.Body == nil || req.Body == http.NoBody || req.GetBody != nil
+		if !used || !whole || !errors.Is(err, errUnanswered) {
 			return nil, err
 		}
 		// The other side closed it while it was idle, so nobody has seen the request, or will see the same once more.
@@ -85,6 +90,12 @@ func (f *frugal) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 }
 
+func closeBody(req *http.Request) {
+	if req.Body != nil {
+		_ = req.Body.Close()
+	}
+}
+
 // errUnanswered is wrapped if not one byte came back.
 var errUnanswered = errors.New("no answer")
 
@@ -92,7 +103,12 @@ var errUnanswered = errors.New("no answer")
 func (f *frugal) exchange(conn net.Conn, req *http.Request) (_ *http.Response, err error) {
 	ctx := req.Context()
 	until, _ := ctx.Deadline() // zero is none
-	// Whoever sees the end of ctx may not use the connection again: it would end the next request.
+	if err = errors.Join(ctx.Err(), conn.SetDeadline(until)); err != nil {
+		_ = conn.Close()
+		return nil, fmt.Errorf("%w: %w", errUnanswered, err)
+	}
+	// Only now, or the deadline could be taken back. Whoever sees the end of ctx may not use the connection again: it would
+	// end the next request.
 	release := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 	in, _ := readers.Get().(*bufio.Reader)
 	head := &io.LimitedReader{R: conn, N: maxHeaderBytes}
@@ -104,9 +120,6 @@ func (f *frugal) exchange(conn net.Conn, req *http.Request) (_ *http.Response, e
 			putReader(in)
 		}
 	}()
-	if err = conn.SetDeadline(until); err != nil {
-		return nil, fmt.Errorf("set deadline: %w: %w", errUnanswered, err)
-	}
 	if err = send(conn, req); err != nil {
 		return nil, fmt.Errorf("send: %w: %w", errUnanswered, err)
 	}
@@ -116,6 +129,10 @@ func (f *frugal) exchange(conn net.Conn, req *http.Request) (_ *http.Response, e
 	resp, err := http.ReadResponse(in, req)
 	if err != nil {
 		return nil, fmt.Errorf("read answer: %w", err)
+	}
+	if resp.StatusCode < http.StatusOK {
+		err = fmt.Errorf("answer %d is none, and nobody asked for it", resp.StatusCode)
+		return nil, err
 	}
 	head.N = math.MaxInt64
 	resp.Body = &frugalBody{from: resp.Body, done: func(whole bool) {
@@ -212,6 +229,9 @@ func (b *frugalBody) Read(p []byte) (int, error) {
 	n, err := b.from.Read(p)
 	if err != nil {
 		b.finish(errors.Is(err, io.EOF))
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		err = context.DeadlineExceeded
 	}
 	return n, err
 }

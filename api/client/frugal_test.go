@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -71,13 +72,14 @@ func TestAFrugalConnection(t *testing.T) {
 		good  [3]bool
 		conns int32
 	}{
-		"is used again":                       {func(int, int) string { return report("a") }, [3]bool{true, true, true}, 1},
-		"that was closed is made anew":        {func(_, request int) string { return []string{report("a"), ""}[request-1] }, [3]bool{true, true, true}, 3},
-		"that is new is not tried again":      {func(int, int) string { return "" }, [3]bool{}, 3},
-		"is closed when the server says so":   {func(int, int) string { return answered("Connection: close\r\n", `{}`) }, [3]bool{true, true, true}, 3},
-		"is closed when more came than asked": {func(int, int) string { return report("a") + "x" }, [3]bool{true, true, true}, 3},
-		"is closed after half an answer":      {func(int, int) string { return "HTTP/1.1 200 OK\r\nContent-Len" + strings.Repeat("x", 1<<20) }, [3]bool{}, 3},
-		"takes no endless head":               {func(int, int) string { return answered("X: "+strings.Repeat("x", 32<<10)+"\r\n", `{}`) }, [3]bool{}, 3},
+		"is used again":                         {func(int, int) string { return report("a") }, [3]bool{true, true, true}, 1},
+		"that was closed is made anew":          {func(_, request int) string { return []string{report("a"), ""}[request-1] }, [3]bool{true, true, true}, 3},
+		"that is new is not tried again":        {func(int, int) string { return "" }, [3]bool{}, 3},
+		"is closed when the server says so":     {func(int, int) string { return answered("Connection: close\r\n", `{}`) }, [3]bool{true, true, true}, 3},
+		"is closed when more came than asked":   {func(int, int) string { return report("a") + "x" }, [3]bool{true, true, true}, 3},
+		"is closed after half an answer":        {func(int, int) string { return "HTTP/1.1 200 OK\r\nContent-Len" + strings.Repeat("x", 1<<20) }, [3]bool{}, 3},
+		"is closed after what nobody asked for": {func(int, int) string { return "HTTP/1.1 103 Early Hints\r\n\r\n" }, [3]bool{}, 3},
+		"takes no endless head":                 {func(int, int) string { return answered("X: "+strings.Repeat("x", 32<<10)+"\r\n", `{}`) }, [3]bool{}, 3},
 		"is closed when an answer is too large": {func(int, int) string {
 			return answered("", strings.Repeat(" ", 2*wire.MaxBodyBytes))
 		}, [3]bool{}, 3},
@@ -126,6 +128,68 @@ func TestNoAnswerComesLate(t *testing.T) {
 	close(slow)
 	if site, err := push(t.Context()); site != "on time" || conns.Load() != 2 {
 		t.Errorf("%q, %v over %d connections", site, err, conns.Load())
+	}
+}
+
+// TestARequestThatWasGivenUpIsNotSent: a kept connection needs no dialing, which would find that out. A deadline of one request is
+// none of the next one's.
+func TestARequestThatWasGivenUpIsNotSent(t *testing.T) {
+	var asked atomic.Int32
+	addr, conns := line(t, func(int, int) string {
+		asked.Add(1)
+		return report("a")
+	})
+	c := client.NewFrugal(nil)
+	defer c.Close()
+	soon, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	if _, err := c.PushActiveSite(soon, addr, "s"); err != nil {
+		t.Fatal(err)
+	}
+	<-soon.Done()
+	if _, err := c.PushActiveSite(t.Context(), addr, "s"); err != nil || conns.Load() != 1 {
+		t.Errorf("%v over %d connections", err, conns.Load())
+	}
+	if _, err := c.PushActiveSite(soon, addr, "s"); !errors.Is(err, context.DeadlineExceeded) || asked.Load() != 2 {
+		t.Errorf("%v, the server was asked %d times", err, asked.Load())
+	}
+}
+
+// TestPushesAtOnce: more than are kept of one address, each with its own answer.
+func TestPushesAtOnce(t *testing.T) {
+	var all sync.WaitGroup
+	arrived := make(chan struct{}, 10)
+	goOn := make(chan struct{})
+	addr, conns := line(t, func(conn, request int) string {
+		if request == 1 {
+			arrived <- struct{}{}
+			<-goOn
+		}
+		return report(fmt.Sprint(conn))
+	})
+	c := client.NewFrugal(nil)
+	defer c.Close()
+	var seen sync.Map
+	for range 10 {
+		all.Go(func() {
+			r, err := c.PushActiveSite(t.Context(), addr, "s")
+			if _, twice := seen.LoadOrStore(r.Site, true); err != nil || twice {
+				t.Errorf("%q, %v", r.Site, err)
+			}
+		})
+	}
+	for range 10 {
+		<-arrived
+	}
+	close(goOn)
+	all.Wait()
+	for range 4 {
+		if _, err := c.PushActiveSite(t.Context(), addr, "s"); err != nil {
+			t.Error(err)
+		}
+	}
+	if n := conns.Load(); n != 10 {
+		t.Errorf("%d connections", n)
 	}
 }
 

@@ -243,7 +243,7 @@ func (l *loop) pass(t *task) time.Duration {
 	w.truth.decided(l, snapshot, decision)
 	l.publish(snapshot, decision)
 	failed := l.carryOut(t, snapshot, decision)
-	l.report(t, decision, failed)
+	l.report(t, snapshot, decision, failed)
 	return l.next(decision, snapshot.Policy, failed)
 }
 
@@ -294,7 +294,7 @@ func (l *loop) turn(interval time.Duration) time.Duration {
 	return interval - time.Duration(l.r.wall().UnixNano()-int64(l.r.w.moment))%interval
 }
 
-// next is loop.next. The many other groups, because of which an extra poll may be refused, are a draw.
+// next is loop.next. In a world that is crowded many other groups use up the extra polls.
 func (l *loop) next(d failover.Decision, p failover.Policy, failed error) time.Duration {
 	if errors.Is(failed, errOvertaken) || errors.Is(failed, errConflict) {
 		return 0
@@ -303,7 +303,7 @@ func (l *loop) next(d failover.Decision, p failover.Policy, failed error) time.D
 	switch {
 	case d.Topology == failover.TopologyHealthy && d.Next == 0 && failed == nil:
 		l.turns = p.PollInterval
-	case d.Topology != failover.TopologyHealthy && next > p.PollInterval/4 && l.r.w.chance(0.9):
+	case d.Topology != failover.TopologyHealthy && next > p.PollInterval/4 && (!l.r.w.crowded || l.r.w.chance(0.1)):
 		next = p.PollInterval / 4
 	}
 	if d.Next > 0 && failed == nil {

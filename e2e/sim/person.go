@@ -16,8 +16,10 @@ import (
 func (w *world) explained(d failover.Decision) bool {
 	if d.Reason == failover.ReasonAwaitingFence {
 		// The volume that acknowledged is gone, and so is what status knew; or it is that of a site that was to be the first one, had
-		// no lease yet that could run out, and is gone before it was opened.
-		return (w.truth.restored || len(w.truth.openings) == 0) && w.anotherWitness()
+		// no lease yet that could run out, and is gone before anybody was opened.
+		t := w.api.group.durable.Transition
+		first := d.Blocked() && w.truth.newest.vol == nil && t != nil && t.From == ""
+		return (w.truth.restored || first) && w.anotherWitness()
 	}
 	if !d.Blocked() {
 		return false

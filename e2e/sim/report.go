@@ -15,7 +15,7 @@ import (
 )
 
 // report is monitor/report.go, as far as it writes what a later pass reads, or takes the loop's time.
-func (l *loop) report(t *task, d failover.Decision, failed error) {
+func (l *loop) report(t *task, s failover.Snapshot, d failover.Decision, failed error) {
 	w := l.r.w
 	w.countDecision(d)
 	if text := fmt.Sprint(d.Topology, " ", d.Verdict, " ", d.Reason, " ", d.Status.Epoch); w.verbose && text != w.said {
@@ -25,7 +25,9 @@ func (l *loop) report(t *task, d failover.Decision, failed error) {
 	if d.Urgent() {
 		return
 	}
-	l.writeLabels(t, d)
+	if !d.Unheard(s) {
+		l.writeLabels(t, d)
+	}
 	l.clearOrder(t, d)
 	l.answerPlanned(t, d)
 	l.writeStatus(t, d)

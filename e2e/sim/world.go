@@ -35,7 +35,9 @@ type world struct {
 	seed   uint64
 	policy policy
 	// moment is the group's own in the poll interval.
-	moment    time.Duration
+	moment time.Duration
+	// crowded is true if the operator has very many other groups, which are not well either.
+	crowded   bool
 	nodes     []*node
 	net       network
 	api       *apiserver
@@ -113,6 +115,7 @@ func newWorld(seed uint64, verbose bool) *world {
 	w.truth = &truth{w: w, sites: map[int64]string{}, openings: map[int64]opening{}, completed: map[int64]bool{}, ordered: map[int64]bool{}, changes: map[int64]failover.Transition{}, checked: map[int64]bool{}, errantSeen: map[string]int{}}
 	w.policy = w.drawPolicy()
 	w.moment = time.Duration(seed * 0x9e3779b97f4a7c15 % uint64(w.policy.poll)) // as a hash of the group's name: any
+	w.crowded = seed%10 == 0
 	w.api = &apiserver{w: w, host: w.newNode("api")}
 	w.api.group = object{version: 1, provisioned: map[string]bool{}, volumes: map[string]string{}, nodes: map[string]string{}}
 	if w.chance(0.1) {

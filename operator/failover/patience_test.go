@@ -107,6 +107,32 @@ func TestTheEndOfTheThresholdIsLookedFor(t *testing.T) {
 	}
 }
 
+// TestWhenNobodyIsHeard: labels outlive a moment in which all sites are silent, and no more than that.
+func TestWhenNobodyIsHeard(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*Snapshot, *Memory)
+		want   bool
+	}{
+		"all are silent":           {func(*Snapshot, *Memory) {}, true},
+		"one answers":              {func(s *Snapshot, _ *Memory) { s.Sites[2].Sidecar.Answered = true }, false},
+		"one answers SQL":          {func(s *Snapshot, _ *Memory) { s.Sites[1].MySQL.Direct = true }, false},
+		"for too many polls":       {func(_ *Snapshot, m *Memory) { m.SilentPolls["c"] = 3 }, false},
+		"for long, with few polls": {func(s *Snapshot, m *Memory) { m.DownSince["a"] = s.Now.Add(-11 * time.Second) }, false},
+	} {
+		s := threeSites()
+		s.Policy.Threshold = 3
+		m := Memory{SilentPolls: map[string]int{}, DownSince: map[string]time.Time{}}
+		for i := range s.Sites {
+			s.Sites[i].Sidecar.Answered, s.Sites[i].MySQL = false, MySQL{}
+			m.SilentPolls[s.Sites[i].Name], m.DownSince[s.Sites[i].Name] = 2, s.Now.Add(-3*time.Second)
+		}
+		tc.change(&s, &m)
+		if got := (Decision{Memory: m}).Unheard(s); got != tc.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
 // TestAMoveThatFailsIsTriedLessAndLess: each attempt keeps writes out for a while, and the node may stay cordoned for days.
 func TestAMoveThatFailsIsTriedLessAndLess(t *testing.T) {
 	s, m := threeSites(), Memory{}

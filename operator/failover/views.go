@@ -50,6 +50,23 @@ func (d Decision) lately(s Snapshot, at time.Time) bool {
 	return !at.IsZero() && s.Now.Sub(at) < markStands
 }
 
+// unheardMost is for how long labels outlive the last word of all sites, whatever the poll interval is: a replica whose lag nobody
+// knows must not be read from (spec.maxReadLag).
+const unheardMost = 10 * time.Second
+
+// Unheard is true while no site of the group has answered for less than spec.failover.threshold polls, and not for long. That is
+// rather the operator, or its node, than all sites at once: nothing was learnt of any of them, so their labels stay. An operator
+// that stood still would otherwise write to all pods of all groups, and once more when they are heard again.
+func (d Decision) Unheard(s Snapshot) bool {
+	for _, site := range s.Sites {
+		since := d.Memory.DownSince[site.Name]
+		if site.Reachable() || d.Memory.SilentPolls[site.Name] >= s.Policy.Threshold || since.IsZero() || s.Now.Sub(since) > unheardMost {
+			return false
+		}
+	}
+	return true
+}
+
 // readable is true for a replica that is near enough to be read from. A lag that is not known is too long for any limit.
 func readable(s Snapshot, site Site) bool {
 	lag := site.MySQL.LagSeconds

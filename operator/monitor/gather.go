@@ -119,6 +119,12 @@ func (l *loop) gather(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) f
 		l.m.crew.join(&asked, func() { l.ask(ctx, group, question{link, pods[site.Name], signed}, site) })
 	}
 	asked.Wait()
+	for name, link := range l.sites {
+		if !slices.ContainsFunc(s.Sites, func(site failover.Site) bool { return site.Name == name }) {
+			link.close()
+			delete(l.sites, name)
+		}
+	}
 	l.nameSources(group, s.Sites)
 	names := make([]string, 0, len(s.Sites))
 	for _, site := range s.Sites {

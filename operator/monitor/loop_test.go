@@ -393,39 +393,48 @@ func TestStatusIsComparedOncePerVersion(t *testing.T) {
 	}
 }
 
-// lists is a client that only counts how often it is asked for pods.
-type lists struct {
+// pods is a client that has the pods of a group, and counts who labels them.
+type pods struct {
 	client.Client
-	count int
+	names   []string
+	patched []string
 }
 
-func (c *lists) List(context.Context, client.ObjectList, ...client.ListOption) error {
-	c.count++
-	return errors.New("away")
-}
-
-// TestLabelsStayWhileNobodyIsHeard: a poll in which no site answers at all, as after a stall of this process, teaches nothing.
-func TestLabelsStayWhileNobodyIsHeard(t *testing.T) {
-	silent := func(polls int) failover.Decision {
-		return failover.Decision{Memory: failover.Memory{SilentPolls: map[string]int{"east": polls, "west": polls}}}
+func (c *pods) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
+	all, _ := list.(*corev1.PodList)
+	for _, name := range c.names {
+		all.Items = append(all.Items, corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1alpha1.LabelSite: name}}})
 	}
-	one := failover.Site{Name: "west", Sidecar: failover.Sidecar{Answered: true}}
+	return nil
+}
+
+func (c *pods) Patch(_ context.Context, obj client.Object, _ client.Patch, _ ...client.PatchOption) error {
+	c.patched = append(c.patched, obj.GetName())
+	return nil
+}
+
+// TestLabelsStayWhileNobodyIsHeard: a poll in which no site answers at all, as after a stall of this process, teaches nothing. What
+// must not be evicted is protected all the same: that an escrow Secret is gone is known from elsewhere.
+func TestLabelsStayWhileNobodyIsHeard(t *testing.T) {
+	now := time.Now()
+	s := failover.Snapshot{Now: now, Policy: failover.Policy{Threshold: 3}, Sites: []failover.Site{{Name: "east"}}}
+	d := failover.Decision{Memory: failover.Memory{SilentPolls: map[string]int{"east": 1}, DownSince: map[string]time.Time{"east": now}}}
 	for name, tc := range map[string]struct {
-		west failover.Site
-		d    failover.Decision
-		want int
+		heard, protected bool
+		want             int
 	}{
-		"nobody answers":            {failover.Site{Name: "west"}, silent(2), 0},
-		"nobody answers any more":   {failover.Site{Name: "west"}, silent(3), 1},
-		"one of them still answers": {one, silent(1), 1},
+		"it answers":           {heard: true, want: 1},
+		"it does not":          {},
+		"it is to be kept now": {protected: true, want: 1},
 	} {
 		l := testLoop(t, &pushes{}, reader{})
-		c := &lists{}
+		c := &pods{names: []string{"east"}}
 		l.m.Client = c
-		s := failover.Snapshot{Policy: failover.Policy{Threshold: 3}, Sites: []failover.Site{{Name: "east"}, tc.west}}
-		l.labels(t.Context(), &v1alpha1.MysqlFailoverGroup{}, s, tc.d)
-		if c.count != tc.want {
-			t.Errorf("%s: looked for pods to label %d times, want %d", name, c.count, tc.want)
+		s.Sites[0].Sidecar.Answered = tc.heard
+		d.Views = []failover.View{{Name: "east", Role: v1alpha1.RoleReplica, Protected: tc.protected}}
+		l.labels(t.Context(), &v1alpha1.MysqlFailoverGroup{}, s, d)
+		if len(c.patched) != tc.want {
+			t.Errorf("%s: labelled %v, want %d", name, c.patched, tc.want)
 		}
 	}
 }
@@ -449,6 +458,15 @@ func TestHastyPollsAreBounded(t *testing.T) {
 	}
 	if next := l.next(failover.Decision{Topology: failover.TopologyActiveSilent}, p, nil); next > p.PollInterval/4 {
 		t.Errorf("groups where nobody can take over keep one where somebody must from being polled: %v", next)
+	}
+	hasty = 0
+	for range 10 * hastyPerSecond {
+		if l.next(failover.Decision{Topology: failover.TopologyActiveSilent}, p, nil) <= p.PollInterval/4 {
+			hasty++
+		}
+	}
+	if hasty > 5*hastyPerSecond {
+		t.Errorf("%d of %d polls were hasty where somebody must take over", hasty, 10*hastyPerSecond)
 	}
 	if next := l.next(failover.Decision{Topology: failover.TopologyHealthy}, p, nil); next < p.PollInterval/4 || next > p.PollInterval {
 		t.Errorf("a group that is well is polled after %v", next)

@@ -5,6 +5,7 @@ package monitor
 import (
 	"context"
 	"log/slog"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -78,6 +79,8 @@ type Monitor struct {
 	Looks
 	pulse authority.Pulse
 	crew  *crew
+	// signing holds as many as sign.
+	signing chan struct{}
 
 	mu      sync.Mutex
 	running context.Context
@@ -106,7 +109,8 @@ func (m *Monitor) permits(t failover.Topology) bool {
 
 // New makes a Monitor.
 func New(o Options) *Monitor {
-	return &Monitor{Options: o, crew: newCrew(), hasty: flowcontrol.NewTokenBucketPassiveRateLimiter(hastyPerSecond, hastyPerSecond),
+	return &Monitor{Options: o, crew: newCrew(), signing: make(chan struct{}, runtime.GOMAXPROCS(0)),
+		hasty:  flowcontrol.NewTokenBucketPassiveRateLimiter(hastyPerSecond, hastyPerSecond),
 		idle:   flowcontrol.NewTokenBucketPassiveRateLimiter(idlePerSecond, idlePerSecond),
 		wanted: map[types.NamespacedName]bool{}, loops: map[types.NamespacedName]*loop{}}
 }

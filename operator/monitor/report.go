@@ -101,23 +101,9 @@ func (l *loop) logChange(s failover.Snapshot, d failover.Decision, failed error)
 	l.said.failed = text
 }
 
-// unheard is true while no site of the group has answered for less than spec.failover.threshold polls. That is rather this
-// process, or its node, than all sites at once: nothing was learnt of any of them, so their labels stay. An operator that stood
-// still would otherwise write to all pods of all groups, and once more when they are heard again.
-func unheard(s failover.Snapshot, d failover.Decision) bool {
-	for _, site := range s.Sites {
-		if site.Reachable() || d.Memory.SilentPolls[site.Name] >= s.Policy.Threshold {
-			return false
-		}
-	}
-	return true
-}
-
 // labels writes the labels of all pods at once: with the API server away it takes no longer than one of them.
 func (l *loop) labels(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, s failover.Snapshot, d failover.Decision) {
-	if unheard(s, d) {
-		return
-	}
+	quiet := d.Unheard(s)
 	pods := l.pods(ctx, group)
 	var all sync.WaitGroup
 	for _, v := range d.Views {
@@ -125,6 +111,9 @@ func (l *loop) labels(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, s
 		want := marks(v.Role, v.Healthy, v.Readable, v.Protected)
 		if pod == nil || labelled(pod, want) {
 			continue
+		}
+		if quiet && (!v.Protected || pod.Labels[v1alpha1.LabelProtected] == v1alpha1.HealthyYes) {
+			continue // but what must not be evicted is protected at once: that is known from elsewhere too
 		}
 		all.Go(func() {
 			if err := l.label(ctx, pod, want); err != nil {

@@ -46,6 +46,9 @@ type signer struct {
 // signWith makes a key the one that signs.
 func (l *loop) signWith(key ed25519.PrivateKey) {
 	l.authority.SetSigner(func(s wire.Statement) (signed wire.Signed, err error) {
+		// As many at once as there are processors: after a stall thousands ask at the same moment.
+		l.m.signing <- struct{}{}
+		defer func() { <-l.m.signing }()
 		l.m.crew.wait(func() { signed, err = wire.Sign(key, s) })
 		return signed, err
 	})
