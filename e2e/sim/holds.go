@@ -254,10 +254,13 @@ func (w *world) atRest() bool {
 		return w.now-w.truth.restSince > 3*time.Second
 	}
 	w.truth.restSince = 0
+	d := w.truth.last
+	if d.Blocked() && d.Reason == failover.ReasonCooldown && w.now < faultsFor+cooldownMost {
+		w.truth.healedAt = w.now // it goes on when that ends
+	}
 	if w.now < w.truth.healedAt+settleFor {
 		return false
 	}
-	d := w.truth.last
 	if w.explained(d) {
 		if w.obeys(d) {
 			return false

@@ -177,7 +177,7 @@ func (w *world) drawPolicy() policy {
 
 func (w *world) newNode(name string) *node {
 	n := &node{name: name, index: len(w.nodes), up: true, kubelet: true}
-	n.clock = clock{rate: 1 + (w.rnd.Float64()-0.5)*0.008, wall: w.between(-2*time.Minute, 2*time.Minute)}
+	n.clock = clock{rate: 1 + (w.rnd.Float64()-0.5)*0.008, wall: w.between(-skewMost, skewMost)}
 	w.nodes = append(w.nodes, n)
 	return n
 }
@@ -252,6 +252,11 @@ const (
 	faultsFor  = 140 * time.Second
 	faultsMost = 16
 	settleFor  = 150 * time.Second
+	// cooldownMost is how long a cooldown may last after that: as long as it may be, and by how much the clocks of two operators may
+	// differ, of which one wrote its end as a time of day and the other waits for it.
+	cooldownMost = 30*time.Second + 2*skewMost
+	// skewMost is by how much the time of day on a machine may be wrong.
+	skewMost = 2 * time.Minute
 	// maxEvents bounds a run: one that goes round without an advance of time is a mistake of the model.
 	maxEvents = 1_000_000
 )
