@@ -41,3 +41,33 @@ func TestADivergedSiteIsHistoryOnceItIsOpenI10(t *testing.T) {
 		}
 	}
 }
+
+// I7, I10: what a diverged site had alone may be what the next active site had too. If that is lost before both were compared, the
+// site counts for what a successor lacks, and may be that. One that has more stays diverged, or whose data is not known.
+func TestADivergedSiteIsCoveredByASuccessorI7(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*Snapshot, *Site)
+		stays  bool
+	}{
+		"the active site had all of it": {func(*Snapshot, *Site) {}, false},
+		"it has more":                   {func(_ *Snapshot, b *Site) { b.MySQL.Executed = set("A:1-9,B:1-3") }, true},
+		"it has received more":          {func(_ *Snapshot, b *Site) { b.MySQL.Retrieved = set("B:3") }, true},
+		"it is silent":                  {func(_ *Snapshot, b *Site) { b.Sidecar.Answered, b.MySQL = false, MySQL{} }, true},
+		"it is on another volume":       {func(_ *Snapshot, b *Site) { b.OtherVolume = true }, true},
+		"nothing was recorded":          {func(s *Snapshot, _ *Site) { s.Status.Records = nil }, true},
+		"another site was opened":       {func(s *Snapshot, _ *Site) { s.Status.Records[0].To = "a" }, true},
+		"under another epoch":           {func(s *Snapshot, _ *Site) { s.Status.Records[0].Epoch-- }, true},
+		"what it had is not known":      {func(s *Snapshot, _ *Site) { s.Status.Records[0].ToExecuted = "?" }, true},
+		"the role is about to move":     {func(s *Snapshot, _ *Site) { s.Status.Transition = &Transition{From: "c", To: "a"} }, true},
+	} {
+		b := Site{Name: "b", Provisioned: true, Sidecar: Sidecar{Answered: true}, MySQL: MySQL{Direct: true, Executed: set("A:1-9,B:1-2")}}
+		s := Snapshot{Now: start, Policy: newStory().s.Policy, Status: Durable{Epoch: 7, ActiveSite: "c",
+			Records: []v1alpha1.FailoverRecord{{Epoch: 7, From: "a", To: "c", ToExecuted: set("A:1-9,B:1-2").String()}}}}
+		tc.change(&s, &b)
+		s.Sites = []Site{{Name: "a"}, b, {Name: "c", Provisioned: true}}
+		m := remember(s, Memory{Diverged: map[string]gtid.Set{"b": set("B:2")}})
+		if _, stays := m.Diverged["b"]; stays != tc.stays {
+			t.Errorf("%s: diverged %v, want %v", name, stays, tc.stays)
+		}
+	}
+}

@@ -64,7 +64,7 @@ func remember(s Snapshot, old Memory) Memory {
 		rememberSite(s, old, &m, site)
 		if errant, known := errantOf(site, active, old, s); known && !errant.IsEmpty() {
 			m.Diverged[site.Name] = errant
-		} else if set, was := old.Diverged[site.Name]; was && !known && !isHistory(s, site) {
+		} else if set, was := old.Diverged[site.Name]; was && !known && !isHistory(s, site) && !isCovered(s, site) {
 			// Not comparable now: what was found stays found, so that a diverged site never becomes a candidate by silence.
 			m.Diverged[site.Name] = set
 		}
@@ -81,6 +81,21 @@ func isHistory(s Snapshot, site Site) bool {
 	}
 	r := site.Sidecar.Report
 	return site.Name == s.Status.ActiveSite && site.Sidecar.Answered && r.Epoch == s.Status.Epoch && r.Answered && r.Writable && !site.OtherVolume
+}
+
+// isCovered is true for a site that has nothing but what the present active site had when that was opened: what it had alone under an
+// earlier one is part of the history by now. Called diverged still, while the active site is silent before it could be compared
+// with that, it would not count for what a successor lacks (I7).
+func isCovered(s Snapshot, site Site) bool {
+	if s.Status.Transition != nil || len(s.Status.Records) == 0 || !site.SQLAnswers() || site.OtherVolume {
+		return false // not known: what was found stays found
+	}
+	r := s.Status.Records[0]
+	if r.To != s.Status.ActiveSite || r.Epoch != s.Status.Epoch {
+		return false // of another opening
+	}
+	had, err := gtid.Parse(r.ToExecuted)
+	return err == nil && site.All().Subtract(had).IsEmpty()
 }
 
 func rememberSite(s Snapshot, old Memory, m *Memory, site Site) {

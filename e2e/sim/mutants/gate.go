@@ -139,15 +139,27 @@ var rememberRows = []row{
 		{rememberGo, "if !s.Sites[i].Sidecar.Answered && old.OtherVolume[s.Sites[i].Name] {", "if false {"},
 	}},
 	{guard: "what was found diverged stays found", breaks: "I10", directed: []string{"diverged site that is left alone"}, edits: []edit{
-		{rememberGo, "; was && !known && !isHistory(s, site) {", "; false && was && !known {"},
+		{rememberGo, "; was && !known && !isHistory(s, site) && !isCovered(s, site) {", "; false && was && !known {"},
 	}},
 	{guard: "isHistory: what was ordered active is the history", breaks: "live I7", edits: []edit{
-		{rememberGo, "; was && !known && !isHistory(s, site) {", "; was && !known {"},
+		{rememberGo, "; was && !known && !isHistory(s, site) && !isCovered(s, site) {", "; was && !known && !isCovered(s, site) {"},
 	}, behind: []edit{
 		{transitionGo, " || isDiverged(s, m, from) != \"\":", ":"},
 	}},
 	{guard: "isHistory: not before it is seen open", breaks: "I10", edits: []edit{
 		{rememberGo, " && site.Sidecar.Answered && r.Epoch == s.Status.Epoch && r.Answered && r.Writable && !site.OtherVolume", " && r.Epoch <= s.Status.Epoch"},
+	}},
+	{guard: "isCovered: what the active site had too is the history", breaks: "I7", edits: []edit{
+		{rememberGo, " && !isHistory(s, site) && !isCovered(s, site) {", " && !isHistory(s, site) {"},
+	}},
+	{guard: "isCovered: of this opening only", breaks: "I10", edits: []edit{
+		{rememberGo, "if r.To != s.Status.ActiveSite || r.Epoch != s.Status.Epoch {", "if false {"},
+	}},
+	{guard: "isCovered: all that it has", breaks: "I10", edits: []edit{
+		{rememberGo, "return err == nil && site.All().Subtract(had).IsEmpty()", "_ = had\n\treturn err == nil"},
+	}},
+	{guard: "isCovered: only what is known", breaks: "I10", edits: []edit{
+		{rememberGo, "if s.Status.Transition != nil || len(s.Status.Records) == 0 || !site.SQLAnswers() || site.OtherVolume {", "if len(s.Status.Records) == 0 {"},
 	}},
 	{guard: "errantOf", breaks: "I10 live", edits: []edit{
 		{rememberGo, "return previous.Subtract(active.MySQL.Executed), true", "_ = previous\n\treturn gtid.Set{}, true"},
