@@ -42,7 +42,8 @@ func views(s Snapshot, d Decision) []View {
 }
 
 // markStands is how long a label outlives what it was set for. A lag that comes and goes around a limit, as it does under load,
-// would write labels, Services and budgets with every poll. Readers are kept away and pods protected at once.
+// would write labels, Services and budgets with every poll. Pods are protected at once, and readers kept away, but while nobody is
+// heard (Unheard).
 const markStands = 10 * time.Second
 
 // lately is true if something was so in this poll or shortly before.
