@@ -219,6 +219,11 @@ func activeSite(g Group) Decision {
 	s, _ := find(g.Sites, outdated)
 	other := and(exists, candidate, not(active))
 	if _, ok := find(g.Sites, other); !ok {
+		if made, is := find(g.Sites, and(candidate, not(active), not(exists))); is {
+			// As when a site is replaced by another in the specification: the new one takes the role once it has the data.
+			return wait(WaitingForSite, made.Name, "only the active site %s is left to update: its pod is replaced when %s, which is being made, can take its role",
+				s.Name, made.Name)
+		}
 		// Nothing else is possible. All others are settled.
 		return update(UpdatingActive, s)
 	}

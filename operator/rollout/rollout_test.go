@@ -170,6 +170,14 @@ func TestNext(t *testing.T) {
 			because: "b has diverged and c is never promoted",
 			sites:   "a active old settled; b new settled diverged; c dr new settled", reason: rollout.NoCandidate, site: "a",
 		},
+		"the only other candidate is being made": {
+			because: "a site was replaced by another: the active one waits for it, or it would be gone with nobody to take its role",
+			sites:   "a active old settled; b missing", create: []string{"b"}, reason: rollout.Creating,
+		},
+		"the only other site that is made is no candidate": {
+			because: "nobody can ever take the role",
+			sites:   "a active old settled; c dr missing", create: []string{"c"}, update: "a", reason: rollout.UpdatingActive, site: "a",
+		},
 		"nobody ever can take the role": {
 			because: "nothing else is possible",
 			sites:   "a active old settled; c dr new settled", update: "a", reason: rollout.UpdatingActive, site: "a",
@@ -374,7 +382,7 @@ func TestNeverTakesASecondSite(t *testing.T) {
 
 func checkTaken(t *rapid.T, g rollout.Group, d rollout.Decision, taken string) {
 	var self rollout.Site
-	others, spared := 0, 0
+	others, made, spared := 0, 0, 0
 	for _, s := range g.Sites {
 		if s.Name != taken && s.Exists && s.Candidate && s.Kept != "" {
 			spared++
@@ -384,6 +392,8 @@ func checkTaken(t *rapid.T, g rollout.Group, d rollout.Decision, taken string) {
 			self = s
 		case s.Exists && s.Candidate:
 			others++
+		case s.Candidate:
+			made++
 		}
 	}
 	cure := d.Reason == rollout.Repairing && self.Broken && !self.Moving && !self.Active
@@ -396,7 +406,7 @@ func checkTaken(t *rapid.T, g rollout.Group, d rollout.Decision, taken string) {
 	if !self.Exists || self.UpToDate || (d.Leave != "" && !self.Active) {
 		t.Fatalf("%+v has nothing to update", d)
 	}
-	if d.Update != "" && self.Active && self.Settled && others > 0 {
+	if d.Update != "" && self.Active && self.Settled && others+made > 0 {
 		t.Fatalf("%+v takes the active site in place", d)
 	}
 	for _, s := range g.Sites {
