@@ -100,9 +100,8 @@ func bootstrap(s Snapshot, d Decision) Decision {
 	var best Candidate
 	highest := int64(0)
 	for _, site := range s.Sites {
-		if site.Role == v1alpha1.PrimaryCandidate && !site.Removed && !(site.Sidecar.Answered && site.MySQL.Direct) {
-			return d.say(TopologyUninitialised, VerdictWait, ReasonWaitingForSites,
-				"waiting for MySQL of candidate %s before the first active site is chosen", site.Name)
+		if site.Role == v1alpha1.PrimaryCandidate && !site.Removed && !(site.Sidecar.Answered && site.MySQL.Direct) && !ordered(s) {
+			return awaitCandidate(s, d, site)
 		}
 		highest = max(highest, site.Sidecar.Report.Epoch)
 		c := Candidate{Site: site, All: site.All()}
@@ -134,6 +133,20 @@ func bootstrap(s Snapshot, d Decision) Decision {
 	d.Status.Transition.FromExecuted = best.All // whoever takes its place before it was opened must hold that too
 	return d.say(TopologyUninitialised, VerdictBootstrap, ReasonFirstSite, "%s becomes active; the sites have seen epoch %d",
 		best.Site.Name, highest)
+}
+
+// firstPatience is how long a candidate of a group without an active site may take to come up before people are told.
+const firstPatience = 10 * time.Minute
+
+// awaitCandidate waits for a candidate that was not seen: it may be the one that has the data.
+func awaitCandidate(s Snapshot, d Decision, site Site) Decision {
+	since := d.Memory.IndirectSince[site.Name]
+	if since.IsZero() || s.Now.Sub(since) < firstPatience {
+		return d.say(TopologyUninitialised, VerdictWait, ReasonWaitingForSites,
+			"waiting for MySQL of candidate %s before the first active site is chosen", site.Name)
+	}
+	return d.say(TopologyUninitialised, VerdictBlocked, ReasonWaitingForSites, "MySQL of candidate %s does not come up, for more than %s: "+
+		"which site has the data is not known without it; look at its pod, and %s", site.Name, firstPatience, withoutCandidate(s, d.Memory, ""))
 }
 
 // steady looks after a group with an active site and no transition.
@@ -267,11 +280,9 @@ func reopened(s Snapshot, d Decision, a Site) Decision {
 	if d.Memory.ReopenSince.IsZero() {
 		d.Memory.ReopenSince = s.Now
 	}
-	if late(s, d.Memory.ReopenSince) {
-		if next := due(s, d, TopologyActiveReadOnly, ReasonCannotOpen); next.Verdict != VerdictBlocked {
-			return next
-		}
-		// Nobody else may take over: it is tried on.
+	stuck := late(s, d.Memory.ReopenSince)
+	if next := due(s, d, TopologyActiveReadOnly, ReasonCannotOpen); stuck && next.Verdict != VerdictBlocked {
+		return next
 	}
 	if why := isUnescrowed(s, d.Memory, a); why != "" {
 		return d.keptShut(s, TopologyActiveReadOnly, a.Name, why)
@@ -281,8 +292,27 @@ func reopened(s Snapshot, d Decision, a Site) Decision {
 	if ordered(s) {
 		why, message = ReasonForced, fmt.Sprintf("a person ordered %s, and accepted what it lacks; it is opened again under epoch %d", a.Name, s.Status.Epoch)
 	}
-	return d.say(TopologyActiveReadOnly, VerdictReopen, why, "%s", message).
-		then(Select{Site: a.Name}).then(toOpen(s, a)...).within(s.Policy.PollInterval / 4)
+	d = d.say(TopologyActiveReadOnly, VerdictReopen, why, "%s", message)
+	if stuck {
+		d = d.triedOn(s, a) // nobody else may take over
+	}
+	return d.then(Select{Site: a.Name}).then(toOpen(s, a)...).within(s.Policy.PollInterval / 4)
+}
+
+// triedOn says of a site that does not open why nobody takes its place, and what a person can do; opening it is tried on.
+func (d Decision) triedOn(s Snapshot, site Site) Decision {
+	trouble := ""
+	if said := site.Sidecar.Report.Message; said != "" {
+		trouble = " (" + said + ")"
+	}
+	best, found := choose(s, d.Memory, site.Name)
+	_, _, forbids := forbidden(s, d.Memory, best, found)
+	out := withoutCandidate(s, d.Memory, site.Name)
+	if found {
+		out = override(best.Site.Name)
+	}
+	return d.say(d.Topology, VerdictBlocked, ReasonCannotOpen, "%s does not open%s, which is tried on, and nobody takes its place: %s; %s",
+		site.Name, trouble, forbids, out)
 }
 
 // due begins an emergency failover unless something forbids it; then it says what, and the next poll asks again.
@@ -297,12 +327,31 @@ func due(s Snapshot, d Decision, seen Topology, why Reason) Decision {
 		d.Status.Records = s.Status.Records // nothing ends yet, so there is nothing to record
 		return d.say(seen, VerdictBlocked, reason, "%s: %s; %s", why, message, wayOut(s, d.Memory, best, found))
 	}
+	if silent := vouchedFor(s, d.Memory, best.Site.Name); why == ReasonActiveSiteSilent && silent != "" {
+		return d.say(seen, VerdictBlocked, ReasonVouched, "%s: %s may still be open, and %s, which does not answer either, may vouch for it: a failover could not be ended, so none is begun; "+
+			"bring either back, or taint its node %s if it is down; %s", why, s.Status.ActiveSite, silent, v1alpha1.OutOfServiceTaint, override(best.Site.Name))
+	}
 	kind := v1alpha1.FailoverEmergency
 	if forced {
 		kind = v1alpha1.FailoverForced
 	}
 	d = d.begin(s, kind, best.Site.Name, why)
 	return d.say(seen, VerdictFailover, why, "failover %s -> %s under epoch %d", s.Status.ActiveSite, best.Site.Name, d.Status.Epoch)
+}
+
+// vouchedFor names the sites that are silent for as long as the active site must be, and could vouch for it: the gate could not be
+// passed by time. It is empty if there may be proof, for which the failover has to begin.
+func vouchedFor(s Snapshot, m Memory, target string) string {
+	a, known := s.Site(s.Status.ActiveSite)
+	if !known || a.Reachable() || a.gone() || silentVouchers(s, target) == "" {
+		return ""
+	}
+	for _, site := range s.Sites {
+		if site.Name != a.Name && m.SilentPolls[site.Name] > 0 && m.SilentPolls[site.Name] < s.Policy.Threshold {
+			return "" // one lost answer: it will have acknowledged before the lease has run out
+		}
+	}
+	return silentVouchers(s, target)
 }
 
 // forbidden is what forbids an emergency failover, in the order in which a person would want to know.

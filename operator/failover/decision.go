@@ -135,6 +135,8 @@ type View struct {
 	Behind  int64
 	Role    string
 	Healthy bool
+	// Serves is true for a replica whose data is as good as any replica's now: it follows, or lost the source that all lost.
+	Serves bool
 	// Readable is true for a replica that takes reads; Protected for a site whose pod must not be evicted now.
 	Readable, Protected bool
 	// Gone is true for a site that left the spec and needs no more looking after.

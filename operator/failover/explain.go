@@ -30,6 +30,7 @@ const (
 	RuleLossBudget     = "LossBudget"
 	RuleTarget         = "Target"
 	RuleDrain          = "Drain"
+	RuleVouchers       = "SilentVouchers"
 	RuleGate           = "Gate"
 	RuleMove           = "Move"
 )
@@ -81,6 +82,10 @@ func (x explained) rules() []wire.ExplainedRule {
 	rules := append([]wire.ExplainedRule{known}, x.order()...)
 	rules = append(rules, x.seen()...)
 	rules = append(rules, x.allowed()...)
+	if silent := vouchedFor(x.s, x.m, x.best.Site.Name); silent != "" {
+		return append(rules, against(RuleVouchers, fmt.Sprintf("neither %s nor %s answers, which could vouch for it", x.s.Status.ActiveSite, silent), ReasonVouched,
+			"bring either back, or taint its node "+v1alpha1.OutOfServiceTaint+" if it is down; or order the failover: "+x.command()))
+	}
 	return append(rules, x.gateForecast())
 }
 
@@ -145,6 +150,9 @@ func (x explained) returned() wire.ExplainedRule {
 	}
 	if x.d.Verdict == VerdictReopen && x.d.Reason == ReasonForced {
 		r.Remedy = "none needed: it is opened again, as was ordered"
+	}
+	if x.d.Blocked() && x.d.Reason == ReasonCannotOpen {
+		r.Verdict, r.Reason, r.Remedy = wire.RuleAgainst, string(x.d.Reason), "find out from its log why it does not open; what keeps others from its place is below"
 	}
 	if x.d.Reason == ReasonNotEscrowed && isUnescrowed(x.s, x.m, x.active) != "" {
 		r.Verdict, r.Reason, r.Remedy = wire.RuleAgainst, string(x.d.Reason), notEscrowedRemedy

@@ -54,7 +54,7 @@ func forecast(s Snapshot, d Decision) *Forecast {
 func silentVouchers(s Snapshot, target string) string {
 	var names []string
 	for _, site := range s.Sites {
-		if site.Name != s.Status.ActiveSite && site.Name != target && !site.Sidecar.Answered && !site.gone() {
+		if site.Name != s.Status.ActiveSite && site.Name != target && !site.Sidecar.Answered && !site.gone() && !site.neverRan() {
 			names = append(names, site.Name)
 		}
 	}

@@ -122,6 +122,8 @@ func leaseRunOut(s Snapshot, m Memory, x string) Gate {
 			vouchers = append(vouchers, site.Name)
 		case site.gone():
 			last = later(last, m.GoneSince[site.Name])
+		case !acked && site.neverRan():
+			// A new site that waits for a node: a pod of it would have to be heard, and it of the epoch, before it could vouch.
 		default:
 			g.Blockers = append(g.Blockers, site.Name)
 		}

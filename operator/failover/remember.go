@@ -42,6 +42,7 @@ func remember(s Snapshot, old Memory) Memory {
 
 		IndirectSince: map[string]time.Time{}, OtherVolume: map[string]bool{}, Confirmed: map[string]string{},
 		DrainSince: old.DrainSince, HopeAt: map[string]time.Time{}, LaggedAt: map[string]time.Time{},
+		FollowedAt: map[string]time.Time{}, OpenAt: old.OpenAt,
 	}
 	if m.FencedBySQL == nil {
 		m.FencedBySQL = map[string]SQLFence{}
@@ -50,6 +51,9 @@ func remember(s Snapshot, old Memory) Memory {
 		m.DrainSince = s.Now // the operator restarted: the target gets its whole time again (I9)
 	}
 	active, _ := s.Site(s.Status.ActiveSite)
+	if active.Writable() {
+		m.OpenAt = s.Now
+	}
 	leaver := active
 	if planned(s.Status.Transition) {
 		leaver, _ = s.Site(s.Status.Transition.From)
@@ -107,7 +111,10 @@ func rememberSite(s Snapshot, old Memory, m *Memory, site Site) {
 // rememberSilence counts since when what does not answer.
 func rememberSilence(s Snapshot, old Memory, m *Memory, site Site) {
 	name := site.Name
-	m.LaggedAt[name], m.HopeAt[name] = old.LaggedAt[name], old.HopeAt[name]
+	m.LaggedAt[name], m.HopeAt[name], m.FollowedAt[name] = old.LaggedAt[name], old.HopeAt[name], old.FollowedAt[name]
+	if active, _ := s.Site(s.Status.ActiveSite); active.Writable() && active.Name != name && site.follows(active) {
+		m.FollowedAt[name] = s.Now
+	}
 	if !readable(s, site) {
 		m.LaggedAt[name] = s.Now
 	}

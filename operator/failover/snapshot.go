@@ -161,6 +161,8 @@ type Pod struct {
 	Lease time.Duration
 	// OutOfService is true if a person tainted the pod's node, or the node its volume is bound to, as down.
 	OutOfService bool
+	// Unplaced is true if no node is known on which a pod of the site ever was.
+	Unplaced bool
 }
 
 // All is what the site has: applied or still in its relay log.
@@ -198,6 +200,17 @@ func (s Site) Fenced() bool { return s.SQLAnswers() && !s.Writable() }
 
 // gone is true if Kubernetes proves that neither mysqld nor the sidecar of the site can run.
 func (s Site) gone() bool { return !s.OtherVolume && (s.Pod.Ended || s.Pod.OutOfService) }
+
+// follows is true for a replica of that site whose threads both run.
+func (s Site) follows(source Site) bool {
+	return s.MySQL.ReplicaOf == source.Name && s.MySQL.IORunning && s.MySQL.SQLRunning
+}
+
+// neverRan is true for a site of which no pod came to a node yet, and that no sidecar was started with as a peer: there is nobody
+// to vouch for another one, and nobody would ask. Each alone would nearly do; what is seen of pods may be a moment old.
+func (s Site) neverRan() bool {
+	return s.Pod.Unplaced && !s.Listed && !s.Provisioned && !s.Sidecar.Answered
+}
 
 // Site returns a site by name.
 func (s Snapshot) Site(name string) (Site, bool) {
@@ -246,6 +259,9 @@ type Memory struct {
 	LeavingSince time.Time
 	// HopeAt is when a site last was the only candidate that had caught up, LaggedAt when it last lagged more than readers may see.
 	HopeAt, LaggedAt map[string]time.Time
+	// FollowedAt is when a site last followed an active site that was open, OpenAt when there last was one.
+	FollowedAt map[string]time.Time
+	OpenAt     time.Time
 	// DrainSince is when the target's drain was first asked for in this transition.
 	DrainSince time.Time
 }

@@ -247,14 +247,18 @@ func opening(s Snapshot, d Decision) Decision {
 		d.Memory.Executed[t.To] = t.ToExecuted
 		return due(s, d.closed(s), TopologyActiveReadOnly, ReasonActiveSiteBehind)
 	case target.Sidecar.Answered && target.MySQL.Direct:
-		if next := due(s, d.closed(s), TopologyActiveReadOnly, ReasonCannotOpen); stuck && next.Verdict != VerdictBlocked {
+		next := due(s, d.closed(s), TopologyActiveReadOnly, ReasonCannotOpen)
+		if stuck && next.Verdict != VerdictBlocked {
 			return next
 		}
 		if why := isUnescrowed(s, d.Memory, target); why != "" {
 			return d.keptShut(s, TopologyTransition, t.To, why)
 		}
 		d.Hold = false
-		return reopening(s, d, target)
+		if d = reopening(s, d, target); stuck {
+			return d.triedOn(s, target)
+		}
+		return d
 	case target.Sidecar.Answered && down < s.Policy.CrashGrace, d.Memory.SilentPolls[t.To] < s.Policy.Threshold && !target.Sidecar.Answered:
 		return d.say(TopologyTransition, VerdictWait, ReasonOpening, "%s stopped answering while it was being opened", t.To)
 	}

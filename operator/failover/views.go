@@ -19,13 +19,14 @@ func views(s Snapshot, d Decision) []View {
 		v := View{Name: site.Name, Role: v1alpha1.RoleReplica, Behind: behind(site, active)}
 		v.State, v.Reason, v.Message = state(d, site, active)
 		v.Healthy = v.State == v1alpha1.SitePrimary || v.State == v1alpha1.SiteReplica
+		v.Serves = v.State == v1alpha1.SiteReplica || v.State == v1alpha1.SiteDetached && d.lostItsSource(s, site)
 		if v.State == v1alpha1.SitePrimary {
 			v.Role = v1alpha1.RolePrimary
 		}
-		v.Readable = v.State == v1alpha1.SiteReplica && !d.lately(s, d.Memory.LaggedAt[site.Name])
+		v.Readable = v.Serves && !d.lately(s, d.Memory.LaggedAt[site.Name])
 		// An eviction would take the only copy of a keyring whose escrow Secret is gone.
 		v.Protected = v.State == v1alpha1.SitePrimary || site.EscrowMissing ||
-			v.State == v1alpha1.SiteReplica && d.lately(s, d.Memory.HopeAt[site.Name]) && !d.movedAway(s, site.Name)
+			mayTakeOver(v) && d.lately(s, d.Memory.HopeAt[site.Name]) && !d.movedAway(s, site.Name)
 		if reason, message := heldBack(site, v); reason != "" {
 			v.Reason, v.Message = reason, message
 		}
@@ -74,6 +75,19 @@ func readable(s Snapshot, site Site) bool {
 	return s.Policy.MaxReadLag == 0 || lag != nil && *lag <= s.Policy.MaxReadLag.Seconds()
 }
 
+// mayTakeOver is true for a site in one of the states in which candidates are, also while no site is open.
+func mayTakeOver(v View) bool {
+	return v.State == v1alpha1.SiteReplica || v.State == v1alpha1.SiteFenced || v.State == v1alpha1.SiteDetached
+}
+
+// lostItsSource is true for a replica that followed the active site for as long as that was open. Its data is what it was, and no
+// older than that of any other while nobody can write, so reads go on from it. One that was detached before may be of any age.
+func (d Decision) lostItsSource(s Snapshot, site Site) bool {
+	active, _ := s.Site(s.Status.ActiveSite)
+	followed := d.Memory.FollowedAt[site.Name]
+	return !active.Writable() && !followed.IsZero() && d.Memory.OpenAt.Sub(followed) < markStands
+}
+
 // movedAwayMost is for how long a drain may go on after an operator restarted in the middle of it.
 const movedAwayMost = 10 * time.Minute
 
@@ -90,9 +104,16 @@ func (d Decision) movedAway(s Snapshot, name string) bool {
 }
 
 // onlyHope is the candidate whose eviction would leave the active site without one that has caught up; empty if there are more,
-// or none. Of several that are all about to go the best stays until one of them is back: two drains begin at the same moment.
+// or none. While no site is open it is the one that is to be. Of several that are all about to go the best stays until one of them is back: two drains begin at the same moment.
 func (d Decision) onlyHope(s Snapshot) string {
 	active, _ := s.Site(d.Status.ActiveSite)
+	if t := d.Status.Transition; t != nil {
+		return t.To // it is about to be opened
+	}
+	if !active.Writable() {
+		best, _ := choose(s, d.Memory, active.Name)
+		return best.Site.Name // it takes over, now or once nothing forbids it
+	}
 	var going, staying []string
 	for _, c := range candidates(s, d.Memory) {
 		near, _ := isClose(active, c.Site)
@@ -160,7 +181,7 @@ func state(d Decision, site, active Site) (v1alpha1.SiteState, string, string) {
 		return v1alpha1.SiteDiverged, "ErrantTransactions", divergedMessage(errant, active.Name)
 	case site.Name == d.Status.ActiveSite:
 		return v1alpha1.SiteFenced, string(d.Reason), d.Message
-	case site.MySQL.ReplicaOf == active.Name && active.Name != "" && site.MySQL.IORunning && site.MySQL.SQLRunning:
+	case active.Name != "" && site.follows(active):
 		return v1alpha1.SiteReplica, "", ""
 	}
 	return v1alpha1.SiteDetached, "NotReplicating", detachedMessage(site)

@@ -96,9 +96,22 @@ func (l *loop) evidence(ctx context.Context, group *v1alpha1.MysqlFailoverGroup,
 		out.Ended = node != nil && nodeReady(node)
 	}
 	if node := l.node(ctx, out.Node); node != nil {
-		out.OutOfService = outOfService(node)
+		// The volume may be on another node by now, before status says so: a pod there is as good as the site itself (I1).
+		out.OutOfService = outOfService(node) && !l.runsElsewhere(ctx, pods, out.Node)
 	}
+	out.Unplaced = out.Node == "" && !l.runsElsewhere(ctx, pods, "")
 	return out
+}
+
+// runsElsewhere is true if a pod may run on another node than that one.
+func (l *loop) runsElsewhere(ctx context.Context, pods []*corev1.Pod, than string) bool {
+	return slices.ContainsFunc(pods, func(pod *corev1.Pod) bool {
+		if pod.Spec.NodeName == "" || pod.Spec.NodeName == than {
+			return false
+		}
+		node := l.node(ctx, pod.Spec.NodeName)
+		return !ended(pod) || node == nil || !nodeReady(node)
+	})
 }
 
 // node returns a node, or nil if it cannot be had: without it nothing is proven.

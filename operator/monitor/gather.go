@@ -181,6 +181,9 @@ func sitesOf(group *v1alpha1.MysqlFailoverGroup, durable failover.Durable, pods 
 				sites[i].Provisioned = known.Provisioned
 			}
 		}
+		if !sites[i].Provisioned && !sites[i].Listed {
+			sites[i].Listed = listed(group, sites[i].Name, pods)
+		}
 		sites[i].EscrowMissing = escrowMissing(group, sites[i].Name)
 	}
 	slices.SortFunc(sites, func(a, b failover.Site) int { return strings.Compare(a.Name, b.Name) })

@@ -235,8 +235,8 @@ func TestARemovedSiteMayBeAskedI4(t *testing.T) {
 		"by itself":             {map[string][]*corev1.Pod{"west": {asks(east)}, "south": {asks(south)}}, false},
 	} {
 		for _, site := range sitesOf(group, failover.Durable{}, c.pods) {
-			if want := site.Name == "south" && c.want; site.Listed != want {
-				t.Errorf("I4: %s: %s is listed: %t", name, site.Name, site.Listed)
+			if site.Name == "south" && site.Listed != c.want {
+				t.Errorf("I4: %s: it is listed: %t", name, site.Listed)
 			}
 		}
 	}

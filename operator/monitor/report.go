@@ -108,7 +108,7 @@ func (l *loop) labels(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, s
 	var all sync.WaitGroup
 	for _, v := range d.Views {
 		pod := pods[v.Name]
-		want := marks(v.Role, v.Healthy, v.Readable, v.Protected)
+		want := marks(v.Role, v.Healthy || v.Serves, v.Readable, v.Protected)
 		if pod == nil || labelled(pod, want) {
 			continue
 		}

@@ -100,7 +100,7 @@ var decideRows = []row{
 		{decideGo, "site.Sidecar.Report.Epoch+1, writer, nil", "site.Sidecar.Report.Epoch, writer, nil"},
 	}},
 	{guard: "bootstrap: every candidate was seen", breaks: "I1 I2 I7 I10 live", edits: []edit{
-		{decideGo, "if site.Role == v1alpha1.PrimaryCandidate && !site.Removed && !(site.Sidecar.Answered && site.MySQL.Direct) {", "if false {"},
+		{decideGo, "if site.Role == v1alpha1.PrimaryCandidate && !site.Removed && !(site.Sidecar.Answered && site.MySQL.Direct) && !ordered(s) {", "if false {"},
 	}},
 	{guard: "bootstrap: on the volume that holds the data", breaks: "I12 live G2", edits: []edit{
 		{decideGo, "&& !site.Removed && !site.OtherVolume && (best", "&& !site.Removed && (best"},

@@ -6,7 +6,11 @@ const (
 	gateGo      = "operator/failover/gate.go"
 	candidateGo = "operator/failover/candidate.go"
 	rememberGo  = "operator/failover/remember.go"
+	snapshotGo  = "operator/failover/snapshot.go"
 )
+
+// begunAnyway has failovers begin that could not be ended by time.
+var begunAnyway = edit{decideGo, "why == ReasonActiveSiteSilent && silent != \"\" {", "false && silent != \"\" {"}
 
 var gateRows = []row{
 	{guard: "writableElsewhere", breaks: "I1 I2", edits: []edit{
@@ -55,6 +59,22 @@ var gateRows = []row{
 	}},
 	{guard: "lease: a voucher has acknowledged this epoch", breaks: "I1 I2", directed: []string{"lease kept by a peer that is cut off too"}, edits: []edit{
 		{gateGo, "case acked && ack.Epoch >= s.Status.Epoch:", "case acked:"},
+	}, behind: []edit{begunAnyway}},
+	// No simulated site waits for a node.
+	{guard: "lease: never ran: no pod was on a node", breaks: "I1 I2", edits: []edit{
+		{snapshotGo, "return s.Pod.Unplaced && !s.Listed && !s.Provisioned && !s.Sidecar.Answered", "return !s.Listed && !s.Provisioned && !s.Sidecar.Answered"},
+	}},
+	{guard: "lease: never ran: nobody was started to ask it", breaks: "I1 I2", edits: []edit{
+		{snapshotGo, "return s.Pod.Unplaced && !s.Listed && !s.Provisioned && !s.Sidecar.Answered", "return s.Pod.Unplaced && !s.Provisioned && !s.Sidecar.Answered"},
+	}},
+	{guard: "lease: never ran: it has no data", breaks: "I1 I2", edits: []edit{
+		{snapshotGo, "return s.Pod.Unplaced && !s.Listed && !s.Provisioned && !s.Sidecar.Answered", "return s.Pod.Unplaced && !s.Listed && !s.Sidecar.Answered"},
+	}},
+	{guard: "lease: never ran: it does not answer", breaks: "I1 I2", edits: []edit{
+		{snapshotGo, "return s.Pod.Unplaced && !s.Listed && !s.Provisioned && !s.Sidecar.Answered", "return s.Pod.Unplaced && !s.Listed && !s.Provisioned"},
+	}},
+	{guard: "lease: never ran: it was not heard", breaks: "I1 I2", edits: []edit{
+		{gateGo, "case !acked && site.neverRan():", "case site.neverRan():"},
 	}},
 	{guard: "lease: what the vouchers answered", breaks: "I1 I2", directed: []string{"lease answered by peers"}, edits: []edit{
 		{gateGo, "last = later(last, ack.LastVouch[x])\n", ""},
@@ -64,7 +84,7 @@ var gateRows = []row{
 	}},
 	{guard: "lease: blockers", breaks: "I1 I2", directed: []string{"lease kept by a peer that is cut off too"}, edits: []edit{
 		{gateGo, "\t\t\tg.Blockers = append(g.Blockers, site.Name)\n\t\t}\n\t}\n\tslices.Sort", "\t\t}\n\t}\n\tslices.Sort"},
-	}},
+	}, behind: []edit{begunAnyway}},
 	{guard: "lease: also an order waits for it", breaks: "I1 I2", edits: []edit{
 		{gateGo, "forced(s) && !s.Now.Before(g.ReadyAt) {", "forced(s) {"},
 	}},
