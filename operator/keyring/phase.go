@@ -79,7 +79,7 @@ var Table = []Transition{
 	},
 	{
 		[]v1alpha1.KeyringPhase{sealed}, "annotation `rotate-keyring` names this site",
-		"site is not the active one, replicates and has not diverged; no ordered update, planned failover, failover, clone or other unseal in flight", pending, "work `Rotation`; otherwise refused", isOrdered, beginRotation,
+		"site is not the active one, replicates and has not diverged; no ordered update, planned failover, failover, clone or other unseal in flight; every other site is sealed, its escrow Secret there", pending, "work `Rotation`; otherwise refused", isOrdered, beginRotation,
 	},
 	{
 		[]v1alpha1.KeyringPhase{sealed}, "the annotation was answered", "the rotation was carried out", sealed, "forgets that it was", isAnswered, forgetRotation,

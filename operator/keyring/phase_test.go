@@ -46,8 +46,17 @@ func at(phase v1alpha1.KeyringPhase, changes ...change) (Group, Site) {
 	for _, c := range changes {
 		c(&g, &s)
 	}
-	g.Sites = append([]Site{{Name: "a", Active: true, Provisioned: true, Status: v1alpha1.SiteKeyringStatus{Name: "a", Phase: sealed}}}, s)
+	g.Sites = append([]Site{activeSealed()}, s)
 	return g, s
+}
+
+// activeSealed is the site that is open, sealed with its first version.
+func activeSealed() Site {
+	v := Version{Name: v1alpha1.KeyringSecret("orders", "a", 1), Number: 1, Digest: digest("a"), Annotated: digest("a")}
+	return Site{
+		Name: "a", Active: true, Provisioned: true, Versions: []Version{v},
+		Status: v1alpha1.SiteKeyringStatus{Name: "a", Phase: sealed, KeyringSecret: v.Name, KeyringVersion: 1, KeyringDigest: v.Digest},
+	}
 }
 
 // unsealedFor puts the site into a round with a work, seeded from version 3, with a live keyring.
@@ -350,13 +359,20 @@ func TestRefusals(t *testing.T) {
 			}
 		})
 	}
-	t.Run("other keyring in flight", func(t *testing.T) {
-		g, _ := at(sealed, rotate("b"))
-		g.Sites[0].Status.Phase = unsealed
-		if n := Decide(g).Sites[1]; n.Status.Phase != sealed || !has[Answer](n) {
-			t.Errorf("%+v %v", n.Status, n.Effects)
-		}
-	})
+	for name, broken := range map[string]func(*Site){
+		"other keyring in flight":          func(s *Site) { s.Status.Phase = unsealed },
+		"other keyring in no escrow":       func(s *Site) { s.Status.Phase, s.Status.Work = failed, rot },
+		"other escrow Secret gone":         func(s *Site) { s.Status.Phase, s.Versions = failed, nil },
+		"other escrow Secret gone, unseen": func(s *Site) { s.Versions = nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, _ := at(sealed, rotate("b"))
+			broken(&g.Sites[0])
+			if n := Decide(g).Sites[1]; n.Status.Phase != sealed || !has[Answer](n) {
+				t.Errorf("%+v %v", n.Status, n.Effects)
+			}
+		})
+	}
 	t.Run("unknown site", func(t *testing.T) {
 		g, _ := at(sealed, rotate("nowhere"))
 		if d := Decide(g); len(d.Effects) != 2 || !strings.Contains(d.Effects[0].String(), "no site") {
