@@ -190,6 +190,12 @@ func (n *Next) unseal(work v1alpha1.KeyringWork, seed Version) {
 	n.say(EventUnsealed, fmt.Sprintf("The keyring of site %s is unsealed for %s, starting from %s", n.Name, work, from))
 }
 
+// endRound forgets what was noted of the round that unseal began.
+func (n *Next) endRound() {
+	st := &n.Status
+	st.Work, st.Stage, st.SeedVersion, st.SeedDigest, st.FloorVersion, st.RotationPod = "", "", 0, "", 0, ""
+}
+
 // hold makes an escrow Secret the current one.
 func (n *Next) hold(v Version) {
 	st := &n.Status
