@@ -208,6 +208,12 @@ type SiteKeyringStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message,omitempty"`
+	// rotationRefused is why the last order to rotate the site's master keys was refused. It is gone with the next order for
+	// any site of the group.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	RotationRefused string `json:"rotationRefused,omitempty"`
 	// coverage is what is encrypted on the site.
 	//
 	// +optional

@@ -53,7 +53,7 @@ func keyringsStatus(d keyring.Decision) *v1alpha1.EncryptionAtRestStatus {
 	out := &v1alpha1.EncryptionAtRestStatus{Sealed: len(d.Sites) > 0}
 	for _, n := range d.Sites {
 		st := n.Status
-		st.Message = cut(st.Message, maxKeyringMessage)
+		st.Message, st.RotationRefused = cut(st.Message, maxKeyringMessage), cut(st.RotationRefused, maxKeyringMessage)
 		out.Sealed = out.Sealed && st.Phase == v1alpha1.KeyringSealed
 		out.Sites = append(out.Sites, st)
 	}
@@ -111,6 +111,9 @@ func keyringApply(st v1alpha1.SiteKeyringStatus) *applyv1alpha1.SiteKeyringStatu
 	}
 	if st.Message != "" {
 		out.WithMessage(st.Message)
+	}
+	if st.RotationRefused != "" {
+		out.WithRotationRefused(st.RotationRefused)
 	}
 	return out
 }

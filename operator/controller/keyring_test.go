@@ -158,7 +158,13 @@ func TestRotationOrders(t *testing.T) {
 			t.Errorf("answer to %q: %s", site, last)
 		}
 	}
-	if n := w.said.count(report.KeyringRotationRefused); n != 3 {
+	annotate("b")
+	w.reconcile()
+	w.reconcile()
+	if why := w.keyring("b").RotationRefused; !strings.Contains(why, "is the active site") {
+		t.Errorf("once the order is off the group, status says %q", why)
+	}
+	if n := w.said.count(report.KeyringRotationRefused); n != 4 {
 		t.Errorf("%d refusals are told", n)
 	}
 	annotate("c")

@@ -88,6 +88,9 @@ func next(g Group, s Site, plain string) Next {
 	s.Pod.Lost = s.Pod.Lost || lostSilently(s)
 	n := Next{Name: s.Name, Lost: s.Pod.Lost, Status: *s.Status.DeepCopy(), site: s, now: metav1.NewMicroTime(g.Now)}
 	n.Status.Name = s.Name
+	if g.RotateSet {
+		n.Status.RotationRefused = "" // of an earlier order
+	}
 	if plain == "" {
 		n.step(g)
 	}
@@ -163,6 +166,7 @@ func (n *Next) answer(g Group) {
 // refuse answers an order that must not be carried out, if there is a reason.
 func (n *Next) refuse(g Group, s Site) {
 	if why := refusal(g, s); why != "" {
+		n.Status.RotationRefused = why
 		n.Effects = append(n.Effects, refused(s.Name, why)...)
 	}
 }

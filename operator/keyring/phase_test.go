@@ -354,8 +354,8 @@ func TestRefusals(t *testing.T) {
 			if n.Status.Work == rot || n.Status.Phase == pending {
 				t.Errorf("began: %+v", n.Status)
 			}
-			if !has[Answer](n) || said(n) != EventRotationRefused {
-				t.Errorf("not answered: %v", n.Effects)
+			if !has[Answer](n) || said(n) != EventRotationRefused || n.Status.RotationRefused == "" {
+				t.Errorf("not answered: %q, %v", n.Status.RotationRefused, n.Effects)
 			}
 		})
 	}
@@ -385,6 +385,20 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("answered without facts: %v", n.Effects)
 		}
 	})
+	for name, tt := range map[string]struct {
+		given []change
+		stays bool
+	}{
+		"refused before": {nil, true}, "refused before, ordered anew": {[]change{rotate("b")}, false},
+		"refused before, another ordered": {[]change{rotate("a")}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, _ := at(sealed, append(tt.given, func(_ *Group, s *Site) { s.Status.RotationRefused = "why" })...)
+			if n := Decide(g).Sites[1]; (n.Status.RotationRefused == "why") != tt.stays {
+				t.Errorf("status says %q", n.Status.RotationRefused)
+			}
+		})
+	}
 	t.Run("done", func(t *testing.T) {
 		g, _ := at(sealed, rotate("b"), hasRotated)
 		n := Decide(g).Sites[1]
