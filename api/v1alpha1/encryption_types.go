@@ -6,7 +6,8 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // EncryptionAtRestSpec turns on data-at-rest encryption.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.enabled) || !self.enabled || !has(self.coverage) || !has(self.coverage.redoLog) || self.coverage.redoLog || !has(self.coverage.undoLog) || self.coverage.undoLog || !has(self.coverage.binaryLog) || self.coverage.binaryLog || !has(self.coverage.systemTablespace) || self.coverage.systemTablespace",message="MySQL makes no key at its first start with this coverage, and a keyring without keys is never sealed: set one of redoLog, undoLog, binaryLog and systemTablespace to true",fieldPath=".coverage",reason=FieldValueInvalid
+// +kubebuilder:validation:XValidation:rule="!has(self.enabled) || !self.enabled || !has(self.coverage) || !has(self.coverage.redoLog) || self.coverage.redoLog || !has(self.coverage.undoLog) || self.coverage.undoLog || !has(self.coverage.systemTablespace) || self.coverage.systemTablespace",message="MySQL makes no master key of InnoDB at its first start with this coverage, and in a sealed keyring none can be made for the first encrypted table: set one of redoLog, undoLog and systemTablespace to true",fieldPath=".coverage",reason=FieldValueInvalid
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.enabled) || !oldSelf.enabled || !has(oldSelf.coverage) || !has(oldSelf.coverage.binaryLog) || oldSelf.coverage.binaryLog || (has(self.coverage) && has(self.coverage.binaryLog) && !self.coverage.binaryLog)",message="encryption of the binary log cannot be turned on for a group that is encrypted without it: its key would have to be made in sealed keyrings, and MySQL would not start; leave it off, or make a new group with it and move the data",fieldPath=".coverage.binaryLog",reason=FieldValueForbidden
 type EncryptionAtRestSpec struct {
 	// enabled turns on data-at-rest encryption; it needs spec.tls and cannot be turned off again. Default false.
 	// The operator must have been installed with its escrow endpoint; without it a new group gets no pods.
@@ -14,8 +15,9 @@ type EncryptionAtRestSpec struct {
 	// +optional
 	// +kubebuilder:default=false
 	Enabled bool `json:"enabled,omitempty"`
-	// coverage says what is encrypted; each flag set to false narrows the protection. One of redoLog, undoLog, binaryLog and
-	// systemTablespace must stay true: otherwise MySQL makes no key at its first start, and nothing could be sealed.
+	// coverage says what is encrypted; each flag set to false narrows the protection. One of redoLog, undoLog and
+	// systemTablespace must stay true: otherwise MySQL makes no master key of InnoDB at its first start, and in a sealed
+	// keyring none can be made for the first encrypted table.
 	//
 	// +optional
 	// +kubebuilder:default={}
@@ -49,7 +51,8 @@ type CoverageSpec struct {
 	// +optional
 	// +kubebuilder:default=true
 	UndoLog *bool `json:"undoLog,omitempty"`
-	// binaryLog sets binlog_encryption, for binary and relay logs. Default true.
+	// binaryLog sets binlog_encryption, for binary and relay logs. It cannot be turned on later for an encrypted group.
+	// Default true.
 	//
 	// +optional
 	// +kubebuilder:default=true
@@ -205,6 +208,12 @@ type SiteKeyringStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message,omitempty"`
+	// rotationRefused is why the last order to rotate the site's master keys was refused. It is gone with the next order for
+	// any site of the group.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	RotationRefused string `json:"rotationRefused,omitempty"`
 	// coverage is what is encrypted on the site.
 	//
 	// +optional

@@ -155,6 +155,9 @@ func (s *Scene) blocked(ctx context.Context, reason string) error {
 	if err := s.MustBeShut(ctx, 5*time.Second, s.Others(s.Active)...); err != nil {
 		return err
 	}
+	if err := s.mustServeReads(ctx, s.Others(s.Active)...); err != nil {
+		return err
+	}
 	return s.unmoved(ctx)
 }
 

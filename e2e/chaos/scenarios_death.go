@@ -12,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/e2e/demo/stage"
@@ -39,6 +40,52 @@ var deathScenarios = []Scenario{
 		Proves:     "When the target of a planned failover stops answering, the old primary is open again, or the role has moved; nothing is lost either way.",
 		Invariants: []string{"I1", "I2"}, Lossless: true, Play: targetDeath,
 	},
+	{
+		Name:       "death-while-a-new-site-waits",
+		Proves:     "A primary whose node is lost is replaced although a new site has no node yet: it has nobody to vouch for.",
+		Invariants: []string{"I1", "I2", "I4", "I7"}, Role: moves, Play: deathWhileANewSiteWaits,
+	},
+}
+
+func deathWhileANewSiteWaits(ctx context.Context, s *Scene) error {
+	const name = "north"
+	if err := s.Fault(ctx, "a new site "+name+", for which there is no node", func(ctx context.Context) error {
+		return s.resite(ctx, func(sites []v1alpha1.Site) []v1alpha1.Site {
+			return append(sites, v1alpha1.Site{Name: name, Role: v1alpha1.PrimaryCandidate, NodeSelector: map[string]string{corev1.LabelHostname: "nowhere"}})
+		})
+	}, func(ctx context.Context) error {
+		return s.resite(ctx, func(sites []v1alpha1.Site) []v1alpha1.Site {
+			return slices.DeleteFunc(sites, func(site v1alpha1.Site) bool { return site.Name == name })
+		})
+	}); err != nil {
+		return err
+	}
+	if err := s.Must(ctx, name+" waits", func(group *v1alpha1.MysqlFailoverGroup) error {
+		if siteState(group, name) == "" {
+			return errors.New(stage.Describe(group))
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	if err := s.PowerOff(ctx, s.Active); err != nil {
+		return err
+	}
+	return s.MustMove(ctx)
+}
+
+// resite changes spec.sites.
+func (s *Scene) resite(ctx context.Context, change func([]v1alpha1.Site) []v1alpha1.Site) error {
+	group, err := s.Get(ctx)
+	if err != nil {
+		return err
+	}
+	changed := group.DeepCopy()
+	changed.Spec.Sites = change(changed.Spec.Sites)
+	if err := s.Kube.Patch(ctx, changed, client.MergeFrom(group)); err != nil {
+		return fmt.Errorf("patch spec.sites: %w", err)
+	}
+	return nil
 }
 
 func deathDuringClone(ctx context.Context, s *Scene) error {

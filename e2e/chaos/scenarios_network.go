@@ -61,8 +61,8 @@ var networkScenarios = []Scenario{
 	},
 	{
 		Name:       "split-with-a-peer",
-		Proves:     "With {primary, peer} on one side and {operator, candidate} on the other nobody is promoted, because the peer may still vouch; the primary goes on and nothing is lost.",
-		Invariants: []string{"I1", "I2", "I4"}, Lossless: true, Play: split,
+		Proves:     "With {primary, peer} on one side and {operator, candidate} on the other nobody is promoted, because the peer may still vouch, and the group says so; the primary goes on, keeps the Service, and nothing is lost.",
+		Invariants: []string{"I1", "I2", "I4"}, Role: stays, Lossless: true, Play: split,
 	},
 	{
 		Name:   "primary-cut-from-peers",
@@ -95,8 +95,17 @@ func split(ctx context.Context, s *Scene) error {
 	if err := s.Split(ctx, []string{s.Active, s.DR}, []string{cluster.HubName, s.Candidate}); err != nil {
 		return err
 	}
+	if err := s.MustBlock(ctx, "SiteMayStillVouch"); err != nil {
+		return err
+	}
 	// Longer than the lease of the primary and everything that is added to it.
 	if err := s.MustBeShut(ctx, lease+10*time.Second, s.Candidate, s.DR); err != nil {
+		return err
+	}
+	if err := s.unmoved(ctx); err != nil {
+		return err
+	}
+	if err := s.mustBePrimary(ctx, s.Active); err != nil {
 		return err
 	}
 	return s.MustAccept(ctx, s.Active)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -208,6 +209,35 @@ func (s *Scene) unmoved(ctx context.Context) error {
 	}
 	if group.Status.ActiveSite != s.Active || group.Status.Epoch != s.W.Before.Status.Epoch {
 		return fmt.Errorf("the role was to stay with %s under epoch %d: %s", s.Active, s.W.Before.Status.Epoch, stage.Describe(group))
+	}
+	return nil
+}
+
+// mustBePrimary makes sure that the Service of writers leads to a site.
+func (s *Scene) mustBePrimary(ctx context.Context, site string) error {
+	var service corev1.Service
+	if err := s.Kube.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: v1alpha1.PrimaryService(s.Name)}, &service); err != nil {
+		return fmt.Errorf("get primary Service: %w", err)
+	}
+	if got := service.Spec.Selector[v1alpha1.LabelSite]; got != site {
+		return fmt.Errorf("the primary Service leads to %q, not to %s", got, site)
+	}
+	return nil
+}
+
+// mustServeReads makes sure that sites are in the Service of readers.
+func (s *Scene) mustServeReads(ctx context.Context, sites ...string) error {
+	s.Say("  expect: %v are read from", sites)
+	for _, site := range sites {
+		pod, err := s.Pod(ctx, site)
+		if err != nil {
+			return err
+		}
+		for _, label := range []string{v1alpha1.LabelHealthy, v1alpha1.LabelReadable} {
+			if pod.Labels[label] != v1alpha1.HealthyYes {
+				return fmt.Errorf("%s has label %s=%q: nobody reads from it", site, label, pod.Labels[label])
+			}
+		}
 	}
 	return nil
 }

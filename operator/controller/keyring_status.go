@@ -53,7 +53,7 @@ func keyringsStatus(d keyring.Decision) *v1alpha1.EncryptionAtRestStatus {
 	out := &v1alpha1.EncryptionAtRestStatus{Sealed: len(d.Sites) > 0}
 	for _, n := range d.Sites {
 		st := n.Status
-		st.Message = cut(st.Message, maxKeyringMessage)
+		st.Message, st.RotationRefused = cut(st.Message, maxKeyringMessage), cut(st.RotationRefused, maxKeyringMessage)
 		out.Sealed = out.Sealed && st.Phase == v1alpha1.KeyringSealed
 		out.Sites = append(out.Sites, st)
 	}
@@ -112,6 +112,9 @@ func keyringApply(st v1alpha1.SiteKeyringStatus) *applyv1alpha1.SiteKeyringStatu
 	if st.Message != "" {
 		out.WithMessage(st.Message)
 	}
+	if st.RotationRefused != "" {
+		out.WithRotationRefused(st.RotationRefused)
+	}
 	return out
 }
 
@@ -128,13 +131,19 @@ func (r *Reconciler) reportKeyrings(s *scope, d keyring.Decision) {
 
 // encryptionCondition summarises the group. It says what is not covered, whether that is wished or not.
 func encryptionCondition(group *v1alpha1.MysqlFailoverGroup, d keyring.Decision) report.Condition {
-	no := func(reason, message string) report.Condition {
-		return report.False(v1alpha1.ConditionEncryptionReady, reason, message)
-	}
 	if d.Refused != "" {
-		return no(report.ReasonAdoptionRefused, d.Refused)
+		return report.False(v1alpha1.ConditionEncryptionReady, report.ReasonAdoptionRefused, d.Refused)
+	}
+	coverage := group.Spec.EncryptionAtRest.Coverage
+	narrowed := ""
+	if off := switchedOff(coverage); len(off) > 0 {
+		narrowed = "; by specification not encrypted: " + strings.Join(off, ", ")
+	}
+	no := func(reason, message string) report.Condition {
+		return report.False(v1alpha1.ConditionEncryptionReady, reason, message+narrowed)
 	}
 	var missing, late, open, plain []string
+	rebuild := ""
 	for _, n := range d.Sites {
 		st := n.Status
 		switch {
@@ -144,8 +153,12 @@ func encryptionCondition(group *v1alpha1.MysqlFailoverGroup, d keyring.Decision)
 			late = append(late, n.Name+": "+st.Message)
 		case st.Phase != v1alpha1.KeyringSealed:
 			open = append(open, n.Name+" is "+string(st.Phase)+": "+st.Message)
-		case st.Coverage.UnencryptedTablespaces > 0:
-			plain = append(plain, fmt.Sprintf("%d tablespaces of %s", st.Coverage.UnencryptedTablespaces, n.Name))
+		default:
+			if tables := st.Coverage.UnencryptedTablespaces; tables > 0 {
+				plain = append(plain, fmt.Sprintf("%d tablespaces of %s", tables, n.Name))
+				rebuild = "; rebuild each table with ALTER TABLE ... ENCRYPTION='Y' (kubectl mfg lists them)"
+			}
+			plain = append(plain, uncovered(coverage, st)...)
 		}
 	}
 	switch {
@@ -156,19 +169,40 @@ func encryptionCondition(group *v1alpha1.MysqlFailoverGroup, d keyring.Decision)
 	case len(open) > 0:
 		return no(report.ReasonNotSealed, strings.Join(open, "; "))
 	case len(plain) > 0:
-		return no(report.ReasonPartialCoverage, "still in the clear: "+strings.Join(plain, ", ")+
-			"; rebuild each table with ALTER TABLE ... ENCRYPTION='Y' (kubectl mfg lists them)")
+		return no(report.ReasonPartialCoverage, "still in the clear: "+strings.Join(plain, ", ")+rebuild)
 	}
-	message := "the keyring of every site is sealed"
-	if narrowed := notCovered(group); len(narrowed) > 0 {
-		message += "; by specification not encrypted: " + strings.Join(narrowed, ", ")
-	}
-	return report.True(v1alpha1.ConditionEncryptionReady, report.ReasonAllSealed, message)
+	return report.True(v1alpha1.ConditionEncryptionReady, report.ReasonAllSealed, "the keyring of every site is sealed"+narrowed)
 }
 
-// notCovered lists what spec.encryptionAtRest.coverage leaves in the clear.
-func notCovered(group *v1alpha1.MysqlFailoverGroup) []string {
-	c := group.Spec.EncryptionAtRest.Coverage
+// uncovered lists what is to be encrypted on a site, and is not, as its MySQL says. Tablespaces are told of by their number.
+func uncovered(wish v1alpha1.CoverageSpec, st v1alpha1.SiteKeyringStatus) []string {
+	is := st.Coverage
+	if is.KeyringComponent == "" {
+		return nil // MySQL has said nothing yet
+	}
+	var out []string
+	for _, aspect := range []struct {
+		wished  *bool
+		covered bool
+		what    string
+	}{
+		{wish.RedoLog, is.RedoLogEncrypted, "the redo log of " + st.Name},
+		{wish.UndoLog, is.UndoLogEncrypted, "the undo log of " + st.Name},
+		{wish.BinaryLog, is.BinlogEncrypted, "binary or relay logs of " + st.Name + " (old ones until they are purged)"},
+		{wish.SystemTablespace, is.SystemTablespaceEncrypted, "names of schemas, tables and columns of " + st.Name},
+	} {
+		if !isOff(aspect.wished) && !aspect.covered {
+			out = append(out, aspect.what)
+		}
+	}
+	return out
+}
+
+// isOff is what a flag of coverage says: nothing means on.
+func isOff(flag *bool) bool { return flag != nil && !*flag }
+
+// switchedOff lists what spec.encryptionAtRest.coverage leaves in the clear.
+func switchedOff(c v1alpha1.CoverageSpec) []string {
 	var out []string
 	for _, flag := range []struct {
 		set  *bool
@@ -178,7 +212,7 @@ func notCovered(group *v1alpha1.MysqlFailoverGroup) []string {
 		{c.RedoLog, "the redo log"}, {c.UndoLog, "the undo log"}, {c.BinaryLog, "binary and relay logs"},
 		{c.SystemTablespace, "names of schemas, tables and columns"},
 	} {
-		if flag.set != nil && !*flag.set {
+		if isOff(flag.set) {
 			out = append(out, flag.what)
 		}
 	}

@@ -85,6 +85,62 @@ func TestAllSealed(t *testing.T) {
 	}
 }
 
+// A group whose keyrings are sealed is not covered for that alone.
+func TestConditionTellsWhatIsNotCovered(t *testing.T) {
+	off := false
+	group := testGroup(withEncryption)
+	site := func(name string, change func(*v1alpha1.SiteKeyringStatus)) keyring.Next {
+		st := v1alpha1.SiteKeyringStatus{Name: name, Phase: v1alpha1.KeyringSealed, Coverage: v1alpha1.CoverageStatus{
+			KeyringComponent: "component_keyring_file", KeyringReadOnly: true, SystemTablespaceEncrypted: true, RedoLogEncrypted: true,
+			UndoLogEncrypted: true, BinlogEncrypted: true,
+		}}
+		change(&st)
+		return keyring.Next{Name: name, Status: st}
+	}
+	tests := map[string]struct {
+		reason string
+		wish   v1alpha1.CoverageSpec
+		given  func(*v1alpha1.SiteKeyringStatus)
+		want   string
+		says   []string
+	}{
+		"all":             {"nothing is in the clear", v1alpha1.CoverageSpec{}, func(*v1alpha1.SiteKeyringStatus) {}, report.ReasonAllSealed, nil},
+		"redo log":        {"", v1alpha1.CoverageSpec{}, func(s *v1alpha1.SiteKeyringStatus) { s.Coverage.RedoLogEncrypted = false }, report.ReasonPartialCoverage, []string{"the redo log of b"}},
+		"undo log":        {"", v1alpha1.CoverageSpec{}, func(s *v1alpha1.SiteKeyringStatus) { s.Coverage.UndoLogEncrypted = false }, report.ReasonPartialCoverage, []string{"the undo log of b"}},
+		"old binary logs": {"as after an adoption", v1alpha1.CoverageSpec{}, func(s *v1alpha1.SiteKeyringStatus) { s.Coverage.BinlogEncrypted = false }, report.ReasonPartialCoverage, []string{"binary or relay logs of b", "purged"}},
+		"names":           {"", v1alpha1.CoverageSpec{}, func(s *v1alpha1.SiteKeyringStatus) { s.Coverage.SystemTablespaceEncrypted = false }, report.ReasonPartialCoverage, []string{"columns of b"}},
+		"not wished": {"what the specification leaves out is said, and no fault", v1alpha1.CoverageSpec{BinaryLog: &off},
+			func(s *v1alpha1.SiteKeyringStatus) { s.Coverage.BinlogEncrypted = false }, report.ReasonAllSealed, []string{"by specification not encrypted: binary and relay logs"}},
+		"tables, and not wished": {"both are said", v1alpha1.CoverageSpec{BinaryLog: &off},
+			func(s *v1alpha1.SiteKeyringStatus) {
+				s.Coverage.UnencryptedTablespaces, s.Coverage.BinlogEncrypted = 2, false
+			}, report.ReasonPartialCoverage,
+			[]string{"2 tablespaces of b", "ENCRYPTION='Y'", "by specification not encrypted: binary and relay logs"}},
+		"silent": {"0 would be a claim", v1alpha1.CoverageSpec{}, func(s *v1alpha1.SiteKeyringStatus) { s.Coverage = v1alpha1.CoverageStatus{} }, report.ReasonAllSealed, nil},
+		"not sealed": {"that comes first", v1alpha1.CoverageSpec{RedoLog: &off}, func(s *v1alpha1.SiteKeyringStatus) {
+			s.Phase, s.Coverage.UndoLogEncrypted = v1alpha1.KeyringUnsealed, false
+		}, report.ReasonNotSealed, []string{"b is Unsealed", "by specification not encrypted: the redo log"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			group.Spec.EncryptionAtRest.Coverage = tt.wish
+			whole := site("a", func(*v1alpha1.SiteKeyringStatus) {})
+			c := encryptionCondition(group, keyring.Decision{Sites: []keyring.Next{whole, site("b", tt.given)}})
+			if c.Reason != tt.want || (c.Status == metav1.ConditionTrue) != (tt.want == report.ReasonAllSealed) {
+				t.Errorf("%s: %+v, want %s", tt.reason, c, tt.want)
+			}
+			for _, words := range tt.says {
+				if !strings.Contains(c.Message, words) {
+					t.Errorf("%q does not say %q", c.Message, words)
+				}
+			}
+			if strings.Contains(c.Message, " of a") {
+				t.Errorf("%q speaks of a", c.Message)
+			}
+		})
+	}
+}
+
 func TestRotationOrders(t *testing.T) {
 	w := sealedWorld(t)
 	annotate := func(site string) {
@@ -102,7 +158,13 @@ func TestRotationOrders(t *testing.T) {
 			t.Errorf("answer to %q: %s", site, last)
 		}
 	}
-	if n := w.said.count(report.KeyringRotationRefused); n != 3 {
+	annotate("b")
+	w.reconcile()
+	w.reconcile()
+	if why := w.keyring("b").RotationRefused; !strings.Contains(why, "is the active site") {
+		t.Errorf("once the order is off the group, status says %q", why)
+	}
+	if n := w.said.count(report.KeyringRotationRefused); n != 4 {
 		t.Errorf("%d refusals are told", n)
 	}
 	annotate("c")

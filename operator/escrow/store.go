@@ -117,7 +117,8 @@ func statusOf(group *v1alpha1.MysqlFailoverGroup, site string) (v1alpha1.SiteKey
 // keep stores a keyring as the next version, unless the newest one already is the same.
 func (s *Store) keep(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, push wire.KeyringEscrow) (wire.KeyringEscrowed, error) {
 	status, _ := statusOf(group, push.Site)
-	used := status.KeyringVersion
+	// A number is never given again, also if the Secret that had it was deleted: whatever status tells of was there once.
+	used := max(status.KeyringVersion, status.FloorVersion, status.SeedVersion, status.RotatedVersion)
 	for range maxTries {
 		versions, err := s.Versions(ctx, push.Namespace, push.Group, push.Site)
 		if err != nil {

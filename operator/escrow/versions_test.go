@@ -36,7 +36,7 @@ func TestNumbersAreNeverGivenTwice(t *testing.T) {
 	tests := map[string]struct {
 		reason string
 		have   []client.Object
-		status int64
+		status v1alpha1.SiteKeyringStatus
 		want   int64
 	}{
 		"First":       {reason: "from 1", want: 1},
@@ -44,8 +44,11 @@ func TestNumbersAreNeverGivenTwice(t *testing.T) {
 		"Gaps":        {reason: "pruned numbers stay used", have: []client.Object{version("paris", 6, one("06"))}, want: 7},
 		"Ten":         {reason: "numbers, not text", have: []client.Object{version("paris", 9, one("09")), version("paris", 10, one("10"))}, want: 11},
 		"Leaving":     {reason: "what is being deleted had its number", have: []client.Object{leaving}, want: 8},
-		"Status":      {reason: "what status tells was there once", have: []client.Object{version("paris", 2, one("02"))}, status: 4, want: 5},
-		"RolledBack":  {reason: "status is older than the newest", have: []client.Object{version("paris", 2, one("02")), version("paris", 6, one("06"))}, status: 2, want: 7},
+		"Status":      {reason: "what status tells was there once", have: []client.Object{version("paris", 2, one("02"))}, status: v1alpha1.SiteKeyringStatus{KeyringVersion: 4}, want: 5},
+		"RolledBack":  {reason: "status is older than the newest", have: []client.Object{version("paris", 2, one("02")), version("paris", 6, one("06"))}, status: v1alpha1.SiteKeyringStatus{KeyringVersion: 2}, want: 7},
+		"Floor":       {reason: "what was there when the round began", have: []client.Object{version("paris", 2, one("02"))}, status: v1alpha1.SiteKeyringStatus{KeyringVersion: 2, FloorVersion: 6}, want: 7},
+		"Seed":        {reason: "what the keyring was seeded from", status: v1alpha1.SiteKeyringStatus{SeedVersion: 3}, want: 4},
+		"Rotated":     {reason: "what the last rotation ended with", status: v1alpha1.SiteKeyringStatus{KeyringVersion: 2, RotatedVersion: 8}, want: 9},
 		"NameTaken":   {reason: "by what carries no label", have: []client.Object{version("paris", 4, one("04")), foreign}, want: 6},
 		"OtherNames":  {reason: "no number of ours", have: []client.Object{strange, zeros}, want: 1},
 		"OtherSite":   {reason: "each site counts alone", have: []client.Object{otherSite}, want: 1},
@@ -54,7 +57,10 @@ func TestNumbersAreNeverGivenTwice(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, tc.have...)
-			w.status("paris", func(s *v1alpha1.SiteKeyringStatus) { s.KeyringVersion = tc.status })
+			w.status("paris", func(s *v1alpha1.SiteKeyringStatus) {
+				s.KeyringVersion, s.FloorVersion = tc.status.KeyringVersion, tc.status.FloorVersion
+				s.SeedVersion, s.RotatedVersion = tc.status.SeedVersion, tc.status.RotatedVersion
+			})
 			got, err := w.put(pushOf(one("ff")))
 			if err != nil || got.Version != tc.want {
 				t.Errorf("%s: version %d, want %d (%v)", tc.reason, got.Version, tc.want, err)

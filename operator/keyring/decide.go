@@ -88,6 +88,9 @@ func next(g Group, s Site, plain string) Next {
 	s.Pod.Lost = s.Pod.Lost || lostSilently(s)
 	n := Next{Name: s.Name, Lost: s.Pod.Lost, Status: *s.Status.DeepCopy(), site: s, now: metav1.NewMicroTime(g.Now)}
 	n.Status.Name = s.Name
+	if g.RotateSet {
+		n.Status.RotationRefused = "" // of an earlier order
+	}
 	if plain == "" {
 		n.step(g)
 	}
@@ -163,6 +166,7 @@ func (n *Next) answer(g Group) {
 // refuse answers an order that must not be carried out, if there is a reason.
 func (n *Next) refuse(g Group, s Site) {
 	if why := refusal(g, s); why != "" {
+		n.Status.RotationRefused = why
 		n.Effects = append(n.Effects, refused(s.Name, why)...)
 	}
 }
@@ -188,6 +192,12 @@ func (n *Next) unseal(work v1alpha1.KeyringWork, seed Version) {
 		from = seed.Name
 	}
 	n.say(EventUnsealed, fmt.Sprintf("The keyring of site %s is unsealed for %s, starting from %s", n.Name, work, from))
+}
+
+// endRound forgets what was noted of the round that unseal began.
+func (n *Next) endRound() {
+	st := &n.Status
+	st.Work, st.Stage, st.SeedVersion, st.SeedDigest, st.FloorVersion, st.RotationPod = "", "", 0, "", 0, ""
 }
 
 // hold makes an escrow Secret the current one.

@@ -79,7 +79,7 @@ var Table = []Transition{
 	},
 	{
 		[]v1alpha1.KeyringPhase{sealed}, "annotation `rotate-keyring` names this site",
-		"site is not the active one, replicates and has not diverged; no ordered update, planned failover, failover, clone or other unseal in flight", pending, "work `Rotation`; otherwise refused", isOrdered, beginRotation,
+		"site is not the active one, replicates and has not diverged; no ordered update, planned failover, failover, clone or other unseal in flight; every other site is sealed, its escrow Secret there", pending, "work `Rotation`; otherwise refused", isOrdered, beginRotation,
 	},
 	{
 		[]v1alpha1.KeyringPhase{sealed}, "the annotation was answered", "the rotation was carried out", sealed, "forgets that it was", isAnswered, forgetRotation,
@@ -299,10 +299,7 @@ func isCloneMoot(_ Group, s Site) bool {
 	return s.Status.Work == v1alpha1.KeyringClone && (s.Active || s.Provisioned) && s.Rendered.Exists && s.Rendered.Sealed
 }
 
-func giveUpClone(_ Group, n *Next) {
-	st := &n.Status
-	st.Work, st.Stage, st.SeedVersion, st.SeedDigest, st.FloorVersion, st.RotationPod = "", "", 0, "", 0, ""
-}
+func giveUpClone(_ Group, n *Next) { n.endRound() }
 
 func unseal(_ Group, n *Next) {
 	seed, have := n.site.current()
@@ -476,6 +473,6 @@ func seal(_ Group, n *Next) {
 	if st.Work == v1alpha1.KeyringRotation && st.Rotated {
 		st.RotatedVersion = st.KeyringVersion
 	}
-	st.Work, st.Stage, st.SeedVersion, st.SeedDigest, st.FloorVersion, st.RotationPod = "", "", 0, "", 0, ""
+	n.endRound()
 	n.say(EventSealed, fmt.Sprintf("The keyring of site %s is sealed with %s", n.Name, st.KeyringSecret))
 }

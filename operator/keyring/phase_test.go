@@ -46,8 +46,17 @@ func at(phase v1alpha1.KeyringPhase, changes ...change) (Group, Site) {
 	for _, c := range changes {
 		c(&g, &s)
 	}
-	g.Sites = append([]Site{{Name: "a", Active: true, Provisioned: true, Status: v1alpha1.SiteKeyringStatus{Name: "a", Phase: sealed}}}, s)
+	g.Sites = append([]Site{activeSealed()}, s)
 	return g, s
+}
+
+// activeSealed is the site that is open, sealed with its first version.
+func activeSealed() Site {
+	v := Version{Name: v1alpha1.KeyringSecret("orders", "a", 1), Number: 1, Digest: digest("a"), Annotated: digest("a")}
+	return Site{
+		Name: "a", Active: true, Provisioned: true, Versions: []Version{v},
+		Status: v1alpha1.SiteKeyringStatus{Name: "a", Phase: sealed, KeyringSecret: v.Name, KeyringVersion: 1, KeyringDigest: v.Digest},
+	}
 }
 
 // unsealedFor puts the site into a round with a work, seeded from version 3, with a live keyring.
@@ -345,18 +354,25 @@ func TestRefusals(t *testing.T) {
 			if n.Status.Work == rot || n.Status.Phase == pending {
 				t.Errorf("began: %+v", n.Status)
 			}
-			if !has[Answer](n) || said(n) != EventRotationRefused {
-				t.Errorf("not answered: %v", n.Effects)
+			if !has[Answer](n) || said(n) != EventRotationRefused || n.Status.RotationRefused == "" {
+				t.Errorf("not answered: %q, %v", n.Status.RotationRefused, n.Effects)
 			}
 		})
 	}
-	t.Run("other keyring in flight", func(t *testing.T) {
-		g, _ := at(sealed, rotate("b"))
-		g.Sites[0].Status.Phase = unsealed
-		if n := Decide(g).Sites[1]; n.Status.Phase != sealed || !has[Answer](n) {
-			t.Errorf("%+v %v", n.Status, n.Effects)
-		}
-	})
+	for name, broken := range map[string]func(*Site){
+		"other keyring in flight":          func(s *Site) { s.Status.Phase = unsealed },
+		"other keyring in no escrow":       func(s *Site) { s.Status.Phase, s.Status.Work = failed, rot },
+		"other escrow Secret gone":         func(s *Site) { s.Status.Phase, s.Versions = failed, nil },
+		"other escrow Secret gone, unseen": func(s *Site) { s.Versions = nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, _ := at(sealed, rotate("b"))
+			broken(&g.Sites[0])
+			if n := Decide(g).Sites[1]; n.Status.Phase != sealed || !has[Answer](n) {
+				t.Errorf("%+v %v", n.Status, n.Effects)
+			}
+		})
+	}
 	t.Run("unknown site", func(t *testing.T) {
 		g, _ := at(sealed, rotate("nowhere"))
 		if d := Decide(g); len(d.Effects) != 2 || !strings.Contains(d.Effects[0].String(), "no site") {
@@ -369,6 +385,20 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("answered without facts: %v", n.Effects)
 		}
 	})
+	for name, tt := range map[string]struct {
+		given []change
+		stays bool
+	}{
+		"refused before": {nil, true}, "refused before, ordered anew": {[]change{rotate("b")}, false},
+		"refused before, another ordered": {[]change{rotate("a")}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, _ := at(sealed, append(tt.given, func(_ *Group, s *Site) { s.Status.RotationRefused = "why" })...)
+			if n := Decide(g).Sites[1]; (n.Status.RotationRefused == "why") != tt.stays {
+				t.Errorf("status says %q", n.Status.RotationRefused)
+			}
+		})
+	}
 	t.Run("done", func(t *testing.T) {
 		g, _ := at(sealed, rotate("b"), hasRotated)
 		n := Decide(g).Sites[1]

@@ -67,7 +67,7 @@ func (l *lab) fresh() string {
 func (l *lab) decide() {
 	l.g.Now = l.g.Now.Add(2 * time.Second)
 	l.s.Calm, l.bare = l.calm(), !l.s.Provisioned
-	l.g.Sites = []Site{{Name: "a", Active: true, Provisioned: true, Status: v1alpha1.SiteKeyringStatus{Name: "a", Phase: sealed}}, l.s}
+	l.g.Sites = []Site{activeSealed(), l.s}
 	n := Decide(l.g).Sites[1]
 	l.ran = l.ran || l.s.Report != nil && l.s.Report.Component != ""
 	l.check(n)

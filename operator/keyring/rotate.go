@@ -75,12 +75,18 @@ func orderedUpdateInFlight(g Group, s Site) string {
 	return fmt.Sprintf("an ordered update is in flight (%s): order the rotation of %s again once it is over", g.Update, s.Name)
 }
 
-// otherKeyringInFlight: one replica at a time, so that the others stay what a failover needs.
+// otherKeyringInFlight: one replica at a time, so that the others stay what a failover needs. A site that is Failed is no such one:
+// either it is unsealed still, with keys that are in no escrow, or its escrow Secret is gone.
 func otherKeyringInFlight(g Group, s Site) string {
 	for _, other := range g.Sites {
-		phase := other.Status.Phase
-		if other.Name != s.Name && phase != v1alpha1.KeyringSealed && phase != v1alpha1.KeyringFailed {
+		if other.Name == s.Name {
+			continue
+		}
+		if phase := other.Status.Phase; phase != v1alpha1.KeyringSealed {
 			return fmt.Sprintf("the keyring of %s is %s: wait until it is sealed", other.Name, phaseText(phase))
+		}
+		if _, have := other.current(); !have {
+			return fmt.Sprintf("the escrow Secret %s of %s is missing: restore it first", other.Status.KeyringSecret, other.Name)
 		}
 	}
 	return ""

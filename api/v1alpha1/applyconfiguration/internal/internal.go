@@ -662,6 +662,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: rotationPod
       type:
         scalar: string
+    - name: rotationRefused
+      type:
+        scalar: string
     - name: round
       type:
         scalar: numeric

@@ -17,7 +17,8 @@ type CoverageSpecApplyConfiguration struct {
 	RedoLog *bool `json:"redoLog,omitempty"`
 	// undoLog sets innodb_undo_log_encrypt. Default true.
 	UndoLog *bool `json:"undoLog,omitempty"`
-	// binaryLog sets binlog_encryption, for binary and relay logs. Default true.
+	// binaryLog sets binlog_encryption, for binary and relay logs. It cannot be turned on later for an encrypted group.
+	// Default true.
 	BinaryLog *bool `json:"binaryLog,omitempty"`
 	// systemTablespace encrypts the tablespace mysql, which holds schema, table and column names. Default true.
 	SystemTablespace *bool `json:"systemTablespace,omitempty"`

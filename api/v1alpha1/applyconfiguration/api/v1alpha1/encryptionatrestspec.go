@@ -12,8 +12,9 @@ type EncryptionAtRestSpecApplyConfiguration struct {
 	// enabled turns on data-at-rest encryption; it needs spec.tls and cannot be turned off again. Default false.
 	// The operator must have been installed with its escrow endpoint; without it a new group gets no pods.
 	Enabled *bool `json:"enabled,omitempty"`
-	// coverage says what is encrypted; each flag set to false narrows the protection. One of redoLog, undoLog, binaryLog and
-	// systemTablespace must stay true: otherwise MySQL makes no key at its first start, and nothing could be sealed.
+	// coverage says what is encrypted; each flag set to false narrows the protection. One of redoLog, undoLog and
+	// systemTablespace must stay true: otherwise MySQL makes no master key of InnoDB at its first start, and in a sealed
+	// keyring none can be made for the first encrypted table.
 	Coverage *CoverageSpecApplyConfiguration `json:"coverage,omitempty"`
 	// keyring says where the keyring lives and how its versions are kept.
 	Keyring *KeyringSpecApplyConfiguration `json:"keyring,omitempty"`

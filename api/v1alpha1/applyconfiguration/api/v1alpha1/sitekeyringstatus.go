@@ -49,6 +49,9 @@ type SiteKeyringStatusApplyConfiguration struct {
 	RotatedVersion *int64 `json:"rotatedVersion,omitempty"`
 	// message says what is waited for, or what went wrong.
 	Message *string `json:"message,omitempty"`
+	// rotationRefused is why the last order to rotate the site's master keys was refused. It is gone with the next order for
+	// any site of the group.
+	RotationRefused *string `json:"rotationRefused,omitempty"`
 	// coverage is what is encrypted on the site.
 	Coverage *CoverageStatusApplyConfiguration `json:"coverage,omitempty"`
 }
@@ -184,6 +187,14 @@ func (b *SiteKeyringStatusApplyConfiguration) WithRotatedVersion(value int64) *S
 // If called multiple times, the Message field is set to the value of the last call.
 func (b *SiteKeyringStatusApplyConfiguration) WithMessage(value string) *SiteKeyringStatusApplyConfiguration {
 	b.Message = &value
+	return b
+}
+
+// WithRotationRefused sets the RotationRefused field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the RotationRefused field is set to the value of the last call.
+func (b *SiteKeyringStatusApplyConfiguration) WithRotationRefused(value string) *SiteKeyringStatusApplyConfiguration {
+	b.RotationRefused = &value
 	return b
 }
 
