@@ -184,3 +184,15 @@ func TestAFirstOpeningThatWaitsForADeadSite(t *testing.T) {
 		t.Error("I12: a site that nobody has seen was ordered, and is opened")
 	}
 }
+
+// TestAPodWithTheOnlyCopyOfItsKeyringIsNotEvicted: its new keys are in nobody else's hands yet.
+func TestAPodWithTheOnlyCopyOfItsKeyringIsNotEvicted(t *testing.T) {
+	for _, state := range []string{"behind", "escrowed"} {
+		s := threeSites()
+		s.Sites[2].Sidecar.Report.Keyring, s.Sites[2].Busy, s.Sites[2].Leaving = keyring(state), WorkRotation, "its node is drained"
+		v := Decide(s, Memory{}).Views[2]
+		if want := state == "behind"; v.Protected != want || (v.Reason == "NotEscrowed") != want {
+			t.Errorf("%s: kept: %t, %s: %s", state, v.Protected, v.Reason, v.Message)
+		}
+	}
+}

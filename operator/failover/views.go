@@ -24,10 +24,10 @@ func views(s Snapshot, d Decision) []View {
 			v.Role = v1alpha1.RolePrimary
 		}
 		v.Readable = v.Serves && !d.lately(s, d.Memory.LaggedAt[site.Name])
-		// An eviction would take the only copy of a keyring whose escrow Secret is gone.
-		v.Protected = v.State == v1alpha1.SitePrimary || site.EscrowMissing ||
+		// An eviction would take the only copy of a keyring whose escrow Secret is gone, or that is not in escrow yet.
+		v.Protected = v.State == v1alpha1.SitePrimary || site.EscrowMissing || isUnescrowed(s, d.Memory, site) != "" ||
 			mayTakeOver(v) && d.lately(s, d.Memory.HopeAt[site.Name]) && !d.movedAway(s, site.Name)
-		if reason, message := heldBack(site, v); reason != "" {
+		if reason, message := heldBack(s, d.Memory, site, v); reason != "" {
 			v.Reason, v.Message = reason, message
 		}
 		// A removed site is kept in sight until all is well without it: until then its pod could vouch for somebody. One whose
@@ -142,7 +142,10 @@ func (d Decision) onlyHope(s Snapshot) string {
 }
 
 // heldBack says of a replica that is about to go why its eviction is refused, and how it can go; empty if it is not refused.
-func heldBack(site Site, v View) (reason, message string) {
+func heldBack(s Snapshot, m Memory, site Site, v View) (reason, message string) {
+	if why := isUnescrowed(s, m, site); why != "" && site.Leaving != "" && site.Leaving != LeavingForUpdate {
+		return "NotEscrowed", fmt.Sprintf("is about to go (%s), and its eviction is refused: %s, so its pod has the only copy", site.Leaving, why)
+	}
 	if v.State != v1alpha1.SiteReplica || !v.Protected || site.Leaving == "" || site.Leaving == LeavingForUpdate {
 		return "", ""
 	}
