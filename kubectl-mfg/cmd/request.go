@@ -4,6 +4,7 @@ package cmd
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,6 +41,8 @@ type request struct {
 	Wait              bool
 	Timeout           time.Duration
 	Output            output
+	// stays is what a wait that ended says of an order that can be withdrawn.
+	stays string
 }
 
 func (r *request) bind(cmd *cobra.Command, timeout time.Duration) func() (output, error) {
@@ -247,10 +250,10 @@ func (r *request) submit(ctx context.Context, env Environment, c Cluster, change
 	}
 }
 
-// notPending refuses while something else is asked for.
-func notPending(g *v1alpha1.MysqlFailoverGroup) error { return refuseWhile(g, pending(g)) }
+// always is the check of what collides with nothing.
+func always(*v1alpha1.MysqlFailoverGroup) error { return nil }
 
-// notMoving refuses also while the role moves, whoever wanted that.
+// notMoving refuses while something else is asked for, or the role moves, whoever wanted that.
 func notMoving(g *v1alpha1.MysqlFailoverGroup) error {
 	busy := pending(g)
 	if t := g.Status.Transition; t != nil && busy == "" {
@@ -260,10 +263,14 @@ func notMoving(g *v1alpha1.MysqlFailoverGroup) error {
 }
 
 func refuseWhile(g *v1alpha1.MysqlFailoverGroup, busy string) error {
-	if busy != "" {
-		return refused("refused: %s\n  see how far it is: kubectl mfg status %s -n %s -w", busy, g.Name, g.Namespace)
+	if busy == "" {
+		return nil
 	}
-	return nil
+	next := fmt.Sprintf("see how far it is: kubectl mfg status %s -n %s -w", g.Name, g.Namespace)
+	if _, isOrdered := g.Annotations[v1alpha1.AnnotationForceFailover]; isOrdered {
+		next += "\n  to withdraw the order that accepts data loss: " + withdrawal(g.Name, g.Namespace)
+	}
+	return refused("refused: %s\n  %s", busy, next)
 }
 
 // follow reads the group again and again until done says so.
@@ -297,7 +304,8 @@ func (r *request) follow(ctx context.Context, env Environment, c Cluster, done f
 const followEvery = 200 * time.Millisecond
 
 func (r *request) gaveUp(why string) error {
-	return waitedOut("%s: only the waiting ended, what was asked for goes on\n  see how far it is: kubectl mfg status %s -n %s -w", why, r.Group, r.Namespace)
+	goesOn := cmp.Or(r.stays, "what was asked for goes on")
+	return waitedOut("%s: only the waiting ended, %s\n  see how far it is: kubectl mfg status %s -n %s -w", why, goesOn, r.Group, r.Namespace)
 }
 
 // dryRunDone finishes a dry run.

@@ -51,6 +51,7 @@ func Build(cr *v1alpha1.MysqlFailoverGroup, view LiveView) MysqlFailoverGroupRep
 		Transition:      transitionOf(cr.Status.Transition),
 		LastFailover:    lastFailover(cr.Status.Failovers),
 		Planned:         plannedOf(cr.Status.PlannedFailover),
+		OrderedTo:       cr.Annotations[v1alpha1.AnnotationForceFailover],
 		Forecast:        forecastOf(cr, live),
 		PausedUntil:     pausedUntil(cr),
 		Conditions:      conditionsOf(cr.Status.Conditions),

@@ -245,6 +245,10 @@ func notesOf(cr *v1alpha1.MysqlFailoverGroup) []string {
 		notes = append(notes, fmt.Sprintf("paused until %s: a lost active site is not replaced; to end it: kubectl mfg resume %s -n %s",
 			until.Format(time.RFC3339), cr.Name, cr.Namespace))
 	}
+	if to := cr.Annotations[v1alpha1.AnnotationForceFailover]; to != "" {
+		notes = append(notes, fmt.Sprintf("%s is ordered to take over, whatever is lost, and the order is pending; to withdraw it: kubectl mfg failover %s -n %s --abort",
+			to, cr.Name, cr.Namespace))
+	}
 	for _, c := range cr.Status.Conditions {
 		if c.Type == v1alpha1.ConditionUnbuiltFeatures && c.Status == metav1.ConditionTrue {
 			notes = append(notes, c.Message)

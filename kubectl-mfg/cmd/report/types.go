@@ -48,6 +48,8 @@ type MysqlFailoverGroupReport struct {
 	LastFailover *Failover   `json:"lastFailover,omitempty"`
 	// Planned is the last planned failover, also while it is under way.
 	Planned *Planned `json:"planned,omitempty"`
+	// OrderedTo is the site of a pending order to fail over that accepts data loss.
+	OrderedTo string `json:"orderedTo,omitempty"`
 	// Forecast is what would happen if the active site were lost now.
 	Forecast *Forecast `json:"forecast,omitempty"`
 	// PausedUntil is set while the operator does nothing by itself.
