@@ -22,10 +22,12 @@ const (
 	ReasonNoActiveSite    = "NoActiveSite"
 	ReasonActiveReadOnly  = "ActiveSiteReadOnly"
 	ReasonSeveralWritable = "SeveralWritableSites"
-	reasonSitePrefix      = "Site"
-	defaultPollInterval   = 2 * time.Second
-	staleAfterPolls       = 5
-	staleAtLeast          = 10 * time.Second
+	// ReasonEscrowMissing is that of the condition EncryptionAtRestReady while the escrow Secret of a site is gone.
+	ReasonEscrowMissing = "KeyringEscrowMissing"
+	reasonSitePrefix    = "Site"
+	defaultPollInterval = 2 * time.Second
+	staleAfterPolls     = 5
+	staleAtLeast        = 10 * time.Second
 )
 
 // Fit is true if nothing speaks against the site.
@@ -262,6 +264,10 @@ func hintsOf(r MysqlFailoverGroupReport) []Hint {
 	var hints []Hint
 	name, ns := r.Metadata.Name, r.Metadata.Namespace
 	for _, p := range r.Problems {
+		if p.Reason == ReasonEscrowMissing {
+			hints = append(hints, escrowHints(r)...)
+			continue
+		}
 		var h Hint
 		switch p.Reason {
 		case ReasonOperatorDown, ReasonNotObserved, ReasonStale:
@@ -283,6 +289,21 @@ func hintsOf(r MysqlFailoverGroupReport) []Hint {
 		if !slices.Contains(hints, h) {
 			hints = append(hints, h)
 		}
+	}
+	return hints
+}
+
+// escrowHints: each site whose escrow Secret is gone has the only copy of its keyring in the memory of its pod.
+func escrowHints(r MysqlFailoverGroupReport) []Hint {
+	var hints []Hint
+	for _, s := range r.Sites {
+		if k := s.Keyring; k != nil && k.Phase == string(v1alpha1.KeyringFailed) && k.Work == "" {
+			hints = append(hints, Hint{Message: "do not delete or restart the pod of " + s.Name + ", it has the only copy of its keyring; bring that back into escrow",
+				Command: fmt.Sprintf("kubectl mfg recover-keyring %s %s -n %s", r.Metadata.Name, s.Name, r.Metadata.Namespace)})
+		}
+	}
+	if len(hints) == 0 {
+		return []Hint{{Message: "see which keyring is missing", Command: fmt.Sprintf("kubectl mfg keyring verify %s -n %s", r.Metadata.Name, r.Metadata.Namespace)}}
 	}
 	return hints
 }
