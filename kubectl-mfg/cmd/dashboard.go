@@ -104,7 +104,7 @@ func (op *dashboardOp) run(ctx context.Context, env Environment, c Cluster) (int
 		return op.once(ctx, env, tui.New(op.options(ctx, env, c, namespace)), feeds)
 	}
 	if _, terminal := env.Terminal(); !terminal || !env.Interactive() || env.Getenv("TERM") == "dumb" {
-		return exitUsage, &coded{exitUsage, errors.New("there is no terminal to draw on\n  one frame as text: kubectl mfg dashboard --once")}
+		return exitUsage, &coded{code: exitUsage, err: errors.New("there is no terminal to draw on\n  one frame as text: kubectl mfg dashboard --once")}
 	}
 	// On a full screen Ctrl-C is a key. While a verb asks its question it is a signal, which ends the verb only.
 	ctx = context.WithoutCancel(ctx)

@@ -212,7 +212,8 @@ func (op *failoverOp) preflight(view outlook) error {
 	if !known || c.PlannedBlockedBy == "" {
 		return nil
 	}
-	return refused("refused (%s): %s\n  %s", c.PlannedBlockedBy, c.PlannedMessage, op.nextStep(c.PlannedBlockedBy))
+	return &coded{code: exitRefused, reason: c.PlannedBlockedBy,
+		err: fmt.Errorf("refused (%s): %s\n  %s", c.PlannedBlockedBy, c.PlannedMessage, op.nextStep(c.PlannedBlockedBy))}
 }
 
 func (op *failoverOp) plan(view outlook) []planLine {

@@ -41,11 +41,15 @@ type request struct {
 	Wait              bool
 	Timeout           time.Duration
 	Output            output
+	// verb names the command, rep is the report as far as it was made.
+	verb string
+	rep  *requestReport
 	// stays is what a wait that ended says of an order that can be withdrawn.
 	stays string
 }
 
 func (r *request) bind(cmd *cobra.Command, timeout time.Duration) func() (output, error) {
+	r.verb = cmd.Name()
 	f := cmd.Flags()
 	f.StringVar(&r.DryRun, "dry-run", dryRunNone, "none: do it. client: show the plan and the change, send nothing. server: let the API server check the change and keep nothing.")
 	f.Lookup("dry-run").NoOptDefVal = dryRunClient
@@ -91,7 +95,8 @@ type requestReport struct {
 	Plan       []planLine      `json:"plan"`
 	// Change are the annotations that were (or would be) set; an empty value takes one off.
 	Change map[string]string `json:"change"`
-	// Outcome is Planned (dry run), Requested (not waited for), Succeeded, Refused, Reverted or Aborted.
+	// Outcome is Planned (dry run), Requested (not waited for), Succeeded, Refused, Reverted, Aborted or TimedOut (the wait ended,
+	// what was asked for goes on).
 	Outcome string `json:"outcome"`
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
@@ -119,10 +124,11 @@ type planLine struct {
 }
 
 func (r *request) report(verb string, plan []planLine, change map[string]string) *requestReport {
-	return &requestReport{
+	r.rep = &requestReport{
 		APIVersion: report.APIVersion, Kind: "MfgRequestReport", Metadata: report.Metadata{Name: r.Group, Namespace: r.Namespace},
 		Verb: verb, Plan: plan, Change: change,
 	}
+	return r.rep
 }
 
 // showPlan goes to stderr, with the questions; in a dry run it is the answer itself.
