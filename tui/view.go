@@ -126,7 +126,15 @@ func (m Model) where() string {
 // trust is how old the screen is, in words.
 func (m Model) trust() line {
 	quiet, stale := m.stale()
+	resource := "no custom resource"
+	if m.objects {
+		resource = "custom resource " + seconds(m.resourceAge())
+	}
 	switch {
+	case m.heardAt.IsZero() && m.link.Error != "" && m.objectErr != "":
+		return line{{s: "NO OPERATOR, " + resource, st: bad}}
+	case m.fallen && m.objectErr != "":
+		return line{{s: fmt.Sprintf("STALE for %s, %s", seconds(quiet), resource), st: bad}}
 	case m.heardAt.IsZero() && m.link.Error != "":
 		return line{{s: "NO OPERATOR, custom resource only", st: warn}}
 	case m.heardAt.IsZero():
@@ -138,6 +146,12 @@ func (m Model) trust() line {
 	}
 	return line{{s: "live", st: good}}
 }
+
+// resourceAge is how long ago the custom resources were last heard of: without an error nothing of them has changed since.
+func (m Model) resourceAge() time.Duration { return max(0, m.now.Sub(m.objectsAt)) }
+
+// isBlind is true while neither the operator nor the API server says anything.
+func (m Model) isBlind() bool { return m.objectErr != "" && (m.fallen || m.heardAt.IsZero()) }
 
 func seconds(d time.Duration) string {
 	if d < 2*time.Minute {
@@ -160,6 +174,9 @@ func (m Model) footer() line {
 	switch m.page {
 	case pageGroup:
 		keys = "j/k site  f failover  c reclone  p pause  x why  esc back  ? help  q quit"
+		if g := m.groups[m.open]; g != nil && g.isAbortable() {
+			keys = "j/k site  a abort  f failover  p pause  x why  esc back  ? help  q quit"
+		}
 	case pageWhy, pageHelp:
 		keys = "j/k scroll  esc back  q quit"
 	case pageList:
@@ -175,7 +192,11 @@ func (m Model) listRows() int {
 	if m.height == 0 {
 		return len(m.order)
 	}
-	return max(1, m.bodyRows()-1-m.newsRows())
+	rows := m.bodyRows() - 1 - m.newsRows()
+	if m.isBlind() {
+		rows-- // which says so
+	}
+	return max(1, rows)
 }
 
 // newsRows is how much of the list's screen is for news.
@@ -196,6 +217,9 @@ func (m Model) listPage(width int) block {
 	first := m.firstRow(rows)
 	columns := m.listColumns(width, first, min(len(m.order), first+rows))
 	out := m.table(columns, width)
+	if m.isBlind() && len(m.order) > 0 {
+		out = append(block{m.signs.fit(line{{s: "  this is old: " + m.objectErr, st: bad}}, width)}, out...)
+	}
 	if len(m.order) == 0 {
 		out = append(out, m.nothing())
 	}

@@ -39,8 +39,8 @@ what would happen if the active site were lost now. Keys are as in k9s; ? lists 
 What the operator sees is streamed through the API server's service proxy, or a forwarded port where that is not
 allowed. When the stream is lost the screen says for how long, and shows the custom resource after a while.
 
-It only looks, unless --allow-actions is given. Then keys run the verbs failover, reclone, pause and resume, each with
-its plan and its question.
+It only looks, unless --allow-actions is given. Then keys run the verbs failover (and its --abort), reclone, pause and
+resume, each with its plan and its question.
 
 ` + exitCodes,
 		Example: `  # All groups of the namespace
