@@ -62,14 +62,19 @@ func TestFrames(t *testing.T) {
 		model func() Model
 		keys  []string
 	}{
-		"list":      {model: func() Model { return begin(Options{}).m }},
-		"filter":    {model: func() Model { return begin(Options{}).m }, keys: []string{"/", "o", "r"}},
-		"healthy":   {model: func() Model { return begin(Options{}).m }, keys: []string{":", "o", "r", "d", "e", "r", "s", "enter"}},
-		"keyrings":  {model: func() Model { return begin(Options{}).m }, keys: []string{":", "u", "s", "e", "r", "s", "enter", "j"}},
-		"failover":  {model: func() Model { return failingOver(begin(Options{Group: "orders"})).m }},
-		"ascii":     {model: func() Model { return failingOver(begin(Options{Group: "orders", ASCII: true})).m }},
-		"stale":     {model: func() Model { return cut(begin(Options{Group: "orders"}), 8*time.Second).m }},
-		"fallen":    {model: func() Model { return cut(begin(Options{Group: "orders"}), 40*time.Second).m }},
+		"list":     {model: func() Model { return begin(Options{}).m }},
+		"filter":   {model: func() Model { return begin(Options{}).m }, keys: []string{"/", "o", "r"}},
+		"healthy":  {model: func() Model { return begin(Options{}).m }, keys: []string{":", "o", "r", "d", "e", "r", "s", "enter"}},
+		"keyrings": {model: func() Model { return begin(Options{}).m }, keys: []string{":", "u", "s", "e", "r", "s", "enter", "j"}},
+		"failover": {model: func() Model { return failingOver(begin(Options{Group: "orders"})).m }},
+		"ascii":    {model: func() Model { return failingOver(begin(Options{Group: "orders", ASCII: true})).m }},
+		"stale":    {model: func() Model { return cut(begin(Options{Group: "orders"}), 8*time.Second).m }},
+		"fallen":   {model: func() Model { return cut(begin(Options{Group: "orders"}), 40*time.Second).m }},
+		"lost": {model: func() Model {
+			s := cut(begin(Options{Group: "orders"}), 40*time.Second)
+			s.send(unreadable(s))
+			return s.m
+		}},
 		"help":      {model: func() Model { return begin(Options{AllowActions: true}).m }, keys: []string{"?"}},
 		"read-only": {model: func() Model { return begin(Options{Group: "orders"}).m }, keys: []string{"j", "f"}},
 	}
@@ -88,6 +93,11 @@ func cut(s *story, d time.Duration) *story {
 	s.send(Changes{Link: &Link{Error: "read the stream: connection reset"}})
 	s.pass(d)
 	return s
+}
+
+// unreadable is what the watch of the custom resources says when the API server is gone.
+func unreadable(s *story) Objects {
+	return Objects{Error: "ask the API server: dial tcp 10.0.0.1:6443: i/o timeout", At: s.at.Add(ahead)}
 }
 
 // TestNoMeaningByColourAlone: without colour every frame says the same words.

@@ -247,6 +247,13 @@ func (m Model) problems(g *group, width int) block {
 		}
 		out = append(out, m.paragraph(span{s: "Note", st: warn}, n, width)...)
 	}
+	if m.objectErr != "" {
+		words := "the custom resource was never read: "
+		if m.objects {
+			words = "the custom resource was last heard of " + seconds(m.resourceAge()) + " ago: "
+		}
+		out = append(out, m.paragraph(span{s: "Facts", st: bad}, words+m.objectErr, width)...)
+	}
 	if g.report.Facts.Source == report.LastKnown && m.link.Error != "" {
 		words := "the last known status of the custom resource"
 		if at := g.report.Facts.ObservedAt; at != nil {

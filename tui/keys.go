@@ -128,10 +128,10 @@ func (m *Model) openWhy(name string) {
 func (m *Model) groupKey(k tea.KeyPressMsg) tea.Cmd {
 	switch k.String() {
 	case "ctrl+f", "pgdown", "space", "J", "shift+j":
-		m.scroll += max(1, m.bodyRows()/2)
+		m.scrollBy(max(1, m.bodyRows()/2))
 		return nil
 	case "ctrl+b", "pgup", "K", "shift+k":
-		m.scroll = max(0, m.scroll-max(1, m.bodyRows()/2))
+		m.scrollBy(-max(1, m.bodyRows()/2))
 		return nil
 	}
 	g := m.groups[m.open]
@@ -154,6 +154,8 @@ func (m *Model) groupKey(k tea.KeyPressMsg) tea.Cmd {
 		return m.siteAction(VerbFailover)
 	case "c":
 		return m.siteAction(VerbReclone)
+	case "a":
+		return m.act(g.action(VerbAbort, ""))
 	case "p":
 		return m.pauseOrResume(g)
 	}
@@ -164,13 +166,19 @@ func (m *Model) groupKey(k tea.KeyPressMsg) tea.Cmd {
 func (m *Model) pageKey(k tea.KeyPressMsg) tea.Cmd {
 	switch k.String() {
 	case "j", "down":
-		m.scroll++
+		m.scrollBy(1)
 	case "k", "up":
-		m.scroll = max(0, m.scroll-1)
+		m.scrollBy(-1)
 	case "g", "home":
 		m.scroll = 0
 	}
 	return nil
+}
+
+// scrollBy goes no further than to the last line: each line beyond would have to be scrolled back.
+func (m *Model) scrollBy(n int) {
+	most := max(0, len(m.body(m.width))-m.bodyRows())
+	m.scroll = max(0, min(most, min(most, m.scroll)+n))
 }
 
 // next opens the group after or before this one, as they are listed.
@@ -194,6 +202,12 @@ func (m *Model) pauseOrResume(g *group) tea.Cmd {
 		return m.act(g.action(VerbResume, ""))
 	}
 	return m.act(g.action(VerbPause, pauseFor))
+}
+
+// isAbortable is true while something can be given up: a planned failover, or an order that accepts data loss.
+func (g *group) isAbortable() bool {
+	p := g.report.Planned
+	return g.report.OrderedTo != "" || p != nil && p.FinishedAt == nil
 }
 
 func (g *group) action(verb, argument string) Action {
@@ -266,7 +280,7 @@ func (m *Model) command(words []string) tea.Cmd {
 		if g := m.current(); g != nil {
 			m.openWhy(g.name)
 		}
-	case VerbFailover, VerbReclone, VerbPause, VerbResume:
+	case VerbFailover, VerbAbort, VerbReclone, VerbPause, VerbResume:
 		return m.verb(words[0], argument)
 	default:
 		m.jump(words[0])
@@ -282,7 +296,7 @@ func (m *Model) verb(verb, argument string) tea.Cmd {
 		return nil
 	case argument == "" && verb == VerbPause:
 		argument = pauseFor
-	case argument == "" && verb != VerbResume:
+	case argument == "" && verb != VerbResume && verb != VerbAbort:
 		m.say(":" + verb + " SITE")
 		return nil
 	}

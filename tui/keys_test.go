@@ -41,6 +41,8 @@ func TestActions(t *testing.T) {
 	}{
 		"failover to the chosen site":  {":orders\nj f", Action{VerbFailover, "shop", "orders", "frankfurt"}, "kubectl mfg failover orders -n shop --to frankfurt"},
 		"reclone of the chosen site":   {":orders\njjc", Action{VerbReclone, "shop", "orders", "madrid"}, "kubectl mfg reclone orders madrid -n shop"},
+		"abort":                        {":orders\na", Action{VerbAbort, "shop", "orders", ""}, "kubectl mfg failover orders -n shop --abort"},
+		"command abort":                {"j:abort\n", Action{VerbAbort, "shop", "orders", ""}, "kubectl mfg failover orders -n shop --abort"},
 		"pause":                        {":orders\np", Action{VerbPause, "shop", "orders", "30m"}, "kubectl mfg pause orders -n shop --for 30m"},
 		"command failover in the list": {"j:failover madrid\n", Action{VerbFailover, "shop", "orders", "madrid"}, "kubectl mfg failover orders -n shop --to madrid"},
 		"command pause":                {"j:pause 5m\n", Action{VerbPause, "shop", "orders", "5m"}, "kubectl mfg pause orders -n shop --for 5m"},
@@ -88,6 +90,72 @@ func TestPausedGroupIsResumed(t *testing.T) {
 	}
 	if text := s.m.frame().bare(); !strings.Contains(text, "Paused    59m left") {
 		t.Errorf("no countdown:\n%s", text)
+	}
+}
+
+// TestAbortIsOffered where there is something to give up, and only there.
+func TestAbortIsOffered(t *testing.T) {
+	s := begin(Options{Group: "orders"})
+	offered := func() bool { return strings.Contains(s.m.frame().bare(), "a abort") }
+	if offered() {
+		t.Error("offered without anything to give up")
+	}
+	o := object("orders", 7, "paris", "frankfurt", "madrid")
+	o.Status.PlannedFailover = &v1alpha1.PlannedFailoverStatus{From: "paris", To: "frankfurt", Phase: v1alpha1.PlannedWaiting}
+	s.send(Objects{Changed: []*v1alpha1.MysqlFailoverGroup{o}, At: s.at})
+	if !offered() {
+		t.Error("a planned failover under way cannot be given up")
+	}
+	o = object("orders", 7, "paris", "frankfurt", "madrid")
+	o.Annotations = map[string]string{v1alpha1.AnnotationForceFailover: "frankfurt"}
+	s.send(Objects{Changed: []*v1alpha1.MysqlFailoverGroup{o}, At: s.at})
+	if !offered() {
+		t.Error("a pending order cannot be withdrawn")
+	}
+}
+
+// TestScrollEnds: whoever held a key down gets back with the first key up.
+func TestScrollEnds(t *testing.T) {
+	for _, page := range []string{":orders\n", "?"} {
+		s := begin(Options{})
+		s.m.height = 16
+		s.typing(page)
+		for range 50 {
+			s.keys("pgdown")
+			s.keys("j")
+		}
+		last := s.m.frame().bare()
+		s.keys("K")
+		if s.m.frame().bare() == last {
+			t.Errorf("%q: scrolled to %d, and K shows the same", page, s.m.scroll)
+		}
+	}
+}
+
+// TestBlind: when neither feed says anything, every page says how old it is, and why.
+func TestBlind(t *testing.T) {
+	s := begin(Options{})
+	s.send(unreadable(s))
+	if text := s.m.frame().bare(); strings.Contains(text, "this is old") {
+		t.Errorf("the operator is heard:\n%s", text)
+	}
+	cut(s, 40*time.Second)
+	for page, wants := range map[string][]string{
+		"":          {"STALE for 4", "custom resource 100 s", "this is old: ask the API server"},
+		":orders\n": {"STALE for 4", "custom resource 100 s", "last heard of 100 s ago: ask the API"},
+	} {
+		s.typing(page)
+		text := s.m.frame().bare()
+		for _, want := range wants {
+			if !strings.Contains(text, want) {
+				t.Errorf("%q lacks %q:\n%s", page, want, text)
+			}
+		}
+		s.typing(":groups\n")
+	}
+	s.send(Objects{Whole: true, Changed: []*v1alpha1.MysqlFailoverGroup{object("orders", 7, "paris", "frankfurt")}, At: s.at.Add(ahead)})
+	if text := s.m.frame().bare(); strings.Contains(text, "this is old") || !strings.Contains(text, "custom resource only") {
+		t.Errorf("it is read again:\n%s", text)
 	}
 }
 

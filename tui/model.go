@@ -89,8 +89,8 @@ type Model struct {
 	skew      time.Duration // this machine's clock minus the operator's
 	fallen    bool          // back on the custom resource
 	objects   bool          // the custom resources were read
-	objectsAt time.Time
-	objectErr string
+	objectsAt time.Time     // when they were last heard of, by this machine's clock
+	objectErr string        // why they cannot be read now
 
 	page     page
 	back     page // from help and why

@@ -106,6 +106,9 @@ func (m Model) stream(s report.Site) span {
 	case s.ReplicatingFrom != "":
 		return span{s: m.signs.back + " " + s.ReplicatingFrom}
 	}
+	if s.Reachable == nil || !*s.Reachable {
+		return span{s: "stream ?", st: faint} // nobody looked: the custom resource does not say, and a silent site cannot
+	}
 	return span{s: "no stream", st: faint}
 }
 

@@ -148,6 +148,8 @@ func (a Action) Command() string {
 	switch a.Verb {
 	case VerbFailover:
 		return c + " --to " + a.Argument
+	case VerbAbort:
+		return fmt.Sprintf("kubectl mfg %s %s -n %s --abort", VerbFailover, a.Group, a.Namespace)
 	case VerbPause:
 		return c + " --for " + a.Argument
 	case VerbReclone:
@@ -159,6 +161,7 @@ func (a Action) Command() string {
 // Verbs that the dashboard can ask for.
 const (
 	VerbFailover = "failover"
+	VerbAbort    = "abort" // failover --abort
 	VerbPause    = "pause"
 	VerbResume   = "resume"
 	VerbReclone  = "reclone"

@@ -123,29 +123,6 @@ func (m Model) where() string {
 	return words
 }
 
-// trust is how old the screen is, in words.
-func (m Model) trust() line {
-	quiet, stale := m.stale()
-	switch {
-	case m.heardAt.IsZero() && m.link.Error != "":
-		return line{{s: "NO OPERATOR, custom resource only", st: warn}}
-	case m.heardAt.IsZero():
-		return line{{s: "connecting", st: warn}}
-	case m.fallen:
-		return line{{s: fmt.Sprintf("STALE for %s, custom resource only", seconds(quiet)), st: bad}}
-	case stale:
-		return line{{s: fmt.Sprintf("STALE for %s", seconds(quiet)), st: bad}}
-	}
-	return line{{s: "live", st: good}}
-}
-
-func seconds(d time.Duration) string {
-	if d < 2*time.Minute {
-		return fmt.Sprintf("%d s", int(d.Seconds()))
-	}
-	return duration.HumanDuration(d)
-}
-
 // footer is the prompt, the answer to the last key, or what can be pressed.
 func (m Model) footer() line {
 	switch {
@@ -160,6 +137,9 @@ func (m Model) footer() line {
 	switch m.page {
 	case pageGroup:
 		keys = "j/k site  f failover  c reclone  p pause  x why  esc back  ? help  q quit"
+		if g := m.groups[m.open]; g != nil && g.isAbortable() {
+			keys = "j/k site  a abort  f failover  p pause  x why  esc back  ? help  q quit"
+		}
 	case pageWhy, pageHelp:
 		keys = "j/k scroll  esc back  q quit"
 	case pageList:
@@ -175,7 +155,11 @@ func (m Model) listRows() int {
 	if m.height == 0 {
 		return len(m.order)
 	}
-	return max(1, m.bodyRows()-1-m.newsRows())
+	rows := m.bodyRows() - 1 - m.newsRows()
+	if m.isBlind() {
+		rows-- // which says so
+	}
+	return max(1, rows)
 }
 
 // newsRows is how much of the list's screen is for news.
@@ -196,6 +180,9 @@ func (m Model) listPage(width int) block {
 	first := m.firstRow(rows)
 	columns := m.listColumns(width, first, min(len(m.order), first+rows))
 	out := m.table(columns, width)
+	if m.isBlind() && len(m.order) > 0 {
+		out = append(block{m.signs.fit(line{{s: "  this is old: " + m.objectErr, st: bad}}, width)}, out...)
+	}
 	if len(m.order) == 0 {
 		out = append(out, m.nothing())
 	}

@@ -199,7 +199,7 @@ func (op *adoptOp) unsealedSites(g *v1alpha1.MysqlFailoverGroup, err error) erro
 			text += fmt.Sprintf("\n  %s is half done, %s: %s", s.Name, keyringPhase(k), (&rotateOp{request: op.request}).repair(k))
 		}
 	}
-	return &coded{own.code, fmt.Errorf("%s\n  to wait on: kubectl mfg adopt %s -n %s", text, op.Group, op.Namespace)}
+	return &coded{code: own.code, err: fmt.Errorf("%s\n  to wait on: kubectl mfg adopt %s -n %s", text, op.Group, op.Namespace)}
 }
 
 // adoptionWords say how far each site is.

@@ -31,6 +31,8 @@ const (
 	operatorSelector = "app.kubernetes.io/name=mfg"
 	// liveTimeout bounds how long a command waits for the operator before it makes do with the custom resource.
 	liveTimeout = 3 * time.Second
+	// proxyTimeout is the part of it that the Service proxy has; the rest is for a forwarded port.
+	proxyTimeout = 2 * time.Second
 )
 
 // Operator is what an operator is asked; each question names the namespace in which it runs.

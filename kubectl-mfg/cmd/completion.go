@@ -27,8 +27,8 @@ func (a *app) completionCommand() *cobra.Command {
 		Short: "Complete groups and sites on <tab>",
 		Long: `Complete verbs, flags, groups and sites on <tab>.
 
-install writes the script ` + completionScript + `, with which kubectl's own completion completes "kubectl mfg", beside this
-program or into --dir, which must be in PATH. The others print a completion of the program kubectl-mfg itself.`,
+install writes the script ` + completionScript + `, with which kubectl's own completion completes "kubectl mfg", into --dir, or
+where PATH finds this program; a directory that is not in PATH is of no use. The others print a completion of the program kubectl-mfg itself.`,
 		Example: `  # For "kubectl mfg <tab>", if kubectl's own completion is set up
   kubectl mfg completion install --dir ~/.local/bin
 
@@ -37,7 +37,7 @@ program or into --dir, which must be in PATH. The others print a completion of t
 		Args:      exactly("bash|zsh|fish|powershell|install"),
 		ValidArgs: []string{"bash", "zsh", "fish", "powershell", "install"},
 	}
-	dir := cmd.Flags().String("dir", "", "With install: where to write the script. Default: beside this program.")
+	dir := cmd.Flags().String("dir", "", "With install: where to write the script. Default: the directory in PATH that holds kubectl-mfg.")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		root, out := cmd.Root(), a.env.Out
 		switch args[0] {
@@ -57,13 +57,27 @@ program or into --dir, which must be in PATH. The others print a completion of t
 	return cmd
 }
 
+// pluginName is the file by which kubectl finds this program.
+const pluginName = "kubectl-mfg"
+
+// pluginDir is the directory by which kubectl finds this program. The program itself may lie elsewhere: Krew keeps it in its
+// store, which is not in PATH and is replaced with each version, and links to it.
+func (a *app) pluginDir() string {
+	for _, dir := range filepath.SplitList(a.env.Getenv("PATH")) {
+		for _, name := range []string{pluginName, pluginName + ".exe"} {
+			if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.Mode().IsRegular() && filepath.IsAbs(dir) {
+				return dir
+			}
+		}
+	}
+	return ""
+}
+
 func (a *app) installCompletion(dir string) error {
 	if dir == "" {
-		self, err := os.Executable()
-		if err != nil {
-			return fmt.Errorf("find this program: %w", err)
+		if dir = a.pluginDir(); dir == "" {
+			return usage("no directory in PATH holds %s, so it is not known where kubectl would find the completion\n  name a directory in PATH: kubectl mfg completion install --dir ~/.local/bin", pluginName)
 		}
-		dir = filepath.Dir(self)
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // others run what is in it
 		return fmt.Errorf("make directory for completion: %w", err)

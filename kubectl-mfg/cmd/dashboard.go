@@ -39,8 +39,8 @@ what would happen if the active site were lost now. Keys are as in k9s; ? lists 
 What the operator sees is streamed through the API server's service proxy, or a forwarded port where that is not
 allowed. When the stream is lost the screen says for how long, and shows the custom resource after a while.
 
-It only looks, unless --allow-actions is given. Then keys run the verbs failover, reclone, pause and resume, each with
-its plan and its question.
+It only looks, unless --allow-actions is given. Then keys run the verbs failover (and its --abort), reclone, pause and
+resume, each with its plan and its question.
 
 ` + exitCodes,
 		Example: `  # All groups of the namespace
@@ -104,7 +104,7 @@ func (op *dashboardOp) run(ctx context.Context, env Environment, c Cluster) (int
 		return op.once(ctx, env, tui.New(op.options(ctx, env, c, namespace)), feeds)
 	}
 	if _, terminal := env.Terminal(); !terminal || !env.Interactive() || env.Getenv("TERM") == "dumb" {
-		return exitUsage, &coded{exitUsage, errors.New("there is no terminal to draw on\n  one frame as text: kubectl mfg dashboard --once")}
+		return exitUsage, &coded{code: exitUsage, err: errors.New("there is no terminal to draw on\n  one frame as text: kubectl mfg dashboard --once")}
 	}
 	// On a full screen Ctrl-C is a key. While a verb asks its question it is a signal, which ends the verb only.
 	ctx = context.WithoutCancel(ctx)

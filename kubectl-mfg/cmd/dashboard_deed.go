@@ -37,6 +37,8 @@ func newDeed(env Environment, c Cluster, operatorNamespace string, a tui.Action)
 	switch a.Verb {
 	case tui.VerbFailover:
 		d.op = &failoverOp{request: r, To: a.Argument}
+	case tui.VerbAbort:
+		d.op = &failoverOp{request: r, Abort: true}
 	case tui.VerbReclone:
 		d.op = &recloneOp{request: r, Site: a.Argument}
 	case tui.VerbResume:

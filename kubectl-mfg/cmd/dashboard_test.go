@@ -269,6 +269,7 @@ func TestDeeds(t *testing.T) {
 			map[string]any{v1alpha1.AnnotationRecloneSite: "madrid"}},
 		"reclone wants the name, gets y": {tui.Action{Verb: tui.VerbReclone, Argument: "madrid"}, "y\n", []string{"Type the name of the group"}, "not confirmed", nil},
 		"a pause that is none":           {tui.Action{Verb: tui.VerbPause, Argument: "soon"}, "\n", []string{"Press enter"}, "soon", nil},
+		"nothing to abort":               {tui.Action{Verb: tui.VerbAbort}, "\n", []string{"Press enter"}, "refused: no planned failover of orders is under way", nil},
 		"nothing to resume":              {tui.Action{Verb: tui.VerbResume}, "", nil, "orders is not paused", nil},
 	} {
 		t.Run(name, func(t *testing.T) {

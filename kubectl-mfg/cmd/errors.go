@@ -58,12 +58,15 @@ func whyNotLive(err error, operatorNamespace string) (message string, down bool)
 		return fmt.Sprintf("you may not get services/proxy in namespace %s", operatorNamespace), false
 	case apierrors.IsNotFound(err):
 		return fmt.Sprintf("no Service %s in namespace %s; is it another one? --operator-namespace", auxiliaryService, operatorNamespace), false
-	case strings.Contains(err.Error(), "no endpoints available"):
+	case strings.Contains(err.Error(), noEndpoints):
 		return fmt.Sprintf("no pod is ready behind Service %s in namespace %s", auxiliaryService, operatorNamespace), true
 	default:
 		return err.Error(), false
 	}
 }
+
+// noEndpoints is how the API server says that no pod is ready behind a Service.
+const noEndpoints = "no endpoints available"
 
 // errOperatorIdle: an operator answered, but it does not look after groups.
 var errOperatorIdle = errors.New("the operator does not lead")

@@ -117,13 +117,12 @@ func (op *eventsOp) show(env Environment, all []report.Event, told map[string]bo
 }
 
 func (op *eventsOp) gather(ctx context.Context, env Environment, c Cluster) ([]report.Event, error) {
-	if _, err := c.Group(ctx, op.Namespace, op.Group); err != nil {
-		return nil, err
-	}
-	ours, err := op.belongs(ctx, c)
+	g, err := c.Group(ctx, op.Namespace, op.Group)
 	if err != nil {
 		return nil, err
 	}
+	others, _ := c.Groups(ctx, op.Namespace) // without the right to list them, what is ours is guessed by the name alone
+	ours := op.belongs(g, others)
 	list, err := c.Kube().CoreV1().Events(op.Namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, rightsHint(err, "list", "events", op.Namespace)
@@ -144,22 +143,37 @@ func (op *eventsOp) gather(ctx context.Context, env Environment, c Cluster) ([]r
 }
 
 // belongs tells whether an object is the group or one of its parts. Names of what is gone by now are known by their
-// pattern: mysql-GROUP-SITE and what Kubernetes adds.
-func (op *eventsOp) belongs(ctx context.Context, c Cluster) (func(corev1.ObjectReference) bool, error) {
-	g, err := c.Group(ctx, op.Namespace, op.Group)
-	if err != nil {
-		return nil, err
+// pattern: mysql-GROUP-SITE and what Kubernetes adds. The longest such name of any group counts: mysql-orders-eu-paris-x is no
+// part of the site eu of orders where there is a group orders-eu with a site paris.
+func (op *eventsOp) belongs(g *v1alpha1.MysqlFailoverGroup, others []v1alpha1.MysqlFailoverGroup) func(corev1.ObjectReference) bool {
+	names := func(g *v1alpha1.MysqlFailoverGroup) (parts []string) {
+		for _, s := range g.Spec.Sites {
+			parts = append(parts, v1alpha1.SiteName(g.Name, s.Name))
+		}
+		return parts
 	}
-	var parts []string
-	for _, s := range g.Spec.Sites {
-		parts = append(parts, v1alpha1.SiteName(op.Group, s.Name))
+	longest := func(parts []string, name string) (n int) {
+		for _, part := range parts {
+			if name == part || strings.HasPrefix(name, part+"-") {
+				n = max(n, len(part))
+			}
+		}
+		return n
+	}
+	mine := names(g)
+	var theirs []string
+	for i := range others {
+		if others[i].Name != g.Name {
+			theirs = append(theirs, names(&others[i])...)
+		}
 	}
 	return func(o corev1.ObjectReference) bool {
 		if o.Kind == "MysqlFailoverGroup" {
 			return o.Name == op.Group
 		}
-		return slices.ContainsFunc(parts, func(part string) bool { return o.Name == part || strings.HasPrefix(o.Name, part+"-") })
-	}, nil
+		n := longest(mine, o.Name)
+		return n > 0 && n >= longest(theirs, o.Name)
+	}
 }
 
 // podSelector finds the pods of a group, or of one site.

@@ -32,7 +32,8 @@ func (a *app) failoverCommand() *cobra.Command {
 held, and only then is opened; if that takes too long, the old one is opened again. What will happen is shown first.
 
 With --accept-data-loss, order an emergency failover that the operator does not do by itself (kubectl mfg explain says
-why not). That may lose acknowledged writes; it is refused while the active site accepts writes.
+why not). That may lose acknowledged writes; it is refused while the active site accepts writes. The order stays on the
+group until it is carried out, also after Ctrl-C: kubectl mfg status shows it, --abort withdraws it.
 
 ` + exitCodes,
 		Example: `  # Look first: what would happen? Nothing is sent
@@ -48,13 +49,16 @@ why not). That may lose acknowledged writes; it is refused while the active site
   kubectl mfg failover orders --abort
 
   # The active site is lost and the operator waits for a word
-  kubectl mfg failover orders --to frankfurt --accept-data-loss`,
+  kubectl mfg failover orders --to frankfurt --accept-data-loss
+
+  # It is not meant any more: withdraw it, also while no operator runs
+  kubectl mfg failover orders --abort`,
 		Args:              exactly("GROUP"),
 		ValidArgsFunction: a.completeGroup,
 	}
 	f := cmd.Flags()
 	f.StringVar(&op.To, "to", "", "Site that is to become active.")
-	f.BoolVar(&op.Abort, "abort", false, "Give up the planned failover that is under way.")
+	f.BoolVar(&op.Abort, "abort", false, "Give up the planned failover that is under way, and withdraw a pending order that accepts data loss.")
 	f.BoolVar(&op.AcceptDataLoss, "accept-data-loss", false, "Override what blocks an emergency failover. Acknowledged writes may be lost.")
 	out := op.bind(cmd, 5*time.Minute)
 	_ = cmd.RegisterFlagCompletionFunc("to", a.completeSiteFlag)
@@ -70,7 +74,7 @@ why not). That may lose acknowledged writes; it is refused while the active site
 func (op *failoverOp) validate() error {
 	switch {
 	case op.Abort && (op.To != "" || op.AcceptDataLoss):
-		return errors.New("--abort stands alone: it gives up the planned failover that is under way")
+		return errors.New("--abort stands alone: it gives up the planned failover that is under way, and withdraws an order that accepts data loss")
 	case !op.Abort && op.To == "":
 		return errors.New("--to SITE is missing: to which site is the role to move?")
 	}
@@ -96,9 +100,22 @@ type outlook struct {
 	group       *v1alpha1.MysqlFailoverGroup
 	report      report.MysqlFailoverGroupReport
 	explanation *wire.Explanation
+	// down is why it is certain that no operator looks after groups now; empty if that is not so.
+	down string
 }
 
+// look refuses where nobody would carry out what is asked for.
 func (r *request) look(ctx context.Context, c Cluster) (outlook, error) {
+	view, err := r.see(ctx, c)
+	if err == nil && view.down != "" {
+		return outlook{}, refused("refused: %s: nobody would carry it out, and it would happen unexpectedly later\n  see why: kubectl get pods -n %s -l %s",
+			view.down, r.OperatorNamespace, operatorSelector)
+	}
+	return view, err
+}
+
+// see looks at a group, whether an operator runs or not.
+func (r *request) see(ctx context.Context, c Cluster) (outlook, error) {
 	g, err := c.Group(ctx, r.Namespace, r.Group)
 	if err != nil {
 		return outlook{}, err
@@ -108,11 +125,11 @@ func (r *request) look(ctx context.Context, c Cluster) (outlook, error) {
 		return outlook{}, ctx.Err()
 	}
 	view, e := viewOf(list, err, r.OperatorNamespace)
+	seen := outlook{group: g, report: report.Build(g, view), explanation: e}
 	if view.Down {
-		return outlook{}, refused("refused: %s: nobody would carry it out, and it would happen unexpectedly later\n  see why: kubectl get pods -n %s -l %s",
-			view.Missing, r.OperatorNamespace, operatorSelector)
+		seen.down = view.Missing
 	}
-	return outlook{group: g, report: report.Build(g, view), explanation: e}, nil
+	return seen, nil
 }
 
 func (o outlook) site(name string) (report.Site, bool) {
@@ -195,7 +212,8 @@ func (op *failoverOp) preflight(view outlook) error {
 	if !known || c.PlannedBlockedBy == "" {
 		return nil
 	}
-	return refused("refused (%s): %s\n  %s", c.PlannedBlockedBy, c.PlannedMessage, op.nextStep(c.PlannedBlockedBy))
+	return &coded{code: exitRefused, reason: c.PlannedBlockedBy,
+		err: fmt.Errorf("refused (%s): %s\n  %s", c.PlannedBlockedBy, c.PlannedMessage, op.nextStep(c.PlannedBlockedBy))}
 }
 
 func (op *failoverOp) plan(view outlook) []planLine {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/cmd/report"
 )
 
 // force orders an emergency failover that something blocks.
@@ -28,7 +29,7 @@ func (op *failoverOp) force(ctx context.Context, env Environment, c Cluster, vie
 			return err
 		}
 		if other := g.Annotations[v1alpha1.AnnotationForceFailover]; other != "" && other != op.To {
-			return refused("refused: somebody has ordered %s already\n  to take that back: kubectl annotate mfg %s -n %s %s-", other, op.Group, op.Namespace, v1alpha1.AnnotationForceFailover)
+			return refused("refused: somebody has ordered %s already\n  to withdraw that: %s", other, withdrawal(op.Group, op.Namespace))
 		}
 		return nil
 	})
@@ -39,7 +40,7 @@ func (op *failoverOp) force(ctx context.Context, env Environment, c Cluster, vie
 		return exitHealthy, op.dryRunDone(env, rep)
 	}
 	if !op.Wait {
-		rep.Outcome, rep.Message = outcomeRequested, "ordered; see how far it is: kubectl mfg explain "+op.Group+" -n "+op.Namespace
+		rep.Outcome, rep.Message = outcomeRequested, "ordered; see how far it is: kubectl mfg explain "+op.Group+" -n "+op.Namespace+"; to withdraw it: "+withdrawal(op.Group, op.Namespace)
 		return op.finish(env, rep)
 	}
 	if err := op.followForce(ctx, env, c, rep); err != nil {
@@ -76,17 +77,31 @@ func (op *failoverOp) forcePlan(view outlook) []planLine {
 		}
 	}
 	plan := []planLine{
-		{"Now", fmt.Sprintf("%s is active under epoch %d and accepts no writes that can be seen", orDash(r.ActiveSite), r.Epoch)},
+		{"Now", nowForce(r)},
 		{"After", op.afterForce(r.ActiveSite)},
 		{"Overrides", "mode, pause, cooldown, loss budget, and sites that may still vouch for the old active site"},
 		{"Keeps", "the lease of the old active site is waited for all the same: two sites never accept writes"},
 		{"Loss", loss},
-		{"Undo", "none: what was lost can only be taken from " + orDash(r.ActiveSite) + " by hand once it is back (kubectl mfg history " + op.Group + " -n " + op.Namespace + ")"},
+		{"Undo", "until it is carried out the order stays on the group; " + withdrawal(op.Group, op.Namespace) + " withdraws it. Afterwards none: what was lost can only be taken from " + orDash(r.ActiveSite) + " by hand once it is back (kubectl mfg history " + op.Group + " -n " + op.Namespace + ")"},
 	}
 	if blocked != "" {
 		plan = append(plan[:1], append([]planLine{{"Blocked", blocked}}, plan[1:]...)...)
 	}
 	return plan
+}
+
+// withdrawal is the command that takes a pending order back.
+func withdrawal(group, namespace string) string {
+	return fmt.Sprintf("kubectl mfg failover %s -n %s --abort", group, namespace)
+}
+
+// nowForce claims nothing that was not seen: without the operator nobody looked whether the active site accepts writes.
+func nowForce(r report.MysqlFailoverGroupReport) string {
+	now := fmt.Sprintf("%s is active under epoch %d", orDash(r.ActiveSite), r.Epoch)
+	if r.Facts.Source != report.Live {
+		return now + "; whether it accepts writes cannot be seen: " + r.Facts.Message
+	}
+	return now + " and accepts no writes that can be seen"
 }
 
 // afterForce is what an order leads to. One for the active site itself opens it again as it is.
@@ -99,6 +114,7 @@ func (op *failoverOp) afterForce(active string) string {
 
 func (op *failoverOp) followForce(ctx context.Context, env Environment, c Cluster, rep *requestReport) error {
 	began, said := env.Now(), ""
+	op.stays = "the order stays on the group and is carried out as soon as that is possible\n  to withdraw it: " + withdrawal(op.Group, op.Namespace)
 	g, err := op.follow(ctx, env, c, func(g *v1alpha1.MysqlFailoverGroup) bool {
 		if words := op.forceWords(ctx, c, g); words != said {
 			said = words
@@ -114,8 +130,12 @@ func (op *failoverOp) followForce(ctx context.Context, env Environment, c Cluste
 	rep.Epoch, rep.Message, rep.Reason = g.Status.Epoch, words, "Answered"
 	if !ours || g.Status.ActiveSite != op.To || strings.HasPrefix(words, "refused") {
 		rep.Outcome = outcomeRefused
-		if !ours {
-			rep.Message = "the order is gone from the group, and the operator left no outcome"
+		rep.Next = fmt.Sprintf("see what the operator decides, and why: kubectl mfg explain %s -n %s", op.Group, op.Namespace)
+		switch {
+		case !ours:
+			rep.Message = "the order is gone from the group: it was withdrawn, or the operator left no outcome"
+		case g.Status.ActiveSite != "" && g.Status.ActiveSite != op.To:
+			rep.Next = fmt.Sprintf("to move the role without loss: kubectl mfg failover %s -n %s --to %s", op.Group, op.Namespace, op.To)
 		}
 		return nil
 	}

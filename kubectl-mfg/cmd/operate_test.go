@@ -326,10 +326,6 @@ func TestPauseAndResume(t *testing.T) {
 	if got := run(t, f, runOptions{tick: follow}, "pause", "orders", "-n", "shop", "--for", "30m", "--yes"); got.code != exitHealthy {
 		t.Errorf("a pause while the role moves is for the time after it: %+v", got)
 	}
-	g.Annotations[v1alpha1.AnnotationRecloneSite] = "madrid"
-	if got := run(t, f, runOptions{tick: follow}, "pause", "orders", "-n", "shop", "--for", "30m", "--yes"); got.code != exitRefused {
-		t.Errorf("something else is asked for: %+v", got)
-	}
 	for _, args := range []string{"pause orders", "pause orders --for 0.5s", "pause orders --for 200h", "pause --for 1m", "pause orders --for 1m --timeout 0"} {
 		if got := run(t, f, runOptions{}, strings.Fields(args)...); got.code != exitUsage {
 			t.Errorf("%s: %+v", args, got)

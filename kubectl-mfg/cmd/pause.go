@@ -32,6 +32,8 @@ func (a *app) pauseCommand() *cobra.Command {
 nobody can forget it. While it lasts a lost active site is NOT replaced; fences still work, and an active site that
 restarts is opened again.
 
+It is taken also while no operator runs, for one that comes back before it ends, and while something else is asked for.
+
 ` + exitCodes,
 		Example: `  # While you work on the network
   kubectl mfg pause orders --for 30m
@@ -63,7 +65,8 @@ func (op *pauseOp) validate() error {
 }
 
 func (op *pauseOp) run(ctx context.Context, env Environment, c Cluster) (int, error) {
-	view, err := op.look(ctx, c)
+	// Without an operator it is wanted all the same: before one comes back that nobody trusts. It ends by itself.
+	view, err := op.see(ctx, c)
 	if err != nil {
 		return exitError, err
 	}
@@ -76,20 +79,26 @@ func (op *pauseOp) run(ctx context.Context, env Environment, c Cluster) (int, er
 		{"Risk", "if " + orDash(view.report.ActiveSite) + " is lost in that time, writes stop until the pause ends or somebody resumes"},
 		{"Undo", "kubectl mfg resume " + op.Group + " -n " + op.Namespace},
 	}
+	if view.down != "" {
+		plan = append([]planLine{{"Warning", op.unheard(view) + ": nothing fails over now; the pause is for an operator that comes back before it ends"}}, plan...)
+	}
 	op.showPlan(env, fmt.Sprintf("Pause %s (namespace %s)", op.Group, op.Namespace), plan)
 	if err := op.confirm(ctx, env, "Pause it?"); err != nil {
 		return exitError, err
 	}
 	rep := op.report("pause", plan, change)
-	// A change that is under way is not in the way: it is the next one that a pause is to keep from beginning.
-	if _, err := op.submit(ctx, env, c, change, notPending); err != nil {
+	// Nothing that is pending or under way is in the way: it is the next change that a pause is to keep from beginning.
+	if _, err := op.submit(ctx, env, c, change, always); err != nil {
 		return exitError, err
 	}
 	if op.DryRun != dryRunNone {
 		return exitHealthy, op.dryRunDone(env, rep)
 	}
 	rep.Outcome, rep.Message = outcomeRequested, "asked for: paused until "+until
-	if !op.Wait {
+	if view.down != "" {
+		rep.Message = "the pause until " + until + " is on the group; " + op.unheard(view)
+	}
+	if !op.Wait || view.down != "" { // nobody is there to confirm it
 		return op.finish(env, rep)
 	}
 	if _, err := op.follow(ctx, env, c, func(g *v1alpha1.MysqlFailoverGroup) bool {
@@ -99,6 +108,11 @@ func (op *pauseOp) run(ctx context.Context, env Environment, c Cluster) (int, er
 	}
 	rep.Outcome, rep.Message = outcomeDone, "paused until "+until
 	return op.finish(env, rep)
+}
+
+// unheard says that nobody hears a request yet, and where to look.
+func (r *request) unheard(view outlook) string {
+	return fmt.Sprintf("%s (see why: kubectl get pods -n %s -l %s)", view.down, r.OperatorNamespace, operatorSelector)
 }
 
 // clock prefers the operator's, by which the pause ends; then the API server's; this machine's may be wrong by hours.
@@ -115,6 +129,9 @@ func (r *request) clock(ctx context.Context, env Environment, c Cluster) (now ti
 func pausedNow(g *v1alpha1.MysqlFailoverGroup) string {
 	if meta.IsStatusConditionTrue(g.Status.Conditions, v1alpha1.ConditionPaused) {
 		return "paused until " + g.Annotations[v1alpha1.AnnotationPauseUntil]
+	}
+	if until, is := g.Annotations[v1alpha1.AnnotationPauseUntil]; is {
+		return "a pause until " + until + " is asked for, and no operator says that it holds"
 	}
 	return "not paused"
 }

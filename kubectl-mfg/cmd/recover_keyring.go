@@ -5,6 +5,7 @@ package cmd
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,6 +18,8 @@ import (
 type recoverKeyringOp struct {
 	request
 	Site string
+	// made is the report as far as it was made.
+	made *recoveryReport
 }
 
 func (a *app) recoverKeyringCommand() *cobra.Command {
@@ -67,12 +70,17 @@ func (op *recoverKeyringOp) run(ctx context.Context, env Environment, c Cluster)
 	}
 	due := r.due()
 	rep := op.recoveryReport(r, due)
+	op.made = rep
 	if len(due) == 0 {
 		rep.Outcome = outcomeDone
 		rep.Message = fmt.Sprintf("nothing is missing: %s is in escrow with the digest that status names, and %s is sealed", r.status.KeyringSecret, op.Site)
 		return op.finishRecovery(env, rep)
 	}
 	if err := r.mayCarryOut(ctx, due); err != nil {
+		return exitError, err
+	}
+	rep.MissingRights = r.lacking
+	if err := r.hasSource(ctx); err != nil {
 		return exitError, err
 	}
 	op.showPlan(env, fmt.Sprintf("Recover the keyring of %s (group %s, namespace %s)", op.Site, op.Group, op.Namespace), r.plan(due))
@@ -104,9 +112,13 @@ type recoveryReport struct {
 	Digest     string          `json:"digest"`
 	// Steps are those that were due, in order; what was found done already is not among them.
 	Steps []stepReport `json:"steps"`
-	// Outcome is Planned (dry run), Requested (not waited for) or Succeeded.
+	// MissingRights are those without which it cannot be carried out, in a dry run.
+	MissingRights []string `json:"missingRights,omitempty"`
+	// Outcome is Planned (dry run), Requested (not waited for), Succeeded, Refused or TimedOut.
 	Outcome string `json:"outcome"`
 	Message string `json:"message"`
+	// Next is what a person can do about an outcome that is not the wanted one.
+	Next string `json:"next,omitempty"`
 }
 
 // stepReport is one step.
@@ -127,15 +139,20 @@ const (
 )
 
 func (op *recoverKeyringOp) recoveryReport(r *recovery, due []recoveryStep) *recoveryReport {
-	rep := &recoveryReport{
-		APIVersion: report.APIVersion, Kind: "MfgRecoveryReport", Metadata: report.Metadata{Name: op.Group, Namespace: op.Namespace},
-		Verb: "recover-keyring", Site: op.Site, Secret: r.status.KeyringSecret, Version: r.status.KeyringVersion, Digest: r.status.KeyringDigest,
-		Steps: []stepReport{},
-	}
+	rep := op.bareReport()
+	rep.Secret, rep.Version, rep.Digest = r.status.KeyringSecret, r.status.KeyringVersion, r.status.KeyringDigest
 	for _, s := range due {
 		rep.Steps = append(rep.Steps, stepReport{Name: s.name, Text: s.text(r), State: stepPlanned})
 	}
 	return rep
+}
+
+// bareReport is what is known before anything was looked at.
+func (op *recoverKeyringOp) bareReport() *recoveryReport {
+	return &recoveryReport{
+		APIVersion: report.APIVersion, Kind: "MfgRecoveryReport", Metadata: report.Metadata{Name: op.Group, Namespace: op.Namespace},
+		Verb: "recover-keyring", Site: op.Site, Steps: []stepReport{},
+	}
 }
 
 func (r *recovery) plan(due []recoveryStep) []planLine {
@@ -151,6 +168,12 @@ func (r *recovery) plan(due []recoveryStep) []planLine {
 	}
 	for i, s := range due {
 		lines = append(lines, planLine{fmt.Sprintf("Step %d", i+1), s.name + ": " + s.text(r)})
+	}
+	if len(r.lacking) > 0 {
+		lines = append(lines, planLine{"Rights", "you cannot carry it out, you have no right to: " + strings.Join(r.lacking, ", ")})
+	}
+	if r.unseen {
+		lines = append(lines, planLine{"Unseen", "you may not list pods: whether the pod still runs was not looked at"})
 	}
 	return append(lines, planLine{"Undo", "none is needed: neither the pod nor its data is touched"})
 }

@@ -103,6 +103,33 @@ func TestRecoverKeyringDryRun(t *testing.T) {
 	})
 }
 
+// TestRecoverKeyringPlanOfALoss: nobody is shown a plan, or asked, where its only source is lost already.
+func TestRecoverKeyringPlanOfALoss(t *testing.T) {
+	for _, args := range []string{"--dry-run=client", "--dry-run=server", ""} {
+		f := newEscrowAPI(t)
+		f.pods = nil
+		got := f.recovers(t, runOptions{stdin: "y\n"}, append([]string{"recover-keyring", "orders", "frankfurt", "-n", "shop"}, strings.Fields(args)...)...)
+		if got.code != exitRefused || !strings.Contains(got.errOut, "the pod of frankfurt is gone") || strings.Contains(got.out+got.errOut, "Step 1") || strings.Contains(got.errOut, "[y/N]") {
+			t.Errorf("%q: %+v", args, got)
+		}
+	}
+}
+
+// TestRecoverKeyringPlanNeedsNoRights: whoever may not carry it out can show it to somebody who may.
+func TestRecoverKeyringPlanNeedsNoRights(t *testing.T) {
+	f := newEscrowAPI(t)
+	f.denied = []string{"list pods", "create pods/exec", "create secrets", "delete secrets", "patch secrets"}
+	got := f.recovers(t, runOptions{}, "recover-keyring", "orders", "frankfurt", "-n", "shop", "--dry-run=client")
+	for _, want := range []string{"Step 1", "you have no right to: list pods, create pods/exec", "whether the pod still runs was not looked at"} {
+		if got.code != exitHealthy || !strings.Contains(got.out, want) {
+			t.Errorf("lacks %q: %+v", want, got)
+		}
+	}
+	if got := f.recovers(t, runOptions{}, "recover-keyring", "orders", "frankfurt", "-n", "shop", "--dry-run=server"); got.code != exitError {
+		t.Errorf("the server has to be asked with the rights: %+v", got)
+	}
+}
+
 // TestRecoverKeyringReport: one typed answer for scripts.
 func TestRecoverKeyringReport(t *testing.T) {
 	f := newEscrowAPI(t)

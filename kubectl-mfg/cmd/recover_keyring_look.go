@@ -36,6 +36,10 @@ type recovery struct {
 	content keyBytes
 	// left are steps, or parts of them, that this user may not do, with the reason.
 	left map[string]string
+	// lacking are rights that this user does not have, in a dry run that sends nothing; unseen is true if that keeps the pods
+	// from being looked at.
+	lacking []string
+	unseen  bool
 }
 
 // look reads what is there, and refuses what cannot be helped or is no case for this verb.
@@ -139,7 +143,8 @@ func (r right) String() string {
 	return words
 }
 
-// mayCarryOut asks for all rights beforehand: whoever may make the Secret but not take it away again must not begin.
+// mayCarryOut asks for all rights beforehand: whoever may make the Secret but not take it away again must not begin. Who only
+// wants to see the plan needs none of them.
 func (r *recovery) mayCarryOut(ctx context.Context, due []recoveryStep) error {
 	var missing []string
 	for _, step := range due {
@@ -156,6 +161,10 @@ func (r *recovery) mayCarryOut(ctx context.Context, due []recoveryStep) error {
 	}
 	if ctx.Err() != nil {
 		return notConfirmed("interrupted: nothing was changed")
+	}
+	if r.op.DryRun == dryRunClient {
+		r.lacking = missing
+		return nil
 	}
 	if len(missing) > 0 {
 		return fmt.Errorf("you have no right to: %s (namespace %s); nothing was changed\n  ask somebody who has, or see what you may do: kubectl auth can-i --list -n %s",

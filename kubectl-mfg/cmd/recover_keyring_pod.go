@@ -78,6 +78,19 @@ func (r *recovery) compare(ctx context.Context) error {
 		found, r.status.KeyringDigest, r.op.Group, r.op.Namespace)
 }
 
+// hasSource refuses before the plan and the question where the only copy is lost already.
+func (r *recovery) hasSource(ctx context.Context) error {
+	if !missing(r) {
+		return nil
+	}
+	_, err := r.holders(ctx)
+	if r.op.DryRun == dryRunClient && apierrors.IsForbidden(err) {
+		r.unseen = true
+		return nil
+	}
+	return err
+}
+
 // holders are the pods of the site whose memory can be asked for the keyring; those that stay come first.
 func (r *recovery) holders(ctx context.Context) ([]corev1.Pod, error) {
 	op := r.op

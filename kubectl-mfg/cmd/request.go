@@ -4,6 +4,7 @@ package cmd
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,9 +41,15 @@ type request struct {
 	Wait              bool
 	Timeout           time.Duration
 	Output            output
+	// verb names the command, rep is the report as far as it was made.
+	verb string
+	rep  *requestReport
+	// stays is what a wait that ended says of an order that can be withdrawn.
+	stays string
 }
 
 func (r *request) bind(cmd *cobra.Command, timeout time.Duration) func() (output, error) {
+	r.verb = cmd.Name()
 	f := cmd.Flags()
 	f.StringVar(&r.DryRun, "dry-run", dryRunNone, "none: do it. client: show the plan and the change, send nothing. server: let the API server check the change and keep nothing.")
 	f.Lookup("dry-run").NoOptDefVal = dryRunClient
@@ -88,7 +95,8 @@ type requestReport struct {
 	Plan       []planLine      `json:"plan"`
 	// Change are the annotations that were (or would be) set; an empty value takes one off.
 	Change map[string]string `json:"change"`
-	// Outcome is Planned (dry run), Requested (not waited for), Succeeded, Refused, Reverted or Aborted.
+	// Outcome is Planned (dry run), Requested (not waited for), Succeeded, Refused, Reverted, Aborted or TimedOut (the wait ended,
+	// what was asked for goes on).
 	Outcome string `json:"outcome"`
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
@@ -116,10 +124,11 @@ type planLine struct {
 }
 
 func (r *request) report(verb string, plan []planLine, change map[string]string) *requestReport {
-	return &requestReport{
+	r.rep = &requestReport{
 		APIVersion: report.APIVersion, Kind: "MfgRequestReport", Metadata: report.Metadata{Name: r.Group, Namespace: r.Namespace},
 		Verb: verb, Plan: plan, Change: change,
 	}
+	return r.rep
 }
 
 // showPlan goes to stderr, with the questions; in a dry run it is the answer itself.
@@ -247,10 +256,10 @@ func (r *request) submit(ctx context.Context, env Environment, c Cluster, change
 	}
 }
 
-// notPending refuses while something else is asked for.
-func notPending(g *v1alpha1.MysqlFailoverGroup) error { return refuseWhile(g, pending(g)) }
+// always is the check of what collides with nothing.
+func always(*v1alpha1.MysqlFailoverGroup) error { return nil }
 
-// notMoving refuses also while the role moves, whoever wanted that.
+// notMoving refuses while something else is asked for, or the role moves, whoever wanted that.
 func notMoving(g *v1alpha1.MysqlFailoverGroup) error {
 	busy := pending(g)
 	if t := g.Status.Transition; t != nil && busy == "" {
@@ -260,10 +269,14 @@ func notMoving(g *v1alpha1.MysqlFailoverGroup) error {
 }
 
 func refuseWhile(g *v1alpha1.MysqlFailoverGroup, busy string) error {
-	if busy != "" {
-		return refused("refused: %s\n  see how far it is: kubectl mfg status %s -n %s -w", busy, g.Name, g.Namespace)
+	if busy == "" {
+		return nil
 	}
-	return nil
+	next := fmt.Sprintf("see how far it is: kubectl mfg status %s -n %s -w", g.Name, g.Namespace)
+	if _, isOrdered := g.Annotations[v1alpha1.AnnotationForceFailover]; isOrdered {
+		next += "\n  to withdraw the order that accepts data loss: " + withdrawal(g.Name, g.Namespace)
+	}
+	return refused("refused: %s\n  %s", busy, next)
 }
 
 // follow reads the group again and again until done says so.
@@ -297,7 +310,8 @@ func (r *request) follow(ctx context.Context, env Environment, c Cluster, done f
 const followEvery = 200 * time.Millisecond
 
 func (r *request) gaveUp(why string) error {
-	return waitedOut("%s: only the waiting ended, what was asked for goes on\n  see how far it is: kubectl mfg status %s -n %s -w", why, r.Group, r.Namespace)
+	goesOn := cmp.Or(r.stays, "what was asked for goes on")
+	return waitedOut("%s: only the waiting ended, %s\n  see how far it is: kubectl mfg status %s -n %s -w", why, goesOn, r.Group, r.Namespace)
 }
 
 // dryRunDone finishes a dry run.

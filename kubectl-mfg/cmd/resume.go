@@ -44,10 +44,11 @@ happens now; kubectl mfg explain says so beforehand.
 }
 
 func (op *resumeOp) run(ctx context.Context, env Environment, c Cluster) (int, error) {
-	g, err := c.Group(ctx, op.Namespace, op.Group)
+	view, err := op.see(ctx, c)
 	if err != nil {
 		return exitError, err
 	}
+	g := view.group
 	change := map[string]string{v1alpha1.AnnotationPauseUntil: ""}
 	plan := []planLine{{"Now", pausedNow(g)}, {"After", "the operator acts by itself again"}, {"Undo", fmt.Sprintf("kubectl mfg pause %s -n %s --for 30m", op.Group, op.Namespace)}}
 	rep := op.report("resume", plan, change)
@@ -55,20 +56,25 @@ func (op *resumeOp) run(ctx context.Context, env Environment, c Cluster) (int, e
 		rep.Outcome, rep.Message = outcomeDone, op.Group+" is not paused; nothing was changed"
 		return op.finish(env, rep)
 	}
+	if view.down != "" {
+		plan = append([]planLine{{"Warning", op.unheard(view) + ": an operator that comes back acts by itself at once"}}, plan...)
+	}
 	op.showPlan(env, fmt.Sprintf("Resume %s (namespace %s)", op.Group, op.Namespace), plan)
 	if err := op.confirm(ctx, env, "Resume it?"); err != nil {
 		return exitError, err
 	}
 	// Nothing that is pending keeps a pause from being ended: it may be what the request waits for.
-	anything := func(*v1alpha1.MysqlFailoverGroup) error { return nil }
-	if _, err := op.submit(ctx, env, c, change, anything); err != nil {
+	if _, err := op.submit(ctx, env, c, change, always); err != nil {
 		return exitError, err
 	}
 	if op.DryRun != dryRunNone {
 		return exitHealthy, op.dryRunDone(env, rep)
 	}
 	rep.Outcome, rep.Message = outcomeRequested, "asked for"
-	if !op.Wait {
+	if view.down != "" {
+		rep.Message = "the pause is taken off the group; " + op.unheard(view)
+	}
+	if !op.Wait || view.down != "" { // nobody is there to confirm it
 		return op.finish(env, rep)
 	}
 	if _, err := op.follow(ctx, env, c, func(g *v1alpha1.MysqlFailoverGroup) bool {

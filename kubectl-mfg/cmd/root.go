@@ -41,19 +41,23 @@ const exitCodes = `Exit codes:
 type coded struct {
 	code int
 	err  error
+	// reason is the operator's word for a refusal, where there is one.
+	reason string
+	// told is true if the report on stdout says it too.
+	told bool
 }
 
 func (c *coded) Error() string { return c.err.Error() }
 func (c *coded) Unwrap() error { return c.err }
 
 func refused(format string, args ...any) error {
-	return &coded{exitRefused, fmt.Errorf(format, args...)}
+	return &coded{code: exitRefused, err: fmt.Errorf(format, args...)}
 }
 func waitedOut(format string, args ...any) error {
-	return &coded{exitTimeout, fmt.Errorf(format, args...)}
+	return &coded{code: exitTimeout, err: fmt.Errorf(format, args...)}
 }
 func notConfirmed(format string, args ...any) error {
-	return &coded{exitUsage, fmt.Errorf(format, args...)}
+	return &coded{code: exitUsage, err: fmt.Errorf(format, args...)}
 }
 
 // errUsage marks errors of the command line itself.
@@ -130,7 +134,7 @@ func newApp(env Environment) *app {
 			return err
 		}
 		a.code, err = op.run(ctx, a.env, cluster)
-		return err
+		return tell(a.env, op, err)
 	}
 	return a
 }

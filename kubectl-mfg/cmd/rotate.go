@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 )
@@ -37,7 +38,9 @@ pod is replaced by a sealed one. Data is not rewritten.
 site. Nothing is kept on this machine: when it began, and the keyring version that each site had then, is an annotation of
 the group (` + v1alpha1.AnnotationRotation + `), and a site is done once status.encryptionAtRest.sites[].rotatedVersion is
 newer than that. So after Ctrl-C, or from another machine, the same command goes on with the sites that are left, and takes
-the annotation off at the end. --restart forgets what was done and begins with every site anew.
+the annotation off at the end. --restart forgets what was done and begins with every site anew. What was begun more than 24
+hours ago is not gone on with: the command is refused until --restart is given. --all-replicas does its part of what --all
+began, and leaves the rest to --all.
 
 Ctrl-C ends only the waiting: a rotation that was asked for is finished by the operator.
 
@@ -108,7 +111,7 @@ func (op *rotateOp) run(ctx context.Context, env Environment, c Cluster) (int, e
 	op.showPlan(env, r.title(), plan)
 	rep := op.rotationReport(plan, r)
 	if r.over(view.group) {
-		return r.nothingLeft(ctx, env, c, rep)
+		return r.nothingLeft(ctx, env, c, view, rep)
 	}
 	if err := op.confirm(ctx, env, r.question()); err != nil {
 		return exitError, err
@@ -126,13 +129,19 @@ func (op *rotateOp) run(ctx context.Context, env Environment, c Cluster) (int, e
 // begin reads what is to be done from the group alone, and refuses what it shows to be impossible.
 func (op *rotateOp) begin(g *v1alpha1.MysqlFailoverGroup, now time.Time) (*rotation, error) {
 	r := &rotation{op: op, campaign: newCampaign(g, now), done: map[string]bool{}}
+	r.campaign.replicas = op.AllReplicas
 	text, had := g.Annotations[v1alpha1.AnnotationRotation]
 	if had && op.Site == "" && !op.Restart {
 		campaign, err := parseCampaign(text)
 		if err != nil {
 			return nil, refused("refused: the annotation %s cannot be read (%v)\n  to begin with every site anew: %s --restart", v1alpha1.AnnotationRotation, err, op.again())
 		}
-		r.campaign, r.resumed = campaign, true
+		if age := now.Sub(campaign.began); age > campaignLasts {
+			return nil, refused("refused: a rotation that was begun at %s (%s ago) was not finished, and going on would leave out the sites that got their keys then\n  to begin with every site anew: %s --restart",
+				campaign.began.Format(time.RFC3339), duration.HumanDuration(age), op.again())
+		}
+		campaign.replicas = campaign.replicas && op.AllReplicas
+		r.campaign, r.resumed, r.noted = campaign, true, campaign.String() == text
 	}
 	if err := r.check(g); err != nil {
 		return nil, err

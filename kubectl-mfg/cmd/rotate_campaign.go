@@ -14,7 +14,9 @@ import (
 // campaign is when the rotation of several sites began, and which keyring each had then. It is kept on the group, so that
 // whoever goes on, and from where, knows what is left.
 type campaign struct {
-	began    time.Time
+	began time.Time
+	// replicas is true if the active site is not among what is wanted.
+	replicas bool
 	versions map[string]int64
 	// order keeps the text as people read the specification.
 	order []string
@@ -38,9 +40,19 @@ func versionBefore(g *v1alpha1.MysqlFailoverGroup, site string) int64 {
 	return k.KeyringVersion
 }
 
-// String is the annotation: 2026-11-03T12:00:00Z paris=3 frankfurt=3.
+// campaignLasts is for how long an interrupted campaign is gone on with. Who asks for new keys a day later does not want to be
+// told that those of then will do.
+const campaignLasts = 24 * time.Hour
+
+// ofReplicas marks the note of a campaign that leaves the active site out.
+const ofReplicas = "replicas"
+
+// String is the annotation: 2026-11-03T12:00:00Z paris=3 frankfurt=3, or with the word replicas before the sites.
 func (c campaign) String() string {
 	words := []string{c.began.Format(time.RFC3339)}
+	if c.replicas {
+		words = append(words, ofReplicas)
+	}
 	for _, site := range c.order {
 		words = append(words, site+"="+strconv.FormatInt(c.versions[site], 10))
 	}
@@ -57,7 +69,11 @@ func parseCampaign(text string) (campaign, error) {
 	if c.began, err = time.Parse(time.RFC3339, words[0]); err != nil {
 		return c, fmt.Errorf("%q is no time", words[0])
 	}
-	for _, word := range words[1:] {
+	words = words[1:]
+	if len(words) > 0 && words[0] == ofReplicas {
+		c.replicas, words = true, words[1:]
+	}
+	for _, word := range words {
 		site, number, _ := strings.Cut(word, "=")
 		version, err := strconv.ParseInt(number, 10, 64)
 		if err != nil || site == "" || version < 0 {

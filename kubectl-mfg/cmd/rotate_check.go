@@ -17,8 +17,8 @@ import (
 type rotation struct {
 	op       *rotateOp
 	campaign campaign
-	// resumed is true if an earlier run began it.
-	resumed bool
+	// resumed is true if an earlier run began it, noted if the group's note of it is as it should be.
+	resumed, noted bool
 	// to is the site that becomes active; empty if the role stays.
 	to string
 	// before are the sites that earlier runs have rotated, first is the one to begin with, active the active site.

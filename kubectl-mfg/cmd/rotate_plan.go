@@ -21,6 +21,9 @@ const (
 // outcomeUnfinished is that of a run of which sites are left.
 const outcomeUnfinished = "Unfinished"
 
+// rotationKind is the kind of rotationReport.
+const rotationKind = "MfgRotationReport"
+
 // rotationReport is the answer of rotate in machine form.
 type rotationReport struct {
 	requestReport `json:",inline"`
@@ -49,7 +52,7 @@ type rotationStep struct {
 
 func (op *rotateOp) rotationReport(plan []planLine, r *rotation) *rotationReport {
 	rep := &rotationReport{requestReport: *op.report("rotate", plan, r.change()), Steps: []rotationStep{}, Left: []string{}}
-	rep.Kind, rep.Site = "MfgRotationReport", op.Site
+	rep.Kind, rep.Site = rotationKind, op.Site
 	if op.Site == "" {
 		rep.BeganAt, rep.Before = r.campaign.began.Format(time.RFC3339), r.before
 	}
@@ -132,7 +135,7 @@ func (r *rotation) change() map[string]string {
 	if r.first == "" {
 		return change // what is waited for first was asked for already
 	}
-	if r.op.Site == "" && !r.resumed {
+	if r.op.Site == "" && !r.noted {
 		change[v1alpha1.AnnotationRotation] = r.campaign.String()
 	}
 	if r.first == r.active {
@@ -144,16 +147,28 @@ func (r *rotation) change() map[string]string {
 }
 
 // nothingLeft ends a run that has nothing to do but, perhaps, to take the note off.
-func (r *rotation) nothingLeft(ctx context.Context, env Environment, c Cluster, rep *rotationReport) (int, error) {
-	rep.Change = map[string]string{v1alpha1.AnnotationRotation: ""}
-	if _, err := r.op.submit(ctx, env, c, rep.Change, encryptedGroup); err != nil {
-		return exitError, err
+func (r *rotation) nothingLeft(ctx context.Context, env Environment, c Cluster, view outlook, rep *rotationReport) (int, error) {
+	rest := r.rest(view.group)
+	if rep.Change = map[string]string{}; rest == "" {
+		rep.Change[v1alpha1.AnnotationRotation] = ""
+		if _, err := r.op.submit(ctx, env, c, rep.Change, encryptedGroup); err != nil {
+			return exitError, err
+		}
 	}
 	if r.op.DryRun != dryRunNone {
 		return exitHealthy, r.op.dryRun(env, rep)
 	}
-	rep.Outcome, rep.Message = outcomeDone, fmt.Sprintf("nothing was left to do: %s have new master keys since %s", strings.Join(r.before, ", "), r.campaign.began.Format(time.RFC3339))
+	rep.Outcome, rep.Message = outcomeDone, fmt.Sprintf("nothing was left to do: %s have new master keys since %s", strings.Join(r.before, ", "), r.campaign.began.Format(time.RFC3339))+rest
 	return r.op.finishRotation(env, rep)
+}
+
+// rest says what stays to be done of a campaign of all sites, of which this run was to do the replicas only. Its note stays then.
+func (r *rotation) rest(g *v1alpha1.MysqlFailoverGroup) string {
+	active := g.Status.ActiveSite
+	if !r.op.AllReplicas || r.campaign.replicas || active == "" || r.campaign.rotated(g, active) {
+		return ""
+	}
+	return fmt.Sprintf("; what was begun with --all is not done: %s is left\n  to go on: kubectl mfg rotate %s -n %s --all", active, r.op.Group, r.op.Namespace)
 }
 
 // dryRun finishes a dry run.

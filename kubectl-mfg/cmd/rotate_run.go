@@ -20,7 +20,8 @@ func (r *rotation) run(ctx context.Context) (int, error) {
 	if err != nil {
 		return r.unfinished(ctx, err)
 	}
-	if r.op.Site == "" {
+	rest := r.rest(g)
+	if r.op.Site == "" && rest == "" {
 		if _, err := r.op.submit(ctx, r.env, r.cluster, map[string]string{v1alpha1.AnnotationRotation: ""}, encryptedGroup); err != nil {
 			return r.unfinished(ctx, fmt.Errorf("all sites are rotated, but the note of it could not be taken off: %w", err))
 		}
@@ -29,7 +30,7 @@ func (r *rotation) run(ctx context.Context) (int, error) {
 		r.rep.Outcome, r.rep.Message = outcomeRequested, "asked for; see how far it is: kubectl mfg status "+r.op.Group+" -n "+r.op.Namespace+" -w"
 		return r.op.finishRotation(r.env, r.rep)
 	}
-	r.rep.Outcome, r.rep.Message, r.rep.Epoch = outcomeDone, r.closing(g), g.Status.Epoch
+	r.rep.Outcome, r.rep.Message, r.rep.Epoch = outcomeDone, r.closing(g)+rest, g.Status.Epoch
 	return r.op.finishRotation(r.env, r.rep)
 }
 
@@ -113,7 +114,7 @@ func (r *rotation) rotate(ctx context.Context, site string) error {
 
 // submit asks for a step. The first one of a campaign takes the note of it along, so that there is never one without the other.
 func (r *rotation) submit(ctx context.Context, change map[string]string, site string) (*v1alpha1.MysqlFailoverGroup, error) {
-	if r.op.Site == "" && !r.resumed {
+	if r.op.Site == "" && !r.noted {
 		change[v1alpha1.AnnotationRotation] = r.campaign.String()
 	}
 	g, err := r.op.submit(ctx, r.env, r.cluster, change, func(g *v1alpha1.MysqlFailoverGroup) error {
@@ -123,7 +124,7 @@ func (r *rotation) submit(ctx context.Context, change map[string]string, site st
 		return refuseWhile(g, r.restless(g, site))
 	})
 	if err == nil {
-		r.resumed = true
+		r.resumed, r.noted = true, true
 	}
 	return g, err
 }
@@ -223,7 +224,8 @@ func (r *rotation) move(ctx context.Context) error {
 	}
 	r.rep.Steps = append(r.rep.Steps, step)
 	if err == nil && step.Outcome != outcomeDone {
-		return refused("the role stays with %s, %s (%s): %s", step.From, strings.ToLower(rep.Outcome), rep.Reason, rep.Message)
+		r.rep.Next = (&failoverOp{request: r.op.request, To: r.to}).nextStep(rep.Reason)
+		return refused("the role stays with %s, %s (%s): %s\n  %s", step.From, strings.ToLower(rep.Outcome), rep.Reason, rep.Message, r.rep.Next)
 	}
 	return err
 }
@@ -282,12 +284,18 @@ func (r *rotation) unfinished(ctx context.Context, err error) (int, error) {
 			}
 		}
 	}
-	text += "\n  to go on: " + r.op.again()
-	r.rep.Outcome, r.rep.Message = outcomeUnfinished, err.Error()
+	goOn := "to go on: " + r.op.again()
+	text += "\n  " + goOn
+	if r.rep.Next != "" {
+		goOn = r.rep.Next + "; " + goOn
+	}
+	r.rep.Next = goOn
+	message, _, _ := strings.Cut(err.Error(), "\n")
+	r.rep.Outcome, r.rep.Message = outcomeUnfinished, message
 	if r.op.Output.printer != nil {
 		if err := r.op.Output.print(r.env.Out, r.rep); err != nil {
 			return exitError, err
 		}
 	}
-	return code, &coded{code, errors.New(text)}
+	return code, &coded{code: code, err: errors.New(text), told: true}
 }

@@ -266,22 +266,22 @@ func TestRotate(t *testing.T) {
 			change: status(func(g *v1alpha1.MysqlFailoverGroup) { g.Annotations[v1alpha1.AnnotationRotation] = "yesterday" })},
 		"Restart": {args: "--all-replicas --restart --yes", did: []string{"rotate frankfurt", "rotate madrid"},
 			change: func(r *rotator) {
-				r.f.groups[0].Annotations[v1alpha1.AnnotationRotation] = "2026-11-03T11:00:00Z frankfurt=2 madrid=1"
+				r.f.groups[0].Annotations[v1alpha1.AnnotationRotation] = "2026-11-03T11:00:00Z replicas frankfurt=2 madrid=1"
 				keyringIn(r.f, "frankfurt").RotatedVersion = 3
 			}},
 		"NothingLeft": {reason: "only the note was left", args: "--all-replicas --yes", want: []string{"nothing was left to do: frankfurt, madrid"},
 			change: func(r *rotator) {
-				r.f.groups[0].Annotations[v1alpha1.AnnotationRotation] = "2026-11-03T11:00:00Z frankfurt=2 madrid=1"
+				r.f.groups[0].Annotations[v1alpha1.AnnotationRotation] = "2026-11-03T11:00:00Z replicas frankfurt=2 madrid=1"
 				keyringIn(r.f, "frankfurt").RotatedVersion, keyringIn(r.f, "madrid").RotatedVersion = 3, 2
 			}},
 		"Cloned": {reason: "a clone makes a version, and rotates nothing", args: "--all-replicas --yes", did: []string{"rotate frankfurt"},
 			change: func(r *rotator) {
-				r.f.groups[0].Annotations[v1alpha1.AnnotationRotation] = "2026-11-03T11:00:00Z frankfurt=2 madrid=1"
+				r.f.groups[0].Annotations[v1alpha1.AnnotationRotation] = "2026-11-03T11:00:00Z replicas frankfurt=2 madrid=1"
 				keyringIn(r.f, "madrid").RotatedVersion = 2
 			}},
 		"RolledBack": {reason: "the older keys count again", args: "--all-replicas --yes", did: []string{"rotate frankfurt"},
 			change: func(r *rotator) {
-				r.f.groups[0].Annotations[v1alpha1.AnnotationRotation] = "2026-11-03T11:00:00Z frankfurt=2 madrid=1"
+				r.f.groups[0].Annotations[v1alpha1.AnnotationRotation] = "2026-11-03T11:00:00Z replicas frankfurt=2 madrid=1"
 				keyringIn(r.f, "madrid").RotatedVersion = 2
 				keyringIn(r.f, "frankfurt").RotatedVersion = 5
 			}},

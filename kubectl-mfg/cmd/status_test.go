@@ -34,7 +34,7 @@ func golden(t *testing.T, path, got string) {
 
 // TestStatusScreens draws every fixture in every width and format.
 func TestStatusScreens(t *testing.T) {
-	codes := map[string]int{"healthy": exitHealthy, "failing": exitDegraded, "last-known": exitDegraded, "blocked": exitDegraded, "new": exitDegraded, "moving": exitDegraded}
+	codes := map[string]int{"healthy": exitHealthy, "failing": exitDegraded, "last-known": exitDegraded, "blocked": exitDegraded, "new": exitDegraded, "moving": exitDegraded, "encrypted": exitDegraded}
 	for name, code := range codes {
 		dir := filepath.Join("testdata", "status", name)
 		for file, args := range map[string][]string{

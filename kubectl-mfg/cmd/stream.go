@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -62,9 +63,24 @@ func (a *api) Exec(ctx context.Context, e execution) error {
 	})
 }
 
-// mayForward is true where a port-forward can answer what the Service proxy did not: the right to the one says nothing
-// about the other.
-func mayForward(err error) bool { return apierrors.IsForbidden(err) }
+// mayForward is true where a port-forward can answer what the Service proxy did not: the right to the one says nothing about
+// the other, and an API server that does not reach the operator's network may reach it through the kubelet. The operator's own
+// word is final, and so is that no pod of it is ready.
+func mayForward(err error) bool {
+	var said apierrors.APIStatus
+	var unanswered *url.Error
+	switch {
+	case err == nil || strings.Contains(err.Error(), noEndpoints):
+		return false
+	case errors.As(err, &said):
+		switch said.Status().Code {
+		case http.StatusForbidden, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+			return true
+		}
+		return false
+	}
+	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &unanswered)
+}
 
 // forwarded asks a pod of the operator through a forwarded port.
 func (a *api) forwarded(ctx context.Context, operatorNamespace string, params map[string]string) ([]byte, error) {

@@ -5,14 +5,19 @@ package cmd
 import (
 	"bufio"
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/streaming/pkg/httpstream"
@@ -68,10 +73,48 @@ func (s *streams) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.handle(kind, all["data"], all)
 }
 
-// TestPortForward: who may not use the Service proxy, but may forward a port, sees live data all the same.
+// TestPortForward: where the Service proxy may not be used, or does not lead to the operator, a forwarded port may.
 func TestPortForward(t *testing.T) {
+	for name, answer := range map[string]func(http.ResponseWriter){
+		"Forbidden":   status(403, metav1.StatusReasonForbidden, "no services/proxy"),
+		"Unreachable": status(503, metav1.StatusReasonServiceUnavailable, "error trying to reach service: dial tcp 10.0.0.7:8082: i/o timeout"),
+		"Silent":      func(http.ResponseWriter) { time.Sleep(proxyTimeout + 200*time.Millisecond) },
+	} {
+		t.Run(name, func(t *testing.T) { forwards(t, answer) })
+	}
+}
+
+// TestMayForward: the operator's own word is final, and so is that none runs.
+func TestMayForward(t *testing.T) {
+	code := func(code int32, message string) error {
+		return &apierrors.StatusError{ErrStatus: metav1.Status{Code: code, Message: message}}
+	}
+	for name, tc := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"Answered":    {nil, false},
+		"Forbidden":   {code(403, "no"), true},
+		"BadGateway":  {code(502, "x"), true},
+		"Unreachable": {code(503, "error trying to reach service: dial tcp: connection refused"), true},
+		"Timeout":     {code(504, "x"), true},
+		"Deadline":    {fmt.Errorf("ask: %w", context.DeadlineExceeded), true},
+		"Reset":       {&url.Error{Op: "Get", Err: io.ErrUnexpectedEOF}, true},
+		"NoPod":       {code(503, `no endpoints available for service "mfg-auxiliary:8082"`), false},
+		"NoService":   {code(404, "not found"), false},
+		"NotLeading":  {errOperatorIdle, false},
+		"ItsOwnWord":  {errors.New("the operator says: no such group (NotFound)"), false},
+	} {
+		if got := mayForward(tc.err); got != tc.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
+func forwards(t *testing.T, answer func(http.ResponseWriter)) {
+	t.Helper()
 	f := loadHealthy(t)
-	f.answers[livePath] = status(403, metav1.StatusReasonForbidden, "no services/proxy")
+	f.answers[livePath] = answer
 	f.objects = map[string]any{"/api/v1/namespaces/mfg-system/pods": corev1.PodList{Items: []corev1.Pod{{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "mfg-system", Name: "mfg-operator-1"}, Status: corev1.PodStatus{Phase: corev1.PodRunning}}}}}
 	query := ""

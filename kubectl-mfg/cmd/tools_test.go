@@ -122,6 +122,20 @@ func TestCompletionInstall(t *testing.T) {
 	if got := run(t, &fakeAPI{}, runOptions{}, "completion", "install", "--dir", dir); !strings.Contains(got.errOut, "not in PATH") {
 		t.Errorf("%+v", got)
 	}
+	// Krew: PATH leads to a link, the program lies in a store.
+	bin, store := t.TempDir(), t.TempDir()
+	if err := os.WriteFile(filepath.Join(store, "kubectl-mfg"), nil, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Join(store, "kubectl-mfg"), filepath.Join(bin, "kubectl-mfg")); err != nil {
+		t.Fatal(err)
+	}
+	if got := run(t, &fakeAPI{}, runOptions{env: map[string]string{"PATH": "/bin:" + bin}}, "completion", "install"); got.code != 0 || !exists(filepath.Join(bin, completionScript)) || exists(filepath.Join(store, completionScript)) {
+		t.Errorf("%+v", got)
+	}
+	if got := run(t, &fakeAPI{}, runOptions{env: map[string]string{"PATH": store + "x"}}, "completion", "install"); got.code != exitUsage || !strings.Contains(got.errOut, "--dir ~/.local/bin") {
+		t.Errorf("%+v", got)
+	}
 	for _, args := range [][]string{{"completion"}, {"completion", "tcsh"}} {
 		if got := run(t, &fakeAPI{}, runOptions{}, args...); got.code != exitUsage {
 			t.Errorf("%v: %+v", args, got)

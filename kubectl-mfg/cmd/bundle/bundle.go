@@ -17,6 +17,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/yaml"
 
@@ -143,40 +144,43 @@ func (b *Bundle) log(ctx context.Context, o Options, pod corev1.Pod, container s
 func (b *Bundle) objects(ctx context.Context, o Options, selector string) {
 	ns, list := o.Group.Namespace, metav1.ListOptions{LabelSelector: selector}
 	core := o.Kube.CoreV1()
-	keep(b, "services.yaml", func() (any, error) { return core.Services(ns).List(ctx, list) })
-	keep(b, "persistentvolumeclaims.yaml", func() (any, error) { return core.PersistentVolumeClaims(ns).List(ctx, list) })
-	keep(b, "configmaps.yaml", func() (any, error) { return core.ConfigMaps(ns).List(ctx, list) })
-	keep(b, "deployments.yaml", func() (any, error) { return o.Kube.AppsV1().Deployments(ns).List(ctx, list) })
-	keep(b, "poddisruptionbudgets.yaml", func() (any, error) { return o.Kube.PolicyV1().PodDisruptionBudgets(ns).List(ctx, list) })
+	keep(b, "services.yaml", func() (runtime.Object, error) { return core.Services(ns).List(ctx, list) })
+	keep(b, "persistentvolumeclaims.yaml", func() (runtime.Object, error) { return core.PersistentVolumeClaims(ns).List(ctx, list) })
+	keep(b, "configmaps.yaml", func() (runtime.Object, error) { return core.ConfigMaps(ns).List(ctx, list) })
+	keep(b, "deployments.yaml", func() (runtime.Object, error) { return o.Kube.AppsV1().Deployments(ns).List(ctx, list) })
+	keep(b, "poddisruptionbudgets.yaml", func() (runtime.Object, error) { return o.Kube.PolicyV1().PodDisruptionBudgets(ns).List(ctx, list) })
 	for _, service := range []string{v1alpha1.PrimaryService(o.Group.Name), v1alpha1.ReplicasService(o.Group.Name)} {
-		keep(b, "endpointslices-"+service+".yaml", func() (any, error) {
+		keep(b, "endpointslices-"+service+".yaml", func() (runtime.Object, error) {
 			return o.Kube.DiscoveryV1().EndpointSlices(ns).List(ctx, metav1.ListOptions{LabelSelector: "kubernetes.io/service-name=" + service})
 		})
 	}
-	keep(b, "events.yaml", func() (any, error) { return core.Events(ns).List(ctx, metav1.ListOptions{}) })
+	keep(b, "events.yaml", func() (runtime.Object, error) { return core.Events(ns).List(ctx, metav1.ListOptions{}) })
 }
 
 // clusterObjects takes the operator's own objects, and the nodes.
 func (b *Bundle) clusterObjects(ctx context.Context, o Options) {
-	keep(b, "operator/deployments.yaml", func() (any, error) {
+	keep(b, "operator/deployments.yaml", func() (runtime.Object, error) {
 		return o.Kube.AppsV1().Deployments(o.OperatorNamespace).List(ctx, metav1.ListOptions{LabelSelector: o.OperatorSelector})
 	})
-	keep(b, "operator/leases.yaml", func() (any, error) {
+	keep(b, "operator/leases.yaml", func() (runtime.Object, error) {
 		return o.Kube.CoordinationV1().Leases(o.OperatorNamespace).List(ctx, metav1.ListOptions{})
 	})
-	keep(b, "operator/events.yaml", func() (any, error) {
+	keep(b, "operator/events.yaml", func() (runtime.Object, error) {
 		return o.Kube.CoreV1().Events(o.OperatorNamespace).List(ctx, metav1.ListOptions{})
 	})
-	keep(b, "nodes.yaml", func() (any, error) { return o.Kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{}) })
+	keep(b, "nodes.yaml", func() (runtime.Object, error) { return o.Kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{}) })
 }
 
-func keep(b *Bundle, name string, read func() (any, error)) {
-	content, err := read()
+func keep(b *Bundle, name string, read func() (runtime.Object, error)) {
+	list, err := read()
+	if err == nil {
+		err = plainList(list)
+	}
 	if err != nil {
 		b.missing(name, err)
 		return
 	}
-	b.add(name, content)
+	b.add(name, list)
 }
 
 // Write writes a tar.gz in which everything lies in one folder.

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
@@ -98,6 +99,33 @@ func TestCollect(t *testing.T) {
 	}
 	if strings.Contains(files[root+"group.yaml"], "managedFields") {
 		t.Error("managed fields are noise")
+	}
+}
+
+// TestCollectLists: what is secret in a pod is secret in what it is made from, and in every object of a list.
+func TestCollectLists(t *testing.T) {
+	applied := map[string]string{"kubectl.kubernetes.io/last-applied-configuration": "hunter2", "kept": "yes"}
+	deployment := func(ns string, labels map[string]string) *appsv1.Deployment {
+		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "d", Labels: labels, Annotations: applied, ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "x"}}}}
+		env := []corev1.EnvVar{{Name: "ROOT_PASSWORD", Value: "hunter2"}, {Name: "MFG_SITE", Value: "paris"}}
+		d.Spec.Template.Annotations = applied
+		d.Spec.Template.Spec.InitContainers = []corev1.Container{{Name: "init", Env: env}}
+		d.Spec.Template.Spec.Containers = []corev1.Container{{Name: "mysql", Env: env}}
+		return d
+	}
+	kube := fake.NewClientset(deployment("shop", map[string]string{v1alpha1.LabelGroup: "orders"}), deployment("mfg-system", map[string]string{"app": "mfg"}),
+		&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "s", Labels: map[string]string{v1alpha1.LabelGroup: "orders"}, Annotations: applied}},
+		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Annotations: applied}})
+	g := &v1alpha1.MysqlFailoverGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "orders"}}
+	b := Collect(t.Context(), Options{Group: g, Kube: kube, OperatorNamespace: "mfg-system", OperatorSelector: "app=mfg"})
+	for _, name := range []string{"deployments.yaml", "operator/deployments.yaml", "services.yaml", "nodes.yaml"} {
+		text := string(b.files[name])
+		if strings.Contains(text, "hunter2") || strings.Contains(text, "managedFields") || !strings.Contains(text, "kept: \"yes\"") {
+			t.Errorf("%s:\n%s", name, text)
+		}
+		if strings.Contains(name, "deployments") && (strings.Count(text, redacted) != 2 || !strings.Contains(text, "paris")) {
+			t.Errorf("%s:\n%s", name, text)
+		}
 	}
 }
 

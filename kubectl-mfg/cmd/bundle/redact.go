@@ -8,8 +8,11 @@ import (
 	"regexp"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // redacted stands where something was taken out.
@@ -58,16 +61,45 @@ var secretName = regexp.MustCompile(`(?i)password|passwd|pwd|secret|token|privat
 func plainPod(pod corev1.Pod) corev1.Pod {
 	pod = *pod.DeepCopy()
 	pod.ObjectMeta = plainMeta(pod.ObjectMeta)
-	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for i := range containers {
-			for j, v := range containers[i].Env {
-				if v.Value != "" && secretName.MatchString(v.Name) {
-					containers[i].Env[j].Value = redacted
-				}
+	hideVariables(pod.Spec)
+	return pod
+}
+
+// hideVariables takes values of variables that sound secret out of a pod, or of what pods are made from.
+func hideVariables(spec corev1.PodSpec) {
+	hide := func(env []corev1.EnvVar) {
+		for i, v := range env {
+			if v.Value != "" && secretName.MatchString(v.Name) {
+				env[i].Value = redacted
 			}
 		}
 	}
-	return pod
+	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
+		for _, c := range containers {
+			hide(c.Env)
+		}
+	}
+	for _, c := range spec.EphemeralContainers {
+		hide(c.Env)
+	}
+}
+
+// plainList treats each object of a list as plainPod treats a pod. The list is the caller's own.
+func plainList(list runtime.Object) error {
+	return meta.EachListItem(list, func(o runtime.Object) error {
+		if d, is := o.(*appsv1.Deployment); is {
+			hideVariables(d.Spec.Template.Spec)
+			d.Spec.Template.ObjectMeta = plainMeta(d.Spec.Template.ObjectMeta)
+		}
+		m, err := meta.Accessor(o)
+		if err != nil {
+			return err
+		}
+		plain := plainMeta(metav1.ObjectMeta{Annotations: m.GetAnnotations()})
+		m.SetManagedFields(nil)
+		m.SetAnnotations(plain.Annotations)
+		return nil
+	})
 }
 
 // plainMeta drops what is long and says nothing, and the copy of the object as it was applied: it may hold anything.

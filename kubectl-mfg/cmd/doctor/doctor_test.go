@@ -168,6 +168,22 @@ func TestFindings(t *testing.T) {
 			})
 			return o
 		}, "who reads secrets", Fail, "anybody in system:serviceaccounts"},
+		"EverybodyByName": {func(_ *World, o []runtime.Object) []runtime.Object {
+			change(o, "named", func(r *rbacv1.ClusterRole) { r.Rules[0].ResourceNames = []string{"mysql-orders-rome-keyring-v7"} })
+			return o
+		}, "who reads secrets", Fail, "anybody in system:authenticated"},
+		"OneByName": {func(_ *World, o []runtime.Object) []runtime.Object {
+			change(o, "named", func(r *rbacv1.ClusterRole) { r.Rules[0].ResourceNames = []string{"x", "mysql-orders-root"} })
+			change(o, "named", func(b *rbacv1.ClusterRoleBinding) { b.Subjects = []rbacv1.Subject{{Kind: "User", Name: "jo"}} })
+			return o
+		}, "who reads secrets", OK, "1 more can read Secrets with passwords or keys of the group by name: user jo"},
+		"Exec": {func(_ *World, o []runtime.Object) []runtime.Object {
+			change(o, "named", func(r *rbacv1.ClusterRole) {
+				r.Rules = []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"pods/exec"}, Verbs: []string{"create"}}}
+			})
+			change(o, "named", func(b *rbacv1.ClusterRoleBinding) { b.Subjects = []rbacv1.Subject{{Kind: "User", Name: "jo"}} })
+			return o
+		}, "who reads secrets", OK, "sees what is mounted there: 1 can: user jo"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

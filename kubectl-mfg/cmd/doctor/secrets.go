@@ -5,11 +5,14 @@ package doctor
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
 )
 
 // secretsAtRest looks at the command lines of the API servers, where they run as pods that can be seen. What their
@@ -62,18 +65,43 @@ func secretReaders(ctx context.Context, w World) []Finding {
 	if err != nil {
 		return cannotSee(err, "list", "clusterrolebindings.rbac.authorization.k8s.io", "")
 	}
-	readers := map[string]bool{}
+	a := access{all: map[string]bool{}, named: map[string]bool{}, pods: map[string]bool{}}
 	for _, b := range local.Items {
-		if readsSecrets(rules[b.RoleRef.Kind+"/"+b.RoleRef.Name]) {
-			addSubjects(readers, b.Subjects)
-		}
+		a.add(w.Group, rules[b.RoleRef.Kind+"/"+b.RoleRef.Name], b.Subjects)
 	}
 	for _, b := range global.Items {
-		if readsSecrets(rules["ClusterRole/"+b.RoleRef.Name]) {
-			addSubjects(readers, b.Subjects)
+		a.add(w.Group, rules["ClusterRole/"+b.RoleRef.Name], b.Subjects)
+	}
+	return a.judge()
+}
+
+// access is who may read all Secrets of the namespace, Secrets of the group that a rule names, and who may make pods, or run
+// commands in them, and see what is mounted there.
+type access struct{ all, named, pods map[string]bool }
+
+func (a access) add(g *v1alpha1.MysqlFailoverGroup, rules []rbacv1.PolicyRule, subjects []rbacv1.Subject) {
+	for _, r := range rules {
+		switch {
+		case !readsSecrets(r):
+		case len(r.ResourceNames) == 0:
+			addSubjects(a.all, subjects)
+		case slices.ContainsFunc(r.ResourceNames, func(name string) bool { return isOurs(g, name) }):
+			addSubjects(a.named, subjects)
+		}
+		if entersPods(r) {
+			addSubjects(a.pods, subjects)
 		}
 	}
-	return judgeReaders(readers)
+}
+
+// isOurs is true for the names of Secrets that hold a password or a key of the group, of any version.
+func isOurs(g *v1alpha1.MysqlFailoverGroup, name string) bool {
+	if slices.Contains([]string{v1alpha1.RootSecret(g.Name), v1alpha1.AccountsSecret(g.Name), v1alpha1.AuthoritySecret(g.Name)}, name) {
+		return true
+	}
+	return slices.ContainsFunc(g.Spec.Sites, func(s v1alpha1.Site) bool {
+		return strings.HasPrefix(name, v1alpha1.SiteName(g.Name, s.Name)+"-keyring-")
+	})
 }
 
 // rulesOf are the rules of every role that can be bound in the namespace, by kind and name.
@@ -96,14 +124,20 @@ func rulesOf(ctx context.Context, w World) (map[string][]rbacv1.PolicyRule, erro
 	return rules, nil
 }
 
-// readsSecrets is true if rules allow to read any Secret, also one that is named: it may be ours.
-func readsSecrets(rules []rbacv1.PolicyRule) bool {
-	return slices.ContainsFunc(rules, func(r rbacv1.PolicyRule) bool {
-		group := slices.Contains(r.APIGroups, "") || slices.Contains(r.APIGroups, rbacv1.APIGroupAll)
-		kind := slices.Contains(r.Resources, "secrets") || slices.Contains(r.Resources, rbacv1.ResourceAll)
-		verb := slices.ContainsFunc(r.Verbs, func(v string) bool { return v == "get" || v == "list" || v == "watch" || v == rbacv1.VerbAll })
-		return group && kind && verb && len(r.ResourceNames) == 0
-	})
+// readsSecrets is true if a rule allows to read Secrets: all, or those that it names.
+func readsSecrets(r rbacv1.PolicyRule) bool { return allows(r, "secrets", "get", "list", "watch") }
+
+// entersPods is true if a rule allows to make pods, which can mount any Secret of the namespace, or to run commands in them.
+func entersPods(r rbacv1.PolicyRule) bool {
+	return allows(r, "pods", "create") && len(r.ResourceNames) == 0 || allows(r, "pods/exec", "create", "get")
+}
+
+// allows is true if a rule allows one of the verbs on a kind of the core group.
+func allows(r rbacv1.PolicyRule, kind string, verbs ...string) bool {
+	holds := func(all []string, wanted ...string) bool {
+		return slices.ContainsFunc(all, func(s string) bool { return s == rbacv1.VerbAll || slices.Contains(wanted, s) })
+	}
+	return holds(r.APIGroups, "") && holds(r.Resources, kind) && holds(r.Verbs, verbs...)
 }
 
 func addSubjects(readers map[string]bool, subjects []rbacv1.Subject) {
@@ -116,25 +150,51 @@ func addSubjects(readers map[string]bool, subjects []rbacv1.Subject) {
 	}
 }
 
-func judgeReaders(readers map[string]bool) []Finding {
-	var names, open []string
-	for name := range readers {
-		names = append(names, name)
-		for _, all := range everybody {
+func (a access) judge() []Finding {
+	var open []string
+	for _, all := range everybody {
+		if a.open(all) {
+			open = append(open, all)
+		}
+	}
+	if len(open) > 0 {
+		return one(Fail, "take get, list and watch of secrets away from them", "anybody in %s can read Secrets with passwords or keys of the group", strings.Join(open, ", "))
+	}
+	words := fmt.Sprintf("%d can read all Secrets of the namespace, and with them log in as root of every site%s", len(a.all), listed(a.all))
+	for name := range a.all {
+		delete(a.named, name)
+		delete(a.pods, name)
+	}
+	if len(a.named) > 0 {
+		words += fmt.Sprintf("; %d more can read Secrets with passwords or keys of the group by name%s", len(a.named), listed(a.named))
+	}
+	if len(a.pods) > 0 {
+		words += fmt.Sprintf("; note that whoever makes pods or runs commands in them sees what is mounted there: %d can%s", len(a.pods), listed(a.pods))
+	}
+	return one(OK, "", "%s", words)
+}
+
+// open is true if a group that holds anybody, or one below it, can read Secrets of the group.
+func (a access) open(all string) bool {
+	for _, readers := range []map[string]bool{a.all, a.named} {
+		for name := range readers {
 			if name == "group "+all || strings.HasPrefix(name, "group "+all+":") {
-				open = append(open, all)
+				return true
 			}
 		}
 	}
-	slices.Sort(names)
-	if len(open) > 0 {
-		return one(Fail, "take get, list and watch of secrets away from them", "anybody in %s can read every Secret of the namespace, and with them log in as root of every site", strings.Join(open, ", "))
-	}
+	return false
+}
+
+// listed names a few, behind a colon.
+func listed(who map[string]bool) string {
 	const shown = 8
-	more := ""
-	if len(names) > shown {
-		more = fmt.Sprintf(", and %d more", len(names)-shown)
-		names = names[:shown]
+	names := slices.Sorted(maps.Keys(who))
+	if len(names) == 0 {
+		return ""
 	}
-	return one(OK, "", "%d can read all Secrets of the namespace, and with them log in as root of every site: %s%s", len(readers), strings.Join(names, ", "), more)
+	if more := len(names) - shown; more > 0 {
+		return fmt.Sprintf(": %s, and %d more", strings.Join(names[:shown], ", "), more)
+	}
+	return ": " + strings.Join(names, ", ")
 }

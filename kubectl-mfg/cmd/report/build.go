@@ -51,6 +51,7 @@ func Build(cr *v1alpha1.MysqlFailoverGroup, view LiveView) MysqlFailoverGroupRep
 		Transition:      transitionOf(cr.Status.Transition),
 		LastFailover:    lastFailover(cr.Status.Failovers),
 		Planned:         plannedOf(cr.Status.PlannedFailover),
+		OrderedTo:       cr.Annotations[v1alpha1.AnnotationForceFailover],
 		Forecast:        forecastOf(cr, live),
 		PausedUntil:     pausedUntil(cr),
 		Conditions:      conditionsOf(cr.Status.Conditions),
@@ -66,6 +67,7 @@ func Build(cr *v1alpha1.MysqlFailoverGroup, view LiveView) MysqlFailoverGroupRep
 		}
 	}
 	r.Sites = sitesOf(cr, live, r.ActiveSite)
+	r.Encryption = encryptionOf(cr, r.Sites)
 	r.MySQL = versionOf(r.Sites)
 	r.Endpoints = endpointsOf(r)
 	r.Problems = problemsOf(cr, view, live, r)
@@ -218,6 +220,28 @@ func (s *Site) addLive(l wire.SiteStatus) {
 	if !l.LastSeen.IsZero() {
 		s.LastSeen = &l.LastSeen
 	}
+}
+
+// encryptionOf also adds to each site what is known of its keyring.
+func encryptionOf(cr *v1alpha1.MysqlFailoverGroup, sites []Site) *Encryption {
+	if e := cr.Spec.EncryptionAtRest; e == nil || !e.Enabled {
+		return nil
+	}
+	out := &Encryption{}
+	at := cr.Status.EncryptionAtRest
+	if at == nil {
+		return out
+	}
+	out.Sealed = at.Sealed
+	for _, k := range at.Sites {
+		out.UnencryptedTablespaces = max(out.UnencryptedTablespaces, k.Coverage.UnencryptedTablespaces)
+		for i := range sites {
+			if sites[i].Name == k.Name {
+				sites[i].Keyring = &Keyring{Phase: string(k.Phase), Version: k.KeyringVersion, Work: string(k.Work), Message: k.Message}
+			}
+		}
+	}
+	return out
 }
 
 // versionOf names every version in use, the active site's first.

@@ -22,10 +22,12 @@ const (
 	ReasonNoActiveSite    = "NoActiveSite"
 	ReasonActiveReadOnly  = "ActiveSiteReadOnly"
 	ReasonSeveralWritable = "SeveralWritableSites"
-	reasonSitePrefix      = "Site"
-	defaultPollInterval   = 2 * time.Second
-	staleAfterPolls       = 5
-	staleAtLeast          = 10 * time.Second
+	// ReasonEscrowMissing is that of the condition EncryptionAtRestReady while the escrow Secret of a site is gone.
+	ReasonEscrowMissing = "KeyringEscrowMissing"
+	reasonSitePrefix    = "Site"
+	defaultPollInterval = 2 * time.Second
+	staleAfterPolls     = 5
+	staleAtLeast        = 10 * time.Second
 )
 
 // Fit is true if nothing speaks against the site.
@@ -245,6 +247,10 @@ func notesOf(cr *v1alpha1.MysqlFailoverGroup) []string {
 		notes = append(notes, fmt.Sprintf("paused until %s: a lost active site is not replaced; to end it: kubectl mfg resume %s -n %s",
 			until.Format(time.RFC3339), cr.Name, cr.Namespace))
 	}
+	if to := cr.Annotations[v1alpha1.AnnotationForceFailover]; to != "" {
+		notes = append(notes, fmt.Sprintf("%s is ordered to take over, whatever is lost, and the order is pending; to withdraw it: kubectl mfg failover %s -n %s --abort",
+			to, cr.Name, cr.Namespace))
+	}
 	for _, c := range cr.Status.Conditions {
 		if c.Type == v1alpha1.ConditionUnbuiltFeatures && c.Status == metav1.ConditionTrue {
 			notes = append(notes, c.Message)
@@ -258,6 +264,10 @@ func hintsOf(r MysqlFailoverGroupReport) []Hint {
 	var hints []Hint
 	name, ns := r.Metadata.Name, r.Metadata.Namespace
 	for _, p := range r.Problems {
+		if p.Reason == ReasonEscrowMissing {
+			hints = append(hints, escrowHints(r)...)
+			continue
+		}
 		var h Hint
 		switch p.Reason {
 		case ReasonOperatorDown, ReasonNotObserved, ReasonStale:
@@ -279,6 +289,21 @@ func hintsOf(r MysqlFailoverGroupReport) []Hint {
 		if !slices.Contains(hints, h) {
 			hints = append(hints, h)
 		}
+	}
+	return hints
+}
+
+// escrowHints: each site whose escrow Secret is gone has the only copy of its keyring in the memory of its pod.
+func escrowHints(r MysqlFailoverGroupReport) []Hint {
+	var hints []Hint
+	for _, s := range r.Sites {
+		if k := s.Keyring; k != nil && k.Phase == string(v1alpha1.KeyringFailed) && k.Work == "" {
+			hints = append(hints, Hint{Message: "do not delete or restart the pod of " + s.Name + ", it has the only copy of its keyring; bring that back into escrow",
+				Command: fmt.Sprintf("kubectl mfg recover-keyring %s %s -n %s", r.Metadata.Name, s.Name, r.Metadata.Namespace)})
+		}
+	}
+	if len(hints) == 0 {
+		return []Hint{{Message: "see which keyring is missing", Command: fmt.Sprintf("kubectl mfg keyring verify %s -n %s", r.Metadata.Name, r.Metadata.Namespace)}}
 	}
 	return hints
 }

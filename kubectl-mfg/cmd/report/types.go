@@ -48,8 +48,12 @@ type MysqlFailoverGroupReport struct {
 	LastFailover *Failover   `json:"lastFailover,omitempty"`
 	// Planned is the last planned failover, also while it is under way.
 	Planned *Planned `json:"planned,omitempty"`
+	// OrderedTo is the site of a pending order to fail over that accepts data loss.
+	OrderedTo string `json:"orderedTo,omitempty"`
 	// Forecast is what would happen if the active site were lost now.
 	Forecast *Forecast `json:"forecast,omitempty"`
+	// Encryption is set in groups with encryption at rest.
+	Encryption *Encryption `json:"encryption,omitempty"`
 	// PausedUntil is set while the operator does nothing by itself.
 	PausedUntil *time.Time  `json:"pausedUntil,omitempty"`
 	Endpoints   Endpoints   `json:"endpoints"`
@@ -176,6 +180,23 @@ type Clone struct {
 	ETASeconds *int64 `json:"etaSeconds,omitempty"`
 }
 
+// Encryption is how far encryption at rest is.
+type Encryption struct {
+	// Sealed is true once the keyring of every site is in escrow and sealed.
+	Sealed bool `json:"sealed"`
+	// UnencryptedTablespaces is the greatest number of tablespaces of users that are in the clear on a site.
+	UnencryptedTablespaces int32 `json:"unencryptedTablespaces"`
+}
+
+// Keyring is the keyring of a site.
+type Keyring struct {
+	Phase   string `json:"phase,omitempty"`
+	Version int64  `json:"version,omitempty"`
+	// Work is why it can be written, or is about to be: Bootstrap, Clone or Rotation.
+	Work    string `json:"work,omitempty"`
+	Message string `json:"message,omitempty"`
+}
+
 // Endpoints are what applications connect to.
 type Endpoints struct {
 	Writes          string `json:"writes"`
@@ -201,6 +222,8 @@ type Site struct {
 	Fence string `json:"fence,omitempty"`
 
 	Clone *Clone `json:"clone,omitempty"`
+	// Keyring is set in groups with encryption at rest.
+	Keyring *Keyring `json:"keyring,omitempty"`
 
 	Provisioned bool       `json:"provisioned"`
 	Version     string     `json:"version,omitempty"`

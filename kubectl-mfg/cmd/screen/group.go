@@ -42,6 +42,9 @@ func Group(r report.MysqlFailoverGroupReport, o Options) string {
 	b.WriteString(o.flow(0,
 		text{s: "Writes    " + r.Endpoints.Writes},
 		text{s: fmt.Sprintf("Reads     %s (%d healthy)", r.Endpoints.Reads, r.Endpoints.HealthyReplicas)}))
+	if r.Encryption != nil {
+		b.WriteString(o.encryption(r))
+	}
 	if r.Facts.Source == report.LastKnown {
 		b.WriteString(o.paragraph(text{"Facts", warn}, o.lastKnown(r.Facts)))
 	}
@@ -56,6 +59,24 @@ func Group(r report.MysqlFailoverGroupReport, o Options) string {
 	b.WriteString("\n" + o.table(o.siteColumns(r)))
 	b.WriteString(o.remarks(r))
 	return b.String()
+}
+
+// encryption is how far encryption at rest is.
+func (o Options) encryption(r report.MysqlFailoverGroupReport) string {
+	label, sealed := text{s: "Encrypted"}, 0
+	for _, s := range r.Sites {
+		if s.Keyring != nil && s.Keyring.Phase == string(v1alpha1.KeyringSealed) {
+			sealed++
+		}
+	}
+	words := fmt.Sprintf("%d of %d keyrings sealed", sealed, len(r.Sites))
+	if n := r.Encryption.UnencryptedTablespaces; n > 0 {
+		words += fmt.Sprintf("; up to %d tablespaces of a site are in the clear", n)
+	}
+	if !r.Encryption.Sealed || r.Encryption.UnencryptedTablespaces > 0 {
+		label.colour = warn
+	}
+	return o.paragraph(label, words)
 }
 
 // outlook is a planned failover under way, copies under way, and what would happen if the active site were lost now.
@@ -179,6 +200,7 @@ func (o Options) siteColumns(r report.MysqlFailoverGroupReport) []column {
 	lag := column{title: "LAG"}
 	behind := column{title: "GTID BEHIND", short: "BEHIND"}
 	fence := column{title: "FENCE"}
+	keyring := column{title: "KEYRING", drop: 1}
 	node := column{title: "NODE", drop: 3}
 	errant := column{title: "ERRANT", drop: 4}
 	follows := column{title: "FOLLOWS", drop: 5}
@@ -195,13 +217,18 @@ func (o Options) siteColumns(r report.MysqlFailoverGroupReport) []column {
 		lag.cells = append(lag.cells, replicaCell(s, seconds(s.LagSeconds)))
 		behind.cells = append(behind.cells, replicaCell(s, count(s.Behind)))
 		fence.cells = append(fence.cells, fenceCell(s))
+		keyring.cells = append(keyring.cells, keyringCell(s.Keyring))
 		node.cells = append(node.cells, text{s: orNone(s.Node)})
 		errant.cells = append(errant.cells, errantCell(s))
 		follows.cells = append(follows.cells, text{s: orNone(s.ReplicatingFrom)})
 		version.cells = append(version.cells, text{s: orNone(s.Version)})
 		seen.cells = append(seen.cells, o.seenCell(s))
 	}
-	columns := []column{site, role, state, lag, behind, fence, node}
+	columns := []column{site, role, state, lag, behind, fence}
+	if r.Encryption != nil {
+		columns = append(columns, keyring)
+	}
+	columns = append(columns, node)
 	if o.Wide {
 		columns = append(columns, errant, follows, version, seen)
 	}
@@ -238,6 +265,24 @@ func fenceCell(s report.Site) text {
 	default:
 		return text{s: s.Fence}
 	}
+}
+
+func keyringCell(k *report.Keyring) text {
+	if k == nil || k.Phase == "" {
+		return text{none, warn}
+	}
+	words := lower(k.Phase)
+	if k.Version > 0 {
+		words = fmt.Sprintf("v%d %s", k.Version, words)
+	}
+	switch v1alpha1.KeyringPhase(k.Phase) {
+	case v1alpha1.KeyringSealed:
+		return text{words, good}
+	case v1alpha1.KeyringFailed:
+		return text{words, bad}
+	case v1alpha1.KeyringPending, v1alpha1.KeyringUnsealed, v1alpha1.KeyringEscrowed:
+	}
+	return text{words, warn}
 }
 
 // replicaCell shows a number that has no meaning for the active site.

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+)
+
+// TestEventsOfNeighbours: a group whose name goes on where that of a site ends has events of its own.
+func TestEventsOfNeighbours(t *testing.T) {
+	group := func(name string, sites ...string) v1alpha1.MysqlFailoverGroup {
+		g := v1alpha1.MysqlFailoverGroup{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		for _, s := range sites {
+			g.Spec.Sites = append(g.Spec.Sites, v1alpha1.Site{Name: s})
+		}
+		return g
+	}
+	all := []v1alpha1.MysqlFailoverGroup{group("orders", "eu", "us"), group("orders-eu", "paris")}
+	whose := map[string]string{
+		"mysql-orders-eu-7d9f-x2x": "orders", "mysql-orders-eu": "orders", "mysql-orders-us-data": "orders",
+		"mysql-orders-eu-paris-7d9f-x2x": "orders-eu", "mysql-orders-eu-paris": "orders-eu", "mysql-orders2-us": "",
+	}
+	for i := range all {
+		op := &eventsOp{Group: all[i].Name}
+		ours := op.belongs(&all[i], all)
+		for name, group := range whose {
+			if got := ours(corev1.ObjectReference{Kind: "Pod", Name: name}); got != (group == op.Group) {
+				t.Errorf("%s belongs to %s: %t", name, op.Group, got)
+			}
+		}
+	}
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
+)
+
+// outcomeReport is what a script reads of any of the reports.
+type outcomeReport struct {
+	Kind, APIVersion, Verb, Outcome, Reason, Message, Next, DryRun string
+	Metadata                                                       struct{ Name, Namespace string }
+}
+
+// TestFailuresAreReported: who asked for JSON gets it also where nothing came of it, and the exit code stays.
+func TestFailuresAreReported(t *testing.T) {
+	failed := func(run func(t *testing.T, args ...string) ran) func(t *testing.T, args string) (ran, outcomeReport) {
+		return func(t *testing.T, args string) (ran, outcomeReport) {
+			t.Helper()
+			var rep outcomeReport
+			got := run(t, append(strings.Fields(args), "-n", "shop", "--yes", "-o", "json")...)
+			if err := json.Unmarshal([]byte(got.out), &rep); err != nil {
+				t.Fatalf("%v: %+v", err, got)
+			}
+			return got, rep
+		}
+	}
+	tests := map[string]struct {
+		run     func(t *testing.T, args ...string) ran
+		args    string
+		code    int
+		outcome string
+		kind    string
+		reason  string
+		message string
+		next    string
+	}{
+		"Preflight": {func(t *testing.T, args ...string) ran {
+			f := loadHealthy(t)
+			f.explanation = &wire.Explanation{Candidates: []wire.ExplainedCandidate{{Site: "frankfurt", PlannedBlockedBy: "Paused", PlannedMessage: "paused until noon"}}}
+			return run(t, f, runOptions{}, args...)
+		}, "failover orders --to frankfurt", exitRefused, outcomeRefused, "MfgRequestReport", "Paused", "paused until noon", "kubectl mfg resume orders -n shop"},
+		"OperatorDown": {func(t *testing.T, args ...string) ran {
+			f := loadHealthy(t)
+			f.live = nil
+			return run(t, f, runOptions{}, args...)
+		}, "failover orders --to frankfurt", exitRefused, outcomeRefused, "MfgRequestReport", "", "no pod is ready", "kubectl get pods -n mfg-system"},
+		"TimedOut": {func(t *testing.T, args ...string) ran { return run(t, loadHealthy(t), runOptions{}, args...) },
+			"failover orders --to frankfurt --timeout 3s", exitTimeout, outcomeTimedOut, "MfgRequestReport", "", "what was asked for goes on", "kubectl mfg status orders"},
+		"Force": {func(t *testing.T, args ...string) ran { return run(t, loadHealthy(t), runOptions{}, args...) },
+			"failover orders --to frankfurt --accept-data-loss", exitRefused, outcomeRefused, "MfgRequestReport", "", "paris accepts writes", "kubectl mfg failover orders -n shop --to frankfurt"},
+		"RotateRefused": {func(t *testing.T, args ...string) ran { return run(t, sealedGroup(t), runOptions{}, args...) },
+			"rotate orders --site paris", exitRefused, outcomeRefused, rotationKind, "", "paris is the active site", "kubectl mfg rotate orders -n shop --all"},
+		"RotateTimedOut": {func(t *testing.T, args ...string) ran { return run(t, sealedGroup(t), runOptions{}, args...) },
+			"rotate orders --site madrid --timeout 3s", exitTimeout, outcomeUnfinished, rotationKind, "", "no outcome within 3s", "kubectl mfg rotate orders -n shop --site madrid"},
+		"RecoverRefused": {func(t *testing.T, args ...string) ran {
+			f := newEscrowAPI(t)
+			f.pods = nil
+			return f.recovers(t, runOptions{}, args...)
+		}, "recover-keyring orders frankfurt", exitRefused, outcomeRefused, "MfgRecoveryReport", "", "the pod of frankfurt is gone", "kubectl mfg reclone orders frankfurt"},
+		"RecoverTimedOut": {func(t *testing.T, args ...string) ran {
+			f := newEscrowAPI(t)
+			f.idle = true
+			return f.recovers(t, runOptions{}, args...)
+		}, "recover-keyring orders frankfurt --timeout 3s", exitTimeout, outcomeTimedOut, "MfgRecoveryReport", "", "no outcome within 3s", "kubectl mfg status orders"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, rep := failed(tc.run)(t, tc.args)
+			if got.code != tc.code || rep.Outcome != tc.outcome || rep.Kind != tc.kind || rep.Reason != tc.reason || rep.Metadata.Name != "orders" || rep.Verb == "" {
+				t.Errorf("exit code %d, want %d: %+v", got.code, tc.code, rep)
+			}
+			if !strings.Contains(rep.Message, tc.message) || strings.HasPrefix(rep.Message, "refused") || !strings.Contains(rep.Next, tc.next) {
+				t.Errorf("message %q, next %q", rep.Message, rep.Next)
+			}
+			if !strings.Contains(got.errOut, "error: ") {
+				t.Errorf("stderr does not say it: %q", got.errOut)
+			}
+		})
+	}
+}
+
+// TestRotateRoleStays: a role that does not move comes with the next step, as it does for failover.
+func TestRotateRoleStays(t *testing.T) {
+	r := &rotator{f: sealedGroup(t)}
+	got := rotated(t, r, runOptions{tick: func(n int) {
+		if asked(r.f, v1alpha1.AnnotationPlannedFailover) {
+			answerMove(r.f, v1alpha1.PlannedReverted, "PauseTimeout", "paris is opened again")
+			return
+		}
+		r.look(n)
+	}}, "--all --yes")
+	if got.code != exitRefused || !strings.Contains(got.errOut, "find out what holds it up") || !strings.Contains(got.errOut, "to go on: kubectl mfg rotate orders -n shop --all") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestRotateOldCampaign: keys of a day ago are not those that somebody asks for now.
+func TestRotateOldCampaign(t *testing.T) {
+	r := &rotator{f: sealedGroup(t)}
+	r.f.groups[0].Annotations[v1alpha1.AnnotationRotation] = "2026-11-02T11:59:59Z paris=3 frankfurt=2 madrid=2"
+	keyringIn(r.f, "frankfurt").RotatedVersion = 3
+	got := rotated(t, r, runOptions{}, "--all --yes")
+	if got.code != exitRefused || len(r.f.patched) != 0 || !strings.Contains(got.errOut, "was begun at 2026-11-02T11:59:59Z (24h ago)") || !strings.Contains(got.errOut, "--all --restart") {
+		t.Errorf("%+v", got)
+	}
+	if got := rotated(t, r, runOptions{}, "--all --yes --restart"); got.code != exitHealthy || strings.Join(r.did, ", ") != "rotate frankfurt, rotate madrid, paris -> frankfurt, rotate paris" {
+		t.Errorf("%v %+v", r.did, got)
+	}
+}
+
+// TestRotateReplicasOfAll: a part of what --all began is done by --all-replicas, and the rest is not forgotten.
+func TestRotateReplicasOfAll(t *testing.T) {
+	r := &rotator{f: sealedGroup(t)}
+	note := "2026-11-03T11:00:00Z paris=3 frankfurt=3 madrid=2"
+	r.f.groups[0].Annotations[v1alpha1.AnnotationRotation] = note
+	for _, want := range []string{"frankfurt v3 -> v4", "nothing was left to do: frankfurt, madrid"} { // the second run finds nothing
+		got := rotated(t, r, runOptions{}, "--all-replicas --yes")
+		if got.code != exitHealthy || !strings.Contains(got.out, want) || !strings.Contains(got.out, "paris is left\n  to go on: kubectl mfg rotate orders -n shop --all") {
+			t.Errorf("%+v", got)
+		}
+		if now := r.f.groups[0].Annotations[v1alpha1.AnnotationRotation]; now != note {
+			t.Errorf("the note of --all is %q", now)
+		}
+	}
+	if got := rotated(t, r, runOptions{}, "--all --yes"); got.code != exitHealthy || asked(r.f, v1alpha1.AnnotationRotation) || strings.Join(r.did, ", ") != "rotate frankfurt, rotate madrid, paris -> frankfurt, rotate paris" {
+		t.Errorf("%v %+v", r.did, got)
+	}
+	// What --all-replicas began says so, is over with the replicas, and becomes one of all sites once --all goes on with it.
+	for args, want := range map[string]string{"--all-replicas --yes --timeout 3s": "2026-11-03T12:00:00Z replicas paris=", "--all --yes --timeout 3s": "2026-11-03T12:00:00Z paris="} {
+		r = &rotator{f: sealedGroup(t), stuckAt: v1alpha1.KeyringUnsealed}
+		r.f.groups[0].Annotations[v1alpha1.AnnotationRotation] = "2026-11-03T12:00:00Z replicas paris=3 frankfurt=3 madrid=2"
+		rotated(t, r, runOptions{}, args)
+		if now := r.f.groups[0].Annotations[v1alpha1.AnnotationRotation]; !strings.HasPrefix(now, want) {
+			t.Errorf("%s: %q", args, now)
+		}
+	}
+}
