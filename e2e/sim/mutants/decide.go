@@ -147,7 +147,7 @@ var decideRows = []row{
 		{decideGo, "if isBusy(s, d.Memory, a) != \"\" {", "if false {"},
 	}},
 	{guard: "returned: one that cannot be opened is replaced", breaks: "live", edits: []edit{
-		{decideGo, "if late(s, d.Memory.ReopenSince) {", "if false {"},
+		{decideGo, "stuck := late(s, d.Memory.ReopenSince)", "stuck := false"},
 	}},
 	{guard: "forbidden: the mode", breaks: "G4", edits: []edit{
 		{decideGo, "case s.Policy.Mode == v1alpha1.FailoverObserve:", "case false:"},
@@ -195,7 +195,7 @@ var checkRows = []row{
 		{decisionGo, "if d.Hold {\n\t\t\treturn fmt.Errorf(\"opens %s while", "if false {\n\t\t\treturn fmt.Errorf(\"opens %s while"},
 	}, behind: []edit{
 		{transitionGo, "d.Persist, d.Hold = true, false\n\treturn d.say(TopologyTransition, VerdictPromote", "d.Persist, d.Hold = true, true\n\treturn d.say(TopologyTransition, VerdictPromote"},
-		{transitionGo, "\t\td.Hold = false\n\t\treturn reopening(s, d, target)", "\t\treturn reopening(s, d, target)"},
+		{transitionGo, "\t\td.Hold = false\n\t\tif d = reopening(s, d, target)", "\t\tif d = reopening(s, d, target)"},
 	}},
 	{guard: "check: the epoch does not go back", breaks: "I2 I1 live", edits: []edit{
 		{decisionGo, "case d.Status.Epoch < before.Epoch:", "case false:"},
