@@ -98,10 +98,12 @@ func catchUp(s Snapshot, d Decision, writer string) Decision {
 // retained volumes has a history that only the sites know.
 func bootstrap(s Snapshot, d Decision) Decision {
 	var best Candidate
-	highest := int64(0)
+	highest, unseen := int64(0), int64(0)
 	for _, site := range s.Sites {
-		if site.Role == v1alpha1.PrimaryCandidate && !site.Removed && !(site.Sidecar.Answered && site.MySQL.Direct) && !ordered(s) {
-			return awaitCandidate(s, d, site)
+		if site.Role == v1alpha1.PrimaryCandidate && !site.Removed && !(site.Sidecar.Answered && site.MySQL.Direct) {
+			if unseen = unseenEpochs; !ordered(s) {
+				return awaitCandidate(s, d, site)
+			}
 		}
 		highest = max(highest, site.Sidecar.Report.Epoch)
 		c := Candidate{Site: site, All: site.All()}
@@ -129,11 +131,15 @@ func bootstrap(s Snapshot, d Decision) Decision {
 			within(s.Policy.PollInterval / 4)
 	}
 	d = d.begin(s, v1alpha1.FailoverBootstrap, best.Site.Name, ReasonFirstSite)
-	d.Status.Epoch, d.Status.Transition.From = max(highest, s.Status.Epoch)+1, ""
+	d.Status.Epoch, d.Status.Transition.From = max(highest, s.Status.Epoch)+unseen+1, ""
 	d.Status.Transition.FromExecuted = best.All // whoever takes its place before it was opened must hold that too
 	return d.say(TopologyUninitialised, VerdictBootstrap, ReasonFirstSite, "%s becomes active; the sites have seen epoch %d",
 		best.Site.Name, highest)
 }
+
+// unseenEpochs is left out when a person orders the first opening although a candidate was not seen, which may know a later epoch
+// than the others: none of those may be used for two sites (I1).
+const unseenEpochs = 1_000_000
 
 // firstPatience is how long a candidate of a group without an active site may take to come up before people are told.
 const firstPatience = 10 * time.Minute
@@ -146,7 +152,7 @@ func awaitCandidate(s Snapshot, d Decision, site Site) Decision {
 			"waiting for MySQL of candidate %s before the first active site is chosen", site.Name)
 	}
 	return d.say(TopologyUninitialised, VerdictBlocked, ReasonWaitingForSites, "MySQL of candidate %s does not come up, for more than %s: "+
-		"which site has the data is not known without it; look at its pod, and %s", site.Name, firstPatience, withoutCandidate(s, d.Memory, ""))
+		"which site has the data is not known without it; look at its pod and at the other conditions, and %s", site.Name, firstPatience, withoutCandidate(s, d.Memory, ""))
 }
 
 // steady looks after a group with an active site and no transition.
@@ -175,7 +181,7 @@ func steady(s Snapshot, d Decision, old Memory) Decision {
 			"MySQL of %s is down; it may restart in place for %s", a.Name, s.Policy.CrashGrace).within(s.Policy.CrashGrace - down)
 	case a.Sidecar.Answered:
 		return due(s, d, TopologyActiveDown, ReasonActiveSiteDown)
-	case silent < s.Policy.Threshold || down < time.Duration(s.Policy.Threshold-1)*s.Policy.PollInterval:
+	case !isLongSilent(s, d.Memory, s.Status.ActiveSite):
 		// Also an active site whose sidecar alone is silent waits here: without its sidecar it cannot be opened again.
 		return d.say(TopologyActiveSilent, VerdictWait, ReasonBelowThreshold,
 			"%s does not answer (%d of %d polls)", s.Status.ActiveSite, silent, s.Policy.Threshold).
@@ -327,8 +333,13 @@ func due(s Snapshot, d Decision, seen Topology, why Reason) Decision {
 		d.Status.Records = s.Status.Records // nothing ends yet, so there is nothing to record
 		return d.say(seen, VerdictBlocked, reason, "%s: %s; %s", why, message, wayOut(s, d.Memory, best, found))
 	}
-	if silent := vouchedFor(s, d.Memory, best.Site.Name); why == ReasonActiveSiteSilent && silent != "" {
-		return d.say(seen, VerdictBlocked, ReasonVouched, "%s: %s may still be open, and %s, which does not answer either, may vouch for it: a failover could not be ended, so none is begun; "+
+	if silent, reason := vouchedFor(s, d.Memory, best.Site.Name); why == ReasonActiveSiteSilent && silent != "" {
+		d.Status.Records = s.Status.Records
+		if reason == ReasonBelowThreshold {
+			return d.say(seen, VerdictWait, reason, "%s: %s has lost an answer too: whether it could vouch for %s is about to be known", why, silent, s.Status.ActiveSite).
+				within(s.Policy.PollInterval / 4)
+		}
+		return d.say(seen, VerdictBlocked, reason, "%s: %s may still be open, and %s, which does not answer either, may vouch for it: a failover could not be ended, so none is begun; "+
 			"bring either back, or taint its node %s if it is down; %s", why, s.Status.ActiveSite, silent, v1alpha1.OutOfServiceTaint, override(best.Site.Name))
 	}
 	kind := v1alpha1.FailoverEmergency
@@ -340,18 +351,30 @@ func due(s Snapshot, d Decision, seen Topology, why Reason) Decision {
 }
 
 // vouchedFor names the sites that are silent for as long as the active site must be, and could vouch for it: the gate could not be
-// passed by time. It is empty if there may be proof, for which the failover has to begin.
-func vouchedFor(s Snapshot, m Memory, target string) string {
+// passed by time. Of sites that have just lost an answer it says BelowThreshold: soon they answer, or are among the others. It is empty
+// if there may be proof, for which the failover has to begin.
+func vouchedFor(s Snapshot, m Memory, target string) (names string, why Reason) {
 	a, known := s.Site(s.Status.ActiveSite)
-	if !known || a.Reachable() || a.gone() || silentVouchers(s, target) == "" {
-		return ""
+	if !known || a.Reachable() || a.gone() || a.Pod.OutOfService {
+		return "", ""
 	}
-	for _, site := range s.Sites {
-		if site.Name != a.Name && m.SilentPolls[site.Name] > 0 && m.SilentPolls[site.Name] < s.Policy.Threshold {
-			return "" // one lost answer: it will have acknowledged before the lease has run out
+	var all, long []string
+	for _, name := range silentVouchers(s, target) {
+		all = append(all, name)
+		if isLongSilent(s, m, name) {
+			long = append(long, name)
 		}
 	}
-	return silentVouchers(s, target)
+	if len(long) == 0 {
+		return strings.Join(all, ", "), ReasonBelowThreshold
+	}
+	return strings.Join(long, ", "), ReasonVouched
+}
+
+// isLongSilent is true for a site that has not answered for as long as an active site must not.
+func isLongSilent(s Snapshot, m Memory, site string) bool {
+	down := s.Now.Sub(orNow(m.DownSince[site], s.Now))
+	return m.SilentPolls[site] >= s.Policy.Threshold && down >= time.Duration(s.Policy.Threshold-1)*s.Policy.PollInterval
 }
 
 // forbidden is what forbids an emergency failover, in the order in which a person would want to know.

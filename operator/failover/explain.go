@@ -82,9 +82,13 @@ func (x explained) rules() []wire.ExplainedRule {
 	rules := append([]wire.ExplainedRule{known}, x.order()...)
 	rules = append(rules, x.seen()...)
 	rules = append(rules, x.allowed()...)
-	if silent := vouchedFor(x.s, x.m, x.best.Site.Name); silent != "" {
-		return append(rules, against(RuleVouchers, fmt.Sprintf("neither %s nor %s answers, which could vouch for it", x.s.Status.ActiveSite, silent), ReasonVouched,
-			"bring either back, or taint its node "+v1alpha1.OutOfServiceTaint+" if it is down; or order the failover: "+x.command()))
+	if silent, why := vouchedFor(x.s, x.m, x.best.Site.Name); silent != "" {
+		r := against(RuleVouchers, fmt.Sprintf("neither %s nor %s answers, which could vouch for it", x.s.Status.ActiveSite, silent), why,
+			"bring either back, or taint its node "+v1alpha1.OutOfServiceTaint+" if it is down; or order the failover: "+x.command())
+		if why == ReasonBelowThreshold {
+			r.Remedy = "wait: one lost answer is no outage"
+		}
+		return append(rules, r)
 	}
 	return append(rules, x.gateForecast())
 }
@@ -225,7 +229,7 @@ func (x explained) gateForecast() wire.ExplainedRule {
 	r := wire.ExplainedRule{Name: RuleGate, Verdict: wire.RuleOpen, Input: fmt.Sprintf(
 		"asked once a failover has begun: proof that %s is fenced, or %s of silence acknowledged by every other site",
 		x.s.Status.ActiveSite, longestLease(x.s, x.m, x.s.Status.ActiveSite)+LeaseMargin)}
-	if silent := silentVouchers(x.s, x.best.Site.Name); silent != "" {
+	if silent := strings.Join(silentVouchers(x.s, x.best.Site.Name), ", "); silent != "" {
 		r.Verdict, r.Reason = wire.RuleAgainst, string(ReasonVouched)
 		r.Input = fmt.Sprintf("by time alone it would not open: %s could still vouch for %s", silent, x.s.Status.ActiveSite)
 		r.Remedy = "bring " + silent + " back, or taint its node " + v1alpha1.OutOfServiceTaint + " if it is down"

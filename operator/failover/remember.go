@@ -42,7 +42,7 @@ func remember(s Snapshot, old Memory) Memory {
 
 		IndirectSince: map[string]time.Time{}, OtherVolume: map[string]bool{}, Confirmed: map[string]string{},
 		DrainSince: old.DrainSince, HopeAt: map[string]time.Time{}, LaggedAt: map[string]time.Time{},
-		FollowedAt: map[string]time.Time{}, OpenAt: old.OpenAt,
+		FollowedAt: map[string]time.Time{}, OpenAt: old.OpenAt, AloneAt: map[string]time.Time{},
 	}
 	if m.FencedBySQL == nil {
 		m.FencedBySQL = map[string]SQLFence{}
@@ -112,6 +112,9 @@ func rememberSite(s Snapshot, old Memory, m *Memory, site Site) {
 func rememberSilence(s Snapshot, old Memory, m *Memory, site Site) {
 	name := site.Name
 	m.LaggedAt[name], m.HopeAt[name], m.FollowedAt[name] = old.LaggedAt[name], old.HopeAt[name], old.FollowedAt[name]
+	if m.AloneAt[name] = old.AloneAt[name]; isUnescrowed(s, old, site) != "" {
+		m.AloneAt[name] = s.Now
+	}
 	if active, _ := s.Site(s.Status.ActiveSite); active.Writable() && active.Name != name && site.follows(active) {
 		m.FollowedAt[name] = s.Now
 	}

@@ -262,6 +262,8 @@ type Memory struct {
 	// FollowedAt is when a site last followed an active site that was open, OpenAt when there last was one.
 	FollowedAt map[string]time.Time
 	OpenAt     time.Time
+	// AloneAt is when a site's live keyring was last seen in its pod alone.
+	AloneAt map[string]time.Time
 	// DrainSince is when the target's drain was first asked for in this transition.
 	DrainSince time.Time
 }

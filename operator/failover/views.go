@@ -25,7 +25,7 @@ func views(s Snapshot, d Decision) []View {
 		}
 		v.Readable = v.Serves && !d.lately(s, d.Memory.LaggedAt[site.Name])
 		// An eviction would take the only copy of a keyring whose escrow Secret is gone, or that is not in escrow yet.
-		v.Protected = v.State == v1alpha1.SitePrimary || site.EscrowMissing || isUnescrowed(s, d.Memory, site) != "" ||
+		v.Protected = v.State == v1alpha1.SitePrimary || site.EscrowMissing || d.lately(s, d.Memory.AloneAt[site.Name]) ||
 			mayTakeOver(v) && d.lately(s, d.Memory.HopeAt[site.Name]) && !d.movedAway(s, site.Name)
 		if reason, message := heldBack(s, d.Memory, site, v); reason != "" {
 			v.Reason, v.Message = reason, message
@@ -80,8 +80,9 @@ func mayTakeOver(v View) bool {
 	return v.State == v1alpha1.SiteReplica || v.State == v1alpha1.SiteFenced || v.State == v1alpha1.SiteDetached
 }
 
-// lostItsSource is true for a replica that followed the active site for as long as that was open. Its data is what it was, and no
-// older than that of any other while nobody can write, so reads go on from it. One that was detached before may be of any age.
+// lostItsSource is true for a replica that followed the active site for as long as that was seen open. Its data is no older than that
+// of any other site that answers, so reads go on from it unless there is a limit to their lag. One that was detached before may be of
+// any age.
 func (d Decision) lostItsSource(s Snapshot, site Site) bool {
 	active, _ := s.Site(s.Status.ActiveSite)
 	followed := d.Memory.FollowedAt[site.Name]
@@ -110,7 +111,7 @@ func (d Decision) onlyHope(s Snapshot) string {
 	if t := d.Status.Transition; t != nil {
 		return t.To // it is about to be opened
 	}
-	if !active.Writable() {
+	if active.Sidecar.Answered && !active.Writable() || isLongSilent(s, d.Memory, active.Name) {
 		best, _ := choose(s, d.Memory, active.Name)
 		return best.Site.Name // it takes over, now or once nothing forbids it
 	}
@@ -146,11 +147,14 @@ func heldBack(s Snapshot, m Memory, site Site, v View) (reason, message string) 
 	if why := isUnescrowed(s, m, site); why != "" && site.Leaving != "" && site.Leaving != LeavingForUpdate {
 		return "NotEscrowed", fmt.Sprintf("is about to go (%s), and its eviction is refused: %s, so its pod has the only copy", site.Leaving, why)
 	}
-	if v.State != v1alpha1.SiteReplica || !v.Protected || site.Leaving == "" || site.Leaving == LeavingForUpdate {
+	if !mayTakeOver(v) || !v.Protected || site.Leaving == "" || site.Leaving == LeavingForUpdate {
 		return "", ""
 	}
 	if site.EscrowMissing {
 		return "EscrowMissing", fmt.Sprintf("is about to go (%s), and its eviction is refused: its pod has the only copy of its keyring, whose escrow Secret is gone", site.Leaving)
+	}
+	if v.State != v1alpha1.SiteReplica {
+		return "OnlyCandidate", fmt.Sprintf("is about to go (%s), and its eviction is refused until a site is open: it is the one to take over", site.Leaving)
 	}
 	return "OnlyCandidate", fmt.Sprintf("is about to go (%s), and its eviction is refused while no other candidate has caught up: "+
 		"bring one up, or uncordon the node of another; to let it go without, delete its pod", site.Leaving)

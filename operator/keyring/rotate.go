@@ -82,11 +82,15 @@ func otherKeyringInFlight(g Group, s Site) string {
 		if other.Name == s.Name {
 			continue
 		}
-		if phase := other.Status.Phase; phase != v1alpha1.KeyringSealed {
-			return fmt.Sprintf("the keyring of %s is %s: wait until it is sealed", other.Name, phaseText(phase))
-		}
-		if _, have := other.current(); !have {
+		phase := other.Status.Phase
+		if _, have := other.current(); !have && other.Status.KeyringSecret != "" {
 			return fmt.Sprintf("the escrow Secret %s of %s is missing: restore it first", other.Status.KeyringSecret, other.Name)
+		}
+		if phase == v1alpha1.KeyringFailed {
+			return fmt.Sprintf("the keyring of %s is Failed, and may be in its pod alone: mend that first; status.encryptionAtRest.sites[] says why", other.Name)
+		}
+		if phase != v1alpha1.KeyringSealed {
+			return fmt.Sprintf("the keyring of %s is %s: wait until it is sealed", other.Name, phaseText(phase))
 		}
 	}
 	return ""

@@ -99,18 +99,24 @@ func (l *loop) evidence(ctx context.Context, group *v1alpha1.MysqlFailoverGroup,
 		// The volume may be on another node by now, before status says so: a pod there is as good as the site itself (I1).
 		out.OutOfService = outOfService(node) && !l.runsElsewhere(ctx, pods, out.Node)
 	}
-	out.Unplaced = out.Node == "" && !l.runsElsewhere(ctx, pods, "")
+	out.Unplaced = out.Node == "" && !slices.ContainsFunc(pods, func(pod *corev1.Pod) bool { return pod.Spec.NodeName != "" })
 	return out
 }
 
-// runsElsewhere is true if a pod may run on another node than that one.
+// runsElsewhere is true if a pod of a site on another node than that one may have been spoken to, as it must be before it opens or
+// vouches. A pod without an address was not; one that ended did, told by the kubelet of a Ready node; and so has every pod before one
+// that came so far that it had the volume's lock.
 func (l *loop) runsElsewhere(ctx context.Context, pods []*corev1.Pod, than string) bool {
 	return slices.ContainsFunc(pods, func(pod *corev1.Pod) bool {
-		if pod.Spec.NodeName == "" || pod.Spec.NodeName == than {
+		if pod.Spec.NodeName == "" || pod.Spec.NodeName == than || pod.Status.PodIP == "" {
 			return false
 		}
-		node := l.node(ctx, pod.Spec.NodeName)
-		return !ended(pod) || node == nil || !nodeReady(node)
+		if node := l.node(ctx, pod.Spec.NodeName); isOver(pod) && node != nil && nodeReady(node) {
+			return false
+		}
+		return !slices.ContainsFunc(pods, func(later *corev1.Pod) bool {
+			return later.Spec.NodeName == than && hadTheLock(later) && pod.CreationTimestamp.Time.Before(later.CreationTimestamp.Time)
+		})
 	})
 }
 
@@ -131,10 +137,14 @@ func (l *loop) node(ctx context.Context, name string) *corev1.Node {
 
 // ended is true for a pod whose containers never start again, and that had come so far that it took the volume's lock
 // from every pod before it.
-func ended(pod *corev1.Pod) bool {
-	if pod.Status.Phase != corev1.PodFailed && pod.Status.Phase != corev1.PodSucceeded {
-		return false
-	}
+func ended(pod *corev1.Pod) bool { return isOver(pod) && hadTheLock(pod) }
+
+func isOver(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
+}
+
+// hadTheLock is true for a pod whose bootstrap has ended well: it took the volume's lock, so every pod before it had ended.
+func hadTheLock(pod *corev1.Pod) bool {
 	for _, c := range pod.Status.InitContainerStatuses {
 		if c.Name == v1alpha1.ContainerBootstrap {
 			return c.State.Terminated != nil && c.State.Terminated.ExitCode == 0

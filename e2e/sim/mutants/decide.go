@@ -100,7 +100,16 @@ var decideRows = []row{
 		{decideGo, "site.Sidecar.Report.Epoch+1, writer, nil", "site.Sidecar.Report.Epoch, writer, nil"},
 	}},
 	{guard: "bootstrap: every candidate was seen", breaks: "I1 I2 I7 I10 live", edits: []edit{
-		{decideGo, "if site.Role == v1alpha1.PrimaryCandidate && !site.Removed && !(site.Sidecar.Answered && site.MySQL.Direct) && !ordered(s) {", "if false {"},
+		{decideGo, "if unseen = unseenEpochs; !ordered(s) {", "if unseen = unseenEpochs; false {"},
+	}},
+	{guard: "bootstrap: an epoch above all that were not seen", breaks: "I1", edits: []edit{
+		{decideGo, "+unseen+1", "+0*unseen+1"},
+	}},
+	{guard: "isLongSilent: for so many polls", breaks: "live", edits: []edit{
+		{decideGo, "return m.SilentPolls[site] >= s.Policy.Threshold && down", "return down"},
+	}},
+	{guard: "isLongSilent: for so long", breaks: "live", edits: []edit{
+		{decideGo, "return m.SilentPolls[site] >= s.Policy.Threshold && down >= time.Duration(s.Policy.Threshold-1)*s.Policy.PollInterval", "_ = down\n\treturn m.SilentPolls[site] >= s.Policy.Threshold"},
 	}},
 	{guard: "bootstrap: on the volume that holds the data", breaks: "I12 live G2", edits: []edit{
 		{decideGo, "&& !site.Removed && !site.OtherVolume && (best", "&& !site.Removed && (best"},
@@ -109,7 +118,7 @@ var decideRows = []row{
 		{candidateGo, "if site.OtherVolume {\n\t\t// Also", "if t := s.Status.Transition; site.OtherVolume && !(t != nil && t.Kind == v1alpha1.FailoverBootstrap) {\n\t\t// Also"},
 	}},
 	{guard: "bootstrap: an epoch above all that were seen", breaks: "I1 I2 live", edits: []edit{
-		{decideGo, "d.Status.Epoch, d.Status.Transition.From = max(highest, s.Status.Epoch)+1, \"\"", "d.Status.Epoch, d.Status.Transition.From = s.Status.Epoch+1, \"\""},
+		{decideGo, "d.Status.Epoch, d.Status.Transition.From = max(highest, s.Status.Epoch)+unseen+1, \"\"", "d.Status.Epoch, d.Status.Transition.From = s.Status.Epoch+unseen+1, \"\""},
 	}},
 	{guard: "bootstrap: nothing is missing", breaks: "I7", edits: []edit{
 		{decideGo, "if site.SQLAnswers() && !lacks.IsEmpty() && !ordered(s)", "if false && site.SQLAnswers() && !lacks.IsEmpty() && !ordered(s)"},

@@ -10,7 +10,7 @@ const (
 )
 
 // begunAnyway has failovers begin that could not be ended by time.
-var begunAnyway = edit{decideGo, "why == ReasonActiveSiteSilent && silent != \"\" {", "false && silent != \"\" {"}
+var begunAnyway = edit{decideGo, "why == ReasonActiveSiteSilent && silent != \"\" {", "false && reason != \"\" && silent != \"\" {"}
 
 var gateRows = []row{
 	{guard: "writableElsewhere", breaks: "I1 I2", edits: []edit{
