@@ -322,14 +322,9 @@ func rotate(ctx context.Context, conn *sql.Conn) error {
 	if before.SuperReadOnly || !before.ReadOnly || !before.OfflineMode {
 		return ErrNoWindow
 	}
-	statements := []string{rotateInnoDB}
-	var binaryLog bool
-	if err := conn.QueryRowContext(ctx, "SELECT @@GLOBAL.binlog_encryption").Scan(&binaryLog); err != nil {
-		return fmt.Errorf("read binlog_encryption: %w", err)
-	}
-	if binaryLog {
-		// Without the setting there is no such key, and MySQL refuses.
-		statements = append(statements, rotateBinaryLog)
+	statements, err := rotation(ctx, conn)
+	if err != nil {
+		return err
 	}
 	if err := execAll(ctx, conn, statements...); err != nil {
 		switch number(err) {
@@ -350,6 +345,25 @@ func rotate(ctx context.Context, conn *sql.Conn) error {
 		return fmt.Errorf("%w: %s", ErrGTIDAdded, added)
 	}
 	return nil
+}
+
+// rotation is what rotates the keys that there are. A new key of the binary log begins new relay logs too, also in the middle of a
+// transaction that is being received. The applier throws the one with its head away, and cannot start again from the rest: what is
+// received could be applied by nobody if the source were lost then (I8). So the receiver stands still meanwhile; if it is not started
+// again, it is attached again as any replica is.
+func rotation(ctx context.Context, conn *sql.Conn) ([]string, error) {
+	var binaryLog, receives bool
+	if err := conn.QueryRowContext(ctx, `SELECT @@GLOBAL.binlog_encryption,
+ EXISTS (SELECT 1 FROM performance_schema.replication_connection_status WHERE CHANNEL_NAME = '' AND SERVICE_STATE <> 'OFF')`).Scan(&binaryLog, &receives); err != nil {
+		return nil, fmt.Errorf("read binlog_encryption: %w", err)
+	}
+	switch {
+	case !binaryLog: // without the setting there is no such key, and MySQL refuses
+		return []string{rotateInnoDB}, nil
+	case receives:
+		return []string{rotateInnoDB, "STOP REPLICA IO_THREAD", rotateBinaryLog, "START REPLICA IO_THREAD"}, nil
+	}
+	return []string{rotateInnoDB, rotateBinaryLog}, nil
 }
 
 // rightMissing marks what a server refused because of a right that our account lacks.

@@ -13,9 +13,12 @@ import (
 // transaction before it, damage in any log but the last one, damage while mysqld runs, and an index that names what is
 // not there.
 const (
-	numberRelayLogRead  = 13121
-	numberApplierInit   = 13124 // what START REPLICA itself calls 1872
-	numberReplicaFatal  = 13117 // many things: its text says which
+	numberRelayLogRead = 13121
+	numberApplierInit  = 13124 // what START REPLICA itself calls 1872
+	numberReplicaFatal = 13117 // many things: its text says which
+	// numberAnonymous is what a transaction without its head comes to. The log was rotated in its middle, and an applier that
+	// starts again begins with the oldest log that is left (GTID_ONLY), which begins with the rest. No source with GTIDs sends one.
+	numberAnonymous     = 1782
 	textRelayLogNotOpen = "Could not open log file"
 )
 
@@ -28,7 +31,7 @@ func (s channelState) unreadable() bool {
 	switch {
 	case s.applier != "OFF":
 		return false // what runs can read
-	case s.uninitialized(), s.applierErrno == numberRelayLogRead:
+	case s.uninitialized(), s.applierErrno == numberRelayLogRead, s.applierErrno == numberAnonymous:
 		return true
 	}
 	return s.applierErrno == numberReplicaFatal && strings.HasPrefix(s.applierError, textRelayLogNotOpen)

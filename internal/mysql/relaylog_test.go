@@ -12,6 +12,7 @@ func TestUnreadable(t *testing.T) {
 		"cannot be read":         {channelState{applier: "OFF", applierErrno: 13121}, true},
 		"cannot be set up":       {channelState{applier: "OFF", applierErrno: 13124}, true},
 		"cannot be opened":       {channelState{applier: "OFF", applierErrno: 13117, applierError: "Could not open log file"}, true},
+		"the head is gone":       {channelState{applier: "OFF", applierErrno: 1782}, true},
 		"another fatal error":    {channelState{applier: "OFF", applierErrno: 13117, applierError: "Fatal error: out of memory"}, false},
 		"a duplicate key":        {channelState{applier: "OFF", applierErrno: 1062, applierError: "Could not open log file"}, false},
 		"stopped by somebody":    {channelState{applier: "OFF"}, false},
