@@ -23,6 +23,9 @@ type rotateOp struct {
 	All         bool
 	To          string
 	Restart     bool
+
+	// wanted are the sites that a run which is refused leaves; nil until the group was read.
+	wanted []string
 }
 
 func (a *app) rotateCommand() *cobra.Command {
@@ -103,7 +106,8 @@ func (op *rotateOp) run(ctx context.Context, env Environment, c Cluster) (int, e
 	if err != nil {
 		return exitError, err
 	}
-	r, err := op.begin(view.group, env.Now())
+	now, _ := op.clock(ctx, env, c) // a campaign may be gone on with from another machine, whose clock is another one
+	r, err := op.begin(view.group, now)
 	if err != nil {
 		return exitError, err
 	}
@@ -143,6 +147,7 @@ func (op *rotateOp) begin(g *v1alpha1.MysqlFailoverGroup, now time.Time) (*rotat
 		campaign.replicas = campaign.replicas && op.AllReplicas
 		r.campaign, r.resumed, r.noted = campaign, true, campaign.String() == text
 	}
+	op.wanted = append([]string{}, r.left(g)...)
 	if err := r.check(g); err != nil {
 		return nil, err
 	}

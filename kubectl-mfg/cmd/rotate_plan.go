@@ -32,7 +32,7 @@ type rotationReport struct {
 	// Before are sites that an earlier run has rotated.
 	Before []string       `json:"before,omitempty"`
 	Steps  []rotationStep `json:"steps"`
-	// Left are the sites that are still to be rotated.
+	// Left are the sites that are still to be rotated; null if the group could not be read.
 	Left []string `json:"left"`
 }
 
