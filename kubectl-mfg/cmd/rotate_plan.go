@@ -98,6 +98,9 @@ func (r *rotation) plan(view outlook) []planLine {
 		}
 		plan = append(plan, planLine{stepLabel(i), words})
 	}
+	if rest := r.rest(g); rest != "" {
+		plan = append(plan, planLine{"Left", strings.ReplaceAll(strings.TrimPrefix(rest, "; "), "\n  ", "; ")})
+	}
 	plan = append(plan, planLine{"Meanwhile", "the pod of the site that is rotated is replaced twice: it takes no reads then, and is no candidate for moments"})
 	if r.to != "" {
 		pause := g.Spec.Failover.PlannedPauseTimeout.Duration
