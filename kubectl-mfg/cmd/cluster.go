@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"fmt"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -70,6 +71,11 @@ type api struct {
 	groups, core *rest.RESTClient
 	kube         kubernetes.Interface
 	config       *rest.Config
+	// total and proxy bound a question to the operator, and its first way.
+	total, proxy time.Duration
+	// forwards is true once a forwarded port has led to the operator where the Service proxy did not: a watch must not wait for
+	// the latter with each look.
+	forwards atomic.Bool
 }
 
 // connect makes the clients; nothing is sent yet.
@@ -98,7 +104,7 @@ func connect(flags *genericclioptions.ConfigFlags) (Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make client: %w", err)
 	}
-	return &api{groups: groups, core: core, kube: kube, config: config}, nil
+	return &api{groups: groups, core: core, kube: kube, config: config, total: liveTimeout, proxy: proxyTimeout}, nil
 }
 
 func client(shared *rest.Config, path string, gv schema.GroupVersion, codecs runtime.NegotiatedSerializer) (*rest.RESTClient, error) {

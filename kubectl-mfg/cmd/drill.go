@@ -27,6 +27,9 @@ type drillOp struct {
 	Canary bool
 
 	canary *canary
+	// lookedAt is when it was to begin, judged is true once it is over and its report says so.
+	lookedAt time.Time
+	judged   bool
 }
 
 func (a *app) drillCommand() *cobra.Command {
@@ -46,7 +49,7 @@ The canary runs the mysql client in the pods, as root and over the socket, in a 
 needs the right to exec into pods and to read the group's root Secret; --canary=false does without.
 
 It begins only with a group that is healthy, and waits between the two moves until it is healthy again. If the way back
-fails, the role stays where it is and the report says so.
+fails, the role stays where it is and the report says so. With -o json and -o junit one that does not begin is reported too.
 
 ` + exitCodes,
 		Example: `  # There and back; writes may pause for two seconds each
@@ -101,6 +104,7 @@ func (op *drillOp) validate() error {
 }
 
 func (op *drillOp) run(ctx context.Context, env Environment, c Cluster) (int, error) {
+	op.lookedAt = env.Now().UTC()
 	view, err := op.look(ctx, c)
 	if err != nil {
 		return exitError, err
@@ -131,6 +135,7 @@ func (op *drillOp) run(ctx context.Context, env Environment, c Cluster) (int, er
 		return exitError, err
 	}
 	d.Finish(env.Now().UTC(), failure)
+	op.judged = true
 	if err := op.write(env, d); err != nil {
 		return exitError, err
 	}
@@ -257,14 +262,7 @@ func (op *drillOp) awaitHealthy(ctx context.Context, env Environment, c Cluster,
 }
 
 func (op *drillOp) write(env Environment, d report.Drill) error {
-	switch {
-	case op.Output.Format == outputJUnit:
-		xml, err := d.JUnit()
-		if err == nil {
-			_, err = env.Out.Write(xml)
-		}
-		return err
-	case op.Output.printer != nil:
+	if op.Output.machine() {
 		return op.Output.print(env.Out, &d)
 	}
 	_, err := fmt.Fprint(env.Out, d.Text())

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
 )
 
 // TestDrill: there and back, judged, in every format; a drill that cannot be judged does not pass.
@@ -60,5 +61,26 @@ func TestDrill(t *testing.T) {
 				golden(t, filepath.Join("testdata", "verbs", tc.golden), got.out)
 			}
 		})
+	}
+}
+
+// TestDrillNotBegun: who asked for a report gets one also of a drill that was refused.
+func TestDrillNotBegun(t *testing.T) {
+	f := loadHealthy(t)
+	f.groups[0].Status.Forecast = &v1alpha1.Forecast{Site: "frankfurt"}
+	f.explanation = &wire.Explanation{Candidates: []wire.ExplainedCandidate{{Site: "frankfurt", PlannedBlockedBy: "Paused", PlannedMessage: "paused until noon"}}}
+	for format, want := range map[string][]string{
+		"json":  {`"passed": false`, `"outcome": "Refused"`, `"reason": "Paused"`, `"message": "paused until noon"`, `"next": "to go on: kubectl mfg resume orders -n shop"`, `"legs": []`},
+		"junit": {`tests="1" failures="1"`, `<failure message="Refused (Paused): paused until noon">`},
+	} {
+		got := run(t, f, runOptions{}, strings.Fields("drill orders -n shop --yes -o "+format)...)
+		for _, w := range want {
+			if got.code != exitRefused || !strings.Contains(got.out, w) || !strings.Contains(got.errOut, "error: refused (Paused)") {
+				t.Errorf("%s lacks %q: %+v", format, w, got)
+			}
+		}
+	}
+	if got := run(t, f, runOptions{}, strings.Fields("drill orders -n shop --yes")...); got.code != exitRefused || got.out != "" {
+		t.Errorf("%+v", got)
 	}
 }

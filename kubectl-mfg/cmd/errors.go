@@ -71,6 +71,14 @@ const noEndpoints = "no endpoints available"
 // errOperatorIdle: an operator answered, but it does not look after groups.
 var errOperatorIdle = errors.New("the operator does not lead")
 
+// errOperatorSays begins what else it answers to a question that it does not like.
+var errOperatorSays = errors.New("the operator says")
+
+// itsOwnWord is true for an error that is the operator's answer: it is final, whichever way it came.
+func itsOwnWord(err error) bool {
+	return errors.Is(err, errOperatorIdle) || errors.Is(err, errOperatorSays)
+}
+
 // operatorError prefers the operator's own words to what client-go makes of an answer that is not the API server's.
 func operatorError(body []byte, otherwise error) error {
 	var said wire.Error
@@ -80,6 +88,6 @@ func operatorError(body []byte, otherwise error) error {
 	case said.Reason == wire.ReasonNotLeading:
 		return errOperatorIdle
 	default:
-		return fmt.Errorf("the operator says: %s (%s)", said.Error, said.Reason)
+		return fmt.Errorf("%w: %s (%s)", errOperatorSays, said.Error, said.Reason)
 	}
 }

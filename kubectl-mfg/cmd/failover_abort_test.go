@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,7 +25,9 @@ func order(f *fakeAPI) {
 // TestWithdrawOrder: an order that accepts data loss can be taken back until it is carried out, also without an operator:
 // left on the group it would move the role at some later fault.
 func TestWithdrawOrder(t *testing.T) {
-	withdrawn := map[string]any{v1alpha1.AnnotationForceFailover: nil}
+	const answer = v1alpha1.AnnotationForceFailover + "=frankfurt: refused, withdrawn by a person"
+	withdrawn := map[string]any{v1alpha1.AnnotationForceFailover: nil, v1alpha1.AnnotationLastRequest: answer}
+	planned := func(f *fakeAPI) { f.groups[0].Annotations[v1alpha1.AnnotationPlannedFailover] = "frankfurt" }
 	tests := map[string]struct {
 		args, stdin string
 		change      func(*fakeAPI)
@@ -38,10 +41,18 @@ func TestWithdrawOrder(t *testing.T) {
 		"OperatorDown": {"--yes", "", func(f *fakeAPI) { f.live = nil }, exitHealthy, []map[string]any{withdrawn}, []string{"is withdrawn"}},
 		"Moving": {"--yes", "", func(f *fakeAPI) {
 			f.groups[0].Status.Transition = &v1alpha1.Transition{To: "frankfurt", Step: v1alpha1.TransitionFencing}
-		}, exitHealthy, []map[string]any{withdrawn}, []string{"moving to frankfurt already (Fencing)", "kubectl mfg explain orders -n shop"}},
-		"NamesNoSite": {"--yes", "", func(f *fakeAPI) { f.groups[0].Annotations[v1alpha1.AnnotationForceFailover] = "" }, exitHealthy, []map[string]any{withdrawn}, nil},
-		"PlannedToo": {"--yes --wait=false", "", func(f *fakeAPI) { f.groups[0].Annotations[v1alpha1.AnnotationPlannedFailover] = "frankfurt" }, exitHealthy,
-			[]map[string]any{{v1alpha1.AnnotationForceFailover: nil, v1alpha1.AnnotationAbortFailover: "true"}}, nil},
+		}, exitRefused, []map[string]any{withdrawn}, []string{"too late", "moving to frankfurt already (Fencing)", "kubectl mfg explain orders -n shop"}},
+		"MovingElsewhere": {"--yes", "", func(f *fakeAPI) {
+			f.groups[0].Status.Transition = &v1alpha1.Transition{To: "madrid", Step: v1alpha1.TransitionFencing}
+		}, exitHealthy, []map[string]any{withdrawn}, []string{"is withdrawn", "moving to madrid (Fencing)"}},
+		"NamesNoSite": {"--yes", "", func(f *fakeAPI) { f.groups[0].Annotations[v1alpha1.AnnotationForceFailover] = "" }, exitHealthy,
+			[]map[string]any{{v1alpha1.AnnotationForceFailover: nil, v1alpha1.AnnotationLastRequest: v1alpha1.AnnotationForceFailover + "=: refused, withdrawn by a person"}}, nil},
+		"AskedToo": {"--yes --wait=false", "", planned, exitHealthy,
+			[]map[string]any{{v1alpha1.AnnotationForceFailover: nil, v1alpha1.AnnotationPlannedFailover: nil, v1alpha1.AnnotationLastRequest: answer}}, []string{"is withdrawn", "not asked for any more"}},
+		"UnderWayToo": {"--yes --wait=false", "", func(f *fakeAPI) {
+			planned(f)
+			f.groups[0].Status.PlannedFailover = &v1alpha1.PlannedFailoverStatus{From: "paris", To: "frankfurt", Phase: v1alpha1.PlannedWaiting}
+		}, exitHealthy, []map[string]any{{v1alpha1.AnnotationForceFailover: nil, v1alpha1.AnnotationAbortFailover: "true", v1alpha1.AnnotationLastRequest: answer}}, []string{"asked for"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -50,7 +61,7 @@ func TestWithdrawOrder(t *testing.T) {
 			if tc.change != nil {
 				tc.change(f)
 			}
-			got := run(t, f, runOptions{stdin: tc.stdin}, append(strings.Fields("failover orders -n shop --abort"), strings.Fields(tc.args)...)...)
+			got := run(t, f, runOptions{stdin: tc.stdin, tick: looking(f, nil)}, append(strings.Fields("failover orders -n shop --abort"), strings.Fields(tc.args)...)...)
 			if diff := cmp.Diff(tc.patched, f.patched); diff != "" || got.code != tc.code {
 				t.Errorf("exit code %d, want %d: %+v\n%s", got.code, tc.code, got, diff)
 			}
@@ -60,6 +71,119 @@ func TestWithdrawOrder(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// looking has the operator end a look at each wait, in which it does something.
+func looking(f *fakeAPI, does func()) func(int) {
+	return func(n int) {
+		if f.live != nil {
+			f.live.IssuedAt = noon.Add(time.Duration(n) * time.Second)
+			f.live.Groups[0].ObservedAt = f.live.IssuedAt
+		}
+		if does != nil {
+			does()
+		}
+	}
+}
+
+// TestWithdrawnTooLate: a look that was under way when the order was withdrawn may have begun it. Only the status after a newer
+// look tells.
+func TestWithdrawnTooLate(t *testing.T) {
+	moving := func(g *v1alpha1.MysqlFailoverGroup) {
+		g.Status.Transition = &v1alpha1.Transition{To: "frankfurt", Step: v1alpha1.TransitionFencing}
+	}
+	for name, tc := range map[string]struct {
+		args   string
+		change func(*fakeAPI)
+		does   func(*v1alpha1.MysqlFailoverGroup)
+		code   int
+		want   string
+	}{
+		"Begun":    {"", nil, moving, exitRefused, "it was too late: the role is moving to frankfurt already (Fencing)"},
+		"Done":     {"", nil, func(g *v1alpha1.MysqlFailoverGroup) { g.Status.ActiveSite, g.Status.Epoch = "frankfurt", 8 }, exitRefused, "it was too late: frankfurt is active under epoch 8"},
+		"NotBegun": {"", nil, nil, exitHealthy, "is withdrawn"},
+		"NoWait":   {"--wait=false", nil, moving, exitHealthy, "is withdrawn"},
+		"Forbidden": {"", func(f *fakeAPI) { f.answers[livePath] = status(403, metav1.StatusReasonForbidden, "no") }, moving,
+			exitRefused, "it was too late"},
+	} {
+		f := loadHealthy(t)
+		order(f)
+		if tc.change != nil {
+			tc.change(f)
+		}
+		looks := 0
+		got := run(t, f, runOptions{tick: looking(f, func() {
+			if looks++; tc.does != nil {
+				tc.does(&f.groups[0])
+			}
+		})}, strings.Fields("failover orders -n shop --abort --yes "+tc.args)...)
+		if got.code != tc.code || !strings.Contains(got.out+got.errOut, tc.want) || (looks == 0) != (tc.args != "") {
+			t.Errorf("%s: %d looks, %+v", name, looks, got)
+		}
+	}
+	f := loadHealthy(t)
+	order(f)
+	if got := run(t, f, runOptions{}, strings.Fields("failover orders -n shop --abort --yes --timeout 3s")...); got.code != exitTimeout || !strings.Contains(got.errOut, "it is withdrawn, and may have begun before") {
+		t.Errorf("an operator that does not look: %+v", got)
+	}
+}
+
+// TestAbortNotTakenUp: nobody has to answer for what the operator has not begun.
+func TestAbortNotTakenUp(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*fakeAPI)
+		phase  v1alpha1.PlannedPhase
+		code   int
+		want   string
+	}{
+		"Withdrawn":    {nil, "", exitHealthy, "not asked for any more"},
+		"OperatorDown": {func(f *fakeAPI) { f.live = nil }, "", exitHealthy, "not asked for any more"},
+		"Noticed":      {nil, v1alpha1.PlannedAborted, exitHealthy, "not asked for any more"},
+		"TooLate":      {nil, v1alpha1.PlannedMoving, exitRefused, "it was too late: the planned failover to frankfurt had begun (Moving)"},
+	} {
+		f := loadHealthy(t)
+		g := &f.groups[0]
+		g.Annotations = map[string]string{v1alpha1.AnnotationPlannedFailover: "frankfurt"}
+		if tc.change != nil {
+			tc.change(f)
+		}
+		got := run(t, f, runOptions{tick: looking(f, func() {
+			if tc.phase != "" {
+				g.Status.PlannedFailover = &v1alpha1.PlannedFailoverStatus{From: "paris", To: "frankfurt", Phase: tc.phase, StartedAt: microTime(1)}
+			}
+		})}, strings.Fields("failover orders -n shop --abort --yes")...)
+		want := []map[string]any{{v1alpha1.AnnotationPlannedFailover: nil,
+			v1alpha1.AnnotationLastRequest: v1alpha1.AnnotationPlannedFailover + "=frankfurt: Aborted (Aborted): withdrawn by a person before it was taken up"}}
+		if diff := cmp.Diff(want, f.patched); diff != "" || got.code != tc.code || !strings.Contains(got.out+got.errOut, tc.want) {
+			t.Errorf("%s: %+v\n%s", name, got, diff)
+		}
+	}
+}
+
+// TestWaitersHearOfWithdrawal: who waits for what another person withdraws is not told of an older outcome.
+func TestWaitersHearOfWithdrawal(t *testing.T) {
+	for args, u := range map[string]undone{
+		"--accept-data-loss": {order: "frankfurt", ordered: true}, "": {asked: "frankfurt", isAsked: true},
+	} {
+		f := loadHealthy(t)
+		if u.ordered {
+			lost(f)
+		}
+		g := &f.groups[0]
+		g.Annotations = map[string]string{v1alpha1.AnnotationLastRequest: v1alpha1.AnnotationForceFailover + "=frankfurt: done under epoch 7"}
+		got := run(t, f, runOptions{tick: func(int) {
+			for key, value := range u.change() {
+				if g.Annotations[key] = value; value == "" {
+					delete(g.Annotations, key)
+				}
+			}
+			g.Status.ActiveSite = "frankfurt" // as the status says while the old site is still fenced
+			g.Status.Transition = &v1alpha1.Transition{From: "paris", To: "frankfurt", Step: v1alpha1.TransitionFencing}
+		}}, strings.Fields("failover orders -n shop --to frankfurt --yes "+args)...)
+		if got.code != exitRefused || !strings.Contains(got.errOut, "withdrawn by a person") {
+			t.Errorf("%q: %+v", args, got)
+		}
 	}
 }
 

@@ -134,6 +134,7 @@ func (op *failoverOp) followForce(ctx context.Context, env Environment, c Cluste
 		switch {
 		case !ours:
 			rep.Message = "the order is gone from the group: it was withdrawn, or the operator left no outcome"
+		case words == orderWithdrawn: // as it was meant
 		case g.Status.ActiveSite != "" && g.Status.ActiveSite != op.To:
 			rep.Next = fmt.Sprintf("to move the role without loss: kubectl mfg failover %s -n %s --to %s", op.Group, op.Namespace, op.To)
 		}

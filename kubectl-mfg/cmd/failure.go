@@ -5,6 +5,8 @@ package cmd
 import (
 	"errors"
 	"strings"
+
+	"github.com/mysql-mfg/mfg/kubectl-mfg/cmd/report"
 )
 
 // outcomeTimedOut is that of a wait that ended: what was asked for goes on.
@@ -27,11 +29,11 @@ func tell(env Environment, op operation, err error) error {
 	if !is || !known {
 		return err
 	}
-	report, as := r.failed(f)
-	if report == nil || as.printer == nil {
+	rep, as := r.failed(f)
+	if rep == nil || !as.machine() {
 		return err
 	}
-	return errors.Join(err, as.print(env.Out, report))
+	return errors.Join(err, as.print(env.Out, rep))
 }
 
 // failureOf takes an error of ours apart: the first line says what is, the others what to do next.
@@ -48,13 +50,19 @@ func failureOf(err error) (f failure, known bool) {
 	default:
 		return failure{}, false
 	}
-	lines := strings.Split(own.Error(), "\n")
+	f.reason = own.reason
+	f.message, f.next = inLines(own)
+	f.message = strings.TrimPrefix(strings.TrimPrefix(f.message, "refused: "), "refused ("+own.reason+"): ")
+	return f, true
+}
+
+// inLines splits an error into its first line, and the others.
+func inLines(err error) (message, next string) {
+	lines := strings.Split(err.Error(), "\n")
 	for i := range lines {
 		lines[i] = strings.TrimSpace(lines[i])
 	}
-	f.reason, f.next = own.reason, strings.Join(lines[1:], "; ")
-	f.message = strings.TrimPrefix(strings.TrimPrefix(lines[0], "refused: "), "refused ("+own.reason+"): ")
-	return f, true
+	return lines[0], strings.Join(lines[1:], "; ")
 }
 
 // failed is the report of what was asked for, as far as it was made.
@@ -73,7 +81,7 @@ func (r *request) failedReport(f failure) *requestReport {
 }
 
 func (op *rotateOp) failed(f failure) (any, output) {
-	rep := &rotationReport{requestReport: *op.failedReport(f), Steps: []rotationStep{}, Left: []string{}}
+	rep := &rotationReport{requestReport: *op.failedReport(f), Steps: []rotationStep{}, Left: op.wanted}
 	rep.Kind, rep.Site = rotationKind, op.Site
 	return rep, op.Output
 }
@@ -90,5 +98,12 @@ func (op *recoverKeyringOp) failed(f failure) (any, output) {
 	return rep, op.Output
 }
 
-// failed is silent: the report of a drill says itself which move failed.
-func (op *drillOp) failed(failure) (any, output) { return nil, output{} }
+// failed reports a drill that did not begin; the report of one that did says itself which move failed.
+func (op *drillOp) failed(f failure) (any, output) {
+	if op.judged {
+		return nil, output{}
+	}
+	d := report.NewDrill(op.Namespace, op.Group, op.Target, op.lookedAt)
+	d.NotBegun(f.outcome, f.reason, f.message, f.next)
+	return &d, op.Output
+}

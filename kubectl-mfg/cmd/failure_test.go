@@ -131,6 +131,23 @@ func TestRotateReplicasOfAll(t *testing.T) {
 	if got := rotated(t, r, runOptions{}, "--all --yes"); got.code != exitHealthy || asked(r.f, v1alpha1.AnnotationRotation) || strings.Join(r.did, ", ") != "rotate frankfurt, rotate madrid, paris -> frankfurt, rotate paris" {
 		t.Errorf("%v %+v", r.did, got)
 	}
+	// The same goes for a part that is begun anew, unless the active site has its new keys since.
+	for since, want := range map[int64]bool{0: true, 4: false} {
+		r = &rotator{f: sealedGroup(t)}
+		r.f.groups[0].Annotations[v1alpha1.AnnotationRotation] = "2026-11-03T11:00:00Z paris=3 frankfurt=3 madrid=2"
+		if k := keyringIn(r.f, "paris"); since > 0 {
+			k.KeyringVersion, k.RotatedVersion = since, since
+		}
+		got := rotated(t, r, runOptions{}, "--all-replicas --restart --yes")
+		for _, said := range []string{got.out, got.errOut} { // the plan too: who reads it can still use --all
+			if got.code != exitHealthy || strings.Contains(said, "what was begun with --all is not done: paris is left") != want {
+				t.Errorf("%+v", got)
+			}
+		}
+		if asked(r.f, v1alpha1.AnnotationRotation) != want {
+			t.Errorf("the note of --all: %v", r.f.groups[0].Annotations)
+		}
+	}
 	// What --all-replicas began says so, is over with the replicas, and becomes one of all sites once --all goes on with it.
 	for args, want := range map[string]string{"--all-replicas --yes --timeout 3s": "2026-11-03T12:00:00Z replicas paris=", "--all --yes --timeout 3s": "2026-11-03T12:00:00Z paris="} {
 		r = &rotator{f: sealedGroup(t), stuckAt: v1alpha1.KeyringUnsealed}

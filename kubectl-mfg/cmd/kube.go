@@ -92,18 +92,12 @@ func (a *api) Clock(ctx context.Context) (server time.Time, took time.Duration, 
 	return server, took, nil
 }
 
-// ask asks the operator's Service through the API server and, where that does not lead to it, one of its pods through a
-// forwarded port. Each way has its own share of the time.
+// ask asks the operator's Service through the API server and, where that does not lead to it, its pods through a forwarded
+// port; the latter first where it was the way that led there before.
 func (a *api) ask(ctx context.Context, operatorNamespace string, params map[string]string, into any) error {
-	ctx, cancel := context.WithTimeout(ctx, liveTimeout)
+	ctx, cancel := context.WithTimeout(ctx, a.total)
 	defer cancel()
-	raw, err := a.proxied(ctx, operatorNamespace, params)
-	if ctx.Err() == nil && mayForward(err) {
-		forwarded, failed := a.forwarded(ctx, operatorNamespace, params)
-		if failed == nil {
-			raw, err = forwarded, nil
-		}
-	}
+	raw, err := a.answer(ctx, operatorNamespace, params)
 	if err != nil {
 		return err
 	}
@@ -113,8 +107,26 @@ func (a *api) ask(ctx context.Context, operatorNamespace string, params map[stri
 	return nil
 }
 
+func (a *api) answer(ctx context.Context, operatorNamespace string, params map[string]string) ([]byte, error) {
+	if a.forwards.Load() {
+		if raw, err := a.forwarded(ctx, operatorNamespace, params); err == nil || itsOwnWord(err) {
+			return raw, err
+		}
+		a.forwards.Store(false)
+	}
+	raw, err := a.proxied(ctx, operatorNamespace, params)
+	if ctx.Err() != nil || !mayForward(err) {
+		return raw, err
+	}
+	if raw, failed := a.forwarded(ctx, operatorNamespace, params); failed == nil || itsOwnWord(failed) {
+		a.forwards.Store(true)
+		return raw, failed
+	}
+	return nil, err
+}
+
 func (a *api) proxied(ctx context.Context, operatorNamespace string, params map[string]string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, proxyTimeout)
+	ctx, cancel := context.WithTimeout(ctx, a.proxy)
 	defer cancel()
 	req := a.service(operatorNamespace).Suffix(wire.PathStatus)
 	for param, value := range params {

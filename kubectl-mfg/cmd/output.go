@@ -78,8 +78,21 @@ func orTemplate(format string) string {
 	return format
 }
 
-// print writes any report in one of kubectl's formats.
+// machine is true for the formats that programs read, in which a failure is reported too.
+func (o output) machine() bool { return o.printer != nil || o.Format == outputJUnit }
+
+// print writes any report in one of kubectl's formats, or as JUnit where it can be.
 func (o output) print(w io.Writer, reports any) error {
+	if suite, can := reports.(interface{ JUnit() ([]byte, error) }); can && o.Format == outputJUnit {
+		xml, err := suite.JUnit()
+		if err != nil {
+			return err
+		}
+		if _, err := w.Write(xml); err != nil {
+			return fmt.Errorf("print report: %w", err)
+		}
+		return nil
+	}
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(reports)
 	if err != nil {
 		return fmt.Errorf("encode report: %w", err)

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/cmd/report"
 )
 
 // longestPause keeps a pause from being forgotten for good.
@@ -30,7 +31,8 @@ func (a *app) pauseCommand() *cobra.Command {
 		Short: "Keep the operator from changing anything by itself, for a time",
 		Long: `Keep the operator from changing roles, rolling pods and cloning sites by itself, for a time. The pause ends by itself:
 nobody can forget it. While it lasts a lost active site is NOT replaced; fences still work, and an active site that
-restarts is opened again.
+restarts is opened again. What a person has ordered with --accept-data-loss is carried out all the same; a planned failover
+that has not begun is refused, and a rotation or an update stops before the next pod is replaced.
 
 It is taken also while no operator runs, for one that comes back before it ends, and while something else is asked for.
 
@@ -73,12 +75,15 @@ func (op *pauseOp) run(ctx context.Context, env Environment, c Cluster) (int, er
 	now, whose := op.clock(ctx, env, c)
 	until := now.Add(op.For).UTC().Format(time.RFC3339)
 	change := map[string]string{v1alpha1.AnnotationPauseUntil: until}
-	plan := []planLine{
+	begun := op.begun(view.group)
+	plan := append([]planLine{
 		{"Now", fmt.Sprintf("%s is active; %s", orDash(view.report.ActiveSite), pausedNow(view.group))},
-		{"After", "until " + until + " (" + op.For.String() + " by " + whose + ") no role changes, no pod is rolled, no site is cloned by itself"},
+		{"After", "until " + until + " (" + op.For.String() + " by " + whose + ") by itself no role changes, no pod is rolled, no site is cloned"},
+	}, begun...)
+	plan = append(plan, []planLine{
 		{"Risk", "if " + orDash(view.report.ActiveSite) + " is lost in that time, writes stop until the pause ends or somebody resumes"},
 		{"Undo", "kubectl mfg resume " + op.Group + " -n " + op.Namespace},
-	}
+	}...)
 	if view.down != "" {
 		plan = append([]planLine{{"Warning", op.unheard(view) + ": nothing fails over now; the pause is for an operator that comes back before it ends"}}, plan...)
 	}
@@ -88,7 +93,8 @@ func (op *pauseOp) run(ctx context.Context, env Environment, c Cluster) (int, er
 	}
 	rep := op.report("pause", plan, change)
 	// Nothing that is pending or under way is in the way: it is the next change that a pause is to keep from beginning.
-	if _, err := op.submit(ctx, env, c, change, always); err != nil {
+	before, err := op.submit(ctx, env, c, change, always)
+	if err != nil {
 		return exitError, err
 	}
 	if op.DryRun != dryRunNone {
@@ -96,18 +102,55 @@ func (op *pauseOp) run(ctx context.Context, env Environment, c Cluster) (int, er
 	}
 	rep.Outcome, rep.Message = outcomeRequested, "asked for: paused until "+until
 	if view.down != "" {
-		rep.Message = "the pause until " + until + " is on the group; " + op.unheard(view)
+		rep.Reason, rep.Message = report.ReasonOperatorDown, "the pause until "+until+" is on the group; "+op.unheard(view)
 	}
-	if !op.Wait || view.down != "" { // nobody is there to confirm it
-		return op.finish(env, rep)
+	if op.Wait && view.down == "" { // otherwise nobody is there to confirm it
+		before, err = op.follow(ctx, env, c, func(g *v1alpha1.MysqlFailoverGroup) bool {
+			return meta.IsStatusConditionTrue(g.Status.Conditions, v1alpha1.ConditionPaused) && g.Annotations[v1alpha1.AnnotationPauseUntil] == until
+		})
+		if err != nil {
+			return exitError, err
+		}
+		rep.Outcome, rep.Message = outcomeDone, "paused until "+until
 	}
-	if _, err := op.follow(ctx, env, c, func(g *v1alpha1.MysqlFailoverGroup) bool {
-		return meta.IsStatusConditionTrue(g.Status.Conditions, v1alpha1.ConditionPaused) && g.Annotations[v1alpha1.AnnotationPauseUntil] == until
-	}); err != nil {
-		return exitError, err
+	for _, l := range op.begun(before) { // it may have come meanwhile
+		rep.Message += "\n" + l.Label + ": " + l.Text
 	}
-	rep.Outcome, rep.Message = outcomeDone, "paused until "+until
 	return op.finish(env, rep)
+}
+
+// begun says what becomes of that which was asked for, or has begun, before the pause. What a person ordered is carried out
+// despite it.
+func (op *pauseOp) begun(g *v1alpha1.MysqlFailoverGroup) []planLine {
+	var lines []planLine
+	warn := func(label, format string, args ...any) {
+		lines = append(lines, planLine{label, fmt.Sprintf(format, args...)})
+	}
+	if to, is := g.Annotations[v1alpha1.AnnotationForceFailover]; is {
+		warn("Warning", "%s is ordered to take over; a pause does not stop that: %s", orDash(to), withdrawal(op.Group, op.Namespace))
+	}
+	asked, isAsked := g.Annotations[v1alpha1.AnnotationPlannedFailover]
+	switch p := g.Status.PlannedFailover; {
+	case p != nil && p.Phase == v1alpha1.PlannedMoving:
+		warn("Warning", "the role is moving to %s by a planned failover; a pause does not stop that: %s", p.To, withdrawal(op.Group, op.Namespace))
+	case p != nil && p.Phase == v1alpha1.PlannedWaiting:
+		warn("Pending", "the planned failover to %s is refused (Paused), unless it begins before; ask again afterwards", p.To)
+	case isAsked:
+		warn("Pending", "the planned failover to %s is refused (Paused), unless it begins before; ask again afterwards", orDash(asked))
+	}
+	if t := g.Status.Transition; t != nil && t.Kind != v1alpha1.FailoverPlanned {
+		warn("Warning", "the role is moving to %s (%s); a pause does not stop that", t.To, t.Step)
+	}
+	if site, is := g.Annotations[v1alpha1.AnnotationRecloneSite]; is {
+		warn("Warning", "a new copy of %s is ordered; a pause does not stop that", orDash(site))
+	}
+	if site, is := g.Annotations[v1alpha1.AnnotationRotateKeyring]; is {
+		warn("Pending", "the rotation of the keyring of %s stops before its pod is replaced, and goes on afterwards", orDash(site))
+	}
+	if meta.IsStatusConditionTrue(g.Status.Conditions, v1alpha1.ConditionProgressing) {
+		warn("Pending", "an update that is under way stops before the next pod is replaced, and goes on afterwards")
+	}
+	return lines
 }
 
 // unheard says that nobody hears a request yet, and where to look.

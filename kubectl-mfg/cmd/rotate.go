@@ -23,6 +23,9 @@ type rotateOp struct {
 	All         bool
 	To          string
 	Restart     bool
+
+	// wanted are the sites that a run which is refused leaves; nil until the group was read.
+	wanted []string
 }
 
 func (a *app) rotateCommand() *cobra.Command {
@@ -40,7 +43,7 @@ the group (` + v1alpha1.AnnotationRotation + `), and a site is done once status.
 newer than that. So after Ctrl-C, or from another machine, the same command goes on with the sites that are left, and takes
 the annotation off at the end. --restart forgets what was done and begins with every site anew. What was begun more than 24
 hours ago is not gone on with: the command is refused until --restart is given. --all-replicas does its part of what --all
-began, and leaves the rest to --all.
+began, and leaves the rest to --all, also with --restart.
 
 Ctrl-C ends only the waiting: a rotation that was asked for is finished by the operator.
 
@@ -103,7 +106,8 @@ func (op *rotateOp) run(ctx context.Context, env Environment, c Cluster) (int, e
 	if err != nil {
 		return exitError, err
 	}
-	r, err := op.begin(view.group, env.Now())
+	now, _ := op.clock(ctx, env, c) // a campaign may be gone on with from another machine, whose clock is another one
+	r, err := op.begin(view.group, now)
 	if err != nil {
 		return exitError, err
 	}
@@ -131,6 +135,10 @@ func (op *rotateOp) begin(g *v1alpha1.MysqlFailoverGroup, now time.Time) (*rotat
 	r := &rotation{op: op, campaign: newCampaign(g, now), done: map[string]bool{}}
 	r.campaign.replicas = op.AllReplicas
 	text, had := g.Annotations[v1alpha1.AnnotationRotation]
+	if old, err := parseCampaign(text); had && err == nil && op.AllReplicas && op.Restart {
+		// What --all began is begun anew by its part of it; the active site stays due.
+		r.campaign.replicas = old.replicas || old.rotated(g, g.Status.ActiveSite)
+	}
 	if had && op.Site == "" && !op.Restart {
 		campaign, err := parseCampaign(text)
 		if err != nil {
@@ -143,6 +151,7 @@ func (op *rotateOp) begin(g *v1alpha1.MysqlFailoverGroup, now time.Time) (*rotat
 		campaign.replicas = campaign.replicas && op.AllReplicas
 		r.campaign, r.resumed, r.noted = campaign, true, campaign.String() == text
 	}
+	op.wanted = append([]string{}, r.left(g)...)
 	if err := r.check(g); err != nil {
 		return nil, err
 	}

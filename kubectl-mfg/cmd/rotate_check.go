@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/cmd/keyrings"
 )
 
 // rotation is the work of one run.
@@ -137,7 +138,7 @@ func keyringPhase(k v1alpha1.SiteKeyringStatus) string {
 func (op *rotateOp) repair(k v1alpha1.SiteKeyringStatus) string {
 	where := op.Group + " -n " + op.Namespace
 	switch {
-	case k.Phase == v1alpha1.KeyringFailed && k.Work == "":
+	case k.Phase == v1alpha1.KeyringFailed && !keyrings.Writable(k):
 		return fmt.Sprintf("its pod has the only copy: do not delete or restart it; bring the keyring back into escrow: kubectl mfg recover-keyring %s %s -n %s", op.Group, k.Name, op.Namespace)
 	case k.Phase == v1alpha1.KeyringFailed, k.Rotated, k.Stage == v1alpha1.KeyringRotating:
 		return "do not delete, restart or drain its pod: until its new keyring is in escrow, it has the only copy. The operator tries on; see what it says: kubectl mfg events " + where + " --warnings"

@@ -32,7 +32,7 @@ type rotationReport struct {
 	// Before are sites that an earlier run has rotated.
 	Before []string       `json:"before,omitempty"`
 	Steps  []rotationStep `json:"steps"`
-	// Left are the sites that are still to be rotated.
+	// Left are the sites that are still to be rotated; null if the group could not be read.
 	Left []string `json:"left"`
 }
 
@@ -97,6 +97,9 @@ func (r *rotation) plan(view outlook) []planLine {
 			words = site + " is being rotated already: it is waited for"
 		}
 		plan = append(plan, planLine{stepLabel(i), words})
+	}
+	if rest := r.rest(g); rest != "" {
+		plan = append(plan, planLine{"Left", strings.ReplaceAll(strings.TrimPrefix(rest, "; "), "\n  ", "; ")})
 	}
 	plan = append(plan, planLine{"Meanwhile", "the pod of the site that is rotated is replaced twice: it takes no reads then, and is no candidate for moments"})
 	if r.to != "" {

@@ -5,8 +5,12 @@ package cmd
 import (
 	"encoding/json"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 )
@@ -30,6 +34,70 @@ func TestRotateReport(t *testing.T) {
 
 	got = rotated(t, &rotator{f: sealedGroup(t)}, runOptions{width: 100}, "--all --dry-run=client")
 	golden(t, filepath.Join("testdata", "verbs", "rotate-plan.txt"), got.out)
+}
+
+// TestRotateReportOfFailure: a script reads the same remedies as a person, and which sites are left.
+func TestRotateReportOfFailure(t *testing.T) {
+	left := []string{"frankfurt", "madrid", "paris"}
+	report := func(r *rotator, o runOptions, args string) (rep rotationReport) {
+		t.Helper()
+		got := rotated(t, r, o, args+" --yes -o json")
+		if err := json.Unmarshal([]byte(got.out), &rep); err != nil || got.code == exitHealthy {
+			t.Errorf("%v: %+v", err, got)
+		}
+		return rep
+	}
+	r := &rotator{f: sealedGroup(t)}
+	rep := report(r, runOptions{tick: func(n int) {
+		if r.look(n); n > 2 {
+			r.stuckAt = v1alpha1.KeyringFailed // and Work says for what
+			keyringIn(r.f, "frankfurt").Phase = r.stuckAt
+		}
+	}}, "--all --timeout 3s")
+	for _, want := range []string{"see how far it is: kubectl mfg status orders", "frankfurt is half done, Failed", "do not delete, restart or drain its pod", "to go on: kubectl mfg rotate"} {
+		if !strings.Contains(rep.Next, want) {
+			t.Errorf("lacks %q: %+v", want, rep)
+		}
+	}
+	if rep.Outcome != outcomeUnfinished || strings.Contains(rep.Message, "kubectl") || !slices.Equal(rep.Left, left) {
+		t.Errorf("%+v", rep)
+	}
+
+	r = &rotator{f: sealedGroup(t), stuckAt: v1alpha1.KeyringUnsealed} // the group cannot be read in the end
+	rep = report(r, runOptions{tick: func(n int) {
+		if r.look(n); n > 2 {
+			r.f.answers["/apis/mysql-mfg.io/v1alpha1/namespaces/shop/mysqlfailovergroups/orders"] = status(403, metav1.StatusReasonForbidden, "no")
+		}
+	}}, "--all --timeout 3s")
+	if !slices.Equal(rep.Left, left) {
+		t.Errorf("%+v", rep)
+	}
+
+	r = &rotator{f: sealedGroup(t)} // refused before it began
+	keyringIn(r.f, "madrid").Phase = v1alpha1.KeyringFailed
+	if rep = report(r, runOptions{}, "--all"); rep.Outcome != outcomeRefused || !slices.Equal(rep.Left, left) {
+		t.Errorf("%+v", rep)
+	}
+	r.f.live = nil
+	if rep = report(r, runOptions{}, "--all"); rep.Outcome != outcomeRefused || rep.Left != nil {
+		t.Errorf("%+v", rep)
+	}
+}
+
+// TestRotateAgeByTheOperatorsClock: a machine whose clock is a day ahead goes on with what was begun an hour ago.
+func TestRotateAgeByTheOperatorsClock(t *testing.T) {
+	r := &rotator{f: sealedGroup(t)}
+	r.f.live.IssuedAt = noon.Add(-25 * time.Hour)
+	r.f.groups[0].Annotations[v1alpha1.AnnotationRotation] = "2026-11-02T10:00:00Z paris=3 frankfurt=3 madrid=2"
+	if got := rotated(t, r, runOptions{}, "--all --yes"); got.code != exitHealthy || len(r.did) != 4 {
+		t.Errorf("%v %+v", r.did, got)
+	}
+	r = &rotator{f: sealedGroup(t)}
+	r.f.live.IssuedAt = noon.Add(-25 * time.Hour)
+	rotated(t, r, runOptions{}, "--all --yes")
+	if note := r.f.patched[0][v1alpha1.AnnotationRotation]; note != "2026-11-02T11:00:00Z paris=3 frankfurt=3 madrid=2" {
+		t.Errorf("the note is of another clock: %v", note)
+	}
 }
 
 func TestCampaignIsReadAsWritten(t *testing.T) {

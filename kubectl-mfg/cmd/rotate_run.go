@@ -51,6 +51,7 @@ func (r *rotation) steps(ctx context.Context) (*v1alpha1.MysqlFailoverGroup, err
 			return nil, err
 		}
 		left := r.left(g)
+		r.rep.Left = append([]string{}, left...)
 		switch {
 		case len(left) == 0:
 			return g, nil
@@ -224,8 +225,8 @@ func (r *rotation) move(ctx context.Context) error {
 	}
 	r.rep.Steps = append(r.rep.Steps, step)
 	if err == nil && step.Outcome != outcomeDone {
-		r.rep.Next = (&failoverOp{request: r.op.request, To: r.to}).nextStep(rep.Reason)
-		return refused("the role stays with %s, %s (%s): %s\n  %s", step.From, strings.ToLower(rep.Outcome), rep.Reason, rep.Message, r.rep.Next)
+		return refused("the role stays with %s, %s (%s): %s\n  %s", step.From, strings.ToLower(rep.Outcome), rep.Reason, rep.Message,
+			(&failoverOp{request: r.op.request, To: r.to}).nextStep(rep.Reason))
 	}
 	return err
 }
@@ -269,7 +270,14 @@ func (r *rotation) unfinished(ctx context.Context, err error) (int, error) {
 	if errors.As(err, &own) {
 		code = own.code
 	}
-	text := err.Error()
+	f, known := failureOf(err)
+	if !known {
+		f.message, f.next = inLines(err)
+	}
+	text, remedies := err.Error(), []string{}
+	if f.next != "" {
+		remedies = append(remedies, f.next)
+	}
 	// The context may be over, and that must not keep a person from being told.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), liveTimeout)
 	defer cancel()
@@ -280,18 +288,16 @@ func (r *rotation) unfinished(ctx context.Context, err error) (int, error) {
 		for _, s := range g.Spec.Sites {
 			k := keyringStatusOf(g, s.Name)
 			if k.Phase != v1alpha1.KeyringSealed && slices.Contains(r.rep.Left, s.Name) {
-				text += fmt.Sprintf("\n  %s is half done, %s: %s", s.Name, keyringPhase(k), r.op.repair(k))
+				remedy := fmt.Sprintf("%s is half done, %s: %s", s.Name, keyringPhase(k), r.op.repair(k))
+				text += "\n  " + remedy
+				remedies = append(remedies, remedy)
 			}
 		}
 	}
 	goOn := "to go on: " + r.op.again()
 	text += "\n  " + goOn
-	if r.rep.Next != "" {
-		goOn = r.rep.Next + "; " + goOn
-	}
-	r.rep.Next = goOn
-	message, _, _ := strings.Cut(err.Error(), "\n")
-	r.rep.Outcome, r.rep.Message = outcomeUnfinished, message
+	r.rep.Next = strings.Join(append(remedies, goOn), "; ")
+	r.rep.Outcome, r.rep.Reason, r.rep.Message = outcomeUnfinished, f.reason, f.message
 	if r.op.Output.printer != nil {
 		if err := r.op.Output.print(r.env.Out, r.rep); err != nil {
 			return exitError, err

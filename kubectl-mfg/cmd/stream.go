@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -82,9 +83,22 @@ func mayForward(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &unanswered)
 }
 
-// forwarded asks a pod of the operator through a forwarded port.
-func (a *api) forwarded(ctx context.Context, operatorNamespace string, params map[string]string) ([]byte, error) {
-	port, end, err := a.forward(ctx, operatorNamespace, wire.PortOperatorAuxiliary)
+// forwarded asks the operator through a forwarded port. Of several pods one leads, and which is not seen from outside.
+func (a *api) forwarded(ctx context.Context, operatorNamespace string, params map[string]string) (raw []byte, err error) {
+	pods, err := a.operators(ctx, operatorNamespace)
+	if err != nil {
+		return nil, err
+	}
+	for _, pod := range pods {
+		if raw, err = a.askPod(ctx, pod, params); !errors.Is(err, errOperatorIdle) {
+			return raw, err
+		}
+	}
+	return nil, err
+}
+
+func (a *api) askPod(ctx context.Context, pod corev1.Pod, params map[string]string) ([]byte, error) {
+	port, end, err := a.forwardTo(ctx, pod, wire.PortOperatorAuxiliary)
 	if err != nil {
 		return nil, err
 	}
@@ -94,16 +108,26 @@ func (a *api) forwarded(ctx context.Context, operatorNamespace string, params ma
 
 // forward leads a port of this machine to one of a pod of the operator, until end is called.
 func (a *api) forward(ctx context.Context, operatorNamespace string, to int) (port int, end func(), err error) {
+	pods, err := a.operators(ctx, operatorNamespace)
+	if err != nil {
+		return 0, nil, err
+	}
+	return a.forwardTo(ctx, pods[0], to)
+}
+
+// operators are the running pods of the operator, at least one.
+func (a *api) operators(ctx context.Context, operatorNamespace string) ([]corev1.Pod, error) {
 	pods, err := a.kube.CoreV1().Pods(operatorNamespace).List(ctx, metav1.ListOptions{LabelSelector: operatorSelector})
 	if err != nil {
-		return 0, nil, fmt.Errorf("find the operator's pod: %w", err)
+		return nil, fmt.Errorf("find the operator's pod: %w", err)
 	}
-	for _, pod := range pods.Items {
-		if pod.Status.Phase == corev1.PodRunning && pod.DeletionTimestamp == nil {
-			return a.forwardTo(ctx, pod, to)
-		}
+	running := slices.DeleteFunc(pods.Items, func(pod corev1.Pod) bool {
+		return pod.Status.Phase != corev1.PodRunning || pod.DeletionTimestamp != nil
+	})
+	if len(running) == 0 {
+		return nil, errors.New("no pod of the operator runs")
 	}
-	return 0, nil, errors.New("no pod of the operator runs")
+	return running, nil
 }
 
 func (a *api) forwardTo(ctx context.Context, pod corev1.Pod, to int) (port int, end func(), err error) {

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -22,6 +23,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/streaming/pkg/httpstream"
 	"k8s.io/streaming/pkg/httpstream/spdy"
+
+	"github.com/mysql-mfg/mfg/api/wire"
 )
 
 // streams is an API server that knows SPDY only, as one behind an older proxy: the plugin must fall back to it.
@@ -78,9 +81,30 @@ func TestPortForward(t *testing.T) {
 	for name, answer := range map[string]func(http.ResponseWriter){
 		"Forbidden":   status(403, metav1.StatusReasonForbidden, "no services/proxy"),
 		"Unreachable": status(503, metav1.StatusReasonServiceUnavailable, "error trying to reach service: dial tcp 10.0.0.7:8082: i/o timeout"),
-		"Silent":      func(http.ResponseWriter) { time.Sleep(proxyTimeout + 200*time.Millisecond) },
+		"Silent":      nil,
 	} {
 		t.Run(name, func(t *testing.T) { forwards(t, answer) })
+	}
+}
+
+// mute is an API server whose Service proxy does not answer before the client gives up.
+func mute(f *fakeAPI) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != livePath {
+			f.ServeHTTP(w, r)
+			return
+		}
+		<-r.Context().Done()
+	})
+}
+
+// patient waits for the proxy for so long, and for all else however slow this machine is.
+func patient(proxy time.Duration) func(Cluster) Cluster {
+	return func(c Cluster) Cluster {
+		if a, is := c.(*api); is {
+			a.total, a.proxy = time.Minute, proxy
+		}
+		return c
 	}
 }
 
@@ -111,14 +135,15 @@ func TestMayForward(t *testing.T) {
 	}
 }
 
-func forwards(t *testing.T, answer func(http.ResponseWriter)) {
+// forwarding lets pods of the operator answer through forwarded ports.
+func forwarding(t *testing.T, f *fakeAPI, plain http.Handler, answer http.HandlerFunc) *streams {
 	t.Helper()
-	f := loadHealthy(t)
-	f.answers[livePath] = answer
-	f.objects = map[string]any{"/api/v1/namespaces/mfg-system/pods": corev1.PodList{Items: []corev1.Pod{{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "mfg-system", Name: "mfg-operator-1"}, Status: corev1.PodStatus{Phase: corev1.PodRunning}}}}}
-	query := ""
-	s := &streams{t: t, plain: f, handle: func(_ string, data httpstream.Stream, all map[string]httpstream.Stream) {
+	var pods corev1.PodList
+	for _, name := range []string{"mfg-operator-1", "mfg-operator-2"} {
+		pods.Items = append(pods.Items, corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "mfg-system", Name: name}, Status: corev1.PodStatus{Phase: corev1.PodRunning}})
+	}
+	f.objects = map[string]any{"/api/v1/namespaces/mfg-system/pods": pods}
+	return &streams{t: t, plain: plain, handle: func(_ string, data httpstream.Stream, all map[string]httpstream.Stream) {
 		if port := data.Headers().Get("port"); port != "8082" {
 			t.Errorf("port %s", port)
 		}
@@ -127,18 +152,91 @@ func forwards(t *testing.T, answer func(http.ResponseWriter)) {
 			t.Error(err)
 			return
 		}
-		query = r.URL.RawQuery
-		answer := httptest.NewRecorder()
-		f.serveLive(answer, r)
-		body := answer.Body.Bytes()
-		_, _ = fmt.Fprintf(data, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", len(body), body)
+		said := httptest.NewRecorder()
+		answer(said, r)
+		_, _ = fmt.Fprintf(data, "HTTP/1.1 %d X\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", said.Code, said.Body.Len(), said.Body)
 		_, _ = data.Close(), all["error"].Close()
 		_, _ = io.Copy(io.Discard, data)
 	}}
-	got := run(t, s, runOptions{}, "status", "orders", "-n", "shop")
+}
+
+func forwards(t *testing.T, answer func(http.ResponseWriter)) {
+	t.Helper()
+	f, query := loadHealthy(t), ""
+	plain := mute(f)
+	if answer != nil {
+		f.answers[livePath], plain = answer, f
+	}
+	s := forwarding(t, f, plain, func(w http.ResponseWriter, r *http.Request) {
+		query = r.URL.RawQuery
+		f.serveLive(w, r)
+	})
+	got := run(t, s, runOptions{cluster: patient(20 * time.Millisecond)}, "status", "orders", "-n", "shop")
 	if got.code != exitHealthy || !strings.Contains(got.out, "live") || query != "group=orders&namespace=shop" {
 		t.Errorf("%+v, asked %q", got, query)
 	}
+}
+
+// TestPortForwardIsRemembered: a proxy that does not answer is not waited for again, until the other way fails too.
+func TestPortForwardIsRemembered(t *testing.T) {
+	f, asked := loadHealthy(t), 0
+	f.answers[livePath] = status(504, metav1.StatusReasonTimeout, "it does not answer")
+	s := forwarding(t, f, f, func(w http.ResponseWriter, r *http.Request) {
+		if asked++; asked == 4 {
+			w.WriteHeader(http.StatusBadGateway)
+			return
+		}
+		f.serveLive(w, r)
+	})
+	cluster := patient(time.Minute)(clusterOf(t, s))
+	for n, want := range []int{1, 1, 1, 2} {
+		if _, err := cluster.Live(t.Context(), "mfg-system", "shop", "orders"); err != nil {
+			t.Fatal(err)
+		}
+		proxied := 0
+		for _, path := range f.asked {
+			if path == livePath {
+				proxied++
+			}
+		}
+		if proxied != want {
+			t.Errorf("look %d: the proxy was asked %d times, want %d", n+1, proxied, want)
+		}
+	}
+}
+
+// TestPortForwardNotLeading: the operator's own word is final by this way too, once no pod leads.
+func TestPortForwardNotLeading(t *testing.T) {
+	for leader, want := range map[int]error{0: errOperatorIdle, 1: nil, 2: nil} {
+		f, asked := loadHealthy(t), 0
+		f.answers[livePath] = status(403, metav1.StatusReasonForbidden, "no services/proxy")
+		s := forwarding(t, f, f, func(w http.ResponseWriter, r *http.Request) {
+			if asked++; asked == leader {
+				f.serveLive(w, r)
+				return
+			}
+			operatorSays(503, wire.ReasonNotLeading)(w)
+		})
+		cluster := patient(time.Minute)(clusterOf(t, s))
+		if _, err := cluster.Live(t.Context(), "mfg-system", "shop", "orders"); !errors.Is(err, want) {
+			t.Errorf("leader %d: %v", leader, err)
+		}
+	}
+}
+
+// clusterOf connects to an API server.
+func clusterOf(t *testing.T, handler http.Handler) Cluster {
+	t.Helper()
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
+	flags := genericclioptions.NewConfigFlags(false)
+	flags.APIServer = &server.URL
+	cluster, err := connect(flags)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cluster
 }
 
 // TestExec: the command arrives as it was meant, and all streams are joined.
@@ -156,16 +254,9 @@ func TestExec(t *testing.T) {
 			_ = all[stream].Close()
 		}
 	}
-	server := httptest.NewServer(s)
-	defer server.Close()
-	flags := genericclioptions.NewConfigFlags(false)
-	flags.APIServer = &server.URL
-	cluster, err := connect(flags)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cluster := clusterOf(t, s)
 	var out, errOut bytes.Buffer
-	err = cluster.Exec(t.Context(), execution{Namespace: "shop", Pod: "p", Container: "mysql", Command: []string{"mysql", "-e", "SELECT 1"},
+	err := cluster.Exec(t.Context(), execution{Namespace: "shop", Pod: "p", Container: "mysql", Command: []string{"mysql", "-e", "SELECT 1"},
 		In: strings.NewReader("hello"), Out: &out, ErrOut: &errOut})
 	if out.String() != "typed hello" || errOut.String() != "warned" || strings.Join(s.command, "|") != "mysql|-e|SELECT 1" {
 		t.Errorf("%q %q %v", out.String(), errOut.String(), s.command)

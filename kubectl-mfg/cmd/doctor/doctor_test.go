@@ -185,6 +185,40 @@ func TestFindings(t *testing.T) {
 			return o
 		}, "who reads secrets", OK, "sees what is mounted there: 1 can: user jo"},
 	}
+	named := func(names ...string) func(*World, []runtime.Object) []runtime.Object {
+		return func(w *World, o []runtime.Object) []runtime.Object {
+			w.Group.Spec.TLS = &v1alpha1.TLSSpec{SecretName: "orders-tls"}
+			change(o, "named", func(r *rbacv1.ClusterRole) { r.Rules[0].ResourceNames = names })
+			return o
+		}
+	}
+	may := func(subject rbacv1.Subject, group, kind, verb string) func(*World, []runtime.Object) []runtime.Object {
+		return func(_ *World, o []runtime.Object) []runtime.Object {
+			change(o, "named", func(r *rbacv1.ClusterRole) {
+				r.Rules = []rbacv1.PolicyRule{{APIGroups: []string{group}, Resources: []string{kind}, Verbs: []string{verb}}}
+			})
+			change(o, "named", func(b *rbacv1.ClusterRoleBinding) { b.Subjects = []rbacv1.Subject{subject} })
+			return o
+		}
+	}
+	type finding = struct {
+		spoil func(*World, []runtime.Object) []runtime.Object
+		check string
+		level Level
+		says  string
+	}
+	tests["EverybodyTLS"] = finding{named("orders-tls"), "who reads secrets", Fail, "anybody in system:authenticated can read Secrets"}
+	tests["EverybodyOfSiteThatLeft"] = finding{named("mysql-orders-lisbon-keyring-v2"), "who reads secrets", Fail, "anybody in system:authenticated can read Secrets"}
+	tests["OtherGroup"] = finding{named("mysql-stock-lisbon-keyring-v2", "other-tls"), "who reads secrets", OK, ""}
+	everyone, jo := rbacv1.Subject{Kind: "Group", Name: "system:authenticated"}, rbacv1.Subject{Kind: "User", Name: "jo"}
+	for kind, verb := range map[string]string{"pods/exec": "create", "*/exec": "get", "pods/attach": "create", "pods/ephemeralcontainers": "patch", "pods": "create"} {
+		tests["Everybody "+kind] = finding{may(everyone, "", kind, verb), "who reads secrets", Fail, "anybody in system:authenticated can make pods or run commands in them"}
+		tests["One "+kind] = finding{may(jo, "", kind, verb), "who reads secrets", OK, "sees what is mounted there: 1 can: user jo"}
+	}
+	for kind, group := range map[string]string{"deployments": "apps", "statefulsets": "apps", "jobs": "batch", "cronjobs": "batch"} {
+		tests["One "+kind] = finding{may(jo, group, kind, "create"), "who reads secrets", OK, "sees what is mounted there: 1 can: user jo"}
+		tests["One reads "+kind] = finding{may(jo, group, kind, "get"), "who reads secrets", OK, "1 can read all"}
+	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			w, objects := well()

@@ -94,14 +94,17 @@ func (a access) add(g *v1alpha1.MysqlFailoverGroup, rules []rbacv1.PolicyRule, s
 	}
 }
 
-// isOurs is true for the names of Secrets that hold a password or a key of the group, of any version.
+// isOurs is true for the names of Secrets that hold a password or a key of the group: of any version, and of any site, also one
+// that has left the group and whose keyrings are kept.
 func isOurs(g *v1alpha1.MysqlFailoverGroup, name string) bool {
+	if g.Spec.TLS != nil && name == g.Spec.TLS.SecretName {
+		return true
+	}
 	if slices.Contains([]string{v1alpha1.RootSecret(g.Name), v1alpha1.AccountsSecret(g.Name), v1alpha1.AuthoritySecret(g.Name)}, name) {
 		return true
 	}
-	return slices.ContainsFunc(g.Spec.Sites, func(s v1alpha1.Site) bool {
-		return strings.HasPrefix(name, v1alpha1.SiteName(g.Name, s.Name)+"-keyring-")
-	})
+	rest, of := strings.CutPrefix(name, v1alpha1.SiteName(g.Name, ""))
+	return of && strings.Index(rest, "-keyring-") > 0
 }
 
 // rulesOf are the rules of every role that can be bound in the namespace, by kind and name.
@@ -127,17 +130,34 @@ func rulesOf(ctx context.Context, w World) (map[string][]rbacv1.PolicyRule, erro
 // readsSecrets is true if a rule allows to read Secrets: all, or those that it names.
 func readsSecrets(r rbacv1.PolicyRule) bool { return allows(r, "secrets", "get", "list", "watch") }
 
-// entersPods is true if a rule allows to make pods, which can mount any Secret of the namespace, or to run commands in them.
+// podMakers are the kinds by which pods are made.
+var podMakers = []struct{ group, kind string }{
+	{"", "pods"}, {"", "replicationcontrollers"}, {"apps", "deployments"}, {"apps", "statefulsets"}, {"apps", "daemonsets"},
+	{"apps", "replicasets"}, {"batch", "jobs"}, {"batch", "cronjobs"},
+}
+
+// entersPods is true if a rule allows to make pods, by whatever kind, which can mount any Secret of the namespace, or to run
+// commands in them.
 func entersPods(r rbacv1.PolicyRule) bool {
-	return allows(r, "pods", "create") && len(r.ResourceNames) == 0 || allows(r, "pods/exec", "create", "get")
+	for _, m := range podMakers {
+		if len(r.ResourceNames) == 0 && allowsIn(r, m.group, m.kind, "create") {
+			return true
+		}
+	}
+	return allows(r, "pods/exec", "create", "get") || allows(r, "pods/attach", "create", "get") || allows(r, "pods/ephemeralcontainers", "update", "patch")
 }
 
 // allows is true if a rule allows one of the verbs on a kind of the core group.
 func allows(r rbacv1.PolicyRule, kind string, verbs ...string) bool {
+	return allowsIn(r, "", kind, verbs...)
+}
+
+func allowsIn(r rbacv1.PolicyRule, group, kind string, verbs ...string) bool {
 	holds := func(all []string, wanted ...string) bool {
 		return slices.ContainsFunc(all, func(s string) bool { return s == rbacv1.VerbAll || slices.Contains(wanted, s) })
 	}
-	return holds(r.APIGroups, "") && holds(r.Resources, kind) && holds(r.Verbs, verbs...)
+	_, sub, is := strings.Cut(kind, "/")
+	return holds(r.APIGroups, group) && (holds(r.Resources, kind) || is && holds(r.Resources, "*/"+sub)) && holds(r.Verbs, verbs...)
 }
 
 func addSubjects(readers map[string]bool, subjects []rbacv1.Subject) {
@@ -151,14 +171,12 @@ func addSubjects(readers map[string]bool, subjects []rbacv1.Subject) {
 }
 
 func (a access) judge() []Finding {
-	var open []string
-	for _, all := range everybody {
-		if a.open(all) {
-			open = append(open, all)
-		}
+	if who := openTo(a.all, a.named); who != "" {
+		return one(Fail, "take get, list and watch of secrets away from them", "anybody in %s can read Secrets with passwords or keys of the group", who)
 	}
-	if len(open) > 0 {
-		return one(Fail, "take get, list and watch of secrets away from them", "anybody in %s can read Secrets with passwords or keys of the group", strings.Join(open, ", "))
+	if who := openTo(a.pods); who != "" {
+		return one(Fail, "take away from them: create of pods and of what makes pods, exec, attach and ephemeralcontainers of pods",
+			"anybody in %s can make pods or run commands in them, and see there the Secrets with passwords and keys of the group", who)
 	}
 	words := fmt.Sprintf("%d can read all Secrets of the namespace, and with them log in as root of every site%s", len(a.all), listed(a.all))
 	for name := range a.all {
@@ -174,16 +192,22 @@ func (a access) judge() []Finding {
 	return one(OK, "", "%s", words)
 }
 
-// open is true if a group that holds anybody, or one below it, can read Secrets of the group.
-func (a access) open(all string) bool {
-	for _, readers := range []map[string]bool{a.all, a.named} {
-		for name := range readers {
-			if name == "group "+all || strings.HasPrefix(name, "group "+all+":") {
-				return true
+// openTo names the groups that hold anybody of which one, or one below it, is among those.
+func openTo(those ...map[string]bool) string {
+	var open []string
+	for _, all := range everybody {
+		if slices.ContainsFunc(those, func(who map[string]bool) bool {
+			for name := range who {
+				if name == "group "+all || strings.HasPrefix(name, "group "+all+":") {
+					return true
+				}
 			}
+			return false
+		}) {
+			open = append(open, all)
 		}
 	}
-	return false
+	return strings.Join(open, ", ")
 }
 
 // listed names a few, behind a colon.

@@ -237,7 +237,7 @@ func encryptionOf(cr *v1alpha1.MysqlFailoverGroup, sites []Site) *Encryption {
 		out.UnencryptedTablespaces = max(out.UnencryptedTablespaces, k.Coverage.UnencryptedTablespaces)
 		for i := range sites {
 			if sites[i].Name == k.Name {
-				sites[i].Keyring = &Keyring{Phase: string(k.Phase), Version: k.KeyringVersion, Work: string(k.Work), Message: k.Message}
+				sites[i].Keyring = &Keyring{Phase: string(k.Phase), Version: k.KeyringVersion, Work: string(k.Work), Stage: string(k.Stage), Message: k.Message}
 			}
 		}
 	}

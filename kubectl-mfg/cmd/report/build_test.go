@@ -256,3 +256,23 @@ func TestFingerprint(t *testing.T) {
 		t.Error("an errant transaction makes none")
 	}
 }
+
+// TestEscrowHints: each site with the only copy of its keyring is named, also one that lost its Secret while it was sealed. One
+// whose pod still writes its keyring puts it into escrow by itself.
+func TestEscrowHints(t *testing.T) {
+	for name, tc := range map[string]struct {
+		keyring Keyring
+		want    string
+	}{
+		"Lost":     {Keyring{Phase: "Failed"}, "kubectl mfg recover-keyring orders rome -n shop"},
+		"Sealing":  {Keyring{Phase: "Failed", Work: "Rotation", Stage: "Sealing"}, "kubectl mfg recover-keyring orders rome -n shop"},
+		"Rotating": {Keyring{Phase: "Failed", Work: "Rotation", Stage: "Rotating"}, "kubectl mfg keyring verify orders -n shop"},
+	} {
+		cr, view := healthy()
+		r := Build(cr, view)
+		r.Sites[1].Keyring = &tc.keyring
+		if hints := escrowHints(r); len(hints) != 1 || hints[0].Command != tc.want {
+			t.Errorf("%s: %+v", name, hints)
+		}
+	}
+}

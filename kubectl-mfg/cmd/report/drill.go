@@ -33,6 +33,11 @@ type Drill struct {
 	Passed   bool     `json:"passed"`
 	Failures []string `json:"failures,omitempty"`
 	Legs     []Leg    `json:"legs"`
+	// Outcome is set if it did not begin: Refused or TimedOut. Reason, Message and Next say why, and what to do.
+	Outcome string `json:"outcome,omitempty"`
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message,omitempty"`
+	Next    string `json:"next,omitempty"`
 	// Canary is left out if none wrote.
 	Canary *Canary `json:"canary,omitempty"`
 }
@@ -74,6 +79,17 @@ func NewDrill(namespace, group string, target time.Duration, now time.Time) Dril
 		StartedAt: now, TargetMillis: target.Milliseconds(), Measured: drillMeasured + drillOperatorOnly, Legs: []Leg{}}
 }
 
+// NotBegun notes that no move was tried, and why.
+func (d *Drill) NotBegun(outcome, reason, message, next string) {
+	d.FinishedAt, d.Outcome, d.Reason, d.Message, d.Next = d.StartedAt, outcome, reason, message, next
+	d.Failures = []string{"not begun: " + d.failed(d.notBegun())}
+}
+
+// notBegun is the move that a drill stands for which did not begin.
+func (d *Drill) notBegun() Leg {
+	return Leg{Name: "begin", Outcome: d.Outcome, Reason: d.Reason, Message: d.Message}
+}
+
 // Finish judges.
 func (d *Drill) Finish(now time.Time, failure error) {
 	d.FinishedAt = now
@@ -113,6 +129,8 @@ func (d *Drill) canaryFailed() string {
 // failed says why a move does not pass, or "". A pause that was not measured is not within any target.
 func (d *Drill) failed(l Leg) string {
 	switch {
+	case l.Outcome != "Succeeded" && l.Reason == "":
+		return fmt.Sprintf("%s: %s", l.Outcome, l.Message)
 	case l.Outcome != "Succeeded":
 		return fmt.Sprintf("%s (%s): %s", l.Outcome, l.Reason, l.Message)
 	case l.WritePauseMillis == nil:
@@ -199,7 +217,10 @@ func (d *Drill) JUnit() ([]byte, error) {
 		suite.Properties = append(suite.Properties, junitProperty{"canaryRows", fmt.Sprint(c.Rows)}, junitProperty{"canaryMissing", fmt.Sprint(*c.Missing)})
 	}
 	legs := d.Legs
-	if len(legs) < 2 {
+	switch {
+	case d.Outcome != "":
+		legs = []Leg{d.notBegun()}
+	case len(legs) < 2:
 		legs = append(legs[:len(legs):len(legs)], Leg{Name: "back", Outcome: "NotTried", Message: "the first move did not succeed"})
 	}
 	for _, l := range legs {

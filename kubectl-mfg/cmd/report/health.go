@@ -293,11 +293,12 @@ func hintsOf(r MysqlFailoverGroupReport) []Hint {
 	return hints
 }
 
-// escrowHints: each site whose escrow Secret is gone has the only copy of its keyring in the memory of its pod.
+// escrowHints: each site whose escrow Secret is gone has the only copy of its keyring in the memory of its pod, also one that
+// loses it while it is being sealed: its keyring is not written any more.
 func escrowHints(r MysqlFailoverGroupReport) []Hint {
 	var hints []Hint
 	for _, s := range r.Sites {
-		if k := s.Keyring; k != nil && k.Phase == string(v1alpha1.KeyringFailed) && k.Work == "" {
+		if k := s.Keyring; k != nil && k.Phase == string(v1alpha1.KeyringFailed) && (k.Work == "" || k.Stage == string(v1alpha1.KeyringSealing)) {
 			hints = append(hints, Hint{Message: "do not delete or restart the pod of " + s.Name + ", it has the only copy of its keyring; bring that back into escrow",
 				Command: fmt.Sprintf("kubectl mfg recover-keyring %s %s -n %s", r.Metadata.Name, s.Name, r.Metadata.Namespace)})
 		}

@@ -193,7 +193,9 @@ type Keyring struct {
 	Phase   string `json:"phase,omitempty"`
 	Version int64  `json:"version,omitempty"`
 	// Work is why it can be written, or is about to be: Bootstrap, Clone or Rotation.
-	Work    string `json:"work,omitempty"`
+	Work string `json:"work,omitempty"`
+	// Stage is how far that work has come: Rotating or Sealing.
+	Stage   string `json:"stage,omitempty"`
 	Message string `json:"message,omitempty"`
 }
 
