@@ -47,8 +47,7 @@ type MysqlFailoverGroupStatus struct {
 	//
 	// +optional
 	PlannedFailover *PlannedFailoverStatus `json:"plannedFailover,omitempty"`
-	// forecast is what an emergency failover would do if the active site were lost now. What would be lost changes with
-	// every poll and is in GET /status and the metrics.
+	// forecast is what an emergency failover would do if the active site were lost now.
 	//
 	// +optional
 	Forecast *Forecast `json:"forecast,omitempty"`
@@ -261,6 +260,15 @@ type Forecast struct {
 	//
 	// +optional
 	Rule string `json:"rule,omitempty"`
+	// lostTransactions would be lost at least, in steps so that it does not change with every poll: 0, <10, <100, <1000, <10000 or
+	// >=10000; empty while it is not known. The number is in GET /status and the metrics.
+	//
+	// +optional
+	LostTransactions string `json:"lostTransactions,omitempty"`
+	// lag of that site in seconds, in the steps of status.replicationLag; empty while it is not known.
+	//
+	// +optional
+	Lag string `json:"lag,omitempty"`
 	// blockedBy is what would keep the failover from happening by itself, as the reason of FailoverBlocked.
 	//
 	// +optional

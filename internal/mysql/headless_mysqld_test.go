@@ -38,6 +38,9 @@ func writing(t *testing.T, source *mysqltest.Server) {
 func isHeadless(t *testing.T, root *sql.DB, path string) bool {
 	t.Helper()
 	rows, err := root.QueryContext(t.Context(), "SHOW RELAYLOG EVENTS IN '"+filepath.Base(path)+"' LIMIT 9")
+	if err != nil && strings.Contains(err.Error(), "Could not find target log") {
+		return false // mysqld has thrown it away meanwhile
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 
 // A request that names no site is answered like any other, and what else the annotations say stays.
 func TestARequestWithoutASiteIsAnswered(t *testing.T) {
-	const last = "refused, it names no site; the sites are east, west"
+	const last = "refused, it names no site; the sites are east, west, south"
 	for name, tc := range map[string]struct {
 		annotations, want map[string]string
 	}{
@@ -28,7 +28,16 @@ func TestARequestWithoutASiteIsAnswered(t *testing.T) {
 			map[string]string{v1alpha1.AnnotationForceFailover: "", v1alpha1.AnnotationPlannedFailover: "west"},
 			map[string]string{v1alpha1.AnnotationLastRequest: v1alpha1.AnnotationForceFailover + "=: " + last, v1alpha1.AnnotationPlannedFailover: "west"},
 		},
-		"none": {map[string]string{v1alpha1.AnnotationPlannedFailover: "west"}, map[string]string{v1alpha1.AnnotationPlannedFailover: "west"}},
+		"never": {
+			map[string]string{v1alpha1.AnnotationForceFailover: "north"},
+			map[string]string{v1alpha1.AnnotationLastRequest: v1alpha1.AnnotationForceFailover + "=north: refused, north is no site of the group; those that may take over are east, west"},
+		},
+		"dr-only": {
+			map[string]string{v1alpha1.AnnotationForceFailover: "south"},
+			map[string]string{v1alpha1.AnnotationLastRequest: v1alpha1.AnnotationForceFailover + "=south: refused, south is dr-only (make it a primary-candidate first, if that is what is wanted); those that may take over are east, west"},
+		},
+		"one that may": {map[string]string{v1alpha1.AnnotationForceFailover: "west"}, map[string]string{v1alpha1.AnnotationForceFailover: "west"}},
+		"none":         {map[string]string{v1alpha1.AnnotationPlannedFailover: "west"}, map[string]string{v1alpha1.AnnotationPlannedFailover: "west"}},
 	} {
 		scheme := runtime.NewScheme()
 		for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, corev1.AddToScheme} {
@@ -38,7 +47,7 @@ func TestARequestWithoutASiteIsAnswered(t *testing.T) {
 		}
 		group := &v1alpha1.MysqlFailoverGroup{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "orders", Annotations: tc.annotations},
-			Spec:       v1alpha1.MysqlFailoverGroupSpec{Sites: []v1alpha1.Site{{Name: "east"}, {Name: "west"}}},
+			Spec:       v1alpha1.MysqlFailoverGroupSpec{Sites: []v1alpha1.Site{{Name: "east"}, {Name: "west"}, {Name: "south", Role: v1alpha1.DROnly}}},
 		}
 		l := testLoop(t, &pushes{}, nil)
 		l.m.Client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(group).Build()

@@ -21,16 +21,21 @@ func worstLag(s failover.Snapshot, views []failover.View) string {
 		}
 		worst, any = max(worst, *site.MySQL.LagSeconds), true
 	}
-	switch {
-	case !any:
+	if !any {
 		return ""
-	case worst < 1:
+	}
+	return lagStep(worst)
+}
+
+func lagStep(seconds float64) string {
+	switch {
+	case seconds < 1:
 		return "0s"
-	case worst < 10:
+	case seconds < 10:
 		return "<10s"
-	case worst < 60:
+	case seconds < 60:
 		return "<1m"
-	case worst < 600:
+	case seconds < 600:
 		return "<10m"
 	}
 	return ">10m"
@@ -39,15 +44,30 @@ func worstLag(s failover.Snapshot, views []failover.View) string {
 // lagSteps are the steps in which the status tells the lag, from less to more.
 var lagSteps = []string{"", "0s", "<10s", "<1m", "<10m", ">10m"}
 
-// settledLag is the step of the lag that the status shows: more at once, less when it stood for as long as a forecast must, or a
-// lag around the end of a step would write the status with every poll. The zero value is ready to use.
-type settledLag struct {
+// lossSteps are the same for the transactions that would be lost.
+var lossSteps = []string{"", "0", "<10", "<100", "<1000", "<10000", ">=10000"}
+
+func lossStep(transactions int64) string {
+	if transactions < 0 {
+		return ""
+	}
+	for i, limit := range []int64{1, 10, 100, 1000, 10000} {
+		if transactions < limit {
+			return lossSteps[i+1]
+		}
+	}
+	return lossSteps[len(lossSteps)-1]
+}
+
+// settledStep is the step that the status shows: more at once, less when it stood for as long as a forecast must, or a lag around
+// the end of a step would write the status with every poll. The zero value is ready to use.
+type settledStep struct {
 	shown string
 	since time.Time
 }
 
-func (l *settledLag) settle(now string, at time.Time) string {
-	if slices.Index(lagSteps, now) >= slices.Index(lagSteps, l.shown) || now == "" || at.Sub(l.since) >= forecastStands {
+func (l *settledStep) settle(steps []string, now string, at time.Time) string {
+	if slices.Index(steps, now) >= slices.Index(steps, l.shown) || now == "" || at.Sub(l.since) >= forecastStands {
 		l.shown, l.since = now, at
 	}
 	return l.shown
@@ -88,4 +108,32 @@ func (f *settledForecast) alike(a, b v1alpha1.Forecast) bool {
 		return true
 	}
 	return a == b
+}
+
+// settledLoss is what the status says would be lost. The zero value is ready to use.
+type settledLoss struct {
+	site              string
+	transactions, lag settledStep
+}
+
+// settle puts it to the forecast that is shown. Of another site than that one it says nothing.
+func (l *settledLoss) settle(shown *v1alpha1.Forecast, now *failover.Forecast, at time.Time) *v1alpha1.Forecast {
+	if shown == nil || shown.Site == "" || now == nil {
+		*l = settledLoss{}
+		return shown
+	}
+	if l.site != shown.Site {
+		*l = settledLoss{site: shown.Site}
+	}
+	if now.Site == shown.Site {
+		lag := ""
+		if now.LostSeconds != nil {
+			lag = lagStep(*now.LostSeconds)
+		}
+		l.transactions.settle(lossSteps, lossStep(now.LostTransactions), at)
+		l.lag.settle(lagSteps, lag, at)
+	}
+	out := *shown
+	out.LostTransactions, out.Lag = l.transactions.shown, l.lag.shown
+	return &out
 }

@@ -75,11 +75,11 @@ func TestAForecastThatFlapsIsNotWritten(t *testing.T) {
 
 // TestALagAroundAStepIsNotWritten: more is shown at once, less once it lasts.
 func TestALagAroundAStepIsNotWritten(t *testing.T) {
-	var l settledLag
+	var l settledStep
 	at := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	step := func(now string) string {
 		at = at.Add(2 * time.Second)
-		return l.settle(now, at)
+		return l.settle(lagSteps, now, at)
 	}
 	if step("0s") != "0s" || step("<10s") != "<10s" {
 		t.Error("a lag that grows is not shown at once")
@@ -109,5 +109,48 @@ func TestAReceiverThatTriesAgainIsNotWritten(t *testing.T) {
 	}
 	if message(1) != message(2) || !strings.Contains(message(1), "svc:3306'. Message: Can't connect") {
 		t.Errorf("got %q, then %q", message(1), message(2))
+	}
+}
+
+// TestTheForecastSaysWhatWouldBeLost: in steps, more at once, and never the figures of another site than the one that it names.
+func TestTheForecastSaysWhatWouldBeLost(t *testing.T) {
+	var f settledForecast
+	var l settledLoss
+	at := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	said := func(site string, lost int64, lag float64) string {
+		at = at.Add(2 * time.Second)
+		now := &failover.Forecast{Site: site, LostTransactions: lost, LostSeconds: &lag}
+		if lag < 0 {
+			now.LostSeconds = nil
+		}
+		out := l.settle(f.settle(toForecast(now), at), now, at)
+		return out.Site + " " + out.LostTransactions + " " + out.Lag
+	}
+	for i, step := range []struct {
+		site string
+		lost int64
+		lag  float64
+		want string
+	}{
+		{"b", 0, 0, "b 0 0s"},
+		{"b", 9, 0.5, "b <10 0s"},
+		{"b", 99, 3, "b <100 <10s"},
+		{"b", 0, 0, "b <100 <10s"}, // it was more a moment ago
+		{"c", 5000, 90, "b <100 <10s"},
+		{"b", 12345, 700, "b >=10000 >10m"},
+		{"b", -1, -1, "b  "},
+	} {
+		if got := said(step.site, step.lost, step.lag); got != step.want {
+			t.Errorf("%d: %q, want %q", i, got, step.want)
+		}
+	}
+	for range 7 {
+		said("c", 50, 3)
+	}
+	if got := said("c", 50, 3); got != "c <100 <10s" {
+		t.Errorf("another site: %q", got)
+	}
+	if l.settle(nil, nil, at) != nil {
+		t.Error("a loss is forecast where nothing is")
 	}
 }

@@ -26,7 +26,7 @@ type said struct {
 	status   string
 	failed   string
 	states   map[string]v1alpha1.SiteState
-	blocked  bool
+	blocked  failover.Reason
 	silent   bool
 	// foreign are the sites that were seen writable beside the active one.
 	foreign map[string]bool
@@ -36,7 +36,8 @@ type said struct {
 	// agreed is the version of the group in which status was last found to stand.
 	agreed   string
 	forecast settledForecast
-	lag      settledLag
+	lag      settledStep
+	loss     settledLoss
 	// key is the key that waits to sign, and the site that it waits for.
 	key string
 }
@@ -163,13 +164,15 @@ func (l *loop) events(group *v1alpha1.MysqlFailoverGroup, d failover.Decision) {
 	if d.Verdict == failover.VerdictReopen && l.said.states[d.Status.ActiveSite] != v1alpha1.SiteFenced {
 		emit(report.ActiveSiteReopened, "%s", d.Message)
 	}
-	if d.Verdict == failover.VerdictBlocked && !l.said.blocked {
+	if d.Verdict == failover.VerdictBlocked && l.said.blocked != d.Reason {
 		emit(report.FailoverBlocked, "%s: %s", d.Reason, d.Message)
 	}
 	l.fenceEvents(emit, d)
 	l.staysEvent(emit, d)
 	l.plannedEvents(emit, d)
-	l.said.blocked = d.Verdict == failover.VerdictBlocked
+	if l.said.blocked = ""; d.Verdict == failover.VerdictBlocked {
+		l.said.blocked = d.Reason
+	}
 	if l.said.states == nil {
 		l.said.states = map[string]v1alpha1.SiteState{}
 	}
@@ -259,11 +262,11 @@ func (l *loop) writeStatus(ctx context.Context, group *v1alpha1.MysqlFailoverGro
 	}
 	status := l.statusOf(group, l.durable, d.Views)
 	status.Conditions = l.conditions(group, d)
-	status.ReplicationLag = l.said.lag.settle(worstLag(s, d.Views), s.Now)
+	status.ReplicationLag = l.said.lag.settle(lagSteps, worstLag(s, d.Views), s.Now)
 	if shown := l.said.forecast.shown; shown != nil && shown.Site == l.durable.ActiveSite {
-		l.said.forecast = settledForecast{} // the role has moved to it: it says something wrong, and not just something else
+		l.said.forecast, l.said.loss = settledForecast{}, settledLoss{} // the role has moved to it: it says something wrong, and not just something else
 	}
-	status.Forecast = l.said.forecast.settle(toForecast(d.Forecast), s.Now)
+	status.Forecast = l.said.loss.settle(l.said.forecast.settle(toForecast(d.Forecast), s.Now), d.Forecast, s.Now)
 	if d.Verdict == failover.VerdictBlocked {
 		status.LastFailover = v1alpha1.LastFailoverBlocked
 	}
@@ -301,7 +304,7 @@ func (l *loop) stands(group *v1alpha1.MysqlFailoverGroup, status v1alpha1.MysqlF
 	return true
 }
 
-// toForecast is the part of a forecast that does not change with every poll.
+// toForecast is the part of a forecast that does not change with every poll; what would be lost is put to it in steps.
 func toForecast(f *failover.Forecast) *v1alpha1.Forecast {
 	if f == nil {
 		return nil

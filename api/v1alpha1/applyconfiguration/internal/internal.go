@@ -297,6 +297,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: blockedBy
       type:
         scalar: string
+    - name: lag
+      type:
+        scalar: string
+    - name: lostTransactions
+      type:
+        scalar: string
     - name: message
       type:
         scalar: string

@@ -13,6 +13,11 @@ type ForecastApplyConfiguration struct {
 	Site *string `json:"site,omitempty"`
 	// rule by which it ranks first, one CamelCase word: OnlyCandidate, MostTransactions, LeastToApply, Priority or Name.
 	Rule *string `json:"rule,omitempty"`
+	// lostTransactions would be lost at least, in steps so that it does not change with every poll: 0, <10, <100, <1000, <10000 or
+	// >=10000; empty while it is not known. The number is in GET /status and the metrics.
+	LostTransactions *string `json:"lostTransactions,omitempty"`
+	// lag of that site in seconds, in the steps of status.replicationLag; empty while it is not known.
+	Lag *string `json:"lag,omitempty"`
 	// blockedBy is what would keep the failover from happening by itself, as the reason of FailoverBlocked.
 	BlockedBy *string `json:"blockedBy,omitempty"`
 	// message says it to people.
@@ -38,6 +43,22 @@ func (b *ForecastApplyConfiguration) WithSite(value string) *ForecastApplyConfig
 // If called multiple times, the Rule field is set to the value of the last call.
 func (b *ForecastApplyConfiguration) WithRule(value string) *ForecastApplyConfiguration {
 	b.Rule = &value
+	return b
+}
+
+// WithLostTransactions sets the LostTransactions field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the LostTransactions field is set to the value of the last call.
+func (b *ForecastApplyConfiguration) WithLostTransactions(value string) *ForecastApplyConfiguration {
+	b.LostTransactions = &value
+	return b
+}
+
+// WithLag sets the Lag field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Lag field is set to the value of the last call.
+func (b *ForecastApplyConfiguration) WithLag(value string) *ForecastApplyConfiguration {
+	b.Lag = &value
 	return b
 }
 

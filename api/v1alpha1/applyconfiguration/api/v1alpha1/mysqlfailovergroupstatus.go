@@ -41,8 +41,7 @@ type MysqlFailoverGroupStatusApplyConfiguration struct {
 	Transition *TransitionApplyConfiguration `json:"transition,omitempty"`
 	// plannedFailover is the last planned failover that was asked for, and what came of it.
 	PlannedFailover *PlannedFailoverStatusApplyConfiguration `json:"plannedFailover,omitempty"`
-	// forecast is what an emergency failover would do if the active site were lost now. What would be lost changes with
-	// every poll and is in GET /status and the metrics.
+	// forecast is what an emergency failover would do if the active site were lost now.
 	Forecast *ForecastApplyConfiguration `json:"forecast,omitempty"`
 	// cooldownUntil is until when no emergency failover starts by itself.
 	CooldownUntil *v1.Time `json:"cooldownUntil,omitempty"`
