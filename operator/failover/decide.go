@@ -287,8 +287,10 @@ func reopened(s Snapshot, d Decision, a Site) Decision {
 		d.Memory.ReopenSince = s.Now
 	}
 	stuck := late(s, d.Memory.ReopenSince)
-	if next := due(s, d, TopologyActiveReadOnly, ReasonCannotOpen); stuck && next.Verdict != VerdictBlocked {
-		return next
+	if stuck {
+		if next := due(s, d, TopologyActiveReadOnly, ReasonCannotOpen); next.Verdict != VerdictBlocked {
+			return next
+		}
 	}
 	if why := isUnescrowed(s, d.Memory, a); why != "" {
 		return d.keptShut(s, TopologyActiveReadOnly, a.Name, why)

@@ -247,8 +247,7 @@ func opening(s Snapshot, d Decision) Decision {
 		d.Memory.Executed[t.To] = t.ToExecuted
 		return due(s, d.closed(s), TopologyActiveReadOnly, ReasonActiveSiteBehind)
 	case target.Sidecar.Answered && target.MySQL.Direct:
-		next := due(s, d.closed(s), TopologyActiveReadOnly, ReasonCannotOpen)
-		if stuck && next.Verdict != VerdictBlocked {
+		if next := due(s, d.closed(s), TopologyActiveReadOnly, ReasonCannotOpen); stuck && next.Verdict != VerdictBlocked {
 			return next
 		}
 		if why := isUnescrowed(s, d.Memory, target); why != "" {
