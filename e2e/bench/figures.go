@@ -60,6 +60,8 @@ type row struct {
 	WriterOverlaps int `json:"writerOverlaps"`
 	// MinFenceMarginSeconds is the shortest time from the last commit of the old writer to the first of the new one.
 	MinFenceMarginSeconds float64 `json:"minFenceMarginSeconds"`
+	// StolenPercent is the median of the runs': how noisy the machine was.
+	StolenPercent float64 `json:"stolenPercent"`
 
 	Targets []target `json:"targets"`
 	// WithinTarget is true if every target was met, no run failed, and no run proved the group wrong.
@@ -83,9 +85,10 @@ func (f *figures) add(c benchCase, spec v1alpha1.MysqlFailoverGroupSpec, o outco
 		Name: c.Name, Runs: len(o.samples), MinFenceMarginSeconds: math.Inf(1), CommitsPerSecond: math.Inf(1),
 		Commit: o.commit, MeasuredAt: time.Now().UTC().Truncate(time.Second), Samples: o.samples,
 	}
-	var seconds, merged []float64
+	var seconds, merged, stolen []float64
 	for _, s := range o.samples {
 		seconds, merged = append(seconds, s.Seconds), append(merged, s.MergedSeconds)
+		stolen = append(stolen, s.StolenPercent)
 		r.AckedWrites += s.Acked
 		r.AckedLost += s.Lost
 		r.LossReported += s.Reported
@@ -98,6 +101,7 @@ func (f *figures) add(c benchCase, spec v1alpha1.MysqlFailoverGroupSpec, o outco
 	}
 	r.P50Seconds, r.P99Seconds, r.MaxSeconds = percentile(seconds, 50), percentile(seconds, 99), percentile(seconds, 100)
 	r.MergedP50Seconds, r.MergedP99Seconds = percentile(merged, 50), percentile(merged, 99)
+	r.StolenPercent = percentile(stolen, 50)
 	for _, err := range o.errs {
 		r.FailedRuns = append(r.FailedRuns, err.Error())
 	}
@@ -146,7 +150,7 @@ func round(seconds float64) float64 { return math.Round(seconds*1000) / 1000 }
 // print prints the table with the verdicts.
 func (f *figures) print(out io.Writer) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "\nCASE\tRUNS\tP50\tP99\tMAX\tLOAD\tACKED\tLOST\tREPORTED\tOVERLAPS\tTARGETS\tVERDICT")
+	fmt.Fprintln(w, "\nCASE\tRUNS\tP50\tP99\tMAX\tLOAD\tACKED\tLOST\tREPORTED\tOVERLAPS\tSTOLEN\tTARGETS\tVERDICT")
 	for _, r := range f.Cases {
 		var targets []string
 		for _, t := range r.Targets {
@@ -166,9 +170,9 @@ func (f *figures) print(out io.Writer) {
 		if r.CommitsPerSecond < wantRate {
 			verdict += fmt.Sprintf(", load below %.0f/s", wantRate)
 		}
-		fmt.Fprintf(w, "%s\t%d\t%.3f\t%.3f\t%.3f\t%.0f/s\t%d\t%d\t%d\t%d\t%s\t%s\n", r.Name, r.Runs, r.P50Seconds, r.P99Seconds,
+		fmt.Fprintf(w, "%s\t%d\t%.3f\t%.3f\t%.3f\t%.0f/s\t%d\t%d\t%d\t%d\t%.0f %%\t%s\t%s\n", r.Name, r.Runs, r.P50Seconds, r.P99Seconds,
 			r.MaxSeconds, r.CommitsPerSecond, r.AckedWrites, r.AckedLost, r.LossReported, r.WriterOverlaps,
-			strings.Join(targets, ", "), verdict)
+			r.StolenPercent, strings.Join(targets, ", "), verdict)
 	}
 	// A terminal that went away takes nothing along: the figures are in the file.
 	_ = w.Flush()

@@ -170,3 +170,33 @@ func TestCasesNamed(t *testing.T) {
 		}
 	}
 }
+
+// What the host took is a share of all time, also of that in which nothing wanted to run.
+func TestStolenUntil(t *testing.T) {
+	start := processors{all: 1000, stolen: 100}
+	for _, c := range []struct {
+		name string
+		now  processors
+		want float64
+	}{
+		{"a fifth was taken", processors{all: 1010, stolen: 102}, 20},
+		{"nothing was taken", processors{all: 1010, stolen: 100}, 0},
+		{"no time has passed", start, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := start.stolenUntil(c.now); got != c.want {
+				t.Errorf("%v percent stolen, want %v", got, c.want)
+			}
+		})
+	}
+}
+
+func TestReadProcessors(t *testing.T) {
+	got, err := readProcessors()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.all <= 0 || got.stolen < 0 || got.stolen > got.all {
+		t.Errorf("%+v is not the time of a machine that runs", got)
+	}
+}

@@ -32,6 +32,8 @@ type sample struct {
 	Reported         int     `json:"reported"`
 	Overlaps         int     `json:"overlaps"`
 	MarginSeconds    float64 `json:"marginSeconds"`
+	// StolenPercent is how much of the machine's time its host gave to others in this run, in percent: the noise.
+	StolenPercent float64 `json:"stolenPercent"`
 }
 
 // testimony is what all writers of a session saw.
@@ -92,7 +94,7 @@ func (t testimony) samples(marks []mark) ([]sample, error) {
 }
 
 func (t testimony) sample(m mark, from, until time.Duration) (sample, error) {
-	s := sample{From: m.site, To: m.site, CommitsPerSecond: round(rateBefore(t.service, m.at))}
+	s := sample{From: m.site, To: m.site, CommitsPerSecond: round(rateBefore(t.service, m.at)), StolenPercent: m.stolen}
 	var errs []error
 	pause, whole := journal.LongestClientPause(current(t.service, m.at), m.at, m.end)
 	if !whole {

@@ -52,6 +52,8 @@ type mark struct {
 	moved       bool
 	records     []v1alpha1.FailoverRecord
 	pauseMillis *int64
+	// stolen is the percentage of the machine's time that its host gave to others from the fault to the end.
+	stolen float64
 }
 
 // openSession starts writers on a group that is whole, over an empty table.
@@ -147,6 +149,10 @@ func (s *session) once(ctx context.Context, c benchCase, p pace) error {
 	}
 	time.Sleep(p.before)
 	m := mark{site: before.Status.ActiveSite}
+	start, err := readProcessors()
+	if err != nil {
+		return err
+	}
 	if m.at, err = s.Break(ctx, c.Fault, m.site); err != nil {
 		return err
 	}
@@ -155,6 +161,11 @@ func (s *session) once(ctx context.Context, c benchCase, p pace) error {
 	}
 	time.Sleep(p.after)
 	m.end = load.Now()
+	now, err := readProcessors()
+	if err != nil {
+		return err
+	}
+	m.stolen = start.stolenUntil(now)
 	if c.batch <= 1 {
 		// Repairs take minutes, and the journal's room is limited.
 		if err := s.stopWriter(ctx); err != nil {
