@@ -175,8 +175,8 @@ func (m Model) forecast(r report.MysqlFailoverGroupReport, width int) block {
 	if f.Site != "" && !strings.Contains(words, f.Site) {
 		words = strings.TrimSuffix(f.Site+" would take over: "+words, ": ")
 	}
-	if f.LostTransactions != nil {
-		words += fmt.Sprintf("; at least %d transactions lost", *f.LostTransactions)
+	if loss := f.Loss(); loss != "" {
+		words += "; " + loss
 	}
 	label := span{s: "If lost"}
 	if f.BlockedBy != "" {

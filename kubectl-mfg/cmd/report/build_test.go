@@ -276,3 +276,29 @@ func TestEscrowHints(t *testing.T) {
 		}
 	}
 }
+
+// What would be lost is told from the custom resource alone as well, in its steps.
+func TestForecastLoss(t *testing.T) {
+	lost := int64(7)
+	last := &v1alpha1.Forecast{Site: "west", LostTransactions: "<10", Lag: "<10s"}
+	live := &wire.GroupStatus{Forecast: &wire.Forecast{Site: "west", LostTransactions: &lost}}
+	for _, c := range []struct {
+		name string
+		cr   *v1alpha1.Forecast
+		live *wire.GroupStatus
+		want string
+	}{
+		{"the operator says it exactly", last, live, "at least 7 transactions lost"},
+		{"only the status says it", last, nil, "last known: <10 transactions would be lost, lag <10s"},
+		{"the lag is not known", &v1alpha1.Forecast{Site: "west", LostTransactions: "0"}, nil, "last known: 0 transactions would be lost"},
+		{"nothing is known", &v1alpha1.Forecast{Site: "west"}, nil, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			cr := &v1alpha1.MysqlFailoverGroup{}
+			cr.Status.Forecast = c.cr
+			if got := forecastOf(cr, c.live).Loss(); got != c.want {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+		})
+	}
+}

@@ -3,6 +3,7 @@
 package report
 
 import (
+	"fmt"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,8 +37,26 @@ type Forecast struct {
 	Rule             string   `json:"rule,omitempty"`
 	LostTransactions *int64   `json:"lostTransactions,omitempty"`
 	LostSeconds      *float64 `json:"lostSeconds,omitempty"`
-	BlockedBy        string   `json:"blockedBy,omitempty"`
-	Message          string   `json:"message,omitempty"`
+	// LostTransactionsStep and LagStep are the same from the custom resource alone, in its steps, as in <100 and <10s.
+	LostTransactionsStep string `json:"lostTransactionsStep,omitempty"`
+	LagStep              string `json:"lagStep,omitempty"`
+	BlockedBy            string `json:"blockedBy,omitempty"`
+	Message              string `json:"message,omitempty"`
+}
+
+// Loss says in words what would be lost at least, or nothing where that is not known.
+func (f Forecast) Loss() string {
+	if f.LostTransactions != nil {
+		return fmt.Sprintf("at least %d transactions lost", *f.LostTransactions)
+	}
+	if f.LostTransactionsStep == "" {
+		return ""
+	}
+	words := fmt.Sprintf("last known: %s transactions would be lost", f.LostTransactionsStep)
+	if f.LagStep != "" {
+		words += ", lag " + f.LagStep
+	}
+	return words
 }
 
 // Blocked is true if a failover is due and cannot go on, or would not happen by itself.
@@ -89,7 +108,7 @@ func forecastOf(cr *v1alpha1.MysqlFailoverGroup, live *wire.GroupStatus) *Foreca
 		return nil
 	}
 	if f := cr.Status.Forecast; f != nil {
-		return &Forecast{Site: f.Site, Rule: f.Rule, BlockedBy: f.BlockedBy, Message: f.Message}
+		return &Forecast{Site: f.Site, Rule: f.Rule, LostTransactionsStep: f.LostTransactions, LagStep: f.Lag, BlockedBy: f.BlockedBy, Message: f.Message}
 	}
 	return nil
 }

@@ -99,8 +99,8 @@ func (o Options) outlook(r report.MysqlFailoverGroupReport) string {
 		if f.Site != "" && !strings.Contains(words, f.Site) {
 			words = f.Site + " would take over, but: " + words
 		}
-		if f.LostTransactions != nil {
-			words += fmt.Sprintf("; at least %d transactions lost", *f.LostTransactions)
+		if loss := f.Loss(); loss != "" {
+			words += "; " + loss
 		}
 		label := text{s: "Forecast"}
 		if f.BlockedBy != "" {
