@@ -47,7 +47,7 @@ check: $(COUNT) ## Format, vet, lint, tidy, generated files, unit tests (no root
 	@$(call run,$(CHECKS))
 
 .PHONY: test-encryption
-test-encryption: build ## Every story of data-at-rest encryption on the lab, about two hours (root, Debian)
+test-encryption: build ## Every story of data-at-rest encryption on the lab, about half an hour (root, Debian)
 	@go -C e2e test -tags lab,stories -v -count=1 -timeout 240m -run TestEncryptionAtRest ./suites/
 
 .PHONY: test-encryption-kills

@@ -32,8 +32,8 @@ const (
 
 // FailoverSpec governs failover. Durations are written like 500ms, 20s, 10m or 1h30m.
 type FailoverSpec struct {
-	// mode is Auto (the operator fails over by itself), Manual (it fails over only when asked) or Observe (it changes
-	// nothing and only reports). Default Auto.
+	// mode is Auto (the operator fails over by itself), Manual (it fails over only when asked) or Observe (it moves the role
+	// only by an order that accepts loss, and else reports what it would do). Default Auto.
 	//
 	// +optional
 	// +kubebuilder:default=Auto

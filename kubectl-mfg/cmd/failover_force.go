@@ -80,7 +80,7 @@ func (op *failoverOp) forcePlan(view outlook) []planLine {
 		{"Now", nowForce(r)},
 		{"After", op.afterForce(r.ActiveSite)},
 		{"Overrides", "mode, pause, cooldown, loss budget, and sites that may still vouch for the old active site"},
-		{"Keeps", "the lease of the old active site is waited for all the same: two sites never accept writes"},
+		{"Keeps", "the lease of the old active site is waited for all the same; but as long as a site that may still vouch answers it, it accepts writes too: power it off first, or cut its clients off"},
 		{"Loss", loss},
 		{"Undo", "until it is carried out the order stays on the group; " + withdrawal(op.Group, op.Namespace) + " withdraws it. Afterwards none: what was lost can only be taken from " + orDash(r.ActiveSite) + " by hand once it is back (kubectl mfg history " + op.Group + " -n " + op.Namespace + ")"},
 	}

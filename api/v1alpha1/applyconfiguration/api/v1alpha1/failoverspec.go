@@ -14,8 +14,8 @@ import (
 //
 // FailoverSpec governs failover. Durations are written like 500ms, 20s, 10m or 1h30m.
 type FailoverSpecApplyConfiguration struct {
-	// mode is Auto (the operator fails over by itself), Manual (it fails over only when asked) or Observe (it changes
-	// nothing and only reports). Default Auto.
+	// mode is Auto (the operator fails over by itself), Manual (it fails over only when asked) or Observe (it moves the role
+	// only by an order that accepts loss, and else reports what it would do). Default Auto.
 	Mode *apiv1alpha1.FailoverMode `json:"mode,omitempty"`
 	// pollInterval is how often every site is polled. Default 2s, from 500ms to 30s.
 	PollInterval *v1.Duration `json:"pollInterval,omitempty"`
