@@ -5,13 +5,9 @@
 package suites
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -24,31 +20,10 @@ import (
 	"github.com/mysql-mfg/mfg/e2e/demo/stage"
 )
 
-// runbook runs the commands of docs/encryption.md that follow the line `<!-- runbook: NAME -->`, as a person would after
-// having set NS, GROUP and SITE, and returns what they print.
+// runbook runs commands of docs/encryption.md as a person would after having set NS, GROUP and SITE, and returns what they print.
 func runbook(t *testing.T, v *vault, name, site string, more ...string) string {
 	t.Helper()
-	page, err := os.ReadFile(filepath.Join(lab.Repo, "docs", "encryption.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, rest, found := strings.Cut(string(page), "<!-- runbook: "+name+" -->\n```sh\n")
-	commands, _, closed := strings.Cut(rest, "\n```\n")
-	if !found || !closed {
-		t.Fatalf("docs/encryption.md has no commands for %s", name)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*resealing)
-	defer cancel()
-	var out bytes.Buffer
-	cmd := exec.CommandContext(ctx, "bash", "-eu", "-o", "pipefail", "-c", commands)
-	cmd.Env = append(lab.Lab.Environ(), "NS="+v.Namespace, "GROUP="+v.Name, "SITE="+site)
-	cmd.Env = append(cmd.Env, more...)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = lab.Repo, &out, &out
-	if err := cmd.Run(); err != nil {
-		t.Fatalf("the documented commands %s: %v\n%s", name, err, out.String())
-	}
-	t.Logf("documented commands %s: %s", name, strings.TrimSpace(out.String()))
-	return out.String()
+	return documented(t, "encryption.md", name, append([]string{"NS=" + v.Namespace, "GROUP=" + v.Name, "SITE=" + site}, more...)...)
 }
 
 // documentedCommands runs those that no other story runs. The example of a new group is only shown to the API server: the

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build lab
+
+package suites
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// documented runs the commands of a page of docs/ that follow the line `<!-- runbook: NAME -->`, with more in the environment, and
+// returns what they print.
+func documented(t *testing.T, page, name string, env ...string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(lab.Repo, "docs", page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := regexp.MustCompile("(?s)<!-- runbook: " + regexp.QuoteMeta(name) + " -->\n```(?:sh|console)\n(.*?)\n```\n").FindSubmatch(text)
+	if block == nil {
+		t.Fatalf("docs/%s has no commands for %s", page, name)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), documentedLimit)
+	defer cancel()
+	var out bytes.Buffer
+	cmd := exec.CommandContext(ctx, "bash", "-eu", "-o", "pipefail", "-c", string(block[1]))
+	cmd.Env = append(lab.Lab.Environ(), env...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = lab.Repo, &out, &out
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("the documented commands %s: %v\n%s", name, err, out.String())
+	}
+	t.Logf("documented commands %s: %s", name, strings.TrimSpace(out.String()))
+	return out.String()
+}
+
+// documentedLimit is longer than any limit on a page.
+const documentedLimit = 12 * time.Minute
