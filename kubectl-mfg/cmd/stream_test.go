@@ -253,14 +253,14 @@ func TestNoLogOfTheClient(t *testing.T) {
 		_, _ = all["error"].Close(), data.Close()
 		once.Do(func() { close(told) })
 	}
-	real := os.Stderr
+	stderr := os.Stderr
 	read, write, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	os.Stderr = write
 	got := realTime(t, s, "status", "orders", "-n", "shop")
-	os.Stderr = real
+	os.Stderr = stderr
 	<-told
 	_ = write.Close()
 	if logged, _ := io.ReadAll(read); len(logged) > 0 || !strings.Contains(got.out, "services/proxy") {
