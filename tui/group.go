@@ -92,7 +92,8 @@ func (m Model) summary(g *group, width int) block {
 		out = append(out, m.paragraph(span{s: "Decided by"}, words, width)...)
 	}
 	if r.Hold && r.Transition == nil {
-		out = append(out, m.paragraph(span{s: "Hold", st: warn}, "no site may open writes until the change of the active site is through", width)...)
+		// Without a change under way: the active site is lost or was, or its keyring is not in escrow. The decision says which.
+		out = append(out, m.paragraph(span{s: "Hold", st: warn}, "no site may open writes until the operator lets one; a hold closes none that is open", width)...)
 	}
 	out = append(out, m.countdowns(g, width)...)
 	return append(out, m.forecast(r, width)...)
@@ -173,7 +174,7 @@ func (m Model) forecast(r report.MysqlFailoverGroupReport, width int) block {
 	}
 	words := f.Message
 	if f.Site != "" && !strings.Contains(words, f.Site) {
-		words = strings.TrimSuffix(f.Site+" would take over: "+words, ": ")
+		words = strings.TrimSuffix(f.Site+" would take over, but: "+words, ", but: ")
 	}
 	if loss := f.Loss(); loss != "" {
 		words += "; " + loss

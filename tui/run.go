@@ -51,7 +51,8 @@ func Run(ctx context.Context, m Model, feeds Feeds, in io.Reader, out io.Writer)
 	return nil
 }
 
-// Gather listens until both feeds have told what they know, or the context ends, and returns the dashboard of that moment.
+// Gather listens until both feeds have told what they know, or the context ends, and returns the dashboard of that moment. What
+// happened before it only Kubernetes knows, so of a group that is open it asks for the events too.
 func Gather(ctx context.Context, m Model, feeds Feeds) Model {
 	ctx, cancel := context.WithCancel(ctx)
 	told := make(chan tea.Msg)
@@ -79,5 +80,8 @@ func Gather(ctx context.Context, m Model, feeds Feeds) Model {
 	cancel()
 	all.Wait()
 	m.sample()
+	if g := m.groups[m.open]; g != nil && m.options.Events != nil {
+		m.heardEvents(m.options.Events(g.report.Metadata.Namespace, g.report.Metadata.Name))
+	}
 	return m
 }

@@ -206,7 +206,11 @@ func (m Model) newsBlock(all []item, rows int, named bool) block {
 		out = append(out, append(l, span{s: strings.ReplaceAll(i.words, "\n", " "), st: i.st}))
 	}
 	if len(out) == 0 && rows > 0 {
-		out = append(out, line{{s: "nothing since the dashboard was opened", st: faint}})
+		words := "nothing since the dashboard was opened"
+		if m.height == 0 { // one frame was not open for any time
+			words = "no events are kept"
+		}
+		out = append(out, line{{s: words, st: faint}})
 	}
 	return out
 }

@@ -182,6 +182,17 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+// TestAPIServerIsSilent: one that takes a connection and never answers is as little of use as one that refuses it.
+func TestAPIServerIsSilent(t *testing.T) {
+	stuck := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	for _, args := range []string{"status orders -n shop", "status -A", "events orders -n shop"} {
+		got := run(t, stuck, runOptions{}, append(strings.Fields(args), "--request-timeout=50ms")...)
+		if got.code != exitError || !strings.Contains(got.errOut, "kubectl config current-context") || !strings.Contains(got.errOut, "--request-timeout") {
+			t.Errorf("%s: %+v", args, got)
+		}
+	}
+}
+
 // TestOperatorNotReachable: the custom resource is enough. Only the certainty that no operator runs counts against a
 // group that is well.
 func TestOperatorNotReachable(t *testing.T) {
@@ -284,8 +295,13 @@ func TestHelp(t *testing.T) {
 			t.Errorf("%v: %+v", args, got)
 		}
 	}
-	if got := run(t, &fakeAPI{}, runOptions{}, "stauts"); !strings.Contains(got.errOut, "did you mean status?") {
+	if got := run(t, &fakeAPI{}, runOptions{}, "stauts"); !strings.Contains(got.errOut, "did you mean status?") || !strings.Contains(got.errOut, "'kubectl mfg --help'") {
 		t.Errorf("%+v", got)
+	}
+	for args, verb := range map[string]string{"explain": "explain", "explain --nope": "explain", "status orders -A": "status", "keyring list": "keyring list"} {
+		if got := run(t, &fakeAPI{}, runOptions{}, strings.Fields(args)...); got.code != exitUsage || !strings.Contains(got.errOut, "See 'kubectl mfg "+verb+" --help'") {
+			t.Errorf("%s: %+v", args, got)
+		}
 	}
 }
 

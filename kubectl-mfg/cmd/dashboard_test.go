@@ -112,9 +112,12 @@ func realTime(t *testing.T, h http.Handler, args ...string) ran {
 
 // TestDashboardOnce goes all the way: command line, API server's proxy, WebSocket, the operator's server, one frame.
 func TestDashboardOnce(t *testing.T) {
-	p, _ := behindProxy(t, loadHealthy(t))
+	f := loadHealthy(t)
+	f.objects = map[string]any{"/api/v1/namespaces/shop/events": corev1.EventList{Items: []corev1.Event{{
+		InvolvedObject: corev1.ObjectReference{Kind: "MysqlFailoverGroup", Name: "orders"}, Reason: "Promoted", Message: "paris takes writes"}}}}
+	p, _ := behindProxy(t, f)
 	got := realTime(t, p, "dashboard", "orders", "-n", "shop", "--once")
-	for _, want := range []string{"live", "* paris", "fence open  takes writes", "lag 1.2s", "behind 12", "epoch 7"} {
+	for _, want := range []string{"live", "* paris", "fence open  takes writes", "lag 1.2s", "behind 12", "epoch 7", "Promoted: paris takes writes"} {
 		if !strings.Contains(got.out, want) {
 			t.Errorf("no %q in the frame:\n%s%s", want, got.out, got.errOut)
 		}

@@ -91,17 +91,20 @@ func (op *doctorOp) examine(ctx context.Context, env Environment, c Cluster) (do
 		return doctor.Report{}, err
 	}
 	w := doctor.World{Group: g, Kube: c.Kube(), OperatorNamespace: op.OperatorNamespace}
+	var view report.LiveView
 	list, err := c.Live(ctx, op.OperatorNamespace, op.Namespace, op.Group)
 	if err == nil {
-		w.OperatorTime, w.OperatorVersion = list.IssuedAt, list.Operator
+		w.OperatorTime, w.OperatorVersion, view.Status = list.IssuedAt, list.Operator, list
 		w.Asked = env.Now()
 	} else {
-		w.OperatorMissing, w.OperatorDown = whyNotLive(err, op.OperatorNamespace)
+		view.Missing, view.Down = whyNotLive(err, op.OperatorNamespace)
+		w.OperatorMissing, w.OperatorDown = view.Missing, view.Down
 	}
 	w.Now = env.Now()
 	w.ServerTime, w.ServerTook, w.ServerErr = c.Clock(ctx)
 	w.Escrow = op.escrow(ctx, c, g)
-	w.Forecast = report.BuildExplained(g, report.LiveView{Status: list}, nil).Forecast
+	rep := report.Build(g, view)
+	w.Forecast, w.Problems = rep.Forecast, rep.Problems
 	if ctx.Err() != nil {
 		return doctor.Report{}, ctx.Err()
 	}

@@ -41,6 +41,8 @@ func explain(err error, namespace, name string) error {
 		return err
 	case utilnet.IsConnectionRefused(err):
 		return fmt.Errorf("ask the API server: %w\n  see which cluster is meant: kubectl config current-context", err)
+	case utilnet.IsTimeout(err):
+		return fmt.Errorf("ask the API server: %w\n  it does not answer: see which cluster is meant: kubectl config current-context\n  to wait for less long: --request-timeout=5s", err)
 	default:
 		return fmt.Errorf("ask the API server: %w", err)
 	}

@@ -16,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/cmd/report"
@@ -110,10 +111,22 @@ func (op *eventsOp) show(env Environment, all []report.Event, told map[string]bo
 		}
 	}
 	if len(fresh) == 0 && first {
-		fmt.Fprintln(env.ErrOut, "No events are kept.")
+		fmt.Fprintln(env.ErrOut, op.nothing())
 	}
 	width, _ := env.Terminal()
 	fmt.Fprint(env.Out, screen.Events(fresh, screen.Options{Width: width, Color: colored(colorAuto, env), Now: env.Now()}, first))
+}
+
+// nothing says what was looked for: older events may well be kept, and others than warnings.
+func (op *eventsOp) nothing() string {
+	what := "events"
+	if op.Warnings {
+		what = "warnings"
+	}
+	if op.Since > 0 {
+		return fmt.Sprintf("No %s in the last %s.", what, duration.HumanDuration(op.Since))
+	}
+	return fmt.Sprintf("No %s are kept.", what)
 }
 
 func (op *eventsOp) gather(ctx context.Context, env Environment, c Cluster) ([]report.Event, error) {

@@ -3,6 +3,7 @@
 package cmd
 
 import (
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -32,6 +33,22 @@ func TestEventsOfNeighbours(t *testing.T) {
 			if got := ours(corev1.ObjectReference{Kind: "Pod", Name: name}); got != (group == op.Group) {
 				t.Errorf("%s belongs to %s: %t", name, op.Group, got)
 			}
+		}
+	}
+}
+
+// TestNoEvents: what was not found is what was looked for.
+func TestNoEvents(t *testing.T) {
+	for args, want := range map[string]string{
+		"":                       "No events are kept.\n",
+		"--since 90s":            "No events in the last 90s.\n",
+		"--since 10m --warnings": "No warnings in the last 10m.\n",
+		"--warnings":             "No warnings are kept.\n",
+	} {
+		f := loadHealthy(t)
+		f.objects = map[string]any{"/api/v1/namespaces/shop/events": corev1.EventList{}}
+		if got := run(t, f, runOptions{}, append(strings.Fields("events orders -n shop"), strings.Fields(args)...)...); got.code != exitHealthy || got.errOut != want {
+			t.Errorf("%q: %+v", args, got)
 		}
 	}
 }

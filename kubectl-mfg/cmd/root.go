@@ -10,13 +10,16 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/klog/v2"
 )
 
 // Exit codes; they are part of the interface.
@@ -141,8 +144,13 @@ func newApp(env Environment) *app {
 
 // Main runs one command line and returns the exit code.
 func Main(ctx context.Context, args []string, env Environment) int {
+	hush()
 	return newApp(env).main(ctx, args)
 }
+
+// hush drops what the Kubernetes client logs by itself: a command says in its own words what failed and what it does instead, and
+// a line of log would lie across a dashboard.
+var hush = sync.OnceFunc(func() { klog.SetLogger(logr.Discard()) })
 
 func (a *app) main(ctx context.Context, args []string) int {
 	root := a.root() //nolint:contextcheck // commands get the context by ExecuteContext; reading a kubeconfig takes none.
@@ -150,13 +158,13 @@ func (a *app) main(ctx context.Context, args []string) int {
 	root.SetIn(a.env.In)
 	root.SetOut(a.env.Out)
 	root.SetErr(a.env.ErrOut)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
 	var own *coded
 	switch {
 	case err == nil:
 		return a.code
 	case errors.Is(err, errUsage):
-		fmt.Fprintf(a.env.ErrOut, "error: %s\nSee 'kubectl mfg --help'.\n", strings.TrimPrefix(err.Error(), errUsage.Error()+": "))
+		fmt.Fprintf(a.env.ErrOut, "error: %s\nSee '%s --help'.\n", strings.TrimPrefix(err.Error(), errUsage.Error()+": "), cmd.CommandPath())
 		return exitUsage
 	case errors.As(err, &own):
 		fmt.Fprintf(a.env.ErrOut, "error: %v\n", own)

@@ -12,8 +12,10 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -237,6 +239,33 @@ func clusterOf(t *testing.T, handler http.Handler) Cluster {
 		t.Fatal(err)
 	}
 	return cluster
+}
+
+// TestNoLogOfTheClient: stderr has what a command says, and no log of the Kubernetes client.
+func TestNoLogOfTheClient(t *testing.T) {
+	f := loadHealthy(t)
+	f.answers[livePath] = status(403, metav1.StatusReasonForbidden, "no services/proxy")
+	s := forwarding(t, f, f, nil)
+	told := make(chan struct{})
+	var once sync.Once
+	s.handle = func(_ string, data httpstream.Stream, all map[string]httpstream.Stream) {
+		_, _ = fmt.Fprint(all["error"], "failed to connect to localhost:8082 inside namespace")
+		_, _ = all["error"].Close(), data.Close()
+		once.Do(func() { close(told) })
+	}
+	stderr := os.Stderr
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	os.Stderr = write
+	got := realTime(t, s, "status", "orders", "-n", "shop")
+	os.Stderr = stderr
+	<-told
+	_ = write.Close()
+	if logged, _ := io.ReadAll(read); len(logged) > 0 || !strings.Contains(got.out, "services/proxy") {
+		t.Errorf("logged %q; %+v", logged, got)
+	}
 }
 
 // TestExec: the command arrives as it was meant, and all streams are joined.

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -19,6 +20,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	utilexec "k8s.io/client-go/util/exec"
+	"sigs.k8s.io/yaml"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 )
@@ -163,6 +165,21 @@ func TestReportVerb(t *testing.T) {
 	}
 }
 
+// TestReportOfThePlugin: what the plugin itself adds is as complete as what its verbs print.
+func TestReportOfThePlugin(t *testing.T) {
+	op := &reportOp{Namespace: "shop", Group: "orders", OperatorNamespace: "mfg-system"}
+	f := inspected(t)
+	extra := op.extra(t.Context(), Environment{Now: func() time.Time { return noon }}, clusterAt(t, f))
+	if s := string(extra["status.yaml"]); strings.Contains(s, "GROUP") || !strings.Contains(s, "kubectl mfg failover orders -n shop") {
+		t.Errorf("commands name no group:\n%s", s)
+	}
+	var v versionReport
+	if err := yaml.UnmarshalStrict(extra["version.yaml"], &v); err != nil || v.APIVersion == "" || v.Kind != "MfgVersionReport" || v.Client == "" ||
+		v.Go == "" || v.Platform == "" || v.Operator != f.live.Operator || v.Verdict == "" {
+		t.Errorf("%v: %s", err, extra["version.yaml"])
+	}
+}
+
 // TestDoctorVerb: a person who may read nothing but the group gets an answer, and no judgement.
 func TestDoctorVerb(t *testing.T) {
 	f := loadHealthy(t)
@@ -173,6 +190,11 @@ func TestDoctorVerb(t *testing.T) {
 	f.live = nil
 	if got := run(t, f, runOptions{}, "doctor", "orders", "-n", "shop", "-o", "jsonpath={.findings[0].level}"); got.code != exitDegraded || got.out != "FAIL" {
 		t.Errorf("%+v", got)
+	}
+	f = loadHealthy(t)
+	lost(f)
+	if got := run(t, f, runOptions{}, "doctor", "orders", "-n", "shop", "-o", `jsonpath={.findings[?(@.check=="failover")].level}`); got.code != exitDegraded || got.out != "FAIL" {
+		t.Errorf("an outage: %+v", got)
 	}
 }
 

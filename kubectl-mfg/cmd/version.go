@@ -35,6 +35,19 @@ type versionReport struct {
 	Verdict    string `json:"verdict,omitempty"`
 }
 
+// newVersionReport says what is known without asking anybody.
+func newVersionReport(client string) versionReport {
+	return versionReport{
+		APIVersion: report.APIVersion, Kind: "MfgVersionReport",
+		Client: client, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
+	}
+}
+
+// fits adds the operator's version, and whether it fits.
+func (v *versionReport) fits(operator string) {
+	v.Operator, v.Verdict = operator, verdict(v.Client, operator)
+}
+
 func (a *app) versionCommand() *cobra.Command {
 	op := versionOp{}
 	cmd := &cobra.Command{
@@ -72,10 +85,7 @@ func (op *versionOp) validate() error {
 
 // run shows what it has: without the operator's answer, the client's version still goes to stdout.
 func (op *versionOp) run(ctx context.Context, env Environment, c Cluster) (int, error) {
-	v := versionReport{
-		APIVersion: report.APIVersion, Kind: "MfgVersionReport",
-		Client: op.Client, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
-	}
+	v := newVersionReport(op.Client)
 	var failure error
 	if !op.ClientOnly {
 		// Asked about one namespace, because only the version matters.
@@ -84,7 +94,7 @@ func (op *versionOp) run(ctx context.Context, env Environment, c Cluster) (int, 
 			why, _ := whyNotLive(err, op.OperatorNamespace)
 			failure = errors.New("operator not reachable: " + why)
 		} else {
-			v.Operator, v.Verdict = list.Operator, verdict(op.Client, list.Operator)
+			v.fits(list.Operator)
 		}
 	}
 	if err := op.write(env, v); err != nil {

@@ -137,8 +137,15 @@ func (b *Bundle) log(ctx context.Context, o Options, pod corev1.Pod, container s
 	if err != nil {
 		b.missing(name, err)
 	}
+	if words := strings.TrimSpace(string(text)); strings.HasPrefix(words, noLog) {
+		b.missing(name, errors.New(words))
+		return
+	}
 	b.files[name] = []byte(Redact(string(text)))
 }
+
+// noLog is how a kubelet begins what it says, with status 200, instead of the log of a container that it does not keep any more.
+const noLog = "unable to retrieve container logs for "
 
 // objects takes what belongs to the group in its namespace.
 func (b *Bundle) objects(ctx context.Context, o Options, selector string) {

@@ -15,7 +15,9 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
+	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 )
@@ -126,6 +128,29 @@ func TestCollectLists(t *testing.T) {
 		if strings.Contains(name, "deployments") && (strings.Count(text, redacted) != 2 || !strings.Contains(text, "paris")) {
 			t.Errorf("%s:\n%s", name, text)
 		}
+	}
+}
+
+// TestLogsThatAreGone: what a kubelet says instead of a log is no log, and is told as what is missing.
+func TestLogsThatAreGone(t *testing.T) {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "p", Labels: map[string]string{v1alpha1.LabelGroup: "orders"}},
+		Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{Name: "mysql", RestartCount: 1}}}}
+	kube := fake.NewClientset(pod)
+	kube.PrependReactor("get", "pods", func(a k8stesting.Action) (bool, runtime.Object, error) {
+		options, is := a.(k8stesting.GenericAction)
+		if !is || a.GetSubresource() != "log" {
+			return false, nil, nil
+		}
+		if o, is := options.GetValue().(*corev1.PodLogOptions); is && o.Previous {
+			return true, &runtime.Unknown{Raw: []byte("unable to retrieve container logs for containerd://6fc5")}, nil
+		}
+		return true, &runtime.Unknown{Raw: []byte("ready for connections")}, nil
+	})
+	g := &v1alpha1.MysqlFailoverGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "orders"}}
+	b := Collect(t.Context(), Options{Group: g, Kube: kube, OperatorNamespace: "mfg-system", OperatorSelector: "app=mfg"})
+	const gone = "pods/shop/p/mysql.previous.log"
+	if _, is := b.files[gone]; is || !strings.Contains(string(b.files["missing.txt"]), gone+": unable to retrieve") || string(b.files["pods/shop/p/mysql.log"]) == "" {
+		t.Errorf("%v, missing:\n%s", b.Names(), b.files["missing.txt"])
 	}
 }
 

@@ -7,6 +7,7 @@ package doctor
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -70,7 +71,9 @@ type World struct {
 	ServerTime time.Time
 	ServerTook time.Duration
 	ServerErr  error
-	Forecast   *report.Forecast
+	// Forecast and Problems are those of kubectl mfg status; the former is nil while the group is not healthy.
+	Forecast *report.Forecast
+	Problems []report.Problem
 	// Escrow is nil for a group without encryption.
 	Escrow *Endpoint
 }
@@ -163,19 +166,35 @@ func mode(g *v1alpha1.MysqlFailoverGroup) v1alpha1.FailoverMode {
 
 func forecast(_ context.Context, w World) []Finding {
 	explain := fmt.Sprintf("kubectl mfg explain %s -n %s", w.Group.Name, w.Group.Namespace)
-	f := w.Forecast
-	if f == nil && w.Group.Status.Forecast != nil {
-		f = &report.Forecast{Site: w.Group.Status.Forecast.Site, BlockedBy: w.Group.Status.Forecast.BlockedBy, Message: w.Group.Status.Forecast.Message}
+	f, known := w.Forecast, ""
+	if w.OperatorMissing != "" {
+		known = "last known: "
 	}
 	switch {
+	case w.OperatorDown: // which is a failure already; what was foreseen before is no answer
+		return one(Unknown, explain, "no forecast: no operator looks after the group")
+	case f == nil && len(w.Problems) > 0:
+		return one(Fail, fmt.Sprintf("kubectl mfg status %s -n %s", w.Group.Name, w.Group.Namespace),
+			"%sthe group is not healthy now: %s", known, gravest(w.Problems))
+	case f == nil && w.OperatorMissing != "":
+		return one(Unknown, explain, "no forecast: the operator was not asked, and the last known status has none")
 	case f == nil:
-		return one(Unknown, explain, "no forecast: the group is not healthy now")
+		return one(Fail, explain, "no forecast: the group is not healthy now")
 	case f.Site == "":
-		return one(Fail, explain, "nobody would take over: %s", f.Message)
+		return one(Fail, explain, "%snobody would take over: %s", known, f.Message)
 	case f.BlockedBy != "":
-		return one(Warn, explain, "%s would not take over by itself (%s): %s", f.Site, f.BlockedBy, f.Message)
+		return one(Warn, explain, "%s%s would not take over by itself (%s): %s", known, f.Site, f.BlockedBy, f.Message)
 	}
-	return one(OK, "", "%s", f.Message)
+	return one(OK, "", "%s%s", known, f.Message)
+}
+
+// gravest is the first problem in words, and how many more there are.
+func gravest(all []report.Problem) string {
+	words := strings.TrimSpace(all[0].Site+" "+all[0].Message) + " [" + all[0].Reason + "]"
+	if more := len(all) - 1; more > 0 {
+		words += fmt.Sprintf("; %d more", more)
+	}
+	return words
 }
 
 // Bounds of what two clocks may differ. Nothing is decided by comparing them; but pauses, cooldowns and records are read

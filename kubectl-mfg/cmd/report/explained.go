@@ -93,10 +93,18 @@ func BuildExplained(cr *v1alpha1.MysqlFailoverGroup, view LiveView, e *wire.Expl
 		}
 		return out
 	}
-	for i, r := range e.Rules {
-		e.Rules[i].Remedy = strings.ReplaceAll(r.Remedy, " GROUP", " "+cr.Name+" -n "+cr.Namespace)
-	}
+	NameCommands(e, cr.Namespace, cr.Name)
 	return out
+}
+
+// NameCommands makes the commands in remedies those for this very group: the operator writes GROUP in them.
+func NameCommands(e *wire.Explanation, namespace, group string) {
+	if e == nil {
+		return
+	}
+	for i, r := range e.Rules {
+		e.Rules[i].Remedy = strings.ReplaceAll(r.Remedy, " GROUP", " "+group+" -n "+namespace)
+	}
 }
 
 // forecastOf prefers the live one, which also knows what would be lost.

@@ -28,7 +28,15 @@ func Findings(group, namespace string, all []Finding, o Options) string {
 			b.WriteString(strings.Repeat(" ", indent) + o.remedy(indent, f.Remedy))
 		}
 	}
-	fmt.Fprintf(&b, "\n%s (namespace %s): %d ok, %d warnings, %d failures, %d unknown\n", group, namespace,
-		counted["OK"], counted["WARN"], counted["FAIL"], counted["UNKNOWN"])
+	fmt.Fprintf(&b, "\n%s (namespace %s): %d ok, %s, %s, %d unknown\n", group, namespace,
+		counted["OK"], several(counted["WARN"], "warning"), several(counted["FAIL"], "failure"), counted["UNKNOWN"])
 	return b.String()
+}
+
+// several is a number of things.
+func several(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }

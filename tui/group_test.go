@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tui
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/cmd/report"
+)
+
+// oneLine is a page without its line breaks.
+func oneLine(page string) string { return strings.Join(strings.Fields(page), " ") }
+
+// TestHoldWithoutChange: a hold outlasts what began it, so what it says holds true of a group that is blocked.
+func TestHoldWithoutChange(t *testing.T) {
+	s := begin(Options{Group: "orders"})
+	g := told("orders", 7, site("paris", "primary-candidate", 0, 0))
+	g.Hold, g.Topology, g.Verdict, g.Reason, g.Message = true, "ActiveSilent", "Blocked", "LossBudget", "frankfurt lacks at least 9 transactions"
+	s.tell(false, g)
+	frame := oneLine(s.m.Once(120))
+	if !strings.Contains(frame, "Hold no site may open writes until the operator lets one; a hold closes none that is open") {
+		t.Error(frame)
+	}
+}
+
+// TestForecastThatIsBlocked says of the site that it would not, as kubectl mfg status does.
+func TestForecastThatIsBlocked(t *testing.T) {
+	for message, want := range map[string]string{
+		"cooldown until noon":       "If lost frankfurt would take over, but: cooldown until noon [Cooldown]",
+		"":                          "If lost frankfurt would take over [Cooldown]",
+		"frankfurt has just failed": "If lost frankfurt has just failed [Cooldown]",
+	} {
+		s := begin(Options{Group: "orders"})
+		g := told("orders", 7, site("paris", "primary-candidate", 0, 0))
+		g.Forecast = &wire.Forecast{Site: "frankfurt", BlockedBy: "Cooldown", Message: message}
+		s.tell(false, g)
+		if frame := oneLine(s.m.Once(120)); !strings.Contains(frame, want) {
+			t.Errorf("no %q in %s", want, frame)
+		}
+	}
+}
+
+// TestOneFrameTellsWhatHappened: a frame was open for no time, so what happened is what Kubernetes keeps.
+func TestOneFrameTellsWhatHappened(t *testing.T) {
+	kept := []report.Event{{Time: noon, Type: "Normal", Reason: "Promoted", Object: "MysqlFailoverGroup/orders", Message: "paris takes writes"}}
+	for name, want := range map[string]string{"orders": "Promoted: paris takes writes", "users": "no events are kept", "": "GROUP"} {
+		asked := 0
+		m := New(Options{Namespace: "shop", Group: name, Now: noon, Events: func(namespace, group string) Heard {
+			asked++
+			h := Named(namespace, group)
+			if group == "orders" {
+				h.Events = kept
+			}
+			return h
+		}})
+		m = Gather(t.Context(), m, Feeds{Watch: func(_ context.Context, deliver func(Objects)) {
+			deliver(Objects{Whole: true, Changed: []*v1alpha1.MysqlFailoverGroup{object("orders", 7, "paris"), object("users", 7, "paris")}, At: noon})
+		}})
+		if frame := m.Once(120); !strings.Contains(frame, want) || strings.Contains(frame, "since the dashboard was opened") || asked > 0 != (name != "") {
+			t.Errorf("%q: asked %d times, no %q in\n%s", name, asked, want, frame)
+		}
+	}
+}
