@@ -52,18 +52,23 @@ func TestWithinTarget(t *testing.T) {
 		reason string
 		with   sample
 		failed error
+		none   bool
 		want   bool
 	}{
-		"fine":             {"every target is met", fine, nil, true},
-		"slow at the end":  {"p99 of so few runs is the worst", sample{Seconds: 1.1}, nil, false},
-		"lost a row":       {"a planned failover loses nothing", sample{Seconds: 0.2, Lost: 1}, nil, false},
-		"two writers":      {"never", sample{Seconds: 0.2, Overlaps: 1}, nil, false},
-		"a run that broke": {"what was not measured cannot be within", fine, errors.New("no"), false},
+		"fine":             {reason: "every target is met", with: fine, want: true},
+		"slow at the end":  {reason: "p99 of so few runs is the worst", with: sample{Seconds: 1.1}},
+		"lost a row":       {reason: "a planned failover loses nothing", with: sample{Seconds: 0.2, Lost: 1}},
+		"two writers":      {reason: "never", with: sample{Seconds: 0.2, Overlaps: 1}},
+		"a run that broke": {reason: "what was not measured cannot be within", with: fine, failed: errors.New("no")},
+		"no run":           {reason: "nor what never ran", none: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := outcome{samples: []sample{fine, fine, tt.with}}
 			if tt.failed != nil {
 				o.errs = []error{tt.failed}
+			}
+			if tt.none {
+				o.samples = nil
 			}
 			var f figures
 			f.add(named(t, "planned"), v1alpha1.MysqlFailoverGroupSpec{}, o)

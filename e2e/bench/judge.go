@@ -69,7 +69,9 @@ func (s *session) finish(ctx context.Context) ([]sample, error) {
 	}
 	t.missing = journal.Missing(t.all, rows)
 	samples, err := t.samples(s.marks)
-	return samples, errors.Join(err, s.checkLoss(ctx, t.missing))
+	return samples, errors.Join(err, checkLoss(s.marks, t.missing, func(r v1alpha1.FailoverRecord) error {
+		return s.CheckLoss(ctx, r, t.missing)
+	}))
 }
 
 // samples cuts what the writers saw into the runs. Each run reaches from the end of the one before it to its own; the
@@ -159,9 +161,9 @@ func (t testimony) margin(s *sample, m mark, within func(time.Duration) bool) er
 }
 
 // checkLoss compares the group's records with the data. Only the last run of a session can have lost something.
-func (s *session) checkLoss(ctx context.Context, missing []journal.Commit) error {
+func checkLoss(marks []mark, missing []journal.Commit, compare func(v1alpha1.FailoverRecord) error) error {
 	var last *v1alpha1.FailoverRecord
-	for _, m := range s.marks {
+	for _, m := range marks {
 		for i := range m.records {
 			if r := m.records[i]; r.From != "" && r.From != r.To {
 				last = &r
@@ -170,7 +172,7 @@ func (s *session) checkLoss(ctx context.Context, missing []journal.Commit) error
 	}
 	switch {
 	case last != nil:
-		return s.CheckLoss(ctx, *last, missing)
+		return compare(*last)
 	case len(missing) > 0:
 		return fmt.Errorf("%d acknowledged rows are missing though nothing failed over", len(missing))
 	}

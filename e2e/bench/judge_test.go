@@ -3,6 +3,8 @@
 package main
 
 import (
+	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -39,7 +41,7 @@ func TestSamples(t *testing.T) {
 		all = append(all, part...)
 	}
 	record := func(epoch int64, to string) v1alpha1.FailoverRecord {
-		return v1alpha1.FailoverRecord{Epoch: epoch, To: to, Kind: v1alpha1.FailoverPlanned}
+		return v1alpha1.FailoverRecord{Epoch: epoch, To: to, Kind: v1alpha1.FailoverPlanned, LostTransactions: epoch}
 	}
 	marks := []mark{
 		{site: "east", at: 10 * second, end: 13 * second, moved: true, records: []v1alpha1.FailoverRecord{record(2, "west")}},
@@ -55,8 +57,8 @@ func TestSamples(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []sample{
-		{Seconds: 0.7, MergedSeconds: 0.4, From: "east", To: "west", Kind: "Planned", CommitsPerSecond: 20, MarginSeconds: 0.4},
-		{Seconds: 0.3, MergedSeconds: 0.2, From: "west", To: "east", Kind: "Planned", CommitsPerSecond: 20, MarginSeconds: 0.2, Lost: 1},
+		{Seconds: 0.7, MergedSeconds: 0.4, From: "east", To: "west", Kind: "Planned", CommitsPerSecond: 20, MarginSeconds: 0.4, Reported: 2},
+		{Seconds: 0.3, MergedSeconds: 0.2, From: "west", To: "east", Kind: "Planned", CommitsPerSecond: 20, MarginSeconds: 0.2, Lost: 1, Reported: 3},
 	}
 	acked := 0
 	for i := range got {
@@ -87,6 +89,60 @@ func TestSamplesOfWhatProvesNothing(t *testing.T) {
 	split := testimony{service: two, all: two, overlaps: journal.Overlaps(two, []string{"east"})}
 	if got, err := split.samples([]mark{same}); err == nil || got[0].Overlaps == 0 {
 		t.Errorf("two sites take turns commit by commit: %+v, %v", got, err)
+	}
+}
+
+// Connections that come back only after the run's end are no answer to its fault.
+func TestSampleOfAServiceThatStaysAway(t *testing.T) {
+	late := append(commits(0, "east", 0, 4_000), commits(0, "east", 9_000, 9_500)...)
+	away := mark{site: "east", at: 5 * second, end: 8 * second}
+	_, err := (testimony{service: late, all: late}).samples([]mark{away})
+	for _, want := range []string{"never got through again", "no row went through the Service after the fault"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+}
+
+func TestCheckLoss(t *testing.T) {
+	first := v1alpha1.FailoverRecord{Epoch: 2, From: "east", To: "west"}
+	second := v1alpha1.FailoverRecord{Epoch: 3, From: "west", To: "east"}
+	none := v1alpha1.FailoverRecord{Epoch: 4, From: "east", To: "east"}
+	begin := v1alpha1.FailoverRecord{Epoch: 1, To: "east"}
+	lost := commits(0, "east", 0, 0)
+	wrong := errors.New("the rows say otherwise")
+	for name, tt := range map[string]struct {
+		reason   string
+		records  []v1alpha1.FailoverRecord
+		missing  []journal.Commit
+		compared []int64 // epochs
+		differs  error
+		want     string
+	}{
+		"nothing":             {reason: "no failover, no loss"},
+		"lost by itself":      {reason: "there is no failover to explain it", missing: lost, want: "1 acknowledged rows are missing though nothing failed over"},
+		"lost by a reopening": {reason: "the role stayed, and so must the rows", records: []v1alpha1.FailoverRecord{begin, none}, missing: lost, want: "nothing failed over"},
+		"as told":             {reason: "the record says as much", records: []v1alpha1.FailoverRecord{first}, missing: lost, compared: []int64{2}},
+		"nothing missing":     {reason: "the record may still say that there is", records: []v1alpha1.FailoverRecord{first}, compared: []int64{2}, differs: wrong, want: "the rows say otherwise"},
+		"the last one":        {reason: "only it can have lost something", records: []v1alpha1.FailoverRecord{first, second, none}, compared: []int64{3}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var marks []mark
+			for _, r := range tt.records {
+				marks = append(marks, mark{records: []v1alpha1.FailoverRecord{r}})
+			}
+			var compared []int64
+			err := checkLoss(marks, tt.missing, func(r v1alpha1.FailoverRecord) error {
+				compared = append(compared, r.Epoch)
+				return tt.differs
+			})
+			if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+				t.Errorf("%s: error %v, want %q", tt.reason, err, tt.want)
+			}
+			if diff := cmp.Diff(tt.compared, compared); diff != "" {
+				t.Errorf("%s: compared (-want +got):\n%s", tt.reason, diff)
+			}
+		})
 	}
 }
 

@@ -18,34 +18,43 @@ import (
 const afterHealing = 3 * time.Second
 
 // conclude makes the checks that are the same for all scenarios, once all faults are taken back.
-func conclude(ctx context.Context, sc Scenario, s *Scene, got *result) error {
-	if err := s.AwaitOperator(ctx, recovery); err != nil {
+func conclude(ctx context.Context, sc Scenario, s *Scene, c crew, got *result) error {
+	v, testimony, err := c.hear(ctx, got)
+	if err != nil {
 		return err
 	}
+	return errors.Join(v.CheckWriters(), checkRole(sc, v, s), checkLoss(ctx, sc, s, v, testimony, c.compare), checkDR(v, s))
+}
+
+// hear waits for the group to be whole or held, ends the writers and draws the verdict over what they saw.
+func (s *Scene) hear(ctx context.Context, got *result) (stage.Verdict, stage.Testimony, error) {
+	var v stage.Verdict
+	if err := s.AwaitOperator(ctx, recovery); err != nil {
+		return v, stage.Testimony{}, err
+	}
 	if err := s.MustWrite(ctx); err != nil {
-		return err
+		return v, stage.Testimony{}, err
 	}
 	s.Say("  expect: the group is whole again, or held for a stated reason")
 	if _, err := s.Await(ctx, healLimit, "the group to be whole or held", settledLoss(s.W.Before.Status.Epoch)); err != nil {
-		return err
+		return v, stage.Testimony{}, err
 	}
 	if err := pause(ctx, afterHealing); err != nil {
-		return err
+		return v, stage.Testimony{}, err
 	}
 	testimony, err := s.W.Stop(ctx)
 	if err != nil {
-		return fmt.Errorf("writers: %w", err)
+		return v, testimony, fmt.Errorf("writers: %w", err)
 	}
 	group, err := s.Await(ctx, patience, "the group to be whole or held", wholeOrHeld)
 	if err != nil {
-		return err
+		return v, testimony, err
 	}
-	v, err := s.W.Judge(ctx, testimony, s.began)
-	if err != nil {
-		return fmt.Errorf("judge: %w", err)
+	if v, err = s.W.Judge(ctx, testimony, s.began); err != nil {
+		return v, testimony, fmt.Errorf("judge: %w", err)
 	}
 	got.take(v, group)
-	return errors.Join(v.CheckWriters(), checkRole(sc, v, s), checkLoss(ctx, sc, s, v, testimony), checkDR(v, s))
+	return v, testimony, nil
 }
 
 // settledLoss waits for sites in their places and for the losses of this scenario's failovers to be known exactly.
@@ -94,7 +103,7 @@ func checkRole(sc Scenario, v stage.Verdict, s *Scene) error {
 // checkLoss compares what the writers were promised with what is there and what the group says was lost. A record may
 // count more than is missing: rows that were committed and never acknowledged are lost, too, but nobody was promised
 // them. It may not count more than there were of those.
-func checkLoss(ctx context.Context, sc Scenario, s *Scene, v stage.Verdict, t stage.Testimony) error {
+func checkLoss(ctx context.Context, sc Scenario, s *Scene, v stage.Verdict, t stage.Testimony, compare comparison) error {
 	missing, unknown := int64(len(v.Missing)), int64(len(journal.Unknowns(t.All()...)))
 	switch {
 	case sc.Lossless && missing > 0:
@@ -112,7 +121,7 @@ func checkLoss(ctx context.Context, sc Scenario, s *Scene, v stage.Verdict, t st
 	}
 	// With a single failover the rows on both sides of it can be compared, too.
 	if moved := movedRecords(v); len(moved) == 1 && moved[0].To == v.To && s.foreign == 0 {
-		return s.CheckLoss(ctx, moved[0], v.Missing)
+		return compare(ctx, moved[0], v.Missing)
 	}
 	return nil
 }

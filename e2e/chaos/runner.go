@@ -9,8 +9,10 @@ import (
 	"io"
 	"time"
 
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/e2e/demo/stage"
 	"github.com/mysql-mfg/mfg/e2e/lab/cluster"
+	"github.com/mysql-mfg/mfg/e2e/writer/journal"
 )
 
 // runner plays scenarios on one lab.
@@ -19,6 +21,8 @@ type runner struct {
 	options options
 	results results
 	group   *stage.Group
+	// play plays a scenario and tells what was wrong; tests have no lab to do it on.
+	play func(context.Context, Scenario, *result) error
 }
 
 // scenarioLimit ends a scenario that hangs.
@@ -33,6 +37,7 @@ func newRunner(ctx context.Context, out io.Writer, o options) (*runner, error) {
 		return nil, err
 	}
 	r := &runner{Stage: st, options: o}
+	r.play = r.playOnLab
 	if err := r.clean(ctx); err != nil {
 		return nil, err
 	}
@@ -131,7 +136,7 @@ func (r *runner) one(ctx context.Context, sc Scenario) result {
 	return got
 }
 
-func (r *runner) play(ctx context.Context, sc Scenario, got *result) (err error) {
+func (r *runner) playOnLab(ctx context.Context, sc Scenario, got *result) (err error) {
 	g, err := r.ready(ctx, sc)
 	if err != nil {
 		return fmt.Errorf("prepare: %w", err)
@@ -148,25 +153,47 @@ func (r *runner) play(ctx context.Context, sc Scenario, got *result) (err error)
 		defer g.Narrate(ctx)()
 	}
 	s := newScene(g, w)
-	err = pause(ctx, settleTime)
-	if err == nil {
-		err = sc.Play(ctx, s)
-	}
+	sc.Play = play(wait(settleTime), sc.Play)
+	return act(ctx, sc, s, crew{
+		diagnose: func() { g.Diagnose(ctx, "chaos-"+sc.Name) },
+		heal:     func(ctx context.Context) error { return errors.Join(s.Heal(ctx), flush(ctx, r.Lab), r.Restore(ctx)) },
+		hear:     s.hear,
+		compare:  s.CheckLoss,
+	}, got)
+}
+
+// crew is what is done around a scenario and needs the lab.
+type crew struct {
+	// diagnose keeps what there is to see of a failure.
+	diagnose func()
+	// heal takes back all faults.
+	heal func(context.Context) error
+	// hear draws the verdict over what the writers saw, as Scene.hear does.
+	hear    func(context.Context, *result) (stage.Verdict, stage.Testimony, error)
+	compare comparison
+}
+
+// comparison is stage.Group's CheckLoss: a failover's record against the rows of both its sites.
+type comparison func(context.Context, v1alpha1.FailoverRecord, []journal.Commit) error
+
+// act plays a scenario, takes back what it broke, and judges it.
+func act(ctx context.Context, sc Scenario, s *Scene, c crew, got *result) error {
+	err := sc.Play(ctx, s)
 	if err != nil {
 		// Before anything is healed, because that is when there is something to see.
-		g.Diagnose(ctx, "chaos-"+sc.Name)
+		c.diagnose()
 	}
 	healing, cancel := context.WithTimeout(context.WithoutCancel(ctx), healLimit)
 	defer cancel()
-	if healErr := errors.Join(s.Heal(healing), flush(healing, r.Lab), r.Restore(healing)); healErr != nil {
+	if healErr := c.heal(healing); healErr != nil {
 		return errors.Join(err, healErr)
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	concluded := conclude(ctx, sc, s, got)
+	concluded := conclude(ctx, sc, s, c, got)
 	if err == nil && concluded != nil {
-		g.Diagnose(ctx, "chaos-"+sc.Name)
+		c.diagnose()
 	}
 	return errors.Join(err, concluded)
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/e2e/demo/stage"
+	"github.com/mysql-mfg/mfg/e2e/writer/journal"
 	"github.com/mysql-mfg/mfg/e2e/writer/load"
 )
 
@@ -174,17 +175,38 @@ func (s *Scene) MustKeep(ctx context.Context, d time.Duration) error {
 	return s.MustAccept(ctx, s.Active)
 }
 
-// MustBeShut makes sure that for a time none of these sites accepts a single commit.
+// MustBeShut makes sure that for a time none of these sites accepts a single commit, although it is asked to.
 func (s *Scene) MustBeShut(ctx context.Context, d time.Duration, sites ...string) error {
 	s.Say("  expect: for %s nobody writes on %v", d, sites)
 	from := load.Now()
-	return s.during(ctx, d, func(context.Context) error {
+	if err := s.during(ctx, d, func(context.Context) error {
 		for _, site := range sites {
 			if at := s.lastCommit(site); at > from {
 				return fmt.Errorf("%s accepted a commit", site)
 			}
 		}
 		return nil
+	}); err != nil {
+		return err
+	}
+	return checkTried(s.W.Probes.Peek, from, sites...)
+}
+
+// checkTried makes sure that every site was knocked at after a moment: one that nobody knocks at looks shut.
+func checkTried(peek func(site string) []journal.Journal, from time.Duration, sites ...string) error {
+	for _, site := range sites {
+		if !tried(peek(site), from) {
+			return fmt.Errorf("no writer tried %s in that time: nothing is proven", site)
+		}
+	}
+	return nil
+}
+
+// tried tells whether writers were turned away after a moment, or never learned what came of a row.
+func tried(journals []journal.Journal, from time.Duration) bool {
+	return slices.ContainsFunc(journals, func(j journal.Journal) bool {
+		return slices.ContainsFunc(j.States, func(r journal.State) bool { return r.At > from }) ||
+			slices.ContainsFunc(j.Unknown, func(a journal.Attempt) bool { return a.Start > from })
 	})
 }
 

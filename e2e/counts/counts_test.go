@@ -4,6 +4,8 @@ package main
 
 import (
 	"bytes"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -62,6 +64,53 @@ func TestRead(t *testing.T) {
 			}
 			if diff := cmp.Diff(tt.shown, out.String()); diff != "" {
 				t.Errorf("shown (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A part in which nothing failed is still no success if go test says otherwise, or if nothing ran.
+func TestGoTest(t *testing.T) {
+	const (
+		pass = `{"Action":"pass","Package":"p","Test":"TestA"}`
+		skip = `{"Action":"skip","Package":"p","Test":"TestA"}`
+		fail = `{"Action":"fail","Package":"p","Test":"TestA"}`
+		none = `{"Action":"output","Package":"p","Output":"testing: warning: no tests to run\n"}
+{"Action":"pass","Package":"p"}`
+	)
+	for name, tt := range map[string]struct {
+		said   string
+		code   string
+		noSkip bool
+		want   result
+		shown  string
+	}{
+		"passes":                    {said: pass, code: "0", want: result{Passed: 1}, shown: "1 passed, 0 failed"},
+		"fails":                     {said: fail, code: "1", want: result{Failed: []string{"p TestA"}}, shown: "0 passed, 1 failed"},
+		"only go test fails":        {said: pass, code: "3", want: result{Passed: 1, Failed: []string{"go test (exit status 3)"}}, shown: "exit status 3"},
+		"no such flag":              {code: "2", want: result{Failed: []string{"go test (exit status 2)"}}, shown: "exit status 2"},
+		"no such test":              {said: none, code: "0", want: result{Failed: []string{noTest}}, shown: noTest},
+		"no package":                {code: "0", want: result{Failed: []string{noTest}}, shown: noTest},
+		"all skipped":               {said: skip, code: "0", want: result{Skipped: []string{"p TestA"}}, shown: "0 passed, 0 failed"},
+		"all skipped, which is not": {said: skip, code: "0", noSkip: true, want: result{Failed: []string{"p TestA (skipped)"}}, shown: "0 passed, 1 failed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bin := t.TempDir()
+			script := "#!/bin/sh\nprintf '%s\\n' '" + tt.said + "'\nexit " + tt.code + "\n"
+			if err := os.WriteFile(filepath.Join(bin, "go"), []byte(script), 0o700); err != nil { //nolint:gosec // it is a program
+				t.Fatal(err)
+			}
+			t.Setenv("PATH", bin)
+			var out bytes.Buffer
+			r := &reader{out: &out, noSkip: tt.noSkip}
+			if diff := cmp.Diff(tt.want, r.test(t.Context(), "x", nil)); diff != "" {
+				t.Errorf("result (-want +got):\n%s", diff)
+			}
+			if !strings.Contains(out.String(), tt.shown) {
+				t.Errorf("shown:\n%s\nwant %q", out.String(), tt.shown)
+			}
+			if wrong := len(tt.want.Failed) > 0; wrong == strings.Contains(out.String(), "ok    x") {
+				t.Errorf("the verdict is wrong:\n%s", out.String())
 			}
 		})
 	}

@@ -3,7 +3,7 @@
 // Command counts runs the parts of `make test` and adds up what they did, so that one plain line can close it:
 //
 //	counts step -dir out/test -part vet -- go vet ./...          one check, passed or failed
-//	counts go -dir out/test -part unit -- ./...                  go test, every test counted
+//	counts go -dir out/test -part unit -- ./...                  go test, every test counted; fails if there is none
 //	counts total -dir out/test unit vet …                        the closing line; fails if anything did, or is missing
 package main
 

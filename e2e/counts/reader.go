@@ -52,9 +52,9 @@ func (r *reader) test(ctx context.Context, part string, args []string) result {
 		return result{Failed: []string{fmt.Sprintf("%s (%v)", part, err)}}
 	}
 	r.read(pipe)
-	err = cmd.Wait()
-	if err != nil && len(r.result.Failed) == 0 {
-		r.result.Failed = append(r.result.Failed, fmt.Sprintf("go test (%v)", err))
+	if why := r.unseen(cmd.Wait()); why != "" {
+		_, _ = fmt.Fprintln(r.out, why)
+		r.result.Failed = append(r.result.Failed, why)
 	}
 	verdict := "ok   "
 	if len(r.result.Failed) > 0 {
@@ -63,6 +63,21 @@ func (r *reader) test(ctx context.Context, part string, args []string) result {
 	_, _ = fmt.Fprintf(r.out, "%s %-12s %6s  %d passed, %d failed\n", verdict, part,
 		time.Since(began).Round(100*time.Millisecond), r.result.Passed, len(r.result.Failed))
 	return r.result
+}
+
+const noTest = "no test ran: the packages, -tags or -run fit none"
+
+// unseen says what is wrong with a part of whose tests none failed. One in which nothing ran at all has tested nothing: a
+// test was renamed, or a build tag got lost.
+func (r *reader) unseen(err error) string {
+	switch {
+	case len(r.result.Failed) > 0:
+	case err != nil:
+		return fmt.Sprintf("go test (%v)", err)
+	case r.result.Passed+len(r.result.Skipped) == 0:
+		return noTest
+	}
+	return ""
 }
 
 func (r *reader) read(in io.Reader) {

@@ -44,13 +44,17 @@ type Stage struct {
 // Sites are the lab's site nodes, in the order of the promotion priority that groups give them.
 var Sites = []string{"east", "west", "south"}
 
+// Empty is a stage without a lab, for tests: it can only say what goes on.
+func Empty(out io.Writer) *Stage { return &Stage{out: out, began: time.Now()} }
+
 // Open attaches to the lab, bringing it up if none runs, and takes back every fault that an earlier run left behind.
 func Open(ctx context.Context, out io.Writer) (*Stage, error) {
 	repo, err := cluster.FindRepo()
 	if err != nil {
 		return nil, err
 	}
-	s := &Stage{Repo: repo, out: out, began: time.Now()}
+	s := Empty(out)
+	s.Repo = repo
 	if err := s.ensureLab(ctx); err != nil {
 		return nil, err
 	}

@@ -52,8 +52,17 @@ func (w *Witnesses) Judge(ctx context.Context, t Testimony, fault time.Duration)
 	if err != nil {
 		return Verdict{}, err
 	}
-	v := Verdict{From: w.Before.Status.ActiveSite, To: after.Status.ActiveSite}
-	turns, records := Turns(w.Before, after)
+	rows, err := w.Group.Rows(ctx, after.Status.ActiveSite)
+	if err != nil {
+		return Verdict{}, err
+	}
+	return judge(w.Before, after, t, rows, fault)
+}
+
+// judge draws the verdict from what was before and after, from what the witnesses saw, and from the rows that are there.
+func judge(before, after *v1alpha1.MysqlFailoverGroup, t Testimony, rows map[journal.Key]bool, fault time.Duration) (Verdict, error) {
+	v := Verdict{From: before.Status.ActiveSite, To: after.Status.ActiveSite}
+	turns, records := Turns(before, after)
 	v.Records = records
 	for _, r := range records {
 		v.Lost += r.LostTransactions
@@ -63,15 +72,11 @@ func (w *Witnesses) Judge(ctx context.Context, t Testimony, fault time.Duration)
 	v.Overlaps = journal.Overlaps(commits, turns)
 	v.Changes = journal.FenceMargins(commits)
 	v.Margin, _ = journal.FenceMargin(commits)
+	v.Missing = journal.Missing(commits, rows)
 	var ok bool
 	if v.Pause, ok = journal.LongestPause(t.Service.Commits, fault); !ok {
 		return v, errors.New("no row went through the Service after the fault")
 	}
-	rows, err := w.Group.Rows(ctx, after.Status.ActiveSite)
-	if err != nil {
-		return v, err
-	}
-	v.Missing = journal.Missing(commits, rows)
 	return v, nil
 }
 

@@ -6,9 +6,12 @@ import (
 	"bytes"
 	"crypto/x509"
 	"encoding/pem"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
@@ -41,6 +44,110 @@ func TestTurns(t *testing.T) {
 			}
 		})
 	}
+}
+
+// wrote is what a witness got acknowledged by a site: one row a second, half a second after it was sent.
+func wrote(witness, site string, seconds ...int) journal.Journal {
+	j := journal.Journal{Writer: witness}
+	for _, at := range seconds {
+		ack := time.Duration(at) * time.Second
+		j.Commits = append(j.Commits, journal.Commit{
+			Key: journal.Key{Writer: witness, Seq: int64(at)}, Server: journal.Server{Site: site}, Start: ack - time.Second/2, Ack: ack,
+		})
+	}
+	return j
+}
+
+func TestJudge(t *testing.T) {
+	old := v1alpha1.FailoverRecord{Epoch: 2, From: "west", To: "east", LostTransactions: 7}
+	there := v1alpha1.FailoverRecord{Epoch: 3, From: "east", To: "west", LostTransactions: 2}
+	back := v1alpha1.FailoverRecord{Epoch: 4, From: "west", To: "east", LostTransactions: 1}
+	east, west := wrote("svc", "east", 1, 2, 3), wrote("svc", "west", 8, 9)
+	moves := journal.Journal{Writer: "svc", Commits: append(east.Commits, west.Commits...)}
+	const (
+		fault = 2500 * time.Millisecond
+		pause = 5 * time.Second
+	)
+	clean := Verdict{
+		From: "east", To: "west", Pause: journal.Pause{LastAck: 3 * time.Second, NextAck: 8 * time.Second, From: "east", To: "west"},
+		Acked: 5, Margin: pause, Changes: []journal.Change{{From: "east", To: "west", Margin: pause, At: 8 * time.Second}},
+		Records: []v1alpha1.FailoverRecord{there}, Lost: 2,
+	}
+	for name, tt := range map[string]struct {
+		reason  string
+		after   *v1alpha1.MysqlFailoverGroup
+		service journal.Journal
+		direct  []journal.Journal
+		lacks   []journal.Key
+		want    Verdict
+		overlap bool
+		failed  bool
+	}{
+		"clean": {reason: "", after: group("west", 3, there, old), service: moves, want: clean},
+		"missing": {
+			reason: "an acknowledged row that is not there", after: group("west", 3, there, old), service: moves,
+			lacks: []journal.Key{{Writer: "svc", Seq: 3}},
+			want:  with(clean, func(v *Verdict) { v.Missing = east.Commits[2:] }),
+		},
+		"missing of a direct writer": {
+			reason: "theirs are acknowledged, too", after: group("west", 3, there, old), service: moves,
+			direct: []journal.Journal{wrote("d", "east", 2)}, lacks: []journal.Key{{Writer: "d", Seq: 2}},
+			want: with(clean, func(v *Verdict) { v.Acked, v.Missing = 6, wrote("d", "east", 2).Commits }),
+		},
+		"overlap": {
+			reason: "only the direct writer sees the old site go on", after: group("west", 3, there, old), service: moves,
+			direct: []journal.Journal{wrote("d", "east", 8)}, overlap: true,
+			want: with(clean, func(v *Verdict) {
+				v.Acked, v.Margin = 6, 0
+				v.Changes = []journal.Change{{From: "east", To: "west", At: 8 * time.Second}}
+			}),
+		},
+		"out of turn": {
+			reason: "nobody gave the role to west", after: group("east", 2, old), service: moves, overlap: true,
+			want: with(clean, func(v *Verdict) { v.To, v.Records, v.Lost = "east", nil, 0 }),
+		},
+		"there and back": {
+			reason: "losses add up", after: group("east", 4, back, there, old), service: moves,
+			want: with(clean, func(v *Verdict) { v.To, v.Records, v.Lost = "east", []v1alpha1.FailoverRecord{there, back}, 3 }),
+		},
+		"no row after the fault": {
+			reason: "the Service never led anywhere again", after: group("west", 3, there, old), service: east,
+			direct: []journal.Journal{wrote("d", "west", 9)}, failed: true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			heard := Testimony{Service: tt.service, Direct: tt.direct}
+			rows := map[journal.Key]bool{}
+			for _, c := range journal.Commits(heard.All()...) {
+				rows[c.Key] = !slices.Contains(tt.lacks, c.Key)
+			}
+			at := fault
+			if tt.failed {
+				at = 4 * time.Second
+			}
+			got, err := judge(group("east", 2, old), tt.after, heard, rows, at)
+			if tt.failed {
+				if err == nil {
+					t.Errorf("%s: no error", tt.reason)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if (len(got.Overlaps) > 0) != tt.overlap {
+				t.Errorf("%s: overlaps %v", tt.reason, got.Overlaps)
+			}
+			if diff := cmp.Diff(tt.want, got, cmpopts.IgnoreFields(Verdict{}, "Overlaps")); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
+			}
+		})
+	}
+}
+
+func with(v Verdict, change func(*Verdict)) Verdict {
+	change(&v)
+	return v
 }
 
 func TestCheckWriters(t *testing.T) {

@@ -29,7 +29,8 @@ const (
 	KindAck Kind = "ack"
 	// KindUnknown is a row that was sent and whose outcome the writer never learned.
 	KindUnknown Kind = "unknown"
-	// KindState is the first refusal after something else: from then on the worker is refused for this reason.
+	// KindState is the first refusal after something else: from then on the worker is refused for this reason. While it
+	// lasts another one comes once a second, so that who reads along sees that the worker still tries.
 	KindState Kind = "state"
 	// KindEnd is the last line; a journal without it is not whole.
 	KindEnd Kind = "end"
@@ -64,13 +65,22 @@ type Writer struct {
 	acked   int64
 	unknown int64
 	refused map[string]int64
-	states  map[int]string
+	states  map[int]told
 	err     error
 }
 
+// told is the last refusal of a worker that got a line, and when.
+type told struct {
+	reason string
+	at     time.Duration
+}
+
+// tellAgain is when a refusal that goes on gets another line.
+const tellAgain = time.Second
+
 // NewWriter starts a journal.
 func NewWriter(out io.Writer, id string, at time.Duration, wall time.Time) *Writer {
-	w := &Writer{out: json.NewEncoder(out), refused: map[string]int64{}, states: map[int]string{}}
+	w := &Writer{out: json.NewEncoder(out), refused: map[string]int64{}, states: map[int]told{}}
 	w.put(Entry{Kind: KindStart, ID: id, At: int64(at), Wall: wall})
 	return w
 }
@@ -114,16 +124,16 @@ func (w *Writer) Unknown(worker int, seq int64, start, at time.Duration, reason 
 	w.put(Entry{Kind: KindUnknown, Worker: worker, Seq: seq, Start: int64(start), At: int64(at), Reason: reason})
 }
 
-// Refused counts an attempt that certainly committed nothing. Only the first of a row of equal refusals gets a line,
-// because a writer at a fenced site is refused for minutes.
+// Refused counts an attempt that certainly committed nothing. Of a row of equal refusals only the first gets a line, and
+// then one in a second, because a writer at a fenced site is refused for minutes.
 func (w *Writer) Refused(worker int, at time.Duration, reason string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.refused[reason]++
-	if w.states[worker] == reason {
+	if last := w.states[worker]; last.reason == reason && at < last.at+tellAgain {
 		return
 	}
-	w.states[worker] = reason
+	w.states[worker] = told{reason: reason, at: at}
 	w.put(Entry{Kind: KindState, Worker: worker, At: int64(at), Reason: reason})
 }
 

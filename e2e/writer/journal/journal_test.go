@@ -95,6 +95,12 @@ func TestLongestPause(t *testing.T) {
 	if _, ok := LongestPause(commits, 2*time.Second); ok {
 		t.Error("a pause that has not ended has no length")
 	}
+	if got, ok := LongestPause(commits[:3], 910*ms); ok {
+		t.Errorf("pause = %+v; it ended as the fault was made, not after it", got)
+	}
+	if got, ok := LongestPause(commits[4:], 0); ok {
+		t.Errorf("pause = %+v; before the first row there is nobody who waits", got)
+	}
 }
 
 func TestMissing(t *testing.T) {
@@ -140,6 +146,28 @@ func TestReadWhatWasWritten(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("journal (-want +got):\n%s", diff)
+	}
+}
+
+// Who reads along must be able to tell a writer that is refused from one that hangs.
+func TestRefusalIsToldAgain(t *testing.T) {
+	var b bytes.Buffer
+	w := NewWriter(&b, "w1", 0, time.Unix(100, 0))
+	for _, at := range []time.Duration{1, 500, 1000, 1001, 1002, 2000, 2001} {
+		w.Refused(0, at*ms, "1290")
+	}
+	w.Refused(1, 2001*ms, "1290")
+	w.Refused(0, 2002*ms, "3032")
+	got, err := Read(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []State{
+		{At: ms, Reason: "1290"}, {At: 1001 * ms, Reason: "1290"}, {At: 2001 * ms, Reason: "1290"},
+		{Worker: 1, At: 2001 * ms, Reason: "1290"}, {At: 2002 * ms, Reason: "3032"},
+	}
+	if diff := cmp.Diff(want, got.States); diff != "" {
+		t.Errorf("states (-want +got):\n%s", diff)
 	}
 }
 

@@ -43,7 +43,7 @@ type Attempt struct {
 	Reason        string
 }
 
-// State is the moment from which a worker was refused for one and the same reason.
+// State is a moment from which on a worker was refused for one and the same reason.
 type State struct {
 	Worker int
 	Server Server

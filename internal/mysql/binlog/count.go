@@ -88,11 +88,7 @@ func count(ctx context.Context, target mysql.Target, want gtid.Set, limits Limit
 	if err := s.each(limits, t.take); err != nil {
 		return Counts{}, err
 	}
-	// A transaction that was asked for and did not come would make the counts too small without a word.
-	if t.found < want.Count() {
-		return Counts{}, fmt.Errorf("%w: %d of %d came", ErrIncomplete, t.found, want.Count())
-	}
-	return t.counts(), nil
+	return t.counts()
 }
 
 // tableName is a table by its name.
@@ -140,7 +136,11 @@ func (t *tally) table(schema, name string) *Table {
 	return fresh
 }
 
-func (t *tally) counts() Counts {
+// counts ends the count. A transaction that was asked for and did not come would make it too small without a word.
+func (t *tally) counts() (Counts, error) {
+	if want := t.want.Count(); t.found < want {
+		return Counts{}, fmt.Errorf("%w: %d of %d came", ErrIncomplete, t.found, want)
+	}
 	out := Counts{Statements: t.statements, Rest: t.rest, RestTables: len(t.restTables)}
 	for _, table := range t.tables {
 		if table.rows() > 0 {
@@ -159,5 +159,5 @@ func (t *tally) counts() Counts {
 		}
 		out.Tables = out.Tables[:t.limits.Tables]
 	}
-	return out
+	return out, nil
 }

@@ -66,7 +66,7 @@ func taken(t *testing.T, l Limits, events ...[]byte) (*tally, error) {
 	if err := tally.take(description()); err != nil {
 		t.Fatal(err)
 	}
-	tally.wanted = true
+	tally.wanted, tally.found = true, 1
 	for _, event := range events {
 		if err := tally.take(event); err != nil {
 			return tally, err
@@ -107,11 +107,25 @@ func TestACompressedTransactionIsReadPieceByPiece(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c := got.counts(); len(c.Tables) != 1 || c.Tables[0].Inserted != events*rows {
-		t.Errorf("%+v", c)
+	if c, err := got.counts(); err != nil || len(c.Tables) != 1 || c.Tables[0].Inserted != events*rows {
+		t.Errorf("%+v, %v", c, err)
 	}
 	if used > 128<<20 {
 		t.Errorf("%d MiB of memory for %d MiB of events", used>>20, size>>20)
+	}
+}
+
+// Too small a count would be taken for the whole loss.
+func TestTransactionsThatDidNotCome(t *testing.T) {
+	tally := newTally(gtid.MustParse("3e11fa47-71ca-11e1-9e33-c80aa9429562:1-3"), Limits{Tables: 1})
+	for tally.found = range int64(3) {
+		if _, err := tally.counts(); !errors.Is(err, ErrIncomplete) {
+			t.Errorf("%d of 3 transactions came: error %v", tally.found, err)
+		}
+	}
+	tally.found = 3
+	if _, err := tally.counts(); err != nil {
+		t.Errorf("all came: %v", err)
 	}
 }
 
