@@ -251,7 +251,7 @@ func (g *group) gravity() int {
 		return 4
 	case report.SummaryFailingOver:
 		return 3
-	case report.SummaryDegraded:
+	case report.SummaryDegraded, report.SummaryUnknown:
 		return 2
 	case report.SummaryBootstrapping:
 		return 1
