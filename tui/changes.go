@@ -27,8 +27,9 @@ func (t Told) same(o Told) bool {
 type Link struct {
 	Up    bool
 	Route string
-	// Error says why it is not up.
-	Error string
+	// Error says why it is not up. Denied is true if this user may not have it.
+	Error  string
+	Denied bool
 }
 
 // Changes is what the stream said: a message of the dashboard.

@@ -185,7 +185,7 @@ func (m Model) clock() time.Time { return m.now.Add(-m.skew) }
 
 // rebuild makes the report of a group anew from the custom resource and from what the operator told.
 func (m *Model) rebuild(g *group) {
-	view := report.LiveView{Missing: m.missing()}
+	view := report.LiveView{Missing: m.missing(), Denied: m.link.Denied}
 	object := g.object
 	if g.told != nil && !m.fallen {
 		view = report.LiveView{Status: wire.StatusList{IssuedAt: g.told.Clock, Groups: []wire.GroupStatus{g.told.Status}}}
@@ -251,7 +251,7 @@ func (g *group) gravity() int {
 		return 4
 	case report.SummaryFailingOver:
 		return 3
-	case report.SummaryDegraded:
+	case report.SummaryDegraded, report.SummaryUnknown:
 		return 2
 	case report.SummaryBootstrapping:
 		return 1

@@ -79,7 +79,7 @@ func (s *Stream) Follow(ctx context.Context, deliver func(Changes)) {
 		if ctx.Err() != nil {
 			break
 		}
-		s.box.put(Changes{Link: &Link{Error: reasonOf(err)}})
+		s.box.put(Changes{Link: &Link{Error: reasonOf(err), Denied: errors.Is(err, errDenied)}})
 		if failures++; s.Now().Sub(began) > silenceTimeout {
 			failures = 1
 		}
@@ -211,8 +211,14 @@ func refusal(resp *http.Response) error {
 	if words == "" {
 		words = resp.Status
 	}
+	if resp.StatusCode == http.StatusForbidden {
+		return fmt.Errorf("%w: %s", errDenied, words)
+	}
 	return fmt.Errorf("refused: %s", words)
 }
+
+// errDenied: this user may not ask the operator, which says nothing about the operator.
+var errDenied = errors.New("refused")
 
 // listen reads messages until there are no more. A gap in the numbers ends the connection: only a new snapshot tells
 // what was missed.

@@ -308,7 +308,7 @@ func summaryStyle(s report.Summary) style {
 		return good
 	case report.SummaryUnavailable:
 		return bad
-	case report.SummaryDegraded, report.SummaryFailingOver, report.SummaryBootstrapping:
+	case report.SummaryDegraded, report.SummaryFailingOver, report.SummaryBootstrapping, report.SummaryUnknown:
 	}
 	return warn
 }

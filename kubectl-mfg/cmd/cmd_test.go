@@ -193,8 +193,8 @@ func TestAPIServerIsSilent(t *testing.T) {
 	}
 }
 
-// TestOperatorNotReachable: the custom resource is enough. Only the certainty that no operator runs counts against a
-// group that is well.
+// TestOperatorNotReachable: the custom resource is enough where it is only this user who may not ask; an operator that should
+// have answered and did not keeps no status true.
 func TestOperatorNotReachable(t *testing.T) {
 	tests := map[string]struct {
 		answer func(http.ResponseWriter)
@@ -202,12 +202,12 @@ func TestOperatorNotReachable(t *testing.T) {
 		want   string
 	}{
 		"Forbidden":   {status(403, metav1.StatusReasonForbidden, "no"), exitHealthy, "services/proxy"},
-		"NoService":   {status(404, metav1.StatusReasonNotFound, `services "mfg-auxiliary" not found`), exitHealthy, "--operator-namespace"},
+		"NoService":   {status(404, metav1.StatusReasonNotFound, `services "mfg-auxiliary" not found`), exitDegraded, "--operator-namespace"},
 		"NoEndpoints": {status(503, metav1.StatusReasonServiceUnavailable, `no endpoints available for service "x"`), exitDegraded, "no pod is ready"},
-		"Unreachable": {status(503, metav1.StatusReasonServiceUnavailable, "error trying to reach service: dial tcp: i/o timeout"), exitHealthy, "i/o timeout"},
+		"Unreachable": {status(503, metav1.StatusReasonServiceUnavailable, "error trying to reach service: dial tcp: i/o timeout"), exitDegraded, "i/o timeout"},
 		"NotLeading":  {operatorSays(503, wire.ReasonNotLeading), exitDegraded, "does not lead"},
-		"BadRequest":  {operatorSays(400, wire.ReasonBadRequest), exitHealthy, "the operator's words"},
-		"NoJSON":      {func(w http.ResponseWriter) { _, _ = w.Write([]byte("<html>")) }, exitHealthy, "read the operator's answer"},
+		"BadRequest":  {operatorSays(400, wire.ReasonBadRequest), exitDegraded, "the operator's words"},
+		"NoJSON":      {func(w http.ResponseWriter) { _, _ = w.Write([]byte("<html>")) }, exitDegraded, "read the operator's answer"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

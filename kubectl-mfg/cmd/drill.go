@@ -253,10 +253,11 @@ func (op *drillOp) awaitHealthy(ctx context.Context, env Environment, c Cluster,
 			return false
 		}
 		list, err := c.Live(ctx, op.OperatorNamespace, op.Namespace, op.Group)
+		view := report.LiveView{Status: list}
 		if err != nil {
-			list.Groups = nil
+			view = unanswered(err, op.OperatorNamespace)
 		}
-		return report.Build(g, report.LiveView{Status: list}).Health == report.Healthy
+		return report.Build(g, view).Health == report.Healthy
 	})
 	return err
 }

@@ -32,7 +32,8 @@ func (a *app) explainCommand() *cobra.Command {
 with why it ranks where it does, what would be lost, and what would keep a failover from happening by itself.
 
 It is the operator that answers, by the functions that decide, from what they saw at the last look. Where it cannot be
-asked, what the custom resource says is shown, and said to be no more than that.
+asked, what the custom resource says is shown, and said to be no more than that. Exit code 3 means that a failover would not
+happen by itself, or that the operator did not say that it would.
 
 ` + exitCodes,
 		Example: `  # Why is nothing happening?
@@ -98,11 +99,10 @@ func (op *explainOp) gather(ctx context.Context, c Cluster) (report.Explained, e
 
 // viewOf splits an explained answer into what other reports are made of, and the explanation.
 func viewOf(list wire.ExplainedList, err error, operatorNamespace string) (report.LiveView, *wire.Explanation) {
-	view := report.LiveView{Status: wire.StatusList{Operator: list.Operator, IssuedAt: list.IssuedAt}}
 	if err != nil {
-		view.Missing, view.Down = whyNotLive(err, operatorNamespace)
-		return view, nil
+		return unanswered(err, operatorNamespace), nil
 	}
+	view := report.LiveView{Status: wire.StatusList{Operator: list.Operator, IssuedAt: list.IssuedAt}}
 	var e *wire.Explanation
 	for _, g := range list.Groups {
 		view.Status.Groups = append(view.Status.Groups, g.GroupStatus)

@@ -32,6 +32,8 @@ func (op *failoverOp) nextStep(reason string) string {
 		return "see how far the work on its data is: kubectl mfg status " + group + " -w; then: " + again
 	case "NotFit", "NotReplicating", "TargetLost":
 		return fmt.Sprintf("see what is wrong with %s: kubectl describe pods -n %s -l %s", op.To, op.Namespace, podSelector(op.Group, op.To))
+	case "RoleIsMoving":
+		return "watch it move: kubectl mfg status " + group + " -w; then: " + again
 	case "EmergencyFailover":
 		return "see what took over, and why: kubectl mfg history " + group
 	}

@@ -46,6 +46,9 @@ func TestNextStep(t *testing.T) {
 			checkCommand(t, strings.TrimSpace(line))
 		}
 	}
+	if moving := op.nextStep("RoleIsMoving"); moving == op.nextStep("anything") {
+		t.Errorf("while the role moves: %q", moving)
+	}
 	if seen < 20 {
 		t.Errorf("only %d reasons were found", seen)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
@@ -42,6 +43,7 @@ Without GROUP, show one line for each group of the namespace.
 
 The custom resource is always read. What the operator sees right now is asked of the operator through the
 API server's service proxy; where that cannot be reached, the last known status is shown and said to be so.
+Then the group is Unknown (exit code 3) unless it is only that you may not ask.
 
 ` + exitCodes,
 		Example: `  # One group, one screen
@@ -151,13 +153,20 @@ func (op *statusOp) gather(ctx context.Context, c Cluster) ([]report.MysqlFailov
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		view.Missing, view.Down = whyNotLive(err, op.OperatorNamespace)
+		view = unanswered(err, op.OperatorNamespace)
 	}
 	reports := make([]report.MysqlFailoverGroupReport, 0, len(groups))
 	for i := range groups {
 		reports = append(reports, report.Build(&groups[i], view))
 	}
 	return reports, nil
+}
+
+// unanswered is what is known of the operator where it gave no answer.
+func unanswered(err error, operatorNamespace string) report.LiveView {
+	view := report.LiveView{Denied: apierrors.IsForbidden(err)}
+	view.Missing, view.Down = whyNotLive(err, operatorNamespace)
+	return view
 }
 
 func (op *statusOp) groups(ctx context.Context, c Cluster) ([]v1alpha1.MysqlFailoverGroup, error) {

@@ -77,12 +77,16 @@ func TestExplainWithoutTheOperator(t *testing.T) {
 		"Forbidden": {func(f *fakeAPI) {
 			f.answers[livePath] = status(403, metav1.StatusReasonForbidden, "no")
 			f.groups[0].Status.Forecast = &v1alpha1.Forecast{Site: "frankfurt", Message: "frankfurt would take over (OnlyCandidate)"}
-		}, exitHealthy, []string{"did not explain itself", "services/proxy", "frankfurt would take over"}},
+		}, exitDegraded, []string{"did not explain itself", "services/proxy", "last known: frankfurt would take over"}},
+		"NobodyLeads": {func(f *fakeAPI) {
+			f.answers[livePath] = operatorSays(503, wire.ReasonNotLeading)
+			f.groups[0].Status.Transition = &v1alpha1.Transition{Kind: v1alpha1.FailoverEmergency, Step: v1alpha1.TransitionFencing, From: "paris", To: "frankfurt", Reason: "ActiveSiteSilent"}
+		}, exitDegraded, []string{"no operator leads  last known", "Changing  emergency paris -> frankfurt, Fencing; begun", "stands still [OperatorDown]", "kubectl get leases"}},
 		"Blocked": {func(f *fakeAPI) {
 			f.live = nil
 			f.groups[0].Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionFailoverBlocked, Status: metav1.ConditionTrue, Reason: "Cooldown", Message: "cooldown until noon"}}
 		}, exitDegraded, []string{"no pod is ready", "cooldown until noon"}},
-		"OlderOperator": {func(f *fakeAPI) { f.explanation = nil }, exitHealthy, []string{"older than this plugin"}},
+		"OlderOperator": {func(f *fakeAPI) { f.explanation = nil }, exitDegraded, []string{"older than this plugin"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -98,6 +102,43 @@ func TestExplainWithoutTheOperator(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestExplainNobodyLeads: what the custom resource remembers calms nobody while no operator leads.
+func TestExplainNobodyLeads(t *testing.T) {
+	f := inspected(t)
+	f.live = nil
+	f.groups[0].Status.Forecast = &v1alpha1.Forecast{Site: "frankfurt", Message: "frankfurt would take over (OnlyCandidate)"}
+	f.groups[0].Status.Conditions = []metav1.Condition{
+		{Type: v1alpha1.ConditionAvailable, Status: metav1.ConditionTrue, Reason: "ActiveSiteOpen", Message: "paris accepts writes"},
+		{Type: v1alpha1.ConditionProgressing, Status: metav1.ConditionFalse, Reason: "AsExpected", Message: "everything is as specified"},
+		{Type: v1alpha1.ConditionPaused, Status: metav1.ConditionTrue, Reason: "Paused", Message: "paused by a person"},
+	}
+	got := run(t, f, runOptions{}, "explain", "orders", "-n", "shop")
+	if got.code != exitDegraded || !strings.Contains(got.out, "paused by a person") {
+		t.Errorf("exit code %d:\n%s", got.code, got.out)
+	}
+	for _, calming := range []string{"would take over", "accepts writes", "as specified"} {
+		if strings.Contains(got.out, calming) {
+			t.Errorf("%q is said:\n%s", calming, got.out)
+		}
+	}
+}
+
+// TestExplainInTransition: while the role moves it is said what it waits for, and not that a failover would, or would not, happen.
+func TestExplainInTransition(t *testing.T) {
+	f := inspected(t)
+	x := f.explanation
+	x.Topology, x.Verdict, x.Reason, x.DecidedBy, x.Blockers, x.Loss = "Transition", "Wait", "AwaitingFenceProof", "Gate", nil, nil
+	got := run(t, f, runOptions{}, "explain", "orders", "-n", "shop")
+	if got.code != exitHealthy || !strings.Contains(got.out, "the role is moving, waits for: Gate") {
+		t.Errorf("exit code %d:\n%s", got.code, got.out)
+	}
+	for _, wrong := range []string{"does not fail over", "Blocked ", "nobody is fit"} {
+		if strings.Contains(got.out, wrong) {
+			t.Errorf("%q is said:\n%s", wrong, got.out)
+		}
 	}
 }
 

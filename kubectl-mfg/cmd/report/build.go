@@ -22,6 +22,8 @@ type LiveView struct {
 	Missing string
 	// Down is true if it is certain that no operator looks after groups now.
 	Down bool
+	// Denied is true if this user may not ask. That says nothing about the operator, which keeps the custom resource true.
+	Denied bool
 }
 
 // group finds the live state of a group.
@@ -49,10 +51,10 @@ func Build(cr *v1alpha1.MysqlFailoverGroup, view LiveView) MysqlFailoverGroupRep
 		ActiveSiteSince: timeOf(cr.Status.ActiveSiteSince),
 		Epoch:           cr.Status.Epoch,
 		Transition:      transitionOf(cr.Status.Transition),
-		LastFailover:    lastFailover(cr.Status.Failovers),
+		LastFailover:    lastFailover(cr.Status.Failovers, cr.Status.PlannedFailover),
 		Planned:         plannedOf(cr.Status.PlannedFailover),
 		OrderedTo:       cr.Annotations[v1alpha1.AnnotationForceFailover],
-		Forecast:        forecastOf(cr, live),
+		Forecast:        forecastOf(cr, view, live),
 		PausedUntil:     pausedUntil(cr),
 		Conditions:      conditionsOf(cr.Status.Conditions),
 	}
@@ -61,9 +63,11 @@ func Build(cr *v1alpha1.MysqlFailoverGroup, view LiveView) MysqlFailoverGroupRep
 		if live.Epoch > r.Epoch {
 			r.Epoch, r.ActiveSite, r.ActiveSiteSince = live.Epoch, live.ActiveSite, nil
 		}
-		r.Hold = live.Hold
-		r.Decision = &Decision{
-			Topology: live.Topology, Verdict: live.Verdict, Reason: live.Reason, Message: live.Message,
+		if live.Epoch == r.Epoch { // else it was decided about an active site that is none any more
+			r.Hold = live.Hold
+			r.Decision = &Decision{
+				Topology: live.Topology, Verdict: live.Verdict, Reason: live.Reason, Message: live.Message,
+			}
 		}
 	}
 	r.Sites = sitesOf(cr, live, r.ActiveSite)
@@ -84,7 +88,7 @@ func factsOf(cr *v1alpha1.MysqlFailoverGroup, view LiveView, live *wire.GroupSta
 		return f
 	}
 	if f.Message == "" {
-		f.Message = "the operator does not look after this group (yet)"
+		f.Message = "it does not look after this group (yet)"
 	}
 	for _, entry := range cr.ManagedFields {
 		if entry.Manager == v1alpha1.ManagerMonitorStatus && entry.Subresource == "status" {
@@ -137,7 +141,7 @@ func pausedUntil(cr *v1alpha1.MysqlFailoverGroup) *time.Time {
 }
 
 // lastFailover is the newest record; the first choice of an active site is none.
-func lastFailover(records []v1alpha1.FailoverRecord) *Failover {
+func lastFailover(records []v1alpha1.FailoverRecord, planned *v1alpha1.PlannedFailoverStatus) *Failover {
 	for _, f := range records {
 		if f.Kind == v1alpha1.FailoverBootstrap {
 			continue
@@ -146,13 +150,28 @@ func lastFailover(records []v1alpha1.FailoverRecord) *Failover {
 		if from.IsZero() {
 			from = f.StartedAt.Time
 		}
+		reverted, intended := revertedFrom(f, planned)
 		return &Failover{
+			Reverted: reverted, IntendedTo: intended,
 			Epoch: f.Epoch, Kind: string(f.Kind), From: f.From, To: f.To, Reason: f.Reason,
 			OpenedAt: f.OpenedAt.UTC(), DurationMillis: f.OpenedAt.Sub(from).Milliseconds(),
 			LostTransactions: f.LostTransactions, LossExact: f.LossExact, WritePauseMillis: f.WritePauseMillis,
 		}
 	}
 	return nil
+}
+
+// revertedFrom tells a planned failover that ended where it began, and to which site it was to go, which the record does not
+// say: the last planned failover does, if that record is the newest of its kind.
+func revertedFrom(f v1alpha1.FailoverRecord, last *v1alpha1.PlannedFailoverStatus) (reverted bool, intended string) {
+	if f.Kind != v1alpha1.FailoverPlanned || f.From != f.To {
+		return false, ""
+	}
+	if last != nil && last.From == f.From && last.FinishedAt != nil &&
+		!last.FinishedAt.Time.Before(f.StartedAt.Time) && !last.FinishedAt.After(f.OpenedAt.Time) {
+		return true, last.To
+	}
+	return true, ""
 }
 
 func conditionsOf(conditions []metav1.Condition) []Condition {
@@ -205,7 +224,7 @@ func (s *Site) addKnown(k v1alpha1.SiteStatus) {
 }
 
 func (s *Site) addLive(l wire.SiteStatus) {
-	s.Reachable = &l.Reachable
+	s.Reachable, s.SidecarReachable = &l.Reachable, &l.SidecarReachable
 	if l.Reachable { // of a silent site nobody knows whether it accepts writes
 		s.Writable = &l.Writable
 	}

@@ -40,8 +40,8 @@ func healthy() (*v1alpha1.MysqlFailoverGroup, LiveView) {
 			Namespace: "shop", Group: "orders", ActiveSite: "paris", Epoch: 3, ObservedAt: noon.Add(-time.Second),
 			Topology: "Healthy", Verdict: "Nothing",
 			Sites: []wire.SiteStatus{
-				{Name: "paris", State: "Primary", Reachable: true, Writable: true},
-				{Name: "rome", State: "Replica", Reachable: true},
+				{Name: "paris", State: "Primary", Reachable: true, SidecarReachable: true, Writable: true},
+				{Name: "rome", State: "Replica", Reachable: true, SidecarReachable: true},
 			},
 		}},
 	}}
@@ -62,7 +62,44 @@ func TestHealth(t *testing.T) {
 		},
 		"HealthyByLastKnown": {
 			reason: "an operator that only this user cannot ask is no problem of the group",
-			change: func(_ *group, v *LiveView) { *v = LiveView{Missing: "forbidden"} }, summary: SummaryReady,
+			change: func(_ *group, v *LiveView) { *v = LiveView{Missing: "forbidden", Denied: true} }, summary: SummaryReady,
+		},
+		"OperatorSilent": {
+			reason: "what the status remembers is no health where the operator should have answered",
+			change: func(_ *group, v *LiveView) { *v = LiveView{Missing: "no answer within 3s"} }, summary: SummaryUnknown,
+			want: []string{ReasonOperatorSilent},
+		},
+		"NotLookedAfter": {
+			reason: "an operator that does not know the group keeps no status of it true",
+			change: func(_ *group, v *LiveView) { v.Status.Groups = nil }, summary: SummaryUnknown,
+			want: []string{ReasonOperatorSilent},
+		},
+		"OperatorSilentInAnOutage": {
+			reason: "what the status says of an outage is more than that nobody answers",
+			change: func(cr *group, v *LiveView) {
+				*v = LiveView{Missing: "no answer within 3s"}
+				cr.Status.Conditions = []metav1.Condition{condition(v1alpha1.ConditionAvailable, metav1.ConditionFalse, "ActiveSiteSilent")}
+			},
+			summary: SummaryUnavailable, want: []string{ReasonOperatorSilent, "ActiveSiteSilent"},
+		},
+		"SidecarOfActiveSilent": {
+			reason:  "a site that cannot be fenced serves on: that is no outage, and must be seen",
+			change:  func(_ *group, v *LiveView) { v.Status.Groups[0].Sites[0].SidecarReachable = false },
+			summary: SummaryDegraded, want: []string{ReasonSidecarSilent + " paris"},
+		},
+		"CloningDoesNotAnswer": {
+			reason: "a site whose data is replaced does not answer at times; its state says more",
+			change: func(_ *group, v *LiveView) {
+				v.Status.Groups[0].Sites[1] = wire.SiteStatus{Name: "rome", State: "Cloning"}
+			},
+			summary: SummaryDegraded, want: []string{"SiteCloning rome"},
+		},
+		"FencedDoesNotAnswer": {
+			reason: "of a silent site it is not known that it is fenced",
+			change: func(_ *group, v *LiveView) {
+				v.Status.Groups[0].Sites[1] = wire.SiteStatus{Name: "rome", State: "Fenced"}
+			},
+			summary: SummaryDegraded, want: []string{"SiteUnreachable rome"},
 		},
 		"OperatorDown": {
 			reason: "without an operator nothing fails over",
@@ -124,7 +161,7 @@ func TestHealth(t *testing.T) {
 			change: func(cr *group, v *LiveView) {
 				cr.Status.Transition = &v1alpha1.Transition{Kind: v1alpha1.FailoverBootstrap, To: "paris"}
 				cr.Status.Phase = v1alpha1.GroupBootstrapping
-				*v = LiveView{Missing: "x"}
+				*v = LiveView{Missing: "x", Denied: true}
 			},
 			summary: SummaryBootstrapping, want: []string{"FailingOver"},
 		},
@@ -198,6 +235,112 @@ func TestNewerEpochWins(t *testing.T) {
 	}
 }
 
+// TestOlderLiveView: what was decided about a former active site is not shown beside the newer status.
+func TestOlderLiveView(t *testing.T) {
+	for name, tc := range map[string]struct {
+		live int64
+		want bool
+	}{"Older": {2, false}, "Same": {3, true}, "Newer": {4, true}} {
+		cr, view := healthy()
+		live := &view.Status.Groups[0]
+		live.Epoch, live.Hold, live.Forecast = tc.live, true, &wire.Forecast{Site: "rome"}
+		if r := Build(cr, view); (r.Decision != nil) != tc.want || r.Hold != tc.want || (r.Forecast != nil) != tc.want {
+			t.Errorf("%s: decision %v, hold %t, forecast %v", name, r.Decision, r.Hold, r.Forecast)
+		}
+	}
+}
+
+// TestNoForecast: nobody takes over by itself without an operator, and while the role moves the remembered one is of the
+// site that lost it.
+func TestNoForecast(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*v1alpha1.MysqlFailoverGroup, *LiveView)
+		want   bool
+	}{
+		"Denied": {func(_ *v1alpha1.MysqlFailoverGroup, v *LiveView) { v.Denied = true }, true},
+		"Down":   {func(_ *v1alpha1.MysqlFailoverGroup, v *LiveView) { v.Down = true }, false},
+		"Transition": {func(g *v1alpha1.MysqlFailoverGroup, _ *LiveView) {
+			g.Status.Transition = &v1alpha1.Transition{To: "rome"}
+		}, false},
+	} {
+		cr, view := healthy()
+		cr.Status.Forecast, view.Status.Groups = &v1alpha1.Forecast{Site: "rome"}, nil
+		tc.change(cr, &view)
+		if got := Build(cr, view).Forecast != nil; got != tc.want {
+			t.Errorf("%s: a forecast %t, want %t", name, got, tc.want)
+		}
+		if got := BuildExplained(cr, view, nil).Forecast != nil; got != tc.want {
+			t.Errorf("%s: explained: a forecast %t, want %t", name, got, tc.want)
+		}
+	}
+}
+
+// TestHints: each problem with a way out names the commands.
+func TestHints(t *testing.T) {
+	pod := "kubectl get pods -o wide -n shop -l mysql-mfg.io/failover-group=orders,mysql-mfg.io/site=rome"
+	for name, tc := range map[string]struct {
+		site wire.SiteStatus
+		want []string
+	}{
+		"Unreachable":   {wire.SiteStatus{Name: "rome", State: "Unreachable"}, []string{pod}},
+		"SidecarSilent": {wire.SiteStatus{Name: "rome", State: "Replica", Reachable: true}, []string{pod}},
+		"Pending":       {wire.SiteStatus{Name: "rome", State: "Pending"}, []string{pod}},
+		"Cloning":       {wire.SiteStatus{Name: "rome", State: "Cloning"}, nil},
+		"Diverged":      {wire.SiteStatus{Name: "rome", State: "Diverged", Reachable: true}, []string{"kubectl mfg history orders -n shop", "kubectl mfg reclone orders rome -n shop"}},
+	} {
+		cr, view := healthy()
+		view.Status.Groups[0].Sites[1] = tc.site
+		var got []string
+		for _, h := range Build(cr, view).Hints {
+			got = append(got, h.Command)
+		}
+		if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	t.Run("PendingWhileACloneIsUnderWay", func(t *testing.T) {
+		cr, view := healthy()
+		cr.Status.Sites[1].Clone = &v1alpha1.CloneProgress{Source: "paris"}
+		view.Status.Groups[0].Sites[1] = wire.SiteStatus{Name: "rome", State: "Pending"}
+		if r := Build(cr, view); len(r.Hints) > 0 {
+			t.Errorf("%+v", r.Hints)
+		}
+	})
+}
+
+// TestReverted: a planned failover that ended where it began is told as one, with its target as long as the status has it.
+func TestReverted(t *testing.T) {
+	at := func(s int) *metav1.MicroTime {
+		t := metav1.NewMicroTime(noon.Add(time.Duration(s) * time.Second))
+		return &t
+	}
+	record := v1alpha1.FailoverRecord{Epoch: 5, Kind: v1alpha1.FailoverPlanned, From: "paris", To: "paris", StartedAt: *at(0), OpenedAt: *at(4)}
+	planned := func(finished int) *v1alpha1.PlannedFailoverStatus {
+		return &v1alpha1.PlannedFailoverStatus{From: "paris", To: "rome", Phase: v1alpha1.PlannedReverted, FinishedAt: at(finished)}
+	}
+	moved, forced := record, record
+	moved.To, forced.Kind = "rome", v1alpha1.FailoverForced
+	for name, tc := range map[string]struct {
+		record   v1alpha1.FailoverRecord
+		planned  *v1alpha1.PlannedFailoverStatus
+		reverted bool
+		intended string
+	}{
+		"ItsOwn":  {record, planned(3), true, "rome"},
+		"Later":   {record, planned(60), true, ""},
+		"Nothing": {record, nil, true, ""},
+		"Moved":   {moved, planned(3), false, ""},
+		"Forced":  {forced, planned(3), false, ""},
+	} {
+		cr, view := healthy()
+		cr.Status.Failovers, cr.Status.PlannedFailover = []v1alpha1.FailoverRecord{tc.record}, tc.planned
+		f, c := Build(cr, view).LastFailover, BuildHistory(cr, 0).Items[0]
+		if f.Reverted != tc.reverted || f.IntendedTo != tc.intended || c.Reverted != tc.reverted || c.IntendedTo != tc.intended {
+			t.Errorf("%s: %t %q, in history %t %q", name, f.Reverted, f.IntendedTo, c.Reverted, c.IntendedTo)
+		}
+	}
+}
+
 // TestSites: order of the spec, then what only the operator sees; nothing is claimed of a silent site.
 func TestSites(t *testing.T) {
 	cr, view := healthy()
@@ -234,7 +377,7 @@ func TestLastFailover(t *testing.T) {
 		"FromStart":     {[]v1alpha1.FailoverRecord{{Kind: v1alpha1.FailoverBootstrap}, record}, 2000},
 	} {
 		got := int64(-1)
-		if f := lastFailover(tc.records); f != nil {
+		if f := lastFailover(tc.records, nil); f != nil {
 			got = f.DurationMillis
 		}
 		if got != tc.want {
@@ -296,7 +439,7 @@ func TestForecastLoss(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			cr := &v1alpha1.MysqlFailoverGroup{}
 			cr.Status.Forecast = c.cr
-			if got := forecastOf(cr, c.live).Loss(); got != c.want {
+			if got := forecastOf(cr, LiveView{}, c.live).Loss(); got != c.want {
 				t.Errorf("%q, want %q", got, c.want)
 			}
 		})

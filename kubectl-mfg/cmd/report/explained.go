@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
 )
@@ -24,11 +22,18 @@ type Explained struct {
 	Phase      string   `json:"phase,omitempty"`
 	ActiveSite string   `json:"activeSite,omitempty"`
 	Epoch      int64    `json:"epoch"`
+	// OperatorDown is true if it is certain that no operator leads: nothing happens by itself.
+	OperatorDown bool `json:"operatorDown,omitempty"`
+	// Transition is a change of the active site that is under way.
+	Transition *Transition `json:"transition,omitempty"`
 	// Explanation is the operator's own; nil where it could not be asked.
 	Explanation *wire.Explanation `json:"explanation,omitempty"`
 	// Forecast and Conditions are what the custom resource says.
 	Forecast   *Forecast   `json:"forecast,omitempty"`
 	Conditions []Condition `json:"conditions,omitempty"`
+	// Problems and Hints are those of status; only without an Explanation, which says more.
+	Problems []Problem `json:"problems,omitempty"`
+	Hints    []Hint    `json:"hints,omitempty"`
 }
 
 // Forecast is what would happen if the active site were lost now.
@@ -47,7 +52,7 @@ type Forecast struct {
 // Loss says in words what would be lost at least, or nothing where that is not known.
 func (f Forecast) Loss() string {
 	if f.LostTransactions != nil {
-		return fmt.Sprintf("at least %d transactions lost", *f.LostTransactions)
+		return "at least " + Transactions(*f.LostTransactions) + " lost"
 	}
 	if f.LostTransactionsStep == "" {
 		return ""
@@ -59,20 +64,19 @@ func (f Forecast) Loss() string {
 	return words
 }
 
-// Blocked is true if a failover is due and cannot go on, or would not happen by itself.
+// Transactions counts them in words.
+func Transactions(n int64) string {
+	if n == 1 {
+		return "1 transaction"
+	}
+	return fmt.Sprintf("%d transactions", n)
+}
+
+// Blocked is true if a failover is due and cannot go on, or would not happen by itself. Only the operator can say that it
+// would: whatever the custom resource remembers, without its answer nobody knows.
 func (e Explained) Blocked() bool {
-	if e.Explanation != nil {
-		return len(e.Explanation.Blockers) > 0 || e.Explanation.Verdict == "Blocked" || e.Explanation.Verdict == "Alert"
-	}
-	if e.Forecast != nil && e.Forecast.BlockedBy != "" {
-		return true
-	}
-	for _, c := range e.Conditions {
-		if c.Type == v1alpha1.ConditionFailoverBlocked && c.Status == string(metav1.ConditionTrue) {
-			return true
-		}
-	}
-	return false
+	x := e.Explanation
+	return x == nil || len(x.Blockers) > 0 || x.Verdict == "Blocked" || x.Verdict == "Alert"
 }
 
 // BuildExplained makes the report. Remedies name the commands for this very group.
@@ -81,13 +85,16 @@ func BuildExplained(cr *v1alpha1.MysqlFailoverGroup, view LiveView, e *wire.Expl
 	out := Explained{
 		APIVersion: APIVersion, Kind: ExplainedKind, Metadata: Metadata{Name: cr.Name, Namespace: cr.Namespace},
 		Facts: factsOf(cr, view, live), Phase: string(cr.Status.Phase), ActiveSite: cr.Status.ActiveSite, Epoch: cr.Status.Epoch,
-		Forecast: forecastOf(cr, live), Explanation: e,
+		OperatorDown: view.Down, Transition: transitionOf(cr.Status.Transition),
+		Forecast: forecastOf(cr, view, live), Explanation: e,
 	}
 	if live != nil && live.Epoch > out.Epoch {
 		out.Epoch, out.ActiveSite = live.Epoch, live.ActiveSite
 	}
 	if e == nil {
 		out.Conditions = conditionsOf(cr.Status.Conditions)
+		r := Build(cr, view)
+		out.Problems, out.Hints = r.Problems, r.Hints
 		if live != nil {
 			out.Facts.Message = "this operator cannot explain its decisions: it is older than this plugin, or has not decided yet"
 		}
@@ -107,8 +114,12 @@ func NameCommands(e *wire.Explanation, namespace, group string) {
 	}
 }
 
-// forecastOf prefers the live one, which also knows what would be lost.
-func forecastOf(cr *v1alpha1.MysqlFailoverGroup, live *wire.GroupStatus) *Forecast {
+// forecastOf prefers the live one, which also knows what would be lost. There is none where nothing would happen by itself,
+// nor while the role moves: what is left in the status then is about the site that lost it.
+func forecastOf(cr *v1alpha1.MysqlFailoverGroup, view LiveView, live *wire.GroupStatus) *Forecast {
+	if view.Down || cr.Status.Transition != nil || live != nil && live.Epoch < cr.Status.Epoch {
+		return nil
+	}
 	if live != nil {
 		if f := live.Forecast; f != nil {
 			return &Forecast{Site: f.Site, Rule: f.Rule, LostTransactions: f.LostTransactions, LostSeconds: f.LostSeconds, BlockedBy: f.BlockedBy, Message: f.Message}

@@ -18,10 +18,12 @@ import (
 const (
 	ReasonNotObserved     = "NotObserved"
 	ReasonOperatorDown    = "OperatorDown"
+	ReasonOperatorSilent  = "OperatorSilent"
 	ReasonStale           = "Stale"
 	ReasonNoActiveSite    = "NoActiveSite"
 	ReasonActiveReadOnly  = "ActiveSiteReadOnly"
 	ReasonSeveralWritable = "SeveralWritableSites"
+	ReasonSidecarSilent   = "SidecarSilent"
 	// ReasonEscrowMissing is that of the condition EncryptionAtRestReady while the escrow Secret of a site is gone.
 	ReasonEscrowMissing = "KeyringEscrowMissing"
 	reasonSitePrefix    = "Site"
@@ -94,9 +96,16 @@ func writers(r MysqlFailoverGroupReport) []Problem {
 
 func operatorProblems(cr *v1alpha1.MysqlFailoverGroup, view LiveView, live *wire.GroupStatus) []Problem {
 	var found []Problem
-	if view.Down {
+	switch {
+	case view.Down && cr.Status.Transition != nil:
 		found = append(found, Problem{
-			Reason: ReasonOperatorDown, Message: "no operator is running: nothing would fail over",
+			Reason: ReasonOperatorDown, Message: "no operator leads: the change of the active site that is under way stands still",
+		})
+	case view.Down:
+		found = append(found, Problem{Reason: ReasonOperatorDown, Message: "no operator leads: nothing would fail over"})
+	case live == nil && !view.Denied && len(cr.Status.Conditions) > 0:
+		found = append(found, Problem{
+			Reason: ReasonOperatorSilent, Message: "the operator says nothing of this group: how it is now is not known, nor whether it would fail over",
 		})
 	}
 	if len(cr.Status.Conditions) == 0 {
@@ -182,12 +191,19 @@ var stateMessages = map[v1alpha1.SiteState]string{
 }
 
 func (s Site) problem() (Problem, bool) {
-	if s.Fit() || s.State == "" && s.Reachable == nil {
+	if s.Fit() {
+		return s.sidecarProblem()
+	}
+	if s.State == "" && s.Reachable == nil {
 		return Problem{}, false
 	}
 	state := v1alpha1.SiteState(s.State)
 	if s.Reachable != nil && !*s.Reachable {
-		state = v1alpha1.SiteUnreachable
+		switch state {
+		case v1alpha1.SitePending, v1alpha1.SiteCloning, v1alpha1.SiteDiverged: // says more, and its MySQL may well be away
+		default:
+			state = v1alpha1.SiteUnreachable
+		}
 	}
 	message := stateMessages[state]
 	if s.Message != "" || message == "" {
@@ -197,6 +213,18 @@ func (s Site) problem() (Problem, bool) {
 		message += ": " + s.Message
 	}
 	return Problem{Reason: reasonSitePrefix + string(state), Site: s.Name, Message: message}, true
+}
+
+// sidecarProblem is that of a site which serves and could not be fenced.
+func (s Site) sidecarProblem() (Problem, bool) {
+	if s.SidecarReachable == nil || *s.SidecarReachable {
+		return Problem{}, false
+	}
+	message := "has a sidecar that does not answer: the site could not take over"
+	if s.Active {
+		message = "has a sidecar that does not answer: the site cannot be fenced or moved in time"
+	}
+	return Problem{Reason: ReasonSidecarSilent, Site: s.Name, Message: message}, true
 }
 
 // distinct drops problems that say what an earlier one said.
@@ -216,7 +244,7 @@ func judge(r MysqlFailoverGroupReport) (Health, Summary) {
 	unavailable := slices.ContainsFunc(r.Conditions, func(c Condition) bool {
 		return c.Type == v1alpha1.ConditionAvailable && c.Status == string(metav1.ConditionFalse)
 	})
-	activeBad := slices.ContainsFunc(r.Problems, func(p Problem) bool { return p.Site != "" && p.Site == r.ActiveSite })
+	activeBad := slices.ContainsFunc(r.Problems, func(p Problem) bool { return p.Site != "" && p.Site == r.ActiveSite && p.Reason != ReasonSidecarSilent })
 	switch {
 	case len(r.Problems) == 0:
 		return Healthy, SummaryReady
@@ -226,6 +254,8 @@ func judge(r MysqlFailoverGroupReport) (Health, Summary) {
 		return Degraded, SummaryBootstrapping
 	case unavailable, activeBad:
 		return Degraded, SummaryUnavailable
+	case len(r.Problems) == 1 && r.Problems[0].Reason == ReasonOperatorSilent:
+		return Unknown, SummaryUnknown
 	default:
 		return Degraded, SummaryDegraded
 	}
@@ -270,19 +300,24 @@ func hintsOf(r MysqlFailoverGroupReport) []Hint {
 		}
 		var h Hint
 		switch p.Reason {
-		case ReasonOperatorDown, ReasonNotObserved, ReasonStale:
-			h.Message = "see whether the operator runs"
-			h.Command = "kubectl get deployments -A --field-selector metadata.name=mfg-operator"
-		case reasonSitePrefix + string(v1alpha1.SiteUnreachable), reasonSitePrefix + string(v1alpha1.SitePending):
-			h.Message = "see why " + p.Site + " does not run"
-			h.Command = fmt.Sprintf("kubectl describe pods -n %s -l %s=%s,%s=%s",
+		case ReasonOperatorDown, ReasonOperatorSilent, ReasonNotObserved, ReasonStale:
+			// A pod that runs need not lead, and only the one that leads fails over.
+			h.Message = "see whether an operator leads: who holds the lease, and when it was renewed last"
+			h.Command = "kubectl get leases -A --field-selector metadata.name=mfg-operator -o custom-columns=HOLDER:.spec.holderIdentity,RENEWED:.spec.renewTime"
+		case reasonSitePrefix + string(v1alpha1.SiteUnreachable), reasonSitePrefix + string(v1alpha1.SitePending), ReasonSidecarSilent:
+			if p.Reason == reasonSitePrefix+string(v1alpha1.SitePending) && r.cloning() {
+				continue // it waits for its turn, or is about to begin
+			}
+			h.Message = "see whether the pod of " + p.Site + " runs, and on which node"
+			h.Command = fmt.Sprintf("kubectl get pods -o wide -n %s -l %s=%s,%s=%s",
 				ns, v1alpha1.LabelGroup, name, v1alpha1.LabelSite, p.Site)
 		case reasonFailoverBlocked(r, p.Reason):
 			h.Message = "see what keeps the failover from happening, and the way out"
 			h.Command = fmt.Sprintf("kubectl mfg explain %s -n %s", name, ns)
 		case reasonSitePrefix + string(v1alpha1.SiteDiverged):
-			h.Message = "see what only " + p.Site + " has"
-			h.Command = fmt.Sprintf("kubectl get mfg %s -n %s -o jsonpath='{.status.sites[?(@.name==\"%s\")].errant}'", name, ns, p.Site)
+			hints = append(hints, Hint{Message: "see which rows only " + p.Site + " has, as far as they were counted", Command: fmt.Sprintf("kubectl mfg history %s -n %s", name, ns)})
+			h.Message = "then throw them away and copy the data of " + p.Site + " anew; it shows the plan and asks"
+			h.Command = fmt.Sprintf("kubectl mfg reclone %s %s -n %s", name, p.Site, ns)
 		default:
 			continue
 		}
@@ -291,6 +326,11 @@ func hintsOf(r MysqlFailoverGroupReport) []Hint {
 		}
 	}
 	return hints
+}
+
+// cloning is true while any site receives a copy.
+func (r MysqlFailoverGroupReport) cloning() bool {
+	return slices.ContainsFunc(r.Sites, func(s Site) bool { return s.Clone != nil || s.State == string(v1alpha1.SiteCloning) })
 }
 
 // escrowHints: each site whose escrow Secret is gone has the only copy of its keyring in the memory of its pod, also one that

@@ -20,6 +20,9 @@ type Change struct {
 	v1alpha1.FailoverRecord `json:",inline"`
 	// DurationMillis is the time from the first sign of trouble until the new site was open.
 	DurationMillis int64 `json:"durationMillis"`
+	// Reverted and IntendedTo are as in Failover.
+	Reverted   bool   `json:"reverted,omitempty"`
+	IntendedTo string `json:"intendedTo,omitempty"`
 }
 
 // BuildHistory makes the history of a group; of one epoch if it is above 0.
@@ -33,7 +36,10 @@ func BuildHistory(cr *v1alpha1.MysqlFailoverGroup, epoch int64) History {
 		if from.IsZero() {
 			from = r.StartedAt.Time
 		}
-		h.Items = append(h.Items, Change{FailoverRecord: r, DurationMillis: r.OpenedAt.Sub(from).Milliseconds()})
+		reverted, intended := revertedFrom(r, cr.Status.PlannedFailover)
+		h.Items = append(h.Items, Change{
+			FailoverRecord: r, DurationMillis: r.OpenedAt.Sub(from).Milliseconds(), Reverted: reverted, IntendedTo: intended,
+		})
 	}
 	return h
 }

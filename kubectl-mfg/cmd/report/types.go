@@ -76,6 +76,9 @@ type Health string
 const (
 	Healthy  Health = "Healthy"
 	Degraded Health = "Degraded"
+	// Unknown means that the operator should have answered and did not: the custom resource tells of no trouble, but nobody
+	// may be there to write of it.
+	Unknown Health = "Unknown"
 )
 
 // Summary is one word for people.
@@ -88,6 +91,7 @@ const (
 	SummaryUnavailable   Summary = "Unavailable"
 	SummaryFailingOver   Summary = "FailingOver"
 	SummaryBootstrapping Summary = "Bootstrapping"
+	SummaryUnknown       Summary = "Unknown"
 )
 
 // Problem is one reason why a group is not healthy.
@@ -157,6 +161,10 @@ type Failover struct {
 	LossExact bool `json:"lossExact"`
 	// WritePauseMillis is for how long a planned failover kept writes out.
 	WritePauseMillis *int64 `json:"writePauseMillis,omitempty"`
+	// Reverted is true for a planned failover that did not come about: From is open again. IntendedTo is where the role was to
+	// go, where that is known.
+	Reverted   bool   `json:"reverted,omitempty"`
+	IntendedTo string `json:"intendedTo,omitempty"`
 }
 
 // Planned is a planned failover.
@@ -213,13 +221,15 @@ type Site struct {
 	Active bool   `json:"active"`
 	State  string `json:"state,omitempty"`
 
-	Reachable       *bool    `json:"reachable,omitempty"`
-	Writable        *bool    `json:"writable,omitempty"`
-	LagSeconds      *float64 `json:"lagSeconds,omitempty"`
-	Behind          *int64   `json:"behind,omitempty"`
-	Errant          int64    `json:"errant,omitempty"`
-	ErrantSet       string   `json:"errantSet,omitempty"`
-	ReplicatingFrom string   `json:"replicatingFrom,omitempty"`
+	Reachable *bool `json:"reachable,omitempty"`
+	// SidecarReachable is false for a site whose MySQL may serve, but which could not be fenced.
+	SidecarReachable *bool    `json:"sidecarReachable,omitempty"`
+	Writable         *bool    `json:"writable,omitempty"`
+	LagSeconds       *float64 `json:"lagSeconds,omitempty"`
+	Behind           *int64   `json:"behind,omitempty"`
+	Errant           int64    `json:"errant,omitempty"`
+	ErrantSet        string   `json:"errantSet,omitempty"`
+	ReplicatingFrom  string   `json:"replicatingFrom,omitempty"`
 	// Fence is open, read-only, down (no mysqld runs) or unknown.
 	Fence string `json:"fence,omitempty"`
 

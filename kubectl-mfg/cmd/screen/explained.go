@@ -7,6 +7,9 @@ import (
 	"strconv"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/cmd/report"
 )
@@ -34,6 +37,9 @@ func Explanation(e report.Explained, o Options) string {
 		b.WriteString(o.table(candidateColumns(x.Candidates)))
 		for _, c := range x.Candidates {
 			b.WriteString(o.paragraph(text{s: c.Site}, c.RankedBy+": "+c.Because))
+			if c.PlannedMessage != "" {
+				b.WriteString(o.paragraph(text{}, "planned failover: "+c.PlannedMessage))
+			}
 		}
 	}
 	b.WriteString("\n" + o.consequences(x))
@@ -41,33 +47,58 @@ func Explanation(e report.Explained, o Options) string {
 }
 
 func (o Options) explainedHeader(e report.Explained) string {
-	answer, source := text{"not known why", warn}, text{"live", good}
+	answer := text{"not known why", warn}
 	switch x := e.Explanation; {
+	case e.OperatorDown:
+		answer = text{"no operator leads", bad}
 	case x == nil:
-		source = text{"last known", warn}
-	case x.Now:
+	case x.Topology == inTransition && x.DecidedBy != "":
+		answer = text{"the role is moving, waits for: " + x.DecidedBy, warn}
+	case x.Now, x.Topology == inTransition:
 		answer = text{"the role moves now", warn}
 	case x.DecidedBy != "":
 		answer = text{"does not fail over: " + x.DecidedBy, bold}
 	}
 	return o.flow(labelWidth, text{e.Metadata.Name, bold}, text{s: e.Metadata.Namespace}, text{s: "active site " + orNone(e.ActiveSite)},
-		text{s: fmt.Sprintf("epoch %d", e.Epoch)}, answer, source)
+		text{s: fmt.Sprintf("epoch %d", e.Epoch)}, answer, sourceText(e.Facts))
 }
 
 // unexplained is what is left without the operator.
 func (o Options) unexplained(e report.Explained) string {
 	b := strings.Builder{}
 	b.WriteString(o.paragraph(text{"Facts", warn}, "the operator did not explain itself: "+e.Facts.Message))
+	b.WriteString(o.changing(e.Transition))
 	if e.Forecast != nil {
-		b.WriteString(o.paragraph(text{s: "Forecast"}, e.Forecast.Message))
+		b.WriteString(o.paragraph(text{s: "Forecast"}, orLastKnown(e.Facts, "last known: ")+e.Forecast.Message))
 	}
+	b.WriteString(o.problems(e.Problems, e.Transition))
 	for _, c := range e.Conditions {
-		if c.Message != "" && c.Type != "Ready" {
+		if c.Message != "" && noteworthy(c) && !told(e.Problems, c.Message) {
 			b.WriteString(o.paragraph(text{s: "Condition"}, fmt.Sprintf("%s is %s (%s): %s", c.Type, c.Status, c.Reason, c.Message)))
 		}
 	}
+	for _, h := range e.Hints {
+		b.WriteString(o.hint(h))
+	}
 	return b.String()
 }
+
+// noteworthy is false for a condition that is as it should be: what is merely remembered must not calm anybody. Ready and
+// Degraded only sum up.
+func noteworthy(c report.Condition) bool {
+	switch c.Type {
+	case v1alpha1.ConditionReady, v1alpha1.ConditionDegraded:
+		return false
+	case v1alpha1.ConditionProgressing:
+		return c.Reason != asExpected
+	case v1alpha1.ConditionFailoverBlocked, v1alpha1.ConditionPaused, v1alpha1.ConditionUnbuiltFeatures:
+		return c.Status != string(metav1.ConditionFalse)
+	}
+	return c.Status != string(metav1.ConditionTrue) && c.Reason != asExpected
+}
+
+// asExpected is the operator's reason of a condition of which there is nothing to say.
+const asExpected = "AsExpected"
 
 // verdicts of rules in words and colours: no meaning by colour alone.
 var verdicts = map[wire.RuleVerdict]text{
@@ -147,15 +178,28 @@ func candidateColumns(all []wire.ExplainedCandidate) []column {
 	return []column{site, fit, has, apply, lag, priority, lost, planned}
 }
 
-// consequences are what would be lost, and what blocks.
+// inTransition is the operator's topology while the role moves.
+const inTransition = "Transition"
+
+// consequences are what would be lost, and what blocks. While the role moves nothing is asked that would be: what it loses
+// is told as far as the operator says it, and what it waits for stands above.
 func (o Options) consequences(x *wire.Explanation) string {
-	loss := "nobody is fit to take over"
+	loss, blocked := "nobody is fit to take over", "nothing: a failover would happen by itself"
+	if x.Topology == inTransition {
+		loss, blocked = "", ""
+	}
 	if x.Loss != nil {
 		loss = "by a failover to " + x.Loss.Site + ": " + x.Loss.Message
 	}
-	blocked := "nothing: a failover would happen by itself"
 	if len(x.Blockers) > 0 {
 		blocked = strings.Join(x.Blockers, ", ")
 	}
-	return o.paragraph(text{s: "Loss"}, loss) + o.paragraph(text{s: "Blocked"}, "by "+blocked)
+	words := ""
+	if loss != "" {
+		words += o.paragraph(text{s: "Loss"}, loss)
+	}
+	if blocked != "" {
+		words += o.paragraph(text{s: "Blocked"}, "by "+blocked)
+	}
+	return words
 }

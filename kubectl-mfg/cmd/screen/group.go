@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
@@ -41,17 +42,15 @@ func Group(r report.MysqlFailoverGroupReport, o Options) string {
 	b.WriteString(o.primary(r))
 	b.WriteString(o.flow(0,
 		text{s: "Writes    " + r.Endpoints.Writes},
-		text{s: fmt.Sprintf("Reads     %s (%d healthy)", r.Endpoints.Reads, r.Endpoints.HealthyReplicas)}))
+		text{s: fmt.Sprintf("Reads     %s (%d healthy%s)", r.Endpoints.Reads, r.Endpoints.HealthyReplicas, orLastKnown(r.Facts, ", as last known"))}))
 	if r.Encryption != nil {
 		b.WriteString(o.encryption(r))
 	}
 	if r.Facts.Source == report.LastKnown {
 		b.WriteString(o.paragraph(text{"Facts", warn}, o.lastKnown(r.Facts)))
 	}
-	if t := r.Transition; t != nil {
-		b.WriteString(o.paragraph(text{"Changing", warn}, fmt.Sprintf("%s %s, %s since %s: %s",
-			lower(t.Kind), arrow(t.From, t.To), t.Step, o.ago(t.StartedAt), t.Reason)))
-	}
+	b.WriteString(o.changing(r.Transition))
+	b.WriteString(o.updating(r))
 	if d := r.Decision; d != nil && d.Verdict != nothing && !told(r.Problems, d.Message) {
 		b.WriteString(o.paragraph(text{"Decision", warn}, fmt.Sprintf("%s (%s): %s", d.Verdict, d.Reason, d.Message)))
 	}
@@ -59,6 +58,30 @@ func Group(r report.MysqlFailoverGroupReport, o Options) string {
 	b.WriteString("\n" + o.table(o.siteColumns(r)))
 	b.WriteString(o.remarks(r))
 	return b.String()
+}
+
+// changing is a change of the active site that is under way; its time is that of the whole, not of its step.
+func (o Options) changing(t *report.Transition) string {
+	if t == nil {
+		return ""
+	}
+	return o.paragraph(text{"Changing", warn}, fmt.Sprintf("%s %s, %s; begun %s ago: %s", lower(t.Kind), arrow(t.From, t.To), t.Step, o.ago(t.StartedAt), t.Reason))
+}
+
+// updating is what the operator makes of the pods and volumes: a site that is being replaced does not answer either.
+func (o Options) updating(r report.MysqlFailoverGroupReport) string {
+	for _, c := range r.Conditions {
+		if c.Type != v1alpha1.ConditionProgressing || c.Message == "" || told(r.Problems, c.Message) {
+			continue
+		}
+		switch {
+		case c.Status == string(metav1.ConditionTrue):
+			return o.paragraph(text{"Updating", warn}, c.Message+" ["+c.Reason+"]")
+		case c.Status == string(metav1.ConditionFalse) && c.Reason != asExpected:
+			return o.paragraph(text{"Held up", warn}, c.Message+" ["+c.Reason+"]")
+		}
+	}
+	return ""
 }
 
 // encryption is how far encryption at rest is.
@@ -87,7 +110,10 @@ func (o Options) outlook(r report.MysqlFailoverGroupReport) string {
 	}
 	for _, s := range r.Sites {
 		if c := s.Clone; c != nil {
-			words := fmt.Sprintf("%s from %s, %s %d %%", s.Name, orNone(c.Source), orNone(c.Stage), c.Percent)
+			words := s.Name + " from " + orNone(c.Source)
+			if c.Stage != "" { // MySQL tells of none before the first one began
+				words += fmt.Sprintf(", %s %d %%", c.Stage, c.Percent)
+			}
 			if c.ETASeconds != nil {
 				words += ", about " + duration.HumanDuration(time.Duration(*c.ETASeconds)*time.Second) + " left"
 			}
@@ -96,11 +122,15 @@ func (o Options) outlook(r report.MysqlFailoverGroupReport) string {
 	}
 	if f := r.Forecast; f != nil && f.Message != "" {
 		words := f.Message
-		if f.Site != "" && !strings.Contains(words, f.Site) {
+		switch {
+		case f.Site == "":
+			words = "nobody would take over: " + words
+		case !strings.Contains(words, f.Site):
 			words = f.Site + " would take over, but: " + words
 		}
+		words = orLastKnown(r.Facts, "last known: ") + words
 		if loss := f.Loss(); loss != "" {
-			words += "; " + loss
+			words += "; " + strings.TrimPrefix(loss, orLastKnown(r.Facts, "last known: "))
 		}
 		label := text{s: "Forecast"}
 		if f.BlockedBy != "" {
@@ -112,10 +142,6 @@ func (o Options) outlook(r report.MysqlFailoverGroupReport) string {
 }
 
 func (o Options) header(r report.MysqlFailoverGroupReport) string {
-	source := text{"live", good}
-	if r.Facts.Source == report.LastKnown {
-		source = text{"last known", warn}
-	}
 	pieces := []text{
 		{r.Metadata.Name, bold}, {s: r.Metadata.Namespace}, {s: "MysqlFailoverGroup"},
 		{string(r.Summary), summaryColour(r.Summary)}, {s: fmt.Sprintf("epoch %d", r.Epoch)},
@@ -126,7 +152,23 @@ func (o Options) header(r report.MysqlFailoverGroupReport) string {
 	if r.Facts.Operator != "" {
 		pieces = append(pieces, text{s: "operator " + r.Facts.Operator})
 	}
-	return o.flow(labelWidth, append(pieces, source)...)
+	return o.flow(labelWidth, append(pieces, sourceText(r.Facts))...)
+}
+
+// sourceText says how much the rest may be trusted.
+func sourceText(f report.Facts) text {
+	if f.Source == report.LastKnown {
+		return text{"last known", warn}
+	}
+	return text{"live", good}
+}
+
+// orLastKnown is words for facts that are not live, and nothing for those that are.
+func orLastKnown(f report.Facts, words string) string {
+	if f.Source == report.LastKnown {
+		return words
+	}
+	return ""
 }
 
 func summaryColour(s report.Summary) Colour {
@@ -149,7 +191,7 @@ func (o Options) primary(r report.MysqlFailoverGroupReport) string {
 	case r.Transition != nil:
 		active.colour, since = warn, " (not open yet)"
 	case r.ActiveSiteSince != nil:
-		since = " (" + o.ago(*r.ActiveSiteSince) + ")"
+		since = " (active for " + o.ago(*r.ActiveSiteSince) + ")"
 	}
 	line, past := "Primary   "+active.s+since, o.failover(r)
 	painted := "Primary   " + o.paint(active) + since
@@ -168,25 +210,37 @@ func (o Options) failover(r report.MysqlFailoverGroupReport) string {
 	if r.ActiveSiteSince == nil || f.To != r.ActiveSite { // else the line says it already
 		ago = o.ago(f.OpenedAt) + " ago, "
 	}
+	if f.Reverted {
+		return fmt.Sprintf("last failover: %s, %s%s, %s", revertedWords(f.To, f.IntendedTo), ago, millis(f.DurationMillis), lost(f))
+	}
 	return fmt.Sprintf("last failover: %s %s, %s%s, %s",
 		lower(f.Kind), arrow(f.From, f.To), ago, millis(f.DurationMillis), lost(f))
 }
 
+// revertedWords say of a planned failover where it was to go, as far as that is known, and that it did not.
+func revertedWords(stayed, intended string) string {
+	if intended == "" {
+		return "planned, reverted: " + stayed + " stayed active"
+	}
+	return "planned " + arrow(stayed, intended) + ", reverted: " + stayed + " stayed active"
+}
+
 func lost(f *report.Failover) string {
 	switch {
-	case f.LossExact && f.LostTransactions == 1:
-		return "1 transaction lost"
 	case f.LossExact:
-		return fmt.Sprintf("%d transactions lost", f.LostTransactions)
+		return report.Transactions(f.LostTransactions) + " lost"
 	case f.LostTransactions == 0:
 		return "lost transactions not known yet"
 	default:
-		return fmt.Sprintf("at least %d transactions lost", f.LostTransactions)
+		return "at least " + report.Transactions(f.LostTransactions) + " lost"
 	}
 }
 
 func (o Options) lastKnown(f report.Facts) string {
 	words := "operator not reachable: last known status"
+	if f.Operator != "" {
+		words = "the operator answered, but not about this group: last known status"
+	}
 	if f.ObservedAt != nil {
 		words += ", last changed " + o.ago(*f.ObservedAt) + " ago"
 	}
@@ -285,9 +339,9 @@ func keyringCell(k *report.Keyring) text {
 	return text{words, warn}
 }
 
-// replicaCell shows a number that has no meaning for the active site.
+// replicaCell shows a number that has no meaning for the active site, nor for one whose data is about to be replaced.
 func replicaCell(s report.Site, value string) text {
-	if s.Active {
+	if s.Active || s.State == string(v1alpha1.SitePending) || s.State == string(v1alpha1.SiteCloning) {
 		return text{s: none}
 	}
 	return text{s: value}
@@ -316,16 +370,7 @@ func (o Options) seenCell(s report.Site) text {
 // remarks are problems, notes and hints.
 func (o Options) remarks(r report.MysqlFailoverGroupReport) string {
 	var b strings.Builder
-	for _, p := range r.Problems {
-		if p.Reason == string(v1alpha1.GroupFailingOver) && r.Transition != nil {
-			continue // has its own line above
-		}
-		words := p.Message
-		if p.Site != "" {
-			words = p.Site + " " + words
-		}
-		b.WriteString(o.paragraph(text{"Problem", bad}, words+" ["+p.Reason+"]"))
-	}
+	b.WriteString(o.problems(r.Problems, r.Transition))
 	for _, n := range r.Notes {
 		b.WriteString(o.paragraph(text{"Note", warn}, n))
 	}
@@ -336,6 +381,22 @@ func (o Options) remarks(r report.MysqlFailoverGroupReport) string {
 		return ""
 	}
 	return "\n" + b.String()
+}
+
+// problems leaves out the change of the active site, which has a line of its own.
+func (o Options) problems(all []report.Problem, t *report.Transition) string {
+	var b strings.Builder
+	for _, p := range all {
+		if p.Reason == string(v1alpha1.GroupFailingOver) && t != nil {
+			continue
+		}
+		words := p.Message
+		if p.Site != "" {
+			words = p.Site + " " + words
+		}
+		b.WriteString(o.paragraph(text{"Problem", bad}, words+" ["+p.Reason+"]"))
+	}
+	return b.String()
 }
 
 // told is true if a problem says a message already.

@@ -34,7 +34,7 @@ func (o Options) changeColumns(all []report.Change) []column {
 	for _, c := range all {
 		epoch.cells = append(epoch.cells, text{s: fmt.Sprint(c.Epoch)})
 		kind.cells = append(kind.cells, text{s: lower(string(c.Kind))})
-		role.cells = append(role.cells, text{s: arrow(c.From, c.To)})
+		role.cells = append(role.cells, roleCell(c))
 		opened.cells = append(opened.cells, text{s: o.ago(c.OpenedAt.Time) + " ago"})
 		took.cells = append(took.cells, text{s: millis(c.DurationMillis)})
 		pause.cells = append(pause.cells, text{s: millisOrNone(c.WritePauseMillis)})
@@ -42,6 +42,16 @@ func (o Options) changeColumns(all []report.Change) []column {
 		reason.cells = append(reason.cells, text{s: c.Reason})
 	}
 	return []column{epoch, kind, role, opened, took, pause, lost, reason}
+}
+
+func roleCell(c report.Change) text {
+	if !c.Reverted {
+		return text{s: arrow(c.From, c.To)}
+	}
+	if c.IntendedTo == "" {
+		return text{c.To + ", reverted", warn}
+	}
+	return text{arrow(c.From, c.IntendedTo) + ", reverted", warn}
 }
 
 func millisOrNone(ms *int64) string {
@@ -66,8 +76,12 @@ func lostCell(c report.Change) text {
 // change is one change in full.
 func (o Options) change(c report.Change) string {
 	var b strings.Builder
-	b.WriteString(o.paragraph(text{fmt.Sprintf("Epoch %d", c.Epoch), bold}, fmt.Sprintf("%s %s, open since %s, because %s",
-		lower(string(c.Kind)), arrow(c.From, c.To), c.OpenedAt.UTC().Format(time.RFC3339), c.Reason)))
+	what := lower(string(c.Kind)) + " " + arrow(c.From, c.To)
+	if c.Reverted {
+		what = revertedWords(c.To, c.IntendedTo)
+	}
+	b.WriteString(o.paragraph(text{fmt.Sprintf("Epoch %d", c.Epoch), bold}, fmt.Sprintf("%s, open since %s, because %s",
+		what, c.OpenedAt.UTC().Format(time.RFC3339), c.Reason)))
 	if len(c.Timeline) > 0 {
 		steps := make([]string, 0, len(c.Timeline))
 		for _, s := range c.Timeline {
@@ -97,9 +111,9 @@ func (o Options) lostWords(c report.Change) string {
 	case c.LossExact && c.LostTransactions == 0:
 		return "nothing: every transaction of " + orNone(c.From) + " is on " + c.To
 	case c.LossExact:
-		return fmt.Sprintf("exactly %d transactions of %s: %s", c.LostTransactions, c.From, set)
+		return fmt.Sprintf("exactly %s of %s: %s", report.Transactions(c.LostTransactions), c.From, set)
 	case c.LostTransactions > 0:
-		return fmt.Sprintf("at least %d transactions, exact once %s was seen again: %s", c.LostTransactions, c.From, set)
+		return fmt.Sprintf("at least %s, exact once %s was seen again: %s", report.Transactions(c.LostTransactions), c.From, set)
 	}
 	return fmt.Sprintf("none that is known, exact once %s was seen again", orNone(c.From))
 }

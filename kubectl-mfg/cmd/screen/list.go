@@ -21,6 +21,7 @@ func List(reports []report.MysqlFailoverGroupReport, o Options) string {
 	age := column{title: "AGE", drop: 2}
 	version := column{title: "MYSQL", drop: 6}
 	facts := column{title: "FACTS", drop: 7}
+	remembered := false
 	problem := column{title: "PROBLEM", drop: 8}
 	for _, r := range reports {
 		namespace.cells = append(namespace.cells, text{s: r.Metadata.Namespace})
@@ -34,6 +35,7 @@ func List(reports []report.MysqlFailoverGroupReport, o Options) string {
 		age.cells = append(age.cells, o.ageCell(r.Metadata))
 		version.cells = append(version.cells, text{s: orNone(r.MySQL)})
 		facts.cells = append(facts.cells, text{s: string(r.Facts.Source)})
+		remembered = remembered || r.Facts.Source == report.LastKnown
 		problem.cells = append(problem.cells, problemCell(r.Problems))
 	}
 	columns := []column{name, status, active, sites, lag, epoch, failover, age}
@@ -41,7 +43,16 @@ func List(reports []report.MysqlFailoverGroupReport, o Options) string {
 		columns = append([]column{namespace}, columns...)
 	}
 	if o.Wide {
-		columns = append(columns, version, facts, problem)
+		columns = append(columns, version)
+	}
+	if remembered { // what is merely remembered is never shown without being marked so
+		facts.drop = 0
+	}
+	if o.Wide || remembered {
+		columns = append(columns, facts)
+	}
+	if o.Wide {
+		columns = append(columns, problem)
 	}
 	return o.table(columns)
 }
@@ -79,7 +90,11 @@ func (o Options) failoverCell(f *report.Failover) text {
 	if f == nil {
 		return text{s: none}
 	}
-	return text{s: fmt.Sprintf("%s %s ago", lower(f.Kind), o.ago(f.OpenedAt))}
+	kind := lower(f.Kind)
+	if f.Reverted {
+		kind = "reverted"
+	}
+	return text{s: fmt.Sprintf("%s %s ago", kind, o.ago(f.OpenedAt))}
 }
 
 func (o Options) ageCell(m report.Metadata) text {

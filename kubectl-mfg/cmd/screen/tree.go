@@ -17,7 +17,7 @@ func Tree(all []report.MysqlFailoverGroupReport, o Options) string {
 			b.WriteString("\n")
 		}
 		b.WriteString(o.flow(labelWidth, text{r.Metadata.Name, bold}, text{s: r.Metadata.Namespace}, text{string(r.Summary), summaryColour(r.Summary)},
-			text{s: fmt.Sprintf("epoch %d", r.Epoch)}))
+			text{s: fmt.Sprintf("epoch %d", r.Epoch)}, sourceText(r.Facts)))
 		drawn := map[string]bool{}
 		b.WriteString(o.branches(r, "", "", drawn))
 		for _, s := range r.Sites {
@@ -25,6 +25,7 @@ func Tree(all []report.MysqlFailoverGroupReport, o Options) string {
 				b.WriteString(o.branches(r, sourceOf(r, s), "", drawn))
 			}
 		}
+		b.WriteString(o.changing(r.Transition) + o.problems(r.Problems, r.Transition))
 	}
 	return b.String()
 }
@@ -49,9 +50,9 @@ func (o Options) branches(r report.MysqlFailoverGroupReport, source, indent stri
 		if s.Active {
 			mark = "* "
 		}
-		pieces := []text{{mark + s.Name, bold}, stateCell(s), {s: s.Role}, {s: "fence " + orNone(s.Fence)}}
+		pieces := []text{{mark + s.Name, bold}, stateCell(s), {s: s.Role}, {s: "fence " + fenceCell(s).s}}
 		if !s.Active {
-			pieces = append(pieces, text{s: "lag " + seconds(s.LagSeconds)}, text{s: "behind " + count(s.Behind)})
+			pieces = append(pieces, text{s: "lag " + replicaCell(s, seconds(s.LagSeconds)).s}, text{s: "behind " + replicaCell(s, count(s.Behind)).s})
 		}
 		if s.Node != "" {
 			pieces = append(pieces, text{s: "node " + s.Node})
