@@ -39,8 +39,8 @@ func TestDrill(t *testing.T) {
 		"JUnit":    {"--yes --canary=false -o junit --target 400ms", both, well, exitDegraded, 2, "drill-slow.xml"},
 		"NotBack":  {"--yes --canary=false", onlyThere, well, exitRefused, 2, "drill-not-back.txt"},
 		"DryRun":   {"--dry-run=client", nil, well, exitHealthy, 0, "drill-plan.txt"},
-		"Unwell":   {"--yes", nil, func(f *fakeAPI) { well(f); lost(f) }, exitRefused, 0, ""},
-		"Nobody":   {"--yes", nil, func(*fakeAPI) {}, exitRefused, 0, ""},
+		"Unwell":   {"--yes --canary=false", nil, func(f *fakeAPI) { well(f); lost(f) }, exitRefused, 0, ""},
+		"Nobody":   {"--yes --canary=false", nil, func(*fakeAPI) {}, exitRefused, 0, ""},
 		"NoAnswer": {"", nil, well, exitUsage, 0, ""},
 		"Server":   {"--dry-run=server", nil, well, exitUsage, 0, ""},
 	}
@@ -56,6 +56,9 @@ func TestDrill(t *testing.T) {
 			got := run(t, f, o, append([]string{"drill", "orders", "-n", "shop"}, strings.Fields(tc.args)...)...)
 			if got.code != tc.code || len(f.patched) != tc.moves {
 				t.Errorf("exit code %d, want %d; %d moves, want %d; stderr:\n%s", got.code, tc.code, len(f.patched), tc.moves, got.errOut)
+			}
+			if says := map[string]string{"Unwell": "a drill is for a group that is well", "Nobody": "no site would take over"}[name]; !strings.Contains(got.errOut, says) {
+				t.Errorf("lacks %q: %+v", says, got)
 			}
 			if tc.golden != "" {
 				golden(t, filepath.Join("testdata", "verbs", tc.golden), got.out)

@@ -271,6 +271,12 @@ func TestAcceptDataLoss(t *testing.T) {
 			f.groups[0].Annotations = map[string]string{v1alpha1.AnnotationForceFailover: "rome"}
 		}, nil, exitRefused, 0, []string{"ordered rome already"}},
 		"WhileMoving": {"--yes", "", func(f *fakeAPI) { lost(f); f.groups[0].Status.Transition = &v1alpha1.Transition{To: "madrid"} }, done, exitHealthy, 1, []string{"frankfurt is active"}},
+		"OtherIsActive": {"--yes", "", lost, func(f *fakeAPI) {
+			if asked(f, v1alpha1.AnnotationForceFailover) {
+				done(f)
+				f.groups[0].Status.ActiveSite = "madrid"
+			}
+		}, exitRefused, 1, []string{"refused (Answered): done under epoch 8", "to move the role without loss: kubectl mfg failover orders -n shop --to frankfurt"}},
 		"ActiveSite": {"--to paris --dry-run=client", "", func(f *fakeAPI) { lost(f); f.live.Groups[0].Sites[0].Reachable = true }, nil, exitHealthy, 0,
 			[]string{"accept-data-loss-failover=paris", "paris accepts writes again"}},
 		"DryRun": {"--dry-run=client", "", lost, nil, exitHealthy, 0, []string{"accept-data-loss-failover=frankfurt", "nothing was sent"}},

@@ -31,6 +31,24 @@ func TestPauseWithoutOperator(t *testing.T) {
 	}
 }
 
+// TestPauseIsConfirmed: it holds once the operator says that the group is paused, and the time is still the one that was
+// asked for.
+func TestPauseIsConfirmed(t *testing.T) {
+	f := loadHealthy(t)
+	args := strings.Fields("pause orders -n shop --for 30m --yes --timeout 2s")
+	if got := run(t, f, runOptions{}, args...); got.code != exitTimeout || !strings.Contains(got.errOut, "no outcome within 2s") || !asked(f, v1alpha1.AnnotationPauseUntil) {
+		t.Errorf("no operator has said so: %+v", got)
+	}
+	f = loadHealthy(t)
+	got := run(t, f, runOptions{tick: func(int) {
+		f.groups[0].Annotations[v1alpha1.AnnotationPauseUntil] = "2026-11-03T12:00:01Z"
+		f.groups[0].Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionPaused, Status: metav1.ConditionTrue}}
+	}}, args...)
+	if got.code != exitTimeout || got.out != "" {
+		t.Errorf("somebody else's pause ends earlier: %+v", got)
+	}
+}
+
 // TestPauseReportWithoutOperator: a script learns that nobody has heard it.
 func TestPauseReportWithoutOperator(t *testing.T) {
 	f := loadHealthy(t)

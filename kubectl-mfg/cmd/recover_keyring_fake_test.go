@@ -50,6 +50,8 @@ type escrowAPI struct {
 	corrupt bool
 	// quietRights has the API server say that everything is allowed, and refuse all the same.
 	quietRights bool
+	// on sees every request before it is served: what others do just then, it does.
+	on func(*http.Request)
 	// idle has the operator do nothing.
 	idle    bool
 	version int
@@ -156,6 +158,9 @@ func (f *escrowAPI) change(what string) (performed bool) {
 func (f *escrowAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if f.dead {
 		panic(http.ErrAbortHandler)
+	}
+	if f.on != nil {
+		f.on(r)
 	}
 	verb := map[string]string{http.MethodGet: "get", http.MethodPost: "create", http.MethodPatch: "patch", http.MethodDelete: "delete"}[r.Method]
 	path := r.URL.Path

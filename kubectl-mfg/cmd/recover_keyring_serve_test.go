@@ -58,7 +58,11 @@ func (f *escrowAPI) serveSecret(w http.ResponseWriter, r *http.Request, name str
 	case http.MethodPatch:
 		f.patchSecret(w, r, s)
 	case http.MethodDelete:
-		switch {
+		var options metav1.DeleteOptions
+		decode(r, &options)
+		switch p := options.Preconditions; {
+		case p != nil && (p.UID != nil && *p.UID != s.UID || p.ResourceVersion != nil && *p.ResourceVersion != s.ResourceVersion):
+			status(http.StatusConflict, metav1.StatusReasonConflict, "the precondition does not hold")(w)
 		case keyrings.InEscrow(s) && s.Labels[v1alpha1.LabelAllowDeletion] == "":
 			status(http.StatusForbidden, metav1.StatusReasonForbidden, "it is a keyring in escrow")(w)
 		case f.change("delete Secret"):

@@ -174,6 +174,8 @@ func (r *recovery) create(ctx context.Context) error {
 
 // verify reads back what is stored and hashes it. What is wrong and ours is taken away again.
 func (r *recovery) verify(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), verifyTimeout)
+	defer cancel()
 	if err := r.readSecret(ctx); err != nil {
 		return err
 	}
@@ -188,13 +190,11 @@ func (r *recovery) verify(ctx context.Context) error {
 	return r.withdraw(ctx)
 }
 
-// withdrawTimeout bounds the deletion, which also happens after Ctrl-C: a wrong keyring must not stay.
-const withdrawTimeout = 15 * time.Second
+// verifyTimeout bounds looking and, if need be, deleting. Both also happen after Ctrl-C: a wrong keyring must not stay.
+const verifyTimeout = 15 * time.Second
 
 // withdraw deletes a Secret of ours that holds something else, if it still is the one that was read.
 func (r *recovery) withdraw(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), withdrawTimeout)
-	defer cancel()
 	s, digest := r.secret, orDash(keyrings.Digest(r.secret))
 	err := r.cluster.Kube().CoreV1().Secrets(s.Namespace).Delete(ctx, s.Name, metav1.DeleteOptions{
 		Preconditions: &metav1.Preconditions{UID: &s.UID, ResourceVersion: &s.ResourceVersion},

@@ -128,6 +128,13 @@ func TestRecoverKeyring(t *testing.T) {
 		"NameTaken": {reason: "somebody else's Secret may be the last copy of something", args: "--yes", code: exitRefused,
 			errOut: []string{"was not made by this command", "kubectl delete secret " + lostSecret},
 			change: func(f *escrowAPI) { f.store(keyrings.Bare(f.group(), *f.site(), []byte("{}"))) }},
+		"Leaving": {reason: "it is as good as gone, and cannot be made again before it is", args: "--yes", code: exitRefused,
+			errOut: []string{"is being deleted and has finalizers", "kubectl get secret " + lostSecret},
+			change: func(f *escrowAPI) {
+				f.store(keyrings.Secret(f.group(), *f.site(), []byte(keyMaterial)))
+				s := f.secrets[lostSecret]
+				s.DeletionTimestamp, s.Finalizers = &metav1.Time{Time: noon}, []string{"example.com/kept"}
+			}},
 		"WrongInEscrow": {args: "--yes", code: exitRefused, errOut: []string{"is not touched"}, change: func(f *escrowAPI) {
 			s := keyrings.Secret(f.group(), *f.site(), []byte("{}"))
 			s.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: fieldManager}}

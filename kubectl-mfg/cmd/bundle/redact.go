@@ -18,6 +18,9 @@ import (
 // redacted stands where something was taken out.
 const redacted = "REDACTED"
 
+// quoted is a value in quotes: as it was said, or as YAML and JSON have it within a text that they quote themselves.
+const quoted = `\\+".*?\\+"|"(?:[^"\\]|\\.)*"|''(?:\\+''|''''|[^'\\\n]|\\[^'])+''|'(?:[^'\\]|''|\\+.)*'`
+
 // secrets are the forms in which secrets appear in text. Each keeps what names it and takes the value.
 var secrets = []struct {
 	form    *regexp.Regexp
@@ -29,17 +32,17 @@ var secrets = []struct {
 	{regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*`), redacted},
 	{regexp.MustCompile(`(?i)(bearer\s+)[A-Za-z0-9._~+/=-]{8,}`), "${1}" + redacted},
 	// SQL: IDENTIFIED BY 'x', IDENTIFIED WITH p AS 'x', SOURCE_PASSWORD='x'.
-	{regexp.MustCompile(`(?i)(identified\s+(?:with\s+\S+\s+)?(?:by|as)\s*)('[^']*'|"[^"]*"|\S+)`), "${1}'" + redacted + "'"},
+	{regexp.MustCompile(`(?i)(identified\s+(?:with\s+\S+\s+)?(?:by|as)\s*)(` + quoted + `|\S+)`), "${1}" + redacted},
 	// DSNs: user:password@tcp(…), scheme://user:password@host.
 	{regexp.MustCompile(`([A-Za-z0-9_.-]+):([^\s:@/'"]+)@(tcp|unix)\(`), "${1}:" + redacted + "@${3}("},
 	{regexp.MustCompile(`(://[^\s:/@]+):[^\s@/]+@`), "${1}:" + redacted + "@"},
 	// password=x, "token": "x", secretKey: x, MYSQL_PWD=x.
-	{regexp.MustCompile(`(?i)(["']?[a-z0-9_.-]*(?:password|passwd|mysql_pwd|secret_?key|secret_?access_?key|private_?key|token|credential)s?["']?\s*[:=]\s*)("(?:[^"\\]|\\.)*"|'[^']*'|[^\s,;}"']+)`), "${1}" + redacted},
+	{regexp.MustCompile(`(?i)(["']?[a-z0-9_.-]*(?:password|passwd|mysql_pwd|secret_?key|secret_?access_?key|private_?key|token|credential)s?[\\"']*\s*[:=]\s*)(` + quoted + `|[^\s,;}"']+)`), "${1}" + redacted},
 }
 
 // harmless are words that the last form would take although they are no secrets: names of files and Secrets, and what
 // Kubernetes says about tokens.
-var harmless = regexp.MustCompile(`(?i)^["']?[a-z0-9_.-]*(?:secret_?name|password_?file|token_?file|private_?key_?file|automountserviceaccounttoken)["']?\s*[:=]`)
+var harmless = regexp.MustCompile(`(?i)^["']?[a-z0-9_.-]*(?:secret_?name|password_?file|token_?file|private_?key_?file|automountserviceaccounttoken)[\\"']*\s*[:=]`)
 
 // Redact takes secrets out of text.
 func Redact(text string) string {
