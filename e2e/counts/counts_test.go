@@ -97,7 +97,7 @@ func TestGoTest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bin := t.TempDir()
 			script := "#!/bin/sh\nprintf '%s\\n' '" + tt.said + "'\nexit " + tt.code + "\n"
-			if err := os.WriteFile(filepath.Join(bin, "go"), []byte(script), 0o700); err != nil { //nolint:gosec // it is a program
+			if err := os.WriteFile(filepath.Join(bin, "go"), []byte(script), 0o700); err != nil {
 				t.Fatal(err)
 			}
 			t.Setenv("PATH", bin)
