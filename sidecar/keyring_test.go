@@ -579,6 +579,19 @@ func TestBootstrapGoesOnWithAWipe(t *testing.T) {
 	}
 }
 
+// Data that is being given up is no data, however whole it looks: a sealed pod must not start mysqld on it.
+func TestBootstrapDoesNotSealDataThatIsGivenUp(t *testing.T) {
+	s := booted(t)
+	s.keyring.sealed = true
+	if _, err := boot(t, s); err != nil {
+		t.Fatalf("sealed: %v", err)
+	}
+	write(t, filepath.Join(s.stateDir, wipingFile), "", 0o600)
+	if _, err := boot(t, s); !errors.Is(err, errSealedEmpty) {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestTellKubelet(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "termination-log")
 	encrypted := settings{keyring: keyringSettings{file: "/run/mysql-keyring/keyring"}}

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -61,6 +62,15 @@ func TestTheHookDoesNotWaitForADeadSidecarI4(t *testing.T) {
 		if took, err := hook(t, time.Hour, sidecar); err == nil {
 			t.Errorf("%s: no error after %v", name, took)
 		}
+	}
+	// What a sidecar answers that refuses is no word about the site.
+	var asked atomic.Int32
+	_, err := hook(t, time.Hour, func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		_, _ = fmt.Fprintf(w, `{"left":%t,"error":"it ends"}`, asked.Add(1) > 1)
+	})
+	if err == nil || asked.Load() != 1 {
+		t.Errorf("refused: asked %d times, %v", asked.Load(), err)
 	}
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {

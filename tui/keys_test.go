@@ -325,6 +325,45 @@ func TestSnapshotForgets(t *testing.T) {
 	}
 }
 
+// TestObjectsForget: only a list of all objects says that one is gone by not naming it.
+func TestObjectsForget(t *testing.T) {
+	s := newStory(Options{Namespace: "shop"})
+	carts, orders := object("carts", 3, "paris"), object("orders", 7, "paris")
+	s.send(Objects{Whole: true, Changed: []*v1alpha1.MysqlFailoverGroup{carts, orders}, At: s.at})
+	s.send(Objects{Changed: []*v1alpha1.MysqlFailoverGroup{orders}, At: s.at})
+	if len(s.m.order) != 2 {
+		t.Errorf("a change of another one: %v", s.m.order)
+	}
+	s.send(Objects{Whole: true, Changed: []*v1alpha1.MysqlFailoverGroup{orders}, At: s.at})
+	if len(s.m.order) != 1 || s.m.groups["shop/carts"] != nil {
+		t.Errorf("a whole list without it: %v", s.m.order)
+	}
+}
+
+// TestUnknownGroupIsNotHealthy: a script that asks for a group that there is not must not be told that all is well.
+func TestUnknownGroupIsNotHealthy(t *testing.T) {
+	for group, want := range map[string]bool{"": true, "orders": true, "ordres": false} {
+		s := newStory(Options{Namespace: "shop", Group: group})
+		s.send(Objects{Whole: true, Changed: []*v1alpha1.MysqlFailoverGroup{object("orders", 7, "paris", "frankfurt")}, At: s.at.Add(ahead)})
+		s.tell(true, told("orders", 7, site("paris", "primary-candidate", 0, 0), site("frankfurt", "primary-candidate", 0, 0)))
+		if got := s.m.Healthy(); got != want {
+			t.Errorf("group %q: healthy %t", group, got)
+		}
+	}
+}
+
+// TestLateWhy: an answer about a group that was left meanwhile is not shown as one about the next.
+func TestLateWhy(t *testing.T) {
+	s := begin(Options{Group: "orders"})
+	s.send(why(Named("shop", "orders")))
+	if s.m.why.name() != "shop/orders" {
+		t.Errorf("why of %q", s.m.why.name())
+	}
+	if s.send(why(Named("shop", "carts"))); s.m.why.name() != "shop/orders" {
+		t.Errorf("why of %q", s.m.why.name())
+	}
+}
+
 // TestFallsBack: what the operator said is dropped after a while, and believed again when it is back.
 func TestFallsBack(t *testing.T) {
 	s := begin(Options{Group: "orders"})

@@ -206,6 +206,41 @@ func TestStreamTakesNumbersFromAnywhere(t *testing.T) {
 	}
 }
 
+// TestStreamSilence: a connection over which nothing comes is lost, although nobody closed it.
+func TestStreamSilence(t *testing.T) {
+	var asked atomic.Int32
+	web := scripted(t, &asked, message(wire.StreamSnapshot, 1, says("orders", "one")))
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	// Its clock is so late that the time of silence is over in a moment.
+	s := &Stream{Routes: []Route{to(web)}, Now: func() time.Time { return time.Now().Add(time.Second - silenceTimeout) }}
+	out, done := make(chan Changes, 1000), make(chan struct{})
+	go func() {
+		defer close(done)
+		s.Follow(ctx, func(c Changes) { out <- c })
+	}()
+	until(t, "loss told", out, func(c Changes) bool { return c.Link != nil && !c.Link.Up })
+	until(t, "another try", out, func(Changes) bool { return asked.Load() > 1 })
+	cancel()
+	<-done
+}
+
+// TestStreamGreatMessage: a server cannot make the dashboard hold what it sends.
+func TestStreamGreatMessage(t *testing.T) {
+	var asked atomic.Int32
+	great := message(wire.StreamSnapshot, 1, says("orders", strings.Repeat("x", wire.MaxStatusBytes)))
+	feed := followed(t, to(scripted(t, &asked, great)))
+	lost := until(t, "loss told", feed, func(c Changes) bool {
+		if len(c.Groups) > 0 {
+			t.Error("it was taken in")
+		}
+		return c.Link != nil && !c.Link.Up
+	})
+	if !strings.Contains(lost.Link.Error, websocket.ErrReadLimit.Error()) {
+		t.Errorf("said %q", lost.Link.Error)
+	}
+}
+
 // TestRoutes: the second way is taken where the first is closed, what closes it is told, and what leads there is taken down.
 func TestRoutes(t *testing.T) {
 	board := server.NewBoard()

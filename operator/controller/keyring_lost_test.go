@@ -45,6 +45,10 @@ func TestEscrowSecretGone(t *testing.T) {
 	if st := w.keyring("c"); st.Phase != v1alpha1.KeyringFailed {
 		t.Fatalf("another content is taken for the keyring: %s", st.Phase)
 	}
+	var wrong corev1.Secret
+	if w.get(&wrong, restored.Name); len(wrong.Labels) > 0 || len(wrong.Annotations) > 0 || wrong.Immutable != nil {
+		t.Fatalf("another content is marked as a keyring, and the person cannot correct it: %+v", wrong.ObjectMeta)
+	}
 	w.must(w.c.Delete(w.ctx, restored))
 	restored.ResourceVersion, restored.Data = "", map[string][]byte{v1alpha1.KeyringKey: []byte("one")}
 	w.must(w.c.Create(w.ctx, restored))

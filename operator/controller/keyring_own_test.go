@@ -42,6 +42,27 @@ func TestKeyringsOutliveAGroupThatRetains(t *testing.T) {
 	}
 }
 
+// A site that left the specification leaves its volume behind, unless the policy says otherwise, and that is waste without its
+// keyring. Its token is of no use to anybody.
+func TestKeyringsOfASiteThatLeftGoWithItsData(t *testing.T) {
+	for policy, stays := range map[v1alpha1.DeletionPolicy]bool{v1alpha1.DeletionRetain: true, v1alpha1.DeletionDelete: false} {
+		w := encryptedWorld(t, func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.DeletionPolicy = policy })
+		w.push("b", 1, "one")
+		w.push("c", 1, "one")
+		w.must(w.r.Escrow.RenewToken(w.ctx, w.group(), "c", 1))
+		w.must(w.r.removeKeyrings(w.ctx, &scope{key: testKey, group: w.group()}, "c"))
+		is := func(name string) bool {
+			err := w.c.Get(w.ctx, client.ObjectKey{Namespace: testKey.Namespace, Name: name}, &corev1.Secret{})
+			w.must(client.IgnoreNotFound(err))
+			return err == nil
+		}
+		if is("mysql-orders-c-keyring-v1") != stays || !is("mysql-orders-b-keyring-v1") || is(v1alpha1.KeyringTokenSecret(testKey.Name, "c")) {
+			t.Errorf("%s: keyring of c %t, of b %t; token of c %t", policy, is("mysql-orders-c-keyring-v1"), is("mysql-orders-b-keyring-v1"),
+				is(v1alpha1.KeyringTokenSecret(testKey.Name, "c")))
+		}
+	}
+}
+
 // A group that is made again starts with the keyrings that are there.
 func TestRecreatedGroupFindsItsKeyrings(t *testing.T) {
 	w := encryptedWorld(t)

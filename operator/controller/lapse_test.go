@@ -121,20 +121,109 @@ func TestAnOrderIsWithdrawnWithItsAnnotation(t *testing.T) {
 
 // I14: while the sidecar hears of the window, the donor may lose its role.
 func TestNoCloneBeginsFromASiteThatLostItsRole(t *testing.T) {
+	for name, happens := range map[string]func(*fakeFacts){
+		"another site is active":      func(f *fakeFacts) { f.open("c") },
+		"it was active in between":    func(f *fakeFacts) { f.under(2) },
+		"the active site is not open": func(f *fakeFacts) { f.closed("a") },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			pl := newPlant(t, history, history)
+			defer pl.end(t)
+			b := pl.servers["10.0.0.1:33062"]
+			b.status.UserDatabases = 1
+			go func() {
+				time.Sleep(time.Second)
+				happens(pl.facts)
+			}()
+			pl.p.begin(testGroup(), "b", order{value: "b:confirm", from: "a"})
+			if o := pl.result(t, "b"); !o.failed || len(b.calls) != 0 {
+				t.Errorf("I14: %s: outcome %+v, calls %v", name, o, b.calls)
+			}
+		})
+	}
+}
+
+// I14: the site is examined against the active site only while that is open, also if it was when the look began.
+func TestNoSiteIsExaminedAgainstAClosedOneI14(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		pl := newPlant(t, history, history)
+		pl := newPlant(t, history, uuidA+":1-40")
 		defer pl.end(t)
-		b := pl.servers["10.0.0.1:33062"]
-		b.status.UserDatabases = 1
-		go func() {
-			time.Sleep(time.Second)
-			pl.facts.open("c")
-		}()
-		pl.p.begin(testGroup(), "b", order{value: "b:confirm", from: "a"})
-		if o := pl.result(t, "b"); !o.failed || len(b.calls) != 0 {
-			t.Errorf("outcome %+v, calls %v", o, b.calls)
+		inner := pl.p.dial
+		pl.p.dial = func(target mysql.Target) (Recipient, error) {
+			pl.facts.closed("a") // while the site is asked
+			return inner(target)
+		}
+		pl.p.begin(testGroup(), "b", order{})
+		<-pl.ended
+		if o, ok := pl.work.result(siteKey{testKey, "b"}); ok && o.verdict == verdictAdopt {
+			t.Errorf("I14: outcome %+v", o)
 		}
 	})
+}
+
+// I14: what would be left is looked for among the sites that hold the group's data and replicate it now.
+func TestOtherCopyI14(t *testing.T) {
+	whole := SiteFacts{MysqlUp: true, Following: true}
+	with := func(change func(*SiteFacts)) SiteFacts {
+		f := whole
+		change(&f)
+		return f
+	}
+	for name, tt := range map[string]struct {
+		facts  map[string]SiteFacts
+		marked string
+		busy   bool
+		want   bool
+	}{
+		"it replicates":            {map[string]SiteFacts{"c": whole}, "abc", false, true},
+		"only the site itself":     {map[string]SiteFacts{"b": whole}, "abc", false, false},
+		"only the active site":     {map[string]SiteFacts{"a": whole}, "abc", false, false},
+		"it has no mark":           {map[string]SiteFacts{"c": whole}, "ab", false, false},
+		"it is down":               {map[string]SiteFacts{"c": with(func(f *SiteFacts) { f.MysqlUp = false })}, "abc", false, false},
+		"it does not follow":       {map[string]SiteFacts{"c": with(func(f *SiteFacts) { f.Following = false })}, "abc", false, false},
+		"it has diverged":          {map[string]SiteFacts{"c": with(func(f *SiteFacts) { f.Diverged = true })}, "abc", false, false},
+		"it is being cloned":       {map[string]SiteFacts{"c": with(func(f *SiteFacts) { f.Cloning = true })}, "abc", false, false},
+		"something is done to it":  {map[string]SiteFacts{"c": whole}, "abc", true, false},
+		"nothing is known of them": {nil, "abc", false, false},
+	} {
+		p := newProvisioner(Options{Work: NewWork()})
+		if tt.busy {
+			p.work.begin(siteKey{testKey, "c"}, func() {})
+			p.work.hold(siteKey{testKey, "c"})
+		}
+		group := testGroup()
+		for _, site := range []string{"a", "b", "c"} {
+			group.Status.Sites = append(group.Status.Sites, v1alpha1.SiteStatus{Name: site, Provisioned: strings.Contains(tt.marked, site)})
+		}
+		got := p.otherCopy(task{group: group, key: siteKey{testKey, "b"}}, GroupFacts{ActiveSite: "a", Open: true, Sites: tt.facts})
+		if got != tt.want {
+			t.Errorf("I14: %s: %t", name, got)
+		}
+	}
+}
+
+// I14: only what a person ordered can be taken back with the annotation, and only before a clone has begun under it.
+func TestWhatIsNotWithdrawnI14(t *testing.T) {
+	for name, tt := range map[string]struct {
+		clone v1alpha1.CloneProgress
+		asked string
+		want  bool
+	}{
+		"taken off":                 {v1alpha1.CloneProgress{Order: "b:confirm"}, "", true},
+		"another site is named now": {v1alpha1.CloneProgress{Order: "b:confirm"}, "c", true},
+		"it is still there":         {v1alpha1.CloneProgress{Order: "b:confirm"}, "b:confirm", false},
+		"a clone has begun":         {v1alpha1.CloneProgress{Order: "b:confirm", Stage: "FILE COPY"}, "", false},
+		"the policy ordered it":     {v1alpha1.CloneProgress{Order: orderOfPolicy}, "", false},
+		"nobody ordered anything":   {v1alpha1.CloneProgress{}, "", false},
+	} {
+		g := testGroup(running)
+		g.Annotations = map[string]string{v1alpha1.AnnotationRecloneSite: tt.asked}
+		r := New(Options{Work: NewWork()})
+		r.withdraw(&scope{key: testKey, group: g, clones: map[string]*v1alpha1.CloneProgress{"b": &tt.clone}})
+		if got := r.provisioner.withdrawn.has(siteKey{testKey, "b"}, order{value: tt.clone.Order}); got != tt.want {
+			t.Errorf("I14: %s: %t", name, got)
+		}
+	}
 }
 
 // I14: a site that was promoted while its clone waited for its turn is not cloned when it is a replica again: what it took in

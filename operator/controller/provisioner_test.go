@@ -629,6 +629,21 @@ func TestOrderedClone(t *testing.T) {
 	}
 }
 
+// I14: a clone of which nobody knows whether it began is not taken for one that was carried out because the one before it was.
+func TestACloneThatDidNotBeginI14(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pl := newPlant(t, history, history)
+		defer pl.end(t)
+		b := pl.servers["10.0.0.1:33062"]
+		b.status.UserDatabases, b.last = 1, mysql.CloneStatus{State: cloneCompleted, Began: "2026-11-01 10:00:00"}
+		b.clone = func(*server) error { return fmt.Errorf("x: %w", mysql.ErrCloneOutcomeUnknown) }
+		pl.p.begin(testGroup(), "b", order{value: "b:confirm"})
+		if o := pl.result(t, "b"); !o.failed || o.cloned || !strings.Contains(o.message, "did not begin") {
+			t.Errorf("I14: outcome %+v", o)
+		}
+	})
+}
+
 func TestNothingBeginsBeforeLeading(t *testing.T) {
 	p := newProvisioner(Options{Work: NewWork()})
 	p.begin(testGroup(), "b", order{})

@@ -60,6 +60,28 @@ func TestMarkIsPersistedBeforeRelease(t *testing.T) {
 	}
 }
 
+// I12: before the first opening the volume is noted that the site is seen on, and only by who looks after the group as it is.
+func TestTheVolumeOfTheFirstOpeningI12(t *testing.T) {
+	for name, tt := range map[string]struct {
+		seen, active, want string
+	}{
+		"seen":                              {"new", "a", "new"},
+		"not seen":                          {"", "a", "old"},
+		"seen by one who knows another one": {"new", "b", "old"},
+	} {
+		g := testGroup()
+		g.Status.ActiveSite, g.Status.Transition = "a", &v1alpha1.Transition{Kind: v1alpha1.FailoverBootstrap, To: "a"}
+		s := &scope{
+			key: testKey, group: g, provisioned: map[string]bool{}, volumes: map[string]string{"a": "old"},
+			facts: GroupFacts{ActiveSite: tt.active, Sites: map[string]SiteFacts{"a": {VolumeID: tt.seen}}},
+		}
+		(&Reconciler{}).markActive(s, "a")
+		if s.volumes["a"] != tt.want || s.provisioned["a"] {
+			t.Errorf("I12: %s: volume %q, provisioned %t", name, s.volumes["a"], s.provisioned["a"])
+		}
+	}
+}
+
 // strand makes b need what a has purged.
 func (w *world) strand() {
 	f, _ := w.facts.Sites("", "")

@@ -9,6 +9,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -66,5 +67,19 @@ func TestPruneNeverTakesWhatIsInUse(t *testing.T) {
 				t.Errorf("%s: v2 is there: %v", tc.reason, there)
 			}
 		})
+	}
+}
+
+// I17: what was looked at is what is deleted: a person may restore another keyring under its name meanwhile.
+func TestPruneDeletesOnlyWhatItLookedAtI17(t *testing.T) {
+	second := version("paris", 2, one("02"))
+	second.UID = "looked at"
+	w := newWorld(t, second, version("paris", 3, one("03")))
+	w.replace(second.Name)
+	if err := w.store.Prune(t.Context(), w.group, "paris", second.Name); !apierrors.IsConflict(err) {
+		t.Errorf("I17: %v", err)
+	}
+	if s := w.secret(second.Name); s.UID != "made anew" {
+		t.Errorf("I17: %+v", s.ObjectMeta)
 	}
 }

@@ -151,6 +151,19 @@ func TestPutRefuses(t *testing.T) {
 	}
 }
 
+// I12: while no pod of the site is known, nothing passes for it, least of all a push that names none.
+func TestNoPodIsKnownI12(t *testing.T) {
+	w := newWorld(t)
+	w.store.pods = func(_, _, _ string) (string, bool) { return "", true }
+	for _, uid := range []string{"", testPod} {
+		push := pushOf(one("00"))
+		push.PodUID = uid
+		if got, err := w.put(push); !errors.Is(err, wire.ErrOtherPod) || len(w.names()) > 0 {
+			t.Errorf("I12: from pod %q: %+v, %v; stored %v", uid, got, err, w.names())
+		}
+	}
+}
+
 // A stranger learns nothing from how much is asked of the API server: a known site with a wrong token costs what an
 // unknown one costs.
 func TestStrangersCannotTellSitesFromNothing(t *testing.T) {

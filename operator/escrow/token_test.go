@@ -3,12 +3,16 @@
 package escrow
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
@@ -105,5 +109,38 @@ func TestTokensBelongToARound(t *testing.T) {
 	}
 	if err := w.store.RenewToken(t.Context(), again, "paris", 2); err != nil || !Shaped(w.token("paris")) {
 		t.Errorf("a token that was broken is kept: %v", err)
+	}
+}
+
+// A token that another process made anew is not taken away: its pod could not push any more.
+func TestOnlyTheTokenThatWasReadIsDropped(t *testing.T) {
+	name := v1alpha1.KeyringTokenSecret(testGroup, "madrid")
+	w := newWorld(t)
+	w.replace(name)
+	if err := w.store.DropToken(t.Context(), w.group, "madrid"); !apierrors.IsConflict(err) {
+		t.Errorf("got %v", err)
+	}
+	if s := w.secret(name); s.UID != "made anew" {
+		t.Errorf("%+v", s.ObjectMeta)
+	}
+}
+
+// Nor is one overwritten that another process renewed since it was read, for a later round perhaps.
+func TestOnlyTheTokenThatWasReadIsRenewed(t *testing.T) {
+	w := newWorld(t)
+	renewed := NewToken()
+	w.intercept(interceptor.Funcs{Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+		s := w.secret(obj.GetName())
+		s.Data["token"], s.Annotations[v1alpha1.AnnotationKeyringRound] = []byte(renewed), "3"
+		if err := c.Update(ctx, s); err != nil {
+			return err
+		}
+		return c.Patch(ctx, obj, patch, opts...)
+	}})
+	if err := w.store.RenewToken(t.Context(), w.group, "paris", 2); !apierrors.IsConflict(err) {
+		t.Errorf("got %v", err)
+	}
+	if w.token("paris") != renewed {
+		t.Error("the token of the later round is gone")
 	}
 }

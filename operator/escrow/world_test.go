@@ -3,6 +3,8 @@
 package escrow
 
 import (
+	"context"
+	"errors"
 	"sync"
 	"testing"
 
@@ -10,6 +12,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -82,6 +85,29 @@ func (w *world) use(c client.Client) {
 
 // intercept has the store use the same cluster through hooks.
 func (w *world) intercept(funcs interceptor.Funcs) { w.use(interceptor.NewClient(w.client, funcs)) }
+
+// replace has somebody make a Secret anew under its name right before the store deletes it. The client in memory knows nothing of
+// the UIDs of preconditions, so they are looked at here, as an API server does.
+func (w *world) replace(name string) {
+	w.intercept(interceptor.Funcs{Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
+		if obj.GetName() != name {
+			return c.Delete(ctx, obj, opts...)
+		}
+		made := w.secret(name)
+		if err := c.Delete(ctx, made.DeepCopy()); err != nil {
+			return err
+		}
+		made.UID, made.ResourceVersion = "made anew", ""
+		if err := c.Create(ctx, made); err != nil {
+			return err
+		}
+		given := (&client.DeleteOptions{}).ApplyOptions(opts)
+		if p := given.Preconditions; p != nil && p.UID != nil && *p.UID != made.UID {
+			return apierrors.NewConflict(corev1.Resource("secrets"), name, errors.New("the UID in the precondition is another one"))
+		}
+		return c.Delete(ctx, made)
+	}})
+}
 
 func (w *world) token(site string) string {
 	w.t.Helper()

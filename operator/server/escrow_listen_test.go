@@ -16,6 +16,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"sigs.k8s.io/controller-runtime/pkg/certwatcher/metrics"
+
 	"github.com/mysql-mfg/mfg/api/wire"
 )
 
@@ -58,10 +61,12 @@ func TestEscrowReadsItsCertificateAgain(t *testing.T) {
 	}
 	v.certify("second")
 	v.eventually("the renewed certificate", func() bool { return served() == "second" })
+	failures := func() float64 { return testutil.ToFloat64(metrics.ReadCertificateErrors) }
+	before := failures()
 	if err := os.WriteFile(filepath.Join(v.dir, "tls.crt"), []byte("broken"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(4 * v.escrow.limits.recheck)
+	v.eventually("a look at the broken file", func() bool { return failures() > before })
 	if got := served(); got != "second" {
 		t.Errorf("a broken file replaced a good certificate: %q", got)
 	}

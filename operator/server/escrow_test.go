@@ -4,7 +4,14 @@ package server
 
 import (
 	"bytes"
+	"context"
+	"encoding/base64"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"strings"
 	"sync"
@@ -111,6 +118,49 @@ func TestEscrowRefuses(t *testing.T) {
 		t.Errorf("stored %v", stored)
 	}
 	v.keepsSecrets("the log", v.log.String())
+}
+
+// failing is a store that takes no keyring.
+type failing struct{ err error }
+
+func (k failing) Put(context.Context, wire.KeyringEscrow, string) (wire.KeyringEscrowed, error) {
+	return wire.KeyringEscrowed{}, k.err
+}
+
+// I11, I19: what goes wrong inside is told in the log alone, where an error of the API server may be read, but no token and no key.
+func TestEscrowTellsNothingOfAFailureI11I19(t *testing.T) {
+	for name, tc := range map[string]struct {
+		err         error
+		level       slog.Level
+		code        int
+		told        string
+		logs, inLog bool
+	}{
+		"the API server fails": {fmt.Errorf("create x: %w", errors.New("hunter2")), slog.LevelDebug, 500, "the keyring could not be stored", true, true},
+		"a refusal":            {fmt.Errorf("hunter2: %w", wire.ErrOtherPod), slog.LevelDebug, 409, wire.ErrOtherPod.Error(), false, true},
+		// Whoever has no token must not fill the log, nor choose what is in it.
+		"a stranger": {fmt.Errorf("hunter2: %w", wire.ErrUnauthorized), slog.LevelInfo, 401, wire.ErrUnauthorized.Error(), false, false},
+	} {
+		var log bytes.Buffer
+		token := escrow.NewToken()
+		e := NewEscrow(failing{tc.err}, slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: tc.level})))
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, wire.PathKeyringEscrow, bytes.NewReader(bodyOf(t, keyring, nil)))
+		r.Header.Set("Authorization", "Bearer "+token)
+		w := httptest.NewRecorder()
+		e.ServeHTTP(w, r)
+		var refusal wire.Error
+		if err := json.Unmarshal(w.Body.Bytes(), &refusal); err != nil || w.Code != tc.code || refusal.Error != tc.told {
+			t.Errorf("I19: %s: answered %d %s (%v)", name, w.Code, w.Body, err)
+		}
+		if text := log.String(); strings.Contains(text, "hunter2") != tc.logs || (text != "") != tc.inLog {
+			t.Errorf("%s: logged %q", name, text)
+		}
+		for _, secret := range []string{token, keyData, base64.StdEncoding.EncodeToString([]byte(keyring))[:40]} {
+			if strings.Contains(log.String()+w.Body.String(), secret) {
+				t.Errorf("I11, I19: %s: a secret is told: %s%s", name, log.String(), w.Body)
+			}
+		}
+	}
 }
 
 // Whoever has no token gets the same bytes for a site that there is and for one that there is not.

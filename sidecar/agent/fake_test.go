@@ -65,6 +65,7 @@ type world struct {
 	unkillable          bool
 	others              []int // more processes of that name
 	lockedByOther       bool
+	lookFails           int // how many of the next looks at the process table fail
 
 	// operator and peers; an empty site means that it cannot be reached.
 	operator wire.Statement
@@ -75,11 +76,12 @@ type world struct {
 	kept     fence.Kept
 	saveFail error
 	saveHang chan struct{}
-	// mark is the process that is marked, while marked; markFail and markHang are what the volume does to it.
+	// mark is the process that is marked, while marked; the others are what the volume does to it.
 	mark     string
 	marked   bool
 	markFail error
 	markHang chan struct{}
+	markLost error // the mark cannot be read
 
 	keyring Keyring
 }
@@ -296,6 +298,10 @@ func (w *world) Peer(_ context.Context, addr string) (wire.Signed, error) {
 func (w *world) Look() (Mysqld, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.lookFails > 0 {
+		w.lookFails--
+		return Mysqld{}, errors.New("read process table: input/output error")
+	}
 	if w.pid == 0 {
 		return Mysqld{}, nil
 	}
@@ -363,7 +369,7 @@ func (w *world) UnmarkOpening() error {
 }
 
 func (w *world) MarkedOpening() (string, bool, error) {
-	return w.mark, w.marked, nil
+	return w.mark, w.marked, w.markLost
 }
 
 // push sends a statement by PUT and returns the report.

@@ -125,6 +125,32 @@ func TestAForeignUnfenceIsFencedWithinASecond(t *testing.T) {
 	}
 }
 
+// I1: a process table that cannot be read is none that shows no mysqld.
+func TestAnUnreadableProcessTableProvesNothingI1(t *testing.T) {
+	story(t, func(t *testing.T, w *world) {
+		w.operator = told(5, "b")
+		w.pid, w.lookFails = 0, 1<<30
+		w.boot()
+		if r := w.push(told(6, "b")); !r.MysqldRunning || r.FencedUnder(6) {
+			t.Errorf("it passes for one that does not run: %+v", r)
+		}
+		w.do(func() { w.lookFails = 0 })
+		w.after(5 * time.Second)
+		if r := w.push(told(7, "b")); r.MysqldRunning || !r.FencedUnder(7) {
+			t.Errorf("nothing runs: %+v", r)
+		}
+	})
+}
+
+// Whoever waited to let readers in finds a site that was opened meanwhile, and leaves it alone.
+func TestLettingReadersInFencesNoOpenSite(t *testing.T) {
+	story(t, func(_ *testing.T, w *world) {
+		w.bootOpen()
+		w.agent.release()
+		w.mustBe("writable")
+	})
+}
+
 // I1: an opening without an answer may still take effect; only the end of mysqld is proof.
 func TestAnOpeningWithoutAnswerEndsMysqldI1(t *testing.T) {
 	story(t, func(t *testing.T, w *world) {

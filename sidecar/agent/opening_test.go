@@ -76,6 +76,65 @@ func TestAnOpeningIsMarkedWhileItsOutcomeIsOpenI1(t *testing.T) {
 	})
 }
 
+// TestTheMarkStaysUntilTheOutcomeIsKnownI1: the opening was cut off, and its mysqld cannot be ended yet. Should this run end now,
+// the next one must know.
+func TestTheMarkStaysUntilTheOutcomeIsKnownI1(t *testing.T) {
+	story(t, func(t *testing.T, w *world) {
+		w.operator = told(5, "a")
+		w.openHang, w.unkillable = true, true
+		w.boot()
+		w.after(30 * time.Second)
+		w.do(func() {
+			if !slices.Contains(w.events, "killed 100/1") {
+				t.Errorf("nobody tried to end it: %q", w.events)
+			}
+			if !w.marked || w.mark != "100/1" {
+				t.Errorf("I1: the outcome is open, and marked %t %q", w.marked, w.mark)
+			}
+			w.unkillable = false
+		})
+		w.after(5 * time.Second)
+		w.do(func() {
+			w.openHang = false
+			w.startMysqld(101)
+		})
+		w.after(3 * time.Second)
+		w.mustBe("writable")
+	})
+}
+
+// TestAMarkThatCannotBeReadMayBeOneI1: what runs may be what an earlier run was opening, so only its end is proof.
+func TestAMarkThatCannotBeReadMayBeOneI1(t *testing.T) {
+	story(t, func(t *testing.T, w *world) {
+		w.operator = told(5, "b")
+		w.markLost, w.unkillable = errors.New("input/output error"), true
+		w.boot()
+		if r := w.push(told(6, "b")); r.FencedUnder(6) {
+			t.Errorf("I1: it passes for fenced: %+v", r)
+		}
+		w.do(func() { w.unkillable = false })
+		w.after(10 * time.Second)
+		if got := w.happenings(); !slices.Contains(got, "killed 100/1") {
+			t.Errorf("I1: got %q", got)
+		}
+	})
+}
+
+// TestWithoutANameEveryMysqldIsEndedI1: which one an earlier run was opening could not be seen, so none of them is spared.
+func TestWithoutANameEveryMysqldIsEndedI1(t *testing.T) {
+	story(t, func(t *testing.T, w *world) {
+		w.operator = told(5, "b")
+		w.marked, w.mark, w.lookFails = true, "100/1", 1
+		w.boot() // returns after the first fence
+		if got := w.happenings(); !slices.Contains(got, "killed 100/1") {
+			t.Errorf("I1: got %q", got)
+		}
+		if r := w.push(told(6, "b")); !r.FencedUnder(6) {
+			t.Errorf("no proof after its end: %+v", r)
+		}
+	})
+}
+
 // TestWhatCannotBeMarkedIsNotOpenedI1, and the report says why.
 func TestWhatCannotBeMarkedIsNotOpenedI1(t *testing.T) {
 	story(t, func(t *testing.T, w *world) {

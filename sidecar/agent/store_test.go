@@ -3,6 +3,7 @@
 package agent
 
 import (
+	"encoding/base64"
 	"errors"
 	"os"
 	"path/filepath"
@@ -125,6 +126,35 @@ func TestDamagedFilesNeverLowerTheEpochI5(t *testing.T) {
 				t.Errorf("after the repair: %d, %v", kept.Statement.Epoch, warning)
 			}
 		})
+	}
+}
+
+// I3: that the operator was heard says something of the statement beside it only.
+func TestHeardIsNothingWithoutAStatementI3(t *testing.T) {
+	s := Store{Dir: t.TempDir()}
+	k := keptAt(t, 6)
+	k.Heard = true
+	save(t, s, k)
+	for _, name := range []string{StatementFile, copyFile} {
+		if err := os.Remove(filepath.Join(s.Dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if kept, warning := load(t, s); kept.Heard || kept.Statement.Epoch != 0 || warning != nil {
+		t.Errorf("%+v, %v", kept, warning)
+	}
+}
+
+// I5: a statement that names no site is none, although its epoch can be read.
+func TestAStatementThatNamesNoSiteIsDamagedI5(t *testing.T) {
+	s := Store{Dir: t.TempDir()}
+	save(t, s, keptAt(t, 6))
+	body := base64.RawURLEncoding.EncodeToString([]byte(`{"namespace":"shop","group":"orders","epoch":9}`))
+	if err := os.WriteFile(filepath.Join(s.Dir, StatementFile), []byte("e30."+body+".e30"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if kept, warning := load(t, s); kept.Statement.Epoch != 6 || kept.Statement.ActiveSite != "b" || warning == nil {
+		t.Errorf("%+v, %v", kept, warning)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"testing"
 	"testing/synctest"
@@ -69,6 +70,27 @@ func TestCoveredOnlyBehindACheckpoint(t *testing.T) {
 		w.agent = New(w.agent.Config)
 		if !w.covers(30*time.Second) || w.checkpoints != before {
 			t.Errorf("%d checkpoints awaited for nothing", w.checkpoints-before)
+		}
+	})
+}
+
+// What cannot be remembered is not begun: after a crash nobody would wait for the checkpoint.
+func TestNothingIsCoveredThatCannotBeRemembered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.open = true
+		blocked := filepath.Join(w.agent.Record.Dir, recordFile+".tmp")
+		if err := os.Mkdir(blocked, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if w.covers(2*time.Minute) || w.altered != 0 {
+			t.Errorf("%d statements, report %+v", w.altered, w.agent.Report().Coverage)
+		}
+		if err := os.Remove(blocked); err != nil {
+			t.Fatal(err)
+		}
+		if !w.covers(2*time.Minute) || w.altered == 0 {
+			t.Errorf("the volume is well again: %d statements, report %+v", w.altered, w.agent.Report().Coverage)
 		}
 	})
 }

@@ -114,6 +114,19 @@ func TestReportsNoKeyringOfThePastI14(t *testing.T) {
 	})
 }
 
+// I14: MySQL has begun to write the keyring, beside which its copy lies; the content is still the one that was looked at.
+func TestReportsNoKeyringThatIsBeingWrittenI14(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		put(t, w.file, ring("k1"))
+		w.round()
+		put(t, w.file+backupSuffix, ring("k1"))
+		if r := w.agent.Report(); r.Digest != "" || r.Trouble == "" {
+			t.Errorf("I14: %+v", r)
+		}
+	})
+}
+
 // What is not a whole keyring of this very server is never sent.
 func TestNeverPushes(t *testing.T) {
 	for name, tc := range map[string]struct {

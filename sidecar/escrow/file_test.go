@@ -96,6 +96,7 @@ func TestPlaceIn(t *testing.T) {
 		sub   = "30 22 0:51 /elsewhere /run/mysql-keyring ro,relatime - tmpfs tmpfs rw\n"
 		above = "31 22 0:53 / /run rw - tmpfs tmpfs rw\n"
 		atop  = "31 30 0:53 / /run/mysql-keyring rw - tmpfs tmpfs rw\n"
+		again = "31 30 0:51 / /run/mysql-keyring ro,relatime - tmpfs tmpfs rw\n"
 		file  = "31 30 0:53 /x /run/mysql-keyring/keyring rw - ext4 /dev/sda rw\n"
 		near  = "31 22 0:53 / /run/mysql-keyring-other rw - tmpfs tmpfs rw\n"
 	)
@@ -111,6 +112,7 @@ func TestPlaceIn(t *testing.T) {
 		"another folder":    {"mysqld sees another file", base + ro, base + sub, false},
 		"hidden by /run":    {"what was mounted later is seen", base + ro, base + ro + above, false},
 		"mounted over":      {"what was mounted later is seen", base + ro, base + ro + atop, false},
+		"mounted twice":     {"which of the two is seen is not to be told from here", base + ro, base + ro + again, false},
 		"file mounted over": {"mysqld sees another file", base + ro, base + ro + file, false},
 	} {
 		t.Run(name, func(t *testing.T) {
