@@ -34,6 +34,10 @@ const (
 	FenceShutdown FenceCause = "Shutdown"
 )
 
+// ReportPatience is how long the operator waits for a report. A sidecar answers before, also beside a mysqld that hangs: a
+// sidecar that is silent may vouch for another site, and a failover would wait for it.
+const ReportPatience = time.Second
+
 // Report is what a sidecar says of its site: the answer to PUT /active-site. With an epoch not below the one that
 // was pushed, and MySQL seen not running or read-only, it is fence proof.
 type Report struct {

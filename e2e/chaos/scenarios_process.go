@@ -34,6 +34,12 @@ var processScenarios = []Scenario{
 		Play: play(hit(func(s *Scene, ctx context.Context, site string) error { return s.PowerOff(ctx, site) }), mustMove),
 	},
 	{
+		Name:       "hung-bystander",
+		Proves:     "A site whose mysqld stands still vouches for nobody: its sidecar acknowledges the epoch in time, and the role moves past it.",
+		Invariants: []string{"I1", "I2", "I5"}, Role: moves,
+		Play: play(stopBystander, hit(func(s *Scene, ctx context.Context, site string) error { return s.PowerOff(ctx, site) }), mustMove),
+	},
+	{
 		Name:       "deleted-behind-a-cut",
 		Proves:     "The pod object of a primary that is cut off, deleted by force, proves nothing: the pod still runs, and its lease is waited for.",
 		Invariants: []string{"I1", "I2", "I4", "I12"}, Role: moves,
@@ -69,3 +75,6 @@ var processScenarios = []Scenario{
 		},
 	},
 }
+
+// stopBystander stops the mysqld of the site that can neither be the active one nor follow it in the role.
+func stopBystander(ctx context.Context, s *Scene) error { return s.Stop(ctx, s.DR, "mysql", "mysqld") }

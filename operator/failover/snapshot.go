@@ -41,7 +41,7 @@ type Policy struct {
 const LeaseMargin = time.Second
 
 // AskTimeout is how long one poll waits for a site that does not answer, at most.
-const AskTimeout = time.Second
+const AskTimeout = wire.ReportPatience
 
 // OpenValidity is how long after a permitting answer was given a sidecar could still act on it, doubled. A sidecar
 // refuses to open on an answer older than 2 s since it asked.

@@ -120,17 +120,38 @@ func (a *Agent) push(ctx context.Context, w fence.Word) string {
 	return a.askOperator(ctx).Message
 }
 
-// reportLooks is how often a report looks again when MySQL was changed during the look.
-const reportLooks = 3
+const (
+	// reportLooks is how often a report looks again when MySQL was changed during the look.
+	reportLooks = 3
+	// reportTimeout bounds what a report waits for MySQL. The rest of the operator's patience is for the way there and back.
+	reportTimeout = wire.ReportPatience * 6 / 10
+)
+
+// lookInTime looks at MySQL for a report. current is false if that says nothing, late if it said nothing so far: the look itself goes on.
+func (a *Agent) lookInTime(ctx context.Context) (current, late bool) {
+	done := make(chan bool, 1)
+	a.work.Go(func() {
+		for range reportLooks {
+			if a.look(ctx) {
+				done <- true
+				return
+			}
+		}
+		done <- false
+	})
+	timer := time.NewTimer(reportTimeout)
+	defer timer.Stop()
+	select {
+	case current = <-done:
+		return current, false
+	case <-timer.C:
+		return false, true
+	}
+}
 
 // report looks at MySQL and says what the site is like. Facts that are not known to hold now are left out.
 func (a *Agent) report(ctx context.Context, message string) wire.Report {
-	var current bool
-	for range reportLooks {
-		if current = a.look(ctx); current {
-			break
-		}
-	}
+	current, late := a.lookInTime(ctx)
 	now := a.Clock()
 	a.mu.Lock()
 	r := fence.Report(a.state, now)
@@ -146,7 +167,12 @@ func (a *Agent) report(ctx context.Context, message string) wire.Report {
 	if a.Certificate != nil {
 		r.Certificate = a.Certificate.Report()
 	}
-	if !current {
+	switch {
+	case late:
+		// MySQL does not answer in time, so nothing that it answered before is told. That nobody opened it since it was seen not
+		// to run is no answer of it, and stands.
+		r.MysqldRunning, r.Answered = true, false
+	case !current:
 		// MySQL was being opened or fenced all the time: nothing is proven.
 		r.MysqldRunning, r.Answered, r.Fenced = true, false, false
 	}

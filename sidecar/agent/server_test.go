@@ -197,3 +197,29 @@ func TestTheServersTimeoutsAreSet(t *testing.T) {
 		}
 	})
 }
+
+// I9: a site whose MySQL hangs still acknowledges an epoch while the operator listens. If it did not, it would count as one that may
+// vouch, and the failover to another site would wait for it.
+func TestAReportDoesNotWaitForAMysqldThatHangs(t *testing.T) {
+	story(t, func(t *testing.T, w *world) {
+		w.operator = told(5, "b")
+		w.boot()
+		w.after(time.Second)
+		w.do(func() { w.silent = true })
+		for _, since := range []time.Duration{0, 3 * time.Second} {
+			w.after(since)
+			began := time.Now()
+			r := w.push(told(6, "c"))
+			if took := time.Since(began); took >= wire.ReportPatience*8/10 {
+				t.Errorf("the report took %v of the operator's %v", took, wire.ReportPatience)
+			}
+			// It is no proof of a fence: nobody knows what the process does.
+			if r.Epoch != 6 || r.Answered || !r.MysqldRunning || r.FencedUnder(6) {
+				t.Errorf("got %+v", r)
+			}
+			if silent := time.Duration(r.SilentMillis) * time.Millisecond; silent < since {
+				t.Errorf("silent for %v, after %v", silent, since)
+			}
+		}
+	})
+}
