@@ -39,6 +39,8 @@ type said struct {
 	loss     settledLoss
 	// key is the key that waits to sign, and the site that it waits for.
 	key string
+	// seen is when each site answered last, as far as this operator knows.
+	seen map[string]time.Time
 }
 
 // report writes what is true now: labels, status and conditions, metrics, the live status; events and a log line on
@@ -46,7 +48,7 @@ type said struct {
 func (l *loop) report(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, s failover.Snapshot, d failover.Decision, failed error) {
 	l.logChange(s, d, failed)
 	if d.Urgent() {
-		l.m.Board.Publish(live(group, s, d, time.Now()))
+		l.show(live(group, s, d, time.Now()))
 		if !l.unwritten {
 			l.events(group, d)
 		}
@@ -54,7 +56,7 @@ func (l *loop) report(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, s
 	}
 	l.labels(ctx, group, s, d)
 	l.metrics(group, s, d)
-	l.m.Board.Publish(live(group, s, d, time.Now()))
+	l.show(live(group, s, d, time.Now()))
 	if !l.unwritten {
 		l.events(group, d) // what could not be persisted did not happen
 	}
@@ -333,6 +335,20 @@ func live(group *v1alpha1.MysqlFailoverGroup, s failover.Snapshot, d failover.De
 		out.Sites = append(out.Sites, w)
 	}
 	return out
+}
+
+// show publishes the live status. A site that is silent was seen last when it answered last: that is asked while it is silent.
+func (l *loop) show(now wire.GroupStatus) {
+	before := l.said.seen
+	l.said.seen = make(map[string]time.Time, len(now.Sites))
+	for i := range now.Sites {
+		site := &now.Sites[i]
+		if !site.Reachable {
+			site.LastSeen = before[site.Name]
+		}
+		l.said.seen[site.Name] = site.LastSeen
+	}
+	l.m.Board.Publish(now)
 }
 
 func fenceOf(site failover.Site) string {
