@@ -48,6 +48,9 @@ func TestExplanationAgreesWithTheDecision(t *testing.T) {
 			rule, stopped := first(s, e)
 			reached[d.Verdict]++
 			noOrderWhileOneServes(t, s, e)
+			if d.Verdict == VerdictBlocked && !strings.Contains(d.Message, "; ") {
+				t.Fatalf("%s says what is wrong and not what to do: %s", d.Reason, d.Message)
+			}
 			switch {
 			case d.Verdict == VerdictWait || d.Blocked():
 				if !stopped || rule.Reason != string(d.Reason) {
