@@ -56,14 +56,15 @@ type SiteStatus struct {
 	// LagSeconds is the age of the newest transaction not applied yet; nil when unknown.
 	LagSeconds *float64 `json:"lagSeconds,omitempty"`
 	// Behind counts the active site's transactions that this site lacks; nil when unknown.
-	Behind       *int64    `json:"behind,omitempty"`
-	Errant       int64     `json:"errant,omitempty"`
-	GTIDExecuted string    `json:"gtidExecuted,omitempty"`
-	Fence        string    `json:"fence,omitempty"`
-	Version      string    `json:"version,omitempty"`
-	Node         string    `json:"node,omitempty"`
-	Message      string    `json:"message,omitempty"`
-	LastSeen     time.Time `json:"lastSeen,omitempty,omitzero"`
+	Behind       *int64 `json:"behind,omitempty"`
+	Errant       int64  `json:"errant,omitempty"`
+	GTIDExecuted string `json:"gtidExecuted,omitempty"`
+	Fence        string `json:"fence,omitempty"`
+	Version      string `json:"version,omitempty"`
+	Node         string `json:"node,omitempty"`
+	Message      string `json:"message,omitempty"`
+	// LastSeen is when MySQL or the sidecar answered last; zero if that was before this operator began to look.
+	LastSeen time.Time `json:"lastSeen,omitempty,omitzero"`
 }
 
 // StreamType is what a message of GET /ws/status carries.

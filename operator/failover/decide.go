@@ -112,7 +112,7 @@ func bootstrap(s Snapshot, d Decision) Decision {
 		}
 	}
 	if best.Site.Name == "" {
-		return d.say(TopologyUninitialised, VerdictBlocked, ReasonNoCandidate, "the group has no primary-candidate on the volume that holds its data")
+		return d.say(TopologyUninitialised, VerdictBlocked, ReasonNoCandidate, "the group has no primary-candidate on the volume that holds its data; bring one back on that volume, or make another site a primary-candidate in spec.sites")
 	}
 	if ordered(s) {
 		best.Site, _ = s.Site(s.Policy.ForceTo)
@@ -187,7 +187,7 @@ func steady(s Snapshot, d Decision, old Memory) Decision {
 			"%s does not answer (%d of %d polls)", s.Status.ActiveSite, silent, s.Policy.Threshold).
 			within(time.Duration(s.Policy.Threshold-1)*s.Policy.PollInterval - down)
 	case everySiteSilent(s):
-		return d.say(TopologyAllUnreachable, VerdictAlert, ReasonEverySiteDown, "no site answers; nothing is done")
+		return d.say(TopologyAllUnreachable, VerdictAlert, ReasonEverySiteDown, "no site answers, so nothing is done; look at their nodes, and at the operator's own network: it may be what is cut off")
 	}
 	return due(s, d, TopologyActiveSilent, ReasonActiveSiteSilent)
 }
@@ -333,7 +333,7 @@ func due(s Snapshot, d Decision, seen Topology, why Reason) Decision {
 	}
 	if blocked, reason, message := forbidden(s, d.Memory, best, found); blocked && !(forced && found) {
 		d.Status.Records = s.Status.Records // nothing ends yet, so there is nothing to record
-		return d.say(seen, VerdictBlocked, reason, "%s: %s; %s", why, message, wayOut(s, d.Memory, best, found))
+		return d.say(seen, VerdictBlocked, reason, "%s (%s): %s; %s", why, s.Status.ActiveSite, message, wayOut(s, d.Memory, best, found))
 	}
 	if silent, reason := vouchedFor(s, d.Memory, best.Site.Name); why == ReasonActiveSiteSilent && silent != "" {
 		d.Status.Records = s.Status.Records

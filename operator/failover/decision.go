@@ -88,6 +88,8 @@ const (
 	ReasonOvertaken           Reason = "EmergencyFailover"
 	ReasonNotEscrowed         Reason = "KeyringNotEscrowed"
 	ReasonVolumeNotNoted      Reason = "VolumeNotNoted"
+	// ReasonRoleMoves is said of a planned failover that is asked about while the role moves.
+	ReasonRoleMoves Reason = "RoleIsMoving"
 )
 
 // Decision is the whole answer of one poll.

@@ -74,7 +74,7 @@ func (d Decision) keptShut(s Snapshot, seen Topology, site, why string) Decision
 	}
 	verdict := VerdictWait
 	if late(s, since) {
-		verdict = VerdictBlocked
+		verdict, why = VerdictBlocked, why+"; "+notEscrowedRemedy
 	}
 	return d.say(seen, verdict, ReasonNotEscrowed, "%s is not opened: %s", site, why).within(s.Policy.PollInterval / 4)
 }

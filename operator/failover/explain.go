@@ -9,6 +9,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/internal/gtid"
 )
 
 // Explanation says why a decision was taken; see wire.Explanation.
@@ -79,12 +80,12 @@ func (x explained) rules() []wire.ExplainedRule {
 	if x.s.Status.Transition != nil {
 		return append([]wire.ExplainedRule{known}, x.underWay()...)
 	}
-	rules := append([]wire.ExplainedRule{known}, x.order()...)
+	rules := append([]wire.ExplainedRule{known}, x.ordered()...)
 	rules = append(rules, x.seen()...)
 	rules = append(rules, x.allowed()...)
 	if silent, why := vouchedFor(x.s, x.m, x.best.Site.Name); silent != "" {
 		r := against(RuleVouchers, fmt.Sprintf("neither %s nor %s answers, which could vouch for it", x.s.Status.ActiveSite, silent), why,
-			"bring either back, or taint its node "+v1alpha1.OutOfServiceTaint+" if it is down; or order the failover: "+x.command())
+			"bring either back, or taint its node "+v1alpha1.OutOfServiceTaint+" if it is down"+x.order("; or order the failover: "))
 		if why == ReasonBelowThreshold {
 			r.Remedy = "wait: one lost answer is no outage"
 		}
@@ -93,8 +94,8 @@ func (x explained) rules() []wire.ExplainedRule {
 	return append(rules, x.gateForecast())
 }
 
-// order is a person's order to accept loss, if there is one.
-func (x explained) order() []wire.ExplainedRule {
+// ordered is a person's order to accept loss, if there is one.
+func (x explained) ordered() []wire.ExplainedRule {
 	to := x.s.Policy.ForceTo
 	switch {
 	case to == "":
@@ -184,7 +185,7 @@ func (x explained) allowed() []wire.ExplainedRule {
 	candidate := wire.ExplainedRule{Name: RuleCandidate, Verdict: wire.RuleFor, Input: x.best.Site.Name + " is fit and ranks first"}
 	cooldown := wire.ExplainedRule{Name: RuleCooldown, Verdict: wire.RuleFor, Input: "no cooldown"}
 	if x.s.Policy.Mode != v1alpha1.FailoverAuto {
-		mode = against(RuleMode, mode.Input, ReasonModeManual, "set spec.failover.mode to Auto, or order the failover: "+x.command())
+		mode = against(RuleMode, mode.Input, ReasonModeManual, "set spec.failover.mode to Auto"+x.order(", or order the failover: "))
 		if x.s.Policy.Mode == v1alpha1.FailoverObserve {
 			mode.Reason = string(ReasonModeObserve)
 		}
@@ -194,7 +195,7 @@ func (x explained) allowed() []wire.ExplainedRule {
 	}
 	if !x.found {
 		candidate = against(RuleCandidate, whyNobody(x.s, x.m), nobodyFit(x.s, x.m), bringBack)
-		if to, can := orderable(x.s, x.m, ""); can {
+		if to, can := orderable(x.s, x.m, ""); can && !x.serves() {
 			candidate.Remedy += ", or accept what may be lost: " + commandTo(to)
 		}
 		if site, can := restorable(x.s, x.m); can {
@@ -206,7 +207,7 @@ func (x explained) allowed() []wire.ExplainedRule {
 	}
 	if until := x.s.Status.CooldownUntil; x.s.Now.Before(until) {
 		cooldown = against(RuleCooldown, fmt.Sprintf("until %s (%s left)", until.UTC().Format(time.RFC3339), seconds(until.Sub(x.s.Now))), ReasonCooldown,
-			"wait, or order the failover: "+x.command())
+			"wait"+x.order(", or order the failover: "))
 	}
 	return []wire.ExplainedRule{mode, pause, candidate, cooldown, x.budget()}
 }
@@ -217,7 +218,7 @@ func (x explained) budget() wire.ExplainedRule {
 	case !x.found:
 		r.Verdict, r.Input = wire.RuleOpen, "asked of a fit candidate only"
 	case over != "":
-		return against(RuleLossBudget, over, ReasonLossBudget, "wait until it has caught up, or accept the loss: "+x.command())
+		return against(RuleLossBudget, over, ReasonLossBudget, "wait until it has caught up"+x.order(", or accept the loss: "))
 	case x.s.Policy.MaxLost != nil:
 		r.Input = fmt.Sprintf("within spec.failover.maxLostTransactions %d", *x.s.Policy.MaxLost)
 	}
@@ -237,8 +238,21 @@ func (x explained) gateForecast() wire.ExplainedRule {
 	return r
 }
 
-// command is how a person overrides.
-func (x explained) command() string {
+// serves is true while somebody is seen to accept writes whose role an order would take. It would be refused, or throw away what
+// is being acknowledged.
+func (x explained) serves() bool {
+	if t := x.s.Status.Transition; t != nil {
+		from, _ := x.s.Site(t.From)
+		return x.active.Writable() || from.Writable()
+	}
+	return x.active.Writable()
+}
+
+// order is how a person overrides, after words that join it to what else can be done; empty while a site serves.
+func (x explained) order(join string) string {
+	if x.serves() {
+		return ""
+	}
 	to := x.best.Site.Name
 	if t := x.s.Status.Transition; t != nil {
 		to = t.To
@@ -246,7 +260,7 @@ func (x explained) command() string {
 	if to == "" {
 		to = "SITE"
 	}
-	return commandTo(to)
+	return join + commandTo(to)
 }
 
 func commandTo(site string) string {
@@ -270,20 +284,37 @@ func (x explained) blockers() []string {
 	return all
 }
 
+// had is what is known of what the site had from which the role moves, or would move. While it moves, the active site is the one
+// that takes over, which loses nothing against itself.
+func (x explained) had() gtid.Set {
+	if t := x.s.Status.Transition; t != nil {
+		return t.FromExecuted
+	}
+	return x.m.Executed[x.s.Status.ActiveSite]
+}
+
+// taker is the site that takes over, or would.
+func (x explained) taker() (Candidate, bool) {
+	t := x.s.Status.Transition
+	if t == nil {
+		return x.best, x.found
+	}
+	to, known := x.s.Site(t.To)
+	return Candidate{Site: to, All: to.All()}, known && to.SQLAnswers() // what it has is not known otherwise
+}
+
 func (x explained) loss() *wire.ExplainedLoss {
-	if !x.found {
+	taker, found := x.taker()
+	if t := x.s.Status.Transition; !found || t != nil && t.From == "" {
 		return nil
 	}
-	l := &wire.ExplainedLoss{Site: x.best.Site.Name, Seconds: x.best.Site.MySQL.LagSeconds}
-	from := x.m.Executed[x.s.Status.ActiveSite]
-	if t := x.s.Status.Transition; t != nil {
-		from = t.FromExecuted
-	}
+	l := &wire.ExplainedLoss{Site: taker.Site.Name, Seconds: taker.Site.MySQL.LagSeconds}
+	from := x.had()
 	if from.IsEmpty() {
 		l.Message = "not known: nothing was seen of what the active site holds"
 		return l
 	}
-	lost := from.Subtract(x.best.All)
+	lost := from.Subtract(taker.All)
 	count := lost.Count()
 	l.Transactions, l.Set = &count, lost.String()
 	l.Message = fmt.Sprintf("at least %d transactions, as of the last look at the active site; what it accepted after that is not counted", count)
@@ -301,7 +332,7 @@ func (x explained) candidates() []wire.ExplainedCandidate {
 	for i, c := range others {
 		e := wire.ExplainedCandidate{Site: c.Site.Name, Fit: c.Unfit == "", Unfit: c.Unfit, Transactions: c.All.Count(), ToApply: c.ToApply,
 			Priority: c.Site.Priority, LagSeconds: c.Site.MySQL.LagSeconds}
-		if from := x.m.Executed[x.s.Status.ActiveSite]; !from.IsEmpty() && c.Site.SQLAnswers() {
+		if from := x.had(); !from.IsEmpty() && c.Site.SQLAnswers() {
 			lost := from.Subtract(c.All).Count()
 			e.LostTransactions = &lost
 		}
@@ -313,13 +344,22 @@ func (x explained) candidates() []wire.ExplainedCandidate {
 		default:
 			e.RankedBy, e.Because = "OnlyCandidate", "the only other site"
 		}
-		if x.s.Status.Transition == nil && x.s.Status.Epoch > 0 {
-			why, message := preflight(x.s, x.m, x.active, c.Site.Name)
-			e.PlannedBlockedBy, e.PlannedMessage = string(why), message
-		}
+		why, message := x.plannable(c.Site.Name)
+		e.PlannedBlockedBy, e.PlannedMessage = string(why), message
 		all = append(all, e)
 	}
 	return all
+}
+
+// plannable says why a planned failover to a site would not begin now, or "".
+func (x explained) plannable(to string) (Reason, string) {
+	switch t := x.s.Status.Transition; {
+	case t != nil:
+		return ReasonRoleMoves, fmt.Sprintf("the role is moving to %s; ask again once that is open", t.To)
+	case x.s.Status.Epoch == 0:
+		return ReasonNotHealthy, "no site is active yet; ask again once one is"
+	}
+	return preflight(x.s, x.m, x.active, to)
 }
 
 // rankedBy names the first rule of better that tells two neighbours apart.

@@ -4,6 +4,7 @@ package failover
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/internal/gtid"
 )
 
 // first is the rule that keeps the role where it is, but for the gate before a failover began: that is a forecast.
@@ -45,6 +47,10 @@ func TestExplanationAgreesWithTheDecision(t *testing.T) {
 			e := Explain(s, m, d)
 			rule, stopped := first(s, e)
 			reached[d.Verdict]++
+			noOrderWhileOneServes(t, s, e)
+			if d.Verdict == VerdictBlocked && !strings.Contains(d.Message, "; ") {
+				t.Fatalf("%s says what is wrong and not what to do: %s", d.Reason, d.Message)
+			}
 			switch {
 			case d.Verdict == VerdictWait || d.Blocked():
 				if !stopped || rule.Reason != string(d.Reason) {
@@ -163,5 +169,60 @@ func TestExplainLossAndBlockers(t *testing.T) {
 		if r.Verdict == wire.RuleAgainst && (r.Remedy == "" || r.Reason == "") {
 			t.Errorf("no way out of %+v", r)
 		}
+	}
+}
+
+// noOrderWhileOneServes: an order takes the role from whoever has it, and what that acknowledges meanwhile is lost.
+func noOrderWhileOneServes(t *rapid.T, s Snapshot, e Explanation) {
+	active, _ := s.Site(s.Status.ActiveSite)
+	serves := active.Writable()
+	if tr := s.Status.Transition; tr != nil {
+		from, _ := s.Site(tr.From)
+		serves = serves || from.Writable()
+	}
+	for _, r := range e.Rules {
+		if serves && strings.Contains(r.Remedy, "accept-data-loss") {
+			t.Fatalf("a site serves, and a person is told to take its role: %+v", r)
+		}
+	}
+}
+
+// TestExplainWhileTheRoleMoves: what is lost is counted against the old active site, whose role it was, and nobody is told that a
+// planned failover could begin.
+func TestExplainWhileTheRoleMoves(t *testing.T) {
+	s := healthyThree()
+	s.Sites = slices.Clone(s.Sites)
+	s.Sites[0].Sidecar, s.Sites[0].MySQL = Sidecar{}, MySQL{}
+	s.Status = Durable{Epoch: 4, ActiveSite: "c", Transition: &Transition{Kind: v1alpha1.FailoverEmergency, Step: v1alpha1.TransitionFencing,
+		From: "a", To: "c", FromExecuted: set("A:1-12"), StartedAt: s.Now, DetectedAt: s.Now}}
+	e := Explain(s, Memory{}, Decide(s, Memory{}))
+	lost := map[string]int64{}
+	for _, c := range e.Candidates {
+		if c.LostTransactions != nil {
+			lost[c.Site] = *c.LostTransactions
+		}
+		if c.PlannedBlockedBy != string(ReasonRoleMoves) || !strings.Contains(c.PlannedMessage, "moving to c") {
+			t.Errorf("a planned failover seems possible: %+v", c)
+		}
+	}
+	if diff := cmp.Diff(map[string]int64{"b": 4, "c": 3}, lost); diff != "" {
+		t.Errorf("lost (-want +got):\n%s", diff)
+	}
+	if l := e.Loss; l == nil || l.Site != "c" || l.Transactions == nil || *l.Transactions != 3 {
+		t.Errorf("loss %+v", l)
+	}
+	s.Status.Transition.FromExecuted = set("")
+	e = Explain(s, Memory{Executed: map[string]gtid.Set{"c": set("A:1-9")}}, Decide(s, Memory{}))
+	if l := e.Loss; l == nil || l.Transactions != nil || e.Candidates[0].LostTransactions != nil {
+		t.Errorf("what the old active site had is not known, but so is the loss: %+v", l)
+	}
+	s.Status.Transition.From, s.Status.Transition.Kind = "", v1alpha1.FailoverBootstrap
+	if l := Explain(s, Memory{}, Decide(s, Memory{})).Loss; l != nil {
+		t.Errorf("nobody had the role, and something is lost: %+v", l)
+	}
+	s = healthyThree()
+	s.Status = Durable{}
+	if c := Explain(s, Memory{}, Decide(s, Memory{})).Candidates[0]; c.PlannedBlockedBy != string(ReasonNotHealthy) || !strings.Contains(c.PlannedMessage, "no site is active yet") {
+		t.Errorf("without an active site a planned failover seems possible: %+v", c)
 	}
 }

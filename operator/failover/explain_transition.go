@@ -21,9 +21,9 @@ func (x explained) underWay() []wire.ExplainedRule {
 		gate := wire.ExplainedRule{Name: RuleGate, Verdict: wire.RuleFor, Input: "passed: " + strings.Join(t.Evidence, "; ")}
 		return []wire.ExplainedRule{gate, move}
 	case planned(t):
-		return append(x.order(), move)
+		return append(x.ordered(), move)
 	}
-	return append(x.order(), x.target(target), x.drain(target), x.gate(), x.transitionBudget(target))
+	return append(x.ordered(), x.target(target), x.drain(target), x.gate(), x.transitionBudget(target))
 }
 
 func (x explained) target(target Site) wire.ExplainedRule {
@@ -60,10 +60,10 @@ func (x explained) gate() wire.ExplainedRule {
 	case g.Writer != "":
 		return against(RuleGate, g.Writer+" accepts writes; it is being fenced", ReasonForeignWriter, "wait")
 	case from == "":
-		return against(RuleGate, who+" must acknowledge the epoch fenced", ReasonAwaitingFence, "wait, bring "+who+" back, or order it: "+x.command())
+		return against(RuleGate, who+" must acknowledge the epoch fenced", ReasonAwaitingFence, "wait, or bring "+who+" back"+x.order("; or order it: "))
 	case len(g.Blockers) > 0:
 		return against(RuleGate, fmt.Sprintf("no proof that %s is fenced, and %s may still vouch for it", from, who), ReasonVouched,
-			fmt.Sprintf("bring %s back, taint its node %s if it is down, or order it: %s", who, v1alpha1.OutOfServiceTaint, x.command()))
+			fmt.Sprintf("bring %s back, or taint its node %s if it is down", who, v1alpha1.OutOfServiceTaint)+x.order("; or order it: "))
 	}
 	return against(RuleGate, fmt.Sprintf("no proof that %s is fenced; its lease has run out at %s (%s left)", from,
 		g.ReadyAt.UTC().Format(time.RFC3339), seconds(g.ReadyAt.Sub(x.s.Now))), ReasonAwaitingFence, "wait")
@@ -76,7 +76,7 @@ func (x explained) transitionBudget(target Site) wire.ExplainedRule {
 	if over == "" || t.From == "" || t.From == t.To || forced(x.s) {
 		return wire.ExplainedRule{Name: RuleLossBudget, Verdict: wire.RuleFor, Input: "the loss budget allows it"}
 	}
-	return against(RuleLossBudget, over, ReasonLossBudget, "accept the loss: "+x.command())
+	return against(RuleLossBudget, over, ReasonLossBudget, "wait until "+t.From+" is back and fenced, which loses nothing"+x.order("; or accept the loss: "))
 }
 
 // verdictOf is what a decision about a change under way says to it.

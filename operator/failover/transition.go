@@ -197,7 +197,7 @@ func gateClosed(s Snapshot, d Decision, g Gate) Decision {
 		return d.say(TopologyTransition, verdict, ReasonAwaitingFence, "%s", message).then(Announce{Fence: g.Blockers}).within(s.Policy.PollInterval / 8)
 	}
 	if g.Writer != "" {
-		return d.say(TopologyTransition, VerdictBlocked, ReasonForeignWriter, "%s accepts writes; it is being fenced", g.Writer).
+		return d.say(TopologyTransition, VerdictBlocked, ReasonForeignWriter, "%s accepts writes; it is being fenced, and %s is opened once it is; see the log of its sidecar if that lasts", g.Writer, t.To).
 			then(Announce{Fence: []string{g.Writer}}).within(s.Policy.PollInterval / 8)
 	}
 	if from, _ := s.Site(t.From); from.Reachable() {

@@ -79,7 +79,7 @@ func TestOnlyWhatWasAnsweredIsTakenOff(t *testing.T) {
 func TestEachRefusalIsToldOnce(t *testing.T) {
 	l := testLoop(t, &pushes{}, nil)
 	told := 0
-	emit := func(report.Event, string, ...any) { told++ }
+	emit := func(string, report.Event, string, ...any) { told++ }
 	at := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	refused := func(at time.Time, answered bool) failover.Decision {
 		return failover.Decision{Status: failover.Durable{Planned: &failover.Planned{To: "west", Phase: v1alpha1.PlannedRefused, StartedAt: at, Answered: answered}}}

@@ -71,9 +71,23 @@ func availability(d failover.Decision) report.Condition {
 	case d.Topology == failover.TopologyAllUnreachable:
 		return report.False(c, report.ReasonAllSitesSilent, "no site answers; check nodes and network")
 	case d.Topology == failover.TopologyActiveReadOnly:
-		return report.False(c, report.ReasonActiveSiteFenced, d.Status.ActiveSite+" answers but is read-only")
+		return report.False(c, report.ReasonActiveSiteFenced, d.Status.ActiveSite+" answers but is read-only"+nobodyTakesOver(d))
+	case d.Topology == failover.TopologyActiveDown:
+		return report.False(c, report.ReasonActiveSiteDown, d.Status.ActiveSite+" does not accept writes: its MySQL is down"+nobodyTakesOver(d))
 	}
-	return report.False(c, report.ReasonActiveSiteSilent, d.Status.ActiveSite+" does not accept writes")
+	return report.False(c, report.ReasonActiveSiteSilent, d.Status.ActiveSite+" does not accept writes"+nobodyTakesOver(d))
+}
+
+// nobodyTakesOver says why nobody takes the place of an active site that is not open. What to do about it says the decision's own message,
+// in FailoverBlocked.
+func nobodyTakesOver(d failover.Decision) string {
+	switch {
+	case d.Blocked():
+		return fmt.Sprintf("; nobody takes its place by itself (%s), see the condition %s", d.Reason, v1alpha1.ConditionFailoverBlocked)
+	case d.Verdict == failover.VerdictWait && d.Reason == failover.ReasonCrashGrace:
+		return "; it may restart in place within spec.failover.crashGrace"
+	}
+	return "" // something is under way
 }
 
 func replicationHealth(d failover.Decision) report.Condition {

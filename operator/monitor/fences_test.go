@@ -19,7 +19,7 @@ func TestFencesAreToldAndCounted(t *testing.T) {
 	l := testLoop(t, &pushes{}, nil)
 	report.ForgetGroup(l.key.Namespace, l.key.Name)
 	var said []string
-	emit := func(e report.Event, format string, args ...any) {
+	emit := func(_ string, e report.Event, format string, args ...any) {
 		said = append(said, e.Reason+": "+fmt.Sprintf(format, args...))
 	}
 	writer := failover.Decision{Verdict: failover.VerdictNothing, Views: []failover.View{

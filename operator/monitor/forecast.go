@@ -81,14 +81,19 @@ const forecastStands = 10 * time.Second
 type settledForecast struct {
 	shown, next *v1alpha1.Forecast
 	since       time.Time
+	// seen is when each obstacle was seen last, shown or not.
+	seen map[string]time.Time
 }
 
-// settle returns the forecast to show. The first one, and that there is none, are shown at once.
+// settle returns the forecast to show. The first one, that there is none, and an obstacle that appears are shown at once: a group
+// must not promise for 10 s more what would not happen.
 func (f *settledForecast) settle(now *v1alpha1.Forecast, at time.Time) *v1alpha1.Forecast {
-	if now == nil || f.shown == nil {
+	if now == nil || f.shown == nil || f.appears(now.BlockedBy, at) {
 		f.shown, f.next = now, nil
+		f.note(now, at)
 		return f.shown
 	}
+	f.note(now, at)
 	switch {
 	case *now == *f.shown:
 		f.next = nil
@@ -98,6 +103,25 @@ func (f *settledForecast) settle(now *v1alpha1.Forecast, at time.Time) *v1alpha1
 		f.shown, f.next = now, nil
 	}
 	return f.shown
+}
+
+// appears is true for an obstacle that the status does not show. One that was there a moment ago takes turns with another, and
+// waits as everything else does.
+func (f *settledForecast) appears(obstacle string, at time.Time) bool {
+	if obstacle == "" || obstacle == f.shown.BlockedBy {
+		return false
+	}
+	seen, was := f.seen[obstacle]
+	return !was || at.Sub(seen) >= forecastStands
+}
+
+func (f *settledForecast) note(now *v1alpha1.Forecast, at time.Time) {
+	if f.seen == nil {
+		f.seen = map[string]time.Time{}
+	}
+	if now != nil {
+		f.seen[now.BlockedBy] = at
+	}
 }
 
 // alike compares two forecasts that are not the shown one. If they name another site or another obstacle than it does, the

@@ -31,7 +31,13 @@ func TestAForecastThatFlapsIsNotWritten(t *testing.T) {
 				return over(i)
 			}
 			return b
-		}, 1, "b"},
+		}, 2, "bLossBudget"},
+		"two obstacles take turns": {func(i int) *v1alpha1.Forecast {
+			if i%2 == 1 {
+				return over(i)
+			}
+			return &v1alpha1.Forecast{Site: "b", BlockedBy: "SiteMayStillVouch"}
+		}, 2, "bLossBudget"},
 		"another candidate lasts": {func(i int) *v1alpha1.Forecast {
 			if i > 3 {
 				return c
@@ -152,5 +158,34 @@ func TestTheForecastSaysWhatWouldBeLost(t *testing.T) {
 	}
 	if l.settle(nil, nil, at) != nil {
 		t.Error("a loss is forecast where nothing is")
+	}
+}
+
+// TestAnObstacleIsShownAtOnce: whoever reads that a failover would happen rests on it. That it would happen after all may wait.
+func TestAnObstacleIsShownAtOnce(t *testing.T) {
+	var f settledForecast
+	at := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	see := func(site, obstacle string) string {
+		at = at.Add(2 * time.Second)
+		out := f.settle(&v1alpha1.Forecast{Site: site, BlockedBy: obstacle}, at)
+		return out.Site + " " + out.BlockedBy
+	}
+	for i, step := range []struct{ site, obstacle, want string }{
+		{"b", "", "b "},
+		{"b", "LossBudget", "b LossBudget"},
+		{"b", "ModeManual", "b ModeManual"},
+		{"", "NoFitCandidate", " NoFitCandidate"},
+		{"b", "", " NoFitCandidate"},
+		{"c", "", " NoFitCandidate"},
+		{"b", "ModeManual", " NoFitCandidate"}, // shown a moment ago
+		{"b", "Paused", "b Paused"},
+	} {
+		if got := see(step.site, step.obstacle); got != step.want {
+			t.Errorf("%d: %q, want %q", i, got, step.want)
+		}
+	}
+	at = at.Add(forecastStands)
+	if got := see("b", "LossBudget"); got != "b LossBudget" {
+		t.Errorf("an obstacle of long ago: %q", got)
 	}
 }

@@ -230,7 +230,7 @@ func plannedKey(p *failover.Planned) string {
 }
 
 // plannedEvents says what came of a planned failover.
-func (l *loop) plannedEvents(emit func(report.Event, string, ...any), d failover.Decision) {
+func (l *loop) plannedEvents(emit teller, d failover.Decision) {
 	p := d.Status.Planned
 	before := l.said.planned
 	l.said.planned = plannedKey(p)
@@ -239,11 +239,11 @@ func (l *loop) plannedEvents(emit func(report.Event, string, ...any), d failover
 	}
 	switch p.Phase {
 	case v1alpha1.PlannedRefused:
-		emit(report.PlannedRefused, "to %s: %s", p.To, p.Message)
+		emit(p.To, report.PlannedRefused, "to %s: %s", p.To, p.Message)
 	case v1alpha1.PlannedReverted, v1alpha1.PlannedAborted:
-		emit(report.PlannedReverted, "to %s: %s", p.To, p.Message)
+		emit(p.To, report.PlannedReverted, "to %s: %s", p.To, p.Message)
 	case v1alpha1.PlannedWaiting:
-		emit(report.PlannedWaiting, "to %s: %s", p.To, p.Message)
+		emit(p.To, report.PlannedWaiting, "to %s: %s", p.To, p.Message)
 	case v1alpha1.PlannedMoving, v1alpha1.PlannedSucceeded:
 		// FailoverStarted and FailoverCompleted say it.
 	}

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
-	"strings"
 	"sync"
 	"time"
 
@@ -40,6 +39,8 @@ type said struct {
 	loss     settledLoss
 	// key is the key that waits to sign, and the site that it waits for.
 	key string
+	// seen is when each site answered last, as far as this operator knows.
+	seen map[string]time.Time
 }
 
 // report writes what is true now: labels, status and conditions, metrics, the live status; events and a log line on
@@ -47,7 +48,7 @@ type said struct {
 func (l *loop) report(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, s failover.Snapshot, d failover.Decision, failed error) {
 	l.logChange(s, d, failed)
 	if d.Urgent() {
-		l.m.Board.Publish(live(group, s, d, time.Now()))
+		l.show(live(group, s, d, time.Now()))
 		if !l.unwritten {
 			l.events(group, d)
 		}
@@ -55,7 +56,7 @@ func (l *loop) report(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, s
 	}
 	l.labels(ctx, group, s, d)
 	l.metrics(group, s, d)
-	l.m.Board.Publish(live(group, s, d, time.Now()))
+	l.show(live(group, s, d, time.Now()))
 	if !l.unwritten {
 		l.events(group, d) // what could not be persisted did not happen
 	}
@@ -81,7 +82,7 @@ func (l *loop) clearOrder(ctx context.Context, group *v1alpha1.MysqlFailoverGrou
 		l.log.Error("clear order", "error", err)
 		return
 	}
-	l.m.Events.Emit(group, nil, report.FailoverForced, "%s", outcome)
+	l.m.Events.Emit(group, siteObject(group, d.Status.ActiveSite), report.FailoverForced, "%s", outcome)
 }
 
 func (l *loop) logChange(s failover.Snapshot, d failover.Decision, failed error) {
@@ -147,112 +148,6 @@ func (l *loop) metrics(group *v1alpha1.MysqlFailoverGroup, s failover.Snapshot, 
 		ready = 1
 	}
 	report.GroupReady.WithLabelValues(ns, name).Set(ready)
-}
-
-func (l *loop) events(group *v1alpha1.MysqlFailoverGroup, d failover.Decision) {
-	emit := func(e report.Event, format string, args ...any) { l.m.Events.Emit(group, nil, e, format, args...) }
-	happened := map[failover.Verdict]report.Event{
-		failover.VerdictBootstrap: report.ActiveSiteChosen, failover.VerdictFailover: report.FailoverStarted,
-		failover.VerdictPromote: report.Promoted,
-	}
-	if event, is := happened[d.Verdict]; is {
-		emit(event, "%s", d.Message)
-	}
-	if d.Verdict == failover.VerdictComplete {
-		l.completed(emit, d)
-	}
-	if d.Verdict == failover.VerdictReopen && l.said.states[d.Status.ActiveSite] != v1alpha1.SiteFenced {
-		emit(report.ActiveSiteReopened, "%s", d.Message)
-	}
-	if d.Verdict == failover.VerdictBlocked && l.said.blocked != d.Reason {
-		emit(report.FailoverBlocked, "%s: %s", d.Reason, d.Message)
-	}
-	l.fenceEvents(emit, d)
-	l.staysEvent(emit, d)
-	l.plannedEvents(emit, d)
-	if l.said.blocked = ""; d.Verdict == failover.VerdictBlocked {
-		l.said.blocked = d.Reason
-	}
-	if l.said.states == nil {
-		l.said.states = map[string]v1alpha1.SiteState{}
-	}
-	for _, v := range d.Views {
-		if d.Urgent() {
-			break // a site that has no part in the move was hardly waited for
-		}
-		l.siteEvents(emit, v)
-		l.said.states[v.Name] = v.State
-	}
-}
-
-// fenceEvents tells of writers that are kept out, also of one that a new operator finds, and of a group without an answer.
-func (l *loop) fenceEvents(emit func(report.Event, string, ...any), d failover.Decision) {
-	fenced := func(site, cause string) {
-		report.Fences.WithLabelValues(l.key.Namespace, l.key.Name, site, cause).Inc()
-	}
-	if t := d.Status.Transition; d.Verdict == failover.VerdictPromote && t != nil && t.From != "" {
-		emit(report.FencedOldPrimary, "%s accepts no commits: %s", t.From, strings.Join(t.Evidence, "; "))
-		fenced(t.From, string(t.Kind))
-	}
-	before := l.said.foreign
-	l.said.foreign = map[string]bool{}
-	for _, v := range d.Views {
-		if v.Reason != string(failover.ReasonForeignWriter) {
-			continue
-		}
-		l.said.foreign[v.Name] = true
-		if !before[v.Name] {
-			emit(report.WriterFenced, "%s %s", v.Name, v.Message)
-			fenced(v.Name, v.Reason)
-		}
-	}
-	silent := d.Topology == failover.TopologyAllUnreachable
-	if silent && !l.said.silent {
-		emit(report.AllUnreachable, "%s", d.Message)
-	}
-	l.said.silent = silent
-}
-
-// staysEvent says once for each reason that the role stays on a site that is about to go.
-func (l *loop) staysEvent(emit func(report.Event, string, ...any), d failover.Decision) {
-	before := l.said.stays
-	l.said.stays = ""
-	if d.Stays == nil {
-		return
-	}
-	l.said.stays = d.Stays.Site + " " + string(d.Stays.Reason)
-	if l.said.stays != before {
-		emit(report.PlannedBlocked, "%s: %s", d.Stays.Reason, staysMessage(d.Stays))
-	}
-}
-
-func (l *loop) completed(emit func(report.Event, string, ...any), d failover.Decision) {
-	if len(d.Status.Records) == 0 || d.Status.Records[0].Epoch != d.Status.Epoch {
-		return // the first active site of a group: nothing was moved
-	}
-	r := d.Status.Records[0]
-	took := r.OpenedAt.Sub(r.DetectedAt.Time)
-	emit(report.FailoverCompleted, "%s -> %s under epoch %d in %s, %d transactions known lost", r.From, r.To, r.Epoch,
-		took.Round(10*time.Millisecond), r.LostTransactions)
-	report.Failovers.WithLabelValues(l.key.Namespace, l.key.Name, r.Reason, "completed").Inc()
-	report.FailoverDuration.WithLabelValues(l.key.Namespace, l.key.Name, string(r.Kind)).Observe(took.Seconds())
-}
-
-func (l *loop) siteEvents(emit func(report.Event, string, ...any), v failover.View) {
-	before, known := l.said.states[v.Name]
-	if !known || before == v.State {
-		return
-	}
-	switch {
-	case v.State == v1alpha1.SiteDiverged:
-		emit(report.SiteDiverged, "%s %s", v.Name, v.Message)
-	case v.State == v1alpha1.SiteUnreachable:
-		emit(report.SiteUnreachable, "%s: %s", v.Name, v.Message)
-	case before == v1alpha1.SiteUnreachable:
-		emit(report.SiteReachable, "%s answers again and is %s", v.Name, v.State)
-	case v.State == v1alpha1.SiteReplica:
-		emit(report.SiteAttached, "%s replicates from the active site", v.Name)
-	}
 }
 
 // writeStatus writes the loop's part of the status if it says something else than last time.
@@ -440,6 +335,20 @@ func live(group *v1alpha1.MysqlFailoverGroup, s failover.Snapshot, d failover.De
 		out.Sites = append(out.Sites, w)
 	}
 	return out
+}
+
+// show publishes the live status. A site that is silent was seen last when it answered last: that is asked while it is silent.
+func (l *loop) show(now wire.GroupStatus) {
+	before := l.said.seen
+	l.said.seen = make(map[string]time.Time, len(now.Sites))
+	for i := range now.Sites {
+		site := &now.Sites[i]
+		if !site.Reachable {
+			site.LastSeen = before[site.Name]
+		}
+		l.said.seen[site.Name] = site.LastSeen
+	}
+	l.m.Board.Publish(now)
 }
 
 func fenceOf(site failover.Site) string {

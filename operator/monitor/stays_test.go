@@ -40,7 +40,7 @@ func TestARoleThatStaysIsTold(t *testing.T) {
 	}
 	l := testLoop(t, &pushes{}, nil)
 	var said []string
-	emit := func(e report.Event, format string, args ...any) {
+	emit := func(_ string, e report.Event, format string, args ...any) {
 		said = append(said, e.Reason+" "+strings.Split(fmt.Sprintf(format, args...), ":")[0])
 	}
 	for _, d := range []failover.Decision{

@@ -45,6 +45,7 @@ const (
 	ReasonActiveSiteOpen     = "ActiveSiteOpen"
 	ReasonActiveSiteFenced   = "ActiveSiteFenced"
 	ReasonActiveSiteSilent   = "ActiveSiteSilent"
+	ReasonActiveSiteDown     = "ActiveSiteDown"
 	ReasonAllSitesSilent     = "AllSitesSilent"
 	ReasonFailingOver        = "FailingOver"
 	ReasonReplicating        = "Replicating"

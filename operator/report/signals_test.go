@@ -49,7 +49,7 @@ func signalsPage(t *testing.T) string {
 	for _, c := range conditions(t) {
 		fmt.Fprintf(&b, "| `%s` | %s |\n", c[0], c[1])
 	}
-	b.WriteString("\n## Events\n\nOf a group; `kubectl mfg events` shows them. The note gives the cause and the next command.\n\n| Reason | Type | Meaning |\n|---|---|---|\n")
+	b.WriteString("\n## Events\n\nOf a group; `kubectl mfg events` shows them. The note gives the cause and the next command. `related` of one about a site is that site's Service or pod.\n\n| Reason | Type | Meaning |\n|---|---|---|\n")
 	for _, e := range report.Table() {
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", e.Reason, e.Type, e.Meaning)
 	}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package monitor
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/failover"
+)
+
+// TestReadySaysWhatIsWrong: it is the first that anybody reads, so a site that is down is not called silent, and a group that
+// nobody will bring up by itself says so.
+func TestReadySaysWhatIsWrong(t *testing.T) {
+	views := []failover.View{{Name: "west"}, {Name: "east", State: v1alpha1.SiteDetached}}
+	for name, tc := range map[string]struct {
+		seen    failover.Topology
+		verdict failover.Verdict
+		why     failover.Reason
+		want    string
+	}{
+		"MySQL restarts in place": {failover.TopologyActiveDown, failover.VerdictWait, failover.ReasonCrashGrace,
+			"ActiveSiteDown: west does not accept writes: its MySQL is down; it may restart in place within spec.failover.crashGrace"},
+		"down, and nobody may take over": {failover.TopologyActiveDown, failover.VerdictBlocked, failover.ReasonModeManual,
+			"ActiveSiteDown: west does not accept writes: its MySQL is down; nobody takes its place by itself (ModeManual), see the condition FailoverBlocked"},
+		"silent for a moment": {failover.TopologyActiveSilent, failover.VerdictWait, failover.ReasonBelowThreshold,
+			"ActiveSiteSilent: west does not accept writes"},
+		"silent and paused": {failover.TopologyActiveSilent, failover.VerdictBlocked, failover.ReasonPaused,
+			"ActiveSiteSilent: west does not accept writes; nobody takes its place by itself (Paused), see the condition FailoverBlocked"},
+		"it is opened again": {failover.TopologyActiveReadOnly, failover.VerdictReopen, failover.ReasonReturnedWhole,
+			"ActiveSiteFenced: west answers but is read-only"},
+		"it cannot be opened": {failover.TopologyActiveReadOnly, failover.VerdictBlocked, failover.ReasonCannotOpen,
+			"ActiveSiteFenced: west answers but is read-only; nobody takes its place by itself (ActiveSiteCannotOpen), see the condition FailoverBlocked"},
+	} {
+		d := failover.Decision{Topology: tc.seen, Verdict: tc.verdict, Reason: tc.why, Status: failover.Durable{Epoch: 2, ActiveSite: "west"}, Views: views}
+		for _, c := range conditionsOf(d, "", time.Now()) {
+			got := c.Reason + ": " + c.Message
+			if (c.Type == v1alpha1.ConditionReady || c.Type == v1alpha1.ConditionAvailable) && (c.Status != "False" || got != tc.want) {
+				t.Errorf("%s: %s %s (-want +got):\n%s", name, c.Type, c.Status, cmp.Diff(tc.want, got))
+			}
+		}
+	}
+}
