@@ -33,9 +33,9 @@ var (
 	errSealedAbsent = errors.New("the keyring is sealed, and it is not a whole keyring: look at the escrow Secret that is projected into this pod")
 	errSealedEmpty  = errors.New("the keyring is sealed, and " + wire.MarkNoData + ": to make a data directory the site must be unsealed; " +
 		"order a reclone of the site")
-	errSeedMissing = errors.New("the keyring to start from is missing: look at the escrow Secret of this site; mysqld is not started without it")
-	errSeedDigest  = errors.New("the keyring to start from has another digest than it should: look at the escrow Secret of this site; mysqld is not started with it")
-	errSeedBroken  = errors.New("the keyring to start from is not a whole keyring: look at the escrow Secret of this site")
+	errSeedMissing = errors.New(wire.MarkNoSeed + " is missing: look at the escrow Secret of this site; mysqld is not started without it")
+	errSeedDigest  = errors.New(wire.MarkNoSeed + " has another digest than it should: look at the escrow Secret of this site; mysqld is not started with it")
+	errSeedBroken  = errors.New(wire.MarkNoSeed + " is not a whole keyring: look at the escrow Secret of this site")
 	errKeyringLost = errors.New(wire.MarkKeyringLost + " is lost: it was in memory only; order a reclone of the site")
 	errStored      = errors.New(wire.MarkKeyringLost + " is in escrow, and this pod does not start from it: the operator has it start from there; " +
 		"if that escrow Secret is gone too, order a reclone of the site that gives its data up (SITE:confirm)")

@@ -164,7 +164,7 @@ type SiteKeyringStatus struct {
 	//
 	// +optional
 	Work KeyringWork `json:"work,omitempty"`
-	// since is when the phase was entered.
+	// since is when the phase was entered, or when the rotation of the master keys was begun in it.
 	//
 	// +optional
 	Since *metav1.MicroTime `json:"since,omitempty"`

@@ -23,6 +23,8 @@ func KeyringDigest(content []byte) string {
 const (
 	// MarkKeyringLost: the data is there, and the keyring that it needs is not.
 	MarkKeyringLost = "the keyring that the data needs"
+	// MarkNoSeed: the pod cannot start from the escrow Secret that it was given; its memory holds no keyring.
+	MarkNoSeed = "the keyring to start from"
 	// MarkNoData: the pod is made sealed, and there is no data that its keyring could read.
 	MarkNoData = "there is no data"
 )

@@ -123,8 +123,20 @@ func podOf(s *scope, name string) keyring.Pod {
 	why := bootstrapEnded(pod)
 	out.Empty = strings.Contains(why, wire.MarkNoData)
 	out.Lost = out.Empty || strings.Contains(why, wire.MarkKeyringLost)
+	out.Unborn = neverBegan(pod) || strings.Contains(why, wire.MarkNoSeed)
 	out.Silent = !out.Ready && s.known && !s.facts.Sites[name].MysqlUp && endsAtOnce(pod) && s.now.Sub(pod.CreationTimestamp.Time) >= lostAfter
 	return out
+}
+
+// neverBegan is true while the init container that starts from the keyring has never run in a pod: nothing of it is in memory. What a
+// pod does not say of that container it may have run.
+func neverBegan(pod *corev1.Pod) bool {
+	for _, c := range pod.Status.InitContainerStatuses {
+		if c.Name == render.ContainerBootstrap {
+			return c.RestartCount == 0 && c.State.Waiting != nil && c.LastTerminationState == (corev1.ContainerState{})
+		}
+	}
+	return false
 }
 
 // endsAtOnce is true if mysqld does not start: its container ended in failure, which it does after several ends of mysqld in a

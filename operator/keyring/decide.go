@@ -86,7 +86,7 @@ func adoptionRefused(g Group) string {
 func next(g Group, s Site, plain string) Next {
 	s.Pod.proven = s.Pod.Lost
 	s.Pod.Lost = s.Pod.Lost || lostSilently(s)
-	n := Next{Name: s.Name, Lost: s.Pod.Lost, Status: *s.Status.DeepCopy(), site: s, now: metav1.NewMicroTime(g.Now)}
+	n := Next{Name: s.Name, Lost: s.Pod.Lost || s.starved(), Status: *s.Status.DeepCopy(), site: s, now: metav1.NewMicroTime(g.Now)}
 	n.Status.Name = s.Name
 	if g.RotateSet {
 		n.Status.RotationRefused = "" // of an earlier order

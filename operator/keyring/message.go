@@ -3,13 +3,15 @@
 package keyring
 
 import (
+	"fmt"
+
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 )
 
 // message says what is waited for, or what went wrong. It carries no times, so that it does not change while nothing does.
 func message(g Group, s Site) string {
 	st := s.Status
-	if _, have := s.current(); st.Phase == failed && st.KeyringSecret != "" && !have {
+	if _, have := s.current(); st.Phase == failed && st.KeyringSecret != "" && !have && !s.starved() {
 		return "the escrow Secret " + st.KeyringSecret + " with the digest " + st.KeyringDigest + " is missing: restore it from the pod, which must not be restarted"
 	}
 	if st.Phase == sealed {
@@ -24,6 +26,8 @@ func waitsFor(g Group, s Site) string {
 	switch {
 	case st.Phase == "" && s.Provisioned:
 		return "the site is not encrypted"
+	case st.Phase == "" && s.mayTell() && s.Rendered.Exists:
+		return "its pod was made with a keyring that it can write, and has not said which: once its sidecar answers it goes on; if that pod is gone for good, delete its Deployment"
 	case st.Phase == "":
 		return ""
 	case st.Phase == pending:
@@ -32,6 +36,9 @@ func waitsFor(g Group, s Site) string {
 		return unsealedYet(g, s)
 	case lostKeys(s) && s.Provisioned && giveUpWaits(s) != "":
 		return giveUpWaits(s)
+	case s.starved():
+		return fmt.Sprintf("its pod cannot start, because the escrow Secret with version %d of its keyring is gone or changed: restore it if anybody has a copy, "+
+			"or order %s=%s:confirm to have the site cloned anew", st.SeedVersion, v1alpha1.AnnotationRecloneSite, s.Name)
 	case s.Pod.Lost:
 		return "the pod cannot start"
 	case s.Report == nil || s.Report.Sealed || !s.Pod.Current:

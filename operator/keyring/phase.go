@@ -38,8 +38,17 @@ var Table = []Transition{
 		"work `Bootstrap`: keys are made during initialisation; keyring on a memory-backed volume; escrow agent armed", isNew, bootstrap,
 	},
 	{
+		[]v1alpha1.KeyringPhase{sealed}, "a person patched the phase to `Sealed`", "work was under way: what makes a site sealed was not proven", escrowed,
+		"it goes on from where it was", isPatched, func(Group, *Next) {},
+	},
+	{
+		[]v1alpha1.KeyringPhase{none, escrowed}, "status knows nothing of the keyring that a pod can write: a group that was made again while a site was unsealed",
+		"the site holds the group's data; that keyring is in no escrow, or not the one that status names", unsealed,
+		"work `Rotation`, as one whose keys were rotated: the pod stays, and its keyring goes into escrow", isFoundLive, takeLive,
+	},
+	{
 		[]v1alpha1.KeyringPhase{none}, "status knows nothing of a keyring that is in escrow: a re-created group, a site that came back",
-		"no pod has another keyring in its memory", escrowed,
+		"no pod has another keyring in its memory, nor one that does not say which", escrowed,
 		"rendered sealed with the version that its Deployment has, else with the highest one whose content has the digest that it was stored with", isFound, takeFound,
 	},
 	{
@@ -57,8 +66,13 @@ var Table = []Transition{
 	},
 	{
 		[]v1alpha1.KeyringPhase{sealed, escrowed, pending}, "the escrow Secret of the site disappears, or its content changes",
-		"it is what the site is sealed, or about to be sealed, with; no clone is about to replace the data", failed,
+		"it is what the site is sealed, or about to be sealed, with; no confirmed clone is about to replace the data", failed,
 		"event `KeyringEscrowMissing`; the pod is never restarted nor replaced", isMissing, miss,
+	},
+	{
+		[]v1alpha1.KeyringPhase{unsealed}, "the escrow Secret from which the site is to be unsealed disappears, or its content changes",
+		"its pod was not replaced yet, and is sealed with it; no confirmed clone is about to replace the data", failed,
+		"the unseal is given up: event `KeyringEscrowMissing`; the pod is never restarted nor replaced", isMissingBefore, missBefore,
 	},
 	{
 		[]v1alpha1.KeyringPhase{failed}, "manual recovery restores the Secret, and patches the phase", "restored digest equals status digest; work had ended", sealed,
@@ -106,8 +120,13 @@ var Table = []Transition{
 	{
 		[]v1alpha1.KeyringPhase{unsealed, escrowed, failed}, "the pod is lost while unsealed, and keys with it that were not escrowed",
 		"the site is marked as one without data, which a lost rotation does by itself, unless it may have what nobody else has; the active site is open. " +
-			"What a keyring reads that was in escrow in this round, and is no longer, only with a confirmed order", unsealed,
+			"What a keyring reads that was in escrow, and is no longer, only with a confirmed order", unsealed,
 		"work `Clone` from a fresh keyring: the site is wiped and cloned from the active one", isLostKeys, cloneInstead,
+	},
+	{
+		[]v1alpha1.KeyringPhase{unsealed}, "the escrow Secret from which the unsealed pod is to start disappears, or its content changes",
+		"that pod has no keyring yet, and none was escrowed in this round", failed,
+		"event `KeyringEscrowMissing`; restored, the pod starts; else the site is cloned by a confirmed order", isStarved, starve,
 	},
 	{
 		[]v1alpha1.KeyringPhase{unsealed, failed}, "the site became the active one before its keys were rotated",
@@ -150,56 +169,14 @@ func always(Group, Site) bool { return true }
 func seen(s Site) bool { return written(s.Status) }
 
 func isNew(_ Group, s Site) bool {
-	return len(s.Versions) == 0 && !s.Provisioned && !s.Rendered.Sealed
+	return len(s.Versions) == 0 && !s.Provisioned && !s.Rendered.Sealed && (s.isReplaced() || s.live() == "" && !s.mayTell())
 }
 
 func bootstrap(_ Group, n *Next) {
 	n.unseal(v1alpha1.KeyringBootstrap, Version{})
 }
 
-// found is the version in escrow with which a site that status does not know starts.
-func found(s Site) (Version, bool) {
-	if s.Rendered.Sealed {
-		v, ok := s.version(s.Rendered.Secret)
-		return v, ok && v.whole()
-	}
-	if live := s.live(); live != "" {
-		// Only what the pod has can read what it wrote.
-		return s.newest(func(v Version) bool { return v.Digest == live })
-	}
-	return s.newest(func(Version) bool { return true })
-}
-
-func isFound(_ Group, s Site) bool {
-	_, ok := found(s)
-	return ok && !s.plain()
-}
-
-func takeFound(_ Group, n *Next) {
-	v, _ := found(n.site)
-	n.hold(v)
-	n.Status.Stage = v1alpha1.KeyringSealing
-	n.say(EventFound, fmt.Sprintf("Site %s starts with the keyring in the escrow Secret %s", n.Name, v.Name))
-}
-
-func isFoundMissing(_ Group, s Site) bool {
-	return !s.plain() && (s.Rendered.Sealed || len(s.Versions) > 0 && s.live() == "")
-}
-
-func takeMissing(g Group, n *Next) {
-	v := Version{Name: n.site.Rendered.Secret}
-	for _, other := range n.site.Versions {
-		if other.Name == v.Name || v.Name == "" && other.Number > v.Number {
-			v = other
-		}
-	}
-	v.Digest = v.Annotated
-	if r := n.site.Report; v.Digest == "" && r != nil {
-		v.Digest = r.Digest
-	}
-	n.hold(v)
-	miss(g, n)
-}
+func isPatched(_ Group, s Site) bool { return s.Status.Work != "" || s.Status.Stage != "" }
 
 func isAdopted(g Group, s Site) bool {
 	return g.Adopt && s.Provisioned && (s.plain() || len(s.Versions) == 0 && !s.Rendered.Sealed)
@@ -209,41 +186,6 @@ func adopt(_ Group, n *Next) {
 	n.say(EventAdopted, fmt.Sprintf("Site %s is encrypted from now on; tables that exist stay in the clear until they are rebuilt", n.Name))
 	n.unseal(v1alpha1.KeyringRotation, Version{})
 }
-
-func isMissing(_ Group, s Site) bool {
-	st := s.Status
-	if _, have := s.current(); have {
-		return false
-	}
-	if st.Work == v1alpha1.KeyringClone && st.Phase == pending {
-		return false // the clone replaces what the keyring would read
-	}
-	return true
-}
-
-func miss(_ Group, n *Next) {
-	if n.Status.Phase == pending {
-		n.Status.Work = "" // nothing was changed yet, and its pod stays sealed
-	}
-	n.say(EventEscrowMissing, fmt.Sprintf("The escrow Secret %s of site %s is gone or changed. Do not delete or restart its pod: its memory "+
-		"holds the only copy of the keyring. See docs/encryption.md on how to restore it from there", n.Status.KeyringSecret, n.Name))
-}
-
-func isRestored(_ Group, s Site) bool {
-	_, have := s.current()
-	return have && !written(s.Status) && s.Status.Stage != v1alpha1.KeyringSealing
-}
-
-func restore(_ Group, n *Next) {
-	n.say(EventEscrowBack, fmt.Sprintf("The escrow Secret %s of site %s is there again, with the digest that it had", n.Status.KeyringSecret, n.Name))
-}
-
-func isRestoredSealing(_ Group, s Site) bool {
-	_, have := s.current()
-	return have && s.Status.Stage == v1alpha1.KeyringSealing
-}
-
-func restoreSealing(g Group, n *Next) { restore(g, n) }
 
 func isRolledBack(_ Group, s Site) bool {
 	return s.Rendered.Sealed && s.Rendered.Secret != s.Status.KeyringSecret
@@ -318,7 +260,7 @@ func newer(s Site) (Version, bool) {
 
 // lost is true if a pod that could write its keyring is gone, and the one after it cannot start without that keyring. A site
 // that was never unsealed from anything starts again by itself, with a new datadir.
-func lost(s Site) bool { return s.Pod.Lost && seen(s) }
+func lost(s Site) bool { return (s.Pod.Lost || s.starved()) && seen(s) }
 
 func isLostDone(_ Group, s Site) bool {
 	_, have := newer(s)
@@ -350,13 +292,18 @@ func reseed(_ Group, n *Next) {
 // lostKeys is true if master keys were in a pod's memory that is gone, and nowhere else.
 func lostKeys(s Site) bool {
 	_, have := newer(s)
-	return lost(s) && !have && !s.Active && s.Status.Work == v1alpha1.KeyringRotation && s.Status.Stage == v1alpha1.KeyringRotating
+	return s.Pod.Lost && seen(s) && !have && !s.Active && s.Status.Work == v1alpha1.KeyringRotation && s.Status.Stage == v1alpha1.KeyringRotating
 }
 
 func isLostKeys(g Group, s Site) bool {
 	// I15: the mark is off, and durably so, before anything is wiped.
-	return lost(s) && !s.Active && !s.Provisioned && g.Donor &&
-		(s.Status.Work == v1alpha1.KeyringRotation || s.Status.SeedVersion > 0 || isOrderedAnew(s))
+	if !lost(s) || s.Active || s.Provisioned || !g.Donor {
+		return false
+	}
+	if !s.Pod.Lost {
+		return s.Clone == CloneConfirmed // restored, the escrow Secret that the pod waits for would read what is there
+	}
+	return s.Status.Work == v1alpha1.KeyringRotation || s.Status.SeedVersion > 0 || isOrderedAnew(s)
 }
 
 // isOrderedAnew is true if a person gives up what came into being in this very round: it was in escrow, and is there no longer, so
@@ -400,6 +347,7 @@ func isToRotate(g Group, s Site) bool {
 
 func rotating(_ Group, n *Next) {
 	n.Status.Stage, n.Status.RotationPod = v1alpha1.KeyringRotating, n.site.Pod.UID
+	n.Status.Since = &n.now // from here on there may be keys that are in no escrow
 }
 
 func isRotated(_ Group, s Site) bool {
@@ -439,7 +387,17 @@ func escrow(_ Group, n *Next) {
 
 func isLate(g Group, s Site) bool {
 	since := s.Status.Since
-	return since != nil && g.EscrowTimeout > 0 && g.Now.Sub(since.Time) >= g.EscrowTimeout
+	return since != nil && g.EscrowTimeout > 0 && g.Now.Sub(since.Time) >= g.EscrowTimeout && !isUntold(s)
+}
+
+// isUntold is true of a rotation that waits for its turn: no key was made, and what reads the data is in escrow.
+func isUntold(s Site) bool {
+	st := s.Status
+	if st.Work != v1alpha1.KeyringRotation || st.Stage != "" || st.Rotated || st.SeedVersion == 0 {
+		return false
+	}
+	_, have := s.newest(func(v Version) bool { return v.Number == st.SeedVersion && v.Digest == st.SeedDigest })
+	return have && (s.live() == st.SeedDigest || s.Rendered.Sealed)
 }
 
 func late(g Group, n *Next) {

@@ -129,16 +129,21 @@ const (
 	rot   = v1alpha1.KeyringRotation
 )
 
+// stays is a transition to the same phase.
+const stays = v1alpha1.KeyringPhase("stays")
+
+// transition is one decision: from where, what is given, and what is to come of it.
+type transition struct {
+	reason  string
+	from    v1alpha1.KeyringPhase
+	given   []change
+	to      v1alpha1.KeyringPhase
+	wantSay Event
+	check   func(Next) bool
+}
+
 func TestTransitions(t *testing.T) {
-	stays := v1alpha1.KeyringPhase("stays")
-	tests := map[string]struct {
-		reason  string
-		from    v1alpha1.KeyringPhase
-		given   []change
-		to      v1alpha1.KeyringPhase
-		wantSay Event
-		check   func(Next) bool
-	}{
+	decideAll(t, map[string]transition{
 		"new site":         {"bootstrap", none, []change{nothing}, unsealed, EventUnsealed, func(n Next) bool { return n.Status.Work == boot && n.Wish.Secret == "" && n.Status.Round == 1 }},
 		"re-created group": {"the highest whole version", none, []change{nothing, add(1), add(2)}, escrowed, EventFound, func(n Next) bool { return n.Wish.Sealed && n.Wish.Version == 2 }},
 		"status was wiped": {"what the pod has, not the highest", none, []change{add(4)}, escrowed, EventFound, func(n Next) bool { return n.Wish.Version == 3 }},
@@ -248,7 +253,11 @@ func TestTransitions(t *testing.T) {
 		"lost before the rotation":   {"no key was changed; it is something else", unsealed, []change{unsealedFor(rot, ""), podLost}, stays, "", not(has[Unprovision])},
 		"lost in a rotation, pushed": {"seeded from it", unsealed, []change{unsealedFor(rot, ""), stage(v1alpha1.KeyringRotating), podLost, add(4)}, unsealed, EventUnsealed, func(n Next) bool { return n.Wish.Version == 4 && n.Status.Stage == v1alpha1.KeyringRotating }},
 		"lost after the rotation":    {"it may be the keyring between the two keys, so it is never sealed unseen", unsealed, []change{unsealedFor(rot, ""), stage(v1alpha1.KeyringRotating), hasRotated, podLost, add(4)}, unsealed, EventUnsealed, func(n Next) bool { return n.Wish.Version == 4 && !n.Wish.Sealed }},
-	}
+	})
+}
+
+func decideAll(t *testing.T, tests map[string]transition) {
+	t.Helper()
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			g, s := at(tt.from, tt.given...)

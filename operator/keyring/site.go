@@ -116,6 +116,8 @@ type Pod struct {
 	Lost bool
 	// proven is Lost as it was given: the pod itself said so.
 	proven bool
+	// Unborn is true if the pod has not begun to start, or not from the keyring that it was given: it has none in its memory.
+	Unborn bool
 	// Round is the round that the pod was made for; 0 if it was made sealed.
 	Round int64
 	// Silent is true if mysqld ended at every start in this pod and has answered nobody for long. It may have many reasons.
@@ -182,6 +184,19 @@ func (s Site) outlived() bool {
 	}
 	_, later := s.newest(func(v Version) bool { return v.Number > last })
 	return later
+}
+
+// starved is true if the pod of an unsealed site waits for an escrow Secret that is gone, or is not what it was: it has no keyring in
+// its memory, and cannot start.
+func (s Site) starved() bool {
+	st := s.Status
+	seed, have := s.newest(func(v Version) bool { return v.Number == st.SeedVersion })
+	return written(st) && st.SeedVersion > 0 && (!have || seed.Digest != st.SeedDigest) && s.unborn()
+}
+
+// unborn is true of a pod that was made for this very round, and has no keyring.
+func (s Site) unborn() bool {
+	return s.Pod.Current && s.Pod.Unborn && s.Pod.Round == s.Status.Round && !s.Pod.Ready
 }
 
 // inEscrow is true if what an unsealed pod holds is stored.

@@ -48,7 +48,7 @@ func kept(s Site) string {
 	st := s.Status
 	_, have := s.current()
 	switch {
-	case st.Phase == v1alpha1.KeyringFailed && st.KeyringSecret != "" && !have:
+	case st.Phase == v1alpha1.KeyringFailed && st.KeyringSecret != "" && !have && !s.starved():
 		return "the escrow Secret " + st.KeyringSecret + " of its keyring is gone, and only its pod has the keyring still"
 	case st.Phase == "" && s.Rendered.Keyring:
 		return "its pod has a keyring that status does not tell of"

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package keyring
+
+import (
+	"fmt"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+)
+
+// found is the version in escrow with which a site that status does not know starts.
+func found(s Site) (Version, bool) {
+	if s.Rendered.Sealed {
+		v, ok := s.version(s.Rendered.Secret)
+		return v, ok && v.whole()
+	}
+	if live := s.live(); live != "" && !s.isReplaced() {
+		// Only what the pod has can read what it wrote.
+		return s.newest(func(v Version) bool { return v.Digest == live })
+	}
+	if s.mayTell() && !s.isReplaced() {
+		return Version{}, false // what it has may be in no escrow
+	}
+	return s.newest(func(Version) bool { return true })
+}
+
+// isReplaced is true if what a site has is about to be replaced by a clone, whatever reads it.
+func (s Site) isReplaced() bool { return !s.Provisioned && s.Clone != CloneNone }
+
+// mayTell is true if a pod may have a keyring that it has not told of: a Deployment made one that can write its own.
+func (s Site) mayTell() bool {
+	return s.Rendered.Keyring && !s.Rendered.Sealed && !s.Pod.Lost && !(s.Pod.Current && s.Pod.Unborn) && s.live() == ""
+}
+
+func isFoundLive(_ Group, s Site) bool {
+	live := s.live()
+	if live == "" || !s.Provisioned {
+		return false
+	}
+	if s.Status.Phase == none {
+		return !s.inEscrow()
+	}
+	return s.Status.Work == "" && live != s.Status.KeyringDigest
+}
+
+func takeLive(_ Group, n *Next) {
+	// The round of the token that the pod has: another one would be made anew, and what the pod pushes meanwhile refused.
+	n.Status.Round = max(n.Status.Round, n.site.TokenRound, 1)
+	n.Status.Work, n.Status.Stage, n.Status.Rotated = v1alpha1.KeyringRotation, "", true
+	n.Status.SeedVersion, n.Status.SeedDigest, n.Status.FloorVersion, n.Status.RotationPod = 0, "", 0, ""
+	for _, v := range n.site.Versions {
+		if v.Digest != n.site.live() {
+			n.Status.FloorVersion = max(n.Status.FloorVersion, v.Number)
+		}
+	}
+	n.say(EventFound, fmt.Sprintf("Site %s runs with a keyring that is in no escrow yet; its pod is kept until it is", n.Name))
+}
+
+func isFound(_ Group, s Site) bool {
+	_, ok := found(s)
+	return ok && !s.plain()
+}
+
+func takeFound(_ Group, n *Next) {
+	v, _ := found(n.site)
+	n.hold(v)
+	n.Status.Stage = v1alpha1.KeyringSealing
+	n.say(EventFound, fmt.Sprintf("Site %s starts with the keyring in the escrow Secret %s", n.Name, v.Name))
+}
+
+func isFoundMissing(_ Group, s Site) bool {
+	return !s.plain() && (s.Rendered.Sealed || len(s.Versions) > 0 && s.live() == "" && !s.mayTell())
+}
+
+func takeMissing(g Group, n *Next) {
+	v := Version{Name: n.site.Rendered.Secret}
+	for _, other := range n.site.Versions {
+		if other.Name == v.Name || v.Name == "" && other.Number > v.Number {
+			v = other
+		}
+	}
+	v.Digest = v.Annotated
+	if r := n.site.Report; v.Digest == "" && r != nil {
+		v.Digest = r.Digest
+	}
+	n.hold(v)
+	miss(g, n)
+}
