@@ -15,6 +15,21 @@ import (
 // oneLine is a page without its line breaks.
 func oneLine(page string) string { return strings.Join(strings.Fields(page), " ") }
 
+// TestSplitBrainComesFirst: two writers stand above an outage and a failover, and the news do not call the second one fenced.
+func TestSplitBrainComesFirst(t *testing.T) {
+	s := splitBrain(failingOver(begin(Options{})))
+	if s.m.order[0] != "shop/users" {
+		t.Errorf("the order is %v", s.m.order)
+	}
+	s.m.width, s.m.height = 120, 40
+	frame := s.m.frame().bare()
+	for _, want := range []string{"! SplitBrain", "SeveralWritableSites", "frankfurt: Replica -> Writable: is writable although it is not active"} {
+		if !strings.Contains(frame, want) {
+			t.Errorf("no %q in\n%s", want, frame)
+		}
+	}
+}
+
 // TestHoldWithoutChange: a hold outlasts what began it, so what it says holds true of a group that is blocked.
 func TestHoldWithoutChange(t *testing.T) {
 	s := begin(Options{Group: "orders"})

@@ -247,6 +247,8 @@ func (m *Model) arrange() {
 // gravity is how much a group wants to be looked at.
 func (g *group) gravity() int {
 	switch g.report.Summary {
+	case report.SummarySplitBrain:
+		return 5
 	case report.SummaryUnavailable:
 		return 4
 	case report.SummaryFailingOver:

@@ -169,7 +169,7 @@ func summaryColour(s report.Summary) Colour {
 	switch s {
 	case report.SummaryReady:
 		return good
-	case report.SummaryUnavailable:
+	case report.SummarySplitBrain, report.SummaryUnavailable:
 		return bad
 	default:
 		return warn

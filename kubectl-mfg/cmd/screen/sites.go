@@ -55,6 +55,9 @@ func (o Options) siteColumns(r report.MysqlFailoverGroupReport) []column {
 }
 
 func stateCell(s report.Site) text {
+	if s.Foreign {
+		return text{lower(s.StateWord()), bad}
+	}
 	switch v1alpha1.SiteState(s.State) {
 	case "":
 		return text{unknown, warn}
