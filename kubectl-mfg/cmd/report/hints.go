@@ -86,10 +86,11 @@ func (r MysqlFailoverGroupReport) foreignHints() []Hint {
 	return hints
 }
 
+// divergedHints: the operator refuses an order for a diverged site that does not confirm the loss, so that is the one to name.
 func (r MysqlFailoverGroupReport) divergedHints(site string) []Hint {
 	return []Hint{
-		{"see which rows only " + site + " has, as far as they were counted", r.verb("history", "")},
-		{"then throw them away and copy the data of " + site + " anew; it shows the plan and asks", r.verb("reclone", site)},
+		{"save what is needed of the transactions that only " + site + " has; which rows they changed, as far as they were counted", r.verb("history", "")},
+		{"after that, copy the data of " + site + " anew, which throws those transactions away for good; it shows the plan and asks", r.verb("reclone", site) + " --confirm-data-loss"},
 	}
 }
 

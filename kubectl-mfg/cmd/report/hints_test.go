@@ -24,7 +24,7 @@ func TestHints(t *testing.T) {
 		"SidecarSilent": {wire.SiteStatus{Name: "rome", State: "Replica", Reachable: true}, []string{pod}},
 		"Pending":       {wire.SiteStatus{Name: "rome", State: "Pending"}, []string{pod}},
 		"Cloning":       {wire.SiteStatus{Name: "rome", State: "Cloning"}, nil},
-		"Diverged":      {wire.SiteStatus{Name: "rome", State: "Diverged", Reachable: true}, []string{"kubectl mfg history orders -n shop", "kubectl mfg reclone orders rome -n shop"}},
+		"Diverged":      {wire.SiteStatus{Name: "rome", State: "Diverged", Reachable: true}, []string{"kubectl mfg history orders -n shop", "kubectl mfg reclone orders rome -n shop --confirm-data-loss"}},
 	} {
 		cr, view := healthy()
 		view.Status.Groups[0].Sites[1] = tc.site
