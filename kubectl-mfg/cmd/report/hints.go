@@ -42,7 +42,7 @@ func (r MysqlFailoverGroupReport) hintsFor(cr *v1alpha1.MysqlFailoverGroup, p Pr
 	case ReasonNoActiveSite:
 		return r.why("see what the first opening of a site waits for")
 	case ReasonOperatorDown, ReasonOperatorSilent, ReasonNotObserved, ReasonStale:
-		return operatorHints()
+		return r.operatorHints()
 	}
 	return nil
 }
@@ -94,12 +94,16 @@ func (r MysqlFailoverGroupReport) divergedHints(site string) []Hint {
 	}
 }
 
-func operatorHints() []Hint {
-	// A pod that runs need not lead, and only the one that leads fails over.
-	return []Hint{{
-		"see whether an operator leads: who holds the lease, and when it was renewed last",
-		"kubectl get leases -A --field-selector metadata.name=mfg-operator -o custom-columns=HOLDER:.spec.holderIdentity,RENEWED:.spec.renewTime",
-	}}
+// operatorHints: a pod that runs need not lead, and only the one that leads fails over. Leases of all namespaces are not for
+// everybody to see; doctor asks for the one lease alone, and names the right that is missing even for that.
+func (r MysqlFailoverGroupReport) operatorHints() []Hint {
+	return []Hint{
+		{
+			"see whether an operator leads: who holds the lease, and when it was renewed last (needs the right to list leases in all namespaces)",
+			"kubectl get leases -A --field-selector metadata.name=mfg-operator -o custom-columns=HOLDER:.spec.holderIdentity,RENEWED:.spec.renewTime",
+		},
+		{"without that right, see what you may see of the operator, and which right to ask for", r.verb("doctor", "")},
+	}
 }
 
 func (r MysqlFailoverGroupReport) why(message string) []Hint {

@@ -5,6 +5,7 @@ package report
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -114,6 +115,23 @@ func TestHintsOfAnOutage(t *testing.T) {
 		}
 		if diff := cmp.Diff(tc.want, got); diff != "" || tc.says != "" && !strings.Contains(r.Hints[0].Message, tc.says) {
 			t.Errorf("%s (-want +got):\n%s%+v", name, diff, r.Hints)
+		}
+	}
+}
+
+// TestOperatorHints: one of the commands needs no right beyond the group's namespace.
+func TestOperatorHints(t *testing.T) {
+	for name, change := range map[string]func(*LiveView){
+		"Down":   func(v *LiveView) { *v = LiveView{Missing: "no endpoints", Down: true} },
+		"Silent": func(v *LiveView) { *v = LiveView{Missing: "no answer within 3s"} },
+		"Stale":  func(v *LiveView) { v.Status.Groups[0].ObservedAt = noon.Add(-time.Minute) },
+	} {
+		cr, view := healthy()
+		change(&view)
+		hints := Build(cr, view).Hints
+		if len(hints) != 2 || !strings.Contains(hints[0].Command, "leases -A") || !strings.Contains(hints[0].Message, "needs the right") ||
+			hints[1].Command != "kubectl mfg doctor orders -n shop" {
+			t.Errorf("%s: %+v", name, hints)
 		}
 	}
 }
