@@ -26,7 +26,7 @@ const (
 // groupPage is all about one group, what matters most first.
 func (m Model) groupPage(width int) block {
 	g := m.groups[m.open]
-	if g == nil || g.report.Metadata.Name == "" {
+	if !m.knows(m.open) {
 		return block{nil, {{s: "  no group " + m.open + " is known", st: warn}}, {{s: "  " + m.objectErr, st: bad}}}
 	}
 	out := m.summary(g, width)

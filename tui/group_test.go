@@ -80,3 +80,33 @@ func TestOneFrameTellsWhatHappened(t *testing.T) {
 		}
 	}
 }
+
+// TestFailure: one frame of a group that nobody knows is no frame, whoever answered.
+func TestFailure(t *testing.T) {
+	read := Objects{Whole: true, Changed: []*v1alpha1.MysqlFailoverGroup{object("orders", 7, "paris")}, At: noon}
+	heard := Changes{Whole: true, At: noon, Clock: noon, Link: &Link{Up: true}, Groups: []Told{{Status: told("orders", 7, site("paris", "", 0, 0)), Clock: noon}}}
+	denied := Objects{Error: "you may not list groups", At: noon}
+	for name, tc := range map[string]struct {
+		group string
+		heard []any
+		want  string
+	}{
+		"Known":               {"orders", []any{read}, ""},
+		"KnownToTheOperator":  {"orders", []any{heard, denied}, ""},
+		"All":                 {"", []any{read}, ""},
+		"AllAreNone":          {"", []any{Objects{Whole: true, At: noon}}, ""},
+		"Typo":                {"ordres", []any{heard, read}, `no group "ordres" in namespace "shop"` + "\n  list all groups: kubectl mfg status -A"},
+		"TypoAndDenied":       {"ordres", []any{heard, denied}, "you may not list groups"},
+		"TypoAndNotRead":      {"ordres", []any{heard}, `the operator tells nothing of group "ordres"`},
+		"ReadOnceAndNoLonger": {"ordres", []any{read, denied}, "you may not list groups"},
+		"Nothing":             {"", nil, "neither the API server nor the operator answered"},
+	} {
+		s := newStory(Options{Namespace: "shop", Group: tc.group})
+		for _, msg := range tc.heard {
+			s.send(msg)
+		}
+		if got := s.m.Failure(); !strings.HasPrefix(got, tc.want) || got != "" && tc.want == "" {
+			t.Errorf("%s: %q, not %q", name, got, tc.want)
+		}
+	}
+}
