@@ -30,6 +30,28 @@ func TestSplitBrainComesFirst(t *testing.T) {
 	}
 }
 
+// TestHintsAreWhole: a command is on the screen as it is to be typed, or the one that shows it is; one frame as text has them all.
+func TestHintsAreWhole(t *testing.T) {
+	const log = "kubectl logs -c sidecar --tail=100 -n shop -l mysql-mfg.io/failover-group=users,mysql-mfg.io/site=frankfurt"
+	s := splitBrain(begin(Options{Group: "users"}))
+	for _, width := range []int{40, 80, 105, 110, 120, 200} {
+		s.m.width, s.m.height = width, 200
+		frame := s.m.frame().bare()
+		if !strings.Contains(frame, "kubectl mfg explain users -n shop\n") {
+			t.Errorf("%d columns: no next command in\n%s", width, frame)
+		}
+		if got, want := strings.Contains(frame, log+"\n"), len(log) <= width; got != want || strings.Contains(frame, "kubectl logs") != want {
+			t.Errorf("%d columns: the log whole %t, want %t:\n%s", width, got, want, frame)
+		}
+		if got, want := strings.Contains(frame, "kubectl mfg status users -n shop\n"), len(log) > width; got != want {
+			t.Errorf("%d columns: where it is shown %t, want %t:\n%s", width, got, want, frame)
+		}
+	}
+	if frame := s.m.Once(80); !strings.Contains(frame, log+"\n") {
+		t.Errorf("no log in\n%s", frame)
+	}
+}
+
 // TestHoldWithoutChange: a hold outlasts what began it, so what it says holds true of a group that is blocked.
 func TestHoldWithoutChange(t *testing.T) {
 	s := begin(Options{Group: "orders"})

@@ -74,12 +74,8 @@ func isSpecified(cr *v1alpha1.MysqlFailoverGroup, site string) bool {
 
 // foreignHints say which sites must stop, who sees to that, and where to look if nobody does.
 func (r MysqlFailoverGroupReport) foreignHints() []Hint {
-	foreign := strings.Join(r.foreign(), " and ")
-	words := "keep clients away from " + foreign + ", which must stop accepting writes"
-	if r.ActiveSite != "" {
-		words += " (only " + r.ActiveSite + " may)"
-	}
-	hints := r.why(words + "; the operator, and by itself the sidecar there, fences it: see how far that is")
+	hints := r.why(strings.Join(r.foreign(), " and ") +
+		" must stop: keep clients away from there; the operator, and by itself the sidecar there, fences it; see how far that is")
 	for _, site := range r.foreign() {
 		hints = append(hints, r.sidecarHint(site, "while "+site+" stays open, see in the log of its sidecar why it is not fenced"))
 	}
@@ -99,10 +95,10 @@ func (r MysqlFailoverGroupReport) divergedHints(site string) []Hint {
 func (r MysqlFailoverGroupReport) operatorHints() []Hint {
 	return []Hint{
 		{
-			"see whether an operator leads: who holds the lease, and when it was renewed last (needs the right to list leases in all namespaces)",
+			"see whether an operator leads: who holds the lease, and when it was renewed last (if you may list leases of all namespaces)",
 			"kubectl get leases -A --field-selector metadata.name=mfg-operator -o custom-columns=HOLDER:.spec.holderIdentity,RENEWED:.spec.renewTime",
 		},
-		{"without that right, see what you may see of the operator, and which right to ask for", r.verb("doctor", "")},
+		{"or see of the operator what you may, and which right to ask for", r.verb("doctor", "")},
 	}
 }
 

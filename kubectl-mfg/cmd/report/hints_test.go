@@ -62,7 +62,7 @@ func TestHintsOfAnOutage(t *testing.T) {
 			func(_ *v1alpha1.MysqlFailoverGroup, sites []wire.SiteStatus) {
 				sites[1].State, sites[1].Writable = "Fenced", true
 			},
-			[]string{why, log("rome")}, "keep clients away from rome, which must stop accepting writes (only paris may)",
+			[]string{why, log("rome")}, "rome must stop: keep clients away from there",
 		},
 		"ActiveSiteReadOnly": {
 			func(_ *v1alpha1.MysqlFailoverGroup, sites []wire.SiteStatus) {
@@ -129,7 +129,7 @@ func TestOperatorHints(t *testing.T) {
 		cr, view := healthy()
 		change(&view)
 		hints := Build(cr, view).Hints
-		if len(hints) != 2 || !strings.Contains(hints[0].Command, "leases -A") || !strings.Contains(hints[0].Message, "needs the right") ||
+		if len(hints) != 2 || !strings.Contains(hints[0].Command, "leases -A") || !strings.Contains(hints[0].Message, "if you may") ||
 			hints[1].Command != "kubectl mfg doctor orders -n shop" {
 			t.Errorf("%s: %+v", name, hints)
 		}
