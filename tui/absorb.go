@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/cmd/report"
 )
 
 // absorbChanges takes in what the stream said.
@@ -164,12 +166,12 @@ func (m *Model) compareSite(g *group, old, now wire.SiteStatus, at time.Time) {
 	case old.Reachable:
 		g.silent[now.Name] = at
 	}
-	if old.State != now.State {
-		words := fmt.Sprintf("%s: %s -> %s", now.Name, orNone(old.State), orNone(now.State))
+	if was, is := stateOf(old), stateOf(now); was.StateWord() != is.StateWord() {
+		words := fmt.Sprintf("%s: %s -> %s", now.Name, orNone(was.StateWord()), orNone(is.StateWord()))
 		if now.Message != "" {
 			words += ": " + now.Message
 		}
-		m.tell(g, item{at: at, words: words, st: stateStyle(now.State)})
+		m.tell(g, item{at: at, words: words, st: stateStyle(is)})
 	}
 	if old.Fence != now.Fence {
 		m.tell(g, item{at: at, words: fmt.Sprintf("%s: fence %s -> %s", now.Name, orNone(old.Fence), orNone(now.Fence))})
@@ -177,6 +179,11 @@ func (m *Model) compareSite(g *group, old, now wire.SiteStatus, at time.Time) {
 	if old.Errant != now.Errant && now.Errant > 0 {
 		m.tell(g, item{at: at, words: fmt.Sprintf("%s: %d transactions that nobody else has", now.Name, now.Errant), st: bad})
 	}
+}
+
+// stateOf is the state that the operator told, as the report calls it: one that it fences is not Fenced while it is open.
+func stateOf(s wire.SiteStatus) report.Site {
+	return report.Site{State: s.State, Foreign: s.Reachable && s.Writable && s.State == string(v1alpha1.SiteFenced)}
 }
 
 func (m *Model) tell(g *group, i item) {

@@ -75,8 +75,11 @@ func TestFrames(t *testing.T) {
 			s.send(unreadable(s))
 			return s.m
 		}},
-		"help":      {model: func() Model { return begin(Options{AllowActions: true}).m }, keys: []string{"?"}},
-		"read-only": {model: func() Model { return begin(Options{Group: "orders"}).m }, keys: []string{"j", "f"}},
+		"hints":      {model: func() Model { return begin(Options{Group: "carts"}).m }},
+		"split":      {model: func() Model { return splitBrain(begin(Options{Group: "users"})).m }},
+		"split-list": {model: func() Model { return splitBrain(begin(Options{})).m }},
+		"help":       {model: func() Model { return begin(Options{AllowActions: true}).m }, keys: []string{"?"}},
+		"read-only":  {model: func() Model { return begin(Options{Group: "orders"}).m }, keys: []string{"j", "f"}},
 	}
 	for name, f := range frames {
 		for _, size := range sizes {

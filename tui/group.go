@@ -26,19 +26,19 @@ const (
 // groupPage is all about one group, what matters most first.
 func (m Model) groupPage(width int) block {
 	g := m.groups[m.open]
-	if g == nil || g.report.Metadata.Name == "" {
+	if !m.knows(m.open) {
 		return block{nil, {{s: "  no group " + m.open + " is known", st: warn}}, {{s: "  " + m.objectErr, st: bad}}}
 	}
 	out := m.summary(g, width)
 	out = append(out, nil)
 	out = append(out, m.siteMap(g, width)...)
-	sections := []block{m.keyrings(g, width), m.problems(g, width)}
-	if width < wideScreen {
-		// On a small screen a failover that unfolds comes before all else.
+	// What is wrong and what to do come before the rest, and on a small screen a failover that unfolds before all else.
+	sections := []block{append(m.problems(g, width), m.hints(g, width)...), m.keyrings(g, width)}
+	switch {
+	case width < wideScreen && g.report.Transition != nil:
+		sections = append([]block{m.timeline(g, width)}, sections...)
+	case width < wideScreen:
 		sections = append(sections, m.timeline(g, width))
-		if g.report.Transition != nil {
-			slices.Reverse(sections)
-		}
 	}
 	for _, s := range sections {
 		if len(s) > 0 {

@@ -15,6 +15,43 @@ import (
 // oneLine is a page without its line breaks.
 func oneLine(page string) string { return strings.Join(strings.Fields(page), " ") }
 
+// TestSplitBrainComesFirst: two writers stand above an outage and a failover, and the news do not call the second one fenced.
+func TestSplitBrainComesFirst(t *testing.T) {
+	s := splitBrain(failingOver(begin(Options{})))
+	if s.m.order[0] != "shop/users" {
+		t.Errorf("the order is %v", s.m.order)
+	}
+	s.m.width, s.m.height = 120, 40
+	frame := s.m.frame().bare()
+	for _, want := range []string{"! SplitBrain", "SeveralWritableSites", "frankfurt: Replica -> Writable: is writable although it is not active"} {
+		if !strings.Contains(frame, want) {
+			t.Errorf("no %q in\n%s", want, frame)
+		}
+	}
+}
+
+// TestHintsAreWhole: a command is on the screen as it is to be typed, or the one that shows it is; one frame as text has them all.
+func TestHintsAreWhole(t *testing.T) {
+	const log = "kubectl logs -c sidecar --tail=100 -n shop -l mysql-mfg.io/failover-group=users,mysql-mfg.io/site=frankfurt"
+	s := splitBrain(begin(Options{Group: "users"}))
+	for _, width := range []int{40, 80, 105, 110, 120, 200} {
+		s.m.width, s.m.height = width, 200
+		frame := s.m.frame().bare()
+		if !strings.Contains(frame, "kubectl mfg explain users -n shop\n") {
+			t.Errorf("%d columns: no next command in\n%s", width, frame)
+		}
+		if got, want := strings.Contains(frame, log+"\n"), len(log) <= width; got != want || strings.Contains(frame, "kubectl logs") != want {
+			t.Errorf("%d columns: the log whole %t, want %t:\n%s", width, got, want, frame)
+		}
+		if got, want := strings.Contains(frame, "kubectl mfg status users -n shop\n"), len(log) > width; got != want {
+			t.Errorf("%d columns: where it is shown %t, want %t:\n%s", width, got, want, frame)
+		}
+	}
+	if frame := s.m.Once(80); !strings.Contains(frame, log+"\n") {
+		t.Errorf("no log in\n%s", frame)
+	}
+}
+
 // TestHoldWithoutChange: a hold outlasts what began it, so what it says holds true of a group that is blocked.
 func TestHoldWithoutChange(t *testing.T) {
 	s := begin(Options{Group: "orders"})
@@ -62,6 +99,36 @@ func TestOneFrameTellsWhatHappened(t *testing.T) {
 		}})
 		if frame := m.Once(120); !strings.Contains(frame, want) || strings.Contains(frame, "since the dashboard was opened") || asked > 0 != (name != "") {
 			t.Errorf("%q: asked %d times, no %q in\n%s", name, asked, want, frame)
+		}
+	}
+}
+
+// TestFailure: one frame of a group that nobody knows is no frame, whoever answered.
+func TestFailure(t *testing.T) {
+	read := Objects{Whole: true, Changed: []*v1alpha1.MysqlFailoverGroup{object("orders", 7, "paris")}, At: noon}
+	heard := Changes{Whole: true, At: noon, Clock: noon, Link: &Link{Up: true}, Groups: []Told{{Status: told("orders", 7, site("paris", "", 0, 0)), Clock: noon}}}
+	denied := Objects{Error: "you may not list groups", At: noon}
+	for name, tc := range map[string]struct {
+		group string
+		heard []any
+		want  string
+	}{
+		"Known":               {"orders", []any{read}, ""},
+		"KnownToTheOperator":  {"orders", []any{heard, denied}, ""},
+		"All":                 {"", []any{read}, ""},
+		"AllAreNone":          {"", []any{Objects{Whole: true, At: noon}}, ""},
+		"Typo":                {"ordres", []any{heard, read}, `no group "ordres" in namespace "shop"` + "\n  list all groups: kubectl mfg status -A"},
+		"TypoAndDenied":       {"ordres", []any{heard, denied}, "you may not list groups"},
+		"TypoAndNotRead":      {"ordres", []any{heard}, `the operator tells nothing of group "ordres"`},
+		"ReadOnceAndNoLonger": {"ordres", []any{read, denied}, "you may not list groups"},
+		"Nothing":             {"", nil, "neither the API server nor the operator answered"},
+	} {
+		s := newStory(Options{Namespace: "shop", Group: tc.group})
+		for _, msg := range tc.heard {
+			s.send(msg)
+		}
+		if got := s.m.Failure(); !strings.HasPrefix(got, tc.want) || got != "" && tc.want == "" {
+			t.Errorf("%s: %q, not %q", name, got, tc.want)
 		}
 	}
 }

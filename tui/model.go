@@ -8,6 +8,7 @@ package tui
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -247,6 +248,8 @@ func (m *Model) arrange() {
 // gravity is how much a group wants to be looked at.
 func (g *group) gravity() int {
 	switch g.report.Summary {
+	case report.SummarySplitBrain:
+		return 5
 	case report.SummaryUnavailable:
 		return 4
 	case report.SummaryFailingOver:
@@ -265,15 +268,25 @@ func (g *group) matches(filter string) bool {
 	return filter == "" || strings.Contains(strings.ToLower(g.name+" "+string(g.report.Summary)+" "+g.report.ActiveSite), strings.ToLower(filter))
 }
 
-// Failure says why nothing is known; empty if something is.
+// Failure says why nothing is known, also of the one group that was asked for, and what to do next; empty if something is.
 func (m Model) Failure() string {
+	unknown := m.open != "" && !m.knows(m.open)
 	switch {
-	case m.objects || !m.heardAt.IsZero():
+	case m.objects && unknown && m.objectErr == "":
+		return fmt.Sprintf("no group %q in namespace %q\n  list all groups: kubectl mfg status -A", m.options.Group, m.options.Namespace)
+	case m.objects && !unknown, !m.heardAt.IsZero() && !unknown:
 		return ""
 	case m.objectErr != "":
 		return m.objectErr
+	case !m.heardAt.IsZero():
+		return fmt.Sprintf("the operator tells nothing of group %q in namespace %q, and the API server did not answer in time", m.options.Group, m.options.Namespace)
 	}
 	return "neither the API server nor the operator answered in time"
+}
+
+func (m Model) knows(name string) bool {
+	g := m.groups[name]
+	return g != nil && g.report.Metadata.Name != ""
 }
 
 // Healthy is true if nothing that is shown needs attention.
@@ -283,5 +296,5 @@ func (m Model) Healthy() bool {
 			return false
 		}
 	}
-	return m.open == "" || m.groups[m.open] != nil
+	return m.open == "" || m.knows(m.open)
 }

@@ -62,13 +62,13 @@ func (m Model) siteRows(g *group, width int) block {
 		first := line{
 			{s: m.siteMark(i, s) + m.signs.pad(s.Name, name) + "  ", st: st},
 			{s: m.signs.pad(s.Role, role) + "  "},
-			{s: m.signs.pad(orUnknown(s.State)+" ", 13), st: stateStyle(s.State)},
+			{s: m.signs.pad(orUnknown(s.StateWord())+" ", 13), st: stateStyle(s)},
 			m.fence(s), {s: "  "}, m.stream(s),
 		}
 		second := append(line{{s: strings.Repeat(" ", name+6)}}, m.measures(g, s, width-name-6)...)
 		out = append(out, first, second)
 		if s.Message != "" {
-			out = append(out, line{{s: strings.Repeat(" ", name+6)}, {s: m.signs.clip(s.Message, width-name-6), st: stateStyle(s.State)}})
+			out = append(out, line{{s: strings.Repeat(" ", name+6)}, {s: m.signs.clip(s.Message, width-name-6), st: stateStyle(s)}})
 		}
 	}
 	return out
@@ -235,7 +235,7 @@ func (m Model) card(g *group, i, width int) block {
 }
 
 func (m Model) cardLines(g *group, s report.Site, width int) block {
-	state := span{s: orUnknown(s.State), st: stateStyle(s.State)}
+	state := span{s: orUnknown(s.StateWord()), st: stateStyle(s)}
 	out := block{
 		{{s: m.signs.pad(s.Role, width-cells(state.s))}, state},
 		{m.fence(s), {s: "  "}, m.stream(s)},
@@ -245,7 +245,7 @@ func (m Model) cardLines(g *group, s report.Site, width int) block {
 	}
 	out = append(out, m.whereabouts(g, s))
 	if s.Message != "" {
-		return append(out, line{{s: s.Message, st: stateStyle(s.State)}})
+		return append(out, line{{s: s.Message, st: stateStyle(s)}})
 	}
 	return append(out, nil)
 }

@@ -204,3 +204,13 @@ func paused(g *v1alpha1.MysqlFailoverGroup, until time.Time) {
 	g.Annotations = map[string]string{v1alpha1.AnnotationPauseUntil: until.Format(time.RFC3339)}
 	g.Status.Conditions = append(g.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionPaused, Status: metav1.ConditionTrue, Reason: "Paused"})
 }
+
+// splitBrain goes on with a second writer in users, as somebody makes one who clears super_read_only.
+func splitBrain(s *story) *story {
+	paris, madrid := site("paris", "primary-candidate", 0, 0), site("madrid", "dr-only", 0, 0)
+	frankfurt := site("frankfurt", "primary-candidate", 0, 0)
+	frankfurt.State, frankfurt.Writable, frankfurt.Fence = "Fenced", true, "open"
+	frankfurt.Message = "is writable although it is not active; it is being fenced"
+	s.tell(false, told("users", 12, paris, frankfurt, madrid))
+	return s
+}

@@ -306,15 +306,18 @@ func summaryStyle(s report.Summary) style {
 	switch s {
 	case report.SummaryReady:
 		return good
-	case report.SummaryUnavailable:
+	case report.SummarySplitBrain, report.SummaryUnavailable:
 		return bad
 	case report.SummaryDegraded, report.SummaryFailingOver, report.SummaryBootstrapping, report.SummaryUnknown:
 	}
 	return warn
 }
 
-func stateStyle(state string) style {
-	switch v1alpha1.SiteState(state) {
+func stateStyle(s report.Site) style {
+	if s.Foreign {
+		return bad
+	}
+	switch v1alpha1.SiteState(s.State) {
 	case v1alpha1.SitePrimary, v1alpha1.SiteReplica:
 		return good
 	case v1alpha1.SiteDiverged, v1alpha1.SiteUnreachable:

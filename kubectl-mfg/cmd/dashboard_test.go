@@ -128,7 +128,7 @@ func TestDashboardOnce(t *testing.T) {
 	if got = realTime(t, p, "dashboard", "-A", "--once"); !strings.Contains(got.out, "shop/orders") || !strings.Contains(got.out, "all namespaces") {
 		t.Errorf("%+v", got)
 	}
-	if got = realTime(t, p, "dashboard", "nothing", "-n", "shop", "--once"); got.code != exitDegraded || !strings.Contains(got.out, "no group shop/nothing") {
+	if got = realTime(t, p, "dashboard", "nothing", "-n", "shop", "--once"); got.code != exitError || got.out != "" || !strings.Contains(got.errOut, "list all groups: kubectl mfg status -A") {
 		t.Errorf("%+v", got)
 	}
 }

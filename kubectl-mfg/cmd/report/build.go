@@ -77,7 +77,7 @@ func Build(cr *v1alpha1.MysqlFailoverGroup, view LiveView) MysqlFailoverGroupRep
 	r.Problems = problemsOf(cr, view, live, r)
 	r.Health, r.Summary = judge(r)
 	r.Notes = notesOf(cr)
-	r.Hints = hintsOf(r)
+	r.Hints = hintsOf(cr, r)
 	return r
 }
 
@@ -217,6 +217,7 @@ func sitesOf(cr *v1alpha1.MysqlFailoverGroup, live *wire.GroupStatus, active str
 
 func (s *Site) addKnown(k v1alpha1.SiteStatus) {
 	s.State, s.Message, s.ErrantSet = string(k.State), k.Message, k.Errant
+	s.Foreign = k.Reason == ReasonForeignWriter && !s.Active
 	s.Provisioned, s.Version, s.Node = k.Provisioned, k.Version, k.Node
 	if c := k.Clone; c != nil {
 		s.Clone = &Clone{Source: c.Source, Stage: c.Stage, Percent: c.Percent, ETASeconds: c.ETASeconds}
@@ -236,6 +237,8 @@ func (s *Site) addLive(l wire.SiteStatus) {
 			*into = value
 		}
 	}
+	// As the operator counts: one at work (Cloning) is writable behind offline_mode, which keeps clients out.
+	s.Foreign = l.Reachable && l.Writable && !s.Active && s.State != string(v1alpha1.SiteCloning)
 	if !l.LastSeen.IsZero() {
 		s.LastSeen = &l.LastSeen
 	}

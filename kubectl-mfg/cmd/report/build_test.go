@@ -111,7 +111,54 @@ func TestHealth(t *testing.T) {
 			change: func(_ *group, v *LiveView) {
 				v.Status.Groups[0].Sites[1].Writable, v.Status.Groups[0].Sites[1].State = true, "Fenced"
 			},
-			summary: SummaryDegraded, want: []string{ReasonSeveralWritable, "SiteFenced rome"},
+			summary: SummarySplitBrain, want: []string{ReasonSeveralWritable, ReasonForeignWriter + " rome"},
+		},
+		"SeveralWritableWhileTheRoleMoves": {
+			reason: "nothing hides two writers, also not a failover or an outage",
+			change: func(cr *group, v *LiveView) {
+				cr.Status.Transition = &v1alpha1.Transition{Kind: v1alpha1.FailoverEmergency, From: "rome", To: "paris"}
+				cr.Status.Conditions = []metav1.Condition{condition(v1alpha1.ConditionAvailable, metav1.ConditionFalse, "FailingOver")}
+				v.Status.Groups[0].Sites[1].Writable = true
+			},
+			summary: SummarySplitBrain, want: []string{ReasonSeveralWritable, "FailingOver", ReasonForeignWriter + " rome"},
+		},
+		"SeveralWritableAsLastKnown": {
+			reason: "who may not ask the operator reads it from the status",
+			change: func(cr *group, v *LiveView) {
+				*v = LiveView{Missing: "forbidden", Denied: true}
+				cr.Status.Sites[1] = v1alpha1.SiteStatus{Name: "rome", State: v1alpha1.SiteFenced, Reason: ReasonForeignWriter, Message: "is writable although it is not active"}
+			},
+			summary: SummarySplitBrain, want: []string{ReasonSeveralWritable, ReasonForeignWriter + " rome"},
+		},
+		"SecondWriterWasFenced": {
+			reason: "what the operator sees now counts, not what the status remembers",
+			change: func(cr *group, v *LiveView) {
+				cr.Status.Sites[1].Reason = ReasonForeignWriter
+			},
+			summary: SummaryReady,
+		},
+		"SecondWriterIsSilent": {
+			reason: "of a silent site nobody knows whether it accepts writes",
+			change: func(cr *group, v *LiveView) {
+				cr.Status.Sites[1].Reason = ReasonForeignWriter
+				v.Status.Groups[0].Sites[1] = wire.SiteStatus{Name: "rome", State: "Unreachable", Writable: true}
+			},
+			summary: SummaryDegraded, want: []string{"SiteUnreachable rome"},
+		},
+		"OneWriterThatIsNotActive": {
+			reason: "one writer in the wrong place is an outage of the Service, and nothing to merge",
+			change: func(_ *group, v *LiveView) {
+				sites := v.Status.Groups[0].Sites
+				sites[0].Writable, sites[1].Writable, sites[1].State = false, true, "Fenced"
+			},
+			summary: SummaryUnavailable, want: []string{ReasonActiveReadOnly + " paris", ReasonForeignWriter + " rome"},
+		},
+		"WritableBehindOfflineMode": {
+			reason: "a site that is cloned, or gets new keys, is writable while no client gets in",
+			change: func(_ *group, v *LiveView) {
+				v.Status.Groups[0].Sites[1].Writable, v.Status.Groups[0].Sites[1].State = true, "Cloning"
+			},
+			summary: SummaryDegraded, want: []string{"SiteCloning rome"},
 		},
 		"ActiveReadOnly": {
 			reason: "a group without a writer is unavailable, although its status may not say so yet",
@@ -205,6 +252,9 @@ func TestHealth(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s\n(-want +got):\n%s", tc.reason, diff)
 			}
+			if (r.Health == SplitBrain) != (tc.summary == SummarySplitBrain) {
+				t.Errorf("%s: %s", tc.reason, r.Health)
+			}
 			if (r.Health == Healthy) != (len(tc.want) == 0) || r.Summary != tc.summary {
 				t.Errorf("%s: %s, %s, want %s", tc.reason, r.Health, r.Summary, tc.summary)
 			}
@@ -273,39 +323,6 @@ func TestNoForecast(t *testing.T) {
 			t.Errorf("%s: explained: a forecast %t, want %t", name, got, tc.want)
 		}
 	}
-}
-
-// TestHints: each problem with a way out names the commands.
-func TestHints(t *testing.T) {
-	pod := "kubectl get pods -o wide -n shop -l mysql-mfg.io/failover-group=orders,mysql-mfg.io/site=rome"
-	for name, tc := range map[string]struct {
-		site wire.SiteStatus
-		want []string
-	}{
-		"Unreachable":   {wire.SiteStatus{Name: "rome", State: "Unreachable"}, []string{pod}},
-		"SidecarSilent": {wire.SiteStatus{Name: "rome", State: "Replica", Reachable: true}, []string{pod}},
-		"Pending":       {wire.SiteStatus{Name: "rome", State: "Pending"}, []string{pod}},
-		"Cloning":       {wire.SiteStatus{Name: "rome", State: "Cloning"}, nil},
-		"Diverged":      {wire.SiteStatus{Name: "rome", State: "Diverged", Reachable: true}, []string{"kubectl mfg history orders -n shop", "kubectl mfg reclone orders rome -n shop"}},
-	} {
-		cr, view := healthy()
-		view.Status.Groups[0].Sites[1] = tc.site
-		var got []string
-		for _, h := range Build(cr, view).Hints {
-			got = append(got, h.Command)
-		}
-		if diff := cmp.Diff(tc.want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
-	}
-	t.Run("PendingWhileACloneIsUnderWay", func(t *testing.T) {
-		cr, view := healthy()
-		cr.Status.Sites[1].Clone = &v1alpha1.CloneProgress{Source: "paris"}
-		view.Status.Groups[0].Sites[1] = wire.SiteStatus{Name: "rome", State: "Pending"}
-		if r := Build(cr, view); len(r.Hints) > 0 {
-			t.Errorf("%+v", r.Hints)
-		}
-	})
 }
 
 // TestReverted: a planned failover that ended where it began is told as one, with its target as long as the status has it.
@@ -397,26 +414,6 @@ func TestFingerprint(t *testing.T) {
 	view.Status.Groups[0].Sites[1].Errant = 1
 	if cmp.Equal(before.Fingerprint(), Build(cr, view).Fingerprint()) {
 		t.Error("an errant transaction makes none")
-	}
-}
-
-// TestEscrowHints: each site with the only copy of its keyring is named, also one that lost its Secret while it was sealed. One
-// whose pod still writes its keyring puts it into escrow by itself.
-func TestEscrowHints(t *testing.T) {
-	for name, tc := range map[string]struct {
-		keyring Keyring
-		want    string
-	}{
-		"Lost":     {Keyring{Phase: "Failed"}, "kubectl mfg recover-keyring orders rome -n shop"},
-		"Sealing":  {Keyring{Phase: "Failed", Work: "Rotation", Stage: "Sealing"}, "kubectl mfg recover-keyring orders rome -n shop"},
-		"Rotating": {Keyring{Phase: "Failed", Work: "Rotation", Stage: "Rotating"}, "kubectl mfg keyring verify orders -n shop"},
-	} {
-		cr, view := healthy()
-		r := Build(cr, view)
-		r.Sites[1].Keyring = &tc.keyring
-		if hints := escrowHints(r); len(hints) != 1 || hints[0].Command != tc.want {
-			t.Errorf("%s: %+v", name, hints)
-		}
 	}
 }
 

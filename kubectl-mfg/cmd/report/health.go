@@ -23,7 +23,9 @@ const (
 	ReasonNoActiveSite    = "NoActiveSite"
 	ReasonActiveReadOnly  = "ActiveSiteReadOnly"
 	ReasonSeveralWritable = "SeveralWritableSites"
-	ReasonSidecarSilent   = "SidecarSilent"
+	// ReasonForeignWriter is the operator's word for a site that accepts writes although it is not the active one.
+	ReasonForeignWriter = "ForeignWriter"
+	ReasonSidecarSilent = "SidecarSilent"
 	// ReasonEscrowMissing is that of the condition EncryptionAtRestReady while the escrow Secret of a site is gone.
 	ReasonEscrowMissing = "KeyringEscrowMissing"
 	reasonSitePrefix    = "Site"
@@ -69,14 +71,10 @@ func problemsOf(cr *v1alpha1.MysqlFailoverGroup, view LiveView, live *wire.Group
 	return distinct(found)
 }
 
-// writers checks what matters most: exactly the active site accepts writes. Only live facts can tell.
+// writers checks what matters most: exactly the active site accepts writes.
 func writers(r MysqlFailoverGroupReport) []Problem {
 	var found []Problem
-	var writable []string
 	for _, s := range r.Sites {
-		if s.Writable != nil && *s.Writable {
-			writable = append(writable, s.Name)
-		}
 		// While the active site changes, its target is not open yet; where no MySQL answers, that is the problem.
 		closed := s.Writable != nil && !*s.Writable && s.State != string(v1alpha1.SiteUnreachable)
 		if s.Active && closed && r.Transition == nil {
@@ -85,13 +83,47 @@ func writers(r MysqlFailoverGroupReport) []Problem {
 			})
 		}
 	}
-	if len(writable) > 1 {
-		found = append([]Problem{{
-			Reason:  ReasonSeveralWritable,
-			Message: "more than one site accepts writes: " + strings.Join(writable, ", ") + "; stop writing until only " + r.ActiveSite + " does",
-		}}, found...)
+	if writable := r.writable(); len(writable) > 1 {
+		found = append([]Problem{{Reason: ReasonSeveralWritable, Message: severalWritable(r, writable)}}, found...)
 	}
 	return found
+}
+
+func severalWritable(r MysqlFailoverGroupReport, writable []string) string {
+	words := "more than one site accepts writes: " + strings.Join(writable, ", ")
+	if r.Facts.Source == LastKnown {
+		words = "more than one site accepted writes when the status was written last: " + strings.Join(writable, ", ")
+	}
+	if r.ActiveSite == "" {
+		return words + "; none of them is the active site"
+	}
+	return words + "; only " + r.ActiveSite + " may"
+}
+
+// writable are the sites that accept writes in front of clients. The status alone says it of the active site by its state.
+func (r MysqlFailoverGroupReport) writable() []string {
+	var writable []string
+	for _, s := range r.Sites {
+		open := s.State == string(v1alpha1.SitePrimary)
+		if s.Writable != nil {
+			open = *s.Writable
+		}
+		if s.Foreign || s.Active && open {
+			writable = append(writable, s.Name)
+		}
+	}
+	return writable
+}
+
+// foreign are the sites that accept writes and must not.
+func (r MysqlFailoverGroupReport) foreign() []string {
+	var foreign []string
+	for _, s := range r.Sites {
+		if s.Foreign {
+			foreign = append(foreign, s.Name)
+		}
+	}
+	return foreign
 }
 
 func operatorProblems(cr *v1alpha1.MysqlFailoverGroup, view LiveView, live *wire.GroupStatus) []Problem {
@@ -191,6 +223,9 @@ var stateMessages = map[v1alpha1.SiteState]string{
 }
 
 func (s Site) problem() (Problem, bool) {
+	if s.Foreign {
+		return s.foreignProblem(), true
+	}
 	if s.Fit() {
 		return s.sidecarProblem()
 	}
@@ -213,6 +248,15 @@ func (s Site) problem() (Problem, bool) {
 		message += ": " + s.Message
 	}
 	return Problem{Reason: reasonSitePrefix + string(state), Site: s.Name, Message: message}, true
+}
+
+// foreignProblem is that of a site which the operator calls Fenced because it is to be: it is open, so that word is left out.
+func (s Site) foreignProblem() Problem {
+	message := s.Message
+	if message == "" {
+		message = "is writable although it is not active"
+	}
+	return Problem{Reason: ReasonForeignWriter, Site: s.Name, Message: message}
 }
 
 // sidecarProblem is that of a site which serves and could not be fenced.
@@ -239,7 +283,7 @@ func distinct(problems []Problem) []Problem {
 	return out
 }
 
-// judge sums up.
+// judge sums up. Two writers are graver than an outage: what they acknowledge meanwhile can never be merged.
 func judge(r MysqlFailoverGroupReport) (Health, Summary) {
 	unavailable := slices.ContainsFunc(r.Conditions, func(c Condition) bool {
 		return c.Type == v1alpha1.ConditionAvailable && c.Status == string(metav1.ConditionFalse)
@@ -248,6 +292,8 @@ func judge(r MysqlFailoverGroupReport) (Health, Summary) {
 	switch {
 	case len(r.Problems) == 0:
 		return Healthy, SummaryReady
+	case slices.ContainsFunc(r.Problems, func(p Problem) bool { return p.Reason == ReasonSeveralWritable }):
+		return SplitBrain, SummarySplitBrain
 	case r.Transition != nil && r.Transition.Kind != string(v1alpha1.FailoverBootstrap):
 		return Degraded, SummaryFailingOver
 	case r.ActiveSite == "", r.Phase == string(v1alpha1.GroupBootstrapping):
@@ -287,76 +333,6 @@ func notesOf(cr *v1alpha1.MysqlFailoverGroup) []string {
 		}
 	}
 	return notes
-}
-
-// hintsOf names the next command.
-func hintsOf(r MysqlFailoverGroupReport) []Hint {
-	var hints []Hint
-	name, ns := r.Metadata.Name, r.Metadata.Namespace
-	for _, p := range r.Problems {
-		if p.Reason == ReasonEscrowMissing {
-			hints = append(hints, escrowHints(r)...)
-			continue
-		}
-		var h Hint
-		switch p.Reason {
-		case ReasonOperatorDown, ReasonOperatorSilent, ReasonNotObserved, ReasonStale:
-			// A pod that runs need not lead, and only the one that leads fails over.
-			h.Message = "see whether an operator leads: who holds the lease, and when it was renewed last"
-			h.Command = "kubectl get leases -A --field-selector metadata.name=mfg-operator -o custom-columns=HOLDER:.spec.holderIdentity,RENEWED:.spec.renewTime"
-		case reasonSitePrefix + string(v1alpha1.SiteUnreachable), reasonSitePrefix + string(v1alpha1.SitePending), ReasonSidecarSilent:
-			if p.Reason == reasonSitePrefix+string(v1alpha1.SitePending) && r.cloning() {
-				continue // it waits for its turn, or is about to begin
-			}
-			h.Message = "see whether the pod of " + p.Site + " runs, and on which node"
-			h.Command = fmt.Sprintf("kubectl get pods -o wide -n %s -l %s=%s,%s=%s",
-				ns, v1alpha1.LabelGroup, name, v1alpha1.LabelSite, p.Site)
-		case reasonFailoverBlocked(r, p.Reason):
-			h.Message = "see what keeps the failover from happening, and the way out"
-			h.Command = fmt.Sprintf("kubectl mfg explain %s -n %s", name, ns)
-		case reasonSitePrefix + string(v1alpha1.SiteDiverged):
-			hints = append(hints, Hint{Message: "see which rows only " + p.Site + " has, as far as they were counted", Command: fmt.Sprintf("kubectl mfg history %s -n %s", name, ns)})
-			h.Message = "then throw them away and copy the data of " + p.Site + " anew; it shows the plan and asks"
-			h.Command = fmt.Sprintf("kubectl mfg reclone %s %s -n %s", name, p.Site, ns)
-		default:
-			continue
-		}
-		if !slices.Contains(hints, h) {
-			hints = append(hints, h)
-		}
-	}
-	return hints
-}
-
-// cloning is true while any site receives a copy.
-func (r MysqlFailoverGroupReport) cloning() bool {
-	return slices.ContainsFunc(r.Sites, func(s Site) bool { return s.Clone != nil || s.State == string(v1alpha1.SiteCloning) })
-}
-
-// escrowHints: each site whose escrow Secret is gone has the only copy of its keyring in the memory of its pod, also one that
-// loses it while it is being sealed: its keyring is not written any more.
-func escrowHints(r MysqlFailoverGroupReport) []Hint {
-	var hints []Hint
-	for _, s := range r.Sites {
-		if k := s.Keyring; k != nil && k.Phase == string(v1alpha1.KeyringFailed) && (k.Work == "" || k.Stage == string(v1alpha1.KeyringSealing)) {
-			hints = append(hints, Hint{Message: "do not delete or restart the pod of " + s.Name + ", it has the only copy of its keyring; bring that back into escrow",
-				Command: fmt.Sprintf("kubectl mfg recover-keyring %s %s -n %s", r.Metadata.Name, s.Name, r.Metadata.Namespace)})
-		}
-	}
-	if len(hints) == 0 {
-		return []Hint{{Message: "see which keyring is missing", Command: fmt.Sprintf("kubectl mfg keyring verify %s -n %s", r.Metadata.Name, r.Metadata.Namespace)}}
-	}
-	return hints
-}
-
-// reasonFailoverBlocked is the given reason if it is that of the condition FailoverBlocked.
-func reasonFailoverBlocked(r MysqlFailoverGroupReport, reason string) string {
-	for _, c := range r.Conditions {
-		if c.Type == v1alpha1.ConditionFailoverBlocked && c.Status == string(metav1.ConditionTrue) && c.Reason == reason {
-			return reason
-		}
-	}
-	return "-"
 }
 
 // Fingerprint is the report without the times that change by themselves: equal ones look the same to a person.

@@ -76,6 +76,8 @@ type Health string
 const (
 	Healthy  Health = "Healthy"
 	Degraded Health = "Degraded"
+	// SplitBrain means that more than one site accepts writes. Nothing is graver.
+	SplitBrain Health = "SplitBrain"
 	// Unknown means that the operator should have answered and did not: the custom resource tells of no trouble, but nobody
 	// may be there to write of it.
 	Unknown Health = "Unknown"
@@ -92,6 +94,7 @@ const (
 	SummaryFailingOver   Summary = "FailingOver"
 	SummaryBootstrapping Summary = "Bootstrapping"
 	SummaryUnknown       Summary = "Unknown"
+	SummarySplitBrain    Summary = "SplitBrain"
 )
 
 // Problem is one reason why a group is not healthy.
@@ -223,13 +226,15 @@ type Site struct {
 
 	Reachable *bool `json:"reachable,omitempty"`
 	// SidecarReachable is false for a site whose MySQL may serve, but which could not be fenced.
-	SidecarReachable *bool    `json:"sidecarReachable,omitempty"`
-	Writable         *bool    `json:"writable,omitempty"`
-	LagSeconds       *float64 `json:"lagSeconds,omitempty"`
-	Behind           *int64   `json:"behind,omitempty"`
-	Errant           int64    `json:"errant,omitempty"`
-	ErrantSet        string   `json:"errantSet,omitempty"`
-	ReplicatingFrom  string   `json:"replicatingFrom,omitempty"`
+	SidecarReachable *bool `json:"sidecarReachable,omitempty"`
+	Writable         *bool `json:"writable,omitempty"`
+	// Foreign is true for a site that accepts writes, or did as last known, although it is not the active one.
+	Foreign         bool     `json:"foreignWriter,omitempty"`
+	LagSeconds      *float64 `json:"lagSeconds,omitempty"`
+	Behind          *int64   `json:"behind,omitempty"`
+	Errant          int64    `json:"errant,omitempty"`
+	ErrantSet       string   `json:"errantSet,omitempty"`
+	ReplicatingFrom string   `json:"replicatingFrom,omitempty"`
 	// Fence is open, read-only, down (no mysqld runs) or unknown.
 	Fence string `json:"fence,omitempty"`
 
@@ -242,6 +247,14 @@ type Site struct {
 	Node        string     `json:"node,omitempty"`
 	Message     string     `json:"message,omitempty"`
 	LastSeen    *time.Time `json:"lastSeen,omitempty"`
+}
+
+// StateWord is the state for people. The operator calls a site Fenced as soon as it fences it; while that is open, it is not.
+func (s Site) StateWord() string {
+	if s.Foreign {
+		return "Writable"
+	}
+	return s.State
 }
 
 // Condition is a condition of the custom resource.

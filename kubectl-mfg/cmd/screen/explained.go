@@ -125,15 +125,6 @@ func (o Options) rule(r wire.ExplainedRule, decides bool, widest int) string {
 	return head + body
 }
 
-// remedy gives a command a line of its own and never breaks it: it is there to be copied.
-func (o Options) remedy(indent int, words string) string {
-	said, command, has := strings.Cut(words, "kubectl ")
-	if !has || said == "" || o.Width == 0 {
-		return o.wrap(indent, "-> "+words)
-	}
-	return o.wrap(indent, "-> "+said) + strings.Repeat(" ", min(indent, labelWidth)) + "kubectl " + command + "\n"
-}
-
 // wrap puts words on lines that begin at a column.
 func (o Options) wrap(indent int, words string) string {
 	var b strings.Builder

@@ -5,8 +5,6 @@ package screen
 
 import (
 	"fmt"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -28,12 +26,8 @@ type Options struct {
 	Now       time.Time
 }
 
-const (
-	none    = "-"
-	unknown = "?"
-	// nothing is the verdict of a poll that finds nothing to do.
-	nothing = "Nothing"
-)
+// nothing is the verdict of a poll that finds nothing to do.
+const nothing = "Nothing"
 
 // Group draws one group.
 func Group(r report.MysqlFailoverGroupReport, o Options) string {
@@ -175,7 +169,7 @@ func summaryColour(s report.Summary) Colour {
 	switch s {
 	case report.SummaryReady:
 		return good
-	case report.SummaryUnavailable:
+	case report.SummarySplitBrain, report.SummaryUnavailable:
 		return bad
 	default:
 		return warn
@@ -246,209 +240,3 @@ func (o Options) lastKnown(f report.Facts) string {
 	}
 	return words + " (" + f.Message + ")"
 }
-
-func (o Options) siteColumns(r report.MysqlFailoverGroupReport) []column {
-	site := column{title: "SITE"}
-	role := column{title: "ROLE", drop: 2}
-	state := column{title: "STATE"}
-	lag := column{title: "LAG"}
-	behind := column{title: "GTID BEHIND", short: "BEHIND"}
-	fence := column{title: "FENCE"}
-	keyring := column{title: "KEYRING", drop: 1}
-	node := column{title: "NODE", drop: 3}
-	errant := column{title: "ERRANT", drop: 4}
-	follows := column{title: "FOLLOWS", drop: 5}
-	version := column{title: "VERSION", drop: 6}
-	seen := column{title: "LAST SEEN", short: "SEEN", drop: 7}
-	for _, s := range r.Sites {
-		mark := "  "
-		if s.Active {
-			mark = "* "
-		}
-		site.cells = append(site.cells, text{s: mark + s.Name})
-		role.cells = append(role.cells, text{s: orNone(s.Role)})
-		state.cells = append(state.cells, stateCell(s))
-		lag.cells = append(lag.cells, replicaCell(s, seconds(s.LagSeconds)))
-		behind.cells = append(behind.cells, replicaCell(s, count(s.Behind)))
-		fence.cells = append(fence.cells, fenceCell(s))
-		keyring.cells = append(keyring.cells, keyringCell(s.Keyring))
-		node.cells = append(node.cells, text{s: orNone(s.Node)})
-		errant.cells = append(errant.cells, errantCell(s))
-		follows.cells = append(follows.cells, text{s: orNone(s.ReplicatingFrom)})
-		version.cells = append(version.cells, text{s: orNone(s.Version)})
-		seen.cells = append(seen.cells, o.seenCell(s))
-	}
-	columns := []column{site, role, state, lag, behind, fence}
-	if r.Encryption != nil {
-		columns = append(columns, keyring)
-	}
-	columns = append(columns, node)
-	if o.Wide {
-		columns = append(columns, errant, follows, version, seen)
-	}
-	return columns
-}
-
-func stateCell(s report.Site) text {
-	switch v1alpha1.SiteState(s.State) {
-	case "":
-		return text{unknown, warn}
-	case v1alpha1.SitePrimary, v1alpha1.SiteReplica:
-		return text{lower(s.State), good}
-	case v1alpha1.SiteDiverged, v1alpha1.SiteUnreachable:
-		return text{lower(s.State), bad}
-	default:
-		return text{lower(s.State), warn}
-	}
-}
-
-// What the operator says of a fence.
-const (
-	fenceOpen    = "open"
-	fenceUnknown = "unknown"
-)
-
-func fenceCell(s report.Site) text {
-	switch {
-	case s.Fence == "" || s.Fence == fenceUnknown:
-		return text{unknown, warn}
-	case s.Fence == fenceOpen && s.Active:
-		return text{s.Fence, good}
-	case s.Fence == fenceOpen:
-		return text{s.Fence, bad}
-	default:
-		return text{s: s.Fence}
-	}
-}
-
-func keyringCell(k *report.Keyring) text {
-	if k == nil || k.Phase == "" {
-		return text{none, warn}
-	}
-	words := lower(k.Phase)
-	if k.Version > 0 {
-		words = fmt.Sprintf("v%d %s", k.Version, words)
-	}
-	switch v1alpha1.KeyringPhase(k.Phase) {
-	case v1alpha1.KeyringSealed:
-		return text{words, good}
-	case v1alpha1.KeyringFailed:
-		return text{words, bad}
-	case v1alpha1.KeyringPending, v1alpha1.KeyringUnsealed, v1alpha1.KeyringEscrowed:
-	}
-	return text{words, warn}
-}
-
-// replicaCell shows a number that has no meaning for the active site, nor for one whose data is about to be replaced.
-func replicaCell(s report.Site, value string) text {
-	if s.Active || s.State == string(v1alpha1.SitePending) || s.State == string(v1alpha1.SiteCloning) {
-		return text{s: none}
-	}
-	return text{s: value}
-}
-
-func errantCell(s report.Site) text {
-	switch {
-	case s.Errant > 0:
-		return text{strconv.FormatInt(s.Errant, 10), bad}
-	case s.ErrantSet != "":
-		return text{s.ErrantSet, bad}
-	case s.Reachable == nil || !*s.Reachable:
-		return text{s: unknown}
-	default:
-		return text{s: "0"}
-	}
-}
-
-func (o Options) seenCell(s report.Site) text {
-	if s.LastSeen == nil {
-		return text{s: unknown}
-	}
-	return text{s: o.ago(*s.LastSeen) + " ago"}
-}
-
-// remarks are problems, notes and hints.
-func (o Options) remarks(r report.MysqlFailoverGroupReport) string {
-	var b strings.Builder
-	b.WriteString(o.problems(r.Problems, r.Transition))
-	for _, n := range r.Notes {
-		b.WriteString(o.paragraph(text{"Note", warn}, n))
-	}
-	for _, h := range r.Hints {
-		b.WriteString(o.hint(h))
-	}
-	if b.Len() == 0 {
-		return ""
-	}
-	return "\n" + b.String()
-}
-
-// problems leaves out the change of the active site, which has a line of its own.
-func (o Options) problems(all []report.Problem, t *report.Transition) string {
-	var b strings.Builder
-	for _, p := range all {
-		if p.Reason == string(v1alpha1.GroupFailingOver) && t != nil {
-			continue
-		}
-		words := p.Message
-		if p.Site != "" {
-			words = p.Site + " " + words
-		}
-		b.WriteString(o.paragraph(text{"Problem", bad}, words+" ["+p.Reason+"]"))
-	}
-	return b.String()
-}
-
-// told is true if a problem says a message already.
-func told(problems []report.Problem, message string) bool {
-	return slices.ContainsFunc(problems, func(p report.Problem) bool { return p.Message == message })
-}
-
-// hint never breaks a command: it is there to be copied.
-func (o Options) hint(h report.Hint) string {
-	message := o.paragraph(text{"Hint", good}, h.Message+":")
-	if o.Width == 0 {
-		return strings.TrimSuffix(message, "\n") + " " + h.Command + "\n"
-	}
-	return message + strings.Repeat(" ", labelWidth) + h.Command + "\n"
-}
-
-// ago is the age of a time in at most two units. A clock that runs behind the cluster's shows 0s, not a negative age.
-func (o Options) ago(t time.Time) string { return duration.HumanDuration(max(0, o.Now.Sub(t))) }
-
-func arrow(from, to string) string {
-	if from == "" {
-		return "to " + to
-	}
-	return from + " -> " + to
-}
-
-func millis(ms int64) string {
-	if ms < 1000 {
-		return fmt.Sprintf("%dms", ms)
-	}
-	return fmt.Sprintf("%.1fs", float64(ms)/1000)
-}
-
-func seconds(s *float64) string {
-	if s == nil {
-		return unknown
-	}
-	return duration.HumanDuration(time.Duration(*s * float64(time.Second)))
-}
-
-func count(n *int64) string {
-	if n == nil {
-		return unknown
-	}
-	return strconv.FormatInt(*n, 10)
-}
-
-func orNone(s string) string {
-	if s == "" {
-		return none
-	}
-	return s
-}
-
-func lower(s string) string { return strings.ToLower(s) }

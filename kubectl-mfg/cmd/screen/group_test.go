@@ -87,3 +87,22 @@ func TestRememberedIsMarked(t *testing.T) {
 		}
 	}
 }
+
+// TestSplitBrainIsSeen: two writers are seen without being looked for, and nothing on the screen says that the second is fenced.
+func TestSplitBrainIsSeen(t *testing.T) {
+	well, torn := group(), group()
+	torn.Metadata.Name, torn.Health, torn.Summary = "zebra", report.SplitBrain, report.SummarySplitBrain
+	torn.Sites[1] = report.Site{Name: "rome", State: "Fenced", Fence: "open", Foreign: true}
+	lines := strings.Split(List([]report.MysqlFailoverGroupReport{well, torn}, Options{Width: 80}), "\n")
+	if !strings.Contains(lines[1], "zebra   SplitBrain") {
+		t.Errorf("it does not come first:\n%s", strings.Join(lines, "\n"))
+	}
+	for what, got := range map[string]string{"screen": Group(torn, Options{}), "tree": Tree([]report.MysqlFailoverGroupReport{torn}, Options{})} {
+		if !strings.Contains(got, "writable") || strings.Contains(got, "fenced") {
+			t.Errorf("the %s calls a writable site fenced:\n%s", what, got)
+		}
+	}
+	if got := List([]report.MysqlFailoverGroupReport{torn}, Options{Color: true}); !strings.Contains(got, string(bad)+"SplitBrain") {
+		t.Errorf("it is not red:\n%q", got)
+	}
+}

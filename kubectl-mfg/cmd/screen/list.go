@@ -3,12 +3,14 @@
 package screen
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/mysql-mfg/mfg/kubectl-mfg/cmd/report"
 )
 
-// List draws several groups, one line each.
+// List draws several groups, one line each. Those with two writers come first, wherever their name would put them.
 func List(reports []report.MysqlFailoverGroupReport, o Options) string {
 	namespace := column{title: "NAMESPACE"}
 	name := column{title: "NAME"}
@@ -23,7 +25,7 @@ func List(reports []report.MysqlFailoverGroupReport, o Options) string {
 	facts := column{title: "FACTS", drop: 7}
 	remembered := false
 	problem := column{title: "PROBLEM", drop: 8}
-	for _, r := range reports {
+	for _, r := range splitBrainFirst(reports) {
 		namespace.cells = append(namespace.cells, text{s: r.Metadata.Namespace})
 		name.cells = append(name.cells, text{s: r.Metadata.Name})
 		status.cells = append(status.cells, text{string(r.Summary), summaryColour(r.Summary)})
@@ -55,6 +57,18 @@ func List(reports []report.MysqlFailoverGroupReport, o Options) string {
 		columns = append(columns, problem)
 	}
 	return o.table(columns)
+}
+
+func splitBrainFirst(reports []report.MysqlFailoverGroupReport) []report.MysqlFailoverGroupReport {
+	order := func(r report.MysqlFailoverGroupReport) int {
+		if r.Health == report.SplitBrain {
+			return 0
+		}
+		return 1
+	}
+	sorted := slices.Clone(reports)
+	slices.SortStableFunc(sorted, func(a, b report.MysqlFailoverGroupReport) int { return cmp.Compare(order(a), order(b)) })
+	return sorted
 }
 
 // sitesCell is how many sites do what they are for.

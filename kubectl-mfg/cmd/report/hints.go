@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+)
+
+// hintsOf names the next command for each problem. The first to name a command says what it is for.
+func hintsOf(cr *v1alpha1.MysqlFailoverGroup, r MysqlFailoverGroupReport) []Hint {
+	var hints []Hint
+	for _, p := range r.Problems {
+		for _, h := range r.hintsFor(cr, p) {
+			if !slices.ContainsFunc(hints, func(said Hint) bool { return said.Command == h.Command }) {
+				hints = append(hints, h)
+			}
+		}
+	}
+	return hints
+}
+
+func (r MysqlFailoverGroupReport) hintsFor(cr *v1alpha1.MysqlFailoverGroup, p Problem) []Hint {
+	switch {
+	case p.Reason == ReasonEscrowMissing:
+		return escrowHints(r)
+	case r.says(v1alpha1.ConditionFailoverBlocked, metav1.ConditionTrue, p.Reason):
+		return r.why("see what keeps the failover from happening, and the way out")
+	case r.Transition == nil && r.says(v1alpha1.ConditionAvailable, metav1.ConditionFalse, p.Reason):
+		return r.why("see why nobody can write, and what the operator waits for")
+	case p.Site != "":
+		return r.siteHints(cr, p)
+	}
+	switch p.Reason {
+	case ReasonSeveralWritable:
+		return r.foreignHints()
+	case ReasonNoActiveSite:
+		return r.why("see what the first opening of a site waits for")
+	case ReasonOperatorDown, ReasonOperatorSilent, ReasonNotObserved, ReasonStale:
+		return r.operatorHints()
+	}
+	return nil
+}
+
+// siteHints are for what is wrong with one site. While the role moves, that the others are closed and replicate from nobody
+// is a part of it.
+func (r MysqlFailoverGroupReport) siteHints(cr *v1alpha1.MysqlFailoverGroup, p Problem) []Hint {
+	switch state := v1alpha1.SiteState(strings.TrimPrefix(p.Reason, reasonSitePrefix)); {
+	case p.Reason == ReasonSidecarSilent, state == v1alpha1.SiteUnreachable, state == v1alpha1.SitePending && !r.cloning():
+		return []Hint{{"see whether the pod of " + p.Site + " runs, and on which node", r.kubectl("get pods -o wide", p.Site)}}
+	case state == v1alpha1.SiteDiverged:
+		return r.divergedHints(p.Site)
+	case r.Transition != nil:
+		return nil
+	case p.Reason == ReasonForeignWriter:
+		return r.foreignHints()
+	case p.Reason == ReasonActiveReadOnly, state == v1alpha1.SiteFenced:
+		return append(r.why("see what keeps "+p.Site+" from being opened"), r.sidecarHint(p.Site, "see what the sidecar of "+p.Site+" says of it"))
+	case state == v1alpha1.SiteDetached && isSpecified(cr, p.Site):
+		return []Hint{{"see what stopped the replication of " + p.Site, r.verb("mysql", p.Site) + ` -e 'SHOW REPLICA STATUS\G'`}}
+	}
+	return nil
+}
+
+// isSpecified is false for a site that left the specification: it is to replicate no more.
+func isSpecified(cr *v1alpha1.MysqlFailoverGroup, site string) bool {
+	return slices.ContainsFunc(cr.Spec.Sites, func(s v1alpha1.Site) bool { return s.Name == site })
+}
+
+// foreignHints say which sites must stop, who sees to that, and where to look if nobody does.
+func (r MysqlFailoverGroupReport) foreignHints() []Hint {
+	hints := r.why(strings.Join(r.foreign(), " and ") +
+		" must stop: keep clients away from there; the operator, and by itself the sidecar there, fences it; see how far that is")
+	for _, site := range r.foreign() {
+		hints = append(hints, r.sidecarHint(site, "while "+site+" stays open, see in the log of its sidecar why it is not fenced"))
+	}
+	return hints
+}
+
+// divergedHints: the operator refuses an order for a diverged site that does not confirm the loss, so that is the one to name.
+func (r MysqlFailoverGroupReport) divergedHints(site string) []Hint {
+	return []Hint{
+		{"save what is needed of the transactions that only " + site + " has; which rows they changed, as far as they were counted", r.verb("history", "")},
+		{"after that, copy the data of " + site + " anew, which throws those transactions away for good; it shows the plan and asks", r.verb("reclone", site) + " --confirm-data-loss"},
+	}
+}
+
+// operatorHints: a pod that runs need not lead, and only the one that leads fails over. Leases of all namespaces are not for
+// everybody to see; doctor asks for the one lease alone, and names the right that is missing even for that.
+func (r MysqlFailoverGroupReport) operatorHints() []Hint {
+	return []Hint{
+		{
+			"see whether an operator leads: who holds the lease, and when it was renewed last (if you may list leases of all namespaces)",
+			"kubectl get leases -A --field-selector metadata.name=mfg-operator -o custom-columns=HOLDER:.spec.holderIdentity,RENEWED:.spec.renewTime",
+		},
+		{"or see of the operator what you may, and which right to ask for", r.verb("doctor", "")},
+	}
+}
+
+func (r MysqlFailoverGroupReport) why(message string) []Hint {
+	return []Hint{{message, r.verb("explain", "")}}
+}
+
+func (r MysqlFailoverGroupReport) sidecarHint(site, message string) Hint {
+	return Hint{message, r.kubectl("logs -c "+v1alpha1.ContainerSidecar+" --tail=100", site)}
+}
+
+// verb is a command of the plugin for this group, and kubectl one for the pod of a site.
+func (r MysqlFailoverGroupReport) verb(verb, site string) string {
+	words := []string{"kubectl mfg", verb, r.Metadata.Name}
+	if site != "" {
+		words = append(words, site)
+	}
+	return strings.Join(append(words, "-n", r.Metadata.Namespace), " ")
+}
+
+func (r MysqlFailoverGroupReport) kubectl(verb, site string) string {
+	return fmt.Sprintf("kubectl %s -n %s -l %s=%s,%s=%s", verb, r.Metadata.Namespace, v1alpha1.LabelGroup, r.Metadata.Name, v1alpha1.LabelSite, site)
+}
+
+// cloning is true while any site receives a copy: one that has none waits for its turn, or is about to begin.
+func (r MysqlFailoverGroupReport) cloning() bool {
+	return slices.ContainsFunc(r.Sites, func(s Site) bool { return s.Clone != nil || s.State == string(v1alpha1.SiteCloning) })
+}
+
+// escrowHints: each site whose escrow Secret is gone has the only copy of its keyring in the memory of its pod, also one that
+// loses it while it is being sealed: its keyring is not written any more.
+func escrowHints(r MysqlFailoverGroupReport) []Hint {
+	var hints []Hint
+	for _, s := range r.Sites {
+		if k := s.Keyring; k != nil && k.Phase == string(v1alpha1.KeyringFailed) && (k.Work == "" || k.Stage == string(v1alpha1.KeyringSealing)) {
+			hints = append(hints, Hint{
+				"do not delete or restart the pod of " + s.Name + ", it has the only copy of its keyring; bring that back into escrow", r.verb("recover-keyring", s.Name),
+			})
+		}
+	}
+	if len(hints) == 0 {
+		return []Hint{{"see which keyring is missing", r.verb("keyring verify", "")}}
+	}
+	return hints
+}
+
+// says is true if that condition is what a reason comes from.
+func (r MysqlFailoverGroupReport) says(kind string, status metav1.ConditionStatus, reason string) bool {
+	return slices.ContainsFunc(r.Conditions, func(c Condition) bool { return c.Type == kind && c.Status == string(status) && c.Reason == reason })
+}
