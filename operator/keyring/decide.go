@@ -94,6 +94,7 @@ func next(g Group, s Site, plain string) Next {
 	if plain == "" {
 		n.step(g)
 	}
+	n.learn()
 	n.note()
 	n.site.Status = n.Status
 	n.level(g)

@@ -14,9 +14,9 @@ func found(s Site) (Version, bool) {
 		v, ok := s.version(s.Rendered.Secret)
 		return v, ok && v.whole()
 	}
-	if live := s.live(); live != "" && !s.isReplaced() {
+	if s.told() && !s.isReplaced() {
 		// Only what the pod has can read what it wrote.
-		return s.newest(func(v Version) bool { return v.Digest == live })
+		return s.newest(func(v Version) bool { return v.Digest == s.live() })
 	}
 	if s.mayTell() && !s.isReplaced() {
 		return Version{}, false // what it has may be in no escrow
@@ -27,27 +27,43 @@ func found(s Site) (Version, bool) {
 // isReplaced is true if what a site has is about to be replaced by a clone, whatever reads it.
 func (s Site) isReplaced() bool { return !s.Provisioned && s.Clone != CloneNone }
 
-// mayTell is true if a pod may have a keyring that it has not told of: a Deployment made one that can write its own.
+// told is true if a pod has said with which keyring, that it can write, mysqld has answered there.
+func (s Site) told() bool { return s.live() != "" && s.Report.Component != "" }
+
+// mayTell is true if a pod may have a keyring that is needed and that it has not told of: a Deployment made one that can write its own.
 func (s Site) mayTell() bool {
-	return s.Rendered.Keyring && !s.Rendered.Sealed && !s.Pod.Lost && !(s.Pod.Current && s.Pod.Unborn) && s.live() == ""
+	switch {
+	case !s.Rendered.Keyring || s.Rendered.Sealed || s.told():
+		return false
+	case s.Pod.Lost, s.Pod.Current && s.Pod.Unborn:
+		return false // there is nothing in its memory
+	}
+	return !s.Pod.Silent || !s.inEscrow() // where mysqld does not start, what lies in the pod may be older than what the data needs
+}
+
+// learn notes which keyring is missing once its pod says so: what is restored is compared with it.
+func (n *Next) learn() {
+	if r := n.site.Report; n.Status.Phase == failed && n.Status.KeyringDigest == "" && r != nil && r.Sealed && r.Digest != "" {
+		n.Status.KeyringDigest = r.Digest
+	}
 }
 
 func isFoundLive(_ Group, s Site) bool {
-	live := s.live()
-	if live == "" || !s.Provisioned {
+	if !s.told() || !s.Provisioned {
 		return false
 	}
 	if s.Status.Phase == none {
 		return !s.inEscrow()
 	}
-	return s.Status.Work == "" && live != s.Status.KeyringDigest
+	return s.Status.Work == "" && s.live() != s.Status.KeyringDigest
 }
 
 func takeLive(_ Group, n *Next) {
 	// The round of the token that the pod has: another one would be made anew, and what the pod pushes meanwhile refused.
 	n.Status.Round = max(n.Status.Round, n.site.TokenRound, 1)
-	n.Status.Work, n.Status.Stage, n.Status.Rotated = v1alpha1.KeyringRotation, "", true
-	n.Status.SeedVersion, n.Status.SeedDigest, n.Status.FloorVersion, n.Status.RotationPod = 0, "", 0, ""
+	// As after a rotation: should the pod be lost, what it had is, and the site is cloned anew under the same guards.
+	n.Status.Work, n.Status.Stage, n.Status.Rotated = v1alpha1.KeyringRotation, v1alpha1.KeyringRotating, true
+	n.Status.SeedVersion, n.Status.SeedDigest, n.Status.FloorVersion, n.Status.RotationPod = 0, "", 0, n.site.Pod.UID
 	for _, v := range n.site.Versions {
 		if v.Digest != n.site.live() {
 			n.Status.FloorVersion = max(n.Status.FloorVersion, v.Number)

@@ -17,14 +17,16 @@ func lostSilently(s Site) bool {
 	if st.Stage != v1alpha1.KeyringRotating || !seen(s) || !s.Pod.Current || !s.Pod.Silent {
 		return false
 	}
-	if st.SeedVersion == 0 || s.live() != st.SeedDigest {
-		return false // the pod may hold what exists nowhere else
-	}
-	if s.Report.Component != "" {
-		return false // mysqld answered in this very pod, so its data can be read there
+	if s.Report == nil || s.Report.Component != "" {
+		return false // nobody knows what is in the pod, or mysqld answered in this very one, so its data can be read there
 	}
 	if !s.Provisioned && s.Clone == CloneConfirmed {
 		return true // a person has said that the data may go, whatever keeps mysqld from starting
+	}
+	seeded := st.SeedVersion > 0 && s.live() == st.SeedDigest
+	bare := s.live() == "" && wasTaken(st) // it started from nothing after the pod that had the keys
+	if !seeded && !bare && (s.live() == "" || !s.inEscrow()) {
+		return false // the pod may hold what exists nowhere else
 	}
 	return st.RotationPod != "" && st.RotationPod != s.Pod.UID
 }

@@ -104,9 +104,9 @@ func TestAGroupIsMadeAgainWhileASiteIsUnsealed(t *testing.T) {
 // A person's word that a site is Sealed proves nothing (I16).
 func TestAPatchedPhaseIsNotBelieved(t *testing.T) {
 	decideAll(t, map[string]transition{
-		"in a clone":           {"the clone goes on", sealed, []change{unsealedFor(clone, digest("3")), noData}, escrowed, "", func(n Next) bool { return !n.Wish.Sealed && n.Status.Work == clone }},
+		"in a clone":           {"the clone goes on", sealed, []change{unsealedFor(clone, digest("3")), noData}, unsealed, "", func(n Next) bool { return !n.Wish.Sealed && n.Status.Work == clone }},
 		"about to be sealed":   {"the proof comes first", sealed, []change{work(clone), stage(v1alpha1.KeyringSealing), func(_ *Group, s *Site) { s.Pod.Ready = false }}, escrowed, "", func(n Next) bool { return n.Status.Stage == v1alpha1.KeyringSealing }},
-		"the Secret is gone":   {"the next look says so", sealed, []change{unsealedFor(clone, digest("3")), gone}, escrowed, "", nil},
+		"the Secret is gone":   {"that comes first", sealed, []change{unsealedFor(clone, digest("3")), gone}, failed, EventEscrowMissing, func(n Next) bool { return n.Wish.Kept != "" }},
 		"nothing is under way": {"a person ends a recovery with it", sealed, nil, stays, "", nil},
 	})
 }

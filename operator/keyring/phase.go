@@ -38,10 +38,6 @@ var Table = []Transition{
 		"work `Bootstrap`: keys are made during initialisation; keyring on a memory-backed volume; escrow agent armed", isNew, bootstrap,
 	},
 	{
-		[]v1alpha1.KeyringPhase{sealed}, "a person patched the phase to `Sealed`", "work was under way: what makes a site sealed was not proven", escrowed,
-		"it goes on from where it was", isPatched, func(Group, *Next) {},
-	},
-	{
 		[]v1alpha1.KeyringPhase{none, escrowed}, "status knows nothing of the keyring that a pod can write: a group that was made again while a site was unsealed",
 		"the site holds the group's data; that keyring is in no escrow, or not the one that status names", unsealed,
 		"work `Rotation`, as one whose keys were rotated: the pod stays, and its keyring goes into escrow", isFoundLive, takeLive,
@@ -73,6 +69,14 @@ var Table = []Transition{
 		[]v1alpha1.KeyringPhase{unsealed}, "the escrow Secret from which the site is to be unsealed disappears, or its content changes",
 		"its pod was not replaced yet, and is sealed with it; no confirmed clone is about to replace the data", failed,
 		"the unseal is given up: event `KeyringEscrowMissing`; the pod is never restarted nor replaced", isMissingBefore, missBefore,
+	},
+	{
+		[]v1alpha1.KeyringPhase{sealed}, "a person patched the phase to `Sealed`", "the site was about to be sealed: nothing is proven yet", escrowed,
+		"it goes on", isPatchedSealing, func(Group, *Next) {},
+	},
+	{
+		[]v1alpha1.KeyringPhase{sealed}, "a person patched the phase to `Sealed`", "work was under way, and its pod may write its keyring", unsealed,
+		"it goes on", isPatched, func(Group, *Next) {},
 	},
 	{
 		[]v1alpha1.KeyringPhase{failed}, "manual recovery restores the Secret, and patches the phase", "restored digest equals status digest; work had ended", sealed,
@@ -169,14 +173,16 @@ func always(Group, Site) bool { return true }
 func seen(s Site) bool { return written(s.Status) }
 
 func isNew(_ Group, s Site) bool {
-	return len(s.Versions) == 0 && !s.Provisioned && !s.Rendered.Sealed && (s.isReplaced() || s.live() == "" && !s.mayTell())
+	return len(s.Versions) == 0 && !s.Provisioned && !s.Rendered.Sealed && (s.isReplaced() || !s.told() && !s.mayTell())
 }
 
 func bootstrap(_ Group, n *Next) {
 	n.unseal(v1alpha1.KeyringBootstrap, Version{})
 }
 
-func isPatched(_ Group, s Site) bool { return s.Status.Work != "" || s.Status.Stage != "" }
+func isPatchedSealing(_ Group, s Site) bool { return s.Status.Stage == v1alpha1.KeyringSealing }
+
+func isPatched(_ Group, s Site) bool { return s.Status.Work != "" }
 
 func isAdopted(g Group, s Site) bool {
 	return g.Adopt && s.Provisioned && (s.plain() || len(s.Versions) == 0 && !s.Rendered.Sealed)
@@ -371,7 +377,7 @@ func stored(s Site) (Version, bool) {
 	if !st.Rotated && !s.Active {
 		return Version{}, false // what is in escrow is the keyring before the rotation
 	}
-	return s.newest(func(v Version) bool { return v.Digest == live && v.Number > st.SeedVersion })
+	return s.newest(func(v Version) bool { return v.Digest == live && v.Number > max(st.SeedVersion, st.FloorVersion) })
 }
 
 func isEscrowed(_ Group, s Site) bool {

@@ -3,7 +3,9 @@
 package keyring
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -30,7 +32,12 @@ type lab struct {
 	// memory is the keyring in an unsealed pod, made counts keyrings, podRound is the round of the pod.
 	memory string
 	made   int
-	wish   Wish
+	// mounted is the keyring that a sealed pod has in its memory. lost are the escrow Secrets that somebody deleted, and somebody may have
+	// a copy of. forgotten is true from when the group was made again until it knows what the volume holds.
+	mounted   string
+	lost      map[string]Version
+	forgotten bool
+	wish      Wish
 	// confirmed is a person's order for a reclone.
 	confirmed bool
 	// says is what the sidecar of the pod would answer, polled when it was asked last; nil if it does not run. pushed is what it has had
@@ -53,7 +60,7 @@ type lab struct {
 }
 
 func newLab(t *rapid.T) *lab {
-	l := &lab{t: t, s: Site{Name: "b"}, named: rapid.Bool().Draw(t, "named")}
+	l := &lab{t: t, s: Site{Name: "b"}, lost: map[string]Version{}, named: rapid.Bool().Draw(t, "named")}
 	l.g = Group{Name: "orders", Now: start, RetainVersions: 2, EscrowTimeout: time.Minute, DataFile: file, Known: true, Donor: true}
 	return l
 }
@@ -79,7 +86,7 @@ func (l *lab) decide() {
 	kept, st := n.Wish.Kept, n.Status
 	n.Wish.Kept = ""
 	if (n.Wish != l.wish || l.outdated) && kept == "" && !l.s.Job.Running {
-		if l.s.Provisioned && l.memory == l.needs && !l.escrowed() {
+		if l.s.Provisioned && (l.memory == l.needs || l.mounted == l.needs) && !l.escrowed() {
 			l.t.Fatalf("replaces the pod that has the only copy of the keyring: %+v", l.s.Status)
 		}
 		if n.Wish.Sealed && st.Work == rot && n.Wish.Digest != l.needs && l.s.Provisioned {
@@ -172,7 +179,7 @@ func (l *lab) wipes() bool {
 
 // readable is true if the keyring that the datadir needs exists anywhere.
 func (l *lab) readable() bool {
-	return l.needs == "" || l.escrowed() || l.memory == l.needs
+	return l.needs == "" || l.escrowed() || l.memory == l.needs || l.mounted == l.needs
 }
 
 func (l *lab) check(n Next) {
@@ -183,7 +190,8 @@ func (l *lab) check(n Next) {
 	if st.Phase == sealed && l.s.Status.Phase == escrowed && l.needs != st.KeyringDigest {
 		l.t.Fatalf("sealed with %s, the data needs %s", st.KeyringDigest, l.needs)
 	}
-	if st.Round != l.s.Status.Round && st.SeedVersion == 0 && st.Work != boot && l.s.Provisioned {
+	taken := st.Work == rot && st.Rotated && n.Wish.Kept != "" // from a pod that stays
+	if st.Round != l.s.Status.Round && st.SeedVersion == 0 && st.Work != boot && l.s.Provisioned && !taken {
 		l.t.Fatalf("a fresh keyring for a site that holds data: %+v", st)
 	}
 	found := n.Status.Phase == l.s.Status.Phase
@@ -199,7 +207,7 @@ func (l *lab) check(n Next) {
 
 // startPod does what kubelet, sidecar and mysqld do with a new pod.
 func (l *lab) startPod() {
-	l.memory, l.pushed, l.says, l.s.Report, l.s.Job, l.half = "", "", nil, nil, Job{}, false
+	l.memory, l.mounted, l.pushed, l.says, l.s.Report, l.s.Job, l.half = "", "", "", nil, nil, Job{}, false
 	l.pods++
 	l.dead, l.ran, l.s.Pod = false, false, Pod{UID: fmt.Sprint("pod", l.pods), Current: true, Round: l.wish.Round}
 	l.s.Rendered = Rendered{Exists: true, Keyring: l.wish.Encrypted, Sealed: l.wish.Sealed}
@@ -213,9 +221,7 @@ func (l *lab) startPod() {
 	v, exists := l.s.version(l.wish.Secret)
 	switch {
 	case l.wish.Secret != "" && !exists:
-		return // the kubelet waits for the Secret
-	case l.wish.Secret != "" && v.Digest != l.wish.Digest:
-		l.s.Pod.Lost = true
+		l.s.Pod.Unborn = true // the kubelet waits for the Secret
 	case l.needs == "" && l.wish.Sealed:
 		l.s.Pod.Lost = true
 	case l.needs == "" || l.needs != v.Digest && l.wipes():
@@ -235,13 +241,13 @@ func (l *lab) startPod() {
 	case l.needs != v.Digest && l.wish.Sealed:
 		// What is projected is a whole keyring, so the pod starts, and mysqld ends at once: nothing says that its keyring is another.
 		l.says = &wire.KeyringReport{Sealed: true, Digest: v.Digest, MountReadOnly: true}
-		l.s.Pod.Projects = l.wish.Secret
+		l.s.Pod.Projects, l.mounted = l.wish.Secret, v.Digest
 		l.fall()
 	case l.needs != v.Digest:
 		l.s.Pod.Lost = true
 	default:
-		if !l.wish.Sealed {
-			l.memory = v.Digest
+		if l.mounted = v.Digest; !l.wish.Sealed {
+			l.memory, l.mounted = v.Digest, ""
 		}
 		l.up()
 	}
@@ -306,8 +312,10 @@ func (l *lab) push() {
 		}
 	}
 	if last.Digest != l.memory {
-		name := v1alpha1.KeyringSecret("orders", "b", last.Number+1)
-		s.Versions = append(s.Versions, Version{Name: name, Number: last.Number + 1, Digest: l.memory, Annotated: l.memory})
+		st := s.Status
+		number := 1 + max(last.Number, st.KeyringVersion, st.FloorVersion, st.SeedVersion, st.RotatedVersion) // none is given again
+		name := v1alpha1.KeyringSecret("orders", "b", number)
+		s.Versions = append(s.Versions, Version{Name: name, Number: number, Digest: l.memory, Annotated: l.memory})
 	}
 }
 
@@ -330,6 +338,11 @@ func (l *lab) rotation() {
 func (l *lab) clone() {
 	s := &l.s
 	s.Clone = CloneNone
+	if l.forgotten && l.data && !l.dead && l.says != nil {
+		// What a group that was made again finds on a volume, it takes.
+		l.forgotten, s.Provisioned, s.Pod.Settled = false, true, true
+		return
+	}
 	// None begins before the operator looked at the site without its mark, and heard that its pod is unsealed.
 	if !l.dead && !s.Provisioned && l.bare && l.memory != "" && s.Report != nil && MayClone(s.Status) {
 		l.needs, l.data = l.fresh(), true
@@ -364,10 +377,46 @@ func (l *lab) order(what string) {
 		l.s.Alone = !l.s.Alone
 	case "update":
 		l.outdated = true
+	case "lose":
+		if n := len(l.s.Versions); n > 0 {
+			v := l.s.Versions[rapid.IntRange(0, n-1).Draw(l.t, "version")]
+			l.lost[v.Name] = v
+			l.remove(v.Name)
+		}
+	case "restore":
+		l.restore()
+	case "again":
+		l.again()
+	case "patch":
+		if l.s.Status.Phase != none && l.s.Status.Phase != pending {
+			l.s.Status.Phase = sealed
+		}
 	case "operator":
 		// It was restarted: it knows what is persisted, and its rotation ended with it.
 		l.s.Job, l.half, l.quiet = Job{}, false, ""
 	}
+}
+
+// restore has somebody put back what was deleted. A pod that waits for it starts.
+func (l *lab) restore() {
+	for _, v := range l.lost {
+		if _, there := l.s.version(v.Name); !there {
+			l.s.Versions = append(l.s.Versions, v)
+		}
+	}
+	slices.SortFunc(l.s.Versions, func(a, b Version) int { return cmp.Compare(a.Number, b.Number) })
+	clear(l.lost)
+	if l.s.Pod.Unborn {
+		l.startPod()
+	}
+}
+
+// again deletes the group, whose pods and Secrets stay, and makes it anew: nothing is known of them but what they say.
+func (l *lab) again() {
+	l.order("operator")
+	l.order("withdraw")
+	l.s.Status, l.s.Report, l.s.Clone, l.s.Provisioned = v1alpha1.SiteKeyringStatus{}, nil, CloneNone, false
+	l.confirmed, l.forgotten, l.round = false, true, -1 // rounds count from one again, and are of another group
 }
 
 // wake has mysqld start in its pod, if it can.
@@ -380,7 +429,7 @@ func (l *lab) wake() {
 // steps are what happens, the usual more often.
 var steps = []string{
 	"decide", "decide", "decide", "decide", "decide", "poll", "poll", "push", "push", "rotation", "rotation", "clone", "clone",
-	"kill", "rotate", "rotate", "withdraw", "reclone", "fall", "wake", "alone", "update", "operator",
+	"kill", "rotate", "rotate", "withdraw", "reclone", "fall", "wake", "alone", "update", "operator", "lose", "restore", "again", "patch",
 }
 
 // I14. Whatever pods and servers die when, the site ends sealed with the keyring that its data needs, and its data is never given up while
@@ -402,7 +451,8 @@ func TestEndsSealed(t *testing.T) {
 			default:
 				l.order(what)
 			}
-			if !l.readable() && l.s.Status.Phase == sealed && l.s.Status.Work == "" && l.s.Provisioned {
+			_, have := l.s.current()
+			if st := l.s.Status; have && !l.readable() && st.Phase == sealed && st.Work == "" && st.Stage == "" && l.s.Provisioned {
 				t.Fatalf("sealed, and its data cannot be read: %+v", l.s.Status)
 			}
 		}
@@ -439,13 +489,25 @@ func (l *lab) finish() {
 	for range 200 {
 		l.wake()
 		l.pass()
-		if l.dead && !l.readable() && (l.s.Alone || l.wish.Sealed) {
+		for _, v := range l.lost {
+			if v.Digest == l.mounted || v.Digest == l.memory {
+				l.restore() // from the memory of the pod
+			}
+		}
+		if v, stored := l.s.newest(func(v Version) bool { return v.Digest == l.needs }); stored && l.dead && l.wish.Sealed {
+			// From one version to another: mysqld does not start with the one that the operator took.
+			l.s.Status.KeyringSecret, l.s.Status.KeyringVersion, l.s.Status.KeyringDigest = v.Name, v.Number, v.Digest
+		}
+		if l.s.Pod.Unborn && !l.readable() {
+			l.s.Provisioned, l.confirmed = false, true // nobody has what it waits for
+		}
+		if l.dead && !l.readable() && (l.s.Alone || l.wish.Sealed || l.s.Status.SeedVersion == 0) {
 			// What a person does with a site that does not start.
 			l.s.Provisioned, l.confirmed = false, true
 		}
-		if l.s.Pod.Lost && (l.s.Status.Phase == escrowed || l.named) && !l.readable() {
-			// What a person does with a site whose keyring was never escrowed after its clone, and with one that says that its data may
-			// hold what was acknowledged.
+		if l.s.Pod.Lost && (l.s.Status.Phase == escrowed || l.named || l.needs == l.kept) && !l.readable() {
+			// What a person does with a site whose keyring was never escrowed after its clone, with one whose escrow Secret is gone, and with
+			// one that says that its data may hold what was acknowledged.
 			l.s.Provisioned, l.confirmed = false, true
 		}
 	}

@@ -188,16 +188,17 @@ func (s Site) outlived() bool {
 
 // starved is true if the pod of an unsealed site waits for an escrow Secret that is gone, or is not what it was: it has no keyring in
 // its memory, and cannot start.
-func (s Site) starved() bool {
-	st := s.Status
-	seed, have := s.newest(func(v Version) bool { return v.Number == st.SeedVersion })
-	return written(st) && st.SeedVersion > 0 && (!have || seed.Digest != st.SeedDigest) && s.unborn()
+func (s Site) starved() bool { return s.seedIsGone() && s.unborn() }
+
+// seedIsGone is true if the escrow Secret that a site is unsealed from is not there any more, or is not what it was.
+func (s Site) seedIsGone() bool {
+	number, digest := seedOf(s.Status)
+	_, have := s.newest(func(v Version) bool { return v.Number == number && v.Digest == digest })
+	return written(s.Status) && number > 0 && !have
 }
 
 // unborn is true of a pod that was made for this very round, and has no keyring.
-func (s Site) unborn() bool {
-	return s.Pod.Current && s.Pod.Unborn && s.Pod.Round == s.Status.Round && !s.Pod.Ready
-}
+func (s Site) unborn() bool { return s.Pod.Current && s.Pod.Unborn && s.Pod.Round == s.Status.Round }
 
 // inEscrow is true if what an unsealed pod holds is stored.
 func (s Site) inEscrow() bool {

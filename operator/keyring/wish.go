@@ -31,8 +31,8 @@ func WishOf(group string, s Site) Wish {
 		return w
 	case written(st):
 		w.Encrypted, w.Work, w.Round = true, st.Work, st.Round
-		if st.SeedVersion > 0 {
-			w.Secret, w.Version, w.Digest = v1alpha1.KeyringSecret(group, s.Name, st.SeedVersion), st.SeedVersion, st.SeedDigest
+		if w.Version, w.Digest = seedOf(st); w.Version > 0 {
+			w.Secret = v1alpha1.KeyringSecret(group, s.Name, w.Version)
 		}
 	default:
 		// I18: no round and no token of a site that is made sealed.
@@ -52,12 +52,17 @@ func kept(s Site) string {
 		return "the escrow Secret " + st.KeyringSecret + " of its keyring is gone, and only its pod has the keyring still"
 	case st.Phase == "" && s.Rendered.Keyring:
 		return "its pod has a keyring that status does not tell of"
+	case wasTaken(st) && !s.Pod.Lost && !(s.Pod.Current && s.Pod.Unborn):
+		// Another unsealed one would start from nothing.
+		return "its keys were made in this pod: it is replaced by one that is sealed with them"
 	case !s.Provisioned:
 		return ""
 	case s.live() != "" && !s.inEscrow():
 		return "its keyring is in its pod alone until it is in escrow"
-	case s.Pod.Lost:
-		return ""
+	case s.Pod.Lost, s.Pod.Current && s.Pod.Unborn:
+		return "" // there is nothing in its memory
+	case s.seedIsGone() && s.live() == "" && !s.Rendered.Sealed:
+		return "the escrow Secret that it was unsealed from is gone, and its pod may have that keyring still"
 	case s.Report != nil && !s.Report.Sealed && s.Report.Digest == "":
 		return "its keyring is being written"
 	case mayHoldNewKeys(s):
@@ -67,6 +72,20 @@ func kept(s Site) string {
 		return "what is known of its keyring may be older than what it holds"
 	}
 	return ""
+}
+
+// seedOf is the version from which an unsealed pod starts; 0 for none.
+func seedOf(st v1alpha1.SiteKeyringStatus) (version int64, digest string) {
+	if wasTaken(st) && st.KeyringVersion > st.FloorVersion {
+		// What was made in its pod is in escrow by now: should that pod be lost, the next one starts from there.
+		return st.KeyringVersion, st.KeyringDigest
+	}
+	return st.SeedVersion, st.SeedDigest
+}
+
+// wasTaken is true of a site whose keyring was found in its pod, and of one whose keys were rotated from a fresh keyring.
+func wasTaken(st v1alpha1.SiteKeyringStatus) bool {
+	return written(st) && st.Work == v1alpha1.KeyringRotation && st.Rotated && st.SeedVersion == 0
 }
 
 // mayHoldNewKeys is true if a pod may have master keys that no report tells of yet: none came, or the last one was made before, or
