@@ -226,7 +226,7 @@ func (r *rotation) move(ctx context.Context) error {
 	r.rep.Steps = append(r.rep.Steps, step)
 	if err == nil && step.Outcome != outcomeDone {
 		return refused("the role stays with %s, %s (%s): %s\n  %s", step.From, strings.ToLower(rep.Outcome), rep.Reason, rep.Message,
-			(&failoverOp{request: r.op.request, To: r.to}).nextStep(rep.Reason))
+			(&failoverOp{request: r.op.request, To: r.to}).nextStep(rep.Reason, rep.Message))
 	}
 	return err
 }
