@@ -97,7 +97,7 @@ func (op *doctorOp) examine(ctx context.Context, env Environment, c Cluster) (do
 		w.OperatorTime, w.OperatorVersion, view.Status = list.IssuedAt, list.Operator, list
 		w.Asked = env.Now()
 	} else {
-		view.Missing, view.Down = whyNotLive(err, op.OperatorNamespace)
+		view = unanswered(err, op.OperatorNamespace)
 		w.OperatorMissing, w.OperatorDown = view.Missing, view.Down
 	}
 	w.Now = env.Now()
