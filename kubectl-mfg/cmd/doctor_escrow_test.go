@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"io"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -78,5 +80,27 @@ func TestExecRefused(t *testing.T) {
 	err := clusterAt(t, f).Exec(t.Context(), execution{Namespace: "shop", Pod: "mysql-orders-paris-0", Container: "mysql", Command: []string{"true"}, Out: io.Discard})
 	if !apierrors.IsForbidden(err) {
 		t.Errorf("%T %v", err, err)
+	}
+}
+
+// TestDoctorExitCode: what the exit code says of a warning is what the pages and the help say.
+func TestDoctorExitCode(t *testing.T) {
+	for level, want := range map[doctor.Level]int{doctor.OK: exitHealthy, doctor.Unknown: exitHealthy, doctor.Warn: exitHealthy, doctor.Fail: exitDegraded} {
+		if got := doctorCode(doctor.Report{Findings: []doctor.Finding{{Level: doctor.OK}, {Level: level}}}); got != want {
+			t.Errorf("%s: exit code %d, want %d", level, got, want)
+		}
+	}
+	said := strings.ReplaceAll(newApp(Environment{IOStreams: discarded()}).doctorCommand().Long, "\n", " ")
+	if !strings.Contains(said, "with WARN and UNKNOWN alone it is 0") {
+		t.Errorf("the help does not say it: %s", said)
+	}
+	for _, name := range []string{"kubectl-mfg.md", "kubectl-mfg-session.md"} {
+		raw, err := os.ReadFile(filepath.Join("..", "..", "docs", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(raw), "with `WARN` and `UNKNOWN` alone it is 0") || strings.Contains(string(raw), "hence exit code 3") {
+			t.Errorf("%s does not say it", name)
+		}
 	}
 }
