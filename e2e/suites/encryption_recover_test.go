@@ -222,6 +222,9 @@ func recoverWrongDigest(t *testing.T, v *vault) {
 	path := filepath.Join(lab.Repo, "bin") + ":" + lab.Lab.Tools() + ":" + os.Getenv("PATH")
 	runbook(t, v, "recover with the plugin", l.site, "PATH="+path)
 	l.restored(t)
+	if out := runbook(t, v, "check the keyrings", "", "PATH="+path); !strings.Contains(out, l.secret.Name) {
+		t.Errorf("the documented commands do not show %s:\n%s", l.secret.Name, out)
+	}
 }
 
 // nameDigest patches the digest that status names.

@@ -33,7 +33,7 @@ and who can read them, swap and readiness of nodes, sites that share a node, clo
 against eviction, whether sites believe the escrow endpoint, who leads, and what would block a failover.
 
 Nothing is changed, and no Secret is read. What you have no right to see is said to be unknown, with the right that is
-missing.
+missing. Exit code 3 means that a finding is FAIL; with WARN and UNKNOWN alone it is 0.
 
 ` + exitCodes,
 		Example: `  # Before going into production, and once in a while
@@ -69,10 +69,7 @@ func (op *doctorOp) run(ctx context.Context, env Environment, c Cluster) (int, e
 	if err != nil {
 		return exitError, err
 	}
-	code := exitHealthy
-	if rep.Worst() == doctor.Fail {
-		code = exitDegraded
-	}
+	code := doctorCode(rep)
 	if op.Output.printer != nil {
 		return code, op.Output.print(env.Out, &rep)
 	}
@@ -83,6 +80,14 @@ func (op *doctorOp) run(ctx context.Context, env Environment, c Cluster) (int, e
 	}
 	fmt.Fprint(env.Out, screen.Findings(op.Group, op.Namespace, lines, screen.Options{Width: width, Color: colored(op.Color, env)}))
 	return code, nil
+}
+
+// doctorCode is degraded for a failure alone: a warning is to be thought about, and what is unknown is no judgement.
+func doctorCode(rep doctor.Report) int {
+	if rep.Worst() == doctor.Fail {
+		return exitDegraded
+	}
+	return exitHealthy
 }
 
 func (op *doctorOp) examine(ctx context.Context, env Environment, c Cluster) (doctor.Report, error) {
@@ -97,7 +102,7 @@ func (op *doctorOp) examine(ctx context.Context, env Environment, c Cluster) (do
 		w.OperatorTime, w.OperatorVersion, view.Status = list.IssuedAt, list.Operator, list
 		w.Asked = env.Now()
 	} else {
-		view.Missing, view.Down = whyNotLive(err, op.OperatorNamespace)
+		view = unanswered(err, op.OperatorNamespace)
 		w.OperatorMissing, w.OperatorDown = view.Missing, view.Down
 	}
 	w.Now = env.Now()

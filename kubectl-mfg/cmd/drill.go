@@ -49,7 +49,8 @@ The canary runs the mysql client in the pods, as root and over the socket, in a 
 needs the right to exec into pods and to read the group's root Secret; --canary=false does without.
 
 It begins only with a group that is healthy, and waits between the two moves until it is healthy again. If the way back
-fails, the role stays where it is and the report says so. With -o json and -o junit one that does not begin is reported too.
+fails, the role stays where it is and the report says so. So it does if the group is not seen healthy again within --timeout, or
+after Ctrl-C: the way back is not asked for then (exit code 5), and the command for it is told. With -o json and -o junit one that does not begin is reported too.
 
 ` + exitCodes,
 		Example: `  # There and back; writes may pause for two seconds each
@@ -135,6 +136,9 @@ func (op *drillOp) run(ctx context.Context, env Environment, c Cluster) (int, er
 		return exitError, err
 	}
 	d.Finish(env.Now().UTC(), failure)
+	if failure != nil {
+		_, d.Next = inLines(failure)
+	}
 	op.judged = true
 	if err := op.write(env, d); err != nil {
 		return exitError, err
@@ -201,20 +205,26 @@ func (op *drillOp) choose(view outlook) error {
 }
 
 func (op *drillOp) thereAndBack(ctx context.Context, env Environment, c Cluster, home string, d *report.Drill) error {
-	if err := op.leg(ctx, env, c, leg{"there", home, op.To}, d); err != nil {
+	if err := op.leg(ctx, env, c, leg{legThere, home, op.To}, d); err != nil {
 		return err
 	}
 	if op.Stay > 0 {
 		fmt.Fprintf(env.ErrOut, "staying on %s for %s\n", op.To, op.Stay)
 		if !env.Wait(ctx, op.Stay) {
-			return waitedOut("interrupted: the role stays with %s\n  move it back: kubectl mfg failover %s -n %s --to %s", op.To, op.Group, op.Namespace, home)
+			return refused("interrupted: the role stays with %s, and the way back was not asked for\n  move it back: %s", op.To, op.wayBack(home))
 		}
 	}
-	return op.leg(ctx, env, c, leg{"back", op.To, home}, d)
+	return op.leg(ctx, env, c, leg{legBack, op.To, home}, d)
 }
 
 // leg is one of the two moves.
 type leg struct{ name, from, to string }
+
+// The names of both.
+const (
+	legThere = "there"
+	legBack  = "back"
+)
 
 func (op *drillOp) leg(ctx context.Context, env Environment, c Cluster, l leg, d *report.Drill) error {
 	fmt.Fprintf(env.ErrOut, "%s: %s -> %s\n", l.name, l.from, l.to)
@@ -227,6 +237,7 @@ func (op *drillOp) leg(ctx context.Context, env Environment, c Cluster, l leg, d
 		return err
 	}
 	rep := op.report("drill", nil, nil)
+	op.stays = op.goesOn(l)
 	if err := op.followMove(ctx, env, c, move{to: l.to, before: before.Status.PlannedFailover}, rep); err != nil {
 		out.Outcome, out.Message = "Unknown", err.Error()
 		return err
@@ -237,13 +248,38 @@ func (op *drillOp) leg(ctx context.Context, env Environment, c Cluster, l leg, d
 	if out.Outcome != outcomeDone {
 		return refused("%s %s (%s): %s\n  see the group: kubectl mfg status %s -n %s", l.name, strings.ToLower(out.Outcome), out.Reason, out.Message, op.Group, op.Namespace)
 	}
-	if err := op.awaitHealthy(ctx, env, c, l.to); err != nil {
-		out.Message = err.Error()
-		return err
+	settled := op.awaitHealthy(ctx, env, c, l.to)
+	// What the canary saw of the move counts whatever the group did after it.
+	out.CanaryPauseMillis, out.CanaryRows = op.canary.measure(context.WithoutCancel(ctx), mark, l.to)
+	if settled != nil {
+		out.Unsettled = whyEnded(settled)
+		return op.unsettled(l, out.Unsettled)
 	}
 	out.SettledMillis = env.Now().Sub(opened).Milliseconds()
-	out.CanaryPauseMillis, out.CanaryRows = op.canary.measure(ctx, mark, l.to)
 	return nil
+}
+
+// wayBack is the command that ends by hand what a drill began.
+func (op *drillOp) wayBack(home string) string {
+	return fmt.Sprintf("kubectl mfg failover %s -n %s --to %s", op.Group, op.Namespace, home)
+}
+
+// goesOn is what a wait for a move that ended leaves behind: that move, and nothing after it.
+func (op *drillOp) goesOn(l leg) string {
+	if l.name == legBack {
+		return "the move to " + l.to + " goes on"
+	}
+	return fmt.Sprintf("the move to %s goes on, and the way back is not asked for\n  move it back afterwards: %s", l.to, op.wayBack(l.from))
+}
+
+// unsettled gives the drill up after a move that succeeded: nothing that was asked for goes on.
+func (op *drillOp) unsettled(l leg, why string) error {
+	see := fmt.Sprintf("see how it is: kubectl mfg status %s -n %s", op.Group, op.Namespace)
+	if l.name == legBack {
+		return refused("given up: %s is active again, but the group was not seen healthy after that: %s\n  %s", l.to, why, see)
+	}
+	return refused("given up: %s is active, the group was not seen healthy after that, and the way back was not asked for: %s\n  %s\n  once it is healthy, move it back: %s",
+		l.to, why, see, op.wayBack(l.from))
 }
 
 // awaitHealthy waits until every site does what it is for again.

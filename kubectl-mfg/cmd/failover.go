@@ -213,7 +213,7 @@ func (op *failoverOp) preflight(view outlook) error {
 		return nil
 	}
 	return &coded{code: exitRefused, reason: c.PlannedBlockedBy,
-		err: fmt.Errorf("refused (%s): %s\n  %s", c.PlannedBlockedBy, c.PlannedMessage, op.nextStep(c.PlannedBlockedBy))}
+		err: fmt.Errorf("refused (%s): %s\n  %s", c.PlannedBlockedBy, c.PlannedMessage, op.nextStep(c.PlannedBlockedBy, c.PlannedMessage))}
 }
 
 func (op *failoverOp) plan(view outlook) []planLine {

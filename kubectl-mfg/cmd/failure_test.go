@@ -67,7 +67,7 @@ func TestFailuresAreReported(t *testing.T) {
 			f := newEscrowAPI(t)
 			f.idle = true
 			return f.recovers(t, runOptions{}, args...)
-		}, "recover-keyring orders frankfurt --timeout 3s", exitTimeout, outcomeTimedOut, "MfgRecoveryReport", "", "no outcome within 3s", "kubectl mfg status orders"},
+		}, "recover-keyring orders frankfurt --timeout 3s", exitTimeout, outcomeTimedOut, "MfgRecoveryReport", "", "no outcome within 3s", "run it again, it goes on from there: kubectl mfg recover-keyring orders frankfurt"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

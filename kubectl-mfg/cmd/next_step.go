@@ -4,15 +4,24 @@ package cmd
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 )
 
+// escrowGone is in the operator's words (operator/failover/escrow.go) on a site whose pod runs well and has the only copy of its
+// keyring: looking at the pod shows nothing.
+const escrowGone = "escrow Secret of its keyring is gone"
+
 // nextStep is what a person can do about a planned failover that the operator refused, reverted or gave up, by its reason
-// (operator/failover/planned.go). An unknown reason leads to the page that explains all of them.
-func (op *failoverOp) nextStep(reason string) string {
+// (operator/failover/planned.go) and, where several things have one, by its words. An unknown reason leads to the page that
+// explains all of them.
+func (op *failoverOp) nextStep(reason, message string) string {
 	group := op.Group + " -n " + op.Namespace
 	again := fmt.Sprintf("kubectl mfg failover %s --to %s", group, op.To)
+	if strings.Contains(message, escrowGone) {
+		return fmt.Sprintf("bring its keyring back, and do not touch its pod until then: kubectl mfg recover-keyring %s %s -n %s; then: %s", op.Group, op.To, op.Namespace, again)
+	}
 	switch reason {
 	case "Paused":
 		return "to go on: kubectl mfg resume " + group
@@ -43,7 +52,7 @@ func (op *failoverOp) nextStep(reason string) string {
 // unfinished adds the next step to the outcome of a move that did not succeed.
 func (op *failoverOp) unfinished(rep *requestReport) {
 	if rep.Outcome != outcomeDone && rep.Outcome != outcomeRequested {
-		rep.Next = op.nextStep(rep.Reason)
+		rep.Next = op.nextStep(rep.Reason, rep.Message)
 	}
 }
 

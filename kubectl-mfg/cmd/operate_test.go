@@ -12,8 +12,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
 )
@@ -336,49 +334,6 @@ func TestPauseAndResume(t *testing.T) {
 		if got := run(t, f, runOptions{}, strings.Fields(args)...); got.code != exitUsage {
 			t.Errorf("%s: %+v", args, got)
 		}
-	}
-}
-
-func TestReclone(t *testing.T) {
-	answer := func(words string) func(*fakeAPI) {
-		return func(f *fakeAPI) {
-			g := &f.groups[0]
-			if value, is := g.Annotations[v1alpha1.AnnotationRecloneSite]; is {
-				delete(g.Annotations, v1alpha1.AnnotationRecloneSite)
-				g.Annotations[v1alpha1.AnnotationLastRequest] = v1alpha1.AnnotationRecloneSite + "=" + value + ": " + words
-			}
-		}
-	}
-	tests := map[string]struct {
-		args, stdin string
-		tick        func(*fakeAPI)
-		code        int
-		patched     []map[string]any
-		want        string
-	}{
-		"Done":      {"madrid", "orders\n", answer("done, it holds the data of paris"), exitHealthy, []map[string]any{{v1alpha1.AnnotationRecloneSite: "madrid"}}, "madrid: done, it holds"},
-		"Confirmed": {"madrid --confirm-data-loss --yes", "", answer("done, x"), exitHealthy, []map[string]any{{v1alpha1.AnnotationRecloneSite: "madrid:confirm"}}, "done"},
-		"Refused":   {"madrid --yes", "", answer("refused, madrid has transactions that nobody else has"), exitRefused, []map[string]any{{v1alpha1.AnnotationRecloneSite: "madrid"}}, "nobody else has"},
-		"Active":    {"paris --yes", "", nil, exitRefused, nil, "move the role first"},
-		"Unknown":   {"rome --yes", "", nil, exitRefused, nil, "no site"},
-		"NoName":    {"madrid", "y\n", nil, exitUsage, nil, "not confirmed"},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			f := loadHealthy(t)
-			o := runOptions{stdin: tc.stdin, tick: func(int) {
-				if tc.tick != nil {
-					tc.tick(f)
-				}
-			}}
-			got := run(t, f, o, append([]string{"reclone", "orders", "-n", "shop"}, strings.Fields(tc.args)...)...)
-			if got.code != tc.code || !strings.Contains(got.out+got.errOut, tc.want) {
-				t.Errorf("exit code %d, want %d: %+v", got.code, tc.code, got)
-			}
-			if diff := cmp.Diff(tc.patched, f.patched); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
 	}
 }
 

@@ -13,9 +13,6 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 )
 
-// recloneConfirmed is what the operator wants to read where only one copy of something would be thrown away.
-const recloneConfirmed = ":confirm"
-
 // recloneOp is `kubectl mfg reclone`.
 type recloneOp struct {
 	request
@@ -30,8 +27,9 @@ func (a *app) recloneCommand() *cobra.Command {
 		Short: "Throw a site's data away and copy it anew from the active site",
 		Long: `Throw a site's data away and copy it anew from the active site: for a site that has diverged, or cannot catch up.
 
-The operator refuses where that would destroy the only copy of something: transactions that nobody else has, or the only
-healthy copy beside the active site. Save what is needed, then add --confirm-data-loss.
+The operator refuses where that would destroy the only copy of something: transactions that nobody else has, what a former
+active site may have alone, or the only healthy copy beside the active site. The plan says so. Save what is needed, then
+add --confirm-data-loss.
 
 ` + exitCodes,
 		Example: `  # What does only madrid have?
@@ -96,7 +94,7 @@ func (op *recloneOp) run(ctx context.Context, env Environment, c Cluster) (int, 
 
 func (op *recloneOp) allowed(g *v1alpha1.MysqlFailoverGroup) error {
 	if _, known := roleOf(g, op.Site); !known {
-		return refused("refused: %s has no site %q; its sites are %s", op.Group, op.Site, siteNames(g))
+		return op.noSuchSite(g)
 	}
 	if g.Status.ActiveSite == op.Site {
 		return refused("refused: %s is the active site\n  move the role first: kubectl mfg failover %s -n %s --to SITE", op.Site, op.Group, op.Namespace)
@@ -106,18 +104,11 @@ func (op *recloneOp) allowed(g *v1alpha1.MysqlFailoverGroup) error {
 
 func (op *recloneOp) plan(view outlook) []planLine {
 	s, _ := view.site(op.Site)
-	lost := "nothing that is known: all that " + op.Site + " has, " + orDash(view.report.ActiveSite) + " has too"
-	if s.ErrantSet != "" {
-		lost = "transactions that only " + op.Site + " has: " + s.ErrantSet
-		if !op.ConfirmDataLoss {
-			lost += "; the operator will refuse without --confirm-data-loss"
-		}
-	}
 	return []planLine{
 		{"Now", fmt.Sprintf("%s is %s", op.Site, strings.ToLower(s.State))},
 		{"After", fmt.Sprintf("%s holds a copy of %s and replicates from it", op.Site, orDash(view.report.ActiveSite))},
 		{"Meanwhile", op.Site + " takes no reads and is no candidate; " + orDash(view.report.ActiveSite) + " reads all its data once"},
-		{"Loss", lost},
+		{"Loss", op.loss(view)},
 		{"Undo", "none"},
 	}
 }
@@ -142,6 +133,9 @@ func (op *recloneOp) followClone(ctx context.Context, env Environment, c Cluster
 		rep.Reason, rep.Message = "Unknown", "the request is gone from the group, and the operator left no outcome"
 	case strings.HasPrefix(words, "done"):
 		rep.Outcome, rep.Message = outcomeDone, op.Site+": "+words
+	}
+	if rep.Outcome != outcomeDone {
+		op.refusal(rep)
 	}
 	return nil
 }

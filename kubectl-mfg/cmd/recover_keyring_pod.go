@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -74,8 +75,13 @@ func (r *recovery) compare(ctx context.Context) error {
 	if len(found) == 0 {
 		return errors.Join(failures...)
 	}
+	if len(failures) > 0 {
+		// Not a refusal: the one that is missing may be where nobody could look.
+		return fmt.Errorf("%s, and %s is missing; another pod of the site, which may have it, could not be asked: %w. Nothing was changed",
+			strings.Join(found, ", "), r.status.KeyringDigest, errors.Join(failures...))
+	}
 	return refused("refused: this is another keyring: %s, and %s is missing: nothing was changed. Do not delete or restart the pod\n  compare with the other versions: kubectl mfg keyring verify %s -n %s",
-		found, r.status.KeyringDigest, r.op.Group, r.op.Namespace)
+		strings.Join(found, ", "), r.status.KeyringDigest, r.op.Group, r.op.Namespace)
 }
 
 // hasSource refuses before the plan and the question where the only copy is lost already.

@@ -150,6 +150,8 @@ func (r *recovery) stopped(ctx context.Context, step string, err error) error {
 	again := fmt.Sprintf("Do not delete or restart the pod of %s\n  run it again, it goes on from there: kubectl mfg recover-keyring %s %s -n %s", r.op.Site, r.op.Group, r.op.Site, r.op.Namespace)
 	var own *coded
 	switch {
+	case errors.As(err, &own) && own.ended != "":
+		return waitedOut("%s at step %s: the Secret is there, but it was not seen that %s is Sealed, and no event was recorded. %s", own.ended, step, r.op.Site, again)
 	case errors.As(err, &own):
 		return err
 	case ctx.Err() != nil:

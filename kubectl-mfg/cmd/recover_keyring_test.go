@@ -90,7 +90,7 @@ func TestRecoverKeyring(t *testing.T) {
 			change:  func(f *escrowAPI) { f.site().Stage = v1alpha1.KeyringSealing },
 			changes: []string{"read pod", "create Secret", "patch Secret", "create Event"}},
 		"OperatorIdle": {reason: "the Secret is more urgent than who looks after it", args: "--yes --timeout 3s", change: func(f *escrowAPI) { f.idle = true },
-			code: exitTimeout, changes: wholeRecovery[:4], errOut: []string{"no outcome within 3s"}},
+			code: exitTimeout, changes: wholeRecovery[:4], errOut: []string{"no outcome within 3s at step wait", "no event was recorded", "run it again, it goes on from there: kubectl mfg recover-keyring orders frankfurt -n shop"}},
 		"Conflicts": {reason: "the operator acts meanwhile, and there is no phase to patch any more", args: "--yes",
 			change: func(f *escrowAPI) { f.conflicts = 3 }, changes: []string{"read pod", "create Secret", "patch Secret", "create Event"}},
 		"TerminatingPod": {reason: "it is the last moment at which it can be saved", args: "--yes",
@@ -109,6 +109,12 @@ func TestRecoverKeyring(t *testing.T) {
 			change: func(f *escrowAPI) { f.pods[0].Status.ContainerStatuses[0].State = corev1.ContainerState{} }},
 		"OtherKeyring": {reason: "compared before anything is made", args: "--yes", change: func(f *escrowAPI) { f.live = "{}" }, code: exitRefused,
 			changes: []string{"read pod"}, errOut: []string{"this is another keyring", "nothing was changed", "kubectl mfg keyring verify orders"}},
+		"OtherKeyringAndDeaf": {reason: "the pod that could not be asked may hold the one that is missing", args: "--yes", code: exitError, changes: []string{"read pod"},
+			change: func(f *escrowAPI) {
+				f.live, f.deaf = "{}", "leaving"
+				f.pods = append(f.pods, f.pod(f.deaf, corev1.PodRunning))
+			}, errOut: []string{"pod mysql-orders-frankfurt-7d9f-abcde has sha256:", "is missing", "another pod of the site, which may have it, could not be asked",
+				"read /run/keys/keyring in pod leaving: unable to upgrade connection", "Nothing was changed", "Do not delete or restart the pod", "run it again"}},
 		"EmptyFile": {args: "--yes", change: func(f *escrowAPI) { f.live = "" }, code: exitError, changes: []string{"read pod"}, errOut: []string{"is empty"}},
 		"HugeFile":  {args: "--yes", change: func(f *escrowAPI) { f.live = strings.Repeat("x", 300<<10) }, code: exitError, changes: []string{"read pod"}, errOut: []string{"too large"}},
 		"ExecFails": {args: "--yes", change: func(f *escrowAPI) { f.denied = []string{"exec"} }, code: exitError, errOut: []string{"Do not delete or restart the pod"}},

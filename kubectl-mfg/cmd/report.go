@@ -13,7 +13,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/mysql-mfg/mfg/kubectl-mfg/cmd/bundle"
-	"github.com/mysql-mfg/mfg/kubectl-mfg/cmd/report"
 )
 
 // reportOp is `kubectl mfg report`.
@@ -104,9 +103,6 @@ func (op *reportOp) extra(ctx context.Context, env Environment, c Cluster) map[s
 		extra[name+".yaml"] = text
 	}
 	list, err := c.Explain(ctx, op.OperatorNamespace, op.Namespace, op.Group)
-	for _, g := range list.Groups {
-		report.NameCommands(g.Explanation, g.Namespace, g.Group)
-	}
 	add("status", list, err)
 	doc := doctorOp{Namespace: op.Namespace, Group: op.Group, OperatorNamespace: op.OperatorNamespace}
 	findings, err := doc.examine(ctx, env, c)

@@ -311,7 +311,18 @@ const followEvery = 200 * time.Millisecond
 
 func (r *request) gaveUp(why string) error {
 	goesOn := cmp.Or(r.stays, "what was asked for goes on")
-	return waitedOut("%s: only the waiting ended, %s\n  see how far it is: kubectl mfg status %s -n %s -w", why, goesOn, r.Group, r.Namespace)
+	return &coded{code: exitTimeout, ended: why,
+		err: fmt.Errorf("%s: only the waiting ended, %s\n  see how far it is: kubectl mfg status %s -n %s -w", why, goesOn, r.Group, r.Namespace)}
+}
+
+// whyEnded is why a wait ended, in a few words.
+func whyEnded(err error) string {
+	var own *coded
+	if errors.As(err, &own) && own.ended != "" {
+		return own.ended
+	}
+	why, _ := inLines(err)
+	return why
 }
 
 // dryRunDone finishes a dry run.

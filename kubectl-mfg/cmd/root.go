@@ -46,6 +46,8 @@ type coded struct {
 	err  error
 	// reason is the operator's word for a refusal, where there is one.
 	reason string
+	// ended is why a wait ended, without what to do about it.
+	ended string
 	// told is true if the report on stdout says it too.
 	told bool
 }

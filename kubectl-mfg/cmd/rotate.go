@@ -45,7 +45,8 @@ the annotation off at the end. --restart forgets what was done and begins with e
 hours ago is not gone on with: the command is refused until --restart is given. --all-replicas does its part of what --all
 began, and leaves the rest to --all, also with --restart.
 
-Ctrl-C ends only the waiting: a rotation that was asked for is finished by the operator.
+Ctrl-C ends only the waiting: a rotation that was asked for is finished by the operator (exit code 4). While "waits:" is told
+nothing is asked for yet: a wait that ends there leaves nothing that goes on (exit code 5).
 
 ` + exitCodes,
 		Example: `  # What would be done, in which order? Nothing is sent

@@ -3,11 +3,13 @@
 package cmd
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
 )
 
 // TestRotateOrderVanishes: an order that is gone without an outcome was not carried out, unless status shows that it was.
@@ -52,5 +54,44 @@ func TestRotateLooksAgain(t *testing.T) {
 	}
 	if slices.Contains(r.did, "rotate madrid") {
 		t.Error("it was rotated")
+	}
+}
+
+// TestRotateGivesUpBeforeItAsks: a wait that ends before the step was asked for leaves nothing behind that goes on, and says so.
+func TestRotateGivesUpBeforeItAsks(t *testing.T) {
+	const said = "given up: the next step was not asked for, and does not happen by itself"
+	for name, tc := range map[string]struct {
+		args   string
+		change func(*rotator)
+		cancel bool
+		did    int
+		want   string
+	}{
+		"Calm": {"--site madrid --timeout 3s", func(r *rotator) { r.f.groups[0].Status.Sites[2].State = v1alpha1.SiteUnreachable }, false, 0,
+			"(no outcome within 3s, it waits for: madrid is unreachable)"},
+		"Interrupted": {"--site madrid", func(r *rotator) { r.f.groups[0].Status.Sites[2].State = v1alpha1.SiteUnreachable }, true, 0,
+			"(interrupted, it waits for: madrid is unreachable)"},
+		"Movable": {"--all --timeout 30s", func(r *rotator) {
+			r.f.explanation = &wire.Explanation{Candidates: []wire.ExplainedCandidate{{Site: "frankfurt", PlannedBlockedBy: "TargetLags", PlannedMessage: "it lags"}}}
+		}, false, 2, "(no outcome within 30s, it waits for: TargetLags: it lags)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := &rotator{f: sealedGroup(t)}
+			tc.change(r)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			got := rotated(t, r, runOptions{ctx: ctx, tick: func(n int) {
+				r.look(n)
+				if tc.cancel {
+					cancel()
+				}
+			}}, tc.args+" --yes")
+			if got.code != exitRefused || len(r.did) != tc.did || !strings.Contains(got.errOut, said+" "+tc.want) || strings.Contains(got.errOut, "goes on") {
+				t.Errorf("did %v: %+v", r.did, got)
+			}
+			if !strings.Contains(got.errOut, "to go on: kubectl mfg rotate orders") {
+				t.Errorf("no next step: %+v", got)
+			}
+		})
 	}
 }

@@ -132,14 +132,28 @@ func (r *rotation) submit(ctx context.Context, change map[string]string, site st
 
 // calm waits until the operator would not refuse the next step.
 func (r *rotation) calm(ctx context.Context, site string) (*v1alpha1.MysqlFailoverGroup, error) {
-	tell := r.teller()
-	return r.op.follow(ctx, r.env, r.cluster, func(g *v1alpha1.MysqlFailoverGroup) bool {
-		busy := r.restless(g, site)
+	tell, busy := r.teller(), ""
+	g, err := r.op.follow(ctx, r.env, r.cluster, func(g *v1alpha1.MysqlFailoverGroup) bool {
+		busy = r.restless(g, site)
 		if busy != "" {
 			tell("waits: " + busy)
 		}
 		return busy == ""
 	})
+	return g, r.notAsked(err, busy)
+}
+
+// notAsked is what is said of a wait that ended before its step was asked for: the operator has nothing to go on with.
+func (r *rotation) notAsked(err error, busy string) error {
+	var own *coded
+	if !errors.As(err, &own) || own.ended == "" {
+		return err
+	}
+	why := own.ended
+	if busy != "" {
+		why += ", it waits for: " + busy
+	}
+	return refused("given up: the next step was not asked for, and does not happen by itself (%s)\n  see how it is: kubectl mfg status %s -n %s", why, r.op.Group, r.op.Namespace)
 }
 
 // teller tells what is new, with the time since it was made.
@@ -226,7 +240,7 @@ func (r *rotation) move(ctx context.Context) error {
 	r.rep.Steps = append(r.rep.Steps, step)
 	if err == nil && step.Outcome != outcomeDone {
 		return refused("the role stays with %s, %s (%s): %s\n  %s", step.From, strings.ToLower(rep.Outcome), rep.Reason, rep.Message,
-			(&failoverOp{request: r.op.request, To: r.to}).nextStep(rep.Reason))
+			(&failoverOp{request: r.op.request, To: r.to}).nextStep(rep.Reason, rep.Message))
 	}
 	return err
 }
@@ -234,13 +248,13 @@ func (r *rotation) move(ctx context.Context) error {
 // movable waits until the operator's own preflight lets the role move. The site is chosen anew: what was best when the run
 // began may be lost by now.
 func (r *rotation) movable(ctx context.Context) (*v1alpha1.MysqlFailoverGroup, error) {
-	tell := r.teller()
+	tell, busy := r.teller(), ""
 	var failure error
 	g, err := r.op.follow(ctx, r.env, r.cluster, func(g *v1alpha1.MysqlFailoverGroup) bool {
 		if failure = r.choose(g); failure != nil || r.to == "" {
 			return true
 		}
-		busy := r.restless(g, r.to)
+		busy = r.restless(g, r.to)
 		if busy == "" {
 			busy = r.blocked(ctx, g)
 		}
@@ -249,7 +263,7 @@ func (r *rotation) movable(ctx context.Context) (*v1alpha1.MysqlFailoverGroup, e
 		}
 		return busy == ""
 	})
-	return g, errors.Join(err, failure)
+	return g, errors.Join(r.notAsked(err, busy), failure)
 }
 
 // blocked is what the operator's preflight has against the move now.

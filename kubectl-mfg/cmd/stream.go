@@ -17,6 +17,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/tools/remotecommand"
 	"k8s.io/client-go/transport/spdy"
@@ -41,11 +42,13 @@ func (a *api) Exec(ctx context.Context, e execution) error {
 		VersionedParams(&corev1.PodExecOptions{
 			Container: e.Container, Command: e.Command, Stdin: e.In != nil, Stdout: e.Out != nil, Stderr: e.ErrOut != nil && !e.TTY, TTY: e.TTY,
 		}, scheme.ParameterCodec)
-	overSPDY, err := remotecommand.NewSPDYExecutor(a.config, http.MethodPost, req.URL())
+	refusal := &refusedUpgrade{}
+	config := refusal.noting(a.config)
+	overSPDY, err := remotecommand.NewSPDYExecutor(config, http.MethodPost, req.URL())
 	if err != nil {
 		return fmt.Errorf("prepare exec: %w", err)
 	}
-	overWebSocket, err := remotecommand.NewWebSocketExecutor(a.config, http.MethodGet, req.URL().String())
+	overWebSocket, err := remotecommand.NewWebSocketExecutor(config, http.MethodGet, req.URL().String())
 	if err != nil {
 		return fmt.Errorf("prepare exec: %w", err)
 	}
@@ -59,9 +62,9 @@ func (a *api) Exec(ctx context.Context, e execution) error {
 	if e.TTY {
 		stderr = nil
 	}
-	return executor.StreamWithContext(ctx, remotecommand.StreamOptions{
+	return refusal.instead(executor.StreamWithContext(ctx, remotecommand.StreamOptions{
 		Stdin: e.In, Stdout: e.Out, Stderr: stderr, Tty: e.TTY, TerminalSizeQueue: e.Resize,
-	})
+	}))
 }
 
 // mayForward is true where a port-forward can answer what the Service proxy did not: the right to the one says nothing about
@@ -132,7 +135,8 @@ func (a *api) operators(ctx context.Context, operatorNamespace string) ([]corev1
 
 func (a *api) forwardTo(ctx context.Context, pod corev1.Pod, to int) (port int, end func(), err error) {
 	target := a.kube.CoreV1().RESTClient().Post().Namespace(pod.Namespace).Resource("pods").Name(pod.Name).SubResource("portforward").URL()
-	dialer, err := a.dialer(target)
+	refusal := &refusedUpgrade{}
+	dialer, err := dialer(refusal.noting(a.config), target)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -147,7 +151,7 @@ func (a *api) forwardTo(ctx context.Context, pod corev1.Pod, to int) (port int, 
 	select {
 	case <-ready:
 	case err := <-ended:
-		return 0, nil, fmt.Errorf("forward a port: %w", err)
+		return 0, nil, fmt.Errorf("forward a port: %w", refusal.instead(err))
 	case <-ctx.Done():
 		close(stop)
 		return 0, nil, ctx.Err()
@@ -161,13 +165,13 @@ func (a *api) forwardTo(ctx context.Context, pod corev1.Pod, to int) (port int, 
 }
 
 // dialer prefers a WebSocket, as kubectl does.
-func (a *api) dialer(target *url.URL) (httpstream.Dialer, error) {
-	transport, upgrader, err := spdy.RoundTripperFor(a.config)
+func dialer(config *rest.Config, target *url.URL) (httpstream.Dialer, error) {
+	transport, upgrader, err := spdy.RoundTripperFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("prepare port-forward: %w", err)
 	}
 	overSPDY := spdy.NewDialerForStreaming(upgrader, &http.Client{Transport: transport}, http.MethodPost, target)
-	overWebSocket, err := portforward.NewSPDYOverWebsocketDialerForStreaming(target, a.config)
+	overWebSocket, err := portforward.NewSPDYOverWebsocketDialerForStreaming(target, config)
 	if err != nil {
 		return nil, fmt.Errorf("prepare port-forward: %w", err)
 	}

@@ -7,6 +7,8 @@ import (
 	"crypto/x509"
 	"strings"
 	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // Endpoint is what the operator's escrow endpoint shows, and whom the sites of the group believe.
@@ -28,8 +30,9 @@ func escrow(_ context.Context, w World) []Finding {
 		return nil // the group is not encrypted
 	}
 	if w.Escrow.Err != nil {
-		if found := cannotSee(w.Escrow.Err, "create", "pods/portforward", w.OperatorNamespace); found[0].Remedy != "" {
-			return found
+		if apierrors.IsForbidden(w.Escrow.Err) {
+			verb, kind := lackingToForward(w.Escrow.Err)
+			return cannotSee(w.Escrow.Err, verb, kind, w.OperatorNamespace)
 		}
 		return one(Fail, "see that auxiliary.escrowTLS.enabled is true in the chart mfg: helm get values mfg -n "+w.OperatorNamespace,
 			"no keyring can be taken into escrow: the endpoint of the operator does not answer: %v", w.Escrow.Err)
@@ -57,6 +60,14 @@ func escrow(_ context.Context, w World) []Finding {
 		return one(Warn, renew, "the certificate ends at %s", shown.NotAfter.UTC().Format(time.RFC3339))
 	}
 	return one(OK, "", "the sites believe the endpoint %s, until %s", name, shown.NotAfter.UTC().Format(time.DateOnly))
+}
+
+// lackingToForward is which of the two rights is missing that a forwarded port takes: the pod must be found first.
+func lackingToForward(err error) (verb, kind string) {
+	if strings.Contains(err.Error(), `cannot list resource "pods"`) {
+		return "list", "pods"
+	}
+	return "create", "pods/portforward"
 }
 
 func believed(e *Endpoint, name string, now time.Time) error {

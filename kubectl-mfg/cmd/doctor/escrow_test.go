@@ -63,9 +63,11 @@ func TestEscrowIsBelievedOrNot(t *testing.T) {
 		level    Level
 		says     string
 	}{
-		"Well":         {shows(issue(name, year)), OK, "the sites believe the endpoint " + name},
-		"NoAnswer":     {&Endpoint{Err: errors.New("connection refused")}, Fail, "does not answer: connection refused"},
-		"NoRight":      {&Endpoint{Err: apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", nil)}, Unknown, "you may not create pods/portforward"},
+		"Well":     {shows(issue(name, year)), OK, "the sites believe the endpoint " + name},
+		"NoAnswer": {&Endpoint{Err: errors.New("connection refused")}, Fail, "does not answer: connection refused"},
+		"NoRight":  {&Endpoint{Err: apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", nil)}, Unknown, "you may not create pods/portforward"},
+		"NoList": {&Endpoint{Err: apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errors.New(`User "dba" cannot list resource "pods" in API group ""`))},
+			Unknown, "you may not list pods"},
 		"OtherName":    {shows(issue("escrow.example.com", year)), Fail, "the certificate is for escrow.example.com"},
 		"Ended":        {shows(issue(name, noon.Add(-time.Hour))), Fail, "ended at 2026-11-03T11:00:00Z"},
 		"EndsSoon":     {shows(issue(name, noon.AddDate(0, 0, 6))), Warn, "ends at 2026-11-09"},

@@ -33,11 +33,12 @@ type Drill struct {
 	Passed   bool     `json:"passed"`
 	Failures []string `json:"failures,omitempty"`
 	Legs     []Leg    `json:"legs"`
-	// Outcome is set if it did not begin: Refused or TimedOut. Reason, Message and Next say why, and what to do.
+	// Outcome is set if it did not begin: Refused or TimedOut. Reason and Message say why.
 	Outcome string `json:"outcome,omitempty"`
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
-	Next    string `json:"next,omitempty"`
+	// Next is what to do about a drill that did not begin, or did not come to its end.
+	Next string `json:"next,omitempty"`
 	// Canary is left out if none wrote.
 	Canary *Canary `json:"canary,omitempty"`
 }
@@ -66,8 +67,9 @@ type Leg struct {
 	Epoch            int64  `json:"epoch,omitempty"`
 	WritePauseMillis *int64 `json:"writePauseMillis,omitempty"`
 	LostTransactions *int64 `json:"lostTransactions,omitempty"`
-	// SettledMillis is the time from the open site until the whole group was healthy.
-	SettledMillis int64 `json:"settledMillis,omitempty"`
+	// SettledMillis is the time from the open site until the whole group was healthy. Unsettled says why that was not seen.
+	SettledMillis int64  `json:"settledMillis,omitempty"`
+	Unsettled     string `json:"unsettled,omitempty"`
 	// CanaryPauseMillis is the longest time in which the canary got no row acknowledged; CanaryRows is how many it got.
 	CanaryPauseMillis *int64 `json:"canaryPauseMillis,omitempty"`
 	CanaryRows        int64  `json:"canaryRows,omitempty"`
@@ -102,7 +104,7 @@ func (d *Drill) Finish(now time.Time, failure error) {
 		}
 	}
 	if len(d.Legs) < 2 {
-		d.Failures = append(d.Failures, "back: not tried")
+		d.Failures = append(d.Failures, "back: not tried: "+d.whyNotBack())
 	}
 	if why := d.canaryFailed(); why != "" {
 		d.Failures = append(d.Failures, "canary: "+why)
@@ -111,6 +113,23 @@ func (d *Drill) Finish(now time.Time, failure error) {
 		d.Failures = append(d.Failures, failure.Error())
 	}
 	d.Passed = len(d.Failures) == 0
+}
+
+// whyNotBack says why the role was not moved back.
+func (d *Drill) whyNotBack() string {
+	if len(d.Legs) == 0 {
+		return "the first move was not asked for"
+	}
+	switch there := d.Legs[0]; {
+	case there.Outcome == "Unknown":
+		return "the outcome of the first move is not known"
+	case there.Outcome != "Succeeded":
+		return "the first move did not succeed"
+	case there.Unsettled != "":
+		return "the group was not seen healthy after the first move, and " + there.To + " is active"
+	default:
+		return "the drill was interrupted after the first move, and " + there.To + " is active"
+	}
 }
 
 // canaryFailed says why what the canary wrote does not pass, or "".
@@ -139,12 +158,22 @@ func (d *Drill) failed(l Leg) string {
 		return fmt.Sprintf("writes were kept out for %d ms, the target is %d ms", *l.WritePauseMillis, d.TargetMillis)
 	case l.LostTransactions == nil || *l.LostTransactions > 0:
 		return "transactions were lost, or it is not known that none were"
+	case l.Unsettled != "":
+		return "the group was not seen healthy after it: " + l.Unsettled
 	case d.Canary != nil && l.CanaryPauseMillis == nil:
 		return "the canary got no row acknowledged by " + l.To
 	case l.CanaryPauseMillis != nil && *l.CanaryPauseMillis > d.TargetMillis:
 		return fmt.Sprintf("no row of the canary was acknowledged for %d ms, the target is %d ms", *l.CanaryPauseMillis, d.TargetMillis)
 	}
 	return ""
+}
+
+// settled says when the group was healthy after a move, if it was seen so.
+func (l Leg) settled() string {
+	if l.Unsettled != "" {
+		return "group not seen healthy after it"
+	}
+	return fmt.Sprintf("group healthy %.1f s later", float64(l.SettledMillis)/1000)
 }
 
 // Text is the report for people.
@@ -161,7 +190,7 @@ func (d *Drill) Text() string {
 			fmt.Fprintf(&b, ", writes kept out for %d ms (target %d ms)", *l.WritePauseMillis, d.TargetMillis)
 		}
 		if l.LostTransactions != nil {
-			fmt.Fprintf(&b, ", %d transactions lost, group healthy %.1f s later", *l.LostTransactions, float64(l.SettledMillis)/1000)
+			fmt.Fprintf(&b, ", %d transactions lost, %s", *l.LostTransactions, l.settled())
 		}
 		b.WriteString("\n")
 		if l.CanaryPauseMillis != nil {
@@ -221,7 +250,7 @@ func (d *Drill) JUnit() ([]byte, error) {
 	case d.Outcome != "":
 		legs = []Leg{d.notBegun()}
 	case len(legs) < 2:
-		legs = append(legs[:len(legs):len(legs)], Leg{Name: "back", Outcome: "NotTried", Message: "the first move did not succeed"})
+		legs = append(legs[:len(legs):len(legs)], Leg{Name: "back", Outcome: "NotTried", Message: d.whyNotBack()})
 	}
 	for _, l := range legs {
 		c := junitCase{Class: "drill." + d.Metadata.Namespace + "." + d.Metadata.Name, Name: strings.TrimSpace(l.Name + " " + l.From + " to " + l.To), Time: "0.000", Out: l.Message}

@@ -27,18 +27,31 @@ func TestFinish(t *testing.T) {
 			d.Legs[1].Outcome, d.Legs[1].Reason, d.Legs[1].Message = "Reverted", "PauseTimeout", "it is opened again"
 		}, nil,
 			[]string{"back: Reverted (PauseTimeout): it is opened again"}},
-		"Unknown":       {func(d *Drill) { d.Legs[1].Outcome, d.Legs[1].Reason, d.Legs[1].Message = "Unknown", "", "no answer" }, nil, []string{"back: Unknown: no answer"}},
-		"NotMeasured":   {func(d *Drill) { d.Legs[0].WritePauseMillis = nil }, nil, []string{"there: the pause of writes was not measured"}},
-		"Slow":          {func(d *Drill) { d.Legs[0].WritePauseMillis = new(int64(2001)) }, nil, []string{"there: writes were kept out for 2001 ms, the target is 2000 ms"}},
-		"Lost":          {func(d *Drill) { d.Legs[1].LostTransactions = new(int64(1)) }, nil, []string{"back: transactions were lost, or it is not known that none were"}},
-		"LossUnknown":   {func(d *Drill) { d.Legs[1].LostTransactions = nil }, nil, []string{"back: transactions were lost, or it is not known that none were"}},
-		"NoRow":         {func(d *Drill) { d.Legs[0].CanaryPauseMillis = nil }, nil, []string{"there: the canary got no row acknowledged by frankfurt"}},
-		"CanarySlow":    {func(d *Drill) { d.Legs[0].CanaryPauseMillis = new(int64(2001)) }, nil, []string{"there: no row of the canary was acknowledged for 2001 ms, the target is 2000 ms"}},
-		"RowsMissing":   {func(d *Drill) { d.Canary.Missing = new(int64(3)) }, nil, []string{"canary: 3 of 700 acknowledged rows are missing"}},
-		"RowsUnread":    {func(d *Drill) { d.Canary.Missing, d.Canary.Message = nil, "the rows could not be read: gone" }, nil, []string{"canary: the rows could not be read: gone"}},
-		"NotBack":       {func(d *Drill) { d.Legs = d.Legs[:1] }, errors.New("interrupted"), []string{"back: not tried"}},
-		"NotThere":      {func(d *Drill) { d.Legs = nil }, errors.New("interrupted"), []string{"back: not tried"}},
-		"UnhealthyThen": {func(*Drill) {}, errors.New("no outcome within 5m0s"), []string{"no outcome within 5m0s"}},
+		"Unknown":     {func(d *Drill) { d.Legs[1].Outcome, d.Legs[1].Reason, d.Legs[1].Message = "Unknown", "", "no answer" }, nil, []string{"back: Unknown: no answer"}},
+		"NotMeasured": {func(d *Drill) { d.Legs[0].WritePauseMillis = nil }, nil, []string{"there: the pause of writes was not measured"}},
+		"Slow":        {func(d *Drill) { d.Legs[0].WritePauseMillis = new(int64(2001)) }, nil, []string{"there: writes were kept out for 2001 ms, the target is 2000 ms"}},
+		"Lost":        {func(d *Drill) { d.Legs[1].LostTransactions = new(int64(1)) }, nil, []string{"back: transactions were lost, or it is not known that none were"}},
+		"LossUnknown": {func(d *Drill) { d.Legs[1].LostTransactions = nil }, nil, []string{"back: transactions were lost, or it is not known that none were"}},
+		"NoRow":       {func(d *Drill) { d.Legs[0].CanaryPauseMillis = nil }, nil, []string{"there: the canary got no row acknowledged by frankfurt"}},
+		"CanarySlow":  {func(d *Drill) { d.Legs[0].CanaryPauseMillis = new(int64(2001)) }, nil, []string{"there: no row of the canary was acknowledged for 2001 ms, the target is 2000 ms"}},
+		"RowsMissing": {func(d *Drill) { d.Canary.Missing = new(int64(3)) }, nil, []string{"canary: 3 of 700 acknowledged rows are missing"}},
+		"RowsUnread":  {func(d *Drill) { d.Canary.Missing, d.Canary.Message = nil, "the rows could not be read: gone" }, nil, []string{"canary: the rows could not be read: gone"}},
+		"NotBack": {func(d *Drill) { d.Legs = d.Legs[:1] }, errors.New("interrupted"),
+			[]string{"back: not tried: the drill was interrupted after the first move, and frankfurt is active"}},
+		"NotThere": {func(d *Drill) { d.Legs = nil }, errors.New("interrupted"), []string{"back: not tried: the first move was not asked for"}},
+		"ThereUnknown": {func(d *Drill) {
+			d.Legs = d.Legs[:1]
+			d.Legs[0].Outcome, d.Legs[0].Reason, d.Legs[0].Message = "Unknown", "", "no answer"
+		}, nil, []string{"there: Unknown: no answer", "back: not tried: the outcome of the first move is not known"}},
+		"ThereRefused": {func(d *Drill) {
+			d.Legs = d.Legs[:1]
+			d.Legs[0].Outcome, d.Legs[0].Reason, d.Legs[0].Message = "Refused", "Paused", "until noon"
+		}, nil, []string{"there: Refused (Paused): until noon", "back: not tried: the first move did not succeed"}},
+		"Unhealthy": {func(d *Drill) { d.Legs = d.Legs[:1]; d.Legs[0].Unsettled = "interrupted" }, errors.New("told already"),
+			[]string{"there: the group was not seen healthy after it: interrupted", "back: not tried: the group was not seen healthy after the first move, and frankfurt is active"}},
+		"UnhealthyThen": {func(d *Drill) { d.Legs[1].Unsettled = "no outcome within 5m0s" }, errors.New("told already"),
+			[]string{"back: the group was not seen healthy after it: no outcome within 5m0s"}},
+		"Otherwise": {func(*Drill) {}, errors.New("for another reason"), []string{"for another reason"}},
 		"All": {func(d *Drill) {
 			d.Legs[0].LostTransactions, d.Legs[1].WritePauseMillis, d.Canary.Missing = new(int64(1)), nil, new(int64(1))
 		}, errors.New("told already"), []string{"there: transactions were lost, or it is not known that none were", "back: the pause of writes was not measured", "canary: 1 of 700 acknowledged rows are missing"}},

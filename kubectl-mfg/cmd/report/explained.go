@@ -4,7 +4,6 @@ package report
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
@@ -102,16 +101,6 @@ func BuildExplained(cr *v1alpha1.MysqlFailoverGroup, view LiveView, e *wire.Expl
 	}
 	NameCommands(e, cr.Namespace, cr.Name)
 	return out
-}
-
-// NameCommands makes the commands in remedies those for this very group: the operator writes GROUP in them.
-func NameCommands(e *wire.Explanation, namespace, group string) {
-	if e == nil {
-		return
-	}
-	for i, r := range e.Rules {
-		e.Rules[i].Remedy = strings.ReplaceAll(r.Remedy, " GROUP", " "+group+" -n "+namespace)
-	}
 }
 
 // forecastOf prefers the live one, which also knows what would be lost. There is none where nothing would happen by itself,

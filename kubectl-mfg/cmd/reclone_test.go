@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+)
+
+func TestReclone(t *testing.T) {
+	answer := func(words string) func(*fakeAPI) { return func(f *fakeAPI) { recloneAnswer(f, words) } }
+	tests := map[string]struct {
+		args, stdin string
+		tick        func(*fakeAPI)
+		code        int
+		patched     []map[string]any
+		want        string
+	}{
+		"Done":      {"madrid", "orders\n", answer("done, it holds the data of paris"), exitHealthy, []map[string]any{{v1alpha1.AnnotationRecloneSite: "madrid"}}, "madrid: done, it holds"},
+		"Confirmed": {"madrid --confirm-data-loss --yes", "", answer("done, x"), exitHealthy, []map[string]any{{v1alpha1.AnnotationRecloneSite: "madrid:confirm"}}, "done"},
+		"Refused":   {"madrid --yes", "", answer("refused, madrid has transactions that nobody else has"), exitRefused, []map[string]any{{v1alpha1.AnnotationRecloneSite: "madrid"}}, "nobody else has"},
+		"Active":    {"paris --yes", "", nil, exitRefused, nil, "move the role first"},
+		"Unknown":   {"rome --yes", "", nil, exitRefused, nil, "no site"},
+		"NoName":    {"madrid", "y\n", nil, exitUsage, nil, "not confirmed"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			f := loadHealthy(t)
+			o := runOptions{stdin: tc.stdin, tick: func(int) {
+				if tc.tick != nil {
+					tc.tick(f)
+				}
+			}}
+			got := run(t, f, o, append([]string{"reclone", "orders", "-n", "shop"}, strings.Fields(tc.args)...)...)
+			if got.code != tc.code || !strings.Contains(got.out+got.errOut, tc.want) {
+				t.Errorf("exit code %d, want %d: %+v", got.code, tc.code, got)
+			}
+			if diff := cmp.Diff(tc.patched, f.patched); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestRecloneAtStake: what the operator will refuse without a word of confirmation is said in the plan, and the way out of its refusal is
+// this command with its flag, not the operator's annotation.
+func TestRecloneAtStake(t *testing.T) {
+	const flag, confirmed = "the operator will refuse without --confirm-data-loss", "kubectl mfg reclone orders madrid -n shop --confirm-data-loss"
+	site := func(f *fakeAPI, change func(*v1alpha1.SiteStatus)) { change(&f.groups[0].Status.Sites[2]) }
+	tests := map[string]struct {
+		change func(*fakeAPI)
+		loss   string
+		said   string // by the operator
+		told   string
+	}{
+		"ErrantSet": {func(f *fakeAPI) {
+			f.live.Groups[0].Sites[2].State = "Diverged"
+			site(f, func(s *v1alpha1.SiteStatus) { s.State, s.Errant = v1alpha1.SiteDiverged, "A:7-9" })
+		}, "transactions that only madrid has: A:7-9", "madrid has transactions that nobody else has (status.sites): save what is needed of them, then order madrid:confirm, which throws them away",
+			"then order it with --confirm-data-loss, which throws them away"},
+		"Diverged": {func(f *fakeAPI) {
+			f.live.Groups[0].Sites[2].State = "Diverged"
+			site(f, func(s *v1alpha1.SiteStatus) { s.State = v1alpha1.SiteDiverged })
+		}, "transactions that only madrid has; which they are is not known", "", ""},
+		"NotSettled": {func(f *fakeAPI) {
+			f.groups[0].Status.Failovers = []v1alpha1.FailoverRecord{{Epoch: 7, Kind: v1alpha1.FailoverEmergency, From: "madrid", To: "paris"}}
+		}, "madrid was the active site, and what it alone has was not found out yet",
+			"madrid was the active site, and what it alone has is not known: order madrid:confirm if it may be thrown away", "order it with --confirm-data-loss if it may be thrown away"},
+		"OnlyOtherCopy": {func(f *fakeAPI) {
+			f.live.Groups[0].Sites[1].State, f.live.Groups[0].Sites[1].Reachable = "Unreachable", false
+		}, "madrid is the only healthy copy beside paris",
+			"madrid is the only healthy copy beside the active site, and there would be one alone while it is cloned: wait until another site replicates, or order madrid:confirm",
+			"wait until another site replicates, or order it with --confirm-data-loss"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			f := loadHealthy(t)
+			tc.change(f)
+			planned := run(t, f, runOptions{}, strings.Fields("reclone orders madrid -n shop --dry-run=client")...)
+			if !strings.Contains(planned.out, tc.loss) || !strings.Contains(planned.out, flag) {
+				t.Errorf("the plan lacks %q, or %q:\n%s", tc.loss, flag, planned.out)
+			}
+			if sure := run(t, f, runOptions{}, strings.Fields("reclone orders madrid -n shop --confirm-data-loss --dry-run=client")...); !strings.Contains(sure.out, tc.loss) || strings.Contains(sure.out, flag) {
+				t.Errorf("confirmed, the plan says:\n%s", sure.out)
+			}
+			if tc.said == "" {
+				return
+			}
+			got := run(t, f, runOptions{tick: func(int) { recloneAnswer(f, "refused, "+tc.said) }}, strings.Fields("reclone orders madrid -n shop --yes")...)
+			if got.code != exitRefused || !strings.Contains(got.errOut, tc.told) || !strings.Contains(got.errOut, "\n  to go on all the same: "+confirmed+"\n") || strings.Contains(got.errOut, ":confirm") {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
+	t.Run("SettledOrActiveSince", func(t *testing.T) {
+		f := loadHealthy(t)
+		for _, records := range [][]v1alpha1.FailoverRecord{
+			{{From: "madrid", To: "paris", LossExact: true}},
+			{{From: "frankfurt", To: "madrid", LossExact: true}, {From: "madrid", To: "frankfurt"}},
+		} {
+			f.groups[0].Status.Failovers = records
+			if got := run(t, f, runOptions{}, strings.Fields("reclone orders madrid -n shop --dry-run=client")...); !strings.Contains(got.out, "nothing that is known") {
+				t.Errorf("%+v: %s", records, got.out)
+			}
+		}
+	})
+	t.Run("OtherRefusal", func(t *testing.T) {
+		f := loadHealthy(t)
+		got := run(t, f, runOptions{tick: func(int) { recloneAnswer(f, "refused, the active site paris does not accept writes") }}, strings.Fields("reclone orders madrid -n shop --confirm-data-loss --yes")...)
+		if got.code != exitRefused || !strings.Contains(got.errOut, "kubectl mfg status orders -n shop; then: "+confirmed) {
+			t.Errorf("%+v", got)
+		}
+	})
+	t.Run("TypedAsTheOperatorSays", func(t *testing.T) {
+		got := run(t, loadHealthy(t), runOptions{}, strings.Fields("reclone orders madrid:confirm -n shop --yes")...)
+		if got.code != exitRefused || !strings.Contains(got.errOut, confirmed) {
+			t.Errorf("%+v", got)
+		}
+	})
+}
+
+// recloneAnswer plays the operator once a new copy is asked for.
+func recloneAnswer(f *fakeAPI, words string) {
+	g := &f.groups[0]
+	if value, is := g.Annotations[v1alpha1.AnnotationRecloneSite]; is {
+		delete(g.Annotations, v1alpha1.AnnotationRecloneSite)
+		g.Annotations[v1alpha1.AnnotationLastRequest] = v1alpha1.AnnotationRecloneSite + "=" + value + ": " + words
+	}
+}
