@@ -68,7 +68,7 @@ func (r *Reconciler) whyWait(s *scope, q request) string {
 // refusals is the chain of guards before an order is accepted: the first that answers says why not, and what to do. Each
 // is safe alone. What they stand on is looked at again before data is touched (examine).
 var refusals = []func(*scope, request) string{
-	isNoSite, isTheActiveSite, donorIsNotOpen, donorIsNotWhole, isAboutToTakeOver, doesNotAnswer, isNotFenced, isBeingCloned,
+	isNoSite, isTheActiveSite, donorIsNotOpen, donorIsNotWhole, isAboutToTakeOver, hasNoKeyring, doesNotAnswer, isNotFenced, isBeingCloned,
 	hasDiverged, isNotSettled, isOnlyOtherCopy,
 }
 
@@ -108,6 +108,17 @@ func isAboutToTakeOver(s *scope, q request) string {
 		return ""
 	}
 	return fmt.Sprintf("a planned failover to %s is under way: wait for it, or give it up (annotation %s)", q.site, v1alpha1.AnnotationAbortFailover)
+}
+
+// hasNoKeyring: the clone begins with an unsealed pod, and the one in place has the only copy of the keyring. It is replaced only on an
+// order that gives its data up, so any other one would wait without end, for a site that no longer counts as a copy.
+func hasNoKeyring(s *scope, q request) string {
+	if q.confirmed || !s.keyrings.missing[q.site] {
+		return ""
+	}
+	return fmt.Sprintf("the escrow Secret of the keyring of %s is gone, and at most its pod has the keyring still: bring it back with "+
+		"kubectl mfg recover-keyring %s %s -n %s, or order %s%s, which throws away what is on its volume",
+		q.site, s.key.Name, q.site, s.key.Namespace, q.site, confirmed)
 }
 
 func doesNotAnswer(s *scope, q request) string {
