@@ -125,8 +125,12 @@ func doesNotAnswer(s *scope, q request) string {
 	if f := s.facts.Sites[q.site]; f.MysqlUp && f.AdminAddr != "" {
 		return ""
 	}
-	if q.confirmed && s.keyrings.unreadable[q.site] {
+	switch never := neverOpens(s, q.site); {
+	case q.confirmed && (s.keyrings.unreadable[q.site] || never):
 		return "" // it starts again with a fresh keyring, and is cloned then
+	case never:
+		return fmt.Sprintf("mysqld ends at every start of %s, and its keyring is sealed: look at its log; if the keyring does not open the data, name the "+
+			"version that does (docs/encryption.md), or order %s%s, which throws away what is on its volume", q.site, q.site, confirmed)
 	}
 	return fmt.Sprintf("the MySQL of %s does not answer, and a clone needs one that runs: get its pod %s to run; if its volume is lost, delete the "+
 		"PersistentVolumeClaim %s and the pod, and the site is cloned by itself on a new one",
@@ -258,6 +262,9 @@ func (r *Reconciler) policyReclones(s *scope, site string) bool {
 	f := s.facts.Sites[site]
 	if f.Executed.Union(f.Retrieved).Intersect(f.Errant).IsEmpty() {
 		return false // what the loop remembers is of before the last clone: one lost answer of the active site keeps it from looking again
+	}
+	if !f.MysqlUp {
+		return false // only a person gives up data that cannot be looked at
 	}
 	if !s.provisioned[site] || !f.Diverged || r.whyWait(s, q) != "" || notSettled(s.group, site) {
 		return false
