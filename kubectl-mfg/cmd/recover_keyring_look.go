@@ -81,6 +81,9 @@ func (r *recovery) allowed() error {
 	r.status, r.at, _ = keyrings.StatusOf(g, op.Site)
 	st := r.status
 	switch {
+	case keyrings.Writable(st) && st.Phase == v1alpha1.KeyringFailed:
+		return refused("refused: the keyring of %s is not sealed: it failed, for a %s: %s\n  see all keyrings: kubectl mfg keyring list %s -n %s",
+			op.Site, strings.ToLower(string(st.Work)), st.Message, op.Group, op.Namespace)
 	case keyrings.Writable(st):
 		return refused("refused: the keyring of %s is not sealed: it is %s, for a %s, and its pod puts it into escrow by itself; no Secret of it is missed\n  see how far it is: kubectl mfg keyring list %s -n %s",
 			op.Site, strings.ToLower(string(st.Phase)), strings.ToLower(string(st.Work)), op.Group, op.Namespace)

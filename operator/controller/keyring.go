@@ -22,6 +22,8 @@ type keyringScope struct {
 	kept map[string]string
 	// unreadable are the sites whose data cannot be read where it is, so that they can only be cloned anew.
 	unreadable map[string]bool
+	// missing are those whose escrow Secret is gone, or is not what was stored.
+	missing map[string]bool
 }
 
 // encrypted is true for a group with data-at-rest encryption.
@@ -91,10 +93,11 @@ func (r *Reconciler) refuseWithoutEncryption(ctx context.Context, s *scope) erro
 // wishKeyrings hands on how the pods have to be made.
 func (r *Reconciler) wishKeyrings(s *scope, d keyring.Decision) {
 	s.in.Keyrings = map[string]render.Keyring{}
-	s.keyrings = keyringScope{kept: map[string]string{}, unreadable: map[string]bool{}}
+	s.keyrings = keyringScope{kept: map[string]string{}, unreadable: map[string]bool{}, missing: map[string]bool{}}
 	for _, n := range d.Sites {
 		s.keyrings.kept[n.Name] = n.Wish.Kept
 		s.keyrings.unreadable[n.Name] = n.Lost || n.Missing
+		s.keyrings.missing[n.Name] = n.Missing
 		if n.Wish.Encrypted {
 			s.in.Keyrings[n.Name] = renderKeyring(s.key.Name, n.Name, n.Wish)
 		}

@@ -78,6 +78,8 @@ func (r *Reconciler) keyringSite(ctx context.Context, s *scope, name string) (ke
 	site.Pod.Projects = look.projects
 	site.Job = r.Work.rotation(s.work(name), site.Pod.UID)
 	site.Clone = r.cloneWish(s, name)
+	// A person has given the data up, and durably so: the site starts from a fresh keyring, not from one that mysqld does not start with.
+	site.Pod.Lost = site.Pod.Lost || site.Clone == keyring.CloneConfirmed && site.Pod.Round == 0 && site.Pod.Silent
 	// The time is that of this moment: what was read of the work may be younger than the reconcile.
 	site.Calm = r.escrows.calm(s.work(name), calmKey(s, site), time.Now(), s.facts.Sites[name].ReportedAt)
 	return site, nil
@@ -137,6 +139,15 @@ func neverBegan(pod *corev1.Pod) bool {
 		}
 	}
 	return false
+}
+
+// neverOpens is true if mysqld ended at every start for long, in a pod that is made sealed: what keeps it from starting may be a
+// keyring that does not open the data, and no other one comes there by itself. In a pod that is not sealed it proves nothing, and the
+// only copy of a keyring may be there.
+func neverOpens(s *scope, name string) bool {
+	st, pod := keyringStatus(s.group, name), podOf(s, name)
+	sealed := st.Phase == v1alpha1.KeyringSealed || st.Stage == v1alpha1.KeyringSealing
+	return encrypted(s.group) && sealed && pod.Round == 0 && pod.Silent
 }
 
 // endsAtOnce is true if mysqld does not start: its container ended in failure, which it does after several ends of mysqld in a

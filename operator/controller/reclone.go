@@ -68,7 +68,7 @@ func (r *Reconciler) whyWait(s *scope, q request) string {
 // refusals is the chain of guards before an order is accepted: the first that answers says why not, and what to do. Each
 // is safe alone. What they stand on is looked at again before data is touched (examine).
 var refusals = []func(*scope, request) string{
-	isNoSite, isTheActiveSite, donorIsNotOpen, donorIsNotWhole, isAboutToTakeOver, doesNotAnswer, isNotFenced, isBeingCloned,
+	isNoSite, isTheActiveSite, donorIsNotOpen, donorIsNotWhole, isAboutToTakeOver, hasNoKeyring, doesNotAnswer, isNotFenced, isBeingCloned,
 	hasDiverged, isNotSettled, isOnlyOtherCopy,
 }
 
@@ -110,12 +110,27 @@ func isAboutToTakeOver(s *scope, q request) string {
 	return fmt.Sprintf("a planned failover to %s is under way: wait for it, or give it up (annotation %s)", q.site, v1alpha1.AnnotationAbortFailover)
 }
 
+// hasNoKeyring: the clone begins with an unsealed pod, and the one in place has the only copy of the keyring. It is replaced only on an
+// order that gives its data up, so any other one would wait without end, for a site that no longer counts as a copy.
+func hasNoKeyring(s *scope, q request) string {
+	if q.confirmed || !s.keyrings.missing[q.site] {
+		return ""
+	}
+	return fmt.Sprintf("the escrow Secret of the keyring of %s is gone, and at most its pod has the keyring still: bring it back with "+
+		"kubectl mfg recover-keyring %s %s -n %s, or order %s%s, which throws away what is on its volume",
+		q.site, s.key.Name, q.site, s.key.Namespace, q.site, confirmed)
+}
+
 func doesNotAnswer(s *scope, q request) string {
 	if f := s.facts.Sites[q.site]; f.MysqlUp && f.AdminAddr != "" {
 		return ""
 	}
-	if q.confirmed && s.keyrings.unreadable[q.site] {
+	switch never := neverOpens(s, q.site); {
+	case q.confirmed && (s.keyrings.unreadable[q.site] || never):
 		return "" // it starts again with a fresh keyring, and is cloned then
+	case never:
+		return fmt.Sprintf("mysqld ends at every start of %s, and its keyring is sealed: look at its log; if the keyring does not open the data, name the "+
+			"version that does (docs/encryption.md), or order %s%s, which throws away what is on its volume", q.site, q.site, confirmed)
 	}
 	return fmt.Sprintf("the MySQL of %s does not answer, and a clone needs one that runs: get its pod %s to run; if its volume is lost, delete the "+
 		"PersistentVolumeClaim %s and the pod, and the site is cloned by itself on a new one",
@@ -247,6 +262,9 @@ func (r *Reconciler) policyReclones(s *scope, site string) bool {
 	f := s.facts.Sites[site]
 	if f.Executed.Union(f.Retrieved).Intersect(f.Errant).IsEmpty() {
 		return false // what the loop remembers is of before the last clone: one lost answer of the active site keeps it from looking again
+	}
+	if !f.MysqlUp {
+		return false // only a person gives up data that cannot be looked at
 	}
 	if !s.provisioned[site] || !f.Diverged || r.whyWait(s, q) != "" || notSettled(s.group, site) {
 		return false

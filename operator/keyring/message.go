@@ -27,7 +27,7 @@ func waitsFor(g Group, s Site) string {
 	case st.Phase == "" && s.Provisioned:
 		return "the site is not encrypted"
 	case st.Phase == "" && s.mayTell() && s.Rendered.Exists:
-		return "its pod was made with a keyring that it can write, and has not said which: once its sidecar answers it goes on; if that pod is gone for good, delete its Deployment"
+		return "its pod was made with a keyring that it can write, and has not said which: once its mysqld answers it goes on; if that cannot start any more, delete the Deployment of the site"
 	case st.Phase == "":
 		return ""
 	case st.Phase == pending:

@@ -37,7 +37,9 @@ type lab struct {
 	mounted   string
 	lost      map[string]Version
 	forgotten bool
-	wish      Wish
+	// group counts how often the group was made; wished and noted are those of the pod's round and of the round that the volume remembers.
+	group, wished, noted int
+	wish                 Wish
 	// confirmed is a person's order for a reclone.
 	confirmed bool
 	// says is what the sidecar of the pod would answer, polled when it was asked last; nil if it does not run. pushed is what it has had
@@ -92,7 +94,7 @@ func (l *lab) decide() {
 		if n.Wish.Sealed && st.Work == rot && n.Wish.Digest != l.needs && l.s.Provisioned {
 			l.t.Fatalf("a pod is made sealed with %s in a rotation, the data needs %s: %+v", n.Wish.Digest, l.needs, st)
 		}
-		l.wish, l.outdated = n.Wish, false
+		l.wish, l.outdated, l.wished = n.Wish, false, l.group
 		l.startPod()
 	}
 }
@@ -169,7 +171,7 @@ func (l *lab) wipes() bool {
 	switch {
 	case l.wish.Work != boot && l.wish.Work != clone:
 		return false
-	case l.wish.Work == clone && l.wish.Secret == "" && l.wish.Round != l.round:
+	case l.wish.Work == clone && l.wish.Secret == "" && (l.wish.Round != l.round || l.wished != l.noted):
 		return true
 	case l.needs == l.kept:
 		return false
@@ -230,7 +232,7 @@ func (l *lab) startPod() {
 		}
 		// A volume that was wiped has another name from then on, which takes the mark off the site (I12).
 		l.needs, l.data, l.s.Provisioned = l.fresh(), false, false
-		l.kept, l.round = "", l.wish.Round
+		l.kept, l.round, l.noted = "", l.wish.Round, l.wished
 		l.memory = l.needs
 		l.up()
 	case l.needs != v.Digest && l.wish.Work == rot && rapid.Bool().Draw(l.t, "unrecorded"):
@@ -416,7 +418,9 @@ func (l *lab) again() {
 	l.order("operator")
 	l.order("withdraw")
 	l.s.Status, l.s.Report, l.s.Clone, l.s.Provisioned = v1alpha1.SiteKeyringStatus{}, nil, CloneNone, false
-	l.confirmed, l.forgotten, l.round = false, true, -1 // rounds count from one again, and are of another group
+	l.confirmed, l.forgotten = false, true
+	clear(l.lost) // nobody puts what was lost before into the new one, whose numbers may have been given again
+	l.group++     // rounds count from one again, and are of another group
 }
 
 // wake has mysqld start in its pod, if it can.
@@ -494,14 +498,22 @@ func (l *lab) finish() {
 				l.restore() // from the memory of the pod
 			}
 		}
-		if v, stored := l.s.newest(func(v Version) bool { return v.Digest == l.needs }); stored && l.dead && l.wish.Sealed {
+		if v, stored := l.s.newest(func(v Version) bool { return v.Digest == l.needs }); stored && (l.dead || l.s.Pod.Unborn) && l.wish.Sealed {
 			// From one version to another: mysqld does not start with the one that the operator took.
 			l.s.Status.KeyringSecret, l.s.Status.KeyringVersion, l.s.Status.KeyringDigest = v.Name, v.Number, v.Digest
 		}
-		if l.s.Pod.Unborn && !l.readable() {
-			l.s.Provisioned, l.confirmed = false, true // nobody has what it waits for
+		if l.dead && l.s.Status.Phase == none {
+			// What message says of a group that was made again over a pod whose mysqld cannot start.
+			l.s.Rendered, l.s.Pod, l.s.Report, l.says, l.memory = Rendered{}, Pod{}, nil, nil, ""
 		}
-		if l.dead && !l.readable() && (l.s.Alone || l.wish.Sealed || l.s.Status.SeedVersion == 0) {
+		if l.s.Pod.Unborn && l.wish.Digest != l.needs || l.s.Pod.Unborn && !l.readable() {
+			l.s.Provisioned, l.confirmed = false, true // what it waits for is no help, or nobody has it
+		} else if v, copied := l.s.newest(func(v Version) bool { return v.Digest == l.wish.Digest }); l.s.Pod.Unborn && copied {
+			v.Name, v.Number = l.wish.Secret, l.wish.Version // a copy
+			l.lost[v.Name] = v
+			l.restore()
+		}
+		if l.dead && !l.readable() && (l.s.Alone || l.wish.Sealed) {
 			// What a person does with a site that does not start.
 			l.s.Provisioned, l.confirmed = false, true
 		}

@@ -26,7 +26,7 @@ type SiteKeyringStatusApplyConfiguration struct {
 	KeyringDigest *string `json:"keyringDigest,omitempty"`
 	// work is why the keyring is writable, or is about to be: Bootstrap, Clone or Rotation; empty while it is sealed.
 	Work *apiv1alpha1.KeyringWork `json:"work,omitempty"`
-	// since is when the phase was entered.
+	// since is when the phase was entered, or when the rotation of the master keys was begun in it.
 	Since *v1.MicroTime `json:"since,omitempty"`
 	// rotated is true once both master keys were rotated in the rotation that is under way.
 	Rotated *bool `json:"rotated,omitempty"`
