@@ -4,6 +4,8 @@ package keyring
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 )
@@ -39,6 +41,16 @@ func (s Site) mayTell() bool {
 		return false // there is nothing in its memory
 	}
 	return !s.Pod.Silent || !s.inEscrow() // where mysqld does not start, what lies in the pod may be older than what the data needs
+}
+
+// numberIn is the number of a version by its name, given the name that number 0 would have; 0 if it is none.
+func numberIn(name, zero string) int64 {
+	digits, ok := strings.CutPrefix(name, strings.TrimSuffix(zero, "0"))
+	number, err := strconv.ParseInt(digits, 10, 64)
+	if !ok || err != nil {
+		return 0
+	}
+	return number
 }
 
 // learn notes which keyring is missing once its pod says so: what is restored is compared with it.
@@ -90,6 +102,7 @@ func isFoundMissing(_ Group, s Site) bool {
 
 func takeMissing(g Group, n *Next) {
 	v := Version{Name: n.site.Rendered.Secret}
+	v.Number = numberIn(v.Name, v1alpha1.KeyringSecret(g.Name, n.Name, 0))
 	for _, other := range n.site.Versions {
 		if other.Name == v.Name || v.Name == "" && other.Number > v.Number {
 			v = other

@@ -47,6 +47,8 @@ type lab struct {
 	says   *wire.KeyringReport
 	polled time.Time
 	pushed string
+	// pushedAt is when: what is in escrow is pushed again now and then.
+	pushedAt time.Time
 	// quiet is what nothing changed since, as far as the operator saw.
 	quiet string
 	since time.Time
@@ -303,10 +305,10 @@ func (l *lab) poll() {
 func (l *lab) push() {
 	s := &l.s
 	taken := s.Status.Phase == unsealed || s.Status.Phase == escrowed || s.Status.Phase == failed && written(s.Status)
-	if l.dead || l.memory == "" || l.pushed == l.memory || s.TokenRound != s.Status.Round || !taken {
+	if l.dead || l.memory == "" || l.pushed == l.memory && l.g.Now.Sub(l.pushedAt) < time.Minute || s.TokenRound != s.Status.Round || !taken {
 		return
 	}
-	l.pushed, l.kept = l.memory, l.memory
+	l.pushed, l.pushedAt, l.kept = l.memory, l.g.Now, l.memory
 	last := Version{}
 	for _, v := range s.Versions {
 		if v.Number > last.Number {
@@ -493,6 +495,11 @@ func (l *lab) finish() {
 	for range 200 {
 		l.wake()
 		l.pass()
+		if st := l.s.Status; st.Phase == failed && st.KeyringDigest != "" && (st.KeyringDigest == l.mounted || st.KeyringDigest == l.memory) {
+			if _, there := l.s.version(st.KeyringSecret); !there {
+				l.lost[st.KeyringSecret] = Version{Name: st.KeyringSecret, Number: st.KeyringVersion, Digest: st.KeyringDigest, Annotated: st.KeyringDigest}
+			}
+		}
 		for _, v := range l.lost {
 			if v.Digest == l.mounted || v.Digest == l.memory {
 				l.restore() // from the memory of the pod
@@ -513,7 +520,8 @@ func (l *lab) finish() {
 			l.lost[v.Name] = v
 			l.restore()
 		}
-		if l.dead && !l.readable() && (l.s.Alone || l.wish.Sealed) {
+		_, have := l.s.current()
+		if l.dead && !l.readable() && (l.s.Alone || l.wish.Sealed || l.s.Status.Phase == failed && !have) {
 			// What a person does with a site that does not start.
 			l.s.Provisioned, l.confirmed = false, true
 		}
