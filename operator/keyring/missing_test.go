@@ -44,6 +44,7 @@ func TestTheSeedIsGone(t *testing.T) {
 		"rotation, new pod":                {"it is told at once, and nothing is given up", unsealed, []change{aboutToUnseal(rot), rotate("b"), unborn, gone}, failed, EventEscrowMissing, asked},
 		"rotation, new pod, changed":       {"the pod does not start from it", unsealed, []change{aboutToUnseal(rot), rotate("b"), unborn, changed}, failed, EventEscrowMissing, asked},
 		"rotating, new pod":                {"the keys may not have been changed yet: a person decides", unsealed, []change{aboutToUnseal(rot), stage(v1alpha1.KeyringRotating), unborn, gone}, failed, EventEscrowMissing, asked},
+		"rotating, new pod, later":         {"the mark stays too", failed, []change{aboutToUnseal(rot), stage(v1alpha1.KeyringRotating), unborn, gone}, stays, "", asked},
 		"rotating, new pod, marked":        {"I14", failed, []change{aboutToUnseal(rot), stage(v1alpha1.KeyringRotating), unborn, gone, noData, cloneWanted}, stays, "", asked},
 		"rotating, new pod, given up":      {"a person said so", failed, []change{aboutToUnseal(rot), stage(v1alpha1.KeyringRotating), unborn, gone, noData, cloneConfirmed}, unsealed, EventUnsealed, func(n Next) bool { return n.Status.Work == clone && n.Wish.Secret == "" && n.Wish.Kept == "" }},
 		"unsealed, new pod, given up":      {"the same", unsealed, []change{aboutToUnseal(rot), unborn, gone, noData, cloneConfirmed}, unsealed, EventUnsealed, func(n Next) bool { return n.Status.Work == clone && n.Wish.Secret == "" }},
@@ -66,6 +67,7 @@ func TestAGroupIsMadeAgainWhileASiteIsUnsealed(t *testing.T) {
 			s.Status = v1alpha1.SiteKeyringStatus{}
 		}
 	}
+	noMysqld := func(_ *Group, s *Site) { s.Report.Component = "" }
 	unheard := func(_ *Group, s *Site) { s.Report = nil }
 	waits := func(n Next) bool { return n.Wish.Kept != "" && !n.Wish.Encrypted }
 	decideAll(t, map[string]transition{
@@ -79,6 +81,10 @@ func TestAGroupIsMadeAgainWhileASiteIsUnsealed(t *testing.T) {
 		"the same, to be cloned":         {"what it has is replaced", none, []change{forgotten(digest("4")), noData, cloneWanted}, escrowed, EventFound, func(n Next) bool { return n.Wish.Version == 3 }},
 		"its pod cannot start":           {"nobody has another one", none, []change{forgotten(""), podLost}, escrowed, EventFound, func(n Next) bool { return n.Wish.Version == 3 }},
 		"its pod never began":            {"the same", none, []change{forgotten(""), unborn}, escrowed, EventFound, func(n Next) bool { return n.Wish.Version == 3 }},
+		"its mysqld has not answered":    {"what lies there may be older than what the data needs", none, []change{forgotten(digest("2")), noMysqld}, stays, "", waits},
+		"its mysqld does not start":      {"what lies there is in escrow, so nothing is lost with it", none, []change{forgotten(digest("2")), noMysqld, func(_ *Group, s *Site) { s.Pod.Silent = true }}, escrowed, EventFound, func(n Next) bool { return n.Wish.Version == 3 }},
+		"neither, and nowhere else":      {"a person decides", none, []change{forgotten(digest("4")), noMysqld, func(_ *Group, s *Site) { s.Pod.Silent = true }}, stays, "", waits},
+		"what was there before it":       {"not what it was taken with", unsealed, []change{unsealedFor(rot, digest("2")), hasRotated, stage(v1alpha1.KeyringRotating), floor(3), func(_ *Group, s *Site) { s.Status.SeedVersion = 0 }}, stays, "", nil},
 		"taken in, and written again": {"what the pod has is what the data needs", escrowed, []change{forgotten(digest("4")), func(_ *Group, s *Site) {
 			s.Status = v1alpha1.SiteKeyringStatus{Name: "b", Phase: escrowed, Stage: v1alpha1.KeyringSealing, KeyringSecret: ver(3).Name, KeyringVersion: 3, KeyringDigest: digest("3")}
 		}}, unsealed, EventFound, func(n Next) bool { return n.Wish.Kept != "" && !n.Wish.Sealed }},
