@@ -36,26 +36,27 @@ func TestTheSeedIsGone(t *testing.T) {
 		"rotation, old pod": {"its memory has the only copy", unsealed, []change{aboutToUnseal(rot), rotate("b"), gone}, failed, EventEscrowMissing, func(n Next) bool {
 			return n.Wish.Kept != "" && n.Wish.Sealed && n.Wish.Version == 3 && n.Status.Work == "" && n.Missing
 		}},
-		"rotation, old pod, changed":       {"as good as gone", unsealed, []change{aboutToUnseal(rot), rotate("b"), changed}, failed, EventEscrowMissing, func(n Next) bool { return n.Wish.Kept != "" && n.Wish.Sealed }},
-		"clone, old pod":                   {"nobody said that the data may go", unsealed, []change{aboutToUnseal(clone), noData, cloneWanted, gone}, failed, EventEscrowMissing, func(n Next) bool { return n.Wish.Kept != "" }},
-		"confirmed clone, old pod":         {"a person said so", unsealed, []change{aboutToUnseal(clone), noData, cloneConfirmed, gone}, stays, "", nil},
-		"pending clone":                    {"I14: it would begin with a fresh keyring, and wipe", pending, []change{work(clone), noData, cloneWanted, gone}, failed, EventEscrowMissing, func(n Next) bool { return n.Wish.Kept != "" && n.Wish.Sealed }},
-		"restored":                         {"sealed as before; the order is answered", failed, nil, sealed, EventEscrowBack, nil},
-		"rotation, new pod":                {"it is told at once, and nothing is given up", unsealed, []change{aboutToUnseal(rot), rotate("b"), unborn, gone}, failed, EventEscrowMissing, asked},
-		"rotation, new pod, changed":       {"the pod does not start from it", unsealed, []change{aboutToUnseal(rot), rotate("b"), unborn, changed}, failed, EventEscrowMissing, asked},
-		"rotating, new pod":                {"the keys may not have been changed yet: a person decides", unsealed, []change{aboutToUnseal(rot), stage(v1alpha1.KeyringRotating), unborn, gone}, failed, EventEscrowMissing, asked},
-		"rotating, new pod, later":         {"the mark stays too", failed, []change{aboutToUnseal(rot), stage(v1alpha1.KeyringRotating), unborn, gone}, stays, "", asked},
-		"rotating, new pod, marked":        {"I14", failed, []change{aboutToUnseal(rot), stage(v1alpha1.KeyringRotating), unborn, gone, noData, cloneWanted}, stays, "", asked},
-		"rotating, new pod, given up":      {"a person said so", failed, []change{aboutToUnseal(rot), stage(v1alpha1.KeyringRotating), unborn, gone, noData, cloneConfirmed}, unsealed, EventUnsealed, func(n Next) bool { return n.Status.Work == clone && n.Wish.Secret == "" && n.Wish.Kept == "" }},
-		"unsealed, new pod, given up":      {"the same", unsealed, []change{aboutToUnseal(rot), unborn, gone, noData, cloneConfirmed}, unsealed, EventUnsealed, func(n Next) bool { return n.Status.Work == clone && n.Wish.Secret == "" }},
-		"clone, new pod":                   {"the same for a clone", unsealed, []change{aboutToUnseal(clone), unborn, gone, noData, cloneWanted}, failed, EventEscrowMissing, asked},
-		"a later version of the round":     {"it starts from that one", unsealed, []change{aboutToUnseal(rot), stage(v1alpha1.KeyringRotating), unborn, gone, add(4)}, unsealed, EventUnsealed, func(n Next) bool { return n.Wish.Version == 4 }},
-		"a later version, work done":       {"sealed with that one", escrowed, []change{aboutToUnseal(clone), unborn, gone, add(4), func(_ *Group, s *Site) { s.Status.KeyringSecret, s.Status.KeyringDigest = ver(4).Name, digest("4") }}, escrowed, "", func(n Next) bool { return n.Wish.Sealed && n.Wish.Version == 4 }},
-		"the pod has begun":                {"it may have the keyring in its memory", unsealed, []change{aboutToUnseal(rot), unborn, gone, func(_ *Group, s *Site) { s.Pod.Unborn = false }}, stays, "", func(n Next) bool { return !n.Lost }},
-		"a pod of an earlier round":        {"it is about to be replaced", unsealed, []change{aboutToUnseal(rot), unborn, gone, func(_ *Group, s *Site) { s.Pod.Round = 4 }}, stays, "", func(n Next) bool { return !n.Lost }},
-		"unborn, and the Secret is there":  {"it is about to start", unsealed, []change{aboutToUnseal(rot), unborn}, stays, "", func(n Next) bool { return !n.Lost }},
-		"starved, and the Secret is back":  {"it goes on", failed, []change{aboutToUnseal(rot), rotate("b"), unborn}, stays, "", func(n Next) bool { return !n.Lost && n.Wish.Version == 3 && !n.Wish.Sealed }},
-		"escrow gone, unsealed pod serves": {"its pod puts it there again", escrowed, []change{unsealedFor(clone, digest("3")), gone}, failed, EventEscrowMissing, func(n Next) bool { return n.Wish.Kept != "" }},
+		"rotation, old pod, changed":           {"as good as gone", unsealed, []change{aboutToUnseal(rot), rotate("b"), changed}, failed, EventEscrowMissing, func(n Next) bool { return n.Wish.Kept != "" && n.Wish.Sealed }},
+		"clone, old pod":                       {"nobody said that the data may go", unsealed, []change{aboutToUnseal(clone), noData, cloneWanted, gone}, failed, EventEscrowMissing, func(n Next) bool { return n.Wish.Kept != "" }},
+		"confirmed clone, old pod":             {"a person said so", unsealed, []change{aboutToUnseal(clone), noData, cloneConfirmed, gone}, stays, "", nil},
+		"pending clone":                        {"I14: it would begin with a fresh keyring, and wipe", pending, []change{work(clone), noData, cloneWanted, gone}, failed, EventEscrowMissing, func(n Next) bool { return n.Wish.Kept != "" && n.Wish.Sealed }},
+		"restored":                             {"sealed as before; the order is answered", failed, nil, sealed, EventEscrowBack, nil},
+		"rotation, new pod":                    {"it is told at once, and nothing is given up", unsealed, []change{aboutToUnseal(rot), rotate("b"), unborn, gone}, failed, EventEscrowMissing, asked},
+		"rotation, new pod, changed":           {"the pod does not start from it", unsealed, []change{aboutToUnseal(rot), rotate("b"), unborn, changed}, failed, EventEscrowMissing, asked},
+		"rotating, new pod":                    {"the keys may not have been changed yet: a person decides", unsealed, []change{aboutToUnseal(rot), stage(v1alpha1.KeyringRotating), unborn, gone}, failed, EventEscrowMissing, asked},
+		"rotating, new pod, later":             {"the mark stays too", failed, []change{aboutToUnseal(rot), stage(v1alpha1.KeyringRotating), unborn, gone}, stays, "", asked},
+		"rotating, new pod, marked":            {"I14", failed, []change{aboutToUnseal(rot), stage(v1alpha1.KeyringRotating), unborn, gone, noData, cloneWanted}, stays, "", asked},
+		"rotating, new pod, given up":          {"a person said so", failed, []change{aboutToUnseal(rot), stage(v1alpha1.KeyringRotating), unborn, gone, noData, cloneConfirmed}, unsealed, EventUnsealed, func(n Next) bool { return n.Status.Work == clone && n.Wish.Secret == "" && n.Wish.Kept == "" }},
+		"unsealed, new pod, given up":          {"the same", unsealed, []change{aboutToUnseal(rot), unborn, gone, noData, cloneConfirmed}, unsealed, EventUnsealed, func(n Next) bool { return n.Status.Work == clone && n.Wish.Secret == "" }},
+		"clone, new pod":                       {"the same for a clone", unsealed, []change{aboutToUnseal(clone), unborn, gone, noData, cloneWanted}, failed, EventEscrowMissing, asked},
+		"a later version of the round":         {"it starts from that one", unsealed, []change{aboutToUnseal(rot), stage(v1alpha1.KeyringRotating), unborn, gone, add(4)}, unsealed, EventUnsealed, func(n Next) bool { return n.Wish.Version == 4 }},
+		"a later version, work done":           {"sealed with that one", escrowed, []change{aboutToUnseal(clone), unborn, gone, add(4), func(_ *Group, s *Site) { s.Status.KeyringSecret, s.Status.KeyringDigest = ver(4).Name, digest("4") }}, escrowed, "", func(n Next) bool { return n.Wish.Sealed && n.Wish.Version == 4 }},
+		"the pod has begun":                    {"it may have the keyring in its memory", unsealed, []change{aboutToUnseal(rot), unborn, gone, func(_ *Group, s *Site) { s.Pod.Unborn = false }}, stays, "", func(n Next) bool { return !n.Lost && n.Wish.Kept != "" }},
+		"a pod of an earlier round":            {"it is about to be replaced", unsealed, []change{aboutToUnseal(rot), unborn, gone, func(_ *Group, s *Site) { s.Pod.Round = 4 }}, stays, "", func(n Next) bool { return !n.Lost }},
+		"unborn, and the Secret is there":      {"it is about to start", unsealed, []change{aboutToUnseal(rot), unborn}, stays, "", func(n Next) bool { return !n.Lost }},
+		"starved, and the Secret is back":      {"it goes on", failed, []change{aboutToUnseal(rot), rotate("b"), unborn}, stays, "", func(n Next) bool { return !n.Lost && n.Wish.Version == 3 && !n.Wish.Sealed }},
+		"gone before the group was made again": {"what its pod says is missing is noted", failed, []change{gone, func(_ *Group, s *Site) { s.Status.KeyringDigest = "" }}, stays, "", func(n Next) bool { return n.Status.KeyringDigest == digest("3") && n.Wish.Kept != "" }},
+		"escrow gone, unsealed pod serves":     {"its pod puts it there again", escrowed, []change{unsealedFor(clone, digest("3")), gone}, failed, EventEscrowMissing, func(n Next) bool { return n.Wish.Kept != "" }},
 	})
 }
 
@@ -84,7 +85,12 @@ func TestAGroupIsMadeAgainWhileASiteIsUnsealed(t *testing.T) {
 		"its mysqld has not answered":    {"what lies there may be older than what the data needs", none, []change{forgotten(digest("2")), noMysqld}, stays, "", waits},
 		"its mysqld does not start":      {"what lies there is in escrow, so nothing is lost with it", none, []change{forgotten(digest("2")), noMysqld, func(_ *Group, s *Site) { s.Pod.Silent = true }}, escrowed, EventFound, func(n Next) bool { return n.Wish.Version == 3 }},
 		"neither, and nowhere else":      {"a person decides", none, []change{forgotten(digest("4")), noMysqld, func(_ *Group, s *Site) { s.Pod.Silent = true }}, stays, "", waits},
-		"what was there before it":       {"not what it was taken with", unsealed, []change{unsealedFor(rot, digest("2")), hasRotated, stage(v1alpha1.KeyringRotating), floor(3), func(_ *Group, s *Site) { s.Status.SeedVersion = 0 }}, stays, "", nil},
+		"taken, and to be cloned": {"another unsealed pod would start from nothing", escrowed, []change{unsealedFor(rot, digest("4")), add(4), hasRotated, stage(v1alpha1.KeyringRotating), floor(3), noData, func(_ *Group, s *Site) {
+			s.Status.SeedVersion = 0
+			s.Status.KeyringSecret, s.Status.KeyringVersion, s.Status.KeyringDigest = ver(4).Name, 4, digest("4")
+		}}, stays, "", func(n Next) bool { return n.Wish.Kept != "" && n.Wish.Version == 4 }},
+		"taken, its pod died, the next has nothing": {"what was in escrow by then is used", unsealed, []change{unsealedFor(rot, ""), add(4), hasRotated, stage(v1alpha1.KeyringRotating), floor(3), silent, inPod("one", "two"), func(_ *Group, s *Site) { s.Status.SeedVersion, s.Report.Digest = 0, "" }}, unsealed, EventUnsealed, func(n Next) bool { return n.Wish.Version == 4 && n.Status.Round == 6 }},
+		"what was there before it":                  {"not what it was taken with", unsealed, []change{unsealedFor(rot, digest("2")), hasRotated, stage(v1alpha1.KeyringRotating), floor(3), func(_ *Group, s *Site) { s.Status.SeedVersion = 0 }}, stays, "", nil},
 		"taken in, and written again": {"what the pod has is what the data needs", escrowed, []change{forgotten(digest("4")), func(_ *Group, s *Site) {
 			s.Status = v1alpha1.SiteKeyringStatus{Name: "b", Phase: escrowed, Stage: v1alpha1.KeyringSealing, KeyringSecret: ver(3).Name, KeyringVersion: 3, KeyringDigest: digest("3")}
 		}}, unsealed, EventFound, func(n Next) bool { return n.Wish.Kept != "" && !n.Wish.Sealed }},
