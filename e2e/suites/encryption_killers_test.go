@@ -16,8 +16,6 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/e2e/demo/stage"
 	"github.com/mysql-mfg/mfg/e2e/kills"
@@ -112,13 +110,6 @@ func killSidecar(ctx context.Context, g *stage.Group, site string) error {
 	return fmt.Errorf("the sidecar of %s has no process", site)
 }
 
-// isUnsealed tells whether a pod keeps its keyring where it can write it.
-func isUnsealed(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
-		return v.EmptyDir != nil && v.EmptyDir.Medium == corev1.StorageMediumMemory
-	})
-}
-
 // lookEvery is how often a step is looked for: some last for a moment.
 const lookEvery = 25 * time.Millisecond
 
@@ -154,7 +145,7 @@ func killNow(ctx context.Context, g *stage.Group, site string, c kills.Case) err
 		if err != nil {
 			return err
 		}
-		if !isUnsealed(pod) {
+		if !memoryBacked(pod.Spec) {
 			return fmt.Errorf("the pod of %s is still sealed", site)
 		}
 	}

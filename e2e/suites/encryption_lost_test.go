@@ -42,10 +42,15 @@ func documentedCommands(t *testing.T, v *vault) {
 // loseSecret deletes the escrow Secret of a site, as somebody does who says that he means it.
 func loseSecret(t *testing.T, v *vault, site string) v1alpha1.SiteKeyringStatus {
 	t.Helper()
-	group := v.sealed(t, comeBack)
-	k := keyringOf(group, site)
+	k := keyringOf(v.sealed(t, comeBack), site)
+	deleteEscrow(t, v, k.KeyringSecret)
+	return k
+}
+
+func deleteEscrow(t *testing.T, v *vault, name string) {
+	t.Helper()
 	secret := &corev1.Secret{}
-	if err := v.Kube.Get(t.Context(), client.ObjectKey{Namespace: v.Namespace, Name: k.KeyringSecret}, secret); err != nil {
+	if err := v.Kube.Get(t.Context(), client.ObjectKey{Namespace: v.Namespace, Name: name}, secret); err != nil {
 		t.Fatal(err)
 	}
 	before := secret.DeepCopy()
@@ -56,7 +61,6 @@ func loseSecret(t *testing.T, v *vault, site string) v1alpha1.SiteKeyringStatus 
 	if err := v.Kube.Delete(t.Context(), secret); err != nil {
 		t.Fatal(err)
 	}
-	return k
 }
 
 // failed waits until status and an event tell that a Secret is missing.

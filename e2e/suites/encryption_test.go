@@ -55,6 +55,8 @@ var encryptionStories = []vaultStory{
 	{"escrow Secret cannot be deleted by accident", escrowProtected, true},
 	{"escrow Secret lost while the pod runs", escrowLostPodRuns, false},
 	{"escrow Secret lost and the pod gone", escrowLostPodGone, false},
+	{"escrow Secret lost before the pod is unsealed", seedLostBeforeItsPod, false},
+	{"escrow Secret lost while the pod is unsealed", seedLostWithItsPod, false},
 	{"keyring recovered by the plugin, lost at every step", recoverInterrupted, false},
 	{"keyring recovered by the plugin, with a wrong digest", recoverWrongDigest, false},
 	{"keyring recovered by the plugin, without rights", recoverRights, false},
