@@ -45,6 +45,7 @@ func TestAgainstAPIServer(t *testing.T) {
 	t.Run("quiet", func(*testing.T) { c.isQuiet() })
 	t.Run("another key", func(*testing.T) { c.replacesKey() })
 	t.Run("owners follow the policy", func(*testing.T) { c.changesOwners() })
+	t.Run("a namespace that is deleted", func(*testing.T) { c.seesNamespaceEnd() })
 	t.Run("deletion", func(*testing.T) { c.retains() })
 	t.Run("a group of the same name", func(*testing.T) { c.goesOn() })
 	t.Run("cert-manager", func(*testing.T) { c.asksForCertificate() })
@@ -320,6 +321,25 @@ func (c *cluster) changesOwners() {
 	c.eventually("owners with Delete", owners(1))
 	c.edit(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.DeletionPolicy = v1alpha1.DeletionRetain })
 	c.eventually("no owners with Retain", owners(0))
+}
+
+// seesNamespaceEnd tells, with the rights of the chart, whether a keyring could still come into escrow. No controller of namespaces runs
+// here, so the one that is deleted stays as it is.
+func (c *cluster) seesNamespaceEnd() {
+	doomed := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "doomed"}}
+	group := &v1alpha1.MysqlFailoverGroup{ObjectMeta: metav1.ObjectMeta{Namespace: doomed.Name, Name: testKey.Name}}
+	c.create(doomed)
+	if c.r.refusesSecrets(c.t.Context(), group) {
+		c.t.Error("a namespace that stays passes for one that is deleted")
+	}
+	if err := c.admin.Delete(c.t.Context(), doomed); err != nil {
+		c.t.Fatal(err)
+	}
+	c.eventually("the namespace refuses Secrets", func() bool { return c.r.refusesSecrets(c.t.Context(), group) })
+	var made corev1.SecretList
+	if err := c.admin.List(c.t.Context(), &made, client.InNamespace(doomed.Name)); err != nil || len(made.Items) > 0 {
+		c.t.Errorf("asking made %d Secrets (%v)", len(made.Items), err)
+	}
 }
 
 func (c *cluster) retains() {

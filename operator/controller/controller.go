@@ -149,6 +149,23 @@ type scope struct {
 	again   time.Duration
 }
 
+// newScope begins with what status says.
+func (r *Reconciler) newScope(group *v1alpha1.MysqlFailoverGroup) *scope {
+	s := &scope{
+		group: group, key: keyOf(group), now: time.Now(), tlsReady: true, again: whenNothing(r.apply.groups()),
+		in:          render.Input{Group: group, Install: r.Install},
+		provisioned: map[string]bool{}, volumes: map[string]string{},
+		clones: map[string]*v1alpha1.CloneProgress{}, busy: map[string]string{},
+	}
+	for _, site := range group.Status.Sites {
+		if site.Clone != nil {
+			s.clones[site.Name] = site.Clone.DeepCopy()
+		}
+		s.provisioned[site.Name], s.volumes[site.Name] = site.Provisioned, site.VolumeID
+	}
+	return s
+}
+
 // Reconcile runs the phases over one scope, stops at the first error and writes status once.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (result reconcile.Result, err error) {
 	key := req.NamespacedName
@@ -162,20 +179,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (resu
 		return reconcile.Result{}, fmt.Errorf("read group: %w", err)
 	}
 	if group.DeletionTimestamp != nil {
-		return reconcile.Result{}, r.finalize(ctx, group)
+		again, err := r.finalize(ctx, group)
+		return reconcile.Result{RequeueAfter: again, Priority: ptr.To(afterAll)}, err
 	}
-	s := &scope{
-		group: group, key: key, now: time.Now(), tlsReady: true, again: whenNothing(r.apply.groups()),
-		in:          render.Input{Group: group, Install: r.Install},
-		provisioned: map[string]bool{}, volumes: map[string]string{},
-		clones: map[string]*v1alpha1.CloneProgress{}, busy: map[string]string{},
-	}
-	for _, site := range group.Status.Sites {
-		if site.Clone != nil {
-			s.clones[site.Name] = site.Clone.DeepCopy()
-		}
-		s.provisioned[site.Name], s.volumes[site.Name] = site.Provisioned, site.VolumeID
-	}
+	s := r.newScope(group)
 	defer func() {
 		statusErr := r.writeStatus(ctx, s, err)
 		if apierrors.IsConflict(statusErr) && err == nil {

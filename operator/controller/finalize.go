@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -35,41 +36,67 @@ func (r *Reconciler) setFinalizer(ctx context.Context, group *v1alpha1.MysqlFail
 	return r.Client.Patch(ctx, group, patch, client.FieldOwner(v1alpha1.ManagerController))
 }
 
-// finalize ends the loop and the work of a group that is being deleted, and then lets its data go or stay as the
-// deletion policy says. The pods end with the group, by the garbage collector.
-func (r *Reconciler) finalize(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) error {
+// finalize ends the work and the loop of a group that is being deleted, and lets its data go or stay as the deletion policy says. The
+// pods end with the group, by the garbage collector. It returns when to look again, if it has to wait for something.
+func (r *Reconciler) finalize(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) (time.Duration, error) {
 	key := keyOf(group)
 	if !controllerutil.ContainsFinalizer(group, v1alpha1.Finalizer) {
 		r.forget(key)
-		return nil
+		return 0, nil
 	}
-	r.Loops.Forget(key)
 	r.Work.forget(key)
-	if err := r.letGoOfNodes(ctx, group); err != nil {
-		return err
+	if !r.keepsKeyrings(group) {
+		r.Loops.Forget(key)
 	}
+	if err := r.letGoOfNodes(ctx, group); err != nil {
+		return 0, err
+	}
+	data, err := r.letGo(ctx, group)
+	if err != nil {
+		return 0, err
+	}
+	if r.keepsKeyrings(group) {
+		// Only now: in a foreground deletion the garbage collector waits for nobody.
+		if waits, err := r.awaitEscrow(ctx, group); err != nil || waits {
+			return whenMoving, err
+		}
+		r.Loops.Forget(key)
+		// What a person brought back in between is the group's.
+		if data, err = r.letGo(ctx, group); err != nil {
+			return 0, err
+		}
+	}
+	if err := r.setFinalizer(ctx, group, controllerutil.RemoveFinalizer); err != nil {
+		return 0, client.IgnoreNotFound(err)
+	}
+	r.farewell(ctx, group, data, keeps(group))
+	r.forget(key)
+	return 0, nil
+}
+
+// keeps is true for a group whose data outlives it.
+func keeps(group *v1alpha1.MysqlFailoverGroup) bool {
+	return group.Spec.DeletionPolicy != v1alpha1.DeletionDelete
+}
+
+// letGo takes the group off the owners of its data, or deletes it, and returns what that is.
+func (r *Reconciler) letGo(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) ([]client.Object, error) {
 	data, err := r.data(ctx, group)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	keep := group.Spec.DeletionPolicy != v1alpha1.DeletionDelete
 	for _, obj := range data {
-		if keep {
+		if keeps(group) {
 			err = r.orphan(ctx, group, obj)
 		} else {
 			uid := obj.GetUID()
 			err = client.IgnoreNotFound(r.Client.Delete(ctx, obj, client.Preconditions{UID: &uid}))
 		}
 		if err != nil {
-			return fmt.Errorf("let go of %s: %w", obj.GetName(), err)
+			return nil, fmt.Errorf("let go of %s: %w", obj.GetName(), err)
 		}
 	}
-	if err := r.setFinalizer(ctx, group, controllerutil.RemoveFinalizer); err != nil {
-		return client.IgnoreNotFound(err)
-	}
-	r.farewell(ctx, group, data, keep)
-	r.forget(key)
-	return nil
+	return data, nil
 }
 
 // data are the volumes and generated Secrets of a group, read live: what is missed here is deleted or orphaned wrongly.

@@ -20,6 +20,9 @@ import (
 // done, and the rest of status is not known yet then.
 func (r *Reconciler) persistKeyrings(ctx context.Context, s *scope, d keyring.Decision) error {
 	want := keyringsStatus(d)
+	if want != nil {
+		want.Sites = append(want.Sites, s.gone()...)
+	}
 	if equality.Semantic.DeepEqual(s.group.Status.EncryptionAtRest, want) {
 		return nil
 	}

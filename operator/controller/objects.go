@@ -53,11 +53,12 @@ func (r *Reconciler) refused(s *scope, err error) error {
 
 // removeSites removes the objects of sites that left the specification. The active site stays: without it nobody takes
 // writes, and its data may be the newest. While the role moves both ends stay: the old one may hold what the new one
-// lacks, and its sidecar is whom the promotion gate asks for the proof.
+// lacks, and its sidecar is whom the promotion gate asks for the proof. A pod stays whose keyring the volume that it leaves needs.
 func (r *Reconciler) removeSites(ctx context.Context, s *scope) error {
 	keep := s.sites()
 	for _, site := range sorted(s.deployments) {
 		if _, ok := keep[site]; ok {
+			r.waits.over(s, waitForKeyring(site))
 			continue
 		}
 		if why := whyKept(s, site); why != "" {
@@ -70,6 +71,11 @@ func (r *Reconciler) removeSites(ctx context.Context, s *scope) error {
 			// As long as it runs it acknowledges every epoch. Gone, it could not, and a failover by time would wait for a person. The
 			// update that replaces those pods says how far it is.
 			s.again = min(s.again, whenMoving)
+			continue
+		}
+		if waits, err := r.removalWaits(ctx, s, site); err != nil {
+			return fmt.Errorf("remove %s: %w", site, err)
+		} else if waits {
 			continue
 		}
 		if err := r.removeSite(ctx, s, site); err != nil {

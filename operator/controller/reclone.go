@@ -293,6 +293,11 @@ type waits struct {
 }
 
 func (w *waits) since(s *scope, what string, record *v1alpha1.FailoverRecord) time.Duration {
+	return w.sinceFirst(s, fmt.Sprintf("%s/%d", what, record.Epoch))
+}
+
+// sinceFirst is for how long something has been waited for that is asked about at every look.
+func (w *waits) sinceFirst(s *scope, key string) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.began == nil {
@@ -301,11 +306,17 @@ func (w *waits) since(s *scope, what string, record *v1alpha1.FailoverRecord) ti
 	if w.began[s.key] == nil {
 		w.began[s.key] = map[string]time.Time{}
 	}
-	key := fmt.Sprintf("%s/%d", what, record.Epoch)
 	if _, known := w.began[s.key][key]; !known {
 		w.began[s.key][key] = s.now
 	}
 	return s.now.Sub(w.began[s.key][key])
+}
+
+// over ends a wait: the next one for the same begins anew.
+func (w *waits) over(s *scope, key string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.began[s.key], key)
 }
 
 func (w *waits) forget(group types.NamespacedName) {

@@ -132,6 +132,7 @@ func (l *loop) pass(ctx context.Context) time.Duration {
 		return time.Second
 	}
 	if group.DeletionTimestamp != nil {
+		l.watch(ctx, group)
 		return time.Second
 	}
 	if err := l.load(ctx, group); err != nil {
@@ -155,6 +156,17 @@ func (l *loop) pass(ctx context.Context) time.Duration {
 	l.log.Debug("pass", "gather", snapshot.Now.Sub(began), "act", done.Sub(snapshot.Now), "report", time.Since(done), "verdict", decision.Verdict,
 		"reason", decision.Reason, "message", decision.Message)
 	return l.next(decision, snapshot.Policy, performed)
+}
+
+// watch looks at the sites of a group that is being deleted, for whoever waits for a keyring to come into escrow before its pod ends.
+// Nothing is decided or done any more, and what the sites were told last stands: they are only asked.
+func (l *loop) watch(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) {
+	if err := l.load(ctx, group); err != nil {
+		l.log.Error("load status of a group that is being deleted", "error", err)
+		return
+	}
+	snapshot := l.gather(ctx, group)
+	l.publishFacts(group, snapshot, failover.Decide(snapshot, l.memory))
 }
 
 // carryOut persists and performs. The statement changes at the one right moment: a hold at once, a new epoch or a

@@ -58,7 +58,7 @@ var (
 	SiteProvisioned       = normal("SiteProvisioned", "Provision", "The data of a site became part of the group.")
 	SiteUpdating          = normal("SiteUpdating", "Update", "The pod of a site is replaced by one of the new specification.")
 	SiteRemoved           = normal("SiteRemoved", "Remove", "The objects of a site that left the specification were removed.")
-	SiteRemovalRefused    = warning("SiteRemovalRefused", "Refuse", "The active site, or one to or from which the role is moving, left the specification; it is kept until another site is active.")
+	SiteRemovalRefused    = warning("SiteRemovalRefused", "Refuse", "The active site, or one to or from which the role is moving, left the specification; it is kept until another site is active. Or its keyring is not in escrow yet.")
 	ConfigKeysIgnored     = warning("ConfigKeysIgnored", "Ignore", "spec.mysqlConf has keys that the operator owns or cannot pass on.")
 	TLSSecretMissing      = warning("TLSSecretMissing", "Wait", "The Secret with the group's certificate is missing or unusable.")
 	CertificateNotRenewed = warning("CertificateNotRenewed", "Wait", "A site shows a certificate that ends soon, or cannot take the one in the Secret.")

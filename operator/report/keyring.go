@@ -36,7 +36,8 @@ var (
 	KeyringRotated            = normal("KeyringRotated", "Rotate", "Both master keys of a site were rotated.")
 	KeyringRotationFailed     = warning("KeyringRotationFailed", "Retry", "The master keys of a site were not rotated, or not both; it is tried again.")
 	KeyringRotationRefused    = warning("KeyringRotationRefused", "Refuse", "A rotation was asked for and refused; nothing was changed.")
-	DeletionWaits             = warning("DeletionWaits", "Hold", "The operator has no escrow listener any more and cannot let go of the group's keyrings; the deletion waits.")
+	DeletionWaits             = warning("DeletionWaits", "Hold", "The keyring of a site whose volume stays is not in escrow yet, or the operator has no escrow listener any more and cannot let go of keyrings; the deletion waits.")
+	KeyringLeftBehind         = warning("KeyringLeftBehind", "Remove", "A group or a site was removed before the keyring of a volume that stays came into escrow; it may be readable by nobody.")
 	EncryptionAdopted         = normal("EncryptionAdopted", "Adopt", "A site that served without encryption is encrypted from now on; what exists stays in the clear.")
 	EncryptionAdoptionRefused = warning("EncryptionAdoptionRefused", "Refuse",
 		"Encryption was turned on for a group that serves; existing tablespaces would stay plaintext, and nothing was changed.")

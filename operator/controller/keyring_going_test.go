@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/operator/keyring"
+	"github.com/mysql-mfg/mfg/operator/render"
+	"github.com/mysql-mfg/mfg/operator/report"
+)
+
+// rotatedWorld is a group whose site c has new master keys, in its pod alone.
+func rotatedWorld(t *testing.T, options ...groupOption) *world {
+	t.Helper()
+	w := sealedWorld(t, options...)
+	w.order(v1alpha1.AnnotationRotateKeyring, "c")
+	w.reconcile()
+	w.reconcile()
+	w.boot("one", "c")
+	w.reconcile()
+	w.live("c", func(k *wire.KeyringReport) { k.Digest = wire.KeyringDigest([]byte("two")) })
+	w.rest()
+	if st := w.keyring("c"); st.Phase != v1alpha1.KeyringUnsealed {
+		t.Fatalf("c is %+v", st)
+	}
+	return w
+}
+
+func (w *world) deleted() bool {
+	w.t.Helper()
+	err := w.c.Get(w.ctx, testKey, &v1alpha1.MysqlFailoverGroup{})
+	w.must(client.IgnoreNotFound(err))
+	return apierrors.IsNotFound(err)
+}
+
+// end deletes the group, and looks twice: sidecars have spoken in between.
+func (w *world) end() {
+	w.t.Helper()
+	w.loops.ensured, w.loops.forgotten = 0, 0
+	w.must(w.c.Delete(w.ctx, w.group()))
+	w.reconcile()
+	if w.deleted() {
+		return
+	}
+	w.live("c", func(*wire.KeyringReport) {})
+	w.calm()
+	w.reconcile()
+}
+
+func noPatience(g *v1alpha1.MysqlFailoverGroup) {
+	g.Spec.EncryptionAtRest.Keyring.EscrowTimeoutSeconds = 0
+}
+
+// The pods of a group end with it, and with the pod of an unsealed site what its volume needs, if the operator no longer takes it.
+func TestDeletionWaitsForAKeyringInAPodAlone(t *testing.T) {
+	w := rotatedWorld(t)
+	w.end()
+	if w.deleted() {
+		t.Fatal("the keyring goes with the pod")
+	}
+	if w.loops.forgotten != 0 || w.loops.ensured == 0 {
+		t.Errorf("the loop that vouches for the pod: asked for %d times, ended %d times", w.loops.ensured, w.loops.forgotten)
+	}
+	if again := w.reconcile(); again == 0 || again > whenMoving {
+		t.Errorf("looked at again in %s", again)
+	}
+	if said := w.said.of(report.DeletionWaits); len(said) != 1 || !strings.Contains(said[0], "keyring of c ") || !strings.Contains(said[0], "at the latest") {
+		t.Errorf("events %v", said)
+	}
+	w.push("c", 2, "two")
+	w.reconcile()
+	if !w.deleted() || w.loops.forgotten == 0 || w.said.count(report.KeyringLeftBehind) != 0 {
+		t.Errorf("in escrow: deleted %t, loop ended %d times, events %v", w.deleted(), w.loops.forgotten, w.said.list)
+	}
+	var kept corev1.Secret
+	if w.get(&kept, "mysql-orders-c-keyring-v2"); len(kept.OwnerReferences) != 0 {
+		t.Errorf("the garbage collector comes for %+v", kept.OwnerReferences)
+	}
+}
+
+// What a person brings back while the deletion waits stays too, whoever owns it.
+func TestDeletionKeepsWhatIsBroughtBack(t *testing.T) {
+	w := sealedWorld(t)
+	w.must(w.c.Delete(w.ctx, secret("c", 1, "one")))
+	w.escrowSeen()
+	w.reconcile()
+	w.end()
+	if w.deleted() {
+		t.Fatal("the only copy goes with the pod")
+	}
+	w.r.Escrow = restoring{vault{w.c}, w}
+	w.reconcile()
+	var kept corev1.Secret
+	if w.get(&kept, "mysql-orders-c-keyring-v1"); !w.deleted() || len(kept.OwnerReferences) != 0 {
+		t.Errorf("deleted %t, the garbage collector comes for %+v", w.deleted(), kept.OwnerReferences)
+	}
+}
+
+// restoring has the Secret brought back in the moment in which it is looked for.
+type restoring struct {
+	vault
+	w *world
+}
+
+func (r restoring) Versions(ctx context.Context, ns, group, site string) ([]keyring.Version, error) {
+	if site == "c" {
+		r.w.must(client.IgnoreAlreadyExists(r.w.c.Create(ctx, secret("c", 1, "one"))))
+	}
+	return r.vault.Versions(ctx, ns, group, site)
+}
+
+// ending is a namespace that is being deleted.
+type ending struct{ client.Client }
+
+func (ending) Create(context.Context, client.Object, ...client.CreateOption) error {
+	err := apierrors.NewForbidden(corev1.Resource("secrets"), "", nil)
+	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
+	return err
+}
+
+// A deletion waits only for what can come, and for no longer than that takes.
+func TestDeletionDoesNotHang(t *testing.T) {
+	bare := func(t *testing.T) *world {
+		w := encryptedWorld(t)
+		w.reconcile()
+		w.boot("one", "a", "b", "c")
+		w.rest()
+		return w
+	}
+	rotated := func(t *testing.T) *world { return rotatedWorld(t) }
+	sealed := func(t *testing.T) *world { return sealedWorld(t) }
+	missing := func(t *testing.T) *world {
+		w := sealedWorld(t)
+		w.must(w.c.Delete(w.ctx, secret("c", 1, "one")))
+		w.escrowSeen()
+		w.reconcile()
+		return w
+	}
+	for name, tt := range map[string]struct {
+		reason  string
+		world   func(*testing.T) *world
+		happens func(*world)
+		waits   bool
+	}{
+		"sealed":                     {"all is in escrow", sealed, nil, false},
+		"sealed, after a restart":    {"nothing has to be known of sealed pods", sealed, func(w *world) { w.facts.g.Sites = nil }, false},
+		"rotated, after a restart":   {"nobody knows yet what the pod has", rotated, func(w *world) { w.facts.g.Sites = nil }, true},
+		"rotated, sidecar is silent": {"nor now", rotated, func(w *world) { w.fact("c", func(f *SiteFacts) { f.Keyring = nil }) }, true},
+		"namespace ends":             {"no Secret is taken there any more", rotated, func(w *world) { w.r.Client = ending{w.r.Client} }, false},
+		"pod is gone":                {"nothing is in memory", rotated, func(w *world) { w.must(w.c.DeleteAllOf(w.ctx, &corev1.Pod{}, siteLabels("c")...)) }, false},
+		"pod waits for a node":       {"nor there", rotated, func(w *world) { w.remake("c", func(p *corev1.Pod) { p.Spec.NodeName = "" }) }, false},
+		"pod did not begin": {"nor in that one", rotated, func(w *world) {
+			w.remake("c", func(p *corev1.Pod) {
+				p.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: render.ContainerBootstrap, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{}}}}
+			})
+			w.fact("c", func(f *SiteFacts) { f.Keyring = nil })
+		}, false},
+		"keys of the pod, in escrow": {"no pod comes that has to start from them", rotated, func(w *world) {
+			w.status(func(s *v1alpha1.MysqlFailoverGroupStatus) {
+				for i := range s.EncryptionAtRest.Sites {
+					if st := &s.EncryptionAtRest.Sites[i]; st.Name == "c" {
+						st.Rotated, st.SeedVersion, st.SeedDigest = true, 0, ""
+					}
+				}
+			})
+			w.live("c", func(k *wire.KeyringReport) { k.Digest = wire.KeyringDigest([]byte("one")) })
+		}, false},
+		"Delete":      {"the volume goes too", rotated, func(w *world) { w.change(deletePolicy) }, false},
+		"no data yet": {"it is made anew", bare, nil, false},
+		"just cloned": {"a group of the same name would start it with what was there before", rotated, func(w *world) {
+			w.data("a", "b")
+		}, true},
+		"Secret is gone":                  {"the pod has the only copy, and a person may save it", missing, nil, true},
+		"Secret is gone, after a restart": {"it may have it", missing, func(w *world) { w.facts.g.Sites = nil }, true},
+		"Secret is gone, and so is the pod's sidecar": {"", missing, func(w *world) {
+			w.fact("c", func(f *SiteFacts) { f.Keyring = nil })
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := tt.world(t)
+			if tt.happens != nil {
+				tt.happens(w)
+			}
+			// What was not known stays so.
+			w.must(w.c.Delete(w.ctx, w.group()))
+			w.reconcile()
+			w.calm()
+			if !w.deleted() {
+				w.reconcile()
+			}
+			if w.deleted() == tt.waits {
+				t.Fatalf("%s: deleted %t, events %v", tt.reason, w.deleted(), w.said.of(report.DeletionWaits))
+			}
+			if !tt.waits {
+				if w.said.count(report.KeyringLeftBehind) != 0 {
+					t.Errorf("events %v", w.said.list)
+				}
+				return
+			}
+			w.change(noPatience)
+			w.reconcile()
+			if said := w.said.of(report.KeyringLeftBehind); !w.deleted() || len(said) != 1 || !strings.Contains(said[0], "mysql-orders-c-data") {
+				t.Errorf("after escrowTimeoutSeconds: deleted %t, events %v", w.deleted(), said)
+			}
+		})
+	}
+}
+
+// The pod of a site that left the specification is kept for its keyring, and the operator goes on to take it.
+func TestRemovalWaitsForAKeyringInAPodAlone(t *testing.T) {
+	leave := func(w *world) {
+		w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Sites = g.Spec.Sites[:2] })
+		w.askNobody()
+		w.reconcile()
+		w.reconcile()
+	}
+	there := func(w *world) bool { _, there := w.deployments()["c"]; return there }
+	t.Run("waits", func(t *testing.T) {
+		w := rotatedWorld(t)
+		leave(w)
+		if !there(w) {
+			t.Fatal("the keyring went with the pod")
+		}
+		if st := w.keyring("c"); st.Phase != v1alpha1.KeyringUnsealed {
+			t.Errorf("what its pod pushes is refused: %+v", st)
+		}
+		if said := w.said.of(report.SiteRemovalRefused); len(said) != 1 || !strings.Contains(said[0], "until its keyring is in escrow") {
+			t.Errorf("events %v", said)
+		}
+		w.push("c", 2, "two")
+		w.reconcile()
+		w.live("c", func(*wire.KeyringReport) {})
+		w.calm()
+		w.reconcile()
+		if there(w) || w.said.count(report.KeyringLeftBehind) != 0 {
+			t.Errorf("in escrow: still there %t, events %v", there(w), w.said.list)
+		}
+		if w.reconcile(); w.keyring("c").Phase != "" {
+			t.Errorf("status of what is gone: %+v", w.keyring("c"))
+		}
+		var kept corev1.Secret
+		w.get(&kept, "mysql-orders-c-keyring-v2")
+	})
+	t.Run("not for ever", func(t *testing.T) {
+		w := rotatedWorld(t)
+		leave(w)
+		w.change(noPatience)
+		w.reconcile()
+		if there(w) || w.said.count(report.KeyringLeftBehind) != 1 {
+			t.Errorf("still there %t, events %v", there(w), w.said.list)
+		}
+	})
+	t.Run("each time anew", func(t *testing.T) {
+		w := rotatedWorld(t)
+		sites := w.group().Spec.Sites
+		leave(w)
+		w.r.waits.began[testKey][waitForKeyring("c")] = w.r.waits.began[testKey][waitForKeyring("c")].Add(-escrowPatience(w.group()))
+		w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Sites = sites })
+		w.reconcile()
+		leave(w)
+		if !there(w) {
+			t.Error("it came back in between, and was not waited for")
+		}
+	})
+	t.Run("not with Delete", func(t *testing.T) {
+		w := rotatedWorld(t, deletePolicy)
+		leave(w)
+		if there(w) {
+			t.Error("its volume goes too")
+		}
+	})
+}
