@@ -52,10 +52,10 @@ func (r *Reconciler) inPodAlone(ctx context.Context, s *scope, name string) (str
 	nothing := site.Pod.Lost || site.Pod.Current && site.Pod.Unborn
 	unsealed := pod.Annotations[v1alpha1.AnnotationKeyringRound] != ""
 	switch why := keyring.WishOf(s.key.Name, site).Kept; {
-	case site.Report == nil && !nothing && (unsealed || why != "" && !s.known):
+	case site.Report == nil && !nothing && (unsealed || why != ""):
 		return "its sidecar has not said yet which keyring its pod has", nil
 	case site.Report == nil:
-		return "", nil // a sealed pod that says nothing has nothing to give, or it is in escrow
+		return "", nil // a sealed pod that says nothing has nothing to give: what it has is in escrow
 	default:
 		return why, nil
 	}

@@ -16,7 +16,7 @@ func found(s Site) (Version, bool) {
 		v, ok := s.version(s.Rendered.Secret)
 		return v, ok && v.whole()
 	}
-	if s.told() && !s.isReplaced() {
+	if s.told() {
 		// Only what the pod has can read what it wrote.
 		return s.newest(func(v Version) bool { return v.Digest == s.live() })
 	}
@@ -61,8 +61,8 @@ func (n *Next) learn() {
 }
 
 func isFoundLive(_ Group, s Site) bool {
-	if !s.told() || !s.Provisioned {
-		return false
+	if !s.told() {
+		return false // what mysqld has not answered with may be older than what the data needs
 	}
 	if s.Status.Phase == none {
 		return !s.inEscrow()

@@ -78,8 +78,10 @@ func TestAGroupIsMadeAgainWhileASiteIsUnsealed(t *testing.T) {
 		"what it has is in no escrow": {"into escrow, and the pod stays", none, []change{forgotten(digest("4"))}, unsealed, EventFound, func(n Next) bool {
 			return n.Wish.Kept != "" && n.Status.Round == 5 && !has[MakeToken](n) && n.Status.FloorVersion == 3
 		}},
-		"the same, not known to hold it": {"the mark comes first", none, []change{forgotten(digest("4")), noData}, stays, "", waits},
-		"the same, to be cloned":         {"what it has is replaced", none, []change{forgotten(digest("4")), noData, cloneWanted}, escrowed, EventFound, func(n Next) bool { return n.Wish.Version == 3 }},
+		"the same, not known to hold it": {"nobody becomes the first active site before it is", none, []change{forgotten(digest("4")), noData}, unsealed, EventFound, func(n Next) bool { return n.Wish.Kept != "" }},
+		"the same, to be cloned":         {"the clone goes into this very pod", none, []change{forgotten(digest("4")), noData, cloneWanted}, unsealed, EventFound, func(n Next) bool { return n.Wish.Kept != "" && MayClone(n.Status) }},
+		"to be cloned, in escrow":        {"not the newest, which its data may not need", none, []change{forgotten(digest("2")), noData, cloneWanted}, escrowed, EventFound, func(n Next) bool { return n.Wish.Version == 2 }},
+		"nothing stored yet":             {"a bring-up goes on where it was", none, []change{forgotten(digest("4")), noData, func(_ *Group, s *Site) { s.Versions = nil }}, unsealed, EventFound, func(n Next) bool { return n.Wish.Kept != "" && n.Status.Work == rot }},
 		"its pod cannot start":           {"nobody has another one", none, []change{forgotten(""), podLost}, escrowed, EventFound, func(n Next) bool { return n.Wish.Version == 3 }},
 		"its pod never began":            {"the same", none, []change{forgotten(""), unborn}, escrowed, EventFound, func(n Next) bool { return n.Wish.Version == 3 }},
 		"its mysqld has not answered":    {"what lies there may be older than what the data needs", none, []change{forgotten(digest("2")), noMysqld}, stays, "", waits},

@@ -39,7 +39,7 @@ var Table = []Transition{
 	},
 	{
 		[]v1alpha1.KeyringPhase{none, escrowed}, "status knows nothing of the keyring that a pod can write: a group that was made again while a site was unsealed",
-		"the site holds the group's data; that keyring is in no escrow, or not the one that status names", unsealed,
+		"that keyring is in no escrow, or not the one that status names", unsealed,
 		"work `Rotation`, as one whose keys were rotated: the pod stays, and its keyring goes into escrow", isFoundLive, takeLive,
 	},
 	{
@@ -173,7 +173,7 @@ func always(Group, Site) bool { return true }
 func seen(s Site) bool { return written(s.Status) }
 
 func isNew(_ Group, s Site) bool {
-	return len(s.Versions) == 0 && !s.Provisioned && !s.Rendered.Sealed && (s.isReplaced() || !s.told() && !s.mayTell())
+	return len(s.Versions) == 0 && !s.Provisioned && !s.Rendered.Sealed && !s.told() && (s.isReplaced() || !s.mayTell())
 }
 
 func bootstrap(_ Group, n *Next) {

@@ -129,6 +129,9 @@ const (
 
 // lookInTime looks at MySQL for a report. current is false if that says nothing, late if it said nothing so far: the look itself goes on.
 func (a *Agent) lookInTime(ctx context.Context) (current, late bool) {
+	if a.now().Leaving() {
+		return false, false // nobody waits for a look any more, and nothing is claimed without one
+	}
 	done := make(chan bool, 1)
 	a.work.Go(func() {
 		for range reportLooks {
@@ -151,11 +154,15 @@ func (a *Agent) lookInTime(ctx context.Context) (current, late bool) {
 
 // report looks at MySQL and says what the site is like. Facts that are not known to hold now are left out.
 func (a *Agent) report(ctx context.Context, message string) wire.Report {
+	began := a.Clock()
 	current, late := a.lookInTime(ctx)
 	now := a.Clock()
 	a.mu.Lock()
 	r := fence.Report(a.state, now)
 	status, silent := a.status, now.Mono-a.silentSince
+	if late && !a.silent {
+		silent = now.Mono - began.Mono // it answered the look before
+	}
 	a.mu.Unlock()
 	r.BootID, r.PodUID, r.VolumeID, r.Message, r.ObservedAt = a.BootID, a.PodUID, a.VolumeID, message, now.Wall
 	if a.Keyring != nil {

@@ -22,5 +22,8 @@ func stillOpen(s State, now Instant) bool { return s.exposed && !behindWindow(s,
 // stillNamed: closed or not, the operator is about to open it, or to move the role.
 func stillNamed(s State, _ Instant) bool { return s.Names() }
 
+// Leaving is true once the sidecar was told to end.
+func (s State) Leaving() bool { return s.leaving }
+
 // changeUnderWay: until the hold ends, the new active site may still fetch from here what it lacks.
 func changeUnderWay(s State, _ Instant) bool { return s.word.Epoch > 0 && s.word.Hold }
