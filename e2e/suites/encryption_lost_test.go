@@ -8,6 +8,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -24,6 +26,11 @@ import (
 func runbook(t *testing.T, v *vault, name, site string, more ...string) string {
 	t.Helper()
 	return documented(t, "encryption.md", name, append([]string{"NS=" + v.Namespace, "GROUP=" + v.Name, "SITE=" + site}, more...)...)
+}
+
+// withPlugin has a runbook find the plugin as kubectl finds it on a person's machine.
+func withPlugin() string {
+	return "PATH=" + filepath.Join(lab.Repo, "bin") + ":" + lab.Lab.Tools() + ":" + os.Getenv("PATH")
 }
 
 // documentedCommands runs those that no other story runs. The example of a new group is only shown to the API server: the

@@ -8,8 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -219,10 +217,9 @@ func recoverWrongDigest(t *testing.T, v *vault) {
 	l.unchanged(t, before)
 
 	// By the documented command at last.
-	path := filepath.Join(lab.Repo, "bin") + ":" + lab.Lab.Tools() + ":" + os.Getenv("PATH")
-	runbook(t, v, "recover with the plugin", l.site, "PATH="+path)
+	runbook(t, v, "recover with the plugin", l.site, withPlugin())
 	l.restored(t)
-	if out := runbook(t, v, "check the keyrings", "", "PATH="+path); !strings.Contains(out, l.secret.Name) {
+	if out := runbook(t, v, "check the keyrings", "", withPlugin()); !strings.Contains(out, l.secret.Name) {
 		t.Errorf("the documented commands do not show %s:\n%s", l.secret.Name, out)
 	}
 }

@@ -26,8 +26,11 @@ func rolledBack(t *testing.T, v *vault) {
 	group := v.sealed(t, comeBack)
 	site := replicas(group)[0]
 	older := keyringOf(group, site)
-	rotate(t, v, site)
+	out := runbook(t, v, "rotate with the plugin", site, withPlugin())
 	newer := keyringOf(v.sealed(t, comeBack), site)
+	if newer.KeyringVersion <= older.KeyringVersion || newer.KeyringDigest == older.KeyringDigest || !strings.Contains(out, newer.KeyringSecret) {
+		t.Fatalf("version %d before, %d after the documented commands, which said:\n%s", older.KeyringVersion, newer.KeyringVersion, out)
+	}
 	rows := query(t, v.Group, site, "SELECT COUNT(*) FROM app.writes")
 
 	runbook(t, v, "roll back", site, "SECRET="+older.KeyringSecret)
