@@ -202,26 +202,50 @@ func (s *sidecar) push(t *task, w fence.Word) string {
 }
 
 func (s *sidecar) report(t *task, message string) wire.Report {
-	current := false
-	for range reportLooks {
-		if current = s.look(t); current {
-			break
-		}
-	}
+	began := s.mono()
+	current, late := s.lookInTime(t)
 	r := fence.Report(s.state, s.now())
 	r.BootID, r.PodUID, r.VolumeID, r.Message, r.ObservedAt = s.boot, s.pod.uid, s.pod.vol.id, message, s.wall()
 	r.Keyring = s.pod.keyring()
-	if !current {
+	switch {
+	case late:
+		s.w.count("late report")
+		r.MysqldRunning, r.Answered = true, false
+	case !current:
 		r.MysqldRunning, r.Answered, r.Fenced = true, false, false
 	}
 	s.w.truth.reports(s, r)
 	if !r.Answered {
-		r.SilentMillis = (s.mono() - s.silentSince).Milliseconds()
+		silent := s.mono() - s.silentSince
+		if late && !s.silent {
+			silent = s.mono() - began
+		}
+		r.SilentMillis = silent.Milliseconds()
 		r.Writable, r.SuperReadOnly, r.OfflineMode = false, false, false
 		return r
 	}
 	r.ServerUUID, r.GTIDExecuted = uuidOf(s.status.server), s.w.sets.of(s.status.executed).text
 	return r
+}
+
+// lookInTime looks for a report; one that takes too long goes on by itself.
+func (s *sidecar) lookInTime(t *task) (current, late bool) {
+	if s.state.Leaving() {
+		return false, false
+	}
+	done := &promise{w: s.w}
+	s.spawn(func(t *task) {
+		for range reportLooks {
+			if current = s.look(t); current {
+				break
+			}
+		}
+		done.fulfil()
+	})
+	if !t.await(done, reportTimeout) {
+		return false, true
+	}
+	return current, false
 }
 
 // leave is Stop: what is open is fenced before the process ends.

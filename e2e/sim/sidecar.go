@@ -29,6 +29,7 @@ const (
 	goneTimeout     = 3 * time.Second
 	gonePoll        = 20 * time.Millisecond
 	reportLooks     = 3
+	reportTimeout   = wire.ReportPatience * 6 / 10
 )
 
 // sidecar is one run of the sidecar's process.
