@@ -159,11 +159,17 @@ func escrowLostPodGone(t *testing.T, v *vault) {
 		t.Fatal(err)
 	}
 	v.failed(t, site)
+	reclonedByOrder(t, v, site, lost)
+}
+
+// reclonedByOrder gives a person's word that the data of a site may go: it is cloned anew, with a keyring of its own.
+func reclonedByOrder(t *testing.T, v *vault, site string, lost v1alpha1.SiteKeyringStatus) {
+	t.Helper()
 	runbook(t, v, "reclone", site)
 	if outcome := answered(t, v.Group, v1alpha1.AnnotationRecloneSite, site+":confirm", 2*resealing); !strings.HasPrefix(outcome, "done") {
 		t.Fatalf("the order was answered: %s", outcome)
 	}
-	group = v.sealed(t, resealing)
+	group := v.sealed(t, resealing)
 	if now := keyringOf(group, site); now.KeyringVersion <= lost.KeyringVersion || now.KeyringDigest == lost.KeyringDigest {
 		t.Errorf("version %d after, %d before: it must be a keyring of its own", now.KeyringVersion, lost.KeyringVersion)
 	}

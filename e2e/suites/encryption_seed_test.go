@@ -79,18 +79,7 @@ func seedLostWithItsPod(t *testing.T, v *vault) {
 	if !siteOf(group, site).Provisioned {
 		t.Error("the data was given up without a person's word")
 	}
-	runbook(t, v, "reclone", site)
-	if outcome := answered(t, v.Group, v1alpha1.AnnotationRecloneSite, site+":confirm", 2*resealing); !strings.HasPrefix(outcome, "done") {
-		t.Fatalf("the order was answered: %s", outcome)
-	}
-	group = v.sealed(t, resealing)
-	if now := keyringOf(group, site); now.KeyringVersion <= lost.KeyringVersion || now.KeyringDigest == lost.KeyringDigest {
-		t.Errorf("version %d after, %d before: it must be a keyring of its own", now.KeyringVersion, lost.KeyringVersion)
-	}
-	checkSealed(t, v, group, site)
-	if got := query(t, v.Group, site, "SELECT COUNT(*) > 0 FROM app.writes"); got != "1" {
-		t.Errorf("the rows are not there: %s", got)
-	}
+	reclonedByOrder(t, v, site, lost)
 }
 
 // unsealing waits until status says that a site is unsealed.
