@@ -28,7 +28,7 @@ func rolledBack(t *testing.T, v *vault) {
 	older := keyringOf(group, site)
 	out := runbook(t, v, "rotate with the plugin", site, withPlugin())
 	newer := keyringOf(v.sealed(t, comeBack), site)
-	if newer.KeyringVersion <= older.KeyringVersion || newer.KeyringDigest == older.KeyringDigest || !strings.Contains(out, newer.KeyringSecret) {
+	if newer.KeyringVersion <= older.KeyringVersion || newer.KeyringDigest == older.KeyringDigest || !strings.Contains(out, fmt.Sprintf("%s v%d -> v%d", site, older.KeyringVersion, newer.KeyringVersion)) {
 		t.Fatalf("version %d before, %d after the documented commands, which said:\n%s", older.KeyringVersion, newer.KeyringVersion, out)
 	}
 	rows := query(t, v.Group, site, "SELECT COUNT(*) FROM app.writes")
