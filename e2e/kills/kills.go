@@ -28,6 +28,8 @@ const (
 	StepPending  = "Pending"
 	StepUnsealed = "Unsealed"
 	StepRotating = "rotating"
+	// StepRotated: both master keys are new, and nothing of them is in escrow, which is withheld until something was killed.
+	StepRotated  = "rotated"
 	StepCloning  = "cloning"
 	StepEscrowed = "Escrowed"
 	StepSealing  = "sealing"
@@ -52,7 +54,7 @@ func Cases() []Case {
 		work  string
 		steps []string
 	}{
-		{Rotation, []string{StepPending, StepUnsealed, StepRotating, StepEscrowed, StepSealing}},
+		{Rotation, []string{StepPending, StepUnsealed, StepRotating, StepRotated, StepEscrowed, StepSealing}},
 		{Clone, []string{StepPending, StepUnsealed, StepCloning, StepEscrowed, StepSealing}},
 		{Bootstrap, []string{StepUnsealed, StepEscrowed, StepSealing}},
 	} {

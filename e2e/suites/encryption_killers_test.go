@@ -39,6 +39,10 @@ var steps = map[string]*keyringStep{
 	kills.StepPending:  phaseStep(false, v1alpha1.KeyringPending, ""),
 	kills.StepUnsealed: phaseStep(true, v1alpha1.KeyringUnsealed, ""),
 	kills.StepRotating: phaseStep(true, v1alpha1.KeyringUnsealed, v1alpha1.KeyringRotating),
+	kills.StepRotated: {func(group *v1alpha1.MysqlFailoverGroup, site string) bool {
+		k := keyringOf(group, site)
+		return k.Phase == v1alpha1.KeyringUnsealed && k.Rotated
+	}, true},
 	kills.StepEscrowed: phaseStep(true, v1alpha1.KeyringEscrowed, "", v1alpha1.KeyringRotating),
 	kills.StepSealing:  phaseStep(false, v1alpha1.KeyringEscrowed, v1alpha1.KeyringSealing),
 	kills.StepCloning: {func(group *v1alpha1.MysqlFailoverGroup, site string) bool {

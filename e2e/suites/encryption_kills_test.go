@@ -130,11 +130,19 @@ func (k *killing) ordered(t *testing.T, c kills.Case, r *kills.Result, order fun
 	r.Doing = "starting the writers"
 	w := witnesses(t, v.Group)
 	events := v.eventCounts(t)
+	lift := func() {}
+	if c.Step == kills.StepRotated {
+		lift = v.withhold(t)
+	}
 	at := load.Now()
 	var killed time.Time
+	var alone copyInMemory
 	for try := 1; ; try++ {
 		r.Doing = "waiting for the step"
 		annotate(t, v.Group, annotation, value)
+		if c.Step == kills.StepRotated {
+			alone = v.onlyInMemory(t, site, was)
+		}
 		var hit bool
 		if killed, hit = killAt(t, v.Group, site, c); hit {
 			break
@@ -144,6 +152,7 @@ func (k *killing) ordered(t *testing.T, c kills.Case, r *kills.Result, order fun
 		}
 		was = keyringOf(v.sealed(t, resealing), site)
 	}
+	lift()
 	r.Doing = "waiting for it to be sealed"
 	after := v.sealed(t, 2*resealing)
 	r.SealedAfterSeconds = time.Since(killed).Seconds()
@@ -162,6 +171,9 @@ func (k *killing) ordered(t *testing.T, c kills.Case, r *kills.Result, order fun
 		t.Errorf("keyring version %d, before %d; the same content: %t", now.KeyringVersion, was.KeyringVersion, same)
 	case !done && !strings.HasPrefix(r.Answer, "refused"):
 		t.Errorf("the order was answered %q", r.Answer)
+	}
+	if c.Step == kills.StepRotated {
+		alone.judge(t, c, now, r.Events)
 	}
 	r.Doing = "judging what the writers saw"
 	if err := w.Service.AwaitCommit(t.Context(), time.Minute); err != nil {
