@@ -5,17 +5,12 @@
 package suites
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -25,90 +20,6 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/e2e/demo/stage"
 )
-
-// hit is where a needle was found.
-type hit struct{ file, needle string }
-
-// searchFile reads every byte of a file. What is removed meanwhile holds nothing any more.
-func searchFile(path string, needles map[string]string) ([]hit, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, ignoreGone(err)
-	}
-	defer func() { _ = f.Close() }()
-	longest := 0
-	for needle := range needles {
-		longest = max(longest, len(needle))
-	}
-	var hits []hit
-	found := map[string]bool{}
-	buf := make([]byte, 1<<20+longest)
-	for kept := 0; ; {
-		n, err := io.ReadFull(f, buf[kept:])
-		window := buf[:kept+n]
-		for needle, what := range needles {
-			if !found[needle] && bytes.Contains(window, []byte(needle)) {
-				found[needle] = true
-				hits = append(hits, hit{path, what})
-			}
-		}
-		if err != nil {
-			if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-				err = nil
-			}
-			return hits, ignoreGone(err)
-		}
-		// A needle may lie across two reads.
-		kept = copy(buf, window[len(window)-longest:])
-	}
-}
-
-func ignoreGone(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
-}
-
-// search reads the files below a directory that take lets through, and names that hold a needle.
-func search(t *testing.T, root string, needles map[string]string, take func(string, fs.FileInfo) bool) (hits []hit, names []string) {
-	t.Helper()
-	files := 0
-	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return ignoreGone(err)
-		}
-		for needle := range needles {
-			if strings.Contains(entry.Name(), needle) {
-				names = append(names, path)
-			}
-		}
-		info, err := entry.Info()
-		if err != nil {
-			return ignoreGone(err)
-		}
-		if entry.IsDir() {
-			if !take(path, info) {
-				return fs.SkipDir
-			}
-			return nil
-		}
-		if !info.Mode().IsRegular() || !take(path, info) {
-			return nil
-		}
-		files++
-		found, err := searchFile(path, needles)
-		hits = append(hits, found...)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("searched %d files below %s", files, root)
-	return hits, names
-}
-
-func everything(string, fs.FileInfo) bool { return true }
 
 // volumeDir is the directory of a site's data volume on this machine.
 func volumeDir(t *testing.T, g *stage.Group, site string) string {
@@ -270,120 +181,4 @@ func kindOf(path string) string {
 		return "undo log"
 	}
 	return name
-}
-
-// Keys come into being in memory and go from there into Secrets. On this machine's disks they are in etcd alone, which the
-// lab does not encrypt and a user has to. A file that was not touched since before the first key cannot hold one.
-func noKeysOnDisk(t *testing.T, v *vault) {
-	v.learn(t)
-	if len(v.needles) == 0 {
-		t.Fatal("no key is known: there is nothing to search for")
-	}
-	etcd := filepath.Join(lab.Lab.Dir(), "etcd")
-	disks := map[uint64]bool{deviceOf(t, "/"): true, deviceOf(t, lab.Lab.Dir()): true}
-	roots := []string{"/"}
-	if deviceOf(t, lab.Lab.Dir()) != deviceOf(t, "/") {
-		roots = append(roots, lab.Lab.Dir())
-	}
-	for _, root := range roots {
-		hits, _ := search(t, root, v.needles, func(path string, info fs.FileInfo) bool {
-			stat, ok := info.Sys().(*syscall.Stat_t)
-			if !ok || !disks[uint64(stat.Dev)] || path == etcd {
-				return false
-			}
-			return info.IsDir() || time.Unix(stat.Ctim.Unix()).After(v.began)
-		})
-		for _, h := range hits {
-			t.Errorf("%s is in %s", h.needle, h.file)
-		}
-	}
-	hits, _ := search(t, etcd, v.needles, everything)
-	if len(hits) == 0 {
-		t.Error("the keys are not even in etcd: the search proves nothing")
-	}
-}
-
-func deviceOf(t *testing.T, path string) uint64 {
-	t.Helper()
-	var stat syscall.Stat_t
-	if err := syscall.Stat(path, &stat); err != nil {
-		t.Fatal(err)
-	}
-	return uint64(stat.Dev)
-}
-
-// keepLogs gives each log of a pod a second name beside the logs of the lab, for as long as the test runs: the kubelet removes the
-// first one with the pod, and the pods that had a token and a keyring to push are all gone when the logs are searched.
-func keepLogs(t *testing.T) {
-	t.Helper()
-	kept := filepath.Join(lab.Lab.Dir(), "logs", "pods")
-	if err := errors.Join(os.RemoveAll(kept), os.MkdirAll(kept, 0o700)); err != nil {
-		t.Fatal(err)
-	}
-	nodes := filepath.Join(lab.Lab.Dir(), "nodes") + string(filepath.Separator)
-	ctx, stop := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for ctx.Err() == nil {
-			linkLogs(nodes, kept)
-			select {
-			case <-ctx.Done():
-			case <-time.After(500 * time.Millisecond):
-			}
-		}
-	}()
-	t.Cleanup(func() { stop(); <-done })
-}
-
-func linkLogs(nodes, kept string) {
-	logs, _ := filepath.Glob(nodes + "*/podlogs/*/*/*.log")
-	for _, log := range logs {
-		var st syscall.Stat_t
-		if syscall.Stat(log, &st) != nil {
-			continue // it went with its pod just now
-		}
-		// A log that was rotated is another file of the same name.
-		name := strings.ReplaceAll(strings.TrimPrefix(log, nodes), string(filepath.Separator), "_")
-		_ = os.Link(log, filepath.Join(kept, fmt.Sprintf("%s.%d", name, st.Ino))) // most of them are there already
-	}
-}
-
-// nothingInLogs comes last: it searches what all stories left in the logs of every program and pod of the lab, in events
-// and in status.
-func nothingInLogs(t *testing.T, v *vault) {
-	v.learn(t)
-	tokens := 0
-	for _, what := range v.needles {
-		if strings.HasPrefix(what, "the token") {
-			tokens++
-		}
-	}
-	if tokens == 0 {
-		t.Error("no token was ever seen: that none is in a log proves nothing")
-	}
-	dirs := []string{filepath.Join(lab.Lab.Dir(), "logs")}
-	nodes, err := filepath.Glob(filepath.Join(lab.Lab.Dir(), "nodes", "*", "podlogs"))
-	if err != nil || len(nodes) == 0 {
-		t.Fatalf("no logs of pods: %v", err)
-	}
-	for _, dir := range append(dirs, nodes...) {
-		hits, _ := search(t, dir, v.needles, everything)
-		for _, h := range hits {
-			t.Errorf("%s is in %s", h.needle, h.file)
-		}
-	}
-	for _, args := range [][]string{
-		{"get", "events", "-A", "-o", "json"}, {"get", "mfg", "-A", "-o", "json"}, {"get", "pods,configmaps,deployments", "-A", "-o", "json"},
-	} {
-		out, err := lab.Lab.Kubectl(t.Context(), args...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for needle, what := range v.needles {
-			if strings.Contains(out, needle) {
-				t.Errorf("%s is in what kubectl %v shows", what, args)
-			}
-		}
-	}
 }
