@@ -33,6 +33,8 @@ func TestEncryptionAtRestAdopted(t *testing.T) {
 	w := witnesses(t, v.Group)
 	at := load.Now()
 	refusedFirst(t, v)
+	keepLogs(t)
+	stop := v.keepTokens(t)
 
 	out := runbook(t, v, "adopt", "", withPlugin())
 	for _, said := range []string{"the keyring of every site is sealed", "kubectl mfg adopt " + v.Name + " -n " + v.Namespace + " --tables"} {
@@ -41,6 +43,7 @@ func TestEncryptionAtRestAdopted(t *testing.T) {
 		}
 	}
 	group = v.sealed(t, resealing)
+	stop()
 	for _, site := range stage.Sites {
 		checkSealed(t, v, group, site)
 		if n := keyringOf(group, site).Coverage.UnencryptedTablespaces; n == 0 {
@@ -58,6 +61,7 @@ func TestEncryptionAtRestAdopted(t *testing.T) {
 	}
 	noErrant(t, v.Group)
 	rebuilt(t, v, marker)
+	nothingInLogs(t, v)
 }
 
 // adoptable makes a group without encryption.

@@ -30,6 +30,9 @@ type finder struct {
 // headLen is how many bytes of a needle tell it from almost everything. Shorter needles would be found everywhere.
 const headLen = 8
 
+// readSize is how much of a file is looked at at once.
+const readSize = 1 << 20
+
 func newFinder(t *testing.T, needles map[string]string) *finder {
 	t.Helper()
 	f := &finder{by: map[string][]string{}, what: needles}
@@ -67,7 +70,7 @@ func (f *finder) file(path string) ([]hit, error) {
 	defer func() { _ = file.Close() }()
 	var hits []hit
 	met := map[string]bool{}
-	buf := make([]byte, 1<<20+f.longest)
+	buf := make([]byte, readSize)
 	for kept := 0; ; {
 		n, err := io.ReadFull(file, buf[kept:])
 		window := buf[:kept+n]

@@ -163,6 +163,7 @@ func markerWhereFlagIsOff(t *testing.T, _ *vault) {
 	}); err != nil {
 		t.Error(err)
 	}
+	nothingInLogs(t, open)
 }
 
 // kindOf tells by its path what a file of MySQL is.

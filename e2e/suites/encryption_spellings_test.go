@@ -5,12 +5,48 @@
 package suites
 
 import (
+	"crypto/rand"
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
+
+// decoyPrefix begins what is said of the decoys of plantDecoys.
+const decoyPrefix = "a decoy"
+
+// plantDecoys writes a key and a token that open nothing into a directory of logs, a file for each spelling, and returns what has
+// to be found there.
+func plantDecoys(t *testing.T, dir string) (*vault, map[string]bool) {
+	t.Helper()
+	raw := make([]byte, 32)
+	_, _ = rand.Read(raw)
+	d := &vault{needles: map[string]string{}}
+	d.key(t, strings.ToUpper(hex.EncodeToString(raw)), decoyPrefix+" of a key")
+	d.token(rand.Text()+rand.Text(), decoyPrefix+" of a token")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	missing, n := map[string]bool{}, 0
+	for text, what := range d.needles {
+		n++
+		// Each behind so much else that it lies across two reads.
+		content := strings.Repeat(".", readSize-len(text)/2) + text + "\n"
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%d.log", n)), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		missing[what] = true
+	}
+	return d, missing
+}
 
 // key remembers a key in every spelling. A keyring has it in hexadecimal digits.
 func (v *vault) key(t *testing.T, digits, what string) {
@@ -54,7 +90,7 @@ func tokenSpellings(token string) map[string]string {
 }
 
 // inNumbers is what Go prints of bytes, without the brackets: they may be a part of more.
-func inNumbers(raw []byte) string { return strings.Trim(fmt.Sprint(raw), "[]") }
+func inNumbers(raw []byte) string { return strings.Trim(fmt.Sprintf("%d", raw), "[]") }
 
 // inBase64 adds what any text in base64 holds that holds a secret, for each of the three places in a group of bytes at which it may
 // begin, in both alphabets.
