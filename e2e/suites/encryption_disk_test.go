@@ -215,7 +215,7 @@ func keyringInMemory(t *testing.T, v *vault, site string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	volumes := filepath.Join(lab.Lab.Dir(), "nodes", pod.Spec.NodeName, "kubelet", "pods", string(pod.UID), "volumes")
+	volumes := podVolumes(pod)
 	keys, found := map[string]string{}, map[string]bool{}
 	for id, key := range keysIn(t, []byte(live)) {
 		keys[key] = id

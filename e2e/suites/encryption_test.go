@@ -65,7 +65,8 @@ var encryptionStories = []vaultStory{
 	{"rolled back to an older keyring", rolledBack, false},
 	{"the whole namespace is lost", namespaceLost, false},
 	{"a deleted group is made again", keyringsAreKept, false},
-	{"a marker is found where a flag is off", markerWhereFlagIsOff, false},
+	{"each marker is found where a flag is off", markerWhereFlagIsOff, false},
+	{"a marker is found in the undo log alone, where its flag is off", markerInUndoLogAlone, false},
 	{"keys are nowhere on a disk, after all of that", noKeysOnDisk, false},
 	{"no key and no token in any log", nothingInLogs, true},
 }
