@@ -29,10 +29,13 @@ func TestEncryptionAtRestAdopted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	marker := mark(t, v.Group, group.Status.ActiveSite)
+	m := mark(t, v.Group, group.Status.ActiveSite)
+	flushAll(t, v.Group, m)
 	w := witnesses(t, v.Group)
 	at := load.Now()
 	refusedFirst(t, v)
+	keepLogs(t)
+	stop := v.keepTokens(t)
 
 	out := runbook(t, v, "adopt", "", withPlugin())
 	for _, said := range []string{"the keyring of every site is sealed", "kubectl mfg adopt " + v.Name + " -n " + v.Namespace + " --tables"} {
@@ -41,12 +44,13 @@ func TestEncryptionAtRestAdopted(t *testing.T) {
 		}
 	}
 	group = v.sealed(t, resealing)
+	stop()
 	for _, site := range stage.Sites {
 		checkSealed(t, v, group, site)
 		if n := keyringOf(group, site).Coverage.UnencryptedTablespaces; n == 0 {
 			t.Errorf("%s: status tells of nothing in the clear", site)
 		}
-		if !markerInTables(t, v.Group, site, marker) {
+		if !markerInTables(t, v.Group, site, m) {
 			t.Errorf("%s: the old table is not in the clear: the search proves nothing", site)
 		}
 	}
@@ -57,7 +61,8 @@ func TestEncryptionAtRestAdopted(t *testing.T) {
 		t.Errorf("%d acknowledged rows are missing, %d reported lost", len(verdict.Missing), verdict.Lost)
 	}
 	noErrant(t, v.Group)
-	rebuilt(t, v, marker)
+	rebuilt(t, v, m)
+	nothingInLogs(t, v)
 }
 
 // adoptable makes a group without encryption.
@@ -112,18 +117,18 @@ func refusedFirst(t *testing.T, v *vault) {
 }
 
 // rebuilt runs the statements that the plugin lists, as the list says it, and looks for what is left.
-func rebuilt(t *testing.T, v *vault, marker string) {
+func rebuilt(t *testing.T, v *vault, m marks) {
 	t.Helper()
 	group := v.sealed(t, comeBack)
-	active, table := group.Status.ActiveSite, marker+"_s`.`"+marker+"_t"
+	active, table := group.Status.ActiveSite, m.schema+"`.`"+m.table
 	list := pluginRun{group: v.Group, args: []string{"adopt", v.Name, "--tables"}}.play(t).want(t, 3, nil)
-	list.says(t, "ALTER SCHEMA `"+marker+"_s` DEFAULT ENCRYPTION='Y';", "ALTER TABLE `"+table+"` ENCRYPTION='Y';")
-	query(t, v.Group, active, fmt.Sprintf("CREATE TABLE `%s_s`.early (a INT PRIMARY KEY)", marker))
+	list.says(t, "ALTER SCHEMA `"+m.schema+"` DEFAULT ENCRYPTION='Y';", "ALTER TABLE `"+table+"` ENCRYPTION='Y';")
+	query(t, v.Group, active, fmt.Sprintf("CREATE TABLE `%s`.early (a INT PRIMARY KEY)", m.schema))
 	list = pluginRun{group: v.Group, args: []string{"adopt", v.Name, "--tables"}}.play(t).want(t, 3, nil)
 	// The documentation says so: a new table of an old schema is in the clear.
 	list.says(t, "`early` ENCRYPTION='Y';")
 	pluginRun{group: v.Group, args: []string{"mysql", v.Name, active}, stdin: list.out}.play(t).want(t, 0, nil)
-	query(t, v.Group, active, fmt.Sprintf("CREATE TABLE `%s_s`.late (a INT PRIMARY KEY)", marker))
+	query(t, v.Group, active, fmt.Sprintf("CREATE TABLE `%s`.late (a INT PRIMARY KEY)", m.schema))
 	pluginRun{group: v.Group, args: []string{"adopt", v.Name, "--tables"}}.play(t).want(t, 0, nil).says(t, "Nothing of users is in the clear")
 	if _, err := v.Await(t.Context(), comeBack, "status to say that nothing is in the clear", func(group *v1alpha1.MysqlFailoverGroup) error {
 		for _, site := range stage.Sites {
@@ -136,7 +141,7 @@ func rebuilt(t *testing.T, v *vault, marker string) {
 		t.Error(err)
 	}
 	for _, site := range stage.Sites {
-		if markerInTables(t, v.Group, site, marker) {
+		if markerInTables(t, v.Group, site, m) {
 			t.Errorf("%s: the marker is in a file of a table still", site)
 		}
 		if got := query(t, v.Group, site, fmt.Sprintf("SELECT COUNT(*) > 500 FROM `%s`", table)); got != "1" {
@@ -147,9 +152,9 @@ func rebuilt(t *testing.T, v *vault, marker string) {
 }
 
 // markerInTables searches the files of tables on a site's volume.
-func markerInTables(t *testing.T, g *stage.Group, site, marker string) bool {
+func markerInTables(t *testing.T, g *stage.Group, site string, m marks) bool {
 	t.Helper()
 	root := volumeDir(t, g, site)
-	hits, _ := search(t, root, map[string]string{marker: "the marker"}, everything)
+	hits, _ := search(t, root, m.needles(), everything)
 	return slices.ContainsFunc(hits, func(h hit) bool { return kindOf(strings.TrimPrefix(h.file, root)) == "table" })
 }

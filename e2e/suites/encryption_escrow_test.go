@@ -290,7 +290,7 @@ func (v *vault) tokenOf(t *testing.T, site string) string {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	v.needle(token, "the token of "+site)
+	v.token(token, "the token of "+site)
 	return token
 }
 
@@ -310,7 +310,7 @@ func insiders(t *testing.T, v *vault, e endpoint, token, site, other string) {
 	content := []byte(out)
 	v.learn(t)
 	for id, key := range keysIn(t, content) {
-		v.needle(key, id)
+		v.key(t, key, id)
 	}
 	for _, c := range []struct {
 		name   string

@@ -5,17 +5,13 @@
 package suites
 
 import (
-	"bytes"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -25,90 +21,6 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/e2e/demo/stage"
 )
-
-// hit is where a needle was found.
-type hit struct{ file, needle string }
-
-// searchFile reads every byte of a file. What is removed meanwhile holds nothing any more.
-func searchFile(path string, needles map[string]string) ([]hit, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, ignoreGone(err)
-	}
-	defer func() { _ = f.Close() }()
-	longest := 0
-	for needle := range needles {
-		longest = max(longest, len(needle))
-	}
-	var hits []hit
-	found := map[string]bool{}
-	buf := make([]byte, 1<<20+longest)
-	for kept := 0; ; {
-		n, err := io.ReadFull(f, buf[kept:])
-		window := buf[:kept+n]
-		for needle, what := range needles {
-			if !found[needle] && bytes.Contains(window, []byte(needle)) {
-				found[needle] = true
-				hits = append(hits, hit{path, what})
-			}
-		}
-		if err != nil {
-			if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-				err = nil
-			}
-			return hits, ignoreGone(err)
-		}
-		// A needle may lie across two reads.
-		kept = copy(buf, window[len(window)-longest:])
-	}
-}
-
-func ignoreGone(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
-}
-
-// search reads the files below a directory that take lets through, and names that hold a needle.
-func search(t *testing.T, root string, needles map[string]string, take func(string, fs.FileInfo) bool) (hits []hit, names []string) {
-	t.Helper()
-	files := 0
-	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return ignoreGone(err)
-		}
-		for needle := range needles {
-			if strings.Contains(entry.Name(), needle) {
-				names = append(names, path)
-			}
-		}
-		info, err := entry.Info()
-		if err != nil {
-			return ignoreGone(err)
-		}
-		if entry.IsDir() {
-			if !take(path, info) {
-				return fs.SkipDir
-			}
-			return nil
-		}
-		if !info.Mode().IsRegular() || !take(path, info) {
-			return nil
-		}
-		files++
-		found, err := searchFile(path, needles)
-		hits = append(hits, found...)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("searched %d files below %s", files, root)
-	return hits, names
-}
-
-func everything(string, fs.FileInfo) bool { return true }
 
 // volumeDir is the directory of a site's data volume on this machine.
 func volumeDir(t *testing.T, g *stage.Group, site string) string {
@@ -127,131 +39,132 @@ func volumeDir(t *testing.T, g *stage.Group, site string) string {
 	return volume.Spec.Local.Path
 }
 
-// mark writes a marker wherever MySQL keeps something: names of schema, table, column and index, rows, older versions of
-// rows, an index, a temporary table, a sort. It returns the marker.
-func mark(t *testing.T, g *stage.Group, active string) string {
-	t.Helper()
-	marker := "qx" + strings.ToLower(rand.Text())[:14]
-	rows := "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 900) SELECT i, CONCAT('" + marker + "', i, REPEAT('x', 200)) FROM n"
-	query(t, g, active, strings.Join([]string{
-		"CREATE DATABASE " + marker + "_s", "USE " + marker + "_s",
-		fmt.Sprintf("CREATE TABLE %[1]s_t (id INT PRIMARY KEY, %[1]s_c VARCHAR(400), KEY %[1]s_k (%[1]s_c))", marker),
-		fmt.Sprintf("INSERT INTO %s_t %s", marker, rows),
-		fmt.Sprintf("UPDATE %[1]s_t SET %[1]s_c = CONCAT('old', %[1]s_c) WHERE id %% 2", marker),
-		fmt.Sprintf("DELETE FROM %s_t WHERE id %% 7 = 0", marker),
-		"CREATE TEMPORARY TABLE tmp (id INT PRIMARY KEY, v VARCHAR(400))", "INSERT INTO tmp " + rows, "UPDATE tmp SET v = CONCAT('old', v)",
-		"SET SESSION big_tables = ON, sort_buffer_size = 32768",
-		fmt.Sprintf("SELECT COUNT(*) FROM (SELECT DISTINCT CONCAT('d', %[1]s_c) AS v FROM %[1]s_t ORDER BY v) AS d", marker),
-	}, "; "))
-	for _, site := range sitesOf(t, g) {
-		flush(t, g, site, marker)
+// A volume that was stolen shows nothing but the names of files, which MySQL takes from schemas and tables. It is searched while
+// a session has a temporary table and a sort that does not end: what it wrote is elsewhere.
+func noMarkerOnVolumes(t *testing.T, v *vault) {
+	group := v.sealed(t, comeBack)
+	m := markAll(t, v.Group, group, func(site string, m marks) {
+		noMarks(t, v.Group, site, m)
+		if size := sizeOf(t, v.Group, site, "relay log"); size < 100<<10 {
+			t.Errorf("%s: %d bytes of relay logs cannot hold the marks", site, size)
+		}
+	})
+	active := group.Status.ActiveSite
+	release := keepSorting(t, v.Group, active, m)
+	temporaryIsElsewhere(t, v.Group, active, m)
+	for _, site := range stage.Sites {
+		if names := noMarks(t, v.Group, site, m); len(names) == 0 {
+			t.Errorf("%s: no file is named after the table: the wrong directory was searched", site)
+		}
 	}
-	return marker
+	release()
 }
 
-func sitesOf(t *testing.T, g *stage.Group) []string {
+// noMarks searches a site's data volume: every file that has a name, and those without one that mysqld has open. It returns the
+// files that are named after what is marked.
+func noMarks(t *testing.T, g *stage.Group, site string, m marks) (names []string) {
 	t.Helper()
-	group, err := g.Get(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	var names []string
-	for _, site := range group.Spec.Sites {
-		names = append(names, site.Name)
+	hits, names := search(t, volumeDir(t, g, site), m.needles(), everything)
+	for _, h := range append(hits, openDeleted(t, g, site, m.needles())[dataMount]...) {
+		t.Errorf("%s: %s found in %s", site, h.needle, h.file)
 	}
 	return names
 }
 
-// flush waits until a site has the marker's rows, and then until it has written all pages.
-func flush(t *testing.T, g *stage.Group, site, marker string) {
+// Where the containers of a pod see the data volume, and the directory for what is temporary.
+const (
+	dataMount = "/var/lib/mysql"
+	tempMount = "/tmp"
+)
+
+// openDeleted searches the files that mysqld has open and that have no name any more, by where they were.
+func openDeleted(t *testing.T, g *stage.Group, site string, needles map[string]string) map[string][]hit {
 	t.Helper()
-	if err := stage.Poll(t.Context(), time.Minute, "the marker on the disk of "+site, func(ctx context.Context) error {
-		out, err := g.RootSQL(ctx, site, fmt.Sprintf("SELECT COUNT(*) > 500 FROM %[1]s_s.%[1]s_t", marker))
-		if err != nil || strings.TrimSpace(out) != "1" {
-			return errors.Join(err, errors.New("its rows are not there yet"))
-		}
-		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
-	const status = "(SELECT VARIABLE_VALUE FROM performance_schema.global_status WHERE VARIABLE_NAME = 'Innodb_redo_log_%s_lsn')"
-	lsn := query(t, g, site, "FLUSH LOCAL LOGS; SET GLOBAL innodb_max_dirty_pages_pct_lwm = 0, GLOBAL innodb_max_dirty_pages_pct = 0; SELECT "+fmt.Sprintf(status, "current"))
-	// What was changed before the checkpoint is in the files.
-	if err := stage.Poll(t.Context(), time.Minute, "the pages of "+site+" to be written", func(ctx context.Context) error {
-		out, err := g.RootSQL(ctx, site, fmt.Sprintf("SELECT %s >= %s", fmt.Sprintf(status, "checkpoint"), lsn))
-		if err == nil && strings.TrimSpace(out) != "1" {
-			err = errors.New("its checkpoint is behind")
-		}
-		return err
-	}); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// A volume that was stolen shows nothing but the names of files, which MySQL takes from schemas and tables.
-func noMarkerOnVolumes(t *testing.T, v *vault) {
-	group := v.sealed(t, comeBack)
-	marker := mark(t, v.Group, group.Status.ActiveSite)
-	for _, site := range stage.Sites {
-		hits, names := search(t, volumeDir(t, v.Group, site), map[string]string{marker: "the marker"}, everything)
-		for _, h := range hits {
-			t.Errorf("%s: found in %s", site, h.file)
-		}
-		if len(names) == 0 {
-			t.Errorf("%s: no file is named after the table: the wrong directory was searched", site)
-		}
-	}
-}
-
-// With flags off the same search finds the marker in the very files that the flags are about, and status says so.
-func markerWhereFlagIsOff(t *testing.T, _ *vault) {
-	spec := stage.EncryptedSpec("open")
-	spec.Sites = spec.Sites[:2]
-	off := new(false)
-	// With every flag off there would be no key at all; the undo log needs one.
-	spec.EncryptionAtRest.Coverage = v1alpha1.CoverageSpec{Tables: off, RedoLog: off, BinaryLog: off, SystemTablespace: off}
-	g, err := lab.NewGroup(t.Context(), "suite-open", "open", spec)
+	pid, err := stage.FindProcess(t.Context(), g, site, "mysqld")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			g.Diagnose(context.Background(), "encryption-open")
+	dir := fmt.Sprintf("/proc/%d/fd", pid)
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hits, searched, finder := map[string][]hit{}, 0, newFinder(t, needles)
+	for _, e := range entries {
+		link, err := os.Readlink(filepath.Join(dir, e.Name()))
+		if err != nil {
+			continue // closed just now
 		}
-		if err := g.Delete(context.Background()); err != nil {
-			t.Errorf("clean up: %v", err)
-		}
-	})
-	open := &vault{Group: g, needles: map[string]string{}}
-	group := open.sealed(t, bringUp)
-	marker := mark(t, g, group.Status.ActiveSite)
-	for _, site := range sitesOf(t, g) {
-		root := volumeDir(t, g, site)
-		hits, _ := search(t, root, map[string]string{marker: "the marker"}, everything)
-		found := map[string]bool{}
-		for _, h := range hits {
-			found[kindOf(strings.TrimPrefix(h.file, root))] = true
-		}
-		for _, kind := range []string{"table", "redo log", "binary log", "system tablespace"} {
-			if !found[kind] {
-				t.Errorf("%s: the marker is not in a %s, although it is not encrypted: the search proves nothing (%v)", site, kind, hits)
+		path, deleted := strings.CutSuffix(link, " (deleted)")
+		for _, mount := range []string{dataMount, tempMount} {
+			// The link says where mysqld sees it.
+			if !deleted || !strings.HasPrefix(path, mount+"/") {
+				continue
 			}
-		}
-		if found["undo log"] {
-			t.Errorf("%s: the marker is in the undo log, which is encrypted", site)
+			found, err := finder.file(filepath.Join(dir, e.Name()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			searched++
+			for _, h := range found {
+				hits[mount] = append(hits[mount], hit{link, h.needle})
+			}
 		}
 	}
-	if _, err := g.Await(t.Context(), time.Minute, "status to say what is not encrypted", func(group *v1alpha1.MysqlFailoverGroup) error {
-		for _, site := range group.Spec.Sites {
-			c := keyringOf(group, site.Name).Coverage
-			if c.SystemTablespaceEncrypted || c.RedoLogEncrypted || c.BinlogEncrypted || !c.UndoLogEncrypted || c.UnencryptedTablespaces == 0 {
-				return fmt.Errorf("%s: coverage %+v", site.Name, c)
-			}
+	// InnoDB has some of its own, as long as it runs.
+	if searched == 0 {
+		t.Errorf("%s: no open file without a name: mysqld has some at all times", site)
+	}
+	return hits
+}
+
+// keepSorting has a session with a temporary table and a sort larger than its buffer, until the function that it returns is called.
+func keepSorting(t *testing.T, g *stage.Group, site string, m marks) (release func()) {
+	t.Helper()
+	return hold(t, g, site, strings.Join([]string{
+		"USE " + m.schema, "CREATE TEMPORARY TABLE tmp (id INT PRIMARY KEY, v VARCHAR(400))", "INSERT INTO tmp " + m.rows(),
+		"UPDATE tmp SET v = CONCAT('old', v)", "SET SESSION sort_buffer_size = 32768",
+	}, "; "), "SELECT v, SLEEP(%d), '%s' FROM tmp ORDER BY v")
+}
+
+// temporaryIsElsewhere finds the rows of keepSorting in the pod's directory for what is temporary: those of the temporary table in
+// a file with a name, those of the sort in one without.
+func temporaryIsElsewhere(t *testing.T, g *stage.Group, site string, m marks) {
+	t.Helper()
+	pod, err := g.Pod(t.Context(), site)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(podVolumes(pod), "kubernetes.io~empty-dir", "tmp")
+	if err := stage.Poll(t.Context(), time.Minute, "rows of the temporary table in "+dir, func(context.Context) error {
+		if hits, _ := search(t, dir, m.needles(), everything); len(hits) == 0 {
+			return errors.New("none")
 		}
 		return nil
 	}); err != nil {
 		t.Error(err)
 	}
+	if hits := openDeleted(t, g, site, m.needles())[tempMount]; len(hits) == 0 {
+		t.Errorf("%s: the sort is in no open file without a name: that search proves nothing", site)
+	}
+}
+
+// podVolumes is where the kubelet keeps the volumes of a pod.
+func podVolumes(pod *corev1.Pod) string {
+	return filepath.Join(lab.Lab.Dir(), "nodes", pod.Spec.NodeName, "kubelet", "pods", string(pod.UID), "volumes")
+}
+
+// sizeOf is how large the files of one kind on a site's data volume are.
+func sizeOf(t *testing.T, g *stage.Group, site, kind string) (size int64) {
+	t.Helper()
+	root := volumeDir(t, g, site)
+	search(t, root, nil, func(path string, info fs.FileInfo) bool {
+		if !info.IsDir() && kindOf(strings.TrimPrefix(path, root)) == kind {
+			size += info.Size()
+		}
+		return info.IsDir()
+	})
+	return size
 }
 
 // kindOf tells by its path what a file of MySQL is.
@@ -264,126 +177,14 @@ func kindOf(path string) string {
 		return "system tablespace"
 	case strings.HasSuffix(name, ".ibd"):
 		return "table"
-	case strings.HasPrefix(name, "binlog.") || strings.HasPrefix(name, "relay-bin."):
+	case strings.HasPrefix(name, "binlog."):
 		return "binary log"
+	case strings.HasPrefix(name, "relay-bin"): // with the name of its channel, if it has one
+		return "relay log"
+	case strings.HasSuffix(name, ".dblwr"):
+		return "doublewrite buffer"
 	case strings.HasPrefix(name, "undo_"):
 		return "undo log"
 	}
 	return name
-}
-
-// Keys come into being in memory and go from there into Secrets. On this machine's disks they are in etcd alone, which the
-// lab does not encrypt and a user has to. A file that was not touched since before the first key cannot hold one.
-func noKeysOnDisk(t *testing.T, v *vault) {
-	v.learn(t)
-	if len(v.needles) == 0 {
-		t.Fatal("no key is known: there is nothing to search for")
-	}
-	etcd := filepath.Join(lab.Lab.Dir(), "etcd")
-	disks := map[uint64]bool{deviceOf(t, "/"): true, deviceOf(t, lab.Lab.Dir()): true}
-	roots := []string{"/"}
-	if deviceOf(t, lab.Lab.Dir()) != deviceOf(t, "/") {
-		roots = append(roots, lab.Lab.Dir())
-	}
-	for _, root := range roots {
-		hits, _ := search(t, root, v.needles, func(path string, info fs.FileInfo) bool {
-			stat, ok := info.Sys().(*syscall.Stat_t)
-			if !ok || !disks[uint64(stat.Dev)] || path == etcd {
-				return false
-			}
-			return info.IsDir() || time.Unix(stat.Ctim.Unix()).After(v.began)
-		})
-		for _, h := range hits {
-			t.Errorf("%s is in %s", h.needle, h.file)
-		}
-	}
-	hits, _ := search(t, etcd, v.needles, everything)
-	if len(hits) == 0 {
-		t.Error("the keys are not even in etcd: the search proves nothing")
-	}
-}
-
-func deviceOf(t *testing.T, path string) uint64 {
-	t.Helper()
-	var stat syscall.Stat_t
-	if err := syscall.Stat(path, &stat); err != nil {
-		t.Fatal(err)
-	}
-	return uint64(stat.Dev)
-}
-
-// keepLogs gives each log of a pod a second name beside the logs of the lab, for as long as the test runs: the kubelet removes the
-// first one with the pod, and the pods that had a token and a keyring to push are all gone when the logs are searched.
-func keepLogs(t *testing.T) {
-	t.Helper()
-	kept := filepath.Join(lab.Lab.Dir(), "logs", "pods")
-	if err := errors.Join(os.RemoveAll(kept), os.MkdirAll(kept, 0o700)); err != nil {
-		t.Fatal(err)
-	}
-	nodes := filepath.Join(lab.Lab.Dir(), "nodes") + string(filepath.Separator)
-	ctx, stop := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for ctx.Err() == nil {
-			linkLogs(nodes, kept)
-			select {
-			case <-ctx.Done():
-			case <-time.After(500 * time.Millisecond):
-			}
-		}
-	}()
-	t.Cleanup(func() { stop(); <-done })
-}
-
-func linkLogs(nodes, kept string) {
-	logs, _ := filepath.Glob(nodes + "*/podlogs/*/*/*.log")
-	for _, log := range logs {
-		var st syscall.Stat_t
-		if syscall.Stat(log, &st) != nil {
-			continue // it went with its pod just now
-		}
-		// A log that was rotated is another file of the same name.
-		name := strings.ReplaceAll(strings.TrimPrefix(log, nodes), string(filepath.Separator), "_")
-		_ = os.Link(log, filepath.Join(kept, fmt.Sprintf("%s.%d", name, st.Ino))) // most of them are there already
-	}
-}
-
-// nothingInLogs comes last: it searches what all stories left in the logs of every program and pod of the lab, in events
-// and in status.
-func nothingInLogs(t *testing.T, v *vault) {
-	v.learn(t)
-	tokens := 0
-	for _, what := range v.needles {
-		if strings.HasPrefix(what, "the token") {
-			tokens++
-		}
-	}
-	if tokens == 0 {
-		t.Error("no token was ever seen: that none is in a log proves nothing")
-	}
-	dirs := []string{filepath.Join(lab.Lab.Dir(), "logs")}
-	nodes, err := filepath.Glob(filepath.Join(lab.Lab.Dir(), "nodes", "*", "podlogs"))
-	if err != nil || len(nodes) == 0 {
-		t.Fatalf("no logs of pods: %v", err)
-	}
-	for _, dir := range append(dirs, nodes...) {
-		hits, _ := search(t, dir, v.needles, everything)
-		for _, h := range hits {
-			t.Errorf("%s is in %s", h.needle, h.file)
-		}
-	}
-	for _, args := range [][]string{
-		{"get", "events", "-A", "-o", "json"}, {"get", "mfg", "-A", "-o", "json"}, {"get", "pods,configmaps,deployments", "-A", "-o", "json"},
-	} {
-		out, err := lab.Lab.Kubectl(t.Context(), args...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for needle, what := range v.needles {
-			if strings.Contains(out, needle) {
-				t.Errorf("%s is in what kubectl %v shows", what, args)
-			}
-		}
-	}
 }

@@ -6,7 +6,6 @@ package suites
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -46,6 +45,7 @@ var encryptionStories = []vaultStory{
 	{"the documented commands", documentedCommands, true},
 	{"no marker on any data volume", noMarkerOnVolumes, true},
 	{"keys are nowhere on a disk", noKeysOnDisk, false},
+	{"keys are nowhere on a disk while a site is unsealed", keysWhileUnsealed, false},
 	{"rotation of all sites under load", rotationUnderLoad, false},
 	{"kubectl mfg rotates all sites under load", pluginRotatesAll, false},
 	{"rotation is refused", rotationRefused, true},
@@ -65,7 +65,8 @@ var encryptionStories = []vaultStory{
 	{"rolled back to an older keyring", rolledBack, false},
 	{"the whole namespace is lost", namespaceLost, false},
 	{"a deleted group is made again", keyringsAreKept, false},
-	{"a marker is found where a flag is off", markerWhereFlagIsOff, false},
+	{"each marker is found where a flag is off", markerWhereFlagIsOff, false},
+	{"a marker is found in the undo log alone, where its flag is off", markerInUndoLogAlone, false},
 	{"keys are nowhere on a disk, after all of that", noKeysOnDisk, false},
 	{"no key and no token in any log", nothingInLogs, true},
 }
@@ -117,7 +118,7 @@ type vault struct {
 	*stage.Group
 	// began is before the first key was made.
 	began time.Time
-	// needles are key bytes and tokens as text, with what they are.
+	// needles are keys and tokens in every spelling, with what they are.
 	needles map[string]string
 }
 
@@ -130,35 +131,15 @@ func (v *vault) learn(t *testing.T) {
 	}
 	for _, s := range secrets.Items {
 		if token := string(s.Data["token"]); token != "" {
-			v.needle(token, "the token in "+s.Name)
+			v.token(token, "the token in "+s.Name)
 		}
 		if len(s.Data["keyring"]) == 0 {
 			continue
 		}
 		for id, key := range keysIn(t, s.Data["keyring"]) {
-			v.needle(key, id+" of "+s.Name)
-			v.needle(strings.ToLower(key), id+" of "+s.Name)
+			v.key(t, key, id+" of "+s.Name)
 		}
 	}
-}
-
-// needle remembers a secret as it is, and as a Secret, or the body of a request, holds it: in base64.
-func (v *vault) needle(secret, what string) {
-	v.needles[secret] = what
-	for _, text := range inBase64(secret) {
-		v.needles[text] = what + " (base64)"
-	}
-}
-
-// inBase64 is what any text in base64 holds that holds a secret, for each of the three places in a group of bytes at which
-// it may begin.
-func inBase64(secret string) []string {
-	var texts []string
-	for begins := range 3 {
-		part := secret[begins:]
-		texts = append(texts, base64.RawStdEncoding.EncodeToString([]byte(part[:len(part)/3*3])))
-	}
-	return texts
 }
 
 // keysIn are the keys of a keyring as it holds them, by name.

@@ -288,7 +288,9 @@ func checkNoSecrets(t *testing.T, file string) {
 			}
 			values++
 			secret := string(bytes.TrimSpace(value))
-			for _, text := range append(inBase64(secret), secret) {
+			texts := map[string]string{secret: "as it is"}
+			inBase64(texts, secret, "base64")
+			for text := range texts {
 				if bytes.Contains(whole, []byte(text)) {
 					t.Errorf("I11: the report holds %s of Secret %s, as it is or in base64", key, s.Name)
 					break
