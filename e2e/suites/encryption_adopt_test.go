@@ -7,7 +7,6 @@ package suites
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -30,6 +29,7 @@ func TestEncryptionAtRestAdopted(t *testing.T) {
 		t.Fatal(err)
 	}
 	marker := mark(t, v.Group, group.Status.ActiveSite)
+	inTheClear(t, v.Group, marker)
 	w := witnesses(t, v.Group)
 	at := load.Now()
 	refusedFirst(t, v)
@@ -125,9 +125,9 @@ func rebuilt(t *testing.T, v *vault, marker string) {
 	pluginRun{group: v.Group, args: []string{"mysql", v.Name, active}, stdin: list.out}.play(t).want(t, 0, nil)
 	query(t, v.Group, active, fmt.Sprintf("CREATE TABLE `%s_s`.late (a INT PRIMARY KEY)", marker))
 	pluginRun{group: v.Group, args: []string{"adopt", v.Name, "--tables"}}.play(t).want(t, 0, nil).says(t, "Nothing of users is in the clear")
-	if _, err := v.Await(t.Context(), comeBack, "status to say that nothing is in the clear", func(group *v1alpha1.MysqlFailoverGroup) error {
+	if _, err := v.Await(t.Context(), comeBack, "status to say that no table is in the clear", func(group *v1alpha1.MysqlFailoverGroup) error {
 		for _, site := range stage.Sites {
-			if c := keyringOf(group, site).Coverage; c.UnencryptedTablespaces != 0 || !c.SystemTablespaceEncrypted {
+			if c := keyringOf(group, site).Coverage; c.UnencryptedTablespaces != 0 || !c.SystemTablespaceEncrypted || !c.RedoLogEncrypted || !c.UndoLogEncrypted {
 				return fmt.Errorf("%s: coverage %+v", site, c)
 			}
 		}
@@ -143,13 +143,6 @@ func rebuilt(t *testing.T, v *vault, marker string) {
 			t.Errorf("%s: the rows cannot be read: %s", site, got)
 		}
 	}
+	newIsHidden(t, v, active)
 	noErrant(t, v.Group)
-}
-
-// markerInTables searches the files of tables on a site's volume.
-func markerInTables(t *testing.T, g *stage.Group, site, marker string) bool {
-	t.Helper()
-	root := volumeDir(t, g, site)
-	hits, _ := search(t, root, map[string]string{marker: "the marker"}, everything)
-	return slices.ContainsFunc(hits, func(h hit) bool { return kindOf(strings.TrimPrefix(h.file, root)) == "table" })
 }
