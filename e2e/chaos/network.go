@@ -105,7 +105,7 @@ func (s *Scene) CutMySQL(ctx context.Context, site string, others ...string) err
 
 // CutOperator cuts the operator's pod off from sites, in both directions. The writer on the same node is not.
 func (s *Scene) CutOperator(ctx context.Context, sites ...string) error {
-	pods, err := operatorPods(ctx, s.Stage)
+	pods, err := s.OperatorPods(ctx)
 	if err != nil {
 		return err
 	}

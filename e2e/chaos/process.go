@@ -13,7 +13,6 @@ import (
 	"syscall"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -184,43 +183,9 @@ func (s *Scene) Cordon(ctx context.Context, node string) error {
 	})
 }
 
-// operatorPods are the operator's pods.
-func operatorPods(ctx context.Context, st *stage.Stage) ([]corev1.Pod, error) {
-	deployment := &appsv1.Deployment{}
-	if err := st.Kube.Get(ctx, client.ObjectKey{Namespace: stage.OperatorNamespace, Name: stage.OperatorName}, deployment); err != nil {
-		return nil, fmt.Errorf("read the operator's deployment: %w", err)
-	}
-	var pods corev1.PodList
-	if err := st.Kube.List(ctx, &pods, client.InNamespace(stage.OperatorNamespace),
-		client.MatchingLabels(deployment.Spec.Selector.MatchLabels)); err != nil {
-		return nil, fmt.Errorf("list the operator's pods: %w", err)
-	}
-	return pods.Items, nil
-}
-
 // CrashOperator kills the operator as an OOM killer would. The kubelet starts it again.
 func (s *Scene) CrashOperator(ctx context.Context, when string) error {
-	return s.Fault(ctx, "the operator is killed "+when, func(ctx context.Context) error {
-		pods, err := operatorPods(ctx, s.Stage)
-		if err != nil {
-			return err
-		}
-		killed := 0
-		for _, pod := range pods {
-			for _, c := range pod.Spec.Containers {
-				if pid, err := findProcess(&pod, c.Name, "operator"); err == nil {
-					killed++
-					if err := send(pid, syscall.SIGKILL); err != nil {
-						return err
-					}
-				}
-			}
-		}
-		if killed == 0 {
-			return errors.New("no operator runs")
-		}
-		return nil
-	}, nil)
+	return s.Fault(ctx, "the operator is killed "+when, s.KillOperator, nil)
 }
 
 // NoOperator ends the operator for as long as the fault lasts.

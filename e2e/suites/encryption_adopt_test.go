@@ -7,7 +7,6 @@ package suites
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -31,6 +30,7 @@ func TestEncryptionAtRestAdopted(t *testing.T) {
 	}
 	m := mark(t, v.Group, group.Status.ActiveSite)
 	flushAll(t, v.Group, m)
+	inTheClear(t, v.Group, m)
 	w := witnesses(t, v.Group)
 	at := load.Now()
 	refusedFirst(t, v)
@@ -130,9 +130,9 @@ func rebuilt(t *testing.T, v *vault, m marks) {
 	pluginRun{group: v.Group, args: []string{"mysql", v.Name, active}, stdin: list.out}.play(t).want(t, 0, nil)
 	query(t, v.Group, active, fmt.Sprintf("CREATE TABLE `%s`.late (a INT PRIMARY KEY)", m.schema))
 	pluginRun{group: v.Group, args: []string{"adopt", v.Name, "--tables"}}.play(t).want(t, 0, nil).says(t, "Nothing of users is in the clear")
-	if _, err := v.Await(t.Context(), comeBack, "status to say that nothing is in the clear", func(group *v1alpha1.MysqlFailoverGroup) error {
+	if _, err := v.Await(t.Context(), comeBack, "status to say that no table is in the clear", func(group *v1alpha1.MysqlFailoverGroup) error {
 		for _, site := range stage.Sites {
-			if c := keyringOf(group, site).Coverage; c.UnencryptedTablespaces != 0 || !c.SystemTablespaceEncrypted {
+			if c := keyringOf(group, site).Coverage; c.UnencryptedTablespaces != 0 || !c.SystemTablespaceEncrypted || !c.RedoLogEncrypted || !c.UndoLogEncrypted {
 				return fmt.Errorf("%s: coverage %+v", site, c)
 			}
 		}
@@ -148,13 +148,6 @@ func rebuilt(t *testing.T, v *vault, m marks) {
 			t.Errorf("%s: the rows cannot be read: %s", site, got)
 		}
 	}
+	newIsHidden(t, v, active)
 	noErrant(t, v.Group)
-}
-
-// markerInTables searches the files of tables on a site's volume.
-func markerInTables(t *testing.T, g *stage.Group, site string, m marks) bool {
-	t.Helper()
-	root := volumeDir(t, g, site)
-	hits, _ := search(t, root, m.needles(), everything)
-	return slices.ContainsFunc(hits, func(h hit) bool { return kindOf(strings.TrimPrefix(h.file, root)) == "table" })
 }

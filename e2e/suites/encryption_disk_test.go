@@ -5,7 +5,6 @@
 package suites
 
 import (
-	"context"
 	"fmt"
 	"io/fs"
 	"path/filepath"
@@ -14,11 +13,7 @@ import (
 	"testing"
 	"time"
 
-	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
@@ -70,7 +65,7 @@ func deviceOf(t *testing.T, path string) uint64 {
 func keysWhileUnsealed(t *testing.T, v *vault) {
 	before := v.sealed(t, comeBack)
 	site := replicas(before)[0]
-	allow := refuseEscrow(t, v, site)
+	lift := v.withhold(t)
 	annotate(t, v.Group, v1alpha1.AnnotationRotateKeyring, site)
 	v.tokenOf(t, site)
 	pod, live := v.heldUnsealed(t, site)
@@ -99,7 +94,7 @@ func keysWhileUnsealed(t *testing.T, v *vault) {
 	if now, digest := v.heldUnsealed(t, site); now.UID != pod.UID || wire.KeyringDigest(digest) != wire.KeyringDigest(live) {
 		t.Error("the pod or its keyring changed while it was searched for")
 	}
-	allow()
+	lift()
 	if outcome := answered(t, v.Group, v1alpha1.AnnotationRotateKeyring, site, resealing); !strings.HasPrefix(outcome, "done") {
 		t.Fatalf("the rotation was answered: %s", outcome)
 	}
@@ -138,66 +133,6 @@ func (v *vault) heldUnsealed(t *testing.T, site string) (*corev1.Pod, []byte) {
 		t.Fatal(err)
 	}
 	return pod, []byte(out)
-}
-
-// refuseEscrow has the API server refuse every new version of a site's keyring, until the function that it returns is called.
-func refuseEscrow(t *testing.T, v *vault, site string) (allow func()) {
-	t.Helper()
-	const name = "mfg-suite-refuse-escrow"
-	policy := &admissionv1.ValidatingAdmissionPolicy{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: admissionv1.ValidatingAdmissionPolicySpec{
-			FailurePolicy: new(admissionv1.Fail),
-			MatchConstraints: &admissionv1.MatchResources{
-				NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: v.Namespace}},
-				ObjectSelector: &metav1.LabelSelector{
-					MatchLabels: map[string]string{v1alpha1.LabelName: v1alpha1.NameKeyring, v1alpha1.LabelSite: site},
-					// The token's Secret has none.
-					MatchExpressions: []metav1.LabelSelectorRequirement{
-						{Key: v1alpha1.LabelKeyringVersion, Operator: metav1.LabelSelectorOpExists},
-					},
-				},
-				ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
-					Operations: []admissionv1.OperationType{admissionv1.Create},
-					Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"secrets"}},
-				}}},
-			},
-			Validations: []admissionv1.Validation{{Expression: "false", Message: "a story holds this site", Reason: new(metav1.StatusReasonForbidden)}},
-		},
-	}
-	binding := &admissionv1.ValidatingAdmissionPolicyBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
-			PolicyName: name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
-		},
-	}
-	remove := func() {
-		for _, obj := range []client.Object{binding, policy} {
-			if err := client.IgnoreNotFound(v.Kube.Delete(context.Background(), obj)); err != nil {
-				t.Errorf("allow escrow again: %v", err)
-			}
-		}
-	}
-	remove() // what a run that was ended left behind
-	t.Cleanup(remove)
-	for _, obj := range []client.Object{policy, binding} {
-		if err := v.Kube.Create(t.Context(), obj); err != nil {
-			t.Fatal(err)
-		}
-	}
-	probe := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
-		Namespace: v.Namespace, Name: v1alpha1.KeyringSecret(v.Name, site, 99999),
-		Labels: map[string]string{v1alpha1.LabelName: v1alpha1.NameKeyring, v1alpha1.LabelSite: site, v1alpha1.LabelKeyringVersion: "99999"},
-	}}
-	if err := stage.Poll(t.Context(), time.Minute, "the API server to refuse a keyring", func(ctx context.Context) error {
-		if err := v.Kube.Create(ctx, probe.DeepCopy(), client.DryRunAll); !apierrors.IsForbidden(err) {
-			return fmt.Errorf("a Secret of a keyring is answered with %w", err)
-		}
-		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
-	return remove
 }
 
 // tmpfsMagic is what statfs(2) says of a file system in memory.

@@ -18,7 +18,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -242,27 +241,6 @@ func strangers(t *testing.T, v *vault, e endpoint, site string) {
 	expect(t, v, "truncated", got, err, http.StatusBadRequest, "")
 	got, err = e.raw(ctx, "x", len(body), body[:len(body)/2], false)
 	expect(t, v, "slow", got, err, http.StatusRequestTimeout, wire.ReasonSlow)
-	checkPlain(t, e, body)
-}
-
-// checkPlain: no keyring over plain text, neither at this port nor at the one beside it.
-func checkPlain(t *testing.T, e endpoint, body []byte) {
-	t.Helper()
-	host, _, err := net.SplitHostPort(e.addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, addr := range []string{e.addr, net.JoinHostPort(host, fmt.Sprint(wire.PortOperatorAuxiliary))} {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+addr+wire.PathKeyringEscrow, bytes.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.Header.Set("Authorization", "Bearer x")
-		// No answer at all is right too.
-		if got, err := ask(&http.Client{Timeout: 10 * time.Second}, req); err == nil && got.code < 400 {
-			t.Errorf("plain text to %s: %d", addr, got.code)
-		}
-	}
 }
 
 // tokenOf waits for the token of a site that is being unsealed, and for its new pod.
@@ -298,79 +276,6 @@ func mounts(pod *corev1.Pod, secret string) bool {
 	return slices.ContainsFunc(pod.Spec.Volumes, func(volume corev1.Volume) bool {
 		return volume.Secret != nil && volume.Secret.SecretName == secret
 	})
-}
-
-// insiders hold the token of one site, which is unsealed.
-func insiders(t *testing.T, v *vault, e endpoint, token, site, other string) {
-	ctx := t.Context()
-	out, err := v.Exec(ctx, site, "cat", keyringPath)
-	if err != nil {
-		t.Fatal(err)
-	}
-	content := []byte(out)
-	v.learn(t)
-	for id, key := range keysIn(t, content) {
-		v.key(t, key, id)
-	}
-	for _, c := range []struct {
-		name   string
-		change func(*wire.KeyringEscrow)
-		code   int
-		reason string
-	}{
-		{"for another site", func(p *wire.KeyringEscrow) { p.Site = other }, http.StatusUnauthorized, wire.ReasonUnauthorized},
-		{"for another group", func(p *wire.KeyringEscrow) { p.Group = "nobody" }, http.StatusUnauthorized, wire.ReasonUnauthorized},
-		{"wrong digest", func(p *wire.KeyringEscrow) { p.Digest = wire.KeyringDigest([]byte("x")) }, http.StatusUnprocessableEntity, wire.ReasonDigestMismatch},
-		{"no keys", func(p *wire.KeyringEscrow) {
-			p.Keyring = []byte(`{"version":"1.0","elements":[]}`)
-			p.Digest = wire.KeyringDigest(p.Keyring)
-		}, http.StatusUnprocessableEntity, wire.ReasonNotAKeyring},
-		{"of another pod", func(p *wire.KeyringEscrow) { p.PodUID = "00000000-0000-0000-0000-000000000000" }, http.StatusConflict, wire.ReasonOtherPod},
-	} {
-		p := push(t, v, site, content)
-		c.change(&p)
-		had := len(keyringSecrets(t, v))
-		got, err := e.post(ctx, token, encode(t, p))
-		expect(t, v, c.name, got, err, c.code, c.reason)
-		if now := len(keyringSecrets(t, v)); now != had {
-			t.Errorf("%s: %d keyrings are in escrow, there were %d", c.name, now, had)
-		}
-	}
-	concurrent(t, v, e, token, push(t, v, site, content))
-}
-
-// concurrent pushes of the keyring that is in escrow are all answered with its version. Some may be turned away for their number. That
-// of a new one becomes one version is tested in operator/escrow (TestConcurrentPushes).
-func concurrent(t *testing.T, v *vault, e endpoint, token string, p wire.KeyringEscrow) {
-	body := encode(t, p)
-	var mu sync.Mutex
-	versions := map[int64]int{}
-	var errs []error
-	var all sync.WaitGroup
-	for range 8 {
-		all.Go(func() {
-			got, err := e.post(t.Context(), token, body)
-			var stored wire.KeyringEscrowed
-			mu.Lock()
-			defer mu.Unlock()
-			switch {
-			case err != nil:
-				errs = append(errs, err)
-			case got.code == http.StatusOK:
-				errs = append(errs, json.Unmarshal([]byte(got.body), &stored))
-				versions[stored.Version]++
-			case got.code != http.StatusServiceUnavailable && got.code != http.StatusConflict:
-				errs = append(errs, fmt.Errorf("answered with %d %s", got.code, got.reason))
-			}
-		})
-	}
-	all.Wait()
-	if err := errors.Join(errs...); err != nil {
-		t.Errorf("concurrent pushes: %v", err)
-	}
-	if len(versions) > 1 {
-		t.Errorf("one keyring became the versions %v", versions)
-	}
 }
 
 // answerOn reads an answer from a connection.

@@ -75,10 +75,7 @@ func faultNamed(name string) stage.Fault {
 	return f
 }
 
-func killOperator(ctx context.Context, _ *stage.Group, _ string) error {
-	_, err := lab.Lab.Kubectl(ctx, "-n", stage.OperatorNamespace, "delete", "pods", "--all", "--grace-period=0", "--force")
-	return err
-}
+func killOperator(ctx context.Context, g *stage.Group, _ string) error { return g.KillOperator(ctx) }
 
 // killSidecar kills the program of the container sidecar. The one that supervises mysqld has the same name, and is another
 // thing to lose: mysqld goes with it.

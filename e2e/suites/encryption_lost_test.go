@@ -6,7 +6,6 @@ package suites
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -102,52 +101,6 @@ func escrowProtected(t *testing.T, v *vault) {
 			t.Errorf("take the label off %s: %v, want it forbidden", secret.Name, err)
 		}
 	}
-}
-
-// The pod's tmpfs holds the only copy: nothing may touch it, and the documented commands bring the Secret back from it.
-func escrowLostPodRuns(t *testing.T, v *vault) {
-	group := v.sealed(t, comeBack)
-	site := replicas(group)[0]
-	pod, err := v.Pod(t.Context(), site)
-	if err != nil {
-		t.Fatal(err)
-	}
-	uid, digest := pod.UID, v.liveDigest(t, site)
-	lost := loseSecret(t, v, site)
-	v.failed(t, site)
-	// An update of the group waits: it would end the pod.
-	sleep(t, 30*time.Second)
-	same := func(when string) {
-		t.Helper()
-		now, err := v.Pod(t.Context(), site)
-		if err != nil || now.UID != uid || now.Status.ContainerStatuses[0].RestartCount != pod.Status.ContainerStatuses[0].RestartCount {
-			t.Fatalf("the pod was replaced or restarted %s: %v", when, err)
-		}
-	}
-	same("after its Secret was lost")
-	runbook(t, v, "recover", site)
-	after := keyringOf(v.sealed(t, 2*time.Minute), site)
-	same("by the recovery")
-	if after.KeyringSecret != lost.KeyringSecret || after.KeyringDigest != digest {
-		t.Errorf("restored is %s with %s, lost was %s with %s", after.KeyringSecret, after.KeyringDigest, lost.KeyringSecret, digest)
-	}
-	checkSealed(t, v, v.sealed(t, time.Minute), site)
-	plugin(t, "keyring", "verify", v.Name, "-n", v.Namespace).want(t, 0, nil)
-	// What was restored is good for a new pod.
-	if err := stage.DeletePod(t.Context(), v.Group, site); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := v.Await(t.Context(), comeBack, "the site with a new pod", func(group *v1alpha1.MysqlFailoverGroup) error {
-		if now, err := v.Pod(t.Context(), site); err != nil || now.UID == uid {
-			return errors.Join(err, errors.New("there is no new pod yet"))
-		}
-		return notUpdated(group)
-	}); err != nil {
-		t.Fatal(err)
-	}
-	// A roll-back to what the site is sealed with anyway: the commands, without the risk.
-	runbook(t, v, "roll back", site, "SECRET="+after.KeyringSecret)
-	v.sealed(t, resealing)
 }
 
 // The data of that one site is lost: it is cloned anew with a fresh keyring, by a confirmed order.

@@ -50,6 +50,7 @@ var encryptionStories = []vaultStory{
 	{"kubectl mfg rotates all sites under load", pluginRotatesAll, false},
 	{"rotation is refused", rotationRefused, true},
 	{"escrow endpoint under abuse", escrowAbused, false},
+	{"as many keyrings are retained as specified", versionsRetained, false},
 	{"emergency failover between sealed sites", sealedEmergency, false},
 	{"planned failover between sealed sites", sealedPlanned, false},
 	{"escrow Secret cannot be deleted by accident", escrowProtected, true},

@@ -51,6 +51,10 @@ func (v *vault) withhold(t *testing.T) (lift func()) {
 	remove := func(ctx context.Context) error {
 		return errors.Join(client.IgnoreNotFound(v.Kube.Delete(ctx, binding)), client.IgnoreNotFound(v.Kube.Delete(ctx, policy)))
 	}
+	// What a run that was ended left behind goes first.
+	if err := remove(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() {
 		if err := remove(context.Background()); err != nil {
 			t.Errorf("let keyrings into escrow again: %v", err)

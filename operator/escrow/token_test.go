@@ -41,6 +41,25 @@ func TestTokenSecretsOfOthersOpenNothing(t *testing.T) {
 	}
 }
 
+// Two sites are unsealed, and each has a token: that of one opens nothing of the other.
+func TestTokensOpenTheirOwnSiteAlone(t *testing.T) {
+	w := newWorld(t)
+	w.status("madrid", func(s *v1alpha1.SiteKeyringStatus) {
+		s.Phase, s.Work = v1alpha1.KeyringUnsealed, v1alpha1.KeyringRotation
+	})
+	w.store = New(Options{Client: w.client, Live: w.client, Pods: func(_, _, _ string) (string, bool) { return testPod, true }})
+	for _, site := range []string{"paris", "madrid"} {
+		for _, of := range []string{"madrid", "paris"} {
+			p := pushOf(one("00"))
+			p.Site = site
+			_, err := w.store.Put(t.Context(), p, w.tokens[of])
+			if site == of && err != nil || site != of && !errors.Is(err, wire.ErrUnauthorized) {
+				t.Errorf("a keyring of %s with the token of %s: %v", site, of, err)
+			}
+		}
+	}
+}
+
 func TestTokens(t *testing.T) {
 	seen := map[string]bool{}
 	for range 100 {

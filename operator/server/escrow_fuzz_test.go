@@ -144,10 +144,38 @@ func FuzzEscrowBody(f *testing.F) {
 		if content := string(push.Keyring); len(content) > 32 && !strings.Contains(names, content[:32]) && strings.Contains(tells, content[:32]) {
 			t.Error("the keyring is told")
 		}
+		for _, key := range keysOf(push.Keyring) {
+			if !strings.Contains(names, key) && strings.Contains(tells, key) {
+				t.Error("a key of the keyring is told")
+			}
+		}
 		if len(body) > 32 && !strings.Contains(names, string(body[:32])) && strings.Contains(tells, string(body[:32])) {
 			t.Errorf("the answer repeats the request: %s", answer.Body)
 		}
 	})
+}
+
+// keysOf are the data of the keys of a keyring, as text. What is shorter than half of a key may stand in a text by chance.
+func keysOf(content []byte) []string {
+	var file struct {
+		Elements []struct {
+			Data string `json:"data"`
+		} `json:"elements"`
+	}
+	_ = json.Unmarshal(content, &file) // what could be read of it is looked for
+	var keys []string
+	for _, e := range file.Elements {
+		if len(e.Data) >= len(keyData)/2 {
+			keys = append(keys, e.Data)
+		}
+	}
+	return keys
+}
+
+func TestKeysOfFindsWhatMustNotBeTold(t *testing.T) {
+	if got := keysOf([]byte(keyring)); len(got) != 1 || got[0] != keyData {
+		t.Errorf("%d keys: the fuzz test looks for none", len(got))
+	}
 }
 
 func encode(t *testing.T, push wire.KeyringEscrow) []byte {

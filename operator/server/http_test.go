@@ -165,10 +165,12 @@ func TestRefusals(t *testing.T) {
 		reason string
 	}{
 		"/active-site?namespace=shop&group=orders": {http.MethodPut, 405, wire.ReasonMethodNotAllowed},
-		"/status":                       {http.MethodHead, 405, wire.ReasonMethodNotAllowed},
-		"/ws/status":                    {http.MethodPost, 405, wire.ReasonMethodNotAllowed},
-		"/":                             {http.MethodGet, 404, wire.ReasonNotFound},
-		"/status/":                      {http.MethodGet, 404, wire.ReasonNotFound},
+		"/status":    {http.MethodHead, 405, wire.ReasonMethodNotAllowed},
+		"/ws/status": {http.MethodPost, 405, wire.ReasonMethodNotAllowed},
+		"/":          {http.MethodGet, 404, wire.ReasonNotFound},
+		"/status/":   {http.MethodGet, 404, wire.ReasonNotFound},
+		// It is for the listener with TLS alone.
+		wire.PathKeyringEscrow:          {http.MethodPost, 404, wire.ReasonNotFound},
 		"/" + strings.Repeat("a", 5000): {http.MethodGet, 404, wire.ReasonNotFound},
 	} {
 		w := get(s, tc.method, target)

@@ -130,6 +130,11 @@ func FindProcess(ctx context.Context, g *Group, site, program string) (int, erro
 	if err != nil {
 		return 0, err
 	}
+	return findIn(pod, program)
+}
+
+// findIn is FindProcess for a pod.
+func findIn(pod *corev1.Pod, program string) (int, error) {
 	containers := containerIDs(pod)
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -144,7 +149,7 @@ func FindProcess(ctx context.Context, g *Group, site, program string) (int, erro
 			return pid, nil
 		}
 	}
-	return 0, fmt.Errorf("find %s of %s: no such process", program, site)
+	return 0, fmt.Errorf("find %s in %s: no such process", program, pod.Name)
 }
 
 func isProgram(pid int, program string) bool {

@@ -7,10 +7,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -90,7 +92,7 @@ func (s *Stage) ScaleOperator(ctx context.Context, replicas int) error {
 		return s.AwaitOperator(ctx, 2*time.Minute)
 	}
 	return Poll(ctx, time.Minute, "the operator to end", func(ctx context.Context) error {
-		pods, err := s.operatorPods(ctx)
+		pods, err := s.OperatorPods(ctx)
 		if err != nil {
 			return err
 		}
@@ -101,7 +103,8 @@ func (s *Stage) ScaleOperator(ctx context.Context, replicas int) error {
 	})
 }
 
-func (s *Stage) operatorPods(ctx context.Context) ([]corev1.Pod, error) {
+// OperatorPods are the pods of the operator.
+func (s *Stage) OperatorPods(ctx context.Context) ([]corev1.Pod, error) {
 	deployment := &appsv1.Deployment{}
 	if err := s.Kube.Get(ctx, client.ObjectKey{Namespace: OperatorNamespace, Name: OperatorName}, deployment); err != nil {
 		return nil, fmt.Errorf("read the operator's deployment: %w", err)
@@ -114,9 +117,32 @@ func (s *Stage) operatorPods(ctx context.Context) ([]corev1.Pod, error) {
 	return pods.Items, nil
 }
 
+// KillOperator sends SIGKILL to the operator from outside, as an OOM killer would. The kubelet starts it again.
+func (s *Stage) KillOperator(ctx context.Context) error {
+	pods, err := s.OperatorPods(ctx)
+	if err != nil {
+		return err
+	}
+	killed := 0
+	for i := range pods {
+		pid, err := findIn(&pods[i], "operator")
+		if err != nil {
+			continue // one that is on its way out, or in
+		}
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			return fmt.Errorf("kill the operator: %w", err)
+		}
+		killed++
+	}
+	if killed == 0 {
+		return errors.New("no operator runs")
+	}
+	return nil
+}
+
 // OperatorLog is everything that the present operator has logged.
 func (s *Stage) OperatorLog(ctx context.Context) (string, error) {
-	pods, err := s.operatorPods(ctx)
+	pods, err := s.OperatorPods(ctx)
 	if err != nil {
 		return "", err
 	}
