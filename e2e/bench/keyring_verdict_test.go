@@ -50,7 +50,7 @@ func TestKeyringVerdict(t *testing.T) {
 		}, ""},
 		"nothing to compare": {"a ratio of nothing proves nothing", func(f *keyringFigures) {
 			f.put(both(partPlanned, outcome{table: proofs[armPlain]}, moves(armEncrypted, fine...)))
-		}, "0 and 20 samples"},
+		}, "planned: inconclusive: 0 and 20 samples"},
 		"a run that failed": {"", func(f *keyringFigures) {
 			f.put(planned(func(o *outcome) { o.errs = []error{errors.New("no")} }, fine...))
 		}, "MISSED: 1 runs failed"},
@@ -65,10 +65,10 @@ func TestKeyringVerdict(t *testing.T) {
 		}, "planned: inconclusive: 20 and 4 samples in 1 runs"},
 		"an emergency too few": {"", func(f *keyringFigures) {
 			f.put(both(partForceDelete, emergencies(armPlain, 5, 5, 5, 5, 5), emergencies(armEncrypted, 5, 5, 5, 5)))
-		}, "5 and 4 samples in 4 runs"},
+		}, "pod-force-delete: inconclusive: 5 and 4 samples in 4 runs"},
 		"a silent operator": {"its measure is what is judged", func(f *keyringFigures) {
 			f.put(planned(func(o *outcome) { o.samples[7].OperatorSeconds = nil }, fine...))
-		}, "20 and 19 samples in 5 runs"},
+		}, "planned: inconclusive: 20 and 19 samples in 5 runs"},
 		"a slower emergency": {"clients say it", func(f *keyringFigures) {
 			f.put(both(partForceDelete, emergencies(armPlain, 5, 5, 5, 5, 5), emergencies(armEncrypted, 6, 6, 6, 6, 6)))
 		}, "pod-force-delete: MISSED"},
@@ -118,6 +118,13 @@ func TestKeyringVerdict(t *testing.T) {
 				t.Errorf("the table does not say so: %s", out.String())
 			}
 		})
+	}
+}
+
+func TestNothingMeetsNoTarget(t *testing.T) {
+	c := both(partPlanned, outcome{table: proofs[armPlain]}, moves(armEncrypted, 0.2, 0.2, 0.2, 0.2, 0.2))
+	if c.Target.Met || c.Interval != nil || c.WithinTarget {
+		t.Errorf("a ratio of nothing meets a target: %+v, interval %+v, within %t", c.Target, c.Interval, c.WithinTarget)
 	}
 }
 
