@@ -79,7 +79,7 @@ bench-switchovers: build ## Move the role 72 times in a row under load, and see 
 	@bin/bench -switchovers $(if $(RUNS),-runs $(RUNS)) -out out/bench-switchovers.json
 
 .PHONY: bench-keyring
-bench-keyring: build ## Measure encryption at rest: bring-up, a rotation, throughput and pauses with and without, CASE=round,planned RUNS=5 MERGE=1; writes out/bench-keyring.json
+bench-keyring: build ## Measure encryption at rest: bring-up, a rotation, throughput and pauses with and without, CASE=round,planned RUNS=10 MERGE=1; writes out/bench-keyring.json
 	@bin/bench -keyring $(if $(RUNS),-runs $(RUNS)) $(if $(CASE),-case $(CASE)) $(if $(filter-out 0,$(MERGE)),-merge) -out out/bench-keyring.json
 
 .PHONY: bench-status

@@ -77,6 +77,8 @@ type outcome struct {
 	samples []sample
 	errs    []error
 	commit  string
+	// table is what bench-keyring proved of the table under load.
+	table tableProof
 }
 
 // add sums a case up, in place of what is there of it.

@@ -34,6 +34,8 @@ type sample struct {
 	MarginSeconds    float64 `json:"marginSeconds"`
 	// StolenPercent is how much of the machine's time its host gave to others in this run, in percent: the noise.
 	StolenPercent float64 `json:"stolenPercent"`
+	// Run of bench-keyring: what has the same number in both groups was measured one after the other.
+	Run int `json:"run,omitempty"`
 }
 
 // testimony is what all writers of a session saw.

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/e2e/demo/stage"
 )
@@ -46,8 +44,23 @@ func partsNamed(list string) ([]string, error) {
 	return slices.DeleteFunc(keyringParts(), func(name string) bool { return !wanted[name] }), nil
 }
 
-// keyringRuns is how often each failover is made on each group, unless it is said.
-const keyringRuns = 5
+// Runs of each part on each group, unless it is said how many. Ten of planned failovers are forty moves, because a pause
+// depends on the noise of the machine more than on anything else.
+const (
+	failoverRuns   = 10
+	throughputRuns = 5
+)
+
+// runsOf is how often a part is measured on each group.
+func (k *keyringBench) runsOf(part string) int {
+	switch {
+	case k.options.runs > 0:
+		return k.options.runs
+	case part == partThroughput:
+		return throughputRuns
+	}
+	return failoverRuns
+}
 
 // arm is one of the two groups that are compared. Their specifications differ in encryption only.
 type arm struct{ name, namespace string }
@@ -65,15 +78,11 @@ func (a arm) spec() v1alpha1.MysqlFailoverGroupSpec {
 type keyringBench struct {
 	*bench
 	figures keyringFigures
-	runs    int
 }
 
 // keyring measures the parts that were asked for, one after the other.
 func (b *bench) keyring(ctx context.Context) error {
-	k := &keyringBench{bench: b, runs: keyringRuns}
-	if b.options.runs > 0 {
-		k.runs = b.options.runs
-	}
+	k := &keyringBench{bench: b}
 	parts, err := partsNamed(b.options.only)
 	if err != nil {
 		return err
@@ -86,6 +95,7 @@ func (b *bench) keyring(ctx context.Context) error {
 	var errs []error
 	for _, part := range parts {
 		b.stage.Say("part %s", part)
+		k.figures.forgive(part)
 		err := k.measure(ctx, part)
 		if err != nil {
 			err = fmt.Errorf("%s: %w", part, err)
@@ -104,7 +114,7 @@ func (b *bench) keyring(ctx context.Context) error {
 
 // write is done after every part, so that an hour's figures are not lost by the last one.
 func (k *keyringBench) write() error {
-	k.figures.Machine = thisMachine()
+	k.figures.Machine, k.figures.Commit = thisMachine(), k.commit
 	k.figures.judge()
 	return writeJSON(k.options.out, k.figures)
 }
@@ -193,15 +203,15 @@ func (k *keyringBench) failovers(ctx context.Context, name string) error {
 		return err
 	}
 	outcomes := map[string]outcome{}
-	for n := range k.runs {
+	runs := k.runsOf(name)
+	for n := range runs {
 		order := slices.Clone(arms)
 		if n%2 == 1 {
 			slices.Reverse(order)
 		}
 		for _, a := range order {
-			k.stage.Say("%s, run %d of %d, %s", name, n+1, k.runs, a.name)
-			samples, err := k.faults(ctx, a, c, batch)
-			outcomes[a.name] = k.took(outcomes[a.name], name+", "+a.name, samples, err)
+			k.stage.Say("%s, run %d of %d, %s", name, n+1, runs, a.name)
+			outcomes[a.name] = k.run(ctx, outcomes[a.name], keyringRun{of: a, what: c, number: n + 1, faults: batch})
 		}
 		compared := compare(name, outcomes)
 		compared.origin = k.origin()
@@ -217,100 +227,54 @@ func (k *keyringBench) failovers(ctx context.Context, name string) error {
 	return errors.Join(append(slices.Clone(outcomes[armPlain].errs), outcomes[armEncrypted].errs...)...)
 }
 
-// took adds what came of a session to what came of those before it.
-func (k *keyringBench) took(o outcome, what string, samples []sample, err error) outcome {
-	for _, s := range samples {
-		k.stage.Say("%s: %.3f s, margin %.3f s, %d acknowledged rows missing", what, s.Seconds, s.MarginSeconds, s.Lost)
+// keyringRun is one set of writers on one of the groups.
+type keyringRun struct {
+	of             arm
+	what           benchCase
+	number, faults int
+}
+
+// run adds what came of a run to what came of those before it.
+func (k *keyringBench) run(ctx context.Context, o outcome, r keyringRun) outcome {
+	samples, proof, err := k.faults(ctx, r)
+	for i, s := range samples {
+		samples[i].Run = r.number
+		k.stage.Say("%s, %s: %.3f s (operator's %s), margin %.3f s, %d acknowledged rows missing, %.1f %% stolen",
+			r.what.Name, r.of.name, s.Seconds, operatorSaid(s), s.MarginSeconds, s.Lost, s.StolenPercent)
 	}
 	if err != nil {
 		o.errs = append(o.errs, fmt.Errorf("after %d samples: %w", len(o.samples), err))
 		k.stage.Say("FAILED: %v", err)
 	}
+	if proof.Encryption != "" {
+		o.table = proof
+	}
 	o.samples = append(o.samples, samples...)
 	return o
 }
 
-func (k *keyringBench) faults(ctx context.Context, a arm, c benchCase, runs int) ([]sample, error) {
+func operatorSaid(s sample) string {
+	if v, ok := operatorPause(s); ok {
+		return fmt.Sprintf("%.3f s", v)
+	}
+	return "unknown"
+}
+
+func (k *keyringBench) faults(ctx context.Context, r keyringRun) ([]sample, tableProof, error) {
 	if err := k.stage.Restore(ctx); err != nil {
-		return nil, err
+		return nil, tableProof{}, err
 	}
-	g, err := k.ensure(ctx, a)
+	g, err := k.ensure(ctx, r.of)
 	if err != nil {
-		return nil, err
+		return nil, tableProof{}, err
 	}
-	return k.sessionOn(ctx, g, c, runs)
-}
-
-// rotationLimit is how long a site may take from the annotation until it is sealed again.
-const rotationLimit = 10 * time.Minute
-
-// round makes a new encrypted group and rotates one of its sites. Nothing else runs on the lab meanwhile.
-func (k *keyringBench) round(ctx context.Context) error {
-	for _, a := range append(slices.Clone(arms), arm{namespace: namespace}) {
-		g := &stage.Group{Stage: k.stage, Namespace: a.namespace, Name: group}
-		if err := g.Delete(ctx); err != nil {
-			return err
-		}
+	if err := g.EnsureApp(ctx); err != nil {
+		return nil, tableProof{}, err
 	}
-	began := metav1.Now()
-	g, err := k.stage.NewGroup(ctx, arms[1].namespace, group, arms[1].spec())
+	proof, err := r.of.prove(ctx, g, writesTable)
 	if err != nil {
-		return err
+		return nil, proof, err
 	}
-	seen := newTimeline(began.Time)
-	seconds, err := seen.follow(ctx, g, bringUp, allSealed)
-	if err != nil {
-		g.Diagnose(context.WithoutCancel(ctx), "bench-keyring")
-		return err
-	}
-	k.figures.BringUp = &bringUpFigures{
-		origin: k.origin(), AppliedToSealedSeconds: seconds, Sites: seen.sites(),
-		Target: limited("appliedToSealedSeconds", sealedLimit, seconds),
-	}
-	k.stage.Say("every site was sealed %.1f s after the group was applied", seconds)
-	if err := k.write(); err != nil {
-		return err
-	}
-	return k.rotation(ctx, g)
-}
-
-// rotation has the keyring of a replica rotated.
-func (k *keyringBench) rotation(ctx context.Context, g *stage.Group) error {
-	now, err := g.AwaitReady(ctx, bringUp)
-	if err != nil {
-		return err
-	}
-	site, err := otherCandidate(now, now.Status.ActiveSite)
-	if err != nil {
-		return err
-	}
-	k.stage.Say("rotating the keyring of %s", site)
-	seen := newTimeline(time.Now())
-	if err := annotate(ctx, g, v1alpha1.AnnotationRotateKeyring, site); err != nil {
-		return err
-	}
-	seconds, err := seen.follow(ctx, g, rotationLimit, func(group *v1alpha1.MysqlFailoverGroup) error {
-		if group.Annotations[v1alpha1.AnnotationRotateKeyring] != "" {
-			return errors.New("the order is not answered: " + phases(group))
-		}
-		return allSealed(group)
-	})
-	if err != nil {
-		g.Diagnose(context.WithoutCancel(ctx), "bench-keyring")
-		return err
-	}
-	after, err := g.Get(ctx)
-	if err != nil {
-		return err
-	}
-	if last := after.Annotations[v1alpha1.AnnotationLastRequest]; !strings.Contains(last, "="+site+": done") {
-		return fmt.Errorf("the rotation was answered: %s", last)
-	}
-	for _, s := range seen.sites() {
-		if s.Site == site {
-			k.figures.Rotation = &rotationFigures{origin: k.origin(), OrderedToAnsweredSeconds: seconds, siteSteps: s}
-		}
-	}
-	k.stage.Say("%s was sealed again %.1f s after the order", site, seconds)
-	return nil
+	samples, err := k.sessionOn(ctx, g, r.what, r.faults)
+	return samples, proof, err
 }

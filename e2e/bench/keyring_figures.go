@@ -6,13 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"math"
 	"os"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
@@ -20,14 +17,18 @@ import (
 
 // keyringFigures are the output of `make bench-keyring`. Seconds and rates are said in the names.
 type keyringFigures struct {
-	Machine    machine              `json:"machine"`
+	Machine machine `json:"machine"`
+	// Commit is that of the last run; each part has its own beside it.
+	Commit     string               `json:"commit"`
 	BringUp    *bringUpFigures      `json:"bringUp,omitempty"`
 	Rotation   *rotationFigures     `json:"rotation,omitempty"`
 	Throughput *throughputFigures   `json:"throughput,omitempty"`
 	Failovers  []failoverComparison `json:"failovers,omitempty"`
-	// FailedParts are those of this run that could not be measured, and why.
+	// FailedParts are those that could not be measured when they were tried last, and why.
 	FailedParts []string `json:"failedParts,omitempty"`
-	// WithinTarget is true if every part is there, none failed, and every target was met.
+	// Against is all that is not within its target, was not measured, or is of another commit than the last run.
+	Against []string `json:"against,omitempty"`
+	// WithinTarget is true if there is nothing of that.
 	WithinTarget bool `json:"withinTarget"`
 }
 
@@ -88,10 +89,15 @@ type throughputFigures struct {
 	RowBytes    int     `json:"rowBytes"`
 	RunSeconds  float64 `json:"runSeconds"`
 	// Rows are commits, one row each; medians of the runs.
-	PlainRowsPerSecond     float64            `json:"plainRowsPerSecond"`
-	EncryptedRowsPerSecond float64            `json:"encryptedRowsPerSecond"`
-	EncryptedToPlainRatio  float64            `json:"encryptedToPlainRatio"`
-	Samples                []throughputSample `json:"samples"`
+	PlainRowsPerSecond     float64 `json:"plainRowsPerSecond"`
+	EncryptedRowsPerSecond float64 `json:"encryptedRowsPerSecond"`
+	EncryptedToPlainRatio  float64 `json:"encryptedToPlainRatio"`
+	PlainStolenPercent     float64 `json:"plainStolenPercent"`
+	EncryptedStolenPercent float64 `json:"encryptedStolenPercent"`
+	// The tables are what was under load in the last runs, as the servers say.
+	PlainTable     tableProof         `json:"plainTable"`
+	EncryptedTable tableProof         `json:"encryptedTable"`
+	Samples        []throughputSample `json:"samples"`
 }
 
 type throughputSample struct {
@@ -99,35 +105,8 @@ type throughputSample struct {
 	RowsPerSecond float64 `json:"rowsPerSecond"`
 	// P99CommitSeconds is how long a commit takes at most, but for one in a hundred.
 	P99CommitSeconds float64 `json:"p99CommitSeconds"`
-}
-
-// failoverComparison compares one way to move the role, in turn on a group without encryption and on one with it.
-type failoverComparison struct {
-	origin
-	Case      string     `json:"case"`
-	Plain     pauseOfArm `json:"plain"`
-	Encrypted pauseOfArm `json:"encrypted"`
-	// Ratio compares the medians of what clients saw, OperatorRatio those of what the operator measured, which is finer.
-	Ratio         float64      `json:"encryptedToPlainRatio"`
-	OperatorRatio float64      `json:"encryptedToPlainOperatorRatio,omitempty"`
-	Target        keyringLimit `json:"target"`
-	// FailedRuns are no samples, and take the case out of its target.
-	FailedRuns []string `json:"failedRuns,omitempty"`
-	// WithinTarget is true if the target was met, on both groups nothing was proven wrong, and no run failed.
-	WithinTarget bool `json:"withinTarget"`
-}
-
-// pauseOfArm are the pauses of the clients of one group, as in bench-failover.
-type pauseOfArm struct {
-	Runs        int     `json:"runs"`
-	P50Seconds  float64 `json:"p50Seconds"`
-	P99Seconds  float64 `json:"p99Seconds"`
-	MeanSeconds float64 `json:"meanSeconds"`
-	// OperatorP50Seconds is what the operator says of the pauses of planned failovers; 0 if it says nothing.
-	OperatorP50Seconds float64  `json:"operatorP50Seconds,omitempty"`
-	AckedLost          int      `json:"ackedLost"`
-	WriterOverlaps     int      `json:"writerOverlaps"`
-	Samples            []sample `json:"samples"`
+	// StolenPercent is how much of the machine's time its host gave to others from the warm-up to the end.
+	StolenPercent float64 `json:"stolenPercent"`
 }
 
 // keyringLimit is a limit and what was measured.
@@ -182,75 +161,16 @@ func (s *siteSteps) mark() {
 
 // sum fills in the medians.
 func (f *throughputFigures) sum() {
-	rates := map[string][]float64{}
+	rates, stolen := map[string][]float64{}, map[string][]float64{}
 	for _, s := range f.Samples {
-		rates[s.Group] = append(rates[s.Group], s.RowsPerSecond)
+		rates[s.Group], stolen[s.Group] = append(rates[s.Group], s.RowsPerSecond), append(stolen[s.Group], s.StolenPercent)
 	}
 	f.PlainRowsPerSecond, f.EncryptedRowsPerSecond = percentile(rates[armPlain], 50), percentile(rates[armEncrypted], 50)
 	f.EncryptedToPlainRatio = ratio(f.EncryptedRowsPerSecond, f.PlainRowsPerSecond)
+	f.PlainStolenPercent, f.EncryptedStolenPercent = percentile(stolen[armPlain], 50), percentile(stolen[armEncrypted], 50)
 }
 
-// compare sums the runs of a case up. Which group was slower is decided by the medians of what clients saw.
-func compare(name string, arms map[string]outcome) failoverComparison {
-	c := failoverComparison{Case: name, Plain: pauses(arms[armPlain].samples), Encrypted: pauses(arms[armEncrypted].samples)}
-	for _, arm := range []string{armPlain, armEncrypted} {
-		for _, err := range arms[arm].errs {
-			c.FailedRuns = append(c.FailedRuns, arm+": "+err.Error())
-		}
-	}
-	c.Ratio = ratio(c.Encrypted.P50Seconds, c.Plain.P50Seconds)
-	c.OperatorRatio = ratio(c.Encrypted.OperatorP50Seconds, c.Plain.OperatorP50Seconds)
-	c.Target = limited("encryptedToPlainRatio", slowerLimit, c.Ratio)
-	both := c.Plain.Runs > 0 && c.Encrypted.Runs > 0
-	c.Target.Met = c.Target.Met && both
-	c.WithinTarget = c.Target.Met && len(c.FailedRuns) == 0 && c.Plain.WriterOverlaps+c.Encrypted.WriterOverlaps == 0
-	return c
-}
-
-func pauses(samples []sample) pauseOfArm {
-	p := pauseOfArm{Runs: len(samples), Samples: samples}
-	var seconds, operator []float64
-	sum := 0.0
-	for _, s := range samples {
-		seconds, sum = append(seconds, s.Seconds), sum+s.Seconds
-		if s.OperatorSeconds != nil {
-			operator = append(operator, *s.OperatorSeconds)
-		}
-		p.AckedLost += s.Lost
-		p.WriterOverlaps += s.Overlaps
-	}
-	p.P50Seconds, p.P99Seconds = percentile(seconds, 50), percentile(seconds, 99)
-	p.MeanSeconds = round(sum / math.Max(1, float64(len(samples))))
-	p.OperatorP50Seconds = percentile(operator, 50)
-	return p
-}
-
-// ratio is 0 where there is nothing to compare with.
-func ratio(a, b float64) float64 {
-	if b == 0 {
-		return 0
-	}
-	return round(a / b)
-}
-
-func (f *keyringFigures) put(c failoverComparison) {
-	if i := slices.IndexFunc(f.Failovers, func(old failoverComparison) bool { return old.Case == c.Case }); i >= 0 {
-		f.Failovers[i] = c
-		return
-	}
-	f.Failovers = append(f.Failovers, c)
-}
-
-// judge draws the verdict over all parts.
-func (f *keyringFigures) judge() {
-	has := func(name string) bool {
-		return slices.ContainsFunc(f.Failovers, func(c failoverComparison) bool { return c.Case == name })
-	}
-	f.WithinTarget = len(f.FailedParts) == 0 && f.BringUp != nil && f.BringUp.Target.Met && f.Rotation != nil && f.Throughput != nil &&
-		has(partPlanned) && (has(partForceDelete) || has(partMysqldDead)) &&
-		!slices.ContainsFunc(f.Failovers, func(c failoverComparison) bool { return !c.WithinTarget })
-}
-
+// read takes over what a file says; one that is not there says nothing.
 func (f *keyringFigures) read(path string) error {
 	raw, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -262,38 +182,11 @@ func (f *keyringFigures) read(path string) error {
 	if err := json.Unmarshal(raw, f); err != nil {
 		return fmt.Errorf("read figures of %s: %w", path, err)
 	}
-	f.FailedParts = nil
 	return nil
 }
 
-// print prints the tables with the verdicts.
-func (f *keyringFigures) print(out io.Writer) {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "\nWHAT\tMEASURED\tTARGET\tVERDICT")
-	if b := f.BringUp; b != nil {
-		fmt.Fprintf(w, "apply until every site is sealed\t%.1f s\t%.0f s\t%s\n", b.AppliedToSealedSeconds, b.Target.Limit, said(b.Target.Met))
-	}
-	if r := f.Rotation; r != nil {
-		fmt.Fprintf(w, "rotation of %s\t%.1f s: unsealed at %.1f, rotated %.1f, in escrow %.1f, sealed %.1f\t\t\n", r.Site,
-			r.OrderedToAnsweredSeconds, r.UnsealedSeconds, r.RotatedSeconds, r.EscrowedSeconds, r.SealedSeconds)
-	}
-	if t := f.Throughput; t != nil {
-		fmt.Fprintf(w, "rows a second, %d connections\t%.0f plain, %.0f encrypted, ratio %.2f\t\t\n", t.Connections,
-			t.PlainRowsPerSecond, t.EncryptedRowsPerSecond, t.EncryptedToPlainRatio)
-	}
-	for _, c := range f.Failovers {
-		fmt.Fprintf(w, "pause, %s (median of %d and %d)\t%.3f s plain, %.3f s encrypted, ratio %.2f (operator's %.2f)\t%.2f\t%s\n", c.Case, c.Plain.Runs,
-			c.Encrypted.Runs, c.Plain.P50Seconds, c.Encrypted.P50Seconds, c.Ratio, c.OperatorRatio, c.Target.Limit, said(c.WithinTarget))
-	}
-	_ = w.Flush()
-	if len(f.FailedParts) > 0 {
-		fmt.Fprintf(out, "could not be measured: %s\n", strings.Join(f.FailedParts, "; "))
-	}
-}
-
-func said(met bool) string {
-	if met {
-		return "within"
-	}
-	return "MISSED"
+// forgive forgets that a part failed, since it is measured again. Until then it counts, also in a file that others are
+// merged into.
+func (f *keyringFigures) forgive(part string) {
+	f.FailedParts = slices.DeleteFunc(f.FailedParts, func(text string) bool { return strings.HasPrefix(text, part+": ") })
 }

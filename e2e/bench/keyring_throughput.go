@@ -34,19 +34,21 @@ func (k *keyringBench) throughput(ctx context.Context) error {
 		return err
 	}
 	f := &throughputFigures{Connections: loadConnections, RowBytes: loadRowBytes, RunSeconds: loadRun.Seconds()}
-	for n := range k.runs {
+	runs := k.runsOf(partThroughput)
+	for n := range runs {
 		order := slices.Clone(arms)
 		if n%2 == 1 {
 			slices.Reverse(order)
 		}
 		for _, a := range order {
-			s, err := loadOnce(ctx, groups[a.name])
+			s, proof, err := loadOnce(ctx, groups[a.name], a)
 			if err != nil {
 				return fmt.Errorf("load the group %s: %w", a.name, err)
 			}
+			f.proven(a.name, proof)
 			s.Group = a.name
 			f.Samples = append(f.Samples, s)
-			k.stage.Say("load, run %d of %d, %s: %.0f rows a second", n+1, k.runs, a.name, s.RowsPerSecond)
+			k.stage.Say("load, run %d of %d, %s: %.0f rows a second", n+1, runs, a.name, s.RowsPerSecond)
 		}
 		f.sum()
 		f.origin = k.origin()
@@ -58,40 +60,62 @@ func (k *keyringBench) throughput(ctx context.Context) error {
 	return nil
 }
 
-// loadOnce loads a group whose replicas have caught up, over an empty table.
-func loadOnce(ctx context.Context, g *stage.Group) (throughputSample, error) {
+// proven notes what was under load.
+func (f *throughputFigures) proven(armName string, proof tableProof) {
+	if armName == armEncrypted {
+		f.EncryptedTable = proof
+		return
+	}
+	f.PlainTable = proof
+}
+
+// loadOnce loads a group whose replicas have caught up, over an empty table that is encrypted as that of its arm must be.
+func loadOnce(ctx context.Context, g *stage.Group, a arm) (throughputSample, tableProof, error) {
+	var none throughputSample
+	active, err := emptyTable(ctx, g)
+	if err != nil {
+		return none, tableProof{}, err
+	}
+	proof, err := a.prove(ctx, g, loadTable)
+	if err != nil {
+		return none, proof, err
+	}
+	if err := caughtUp(ctx, g, active); err != nil {
+		return none, proof, err
+	}
+	db, err := g.Dial(ctx, active)
+	if err != nil {
+		return none, proof, err
+	}
+	defer func() { _ = db.Close() }()
+	s, err := closedLoop(ctx, db)
+	if err != nil {
+		return s, proof, err
+	}
+	after, err := g.Get(ctx)
+	if err == nil && (after.Status.ActiveSite != active || proof.Site != active) {
+		err = fmt.Errorf("the role moved from %s to %s under load: nothing was measured", active, after.Status.ActiveSite)
+	}
+	return s, proof, err
+}
+
+// emptyTable makes the table of the load on the active site, and names that.
+func emptyTable(ctx context.Context, g *stage.Group) (string, error) {
 	now, err := g.AwaitReady(ctx, bringUp)
 	if err != nil {
-		return throughputSample{}, err
+		return "", err
 	}
-	active := now.Status.ActiveSite
 	if err := g.EnsureApp(ctx); err != nil {
-		return throughputSample{}, err
+		return "", err
 	}
 	statements := strings.Join([]string{
 		"CREATE TABLE IF NOT EXISTS " + loadTable + " (id BIGINT UNSIGNED AUTO_INCREMENT PRIMARY KEY, payload VARBINARY(1024) NOT NULL)",
 		"TRUNCATE TABLE " + loadTable,
 	}, "; ")
-	if _, err := g.RootSQL(ctx, active, statements); err != nil {
-		return throughputSample{}, fmt.Errorf("make the table: %w", err)
+	if _, err := g.RootSQL(ctx, now.Status.ActiveSite, statements); err != nil {
+		return "", fmt.Errorf("make the table: %w", err)
 	}
-	if err := caughtUp(ctx, g, active); err != nil {
-		return throughputSample{}, err
-	}
-	db, err := g.Dial(ctx, active)
-	if err != nil {
-		return throughputSample{}, err
-	}
-	defer func() { _ = db.Close() }()
-	s, err := closedLoop(ctx, db)
-	if err != nil {
-		return s, err
-	}
-	after, err := g.Get(ctx)
-	if err == nil && after.Status.ActiveSite != active {
-		err = fmt.Errorf("the role moved from %s to %s under load: nothing was measured", active, after.Status.ActiveSite)
-	}
-	return s, err
+	return now.Status.ActiveSite, nil
 }
 
 // caughtUp waits until every site has executed what the active one has.
@@ -127,6 +151,10 @@ type loader struct {
 
 // closedLoop has every connection send rows until the time is over. What is sent in the warm-up does not count.
 func closedLoop(ctx context.Context, db *sql.DB) (throughputSample, error) {
+	start, err := readProcessors()
+	if err != nil {
+		return throughputSample{}, err
+	}
 	from := time.Now().Add(loadWarmUp)
 	until := from.Add(loadRun)
 	loaders := make([]loader, loadConnections)
@@ -135,7 +163,13 @@ func closedLoop(ctx context.Context, db *sql.DB) (throughputSample, error) {
 		all.Go(func() { loaders[i].err = loaders[i].run(ctx, db, from, until) })
 	}
 	all.Wait()
-	return sumLoad(loaders, loadRun)
+	now, err := readProcessors()
+	if err != nil {
+		return throughputSample{}, err
+	}
+	s, err := sumLoad(loaders, loadRun)
+	s.StolenPercent = start.stolenUntil(now)
+	return s, err
 }
 
 func (l *loader) run(ctx context.Context, db *sql.DB, from, until time.Time) error {

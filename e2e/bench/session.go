@@ -74,7 +74,7 @@ func openSession(ctx context.Context, g *stage.Group, name string) (*session, er
 		return nil, err
 	}
 	// The rows of earlier sessions are judged, and all rows are read in the end.
-	if _, err := g.RootSQL(ctx, before.Status.ActiveSite, "TRUNCATE TABLE app.writes"); err != nil {
+	if _, err := g.RootSQL(ctx, before.Status.ActiveSite, "TRUNCATE TABLE "+writesTable); err != nil {
 		return nil, fmt.Errorf("empty the table: %w", err)
 	}
 	g.WriterArgs = writerArgs()
