@@ -62,14 +62,7 @@ func TestTheSeedIsGone(t *testing.T) {
 
 // A group that was made again while a site was unsealed: status knows nothing, and the pod that lives on may have what is nowhere else.
 func TestAGroupIsMadeAgainWhileASiteIsUnsealed(t *testing.T) {
-	forgotten := func(live string) change {
-		return func(g *Group, s *Site) {
-			unsealedFor(rot, live)(g, s)
-			s.Status = v1alpha1.SiteKeyringStatus{}
-		}
-	}
 	noMysqld := func(_ *Group, s *Site) { s.Report.Component = "" }
-	unheard := func(_ *Group, s *Site) { s.Report = nil }
 	waits := func(n Next) bool { return n.Wish.Kept != "" && !n.Wish.Encrypted }
 	decideAll(t, map[string]transition{
 		"not heard yet":                 {"the newest in escrow may not be what the pod has", none, []change{forgotten(""), unheard}, stays, "", waits},
