@@ -24,7 +24,22 @@ func notReady(_ *Group, s *Site)        { s.Pod.Ready = false }
 func isBusy(_ *Group, s *Site)          { s.Busy = true }
 func unheard(_ *Group, s *Site)         { s.Report = nil }
 func nothingStored(_ *Group, s *Site)   { s.Versions = nil }
-func jobRuns(_ *Group, s *Site)         { s.Job.Running = true }
+func unnamed(_ *Group, s *Site) {
+	s.Status.KeyringSecret, s.Status.KeyringVersion, s.Status.KeyringDigest = "", 0, ""
+}
+func behind(_ *Group, s *Site)     { s.Pod.Settled = false }
+func restless(_ *Group, s *Site)   { s.Calm = 0 }
+func unanswered(_ *Group, s *Site) { s.Report.Component = "" }
+func tells(digest string) change {
+	return func(_ *Group, s *Site) { s.Report.Digest = digest }
+}
+
+// replaced is an escrow Secret of the same name that was stored with another content.
+func replaced(_ *Group, s *Site) { s.Versions[2].Digest, s.Versions[2].Annotated = "other", "other" }
+
+// bare is a round that began from nothing.
+func bare(_ *Group, s *Site)    { s.Status.SeedVersion, s.Status.SeedDigest = 0, "" }
+func jobRuns(_ *Group, s *Site) { s.Job.Running = true }
 func seedIs(number int64) change {
 	return func(_ *Group, s *Site) { s.Status.SeedVersion, s.Status.SeedDigest = number, ver(number).Digest }
 }
@@ -135,4 +150,17 @@ func TestWhatALostPodHad(t *testing.T) {
 	})
 }
 
-var _ = time.Second
+// What is late is told, and only that.
+func TestLate(t *testing.T) {
+	hour := lateBy(time.Hour)
+	waiting := func(more ...change) []change {
+		return append([]change{unsealedFor(rot, digest("3")), rotate("b"), behind, hour}, more...)
+	}
+	decideAll(t, map[string]transition{
+		"a clone whose pod was not replaced": {"a clone is ordered for a reason", unsealed, []change{aboutToUnseal(clone), noData, cloneWanted, hour}, failed, EventNotEscrowed, func(n Next) bool { return !n.Missing }},
+		"a rotation whose seed is gone":      {"I16: what its data needs is in no escrow", unsealed, waiting(gone), failed, EventNotEscrowed, nil},
+		"a rotation whose seed is another":   {"I16: nor then", unsealed, waiting(replaced), failed, EventNotEscrowed, nil},
+		"nobody knows since when":            {"an operator of another version began it", unsealed, []change{unsealedFor(clone, digest("4")), hour, func(_ *Group, s *Site) { s.Status.Since = nil }}, stays, "", nil},
+		"without a limit":                    {"nobody asked for one", unsealed, []change{unsealedFor(clone, digest("4")), hour, func(g *Group, _ *Site) { g.EscrowTimeout = 0 }}, stays, "", nil},
+	})
+}

@@ -120,7 +120,6 @@ func TestAPatchedPhaseIsNotBelieved(t *testing.T) {
 
 // A rotation that waits for its turn is not late: no key was made.
 func TestARotationThatWaitsIsNotLate(t *testing.T) {
-	behind := func(_ *Group, s *Site) { s.Pod.Settled = false }
 	decideAll(t, map[string]transition{
 		"its pod was not replaced":  {"an ordered update may be paused for hours", unsealed, []change{aboutToUnseal(rot), rotate("b"), lateBy(time.Hour)}, stays, "", nil},
 		"it waits for a lag":        {"its keyring is the seed", unsealed, []change{unsealedFor(rot, digest("3")), rotate("b"), behind, lateBy(time.Hour)}, stays, "", nil},
