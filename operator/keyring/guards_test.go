@@ -77,14 +77,22 @@ func sayAll(t *testing.T, tests map[string]says) {
 func TestNothingIsBegunOnAGuess(t *testing.T) {
 	waits := func(n Next) bool { return n.Wish.Kept != "" && !n.Wish.Encrypted }
 	decideAll(t, map[string]transition{
-		"its pod is sealed, and nothing is in escrow":       {"I14: only its pod has the keyring", none, []change{noData, nothingStored}, failed, EventEscrowMissing, func(n Next) bool { return n.Wish.Kept != "" }},
-		"a pod that has not told, and is to be cloned":      {"what it has is replaced, whatever it is", none, []change{forgotten(""), unheard, noData, cloneWanted, nothingStored}, unsealed, EventUnsealed, func(n Next) bool { return n.Status.Work == boot }},
-		"adopted, an empty site whose pod has not told":     {"I14: it is not adopted before it has data, and its pod may tell", none, []change{adopted, forgotten(""), unheard, noData, nothingStored}, stays, "", waits},
-		"adopted before, and a pod has not told":            {"I14: its keyring may be one of those in escrow", none, []change{adopted, forgotten(""), unheard}, stays, "", waits},
-		"its Deployment is gone":                            {"that is made anew, and is no other version", sealed, []change{noDeployment}, stays, "", nil},
-		"rolled back":                                       {"it is on its way to be sealed", sealed, []change{func(_ *Group, s *Site) { s.Status.KeyringSecret, s.Status.KeyringDigest = ver(2).Name, ver(2).Digest }}, escrowed, "", func(n Next) bool { return n.Status.Stage == sealingStage }},
-		"empty volume of the active site, without its mark": {"I14: a person decides", sealed, []change{emptied, isActive, noData}, stays, "", nil},
-		"empty volume, unsealed already":                    {"its pod is about to be replaced", failed, []change{aboutToUnseal(clone), noData, emptied}, stays, "", func(n Next) bool { return n.Status.Round == 5 }},
+		"its pod is sealed, and nothing is in escrow": {"I14: only its pod has the keyring", none, []change{noData, nothingStored},
+			failed, EventEscrowMissing, func(n Next) bool { return n.Wish.Kept != "" }},
+		"a pod that has not told, and is to be cloned": {"what it has is replaced, whatever it is", none, []change{forgotten(""), unheard, noData, cloneWanted, nothingStored},
+			unsealed, EventUnsealed, func(n Next) bool { return n.Status.Work == boot }},
+		"adopted, an empty site whose pod has not told": {"I14: it is not adopted before it has data, and its pod may tell", none, []change{adopted, forgotten(""), unheard, noData, nothingStored},
+			stays, "", waits},
+		"adopted before, and a pod has not told": {"I14: its keyring may be one of those in escrow", none, []change{adopted, forgotten(""), unheard},
+			stays, "", waits},
+		"its Deployment is gone": {"that is made anew, and is no other version", sealed, []change{noDeployment},
+			stays, "", nil},
+		"rolled back": {"it is on its way to be sealed", sealed, []change{func(_ *Group, s *Site) { s.Status.KeyringSecret, s.Status.KeyringDigest = ver(2).Name, ver(2).Digest }},
+			escrowed, "", func(n Next) bool { return n.Status.Stage == sealingStage }},
+		"empty volume of the active site, without its mark": {"I14: a person decides", sealed, []change{emptied, isActive, noData},
+			stays, "", nil},
+		"empty volume, unsealed already": {"its pod is about to be replaced", failed, []change{aboutToUnseal(clone), noData, emptied},
+			stays, "", func(n Next) bool { return n.Status.Round == 5 }},
 	})
 	sayAll(t, map[string]says{
 		"adopted, its pod is sealed": {"its keyring is needed, wherever it is", isAdopted, none, []change{adopted, nothingStored}, false},
@@ -94,17 +102,28 @@ func TestNothingIsBegunOnAGuess(t *testing.T) {
 // I14: what a clone needs before a site is unsealed for it, and what it starts from.
 func TestACloneIsBegunAndGivenUp(t *testing.T) {
 	decideAll(t, map[string]transition{
-		"while it is made sealed":              {"it is sealed first", escrowed, []change{work(boot), stage(sealingStage), notReady, noData, cloneWanted}, stays, "", nil},
-		"in a pod that cannot start":           {"only a confirmed order gives up what its keyring reads", sealed, []change{podLost, noData, cloneWanted}, stays, "", nil},
-		"after a rotation":                     {"what is left of the work before is of no clone", sealed, []change{hasRotated, stage(rotatingStage), noData, cloneWanted}, pending, "", func(n Next) bool { return !n.Status.Rotated && n.Status.Stage == "" }},
-		"given up: it became the active site":  {"I14: the active site is no copy", pending, []change{work(clone), noData, cloneWanted, isActive}, sealed, "", func(n Next) bool { return n.Status.Work == "" }},
-		"given up: a rotation is ordered too":  {"that order was not carried out, nor refused", pending, []change{work(clone), rotate("b")}, sealed, "", not(has[Answer])},
-		"given up: promoted before it had all": {"I14: in a new pod it would be wiped", unsealed, []change{aboutToUnseal(clone), isActive, noData}, sealed, "", func(n Next) bool { return n.Wish.Sealed }},
-		"from a damaged version":               {"that opens nothing", pending, []change{work(clone), noData, cloneConfirmed, changed}, unsealed, EventUnsealed, func(n Next) bool { return n.Wish.Secret == "" }},
-		"confirmed, and its pod starts":        {"I14: from its keyring, so that nothing goes before the clone", pending, []change{work(clone), noData, cloneConfirmed}, unsealed, EventUnsealed, func(n Next) bool { return n.Wish.Version == 3 }},
-		"not confirmed, and its pod is lost":   {"from its keyring: nobody gave it up", pending, []change{work(clone), noData, cloneWanted, podLost}, unsealed, EventUnsealed, func(n Next) bool { return n.Wish.Version == 3 }},
-		"confirmed, while it is cloned":        {"one round is enough", unsealed, []change{unsealedFor(clone, digest("4")), noData, cloneConfirmed}, stays, "", func(n Next) bool { return n.Status.Round == 5 }},
-		"its seed opens nothing":               {"it is cloned from a fresh keyring", unsealed, []change{unsealedFor(clone, ""), podLost, noData, cloneWanted}, unsealed, EventUnsealed, func(n Next) bool { return n.Wish.Secret == "" && n.Status.Round == 6 }},
+		"while it is made sealed": {"it is sealed first", escrowed, []change{work(boot), stage(sealingStage), notReady, noData, cloneWanted},
+			stays, "", nil},
+		"in a pod that cannot start": {"only a confirmed order gives up what its keyring reads", sealed, []change{podLost, noData, cloneWanted},
+			stays, "", nil},
+		"after a rotation": {"what is left of the work before is of no clone", sealed, []change{hasRotated, stage(rotatingStage), noData, cloneWanted},
+			pending, "", func(n Next) bool { return !n.Status.Rotated && n.Status.Stage == "" }},
+		"given up: it became the active site": {"I14: the active site is no copy", pending, []change{work(clone), noData, cloneWanted, isActive},
+			sealed, "", func(n Next) bool { return n.Status.Work == "" }},
+		"given up: a rotation is ordered too": {"that order was not carried out, nor refused", pending, []change{work(clone), rotate("b")},
+			sealed, "", not(has[Answer])},
+		"given up: promoted before it had all": {"I14: in a new pod it would be wiped", unsealed, []change{aboutToUnseal(clone), isActive, noData},
+			sealed, "", func(n Next) bool { return n.Wish.Sealed }},
+		"from a damaged version": {"that opens nothing", pending, []change{work(clone), noData, cloneConfirmed, changed},
+			unsealed, EventUnsealed, func(n Next) bool { return n.Wish.Secret == "" }},
+		"confirmed, and its pod starts": {"I14: from its keyring, so that nothing goes before the clone", pending, []change{work(clone), noData, cloneConfirmed},
+			unsealed, EventUnsealed, func(n Next) bool { return n.Wish.Version == 3 }},
+		"not confirmed, and its pod is lost": {"from its keyring: nobody gave it up", pending, []change{work(clone), noData, cloneWanted, podLost},
+			unsealed, EventUnsealed, func(n Next) bool { return n.Wish.Version == 3 }},
+		"confirmed, while it is cloned": {"one round is enough", unsealed, []change{unsealedFor(clone, digest("4")), noData, cloneConfirmed},
+			stays, "", func(n Next) bool { return n.Status.Round == 5 }},
+		"its seed opens nothing": {"it is cloned from a fresh keyring", unsealed, []change{unsealedFor(clone, ""), podLost, noData, cloneWanted},
+			unsealed, EventUnsealed, func(n Next) bool { return n.Wish.Secret == "" && n.Status.Round == 6 }},
 	})
 	sayAll(t, map[string]says{
 		"its Secret is gone": {"I14: only a confirmed order gives up what it reads", isRecloned, sealed, []change{noData, cloneWanted, gone}, false},
@@ -117,9 +136,12 @@ func TestARotationIsBegunAndGivenUp(t *testing.T) {
 	notSealed := func(n Next) bool { return !n.Wish.Sealed }
 	with := func(more ...change) []change { return append(append([]change{}, open...), more...) }
 	decideAll(t, map[string]transition{
-		"nothing is known":                  {"I20: it may be the active site by now", sealed, []change{rotate("b"), unknown}, stays, "", not(has[Answer])},
-		"pending, the active site changes":  {"I20: nothing was changed yet", pending, []change{work(rot), rotate("b"), roleMoves}, sealed, EventRotationRefused, nil},
-		"pending, a planned failover":       {"I20: nothing was changed yet", pending, []change{work(rot), rotate("b"), plannedFailover}, sealed, EventRotationRefused, nil},
+		"nothing is known": {"I20: it may be the active site by now", sealed, []change{rotate("b"), unknown},
+			stays, "", not(has[Answer])},
+		"pending, the active site changes": {"I20: nothing was changed yet", pending, []change{work(rot), rotate("b"), roleMoves},
+			sealed, EventRotationRefused, nil},
+		"pending, a planned failover": {"I20: nothing was changed yet", pending, []change{work(rot), rotate("b"), plannedFailover},
+			sealed, EventRotationRefused, nil},
 		"opened, and still ordered":         {"I20: given up, and the order is answered", unsealed, with(rotate("b")), escrowed, EventRotationRefused, func(n Next) bool { return n.Wish.Sealed && has[Answer](n) }},
 		"opened, another is ordered":        {"that order is another site's", unsealed, with(rotate("c")), escrowed, "", not(has[Answer])},
 		"opened, rotated":                   {"I16: a report may be old", unsealed, with(stage(rotatingStage), hasRotated), stays, "", notSealed},
@@ -129,20 +151,46 @@ func TestARotationIsBegunAndGivenUp(t *testing.T) {
 			return n.Status.KeyringSecret == ver(3).Name && n.Status.KeyringDigest == digest("3")
 		}},
 		"about to be sealed, Secret gone": {"I16: nothing is given up meanwhile", failed, with(stage(sealingStage), gone), stays, "", func(n Next) bool { return n.Wish.Kept != "" }},
-		"a clone is no rotation":          {"I16: it is sealed once nothing works on it", unsealed, []change{unsealedFor(clone, digest("3")), isBusy}, escrowed, EventEscrowed, notSealed},
-		"taken back, it lost its mark":    {"it is cloned first, in this very pod", unsealed, []change{unsealedFor(rot, digest("3")), noData}, stays, "", func(n Next) bool { return n.Status.Stage == rotatingStage && MayClone(n.Status) }},
-		"the same, the active site":       {"I20: nothing is begun there", unsealed, []change{unsealedFor(rot, digest("4")), noData, isActive}, stays, "", func(n Next) bool { return n.Status.Stage == "" }},
-		"the same, its pod was not heard": {"I14: it may be the sealed one still", unsealed, []change{aboutToUnseal(rot), rotate("b"), noData}, stays, "", func(n Next) bool { return n.Status.Stage == "" }},
-		"rotated, and written again":      {"I14: what is not in escrow is not rotated once more", unsealed, []change{unsealedFor(rot, digest("4")), hasRotated, rotate("b")}, stays, "", func(n Next) bool { return n.Status.Stage == "" && !has[Rotate](n) }},
+		"a clone is no rotation": {"I16: it is sealed once nothing works on it", unsealed, []change{unsealedFor(clone, digest("3")), isBusy},
+			escrowed, EventEscrowed, notSealed},
+		"taken back, it lost its mark": {"it is cloned first, in this very pod", unsealed, []change{unsealedFor(rot, digest("3")), noData},
+			stays, "", func(n Next) bool { return n.Status.Stage == rotatingStage && MayClone(n.Status) }},
+		"the same, the active site": {"I20: nothing is begun there", unsealed, []change{unsealedFor(rot, digest("4")), noData, isActive},
+			stays, "", func(n Next) bool { return n.Status.Stage == "" }},
+		"the same, its pod was not heard": {"I14: it may be the sealed one still", unsealed, []change{aboutToUnseal(rot), rotate("b"), noData},
+			stays, "", func(n Next) bool { return n.Status.Stage == "" }},
+		"the same, in which pod": {"I14: what is done there is not done in another", unsealed, []change{unsealedFor(rot, digest("3")), noData, inPod("", "two"), unanswered},
+			stays, "", func(n Next) bool { return n.Status.RotationPod == "two" }},
+		"a rotation of another round ended": {"I14: this one was not begun", unsealed, []change{unsealedFor(rot, digest("3")), jobDone, behind, rotate("b")},
+			stays, "", func(n Next) bool { return !n.Status.Rotated }},
+		"rotated, and still said to be": {"it goes on to be escrowed", unsealed, []change{unsealedFor(rot, digest("4")), stage(rotatingStage), hasRotated, jobDone, add(4)},
+			escrowed, EventEscrowed, nil},
+		"opened, half rotated, pushed": {"it is sealed with what it has", unsealed, []change{unsealedFor(rot, digest("4")), stage(rotatingStage), isActive, add(4)},
+			escrowed, EventEscrowed, func(n Next) bool { return n.Status.KeyringVersion == 4 }},
+		"escrowed, and written again": {"I14: that it was begun is not forgotten", escrowed, []change{unsealedFor(rot, digest("4")), stage(rotatingStage), hasRotated},
+			unsealed, "", func(n Next) bool { return n.Status.Stage == rotatingStage }},
+		"found, and not told": {"nothing is under way that it could go back to", escrowed, []change{unsealedFor(rot, digest("4")), work(""), stage(sealingStage), unanswered},
+			stays, "", nil},
+		"sealed before it holds data": {"I16: the clone comes first, and writes the keyring", escrowed, []change{work(boot), noData},
+			stays, "", nil},
+		"rolled back after a rotation": {"the version before it has the old master keys", escrowed, []change{stage(sealingStage), hasRotated, rotatedOnce},
+			sealed, EventSealed, func(n Next) bool { return n.Status.RotatedVersion == 1 }},
+		"in the clear, nobody said so": {"a person accepts that what exists stays so", none, []change{nothingStored, func(_ *Group, s *Site) { s.Rendered = Rendered{Exists: true} }},
+			stays, "", func(n Next) bool { return !n.Wish.Encrypted }},
+		"rotated, and written again": {"I14: what is not in escrow is not rotated once more", unsealed, []change{unsealedFor(rot, digest("4")), hasRotated, rotate("b")},
+			stays, "", func(n Next) bool { return n.Status.Stage == "" && !has[Rotate](n) }},
 	})
 }
 
 // I14: what counts as lost with a pod, and what does not.
 func TestWhatALostPodHad(t *testing.T) {
 	decideAll(t, map[string]transition{
-		"it was sealed":                  {"it had nothing that is not in escrow", escrowed, []change{work(rot), hasRotated, stage(sealingStage), podLost, seedIs(2)}, stays, "", func(n Next) bool { return n.Status.Round == 4 && n.Wish.Sealed }},
-		"in a rotation, pushed":          {"what is in escrow is the current one", unsealed, []change{unsealedFor(rot, ""), stage(rotatingStage), podLost, add(4)}, unsealed, EventUnsealed, func(n Next) bool { return n.Status.KeyringVersion == 4 && n.Status.KeyringDigest == digest("4") }},
-		"in a rotation, the active site": {"I14: it is what the others are copies of", unsealed, []change{unsealedFor(rot, ""), stage(rotatingStage), podLost, isActive}, stays, "", not(has[Unprovision])},
+		"it was sealed": {"it had nothing that is not in escrow", escrowed, []change{work(rot), hasRotated, stage(sealingStage), podLost, seedIs(2)},
+			stays, "", func(n Next) bool { return n.Status.Round == 4 && n.Wish.Sealed }},
+		"in a rotation, pushed": {"what is in escrow is the current one", unsealed, []change{unsealedFor(rot, ""), stage(rotatingStage), podLost, add(4)},
+			unsealed, EventUnsealed, func(n Next) bool { return n.Status.KeyringVersion == 4 && n.Status.KeyringDigest == digest("4") }},
+		"in a rotation, the active site": {"I14: it is what the others are copies of", unsealed, []change{unsealedFor(rot, ""), stage(rotatingStage), podLost, isActive},
+			stays, "", not(has[Unprovision])},
 	})
 	sayAll(t, map[string]says{
 		"in a rotation":         {"new keys died with it", func(_ Group, s Site) bool { return lostKeys(s) }, unsealed, []change{unsealedFor(rot, ""), stage(rotatingStage), podLost}, true},
@@ -157,10 +205,13 @@ func TestLate(t *testing.T) {
 		return append([]change{unsealedFor(rot, digest("3")), rotate("b"), behind, hour}, more...)
 	}
 	decideAll(t, map[string]transition{
-		"a clone whose pod was not replaced": {"a clone is ordered for a reason", unsealed, []change{aboutToUnseal(clone), noData, cloneWanted, hour}, failed, EventNotEscrowed, func(n Next) bool { return !n.Missing }},
-		"a rotation whose seed is gone":      {"I16: what its data needs is in no escrow", unsealed, waiting(gone), failed, EventNotEscrowed, nil},
-		"a rotation whose seed is another":   {"I16: nor then", unsealed, waiting(replaced), failed, EventNotEscrowed, nil},
-		"nobody knows since when":            {"an operator of another version began it", unsealed, []change{unsealedFor(clone, digest("4")), hour, func(_ *Group, s *Site) { s.Status.Since = nil }}, stays, "", nil},
-		"without a limit":                    {"nobody asked for one", unsealed, []change{unsealedFor(clone, digest("4")), hour, func(g *Group, _ *Site) { g.EscrowTimeout = 0 }}, stays, "", nil},
+		"a clone whose pod was not replaced": {"a clone is ordered for a reason", unsealed, []change{aboutToUnseal(clone), noData, cloneWanted, hour},
+			failed, EventNotEscrowed, func(n Next) bool { return !n.Missing }},
+		"a rotation whose seed is gone":    {"I16: what its data needs is in no escrow", unsealed, waiting(gone), failed, EventNotEscrowed, nil},
+		"a rotation whose seed is another": {"I16: nor then", unsealed, waiting(replaced), failed, EventNotEscrowed, nil},
+		"nobody knows since when": {"an operator of another version began it", unsealed, []change{unsealedFor(clone, digest("4")), hour, func(_ *Group, s *Site) { s.Status.Since = nil }},
+			stays, "", nil},
+		"without a limit": {"nobody asked for one", unsealed, []change{unsealedFor(clone, digest("4")), hour, func(g *Group, _ *Site) { g.EscrowTimeout = 0 }},
+			stays, "", nil},
 	})
 }

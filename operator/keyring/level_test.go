@@ -45,14 +45,21 @@ func TestEffectsStandOnlyWhileTheyAreNeeded(t *testing.T) {
 	lost := func(_ *Group, s *Site) { s.Pod.Lost = true }
 	inClear := func(_ *Group, s *Site) { s.Rendered = Rendered{Exists: true} }
 	decideAll(t, map[string]transition{
-		"superseded versions go":                  {"", sealed, []change{few}, stays, "", has[Prune]},
-		"the pod that pushes has its token":       {"what it writes last goes into escrow", escrowed, []change{unsealedFor(boot, digest("3")), stage(sealingStage)}, stays, "", not(has[DropToken])},
-		"no key is rotated in a pod that is lost": {"I14: whatever its sidecar said", unsealed, []change{unsealedFor(rot, digest("3")), stage(rotatingStage), lost}, stays, "", not(has[Rotate])},
-		"none is rotated again":                   {"I14: the rotation has ended, and is not noted yet", escrowed, []change{unsealedFor(rot, digest("3")), stage(rotatingStage), jobDone, restless}, stays, "", not(has[Rotate])},
-		"an empty volume, no donor":               {"I14: nobody to clone from", sealed, []change{podLost, emptied, noDonor}, stays, "", not(has[Unprovision])},
-		"an empty volume, after a step":           {"one thing at a time", pending, []change{work(rot), emptied}, sealed, "", not(has[Unprovision])},
-		"an empty volume, marked":                 {"the mark is off", failed, []change{aboutToUnseal(clone), noData, emptied}, stays, "", not(has[Unprovision])},
-		"an empty volume, in the clear":           {"it is no keyring's", none, []change{nothingStored, inClear, emptied}, stays, "", not(has[Unprovision])},
+		"superseded versions go": {"", sealed, []change{few}, stays, "", has[Prune]},
+		"the pod that pushes has its token": {"what it writes last goes into escrow", escrowed, []change{unsealedFor(boot, digest("3")), stage(sealingStage)},
+			stays, "", not(has[DropToken])},
+		"no key is rotated in a pod that is lost": {"I14: whatever its sidecar said", unsealed, []change{unsealedFor(rot, digest("3")), stage(rotatingStage), lost},
+			stays, "", not(has[Rotate])},
+		"none is rotated again": {"I14: the rotation has ended, and is not noted yet", escrowed, []change{unsealedFor(rot, digest("3")), stage(rotatingStage), jobDone, restless},
+			stays, "", not(has[Rotate])},
+		"an empty volume, no donor": {"I14: nobody to clone from", sealed, []change{podLost, emptied, noDonor},
+			stays, "", not(has[Unprovision])},
+		"an empty volume, after a step": {"one thing at a time", pending, []change{work(rot), emptied},
+			sealed, "", not(has[Unprovision])},
+		"an empty volume, marked": {"the mark is off", failed, []change{aboutToUnseal(clone), noData, emptied},
+			stays, "", not(has[Unprovision])},
+		"an empty volume, in the clear": {"it is no keyring's", none, []change{nothingStored, inClear, emptied},
+			stays, "", not(has[Unprovision])},
 	})
 }
 
@@ -61,22 +68,29 @@ func TestOrdersAreAnsweredOnce(t *testing.T) {
 	ordered := rotate("b")
 	silentOn := not(has[Answer])
 	decideAll(t, map[string]transition{
-		"another site's":              {"it says nothing of this one", sealed, []change{rotate("a"), isBusy}, stays, "", silentOn},
-		"rotated, not sealed":         {"I16: the new keys are in no escrow yet", unsealed, []change{unsealedFor(rot, digest("4")), stage(rotatingStage), hasRotated, ordered}, stays, "", silentOn},
-		"it waits for a lag":          {"it is under way", unsealed, []change{unsealedFor(rot, digest("3")), ordered, behind}, stays, "", silentOn},
-		"carried out, Secret gone":    {"it was", failed, []change{gone, hasRotated, ordered}, stays, "", silentOn},
-		"about to be sealed":          {"it may be rotated once it is", escrowed, []change{stage(sealingStage), notReady, ordered}, stays, "", silentOn},
-		"while something else begins": {"what that comes to is not known", sealed, []change{gone, ordered}, failed, EventEscrowMissing, silentOn},
+		"another site's": {"it says nothing of this one", sealed, []change{rotate("a"), isBusy},
+			stays, "", silentOn},
+		"rotated, not sealed": {"I16: the new keys are in no escrow yet", unsealed, []change{unsealedFor(rot, digest("4")), stage(rotatingStage), hasRotated, ordered},
+			stays, "", silentOn},
+		"it waits for a lag": {"it is under way", unsealed, []change{unsealedFor(rot, digest("3")), ordered, behind},
+			stays, "", silentOn},
+		"carried out, Secret gone": {"it was", failed, []change{gone, hasRotated, ordered}, stays, "", silentOn},
+		"about to be sealed": {"it may be rotated once it is", escrowed, []change{stage(sealingStage), notReady, ordered},
+			stays, "", silentOn},
+		"while something else begins": {"what that comes to is not known", sealed, []change{gone, ordered},
+			failed, EventEscrowMissing, silentOn},
 	})
 }
 
 // A round begins with nothing of the one before, and leaves nothing.
 func TestRoundsLeaveNothing(t *testing.T) {
 	decideAll(t, map[string]transition{
-		"begins": {"I14: the pod of an earlier rotation had other keys", pending, []change{work(rot), rotate("b"), inPod("old", "two")}, unsealed, EventUnsealed, func(n Next) bool { return n.Status.RotationPod == "" }},
-		"ends": {"what comes next has no seed", escrowed, []change{work(rot), hasRotated, stage(sealingStage), seedIs(2), floor(3)}, sealed, EventSealed, func(n Next) bool {
-			return n.Status.SeedVersion == 0 && n.Status.SeedDigest == "" && n.Status.FloorVersion == 0
-		}},
+		"begins": {"I14: the pod of an earlier rotation had other keys", pending, []change{work(rot), rotate("b"), inPod("old", "two")},
+			unsealed, EventUnsealed, func(n Next) bool { return n.Status.RotationPod == "" }},
+		"ends": {"what comes next has no seed", escrowed, []change{work(rot), hasRotated, stage(sealingStage), seedIs(2), floor(3)},
+			sealed, EventSealed, func(n Next) bool {
+				return n.Status.SeedVersion == 0 && n.Status.SeedDigest == "" && n.Status.FloorVersion == 0
+			}},
 	})
 }
 
@@ -85,8 +99,9 @@ func TestSince(t *testing.T) {
 	later := lateBy(time.Minute)
 	anew := func(n Next) bool { return n.Status.Since.Equal(&n.now) }
 	decideAll(t, map[string]transition{
-		"another phase":  {"", pending, []change{work(rot), rotate("b"), later}, unsealed, EventUnsealed, anew},
-		"another round":  {"", unsealed, []change{unsealedFor(boot, ""), seedIs(2), noData, podLost, later}, unsealed, EventUnsealed, anew},
+		"another phase": {"", pending, []change{work(rot), rotate("b"), later}, unsealed, EventUnsealed, anew},
+		"another round": {"", unsealed, []change{unsealedFor(boot, ""), seedIs(2), noData, podLost, later},
+			unsealed, EventUnsealed, anew},
 		"the same phase": {"", sealed, []change{hasRotated, later}, stays, "", not(anew)},
 	})
 }
@@ -95,10 +110,13 @@ func TestSince(t *testing.T) {
 func TestMissing(t *testing.T) {
 	is := func(n Next) bool { return n.Missing }
 	decideAll(t, map[string]transition{
-		"gone":                 {"", failed, []change{gone}, stays, "", is},
-		"gone, and given up":   {"the clone brings another", pending, []change{work(clone), noData, cloneConfirmed, gone}, unsealed, EventUnsealed, not(is)},
-		"late":                 {"it is there", unsealed, []change{unsealedFor(clone, digest("4")), lateBy(time.Hour)}, failed, EventNotEscrowed, not(is)},
-		"late, never escrowed": {"there was none", unsealed, []change{unsealedFor(boot, digest("4")), noData, nothingStored, bare, unnamed, lateBy(time.Hour)}, failed, EventNotEscrowed, not(is)},
+		"gone": {"", failed, []change{gone}, stays, "", is},
+		"gone, and given up": {"the clone brings another", pending, []change{work(clone), noData, cloneConfirmed, gone},
+			unsealed, EventUnsealed, not(is)},
+		"late": {"it is there", unsealed, []change{unsealedFor(clone, digest("4")), lateBy(time.Hour)},
+			failed, EventNotEscrowed, not(is)},
+		"late, never escrowed": {"there was none", unsealed, []change{unsealedFor(boot, digest("4")), noData, nothingStored, bare, unnamed, lateBy(time.Hour)},
+			failed, EventNotEscrowed, not(is)},
 	})
 }
 

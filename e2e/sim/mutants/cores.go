@@ -5,9 +5,13 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
+	"regexp"
+	"slices"
 )
 
 // core is a package whose guards are taken away.
@@ -75,4 +79,24 @@ func (h *hunter) tests(ctx context.Context, c core, i int) []string {
 		}
 	}
 	return nil
+}
+
+var failedTest = regexp.MustCompile(`(?m)^--- FAIL: (\S+)`)
+
+func (h *hunter) failing(ctx context.Context, c core, id int, draws string) []string {
+	args := []string{"-test.timeout=20m"}
+	if draws != noDraws {
+		args = append(args, "-rapid.nofailfile", "-rapid.seed=1", "-rapid.shrinktime=0s", "-rapid.checks="+draws)
+	}
+	cmd := exec.CommandContext(ctx, h.testsOf(c), args...)
+	cmd.Dir = h.folderOf(c)
+	out, err := h.with(cmd, id)
+	failed := map[string]bool{}
+	for _, hit := range failedTest.FindAllStringSubmatch(out, -1) {
+		failed[hit[1]] = true
+	}
+	if err != nil && len(failed) == 0 {
+		failed["(the tests of "+c.folder+" end: "+firstLine(out)+")"] = true
+	}
+	return slices.Sorted(maps.Keys(failed))
 }

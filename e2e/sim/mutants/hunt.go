@@ -154,26 +154,6 @@ func (h *hunter) hunt(ctx context.Context, i int, known hint) outcome {
 	return out
 }
 
-var failedTest = regexp.MustCompile(`(?m)^--- FAIL: (\S+)`)
-
-func (h *hunter) failing(ctx context.Context, c core, id int, draws string) []string {
-	args := []string{"-test.timeout=20m"}
-	if draws != noDraws {
-		args = append(args, "-rapid.nofailfile", "-rapid.seed=1", "-rapid.shrinktime=0s", "-rapid.checks="+draws)
-	}
-	cmd := exec.CommandContext(ctx, h.testsOf(c), args...)
-	cmd.Dir = h.folderOf(c)
-	out, err := h.with(cmd, id)
-	failed := map[string]bool{}
-	for _, hit := range failedTest.FindAllStringSubmatch(out, -1) {
-		failed[hit[1]] = true
-	}
-	if err != nil && len(failed) == 0 {
-		failed["(the tests of "+c.folder+" end: "+firstLine(out)+")"] = true
-	}
-	return slices.Sorted(maps.Keys(failed))
-}
-
 // with runs a program with a variant in place; 0 is none.
 func (h *hunter) with(cmd *exec.Cmd, id int) (string, error) {
 	var out bytes.Buffer
