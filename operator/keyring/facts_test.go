@@ -160,6 +160,8 @@ func TestWhatOnlyLooksLikeLostKeys(t *testing.T) {
 			stays, "", noted("one")},
 		"nor one without a name": {"it is no other one", unsealed, []change{unsealedFor(rot, digest("3")), stage(rotatingStage), inPod("one", "")},
 			stays, "", noted("one")},
+		"nor one in which mysqld does not start": {"what keys were made, were made before",
+			unsealed, []change{unsealedFor(rot, ""), stage(rotatingStage), silent, inPod("one", "two"), onlyCopy}, stays, "", noted("one")},
 		"nor a sealed one": {"no key is made there", unsealed, []change{unsealedFor(rot, digest("3")), stage(rotatingStage), inPod("one", "two"), func(_ *Group, s *Site) { s.Report.Sealed = true }},
 			stays, "", noted("one")},
 	})

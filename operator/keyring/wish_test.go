@@ -39,6 +39,7 @@ func TestI14PodIsKeptUntilAReportIsNewEnough(t *testing.T) {
 		"in the clear":         {"there is no keyring", none, []change{func(_ *Group, s *Site) { s.Rendered = Rendered{Exists: true} }}, false},
 		"taken, lost":          {"what it had is gone", unsealed, []change{taken, podLost}, false},
 		"taken, never began":   {"it has nothing", unsealed, []change{taken, unborn}, false},
+		"taken, made sealed":   {"what it has is in escrow", escrowed, []change{taken, stage(sealingStage), tells(digest("3"))}, false},
 		"an old one unborn":    {"its successor may have rotated", unsealed, []change{unsealedFor(rot, ""), stage(rotatingStage), unborn, func(_ *Group, s *Site) { s.Pod.Current = false }}, true},
 		"seed gone, another":   {"what it has is in escrow", unsealed, []change{unsealedFor(clone, digest("4")), gone, add(4)}, false},
 		"being written":        {"nobody knows what it will be", unsealed, []change{unsealedFor(clone, "")}, true},
