@@ -2,7 +2,21 @@
 
 package main
 
-// keyringRows is every guard of the phase machine of keyrings.
+// keyringRows is every guard of the phase machine of keyrings that anybody can miss. Without a row are those that another fact of
+// the same decision implies:
+//
+//   - isCloneMoot, isMissingBefore: Rendered.Exists. What is Sealed exists.
+//   - lostKeys, lostSilently, isToRotate, isDone: that the pod can write. The phase, the stage and the work that they name say so.
+//   - lostKeys, wasTaken: that the work is a rotation. No other one is ever Rotating, nor Rotated in its round.
+//   - isDone: once. The stage is set to what it is, and a pod that can be made sealed is not proven sealed.
+//   - stored, isUntold, version, current: a digest, a number, a name, a version. None that is there is without it.
+//   - plain: status knows of no keyring. It is asked only then.
+//   - level: the mark, before it is taken off lost keys. Without it a step was taken (isLostKeys).
+//   - refuse: a reason. It is asked only where the chain has one.
+//   - ordered: RotateSet. No site is named "".
+//   - kept: a seed that is gone, of a sealed pod. It is Failed by then (isMissingBefore), and kept for that.
+//   - digestsEqual, keyringIsReadOnly: what the sidecar or MySQL does not tell. It is not equal to what is asked for either.
+//   - takeMissing: the newest of what is damaged. The shell gives the newest first.
 var keyringRows = concat(phaseRows, lossRows, roundRows, levelRows, siteRows, wishRows, foundRows, lostRows, missingRows, refusalRows, sealRows)
 
 // levelRows: what is done once a site has its phase, and what a round begins and ends with.
