@@ -25,6 +25,19 @@ func TestWithoutAKeyNobodyHearsAnything(t *testing.T) {
 	}
 }
 
+// TestWhatCannotBeSignedIsNotPushed: an error is not kept for a statement, and the next push tries again.
+func TestWhatCannotBeSignedIsNotPushed(t *testing.T) {
+	a := New()
+	a.Set(statement("east", 3, false), t0)
+	broken := errors.New("no randomness")
+	a.SetSigner(func(wire.Statement) (wire.Signed, error) { return "", broken })
+	for range 2 {
+		if _, err := a.Sign(t0); !errors.Is(err, broken) {
+			t.Errorf("pushes what was not signed: %v", err)
+		}
+	}
+}
+
 // TestNothingIsPushedBeforeTheFirstEpoch covers I3: a sidecar has nothing to take for a statement.
 func TestNothingIsPushedBeforeTheFirstEpoch(t *testing.T) {
 	a, _ := testAuthority(t)
@@ -75,8 +88,13 @@ func TestOnlyTheActiveSiteIsPermitted(t *testing.T) {
 	if _, err := a.Answer(wire.Ask{Site: "west", Nonce: "n"}, t0); err != nil {
 		t.Fatal(err)
 	}
-	if _, permitted := a.Answered(nil); len(permitted) != 0 {
+	_, permitted := a.Answered(nil)
+	if len(permitted) != 0 {
 		t.Errorf("permitted %v", permitted)
+	}
+	permitted["east"] = t0 // I4: whoever asked changes nothing by that
+	if _, kept := a.Answered(nil); len(kept) != 0 {
+		t.Errorf("I4: permitted %v", kept)
 	}
 	a.Set(statement("east", 4, true), t0)
 	if _, err := a.Answer(wire.Ask{Site: "east", Nonce: "n"}, t0); err != nil {

@@ -48,6 +48,7 @@ var authorityRows = concat(cuts("operator/authority/authority.go", []cut{
 		"if a.signer == nil {\n\t\treturn \"\", wire.ErrNoStatement\n\t}\n\tif age"},
 	{"Sign: not from the future", "order", "age >= 0 && age < pushFor && reflect", "age < pushFor && reflect"},
 	{"Sign: not for ever", "order", "age >= 0 && age < pushFor && reflect", "age >= 0 && reflect"},
+	{"Sign: what could not be signed", "live", "if err != nil {\n\t\treturn \"\", err\n\t}\n\ta.pushed", "_ = err\n\ta.pushed"},
 	{"Sign: only while it is so", "I2 I3", "age < pushFor && reflect.DeepEqual(a.pushed.of, a.now) {", "age < pushFor {"},
 	{"signLocked: on its own nonce", "I3 live",
 		"s.Nonce, s.IssuedAt = nonce, now.UTC()\n\treturn a.signer(s)\n}\n\n// Answered",
@@ -55,6 +56,7 @@ var authorityRows = concat(cuts("operator/authority/authority.go", []cut{
 	{"Answered: who does not say its name counts for all", "I4", "anyone.After(below[site]) {", "false && anyone.IsZero() {"},
 	{"Answered: the last of both", "I4",
 		"if anyone := a.below[\"\"]; anyone.After(below[site]) {", "if anyone := a.below[\"\"]; !anyone.IsZero() {"},
+	{"Answered: whoever asks changes nothing", "I4", "return below, maps.Clone(a.permitted)", "_ = maps.Clone(a.permitted)\n\treturn below, a.permitted"},
 }), cuts("operator/authority/pulse.go", []cut{
 	{"Beat: a process that was frozen", "I4",
 		"if !p.last.IsZero() && now.Sub(p.last) > frozenAfter {\n\t\tp.thawed", "if false {\n\t\tp.thawed"},

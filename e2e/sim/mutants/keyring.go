@@ -6,7 +6,7 @@ package main
 // the same decision implies:
 //
 //   - isCloneMoot, isMissingBefore: Rendered.Exists. What is Sealed exists.
-//   - lostKeys, lostSilently, isToRotate, isDone: that the pod can write. The phase, the stage and the work that they name say so.
+//   - lostKeys, lostSilently, note, isToRotate, isDone: that the pod can write. The phase, the stage and the work that they name say so.
 //   - lostKeys, wasTaken: that the work is a rotation. No other one is ever Rotating, nor Rotated in its round.
 //   - isDone: once. The stage is set to what it is, and a pod that can be made sealed is not proven sealed.
 //   - stored, isUntold, version, current: a digest, a number, a name, a version. None that is there is without it.
@@ -16,8 +16,10 @@ package main
 //   - ordered: RotateSet. No site is named "".
 //   - kept: a seed that is gone, of a sealed pod. It is Failed by then (isMissingBefore), and kept for that.
 //   - digestsEqual, keyringIsReadOnly: what the sidecar or MySQL does not tell. It is not equal to what is asked for either.
+//   - prunable: not the sealed one. A smaller number has another name.
 //   - takeMissing: the newest of what is damaged. The shell gives the newest first.
-var keyringRows = concat(phaseRows, lossRows, roundRows, levelRows, siteRows, wishRows, foundRows, lostRows, missingRows, refusalRows, sealRows)
+var keyringRows = concat(phaseRows, lossRows, roundRows, levelRows, siteRows, wishRows, foundRows, lostRows, messageRows,
+	missingRows, refusalRows, sealRows)
 
 // levelRows: what is done once a site has its phase, and what a round begins and ends with.
 var levelRows = cuts("operator/keyring/decide.go", []cut{
@@ -44,6 +46,9 @@ var levelRows = cuts("operator/keyring/decide.go", []cut{
 	{"next: only a pod that says so is proven", "I14",
 		"s.Pod.proven = s.Pod.Lost\n\ts.Pod.Lost = s", "s.Pod.proven = true\n\ts.Pod.Lost = s"},
 	{"next: keys that were lost silently", "live", "s.Pod.Lost = s.Pod.Lost || lostSilently(s)", "s.Pod.Lost = s.Pod.Lost"},
+	{"next: Lost: a pod that waits for its seed too", "live", "Lost: s.Pod.Lost || s.starved(), Status", "Lost: s.Pod.Lost, Status"},
+	{"next: what is missing is learned", "live", "\tn.learn()\n", "\n"},
+	{"next: the pod is noted", "I14", "\tn.note()\n", "\n"},
 	{"next: a new order, a new refusal", "order",
 		"if g.RotateSet {\n\t\tn.Status.RotationRefused = \"\"", "if false {\n\t\tn.Status.RotationRefused = \"\""},
 	{"next: Missing: Failed", "order",

@@ -129,3 +129,22 @@ var lostRows = cuts("operator/keyring/lost.go", []cut{
 	{"giveUpWaits: there is another copy", "live", "case s.Alone && !s.Pod.proven:", "case !s.Pod.proven:"},
 	{"giveUpWaits: the pod says so itself", "live", "case s.Alone && !s.Pod.proven:", "case s.Alone:"},
 })
+
+// messageRows: what a person is told when only a person can go on.
+var messageRows = cuts("operator/keyring/message.go", []cut{
+	{"message: a Secret that is gone", "live", "st.Phase == failed && st.KeyringSecret != \"\" && !have && !s.starved() {", "false && !have {"},
+	{"message: not of a pod that has it not either", "live", "st.KeyringSecret != \"\" && !have && !s.starved() {", "st.KeyringSecret != \"\" && !have {"},
+	{"message: a sealed site waits for nothing", "live", "if st.Phase == sealed {\n\t\treturn \"\"", "if false {\n\t\treturn \"\""},
+	{"waitsFor: a pod that has not told", "live", "case st.Phase == \"\" && s.mayTell() && s.Rendered.Exists:", "case false:"},
+	{"waitsFor: which condition is missing", "live", "case st.Stage == v1alpha1.KeyringSealing:", "case false:"},
+	{"waitsFor: what a person decides", "live", "case lostKeys(s) && s.Provisioned && giveUpWaits(s) != \"\":", "case false:"},
+	{"waitsFor: a seed that is gone", "live", "case s.starved():", "case false:"},
+	{"waitsFor: a pod that is lost", "live", "case s.Pod.Lost:", "case false:"},
+	{"waitsFor: what the sidecar says", "live", "case s.Report.Trouble != \"\":", "case false:"},
+	{"waitsFor: the data", "live", "case st.Phase == escrowed && !s.Provisioned:", "case false:"},
+	{"waitsFor: a newer keyring", "live", "case st.Phase == escrowed && s.outlived():", "case false:"},
+	{"waitsFor: the last try", "live", "!st.Rotated && s.Job.Trouble != \"\":", "false:"},
+	{"waitsFor: what keeps the keys", "live", "if why := notYet(g, s); why != \"\" {", "if why := notYet(g, s); false && why != \"\" {"},
+	{"coverage: what was said last stays", "live", "if r == nil || r.Component == \"\" {", "if r == nil {"},
+	{"coverage: proven by both", "I18", "r.Component, r.ReadOnly && r.MountReadOnly", "r.Component, r.ReadOnly"},
+})

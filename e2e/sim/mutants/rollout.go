@@ -110,6 +110,8 @@ var rolloutRows = concat(cuts("operator/rollout/rollout.go", []cut{
 		"and(other, settled, not(diverged), not(kept))", "and(other, settled, not(kept))"},
 	{"activeSite: somebody fit: not kept", "I16",
 		"and(other, settled, not(diverged), not(kept))", "and(other, settled, not(diverged))"},
+	{"activeSite: it is asked to leave", "live", "\td.Leave = s.Name\n", "\n"},
+	{"update: which", "live", "return Decision{Update: s.Name, Site: s.Name, Reason", "return Decision{Site: s.Name, Reason"},
 }), cuts("operator/rollout/facts.go", []cut{
 	{"outdated: it exists", "live",
 		"{ return s.Exists && !s.UpToDate && s.Kept == \"\" }", "{ return !s.UpToDate && s.Kept == \"\" }"},
