@@ -62,6 +62,20 @@ func TestAClockThatGoesBackForgetsNoAnswer(t *testing.T) {
 	}
 }
 
+// TestTheSameEpochIsNoNewOne: the loop stands by its statement every two seconds, and no answer becomes an older one by that. Nobody
+// could ever be promoted otherwise.
+func TestTheSameEpochIsNoNewOne(t *testing.T) {
+	a, _ := testAuthority(t)
+	a.Set(statement("east", 3, false), t0)
+	if _, err := a.Answer(wire.Ask{Site: "east", Nonce: "n"}, t0); err != nil {
+		t.Fatal(err)
+	}
+	a.Set(statement("east", 3, true), t0)
+	if below, _ := a.Answered([]string{"east"}); !below["east"].IsZero() {
+		t.Errorf("answered under an older epoch at %v", below["east"])
+	}
+}
+
 // TestWhoDoesNotSayItsNameIsNoEarlierAnswer covers I4: the last of both counts.
 func TestWhoDoesNotSayItsNameIsNoEarlierAnswer(t *testing.T) {
 	a, _ := testAuthority(t)

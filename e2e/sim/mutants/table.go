@@ -26,7 +26,7 @@ type row struct {
 	directed []string
 }
 
-// cut is a guard that goes with one edit of its file, and that nothing but the tests of its core looks for.
+// cut is a guard that goes with one edit, and behind which nothing stands that the simulation would have to lose too.
 type cut struct{ guard, breaks, old, new string }
 
 // cuts are the rows of one file.
