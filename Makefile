@@ -103,7 +103,7 @@ sim: bin/sim ## Play failovers in simulation, SEEDS=20000; one run with its tran
 	@bin/sim $(if $(SEED),-seed $(SEED) -v,-seeds $(or $(SEEDS),20000)) $(SIMFLAGS)
 
 .PHONY: sim-mutants
-sim-mutants: bin/mutants ## Take each guard of both cores away in turn: the simulation, or a test of the core, must miss every one
+sim-mutants: bin/mutants ## Take each guard of the pure cores away in turn: the simulation, or a test of the core, must miss every one
 	@bin/mutants -root . -out out/sim-mutants.json
 
 ##: daily work

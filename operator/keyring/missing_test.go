@@ -62,14 +62,7 @@ func TestTheSeedIsGone(t *testing.T) {
 
 // A group that was made again while a site was unsealed: status knows nothing, and the pod that lives on may have what is nowhere else.
 func TestAGroupIsMadeAgainWhileASiteIsUnsealed(t *testing.T) {
-	forgotten := func(live string) change {
-		return func(g *Group, s *Site) {
-			unsealedFor(rot, live)(g, s)
-			s.Status = v1alpha1.SiteKeyringStatus{}
-		}
-	}
 	noMysqld := func(_ *Group, s *Site) { s.Report.Component = "" }
-	unheard := func(_ *Group, s *Site) { s.Report = nil }
 	waits := func(n Next) bool { return n.Wish.Kept != "" && !n.Wish.Encrypted }
 	decideAll(t, map[string]transition{
 		"not heard yet":                 {"the newest in escrow may not be what the pod has", none, []change{forgotten(""), unheard}, stays, "", waits},
@@ -127,7 +120,6 @@ func TestAPatchedPhaseIsNotBelieved(t *testing.T) {
 
 // A rotation that waits for its turn is not late: no key was made.
 func TestARotationThatWaitsIsNotLate(t *testing.T) {
-	behind := func(_ *Group, s *Site) { s.Pod.Settled = false }
 	decideAll(t, map[string]transition{
 		"its pod was not replaced":  {"an ordered update may be paused for hours", unsealed, []change{aboutToUnseal(rot), rotate("b"), lateBy(time.Hour)}, stays, "", nil},
 		"it waits for a lag":        {"its keyring is the seed", unsealed, []change{unsealedFor(rot, digest("3")), rotate("b"), behind, lateBy(time.Hour)}, stays, "", nil},

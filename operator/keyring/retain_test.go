@@ -27,7 +27,13 @@ func TestI17PrunesOnlySupersededVersions(t *testing.T) {
 			seal5(s)
 			s.InUse = append(s.InUse, ver(1).Name)
 		}}, []string{ver(2).Name}},
-		"not sealed":      {"nobody knows what it will need", unsealed, []change{unsealedFor(clone, digest("5")), func(_ *Group, s *Site) { s.Versions = append(s.Versions, ver(4), ver(5)) }}, nil},
+		"not sealed":     {"nobody knows what it will need", unsealed, []change{unsealedFor(clone, digest("5")), func(_ *Group, s *Site) { s.Versions = append(s.Versions, ver(4), ver(5)) }}, nil},
+		"unsealed, many": {"the same, and one of them may be what its data needs", unsealed, []change{unsealedFor(clone, digest("5")), func(_ *Group, s *Site) { s.Versions = append(s.Versions, ver(4), ver(5)); seal5(s) }}, nil},
+		"damaged": {"nothing goes while one is damaged", sealed, []change{func(_ *Group, s *Site) {
+			s.Versions = append(s.Versions, ver(4), ver(5))
+			seal5(s)
+			s.Versions[4].Digest = "other"
+		}}, nil},
 		"sealed one gone": {"nothing goes while one is missing", failed, []change{gone}, nil},
 	}
 	for name, tt := range tests {

@@ -12,6 +12,10 @@ import (
 // else, and not even in its report (I14).
 func TestI14PodIsKeptUntilAReportIsNewEnough(t *testing.T) {
 	just := func(_ *Group, s *Site) { s.Calm = calmBeforeSealing - 1 }
+	taken := func(g *Group, s *Site) {
+		unsealedFor(rot, "")(g, s)
+		s.Status.Stage, s.Status.Rotated, s.Status.SeedVersion = rotatingStage, true, 0
+	}
 	tests := map[string]struct {
 		reason string
 		phase  v1alpha1.KeyringPhase
@@ -29,6 +33,22 @@ func TestI14PodIsKeptUntilAReportIsNewEnough(t *testing.T) {
 		"about to be sealed":   {"an operator that was restarted has heard nothing yet", escrowed, []change{unsealedFor(clone, digest("3")), stage(v1alpha1.KeyringSealing), just}, true},
 		"without data":         {"there is nothing to lose, and it may need just the change", unsealed, []change{unsealedFor(clone, digest("3")), noData, just}, false},
 		"sealed":               {"its keyring cannot be written", sealed, []change{just}, false},
+		"never escrowed, late": {"it may need just the change", failed, []change{unsealedFor(boot, digest("4")), noData, nothingStored, bare, unnamed}, false},
+		"late, in escrow":      {"nothing is missing", failed, []change{unsealedFor(clone, digest("3"))}, false},
+		"starved":              {"it has no keyring, and another pod may have", failed, []change{aboutToUnseal(rot), unborn, gone}, false},
+		"in the clear":         {"there is no keyring", none, []change{func(_ *Group, s *Site) { s.Rendered = Rendered{Exists: true} }}, false},
+		"taken, lost":          {"what it had is gone", unsealed, []change{taken, podLost}, false},
+		"taken, never began":   {"it has nothing", unsealed, []change{taken, unborn}, false},
+		"taken, made sealed":   {"what it has is in escrow", escrowed, []change{taken, stage(sealingStage), tells(digest("3"))}, false},
+		"an old one unborn":    {"its successor may have rotated", unsealed, []change{unsealedFor(rot, ""), stage(rotatingStage), unborn, func(_ *Group, s *Site) { s.Pod.Current = false }}, true},
+		"seed gone, another":   {"what it has is in escrow", unsealed, []change{unsealedFor(clone, digest("4")), gone, add(4)}, false},
+		"being written":        {"nobody knows what it will be", unsealed, []change{unsealedFor(clone, "")}, true},
+		"sealed, not read yet": {"nothing is written there", sealed, []change{tells("")}, false},
+		"rotated from a seed":  {"what it has is in escrow", escrowed, []change{unsealedFor(rot, digest("4")), stage(rotatingStage), hasRotated, add(4)}, false},
+		"not heard, no keys":   {"no key was rotated", unsealed, []change{unsealedFor(clone, ""), unheard}, false},
+		"rotating, no pod":     {"there is none to keep", unsealed, []change{unsealedFor(rot, ""), stage(rotatingStage), unheard, noDeployment}, false},
+		"rotating, sealed pod": {"its keyring cannot be written", unsealed, []change{aboutToUnseal(rot), stage(rotatingStage), unheard}, false},
+		"rotating, old report": {"it is from before the pod was unsealed", unsealed, []change{unsealedFor(rot, ""), stage(rotatingStage), just, func(_ *Group, s *Site) { s.Report.Sealed = true }}, true},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -37,5 +57,9 @@ func TestI14PodIsKeptUntilAReportIsNewEnough(t *testing.T) {
 				t.Errorf("%s: kept %q", tt.reason, got)
 			}
 		})
+	}
+	// What was in escrow before it was taken opens nothing: the next pod would not start from that.
+	if _, s := at(unsealed, taken, floor(3)); WishOf("orders", s).Secret != "" {
+		t.Errorf("I14: starts from %+v", WishOf("orders", s))
 	}
 }

@@ -269,6 +269,18 @@ func TestNext(t *testing.T) {
 			because: "there is nothing to wait for", group: rollout.Group{Paused: "tomorrow"},
 			sites: "a active new settled; b new settled", reason: rollout.UpToDate,
 		},
+		"paused, a clone in flight into a new pod": {
+			because: "what waits for no end of the pause is a new pod, and that one is there", group: rollout.Group{Paused: "tomorrow"},
+			sites: "a active old settled; b old settled; c new busy uncloned", reason: rollout.Paused,
+		},
+		"the active site is new and not open": {
+			because: "nobody decides for it: what it could wait for is itself",
+			sites:   "a active new late held; b new settled", reason: rollout.SiteNotBack, site: "a",
+		},
+		"the only other candidate has lost its Deployment": {
+			because: "whatever is said of its pod, nothing would bring that back while it has the role",
+			sites:   "a active old settled; b missing settled", create: []string{"b"}, reason: rollout.Creating,
+		},
 		"clone in flight": {
 			because: "the clone would be lost",
 			sites:   "a active old settled; b old settled; c new busy", reason: rollout.LongWorkInFlight, site: "c",

@@ -75,16 +75,15 @@ func (h *hunter) build(ctx context.Context) error {
 	if h.check {
 		return nil
 	}
-	for _, core := range []string{"operator/failover", "sidecar/fence"} {
-		if err := compile(ctx, h.root, "test", "-p", "1", "-c", "-vet=off", "-overlay", file, "-o", h.testsOf(core), "./"+core); err != nil {
+	for _, c := range cores {
+		if err := compile(ctx, h.root, "test", "-p", "1", "-c", "-vet=off", "-overlay", file, "-o", h.testsOf(c), c.packageOf()); err != nil {
 			return err
 		}
-		// What they read is taken with them: the tree may change while the table is played.
-		if err := os.CopyFS(h.folderOf(core), os.DirFS(filepath.Join(h.root, core))); err != nil {
-			return fmt.Errorf("build: %w", err)
+		if err := h.take(c); err != nil {
+			return err
 		}
-		if failed := h.failing(ctx, core, 0, "100"); len(failed) > 0 {
-			return fmt.Errorf("the tests of %s fail with all guards in place: %v", core, failed)
+		if failed := h.failing(ctx, c, 0, c.draws[len(c.draws)-1]); len(failed) > 0 {
+			return fmt.Errorf("the tests of %s fail with all guards in place: %v", c.folder, failed)
 		}
 	}
 	return compile(ctx, filepath.Join(h.root, "e2e"), "build", "-p", "1", "-overlay", file, "-o", h.program(), "./sim")
@@ -100,7 +99,11 @@ func (h *hunter) sift(ctx context.Context, all []variant) (string, error) {
 			return "", err
 		}
 		maps.Copy(h.broken, broken)
-		err = compile(ctx, h.root, "build", "-p", "1", "-gcflags=-e", "-overlay", file, "./operator/failover", "./sidecar/fence")
+		args := []string{"build", "-p", "1", "-gcflags=-e", "-overlay", file}
+		for _, c := range cores {
+			args = append(args, c.packageOf())
+		}
+		err = compile(ctx, h.root, args...)
 		if err == nil {
 			return file, nil
 		}
@@ -118,29 +121,26 @@ func (h *hunter) sift(ctx context.Context, all []variant) (string, error) {
 
 func (h *hunter) program() string { return filepath.Join(h.dir, "sim") }
 
-func (h *hunter) testsOf(core string) string { return filepath.Join(h.dir, path.Base(core)+".test") }
+func (h *hunter) testsOf(c core) string { return filepath.Join(h.dir, path.Base(c.folder)+".test") }
 
-func (h *hunter) folderOf(core string) string { return filepath.Join(h.dir, "tree", core) }
+func (h *hunter) folderOf(c core) string { return filepath.Join(h.dir, "tree", c.folder) }
 
 // hunt takes one guard away and looks for who misses it: what is known first, then the scripted schedules, then chance.
 func (h *hunter) hunt(ctx context.Context, i int, known hint) outcome {
 	r, began := rows[i], time.Now()
 	out := outcome{Guard: r.guard, File: r.edits[0].file, By: notFound}
-	if err := errors.Join(h.broken[alone(i)], h.broken[together(i)]); err != nil {
+	c, err := coreOf(r.edits[0].file)
+	if err := errors.Join(err, h.broken[alone(i)], h.broken[together(i)]); err != nil {
 		out.By, out.Violation = brokenRow, err.Error()
 		return out
 	}
-	out.Tests = h.tests(ctx, i)
+	out.Tests = h.tests(ctx, c, i)
 	budget := h.seeds
 	if len(out.Tests) > 0 {
 		budget = min(h.few, h.seeds)
 	}
 	p := prey{hunter: h, row: r, known: known, budget: budget, out: &out}
-	found := p.play(ctx, alone(i), len(r.behind) == 0 || len(out.Tests) == 0)
-	out.Alone = found
-	if !found && len(r.behind) > 0 {
-		found = p.play(ctx, together(i), true)
-	}
+	found := c.simulated && p.found(ctx, i)
 	switch {
 	case found && (out.Alone || len(out.Tests) > 0):
 		out.By = byRandom
@@ -152,34 +152,6 @@ func (h *hunter) hunt(ctx context.Context, i int, known hint) outcome {
 	}
 	out.Seconds = time.Since(began).Seconds()
 	return out
-}
-
-var failedTest = regexp.MustCompile(`(?m)^--- FAIL: (\S+)`)
-
-// tests runs the tests of the guard's core without it and returns those that fail: first with a few draws of the property
-// tests only, then with all.
-func (h *hunter) tests(ctx context.Context, i int) []string {
-	for _, draws := range []string{"8", "100"} {
-		if failed := h.failing(ctx, path.Dir(rows[i].edits[0].file), alone(i), draws); len(failed) > 0 {
-			return failed
-		}
-	}
-	return nil
-}
-
-func (h *hunter) failing(ctx context.Context, core string, id int, draws string) []string {
-	cmd := exec.CommandContext(ctx, h.testsOf(core), "-test.timeout=20m", "-rapid.nofailfile", "-rapid.seed=1",
-		"-rapid.shrinktime=0s", "-rapid.checks="+draws)
-	cmd.Dir = h.folderOf(core)
-	out, err := h.with(cmd, id)
-	failed := map[string]bool{}
-	for _, hit := range failedTest.FindAllStringSubmatch(out, -1) {
-		failed[hit[1]] = true
-	}
-	if err != nil && len(failed) == 0 {
-		failed["(the tests of "+core+" end: "+firstLine(out)+")"] = true
-	}
-	return slices.Sorted(maps.Keys(failed))
 }
 
 // with runs a program with a variant in place; 0 is none.
@@ -202,6 +174,13 @@ type prey struct {
 
 // perScenario is how many seeds a scripted schedule is played with. About every eighth fits; they differ in delays.
 const perScenario = 100
+
+// found plays without the guard, and if nothing comes of that without what stands behind it too.
+func (p *prey) found(ctx context.Context, i int) bool {
+	behind := len(p.row.behind) > 0
+	p.out.Alone = p.play(ctx, alone(i), !behind || len(p.out.Tests) == 0)
+	return p.out.Alone || behind && p.play(ctx, together(i), true)
+}
 
 func (p *prey) play(ctx context.Context, id int, random bool) bool {
 	for _, seed := range p.known.Seeds {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command mutants takes each guard of the decision core and of the fence core away in turn, in an overlay and never in the
-// tree, and demands that it is missed: by the simulation, which must find a violation, or at least by a test of the core.
+// Command mutants takes each guard of the pure cores away in turn, in an overlay and never in the tree, and demands that it is
+// missed: by the simulation, which must find a violation if it runs that core, or at least by a test of the core.
 // A guard that nobody misses fails, and so does a row whose text is not in its file any more. docs/simulation.md tells more.
 package main
 

@@ -28,6 +28,14 @@ func TestEveryRowApplies(t *testing.T) {
 		if r.breaks == "" {
 			t.Errorf("%s names no invariant", r.name())
 		}
+		for _, e := range append(r.edits, r.behind...) {
+			c, err := coreOf(e.file)
+			if err != nil {
+				t.Error(err)
+			} else if !c.simulated && len(r.behind)+len(r.directed) > 0 {
+				t.Errorf("%s is not simulated, so nobody plays what stands behind it", r.name())
+			}
+		}
 	}
 }
 

@@ -26,6 +26,18 @@ type row struct {
 	directed []string
 }
 
+// cut is a guard that goes with one edit, and behind which nothing stands that the simulation would have to lose too.
+type cut struct{ guard, breaks, old, new string }
+
+// cuts are the rows of one file.
+func cuts(file string, all []cut) []row {
+	var out []row
+	for _, c := range all {
+		out = append(out, row{guard: c.guard, breaks: c.breaks, edits: []edit{{file, c.old, c.new}}})
+	}
+	return out
+}
+
 func (r row) name() string { return r.edits[0].file + " " + r.guard }
 
 // variant is a set of edits that the built programs can be run with.
