@@ -20,7 +20,9 @@ import (
 
 // The pod of a site whose escrow Secret is gone holds the only copy: it is not replaced, whatever else was changed.
 func TestEscrowSecretGone(t *testing.T) {
+	freshMetrics(t)
 	w := sealedWorld(t)
+	metricsSay(t, "c", v1alpha1.KeyringSealed, 1)
 	w.must(w.c.Delete(w.ctx, secret("c", 1, "one")))
 	w.escrowSeen()
 	w.reconcile()
@@ -30,6 +32,8 @@ func TestEscrowSecretGone(t *testing.T) {
 	if c := w.condition(v1alpha1.ConditionEncryptionReady); c.Reason != report.ReasonEscrowMissing {
 		t.Errorf("condition %+v", c)
 	}
+	metricsSay(t, "c", v1alpha1.KeyringFailed, 1)
+	metricsSay(t, "a", v1alpha1.KeyringSealed, 1)
 	before := w.deployments()
 	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Image = "mysql:9.8" })
 	w.reconcile()
@@ -57,6 +61,7 @@ func TestEscrowSecretGone(t *testing.T) {
 	if st := w.keyring("c"); st.Phase != v1alpha1.KeyringSealed {
 		t.Fatalf("c is %s: %s", st.Phase, st.Message)
 	}
+	metricsSay(t, "c", v1alpha1.KeyringSealed, 1)
 	var made corev1.Secret
 	w.get(&made, restored.Name)
 	if made.Immutable == nil || !*made.Immutable || made.Labels[v1alpha1.LabelName] != v1alpha1.NameKeyring ||
