@@ -70,6 +70,37 @@ func TestEscrowSecretGone(t *testing.T) {
 	}
 }
 
+// The watch may miss the deletion: what a sealed site stands on is read again from time to time, and not at every reconcile.
+func TestEscrowSecretGoneUnseen(t *testing.T) {
+	w := sealedWorld(t)
+	w.escrowSeen()
+	w.reconcile() // every look is of this moment
+	const late = time.Minute
+	w.must(w.c.Delete(w.ctx, secret("c", 1, "one")))
+	w.older(escrowCheck - late)
+	if again := w.reconcile(); again > escrowCheck {
+		t.Errorf("looked at again after %s only: the Secrets are to be looked at every %s", again, escrowCheck)
+	}
+	if got := w.phases(); got != "Sealed Sealed Sealed" {
+		t.Fatalf("phases %s before a look is due: the Secrets are read at every reconcile", got)
+	}
+	w.older(late)
+	w.reconcile()
+	if got := w.phases(); got != "Sealed Sealed Failed" || w.said.count(report.KeyringEscrowMissing) != 1 {
+		t.Fatalf("phases %s once a look is due, want Sealed Sealed Failed; events %v", got, w.said.of(report.KeyringEscrowMissing))
+	}
+}
+
+// older lets time pass for the looks that are remembered.
+func (w *world) older(d time.Duration) {
+	w.r.escrows.mu.Lock()
+	defer w.r.escrows.mu.Unlock()
+	for key, l := range w.r.escrows.looks {
+		l.at = l.at.Add(-d)
+		w.r.escrows.looks[key] = l
+	}
+}
+
 // fall has mysqld end at every start in the pod of a site that answers to a UID, with a keyring in its memory.
 func (w *world) fall(site, uid, live string) {
 	w.t.Helper()
