@@ -184,3 +184,35 @@ func TestAPodThatNeverBeganI16(t *testing.T) {
 		}
 	}
 }
+
+func TestProjectedSeesWhatCoversTheKeyring(t *testing.T) {
+	const dir = "/run/mysql-keyring"
+	mounts := func(all ...corev1.VolumeMount) corev1.PodSpec {
+		return corev1.PodSpec{
+			Containers: []corev1.Container{{Name: render.ContainerMySQL, VolumeMounts: all}},
+			Volumes: []corev1.Volume{
+				{Name: "k", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "v3"}}},
+				{Name: "e", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
+			},
+		}
+	}
+	ro := corev1.VolumeMount{Name: "k", MountPath: dir, ReadOnly: true}
+	tests := map[string]struct {
+		spec corev1.PodSpec
+		want string
+	}{
+		"sealed":    {mounts(ro), "v3"},
+		"writable":  {mounts(corev1.VolumeMount{Name: "k", MountPath: dir}), ""},
+		"covered":   {mounts(ro, corev1.VolumeMount{Name: "e", MountPath: dir + "/keyring"}), ""},
+		"twice":     {mounts(ro, corev1.VolumeMount{Name: "e", MountPath: dir, ReadOnly: true}), ""},
+		"below":     {mounts(corev1.VolumeMount{Name: "k", MountPath: dir + "/x", ReadOnly: true}), ""},
+		"emptyDir":  {mounts(corev1.VolumeMount{Name: "e", MountPath: dir, ReadOnly: true}), ""},
+		"elsewhere": {mounts(corev1.VolumeMount{Name: "k", MountPath: dir + "-too", ReadOnly: true}), ""},
+		"no mysqld": {corev1.PodSpec{}, ""},
+	}
+	for name, tt := range tests {
+		if got := projected(tt.spec, dir); got != tt.want {
+			t.Errorf("%s: %q, want %q", name, got, tt.want)
+		}
+	}
+}

@@ -20,7 +20,9 @@ import (
 
 // The pod of a site whose escrow Secret is gone holds the only copy: it is not replaced, whatever else was changed.
 func TestEscrowSecretGone(t *testing.T) {
+	freshMetrics(t)
 	w := sealedWorld(t)
+	metricsSay(t, "c", v1alpha1.KeyringSealed, 1)
 	w.must(w.c.Delete(w.ctx, secret("c", 1, "one")))
 	w.escrowSeen()
 	w.reconcile()
@@ -30,6 +32,8 @@ func TestEscrowSecretGone(t *testing.T) {
 	if c := w.condition(v1alpha1.ConditionEncryptionReady); c.Reason != report.ReasonEscrowMissing {
 		t.Errorf("condition %+v", c)
 	}
+	metricsSay(t, "c", v1alpha1.KeyringFailed, 1)
+	metricsSay(t, "a", v1alpha1.KeyringSealed, 1)
 	before := w.deployments()
 	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Image = "mysql:9.8" })
 	w.reconcile()
@@ -57,11 +61,43 @@ func TestEscrowSecretGone(t *testing.T) {
 	if st := w.keyring("c"); st.Phase != v1alpha1.KeyringSealed {
 		t.Fatalf("c is %s: %s", st.Phase, st.Message)
 	}
+	metricsSay(t, "c", v1alpha1.KeyringSealed, 1)
 	var made corev1.Secret
 	w.get(&made, restored.Name)
 	if made.Immutable == nil || !*made.Immutable || made.Labels[v1alpha1.LabelName] != v1alpha1.NameKeyring ||
 		made.Annotations[v1alpha1.AnnotationKeyringDigest] != wire.KeyringDigest([]byte("one")) {
 		t.Errorf("not completed: %+v", made.ObjectMeta)
+	}
+}
+
+// The watch may miss the deletion: what a sealed site stands on is read again from time to time, and not at every reconcile.
+func TestEscrowSecretGoneUnseen(t *testing.T) {
+	w := sealedWorld(t)
+	w.escrowSeen()
+	w.reconcile() // every look is of this moment
+	const late = time.Minute
+	w.must(w.c.Delete(w.ctx, secret("c", 1, "one")))
+	w.older(escrowCheck - late)
+	if again := w.reconcile(); again > escrowCheck {
+		t.Errorf("looked at again after %s only: the Secrets are to be looked at every %s", again, escrowCheck)
+	}
+	if got := w.phases(); got != "Sealed Sealed Sealed" {
+		t.Fatalf("phases %s before a look is due: the Secrets are read at every reconcile", got)
+	}
+	w.older(late)
+	w.reconcile()
+	if got := w.phases(); got != "Sealed Sealed Failed" || w.said.count(report.KeyringEscrowMissing) != 1 {
+		t.Fatalf("phases %s once a look is due, want Sealed Sealed Failed; events %v", got, w.said.of(report.KeyringEscrowMissing))
+	}
+}
+
+// older lets time pass for the looks that are remembered.
+func (w *world) older(d time.Duration) {
+	w.r.escrows.mu.Lock()
+	defer w.r.escrows.mu.Unlock()
+	for key, l := range w.r.escrows.looks {
+		l.at = l.at.Add(-d)
+		w.r.escrows.looks[key] = l
 	}
 }
 

@@ -56,11 +56,13 @@ func TestRotationRunsInAWindow(t *testing.T) {
 			}
 			return nil
 		}
+		counted := countRotations()
 		r.begin(testGroup(), "b")
 		<-pl.ended
 		if diff := cmp.Diff([]string{"begin window", "rotate", "end window"}, b.calls); diff != "" {
 			t.Errorf("calls (-want +got):\n%s", diff)
 		}
+		wantRotations(t, counted, map[string]float64{report.RotationCompleted: 1})
 		if j := pl.work.rotation(key, "pod-b"); !j.Done || j.Running || pl.busy("b") || len(pl.work.Windows(testKey.Namespace, testKey.Name)) != 0 {
 			t.Errorf("job %+v, busy %v", j, pl.busy("b"))
 		}
@@ -112,8 +114,10 @@ func TestFailedRotationClosesTheWindowAndIsTriedAgain(t *testing.T) {
 		defer pl.end(t)
 		b := pl.servers["10.0.0.1:33062"]
 		b.rotate = func() error { return errors.New("no") }
+		counted := countRotations()
 		r.begin(testGroup(), "b")
 		<-pl.ended
+		wantRotations(t, counted, map[string]float64{report.RotationFailed: 1})
 		if diff := cmp.Diff([]string{"begin window", "rotate", "end window"}, b.calls); diff != "" {
 			t.Errorf("calls (-want +got):\n%s", diff)
 		}
@@ -129,6 +133,7 @@ func TestFailedRotationClosesTheWindowAndIsTriedAgain(t *testing.T) {
 		if j := pl.work.rotation(siteKey{testKey, "b"}, "pod-b"); !j.Done {
 			t.Errorf("job %+v", j)
 		}
+		wantRotations(t, counted, map[string]float64{report.RotationFailed: 1, report.RotationCompleted: 1})
 	})
 }
 
@@ -138,11 +143,13 @@ func TestLockedRotationIsTriedAgain(t *testing.T) {
 		pl, r := rotating(t)
 		defer pl.end(t)
 		pl.servers["10.0.0.1:33062"].rotate = func() error { return fmt.Errorf("rotate: %w", mysql.ErrLocked) }
+		counted := countRotations()
 		r.begin(testGroup(), "b")
 		<-pl.ended
 		if j := pl.work.rotation(siteKey{testKey, "b"}, "pod-b"); j.Done || j.Trouble == "" || pl.said.count(report.KeyringRotationFailed) != 0 {
 			t.Errorf("job %+v, events %v", j, pl.said.list)
 		}
+		wantRotations(t, counted, map[string]float64{})
 	})
 }
 

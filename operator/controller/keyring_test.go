@@ -15,16 +15,17 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/operator/keyring"
-	"github.com/mysql-mfg/mfg/operator/render"
 	"github.com/mysql-mfg/mfg/operator/report"
 )
 
 func TestANewGroupEndsSealed(t *testing.T) {
+	freshMetrics(t)
 	w := encryptedWorld(t)
 	w.reconcile()
 	if got := w.phases(); got != "Unsealed Unsealed Unsealed" {
 		t.Fatalf("phases %s", got)
 	}
+	metricsSay(t, "c", v1alpha1.KeyringUnsealed, 0)
 	var token corev1.Secret
 	w.get(&token, "mysql-orders-a-keyring-token")
 	w.boot("one", "a", "b", "c")
@@ -40,6 +41,9 @@ func TestANewGroupEndsSealed(t *testing.T) {
 	if w.keyring("b").Stage != "" {
 		t.Error("b is made sealed before it holds the group's data")
 	}
+	covered := map[string]float64{"system_tablespace": 1, "redo_log": 1, "undo_log": 1, "binlog": 1, "keyring_read_only": 0}
+	metricsSay(t, "c", v1alpha1.KeyringEscrowed, 1)
+	metricsCover(t, "c", covered, 0)
 	// The clone writes the keyring again.
 	w.data("a", "b", "c")
 	w.live("b", func(k *wire.KeyringReport) { k.Digest = wire.KeyringDigest([]byte("two")) })
@@ -56,10 +60,14 @@ func TestANewGroupEndsSealed(t *testing.T) {
 		t.Errorf("not one site at a time, c first: %v -> %v", before, after)
 	}
 	w.boot("", "c")
+	w.live("c", func(k *wire.KeyringReport) { k.Coverage.BinaryLog, k.Coverage.Unencrypted = false, 3 })
 	w.rest()
 	if st := w.keyring("c"); st.Phase != v1alpha1.KeyringSealed {
 		t.Errorf("c is %s: %s", st.Phase, st.Message)
 	}
+	covered["binlog"], covered["keyring_read_only"] = 0, 1
+	metricsSay(t, "c", v1alpha1.KeyringSealed, 1)
+	metricsCover(t, "c", covered, 3)
 	if err := w.c.Get(w.ctx, client.ObjectKey{Namespace: testKey.Namespace, Name: "mysql-orders-c-keyring-token"}, &token); err == nil {
 		t.Error("I18: a sealed site keeps its token")
 	}
@@ -142,7 +150,8 @@ func TestConditionTellsWhatIsNotCovered(t *testing.T) {
 }
 
 func TestRotationOrders(t *testing.T) {
-	w := sealedWorld(t)
+	freshMetrics(t)
+	w, counted := sealedWorld(t), countRotations()
 	annotate := func(site string) {
 		w.change(func(g *v1alpha1.MysqlFailoverGroup) {
 			g.Annotations = map[string]string{v1alpha1.AnnotationRotateKeyring: site}
@@ -167,6 +176,7 @@ func TestRotationOrders(t *testing.T) {
 	if n := w.said.count(report.KeyringRotationRefused); n != 4 {
 		t.Errorf("%d refusals are told", n)
 	}
+	wantRotations(t, counted, map[string]float64{report.RotationRefused: 4})
 	annotate("c")
 	w.reconcile()
 	if st := w.keyring("c"); st.Phase != v1alpha1.KeyringPending || st.Work != v1alpha1.KeyringRotation {
@@ -203,6 +213,8 @@ func TestRotationOrders(t *testing.T) {
 	if st.Phase != v1alpha1.KeyringSealed || st.KeyringVersion != 2 || st.Rotated {
 		t.Errorf("c is %+v", st)
 	}
+	metricsSay(t, "c", v1alpha1.KeyringSealed, 2)
+	wantRotations(t, counted, map[string]float64{report.RotationRefused: 4}) // what ends well is counted by the job
 	if last := g.Annotations[v1alpha1.AnnotationLastRequest]; !strings.Contains(last, "=c: done, ") || g.Annotations[v1alpha1.AnnotationRotateKeyring] != "" {
 		t.Errorf("annotations %v", g.Annotations)
 	}
@@ -244,38 +256,6 @@ func TestKeyringStatusIsNotWrittenOverANewerOne(t *testing.T) {
 	d := keyring.Decision{Sites: []keyring.Next{{Name: "a", Status: v1alpha1.SiteKeyringStatus{Name: "a", Phase: v1alpha1.KeyringPending}}}}
 	if err := w.r.persistKeyrings(w.ctx, s, d); err == nil {
 		t.Error("an old look was written over a newer one")
-	}
-}
-
-func TestProjectedSeesWhatCoversTheKeyring(t *testing.T) {
-	const dir = "/run/mysql-keyring"
-	mounts := func(all ...corev1.VolumeMount) corev1.PodSpec {
-		return corev1.PodSpec{
-			Containers: []corev1.Container{{Name: render.ContainerMySQL, VolumeMounts: all}},
-			Volumes: []corev1.Volume{
-				{Name: "k", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "v3"}}},
-				{Name: "e", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
-			},
-		}
-	}
-	ro := corev1.VolumeMount{Name: "k", MountPath: dir, ReadOnly: true}
-	tests := map[string]struct {
-		spec corev1.PodSpec
-		want string
-	}{
-		"sealed":    {mounts(ro), "v3"},
-		"writable":  {mounts(corev1.VolumeMount{Name: "k", MountPath: dir}), ""},
-		"covered":   {mounts(ro, corev1.VolumeMount{Name: "e", MountPath: dir + "/keyring"}), ""},
-		"twice":     {mounts(ro, corev1.VolumeMount{Name: "e", MountPath: dir, ReadOnly: true}), ""},
-		"below":     {mounts(corev1.VolumeMount{Name: "k", MountPath: dir + "/x", ReadOnly: true}), ""},
-		"emptyDir":  {mounts(corev1.VolumeMount{Name: "e", MountPath: dir, ReadOnly: true}), ""},
-		"elsewhere": {mounts(corev1.VolumeMount{Name: "k", MountPath: dir + "-too", ReadOnly: true}), ""},
-		"no mysqld": {corev1.PodSpec{}, ""},
-	}
-	for name, tt := range tests {
-		if got := projected(tt.spec, dir); got != tt.want {
-			t.Errorf("%s: %q, want %q", name, got, tt.want)
-		}
 	}
 }
 

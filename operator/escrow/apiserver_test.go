@@ -5,7 +5,6 @@ package escrow
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 
@@ -102,73 +101,6 @@ func (c *cluster) pushesAtOnce() {
 			c.t.Errorf("push %d: version %d is somebody else's", i, a.Version)
 		}
 		seen[a.Version] = true
-	}
-}
-
-// isKept tries as an administrator what must not happen by accident.
-func (c *cluster) isKept() {
-	const name = "mysql-orders-paris-keyring-v1"
-	remove := func(edit func(*corev1.Secret)) func() error {
-		return func() error {
-			s := c.secret("shop", name)
-			edit(s)
-			return c.admin.Update(c.t.Context(), s)
-		}
-	}
-	for what, try := range map[string]func() error{
-		"delete":  func() error { return c.admin.Delete(c.t.Context(), c.secret("shop", name)) },
-		"content": remove(func(s *corev1.Secret) { s.Data["keyring"] = one("ff") }),
-		"mutable": remove(func(s *corev1.Secret) { s.Immutable = nil }),
-		"name":    remove(func(s *corev1.Secret) { delete(s.Labels, v1alpha1.LabelName) }),
-		"labels":  remove(func(s *corev1.Secret) { s.Labels = nil }),
-		"site":    remove(func(s *corev1.Secret) { s.Labels[v1alpha1.LabelSite] = "madrid" }),
-		"number":  remove(func(s *corev1.Secret) { delete(s.Labels, v1alpha1.LabelKeyringVersion) }),
-		"digest":  remove(func(s *corev1.Secret) { s.Annotations = nil }),
-		"owner":   remove(func(s *corev1.Secret) { s.OwnerReferences = nil }),
-		"half-hearted": func() error {
-			s := c.secret("shop", name)
-			s.Labels[v1alpha1.LabelAllowDeletion] = "yes"
-			if err := c.admin.Update(c.t.Context(), s); err != nil {
-				c.t.Fatal(err)
-			}
-			return c.admin.Delete(c.t.Context(), s)
-		},
-	} {
-		if err := try(); !apierrors.IsForbidden(err) && !apierrors.IsInvalid(err) {
-			c.t.Errorf("%s: %v", what, err)
-		}
-	}
-	// There is no operation for it: each object of a collection is asked for by itself.
-	err := c.admin.DeleteAllOf(c.t.Context(), &corev1.Secret{}, client.InNamespace("shop"), client.MatchingLabels{v1alpha1.LabelName: v1alpha1.NameKeyring})
-	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), v1alpha1.LabelAllowDeletion+"=true") {
-		c.t.Errorf("delete all: %v", err)
-	}
-	// What changes nothing of the escrow is nobody's business.
-	s := c.secret("shop", name)
-	s.Labels["example.org/backup"], s.Annotations["example.org/seen"] = "weekly", "yes"
-	if err := c.admin.Update(c.t.Context(), s); err != nil {
-		c.t.Errorf("a label of others: %v", err)
-	}
-	if s = c.secret("shop", name); string(s.Data["keyring"]) != string(realKeyring(c.t)) || s.Labels[v1alpha1.LabelSite] != "paris" {
-		c.t.Error("it was changed")
-	}
-}
-
-// isLetGo shows what the garbage collector may do: take an owner off, as after an orphaning deletion, and no more.
-func (c *cluster) isLetGo() {
-	s := c.secret("shop", "mysql-orders-paris-keyring-v1")
-	if err := c.collector.Delete(c.t.Context(), s); !apierrors.IsForbidden(err) {
-		c.t.Errorf("collect: %v", err)
-	}
-	before := s.DeepCopy()
-	s.OwnerReferences = nil
-	if err := c.collector.Patch(c.t.Context(), s, client.MergeFrom(before)); err != nil {
-		c.t.Errorf("orphan: %v", err)
-	}
-	before = s.DeepCopy()
-	delete(s.Labels, v1alpha1.LabelSite)
-	if err := c.collector.Patch(c.t.Context(), s, client.MergeFrom(before)); !apierrors.IsForbidden(err) {
-		c.t.Errorf("change: %v", err)
 	}
 }
 

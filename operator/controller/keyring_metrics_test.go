@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/report"
+)
+
+// freshMetrics forgets what other tests made the metrics say of the group: they are one for the whole process.
+func freshMetrics(t *testing.T) {
+	t.Helper()
+	forget := func() { report.ForgetGroup(testKey.Namespace, testKey.Name) }
+	forget()
+	t.Cleanup(forget)
+}
+
+// metricsSay compares the phase and the escrow version that the metrics give for a site.
+func metricsSay(t *testing.T, site string, phase v1alpha1.KeyringPhase, version float64) {
+	t.Helper()
+	for _, p := range []v1alpha1.KeyringPhase{
+		v1alpha1.KeyringPending, v1alpha1.KeyringUnsealed, v1alpha1.KeyringEscrowed, v1alpha1.KeyringSealed, v1alpha1.KeyringFailed,
+	} {
+		want := 0.0
+		if p == phase {
+			want = 1
+		}
+		name := strings.ToLower(string(p))
+		if got := testutil.ToFloat64(report.KeyringPhase.WithLabelValues(testKey.Namespace, testKey.Name, site, name)); got != want {
+			t.Errorf("metrics give %v for the phase %s of %s, want %v: it is %s", got, name, site, want, phase)
+		}
+	}
+	if got := testutil.ToFloat64(report.KeyringVersion.WithLabelValues(testKey.Namespace, testKey.Name, site)); got != version {
+		t.Errorf("metrics give version %v of %s, want %v", got, site, version)
+	}
+}
+
+// metricsCover compares which aspects of a site the metrics call encrypted, and how many tablespaces are not.
+func metricsCover(t *testing.T, site string, want map[string]float64, tablespaces float64) {
+	t.Helper()
+	got := map[string]float64{}
+	for aspect := range want {
+		got[aspect] = testutil.ToFloat64(report.EncryptionCoverage.WithLabelValues(testKey.Namespace, testKey.Name, site, aspect))
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("coverage of %s in the metrics (-want +got):\n%s", site, diff)
+	}
+	if n := testutil.ToFloat64(report.UnencryptedTablespaces.WithLabelValues(testKey.Namespace, testKey.Name, site)); n != tablespaces {
+		t.Errorf("metrics give %v unencrypted tablespaces of %s, want %v", n, site, tablespaces)
+	}
+}
+
+// countRotations gives the outcomes of rotations that were counted since it was called; those that were not are left out.
+func countRotations() func() map[string]float64 {
+	all := func() map[string]float64 {
+		out := map[string]float64{}
+		for _, outcome := range []string{report.RotationCompleted, report.RotationFailed, report.RotationRefused} {
+			out[outcome] = testutil.ToFloat64(report.KeyringRotations.WithLabelValues(outcome))
+		}
+		return out
+	}
+	before := all()
+	return func() map[string]float64 {
+		out := map[string]float64{}
+		for outcome, n := range all() {
+			if n != before[outcome] {
+				out[outcome] = n - before[outcome]
+			}
+		}
+		return out
+	}
+}
+
+// wantRotations compares the outcomes that were counted.
+func wantRotations(t *testing.T, counted func() map[string]float64, want map[string]float64) {
+	t.Helper()
+	if diff := cmp.Diff(want, counted()); diff != "" {
+		t.Errorf("rotations in the metrics (-want +got):\n%s", diff)
+	}
+}
