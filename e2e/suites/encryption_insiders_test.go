@@ -117,7 +117,8 @@ func overPlainText(t *testing.T, v *vault, e endpoint, token string, p wire.Keyr
 		t.Fatal(err)
 	}
 	// Without a pause before the body it would be on its way when a TLS listener closes, and its answer be lost in a reset.
-	plain := &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{DisableKeepAlives: true, ExpectContinueTimeout: 10 * time.Second}}
+	waits := &http.Transport{DisableKeepAlives: true, ExpectContinueTimeout: 10 * time.Second}
+	plain := &http.Client{Timeout: 30 * time.Second, Transport: waits}
 	for _, c := range []struct {
 		port   int32
 		code   int
@@ -127,7 +128,8 @@ func overPlainText(t *testing.T, v *vault, e endpoint, token string, p wire.Keyr
 		{wire.PortOperatorEscrow, http.StatusBadRequest, ""},
 	} {
 		addr := net.JoinHostPort(host, fmt.Sprint(c.port))
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+addr+wire.PathKeyringEscrow, bytes.NewReader(encode(t, p)))
+		url := "http://" + addr + wire.PathKeyringEscrow
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, bytes.NewReader(encode(t, p)))
 		if err != nil {
 			t.Fatal(err)
 		}

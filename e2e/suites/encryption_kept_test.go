@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -20,9 +21,6 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/e2e/demo/stage"
 )
-
-// keptConnections is the setting that the update brings: nothing has it before.
-const keptConnections = "137"
 
 // The pod's tmpfs holds the only copy: neither an update nor an eviction touches it, and the documented commands bring the Secret
 // back from it. Then the update goes on, and the new pod shows that what was restored is good.
@@ -41,7 +39,7 @@ func escrowLostPodRuns(t *testing.T, v *vault) {
 	digest := v.liveDigest(t, site)
 	lost := loseSecret(t, v, site)
 	v.failed(t, site)
-	updateAround(t, v, site, other)
+	want := updateAround(t, v, site, other)
 	if err := stage.Poll(t.Context(), time.Minute, "the protection of "+site, func(ctx context.Context) error {
 		// While another pod is not ready none may be evicted: it has to be the budget for pods that must not go.
 		if now, err := v.Pod(ctx, site); err != nil || now.Labels[v1alpha1.LabelProtected] != v1alpha1.HealthyYes {
@@ -57,7 +55,7 @@ func escrowLostPodRuns(t *testing.T, v *vault) {
 	samePod(t, v, site, pod)
 
 	runbook(t, v, "recover", site)
-	updatedAfterwards(t, v, site, pod)
+	updatedAfterwards(t, v, site, want, pod)
 	group = v.sealed(t, time.Minute)
 	after := keyringOf(group, site)
 	if after.KeyringSecret != lost.KeyringSecret || after.KeyringDigest != digest {
@@ -88,20 +86,22 @@ func unneeded(t *testing.T, group *v1alpha1.MysqlFailoverGroup) (site, other str
 	return site, other
 }
 
-// updateAround changes a setting, which gives every site a new pod, and waits until another site has it and the operator says
-// that it leaves this one. The setting stays: the group has to have it when its keyring is back.
-func updateAround(t *testing.T, v *vault, site, other string) {
+// updateAround changes max_connections, which gives every site a new pod, and waits until another site has it and the operator
+// says that it leaves this one. It returns the value, which stays: the site has to get it when its keyring is back.
+func updateAround(t *testing.T, v *vault, site, other string) (want string) {
 	t.Helper()
-	if got := query(t, v.Group, other, "SELECT @@max_connections"); got == keptConnections {
-		t.Fatalf("%s has max_connections = %s before the update: it would show nothing", other, got)
+	before, err := strconv.Atoi(query(t, v.Group, other, "SELECT @@max_connections"))
+	if err != nil {
+		t.Fatal(err)
 	}
+	want = strconv.Itoa(before - 1)
 	if err := setSpec(t.Context(), v.Group, func(spec *v1alpha1.MysqlFailoverGroupSpec) {
-		spec.MysqlConf = map[string]string{"max_connections": keptConnections}
+		spec.MysqlConf = map[string]string{"max_connections": want}
 	}); err != nil {
 		t.Fatal(err)
 	}
 	if err := stage.Poll(t.Context(), rolling, other+" to be updated", func(ctx context.Context) error {
-		return hasSetting(ctx, v, other)
+		return hasConnections(ctx, v, other, want)
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -115,12 +115,13 @@ func updateAround(t *testing.T, v *vault, site, other string) {
 	}); err != nil {
 		t.Error(err)
 	}
+	return want
 }
 
-func hasSetting(ctx context.Context, v *vault, site string) error {
+func hasConnections(ctx context.Context, v *vault, site, want string) error {
 	got, err := v.RootSQL(ctx, site, "SELECT @@max_connections")
-	if err == nil && strings.TrimSpace(got) != keptConnections {
-		err = fmt.Errorf("%s: max_connections = %s", site, strings.TrimSpace(got))
+	if err == nil && strings.TrimSpace(got) != want {
+		err = fmt.Errorf("%s: max_connections = %s, want %s", site, strings.TrimSpace(got), want)
 	}
 	return err
 }
@@ -147,14 +148,15 @@ func samePod(t *testing.T, v *vault, site string, before *corev1.Pod) {
 }
 
 // updatedAfterwards waits until a site that was left out of an update has it too, in a new pod.
-func updatedAfterwards(t *testing.T, v *vault, site string, before *corev1.Pod) {
+func updatedAfterwards(t *testing.T, v *vault, site, want string, before *corev1.Pod) {
 	t.Helper()
-	if _, err := v.Await(t.Context(), rolling, site+" to be updated, now that its keyring is in escrow", func(group *v1alpha1.MysqlFailoverGroup) error {
+	const what = " to be updated, now that its keyring is in escrow"
+	if _, err := v.Await(t.Context(), rolling, site+what, func(group *v1alpha1.MysqlFailoverGroup) error {
 		now, err := v.Pod(t.Context(), site)
 		if err != nil || now.UID == before.UID {
 			return errors.Join(err, errors.New("there is no new pod yet"))
 		}
-		return errors.Join(notUpdated(group), hasSetting(t.Context(), v, site))
+		return errors.Join(notUpdated(group), hasConnections(t.Context(), v, site, want))
 	}); err != nil {
 		t.Fatal(err)
 	}

@@ -118,8 +118,8 @@ func (v *vault) versionsOf(ctx context.Context, site string) ([]int64, error) {
 	return numbers, nil
 }
 
-// pruned waits until a site has the version that it is sealed with and the newest retainLeast of all others that it ever had,
-// and nothing else.
+// pruned waits until a site has the version that it is sealed with, the newest retainLeast of all others that it ever had, and
+// nothing else.
 func pruned(t *testing.T, v *vault, site string, ever []int64) []int64 {
 	t.Helper()
 	sealedWith := keyringOf(v.sealed(t, comeBack), site).KeyringVersion
