@@ -28,9 +28,7 @@ func TestEncryptionAtRestAdopted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := mark(t, v.Group, group.Status.ActiveSite)
-	flushAll(t, v.Group, m)
-	inTheClear(t, v.Group, m)
+	m := inTheClear(t, v.Group, group)
 	w := witnesses(t, v.Group)
 	at := load.Now()
 	refusedFirst(t, v)
@@ -148,6 +146,6 @@ func rebuilt(t *testing.T, v *vault, m marks) {
 			t.Errorf("%s: the rows cannot be read: %s", site, got)
 		}
 	}
-	newIsHidden(t, v, active)
+	newIsHidden(t, v)
 	noErrant(t, v.Group)
 }
