@@ -53,10 +53,10 @@ func (r *Reconciler) keyrings(ctx context.Context, s *scope) error {
 		return err
 	}
 	r.wishKeyrings(s, d)
+	r.reportKeyrings(s, d) // what is persisted, also while an effect does not succeed: alerts are about it
 	if err := r.performKeyrings(ctx, s, d); err != nil {
 		return err
 	}
-	r.reportKeyrings(s, d)
 	r.ignoredKeys(s)
 	return nil
 }
@@ -72,7 +72,9 @@ func (r *Reconciler) withoutListener(s *scope) error {
 	}
 	s.in.Keyrings, s.keyrings.kept = map[string]render.Keyring{}, map[string]string{}
 	for _, site := range s.group.Spec.Sites {
-		w := keyring.WishOf(s.key.Name, keyring.Site{Name: site.Name, Status: keyringStatus(s.group, site.Name)})
+		status := keyringStatus(s.group, site.Name)
+		report.SetKeyring(s.key.Namespace, s.key.Name, status)
+		w := keyring.WishOf(s.key.Name, keyring.Site{Name: site.Name, Status: status})
 		if w.Encrypted {
 			s.in.Keyrings[site.Name] = renderKeyring(s.key.Name, site.Name, w)
 		}

@@ -3,11 +3,14 @@
 package controller
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/report"
@@ -83,4 +86,36 @@ func wantRotations(t *testing.T, counted func() map[string]float64, want map[str
 	if diff := cmp.Diff(want, counted()); diff != "" {
 		t.Errorf("rotations in the metrics (-want +got):\n%s", diff)
 	}
+}
+
+// withoutTokens is a vault in which no token can be made.
+type withoutTokens struct{ vault }
+
+func (withoutTokens) RenewToken(context.Context, *v1alpha1.MysqlFailoverGroup, string, int64) error {
+	return errors.New("no token")
+}
+
+// Alerts are about what is persisted, whether what follows from it succeeds or not.
+func TestMetricsOfKeyringsWhileAnEffectFails(t *testing.T) {
+	freshMetrics(t)
+	w := sealedWorld(t)
+	w.r.Escrow = withoutTokens{vault{w.c}}
+	w.order(v1alpha1.AnnotationRotateKeyring, "c")
+	for range 3 {
+		_, _ = w.r.Reconcile(w.ctx, reconcile.Request{NamespacedName: testKey})
+	}
+	if got := w.keyring("c").Phase; got != v1alpha1.KeyringUnsealed {
+		t.Fatalf("c is %s", got)
+	}
+	metricsSay(t, "c", v1alpha1.KeyringUnsealed, 1)
+}
+
+// After a restart without its listener the operator still says what stands in status.
+func TestMetricsOfKeyringsWithoutAListener(t *testing.T) {
+	freshMetrics(t)
+	w := sealedWorld(t)
+	report.ForgetGroup(testKey.Namespace, testKey.Name)
+	w.r.Escrow = nil
+	w.reconcile()
+	metricsSay(t, "c", v1alpha1.KeyringSealed, 1)
 }

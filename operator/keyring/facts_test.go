@@ -3,6 +3,7 @@
 package keyring
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -98,6 +99,8 @@ func TestWhatIsFound(t *testing.T) {
 		"the same, others are there": {"I16: they are not what it needs", none, []change{sealedWith(2), without, unheard},
 			failed, EventEscrowMissing, missing(2, "")},
 		"nothing is whole": {"the newest is what it will have needed", none, []change{nothing, damaged},
+			failed, EventEscrowMissing, missing(2, "y")},
+		"nothing is whole, listed otherwise": {"the newest, in whatever order", none, []change{nothing, damaged, func(_ *Group, s *Site) { slices.Reverse(s.Versions) }},
 			failed, EventEscrowMissing, missing(2, "y")},
 		"without data, made without a keyring": {"what is in escrow is of this site", none, []change{noData, plainPod},
 			escrowed, EventFound, func(n Next) bool { return n.Wish.Version == 3 }},

@@ -101,10 +101,10 @@ func isFoundMissing(_ Group, s Site) bool {
 }
 
 func takeMissing(g Group, n *Next) {
-	v := Version{Name: n.site.Rendered.Secret}
-	v.Number = numberIn(v.Name, v1alpha1.KeyringSecret(g.Name, n.Name, 0))
+	rendered := n.site.Rendered.Secret
+	v := Version{Name: rendered, Number: numberIn(rendered, v1alpha1.KeyringSecret(g.Name, n.Name, 0))}
 	for _, other := range n.site.Versions {
-		if other.Name == v.Name || v.Name == "" && other.Number > v.Number {
+		if other.Name == rendered || rendered == "" && other.Number > v.Number {
 			v = other
 		}
 	}

@@ -85,6 +85,8 @@ func TestNothingIsBegunOnAGuess(t *testing.T) {
 			stays, "", waits},
 		"adopted before, and a pod has not told": {"I14: its keyring may be one of those in escrow", none, []change{adopted, forgotten(""), unheard},
 			stays, "", waits},
+		"adopted before, nothing in escrow, and a pod has not told": {"I14: its keyring may be in its memory alone", none,
+			[]change{adopted, forgotten(""), unheard, nothingStored}, stays, "", waits},
 		"its Deployment is gone": {"that is made anew, and is no other version", sealed, []change{noDeployment},
 			stays, "", nil},
 		"rolled back": {"it is on its way to be sealed", sealed, []change{func(_ *Group, s *Site) { s.Status.KeyringSecret, s.Status.KeyringDigest = ver(2).Name, ver(2).Digest }},

@@ -185,6 +185,9 @@ func isPatchedSealing(_ Group, s Site) bool { return s.Status.Stage == v1alpha1.
 func isPatched(_ Group, s Site) bool { return s.Status.Work != "" }
 
 func isAdopted(g Group, s Site) bool {
+	if s.mayTell() {
+		return false // I14: the annotation stays on the group, and a fresh keyring would take the place of one that is in this pod alone
+	}
 	return g.Adopt && s.Provisioned && (s.plain() || len(s.Versions) == 0 && !s.Rendered.Sealed)
 }
 

@@ -71,8 +71,9 @@ func (l *lab) again() {
 	l.order("withdraw")
 	l.s.Status, l.s.Report, l.s.Clone, l.s.Provisioned = v1alpha1.SiteKeyringStatus{}, nil, CloneNone, false
 	l.confirmed, l.forgotten = false, true
-	clear(l.lost) // nobody puts what was lost before into the new one, whose numbers may have been given again
-	l.group++     // rounds count from one again, and are of another group
+	l.g.Adopt = l.g.Adopt || rapid.Bool().Draw(l.t, "adopted") // an annotation that stays
+	clear(l.lost)                                              // nobody puts what was lost before into the new one, whose numbers may have been given again
+	l.group++                                                  // rounds count from one again, and are of another group
 }
 
 // wake has mysqld start in its pod, if it can.

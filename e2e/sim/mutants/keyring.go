@@ -17,7 +17,6 @@ package main
 //   - kept: a seed that is gone, of a sealed pod. It is Failed by then (isMissingBefore), and kept for that.
 //   - digestsEqual, keyringIsReadOnly: what the sidecar or MySQL does not tell. It is not equal to what is asked for either.
 //   - prunable: not the sealed one. A smaller number has another name.
-//   - takeMissing: the newest of what is damaged. The shell gives the newest first.
 var keyringRows = concat(phaseRows, lossRows, roundRows, levelRows, siteRows, wishRows, foundRows, lostRows, messageRows,
 	missingRows, refusalRows, sealRows)
 

@@ -73,10 +73,12 @@ var foundRows = cuts("operator/keyring/found.go", []cut{
 	{"takeMissing: never that of the pod if another was stored", "I16",
 		"if r := n.site.Report; v.Digest == \"\" && r != nil {", "if r := n.site.Report; r != nil {"},
 	{"takeMissing: the one that its Deployment has", "I16",
-		"if other.Name == v.Name || v.Name == \"\" && other.Number > v.Number {",
-		"if v.Name == \"\" && other.Number > v.Number {"},
+		"if other.Name == rendered || rendered == \"\" && other.Number > v.Number {",
+		"if rendered == \"\" && other.Number > v.Number {"},
+	{"takeMissing: the newest of what is damaged", "order",
+		"rendered == \"\" && other.Number > v.Number {", "rendered == \"\" {"},
 	{"takeMissing: no other than its Deployment has", "I16",
-		"|| v.Name == \"\" && other.Number > v.Number {", "|| other.Number > v.Number {"},
+		"|| rendered == \"\" && other.Number > v.Number {", "|| other.Number > v.Number {"},
 	{"numberIn: a name of this site", "order", "if !ok || err != nil {", "if ok = ok && err == nil; err != nil {"},
 })
 

@@ -20,6 +20,7 @@ var phaseRows = cuts("operator/keyring/phase.go", []cut{
 		"(s.plain() || len(s.Versions) == 0 && ", "(len(s.Versions) == 0 && "},
 	{"isAdopted: nothing is in escrow", "I14", "len(s.Versions) == 0 && !s.Rendered.Sealed)", "!s.Rendered.Sealed)"},
 	{"isAdopted: its pod was not made sealed", "I14", "len(s.Versions) == 0 && !s.Rendered.Sealed)", "len(s.Versions) == 0)"},
+	{"isAdopted: no pod may tell of a keyring", "I14", "if s.mayTell() {\n\t\treturn false // I14", "if false {\n\t\treturn false // I14"},
 	{"isRolledBack: its pod is sealed", "live",
 		"return s.Rendered.Sealed && s.Rendered.Secret != s.S", "return s.Rendered.Secret != s.S"},
 	{"isRolledBack: with another version", "live",
