@@ -87,6 +87,8 @@ func TestNothingIsBegunOnAGuess(t *testing.T) {
 			stays, "", waits},
 		"adopted before, nothing in escrow, and a pod has not told": {"I14: its keyring may be in its memory alone", none,
 			[]change{adopted, forgotten(""), unheard, nothingStored}, stays, "", waits},
+		"adopted before, and all keys are lost": {"I14: what was escrowed may be restored, and a fresh keyring reads nothing", none,
+			[]change{adopted, forgotten(""), unheard, nothingStored, podLost}, stays, "", nil},
 		"its Deployment is gone": {"that is made anew, and is no other version", sealed, []change{noDeployment},
 			stays, "", nil},
 		"rolled back": {"it is on its way to be sealed", sealed, []change{func(_ *Group, s *Site) { s.Status.KeyringSecret, s.Status.KeyringDigest = ver(2).Name, ver(2).Digest }},
