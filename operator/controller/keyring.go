@@ -166,11 +166,7 @@ func (r *Reconciler) performKeyring(ctx context.Context, s *scope, e keyring.Eff
 
 // answerRotation takes the order off the group and says in its place what came of it.
 func (r *Reconciler) answerRotation(ctx context.Context, s *scope, e keyring.Answer) error {
-	outcome := "refused, " + e.Why
-	if e.Done {
-		outcome = "done, " + e.Why
-	}
-	if err := r.answerOrder(ctx, s, asked{v1alpha1.AnnotationRotateKeyring, s.group.Annotations[v1alpha1.AnnotationRotateKeyring], outcome}); err != nil {
+	if err := r.answerOrder(ctx, s, asked{v1alpha1.AnnotationRotateKeyring, s.group.Annotations[v1alpha1.AnnotationRotateKeyring], e.Outcome()}); err != nil {
 		return err
 	}
 	if !e.Done {

@@ -34,6 +34,7 @@ func (r *Reconciler) keyringGroup(ctx context.Context, s *scope) (keyring.Group,
 		g.PlannedTo = p.To
 	}
 	g.Rotate, g.RotateSet = s.group.Annotations[v1alpha1.AnnotationRotateKeyring]
+	g.LastRequest = s.group.Annotations[v1alpha1.AnnotationLastRequest]
 	for _, site := range s.group.Spec.Sites {
 		one, err := r.keyringSite(ctx, s, site.Name)
 		if err != nil {

@@ -156,12 +156,16 @@ func (n *Next) answer(g Group) {
 	switch {
 	case !ordered(g, s):
 	case s.Status.Phase == sealed && s.Status.Rotated:
-		n.Effects = append(n.Effects, Answer{Site: s.Name, Done: true, Why: "the keyring is sealed as " + s.Status.KeyringSecret})
+		n.Effects = append(n.Effects, done(s))
 	case s.Status.Work == v1alpha1.KeyringRotation || s.Status.Rotated || s.Status.Stage == v1alpha1.KeyringSealing:
 		// It is under way, or about to be: what follows answers it.
 	case g.Known && !n.Moved:
 		n.refuse(g, s)
 	}
+}
+
+func done(s Site) Answer {
+	return Answer{Site: s.Name, Done: true, Why: "the keyring is sealed as " + s.Status.KeyringSecret}
 }
 
 // refuse answers an order that must not be carried out, if there is a reason.

@@ -62,6 +62,15 @@ func (e Unprovision) String() string { return fmt.Sprintf("unprovision %s: %s", 
 func (e Answer) String() string {
 	return fmt.Sprintf("answer rotation of %s: %v %s", e.Site, e.Done, e.Why)
 }
+
+// Outcome is what the group says of an order.
+func (e Answer) Outcome() string {
+	if e.Done {
+		return "done, " + e.Why
+	}
+	return "refused, " + e.Why
+}
+
 func (e Say) String() string { return fmt.Sprintf("say %s of %s: %s", e.What, e.Site, e.Text) }
 
 // Event is what an event is about.

@@ -134,12 +134,21 @@ func TestACloneIsBegunAndGivenUp(t *testing.T) {
 	})
 }
 
+// lastTold is what the group says of a rotation that ended with a version.
+func lastTold(version int64) change {
+	return func(g *Group, _ *Site) { g.LastRequest = "mysql-mfg.io/rotate-keyring=b: done, the keyring is sealed as " + ver(version).Name }
+}
+
 // I20, I16: when a rotation begins, and when it does not go on.
 func TestARotationIsBegunAndGivenUp(t *testing.T) {
 	open := []change{unsealedFor(rot, digest("3")), isActive}
 	notSealed := func(n Next) bool { return !n.Wish.Sealed }
 	with := func(more ...change) []change { return append(append([]change{}, open...), more...) }
 	decideAll(t, map[string]transition{
+		"ordered again as soon as it was answered": {"that is another order, which is not done yet", sealed, []change{hasRotated, rotate("b"), lastTold(3)},
+			stays, "", func(n Next) bool { return !n.Status.Rotated && !has[Answer](n) }},
+		"ordered again, and answered something else meanwhile": {"the answer takes the order off, so this one had none", sealed, []change{hasRotated, rotate("b"), lastTold(2)},
+			stays, "", has[Answer]},
 		"nothing is known": {"I20: it may be the active site by now", sealed, []change{rotate("b"), unknown},
 			stays, "", not(has[Answer])},
 		"pending, the active site changes": {"I20: nothing was changed yet", pending, []change{work(rot), rotate("b"), roleMoves},

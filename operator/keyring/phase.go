@@ -226,7 +226,14 @@ func isOrdered(g Group, s Site) bool {
 
 func beginRotation(_ Group, n *Next) { n.Status.Work = v1alpha1.KeyringRotation }
 
-func isAnswered(g Group, s Site) bool { return s.Status.Rotated && !ordered(g, s) }
+// isAnswered is true of an order that stands, too, if the rotation was told of already: it is a new one, and nothing was done for it.
+func isAnswered(g Group, s Site) bool { return s.Status.Rotated && (!ordered(g, s) || isTold(g, s)) }
+
+// isTold is true if the last order was answered with the rotation that was carried out. The answer takes that order off the group
+// in the same write.
+func isTold(g Group, s Site) bool {
+	return g.LastRequest == v1alpha1.AnnotationRotateKeyring+"="+s.Name+": "+done(s).Outcome()
+}
 
 func forgetRotation(_ Group, n *Next) { n.Status.Rotated = false }
 

@@ -137,7 +137,7 @@ func (l *lab) rotation() {
 		l.memory = l.fresh()
 		l.needs = l.memory
 		if l.half = !l.half; !l.half {
-			s.Job = Job{Done: true, Failures: s.Job.Failures}
+			s.Job, l.rotated = Job{Done: true, Failures: s.Job.Failures}, true
 		}
 	}
 }

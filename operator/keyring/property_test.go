@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
 )
 
@@ -51,6 +52,8 @@ type lab struct {
 	since time.Time
 	// half is true between the two keys of a rotation, outdated while an update of the pod is pending for another reason.
 	half, outdated bool
+	// rotated is true if both keys were rotated since an order was last answered as done.
+	rotated bool
 	// bare is true if the site was without data when the operator looked at it last.
 	bare bool
 	// ending is true once nothing goes wrong any more.
@@ -145,7 +148,11 @@ func (l *lab) perform(e Effect) {
 		}
 		l.s.Provisioned = false
 	case Answer:
-		l.g.RotateSet, l.g.Rotate = false, ""
+		if e.Done && !l.rotated && l.group == 0 {
+			l.t.Fatalf("an order is answered as done, and nothing was rotated since the last one was: %+v", l.s.Status)
+		}
+		l.rotated = l.rotated && !e.Done
+		l.g.RotateSet, l.g.Rotate, l.g.LastRequest = false, "", v1alpha1.AnnotationRotateKeyring+"=b: "+e.Outcome()
 	case Say:
 	}
 }

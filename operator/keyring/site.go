@@ -35,6 +35,8 @@ type Group struct {
 	// RotateSet is true if the annotation rotate-keyring is there, Rotate is its value.
 	RotateSet bool
 	Rotate    string
+	// LastRequest is the annotation last-request: what was said to the last order of any kind.
+	LastRequest string
 
 	// Sites come in the order of the specification.
 	Sites []Site
