@@ -136,7 +136,9 @@ func TestACloneIsBegunAndGivenUp(t *testing.T) {
 
 // lastTold is what the group says of a rotation that ended with a version.
 func lastTold(version int64) change {
-	return func(g *Group, _ *Site) { g.LastRequest = "mysql-mfg.io/rotate-keyring=b: done, the keyring is sealed as " + ver(version).Name }
+	return func(g *Group, _ *Site) {
+		g.LastRequest = "mysql-mfg.io/rotate-keyring=b: done, the keyring is sealed as " + ver(version).Name
+	}
 }
 
 // I20, I16: when a rotation begins, and when it does not go on.
