@@ -44,7 +44,9 @@ func main() {
 var errUsage = errors.New("usage")
 
 func command(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	log := slog.New(slog.NewJSONHandler(stderr, nil))
+	pipe := newLogPipe(stderr)
+	defer pipe.Close()
+	log := slog.New(slog.NewJSONHandler(pipe, nil))
 	err := dispatch(ctx, args, stdout, log)
 	switch {
 	case errors.Is(err, flag.ErrHelp):

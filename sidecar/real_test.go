@@ -20,6 +20,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -111,7 +112,7 @@ func (p *pod) sh(script string) *exec.Cmd {
 	cmd := exec.CommandContext(p.t.Context(), "unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", enter, "sh", p.dir, p.root, script)
 	cmd.Env = append(os.Environ(), "MYSQLD_PARENT_PID=0", "MFG_NAMESPACE=shop", "MFG_GROUP=orders", "MFG_SITE=a",
 		"MFG_STATE_DIR=/srv/mfg", "MFG_DATADIR=/srv/data", "MFG_ACCOUNTS_DIR=/srv/accounts", "MFG_AUTHORITY_FILE=/srv/authority.pub",
-		"MFG_DEFAULTS_FILE=/srv/my.cnf", "MFG_LISTEN="+realListen, "MFG_LEASE_TIMEOUT=6s", "MFG_PEER_CHECK_INTERVAL=500ms",
+		"MFG_DEFAULTS_FILE=/srv/my.cnf", "MFG_RUN_DIR=/srv", "MFG_LISTEN="+realListen, "MFG_LEASE_TIMEOUT=6s", "MFG_PEER_CHECK_INTERVAL=500ms",
 		"PATH=/usr/sbin:/usr/bin:/sbin:/bin")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	return cmd
@@ -132,30 +133,11 @@ func TestRealPod(t *testing.T) {
 	operator := p.operator(wire.Statement{
 		Namespace: "shop", Group: "orders", ActiveSite: "a", Epoch: 1, LeaseTimeoutMillis: 6000,
 	})
-	cmd := p.sh("MFG_RUN_DIR=/srv /srv/sidecar mysqld mysqld --defaults-file=/srv/my.cnf --admin-address=127.0.0.1 > /srv/mysqld.log 2>&1 & MFG_OPERATOR_URL=" + operator + " /srv/sidecar run; echo ended $? >&2; kill %1; wait")
-	log := &safeBuffer{}
-	cmd.Stdout, cmd.Stderr = log, log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan struct{})
-	go func() { _ = cmd.Wait(); close(ended) }()
-	t.Cleanup(func() { _ = cmd.Process.Kill(); <-ended; t.Logf("sidecar:\n%s", log) })
-
-	c := client.New(nil)
-	defer c.Close()
-	began := time.Now()
-	var report wire.Report
-	mysqltest.Eventually(t, "the site is open", func() bool {
-		var err error
-		report, err = c.PushActiveSite(t.Context(), realListen, "")
-		return err == nil && report.Writable
-	})
-	t.Logf("open after %v: %+v", time.Since(began).Round(time.Millisecond), report)
+	c, report := p.start(operator)
 	if report.GTIDExecuted != "" || report.Epoch != 1 {
 		t.Errorf("bootstrap left transactions: %+v", report)
 	}
-	began = time.Now()
+	began := time.Now()
 	report, err := c.PushActiveSite(t.Context(), realListen, p.sign(wire.Statement{Namespace: "shop", Group: "orders", ActiveSite: "b", Epoch: 2}))
 	t.Logf("fenced after %v: %+v", time.Since(began).Round(time.Millisecond), report)
 	if err != nil || !report.FencedUnder(2) {
@@ -167,6 +149,111 @@ func TestRealPod(t *testing.T) {
 		}
 	}
 	p.asRoot()
+}
+
+// start starts mysqld under its supervisor and the sidecar, and returns once the site is open.
+func (p *pod) start(operator string) (*client.Client, wire.Report) {
+	p.t.Helper()
+	cmd := p.sh("/srv/sidecar mysqld mysqld --defaults-file=/srv/my.cnf --admin-address=127.0.0.1 > /srv/mysqld.log 2>&1 & MFG_OPERATOR_URL=" + operator + " /srv/sidecar run; echo ended $? >&2; kill %1; wait")
+	log := &safeBuffer{}
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Start(); err != nil {
+		p.t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() { _ = cmd.Wait(); close(ended) }()
+	p.t.Cleanup(func() { _ = cmd.Process.Kill(); <-ended; p.t.Logf("sidecar:\n%s", log) })
+	c := client.New(nil)
+	p.t.Cleanup(c.Close)
+	began := time.Now()
+	report := p.open(c)
+	p.t.Logf("open after %v: %+v", time.Since(began).Round(time.Millisecond), report)
+	return c, report
+}
+
+// open waits until the site is open.
+func (p *pod) open(c *client.Client) wire.Report {
+	p.t.Helper()
+	var report wire.Report
+	mysqltest.Eventually(p.t, "the site is open", func() bool {
+		var err error
+		report, err = c.PushActiveSite(p.t.Context(), realListen, "")
+		return err == nil && report.Writable
+	})
+	return report
+}
+
+// process finds a process of the pod by its command line, as this machine numbers it; 0 if there is none.
+func process(t *testing.T, command string) int {
+	t.Helper()
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		raw, err := os.ReadFile(filepath.Join("/proc", e.Name(), "cmdline"))
+		if err == nil && strings.HasPrefix(strings.ReplaceAll(string(raw), "\x00", " "), command+" ") {
+			pid, _ := strconv.Atoi(e.Name())
+			return pid
+		}
+	}
+	return 0
+}
+
+// I4: each process that guards may stand still or die, and mysqld ends with the lease: 6 s, and 2 s for a fence.
+func TestRealHungProcessesI4(t *testing.T) {
+	runtime.LockOSThread() // the children die with the thread that started them
+	const sidecar, supervisor, mysqld = "/srv/sidecar run", "/srv/sidecar mysqld", "mysqld --defaults-file=/srv/my.cnf"
+	p := newPod(t)
+	if out, err := p.sh("/srv/sidecar bootstrap").CombinedOutput(); err != nil {
+		t.Fatalf("bootstrap: %v\n%s", err, out)
+	}
+	operator := p.operator(wire.Statement{Namespace: "shop", Group: "orders", ActiveSite: "a", Epoch: 1, LeaseTimeoutMillis: 6000})
+	c, _ := p.start(operator)
+	signal := func(pid int, s syscall.Signal) {
+		if err := syscall.Kill(pid, s); err != nil || pid == 0 {
+			t.Fatalf("signal %v to %d: %v", s, pid, err)
+		}
+	}
+	// ends waits until the very mysqld that was open has ended.
+	ends := func(pid int) time.Duration {
+		t.Helper()
+		began := time.Now()
+		mysqltest.Eventually(t, "mysqld ends", func() bool { return process(t, mysqld) != pid })
+		return time.Since(began)
+	}
+	t.Run("the sidecar stands still", func(t *testing.T) {
+		pid := process(t, mysqld)
+		signal(process(t, sidecar), syscall.SIGSTOP)
+		took := ends(pid)
+		t.Logf("mysqld ended %v after its sidecar stood still", took.Round(10*time.Millisecond))
+		if most := 8*time.Second + 500*time.Millisecond; took > most {
+			t.Errorf("%v, want at most %v", took, most)
+		}
+		mysqltest.Eventually(t, "another mysqld runs", func() bool { return process(t, mysqld) != 0 })
+		again := process(t, mysqld)
+		time.Sleep(time.Second) // the deadline has passed: the new one started read-only, and is left alone
+		if now := process(t, mysqld); now != again {
+			t.Errorf("it was ended too: %d, then %d", again, now)
+		}
+		p.asRoot()
+		signal(process(t, sidecar), syscall.SIGCONT)
+		p.open(c)
+	})
+	t.Run("the supervisor stands still, then dies", func(t *testing.T) {
+		pid, boss := process(t, mysqld), process(t, supervisor)
+		signal(boss, syscall.SIGSTOP)
+		mysqltest.Eventually(t, "the kubelet is told", func() bool {
+			return get(t, "http://"+realListen+wire.PathMysqldHealthz) == http.StatusServiceUnavailable
+		})
+		if code := get(t, "http://"+realListen+wire.PathHealthz); code != http.StatusOK || process(t, mysqld) != pid {
+			t.Errorf("the sidecar, which is well, says %d; mysqld is %d, was %d", code, process(t, mysqld), pid)
+		}
+		signal(boss, syscall.SIGKILL)
+		if took := ends(pid); took > time.Second {
+			t.Errorf("mysqld outlived its supervisor for %v", took)
+		}
+	})
 }
 
 // asRoot shows that root's password is what the Secret says.

@@ -22,6 +22,7 @@ import (
 	"github.com/mysql-mfg/mfg/sidecar/agent"
 	"github.com/mysql-mfg/mfg/sidecar/escrow"
 	"github.com/mysql-mfg/mfg/sidecar/fence"
+	"github.com/mysql-mfg/mfg/sidecar/watchdog"
 )
 
 const shutdownTimeout = time.Second
@@ -48,6 +49,12 @@ func run(ctx context.Context, s settings, log *slog.Logger) error {
 	}
 	defer done()
 	config.VolumeID = volumeID
+	timer, err := watchdog.Open(s.runDir)
+	if err != nil {
+		return err
+	}
+	// The mapping stays until the process ends: whatever still runs then may move the deadline.
+	config.Watchdog = timer
 	a, err := agent.New(config)
 	if err != nil {
 		return err

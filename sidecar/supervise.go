@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"syscall"
 	"time"
+
+	"github.com/mysql-mfg/mfg/sidecar/watchdog"
 )
 
 const (
@@ -29,9 +31,18 @@ const (
 // supervise is the main process of the MySQL container: it starts mysqld and starts it again when it ends. The kubelet
 // would wait 10 s and longer before the second restart within ten minutes, and a clone is a restart; docs/decisions/0006
 // has the reasons. mysqld starts fenced (my.cnf), so starting it again never opens anything (I1).
+//
+// It is also the second guard of the fence: it kills mysqld when the deadline is reached that the sidecar moves while its
+// lease stands, however the sidecar came to miss it (I4).
 func supervise(runDir string, argv []string, log *slog.Logger) error {
 	// The death signal below is bound to the thread that starts mysqld.
 	runtime.LockOSThread()
+	timer, err := watchdog.Open(runDir)
+	if err != nil {
+		// Without the deadline mysqld would have one guard only, and nobody would notice.
+		return err
+	}
+	defer func() { _ = timer.Close() }()
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1)
 	defer signal.Stop(signals)
@@ -40,7 +51,7 @@ func supervise(runDir string, argv []string, log *slog.Logger) error {
 			return err
 		}
 		started := time.Now()
-		ending, err := runOnce(argv, signals)
+		ending, err := runOnce(argv, signals, timer)
 		if ending {
 			return err
 		}
@@ -56,19 +67,30 @@ func supervise(runDir string, argv []string, log *slog.Logger) error {
 	}
 }
 
+// errWatchdog is why mysqld ended when nobody vouched for it any more.
+var errWatchdog = errors.New("killed: the sidecar did not move the deadline in time")
+
 // runOnce runs mysqld until it ends. Signals are passed on; ending is true if one of them asked for the end.
-func runOnce(argv []string, signals <-chan os.Signal) (ending bool, err error) {
+func runOnce(argv []string, signals <-chan os.Signal, timer *watchdog.Timer) (ending bool, err error) {
+	started, err := watchdog.Now()
+	if err != nil {
+		return true, err
+	}
 	cmd := exec.CommandContext(context.Background(), argv[0], argv[1:]...)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	// Tells mysqld that somebody restarts it, so that RESTART and CLONE end in a clean exit 16.
 	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(e string) bool { return len(e) > 18 && e[:18] == "MYSQLD_PARENT_PID=" }),
 		"MYSQLD_PARENT_PID="+strconv.Itoa(os.Getpid()))
+	// A supervisor that ends takes mysqld with it: it must not run on with one guard.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
 		return true, fmt.Errorf("start mysqld: %w", err)
 	}
 	done := make(chan error, 1)
 	go func() { done <- cmd.Wait() }()
+	var why error
+	look := time.NewTicker(watchdog.Interval)
+	defer look.Stop()
 	for {
 		select {
 		case s := <-signals:
@@ -77,7 +99,24 @@ func runOnce(argv []string, signals <-chan os.Signal) (ending bool, err error) {
 				return true, fmt.Errorf("pass on %s: %w", s, err)
 			}
 		case err := <-done:
-			return ending, err
+			return ending, errors.Join(why, err)
+		case <-look.C:
+			if overdue(timer, started) {
+				// Nothing stands before this: no log, no question to anybody. A mysqld that has ended already is fine.
+				_ = cmd.Process.Kill()
+				why = errWatchdog
+			}
 		}
 	}
+}
+
+// overdue looks at the deadline, and notes that it did. A clock that cannot be read ends mysqld: without it nobody knows
+// whether the lease still stands.
+func overdue(timer *watchdog.Timer, started time.Duration) bool {
+	now, err := watchdog.Now()
+	if err != nil {
+		return true
+	}
+	timer.Beat(now)
+	return watchdog.Due(timer.Deadline(), started, now)
 }

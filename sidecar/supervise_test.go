@@ -11,6 +11,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
+
+	"github.com/mysql-mfg/mfg/sidecar/watchdog"
 )
 
 // script writes a program that stands for mysqld and counts its starts in a file.
@@ -63,5 +66,78 @@ func TestAKilledMysqldIsStartedAgain(t *testing.T) {
 	}
 	if n := starts(); n != 2 {
 		t.Errorf("%d starts, want 2", n)
+	}
+}
+
+// deadline opens the deadline of a pod as the sidecar does, and tells the present time on its clock.
+func deadline(t *testing.T, run string) (*watchdog.Timer, time.Duration) {
+	t.Helper()
+	timer, err := watchdog.Open(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = timer.Close() })
+	now, err := watchdog.Now()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return timer, now
+}
+
+// I4: a sidecar that hangs says nothing more, and mysqld ends when its deadline is reached. The next one starts read-only and
+// is left alone.
+func TestAMysqldIsKilledAtItsDeadlineI4(t *testing.T) {
+	run := t.TempDir()
+	timer, now := deadline(t, run)
+	timer.Set(now + 300*time.Millisecond)
+	// The first start ignores SIGTERM and never ends; the second ends the test.
+	argv, starts := script(t, "[ $(wc -l < ${0%/*}/starts) -gt 1 ] && { sleep 0.3; trap 'exit 0' TERM; kill -TERM $PPID; sleep 1; }\ntrap '' TERM\nwhile :; do sleep 0.05; done\n")
+	var log bytes.Buffer
+	if err := supervise(run, argv, slog.New(slog.NewTextHandler(&log, nil))); err != nil && !strings.Contains(err.Error(), syscall.SIGTERM.String()) {
+		t.Error(err)
+	}
+	if n := starts(); n != 2 {
+		t.Errorf("%d starts, want 2: the one that was killed, and one that nobody killed", n)
+	}
+	if !strings.Contains(log.String(), errWatchdog.Error()) {
+		t.Errorf("nobody is told why mysqld ended:\n%s", log.String())
+	}
+	if after, _ := watchdog.Now(); after < now+300*time.Millisecond || !timer.Watched(after) {
+		t.Errorf("it ended at %v, the deadline was %v; watched: %v", after, now+300*time.Millisecond, timer.Watched(after))
+	}
+}
+
+// A deadline that is moved in time, or taken back, costs nothing.
+func TestADeadlineThatMovesEndsNothing(t *testing.T) {
+	run := t.TempDir()
+	timer, now := deadline(t, run)
+	timer.Set(now + 400*time.Millisecond)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for i := range 4 {
+			time.Sleep(100 * time.Millisecond)
+			timer.Set(now + time.Duration(i+5)*100*time.Millisecond)
+		}
+		timer.Clear()
+	}()
+	argv, starts := script(t, "trap 'exit 0' TERM\nsleep 1.2\nkill -TERM $PPID\nsleep 1\n")
+	if err := supervise(run, argv, slog.New(slog.DiscardHandler)); err != nil {
+		t.Error(err)
+	}
+	<-done
+	if n := starts(); n != 1 {
+		t.Errorf("%d starts, want 1", n)
+	}
+}
+
+// Without the shared deadline mysqld would have one guard only: it is not started.
+func TestWithoutADeadlineMysqldIsNotStartedI4(t *testing.T) {
+	argv, starts := script(t, "exit 0\n")
+	if err := supervise(t.TempDir()+"/none", argv, slog.New(slog.DiscardHandler)); err == nil {
+		t.Error("started")
+	}
+	if n := starts(); n != 0 {
+		t.Errorf("%d starts", n)
 	}
 }

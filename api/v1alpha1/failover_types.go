@@ -123,16 +123,16 @@ type FailoverSpec struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.leaseTimeout) || !has(self.peerCheckInterval) || !has(self.fenceTimeout) || duration(self.leaseTimeout) >= duration(self.peerCheckInterval) + duration(self.peerCheckInterval) + duration(self.peerCheckInterval) + duration(self.fenceTimeout) + duration('1s')",message="leaseTimeout must be at least 3 x peerCheckInterval + fenceTimeout + 1s, or a single lost answer could fence a healthy site: raise leaseTimeout or lower the others",fieldPath=".leaseTimeout",reason=FieldValueInvalid
 type SidecarSpec struct {
 	// leaseTimeout is how long a site stays open without an answer from the operator or any peer; then it fences itself.
-	// An emergency failover behind a network cut takes about this long. Default 20s, from 15s to 10m, and at least
-	// 3 x peerCheckInterval + fenceTimeout + 1s. A shorter lease could run out before the kubelet has ended the mysqld of
-	// a site whose sidecar died, which takes up to 12s.
+	// An emergency failover behind a network cut takes about this long. Default 20s, from 5s to 10m, and at least
+	// 3 x peerCheckInterval + fenceTimeout + 1s, so that one lost answer fences nobody: 5s needs, for example,
+	// peerCheckInterval 1s and fenceTimeout 1s. The shorter the lease, the more often a slow network fences a healthy site.
 	//
 	// +optional
 	// +kubebuilder:default="20s"
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=24
 	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('15s') && duration(self) <= duration('10m')",message="leaseTimeout is between 15s and 10m, because the kubelet takes up to 12s to end the mysqld of a site whose sidecar died: choose a value in that range",reason=FieldValueInvalid
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('5s') && duration(self) <= duration('10m')",message="leaseTimeout is between 5s and 10m: choose a value in that range",reason=FieldValueInvalid
 	LeaseTimeout metav1.Duration `json:"leaseTimeout,omitempty,omitzero"`
 	// peerCheckInterval is how often the sidecar asks the operator and its peers for the active site. Default 2s, from
 	// 200ms to 1m.

@@ -12,7 +12,9 @@ const (
 	PathWSStatus       = "/ws/status"
 	PathHealthz        = "/healthz"
 	PathReadyz         = "/readyz"
-	PathMetrics        = "/metrics"
+	// PathMysqldHealthz is the liveness of the MySQL container: the sidecar is well, and the supervisor of mysqld watches.
+	PathMysqldHealthz = "/healthz/mysqld"
+	PathMetrics       = "/metrics"
 	// PathLeave is asked by the pod itself before its mysqld is ended.
 	PathLeave = "/leave"
 )

@@ -50,7 +50,7 @@ const (
 	shutdownPeriod         = 60 * time.Second
 	sidecarPeriod          = 5 * time.Second
 	gracePeriod            = int64((leaveTimeout + shutdownPeriod + sidecarPeriod) / time.Second)
-	mysqlKillPeriod  int64 = 5
+	hungKillPeriod   int64 = 5
 	defaultContainer       = "kubectl.kubernetes.io/default-container"
 )
 
@@ -165,7 +165,7 @@ func sidecar(in Input, site v1alpha1.Site) corev1.Container {
 		SecurityContext: containerSecurity(),
 		// mysqld starts only once the fence stands.
 		StartupProbe:  probe(wire.PathHealthz, 1, 60),
-		LivenessProbe: probe(wire.PathHealthz, 2, 3),
+		LivenessProbe: liveness(wire.PathHealthz),
 		VolumeMounts: withKeyring(in, site.Name, ContainerSidecar, withTLS(in,
 			corev1.VolumeMount{Name: volumeData, MountPath: volumeDir},
 			corev1.VolumeMount{Name: volumeRun, MountPath: runDir},
@@ -178,9 +178,6 @@ func sidecar(in Input, site v1alpha1.Site) corev1.Container {
 }
 
 func mysqld(in Input, site v1alpha1.Site) corev1.Container {
-	liveness := probe(wire.PathHealthz, 2, 3)
-	// Without a sidecar there is no fence: mysqld is ended before any lease can run out.
-	liveness.TerminationGracePeriodSeconds = new(mysqlKillPeriod)
 	return corev1.Container{
 		Name:            ContainerMySQL,
 		Image:           in.Group.Spec.Image,
@@ -199,7 +196,7 @@ func mysqld(in Input, site v1alpha1.Site) corev1.Container {
 		Resources:       *site.Resources.DeepCopy(),
 		SecurityContext: containerSecurity(),
 		ReadinessProbe:  probe(wire.PathReadyz, 1, 3),
-		LivenessProbe:   liveness,
+		LivenessProbe:   liveness(wire.PathMysqldHealthz),
 		VolumeMounts: withKeyring(in, site.Name, ContainerMySQL, withTLS(in,
 			corev1.VolumeMount{Name: volumeData, MountPath: volumeDir},
 			corev1.VolumeMount{Name: volumeRun, MountPath: runDir},
@@ -294,6 +291,15 @@ func probe(path string, period, failures int32) *corev1.Probe {
 		SuccessThreshold: 1,
 		FailureThreshold: failures,
 	}
+}
+
+// liveness is the probe of a process that hangs rather than ends. Without a grace of its own the kubelet would give it
+// that of the pod, a minute and more. Who may write does not depend on it: the supervisor of mysqld ends mysqld with the
+// lease (docs/fence.md). The probe brings back what hangs.
+func liveness(path string) *corev1.Probe {
+	p := probe(path, 2, 3)
+	p.TerminationGracePeriodSeconds = new(hungKillPeriod)
+	return p
 }
 
 func sidecarResources(in Input) corev1.ResourceRequirements {

@@ -169,9 +169,16 @@ func TestPodLayout(t *testing.T) {
 		t.Error("the sidecar has no resources of its own")
 	}
 	live := cs[render.ContainerMySQL].LivenessProbe
-	if live == nil || live.HTTPGet.Path != "/healthz" || live.HTTPGet.Port.IntValue() != 8090 || live.PeriodSeconds != 2 ||
+	if live == nil || live.HTTPGet.Path != "/healthz/mysqld" || live.HTTPGet.Port.IntValue() != 8090 || live.PeriodSeconds != 2 ||
 		live.FailureThreshold != 3 || *live.TerminationGracePeriodSeconds != 5 {
 		t.Errorf("mysqld does not die with its sidecar: %+v", live)
+	}
+	if p := side.LivenessProbe; p == nil || p.TerminationGracePeriodSeconds == nil || *p.TerminationGracePeriodSeconds != 5 {
+		t.Errorf("a sidecar that hangs keeps the grace of the whole pod: %+v", p)
+	}
+	run := slices.IndexFunc(spec.Volumes, func(v corev1.Volume) bool { return v.Name == "run" })
+	if run < 0 || spec.Volumes[run].EmptyDir == nil || spec.Volumes[run].EmptyDir.Medium != corev1.StorageMediumMemory {
+		t.Error("I4: the deadline that sidecar and supervisor share is on a disk, which can keep both waiting")
 	}
 	ready := cs[render.ContainerMySQL].ReadinessProbe
 	if ready == nil || ready.HTTPGet.Path != "/readyz" || ready.PeriodSeconds != 1 {

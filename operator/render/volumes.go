@@ -52,7 +52,7 @@ func volumes(in Input, site v1alpha1.Site) []corev1.Volume {
 				ClaimName: v1alpha1.DataVolumeName(group, site.Name),
 			},
 		}},
-		emptyDir(volumeRun), emptyDir(volumeTmp), emptyDir(volumeBin),
+		runVolume(), emptyDir(volumeTmp), emptyDir(volumeBin),
 		{Name: volumeConfig, VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
 			LocalObjectReference: corev1.LocalObjectReference{Name: v1alpha1.ConfigName(group, site.Name)},
 		}}},
@@ -101,6 +101,14 @@ func items(pairs ...string) []corev1.KeyToPath {
 
 func emptyDir(name string) corev1.Volume {
 	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}
+}
+
+// runVolume holds the socket and the deadline that sidecar and supervisor share. It is in memory, so that no disk can keep
+// either of them waiting.
+func runVolume() corev1.Volume {
+	return corev1.Volume{Name: volumeRun, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{
+		Medium: corev1.StorageMediumMemory, SizeLimit: new(resource.MustParse("16Mi")),
+	}}}
 }
 
 func withTLS(in Input, mounts ...corev1.VolumeMount) []corev1.VolumeMount {

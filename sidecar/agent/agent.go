@@ -31,6 +31,8 @@ const (
 	// openTimeout bounds one opening. With the operator's answer at most 2 s old before it, an opening has taken effect
 	// or was cut off within 4 s after it was asked for: the promotion gate counts on that.
 	openTimeout = 1500 * time.Millisecond
+	// unsupervisedMost is how long the supervisor of mysqld may hang until the kubelet is told.
+	unsupervisedMost = 10 * time.Second
 )
 
 // MySQL is the server beside this sidecar.
@@ -67,6 +69,15 @@ type Volume interface {
 	MarkOpening(process string) error
 	UnmarkOpening() error
 	MarkedOpening() (process string, marked bool, err error)
+}
+
+// Watchdog is the deadline that the supervisor of mysqld keeps. No call may block: it is told under the agent's lock.
+type Watchdog interface {
+	Set(until time.Duration)
+	Sooner(until time.Duration)
+	Clear()
+	// Watched is true if the supervisor looked at the deadline a short while ago.
+	Watched(now time.Duration) bool
 }
 
 // Keyring is the keyring of a site with data-at-rest encryption.
@@ -106,6 +117,7 @@ type Config struct {
 	Network   Network
 	Processes Processes
 	Volume    Volume
+	Watchdog  Watchdog
 	Verify    func(wire.Signed) (wire.Statement, error)
 	// Trusts names the keys that Verify knows; nil if they cannot be told.
 	Trusts func() []string
@@ -123,6 +135,8 @@ func (c Config) validate() error {
 		return errors.New("namespace, group and site must be given")
 	case c.PeerCheck <= 0 || c.FenceTimeout <= 0:
 		return errors.New("the peer check interval and the fence timeout must be positive")
+	case c.Watchdog == nil:
+		return errors.New("a watchdog must be given: without it nobody ends mysqld when this program hangs")
 	case c.LeaveTimeout < 0:
 		return errors.New("the leave timeout must not be negative")
 	case c.Lease <= 2*c.PeerCheck || c.Lease <= c.FenceTimeout+openTimeout:
@@ -161,7 +175,9 @@ type Agent struct {
 	// ticked and watched are when the loops last came around, on the agent's clock.
 	ticked  atomic.Int64
 	watched atomic.Int64
-	work    sync.WaitGroup
+	// unsupervised is when mysqld was first found without a supervisor that watches, in an unbroken row of probes; 0 if it is not.
+	unsupervised atomic.Int64
+	work         sync.WaitGroup
 }
 
 // New makes an agent from its configuration and what its data volume holds.
@@ -182,7 +198,7 @@ func New(c Config) (*Agent, error) {
 		news: make(chan struct{}, 1),
 	}
 	now := c.Clock()
-	a.state = fence.Boot(c.Site, fence.Limits{Lease: c.Lease, Opening: openTimeout}, kept, now)
+	a.state = fence.Boot(c.Site, fence.Limits{Lease: c.Lease, Opening: openTimeout, Fence: c.FenceTimeout}, kept, now)
 	a.takeMark()
 	a.ticked.Store(int64(now.Mono))
 	a.watched.Store(int64(now.Mono))
@@ -216,9 +232,23 @@ func (a *Agent) now() fence.State {
 // update replaces the state and wakes the timer.
 func (a *Agent) update(change func(fence.State) fence.State) {
 	a.mu.Lock()
-	a.state = change(a.state)
+	a.become(change(a.state))
 	a.mu.Unlock()
 	a.wake()
+}
+
+// become replaces the state and tells the supervisor of mysqld in the same moment; the caller holds mu. What the sidecar
+// would vouch for later, should it hang now, is said already.
+func (a *Agent) become(s fence.State) {
+	a.state = s
+	switch told := fence.Watch(s, a.Clock()); {
+	case told.Until == 0:
+		a.Watchdog.Clear()
+	case told.Sooner:
+		a.Watchdog.Sooner(told.Until)
+	default:
+		a.Watchdog.Set(told.Until)
+	}
 }
 
 func (a *Agent) wake() {

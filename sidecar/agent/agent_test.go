@@ -344,12 +344,13 @@ func TestOutcomesOfOpenWritesI1(t *testing.T) {
 
 func TestConfigIsChecked(t *testing.T) {
 	good := Config{Site: fence.Site{Namespace: "n", Group: "g", Name: "a"}, Lease: 20 * time.Second,
-		PeerCheck: 2 * time.Second, FenceTimeout: 2 * time.Second}
+		PeerCheck: 2 * time.Second, FenceTimeout: 2 * time.Second, Watchdog: &dog{}}
 	if err := good.validate(); err != nil {
 		t.Fatal(err)
 	}
 	for name, change := range map[string]func(*Config){
 		"no site":                 func(c *Config) { c.Site.Name = "" },
+		"no watchdog":             func(c *Config) { c.Watchdog = nil },
 		"no interval":             func(c *Config) { c.PeerCheck = 0 },
 		"lease within two checks": func(c *Config) { c.Lease = 4 * time.Second },
 		"lease within an opening": func(c *Config) { c.PeerCheck, c.Lease = time.Millisecond, 3500*time.Millisecond },
@@ -370,7 +371,7 @@ func TestAVolumeOfAnotherGroupIsRefused(t *testing.T) {
 			w := newWorld(t)
 			w.kept = fence.Kept{Statement: s}
 			_, err := New(Config{
-				Site: fence.Site{Namespace: "shop", Group: "orders", Name: "a"}, Volume: w, Verify: verify,
+				Site: fence.Site{Namespace: "shop", Group: "orders", Name: "a"}, Volume: w, Verify: verify, Watchdog: &w.dog,
 				Lease: 20 * time.Second, PeerCheck: time.Second, FenceTimeout: time.Second,
 				Clock: func() fence.Instant { return fence.Instant{} }, Log: slog.New(slog.DiscardHandler),
 			})

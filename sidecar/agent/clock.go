@@ -6,18 +6,18 @@ import (
 	"fmt"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/mysql-mfg/mfg/sidecar/fence"
+	"github.com/mysql-mfg/mfg/sidecar/watchdog"
 )
 
 // Clock tells the instant.
 type Clock func() fence.Instant
 
 // NewClock returns a clock on CLOCK_BOOTTIME. Unlike the monotonic clock of Go it also counts while the machine is
-// suspended: a lease must not survive a sleep during which another site was opened.
+// suspended: a lease must not survive a sleep during which another site was opened. The supervisor of mysqld reads the
+// same clock, so a deadline means the same moment to both.
 func NewClock() (Clock, error) {
-	begin, err := bootTime()
+	begin, err := watchdog.Now()
 	if err != nil {
 		return nil, fmt.Errorf("read boot time: %w", err)
 	}
@@ -25,18 +25,10 @@ func NewClock() (Clock, error) {
 	fallback := time.Now()
 	return func() fence.Instant {
 		wall := time.Now()
-		now, err := bootTime()
+		now, err := watchdog.Now()
 		if err != nil {
-			return fence.Instant{Mono: wall.Sub(fallback), Wall: wall}
+			return fence.Instant{Mono: begin + wall.Sub(fallback), Wall: wall}
 		}
-		return fence.Instant{Mono: now - begin, Wall: wall}
+		return fence.Instant{Mono: now, Wall: wall}
 	}, nil
-}
-
-func bootTime() (time.Duration, error) {
-	var ts unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
-		return 0, err
-	}
-	return time.Duration(ts.Nano()), nil
 }

@@ -35,11 +35,13 @@ func (a *Agent) look(ctx context.Context) bool {
 		facts.SuperReadOnly, facts.Writable, facts.Offline = status.SuperReadOnly, status.Writable(), status.OfflineMode
 		facts.Replicates, facts.Cloning = status.Channels > 0 || status.Replica != nil, status.Cloning
 	}
+	facts.Watched = a.Watchdog.Watched(a.Clock().Mono)
 	facts.Running = found.Running() || facts.Answered || lookErr != nil || a.Processes.Locked()
 	a.mu.Lock()
 	next, taken := fence.Observe(a.state, facts, change)
 	if taken {
-		a.state, a.status, a.looked = next, status, a.Clock().Mono
+		a.become(next)
+		a.status, a.looked = status, a.Clock().Mono
 		if facts.Answered || !a.silent {
 			a.silent, a.silentSince = !facts.Answered, a.looked
 		}

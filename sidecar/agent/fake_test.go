@@ -84,6 +84,40 @@ type world struct {
 	markLost error // the mark cannot be read
 
 	keyring Keyring
+	dog     dog
+}
+
+// dog is the deadline that the supervisor of mysqld keeps.
+type dog struct {
+	mu       sync.Mutex
+	deadline time.Duration
+	asleep   bool
+}
+
+func (d *dog) Set(until time.Duration) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.deadline = until
+}
+
+func (d *dog) Sooner(until time.Duration) {
+	if stands := d.until(); stands == 0 || until < stands {
+		d.Set(until)
+	}
+}
+
+func (d *dog) Clear() { d.Set(0) }
+
+func (d *dog) Watched(time.Duration) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return !d.asleep
+}
+
+func (d *dog) until() time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.deadline
 }
 
 func newWorld(t *testing.T) *world {
@@ -129,7 +163,7 @@ func (w *world) boot() {
 		Site: fence.Site{Namespace: "shop", Group: "orders", Name: "a"}, Peers: []string{"b:8090", "c:8090"},
 		PodUID: "pod-1", BootID: "boot-1", VolumeID: "volume-1",
 		Lease: 20 * time.Second, PeerCheck: 2 * time.Second, FenceTimeout: 2 * time.Second, LeaveTimeout: leaveTimeout,
-		MySQL: w, Changer: w, Network: w, Processes: w, Volume: w, Verify: verify, Keyring: w.keyring,
+		MySQL: w, Changer: w, Network: w, Processes: w, Volume: w, Verify: verify, Watchdog: &w.dog, Keyring: w.keyring,
 		Trusts: func() []string { return []string{wire.KeyID(public(authority))} }, Certificate: shownUntil(7),
 		Clock: func() fence.Instant { return fence.Instant{Mono: time.Since(began), Wall: time.Now()} },
 		Log:   slog.New(slog.NewTextHandler(w.t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})),
@@ -255,6 +289,9 @@ func (w *world) OpenWrites(ctx context.Context) error {
 		w.mu.Unlock()
 		pause(ctx, w.openTakes)
 		w.mu.Lock()
+	}
+	if w.dog.until() == 0 {
+		w.t.Error("I4: writes are opened, and the supervisor of mysqld was told nothing")
 	}
 	if w.openFail != nil {
 		return w.openFail

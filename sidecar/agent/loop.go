@@ -107,6 +107,19 @@ func (a *Agent) healthy() bool {
 	return now-a.ticked.Load() <= limit && now-a.watched.Load() <= limit+slack
 }
 
+// supervised is false if mysqld runs and its supervisor hangs. Then only this sidecar guards it, so the kubelet restarts the
+// MySQL container: nothing else would show until the sidecar hangs too.
+func (a *Agent) supervised() bool {
+	now := a.Clock().Mono
+	if a.Watchdog.Watched(now) || !a.now().Seen().Running {
+		a.unsupervised.Store(0)
+		return true
+	}
+	a.unsupervised.CompareAndSwap(0, int64(now))
+	// A machine that is busy for a moment must not cost a restart of mysqld.
+	return now-time.Duration(a.unsupervised.Load()) <= unsupervisedMost
+}
+
 // ready is true while MySQL answers SQL and is not being cloned.
 func (a *Agent) ready() bool {
 	a.mu.Lock()

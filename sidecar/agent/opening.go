@@ -99,7 +99,9 @@ func (a *Agent) mayOpen(ctx context.Context, w fence.Word, then func(fence.State
 	defer a.mu.Unlock()
 	refusal := fence.MayOpen(a.state, w, a.Clock())
 	if refusal.Reason == "" {
-		a.state, refusal = then(a.state)
+		var next fence.State
+		next, refusal = then(a.state)
+		a.become(next)
 	}
 	return refusal
 }

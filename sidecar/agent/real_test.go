@@ -55,7 +55,7 @@ func (s *site) boot() {
 		Site:  fence.Site{Namespace: "shop", Group: "orders", Name: "a"},
 		Lease: 5 * time.Second, PeerCheck: 500 * time.Millisecond, FenceTimeout: 2 * time.Second,
 		MySQL: s.server.Sidecar(s.t), Changer: s.server.Sidecar(s.t), Network: s.world, Processes: s.procs, Volume: s.store,
-		Verify: verify, Clock: clock, Log: slog.New(slog.NewTextHandler(s.t.Output(), nil)),
+		Watchdog: &s.dog, Verify: verify, Clock: clock, Log: slog.New(slog.NewTextHandler(s.t.Output(), nil)),
 	})
 	if err != nil {
 		s.t.Fatal(err)

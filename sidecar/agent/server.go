@@ -28,6 +28,7 @@ func (a *Agent) Server(addr string) *http.Server {
 func (a *Agent) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+wire.PathHealthz, probe(a.healthy))
+	mux.HandleFunc("GET "+wire.PathMysqldHealthz, probe(func() bool { return a.healthy() && a.supervised() }))
 	mux.HandleFunc("GET "+wire.PathReadyz, probe(a.ready))
 	mux.Handle("GET "+wire.PathMetrics, a.metrics.handler())
 	mux.HandleFunc("GET "+wire.PathPeerActiveSite, a.getPeerActiveSite)

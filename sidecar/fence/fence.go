@@ -41,6 +41,8 @@ type Limits struct {
 	Lease time.Duration
 	// Opening bounds one attempt to open writes, from the look at MySQL to the read-back.
 	Opening time.Duration
+	// Fence is the deadline of the ladder.
+	Fence time.Duration
 }
 
 // Facts is one look at MySQL.
@@ -59,6 +61,8 @@ type Facts struct {
 	// Replicates is true if a replication channel is configured.
 	Replicates bool
 	Cloning    bool
+	// Watched is true if the supervisor of mysqld looks at the deadline that it was told.
+	Watched bool
 }
 
 // LastFence is how the site was fenced last.

@@ -34,13 +34,13 @@ func fromPeer(s wire.Statement, sent time.Duration) Word {
 func pushed(s wire.Statement) Word { return Word{Origin: Push, Signed: "pushed", Statement: s} }
 
 var (
-	writable = Facts{Running: true, Process: "7", Answered: true, Writable: true}
-	readOnly = Facts{Running: true, Process: "7", Answered: true, SuperReadOnly: true}
+	writable = Facts{Running: true, Process: "7", Answered: true, Writable: true, Watched: true}
+	readOnly = Facts{Running: true, Process: "7", Answered: true, SuperReadOnly: true, Watched: true}
 )
 
 func newSite() State {
 	return Boot(Site{Namespace: "shop", Group: "orders", Name: "a"},
-		Limits{Lease: 20 * time.Second, Opening: 2 * time.Second}, Kept{}, at(0))
+		Limits{Lease: 20 * time.Second, Opening: 2 * time.Second, Fence: 2 * time.Second}, Kept{}, at(0))
 }
 
 func observe(s State, f Facts) State {
@@ -217,6 +217,7 @@ func TestOpenGuardsI1I2I3I5(t *testing.T) {
 		MySQLReplicates: func() (State, opening) { return seen(func(f *Facts) { f.Replicates = true }) },
 		MySQLCloning:    func() (State, opening) { return seen(func(f *Facts) { f.Cloning = true }) },
 		MySQLWritable:   func() (State, opening) { return openSite(), opening{word: good, now: now} },
+		NotWatched:      func() (State, opening) { return seen(func(f *Facts) { f.Watched = false }) },
 		WindowIsOpen: func() (State, opening) {
 			st := statement(5, "a")
 			st.Windows = []wire.Window{{Site: "a", Purpose: wire.WindowRotation, Deadline: noon.Add(time.Hour)}}

@@ -28,6 +28,7 @@ var openGuards = []guard[opening]{
 	{MySQLWritable, "MySQL is writable already", mysqlWritable},
 	{MySQLReplicates, "a replication channel is configured", mysqlReplicates},
 	{MySQLCloning, "MySQL is being cloned", mysqlCloning},
+	{NotWatched, "the supervisor of mysqld does not look at its deadline", notWatched},
 	{WindowIsOpen, "a window is open for this site", windowIsOpen},
 	{FenceDue, "MySQL has to be fenced first", fenceDue},
 	{Leaving, "this sidecar is ending", func(s State, _ opening) bool { return s.leaving }},
@@ -86,6 +87,9 @@ func mysqlReplicates(s State, _ opening) bool { return s.seen.Answered && s.seen
 
 // mysqlCloning: the data is about to be replaced.
 func mysqlCloning(s State, _ opening) bool { return s.seen.Answered && s.seen.Cloning }
+
+// notWatched: if this sidecar hung after the opening, nobody would end mysqld when the lease does (I4).
+func notWatched(s State, _ opening) bool { return !s.seen.Watched }
 
 // windowIsOpen: somebody works on this site behind offline_mode; opening would let clients in.
 func windowIsOpen(s State, o opening) bool {

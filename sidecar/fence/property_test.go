@@ -34,6 +34,10 @@ type model struct {
 	activeAt    map[int64]string
 	toldUnder   map[string]map[int64]time.Duration
 	openedUnder int64
+	// deadline is what the supervisor of mysqld was told last, as sidecar/watchdog keeps it; right is the send time of the
+	// last good exchange that found this site named.
+	deadline time.Duration
+	right    time.Duration
 }
 
 func newModel() *model {
@@ -93,6 +97,9 @@ func (m *model) hear(t *rapid.T) {
 		if !m.everGood || w.SentAt > m.lastGood {
 			m.lastGood, m.everGood = w.SentAt, true
 		}
+		if m.s.Names() {
+			m.right = max(m.right, w.SentAt)
+		}
 	}
 }
 
@@ -140,7 +147,7 @@ func (m *model) look() Facts {
 	if !m.runs {
 		return Facts{}
 	}
-	return Facts{Running: true, Process: string(rune('A' + m.process%26)), Answered: true,
+	return Facts{Running: true, Process: string(rune('A' + m.process%26)), Answered: true, Watched: true,
 		Writable: m.writes, SuperReadOnly: !m.writes, Offline: m.offline}
 }
 
@@ -292,8 +299,23 @@ func TestPromisesHoldI1I2I3I4I5(t *testing.T) {
 	})
 }
 
+// watchdog is the deadline after an event, and what must hold of it: whatever was opened here ends by itself (I4).
+func (m *model) watchdog(t *rapid.T) {
+	told := Watch(m.s, at(m.now))
+	if !told.Sooner || m.deadline == 0 || told.Until < m.deadline {
+		m.deadline = told.Until
+	}
+	if !m.writes || m.openedUnder == 0 {
+		return
+	}
+	if limit := m.right + m.lease + m.s.limits.Fence; m.deadline == 0 || m.deadline > limit {
+		t.Fatalf("I4: opened under %d, the supervisor was told %v, the lease and the ladder end at %v", m.openedUnder, m.deadline, limit)
+	}
+}
+
 // check runs after every event.
 func (m *model) check(t *rapid.T) {
+	m.watchdog(t)
 	m.vouchedAges(t)
 	s := m.s
 	if s.kept.Statement.Epoch > s.word.Epoch || s.openEpoch > s.word.Epoch || (s.openEpoch > 0 && !s.exposed) {

@@ -41,6 +41,7 @@ const (
 	MySQLReplicates Reason = "MySQLReplicates"
 	MySQLCloning    Reason = "MySQLCloning"
 	WindowIsOpen    Reason = "WindowIsOpen"
+	NotWatched      Reason = "NotWatched"
 	FenceDue        Reason = "FenceDue"
 
 	StillOpen  Reason = "StillOpen"

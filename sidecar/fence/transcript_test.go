@@ -93,7 +93,7 @@ func (st *story) look(d *datadriven.TestData) {
 	if d.HasArg("restarted") {
 		st.process++
 	}
-	f := Facts{Running: true, Process: fmt.Sprint("mysqld", st.process), Answered: true}
+	f := Facts{Running: true, Process: fmt.Sprint("mysqld", st.process), Answered: true, Watched: true}
 	for _, arg := range d.CmdArgs {
 		switch arg.Key {
 		case "writable":

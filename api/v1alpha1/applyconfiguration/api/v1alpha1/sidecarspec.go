@@ -16,9 +16,9 @@ import (
 // empty default of the whole struct before it fills it.
 type SidecarSpecApplyConfiguration struct {
 	// leaseTimeout is how long a site stays open without an answer from the operator or any peer; then it fences itself.
-	// An emergency failover behind a network cut takes about this long. Default 20s, from 15s to 10m, and at least
-	// 3 x peerCheckInterval + fenceTimeout + 1s. A shorter lease could run out before the kubelet has ended the mysqld of
-	// a site whose sidecar died, which takes up to 12s.
+	// An emergency failover behind a network cut takes about this long. Default 20s, from 5s to 10m, and at least
+	// 3 x peerCheckInterval + fenceTimeout + 1s, so that one lost answer fences nobody: 5s needs, for example,
+	// peerCheckInterval 1s and fenceTimeout 1s. The shorter the lease, the more often a slow network fences a healthy site.
 	LeaseTimeout *v1.Duration `json:"leaseTimeout,omitempty"`
 	// peerCheckInterval is how often the sidecar asks the operator and its peers for the active site. Default 2s, from
 	// 200ms to 1m.

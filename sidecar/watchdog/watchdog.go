@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package watchdog is the second guard of who may write: a deadline in memory that the sidecar and the supervisor of
+// mysqld share. The sidecar moves it while its lease stands; the supervisor kills mysqld when it is reached. Nothing
+// between the two can block: no network, no disk, no log, no kubelet. docs/fence.md states what follows from it.
+//
+// Times are on CLOCK_BOOTTIME of the one kernel that runs both processes, which also counts while the machine sleeps.
+package watchdog
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// fileName is the shared file. Its directory must be in memory (tmpfs): then no disk can hold a page of it back.
+	fileName = "watchdog"
+	// size is one page, of which the first words are used.
+	size = 4096
+	// Silent is how long the supervisor may not have beaten until it counts as one that hangs. It beats every Interval.
+	Silent = 3 * time.Second
+	// Interval is how often the supervisor looks, and so how late it is at most on a machine that is not busy.
+	Interval = 50 * time.Millisecond
+)
+
+// words are the shared memory. Both sides only load and store whole words, so neither can wait for the other.
+type words struct {
+	// deadline is when mysqld must have ended unless it was moved; 0: mysqld is known to accept no commit.
+	deadline atomic.Int64
+	// beat is when the supervisor last looked at the deadline.
+	beat atomic.Int64
+}
+
+// Timer is the shared deadline, as either side holds it.
+type Timer struct {
+	memory []byte
+	words  *words
+}
+
+// Open maps the deadline that lies in a directory; the side that comes first makes it. A new one says that mysqld accepts
+// no commit, which is true: mysqld starts read-only, and the sidecar moves the deadline before it opens writes.
+func Open(dir string) (*Timer, error) {
+	file, err := os.OpenFile(filepath.Join(dir, fileName), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open watchdog: %w", err)
+	}
+	defer func() { _ = file.Close() }()
+	if err := file.Truncate(size); err != nil {
+		return nil, fmt.Errorf("size watchdog: %w", err)
+	}
+	memory, err := unix.Mmap(int(file.Fd()), 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_POPULATE)
+	if err != nil {
+		return nil, fmt.Errorf("map watchdog: %w", err)
+	}
+	// A page that is swapped out makes its reader wait for a disk. Where locking is not allowed, there usually is no swap.
+	_ = unix.Mlock(memory)
+	return &Timer{memory: memory, words: (*words)(unsafe.Pointer(&memory[0]))}, nil
+}
+
+// Close ends the mapping; the deadline stands for the other side.
+func (t *Timer) Close() error {
+	t.words = nil
+	return unix.Munmap(t.memory)
+}
+
+// Set moves the deadline. Only the sidecar calls it, one call at a time.
+func (t *Timer) Set(until time.Duration) { t.words.deadline.Store(max(1, int64(until))) }
+
+// Sooner moves the deadline unless an earlier one stands.
+func (t *Timer) Sooner(until time.Duration) {
+	if stands := t.Deadline(); stands == 0 || until < stands {
+		t.Set(until)
+	}
+}
+
+// Clear says that mysqld is known to accept no commit.
+func (t *Timer) Clear() { t.words.deadline.Store(0) }
+
+// Deadline is when mysqld must have ended; 0 if nothing is due.
+func (t *Timer) Deadline() time.Duration { return time.Duration(t.words.deadline.Load()) }
+
+// Beat notes that the supervisor looks at the deadline.
+func (t *Timer) Beat(now time.Duration) { t.words.beat.Store(int64(now)) }
+
+// Watched is true if the supervisor looked at the deadline a short while ago.
+func (t *Timer) Watched(now time.Duration) bool {
+	beat := time.Duration(t.words.beat.Load())
+	return beat > 0 && now-beat <= Silent
+}
+
+// Due is true if a mysqld that was started at a given time has to be killed now. One that was started after the deadline
+// started read-only, and what is opened later is opened under a later deadline: it has nothing to do with this one.
+func Due(deadline, started, now time.Duration) bool {
+	return deadline != 0 && now >= deadline && started < deadline
+}
+
+// errNoClock cannot happen on Linux; a supervisor without a clock must not guess.
+var errNoClock = errors.New("CLOCK_BOOTTIME cannot be read")
+
+// Now is the time on the clock of the deadline.
+func Now() (time.Duration, error) {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
+		return 0, errors.Join(errNoClock, err)
+	}
+	return time.Duration(ts.Nano()), nil
+}

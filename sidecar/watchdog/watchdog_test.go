@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package watchdog
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+func open(t *testing.T, dir string) *Timer {
+	t.Helper()
+	timer, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := timer.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return timer
+}
+
+// I4: both sides see one deadline, and it outlives either of them.
+func TestBothSidesShareTheDeadlineI4(t *testing.T) {
+	dir := t.TempDir()
+	sidecar, supervisor := open(t, dir), open(t, dir)
+	if got := supervisor.Deadline(); got != 0 {
+		t.Errorf("a new one says %v: mysqld starts read-only", got)
+	}
+	sidecar.Set(5 * time.Second)
+	if got := supervisor.Deadline(); got != 5*time.Second {
+		t.Errorf("got %v", got)
+	}
+	sidecar.Sooner(7 * time.Second)
+	if got := supervisor.Deadline(); got != 5*time.Second {
+		t.Errorf("a later one replaced an earlier one: %v", got)
+	}
+	sidecar.Sooner(4 * time.Second)
+	if got := open(t, dir).Deadline(); got != 4*time.Second {
+		t.Errorf("the next run sees %v", got)
+	}
+	sidecar.Clear()
+	if got := supervisor.Deadline(); got != 0 {
+		t.Errorf("got %v", got)
+	}
+	sidecar.Sooner(6 * time.Second)
+	if got := supervisor.Deadline(); got != 6*time.Second {
+		t.Errorf("none stood: %v", got)
+	}
+	sidecar.Set(-time.Second)
+	if got := supervisor.Deadline(); got <= 0 {
+		t.Errorf("a deadline of long ago reads as none: %v", got)
+	}
+}
+
+func TestWatched(t *testing.T) {
+	dir := t.TempDir()
+	sidecar, supervisor := open(t, dir), open(t, dir)
+	if sidecar.Watched(time.Hour) {
+		t.Error("nobody has looked yet")
+	}
+	supervisor.Beat(time.Hour)
+	if !sidecar.Watched(time.Hour+Silent) || sidecar.Watched(time.Hour+Silent+1) {
+		t.Error("want it watched for exactly Silent")
+	}
+}
+
+// I4: which mysqld a deadline ends.
+func TestDueI4(t *testing.T) {
+	for name, tc := range map[string]struct {
+		deadline, started, now time.Duration
+		want                   bool
+	}{
+		"nothing is due":             {0, 1, 100, false},
+		"not yet":                    {50, 1, 49, false},
+		"now":                        {50, 1, 50, true},
+		"long ago":                   {50, 1, 99, true},
+		"for the one before":         {50, 60, 99, false},
+		"started in the same moment": {50, 50, 99, false},
+		"the one before has ended, and this one may be opened under its deadline": {50, 49, 99, true},
+	} {
+		if got := Due(tc.deadline, tc.started, tc.now); got != tc.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+func TestADirectoryThatIsNotThere(t *testing.T) {
+	if _, err := Open(filepath.Join(t.TempDir(), "none")); err == nil {
+		t.Error("opened")
+	}
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, fileName), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(dir); err == nil {
+		t.Error("a directory in its place was opened")
+	}
+}
+
+func TestTheClockGoesOn(t *testing.T) {
+	before, err := Now()
+	if err != nil || before <= 0 {
+		t.Fatal(before, err)
+	}
+	if after, _ := Now(); after < before {
+		t.Errorf("from %v to %v", before, after)
+	}
+}
