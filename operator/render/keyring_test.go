@@ -77,7 +77,8 @@ func at(c corev1.Container, path string) []corev1.VolumeMount {
 func TestI18SealedPodHasNoTokenAndNoWritableKeyring(t *testing.T) {
 	spec := pod(input(encrypted(sealed)))
 	for _, v := range spec.Volumes {
-		if v.EmptyDir != nil && v.EmptyDir.Medium != "" {
+		// The volume of the socket is in memory in every pod; no keyring path may lie in it (operator/render/keyring.go).
+		if v.EmptyDir != nil && v.EmptyDir.Medium != "" && v.Name != "run" {
 			t.Errorf("volume %s is in memory", v.Name)
 		}
 		if v.Secret != nil && v.Secret.SecretName == tokenSecret {
