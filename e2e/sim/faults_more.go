@@ -90,7 +90,7 @@ var processFaults = []fault{
 	}},
 	{"sidecar crashes", 6, time.Second, func(w *world) func() {
 		p := w.podAt(w.someSite())
-		if p == nil || p.sidecar == nil || !p.host.kubelet {
+		if p == nil || p.sidecar == nil {
 			return nil
 		}
 		p.sidecar.kill()
@@ -98,7 +98,7 @@ var processFaults = []fault{
 	}},
 	{"sidecar stands still", 5, 30 * time.Second, func(w *world) func() {
 		p := w.podAt(w.someSite())
-		if p == nil || p.sidecar == nil || !p.host.kubelet || p.sidecar.dead {
+		if p == nil || p.sidecar == nil || p.sidecar.dead {
 			return nil
 		}
 		s := p.sidecar
@@ -202,13 +202,6 @@ var clusterFaults = []fault{
 	}},
 	{"kubelet is dead", 4, 60 * time.Second, func(w *world) func() {
 		n := w.someHost()
-		for _, s := range w.sites {
-			for _, p := range s.pods {
-				if p.host == n && p.sidecar != nil && (p.sidecar.dead || p.sidecar.frozen) {
-					return nil
-				}
-			}
-		}
 		n.kubelet = false
 		return func() { n.kubelet = true }
 	}},
@@ -255,7 +248,7 @@ func (w *world) replaceVolume(s *site) func() {
 		}
 	}
 	if w.chance(0.7) && p.host.up {
-		p.host.kubelet = p.sidecar.dead || p.sidecar.frozen
+		p.host.kubelet = false
 		cut := w.cuts(both([]*node{p.host}, w.except(p.host)))
 		host := p.host
 		w.ends = append(w.ends, func() { cut(); host.kubelet = true })

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/mysql-mfg/mfg/sidecar/watchdog"
 )
 
 // site is a site of the group.
@@ -60,6 +62,9 @@ type pod struct {
 	mysqld     *mysqld
 	restarting bool
 	silentFrom time.Duration
+	// deadline is what its supervisor was told, on the clock of the machine; watching is true while a look is due.
+	deadline time.Duration
+	watching bool
 }
 
 func (p *pod) String() string { return p.site.name + "/" + p.uid }
@@ -228,6 +233,7 @@ func (w *world) powerOff(n *node) {
 					p.mysqld.end()
 				}
 				w.loseRelayLog(p.vol)
+				p.deadline = 0 // it lies in memory
 				if p.sidecar != nil {
 					p.sidecar.kill()
 				}
@@ -292,7 +298,21 @@ func (w *world) freezeNode(n *node, frozen bool) {
 	for _, p := range w.processesOn(n) {
 		each(p)
 	}
+	if !frozen {
+		w.superviseAll(n)
+	}
 	w.touched()
+}
+
+// superviseAll has the supervisors of a machine that goes on look at their deadlines.
+func (w *world) superviseAll(n *node) {
+	for _, s := range w.sites {
+		for _, p := range s.pods {
+			if p.host == n {
+				w.after(w.between(0, watchdog.Interval), func() { w.supervise(p) })
+			}
+		}
+	}
 }
 
 // processesOn lists what runs on a machine.

@@ -54,6 +54,8 @@ type mysqld struct {
 	id  string
 	pod *pod
 	vol *volume
+	// startedAt is when it started, on the clock of its machine.
+	startedAt time.Duration
 
 	readOnly, superReadOnly, offline bool
 	// serving is false until recovery is over; stuck until when no statement is answered.
@@ -213,7 +215,7 @@ func (w *world) startMysqld(p *pod) {
 	w.processes++
 	m := &mysqld{process: process{w: w, host: p.host}, id: "m" + itoa(w.processes), pod: p, vol: p.vol,
 		readOnly: true, superReadOnly: true, offline: true}
-	m.frozen = p.host.frozen
+	m.frozen, m.startedAt = p.host.frozen, m.mono()
 	p.mysqld = m
 	if p.vol.clone == cloneRuns {
 		p.vol.clone = cloneFailed

@@ -67,7 +67,7 @@ func (w *world) startSidecar(p *pod) {
 	s.heardEpoch = p.vol.kept.Statement.Epoch
 	p.sidecar = s
 	site := fence.Site{Namespace: namespace, Group: group, Name: p.site.name}
-	s.state = fence.Boot(site, fence.Limits{Lease: p.lease, Opening: openTimeout}, p.vol.kept, s.now())
+	s.state = fence.Boot(site, fence.Limits{Lease: p.lease, Opening: openTimeout, Fence: w.policy.fenceTimeout}, p.vol.kept, s.now())
 	if p.vol.opening {
 		w.count("starts with an opening marked")
 		s.state, s.marked = fence.Interrupted(s.state, p.vol.openingIn), true
@@ -86,8 +86,14 @@ func (s *sidecar) now() fence.Instant { return fence.Instant{Mono: s.mono(), Wal
 
 // update replaces the state and moves the alarm.
 func (s *sidecar) update(next fence.State) {
-	s.state = next
+	s.become(next)
 	s.rearm()
+}
+
+// become replaces the state and tells the supervisor in the same moment.
+func (s *sidecar) become(next fence.State) {
+	s.state = next
+	s.pod.tell(fence.Watch(next, s.now()))
 }
 
 // rearm is keepTime and alarm: at the moment at which time alone changes the decision, fence.
@@ -158,6 +164,7 @@ func (s *sidecar) look(t *task) bool {
 		facts.SuperReadOnly, facts.Writable, facts.Offline = status.superReadOnly, status.writable(), status.offline
 		facts.Replicates, facts.Cloning = status.channel, status.cloning
 	}
+	facts.Watched = true
 	facts.Running = facts.Process != "" || facts.Answered || s.pod.vol.lockedBy(s.pod)
 	next, taken := fence.Observe(s.state, facts, change)
 	if taken {
@@ -226,14 +233,7 @@ func (s *sidecar) climb(t *task, kill bool, process string) (wire.FenceStage, er
 
 func (s *sidecar) killServer(t *task, process string) (wire.FenceStage, error) {
 	if m := s.pod.mysqld; m.running() && (process == "" || m.id == process) {
-		if m.stubborn {
-			m.doomed = true // no thread of it returns to its program; only its end takes time
-			m.w.touched()
-			m.w.after(m.w.between(0, 5*time.Second), m.end)
-		} else {
-			m.end()
-		}
-		s.w.restartMysqld(s.pod)
+		s.w.killMysqld(m)
 	}
 	deadline := s.w.now + s.host.clock.real(goneTimeout)
 	for !s.gone(process) {

@@ -8,6 +8,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/failover"
 	"github.com/mysql-mfg/mfg/sidecar/fence"
+	"github.com/mysql-mfg/mfg/sidecar/watchdog"
 )
 
 // truth is what really is, on the model's own time, and what must hold of it: docs/invariants.md.
@@ -66,15 +67,15 @@ type opening struct {
 type span struct{ low, high int32 }
 
 // graceAfterThaw is the gap that docs/guarantees.md names: a machine that stood still finishes what it was about to do,
-// until its sidecar, which stood still with it, has fenced.
-const graceAfterThaw = 3 * time.Second
+// until the supervisor of mysqld, which stood still with it, has looked at its deadline.
+const graceAfterThaw = 2 * watchdog.Interval
 
 func (x *truth) excused(m *mysqld) bool {
-	return m.tampered || m.host.thawed > 0 && x.w.now-m.host.thawed < graceAfterThaw || x.unguarded(m)
+	return m.tampered || m.host.thawed > 0 && x.w.now-m.host.thawed < graceAfterThaw
 }
 
-// unguarded is true while the sidecar beside a server is dead or stands still, until the kubelet has noticed. If the
-// site is isolated at the same time nobody keeps its lease: two faults at once, named in docs/simulation.md.
+// unguarded is true while the sidecar beside a server is dead or stands still, or has only just begun: it cannot have
+// fenced by itself what somebody else opened. Who may write never depends on it.
 func (x *truth) unguarded(m *mysqld) bool {
 	s := m.pod.sidecar
 	return s == nil || s.dead || s.frozen || x.w.now-s.guardedSince < time.Second
