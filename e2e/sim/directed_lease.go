@@ -14,6 +14,22 @@ func scenarios() []scenario {
 
 // leaseScenarios: site a is cut off and stays open until its lease runs out; nobody may be opened before.
 var leaseScenarios = []scenario{
+	{name: "the sidecar stands still and its site is cut off", script: func(w *world) {
+		// Only clients reach it, and no kubelet ends it: its supervisor is the one guard that is left.
+		p := w.podAt(w.sites[0])
+		if p == nil || p.sidecar == nil || !p.mysqld.running() {
+			return
+		}
+		w.reached("the sidecar of a stands still")
+		p.sidecar.freeze()
+		p.host.kubelet = false
+		w.isolate(w.sites[0])
+		w.ends = append(w.ends, func() {
+			p.host.kubelet = true
+			p.sidecar.guardedSince = w.now
+			p.sidecar.thaw()
+		})
+	}},
 	{name: "lease answered by the operator", script: func(w *world) {
 		// Its peers have not answered it for long, so that all rests on when the operator did.
 		w.fromPeers(0)

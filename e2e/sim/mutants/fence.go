@@ -8,6 +8,7 @@ const (
 	openGo  = "sidecar/fence/open.go"
 	viewGo  = "sidecar/fence/view.go"
 	vouchGo = "sidecar/fence/vouch.go"
+	watchGo = "sidecar/fence/watchdog.go"
 )
 
 // never makes a one-line guard say no.

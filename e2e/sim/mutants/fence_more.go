@@ -96,4 +96,23 @@ var fenceMoreRows = []row{
 	{guard: "leave: changeUnderWay", breaks: "live", edits: []edit{
 		never(leaveGo, "func changeUnderWay(s State, _ Instant) bool", "s.word.Epoch > 0 && s.word.Hold"),
 	}},
+	// watchdog.go: what the supervisor of mysqld is told.
+	{guard: "watch: an open site has a deadline", breaks: "I1 I2 I4", directed: []string{"the sidecar stands still and its site is cut off"}, edits: []edit{
+		{watchGo, "return Watchdog{Until: s.good + lease(s) + s.limits.Fence}", "return Watchdog{}"},
+	}},
+	{guard: "watch: the deadline is that of the lease", breaks: "I1 I2 I4", directed: []string{"the sidecar stands still and its site is cut off"}, edits: []edit{
+		{watchGo, "return Watchdog{Until: s.good + lease(s) + s.limits.Fence}", "return Watchdog{Until: now.Mono + 2*lease(s) + s.limits.Fence}"},
+	}},
+	{guard: "watch: a fence that is due prolongs nothing", breaks: "I1 I2 I4", edits: []edit{
+		{watchGo, "func(c closer) bool { return c.blocks(s, now) }", "func(c closer) bool { return false && c.blocks(s, now) }"},
+	}},
+	{guard: "watch: an earlier deadline stands", breaks: "I1 I2 I4", edits: []edit{
+		{watchGo, "Until: now.Mono + s.limits.Opening + s.limits.Fence, Sooner: true", "Until: now.Mono + s.limits.Opening + s.limits.Fence"},
+	}},
+	{guard: "watch: a window ends", breaks: "I1 I4", edits: []edit{
+		{watchGo, "now.Mono + w.Deadline.Sub(now.Wall) + s.limits.Fence", "now.Mono + w.Deadline.Sub(now.Wall) + 1000*s.limits.Fence"},
+	}},
+	{guard: "open: notWatched", breaks: "I4", edits: []edit{
+		never(openGo, "func notWatched(s State, _ opening) bool", "!s.seen.Watched"),
+	}},
 }
