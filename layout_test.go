@@ -43,6 +43,7 @@ var layout = map[string]rule{
 	"api/v1alpha1":                    {ban: clients},
 	"api/wire":                        {pure: true, ban: kubernetes},
 	"api/client":                      {own: []string{"api/wire"}, ban: kubernetes},
+	"internal/logpipe":                {ban: kubernetes},
 	"internal/gtid":                   {pure: true, ban: kubernetes},
 	"internal/mysql":                  {own: []string{"internal/gtid"}, ban: kubernetes},
 	"internal/mysql/mysqltest":        {own: []string{"internal/mysql", "internal/gtid"}, ban: kubernetes},

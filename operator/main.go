@@ -7,6 +7,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"runtime/debug"
@@ -19,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/mysql-mfg/mfg/api/client"
+	"github.com/mysql-mfg/mfg/internal/logpipe"
 	"github.com/mysql-mfg/mfg/operator/access"
 	"github.com/mysql-mfg/mfg/operator/controller"
 	"github.com/mysql-mfg/mfg/operator/lost"
@@ -87,7 +89,10 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	log, err := newLog(s.logLevel)
+	// No reader of the log may hold a failover up.
+	pipe := logpipe.New(os.Stderr)
+	defer pipe.Close()
+	log, err := newLog(pipe, s.logLevel)
 	if err != nil {
 		return err
 	}
@@ -138,12 +143,12 @@ func wire(mgr ctrl.Manager, s settings, log *slog.Logger) error {
 	return mgr.Add(server.Runnable{Server: auxiliary, Addr: s.auxiliaryAddr})
 }
 
-func newLog(level string) (*slog.Logger, error) {
+func newLog(out io.Writer, level string) (*slog.Logger, error) {
 	var l slog.Level
 	if err := l.UnmarshalText([]byte(level)); err != nil {
 		return nil, fmt.Errorf("--log-level %q: use debug, info, warn or error", level)
 	}
-	return slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: l})), nil
+	return slog.New(slog.NewJSONHandler(out, &slog.HandlerOptions{Level: l})), nil
 }
 
 func namespaces(list string) []string {

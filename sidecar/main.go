@@ -15,6 +15,8 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"syscall"
+
+	"github.com/mysql-mfg/mfg/internal/logpipe"
 )
 
 const usage = `usage: sidecar COMMAND [flags]
@@ -44,7 +46,7 @@ func main() {
 var errUsage = errors.New("usage")
 
 func command(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	pipe := newLogPipe(stderr)
+	pipe := logpipe.New(stderr)
 	defer pipe.Close()
 	log := slog.New(slog.NewJSONHandler(pipe, nil))
 	err := dispatch(ctx, args, stdout, log)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+// Package logpipe keeps a log from holding a program up. The output of a container is a pipe: when its reader stands still,
+// a write to it waits, and a line that waits must not stand before a fence or a failover.
+package logpipe
 
 import (
 	"fmt"
@@ -16,9 +18,8 @@ const (
 	logFlush = 500 * time.Millisecond
 )
 
-// logPipe hands lines to a writer that may block, and never blocks itself: the output of a container is a pipe, and when
-// its reader stands still, a log line must not stand before a fence. Lines that find no room are counted.
-type logPipe struct {
+// Pipe hands lines to a writer that may block, and never blocks itself. Lines that find no room are dropped and counted.
+type Pipe struct {
 	out     io.Writer
 	lines   chan []byte
 	dropped atomic.Int64
@@ -26,14 +27,15 @@ type logPipe struct {
 	done    chan struct{}
 }
 
-func newLogPipe(out io.Writer) *logPipe {
-	p := &logPipe{out: out, lines: make(chan []byte, logLines), end: make(chan struct{}), done: make(chan struct{})}
+// New begins to hand lines to out.
+func New(out io.Writer) *Pipe {
+	p := &Pipe{out: out, lines: make(chan []byte, logLines), end: make(chan struct{}), done: make(chan struct{})}
 	go p.run()
 	return p
 }
 
 // Write takes a line. It always succeeds, because nobody who logs may depend on it.
-func (p *logPipe) Write(line []byte) (int, error) {
+func (p *Pipe) Write(line []byte) (int, error) {
 	select {
 	case p.lines <- append([]byte(nil), line...):
 	default:
@@ -42,7 +44,7 @@ func (p *logPipe) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-func (p *logPipe) run() {
+func (p *Pipe) run() {
 	defer close(p.done)
 	for {
 		select {
@@ -60,7 +62,7 @@ func (p *logPipe) run() {
 	}
 }
 
-func (p *logPipe) write(line []byte) {
+func (p *Pipe) write(line []byte) {
 	if n := p.dropped.Swap(0); n > 0 {
 		_, _ = fmt.Fprintf(p.out, "{\"level\":\"WARN\",\"msg\":\"log lines were dropped because nobody read them\",\"lines\":%d}\n", n)
 	}
@@ -69,7 +71,7 @@ func (p *logPipe) write(line []byte) {
 
 // Close waits a short while until what was written before is out. Goroutines that still run may go on writing; nobody
 // reads that any more.
-func (p *logPipe) Close() {
+func (p *Pipe) Close() {
 	close(p.end)
 	select {
 	case <-p.done:

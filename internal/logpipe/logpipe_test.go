@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package logpipe
 
 import (
 	"bytes"
@@ -14,7 +14,7 @@ import (
 // I4: nobody reads the container's output, and the pipe is full. What logs must go on, because a fence comes after it.
 func TestALogThatNobodyReadsHoldsNothingUpI4(t *testing.T) {
 	r, w := io.Pipe() // blocks until it is read
-	pipe := newLogPipe(w)
+	pipe := New(w)
 	log := slog.New(slog.NewJSONHandler(pipe, nil))
 	done := make(chan struct{})
 	go func() {
@@ -38,7 +38,7 @@ func TestALogThatNobodyReadsHoldsNothingUpI4(t *testing.T) {
 // What fits is written in order, what was dropped is counted, and the end waits for what is left.
 func TestLogLinesAreWrittenInOrder(t *testing.T) {
 	gate := &gatedWriter{open: make(chan struct{})}
-	pipe := newLogPipe(gate)
+	pipe := New(gate)
 	for range logLines + 10 {
 		if n, err := pipe.Write([]byte("line\n")); n != 5 || err != nil {
 			t.Fatal(n, err)
