@@ -44,7 +44,7 @@ var diskScenarios = []Scenario{
 
 // Fill takes the last byte of a site's volume.
 func (s *Scene) Fill(ctx context.Context, site string) error {
-	dir, err := volumeDir(ctx, s.Group, site)
+	dir, err := s.VolumeDir(ctx, site)
 	if err != nil {
 		return err
 	}

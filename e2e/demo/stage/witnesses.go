@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/e2e/commits"
 	"github.com/mysql-mfg/mfg/e2e/writer/journal"
 )
 
@@ -25,6 +26,7 @@ type Witnesses struct {
 	Dir string
 
 	service journal.Journal
+	logs    *logs
 }
 
 // StartWitnesses starts all writers and waits until rows go through the Service and at the active site's probe.
@@ -41,8 +43,11 @@ func (g *Group) StartWitnesses(ctx context.Context, name string) (*Witnesses, er
 	if err := g.EnsureApp(ctx); err != nil {
 		return nil, err
 	}
-	if w.Probes, err = g.StartProbes(ctx, run, w.Dir); err != nil {
+	if w.logs, err = g.keepLogs(ctx, run); err != nil {
 		return nil, err
+	}
+	if w.Probes, err = g.StartProbes(ctx, run, w.Dir); err != nil {
+		return nil, errors.Join(err, w.Abandon(ctx))
 	}
 	w.Service, err = g.StartServiceWriter(ctx, run, w.Dir)
 	if err == nil {
@@ -64,6 +69,9 @@ func (w *Witnesses) Abandon(ctx context.Context) error {
 	if w.Service != nil {
 		errs = append(errs, w.Service.Remove(ctx))
 	}
+	if w.logs != nil {
+		errs = append(errs, w.logs.abandon())
+	}
 	return errors.Join(errs...)
 }
 
@@ -71,6 +79,10 @@ func (w *Witnesses) Abandon(ctx context.Context) error {
 type Testimony struct {
 	Service journal.Journal
 	Direct  []journal.Journal
+	// Logs are what the servers' binary logs say was committed since the witnesses started. Where they cannot be read Unread
+	// says why, and only what was acknowledged is judged.
+	Logs   []commits.Transaction
+	Unread string
 }
 
 // All are the journals of all witnesses.
@@ -93,7 +105,10 @@ func (t Testimony) Refused() map[string]int64 {
 func (w *Witnesses) Stop(ctx context.Context) (Testimony, error) {
 	serviceErr := w.StopService(ctx)
 	direct, probesErr := w.Probes.Stop()
-	return Testimony{Service: w.service, Direct: direct}, errors.Join(serviceErr, probesErr)
+	t := Testimony{Service: w.service, Direct: direct}
+	var logsErr error
+	t.Logs, t.Unread, logsErr = w.logs.end()
+	return t, errors.Join(serviceErr, probesErr, logsErr)
 }
 
 // StopService ends the writer behind the Service. The direct ones go on: a site that comes back is when a second
