@@ -89,7 +89,7 @@ func judge(before, after *v1alpha1.MysqlFailoverGroup, t Testimony, rows map[jou
 	v.Overlaps = journal.Overlaps(acked, turns)
 	v.Changes = journal.FenceMargins(acked)
 	v.Margin, _ = journal.FenceMargin(acked)
-	v.Missing = journal.Missing(acked, rows)
+	v.Missing = journal.Missing(journal.Commits(t.Rows()...), rows)
 	if t.Unread == "" {
 		v.ByServers = commits.Overlaps(t.Logs, epochs(before, records))
 		v.Holes = commits.Holes(t.Logs, bySite(acked))

@@ -63,7 +63,7 @@ func (g *Group) StartWitnesses(ctx context.Context, name string) (*Witnesses, er
 func (w *Witnesses) Abandon(ctx context.Context) error {
 	var errs []error
 	if w.Probes != nil && w.Probes.procs != nil {
-		_, err := w.Probes.Stop()
+		_, _, err := w.Probes.Stop()
 		errs = append(errs, err)
 	}
 	if w.Service != nil {
@@ -79,16 +79,20 @@ func (w *Witnesses) Abandon(ctx context.Context) error {
 type Testimony struct {
 	Service journal.Journal
 	Direct  []journal.Journal
+	// Mixed are of the writers that commit something else than single rows (Mix). When they did counts; their rows are not
+	// looked for.
+	Mixed []journal.Journal
 	// Logs are what the servers' binary logs say was committed since the witnesses started. Where they cannot be read Unread
 	// says why, and only what was acknowledged is judged.
 	Logs   []commits.Transaction
 	Unread string
 }
 
-// All are the journals of all witnesses.
-func (t Testimony) All() []journal.Journal {
-	return append([]journal.Journal{t.Service}, t.Direct...)
-}
+// All are the journals of all witnesses, Rows those of the ones that wrote single rows.
+func (t Testimony) All() []journal.Journal { return append(t.Rows(), t.Mixed...) }
+
+// Rows are the journals of the witnesses that wrote single rows.
+func (t Testimony) Rows() []journal.Journal { return append([]journal.Journal{t.Service}, t.Direct...) }
 
 // Refused adds up why the direct writers were refused.
 func (t Testimony) Refused() map[string]int64 {
@@ -104,8 +108,8 @@ func (t Testimony) Refused() map[string]int64 {
 // Stop ends the writers in good order, those that still run. A witness that did not tell everything is an error.
 func (w *Witnesses) Stop(ctx context.Context) (Testimony, error) {
 	serviceErr := w.StopService(ctx)
-	direct, probesErr := w.Probes.Stop()
-	t := Testimony{Service: w.service, Direct: direct}
+	direct, mixed, probesErr := w.Probes.Stop()
+	t := Testimony{Service: w.service, Direct: direct, Mixed: mixed}
 	var logsErr error
 	t.Logs, t.Unread, logsErr = w.logs.end()
 	return t, errors.Join(serviceErr, probesErr, logsErr)
