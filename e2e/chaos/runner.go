@@ -153,6 +153,11 @@ func (r *runner) playOnLab(ctx context.Context, sc Scenario, got *result) (err e
 		defer g.Narrate(ctx)()
 	}
 	s := newScene(g, w)
+	if sc.Mixed {
+		if err := w.Mix(ctx); err != nil {
+			return fmt.Errorf("prepare: %w", err)
+		}
+	}
 	sc.Play = play(wait(settleTime), sc.Play)
 	return act(ctx, sc, s, crew{
 		diagnose: func() { g.Diagnose(ctx, "chaos-"+sc.Name) },
