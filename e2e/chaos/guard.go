@@ -187,6 +187,16 @@ func (q quota) starve() error {
 	return errors.Join(q.set("cpu.cfs_period_us", starvedPeriod), q.set("cpu.cfs_quota_us", starvedQuota))
 }
 
+// starved tells whether the group has the limit that starve sets: nobody else sets that one.
+func (q quota) starved() bool {
+	name := "cpu.cfs_period_us"
+	if q.v2 {
+		name = "cpu.max"
+	}
+	raw, err := os.ReadFile(filepath.Join(q.dir, name))
+	return err == nil && strings.HasSuffix(strings.TrimSpace(string(raw)), starvedPeriod)
+}
+
 func (q quota) lift() error {
 	if q.dir == "" {
 		return nil

@@ -92,7 +92,7 @@ func (sc Scenario) claim() string {
 func scenarios() []Scenario {
 	return slices.Concat(
 		networkScenarios, processScenarios, guardScenarios, sessionScenarios, deathScenarios, dataScenarios,
-		apiScenarios, coldScenarios, cooldownScenarios, controlScenarios, movingScenarios, diskScenarios,
+		apiScenarios, coldScenarios, cooldownScenarios, controlScenarios, movingScenarios, diskScenarios, moreScenarios,
 	)
 }
 
