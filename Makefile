@@ -17,7 +17,7 @@ TOOL_helm := helm.sh/helm/v4/cmd/helm
 
 # The parts of `make check` and of `make test`, in the order in which they run.
 CHECKS := format vet lint tidy generated unit unit-e2e
-TESTS := $(CHECKS) helm mysqld clone adopt lab terminal apiserver
+TESTS := $(CHECKS) race helm mysqld clone adopt lab terminal apiserver
 
 COUNT := bin/counts
 OUT := out/test
@@ -216,6 +216,13 @@ part-unit: $(COUNT)
 
 part-unit-e2e: $(COUNT)
 	@cd e2e && ../$(COUNT) go -dir ../$(OUT) -part unit-e2e -- ./...
+
+# Where goroutines meet. The detector of races needs cgo, and so a C compiler.
+RACE := ./sidecar ./sidecar/agent ./operator/monitor ./operator/controller ./operator/server ./api/client ./tui
+part-race: $(COUNT)
+	@command -v gcc >/dev/null || { echo "installing the Debian packages gcc and libc6-dev"; apt-get -qq update && \
+		DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends gcc libc6-dev >/dev/null; }
+	@CGO_ENABLED=1 $(tests) -- -race $(RACE)
 
 part-helm: $(COUNT) bin/helm bin/promtool
 	@$(tests) -no-skip -- -tags helm -count=1 ./charts/...
