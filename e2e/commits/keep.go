@@ -18,7 +18,7 @@ import (
 // basename is what the operator calls the binary logs.
 const basename = "binlog."
 
-// files lists the binary logs in a directory, oldest first. A directory that is not there has none: a clone removes it.
+// files lists the binary logs in a directory, also those that a Keeper keeps there, whose names begin with the file's number. A directory that is not there has none: a clone removes it.
 func files(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -29,7 +29,8 @@ func files(dir string) ([]string, error) {
 	}
 	var paths []string
 	for _, e := range entries {
-		number, ok := strings.CutPrefix(e.Name(), basename)
+		name := e.Name()[strings.LastIndexByte(e.Name(), '-')+1:]
+		number, ok := strings.CutPrefix(name, basename)
 		if ok && number != "" && strings.Trim(number, "0123456789") == "" {
 			paths = append(paths, filepath.Join(dir, e.Name()))
 		}
@@ -112,7 +113,10 @@ func (k *Keeper) take(site, path string) error {
 	if _, known := k.kept[id]; known {
 		return nil
 	}
-	name := filepath.Join(k.dir, fmt.Sprintf("%s-%d-%d-%s", site, id.device, id.inode, filepath.Base(path)))
+	name := filepath.Join(k.dir, site, fmt.Sprintf("%d-%d-%s", id.device, id.inode, filepath.Base(path)))
+	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		return fmt.Errorf("keep binary log: %w", err)
+	}
 	err = os.Link(path, name)
 	switch {
 	case err == nil || errors.Is(err, fs.ErrExist):
@@ -153,6 +157,9 @@ func (k *Keeper) Read(from time.Time) ([]Transaction, error) {
 	}
 	return Since(all, from), nil
 }
+
+// Dir has a directory for each site with what was kept of it, for ReadDir.
+func (k *Keeper) Dir() string { return k.dir }
 
 // Remove removes what was kept.
 func (k *Keeper) Remove() error {

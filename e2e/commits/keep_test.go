@@ -46,6 +46,9 @@ func TestKeeperKeepsWhatTheSiteDrops(t *testing.T) {
 	if len(got) != 2 {
 		t.Errorf("%d transactions since the second one, want 2: %v", len(got), got)
 	}
+	if all, err := ReadDir(filepath.Join(k.Dir(), "a"), "a"); err != nil || len(all) != 3 {
+		t.Errorf("%v, %v: what is kept can be read by hand", all, err)
+	}
 	if got, _ = k.Read(time.Now().Add(time.Hour)); len(got) > 0 {
 		t.Errorf("%v is from the past", got)
 	}

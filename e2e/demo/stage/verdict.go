@@ -71,8 +71,9 @@ func (w *Witnesses) Judge(ctx context.Context, t Testimony, fault time.Duration)
 	}
 	v, err := judge(w.Before, after, t, rows, fault)
 	if err == nil && v.CheckWriters() == nil {
-		err = w.logs.keeper.Remove()
+		return v, w.logs.keeper.Remove()
 	}
+	w.Group.Say("the binary logs of all sites are kept in %s", w.logs.keeper.Dir())
 	return v, err
 }
 
