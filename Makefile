@@ -199,7 +199,7 @@ part-format: $(COUNT)
 		[ -z "$$bad" ] || { echo "not formatted (make fmt):"; echo "$$bad"; exit 1; }'
 
 part-vet: $(COUNT)
-	@$(step) bash -c 'go vet -tags helm,mysqld ./... && go -C e2e vet -tags lab ./... && go -C e2e vet -tags lab,stories,kills,dashboard ./suites/'
+	@$(step) bash -c 'go vet -tags helm,mysqld ./... && go -C e2e vet -tags lab,mysqld ./... && go -C e2e vet -tags lab,stories,kills,dashboard ./suites/'
 
 part-lint: $(COUNT) bin/golangci-lint
 	@$(step) $(MAKE) --no-print-directory lint
@@ -231,7 +231,7 @@ part-helm: $(COUNT) bin/helm bin/promtool
 part-mysqld: $(COUNT)
 	@command -v mmdebstrap >/dev/null || { echo "installing the Debian package mmdebstrap"; apt-get -qq update && \
 		DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends mmdebstrap >/dev/null; }
-	@$(tests) -no-skip -- -tags mysqld -count=1 ./internal/... ./sidecar/...
+	@$(tests) -no-skip -- -tags mysqld -count=1 ./internal/... ./sidecar/... ./e2e/commits/
 
 part-clone: $(COUNT)
 	@$(tests) -no-skip -- -tags mysqld -count=1 -run TestOrderedCloneOfARealReplica ./operator/controller/
