@@ -17,7 +17,7 @@ TOOL_helm := helm.sh/helm/v4/cmd/helm
 
 # The parts of `make check` and of `make test`, in the order in which they run.
 CHECKS := format vet lint tidy generated unit unit-e2e
-TESTS := $(CHECKS) helm mysqld clone adopt lab terminal apiserver
+TESTS := $(CHECKS) race helm mysqld clone adopt lab terminal apiserver
 
 COUNT := bin/counts
 OUT := out/test
@@ -199,7 +199,7 @@ part-format: $(COUNT)
 		[ -z "$$bad" ] || { echo "not formatted (make fmt):"; echo "$$bad"; exit 1; }'
 
 part-vet: $(COUNT)
-	@$(step) bash -c 'go vet -tags helm,mysqld ./... && go -C e2e vet -tags lab ./... && go -C e2e vet -tags lab,stories,kills,dashboard ./suites/'
+	@$(step) bash -c 'go vet -tags helm,mysqld ./... && go -C e2e vet -tags lab,mysqld ./... && go -C e2e vet -tags lab,stories,kills,dashboard ./suites/'
 
 part-lint: $(COUNT) bin/golangci-lint
 	@$(step) $(MAKE) --no-print-directory lint
@@ -217,6 +217,13 @@ part-unit: $(COUNT)
 part-unit-e2e: $(COUNT)
 	@cd e2e && ../$(COUNT) go -dir ../$(OUT) -part unit-e2e -- ./...
 
+# Where goroutines meet. The detector of races needs cgo, and so a C compiler.
+RACE := ./sidecar ./sidecar/agent ./operator/monitor ./operator/controller ./operator/server ./api/client ./tui
+part-race: $(COUNT)
+	@command -v gcc >/dev/null || { echo "installing the Debian packages gcc and libc6-dev"; apt-get -qq update && \
+		DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends gcc libc6-dev >/dev/null; }
+	@CGO_ENABLED=1 $(tests) -- -race $(RACE)
+
 part-helm: $(COUNT) bin/helm bin/promtool
 	@$(tests) -no-skip -- -tags helm -count=1 ./charts/...
 
@@ -224,7 +231,7 @@ part-helm: $(COUNT) bin/helm bin/promtool
 part-mysqld: $(COUNT)
 	@command -v mmdebstrap >/dev/null || { echo "installing the Debian package mmdebstrap"; apt-get -qq update && \
 		DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends mmdebstrap >/dev/null; }
-	@$(tests) -no-skip -- -tags mysqld -count=1 ./internal/... ./sidecar/...
+	@$(tests) -no-skip -- -tags mysqld -count=1 ./internal/... ./sidecar/... ./e2e/commits/
 
 part-clone: $(COUNT)
 	@$(tests) -no-skip -- -tags mysqld -count=1 -run TestOrderedCloneOfARealReplica ./operator/controller/

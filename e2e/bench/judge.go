@@ -52,7 +52,7 @@ func (s *session) finish(ctx context.Context) ([]sample, error) {
 	if err := s.stopWriter(ctx); err != nil {
 		return nil, errors.Join(err, s.abandon(ctx))
 	}
-	direct, err := s.probes.Stop()
+	direct, _, err := s.probes.Stop()
 	s.probes = nil
 	if err != nil {
 		return nil, err

@@ -124,7 +124,7 @@ func (s *session) stopWriter(ctx context.Context) error {
 func (s *session) abandon(ctx context.Context) error {
 	var errs []error
 	if s.probes != nil {
-		_, err := s.probes.Stop()
+		_, _, err := s.probes.Stop()
 		errs = append(errs, err)
 		s.probes = nil
 	}

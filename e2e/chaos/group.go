@@ -84,8 +84,10 @@ func (r *runner) ready(ctx context.Context, sc Scenario) (*stage.Group, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = g.RootSQL(ctx, group.Status.ActiveSite, "CREATE DATABASE IF NOT EXISTS app; DROP TABLE IF EXISTS app.writes")
-	return g, err
+	if _, err := g.RootSQL(ctx, group.Status.ActiveSite, "CREATE DATABASE IF NOT EXISTS app; DROP TABLE IF EXISTS app.writes"); err != nil {
+		return nil, err
+	}
+	return g, g.Unmix(ctx, group.Status.ActiveSite)
 }
 
 // ensure takes the group that is there, mends it, or makes a fresh one.

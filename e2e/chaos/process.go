@@ -83,9 +83,16 @@ func continueAll(ctx context.Context, g *stage.Group) {
 		return // no group, no pods
 	}
 	for _, pod := range pods {
-		for _, at := range [][2]string{{"mysql", "mysqld"}, {"sidecar", "sidecar"}} {
-			if pid, err := findProcess(&pod, at[0], at[1]); err == nil {
-				_ = send(pid, syscall.SIGCONT)
+		for _, p := range []program{mysqld, supervisor, sidecar} {
+			pid, err := findProcess(&pod, p.container, p.name)
+			if err != nil {
+				continue
+			}
+			_ = send(pid, syscall.SIGCONT)
+			if groups, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid)); err == nil {
+				if q, err := quotaOf(string(groups), "/sys/fs/cgroup"); err == nil && p == sidecar && q.starved() {
+					_ = q.lift()
+				}
 			}
 		}
 	}

@@ -48,10 +48,12 @@ type result struct {
 	PauseSeconds float64 `json:"pauseSeconds"`
 	Acknowledged int     `json:"acknowledged"`
 	// Lost are acknowledged rows that the active site lacks, Reported what status.failovers says was lost.
-	Lost     int     `json:"lost"`
-	Reported int64   `json:"reported"`
-	Overlaps int     `json:"overlaps"`
-	Seconds  float64 `json:"seconds"`
+	Lost     int   `json:"lost"`
+	Reported int64 `json:"reported"`
+	// Overlaps are those of what was acknowledged, ByServers those of the servers' own timestamps.
+	Overlaps  int     `json:"overlaps"`
+	ByServers int     `json:"overlapsByServers"`
+	Seconds   float64 `json:"seconds"`
 }
 
 // line tells a result in one line.

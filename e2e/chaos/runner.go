@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
@@ -66,6 +67,14 @@ func (r *runner) clean(ctx context.Context) error {
 	_, _ = r.Lab.Kubectl(ctx, "-n", stage.OperatorNamespace, "scale", "deployment/"+stage.OperatorName, "--replicas=1")
 	g := &stage.Group{Stage: r.Stage, Namespace: namespace, Name: groupName}
 	continueAll(ctx, g)
+	for _, node := range append([]string{cluster.HubName}, stage.Sites...) {
+		// Most have no such discipline, and a kernel without netem has none at all.
+		_, _ = r.Lab.Exec(ctx, node, "tc", "qdisc", "del", "dev", uplink, "root")
+	}
+	for _, site := range apartSites {
+		// It is an error for a file system that is not frozen, or not there.
+		_ = fsfreeze(ctx, "--unfreeze", filepath.Join(smallVolumes(r.Stage), site))
+	}
 	return errors.Join(append(errs, mendAll(ctx, g), removeSmallVolumes(ctx, r.Stage))...)
 }
 
@@ -153,6 +162,11 @@ func (r *runner) playOnLab(ctx context.Context, sc Scenario, got *result) (err e
 		defer g.Narrate(ctx)()
 	}
 	s := newScene(g, w)
+	if sc.Mixed {
+		if err := w.Mix(ctx); err != nil {
+			return fmt.Errorf("prepare: %w", err)
+		}
+	}
 	sc.Play = play(wait(settleTime), sc.Play)
 	return act(ctx, sc, s, crew{
 		diagnose: func() { g.Diagnose(ctx, "chaos-"+sc.Name) },

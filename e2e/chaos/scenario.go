@@ -35,6 +35,9 @@ type Scenario struct {
 	Lossless bool
 	// Tune changes the group's failover settings for this scenario.
 	Tune func(*v1alpha1.FailoverSpec)
+	// Mixed has transactions that commit late, XA, DDL and an event written, too. They are judged by when they were committed;
+	// how many of them a failover loses is not compared.
+	Mixed bool
 	// Apart gives the scenario a group of its own, on volumes that may be filled.
 	Apart bool
 	// Play makes the fault, waits for what must follow, and heals what has to be healed before the end. Whatever it
@@ -88,8 +91,8 @@ func (sc Scenario) claim() string {
 // scenarios are all of them, in the order in which they run.
 func scenarios() []Scenario {
 	return slices.Concat(
-		networkScenarios, processScenarios, sessionScenarios, deathScenarios, dataScenarios,
-		apiScenarios, coldScenarios, cooldownScenarios, controlScenarios, movingScenarios, diskScenarios,
+		networkScenarios, processScenarios, guardScenarios, sessionScenarios, deathScenarios, dataScenarios,
+		apiScenarios, coldScenarios, cooldownScenarios, controlScenarios, movingScenarios, diskScenarios, moreScenarios,
 	)
 }
 

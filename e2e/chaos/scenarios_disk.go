@@ -44,7 +44,7 @@ var diskScenarios = []Scenario{
 
 // Fill takes the last byte of a site's volume.
 func (s *Scene) Fill(ctx context.Context, site string) error {
-	dir, err := volumeDir(ctx, s.Group, site)
+	dir, err := s.VolumeDir(ctx, site)
 	if err != nil {
 		return err
 	}
@@ -59,8 +59,8 @@ func (s *Scene) Fill(ctx context.Context, site string) error {
 	})
 }
 
-// fill writes a file until there is no room. Only a file system of our own is ever filled.
-func fill(dir, filler string) error {
+// ownFileSystem refuses a directory that lies on this machine's own disk.
+func ownFileSystem(dir string) error {
 	var here, above syscall.Stat_t
 	if err := syscall.Stat(dir, &here); err != nil {
 		return fmt.Errorf("look at %s: %w", dir, err)
@@ -69,7 +69,15 @@ func fill(dir, filler string) error {
 		return fmt.Errorf("look at %s: %w", dir, err)
 	}
 	if here.Dev == above.Dev {
-		return fmt.Errorf("%s is no file system of its own: filling it would fill this machine's disk", dir)
+		return fmt.Errorf("%s is no file system of its own: what is done to it would be done to this machine's disk", dir)
+	}
+	return nil
+}
+
+// fill writes a file until there is no room. Only a file system of our own is ever filled.
+func fill(dir, filler string) error {
+	if err := ownFileSystem(dir); err != nil {
+		return err
 	}
 	f, err := os.Create(filler)
 	if err != nil {

@@ -49,7 +49,13 @@ var sessionScenarios = []Scenario{
 			if err := s.CutOperator(ctx, s.Active); err != nil {
 				return err
 			}
-			return s.MustMove(ctx)
+			if err := s.MustMove(ctx); err != nil {
+				return err
+			}
+			if err := s.Heal(ctx); err != nil {
+				return err
+			}
+			return s.MustBeShut(ctx, 5*time.Second, s.Active)
 		},
 	},
 	{

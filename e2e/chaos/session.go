@@ -142,10 +142,14 @@ func (s *Scene) MustBeReadOnly(ctx context.Context, site string) error {
 // are kept out meanwhile, so that it is the only one.
 func (s *Scene) Err(ctx context.Context, site string) error {
 	return s.Fault(ctx, "somebody lifts the fence of "+site+" and writes there", func(ctx context.Context) error {
-		_, err := s.RootSQL(ctx, site, clientsOut+"SET GLOBAL super_read_only=OFF; SET GLOBAL read_only=OFF; "+
+		made, err := s.Query(ctx, site, "SET @before=@@global.gtid_executed; "+clientsOut+"SET GLOBAL super_read_only=OFF; SET GLOBAL read_only=OFF; "+
 			"INSERT INTO app.writes (writer, worker, seq, site) VALUES (UUID(), 0, 0, 'errant'); "+
-			"SET GLOBAL super_read_only=ON; SET GLOBAL offline_mode=OFF")
-		return err
+			"SET GLOBAL super_read_only=ON; SET GLOBAL offline_mode=OFF; "+
+			"SELECT REPLACE(GTID_SUBTRACT(@@global.gtid_executed, @before), CHAR(10), '')")
+		if err != nil {
+			return err
+		}
+		return s.W.Excuse(site, made)
 	}, nil)
 }
 

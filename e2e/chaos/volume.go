@@ -11,29 +11,8 @@ import (
 	"path/filepath"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/e2e/demo/stage"
 )
-
-// volumeDir is where a site's data volume lies on this machine.
-func volumeDir(ctx context.Context, g *stage.Group, site string) (string, error) {
-	claim := &corev1.PersistentVolumeClaim{}
-	key := client.ObjectKey{Namespace: g.Namespace, Name: v1alpha1.DataVolumeName(g.Name, site)}
-	if err := g.Kube.Get(ctx, key, claim); err != nil {
-		return "", fmt.Errorf("read volume claim of %s: %w", site, err)
-	}
-	volume := &corev1.PersistentVolume{}
-	if err := g.Kube.Get(ctx, client.ObjectKey{Name: claim.Spec.VolumeName}, volume); err != nil {
-		return "", fmt.Errorf("read volume of %s: %w", site, err)
-	}
-	if volume.Spec.Local == nil {
-		return "", fmt.Errorf("volume %s is no local one", volume.Name)
-	}
-	return volume.Spec.Local.Path, nil
-}
 
 // systemTablespace is a file that mysqld must be able to write, or it ends at once and changes nothing.
 func systemTablespace(dir string) string { return filepath.Join(dir, "data", "ibdata1") }
@@ -48,7 +27,7 @@ const (
 // BreakMySQL kills mysqld of a site and keeps it from starting again, while its pod and sidecar live: the file that it
 // needs first may not be written.
 func (s *Scene) BreakMySQL(ctx context.Context, site string) error {
-	dir, err := volumeDir(ctx, s.Group, site)
+	dir, err := s.VolumeDir(ctx, site)
 	if err != nil {
 		return err
 	}
@@ -119,7 +98,7 @@ func mendTablespace(dir string) error {
 func mendAll(ctx context.Context, g *stage.Group) error {
 	var errs []error
 	for _, site := range stage.Sites {
-		dir, err := volumeDir(ctx, g, site)
+		dir, err := g.VolumeDir(ctx, site)
 		if err != nil {
 			continue // no claim, nothing to mend
 		}

@@ -24,10 +24,10 @@ func TestRead(t *testing.T) {
 			reason: "a test and its subtest are two",
 			in: `{"Action":"run","Package":"p","Test":"TestA"}
 {"Action":"output","Package":"p","Test":"TestA","Output":"nobody reads this\n"}
-{"Action":"pass","Package":"p","Test":"TestA/sub"}
-{"Action":"pass","Package":"p","Test":"TestA"}
+{"Action":"pass","Package":"p","Test":"TestA/sub","Elapsed":0.5}
+{"Action":"pass","Package":"p","Test":"TestA","Elapsed":0.75}
 {"Action":"pass","Package":"p","Elapsed":1}`,
-			want: result{Passed: 2}, shown: "ok    p 1.0s\n",
+			want: result{Passed: 2, Tests: []timing{{"p TestA/sub", 0.5}, {"p TestA", 0.75}}}, shown: "ok    p 1.0s\n",
 		},
 		"fails": {
 			reason: "a failed test says why, and its package is not counted on top",
@@ -35,7 +35,7 @@ func TestRead(t *testing.T) {
 {"Action":"output","Package":"p","Test":"TestA","Output":"because\n"}
 {"Action":"fail","Package":"p","Test":"TestA"}
 {"Action":"fail","Package":"p"}`,
-			want: result{Failed: []string{"p TestA"}}, shown: "because\nFAIL  p 0.0s\n",
+			want: result{Failed: []string{"p TestA"}, Tests: []timing{{"p TestA", 0}}}, shown: "because\nFAIL  p 0.0s\n",
 		},
 		"does not compile": {
 			reason: "there is no test to fail",
@@ -103,7 +103,9 @@ func TestGoTest(t *testing.T) {
 			t.Setenv("PATH", bin)
 			var out bytes.Buffer
 			r := &reader{out: &out, noSkip: tt.noSkip}
-			if diff := cmp.Diff(tt.want, r.test(t.Context(), "x", nil)); diff != "" {
+			got := r.test(t.Context(), "x", nil)
+			got.Seconds, got.Tests = 0, nil // TestRead and TestTimes look at them
+			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("result (-want +got):\n%s", diff)
 			}
 			if !strings.Contains(out.String(), tt.shown) {
@@ -118,21 +120,36 @@ func TestGoTest(t *testing.T) {
 
 func TestTotal(t *testing.T) {
 	dir := t.TempDir()
-	if err := record(dir, "a", result{Passed: 2}); err != nil {
+	if err := record(dir, "a", result{Passed: 2, Seconds: 3, Tests: []timing{{"p TestA", 2}, {"p TestA/sub", 1.5}, {"p TestB", 0.5}}}); err != nil {
 		t.Error(err)
 	}
 	if err := record(dir, "b", result{Passed: 1, Failed: []string{"TestX"}}); err == nil {
 		t.Error("a failed part must fail")
 	}
+	const times = "time a                 3.0 s\ntime together          3.0 s\nslow      1.5 s  a: p TestA/sub\nslow      0.5 s  a: p TestB\n"
 	var out bytes.Buffer
-	if err := total(&out, dir, []string{"a"}); err != nil || out.String() != "2 passed, 0 failed\n" {
+	if err := total(&out, dir, []string{"a"}); err != nil || out.String() != times+"2 passed, 0 failed\n" {
 		t.Errorf("total = %q, %v", out.String(), err)
 	}
 	out.Reset()
 	err := total(&out, dir, []string{"a", "b", "never"})
 	want := "failed b: TestX\nfailed never (did not finish)\n3 passed, 2 failed\n"
-	if err == nil || out.String() != want {
+	if err == nil || !strings.HasSuffix(out.String(), want) {
 		t.Errorf("total = %q, %v", out.String(), err)
+	}
+}
+
+// What a test with subtests took is told of these, and of packages whose path has slashes each test counts by itself.
+func TestSlowest(t *testing.T) {
+	tests := []timing{
+		{"e2e/a TestA", 9}, {"e2e/a TestA/x", 5}, {"e2e/a TestA/x/1", 4}, {"e2e/a TestA/y", 1}, {"e2e/a TestB", 3}, {"e2e TestC", 2},
+	}
+	want := []timing{{"e2e/a TestA/x/1", 4}, {"e2e/a TestB", 3}, {"e2e TestC", 2}}
+	if diff := cmp.Diff(want, slowest(tests, 3)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := slowest(tests, 99); len(got) != 4 {
+		t.Errorf("%d tests hold no others, want 4: %v", len(got), got)
 	}
 }
 

@@ -4,7 +4,8 @@
 //
 //	counts step -dir out/test -part vet -- go vet ./...          one check, passed or failed
 //	counts go -dir out/test -part unit -- ./...                  go test, every test counted; fails if there is none
-//	counts total -dir out/test unit vet …                        the closing line; fails if anything did, or is missing
+//	counts total -dir out/test unit vet …                        the time of each part, the slowest tests and the closing
+//	                                                             line; fails if anything did, or is missing
 package main
 
 import (
@@ -66,10 +67,13 @@ func step(ctx context.Context, out io.Writer, name string, argv []string) result
 	cmd.Stdout, cmd.Stderr = out, out
 	err := cmd.Run()
 	took := time.Since(began).Round(100 * time.Millisecond)
+	r := result{Seconds: took.Seconds()}
 	if err != nil {
 		_, _ = fmt.Fprintf(out, "FAIL  %-12s %6s  %v\n", name, took, err)
-		return result{Failed: []string{name}}
+		r.Failed = []string{name}
+		return r
 	}
 	_, _ = fmt.Fprintf(out, "ok    %-12s %6s\n", name, took)
-	return result{Passed: 1}
+	r.Passed = 1
+	return r
 }

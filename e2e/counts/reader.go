@@ -60,8 +60,10 @@ func (r *reader) test(ctx context.Context, part string, args []string) result {
 	if len(r.result.Failed) > 0 {
 		verdict = "FAIL "
 	}
-	_, _ = fmt.Fprintf(r.out, "%s %-12s %6s  %d passed, %d failed\n", verdict, part,
-		time.Since(began).Round(100*time.Millisecond), r.result.Passed, len(r.result.Failed))
+	took := time.Since(began).Round(100 * time.Millisecond)
+	_, _ = fmt.Fprintf(r.out, "%s %-12s %6s  %d passed, %d failed\n", verdict, part, took, r.result.Passed, len(r.result.Failed))
+	r.result.Seconds = took.Seconds()
+	slices.SortStableFunc(r.result.Tests, bySeconds)
 	return r.result
 }
 
@@ -140,6 +142,9 @@ func (r *reader) tell(name string) {
 }
 
 func (r *reader) endTest(name string, e event) {
+	if e.Action != "skip" {
+		r.result.Tests = append(r.result.Tests, timing{name, e.Elapsed})
+	}
 	switch {
 	case e.Action == "pass":
 		r.result.Passed++

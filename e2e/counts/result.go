@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +11,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 )
 
 // result is what one part did.
@@ -17,6 +20,53 @@ type result struct {
 	Passed  int      `json:"passed"`
 	Failed  []string `json:"failed,omitempty"`
 	Skipped []string `json:"skipped,omitempty"`
+	// Seconds is how long the part took, with its compiling; Tests how long each test did, the slowest first.
+	Seconds float64  `json:"seconds"`
+	Tests   []timing `json:"tests,omitempty"`
+}
+
+// timing is how long one test took, with the tests below it.
+type timing struct {
+	Name    string  `json:"name"`
+	Seconds float64 `json:"seconds"`
+}
+
+// slow is how many tests the closing words name.
+const slow = 10
+
+// slowest are the tests that took longest, of those that hold no others: what a test with subtests took is in them.
+func slowest(tests []timing, n int) []timing {
+	holds := map[string]bool{}
+	for _, t := range tests {
+		for name := t.Name; ; {
+			cut := strings.LastIndexByte(name, '/')
+			if cut < 0 || cut < strings.LastIndexByte(name, ' ') {
+				break // what is left is the package
+			}
+			name = name[:cut]
+			holds[name] = true
+		}
+	}
+	leaves := slices.DeleteFunc(slices.Clone(tests), func(t timing) bool { return holds[t.Name] })
+	slices.SortStableFunc(leaves, bySeconds)
+	return leaves[:min(n, len(leaves))]
+}
+
+func bySeconds(a, b timing) int {
+	return cmp.Or(cmp.Compare(b.Seconds, a.Seconds), cmp.Compare(a.Name, b.Name))
+}
+
+// printTimes tells how long each part took, and which tests took longest.
+func printTimes(out io.Writer, parts []timing, tests []timing) {
+	var sum float64
+	for _, p := range parts {
+		sum += p.Seconds
+		_, _ = fmt.Fprintf(out, "time %-12s %8.1f s\n", p.Name, p.Seconds)
+	}
+	_, _ = fmt.Fprintf(out, "time %-12s %8.1f s\n", "together", sum)
+	for _, t := range slowest(tests, slow) {
+		_, _ = fmt.Fprintf(out, "slow %8.1f s  %s\n", t.Seconds, t.Name)
+	}
 }
 
 func path(dir, part string) string { return filepath.Join(dir, part+".json") }
@@ -46,6 +96,7 @@ func record(dir, part string, r result) error {
 // ran.
 func total(out io.Writer, dir string, parts []string) error {
 	var sum result
+	var times []timing
 	for _, part := range parts {
 		raw, err := os.ReadFile(path(dir, part))
 		if errors.Is(err, fs.ErrNotExist) {
@@ -60,6 +111,10 @@ func total(out io.Writer, dir string, parts []string) error {
 			return fmt.Errorf("read result of %s: %w", part, err)
 		}
 		sum.Passed += r.Passed
+		times = append(times, timing{part, r.Seconds})
+		for _, t := range r.Tests {
+			sum.Tests = append(sum.Tests, timing{part + ": " + t.Name, t.Seconds})
+		}
 		for _, name := range r.Failed {
 			sum.Failed = append(sum.Failed, part+": "+name)
 		}
@@ -67,6 +122,7 @@ func total(out io.Writer, dir string, parts []string) error {
 			sum.Skipped = append(sum.Skipped, part+": "+name)
 		}
 	}
+	printTimes(out, times, sum.Tests)
 	for _, name := range sum.Skipped {
 		_, _ = fmt.Fprintln(out, "skipped", name)
 	}

@@ -20,6 +20,12 @@ import (
 // returns what they print.
 func documented(t *testing.T, page, name string, env ...string) string {
 	t.Helper()
+	return runDocumented(t, name, commandsOf(t, page, name), env...)
+}
+
+// commandsOf reads the commands of a page of docs/ that follow the line `<!-- runbook: NAME -->`.
+func commandsOf(t *testing.T, page, name string) string {
+	t.Helper()
 	text, err := os.ReadFile(filepath.Join(lab.Repo, "docs", page))
 	if err != nil {
 		t.Fatal(err)
@@ -28,10 +34,15 @@ func documented(t *testing.T, page, name string, env ...string) string {
 	if block == nil {
 		t.Fatalf("docs/%s has no commands for %s", page, name)
 	}
+	return string(block[1])
+}
+
+func runDocumented(t *testing.T, name, commands string, env ...string) string {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), documentedLimit)
 	defer cancel()
 	var out bytes.Buffer
-	cmd := exec.CommandContext(ctx, "bash", "-eu", "-o", "pipefail", "-c", string(block[1]))
+	cmd := exec.CommandContext(ctx, "bash", "-eu", "-o", "pipefail", "-c", commands)
 	cmd.Env = append(lab.Lab.Environ(), env...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = lab.Repo, &out, &out
 	if err := cmd.Run(); err != nil {

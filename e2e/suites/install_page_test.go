@@ -7,6 +7,7 @@ package suites
 import (
 	"context"
 	"maps"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -27,12 +28,46 @@ var labInstead = []string{
 		` -e 's|^spec:|&\n  image: ` + stage.MySQLImage + `\n  imagePullPolicy: Never|' | command kubectl "$@"; else command kubectl "$@"; fi; }`,
 }
 
+// The page makes its group in the namespace of README's demo, and both must be able to live on one lab: the test follows the
+// page in a namespace of its own.
+const pageNamespace, ownNamespace = "shop", "suite-page"
+
+var pageWord = regexp.MustCompile(`\b` + pageNamespace + `\b`)
+
+// onPage runs commands of the page in the test's own namespace. A page that names another one than the test knows would be
+// followed into somebody's group, so it fails instead.
+func onPage(t *testing.T, name string, inNamespace bool) string {
+	t.Helper()
+	commands := commandsOf(t, "install.md", name)
+	if pageWord.MatchString(commands) != inNamespace {
+		t.Fatalf("the commands %q of docs/install.md name the namespace %s: %t, want %t:\n%s", name, pageNamespace, !inNamespace, inNamespace, commands)
+	}
+	return runDocumented(t, name, pageWord.ReplaceAllString(commands, ownNamespace), labInstead...)
+}
+
+// clearOwn removes what a run that was ended in the middle has left in the test's own namespace, and nothing else.
+func clearOwn(t *testing.T, g *stage.Group) {
+	t.Helper()
+	err := lab.Kube.Get(t.Context(), client.ObjectKey{Name: g.Namespace}, &corev1.Namespace{})
+	if apierrors.IsNotFound(err) {
+		return
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	lab.Say("removing namespace %s, which an earlier run of this test left behind", g.Namespace)
+	if err := g.Delete(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // docs/install.md is followed from a cluster without the operator to one without it. Another group, of which the page knows
 // nothing, lives through that.
 func TestInstallPage(t *testing.T) {
 	ctx := t.Context()
 	_, before := whole(t)
-	g := &stage.Group{Stage: lab, Namespace: "shop", Name: "orders"}
+	g := &stage.Group{Stage: lab, Namespace: ownNamespace, Name: "orders"}
+	clearOwn(t, g)
 	t.Cleanup(func() {
 		if t.Failed() {
 			g.Diagnose(context.Background(), t.Name())
@@ -49,14 +84,14 @@ func TestInstallPage(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	documented(t, "install.md", "install the operator", labInstead...)
-	documented(t, "install.md", "make a group", labInstead...)
-	if password := documented(t, "install.md", "password of root", labInstead...); len(password) < 16 {
+	onPage(t, "install the operator", false)
+	onPage(t, "make a group", true)
+	if password := onPage(t, "password of root", true); len(password) < 16 {
 		t.Errorf("the password of root is %d characters long", len(password))
 	}
 	volumes := uids(t, g, &corev1.PersistentVolumeClaimList{})
 
-	documented(t, "install.md", "upgrade", labInstead...)
+	onPage(t, "upgrade", false)
 	if err := lab.AwaitOperator(ctx, 2*time.Minute); err != nil {
 		t.Fatalf("the upgraded operator does not run: were the values of the installation kept? %v", err)
 	}
@@ -64,7 +99,7 @@ func TestInstallPage(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	if out := documented(t, "install.md", "uninstall", labInstead...); !strings.Contains(out, crd) {
+	if out := onPage(t, "uninstall", true); !strings.Contains(out, crd) {
 		t.Errorf("helm uninstall does not say that the CustomResourceDefinition stays: %q", out)
 	}
 	if _, err := g.Get(ctx); !apierrors.IsNotFound(err) {

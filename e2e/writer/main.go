@@ -5,7 +5,8 @@
 //
 //	writer run --addr HOST:PORT --user app --password-file F --table db.t --id NAME [--site SITE]
 //	writer stop              ends the writer that is process 1 of this container
-//	writer check JOURNAL...  prints what follows from journals, and fails when two sites wrote at once
+//	writer check [--binlogs SITE=DIR...] JOURNAL...
+//	                         prints what follows from journals and binary logs, and fails when two sites wrote at once
 package main
 
 import (

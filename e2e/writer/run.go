@@ -23,7 +23,7 @@ type options struct {
 	addr, addrFile             string
 	user, password, passFile   string
 	table, id, group, site     string
-	journal                    string
+	journal, kind              string
 	tlsCA, tlsName             string
 	concurrency                int
 	rate, refusedRate          float64
@@ -43,6 +43,7 @@ func parse(args []string) (options, error) {
 	f.StringVar(&o.id, "id", "writer", "name of this writer; one that was used before is refused by the primary key")
 	f.StringVar(&o.group, "group", "orders", "failover group, to tell the site from the server's host name")
 	f.StringVar(&o.site, "site", "", "write to this site only, directly (a probe); empty: wherever the address leads")
+	f.StringVar(&o.kind, "kind", "", "what to commit: late, xa or ddl; empty: single rows")
 	f.StringVar(&o.journal, "journal", "-", "file for the journal, - for standard output")
 	f.StringVar(&o.tlsCA, "tls-ca", "", "CA certificates; empty: no TLS")
 	f.StringVar(&o.tlsName, "tls-server-name", "", "name that the server's certificate must carry")
@@ -115,6 +116,10 @@ func run(ctx context.Context, args []string) error {
 		}
 		o.password = strings.TrimSpace(string(raw))
 	}
+	kind, err := load.ParseKind(o.kind)
+	if err != nil {
+		return err
+	}
 	conf, err := o.tls()
 	if err != nil {
 		return err
@@ -134,7 +139,7 @@ func run(ctx context.Context, args []string) error {
 		defer cancel()
 	}
 	server := load.MySQL{
-		User: o.user, Password: o.password, Table: o.table, Writer: o.id, Group: o.group,
+		User: o.user, Password: o.password, Table: o.table, Writer: o.id, Kind: kind, Group: o.group,
 		TLS: conf, DialTimeout: o.dialTimeout, Timeout: o.timeout,
 	}
 	return load.Run(ctx, load.Config{

@@ -19,6 +19,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/e2e/lab/cluster"
 	"github.com/mysql-mfg/mfg/e2e/writer/journal"
+	"github.com/mysql-mfg/mfg/e2e/writer/load"
 )
 
 // Probes are writers that are connected directly to every site's pod, from a network of their own, so that a cut
@@ -36,11 +37,14 @@ type Probes struct {
 
 	mu    sync.Mutex
 	procs map[string]*probe
+	// kinds are what is written beside single rows, each by a probe of its own.
+	kinds []load.Kind
 	err   error
 }
 
 type probe struct {
 	site, journal string
+	kind          load.Kind
 	cmd           *exec.Cmd
 }
 
@@ -120,7 +124,19 @@ func (p *Probes) watch(ctx context.Context, pod corev1.Pod) error {
 	if pod.Status.PodIP == "" || !live(pod) {
 		return nil
 	}
-	key := string(pod.UID) + " " + pod.Status.PodIP
+	p.mu.Lock()
+	kinds := append([]load.Kind{load.Rows}, p.kinds...)
+	p.mu.Unlock()
+	for _, kind := range kinds {
+		if err := p.watchKind(ctx, pod, kind); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *Probes) watchKind(ctx context.Context, pod corev1.Pod, kind load.Kind) error {
+	key := string(pod.UID) + " " + pod.Status.PodIP + " " + string(kind)
 	p.mu.Lock()
 	_, known := p.procs[key]
 	n := len(p.procs)
@@ -128,11 +144,10 @@ func (p *Probes) watch(ctx context.Context, pod corev1.Pod) error {
 	if known {
 		return nil
 	}
-	site := pod.Labels[v1alpha1.LabelSite]
-	id := fmt.Sprintf("%s-%s-%d", p.run, site, n)
-	proc, err := p.start(ctx, site, id, pod.Status.PodIP)
-	if err != nil {
-		return fmt.Errorf("start probe of %s: %w", site, err)
+	proc := &probe{site: pod.Labels[v1alpha1.LabelSite], kind: kind}
+	id := fmt.Sprintf("%s-%s-%d%s", p.run, proc.site, n, kind)
+	if err := p.start(ctx, proc, id, pod.Status.PodIP); err != nil {
+		return fmt.Errorf("start probe of %s: %w", proc.site, err)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -140,33 +155,33 @@ func (p *Probes) watch(ctx context.Context, pod corev1.Pod) error {
 	return nil
 }
 
-func (p *Probes) start(ctx context.Context, site, id, ip string) (*probe, error) {
+func (p *Probes) start(ctx context.Context, proc *probe, id, ip string) error {
 	g := p.group
 	program, err := g.Program("mfg-e2e")
 	if err != nil {
-		return nil, err
+		return err
 	}
-	proc := &probe{site: site, journal: filepath.Join(p.dir, id+".jsonl")}
+	proc.journal = filepath.Join(p.dir, id+".jsonl")
 	argv := []string{
-		program, "run", "--id=" + id, "--site=" + site, "--group=" + g.Name, "--table=" + appTable, "--user=" + appUser,
+		program, "run", "--id=" + id, "--site=" + proc.site, "--group=" + g.Name, "--table=" + tableOf(proc.kind), "--kind=" + string(proc.kind), "--user=" + appUser,
 		"--addr=" + net.JoinHostPort(ip, "3306"), "--password-file=" + filepath.Join(p.dir, "password"),
 		"--journal=" + proc.journal, "--concurrency=2", "--rate=100", "--refused-rate=40", "--duration=" + probeLife,
 	}
 	if g.ca != nil {
 		argv = append(argv, "--tls-ca="+filepath.Join(p.dir, "ca.crt"),
-			"--tls-server-name="+v1alpha1.SiteName(g.Name, site)+"."+g.Namespace+".svc")
+			"--tls-server-name="+v1alpha1.SiteName(g.Name, proc.site)+"."+g.Namespace+".svc")
 	}
 	// Not the context of the watch: a probe is to end by itself, in good order.
 	if proc.cmd, err = g.Lab.Command(context.WithoutCancel(ctx), cluster.ClientName, argv...); err != nil {
-		return nil, err
+		return err
 	}
 	proc.cmd.Stderr = os.Stderr
 	// Ctrl-C goes to whoever asked for the probes and not to them.
 	proc.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := proc.cmd.Start(); err != nil {
-		return nil, fmt.Errorf("start process: %w", err)
+		return fmt.Errorf("start process: %w", err)
 	}
-	return proc, nil
+	return nil
 }
 
 // AwaitCommit waits until a site's probe got a commit acknowledged.
@@ -197,15 +212,15 @@ func (p *Probes) Peek(site string) []journal.Journal {
 	return all
 }
 
-// Stop ends all probes in good order and returns their journals. Every one must be whole.
-func (p *Probes) Stop() ([]journal.Journal, error) {
+// Stop ends all probes in good order and returns the journals of those that wrote single rows, and of the others. Every one
+// must be whole.
+func (p *Probes) Stop() (rows, mixed []journal.Journal, err error) {
 	p.stop()
 	p.done.Wait()
 	errs := []error{p.err}
 	for _, proc := range p.procs {
 		errs = append(errs, proc.cmd.Process.Signal(syscall.SIGTERM))
 	}
-	var all []journal.Journal
 	for _, proc := range p.procs {
 		if err := proc.cmd.Wait(); err != nil {
 			errs = append(errs, fmt.Errorf("probe of %s: %w", proc.site, err))
@@ -216,8 +231,12 @@ func (p *Probes) Stop() ([]journal.Journal, error) {
 			err = fmt.Errorf("journal of %s is not whole", j.Writer)
 		}
 		errs = append(errs, err)
-		all = append(all, j)
+		if proc.kind == load.Rows {
+			rows = append(rows, j)
+		} else {
+			mixed = append(mixed, j)
+		}
 	}
 	p.procs = nil
-	return all, errors.Join(errs...)
+	return rows, mixed, errors.Join(errs...)
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/e2e/commits"
 	"github.com/mysql-mfg/mfg/e2e/writer/journal"
 )
 
@@ -23,6 +24,9 @@ type Verdict struct {
 	Missing []journal.Commit
 	// Overlaps are moments at which two sites may have accepted commits.
 	Overlaps []journal.Overlap
+	// ByServers are the same by the servers' own timestamps, and Holes what is missing in their binary logs.
+	ByServers []commits.Overlap
+	Holes     []string
 	// Margin is the shortest time for which nobody accepted anything when the accepting site changed.
 	Margin  time.Duration
 	Changes []journal.Change
@@ -45,6 +49,15 @@ func Turns(before, after *v1alpha1.MysqlFailoverGroup) ([]string, []v1alpha1.Fai
 	return turns, records
 }
 
+// epochs are the same turns with the moment at which each epoch was persisted: before that its site may not commit.
+func epochs(before *v1alpha1.MysqlFailoverGroup, records []v1alpha1.FailoverRecord) []commits.Turn {
+	turns := []commits.Turn{{Site: before.Status.ActiveSite, Epoch: before.Status.Epoch}}
+	for _, r := range records {
+		turns = append(turns, commits.Turn{Site: r.To, Epoch: r.Epoch, Began: r.StartedAt.Time})
+	}
+	return turns
+}
+
 // Judge draws the verdict. It asks the active site for its rows, and nothing of it depends on what the operator says,
 // but the turns in which sites were allowed to write.
 func (w *Witnesses) Judge(ctx context.Context, t Testimony, fault time.Duration) (Verdict, error) {
@@ -56,7 +69,12 @@ func (w *Witnesses) Judge(ctx context.Context, t Testimony, fault time.Duration)
 	if err != nil {
 		return Verdict{}, err
 	}
-	return judge(w.Before, after, t, rows, fault)
+	v, err := judge(w.Before, after, t, rows, fault)
+	if err == nil && v.CheckWriters() == nil {
+		return v, w.logs.keeper.Remove()
+	}
+	w.Group.Say("the binary logs of all sites are kept in %s", w.logs.keeper.Dir())
+	return v, err
 }
 
 // judge draws the verdict from what was before and after, from what the witnesses saw, and from the rows that are there.
@@ -67,12 +85,16 @@ func judge(before, after *v1alpha1.MysqlFailoverGroup, t Testimony, rows map[jou
 	for _, r := range records {
 		v.Lost += r.LostTransactions
 	}
-	commits := journal.Commits(t.All()...)
-	v.Acked = len(commits)
-	v.Overlaps = journal.Overlaps(commits, turns)
-	v.Changes = journal.FenceMargins(commits)
-	v.Margin, _ = journal.FenceMargin(commits)
-	v.Missing = journal.Missing(commits, rows)
+	acked := journal.Commits(t.All()...)
+	v.Acked = len(acked)
+	v.Overlaps = journal.Overlaps(acked, turns)
+	v.Changes = journal.FenceMargins(acked)
+	v.Margin, _ = journal.FenceMargin(acked)
+	v.Missing = journal.Missing(journal.Commits(t.Rows()...), rows)
+	if t.Unread == "" {
+		v.ByServers = commits.Overlaps(t.Logs, epochs(before, records))
+		v.Holes = commits.Holes(t.Logs, bySite(acked))
+	}
 	var ok bool
 	if v.Pause, ok = journal.LongestPause(t.Service.Commits, fault); !ok {
 		return v, errors.New("no row went through the Service after the fault")
@@ -80,8 +102,23 @@ func judge(before, after *v1alpha1.MysqlFailoverGroup, t Testimony, rows map[jou
 	return v, nil
 }
 
-// CheckWriters is the two-writer check: an error if it fails, or if it proved nothing.
+// bySite counts commits.
+func bySite(acked []journal.Commit) map[string]int {
+	count := map[string]int{}
+	for _, c := range acked {
+		count[c.Site]++
+	}
+	return count
+}
+
+// CheckWriters is the two-writer check, by both judges: an error if it fails, or if it proved nothing.
 func (v Verdict) CheckWriters() error {
+	if len(v.ByServers) > 0 {
+		return fmt.Errorf("two sites committed at the same time by the servers' own timestamps: %v", v.ByServers)
+	}
+	if len(v.Holes) > 0 {
+		return fmt.Errorf("the binary logs are not whole, so they prove nothing: %v", v.Holes)
+	}
 	if len(v.Overlaps) > 0 {
 		return fmt.Errorf("two sites accepted commits at the same time: %v", v.Overlaps)
 	}

@@ -7,14 +7,17 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/e2e/commits"
 	"github.com/mysql-mfg/mfg/e2e/writer/journal"
 )
 
@@ -116,7 +119,7 @@ func TestJudge(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			heard := Testimony{Service: tt.service, Direct: tt.direct}
+			heard := Testimony{Service: tt.service, Direct: tt.direct, Unread: "this is about the journals"}
 			rows := map[journal.Key]bool{}
 			for _, c := range journal.Commits(heard.All()...) {
 				rows[c.Key] = !slices.Contains(tt.lacks, c.Key)
@@ -140,6 +143,64 @@ func TestJudge(t *testing.T) {
 			}
 			if diff := cmp.Diff(tt.want, got, cmpopts.IgnoreFields(Verdict{}, "Overlaps")); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
+			}
+		})
+	}
+}
+
+// logged is what a site's binary log says of commits of its own, at these seconds after a moment.
+func logged(site string, number uint32, seconds ...float64) []commits.Transaction {
+	var all []commits.Transaction
+	for _, at := range seconds {
+		when := time.UnixMilli(int64(at * 1000))
+		all = append(all, commits.Transaction{Site: site, At: when, Original: when, Server: number, Writer: number})
+	}
+	return all
+}
+
+// I1 and I2 by the servers' own timestamps. In every case the journals alone show nothing wrong.
+func TestJudgeByTheServers(t *testing.T) {
+	there := v1alpha1.FailoverRecord{Epoch: 3, From: "east", To: "west", StartedAt: metav1.NewMicroTime(time.Unix(5, 0))}
+	east, west := wrote("svc", "east", 1, 2, 3), wrote("svc", "west", 8, 9)
+	moves := journal.Journal{Writer: "svc", Commits: append(east.Commits, west.Commits...)}
+	oldSite, newSite := logged("east", 1, 1, 2, 3), logged("west", 2, 8, 9)
+	for name, tt := range map[string]struct {
+		reason string
+		logs   []commits.Transaction
+		unread string
+		want   string
+	}{
+		"clean": {reason: "the logs say what the journals say", logs: slices.Concat(oldSite, newSite)},
+		"late commit without a witness": {
+			reason: "a transaction begun before the fence, whose client never learned of its commit",
+			logs:   slices.Concat(oldSite, newSite, logged("east", 1, 8.5)), want: "by the servers' own timestamps",
+		},
+		"open before its epoch": {
+			reason: "west committed before epoch 3 was persisted", logs: slices.Concat(oldSite, logged("west", 2, 4), newSite), want: "by the servers' own timestamps",
+		},
+		"a replica that nobody promoted": {
+			reason: "an event of its scheduler, perhaps", logs: slices.Concat(oldSite, newSite, logged("south", 3, 2.5)), want: "by the servers' own timestamps",
+		},
+		"a log is missing": {reason: "what west did is not known", logs: oldSite, want: "not whole"},
+		"no logs":          {reason: "nothing is proven", want: "not whole"},
+		"encrypted":        {reason: "what cannot be read is said, and not judged", unread: "they are encrypted"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rows := map[journal.Key]bool{}
+			for _, c := range moves.Commits {
+				rows[c.Key] = true
+			}
+			heard := Testimony{Service: moves, Logs: tt.logs, Unread: tt.unread}
+			v, err := judge(group("east", 2), group("west", 3, there), heard, rows, 2500*time.Millisecond)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(v.Overlaps) > 0 {
+				t.Fatalf("the journals alone show it: %v", v.Overlaps)
+			}
+			err = v.CheckWriters()
+			if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+				t.Errorf("%s: error %v, want %q", tt.reason, err, tt.want)
 			}
 		})
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/e2e/commits"
 	"github.com/mysql-mfg/mfg/e2e/writer/journal"
 )
 
@@ -25,6 +26,7 @@ type Witnesses struct {
 	Dir string
 
 	service journal.Journal
+	logs    *logs
 }
 
 // StartWitnesses starts all writers and waits until rows go through the Service and at the active site's probe.
@@ -41,8 +43,11 @@ func (g *Group) StartWitnesses(ctx context.Context, name string) (*Witnesses, er
 	if err := g.EnsureApp(ctx); err != nil {
 		return nil, err
 	}
-	if w.Probes, err = g.StartProbes(ctx, run, w.Dir); err != nil {
+	if w.logs, err = g.keepLogs(ctx, run); err != nil {
 		return nil, err
+	}
+	if w.Probes, err = g.StartProbes(ctx, run, w.Dir); err != nil {
+		return nil, errors.Join(err, w.Abandon(ctx))
 	}
 	w.Service, err = g.StartServiceWriter(ctx, run, w.Dir)
 	if err == nil {
@@ -58,11 +63,14 @@ func (g *Group) StartWitnesses(ctx context.Context, name string) (*Witnesses, er
 func (w *Witnesses) Abandon(ctx context.Context) error {
 	var errs []error
 	if w.Probes != nil && w.Probes.procs != nil {
-		_, err := w.Probes.Stop()
+		_, _, err := w.Probes.Stop()
 		errs = append(errs, err)
 	}
 	if w.Service != nil {
 		errs = append(errs, w.Service.Remove(ctx))
+	}
+	if w.logs != nil {
+		errs = append(errs, w.logs.abandon())
 	}
 	return errors.Join(errs...)
 }
@@ -71,12 +79,20 @@ func (w *Witnesses) Abandon(ctx context.Context) error {
 type Testimony struct {
 	Service journal.Journal
 	Direct  []journal.Journal
+	// Mixed are of the writers that commit something else than single rows (Mix). When they did counts; their rows are not
+	// looked for.
+	Mixed []journal.Journal
+	// Logs are what the servers' binary logs say was committed since the witnesses started. Where they cannot be read Unread
+	// says why, and only what was acknowledged is judged.
+	Logs   []commits.Transaction
+	Unread string
 }
 
-// All are the journals of all witnesses.
-func (t Testimony) All() []journal.Journal {
-	return append([]journal.Journal{t.Service}, t.Direct...)
-}
+// All are the journals of all witnesses, Rows those of the ones that wrote single rows.
+func (t Testimony) All() []journal.Journal { return append(t.Rows(), t.Mixed...) }
+
+// Rows are the journals of the witnesses that wrote single rows.
+func (t Testimony) Rows() []journal.Journal { return append([]journal.Journal{t.Service}, t.Direct...) }
 
 // Refused adds up why the direct writers were refused.
 func (t Testimony) Refused() map[string]int64 {
@@ -92,8 +108,11 @@ func (t Testimony) Refused() map[string]int64 {
 // Stop ends the writers in good order, those that still run. A witness that did not tell everything is an error.
 func (w *Witnesses) Stop(ctx context.Context) (Testimony, error) {
 	serviceErr := w.StopService(ctx)
-	direct, probesErr := w.Probes.Stop()
-	return Testimony{Service: w.service, Direct: direct}, errors.Join(serviceErr, probesErr)
+	direct, mixed, probesErr := w.Probes.Stop()
+	t := Testimony{Service: w.service, Direct: direct, Mixed: mixed}
+	var logsErr error
+	t.Logs, t.Unread, logsErr = w.logs.end()
+	return t, errors.Join(serviceErr, probesErr, logsErr)
 }
 
 // StopService ends the writer behind the Service. The direct ones go on: a site that comes back is when a second

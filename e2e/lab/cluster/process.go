@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Identity names one process for good: numbers are reused, a number with its start time is
@@ -97,6 +100,15 @@ func (c *Cluster) work(ctx context.Context, dir string, env []string, argv ...st
 // intoCgroup is a shell script: its $0 is the cgroup's file, its arguments the program.
 const intoCgroup = `echo $$ >"$0" && exec "$@"`
 
+// keepFiles has programs that outlive us inherit none of the files that whoever started us left open: `flock FILE make demo`
+// would hold its lock for as long as a node runs that was started by it.
+func keepFiles() error {
+	if err := unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
+		return fmt.Errorf("keep open files from programs of the lab: %w", err)
+	}
+	return nil
+}
+
 // start launches a program of the lab. It joins its cgroup before it becomes the program, so
 // that there is no moment at which `lab down` could not find it.
 func (c *Cluster) start(p program) error {
@@ -109,6 +121,9 @@ func (c *Cluster) start(p program) error {
 		return fmt.Errorf("open log: %w", err)
 	}
 	defer func() { _ = log.Close() }()
+	if err := keepFiles(); err != nil {
+		return err
+	}
 	argv := []string{"-c", intoCgroup, procs}
 	if p.netns != "" {
 		// nsenter and not `ip netns exec`: that one also makes a mount namespace, and then

@@ -176,6 +176,9 @@ func (w *worker) insert() bool {
 	start := Now()
 	err := w.conn.Insert(row)
 	end := Now()
+	if sender, ok := w.conn.(Sender); ok {
+		start = max(start, sender.Sent())
+	}
 	var refusal Refusal
 	switch {
 	case err == nil:

@@ -25,8 +25,9 @@ type MySQL struct {
 	User, Password string
 	// Table is qualified by its database.
 	Table string
-	// Writer is the name under which rows are written.
+	// Writer is the name under which rows are written, Kind how.
 	Writer string
+	Kind   Kind
 	// Group gives the site from the host name that a server reports.
 	Group       string
 	TLS         *tls.Config
@@ -73,6 +74,7 @@ type conn struct {
 	mysql  MySQL
 	driver driver.Conn
 	server journal.Server
+	sent   time.Duration
 }
 
 func (c *conn) Server() journal.Server { return c.server }
@@ -117,6 +119,10 @@ func SiteOfHost(group, host string) string {
 
 // Insert commits one row.
 func (c *conn) Insert(row Row) error {
+	if c.mysql.Kind != Rows {
+		return c.commit(row)
+	}
+	c.sent = Now()
 	e, ok := c.driver.(driver.ExecerContext)
 	if !ok {
 		return errors.New("insert row: the driver cannot execute")
