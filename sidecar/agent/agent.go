@@ -158,6 +158,8 @@ type Agent struct {
 	// news wakes the timer: the next change may have moved.
 	news   chan struct{}
 	asking sync.Map
+	// glances are the looks at MySQL that reports wait for.
+	glances glances
 	// ticked and watched are when the loops last came around, on the agent's clock.
 	ticked  atomic.Int64
 	watched atomic.Int64
@@ -181,8 +183,9 @@ func New(c Config) (*Agent, error) {
 		Config: c, said: map[string]string{}, right: make(chan struct{}, 1), opening: make(chan struct{}, 1),
 		news: make(chan struct{}, 1),
 	}
+	a.Site.Peers = peerNames(c.Site.Group, c.Peers)
 	now := c.Clock()
-	a.state = fence.Boot(c.Site, fence.Limits{Lease: c.Lease, Opening: openTimeout}, kept, now)
+	a.state = fence.Boot(a.Site, fence.Limits{Lease: c.Lease, Opening: openTimeout}, kept, now)
 	a.takeMark()
 	a.ticked.Store(int64(now.Mono))
 	a.watched.Store(int64(now.Mono))

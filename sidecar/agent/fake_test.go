@@ -66,6 +66,9 @@ type world struct {
 	others              []int // more processes of that name
 	lockedByOther       bool
 	lookFails           int // how many of the next looks at the process table fail
+	// looks counts those at MySQL, each of which takes lookTakes; looking is how many there are, looksAtOnce the most there were.
+	looks, looking, looksAtOnce int
+	lookTakes                   time.Duration
 
 	// operator and peers; an empty site means that it cannot be reached.
 	operator wire.Statement
@@ -196,6 +199,15 @@ func (w *world) startMysqld(pid int) {
 func (w *world) Status(ctx context.Context) (mysql.Status, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.looks++
+	w.looking++
+	w.looksAtOnce = max(w.looksAtOnce, w.looking)
+	defer func() { w.looking-- }()
+	if takes := w.lookTakes; takes > 0 {
+		w.mu.Unlock()
+		time.Sleep(takes)
+		w.mu.Lock()
+	}
 	if w.pid == 0 {
 		return mysql.Status{}, errDown
 	}
