@@ -282,7 +282,7 @@ func compareVolumes(group *v1alpha1.MysqlFailoverGroup, site *failover.Site) {
 // meant counts.
 func (l *loop) push(ctx context.Context, pod *corev1.Pod, site string, signed wire.Signed) failover.Sidecar {
 	r, err := l.m.Push.PushActiveSite(ctx, sidecarAddr(pod), signed)
-	l.refused(fromSidecar, site, refusalOfSidecar(err))
+	l.badAnswer(site, badAnswerOf(err, r, site, string(pod.UID)))
 	if err != nil || r.Site != site || r.PodUID != string(pod.UID) {
 		return failover.Sidecar{}
 	}

@@ -6,16 +6,21 @@ import (
 	"context"
 	"crypto/x509"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	apiclient "github.com/mysql-mfg/mfg/api/client"
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/operator/failover"
+	"github.com/mysql-mfg/mfg/operator/report"
 )
 
 // refusing is a Pusher that answers with an error.
@@ -56,5 +61,57 @@ func TestARefusalIsToldAsSuch(t *testing.T) {
 	l.refused(fromMySQL, "east", refusalOfMySQL(context.DeadlineExceeded))
 	if got := message(); got != "the sidecar answers" {
 		t.Errorf("message %q", got)
+	}
+}
+
+// pushTo is a Pusher that reaches a server of the test's by the real client.
+type pushTo struct{ addr string }
+
+func (p pushTo) PushActiveSite(ctx context.Context, _ string, signed wire.Signed) (wire.Report, error) {
+	return apiclient.NewFrugal(nil).PushActiveSite(ctx, p.addr, signed)
+}
+
+// TestGarbageIsToldAndProvesNothing: what is no report counts as silence to every decision (I1: no proof of a fence comes from it), and
+// unlike silence it is told and counted, with nothing in it that a stranger wrote.
+func TestGarbageIsToldAndProvesNothing(t *testing.T) {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "pod-1"}, Status: corev1.PodStatus{PodIP: "10.0.0.1"}}
+	whole := `{"site":"east","podUID":"pod-1","epoch":9,"mysqldRunning":false`
+	for name, tc := range map[string]struct {
+		code         int
+		body, reason string
+		message      string
+	}{
+		"a report":         {200, whole + `}`, "", ""},
+		"a long report":    {200, whole + `,"gtidExecuted":"` + strings.Repeat("x", wire.MaxBodyBytes) + `"}`, "", ""},
+		"too large":        {200, whole + `,"message":"` + strings.Repeat("x", wire.MaxReportBytes) + `"}`, report.AnswerTooLarge, "more than a report"},
+		"a page":           {200, "<html>evil", report.AnswerUnreadable, "no report"},
+		"cut off":          {200, whole, report.AnswerUnreadable, "no report"},
+		"another document": {200, `{}`, report.AnswerOtherPod, "another pod or site"},
+		"a refusal":        {429, `{"reason":"TooManyRequests","error":"evil"}`, report.AnswerRefused, "status 429"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(tc.code)
+				_, _ = io.WriteString(w, tc.body)
+			}))
+			defer server.Close()
+			l := testLoop(t, pushTo{strings.TrimPrefix(server.URL, "http://")}, nil)
+			defer report.ForgetSite("shop", "orders", "east")
+			if got := l.push(t.Context(), pod, "east", "").Answered; got != (tc.reason == "") {
+				t.Errorf("I1: counts as an answer: %t", got)
+			}
+			views := []failover.View{{Name: "east"}}
+			l.tellRefusals(views)
+			if got := views[0].Message; !strings.Contains(got, tc.message) || strings.Contains(got, "evil") || (tc.message == "") != (got == "") {
+				t.Errorf("message %q", got)
+			}
+			counted := 0.0
+			if tc.reason != "" {
+				counted = testutil.ToFloat64(report.BadAnswers.WithLabelValues("shop", "orders", "east", tc.reason))
+			}
+			if (counted == 1) != (tc.reason != "") {
+				t.Errorf("counted %v", counted)
+			}
+		})
 	}
 }
