@@ -17,6 +17,20 @@ const (
 	labelSite      = "site"
 )
 
+// Refused counts what the operator's listeners did not let in, or did not answer, by listener and reason.
+var Refused = prometheus.NewCounterVec(prometheus.CounterOpts{
+	Name: "operator_refused_requests_total",
+	Help: "Connections and requests that a listener of the operator (auxiliary, escrow, metrics, probes) refused, by reason.",
+}, []string{"listener", "reason"})
+
+// Listeners of Refused.
+const (
+	ListenerAuxiliary = "auxiliary"
+	ListenerEscrow    = "escrow"
+	ListenerMetrics   = "metrics"
+	ListenerProbes    = "probes"
+)
+
 // Reasons of BadAnswers.
 const (
 	AnswerBadStatement = "BadStatement"
@@ -135,7 +149,7 @@ type deleter interface {
 var (
 	all = append([]prometheus.Collector{
 		GroupReady, ActiveSite, Epoch, Failovers, FailoverDuration, ReplicationLag, ErrantTransactions, Fences, BadAnswers,
-		Decisions, Clones, ForecastTransactions, ForecastSeconds, ForecastBlocked, EscrowPushes, buildInfo,
+		Decisions, Clones, ForecastTransactions, ForecastSeconds, ForecastBlocked, EscrowPushes, Refused, buildInfo,
 	}, keyringAll...)
 	siteSeries  = append([]deleter{ActiveSite, ReplicationLag, ErrantTransactions, Fences, Clones, BadAnswers}, keyringSeries...)
 	groupSeries = append([]deleter{GroupReady, Epoch, Failovers, FailoverDuration, Decisions,

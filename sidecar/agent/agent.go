@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/internal/door"
 	"github.com/mysql-mfg/mfg/internal/mysql"
 	"github.com/mysql-mfg/mfg/sidecar/fence"
 )
@@ -136,6 +137,7 @@ func (c Config) validate() error {
 type Agent struct {
 	Config
 	metrics *Metrics
+	door    *door.Door
 
 	mu    sync.Mutex
 	state fence.State
@@ -190,6 +192,7 @@ func New(c Config) (*Agent, error) {
 	a.ticked.Store(int64(now.Mono))
 	a.watched.Store(int64(now.Mono))
 	a.metrics = newMetrics(a.now, c.Clock)
+	a.door = door.New(doorLimits, func(reason string) { a.metrics.refusals.WithLabelValues(reason).Inc() })
 	if warning != nil {
 		a.Log.Warn("a copy of the statement is damaged; the other one is used", "error", warning)
 	}

@@ -6,17 +6,27 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net"
 	"net/http"
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/internal/door"
 	"github.com/mysql-mfg/mfg/sidecar/fence"
 )
+
+// doorLimits are more than the operator, the peers, the kubelet and Prometheus need together, even if they came from one address.
+var doorLimits = door.Limits{Connections: 256, PerAddress: 32, Rate: 200, Burst: 400}
+
+// Serve answers on a listener, each address within its share, until the server is shut down.
+func (a *Agent) Serve(server *http.Server, l net.Listener) error {
+	return server.Serve(a.door.Listen(l))
+}
 
 // Server is the HTTP server of the sidecar on the given address.
 func (a *Agent) Server(addr string) *http.Server {
 	return &http.Server{
-		Addr: addr, Handler: a.Handler(),
+		Addr: addr, Handler: a.door.Handler(a.Handler()),
 		ReadHeaderTimeout: 2 * time.Second, ReadTimeout: 5 * time.Second,
 		// A push may have to fence (fence timeout, then the end of mysqld) and to open.
 		WriteTimeout: 2*a.FenceTimeout + goneTimeout + 10*time.Second,
