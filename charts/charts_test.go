@@ -107,7 +107,7 @@ imagePullSecrets: [{name: pull}]
 serviceAccount: {annotations: {example.org/a: b}}
 nodeTaints: {enabled: true}
 logging: {level: debug}
-auxiliary: {escrowTLS: {enabled: true, existingSecret: mfg-escrow-tls}}
+auxiliary: {statusAuthorization: true, escrowTLS: {enabled: true, existingSecret: mfg-escrow-tls}}
 monitoring: {rules: {enabled: true, labels: {release: prometheus}, excludeRules: [MysqlFailoverGroupEncryptionIncomplete]},
   serviceMonitor: {enabled: true, labels: {release: prometheus}, interval: 15s}, podMonitor: {enabled: true, labels: {release: prometheus}, interval: 20s}}
 networkPolicy:

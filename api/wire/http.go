@@ -75,6 +75,9 @@ var (
 	ErrNoStatement = errors.New("the group has no active site yet")
 )
 
+// ErrForbidden: who asks for the state of groups is known, and may not read it.
+var ErrForbidden = errors.New("no right to read these groups")
+
 // ActiveSite is the answer to GET /active-site and GET /peer/active-site, and the body of PUT /active-site.
 type ActiveSite struct {
 	Statement Signed `json:"statement"`
@@ -107,4 +110,6 @@ const (
 	// ReasonTooManyClients: the listener holds as many WebSocket connections as it may.
 	ReasonTooManyClients = "TooManyClients"
 	ReasonInternal       = "Internal"
+	// ReasonForbidden: who asks is known, and may not read this.
+	ReasonForbidden = "Forbidden"
 )

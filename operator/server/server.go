@@ -55,6 +55,9 @@ type Options struct {
 	Source    Source
 	// Explain says why the last decision about a group was taken; false if there is none. nil: nothing is explained.
 	Explain func(namespace, group string) (wire.Explanation, bool)
+	// Authorize says whether the bearer of a token may read the groups of a namespace, or of all if it is empty: nil,
+	// wire.ErrUnauthorized, wire.ErrForbidden, or why that is not known. nil: everybody may read everything.
+	Authorize func(ctx context.Context, token, namespace string) error
 	// Operator is the version that GET /status tells.
 	Operator string
 	// Leading is false while this process may not speak for the groups; nil means always true. The Authority

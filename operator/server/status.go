@@ -68,6 +68,9 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request) (filter, bool) {
 		refuse(w, http.StatusBadRequest, wire.ReasonBadRequest, err.Error())
 		return filter{}, false
 	}
+	if !s.mayRead(w, r, f) {
+		return filter{}, false
+	}
 	if !s.options.Leading() {
 		refuse(w, http.StatusServiceUnavailable, wire.ReasonNotLeading, ErrNotLeading.Error())
 		return filter{}, false
