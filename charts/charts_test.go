@@ -122,7 +122,10 @@ tolerations: [{key: dedicated, operator: Exists, effect: NoSchedule}]
 podAnnotations: {example.org/c: d}
 podLabels: {example.org/e: f}
 extraArgs: [--some-flag=1]`},
-	"group-default":    {groupChart, ``},
+	"group-default": {groupChart, ``},
+	"group-policy": {groupChart, `
+networkPolicy: {enabled: true, operatorNamespace: operators, clientsFrom: [{podSelector: {matchLabels: {app: shop}}}],
+  metricsFrom: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: monitoring}}}]}`},
 	"group-everything": {groupChart, everyField},
 }
 
