@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
@@ -71,10 +72,19 @@ func (p pushTo) PushActiveSite(ctx context.Context, _ string, signed wire.Signed
 	return apiclient.NewFrugal(nil).PushActiveSite(ctx, p.addr, signed)
 }
 
+func textsOf(r wire.Report) []string {
+	texts := []string{r.Message}
+	if r.Keyring != nil && r.Certificate != nil {
+		texts = append(texts, r.Keyring.Trouble, r.Certificate.Problem)
+	}
+	return texts
+}
+
 // TestGarbageIsToldAndProvesNothing: what is no report counts as silence to every decision (I1: no proof of a fence comes from it), and
 // unlike silence it is told and counted, with nothing in it that a stranger wrote.
 func TestGarbageIsToldAndProvesNothing(t *testing.T) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "pod-1"}, Status: corev1.PodStatus{PodIP: "10.0.0.1"}}
+	long := strings.Repeat("ü", longestText)
 	whole := `{"site":"east","podUID":"pod-1","epoch":9,"mysqldRunning":false`
 	for name, tc := range map[string]struct {
 		code         int
@@ -84,6 +94,11 @@ func TestGarbageIsToldAndProvesNothing(t *testing.T) {
 		"a report":         {200, whole + `}`, "", ""},
 		"a long report":    {200, whole + `,"gtidExecuted":"` + strings.Repeat("x", wire.MaxBodyBytes) + `"}`, "", ""},
 		"too large":        {200, whole + `,"message":"` + strings.Repeat("x", wire.MaxReportBytes) + `"}`, report.AnswerTooLarge, "more than a report"},
+		"a long name":      {200, whole + `,"volumeID":"` + strings.Repeat("x", longestName+1) + `"}`, report.AnswerTooLarge, "more than a report"},
+		"many tables":      {200, whole + `,"keyring":{"coverage":{"names":[` + strings.Repeat(`"x",`, mostNames) + `"x"]}}}`, report.AnswerTooLarge, "more than a report"},
+		"a long table":     {200, whole + `,"keyring":{"coverage":{"names":["` + strings.Repeat("x", longestName+1) + `"]}}}`, report.AnswerTooLarge, "more than a report"},
+		"long texts":       {200, whole + `,"message":"` + long + `","keyring":{"trouble":"` + long + `"},"certificate":{"problem":"` + long + `"}}`, "", ""},
+		"a whole keyring":  {200, whole + `,"keyring":{"trouble":"x","coverage":{"names":["a/b"]}},"vouched":[{"site":"b"}]}`, "", ""},
 		"a page":           {200, "<html>evil", report.AnswerUnreadable, "no report"},
 		"cut off":          {200, whole, report.AnswerUnreadable, "no report"},
 		"another document": {200, `{}`, report.AnswerOtherPod, "another pod or site"},
@@ -97,8 +112,14 @@ func TestGarbageIsToldAndProvesNothing(t *testing.T) {
 			defer server.Close()
 			l := testLoop(t, pushTo{strings.TrimPrefix(server.URL, "http://")}, nil)
 			defer report.ForgetSite("shop", "orders", "east")
-			if got := l.push(t.Context(), pod, "east", "").Answered; got != (tc.reason == "") {
-				t.Errorf("I1: counts as an answer: %t", got)
+			got := l.push(t.Context(), pod, "east", "")
+			if got.Answered != (tc.reason == "") {
+				t.Errorf("I1: counts as an answer: %t", got.Answered)
+			}
+			for _, text := range textsOf(got.Report) {
+				if len(text) > longestText+3 || !utf8.ValidString(text) {
+					t.Errorf("a text of %d bytes", len(text))
+				}
 			}
 			views := []failover.View{{Name: "east"}}
 			l.tellRefusals(views)
