@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"strings"
 	"sync"
@@ -102,15 +103,42 @@ func TestThePushIsAnsweredBesideAFlood(t *testing.T) {
 	}
 }
 
-// refusedAll is true once connections, names and requests were refused.
+// refusedAll is true once connections and names were refused.
 func refusedAll(w *world) bool {
 	_, metrics := w.request(http.MethodGet, wire.PathMetrics, nil)
-	for _, reason := range []string{door.TooManyOfOne, wire.ReasonNotAPeer, door.TooOften} {
+	for _, reason := range []string{door.TooManyOfOne, wire.ReasonNotAPeer} {
 		if !strings.Contains(string(metrics), fmt.Sprintf("sidecar_refused_requests_total{reason=%q}", reason)) {
 			return false
 		}
 	}
 	return true
+}
+
+// TestOneAddressAsksSoOften: the server asks the door before it reads a request.
+func TestOneAddressAsksSoOften(t *testing.T) {
+	story(t, func(t *testing.T, w *world) {
+		w.boot()
+		h := w.agent.Server("").Handler
+		codes := map[int]int{}
+		ask := func(remote string) {
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, wire.PathLeave+"?wait=0s", http.NoBody)
+			r.RemoteAddr = remote
+			answer := httptest.NewRecorder()
+			h.ServeHTTP(answer, r)
+			codes[answer.Code]++
+		}
+		for range 500 {
+			ask("10.0.0.66:1")
+		}
+		ask("10.0.0.1:1")
+		if codes[http.StatusOK] != 401 || codes[http.StatusTooManyRequests] != 100 {
+			t.Errorf("answers: %v", codes)
+		}
+		_, metrics := w.request(http.MethodGet, wire.PathMetrics, nil)
+		if line := `sidecar_refused_requests_total{reason="TooManyRequests"} 100`; !strings.Contains(string(metrics), line) {
+			t.Errorf("the metrics lack %s", line)
+		}
+	})
 }
 
 // pester asks what a stranger can ask.
