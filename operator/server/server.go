@@ -96,7 +96,7 @@ func defaultLimits() limits {
 		gap: 250 * time.Millisecond, streamRead: 4 << 10,
 		// A thousand groups of three sites keep 3,000 connections and ask 1,500 times a second. Where the network hides the pods of
 		// a node behind its address, one address stands for hundreds of them.
-		door:   door.Limits{Connections: 8192, PerAddress: 1024, Rate: 500, Burst: 1000},
+		door:   door.Limits{Connections: 4608, PerAddress: 512, Rate: 500, Burst: 1000},
 		status: door.Limits{Connections: 512, Rate: 20, Burst: 60}, statuses: 16,
 	}
 }
