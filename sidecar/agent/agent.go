@@ -160,6 +160,8 @@ type Agent struct {
 	// news wakes the timer: the next change may have moved.
 	news   chan struct{}
 	asking sync.Map
+	// pushed holds one element for each push that asks the operator.
+	pushed chan struct{}
 	// glances are the looks at MySQL that reports wait for.
 	glances glances
 	// ticked and watched are when the loops last came around, on the agent's clock.
@@ -183,7 +185,7 @@ func New(c Config) (*Agent, error) {
 	}
 	a := &Agent{
 		Config: c, said: map[string]string{}, right: make(chan struct{}, 1), opening: make(chan struct{}, 1),
-		news: make(chan struct{}, 1),
+		news: make(chan struct{}, 1), pushed: make(chan struct{}, pushAsks),
 	}
 	a.Site.Peers = peerNames(c.Site.Group, c.Peers)
 	now := c.Clock()

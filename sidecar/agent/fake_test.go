@@ -69,6 +69,8 @@ type world struct {
 	// looks counts those at MySQL, each of which takes lookTakes; looking is how many there are, looksAtOnce the most there were.
 	looks, looking, looksAtOnce int
 	lookTakes                   time.Duration
+	// asking is how many questions to the operator are under way, askedAtOnce the most there were.
+	asking, askedAtOnce int
 
 	// operator and peers; an empty site means that it cannot be reached.
 	operator wire.Statement
@@ -279,6 +281,9 @@ func (w *world) OpenWrites(ctx context.Context) error {
 func (w *world) Operator(ctx context.Context, nonce string) (wire.Signed, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.asking++
+	w.askedAtOnce = max(w.askedAtOnce, w.asking)
+	defer func() { w.asking-- }()
 	if w.operator.ActiveSite == "" {
 		w.mu.Unlock()
 		<-ctx.Done()

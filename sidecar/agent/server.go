@@ -139,9 +139,19 @@ func (a *Agent) push(ctx context.Context, w fence.Word) string {
 	case !s.Names() || s.Newest().Hold || (s.Open() && s.Seen().Writable):
 		return ""
 	}
-	// The push opens nothing, because it may be old. The operator's own answer may.
-	return a.askOperator(ctx).Message
+	// The push opens nothing, because it may be old. The operator's own answer may. Anybody can send an old push again, so no more
+	// than a few ask at a time; each of them opens for all, and the loop asks too.
+	select {
+	case a.pushed <- struct{}{}:
+		defer func() { <-a.pushed }()
+		return a.askOperator(ctx).Message
+	default:
+		return "the operator is being asked already"
+	}
 }
+
+// pushAsks is how many pushes may ask the operator at a time.
+const pushAsks = 4
 
 const (
 	// reportLooks is how often a report looks again when MySQL was changed during the look.

@@ -144,3 +144,27 @@ func TestPeersAreKnownByTheirAddresses(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
+
+// TestOldPushesDoNotMakeASiteFloodTheOperator: anybody can send an old statement again, and each makes a site that should be open ask
+// the operator. Were it hundreds at a time, the operator would refuse the site's own questions, on which its lease stands.
+func TestOldPushesDoNotMakeASiteFloodTheOperator(t *testing.T) {
+	story(t, func(t *testing.T, w *world) {
+		w.boot()
+		w.after(time.Second)
+		old := wire.ActiveSite{Statement: sign(t, authority, told(5, "a"))}
+		var flood sync.WaitGroup
+		for range 300 {
+			flood.Go(func() { w.request(http.MethodPut, wire.PathActiveSite, old) })
+		}
+		flood.Wait()
+		w.do(func() {
+			if w.askedAtOnce < 2 || w.askedAtOnce > pushAsks+1 {
+				t.Errorf("the operator was asked %d times at once", w.askedAtOnce)
+			}
+			w.operator = told(5, "a")
+		})
+		if r := w.push(told(5, "a")); r.Message != "" || !r.Writable {
+			t.Errorf("the push after the flood: %+v", r)
+		}
+	})
+}
