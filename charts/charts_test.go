@@ -107,7 +107,7 @@ imagePullSecrets: [{name: pull}]
 serviceAccount: {annotations: {example.org/a: b}}
 nodeTaints: {enabled: true}
 logging: {level: debug}
-auxiliary: {escrowTLS: {enabled: true, existingSecret: mfg-escrow-tls}}
+auxiliary: {statusAuthorization: true, escrowTLS: {enabled: true, existingSecret: mfg-escrow-tls}}
 monitoring: {rules: {enabled: true, labels: {release: prometheus}, excludeRules: [MysqlFailoverGroupEncryptionIncomplete]},
   serviceMonitor: {enabled: true, labels: {release: prometheus}, interval: 15s}, podMonitor: {enabled: true, labels: {release: prometheus}, interval: 20s}}
 networkPolicy:
@@ -122,7 +122,10 @@ tolerations: [{key: dedicated, operator: Exists, effect: NoSchedule}]
 podAnnotations: {example.org/c: d}
 podLabels: {example.org/e: f}
 extraArgs: [--some-flag=1]`},
-	"group-default":    {groupChart, ``},
+	"group-default": {groupChart, ``},
+	"group-policy": {groupChart, `
+networkPolicy: {enabled: true, operatorNamespace: operators, clientsFrom: [{podSelector: {matchLabels: {app: shop}}}],
+  metricsFrom: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: monitoring}}}]}`},
 	"group-everything": {groupChart, everyField},
 }
 

@@ -43,6 +43,7 @@ type settings struct {
 	sidecarImage      string
 	sidecarPullPolicy string
 	watchNamespaces   string
+	statusAccess      bool
 	logLevel          string
 	namespace         string
 }
@@ -68,6 +69,7 @@ func parse(args []string) (settings, error) {
 	f.StringVar(&s.sidecarImage, "sidecar-image", "", "image of the sidecar (required)")
 	f.StringVar(&s.sidecarPullPolicy, "sidecar-image-pull-policy", "IfNotPresent", "pull policy of the sidecar's image")
 	f.StringVar(&s.watchNamespaces, "watch-namespaces", "", "namespaces to look after, comma-separated; empty means all")
+	f.BoolVar(&s.statusAccess, "status-authorization", false, "answer /status and /ws/status only to tokens of accounts that may get the groups, and through port-forwards")
 	f.StringVar(&s.logLevel, "log-level", "info", "debug, info, warn or error")
 	if err := f.Parse(args); err != nil {
 		return s, err
@@ -139,7 +141,15 @@ func wire(mgr ctrl.Manager, s settings, log *slog.Logger) error {
 	if err := addEscrow(mgr, s, loops, log); err != nil {
 		return fmt.Errorf("add escrow listener: %w", err)
 	}
-	auxiliary := server.New(server.Options{Authority: loops, Source: board, Operator: version(), Log: log, Leading: loops.Leading, Explain: loops.Explain})
+	options := server.Options{Authority: loops, Source: board, Operator: version(), Log: log, Leading: loops.Leading, Explain: loops.Explain}
+	if s.statusAccess {
+		access, err := newStatusAccess(mgr)
+		if err != nil {
+			return err
+		}
+		options.Authorize = access.may
+	}
+	auxiliary := server.New(options)
 	return mgr.Add(server.Runnable{Server: auxiliary, Addr: s.auxiliaryAddr})
 }
 

@@ -11,7 +11,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
@@ -44,17 +43,14 @@ func newManager(s settings) (ctrl.Manager, error) {
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme: scheme, Cache: options,
 		// Secrets are read one by one when they are needed: the operator may not list them, and keeps none in memory.
-		Client:                 client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
-		Metrics:                metricsserver.Options{BindAddress: s.metricsAddr},
-		HealthProbeBindAddress: s.probeAddr,
-		LeaderElection:         s.leaderElect, LeaderElectionID: "mfg-operator", LeaderElectionNamespace: s.namespace,
+		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
+		// Both are served by listeners of our own, which bound what a stranger can make them do.
+		Metrics: metricsserver.Options{BindAddress: nowhere}, HealthProbeBindAddress: nowhere,
+		LeaderElection: s.leaderElect, LeaderElectionID: "mfg-operator", LeaderElectionNamespace: s.namespace,
 		LeaderElectionReleaseOnCancel: true, LeaseDuration: &lease, RenewDeadline: &renew, RetryPeriod: &retry,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("make manager: %w", err)
 	}
-	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
-		return nil, err
-	}
-	return mgr, mgr.AddReadyzCheck("ping", healthz.Ping)
+	return mgr, addPlain(mgr, s)
 }

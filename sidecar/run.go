@@ -80,7 +80,7 @@ func serve(ctx context.Context, a *agent.Agent, listener net.Listener) error {
 	a.Start(ctx)
 	server := a.Server(listener.Addr().String())
 	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(listener) }()
+	go func() { failed <- a.Serve(server, listener) }()
 	var err error
 	select {
 	case <-ctx.Done():

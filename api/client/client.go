@@ -23,8 +23,13 @@ import (
 // maxStatusBytes bounds the answer to GET /status, the only body that grows with the number of groups.
 const maxStatusBytes = 16 << 20
 
-// ErrTooLarge is returned for an answer beyond the limit of its endpoint.
-var ErrTooLarge = errors.New("answer is too large")
+// Errors of an answer that came and cannot be used.
+var (
+	// ErrTooLarge is returned for an answer beyond the limit of its endpoint.
+	ErrTooLarge = errors.New("answer is too large")
+	// ErrUnreadable is returned for a success whose body is not the document of its endpoint.
+	ErrUnreadable = errors.New("answer cannot be read")
+)
 
 // StatusError is an answer that is not a success.
 type StatusError struct {
@@ -149,7 +154,7 @@ func (c *Client) PushActiveSite(ctx context.Context, addr string, signed wire.Si
 	}
 	var report wire.Report
 	err = c.do(ctx, request{
-		method: http.MethodPut, target: "http://" + addr + wire.PathActiveSite, body: body, limit: wire.MaxBodyBytes,
+		method: http.MethodPut, target: "http://" + addr + wire.PathActiveSite, body: body, limit: wire.MaxReportBytes,
 	}, &report)
 	return report, err
 }
@@ -194,7 +199,7 @@ func (c *Client) do(ctx context.Context, r request, out any) error {
 		return fmt.Errorf("read answer of %s: %w", withoutQuery(r.target), err)
 	}
 	if err := json.Unmarshal(body, out); err != nil {
-		return fmt.Errorf("decode answer of %s: %w", withoutQuery(r.target), err)
+		return fmt.Errorf("decode answer of %s: %w: %w", withoutQuery(r.target), ErrUnreadable, err)
 	}
 	return nil
 }

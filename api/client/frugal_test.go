@@ -81,7 +81,7 @@ func TestAFrugalConnection(t *testing.T) {
 		"is closed after what nobody asked for": {func(int, int) string { return "HTTP/1.1 103 Early Hints\r\n\r\n" }, [3]bool{}, 3},
 		"takes no endless head":                 {func(int, int) string { return answered("X: "+strings.Repeat("x", 32<<10)+"\r\n", `{}`) }, [3]bool{}, 3},
 		"is closed when an answer is too large": {func(int, int) string {
-			return answered("", strings.Repeat(" ", 2*wire.MaxBodyBytes))
+			return answered("", strings.Repeat(" ", 2*wire.MaxReportBytes))
 		}, [3]bool{}, 3},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -57,6 +57,13 @@ type Leave struct {
 // MaxBodyBytes bounds the bodies of every endpoint of this package, but for the answer of GET /status.
 const MaxBodyBytes = 64 << 10
 
+// MaxQueryBytes bounds the query of a request: the longest names that Kubernetes allows fit in it, all at once.
+const MaxQueryBytes = 1 << 10
+
+// MaxReportBytes bounds the answer to PUT /active-site: a set of some 6,000 servers' transactions. A sidecar leaves out what is
+// longer, and says so.
+const MaxReportBytes = 256 << 10
+
 // MaxStatusBytes bounds the answer of GET /status and one message of GET /ws/status: a thousand groups are about 2 MB.
 const MaxStatusBytes = 32 << 20
 
@@ -69,6 +76,9 @@ var (
 	// ErrNoStatement: the group has no active site yet.
 	ErrNoStatement = errors.New("the group has no active site yet")
 )
+
+// ErrForbidden: who asks for the state of groups is known, and may not read it.
+var ErrForbidden = errors.New("no right to read these groups")
 
 // ActiveSite is the answer to GET /active-site and GET /peer/active-site, and the body of PUT /active-site.
 type ActiveSite struct {
@@ -90,6 +100,10 @@ const (
 	ReasonNotLeading   = "NotLeading"
 	ReasonUnknownGroup = "UnknownGroup"
 	ReasonTooLarge     = "TooLarge"
+	// ReasonNotAPeer: only the other sites of a group, by the names that a pod was started with, are told what it knows.
+	ReasonNotAPeer = "NotAPeer"
+	// ReasonTooManyRequests: this client asks too often, or too many strangers ask at once.
+	ReasonTooManyRequests = "TooManyRequests"
 	// ReasonNotFound: no such endpoint.
 	ReasonNotFound         = "NotFound"
 	ReasonMethodNotAllowed = "MethodNotAllowed"
@@ -98,4 +112,6 @@ const (
 	// ReasonTooManyClients: the listener holds as many WebSocket connections as it may.
 	ReasonTooManyClients = "TooManyClients"
 	ReasonInternal       = "Internal"
+	// ReasonForbidden: who asks is known, and may not read this.
+	ReasonForbidden = "Forbidden"
 )

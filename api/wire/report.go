@@ -38,6 +38,9 @@ const (
 // sidecar that is silent may vouch for another site, and a failover would wait for it.
 const ReportPatience = time.Second
 
+// GTIDTooLong stands for a set of transactions that a report has no room for. It is no set, so that nobody takes it for an empty one.
+const GTIDTooLong = "too long for a report"
+
 // Report is what a sidecar says of its site: the answer to PUT /active-site. With an epoch not below the one that
 // was pushed, and MySQL seen not running or read-only, it is fence proof.
 type Report struct {

@@ -4,6 +4,8 @@ package main
 
 import (
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/wire"
@@ -66,7 +68,7 @@ func (w *world) startSidecar(p *pod) {
 	s.guardedSince = w.now
 	s.heardEpoch = p.vol.kept.Statement.Epoch
 	p.sidecar = s
-	site := fence.Site{Namespace: namespace, Group: group, Name: p.site.name}
+	site := fence.Site{Namespace: namespace, Group: group, Name: p.site.name, Peers: slices.Sorted(maps.Keys(p.peers))}
 	s.state = fence.Boot(site, fence.Limits{Lease: p.lease, Opening: openTimeout, Fence: w.policy.fenceTimeout}, p.vol.kept, s.now())
 	if p.vol.opening {
 		w.count("starts with an opening marked")

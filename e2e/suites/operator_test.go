@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -202,7 +203,9 @@ func checkSidecar(t *testing.T, g *stage.Group, path string) {
 		}
 		url := fmt.Sprintf("http://%s:8090%s", pod.Status.PodIP, path)
 		if path == "/peer/active-site" {
-			url += fmt.Sprintf("?namespace=%s&group=%s", g.Namespace, g.Name)
+			// It answers the other sites alone.
+			asker := stage.Sites[(slices.Index(stage.Sites, site)+1)%len(stage.Sites)]
+			url += fmt.Sprintf("?namespace=%s&group=%s&site=%s", g.Namespace, g.Name, asker)
 		}
 		body, err := get(t.Context(), url)
 		if err != nil {

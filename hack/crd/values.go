@@ -13,7 +13,7 @@ import (
 )
 
 // ownValues are the values of the group chart that are no fields of the spec.
-var ownValues = []string{"name", "labels", "annotations", "global"}
+var ownValues = []string{"name", "labels", "annotations", "networkPolicy", "global"}
 
 // addSpec writes the fields of the group's spec into the properties of a chart's values.schema.json, so that the chart
 // takes exactly what the definition takes.

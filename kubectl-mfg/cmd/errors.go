@@ -76,6 +76,9 @@ var errOperatorIdle = errors.New("the operator does not lead")
 // errOperatorSays begins what else it answers to a question that it does not like.
 var errOperatorSays = errors.New("the operator says")
 
+// errOperatorAsksWho: the API server's proxy does not tell the operator who asks. A port-forward needs no telling.
+var errOperatorAsksWho = errors.New("the operator answers tokens and port-forwards only (--status-authorization), and the API server's proxy passes no token on")
+
 // itsOwnWord is true for an error that is the operator's answer: it is final, whichever way it came.
 func itsOwnWord(err error) bool {
 	return errors.Is(err, errOperatorIdle) || errors.Is(err, errOperatorSays)
@@ -89,6 +92,8 @@ func operatorError(body []byte, otherwise error) error {
 		return otherwise
 	case said.Reason == wire.ReasonNotLeading:
 		return errOperatorIdle
+	case said.Reason == wire.ReasonUnauthorized:
+		return errOperatorAsksWho
 	default:
 		return fmt.Errorf("%w: %s (%s)", errOperatorSays, said.Error, said.Reason)
 	}

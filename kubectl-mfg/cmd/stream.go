@@ -76,6 +76,8 @@ func mayForward(err error) bool {
 	switch {
 	case err == nil || strings.Contains(err.Error(), noEndpoints):
 		return false
+	case errors.Is(err, errOperatorAsksWho):
+		return true
 	case errors.As(err, &said):
 		switch said.Status().Code {
 		case http.StatusForbidden, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:

@@ -129,6 +129,7 @@ func TestMayForward(t *testing.T) {
 		"NoPod":       {code(503, `no endpoints available for service "mfg-auxiliary:8082"`), false},
 		"NoService":   {code(404, "not found"), false},
 		"NotLeading":  {errOperatorIdle, false},
+		"AsksWho":     {operatorError([]byte(`{"error":"send a token","reason":"Unauthorized"}`), nil), true},
 		"ItsOwnWord":  {errors.New("the operator says: no such group (NotFound)"), false},
 	} {
 		if got := mayForward(tc.err); got != tc.want {

@@ -282,11 +282,12 @@ func compareVolumes(group *v1alpha1.MysqlFailoverGroup, site *failover.Site) {
 // meant counts.
 func (l *loop) push(ctx context.Context, pod *corev1.Pod, site string, signed wire.Signed) failover.Sidecar {
 	r, err := l.m.Push.PushActiveSite(ctx, sidecarAddr(pod), signed)
-	l.refused(fromSidecar, site, refusalOfSidecar(err))
-	if err != nil || r.Site != site || r.PodUID != string(pod.UID) {
+	bad := badAnswerOf(err, r, site, string(pod.UID))
+	l.badAnswer(site, bad)
+	if err != nil || bad.reason != "" {
 		return failover.Sidecar{}
 	}
-	return failover.Sidecar{Answered: true, Report: r, At: time.Now()}
+	return failover.Sidecar{Answered: true, Report: trimmed(r), At: time.Now()}
 }
 
 func sidecarAddr(pod *corev1.Pod) string {

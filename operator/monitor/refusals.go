@@ -4,12 +4,15 @@ package monitor
 
 import (
 	"errors"
+	"slices"
+	"strconv"
 	"strings"
 
 	apiclient "github.com/mysql-mfg/mfg/api/client"
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/internal/mysql"
 	"github.com/mysql-mfg/mfg/operator/failover"
+	"github.com/mysql-mfg/mfg/operator/report"
 )
 
 // Who can refuse to speak to the operator at a site.
@@ -47,13 +50,81 @@ func (l *loop) tellRefusals(views []failover.View) {
 	}
 }
 
-// refusalOfSidecar is for a sidecar that answers and takes no statement.
-func refusalOfSidecar(err error) string {
-	told, ok := errors.AsType[*apiclient.StatusError](err)
-	if !ok || told.Reason != wire.ReasonBadStatement {
-		return ""
+// badAnswer is an answer of a sidecar that is no report, and what to tell a person about it.
+type badAnswer struct{ reason, message string }
+
+// badAnswer notes what a sidecar answered instead of a report, or that it did not. To a decision it is silence: nothing is
+// proven by it, no epoch acknowledged and nobody's lease known to have ended. But no waiting mends it, so it is told and counted.
+func (l *loop) badAnswer(site string, bad badAnswer) {
+	if bad.reason != "" {
+		report.BadAnswers.WithLabelValues(l.key.Namespace, l.key.Name, site, bad.reason).Inc()
 	}
-	return "its sidecar takes no statement, because it does not have the key that the operator signs with: authority.pub in its ConfigMap is not that of the group's authority Secret, or has not reached the pod yet"
+	l.refused(fromSidecar, site, bad.message)
+}
+
+// badAnswerOf is empty for a report of the pod that was meant, and for a sidecar that did not answer at all. Nothing that a
+// stranger may have written is repeated.
+func badAnswerOf(err error, r wire.Report, site, podUID string) badAnswer {
+	told, refused := errors.AsType[*apiclient.StatusError](err)
+	switch {
+	case refused && told.Reason == wire.ReasonBadStatement:
+		return badAnswer{report.AnswerBadStatement, "its sidecar takes no statement, because it does not have the key that the operator signs with: authority.pub in its ConfigMap is not that of the group's authority Secret, or has not reached the pod yet"}
+	case refused:
+		return badAnswer{report.AnswerRefused, "its sidecar refuses the operator with HTTP status " + strconv.Itoa(told.Code)}
+	case errors.Is(err, apiclient.ErrTooLarge):
+		return badAnswer{report.AnswerTooLarge, "its sidecar answers with more than a report can be, so it counts as silent: delete the pod if that does not end"}
+	case errors.Is(err, apiclient.ErrUnreadable):
+		return badAnswer{report.AnswerUnreadable, "what answers at its sidecar's port is no report, so it counts as silent: delete the pod if that does not end"}
+	case err != nil:
+		return badAnswer{} // nobody answered, which the decision tells itself
+	case r.Site != site || r.PodUID != podUID:
+		return badAnswer{report.AnswerOtherPod, "another pod or site answers at its address, so it counts as silent"}
+	case overlong(r):
+		return badAnswer{report.AnswerTooLarge, "its sidecar answers with more than a report can hold, so it counts as silent: delete the pod if that does not end"}
+	}
+	return badAnswer{}
+}
+
+// Bounds of what a report holds: its texts and names go into status, which the API server does not take beyond a size, and
+// without status no epoch can be persisted. A text can be cut. A name is far shorter, whichever version a sidecar has.
+const (
+	longestText = 4 << 10
+	longestName = 2 << 10
+	mostNames   = 64
+)
+
+// overlong is true for a report with a name in it that nothing has.
+func overlong(r wire.Report) bool {
+	names := []string{r.BootID, r.VolumeID, r.ActiveSite, r.ServerUUID, string(r.FenceStage), string(r.FenceCause)}
+	if k := r.Keyring; k != nil {
+		names = append(names, k.Component, k.DataFile, k.Digest, k.EscrowedDigest)
+		if k.Coverage != nil {
+			if len(k.Coverage.Names) > mostNames {
+				return true
+			}
+			names = append(names, k.Coverage.Names...)
+		}
+	}
+	return slices.ContainsFunc(names, func(name string) bool { return len(name) > longestName })
+}
+
+// trimmed is a report with its texts cut.
+func trimmed(r wire.Report) wire.Report {
+	r.Message = cutText(r.Message)
+	if r.Keyring != nil {
+		r.Keyring.Trouble = cutText(r.Keyring.Trouble)
+	}
+	if r.Certificate != nil {
+		r.Certificate.Problem = cutText(r.Certificate.Problem)
+	}
+	return r
+}
+
+func cutText(text string) string {
+	if len(text) <= longestText {
+		return text
+	}
+	return strings.ToValidUTF8(text[:longestText], "") + "..."
 }
 
 // refusalOfMySQL is for a MySQL that answers and cannot be asked.

@@ -6,16 +6,22 @@ import (
 	"context"
 	"crypto/x509"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	apiclient "github.com/mysql-mfg/mfg/api/client"
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/operator/failover"
+	"github.com/mysql-mfg/mfg/operator/report"
 )
 
 // refusing is a Pusher that answers with an error.
@@ -56,5 +62,77 @@ func TestARefusalIsToldAsSuch(t *testing.T) {
 	l.refused(fromMySQL, "east", refusalOfMySQL(context.DeadlineExceeded))
 	if got := message(); got != "the sidecar answers" {
 		t.Errorf("message %q", got)
+	}
+}
+
+// pushTo is a Pusher that reaches a server of the test's by the real client.
+type pushTo struct{ addr string }
+
+func (p pushTo) PushActiveSite(ctx context.Context, _ string, signed wire.Signed) (wire.Report, error) {
+	return apiclient.NewFrugal(nil).PushActiveSite(ctx, p.addr, signed)
+}
+
+func textsOf(r wire.Report) []string {
+	texts := []string{r.Message}
+	if r.Keyring != nil && r.Certificate != nil {
+		texts = append(texts, r.Keyring.Trouble, r.Certificate.Problem)
+	}
+	return texts
+}
+
+// TestGarbageIsToldAndProvesNothing: what is no report counts as silence to every decision (I1: no proof of a fence comes from it), and
+// unlike silence it is told and counted, with nothing in it that a stranger wrote.
+func TestGarbageIsToldAndProvesNothing(t *testing.T) {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "pod-1"}, Status: corev1.PodStatus{PodIP: "10.0.0.1"}}
+	long := strings.Repeat("ü", longestText)
+	whole := `{"site":"east","podUID":"pod-1","epoch":9,"mysqldRunning":false`
+	for name, tc := range map[string]struct {
+		code         int
+		body, reason string
+		message      string
+	}{
+		"a report":         {200, whole + `}`, "", ""},
+		"a long report":    {200, whole + `,"gtidExecuted":"` + strings.Repeat("x", wire.MaxBodyBytes) + `"}`, "", ""},
+		"too large":        {200, whole + `,"message":"` + strings.Repeat("x", wire.MaxReportBytes) + `"}`, report.AnswerTooLarge, "more than a report"},
+		"a long name":      {200, whole + `,"volumeID":"` + strings.Repeat("x", longestName+1) + `"}`, report.AnswerTooLarge, "more than a report"},
+		"many tables":      {200, whole + `,"keyring":{"coverage":{"names":[` + strings.Repeat(`"x",`, mostNames) + `"x"]}}}`, report.AnswerTooLarge, "more than a report"},
+		"a long table":     {200, whole + `,"keyring":{"coverage":{"names":["` + strings.Repeat("x", longestName+1) + `"]}}}`, report.AnswerTooLarge, "more than a report"},
+		"long texts":       {200, whole + `,"message":"` + long + `","keyring":{"trouble":"` + long + `"},"certificate":{"problem":"` + long + `"}}`, "", ""},
+		"a whole keyring":  {200, whole + `,"keyring":{"trouble":"x","coverage":{"names":["a/b"]}},"vouched":[{"site":"b"}]}`, "", ""},
+		"a page":           {200, "<html>evil", report.AnswerUnreadable, "no report"},
+		"cut off":          {200, whole, report.AnswerUnreadable, "no report"},
+		"another document": {200, `{}`, report.AnswerOtherPod, "another pod or site"},
+		"a refusal":        {429, `{"reason":"TooManyRequests","error":"evil"}`, report.AnswerRefused, "status 429"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(tc.code)
+				_, _ = io.WriteString(w, tc.body)
+			}))
+			defer server.Close()
+			l := testLoop(t, pushTo{strings.TrimPrefix(server.URL, "http://")}, nil)
+			defer report.ForgetSite("shop", "orders", "east")
+			got := l.push(t.Context(), pod, "east", "")
+			if got.Answered != (tc.reason == "") {
+				t.Errorf("I1: counts as an answer: %t", got.Answered)
+			}
+			for _, text := range textsOf(got.Report) {
+				if len(text) > longestText+3 || !utf8.ValidString(text) {
+					t.Errorf("a text of %d bytes", len(text))
+				}
+			}
+			views := []failover.View{{Name: "east"}}
+			l.tellRefusals(views)
+			if got := views[0].Message; !strings.Contains(got, tc.message) || strings.Contains(got, "evil") || (tc.message == "") != (got == "") {
+				t.Errorf("message %q", got)
+			}
+			counted := 0.0
+			if tc.reason != "" {
+				counted = testutil.ToFloat64(report.BadAnswers.WithLabelValues("shop", "orders", "east", tc.reason))
+			}
+			if (counted == 1) != (tc.reason != "") {
+				t.Errorf("counted %v", counted)
+			}
+		})
 	}
 }

@@ -17,6 +17,29 @@ const (
 	labelSite      = "site"
 )
 
+// Refused counts what the operator's listeners did not let in, or did not answer, by listener and reason.
+var Refused = prometheus.NewCounterVec(prometheus.CounterOpts{
+	Name: "operator_refused_requests_total",
+	Help: "Connections and requests that a listener of the operator (auxiliary, escrow, metrics, probes) refused, by reason.",
+}, []string{"listener", "reason"})
+
+// Listeners of Refused.
+const (
+	ListenerAuxiliary = "auxiliary"
+	ListenerEscrow    = "escrow"
+	ListenerMetrics   = "metrics"
+	ListenerProbes    = "probes"
+)
+
+// Reasons of BadAnswers.
+const (
+	AnswerBadStatement = "BadStatement"
+	AnswerRefused      = "Refused"
+	AnswerTooLarge     = "TooLarge"
+	AnswerUnreadable   = "Unreadable"
+	AnswerOtherPod     = "OtherPod"
+)
+
 var (
 	ofGroup = []string{labelNamespace, labelGroup}
 	ofSite  = []string{labelNamespace, labelGroup, labelSite}
@@ -94,6 +117,12 @@ var (
 		Help: "Fences of a site that the operator ordered: of the old active site once it is proven (Planned, Emergency), or of a writer beside the active site (ForeignWriter).",
 	}, append(append([]string(nil), ofSite...), "cause"))
 
+	// BadAnswers counts what a sidecar answered instead of its report.
+	BadAnswers = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "operator_site_bad_answers_total",
+		Help: "Answers to a push that are no report of the site: BadStatement, Refused, TooLarge, Unreadable or OtherPod. Such a site counts as silent.",
+	}, append(append([]string(nil), ofSite...), "reason"))
+
 	// Decisions counts decisions of the failover loop, by verdict.
 	Decisions = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "operator_decisions_total",
@@ -119,10 +148,10 @@ type deleter interface {
 
 var (
 	all = append([]prometheus.Collector{
-		GroupReady, ActiveSite, Epoch, Failovers, FailoverDuration, ReplicationLag, ErrantTransactions, Fences,
-		Decisions, Clones, ForecastTransactions, ForecastSeconds, ForecastBlocked, EscrowPushes, buildInfo,
+		GroupReady, ActiveSite, Epoch, Failovers, FailoverDuration, ReplicationLag, ErrantTransactions, Fences, BadAnswers,
+		Decisions, Clones, ForecastTransactions, ForecastSeconds, ForecastBlocked, EscrowPushes, Refused, buildInfo,
 	}, keyringAll...)
-	siteSeries  = append([]deleter{ActiveSite, ReplicationLag, ErrantTransactions, Fences, Clones}, keyringSeries...)
+	siteSeries  = append([]deleter{ActiveSite, ReplicationLag, ErrantTransactions, Fences, Clones, BadAnswers}, keyringSeries...)
 	groupSeries = append([]deleter{GroupReady, Epoch, Failovers, FailoverDuration, Decisions,
 		ForecastTransactions, ForecastSeconds, ForecastBlocked}, siteSeries...)
 )

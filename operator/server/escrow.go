@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/internal/door"
 	"github.com/mysql-mfg/mfg/operator/report"
 )
 
@@ -32,6 +33,8 @@ type escrowLimits struct {
 	// connections, requests and perAddress are how many there may be at a time; perAddress of one client address, so
 	// that a single one cannot keep the sites out.
 	connections, requests, perAddress int
+	// held is how many connections one address may hold.
+	held int
 	// recheck is how often the certificate is looked at beside the file events, retry how soon again after a failure.
 	recheck, retry time.Duration
 }
@@ -39,7 +42,7 @@ type escrowLimits struct {
 func defaultEscrowLimits() escrowLimits {
 	return escrowLimits{
 		readHeader: 5 * time.Second, read: 10 * time.Second, write: 30 * time.Second, shutdown: 5 * time.Second,
-		put: 10 * time.Second, connections: 256, requests: 32, perAddress: 4,
+		put: 10 * time.Second, connections: 256, held: 16, requests: 32, perAddress: 4,
 		recheck: 10 * time.Second, retry: 5 * time.Second,
 	}
 }
@@ -50,6 +53,7 @@ type Escrow struct {
 	keeper Keeper
 	log    *slog.Logger
 	limits escrowLimits
+	door   *door.Door
 
 	mu    sync.Mutex
 	total int
@@ -66,7 +70,11 @@ func newEscrow(keeper Keeper, log *slog.Logger, l escrowLimits) *Escrow {
 		log = slog.New(slog.DiscardHandler)
 	}
 	report.StartEscrow()
-	return &Escrow{keeper: keeper, log: log, limits: l, from: map[string]int{}}
+	shares := door.Limits{Connections: l.connections, PerAddress: l.held}
+	return &Escrow{
+		keeper: keeper, log: log, limits: l, from: map[string]int{},
+		door: door.New(shares, func(reason string) { report.Refused.WithLabelValues(report.ListenerEscrow, reason).Inc() }),
+	}
 }
 
 // ServeHTTP answers one request.

@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -55,7 +54,7 @@ func (e *Escrow) Serve(ctx context.Context, l net.Listener, dir string) error {
 
 	srv := e.server(certificate)
 	ended := make(chan error, 1)
-	go func() { ended <- srv.ServeTLS(newBounded(l, e.limits.connections), "", "") }()
+	go func() { ended <- srv.ServeTLS(e.door.Listen(l), "", "") }()
 	select {
 	case err := <-ended:
 		return fmt.Errorf("serve %s: %w", l.Addr(), err)
@@ -80,9 +79,10 @@ func (e *Escrow) server(certificate *keyPair) *http.Server {
 		Handler:           e,
 		ReadHeaderTimeout: e.limits.readHeader, ReadTimeout: e.limits.read, WriteTimeout: e.limits.write, IdleTimeout: e.limits.read,
 		MaxHeaderBytes: maxHeaderBytes,
-		ErrorLog:       slog.NewLogLogger(e.log.Handler(), slog.LevelWarn),
-		TLSConfig:      &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: certificate.get},
-		Protocols:      &only,
+		// A failed handshake costs a stranger nothing: it must not fill the log.
+		ErrorLog:  slog.NewLogLogger(e.log.Handler(), slog.LevelDebug),
+		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: certificate.get},
+		Protocols: &only,
 	}
 	// A site pushes a few times in its life: nobody needs to hold a connection.
 	srv.SetKeepAlivesEnabled(false)
@@ -124,49 +124,4 @@ func (k *keyPair) watch(ctx context.Context) {
 		case <-time.After(k.retry):
 		}
 	}
-}
-
-// bounded lets so many connections in at a time. The next one waits in the queue of the kernel; none holds its place for
-// longer than the timeouts of the server.
-type bounded struct {
-	net.Listener
-	places chan struct{}
-	closed chan struct{}
-	once   sync.Once
-}
-
-func newBounded(l net.Listener, places int) *bounded {
-	return &bounded{Listener: l, places: make(chan struct{}, places), closed: make(chan struct{})}
-}
-
-// Accept implements net.Listener.
-func (b *bounded) Accept() (net.Conn, error) {
-	select {
-	case b.places <- struct{}{}:
-	case <-b.closed:
-		return nil, net.ErrClosed
-	}
-	c, err := b.Listener.Accept()
-	if err != nil {
-		<-b.places
-		return nil, err
-	}
-	return &boundedConn{Conn: c, leave: sync.OnceFunc(func() { <-b.places })}, nil
-}
-
-// Close implements net.Listener.
-func (b *bounded) Close() error {
-	b.once.Do(func() { close(b.closed) })
-	return b.Listener.Close()
-}
-
-type boundedConn struct {
-	net.Conn
-	leave func()
-}
-
-// Close implements net.Conn.
-func (c *boundedConn) Close() error {
-	defer c.leave()
-	return c.Conn.Close()
 }

@@ -221,49 +221,37 @@ func TestEscrowWaitsForNobody(t *testing.T) {
 	}
 }
 
-// More connections than there are places wait, and get theirs when one ends.
+// Strangers who hold every place are made to give one up for a site that comes. The test's own address is not bounded but by the sum.
 func TestEscrowBoundsConnections(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := newBounded(l, 1)
-	accepted := make(chan net.Conn)
-	var accepting sync.WaitGroup
-	accepting.Go(func() {
-		defer close(accepted)
-		for {
-			c, err := b.Accept()
-			if err != nil {
-				return
-			}
-			accepted <- c
-		}
-	})
-	for range 2 {
+	listener := newEscrow(nil, nil, escrowLimits{connections: 1, held: 1}).door.Listen(l)
+	defer func() { _ = listener.Close() }()
+	dial := func() net.Conn {
 		c, err := net.Dial("tcp", l.Addr().String())
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer func() { _ = c.Close() }()
+		return c
 	}
-	first := <-accepted
-	select {
-	case <-accepted:
-		t.Fatal("two connections have the one place")
-	case <-time.After(100 * time.Millisecond):
+	first, second := dial(), dial()
+	defer func() { _, _ = first.Close(), second.Close() }()
+	in, err := listener.Accept()
+	if err != nil {
+		t.Fatal(err)
 	}
-	for range 2 {
-		// Closing twice gives one place back.
-		_ = first.Close()
+	accepting := make(chan struct{})
+	go func() { defer close(accepting); _, _ = listener.Accept() }()
+	if err := second.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		t.Fatal(err)
 	}
-	second := <-accepted
-	if len(b.places) != 1 {
-		t.Errorf("%d places are taken", len(b.places))
+	if _, err := second.Read(make([]byte, 1)); !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("two connections have the one place: %v", err)
 	}
-	if err := b.Close(); err != nil {
-		t.Error(err)
-	}
-	accepting.Wait()
-	_ = second.Close()
+	_ = in.Close()
+	third := dial()
+	defer func() { _ = third.Close() }()
+	<-accepting
 }

@@ -17,6 +17,8 @@ import (
 	"github.com/gorilla/websocket"
 
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/internal/door"
+	"github.com/mysql-mfg/mfg/operator/report"
 )
 
 // Authority answers sidecars. The poll loop implements it.
@@ -53,6 +55,9 @@ type Options struct {
 	Source    Source
 	// Explain says why the last decision about a group was taken; false if there is none. nil: nothing is explained.
 	Explain func(namespace, group string) (wire.Explanation, bool)
+	// Authorize says whether the bearer of a token may read the groups of a namespace, or of all if it is empty: nil,
+	// wire.ErrUnauthorized, wire.ErrForbidden, or why that is not known. nil: everybody may read everything.
+	Authorize func(ctx context.Context, token, namespace string) error
 	// Operator is the version that GET /status tells.
 	Operator string
 	// Leading is false while this process may not speak for the groups; nil means always true. The Authority
@@ -76,6 +81,11 @@ type limits struct {
 	gap time.Duration
 	// streamRead is the greatest message accepted from a WebSocket client.
 	streamRead int64
+
+	// door is each address's share. status is how many requests for the state of groups, which can be megabytes, one address
+	// may make, and statuses how many are answered at a time.
+	door, status door.Limits
+	statuses     int
 }
 
 func defaultLimits() limits {
@@ -84,6 +94,10 @@ func defaultLimits() limits {
 		shutdown: 5 * time.Second,
 		streams:  64, streamWrite: 10 * time.Second, ping: 10 * time.Second, pong: 25 * time.Second,
 		gap: 250 * time.Millisecond, streamRead: 4 << 10,
+		// A thousand groups of three sites keep 3,000 connections and ask 1,500 times a second. Where the network hides the pods of
+		// a node behind its address, one address stands for hundreds of them.
+		door:   door.Limits{Connections: 4608, PerAddress: 512, Rate: 500, Burst: 1000},
+		status: door.Limits{Connections: 512, Rate: 20, Burst: 60}, statuses: 16,
 	}
 }
 
@@ -96,8 +110,9 @@ type Server struct {
 	mux      *http.ServeMux
 	upgrader websocket.Upgrader
 
-	// slots holds one element for each WebSocket connection.
-	slots chan struct{}
+	door, statusDoor *door.Door
+	// slots holds one element for each WebSocket connection, answering one for each state of groups that is being answered.
+	slots, answering chan struct{}
 	// running ends when the server stops: hijacked connections are not known to http.Server.
 	running context.Context
 	stop    context.CancelFunc
@@ -114,6 +129,8 @@ func newServer(o Options, l limits) *Server {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &Server{options: o, limits: l, mux: http.NewServeMux(), slots: make(chan struct{}, l.streams)}
+	refused := func(reason string) { report.Refused.WithLabelValues(report.ListenerAuxiliary, reason).Inc() }
+	s.door, s.statusDoor, s.answering = door.New(l.door, refused), door.New(l.status, refused), make(chan struct{}, l.statuses)
 	s.running, s.stop = context.WithCancel(context.Background())
 	s.upgrader = newUpgrader(l)
 	s.mux.Handle(wire.PathActiveSite, onlyGet(s.activeSite))
@@ -126,12 +143,19 @@ func newServer(o Options, l limits) *Server {
 }
 
 // ServeHTTP answers one request.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if len(r.URL.RawQuery) > wire.MaxQueryBytes {
+		report.Refused.WithLabelValues(report.ListenerAuxiliary, wire.ReasonTooLarge).Inc()
+		refuse(w, http.StatusRequestURITooLong, wire.ReasonTooLarge, "the query is too long")
+		return
+	}
+	s.mux.ServeHTTP(w, r)
+}
 
 // Serve answers on a listener until the context ends, then closes every connection. A server serves once.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	srv := &http.Server{
-		Handler:           s,
+		Handler:           s.door.Handler(s),
 		ReadHeaderTimeout: s.limits.readHeader,
 		ReadTimeout:       s.limits.read,
 		WriteTimeout:      s.limits.write,
@@ -140,7 +164,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		ErrorLog:          slog.NewLogLogger(s.options.Log.Handler(), slog.LevelWarn),
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- srv.Serve(l) }()
+	go func() { ended <- srv.Serve(s.door.Listen(l)) }()
 	select {
 	case err := <-ended:
 		s.stop()

@@ -11,12 +11,22 @@ import (
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/operator/report"
 )
 
 // status answers GET /status.
 func (s *Server) status(w http.ResponseWriter, r *http.Request) {
 	f, ok := s.admit(w, r)
 	if !ok {
+		return
+	}
+	select {
+	case s.answering <- struct{}{}:
+		defer func() { <-s.answering }()
+	default:
+		// Each holds megabytes for as long as its client takes to read them.
+		report.Refused.WithLabelValues(report.ListenerAuxiliary, wire.ReasonTooManyClients).Inc()
+		refuse(w, http.StatusServiceUnavailable, wire.ReasonTooManyClients, "too many clients ask for the status")
 		return
 	}
 	if f.explain {
@@ -48,9 +58,17 @@ func (s *Server) explained(w http.ResponseWriter, f filter) {
 // admit reads the filter of a status request and refuses it while this process does not lead: its board is empty or
 // stale then, and "no groups" would be a lie.
 func (s *Server) admit(w http.ResponseWriter, r *http.Request) (filter, bool) {
+	if !s.statusDoor.May(r.RemoteAddr) {
+		report.Refused.WithLabelValues(report.ListenerAuxiliary, wire.ReasonTooManyRequests).Inc()
+		refuse(w, http.StatusTooManyRequests, wire.ReasonTooManyRequests, "this address asks too often")
+		return filter{}, false
+	}
 	f, err := parseFilter(r.URL.RawQuery)
 	if err != nil {
 		refuse(w, http.StatusBadRequest, wire.ReasonBadRequest, err.Error())
+		return filter{}, false
+	}
+	if !s.mayRead(w, r, f) {
 		return filter{}, false
 	}
 	if !s.options.Leading() {

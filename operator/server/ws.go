@@ -53,7 +53,7 @@ func (s *Server) statusStream(w http.ResponseWriter, r *http.Request) {
 		return // the upgrader has answered
 	}
 	st := stream{conn: conn, filter: f, limits: s.limits}
-	ctx, cancel := context.WithCancel(r.Context())
+	ctx, cancel := s.streamContext(r.Context())
 	//nolint:contextcheck // running is when the server ends; no request's context can say so.
 	defer context.AfterFunc(s.running, cancel)()
 	gone := make(chan struct{})
@@ -66,6 +66,14 @@ func (s *Server) statusStream(w http.ResponseWriter, r *http.Request) {
 	cancel()
 	_ = conn.Close()
 	<-gone
+}
+
+// streamContext ends a stream whose client had to prove what it may read: the right may be gone by then, and it can connect again.
+func (s *Server) streamContext(ctx context.Context) (context.Context, context.CancelFunc) {
+	if s.options.Authorize == nil {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, streamFor)
 }
 
 // stream is one WebSocket connection. say is its only writer, listen its only reader.

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/internal/door"
 	"github.com/mysql-mfg/mfg/internal/mysql"
 	"github.com/mysql-mfg/mfg/sidecar/fence"
 )
@@ -150,6 +151,7 @@ func (c Config) validate() error {
 type Agent struct {
 	Config
 	metrics *Metrics
+	door    *door.Door
 
 	mu    sync.Mutex
 	state fence.State
@@ -172,6 +174,10 @@ type Agent struct {
 	// news wakes the timer: the next change may have moved.
 	news   chan struct{}
 	asking sync.Map
+	// pushed holds one element for each push that asks the operator.
+	pushed chan struct{}
+	// glances are the looks at MySQL that reports wait for.
+	glances glances
 	// ticked and watched are when the loops last came around, on the agent's clock.
 	ticked  atomic.Int64
 	watched atomic.Int64
@@ -195,14 +201,16 @@ func New(c Config) (*Agent, error) {
 	}
 	a := &Agent{
 		Config: c, said: map[string]string{}, right: make(chan struct{}, 1), opening: make(chan struct{}, 1),
-		news: make(chan struct{}, 1),
+		news: make(chan struct{}, 1), pushed: make(chan struct{}, pushAsks),
 	}
+	a.Site.Peers = peerNames(c.Site.Group, c.Peers)
 	now := c.Clock()
-	a.state = fence.Boot(c.Site, fence.Limits{Lease: c.Lease, Opening: openTimeout, Fence: c.FenceTimeout}, kept, now)
+	a.state = fence.Boot(a.Site, fence.Limits{Lease: c.Lease, Opening: openTimeout, Fence: c.FenceTimeout}, kept, now)
 	a.takeMark()
 	a.ticked.Store(int64(now.Mono))
 	a.watched.Store(int64(now.Mono))
 	a.metrics = newMetrics(a.now, c.Clock)
+	a.door = door.New(doorLimits, func(reason string) { a.metrics.refusals.WithLabelValues(reason).Inc() })
 	if warning != nil {
 		a.Log.Warn("a copy of the statement is damaged; the other one is used", "error", warning)
 	}

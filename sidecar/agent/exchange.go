@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/mysql-mfg/mfg/api/client"
 	"github.com/mysql-mfg/mfg/api/wire"
@@ -36,6 +37,19 @@ func (n HTTPNetwork) Peer(ctx context.Context, addr string) (wire.Signed, error)
 
 func (n HTTPNetwork) query(nonce string) client.ActiveSiteQuery {
 	return client.ActiveSiteQuery{Namespace: n.Site.Namespace, Group: n.Site.Group, Site: n.Site.Name, Pod: n.PodUID, Nonce: nonce}
+}
+
+// peerNames are the names of the sites at these addresses, which the operator makes as mysql-GROUP-SITE.NAMESPACE.svc:8090.
+func peerNames(group string, addrs []string) []string {
+	names := make([]string, 0, len(addrs))
+	for _, addr := range addrs {
+		host, _, _ := strings.Cut(addr, ":")
+		label, _, _ := strings.Cut(host, ".")
+		if name := strings.TrimPrefix(label, "mysql-"+group+"-"); name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // askAll asks the operator and every peer, each on its own: a slow one delays nobody.

@@ -66,6 +66,11 @@ type world struct {
 	others              []int // more processes of that name
 	lockedByOther       bool
 	lookFails           int // how many of the next looks at the process table fail
+	// looks counts those at MySQL, each of which takes lookTakes; looking is how many there are, looksAtOnce the most there were.
+	looks, looking, looksAtOnce int
+	lookTakes                   time.Duration
+	// asking is how many questions to the operator are under way, askedAtOnce the most there were.
+	asking, askedAtOnce int
 
 	// operator and peers; an empty site means that it cannot be reached.
 	operator wire.Statement
@@ -230,6 +235,15 @@ func (w *world) startMysqld(pid int) {
 func (w *world) Status(ctx context.Context) (mysql.Status, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.looks++
+	w.looking++
+	w.looksAtOnce = max(w.looksAtOnce, w.looking)
+	defer func() { w.looking-- }()
+	if takes := w.lookTakes; takes > 0 {
+		w.mu.Unlock()
+		time.Sleep(takes)
+		w.mu.Lock()
+	}
 	if w.pid == 0 {
 		return mysql.Status{}, errDown
 	}
@@ -304,6 +318,9 @@ func (w *world) OpenWrites(ctx context.Context) error {
 func (w *world) Operator(ctx context.Context, nonce string) (wire.Signed, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.asking++
+	w.askedAtOnce = max(w.askedAtOnce, w.asking)
+	defer func() { w.asking-- }()
 	if w.operator.ActiveSite == "" {
 		w.mu.Unlock()
 		<-ctx.Done()

@@ -24,7 +24,7 @@ func (a *Agent) getLeave(w http.ResponseWriter, r *http.Request) {
 	if text := r.URL.Query().Get(wire.ParamWait); text != "" {
 		asked, err := time.ParseDuration(text)
 		if err != nil || asked < 0 {
-			refuse(w, http.StatusBadRequest, wire.Error{Reason: wire.ReasonBadRequest, Error: "parameter wait is not a duration such as 500ms"})
+			a.decline(w, http.StatusBadRequest, wire.Error{Reason: wire.ReasonBadRequest, Error: "parameter wait is not a duration such as 500ms"})
 			return
 		}
 		wait = min(wait, asked)

@@ -31,6 +31,7 @@ type Metrics struct {
 	duration  prometheus.Histogram
 	openings  *prometheus.CounterVec
 	exchanges *prometheus.CounterVec
+	refusals  *prometheus.CounterVec
 }
 
 // newMetrics registers the series; the gauges read the state when they are asked.
@@ -58,13 +59,17 @@ func newMetrics(state func() fence.State, clock Clock) *Metrics {
 			Name: "sidecar_exchanges_total",
 			Help: "Requests for the statement, by target (operator or a peer's address) and result.",
 		}, []string{"target", "result"}),
+		refusals: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "sidecar_refused_requests_total",
+			Help: "Requests and connections that were refused, by reason.",
+		}, []string{"reason"}),
 	}
 	gauge := func(name, help string, value func(fence.State) float64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return value(state()) })
 	}
 	m.registry.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		m.fences, m.failures, m.duration, m.openings, m.exchanges,
+		m.fences, m.failures, m.duration, m.openings, m.exchanges, m.refusals,
 		gauge("sidecar_epoch", "Highest epoch on the data volume.",
 			func(s fence.State) float64 { return float64(s.Epoch()) }),
 		gauge("sidecar_lease_remaining_seconds", "How long the site may stay open without another good exchange.",

@@ -6,17 +6,27 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net"
 	"net/http"
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/internal/door"
 	"github.com/mysql-mfg/mfg/sidecar/fence"
 )
+
+// doorLimits are more than the operator, the peers, the kubelet and Prometheus need together, even if they came from one address.
+var doorLimits = door.Limits{Connections: 256, PerAddress: 32, Rate: 200, Burst: 400}
+
+// Serve answers on a listener, each address within its share, until the server is shut down.
+func (a *Agent) Serve(server *http.Server, l net.Listener) error {
+	return server.Serve(a.door.Listen(l))
+}
 
 // Server is the HTTP server of the sidecar on the given address.
 func (a *Agent) Server(addr string) *http.Server {
 	return &http.Server{
-		Addr: addr, Handler: a.Handler(),
+		Addr: addr, Handler: a.door.Handler(a.Handler()),
 		ReadHeaderTimeout: 2 * time.Second, ReadTimeout: 5 * time.Second,
 		// A push may have to fence (fence timeout, then the end of mysqld) and to open.
 		WriteTimeout: 2*a.FenceTimeout + goneTimeout + 10*time.Second,
@@ -34,7 +44,18 @@ func (a *Agent) Handler() http.Handler {
 	mux.HandleFunc("GET "+wire.PathPeerActiveSite, a.getPeerActiveSite)
 	mux.HandleFunc("PUT "+wire.PathActiveSite, a.putActiveSite)
 	mux.HandleFunc("GET "+wire.PathLeave, a.getLeave)
-	return mux
+	return a.shortQueries(mux)
+}
+
+// shortQueries refuses what no caller of ours sends, before anybody reads it.
+func (a *Agent) shortQueries(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if len(r.URL.RawQuery) > wire.MaxQueryBytes {
+			a.decline(w, http.StatusRequestURITooLong, wire.Error{Reason: wire.ReasonTooLarge, Error: "the query is too long"})
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 func probe(ok func() bool) http.HandlerFunc {
@@ -48,24 +69,26 @@ func probe(ok func() bool) http.HandlerFunc {
 	}
 }
 
-// getPeerActiveSite relays the newest statement. The answer keeps the asker's lease alive; the core remembers it.
+// getPeerActiveSite relays the newest statement. The answer keeps the asker's lease alive; the core remembers it. Strangers
+// are refused before the lock: whatever they ask, it costs no more than reading a short query.
 func (a *Agent) getPeerActiveSite(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
-	if ns := query.Get(wire.ParamNamespace); ns != "" && ns != a.Site.Namespace {
-		refuse(w, http.StatusForbidden, wire.Error{Reason: wire.ReasonOtherGroup, Error: "this sidecar is of another group"})
+	ns, group, asking := query.Get(wire.ParamNamespace), query.Get(wire.ParamGroup), query.Get(wire.ParamSite)
+	if ns != "" && ns != a.Site.Namespace || group != "" && group != a.Site.Group {
+		a.decline(w, http.StatusForbidden, wire.Error{Reason: wire.ReasonOtherGroup, Error: "this sidecar is of another group"})
 		return
 	}
-	if group := query.Get(wire.ParamGroup); group != "" && group != a.Site.Group {
-		refuse(w, http.StatusForbidden, wire.Error{Reason: wire.ReasonOtherGroup, Error: "this sidecar is of another group"})
+	if !a.Site.HasPeer(asking) {
+		a.decline(w, http.StatusForbidden, wire.Error{Reason: wire.ReasonNotAPeer, Error: "the parameter site names no other site that this pod was started with"})
 		return
 	}
 	var signed wire.Signed
 	var refusal fence.Refusal
 	a.mu.Lock()
-	a.state, signed, refusal = fence.Answer(a.state, query.Get(wire.ParamSite), a.Clock())
+	a.state, signed, refusal = fence.Answer(a.state, asking, a.Clock())
 	a.mu.Unlock()
 	if refusal.Reason != "" {
-		refuse(w, http.StatusServiceUnavailable, wire.Error{Reason: wire.ReasonNoStatement, Error: refusal.Message})
+		a.decline(w, http.StatusServiceUnavailable, wire.Error{Reason: wire.ReasonNoStatement, Error: refusal.Message})
 		return
 	}
 	reply(w, http.StatusOK, wire.ActiveSite{Statement: signed})
@@ -78,10 +101,10 @@ func (a *Agent) putActiveSite(w http.ResponseWriter, r *http.Request) {
 	var body wire.ActiveSite
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, wire.MaxBodyBytes)).Decode(&body); err != nil {
 		if _, large := errors.AsType[*http.MaxBytesError](err); large {
-			refuse(w, http.StatusRequestEntityTooLarge, wire.Error{Reason: wire.ReasonTooLarge, Error: "the body is too large"})
+			a.decline(w, http.StatusRequestEntityTooLarge, wire.Error{Reason: wire.ReasonTooLarge, Error: "the body is too large"})
 			return
 		}
-		refuse(w, http.StatusBadRequest, wire.Error{Reason: wire.ReasonBadRequest, Error: "the body is not an active-site document"})
+		a.decline(w, http.StatusBadRequest, wire.Error{Reason: wire.ReasonBadRequest, Error: "the body is not an active-site document"})
 		return
 	}
 	ctx := context.WithoutCancel(r.Context())
@@ -91,11 +114,11 @@ func (a *Agent) putActiveSite(w http.ResponseWriter, r *http.Request) {
 	}
 	statement, err := a.Verify(body.Statement)
 	if err != nil {
-		refuse(w, http.StatusUnauthorized, wire.Error{Reason: wire.ReasonBadStatement, Error: err.Error()})
+		a.decline(w, http.StatusUnauthorized, wire.Error{Reason: wire.ReasonBadStatement, Error: err.Error()})
 		return
 	}
 	if statement.Namespace != a.Site.Namespace || statement.Group != a.Site.Group {
-		refuse(w, http.StatusForbidden, wire.Error{Reason: wire.ReasonOtherGroup, Error: "the statement is for another group"})
+		a.decline(w, http.StatusForbidden, wire.Error{Reason: wire.ReasonOtherGroup, Error: "the statement is for another group"})
 		return
 	}
 	message := a.push(ctx, fence.Word{Origin: fence.Push, Signed: body.Statement, Statement: statement})
@@ -117,9 +140,19 @@ func (a *Agent) push(ctx context.Context, w fence.Word) string {
 	case !s.Names() || s.Newest().Hold || (s.Open() && s.Seen().Writable):
 		return ""
 	}
-	// The push opens nothing, because it may be old. The operator's own answer may.
-	return a.askOperator(ctx).Message
+	// The push opens nothing, because it may be old. The operator's own answer may. Anybody can send an old push again, so no more
+	// than a few ask at a time; each of them opens for all, and the loop asks too.
+	select {
+	case a.pushed <- struct{}{}:
+		defer func() { <-a.pushed }()
+		return a.askOperator(ctx).Message
+	default:
+		return "the operator is being asked already"
+	}
 }
+
+// pushAsks is how many pushes may ask the operator at a time.
+const pushAsks = 4
 
 const (
 	// reportLooks is how often a report looks again when MySQL was changed during the look.
@@ -133,21 +166,19 @@ func (a *Agent) lookInTime(ctx context.Context) (current, late bool) {
 	if a.now().Leaving() {
 		return false, false // nobody waits for a look any more, and nothing is claimed without one
 	}
-	done := make(chan bool, 1)
-	a.work.Go(func() {
+	g := a.glances.join(func(serve func()) { a.work.Go(serve) }, func() bool {
 		for range reportLooks {
 			if a.look(ctx) {
-				done <- true
-				return
+				return true
 			}
 		}
-		done <- false
+		return false
 	})
 	timer := time.NewTimer(reportTimeout)
 	defer timer.Stop()
 	select {
-	case current = <-done:
-		return current, false
+	case <-g.done:
+		return g.current, false
 	case <-timer.C:
 		return false, true
 	}
@@ -187,10 +218,10 @@ func (a *Agent) report(ctx context.Context, message string) wire.Report {
 	if !r.Answered {
 		r.SilentMillis = silent.Milliseconds()
 		r.Writable, r.SuperReadOnly, r.OfflineMode = false, false, false
-		return r
+		return bounded(r)
 	}
 	r.ServerUUID, r.GTIDExecuted = status.ServerUUID, status.Executed.String()
-	return r
+	return bounded(r)
 }
 
 func reply(w http.ResponseWriter, code int, body any) {
@@ -200,4 +231,8 @@ func reply(w http.ResponseWriter, code int, body any) {
 	_ = json.NewEncoder(w).Encode(body)
 }
 
-func refuse(w http.ResponseWriter, code int, body wire.Error) { reply(w, code, body) }
+// decline refuses a request and counts it.
+func (a *Agent) decline(w http.ResponseWriter, code int, body wire.Error) {
+	a.metrics.refusals.WithLabelValues(body.Reason).Inc()
+	reply(w, code, body)
+}

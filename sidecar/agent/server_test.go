@@ -129,7 +129,7 @@ func TestPeersAreAnswered(t *testing.T) {
 			}
 			return code, a, e
 		}
-		if code, _, e := get(nil); code != 503 || e.Reason != wire.ReasonNoStatement {
+		if code, _, e := get(url.Values{"site": {"c"}}); code != 503 || e.Reason != wire.ReasonNoStatement {
 			t.Errorf("without a statement: %d %+v", code, e)
 		}
 		w.do(func() { w.operator = told(5, "c") })
@@ -143,8 +143,10 @@ func TestPeersAreAnswered(t *testing.T) {
 				t.Errorf("%v: %d %+v", q, code, e)
 			}
 		}
-		if code, _, _ := get(url.Values{"site": {"a"}}); code != 503 {
-			t.Errorf("it vouched for itself: %d", code)
+		for _, site := range []string{"a", "d", ""} {
+			if code, _, e := get(url.Values{"site": {site}}); code != 403 || e.Reason != wire.ReasonNotAPeer {
+				t.Errorf("it vouched for %q: %d %+v", site, code, e)
+			}
 		}
 		w.after(4 * time.Second)
 		r := w.push(told(6, "b"))

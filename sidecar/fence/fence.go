@@ -33,7 +33,12 @@ type Site struct {
 	Namespace string
 	Group     string
 	Name      string
+	// Peers names the other sites of the group, as this pod was started with them. Nobody else is vouched for.
+	Peers []string
 }
+
+// HasPeer is true for the name of another site of the group.
+func (s Site) HasPeer(name string) bool { return slices.Contains(s.Peers, name) }
 
 // Limits are the configured durations.
 type Limits struct {

@@ -39,7 +39,8 @@ var (
 )
 
 func newSite() State {
-	return Boot(Site{Namespace: "shop", Group: "orders", Name: "a"},
+	// It names itself too: a peer list that does must not make it vouch for itself.
+	return Boot(Site{Namespace: "shop", Group: "orders", Name: "a", Peers: []string{"a", "b", "c"}},
 		Limits{Lease: 20 * time.Second, Opening: 2 * time.Second, Fence: 2 * time.Second}, Kept{}, at(0))
 }
 
@@ -311,11 +312,12 @@ func TestVouchGuardsI2I5(t *testing.T) {
 	}
 	unheard := keep(adopt(newSite(), fromPeer(statement(5, "b"), 0), at(0)))
 	checkGuards(t, vouchGuards, map[Reason]func() (State, string){
-		AskerIsSelf: func() (State, string) { return closedSite(), "a" },
-		NoStatement: func() (State, string) { s := newSite(); s.heard, s.verified = true, true; return s, "b" },
-		NotDurable:  func() (State, string) { return adopt(closedSite(), pushed(statement(6, "b")), at(0)), "b" },
-		NotVerified: func() (State, string) { s := closedSite(); s.verified = false; return s, "b" },
-		NotHeard:    func() (State, string) { return unheard, "b" },
+		AskerIsSelf:   func() (State, string) { return closedSite(), "a" },
+		AskerIsNoPeer: func() (State, string) { return closedSite(), "d" },
+		NoStatement:   func() (State, string) { s := newSite(); s.heard, s.verified = true, true; return s, "b" },
+		NotDurable:    func() (State, string) { return adopt(closedSite(), pushed(statement(6, "b")), at(0)), "b" },
+		NotVerified:   func() (State, string) { s := closedSite(); s.verified = false; return s, "b" },
+		NotHeard:      func() (State, string) { return unheard, "b" },
 	})
 	// What a peer said does not become the operator's word by a restart.
 	again := Boot(unheard.site, unheard.limits, unheard.kept, at(0))

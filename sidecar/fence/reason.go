@@ -47,9 +47,10 @@ const (
 	StillOpen  Reason = "StillOpen"
 	StillNamed Reason = "StillNamed"
 
-	AskerIsSelf Reason = "AskerIsSelf"
-	NotVerified Reason = "NotVerified"
-	NotHeard    Reason = "NotHeard"
+	AskerIsSelf   Reason = "AskerIsSelf"
+	AskerIsNoPeer Reason = "AskerIsNoPeer"
+	NotVerified   Reason = "NotVerified"
+	NotHeard      Reason = "NotHeard"
 )
 
 // Refusal says why something is not done. With an empty Reason nothing stands against it.

@@ -10,10 +10,8 @@ import (
 	"github.com/mysql-mfg/mfg/api/wire"
 )
 
-// maxAskers bounds the names that are remembered; later ones are counted as "somebody", which counts against everybody.
-const maxAskers = 64
-
-// vouches is whom this sidecar answered when. The maps are never changed, only replaced.
+// vouches is whom this sidecar answered when: peers alone, so there are never more names than peers. The maps are never
+// changed, only replaced.
 type vouches struct {
 	// now: under the newest epoch. lower: under any epoch below it.
 	now   map[string]time.Duration
@@ -38,10 +36,6 @@ func (v vouches) with(site string, at time.Duration) vouches {
 	if now == nil {
 		now = map[string]time.Duration{}
 	}
-	if _, known := now[site]; !known && len(now) >= maxAskers {
-		// Nobody's name can be left out of a table that keeps a promise; an unnamed one counts for all.
-		site = ""
-	}
 	now[site] = max(now[site], at)
 	return vouches{now: now, lower: v.lower}
 }
@@ -50,6 +44,7 @@ func (v vouches) with(site string, at time.Duration) vouches {
 // fenced at worst.
 var vouchGuards = []guard[string]{
 	{AskerIsSelf, "a site does not vouch for itself", askerIsSelf},
+	{AskerIsNoPeer, "the one who asks is no other site of this group", askerIsNoPeer},
 	{NoStatement, "no statement is known here yet", func(s State, _ string) bool { return s.word.Epoch == 0 }},
 	{NotDurable, "the newest statement is not on the data volume yet", wordNotDurable},
 	{NotVerified, "the statement kept here does not fit the authority's key", notVerified},
@@ -68,6 +63,11 @@ func Answer(s State, asking string, now Instant) (State, wire.Signed, Refusal) {
 
 // askerIsSelf: a request that came back by a wrong address would keep an isolated site open for ever (I4).
 func askerIsSelf(s State, asking string) bool { return asking == s.site.Name }
+
+// askerIsNoPeer: whom this sidecar answers stands in its table and in every report, so a stranger could make a report too
+// long for the operator, which then hears of no site any more. A site that was added since this pod started is refused too,
+// which is safe: the operator keeps its lease alive, and this pod is replaced by one that knows it.
+func askerIsNoPeer(s State, asking string) bool { return !s.site.HasPeer(asking) }
 
 // wordNotDurable: after a crash this sidecar would vouch for an older epoch than it told (I5).
 func wordNotDurable(s State, _ string) bool { return s.kept.Statement.Epoch < s.word.Epoch }

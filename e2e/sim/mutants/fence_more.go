@@ -72,8 +72,8 @@ var fenceMoreRows = []row{
 	{guard: "vouch: notVerified", breaks: "I5", edits: []edit{
 		never(vouchGo, "func notVerified(s State, _ string) bool", "!s.verified"),
 	}},
-	{guard: "vouch: the table of askers is bounded", breaks: "I2", edits: []edit{
-		{vouchGo, "if _, known := now[site]; !known && len(now) >= maxAskers {", "if _, known := now[site]; false && !known {"},
+	{guard: "vouch: askerIsNoPeer", breaks: "I2", edits: []edit{
+		never(vouchGo, "func askerIsNoPeer(s State, asking string) bool", "!s.site.HasPeer(asking)"),
 	}},
 	{guard: "shut: what was seen writable is not", breaks: "I1 I2", edits: []edit{
 		{fenceGo, "s.exposed, s.shut = true, false", "s.exposed = true"},

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/operator/report"
+)
+
+const (
+	// accessTimeout bounds what is asked of the API server about one who asks.
+	accessTimeout = 3 * time.Second
+	// streamFor is how long a stream may go on before its client must prove again what it may read.
+	streamFor = 10 * time.Minute
+)
+
+// mayRead is true if the one who asks may read the groups that the filter selects; otherwise it has answered. Through a
+// port-forward everybody may: the API server has asked for the right to forward to the operator's pod.
+func (s *Server) mayRead(w http.ResponseWriter, r *http.Request, f filter) bool {
+	if s.options.Authorize == nil || fromItself(r.RemoteAddr) {
+		return true
+	}
+	err := wire.ErrUnauthorized
+	if token, ok := bearer(r.Header); ok {
+		ctx, cancel := context.WithTimeout(r.Context(), accessTimeout)
+		defer cancel()
+		err = s.options.Authorize(ctx, token, f.namespace)
+	}
+	code, reason, message := http.StatusServiceUnavailable, wire.ReasonInternal, "the API server does not say who asks and what they may read"
+	switch {
+	case err == nil:
+		return true
+	case errors.Is(err, wire.ErrUnauthorized):
+		w.Header().Set("WWW-Authenticate", "Bearer")
+		code, reason, message = http.StatusUnauthorized, wire.ReasonUnauthorized, "send a token of the cluster as Authorization: Bearer, or use a port-forward"
+	case errors.Is(err, wire.ErrForbidden):
+		code, reason, message = http.StatusForbidden, wire.ReasonForbidden, "this account may not get mysqlfailovergroups in all namespaces: give the parameter namespace"
+		if f.namespace != "" {
+			message = "this account may not get mysqlfailovergroups in namespace " + f.namespace
+		}
+	default:
+		s.options.Log.Warn("cannot tell who may read the status", "err", err)
+	}
+	report.Refused.WithLabelValues(report.ListenerAuxiliary, reason).Inc()
+	refuse(w, code, reason, message)
+	return false
+}
+
+// fromItself is true for a connection from the same pod, as that of a port-forward is.
+func fromItself(remote string) bool {
+	at, err := netip.ParseAddrPort(remote)
+	return err == nil && at.Addr().Unmap().IsLoopback()
+}
