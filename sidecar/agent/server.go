@@ -174,6 +174,9 @@ func (a *Agent) report(ctx context.Context, message string) wire.Report {
 	if a.Certificate != nil {
 		r.Certificate = a.Certificate.Report()
 	}
+	if a.WriteProbe != nil {
+		r.WriteProbe = a.WriteProbe.Report()
+	}
 	switch {
 	case late:
 		// MySQL does not answer in time, so nothing that it answered before is told. That nobody opened it since it was seen not
