@@ -64,6 +64,7 @@ var layout = map[string]rule{
 	"operator/server":                 {own: []string{"operator/report", "api", "internal/door", "internal/gtid"}},
 	"sidecar":                         {own: []string{"sidecar", "api/wire", "api/client", "internal"}, ban: kubernetes},
 	"sidecar/fence":                   {pure: true, own: []string{"api/wire"}, ban: kubernetes},
+	"sidecar/probe":                   {own: []string{"api/wire", "internal/mysql"}, ban: kubernetes},
 	"sidecar/escrow":                  {own: []string{"api/wire", "api/client", "internal/mysql"}, ban: kubernetes},
 	"sidecar/watchdog":                {ban: kubernetes},
 	"sidecar/agent":                   {own: []string{"sidecar/fence", "sidecar/watchdog", "api/wire", "api/client", "internal"}, ban: kubernetes},

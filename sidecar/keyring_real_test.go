@@ -334,6 +334,7 @@ SET SESSION sql_log_bin = 0;
 REVOKE ENCRYPTION_KEY_ADMIN, BINLOG_ENCRYPTION_ADMIN ON *.* FROM 'mfg_operator'@'%';
 REVOKE CREATE TABLESPACE, PROCESS, TABLE_ENCRYPTION_ADMIN ON *.* FROM 'mfg_sidecar'@'%';
 REVOKE ALTER ON sys.sys_config FROM 'mfg_sidecar'@'%';
+DROP USER 'mfg_probe'@'%';
 `
 	write(p.t, filepath.Join(p.dir, "lesser.sql"), lesser, 0o644)
 	out, err := p.sh(`/srv/sidecar bootstrap && rm /srv/mfg/rights || exit 1
@@ -378,6 +379,8 @@ func TestRealAdoptionI20(t *testing.T) {
 	p.report("open, sealed and covered", func(r wire.Report) bool {
 		return r.Writable && r.Keyring.Coverage != nil && r.Keyring.Coverage.SystemTablespace
 	})
+	// The account of the write probe was made with the rights, and what it does is no transaction.
+	p.report("clients can write", func(r wire.Report) bool { return r.WriteProbe != nil && r.WriteProbe.Outcome == wire.WriteDone })
 	p.asRootDo("ALTER TABLE app.t ENCRYPTION='Y'", "SELECT id FROM app.t")
 	end()
 	p.showsNothing()

@@ -28,22 +28,19 @@ const ready = "ready for connections"
 
 var errNotReady = errors.New("mysqld ended before it was ready; its lines above say why")
 
-// ensureRights gives the accounts of an encrypted site the rights that encryption needs, if an earlier version made them with
-// fewer. It starts mysqld once without a network, fenced as ever, and ends it again: nobody but the server itself may give
+// ensureRights gives the accounts the rights that they need, and makes the one of the write probe, if an earlier version made them
+// with fewer and without it. It starts mysqld once without a network, fenced as ever, and ends it again: nobody but the server itself may give
 // rights to our accounts, and it does so without a transaction, so that no replica gets one of its own.
 //
 // What goes wrong keeps nothing from starting: the site would serve as it did before, and says what it lacks.
 func ensureRights(ctx context.Context, s settings, log *slog.Logger) {
-	if s.keyring.file == "" {
-		return // nothing that is not encrypted needs more than it was made with
-	}
 	given, err := os.ReadFile(filepath.Join(s.stateDir, rightsFile))
 	if err == nil && strings.TrimSpace(string(given)) == rightsDigest() {
 		return
 	}
-	log.Info("giving the accounts of an earlier version the rights that encryption needs")
+	log.Info("giving the accounts of an earlier version what this one needs")
 	if err := giveRights(ctx, s, log); err != nil {
-		log.Error("the accounts may lack rights that encryption needs; tried again at the next start", "error", err)
+		log.Error("the accounts may lack rights that encryption or the write probe needs; tried again at the next start", "error", err)
 		return
 	}
 	if err := noteRights(s); err != nil {
@@ -53,7 +50,11 @@ func ensureRights(ctx context.Context, s settings, log *slog.Logger) {
 
 // giveRights runs mysqld until it has run its init file.
 func giveRights(ctx context.Context, s settings, log *slog.Logger) error {
-	statements, err := secretFile(strings.Join(mysql.RightsStatements(), ";\n") + ";\n")
+	accounts, err := readAccounts(s.accountsDir)
+	if err != nil {
+		return err
+	}
+	statements, err := secretFile(strings.Join(mysql.RightsStatements(accounts, s.requireTLS), ";\n") + ";\n")
 	if err != nil {
 		return fmt.Errorf("hold statements: %w", err)
 	}
@@ -90,14 +91,18 @@ func rightsArgs(s settings) []string {
 		"--defaults-file=" + s.defaultsFile, "--init-file=/proc/self/fd/3", "--skip-networking", "--super-read-only=ON",
 		"--skip-replica-start=ON", "--event-scheduler=OFF", "--innodb-buffer-pool-load-at-startup=OFF", "--innodb-buffer-pool-dump-at-shutdown=OFF",
 	}
+	if s.keyring.file == "" {
+		return args
+	}
 	if record, err := (escrow.Store{Dir: s.stateDir}).Load(); err == nil && record.Needs == "" {
 		args = append(args, "--innodb-redo-log-encrypt=OFF", "--innodb-undo-log-encrypt=OFF", "--binlog-encryption=OFF")
 	}
 	return args
 }
 
+// rightsDigest names what is given, whatever the passwords are: they are no part of it.
 func rightsDigest() string {
-	sum := sha256.Sum256([]byte(strings.Join(mysql.RightsStatements(), "\n")))
+	sum := sha256.Sum256([]byte(strings.Join(mysql.RightsStatements(mysql.Accounts{}, false), "\n")))
 	return hex.EncodeToString(sum[:])
 }
 

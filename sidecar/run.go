@@ -22,6 +22,7 @@ import (
 	"github.com/mysql-mfg/mfg/sidecar/agent"
 	"github.com/mysql-mfg/mfg/sidecar/escrow"
 	"github.com/mysql-mfg/mfg/sidecar/fence"
+	"github.com/mysql-mfg/mfg/sidecar/probe"
 	"github.com/mysql-mfg/mfg/sidecar/watchdog"
 )
 
@@ -43,7 +44,7 @@ func run(ctx context.Context, s settings, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	config, keyring, certificate, done, err := connect(s, log)
+	config, beside, done, err := connect(s, log)
 	if err != nil {
 		return err
 	}
@@ -60,11 +61,13 @@ func run(ctx context.Context, s settings, log *slog.Logger) error {
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	if keyring != nil {
-		keyring.Open = a.Open
+	if beside.keyring != nil {
+		beside.keyring.Open = a.Open
 	}
-	defer runKeyring(ctx, keyring)()
-	defer runCertificate(ctx, certificate)()
+	beside.writes.Open = a.Open
+	defer runKeyring(ctx, beside.keyring)()
+	defer runCertificate(ctx, beside.certificate)()
+	defer runWrites(ctx, beside.writes)()
 	defer cancel()
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", s.listen)
 	if err != nil {
@@ -100,11 +103,17 @@ func serve(ctx context.Context, a *agent.Agent, listener net.Listener) error {
 	return err
 }
 
+// beside are what runs beside the agent: it has nothing to do with who may write. keyring is nil on a site without data-at-rest
+// encryption, certificate on one without TLS.
+type beside struct {
+	keyring     *escrow.Agent
+	certificate *certificate
+	writes      *probe.Agent
+}
+
 // connect connects an agent to the world.
-func connect(s settings, log *slog.Logger) (agent.Config, *escrow.Agent, *certificate, func(), error) {
-	failed := func(err error) (agent.Config, *escrow.Agent, *certificate, func(), error) {
-		return agent.Config{}, nil, nil, nil, err
-	}
+func connect(s settings, log *slog.Logger) (agent.Config, beside, func(), error) {
+	failed := func(err error) (agent.Config, beside, func(), error) { return agent.Config{}, beside{}, nil, err }
 	clock, err := agent.NewClock()
 	if err != nil {
 		return failed(err)
@@ -127,6 +136,12 @@ func connect(s settings, log *slog.Logger) (agent.Config, *escrow.Agent, *certif
 		closeKeyring()
 		return failed(errors.Join(err, watch.Close(), change.Close()))
 	}
+	writes, closeWrites, err := watchWrites(s, log)
+	if err != nil {
+		closeKeyring()
+		closeShown()
+		return failed(errors.Join(err, watch.Close(), change.Close()))
+	}
 	keys := agent.NewKeys(s.authorityFile)
 	site := fence.Site{Namespace: s.namespace, Group: s.group, Name: s.site}
 	asker := client.New((&agent.Dialer{}).DialContext)
@@ -136,6 +151,7 @@ func connect(s settings, log *slog.Logger) (agent.Config, *escrow.Agent, *certif
 		_ = change.Close()
 		closeKeyring()
 		closeShown()
+		closeWrites()
 	}
 	return agent.Config{
 		Site: site, Peers: s.peers, PodUID: s.podUID, BootID: rand.Text(),
@@ -145,20 +161,28 @@ func connect(s settings, log *slog.Logger) (agent.Config, *escrow.Agent, *certif
 		Processes: procs,
 		Volume:    agent.Store{Dir: s.stateDir},
 		Verify:    keys.Verify, Trusts: keys.IDs,
-		Keyring: keyringOf(keyring), Certificate: certificateOf(shown),
+		Keyring: keyringOf(keyring), Certificate: certificateOf(shown), WriteProbe: writes,
 		Clock: clock, Log: log,
-	}, keyring, shown, done, nil
+	}, beside{keyring: keyring, certificate: shown, writes: writes}, done, nil
 }
 
 // openMySQL prepares to speak to the admin interface, which has room when all connections are taken.
 func openMySQL(s settings, program string) (*mysql.DB, error) {
-	password, err := os.ReadFile(filepath.Join(s.accountsDir, "sidecar"))
+	password, err := sidecarPassword(s)
 	if err != nil {
-		return nil, fmt.Errorf("read password of the sidecar's account: %w", err)
+		return nil, err
 	}
 	return mysql.Open(mysql.Target{
 		Addr: net.JoinHostPort(s.podIP, strconv.Itoa(wire.PortMySQLAdmin)),
-		User: mysql.AccountSidecar, Password: strings.TrimRight(string(password), "\n"),
+		User: mysql.AccountSidecar, Password: password,
 		TLS: tlsConfig(filepath.Join(s.tlsDir, caFile)), Program: program,
 	})
+}
+
+func sidecarPassword(s settings) (string, error) {
+	password, err := os.ReadFile(filepath.Join(s.accountsDir, "sidecar"))
+	if err != nil {
+		return "", fmt.Errorf("read password of the sidecar's account: %w", err)
+	}
+	return strings.TrimRight(string(password), "\n"), nil
 }

@@ -506,7 +506,7 @@ type TimelineEntry struct {
 const (
 	// ConditionReady: every site is up, replicates and is fit for its role.
 	ConditionReady = "Ready"
-	// ConditionAvailable: a site is open for writes.
+	// ConditionAvailable: a site is open for writes, and a write as a client makes it succeeds there.
 	ConditionAvailable = "Available"
 	// ConditionProgressing: objects of the group are being made, updated or removed, or volumes grow.
 	ConditionProgressing = "Progressing"

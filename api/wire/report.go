@@ -86,6 +86,9 @@ type Report struct {
 	Trusts []string `json:"trusts,omitempty"`
 	// Certificate is set on sites with TLS.
 	Certificate *CertificateReport `json:"certificate,omitempty"`
+	// WriteProbe is what comes of writing as a client does; nil while the site is not open, before the first probe, and from a
+	// sidecar of an older version: then nothing is known of it.
+	WriteProbe *WriteProbe `json:"writeProbe,omitempty"`
 
 	ObservedAt time.Time `json:"observedAt"`
 }
@@ -97,6 +100,48 @@ type CertificateReport struct {
 	NotAfter  *time.Time `json:"notAfter,omitempty"`
 	// Problem says why MySQL does not show the certificate that lies in its pod; empty if it does.
 	Problem string `json:"problem,omitempty"`
+}
+
+// WriteOutcome is what came of the write probe.
+type WriteOutcome string
+
+// The outcomes of the write probe.
+const (
+	// WriteDone: the last probe committed.
+	WriteDone WriteOutcome = "Done"
+	// WriteFails: the last probe met what keeps clients from committing.
+	WriteFails WriteOutcome = "Fails"
+	// WriteUnknown: the probe itself is not able to write; it says nothing of clients.
+	WriteUnknown WriteOutcome = "Unknown"
+)
+
+// Reasons of a write probe that did not commit.
+const (
+	WriteNoAnswer           = "NoAnswer"
+	WriteOffline            = "Offline"
+	WriteReadOnly           = "ReadOnly"
+	WriteTooManyConnections = "TooManyConnections"
+	WriteSecureTransport    = "SecureTransportRequired"
+	WriteDiskFull           = "DiskFull"
+	WriteDiskStalled        = "DiskStalled"
+	WriteDiskFailed         = "DiskFailed"
+	WriteLocked             = "Locked"
+	WriteRefused            = "WriteRefused"
+	WriteProbeUnable        = "ProbeUnable"
+)
+
+// WriteProbe is what a site's sidecar found when it wrote as a client does: through the port of the clients, with an account
+// that has no right to pass what keeps clients out.
+type WriteProbe struct {
+	Outcome WriteOutcome `json:"outcome"`
+	// Reason says why it did not commit, one CamelCase word; Errno is the server's number of the error, if it gave one.
+	Reason string `json:"reason,omitempty"`
+	Errno  int    `json:"errno,omitempty"`
+	// ForMillis is since when every probe has had this outcome, for whatever reason.
+	ForMillis int64 `json:"forMillis"`
+	// TookMillis is how long the last probe took, AgeMillis how long ago it ended.
+	TookMillis int64 `json:"tookMillis"`
+	AgeMillis  int64 `json:"ageMillis"`
 }
 
 // Vouch is when a sidecar last told a peer that an older epoch stands.

@@ -2,7 +2,12 @@
 
 package mysql
 
-import "fmt"
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+)
 
 // Names of our accounts.
 const (
@@ -10,6 +15,8 @@ const (
 	AccountReplication = "mfg_replication"
 	AccountClone       = "mfg_clone"
 	AccountSidecar     = "mfg_sidecar"
+	// AccountProbe meets what clients meet: nothing lets it pass offline_mode, read_only or a full server.
+	AccountProbe = "mfg_probe"
 )
 
 // Accounts are the passwords of our accounts and of root@localhost.
@@ -22,6 +29,15 @@ func (Accounts) String() string { return "accounts (redacted)" }
 
 // GoString never shows a password.
 func (a Accounts) GoString() string { return a.String() }
+
+// ProbePassword is the password of AccountProbe. It follows from the sidecar's, which every site has and nobody else: so it
+// needs no Secret of its own, and a clone brings an account that this site's sidecar can use.
+func ProbePassword(sidecar string) string {
+	mac := hmac.New(sha256.New, []byte(sidecar))
+	mac.Write([]byte(AccountProbe))
+	// The first letters satisfy a server that checks passwords for such.
+	return "mP1-" + base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:24])
+}
 
 // The rights of each account, the least that its work needs. SYSTEM_USER protects an account from those who may create
 // users, and lets a fence cut sessions of administrators.
@@ -38,6 +54,12 @@ const (
 	// super_read_only.
 	replicationRights = "REPLICATION SLAVE, CONNECTION_ADMIN"
 	cloneRights       = "BACKUP_ADMIN"
+	// probeRights: keep its change out of the binary log, and nothing else that a client lacks.
+	probeRights = "SESSION_VARIABLES_ADMIN"
+	// probeTableRights are those on the table that it changes, and changes back.
+	probeTableRights = "SELECT, INSERT, DELETE"
+	// probeSessions bounds what a server that hangs collects of it.
+	probeSessions = 3
 )
 
 // AccountStatements are the statements that make our accounts on a server that has just been initialised. They produce
@@ -53,10 +75,7 @@ const (
 // accounts exist. DIR may be renamed afterwards, which makes a finished initialisation tellable from half a one. The
 // file holds passwords: it belongs in memory (a memfd works, as /proc/self/fd/N), or is removed at once.
 func AccountStatements(a Accounts, requireTLS bool) []string {
-	require := ""
-	if requireTLS {
-		require = " REQUIRE SSL"
-	}
+	require := requirement(requireTLS)
 	statements := []string{
 		"SET SESSION sql_log_bin = 0",
 		// quote relies on backslashes being escapes, whatever the configuration says.
@@ -67,25 +86,53 @@ func AccountStatements(a Accounts, requireTLS bool) []string {
 	} {
 		statements = append(statements, fmt.Sprintf("CREATE USER '%s'@'%%' IDENTIFIED BY %s%s", account.name, quote(account.password), require))
 	}
+	statements = append(statements, probeAccount(a.Sidecar, requireTLS)...)
 	statements = append(statements, grants()...)
 	return append(statements, "ALTER USER 'root'@'localhost' IDENTIFIED BY "+quote(a.Root))
 }
 
 // RightsStatements give our accounts, which are there, the rights that they need: an earlier version may have made them with
-// fewer. They are an init file too, of an ordinary start of mysqld: it runs before super_read_only is set, by no account, and
-// with these statements makes no transaction. mysqld ends with an error if one fails.
-func RightsStatements() []string { return append([]string{"SET SESSION sql_log_bin = 0"}, grants()...) }
+// fewer, and did not make the one of the write probe. They are an init file too, of an ordinary start of mysqld: it runs before
+// super_read_only is set, by no account, and with these statements makes no transaction. mysqld ends with an error if one fails.
+func RightsStatements(a Accounts, requireTLS bool) []string {
+	statements := append([]string{"SET SESSION sql_log_bin = 0", "SET SESSION sql_mode = ''"}, probeAccount(a.Sidecar, requireTLS)...)
+	return append(statements, grants()...)
+}
+
+func requirement(requireTLS bool) string {
+	if requireTLS {
+		return " REQUIRE SSL"
+	}
+	return ""
+}
+
+// probeAccount makes the account of the write probe, or brings the one that is there to what it should be.
+func probeAccount(sidecar string, requireTLS bool) []string {
+	account := fmt.Sprintf("'%s'@'%%'", AccountProbe)
+	require := requirement(requireTLS)
+	if require == "" {
+		require = " REQUIRE NONE"
+	}
+	return []string{
+		"CREATE USER IF NOT EXISTS " + account + " IDENTIFIED BY " + quote(ProbePassword(sidecar)) + require,
+		fmt.Sprintf("ALTER USER %s IDENTIFIED BY %s%s WITH MAX_USER_CONNECTIONS %d PASSWORD EXPIRE NEVER ACCOUNT UNLOCK",
+			account, quote(ProbePassword(sidecar)), require, probeSessions),
+	}
+}
 
 // grants are the rights of all accounts.
 func grants() []string {
 	var statements []string
 	for _, account := range []struct{ name, rights string }{
 		{AccountOperator, operatorRights}, {AccountSidecar, sidecarRights}, {AccountReplication, replicationRights}, {AccountClone, cloneRights},
+		{AccountProbe, probeRights},
 	} {
 		statements = append(statements, fmt.Sprintf("GRANT %s ON *.* TO '%s'@'%%'", account.rights, account.name))
 	}
 	for _, name := range []string{AccountOperator, AccountSidecar} {
 		statements = append(statements, fmt.Sprintf("GRANT SELECT ON performance_schema.* TO '%s'@'%%'", name))
 	}
-	return append(statements, fmt.Sprintf("GRANT %s ON sys.sys_config TO '%s'@'%%'", sidecarTableRights, AccountSidecar))
+	return append(statements,
+		fmt.Sprintf("GRANT %s ON sys.sys_config TO '%s'@'%%'", sidecarTableRights, AccountSidecar),
+		fmt.Sprintf("GRANT %s ON sys.sys_config TO '%s'@'%%'", probeTableRights, AccountProbe))
 }

@@ -9,8 +9,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -129,7 +131,21 @@ var (
 		"TABLE_ENCRYPTION_ADMIN":  covers,
 		"ALTER ON sys.sys_config": covers,
 	}
+	probeNeeds = map[string]need{
+		"SESSION_VARIABLES_ADMIN":  probes,
+		"SELECT ON sys.sys_config": probes,
+		"INSERT ON sys.sys_config": probes,
+		"DELETE ON sys.sys_config": probes,
+	}
 )
+
+// probes must commit on a server that is open meanwhile.
+func probes(t *testing.T, s *mysqltest.Server, target mysql.Target) error {
+	target.Addr = net.JoinHostPort("127.0.0.1", strconv.Itoa(s.Port))
+	s.Exec(t, "SET GLOBAL read_only = OFF")
+	defer s.Exec(t, "SET GLOBAL super_read_only = ON")
+	return mysqltest.Open(t, target).ProbeWrite(budget(t))
+}
 
 // TestRightsAreNeeded takes each right away in turn: what it is for must fail, and work again when it is back. Together with
 // the list of grants this shows that no account has a right for nothing.
@@ -145,6 +161,7 @@ func TestRightsAreNeeded(t *testing.T) {
 	}{
 		{s.Target(mysql.AccountOperator, mysqltest.Passwords.Operator), operator},
 		{s.Target(mysql.AccountSidecar, mysqltest.Passwords.Sidecar), sidecar},
+		{s.Target(mysql.AccountProbe, mysql.ProbePassword(mysqltest.Passwords.Sidecar)), probeNeeds},
 	} {
 		needed := slices.Sorted(maps.Keys(account.needs))
 		if diff := cmp.Diff(needed, granted(t, s, account.target.User)); diff != "" {
@@ -193,7 +210,10 @@ func granted(t *testing.T, s *mysqltest.Server, user string) (rights []string) {
 		list, rest, _ := strings.Cut(strings.TrimPrefix(grant, "GRANT "), " ON ")
 		on, _, _ := strings.Cut(rest, " TO ")
 		for right := range strings.SplitSeq(list, ",") {
-			if right = strings.TrimSpace(right); on != "*.*" {
+			if right = strings.TrimSpace(right); right == "USAGE" {
+				continue // it means none
+			}
+			if on != "*.*" {
 				right += " ON " + strings.ReplaceAll(on, "`", "")
 			}
 			rights = append(rights, right)

@@ -33,6 +33,7 @@ func Decide(s Snapshot, old Memory) Decision {
 		d.Memory.HopeAt[hope] = s.Now
 	}
 	d.Views, d.Forecast = views(s, d), forecast(s, d)
+	d = d.sayUnwritable(s)
 	d.urgent = !d.Blocked() && (d.Status.Transition.Urgent(s.Now, s.Policy) || s.Status.Transition.Urgent(s.Now, s.Policy))
 	if err := d.check(s); err != nil {
 		// A decision that breaks an invariant is a bug of this package. Doing nothing and holding is always safe.

@@ -109,6 +109,8 @@ type Decision struct {
 	Views   []View
 	// Forecast is what would happen if the active site were lost; nil unless the group is healthy.
 	Forecast *Forecast
+	// Unwritable is set while the active site is open and clients cannot write to it all the same.
+	Unwritable *Unwritable
 	// Stays is set while the active site is about to go and keeps its role.
 	Stays *Stays
 	// Next is when to look again at the latest; zero means at the poll interval.

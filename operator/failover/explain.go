@@ -143,6 +143,10 @@ func (x explained) acceptsWrites() wire.ExplainedRule {
 		r.Verdict, r.Reason = wire.RuleAgainst, string(ReasonHealthy)
 		r.Remedy = "none needed; to move the role without loss: kubectl mfg failover GROUP --to SITE"
 	}
+	if u := x.d.Unwritable; u != nil {
+		r.Reason = u.Reason
+		r.Input, r.Remedy = u.Message()
+	}
 	return r
 }
 

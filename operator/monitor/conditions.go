@@ -62,6 +62,9 @@ func staysMessage(stays *failover.Stays) string {
 func availability(d failover.Decision) report.Condition {
 	c := v1alpha1.ConditionAvailable
 	switch {
+	case d.Unwritable != nil:
+		words, way := d.Unwritable.Message()
+		return report.False(c, d.Unwritable.Reason, words+"; "+way)
 	case d.Topology == failover.TopologyHealthy || d.Verdict == failover.VerdictComplete:
 		return report.True(c, report.ReasonActiveSiteOpen, d.Status.ActiveSite+" accepts writes")
 	case d.Topology == failover.TopologyUninitialised:

@@ -3,6 +3,8 @@
 package monitor
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,6 +12,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/failover"
+	"github.com/mysql-mfg/mfg/operator/report"
 )
 
 // TestReadySaysWhatIsWrong: it is the first that anybody reads, so a site that is down is not called silent, and a group that
@@ -42,5 +45,51 @@ func TestReadySaysWhatIsWrong(t *testing.T) {
 				t.Errorf("%s: %s %s (-want +got):\n%s", name, c.Type, c.Status, cmp.Diff(tc.want, got))
 			}
 		}
+	}
+}
+
+// TestReadyMeansThatAClientCanWrite: an open active site is not enough.
+func TestReadyMeansThatAClientCanWrite(t *testing.T) {
+	views := []failover.View{{Name: "west", Healthy: true, State: v1alpha1.SitePrimary}}
+	d := failover.Decision{Topology: failover.TopologyHealthy, Verdict: failover.VerdictNothing, Status: failover.Durable{Epoch: 2, ActiveSite: "west"}, Views: views}
+	status := func(kind string) (status, reason, message string) {
+		for _, c := range conditionsOf(d, "", time.Now()) {
+			if c.Type == kind {
+				return string(c.Status), c.Reason, c.Message
+			}
+		}
+		t.Fatalf("no condition %s", kind)
+		return
+	}
+	for _, kind := range []string{v1alpha1.ConditionReady, v1alpha1.ConditionAvailable} {
+		if is, _, _ := status(kind); is != "True" {
+			t.Errorf("%s is %s while clients can write", kind, is)
+		}
+	}
+	d.Unwritable = &failover.Unwritable{Site: "west", Reason: report.ReasonOffline, Errno: 3032}
+	for kind, want := range map[string]string{v1alpha1.ConditionReady: "False", v1alpha1.ConditionAvailable: "False", v1alpha1.ConditionDegraded: "True"} {
+		is, reason, message := status(kind)
+		if is != want || reason != "Offline" || !strings.Contains(message, "kubectl mfg mysql GROUP west -e 'SET GLOBAL offline_mode = OFF'") {
+			t.Errorf("%s is %s %s: %s", kind, is, reason, message)
+		}
+	}
+}
+
+// TestCannotWriteIsToldOnce: one event for each reason, and one when it is over.
+func TestCannotWriteIsToldOnce(t *testing.T) {
+	var told []string
+	l := &loop{}
+	emit := func(_ string, e report.Event, _ string, _ ...any) { told = append(told, e.Reason) }
+	open := failover.Decision{Topology: failover.TopologyHealthy, Status: failover.Durable{ActiveSite: "west"}}
+	bad := func(reason string) failover.Decision {
+		d := open
+		d.Unwritable = &failover.Unwritable{Site: "west", Reason: reason}
+		return d
+	}
+	for _, d := range []failover.Decision{open, bad("DiskFull"), bad("DiskFull"), bad("Offline"), open, open} {
+		l.writeEvents(emit, d)
+	}
+	if want := []string{"ClientsCannotWrite", "ClientsCannotWrite", "ClientsCanWrite"}; !slices.Equal(told, want) {
+		t.Errorf("told %v, want %v", told, want)
 	}
 }

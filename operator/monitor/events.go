@@ -53,6 +53,7 @@ func (l *loop) events(group *v1alpha1.MysqlFailoverGroup, d failover.Decision) {
 	}
 	l.fenceEvents(emit, d)
 	l.staysEvent(emit, d)
+	l.writeEvents(emit, d)
 	l.plannedEvents(emit, d)
 	if l.said.blocked = ""; d.Verdict == failover.VerdictBlocked {
 		l.said.blocked = d.Reason
@@ -95,6 +96,22 @@ func (l *loop) fenceEvents(emit teller, d failover.Decision) {
 		emit("", report.AllUnreachable, "%s", d.Message)
 	}
 	l.said.silent = silent
+}
+
+// writeEvents tell once that clients cannot write to an open active site, and once that they can again. One that is closed meanwhile
+// is told of otherwise.
+func (l *loop) writeEvents(emit teller, d failover.Decision) {
+	before := l.said.unwritable
+	l.said.unwritable = ""
+	if u := d.Unwritable; u != nil {
+		l.said.unwritable = u.Site + " " + u.Reason
+		if l.said.unwritable != before {
+			words, way := u.Message()
+			emit(u.Site, report.ClientsCannotWrite, "%s: %s; %s", u.Reason, words, way)
+		}
+	} else if before != "" && d.Topology == failover.TopologyHealthy {
+		emit(d.Status.ActiveSite, report.ClientsCanWrite, "clients can write to %s again", d.Status.ActiveSite)
+	}
 }
 
 // staysEvent says once for each reason that the role stays on a site that is about to go.

@@ -31,7 +31,9 @@ type said struct {
 	foreign map[string]bool
 	stays   string
 	planned string
-	written time.Time
+	// unwritable is why clients could not write to the open active site.
+	unwritable string
+	written    time.Time
 	// agreed is the version of the group in which status was last found to stand.
 	agreed   string
 	forecast settledForecast
@@ -137,7 +139,7 @@ func (l *loop) metrics(group *v1alpha1.MysqlFailoverGroup, s failover.Snapshot, 
 		}
 	}
 	open := ""
-	if d.Topology == failover.TopologyHealthy {
+	if d.Topology == failover.TopologyHealthy && d.Unwritable == nil {
 		open = d.Status.ActiveSite
 	}
 	report.SetForecast(ns, name, forecastOf(d))
@@ -162,6 +164,9 @@ func (l *loop) writeStatus(ctx context.Context, group *v1alpha1.MysqlFailoverGro
 		l.said.forecast, l.said.loss = settledForecast{}, settledLoss{} // the role has moved to it: it says something wrong, and not just something else
 	}
 	status.Forecast = l.said.loss.settle(l.said.forecast.settle(toForecast(d.Forecast), s.Now), d.Forecast, s.Now)
+	if d.Unwritable != nil {
+		status.Phase = v1alpha1.GroupUnavailable
+	}
 	if d.Verdict == failover.VerdictBlocked {
 		status.LastFailover = v1alpha1.LastFailoverBlocked
 	}

@@ -7,6 +7,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mysql-mfg/mfg/api/wire"
 )
 
 // Reasons of conditions. Conditions, events, logs and the command line use the same words.
@@ -53,6 +55,18 @@ const (
 	ReasonSiteDiverged       = "SiteDiverged"
 	ReasonSiteUnreachable    = "SiteUnreachable"
 	ReasonNotBlocked         = "NotBlocked"
+
+	// Ready, Available: the active site is open, and its write probe fails.
+	ReasonOffline                 = wire.WriteOffline
+	ReasonReadOnly                = wire.WriteReadOnly
+	ReasonTooManyConnections      = wire.WriteTooManyConnections
+	ReasonSecureTransportRequired = wire.WriteSecureTransport
+	ReasonDiskFull                = wire.WriteDiskFull
+	ReasonDiskStalled             = wire.WriteDiskStalled
+	ReasonDiskFailed              = wire.WriteDiskFailed
+	ReasonLocked                  = wire.WriteLocked
+	ReasonWriteRefused            = wire.WriteRefused
+	ReasonNoAnswer                = wire.WriteNoAnswer
 
 	// Paused.
 	ReasonPaused       = "Paused"

@@ -37,6 +37,8 @@ var (
 	PlannedWaiting     = normal("PlannedFailoverWaiting", "Wait", "A planned failover waits for its target to catch up; nothing was changed yet.")
 	PlannedBlocked     = warning("PlannedFailoverBlocked", "Wait", "The active site is about to go, and its role cannot be moved away.")
 	ActiveSiteReopened = normal("ActiveSiteReopened", "Promote", "The active site came back, held everything and was reopened.")
+	ClientsCannotWrite = warning("ClientsCannotWrite", "Observe", "The active site is open, but a write as a client makes it does not succeed.")
+	ClientsCanWrite    = normal("ClientsCanWrite", "Observe", "A write as a client makes it succeeds again.")
 	WriterFenced       = warning("WriterFenced", "Fence", "A site that is not the active site was writable and was fenced.")
 	SiteDiverged       = warning("SiteDiverged", "Hold", "A site has transactions that the active site lacks; it is held for a person.")
 	SiteAttached       = normal("SiteAttached", "Attach", "A site replicates from the active site.")

@@ -94,6 +94,12 @@ type Certificate interface {
 	Report() *wire.CertificateReport
 }
 
+// WriteProbe writes as a client does while the site is open.
+type WriteProbe interface {
+	// Report is what came of it; nil if nothing is known.
+	Report() *wire.WriteProbe
+}
+
 // KeyringNotEscrowed is why a site stays closed whose keyring would be lost with its pod (I16).
 const KeyringNotEscrowed fence.Reason = "KeyringNotEscrowed"
 
@@ -126,8 +132,10 @@ type Config struct {
 	Keyring Keyring
 	// Certificate is nil on a site without TLS.
 	Certificate Certificate
-	Clock       Clock
-	Log         *slog.Logger
+	// WriteProbe may be nil.
+	WriteProbe WriteProbe
+	Clock      Clock
+	Log        *slog.Logger
 }
 
 func (c Config) validate() error {
@@ -209,7 +217,7 @@ func New(c Config) (*Agent, error) {
 	a.takeMark()
 	a.ticked.Store(int64(now.Mono))
 	a.watched.Store(int64(now.Mono))
-	a.metrics = newMetrics(a.now, c.Clock)
+	a.metrics = newMetrics(a.now, c.Clock, c.WriteProbe)
 	a.door = door.New(doorLimits, func(reason string) { a.metrics.refusals.WithLabelValues(reason).Inc() })
 	if warning != nil {
 		a.Log.Warn("a copy of the statement is damaged; the other one is used", "error", warning)

@@ -213,6 +213,28 @@ func TestAWindowIsLeftAloneAndEnds(t *testing.T) {
 	})
 }
 
+// I3: somebody sets offline_mode on the open active site. It is opened again, on the operator's fresh answer alone.
+func TestClientsAreLetInAgainI3(t *testing.T) {
+	story(t, func(t *testing.T, w *world) {
+		w.bootOpen()
+		w.do(func() { w.offline, w.events = true, nil })
+		w.after(1100 * time.Millisecond)
+		w.mustBe("writable")
+		if got := w.happenings(); !slices.Contains(got, "operator asked") || !slices.Contains(got, "opened") || slices.Contains(got, "fenced") {
+			t.Errorf("events: %q", got)
+		}
+		// Under a hold nobody is let in, and nobody is asked about it all the time.
+		w.do(func() { w.operator.Hold = true })
+		w.after(3 * time.Second)
+		w.do(func() { w.offline, w.events = true, nil })
+		w.after(10 * time.Second)
+		w.mustBe("in a window")
+		if asked := len(w.happenings()); asked > 6 {
+			t.Errorf("%d events within 10 s: %q", asked, w.happenings())
+		}
+	})
+}
+
 // I4: a sidecar that ends leaves no open MySQL behind.
 func TestItFencesWhenItIsToldToEndI4(t *testing.T) {
 	story(t, func(t *testing.T, w *world) {

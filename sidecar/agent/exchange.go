@@ -86,7 +86,7 @@ func (a *Agent) askOperator(ctx context.Context) fence.Refusal {
 	if !adoption.Taken {
 		return adoption.Refusal
 	}
-	if s := a.now(); w.Statement.ActiveSite != a.Site.Name || w.Statement.Hold || (s.Open() && s.Seen().Writable) {
+	if s := a.now(); w.Statement.ActiveSite != a.Site.Name || w.Statement.Hold || s.Serves() {
 		return fence.Refusal{}
 	}
 	refusal := a.open(ctx, w)

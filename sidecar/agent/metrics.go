@@ -35,7 +35,7 @@ type Metrics struct {
 }
 
 // newMetrics registers the series; the gauges read the state when they are asked.
-func newMetrics(state func() fence.State, clock Clock) *Metrics {
+func newMetrics(state func() fence.State, clock Clock, probe WriteProbe) *Metrics {
 	m := &Metrics{
 		registry: prometheus.NewRegistry(),
 		fences: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -81,7 +81,31 @@ func newMetrics(state func() fence.State, clock Clock) *Metrics {
 		gauge("sidecar_mysql_up", "1 if MySQL answered the last look, else 0.",
 			func(s fence.State) float64 { return truth(s.Seen().Answered) }),
 	)
+	if probe != nil {
+		m.registry.MustRegister(writeSeries{probe})
+	}
 	return m
+}
+
+var writeSeconds = prometheus.NewDesc("sidecar_write_probe_failing_seconds",
+	"For how long every write probe has failed, by the reason of the last one: 0 if it committed. Absent while the site is not open, or the probe itself cannot write.",
+	[]string{"reason"}, nil)
+
+// writeSeries says what the write probe found.
+type writeSeries struct{ probe WriteProbe }
+
+// Describe is of prometheus.Collector.
+func (writeSeries) Describe(into chan<- *prometheus.Desc) { into <- writeSeconds }
+
+// Collect is of prometheus.Collector.
+func (w writeSeries) Collect(into chan<- prometheus.Metric) {
+	switch r := w.probe.Report(); {
+	case r == nil || r.Outcome == wire.WriteUnknown:
+	case r.Outcome == wire.WriteFails:
+		into <- prometheus.MustNewConstMetric(writeSeconds, prometheus.GaugeValue, float64(r.ForMillis)/1000, r.Reason)
+	default:
+		into <- prometheus.MustNewConstMetric(writeSeconds, prometheus.GaugeValue, 0, "")
+	}
 }
 
 func truth(b bool) float64 {

@@ -137,7 +137,7 @@ func (a *Agent) push(ctx context.Context, w fence.Word) string {
 		return adoption.Refusal.Message
 	case s.Exposed() && fence.Decide(s, a.Clock()).Do == fence.Fence:
 		return "MySQL is not fenced yet"
-	case !s.Names() || s.Newest().Hold || (s.Open() && s.Seen().Writable):
+	case !s.Names() || s.Newest().Hold || s.Serves():
 		return ""
 	}
 	// The push opens nothing, because it may be old. The operator's own answer may. Anybody can send an old push again, so no more
@@ -205,6 +205,9 @@ func (a *Agent) report(ctx context.Context, message string) wire.Report {
 	}
 	if a.Certificate != nil {
 		r.Certificate = a.Certificate.Report()
+	}
+	if a.WriteProbe != nil {
+		r.WriteProbe = a.WriteProbe.Report()
 	}
 	switch {
 	case late:

@@ -249,8 +249,8 @@ func Decide(s State, now Instant) Decision {
 			return Decision{Do: Fence, Cause: c.cause, Why: c.why, Kill: s.unsure}
 		}
 	}
-	if shouldBeOpen(s) && !s.seen.Writable {
-		// Open by right, but somebody set read_only.
+	if shouldBeOpen(s) && (!s.seen.Writable || clientsKeptOut(s, now)) {
+		// Open by right, but somebody set read_only or offline_mode.
 		return Decision{Do: Ask, Why: ClosedButNamed}
 	}
 	return Decision{Do: Nothing}
@@ -262,6 +262,13 @@ func Decide(s State, now Instant) Decision {
 func readersKeptOut(s State, now Instant) bool {
 	_, open := s.word.WindowFor(s.site.Name, now.Wall)
 	return !open && !s.changing && s.seen.Running && s.seen.Answered && s.seen.Offline && !s.seen.Cloning
+}
+
+// clientsKeptOut: somebody set offline_mode on a site that is open by right. It serves nobody, and nobody but this sidecar has a
+// use for offline_mode here: it is opened again, under the boot rule. In a window it is somebody's at work.
+func clientsKeptOut(s State, now Instant) bool {
+	_, open := s.word.WindowFor(s.site.Name, now.Wall)
+	return !open && s.seen.Answered && s.seen.Offline && s.openEpoch != 0
 }
 
 // leaving: this sidecar ends, and nobody would keep the lease (I4).

@@ -231,6 +231,15 @@ func TestOpenGuardsI1I2I3I5(t *testing.T) {
 			return seen(func(f *Facts) { f.SuperReadOnly = false })
 		},
 	})
+	// Only what this run opened is opened again while it is writable, and only to let its clients in.
+	offline := writable
+	offline.Offline = true
+	if r := MayOpen(observe(openSite(), offline), good, now); r != (Refusal{}) {
+		t.Errorf("an open site whose clients are kept out: %+v", r)
+	}
+	if r := MayOpen(observe(closedSite(), offline), good, now); r.Reason != MySQLWritable {
+		t.Errorf("somebody else opened it behind offline_mode: %+v", r)
+	}
 	for name, w := range map[string]Word{
 		"relayed":       {Origin: Peer, Statement: good.Statement, Nonce: "n", SentAt: sent},
 		"other nonce":   {Origin: Operator, Statement: good.Statement, Nonce: "m", SentAt: sent},

@@ -94,6 +94,9 @@ func (s State) Names() bool { return s.word.Epoch > 0 && s.word.ActiveSite == s.
 // Open is true if writes were opened by this run and not closed since.
 func (s State) Open() bool { return s.openEpoch > 0 }
 
+// Serves is true while this run's opening stands and lets clients in, as far as was seen.
+func (s State) Serves() bool { return s.Open() && s.seen.Writable && !s.seen.Offline }
+
 // Exposed is true unless MySQL is known to accept no commit.
 func (s State) Exposed() bool { return s.exposed }
 

@@ -79,8 +79,11 @@ func leaseTooShort(s State, o opening) bool {
 // mysqlSilent: what cannot be seen cannot be opened safely.
 func mysqlSilent(s State, _ opening) bool { return !s.seen.Running || !s.seen.Answered }
 
-// mysqlWritable: either it is open already, or it must be fenced first.
-func mysqlWritable(s State, _ opening) bool { return s.seen.Answered && s.seen.Writable }
+// mysqlWritable: either it is open already, or it must be fenced first. One that this run opened, and that keeps its clients out
+// since, is opened again: that clears offline_mode and nothing else that matters.
+func mysqlWritable(s State, o opening) bool {
+	return s.seen.Answered && s.seen.Writable && !clientsKeptOut(s, o.now)
+}
 
 // mysqlReplicates: a replica that is written to diverges; the operator ends replication before it promotes.
 func mysqlReplicates(s State, _ opening) bool { return s.seen.Answered && s.seen.Replicates }
@@ -130,7 +133,9 @@ func Opened(s State, outcome Outcome) State {
 	case Done:
 		s.seen.Writable, s.seen.SuperReadOnly, s.seen.Offline = true, false, false
 	case Refused:
-		s = closed(s)
+		if s.seen.SuperReadOnly {
+			s = closed(s)
+		} // else it was open before, with its clients kept out, and still is
 	case Failed:
 		// It may be open, but that was not proven: fence, and begin anew.
 		s.openEpoch = 0

@@ -174,6 +174,8 @@ func (m *model) open(t *rapid.T) {
 	}
 	w := m.answer
 	switch {
+	case m.writes && !(m.offline && m.openedUnder == w.Statement.Epoch):
+		t.Fatalf("I3: opened what is writable, offline %v, opened under %d, on %+v", m.offline, m.openedUnder, w)
 	case w.Origin != Operator, w.Statement.Nonce != "n", w.Statement.Group != "orders":
 		t.Fatalf("I3: opened on %+v", w)
 	case w.Statement.ActiveSite != "a", w.Statement.Hold, w.Statement.Epoch < m.highest, w.Statement.Epoch < m.acked:
@@ -243,7 +245,7 @@ func (m *model) restart() {
 }
 
 func (m *model) mysqld(t *rapid.T) {
-	switch rapid.SampledFrom([]string{"crash", "start", "openedByHand", "closedByHand", "window"}).Draw(t, "mysqld") {
+	switch rapid.SampledFrom([]string{"crash", "start", "openedByHand", "closedByHand", "offlineByHand", "window"}).Draw(t, "mysqld") {
 	case "crash":
 		m.runs, m.writes, m.offline = false, false, false
 	case "start":
@@ -255,6 +257,8 @@ func (m *model) mysqld(t *rapid.T) {
 		m.writes = m.runs
 	case "closedByHand":
 		m.writes = false
+	case "offlineByHand":
+		m.offline = m.runs
 	case "window":
 		if m.runs && m.openedUnder == 0 {
 			m.writes, m.offline = true, true

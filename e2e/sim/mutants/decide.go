@@ -7,6 +7,7 @@ const (
 	decideGo     = "operator/failover/decide.go"
 	decisionGo   = "operator/failover/decision.go"
 	plannedGo    = "operator/failover/planned.go"
+	writeProbeGo = "operator/failover/writeprobe.go"
 )
 
 var transitionRows = []row{

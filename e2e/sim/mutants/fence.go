@@ -166,7 +166,7 @@ var fenceRows = []row{
 	{guard: "open: fenceDue", breaks: "I1 I2", edits: []edit{
 		{openGo, "return s.changing || Decide(s, o.now).Do == Fence", "return false"},
 	}, behind: []edit{
-		never(openGo, "func mysqlWritable(s State, _ opening) bool", "s.seen.Answered && s.seen.Writable"),
+		{openGo, "return s.seen.Answered && s.seen.Writable && !clientsKeptOut(s, o.now)", "return false"},
 	}},
 	{guard: "Opened: an unsure outcome stays unsure", breaks: "I1 I2", edits: []edit{
 		{openGo, "s.openEpoch, s.unsure = 0, true", "s = closed(s)"},

@@ -58,7 +58,19 @@ var fenceMoreRows = []row{
 		never(openGo, "func mysqlSilent(s State, _ opening) bool", "!s.seen.Running || !s.seen.Answered"),
 	}},
 	{guard: "open: mysqlWritable", breaks: "I3 I2", edits: []edit{
-		never(openGo, "func mysqlWritable(s State, _ opening) bool", "s.seen.Answered && s.seen.Writable"),
+		{openGo, "return s.seen.Answered && s.seen.Writable && !clientsKeptOut(s, o.now)", "return false"},
+	}},
+	{guard: "clientsKeptOut", breaks: "live", edits: []edit{
+		{fenceGo, "return !open && s.seen.Answered && s.seen.Offline && s.openEpoch != 0", "return open && false"},
+	}},
+	{guard: "clientsKeptOut: only of what this run opened", breaks: "I3", edits: []edit{
+		{fenceGo, "s.seen.Offline && s.openEpoch != 0\n}\n\n// leaving", "s.seen.Offline\n}\n\n// leaving"},
+	}},
+	{guard: "clientsKeptOut: not in a window", breaks: "I3 I10", edits: []edit{
+		{fenceGo, "return !open && s.seen.Answered && s.seen.Offline", "return (!open || open) && s.seen.Answered && s.seen.Offline"},
+	}},
+	{guard: "Opened: what was open before a refusal is not closed", breaks: "I1 I2 I3", edits: []edit{
+		{openGo, "if s.seen.SuperReadOnly {\n\t\t\ts = closed(s)\n\t\t} // else", "{\n\t\t\ts = closed(s)\n\t\t} // else"},
 	}},
 	{guard: "open: windowIsOpen", breaks: "I10 I3", edits: []edit{
 		{openGo, "_, open := s.word.WindowFor(s.site.Name, o.now.Wall)\n\treturn open\n", "_, open := s.word.WindowFor(s.site.Name, o.now.Wall)\n\treturn open && false\n"},

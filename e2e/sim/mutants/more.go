@@ -4,6 +4,21 @@ package main
 
 // moreRows are guards of the decision core that were added after the first of them.
 var moreRows = []row{
+	{guard: "unwritable: a probe that is not able to write is not bad", breaks: "live", edits: []edit{
+		{writeProbeGo, " || p == nil || p.Outcome != wire.WriteFails", " || p == nil"},
+	}},
+	{guard: "unwritable: of a site that is open", breaks: "live", edits: []edit{
+		{writeProbeGo, "if d.Topology != TopologyHealthy || !known", "if !known"},
+	}},
+	{guard: "unwritable: not of long ago", breaks: "live", edits: []edit{
+		{writeProbeGo, "if time.Duration(p.AgeMillis)*time.Millisecond > probeValid {", "if false {"},
+	}},
+	{guard: "unwritable: not of a moment", breaks: "live", edits: []edit{
+		{writeProbeGo, "if time.Duration(p.ForMillis)*time.Millisecond < patience {", "if patience < 0 {"},
+	}},
+	{guard: "unwritable: not of a peak of load", breaks: "live", edits: []edit{
+		{writeProbeGo, "if busy[p.Reason] {", "if false {"},
+	}},
 	{guard: "returnedWhole: fenced under this epoch", breaks: "I1 I2 live", edits: []edit{
 		{transitionGo, "case !from.Sidecar.Answered || !from.Sidecar.Report.FencedUnder(s.Status.Epoch) || !from.Fenced():", "case !from.Sidecar.Answered:"},
 	}},

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package probe finds out whether a client could write to the open site beside this sidecar, by writing as one. It runs beside
+// everything else and in front of nothing: what it finds is told, and decides nothing here.
+package probe
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/internal/mysql"
+)
+
+const (
+	// interval is how often a write is tried, timeout how long one may take before it counts as failed.
+	interval = 2 * time.Second
+	timeout  = 2 * time.Second
+)
+
+// MySQL is the server, through the port of the clients.
+type MySQL interface {
+	ProbeWrite(ctx context.Context) error
+}
+
+// Volume is the data volume.
+type Volume interface {
+	// Try writes a little to the volume and waits until it is on disk. It may hang for as long as the volume does.
+	Try() error
+}
+
+// Agent tries to write. Its fields are set before Run.
+type Agent struct {
+	MySQL  MySQL
+	Volume Volume
+	// Open is true while the site is open.
+	Open func() bool
+	// Unable is called when the probe's account or one of its rights is missing; it may be nil.
+	Unable func()
+	Log    *slog.Logger
+
+	// trying is closed once the last try on the volume has ended, tried is what came of it, and before of the one before. Only the
+	// loop touches them, tried once trying is closed.
+	trying        chan struct{}
+	tried, before error
+
+	mu    sync.Mutex
+	known bool
+	last  result
+	since time.Time
+	at    time.Time
+}
+
+// result is what came of one probe.
+type result struct {
+	outcome wire.WriteOutcome
+	reason  string
+	errno   int
+	took    time.Duration
+}
+
+// Run tries to write for as long as the site is open, until ctx ends. One at a time: what hangs is left behind, cut, and
+// counted as failed.
+func (a *Agent) Run(ctx context.Context) {
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for {
+		if a.Open() {
+			a.take(ctx, a.probe(ctx))
+		} else {
+			a.forget()
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+// Report is what was found; nil while the site is not open, or before the first probe ended.
+func (a *Agent) Report() *wire.WriteProbe {
+	if !a.Open() {
+		return nil
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.known {
+		return nil
+	}
+	return &wire.WriteProbe{
+		Outcome: a.last.outcome, Reason: a.last.reason, Errno: a.last.errno, ForMillis: time.Since(a.since).Milliseconds(),
+		TookMillis: a.last.took.Milliseconds(), AgeMillis: time.Since(a.at).Milliseconds(),
+	}
+}
+
+// probe writes once, to MySQL and to its volume side by side.
+func (a *Agent) probe(ctx context.Context) result {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	began := time.Now()
+	a.tryVolume()
+	err := a.MySQL.ProbeWrite(ctx)
+	took := time.Since(began)
+	stalled, disk := a.volume(ctx, err != nil)
+	r := judge(err, stalled, disk)
+	r.took = took
+	return r
+}
+
+// tryVolume begins a try on the volume, unless the last one still hangs: a thread that waits for a disk cannot be called back.
+func (a *Agent) tryVolume() {
+	if a.trying != nil {
+		select {
+		case <-a.trying:
+			a.before = a.tried
+		default:
+			return
+		}
+	}
+	done := make(chan struct{})
+	a.trying = done
+	go func() {
+		defer close(done)
+		a.tried = a.Volume.Try()
+	}()
+}
+
+// volume is what came of the try on the volume; of the one before, while it is not over. Only where the write failed it is
+// waited for: a disk that is merely slow, and on which clients commit, is none of our business.
+func (a *Agent) volume(ctx context.Context, wait bool) (stalled bool, err error) {
+	if wait {
+		select {
+		case <-a.trying:
+		case <-ctx.Done():
+		}
+	}
+	select {
+	case <-a.trying:
+		return false, a.tried
+	default:
+		return true, a.before
+	}
+}
+
+// judge says what it means. A volume that takes nothing any more is told also where MySQL still finds room: its logs are
+// made beforehand, and the next client waits.
+func judge(err error, stalled bool, disk error) result {
+	failure, errno := mysql.ProbeFailure(""), 0
+	if err != nil {
+		failure, errno = mysql.ProbeFailureOf(err)
+	}
+	failed := func(reason string) result { return result{outcome: wire.WriteFails, reason: reason, errno: errno} }
+	switch {
+	case isFull(disk):
+		return failed(wire.WriteDiskFull)
+	case isBroken(disk):
+		return failed(wire.WriteDiskFailed)
+	case err == nil:
+		return result{outcome: wire.WriteDone}
+	case failure == mysql.ProbeUnable:
+		return result{outcome: wire.WriteUnknown, reason: wire.WriteProbeUnable, errno: errno}
+	case failure == mysql.ProbeNoAnswer && stalled:
+		return failed(wire.WriteDiskStalled)
+	}
+	return failed(string(failure))
+}
+
+func isFull(err error) bool { return isErrno(err, syscall.ENOSPC, syscall.EDQUOT) }
+
+func isBroken(err error) bool { return isErrno(err, syscall.EIO, syscall.EROFS) }
+
+// take keeps a result, unless the site was closed meanwhile: then it says nothing.
+func (a *Agent) take(ctx context.Context, r result) {
+	if ctx.Err() != nil || !a.Open() {
+		a.forget()
+		return
+	}
+	now := time.Now()
+	a.mu.Lock()
+	changed := !a.known || a.last.outcome != r.outcome
+	told := changed || a.last.reason != r.reason
+	first := !a.known
+	if changed {
+		// The first probe that met it began before it ended.
+		a.since = now.Add(-r.took)
+	}
+	a.known, a.last, a.at = true, r, now
+	a.mu.Unlock()
+	switch {
+	case !told || first && r.outcome == wire.WriteDone:
+	case r.outcome == wire.WriteDone:
+		a.Log.Info("clients can write again", "took", r.took.String())
+	case r.outcome == wire.WriteFails:
+		a.Log.Warn("the write probe fails: clients cannot write", "reason", r.reason, "errno", r.errno, "took", r.took.String())
+	default:
+		a.Log.Warn("whether clients can write is not known: the account of the write probe, or a right of it, is missing; it is made when the pod is next replaced",
+			"errno", r.errno)
+	}
+	if told && r.outcome == wire.WriteUnknown && a.Unable != nil {
+		a.Unable()
+	}
+}
+
+// forget is for a site that is not open: what was found before does not count for the next opening.
+func (a *Agent) forget() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.known = false
+}

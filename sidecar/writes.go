@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"strconv"
+
+	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/internal/mysql"
+	"github.com/mysql-mfg/mfg/sidecar/probe"
+)
+
+// probeFile, in the state directory, is what the write probe writes to the volume itself.
+const probeFile = "write-probe"
+
+// watchWrites makes what writes as a client does. Its Open is set by the caller.
+func watchWrites(s settings, log *slog.Logger) (*probe.Agent, func(), error) {
+	password, err := sidecarPassword(s)
+	if err != nil {
+		return nil, nil, err
+	}
+	db, err := mysql.Open(mysql.Target{
+		Addr: net.JoinHostPort(s.podIP, strconv.Itoa(wire.PortMySQL)),
+		User: mysql.AccountProbe, Password: mysql.ProbePassword(password),
+		TLS: tlsConfig(filepath.Join(s.tlsDir, caFile)), Program: "mfg sidecar (write probe)",
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return &probe.Agent{
+		MySQL: db, Volume: probe.File{Path: filepath.Join(s.stateDir, probeFile)}, Unable: func() { forgetRights(s) }, Log: log,
+	}, func() { _ = db.Close() }, nil
+}
+
+// runWrites tries to write until ctx ends.
+func runWrites(ctx context.Context, a *probe.Agent) (wait func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		a.Run(ctx)
+	}()
+	return func() { <-done }
+}
