@@ -253,7 +253,8 @@ type CoverageStatus struct {
 	//
 	// +required
 	SystemTablespaceEncrypted bool `json:"systemTablespaceEncrypted"`
-	// unencryptedTablespaces is how many user tablespaces are still in the clear.
+	// unencryptedTablespaces is how many user tablespaces are still in the clear, and user tables in the system tablespace or of an
+	// engine that cannot encrypt.
 	//
 	// +required
 	UnencryptedTablespaces int32 `json:"unencryptedTablespaces"`

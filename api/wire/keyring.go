@@ -57,12 +57,11 @@ type KeyringReport struct {
 // CoverageReport is what is encrypted on a site, as MySQL says.
 type CoverageReport struct {
 	SystemTablespace bool `json:"systemTablespace"`
-	// Unencrypted is how many user tablespaces are in the clear, Names some of them (at most 16).
-	Unencrypted int32    `json:"unencrypted"`
-	Names       []string `json:"names,omitempty"`
-	RedoLog     bool     `json:"redoLog"`
-	UndoLog     bool     `json:"undoLog"`
-	BinaryLog   bool     `json:"binaryLog"`
+	// Unencrypted is how many tablespaces and tables of users are in the clear. They are not named: reports travel in the clear.
+	Unencrypted int32 `json:"unencrypted"`
+	RedoLog     bool  `json:"redoLog"`
+	UndoLog     bool  `json:"undoLog"`
+	BinaryLog   bool  `json:"binaryLog"`
 }
 
 // KeyringEscrow is the body of POST /keyring/escrow.

@@ -37,7 +37,7 @@ const (
 // MySQL is the server beside this sidecar.
 type MySQL interface {
 	Keyring(ctx context.Context) (mysql.KeyringStatus, error)
-	Coverage(ctx context.Context, names int) (mysql.Coverage, error)
+	Coverage(ctx context.Context) (mysql.Coverage, error)
 	EncryptSystemTablespaces(ctx context.Context) error
 	AwaitCheckpoint(ctx context.Context) error
 }
