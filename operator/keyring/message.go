@@ -25,7 +25,7 @@ func waitsFor(g Group, s Site) string {
 	st := s.Status
 	switch {
 	case st.Phase == "" && s.Provisioned:
-		return "the site is not encrypted"
+		return stillPlain(g, s)
 	case st.Phase == "" && s.mayTell() && s.Rendered.Exists:
 		return "its pod was made with a keyring that it can write, and has not said which: once its mysqld answers it goes on; if that cannot start any more, delete the Deployment of the site"
 	case st.Phase == "":
