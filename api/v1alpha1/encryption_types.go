@@ -203,6 +203,10 @@ type SiteKeyringStatus struct {
 	//
 	// +optional
 	RotatedVersion int64 `json:"rotatedVersion,omitempty"`
+	// plainAccepted is true if a person accepted, by encryption-adopt, that the site goes on from a volume whose data is in the clear.
+	//
+	// +optional
+	PlainAccepted bool `json:"plainAccepted,omitempty"`
 	// message says what is waited for, or what went wrong.
 	//
 	// +optional

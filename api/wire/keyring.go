@@ -27,6 +27,8 @@ const (
 	MarkNoSeed = "the keyring to start from"
 	// MarkNoData: the pod is made sealed, and there is no data that its keyring could read.
 	MarkNoData = "there is no data"
+	// MarkPlainData: the pod is to make data, and there is some that was never encrypted. Nothing was changed.
+	MarkPlainData = "the volume holds data in the clear"
 )
 
 // KeyringReport is what a sidecar says of its site's keyring. It never holds anything of its content.

@@ -136,7 +136,8 @@ func podOf(s *scope, name string) keyring.Pod {
 	why := bootstrapEnded(pod)
 	out.Empty = strings.Contains(why, wire.MarkNoData)
 	out.Lost = out.Empty || strings.Contains(why, wire.MarkKeyringLost)
-	out.Unborn = neverBegan(pod) || strings.Contains(why, wire.MarkNoSeed)
+	out.Plain = strings.Contains(why, wire.MarkPlainData)
+	out.Unborn = neverBegan(pod) || out.Plain || strings.Contains(why, wire.MarkNoSeed)
 	out.Silent = !out.Ready && s.known && !s.facts.Sites[name].MysqlUp && endsAtOnce(pod) && s.now.Sub(pod.CreationTimestamp.Time) >= lostAfter
 	return out
 }

@@ -63,6 +63,53 @@ func TestAnAdoptionKeepsCandidatesI16(t *testing.T) {
 	}
 }
 
+// I14: volumes that stayed in the clear when their group was deleted are not encrypted unasked, and then one after the other: keys that
+// are lost before they are in escrow cost one site and not all.
+func TestVolumesInTheClearAreAskedForI14(t *testing.T) {
+	refuses := func(name string) Site {
+		return Site{Name: name, Rendered: Rendered{Exists: true, Keyring: true}, Pod: Pod{UID: "p", Current: true, Unborn: true, Plain: true, Round: 1},
+			Status: v1alpha1.SiteKeyringStatus{Name: name, Phase: unsealed, Work: boot, Round: 1}}
+	}
+	made := func() Group {
+		return Group{Name: "orders", Now: start, Known: true, Sites: []Site{refuses("a"), refuses("b"), refuses("c")}}
+	}
+	g := made()
+	for _, n := range Decide(g).Sites {
+		if n.Moved || n.Wish.AcceptPlain || !strings.Contains(n.Status.Message, v1alpha1.AnnotationEncryptionAdopt) {
+			t.Errorf("not accepted: %+v", n)
+		}
+	}
+	g.Adopt = true
+	n := Decide(g).Sites[0]
+	if got := adopts(g); got != "a" || !n.Wish.AcceptPlain || n.Wish.Round != 2 || n.Wish.Work != boot {
+		t.Errorf("accepted: %q, %+v", got, n.Wish)
+	}
+	g.EscrowTrouble = "no route to host"
+	if got := adopts(g); got != "" {
+		t.Errorf("the endpoint is out of reach: %q", got)
+	}
+	for phase, want := range map[v1alpha1.KeyringPhase]string{unsealed: "", failed: "", escrowed: "b"} {
+		g := made()
+		g.Adopt, g.Sites[0].Status.Phase, g.Sites[0].Status.Round, g.Sites[0].Pod = true, phase, 2, Pod{UID: "q", Current: true, Round: 2}
+		g.Sites[0].Status.PlainAccepted = true
+		if got := adopts(g); got != want {
+			t.Errorf("a is %s: %q are taken next, want %q", phase, got, want)
+		}
+	}
+	g = made()
+	g.Adopt, g.Sites = true, g.Sites[:1]
+	g.Sites[0].Status.Round = 2 // the pod that refuses is about to be replaced by one that may
+	if got := adopts(g); got != "" {
+		t.Errorf("an old pod: %q", got)
+	}
+	if seal := (Next{Status: v1alpha1.SiteKeyringStatus{PlainAccepted: true}}); true {
+		seal.endRound()
+		if seal.Status.PlainAccepted {
+			t.Error("what a person accepted outlives its round: the volume may be another one by then")
+		}
+	}
+}
+
 // What an adoption waits for is told of each site that it waits with.
 func TestAnAdoptionSaysWhatItWaitsFor(t *testing.T) {
 	g := Group{Name: "orders", Now: start, Adopt: true, Known: true, Donor: true, Sites: []Site{plainSite("a"), plainSite("b")}}

@@ -56,6 +56,11 @@ var Table = []Transition{
 		"work `Rotation` from a fresh keyring: nothing is ever wiped; what is in the clear stays so until it is rebuilt", isAdopted, adopt,
 	},
 	{
+		[]v1alpha1.KeyringPhase{unsealed, failed}, "the pod of a new site says that its volume holds data in the clear: a group that was made again over volumes that stayed",
+		"annotation `encryption-adopt` is `confirm`; one after the other, as for a group that serves", unsealed,
+		"work `Bootstrap` again, with leave to go on from that data. Until then nothing is changed", isPlainAccepted, acceptPlain,
+	},
+	{
 		[]v1alpha1.KeyringPhase{sealed, escrowed, failed}, "the volume of the site is found empty",
 		"the site is not the active one, and is marked as one without data, which an empty volume does by itself", unsealed,
 		"work `Bootstrap` from a fresh keyring: there is nothing that the old one could read", isEmptied, bootstrap,

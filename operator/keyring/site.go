@@ -130,6 +130,8 @@ type Pod struct {
 	Silent bool
 	// Empty is true if the pod is made sealed, and says that there is no data on its volume.
 	Empty bool
+	// Plain is true if the pod was to make data, says that there is some which was never encrypted, and has changed nothing.
+	Plain bool
 	// Settled is true if it does its part in the group.
 	Settled bool
 	// Projects is the escrow Secret that the pod has mounted read-only as its keyring, with nothing over it.
