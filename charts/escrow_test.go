@@ -80,6 +80,12 @@ func TestEscrowProtection(t *testing.T) {
 			if binding.Spec.PolicyName != policy.Name || !slices.Equal(binding.Spec.ValidationActions, []admissionv1.ValidationAction{admissionv1.Deny}) {
 				t.Errorf("binding %+v", binding.Spec)
 			}
+			// What is kept by half protects nothing.
+			for _, annotations := range []map[string]string{policy.Annotations, binding.Annotations} {
+				if annotations["helm.sh/resource-policy"] != "keep" {
+					t.Errorf("it goes with the chart, and the keyrings stay: %v", annotations)
+				}
+			}
 			var namespaces []string
 			if s := policy.Spec.MatchConstraints.NamespaceSelector; s != nil {
 				namespaces = s.MatchExpressions[0].Values
@@ -100,6 +106,9 @@ func TestEscrowProtection(t *testing.T) {
 				}
 			}
 		})
+	}
+	if out := render(t, operatorChart, "crds: {enabled: false}\nescrowProtection: {keep: false}"); strings.Contains(out, "resource-policy") {
+		t.Error("it is kept although it is not to be")
 	}
 	if out := render(t, operatorChart, "crds: {enabled: false}\nescrowProtection: {enabled: false}"); strings.Contains(out, "ValidatingAdmission") {
 		t.Error("the policy cannot be switched off")

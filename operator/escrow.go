@@ -41,7 +41,7 @@ func addEscrow(mgr ctrl.Manager, s settings, loops *monitor.Monitor, log *slog.L
 	if err != nil {
 		return fmt.Errorf("make client of the escrow listener: %w", err)
 	}
-	store := escrow.New(escrow.Options{Client: direct, Live: direct, Pods: podsOf(loops)})
+	store := escrow.New(escrow.Options{Client: direct, Live: direct, Pods: podsOf(loops), Log: log})
 	return mgr.Add(server.EscrowRunnable{Escrow: server.NewEscrow(store, log), Addr: s.escrowAddr, Dir: s.escrowTLSDir})
 }
 

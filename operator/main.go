@@ -130,7 +130,7 @@ func wire(mgr ctrl.Manager, s settings, log *slog.Logger) error {
 			SidecarImage: s.sidecarImage, SidecarPullPolicy: corev1.PullPolicy(s.sidecarPullPolicy), OperatorURL: s.auxiliaryURL,
 			EscrowURL: s.escrowURL,
 		},
-		Escrow: newKeyrings(mgr, s),
+		Escrow: newKeyrings(mgr, s), ReachEscrow: client.Escrow{URL: s.escrowURL}.Reach,
 	})
 	if err := reconciler.SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("set up controller: %w", err)

@@ -41,6 +41,8 @@ var (
 		"if that escrow Secret is gone too, order a reclone of the site that gives its data up (SITE:confirm)")
 	errMayHold = errors.New(wire.MarkKeyringLost + " is lost, and the data may hold what was acknowledged: nothing is removed without a person's word; " +
 		"order a reclone of the site that gives its data up (SITE:confirm)")
+	errPlainData = errors.New(wire.MarkPlainData + ", and nobody accepted that it is encrypted in part: nothing was changed; accept it with the annotation " +
+		"encryption-adopt=confirm of the group, or have it on another volume")
 	errNoKeyring = errors.New("mysqld made a data directory without a keyring: is mysqldDir and pluginDir of spec.encryptionAtRest.keyring where the image has them?")
 )
 
@@ -158,6 +160,10 @@ func takeKeyring(s settings, log *slog.Logger) (lost bool, err error) {
 	if look.Exists() {
 		log.Warn("what lies in the keyring's place is none; it is not used", "flaw", look.Flaw.Error())
 	}
+	if record.Needs == "" && s.keyring.work == workBootstrap && !s.keyring.acceptPlain {
+		// The operator takes this volume for a new one. Its data would be encrypted in part, and with the pod the key to that part lost.
+		return false, errPlainData
+	}
 	// Data that was never seen with a keyring needs none: encryption is switched on now.
 	if record.Needs != "" && (s.keyring.seed == "" || record.Needs != s.keyring.seedDigest) {
 		return true, nil
@@ -202,7 +208,7 @@ func mayWipe(s settings) error {
 		return nil
 	case record.Needs == record.Escrowed:
 		// Not lost: the operator has it, and will have the pod start from it.
-		return fmt.Errorf("%w: version %d", errStored, record.Version)
+		return fmt.Errorf("%w: it has the digest %s", errStored, record.Escrowed)
 	case s.keyring.work == workBootstrap && !record.Made:
 		// The data is older than its encryption: it was served before.
 		return errMayHold

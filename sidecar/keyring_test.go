@@ -309,7 +309,11 @@ func TestBootstrapTakesTheKeyringThatTheDataNeeds(t *testing.T) {
 		},
 		"encryption is switched on": {
 			"data without a keyring needs none",
-			func(t *testing.T, s *settings) { t.Helper(); _ = os.Remove(filepath.Join(s.stateDir, "keyring.json")) }, nil, "",
+			func(t *testing.T, s *settings) {
+				t.Helper()
+				_ = os.Remove(filepath.Join(s.stateDir, "keyring.json"))
+				s.keyring.work = "Rotation"
+			}, nil, "",
 		},
 		"sealed": {
 			"it is there",

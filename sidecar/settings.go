@@ -40,6 +40,8 @@ type keyringSettings struct {
 	sealed bool
 	// work is why the keyring can be written: Bootstrap, Clone or Rotation. round names that very unseal, for all pods of it.
 	work, round string
+	// acceptPlain lets a new site go on from data that was never encrypted.
+	acceptPlain bool
 	// seed is the file to start from, seedDigest what it must be; empty starts with a fresh keyring.
 	seed, seedDigest                 string
 	escrowURL, escrowCA, escrowToken string
@@ -55,6 +57,8 @@ func keyringFlags(fs *flag.FlagSet, k *keyringSettings, env func(string) string)
 	fs.BoolVar(&k.sealed, "keyring-sealed", env("MFG_KEYRING_SEALED") == "true", "the keyring cannot be written ($MFG_KEYRING_SEALED)")
 	text(&k.work, "keyring-work", "MFG_KEYRING_WORK", "why the keyring can be written: Bootstrap, Clone or Rotation")
 	text(&k.round, "keyring-round", "MFG_KEYRING_ROUND", "which unseal this is; each has a name of its own")
+	fs.BoolVar(&k.acceptPlain, "keyring-accept-plain", env("MFG_KEYRING_ACCEPT_PLAIN") == "true",
+		"go on from data that was never encrypted ($MFG_KEYRING_ACCEPT_PLAIN)")
 	text(&k.seed, "keyring-seed", "MFG_KEYRING_SEED", "keyring to start from; empty for a fresh one")
 	text(&k.seedDigest, "keyring-seed-digest", "MFG_KEYRING_SEED_DIGEST", "digest that the seed must have")
 	text(&k.escrowURL, "escrow-url", "MFG_ESCROW_URL", "base URL of the operator's escrow listener")

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -112,11 +113,52 @@ func sendKeyring(ctx context.Context, transport http.RoundTripper, base, token s
 	return answer, nil
 }
 
+// reachTimeout bounds a look whether the endpoint is there.
+const reachTimeout = 5 * time.Second
+
+// Reach shakes hands with the operator's listener and sends nothing. It fails where a push would, before any keyring is at stake: no
+// route, no listener, a certificate that these authorities did not make, or one with other names.
+func (e Escrow) Reach(ctx context.Context, authorities []byte) error {
+	if !strings.HasPrefix(e.URL, "https://") {
+		return ErrPlaintext
+	}
+	target, err := url.Parse(e.URL)
+	if err != nil {
+		return fmt.Errorf("reach the escrow endpoint: %w", err)
+	}
+	transport, err := e.believing(authorities)
+	if err != nil {
+		return fmt.Errorf("reach the escrow endpoint: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
+	defer cancel()
+	address := target.Host
+	if target.Port() == "" {
+		address = net.JoinHostPort(target.Hostname(), "443")
+	}
+	plain, err := transport.DialContext(ctx, "tcp", address)
+	if err != nil {
+		return fmt.Errorf("reach %s: %w", address, err)
+	}
+	config := transport.TLSClientConfig.Clone()
+	config.ServerName = target.Hostname()
+	secured := tls.Client(plain, config)
+	defer func() { _ = secured.Close() }()
+	if err := secured.HandshakeContext(ctx); err != nil {
+		return fmt.Errorf("shake hands with %s: %w", address, err)
+	}
+	return nil
+}
+
 func (e Escrow) transport() (*http.Transport, error) {
 	raw, err := os.ReadFile(e.CAFile)
 	if err != nil {
 		return nil, fmt.Errorf("read CA: %w", err)
 	}
+	return e.believing(raw)
+}
+
+func (e Escrow) believing(raw []byte) (*http.Transport, error) {
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(raw) {
 		return nil, ErrNoCA

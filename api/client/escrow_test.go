@@ -72,6 +72,38 @@ func TestEscrowPushes(t *testing.T) {
 	}
 }
 
+// I16: before a site is adopted, the endpoint is found out of reach by whatever a push would fail on.
+func TestEscrowIsReachedAsAPushWouldBe(t *testing.T) {
+	e, server := escrowServer(t, func(http.ResponseWriter, *http.Request) { t.Error("something was sent") })
+	authorities, err := os.ReadFile(e.CAFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Reach(t.Context(), authorities); err != nil {
+		t.Errorf("out of reach: %v", err)
+	}
+	plain := httptest.NewServer(http.NotFoundHandler())
+	defer plain.Close()
+	for name, tt := range map[string]struct {
+		url         string
+		authorities []byte
+	}{
+		"no TLS":                  {plain.URL, authorities},
+		"TLS is spoken of only":   {"https://" + strings.TrimPrefix(plain.URL, "http://"), authorities},
+		"another authority":       {server.URL, []byte(strangersCA)},
+		"a name that is not its":  {strings.Replace(server.URL, "127.0.0.1", "localhost", 1), authorities},
+		"authorities are missing": {server.URL, nil},
+	} {
+		if err := (client.Escrow{URL: tt.url}).Reach(t.Context(), tt.authorities); err == nil {
+			t.Errorf("%s: it can be reached", name)
+		}
+	}
+	server.Close()
+	if err := e.Reach(t.Context(), authorities); err == nil {
+		t.Error("nobody listens, and it can be reached")
+	}
+}
+
 // Nothing is remembered between two pushes: what was replaced counts at once.
 func TestEscrowReadsItsFilesForEveryPush(t *testing.T) {
 	var seen []string

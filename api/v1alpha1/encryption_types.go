@@ -203,6 +203,10 @@ type SiteKeyringStatus struct {
 	//
 	// +optional
 	RotatedVersion int64 `json:"rotatedVersion,omitempty"`
+	// plainAccepted is true if a person accepted, by encryption-adopt, that the site goes on from a volume whose data is in the clear.
+	//
+	// +optional
+	PlainAccepted bool `json:"plainAccepted,omitempty"`
 	// message says what is waited for, or what went wrong.
 	//
 	// +optional
@@ -253,7 +257,8 @@ type CoverageStatus struct {
 	//
 	// +required
 	SystemTablespaceEncrypted bool `json:"systemTablespaceEncrypted"`
-	// unencryptedTablespaces is how many user tablespaces are still in the clear.
+	// unencryptedTablespaces is how many user tablespaces are still in the clear, and user tables in the system tablespace or of an
+	// engine that cannot encrypt.
 	//
 	// +required
 	UnencryptedTablespaces int32 `json:"unencryptedTablespaces"`

@@ -27,6 +27,8 @@ const (
 	MarkNoSeed = "the keyring to start from"
 	// MarkNoData: the pod is made sealed, and there is no data that its keyring could read.
 	MarkNoData = "there is no data"
+	// MarkPlainData: the pod is to make data, and there is some that was never encrypted. Nothing was changed.
+	MarkPlainData = "the volume holds data in the clear"
 )
 
 // KeyringReport is what a sidecar says of its site's keyring. It never holds anything of its content.
@@ -57,12 +59,11 @@ type KeyringReport struct {
 // CoverageReport is what is encrypted on a site, as MySQL says.
 type CoverageReport struct {
 	SystemTablespace bool `json:"systemTablespace"`
-	// Unencrypted is how many user tablespaces are in the clear, Names some of them (at most 16).
-	Unencrypted int32    `json:"unencrypted"`
-	Names       []string `json:"names,omitempty"`
-	RedoLog     bool     `json:"redoLog"`
-	UndoLog     bool     `json:"undoLog"`
-	BinaryLog   bool     `json:"binaryLog"`
+	// Unencrypted is how many tablespaces and tables of users are in the clear. They are not named: reports travel in the clear.
+	Unencrypted int32 `json:"unencrypted"`
+	RedoLog     bool  `json:"redoLog"`
+	UndoLog     bool  `json:"undoLog"`
+	BinaryLog   bool  `json:"binaryLog"`
 }
 
 // KeyringEscrow is the body of POST /keyring/escrow.

@@ -100,7 +100,7 @@ func covers(t *testing.T, s *mysqltest.Server, target mysql.Target) error {
 	if err := db.EncryptSystemTablespaces(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	c, err := db.Coverage(budget(t), 1)
+	c, err := db.Coverage(budget(t))
 	if err == nil && !c.SystemTablespace {
 		err = fmt.Errorf("covers %+v", c)
 	}

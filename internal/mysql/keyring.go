@@ -83,9 +83,8 @@ func (db *DB) pairs(ctx context.Context, query string, take func(a, b string)) e
 type Coverage struct {
 	// SystemTablespace covers the tablespace mysql and sys.sys_config, which MySQL makes in the clear.
 	SystemTablespace bool
-	// Unencrypted counts the user tablespaces in the clear, Names are the first of them.
+	// Unencrypted counts the user tablespaces in the clear, and the user tables in the system tablespace.
 	Unencrypted int
-	Names       []string
 	// RedoLog and BinaryLog are the settings. UndoLog is also true of every undo tablespace there is.
 	RedoLog, UndoLog, BinaryLog bool
 }
@@ -95,45 +94,34 @@ const ours = "'mysql', 'sys/sys_config'"
 
 const coverageQuery = `SELECT @@GLOBAL.innodb_redo_log_encrypt, @@GLOBAL.innodb_undo_log_encrypt, @@GLOBAL.binlog_encryption,
  (SELECT COUNT(*) FROM information_schema.INNODB_TABLESPACES WHERE SPACE_TYPE = 'Undo' AND ENCRYPTION <> 'Y'),
- (SELECT COUNT(*) FROM information_schema.INNODB_TABLESPACES WHERE NAME IN (` + ours + `) AND ENCRYPTION = 'Y')`
+ (SELECT COUNT(*) FROM information_schema.INNODB_TABLESPACES WHERE NAME IN (` + ours + `) AND ENCRYPTION = 'Y'),
+ (` + plainQuery + `) + (` + inSystemQuery + `)`
 
-// plainQuery counts user tablespaces: neither the system tablespace, which cannot be encrypted, nor the temporary one, nor
-// undo, nor our own two.
-const plainQuery = `SELECT NAME, COUNT(*) OVER () FROM information_schema.INNODB_TABLESPACES
- WHERE ENCRYPTION <> 'Y' AND SPACE_TYPE IN ('Single', 'General') AND NAME NOT IN (` + ours + `) ORDER BY NAME LIMIT ?`
+// inSystemQuery counts what users have in InnoDB's system tablespace, which cannot be encrypted: with innodb_file_per_table=OFF every
+// new table, else those that name it. MySQL itself has nothing there with a name that begins with a schema.
+const inSystemQuery = `SELECT COUNT(*) FROM information_schema.INNODB_TABLES WHERE SPACE = 0 AND NAME LIKE '%/%'`
 
-// Coverage asks what is encrypted; at most that many tablespaces in the clear are named.
-func (db *DB) Coverage(ctx context.Context, names int) (Coverage, error) {
+// plainQuery counts user tablespaces: neither the temporary one, nor undo, nor our own two.
+const plainQuery = `SELECT COUNT(*) FROM information_schema.INNODB_TABLESPACES
+ WHERE ENCRYPTION <> 'Y' AND SPACE_TYPE IN ('Single', 'General') AND NAME NOT IN (` + ours + `)`
+
+// Coverage asks what is encrypted. Names are not asked for: the answer travels where strangers may read it.
+func (db *DB) Coverage(ctx context.Context) (Coverage, error) {
 	ctx, cancel := long(ctx)
 	defer cancel()
-	c, err := db.readCoverage(ctx, names)
+	c, err := db.readCoverage(ctx)
 	if err != nil {
 		return Coverage{}, fmt.Errorf("read coverage of %s: %w", db.target, rightMissing(err))
 	}
 	return c, nil
 }
 
-func (db *DB) readCoverage(ctx context.Context, names int) (Coverage, error) {
+func (db *DB) readCoverage(ctx context.Context) (Coverage, error) {
 	var c Coverage
 	var plainUndo, covered int
-	err := db.pool.QueryRowContext(ctx, coverageQuery).Scan(&c.RedoLog, &c.UndoLog, &c.BinaryLog, &plainUndo, &covered)
-	if err != nil {
-		return Coverage{}, err
-	}
+	err := db.pool.QueryRowContext(ctx, coverageQuery).Scan(&c.RedoLog, &c.UndoLog, &c.BinaryLog, &plainUndo, &covered, &c.Unencrypted)
 	c.UndoLog, c.SystemTablespace = c.UndoLog && plainUndo == 0, covered == strings.Count(ours, ",")+1
-	rows, err := db.pool.QueryContext(ctx, plainQuery, names)
-	if err != nil {
-		return Coverage{}, err
-	}
-	defer func() { _ = rows.Close() }()
-	for rows.Next() {
-		var name string
-		if err := rows.Scan(&name, &c.Unencrypted); err != nil {
-			return Coverage{}, err
-		}
-		c.Names = append(c.Names, name)
-	}
-	return c, rows.Err()
+	return c, err
 }
 
 // The statements that encrypt what MySQL makes in the clear: the data dictionary with all its names, and one table.

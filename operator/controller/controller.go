@@ -63,6 +63,8 @@ type Options struct {
 	Install  render.Install
 	// Escrow keeps the keyrings of encrypted groups; nil if the installation has no escrow listener.
 	Escrow Escrow
+	// ReachEscrow looks whether the escrow endpoint can be reached by who believes these authorities alone; nil asks nobody.
+	ReachEscrow func(ctx context.Context, authorities []byte) error
 
 	// Dial opens a connection to a MySQL; Dial is used if nil.
 	Dial func(mysql.Target) (Recipient, error)

@@ -138,7 +138,7 @@ func (r *Reconciler) orphan(ctx context.Context, group *v1alpha1.MysqlFailoverGr
 	}
 	var owners []metav1.OwnerReference
 	for _, o := range obj.GetOwnerReferences() {
-		if o.UID != group.UID {
+		if o.UID != group.UID && !isGone(group, o) {
 			owners = append(owners, o)
 		}
 	}

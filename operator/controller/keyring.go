@@ -120,6 +120,7 @@ func (r *Reconciler) wishKeyrings(s *scope, d keyring.Decision) {
 func renderKeyring(group, site string, w keyring.Wish) render.Keyring {
 	k := render.Keyring{Sealed: w.Sealed, Work: w.Work, Secret: w.Secret, Version: w.Version, Digest: w.Digest}
 	if !w.Sealed {
+		k.AcceptPlain = w.AcceptPlain
 		k.Token, k.Round = v1alpha1.KeyringTokenSecret(group, site), strconv.FormatInt(w.Round, 10)
 	}
 	return k

@@ -45,6 +45,23 @@ type escrows struct {
 	calmed map[siteKey]calmed
 	// turns counts how often the looks at a site were forgotten: one that began before is old when it ends.
 	turns map[siteKey]int64
+	// out is why the endpoint was out of reach of a group.
+	out map[types.NamespacedName]unreached
+}
+
+func (e *escrows) unreached(group types.NamespacedName) unreached {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.out[group]
+}
+
+func (e *escrows) reached(group types.NamespacedName, u unreached) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.out == nil {
+		e.out = map[types.NamespacedName]unreached{}
+	}
+	e.out[group] = u
 }
 
 type calmed struct {
@@ -115,6 +132,7 @@ func (r *Reconciler) groupOfKeyring(ctx context.Context, obj client.Object) []re
 func (e *escrows) forgetGroup(group types.NamespacedName) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	delete(e.out, group)
 	for key := range e.looks {
 		if key.group == group {
 			delete(e.looks, key)

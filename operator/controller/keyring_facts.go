@@ -45,6 +45,9 @@ func (r *Reconciler) keyringGroup(ctx context.Context, s *scope) (keyring.Group,
 	if g.RotateSet {
 		g.Update = r.updateInFlight(s, g)
 	}
+	if keyring.AdoptsNext(g) {
+		g.EscrowTrouble = r.escrowTrouble(ctx, s)
+	}
 	return g, nil
 }
 
@@ -68,7 +71,7 @@ func (r *Reconciler) keyringSite(ctx context.Context, s *scope, name string) (ke
 		Name: name, Status: keyringStatus(s.group, name), Provisioned: s.provisioned[name], Busy: busy,
 		Active:   name == s.activeSite() || moving != nil && (moving.To == name || moving.From == name),
 		Diverged: mayDiffer(s, name), Alone: alone(s, name),
-		Report: reportOf(s, name),
+		Report: reportOf(s, name), Passive: passive(s, name),
 	}
 	look, err := r.escrowLook(ctx, s, site)
 	if err != nil {
@@ -84,6 +87,13 @@ func (r *Reconciler) keyringSite(ctx context.Context, s *scope, name string) (ke
 	// The time is that of this moment: what was read of the work may be younger than the reconcile.
 	site.Calm = r.escrows.calm(s.work(name), calmKey(s, site), time.Now(), s.facts.Sites[name].ReportedAt)
 	return site, nil
+}
+
+// passive is true for a site that is never promoted.
+func passive(s *scope, name string) bool {
+	return slices.ContainsFunc(s.group.Spec.Sites, func(site v1alpha1.Site) bool {
+		return site.Name == name && site.Role == v1alpha1.DROnly
+	})
 }
 
 // keyringStatus is what is persisted of a site's keyring.
@@ -126,7 +136,8 @@ func podOf(s *scope, name string) keyring.Pod {
 	why := bootstrapEnded(pod)
 	out.Empty = strings.Contains(why, wire.MarkNoData)
 	out.Lost = out.Empty || strings.Contains(why, wire.MarkKeyringLost)
-	out.Unborn = neverBegan(pod) || strings.Contains(why, wire.MarkNoSeed)
+	out.Plain = strings.Contains(why, wire.MarkPlainData)
+	out.Unborn = neverBegan(pod) || out.Plain || strings.Contains(why, wire.MarkNoSeed)
 	out.Silent = !out.Ready && s.known && !s.facts.Sites[name].MysqlUp && endsAtOnce(pod) && s.now.Sub(pod.CreationTimestamp.Time) >= lostAfter
 	return out
 }

@@ -3,6 +3,7 @@
 package controller
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -164,14 +165,15 @@ func TestAPodThatNeverBeganI16(t *testing.T) {
 		status    corev1.ContainerStatus
 		want      bool
 	}{
-		"waits for a volume":       {render.ContainerBootstrap, corev1.ContainerStatus{State: waiting}, true},
-		"runs":                     {render.ContainerBootstrap, corev1.ContainerStatus{State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}, false},
-		"has run":                  {render.ContainerBootstrap, corev1.ContainerStatus{State: waiting, LastTerminationState: ended("")}, false},
-		"has run, as the count":    {render.ContainerBootstrap, corev1.ContainerStatus{State: waiting, RestartCount: 1}, false},
-		"did not start from it":    {render.ContainerBootstrap, corev1.ContainerStatus{State: ended(wire.MarkNoSeed + " is missing")}, true},
-		"again and again":          {render.ContainerBootstrap, corev1.ContainerStatus{State: waiting, RestartCount: 3, LastTerminationState: ended(wire.MarkNoSeed + " has another digest")}, true},
-		"failed for another cause": {render.ContainerBootstrap, corev1.ContainerStatus{State: ended("no space left")}, false},
-		"another container":        {"other", corev1.ContainerStatus{State: waiting}, false},
+		"waits for a volume":        {render.ContainerBootstrap, corev1.ContainerStatus{State: waiting}, true},
+		"runs":                      {render.ContainerBootstrap, corev1.ContainerStatus{State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}, false},
+		"has run":                   {render.ContainerBootstrap, corev1.ContainerStatus{State: waiting, LastTerminationState: ended("")}, false},
+		"has run, as the count":     {render.ContainerBootstrap, corev1.ContainerStatus{State: waiting, RestartCount: 1}, false},
+		"refused data in the clear": {render.ContainerBootstrap, corev1.ContainerStatus{State: ended(wire.MarkPlainData + ", and")}, true},
+		"did not start from it":     {render.ContainerBootstrap, corev1.ContainerStatus{State: ended(wire.MarkNoSeed + " is missing")}, true},
+		"again and again":           {render.ContainerBootstrap, corev1.ContainerStatus{State: waiting, RestartCount: 3, LastTerminationState: ended(wire.MarkNoSeed + " has another digest")}, true},
+		"failed for another cause":  {render.ContainerBootstrap, corev1.ContainerStatus{State: ended("no space left")}, false},
+		"another container":         {"other", corev1.ContainerStatus{State: waiting}, false},
 	} {
 		tt.status.Name = tt.container
 		d := &appsv1.Deployment{}
@@ -179,7 +181,7 @@ func TestAPodThatNeverBeganI16(t *testing.T) {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "u", Annotations: map[string]string{v1alpha1.AnnotationSpecHash: "h"}}}
 		pod.Status.InitContainerStatuses = []corev1.ContainerStatus{tt.status}
 		s := &scope{pods: map[string]*corev1.Pod{"c": pod}, deployments: map[string]*appsv1.Deployment{"c": d}, now: time.Now(), group: &v1alpha1.MysqlFailoverGroup{}}
-		if got := podOf(s, "c"); got.Unborn != tt.want {
+		if got := podOf(s, "c"); got.Unborn != tt.want || got.Plain != strings.Contains(name, "in the clear") {
 			t.Errorf("I16: %s: %+v", name, got)
 		}
 	}

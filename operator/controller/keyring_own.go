@@ -6,7 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -51,7 +53,7 @@ func (r *Reconciler) ownKeyrings(ctx context.Context, s *scope, site keyring.Sit
 		switch {
 		case item.DeletionTimestamp != nil, s.group.DeletionTimestamp != nil:
 			// What is being let go of is not taken hold of again.
-		case owner == nil:
+		case owner == nil, isGone(s.group, *owner):
 			if err := r.own(ctx, s.group, item); err != nil {
 				return fmt.Errorf("own %s: %w", item.Name, err)
 			}
@@ -60,9 +62,16 @@ func (r *Reconciler) ownKeyrings(ctx context.Context, s *scope, site keyring.Sit
 	return r.completeRestored(ctx, s, site, items)
 }
 
+// isGone is true of an owner that was a group of the same name: there is only one group of a name at a time.
+func isGone(group *v1alpha1.MysqlFailoverGroup, owner metav1.OwnerReference) bool {
+	return owner.Kind == "MysqlFailoverGroup" && strings.HasPrefix(owner.APIVersion, v1alpha1.GroupVersion.Group+"/") &&
+		owner.Name == group.Name && owner.UID != group.UID
+}
+
 // own makes the group the controller of an object.
 func (r *Reconciler) own(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, item *metav1.PartialObjectMetadata) error {
 	before := item.DeepCopy()
+	item.OwnerReferences = slices.DeleteFunc(item.OwnerReferences, func(o metav1.OwnerReference) bool { return isGone(group, o) })
 	item.OwnerReferences = append(item.OwnerReferences, *metav1.NewControllerRef(group, v1alpha1.GroupVersion.WithKind("MysqlFailoverGroup")))
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	return client.IgnoreNotFound(r.Client.Patch(ctx, item, patch, client.FieldOwner(v1alpha1.ManagerController)))

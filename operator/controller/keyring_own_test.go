@@ -42,6 +42,43 @@ func TestKeyringsOutliveAGroupThatRetains(t *testing.T) {
 	}
 }
 
+// I17: after a backup of the cluster was restored, or a group was deleted by force, keyrings are owned by a group that is gone: its name
+// is that of the group that is there, its UID is not. The garbage collector would come for them.
+func TestKeyringsOfADeadOwnerAreTakenOverI17(t *testing.T) {
+	dead := func(s *corev1.Secret) { s.OwnerReferences[0].UID = "of-a-group-that-is-gone" }
+	ofOthers := func(s *corev1.Secret) {
+		s.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "Deployment", Name: testKey.Name, UID: "u", Controller: new(true)}}
+	}
+	for name, tt := range map[string]struct {
+		change func(*corev1.Secret)
+		ours   bool
+	}{"of a group of this name": {dead, true}, "of something else": {ofOthers, false}} {
+		t.Run(name, func(t *testing.T) {
+			w := sealedWorld(t)
+			var s corev1.Secret
+			w.get(&s, "mysql-orders-c-keyring-v1")
+			tt.change(&s)
+			w.must(w.c.Update(w.ctx, &s))
+			w.escrowSeen()
+			w.reconcile()
+			w.get(&s, "mysql-orders-c-keyring-v1")
+			owner := metav1.GetControllerOf(&s)
+			if owner == nil || (owner.UID == w.group().UID) != tt.ours || len(s.OwnerReferences) != 1 {
+				t.Errorf("owners %+v", s.OwnerReferences)
+			}
+			// What status does not lead to any more keeps its dead owner until the group goes: then nothing may be left that is collected.
+			tt.change(&s)
+			w.must(w.c.Update(w.ctx, &s))
+			w.must(w.c.Delete(w.ctx, w.group()))
+			w.reconcile()
+			w.get(&s, "mysql-orders-c-keyring-v1")
+			if (len(s.OwnerReferences) == 0) != tt.ours {
+				t.Errorf("after the group: owners %+v", s.OwnerReferences)
+			}
+		})
+	}
+}
+
 // A site that left the specification leaves its volume behind, unless the policy says otherwise, and that is waste without its
 // keyring. Its token is of no use to anybody.
 func TestKeyringsOfASiteThatLeftGoWithItsData(t *testing.T) {

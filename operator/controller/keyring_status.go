@@ -112,6 +112,9 @@ func keyringApply(st v1alpha1.SiteKeyringStatus) *applyv1alpha1.SiteKeyringStatu
 	if st.RotatedVersion != 0 {
 		out.WithRotatedVersion(st.RotatedVersion)
 	}
+	if st.PlainAccepted {
+		out.WithPlainAccepted(true)
+	}
 	if st.Message != "" {
 		out.WithMessage(st.Message)
 	}

@@ -3,6 +3,8 @@
 package controller
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -239,12 +241,53 @@ func TestAdoption(t *testing.T) {
 	w.change(func(g *v1alpha1.MysqlFailoverGroup) {
 		g.Annotations = map[string]string{v1alpha1.AnnotationEncryptionAdopt: "confirm"}
 	})
+	// I16: what cannot come into escrow is no candidate, so nothing is begun while the endpoint is out of reach.
+	w.r.ReachEscrow = func(context.Context, []byte) error { return errors.New("connection refused") }
+	w.rest()
+	if now := w.deployments(); fmt.Sprint(now) != fmt.Sprint(before) || w.keyring("c").Phase != "" {
+		t.Errorf("adopted without an escrow: %v -> %v, c %+v", before, now, w.keyring("c"))
+	}
+	if m := w.keyring("c").Message; !strings.Contains(m, "connection refused") {
+		t.Errorf("c says %q", m)
+	}
+	w.r.ReachEscrow = func(context.Context, []byte) error { return nil }
+	w.r.escrows.forgetGroup(testKey)
+	w.reconcile()
 	w.reconcile()
 	if now := w.deployments(); now["c"] == before["c"] || now["a"] != before["a"] || now["b"] != before["b"] {
 		t.Errorf("not one at a time: %v -> %v", before, now)
 	}
-	if st := w.keyring("a"); st.Work != v1alpha1.KeyringRotation {
-		t.Errorf("a is adopted for %s, which lets its data be wiped", st.Work)
+	if st := w.keyring("c"); st.Work != v1alpha1.KeyringRotation {
+		t.Errorf("c is adopted for %s, which lets its data be wiped", st.Work)
+	}
+	for _, site := range []string{"a", "b"} {
+		if st := w.keyring(site); st.Phase != "" || !strings.Contains(st.Message, "site c ") {
+			t.Errorf("I16: %s is not to be adopted before c is in escrow: %+v", site, st)
+		}
+	}
+}
+
+// I16: the endpoint is asked for with what a sidecar believes; what cannot be found out is trouble.
+func TestTheEscrowEndpointIsAskedForAsASidecarWould(t *testing.T) {
+	w := encryptedWorld(t, withTLS)
+	s := &scope{group: w.group(), key: testKey, now: time.Now()}
+	var asked []string
+	w.r.ReachEscrow = func(_ context.Context, authorities []byte) error {
+		asked = append(asked, string(authorities))
+		return nil
+	}
+	if why := w.r.escrowTrouble(w.ctx, s); !strings.Contains(why, "orders-tls") || len(asked) != 0 {
+		t.Errorf("without the Secret: %q, asked with %q", why, asked)
+	}
+	w.must(w.c.Create(w.ctx, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: testKey.Namespace, Name: "orders-tls"}, Data: map[string][]byte{"ca.crt": []byte("authorities")},
+	}))
+	if why := w.r.escrowTrouble(w.ctx, s); why == "" || len(asked) != 0 {
+		t.Errorf("looked at again at once: %q, asked with %q", why, asked)
+	}
+	s.now = s.now.Add(reachAgain)
+	if why := w.r.escrowTrouble(w.ctx, s); why != "" || fmt.Sprint(asked) != "[authorities]" {
+		t.Errorf("with the Secret: %q, asked with %q", why, asked)
 	}
 }
 

@@ -5,10 +5,12 @@ package escrow
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
@@ -32,6 +34,8 @@ type Options struct {
 	Live   client.Reader
 	// Pods is needed by Put alone.
 	Pods Pods
+	// Log is told of what stands in the way; nil drops it.
+	Log *slog.Logger
 }
 
 // Store keeps the keyrings of all groups. It is safe for concurrent use, also with other processes: a number belongs to
@@ -40,10 +44,16 @@ type Store struct {
 	client client.Client
 	live   client.Reader
 	pods   Pods
+	log    *slog.Logger
 }
 
 // New makes a store.
-func New(o Options) *Store { return &Store{client: o.Client, live: o.Live, pods: o.Pods} }
+func New(o Options) *Store {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Store{client: o.Client, live: o.Live, pods: o.Pods, log: o.Log}
+}
 
 // Put takes a keyring into escrow, if the token is the site's, the site is unsealed and the pod its own, and says under
 // which version it is there. Refusals are errors of api/wire. The same content pushed again is answered with the version
@@ -137,8 +147,10 @@ func (s *Store) keep(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, pu
 		err = s.client.Create(ctx, secret, client.FieldOwner(v1alpha1.ManagerController))
 		if apierrors.IsAlreadyExists(err) {
 			// Another push was faster: perhaps with the same content. Or the name is taken by what carries no label, and
-			// the list does not show it: then the number is used up.
-			used++
+			// the list does not show it: then the number is used up, and so are all that follow it without a gap.
+			if used, err = s.taken(ctx, push, used+1); err != nil {
+				return wire.KeyringEscrowed{}, err
+			}
 			continue
 		}
 		if err != nil {
@@ -148,6 +160,29 @@ func (s *Store) keep(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, pu
 	}
 	return wire.KeyringEscrowed{}, fmt.Errorf("find a number for the keyring of %s/%s/%s: all of %d were taken",
 		push.Namespace, push.Group, push.Site, maxTries)
+}
+
+// taken is the last of the numbers from first on of which each is the name of a Secret, whatever that is. Somebody may have made them
+// in advance, dozens of them: they keep nothing out, and nothing that they hold passes for ours.
+func (s *Store) taken(ctx context.Context, push wire.KeyringEscrow, first int64) (int64, error) {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
+	if err := s.live.List(ctx, list, client.InNamespace(push.Namespace)); err != nil {
+		return 0, fmt.Errorf("list names of secrets: %w", err)
+	}
+	names := map[int64]bool{first: true}
+	for i := range list.Items {
+		if number, ok := numberOf(push.Group, push.Site, list.Items[i].Name); ok {
+			names[number] = true
+		}
+	}
+	last := first
+	for names[last+1] {
+		last++
+	}
+	s.log.Warn("names of the next versions of a keyring are taken; they are passed by", "namespace", push.Namespace,
+		"first", v1alpha1.KeyringSecret(push.Group, push.Site, first), "last", v1alpha1.KeyringSecret(push.Group, push.Site, last))
+	return last, nil
 }
 
 // holds is true if a version is in escrow for good with the content that was pushed.

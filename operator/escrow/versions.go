@@ -34,6 +34,10 @@ var (
 // must not make the operator run out of numbers.
 const highestVersion = 1_000_000_000
 
+// farthest is how far the number of a version may be from the one below it, or from none. Ours follow each other, but for those that
+// were pruned or passed by. What is farther somebody else put there: were it believed, there would soon be no number left.
+const farthest = 100_000
+
 // Version is one keyring in escrow.
 type Version struct {
 	Number int64
@@ -74,7 +78,19 @@ func (s *Store) Versions(ctx context.Context, namespace, group, site string) ([]
 		out = append(out, version)
 	}
 	slices.SortFunc(out, func(a, b Version) int { return cmp.Compare(b.Number, a.Number) })
-	return out, nil
+	return near(out), nil
+}
+
+// near leaves out the versions, the newest first, whose numbers are too far from all below them.
+func near(all []Version) []Version {
+	below := int64(0)
+	for i, v := range slices.Backward(all) {
+		if v.Number-below > farthest {
+			return all[i+1:]
+		}
+		below = v.Number
+	}
+	return all
 }
 
 // numberOf reads the number out of a name. Labels can be wrong, names cannot: no two Secrets share one.

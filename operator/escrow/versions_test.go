@@ -69,6 +69,48 @@ func TestNumbersAreNeverGivenTwice(t *testing.T) {
 	}
 }
 
+// Somebody who may make Secrets, and no more, keeps no keyring out of escrow: whatever has the names of the next versions is passed by,
+// never taken for a keyring and never changed.
+func TestPlantedNumbersDoNotKeepAKeyringOut(t *testing.T) {
+	planted := func(n int64, labelled bool) client.Object {
+		s := version("paris", n, one("66"))
+		if !labelled {
+			s.Labels, s.Annotations, s.Immutable, s.OwnerReferences = nil, nil, nil, nil
+		}
+		return s
+	}
+	dense := []client.Object{version("paris", 1, one("01"))}
+	for n := range int64(40) {
+		dense = append(dense, planted(n+2, false))
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		have   []client.Object
+		want   int64
+	}{
+		"dozens of names":        {"the next free one, however far", dense, 42},
+		"the highest number":     {"no number of ours is that far from the others", []client.Object{version("paris", 3, one("03")), planted(highestVersion, true)}, 4},
+		"the highest, and first": {"nor from none", []client.Object{planted(highestVersion-1, true)}, 1},
+		"beyond a free one":      {"free numbers are not left out", []client.Object{planted(1, false), planted(3, false)}, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, tc.have...)
+			got, err := w.put(pushOf(one("ff")))
+			if err != nil || got.Version != tc.want {
+				t.Fatalf("%s: version %d, want %d (%v)", tc.reason, got.Version, tc.want, err)
+			}
+			if again, err := w.put(pushOf(one("ff"))); err != nil || again != got {
+				t.Errorf("pushed again: %+v, %v", again, err)
+			}
+			for _, o := range tc.have {
+				if s := w.secret(o.GetName()); string(s.Data["keyring"]) == string(one("ff")) {
+					t.Errorf("%s was taken for ours", s.Name)
+				}
+			}
+		})
+	}
+}
+
 func TestTheSameContentHasOneVersion(t *testing.T) {
 	a, b := one("0a"), one("0b")
 	w := newWorld(t)

@@ -186,7 +186,7 @@ func refused(site, why string) []Effect {
 // unseal begins a new round.
 func (n *Next) unseal(work v1alpha1.KeyringWork, seed Version) {
 	st := &n.Status
-	st.Work, st.Stage, st.Rotated = work, "", false
+	st.Work, st.Stage, st.Rotated, st.PlainAccepted = work, "", false, false
 	st.Round++
 	st.SeedVersion, st.SeedDigest, st.FloorVersion, st.RotationPod = seed.Number, seed.Digest, seed.Number, ""
 	for _, v := range n.site.Versions {
@@ -203,6 +203,7 @@ func (n *Next) unseal(work v1alpha1.KeyringWork, seed Version) {
 func (n *Next) endRound() {
 	st := &n.Status
 	st.Work, st.Stage, st.SeedVersion, st.SeedDigest, st.FloorVersion, st.RotationPod = "", "", 0, "", 0, ""
+	st.PlainAccepted = false
 }
 
 // hold makes an escrow Secret the current one.

@@ -99,7 +99,8 @@ func TestNothingIsBegunOnAGuess(t *testing.T) {
 			stays, "", func(n Next) bool { return n.Status.Round == 5 }},
 	})
 	sayAll(t, map[string]says{
-		"adopted, its pod is sealed": {"its keyring is needed, wherever it is", isAdopted, none, []change{adopted, nothingStored}, false},
+		"adopted, its Deployment is gone": {"I14: what is in escrow may read what it has", isAdopted, none, []change{adopted, noDeployment}, false},
+		"adopted, its pod is sealed":      {"its keyring is needed, wherever it is", isAdopted, none, []change{adopted, nothingStored}, false},
 	})
 }
 

@@ -25,7 +25,7 @@ func waitsFor(g Group, s Site) string {
 	st := s.Status
 	switch {
 	case st.Phase == "" && s.Provisioned:
-		return "the site is not encrypted"
+		return stillPlain(g, s)
 	case st.Phase == "" && s.mayTell() && s.Rendered.Exists:
 		return "its pod was made with a keyring that it can write, and has not said which: once its mysqld answers it goes on; if that cannot start any more, delete the Deployment of the site"
 	case st.Phase == "":
@@ -40,6 +40,8 @@ func waitsFor(g Group, s Site) string {
 		seed, _ := seedOf(st)
 		return fmt.Sprintf("its pod cannot start, because the escrow Secret with version %d of its keyring is gone or changed: restore it if anybody has a copy, "+
 			"or order %s=%s:confirm to have the site cloned anew", seed, v1alpha1.AnnotationRecloneSite, s.Name)
+	case holdsPlain(s):
+		return plainWaits(g, s)
 	case s.Pod.Lost:
 		return "the pod cannot start"
 	case s.Report == nil || s.Report.Sealed || !s.Pod.Current:

@@ -52,8 +52,13 @@ var Table = []Transition{
 		"event `KeyringEscrowMissing`; the pod is never replaced", isFoundMissing, takeMissing,
 	},
 	{
-		[]v1alpha1.KeyringPhase{none}, "encryption turned on for a group that serves", "annotation `encryption-adopt` is `confirm`; its pod was made without a keyring", unsealed,
+		[]v1alpha1.KeyringPhase{none}, "encryption turned on for a group that serves", "annotation `encryption-adopt` is `confirm`; its pod was made without a keyring; the escrow endpoint can be reached; the keyring of every other site that has one is in escrow; the active site comes last", unsealed,
 		"work `Rotation` from a fresh keyring: nothing is ever wiped; what is in the clear stays so until it is rebuilt", isAdopted, adopt,
+	},
+	{
+		[]v1alpha1.KeyringPhase{unsealed, failed}, "the pod of a new site says that its volume holds data in the clear: a group that was made again over volumes that stayed",
+		"annotation `encryption-adopt` is `confirm`; one after the other, as for a group that serves", unsealed,
+		"work `Bootstrap` again, with leave to go on from that data. Until then nothing is changed", isPlainAccepted, acceptPlain,
 	},
 	{
 		[]v1alpha1.KeyringPhase{sealed, escrowed, failed}, "the volume of the site is found empty",
@@ -184,10 +189,8 @@ func isPatchedSealing(_ Group, s Site) bool { return s.Status.Stage == v1alpha1.
 
 func isPatched(_ Group, s Site) bool { return s.Status.Work != "" }
 
-// isAdopted is not true of what was made with a keyring: the annotation stays on the group, and what that keyring wrote a fresh
-// one cannot read (I14).
 func isAdopted(g Group, s Site) bool {
-	return g.Adopt && s.Provisioned && !s.Rendered.Keyring && (s.plain() || len(s.Versions) == 0)
+	return mayAdopt(g, s) && adoptionWaits(g) == "" && adoptedNext(g) == s.Name
 }
 
 func adopt(_ Group, n *Next) {

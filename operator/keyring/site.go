@@ -21,6 +21,8 @@ type Group struct {
 	DataFile string
 	// Adopt is true if a person accepted that data which is in the clear stays so.
 	Adopt bool
+	// EscrowTrouble says why keyrings would not come into escrow; empty if they would, or if nobody asked.
+	EscrowTrouble string
 
 	// Known is false as long as the poll loop has seen nothing, or something else than status says: then nothing is refused.
 	Known bool
@@ -50,6 +52,8 @@ type Site struct {
 
 	// Active is true for the active site and for the one that is about to become it. I20 rests on it.
 	Active bool
+	// Passive is true for a site that is never promoted.
+	Passive bool
 	// Provisioned is true if it is persisted that the site holds the group's data.
 	Provisioned bool
 	// Diverged is true if the site has, or may have, transactions that nobody else has; Alone if no other site than the
@@ -126,6 +130,8 @@ type Pod struct {
 	Silent bool
 	// Empty is true if the pod is made sealed, and says that there is no data on its volume.
 	Empty bool
+	// Plain is true if the pod was to make data, says that there is some which was never encrypted, and has changed nothing.
+	Plain bool
 	// Settled is true if it does its part in the group.
 	Settled bool
 	// Projects is the escrow Secret that the pod has mounted read-only as its keyring, with nothing over it.

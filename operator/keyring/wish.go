@@ -18,6 +18,8 @@ type Wish struct {
 	Version int64
 	Digest  string
 	Round   int64
+	// AcceptPlain lets a new site go on from data in the clear.
+	AcceptPlain bool
 	// Kept says why the pod in place must not be replaced, whatever else was changed; empty normally.
 	Kept string
 }
@@ -31,6 +33,7 @@ func WishOf(group string, s Site) Wish {
 		return w
 	case written(st):
 		w.Encrypted, w.Work, w.Round = true, st.Work, st.Round
+		w.AcceptPlain = st.Work == v1alpha1.KeyringBootstrap && st.PlainAccepted
 		if w.Version, w.Digest = seedOf(st); w.Version > 0 {
 			w.Secret = v1alpha1.KeyringSecret(group, s.Name, w.Version)
 		}

@@ -29,6 +29,8 @@ type Keyring struct {
 	// Round changes with every unseal, and with nothing else: the keyring in memory of the pod before must not be taken for this
 	// one's, and bootstrap tells by it what was there before the unseal from what came of it.
 	Round string
+	// AcceptPlain lets the site go on from data in the clear on a volume that status knew nothing of.
+	AcceptPlain bool
 }
 
 // Keys of the keyring's part of a site's ConfigMap. The component's configuration is there twice,
@@ -186,6 +188,9 @@ func keyringEnv(in Input, site string) []corev1.EnvVar {
 	if keyring.Round != "" {
 		// A group that is made again counts from one: what the volume remembers of the former group's rounds must not be met again.
 		env = append(env, corev1.EnvVar{Name: "MFG_KEYRING_ROUND", Value: string(in.Group.UID) + "/" + keyring.Round})
+	}
+	if keyring.AcceptPlain {
+		env = append(env, corev1.EnvVar{Name: "MFG_KEYRING_ACCEPT_PLAIN", Value: "true"})
 	}
 	if keyring.Secret != "" {
 		env = append(env,

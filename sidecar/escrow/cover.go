@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,8 +29,6 @@ const (
 	encryptTimeout = 5 * time.Minute
 	// encryptPause is before the next try to encrypt.
 	encryptPause = 30 * time.Second
-	// namedAtMost is how many tablespaces in the clear are named in a report.
-	namedAtMost = 16
 )
 
 // cover asks what is encrypted, and encrypts what MySQL itself made in the clear.
@@ -64,15 +63,15 @@ func (a *Agent) cover(ctx context.Context) {
 func (a *Agent) readCoverage(ctx context.Context) (wire.CoverageReport, bool) {
 	ctx, cancel := context.WithTimeout(ctx, coverTimeout)
 	defer cancel()
-	c, err := a.MySQL.Coverage(ctx, namedAtMost)
+	c, err := a.MySQL.Coverage(ctx)
 	if err != nil {
 		// Not logged: a MySQL that does not answer is told of elsewhere, and the last answer stands.
 		a.refused(err)
 		return wire.CoverageReport{}, false
 	}
 	r := wire.CoverageReport{
-		SystemTablespace: c.SystemTablespace, Unencrypted: int32(min(c.Unencrypted, 1<<30)),
-		Names: c.Names, RedoLog: c.RedoLog, UndoLog: c.UndoLog, BinaryLog: c.BinaryLog && !plainLogs(a.Datadir),
+		SystemTablespace: c.SystemTablespace, Unencrypted: int32(min(c.Unencrypted+plainTables(a.Datadir), 1<<30)),
+		RedoLog: c.RedoLog, UndoLog: c.UndoLog, BinaryLog: c.BinaryLog && !plainLogs(a.Datadir),
 	}
 	if !c.SystemTablespace && a.CoverSystem && !a.update(func(r *Record) { r.Covering = true }) {
 		// What cannot be remembered is not begun either: after a crash nobody would wait for the checkpoint.
@@ -148,6 +147,38 @@ func plainLogs(datadir string) bool {
 	}
 	return false
 }
+
+// plainTables counts the tables of engines that cannot encrypt. MySQL lists them only to who has rights on them, so their files are
+// counted: one of each table or partition holds its rows. What MySQL itself has in such engines holds nothing of users.
+func plainTables(datadir string) int {
+	schemas, err := os.ReadDir(datadir)
+	if err != nil {
+		return 1 // what cannot be read counts as in the clear
+	}
+	n := 0
+	for _, schema := range schemas {
+		if !schema.IsDir() || slices.Contains(ownSchemas, schema.Name()) {
+			continue
+		}
+		tables, err := os.ReadDir(filepath.Join(datadir, schema.Name()))
+		if err != nil && !os.IsNotExist(err) {
+			n++
+		}
+		for _, table := range tables {
+			if slices.Contains(plainEngines, filepath.Ext(table.Name())) {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+var (
+	// ownSchemas are directories of MySQL itself.
+	ownSchemas = []string{"mysql", "performance_schema", "sys"}
+	// plainEngines are how the files of MyISAM, CSV and ARCHIVE end that hold rows.
+	plainEngines = []string{".MYD", ".CSV", ".ARZ"}
+)
 
 func plainLog(path string) bool {
 	f, err := os.Open(path)

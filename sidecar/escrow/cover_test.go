@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -137,13 +138,13 @@ func TestMissingRightIsTold(t *testing.T) {
 func TestCoverEncryptsOnTheOpenSiteOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		w.cover = mysql.Coverage{Unencrypted: 2, Names: []string{"app/t"}, RedoLog: true, BinaryLog: true}
+		w.cover = mysql.Coverage{Unencrypted: 2, RedoLog: true, BinaryLog: true}
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() { defer close(done); w.agent.cover(ctx) }()
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		want := &wire.CoverageReport{Unencrypted: 2, Names: []string{"app/t"}, RedoLog: true, BinaryLog: true}
+		want := &wire.CoverageReport{Unencrypted: 2, RedoLog: true, BinaryLog: true}
 		if diff := cmp.Diff(want, w.agent.Report().Coverage); diff != "" || w.altered != 0 {
 			t.Errorf("a replica: %d statements (-want +got):\n%s", w.altered, diff)
 		}
@@ -158,6 +159,46 @@ func TestCoverEncryptsOnTheOpenSiteOnly(t *testing.T) {
 		cancel()
 		<-done
 	})
+}
+
+// Tables of engines that cannot encrypt are in the clear, whatever InnoDB says: a site with one is not covered.
+func TestTablesThatCannotBeEncryptedCount(t *testing.T) {
+	for name, tc := range map[string]struct {
+		files []string
+		want  int32
+	}{
+		"InnoDB alone":     {[]string{"app/t.ibd", "app/t_1.sdi", "ibdata1"}, 0},
+		"of each engine":   {[]string{"app/t.MYD", "app/t.MYI", "app/t_1.sdi", "app/c.CSV", "app/c.CSM", "app/a.ARZ", "app/t.ibd"}, 3},
+		"partitions":       {[]string{"app/t#p#p0.MYD", "app/t#p#p1.MYD", "other/t.MYD"}, 3},
+		"MySQL's own":      {[]string{"mysql/general_log.CSV", "mysql/slow_log.CSV", "performance_schema/x.MYD", "sys/x.MYD"}, 0},
+		"somebody's files": {[]string{"t.MYD"}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			for _, file := range tc.files {
+				if err := os.MkdirAll(filepath.Dir(filepath.Join(w.agent.Datadir, file)), 0o700); err != nil {
+					t.Fatal(err)
+				}
+				put(t, filepath.Join(w.agent.Datadir, file), "rows")
+			}
+			w.cover = mysql.Coverage{Unencrypted: 1}
+			if r, ok := w.agent.readCoverage(t.Context()); !ok || r.Unencrypted != 1+tc.want {
+				t.Errorf("%v %+v", ok, r)
+			}
+		})
+	}
+	if n := plainTables(filepath.Join(t.TempDir(), "none")); n == 0 {
+		t.Error("what cannot be read counts as in the clear")
+	}
+}
+
+// What is said of the coverage travels in the clear, to whoever asks with a statement: numbers and flags, and no name of a schema or table.
+func TestCoverageReportNamesNothing(t *testing.T) {
+	for field := range reflect.TypeFor[wire.CoverageReport]().Fields() {
+		if k := field.Type.Kind(); k != reflect.Bool && k != reflect.Int32 {
+			t.Errorf("%s is a %s, which may name a table", field.Name, k)
+		}
+	}
 }
 
 func TestPlainLogs(t *testing.T) {

@@ -37,7 +37,7 @@ const (
 // MySQL is the server beside this sidecar.
 type MySQL interface {
 	Keyring(ctx context.Context) (mysql.KeyringStatus, error)
-	Coverage(ctx context.Context, names int) (mysql.Coverage, error)
+	Coverage(ctx context.Context) (mysql.Coverage, error)
 	EncryptSystemTablespaces(ctx context.Context) error
 	AwaitCheckpoint(ctx context.Context) error
 }
@@ -176,7 +176,9 @@ func (a *Agent) round(ctx context.Context) time.Duration {
 		a.seen(look, false, err)
 		return lookInterval
 	}
-	a.remember(look)
+	if !a.Sealed {
+		a.remember(look)
+	}
 	listed, sqlErr := a.ask(ctx)
 	if !settled {
 		a.seen(look, false, errors.Join(look.Flaw, errUnsettled))
@@ -192,6 +194,7 @@ func (a *Agent) round(ctx context.Context) time.Duration {
 	case look.lacks(listed):
 		a.seen(look, true, ErrKeysMissing)
 	default:
+		a.opened(look)
 		return a.push(ctx, look)
 	}
 	return lookInterval
@@ -234,6 +237,21 @@ func (a *Agent) remember(look Look) {
 		return
 	}
 	a.update(func(r *Record) { r.Needs = look.Digest })
+}
+
+// opened notes that MySQL runs with a keyring that was projected from escrow, perhaps another version than before: a person rolled it
+// back. That keyring is in escrow, so data that needs it is never taken for lost. A MySQL that does not start proves nothing of what
+// its data needs, and what was noted before stands.
+func (a *Agent) opened(look Look) {
+	if !a.Sealed {
+		return
+	}
+	a.update(func(r *Record) {
+		if r.Escrowed != look.Digest {
+			r.Escrowed, r.Version = look.Digest, 0 // nobody told this pod the number
+		}
+		r.Needs = look.Digest
+	})
 }
 
 // update changes the record, on the data volume first. It returns false if that failed.

@@ -156,7 +156,7 @@ func TestNeverPushes(t *testing.T) {
 				if len(w.pushes) > 0 {
 					t.Errorf("pushed: %s", tc.reason)
 				}
-				if got.EscrowedDigest != "" || (got.Digest != "") != tc.digest || (got.Trouble == "") != w.agent.Sealed {
+				if got.EscrowedDigest != "" && !w.agent.Sealed || (got.Digest != "") != tc.digest || (got.Trouble == "") != w.agent.Sealed {
 					t.Errorf("got %+v", got)
 				}
 				if w.agent.Unescrowed() == "" && !w.agent.Sealed {
@@ -165,6 +165,30 @@ func TestNeverPushes(t *testing.T) {
 			})
 		})
 	}
+}
+
+// I14: a sealed keyring is one that is in escrow, and what the data needs once MySQL runs with it. A MySQL that does not start says
+// nothing of what its data needs: a person may have named the wrong version.
+func TestASealedKeyringIsNotedOnceMySQLRunsI14(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, func(c *Config) { c.Sealed = true })
+		before := Record{Needs: wire.KeyringDigest([]byte(ring("newer"))), Escrowed: wire.KeyringDigest([]byte(ring("newer"))), Version: 5, Made: true}
+		w.agent.record = before
+		if err := w.agent.Record.Save(before); err != nil {
+			t.Fatal(err)
+		}
+		put(t, w.file, ring("k1"))
+		w.sqlErr = errors.New("connection refused")
+		if w.round(); w.record() != before {
+			t.Errorf("noted of a MySQL that does not start: %+v", w.record())
+		}
+		w.sqlErr = nil
+		w.round()
+		digest := wire.KeyringDigest([]byte(ring("k1")))
+		if want := (Record{Needs: digest, Escrowed: digest, Made: true}); w.record() != want {
+			t.Errorf("got %+v, want %+v", w.record(), want)
+		}
+	})
 }
 
 // I16: a keyring that changed after it was escrowed is noticed when writes are to be opened, not at the next look.

@@ -47,7 +47,7 @@ func (w *world) Keyring(context.Context) (mysql.KeyringStatus, error) {
 	return mysql.KeyringStatus{Component: "component_keyring_file", Active: true, DataFile: "/run/k/keyring", Keys: w.listed}, w.sqlErr
 }
 
-func (w *world) Coverage(context.Context, int) (mysql.Coverage, error) {
+func (w *world) Coverage(context.Context) (mysql.Coverage, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.cover, w.sqlErr

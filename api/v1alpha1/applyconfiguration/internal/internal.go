@@ -659,6 +659,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: phase
       type:
         namedType: com.github.mysql-mfg.mfg.api.v1alpha1.KeyringPhase
+    - name: plainAccepted
+      type:
+        scalar: boolean
     - name: rotated
       type:
         scalar: boolean

@@ -15,7 +15,8 @@ type CoverageStatusApplyConfiguration struct {
 	KeyringReadOnly *bool `json:"keyringReadOnly,omitempty"`
 	// systemTablespaceEncrypted is true when the tablespace mysql is encrypted.
 	SystemTablespaceEncrypted *bool `json:"systemTablespaceEncrypted,omitempty"`
-	// unencryptedTablespaces is how many user tablespaces are still in the clear.
+	// unencryptedTablespaces is how many user tablespaces are still in the clear, and user tables in the system tablespace or of an
+	// engine that cannot encrypt.
 	UnencryptedTablespaces *int32 `json:"unencryptedTablespaces,omitempty"`
 	// redoLogEncrypted is true when the redo log is encrypted.
 	RedoLogEncrypted *bool `json:"redoLogEncrypted,omitempty"`

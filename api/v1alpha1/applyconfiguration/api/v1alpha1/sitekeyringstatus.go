@@ -47,6 +47,8 @@ type SiteKeyringStatusApplyConfiguration struct {
 	// rotatedVersion is the escrow version that the last rotation of both master keys ended with; 0 if there was none. A
 	// version that a clone or a first start made does not count.
 	RotatedVersion *int64 `json:"rotatedVersion,omitempty"`
+	// plainAccepted is true if a person accepted, by encryption-adopt, that the site goes on from a volume whose data is in the clear.
+	PlainAccepted *bool `json:"plainAccepted,omitempty"`
 	// message says what is waited for, or what went wrong.
 	Message *string `json:"message,omitempty"`
 	// rotationRefused is why the last order to rotate the site's master keys was refused. It is gone with the next order for
@@ -179,6 +181,14 @@ func (b *SiteKeyringStatusApplyConfiguration) WithRotationPod(value string) *Sit
 // If called multiple times, the RotatedVersion field is set to the value of the last call.
 func (b *SiteKeyringStatusApplyConfiguration) WithRotatedVersion(value int64) *SiteKeyringStatusApplyConfiguration {
 	b.RotatedVersion = &value
+	return b
+}
+
+// WithPlainAccepted sets the PlainAccepted field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the PlainAccepted field is set to the value of the last call.
+func (b *SiteKeyringStatusApplyConfiguration) WithPlainAccepted(value bool) *SiteKeyringStatusApplyConfiguration {
+	b.PlainAccepted = &value
 	return b
 }
 
