@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"syscall"
 	"time"
+
+	"github.com/mysql-mfg/mfg/internal/mysql"
 )
 
 const (
@@ -39,6 +41,9 @@ func supervise(runDir string, argv []string, log *slog.Logger) error {
 		if err := removeSocket(runDir); err != nil {
 			return err
 		}
+		if err := renewIdentity(datadirOf(os.Getenv), log); err != nil {
+			return err // mysqld is not started under the old identity: it would give its numbers again (I10)
+		}
 		started := time.Now()
 		ending, err := runOnce(argv, signals)
 		if ending {
@@ -54,6 +59,15 @@ func supervise(runDir string, argv []string, log *slog.Logger) error {
 		}
 		time.Sleep(restartPause)
 	}
+}
+
+// renewIdentity makes a server that was cloned another server, before it starts with the data that it was given.
+func renewIdentity(datadir string, log *slog.Logger) error {
+	renewed, err := mysql.RenewIdentity(datadir)
+	if renewed != "" {
+		log.Info("the data was cloned; mysqld starts with a new server_uuid", "serverUUID", renewed)
+	}
+	return err
 }
 
 // runOnce runs mysqld until it ends. Signals are passed on; ending is true if one of them asked for the end.
