@@ -47,7 +47,7 @@ func newManager(s settings) (ctrl.Manager, error) {
 		Client:                 client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
 		Metrics:                metricsserver.Options{BindAddress: s.metricsAddr},
 		HealthProbeBindAddress: s.probeAddr,
-		LeaderElection:         s.leaderElect, LeaderElectionID: "mfg-operator", LeaderElectionNamespace: s.namespace,
+		LeaderElection:         s.leaderElect, LeaderElectionID: leaseName, LeaderElectionNamespace: s.namespace,
 		LeaderElectionReleaseOnCancel: true, LeaseDuration: &lease, RenewDeadline: &renew, RetryPeriod: &retry,
 	})
 	if err != nil {

@@ -64,6 +64,9 @@ type Options struct {
 	// Escrow keeps the keyrings of encrypted groups; nil if the installation has no escrow listener.
 	Escrow Escrow
 
+	// Lease is the Lease by which this process leads, as namespace/name; empty without leader election. Holder is its own name.
+	Lease, Holder string
+
 	// Dial opens a connection to a MySQL; Dial is used if nil.
 	Dial func(mysql.Target) (Recipient, error)
 }
@@ -79,6 +82,7 @@ type Reconciler struct {
 	rotator     rotator
 	escrows     escrows
 	waits       waits
+	leases      leaseLooks
 	steering    *steering
 	wakes       chan event.TypedGenericEvent[types.NamespacedName]
 
@@ -177,6 +181,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (resu
 			return reconcile.Result{}, nil
 		}
 		return reconcile.Result{}, fmt.Errorf("read group: %w", err)
+	}
+	if mine, again, err := r.claimed(ctx, group); err != nil || !mine {
+		return reconcile.Result{RequeueAfter: again, Priority: ptr.To(afterAll)}, err
 	}
 	if group.DeletionTimestamp != nil {
 		again, err := r.finalize(ctx, group)
