@@ -53,7 +53,7 @@ func newUUID() string {
 // replaceDurably replaces a file, so that after a crash there is the old or the new one.
 func replaceDurably(path, text string) error {
 	partial := path + ".new"
-	f, err := os.OpenFile(partial, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o640)
+	f, err := os.OpenFile(partial, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}

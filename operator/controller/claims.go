@@ -110,6 +110,7 @@ func (r *Reconciler) claimed(ctx context.Context, group *v1alpha1.MysqlFailoverG
 	case claims.HandOver:
 		again, err = r.handOver(ctx, group, q.Wanted)
 		return false, again, err
+	case claims.Leave:
 	}
 	r.leave(group)
 	r.tellClaim(group, report.ClaimRefused, why)
