@@ -177,7 +177,7 @@ func TestNodesAreReadOnlyUnlessTainted(t *testing.T) {
 	}
 }
 
-// With watchNamespaces the cluster-wide role holds nothing but nodes.
+// With watchNamespaces the cluster-wide role holds nothing but nodes, and what is read by name.
 func TestNamespacedRights(t *testing.T) {
 	var cluster, namespaced []string
 	for _, object := range objects(t, render(t, operatorChart, matrix["mfg-namespaced"].values)) {
@@ -194,7 +194,7 @@ func TestNamespacedRights(t *testing.T) {
 			namespaced = append(namespaced, o.Namespace+"/"+o.Name)
 		}
 	}
-	if diff := cmp.Diff([]string{"nodes", "storageclasses"}, cluster); diff != "" {
+	if diff := cmp.Diff([]string{"nodes", "storageclasses", "leases"}, cluster); diff != "" {
 		t.Errorf("resources in the whole cluster (-want +got):\n%s", diff)
 	}
 	slices.Sort(namespaced)

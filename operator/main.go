@@ -46,6 +46,8 @@ type settings struct {
 	statusAccess      bool
 	logLevel          string
 	namespace         string
+	// holder is the name of this process for people.
+	holder string
 }
 
 func main() {
@@ -74,7 +76,7 @@ func parse(args []string) (settings, error) {
 	if err := f.Parse(args); err != nil {
 		return s, err
 	}
-	s.namespace = os.Getenv("POD_NAMESPACE")
+	s.namespace, s.holder = ownNamespace(), os.Getenv("POD_NAME")
 	switch {
 	case f.NArg() > 0:
 		return s, fmt.Errorf("unexpected argument %q: every setting is a flag, see --help", f.Arg(0))
@@ -123,6 +125,7 @@ func wire(mgr ctrl.Manager, s settings, log *slog.Logger) error {
 	loops := monitor.New(monitor.Options{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Cache: mgr.GetCache(), Access: reach, Push: client.NewFrugal(nil),
 		LongWork: work, Losses: lost.New(lost.Options{Access: reach, Log: log}), Board: board, Events: events, Log: log,
+		Lease: s.lease(),
 	})
 	reconciler := controller.New(controller.Options{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Facts: factsOf{loops}, Loops: loops, Access: reach, Work: work,
@@ -130,7 +133,7 @@ func wire(mgr ctrl.Manager, s settings, log *slog.Logger) error {
 			SidecarImage: s.sidecarImage, SidecarPullPolicy: corev1.PullPolicy(s.sidecarPullPolicy), OperatorURL: s.auxiliaryURL,
 			EscrowURL: s.escrowURL,
 		},
-		Escrow: newKeyrings(mgr, s), ReachEscrow: client.Escrow{URL: s.escrowURL}.Reach,
+		Escrow: newKeyrings(mgr, s), ReachEscrow: client.Escrow{URL: s.escrowURL}.Reach, Lease: s.lease(), Holder: s.holder,
 	})
 	if err := reconciler.SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("set up controller: %w", err)
@@ -176,6 +179,29 @@ func version() string {
 		return info.Main.Version
 	}
 	return "unknown"
+}
+
+// leaseName is the name of the Lease, in the namespace of the release.
+const leaseName = "mfg-operator"
+
+// ownNamespace is where the Lease is: as the pod says, or else as its service account does.
+func ownNamespace() string {
+	if name := os.Getenv("POD_NAMESPACE"); name != "" {
+		return name
+	}
+	raw, err := os.ReadFile("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+	if err != nil {
+		return "" // the manager says what is missing, if it leads by a Lease
+	}
+	return strings.TrimSpace(string(raw))
+}
+
+// lease is by what other releases see whether this one leads; empty if it leads without.
+func (s settings) lease() string {
+	if !s.leaderElect {
+		return ""
+	}
+	return s.namespace + "/" + leaseName
 }
 
 // Terms of leadership: one that lost the API server stops leading before another can begin.

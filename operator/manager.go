@@ -46,7 +46,7 @@ func newManager(s settings) (ctrl.Manager, error) {
 		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
 		// Both are served by listeners of our own, which bound what a stranger can make them do.
 		Metrics: metricsserver.Options{BindAddress: nowhere}, HealthProbeBindAddress: nowhere,
-		LeaderElection: s.leaderElect, LeaderElectionID: "mfg-operator", LeaderElectionNamespace: s.namespace,
+		LeaderElection: s.leaderElect, LeaderElectionID: leaseName, LeaderElectionNamespace: s.namespace,
 		LeaderElectionReleaseOnCancel: true, LeaseDuration: &lease, RenewDeadline: &renew, RetryPeriod: &retry,
 	})
 	if err != nil {

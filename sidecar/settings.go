@@ -79,6 +79,17 @@ func runDirOf(env func(string) string) string {
 	return defaultRunDir
 }
 
+// defaultDatadir is where my.cnf of the pod has the data directory.
+const defaultDatadir = "/var/lib/mysql/data"
+
+// datadirOf is the data directory as the environment gives it.
+func datadirOf(env func(string) string) string {
+	if dir := env("MFG_DATADIR"); dir != "" {
+		return dir
+	}
+	return defaultDatadir
+}
+
 // parseSettings reads the flags of a command; the default of each comes from the environment, as the pod sets it.
 func parseSettings(command string, args []string, env func(string) string) (settings, error) {
 	var s settings
@@ -115,7 +126,7 @@ func parseSettings(command string, args []string, env func(string) string) (sett
 	duration(&s.fenceTimeout, "fence-timeout", "MFG_FENCE_TIMEOUT", 2*time.Second, "how long a fence may take before mysqld is killed")
 	duration(&s.leaveTimeout, "leave-timeout", "MFG_LEAVE_TIMEOUT", 10*time.Second, "how long the end of mysqld waits for the role to move away")
 	text(&s.stateDir, "state-dir", "MFG_STATE_DIR", "/var/lib/mysql/mfg", "directory on the data volume for this program")
-	text(&s.datadir, "datadir", "MFG_DATADIR", "/var/lib/mysql/data", "data directory of mysqld")
+	text(&s.datadir, "datadir", "MFG_DATADIR", defaultDatadir, "data directory of mysqld")
 	text(&s.runDir, "run-dir", "MFG_RUN_DIR", defaultRunDir, "directory for the socket")
 	text(&s.authorityFile, "authority-file", "MFG_AUTHORITY_FILE", "/etc/mfg/authority.pub", "public key of the group's authority, PEM")
 	text(&s.accountsDir, "accounts-dir", "MFG_ACCOUNTS_DIR", "/etc/mfg-accounts", "directory with a password file per account")

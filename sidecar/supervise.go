@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/mysql-mfg/mfg/internal/mysql"
 	"github.com/mysql-mfg/mfg/sidecar/watchdog"
 )
 
@@ -50,6 +51,9 @@ func supervise(runDir string, argv []string, log *slog.Logger) error {
 		if err := removeSocket(runDir); err != nil {
 			return err
 		}
+		if err := renewIdentity(datadirOf(os.Getenv), log); err != nil {
+			return err // mysqld is not started under the old identity: it would give its numbers again (I10)
+		}
 		started := time.Now()
 		ending, err := runOnce(argv, signals, timer)
 		if ending {
@@ -69,6 +73,15 @@ func supervise(runDir string, argv []string, log *slog.Logger) error {
 
 // errWatchdog is why mysqld ended when nobody vouched for it any more.
 var errWatchdog = errors.New("killed: the sidecar did not move the deadline in time")
+
+// renewIdentity makes a server that was cloned another server, before it starts with the data that it was given.
+func renewIdentity(datadir string, log *slog.Logger) error {
+	renewed, err := mysql.RenewIdentity(datadir)
+	if renewed != "" {
+		log.Info("the data was cloned; mysqld starts with a new server_uuid", "serverUUID", renewed)
+	}
+	return err
+}
 
 // runOnce runs mysqld until it ends. Signals are passed on; ending is true if one of them asked for the end.
 func runOnce(argv []string, signals <-chan os.Signal, timer *watchdog.Timer) (ending bool, err error) {

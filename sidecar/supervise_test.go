@@ -141,3 +141,33 @@ func TestWithoutADeadlineMysqldIsNotStartedI4(t *testing.T) {
 		t.Errorf("%d starts", n)
 	}
 }
+
+// I10: mysqld never starts under its old server_uuid with the data of another server.
+func TestI10AClonedMysqldIsStartedAsAnotherServer(t *testing.T) {
+	data := t.TempDir()
+	t.Setenv("MFG_DATADIR", data)
+	const old = "[auto]\nserver-uuid=3e11fa47-71ca-11e1-9e33-c80aa9429562\n"
+	write(t, filepath.Join(data, "auto.cnf"), old, 0o600)
+	if err := os.Mkdir(filepath.Join(data, "#clone"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	// The first start ends in a clone, the second takes it.
+	argv, starts := script(t, `cat "$MFG_DATADIR/auto.cnf" >> ${0%/*}/seen
+if [ -e "$MFG_DATADIR/#clone/#status_fix" ]; then trap 'exit 0' TERM; kill -TERM $PPID; sleep 1; fi
+: > "$MFG_DATADIR/#clone/#status_fix"; exit 16
+`)
+	if err := supervise(t.TempDir(), argv, slog.New(slog.DiscardHandler)); err != nil {
+		t.Error(err)
+	}
+	seen, err := os.ReadFile(filepath.Join(filepath.Dir(argv[0]), "seen"))
+	if err != nil || starts() != 2 || !strings.HasPrefix(string(seen), old) || strings.Count(string(seen), "server-uuid=") != 2 || strings.Count(string(seen), old) != 1 {
+		t.Errorf("%d starts saw %q, %v", starts(), seen, err)
+	}
+	if err := os.Mkdir(filepath.Join(data, "auto.cnf.new"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	before := starts()
+	if err := supervise(t.TempDir(), argv, slog.New(slog.DiscardHandler)); err == nil || starts() != before {
+		t.Error("mysqld was started, and who it is could not be written")
+	}
+}

@@ -66,6 +66,10 @@ const (
 	// site by itself.
 	AnnotationPauseUntil = Domain + "/pause-until"
 
+	// AnnotationOperatedBy names the release of the operator that is to operate the group, by its leader-election Lease, as
+	// namespace/name. The release that operates it hands it over.
+	AnnotationOperatedBy = Domain + "/operated-by"
+
 	// AnnotationForceFailover overrides a blocked emergency failover: the value names the site to promote although
 	// acknowledged writes may be lost. Cleared once carried out.
 	AnnotationForceFailover = Domain + "/accept-data-loss-failover"
@@ -78,6 +82,7 @@ const (
 	ManagerKeyringStatus    = "mfg-operator-keyring"
 	ManagerMonitor          = "mfg-monitor"
 	ManagerMonitorStatus    = "mfg-monitor-status"
+	ManagerClaim            = "mfg-claim"
 )
 
 // IndexGroup is the index of the operator's cache in which the pods and Deployments of a group are found by its name.

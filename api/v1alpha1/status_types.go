@@ -22,6 +22,11 @@ type MysqlFailoverGroupStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
+	// claim says which release of the operator operates the group. Others leave it alone.
+	//
+	// +optional
+	Claim *GroupClaim `json:"claim,omitempty"`
+
 	// phase sums up the group in one word: Bootstrapping, Running, Degraded, FailingOver or Unavailable. Programs read
 	// conditions instead.
 	//
@@ -96,6 +101,21 @@ type MysqlFailoverGroupStatus struct {
 	// +patchMergeKey=type
 	// +kubebuilder:validation:MaxItems=64
 	Conditions []metav1.Condition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type"`
+}
+
+// GroupClaim names the release of the operator that operates a group. It is written once, and again when another release takes
+// over; that it stands shows the Lease, which its leader renews.
+type GroupClaim struct {
+	// lease is the leader-election Lease of the release, as namespace/name.
+	Lease string `json:"lease"`
+	// holder is the pod that claimed the group.
+	//
+	// +optional
+	Holder string `json:"holder,omitempty"`
+	// since is when it was claimed.
+	//
+	// +optional
+	Since metav1.Time `json:"since,omitempty"`
 }
 
 // GroupPhase is a summary for people; programs read conditions.

@@ -228,15 +228,13 @@ func (x *truth) cloneWouldDestroy(m, donor *mysqld) bool {
 	return false
 }
 
-// cloned: what was there is gone. A server that would hand out numbers again becomes another one: see docs/simulation.md.
+// cloned: what was there is gone, and the supervisor makes it another server. A run has so many servers only: when there is none
+// left, one that would hand out no number again stays what it was.
 func (x *truth) cloned(m *mysqld) {
 	delete(x.errantSeen, m.pod.site.name)
 	v, w := m.vol, x.w
-	if v.executed[v.server] >= x.given[v.server] {
-		return
-	}
 	if w.servers == maxServers {
-		w.over = true
+		w.over = w.over || v.executed[v.server] < x.given[v.server]
 		return
 	}
 	w.order = append(w.order, w.servers)

@@ -158,6 +158,10 @@ func TestErrantTransaction(t *testing.T) {
 	if again := query(t, g, site, "SELECT MAX(BEGIN_TIME) FROM performance_schema.clone_status WHERE STATE = 'Completed'"); again == cloned {
 		t.Errorf("the last clone is still that of %s", cloned)
 	}
+	// I10: its next own transaction must not have the number of the one that was thrown away.
+	if uuid := query(t, g, site, "SELECT @@server_uuid"); strings.HasPrefix(held.Errant, uuid+":") {
+		t.Errorf("%s was cloned and is still %s: it would give the numbers of %s again", site, uuid, held.Errant)
+	}
 }
 
 // mysqld of a site dies in the middle of a clone. It calls that clone in progress ever after; the site is cloned again.

@@ -66,6 +66,21 @@ func (s Set) Count() int64 {
 	return n
 }
 
+// OfServer is what of the set one server has numbered itself, under any tag. A UUID that is none has numbered nothing.
+func (s Set) OfServer(uuid string) Set {
+	var id [16]byte
+	if parseUUID(uuid, &id) != nil {
+		return Set{}
+	}
+	var own []member
+	for _, m := range s.members {
+		if m.key.uuid == id {
+			own = append(own, m)
+		}
+	}
+	return Set{members: own}
+}
+
 // Equal reports whether both sets hold the same GTIDs.
 func (s Set) Equal(o Set) bool {
 	if len(s.members) != len(o.members) {

@@ -65,6 +65,12 @@ type cluster struct {
 // with them a failure to start is a failure.
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
+	return newClusterOf(t, "")
+}
+
+// newClusterOf is the same with a controller that leads by a Lease.
+func newClusterOf(t *testing.T, lease string) *cluster {
+	t.Helper()
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
 		t.Skip("KUBEBUILDER_ASSETS does not say where kube-apiserver and etcd are")
 	}
@@ -93,7 +99,7 @@ func newCluster(t *testing.T) *cluster {
 		t.Fatal(err)
 	}
 	c.grant()
-	c.run(user.Config())
+	c.run(user.Config(), lease)
 	return c
 }
 
@@ -106,7 +112,7 @@ func (c *cluster) grant() {
 	})
 }
 
-func (c *cluster) run(access *rest.Config) {
+func (c *cluster) run(access *rest.Config, lease string) {
 	c.t.Helper()
 	mgr, err := ctrl.NewManager(access, ctrl.Options{
 		Scheme: newScheme(c.t), Metrics: metricsserver.Options{BindAddress: "0"}, Cache: cache.Options{ByObject: CacheByObject()},
@@ -121,6 +127,7 @@ func (c *cluster) run(access *rest.Config) {
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Facts: c.facts, Loops: &fakeLoops{}, Work: NewWork(), Access: fakeAccess{},
 		Recorder: report.NewRecorder(mgr.GetEventRecorder("mfg-operator")),
 		Install:  render.Install{SidecarImage: "sidecar:test", OperatorURL: "http://operator"},
+		Lease:    lease, Holder: "pod of " + lease,
 	})
 	if err := c.r.SetupWithManager(mgr); err != nil {
 		c.t.Fatal(err)

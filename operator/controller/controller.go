@@ -66,6 +66,9 @@ type Options struct {
 	// ReachEscrow looks whether the escrow endpoint can be reached by who believes these authorities alone; nil asks nobody.
 	ReachEscrow func(ctx context.Context, authorities []byte) error
 
+	// Lease is the Lease by which this process leads, as namespace/name; empty without leader election. Holder is its own name.
+	Lease, Holder string
+
 	// Dial opens a connection to a MySQL; Dial is used if nil.
 	Dial func(mysql.Target) (Recipient, error)
 }
@@ -81,6 +84,7 @@ type Reconciler struct {
 	rotator     rotator
 	escrows     escrows
 	waits       waits
+	leases      leaseLooks
 	steering    *steering
 	wakes       chan event.TypedGenericEvent[types.NamespacedName]
 
@@ -179,6 +183,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (resu
 			return reconcile.Result{}, nil
 		}
 		return reconcile.Result{}, fmt.Errorf("read group: %w", err)
+	}
+	if mine, again, err := r.claimed(ctx, group); err != nil || !mine {
+		return reconcile.Result{RequeueAfter: again, Priority: ptr.To(afterAll)}, err
 	}
 	if group.DeletionTimestamp != nil {
 		again, err := r.finalize(ctx, group)

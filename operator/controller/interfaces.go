@@ -118,6 +118,8 @@ type Loops interface {
 	Ensure(key types.NamespacedName)
 	// Forget ends the loop of a group that is gone or going. It may be called often.
 	Forget(key types.NamespacedName)
+	// Ended is true once nothing of a forgotten loop runs any more.
+	Ended(key types.NamespacedName) bool
 }
 
 // LongWork is what the poll loop must know of work that runs beside it. *Work implements it. A busy site is

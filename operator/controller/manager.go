@@ -136,6 +136,14 @@ func sealedWith(group *v1alpha1.MysqlFailoverGroup) map[string]string {
 	return out
 }
 
+// leaseOfClaim says which release operates a group.
+func leaseOfClaim(group *v1alpha1.MysqlFailoverGroup) string {
+	if group.Status.Claim == nil {
+		return ""
+	}
+	return group.Status.Claim.Lease
+}
+
 // afterAll is below the priority of everything else, also of what was there when the operator started. New groups have it,
 // and looks that only the clock asks for.
 const afterAll = 2 * handler.LowPriority
@@ -175,7 +183,7 @@ func relevantGroup() predicate.Predicate {
 			!maps.Equal(before.Annotations, after.Annotations) ||
 			!maps.Equal(states(before), states(after)) ||
 			!maps.Equal(sealedWith(before), sealedWith(after)) ||
-			before.Status.ActiveSite != after.Status.ActiveSite || before.Status.Epoch != after.Status.Epoch ||
+			leaseOfClaim(before) != leaseOfClaim(after) || before.Status.ActiveSite != after.Status.ActiveSite || before.Status.Epoch != after.Status.Epoch ||
 			(before.Status.Transition == nil) != (after.Status.Transition == nil)
 	}}
 }

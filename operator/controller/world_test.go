@@ -129,6 +129,12 @@ func newWorld(t *testing.T, group *v1alpha1.MysqlFailoverGroup, others ...client
 				}
 				return c.Patch(ctx, o, p, opts...)
 			},
+			SubResourcePatch: func(ctx context.Context, c client.Client, name string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+				if err := count(o); err != nil {
+					return err
+				}
+				return c.SubResource(name).Patch(ctx, o, p, opts...)
+			},
 			SubResourceApply: func(ctx context.Context, c client.Client, name string, o runtime.ApplyConfiguration, opts ...client.SubResourceApplyOption) error {
 				if err := count(o); err != nil {
 					return err
@@ -321,10 +327,16 @@ func (f *fakeFacts) closed(site string) {
 	f.g.ActiveSite, f.g.Open = site, false
 }
 
-type fakeLoops struct{ ensured, forgotten int }
+type fakeLoops struct {
+	ensured, forgotten int
+	// ending is true while a forgotten loop still runs.
+	ending bool
+}
 
 func (l *fakeLoops) Ensure(types.NamespacedName) { l.ensured++ }
 func (l *fakeLoops) Forget(types.NamespacedName) { l.forgotten++ }
+
+func (l *fakeLoops) Ended(types.NamespacedName) bool { return !l.ending }
 
 type eventSink struct {
 	mu   sync.Mutex

@@ -371,8 +371,8 @@ func settleLoss(s Snapshot, m Memory, a Site) []v1alpha1.FailoverRecord {
 		seen[r.From] = true
 		from, known := s.Site(r.From)
 		if known && !r.LossExact && (!from.Provisioned || from.thrownAway() || from.OtherVolume) && r.FromServerUUID != ServerReplaced {
-			// Its data is being thrown away before it was compared. The server keeps its UUID over a clone, so what comes
-			// back would pass for what was there, and for a loss of nothing.
+			// Its data is being thrown away before it was compared. A server that was cloned by an earlier version keeps its UUID,
+			// so what comes back would pass for what was there, and for a loss of nothing.
 			records = slices.Clone(records)
 			records[i].FromServerUUID = ServerReplaced
 			continue

@@ -27,6 +27,9 @@ func (m *Monitor) Answer(q wire.Ask) (wire.Signed, error) {
 	case !m.pulse.Steady(time.Now()):
 		return "", wire.ErrNotLeading
 	}
+	if l.foreign.Load() {
+		return "", wire.ErrUnknownGroup // another release answers, and what is answered here would not be known there (I4)
+	}
 	return l.authority.Answer(q, time.Now())
 }
 

@@ -30,7 +30,9 @@ type loop struct {
 	wakes chan struct{}
 
 	authority *authority.Authority // locks itself
-	facts     atomic.Pointer[Facts]
+	// foreign is true while another release of the operator operates the group.
+	foreign atomic.Bool
+	facts   atomic.Pointer[Facts]
 
 	sites   map[string]*siteLink
 	started time.Time
@@ -130,6 +132,14 @@ func (l *loop) pass(ctx context.Context) time.Duration {
 			l.log.Error("read group", "error", err)
 		}
 		return time.Second
+	}
+	if l.isForeign(group.Status) {
+		// Another release operates it. The controller ends this loop; until then nothing is said, done or answered for the group.
+		l.foreign.Store(true)
+		return time.Second
+	}
+	if l.foreign.Swap(false) {
+		l.loaded, l.started = false, time.Now() // what was answered meanwhile is not known here (I4, I9)
 	}
 	if group.DeletionTimestamp != nil {
 		l.watch(ctx, group)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/flowcontrol"
@@ -71,6 +72,8 @@ type Options struct {
 	Board    Publisher
 	Events   *report.Recorder
 	Log      *slog.Logger
+	// Lease is the Lease by which this process leads, as namespace/name; empty without leader election.
+	Lease string
 }
 
 // Monitor owns the loops. It runs only while this process leads.
@@ -88,7 +91,9 @@ type Monitor struct {
 	// hasty and idle permit polls beside the turns of the groups.
 	hasty, idle flowcontrol.PassiveRateLimiter
 	loops       map[types.NamespacedName]*loop
-	done        sync.WaitGroup
+	// ending are the loops that were forgotten and still run.
+	ending map[*loop]bool
+	done   sync.WaitGroup
 }
 
 // How many polls there may be in a second beside the turns of the groups, and beside the looks at which something is to be
@@ -112,7 +117,7 @@ func New(o Options) *Monitor {
 	return &Monitor{Options: o, crew: newCrew(), signing: make(chan struct{}, runtime.GOMAXPROCS(0)),
 		hasty:  flowcontrol.NewTokenBucketPassiveRateLimiter(hastyPerSecond, hastyPerSecond),
 		idle:   flowcontrol.NewTokenBucketPassiveRateLimiter(idlePerSecond, idlePerSecond),
-		wanted: map[types.NamespacedName]bool{}, loops: map[types.NamespacedName]*loop{}}
+		wanted: map[types.NamespacedName]bool{}, loops: map[types.NamespacedName]*loop{}, ending: map[*loop]bool{}}
 }
 
 // NeedLeaderElection says that two monitors must never run at once.
@@ -161,14 +166,32 @@ func (m *Monitor) Forget(key types.NamespacedName) {
 	if l := m.loops[key]; l != nil {
 		l.stop()
 		delete(m.loops, key)
+		m.ending[l] = true
 	}
+}
+
+// Ended is true once no loop of a forgotten group runs any more.
+func (m *Monitor) Ended(key types.NamespacedName) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for l := range m.ending {
+		if l.key == key {
+			return false
+		}
+	}
+	return m.loops[key] == nil
 }
 
 func (m *Monitor) startLocked(key types.NamespacedName) {
 	ctx, stop := context.WithCancel(m.running)
 	l := newLoop(m, key, stop)
 	m.loops[key] = l
-	m.done.Go(func() { l.run(ctx) })
+	m.done.Go(func() {
+		l.run(ctx)
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		delete(m.ending, l)
+	})
 }
 
 func (m *Monitor) loop(key types.NamespacedName) *loop {
@@ -219,7 +242,8 @@ func relevant(before, after any) bool {
 			(old.DeletionTimestamp == nil) != (o.DeletionTimestamp == nil)
 	case *v1alpha1.MysqlFailoverGroup:
 		old, ok := before.(*v1alpha1.MysqlFailoverGroup)
-		return !ok || old.Generation != o.Generation || !sameAnnotations(old.Annotations, o.Annotations) || !sameMarks(old.Status.Sites, o.Status.Sites)
+		return !ok || old.Generation != o.Generation || !sameAnnotations(old.Annotations, o.Annotations) || !sameMarks(old.Status.Sites, o.Status.Sites) ||
+			!equality.Semantic.DeepEqual(old.Status.Claim, o.Status.Claim)
 	}
 	return true
 }

@@ -136,8 +136,16 @@ func wrap(err error, d failover.Decision) error {
 	return nil
 }
 
-// isOurs is true if what stands is what this loop wrote last.
+// isForeign is true for a group that another release of the operator has claimed.
+func (l *loop) isForeign(s v1alpha1.MysqlFailoverGroupStatus) bool {
+	return s.Claim != nil && l.m.Lease != "" && s.Claim.Lease != "" && s.Claim.Lease != l.m.Lease
+}
+
+// isOurs is true if what stands is what this loop wrote last, and no other release has claimed the group.
 func (l *loop) isOurs(s v1alpha1.MysqlFailoverGroupStatus) bool {
+	if l.isForeign(s) {
+		return false
+	}
 	sameStep := (s.Transition == nil) == (l.durable.Transition == nil)
 	if sameStep && s.Transition != nil {
 		sameStep = s.Transition.Step == l.durable.Transition.Step

@@ -90,7 +90,6 @@ func badAnswerOf(err error, r wire.Report, site, podUID string) badAnswer {
 const (
 	longestText = 4 << 10
 	longestName = 2 << 10
-	mostNames   = 64
 )
 
 // overlong is true for a report with a name in it that nothing has.
@@ -98,12 +97,6 @@ func overlong(r wire.Report) bool {
 	names := []string{r.BootID, r.VolumeID, r.ActiveSite, r.ServerUUID, string(r.FenceStage), string(r.FenceCause)}
 	if k := r.Keyring; k != nil {
 		names = append(names, k.Component, k.DataFile, k.Digest, k.EscrowedDigest)
-		if k.Coverage != nil {
-			if len(k.Coverage.Names) > mostNames {
-				return true
-			}
-			names = append(names, k.Coverage.Names...)
-		}
 	}
 	return slices.ContainsFunc(names, func(name string) bool { return len(name) > longestName })
 }

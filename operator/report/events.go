@@ -47,6 +47,13 @@ var (
 	AllUnreachable     = warning("AllSitesUnreachable", "Wait", "No site of the group answers; nothing is done.")
 )
 
+// The events of releases of the operator.
+var (
+	ClaimRefused   = warning("GroupClaimedElsewhere", "Leave", "This release of the operator sees the group, and leaves it alone: another one operates it, or is to operate it.")
+	GroupTakenOver = warning("GroupTakenOver", "TakeOver", "Another release of the operator took the group over, because the one that operated it no longer leads.")
+	HandOverWaits  = warning("HandOverWaits", "Wait", "The group is to be operated by another release of the operator, and cannot be handed over yet.")
+)
+
 // The events of provisioning and of the Kubernetes objects.
 var (
 	SiteCloning           = normal("SiteCloning", "Clone", "A site began to clone its data from the active site.")

@@ -53,6 +53,12 @@ var (
 		Help: "1 if the group is ready, else 0.",
 	}, ofGroup)
 
+	// ClaimedElsewhere is 1 for a group that this operator sees and another release operates.
+	ClaimedElsewhere = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "operator_group_claimed_elsewhere",
+		Help: "1 for a group that this operator leaves alone because another release operates it, or is to; absent otherwise.",
+	}, ofGroup)
+
 	// ActiveSite is one-hot over the sites of a group; set it with SetActiveSite.
 	ActiveSite = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "operator_active_site",
@@ -148,11 +154,11 @@ type deleter interface {
 
 var (
 	all = append([]prometheus.Collector{
-		GroupReady, ActiveSite, Epoch, Failovers, FailoverDuration, ReplicationLag, ErrantTransactions, Fences, BadAnswers,
+		GroupReady, ClaimedElsewhere, ActiveSite, Epoch, Failovers, FailoverDuration, ReplicationLag, ErrantTransactions, Fences, BadAnswers,
 		Decisions, Clones, ForecastTransactions, ForecastSeconds, ForecastBlocked, EscrowPushes, Refused, buildInfo,
 	}, keyringAll...)
 	siteSeries  = append([]deleter{ActiveSite, ReplicationLag, ErrantTransactions, Fences, Clones, BadAnswers}, keyringSeries...)
-	groupSeries = append([]deleter{GroupReady, Epoch, Failovers, FailoverDuration, Decisions,
+	groupSeries = append([]deleter{GroupReady, ClaimedElsewhere, Epoch, Failovers, FailoverDuration, Decisions,
 		ForecastTransactions, ForecastSeconds, ForecastBlocked}, siteSeries...)
 )
 

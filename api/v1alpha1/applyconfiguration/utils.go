@@ -44,6 +44,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.FailoverSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Forecast"):
 		return &apiv1alpha1.ForecastApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("GroupClaim"):
+		return &apiv1alpha1.GroupClaimApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("InitFromBackupSpec"):
 		return &apiv1alpha1.InitFromBackupSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("IssuerRef"):

@@ -7,6 +7,7 @@ const (
 	candidateGo = "operator/failover/candidate.go"
 	rememberGo  = "operator/failover/remember.go"
 	snapshotGo  = "operator/failover/snapshot.go"
+	numbersGo   = "operator/failover/numbers.go"
 )
 
 // begunAnyway has failovers begin that could not be ended by time.
@@ -133,6 +134,19 @@ var candidateRows = []row{
 	}},
 	{guard: "isUnsettled", breaks: "I10", directed: []string{"replaced site that comes back alone"}, edits: []edit{
 		{candidateGo, "if unsettled(s, m, site.Name) {\n\t\treturn \"was replaced", "if false {\n\t\treturn \"was replaced"},
+	}},
+	// A simulated server that was cloned is another one, as a real one is, so none would number again.
+	{guard: "isNumberingAgain", breaks: "I10", edits: []edit{
+		{numbersGo, "if other.Name != site.Name && mayHold(m, r, other, again) {", "if false {"},
+	}},
+	{guard: "isNumberingAgain: whose numbers", breaks: "live", edits: []edit{
+		{numbersGo, "lost.OfServer(site.MySQL.ServerUUID).Subtract(site.All())", "lost.Subtract(site.All())"},
+	}},
+	{guard: "isNumberingAgain: who is not seen may hold them", breaks: "I10", edits: []edit{
+		{numbersGo, "return !was || site.OtherVolume || ", "return false && !was || "},
+	}},
+	{guard: "isNumberingAgain: who took over lacked them", breaks: "live", edits: []edit{
+		{numbersGo, "if site.Name == r.To || site.neverRan() {", "if site.neverRan() {"},
 	}},
 	{guard: "unsettled: a site that was active again is settled", breaks: "live", edits: []edit{
 		{candidateGo, "if r.To == site {", "if false {"},

@@ -41,6 +41,8 @@ type Options struct {
 	Keyring bool
 	// Config are more lines of my.cnf.
 	Config []string
+	// BeforeStart is called with the server's data directory each time before mysqld starts, as a supervisor may do.
+	BeforeStart func(datadir string)
 }
 
 // Server is a running mysqld.
@@ -166,6 +168,9 @@ func (s *Server) supervise(ctx context.Context) {
 		cmd := inRootfs(ctx, s.root, s.Dir, "mysqld", "--defaults-file="+home+"/my.cnf")
 		cmd.Stdout, cmd.Stderr = log, log
 		s.down.Lock()
+		if s.opts.BeforeStart != nil {
+			s.opts.BeforeStart(filepath.Join(s.Dir, "data"))
+		}
 		s.mu.Lock()
 		err = cmd.Start()
 		s.down.Unlock()

@@ -20,6 +20,11 @@ import (
 const leaseName = "mfg-operator"
 
 func leader(ctx context.Context, w World) []Finding {
+	if c := w.Group.Status.Claim; c != nil && c.Lease != "" && c.Lease != w.OperatorNamespace+"/"+leaseName {
+		namespace, _, _ := strings.Cut(c.Lease, "/")
+		return one(Warn, "kubectl mfg doctor "+w.Group.Name+" -n "+w.Group.Namespace+" --operator-namespace "+namespace,
+			"another release operates the group, under the Lease %s; the operator in namespace %s leaves it alone", c.Lease, w.OperatorNamespace)
+	}
 	lease, err := w.Kube.CoordinationV1().Leases(w.OperatorNamespace).Get(ctx, leaseName, metav1.GetOptions{})
 	remedy := "kubectl get pods -n " + w.OperatorNamespace + " -l app.kubernetes.io/name=mfg"
 	switch {

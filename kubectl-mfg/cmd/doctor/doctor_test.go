@@ -110,6 +110,10 @@ func TestFindings(t *testing.T) {
 			w.OperatorDown, w.OperatorMissing = true, "no pod"
 			return o
 		}, "operator", Fail, "nobody looks after"},
+		"Claimed": {func(w *World, o []runtime.Object) []runtime.Object {
+			w.Group.Status.Claim = &v1alpha1.GroupClaim{Lease: "mfg-blue/mfg-operator"}
+			return o
+		}, "leader", Warn, "mfg-blue/mfg-operator"},
 		"NoLease": {func(_ *World, o []runtime.Object) []runtime.Object { return without(o, "mfg-operator") }, "leader", Fail, "no Lease"},
 		"OldLease": {func(_ *World, o []runtime.Object) []runtime.Object {
 			change(o, "mfg-operator", func(l *coordinationv1.Lease) { l.Spec.RenewTime = ptr(metav1.NewMicroTime(noon.Add(-time.Minute))) })

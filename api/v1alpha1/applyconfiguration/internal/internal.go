@@ -312,6 +312,18 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: site
       type:
         scalar: string
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.GroupClaim
+  map:
+    fields:
+    - name: holder
+      type:
+        scalar: string
+    - name: lease
+      type:
+        scalar: string
+    - name: since
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.GroupPhase
   scalar: string
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.InitFromBackupSpec
@@ -473,6 +485,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: activeSiteSince
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: claim
+      type:
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.GroupClaim
     - name: conditions
       type:
         list:

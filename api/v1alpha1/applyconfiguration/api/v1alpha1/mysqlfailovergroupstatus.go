@@ -28,6 +28,8 @@ import (
 type MysqlFailoverGroupStatusApplyConfiguration struct {
 	// observedGeneration is the generation of the spec that the operator has acted upon.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
+	// claim says which release of the operator operates the group. Others leave it alone.
+	Claim *GroupClaimApplyConfiguration `json:"claim,omitempty"`
 	// phase sums up the group in one word: Bootstrapping, Running, Degraded, FailingOver or Unavailable. Programs read
 	// conditions instead.
 	Phase *apiv1alpha1.GroupPhase `json:"phase,omitempty"`
@@ -72,6 +74,14 @@ func MysqlFailoverGroupStatus() *MysqlFailoverGroupStatusApplyConfiguration {
 // If called multiple times, the ObservedGeneration field is set to the value of the last call.
 func (b *MysqlFailoverGroupStatusApplyConfiguration) WithObservedGeneration(value int64) *MysqlFailoverGroupStatusApplyConfiguration {
 	b.ObservedGeneration = &value
+	return b
+}
+
+// WithClaim sets the Claim field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Claim field is set to the value of the last call.
+func (b *MysqlFailoverGroupStatusApplyConfiguration) WithClaim(value *GroupClaimApplyConfiguration) *MysqlFailoverGroupStatusApplyConfiguration {
+	b.Claim = value
 	return b
 }
 

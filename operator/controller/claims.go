@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/claims"
+	"github.com/mysql-mfg/mfg/operator/report"
+)
+
+const (
+	// whenClaimed is when a group of another release is looked at again, and lookAge how old a look at a Lease may be: a thousand
+	// groups of one release cost one request in that time.
+	whenClaimed = 15 * time.Second
+	lookAge     = 2 * time.Second
+	// whenEnding is when it is looked again whether the loop of a group that is handed over has ended.
+	whenEnding = 200 * time.Millisecond
+)
+
+// leaseLooks keeps what was seen of the Leases of other releases. The zero value is ready.
+type leaseLooks struct {
+	mu   sync.Mutex
+	seen map[string]claims.Seen
+	// looked is when each was last read.
+	looked map[string]time.Time
+}
+
+// look reads a Lease, unless that was done a moment ago. Not to know how it is, is an error: its holder may lead.
+func (c *leaseLooks) look(ctx context.Context, live client.Reader, name string, age time.Duration) (claims.Seen, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if at, was := c.looked[name]; was && time.Since(at) < age {
+		return c.seen[name], nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	began := time.Now()
+	namespace, object, ok := strings.Cut(name, "/")
+	lease := &coordinationv1.Lease{}
+	err := error(nil)
+	if ok {
+		err = live.Get(ctx, types.NamespacedName{Namespace: namespace, Name: object}, lease)
+	}
+	if err != nil && !apierrors.IsNotFound(err) {
+		return claims.Seen{}, fmt.Errorf("read lease %s: %w", name, err)
+	}
+	if c.seen == nil {
+		c.seen, c.looked = map[string]claims.Seen{}, map[string]time.Time{}
+	}
+	// What is read stood at some time after it was asked for, so it is not counted from before that.
+	c.seen[name], c.looked[name] = c.seen[name].Look(leaseOf(lease), time.Now()), began
+	return c.seen[name], nil
+}
+
+// leaseOf is what matters of a Lease; of one that is not there, nothing.
+func leaseOf(lease *coordinationv1.Lease) claims.Lease {
+	var out claims.Lease
+	if lease.Spec.HolderIdentity != nil {
+		out.Holder = *lease.Spec.HolderIdentity
+	}
+	if lease.Spec.RenewTime != nil {
+		out.Renewed = lease.Spec.RenewTime.UTC().Format(time.RFC3339Nano)
+	}
+	if lease.Spec.LeaseDurationSeconds != nil {
+		out.Duration = time.Duration(*lease.Spec.LeaseDurationSeconds) * time.Second
+	}
+	return out
+}
+
+// claimed says whether this release operates a group, and claims it if nobody does. Nothing is done for a group before that:
+// whatever keeps it from being known leaves the group alone.
+func (r *Reconciler) claimed(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) (mine bool, again time.Duration, err error) {
+	q := claims.Question{Own: r.Lease, Claim: group.Status.Claim, Wanted: group.Annotations[v1alpha1.AnnotationOperatedBy], Now: time.Now()}
+	if q.Claim != nil && q.Claim.Lease != q.Own {
+		if q.Holder, err = r.leases.look(ctx, r.Live, q.Claim.Lease, lookAge); err != nil {
+			r.leave(group)
+			r.tellClaim(group, report.ClaimRefused, "it is claimed under Lease "+q.Claim.Lease+", and how that is cannot be read; look at the log")
+			return false, 0, err
+		}
+	}
+	if q.Wanted != "" && q.Wanted != q.Own && q.Claim != nil && q.Claim.Lease == q.Own {
+		if q.Heir, err = r.leases.look(ctx, r.Live, q.Wanted, lookAge); err != nil {
+			return true, 0, nil //nolint:nilerr // the group stays with who operates it: who would take it is not known
+		}
+	}
+	q.Now = time.Now()
+	verdict, why := claims.Decide(q)
+	switch verdict {
+	case claims.Operate:
+		r.tellClaim(group, report.HandOverWaits, why)
+		report.ClaimedElsewhere.DeleteLabelValues(group.Namespace, group.Name)
+		return true, 0, nil
+	case claims.Take:
+		return r.take(ctx, group, q.Holder)
+	case claims.HandOver:
+		again, err = r.handOver(ctx, group, q.Wanted)
+		return false, again, err
+	case claims.Leave:
+	}
+	r.leave(group)
+	r.tellClaim(group, report.ClaimRefused, why)
+	return false, wait.Jitter(whenClaimed, 0.25), nil
+}
+
+// leave ends whatever this process does for a group of another release.
+func (r *Reconciler) leave(group *v1alpha1.MysqlFailoverGroup) {
+	key := keyOf(group)
+	r.Loops.Forget(key)
+	r.Work.forget(key)
+	report.ClaimedElsewhere.WithLabelValues(group.Namespace, group.Name).Set(1)
+}
+
+// take claims a group. If somebody else's claim ran out, its Lease is read again once the new claim stands: whoever came back to
+// it after that reads the new claim before it does anything, and whoever came back before has changed the Lease by then.
+func (r *Reconciler) take(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, before claims.Seen) (mine bool, again time.Duration, err error) {
+	former := group.Status.Claim
+	if err := r.writeClaim(ctx, group, &v1alpha1.GroupClaim{Lease: r.Lease, Holder: r.Holder, Since: metav1.Now()}); err != nil {
+		if apierrors.IsConflict(err) {
+			return false, whenOvertaken, nil // somebody else may have claimed it: look again
+		}
+		return false, 0, err
+	}
+	logger := log.FromContext(ctx).WithValues("namespace", group.Namespace, "group", group.Name, "lease", r.Lease)
+	if former == nil || former.Lease == "" {
+		logger.Info("claimed the group")
+		return true, 0, nil
+	}
+	after, err := r.leases.look(ctx, r.Live, former.Lease, 0)
+	if err == nil && after == before {
+		report.ClaimedElsewhere.DeleteLabelValues(group.Namespace, group.Name)
+		r.Recorder.Emit(group, nil, report.GroupTakenOver, "The operator with Lease %s took the group over: Lease %s, under which it was operated, has not been renewed any more",
+			r.Lease, former.Lease)
+		logger.Info("took the group over", "former", former.Lease)
+		return true, 0, nil
+	}
+	logger.Info("gave the group back: its release is there again", "former", former.Lease, "error", err)
+	return false, whenOvertaken, r.writeClaim(ctx, group, former)
+}
+
+// handOver claims a group for another release, once nothing is done for it here any more.
+func (r *Reconciler) handOver(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, to string) (time.Duration, error) {
+	key := keyOf(group)
+	for _, site := range group.Spec.Sites {
+		if purpose, busy := r.Work.Busy(key.Namespace, key.Name, site.Name); busy {
+			r.tellClaim(group, report.HandOverWaits, fmt.Sprintf("it is handed over to Lease %s when the work on site %s has ended: %s", to, site.Name, purpose))
+			return whenMoving, nil
+		}
+	}
+	r.leave(group)
+	if !r.Loops.Ended(key) {
+		return whenEnding, nil // it may still answer a sidecar: who comes next must not begin to count a lease before that (I4)
+	}
+	if err := r.writeClaim(ctx, group, &v1alpha1.GroupClaim{Lease: to, Since: metav1.Now()}); err != nil {
+		return 0, client.IgnoreNotFound(err)
+	}
+	log.FromContext(ctx).Info("handed the group over", "namespace", group.Namespace, "group", group.Name, "to", to)
+	return whenClaimed, nil
+}
+
+// writeClaim writes over exactly what was read, so that of two that claim a group at once one is refused.
+func (r *Reconciler) writeClaim(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, c *v1alpha1.GroupClaim) error {
+	body, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": group.UID, "resourceVersion": group.ResourceVersion},
+		"status":   map[string]any{"claim": c},
+	})
+	if err != nil {
+		return fmt.Errorf("claim group: %w", err)
+	}
+	written := &v1alpha1.MysqlFailoverGroup{ObjectMeta: metav1.ObjectMeta{Namespace: group.Namespace, Name: group.Name}}
+	if err := r.Client.Status().Patch(ctx, written, client.RawPatch(types.MergePatchType, body), client.FieldOwner(v1alpha1.ManagerClaim)); err != nil {
+		return fmt.Errorf("claim group: %w", err)
+	}
+	group.ResourceVersion, group.Status.Claim = written.ResourceVersion, c
+	return nil
+}
+
+// tellClaim emits an event when its text differs from the last one.
+func (r *Reconciler) tellClaim(group *v1alpha1.MysqlFailoverGroup, e report.Event, text string) {
+	if r.changed(keyOf(group), e.Reason, text) && text != "" {
+		r.Recorder.Emit(group, nil, e, "The operator with Lease %s: %s", r.Lease, text)
+	}
+}
