@@ -353,6 +353,18 @@ func (s *scope) condition(c report.Condition) {
 	s.conditions = append(s.conditions, c)
 }
 
+// refuse says what the specification asks for in vain. The group runs without it: a refusal takes nothing away from a group that
+// runs, and never keeps it from failing over.
+func (s *scope) refuse(reason, message string) {
+	for i, c := range s.conditions {
+		if c.Type == v1alpha1.ConditionSpecRefused {
+			s.conditions[i].Message += "; " + message
+			return
+		}
+	}
+	s.condition(report.True(v1alpha1.ConditionSpecRefused, reason, message))
+}
+
 // sites are the sites of the specification by name.
 func (s *scope) sites() map[string]v1alpha1.Site {
 	out := map[string]v1alpha1.Site{}

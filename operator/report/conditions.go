@@ -40,6 +40,9 @@ const (
 	ReasonNotBuilt   = "NotBuilt"
 	ReasonNotEnabled = "NotEnabled"
 
+	// SpecRefused. ReasonSettingsRefused: spec.mysqlConf has settings that are not passed on.
+	ReasonSettingsRefused = "SettingsRefused"
+
 	// Ready, Available, ReplicationHealthy, FailoverBlocked, Degraded.
 	ReasonBootstrapping      = "Bootstrapping"
 	ReasonActiveSiteOpen     = "ActiveSiteOpen"

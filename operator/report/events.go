@@ -59,7 +59,7 @@ var (
 	SiteUpdating          = normal("SiteUpdating", "Update", "The pod of a site is replaced by one of the new specification.")
 	SiteRemoved           = normal("SiteRemoved", "Remove", "The objects of a site that left the specification were removed.")
 	SiteRemovalRefused    = warning("SiteRemovalRefused", "Refuse", "The active site, or one to or from which the role is moving, left the specification; it is kept until another site is active. Or its keyring is not in escrow yet.")
-	ConfigKeysIgnored     = warning("ConfigKeysIgnored", "Ignore", "spec.mysqlConf has keys that the operator owns or cannot pass on.")
+	ConfigKeysIgnored     = warning("ConfigKeysIgnored", "Ignore", "spec.mysqlConf has settings that are not passed on: docs/reference/mysql-conf.md.")
 	TLSSecretMissing      = warning("TLSSecretMissing", "Wait", "The Secret with the group's certificate is missing or unusable.")
 	CertificateNotRenewed = warning("CertificateNotRenewed", "Wait", "A site shows a certificate that ends soon, or cannot take the one in the Secret.")
 	CertManagerMissing    = warning("CertManagerMissing", "Wait", "spec.tls.issuerRef is set, but cert-manager is not installed.")
