@@ -38,6 +38,7 @@ type MysqlFailoverGroupStatus struct {
 	// epoch grows by one with every change of the active site.
 	//
 	// +optional
+	// +kubebuilder:validation:Maximum=9007199254740991
 	Epoch int64 `json:"epoch,omitempty"`
 	// transition is the change of the active site that is under way.
 	//
