@@ -33,6 +33,8 @@ const (
 	ReasonTLSSecretUnusable  = "SecretUnusable"
 	ReasonTLSWrongNames      = "WrongNames"
 	ReasonCertManagerMissing = "CertManagerMissing"
+	// ReasonTLSSecretNotMeant: the Secret is there for others too, and nobody who may edit it has said that the group may use it.
+	ReasonTLSSecretNotMeant = "SecretNotMeant"
 	// ReasonCertificateNotRenewed: a site shows a certificate that ends soon, or cannot take the one in the Secret.
 	ReasonCertificateNotRenewed = "CertificateNotRenewed"
 
