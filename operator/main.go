@@ -43,6 +43,8 @@ type settings struct {
 	watchNamespaces   string
 	logLevel          string
 	namespace         string
+	allowedImages     string
+	allowedNames      string
 }
 
 func main() {
@@ -66,6 +68,8 @@ func parse(args []string) (settings, error) {
 	f.StringVar(&s.sidecarImage, "sidecar-image", "", "image of the sidecar (required)")
 	f.StringVar(&s.sidecarPullPolicy, "sidecar-image-pull-policy", "IfNotPresent", "pull policy of the sidecar's image")
 	f.StringVar(&s.watchNamespaces, "watch-namespaces", "", "namespaces to look after, comma-separated; empty means all")
+	f.StringVar(&s.allowedImages, "allowed-images", "", "repositories of images that groups may run, comma-separated; one that ends in / stands for all below it; empty means any")
+	f.StringVar(&s.allowedNames, "allowed-dns-suffixes", "", "domains in which groups may publish names, comma-separated; {namespace} stands for that of the group; empty means any")
 	f.StringVar(&s.logLevel, "log-level", "info", "debug, info, warn or error")
 	if err := f.Parse(args); err != nil {
 		return s, err
@@ -123,7 +127,7 @@ func wire(mgr ctrl.Manager, s settings, log *slog.Logger) error {
 			SidecarImage: s.sidecarImage, SidecarPullPolicy: corev1.PullPolicy(s.sidecarPullPolicy), OperatorURL: s.auxiliaryURL,
 			EscrowURL: s.escrowURL,
 		},
-		Escrow: newKeyrings(mgr, s),
+		Limits: render.Limits{Images: elements(s.allowedImages), DNSSuffixes: elements(s.allowedNames)}, Escrow: newKeyrings(mgr, s),
 	})
 	if err := reconciler.SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("set up controller: %w", err)
@@ -146,7 +150,8 @@ func newLog(level string) (*slog.Logger, error) {
 	return slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: l})), nil
 }
 
-func namespaces(list string) []string {
+// elements are those of a list with commas.
+func elements(list string) []string {
 	var out []string
 	for name := range strings.SplitSeq(list, ",") {
 		if name = strings.TrimSpace(name); name != "" {

@@ -61,6 +61,8 @@ type Options struct {
 	Work     *Work
 	Recorder *report.Recorder
 	Install  render.Install
+	// Limits are what groups may ask for.
+	Limits render.Limits
 	// Escrow keeps the keyrings of encrypted groups; nil if the installation has no escrow listener.
 	Escrow Escrow
 

@@ -44,6 +44,8 @@ const (
 
 	// SpecRefused. ReasonSettingsRefused: spec.mysqlConf has settings that are not passed on.
 	ReasonSettingsRefused = "SettingsRefused"
+	// ReasonImageNotAllowed: spec.image is not among the images that the installation allows. Of Progressing too.
+	ReasonImageNotAllowed = "ImageNotAllowed"
 
 	// Ready, Available, ReplicationHealthy, FailoverBlocked, Degraded.
 	ReasonBootstrapping      = "Bootstrapping"

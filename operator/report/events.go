@@ -60,6 +60,7 @@ var (
 	SiteRemoved           = normal("SiteRemoved", "Remove", "The objects of a site that left the specification were removed.")
 	SiteRemovalRefused    = warning("SiteRemovalRefused", "Refuse", "The active site, or one to or from which the role is moving, left the specification; it is kept until another site is active. Or its keyring is not in escrow yet.")
 	ConfigKeysIgnored     = warning("ConfigKeysIgnored", "Ignore", "spec.mysqlConf has settings that are not passed on: docs/reference/mysql-conf.md.")
+	ImageNotAllowed       = warning("ImageNotAllowed", "Refuse", "spec.image is not among the images that the installation allows; sites keep the image that they have.")
 	TLSSecretMissing      = warning("TLSSecretMissing", "Wait", "The Secret with the group's certificate is missing or unusable.")
 	TLSSecretNotMeant     = warning("TLSSecretNotMeant", "Refuse", "The Secret of spec.tls is there for others too, and is not marked as one that the group may use.")
 	CertificateNotRenewed = warning("CertificateNotRenewed", "Wait", "A site shows a certificate that ends soon, or cannot take the one in the Secret.")
