@@ -94,6 +94,10 @@ watchNamespaces: [shop, billing]`},
 	"mfg-escrow": {operatorChart, `
 crds: {enabled: false}
 auxiliary: {escrowTLS: {enabled: true, existingSecret: mfg-escrow-tls}}`},
+	"mfg-tenants": {operatorChart, `
+crds: {enabled: false}
+watchNamespaces: [shop, billing]
+tenants: {allowedImages: [mysql, registry.example.com/db/], allowedDNSSuffixes: ["{namespace}.db.example.com"]}`},
 	"mfg-no-rights": {operatorChart, `
 crds: {enabled: false}
 rbac: {create: false, aggregateClusterRoles: false}

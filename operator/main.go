@@ -47,7 +47,9 @@ type settings struct {
 	logLevel          string
 	namespace         string
 	// holder is the name of this process for people.
-	holder string
+	holder        string
+	allowedImages string
+	allowedNames  string
 }
 
 func main() {
@@ -72,6 +74,8 @@ func parse(args []string) (settings, error) {
 	f.StringVar(&s.sidecarPullPolicy, "sidecar-image-pull-policy", "IfNotPresent", "pull policy of the sidecar's image")
 	f.StringVar(&s.watchNamespaces, "watch-namespaces", "", "namespaces to look after, comma-separated; empty means all")
 	f.BoolVar(&s.statusAccess, "status-authorization", false, "answer /status and /ws/status only to tokens of accounts that may get the groups, and through port-forwards")
+	f.StringVar(&s.allowedImages, "allowed-images", "", "repositories of images that groups may run, comma-separated; one that ends in / stands for all below it; empty means any")
+	f.StringVar(&s.allowedNames, "allowed-dns-suffixes", "", "domains in which groups may publish names, comma-separated; {namespace} stands for that of the group; empty means any")
 	f.StringVar(&s.logLevel, "log-level", "info", "debug, info, warn or error")
 	if err := f.Parse(args); err != nil {
 		return s, err
@@ -133,6 +137,7 @@ func wire(mgr ctrl.Manager, s settings, log *slog.Logger) error {
 			SidecarImage: s.sidecarImage, SidecarPullPolicy: corev1.PullPolicy(s.sidecarPullPolicy), OperatorURL: s.auxiliaryURL,
 			EscrowURL: s.escrowURL,
 		},
+		Limits: render.Limits{Images: elements(s.allowedImages), DNSSuffixes: elements(s.allowedNames)},
 		Escrow: newKeyrings(mgr, s), ReachEscrow: client.Escrow{URL: s.escrowURL}.Reach, Lease: s.lease(), Holder: s.holder,
 	})
 	if err := reconciler.SetupWithManager(mgr); err != nil {
@@ -164,7 +169,8 @@ func newLog(out io.Writer, level string) (*slog.Logger, error) {
 	return slog.New(slog.NewJSONHandler(out, &slog.HandlerOptions{Level: l})), nil
 }
 
-func namespaces(list string) []string {
+// elements are those of a list with commas.
+func elements(list string) []string {
 	var out []string
 	for name := range strings.SplitSeq(list, ",") {
 		if name = strings.TrimSpace(name); name != "" {

@@ -33,7 +33,7 @@ func newManager(s settings) (ctrl.Manager, error) {
 	// With a thousand groups the first looks after a start are some thousand requests, and polls wait for theirs.
 	config.QPS, config.Burst = 300, 600
 	options := cache.Options{ByObject: controller.CacheByObject(), DefaultTransform: controller.TransformTrim()}
-	if list := namespaces(s.watchNamespaces); len(list) > 0 {
+	if list := elements(s.watchNamespaces); len(list) > 0 {
 		options.DefaultNamespaces = map[string]cache.Config{}
 		for _, name := range list {
 			options.DefaultNamespaces[name] = cache.Config{}

@@ -55,6 +55,8 @@ const (
 	// keyring version of each site then. The operator reads nothing of it.
 	AnnotationRotation = Domain + "/rotation"
 	AnnotationSpecHash = Domain + "/spec-hash"
+	// AnnotationAllowGroups, on a TLS Secret, lists the groups of its namespace that may use it, separated by commas; * means all.
+	AnnotationAllowGroups = Domain + "/allow-groups"
 	// AnnotationKeyringDigest is the digest of a keyring in escrow.
 	AnnotationKeyringDigest = Domain + "/keyring-digest"
 	// AnnotationKeyringRound is the unseal that a token, or an unsealed pod, was made for.

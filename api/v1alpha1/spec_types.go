@@ -68,8 +68,8 @@ type MysqlFailoverGroupSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.filter(s, s.role == 'primary-candidate').size() >= 2",message="at least two sites need the role primary-candidate, or there is nowhere to fail over to: add a site or change the role of one",reason=FieldValueInvalid
 	Sites []Site `json:"sites"`
 
-	// mysqlConf are settings for the [mysqld] section of my.cnf, name to value; at most 200. Keys that the operator
-	// owns are ignored. A value is one line of at most 1024 characters. Default none.
+	// mysqlConf are settings for the [mysqld] section of my.cnf, name to value; at most 200. Settings that
+	// docs/reference/mysql-conf.md does not have are refused, with the condition SpecRefused. A value is one line of at most 1024 characters. Default none.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxProperties=200

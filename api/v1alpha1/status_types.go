@@ -43,6 +43,7 @@ type MysqlFailoverGroupStatus struct {
 	// epoch grows by one with every change of the active site.
 	//
 	// +optional
+	// +kubebuilder:validation:Maximum=9007199254740991
 	Epoch int64 `json:"epoch,omitempty"`
 	// transition is the change of the active site that is under way.
 	//
@@ -546,6 +547,8 @@ const (
 	ConditionCacheReady = "CacheReady"
 	// ConditionUnbuiltFeatures: the specification asks for something that this version does not have.
 	ConditionUnbuiltFeatures = "UnbuiltFeatures"
+	// ConditionSpecRefused: the specification asks for something that is not allowed, and the group runs without it.
+	ConditionSpecRefused = "SpecRefused"
 	// ConditionPaused: the operator takes no decision about this group until the time in pause-until.
 	ConditionPaused = "Paused"
 	// ConditionPlannedBlocked: the active site is about to go, and its role cannot be moved away.

@@ -40,6 +40,10 @@ type Statement struct {
 	Windows []Window `json:"windows,omitempty"`
 }
 
+// MaxEpoch is the highest epoch that a statement may carry. Every reader of JSON takes it for the number that it is, and there is
+// room above it: the next one never turns negative.
+const MaxEpoch int64 = 1<<53 - 1
+
 // Window lets a site that is not active be writable behind offline_mode=ON for a purpose.
 type Window struct {
 	Site     string        `json:"site"`
@@ -117,7 +121,7 @@ func Verify(key ed25519.PublicKey, signed Signed) (Statement, error) {
 	if err := json.Unmarshal(body, &s); err != nil {
 		return Statement{}, fmt.Errorf("%w: %w", ErrStatement, err)
 	}
-	if s.Namespace == "" || s.Group == "" || s.ActiveSite == "" || s.Epoch < 1 {
+	if s.Namespace == "" || s.Group == "" || s.ActiveSite == "" || s.Epoch < 1 || s.Epoch > MaxEpoch {
 		return Statement{}, ErrStatement
 	}
 	return s, nil

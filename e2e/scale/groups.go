@@ -66,7 +66,9 @@ func prepare(ctx context.Context, kube client.Client, certificate *certificates)
 	}
 	if certificate != nil {
 		objects = append(objects, &corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{Namespace: groupNamespace, Name: tlsSecret},
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: groupNamespace, Name: tlsSecret, Annotations: map[string]string{v1alpha1.AnnotationAllowGroups: "*"},
+			},
 			Data:       map[string][]byte{"tls.crt": certificate.cert, "tls.key": certificate.key, "ca.crt": certificate.ca},
 		})
 	}

@@ -205,7 +205,7 @@ func TestUpdateThatGoesWrongStops(t *testing.T) {
 	g, before := whole(t)
 	o := watchOrder(t, g)
 	edit(t, g, func(spec *v1alpha1.MysqlFailoverGroupSpec) {
-		spec.MysqlConf = map[string]string{"no_such_setting": "1"}
+		spec.MysqlConf = map[string]string{"lower_case_table_names": "1"} // on a volume that was made without, mysqld does not start
 	})
 	if _, err := g.Await(t.Context(), rolling, "the update to stop", func(group *v1alpha1.MysqlFailoverGroup) error {
 		c := meta.FindStatusCondition(group.Status.Conditions, v1alpha1.ConditionProgressing)

@@ -141,6 +141,9 @@ func belongs(group *v1alpha1.MysqlFailoverGroup, obj, current client.Object) err
 		return fmt.Errorf("%w: it is labelled as part of site %s", errForeign, site)
 	}
 	if labels[v1alpha1.LabelGroup] == "" {
+		if owner := metav1.GetControllerOf(current); owner != nil {
+			return nil // the group's own, from which somebody took the labels: they come back
+		}
 		// A volume that somebody prepared, from a snapshot for example, is welcome. So is a certificate.
 		switch current.(type) {
 		case *corev1.PersistentVolumeClaim, *corev1.Secret:

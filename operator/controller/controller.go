@@ -61,6 +61,8 @@ type Options struct {
 	Work     *Work
 	Recorder *report.Recorder
 	Install  render.Install
+	// Limits are what groups may ask for.
+	Limits render.Limits
 	// Escrow keeps the keyrings of encrypted groups; nil if the installation has no escrow listener.
 	Escrow Escrow
 	// ReachEscrow looks whether the escrow endpoint can be reached by who believes these authorities alone; nil asks nobody.
@@ -360,6 +362,18 @@ func stuck(reason, message string) report.Condition {
 func (s *scope) condition(c report.Condition) {
 	s.conditions = slices.DeleteFunc(s.conditions, func(old report.Condition) bool { return old.Type == c.Type })
 	s.conditions = append(s.conditions, c)
+}
+
+// refuse says what the specification asks for in vain. The group runs without it: a refusal takes nothing away from a group that
+// runs, and never keeps it from failing over.
+func (s *scope) refuse(reason, message string) {
+	for i, c := range s.conditions {
+		if c.Type == v1alpha1.ConditionSpecRefused {
+			s.conditions[i].Message += "; " + message
+			return
+		}
+	}
+	s.condition(report.True(v1alpha1.ConditionSpecRefused, reason, message))
 }
 
 // sites are the sites of the specification by name.

@@ -159,6 +159,40 @@ func TestIgnoredKeysAreSaidOnce(t *testing.T) {
 	if got := w.said.of(report.ConfigKeysIgnored); len(got) != 1 || !strings.Contains(got[0], "super-read-only") {
 		t.Errorf("events %v", got)
 	}
+	if c := w.condition(v1alpha1.ConditionSpecRefused); c.Status != metav1.ConditionTrue || c.Reason != report.ReasonSettingsRefused || !strings.Contains(c.Message, "super-read-only") {
+		t.Errorf("condition %+v", c)
+	}
+	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.MysqlConf = nil })
+	w.reconcile()
+	if c := w.condition(v1alpha1.ConditionSpecRefused); c.Type != "" {
+		t.Errorf("nothing is refused any more, and it says %+v", c)
+	}
+}
+
+// A group of an earlier version has settings that are refused now. It goes on to run, and its pods are replaced in turn, without
+// them.
+func TestASettingThatIsRefusedNowStopsNothing(t *testing.T) {
+	w := runningWorld(t)
+	w.reconcile()
+	w.settle("a", "b", "c")
+	w.facts.open("a")
+	w.reconcile()
+	w.change(func(g *v1alpha1.MysqlFailoverGroup) {
+		g.Spec.MysqlConf = map[string]string{"general_log_file": "/var/lib/mysql/mfg/x"}
+	})
+	before := w.deployments()
+	w.reconcile()
+	if diff := cmp.Diff(before, w.deployments()); diff != "" {
+		t.Errorf("a refused setting alone replaces pods: %s", diff)
+	}
+	if c := w.condition(v1alpha1.ConditionProgressing); c.Status != metav1.ConditionFalse || c.Reason != report.ReasonAsExpected {
+		t.Errorf("condition %+v", c)
+	}
+	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.MysqlConf["max_connections"] = "7" })
+	w.reconcile()
+	if got := w.deployments(); got["c"] == before["c"] || got["a"] != before["a"] {
+		t.Errorf("what is passed on beside a refused one does not reach a replica first: %v, before %v", got, before)
+	}
 }
 
 func TestForeignObjectsAreLeftAlone(t *testing.T) {

@@ -28,6 +28,12 @@ var errNoExternalDNS = hindrance{reason: report.ReasonExternalDNSMissing,
 // send writers to a site that is fenced or gone.
 func (r *Reconciler) followDNS(ctx context.Context, s *scope) (report.Condition, error) {
 	active := s.activeSite()
+	if name := s.group.Spec.DNS.Name; !r.Limits.AllowsName(name, s.key.Namespace) {
+		// A record that was published before goes too: it is the name that is not the group's.
+		message := fmt.Sprintf("%s is not published: the operator may publish names in or below %s only (tenants.allowedDNSSuffixes of its chart); set another spec.dns.name",
+			name, strings.Join(r.Limits.DNSSuffixes, ", "))
+		return report.False(v1alpha1.ConditionDNSReady, report.ReasonNameNotAllowed, message), r.clearDNS(ctx, s)
+	}
 	record, err := dnsRecord(s.group.Spec.DNS.Name, s.sites()[active])
 	if err != nil {
 		if err := r.clearDNS(ctx, s); err != nil {

@@ -44,7 +44,8 @@ func (r *Reconciler) ignoredKeys(s *scope) {
 	}
 	text := ""
 	if len(keys) > 0 {
-		text = "spec.mysqlConf has settings that are ignored: " + strings.Join(keys, ", ")
+		text = "spec.mysqlConf has settings that are not passed on: " + strings.Join(keys, ", ") + "; remove them, see docs/reference/mysql-conf.md"
+		s.refuse(report.ReasonSettingsRefused, text)
 	}
 	r.say(s, "", report.ConfigKeysIgnored, text)
 }

@@ -23,14 +23,17 @@ func (r *Reconciler) rollOut(ctx context.Context, s *scope) error {
 		s.progress(stuck(report.ReasonWaitingForTLS, "pods wait for a usable certificate; see condition TLSReady"), whenWaiting)
 		return nil
 	}
-	want := map[string]*appsv1.Deployment{}
-	for _, site := range s.group.Spec.Sites {
-		want[site.Name] = render.Deployment(s.in, site)
+	want, err := r.wanted(ctx, s)
+	if err != nil {
+		return err
 	}
 	d := rollout.Next(r.rolloutGroup(s, want))
 	r.askToLeave(s, d)
 	for _, site := range s.group.Spec.Sites {
 		current := s.deployments[site.Name]
+		if want[site.Name] == nil {
+			continue
+		}
 		upToDate := current != nil && specHash(current) == specHash(want[site.Name])
 		if !upToDate && d.Update != site.Name && !slices.Contains(d.Create, site.Name) {
 			continue
@@ -48,6 +51,9 @@ func (r *Reconciler) rollOut(ctx context.Context, s *scope) error {
 		s.deployments[site.Name] = want[site.Name]
 	}
 	r.rolloutProgress(s, d)
+	if !r.Limits.AllowsImage(s.group.Spec.Image) {
+		s.progress(stuck(report.ReasonImageNotAllowed, "the image of the specification is not allowed; see condition SpecRefused"), whenWaiting)
+	}
 	return nil
 }
 
@@ -104,7 +110,9 @@ func (r *Reconciler) sayNotBack(s *scope, d rollout.Decision) {
 func (r *Reconciler) rolloutGroup(s *scope, want map[string]*appsv1.Deployment) rollout.Group {
 	g := rollout.Group{Transition: s.group.Status.Transition != nil, Paused: r.pausedUntil(s)}
 	for _, site := range s.group.Spec.Sites {
-		g.Sites = append(g.Sites, r.rolloutSite(s, site, want[site.Name]))
+		if want[site.Name] != nil {
+			g.Sites = append(g.Sites, r.rolloutSite(s, site, want[site.Name]))
+		}
 	}
 	if s.group.Spec.Failover.Mode == v1alpha1.FailoverObserve {
 		g.RoleStays = "spec.failover.mode is Observe; set it to Manual or Auto"

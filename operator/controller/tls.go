@@ -27,16 +27,8 @@ func (r *Reconciler) tls(ctx context.Context, s *scope) error {
 	if spec == nil {
 		return nil
 	}
-	if certificate := render.Certificate(s.in); certificate != nil {
-		err := r.apply.apply(ctx, s.group, certificate)
-		switch {
-		case meta.IsNoMatchError(err):
-			r.tlsFails(s, report.CertManagerMissing, report.ReasonCertManagerMissing,
-				"spec.tls.issuerRef is set, but cert-manager is not installed: install it, or remove issuerRef and create Secret "+spec.SecretName)
-			return nil
-		case err != nil:
-			return err
-		}
+	if asked, err := r.askForCertificate(ctx, s); err != nil || !asked {
+		return err
 	}
 	secret := &corev1.Secret{}
 	err := r.Live.Get(ctx, types.NamespacedName{Namespace: s.key.Namespace, Name: spec.SecretName}, secret)
@@ -60,6 +52,15 @@ func (r *Reconciler) tls(ctx context.Context, s *scope) error {
 		return nil
 	}
 	r.changed(s.key, report.TLSSecretMissing.Reason+"/", "")
+	notMeant := whyNotMeant(secret, s.group)
+	if notMeant != "" {
+		notMeant = fmt.Sprintf("Secret %s: %s", spec.SecretName, notMeant)
+		if s.group.Status.Epoch == 0 {
+			r.tlsFails(s, report.TLSSecretNotMeant, report.ReasonTLSSecretNotMeant, notMeant)
+			return nil
+		}
+	}
+	r.say(s, "", report.TLSSecretNotMeant, notMeant)
 	trouble := shownTrouble(s)
 	r.say(s, "", report.CertificateNotRenewed, trouble)
 	if trouble != "" {
@@ -67,8 +68,39 @@ func (r *Reconciler) tls(ctx context.Context, s *scope) error {
 		s.condition(report.False(v1alpha1.ConditionTLSReady, report.ReasonCertificateNotRenewed, trouble))
 		return nil
 	}
+	if notMeant != "" {
+		// A group that has run keeps its Secret for good: it goes on with it, and people are told.
+		s.condition(report.True(v1alpha1.ConditionTLSReady, report.ReasonTLSSecretNotMeant, notMeant))
+		return nil
+	}
 	s.condition(report.True(v1alpha1.ConditionTLSReady, report.ReasonAsExpected, "the certificate names every site"))
 	return nil
+}
+
+// askForCertificate asks cert-manager, if the group names an issuer; false if it must not or cannot be asked.
+func (r *Reconciler) askForCertificate(ctx context.Context, s *scope) (bool, error) {
+	certificate := render.Certificate(s.in)
+	if certificate == nil {
+		return true, nil
+	}
+	why, err := r.whyNotWritten(ctx, s)
+	if err == nil && why != "" {
+		r.tlsFails(s, report.TLSSecretNotMeant, report.ReasonTLSSecretNotMeant, why)
+		return false, nil
+	}
+	if err == nil {
+		err = r.apply.apply(ctx, s.group, certificate)
+	}
+	switch {
+	case meta.IsNoMatchError(err):
+		r.tlsFails(s, report.CertManagerMissing, report.ReasonCertManagerMissing,
+			"spec.tls.issuerRef is set, but cert-manager is not installed: install it, or remove issuerRef and create Secret "+s.group.Spec.TLS.SecretName)
+		return false, nil
+	case errors.Is(err, errForeign):
+		r.tlsFails(s, report.ForeignObjectInPlay, report.ReasonForeignObject, err.Error())
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // longestNotice is how long before its end a certificate counts as not renewed, at most. Shorter-lived ones have a sixth of

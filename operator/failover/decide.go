@@ -13,7 +13,7 @@ import (
 
 // Decide answers what to do about one snapshot.
 func Decide(s Snapshot, old Memory) Decision {
-	s = onKnownVolumes(s, old)
+	s = onKnownVolumes(believed(s), old)
 	d := Decision{Status: s.Status, Memory: remember(s, old), Hold: true}
 	writer, behind := behindTheSites(s)
 	switch {

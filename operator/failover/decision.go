@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/internal/gtid"
 )
 
@@ -172,6 +173,8 @@ func (d Decision) check(s Snapshot) error {
 	switch {
 	case d.Status.Epoch < before.Epoch:
 		return fmt.Errorf("epoch goes back from %d to %d (I2)", before.Epoch, d.Status.Epoch)
+	case d.Status.Epoch > before.Epoch && d.Status.Epoch > wire.MaxEpoch:
+		return fmt.Errorf("epoch %d is more than a statement can carry (I2): see docs/failover.md", d.Status.Epoch)
 	case d.Status.ActiveSite != before.ActiveSite && d.Status.Epoch <= before.Epoch:
 		return fmt.Errorf("active site changes from %s to %s under epoch %d (I2)", before.ActiveSite, d.Status.ActiveSite, before.Epoch)
 	case d.Status.Transition != nil && d.Status.Transition.Step == v1alpha1.TransitionFencing && !d.Hold:

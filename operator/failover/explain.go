@@ -39,7 +39,7 @@ const (
 // Explain says why d was decided. d must be Decide(s, m): the rules are asked again by the functions that decide, each
 // on its own, so that a person sees also what would stand in the way next.
 func Explain(s Snapshot, m Memory, d Decision) Explanation {
-	s = onKnownVolumes(s, m)
+	s = onKnownVolumes(believed(s), m)
 	x := explained{s: s, m: d.Memory, d: d}
 	x.active, _ = s.Site(s.Status.ActiveSite)
 	x.best, x.found = choose(s, x.m, s.Status.ActiveSite)

@@ -101,6 +101,8 @@ type Site struct {
 	Listed bool
 	// OtherVolume is true if the site's data volume is not the one on which it was provisioned.
 	OtherVolume bool
+	// Impossible is true if its sidecar reported an epoch that nobody can have reached; what it said is left out then.
+	Impossible bool
 	// Unnoted is true if its data volume has a name and status holds none for the site.
 	Unnoted bool
 	// Noted is true if its data volume is the very one that status names for it.

@@ -174,6 +174,9 @@ func state(d Decision, site, active Site) (v1alpha1.SiteState, string, string) {
 		return v1alpha1.SiteDetached, "Removed", "left the specification; removed when no pod of another site asks it any more, and kept in sight until its own is gone"
 	case site.Busy != "":
 		return v1alpha1.SiteCloning, site.Busy, ""
+	case site.Impossible:
+		return v1alpha1.SiteUnreachable, "ImpossibleEpoch", "its sidecar reports an epoch that this group can never have reached, and is not believed: " +
+			"the report is forged, or what is on its volume damaged; look who answers under the pod's address, or delete its volume claim and pod to have it cloned again"
 	case !site.Provisioned && site.Name != d.Status.ActiveSite:
 		return v1alpha1.SitePending, "NotProvisioned", "waits for its copy of the active site's data"
 	case !site.Reachable():

@@ -61,11 +61,12 @@ func writeSettings(b *strings.Builder, title string, settings map[string]string)
 	}
 }
 
+// passedOn spells settings in small letters: with capitals mysqld does not start.
 func passedOn(conf map[string]string, encrypted bool) map[string]string {
 	out := map[string]string{}
-	for key, value := range conf {
-		if ignored(key, value, encrypted) == "" {
-			out[key] = value
+	for _, key := range slices.Sorted(maps.Keys(conf)) {
+		if ignored(key, conf[key], encrypted) == "" {
+			out[strings.ToLower(key)] = conf[key]
 		}
 	}
 	return out
@@ -129,25 +130,14 @@ func ownedSettings(in Input, site string) map[string]string {
 	return set
 }
 
-// owned are the settings that the operator sets or leaves alone on purpose: every one could open writes, lose
-// transactions, make sites differ, or hide the server from the operator.
+// owned are the settings that the operator sets: every one could open writes, lose transactions, make sites differ, or hide the
+// server from the operator.
 var owned = func() map[string]bool {
 	set := map[string]bool{}
 	for key := range ownedSettings(Input{Group: &v1alpha1.MysqlFailoverGroup{
 		Spec: v1alpha1.MysqlFailoverGroupSpec{TLS: &v1alpha1.TLSSpec{}},
 	}}, "") {
 		set[normal(key)] = true
-	}
-	for _, key := range strings.Fields(`
-		admin_address bind_address report_host report_port networking mysqlx_bind_address mysqlx_port mysqlx_socket
-		require_secure_transport basedir chroot user daemonize initialize initialize_insecure init_file init_replica
-		grant_tables offline_mode plugin_load plugin_dir early_plugin_load log_error defaults_file defaults_extra_file
-		log_bin_index relay_log_index binlog_format binlog_do_db binlog_ignore_db sql_log_bin server_uuid server_id_bits
-		sync_source_info replica_skip_errors replica_load_tmpdir relay_log_purge ssl
-		innodb_data_home_dir innodb_log_group_home_dir innodb_undo_directory innodb_read_only
-		upgrade validate_config log_isam standalone replica_allow_higher_version_source
-	`) {
-		set[key] = true
 	}
 	return set
 }()
@@ -164,12 +154,10 @@ var ownedEncrypted = func() map[string]bool {
 	return set
 }()
 
-// ownedPrefixes are families of settings of which the operator owns every one.
-var ownedPrefixes = []string{"replicate_", "admin_", "clone_ssl_", "group_replication", "rpl_semi_sync", "component_keyring"}
-
 var keyPattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]*$`)
 
-// ignored says why a setting of the user is not passed on; empty means that it is.
+// ignored says why a setting of the user is not passed on; empty means that it is. What no list has is refused, and so is the
+// beginning of a name: mysqld 9.7 does not start with one, and earlier ones took it for the whole.
 func ignored(key, value string, encrypted bool) string {
 	if !keyPattern.MatchString(key) {
 		return "not the name of a setting"
@@ -179,34 +167,30 @@ func ignored(key, value string, encrypted bool) string {
 		return "the value has control characters"
 	}
 	name := normal(key)
-	if owned[name] || slices.ContainsFunc(ownedPrefixes, func(p string) bool { return strings.HasPrefix(name, p) }) {
+	if owned[name] {
 		return "owned by the operator"
 	}
-	if begins(owned, name) {
-		return "the beginning of a setting owned by the operator"
-	}
-	if encrypted && (ownedEncrypted[name] || begins(ownedEncrypted, name)) {
+	if encrypted && ownedEncrypted[name] {
 		return "owned by the operator, see spec.encryptionAtRest"
 	}
+	if c := refusedIndex.find(name); c != nil {
+		return c.Name
+	}
+	if passedIndex.find(name) == nil {
+		return "not among the settings that are passed on; their names are written in full"
+	}
+	return badValue(name, value)
+}
+
+// badValue says what is wrong with the value of a setting that is passed on; empty means nothing.
+func badValue(name, value string) string {
 	if name == "max_allowed_packet" && bytesOf(value) < minPacket {
 		return "below 64M"
 	}
+	if pattern := valuePatterns[name]; pattern != nil && !pattern.MatchString(strings.TrimSpace(value)) {
+		return "not with this value"
+	}
 	return ""
-}
-
-// begins is whether name is the beginning of one of the settings: mysqld takes one that fits only one setting for that
-// setting.
-func begins(settings map[string]bool, name string) bool {
-	if name == "general_log" || name == "slow_query_log" {
-		// Settings of their own, which switch on what is owned: where it goes.
-		return false
-	}
-	for key := range settings {
-		if strings.HasPrefix(key, name) {
-			return true
-		}
-	}
-	return false
 }
 
 // Ignored is a setting of spec.mysqlConf that is not passed on.
@@ -229,7 +213,7 @@ func IgnoredKeys(in Input) []Ignored {
 }
 
 // normal brings the spellings that mysqld takes for the same setting to one: dashes, case, the old words, and the
-// prefixes that mysqld strips itself.
+// prefixes that mysqld strips itself. It takes more for the same than mysqld does, never less.
 func normal(key string) string {
 	name := strings.ReplaceAll(strings.ToLower(key), "-", "_")
 	for {

@@ -35,12 +35,19 @@ const (
 	ReasonTLSSecretUnusable  = "SecretUnusable"
 	ReasonTLSWrongNames      = "WrongNames"
 	ReasonCertManagerMissing = "CertManagerMissing"
+	// ReasonTLSSecretNotMeant: the Secret is there for others too, and nobody who may edit it has said that the group may use it.
+	ReasonTLSSecretNotMeant = "SecretNotMeant"
 	// ReasonCertificateNotRenewed: a site shows a certificate that ends soon, or cannot take the one in the Secret.
 	ReasonCertificateNotRenewed = "CertificateNotRenewed"
 
 	// UnbuiltFeatures, EncryptionAtRestReady.
 	ReasonNotBuilt   = "NotBuilt"
 	ReasonNotEnabled = "NotEnabled"
+
+	// SpecRefused. ReasonSettingsRefused: spec.mysqlConf has settings that are not passed on.
+	ReasonSettingsRefused = "SettingsRefused"
+	// ReasonImageNotAllowed: spec.image is not among the images that the installation allows. Of Progressing too.
+	ReasonImageNotAllowed = "ImageNotAllowed"
 
 	// Ready, Available, ReplicationHealthy, FailoverBlocked, Degraded.
 	ReasonBootstrapping      = "Bootstrapping"

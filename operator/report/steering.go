@@ -6,8 +6,10 @@ package report
 const (
 	ReasonExternalDNSMissing = "ExternalDNSMissing"
 	ReasonAddressMissing     = "AddressMissing"
-	ReasonForbidden          = "Forbidden"
-	ReasonWriteFailed        = "WriteFailed"
+	// ReasonNameNotAllowed: spec.dns.name lies in no domain in which the installation publishes names.
+	ReasonNameNotAllowed = "NameNotAllowed"
+	ReasonForbidden      = "Forbidden"
+	ReasonWriteFailed    = "WriteFailed"
 )
 
 // The events of what follows the active site outside the group.

@@ -94,6 +94,12 @@ var decideRows = []row{
 	{guard: "behindTheSites", breaks: "I1 I2 I5 live", edits: []edit{
 		{decideGo, "return writer, highest > s.Status.Epoch", "return \"\", false"},
 	}},
+	{guard: "believed: no impossible epoch", breaks: "I2 I5", edits: []edit{
+		{decideGo, "s = onKnownVolumes(believed(s), old)", "s = onKnownVolumes(s, old)"},
+	}},
+	{guard: "check: an epoch that a statement can carry", breaks: "I2", edits: []edit{
+		{decisionGo, "case d.Status.Epoch > before.Epoch && d.Status.Epoch > wire.MaxEpoch:", "case d.Status.Epoch < 0 && d.Status.Epoch > wire.MaxEpoch:"},
+	}},
 	{guard: "behindTheSites: the site that the epoch names", breaks: "G2 I2", edits: []edit{
 		{decideGo, "r.Writable && r.ActiveSite == site.Name && site", "r.Writable && site"},
 	}},

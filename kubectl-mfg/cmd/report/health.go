@@ -328,7 +328,7 @@ func notesOf(cr *v1alpha1.MysqlFailoverGroup) []string {
 			to, cr.Name, cr.Namespace))
 	}
 	for _, c := range cr.Status.Conditions {
-		if c.Type == v1alpha1.ConditionUnbuiltFeatures && c.Status == metav1.ConditionTrue {
+		if (c.Type == v1alpha1.ConditionUnbuiltFeatures || c.Type == v1alpha1.ConditionSpecRefused) && c.Status == metav1.ConditionTrue {
 			notes = append(notes, c.Message)
 		}
 	}

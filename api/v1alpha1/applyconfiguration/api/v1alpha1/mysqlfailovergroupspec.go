@@ -24,8 +24,8 @@ type MysqlFailoverGroupSpecApplyConfiguration struct {
 	// sites are the places that run one MySQL pod each: 2 to 16, at least two of them primary-candidate. The active
 	// site cannot be removed, nor the sites between which the role is moving.
 	Sites []SiteApplyConfiguration `json:"sites,omitempty"`
-	// mysqlConf are settings for the [mysqld] section of my.cnf, name to value; at most 200. Keys that the operator
-	// owns are ignored. A value is one line of at most 1024 characters. Default none.
+	// mysqlConf are settings for the [mysqld] section of my.cnf, name to value; at most 200. Settings that
+	// docs/reference/mysql-conf.md does not have are refused, with the condition SpecRefused. A value is one line of at most 1024 characters. Default none.
 	MysqlConf map[string]string `json:"mysqlConf,omitempty"`
 	// tls gives the certificates for connections to MySQL; with it every connection must be encrypted. Default none:
 	// connections may be in plain text. It can neither be added to a group nor taken off it.

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/render"
+	"github.com/mysql-mfg/mfg/operator/report"
+)
+
+// wanted are the Deployments of the sites as they are to be. With an image that the installation does not allow a site that exists
+// keeps the one that it has, whatever else about it changes, so that it can always be updated, sealed and failed over to; one that
+// does not exist is not made.
+func (r *Reconciler) wanted(ctx context.Context, s *scope) (map[string]*appsv1.Deployment, error) {
+	want := map[string]*appsv1.Deployment{}
+	if r.Limits.AllowsImage(s.group.Spec.Image) {
+		r.say(s, "", report.ImageNotAllowed, "")
+		for _, site := range s.group.Spec.Sites {
+			want[site.Name] = render.Deployment(s.in, site)
+		}
+		return want, nil
+	}
+	for _, site := range s.group.Spec.Sites {
+		image, err := r.imageInPlace(ctx, s, site)
+		if err != nil {
+			return nil, err
+		}
+		if image == "" {
+			continue
+		}
+		in := s.in
+		in.Group = s.group.DeepCopy()
+		in.Group.Spec.Image = image
+		want[site.Name] = render.Deployment(in, site)
+	}
+	text := fmt.Sprintf("spec.image %s is not among the images that the operator may run (tenants.allowedImages of its chart: %s): sites keep the image that they "+
+		"have, and new ones are not made; set an image that is allowed", s.group.Spec.Image, strings.Join(r.Limits.Images, ", "))
+	s.refuse(report.ReasonImageNotAllowed, text)
+	r.say(s, "", report.ImageNotAllowed, text)
+	return want, nil
+}
+
+// imageInPlace is the MySQL image of a site's Deployment, which is read live, because the cache keeps no templates. Without a
+// Deployment it is what the site's pod last had; empty if it never had one.
+func (r *Reconciler) imageInPlace(ctx context.Context, s *scope, site v1alpha1.Site) (string, error) {
+	if s.deployments[site.Name] != nil {
+		d := &appsv1.Deployment{}
+		err := r.Live.Get(ctx, client.ObjectKeyFromObject(s.deployments[site.Name]), d)
+		if client.IgnoreNotFound(err) != nil {
+			return "", fmt.Errorf("read the image of %s: %w", site.Name, err)
+		}
+		for _, c := range d.Spec.Template.Spec.Containers {
+			if c.Name == render.ContainerMySQL {
+				return c.Image, nil
+			}
+		}
+	}
+	for _, status := range s.group.Status.Sites {
+		if status.Name == site.Name {
+			return status.Image, nil
+		}
+	}
+	return "", nil
+}

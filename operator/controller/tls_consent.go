@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"regexp"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/render"
+)
+
+// Whoever may edit groups need not be allowed to use every Secret of the namespace: the operator lends them its own rights only as
+// far as a Secret says, by what it holds or by an annotation, that it is for the group.
+
+// certificateAnnotation is what cert-manager notes on a Secret that it writes: the Certificate that it is for.
+const certificateAnnotation = "cert-manager.io/certificate-name"
+
+// allows is whether whoever may edit the Secret has given it to the group.
+func allows(secret *corev1.Secret, group string) bool {
+	list := strings.Split(secret.Annotations[v1alpha1.AnnotationAllowGroups], ",")
+	return slices.ContainsFunc(list, func(name string) bool {
+		name = strings.TrimSpace(name)
+		return name == group || name == "*"
+	})
+}
+
+// whyNotMeant says why a usable certificate may not be mounted for a group; empty if it may. One that names nothing but the group's
+// own Services was made for it, and proves nothing to anybody else.
+func whyNotMeant(secret *corev1.Secret, group *v1alpha1.MysqlFailoverGroup) string {
+	if allows(secret, group.Name) || secret.Annotations[certificateAnnotation] == render.CertificateName(group.Name) {
+		return ""
+	}
+	foreign := foreignName(secret, group)
+	if foreign == "" {
+		return ""
+	}
+	return fmt.Sprintf("its certificate is good for %s too, which is no Service of the group: whoever may edit the Secret must allow its use first: "+
+		"kubectl -n %s annotate secret %s %s=%s", foreign, group.Namespace, secret.Name, v1alpha1.AnnotationAllowGroups, group.Name)
+}
+
+// foreignName is a name in the certificate that does not belong to the group; empty if there is none.
+func foreignName(secret *corev1.Secret, group *v1alpha1.MysqlFailoverGroup) string {
+	pair, err := tls.X509KeyPair(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey])
+	if err != nil {
+		return "what cannot be read"
+	}
+	leaf := pair.Leaf
+	for _, name := range leaf.DNSNames {
+		if !ownName(name, group) {
+			return name
+		}
+	}
+	for _, ip := range leaf.IPAddresses {
+		if !ip.IsLoopback() {
+			return ip.String()
+		}
+	}
+	if len(leaf.EmailAddresses)+len(leaf.URIs) > 0 {
+		return "a person or a workload"
+	}
+	return ""
+}
+
+// ownName is true for the name of a Service of the group in any of its forms. A name with a wildcard is good for others too.
+func ownName(name string, group *v1alpha1.MysqlFailoverGroup) bool {
+	if name == "localhost" || net.ParseIP(name).IsLoopback() {
+		return true
+	}
+	service, rest, _ := strings.Cut(name, ".")
+	own := group.Namespace
+	return strings.HasPrefix(service, "mysql-"+group.Name+"-") && !strings.Contains(name, "*") &&
+		(rest == "" || rest == own || rest == own+".svc" || strings.HasPrefix(rest, own+".svc."))
+}
+
+// generated are the names under which the operator keeps its own Secrets, of this group or another that may come yet.
+var generated = regexp.MustCompile(`^mysql-.+-(accounts|root|authority|keyring-token|keyring-v[0-9]+)$`)
+
+// whyNotWritten says why cert-manager must not be asked to write a Secret; empty if it may. It writes over what is there.
+func (r *Reconciler) whyNotWritten(ctx context.Context, s *scope) (string, error) {
+	name := s.group.Spec.TLS.SecretName
+	asked, err := r.askedBefore(ctx, s)
+	if err != nil || asked {
+		return "", err // what it would overwrite is overwritten
+	}
+	if generated.MatchString(name) {
+		return fmt.Sprintf("Secret %s has a name under which the operator keeps passwords and keys: choose another in spec.tls.secretName", name), nil
+	}
+	secret := &corev1.Secret{}
+	err = r.Live.Get(ctx, types.NamespacedName{Namespace: s.key.Namespace, Name: name}, secret)
+	switch {
+	case apierrors.IsNotFound(err):
+		return "", nil
+	case err != nil:
+		return "", fmt.Errorf("read TLS secret: %w", err)
+	case allows(secret, s.key.Name) || secret.Annotations[certificateAnnotation] == render.CertificateName(s.key.Name):
+		return "", nil
+	}
+	return fmt.Sprintf("Secret %s is there already and was not made for this group, and cert-manager would write over it: choose another name in "+
+		"spec.tls.secretName, or have whoever may edit the Secret give it away: kubectl -n %s annotate secret %s %s=%s",
+		name, s.key.Namespace, name, v1alpha1.AnnotationAllowGroups, s.key.Name), nil
+}
+
+// askedBefore is true if the group's Certificate names this very Secret already.
+func (r *Reconciler) askedBefore(ctx context.Context, s *scope) (bool, error) {
+	certificate := render.Certificate(s.in)
+	current, err := r.apply.current(ctx, certificate, true)
+	if err != nil || current == nil {
+		return false, client.IgnoreNotFound(err)
+	}
+	have, ok := current.(*unstructured.Unstructured)
+	if !ok || belongs(s.group, certificate, current) != nil {
+		return false, nil
+	}
+	name, _, _ := unstructured.NestedString(have.Object, "spec", "secretName")
+	return name == s.group.Spec.TLS.SecretName, nil
+}
