@@ -29,6 +29,7 @@ const (
 	goneTimeout     = 3 * time.Second
 	gonePoll        = 20 * time.Millisecond
 	reportLooks     = 3
+	keepOutTimeout  = time.Second
 	reportTimeout   = wire.ReportPatience * 6 / 10
 )
 
@@ -41,6 +42,7 @@ type sidecar struct {
 	status mysqlStatus
 
 	right, saving, opening lock
+	keepingOut             bool
 	// marked is true if its volume may have the mark of an opening.
 	marked bool
 	asking map[string]bool
@@ -134,6 +136,8 @@ func (s *sidecar) watch(t *task) {
 			s.spawn(s.askOperatorOnce)
 		case fence.Release:
 			s.release(t)
+		case fence.KeepOut:
+			s.keepOut(t)
 		case fence.Nothing, fence.Fence:
 		}
 		t.sleep(watchInterval)
@@ -193,6 +197,26 @@ func (s *sidecar) release(t *task) {
 	s.update(fence.Fencing(s.state))
 	_, err := s.fenceBySQL(t, s.w.now+s.w.policy.fenceTimeout)
 	s.update(fence.Fenced(s.state, fence.LastFence{}, err == nil))
+}
+
+// keepOut is sidecar/agent/keepout.go, without looks for prepared XA transactions: there are none here.
+func (s *sidecar) keepOut(t *task) {
+	if s.keepingOut {
+		return
+	}
+	s.keepingOut = true
+	defer func() { s.keepingOut = false }()
+	s.right.take(t, forever)
+	defer s.right.release()
+	if fence.Decide(s.state, s.now()).Do != fence.KeepOut {
+		return
+	}
+	s.update(fence.Fencing(s.state))
+	err := errRefused
+	if m := s.pod.mysqld; m != nil {
+		err = m.quick(t, keepOutTimeout, func() error { m.setOffline(true); m.killSessions(); return nil })
+	}
+	s.update(fence.KeptOut(s.state, err == nil))
 }
 
 func (s *sidecar) fence(t *task, d fence.Decision) {

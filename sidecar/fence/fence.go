@@ -111,6 +111,11 @@ type State struct {
 	seen     Facts
 	last     LastFence
 
+	// prepared is how many prepared XA transactions were seen last, preparedAt when there last was one, if ever.
+	prepared    int
+	preparedAt  time.Duration
+	hasPrepared bool
+
 	vouched vouches
 }
 
@@ -187,6 +192,8 @@ const (
 	// Release: MySQL is read-only and keeps its readers out with offline_mode. Fence it once more, which lets them in
 	// unless something could still be committed.
 	Release Do = "Release"
+	// KeepOut: this site is to be opened and is not yet. Keep clients out with offline_mode until it is.
+	KeepOut Do = "KeepOut"
 )
 
 // Decision is what is to be done, and why.
@@ -225,6 +232,9 @@ func Decide(s State, now Instant) Decision {
 		if shouldBeOpen(s) {
 			return Decision{Do: Ask, Why: ClosedButNamed}
 		}
+		if why := toBeKeptOut(s, now); why != "" {
+			return Decision{Do: KeepOut, Why: why}
+		}
 		if readersKeptOut(s, now) {
 			return Decision{Do: Release, Why: ReadersKeptOut}
 		}
@@ -252,7 +262,7 @@ func Decide(s State, now Instant) Decision {
 // In a window offline_mode is somebody's at work.
 func readersKeptOut(s State, now Instant) bool {
 	_, open := s.word.WindowFor(s.site.Name, now.Wall)
-	return !open && !s.changing && s.seen.Running && s.seen.Answered && s.seen.Offline && !s.seen.Cloning
+	return !open && !s.changing && s.seen.Running && s.seen.Answered && s.seen.Offline && !s.seen.Cloning && mayReach(s, now)
 }
 
 // leaving: this sidecar ends, and nobody would keep the lease (I4).

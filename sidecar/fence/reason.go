@@ -10,6 +10,8 @@ const (
 	ClosedButNamed Reason = "ClosedButNamed"
 	InWindow       Reason = "InWindow"
 	ReadersKeptOut Reason = "ReadersKeptOut"
+	AboutToOpen    Reason = "AboutToOpen"
+	PreparedXA     Reason = "PreparedXA"
 
 	Leaving       Reason = "Leaving"
 	Starting      Reason = "Starting"

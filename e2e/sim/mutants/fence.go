@@ -3,11 +3,12 @@
 package main
 
 const (
-	fenceGo = "sidecar/fence/fence.go"
-	leaseGo = "sidecar/fence/lease.go"
-	openGo  = "sidecar/fence/open.go"
-	viewGo  = "sidecar/fence/view.go"
-	vouchGo = "sidecar/fence/vouch.go"
+	fenceGo   = "sidecar/fence/fence.go"
+	keepoutGo = "sidecar/fence/keepout.go"
+	leaseGo   = "sidecar/fence/lease.go"
+	openGo    = "sidecar/fence/open.go"
+	viewGo    = "sidecar/fence/view.go"
+	vouchGo   = "sidecar/fence/vouch.go"
 )
 
 // never makes a one-line guard say no.
