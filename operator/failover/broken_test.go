@@ -63,6 +63,25 @@ func TestABrokenApplierElsewhereI7I8(t *testing.T) {
 	}
 }
 
+// TestTheBudgetCountsTheLastLookI7: what the old active site was seen to have after its failover had begun counts too.
+func TestTheBudgetCountsTheLastLookI7(t *testing.T) {
+	s, m := brokenElsewhere()
+	s.Sites[2].MySQL.Retrieved = gtid.Set{}
+	s.Policy.MaxLost = new(int64(2))
+	m.Executed = map[string]gtid.Set{"a": set("A:1-11")}
+	if d := Decide(s, m); d.Verdict != VerdictPromote || record(d.snapshot(s), *d.Status.Transition).LostTransactions != 2 {
+		t.Errorf("within the budget: %s: %s", d.Verdict, d.Message)
+	}
+	m.Executed["a"] = set("A:1-12")
+	if d := Decide(s, m); d.Verdict != VerdictBlocked || d.Reason != ReasonLossBudget {
+		t.Errorf("over the budget: %s: %s", d.Verdict, d.Message)
+	}
+	s.Status.Transition.FromExecuted, m.Executed = gtid.Set{}, nil
+	if d := Decide(s, m); d.Verdict != VerdictBlocked || d.Reason != ReasonLossBudget {
+		t.Errorf("not known: %s: %s", d.Verdict, d.Message)
+	}
+}
+
 // snapshot is the next one, if nothing else changes.
 func (d Decision) snapshot(s Snapshot) Snapshot {
 	s.Status = d.Status

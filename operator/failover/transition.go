@@ -210,13 +210,17 @@ func unbroken(s Snapshot, m Memory, target Site) (string, bool) {
 	return "", false
 }
 
-// known is what the old active site is known to have had: also what it gave to a site that cannot apply it.
+// known is what the old active site is known to have had: at the last look that it answered, also one since the failover began, and
+// what it gave to a site that cannot apply it.
 func (t *Transition) known(s Snapshot, m Memory, target Site) gtid.Set {
-	if t.From == "" || t.FromExecuted.IsEmpty() {
-		return t.FromExecuted // not known, or there was none
+	if t.From == "" {
+		return t.FromExecuted // there was none
 	}
 	behind, _ := leftBehind(s, m, target)
-	return t.FromExecuted.Union(behind)
+	if t.FromExecuted.IsEmpty() && m.Executed[t.From].IsEmpty() {
+		return gtid.Set{} // not known; a part of it would pass for all
+	}
+	return t.FromExecuted.Union(m.Executed[t.From]).Union(behind)
 }
 
 func gateClosed(s Snapshot, d Decision, g Gate) Decision {
@@ -252,8 +256,10 @@ func gateClosed(s Snapshot, d Decision, g Gate) Decision {
 func pass(s Snapshot, d Decision, target Site, g Gate) Decision {
 	t := *s.Status.Transition
 	t.Step, t.GatePassedAt, t.Evidence, t.ToExecuted = v1alpha1.TransitionOpening, s.Now, g.Evidence, target.MySQL.Executed
+	if t.From != t.To && !planned(&t) {
+		t.FromExecuted = t.known(s, d.Memory, target)
+	}
 	if behind, where := leftBehind(s, d.Memory, target); t.From != "" && !planned(&t) && !behind.IsEmpty() {
-		t.FromExecuted = t.FromExecuted.Union(behind)
 		t.Evidence = append(slices.Clone(t.Evidence), fmt.Sprintf("left behind: %s, which %s has", behind, strings.Join(where, ", ")))
 	}
 	d.Status.Transition = &t

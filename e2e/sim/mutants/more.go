@@ -35,10 +35,13 @@ var moreRows = []row{
 		{candidateGo, "return site.MySQL.Direct && !left.IsEmpty() && !site.MySQL.SQLRunning && site.MySQL.SQLError != \"\"", "return !left.IsEmpty()"},
 	}},
 	{guard: "pass: what is left behind is counted", breaks: "I7", edits: []edit{
-		{transitionGo, "t.FromExecuted = t.FromExecuted.Union(behind)", "_ = behind"},
+		{transitionGo, "t.FromExecuted = t.known(s, d.Memory, target)", "_ = t"},
 	}},
 	{guard: "known: what is left behind counts for the budget", breaks: "I7", edits: []edit{
-		{transitionGo, "return t.FromExecuted.Union(behind)", "_ = behind\n\treturn t.FromExecuted"},
+		{transitionGo, "Union(m.Executed[t.From]).Union(behind)", "Union(m.Executed[t.From]); _ = behind"},
+	}},
+	{guard: "known: a later look counts", breaks: "G3", edits: []edit{
+		{transitionGo, "Union(m.Executed[t.From]).Union(behind)", "Union(behind)"},
 	}},
 	{guard: "unbroken: a broken target is replaced", breaks: "live", edits: []edit{
 		{transitionGo, "if next, found := unbroken(s, d.Memory, target); found && late", "if next, found := unbroken(s, d.Memory, target); false && found && late"},
