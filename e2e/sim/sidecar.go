@@ -138,6 +138,8 @@ func (s *sidecar) watch(t *task) {
 			s.release(t)
 		case fence.KeepOut:
 			s.keepOut(t)
+		case fence.LetIn:
+			s.letIn(t)
 		case fence.Nothing, fence.Fence:
 		}
 		t.sleep(watchInterval)
@@ -217,6 +219,21 @@ func (s *sidecar) keepOut(t *task) {
 		err = m.quick(t, keepOutTimeout, func() error { m.setOffline(true); m.killSessions(); return nil })
 	}
 	s.update(fence.KeptOut(s.state, err == nil))
+}
+
+func (s *sidecar) letIn(t *task) {
+	s.right.take(t, forever)
+	defer s.right.release()
+	if fence.Decide(s.state, s.now()).Do != fence.LetIn {
+		return
+	}
+	s.w.count("clients let in after a late statement")
+	s.update(fence.Fencing(s.state))
+	err := errRefused
+	if m := s.pod.mysqld; m != nil {
+		err = m.quick(t, keepOutTimeout, func() error { m.setOffline(false); return nil })
+	}
+	s.update(fence.LetClientsIn(s.state, err == nil))
 }
 
 func (s *sidecar) fence(t *task, d fence.Decision) {

@@ -39,6 +39,7 @@ type MySQL interface {
 	Fence(ctx context.Context, opts mysql.FenceOptions) (mysql.FenceResult, error)
 	OpenWrites(ctx context.Context) error
 	KeepOut(ctx context.Context, everybody bool) error
+	SetOfflineMode(ctx context.Context, on bool) error
 }
 
 // Network is whom this sidecar asks for the statement.

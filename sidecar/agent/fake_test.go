@@ -280,6 +280,14 @@ func (w *world) KeepOut(context.Context, bool) error {
 	return nil
 }
 
+func (w *world) SetOfflineMode(_ context.Context, on bool) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.offline = on
+	w.happened("offline %v", on)
+	return nil
+}
+
 func (w *world) preparedXA(context.Context) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -73,3 +73,24 @@ func (a *Agent) keepOut() {
 		a.Log.Info("readers are " + state)
 	}
 }
+
+// letIn lifts offline_mode on an open site, where a statement of keepOut came late. What fails is tried again after the next look.
+func (a *Agent) letIn() {
+	a.right <- struct{}{}
+	defer func() { <-a.right }()
+	due := false
+	a.update(func(s fence.State) fence.State {
+		if due = fence.Decide(s, a.Clock()).Do == fence.LetIn; due {
+			return fence.Fencing(s)
+		}
+		return s
+	})
+	if !due {
+		return // it has to be fenced by now, or was opened anew
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), keepOutTimeout)
+	defer cancel()
+	err := a.Changer.SetOfflineMode(ctx, false)
+	a.update(func(s fence.State) fence.State { return fence.LetClientsIn(s, err == nil) })
+	a.Log.Warn("clients were kept out of an open site by a statement that came late", "lifted", err == nil, "error", err)
+}

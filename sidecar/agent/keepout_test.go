@@ -104,3 +104,29 @@ func TestTheOpenSiteIsNotAskedForPreparedTransactions(t *testing.T) {
 		w.mustBe("writable")
 	})
 }
+
+// TestALateKeepOutIsTakenBack: a statement that had no answer may take effect once the site is open. Its clients would be kept out for
+// ever. What a person sets stays.
+func TestALateKeepOutIsTakenBack(t *testing.T) {
+	for name, lost := range map[string]bool{"a late statement": true, "a person": false} {
+		t.Run(name, func(t *testing.T) {
+			story(t, func(t *testing.T, w *world) {
+				w.operator = told(6, "a")
+				w.operator.Hold = true
+				if lost {
+					w.keepOutFail = errors.New("i/o timeout")
+				}
+				w.boot()
+				w.after(2 * time.Second)
+				w.do(func() { w.keepOutFail, w.operator = nil, told(6, "a") })
+				w.after(5 * time.Second)
+				w.mustBe("writable")
+				w.do(func() { w.offline = true })
+				w.after(time.Second)
+				if w.offline == lost {
+					t.Errorf("offline is %v; events %q", w.offline, w.events)
+				}
+			})
+		})
+	}
+}

@@ -61,6 +61,8 @@ func (a *Agent) watch(ctx context.Context) {
 			a.release()
 		case d.Do == fence.KeepOut:
 			a.keepOut()
+		case d.Do == fence.LetIn:
+			a.letIn()
 		}
 		select {
 		case <-ctx.Done():

@@ -115,6 +115,8 @@ type State struct {
 	prepared    int
 	preparedAt  time.Duration
 	hasPrepared bool
+	// keepOutUnsure is true after a KeepOut without an answer: its statement may still be under way inside mysqld.
+	keepOutUnsure bool
 
 	vouched vouches
 }
@@ -148,6 +150,7 @@ func Observe(s State, f Facts, change uint64) (State, bool) {
 		// Another mysqld runs than before. my.cnf has super_read_only=ON and persisted_globals_load=OFF, so it started
 		// fenced, and what was opened ended with its predecessor.
 		s = closed(s)
+		s.keepOutUnsure = false
 	}
 	switch {
 	case !f.Running:
@@ -194,6 +197,8 @@ const (
 	Release Do = "Release"
 	// KeepOut: this site is to be opened and is not yet. Keep clients out with offline_mode until it is.
 	KeepOut Do = "KeepOut"
+	// LetIn: this site is open, and a statement of KeepOut that came late keeps its clients out. Lift offline_mode.
+	LetIn Do = "LetIn"
 )
 
 // Decision is what is to be done, and why.
@@ -249,6 +254,9 @@ func Decide(s State, now Instant) Decision {
 		if c.blocks(s, now) {
 			return Decision{Do: Fence, Cause: c.cause, Why: c.why, Kill: s.unsure}
 		}
+	}
+	if keptOutLate(s) {
+		return Decision{Do: LetIn, Why: KeptOutLate}
 	}
 	if shouldBeOpen(s) && !s.seen.Writable {
 		// Open by right, but somebody set read_only.

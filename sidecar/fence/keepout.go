@@ -55,5 +55,20 @@ func KeptOut(s State, done bool) State {
 	s.changing = false
 	s.change++
 	s.seen.Offline = s.seen.Offline || done
+	s.keepOutUnsure = s.keepOutUnsure || !done
+	return s
+}
+
+// keptOutLate: a KeepOut had no answer, and took effect after this site was opened. Nobody would get in for ever. What a person
+// sets on an open site is not touched.
+func keptOutLate(s State) bool {
+	return s.Open() && s.keepOutUnsure && !s.changing && s.seen.Answered && s.seen.Offline
+}
+
+// LetClientsIn is the state after offline_mode was lifted on an open site, or not.
+func LetClientsIn(s State, done bool) State {
+	s.changing = false
+	s.change++
+	s.seen.Offline = s.seen.Offline && !done
 	return s
 }

@@ -11,6 +11,7 @@ const (
 	InWindow       Reason = "InWindow"
 	ReadersKeptOut Reason = "ReadersKeptOut"
 	AboutToOpen    Reason = "AboutToOpen"
+	KeptOutLate    Reason = "KeptOutLate"
 	PreparedXA     Reason = "PreparedXA"
 
 	Leaving       Reason = "Leaving"

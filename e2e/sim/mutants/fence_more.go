@@ -45,6 +45,9 @@ var fenceMoreRows = []row{
 	{guard: "readersKeptOut: nobody is let in who is to be kept out", breaks: "I1", edits: []edit{
 		{keepoutGo, "return !aboutToOpen(s) && !preparedLately(s, now)", "return true || !aboutToOpen(s) && !preparedLately(s, now)"},
 	}},
+	{guard: "keptOutLate: an open site whose clients a late statement keeps out", breaks: "live", edits: []edit{
+		{keepoutGo, "return s.Open() && s.keepOutUnsure &&", "return false && s.keepOutUnsure &&"},
+	}},
 	{guard: "behindWindow", breaks: "live", edits: []edit{
 		{fenceGo, "_, open := s.word.WindowFor(s.site.Name, now.Wall)\n\treturn open\n", "_, open := s.word.WindowFor(s.site.Name, now.Wall)\n\treturn open && false\n"},
 	}},
