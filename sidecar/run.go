@@ -126,15 +126,19 @@ func connect(s settings, log *slog.Logger) (agent.Config, beside, func(), error)
 	if err != nil {
 		return failed(errors.Join(err, watch.Close()))
 	}
+	prepared, err := openMySQL(s, "mfg sidecar (xa)")
+	if err != nil {
+		return failed(errors.Join(err, watch.Close(), change.Close()))
+	}
 	procs := agent.Procfs{Root: "/proc", Datadir: s.datadir}
 	keyring, closeKeyring, err := watchKeyring(s, procs, log)
 	if err != nil {
-		return failed(errors.Join(err, watch.Close(), change.Close()))
+		return failed(errors.Join(err, watch.Close(), change.Close(), prepared.Close()))
 	}
 	shown, closeShown, err := watchCertificate(s, log)
 	if err != nil {
 		closeKeyring()
-		return failed(errors.Join(err, watch.Close(), change.Close()))
+		return failed(errors.Join(err, watch.Close(), change.Close(), prepared.Close()))
 	}
 	writes, closeWrites, err := watchWrites(s, log)
 	if err != nil {
@@ -149,6 +153,7 @@ func connect(s settings, log *slog.Logger) (agent.Config, beside, func(), error)
 		asker.Close()
 		_ = watch.Close()
 		_ = change.Close()
+		_ = prepared.Close()
 		closeKeyring()
 		closeShown()
 		closeWrites()
@@ -156,7 +161,7 @@ func connect(s settings, log *slog.Logger) (agent.Config, beside, func(), error)
 	return agent.Config{
 		Site: site, Peers: s.peers, PodUID: s.podUID, BootID: rand.Text(),
 		Lease: s.leaseTimeout, PeerCheck: s.peerCheckInterval, FenceTimeout: s.fenceTimeout, LeaveTimeout: s.leaveTimeout,
-		MySQL: watch, Changer: change,
+		MySQL: watch, Changer: change, Prepared: prepared.PreparedXA,
 		Network:   agent.HTTPNetwork{Client: asker, OperatorURL: s.operatorURL, Site: site, PodUID: s.podUID},
 		Processes: procs,
 		Volume:    agent.Store{Dir: s.stateDir},

@@ -102,8 +102,10 @@ type FailoverSpec struct {
 	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('5m')",message="plannedPauseTimeout is between 1s and 5m: choose a value in that range",reason=FieldValueInvalid
 	PlannedPauseTimeout metav1.Duration `json:"plannedPauseTimeout,omitempty,omitzero"`
-	// maxLostTransactions is the loss budget: it blocks an emergency failover that is known to lose more transactions.
-	// Default unset: no limit.
+	// maxLostTransactions is the loss budget: it blocks an emergency failover that is known to lose more transactions. What is
+	// known is what the active site had at the last look that it answered, and what any reachable site has. What it accepted
+	// after that look is not bounded: up to a poll before a crash, and up to the lease where it was cut off from the operator
+	// and not from its clients. Default unset: no limit.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=0

@@ -64,6 +64,9 @@ type Report struct {
 	OfflineMode   bool   `json:"offlineMode,omitempty"`
 	GTIDExecuted  string `json:"gtidExecuted,omitempty"`
 	ServerUUID    string `json:"serverUUID,omitempty"`
+	// PreparedXA is how many prepared XA transactions were seen last on a site that is not open. While there are any, and for a
+	// while after, the site keeps its readers out.
+	PreparedXA int `json:"preparedXA,omitempty"`
 	// Fenced is true if MySQL was seen not to run and has not answered since. A mysqld that comes and goes in a crash loop
 	// runs at times; it starts read-only every time.
 	Fenced bool `json:"fenced,omitempty"`

@@ -152,7 +152,9 @@ func (s *sidecar) learn(t *task, w fence.Word) fence.Adoption {
 	} else {
 		kept.done = true
 	}
-	s.enforce(t)
+	if s.enforce(t).Do == fence.KeepOut {
+		s.spawn(s.keepOut)
+	}
 	t.await(kept, forever)
 	return adoption
 }

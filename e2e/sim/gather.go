@@ -87,6 +87,7 @@ func (l *loop) takeAnswers(site *failover.Site, q *asked) {
 	delete(l.seen, site.Name)
 	if q.direct {
 		l.seen[site.Name] = q.status.executed.union(q.status.retrieved)
+		l.told[site.Name] = q.status.executed
 	}
 	site.MySQL = l.merge(q, site.Sidecar)
 	site.MySQL.ReplicaOf = site.MySQL.ReplicaHost

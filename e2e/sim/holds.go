@@ -27,6 +27,9 @@ func (x *truth) decided(l *loop, s failover.Snapshot, d failover.Decision) {
 	for _, r := range d.Status.Records {
 		x.record(r)
 	}
+	if t := d.Status.Transition; t != nil && s.Status.Transition == nil {
+		x.told[t.From] = l.told[t.From] // the next operator goes on with it, and has not seen that itself
+	}
 	if d.Status.Epoch > s.Status.Epoch && len(d.Effects) > 0 && !d.Persist {
 		x.w.fail("I2", "epoch %d has effects and is not persisted", d.Status.Epoch)
 	}
@@ -61,7 +64,7 @@ func (x *truth) promotes(l *loop, s failover.Snapshot, d failover.Decision) {
 			x.lacks(l, target, site)
 		}
 	}
-	x.budget(s, d, forced)
+	x.budget(l, s, d, forced)
 	if left := target.MySQL.Retrieved.Subtract(target.MySQL.Executed); !left.IsEmpty() && !forced {
 		x.w.fail("I8", "%s is promoted with %s in its relay log", target.Name, left)
 	}
@@ -95,15 +98,26 @@ func (x *truth) lacks(l *loop, target, site failover.Site) {
 	}
 }
 
-// budget holds G3: no more is knowingly lost than the spec allows.
-func (x *truth) budget(s failover.Snapshot, d failover.Decision, forced bool) {
+// budget holds G3: of what the old active site was ever seen to have, no more is lost than the spec allows. What that is, is
+// taken from the servers' own histories at the looks that they answered, not from what the core remembers of them. What it accepted
+// after the last look is not bounded, and not judged here.
+func (x *truth) budget(l *loop, s failover.Snapshot, d failover.Decision, forced bool) {
 	t := d.Status.Transition
 	if s.Policy.MaxLost == nil || forced || t.Kind != v1alpha1.FailoverEmergency || t.From == t.To {
 		return
 	}
-	if lost := t.FromExecuted.Subtract(t.ToExecuted).Count(); lost > *s.Policy.MaxLost || t.FromExecuted.IsEmpty() {
-		x.w.fail("G3", "%s is promoted and loses %d transactions; %d may be lost", t.To, lost, *s.Policy.MaxLost)
+	target, from := x.w.podAt(x.w.siteOf(t.To)), x.w.siteOf(t.From)
+	if t.FromExecuted.IsEmpty() {
+		x.w.fail("G3", "%s is promoted although nobody knows what %s had; %d may be lost", t.To, t.From, *s.Policy.MaxLost)
 	}
+	if target == nil || from == nil || from.tampered {
+		return
+	}
+	told := x.told[t.From].union(l.told[t.From])
+	if lost := told.without(target.vol.executed); lost > *s.Policy.MaxLost {
+		x.w.fail("G3", "%s is promoted without %d transactions that %s was seen to have; %d may be lost", t.To, lost, t.From, *s.Policy.MaxLost)
+	}
+	x.w.count("loss budget kept")
 }
 
 // begins holds G4: no emergency failover begins when the owner has forbidden it.

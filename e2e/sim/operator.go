@@ -146,7 +146,9 @@ type loop struct {
 	authority *authority.Authority
 	links     map[string]*link
 	// seen is what each site held in this poll.
-	seen    map[string]history
+	seen map[string]history
+	// told is what each site's server had at the last look of this loop that it answered; the truth's, not the core's.
+	told    map[string]history
 	started time.Time
 	fenced  map[string]failover.SQLFence
 
@@ -188,7 +190,7 @@ type link struct {
 }
 
 func newLoop(r *operatorRun) *loop {
-	return &loop{r: r, authority: newAuthority(r.w), links: map[string]*link{}, seen: map[string]history{}, started: r.wall(), fenced: map[string]failover.SQLFence{}}
+	return &loop{r: r, authority: newAuthority(r.w), links: map[string]*link{}, seen: map[string]history{}, told: map[string]history{}, started: r.wall(), fenced: map[string]failover.SQLFence{}}
 }
 
 const shortestPause = 5 * time.Millisecond

@@ -31,6 +31,7 @@ const (
 	goneTimeout     = 3 * time.Second
 	gonePoll        = 20 * time.Millisecond
 	reportLooks     = 3
+	keepOutTimeout  = time.Second
 	reportTimeout   = wire.ReportPatience * 6 / 10
 )
 
@@ -43,6 +44,7 @@ type sidecar struct {
 	status mysqlStatus
 
 	right, saving, opening lock
+	keepingOut             bool
 	// marked is true if its volume may have the mark of an opening.
 	marked bool
 	asking map[string]bool
@@ -142,6 +144,10 @@ func (s *sidecar) watch(t *task) {
 			s.spawn(s.askOperatorOnce)
 		case fence.Release:
 			s.release(t)
+		case fence.KeepOut:
+			s.keepOut(t)
+		case fence.LetIn:
+			s.letIn(t)
 		case fence.Nothing, fence.Fence:
 		}
 		t.sleep(watchInterval)
@@ -202,6 +208,41 @@ func (s *sidecar) release(t *task) {
 	s.update(fence.Fencing(s.state))
 	_, err := s.fenceBySQL(t, s.w.now+s.w.policy.fenceTimeout)
 	s.update(fence.Fenced(s.state, fence.LastFence{}, err == nil))
+}
+
+// keepOut is sidecar/agent/keepout.go, without looks for prepared XA transactions: there are none here.
+func (s *sidecar) keepOut(t *task) {
+	if s.keepingOut {
+		return
+	}
+	s.keepingOut = true
+	defer func() { s.keepingOut = false }()
+	s.right.take(t, forever)
+	defer s.right.release()
+	if fence.Decide(s.state, s.now()).Do != fence.KeepOut {
+		return
+	}
+	s.update(fence.Fencing(s.state))
+	err := errRefused
+	if m := s.pod.mysqld; m != nil {
+		err = m.quick(t, keepOutTimeout, func() error { m.setOffline(true); m.killSessions(); return nil })
+	}
+	s.update(fence.KeptOut(s.state, err == nil))
+}
+
+func (s *sidecar) letIn(t *task) {
+	s.right.take(t, forever)
+	defer s.right.release()
+	if fence.Decide(s.state, s.now()).Do != fence.LetIn {
+		return
+	}
+	s.w.count("clients let in after a late statement")
+	s.update(fence.Fencing(s.state))
+	err := errRefused
+	if m := s.pod.mysqld; m != nil {
+		err = m.quick(t, keepOutTimeout, func() error { m.setOffline(false); return nil })
+	}
+	s.update(fence.LetClientsIn(s.state, err == nil))
 }
 
 func (s *sidecar) fence(t *task, d fence.Decision) {

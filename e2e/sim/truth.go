@@ -37,7 +37,9 @@ type truth struct {
 	checked map[int64]bool
 	// errantSeen counts in how many healthy polls of a leader a site was seen with transactions that were written off.
 	errantSeen map[string]int
-	healedAt   time.Duration
+	// told is what each site that was replaced was seen to have when that began.
+	told     map[string]history
+	healedAt time.Duration
 	// obeyed is how many orders were given because status told so.
 	obeyed    int
 	restAt    time.Duration

@@ -112,7 +112,7 @@ func (w *world) siteOf(name string) *site {
 func newWorld(seed uint64, verbose bool) *world {
 	w := &world{seed: seed, verbose: verbose, sets: sets{}, stats: stats{}}
 	w.rnd = rand.New(rand.NewPCG(seed, 0x6d6667))
-	w.truth = &truth{w: w, sites: map[int64]string{}, openings: map[int64]opening{}, completed: map[int64]bool{}, ordered: map[int64]bool{}, changes: map[int64]failover.Transition{}, checked: map[int64]bool{}, errantSeen: map[string]int{}}
+	w.truth = &truth{w: w, sites: map[int64]string{}, openings: map[int64]opening{}, completed: map[int64]bool{}, ordered: map[int64]bool{}, changes: map[int64]failover.Transition{}, checked: map[int64]bool{}, errantSeen: map[string]int{}, told: map[string]history{}}
 	w.policy = w.drawPolicy()
 	w.moment = time.Duration(seed * 0x9e3779b97f4a7c15 % uint64(w.policy.poll)) // as a hash of the group's name: any
 	w.crowded = seed%10 == 0

@@ -2,6 +2,8 @@
 
 package mysql
 
+import "time"
+
 // silentHeartbeats is after how many heartbeat periods without a word a source counts as unheard.
 const silentHeartbeats = 3
 
@@ -17,8 +19,16 @@ type lagFacts struct {
 	pending []float64
 }
 
-// seconds is the lag as ReplicaStatus.LagSeconds defines it.
-func (f lagFacts) seconds() *float64 {
+// lag is how far a replica is behind, by its own clock alone or by two.
+type lag struct {
+	seconds float64
+	// clocks is true if seconds is a moment on the replica's clock minus one on the source's. It is off, and may be negative, by as
+	// much as the replica's is ahead.
+	clocks bool
+}
+
+// of tells the lag of a replica; nil if it is not known.
+func (f lagFacts) of() *lag {
 	// Without a connection the source may have any number of transactions that this replica has never heard of.
 	if !f.connected {
 		return nil
@@ -35,7 +45,7 @@ func (f lagFacts) seconds() *float64 {
 	}
 	if oldest > 0 {
 		// Its age only grows while it is pending, so this needs no fresh contact: it can be too small, never 0 for long.
-		return since(f.now, oldest)
+		return &lag{f.now - oldest, true}
 	}
 	// A connection can be cut without either end knowing: only a recent word from the source counts.
 	if f.now-max(f.heartbeat, f.queuedAt) > silentHeartbeats*f.interval {
@@ -46,17 +56,45 @@ func (f lagFacts) seconds() *float64 {
 		return nil
 	case !f.caughtUp:
 		// Between two transactions no worker holds one; the newest received is then the best bound there is.
-		return since(f.now, f.queued)
+		return &lag{f.now - f.queued, true}
 	case f.queuedAt > f.heartbeat && f.queued > 0:
 		// The source is busy, heartbeats come only at the end of its log: the lag is what it was at the last receipt.
-		return since(f.queuedAt, f.queued)
+		return &lag{f.queuedAt - f.queued, true}
 	default:
-		return since(f.now, f.now)
+		return &lag{}
 	}
 }
 
-// since is a duration that clock skew cannot make negative.
-func since(now, then float64) *float64 {
-	d := max(0, now-then)
-	return &d
+// with corrects the lag by how much the replica's clock is ahead of the source's.
+func (l *lag) with(ahead float64) *float64 {
+	if l == nil {
+		return nil
+	}
+	seconds := l.seconds
+	if l.clocks {
+		seconds = max(0, seconds-ahead)
+	}
+	return &seconds
+}
+
+// LagBeside is LagSeconds for a replica whose clock is so many seconds ahead of its source's.
+func (r ReplicaStatus) LagBeside(ahead float64) *float64 { return r.lag.with(ahead) }
+
+// ReplicaBehind is a replica that is so many seconds behind by the clocks of two servers.
+func ReplicaBehind(seconds float64) *ReplicaStatus {
+	l := &lag{seconds, true}
+	return &ReplicaStatus{lag: l, LagSeconds: l.with(0)}
+}
+
+// readAheadMost is how long an answer may take to tell the clock of the server that gave it. Half of it is the error.
+const readAheadMost = 200 * time.Millisecond
+
+// clockAhead is how much a server's clock, which read now while an answer was on its way, is ahead of ours; nil if it took too long.
+func clockAhead(now float64, asked time.Time, took time.Duration) *float64 {
+	if took > readAheadMost {
+		return nil
+	}
+	middle := asked.Add(took / 2)
+	ahead := now - float64(middle.UnixMicro())/1e6
+	return &ahead
 }

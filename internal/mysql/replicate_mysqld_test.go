@@ -312,3 +312,46 @@ func TestTaggedTransactions(t *testing.T) {
 		t.Errorf("%s and %s must hold %s", st.Executed, st.Retrieved, want)
 	}
 }
+
+// TestKeepOutFreesTheApplier: an idle read transaction on a replica keeps an ALTER of its source waiting in the applier for as long
+// as it likes, and with it a failover to this replica.
+func TestKeepOutFreesTheApplier(t *testing.T) {
+	source, replica := pair(t, mysqltest.Options{})
+	for name, account := range map[string]string{"an application": app, "an administrator": admin} {
+		t.Run(name, func(t *testing.T) {
+			idle := session(t, replica.Client(t, account, account), "START TRANSACTION", "SELECT COUNT(*) FROM app.t")
+			source.Exec(t, "ALTER TABLE app.t ADD COLUMN w"+account+" INT")
+			set := status(t, source.Operator(t)).Executed
+			if applied, err := replica.Operator(t).WaitApplied(budget(t), set, time.Second); err != nil || applied {
+				t.Fatalf("the applier does not wait for the reader: %v, %v", applied, err)
+			}
+			if err := replica.Sidecar(t).KeepOut(budget(t), true); err != nil {
+				t.Fatal(err)
+			}
+			began := time.Now()
+			catchUp(t, source, replica)
+			t.Logf("applied %v after the readers were kept out", time.Since(began).Round(time.Millisecond))
+			if _, err := idle.ExecContext(t.Context(), "SELECT 1"); err == nil {
+				t.Error("the session that held the lock goes on")
+			}
+			if _, err := replica.Client(t, app, app).ExecContext(t.Context(), "SELECT 1"); serverNumber(err) != 3032 {
+				t.Errorf("an application gets in: %v", err)
+			}
+			fence(t, replica.Sidecar(t), mysql.StageNone)
+		})
+	}
+}
+
+// TestCutSessionsFreesTheApplier: the operator does as much by itself beside a sidecar that does not keep clients out yet.
+func TestCutSessionsFreesTheApplier(t *testing.T) {
+	source, replica := pair(t, mysqltest.Options{})
+	session(t, replica.Client(t, app, app), "START TRANSACTION", "SELECT COUNT(*) FROM app.t")
+	source.Exec(t, "ALTER TABLE app.t ADD COLUMN w INT")
+	if err := replica.Operator(t).CutSessions(budget(t)); err != nil {
+		t.Fatal(err)
+	}
+	catchUp(t, source, replica)
+	if st := status(t, replica.Operator(t)); st.OfflineMode {
+		t.Error("it keeps clients out, which only the sidecar may")
+	}
+}

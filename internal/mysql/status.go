@@ -30,6 +30,8 @@ type Status struct {
 	HalfCloned bool
 	// NoClone is true if the server has no clone plugin: what it received before is not known then.
 	NoClone bool
+	// ClockAhead is how many seconds the server's clock is ahead of that of whoever asked; nil if that could not be told.
+	ClockAhead *float64
 	// UserDatabases counts the databases that MySQL did not make itself.
 	UserDatabases int
 }
@@ -53,19 +55,22 @@ type ReplicaStatus struct {
 	// LagSeconds is how old the oldest transaction is, by the time of its original commit, that this replica knows of and
 	// has not applied; 0 if it has applied everything and has just heard from an idle source; nil if it cannot be known:
 	// the receiver is not connected or has heard nothing for three heartbeat periods, or the applier stands still before a
-	// backlog. It is never 0 on a replica that may be stale. It compares clocks of two servers and is good to display and to
-	// say "not yet"; whether a replica holds a transaction is told by the sets alone.
+	// backlog. It is never 0 on a replica that may be stale. It compares clocks of two servers, unless LagBeside is told
+	// how they differ, and is good to display and to say "not yet"; whether a replica holds a transaction is told by the sets alone.
 	LagSeconds *float64
+	lag        *lag
 }
 
 // Status asks for everything in one statement, so that one round trip gives one consistent picture.
 func (db *DB) Status(ctx context.Context) (Status, error) {
 	ctx, cancel := db.short(ctx)
 	defer cancel()
-	st, err := db.readStatus(ctx, db.pool)
+	asked := time.Now()
+	st, now, err := db.readStatus(ctx, db.pool)
 	if err != nil {
 		return Status{}, fmt.Errorf("read status of %s: %w", db.target, err)
 	}
+	st.ClockAhead = clockAhead(now, asked, time.Since(asked))
 	return st, nil
 }
 
@@ -99,17 +104,17 @@ type querier interface {
 
 // readStatus leaves the clone's state out on a server without the clone plugin, whose table does not exist: a missing
 // plugin must not blind the failover.
-func (db *DB) readStatus(ctx context.Context, q querier) (Status, error) {
+func (db *DB) readStatus(ctx context.Context, q querier) (st Status, now float64, err error) {
 	if !db.noClone.Load() {
-		st, err := scanStatus(q.QueryRowContext(ctx, statusQuery))
+		st, now, err := scanStatus(q.QueryRowContext(ctx, statusQuery))
 		if number(err) != numberNoSuchTable {
-			return st, err
+			return st, now, err
 		}
 		db.noClone.Store(true)
 	}
-	st, err := scanStatus(q.QueryRowContext(ctx, statusQueryNoClone))
+	st, now, err = scanStatus(q.QueryRowContext(ctx, statusQueryNoClone))
 	st.NoClone = true
-	return st, err
+	return st, now, err
 }
 
 const cloneColumns = "EXISTS (SELECT * FROM performance_schema.clone_status WHERE STATE IN ('Not Started', 'In Progress') AND (PID > 0 OR ERROR_NO = 0)) AS cl," +
@@ -156,7 +161,8 @@ type statusRow struct {
 	coordinatorProcessing, oldestApplyingTransaction sql.NullFloat64
 }
 
-func scanStatus(row *sql.Row) (Status, error) {
+// scanStatus also returns the time on the server's clock.
+func scanStatus(row *sql.Row) (Status, float64, error) {
 	var st Status
 	var r statusRow
 	err := row.Scan(&st.ServerUUID, &st.Version, &st.ReadOnly, &st.SuperReadOnly, &st.OfflineMode,
@@ -167,7 +173,7 @@ func scanStatus(row *sql.Row) (Status, error) {
 		&r.sqlState, &r.coordinatorErrno, &r.coordinatorMessage, &r.coordinatorProcessing,
 		&r.workerErrno, &r.workerMessage, &r.oldestApplyingTransaction)
 	if err != nil {
-		return Status{}, err
+		return Status{}, 0, err
 	}
 	for _, set := range []struct {
 		name string
@@ -178,11 +184,11 @@ func scanStatus(row *sql.Row) (Status, error) {
 		{"received set", r.retrieved.String, &st.Retrieved},
 	} {
 		if *set.into, err = gtid.Parse(set.text); err != nil {
-			return Status{}, fmt.Errorf("parse %s: %w", set.name, err)
+			return Status{}, 0, fmt.Errorf("parse %s: %w", set.name, err)
 		}
 	}
 	st.Replica = r.replica(st.Executed, st.Retrieved)
-	return st, nil
+	return st, r.now, nil
 }
 
 func (r statusRow) replica(executed, retrieved gtid.Set) *ReplicaStatus {
@@ -203,11 +209,12 @@ func (r statusRow) replica(executed, retrieved gtid.Set) *ReplicaStatus {
 	if hb := r.heartbeat.Float64; hb > 0 {
 		rep.LastHeartbeat = time.UnixMicro(int64(hb * 1e6)).UTC()
 	}
-	rep.LagSeconds = lagFacts{
+	rep.lag = lagFacts{
 		now: r.now, interval: r.interval.Float64,
 		connected: rep.IORunning, applying: rep.SQLRunning, caughtUp: executed.Contains(retrieved),
 		heartbeat: r.heartbeat.Float64, queued: r.queued.Float64, queuedAt: r.queuedAt.Float64,
 		pending: []float64{r.queueing.Float64, r.coordinatorProcessing.Float64, r.oldestApplyingTransaction.Float64},
-	}.seconds()
+	}.of()
+	rep.LagSeconds = rep.lag.with(0)
 	return rep
 }

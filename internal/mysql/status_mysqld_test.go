@@ -46,5 +46,8 @@ func TestStatusOfFreshServer(t *testing.T) {
 		if len(st.ServerUUID) != 36 || st.Version == "" {
 			t.Errorf("%s: identity is missing: %+v", name, st)
 		}
+		if ahead := st.ClockAhead; ahead == nil || *ahead > 0.1 || *ahead < -0.1 {
+			t.Errorf("%s: it is on this machine's clock, and seems %v ahead", name, ahead)
+		}
 	}
 }

@@ -25,6 +25,49 @@ func (db *DB) SetOfflineMode(ctx context.Context, on bool) error {
 	return nil
 }
 
+// KeepOut keeps ordinary accounts out of a site that is read-only, and cuts their sessions. With everybody it ends those of all
+// other clients too, once: what they hold, such as the metadata lock of an idle transaction, holds the applier back.
+func (db *DB) KeepOut(ctx context.Context, everybody bool) error {
+	err := db.onFresh(ctx, func(conn *sql.Conn) error {
+		if err := execAll(ctx, conn, offlineOn); err != nil || !everybody {
+			return err
+		}
+		_, err := killSessions(ctx, conn)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("keep clients out of %s: %w", db.target, err)
+	}
+	return nil
+}
+
+// PreparedXA counts the XA transactions that are prepared and not ended.
+func (db *DB) PreparedXA(ctx context.Context) (n int, err error) {
+	ctx, cancel := db.short(ctx)
+	defer cancel()
+	conn, err := db.pool.Conn(ctx)
+	if err == nil {
+		defer func() { _ = conn.Close() }()
+		n, err = countPreparedXA(ctx, conn)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("look for prepared XA transactions on %s: %w", db.target, err)
+	}
+	return n, nil
+}
+
+// CutSessions ends the sessions of all clients once, and keeps nobody out.
+func (db *DB) CutSessions(ctx context.Context) error {
+	err := db.onFresh(ctx, func(conn *sql.Conn) error {
+		_, err := killSessions(ctx, conn)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("cut sessions on %s: %w", db.target, err)
+	}
+	return nil
+}
+
 // BeginWindow lets our own work write on a site that is not active (clone, rotation): offline_mode keeps everybody else
 // out, and the event scheduler is off, before super_read_only comes off, and read_only stays on. The flags are read back; if
 // ordinary accounts could get in, the window is closed again and the error says so.

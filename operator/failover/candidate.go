@@ -236,18 +236,53 @@ func replacedBy(s Snapshot, site string) gtid.Set {
 // do not count, and unsettled ones only with what is known to be good: the rest was written off, and is held for a person.
 func missing(s Snapshot, m Memory, c Site) (gtid.Set, string) {
 	for _, site := range s.Sites {
-		_, diverged := m.Diverged[site.Name]
-		if site.Name == c.Name || !site.SQLAnswers() || isNotProvisioned(s, m, site) != "" || diverged || site.thrownAway() {
-			continue
-		}
-		held := site.All()
-		if unsettled(s, m, site.Name) {
-			// What it may have alone was written off, but what its successor had when that was promoted is good.
-			held = held.Intersect(replacedBy(s, site.Name))
-		}
-		if lacks := held.Subtract(c.All()); !lacks.IsEmpty() {
+		if lacks := held(s, m, site).Subtract(c.All()); !lacks.IsEmpty() && site.Name != c.Name {
 			return lacks, site.Name
 		}
 	}
 	return gtid.Set{}, ""
+}
+
+// obtainable is the part of it that can still be had: nobody fetches from a relay log, and nobody applies one whose applier is broken.
+func obtainable(s Snapshot, m Memory, c Site) (gtid.Set, string) {
+	for _, site := range s.Sites {
+		has := held(s, m, site)
+		if brokenApplier(site) {
+			has = has.Intersect(site.MySQL.Executed)
+		}
+		if lacks := has.Subtract(c.All()); !lacks.IsEmpty() && site.Name != c.Name {
+			return lacks, site.Name
+		}
+	}
+	return gtid.Set{}, ""
+}
+
+// leftBehind is all that reachable sites have and a candidate lacks when it is opened.
+func leftBehind(s Snapshot, m Memory, c Site) (all gtid.Set, where []string) {
+	for _, site := range s.Sites {
+		if lacks := held(s, m, site).Subtract(c.All()); !lacks.IsEmpty() && site.Name != c.Name {
+			all, where = all.Union(lacks), append(where, site.Name)
+		}
+	}
+	return all, where
+}
+
+// brokenApplier is true for a site that has something to apply and whose applier has stopped with an error. One that merely takes
+// long is not broken: it ends, and what it applies can be fetched.
+func brokenApplier(site Site) bool {
+	left := site.MySQL.Retrieved.Subtract(site.MySQL.Executed)
+	return site.MySQL.Direct && !left.IsEmpty() && !site.MySQL.SQLRunning && site.MySQL.SQLError != ""
+}
+
+// held is what a site has that counts for what a successor must have (I7).
+func held(s Snapshot, m Memory, site Site) gtid.Set {
+	_, diverged := m.Diverged[site.Name]
+	if !site.SQLAnswers() || isNotProvisioned(s, m, site) != "" || diverged || site.thrownAway() {
+		return gtid.Set{}
+	}
+	if unsettled(s, m, site.Name) {
+		// What it may have alone was written off, but what its successor had when that was promoted is good.
+		return site.All().Intersect(replacedBy(s, site.Name))
+	}
+	return site.All()
 }

@@ -224,7 +224,7 @@ func (x explained) budget() wire.ExplainedRule {
 	case over != "":
 		return against(RuleLossBudget, over, ReasonLossBudget, "wait until it has caught up"+x.order(", or accept the loss: "))
 	case x.s.Policy.MaxLost != nil:
-		r.Input = fmt.Sprintf("within spec.failover.maxLostTransactions %d", *x.s.Policy.MaxLost)
+		r.Input = fmt.Sprintf("what was last seen is within spec.failover.maxLostTransactions %d", *x.s.Policy.MaxLost)
 	}
 	return r
 }

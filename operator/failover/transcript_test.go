@@ -30,6 +30,7 @@ import (
 //	                                        lag=SECONDS, leaving=WHY ("" ends it), at=A:1-10 (what its sidecar reports),
 //	                                        vouched=NAME@AGE, lease=D (what its pod was started with),
 //	                                        mysqld-tries, silent-for=D (since when its sidecar saw MySQL answer nobody),
+//	                                        applier=ERROR (it has stopped with that; "" ends it),
 //	                                        keyring=escrowed, behind, unreadable or sealed
 //	answered NAME AGE / permitted NAME AGE  when this operator last answered or permitted a site
 //	sql-fenced NAME                         the operator read the fence back just now
@@ -211,6 +212,8 @@ func (st *story) see(t *testing.T, site *Site, word string) {
 	case "follows":
 		site.MySQL.ReplicaHost, site.MySQL.ReceiverStopped = value, value == ""
 		site.MySQL.ReplicaOf, site.MySQL.IORunning, site.MySQL.SQLRunning = value, value != "", value != ""
+	case "applier":
+		site.MySQL.SQLRunning, site.MySQL.SQLError = value == "", strings.ReplaceAll(value, "_", " ")
 	case "busy":
 		site.Busy = value
 	case "other-volume":

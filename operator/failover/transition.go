@@ -52,7 +52,7 @@ func fencing(s Snapshot, d Decision) Decision {
 	if !g.Passed {
 		return gateClosed(s, d, g)
 	}
-	if over := overBudget(s, t.FromExecuted, target); over != "" && t.From != "" && t.From != t.To && !forced(s) {
+	if over := overBudget(s, t.known(s, d.Memory, target), target); over != "" && t.From != "" && t.From != t.To && !forced(s) {
 		return d.say(TopologyTransition, VerdictBlocked, ReasonLossBudget, "%s; %s", over, override(t.To))
 	}
 	if isUnnoted(target) {
@@ -152,6 +152,11 @@ func late(s Snapshot, since time.Time) bool {
 // sites have. Detaching it before would throw away what had arrived.
 func drained(s Snapshot, d Decision, target Site) (Decision, bool) {
 	lacks, where := missing(s, d.Memory, target)
+	if late(s, d.Memory.DrainSince) {
+		// What only the relay log of a broken applier has can be had from nobody. It has had its time: a candidate that is whole
+		// otherwise is opened, and what is left behind is counted and told, and stays where it is (I7, I8, decision 0012).
+		lacks, where = obtainable(s, d.Memory, target)
+	}
 	left := target.MySQL.Retrieved.Subtract(target.MySQL.Executed)
 	if forced(s) {
 		lacks = gtid.Set{} // accepted by a person; what the site itself has received is applied all the same
@@ -179,12 +184,43 @@ func drained(s Snapshot, d Decision, target Site) (Decision, bool) {
 	if late(s, d.Memory.DrainSince) && forced(s) && !receiving {
 		return d, false // a person ordered it, and what is left cannot be applied
 	}
+	if next, found := unbroken(s, d.Memory, target); found && late(s, d.Memory.DrainSince) {
+		return d.retarget(s, next, ReasonTargetLost).say(TopologyTransition, VerdictFailover, ReasonTargetLost,
+			"%s cannot apply what it has received (%s); %s takes its place", target.Name, target.MySQL.SQLError, next), true
+	}
 	if late(s, d.Memory.DrainSince) {
 		// Going on would lose what is known to exist; a person may order that, the system does not.
 		return d.say(TopologyTransition, VerdictBlocked, ReasonDrainTimeout, "%s, for longer than drainTimeout %s; %s",
 			message, s.Policy.DrainTimeout, override(target.Name)), true
 	}
 	return d.say(TopologyTransition, VerdictWait, reason, "%s", message), true
+}
+
+// unbroken is the candidate that takes the place of a target whose applier is broken, if there is one.
+func unbroken(s Snapshot, m Memory, target Site) (string, bool) {
+	t := s.Status.Transition
+	if !brokenApplier(target) || t.From == "" || t.From == t.To {
+		return "", false // the first active site is the one that holds what any held (I7); one that is opened again has no source
+	}
+	for _, c := range candidates(s, m) {
+		if c.Unfit == "" && c.Site.Name != t.To && !brokenApplier(c.Site) {
+			return c.Site.Name, true
+		}
+	}
+	return "", false
+}
+
+// known is what the old active site is known to have had: at the last look that it answered, also one since the failover began, and
+// what it gave to a site that cannot apply it.
+func (t *Transition) known(s Snapshot, m Memory, target Site) gtid.Set {
+	if t.From == "" {
+		return t.FromExecuted // there was none
+	}
+	behind, _ := leftBehind(s, m, target)
+	if t.FromExecuted.IsEmpty() && m.Executed[t.From].IsEmpty() {
+		return gtid.Set{} // not known; a part of it would pass for all
+	}
+	return t.FromExecuted.Union(m.Executed[t.From]).Union(behind)
 }
 
 func gateClosed(s Snapshot, d Decision, g Gate) Decision {
@@ -220,9 +256,15 @@ func gateClosed(s Snapshot, d Decision, g Gate) Decision {
 func pass(s Snapshot, d Decision, target Site, g Gate) Decision {
 	t := *s.Status.Transition
 	t.Step, t.GatePassedAt, t.Evidence, t.ToExecuted = v1alpha1.TransitionOpening, s.Now, g.Evidence, target.MySQL.Executed
+	if t.From != t.To && !planned(&t) {
+		t.FromExecuted = t.known(s, d.Memory, target)
+	}
+	if behind, where := leftBehind(s, d.Memory, target); t.From != "" && !planned(&t) && !behind.IsEmpty() {
+		t.Evidence = append(slices.Clone(t.Evidence), fmt.Sprintf("left behind: %s, which %s has", behind, strings.Join(where, ", ")))
+	}
 	d.Status.Transition = &t
 	d.Persist, d.Hold = true, false
-	return d.say(TopologyTransition, VerdictPromote, ReasonGatePassed, "%s is opened: %s", t.To, strings.Join(g.Evidence, "; ")).
+	return d.say(TopologyTransition, VerdictPromote, ReasonGatePassed, "%s is opened: %s", t.To, strings.Join(t.Evidence, "; ")).
 		then(Select{Site: t.To}, Detach{Site: t.To}, Open{Site: t.To}).within(time.Millisecond)
 }
 

@@ -88,6 +88,21 @@ func TestReadsGoOnWithoutAnActiveSite(t *testing.T) {
 	}
 }
 
+// TestAReplicaThatKeepsReadersOutIsNotReadFrom: it stays healthy, and says why.
+func TestAReplicaThatKeepsReadersOutIsNotReadFrom(t *testing.T) {
+	for prepared, want := range map[int]string{1: "PreparedXA", 0: "ReadersKeptOut", -1: ""} {
+		s := threeSites()
+		s.Sites[2].MySQL.OfflineMode, s.Sites[2].Sidecar.Report.PreparedXA = prepared >= 0, max(prepared, 0)
+		d := Decide(s, Memory{})
+		if v := d.Views[2]; v.Readable != (want == "") || v.Reason != want || !v.Healthy {
+			t.Errorf("%d prepared: %+v", prepared, v)
+		}
+		if v := d.Views[1]; !v.Readable || v.Reason != "" {
+			t.Errorf("%d prepared elsewhere: %+v", prepared, v)
+		}
+	}
+}
+
 // TestAFailoverThatCouldNotEndIsNotBegun: the active site may serve its clients behind the same cut as its voucher.
 func TestAFailoverThatCouldNotEndIsNotBegun(t *testing.T) {
 	lost := func(site *Site) { site.Sidecar, site.MySQL = Sidecar{}, MySQL{} }

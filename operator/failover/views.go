@@ -27,6 +27,9 @@ func views(s Snapshot, d Decision) []View {
 		// An eviction would take the only copy of a keyring whose escrow Secret is gone, or that is not in escrow yet.
 		v.Protected = v.State == v1alpha1.SitePrimary || site.EscrowMissing || d.lately(s, d.Memory.AloneAt[site.Name]) ||
 			mayTakeOver(v) && d.lately(s, d.Memory.HopeAt[site.Name]) && !d.movedAway(s, site.Name)
+		if reason, message := readersKeptOut(site, v); reason != "" {
+			v.Readable, v.Reason, v.Message = false, reason, message
+		}
 		if reason, message := heldBack(s, d.Memory, site, v); reason != "" {
 			v.Reason, v.Message = reason, message
 		}
@@ -158,6 +161,18 @@ func heldBack(s Snapshot, m Memory, site Site, v View) (reason, message string) 
 	}
 	return "OnlyCandidate", fmt.Sprintf("is about to go (%s), and its eviction is refused while no other candidate has caught up: "+
 		"bring one up, or uncordon the node of another; to let it go without, delete its pod", site.Leaving)
+}
+
+// readersKeptOut says why a replica that serves lets no reader in, or "". Its own sidecar keeps them out (decision 0011).
+func readersKeptOut(site Site, v View) (reason, message string) {
+	switch {
+	case !v.Serves || !site.MySQL.OfflineMode:
+		return "", ""
+	case site.Sidecar.Report.PreparedXA > 0:
+		return "PreparedXA", fmt.Sprintf("keeps readers out: an XA transaction is prepared (%d), which anybody could commit here; "+
+			"end it on the active site with XA COMMIT or XA ROLLBACK", site.Sidecar.Report.PreparedXA)
+	}
+	return "ReadersKeptOut", "keeps readers out: offline_mode is ON, as it is for a moment after a start and after prepared XA transactions"
 }
 
 func behind(site, active Site) int64 {

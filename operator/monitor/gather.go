@@ -108,6 +108,7 @@ func (l *loop) gather(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) f
 		signed = "" // before the first epoch there is no statement, and the sidecars are asked for their reports only
 	}
 	var asked sync.WaitGroup
+	seen := make([]*mysql.Status, len(s.Sites))
 	for i := range s.Sites {
 		site := &s.Sites[i]
 		link := l.sites[site.Name]
@@ -116,7 +117,7 @@ func (l *loop) gather(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) f
 			l.sites[site.Name] = link
 		}
 		site.Busy, _ = l.m.LongWork.Busy(group.Namespace, group.Name, site.Name)
-		l.m.crew.join(&asked, func() { l.ask(ctx, group, question{link, pods[site.Name], signed}, site) })
+		l.m.crew.join(&asked, func() { seen[i] = l.ask(ctx, group, question{link, pods[site.Name], signed}, site) })
 	}
 	asked.Wait()
 	for name, link := range l.sites {
@@ -126,6 +127,7 @@ func (l *loop) gather(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) f
 		}
 	}
 	l.nameSources(group, s.Sites)
+	evenClocks(s.Sites, seen)
 	names := make([]string, 0, len(s.Sites))
 	for _, site := range s.Sites {
 		names = append(names, site.Name)
@@ -243,14 +245,14 @@ type question struct {
 	signed wire.Signed
 }
 
-// ask asks one site: a push to its sidecar and one query to its MySQL, side by side.
-func (l *loop) ask(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, q question, site *failover.Site) {
+// ask asks one site: a push to its sidecar and one query to its MySQL, side by side. It returns what MySQL answered, if it did.
+func (l *loop) ask(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, q question, site *failover.Site) *mysql.Status {
 	link, pods := q.link, q.pods
 	site.Pod = l.evidence(ctx, group, site.Name, pods)
 	site.Leaving = l.leaving(ctx, group, site.Name, pods)
 	if len(pods) == 0 || pods[0].Status.PodIP == "" {
 		link.close()
-		return
+		return nil
 	}
 	pod := pods[0]
 	link.become(pod)
@@ -262,6 +264,7 @@ func (l *loop) ask(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, q qu
 	both.Wait()
 	site.MySQL = merge(seen, site.Sidecar)
 	compareVolumes(group, site)
+	return seen
 }
 
 // compareVolumes compares the volume of a site with the one that status names for it.

@@ -58,6 +58,7 @@ func (l *loop) one(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, s fa
 		return l.handover(ctx, group, s, e)
 	case failover.Apply:
 		return l.onSite(ctx, group, e.Site, func(ctx context.Context, db *mysql.DB) error {
+			l.cutReaders(ctx, db, e.Site)
 			_, err := db.WaitApplied(ctx, e.Set, applyTimeout)
 			return err
 		})
@@ -196,6 +197,7 @@ func (l *loop) drainLink(ctx context.Context, group *v1alpha1.MysqlFailoverGroup
 	if err != nil {
 		return err
 	}
+	l.cutReaders(ctx, db, site.Name)
 	if err := db.StopReceiver(ctx); err != nil {
 		return err
 	}
@@ -204,6 +206,18 @@ func (l *loop) drainLink(ctx context.Context, group *v1alpha1.MysqlFailoverGroup
 	}
 	_, err = db.WaitApplied(ctx, site.MySQL.Retrieved, time.Second)
 	return err
+}
+
+// cutReaders ends the sessions on a site that is to be opened: an idle transaction would hold its applier back for as long as it
+// likes. The site's own sidecar keeps clients out besides; it alone may, because a statement of ours that comes late must not
+// leave a site that was opened meanwhile without clients. A site that is only read from keeps its sessions.
+func (l *loop) cutReaders(ctx context.Context, db *mysql.DB, site string) {
+	if s := l.authority.Statement(); s.ActiveSite != site || !s.Hold {
+		return
+	}
+	if err := db.CutSessions(ctx); err != nil {
+		l.log.Debug("cut sessions", "site", site, "error", err) // the next pass tries again
+	}
 }
 
 func (l *loop) onSite(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, site string, do func(context.Context, *mysql.DB) error) error {

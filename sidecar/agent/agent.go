@@ -41,6 +41,8 @@ type MySQL interface {
 	Status(ctx context.Context) (mysql.Status, error)
 	Fence(ctx context.Context, opts mysql.FenceOptions) (mysql.FenceResult, error)
 	OpenWrites(ctx context.Context) error
+	KeepOut(ctx context.Context, everybody bool) error
+	SetOfflineMode(ctx context.Context, on bool) error
 }
 
 // Network is whom this sidecar asks for the statement.
@@ -126,6 +128,8 @@ type Config struct {
 	Volume    Volume
 	Watchdog  Watchdog
 	Verify    func(wire.Signed) (wire.Statement, error)
+	// Prepared counts the XA transactions that are prepared in MySQL; nil if nobody can look.
+	Prepared func(ctx context.Context) (int, error)
 	// Trusts names the keys that Verify knows; nil if they cannot be told.
 	Trusts func() []string
 	// Keyring is nil on a site without data-at-rest encryption.
@@ -179,6 +183,8 @@ type Agent struct {
 	// of an opening; who holds opening may touch it.
 	opening chan struct{}
 	marked  bool
+	// keepingOut is true while somebody keeps clients out, or waits for the right to.
+	keepingOut atomic.Bool
 	// news wakes the timer: the next change may have moved.
 	news   chan struct{}
 	asking sync.Map

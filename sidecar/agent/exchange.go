@@ -164,7 +164,9 @@ func (a *Agent) learn(w fence.Word) (fence.Adoption, error) {
 	}
 	kept := make(chan error, 1)
 	a.work.Go(func() { kept <- a.keep() })
-	a.enforce()
+	if a.enforce().Do == fence.KeepOut {
+		a.work.Go(a.keepOut) // beside: whoever pushed waits for a report
+	}
 	return adoption, <-kept
 }
 

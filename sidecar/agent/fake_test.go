@@ -62,6 +62,8 @@ type world struct {
 	fenceStuck          chan struct{}
 	fenceFail, openFail error
 	openTakes           time.Duration
+	keepOutFail         error
+	prepared            int // XA transactions
 	unkillable          bool
 	others              []int // more processes of that name
 	lockedByOther       bool
@@ -169,7 +171,7 @@ func (w *world) boot() {
 		PodUID: "pod-1", BootID: "boot-1", VolumeID: "volume-1",
 		Lease: 20 * time.Second, PeerCheck: 2 * time.Second, FenceTimeout: 2 * time.Second, LeaveTimeout: leaveTimeout,
 		MySQL: w, Changer: w, Network: w, Processes: w, Volume: w, Verify: verify, Watchdog: &w.dog, Keyring: w.keyring,
-		Trusts: func() []string { return []string{wire.KeyID(public(authority))} }, Certificate: shownUntil(7),
+		Trusts: func() []string { return []string{wire.KeyID(public(authority))} }, Certificate: shownUntil(7), Prepared: w.preparedXA,
 		Clock: func() fence.Instant { return fence.Instant{Mono: time.Since(began), Wall: time.Now()} },
 		Log:   slog.New(slog.NewTextHandler(w.t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})),
 	})
@@ -285,7 +287,7 @@ func (w *world) Fence(ctx context.Context, _ mysql.FenceOptions) (mysql.FenceRes
 	if w.superReadOnly {
 		result.Stage = mysql.StageNone
 	}
-	w.superReadOnly, w.readOnly, w.offline = true, true, false
+	w.superReadOnly, w.readOnly, w.offline = true, true, w.prepared > 0
 	w.happened("fenced")
 	return result, nil
 }
@@ -313,6 +315,34 @@ func (w *world) OpenWrites(ctx context.Context) error {
 	w.superReadOnly, w.readOnly, w.offline = false, false, false
 	w.happened("opened")
 	return nil
+}
+
+func (w *world) KeepOut(context.Context, bool) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.pid == 0 {
+		return errDown
+	}
+	if w.keepOutFail != nil {
+		return w.keepOutFail
+	}
+	w.offline = true
+	w.happened("kept out")
+	return nil
+}
+
+func (w *world) SetOfflineMode(_ context.Context, on bool) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.offline = on
+	w.happened("offline %v", on)
+	return nil
+}
+
+func (w *world) preparedXA(context.Context) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.prepared, nil
 }
 
 func (w *world) Operator(ctx context.Context, nonce string) (wire.Signed, error) {

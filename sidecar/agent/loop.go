@@ -17,6 +17,7 @@ func (a *Agent) Start(ctx context.Context) {
 	a.work.Go(func() { a.tick(ctx) })
 	a.work.Go(func() { a.watch(ctx) })
 	a.work.Go(func() { a.keepTime(ctx) })
+	a.work.Go(func() { a.watchPrepared(ctx) })
 }
 
 // Stop fences what is open and waits for everything that Start began. Its ctx has ended, and nobody is served any more.
@@ -58,6 +59,10 @@ func (a *Agent) watch(ctx context.Context) {
 			a.work.Go(func() { a.askOperatorOnce(ctx) })
 		case d.Do == fence.Release:
 			a.release()
+		case d.Do == fence.KeepOut:
+			a.keepOut()
+		case d.Do == fence.LetIn:
+			a.letIn()
 		}
 		select {
 		case <-ctx.Done():

@@ -7,6 +7,7 @@ package agent
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -16,7 +17,10 @@ import (
 	"testing"
 	"time"
 
+	driver "github.com/go-sql-driver/mysql"
+
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/internal/mysql"
 	"github.com/mysql-mfg/mfg/internal/mysql/mysqltest"
 	"github.com/mysql-mfg/mfg/sidecar/fence"
 )
@@ -55,7 +59,8 @@ func (s *site) boot() {
 		Site:  fence.Site{Namespace: "shop", Group: "orders", Name: "a"},
 		Lease: 5 * time.Second, PeerCheck: 500 * time.Millisecond, FenceTimeout: 2 * time.Second,
 		MySQL: s.server.Sidecar(s.t), Changer: s.server.Sidecar(s.t), Network: s.world, Processes: s.procs, Volume: s.store,
-		Watchdog: &s.dog, Verify: verify, Clock: clock, Log: slog.New(slog.NewTextHandler(s.t.Output(), nil)),
+		Prepared: s.server.Sidecar(s.t).PreparedXA,
+		Verify:   verify, Watchdog: &s.dog, Clock: clock, Log: slog.New(slog.NewTextHandler(s.t.Output(), nil)),
 	})
 	if err != nil {
 		s.t.Fatal(err)
@@ -224,4 +229,47 @@ func TestRealRestart(t *testing.T) {
 	s.server.Exec(t, "SET GLOBAL read_only = OFF")
 	s.within(2*time.Second, false)
 	mysqltest.Eventually(t, "it is fenced again", func() bool { return s.agent.now().Seen().SuperReadOnly })
+}
+
+// I1: how long a prepared XA transaction can be committed on a replica: until the door is shut.
+func TestRealPreparedXAI1(t *testing.T) {
+	s := newSite(t)
+	source := mysqltest.Start(t, mysqltest.Options{})
+	if err := source.Sidecar(t).OpenWrites(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	source.Exec(t, "CREATE TABLE mysql.x (id INT PRIMARY KEY AUTO_INCREMENT)")
+	from := mysql.Source{Host: "127.0.0.1", Port: source.Port, User: mysql.AccountReplication, Password: mysqltest.Passwords.Replication}
+	if err := s.server.Operator(t).Follow(t.Context(), from); err != nil {
+		t.Fatal(err)
+	}
+	s.operator = told(5, "b")
+	s.boot()
+	rounds := 2
+	if n, err := strconv.Atoi(os.Getenv("ROUNDS")); err == nil {
+		rounds = n
+	}
+	for i := range rounds {
+		mysqltest.Eventually(t, "readers get in", func() bool {
+			seen := s.agent.now().Seen()
+			return seen.SuperReadOnly && !seen.Offline
+		})
+		reader := s.hold("SELECT 1")
+		xid := "'x" + strconv.Itoa(i) + "'"
+		source.Exec(t, "XA START "+xid, "INSERT INTO mysql.x VALUES ()", "XA END "+xid, "XA PREPARE "+xid)
+		began := time.Now()
+		for {
+			// A transaction that does not exist: how one that does would end must not matter to the test.
+			_, err := reader.ExecContext(t.Context(), "XA COMMIT 'nobody'")
+			if e, is := errors.AsType[*driver.MySQLError](err); !is || e.Number != 1397 {
+				break
+			}
+			if time.Since(began) > time.Second {
+				t.Fatal("a prepared transaction could be committed for more than a second")
+			}
+		}
+		t.Logf("the door is shut %v after XA PREPARE was acknowledged on the source", time.Since(began).Round(time.Millisecond))
+		s.server.Exec(t, "XA RECOVER") // there it is
+		source.Exec(t, "XA ROLLBACK "+xid)
+	}
 }

@@ -28,29 +28,36 @@ const (
 	openingFile = "opening"
 	// someMysqld is in it if which one is not known.
 	someMysqld = "?"
+	tempSuffix = ".tmp"
 )
 
 // ErrDamaged is returned if no copy of the statement can be read although there was one.
 var ErrDamaged = errors.New("the statement kept on the data volume is damaged")
 
-// Store keeps the newest statement on the data volume (I5). Both copies are written before Save returns, each one
-// atomically, so either of them alone holds everything that was ever acknowledged.
+// Store keeps the newest statement on the data volume (I5). Both copies are written before Save returns, one after the other, so
+// either of them alone holds everything that was ever acknowledged, and a crash leaves one of them whole. Where they are there
+// they are overwritten in place (slot.go): a volume that is full must not keep a site from acknowledging an epoch, for then it would
+// count among those that may vouch for the old active site as long as it is full.
 type Store struct {
 	Dir string
 }
 
 // Save writes what has to survive; when it returns nil, it will.
 func (s Store) Save(k fence.Kept) error {
-	for _, name := range []string{StatementFile, copyFile} {
-		if err := s.write(name, []byte(k.Signed+"\n")); err != nil {
+	for _, name := range s.worstFirst() {
+		if err := s.overwrite(name, k.Signed); err != nil {
 			return fmt.Errorf("keep statement: %w", err)
 		}
 	}
-	if k.Heard {
-		// Last: it says that the statement beside it is not older than what the operator said.
-		if err := s.write(heardFile, nil); err != nil {
-			return fmt.Errorf("keep that the operator was heard: %w", err)
-		}
+	if !k.Heard {
+		return nil
+	}
+	if _, err := os.Stat(filepath.Join(s.Dir, heardFile)); err == nil {
+		return nil // to replace it would take room
+	}
+	// Last: it says that the statement beside it is not older than what the operator said.
+	if err := s.write(heardFile, nil); err != nil {
+		return fmt.Errorf("keep that the operator was heard: %w", err)
 	}
 	return nil
 }
@@ -58,7 +65,7 @@ func (s Store) Save(k fence.Kept) error {
 // write replaces a file so that after a crash it is there either as before or as told.
 func (s Store) write(name string, content []byte) (err error) {
 	path := filepath.Join(s.Dir, name)
-	temp := path + ".tmp"
+	temp := path + tempSuffix
 	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
@@ -68,6 +75,7 @@ func (s Store) write(name string, content []byte) (err error) {
 		err = f.Sync()
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
+		_ = os.Remove(temp) // a full volume must not be kept full by it
 		return err
 	}
 	if err := os.Rename(temp, path); err != nil {
@@ -163,7 +171,10 @@ func (s Store) read(name string, verify func(wire.Signed) (wire.Statement, error
 	if err != nil {
 		return fence.Kept{}, err
 	}
-	signed := wire.Signed(strings.TrimSpace(string(raw)))
+	signed, err := unslot(raw)
+	if err != nil {
+		return fence.Kept{}, err
+	}
 	if statement, err := verify(signed); err == nil {
 		return fence.Kept{Signed: signed, Statement: statement, Verified: true}, nil
 	}

@@ -120,6 +120,13 @@ type State struct {
 	seen     Facts
 	last     LastFence
 
+	// prepared is how many prepared XA transactions were seen last, preparedAt when there last was one, if ever.
+	prepared    int
+	preparedAt  time.Duration
+	hasPrepared bool
+	// keepOutUnsure is true after a KeepOut without an answer: its statement may still be under way inside mysqld.
+	keepOutUnsure bool
+
 	vouched vouches
 }
 
@@ -152,6 +159,7 @@ func Observe(s State, f Facts, change uint64) (State, bool) {
 		// Another mysqld runs than before. my.cnf has super_read_only=ON and persisted_globals_load=OFF, so it started
 		// fenced, and what was opened ended with its predecessor.
 		s = closed(s)
+		s.keepOutUnsure = false
 	}
 	switch {
 	case !f.Running:
@@ -196,6 +204,10 @@ const (
 	// Release: MySQL is read-only and keeps its readers out with offline_mode. Fence it once more, which lets them in
 	// unless something could still be committed.
 	Release Do = "Release"
+	// KeepOut: this site is to be opened and is not yet. Keep clients out with offline_mode until it is.
+	KeepOut Do = "KeepOut"
+	// LetIn: this site is open, and a statement of KeepOut that came late keeps its clients out. Lift offline_mode.
+	LetIn Do = "LetIn"
 )
 
 // Decision is what is to be done, and why.
@@ -234,6 +246,9 @@ func Decide(s State, now Instant) Decision {
 		if shouldBeOpen(s) {
 			return Decision{Do: Ask, Why: ClosedButNamed}
 		}
+		if why := toBeKeptOut(s, now); why != "" {
+			return Decision{Do: KeepOut, Why: why}
+		}
 		if readersKeptOut(s, now) {
 			return Decision{Do: Release, Why: ReadersKeptOut}
 		}
@@ -249,6 +264,9 @@ func Decide(s State, now Instant) Decision {
 			return Decision{Do: Fence, Cause: c.cause, Why: c.why, Kill: s.unsure}
 		}
 	}
+	if keptOutLate(s) {
+		return Decision{Do: LetIn, Why: KeptOutLate}
+	}
 	if shouldBeOpen(s) && (!s.seen.Writable || clientsKeptOut(s, now)) {
 		// Open by right, but somebody set read_only or offline_mode.
 		return Decision{Do: Ask, Why: ClosedButNamed}
@@ -261,7 +279,7 @@ func Decide(s State, now Instant) Decision {
 // In a window offline_mode is somebody's at work.
 func readersKeptOut(s State, now Instant) bool {
 	_, open := s.word.WindowFor(s.site.Name, now.Wall)
-	return !open && !s.changing && s.seen.Running && s.seen.Answered && s.seen.Offline && !s.seen.Cloning
+	return !open && !s.changing && s.seen.Running && s.seen.Answered && s.seen.Offline && !s.seen.Cloning && mayReach(s, now)
 }
 
 // clientsKeptOut: somebody set offline_mode on a site that is open by right. It serves nobody, and nobody but this sidecar has a

@@ -10,6 +10,9 @@ const (
 	ClosedButNamed Reason = "ClosedButNamed"
 	InWindow       Reason = "InWindow"
 	ReadersKeptOut Reason = "ReadersKeptOut"
+	AboutToOpen    Reason = "AboutToOpen"
+	KeptOutLate    Reason = "KeptOutLate"
+	PreparedXA     Reason = "PreparedXA"
 
 	Leaving       Reason = "Leaving"
 	Starting      Reason = "Starting"

@@ -163,8 +163,8 @@ func TestHoldLeavesAnOpenSiteAlone(t *testing.T) {
 	if d := Decide(s, at(2*time.Second)); d.Do != Nothing {
 		t.Errorf("got %+v", d)
 	}
-	if d := Decide(observe(s, readOnly), at(2*time.Second)); d.Do != Nothing {
-		t.Errorf("nobody opens on hold, so nobody asks: %+v", d)
+	if d := Decide(observe(s, readOnly), at(2*time.Second)); d.Do != KeepOut {
+		t.Errorf("nobody opens on hold, so nobody asks, and nobody gets in: %+v", d)
 	}
 }
 

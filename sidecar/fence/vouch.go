@@ -94,6 +94,7 @@ func Report(s State, now Instant) wire.Report {
 		Site: s.site.Name, Epoch: s.Epoch(), ActiveSite: s.kept.Statement.ActiveSite,
 		MysqldRunning: s.seen.Running, Answered: s.seen.Answered,
 		Writable: s.seen.Writable, SuperReadOnly: s.seen.SuperReadOnly, OfflineMode: s.seen.Offline, Fenced: s.shut,
+		PreparedXA: s.prepared,
 		FenceStage: s.last.Stage, FenceCause: s.last.Cause,
 		Vouched: Vouched(s, now), UptimeMillis: (now.Mono - s.started).Milliseconds(),
 	}

@@ -36,7 +36,7 @@ var transitionRows = []row{
 		{transitionGo, "if !g.Passed {", "if false {"},
 	}},
 	{guard: "fencing: the loss budget", breaks: "G3", edits: []edit{
-		{transitionGo, "if over := overBudget(s, t.FromExecuted, target); over != \"\" &&", "if over := overBudget(s, t.FromExecuted, target); false && over != \"\" &&"},
+		{transitionGo, "if over := overBudget(s, t.known(s, d.Memory, target), target); over != \"\" &&", "if over := overBudget(s, t.FromExecuted, target); false && over != \"\" &&"},
 	}, behind: []edit{
 		{decideGo, "if over := overBudget(s, m.Executed[s.Status.ActiveSite], best.Site); over != \"\" {", "if over := overBudget(s, m.Executed[s.Status.ActiveSite], best.Site); false && over != \"\" {"},
 	}},
@@ -130,7 +130,7 @@ var decideRows = []row{
 	{guard: "bootstrap: nothing is missing", breaks: "I7", edits: []edit{
 		{decideGo, "if site.SQLAnswers() && !lacks.IsEmpty() && !ordered(s)", "if false && site.SQLAnswers() && !lacks.IsEmpty() && !ordered(s)"},
 	}, behind: []edit{
-		{candidateGo, "if lacks := held.Subtract(c.All()); !lacks.IsEmpty() {", "if lacks := held.Subtract(c.All()); false && !lacks.IsEmpty() {"},
+		{candidateGo, "if lacks := held(s, m, site).Subtract(c.All()); !lacks.IsEmpty() && site.Name != c.Name {\n\t\t\treturn", "if lacks := held(s, m, site).Subtract(c.All()); false && !lacks.IsEmpty() && site.Name != c.Name {\n\t\t\treturn"},
 	}},
 	{guard: "shouldFollow: a diverged site", breaks: "I10", edits: []edit{
 		{decideGo, "site.Busy != \"\", diverged, site.Removed:", "site.Busy != \"\", diverged && false, site.Removed:"},

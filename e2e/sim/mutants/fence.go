@@ -3,12 +3,13 @@
 package main
 
 const (
-	fenceGo = "sidecar/fence/fence.go"
-	leaseGo = "sidecar/fence/lease.go"
-	openGo  = "sidecar/fence/open.go"
-	viewGo  = "sidecar/fence/view.go"
-	vouchGo = "sidecar/fence/vouch.go"
-	watchGo = "sidecar/fence/watchdog.go"
+	fenceGo   = "sidecar/fence/fence.go"
+	keepoutGo = "sidecar/fence/keepout.go"
+	leaseGo   = "sidecar/fence/lease.go"
+	openGo    = "sidecar/fence/open.go"
+	viewGo    = "sidecar/fence/view.go"
+	vouchGo   = "sidecar/fence/vouch.go"
+	watchGo   = "sidecar/fence/watchdog.go"
 )
 
 // never makes a one-line guard say no.

@@ -36,6 +36,18 @@ var fenceMoreRows = []row{
 	{guard: "readersKeptOut: not in a window", breaks: "I3 live", edits: []edit{
 		{fenceGo, "return !open && !s.changing && s.seen.Running", "return (!open || open) && !s.changing && s.seen.Running"},
 	}},
+	{guard: "aboutToOpen: the target keeps clients out", breaks: "I1", edits: []edit{
+		{keepoutGo, "return s.Names() && (s.word.Hold || s.seen.Replicates)", "return s.Names() && false"},
+	}},
+	{guard: "preparedLately: nobody ends a prepared transaction on a replica", breaks: "I1", edits: []edit{
+		{keepoutGo, "return s.hasPrepared && (s.prepared > 0 ||", "return false && (s.prepared > 0 ||"},
+	}},
+	{guard: "readersKeptOut: nobody is let in who is to be kept out", breaks: "I1", edits: []edit{
+		{keepoutGo, "return !aboutToOpen(s) && !preparedLately(s, now)", "return true || !aboutToOpen(s) && !preparedLately(s, now)"},
+	}},
+	{guard: "keptOutLate: an open site whose clients a late statement keeps out", breaks: "live", edits: []edit{
+		{keepoutGo, "return s.Open() && s.keepOutUnsure &&", "return false && s.keepOutUnsure &&"},
+	}},
 	{guard: "behindWindow", breaks: "live", edits: []edit{
 		{fenceGo, "_, open := s.word.WindowFor(s.site.Name, now.Wall)\n\treturn open\n", "_, open := s.word.WindowFor(s.site.Name, now.Wall)\n\treturn open && false\n"},
 	}},

@@ -155,16 +155,16 @@ var candidateRows = []row{
 		{candidateGo, "return r.FromServerUUID == \"\" || uuid == \"\" && r.FromServerUUID != ServerReplaced || r.FromServerUUID == uuid", "return true"},
 	}},
 	{guard: "missing", breaks: "I7", directed: []string{"candidate that has less than a dr-only site"}, edits: []edit{
-		{candidateGo, "if lacks := held.Subtract(c.All()); !lacks.IsEmpty() {", "if lacks := held.Subtract(c.All()); false && !lacks.IsEmpty() {"},
+		{candidateGo, "if lacks := held(s, m, site).Subtract(c.All()); !lacks.IsEmpty() && site.Name != c.Name {\n\t\t\treturn", "if lacks := held(s, m, site).Subtract(c.All()); false && !lacks.IsEmpty() && site.Name != c.Name {\n\t\t\treturn"},
 	}},
 	{guard: "missing: what a diverged site alone has does not count", breaks: "I10 live", edits: []edit{
 		{candidateGo, "isNotProvisioned(s, m, site) != \"\" || diverged || site.thrownAway()", "isNotProvisioned(s, m, site) != \"\" || diverged && false || site.thrownAway()"},
 	}},
 	{guard: "missing: what an unsettled site alone has does not count", breaks: "I10 live", edits: []edit{
-		{candidateGo, "held = held.Intersect(replacedBy(s, site.Name))", "_ = replacedBy(s, site.Name)"},
+		{candidateGo, "return site.All().Intersect(replacedBy(s, site.Name))", "return site.All()"},
 	}},
 	{guard: "missing: what is in a relay log counts", breaks: "I7", edits: []edit{
-		{candidateGo, "held := site.All()\n", "held := site.MySQL.Executed\n"},
+		{candidateGo, "\t}\n\treturn site.All()\n", "\t}\n\treturn site.MySQL.Executed\n"},
 	}},
 }
 

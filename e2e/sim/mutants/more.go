@@ -37,6 +37,30 @@ var moreRows = []row{
 	{guard: "drained: what was written off is fetched from nobody", breaks: "I10", edits: []edit{
 		{transitionGo, "if left.IsEmpty() && !lacks.IsEmpty() && unsettled(s, d.Memory, where) {", "if false {"},
 	}},
+	{guard: "drained: a broken applier elsewhere has its time", breaks: "I7", edits: []edit{
+		{transitionGo, "if late(s, d.Memory.DrainSince) {\n\t\t// What only", "if true {\n\t\t// What only"},
+	}},
+	{guard: "drained: and no more than that", breaks: "live", edits: []edit{
+		{transitionGo, "if late(s, d.Memory.DrainSince) {\n\t\t// What only", "if false {\n\t\t// What only"},
+	}},
+	{guard: "obtainable: only what a broken applier cannot apply", breaks: "I7", edits: []edit{
+		{candidateGo, "has = has.Intersect(site.MySQL.Executed)", "has = gtid.Set{}"},
+	}},
+	{guard: "brokenApplier: not one that is slow", breaks: "I7", edits: []edit{
+		{candidateGo, "return site.MySQL.Direct && !left.IsEmpty() && !site.MySQL.SQLRunning && site.MySQL.SQLError != \"\"", "return !left.IsEmpty()"},
+	}},
+	{guard: "pass: what is left behind is counted", breaks: "I7", edits: []edit{
+		{transitionGo, "t.FromExecuted = t.known(s, d.Memory, target)", "_ = t"},
+	}},
+	{guard: "known: what is left behind counts for the budget", breaks: "I7", edits: []edit{
+		{transitionGo, "Union(m.Executed[t.From]).Union(behind)", "Union(m.Executed[t.From]); _ = behind"},
+	}},
+	{guard: "known: a later look counts", breaks: "G3", edits: []edit{
+		{transitionGo, "Union(m.Executed[t.From]).Union(behind)", "Union(behind)"},
+	}},
+	{guard: "unbroken: a broken target is replaced", breaks: "live", edits: []edit{
+		{transitionGo, "if next, found := unbroken(s, d.Memory, target); found && late", "if next, found := unbroken(s, d.Memory, target); false && found && late"},
+	}},
 	{guard: "drained: has an end", breaks: "live", edits: []edit{
 		{transitionGo, "if late(s, d.Memory.DrainSince) {\n\t\t// Going on", "if false {\n\t\t// Going on"},
 	}},

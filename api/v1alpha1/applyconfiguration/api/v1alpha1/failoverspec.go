@@ -34,8 +34,10 @@ type FailoverSpecApplyConfiguration struct {
 	// plannedPauseTimeout is how long a planned failover may keep writes out before it is reverted and the old active
 	// site is opened again. Default 5s, from 1s to 5m.
 	PlannedPauseTimeout *v1.Duration `json:"plannedPauseTimeout,omitempty"`
-	// maxLostTransactions is the loss budget: it blocks an emergency failover that is known to lose more transactions.
-	// Default unset: no limit.
+	// maxLostTransactions is the loss budget: it blocks an emergency failover that is known to lose more transactions. What is
+	// known is what the active site had at the last look that it answered, and what any reachable site has. What it accepted
+	// after that look is not bounded: up to a poll before a crash, and up to the lease where it was cut off from the operator
+	// and not from its clients. Default unset: no limit.
 	MaxLostTransactions *int64 `json:"maxLostTransactions,omitempty"`
 	// onDivergence says what happens to a site with transactions that the active site lacks: Hold keeps it fenced for a
 	// person, Reclone throws its data away and clones it anew, once its loss is in status.failovers and its lost rows are

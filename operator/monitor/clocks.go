@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package monitor
+
+import (
+	"github.com/mysql-mfg/mfg/internal/mysql"
+	"github.com/mysql-mfg/mfg/operator/failover"
+)
+
+// evenClocks corrects the lag of each replica by how the clocks of its server and of its source differ: half a second that a replica's
+// clock is ahead is half a second of lag otherwise, and would make every planned failover to it impossible while there is load.
+func evenClocks(sites []failover.Site, seen []*mysql.Status) {
+	ahead := map[string]*float64{}
+	for i, site := range sites {
+		if seen[i] != nil {
+			ahead[site.Name] = seen[i].ClockAhead
+		}
+	}
+	for i := range sites {
+		own, source := ahead[sites[i].Name], ahead[sites[i].MySQL.ReplicaOf]
+		if own != nil && source != nil && seen[i].Replica != nil {
+			sites[i].MySQL.LagSeconds = seen[i].Replica.LagBeside(*own - *source)
+		}
+	}
+}

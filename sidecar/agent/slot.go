@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mysql-mfg/mfg/api/wire"
+)
+
+// A slot is a file of one fixed size: the statement, a line with its checksum, and blanks. It is written anew in place, which takes
+// no room on the volume. A statement that does not fit gets a file as long as it needs, by another file that is renamed. What
+// releases before this one wrote is the statement alone.
+
+// slotSize is one block of the usual file systems: also a file of an older release can grow to it where there is no room.
+const slotSize = 4096
+
+var errTorn = errors.New("the checksum does not fit")
+
+// slot is the content of a slot; longer than slotSize if the statement does not fit.
+func slot(signed wire.Signed) []byte {
+	sum := sha256.Sum256([]byte(signed))
+	text := string(signed) + "\n" + hex.EncodeToString(sum[:]) + "\n"
+	return append([]byte(text), bytes.Repeat([]byte(" "), max(0, slotSize-len(text)))...)
+}
+
+// unslot returns the statement in a file. Half a slot is an error: part of one statement and part of another could pass for a third.
+func unslot(raw []byte) (wire.Signed, error) {
+	signed, rest, _ := strings.Cut(strings.TrimSpace(string(raw)), "\n")
+	if rest == "" && len(raw) != slotSize {
+		return wire.Signed(signed), nil
+	}
+	sum := sha256.Sum256([]byte(signed))
+	if line, _, _ := strings.Cut(rest, "\n"); line != hex.EncodeToString(sum[:]) {
+		return "", errTorn
+	}
+	return wire.Signed(signed), nil
+}
+
+// worstFirst are the names of the copies, those that cannot be read first: the one that can is the last that may be torn.
+func (s Store) worstFirst() []string {
+	names := []string{StatementFile, copyFile}
+	if s.legible(copyFile) || !s.legible(StatementFile) {
+		return names
+	}
+	slices.Reverse(names)
+	return names
+}
+
+func (s Store) legible(name string) bool {
+	raw, err := os.ReadFile(filepath.Join(s.Dir, name))
+	if err != nil {
+		return false
+	}
+	signed, err := unslot(raw)
+	if err == nil {
+		_, err = unverified(signed)
+	}
+	return err == nil
+}
+
+// overwrite puts a statement into one of the two files. The other one must be whole, or not be worth more than this one.
+func (s Store) overwrite(name string, signed wire.Signed) error {
+	content := slot(signed)
+	raw, err := os.ReadFile(filepath.Join(s.Dir, name))
+	if err == nil && len(raw) == slotSize && len(content) == slotSize {
+		return s.inPlace(name, content)
+	}
+	full := s.write(name, content)
+	if !errors.Is(full, unix.ENOSPC) && !errors.Is(full, unix.EDQUOT) || err != nil || len(content) != slotSize || len(raw) > slotSize {
+		return full
+	}
+	// A file of an older release, and no room for another one. With the statement that it has it grows to a slot, which changes
+	// nothing of it if it is torn, and takes no room within its block.
+	_ = os.Remove(filepath.Join(s.Dir, name+tempSuffix))
+	if old, err := unslot(raw); err == nil && len(slot(old)) == slotSize {
+		if err := s.inPlace(name, slot(old)); err != nil {
+			return errors.Join(full, err)
+		}
+	}
+	return s.inPlace(name, content)
+}
+
+// inPlace overwrites a file that is there. After a crash it holds any part of it.
+func (s Store) inPlace(name string, content []byte) (err error) {
+	f, err := os.OpenFile(filepath.Join(s.Dir, name), os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if n, err := f.WriteAt(content, 0); err != nil || n != len(content) {
+		return errors.Join(fmt.Errorf("write %s: %d of %d bytes", name, n, len(content)), err, io.ErrShortWrite)
+	}
+	return f.Sync()
+}
