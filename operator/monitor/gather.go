@@ -133,6 +133,7 @@ func (l *loop) gather(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) f
 	l.authority.SetSites(names)
 	l.takeFences()
 	s.Answered, s.Permitted = l.authority.Answered(names)
+	s.Renewed = l.authority.Renewed(names)
 	// What an earlier loop answered is not known to this one.
 	s.LeaderSince = l.started
 	if thawed := l.m.pulse.ThawedAt(time.Now()); thawed.After(s.LeaderSince) {
