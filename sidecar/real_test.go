@@ -145,10 +145,10 @@ func TestRealPod(t *testing.T) {
 	c := client.New(nil)
 	defer c.Close()
 	began := time.Now()
-	var report wire.Report
+	var report wire.Answer
 	mysqltest.Eventually(t, "the site is open", func() bool {
 		var err error
-		report, err = c.PushActiveSite(t.Context(), realListen, "")
+		report, err = c.PushActiveSite(t.Context(), realListen, wire.ActiveSite{})
 		return err == nil && report.Writable
 	})
 	t.Logf("open after %v: %+v", time.Since(began).Round(time.Millisecond), report)
@@ -156,7 +156,7 @@ func TestRealPod(t *testing.T) {
 		t.Errorf("bootstrap left transactions: %+v", report)
 	}
 	began = time.Now()
-	report, err := c.PushActiveSite(t.Context(), realListen, p.sign(wire.Statement{Namespace: "shop", Group: "orders", ActiveSite: "b", Epoch: 2}))
+	report, err := c.PushActiveSite(t.Context(), realListen, wire.ActiveSite{Statement: p.sign(wire.Statement{Namespace: "shop", Group: "orders", ActiveSite: "b", Epoch: 2})})
 	t.Logf("fenced after %v: %+v", time.Since(began).Round(time.Millisecond), report)
 	if err != nil || !report.FencedUnder(2) {
 		t.Errorf("%+v, %v", report, err)

@@ -137,7 +137,7 @@ func connect(s settings, log *slog.Logger) (agent.Config, *escrow.Agent, *certif
 		Network:   agent.HTTPNetwork{Client: asker, OperatorURL: s.operatorURL, Site: site, PodUID: s.podUID},
 		Processes: procs,
 		Volume:    agent.Store{Dir: s.stateDir},
-		Verify:    keys.Verify, Trusts: keys.IDs,
+		Verify:    keys.Verify, Trusts: keys.IDs, ReportKey: agent.ReportKeyFile(s.reportKeyFile),
 		Keyring: keyringOf(keyring), Certificate: certificateOf(shown),
 		Clock: clock, Log: log,
 	}, keyring, shown, done, nil

@@ -71,6 +71,8 @@ var (
 // ActiveSite is the answer to GET /active-site and GET /peer/active-site, and the body of PUT /active-site.
 type ActiveSite struct {
 	Statement Signed `json:"statement"`
+	// Challenge is what a push has in it, new every time, and the authenticated report repeats. An answer has none.
+	Challenge string `json:"challenge,omitempty"`
 }
 
 // Error is the body of every answer that is not a success.

@@ -258,7 +258,7 @@ func (l *loop) ask(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, q qu
 	ctx, cancel := context.WithTimeout(ctx, l.patience(site.Name, policy(group)))
 	defer cancel()
 	var both sync.WaitGroup
-	l.m.crew.join(&both, func() { site.Sidecar = l.push(ctx, pod, site.Name, q.signed) })
+	l.m.crew.join(&both, func() { site.Sidecar = l.push(ctx, group, asking{pod, site.Name, q.signed}) })
 	seen := l.query(ctx, group, link, site.Name)
 	both.Wait()
 	site.MySQL = merge(seen, site.Sidecar)
@@ -279,12 +279,11 @@ func compareVolumes(group *v1alpha1.MysqlFailoverGroup, site *failover.Site) {
 	site.OtherVolume, site.Unnoted, site.Noted = noted != "" && id != noted, noted == "", id == noted
 }
 
-// push sends a statement and returns the report. An address can be another pod's by now: only the report of the pod that was
-// meant counts.
-func (l *loop) push(ctx context.Context, pod *corev1.Pod, site string, signed wire.Signed) failover.Sidecar {
-	r, err := l.m.Push.PushActiveSite(ctx, sidecarAddr(pod), signed)
-	l.refused(fromSidecar, site, refusalOfSidecar(err))
-	if err != nil || r.Site != site || r.PodUID != string(pod.UID) {
+// push sends a statement and returns the report.
+func (l *loop) push(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, q asking) failover.Sidecar {
+	r, err := l.askReport(ctx, group, q)
+	l.refused(fromSidecar, q.site, refusalOfSidecar(err))
+	if err != nil {
 		return failover.Sidecar{}
 	}
 	return failover.Sidecar{Answered: true, Report: r, At: time.Now()}

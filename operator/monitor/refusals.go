@@ -49,6 +49,12 @@ func (l *loop) tellRefusals(views []failover.View) {
 
 // refusalOfSidecar is for a sidecar that answers and takes no statement.
 func refusalOfSidecar(err error) string {
+	switch {
+	case errors.Is(err, errUnsigned):
+		return "what answers as its sidecar does not authenticate its reports, which its pod was given a key for: see the log of the sidecar; or somebody else answers at the address of the pod"
+	case errors.Is(err, errForged):
+		return "what answers as its sidecar authenticates its reports with another key than that in the Secret for its reports: the pod gets a new one within two minutes; or somebody else answers at its address"
+	}
 	told, ok := errors.AsType[*apiclient.StatusError](err)
 	if !ok || told.Reason != wire.ReasonBadStatement {
 		return ""

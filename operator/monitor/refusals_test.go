@@ -21,8 +21,8 @@ import (
 // refusing is a Pusher that answers with an error.
 type refusing struct{ err error }
 
-func (p refusing) PushActiveSite(context.Context, string, wire.Signed) (wire.Report, error) {
-	return wire.Report{Site: "east", PodUID: "pod-1"}, p.err
+func (p refusing) PushActiveSite(context.Context, string, wire.ActiveSite) (wire.Answer, error) {
+	return wire.Answer{Report: wire.Report{Site: "east", PodUID: "pod-1"}}, p.err
 }
 
 // TestARefusalIsToldAsSuch: to the decision such a site is silent, but no waiting mends it, so a person must be told.
@@ -37,14 +37,14 @@ func TestARefusalIsToldAsSuch(t *testing.T) {
 		}
 		return views[0].Message
 	}
-	if l.push(t.Context(), pod, "east", "").Answered {
+	if l.push(t.Context(), nil, asking{pod, "east", ""}).Answered {
 		t.Error("a refusal counts as an answer")
 	}
 	if got := message(); !strings.HasPrefix(got, "the sidecar answers; its sidecar takes no statement") {
 		t.Errorf("message %q", got)
 	}
 	l.m.Push = refusing{}
-	l.push(t.Context(), pod, "east", "")
+	l.push(t.Context(), nil, asking{pod, "east", ""})
 	if got := message(); got != "the sidecar answers" {
 		t.Errorf("it is told although it is over: %q", got)
 	}
