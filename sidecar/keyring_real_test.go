@@ -211,11 +211,11 @@ func (p *encryptedPod) report(what string, good func(wire.Report) bool) wire.Rep
 	deadline := time.Now().Add(reportTimeout)
 	for time.Now().Before(deadline) {
 		ctx, cancel := context.WithTimeout(p.t.Context(), 2*time.Second)
-		r, err := c.PushActiveSite(ctx, realListen, "")
+		r, err := c.PushActiveSite(ctx, realListen, wire.ActiveSite{})
 		cancel()
 		if err == nil && r.Keyring != nil {
-			if last = r; good(r) {
-				return r
+			if last = r.Report; good(last) {
+				return last
 			}
 		}
 		time.Sleep(100 * time.Millisecond)

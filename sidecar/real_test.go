@@ -138,7 +138,7 @@ func TestRealPod(t *testing.T) {
 		t.Errorf("bootstrap left transactions: %+v", report)
 	}
 	began := time.Now()
-	report, err := c.PushActiveSite(t.Context(), realListen, p.sign(wire.Statement{Namespace: "shop", Group: "orders", ActiveSite: "b", Epoch: 2}))
+	report, err := c.PushActiveSite(t.Context(), realListen, wire.ActiveSite{Statement: p.sign(wire.Statement{Namespace: "shop", Group: "orders", ActiveSite: "b", Epoch: 2})})
 	t.Logf("fenced after %v: %+v", time.Since(began).Round(time.Millisecond), report)
 	if err != nil || !report.FencedUnder(2) {
 		t.Errorf("%+v, %v", report, err)
@@ -152,7 +152,7 @@ func TestRealPod(t *testing.T) {
 }
 
 // start starts mysqld under its supervisor and the sidecar, and returns once the site is open.
-func (p *pod) start(operator string) (*client.Client, wire.Report) {
+func (p *pod) start(operator string) (*client.Client, wire.Answer) {
 	p.t.Helper()
 	cmd := p.sh("/srv/sidecar mysqld mysqld --defaults-file=/srv/my.cnf --admin-address=127.0.0.1 > /srv/mysqld.log 2>&1 & MFG_OPERATOR_URL=" + operator + " /srv/sidecar run; echo ended $? >&2; kill %1; wait")
 	log := &safeBuffer{}
@@ -172,12 +172,12 @@ func (p *pod) start(operator string) (*client.Client, wire.Report) {
 }
 
 // open waits until the site is open.
-func (p *pod) open(c *client.Client) wire.Report {
+func (p *pod) open(c *client.Client) wire.Answer {
 	p.t.Helper()
-	var report wire.Report
+	var report wire.Answer
 	mysqltest.Eventually(p.t, "the site is open", func() bool {
 		var err error
-		report, err = c.PushActiveSite(p.t.Context(), realListen, "")
+		report, err = c.PushActiveSite(p.t.Context(), realListen, wire.ActiveSite{})
 		return err == nil && report.Writable
 	})
 	return report

@@ -165,7 +165,7 @@ func connect(s settings, log *slog.Logger) (agent.Config, beside, func(), error)
 		Network:   agent.HTTPNetwork{Client: asker, OperatorURL: s.operatorURL, Site: site, PodUID: s.podUID},
 		Processes: procs,
 		Volume:    agent.Store{Dir: s.stateDir},
-		Verify:    keys.Verify, Trusts: keys.IDs,
+		Verify:    keys.Verify, Trusts: keys.IDs, ReportKey: agent.ReportKeyFile(s.reportKeyFile),
 		Keyring: keyringOf(keyring), Certificate: certificateOf(shown), WriteProbe: writes,
 		Clock: clock, Log: log,
 	}, beside{keyring: keyring, certificate: shown, writes: writes}, done, nil

@@ -26,6 +26,7 @@ type settings struct {
 
 	stateDir, datadir, runDir string
 	authorityFile             string
+	reportKeyFile             string
 	accountsDir, tlsDir       string
 	listen                    string
 	defaultsFile, mysqld      string
@@ -129,6 +130,7 @@ func parseSettings(command string, args []string, env func(string) string) (sett
 	text(&s.datadir, "datadir", "MFG_DATADIR", defaultDatadir, "data directory of mysqld")
 	text(&s.runDir, "run-dir", "MFG_RUN_DIR", defaultRunDir, "directory for the socket")
 	text(&s.authorityFile, "authority-file", "MFG_AUTHORITY_FILE", "/etc/mfg/authority.pub", "public key of the group's authority, PEM")
+	text(&s.reportKeyFile, "report-key-file", "MFG_REPORT_KEY_FILE", "", "key that authenticates reports; empty for reports that are not")
 	text(&s.accountsDir, "accounts-dir", "MFG_ACCOUNTS_DIR", "/etc/mfg-accounts", "directory with a password file per account")
 	text(&s.tlsDir, "tls-dir", "MFG_TLS_DIR", "/etc/mfg-tls", "directory with ca.crt; TLS is used if it is there")
 	text(&s.listen, "listen", "MFG_LISTEN", ":8090", "address to serve on")

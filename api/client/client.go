@@ -146,17 +146,18 @@ func (c *Client) activeSite(ctx context.Context, target string, q ActiveSiteQuer
 	return answer.Statement, nil
 }
 
-// PushActiveSite gives a statement to the sidecar at host:port and returns the report of its site.
-func (c *Client) PushActiveSite(ctx context.Context, addr string, signed wire.Signed) (wire.Report, error) {
-	body, err := json.Marshal(wire.ActiveSite{Statement: signed})
+// PushActiveSite gives a statement to the sidecar at host:port and returns what it answers: the report of its site or, to a push with a
+// challenge, the authenticated one, which the caller opens.
+func (c *Client) PushActiveSite(ctx context.Context, addr string, push wire.ActiveSite) (wire.Answer, error) {
+	body, err := json.Marshal(push)
 	if err != nil {
-		return wire.Report{}, fmt.Errorf("encode statement: %w", err)
+		return wire.Answer{}, fmt.Errorf("encode statement: %w", err)
 	}
-	var report wire.Report
+	var answer wire.Answer
 	err = c.do(ctx, request{
-		method: http.MethodPut, target: "http://" + addr + wire.PathActiveSite, body: body, limit: wire.MaxReportBytes,
-	}, &report)
-	return report, err
+		method: http.MethodPut, target: "http://" + addr + wire.PathActiveSite, body: body, limit: wire.MaxAnswerBytes,
+	}, &answer)
+	return answer, err
 }
 
 // Status asks an operator for all groups.

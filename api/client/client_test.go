@@ -86,16 +86,16 @@ func testPushSendsTheStatementAndReturnsTheReport(t *testing.T, c *client.Client
 	want := wire.Report{Site: "b", Epoch: 7, MysqldRunning: true, Answered: true, SuperReadOnly: true}
 	_, addr := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		if r.Method != http.MethodPut || r.URL.Path != wire.PathActiveSite || string(body) != `{"statement":"s"}` {
+		if r.Method != http.MethodPut || r.URL.Path != wire.PathActiveSite || string(body) != `{"statement":"s","challenge":"c"}` {
 			t.Errorf("got %s %s %s", r.Method, r.URL, body)
 		}
 		answer(t, w, http.StatusOK, want)
 	})
-	got, err := c.PushActiveSite(t.Context(), addr, "s")
+	got, err := c.PushActiveSite(t.Context(), addr, wire.ActiveSite{Statement: "s", Challenge: "c"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(wire.Answer{Report: want}, got); diff != "" {
 		t.Errorf("report (-want +got):\n%s", diff)
 	}
 }

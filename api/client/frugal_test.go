@@ -89,7 +89,7 @@ func TestAFrugalConnection(t *testing.T) {
 			c := client.NewFrugal(nil)
 			defer c.Close()
 			for i, want := range tc.good {
-				if _, err := c.PushActiveSite(t.Context(), addr, "s"); (err == nil) != want {
+				if _, err := c.PushActiveSite(t.Context(), addr, wire.ActiveSite{Statement: "s"}); (err == nil) != want {
 					t.Errorf("push %d: %v", i, err)
 				}
 			}
@@ -114,7 +114,7 @@ func TestNoAnswerComesLate(t *testing.T) {
 	c := client.NewFrugal(nil)
 	defer c.Close()
 	push := func(ctx context.Context) (string, error) {
-		r, err := c.PushActiveSite(ctx, addr, "s")
+		r, err := c.PushActiveSite(ctx, addr, wire.ActiveSite{Statement: "s"})
 		return r.Site, err
 	}
 	if site, err := push(t.Context()); site != "on time" {
@@ -143,14 +143,14 @@ func TestARequestThatWasGivenUpIsNotSent(t *testing.T) {
 	defer c.Close()
 	soon, cancel := context.WithTimeout(t.Context(), 2*time.Second) // far more than one push takes
 	defer cancel()
-	if _, err := c.PushActiveSite(soon, addr, "s"); err != nil {
+	if _, err := c.PushActiveSite(soon, addr, wire.ActiveSite{Statement: "s"}); err != nil {
 		t.Fatal(err)
 	}
 	<-soon.Done()
-	if _, err := c.PushActiveSite(t.Context(), addr, "s"); err != nil || conns.Load() != 1 {
+	if _, err := c.PushActiveSite(t.Context(), addr, wire.ActiveSite{Statement: "s"}); err != nil || conns.Load() != 1 {
 		t.Errorf("%v over %d connections", err, conns.Load())
 	}
-	if _, err := c.PushActiveSite(soon, addr, "s"); !errors.Is(err, context.DeadlineExceeded) || asked.Load() != 2 {
+	if _, err := c.PushActiveSite(soon, addr, wire.ActiveSite{Statement: "s"}); !errors.Is(err, context.DeadlineExceeded) || asked.Load() != 2 {
 		t.Errorf("%v, the server was asked %d times", err, asked.Load())
 	}
 }
@@ -172,7 +172,7 @@ func TestPushesAtOnce(t *testing.T) {
 	var seen sync.Map
 	for range 10 {
 		all.Go(func() {
-			r, err := c.PushActiveSite(t.Context(), addr, "s")
+			r, err := c.PushActiveSite(t.Context(), addr, wire.ActiveSite{Statement: "s"})
 			if _, twice := seen.LoadOrStore(r.Site, true); err != nil || twice {
 				t.Errorf("%q, %v", r.Site, err)
 			}
@@ -184,7 +184,7 @@ func TestPushesAtOnce(t *testing.T) {
 	close(goOn)
 	all.Wait()
 	for range 4 {
-		if _, err := c.PushActiveSite(t.Context(), addr, "s"); err != nil {
+		if _, err := c.PushActiveSite(t.Context(), addr, wire.ActiveSite{Statement: "s"}); err != nil {
 			t.Error(err)
 		}
 	}
@@ -212,7 +212,7 @@ func TestConnectionsOfSitesThatAreGoneAreClosed(t *testing.T) {
 		var open atomic.Int32
 		c := client.NewFrugal(pipes(&open))
 		push := func(addr string) {
-			if _, err := c.PushActiveSite(t.Context(), addr, "s"); err != nil {
+			if _, err := c.PushActiveSite(t.Context(), addr, wire.ActiveSite{Statement: "s"}); err != nil {
 				t.Error(err)
 			}
 		}

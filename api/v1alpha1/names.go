@@ -120,7 +120,22 @@ const (
 	EnvFenceTimeout = "MFG_FENCE_TIMEOUT"
 	// EnvPeers lists the host:port of the other sites' sidecars, separated by commas.
 	EnvPeers = "MFG_PEERS"
+	// EnvReportKey is the file with the key that authenticates reports.
+	EnvReportKey = "MFG_REPORT_KEY_FILE"
 )
+
+// Authenticates is true if the sidecar of a pod was started with a key for its reports. Those of a pod that an older operator began are not
+// authenticated. What the sidecar answers says nothing of that: anybody can leave a signature out.
+func Authenticates(pod *corev1.Pod) bool {
+	for _, c := range pod.Spec.InitContainers {
+		for _, e := range c.Env {
+			if c.RestartPolicy != nil && e.Name == EnvReportKey {
+				return true
+			}
+		}
+	}
+	return false
+}
 
 // Peers are the host:port of the other sites' sidecars that the sidecar of a pod was started with.
 func Peers(pod *corev1.Pod) []string {
@@ -169,6 +184,12 @@ const (
 
 // AccountsSecret holds the generated passwords of the operator's own MySQL accounts.
 func AccountsSecret(group string) string { return fmt.Sprintf("mysql-%s-accounts", group) }
+
+// ReportSecret holds the key with which the sidecar of a site authenticates its reports.
+func ReportSecret(group, site string) string { return SiteName(group, site) + "-report" }
+
+// ReportKey is the key of the report Secret: 32 random bytes.
+const ReportKey = "key"
 
 // RootSecret holds the generated password of root@localhost, for the user.
 func RootSecret(group string) string { return fmt.Sprintf("mysql-%s-root", group) }

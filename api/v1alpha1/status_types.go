@@ -337,6 +337,11 @@ type SiteStatus struct {
 	//
 	// +optional
 	Errant string `json:"errant,omitempty"`
+	// outlivedLease is true if the site was seen to accept writes after its lease must have ended, and its sidecar was not heard to have
+	// one since. Nobody fences it then, so it is replaced only on proof that it accepts no writes, and not after a time.
+	//
+	// +optional
+	OutlivedLease bool `json:"outlivedLease,omitempty"`
 
 	// clone is the copy that the site receives, while it does.
 	//

@@ -64,6 +64,9 @@ const MaxQueryBytes = 1 << 10
 // longer, and says so.
 const MaxReportBytes = 256 << 10
 
+// MaxAnswerBytes bounds the answer to PUT /active-site as it is sent: an authenticated report is a third longer than the report.
+const MaxAnswerBytes = MaxReportBytes*4/3 + 4<<10
+
 // MaxStatusBytes bounds the answer of GET /status and one message of GET /ws/status: a thousand groups are about 2 MB.
 const MaxStatusBytes = 32 << 20
 
@@ -83,6 +86,8 @@ var ErrForbidden = errors.New("no right to read these groups")
 // ActiveSite is the answer to GET /active-site and GET /peer/active-site, and the body of PUT /active-site.
 type ActiveSite struct {
 	Statement Signed `json:"statement"`
+	// Challenge is what a push has in it, new every time, and the authenticated report repeats. An answer has none.
+	Challenge string `json:"challenge,omitempty"`
 }
 
 // Error is the body of every answer that is not a success.

@@ -82,6 +82,8 @@ type Report struct {
 	// A sidecar cannot know whom its previous run answered, so UptimeMillis bounds the age for peers not listed.
 	Vouched      []Vouch `json:"vouched,omitempty"`
 	UptimeMillis int64   `json:"uptimeMillis"`
+	// LeaseMillis is for how long the site may stay open without another good exchange; a sidecar of an older version says nothing.
+	LeaseMillis *int64 `json:"leaseMillis,omitempty"`
 
 	// Keyring is set on sites with data-at-rest encryption.
 	Keyring *KeyringReport `json:"keyring,omitempty"`

@@ -160,11 +160,11 @@ func TestSidecarReportsAsItsSiteIs(t *testing.T) {
 	go func() { _ = fake.server().Serve(l) }()
 	push := func(site int, signed wire.Signed) wire.Report {
 		t.Helper()
-		r, err := client.New(nil).PushActiveSite(t.Context(), net.JoinHostPort(p.world.all[site].addr.String(), p.port), signed)
+		r, err := client.New(nil).PushActiveSite(t.Context(), net.JoinHostPort(p.world.all[site].addr.String(), p.port), wire.ActiveSite{Statement: signed})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return r
+		return r.Report
 	}
 	if r := push(0, ""); r.Site != "sa" || r.PodUID != "pod-sa" || r.Writable || !r.Answered || r.Epoch != 0 {
 		t.Errorf("before the first epoch: %+v", r)

@@ -112,6 +112,10 @@ func (k *kubelet) run(ctx context.Context, d *appsv1.Deployment) error {
 	if err != nil {
 		return fmt.Errorf("read accounts of %s: %w", s.group, err)
 	}
+	report, err := k.core.CoreV1().Secrets(d.Namespace).Get(ctx, v1alpha1.ReportSecret(s.group, s.name), metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("read key for reports of %s: %w", d.Name, err)
+	}
 	pods := k.core.CoreV1().Pods(d.Namespace)
 	made, err := pods.Create(ctx, podOf(d, s), metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
@@ -121,6 +125,7 @@ func (k *kubelet) run(ctx context.Context, d *appsv1.Deployment) error {
 		return fmt.Errorf("create pod %s: %w", d.Name, err)
 	}
 	s.start(string(made.UID), string(secret.Data["operator"]))
+	s.authenticate(report.Data[v1alpha1.ReportKey])
 	made.Status = runningAt(made, s)
 	if _, err := pods.UpdateStatus(ctx, made, metav1.UpdateOptions{}); err != nil {
 		return fmt.Errorf("run pod %s: %w", d.Name, err)

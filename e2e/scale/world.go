@@ -39,11 +39,13 @@ type site struct {
 
 	mu       sync.Mutex
 	password string
-	podUID   string
-	epoch    int64
-	writable bool
-	source   string
-	running  bool
+	// reportKey authenticates the reports of the pod; empty if it has none.
+	reportKey []byte
+	podUID    string
+	epoch     int64
+	writable  bool
+	source    string
+	running   bool
 }
 
 // groupState is what the sites of a group know of each other: what the active one has committed.
@@ -109,6 +111,13 @@ func (s *site) start(podUID, password string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.podUID, s.password = podUID, password
+}
+
+// authenticate gives the pod of a site the key for its reports.
+func (s *site) authenticate(key []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reportKey = key
 }
 
 func (s *site) accepts(user string, scramble, nonce []byte) bool {

@@ -68,6 +68,7 @@ func (l *loop) gather(t *task) failover.Snapshot {
 	l.authority.SetSites(names)
 	l.takeFences()
 	s.Answered, s.Permitted = l.authority.Answered(names)
+	s.Renewed = l.authority.Renewed(names)
 	s.LeaderSince = l.started
 	if thawed := l.r.pulse.ThawedAt(l.r.wall()); thawed.After(s.LeaderSince) {
 		s.LeaderSince = thawed

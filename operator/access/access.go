@@ -138,6 +138,19 @@ func (a *Access) Donor(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, 
 	}, nil
 }
 
+// ReportKey returns the key with which a site authenticates its reports.
+func (a *Access) ReportKey(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, site string) ([]byte, error) {
+	name := types.NamespacedName{Namespace: group.Namespace, Name: v1alpha1.ReportSecret(group.Name, site)}
+	secret, err := a.secret(ctx, a.generated, name)
+	if err != nil {
+		return nil, fmt.Errorf("read key for reports: %w", err)
+	}
+	if len(secret.Data[v1alpha1.ReportKey]) != wire.ReportKeyBytes {
+		return nil, fmt.Errorf("%w: %s has no key of %d bytes", ErrSecretIncomplete, name, wire.ReportKeyBytes)
+	}
+	return secret.Data[v1alpha1.ReportKey], nil
+}
+
 func hostOf(group *v1alpha1.MysqlFailoverGroup, site string) string {
 	return v1alpha1.SiteName(group.Name, site) + "." + group.Namespace + ".svc"
 }

@@ -132,6 +132,21 @@ func (a *Authority) Answer(q wire.Ask, now time.Time) (wire.Signed, error) {
 	return a.signLocked(nonce, now)
 }
 
+// Renewed returns, per site, when it was last answered under any epoch.
+func (a *Authority) Renewed(sites []string) map[string]time.Time {
+	below, _ := a.Answered(sites)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, site := range sites {
+		for _, at := range []time.Time{a.last[site], a.last[""]} {
+			if at.After(below[site]) {
+				below[site] = at
+			}
+		}
+	}
+	return below
+}
+
 // pushFor is for how long what was signed for a push is pushed again while it is still so: nothing is decided by when it was
 // issued, and a signature costs as much as half a query.
 const pushFor = 10 * time.Second

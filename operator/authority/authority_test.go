@@ -267,3 +267,29 @@ func TestAProcessThatStoodStillCountsFromThen(t *testing.T) {
 		t.Errorf("I4: a second later it counts from %v, want when it went on", got)
 	}
 }
+
+// TestRenewedIsTheLastAnswerUnderAnyEpochI4: a lease that was renewed under the present epoch has not ended either.
+func TestRenewedIsTheLastAnswerUnderAnyEpochI4(t *testing.T) {
+	a, _ := testAuthority(t)
+	ask := func(site string, at time.Time) {
+		t.Helper()
+		if _, err := a.Answer(wire.Ask{Site: site, Nonce: "n"}, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a.Set(statement("east", 3, false), t0)
+	ask("east", t0.Add(time.Second))
+	a.Set(statement("west", 4, false), t0.Add(2*time.Second))
+	if got := a.Renewed([]string{"east", "west"}); !got["east"].Equal(t0.Add(time.Second)) || !got["west"].IsZero() {
+		t.Errorf("I4: under the epoch before: %v", got)
+	}
+	ask("east", t0.Add(3*time.Second))
+	ask("stranger", t0.Add(4*time.Second))
+	if got := a.Renewed([]string{"east"}); !got["east"].Equal(t0.Add(4 * time.Second)) {
+		t.Errorf("I4: a stranger may have been east: %v", got)
+	}
+	ask("east", t0.Add(5*time.Second))
+	if got := a.Renewed([]string{"east"}); !got["east"].Equal(t0.Add(5 * time.Second)) {
+		t.Errorf("I4: under the present epoch: %v", got)
+	}
+}

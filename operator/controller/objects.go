@@ -110,7 +110,7 @@ func isPeer(s *scope, site string) bool {
 
 func (r *Reconciler) removeSite(ctx context.Context, s *scope, site string) error {
 	gone := v1alpha1.Site{Name: site}
-	doomed := []client.Object{render.SiteService(s.in, gone), render.ConfigMap(s.in, gone)}
+	doomed := []client.Object{render.SiteService(s.in, gone), render.ConfigMap(s.in, gone), render.ReportSecret(s.in, site, nil)}
 	kept := "its volume " + v1alpha1.DataVolumeName(s.key.Name, site) + " stays"
 	if s.group.Spec.DeletionPolicy == v1alpha1.DeletionDelete {
 		doomed = append(doomed, render.DataVolume(s.in, gone))

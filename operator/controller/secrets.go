@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/operator/render"
 	"github.com/mysql-mfg/mfg/operator/report"
 )
@@ -45,27 +46,61 @@ func (r *Reconciler) secrets(ctx context.Context, s *scope) error {
 	if err != nil {
 		return err
 	}
-	_, err = r.once(ctx, s, v1alpha1.RootSecret(s.key.Name), func() (*corev1.Secret, error) {
+	if _, err = r.once(ctx, s, v1alpha1.RootSecret(s.key.Name), func() (*corev1.Secret, error) {
 		return render.RootSecret(s.in, rand.Text()), nil
-	})
-	return err
+	}); err != nil {
+		return err
+	}
+	return r.reportKeys(ctx, s)
+}
+
+// reportKeys makes the key with which each site authenticates its reports. One that is deleted is made again: the running pod gets the
+// new one within a minute or two, and until then its sidecar counts as silent.
+func (r *Reconciler) reportKeys(ctx context.Context, s *scope) error {
+	for _, site := range s.group.Spec.Sites {
+		name := v1alpha1.ReportSecret(s.key.Name, site.Name)
+		secret, err := r.existing(ctx, s, name, func() (*corev1.Secret, error) {
+			key := make([]byte, wire.ReportKeyBytes)
+			_, _ = rand.Read(key) // it never fails
+			return render.ReportSecret(s.in, site.Name, key), nil
+		})
+		if err == nil {
+			err = r.adopt(ctx, s, render.ReportSecret(s.in, site.Name, nil), secret)
+		}
+		if err != nil {
+			return err
+		}
+		if len(secret.Data[v1alpha1.ReportKey]) != wire.ReportKeyBytes {
+			s.progress(stuck(report.ReasonSecretIncomplete, fmt.Sprintf("Secret %s has no key %q of %d bytes; delete it, and a new one is made",
+				name, v1alpha1.ReportKey, wire.ReportKeyBytes)), whenWaiting)
+			return errStop
+		}
+	}
+	return nil
 }
 
 // once returns a Secret, made by make if it does not exist. It is created, never applied: an existing one, seen or not,
 // keeps its content. Only its labels and owner follow the specification.
 func (r *Reconciler) once(ctx context.Context, s *scope, name string, make func() (*corev1.Secret, error)) (*corev1.Secret, error) {
+	secret, err := r.existing(ctx, s, name, make)
+	if err != nil {
+		return nil, err
+	}
+	return secret, r.adopt(ctx, s, render.RootSecret(s.in, ""), secret)
+}
+
+// existing returns a Secret as it is, made by make if it does not exist.
+func (r *Reconciler) existing(ctx context.Context, s *scope, name string, make func() (*corev1.Secret, error)) (*corev1.Secret, error) {
 	key := types.NamespacedName{Namespace: s.key.Namespace, Name: name}
 	secret := &corev1.Secret{}
 	err := r.Live.Get(ctx, key, secret)
 	if apierrors.IsNotFound(err) {
-		if secret, err = r.create(ctx, key, make); err != nil {
-			return nil, err
-		}
+		return r.create(ctx, key, make)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read secret %s: %w", name, err)
 	}
-	return secret, r.adopt(ctx, s, secret)
+	return secret, nil
 }
 
 func (r *Reconciler) create(ctx context.Context, key types.NamespacedName, make func() (*corev1.Secret, error)) (*corev1.Secret, error) {
@@ -86,10 +121,9 @@ func (r *Reconciler) create(ctx context.Context, key types.NamespacedName, make 
 	return secret, nil
 }
 
-// adopt applies labels and owner, and nothing of the content. The uid keeps the apply from making a Secret without
+// adopt applies labels and owner, those of bare, and nothing of the content. The uid keeps the apply from making a Secret without
 // content if somebody has deleted it just now.
-func (r *Reconciler) adopt(ctx context.Context, s *scope, secret *corev1.Secret) error {
-	bare := render.RootSecret(s.in, "")
+func (r *Reconciler) adopt(ctx context.Context, s *scope, bare, secret *corev1.Secret) error {
 	bare.Name, bare.UID, bare.Data, bare.Type = secret.Name, secret.UID, nil, ""
 	return r.apply.applyOver(ctx, s.group, bare, secret)
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/operator/render"
 	"github.com/mysql-mfg/mfg/operator/report"
 )
@@ -116,6 +117,40 @@ func TestAKeyThatWasReplacedReachesEverySiteAtOnce(t *testing.T) {
 	w.facts.signedBy(key())
 	w.reconcile()
 	trust(key())
+}
+
+// TestKeysForReportsI12: each site has its own, made once. One that was deleted is made again, and one that is none is told.
+func TestKeysForReportsI12(t *testing.T) {
+	w := newWorld(t, testGroup())
+	key := func(site string) string {
+		t.Helper()
+		secret := &corev1.Secret{}
+		w.get(secret, v1alpha1.ReportSecret("orders", site))
+		if owner := metav1.GetControllerOf(secret); owner == nil || owner.UID != w.group().UID {
+			t.Errorf("key of %s: owner %+v", site, owner)
+		}
+		return string(secret.Data[v1alpha1.ReportKey])
+	}
+	w.reconcile()
+	a, b := key("a"), key("b")
+	if len(a) != wire.ReportKeyBytes || len(b) != wire.ReportKeyBytes || a == b {
+		t.Errorf("I12: keys of %d and %d bytes, the same: %t", len(a), len(b), a == b)
+	}
+	if w.reconcile(); key("a") != a {
+		t.Error("the key was made again")
+	}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: v1alpha1.ReportSecret("orders", "a")}}
+	w.must(w.c.Delete(w.ctx, secret))
+	if w.reconcile(); key("a") == a || len(key("a")) != wire.ReportKeyBytes {
+		t.Error("a key that was deleted was not made again")
+	}
+	w.get(secret, secret.Name)
+	secret.Data[v1alpha1.ReportKey] = []byte("short")
+	w.must(w.c.Update(w.ctx, secret))
+	w.reconcile()
+	if c := w.condition(v1alpha1.ConditionProgressing); c.Reason != report.ReasonSecretIncomplete || !strings.Contains(c.Message, secret.Name) {
+		t.Errorf("condition %+v", c)
+	}
 }
 
 func (w *world) reconcileStuck(reason string) {

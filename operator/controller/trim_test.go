@@ -89,7 +89,11 @@ func TestTrimKeepsWhatIsRead(t *testing.T) {
 	if lease[v1alpha1.EnvPeers] == "" {
 		t.Errorf("I4: the peers of the sidecar are gone: %v", lease)
 	}
+	if lease[v1alpha1.EnvReportKey] == "" {
+		t.Errorf("I12: whether its reports are authenticated is gone: %v", lease)
+	}
 	delete(lease, v1alpha1.EnvPeers)
+	delete(lease, v1alpha1.EnvReportKey)
 	if diff := cmp.Diff(map[string]string{v1alpha1.EnvLeaseTimeout: "20s", v1alpha1.EnvFenceTimeout: "2s"}, lease); diff != "" {
 		t.Errorf("I4: the lease of the sidecar (-want +got):\n%s", diff)
 	}

@@ -28,7 +28,7 @@ func Decide(s Snapshot, old Memory) Decision {
 	default:
 		d = steady(s, d, old)
 	}
-	d = settlePlanned(s, d)
+	d = settlePlanned(s, d).noteOutlived(s)
 	if hope := d.onlyHope(s); hope != "" {
 		d.Memory.HopeAt[hope] = s.Now
 	}
@@ -344,6 +344,11 @@ func due(s Snapshot, d Decision, seen Topology, why Reason) Decision {
 		}
 		return d.say(seen, VerdictBlocked, reason, "%s: %s may still be open, and %s, which does not answer either, may vouch for it: a failover could not be ended, so none is begun; "+
 			"bring either back, or taint its node %s if it is down; %s", why, s.Status.ActiveSite, silent, v1alpha1.OutOfServiceTaint, override(best.Site.Name))
+	}
+	if never := outlivedAndSilent(s, d.Memory); why == ReasonActiveSiteSilent && never != "" {
+		d.Status.Records = s.Status.Records
+		return d.say(seen, VerdictBlocked, ReasonOutlived, "%s: %s; a failover could not be ended, so none is begun; %s; %s", why, never,
+			outlivedRemedy(s.Status.ActiveSite), override(best.Site.Name))
 	}
 	kind := v1alpha1.FailoverEmergency
 	if forced {

@@ -68,6 +68,7 @@ const (
 	ReasonForeignWriter       Reason = "ForeignWriter"
 	ReasonAwaitingFence       Reason = "AwaitingFenceProof"
 	ReasonVouched             Reason = "SiteMayStillVouch"
+	ReasonOutlived            Reason = "LeaseOutlived"
 	ReasonDraining            Reason = "DrainingRelayLog"
 	ReasonDrainTimeout        Reason = "DrainTimeout"
 	ReasonTargetSilent        Reason = "TargetSilent"

@@ -91,6 +91,9 @@ func (x explained) rules() []wire.ExplainedRule {
 		}
 		return append(rules, r)
 	}
+	if never := outlivedAndSilent(x.s, x.m); never != "" {
+		return append(rules, against(RuleGate, never, ReasonOutlived, outlivedRemedy(x.s.Status.ActiveSite)+x.order("; or order the failover: ")))
+	}
 	return append(rules, x.gateForecast())
 }
 
@@ -238,6 +241,8 @@ func (x explained) gateForecast() wire.ExplainedRule {
 		r.Verdict, r.Reason = wire.RuleAgainst, string(ReasonVouched)
 		r.Input = fmt.Sprintf("by time alone it would not open: %s could still vouch for %s", silent, x.s.Status.ActiveSite)
 		r.Remedy = "bring " + silent + " back, or taint its node " + v1alpha1.OutOfServiceTaint + " if it is down"
+	} else if never := outlived(x.m, x.s.Status.ActiveSite, x.s.Now); never != "" {
+		return against(RuleGate, never, ReasonOutlived, outlivedRemedy(x.s.Status.ActiveSite))
 	}
 	return r
 }

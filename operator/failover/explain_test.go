@@ -93,7 +93,7 @@ func drawPolicy(t *rapid.T, s *Snapshot) {
 func healthyThree() Snapshot {
 	lag := 0.5
 	site := func(name, executed string) Site {
-		return Site{Name: name, Role: v1alpha1.PrimaryCandidate, Provisioned: true, Sidecar: Sidecar{Answered: true},
+		return Site{Name: name, Role: v1alpha1.PrimaryCandidate, Provisioned: true, Sidecar: Sidecar{Answered: true, At: start},
 			MySQL: MySQL{Direct: true, SuperReadOnly: true, ReadOnly: true, Executed: set(executed), LagSeconds: &lag,
 				ReplicaOf: "a", IORunning: true, SQLRunning: true}}
 	}

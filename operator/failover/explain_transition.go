@@ -65,6 +65,9 @@ func (x explained) gate() wire.ExplainedRule {
 		return against(RuleGate, fmt.Sprintf("no proof that %s is fenced, and %s may still vouch for it", from, who), ReasonVouched,
 			fmt.Sprintf("bring %s back, or taint its node %s if it is down", who, v1alpha1.OutOfServiceTaint)+x.order("; or order it: "))
 	}
+	if g.Outlived != "" {
+		return against(RuleGate, fmt.Sprintf("no proof that %s is fenced: %s", from, g.Outlived), ReasonOutlived, outlivedRemedy(from)+x.order("; or order it: "))
+	}
 	return against(RuleGate, fmt.Sprintf("no proof that %s is fenced; its lease has run out at %s (%s left)", from,
 		g.ReadyAt.UTC().Format(time.RFC3339), seconds(g.ReadyAt.Sub(x.s.Now))), ReasonAwaitingFence, "wait")
 }

@@ -44,6 +44,8 @@ func forecast(s Snapshot, d Decision) *Forecast {
 	case silent != "":
 		f.BlockedBy = ReasonVouched
 		f.Message = fmt.Sprintf("%s would take over once %s is proven fenced; by time alone it could not, because %s could still vouch for it", f.Site, active.Name, silent)
+	case d.Memory.Outlived[active.Name]:
+		f.BlockedBy, f.Message = ReasonOutlived, outlived(d.Memory, active.Name, s.Now)+"; "+outlivedRemedy(active.Name)
 	default:
 		f.Message = fmt.Sprintf("%s would take over (%s)", f.Site, f.Rule)
 	}

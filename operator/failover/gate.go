@@ -17,6 +17,8 @@ type Gate struct {
 	Evidence []string
 	// Blockers are the sites that may still vouch for the old active site; while there is one, waiting does not help.
 	Blockers []string
+	// Outlived says why time proves nothing of the old active site; empty if it does.
+	Outlived string
 	// Writer is a site other than the target that accepts writes right now.
 	Writer string
 	// ReadyAt is when the old active site's lease has run out, if nothing blocks.
@@ -130,12 +132,18 @@ func leaseRunOut(s Snapshot, m Memory, x string) Gate {
 	}
 	slices.Sort(g.Blockers)
 	g.ReadyAt = last.Add(longestLease(s, m, x) + LeaseMargin)
-	if len(g.Blockers) > 0 && forced(s) && !s.Now.Before(g.ReadyAt) {
+	g.Outlived = outlived(m, x, later(g.ReadyAt, m.HeardUntil[x].Add(LeaseMargin)))
+	if s.Now.Before(g.ReadyAt) {
+		return g // I4: also by order, the lease is waited for
+	}
+	switch {
+	case len(g.Blockers) > 0 && forced(s):
 		g.Passed = true
 		g.Evidence = []string{fmt.Sprintf("ordered by a person although %s may still vouch for %s", strings.Join(g.Blockers, ", "), x)}
-		return g
-	}
-	if len(g.Blockers) == 0 && !s.Now.Before(g.ReadyAt) {
+	case g.Outlived != "" && forced(s):
+		g.Passed = true
+		g.Evidence = []string{"ordered by a person although " + g.Outlived}
+	case len(g.Blockers) == 0 && g.Outlived == "":
 		g.Passed = true
 		g.Evidence = []string{fmt.Sprintf("lease of %s has run out; epoch %d acknowledged by %s",
 			x, s.Status.Epoch, strings.Join(vouchers, ", "))}

@@ -15,7 +15,7 @@ func threeSites() Snapshot {
 	s := newStory().s
 	for _, name := range []string{"a", "b", "c"} {
 		open := name == "a"
-		site := Site{Name: name, Role: v1alpha1.PrimaryCandidate, Provisioned: true, Sidecar: Sidecar{Answered: true},
+		site := Site{Name: name, Role: v1alpha1.PrimaryCandidate, Provisioned: true, Sidecar: Sidecar{Answered: true, At: start},
 			MySQL: MySQL{Direct: true, SuperReadOnly: !open, ReadOnly: !open, Executed: set("A:1-9"), LagSeconds: &lag}}
 		if !open {
 			site.MySQL.ReplicaOf, site.MySQL.ReplicaHost, site.MySQL.IORunning, site.MySQL.SQLRunning = "a", "a", true, true

@@ -79,7 +79,7 @@ func TestCheckStopsAPlannedLoss(t *testing.T) {
 func TestForecastAnswersAsTheDecisionWould(t *testing.T) {
 	lag := 0.5
 	site := func(name string, executed string) Site {
-		return Site{Name: name, Role: v1alpha1.PrimaryCandidate, Provisioned: true, Sidecar: Sidecar{Answered: true},
+		return Site{Name: name, Role: v1alpha1.PrimaryCandidate, Provisioned: true, Sidecar: Sidecar{Answered: true, At: start},
 			MySQL: MySQL{Direct: true, SuperReadOnly: true, ReadOnly: true, Executed: set(executed), LagSeconds: &lag}}
 	}
 	s := newStory().s
@@ -116,7 +116,7 @@ func TestTheOnlyHopeIsProtected(t *testing.T) {
 	lag := 0.0
 	s := newStory().s
 	for _, name := range []string{"a", "b"} {
-		s.Sites = append(s.Sites, Site{Name: name, Role: v1alpha1.PrimaryCandidate, Provisioned: true, Sidecar: Sidecar{Answered: true},
+		s.Sites = append(s.Sites, Site{Name: name, Role: v1alpha1.PrimaryCandidate, Provisioned: true, Sidecar: Sidecar{Answered: true, At: start},
 			MySQL: MySQL{Direct: true, SuperReadOnly: name == "b", ReadOnly: name == "b", Executed: set("A:1-9"), LagSeconds: &lag, ReplicaOf: "a", IORunning: true, SQLRunning: true}})
 	}
 	s.Status = Durable{Epoch: 3, ActiveSite: "a"}
@@ -148,7 +148,7 @@ func TestTheOnlyHopeIsProtected(t *testing.T) {
 func TestALossThatCannotBeComparedIsNeverExact(t *testing.T) {
 	s := newStory().s
 	for _, name := range []string{"a", "b"} {
-		s.Sites = append(s.Sites, Site{Name: name, Role: v1alpha1.PrimaryCandidate, Provisioned: true, Sidecar: Sidecar{Answered: true},
+		s.Sites = append(s.Sites, Site{Name: name, Role: v1alpha1.PrimaryCandidate, Provisioned: true, Sidecar: Sidecar{Answered: true, At: start},
 			MySQL: MySQL{Direct: true, SuperReadOnly: name == "a", ReadOnly: name == "a", Executed: set("A:1-9"), ServerUUID: name}})
 	}
 	s.Status = Durable{Epoch: 3, ActiveSite: "b", Records: []v1alpha1.FailoverRecord{

@@ -43,6 +43,7 @@ func remember(s Snapshot, old Memory) Memory {
 		IndirectSince: map[string]time.Time{}, OtherVolume: map[string]bool{}, Confirmed: map[string]string{},
 		DrainSince: old.DrainSince, HopeAt: map[string]time.Time{}, LaggedAt: map[string]time.Time{},
 		FollowedAt: map[string]time.Time{}, OpenAt: old.OpenAt, AloneAt: map[string]time.Time{},
+		WritableAt: map[string]time.Time{}, HeardUntil: map[string]time.Time{}, Outlived: map[string]bool{},
 	}
 	if m.FencedBySQL == nil {
 		m.FencedBySQL = map[string]SQLFence{}
@@ -106,6 +107,7 @@ func rememberSite(s Snapshot, old Memory, m *Memory, site Site) {
 	rememberSilence(s, old, m, site)
 	rememberServer(s, old, m, site)
 	rememberProof(s, old, m, site)
+	rememberLease(s, old, m, site)
 }
 
 // rememberSilence counts since when what does not answer.

@@ -58,6 +58,8 @@ type Snapshot struct {
 	LeaderSince time.Time
 	// Answered is, for each site, when this operator last answered its sidecar under an epoch below Status.Epoch.
 	Answered map[string]time.Time
+	// Renewed is, for each site, when this operator last answered its sidecar under any epoch.
+	Renewed map[string]time.Time
 	// Permitted is, for each site, when this operator last gave its sidecar a statement on which it may open.
 	Permitted map[string]time.Time
 }
@@ -71,6 +73,8 @@ type Durable struct {
 	Transition    *Transition
 	Records       []v1alpha1.FailoverRecord
 	Planned       *Planned
+	// Outlived are the sites that were seen to accept writes after their lease must have ended, sorted.
+	Outlived []string
 }
 
 // Transition is a change of the active site under way; see v1alpha1.Transition.
@@ -268,6 +272,11 @@ type Memory struct {
 	AloneAt map[string]time.Time
 	// DrainSince is when the target's drain was first asked for in this transition.
 	DrainSince time.Time
+	// WritableAt is when a site was last seen to accept writes by any witness, HeardUntil until when its lease may stand by what its
+	// sidecar reported last.
+	WritableAt, HeardUntil map[string]time.Time
+	// Outlived holds the sites that were seen to accept writes after their lease must have ended.
+	Outlived map[string]bool
 }
 
 // Ack is the acknowledgement of an epoch by a site's sidecar.

@@ -245,6 +245,10 @@ func gateClosed(s Snapshot, d Decision, g Gate) Decision {
 			"no proof that %s is fenced, and %s may still tell it that it is active; bring it back, taint its node %s if it is down; %s",
 			t.From, strings.Join(g.Blockers, ", "), v1alpha1.OutOfServiceTaint, override(t.To))
 	}
+	if g.Outlived != "" {
+		return d.say(TopologyTransition, VerdictBlocked, ReasonOutlived, "no proof that %s is fenced: %s; %s; %s",
+			t.From, g.Outlived, outlivedRemedy(t.From), override(t.To))
+	}
 	left := g.ReadyAt.Sub(s.Now)
 	if from, _ := s.Site(t.From); !from.Reachable() && left > AskTimeout {
 		left -= AskTimeout // the next look waits for the silent site and ends when the lease has run out

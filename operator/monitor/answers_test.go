@@ -95,10 +95,10 @@ func TestEachRefusalIsToldOnce(t *testing.T) {
 // held is a Pusher that answers when it is let go.
 type held struct{ pushes, let chan struct{} }
 
-func (h held) PushActiveSite(context.Context, string, wire.Signed) (wire.Report, error) {
+func (h held) PushActiveSite(context.Context, string, wire.ActiveSite) (wire.Answer, error) {
 	close(h.pushes)
 	<-h.let
-	return wire.Report{Answered: true, SuperReadOnly: true, MysqldRunning: true, Epoch: 9}, nil
+	return wire.Answer{Report: wire.Report{Site: "east", Answered: true, SuperReadOnly: true, MysqldRunning: true, Epoch: 9}}, nil
 }
 
 // TestAHandoverLeavesTheLinksToTheLoop: it goes on beside the loop, which may get to know another site meanwhile. Run with -race.
@@ -108,7 +108,7 @@ func TestAHandoverLeavesTheLinksToTheLoop(t *testing.T) {
 	l.authority.Set(statement("west", 4, true), time.Now())
 	l.sites["west"] = &siteLink{}
 	e := failover.Handover{From: "east", To: "west"}
-	work := handing{e, &corev1.Pod{}, "", l.at(&v1alpha1.MysqlFailoverGroup{}, e.To)}
+	work := handing{e, nil, &corev1.Pod{}, "", l.at(&v1alpha1.MysqlFailoverGroup{}, e.To)}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -135,6 +135,7 @@ func (l *loop) gather(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) f
 	l.authority.SetSites(names)
 	l.takeFences()
 	s.Answered, s.Permitted = l.authority.Answered(names)
+	s.Renewed = l.authority.Renewed(names)
 	// What an earlier loop answered is not known to this one.
 	s.LeaderSince = l.started
 	if thawed := l.m.pulse.ThawedAt(time.Now()); thawed.After(s.LeaderSince) {
@@ -259,7 +260,7 @@ func (l *loop) ask(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, q qu
 	ctx, cancel := context.WithTimeout(ctx, l.patience(site.Name, policy(group)))
 	defer cancel()
 	var both sync.WaitGroup
-	l.m.crew.join(&both, func() { site.Sidecar = l.push(ctx, pod, site.Name, q.signed) })
+	l.m.crew.join(&both, func() { site.Sidecar = l.push(ctx, group, asking{pod, site.Name, q.signed}) })
 	seen := l.query(ctx, group, link, site.Name)
 	both.Wait()
 	site.MySQL = merge(seen, site.Sidecar)
@@ -281,12 +282,11 @@ func compareVolumes(group *v1alpha1.MysqlFailoverGroup, site *failover.Site) {
 	site.OtherVolume, site.Unnoted, site.Noted = noted != "" && id != noted, noted == "", id == noted
 }
 
-// push sends a statement and returns the report. An address can be another pod's by now: only the report of the pod that was
-// meant counts.
-func (l *loop) push(ctx context.Context, pod *corev1.Pod, site string, signed wire.Signed) failover.Sidecar {
-	r, err := l.m.Push.PushActiveSite(ctx, sidecarAddr(pod), signed)
-	bad := badAnswerOf(err, r, site, string(pod.UID))
-	l.badAnswer(site, bad)
+// push sends a statement and returns the report. What is no report of the site counts as silence, and is told.
+func (l *loop) push(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, q asking) failover.Sidecar {
+	r, err := l.askReport(ctx, group, q)
+	bad := badAnswerOf(err, r)
+	l.badAnswer(q.site, bad)
 	if err != nil || bad.reason != "" {
 		return failover.Sidecar{}
 	}

@@ -37,10 +37,10 @@ func (l *loop) handover(ctx context.Context, group *v1alpha1.MysqlFailoverGroup,
 		switch {
 		case pod.Status.PodIP == "":
 		case site == e.From:
-			h := handing{e, pod, signed, l.at(group, e.To)}
+			h := handing{e, group, pod, signed, l.at(group, e.To)}
 			from.Go(func() { l.fenceAndApply(longest, h) })
 		default:
-			all.Go(func() { _, _ = l.m.Push.PushActiveSite(longest, sidecarAddr(pod), signed) })
+			all.Go(func() { _, _ = l.m.Push.PushActiveSite(longest, sidecarAddr(pod), wire.ActiveSite{Statement: signed}) })
 		}
 	}
 	l.movePrimary(ctx, group, e.To)
@@ -103,6 +103,7 @@ func (l *loop) recall(site string) bool {
 // handing is the old active site of a handover, and the statement that takes its role.
 type handing struct {
 	failover.Handover
+	group  *v1alpha1.MysqlFailoverGroup
 	pod    *corev1.Pod
 	signed wire.Signed
 	target doer
@@ -111,7 +112,7 @@ type handing struct {
 // fenceAndApply fences the old active site and has the target apply what it holds. What it finds is only a head start:
 // the next pass looks for itself, and decides on that alone.
 func (l *loop) fenceAndApply(ctx context.Context, h handing) {
-	r, err := l.m.Push.PushActiveSite(ctx, sidecarAddr(h.pod), h.signed)
+	r, err := l.askReport(ctx, h.group, asking{h.pod, h.From, h.signed})
 	if err != nil || !r.Answered || !r.FencedUnder(l.authority.Statement().Epoch) {
 		return
 	}

@@ -41,6 +41,8 @@ type loop struct {
 	signer signer
 	// refusals holds why sites that can be reached cannot be spoken to; it locks itself.
 	refusals sync.Map
+	// reportKeys holds the keys that authenticate the reports of the sites, as far as they were read; it locks itself.
+	reportKeys sync.Map
 
 	// durable is the part of status that was last read or persisted; loaded says that it was read at all.
 	durable failover.Durable

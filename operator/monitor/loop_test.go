@@ -28,9 +28,9 @@ type pushes struct {
 	count  int
 }
 
-func (p *pushes) PushActiveSite(context.Context, string, wire.Signed) (wire.Report, error) {
+func (p *pushes) PushActiveSite(context.Context, string, wire.ActiveSite) (wire.Answer, error) {
 	p.count++
-	return p.report, nil
+	return wire.Answer{Report: p.report}, nil
 }
 
 // noWork is a LongWork without any.
@@ -92,7 +92,7 @@ func TestOnlyTheReportOfThePodThatWasMeantCounts(t *testing.T) {
 		"somebody without identity": {wire.Report{}, false},
 	} {
 		l := testLoop(t, &pushes{report: c.report}, nil)
-		if got := l.push(t.Context(), pod, "east", "").Answered; got != c.want {
+		if got := l.push(t.Context(), nil, asking{pod, "east", ""}).Answered; got != c.want {
 			t.Errorf("I12: %s: counts %t, want %t", name, got, c.want)
 		}
 	}

@@ -32,11 +32,13 @@ type Access interface {
 	Site(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, site, podIP string) (mysql.Target, error)
 	// Replication returns how a replica reaches a source site.
 	Replication(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, source string) (mysql.Source, error)
+	// ReportKey returns the key with which a site authenticates its reports.
+	ReportKey(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, site string) ([]byte, error)
 }
 
 // Pusher pushes a statement to a sidecar and returns its report.
 type Pusher interface {
-	PushActiveSite(ctx context.Context, addr string, statement wire.Signed) (wire.Report, error)
+	PushActiveSite(ctx context.Context, addr string, push wire.ActiveSite) (wire.Answer, error)
 }
 
 // LongWork is the work that runs beside the loop.

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/internal/mysql"
 	"github.com/mysql-mfg/mfg/operator/failover"
 )
@@ -94,7 +95,7 @@ func (l *loop) announce(ctx context.Context, group *v1alpha1.MysqlFailoverGroup,
 	var all sync.WaitGroup
 	for _, pod := range l.pods(ctx, group) {
 		if pod.Status.PodIP != "" && signed != "" {
-			all.Go(func() { _, _ = l.m.Push.PushActiveSite(longest, sidecarAddr(pod), signed) })
+			all.Go(func() { _, _ = l.m.Push.PushActiveSite(longest, sidecarAddr(pod), wire.ActiveSite{Statement: signed}) })
 		}
 	}
 	epoch := l.authority.Statement().Epoch
@@ -265,11 +266,11 @@ func (l *loop) open(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, sit
 	}
 	ctx, cancel := context.WithTimeout(ctx, sqlTimeout)
 	defer cancel()
-	r, err := l.m.Push.PushActiveSite(ctx, sidecarAddr(pod), signed)
+	r, err := l.askReport(ctx, group, asking{pod, site, signed})
 	if err != nil {
 		return err
 	}
-	if r.Site != site || r.PodUID != string(pod.UID) || !r.Answered || !r.Writable {
+	if !r.Answered || !r.Writable {
 		return fmt.Errorf("sidecar of %s did not open: %s", site, r.Message)
 	}
 	return l.label(ctx, pod, marks(v1alpha1.RolePrimary, true, false, true))

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -180,6 +181,12 @@ func (l *loop) apply(ctx context.Context, live *v1alpha1.MysqlFailoverGroup, sta
 
 func fromStatus(s v1alpha1.MysqlFailoverGroupStatus) (failover.Durable, error) {
 	d := failover.Durable{Epoch: s.Epoch, ActiveSite: s.ActiveSite, Records: s.Failovers}
+	for _, site := range s.Sites {
+		if site.OutlivedLease {
+			d.Outlived = append(d.Outlived, site.Name)
+		}
+	}
+	slices.Sort(d.Outlived)
 	if s.ActiveSiteSince != nil {
 		d.ActiveSince = s.ActiveSiteSince.Time
 	}

@@ -64,7 +64,7 @@ func (l *loop) badAnswer(site string, bad badAnswer) {
 
 // badAnswerOf is empty for a report of the pod that was meant, and for a sidecar that did not answer at all. Nothing that a
 // stranger may have written is repeated.
-func badAnswerOf(err error, r wire.Report, site, podUID string) badAnswer {
+func badAnswerOf(err error, r wire.Report) badAnswer {
 	told, refused := errors.AsType[*apiclient.StatusError](err)
 	switch {
 	case refused && told.Reason == wire.ReasonBadStatement:
@@ -75,10 +75,14 @@ func badAnswerOf(err error, r wire.Report, site, podUID string) badAnswer {
 		return badAnswer{report.AnswerTooLarge, "its sidecar answers with more than a report can be, so it counts as silent: delete the pod if that does not end"}
 	case errors.Is(err, apiclient.ErrUnreadable):
 		return badAnswer{report.AnswerUnreadable, "what answers at its sidecar's port is no report, so it counts as silent: delete the pod if that does not end"}
+	case errors.Is(err, errOtherPod):
+		return badAnswer{report.AnswerOtherPod, "another pod or site answers at its address, so it counts as silent"}
+	case errors.Is(err, errUnsigned):
+		return badAnswer{report.AnswerUnauthenticated, "what answers as its sidecar does not authenticate its reports, which its pod was given a key for: see the log of the sidecar; or somebody else answers at the address of the pod"}
+	case errors.Is(err, errForged):
+		return badAnswer{report.AnswerUnauthenticated, "what answers as its sidecar authenticates its reports with another key than that in the Secret for its reports: the pod gets a new one within two minutes; or somebody else answers at its address"}
 	case err != nil:
 		return badAnswer{} // nobody answered, which the decision tells itself
-	case r.Site != site || r.PodUID != podUID:
-		return badAnswer{report.AnswerOtherPod, "another pod or site answers at its address, so it counts as silent"}
 	case overlong(r):
 		return badAnswer{report.AnswerTooLarge, "its sidecar answers with more than a report can hold, so it counts as silent: delete the pod if that does not end"}
 	}

@@ -19,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	apiclient "github.com/mysql-mfg/mfg/api/client"
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/operator/failover"
 	"github.com/mysql-mfg/mfg/operator/report"
@@ -27,8 +28,8 @@ import (
 // refusing is a Pusher that answers with an error.
 type refusing struct{ err error }
 
-func (p refusing) PushActiveSite(context.Context, string, wire.Signed) (wire.Report, error) {
-	return wire.Report{Site: "east", PodUID: "pod-1"}, p.err
+func (p refusing) PushActiveSite(context.Context, string, wire.ActiveSite) (wire.Answer, error) {
+	return wire.Answer{Report: wire.Report{Site: "east", PodUID: "pod-1"}}, p.err
 }
 
 // TestARefusalIsToldAsSuch: to the decision such a site is silent, but no waiting mends it, so a person must be told.
@@ -43,14 +44,14 @@ func TestARefusalIsToldAsSuch(t *testing.T) {
 		}
 		return views[0].Message
 	}
-	if l.push(t.Context(), pod, "east", "").Answered {
+	if l.push(t.Context(), nil, asking{pod, "east", ""}).Answered {
 		t.Error("a refusal counts as an answer")
 	}
 	if got := message(); !strings.HasPrefix(got, "the sidecar answers; its sidecar takes no statement") {
 		t.Errorf("message %q", got)
 	}
 	l.m.Push = refusing{}
-	l.push(t.Context(), pod, "east", "")
+	l.push(t.Context(), nil, asking{pod, "east", ""})
 	if got := message(); got != "the sidecar answers" {
 		t.Errorf("it is told although it is over: %q", got)
 	}
@@ -68,8 +69,8 @@ func TestARefusalIsToldAsSuch(t *testing.T) {
 // pushTo is a Pusher that reaches a server of the test's by the real client.
 type pushTo struct{ addr string }
 
-func (p pushTo) PushActiveSite(ctx context.Context, _ string, signed wire.Signed) (wire.Report, error) {
-	return apiclient.NewFrugal(nil).PushActiveSite(ctx, p.addr, signed)
+func (p pushTo) PushActiveSite(ctx context.Context, _ string, push wire.ActiveSite) (wire.Answer, error) {
+	return apiclient.NewFrugal(nil).PushActiveSite(ctx, p.addr, push)
 }
 
 func textsOf(r wire.Report) []string {
@@ -93,7 +94,7 @@ func TestGarbageIsToldAndProvesNothing(t *testing.T) {
 	}{
 		"a report":         {200, whole + `}`, "", ""},
 		"a long report":    {200, whole + `,"gtidExecuted":"` + strings.Repeat("x", wire.MaxBodyBytes) + `"}`, "", ""},
-		"too large":        {200, whole + `,"message":"` + strings.Repeat("x", wire.MaxReportBytes) + `"}`, report.AnswerTooLarge, "more than a report"},
+		"too large":        {200, whole + `,"message":"` + strings.Repeat("x", wire.MaxAnswerBytes) + `"}`, report.AnswerTooLarge, "more than a report"},
 		"a long name":      {200, whole + `,"volumeID":"` + strings.Repeat("x", longestName+1) + `"}`, report.AnswerTooLarge, "more than a report"},
 		"long texts":       {200, whole + `,"message":"` + long + `","keyring":{"trouble":"` + long + `"},"certificate":{"problem":"` + long + `"}}`, "", ""},
 		"a whole keyring":  {200, whole + `,"keyring":{"trouble":"x","coverage":{}},"vouched":[{"site":"b"}]}`, "", ""},
@@ -110,7 +111,7 @@ func TestGarbageIsToldAndProvesNothing(t *testing.T) {
 			defer server.Close()
 			l := testLoop(t, pushTo{strings.TrimPrefix(server.URL, "http://")}, nil)
 			defer report.ForgetSite("shop", "orders", "east")
-			got := l.push(t.Context(), pod, "east", "")
+			got := l.push(t.Context(), &v1alpha1.MysqlFailoverGroup{}, asking{pod: pod, site: "east"})
 			if got.Answered != (tc.reason == "") {
 				t.Errorf("I1: counts as an answer: %t", got.Answered)
 			}

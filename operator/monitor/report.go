@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"sync"
 	"time"
 
@@ -246,7 +247,8 @@ func (l *loop) statusOf(group *v1alpha1.MysqlFailoverGroup, durable failover.Dur
 		if v.Gone {
 			continue
 		}
-		site := v1alpha1.SiteStatus{Name: v.Name, State: v.State, Reason: v.Reason, Message: stable(v), Errant: v.Errant.String()}
+		site := v1alpha1.SiteStatus{Name: v.Name, State: v.State, Reason: v.Reason, Message: stable(v), Errant: v.Errant.String(),
+			OutlivedLease: slices.Contains(durable.Outlived, v.Name)}
 		out.Sites = append(out.Sites, site)
 		if v.Healthy {
 			ready++

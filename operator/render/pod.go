@@ -24,6 +24,7 @@ const (
 	ConfigDir   = "/etc/mfg"
 	AccountsDir = "/etc/mfg-accounts"
 	TLSDir      = "/etc/mfg-tls"
+	ReportDir   = "/etc/mfg-report"
 	Socket      = runDir + "/mysqld.sock"
 
 	volumeDir = "/var/lib/mysql"
@@ -157,7 +158,7 @@ func sidecar(in Input, site v1alpha1.Site) corev1.Container {
 		ImagePullPolicy: in.Install.SidecarPullPolicy,
 		Args:            []string{"run"},
 		RestartPolicy:   new(corev1.ContainerRestartPolicyAlways),
-		Env:             sidecarEnv(in, site),
+		Env:             append(sidecarEnv(in, site), corev1.EnvVar{Name: v1alpha1.EnvReportKey, Value: ReportDir + "/" + v1alpha1.ReportKey}),
 		Ports: []corev1.ContainerPort{
 			{Name: portSidecar, ContainerPort: wire.PortSidecar, Protocol: corev1.ProtocolTCP},
 		},
@@ -173,6 +174,7 @@ func sidecar(in Input, site v1alpha1.Site) corev1.Container {
 			corev1.VolumeMount{Name: volumeConfig, MountPath: ConfigDir, ReadOnly: true},
 			// Its own password and no other: the sidecar answers the network.
 			corev1.VolumeMount{Name: volumeSidecarAccount, MountPath: AccountsDir, ReadOnly: true},
+			corev1.VolumeMount{Name: volumeReport, MountPath: ReportDir, ReadOnly: true},
 		)),
 	}
 }

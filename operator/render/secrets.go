@@ -79,6 +79,13 @@ func AuthoritySecret(in Input, private, public []byte) *corev1.Secret {
 	})
 }
 
+// ReportSecret holds the key with which a site authenticates its reports. Nothing is lost with it, so it goes with the group.
+func ReportSecret(in Input, site string, key []byte) *corev1.Secret {
+	out := secret(in, v1alpha1.ReportSecret(in.Group.Name, site), map[string][]byte{v1alpha1.ReportKey: key})
+	out.ObjectMeta = in.meta(out.Name, SiteLabels(in.Group.Name, site))
+	return out
+}
+
 func secret(in Input, name string, data map[string][]byte) *corev1.Secret {
 	return &corev1.Secret{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},

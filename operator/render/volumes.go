@@ -19,6 +19,7 @@ const (
 	volumeAccounts       = "accounts"
 	volumeSidecarAccount = "sidecar-account"
 	volumeTLS            = "tls"
+	volumeReport         = "report-key"
 )
 
 // secretMode lets the pod's group read and nobody else; the kubelet gives the files to the pod's fsGroup.
@@ -77,6 +78,7 @@ func volumes(in Input, site v1alpha1.Site) []corev1.Volume {
 			DefaultMode: new(secretMode),
 			Items:       items(AccountSidecar, AccountSidecar),
 		}}},
+		secretVolume(volumeReport, v1alpha1.ReportSecret(group, site.Name), secretMode, items(v1alpha1.ReportKey, v1alpha1.ReportKey)),
 	}
 	if tls := in.Group.Spec.TLS; tls != nil {
 		out = append(out, corev1.Volume{Name: volumeTLS, VolumeSource: corev1.VolumeSource{

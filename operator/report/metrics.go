@@ -38,6 +38,8 @@ const (
 	AnswerTooLarge     = "TooLarge"
 	AnswerUnreadable   = "Unreadable"
 	AnswerOtherPod     = "OtherPod"
+	// AnswerUnauthenticated is a report without the MAC of the site's key, or with another one.
+	AnswerUnauthenticated = "Unauthenticated"
 )
 
 var (

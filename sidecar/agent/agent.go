@@ -132,6 +132,8 @@ type Config struct {
 	Prepared func(ctx context.Context) (int, error)
 	// Trusts names the keys that Verify knows; nil if they cannot be told.
 	Trusts func() []string
+	// ReportKey returns the key that authenticates reports; nil in a pod that was given none.
+	ReportKey func() ([]byte, error)
 	// Keyring is nil on a site without data-at-rest encryption.
 	Keyring Keyring
 	// Certificate is nil on a site without TLS.

@@ -83,7 +83,7 @@ func TestThePushIsAnsweredBesideAFlood(t *testing.T) {
 	for i := 0; i < 20 || !refusedAll(w) && time.Since(began) < 20*time.Second; i++ {
 		operator := client.New(dialFrom(10))
 		patience, done := context.WithTimeout(ctx, wire.ReportPatience)
-		r, err := operator.PushActiveSite(patience, addr, sign(t, authority, told(5+int64(min(i/10, 1)), []string{"a", "b"}[min(i/10, 1)])))
+		r, err := operator.PushActiveSite(patience, addr, wire.ActiveSite{Statement: sign(t, authority, told(5+int64(min(i/10, 1)), []string{"a", "b"}[min(i/10, 1)]))})
 		done()
 		operator.Close()
 		if err != nil || i > 10 && !r.FencedUnder(6) || len(r.Vouched) > 1 {

@@ -107,9 +107,13 @@ func (a *Agent) putActiveSite(w http.ResponseWriter, r *http.Request) {
 		a.decline(w, http.StatusBadRequest, wire.Error{Reason: wire.ReasonBadRequest, Error: "the body is not an active-site document"})
 		return
 	}
+	if len(body.Challenge) > wire.MaxChallenge {
+		a.decline(w, http.StatusBadRequest, wire.Error{Reason: wire.ReasonBadRequest, Error: "the challenge is too long"})
+		return
+	}
 	ctx := context.WithoutCancel(r.Context())
 	if body.Statement == "" {
-		reply(w, http.StatusOK, a.report(ctx, ""))
+		reply(w, http.StatusOK, a.authentic(body.Challenge, a.report(ctx, "")))
 		return
 	}
 	statement, err := a.Verify(body.Statement)
@@ -122,7 +126,7 @@ func (a *Agent) putActiveSite(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	message := a.push(ctx, fence.Word{Origin: fence.Push, Signed: body.Statement, Statement: statement})
-	reply(w, http.StatusOK, a.report(ctx, message))
+	reply(w, http.StatusOK, a.authentic(body.Challenge, a.report(ctx, message)))
 }
 
 // push takes a pushed word in. It fences if that is what the word says, and if it names this site it asks the operator

@@ -168,7 +168,7 @@ func TestTheClientAndTheServerAgree(t *testing.T) {
 	c := client.New(nil)
 	defer c.Close()
 
-	r, err := c.PushActiveSite(t.Context(), addr, sign(t, authority, told(6, "b")))
+	r, err := c.PushActiveSite(t.Context(), addr, wire.ActiveSite{Statement: sign(t, authority, told(6, "b"))})
 	if err != nil || !r.FencedUnder(6) {
 		t.Fatalf("%+v, %v", r, err)
 	}

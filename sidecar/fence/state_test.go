@@ -309,7 +309,7 @@ func TestReport(t *testing.T) {
 	s = Fenced(Fencing(s), LastFence{wire.FenceMismatch, wire.FenceKillSessions}, true)
 	want := wire.Report{
 		Site: "a", Epoch: 5, ActiveSite: "a", MysqldRunning: true, Answered: true, SuperReadOnly: true,
-		FenceCause: wire.FenceMismatch, FenceStage: wire.FenceKillSessions, Vouched: []wire.Vouch{}, UptimeMillis: 3000,
+		FenceCause: wire.FenceMismatch, FenceStage: wire.FenceKillSessions, Vouched: []wire.Vouch{}, UptimeMillis: 3000, LeaseMillis: new(int64(18_000)),
 	}
 	if diff := cmp.Diff(want, Report(s, at(3*time.Second))); diff != "" {
 		t.Errorf("before epoch 6 is durable (-want +got):\n%s", diff)

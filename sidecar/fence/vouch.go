@@ -90,13 +90,14 @@ func Vouched(s State, now Instant) []wire.Vouch {
 
 // Report is what is known of the site without another look at it. Only a durable epoch is acknowledged (I5).
 func Report(s State, now Instant) wire.Report {
+	left := LeaseLeft(s, now).Milliseconds()
 	r := wire.Report{
 		Site: s.site.Name, Epoch: s.Epoch(), ActiveSite: s.kept.Statement.ActiveSite,
 		MysqldRunning: s.seen.Running, Answered: s.seen.Answered,
 		Writable: s.seen.Writable, SuperReadOnly: s.seen.SuperReadOnly, OfflineMode: s.seen.Offline, Fenced: s.shut,
 		PreparedXA: s.prepared,
 		FenceStage: s.last.Stage, FenceCause: s.last.Cause,
-		Vouched: Vouched(s, now), UptimeMillis: (now.Mono - s.started).Milliseconds(),
+		Vouched: Vouched(s, now), UptimeMillis: (now.Mono - s.started).Milliseconds(), LeaseMillis: &left,
 	}
 	if s.unsure {
 		// An opening that was cut off may still take effect inside mysqld, so read-only now proves nothing (I1): until the

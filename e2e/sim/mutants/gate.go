@@ -87,10 +87,10 @@ var gateRows = []row{
 		{gateGo, "\t\t\tg.Blockers = append(g.Blockers, site.Name)\n\t\t}\n\t}\n\tslices.Sort", "\t\t}\n\t}\n\tslices.Sort"},
 	}, behind: []edit{begunAnyway}},
 	{guard: "lease: also an order waits for it", breaks: "I1 I2", edits: []edit{
-		{gateGo, "forced(s) && !s.Now.Before(g.ReadyAt) {", "forced(s) {"},
+		{gateGo, "if s.Now.Before(g.ReadyAt) {", "if s.Now.Before(g.ReadyAt) && !forced(s) {"},
 	}},
 	{guard: "lease: has run out", breaks: "I1 I2", edits: []edit{
-		{gateGo, "if len(g.Blockers) == 0 && !s.Now.Before(g.ReadyAt) {", "if len(g.Blockers) == 0 {"},
+		{gateGo, "if s.Now.Before(g.ReadyAt) {", "if s.Now.Before(g.ReadyAt) && forced(s) {"},
 	}},
 	{guard: "lease: the fence's deadline and the margin", breaks: "I1 I2", directed: []string{"lease that ends in a slow fence"}, edits: []edit{
 		{gateGo, "g.ReadyAt = last.Add(longestLease(s, m, x) + LeaseMargin)", "g.ReadyAt = last.Add(longestLease(s, m, x) - s.Policy.FenceTimeout)"},

@@ -732,6 +732,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: node
       type:
         scalar: string
+    - name: outlivedLease
+      type:
+        scalar: boolean
     - name: provisioned
       type:
         scalar: boolean

@@ -23,6 +23,9 @@ type SiteStatusApplyConfiguration struct {
 	Message *string `json:"message,omitempty"`
 	// errant is the GTID set that this site has and the active site lacks, as far as it was seen last.
 	Errant *string `json:"errant,omitempty"`
+	// outlivedLease is true if the site was seen to accept writes after its lease must have ended, and its sidecar was not heard to have
+	// one since. Nobody fences it then, so it is replaced only on proof that it accepts no writes, and not after a time.
+	OutlivedLease *bool `json:"outlivedLease,omitempty"`
 	// clone is the copy that the site receives, while it does.
 	Clone *CloneProgressApplyConfiguration `json:"clone,omitempty"`
 	// provisioned is true once the site's data is part of the group: it was the first active site, or was cloned.
@@ -82,6 +85,14 @@ func (b *SiteStatusApplyConfiguration) WithMessage(value string) *SiteStatusAppl
 // If called multiple times, the Errant field is set to the value of the last call.
 func (b *SiteStatusApplyConfiguration) WithErrant(value string) *SiteStatusApplyConfiguration {
 	b.Errant = &value
+	return b
+}
+
+// WithOutlivedLease sets the OutlivedLease field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the OutlivedLease field is set to the value of the last call.
+func (b *SiteStatusApplyConfiguration) WithOutlivedLease(value bool) *SiteStatusApplyConfiguration {
+	b.OutlivedLease = &value
 	return b
 }
 

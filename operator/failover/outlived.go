@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package failover
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+)
+
+// A site that is seen to accept writes after its lease must have ended has nobody who fences it: its sidecar is dead or hangs, and
+// so does what should have ended mysqld then. The promotion gate must not count on its lease any more (I4).
+
+// rememberLease keeps when a site was last seen writable, until when its lease may stand, and whether it outlived it.
+func rememberLease(s Snapshot, old Memory, m *Memory, site Site) {
+	name := site.Name
+	m.WritableAt[name] = old.WritableAt[name]
+	if site.Writable() {
+		// The look was taken in this poll, at its beginning perhaps: a site that closes in time is not called late.
+		m.WritableAt[name] = s.Now.Add(-AskTimeout)
+	}
+	longest := longestLease(s, *m, name)
+	heard := old.HeardUntil[name]
+	if told := leaseTold(s, site, longest); told > 0 {
+		heard = later(heard, site.Sidecar.At.Add(told))
+	}
+	m.HeardUntil[name] = heard
+	until := later(heard, later(s.Renewed[name], s.LeaderSince).Add(longest))
+	switch {
+	case m.WritableAt[name].After(until.Add(LeaseMargin)):
+		m.Outlived[name] = true
+	case heard.After(s.Now):
+		// Its sidecar is there and has a lease. A new leader, which only has to assume one, forgets nothing here (I9).
+	case old.Outlived[name] || slices.Contains(s.Status.Outlived, name):
+		m.Outlived[name] = true
+	}
+}
+
+// leaseTold is how long a site may stay open after its report, the fence's deadline included; 0 if it says nothing of that, or has no
+// lease. A sidecar of an older version does not say for how long its lease stands, so it may have been renewed just then.
+func leaseTold(s Snapshot, site Site, longest time.Duration) time.Duration {
+	told := site.Sidecar.Report.LeaseMillis
+	switch {
+	case !site.Sidecar.Answered || site.OtherVolume:
+		return 0
+	case told == nil:
+		return longest
+	case *told <= 0:
+		return 0
+	}
+	return min(longest, time.Duration(*told)*time.Millisecond+longest-s.Policy.LeaseTimeout)
+}
+
+// outlived says that time proves nothing of a site, because it was seen to accept writes after the moment at which its lease must have
+// ended; empty if its lease can be counted on. What is counted here begins with this operator or later, so one that restarts also
+// looks at what the one before has noted.
+func outlived(m Memory, x string, leaseEnd time.Time) string {
+	if !m.Outlived[x] && !m.WritableAt[x].After(leaseEnd) {
+		return ""
+	}
+	return fmt.Sprintf("%s was seen to accept writes after its lease must have ended, so nobody fences it, and no time that passes proves anything", x)
+}
+
+// outlivedRemedy is what a person can do about such a site.
+func outlivedRemedy(x string) string {
+	return fmt.Sprintf("bring the sidecar of %s back, or taint its node %s once it is down", x, v1alpha1.OutOfServiceTaint)
+}
+
+// outlivedAndSilent says why a failover away from a silent active site could not be ended by time; empty if it could, or if there may
+// be proof, for which the failover has to begin.
+func outlivedAndSilent(s Snapshot, m Memory) string {
+	a, known := s.Site(s.Status.ActiveSite)
+	if known && (a.Reachable() || a.gone() || a.Pod.OutOfService) {
+		return ""
+	}
+	return outlived(m, s.Status.ActiveSite, s.Now)
+}
+
+// noteOutlived makes durable which sites outlived their lease: the next operator must not count on it either (I9).
+func (d Decision) noteOutlived(s Snapshot) Decision {
+	names := slices.Sorted(maps.Keys(d.Memory.Outlived))
+	if !slices.Equal(names, s.Status.Outlived) {
+		d.Persist = true
+	}
+	d.Status.Outlived = names
+	return d
+}

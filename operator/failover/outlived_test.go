@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package failover
+
+import (
+	"slices"
+	"testing"
+	"time"
+)
+
+// TestWhoOutlivedItsLeaseI4: a site that is seen to accept writes after its lease must have ended is fenced by nobody. One whose lease
+// may stand is not called that, and only its sidecar takes it back.
+func TestWhoOutlivedItsLeaseI4(t *testing.T) {
+	const longest = 22 * time.Second
+	left := func(d time.Duration) *int64 { ms := d.Milliseconds(); return &ms }
+	later := start.Add(longest + LeaseMargin + AskTimeout + time.Millisecond)
+	for name, tc := range map[string]struct {
+		change func(*Snapshot, *Memory, *Site)
+		want   bool
+	}{
+		"its sidecar is silent":                   {func(*Snapshot, *Memory, *Site) {}, true},
+		"its lease may just stand":                {func(s *Snapshot, _ *Memory, _ *Site) { s.Now = s.Now.Add(-time.Millisecond) }, false},
+		"it is read-only":                         {func(_ *Snapshot, _ *Memory, a *Site) { a.MySQL.SuperReadOnly, a.MySQL.ReadOnly = true, true }, false},
+		"it does not answer":                      {func(_ *Snapshot, _ *Memory, a *Site) { a.MySQL = MySQL{} }, false},
+		"the operator has answered it since":      {func(s *Snapshot, _ *Memory, _ *Site) { s.Renewed = map[string]time.Time{"a": start.Add(time.Second)} }, false},
+		"this operator leads since a short while": {func(s *Snapshot, _ *Memory, _ *Site) { s.LeaderSince = start.Add(time.Second) }, false},
+		"its pod was started with a longer one":   {func(_ *Snapshot, _ *Memory, a *Site) { a.Pod.Lease = longest + time.Second }, false},
+		"it was noted":                            {func(s *Snapshot, _ *Memory, a *Site) { s.Status.Outlived, a.MySQL = []string{"a"}, MySQL{} }, true},
+		"it was noted, and a new leader came":     {func(s *Snapshot, _ *Memory, _ *Site) { s.Status.Outlived, s.LeaderSince = []string{"a"}, s.Now }, true},
+		"it was noted, and the operator answered": {func(s *Snapshot, _ *Memory, _ *Site) {
+			s.Status.Outlived, s.Renewed = []string{"a"}, map[string]time.Time{"a": s.Now}
+		}, true},
+		"it was found, and that is not durable":  {func(_ *Snapshot, m *Memory, a *Site) { m.Outlived, a.MySQL = map[string]bool{"a": true}, MySQL{} }, true},
+		"its sidecar says that its lease stands": {func(s *Snapshot, _ *Memory, a *Site) { answers(s, a, left(time.Second)) }, false},
+		"the same, noted": {func(s *Snapshot, _ *Memory, a *Site) {
+			s.Status.Outlived = []string{"a"}
+			answers(s, a, left(time.Second))
+		}, false},
+		"its sidecar says that it has none":       {func(s *Snapshot, _ *Memory, a *Site) { answers(s, a, left(0)) }, true},
+		"its sidecar does not know to say it":     {func(s *Snapshot, _ *Memory, a *Site) { s.Status.Outlived = []string{"a"}; answers(s, a, nil) }, false},
+		"its sidecar, of another volume, says so": {func(s *Snapshot, _ *Memory, a *Site) { a.OtherVolume = true; answers(s, a, left(time.Second)) }, true},
+		"what its sidecar said last is over":      {func(_ *Snapshot, m *Memory, _ *Site) { m.HeardUntil = map[string]time.Time{"a": start.Add(longest)} }, true},
+		"what its sidecar said last may be so yet": {func(_ *Snapshot, m *Memory, _ *Site) {
+			m.HeardUntil = map[string]time.Time{"a": start.Add(longest + time.Second)}
+		}, false},
+	} {
+		a := seen("a", "A:1-9", 4)
+		a.Sidecar = Sidecar{}
+		a.MySQL.SuperReadOnly, a.MySQL.ReadOnly = false, false
+		s, m := world(Durable{Epoch: 4, ActiveSite: "a"}, a, seen("b", "A:1-9", 4)), Memory{}
+		s.LeaderSince, s.Now = start, later
+		tc.change(&s, &m, &s.Sites[0])
+		d := Decide(s, m)
+		if got := slices.Contains(d.Status.Outlived, "a"); got != tc.want || d.Memory.Outlived["a"] != tc.want {
+			t.Errorf("I4, I9: %s: outlived its lease: %t, want %t", name, got, tc.want)
+		}
+		if changed := tc.want != slices.Contains(s.Status.Outlived, "a"); changed && !d.Persist {
+			t.Errorf("I9: %s: is not made durable", name)
+		}
+		if slices.Contains(d.Status.Outlived, "b") {
+			t.Errorf("%s: b was never open", name)
+		}
+	}
+}
+
+// answers has the sidecar of a site report, with what is left of its lease.
+func answers(s *Snapshot, a *Site, left *int64) {
+	a.Sidecar = Sidecar{Answered: true, At: s.Now}
+	a.Sidecar.Report.Epoch, a.Sidecar.Report.LeaseMillis = 4, left
+}
+
+// TestTimeProvesNothingOfWhoOutlivedItsLeaseI4: by noted facts and by what is seen after the gate could have passed; proof and a
+// person's order count all the same.
+func TestTimeProvesNothingOfWhoOutlivedItsLeaseI4(t *testing.T) {
+	const ready = 22*time.Second + LeaseMargin
+	for name, tc := range map[string]struct {
+		change func(*Snapshot, *Memory)
+		pass   bool
+	}{
+		"its lease has run out": {func(*Snapshot, *Memory) {}, true},
+		"it outlived it once":   {func(_ *Snapshot, m *Memory) { m.Outlived = map[string]bool{"a": true} }, false},
+		"another one did":       {func(_ *Snapshot, m *Memory) { m.Outlived = map[string]bool{"c": true} }, true},
+		"it was open when it must be closed": {func(_ *Snapshot, m *Memory) {
+			m.WritableAt = map[string]time.Time{"a": start.Add(ready + time.Millisecond)}
+		}, false},
+		"it was open as long as it may be": {func(_ *Snapshot, m *Memory) { m.WritableAt = map[string]time.Time{"a": start.Add(ready)} }, true},
+		"its sidecar had a lease all the time": {func(_ *Snapshot, m *Memory) {
+			m.WritableAt = map[string]time.Time{"a": start.Add(ready + time.Millisecond)}
+			m.HeardUntil = map[string]time.Time{"a": start.Add(ready)}
+		}, true},
+		"it outlived it, and is out of service": {func(s *Snapshot, m *Memory) {
+			m.Outlived, s.Sites[0].Pod.OutOfService = map[string]bool{"a": true}, true
+		}, true},
+		"it outlived it, and a person orders": {func(s *Snapshot, m *Memory) {
+			m.Outlived, s.Policy.ForceTo = map[string]bool{"a": true}, "b"
+		}, true},
+	} {
+		s, m := cutOff()
+		s.Now = start.Add(time.Minute)
+		tc.change(&s, &m)
+		if g := gate(s, m); g.Passed != tc.pass {
+			t.Errorf("I4: %s: passed %t, want %t: %+v", name, g.Passed, tc.pass, g)
+		}
+	}
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package monitor
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
+)
+
+var (
+	// errOtherPod says that somebody else answered than the pod that was meant.
+	errOtherPod = errors.New("the report is that of another pod")
+	// errUnsigned and errForged say that a report is not authenticated: its sidecar has no key, or has another one, or it is somebody else
+	// who answers at the address of the pod.
+	errUnsigned = errors.New("the report is not authenticated")
+	errForged   = errors.New("the report is not authenticated with the key of the site")
+)
+
+// asking is who is asked for a report, and what its sidecar is told.
+type asking struct {
+	pod    *corev1.Pod
+	site   string
+	signed wire.Signed
+}
+
+// askReport pushes a statement and returns the report of the site. A report is proof of a fence, and an acknowledgement, so it counts only
+// from the pod that was meant (an address can be another pod's by now) and, if that pod was given a key, authenticated with it as the answer
+// to this very push (I12). Whether it was given one says Kubernetes, never the answer.
+func (l *loop) askReport(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, q asking) (wire.Report, error) {
+	push := wire.ActiveSite{Statement: q.signed}
+	authenticates := v1alpha1.Authenticates(q.pod)
+	if authenticates {
+		push.Challenge = rand.Text()
+	}
+	answer, err := l.m.Push.PushActiveSite(ctx, sidecarAddr(q.pod), push)
+	if err != nil {
+		return wire.Report{}, err
+	}
+	r := answer.Report
+	if authenticates {
+		if r, err = l.openReport(ctx, group, q.site, opening{push.Challenge, answer.Signed}); err != nil {
+			return wire.Report{}, err
+		}
+	}
+	if r.Site != q.site || r.PodUID != string(q.pod.UID) {
+		return wire.Report{}, errOtherPod
+	}
+	return r, nil
+}
+
+// opening is an authenticated report and the challenge that it has to answer.
+type opening struct {
+	challenge string
+	signed    wire.SignedReport
+}
+
+// openReport returns an authenticated report. The key is kept once it was read: with a thousand groups, reading it for each would be most of
+// what is asked of the API server. One that does not fit is read again, because its Secret may have been made again.
+func (l *loop) openReport(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, site string, o opening) (wire.Report, error) {
+	if o.signed == "" {
+		return wire.Report{}, errUnsigned
+	}
+	if kept, has := l.reportKeys.Load(site); has {
+		key, _ := kept.([]byte)
+		if r, err := wire.OpenReport(key, o.challenge, o.signed); err == nil {
+			return r, nil
+		}
+	}
+	key, err := l.m.Access.ReportKey(ctx, group, site)
+	if err != nil {
+		return wire.Report{}, fmt.Errorf("%w: %w", errForged, err)
+	}
+	r, err := wire.OpenReport(key, o.challenge, o.signed)
+	if err != nil {
+		return wire.Report{}, fmt.Errorf("%w: %w", errForged, err)
+	}
+	l.reportKeys.Store(site, key)
+	return r, nil
+}
