@@ -218,13 +218,12 @@ part-unit-e2e: $(COUNT)
 	@cd e2e && ../$(COUNT) go -dir ../$(OUT) -part unit-e2e -- ./...
 
 # Where goroutines meet. The detector of races needs cgo, and so a C compiler.
-# A few tests of one goroutine that only take long are left out.
-UNRACED := TestDeletionDoesNotHang|TestRemovalWaitsForAKeyringInAPodAlone|TestRecloneRefusals|TestI14RecloneOfAStuckSiteIsRefused|TestPolicyReclones
-RACE := ./sidecar ./sidecar/agent ./operator/monitor ./operator/controller ./operator/server ./api/client ./tui
+# Not operator/controller, whose tests take six minutes and more under it.
+RACE := ./sidecar ./sidecar/agent ./operator/monitor ./operator/server ./api/client ./tui
 part-race: $(COUNT)
 	@command -v gcc >/dev/null || { echo "installing the Debian packages gcc and libc6-dev"; apt-get -qq update && \
 		DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends gcc libc6-dev >/dev/null; }
-	@CGO_ENABLED=1 $(tests) -- -race -skip '^($(UNRACED))$$' $(RACE)
+	@CGO_ENABLED=1 $(tests) -- -race $(RACE)
 
 part-helm: $(COUNT) bin/helm bin/promtool
 	@$(tests) -no-skip -- -tags helm -count=1 ./charts/...
