@@ -102,7 +102,6 @@ func TestStreamComesBack(t *testing.T) {
 	web := httptest.NewServer(server.New(server.Options{Source: board}))
 	defer web.Close()
 	var conns sync.Map
-	web.Config.ConnState = nil
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		up := websocket.Upgrader{}
 		inner, resp, err := websocket.DefaultDialer.DialContext(r.Context(), "ws"+strings.TrimPrefix(web.URL, "http")+r.URL.Path, nil)

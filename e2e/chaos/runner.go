@@ -70,6 +70,9 @@ func (r *runner) clean(ctx context.Context) error {
 	for _, node := range append([]string{cluster.HubName}, stage.Sites...) {
 		// Most have no such discipline, and a kernel without netem has none at all.
 		_, _ = r.Lab.Exec(ctx, node, "tc", "qdisc", "del", "dev", uplink, "root")
+		if err := r.Lab.Straighten(ctx, node); err != nil {
+			return err
+		}
 	}
 	for _, site := range apartSites {
 		// It is an error for a file system that is not frozen, or not there.

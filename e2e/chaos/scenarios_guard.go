@@ -12,11 +12,11 @@ import (
 	"github.com/mysql-mfg/mfg/e2e/writer/load"
 )
 
-// fenceTimeout is the default of spec.sidecar, and noticing how late the end of a process may be seen and its deadline be
-// renewed for the last time.
 const (
+	// fenceTimeout is the default of spec.sidecar.
 	fenceTimeout = 2 * time.Second
-	noticing     = 3 * time.Second
+	// noticing is how late a deadline may be renewed for the last time, and its end be acted upon.
+	noticing = 3 * time.Second
 	// endLimit is within what a mysqld must have ended whose sidecar hangs.
 	endLimit = lease + fenceTimeout + noticing
 	// repairLimit is within what the kubelet must have replaced a supervisor that stands still.
@@ -108,7 +108,7 @@ func sidecarRestart(ctx context.Context, s *Scene) error {
 	if err := s.Kill(ctx, s.Active, sidecar); err != nil {
 		return err
 	}
-	if err := s.mustBeReplaced(ctx, agent, sidecar, repairLimit); err != nil {
+	if err := s.mustBeReplaced(ctx, agent, sidecar); err != nil {
 		return err
 	}
 	if err := s.MustKeep(ctx, lease+5*time.Second); err != nil {
@@ -130,16 +130,16 @@ func stoppedSupervisor(ctx context.Context, s *Scene) error {
 	if err := s.MustAccept(ctx, s.Active); err != nil {
 		return err
 	}
-	if err := s.mustBeReplaced(ctx, guard, supervisor, repairLimit); err != nil {
+	if err := s.mustBeReplaced(ctx, guard, supervisor); err != nil {
 		return err
 	}
 	return s.MustWrite(ctx)
 }
 
 // mustBeReplaced waits until a program of the active site has ended and another one of its kind runs.
-func (s *Scene) mustBeReplaced(ctx context.Context, old *life, p program, limit time.Duration) error {
+func (s *Scene) mustBeReplaced(ctx context.Context, old *life, p program) error {
 	s.Say("  expect: %s of %s (container %s) is replaced", p.name, s.Active, p.container)
-	return stage.Poll(ctx, limit, fmt.Sprintf("another %s in container %s", p.name, p.container), func(ctx context.Context) error {
+	return stage.Poll(ctx, repairLimit, fmt.Sprintf("another %s in container %s", p.name, p.container), func(ctx context.Context) error {
 		if old.mustLive(p.name) == nil {
 			return fmt.Errorf("process %d is still there", old.pid)
 		}

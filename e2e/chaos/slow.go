@@ -7,13 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/mysql-mfg/mfg/e2e/lab/relay"
 )
 
 // uplink is what a node calls its cable.
 const uplink = "eth0"
 
-// Degrade makes the network of nodes slow and lossy: what each of them sends is late, and a part of it is lost. Kernels without
-// netem lose packets where they come in, and are not slow; the scenario says which it was.
+// Degrade makes the network of nodes slow and lossy: what each of them sends is late, and a part of it is lost. Where the
+// kernel has no netem this program does the same with the frames on their way.
 func (s *Scene) Degrade(ctx context.Context, delay time.Duration, percent int, nodes ...string) error {
 	late := fmt.Sprintf("what %v send is %s late, and %d %% of it is lost", nodes, delay, percent)
 	err := s.Fault(ctx, late, func(ctx context.Context) error {
@@ -36,10 +38,34 @@ func (s *Scene) Degrade(ctx context.Context, delay time.Duration, percent int, n
 		}})
 		return nil
 	}
-	s.Say("  this kernel has no netem: packets are lost, and none is late (%v)", err)
-	var drops []drop
-	for _, node := range nodes {
-		drops = append(drops, drop{node: node, match: fmt.Sprintf("-i %s -m statistic --mode random --probability %.2f", uplink, float64(percent)/100)})
-	}
-	return s.rules(ctx, fmt.Sprintf("%d %% of what reaches %v is lost", percent, nodes), drops)
+	s.Say("  this kernel has no netem; the same in user space (%v)", err)
+	return s.detour(ctx, late, relay.Quality{Delay: delay, Loss: float64(percent) / 100}, nodes)
+}
+
+// detour leads the cables of nodes through relays of this program, which are late and lose frames.
+func (s *Scene) detour(ctx context.Context, name string, q relay.Quality, nodes []string) error {
+	var relays []*relay.Relay
+	return s.Fault(ctx, name+", in user space", func(ctx context.Context) error {
+		for _, node := range nodes {
+			near, far, err := s.Lab.Detour(ctx, node)
+			if err != nil {
+				return err
+			}
+			r, err := relay.Start(near, far, q, relay.Quality{})
+			if err != nil {
+				return err
+			}
+			relays = append(relays, r)
+		}
+		return nil
+	}, func(ctx context.Context) error {
+		var errs []error
+		for _, node := range nodes {
+			errs = append(errs, s.Lab.Straighten(ctx, node))
+		}
+		for _, r := range relays {
+			errs = append(errs, r.Stop())
+		}
+		return errors.Join(errs...)
+	})
 }

@@ -81,7 +81,7 @@ func Read(in io.Reader, site string) ([]Transaction, error) {
 func (l *binlog) event() error {
 	head := make([]byte, replication.EventHeaderSize)
 	if _, err := io.ReadFull(l.in, head); err != nil {
-		return err //nolint:wrapcheck // the end of the log, which Read knows
+		return err // the end of the log, which Read knows
 	}
 	kind, server := replication.EventType(head[4]), binary.LittleEndian.Uint32(head[5:])
 	rest := int(binary.LittleEndian.Uint32(head[9:])) - len(head)
@@ -92,14 +92,14 @@ func (l *binlog) event() error {
 	case replication.FORMAT_DESCRIPTION_EVENT, replication.GTID_EVENT, replication.GTID_TAGGED_LOG_EVENT, replication.ANONYMOUS_GTID_EVENT:
 	default:
 		_, err := l.in.Discard(rest)
-		return err //nolint:wrapcheck // the end of the log, which Read knows
+		return err // the end of the log, which Read knows
 	}
 	if rest > maxEvent || rest < l.trail {
 		return fmt.Errorf("%w: an event %s of %d bytes", ErrNoLog, kind, rest)
 	}
 	body := make([]byte, rest)
 	if _, err := io.ReadFull(l.in, body); err != nil {
-		return err //nolint:wrapcheck // the end of the log, which Read knows
+		return err // the end of the log, which Read knows
 	}
 	if kind == replication.FORMAT_DESCRIPTION_EVENT {
 		return l.format(server, body)

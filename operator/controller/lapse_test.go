@@ -294,7 +294,9 @@ func TestNoCloneBeginsOnAnOldLook(t *testing.T) {
 		},
 		"the role has moved there and back": func(pl *plant) { pl.facts.under(2) },
 		"the donor runs elsewhere": func(pl *plant) {
+			pl.mu.Lock()
 			pl.servers["10.0.0.9:33062"] = &server{status: open(past)}
+			pl.mu.Unlock()
 			pl.facts.set("a", SiteFacts{MysqlUp: true, Writable: true, AdminAddr: "10.0.0.9:33062"})
 		},
 		"somebody wrote on the site": func(pl *plant) {

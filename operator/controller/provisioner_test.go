@@ -152,6 +152,8 @@ func (fakeAccess) Donor(_ context.Context, g *v1alpha1.MysqlFailoverGroup, site 
 
 // plant is a provisioner over fake servers at 10.0.0.<n>; the site of index 0, "a", is active and open.
 type plant struct {
+	// mu guards servers, where a test adds one while the provisioner works.
+	mu      sync.Mutex
 	p       *provisioner
 	work    *Work
 	facts   *fakeFacts
@@ -180,7 +182,9 @@ func newPlant(t *testing.T, active string, sites ...string) *plant {
 	pl.p = newProvisioner(Options{
 		Work: pl.work, Facts: pl.facts, Access: fakeAccess{}, Recorder: report.NewRecorder(pl.said),
 		Dial: func(target mysql.Target) (Recipient, error) {
+			pl.mu.Lock()
 			s := pl.servers[target.Addr]
+			pl.mu.Unlock()
 			s.with(func(s *server) { s.opened++ })
 			return s, nil
 		},

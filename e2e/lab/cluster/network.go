@@ -183,6 +183,9 @@ func removeEndpoint(ctx context.Context, e Endpoint) error {
 	if linkExists(e.Veth()) {
 		errs = append(errs, ip(ctx, "link del %s", e.Veth()))
 	}
+	if end, _ := e.detourOf(); linkExists(end) {
+		errs = append(errs, ip(ctx, "link del %s", end))
+	}
 	if exists(netnsPath(e.Netns())) {
 		errs = append(errs, ip(ctx, "netns del %s", e.Netns()))
 	}

@@ -3,6 +3,7 @@
 package load
 
 import (
+	"bytes"
 	"context"
 	"database/sql/driver"
 	"errors"
@@ -13,6 +14,8 @@ import (
 	"time"
 
 	"github.com/go-sql-driver/mysql"
+
+	"github.com/mysql-mfg/mfg/e2e/writer/journal"
 )
 
 // fakeDriver remembers statements and answers the one with this word with an error.
@@ -96,5 +99,40 @@ func TestAlone(t *testing.T) {
 	}
 	if len(seen) != 16 {
 		t.Errorf("%d different times, want 16", len(seen))
+	}
+}
+
+// slow is a server whose rows take more than one statement.
+type slow struct {
+	*server
+	sent time.Duration
+}
+
+func (s *slow) Insert(Row) error {
+	time.Sleep(10 * time.Millisecond)
+	s.sent = Now()
+	return nil
+}
+
+func (s *slow) Sent() time.Duration { return s.sent }
+
+// A transaction that was begun long ago was committed after its last statement was sent, and not before.
+func TestCommitIsLookedForFromTheLastStatementOn(t *testing.T) {
+	var out bytes.Buffer
+	j := journal.NewWriter(&out, "w", 0, time.Now())
+	s := &slow{server: &server{site: "east"}}
+	w := &worker{cfg: Config{Site: "east"}, journal: j, conn: s}
+	if !w.insert() {
+		t.Fatal("not acknowledged")
+	}
+	if err := j.End(Now()); err != nil {
+		t.Fatal(err)
+	}
+	got, err := journal.Read(&out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Commits) != 1 || got.Commits[0].Start != s.sent {
+		t.Errorf("commits %+v, want one from %s on", got.Commits, s.sent)
 	}
 }
