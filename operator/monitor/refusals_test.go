@@ -121,7 +121,7 @@ func TestGarbageIsToldAndProvesNothing(t *testing.T) {
 					t.Errorf("a text of %d bytes", len(text))
 				}
 			}
-			views := []failover.View{{Name: "east"}}
+			views := []failover.View{{Name: "east"}, {Name: "west"}}
 			l.tellRefusals(views)
 			if got := views[0].Message; !strings.Contains(got, tc.message) || strings.Contains(got, "evil") || (tc.message == "") != (got == "") {
 				t.Errorf("message %q", got)
