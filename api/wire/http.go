@@ -80,7 +80,7 @@ var (
 	ErrNoStatement = errors.New("the group has no active site yet")
 )
 
-// ErrForbidden: who asks for the state of groups is known, and may not read it.
+// ErrForbidden says that whoever asks for the state of groups is known, and may not read it.
 var ErrForbidden = errors.New("no right to read these groups")
 
 // ActiveSite is the answer to GET /active-site and GET /peer/active-site, and the body of PUT /active-site.
