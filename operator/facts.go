@@ -28,6 +28,14 @@ func certificateOf(s monitor.SiteFacts) *apiwire.CertificateReport {
 	return s.Sidecar.Report.Certificate
 }
 
+// enginesOf is likewise for the tables whose rows a clone loses.
+func enginesOf(s monitor.SiteFacts) *apiwire.EngineReport {
+	if !s.Sidecar.Answered {
+		return nil
+	}
+	return s.Sidecar.Report.Engines
+}
+
 // Sites implements controller.Facts.
 func (f factsOf) Sites(namespace, group string) (controller.GroupFacts, bool) {
 	seen, known := f.monitor.Facts(namespace, group)
@@ -40,7 +48,7 @@ func (f factsOf) Sites(namespace, group string) (controller.GroupFacts, bool) {
 			Reachable: s.Reachable(), MysqlUp: s.MySQL.Direct, Writable: s.Writable(), Cloning: s.MySQL.Cloning,
 			Executed: s.MySQL.Executed, Retrieved: s.MySQL.Retrieved, Purged: s.MySQL.Purged, UserDatabases: s.MySQL.UserDatabases, IOErrno: s.MySQL.IOErrno,
 			Following: s.MySQL.ReplicaOf == seen.ActiveSite && s.MySQL.IORunning && s.MySQL.SQLRunning,
-			VolumeID:  s.Sidecar.Report.VolumeID, Keyring: keyringOf(s), ReportedAt: s.Sidecar.At, Certificate: certificateOf(s), Diverged: s.View.State == v1alpha1.SiteDiverged, Errant: s.View.Errant,
+			VolumeID:  s.Sidecar.Report.VolumeID, Keyring: keyringOf(s), ReportedAt: s.Sidecar.At, Certificate: certificateOf(s), Engines: enginesOf(s), Diverged: s.View.State == v1alpha1.SiteDiverged, Errant: s.View.Errant,
 			Version: s.MySQL.Version, AdminAddr: s.AdminAddr, PodName: s.Pod.Name, PodUID: s.Pod.UID,
 		}
 	}

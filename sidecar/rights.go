@@ -90,6 +90,8 @@ func rightsArgs(s settings) []string {
 	args := []string{
 		"--defaults-file=" + s.defaultsFile, "--init-file=/proc/self/fd/3", "--skip-networking", "--super-read-only=ON",
 		"--skip-replica-start=ON", "--event-scheduler=OFF", "--innodb-buffer-pool-load-at-startup=OFF", "--innodb-buffer-pool-dump-at-shutdown=OFF",
+		// It is seen to be ready by its own word, which spec.mysqlConf must not send elsewhere or keep back.
+		"--log-error-services=log_filter_internal; log_sink_internal", "--log-error-suppression-list=", "--log-error-verbosity=2",
 	}
 	if s.keyring.file == "" {
 		return args

@@ -52,7 +52,7 @@ func TestRightsAreGivenOnce(t *testing.T) {
 	if len(runs) != 1 {
 		t.Fatalf("started %d times: %v", len(runs), runs)
 	}
-	for _, flag := range []string{"--skip-networking", "--super-read-only=ON", "--skip-replica-start=ON", "--event-scheduler=OFF", "--innodb-redo-log-encrypt=OFF", "--binlog-encryption=OFF"} {
+	for _, flag := range []string{"--skip-networking", "--super-read-only=ON", "--skip-replica-start=ON", "--event-scheduler=OFF", "--innodb-redo-log-encrypt=OFF", "--binlog-encryption=OFF", "--log-error-suppression-list="} {
 		if !strings.Contains(runs[0], flag) {
 			t.Errorf("without %s: %s", flag, runs[0])
 		}

@@ -68,6 +68,7 @@ func run(ctx context.Context, s settings, log *slog.Logger) error {
 	defer runKeyring(ctx, beside.keyring)()
 	defer runCertificate(ctx, beside.certificate)()
 	defer runWrites(ctx, beside.writes)()
+	go beside.engines.run(ctx)
 	defer cancel()
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", s.listen)
 	if err != nil {
@@ -109,6 +110,7 @@ type beside struct {
 	keyring     *escrow.Agent
 	certificate *certificate
 	writes      *probe.Agent
+	engines     *engines
 }
 
 // connect connects an agent to the world.
@@ -146,6 +148,7 @@ func connect(s settings, log *slog.Logger) (agent.Config, beside, func(), error)
 		closeShown()
 		return failed(errors.Join(err, watch.Close(), change.Close()))
 	}
+	tables := &engines{datadir: s.datadir, log: log}
 	keys := agent.NewKeys(s.authorityFile)
 	site := fence.Site{Namespace: s.namespace, Group: s.group, Name: s.site}
 	asker := client.New((&agent.Dialer{}).DialContext)
@@ -166,9 +169,9 @@ func connect(s settings, log *slog.Logger) (agent.Config, beside, func(), error)
 		Processes: procs,
 		Volume:    agent.Store{Dir: s.stateDir},
 		Verify:    keys.Verify, Trusts: keys.IDs, ReportKey: agent.ReportKeyFile(s.reportKeyFile),
-		Keyring: keyringOf(keyring), Certificate: certificateOf(shown), WriteProbe: writes,
+		Keyring: keyringOf(keyring), Certificate: certificateOf(shown), WriteProbe: writes, Engines: tables,
 		Clock: clock, Log: log,
-	}, beside{keyring: keyring, certificate: shown, writes: writes}, done, nil
+	}, beside{keyring: keyring, certificate: shown, writes: writes, engines: tables}, done, nil
 }
 
 // openMySQL prepares to speak to the admin interface, which has room when all connections are taken.

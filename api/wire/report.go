@@ -94,6 +94,8 @@ type Report struct {
 	// WriteProbe is what comes of writing as a client does; nil while the site is not open, before the first probe, and from a
 	// sidecar of an older version: then nothing is known of it.
 	WriteProbe *WriteProbe `json:"writeProbe,omitempty"`
+	// Engines counts tables whose rows a clone does not copy; nil before they were looked for, and from a sidecar of an older version.
+	Engines *EngineReport `json:"engines,omitempty"`
 
 	ObservedAt time.Time `json:"observedAt"`
 }
@@ -105,6 +107,14 @@ type CertificateReport struct {
 	NotAfter  *time.Time `json:"notAfter,omitempty"`
 	// Problem says why MySQL does not show the certificate that lies in its pod; empty if it does.
 	Problem string `json:"problem,omitempty"`
+}
+
+// EngineReport counts the tables of users whose rows are outside InnoDB (MyISAM, CSV, ARCHIVE): a clone makes them empty. It
+// names none, because anybody may read it.
+type EngineReport struct {
+	Tables int `json:"tables"`
+	// WithRows are those that have rows, or of which that cannot be told.
+	WithRows int `json:"withRows"`
 }
 
 // WriteOutcome is what came of the write probe.

@@ -64,6 +64,8 @@ type SiteFacts struct {
 	ReportedAt time.Time
 	// Certificate is what the sidecar says of the certificate that MySQL shows; nil if it did not answer, or there is none.
 	Certificate *wire.CertificateReport
+	// Engines is what the sidecar says of tables whose rows a clone loses; nil if that is not known.
+	Engines *wire.EngineReport
 	// AdminAddr is podIP:33062 of the site's pod.
 	AdminAddr string
 	PodName   string

@@ -120,6 +120,9 @@ func (p *provisioner) run(ctx context.Context, t task) outcome {
 	if first.verdict != verdictClone && first.verdict != verdictReclone {
 		return outcome{verdict: first.verdict, message: first.message, volume: first.volume}
 	}
+	if why := p.losesRows(t, first.source); why != "" {
+		return outcome{verdict: verdictRefuse, message: why}
+	}
 	if why := p.donorWaits(t, first.source); why != "" {
 		return outcome{verdict: verdictWait, message: why, donor: true}
 	}

@@ -299,6 +299,41 @@ func TestProvisionRefuses(t *testing.T) {
 	})
 }
 
+// I14: rows outside InnoDB would be gone without a word. Only a person gives them up, and what is not known stops nothing.
+func TestProvisionKeepsRowsThatNoCloneBringsI14(t *testing.T) {
+	for name, tc := range map[string]struct {
+		found *wire.EngineReport
+		order order
+		want  verdict
+	}{
+		"rows":            {&wire.EngineReport{Tables: 2, WithRows: 1}, order{}, verdictRefuse},
+		"rows, ordered":   {&wire.EngineReport{Tables: 2, WithRows: 1}, order{value: "b"}, verdictRefuse},
+		"rows, policy":    {&wire.EngineReport{Tables: 2, WithRows: 1}, order{value: orderOfPolicy}, verdictRefuse},
+		"rows, confirmed": {&wire.EngineReport{Tables: 2, WithRows: 1}, order{value: "b:confirm"}, verdictAdopt},
+		"no rows":         {&wire.EngineReport{Tables: 2}, order{}, verdictAdopt},
+		"not known":       {nil, order{}, verdictAdopt},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				pl := newPlant(t, history, "")
+				defer pl.end(t)
+				g, _ := pl.facts.Sites("", "")
+				a := g.Sites["a"]
+				a.Engines = tc.found
+				pl.facts.set("a", a)
+				pl.p.begin(testGroup(), "b", tc.order)
+				o := pl.result(t, "b")
+				if o.verdict != tc.want || (o.verdict == verdictRefuse) == (pl.said.count(report.SiteCloning) > 0) {
+					t.Errorf("outcome %+v", o)
+				}
+				if o.verdict == verdictRefuse && !strings.Contains(o.message, "ENGINE=InnoDB") {
+					t.Errorf("no way out: %s", o.message)
+				}
+			})
+		})
+	}
+}
+
 // A site with databases is cloned inside a window, which its sidecar has heard of before it opens.
 func TestProvisionInWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -69,7 +69,7 @@ func (r *Reconciler) whyWait(s *scope, q request) string {
 // is safe alone. What they stand on is looked at again before data is touched (examine).
 var refusals = []func(*scope, request) string{
 	isNoSite, isTheActiveSite, donorIsNotOpen, donorIsNotWhole, isAboutToTakeOver, hasNoKeyring, doesNotAnswer, isNotFenced, isBeingCloned,
-	hasDiverged, isNotSettled, isOnlyOtherCopy,
+	donorLosesRows, hasDiverged, isNotSettled, isOnlyOtherCopy,
 }
 
 func isNoSite(s *scope, q request) string {
@@ -149,6 +149,17 @@ func isBeingCloned(s *scope, q request) string {
 		return ""
 	}
 	return fmt.Sprintf("%s is being cloned already: see status.sites", q.site)
+}
+
+// donorLosesRows keeps the rows that a clone would not bring, unless a person gives them up on this site.
+func donorLosesRows(s *scope, q request) string {
+	if q.confirmed {
+		return ""
+	}
+	if why := rowsLost(s.activeSite(), s.facts); why != "" {
+		return fmt.Sprintf("%s; or order %s%s, which leaves %s without them", why, q.site, confirmed, q.site)
+	}
+	return ""
 }
 
 func hasDiverged(s *scope, q request) string {
@@ -268,6 +279,9 @@ func (r *Reconciler) policyReclones(s *scope, site string) bool {
 	}
 	if !s.provisioned[site] || !f.Diverged || r.whyWait(s, q) != "" || notSettled(s.group, site) {
 		return false
+	}
+	if rowsLost(s.activeSite(), s.facts) != "" {
+		return false // nobody has given up the rows that a clone does not bring
 	}
 	if slices.ContainsFunc(refusals, func(guard func(*scope, request) string) bool { return guard(s, q) != "" }) {
 		return false

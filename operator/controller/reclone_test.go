@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/operator/report"
 )
 
@@ -170,9 +171,15 @@ func TestRecloneRefusals(t *testing.T) {
 				s.PlannedFailover = &v1alpha1.PlannedFailoverStatus{From: "a", To: "b", Cause: "Requested", Phase: v1alpha1.PlannedWaiting}
 			})
 		}, why: "abort-planned-failover"},
-		"MySQL is down":        {value: "b:confirm", happens: func(w *world) { w.facts.set("b", SiteFacts{Reachable: true}) }, why: "PersistentVolumeClaim mysql-orders-b-data"},
-		"writable":             {value: "b:confirm", happens: func(w *world) { w.fact("b", func(f *SiteFacts) { f.Writable = true }) }, why: "being fenced"},
-		"being cloned":         {value: "b:confirm", happens: func(w *world) { w.fact("b", func(f *SiteFacts) { f.Cloning = true }) }, why: "already"},
+		"MySQL is down": {value: "b:confirm", happens: func(w *world) { w.facts.set("b", SiteFacts{Reachable: true}) }, why: "PersistentVolumeClaim mysql-orders-b-data"},
+		"writable":      {value: "b:confirm", happens: func(w *world) { w.fact("b", func(f *SiteFacts) { f.Writable = true }) }, why: "being fenced"},
+		"being cloned":  {value: "b:confirm", happens: func(w *world) { w.fact("b", func(f *SiteFacts) { f.Cloning = true }) }, why: "already"},
+		"the donor has rows that no clone brings": {value: "b", happens: func(w *world) {
+			w.fact("a", func(f *SiteFacts) { f.Engines = &wire.EngineReport{Tables: 1, WithRows: 1} })
+		}, why: "ENGINE=InnoDB"},
+		"the donor has rows that no clone brings, confirmed": {value: "b:confirm", happens: func(w *world) {
+			w.fact("a", func(f *SiteFacts) { f.Engines = &wire.EngineReport{Tables: 1, WithRows: 1} })
+		}},
 		"diverged":             {value: "b", happens: func(w *world) { w.diverge("b") }, why: "b:confirm"},
 		"diverged, confirmed":  {value: "b:confirm", happens: func(w *world) { w.diverge("b") }},
 		"unsettled":            {value: "b", happens: lostLog, why: "b:confirm"},

@@ -27,6 +27,9 @@ func views(s Snapshot, d Decision) []View {
 		// An eviction would take the only copy of a keyring whose escrow Secret is gone, or that is not in escrow yet.
 		v.Protected = v.State == v1alpha1.SitePrimary || site.EscrowMissing || d.lately(s, d.Memory.AloneAt[site.Name]) ||
 			mayTakeOver(v) && d.lately(s, d.Memory.HopeAt[site.Name]) && !d.movedAway(s, site.Name)
+		if reason, message := outsideInnoDB(site, active); reason != "" && v.Healthy {
+			v.Reason, v.Message = string(reason), message
+		}
 		if reason, message := readersKeptOut(site, v); reason != "" {
 			v.Readable, v.Reason, v.Message = false, reason, message
 		}

@@ -54,6 +54,7 @@ func (l *loop) events(group *v1alpha1.MysqlFailoverGroup, d failover.Decision) {
 	l.fenceEvents(emit, d)
 	l.staysEvent(emit, d)
 	l.writeEvents(emit, d)
+	l.rowEvents(emit, d)
 	l.plannedEvents(emit, d)
 	if l.said.blocked = ""; d.Verdict == failover.VerdictBlocked {
 		l.said.blocked = d.Reason
@@ -111,6 +112,26 @@ func (l *loop) writeEvents(emit teller, d failover.Decision) {
 		}
 	} else if before != "" && d.Topology == failover.TopologyHealthy {
 		emit(d.Status.ActiveSite, report.ClientsCanWrite, "clients can write to %s again", d.Status.ActiveSite)
+	}
+}
+
+// rowEvents tell once of rows that no clone brings, of whoever has or lacks them.
+func (l *loop) rowEvents(emit teller, d failover.Decision) {
+	if l.said.rows == nil {
+		l.said.rows = map[string]string{}
+	}
+	for _, v := range d.Views {
+		switch failover.Reason(v.Reason) {
+		case failover.ReasonRowsNotCloned, failover.ReasonRowsMissing:
+			if l.said.rows[v.Name] != v.Reason {
+				emit(v.Name, report.RowsNotCloned, "%s %s", v.Name, v.Message)
+			}
+			l.said.rows[v.Name] = v.Reason
+		default:
+			if v.Healthy {
+				delete(l.said.rows, v.Name)
+			}
+		}
 	}
 }
 

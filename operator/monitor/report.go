@@ -34,7 +34,9 @@ type said struct {
 	planned string
 	// unwritable is why clients could not write to the open active site.
 	unwritable string
-	written    time.Time
+	// rows is what was said last of each site's rows outside InnoDB.
+	rows    map[string]string
+	written time.Time
 	// agreed is the version of the group in which status was last found to stand.
 	agreed   string
 	forecast settledForecast

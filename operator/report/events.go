@@ -39,6 +39,7 @@ var (
 	ActiveSiteReopened = normal("ActiveSiteReopened", "Promote", "The active site came back, held everything and was reopened.")
 	ClientsCannotWrite = warning("ClientsCannotWrite", "Observe", "The active site is open, but a write as a client makes it does not succeed.")
 	ClientsCanWrite    = normal("ClientsCanWrite", "Observe", "A write as a client makes it succeeds again.")
+	RowsNotCloned      = warning("RowsNotCloned", "Observe", "The active site has tables with rows outside InnoDB, which a clone does not copy; or a replica was cloned without such rows.")
 	WriterFenced       = warning("WriterFenced", "Fence", "A site that is not the active site was writable and was fenced.")
 	SiteDiverged       = warning("SiteDiverged", "Hold", "A site has transactions that the active site lacks; it is held for a person.")
 	SiteAttached       = normal("SiteAttached", "Attach", "A site replicates from the active site.")

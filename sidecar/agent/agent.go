@@ -102,6 +102,11 @@ type WriteProbe interface {
 	Report() *wire.WriteProbe
 }
 
+// Engines looks for tables whose rows a clone loses.
+type Engines interface {
+	Report() *wire.EngineReport
+}
+
 // KeyringNotEscrowed is why a site stays closed whose keyring would be lost with its pod (I16).
 const KeyringNotEscrowed fence.Reason = "KeyringNotEscrowed"
 
@@ -140,8 +145,10 @@ type Config struct {
 	Certificate Certificate
 	// WriteProbe may be nil.
 	WriteProbe WriteProbe
-	Clock      Clock
-	Log        *slog.Logger
+	// Engines may be nil.
+	Engines Engines
+	Clock   Clock
+	Log     *slog.Logger
 }
 
 func (c Config) validate() error {

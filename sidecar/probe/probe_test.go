@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -22,6 +23,7 @@ import (
 
 // world is a server and its volume.
 type world struct {
+	mu    sync.Mutex
 	write func(context.Context) error
 	try   func() error
 	open  atomic.Bool
@@ -33,7 +35,17 @@ func (w *world) ProbeWrite(ctx context.Context) error {
 	w.writes.Add(1)
 	w.mostWriting.Store(max(w.mostWriting.Load(), w.writing.Add(1)))
 	defer w.writing.Add(-1)
-	return w.write(ctx)
+	w.mu.Lock()
+	write := w.write
+	w.mu.Unlock()
+	return write(ctx)
+}
+
+// becomes changes what the server does from now on.
+func (w *world) becomes(write func(context.Context) error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.write = write
 }
 
 func (w *world) Try() error {
@@ -148,7 +160,7 @@ func TestProbesNeverPileUp(t *testing.T) {
 			t.Errorf("%d tries on the volume, %d writes, %d at once", w.tries.Load(), w.writes.Load(), w.mostWriting.Load())
 		}
 		close(forever)
-		w.write = well
+		w.becomes(well)
 		after(7 * time.Second)
 		if r := a.Report(); r == nil || r.Outcome != wire.WriteDone || r.ForMillis > 8_000 {
 			t.Errorf("after the disk is back: %+v", r)
@@ -175,13 +187,13 @@ func TestOnlyAnOpenSiteIsProbed(t *testing.T) {
 		if now := w.writes.Load(); now != before {
 			t.Errorf("%d writes to a closed site", now-before)
 		}
-		w.write = func(ctx context.Context) error {
+		w.becomes(func(context.Context) error {
 			if w.writes.Load() == before+1 {
 				w.open.Store(false) // the fence comes in the middle of it
 				return errors.New("connection lost")
 			}
 			return nil
-		}
+		})
 		w.open.Store(true)
 		after(3 * time.Second)
 		w.open.Store(true)
@@ -200,19 +212,19 @@ func TestRows(t *testing.T) {
 	w := &world{write: server(3032)}
 	play(t, w, func(a *Agent) {
 		after(5 * time.Second)
-		w.write = server(1040)
+		w.becomes(server(1040))
 		after(4 * time.Second)
 		if r := a.Report(); r.Reason != wire.WriteTooManyConnections || r.ForMillis < 8_000 {
 			t.Errorf("two reasons in a row: %+v", r)
 		}
-		w.write = well
+		w.becomes(well)
 		after(2 * time.Second)
-		w.write = server(1040)
+		w.becomes(server(1040))
 		after(2 * time.Second)
 		if r := a.Report(); r.Outcome != wire.WriteFails || r.ForMillis > 3_000 {
 			t.Errorf("after a success: %+v", r)
 		}
-		w.write = server(1142)
+		w.becomes(server(1142))
 		after(10 * time.Second)
 		if r := a.Report(); r.Outcome != wire.WriteUnknown || w.unable.Load() != 1 {
 			t.Errorf("without its right: %+v, told %d times", r, w.unable.Load())
