@@ -37,12 +37,12 @@ func (k keyringsOf) Versions(ctx context.Context, namespace, group, site string)
 		if v.Deleting {
 			continue
 		}
-		digest, err := k.Digest(ctx, namespace, v.Secret)
+		digest, size, err := k.measure(ctx, namespace, v.Secret)
 		if err != nil {
 			return nil, err
 		}
 		if digest != "" {
-			out = append(out, keyring.Version{Name: v.Secret, Number: v.Number, Digest: digest, Annotated: v.Digest})
+			out = append(out, keyring.Version{Name: v.Secret, Number: v.Number, Digest: digest, Annotated: v.Digest, Size: size})
 		}
 	}
 	return out, nil
@@ -59,9 +59,15 @@ func (k keyringsOf) Prune(ctx context.Context, group *v1alpha1.MysqlFailoverGrou
 
 // Digest implements controller.Escrow.
 func (k keyringsOf) Digest(ctx context.Context, namespace, name string) (string, error) {
-	digest, err := k.Store.Digest(ctx, namespace, name)
-	if errors.Is(err, escrow.ErrMissing) {
-		return "", nil
-	}
+	digest, _, err := k.measure(ctx, namespace, name)
 	return digest, err
+}
+
+// measure is Digest, and how long the content is.
+func (k keyringsOf) measure(ctx context.Context, namespace, name string) (digest string, size int, err error) {
+	digest, size, err = k.Measure(ctx, namespace, name)
+	if errors.Is(err, escrow.ErrMissing) {
+		return "", 0, nil
+	}
+	return digest, size, err
 }

@@ -10,8 +10,13 @@ import (
 // PathKeyringEscrow is where a sidecar hands the keyring of its site to the operator: over TLS, with the site's token.
 const PathKeyringEscrow = "/keyring/escrow"
 
-// MaxKeyringBytes bounds the body of POST /keyring/escrow. A keyring of hundreds of rotations is far below it.
-const MaxKeyringBytes = 256 << 10
+const (
+	// MaxKeyringFile bounds a keyring. MySQL 9.7.4 adds some 180 bytes to it with each rotation of both master keys and never removes
+	// InnoDB's: half of what a Secret may hold is enough for 2,800 of them.
+	MaxKeyringFile = 512 << 10
+	// MaxKeyringBytes bounds the body of POST /keyring/escrow: a keyring in base64, and the rest.
+	MaxKeyringBytes = 768 << 10
+)
 
 // KeyringDigest is how a keyring's content is named everywhere: sha256: and 64 hexadecimal digits.
 func KeyringDigest(content []byte) string {

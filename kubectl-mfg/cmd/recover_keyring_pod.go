@@ -35,9 +35,9 @@ var errNoKeyring = errors.New("the file is too large for a keyring")
 // Write takes what the container sends.
 func (k *keyBytes) Write(p []byte) (int, error) {
 	if k.content == nil {
-		k.content = make([]byte, 0, wire.MaxKeyringBytes)
+		k.content = make([]byte, 0, wire.MaxKeyringFile)
 	}
-	if len(k.content)+len(p) > wire.MaxKeyringBytes {
+	if len(k.content)+len(p) > wire.MaxKeyringFile {
 		return 0, errNoKeyring
 	}
 	k.content = append(k.content, p...)

@@ -116,7 +116,7 @@ func TestRecoverKeyring(t *testing.T) {
 			}, errOut: []string{"pod mysql-orders-frankfurt-7d9f-abcde has sha256:", "is missing", "another pod of the site, which may have it, could not be asked",
 				"read /run/keys/keyring in pod leaving: unable to upgrade connection", "Nothing was changed", "Do not delete or restart the pod", "run it again"}},
 		"EmptyFile": {args: "--yes", change: func(f *escrowAPI) { f.live = "" }, code: exitError, changes: []string{"read pod"}, errOut: []string{"is empty"}},
-		"HugeFile":  {args: "--yes", change: func(f *escrowAPI) { f.live = strings.Repeat("x", 300<<10) }, code: exitError, changes: []string{"read pod"}, errOut: []string{"too large"}},
+		"HugeFile":  {args: "--yes", change: func(f *escrowAPI) { f.live = strings.Repeat("x", 600<<10) }, code: exitError, changes: []string{"read pod"}, errOut: []string{"too large"}},
 		"ExecFails": {args: "--yes", change: func(f *escrowAPI) { f.denied = []string{"exec"} }, code: exitError, errOut: []string{"Do not delete or restart the pod"}},
 		"NotSealed": {args: "--yes", code: exitRefused, errOut: []string{"is not sealed", "unsealed, for a rotation", "kubectl mfg keyring list orders"},
 			change: func(f *escrowAPI) {

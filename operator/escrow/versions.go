@@ -109,11 +109,18 @@ func numberOf(group, site, name string) (int64, bool) {
 
 // Digest hashes the content of a Secret in escrow, read live.
 func (s *Store) Digest(ctx context.Context, namespace, name string) (string, error) {
+	digest, _, err := s.Measure(ctx, namespace, name)
+	return digest, err
+}
+
+// Measure hashes the content of a Secret in escrow, read live, and says how long it is.
+func (s *Store) Measure(ctx context.Context, namespace, name string) (digest string, size int, err error) {
 	secret, err := s.read(ctx, namespace, name)
 	if err != nil {
-		return "", err
+		return "", 0, err
 	}
-	return wire.KeyringDigest(secret.Data[v1alpha1.KeyringKey]), nil
+	content := secret.Data[v1alpha1.KeyringKey]
+	return wire.KeyringDigest(content), len(content), nil
 }
 
 func (s *Store) read(ctx context.Context, namespace, name string) (*corev1.Secret, error) {

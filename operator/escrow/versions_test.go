@@ -4,6 +4,7 @@ package escrow
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -205,6 +206,36 @@ func TestConcurrentPushes(t *testing.T) {
 				t.Errorf("%d versions are stored", stored)
 			}
 		})
+	}
+}
+
+// I16: whatever a sidecar takes for a keyring fits into what the operator takes, and into a Secret.
+func TestTheLargestKeyringFits(t *testing.T) {
+	content := []byte(`{"version":"1.0","elements":[`)
+	for i := 0; len(content) < wire.MaxKeyringFile-200; i++ {
+		if i > 0 {
+			content = append(content, ',')
+		}
+		content = fmt.Appendf(content, `{"user":"","data_id":"INNODBKey-%d","data_type":"AES","data":"%064d","extension":[]}`, i, i)
+	}
+	content = append(content, "]}"...)
+	w := newWorld(t)
+	push := pushOf(content)
+	if _, err := w.put(push); err != nil {
+		t.Fatal(err)
+	}
+	body, err := json.Marshal(push)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if room := wire.MaxKeyringBytes - len(body); len(content) > wire.MaxKeyringFile || room < 4096 {
+		t.Errorf("a keyring of %d bytes leaves %d of the body for names", len(content), room)
+	}
+	if _, size, err := w.store.Measure(t.Context(), "shop", "mysql-orders-paris-keyring-v1"); err != nil || size != len(content) {
+		t.Errorf("measured %d bytes, %v", size, err)
+	}
+	if wire.MaxKeyringFile+(64<<10) > corev1.MaxSecretSize {
+		t.Error("it does not fit into a Secret")
 	}
 }
 

@@ -186,7 +186,8 @@ func refused(site, why string) []Effect {
 // unseal begins a new round.
 func (n *Next) unseal(work v1alpha1.KeyringWork, seed Version) {
 	st := &n.Status
-	st.Work, st.Stage, st.Rotated, st.PlainAccepted = work, "", false, false
+	st.Work, st.Stage, st.Rotated = work, "", false
+	st.PlainAccepted = false // it was for the volume of an earlier round
 	st.Round++
 	st.SeedVersion, st.SeedDigest, st.FloorVersion, st.RotationPod = seed.Number, seed.Digest, seed.Number, ""
 	for _, v := range n.site.Versions {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mysql-mfg/mfg/api/wire"
 )
 
 // Who is asked whether data may stay in the clear, and who is not.
@@ -84,6 +86,24 @@ func TestOrdersAreAnsweredOnce(t *testing.T) {
 		"while something else begins": {"what that comes to is not known", sealed, []change{gone, ordered},
 			failed, EventEscrowMissing, silentOn},
 	})
+}
+
+// I16: master keys that come into no escrow are not made: MySQL never takes an old one away, so a keyring has an end.
+func TestARotationIsRefusedBeforeTheKeyringIsFullI16(t *testing.T) {
+	sized := func(n int) change {
+		return func(_ *Group, s *Site) {
+			s.Versions = []Version{ver(1), ver(2), {Name: ver(3).Name, Number: 3, Digest: ver(3).Digest, Annotated: ver(3).Annotated, Size: n}}
+		}
+	}
+	decideAll(t, map[string]transition{
+		"much room":             {"", sealed, []change{sized(nearlyFull - 1), rotate("b")}, pending, "", nil},
+		"nearly full":           {"clones need the rest", sealed, []change{sized(nearlyFull), rotate("b")}, stays, EventRotationRefused, has[Answer]},
+		"nobody knows how full": {"no size is no reason", sealed, []change{sized(0), rotate("b")}, pending, "", nil},
+	})
+	g, s := at(sealed, sized(wire.MaxKeyringFile))
+	if why := refusal(g, s); !strings.Contains(why, "volume") {
+		t.Errorf("%q names no way out", why)
+	}
 }
 
 // A round begins with nothing of the one before, and leaves nothing.

@@ -8,13 +8,27 @@ import (
 	"strings"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
 )
 
 // refusals is the chain of guards before a rotation begins: the first that answers says why not, and what to do. Each is
 // safe alone. isActivePrimary is looked at again right before the keys are rotated (mayRotate).
 var refusals = []func(Group, Site) string{
-	isActivePrimary, isAboutToTakeOver, roleIsMoving, isNotSealed, holdsNoData, hasDiverged, doesNotFollow, orderedUpdateInFlight,
+	isActivePrimary, isAboutToTakeOver, roleIsMoving, isNotSealed, isNearlyFull, holdsNoData, hasDiverged, doesNotFollow, orderedUpdateInFlight,
 	otherKeyringInFlight,
+}
+
+// nearlyFull leaves room for what clones add: a keyring beyond MaxKeyringFile comes into no escrow, and would be in its pod alone.
+const nearlyFull = wire.MaxKeyringFile / 4 * 3
+
+// isNearlyFull: MySQL never takes an old master key of InnoDB out of a keyring. A site that begins with an empty volume has a fresh one.
+func isNearlyFull(_ Group, s Site) string {
+	v, _ := s.current()
+	if v.Size < nearlyFull {
+		return ""
+	}
+	return fmt.Sprintf("the keyring of %s has %d bytes, and at most %d go into escrow: give the site an empty volume (delete its volume claim and its pod), "+
+		"and it is cloned with a fresh keyring", s.Name, v.Size, wire.MaxKeyringFile)
 }
 
 // isActivePrimary: I20. What a rotation that goes wrong destroys on a replica, the active site still has.

@@ -98,6 +98,8 @@ type Version struct {
 	Number int64
 	// Digest is that of its content as it is now, Annotated the one that it was stored with.
 	Digest, Annotated string
+	// Size is that of its content in bytes; 0 if it is not known.
+	Size int
 }
 
 // whole is true if the content is what was once stored.

@@ -61,8 +61,8 @@ const (
 // keyringMode lets mysqld read the projected keyring under any user, and write it under none.
 const keyringMode int32 = 0o444
 
-// keyringLimit is far above any keyring: 500 bytes and as many again with each rotation.
-const keyringLimit = "1Mi"
+// keyringLimit holds the largest keyring that goes into escrow, MySQL's copy of it while it is rewritten, and the seed.
+const keyringLimit = "2Mi"
 
 func (in Input) encrypted(site string) bool {
 	_, is := in.Keyrings[site]

@@ -118,7 +118,7 @@ func TestUnsealedKeyringIsInMemory(t *testing.T) {
 	spec := pod(input(encrypted(unsealed)))
 	v := volume(spec, "keyring")
 	if v == nil || v.EmptyDir == nil || v.EmptyDir.Medium != corev1.StorageMediumMemory || v.EmptyDir.SizeLimit == nil ||
-		v.EmptyDir.SizeLimit.Value() != 1<<20 {
+		v.EmptyDir.SizeLimit.Value() != 2<<20 {
 		t.Fatalf("the keyring is %+v", v)
 	}
 	readOnly := map[string]bool{}

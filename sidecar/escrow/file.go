@@ -30,7 +30,7 @@ var (
 	// ErrKeysMissing: MySQL knows of keys that the file does not hold.
 	ErrKeysMissing = errors.New("MySQL lists keys that the file does not hold")
 	// ErrTooLarge: the keyring is beyond what the operator takes.
-	ErrTooLarge = errors.New("the keyring is too large for the escrow")
+	ErrTooLarge = errors.New("the keyring is too large for the escrow: give the site an empty volume once another site has the role, and it starts with a fresh one")
 )
 
 // Look is one look at a keyring's file. Its content stays in here.
@@ -74,8 +74,7 @@ func LookAt(path string) (Look, error) {
 	switch {
 	case writing:
 		l.Flaw = ErrBackup
-	case len(content) > wire.MaxKeyringBytes/2:
-		// Base64 and the rest of the body must fit too.
+	case len(content) > wire.MaxKeyringFile:
 		l.Flaw = ErrTooLarge
 	default:
 		l.Keys, l.Flaw = parse(content)

@@ -49,7 +49,7 @@ func TestLookAt(t *testing.T) {
 		"no element": {"it is another document", `{"version":"1.0","elements":[{}]}`, false, ErrNotAKeyring},
 		"other JSON": {"it is another document", `{"kind":"Secret"}`, false, ErrNotAKeyring},
 		"writing":    {"MySQL may be in the middle of it", whole, true, ErrBackup},
-		"too large":  {"the operator would refuse it", ring(strings.Repeat("k", wire.MaxKeyringBytes/2)), false, ErrTooLarge},
+		"too large":  {"the operator would refuse it", ring(strings.Repeat("k", wire.MaxKeyringFile)), false, ErrTooLarge},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "keyring")

@@ -18,7 +18,7 @@ package main
 //   - digestsEqual, keyringIsReadOnly: what the sidecar or MySQL does not tell. It is not equal to what is asked for either.
 //   - prunable: not the sealed one. A smaller number has another name.
 var keyringRows = concat(phaseRows, lossRows, roundRows, levelRows, siteRows, wishRows, foundRows, lostRows, messageRows,
-	missingRows, refusalRows, sealRows, adoptionRows)
+	missingRows, refusalRows, sealRows, adoptionRows, acceptedRows)
 
 // levelRows: what is done once a site has its phase, and what a round begins and ends with.
 var levelRows = cuts("operator/keyring/decide.go", []cut{

@@ -23,3 +23,9 @@ var adoptionRows = cuts("operator/keyring/adoption.go", []cut{
 	{"adoptedNext: the active site is the last", "adoption", "case s.Active:\n\t\t\trank = 1", "case s.Active:\n\t\t\trank = 2"},
 	{"adoptedNext: who is never promoted comes first", "I16", "case s.Passive:\n\t\t\trank = 3", "case s.Passive:\n\t\t\trank = 2"},
 })
+
+// acceptedRows: what a person accepted of a volume does not outlive the round.
+var acceptedRows = cuts("operator/keyring/decide.go", []cut{
+	{"unseal: nothing in the clear is accepted any more", "I14", "\tst.PlainAccepted = false // it", "\t// it"},
+	{"endRound: nothing in the clear is accepted any more", "I14", "\tst.PlainAccepted = false\n", "\n"},
+})

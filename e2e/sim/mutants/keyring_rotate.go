@@ -67,6 +67,7 @@ var refusalRows = cuts("operator/keyring/rotate.go", []cut{
 	{"isActivePrimary", "I20", "if !s.Active {\n\t\treturn \"\"", "if true {\n\t\treturn \"\""},
 	{"isAboutToTakeOver", "I20", "if g.PlannedTo == \"\" {\n\t\treturn \"\"", "if true {\n\t\treturn \"\""},
 	{"roleIsMoving", "I20", "if !g.Transition {\n\t\treturn \"\"", "if true {\n\t\treturn \"\""},
+	{"isNearlyFull", "I16", "if v.Size < nearlyFull {\n", "if true {\n"},
 	{"isNotSealed", "one at a time",
 		"if s.Status.Phase == v1alpha1.KeyringSealed {\n\t\treturn \"\"", "if true {\n\t\treturn \"\""},
 	{"holdsNoData: the mark", "I14",
