@@ -69,7 +69,7 @@ func prepare(ctx context.Context, kube client.Client, certificate *certificates)
 			ObjectMeta: metav1.ObjectMeta{
 				Namespace: groupNamespace, Name: tlsSecret, Annotations: map[string]string{v1alpha1.AnnotationAllowGroups: "*"},
 			},
-			Data:       map[string][]byte{"tls.crt": certificate.cert, "tls.key": certificate.key, "ca.crt": certificate.ca},
+			Data: map[string][]byte{"tls.crt": certificate.cert, "tls.key": certificate.key, "ca.crt": certificate.ca},
 		})
 	}
 	for _, obj := range objects {
