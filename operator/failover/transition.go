@@ -260,10 +260,10 @@ func gateClosed(s Snapshot, d Decision, g Gate) Decision {
 func pass(s Snapshot, d Decision, target Site, g Gate) Decision {
 	t := *s.Status.Transition
 	t.Step, t.GatePassedAt, t.Evidence, t.ToExecuted = v1alpha1.TransitionOpening, s.Now, g.Evidence, target.MySQL.Executed
-	if t.From != t.To && !planned(&t) {
-		t.FromExecuted = t.known(s, d.Memory, target)
-	}
 	if behind, where := leftBehind(s, d.Memory, target); t.From != "" && !planned(&t) && !behind.IsEmpty() {
+		if !forced(s) { // by order also what a site has of its own is left behind: that was never the old active site's
+			t.FromExecuted = t.FromExecuted.Union(behind)
+		}
 		t.Evidence = append(slices.Clone(t.Evidence), fmt.Sprintf("left behind: %s, which %s has", behind, strings.Join(where, ", ")))
 	}
 	d.Status.Transition = &t

@@ -50,7 +50,7 @@ var moreRows = []row{
 		{candidateGo, "return site.MySQL.Direct && !left.IsEmpty() && !site.MySQL.SQLRunning && site.MySQL.SQLError != \"\"", "return !left.IsEmpty()"},
 	}},
 	{guard: "pass: what is left behind is counted", breaks: "I7", edits: []edit{
-		{transitionGo, "t.FromExecuted = t.known(s, d.Memory, target)", "_ = t"},
+		{transitionGo, "t.FromExecuted = t.FromExecuted.Union(behind)", "_ = behind"},
 	}},
 	{guard: "known: what is left behind counts for the budget", breaks: "I7", edits: []edit{
 		{transitionGo, "Union(m.Executed[t.From]).Union(behind)", "Union(m.Executed[t.From]); _ = behind"},
