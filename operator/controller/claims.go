@@ -104,7 +104,10 @@ func (r *Reconciler) claimed(ctx context.Context, group *v1alpha1.MysqlFailoverG
 	case claims.Operate:
 		r.tellClaim(group, report.HandOverWaits, why)
 		report.ClaimedElsewhere.DeleteLabelValues(group.Namespace, group.Name)
-		return true, 0, nil
+		if why != "" {
+			again = whenWaiting // two looks at the other Lease show that somebody leads there
+		}
+		return true, again, nil
 	case claims.Take:
 		return r.take(ctx, group, q.Holder)
 	case claims.HandOver:

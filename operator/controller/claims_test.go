@@ -215,7 +215,10 @@ func TestI4AGroupIsHandedOverWhenNothingAnswersForIt(t *testing.T) {
 	g.Annotations = map[string]string{v1alpha1.AnnotationOperatedBy: leaseB}
 	x.must(x.c.Update(x.ctx, g))
 
-	x.reconciles(x.a)
+	x.r = x.a
+	if again := x.reconcile(); again > whenWaiting {
+		t.Errorf("it looks for the heir after %s", again)
+	}
 	if x.claim() != leaseA || x.said.count(report.HandOverWaits) != 1 {
 		t.Error("given to a release of which no life was seen")
 	}

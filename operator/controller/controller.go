@@ -3,6 +3,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -186,7 +187,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (resu
 		}
 		return reconcile.Result{}, fmt.Errorf("read group: %w", err)
 	}
-	if mine, again, err := r.claimed(ctx, group); err != nil || !mine {
+	mine, again, err := r.claimed(ctx, group)
+	if err != nil || !mine {
 		return reconcile.Result{RequeueAfter: again, Priority: ptr.To(afterAll)}, err
 	}
 	if group.DeletionTimestamp != nil {
@@ -194,6 +196,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (resu
 		return reconcile.Result{RequeueAfter: again, Priority: ptr.To(afterAll)}, err
 	}
 	s := r.newScope(group)
+	s.again = cmp.Or(again, s.again)
 	defer func() {
 		statusErr := r.writeStatus(ctx, s, err)
 		if apierrors.IsConflict(statusErr) && err == nil {
