@@ -53,7 +53,11 @@ func TestNothingRefusesXACommitOnAReplica(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer func() { _ = rows.Close() }()
-				return rows.Next()
+				prepared := rows.Next()
+				if err := rows.Err(); err != nil {
+					t.Fatal(err)
+				}
+				return prepared
 			})
 			holder := session(t, root, test.on...)
 			defer func() {

@@ -120,8 +120,8 @@ func (r *Reconciler) askedBefore(ctx context.Context, s *scope) (bool, error) {
 		return false, client.IgnoreNotFound(err)
 	}
 	have, ok := current.(*unstructured.Unstructured)
-	if !ok || belongs(s.group, certificate, current) != nil {
-		return false, nil
+	if foreign := belongs(s.group, certificate, current); !ok || foreign != nil {
+		return false, nil //nolint:nilerr // another's Certificate asks for nothing in the name of this group
 	}
 	name, _, _ := unstructured.NestedString(have.Object, "spec", "secretName")
 	return name == s.group.Spec.TLS.SecretName, nil

@@ -76,7 +76,7 @@ func adoptedNext(g Group) string {
 func AdoptsNext(g Group) bool { return adoptedNext(g) != "" && adoptionWaits(g) == "" }
 
 // plainWaits says what a site whose volume holds data in the clear waits for.
-func plainWaits(g Group, s Site) string {
+func plainWaits(g Group) string {
 	const plain = "its volume holds data in the clear, of which nothing was changed"
 	switch why := adoptionWaits(g); {
 	case !g.Adopt:

@@ -35,18 +35,19 @@ func (l *loop) refused(from, site, why string) {
 
 // tellRefusals adds to the message of each site why it cannot be spoken to.
 func (l *loop) tellRefusals(views []failover.View) {
-	for i := range views {
+	for i, view := range views {
 		for _, from := range []string{fromSidecar, fromMySQL} {
-			why, is := l.refusals.Load(from + views[i].Name)
+			why, is := l.refusals.Load(from + view.Name)
 			text, _ := why.(string)
-			if !is || strings.Contains(views[i].Message, text) {
+			if !is || strings.Contains(view.Message, text) {
 				continue
 			}
-			if views[i].Message != "" {
-				views[i].Message += "; "
+			if view.Message != "" {
+				view.Message += "; "
 			}
-			views[i].Message += text
+			view.Message += text
 		}
+		views[i] = view
 	}
 }
 

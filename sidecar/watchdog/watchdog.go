@@ -61,7 +61,7 @@ func Open(dir string) (*Timer, error) {
 	}
 	// A page that is swapped out makes its reader wait for a disk. Where locking is not allowed, there usually is no swap.
 	_ = unix.Mlock(memory)
-	return &Timer{memory: memory, words: (*words)(unsafe.Pointer(&memory[0]))}, nil
+	return &Timer{memory: memory, words: (*words)(unsafe.Pointer(&memory[0]))}, nil //nolint:gosec // a page is aligned, larger than the words, and mapped until Close
 }
 
 // Close ends the mapping; the deadline stands for the other side.

@@ -5,7 +5,6 @@
 package mysqltest
 
 import (
-	"os"
 	"regexp"
 	"runtime"
 	"slices"
@@ -25,11 +24,7 @@ func OptionNames(t testing.TB) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, err := os.MkdirTemp("", "mfg-mysqld-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	dir := t.TempDir()
 	runtime.LockOSThread() // see inRootfs
 	defer runtime.UnlockOSThread()
 	out, err := inRootfs(t.Context(), root, dir, "mysqld", "--no-defaults", "--verbose", "--help").Output()
