@@ -57,7 +57,7 @@ func Read(in io.Reader, site string) ([]Transaction, error) {
 	l := &binlog{in: bufio.NewReaderSize(in, 1<<16), site: site}
 	head := make([]byte, len(magic))
 	if _, err := io.ReadFull(l.in, head); err != nil {
-		return nil, nil // made a moment ago: there is nothing in it
+		return nil, nil //nolint:nilerr // made a moment ago: there is nothing in it
 	}
 	switch string(head) {
 	case encryptedMagic:
