@@ -65,6 +65,8 @@ func hit(fault func(*Scene, context.Context, string) error) step {
 	return func(ctx context.Context, s *Scene) error { return fault(s, ctx, s.Active) }
 }
 
+func mustMove(ctx context.Context, s *Scene) error { return s.MustMove(ctx) }
+
 // wait lets time go by.
 func wait(d time.Duration) step {
 	return func(ctx context.Context, _ *Scene) error { return pause(ctx, d) }
