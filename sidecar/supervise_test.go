@@ -171,3 +171,23 @@ if [ -e "$MFG_DATADIR/#clone/#status_fix" ]; then trap 'exit 0' TERM; kill -TERM
 		t.Error("mysqld was started, and who it is could not be written")
 	}
 }
+
+// A server with a keyring keeps its identity: with another one a sealed server has no master key.
+func TestAServerWithAKeyringKeepsItsIdentity(t *testing.T) {
+	data := t.TempDir()
+	t.Setenv("MFG_DATADIR", data)
+	t.Setenv("MFG_KEYRING_FILE", "/run/mysql-keyring/keyring")
+	const old = "[auto]\nserver-uuid=3e11fa47-71ca-11e1-9e33-c80aa9429562\n"
+	write(t, filepath.Join(data, "auto.cnf"), old, 0o600)
+	if err := os.Mkdir(filepath.Join(data, "#clone"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(data, "#clone", "#status_fix"), "", 0o600)
+	argv, starts := script(t, "trap 'exit 0' TERM\nkill -TERM $PPID\nsleep 1\n")
+	if err := supervise(t.TempDir(), argv, slog.New(slog.DiscardHandler)); err != nil || starts() != 1 {
+		t.Fatal(err, starts())
+	}
+	if now, err := os.ReadFile(filepath.Join(data, "auto.cnf")); err != nil || string(now) != old {
+		t.Errorf("it is %q now, %v", now, err)
+	}
+}

@@ -34,10 +34,9 @@ func renewing(t *testing.T, renewals *atomic.Int32) func(string) {
 	}
 }
 
-// I10: a server that was cloned never gives numbers again that it gave before, also with encryption: its new keys are made at
-// the end of the clone, while the keyring can be written, so it starts and writes when it is sealed.
-func TestI10ACloneBeginsANewHistoryAlsoSealed(t *testing.T) {
-	options := mysqltest.Options{TLS: true, Keyring: true}
+// I10: a server that was cloned never gives numbers again that it gave before.
+func TestI10ACloneBeginsANewHistory(t *testing.T) {
+	options := mysqltest.Options{TLS: true}
 	donor := writable(t, options)
 	var renewals atomic.Int32
 	options.BeforeStart = renewing(t, &renewals)
@@ -59,15 +58,6 @@ func TestI10ACloneBeginsANewHistoryAlsoSealed(t *testing.T) {
 	if st.ServerUUID == lost.ServerUUID || renewals.Load() != 1 {
 		t.Fatalf("it is still %s after %d renewals: it would write %s again", st.ServerUUID, renewals.Load(), lost.Executed)
 	}
-	ring, err := os.ReadFile(recipient.Keyring())
-	if err != nil {
-		t.Fatal(err)
-	}
-	// In escrow is what is there now; after it nothing can be added.
-	if !strings.Contains(string(ring), "MySQLReplicationKey_"+st.ServerUUID) {
-		t.Errorf("the keys of the new server are not there when it is back")
-	}
-	recipient.Seal(t, true)
 	src := sourceOf(donor)
 	src.TLS, src.CA = true, mysqltest.CA
 	if err := db.Follow(budget(t), src); err != nil {
@@ -88,15 +78,12 @@ func TestI10ACloneBeginsANewHistoryAlsoSealed(t *testing.T) {
 	if wrote := now.Executed.Subtract(st.Executed).String(); !strings.Contains(wrote, now.ServerUUID) || strings.Contains(wrote, lost.ServerUUID) {
 		t.Errorf("it wrote %s", wrote)
 	}
-	after, err := os.ReadFile(recipient.Keyring())
-	if err != nil || string(after) != string(ring) {
-		t.Errorf("the sealed keyring was written: %v", err)
-	}
 }
 
-// I10, I15: whenever mysqld is killed on its way back from a clone, it comes back with the cloned data and as another server.
+// I10, I15: whenever mysqld is killed on its way back from a clone, it comes back as another server: with the cloned data, or
+// with what it had before and a clone that is known not to have ended well.
 func TestI10KilledOnTheWayBackFromAClone(t *testing.T) {
-	options := mysqltest.Options{TLS: true, Keyring: true}
+	options := mysqltest.Options{TLS: true}
 	donor := writable(t, options)
 	var renewals atomic.Int32
 	options.BeforeStart = renewing(t, &renewals)
@@ -118,11 +105,10 @@ func TestI10KilledOnTheWayBackFromAClone(t *testing.T) {
 	recipient.WaitReady(t)
 	st, want := status(t, db), status(t, donor.Operator(t))
 	t.Logf("%d kills, %d renewals", kills, renewals.Load())
-	if st.ServerUUID == before.ServerUUID || !st.Executed.Equal(want.Executed) || st.UserDatabases != want.UserDatabases || st.HalfCloned {
+	whole := st.Executed.Equal(want.Executed) && st.UserDatabases == want.UserDatabases && !st.HalfCloned
+	// A kill in the middle of the change-over may have mysqld put back what it had; then the operator clones it once more.
+	back := st.Executed.Equal(before.Executed) && st.UserDatabases == before.UserDatabases && st.HalfCloned
+	if st.ServerUUID == before.ServerUUID || !whole && !back {
 		t.Errorf("after %d kills: %+v", kills, st)
-	}
-	recipient.Seal(t, true)
-	if sealed := status(t, db); sealed.ServerUUID != st.ServerUUID {
-		t.Errorf("sealed it is %s", sealed.ServerUUID)
 	}
 }
