@@ -61,7 +61,7 @@ func TestAPIRefuses(t *testing.T) {
 		"keyring at a relative path":   {spec: encrypted("keyring"), says: "dataFileDir"},
 		"lease too short":              {spec: twoSites + "sidecar: {leaseTimeout: 20s, peerCheckInterval: 10s}", says: "leaseTimeout must be at least"},
 		"lease out of range":           {spec: twoSites + "sidecar: {leaseTimeout: 1h}", says: "leaseTimeout is between"},
-		"lease below the kubelet":      {spec: twoSites + "sidecar: {leaseTimeout: 14s}", says: "leaseTimeout is between"},
+		"lease below the least":        {spec: twoSites + "sidecar: {leaseTimeout: 4s, peerCheckInterval: 500ms, fenceTimeout: 500ms}", says: "leaseTimeout is between"},
 		"poll interval out of range":   {spec: twoSites + "failover: {pollInterval: 1ms}", says: "pollInterval is between"},
 		"volume too small":             {spec: "sites: [{name: a, role: primary-candidate, storage: {size: 1Mi}}, {name: b, role: primary-candidate}]", says: "raise the size"},
 		"setting with a line break":    {spec: twoSites + "mysqlConf: {max_connections: \"5\\nsuper_read_only=OFF\"}", says: "mysqlConf"},
