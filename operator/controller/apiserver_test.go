@@ -374,6 +374,17 @@ func (c *cluster) goesOn() {
 			c.t.Fatal(err)
 		}
 	}
+	var secrets corev1.SecretList
+	if err := c.admin.List(c.t.Context(), &secrets, client.InNamespace(testKey.Namespace)); err != nil {
+		c.t.Fatal(err)
+	}
+	for i := range secrets.Items {
+		if strings.HasSuffix(secrets.Items[i].Name, "-report") { // it belongs to the group that is gone
+			if err := c.admin.Delete(c.t.Context(), &secrets.Items[i]); err != nil {
+				c.t.Fatal(err)
+			}
+		}
+	}
 	c.createGroup()
 	after := &corev1.Secret{}
 	if err := c.get(after, "mysql-orders-accounts"); err != nil || !maps.EqualFunc(before.Data, after.Data, bytes.Equal) {
