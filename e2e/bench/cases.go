@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -55,11 +56,11 @@ const (
 
 // afterLease is the target of whatever has no fence proof: the lease, and five seconds.
 func afterLease(spec v1alpha1.MysqlFailoverGroupSpec) []target {
-	lease := spec.Sidecar.LeaseTimeout.Duration
-	if lease <= 0 {
-		lease = defaultLease
-	}
-	return []target{{Figure: figureMax, Limit: (lease + 5*time.Second).Seconds()}}
+	return []target{{Figure: figureMax, Limit: (leaseOf(spec) + 5*time.Second).Seconds()}}
+}
+
+func leaseOf(spec v1alpha1.MysqlFailoverGroupSpec) time.Duration {
+	return cmp.Or(spec.Sidecar.LeaseTimeout.Duration, defaultLease)
 }
 
 // afterGrace is the target of a mysqld that stays away: the grace for a restart in place, and two seconds.

@@ -58,6 +58,10 @@ type row struct {
 	LossReported int `json:"lossReported"`
 	// WriterOverlaps counts moments at which two sites may have accepted commits.
 	WriterOverlaps int `json:"writerOverlaps"`
+	// OverlapsByServers are those by the timestamps in the servers' binary logs.
+	OverlapsByServers int `json:"overlapsByServers"`
+	// LeaseSeconds is spec.sidecar.leaseTimeout.
+	LeaseSeconds float64 `json:"leaseSeconds"`
 	// MinFenceMarginSeconds is the shortest time from the last commit of the old writer to the first of the new one.
 	MinFenceMarginSeconds float64 `json:"minFenceMarginSeconds"`
 	// StolenPercent is the median of the runs': how noisy the machine was.
@@ -95,6 +99,7 @@ func (f *figures) add(c benchCase, spec v1alpha1.MysqlFailoverGroupSpec, o outco
 		r.AckedLost += s.Lost
 		r.LossReported += s.Reported
 		r.WriterOverlaps += s.Overlaps
+		r.OverlapsByServers += s.ByServers
 		r.MinFenceMarginSeconds = min(r.MinFenceMarginSeconds, s.MarginSeconds)
 		r.CommitsPerSecond = min(r.CommitsPerSecond, s.CommitsPerSecond)
 	}
@@ -104,6 +109,7 @@ func (f *figures) add(c benchCase, spec v1alpha1.MysqlFailoverGroupSpec, o outco
 	r.P50Seconds, r.P99Seconds, r.MaxSeconds = percentile(seconds, 50), percentile(seconds, 99), percentile(seconds, 100)
 	r.MergedP50Seconds, r.MergedP99Seconds = percentile(merged, 50), percentile(merged, 99)
 	r.StolenPercent = percentile(stolen, 50)
+	r.LeaseSeconds = leaseOf(spec).Seconds()
 	for _, err := range o.errs {
 		r.FailedRuns = append(r.FailedRuns, err.Error())
 	}
@@ -120,7 +126,7 @@ func (r *row) judge(c benchCase, spec v1alpha1.MysqlFailoverGroupSpec) {
 	got := map[string]float64{
 		figureP50: r.P50Seconds, figureP99: r.P99Seconds, figureMax: r.MaxSeconds, figureLost: float64(r.AckedLost),
 	}
-	r.WithinTarget = r.Runs > 0 && len(r.FailedRuns) == 0 && r.WriterOverlaps == 0
+	r.WithinTarget = r.Runs > 0 && len(r.FailedRuns) == 0 && r.WriterOverlaps == 0 && r.OverlapsByServers == 0
 	for i := range r.Targets {
 		t := &r.Targets[i]
 		t.Got = got[t.Figure]
@@ -172,8 +178,8 @@ func (f *figures) print(out io.Writer) {
 		if r.CommitsPerSecond < wantRate {
 			verdict += fmt.Sprintf(", load below %.0f/s", wantRate)
 		}
-		fmt.Fprintf(w, "%s\t%d\t%.3f\t%.3f\t%.3f\t%.0f/s\t%d\t%d\t%d\t%d\t%.0f %%\t%s\t%s\n", r.Name, r.Runs, r.P50Seconds, r.P99Seconds,
-			r.MaxSeconds, r.CommitsPerSecond, r.AckedWrites, r.AckedLost, r.LossReported, r.WriterOverlaps,
+		fmt.Fprintf(w, "%s\t%d\t%.3f\t%.3f\t%.3f\t%.0f/s\t%d\t%d\t%d\t%d+%d\t%.0f %%\t%s\t%s\n", r.Name, r.Runs, r.P50Seconds, r.P99Seconds,
+			r.MaxSeconds, r.CommitsPerSecond, r.AckedWrites, r.AckedLost, r.LossReported, r.WriterOverlaps, r.OverlapsByServers,
 			r.StolenPercent, strings.Join(targets, ", "), verdict)
 	}
 	// A terminal that went away takes nothing along: the figures are in the file.

@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/e2e/commits"
 	"github.com/mysql-mfg/mfg/e2e/writer/journal"
+	"github.com/mysql-mfg/mfg/e2e/writer/load"
 )
 
 // sample is what one run measured.
@@ -31,7 +33,9 @@ type sample struct {
 	Lost             int     `json:"lost"`
 	Reported         int     `json:"reported"`
 	Overlaps         int     `json:"overlaps"`
-	MarginSeconds    float64 `json:"marginSeconds"`
+	// ByServers are the overlaps by the servers' own timestamps.
+	ByServers     int     `json:"overlapsByServers"`
+	MarginSeconds float64 `json:"marginSeconds"`
 	// StolenPercent is how much of the machine's time its host gave to others in this run, in percent: the noise.
 	StolenPercent float64 `json:"stolenPercent"`
 	// Run of bench-keyring: what has the same number in both groups was measured one after the other.
@@ -44,6 +48,36 @@ type testimony struct {
 	overlaps     []journal.Overlap
 	changes      []journal.Change
 	missing      []journal.Commit
+	byServers    []serverOverlap
+}
+
+// serverOverlap is one by the servers' timestamps, with its moment on the machine's monotonic clock.
+type serverOverlap struct {
+	commits.Overlap
+	at time.Duration
+}
+
+// judgeLogs is the second judge. Logs that are not whole prove nothing, which is an error; those of encrypted sites cannot be read.
+func (s *session) judgeLogs(acked []journal.Commit) ([]serverOverlap, error) {
+	all, unread, err := s.logs.End()
+	if err != nil || unread != "" {
+		return nil, err
+	}
+	count := map[string]int{}
+	for _, c := range acked {
+		count[c.Site]++
+	}
+	if holes := commits.Holes(all, count); len(holes) > 0 {
+		return nil, fmt.Errorf("the binary logs in %s are not whole, so they prove nothing: %v", s.logs.Dir(), holes)
+	}
+	var found []serverOverlap
+	for _, o := range commits.Overlaps(all, s.epochs) {
+		found = append(found, serverOverlap{Overlap: o, at: load.Now() - time.Since(o.First.At)})
+	}
+	if len(found) > 0 {
+		return found, nil
+	}
+	return nil, s.logs.Remove()
 }
 
 // finish ends the writers and draws the verdict over every run: the samples, and an error where the group was proven
@@ -55,11 +89,11 @@ func (s *session) finish(ctx context.Context) ([]sample, error) {
 	direct, _, err := s.probes.Stop()
 	s.probes = nil
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, s.abandon(ctx))
 	}
 	after, err := s.Get(ctx)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, s.abandon(ctx))
 	}
 	// A run that failed has no mark, but the role may have moved in it.
 	s.news(after)
@@ -67,9 +101,12 @@ func (s *session) finish(ctx context.Context) ([]sample, error) {
 	t.overlaps, t.changes = journal.Overlaps(t.all, s.turns), journal.FenceMargins(t.all)
 	rows, err := s.Rows(ctx, after.Status.ActiveSite)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, s.abandon(ctx))
 	}
 	t.missing = journal.Missing(t.all, rows)
+	if t.byServers, err = s.judgeLogs(t.all); err != nil {
+		return nil, err
+	}
 	samples, err := t.samples(s.marks)
 	return samples, errors.Join(err, checkLoss(s.marks, t.missing, func(r v1alpha1.FailoverRecord) error {
 		return s.CheckLoss(ctx, r, t.missing)
@@ -125,6 +162,12 @@ func (t testimony) sample(m mark, from, until time.Duration) (sample, error) {
 		if within(o.Later.FirstStart) {
 			s.Overlaps++
 			errs = append(errs, fmt.Errorf("two sites accepted commits at the same time: %s", o))
+		}
+	}
+	for _, o := range t.byServers {
+		if within(o.at) {
+			s.ByServers++
+			errs = append(errs, fmt.Errorf("two sites committed at the same time by the servers' own timestamps: %s", o.Overlap))
 		}
 	}
 	s.take(m)

@@ -19,7 +19,7 @@ import (
 const second = time.Second
 
 // commits are those of one connection that is acknowledged every tenth of a second, on a site, from and until (ms).
-func commits(worker int, site string, from, until int) []journal.Commit {
+func written(worker int, site string, from, until int) []journal.Commit {
 	var all []journal.Commit
 	for at := from; at <= until; at += 100 {
 		ack := time.Duration(at) * time.Millisecond
@@ -35,8 +35,8 @@ func commits(worker int, site string, from, until int) []journal.Commit {
 func TestSamples(t *testing.T) {
 	var all []journal.Commit
 	for _, part := range [][]journal.Commit{
-		commits(0, "east", 0, 10_000), commits(0, "west", 10_400, 20_000), commits(0, "east", 20_200, 30_000),
-		commits(1, "east", 50, 9_950), commits(1, "west", 10_650, 19_950), commits(1, "east", 20_250, 30_050),
+		written(0, "east", 0, 10_000), written(0, "west", 10_400, 20_000), written(0, "east", 20_200, 30_000),
+		written(1, "east", 50, 9_950), written(1, "west", 10_650, 19_950), written(1, "east", 20_250, 30_050),
 	} {
 		all = append(all, part...)
 	}
@@ -47,7 +47,7 @@ func TestSamples(t *testing.T) {
 		{site: "east", at: 10 * second, end: 13 * second, moved: true, records: []v1alpha1.FailoverRecord{record(2, "west")}},
 		{site: "west", at: 20 * second, end: 23 * second, moved: true, records: []v1alpha1.FailoverRecord{record(3, "east")}},
 	}
-	lost := commits(0, "west", 15_000, 15_000)
+	lost := written(0, "west", 15_000, 15_000)
 	witness := testimony{
 		service: all, all: all, overlaps: journal.Overlaps(all, []string{"east", "west", "east"}),
 		changes: journal.FenceMargins(all), missing: lost,
@@ -74,18 +74,18 @@ func TestSamples(t *testing.T) {
 }
 
 func TestSamplesOfWhatProvesNothing(t *testing.T) {
-	stays := commits(0, "east", 0, 10_000)
+	stays := written(0, "east", 0, 10_000)
 	moved := mark{site: "east", at: 5 * second, end: 8 * second, moved: true}
 	if _, err := (testimony{service: stays, all: stays}).samples([]mark{moved}); err == nil {
 		t.Error("the role moved, no writer saw the new site, and that is no error")
 	}
-	ended := append(commits(0, "east", 0, 10_000), commits(1, "east", 0, 4_000)...)
+	ended := append(written(0, "east", 0, 10_000), written(1, "east", 0, 4_000)...)
 	same := mark{site: "east", at: 5 * second, end: 8 * second}
 	got, err := (testimony{service: ended, all: ended}).samples([]mark{same})
 	if err == nil || got[0].Seconds != 4 {
 		t.Errorf("a connection that never came back: %v s, error %v", got[0].Seconds, err)
 	}
-	two := append(commits(0, "east", 0, 10_000), commits(1, "west", 3_050, 9_050)...)
+	two := append(written(0, "east", 0, 10_000), written(1, "west", 3_050, 9_050)...)
 	split := testimony{service: two, all: two, overlaps: journal.Overlaps(two, []string{"east"})}
 	if got, err := split.samples([]mark{same}); err == nil || got[0].Overlaps == 0 {
 		t.Errorf("two sites take turns commit by commit: %+v, %v", got, err)
@@ -94,7 +94,7 @@ func TestSamplesOfWhatProvesNothing(t *testing.T) {
 
 // Connections that come back only after the run's end are no answer to its fault.
 func TestSampleOfAServiceThatStaysAway(t *testing.T) {
-	late := append(commits(0, "east", 0, 4_000), commits(0, "east", 9_000, 9_500)...)
+	late := append(written(0, "east", 0, 4_000), written(0, "east", 9_000, 9_500)...)
 	away := mark{site: "east", at: 5 * second, end: 8 * second}
 	_, err := (testimony{service: late, all: late}).samples([]mark{away})
 	for _, want := range []string{"never got through again", "no row went through the Service after the fault"} {
@@ -109,7 +109,7 @@ func TestCheckLoss(t *testing.T) {
 	second := v1alpha1.FailoverRecord{Epoch: 3, From: "west", To: "east"}
 	none := v1alpha1.FailoverRecord{Epoch: 4, From: "east", To: "east"}
 	begin := v1alpha1.FailoverRecord{Epoch: 1, To: "east"}
-	lost := commits(0, "east", 0, 0)
+	lost := written(0, "east", 0, 0)
 	wrong := errors.New("the rows say otherwise")
 	for name, tt := range map[string]struct {
 		reason   string

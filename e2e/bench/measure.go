@@ -9,8 +9,6 @@ import (
 	"io"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/e2e/demo/stage"
 )
@@ -36,9 +34,7 @@ type bench struct {
 
 func (b *bench) spec() v1alpha1.MysqlFailoverGroupSpec {
 	spec := stage.DefaultSpec(group)
-	if b.options.lease > 0 {
-		spec.Sidecar.LeaseTimeout = metav1.Duration{Duration: b.options.lease}
-	}
+	stage.SetLease(&spec, b.options.lease)
 	return spec
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/e2e/commits"
 	"github.com/mysql-mfg/mfg/e2e/demo/stage"
 	"github.com/mysql-mfg/mfg/e2e/writer/journal"
 	"github.com/mysql-mfg/mfg/e2e/writer/load"
@@ -39,10 +40,14 @@ type session struct {
 	since   time.Time
 	writers int
 	served  []journal.Journal
+	// logs are the binary logs of all sites, for the second judge.
+	logs *stage.Logs
 
 	epoch int64
 	turns []string
-	marks []mark
+	// epochs are the turns with the moments at which they were persisted.
+	epochs []commits.Turn
+	marks  []mark
 }
 
 // mark is one run: what was done to which site when, and what the group has recorded of it.
@@ -65,6 +70,7 @@ func openSession(ctx context.Context, g *stage.Group, name string) (*session, er
 	s := &session{
 		Group: g, name: fmt.Sprintf("%s-%d", name, time.Now().Unix()%1_000_000),
 		epoch: before.Status.Epoch, turns: []string{before.Status.ActiveSite},
+		epochs: []commits.Turn{{Site: before.Status.ActiveSite, Epoch: before.Status.Epoch}},
 	}
 	s.dir = filepath.Join(g.Repo, "out", "journals", s.name)
 	if err := os.MkdirAll(s.dir, 0o755); err != nil {
@@ -78,8 +84,11 @@ func openSession(ctx context.Context, g *stage.Group, name string) (*session, er
 		return nil, fmt.Errorf("empty the table: %w", err)
 	}
 	g.WriterArgs = writerArgs()
-	if s.probes, err = g.StartProbes(ctx, s.name, s.dir); err != nil {
+	if s.logs, err = g.KeepLogs(ctx, s.name); err != nil {
 		return nil, err
+	}
+	if s.probes, err = g.StartProbes(ctx, s.name, s.dir); err != nil {
+		return nil, errors.Join(err, s.abandon(ctx))
 	}
 	if err = s.relieve(ctx); err == nil {
 		err = s.probes.AwaitCommit(ctx, before.Status.ActiveSite, 30*time.Second)
@@ -131,7 +140,7 @@ func (s *session) abandon(ctx context.Context) error {
 	if s.writer != nil {
 		errs = append(errs, s.writer.Remove(ctx))
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, s.logs.Abandon())...)
 }
 
 // pace is how long rows are written before and after a fault, so that its edges are seen.
@@ -260,6 +269,7 @@ func (s *session) news(group *v1alpha1.MysqlFailoverGroup) []v1alpha1.FailoverRe
 		if r := group.Status.Failovers[i]; r.Epoch > s.epoch {
 			records = append(records, r)
 			s.turns = append(s.turns, r.To)
+			s.epochs = append(s.epochs, commits.Turn{Site: r.To, Epoch: r.Epoch, Began: r.StartedAt.Time})
 			s.epoch = r.Epoch
 		}
 	}

@@ -59,6 +59,18 @@ func DefaultSpec(name string) v1alpha1.MysqlFailoverGroupSpec {
 	return spec
 }
 
+// shortLease is the length of leases from which on the usual intervals leave no room for a lost answer.
+const shortLease = 10 * time.Second
+
+// SetLease gives a group leases of a length, and with a short one the intervals that it needs; 0 leaves the defaults.
+func SetLease(spec *v1alpha1.MysqlFailoverGroupSpec, lease time.Duration) {
+	spec.Sidecar.LeaseTimeout = metav1.Duration{Duration: lease}
+	if lease > 0 && lease < shortLease {
+		spec.Sidecar.PeerCheckInterval = metav1.Duration{Duration: time.Second}
+		spec.Sidecar.FenceTimeout = metav1.Duration{Duration: time.Second}
+	}
+}
+
 // PluginDir is where the lab's MySQL has its plugins: Debian's place, not that of the official images.
 const PluginDir = "/usr/lib/mysql/plugin"
 

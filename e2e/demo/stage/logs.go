@@ -19,9 +19,9 @@ import (
 	"github.com/mysql-mfg/mfg/internal/gtid"
 )
 
-// logs keeps the binary logs of a group's sites while a test goes on. It reads the files of the volumes on this machine, so a
+// Logs keeps the binary logs of a group's sites while a test goes on. It reads the files of the volumes on this machine, so a
 // site that is cut off or dead, and one that is cloned anew, can be judged all the same.
-type logs struct {
+type Logs struct {
 	keeper *commits.Keeper
 	stop   context.CancelFunc
 	done   sync.WaitGroup
@@ -41,20 +41,21 @@ const looks = 500 * time.Millisecond
 // a fence apart.
 const stepped = 100 * time.Millisecond
 
-func (g *Group) keepLogs(ctx context.Context, run string) (*logs, error) {
+// KeepLogs begins to keep the binary logs of all sites, for a run of that name.
+func (g *Group) KeepLogs(ctx context.Context, run string) (*Logs, error) {
 	keeper, err := commits.NewKeeper(filepath.Join(g.Lab.Dir(), "binlogs", run))
 	if err != nil {
 		return nil, err
 	}
 	follow, stop := context.WithCancel(context.WithoutCancel(ctx))
-	l := &logs{keeper: keeper, stop: stop, began: time.Now(), offset: clockOffset(), excused: map[string]gtid.Set{}}
+	l := &Logs{keeper: keeper, stop: stop, began: time.Now(), offset: clockOffset(), excused: map[string]gtid.Set{}}
 	l.done.Go(func() { l.follow(follow, g) })
 	return l, nil
 }
 
 func clockOffset() time.Duration { return time.Duration(time.Now().UnixNano()) - load.Now() }
 
-func (l *logs) follow(ctx context.Context, g *Group) {
+func (l *Logs) follow(ctx context.Context, g *Group) {
 	dirs := map[string]string{}
 	for {
 		l.look(ctx, g, dirs)
@@ -68,7 +69,7 @@ func (l *logs) follow(ctx context.Context, g *Group) {
 }
 
 // look takes what is there now. While the API server is away the volumes are where they were.
-func (l *logs) look(ctx context.Context, g *Group, dirs map[string]string) {
+func (l *Logs) look(ctx context.Context, g *Group, dirs map[string]string) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	if group, err := g.Get(ctx); err == nil {
@@ -83,8 +84,9 @@ func (l *logs) look(ctx context.Context, g *Group, dirs map[string]string) {
 	}
 }
 
-// end reads what was kept, without what is excused. Logs that are encrypted can only be read through their servers.
-func (l *logs) end() (all []commits.Transaction, unread string, err error) {
+// End reads what was kept, without what is excused. Logs that are encrypted can only be read through their servers: unread says
+// so.
+func (l *Logs) End() (all []commits.Transaction, unread string, err error) {
 	l.stop()
 	l.done.Wait()
 	l.ended = true
@@ -103,7 +105,7 @@ func (l *logs) end() (all []commits.Transaction, unread string, err error) {
 }
 
 // without leaves out what was excused.
-func (l *logs) without(all []commits.Transaction) ([]commits.Transaction, error) {
+func (l *Logs) without(all []commits.Transaction) ([]commits.Transaction, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var left []commits.Transaction
@@ -123,8 +125,8 @@ func (l *logs) without(all []commits.Transaction) ([]commits.Transaction, error)
 	return left, nil
 }
 
-// abandon ends the looking and removes what was kept. What was read and not found clean stays, for who wants to look into it.
-func (l *logs) abandon() error {
+// Abandon ends the looking and removes what was kept. What was read and not found clean stays, for who wants to look into it.
+func (l *Logs) Abandon() error {
 	l.stop()
 	l.done.Wait()
 	if l.ended {
@@ -132,6 +134,12 @@ func (l *logs) abandon() error {
 	}
 	return l.keeper.Remove()
 }
+
+// Remove removes what was kept and found clean.
+func (l *Logs) Remove() error { return l.keeper.Remove() }
+
+// Dir is where the logs are kept.
+func (l *Logs) Dir() string { return l.keeper.Dir() }
 
 // Excuse names transactions that the test itself made on a site, as a person does who lifts a fence: they are no fault of the
 // fence. Everything else counts.

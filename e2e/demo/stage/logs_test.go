@@ -19,7 +19,7 @@ func TestExcused(t *testing.T) {
 	}
 	applied := own("east", "2")
 	applied.Server = 2
-	w := &Witnesses{logs: &logs{excused: map[string]gtid.Set{}}}
+	w := &Witnesses{logs: &Logs{excused: map[string]gtid.Set{}}}
 	if err := w.Excuse("east", uuid+":2-3"); err != nil {
 		t.Fatal(err)
 	}

@@ -71,9 +71,9 @@ func (w *Witnesses) Judge(ctx context.Context, t Testimony, fault time.Duration)
 	}
 	v, err := judge(w.Before, after, t, rows, fault)
 	if err == nil && v.CheckWriters() == nil {
-		return v, w.logs.keeper.Remove()
+		return v, w.logs.Remove()
 	}
-	w.Group.Say("the binary logs of all sites are kept in %s", w.logs.keeper.Dir())
+	w.Group.Say("the binary logs of all sites are kept in %s", w.logs.Dir())
 	return v, err
 }
 

@@ -26,7 +26,7 @@ type Witnesses struct {
 	Dir string
 
 	service journal.Journal
-	logs    *logs
+	logs    *Logs
 }
 
 // StartWitnesses starts all writers and waits until rows go through the Service and at the active site's probe.
@@ -43,7 +43,7 @@ func (g *Group) StartWitnesses(ctx context.Context, name string) (*Witnesses, er
 	if err := g.EnsureApp(ctx); err != nil {
 		return nil, err
 	}
-	if w.logs, err = g.keepLogs(ctx, run); err != nil {
+	if w.logs, err = g.KeepLogs(ctx, run); err != nil {
 		return nil, err
 	}
 	if w.Probes, err = g.StartProbes(ctx, run, w.Dir); err != nil {
@@ -70,7 +70,7 @@ func (w *Witnesses) Abandon(ctx context.Context) error {
 		errs = append(errs, w.Service.Remove(ctx))
 	}
 	if w.logs != nil {
-		errs = append(errs, w.logs.abandon())
+		errs = append(errs, w.logs.Abandon())
 	}
 	return errors.Join(errs...)
 }
@@ -111,7 +111,7 @@ func (w *Witnesses) Stop(ctx context.Context) (Testimony, error) {
 	direct, mixed, probesErr := w.Probes.Stop()
 	t := Testimony{Service: w.service, Direct: direct, Mixed: mixed}
 	var logsErr error
-	t.Logs, t.Unread, logsErr = w.logs.end()
+	t.Logs, t.Unread, logsErr = w.logs.End()
 	return t, errors.Join(serviceErr, probesErr, logsErr)
 }
 
