@@ -71,8 +71,8 @@ docs-session: build ## Run docs/kubectl-mfg-session.md on the lab and put what i
 	@go -C e2e test -tags lab -v -count=1 -timeout 30m -run 'TestPluginSession$$' ./suites/ && install -m 644 out/dashboard/kubectl-mfg-session.md docs/
 
 .PHONY: bench-failover
-bench-failover: build ## Measure failovers, CASE=planned,drain RUNS=5 (default: all, as often as the targets ask), MERGE=1 keeps other cases; writes out/bench-failover.json
-	@bin/bench $(if $(RUNS),-runs $(RUNS)) $(if $(CASE),-case $(CASE)) $(if $(filter-out 0,$(MERGE)),-merge) -out out/bench-failover.json
+bench-failover: build ## Measure failovers, CASE=planned,drain RUNS=5 LEASE=5s (default: all, as often as the targets ask), MERGE=1 keeps other cases; writes out/bench-failover.json
+	@bin/bench $(if $(RUNS),-runs $(RUNS)) $(if $(CASE),-case $(CASE)) $(if $(LEASE),-lease $(LEASE)) $(if $(filter-out 0,$(MERGE)),-merge) -out out/bench-failover.json
 
 .PHONY: bench-switchovers
 bench-switchovers: build ## Move the role 72 times in a row under load, and see whether anything grows, RUNS=72; writes out/bench-switchovers.json
@@ -87,8 +87,8 @@ bench-status: build ## Measure how long `kubectl mfg status` takes on the lab, R
 	@bin/bench -status $(if $(RUNS),-runs $(RUNS)) -out out/bench-status.json
 
 .PHONY: chaos
-chaos: build bin/chaos ## Break a group on the lab in every way, ONLY=name[,name] LIST=1 CONTINUE=1; writes out/chaos.json
-	@bin/chaos $(if $(LIST),-list) $(if $(ONLY),-only $(ONLY)) $(if $(CONTINUE),-continue) -out out/chaos.json
+chaos: build bin/chaos ## Break a group on the lab in every way, ONLY=name[,name] LIST=1 CONTINUE=1 LEASE=5s REPEAT=20; writes out/chaos.json
+	@bin/chaos $(if $(LIST),-list) $(if $(ONLY),-only $(ONLY)) $(if $(CONTINUE),-continue) $(if $(LEASE),-lease $(LEASE)) $(if $(REPEAT),-repeat $(REPEAT)) -out out/chaos.json
 
 .PHONY: chaos-table
 chaos-table: bin/chaos ## Put the results of a complete run of `make chaos` into docs/chaos.md

@@ -34,11 +34,11 @@ func TestFigures(t *testing.T) {
 	f.add(named(t, "node-cut"), stage.DefaultSpec("bench"), outcome{commit: "abc", samples: []sample{
 		{Seconds: 22.1, MergedSeconds: 22, Acked: 100, Lost: 1, Reported: 2, MarginSeconds: 3, CommitsPerSecond: 240},
 		{Seconds: 21.5, MergedSeconds: 21.4, Acked: 200, Overlaps: 1, MarginSeconds: 2.5, CommitsPerSecond: 238},
-		{Seconds: 24, MergedSeconds: 23.9, Acked: 300, MarginSeconds: 4, CommitsPerSecond: 239},
+		{Seconds: 24, MergedSeconds: 23.9, Acked: 300, ByServers: 2, MarginSeconds: 4, CommitsPerSecond: 239},
 	}})
 	want := row{
 		Name: "node-cut", Runs: 3, P50Seconds: 22.1, P99Seconds: 24, MaxSeconds: 24, MergedP50Seconds: 22, MergedP99Seconds: 23.9,
-		CommitsPerSecond: 238, AckedWrites: 600, AckedLost: 1, LossReported: 2, WriterOverlaps: 1, MinFenceMarginSeconds: 2.5,
+		CommitsPerSecond: 238, AckedWrites: 600, AckedLost: 1, LossReported: 2, WriterOverlaps: 1, MinFenceMarginSeconds: 2.5, LeaseSeconds: 20, OverlapsByServers: 2,
 		Targets: []target{{Figure: figureMax, Limit: 25, Got: 24, Met: true}}, Commit: "abc",
 	}
 	if diff := cmp.Diff([]row{want}, f.Cases, cmpopts.IgnoreFields(row{}, "MeasuredAt", "Samples")); diff != "" {
@@ -59,6 +59,7 @@ func TestWithinTarget(t *testing.T) {
 		"slow at the end":  {reason: "p99 of so few runs is the worst", with: sample{Seconds: 1.1}},
 		"lost a row":       {reason: "a planned failover loses nothing", with: sample{Seconds: 0.2, Lost: 1}},
 		"two writers":      {reason: "never", with: sample{Seconds: 0.2, Overlaps: 1}},
+		"by the servers":   {reason: "nor by their own timestamps", with: sample{Seconds: 0.2, ByServers: 1}},
 		"a run that broke": {reason: "what was not measured cannot be within", with: fine, failed: errors.New("no")},
 		"no run":           {reason: "nor what never ran", none: true},
 	} {

@@ -18,7 +18,7 @@ import (
 
 const second = time.Second
 
-// commits are those of one connection that is acknowledged every tenth of a second, on a site, from and until (ms).
+// written are commits of one connection that is acknowledged every tenth of a second, on a site, from and until (ms).
 func written(worker int, site string, from, until int) []journal.Commit {
 	var all []journal.Commit
 	for at := from; at <= until; at += 100 {
@@ -175,5 +175,19 @@ func TestMoveEnded(t *testing.T) {
 				t.Errorf("%s: ended %t, error %v", tt.reason, ended, err)
 			}
 		})
+	}
+}
+
+// An overlap by the servers' timestamps belongs to the run in which it happened, and fails it.
+func TestSampleByServers(t *testing.T) {
+	all := append(written(0, "east", 0, 10_000), written(0, "west", 10_400, 20_000)...)
+	witness := testimony{
+		service: all, all: all, changes: journal.FenceMargins(all),
+		byServers: []serverOverlap{{at: 11 * second}, {at: 40 * second}},
+	}
+	m := mark{site: "east", at: 10 * second, end: 13 * second, moved: true}
+	got, err := witness.sample(m, 0, 20*second)
+	if err == nil || got.ByServers != 1 {
+		t.Errorf("sample %+v, %v: one overlap was in this run", got, err)
 	}
 }

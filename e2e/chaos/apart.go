@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
@@ -50,7 +49,7 @@ func (r *runner) apart(ctx context.Context) (*stage.Group, error) {
 	for i := range spec.Sites {
 		spec.Sites[i].Storage.StorageClassName = ptr.To(smallClass)
 	}
-	spec.Sidecar.LeaseTimeout = metav1.Duration{Duration: lease}
+	stage.SetLease(&spec, lease)
 	g, err := r.NewGroup(ctx, apartName, apartName, spec)
 	if err != nil {
 		return nil, err

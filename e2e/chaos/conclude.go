@@ -14,6 +14,7 @@ import (
 	"github.com/mysql-mfg/mfg/e2e/commits"
 	"github.com/mysql-mfg/mfg/e2e/demo/stage"
 	"github.com/mysql-mfg/mfg/e2e/writer/journal"
+	"github.com/mysql-mfg/mfg/e2e/writer/load"
 )
 
 // afterHealing is how long writers go on once all faults are taken back: when a site comes back is when it could write.
@@ -24,6 +25,9 @@ func conclude(ctx context.Context, sc Scenario, s *Scene, c crew, got *result) e
 	v, testimony, err := c.hear(ctx, got)
 	if err != nil {
 		return err
+	}
+	if !s.alone.IsZero() {
+		got.AcceptedSeconds = rounded(acceptedFor(testimony.Logs, v, s).Seconds())
 	}
 	return errors.Join(v.CheckWriters(), checkRole(sc, v, s), checkLoss(ctx, sc, s, v, testimony, c.compare), checkDR(v, s), checkAlone(v, testimony, s))
 }
@@ -177,7 +181,7 @@ func checkAlone(v stage.Verdict, t stage.Testimony, s *Scene) error {
 	if t.Unread != "" {
 		return fmt.Errorf("nothing is proven of the end of a lease by logs that were not read: %s", t.Unread)
 	}
-	end := s.alone.Add(shutAfter)
+	end := s.alone.Add(shutAfter())
 	for _, c := range commits.Since(t.Logs, end) {
 		again := slices.ContainsFunc(v.Records, func(r v1alpha1.FailoverRecord) bool { return r.To == c.Site && !c.At.Before(r.StartedAt.Time) })
 		if c.Site == s.Active && c.Own() && !again {
@@ -186,6 +190,20 @@ func checkAlone(v stage.Verdict, t stage.Testimony, s *Scene) error {
 		}
 	}
 	return nil
+}
+
+// acceptedFor is how long after the first fault the site that was active committed something of its own for the last time, before
+// it was active again: by its own timestamps.
+func acceptedFor(logs []commits.Transaction, v stage.Verdict, s *Scene) time.Duration {
+	from := time.Now().Add(s.began - load.Now())
+	var last time.Duration
+	for _, c := range logs {
+		again := slices.ContainsFunc(v.Records, func(r v1alpha1.FailoverRecord) bool { return r.To == c.Site && !c.At.Before(r.StartedAt.Time) })
+		if c.Site == s.Active && c.Own() && !again {
+			last = max(last, c.At.Sub(from))
+		}
+	}
+	return last
 }
 
 // take notes what the verdict says.

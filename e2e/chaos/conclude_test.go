@@ -142,7 +142,7 @@ func TestNoDR(t *testing.T) {
 // I4: a site that was left alone commits nothing of its own after its lease.
 func TestALeaseEndsByTheServersTimestampsI4(t *testing.T) {
 	alone := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
-	end := alone.Add(shutAfter)
+	end := alone.Add(shutAfter())
 	own := func(site string, at time.Time) commits.Transaction {
 		return commits.Transaction{Site: site, At: at, Original: at, Server: 1, Writer: 1}
 	}

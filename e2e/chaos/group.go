@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -34,12 +35,19 @@ const (
 	obeyLimit = 20 * time.Second
 )
 
-// lease is the shortest that is allowed, because most scenarios wait for one.
-const lease = 15 * time.Second
+// lease is shorter than the default, because most scenarios wait for one; -lease changes it.
+var lease = 15 * time.Second
+
+// fenceTimeout is what a group with such leases has of it.
+func fenceTimeout() time.Duration {
+	var spec v1alpha1.MysqlFailoverGroupSpec
+	stage.SetLease(&spec, lease)
+	return cmp.Or(spec.Sidecar.FenceTimeout.Duration, 2*time.Second)
+}
 
 func sharedSpec() v1alpha1.MysqlFailoverGroupSpec {
 	spec := stage.DefaultSpec(groupName)
-	spec.Sidecar.LeaseTimeout = metav1.Duration{Duration: lease}
+	stage.SetLease(&spec, lease)
 	spec.Failover = failoverSpec(Scenario{})
 	return spec
 }

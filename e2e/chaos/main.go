@@ -15,9 +15,11 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"text/tabwriter"
+	"time"
 )
 
 func main() {
@@ -38,6 +40,8 @@ type options struct {
 	table    bool
 	carryOn  bool
 	narrated bool
+	repeat   int
+	lease    time.Duration
 }
 
 func parse(args []string) (options, error) {
@@ -50,11 +54,19 @@ func parse(args []string) (options, error) {
 	f.BoolVar(&o.table, "table", false, "write the table from the results of a complete run and end")
 	f.BoolVar(&o.carryOn, "continue", false, "keep what an unfinished run of the same build has shown, and run the rest")
 	f.BoolVar(&o.narrated, "narrate", false, "print what the operator thinks, too")
+	f.IntVar(&o.repeat, "repeat", 0, "run each scenario of -only so often and sum up its runs; 0: once")
+	f.DurationVar(&o.lease, "lease", lease, "spec.sidecar.leaseTimeout of the group, from 5s")
 	if err := f.Parse(args); err != nil {
 		return o, fmt.Errorf("parse flags: %w", err)
 	}
 	if f.NArg() > 0 {
 		return o, fmt.Errorf("unexpected argument %q", f.Arg(0))
+	}
+	switch {
+	case o.repeat < 0 || o.repeat > 0 && o.only == "":
+		return o, errors.New("-repeat takes a number of runs, and -only the scenarios to repeat")
+	case o.lease < 5*time.Second || o.lease > 10*time.Minute:
+		return o, fmt.Errorf("-lease %s: leases are between 5s and 10m", o.lease)
 	}
 	return o, nil
 }
@@ -69,8 +81,9 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	case o.list:
 		return list(out, all)
 	case o.table:
-		return writeTable(o.out, o.docs, all)
+		return writeTable(o.out, o.docs, complete(all))
 	}
+	lease = o.lease
 	chosen, err := choose(all, o.only)
 	if err != nil {
 		return err
@@ -82,13 +95,21 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if o.repeat > 0 {
+		return r.repeat(ctx, chosen)
+	}
 	return r.all(ctx, chosen)
+}
+
+// complete are the scenarios of a complete run.
+func complete(all []Scenario) []Scenario {
+	return slices.DeleteFunc(slices.Clone(all), func(sc Scenario) bool { return sc.ByName })
 }
 
 // choose picks scenarios by their names, in their own order.
 func choose(all []Scenario, only string) ([]Scenario, error) {
 	if only == "" {
-		return all, nil
+		return complete(all), nil
 	}
 	wanted := map[string]bool{}
 	for name := range strings.SplitSeq(only, ",") {
@@ -110,7 +131,11 @@ func choose(all []Scenario, only string) ([]Scenario, error) {
 func list(out io.Writer, all []Scenario) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, sc := range all {
-		fmt.Fprintf(w, "%s\t%s\n", sc.Name, sc.claim())
+		note := ""
+		if sc.ByName {
+			note = " (by name only)"
+		}
+		fmt.Fprintf(w, "%s\t%s%s\n", sc.Name, sc.claim(), note)
 	}
 	fmt.Fprintf(w, "%d scenarios\n", len(all))
 	if err := w.Flush(); err != nil {

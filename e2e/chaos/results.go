@@ -51,9 +51,11 @@ type result struct {
 	Lost     int   `json:"lost"`
 	Reported int64 `json:"reported"`
 	// Overlaps are those of what was acknowledged, ByServers those of the servers' own timestamps.
-	Overlaps  int     `json:"overlaps"`
-	ByServers int     `json:"overlapsByServers"`
-	Seconds   float64 `json:"seconds"`
+	Overlaps  int `json:"overlaps"`
+	ByServers int `json:"overlapsByServers"`
+	// AcceptedSeconds is how long after the first fault a site that was left alone still committed something, by its own timestamps.
+	AcceptedSeconds float64 `json:"acceptedSeconds,omitempty"`
+	Seconds         float64 `json:"seconds"`
 }
 
 // line tells a result in one line.

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -104,7 +105,7 @@ func (r *runner) all(ctx context.Context, chosen []Scenario) error {
 		}
 		r.results.add(got)
 		// After each one, so that an hour is not lost by the last.
-		if err := r.results.write(r.outFile(), scenarios()); err != nil {
+		if err := r.results.write(r.outFile(), complete(scenarios())); err != nil {
 			return err
 		}
 	}
@@ -139,7 +140,7 @@ func (r *runner) outFile() string {
 func (r *runner) one(ctx context.Context, sc Scenario) result {
 	began := time.Now()
 	got := result{Name: sc.Name, Proves: sc.claim(), Outcome: outcomePassed}
-	bounded, cancel := context.WithTimeout(ctx, scenarioLimit)
+	bounded, cancel := context.WithTimeout(ctx, cmp.Or(sc.Limit, scenarioLimit))
 	defer cancel()
 	if err := r.play(bounded, sc, &got); err != nil {
 		got.Outcome, got.Error = outcomeFailed, err.Error()
@@ -155,6 +156,10 @@ func (r *runner) playOnLab(ctx context.Context, sc Scenario, got *result) (err e
 	}
 	if sc.Apart {
 		defer func() { err = errors.Join(err, r.removeApart(context.WithoutCancel(ctx), g)) }()
+	}
+	g.WriterArgs = nil
+	if sc.Rate > 0 {
+		g.WriterArgs = []string{fmt.Sprintf("--rate=%d", sc.Rate)}
 	}
 	w, err := g.StartWitnesses(ctx, sc.Name)
 	if err != nil {

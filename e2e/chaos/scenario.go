@@ -41,6 +41,12 @@ type Scenario struct {
 	Mixed bool
 	// Apart gives the scenario a group of its own, on volumes that may be filled.
 	Apart bool
+	// ByName leaves the scenario out of a complete run: it takes too long, and shows what a shorter one shows, for longer.
+	ByName bool
+	// Rate is how many rows a second go through the Service; 0 is the writer's own.
+	Rate int
+	// Limit ends the scenario if it hangs; 0 is scenarioLimit.
+	Limit time.Duration
 	// Play makes the fault, waits for what must follow, and heals what has to be healed before the end. Whatever it
 	// leaves broken is healed after it.
 	Play step
@@ -81,8 +87,9 @@ func mustMove(ctx context.Context, s *Scene) error { return s.MustMove(ctx) }
 
 func mustWrite(ctx context.Context, s *Scene) error { return s.MustWrite(ctx) }
 
-func mustKeep(d time.Duration) step {
-	return func(ctx context.Context, s *Scene) error { return s.MustKeep(ctx, d) }
+// mustOutlive makes sure that the active site stays what it is, and accepts commits, for a lease and some time more.
+func mustOutlive(more time.Duration) step {
+	return func(ctx context.Context, s *Scene) error { return s.MustKeep(ctx, lease+more) }
 }
 
 func heal(ctx context.Context, s *Scene) error { return s.Heal(ctx) }

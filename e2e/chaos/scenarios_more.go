@@ -18,6 +18,24 @@ import (
 	"github.com/mysql-mfg/mfg/e2e/writer/load"
 )
 
+// hourRate keeps what the writer of an hour tells within the 10 MiB that the kubelet leaves of a log. The direct writers, with a
+// hundred rows a second at the active site itself, are the load.
+const hourRate = 20
+
+// poorNetwork makes the network between all nodes slow and lossy for a time, in which nobody may be fenced.
+func poorNetwork(d time.Duration) step {
+	return func(ctx context.Context, s *Scene) error {
+		from := load.Now()
+		if err := s.Degrade(ctx, 20*time.Millisecond, 1, append(s.Others(s.Active), s.Active, cluster.HubName)...); err != nil {
+			return err
+		}
+		if err := s.MustKeep(ctx, d); err != nil {
+			return err
+		}
+		return mustNotFence(s.W.Probes.Peek(s.Active), from)
+	}
+}
+
 // slowFor is how long a poor network must do no harm.
 const slowFor = 3 * time.Minute
 
@@ -26,17 +44,12 @@ var moreScenarios = []Scenario{
 	{
 		Name:   "poor-network",
 		Proves: "With 20 ms and 1 % of loss between all nodes, for three minutes nobody is fenced and no role moves.",
-		Role:   stays, Lossless: true,
-		Play: func(ctx context.Context, s *Scene) error {
-			from := load.Now()
-			if err := s.Degrade(ctx, 20*time.Millisecond, 1, append(s.Others(s.Active), s.Active, cluster.HubName)...); err != nil {
-				return err
-			}
-			if err := s.MustKeep(ctx, slowFor); err != nil {
-				return err
-			}
-			return mustNotFence(s.W.Probes.Peek(s.Active), from)
-		},
+		Role:   stays, Lossless: true, Play: poorNetwork(slowFor),
+	},
+	{
+		Name:   "poor-network-hour",
+		Proves: "With 20 ms and 1 % of loss between all nodes, for an hour under load nobody is fenced and no role moves.",
+		Role:   stays, Lossless: true, ByName: true, Rate: hourRate, Limit: 80 * time.Minute, Play: poorNetwork(time.Hour),
 	},
 	{
 		Name:       "silent-cut-mixed",

@@ -11,19 +11,19 @@ import (
 )
 
 const (
-	// fenceTimeout is the default of spec.sidecar.
-	fenceTimeout = 2 * time.Second
 	// gateMargin is what the promotion gate waits on top of both: a site that accepts something later may do it beside another.
 	gateMargin = time.Second
-	// shutAfter is how long after its last answer from anybody a site may accept commits.
-	shutAfter = lease + fenceTimeout + gateMargin
 	// noticing is how late a deadline may be renewed for the last time, and its end be acted upon.
 	noticing = 3 * time.Second
-	// endLimit is within what a mysqld must have ended, or be closed, whose sidecar hangs.
-	endLimit = lease + fenceTimeout + noticing
 	// repairLimit is within what the kubelet must have replaced a supervisor that stands still.
 	repairLimit = time.Minute
 )
+
+// shutAfter is how long after its last answer from anybody a site may accept commits.
+func shutAfter() time.Duration { return lease + fenceTimeout() + gateMargin }
+
+// endLimit is within what a mysqld must have ended, or be closed, whose sidecar hangs.
+func endLimit() time.Duration { return lease + fenceTimeout() + noticing }
 
 // Programs and machines that stop, die, or are taken away. The two guards of an open site, the sidecar and mysqld's
 // supervisor, fail one at a time.
@@ -68,7 +68,7 @@ var processScenarios = []Scenario{
 		Name:   "sidecar-restart",
 		Proves: "A sidecar that is killed and started again costs a short fence, and not mysqld.",
 		Role:   stays, Lossless: true,
-		Play: play(watch(mysqld, sidecar), to(sidecar, (*Scene).Kill), mustBeReplaced(sidecar), mustKeep(lease+5*time.Second), mustLive(mysqld)),
+		Play: play(watch(mysqld, sidecar), to(sidecar, (*Scene).Kill), mustBeReplaced(sidecar), mustOutlive(5*time.Second), mustLive(mysqld)),
 	},
 	{
 		Name:   "stopped-supervisor",
@@ -115,7 +115,7 @@ var processScenarios = []Scenario{
 		Name:   "both-replicas-lost",
 		Proves: "A primary that has lost both replicas goes on, as long as the operator vouches for it.",
 		Role:   stays, Lossless: true,
-		Play: play(func(ctx context.Context, s *Scene) error { return s.PowerOff(ctx, s.Others(s.Active)...) }, mustKeep(lease+5*time.Second)),
+		Play: play(func(ctx context.Context, s *Scene) error { return s.PowerOff(ctx, s.Others(s.Active)...) }, mustOutlive(5*time.Second)),
 	},
 }
 
@@ -142,7 +142,7 @@ func leaveAlone(ctx context.Context, s *Scene) error {
 // the servers' timestamps at the end (checkAlone). It lasts long enough for a mysqld that nobody ends to be seen writing beside the
 // other site.
 func mustStayShut(ctx context.Context, s *Scene) error {
-	if err := pause(ctx, time.Until(s.alone.Add(shutAfter))); err != nil {
+	if err := pause(ctx, time.Until(s.alone.Add(shutAfter()))); err != nil {
 		return err
 	}
 	return s.MustBeShut(ctx, 5*time.Second, s.Active, s.DR)
@@ -156,15 +156,15 @@ func mustBeShut(ctx context.Context, s *Scene) error {
 // mustEnd makes sure that the mysqld that was watched ends in time.
 func mustEnd(ctx context.Context, s *Scene) error {
 	l := s.lives[mysqld]
-	s.Say("  expect: mysqld %d ends within %s", l.pid, endLimit)
-	return s.sayEnd(l.mustEnd(ctx, s.began, endLimit))
+	s.Say("  expect: mysqld %d ends within %s", l.pid, endLimit())
+	return s.sayEnd(l.mustEnd(ctx, s.began, endLimit()))
 }
 
 // mustClose makes sure that the active site ends, or turns writers away, in time. Whoever did it may open it again.
 func mustClose(ctx context.Context, s *Scene) error {
 	l := s.lives[mysqld]
-	s.Say("  expect: mysqld %d ends or turns writers away within %s", l.pid, endLimit)
-	return s.sayEnd(l.mustClose(ctx, func() (time.Duration, bool) { return firstFence(s.W.Probes.Peek(s.Active), s.began) }, s.began, endLimit))
+	s.Say("  expect: mysqld %d ends or turns writers away within %s", l.pid, endLimit())
+	return s.sayEnd(l.mustClose(ctx, func() (time.Duration, bool) { return firstFence(s.W.Probes.Peek(s.Active), s.began) }, s.began, endLimit()))
 }
 
 func (s *Scene) sayEnd(how string, at time.Duration, err error) error {
