@@ -78,6 +78,10 @@ bench-failover: build ## Measure failovers, CASE=planned,drain RUNS=5 LEASE=5s (
 bench-switchovers: build ## Move the role 72 times in a row under load, and see whether anything grows, RUNS=72; writes out/bench-switchovers.json
 	@bin/bench -switchovers $(if $(RUNS),-runs $(RUNS)) -out out/bench-switchovers.json
 
+.PHONY: bench-flood
+bench-flood: build ## Make failovers for two minutes beside strangers on every listener, and watch memory and refusals; writes out/bench-flood.json
+	@bin/bench -flood $(if $(LEASE),-lease $(LEASE)) -out out/bench-flood.json
+
 .PHONY: bench-keyring
 bench-keyring: build ## Measure encryption at rest: bring-up, a rotation, throughput and pauses with and without, CASE=round,planned RUNS=10 MERGE=1; writes out/bench-keyring.json
 	@bin/bench -keyring $(if $(RUNS),-runs $(RUNS)) $(if $(CASE),-case $(CASE)) $(if $(filter-out 0,$(MERGE)),-merge) -out out/bench-keyring.json

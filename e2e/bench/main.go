@@ -40,6 +40,7 @@ type options struct {
 	switchovers bool
 	keyring     bool
 	status      bool
+	flood       bool
 }
 
 func parse(args []string) (options, error) {
@@ -51,6 +52,7 @@ func parse(args []string) (options, error) {
 	f.DurationVar(&o.lease, "lease", 0, "spec.sidecar.leaseTimeout; 0: the default")
 	f.BoolVar(&o.merge, "merge", false, "keep what the file says of the cases that do not run now")
 	f.BoolVar(&o.switchovers, "switchovers", false, "planned failovers in a row, and whether anything grows with them")
+	f.BoolVar(&o.flood, "flood", false, "failovers beside strangers on every listener")
 	f.BoolVar(&o.status, "status", false, "how long kubectl mfg status takes")
 	f.BoolVar(&o.keyring, "keyring", false, "what encryption at rest costs; its -case are parts: "+strings.Join(keyringParts(), ", "))
 	if err := f.Parse(args); err != nil {
@@ -88,6 +90,9 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	if o.status {
 		return b.status(ctx)
+	}
+	if o.flood {
+		return b.flood(ctx)
 	}
 	if o.switchovers {
 		return b.switchovers(ctx)

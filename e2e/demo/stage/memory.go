@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package stage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// ResidentMiB is how much memory the operator and the sidecar of each site hold, in MiB, as the kernel counts it.
+func (g *Group) ResidentMiB(ctx context.Context) (map[string]float64, error) {
+	held := map[string]float64{}
+	var errs []error
+	pods, err := g.OperatorPods(ctx)
+	errs = append(errs, err)
+	for i := range pods {
+		mib, err := residentIn(&pods[i], "operator", "operator")
+		held["operator"] += mib
+		errs = append(errs, err)
+	}
+	for _, site := range Sites {
+		pod, err := g.Pod(ctx, site)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		mib, err := residentIn(pod, "sidecar", "sidecar")
+		if err == nil {
+			held["sidecar "+site] = mib
+		}
+		errs = append(errs, err)
+	}
+	return held, errors.Join(errs...)
+}
+
+// residentIn reads the memory of a program in one container of a pod.
+func residentIn(pod *corev1.Pod, container, program string) (float64, error) {
+	one := pod.DeepCopy()
+	keep := func(all []corev1.ContainerStatus) (kept []corev1.ContainerStatus) {
+		for _, c := range all {
+			if c.Name == container {
+				kept = append(kept, c)
+			}
+		}
+		return kept
+	}
+	one.Status.ContainerStatuses = keep(pod.Status.ContainerStatuses)
+	one.Status.InitContainerStatuses = keep(pod.Status.InitContainerStatuses)
+	pid, err := findIn(one, program)
+	if err != nil {
+		return 0, err
+	}
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, fmt.Errorf("read memory of %s: %w", program, err)
+	}
+	for line := range strings.Lines(string(raw)) {
+		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+			kib, err := strconv.ParseFloat(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")), 64)
+			if err != nil {
+				return 0, fmt.Errorf("read memory of %s: %w", program, err)
+			}
+			return kib / 1024, nil
+		}
+	}
+	return 0, fmt.Errorf("read memory of %s: the kernel does not tell it", program)
+}
+
+// Restarts counts how often containers of the operator and of the group's pods were started anew.
+func (g *Group) Restarts(ctx context.Context) (sum int32, err error) {
+	pods, err := g.OperatorPods(ctx)
+	if err != nil {
+		return 0, err
+	}
+	for _, site := range Sites {
+		pod, err := g.Pod(ctx, site)
+		if err != nil {
+			return 0, err
+		}
+		pods = append(pods, *pod)
+	}
+	for i := range pods {
+		for _, c := range append(pods[i].Status.ContainerStatuses, pods[i].Status.InitContainerStatuses...) {
+			sum += c.RestartCount
+		}
+	}
+	return sum, nil
+}
