@@ -64,7 +64,9 @@ func (r *runner) repeat(ctx context.Context, chosen []Scenario) error {
 		}
 	}
 	for _, s := range all.Scenarios {
-		r.Say("%s", s.line())
+		if s.Runs > 0 {
+			r.Say("%s", s.line())
+		}
 	}
 	r.Say("results are in %s", file)
 	switch {
