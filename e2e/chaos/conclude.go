@@ -6,10 +6,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/e2e/commits"
 	"github.com/mysql-mfg/mfg/e2e/demo/stage"
 	"github.com/mysql-mfg/mfg/e2e/writer/journal"
 )
@@ -23,7 +25,7 @@ func conclude(ctx context.Context, sc Scenario, s *Scene, c crew, got *result) e
 	if err != nil {
 		return err
 	}
-	return errors.Join(v.CheckWriters(), checkRole(sc, v, s), checkLoss(ctx, sc, s, v, testimony, c.compare), checkDR(v, s))
+	return errors.Join(v.CheckWriters(), checkRole(sc, v, s), checkLoss(ctx, sc, s, v, testimony, c.compare), checkDR(v, s), checkAlone(v, testimony, s))
 }
 
 // hear waits for the group to be whole or held, ends the writers and draws the verdict over what they saw.
@@ -161,6 +163,26 @@ func checkDR(v stage.Verdict, s *Scene) error {
 	for _, r := range v.Records {
 		if s.DR != "" && r.To == s.DR {
 			return fmt.Errorf("%s is dr-only and was promoted", s.DR)
+		}
+	}
+	return nil
+}
+
+// checkAlone: I4. A site that was left alone commits nothing of its own once its lease has run out, by its own timestamps, unless
+// the role comes back to it.
+func checkAlone(v stage.Verdict, t stage.Testimony, s *Scene) error {
+	if s.alone.IsZero() {
+		return nil
+	}
+	if t.Unread != "" {
+		return fmt.Errorf("nothing is proven of the end of a lease by logs that were not read: %s", t.Unread)
+	}
+	end := s.alone.Add(shutAfter)
+	for _, c := range commits.Since(t.Logs, end) {
+		again := slices.ContainsFunc(v.Records, func(r v1alpha1.FailoverRecord) bool { return r.To == c.Site && !c.At.Before(r.StartedAt.Time) })
+		if c.Site == s.Active && c.Own() && !again {
+			return fmt.Errorf("%s committed %s %s after the last answer of anybody, %s after the last moment at which it may",
+				c.Site, c.GTID, c.At.Sub(s.alone), c.At.Sub(end))
 		}
 	}
 	return nil

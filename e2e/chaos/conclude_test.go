@@ -9,11 +9,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/e2e/commits"
 	"github.com/mysql-mfg/mfg/e2e/demo/stage"
 	"github.com/mysql-mfg/mfg/e2e/writer/journal"
 )
@@ -134,6 +136,46 @@ func TestConclude(t *testing.T) {
 func TestNoDR(t *testing.T) {
 	if err := checkDR(moved(0, v1alpha1.FailoverRecord{}), &Scene{Active: "east"}); err != nil {
 		t.Error(err)
+	}
+}
+
+// I4: a site that was left alone commits nothing of its own after its lease.
+func TestALeaseEndsByTheServersTimestampsI4(t *testing.T) {
+	alone := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
+	end := alone.Add(shutAfter)
+	own := func(site string, at time.Time) commits.Transaction {
+		return commits.Transaction{Site: site, At: at, Original: at, Server: 1, Writer: 1}
+	}
+	applied := own("east", end.Add(time.Second))
+	applied.Server = 2
+	back := move("west", "east", 0)
+	back.StartedAt = metav1.NewMicroTime(end.Add(time.Minute))
+	for name, tt := range map[string]struct {
+		logs    []commits.Transaction
+		unread  string
+		records []v1alpha1.FailoverRecord
+		any     bool // nobody was left alone
+		fails   bool
+	}{
+		"in time":                 {logs: []commits.Transaction{own("east", end.Add(-1))}},
+		"too late":                {logs: []commits.Transaction{own("east", end.Add(-1)), own("east", end)}, fails: true},
+		"too late, not cut off":   {logs: []commits.Transaction{own("east", end)}, any: true},
+		"another site":            {logs: []commits.Transaction{own("west", end.Add(time.Second))}},
+		"applied from another":    {logs: []commits.Transaction{applied}},
+		"it is its turn again":    {logs: []commits.Transaction{own("east", end.Add(2*time.Minute))}, records: []v1alpha1.FailoverRecord{back}},
+		"before its turn":         {logs: []commits.Transaction{own("east", end.Add(time.Second))}, records: []v1alpha1.FailoverRecord{back}, fails: true},
+		"the logs cannot be read": {unread: "they are encrypted", fails: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &Scene{Active: "east", alone: alone}
+			if tt.any {
+				s.alone = time.Time{}
+			}
+			err := checkAlone(moved(0, tt.records...), stage.Testimony{Logs: tt.logs, Unread: tt.unread}, s)
+			if (err != nil) != tt.fails {
+				t.Errorf("error = %v", err)
+			}
+		})
 	}
 }
 

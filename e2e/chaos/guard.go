@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -58,15 +59,20 @@ type life struct {
 // watchEvery is how exactly the end of a process is known.
 const watchEvery = 5 * time.Millisecond
 
-// watch watches a program of a site until it ends or ctx does.
-func (s *Scene) watch(ctx context.Context, site string, p program) (*life, error) {
-	pid, err := s.pid(ctx, site, p)
-	if err != nil {
-		return nil, err
+// watch watches programs of the active site until they end or the scenario does.
+func watch(programs ...program) step {
+	return func(ctx context.Context, s *Scene) error {
+		for _, p := range programs {
+			pid, err := s.pid(ctx, s.Active, p)
+			if err != nil {
+				return err
+			}
+			l := &life{pid: pid, done: make(chan struct{})}
+			go l.follow(ctx, aliveIn("/proc"))
+			s.lives[p] = l
+		}
+		return nil
 	}
-	l := &life{pid: pid, done: make(chan struct{})}
-	go l.follow(ctx, aliveIn("/proc"))
-	return l, nil
 }
 
 // follow waits for the end. A process that was reaped and one that waits for that have both ended: neither commits anything.
@@ -94,26 +100,31 @@ func aliveIn(proc string) func(int) bool {
 	}
 }
 
-// await waits for the end of the process, at most until a moment, and tells when it was.
-func (l *life) await(ctx context.Context, until time.Duration) (time.Duration, bool) {
-	select {
-	case <-l.done:
-		return l.at, true
-	case <-ctx.Done():
-	case <-time.After(until - load.Now()):
-	}
-	return 0, false
+// mustEnd makes sure that a process ends within a time of a moment, and tells when it did.
+func (l *life) mustEnd(ctx context.Context, from, limit time.Duration) (string, time.Duration, error) {
+	return l.mustClose(ctx, func() (time.Duration, bool) { return 0, false }, from, limit)
 }
 
-// mustEnd makes sure that a process ends within a time of a moment.
-func (s *Scene) mustEnd(ctx context.Context, l *life, from, limit time.Duration) error {
-	s.Say("  expect: mysqld %d ends within %s", l.pid, limit)
-	at, ended := l.await(ctx, from+limit)
-	if !ended {
-		return fmt.Errorf("mysqld (process %d) still runs %s after the fault", l.pid, (load.Now() - from).Round(time.Millisecond))
+// mustClose makes sure that a process ends within a time of a moment, or that it has turned somebody away: how and when.
+func (l *life) mustClose(ctx context.Context, shut func() (time.Duration, bool), from, limit time.Duration) (string, time.Duration, error) {
+	late := time.After(from + limit - load.Now())
+	for {
+		if at, some := shut(); some && at < from+limit {
+			return "turned writers away", at, nil
+		}
+		select {
+		case <-l.done:
+			if l.at < from+limit {
+				return "ended", l.at, nil
+			}
+			return "", 0, fmt.Errorf("mysqld (process %d) ended %s after the fault only", l.pid, l.at-from)
+		case <-ctx.Done():
+			return "", 0, ctx.Err()
+		case <-late:
+			return "", 0, fmt.Errorf("mysqld (process %d) still runs %s after the fault", l.pid, (load.Now() - from).Round(time.Millisecond))
+		case <-time.After(500 * time.Millisecond):
+		}
 	}
-	s.Say("  it ended %.2f s after the fault", (at - from).Seconds())
-	return nil
 }
 
 // mustLive makes sure that a process that was watched has not ended.
@@ -261,28 +272,29 @@ func (s *Scene) mustComeBackShut(ctx context.Context, site string, from time.Dur
 
 // shutBefore tells if nobody was turned away between two moments by a server that said that it is closed.
 func shutBefore(journals []journal.Journal, from, first time.Duration) error {
-	for _, j := range journals {
-		for _, st := range j.States {
-			for _, word := range fenced {
-				if st.At > from && st.At < first && st.Reason == word {
-					return nil
-				}
-			}
-		}
+	if at, some := firstFence(journals, from); !some || at >= first {
+		return errors.New("it accepted a commit and nobody had been turned away before: it came up open")
 	}
-	return errors.New("it accepted a commit and nobody had been turned away before: it came up open")
+	return nil
 }
 
 // mustNotFence makes sure that a site has turned no writer away since a moment.
 func mustNotFence(journals []journal.Journal, from time.Duration) error {
+	if at, some := firstFence(journals, from); some {
+		return fmt.Errorf("writers were turned away %s after that, and nothing called for a fence", at-from)
+	}
+	return nil
+}
+
+// firstFence is when a site first turned a writer away after a moment, saying that it is closed; false if it did not.
+func firstFence(journals []journal.Journal, from time.Duration) (time.Duration, bool) {
+	var first time.Duration
 	for _, j := range journals {
 		for _, st := range j.States {
-			for _, word := range fenced {
-				if st.At > from && st.Reason == word {
-					return fmt.Errorf("writers were turned away with error %s, and nothing called for a fence", word)
-				}
+			if st.At > from && slices.Contains(fenced, st.Reason) && (first == 0 || st.At < first) {
+				first = st.At
 			}
 		}
 	}
-	return nil
+	return first, first > 0
 }

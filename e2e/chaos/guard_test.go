@@ -4,15 +4,14 @@ package main
 
 import (
 	"context"
-	"io"
 	"os"
 	"path/filepath"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/mysql-mfg/mfg/e2e/demo/stage"
 	"github.com/mysql-mfg/mfg/e2e/writer/journal"
+	"github.com/mysql-mfg/mfg/e2e/writer/load"
 )
 
 func TestQuotaOf(t *testing.T) {
@@ -87,17 +86,27 @@ func TestLife(t *testing.T) {
 	var dead atomic.Bool
 	l := &life{pid: 7, done: make(chan struct{})}
 	go l.follow(t.Context(), func(int) bool { return !dead.Load() })
-	s := &Scene{Group: &stage.Group{Stage: stage.Empty(io.Discard)}}
-	if err := s.mustEnd(t.Context(), l, 0, 0); err == nil {
+	if _, _, err := l.mustEnd(t.Context(), 0, 0); err == nil {
 		t.Error("it runs, and passed for ended")
+	}
+	now := load.Now()
+	shut := func() (time.Duration, bool) { return now + 1, true }
+	if how, at, err := l.mustClose(t.Context(), shut, now, time.Second); err != nil || how == "ended" || at != now+1 {
+		t.Errorf("it turned writers away: %q, %s, %v", how, at, err)
+	}
+	if _, _, err := l.mustClose(t.Context(), shut, now, 1); err == nil {
+		t.Error("it turned writers away too late, and passed")
 	}
 	if err := l.mustLive("mysqld"); err != nil {
 		t.Error(err)
 	}
 	dead.Store(true)
 	<-l.done
-	if err := s.mustEnd(t.Context(), l, l.at-time.Second, 2*time.Second); err != nil {
-		t.Error(err)
+	if how, at, err := l.mustEnd(t.Context(), l.at-time.Second, 2*time.Second); err != nil || how != "ended" || at != l.at {
+		t.Errorf("%q, %s, %v", how, at, err)
+	}
+	if _, _, err := l.mustEnd(t.Context(), l.at-2*time.Second, time.Second); err == nil {
+		t.Error("it ended too late, and passed")
 	}
 	if err := l.mustLive("mysqld"); err == nil {
 		t.Error("it has ended, and passed for alive")

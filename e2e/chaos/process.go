@@ -50,19 +50,15 @@ func findProcess(pod *corev1.Pod, container, program string) (int, error) {
 }
 
 // Stop stops a program of a site with SIGSTOP, as a hypervisor does that freezes it: connections stay, nobody answers.
-func (s *Scene) Stop(ctx context.Context, site, container, program string) error {
+func (s *Scene) Stop(ctx context.Context, site string, p program) error {
 	pid := 0
-	return s.Fault(ctx, program+" of "+site+" is stopped", func(ctx context.Context) error {
-		pod, err := s.Pod(ctx, site)
-		if err != nil {
-			return err
-		}
-		if pid, err = findProcess(pod, container, program); err != nil {
+	return s.Fault(ctx, fmt.Sprintf("%s of %s (container %s) is stopped", p.name, site, p.container), func(ctx context.Context) (err error) {
+		if pid, err = s.pid(ctx, site, p); err != nil {
 			return err
 		}
 		return send(pid, syscall.SIGSTOP)
 	}, func(context.Context) error {
-		if name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)); pid == 0 || strings.TrimSpace(string(name)) != program {
+		if name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)); pid == 0 || strings.TrimSpace(string(name)) != p.name {
 			return nil // it was killed and started anew meanwhile
 		}
 		return send(pid, syscall.SIGCONT)

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -65,7 +66,26 @@ func hit(fault func(*Scene, context.Context, string) error) step {
 	return func(ctx context.Context, s *Scene) error { return fault(s, ctx, s.Active) }
 }
 
+// each takes every step, whatever comes of the ones before it, so that the judges see what follows from a failure, too.
+func each(steps ...step) step {
+	return func(ctx context.Context, s *Scene) error {
+		var errs []error
+		for _, next := range steps {
+			errs = append(errs, next(ctx, s))
+		}
+		return errors.Join(errs...)
+	}
+}
+
 func mustMove(ctx context.Context, s *Scene) error { return s.MustMove(ctx) }
+
+func mustWrite(ctx context.Context, s *Scene) error { return s.MustWrite(ctx) }
+
+func mustKeep(d time.Duration) step {
+	return func(ctx context.Context, s *Scene) error { return s.MustKeep(ctx, d) }
+}
+
+func heal(ctx context.Context, s *Scene) error { return s.Heal(ctx) }
 
 // wait lets time go by.
 func wait(d time.Duration) step {
@@ -90,7 +110,7 @@ func (sc Scenario) claim() string {
 // scenarios are all of them, in the order in which they run.
 func scenarios() []Scenario {
 	return slices.Concat(
-		networkScenarios, processScenarios, guardScenarios, sessionScenarios, deathScenarios, dataScenarios,
+		networkScenarios, processScenarios, sessionScenarios, deathScenarios, dataScenarios,
 		apiScenarios, coldScenarios, cooldownScenarios, controlScenarios, movingScenarios, diskScenarios, moreScenarios,
 	)
 }
