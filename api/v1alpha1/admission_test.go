@@ -55,6 +55,7 @@ func TestDefaults(t *testing.T) {
 			Coverage: v1alpha1.CoverageSpec{Tables: yes, PrivilegeCheck: yes, RedoLog: yes, UndoLog: yes, BinaryLog: yes, SystemTablespace: yes},
 			Keyring: v1alpha1.KeyringSpec{DataFileDir: "/run/mysql-keyring", MysqldDir: "/usr/sbin",
 				PluginDir: "/usr/lib64/mysql/plugin", RetainVersions: 5, EscrowTimeoutSeconds: 600},
+			TemporaryFiles: v1alpha1.TemporaryFilesSpec{Medium: v1alpha1.TemporaryInMemory},
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -104,6 +105,8 @@ func TestAdmitted(t *testing.T) {
 		"redo log covered later":                {old: encryptedWith("redoLog: false"), change: encryptedWith("redoLog: true")},
 		"nothing covered, and not enabled":      {change: `spec/encryptionAtRest = {coverage: {tables: false, redoLog: false, undoLog: false, binaryLog: false, systemTablespace: false}}`},
 		"settings":                              {change: `spec/mysqlConf = {max_connections: "500", loose-x.y: "a b # c", sql_mode: ""}`},
+		"temporary files on disk":               {change: `spec/encryptionAtRest = {temporaryFiles: {medium: Disk}}`},
+		"more room for temporary files":         {change: `spec/encryptionAtRest = {temporaryFiles: {sizeLimit: 64Mi}}`},
 		"keyring elsewhere":                     {change: `spec/encryptionAtRest = {keyring: {dataFileDir: /var/lib/mysql-keyring}}`},
 		"tightest lease":                        {change: `spec/sidecar = {leaseTimeout: 5s, peerCheckInterval: 1s, fenceTimeout: 1s}`},
 		"fast fence":                            {change: `spec/sidecar = {leaseTimeout: 15s, peerCheckInterval: 500ms, fenceTimeout: 500ms}`},
@@ -209,6 +212,9 @@ func TestRefused(t *testing.T) {
 		"nothing covered":                   {encryptedWith("tables: false, privilegeCheck: false, redoLog: false, undoLog: false, binaryLog: false, systemTablespace: false"), "spec.encryptionAtRest.coverage"},
 		"covered only what users will make": {encryptedWith("redoLog: false, undoLog: false, binaryLog: false, systemTablespace: false"), "spec.encryptionAtRest.coverage"},
 		"only the binary log covered":       {encryptedWith("tables: false, redoLog: false, undoLog: false, systemTablespace: false"), "spec.encryptionAtRest.coverage"},
+		"no room for temporary files":       {`spec/encryptionAtRest = {temporaryFiles: {sizeLimit: 63Mi}}`, "spec.encryptionAtRest.temporaryFiles.sizeLimit"},
+		"temporary files that evict a pod":  {`spec/encryptionAtRest = {temporaryFiles: {medium: Disk, sizeLimit: 10Gi}}`, "spec.encryptionAtRest.temporaryFiles.sizeLimit"},
+		"temporary files nowhere":           {`spec/encryptionAtRest = {temporaryFiles: {medium: HugePages}}`, "spec.encryptionAtRest.temporaryFiles.medium"},
 		"keyring is the datadir":            {encrypted(`dataFileDir: /var/lib/mysql`), dir},
 		"keyring below the datadir":         {encrypted(`dataFileDir: /var/lib/mysql/keyring`), dir},
 		"keyring by dot dot":                {encrypted(`dataFileDir: /var/lib/../lib/mysql`), dir},

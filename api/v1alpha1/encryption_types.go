@@ -2,7 +2,10 @@
 
 package v1alpha1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // EncryptionAtRestSpec turns on data-at-rest encryption.
 //
@@ -27,6 +30,41 @@ type EncryptionAtRestSpec struct {
 	// +optional
 	// +kubebuilder:default={}
 	Keyring KeyringSpec `json:"keyring,omitempty,omitzero"`
+	// temporaryFiles says where MySQL keeps what it cannot encrypt while it works: temporary tables, sort files, and the
+	// general and slow log.
+	//
+	// +optional
+	// +kubebuilder:default={}
+	TemporaryFiles TemporaryFilesSpec `json:"temporaryFiles,omitempty,omitzero"`
+}
+
+// TemporaryMedium is where temporary files lie.
+//
+// +kubebuilder:validation:Enum=Memory;Disk
+type TemporaryMedium string
+
+// Where temporary files lie.
+const (
+	TemporaryInMemory TemporaryMedium = "Memory"
+	TemporaryOnDisk   TemporaryMedium = "Disk"
+)
+
+// TemporaryFilesSpec says where MySQL keeps what it cannot encrypt while it works.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.sizeLimit) || !has(self.medium) || self.medium != 'Disk'",message="the kubelet evicts a pod that has more on disk than its limit: remove sizeLimit, or set medium to Memory",fieldPath=".sizeLimit",reason=FieldValueForbidden
+type TemporaryFilesSpec struct {
+	// medium is Memory, so that no row lies in the clear on a disk of the node, or Disk: an emptyDir of the node, in the clear.
+	// Default Memory. What is in memory counts towards the memory limit of the site.
+	//
+	// +optional
+	// +kubebuilder:default=Memory
+	Medium TemporaryMedium `json:"medium,omitempty"`
+	// sizeLimit is the most that they may take in memory, with a unit, such as 4Gi; at least 64Mi. Default an eighth of the site's memory
+	// limit, or 1Gi where it has none. A query that needs more fails. A transaction may write a quarter of it to the binary log.
+	//
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="quantity(self).compareTo(quantity('64Mi')) >= 0",message="MySQL needs 14Mi for temporary files before the first query: set at least 64Mi",reason=FieldValueInvalid
+	SizeLimit resource.Quantity `json:"sizeLimit,omitempty,omitzero"`
 }
 
 // CoverageSpec says what is encrypted.

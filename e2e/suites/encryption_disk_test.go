@@ -164,7 +164,7 @@ func keyringInMemory(t *testing.T, v *vault, site string) {
 		case volume.Secret != nil:
 			dir := filepath.Join(volumes, "kubernetes.io~secret", volume.Name)
 			inMemory(t, site, dir)
-			if volume.Name == "keyring" {
+			if volume.Name == keyringVolume {
 				findKeys(t, dir, keys, found)
 			}
 		case volume.EmptyDir != nil && volume.EmptyDir.Medium == corev1.StorageMediumMemory:

@@ -15,12 +15,13 @@ import (
 	"github.com/mysql-mfg/mfg/e2e/demo/stage"
 )
 
-// openGroup makes a group in which some of coverage is off.
-func openGroup(t *testing.T, name string, coverage v1alpha1.CoverageSpec) *vault {
+// openGroup makes a group in which some of coverage is off, and temporary files are where it is said.
+func openGroup(t *testing.T, name string, coverage v1alpha1.CoverageSpec, medium v1alpha1.TemporaryMedium) *vault {
 	t.Helper()
 	spec := stage.EncryptedSpec(name)
 	spec.Sites = spec.Sites[:2]
 	spec.EncryptionAtRest.Coverage = coverage
+	spec.EncryptionAtRest.TemporaryFiles.Medium = medium
 	g, err := lab.NewGroup(t.Context(), "suite-"+name, name, spec)
 	if err != nil {
 		t.Fatal(err)
@@ -66,7 +67,7 @@ func mustHave(t *testing.T, site, kind string, have map[string]map[string]bool, 
 func markerWhereFlagIsOff(t *testing.T, _ *vault) {
 	off := new(false)
 	// With every flag off there would be no key at all; the undo log needs one, and has a group of its own.
-	open := openGroup(t, "open", v1alpha1.CoverageSpec{Tables: off, RedoLog: off, BinaryLog: off, SystemTablespace: off})
+	open := openGroup(t, "open", v1alpha1.CoverageSpec{Tables: off, RedoLog: off, BinaryLog: off, SystemTablespace: off}, v1alpha1.TemporaryOnDisk)
 	group := open.sealed(t, bringUp)
 	m := markAll(t, open.Group, group, func(site string, m marks) {
 		mustHave(t, site, "relay log", found(t, open.Group, site, m), m, m.row, m.schema, m.table, m.column, m.index)
@@ -81,6 +82,13 @@ func markerWhereFlagIsOff(t *testing.T, _ *vault) {
 			t.Errorf("%s: in the undo log, which is encrypted: %v", site, have["undo log"])
 		}
 	}
+	active := group.Status.ActiveSite
+	release := keepSorting(t, open.Group, active, m)
+	temporaryIs(t, open.Group, active, m, v1alpha1.TemporaryOnDisk)
+	if hits := onNode(t, open.Group, active, m.needles()); len(hits) < 2 {
+		t.Errorf("%s: found on the node are %v, not a temporary table and a sort: the search of nodes proves nothing", active, hits)
+	}
+	release()
 	open.awaitCoverage(t, func(c v1alpha1.CoverageStatus) bool {
 		return !c.SystemTablespaceEncrypted && !c.RedoLogEncrypted && !c.BinlogEncrypted && c.UndoLogEncrypted && c.UnencryptedTablespaces > 0
 	})
@@ -89,7 +97,7 @@ func markerWhereFlagIsOff(t *testing.T, _ *vault) {
 
 // With the undo log alone in the clear, older versions of rows are found in it, and nothing is found anywhere else.
 func markerInUndoLogAlone(t *testing.T, _ *vault) {
-	undo := openGroup(t, "undo", v1alpha1.CoverageSpec{UndoLog: new(false)})
+	undo := openGroup(t, "undo", v1alpha1.CoverageSpec{UndoLog: new(false)}, v1alpha1.TemporaryInMemory)
 	group := undo.sealed(t, bringUp)
 	m := markAll(t, undo.Group, group, func(site string, m marks) { noMarks(t, undo.Group, site, m) })
 	active := group.Status.ActiveSite

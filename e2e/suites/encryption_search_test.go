@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -39,8 +40,8 @@ func volumeDir(t *testing.T, g *stage.Group, site string) string {
 	return volume.Spec.Local.Path
 }
 
-// A volume that was stolen shows nothing but the names of files, which MySQL takes from schemas and tables. It is searched while
-// a session has a temporary table and a sort that does not end: what it wrote is elsewhere.
+// A volume that was stolen shows nothing but the names of files, which MySQL takes from schemas and tables, and a node's disk shows
+// nothing at all. Both are searched while a session has a temporary table and a sort that does not end: what it wrote is in memory.
 func noMarkerOnVolumes(t *testing.T, v *vault) {
 	group := v.sealed(t, comeBack)
 	m := markAll(t, v.Group, group, func(site string, m marks) {
@@ -51,7 +52,7 @@ func noMarkerOnVolumes(t *testing.T, v *vault) {
 	})
 	active := group.Status.ActiveSite
 	release := keepSorting(t, v.Group, active, m)
-	temporaryIsElsewhere(t, v.Group, active, m)
+	temporaryIs(t, v.Group, active, m, v1alpha1.TemporaryInMemory)
 	for _, site := range stage.Sites {
 		if names := noMarks(t, v.Group, site, m); len(names) == 0 {
 			t.Errorf("%s: no file is named after the table: the wrong directory was searched", site)
@@ -60,25 +61,32 @@ func noMarkerOnVolumes(t *testing.T, v *vault) {
 	release()
 }
 
-// noMarks searches a site's data volume: every file that has a name, and those without one that mysqld has open. It returns the
-// files that are named after what is marked.
+// noMarks searches a site's data volume and its node: every file that has a name, and those without one that mysqld has open. It
+// returns the files that are named after what is marked.
 func noMarks(t *testing.T, g *stage.Group, site string, m marks) (names []string) {
 	t.Helper()
 	hits, names := search(t, volumeDir(t, g, site), m.needles(), everything)
-	for _, h := range append(hits, openDeleted(t, g, site, m.needles())[dataMount]...) {
+	for _, h := range append(hits, onNode(t, g, site, m.needles())...) {
 		t.Errorf("%s: %s found in %s", site, h.needle, h.file)
 	}
 	return names
 }
 
-// Where the containers of a pod see the data volume, and the directory for what is temporary.
-const (
-	dataMount = "/var/lib/mysql"
-	tempMount = "/tmp"
-)
+// onNode searches what a pod has on a disk of its node beside its data volume, and the files that have no name any more.
+func onNode(t *testing.T, g *stage.Group, site string, needles map[string]string) []hit {
+	t.Helper()
+	pod, err := g.Pod(t.Context(), site)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hits, _ := search(t, filepath.Dir(podVolumes(pod)), needles, func(path string, info fs.FileInfo) bool {
+		return !info.IsDir() || filepath.Base(path) != "kubernetes.io~local-volume" && fileSystem(t, path) != tmpfsMagic
+	})
+	return append(hits, openDeleted(t, g, site, needles)[v1alpha1.TemporaryOnDisk]...)
+}
 
-// openDeleted searches the files that mysqld has open and that have no name any more, by where they were.
-func openDeleted(t *testing.T, g *stage.Group, site string, needles map[string]string) map[string][]hit {
+// openDeleted searches the files that mysqld has open and that have no name any more, by what they are on.
+func openDeleted(t *testing.T, g *stage.Group, site string, needles map[string]string) map[v1alpha1.TemporaryMedium][]hit {
 	t.Helper()
 	pid, err := stage.FindProcess(t.Context(), g, site, "mysqld")
 	if err != nil {
@@ -89,26 +97,33 @@ func openDeleted(t *testing.T, g *stage.Group, site string, needles map[string]s
 	if err != nil {
 		t.Fatal(err)
 	}
-	hits, searched, finder := map[string][]hit{}, 0, newFinder(t, needles)
+	hits, searched, finder := map[v1alpha1.TemporaryMedium][]hit{}, 0, newFinder(t, needles)
 	for _, e := range entries {
-		link, err := os.Readlink(filepath.Join(dir, e.Name()))
+		file := filepath.Join(dir, e.Name())
+		link, err := os.Readlink(file)
 		if err != nil {
 			continue // closed just now
 		}
+		// The link says where mysqld sees it: on its data volume, or in the directory for what is temporary.
 		path, deleted := strings.CutSuffix(link, " (deleted)")
-		for _, mount := range []string{dataMount, tempMount} {
-			// The link says where mysqld sees it.
-			if !deleted || !strings.HasPrefix(path, mount+"/") {
-				continue
-			}
-			found, err := finder.file(filepath.Join(dir, e.Name()))
-			if err != nil {
-				t.Fatal(err)
-			}
-			searched++
-			for _, h := range found {
-				hits[mount] = append(hits[mount], hit{link, h.needle})
-			}
+		if !deleted || !strings.HasPrefix(path, "/var/lib/mysql/") && !strings.HasPrefix(path, "/tmp/") {
+			continue
+		}
+		var st syscall.Statfs_t
+		if err := syscall.Statfs(file, &st); err != nil {
+			continue // closed just now
+		}
+		found, err := finder.file(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		searched++
+		medium := v1alpha1.TemporaryOnDisk
+		if st.Type == tmpfsMagic {
+			medium = v1alpha1.TemporaryInMemory
+		}
+		for _, h := range found {
+			hits[medium] = append(hits[medium], hit{link, h.needle})
 		}
 	}
 	// InnoDB has some of its own, as long as it runs.
@@ -127,15 +142,18 @@ func keepSorting(t *testing.T, g *stage.Group, site string, m marks) (release fu
 	}, "; "), "SELECT v, SLEEP(%d), '%s' FROM tmp ORDER BY v")
 }
 
-// temporaryIsElsewhere finds the rows of keepSorting in the pod's directory for what is temporary: those of the temporary table in
-// a file with a name, those of the sort in one without.
-func temporaryIsElsewhere(t *testing.T, g *stage.Group, site string, m marks) {
+// temporaryIs finds the rows of keepSorting in the pod's directory for what is temporary, and that where it is asked for: those of the
+// temporary table in a file with a name, those of the sort in one without.
+func temporaryIs(t *testing.T, g *stage.Group, site string, m marks, medium v1alpha1.TemporaryMedium) {
 	t.Helper()
 	pod, err := g.Pod(t.Context(), site)
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(podVolumes(pod), "kubernetes.io~empty-dir", "tmp")
+	if memory := fileSystem(t, dir) == tmpfsMagic; memory != (medium == v1alpha1.TemporaryInMemory) {
+		t.Errorf("%s: %s is in memory: %t", site, dir, memory)
+	}
 	if err := stage.Poll(t.Context(), time.Minute, "rows of the temporary table in "+dir, func(context.Context) error {
 		if hits, _ := search(t, dir, m.needles(), everything); len(hits) == 0 {
 			return errors.New("none")
@@ -144,7 +162,7 @@ func temporaryIsElsewhere(t *testing.T, g *stage.Group, site string, m marks) {
 	}); err != nil {
 		t.Error(err)
 	}
-	if hits := openDeleted(t, g, site, m.needles())[tempMount]; len(hits) == 0 {
+	if hits := openDeleted(t, g, site, m.needles())[medium]; len(hits) == 0 {
 		t.Errorf("%s: the sort is in no open file without a name: that search proves nothing", site)
 	}
 }

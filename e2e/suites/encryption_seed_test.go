@@ -109,9 +109,12 @@ func unannotate(t *testing.T, v *vault, annotation string) {
 	}
 }
 
+// keyringVolume is the volume of a pod in which its keyring is.
+const keyringVolume = "keyring"
+
 // memoryBacked tells whether a pod keeps its keyring where it can write it.
 func memoryBacked(spec corev1.PodSpec) bool {
 	return slices.ContainsFunc(spec.Volumes, func(v corev1.Volume) bool {
-		return v.EmptyDir != nil && v.EmptyDir.Medium == corev1.StorageMediumMemory
+		return v.Name == keyringVolume && v.EmptyDir != nil && v.EmptyDir.Medium == corev1.StorageMediumMemory
 	})
 }

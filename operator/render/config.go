@@ -30,7 +30,7 @@ const minPacket = 64 << 20
 // ConfigMap is the configuration of one site.
 func ConfigMap(in Input, site v1alpha1.Site) *corev1.ConfigMap {
 	data := map[string]string{
-		ConfigKeyMyCnf:     myCnf(in, site.Name),
+		ConfigKeyMyCnf:     myCnf(in, site),
 		ConfigKeyAuthority: in.AuthorityPublic,
 	}
 	if in.encrypted(site.Name) {
@@ -45,12 +45,14 @@ func ConfigMap(in Input, site v1alpha1.Site) *corev1.ConfigMap {
 
 // myCnf renders the option file. The user's settings come first and the operator's after them: for mysqld the last one
 // wins, so that a spelling that normal does not know still cannot override the operator.
-func myCnf(in Input, site string) string {
+func myCnf(in Input, site v1alpha1.Site) string {
 	var b strings.Builder
 	b.WriteString("# Made by the operator; changes are overwritten. Set spec.mysqlConf of the group instead.\n[mysqld]\n")
-	writeSettings(&b, "Defaults, which spec.mysqlConf may change.", defaults)
-	writeSettings(&b, "From spec.mysqlConf.", passedOn(in.Group.Spec.MysqlConf, in.encrypted(site)))
-	writeSettings(&b, "Owned by the operator.", ownedSettings(in, site))
+	changeable := maps.Clone(defaults)
+	maps.Copy(changeable, temporaryDefaults(in, site))
+	writeSettings(&b, "Defaults, which spec.mysqlConf may change.", changeable)
+	writeSettings(&b, "From spec.mysqlConf.", passedOn(in.Group.Spec.MysqlConf, in.encrypted(site.Name)))
+	writeSettings(&b, "Owned by the operator.", ownedSettings(in, site.Name))
 	return b.String()
 }
 
@@ -81,7 +83,7 @@ func ownedSettings(in Input, site string) map[string]string {
 		"datadir":   DataDir,
 		"socket":    Socket,
 		"pid_file":  runDir + "/mysqld.pid",
-		"tmpdir":    "/tmp",
+		"tmpdir":    tmpDir,
 		"port":      "3306",
 
 		"admin_port":                   "33062",
@@ -125,7 +127,7 @@ func ownedSettings(in Input, site string) map[string]string {
 		}
 	}
 	if in.encrypted(site) {
-		maps.Copy(set, encryptedSettings(in))
+		maps.Copy(set, encryptedSettings(in, site))
 	}
 	return set
 }
@@ -145,7 +147,7 @@ var owned = func() map[string]bool {
 // ownedEncrypted are those that the operator owns on an encrypted site besides.
 var ownedEncrypted = func() map[string]bool {
 	set := map[string]bool{}
-	for key := range encryptedSettings(Input{Group: &v1alpha1.MysqlFailoverGroup{}}) {
+	for key := range encryptedSettings(Input{Group: &v1alpha1.MysqlFailoverGroup{}}, "") {
 		set[normal(key)] = true
 	}
 	for _, key := range leftAlone {

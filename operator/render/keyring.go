@@ -113,10 +113,7 @@ func keyringVolumes(in Input, site string) []corev1.Volume {
 	if keyring.Sealed {
 		return []corev1.Volume{secretVolume(volumeKeyring, keyring.Secret, keyringMode, items(v1alpha1.KeyringKey, KeyringFile))}
 	}
-	limit := resource.MustParse(keyringLimit)
-	volumes := []corev1.Volume{{Name: volumeKeyring, VolumeSource: corev1.VolumeSource{
-		EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory, SizeLimit: &limit},
-	}}}
+	volumes := []corev1.Volume{memory(volumeKeyring, resource.MustParse(keyringLimit))}
 	if keyring.Secret != "" {
 		volumes = append(volumes, secretVolume(volumeKeyringSeed, keyring.Secret, secretMode, items(v1alpha1.KeyringKey, KeyringFile)))
 	}
@@ -232,9 +229,10 @@ func coverage(in Input) v1alpha1.CoverageSpec {
 func isOn(set *bool) bool { return set == nil || *set }
 
 // encryptedSettings are owned in the option file of an encrypted site.
-func encryptedSettings(in Input) map[string]string {
+func encryptedSettings(in Input, site string) map[string]string {
 	set := coverageSettings(in)
 	maps.Copy(set, leftovers)
+	maps.Copy(set, logFiles(in, site))
 	return set
 }
 
@@ -245,8 +243,6 @@ var leftovers = map[string]string{
 	"innodb_temp_data_file_path":    tmpDir + "/ibtmp1:12M:autoextend",
 	"loose_innodb_change_buffering": "none",
 	"log_output":                    "FILE",
-	"general_log_file":              tmpDir + "/general.log",
-	"slow_query_log_file":           tmpDir + "/slow.log",
 }
 
 // leftAlone are settings that an encrypted site leaves at MySQL's own value: with another they write in the clear beside

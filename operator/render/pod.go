@@ -139,14 +139,14 @@ func bootstrap(in Input, site v1alpha1.Site) corev1.Container {
 		Env:             sidecarEnv(in, site),
 		Resources:       *site.Resources.DeepCopy(),
 		SecurityContext: containerSecurity(),
-		VolumeMounts: withKeyring(in, site.Name, ContainerBootstrap, withTLS(in,
+		VolumeMounts: withKeyring(in, site.Name, ContainerBootstrap, withLogs(in, site.Name, withTLS(in,
 			corev1.VolumeMount{Name: volumeData, MountPath: volumeDir},
 			corev1.VolumeMount{Name: volumeRun, MountPath: runDir},
 			corev1.VolumeMount{Name: volumeTmp, MountPath: tmpDir},
 			corev1.VolumeMount{Name: volumeBin, MountPath: binDir, ReadOnly: true},
 			corev1.VolumeMount{Name: volumeConfig, MountPath: ConfigDir, ReadOnly: true},
 			corev1.VolumeMount{Name: volumeAccounts, MountPath: AccountsDir, ReadOnly: true},
-		)),
+		)...)),
 	}
 }
 
@@ -199,13 +199,13 @@ func mysqld(in Input, site v1alpha1.Site) corev1.Container {
 		SecurityContext: containerSecurity(),
 		ReadinessProbe:  probe(wire.PathReadyz, 1, 3),
 		LivenessProbe:   liveness(wire.PathMysqldHealthz),
-		VolumeMounts: withKeyring(in, site.Name, ContainerMySQL, withTLS(in,
+		VolumeMounts: withKeyring(in, site.Name, ContainerMySQL, withLogs(in, site.Name, withTLS(in,
 			corev1.VolumeMount{Name: volumeData, MountPath: volumeDir},
 			corev1.VolumeMount{Name: volumeRun, MountPath: runDir},
 			corev1.VolumeMount{Name: volumeTmp, MountPath: tmpDir},
 			corev1.VolumeMount{Name: volumeBin, MountPath: binDir, ReadOnly: true},
 			corev1.VolumeMount{Name: volumeConfig, MountPath: ConfigDir, ReadOnly: true},
-		)),
+		)...)),
 	}
 }
 

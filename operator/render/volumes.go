@@ -53,7 +53,11 @@ func volumes(in Input, site v1alpha1.Site) []corev1.Volume {
 				ClaimName: v1alpha1.DataVolumeName(group, site.Name),
 			},
 		}},
-		runVolume(), emptyDir(volumeTmp), emptyDir(volumeBin),
+		runVolume(),
+	}
+	out = append(out, temporaryVolumes(in, site)...)
+	out = append(out, []corev1.Volume{
+		emptyDir(volumeBin),
 		{Name: volumeConfig, VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
 			LocalObjectReference: corev1.LocalObjectReference{Name: v1alpha1.ConfigName(group, site.Name)},
 		}}},
@@ -79,7 +83,7 @@ func volumes(in Input, site v1alpha1.Site) []corev1.Volume {
 			Items:       items(AccountSidecar, AccountSidecar),
 		}}},
 		secretVolume(volumeReport, v1alpha1.ReportSecret(group, site.Name), secretMode, items(v1alpha1.ReportKey, v1alpha1.ReportKey)),
-	}
+	}...)
 	if tls := in.Group.Spec.TLS; tls != nil {
 		out = append(out, corev1.Volume{Name: volumeTLS, VolumeSource: corev1.VolumeSource{
 			Secret: &corev1.SecretVolumeSource{
@@ -108,9 +112,7 @@ func emptyDir(name string) corev1.Volume {
 // runVolume holds the socket and the deadline that sidecar and supervisor share. It is in memory, so that no disk can keep
 // either of them waiting.
 func runVolume() corev1.Volume {
-	return corev1.Volume{Name: volumeRun, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{
-		Medium: corev1.StorageMediumMemory, SizeLimit: new(resource.MustParse("16Mi")),
-	}}}
+	return memory(volumeRun, resource.MustParse("16Mi"))
 }
 
 func withTLS(in Input, mounts ...corev1.VolumeMount) []corev1.VolumeMount {

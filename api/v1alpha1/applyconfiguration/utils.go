@@ -76,6 +76,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.StorageSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("TaintsSpec"):
 		return &apiv1alpha1.TaintsSpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("TemporaryFilesSpec"):
+		return &apiv1alpha1.TemporaryFilesSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("TimelineEntry"):
 		return &apiv1alpha1.TimelineEntryApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("TLSSpec"):

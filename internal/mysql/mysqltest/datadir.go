@@ -130,12 +130,12 @@ func writeOwned(path, text string) error {
 }
 
 // inRootfs runs a command as mysqld's user, as process 1 of a PID namespace of its own, with dir mounted at home. The
-// mounts are in a namespace of their own too and vanish with it.
+// mounts are in a namespace of their own too and vanish with it; what was mounted below dir before is there, too.
 //
 // Every process in the chain dies with its parent, down to mysqld: a change of user clears what unshare --kill-child has
 // set, so setpriv sets it again. The first link hangs on the thread that starts the command: lock it.
 func inRootfs(ctx context.Context, root, dir string, command ...string) *exec.Cmd {
-	const script = `mount --bind "$1" "$2` + home + `" && mount -t proc proc "$2/proc" || exit 1; ` + mountKeyring + `root=$2 && shift 2 && ` +
+	const script = `mount --rbind "$1" "$2` + home + `" && mount -t proc proc "$2/proc" || exit 1; ` + mountKeyring + `root=$2 && shift 2 && ` +
 		`exec chroot "$root" setpriv --reuid=999 --regid=999 --clear-groups --pdeathsig=KILL "$@"`
 	args := append([]string{"--mount", "--pid", "--fork", "--kill-child", "sh", "-c", script, "sh", dir, root}, command...)
 	cmd := exec.CommandContext(ctx, "unshare", args...)

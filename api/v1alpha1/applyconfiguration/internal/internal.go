@@ -162,6 +162,10 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: com.github.mysql-mfg.mfg.api.v1alpha1.KeyringSpec
       default: {}
+    - name: temporaryFiles
+      type:
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.TemporaryFilesSpec
+      default: {}
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.EncryptionAtRestStatus
   map:
     fields:
@@ -776,6 +780,18 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: boolean
       default: false
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.TemporaryFilesSpec
+  map:
+    fields:
+    - name: medium
+      type:
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.TemporaryMedium
+      default: Memory
+    - name: sizeLimit
+      type:
+        namedType: io.k8s.apimachinery.pkg.api.resource.Quantity
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.TemporaryMedium
+  scalar: string
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.TimelineEntry
   map:
     fields:

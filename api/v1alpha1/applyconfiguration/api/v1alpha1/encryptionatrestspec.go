@@ -18,6 +18,9 @@ type EncryptionAtRestSpecApplyConfiguration struct {
 	Coverage *CoverageSpecApplyConfiguration `json:"coverage,omitempty"`
 	// keyring says where the keyring lives and how its versions are kept.
 	Keyring *KeyringSpecApplyConfiguration `json:"keyring,omitempty"`
+	// temporaryFiles says where MySQL keeps what it cannot encrypt while it works: temporary tables, sort files, and the
+	// general and slow log.
+	TemporaryFiles *TemporaryFilesSpecApplyConfiguration `json:"temporaryFiles,omitempty"`
 }
 
 // EncryptionAtRestSpecApplyConfiguration constructs a declarative configuration of the EncryptionAtRestSpec type for use with
@@ -47,5 +50,13 @@ func (b *EncryptionAtRestSpecApplyConfiguration) WithCoverage(value *CoverageSpe
 // If called multiple times, the Keyring field is set to the value of the last call.
 func (b *EncryptionAtRestSpecApplyConfiguration) WithKeyring(value *KeyringSpecApplyConfiguration) *EncryptionAtRestSpecApplyConfiguration {
 	b.Keyring = value
+	return b
+}
+
+// WithTemporaryFiles sets the TemporaryFiles field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the TemporaryFiles field is set to the value of the last call.
+func (b *EncryptionAtRestSpecApplyConfiguration) WithTemporaryFiles(value *TemporaryFilesSpecApplyConfiguration) *EncryptionAtRestSpecApplyConfiguration {
+	b.TemporaryFiles = value
 	return b
 }
