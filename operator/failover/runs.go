@@ -28,9 +28,9 @@ type Run struct {
 	// Closed is true once the promotion gate has passed with it: it accepts no commits, and nobody lets it open. It may still vouch.
 	Closed bool
 
-	// What follows is seen, not kept. Idle is true while it is known not to run, although it may run later; Elsewhere, if the pod runs
-	// on another machine by now.
-	Idle, Elsewhere bool
+	// What follows is seen, not kept. Idle is true while it is known not to run, although it may run later; Ended, once its kubelet told
+	// that it never will; Elsewhere, if the pod runs on another machine by now.
+	Idle, Ended, Elsewhere bool
 }
 
 // SeenRun is what Kubernetes shows of a pod that has a node.
@@ -129,11 +129,12 @@ func (s Snapshot) fold(site Site, old, now runs) []Run {
 	for _, r := range all {
 		seen, exists := seenOf(site, r)
 		r.Elsewhere, r.Idle = !exists && r.UID == site.Pod.UID, false
+		r.Ended = seen.Ended || s.EndedPods[r.UID]
 		if exists && r.UID == site.Pod.UID {
 			r = s.current(site, r)
 		}
 		locked := holder.excludes(r, exists)
-		over := seen.Ended || s.EndedPods[r.UID] && !exists || s.Nodes[r.Node].OutOfService || !exists && s.quiet(r, old, now)
+		over := r.Ended || s.Nodes[r.Node].OutOfService || !exists && s.quiet(r, old, now)
 		if over && !locked {
 			if now.Over[r.key()] = true; !old.Over[r.key()] {
 				now.EndedAt[site.Name] = s.Now
@@ -241,17 +242,18 @@ func bounded(all []Run, site Site) []Run {
 const several = "several"
 
 // kept is the durable part of the runs. One that is not known to have begun is not noted: it would cost a write for each pod that starts.
+// Nor is one that has ended, of which the pod is still there: of evicted pods there may be very many.
 func (n runs) kept() map[string][]Run {
 	var out map[string][]Run
 	for site, all := range n.Of {
 		for _, r := range all {
-			if r.Idle && r.Volume == "" {
+			if r.Ended || r.Idle && r.Volume == "" {
 				continue
 			}
 			if out == nil {
 				out = map[string][]Run{}
 			}
-			r.Idle, r.Elsewhere = false, false
+			r.Idle, r.Ended, r.Elsewhere = false, false, false
 			out[site] = append(out[site], r)
 		}
 	}

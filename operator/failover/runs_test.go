@@ -208,6 +208,9 @@ func TestWhichRunsMayBeLeftI4I9(t *testing.T) {
 			if tc.left && !noted {
 				t.Errorf("I9: %s, %s: the next operator would not know of it", name, kept)
 			}
+			if noted && name == "it is there and ended" {
+				t.Errorf("%s, %s: it is kept in status for as long as its pod lies there", name, kept)
+			}
 		}
 	}
 }
