@@ -146,6 +146,9 @@ func wire(mgr ctrl.Manager, s settings, log *slog.Logger) error {
 	if err := mgr.Add(loops); err != nil {
 		return fmt.Errorf("add poll loops: %w", err)
 	}
+	if err := mgr.Add(loops.Endings()); err != nil {
+		return fmt.Errorf("add what notes how pods end: %w", err)
+	}
 	if err := addEscrow(mgr, s, loops, log); err != nil {
 		return fmt.Errorf("add escrow listener: %w", err)
 	}

@@ -315,6 +315,35 @@ const (
 	SiteDetached    SiteState = "Detached"
 )
 
+// SiteIncarnation is a pod of a site on a machine.
+type SiteIncarnation struct {
+	// podUID is the UID of the pod.
+	//
+	// +required
+	PodUID string `json:"podUID"`
+	// node is the name of its node.
+	//
+	// +optional
+	Node string `json:"node,omitempty"`
+	// machine is what was behind that name: the UID of the node and the UUID of its system.
+	//
+	// +optional
+	Machine string `json:"machine,omitempty"`
+	// volumeID is the random name of the data volume that its sidecar reported.
+	//
+	// +optional
+	VolumeID string `json:"volumeID,omitempty"`
+	// leaseMillis is for how long it may stay open without an answer, the time for its fence included.
+	//
+	// +optional
+	LeaseMillis int64 `json:"leaseMillis,omitempty"`
+	// closed is true once another pod was opened after proof that this one accepts no writes. It may still tell the active site that that
+	// is active.
+	//
+	// +optional
+	Closed bool `json:"closed,omitempty"`
+}
+
 // SiteStatus is one site as seen by the operator.
 type SiteStatus struct {
 	// name of the site.
@@ -342,6 +371,12 @@ type SiteStatus struct {
 	//
 	// +optional
 	OutlivedLease bool `json:"outlivedLease,omitempty"`
+	// incarnations are the pods of the site that have run and are not known to have ended, in the order in which they were seen. While
+	// there is more than one, what the newest says proves nothing for the site.
+	//
+	// +optional
+	// +listType=atomic
+	Incarnations []SiteIncarnation `json:"incarnations,omitempty"`
 
 	// clone is the copy that the site receives, while it does.
 	//

@@ -33,6 +33,8 @@ type apiserver struct {
 	host  *node
 	group object
 	pods  []*pod
+	// ended are the pods that were seen to go after their kubelet had told that they ended, in order.
+	ended []string
 	lease lease
 	// away: it answers nobody, in doubt: it does what it is asked and the answer is lost.
 	away, inDoubt bool
@@ -96,6 +98,8 @@ type podView struct {
 	phase     phase
 	bootstrap bool
 }
+
+func (a *apiserver) tellEnded(p *pod) { a.ended = append(a.ended, p.uid) }
 
 // podsOf lists the pods of a site, the newest first.
 func (a *apiserver) view() []podView {

@@ -43,6 +43,7 @@ func (w *world) replaceUnder() {
 	host.kubelet = false
 	w.ends = append(w.ends, func() { host.kubelet = true })
 	s.host = w.nodes[len(w.nodes)-1]
+	w.moved = true
 	s.vol = w.newVolume(s)
 	w.deletePod(p)
 }

@@ -85,7 +85,7 @@ func (s *sidecar) takeAnswer(t *task, w fence.Word, signed wire.Signed) fence.Re
 // askPeer asks one peer. Nothing in it waits inside the peer, so it needs no task of its own until an answer comes.
 func (s *sidecar) askPeer(peer *site, done func()) {
 	w := fence.Word{Origin: fence.Peer, SentAt: s.mono()}
-	target := s.w.podAt(peer)
+	target := s.w.resolve(s.host, peer)
 	over := false
 	end := func() {
 		if !over {

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"slices"
 	"time"
 )
 
@@ -231,6 +232,7 @@ var clusterFaults = []fault{
 		w.after(w.between(500*time.Millisecond, 25*time.Second), func() { w.deletePod(p) })
 		return nothing
 	}},
+	{"a pod is deleted by force and its volume moves", 6, time.Second, func(w *world) func() { return w.moveVolume(w.someSite()) }},
 	{"volume is replaced", 4, time.Second, func(w *world) func() { return w.replaceVolume(w.someSite()) }},
 }
 
@@ -253,8 +255,58 @@ func (w *world) replaceVolume(s *site) func() {
 		host := p.host
 		w.ends = append(w.ends, func() { cut(); host.kubelet = true })
 	}
+	w.moved = true
 	s.host = spare
 	s.vol = w.newVolume(s)
 	w.deletePod(p)
 	return nothing
+}
+
+// moveVolume is somebody who deletes the pod of a machine that is out of reach by force, and has its volume attached to another one,
+// whatever still runs on the first: the site starts anew with all that its volume held.
+func (w *world) moveVolume(s *site) func() {
+	p := w.podAt(s)
+	if p == nil || p.gone || p.vol != s.vol {
+		return nil
+	}
+	spare := w.nodes[len(w.nodes)-1-w.rnd.IntN(2)]
+	for _, other := range w.sites {
+		if other.host == spare {
+			return nil
+		}
+	}
+	some := []*node{p.host}
+	if active := w.siteOf(w.api.group.durable.ActiveSite); active != nil && active.host != p.host && w.chance(0.7) {
+		some = append(some, active.host) // it may go on vouching for that one
+	}
+	others := w.except(some...)
+	if w.chance(0.3) {
+		others = append(w.operatorHosts(), w.api.host) // its peers still reach it
+	}
+	cut := w.cuts(both(some, others))
+	p.host.kubelet = false
+	w.ends = append(w.ends, func() { cut(); p.host.kubelet = true })
+	w.after(w.between(0, 30*time.Second), func() { w.detach(s, p, spare) })
+	return nothing
+}
+
+// detach takes the volume of a site away from a pod, which runs on with what it has of it.
+func (w *world) detach(s *site, p *pod, to *node) {
+	v := s.vol
+	if w.healed || p.vol != v || p.gone || p.over || slices.ContainsFunc(w.sites, func(other *site) bool { return other.host == to }) {
+		return
+	}
+	stale := *v
+	stale.detached = true
+	for _, other := range s.pods {
+		if other.vol == v && other.host == p.host {
+			other.vol = &stale
+			if other.mysqld != nil {
+				other.mysqld.vol = &stale
+			}
+		}
+	}
+	w.moved, v.holder, v.host, s.host = true, nil, to, to
+	w.trace("volume %s moves from %s to %s", v.id, p.host.name, to.name)
+	w.deletePod(p)
 }

@@ -52,6 +52,7 @@ func (l *loop) gather(t *task) failover.Snapshot {
 		site.Leaving = w.siteOf(site.Name).leaving
 		questions[i] = l.ask(site.Name, pods[site.Name])
 	}
+	s.Nodes, s.EndedPods = l.nodes()
 	began := w.now
 	for i, q := range questions {
 		deadline := began + l.r.host.clock.real(l.patience(s.Sites[i].Name))
@@ -260,10 +261,29 @@ func (l *loop) evidence(name string, pods []podView) failover.Pod {
 	if len(pods) == 1 && pods[0].phase == failed && pods[0].bootstrap {
 		out.Ended = w.nodeReady(pods[0].pod.host)
 	}
+	for _, p := range slices.Backward(l.pods) {
+		if p.pod.site.name == name {
+			host := p.pod.host
+			out.Runs = append(out.Runs, failover.SeenRun{UID: p.pod.uid, Node: host.name, Machine: host.name, Lease: p.pod.lease + w.policy.fenceTimeout,
+				Started: p.bootstrap, Ended: p.phase == failed && w.nodeReady(host)})
+		}
+	}
 	for _, n := range w.nodes {
 		out.OutOfService = out.OutOfService || n.name == out.Node && n.tainted
 	}
 	return out
+}
+
+// nodes is what Kubernetes shows of machines, and of pods that are gone.
+func (l *loop) nodes() (map[string]failover.Node, map[string]bool) {
+	nodes, ended := map[string]failover.Node{}, map[string]bool{}
+	for _, n := range l.r.w.nodes {
+		nodes[n.name] = failover.Node{Machine: n.name, Ready: l.r.w.nodeReady(n), OutOfService: n.tainted}
+	}
+	for _, uid := range l.ended {
+		ended[uid] = true
+	}
+	return nodes, ended
 }
 
 func (l *loop) policy() failover.Policy {

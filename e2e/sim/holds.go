@@ -123,7 +123,7 @@ func (x *truth) budget(l *loop, s failover.Snapshot, d failover.Decision, forced
 // begins holds G4: no emergency failover begins when the owner has forbidden it.
 func (x *truth) begins(s failover.Snapshot, d failover.Decision) {
 	t := d.Status.Transition
-	if s.Status.Transition != nil || t == nil || t.Kind != v1alpha1.FailoverEmergency {
+	if s.Status.Transition != nil || t == nil || t.Kind != v1alpha1.FailoverEmergency || t.From == t.To { // opened again, in another pod: no role moves
 		return
 	}
 	switch {
@@ -269,6 +269,10 @@ func (w *world) atRest() bool {
 	d := w.truth.last
 	if d.Blocked() && d.Reason == failover.ReasonCooldown && w.now < faultsFor+cooldownMost {
 		w.truth.healedAt = w.now // it goes on when that ends
+	}
+	settleFor := settleFor
+	if w.moved {
+		settleFor += failover.RunsKept // until then a pod that is gone may be left
 	}
 	if w.now < w.truth.healedAt+settleFor {
 		return false

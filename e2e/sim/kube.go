@@ -206,6 +206,9 @@ func (w *world) deletePod(p *pod) {
 		return
 	}
 	p.gone = true
+	if p.phase == failed {
+		w.api.tellEnded(p)
+	}
 	w.api.pods = slices.DeleteFunc(w.api.pods, func(other *pod) bool { return other == p })
 	w.after(w.between(100*time.Millisecond, 2*time.Second), func() { w.newPod(p.site) })
 }
@@ -218,6 +221,9 @@ func (w *world) stopPod(p *pod) {
 	p.sidecar.spawn(p.sidecar.leave)
 	w.after(w.between(300*time.Millisecond, 4*time.Second), func() {
 		w.endPod(p)
+		if w.reaches(p.host, w.api.host) {
+			w.api.tellEnded(p)
+		}
 		w.deletePod(p)
 	})
 }
@@ -344,6 +350,17 @@ func (w *world) podAt(s *site) *pod {
 		}
 	}
 	return nil
+}
+
+// resolve is the pod that the name of a site leads to on a machine. One that is cut off from the API server goes on with what it knew.
+func (w *world) resolve(from *node, s *site) *pod {
+	if from.names == nil {
+		from.names = map[*site]*pod{}
+	}
+	if known := from.names[s]; known == nil || known.over || !w.api.away && w.reaches(w.api.host, from) {
+		from.names[s] = w.podAt(s)
+	}
+	return from.names[s]
 }
 
 // serverOf is the server that a replica reaches by the name of its source's site.

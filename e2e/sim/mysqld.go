@@ -30,6 +30,8 @@ type volume struct {
 
 	kept     fence.Kept
 	failSave bool
+	// detached: it is attached to another machine by now. Who has it open still runs, and nothing that it writes gets there.
+	detached bool
 	// opening is true while the mark of an opening is on it, openingIn which mysqld it names.
 	opening   bool
 	openingIn string
@@ -243,7 +245,7 @@ func (m *mysqld) end() {
 		return
 	}
 	for _, c := range m.commits {
-		if c.certain && !c.lost && !m.cloning && m.w.chance(0.5) {
+		if c.certain && !c.lost && !m.cloning && !m.vol.detached && m.w.chance(0.5) {
 			m.vol.executed[m.vol.server]++
 			m.w.truth.born(m.vol, m.tampered)
 		}

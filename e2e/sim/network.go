@@ -17,6 +17,8 @@ type node struct {
 	tainted bool
 	// readyUntil is how long the API server takes the kubelet's last word for good.
 	readyUntil time.Duration
+	// names is where the names of sites lead to from here: as the API server said when it was last in reach.
+	names map[*site]*pod
 }
 
 // network is who reaches whom, in each direction, and how well.

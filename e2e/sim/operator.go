@@ -33,6 +33,8 @@ type operatorRun struct {
 	renewedAt  time.Duration
 	// lingers is how long a leader that was stopped for a while goes on before it notices that the Lease is lost.
 	lingers time.Duration
+	// endsFrom is from which pod on it saw how they ended: what ended before it began it does not know.
+	endsFrom int
 }
 
 // Of operator/main.go.
@@ -46,7 +48,7 @@ func (o *operator) start() {
 	if o.run != nil && !o.run.dead || !o.host.up {
 		return
 	}
-	r := &operatorRun{process: process{w: o.w, host: o.host}, o: o, work: &work{jobs: map[string]*job{}}}
+	r := &operatorRun{process: process{w: o.w, host: o.host}, o: o, work: &work{jobs: map[string]*job{}}, endsFrom: len(o.w.api.ended)}
 	r.frozen = o.host.frozen
 	o.run = r
 	o.w.trace("operator %s starts", o.name)
@@ -162,6 +164,7 @@ type loop struct {
 	looked  time.Time
 	cache   object
 	pods    []podView
+	ended   []string
 	facts   *facts
 	said    string
 	written time.Duration
@@ -254,7 +257,7 @@ func (l *loop) refresh() {
 	w := l.r.w
 	first := l.cache.version == 0
 	if first || !w.api.away && w.reaches(w.api.host, l.r.host) && w.chance(0.9) {
-		l.cache, l.pods = w.api.group, w.api.view()
+		l.cache, l.pods, l.ended = w.api.group, w.api.view(), w.api.ended[l.r.endsFrom:]
 	}
 }
 
@@ -282,7 +285,9 @@ func (l *loop) state(s failover.Snapshot, durable failover.Durable, hold bool) {
 	}
 	uids := map[string]string{}
 	for _, site := range s.Sites {
-		uids[site.Name] = site.Pod.UID
+		if l.durable.Noted(site.Name, site.Pod.UID) {
+			uids[site.Name] = site.Pod.UID
+		}
 	}
 	l.authority.SetPods(uids)
 	l.authority.Set(wire.Statement{

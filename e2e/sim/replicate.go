@@ -118,6 +118,10 @@ func (m *mysqld) finish(c *commit) {
 			break
 		}
 	}
+	if m.vol.detached {
+		c.done.fulfil() // the client gets an error: its write is not on the volume
+		return
+	}
 	m.vol.executed[m.vol.server]++
 	m.w.truth.born(m.vol, m.tampered)
 	m.w.truth.committed(m)

@@ -107,7 +107,8 @@ func says(standing object, meant failover.Durable, views []failover.View) bool {
 	}
 	return sameStep(standing.durable, meant) && phase(standing.durable) == phase(meant) && slices.EqualFunc(standing.durable.Records, meant.Records,
 		func(x, y v1alpha1.FailoverRecord) bool { return x.Epoch == y.Epoch && x.LossExact == y.LossExact }) &&
-		maps.EqualFunc(standing.errant, errantOf(views), gtid.Set.Equal)
+		maps.EqualFunc(standing.errant, errantOf(views), gtid.Set.Equal) &&
+		maps.EqualFunc(standing.durable.Runs, meant.Runs, slices.Equal[[]failover.Run])
 }
 
 // errantOf is what status says of sites that have diverged.

@@ -63,7 +63,9 @@ type world struct {
 	replaying bool
 	// hangOpenings: servers hang while they are opened.
 	hangOpenings bool
-	healed       bool
+	// moved is true once a site began anew on another machine, whatever still ran on the first.
+	moved  bool
+	healed bool
 
 	verbose    bool
 	said       string

@@ -243,7 +243,7 @@ func (s *scope) sameSites(sites []v1alpha1.SiteStatus) bool {
 	}
 	for _, gone := range before {
 		// A site that left the specification: our fields of it have to go.
-		if gone != (v1alpha1.SiteStatus{Name: gone.Name}) {
+		if !equality.Semantic.DeepEqual(gone, v1alpha1.SiteStatus{Name: gone.Name}) {
 			return false
 		}
 	}

@@ -13,9 +13,13 @@ import (
 
 // Decide answers what to do about one snapshot.
 func Decide(s Snapshot, old Memory) Decision {
-	s = onKnownVolumes(believed(s), old)
+	s, known := withRuns(onKnownVolumes(believed(s), old), old)
 	d := Decision{Status: s.Status, Memory: remember(s, old), Hold: true}
+	d.Memory.Runs = known
 	writer, behind := behindTheSites(s)
+	if behind {
+		known.open()
+	}
 	switch {
 	case behind && writer != "":
 		d = catchUp(s, d, writer)
@@ -28,7 +32,7 @@ func Decide(s Snapshot, old Memory) Decision {
 	default:
 		d = steady(s, d, old)
 	}
-	d = settlePlanned(s, d).noteOutlived(s)
+	d = settlePlanned(s, d).noteOutlived(s).noteRuns(s, known)
 	if hope := d.onlyHope(s); hope != "" {
 		d.Memory.HopeAt[hope] = s.Now
 	}
@@ -284,6 +288,9 @@ func lostItself(a Site, known gtid.Set) string {
 
 // reopened opens the active site again, under the same epoch.
 func reopened(s Snapshot, d Decision, a Site) Decision {
+	if r, may := a.writesBeside(a.Pod.UID); may {
+		return anew(s, d, a, r)
+	}
 	if d.Memory.ReopenSince.IsZero() {
 		d.Memory.ReopenSince = s.Now
 	}
@@ -306,6 +313,16 @@ func reopened(s Snapshot, d Decision, a Site) Decision {
 		d = d.triedOn(s, a) // nobody else may take over
 	}
 	return d.then(Select{Site: a.Name}).then(toOpen(s, a)...).within(s.Policy.PollInterval / 4)
+}
+
+// anew opens a site that has the role under an epoch of its own, behind the promotion gate, because an earlier pod of it may be open
+// under the present one. The next epoch is left out: a site that is named again under the very next one goes on (I1, I2).
+func anew(s Snapshot, d Decision, a Site, earlier Run) Decision {
+	d = d.begin(s, v1alpha1.FailoverEmergency, a.Name, ReasonEarlierPod)
+	d.Status.Epoch++
+	d.Effects = []Effect{Select{Site: a.Name}, Announce{}}
+	return d.say(TopologyActiveReadOnly, VerdictFailover, ReasonEarlierPod, "%s is back in another pod, and %s: it is opened under epoch %d once that one is proven fenced",
+		a.Name, earlier, d.Status.Epoch)
 }
 
 // triedOn says of a site that does not open why nobody takes its place, and what a person can do; opening it is tried on.
@@ -369,14 +386,14 @@ func vouchedFor(s Snapshot, m Memory, target string) (names string, why Reason) 
 	var all, long []string
 	for _, name := range silentVouchers(s, target) {
 		all = append(all, name)
-		if isLongSilent(s, m, name) {
+		if site, _ := s.Site(name); isLongSilent(s, m, name) || site.Sidecar.Answered {
 			long = append(long, name)
 		}
 	}
 	if len(long) == 0 {
-		return strings.Join(all, ", "), ReasonBelowThreshold
+		return s.named(all), ReasonBelowThreshold
 	}
-	return strings.Join(long, ", "), ReasonVouched
+	return s.named(long), ReasonVouched
 }
 
 // isLongSilent is true for a site that has not answered for as long as an active site must not.

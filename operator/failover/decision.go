@@ -90,6 +90,7 @@ const (
 	ReasonOvertaken           Reason = "EmergencyFailover"
 	ReasonNotEscrowed         Reason = "KeyringNotEscrowed"
 	ReasonVolumeNotNoted      Reason = "VolumeNotNoted"
+	ReasonEarlierPod          Reason = "EarlierPodMayRun"
 	// ReasonRoleMoves is said of a planned failover that is asked about while the role moves.
 	ReasonRoleMoves Reason = "RoleIsMoving"
 )

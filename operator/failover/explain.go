@@ -39,7 +39,7 @@ const (
 // Explain says why d was decided. d must be Decide(s, m): the rules are asked again by the functions that decide, each
 // on its own, so that a person sees also what would stand in the way next.
 func Explain(s Snapshot, m Memory, d Decision) Explanation {
-	s = onKnownVolumes(believed(s), m)
+	s, _ = withRuns(onKnownVolumes(believed(s), m), m)
 	x := explained{s: s, m: d.Memory, d: d}
 	x.active, _ = s.Site(s.Status.ActiveSite)
 	x.best, x.found = choose(s, x.m, s.Status.ActiveSite)
@@ -237,7 +237,7 @@ func (x explained) gateForecast() wire.ExplainedRule {
 	r := wire.ExplainedRule{Name: RuleGate, Verdict: wire.RuleOpen, Input: fmt.Sprintf(
 		"asked once a failover has begun: proof that %s is fenced, or %s of silence acknowledged by every other site",
 		x.s.Status.ActiveSite, longestLease(x.s, x.m, x.s.Status.ActiveSite)+LeaseMargin)}
-	if silent := strings.Join(silentVouchers(x.s, x.best.Site.Name), ", "); silent != "" {
+	if silent := x.s.named(silentVouchers(x.s, x.best.Site.Name)); silent != "" {
 		r.Verdict, r.Reason = wire.RuleAgainst, string(ReasonVouched)
 		r.Input = fmt.Sprintf("by time alone it would not open: %s could still vouch for %s", silent, x.s.Status.ActiveSite)
 		r.Remedy = "bring " + silent + " back, or taint its node " + v1alpha1.OutOfServiceTaint + " if it is down"

@@ -53,7 +53,7 @@ func (x explained) drain(target Site) wire.ExplainedRule {
 // gate asks the promotion gate itself.
 func (x explained) gate() wire.ExplainedRule {
 	g, from := gate(x.s, x.m), x.s.Status.Transition.From
-	who := strings.Join(g.Blockers, ", ")
+	who := x.s.named(g.Blockers)
 	switch {
 	case g.Passed:
 		return wire.ExplainedRule{Name: RuleGate, Verdict: wire.RuleFor, Input: strings.Join(g.Evidence, "; ")}

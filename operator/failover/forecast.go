@@ -5,7 +5,6 @@ package failover
 import (
 	"cmp"
 	"fmt"
-	"strings"
 )
 
 // Forecast is what an emergency failover would do if the active site were lost right after this poll.
@@ -38,7 +37,7 @@ func forecast(s Snapshot, d Decision) *Forecast {
 		f.LostSeconds = best.Site.MySQL.LagSeconds
 	}
 	blocked, why, message := forbidden(s, d.Memory, best, found)
-	switch silent := strings.Join(silentVouchers(s, best.Site.Name), ", "); {
+	switch silent := s.named(silentVouchers(s, best.Site.Name)); {
 	case blocked:
 		f.BlockedBy, f.Message = why, message
 	case silent != "":
@@ -52,10 +51,11 @@ func forecast(s Snapshot, d Decision) *Forecast {
 	return f
 }
 
-// silentVouchers are the sites that could not acknowledge a new epoch now, and might answer the active site.
+// silentVouchers are the sites that could not acknowledge a new epoch now, or not for all their runs, and might answer the active site.
 func silentVouchers(s Snapshot, target string) (names []string) {
 	for _, site := range s.Sites {
-		if site.Name != s.Status.ActiveSite && site.Name != target && !site.Sidecar.Answered && !site.gone() && !site.neverRan() {
+		silent := site.Name != target && !site.Sidecar.Answered || !site.only(site.Pod.UID)
+		if site.Name != s.Status.ActiveSite && silent && !site.gone() && !site.neverRan() {
 			names = append(names, site.Name)
 		}
 	}

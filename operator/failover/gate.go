@@ -52,7 +52,7 @@ func everySiteFenced(s Snapshot, m Memory) Gate {
 		ack := m.Acks[site.Name]
 		// It never held data of this group, so it never was active.
 		never := !site.Provisioned && (site.Role == v1alpha1.DROnly || site.Removed && !site.Pod.Exists)
-		if site.Name == s.Status.Transition.To || ack.Epoch >= s.Status.Epoch && ack.Fenced || site.gone() || never {
+		if site.Name == s.Status.Transition.To && site.shutBut(site.Pod.UID) || ack.Epoch >= s.Status.Epoch && ack.Fenced && site.only(ack.PodUID) || site.gone() || never {
 			continue
 		}
 		g.Blockers = append(g.Blockers, site.Name)
@@ -84,16 +84,16 @@ func writableElsewhere(s Snapshot, target string) string {
 func fenceProof(s Snapshot, m Memory, x string) string {
 	epoch := s.Status.Epoch
 	site, known := s.Site(x)
-	if ack := m.Acks[x]; ack.Epoch >= epoch && ack.Fenced {
+	if ack := m.Acks[x]; ack.Epoch >= epoch && ack.Fenced && site.shutBut(ack.PodUID) {
 		return fmt.Sprintf("sidecar of %s reported it fenced under epoch %d", x, ack.Epoch)
 	}
-	if fence, was := m.FencedBySQL[x]; was && fence.Epoch >= epoch && fence.PodUID == m.Confirmed[x] && !mayStillOpen(s, x, fence.At) {
+	if fence, was := m.FencedBySQL[x]; was && fence.Epoch >= epoch && fence.PodUID == m.Confirmed[x] && site.shutBut(fence.PodUID) && !mayStillOpen(s, x, fence.At) {
 		return fmt.Sprintf("read-only flags of %s read back by the operator", x)
 	}
-	if known && site.Pod.Ended && site.Pod.UID == m.Confirmed[x] {
+	if known && site.Pod.Ended && site.Pod.UID == m.Confirmed[x] && site.shutBut(site.Pod.UID) {
 		return fmt.Sprintf("pod of %s has ended, told by a live kubelet", x)
 	}
-	if known && site.Pod.OutOfService {
+	if known && site.Pod.OutOfService && site.shutBut("") {
 		return fmt.Sprintf("node of %s is tainted %s", x, "out-of-service")
 	}
 	return ""
@@ -119,8 +119,9 @@ func leaseRunOut(s Snapshot, m Memory, x string) Gate {
 		}
 		ack, acked := m.Acks[site.Name]
 		switch {
-		case acked && ack.Epoch >= s.Status.Epoch:
+		case acked && ack.Epoch >= s.Status.Epoch && site.only(ack.PodUID):
 			last = later(last, ack.LastVouch[x])
+			last = later(last, m.Runs.EndedAt[site.Name]) // until then another pod of it may have answered
 			vouchers = append(vouchers, site.Name)
 		case site.gone():
 			last = later(last, m.GoneSince[site.Name])
@@ -155,7 +156,8 @@ func leaseRunOut(s Snapshot, m Memory, x string) Gate {
 // a sidecar that heard of it: a pod that was started with a longer one and is cut off keeps that. Of a pod that was
 // never seen the worst that any site was given is assumed.
 func longestLease(s Snapshot, m Memory, x string) time.Duration {
-	longest := s.Policy.LeaseTimeout + s.Policy.FenceTimeout
+	site, _ := s.Site(x)
+	longest := max(s.Policy.LeaseTimeout+s.Policy.FenceTimeout, site.longestRun())
 	if known := m.Lease[x]; known > 0 {
 		return max(longest, known)
 	}

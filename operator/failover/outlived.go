@@ -32,8 +32,8 @@ func rememberLease(s Snapshot, old Memory, m *Memory, site Site) {
 	switch {
 	case m.WritableAt[name].After(until.Add(LeaseMargin)):
 		m.Outlived[name] = true
-	case heard.After(s.Now):
-		// Its sidecar is there and has a lease. A new leader, which only has to assume one, forgets nothing here (I9).
+	case heard.After(s.Now) && site.shutBut(site.Pod.UID):
+		// Its sidecar is there and has a lease, and it is no other pod that was seen. A new leader, which only has to assume one, forgets nothing here (I9).
 	case old.Outlived[name] || slices.Contains(s.Status.Outlived, name):
 		m.Outlived[name] = true
 	}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
-	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/internal/gtid"
 )
 
@@ -177,7 +176,7 @@ func rememberProof(s Snapshot, old Memory, m *Memory, site Site) {
 	}
 	if site.Sidecar.Answered && !site.OtherVolume {
 		// Another volume is another witness: who acknowledged before may still run on the one that was recorded.
-		m.Acks[name] = acknowledge(m.Acks[name], site.Sidecar.Report, site.Sidecar.At, s.Sites)
+		m.Acks[name] = acknowledge(m.Acks[name], site, s.Sites)
 	}
 	if site.Writable() || site.OtherVolume {
 		// Somebody opened it since, or it is not the server that matters: the read-back proves nothing.
@@ -186,15 +185,17 @@ func rememberProof(s Snapshot, old Memory, m *Memory, site Site) {
 }
 
 // acknowledge merges a report into what a sidecar has acknowledged. Within one epoch the earliest bound on a vouch is
-// kept: once the epoch is on the sidecar's volume it never vouches below it again, also after a restart.
-func acknowledge(ack Ack, r wire.Report, at time.Time, sites []Site) Ack {
-	fresh := Ack{Epoch: r.Epoch, Fenced: r.FencedUnder(r.Epoch), LastVouch: map[string]time.Time{}}
+// kept: once the epoch is on the sidecar's volume it never vouches below it again, also after a restart. Another pod may have run
+// meanwhile, so its bound is its own.
+func acknowledge(ack Ack, site Site, sites []Site) Ack {
+	r, at := site.Sidecar.Report, site.Sidecar.At
+	fresh := Ack{Epoch: r.Epoch, PodUID: site.Pod.UID, Fenced: r.FencedUnder(r.Epoch), LastVouch: map[string]time.Time{}}
 	for _, other := range sites {
 		if other.Name == r.Site {
 			continue
 		}
 		bound := at.Add(-r.VouchAge(other.Name))
-		if known, was := ack.LastVouch[other.Name]; was && ack.Epoch == r.Epoch && known.Before(bound) {
+		if known, was := ack.LastVouch[other.Name]; was && ack.Epoch == r.Epoch && ack.PodUID == fresh.PodUID && known.Before(bound) {
 			bound = known
 		}
 		fresh.LastVouch[other.Name] = bound

@@ -62,6 +62,10 @@ type Snapshot struct {
 	Renewed map[string]time.Time
 	// Permitted is, for each site, when this operator last gave its sidecar a statement on which it may open.
 	Permitted map[string]time.Time
+	// Nodes are those of the runs in Status and of the pods that are seen, EndedPods the pods that were seen to go after their kubelet
+	// had told that all their containers ended.
+	Nodes     map[string]Node
+	EndedPods map[string]bool
 }
 
 // Durable is the part of the group's status that decisions rest on. It is persisted before any effect.
@@ -75,6 +79,8 @@ type Durable struct {
 	Planned       *Planned
 	// Outlived are the sites that were seen to accept writes after their lease must have ended, sorted.
 	Outlived []string
+	// Runs are the incarnations of each site that are not known to have ended, in the order in which they were seen.
+	Runs map[string][]Run
 }
 
 // Transition is a change of the active site under way; see v1alpha1.Transition.
@@ -121,6 +127,8 @@ type Site struct {
 	Sidecar Sidecar
 	MySQL   MySQL
 	Pod     Pod
+	// Runs are the incarnations of the site that may still run; Decide fills them in.
+	Runs []Run
 }
 
 // Sidecar is what the site's sidecar answered to this poll's push.
@@ -167,6 +175,8 @@ type Pod struct {
 	Lease time.Duration
 	// OutOfService is true if a person tainted the pod's node, or the node its volume is bound to, as down.
 	OutOfService bool
+	// Runs are the pods of the site that have a node, the oldest first.
+	Runs []SeenRun
 	// Unplaced is true if no node is known on which a pod of the site ever was.
 	Unplaced bool
 }
@@ -205,7 +215,9 @@ func (s Site) unusable() bool { return !s.SQLAnswers() || (!s.Sidecar.Answered &
 func (s Site) Fenced() bool { return s.SQLAnswers() && !s.Writable() }
 
 // gone is true if Kubernetes proves that neither mysqld nor the sidecar of the site can run.
-func (s Site) gone() bool { return !s.OtherVolume && (s.Pod.Ended || s.Pod.OutOfService) }
+func (s Site) gone() bool {
+	return !s.OtherVolume && (s.Pod.Ended && s.only(s.Pod.UID) || s.Pod.OutOfService && s.only(""))
+}
 
 // follows is true for a replica of that site whose threads both run.
 func (s Site) follows(source Site) bool {
@@ -215,7 +227,7 @@ func (s Site) follows(source Site) bool {
 // neverRan is true for a site of which no pod came to a node yet, and that no sidecar was started with as a peer: there is nobody
 // to vouch for another one, and nobody would ask. Each alone would nearly do; what is seen of pods may be a moment old.
 func (s Site) neverRan() bool {
-	return s.Pod.Unplaced && !s.Listed && !s.Provisioned && !s.Sidecar.Answered
+	return s.Pod.Unplaced && !s.Listed && !s.Provisioned && !s.Sidecar.Answered && len(s.Runs) == 0
 }
 
 // Site returns a site by name.
@@ -277,11 +289,15 @@ type Memory struct {
 	WritableAt, HeardUntil map[string]time.Time
 	// Outlived holds the sites that were seen to accept writes after their lease must have ended.
 	Outlived map[string]bool
+	// Runs is what is known of the incarnations of the sites.
+	Runs runs
 }
 
 // Ack is the acknowledgement of an epoch by a site's sidecar.
 type Ack struct {
 	Epoch int64
+	// PodUID is the pod that acknowledged: it speaks for no other one of the site that may still run.
+	PodUID string
 	// LastVouch is the latest moment at which that sidecar may have kept each other site's lease alive under an older
 	// epoch, by the operator's clock.
 	LastVouch map[string]time.Time

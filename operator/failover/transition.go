@@ -226,7 +226,7 @@ func (t *Transition) known(s Snapshot, m Memory, target Site) gtid.Set {
 func gateClosed(s Snapshot, d Decision, g Gate) Decision {
 	t := s.Status.Transition
 	if t.From == "" && g.Writer == "" {
-		verdict, message := VerdictWait, fmt.Sprintf("%s must acknowledge epoch %d fenced before %s is opened", strings.Join(g.Blockers, ", "), s.Status.Epoch, t.To)
+		verdict, message := VerdictWait, fmt.Sprintf("%s must acknowledge epoch %d fenced before %s is opened", s.named(g.Blockers), s.Status.Epoch, t.To)
 		if late(s, d.Memory.DrainSince) {
 			verdict, message = VerdictBlocked, message+"; bring it back; "+override(t.To)
 		}
@@ -243,7 +243,7 @@ func gateClosed(s Snapshot, d Decision, g Gate) Decision {
 	if len(g.Blockers) > 0 {
 		return d.say(TopologyTransition, VerdictBlocked, ReasonVouched,
 			"no proof that %s is fenced, and %s may still tell it that it is active; bring it back, taint its node %s if it is down; %s",
-			t.From, strings.Join(g.Blockers, ", "), v1alpha1.OutOfServiceTaint, override(t.To))
+			t.From, s.named(g.Blockers), v1alpha1.OutOfServiceTaint, override(t.To))
 	}
 	if g.Outlived != "" {
 		return d.say(TopologyTransition, VerdictBlocked, ReasonOutlived, "no proof that %s is fenced: %s; %s; %s",
@@ -293,6 +293,9 @@ func opening(s Snapshot, d Decision) Decision {
 		d.Memory.Executed[t.To] = t.ToExecuted
 		return due(s, d.closed(s), TopologyActiveReadOnly, ReasonActiveSiteBehind)
 	case target.Sidecar.Answered && target.MySQL.Direct:
+		if r, may := target.writesBeside(target.Pod.UID); may {
+			return anew(s, d.closed(s), target, r) // the pod that was let open is another one, and may be open
+		}
 		if next := due(s, d.closed(s), TopologyActiveReadOnly, ReasonCannotOpen); stuck && next.Verdict != VerdictBlocked {
 			return next
 		}

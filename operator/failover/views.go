@@ -30,6 +30,9 @@ func views(s Snapshot, d Decision) []View {
 		if reason, message := outsideInnoDB(site, active); reason != "" && v.Healthy {
 			v.Reason, v.Message = string(reason), message
 		}
+		if reason, message := earlierPod(site); reason != "" && v.Healthy {
+			v.Reason, v.Message = reason, message
+		}
 		if reason, message := readersKeptOut(site, v); reason != "" {
 			v.Readable, v.Reason, v.Message = false, reason, message
 		}

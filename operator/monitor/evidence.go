@@ -91,6 +91,7 @@ func (l *loop) evidence(ctx context.Context, group *v1alpha1.MysqlFailoverGroup,
 			out.Node = pods[0].Spec.NodeName
 		}
 	}
+	out.Runs = l.seenRuns(ctx, pods)
 	if len(pods) == 1 && ended(pods[0]) {
 		node := l.node(ctx, pods[0].Spec.NodeName)
 		out.Ended = node != nil && nodeReady(node)
@@ -104,19 +105,15 @@ func (l *loop) evidence(ctx context.Context, group *v1alpha1.MysqlFailoverGroup,
 }
 
 // runsElsewhere is true if a pod of a site on another node than that one may have been spoken to, as it must be before it opens or
-// vouches. A pod without an address was not; one that ended did, told by the kubelet of a Ready node; and so has every pod before one
-// that came so far that it had the volume's lock.
+// vouches. A pod without an address was not; one that ended did, told by the kubelet of a Ready node. The lock of a later pod proves
+// nothing of one on another machine.
 func (l *loop) runsElsewhere(ctx context.Context, pods []*corev1.Pod, than string) bool {
 	return slices.ContainsFunc(pods, func(pod *corev1.Pod) bool {
 		if pod.Spec.NodeName == "" || pod.Spec.NodeName == than || pod.Status.PodIP == "" {
 			return false
 		}
-		if node := l.node(ctx, pod.Spec.NodeName); isOver(pod) && node != nil && nodeReady(node) {
-			return false
-		}
-		return !slices.ContainsFunc(pods, func(later *corev1.Pod) bool {
-			return later.Spec.NodeName == than && hadTheLock(later) && pod.CreationTimestamp.Time.Before(later.CreationTimestamp.Time)
-		})
+		node := l.node(ctx, pod.Spec.NodeName)
+		return !(isOver(pod) && node != nil && nodeReady(node)) && !l.m.ends.has(pod.UID)
 	})
 }
 

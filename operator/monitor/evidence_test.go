@@ -54,7 +54,7 @@ func TestWhatATaintProvesI1(t *testing.T) {
 		"its next pod has no address yet":       {down, []*corev1.Pod{pod("b", up, begins), pod("a", down)}, true, false},
 		"an older one has ended on another":     {down, []*corev1.Pod{pod("a", down), pod("old", up, over)}, true, false},
 		"an older one may run on another":       {down, []*corev1.Pod{pod("a", down, newer), pod("old", up)}, false, false},
-		"an older one gave the lock away":       {down, []*corev1.Pod{pod("a", down, newer, locked), pod("old", off, over)}, true, false},
+		"a lock on another machine is no proof": {down, []*corev1.Pod{pod("a", down, newer, locked), pod("old", off, over)}, false, false},
 		"a newer one is where nobody sees it":   {down, []*corev1.Pod{pod("b", off, newer, over), pod("a", down, locked)}, false, false},
 		"it waits on a node, and never ran":     {"", []*corev1.Pod{pod("a", up, begins)}, false, false},
 		"it is on a node that is up":            {up, []*corev1.Pod{pod("a", up)}, false, false},

@@ -126,6 +126,7 @@ func (l *loop) gather(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) f
 			delete(l.sites, name)
 		}
 	}
+	l.nodes(ctx, &s)
 	l.nameSources(group, s.Sites)
 	evenClocks(s.Sites, seen)
 	names := make([]string, 0, len(s.Sites))
@@ -145,11 +146,14 @@ func (l *loop) gather(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) f
 	return s
 }
 
-// podUIDs are the pods that were asked: what is decided rests on them, and on no others.
-func podUIDs(sites []failover.Site) map[string]string {
+// podUIDs are the pods that were asked: what is decided rests on them, and on no others. One that is not in status yet is left out: were
+// it let open, and gone when the next operator begins, that would not know of it (I1, I9).
+func podUIDs(sites []failover.Site, noted failover.Durable) map[string]string {
 	uids := map[string]string{}
 	for _, site := range sites {
-		uids[site.Name] = site.Pod.UID
+		if noted.Noted(site.Name, site.Pod.UID) {
+			uids[site.Name] = site.Pod.UID
+		}
 	}
 	return uids
 }
@@ -198,7 +202,9 @@ func listed(group *v1alpha1.MysqlFailoverGroup, site string, pods map[string][]*
 	peer := net.JoinHostPort(siteHost(group, site), strconv.Itoa(wire.PortSidecar))
 	for other, of := range pods {
 		if len(of) > 0 && holdsVolume(of[0]) {
-			of = of[:1] // it has the lock of the volume, so those before it have ended, whatever their objects say
+			// It has the lock of the volume, so those before it on its node have ended, whatever their objects say.
+			first := of[0]
+			of = slices.DeleteFunc(slices.Clone(of), func(p *corev1.Pod) bool { return p != first && p.Spec.NodeName == first.Spec.NodeName })
 		}
 		for _, pod := range of {
 			if other != site && slices.Contains(v1alpha1.Peers(pod), peer) {

@@ -205,7 +205,7 @@ func (l *loop) state(group *v1alpha1.MysqlFailoverGroup, s failover.Snapshot, du
 	if durable.Epoch == 0 {
 		return
 	}
-	l.authority.SetPods(podUIDs(s.Sites))
+	l.authority.SetPods(podUIDs(s.Sites, l.durable))
 	l.authority.Set(wire.Statement{
 		Namespace: l.key.Namespace, Group: l.key.Name,
 		ActiveSite: durable.ActiveSite, Epoch: durable.Epoch, Hold: hold,

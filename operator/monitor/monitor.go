@@ -84,6 +84,8 @@ type Monitor struct {
 	Looks
 	pulse authority.Pulse
 	crew  *crew
+	// ends are the pods that have ended; it locks itself.
+	ends endings
 	// signing holds as many as sign.
 	signing chan struct{}
 

@@ -185,6 +185,10 @@ func fromStatus(s v1alpha1.MysqlFailoverGroupStatus) (failover.Durable, error) {
 		if site.OutlivedLease {
 			d.Outlived = append(d.Outlived, site.Name)
 		}
+		for _, r := range site.Incarnations {
+			d.Runs = withRun(d.Runs, site.Name, failover.Run{UID: r.PodUID, Node: r.Node, Machine: r.Machine, Volume: r.VolumeID,
+				Lease: time.Duration(r.LeaseMillis) * time.Millisecond, Closed: r.Closed})
+		}
 	}
 	slices.Sort(d.Outlived)
 	if s.ActiveSiteSince != nil {
@@ -212,6 +216,22 @@ func fromStatus(s v1alpha1.MysqlFailoverGroupStatus) (failover.Durable, error) {
 		d.Transition.GatePassedAt = t.GatePassedAt.Time
 	}
 	return d, nil
+}
+
+func withRun(all map[string][]failover.Run, site string, r failover.Run) map[string][]failover.Run {
+	if all == nil {
+		all = map[string][]failover.Run{}
+	}
+	all[site] = append(all[site], r)
+	return all
+}
+
+func toIncarnations(runs []failover.Run) (out []v1alpha1.SiteIncarnation) {
+	for _, r := range runs {
+		out = append(out, v1alpha1.SiteIncarnation{PodUID: r.UID, Node: r.Node, Machine: r.Machine, VolumeID: r.Volume,
+			LeaseMillis: r.Lease.Milliseconds(), Closed: r.Closed})
+	}
+	return out
 }
 
 func fromPlanned(p *v1alpha1.PlannedFailoverStatus) *failover.Planned {

@@ -68,6 +68,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.SidecarSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Site"):
 		return &apiv1alpha1.SiteApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("SiteIncarnation"):
+		return &apiv1alpha1.SiteIncarnationApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("SiteKeyringStatus"):
 		return &apiv1alpha1.SiteKeyringStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("SiteStatus"):

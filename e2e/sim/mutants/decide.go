@@ -95,7 +95,7 @@ var decideRows = []row{
 		{decideGo, "return writer, highest > s.Status.Epoch", "return \"\", false"},
 	}},
 	{guard: "believed: no impossible epoch", breaks: "I2 I5", edits: []edit{
-		{decideGo, "s = onKnownVolumes(believed(s), old)", "s = onKnownVolumes(s, old)"},
+		{decideGo, "withRuns(onKnownVolumes(believed(s), old), old)", "withRuns(onKnownVolumes(s, old), old)"},
 	}},
 	{guard: "check: an epoch that a statement can carry", breaks: "I2", edits: []edit{
 		{decisionGo, "case d.Status.Epoch > before.Epoch && d.Status.Epoch > wire.MaxEpoch:", "case d.Status.Epoch < 0 && d.Status.Epoch > wire.MaxEpoch:"},

@@ -21,25 +21,25 @@ var gateRows = []row{
 		{gateGo, "return everySiteFenced(s, m)", "return Gate{Passed: true, Evidence: []string{\"none\"}}"},
 	}},
 	{guard: "everySiteFenced: under this epoch", breaks: "I1 I2", edits: []edit{
-		{gateGo, "ack.Epoch >= s.Status.Epoch && ack.Fenced || site.gone() || never", "ack.Fenced || site.gone() || never"},
+		{gateGo, "ack.Epoch >= s.Status.Epoch && ack.Fenced && site.only(ack.PodUID) || site.gone() || never", "ack.Fenced && site.only(ack.PodUID) || site.gone() || never"},
 	}},
 	// A sidecar fences before it reports, and reports after it; what it could not fence it has killed.
 	{guard: "everySiteFenced: fenced", breaks: "I1 I2", edits: []edit{
-		{gateGo, "ack.Epoch >= s.Status.Epoch && ack.Fenced || site.gone() || never", "ack.Epoch >= s.Status.Epoch || site.gone() || never"},
+		{gateGo, "ack.Epoch >= s.Status.Epoch && ack.Fenced && site.only(ack.PodUID) || site.gone() || never", "ack.Epoch >= s.Status.Epoch && site.only(ack.PodUID) || site.gone() || never"},
 	}},
 	{guard: "proof: of this epoch", breaks: "I1 I2", directed: []string{"active site that is cut off as it opens"}, edits: []edit{
-		{gateGo, "if ack := m.Acks[x]; ack.Epoch >= epoch && ack.Fenced {", "if ack := m.Acks[x]; ack.Fenced {"},
+		{gateGo, "if ack := m.Acks[x]; ack.Epoch >= epoch && ack.Fenced && site.shutBut(ack.PodUID) {", "if ack := m.Acks[x]; ack.Fenced && site.shutBut(ack.PodUID) {"},
 	}},
 	// A sidecar fences before it reports, and reports after it; what it could not fence it has killed.
 	{guard: "proof: fenced", breaks: "I1 I2", edits: []edit{
-		{gateGo, "if ack := m.Acks[x]; ack.Epoch >= epoch && ack.Fenced {", "if ack := m.Acks[x]; ack.Epoch >= epoch {"},
+		{gateGo, "if ack := m.Acks[x]; ack.Epoch >= epoch && ack.Fenced && site.shutBut(ack.PodUID) {", "if ack := m.Acks[x]; ack.Epoch >= epoch && site.shutBut(ack.PodUID) {"},
 	}},
 	// Whoever was opened after an older fence had a later permission, for which mayStillOpen looks.
 	{guard: "proof by SQL: of this epoch", breaks: "I1 I2", edits: []edit{
 		{gateGo, "was && fence.Epoch >= epoch && fence.PodUID", "was && fence.PodUID"},
 	}},
 	{guard: "proof by SQL: of the pod that was confirmed", breaks: "I1 I2", directed: []string{"replaced volume that acknowledges"}, edits: []edit{
-		{gateGo, "fence.PodUID == m.Confirmed[x] && !mayStillOpen", "!mayStillOpen"},
+		{gateGo, "fence.PodUID == m.Confirmed[x] && site.shutBut(fence.PodUID)", "site.shutBut(fence.PodUID)"},
 	}, behind: []edit{
 		{rememberGo, "if site.Writable() || site.OtherVolume {", "if site.Writable() {"},
 	}},
@@ -50,7 +50,7 @@ var gateRows = []row{
 		{gateGo, "last := later(s.Permitted[x], s.LeaderSince)", "last := s.Permitted[x]"},
 	}},
 	{guard: "proof: the pod that ended had the volume that counts", breaks: "I1 I2", directed: []string{"replaced volume whose pod ends"}, edits: []edit{
-		{gateGo, "if known && site.Pod.Ended && site.Pod.UID == m.Confirmed[x] {", "if known && site.Pod.Ended {"},
+		{gateGo, "if known && site.Pod.Ended && site.Pod.UID == m.Confirmed[x] && site.shutBut(site.Pod.UID) {", "if known && site.Pod.Ended && site.shutBut(site.Pod.UID) {"},
 	}},
 	{guard: "lease: what this operator answered", breaks: "I1 I2", directed: []string{"lease answered by the operator"}, edits: []edit{
 		{gateGo, "last := later(s.Answered[x], s.LeaderSince)", "last := s.LeaderSince"},
@@ -59,7 +59,7 @@ var gateRows = []row{
 		{gateGo, "last := later(s.Answered[x], s.LeaderSince)", "last := s.Answered[x]"},
 	}},
 	{guard: "lease: a voucher has acknowledged this epoch", breaks: "I1 I2", directed: []string{"lease kept by a peer that is cut off too"}, edits: []edit{
-		{gateGo, "case acked && ack.Epoch >= s.Status.Epoch:", "case acked:"},
+		{gateGo, "case acked && ack.Epoch >= s.Status.Epoch && site.only(ack.PodUID):", "case acked && site.only(ack.PodUID):"},
 	}, behind: []edit{begunAnyway}},
 	// No simulated site waits for a node.
 	{guard: "lease: never ran: no pod was on a node", breaks: "I1 I2", edits: []edit{
@@ -219,7 +219,7 @@ var rememberRows = []row{
 		{rememberGo, "bound := at.Add(-r.VouchAge(other.Name))", "bound := at.Add(-time.Hour)"},
 	}},
 	{guard: "acknowledge: of this epoch only", breaks: "I1 I2", edits: []edit{
-		{rememberGo, "was && ack.Epoch == r.Epoch && known.Before(bound) {", "was && known.Before(bound) {"},
+		{rememberGo, "was && ack.Epoch == r.Epoch && ack.PodUID", "was && ack.PodUID"},
 	}},
 	{guard: "acknowledge: fenced under its epoch", breaks: "I1 I2", directed: []string{"active site that is cut off as it opens"}, edits: []edit{
 		{rememberGo, "Fenced: r.FencedUnder(r.Epoch)", "Fenced: true"},

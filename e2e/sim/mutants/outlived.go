@@ -12,7 +12,7 @@ var outlivedRows = concat(cuts("operator/failover/outlived.go", []cut{
 	{"rememberLease: what this operator answered", "live", "later(s.Renewed[name], s.LeaderSince).Add(longest)", "s.LeaderSince.Add(longest)"},
 	{"rememberLease: what an earlier leader answered", "live", "later(s.Renewed[name], s.LeaderSince).Add(longest)", "s.Renewed[name].Add(longest)"},
 	{"rememberLease: is found out", "I4", "case m.WritableAt[name].After(until.Add(LeaseMargin)):", "case until.IsZero() && false:"},
-	{"rememberLease: a new leader takes nothing back", "I9", "case heard.After(s.Now):", "case until.After(s.Now):"},
+	{"rememberLease: a new leader takes nothing back", "I9", "case heard.After(s.Now) &&", "case until.After(s.Now) &&"},
 	{"rememberLease: is remembered while it is not durable", "I9", "case old.Outlived[name] || slices", "case slices"},
 	{"rememberLease: what an earlier leader noted", "I9", "old.Outlived[name] || slices.Contains(s.Status.Outlived, name)", "old.Outlived[name]"},
 	{"leaseTold: only the sidecar of the volume that counts", "I12", "!site.Sidecar.Answered || site.OtherVolume", "!site.Sidecar.Answered"},

@@ -651,6 +651,27 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             namedType: io.k8s.api.core.v1.Toleration
           elementRelationship: atomic
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.SiteIncarnation
+  map:
+    fields:
+    - name: closed
+      type:
+        scalar: boolean
+    - name: leaseMillis
+      type:
+        scalar: numeric
+    - name: machine
+      type:
+        scalar: string
+    - name: node
+      type:
+        scalar: string
+    - name: podUID
+      type:
+        scalar: string
+    - name: volumeID
+      type:
+        scalar: string
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.SiteKeyringStatus
   map:
     fields:
@@ -727,6 +748,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: image
       type:
         scalar: string
+    - name: incarnations
+      type:
+        list:
+          elementType:
+            namedType: com.github.mysql-mfg.mfg.api.v1alpha1.SiteIncarnation
+          elementRelationship: atomic
     - name: message
       type:
         scalar: string

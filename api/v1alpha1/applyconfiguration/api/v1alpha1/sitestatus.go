@@ -26,6 +26,9 @@ type SiteStatusApplyConfiguration struct {
 	// outlivedLease is true if the site was seen to accept writes after its lease must have ended, and its sidecar was not heard to have
 	// one since. Nobody fences it then, so it is replaced only on proof that it accepts no writes, and not after a time.
 	OutlivedLease *bool `json:"outlivedLease,omitempty"`
+	// incarnations are the pods of the site that have run and are not known to have ended, in the order in which they were seen. While
+	// there is more than one, what the newest says proves nothing for the site.
+	Incarnations []SiteIncarnationApplyConfiguration `json:"incarnations,omitempty"`
 	// clone is the copy that the site receives, while it does.
 	Clone *CloneProgressApplyConfiguration `json:"clone,omitempty"`
 	// provisioned is true once the site's data is part of the group: it was the first active site, or was cloned.
@@ -93,6 +96,19 @@ func (b *SiteStatusApplyConfiguration) WithErrant(value string) *SiteStatusApply
 // If called multiple times, the OutlivedLease field is set to the value of the last call.
 func (b *SiteStatusApplyConfiguration) WithOutlivedLease(value bool) *SiteStatusApplyConfiguration {
 	b.OutlivedLease = &value
+	return b
+}
+
+// WithIncarnations adds the given value to the Incarnations field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Incarnations field.
+func (b *SiteStatusApplyConfiguration) WithIncarnations(values ...*SiteIncarnationApplyConfiguration) *SiteStatusApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithIncarnations")
+		}
+		b.Incarnations = append(b.Incarnations, *values[i])
+	}
 	return b
 }
 

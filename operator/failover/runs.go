@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package failover
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+)
+
+// An incarnation of a site is a pod on a machine: a Run. What one says is no word of another that has run and of which it is not
+// known that it ended, although both have the name of the site and perhaps the same volume: a lock on that is one of a kernel. So a
+// proof, and an acknowledgement, counts for a site only if no other run of it may be left (I1, I2, I4; decision 0018).
+
+// Run is one incarnation of a site.
+type Run struct {
+	UID, Node string
+	// Machine names what is behind the name of the node; empty if that is not known.
+	Machine string
+	// Volume is the name of the data volume that its sidecar reported; empty before.
+	Volume string
+	// Lease is the lease and the fence's deadline that its sidecar was started with; zero when unknown.
+	Lease time.Duration
+	// Closed is true once the promotion gate has passed with it: it accepts no commits, and nobody lets it open. It may still vouch.
+	Closed bool
+
+	// What follows is seen, not kept. Idle is true while it is known not to run, although it may run later; Ended, once its kubelet told
+	// that it never will; Elsewhere, if the pod runs on another machine by now.
+	Idle, Ended, Elsewhere bool
+}
+
+// SeenRun is what Kubernetes shows of a pod that has a node.
+type SeenRun struct {
+	UID, Node, Machine string
+	Lease              time.Duration
+	// Started is false if its kubelet has not told that its sidecar ever started; Ended is true if it told that none of its containers
+	// ever starts again.
+	Started, Ended bool
+}
+
+// Node is what Kubernetes shows of the node that a run was on.
+type Node struct {
+	Machine string
+	Ready   bool
+	// OutOfService is true if a person tainted it as down, Gone if there is no such node any more.
+	OutOfService, Gone bool
+}
+
+// RunsKept is how long it must be so that nothing can be left of a run whose pod is gone: its node is Ready, and its kubelet ends
+// what has no pod; or its node was taken out of the cluster, or is another machine now, which Kubernetes too takes for its end.
+const RunsKept = 6 * time.Minute
+
+// runsMost is how many runs of a site are told apart.
+const runsMost = 16
+
+// runs is what is remembered of them between polls.
+type runs struct {
+	Of map[string][]Run
+	// Quiet is since when the pod of a run was gone and its node was such that nothing can be left of it soon, in an unbroken row of
+	// polls; Over holds those that are known not to run by other evidence than a lock.
+	Quiet map[string]time.Time
+	Over  map[string]bool
+	// EndedAt is when a run of a site was last found to have ended, but by a lock: until then it may have vouched.
+	EndedAt map[string]time.Time
+}
+
+func (r Run) key() string { return r.UID + " " + r.Machine }
+
+// beside is a run other than the one of that pod that may still run; writesBeside, one that may still accept commits.
+func (s Site) beside(uid string) (Run, bool) { return s.another(uid, func(Run) bool { return true }) }
+func (s Site) writesBeside(uid string) (Run, bool) {
+	return s.another(uid, func(r Run) bool { return !r.Closed })
+}
+
+func (s Site) another(uid string, counts func(Run) bool) (Run, bool) {
+	i := slices.IndexFunc(s.Runs, func(r Run) bool { return (r.UID != uid || r.Elsewhere) && !r.Idle && counts(r) })
+	if i < 0 {
+		return Run{}, false
+	}
+	return s.Runs[i], true
+}
+
+// only is true if what the pod said is said for the whole site.
+func (s Site) only(uid string) bool {
+	_, more := s.beside(uid)
+	return !more
+}
+
+// shutBut is true if no run of the site but that pod's may accept commits.
+func (s Site) shutBut(uid string) bool {
+	_, more := s.writesBeside(uid)
+	return !more
+}
+
+// withRuns fills in which runs of each site may be left.
+func withRuns(s Snapshot, old Memory) (Snapshot, runs) {
+	now := runs{Of: map[string][]Run{}, Quiet: map[string]time.Time{}, Over: map[string]bool{}, EndedAt: maps.Clone(old.Runs.EndedAt)}
+	if now.EndedAt == nil {
+		now.EndedAt = map[string]time.Time{}
+	}
+	s.Sites = slices.Clone(s.Sites)
+	for i := range s.Sites {
+		site := &s.Sites[i]
+		site.Runs = s.fold(*site, old.Runs, now)
+		if len(site.Runs) > 0 {
+			now.Of[site.Name] = site.Runs
+		}
+	}
+	return s, now
+}
+
+// fold is the list of a site's runs: those that were known, and those that are seen, without those that have ended.
+func (s Snapshot) fold(site Site, old, now runs) []Run {
+	all := slices.Clone(s.Status.Runs[site.Name])
+	for _, r := range old.Of[site.Name] {
+		if !slices.ContainsFunc(all, func(k Run) bool { return k.key() == r.key() }) {
+			all = append(all, r)
+		}
+	}
+	for _, p := range site.Pod.Runs {
+		all = see(all, p)
+	}
+	holder := s.holder(site)
+	var left []Run
+	for _, r := range all {
+		seen, exists := seenOf(site, r)
+		r.Elsewhere, r.Idle = !exists && r.UID == site.Pod.UID, false
+		r.Ended = seen.Ended || s.EndedPods[r.UID]
+		if exists && r.UID == site.Pod.UID {
+			r = s.current(site, r)
+		}
+		locked := holder.excludes(r, exists)
+		over := r.Ended || s.Nodes[r.Node].OutOfService || !exists && s.quiet(r, old, now)
+		if over && !locked {
+			if now.Over[r.key()] = true; !old.Over[r.key()] {
+				now.EndedAt[site.Name] = s.Now
+			}
+		}
+		if (over || locked) && !exists {
+			continue
+		}
+		// A pod of which the kubelet of a Ready node has not told that it began reads the epoch from the volume once it does (I5).
+		r.Idle = over || locked || exists && !seen.Started && s.Nodes[r.Node].Ready && r.UID != holder.UID
+		left = append(left, r)
+	}
+	return bounded(left, site)
+}
+
+// see adds a pod that is seen to the list, or what is new of it. One that is seen on another machine than before is another run.
+func see(all []Run, p SeenRun) []Run {
+	for i := range all {
+		if all[i].UID == p.UID && (all[i].Machine == p.Machine || all[i].Machine == "" || p.Machine == "") {
+			if all[i].Machine == "" {
+				all[i].Machine = p.Machine
+			}
+			all[i].Lease = max(all[i].Lease, p.Lease)
+			return all
+		}
+	}
+	return append(all, Run{UID: p.UID, Node: p.Node, Machine: p.Machine, Lease: p.Lease})
+}
+
+func seenOf(site Site, r Run) (SeenRun, bool) {
+	for _, p := range site.Pod.Runs {
+		if p.UID == r.UID && (p.Machine == r.Machine || p.Machine == "") {
+			return p, true
+		}
+	}
+	return SeenRun{}, false
+}
+
+// current is the run of the pod that was asked.
+func (s Snapshot) current(site Site, r Run) Run {
+	if id := site.Sidecar.Report.VolumeID; site.Sidecar.Answered && id != "" {
+		r.Volume = id
+	}
+	if site.Name == s.Status.ActiveSite && !notPassed(s.Status.Transition) {
+		r.Closed = false // it may be let open
+	}
+	return r
+}
+
+// holder is the run whose sidecar answered: it has the lock of its volume.
+func (s Snapshot) holder(site Site) Run {
+	for _, p := range site.Pod.Runs {
+		if p.UID == site.Pod.UID && site.Sidecar.Answered {
+			return Run{UID: p.UID, Machine: p.Machine, Volume: site.Sidecar.Report.VolumeID}
+		}
+	}
+	return Run{}
+}
+
+// excludes is true for a run on the same machine and the same volume. A machine has one kernel at a time, and a kernel gives the lock to
+// one at a time, so that run has ended, with its kernel if not by itself; a pod that is still there, and has not told its volume, waits for
+// the lock, since no claim is replaced while a pod with it is there.
+func (h Run) excludes(r Run, exists bool) bool {
+	same := h.Volume != "" && (r.Volume == h.Volume || exists && r.Volume == "")
+	return h.UID != "" && r.UID != h.UID && h.Machine != "" && r.Machine == h.Machine && same
+}
+
+// quiet is true once nothing can be left of a run whose pod is gone.
+func (s Snapshot) quiet(r Run, old, now runs) bool {
+	node, known := s.Nodes[r.Node]
+	if replaced := r.Machine != "" && node.Machine != "" && node.Machine != r.Machine; !known || !node.Ready && !node.Gone && !replaced {
+		return false
+	}
+	since := orNow(old.Quiet[r.key()], s.Now)
+	now.Quiet[r.key()] = since
+	return s.Now.Sub(since) >= RunsKept
+}
+
+// bounded folds runs into one whose pods are gone and that were on one machine with one volume, once there are too many: then what is
+// known of the machine holds for all of them. So there are never more than machines on which the site ever ran.
+func bounded(all []Run, site Site) []Run {
+	if len(all) <= runsMost {
+		return all
+	}
+	var left []Run
+	for _, r := range all {
+		_, exists := seenOf(site, r)
+		i := slices.IndexFunc(left, func(k Run) bool {
+			return k.UID == several && k.Machine == r.Machine && k.Node == r.Node && k.Volume == r.Volume
+		})
+		switch {
+		case exists:
+			left = append(left, r)
+		case i < 0:
+			r.UID = several // one of them alone may be told to have ended
+			left = append(left, r)
+		default:
+			left[i].Lease, left[i].Closed = max(left[i].Lease, r.Lease), left[i].Closed && r.Closed
+		}
+	}
+	return left
+}
+
+// several stands for the pods of runs that are not told apart any more.
+const several = "several"
+
+// kept is the durable part of the runs. One that is not known to have begun is not noted: it would cost a write for each pod that starts.
+// Nor is one that has ended, of which the pod is still there: of evicted pods there may be very many.
+func (n runs) kept() map[string][]Run {
+	var out map[string][]Run
+	for site, all := range n.Of {
+		for _, r := range all {
+			if r.Ended || r.Idle && r.Volume == "" {
+				continue
+			}
+			if out == nil {
+				out = map[string][]Run{}
+			}
+			r.Idle, r.Ended, r.Elsewhere = false, false, false
+			out[site] = append(out[site], r)
+		}
+	}
+	return out
+}
+
+// noteRuns makes durable which runs there are, so that the next operator knows those whose pods are gone by then (I9).
+func (d Decision) noteRuns(s Snapshot, n runs) Decision {
+	d.Status.Runs = n.kept()
+	if t := d.Status.Transition; t != nil && notPassed(s.Status.Transition) && !notPassed(t) {
+		d = d.close(s)
+	}
+	d.Persist = d.Persist || !maps.EqualFunc(d.Status.Runs, s.Status.Runs, slices.Equal[[]Run])
+	return d
+}
+
+// notPassed is true while nobody may be opened by a transition.
+func notPassed(t *Transition) bool { return t != nil && t.Step == v1alpha1.TransitionFencing }
+
+// open takes back of all runs that they are closed: what status says of them is of another time.
+func (n runs) open() {
+	for site, all := range n.Of {
+		all = slices.Clone(all)
+		for i := range all {
+			all[i].Closed = false
+		}
+		n.Of[site] = all
+	}
+}
+
+// close notes that the gate has passed with every run but the one that is to be opened.
+func (d Decision) close(s Snapshot) Decision {
+	target, _ := s.Site(d.Status.ActiveSite)
+	all := map[string][]Run{}
+	for site, list := range d.Memory.Runs.Of {
+		list = slices.Clone(list)
+		for i := range list {
+			list[i].Closed = site != target.Name || list[i].UID != target.Pod.UID || list[i].Elsewhere
+		}
+		all[site] = list
+	}
+	d.Memory.Runs.Of = all
+	d.Status.Runs = d.Memory.Runs.kept()
+	return d
+}
+
+// Noted is true if a pod is the run of a site that status holds, and as one that may be open: nobody else is let open. Were it gone when
+// the next operator begins, that would have to know of it.
+func (d Durable) Noted(site, uid string) bool {
+	return slices.ContainsFunc(d.Runs[site], func(r Run) bool { return r.UID == uid && (!r.Closed || site != d.ActiveSite) })
+}
+
+// named names sites for people, and which earlier pod of one may be left, if it is for that.
+func (s Snapshot) named(sites []string) string {
+	var all []string
+	for _, name := range sites {
+		site, _ := s.Site(name)
+		if r, more := site.beside(site.Pod.UID); more && site.Sidecar.Answered {
+			name = fmt.Sprintf("%s (%s)", name, r)
+		}
+		all = append(all, name)
+	}
+	return strings.Join(all, ", ")
+}
+
+// String says of a run, for people, that it may be left.
+func (r Run) String() string {
+	return fmt.Sprintf("an earlier pod of it, %s on node %s, may still run", r.UID, r.Node)
+}
+
+// earlierPod says of a site whose pod answers that another one may be left, and what to do; empty normally.
+func earlierPod(site Site) (reason, message string) {
+	r, more := site.beside(site.Pod.UID)
+	if !more || !site.Sidecar.Answered {
+		return "", ""
+	}
+	return string(ReasonEarlierPod), fmt.Sprintf("%s: what this one says proves nothing of it. It counts as ended once its node is Ready for %s, "+
+		"is taken out of the cluster, or is tainted %s because it is down", r, RunsKept, v1alpha1.OutOfServiceTaint)
+}
+
+// longestRun is the longest lease of the runs of a site that may accept commits.
+func (s Site) longestRun() (longest time.Duration) {
+	for _, r := range s.Runs {
+		if !r.Closed && !r.Idle {
+			longest = max(longest, r.Lease)
+		}
+	}
+	return longest
+}
