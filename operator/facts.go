@@ -3,6 +3,8 @@
 package main
 
 import (
+	"time"
+
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	apiwire "github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/operator/controller"
@@ -18,6 +20,14 @@ func keyringOf(s monitor.SiteFacts) *apiwire.KeyringReport {
 		return nil
 	}
 	return s.Sidecar.Report.Keyring
+}
+
+// reportedAt is when it said so; zero if it did not answer.
+func reportedAt(s monitor.SiteFacts) time.Time {
+	if !s.Sidecar.Answered {
+		return time.Time{}
+	}
+	return s.Sidecar.At
 }
 
 // certificateOf is likewise for the certificate that MySQL shows.
@@ -42,13 +52,13 @@ func (f factsOf) Sites(namespace, group string) (controller.GroupFacts, bool) {
 	if !known {
 		return controller.GroupFacts{}, false
 	}
-	out := controller.GroupFacts{ActiveSite: seen.ActiveSite, Epoch: seen.Epoch, Open: seen.Open, SignedBy: seen.SignedBy, Sites: map[string]controller.SiteFacts{}}
+	out := controller.GroupFacts{ActiveSite: seen.ActiveSite, Epoch: seen.Epoch, Open: seen.Open, SignedBy: seen.SignedBy, Vouch: seen.Vouch, Sites: map[string]controller.SiteFacts{}}
 	for _, s := range seen.Sites {
 		out.Sites[s.Name] = controller.SiteFacts{
 			Reachable: s.Reachable(), MysqlUp: s.MySQL.Direct, Writable: s.Writable(), Cloning: s.MySQL.Cloning,
 			Executed: s.MySQL.Executed, Retrieved: s.MySQL.Retrieved, Purged: s.MySQL.Purged, UserDatabases: s.MySQL.UserDatabases, IOErrno: s.MySQL.IOErrno,
 			Following: s.MySQL.ReplicaOf == seen.ActiveSite && s.MySQL.IORunning && s.MySQL.SQLRunning,
-			VolumeID:  s.Sidecar.Report.VolumeID, Keyring: keyringOf(s), ReportedAt: s.Sidecar.At, Certificate: certificateOf(s), Engines: enginesOf(s), Diverged: s.View.State == v1alpha1.SiteDiverged, Errant: s.View.Errant,
+			VolumeID:  s.Sidecar.Report.VolumeID, Keyring: keyringOf(s), ReportedAt: reportedAt(s), Certificate: certificateOf(s), Engines: enginesOf(s), Diverged: s.View.State == v1alpha1.SiteDiverged, Errant: s.View.Errant,
 			Version: s.MySQL.Version, AdminAddr: s.AdminAddr, PodName: s.Pod.Name, PodUID: s.Pod.UID,
 		}
 	}

@@ -28,6 +28,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/render"
 	"github.com/mysql-mfg/mfg/operator/report"
 	"github.com/mysql-mfg/mfg/operator/server"
+	"github.com/mysql-mfg/mfg/operator/signing"
 )
 
 // settings are the command line.
@@ -74,13 +75,14 @@ func parse(args []string) (settings, error) {
 	f.StringVar(&s.sidecarPullPolicy, "sidecar-image-pull-policy", "IfNotPresent", "pull policy of the sidecar's image")
 	f.StringVar(&s.watchNamespaces, "watch-namespaces", "", "namespaces to look after, comma-separated; empty means all")
 	f.BoolVar(&s.statusAccess, "status-authorization", false, "answer /status and /ws/status only to tokens of accounts that may get the groups, and through port-forwards")
+	f.StringVar(&s.namespace, "namespace", ownNamespace(), "namespace of the operator, for its Lease and the keys that sign; that of its pod if it is not given")
 	f.StringVar(&s.allowedImages, "allowed-images", "", "repositories of images that groups may run, comma-separated; one that ends in / stands for all below it; empty means any")
 	f.StringVar(&s.allowedNames, "allowed-dns-suffixes", "", "domains in which groups may publish names, comma-separated; {namespace} stands for that of the group; empty means any")
 	f.StringVar(&s.logLevel, "log-level", "info", "debug, info, warn or error")
 	if err := f.Parse(args); err != nil {
 		return s, err
 	}
-	s.namespace, s.holder = ownNamespace(), os.Getenv("POD_NAME")
+	s.holder = os.Getenv("POD_NAME")
 	switch {
 	case f.NArg() > 0:
 		return s, fmt.Errorf("unexpected argument %q: every setting is a flag, see --help", f.Arg(0))
@@ -88,6 +90,8 @@ func parse(args []string) (settings, error) {
 		return s, fmt.Errorf("--auxiliary-url is required: the URL of Service mfg-auxiliary, port 8082")
 	case s.sidecarImage == "":
 		return s, fmt.Errorf("--sidecar-image is required")
+	case s.namespace == "":
+		return s, fmt.Errorf("--namespace is required outside of a cluster: where the keys that sign statements are kept")
 	}
 	return s, s.checkEscrow()
 }
@@ -126,13 +130,14 @@ func wire(mgr ctrl.Manager, s settings, log *slog.Logger) error {
 	reach := access.New(mgr.GetClient(), mgr.GetAPIReader())
 	board := server.NewBoard()
 	work := controller.NewWork()
+	keys := &signing.Keys{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Namespace: s.namespace}
 	loops := monitor.New(monitor.Options{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Cache: mgr.GetCache(), Access: reach, Push: client.NewFrugal(nil),
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Cache: mgr.GetCache(), Access: reach, Keys: keys, Push: client.NewFrugal(nil),
 		LongWork: work, Losses: lost.New(lost.Options{Access: reach, Log: log}), Board: board, Events: events, Log: log,
 		Lease: s.lease(),
 	})
 	reconciler := controller.New(controller.Options{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Facts: factsOf{loops}, Loops: loops, Access: reach, Work: work,
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Facts: factsOf{loops}, Loops: loops, Access: reach, Work: work, Keys: keys,
 		Recorder: events, Install: render.Install{
 			SidecarImage: s.sidecarImage, SidecarPullPolicy: corev1.PullPolicy(s.sidecarPullPolicy), OperatorURL: s.auxiliaryURL,
 			EscrowURL: s.escrowURL,
@@ -148,6 +153,9 @@ func wire(mgr ctrl.Manager, s settings, log *slog.Logger) error {
 	}
 	if err := mgr.Add(loops.Endings()); err != nil {
 		return fmt.Errorf("add what notes how pods end: %w", err)
+	}
+	if err := mgr.Add(signing.Collector{Keys: keys, Namespaces: elements(s.watchNamespaces), Log: log}); err != nil {
+		return fmt.Errorf("add collector of keys: %w", err)
 	}
 	if err := addEscrow(mgr, s, loops, log); err != nil {
 		return fmt.Errorf("add escrow listener: %w", err)

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/sidecar/agent"
 )
 
@@ -304,6 +305,12 @@ func TestSettingsComeFromTheEnvironmentAndFlagsWin(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"b:8090", "c:8090"}, s.peers); diff != "" {
 		t.Error(diff)
+	}
+	for text, fine := range map[string]bool{"": true, wire.EncodeKey(make([]byte, 32)): true, "key": false, "Zm9v": false} {
+		s, err := parseSettings("run", []string{"--authority-key", text}, func(string) string { return "" })
+		if (err == nil) != fine || fine && (len(s.authority) == 32) != (text != "") {
+			t.Errorf("--authority-key %q: %v, %v", text, s.authority, err)
+		}
 	}
 	if _, err := parseSettings("run", []string{"now"}, func(string) string { return "" }); err == nil {
 		t.Error("an unexpected argument was accepted")

@@ -8,9 +8,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/ed25519"
-	"crypto/x509"
 	"encoding/json"
-	"encoding/pem"
 	"errors"
 	"io"
 	"net"
@@ -79,11 +77,6 @@ func (p *pod) prepare() {
 	for _, name := range []string{"operator", "replication", "clone", "sidecar", "root"} {
 		write(p.t, filepath.Join(p.dir, "accounts", name), "it's "+name+"\\\n", 0o644)
 	}
-	der, err := x509.MarshalPKIXPublicKey(p.key.Public())
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	write(p.t, filepath.Join(p.dir, "authority.pub"), string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})), 0o644)
 	write(p.t, filepath.Join(p.dir, "my.cnf"), strings.Join([]string{
 		"[mysqld]", "datadir=/srv/data", "socket=/srv/mysqld.sock", "pid_file=/srv/mysqld.pid", "tmpdir=/tmp",
 		"port=0", "skip_networking=OFF", "bind_address=127.0.0.1", "admin_port=33062", "create_admin_listener_thread=ON",
@@ -114,7 +107,7 @@ func (p *pod) sh(script string) *exec.Cmd {
 		`exec chroot "$2" setpriv --reuid=999 --regid=999 --clear-groups --pdeathsig=KILL sh -c "$3"`
 	cmd := exec.CommandContext(p.t.Context(), "unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", enter, "sh", p.dir, p.root, script)
 	cmd.Env = append(os.Environ(), "MYSQLD_PARENT_PID=0", "MFG_NAMESPACE=shop", "MFG_GROUP=orders", "MFG_SITE=a",
-		"MFG_STATE_DIR=/srv/mfg", "MFG_DATADIR=/srv/data", "MFG_ACCOUNTS_DIR=/srv/accounts", "MFG_AUTHORITY_FILE=/srv/authority.pub",
+		"MFG_STATE_DIR=/srv/mfg", "MFG_DATADIR=/srv/data", "MFG_ACCOUNTS_DIR=/srv/accounts", "MFG_AUTHORITY_KEY="+wire.EncodeKey(p.key.Public().(ed25519.PublicKey)),
 		"MFG_DEFAULTS_FILE=/srv/my.cnf", "MFG_RUN_DIR=/srv", "MFG_LISTEN="+realListen, "MFG_LEASE_TIMEOUT=6s", "MFG_PEER_CHECK_INTERVAL=500ms",
 		"PATH=/usr/sbin:/usr/bin:/sbin:/bin")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}

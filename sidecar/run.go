@@ -149,7 +149,7 @@ func connect(s settings, log *slog.Logger) (agent.Config, beside, func(), error)
 		return failed(errors.Join(err, watch.Close(), change.Close()))
 	}
 	tables := &engines{datadir: s.datadir, log: log}
-	keys := agent.NewKeys(s.authorityFile)
+	keys := agent.NewKeys(s.authority)
 	site := fence.Site{Namespace: s.namespace, Group: s.group, Name: s.site}
 	asker := client.New((&agent.Dialer{}).DialContext)
 	done := func() {
@@ -168,7 +168,7 @@ func connect(s settings, log *slog.Logger) (agent.Config, beside, func(), error)
 		Network:   agent.HTTPNetwork{Client: asker, OperatorURL: s.operatorURL, Site: site, PodUID: s.podUID},
 		Processes: procs,
 		Volume:    agent.Store{Dir: s.stateDir},
-		Verify:    keys.Verify, Trusts: keys.IDs, ReportKey: agent.ReportKeyFile(s.reportKeyFile),
+		Verify:    keys.Verify, Anchor: keys.Anchor, ReportKey: agent.ReportKeyFile(s.reportKeyFile),
 		Keyring: keyringOf(keyring), Certificate: certificateOf(shown), WriteProbe: writes, Engines: tables,
 		Clock: clock, Log: log,
 	}, beside{keyring: keyring, certificate: shown, writes: writes, engines: tables}, done, nil

@@ -3,11 +3,14 @@
 package main
 
 import (
+	"crypto/ed25519"
 	"errors"
 	"flag"
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/mysql-mfg/mfg/api/wire"
 )
 
 // settings are the flags of bootstrap and run.
@@ -25,7 +28,7 @@ type settings struct {
 	leaveTimeout      time.Duration
 
 	stateDir, datadir, runDir string
-	authorityFile             string
+	authority                 ed25519.PublicKey
 	reportKeyFile             string
 	accountsDir, tlsDir       string
 	listen                    string
@@ -94,7 +97,7 @@ func datadirOf(env func(string) string) string {
 // parseSettings reads the flags of a command; the default of each comes from the environment, as the pod sets it.
 func parseSettings(command string, args []string, env func(string) string) (settings, error) {
 	var s settings
-	var peers string
+	var peers, authority string
 	fs := flag.NewFlagSet("sidecar "+command, flag.ContinueOnError)
 	text := func(into *string, name, variable, otherwise, help string) {
 		value := env(variable)
@@ -129,7 +132,7 @@ func parseSettings(command string, args []string, env func(string) string) (sett
 	text(&s.stateDir, "state-dir", "MFG_STATE_DIR", "/var/lib/mysql/mfg", "directory on the data volume for this program")
 	text(&s.datadir, "datadir", "MFG_DATADIR", defaultDatadir, "data directory of mysqld")
 	text(&s.runDir, "run-dir", "MFG_RUN_DIR", defaultRunDir, "directory for the socket")
-	text(&s.authorityFile, "authority-file", "MFG_AUTHORITY_FILE", "/etc/mfg/authority.pub", "public key of the group's authority, PEM")
+	text(&authority, "authority-key", "MFG_AUTHORITY_KEY", "", "public key of the group's authority, base64; empty trusts nobody")
 	text(&s.reportKeyFile, "report-key-file", "MFG_REPORT_KEY_FILE", "", "key that authenticates reports; empty for reports that are not")
 	text(&s.accountsDir, "accounts-dir", "MFG_ACCOUNTS_DIR", "/etc/mfg-accounts", "directory with a password file per account")
 	text(&s.tlsDir, "tls-dir", "MFG_TLS_DIR", "/etc/mfg-tls", "directory with ca.crt; TLS is used if it is there")
@@ -143,6 +146,13 @@ func parseSettings(command string, args []string, env func(string) string) (sett
 	}
 	if fs.NArg() > 0 {
 		return settings{}, fmt.Errorf("parse flags: unexpected argument %q", fs.Arg(0))
+	}
+	if authority != "" {
+		key, err := wire.ParseKey(authority)
+		if err != nil {
+			return settings{}, fmt.Errorf("parse flags: --authority-key: %w", err)
+		}
+		s.authority = key
 	}
 	for _, peer := range strings.Split(peers, ",") {
 		if peer = strings.TrimSpace(peer); peer != "" {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Domain is the API and label domain prefix. Every label, annotation and object name of the project derives from it
@@ -34,9 +35,14 @@ const (
 	// LabelAllowDeletion, with the value true, lets a person delete or change a keyring in escrow, which the chart's
 	// admission policy refuses otherwise.
 	LabelAllowDeletion = Domain + "/allow-deletion"
+	// LabelKeyOfNamespace and LabelKeyOfGroup name the group of a key in the namespace of the operator. They are not those of the
+	// group's own objects, by which other things are found.
+	LabelKeyOfNamespace = Domain + "/key-of-namespace"
+	LabelKeyOfGroup     = Domain + "/key-of-group"
 
 	NameMySQL         = "mysql"
 	NameKeyring       = "mysql-keyring"
+	NameAuthority     = "mfg-authority"
 	ManagedByOperator = "operator"
 	RolePrimary       = "primary"
 	RoleReplica       = "replica"
@@ -55,6 +61,8 @@ const (
 	// keyring version of each site then. The operator reads nothing of it.
 	AnnotationRotation = Domain + "/rotation"
 	AnnotationSpecHash = Domain + "/spec-hash"
+	// AnnotationAuthority, on the Deployment of a site, is the key that its pod trusts, as in the environment of the sidecar.
+	AnnotationAuthority = Domain + "/authority"
 	// AnnotationAllowGroups, on a TLS Secret, lists the groups of its namespace that may use it, separated by commas; * means all.
 	AnnotationAllowGroups = Domain + "/allow-groups"
 	// AnnotationKeyringDigest is the digest of a keyring in escrow.
@@ -122,6 +130,8 @@ const (
 	EnvPeers = "MFG_PEERS"
 	// EnvReportKey is the file with the key that authenticates reports.
 	EnvReportKey = "MFG_REPORT_KEY_FILE"
+	// EnvAuthorityKey is the key that the sidecar trusts. Nothing reads it back: AnnotationAuthority has the same.
+	EnvAuthorityKey = "MFG_AUTHORITY_KEY"
 )
 
 // Authenticates is true if the sidecar of a pod was started with a key for its reports. Those of a pod that an older operator began are not
@@ -173,13 +183,16 @@ func ProtectionName(group string) string { return "mysql-" + group + "-protected
 // DNSEndpointName is the name of the DNSEndpoint that has external-dns publish the active site.
 func DNSEndpointName(group string) string { return fmt.Sprintf("mysql-%s-primary", group) }
 
-// AuthoritySecret holds the key pair that signs statements.
-func AuthoritySecret(group string) string { return fmt.Sprintf("mysql-%s-authority", group) }
+// AuthoritySecret is the Secret with the key that signs the statements of a group, in the namespace of the operator.
+func AuthoritySecret(group types.UID) string { return "mfg-authority-" + string(group) }
 
-// Keys of the authority Secret, PEM: PKCS#8 private and PKIX public Ed25519.
+// FormerAuthoritySecret is where operators before this one kept that key, beside the group.
+func FormerAuthoritySecret(group string) string { return fmt.Sprintf("mysql-%s-authority", group) }
+
+// Keys of the authority Secret: the private key, PKCS#8 in PEM, and how it follows from the keys before, a wire.Chain in JSON.
 const (
 	AuthorityPrivateKey = "private.pem"
-	AuthorityPublicKey  = "public.pem"
+	AuthorityChain      = "chain.json"
 )
 
 // AccountsSecret holds the generated passwords of the operator's own MySQL accounts.

@@ -87,8 +87,9 @@ type Report struct {
 
 	// Keyring is set on sites with data-at-rest encryption.
 	Keyring *KeyringReport `json:"keyring,omitempty"`
-	// Trusts names the keys whose statements this sidecar takes, as KeyID does; a sidecar of an older version says nothing.
-	Trusts []string `json:"trusts,omitempty"`
+	// Anchor is the key that this sidecar trusts, as EncodeKey writes it: it takes what is signed with that one, or with one that a
+	// chain leads to. A sidecar of an older version says nothing.
+	Anchor string `json:"anchor,omitempty"`
 	// Certificate is set on sites with TLS.
 	Certificate *CertificateReport `json:"certificate,omitempty"`
 	// WriteProbe is what comes of writing as a client does; nil while the site is not open, before the first probe, and from a

@@ -38,6 +38,8 @@ type Statement struct {
 	Nonce string `json:"nonce,omitempty"`
 	// Windows allow sites that are not active to be writable for a purpose, behind offline_mode, until a deadline.
 	Windows []Window `json:"windows,omitempty"`
+	// Keys is how the key that signs follows from those before it; empty as long as it is the group's first.
+	Keys Chain `json:"keys,omitempty"`
 }
 
 // MaxEpoch is the highest epoch that a statement may carry. Every reader of JSON takes it for the number that it is, and there is
@@ -107,22 +109,39 @@ func KeyID(key ed25519.PublicKey) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// Verify checks the signature and returns the statement. Any algorithm but EdDSA is refused.
-func Verify(key ed25519.PublicKey, signed Signed) (Statement, error) {
+// Verify checks the signature for one who trusts anchor, and returns the statement. Any algorithm but EdDSA is refused.
+func Verify(anchor ed25519.PublicKey, signed Signed) (Statement, error) {
+	s, _, err := VerifyBy(anchor, signed)
+	return s, err
+}
+
+// VerifyBy is Verify, and returns by which key the statement is signed: anchor, or one that took its place.
+func VerifyBy(anchor ed25519.PublicKey, signed Signed) (Statement, ed25519.PublicKey, error) {
 	jws, err := jose.ParseSignedCompact(string(signed), []jose.SignatureAlgorithm{jose.EdDSA})
 	if err != nil {
-		return Statement{}, fmt.Errorf("%w: %w", ErrSignature, err)
+		return Statement{}, nil, fmt.Errorf("%w: %w", ErrSignature, err)
+	}
+	// What is read here is not believed: a chain proves itself, and names the key that the whole must be signed by.
+	var claimed struct {
+		Keys Chain `json:"keys"`
+	}
+	if err := json.Unmarshal(jws.UnsafePayloadWithoutVerification(), &claimed); err != nil {
+		return Statement{}, nil, fmt.Errorf("%w: %w", ErrSignature, err)
+	}
+	key, trusted := claimed.Keys.Last(anchor)
+	if !trusted {
+		return Statement{}, nil, fmt.Errorf("%w: nothing leads from the trusted key %s to the one that signs", ErrSignature, KeyID(anchor))
 	}
 	body, err := jws.Verify(key)
 	if err != nil {
-		return Statement{}, fmt.Errorf("%w: %w", ErrSignature, err)
+		return Statement{}, nil, fmt.Errorf("%w: %w", ErrSignature, err)
 	}
 	var s Statement
 	if err := json.Unmarshal(body, &s); err != nil {
-		return Statement{}, fmt.Errorf("%w: %w", ErrStatement, err)
+		return Statement{}, nil, fmt.Errorf("%w: %w", ErrStatement, err)
 	}
 	if s.Namespace == "" || s.Group == "" || s.ActiveSite == "" || s.Epoch < 1 || s.Epoch > MaxEpoch {
-		return Statement{}, ErrStatement
+		return Statement{}, nil, ErrStatement
 	}
-	return s, nil
+	return s, key, nil
 }

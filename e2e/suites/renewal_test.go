@@ -12,10 +12,6 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/e2e/demo/stage"
 	"github.com/mysql-mfg/mfg/e2e/writer/load"
 )
@@ -98,55 +94,4 @@ func TestARenewedCertificateIsShown(t *testing.T) {
 	}
 	v, testimony := judge(t, w, at)
 	undisturbed(t, v, testimony)
-}
-
-// The key that signs statements is lost from the API: it is made anew, and no client notices.
-func TestTheKeyIsReplacedUnderARunningGroup(t *testing.T) {
-	g, _ := whole(t)
-	before, former := runs(t, g), trustedKeys(t, g)
-	w := witnesses(t, g)
-	at := load.Now()
-	secret := &corev1.Secret{}
-	secret.Namespace, secret.Name = g.Namespace, v1alpha1.AuthoritySecret(g.Name)
-	if err := g.Kube.Delete(t.Context(), secret); err != nil {
-		t.Fatal(err)
-	}
-	everySite(t, g, "every site to trust the new key alone", func(ctx context.Context, site string) error {
-		config := &corev1.ConfigMap{}
-		if err := g.Kube.Get(ctx, client.ObjectKey{Namespace: g.Namespace, Name: v1alpha1.ConfigName(g.Name, site)}, config); err != nil {
-			return err
-		}
-		keys := config.Data["authority.pub"]
-		if strings.Contains(keys, strings.TrimSpace(former[site])) || strings.Count(keys, "BEGIN PUBLIC KEY") != 1 {
-			return fmt.Errorf("it trusts %d keys, or the former one", strings.Count(keys, "BEGIN PUBLIC KEY"))
-		}
-		return nil
-	})
-	// The kubelet brings that change too: until then both are trusted, after it only the key that signs.
-	sleep(t, 2*time.Minute)
-	if _, err := g.AwaitReady(t.Context(), comeBack); err != nil {
-		t.Error(err)
-	}
-	if after := runs(t, g); after != before {
-		t.Errorf("containers were restarted:\n%s\nbefore\n%s", after, before)
-	}
-	v, testimony := judge(t, w, at)
-	undisturbed(t, v, testimony)
-	// The role moves under the new key. Until then the volumes keep the newest statement as the former one signed it.
-	moveRole(t, g)
-	if _, err := g.AwaitReady(t.Context(), comeBack); err != nil {
-		t.Error(err)
-	}
-}
-
-func trustedKeys(t *testing.T, g *stage.Group) map[string]string {
-	t.Helper()
-	keys := map[string]string{}
-	everySite(t, g, "the keys of each site", func(ctx context.Context, site string) error {
-		config := &corev1.ConfigMap{}
-		err := g.Kube.Get(ctx, client.ObjectKey{Namespace: g.Namespace, Name: v1alpha1.ConfigName(g.Name, site)}, config)
-		keys[site] = config.Data["authority.pub"]
-		return err
-	})
-	return keys
 }

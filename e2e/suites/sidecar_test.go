@@ -7,17 +7,12 @@ package suites
 import (
 	"context"
 	"crypto/ed25519"
-	"crypto/x509"
-	"encoding/pem"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
-
-	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
@@ -42,28 +37,6 @@ func get(ctx context.Context, url string) (string, error) {
 		err = fmt.Errorf("GET %s: %s: %s", url, resp.Status, body)
 	}
 	return string(body), err
-}
-
-// authority reads the group's public key from where the sidecars have it.
-func authority(t *testing.T, g *stage.Group, site string) ed25519.PublicKey {
-	t.Helper()
-	conf := &corev1.ConfigMap{}
-	if err := g.Kube.Get(t.Context(), client.ObjectKey{Namespace: g.Namespace, Name: v1alpha1.ConfigName(g.Name, site)}, conf); err != nil {
-		t.Fatal(err)
-	}
-	block, _ := pem.Decode([]byte(conf.Data["authority.pub"]))
-	if block == nil {
-		t.Fatalf("authority.pub of %s is no PEM", site)
-	}
-	key, err := x509.ParsePKIXPublicKey(block.Bytes)
-	if err != nil {
-		t.Fatal(err)
-	}
-	public, ok := key.(ed25519.PublicKey)
-	if !ok {
-		t.Fatalf("authority.pub is a %T", key)
-	}
-	return public
 }
 
 // Every sidecar has the newest statement on its data volume, signed by the group's authority.
@@ -100,33 +73,7 @@ func TestForgedStatementIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	forged, err := wire.Sign(forger, wire.Statement{
-		Namespace: g.Namespace, Group: g.Name, ActiveSite: replicas(group)[0], Epoch: group.Status.Epoch + 1, IssuedAt: time.Now(),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, site := range stage.Sites {
-		pod, err := g.Pod(t.Context(), site)
-		if err != nil {
-			t.Fatal(err)
-		}
-		body := strings.NewReader(fmt.Sprintf(`{"statement":%q}`, forged))
-		url := fmt.Sprintf("http://%s:8090%s?namespace=%s&group=%s", pod.Status.PodIP, wire.PathActiveSite, g.Namespace, g.Name)
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, url, body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.Header.Set("Content-Type", "application/json")
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = resp.Body.Close()
-		if resp.StatusCode < 400 || resp.StatusCode >= 500 {
-			t.Errorf("%s answered a forged statement with %s", site, resp.Status)
-		}
-	}
+	pushForged(t, g, group, forger)
 	sleep(t, 5*time.Second)
 	v, testimony := judge(t, w, at)
 	undisturbed(t, v, testimony)

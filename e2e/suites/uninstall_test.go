@@ -131,7 +131,7 @@ func TestRemovedGroupKeepsItsData(t *testing.T) {
 		t.Errorf("volumes before %v, after %v", volumes, got)
 	}
 	left := uids(t, g, &corev1.SecretList{})
-	for _, secret := range []string{v1alpha1.RootSecret("kept"), v1alpha1.AccountsSecret("kept"), v1alpha1.AuthoritySecret("kept"), "kept-tls"} {
+	for _, secret := range []string{v1alpha1.RootSecret("kept"), v1alpha1.AccountsSecret("kept"), "kept-tls"} {
 		if left[secret] == "" || left[secret] != secrets[secret] {
 			t.Errorf("secret %s did not stay: before %q, after %q", secret, secrets[secret], left[secret])
 		}

@@ -4,7 +4,6 @@ package controller
 
 import (
 	"bytes"
-	"crypto/ed25519"
 	"maps"
 	"slices"
 	"strconv"
@@ -27,6 +26,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/render"
 	"github.com/mysql-mfg/mfg/operator/report"
+	"github.com/mysql-mfg/mfg/operator/signing"
 )
 
 // A group's life against a real API server: every object is accepted and carries only what the operator means to own, the
@@ -51,16 +51,13 @@ func TestAgainstAPIServer(t *testing.T) {
 	t.Run("cert-manager", func(*testing.T) { c.asksForCertificate() })
 }
 
-// replacesKey loses the Secret with the key that signs: the sites get the new key beside the one that signs, with the rights
-// of the chart, and no Deployment changes.
+// replacesKey loses the Secret with the key that signs: it is made anew with the rights of the chart, the former one vouches for it,
+// and no Deployment changes.
 func (c *cluster) replacesKey() {
-	read := func() ed25519.PublicKey {
-		secret := &corev1.Secret{}
-		if err := c.get(secret, v1alpha1.AuthoritySecret(testKey.Name)); err != nil {
-			return nil
-		}
-		key, err := publicKey(secret.Data[render.KeyAuthorityPrivate])
-		if err != nil {
+	read := func() (key signing.Key) {
+		keys := &signing.Keys{Client: c.admin, Live: c.admin, Namespace: operatorNamespace}
+		key, err := keys.Read(c.t.Context(), c.group())
+		if err != nil && !apierrors.IsNotFound(err) {
 			c.t.Fatal(err)
 		}
 		return key
@@ -75,39 +72,42 @@ func (c *cluster) replacesKey() {
 		}
 		return all
 	}
-	trust := func(want ...ed25519.PublicKey) func() bool {
-		return func() bool {
-			var text []byte
-			for _, key := range want {
-				one, err := encodePublic(key)
-				if err != nil {
-					c.t.Fatal(err)
-				}
-				text = append(text, one...)
-			}
-			for _, site := range []string{"a", "b"} {
-				config := &corev1.ConfigMap{}
-				if c.get(config, v1alpha1.ConfigName(testKey.Name, site)) != nil || config.Data[render.ConfigKeyAuthority] != string(text) {
-					return false
-				}
-			}
-			return true
+	lose := func() {
+		if err := c.admin.Delete(c.t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+			Namespace: operatorNamespace, Name: v1alpha1.AuthoritySecret(c.group().UID),
+		}}); err != nil {
+			c.t.Fatal(err)
 		}
+		c.r.Wake(testKey)
+		c.eventually("a key is made", func() bool { return read().Private != nil })
 	}
 	former, before := read(), pods()
 	c.facts.signedBy(former)
+	lose()
+	next := read()
+	if by, ok := next.Chain.Last(former.Public()); !ok || !by.Equal(next.Public()) || next.Private.Equal(former.Private) {
+		c.t.Errorf("nothing leads to the new key: a chain of %d", len(next.Chain))
+	}
+	// A person puts another one there, which nobody vouches for yet.
+	c.facts.signedBy(next)
+	other, err := signing.New()
+	if err != nil {
+		c.t.Fatal(err)
+	}
 	if err := c.admin.Delete(c.t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
-		Namespace: testKey.Namespace, Name: v1alpha1.AuthoritySecret(testKey.Name),
+		Namespace: operatorNamespace, Name: v1alpha1.AuthoritySecret(c.group().UID),
 	}}); err != nil {
 		c.t.Fatal(err)
 	}
+	keys := &signing.Keys{Client: c.admin, Live: c.admin, Namespace: operatorNamespace}
+	if other, err = keys.Create(c.t.Context(), c.group(), other); err != nil {
+		c.t.Fatal(err)
+	}
 	c.r.Wake(testKey)
-	c.eventually("a key is made", func() bool { return read() != nil })
-	next := read()
-	c.eventually("every site trusts both", trust(next, former))
-	c.facts.signedBy(next)
-	c.r.Wake(testKey)
-	c.eventually("every site trusts the new one alone", trust(next))
+	c.eventually("the key in use vouches for the other one", func() bool {
+		key := read()
+		return key.Private.Equal(other.Private) && key.Chain.Has(former.Public()) && key.Chain.Has(next.Public())
+	})
 	if after := pods(); after != before {
 		c.t.Errorf("Deployments were %s and are %s", before, after)
 	}

@@ -34,6 +34,8 @@ var (
 type applier struct {
 	client client.Client
 	live   client.Reader
+	// restored is told of an object that somebody else had changed.
+	restored func(*v1alpha1.MysqlFailoverGroup, client.Object)
 
 	mu   sync.Mutex
 	done map[types.NamespacedName]map[string]applied
@@ -46,7 +48,7 @@ type applied struct {
 }
 
 func newApplier(c client.Client, live client.Reader) *applier {
-	return &applier{client: c, live: live, done: map[types.NamespacedName]map[string]applied{}}
+	return &applier{client: c, live: live, restored: func(*v1alpha1.MysqlFailoverGroup, client.Object) {}, done: map[types.NamespacedName]map[string]applied{}}
 }
 
 func (a *applier) forget(group types.NamespacedName) {
@@ -83,8 +85,9 @@ func (a *applier) applyOver(ctx context.Context, group *v1alpha1.MysqlFailoverGr
 		return fmt.Errorf("encode %s: %w", name, err)
 	}
 	sum := sha256.Sum256(body)
+	last := a.last(keyOf(group), name)
 	if current != nil {
-		if a.last(keyOf(group), name) == (applied{sum: sum, version: current.GetResourceVersion()}) {
+		if last == (applied{sum: sum, version: current.GetResourceVersion()}) {
 			return nil
 		}
 		if err := belongs(group, obj, current); err != nil {
@@ -96,7 +99,11 @@ func (a *applier) applyOver(ctx context.Context, group *v1alpha1.MysqlFailoverGr
 	if err != nil {
 		return fmt.Errorf("apply %s: %w", name, err)
 	}
-	a.remember(keyOf(group), name, applied{sum: sum, version: config.GetResourceVersion()})
+	now := config.GetResourceVersion()
+	a.remember(keyOf(group), name, applied{sum: sum, version: now})
+	if last.sum == sum && last.version != now && (current == nil || current.GetResourceVersion() != now) {
+		a.restored(group, obj)
+	}
 	return nil
 }
 

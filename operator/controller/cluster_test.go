@@ -30,6 +30,7 @@ import (
 	applyv1alpha1 "github.com/mysql-mfg/mfg/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/render"
 	"github.com/mysql-mfg/mfg/operator/report"
+	"github.com/mysql-mfg/mfg/operator/signing"
 )
 
 // chartRights are those that the chart gives the operator by default.
@@ -104,6 +105,7 @@ func newClusterOf(t *testing.T, lease string) *cluster {
 }
 
 func (c *cluster) grant() {
+	c.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: operatorNamespace}})
 	c.create(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "mfg-operator"}, Rules: chartRights(c.t)})
 	c.create(&rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "mfg-operator"},
@@ -126,6 +128,7 @@ func (c *cluster) run(access *rest.Config, lease string) {
 	c.r = New(Options{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Facts: c.facts, Loops: &fakeLoops{}, Work: NewWork(), Access: fakeAccess{},
 		Recorder: report.NewRecorder(mgr.GetEventRecorder("mfg-operator")),
+		Keys:     &signing.Keys{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Namespace: operatorNamespace},
 		Install:  render.Install{SidecarImage: "sidecar:test", OperatorURL: "http://operator"},
 		Lease:    lease, Holder: "pod of " + lease,
 	})
@@ -259,6 +262,6 @@ func (c *cluster) deleteGroup() {
 func data() map[string]client.Object {
 	return map[string]client.Object{
 		"mysql-orders-a-data": &corev1.PersistentVolumeClaim{}, "mysql-orders-accounts": &corev1.Secret{},
-		"mysql-orders-root": &corev1.Secret{}, "mysql-orders-authority": &corev1.Secret{},
+		"mysql-orders-root": &corev1.Secret{},
 	}
 }

@@ -27,6 +27,7 @@ import (
 	"github.com/mysql-mfg/mfg/internal/mysql"
 	"github.com/mysql-mfg/mfg/operator/render"
 	"github.com/mysql-mfg/mfg/operator/report"
+	"github.com/mysql-mfg/mfg/operator/signing"
 )
 
 // How soon a group is looked at again without an event.
@@ -61,7 +62,9 @@ type Options struct {
 	Access   Access
 	Work     *Work
 	Recorder *report.Recorder
-	Install  render.Install
+	// Keys keeps the keys that sign statements.
+	Keys    *signing.Keys
+	Install render.Install
 	// Limits are what groups may ask for.
 	Limits render.Limits
 	// Escrow keeps the keyrings of encrypted groups; nil if the installation has no escrow listener.
@@ -96,8 +99,6 @@ type Reconciler struct {
 	said map[types.NamespacedName]map[string]string
 	// unsettled holds the sites that do not do their part, and since when.
 	unsettled map[siteKey]unsettled
-	// trusts holds the keys that each site was last seen to have.
-	trusts map[siteKey]string
 }
 
 // New makes a Reconciler. SetupWithManager gives it to a manager.
@@ -108,10 +109,11 @@ func New(o Options) *Reconciler {
 	r := &Reconciler{
 		Options: o, apply: newApplier(o.Client, o.Live), provisioner: newProvisioner(o), steering: newSteering(),
 		wakes: make(chan event.TypedGenericEvent[types.NamespacedName], 1024),
-		said:  map[types.NamespacedName]map[string]string{}, unsettled: map[siteKey]unsettled{}, trusts: map[siteKey]string{},
+		said:  map[types.NamespacedName]map[string]string{}, unsettled: map[siteKey]unsettled{},
 	}
 	r.provisioner.done, r.provisioner.news = r.Wake, r.Wake
 	r.rotator = rotator{r.provisioner}
+	r.apply.restored = r.tellRestored
 	return r
 }
 
@@ -310,7 +312,6 @@ func (r *Reconciler) forget(key types.NamespacedName) {
 	r.steering.forget(key)
 	r.Work.askToLeave(key, "", "")
 	r.forgetUnsettled(key)
-	r.forgetTrust(key)
 	r.escrows.forgetGroup(key)
 	report.ForgetGroup(key.Namespace, key.Name)
 	r.mu.Lock()

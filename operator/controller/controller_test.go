@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/operator/render"
 	"github.com/mysql-mfg/mfg/operator/report"
 )
@@ -37,9 +38,8 @@ func TestNewGroupIsCreatedAtOnce(t *testing.T) {
 	w.get(&corev1.Service{}, "mysql-orders-primary")
 	w.get(&corev1.Service{}, "mysql-orders-replicas")
 
-	accounts, authority := &corev1.Secret{}, &corev1.Secret{}
+	accounts := &corev1.Secret{}
 	w.get(accounts, "mysql-orders-accounts")
-	w.get(authority, "mysql-orders-authority")
 	p, err := render.Accounts(accounts)
 	w.must(err)
 	for _, password := range []string{p.Operator, p.Replication, p.Sidecar, p.Clone} {
@@ -47,10 +47,8 @@ func TestNewGroupIsCreatedAtOnce(t *testing.T) {
 			t.Errorf("a password has %d characters", len(password))
 		}
 	}
-	config := &corev1.ConfigMap{}
-	w.get(config, v1alpha1.ConfigName("orders", "a"))
-	if config.Data[render.ConfigKeyAuthority] != string(authority.Data[render.KeyAuthorityPublic]) {
-		t.Error("the sites do not get the authority's public key")
+	if got, want := w.anchors(), wire.EncodeKey(w.key().Public()); got["a"] != want || got["b"] != want || got["c"] != want {
+		t.Errorf("the sites trust %v, and %s signs", got, want)
 	}
 	if !slices.Contains(w.group().Finalizers, v1alpha1.Finalizer) || w.loops.ensured == 0 {
 		t.Errorf("finalizers %v, loops ensured %d times", w.group().Finalizers, w.loops.ensured)

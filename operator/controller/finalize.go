@@ -66,6 +66,10 @@ func (r *Reconciler) finalize(ctx context.Context, group *v1alpha1.MysqlFailover
 			return 0, err
 		}
 	}
+	// Nobody owns it across namespaces. A group of the same name gets another one, and its pods are new too.
+	if err := r.Keys.Delete(ctx, group.UID); err != nil {
+		return 0, err
+	}
 	if err := r.setFinalizer(ctx, group, controllerutil.RemoveFinalizer); err != nil {
 		return 0, client.IgnoreNotFound(err)
 	}
@@ -110,9 +114,7 @@ func (r *Reconciler) data(ctx context.Context, group *v1alpha1.MysqlFailoverGrou
 	for i := range volumes.Items {
 		out = append(out, &volumes.Items[i])
 	}
-	for _, name := range []string{
-		v1alpha1.AuthoritySecret(group.Name), v1alpha1.AccountsSecret(group.Name), v1alpha1.RootSecret(group.Name),
-	} {
+	for _, name := range []string{v1alpha1.AccountsSecret(group.Name), v1alpha1.RootSecret(group.Name)} {
 		secret := &corev1.Secret{}
 		err := r.Live.Get(ctx, client.ObjectKey{Namespace: group.Namespace, Name: name}, secret)
 		if apierrors.IsNotFound(err) {

@@ -133,7 +133,6 @@ func TestDeletion(t *testing.T) {
 			for _, obj := range []client.Object{
 				&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "mysql-orders-a-data"}},
 				&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "mysql-orders-accounts"}},
-				&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "mysql-orders-authority"}},
 				&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "mysql-orders-root"}},
 			} {
 				err := w.c.Get(w.ctx, types.NamespacedName{Namespace: "shop", Name: obj.GetName()}, obj)
@@ -147,6 +146,9 @@ func TestDeletion(t *testing.T) {
 			if got := w.said.of(tt.event); len(got) != 1 || tt.stays && !strings.Contains(got[0], "kubectl -n shop delete pvc/mysql-orders-a-data") {
 				t.Errorf("events %v", w.said.list)
 			}
+			if err := w.c.Get(w.ctx, keyName, &corev1.Secret{}); !apierrors.IsNotFound(err) {
+				t.Errorf("the key that signed is still there: %v", err)
+			}
 			if w.loops.forgotten == 0 {
 				t.Error("the loop goes on")
 			}
@@ -158,7 +160,7 @@ func TestDeletion(t *testing.T) {
 func TestOwnersFollowThePolicy(t *testing.T) {
 	w := newWorld(t, testGroup())
 	owners := func() (n int) {
-		for _, name := range []string{"mysql-orders-accounts", "mysql-orders-root", "mysql-orders-authority"} {
+		for _, name := range []string{"mysql-orders-accounts", "mysql-orders-root"} {
 			s := &corev1.Secret{}
 			w.get(s, name)
 			n += len(s.OwnerReferences)
@@ -173,7 +175,7 @@ func TestOwnersFollowThePolicy(t *testing.T) {
 	for _, step := range []struct {
 		policy v1alpha1.DeletionPolicy
 		want   int
-	}{{v1alpha1.DeletionRetain, 0}, {v1alpha1.DeletionDelete, 4}, {v1alpha1.DeletionRetain, 0}} {
+	}{{v1alpha1.DeletionRetain, 0}, {v1alpha1.DeletionDelete, 3}, {v1alpha1.DeletionRetain, 0}} {
 		w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.DeletionPolicy = step.policy })
 		w.reconcile()
 		if got := owners(); got != step.want {

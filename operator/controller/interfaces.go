@@ -30,8 +30,10 @@ type GroupFacts struct {
 	// Open is true if the active site was seen writable under this epoch.
 	Open  bool
 	Sites map[string]SiteFacts
-	// SignedBy is the public key of what the sites are told.
+	// SignedBy is the public key of what the sites are told, and Vouch has it vouch for the one that is to come after it; nil if it is
+	// not known.
 	SignedBy ed25519.PublicKey
+	Vouch    func(next ed25519.PublicKey) wire.Chain
 }
 
 // SiteFacts is one site as the poll loop last saw it. Sets are those of the last answer, and empty if there was none.

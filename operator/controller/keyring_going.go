@@ -110,7 +110,7 @@ func (r *Reconciler) allInPodAlone(ctx context.Context, s *scope) (map[string]st
 // refusesSecrets is true for a namespace that is being deleted: no keyring comes into escrow there any more, and the volumes go too.
 // The operator may not read namespaces, so it asks whether a Secret could be made. What else is wrong with that may pass.
 func (r *Reconciler) refusesSecrets(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) bool {
-	probe := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: group.Namespace, GenerateName: v1alpha1.AuthoritySecret(group.Name) + "-"}}
+	probe := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: group.Namespace, GenerateName: v1alpha1.AccountsSecret(group.Name) + "-"}}
 	err := r.Client.Create(ctx, probe, client.DryRunAll, client.FieldOwner(v1alpha1.ManagerController))
 	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) || apierrors.IsNotFound(err)
 }

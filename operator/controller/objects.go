@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -36,6 +37,14 @@ func (r *Reconciler) objects(ctx context.Context, s *scope) error {
 		}
 	}
 	return nil
+}
+
+// tellRestored says that somebody has changed what a site is configured by. It may be a slip, and it may be somebody who tries what can
+// be reached that way: docs/security.md.
+func (r *Reconciler) tellRestored(group *v1alpha1.MysqlFailoverGroup, obj client.Object) {
+	if config, is := obj.(*corev1.ConfigMap); is {
+		r.Recorder.Emit(group, config, report.ConfigRestored, "ConfigMap %s was changed by somebody else, and was put right", config.Name)
+	}
 }
 
 // refused turns errors that a person has to settle into a condition; others go on as errors.

@@ -19,7 +19,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/report"
 )
 
-// secrets makes what is generated once and never changed: the key pair that signs statements, and the passwords.
+// secrets makes what is generated once and never changed: the key that signs statements, and the passwords.
 func (r *Reconciler) secrets(ctx context.Context, s *scope) error {
 	if err := r.authority(ctx, s); err != nil {
 		return err

@@ -3,22 +3,24 @@
 package controller
 
 import (
-	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/render"
+	"github.com/mysql-mfg/mfg/operator/report"
 )
 
-// Who may edit ConfigMaps could have a site trust another key, and sign its own statements (I1, I2), or have mysqld start unfenced.
-// What was changed is put right as soon as it is seen, which is before the kubelet hands it to the pod.
-func TestAChangedConfigMapIsPutRight(t *testing.T) {
+// Who may edit ConfigMaps could have mysqld start unfenced (I3). What was changed is put right as soon as it is seen, which is before the
+// kubelet hands it to the pod, and told. The key that a site trusts is not there at all.
+func TestAChangedConfigMapIsPutRightI3(t *testing.T) {
 	for name, change := range map[string]func(*corev1.ConfigMap){
-		"another key":    func(c *corev1.ConfigMap) { c.Data[render.ConfigKeyAuthority] = "of a stranger" },
 		"another my.cnf": func(c *corev1.ConfigMap) { c.Data[render.ConfigKeyMyCnf] = "[mysqld]\nskip-grant-tables\n" },
-		"and no label":   func(c *corev1.ConfigMap) { c.Labels, c.Data[render.ConfigKeyAuthority] = nil, "of a stranger" },
+		"and no label": func(c *corev1.ConfigMap) {
+			c.Labels, c.Data[render.ConfigKeyMyCnf] = nil, "[mysqld]\nskip-grant-tables\n"
+		},
+		"nothing is there": func(c *corev1.ConfigMap) { c.Data = nil },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := runningWorld(t)
@@ -28,21 +30,27 @@ func TestAChangedConfigMapIsPutRight(t *testing.T) {
 			w.reconcile()
 			config := &corev1.ConfigMap{}
 			w.get(config, v1alpha1.ConfigName(testKey.Name, "b"))
-			key, conf, labels := config.Data[render.ConfigKeyAuthority], config.Data[render.ConfigKeyMyCnf], len(config.Labels)
+			conf, labels := config.Data[render.ConfigKeyMyCnf], len(config.Labels)
+			if len(config.Data) != 1 || conf == "" {
+				t.Errorf("it has %v", config.Data)
+			}
+			if w.reconcile(); w.said.count(report.ConfigRestored) != 0 {
+				t.Error("told although nobody changed it")
+			}
 			change(config)
 			w.must(w.c.Update(w.ctx, config))
 			before := w.deployments()["b"]
 			w.reconcile()
 			config = &corev1.ConfigMap{}
 			w.get(config, v1alpha1.ConfigName(testKey.Name, "b"))
-			if config.Data[render.ConfigKeyAuthority] != key || !strings.Contains(key, "PUBLIC KEY") {
-				t.Errorf("the site trusts %q", config.Data[render.ConfigKeyAuthority])
-			}
 			if config.Data[render.ConfigKeyMyCnf] != conf || len(config.Labels) != labels {
-				t.Errorf("the site has %q with %v", config.Data[render.ConfigKeyMyCnf], config.Labels)
+				t.Errorf("I3: the site has %q with %v", config.Data[render.ConfigKeyMyCnf], config.Labels)
 			}
 			if w.deployments()["b"] != before {
 				t.Error("its pod is replaced for it")
+			}
+			if w.reconcile(); w.said.count(report.ConfigRestored) != 1 {
+				t.Errorf("events %v", w.said.list)
 			}
 		})
 	}

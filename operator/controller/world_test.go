@@ -4,7 +4,6 @@ package controller
 
 import (
 	"context"
-	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"maps"
@@ -33,6 +32,7 @@ import (
 	"github.com/mysql-mfg/mfg/internal/mysql"
 	"github.com/mysql-mfg/mfg/operator/render"
 	"github.com/mysql-mfg/mfg/operator/report"
+	"github.com/mysql-mfg/mfg/operator/signing"
 )
 
 func newScheme(t testing.TB) *runtime.Scheme {
@@ -98,6 +98,9 @@ func testGroup(options ...groupOption) *v1alpha1.MysqlFailoverGroup {
 	return g
 }
 
+// operatorNamespace is where the operator of the tests keeps its keys.
+const operatorNamespace = "mfg-system"
+
 func newWorld(t *testing.T, group *v1alpha1.MysqlFailoverGroup, others ...client.Object) *world {
 	t.Helper()
 	w := &world{t: t, ctx: t.Context(), facts: &fakeFacts{}, loops: &fakeLoops{}, said: &eventSink{}, fail: map[string]error{}}
@@ -145,6 +148,7 @@ func newWorld(t *testing.T, group *v1alpha1.MysqlFailoverGroup, others ...client
 	w.c = made
 	w.r = New(Options{
 		Client: interceptor.NewClient(made, fromCache()), Live: w.c, Facts: w.facts, Loops: w.loops, Work: NewWork(), Recorder: report.NewRecorder(w.said),
+		Keys:    &signing.Keys{Client: interceptor.NewClient(made, fromCache()), Live: w.c, Namespace: operatorNamespace},
 		Install: render.Install{SidecarImage: "sidecar:test", OperatorURL: "http://operator"},
 		Dial:    func(mysql.Target) (Recipient, error) { return nil, errors.New("nothing to dial in this test") },
 	})
@@ -302,10 +306,14 @@ func (f *fakeFacts) set(site string, s SiteFacts) {
 	f.g.Sites[site] = s
 }
 
-func (f *fakeFacts) signedBy(key ed25519.PublicKey) {
+// signedBy has the loop sign with a key; the zero one stands for a loop that has none yet.
+func (f *fakeFacts) signedBy(key signing.Key) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.g.SignedBy = key
+	f.g.SignedBy, f.g.Vouch = nil, nil
+	if key.Private != nil {
+		f.g.SignedBy, f.g.Vouch = key.Public(), key.Vouch
+	}
 }
 
 func (f *fakeFacts) open(site string) {

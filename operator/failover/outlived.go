@@ -44,7 +44,7 @@ func rememberLease(s Snapshot, old Memory, m *Memory, site Site) {
 func leaseTold(s Snapshot, site Site, longest time.Duration) time.Duration {
 	told := site.Sidecar.Report.LeaseMillis
 	switch {
-	case !site.Sidecar.Answered || site.OtherVolume:
+	case !(site.Sidecar.Answered || site.Sidecar.Deaf) || site.OtherVolume:
 		return 0
 	case told == nil:
 		return longest

@@ -39,7 +39,15 @@ func TestWhoOutlivedItsLeaseI4(t *testing.T) {
 		"its sidecar says that it has none":       {func(s *Snapshot, _ *Memory, a *Site) { answers(s, a, left(0)) }, true},
 		"its sidecar does not know to say it":     {func(s *Snapshot, _ *Memory, a *Site) { s.Status.Outlived = []string{"a"}; answers(s, a, nil) }, false},
 		"its sidecar, of another volume, says so": {func(s *Snapshot, _ *Memory, a *Site) { a.OtherVolume = true; answers(s, a, left(time.Second)) }, true},
-		"what its sidecar said last is over":      {func(_ *Snapshot, m *Memory, _ *Site) { m.HeardUntil = map[string]time.Time{"a": start.Add(longest)} }, true},
+		"its sidecar is deaf, and has a lease": {func(s *Snapshot, _ *Memory, a *Site) {
+			answers(s, a, left(time.Second))
+			a.Sidecar.Answered, a.Sidecar.Deaf = false, true
+		}, false},
+		"its sidecar is deaf, and has none": {func(s *Snapshot, _ *Memory, a *Site) {
+			answers(s, a, left(0))
+			a.Sidecar.Answered, a.Sidecar.Deaf = false, true
+		}, true},
+		"what its sidecar said last is over": {func(_ *Snapshot, m *Memory, _ *Site) { m.HeardUntil = map[string]time.Time{"a": start.Add(longest)} }, true},
 		"what its sidecar said last may be so yet": {func(_ *Snapshot, m *Memory, _ *Site) {
 			m.HeardUntil = map[string]time.Time{"a": start.Add(longest + time.Second)}
 		}, false},

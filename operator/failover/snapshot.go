@@ -136,6 +136,9 @@ type Sidecar struct {
 	Answered bool
 	Report   wire.Report
 	At       time.Time
+	// Deaf is true if it answers and takes no statement, because nothing leads it to the key that signs. Answered is false then, as for
+	// one that is silent: it opens on nothing that it is told and acknowledges no epoch. Only what it says of its lease counts.
+	Deaf bool
 }
 
 // MySQL is what the site's MySQL answered to the operator itself in this poll, or through its sidecar.

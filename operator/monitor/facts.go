@@ -21,8 +21,9 @@ type Facts struct {
 	// Open is true if the active site was seen writable and no transition is under way.
 	Open  bool
 	Sites []SiteFacts
-	// SignedBy is the public key of what the sites were told.
+	// SignedBy is the public key of what the sites were told, and Vouch has it vouch for the one that is to come after it.
 	SignedBy ed25519.PublicKey
+	Vouch    func(next ed25519.PublicKey) wire.Chain
 }
 
 // SiteFacts is one site as the loop last saw it.
@@ -47,7 +48,10 @@ func (m *Monitor) Facts(namespace, group string) (Facts, bool) {
 }
 
 func (l *loop) publishFacts(_ *v1alpha1.MysqlFailoverGroup, s failover.Snapshot, d failover.Decision) {
-	f := &Facts{ActiveSite: s.Status.ActiveSite, Epoch: s.Status.Epoch, SignedBy: l.signer.inUse}
+	f := &Facts{ActiveSite: s.Status.ActiveSite, Epoch: s.Status.Epoch}
+	if key := l.signer.inUse; key.Private != nil {
+		f.SignedBy, f.Vouch = key.Public(), key.Vouch
+	}
 	active, _ := s.Site(s.Status.ActiveSite)
 	f.Open = s.Status.Transition == nil && active.Writable()
 	for _, v := range d.Views {

@@ -19,6 +19,7 @@ import (
 	"github.com/mysql-mfg/mfg/internal/gtid"
 	"github.com/mysql-mfg/mfg/internal/mysql"
 	"github.com/mysql-mfg/mfg/operator/failover"
+	"github.com/mysql-mfg/mfg/operator/report"
 )
 
 // askTimeout bounds what is asked of one site in one poll.
@@ -293,10 +294,25 @@ func (l *loop) push(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, q a
 	r, err := l.askReport(ctx, group, q)
 	bad := badAnswerOf(err, r)
 	l.badAnswer(q.site, bad)
+	if bad.reason == report.AnswerBadStatement {
+		return l.askDeaf(ctx, group, q)
+	}
 	if err != nil || bad.reason != "" {
 		return failover.Sidecar{}
 	}
 	return failover.Sidecar{Answered: true, Report: trimmed(r), At: time.Now()}
+}
+
+// askDeaf asks a sidecar that takes no statement for its report without one. Nothing of it counts but which key it trusts, and for how
+// long its lease stands, which its peers may keep alive: without that it would seem to outlive its lease, and no time that passes
+// would let another site take over.
+func (l *loop) askDeaf(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, q asking) failover.Sidecar {
+	q.signed = ""
+	r, err := l.askReport(ctx, group, q)
+	if err != nil || overlong(r) {
+		return failover.Sidecar{}
+	}
+	return failover.Sidecar{Deaf: true, Report: wire.Report{LeaseMillis: r.LeaseMillis, Anchor: r.Anchor}, At: time.Now()}
 }
 
 func sidecarAddr(pod *corev1.Pod) string {

@@ -20,6 +20,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/operator/authority"
 	"github.com/mysql-mfg/mfg/operator/failover"
+	"github.com/mysql-mfg/mfg/operator/signing"
 )
 
 // pushes is a Pusher that answers with a fixed report and counts.
@@ -57,7 +58,7 @@ func (r reader) Get(_ context.Context, _ client.ObjectKey, obj client.Object, _ 
 
 func testLoop(t *testing.T, push Pusher, live client.Reader) *loop {
 	t.Helper()
-	m := New(Options{Push: push, Live: live, LongWork: noWork{}, Log: slog.New(slog.DiscardHandler)})
+	m := New(Options{Push: push, Live: live, Keys: &signing.Keys{Live: live, Namespace: "mfg-system"}, LongWork: noWork{}, Log: slog.New(slog.DiscardHandler)})
 	l := newLoop(m, types.NamespacedName{Namespace: "shop", Name: "orders"}, func() {})
 	l.authority = testAuthority(t)
 	return l

@@ -24,6 +24,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/authority"
 	"github.com/mysql-mfg/mfg/operator/failover"
 	"github.com/mysql-mfg/mfg/operator/report"
+	"github.com/mysql-mfg/mfg/operator/signing"
 )
 
 // Access gives the operator's connection settings for one site.
@@ -68,6 +69,7 @@ type Options struct {
 	Cache  cache.Cache
 
 	Access   Access
+	Keys     *signing.Keys
 	Push     Pusher
 	LongWork LongWork
 	Losses   Losses

@@ -33,7 +33,7 @@ func (l *loop) load(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) err
 	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
 	if !l.authority.HasSigner() {
-		key, err := l.privateKey(ctx, group)
+		key, err := l.m.Keys.Read(ctx, group)
 		if err != nil {
 			return err
 		}

@@ -69,7 +69,7 @@ func badAnswerOf(err error, r wire.Report) badAnswer {
 	told, refused := errors.AsType[*apiclient.StatusError](err)
 	switch {
 	case refused && told.Reason == wire.ReasonBadStatement:
-		return badAnswer{report.AnswerBadStatement, "its sidecar takes no statement, because it does not have the key that the operator signs with: authority.pub in its ConfigMap is not that of the group's authority Secret, or has not reached the pod yet"}
+		return badAnswer{report.AnswerBadStatement, "its sidecar takes no statement: nothing leads from the key that its pod was started with to the one that the operator signs with; the pod is replaced for it, one site after the other"}
 	case refused:
 		return badAnswer{report.AnswerRefused, "its sidecar refuses the operator with HTTP status " + strconv.Itoa(told.Code)}
 	case errors.Is(err, apiclient.ErrTooLarge):
@@ -99,7 +99,7 @@ const (
 
 // overlong is true for a report with a name in it that nothing has.
 func overlong(r wire.Report) bool {
-	names := []string{r.BootID, r.VolumeID, r.ActiveSite, r.ServerUUID, string(r.FenceStage), string(r.FenceCause)}
+	names := []string{r.Anchor, r.BootID, r.VolumeID, r.ActiveSite, r.ServerUUID, string(r.FenceStage), string(r.FenceCause)}
 	if k := r.Keyring; k != nil {
 		names = append(names, k.Component, k.DataFile, k.Digest, k.EscrowedDigest)
 	}

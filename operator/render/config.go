@@ -17,11 +17,8 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 )
 
-// Keys of a site's ConfigMap.
-const (
-	ConfigKeyMyCnf     = "my.cnf"
-	ConfigKeyAuthority = "authority.pub"
-)
+// ConfigKeyMyCnf is the option file in a site's ConfigMap.
+const ConfigKeyMyCnf = "my.cnf"
 
 // minPacket is the smallest max_allowed_packet: a transaction that one site could commit and another could not
 // receive would stop replication.
@@ -29,10 +26,7 @@ const minPacket = 64 << 20
 
 // ConfigMap is the configuration of one site.
 func ConfigMap(in Input, site v1alpha1.Site) *corev1.ConfigMap {
-	data := map[string]string{
-		ConfigKeyMyCnf:     myCnf(in, site),
-		ConfigKeyAuthority: in.AuthorityPublic,
-	}
+	data := map[string]string{ConfigKeyMyCnf: myCnf(in, site)}
 	if in.encrypted(site.Name) {
 		maps.Copy(data, keyringConfig(in))
 	}

@@ -30,7 +30,7 @@ func Deployment(in Input, site v1alpha1.Site) *appsv1.Deployment {
 	labels := SiteLabels(in.Group.Name, site.Name)
 	annotations := map[string]string{
 		defaultContainer:     ContainerMySQL,
-		AnnotationConfigHash: hash(readAtStart(ConfigMap(in, site).Data)),
+		AnnotationConfigHash: hash(ConfigMap(in, site).Data),
 	}
 	maps.Copy(annotations, keyringAnnotations(in, site.Name))
 	template := corev1.PodTemplateSpec{
@@ -44,7 +44,7 @@ func Deployment(in Input, site v1alpha1.Site) *appsv1.Deployment {
 	template.Annotations[v1alpha1.AnnotationSpecHash] = specHash
 
 	meta := in.meta(v1alpha1.SiteName(in.Group.Name, site.Name), labels)
-	meta.Annotations = map[string]string{v1alpha1.AnnotationSpecHash: specHash}
+	meta.Annotations = map[string]string{v1alpha1.AnnotationSpecHash: specHash, v1alpha1.AnnotationAuthority: in.Anchors[site.Name]}
 	return &appsv1.Deployment{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"},
 		ObjectMeta: meta,
@@ -58,13 +58,6 @@ func Deployment(in Input, site v1alpha1.Site) *appsv1.Deployment {
 			Template:                template,
 		},
 	}
-}
-
-// readAtStart is what a pod reads only when it starts. The key of the authority is read again by a sidecar that runs.
-func readAtStart(data map[string]string) map[string]string {
-	out := maps.Clone(data)
-	delete(out, ConfigKeyAuthority)
-	return out
 }
 
 // hash is short enough to be read and long enough never to collide. JSON sorts the keys of maps.

@@ -158,7 +158,11 @@ func sidecar(in Input, site v1alpha1.Site) corev1.Container {
 		ImagePullPolicy: in.Install.SidecarPullPolicy,
 		Args:            []string{"run"},
 		RestartPolicy:   new(corev1.ContainerRestartPolicyAlways),
-		Env:             append(sidecarEnv(in, site), corev1.EnvVar{Name: v1alpha1.EnvReportKey, Value: ReportDir + "/" + v1alpha1.ReportKey}),
+		Env: append(sidecarEnv(in, site),
+			corev1.EnvVar{Name: v1alpha1.EnvReportKey, Value: ReportDir + "/" + v1alpha1.ReportKey},
+			// In the template, which whoever may change ConfigMaps alone cannot reach.
+			corev1.EnvVar{Name: v1alpha1.EnvAuthorityKey, Value: in.Anchors[site.Name]},
+		),
 		Ports: []corev1.ContainerPort{
 			{Name: portSidecar, ContainerPort: wire.PortSidecar, Protocol: corev1.ProtocolTCP},
 		},
@@ -223,7 +227,6 @@ func sidecarEnv(in Input, site v1alpha1.Site) []corev1.EnvVar {
 		leaveEnv(),
 		{Name: "MFG_STATE_DIR", Value: StateDir},
 		{Name: "MFG_DATADIR", Value: DataDir},
-		{Name: "MFG_AUTHORITY_FILE", Value: ConfigDir + "/" + ConfigKeyAuthority},
 		fieldEnv("POD_IP", "status.podIP"),
 		fieldEnv("POD_UID", "metadata.uid"),
 	}

@@ -5,6 +5,7 @@ package render_test
 import (
 	"bytes"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/render"
 )
 
@@ -103,9 +105,8 @@ func TestWhoReadsWhichSecret(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		private := bytes.Contains(body, []byte("private.pem")) && !bytes.Contains(body, []byte("name: mysql-orders-authority\n"))
-		if bytes.Contains(body, []byte("keyring")) || private {
-			t.Errorf("a keyring or the private key of the authority is in\n%s", body)
+		if bytes.Contains(body, []byte("keyring")) {
+			t.Errorf("a keyring is in\n%s", body)
 		}
 	}
 }
@@ -193,5 +194,30 @@ func TestPodLayout(t *testing.T) {
 	}
 	if !slices.Contains(cs[render.ContainerMySQL].Command, "--report-host=mysql-orders-paris.shop.svc") {
 		t.Errorf("command %v", cs[render.ContainerMySQL].Command)
+	}
+}
+
+// Whoever may change ConfigMaps must not be able to have a site trust another key (I3): it is in the pod template, of the sidecar alone.
+func TestTheKeyThatIsTrustedIsInTheTemplateI3(t *testing.T) {
+	in := input(everything)
+	site := in.Group.Spec.Sites[0]
+	for name, c := range containers(pod(in)) {
+		trusts := ""
+		for _, e := range c.Env {
+			if e.Name == v1alpha1.EnvAuthorityKey {
+				trusts = e.Value
+			}
+		}
+		if want := in.Anchors[site.Name]; (trusts == want) != (name == render.ContainerSidecar) || want == "" {
+			t.Errorf("I3: %s trusts %q", name, trusts)
+		}
+	}
+	if d := render.Deployment(in, site); d.Annotations[v1alpha1.AnnotationAuthority] != in.Anchors[site.Name] {
+		t.Errorf("the Deployment says %q", d.Annotations[v1alpha1.AnnotationAuthority])
+	}
+	for key := range render.ConfigMap(in, site).Data {
+		if strings.Contains(key, "authority") || strings.HasSuffix(key, ".pub") {
+			t.Errorf("I3: the ConfigMap has %s", key)
+		}
 	}
 }

@@ -21,8 +21,8 @@ const kind = "MysqlFailoverGroup"
 type Input struct {
 	Group   *v1alpha1.MysqlFailoverGroup
 	Install Install
-	// AuthorityPublic is the public key of the group's authority, PEM.
-	AuthorityPublic string
+	// Anchors are the public keys that the sites trust first of all, by site: wire.EncodeKey.
+	Anchors map[string]string
 	// Keyrings are those of the encrypted sites, by name.
 	Keyrings map[string]Keyring
 }

@@ -53,7 +53,7 @@ func input(options ...option) render.Input {
 			SidecarImage: "example.org/mfg/sidecar:v1", SidecarPullPolicy: corev1.PullIfNotPresent,
 			OperatorURL: "http://mfg-auxiliary.mfg-system.svc:8082",
 		},
-		AuthorityPublic: "-----BEGIN PUBLIC KEY-----\nexample\n-----END PUBLIC KEY-----\n",
+		Anchors: map[string]string{"paris": "the key that paris trusts"},
 	}
 	for _, o := range options {
 		o(&in)
@@ -99,7 +99,7 @@ func objects(in render.Input) []any {
 		render.ConfigMap(in, site), render.DataVolume(in, site), render.Deployment(in, site), render.SiteService(in, site),
 		render.PrimaryService(in), render.ReplicasService(in), render.DisruptionBudget(in), render.Protection(in),
 		render.AccountsSecret(in, render.Passwords{Operator: "o", Replication: "r", Sidecar: "s", Clone: "c"}),
-		render.RootSecret(in, "p"), render.AuthoritySecret(in, []byte("private"), []byte("public")),
+		render.RootSecret(in, "p"),
 	}
 	if c := render.Certificate(in); c != nil {
 		out = append(out, c.Object)
@@ -164,7 +164,7 @@ func TestOwners(t *testing.T) {
 			site := tt.in.Group.Spec.Sites[0]
 			for _, m := range []metav1.ObjectMeta{
 				render.DataVolume(tt.in, site).ObjectMeta, render.RootSecret(tt.in, "p").ObjectMeta,
-				render.AuthoritySecret(tt.in, nil, nil).ObjectMeta, render.AccountsSecret(tt.in, render.Passwords{}).ObjectMeta,
+				render.AccountsSecret(tt.in, render.Passwords{}).ObjectMeta,
 			} {
 				if (len(m.OwnerReferences) == 1) != tt.kept {
 					t.Errorf("%s: %s has owners %v", tt.reason, m.Name, m.OwnerReferences)
@@ -267,7 +267,7 @@ func TestSpecHash(t *testing.T) {
 		"priority":       func(in *render.Input) { in.Group.Spec.Sites[0].Priority = 3 },
 		"storage size":   func(in *render.Input) { in.Group.Spec.Sites[0].Storage.Size = resource.MustParse("20Gi") },
 		"deletion":       deleteData,
-		"the authority":  func(in *render.Input) { in.AuthorityPublic = "other" },
+		"another's key":  func(in *render.Input) { in.Anchors["madrid"] = "another key" },
 	}
 	for name, o := range same {
 		if hash(o) != base {
@@ -280,7 +280,8 @@ func TestSpecHash(t *testing.T) {
 		"a new site": func(in *render.Input) {
 			in.Group.Spec.Sites = append(in.Group.Spec.Sites, v1alpha1.Site{Name: "rome"})
 		},
-		"tls": tls,
+		"tls":                    tls,
+		"the key that it trusts": func(in *render.Input) { in.Anchors = map[string]string{"paris": "another key"} },
 	}
 	for name, o := range other {
 		if hash(o) == base {

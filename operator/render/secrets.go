@@ -19,9 +19,7 @@ const (
 	AccountSidecar     = "sidecar"
 	AccountClone       = "clone"
 
-	KeyRootPassword     = "password"
-	KeyAuthorityPrivate = v1alpha1.AuthorityPrivateKey
-	KeyAuthorityPublic  = v1alpha1.AuthorityPublicKey
+	KeyRootPassword = "password"
 )
 
 // Passwords are those of the operator's own MySQL accounts. They print as redacted.
@@ -69,14 +67,6 @@ func AccountsSecret(in Input, p Passwords) *corev1.Secret {
 // RootSecret holds the password of root@localhost, for the user.
 func RootSecret(in Input, password string) *corev1.Secret {
 	return secret(in, v1alpha1.RootSecret(in.Group.Name), map[string][]byte{KeyRootPassword: []byte(password)})
-}
-
-// AuthoritySecret holds the key pair that signs statements: PKCS 8 and PKIX, both PEM.
-func AuthoritySecret(in Input, private, public []byte) *corev1.Secret {
-	return secret(in, v1alpha1.AuthoritySecret(in.Group.Name), map[string][]byte{
-		KeyAuthorityPrivate: private,
-		KeyAuthorityPublic:  public,
-	})
 }
 
 // ReportSecret holds the key with which a site authenticates its reports. Nothing is lost with it, so it goes with the group.

@@ -135,8 +135,8 @@ type Config struct {
 	Verify    func(wire.Signed) (wire.Statement, error)
 	// Prepared counts the XA transactions that are prepared in MySQL; nil if nobody can look.
 	Prepared func(ctx context.Context) (int, error)
-	// Trusts names the keys that Verify knows; nil if they cannot be told.
-	Trusts func() []string
+	// Anchor names the key that Verify trusts; nil if it cannot be told.
+	Anchor func() string
 	// ReportKey returns the key that authenticates reports; nil in a pod that was given none.
 	ReportKey func() ([]byte, error)
 	// Keyring is nil on a site without data-at-rest encryption.

@@ -171,7 +171,7 @@ func (w *world) boot() {
 		PodUID: "pod-1", BootID: "boot-1", VolumeID: "volume-1",
 		Lease: 20 * time.Second, PeerCheck: 2 * time.Second, FenceTimeout: 2 * time.Second, LeaveTimeout: leaveTimeout,
 		MySQL: w, Changer: w, Network: w, Processes: w, Volume: w, Verify: verify, Watchdog: &w.dog, Keyring: w.keyring,
-		Trusts: func() []string { return []string{wire.KeyID(public(authority))} }, Certificate: shownUntil(7), Prepared: w.preparedXA,
+		Anchor: func() string { return wire.EncodeKey(public(authority)) }, Certificate: shownUntil(7), Prepared: w.preparedXA,
 		Clock: func() fence.Instant { return fence.Instant{Mono: time.Since(began), Wall: time.Now()} },
 		Log:   slog.New(slog.NewTextHandler(w.t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})),
 	})

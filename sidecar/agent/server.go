@@ -204,8 +204,8 @@ func (a *Agent) report(ctx context.Context, message string) wire.Report {
 	if a.Keyring != nil {
 		r.Keyring = a.Keyring.Report()
 	}
-	if a.Trusts != nil {
-		r.Trusts = a.Trusts()
+	if a.Anchor != nil {
+		r.Anchor = a.Anchor()
 	}
 	if a.Certificate != nil {
 		r.Certificate = a.Certificate.Report()

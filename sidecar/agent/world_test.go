@@ -6,15 +6,12 @@ import (
 	"bytes"
 	"context"
 	"crypto/ed25519"
-	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"log/slog"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -25,73 +22,89 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/sidecar/fence"
 )
 
-func writePEM(t *testing.T, path string, when time.Time, keys ...ed25519.PrivateKey) {
-	t.Helper()
-	var out bytes.Buffer
-	for _, key := range keys {
-		der, err := x509.MarshalPKIXPublicKey(key.Public())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := pem.Encode(&out, &pem.Block{Type: "PUBLIC KEY", Bytes: der}); err != nil {
-			t.Fatal(err)
-		}
+// TestKeysFollowTheChainI3: a site takes the word of the key that its pod was started with, and of what that one leads to; and
+// never goes back.
+func TestKeysFollowTheChainI3(t *testing.T) {
+	next := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{3}, ed25519.SeedSize))
+	by := func(key ed25519.PrivateKey, keys wire.Chain) wire.Signed {
+		s := told(1, "a")
+		s.Keys = keys
+		return sign(t, key, s)
 	}
-	if err := os.WriteFile(path, out.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chtimes(path, when, when); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func TestKeysFollowTheirFile(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "authority.pub")
-	k := NewKeys(path)
-	ours, others := sign(t, authority, told(1, "a")), sign(t, stranger, told(1, "a"))
-	check := func(when string, wantOurs, wantOthers bool) {
+	ours, others := by(authority, nil), by(stranger, nil)
+	replaced := by(next, wire.Chain(nil).Next(authority, public(next)))
+	forked := by(stranger, wire.Chain(nil).Next(authority, public(stranger)))
+	k := NewKeys(public(authority))
+	check := func(when string, trusted ed25519.PrivateKey, want ...bool) {
 		t.Helper()
-		_, errOurs := k.Verify(ours)
-		_, errOthers := k.Verify(others)
-		if (errOurs == nil) != wantOurs || (errOthers == nil) != wantOthers {
-			t.Errorf("%s: %v, %v", when, errOurs, errOthers)
+		for i, s := range []wire.Signed{others, ours, by(next, nil)} {
+			if _, err := NewKeys(public(trusted)).Verify(s); (err == nil) != want[i] {
+				t.Errorf("I3: %s: statement %d: %v", when, i, err)
+			}
+			if _, err := k.Verify(s); (err == nil) != want[i] {
+				t.Errorf("I3: %s: statement %d: %v", when, i, err)
+			}
+		}
+		if k.Anchor() != wire.EncodeKey(public(trusted)) {
+			t.Errorf("%s: trusts %s", when, k.Anchor())
 		}
 	}
-	check("no file", false, false)
-	if _, err := k.Verify(ours); !errors.Is(err, ErrNoKey) {
-		t.Errorf("got %v", err)
-	}
-	begin := time.Now()
-	writePEM(t, path, begin, authority)
-	check("one key", true, false)
-	writePEM(t, path, begin.Add(time.Second), authority, stranger)
-	check("old and new key together", true, true)
-	if got, want := k.IDs(), []string{wire.KeyID(public(authority)), wire.KeyID(public(stranger))}; !slices.Equal(got, want) {
-		t.Errorf("trusts %v, want %v", got, want)
-	}
-	writePEM(t, path, begin.Add(2*time.Second), stranger)
-	check("the new key alone", false, true)
-	if err := os.WriteFile(path, []byte("-----BEGIN PUB"), 0o600); err != nil {
+	check("the key of the pod", authority, false, true, false)
+	if _, err := k.Verify(replaced); err != nil {
 		t.Fatal(err)
 	}
-	check("half a file: the last keys stand", false, true)
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
+	check("the next key has signed", next, false, false, true)
+	if _, err := k.Verify(forked); err == nil {
+		t.Error("I3: the key that was replaced leads to another one")
 	}
-	check("no file again: the last keys stand", false, true)
+	if _, err := k.Verify(replaced); err != nil {
+		t.Errorf("the chain is not taken any more: %v", err)
+	}
+	if _, err := NewKeys(nil).Verify(ours); err == nil {
+		t.Error("I3: without a key anybody is believed")
+	}
 }
 
-// TestTheReportTellsWhomTheSiteTrustsAndWhatItShows: the operator signs with a new key only once every site trusts it.
+// TestAReplacedKeyStaysReplacedAfterARestartI3: the volume has the statement by which it was replaced. It is written although nothing
+// else of it is new.
+func TestAReplacedKeyStaysReplacedAfterARestartI3(t *testing.T) {
+	next := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{3}, ed25519.SeedSize))
+	chain := wire.Chain(nil).Next(authority, public(next))
+	before := told(1, "a")
+	after := before
+	after.Keys = chain
+	state := fence.Boot(fence.Site{Namespace: before.Namespace, Group: before.Group, Name: "a"}, fence.Limits{},
+		fence.Kept{Signed: sign(t, authority, before), Statement: before, Verified: true, Heard: true}, fence.Instant{})
+	state, _ = fence.Adopt(state, fence.Word{Origin: fence.Push, Signed: sign(t, next, after), Statement: after}, fence.Instant{})
+	kept, unkept := fence.Unkept(state)
+	if !unkept {
+		t.Fatal("I3: it is not written")
+	}
+	store := Store{Dir: t.TempDir()}
+	if err := store.Save(kept); err != nil {
+		t.Fatal(err)
+	}
+	k := NewKeys(public(authority))
+	if kept, _, err := store.Load(k.Verify); err != nil || !kept.Verified {
+		t.Fatalf("%+v, %v", kept, err)
+	}
+	if _, err := k.Verify(sign(t, authority, told(2, "a"))); err == nil {
+		t.Error("I3: the key that was replaced is believed again after a restart")
+	}
+}
+
+// TestTheReportTellsWhomTheSiteTrustsAndWhatItShows: the operator signs with a new key only once every site will take it.
 func TestTheReportTellsWhomTheSiteTrustsAndWhatItShows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.boot()
 		defer w.end()
 		r := w.push(told(5, "a"))
-		if !slices.Equal(r.Trusts, []string{wire.KeyID(public(authority))}) {
-			t.Errorf("trusts %v", r.Trusts)
+		if r.Anchor != wire.EncodeKey(public(authority)) {
+			t.Errorf("trusts %q", r.Anchor)
 		}
 		if c := r.Certificate; c == nil || c.NotAfter == nil || c.NotAfter.Unix() != 7 || c.Problem != "a problem" {
 			t.Errorf("certificate %+v", c)

@@ -285,6 +285,8 @@ func TestOnlyWhatMattersIsWrittenAgain(t *testing.T) {
 		"hold":   func(st *wire.Statement) { st.Hold = true },
 		"lease":  func(st *wire.Statement) { st.LeaseTimeoutMillis++ },
 		"window": func(st *wire.Statement) { st.Windows = []wire.Window{{Site: "b"}} },
+		// I3: with it the key before is not trusted any more, also after a restart.
+		"key": func(st *wire.Statement) { st.Keys = wire.Chain{{Key: []byte("the next key")}} },
 	} {
 		st := statement(5, "a")
 		change(&st)

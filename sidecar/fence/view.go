@@ -135,10 +135,11 @@ func Keep(s State, k Kept) State {
 }
 
 // sameMeaning is true if two statements differ at most in who was answered when. Such a one need not be written again:
-// the operator is asked every few seconds.
+// the operator is asked every few seconds. One that a later key has signed is written: with it the earlier one is not trusted any
+// more, also after a restart.
 func sameMeaning(a, b wire.Statement) bool {
 	return a.Namespace == b.Namespace && a.Group == b.Group && a.ActiveSite == b.ActiveSite && a.Epoch == b.Epoch &&
-		a.Hold == b.Hold && a.LeaseTimeoutMillis == b.LeaseTimeoutMillis &&
+		a.Hold == b.Hold && a.LeaseTimeoutMillis == b.LeaseTimeoutMillis && a.Keys.Equal(b.Keys) &&
 		slices.EqualFunc(a.Windows, b.Windows, func(x, y wire.Window) bool {
 			return x.Site == y.Site && x.Purpose == y.Purpose && x.Deadline.Equal(y.Deadline)
 		})

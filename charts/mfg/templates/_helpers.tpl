@@ -48,7 +48,7 @@ mfg-operator-{{ .Release.Namespace }}
 - apiGroups: [""]
   resources: [services, configmaps, persistentvolumeclaims]
   verbs: [get, list, watch, create, patch, delete]
-# Secrets are read one by one, by name: the operator cannot list the Secrets of other applications.
+# Secrets are read one by one, by name: the operator cannot list the Secrets of other applications. Its own namespace is the exception.
 - apiGroups: [""]
   resources: [secrets]
   verbs: [get, create, patch, delete]

@@ -99,6 +99,7 @@ var checks = []check{
 	{"escrow", escrow},
 	{"secrets at rest", secretsAtRest},
 	{"who reads secrets", secretReaders},
+	{"who reads keys", keyReaders},
 }
 
 // Examine runs every check.

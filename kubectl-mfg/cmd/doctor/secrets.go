@@ -52,27 +52,49 @@ var everybody = []string{"system:authenticated", "system:unauthenticated", "syst
 
 // secretReaders lists who can read the Secrets of the namespace. Whoever can holds root of every site.
 func secretReaders(ctx context.Context, w World) []Finding {
-	ns := w.Group.Namespace
-	rules, err := rulesOf(ctx, w)
+	a, problem := accessIn(ctx, w, w.Group.Namespace)
+	if problem != nil {
+		return problem
+	}
+	return a.judge()
+}
+
+// keyReaders lists who can read the Secrets of the operator's namespace. Whoever can has the keys that sign, and opens what site they like.
+func keyReaders(ctx context.Context, w World) []Finding {
+	a, problem := accessIn(ctx, w, w.OperatorNamespace)
+	if problem != nil {
+		return problem
+	}
+	if who := openTo(a.all, a.pods); who != "" {
+		return one(Fail, "take away from them in "+w.OperatorNamespace+": get, list and watch of secrets, create of pods and of what makes pods, exec, attach and ephemeralcontainers of pods",
+			"anybody in %s can read the keys in %s with which sites of every group are opened and fenced", who, w.OperatorNamespace)
+	}
+	maps.Copy(a.all, a.pods)
+	return one(OK, "", "%d can read the keys in %s with which sites of every group are opened and fenced%s", len(a.all), w.OperatorNamespace, listed(a.all))
+}
+
+// accessIn is who may read Secrets and enter pods in a namespace, or what was found in the way of a look at it.
+func accessIn(ctx context.Context, w World, ns string) (access, []Finding) {
+	a := access{all: map[string]bool{}, named: map[string]bool{}, pods: map[string]bool{}}
+	rules, err := rulesOf(ctx, w, ns)
 	if err != nil {
-		return cannotSee(err, "list", "roles,clusterroles.rbac.authorization.k8s.io", "")
+		return a, cannotSee(err, "list", "roles,clusterroles.rbac.authorization.k8s.io", "")
 	}
 	local, err := w.Kube.RbacV1().RoleBindings(ns).List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return cannotSee(err, "list", "rolebindings.rbac.authorization.k8s.io", ns)
+		return a, cannotSee(err, "list", "rolebindings.rbac.authorization.k8s.io", ns)
 	}
 	global, err := w.Kube.RbacV1().ClusterRoleBindings().List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return cannotSee(err, "list", "clusterrolebindings.rbac.authorization.k8s.io", "")
+		return a, cannotSee(err, "list", "clusterrolebindings.rbac.authorization.k8s.io", "")
 	}
-	a := access{all: map[string]bool{}, named: map[string]bool{}, pods: map[string]bool{}}
 	for _, b := range local.Items {
 		a.add(w.Group, rules[b.RoleRef.Kind+"/"+b.RoleRef.Name], b.Subjects)
 	}
 	for _, b := range global.Items {
 		a.add(w.Group, rules["ClusterRole/"+b.RoleRef.Name], b.Subjects)
 	}
-	return a.judge()
+	return a, nil
 }
 
 // access is who may read all Secrets of the namespace, Secrets of the group that a rule names, and who may make pods, or run
@@ -100,7 +122,7 @@ func isOurs(g *v1alpha1.MysqlFailoverGroup, name string) bool {
 	if g.Spec.TLS != nil && name == g.Spec.TLS.SecretName {
 		return true
 	}
-	if slices.Contains([]string{v1alpha1.RootSecret(g.Name), v1alpha1.AccountsSecret(g.Name), v1alpha1.AuthoritySecret(g.Name)}, name) {
+	if slices.Contains([]string{v1alpha1.RootSecret(g.Name), v1alpha1.AccountsSecret(g.Name), v1alpha1.FormerAuthoritySecret(g.Name)}, name) {
 		return true
 	}
 	rest, of := strings.CutPrefix(name, v1alpha1.SiteName(g.Name, ""))
@@ -108,9 +130,9 @@ func isOurs(g *v1alpha1.MysqlFailoverGroup, name string) bool {
 }
 
 // rulesOf are the rules of every role that can be bound in the namespace, by kind and name.
-func rulesOf(ctx context.Context, w World) (map[string][]rbacv1.PolicyRule, error) {
+func rulesOf(ctx context.Context, w World, ns string) (map[string][]rbacv1.PolicyRule, error) {
 	rules := map[string][]rbacv1.PolicyRule{}
-	roles, err := w.Kube.RbacV1().Roles(w.Group.Namespace).List(ctx, metav1.ListOptions{})
+	roles, err := w.Kube.RbacV1().Roles(ns).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, err
 	}
