@@ -10,7 +10,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 //   - mfg-monitor-status (operator/monitor): activeSite, activeSiteSince, epoch, transition, cooldownUntil, phase,
 //     sites[].{state,reason,message,errant}, readySites, replicationLag, lastFailover, failovers and the conditions
 //     Available, ReplicationHealthy, FailoverBlocked, Ready, Degraded.
-//   - mfg-operator-status (operator/controller): observedGeneration, sites[].{provisioned,volumeID,node,image,version,clone},
+//   - mfg-operator-status (operator/controller): observedGeneration, sites[].{provisioned,volumeID,unlisted,node,image,version,clone},
 //     encryptionAtRest and the conditions Progressing, TLSReady, UnbuiltFeatures, EncryptionAtRestReady,
 //     BackupReady, CacheReady, DNSReady, TaintsReady.
 //
@@ -356,6 +356,12 @@ type SiteStatus struct {
 	//
 	// +optional
 	VolumeID string `json:"volumeID,omitempty"`
+	// unlisted is true for a site that was added to a group with data and has not got its own yet: no pod of another site was started
+	// with it as a peer, so it can keep nobody's lease, and no failover waits for it. It goes for good, before any pod is made that
+	// asks the site.
+	//
+	// +optional
+	Unlisted bool `json:"unlisted,omitempty"`
 	// node is where the sidecar of the site's pod started last. It stays while a replacement of that pod waits, since the
 	// old one may still run there.
 	//

@@ -228,7 +228,7 @@ func (l *loop) podsOf() map[string][]podView {
 func (l *loop) sitesOf(pods map[string][]podView) []failover.Site {
 	var sites []failover.Site
 	for _, s := range l.r.w.sites {
-		site := failover.Site{Name: s.name, Provisioned: l.cache.provisioned[s.name]}
+		site := failover.Site{Name: s.name, Provisioned: l.cache.provisioned[s.name], Unlisted: l.cache.unlisted[s.name], Listed: listed(s, pods)}
 		_, known := l.cache.provisioned[s.name]
 		from := l.durable.Transition != nil && l.durable.Transition.From == s.name
 		switch {
@@ -246,6 +246,16 @@ func (l *loop) sitesOf(pods map[string][]podView) []failover.Site {
 	}
 	slices.SortFunc(sites, func(a, b failover.Site) int { return strings.Compare(a.Name, b.Name) })
 	return sites
+}
+
+// listed is true if the pod of another site was told of this one.
+func listed(s *site, pods map[string][]podView) bool {
+	for other, of := range pods {
+		if other != s.name && slices.ContainsFunc(of, func(p podView) bool { return p.pod.knows(s) }) {
+			return true
+		}
+	}
+	return false
 }
 
 // evidence is what Kubernetes proves about a site.

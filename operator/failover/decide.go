@@ -367,7 +367,7 @@ func vouchedFor(s Snapshot, m Memory, target string) (names string, why Reason) 
 		return "", ""
 	}
 	var all, long []string
-	for _, name := range silentVouchers(s, target) {
+	for _, name := range silentVouchers(s, m, target) {
 		all = append(all, name)
 		if isLongSilent(s, m, name) {
 			long = append(long, name)

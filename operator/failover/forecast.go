@@ -38,7 +38,7 @@ func forecast(s Snapshot, d Decision) *Forecast {
 		f.LostSeconds = best.Site.MySQL.LagSeconds
 	}
 	blocked, why, message := forbidden(s, d.Memory, best, found)
-	switch silent := strings.Join(silentVouchers(s, best.Site.Name), ", "); {
+	switch silent := strings.Join(silentVouchers(s, d.Memory, best.Site.Name), ", "); {
 	case blocked:
 		f.BlockedBy, f.Message = why, message
 	case silent != "":
@@ -53,9 +53,9 @@ func forecast(s Snapshot, d Decision) *Forecast {
 }
 
 // silentVouchers are the sites that could not acknowledge a new epoch now, and might answer the active site.
-func silentVouchers(s Snapshot, target string) (names []string) {
+func silentVouchers(s Snapshot, m Memory, target string) (names []string) {
 	for _, site := range s.Sites {
-		if site.Name != s.Status.ActiveSite && site.Name != target && !site.Sidecar.Answered && !site.gone() && !site.neverRan() {
+		if site.Name != s.Status.ActiveSite && site.Name != target && !site.Sidecar.Answered && !site.gone() && !site.neverRan() && !askedByNobody(m, site) {
 			names = append(names, site.Name)
 		}
 	}

@@ -103,6 +103,8 @@ type Site struct {
 	Removed bool
 	// Listed is true if the pod of another site was started with this one among its peers: it asks it, and may believe it.
 	Listed bool
+	// Unlisted is true if status says that no pod of another site was ever started with this one among its peers.
+	Unlisted bool
 	// OtherVolume is true if the site's data volume is not the one on which it was provisioned.
 	OtherVolume bool
 	// Impossible is true if its sidecar reported an epoch that nobody can have reached; what it said is left out then.
@@ -277,6 +279,8 @@ type Memory struct {
 	WritableAt, HeardUntil map[string]time.Time
 	// Outlived holds the sites that were seen to accept writes after their lease must have ended.
 	Outlived map[string]bool
+	// Listed holds the sites that the pod of another one was once seen to be started with as a peer.
+	Listed map[string]bool
 }
 
 // Ack is the acknowledgement of an epoch by a site's sidecar.

@@ -181,7 +181,7 @@ func sitesOf(group *v1alpha1.MysqlFailoverGroup, durable failover.Durable, pods 
 	for i := range sites {
 		for _, known := range group.Status.Sites {
 			if known.Name == sites[i].Name {
-				sites[i].Provisioned = known.Provisioned
+				sites[i].Provisioned, sites[i].Unlisted = known.Provisioned, known.Unlisted
 			}
 		}
 		if !sites[i].Provisioned && !sites[i].Listed {

@@ -77,6 +77,15 @@ var gateRows = []row{
 	{guard: "lease: never ran: it was not heard", breaks: "I1 I2", edits: []edit{
 		{gateGo, "case !acked && site.neverRan():", "case site.neverRan():"},
 	}},
+	{guard: "lease: asked by nobody: status says so", breaks: "I1 I2", edits: []edit{
+		{gateGo, "return site.Unlisted && !site.Provisioned && !m.Listed[site.Name]", "return !site.Provisioned && !m.Listed[site.Name]"},
+	}},
+	{guard: "lease: asked by nobody: it has no data", breaks: "I1 I2", edits: []edit{
+		{gateGo, "return site.Unlisted && !site.Provisioned && !m.Listed[site.Name]", "return site.Unlisted && !m.Listed[site.Name]"},
+	}},
+	{guard: "lease: asked by nobody: nobody was seen to be told of it", breaks: "I1 I2", edits: []edit{
+		{gateGo, "return site.Unlisted && !site.Provisioned && !m.Listed[site.Name]", "return site.Unlisted && !site.Provisioned"},
+	}},
 	{guard: "lease: what the vouchers answered", breaks: "I1 I2", directed: []string{"lease answered by peers"}, edits: []edit{
 		{gateGo, "last = later(last, ack.LastVouch[x])\n", ""},
 	}},

@@ -744,6 +744,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: state
       type:
         namedType: com.github.mysql-mfg.mfg.api.v1alpha1.SiteState
+    - name: unlisted
+      type:
+        scalar: boolean
     - name: version
       type:
         scalar: string

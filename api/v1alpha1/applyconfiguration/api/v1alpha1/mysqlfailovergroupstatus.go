@@ -19,7 +19,7 @@ import (
 // - mfg-monitor-status (operator/monitor): activeSite, activeSiteSince, epoch, transition, cooldownUntil, phase,
 // sites[].{state,reason,message,errant}, readySites, replicationLag, lastFailover, failovers and the conditions
 // Available, ReplicationHealthy, FailoverBlocked, Ready, Degraded.
-// - mfg-operator-status (operator/controller): observedGeneration, sites[].{provisioned,volumeID,node,image,version,clone},
+// - mfg-operator-status (operator/controller): observedGeneration, sites[].{provisioned,volumeID,unlisted,node,image,version,clone},
 // encryptionAtRest and the conditions Progressing, TLSReady, UnbuiltFeatures, EncryptionAtRestReady,
 // BackupReady, CacheReady, DNSReady, TaintsReady.
 //
