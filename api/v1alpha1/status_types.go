@@ -8,7 +8,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 //
 // Two owners write it, each through its own field manager:
 //   - mfg-monitor-status (operator/monitor): activeSite, activeSiteSince, epoch, transition, cooldownUntil, phase,
-//     sites[].{state,reason,message,errant}, readySites, replicationLag, lastFailover, failovers and the conditions
+//     rowsOutsideInnoDB, sites[].{state,reason,message,errant,outlivedLease}, readySites, replicationLag, lastFailover, failovers and the conditions
 //     Available, ReplicationHealthy, FailoverBlocked, Ready, Degraded.
 //   - mfg-operator-status (operator/controller): observedGeneration, sites[].{provisioned,volumeID,unlisted,node,image,version,clone},
 //     encryptionAtRest and the conditions Progressing, TLSReady, UnbuiltFeatures, EncryptionAtRestReady,
@@ -61,6 +61,11 @@ type MysqlFailoverGroupStatus struct {
 	//
 	// +optional
 	CooldownUntil *metav1.Time `json:"cooldownUntil,omitempty"`
+	// rowsOutsideInnoDB counts the tables with rows outside InnoDB that the active site had when it was last seen open. A clone brings
+	// none of these rows; a site that was cloned without them is no candidate.
+	//
+	// +optional
+	RowsOutsideInnoDB int32 `json:"rowsOutsideInnoDB,omitempty"`
 	// readySites is how many sites are ready, of how many, as in 3/3.
 	//
 	// +optional

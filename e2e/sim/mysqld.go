@@ -23,6 +23,8 @@ type volume struct {
 	source    string
 	clone     cloneState
 	databases bool
+	// tables are those outside InnoDB, withRows those of them that have rows: a clone brings the tables, and not the rows.
+	tables, withRows int
 	// handFrom is how many transactions of its own it had when somebody began to write by hand.
 	handFrom int32
 	// clonesBegun tells one clone from the next.

@@ -234,6 +234,9 @@ func (w *world) settle() {
 		o.provisioned[s.name], o.volumes[s.name], o.nodes[s.name] = true, v.id, s.host.name
 	}
 	w.truth.acked = start
+	if w.outsideInnoDB() {
+		w.settleTables()
+	}
 }
 
 // addLast is addSite for a script, which is played after the processes have begun.

@@ -28,7 +28,7 @@ func Decide(s Snapshot, old Memory) Decision {
 	default:
 		d = steady(s, d, old)
 	}
-	d = settlePlanned(s, d).noteOutlived(s)
+	d = settlePlanned(s, d).noteOutlived(s).noteRows(s)
 	if hope := d.onlyHope(s); hope != "" {
 		d.Memory.HopeAt[hope] = s.Now
 	}

@@ -75,6 +75,8 @@ type Durable struct {
 	Planned       *Planned
 	// Outlived are the sites that were seen to accept writes after their lease must have ended, sorted.
 	Outlived []string
+	// RowsOutside is how many tables with rows outside InnoDB the active site had when it was last seen open.
+	RowsOutside int
 }
 
 // Transition is a change of the active site under way; see v1alpha1.Transition.

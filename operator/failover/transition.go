@@ -266,6 +266,9 @@ func pass(s Snapshot, d Decision, target Site, g Gate) Decision {
 		}
 		t.Evidence = append(slices.Clone(t.Evidence), fmt.Sprintf("left behind: %s, which %s has", behind, strings.Join(where, ", ")))
 	}
+	if why := isWithoutRows(s, d.Memory, target); why != "" {
+		t.Evidence = append(slices.Clone(t.Evidence), t.To+" "+why)
+	}
 	d.Status.Transition = &t
 	d.Persist, d.Hold = true, false
 	return d.say(TopologyTransition, VerdictPromote, ReasonGatePassed, "%s is opened: %s", t.To, strings.Join(t.Evidence, "; ")).

@@ -24,12 +24,13 @@ func says(standing, meant v1alpha1.MysqlFailoverGroupStatus) bool {
 func ownPart(s v1alpha1.MysqlFailoverGroupStatus) []byte {
 	own := withoutTimes(v1alpha1.MysqlFailoverGroupStatus{
 		Phase: s.Phase, ActiveSite: s.ActiveSite, ActiveSiteSince: s.ActiveSiteSince, Epoch: s.Epoch, Transition: s.Transition,
-		PlannedFailover: s.PlannedFailover, Forecast: s.Forecast, CooldownUntil: s.CooldownUntil, ReadySites: s.ReadySites,
+		PlannedFailover: s.PlannedFailover, Forecast: s.Forecast, CooldownUntil: s.CooldownUntil, RowsOutsideInnoDB: s.RowsOutsideInnoDB, ReadySites: s.ReadySites,
 		ReplicationLag: s.ReplicationLag, LastFailover: s.LastFailover, Failovers: s.Failovers, Conditions: owned(s.Conditions),
 	})
 	for _, site := range s.Sites {
 		if site.State != "" {
-			own.Sites = append(own.Sites, v1alpha1.SiteStatus{Name: site.Name, State: site.State, Reason: site.Reason, Message: site.Message, Errant: site.Errant})
+			own.Sites = append(own.Sites, v1alpha1.SiteStatus{Name: site.Name, State: site.State, Reason: site.Reason, Message: site.Message, Errant: site.Errant,
+				OutlivedLease: site.OutlivedLease})
 		}
 	}
 	slices.SortFunc(own.Sites, func(a, b v1alpha1.SiteStatus) int { return strings.Compare(a.Name, b.Name) })

@@ -144,6 +144,16 @@ var candidateRows = []row{
 	{guard: "isUnsettled", breaks: "I10", directed: []string{"replaced site that comes back alone"}, edits: []edit{
 		{candidateGo, "if unsettled(s, m, site.Name) {\n\t\treturn \"was replaced", "if false {\n\t\treturn \"was replaced"},
 	}},
+	{guard: "isWithoutRows", breaks: "I7", edits: []edit{
+		{"operator/failover/engines.go", "case had == 0 || !site.Sidecar.Answered:", "case true:"},
+	}},
+	{guard: "isWithoutRows: who has not looked", breaks: "I7", edits: []edit{
+		{"operator/failover/engines.go", "case mine == nil:", "case mine == nil && had < 0:"},
+		{"operator/failover/engines.go", "case mine.Tables > 0 && mine.WithRows < had:", "case mine != nil && mine.Tables > 0 && mine.WithRows < had:"},
+	}},
+	{guard: "isWithoutRows: what the active site had is durable", breaks: "I7", edits: []edit{
+		{"operator/failover/engines.go", "d.Status.RowsOutside, d.Persist = found.WithRows, true", "d.Persist = false"},
+	}},
 	// A simulated server that was cloned is another one, as a real one is, so none would number again.
 	{guard: "isNumberingAgain", breaks: "I10", edits: []edit{
 		{numbersGo, "if other.Name != site.Name && mayHold(m, r, other, again) {", "if false {"},

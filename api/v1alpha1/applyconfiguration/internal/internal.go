@@ -532,6 +532,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: replicationLag
       type:
         scalar: string
+    - name: rowsOutsideInnoDB
+      type:
+        scalar: numeric
     - name: sites
       type:
         list:
