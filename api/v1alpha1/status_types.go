@@ -242,7 +242,8 @@ type PlannedFailoverStatus struct {
 	//
 	// +required
 	To string `json:"to"`
-	// cause is who asked: Requested (the annotation), SiteLeaving (its pod or node goes away) or OrderedUpdate.
+	// cause is who asked: Requested (the annotation), SiteLeaving (its pod or node goes away), OrderedUpdate or DiskFailed (its volume
+	// returns errors).
 	//
 	// +required
 	Cause string `json:"cause"`

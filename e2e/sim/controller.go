@@ -154,7 +154,9 @@ func (r *operatorRun) writeSites(t *task, s *scope) bool {
 			return
 		}
 		written = true
-		r.w.api.change(func(o *object) { o.provisioned, o.volumes, o.nodes, o.unlisted = s.provisioned, s.volumes, s.nodes, s.unlisted })
+		r.w.api.change(func(o *object) {
+			o.provisioned, o.volumes, o.nodes, o.unlisted = s.provisioned, s.volumes, s.nodes, s.unlisted
+		})
 		r.w.after(r.w.between(time.Millisecond, 50*time.Millisecond), r.loop.wakeUp)
 		r.w.trace("the controller of %s writes provisioned=%v volumes=%v", r.o.name, s.provisioned, s.volumes)
 	}) && written

@@ -279,7 +279,7 @@ func (l *loop) evidence(name string, pods []podView) failover.Pod {
 func (l *loop) policy() failover.Policy {
 	p := l.r.w.policy
 	return failover.Policy{
-		Mode: p.mode, PollInterval: p.poll, Threshold: p.threshold, CrashGrace: p.crashGrace, Cooldown: p.cooldown,
+		Mode: p.mode, PollInterval: p.poll, Threshold: p.threshold, CrashGrace: p.crashGrace, Cooldown: p.cooldown, StallTimeout: p.stall,
 		DrainTimeout: p.drainTimeout, LeaseTimeout: p.lease, FenceTimeout: p.fenceTimeout, MaxLost: l.cache.maxLost, ForceTo: l.cache.forceTo,
 		PlannedTo: l.cache.plannedTo, AbortPlanned: l.cache.abort, PausedUntil: l.cache.pausedUntil,
 		PlannedLagTimeout: p.plannedLag, PlannedPauseTimeout: p.plannedPause,

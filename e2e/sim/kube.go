@@ -123,7 +123,7 @@ func (w *world) restartMysqld(p *pod) {
 		p.restarting = false
 		switch {
 		case p.over || !p.host.up || p.phase == failed:
-		case p.mysqld.running() || p.host.frozen || p.site.noRestart > w.now:
+		case p.mysqld.running() || p.host.frozen || p.vol.stalled || p.site.noRestart > w.now:
 			w.restartMysqld(p)
 		default:
 			w.startMysqld(p)

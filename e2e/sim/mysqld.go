@@ -32,6 +32,9 @@ type volume struct {
 
 	kept     fence.Kept
 	failSave bool
+	// stalled since stalledAt: whatever writes to it waits until it goes on.
+	stalled   bool
+	stalledAt time.Duration
 	// opening is true while the mark of an opening is on it, openingIn which mysqld it names.
 	opening   bool
 	openingIn string

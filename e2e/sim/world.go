@@ -25,7 +25,7 @@ type policy struct {
 	mode                                     v1alpha1.FailoverMode
 	poll, crashGrace, cooldown, drainTimeout time.Duration
 	lease, fenceTimeout, peerCheck           time.Duration
-	plannedLag, plannedPause                 time.Duration
+	plannedLag, plannedPause, stall          time.Duration
 	threshold                                int
 }
 
@@ -170,7 +170,7 @@ func (w *world) addSite() {
 func (w *world) drawPolicy() policy {
 	p := policy{mode: v1alpha1.FailoverAuto, poll: 2 * time.Second, threshold: 3, crashGrace: 5 * time.Second, drainTimeout: 30 * time.Second,
 		lease: 20 * time.Second, fenceTimeout: 2 * time.Second, peerCheck: 2 * time.Second, cooldown: 2 * time.Second,
-		plannedLag: 20 * time.Second, plannedPause: 5 * time.Second}
+		plannedLag: 20 * time.Second, plannedPause: 5 * time.Second, stall: 20 * time.Second}
 	if w.chance(0.3) {
 		p.poll = time.Second
 	}
@@ -271,6 +271,7 @@ func (w *world) begin() {
 		w.shortenLease()
 	}
 	w.kubelets()
+	w.stalls()
 	w.faultsBegin()
 }
 

@@ -149,6 +149,7 @@ func (x explained) acceptsWrites() wire.ExplainedRule {
 	if u := x.d.Unwritable; u != nil {
 		r.Reason = u.Reason
 		r.Input, r.Remedy = u.Message()
+		r.Input += x.stallRule()
 	}
 	return r
 }

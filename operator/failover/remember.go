@@ -43,7 +43,7 @@ func remember(s Snapshot, old Memory) Memory {
 		IndirectSince: map[string]time.Time{}, OtherVolume: map[string]bool{}, Confirmed: map[string]string{},
 		DrainSince: old.DrainSince, HopeAt: map[string]time.Time{}, LaggedAt: map[string]time.Time{},
 		FollowedAt: map[string]time.Time{}, OpenAt: old.OpenAt, AloneAt: map[string]time.Time{},
-		WritableAt: map[string]time.Time{}, HeardUntil: map[string]time.Time{}, Outlived: map[string]bool{}, Listed: map[string]bool{},
+		WritableAt: map[string]time.Time{}, HeardUntil: map[string]time.Time{}, Outlived: map[string]bool{}, Listed: map[string]bool{}, StalledSince: map[string]time.Time{},
 	}
 	if m.FencedBySQL == nil {
 		m.FencedBySQL = map[string]SQLFence{}
@@ -122,6 +122,9 @@ func rememberSilence(s Snapshot, old Memory, m *Memory, site Site) {
 	}
 	if !readable(s, site) {
 		m.LaggedAt[name] = s.Now
+	}
+	if since := old.StalledSince[name]; stalls(site) || !site.Sidecar.Answered && !since.IsZero() {
+		m.StalledSince[name] = orNow(since, s.Now) // one lost answer is no word that it takes writes again
 	}
 	if site.unusable() {
 		m.DownSince[name] = orNow(old.DownSince[name], s.Now.Add(-silentFor(s, site)))

@@ -17,6 +17,8 @@ type Policy struct {
 	Threshold    int
 	CrashGrace   time.Duration
 	Cooldown     time.Duration
+	// StallTimeout is for how long the volume of the active site may take no writes; zero means for ever.
+	StallTimeout time.Duration
 	DrainTimeout time.Duration
 	LeaseTimeout time.Duration
 	FenceTimeout time.Duration
@@ -283,6 +285,8 @@ type Memory struct {
 	Outlived map[string]bool
 	// Listed holds the sites that the pod of another one was once seen to be started with as a peer.
 	Listed map[string]bool
+	// StalledSince is when the volume of a site that is open was first seen to take no writes, in an unbroken row of reports.
+	StalledSince map[string]time.Time
 }
 
 // Ack is the acknowledgement of an epoch by a site's sidecar.

@@ -83,7 +83,7 @@ func returnedWhole(s Snapshot, m Memory, target Site) (Site, bool) {
 	t := s.Status.Transition
 	from, known := s.Site(t.From)
 	switch {
-	case !known || t.From == t.To || forced(s):
+	case !known || t.From == t.To || forced(s) || t.overDisk():
 		return Site{}, false
 	case !from.Sidecar.Answered || !from.Sidecar.Report.FencedUnder(s.Status.Epoch) || !from.Fenced():
 		return Site{}, false
