@@ -242,7 +242,7 @@ type PlannedFailoverStatus struct {
 	//
 	// +required
 	To string `json:"to"`
-	// cause is who asked: Requested (the annotation), SiteLeaving (its pod or node goes away), OrderedUpdate or DiskFailed (its volume
+	// cause is who asked: Requested (the annotation), SiteLeaving (its pod or node goes away), OrderedUpdate or VolumeFails (its volume
 	// returns errors).
 	//
 	// +required

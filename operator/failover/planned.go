@@ -17,7 +17,7 @@ const (
 	CauseRequested = "Requested"
 	CauseLeaving   = "SiteLeaving"
 	CauseUpdate    = "OrderedUpdate"
-	CauseDisk      = "DiskFailed"
+	CauseDisk      = "VolumeFails"
 )
 
 // LeavingForUpdate is what Site.Leaving says when an ordered update wants the role elsewhere.
