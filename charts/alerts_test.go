@@ -138,8 +138,8 @@ func TestPlannedFailoversDoNotAlert(t *testing.T) {
 		}
 	}
 	causes := regexp.MustCompile(`(?m)^\tCause\w+ += "`).FindAllString(readFile(t, "../operator/failover/planned.go"), -1)
-	if len(causes) != 3 {
-		t.Errorf("operator/failover has %d causes of planned failovers: MysqlFailoverGroupFailedOver must leave out all of them", len(causes))
+	if len(causes) != 4 {
+		t.Errorf("operator/failover has %d causes of planned failovers: MysqlFailoverGroupFailedOver must leave out all of them but CauseDisk, of which somebody must know", len(causes))
 	}
 }
 

@@ -43,6 +43,8 @@ type pod struct {
 	dir  string
 	root string
 	key  ed25519.PrivateKey
+	// env is set in the pod besides.
+	env []string
 }
 
 func newPod(t *testing.T) *pod {
@@ -103,13 +105,14 @@ func (p *pod) prepare() {
 
 // sh runs a script inside the pod; the shell is process 1, as the pause container is.
 func (p *pod) sh(script string) *exec.Cmd {
-	const enter = `mount --bind "$1" "$2/srv" && mount -t proc proc "$2/proc" && ` +
+	const enter = `mount --rbind "$1" "$2/srv" && mount -t proc proc "$2/proc" && ` +
 		`exec chroot "$2" setpriv --reuid=999 --regid=999 --clear-groups --pdeathsig=KILL sh -c "$3"`
 	cmd := exec.CommandContext(p.t.Context(), "unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", enter, "sh", p.dir, p.root, script)
 	cmd.Env = append(os.Environ(), "MYSQLD_PARENT_PID=0", "MFG_NAMESPACE=shop", "MFG_GROUP=orders", "MFG_SITE=a",
 		"MFG_STATE_DIR=/srv/mfg", "MFG_DATADIR=/srv/data", "MFG_ACCOUNTS_DIR=/srv/accounts", "MFG_AUTHORITY_KEY="+wire.EncodeKey(p.key.Public().(ed25519.PublicKey)),
 		"MFG_DEFAULTS_FILE=/srv/my.cnf", "MFG_RUN_DIR=/srv", "MFG_LISTEN="+realListen, "MFG_LEASE_TIMEOUT=6s", "MFG_PEER_CHECK_INTERVAL=500ms",
 		"PATH=/usr/sbin:/usr/bin:/sbin:/bin")
+	cmd.Env = append(cmd.Env, p.env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	return cmd
 }

@@ -63,6 +63,17 @@ type FailoverSpec struct {
 	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`
 	// +kubebuilder:validation:XValidation:rule="duration(self) <= duration('10m')",message="crashGrace is at most 10m: choose a shorter one",reason=FieldValueInvalid
 	CrashGrace metav1.Duration `json:"crashGrace,omitempty,omitzero"`
+	// stallTimeout is for how long the data volume of the active site may take no write, because it does not answer or returns errors,
+	// before another site takes over whose own volume does. A full volume is told, and moves no role. Default 60s, from 10s to 1h; 0s
+	// means never.
+	//
+	// +optional
+	// +kubebuilder:default="60s"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=24
+	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`
+	// +kubebuilder:validation:XValidation:rule="duration(self) == duration('0s') || duration(self) >= duration('10s') && duration(self) <= duration('1h')",message="stallTimeout is between 10s and 1h, or 0s: choose a value in that range, or 0s for no failover over a stalled volume",reason=FieldValueInvalid
+	StallTimeout *metav1.Duration `json:"stallTimeout,omitempty"`
 	// cooldown is how long after a failover no other emergency failover starts by itself. Default 10m, up to 24h.
 	//
 	// +optional

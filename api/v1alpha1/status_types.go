@@ -8,9 +8,9 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 //
 // Two owners write it, each through its own field manager:
 //   - mfg-monitor-status (operator/monitor): activeSite, activeSiteSince, epoch, transition, cooldownUntil, phase,
-//     sites[].{state,reason,message,errant}, readySites, replicationLag, lastFailover, failovers and the conditions
+//     rowsOutsideInnoDB, sites[].{state,reason,message,errant,outlivedLease}, readySites, replicationLag, lastFailover, failovers and the conditions
 //     Available, ReplicationHealthy, FailoverBlocked, Ready, Degraded.
-//   - mfg-operator-status (operator/controller): observedGeneration, sites[].{provisioned,volumeID,node,image,version,clone},
+//   - mfg-operator-status (operator/controller): observedGeneration, sites[].{provisioned,volumeID,unlisted,node,image,version,clone},
 //     encryptionAtRest and the conditions Progressing, TLSReady, UnbuiltFeatures, EncryptionAtRestReady,
 //     BackupReady, CacheReady, DNSReady, TaintsReady.
 //
@@ -61,6 +61,11 @@ type MysqlFailoverGroupStatus struct {
 	//
 	// +optional
 	CooldownUntil *metav1.Time `json:"cooldownUntil,omitempty"`
+	// rowsOutsideInnoDB counts the tables with rows outside InnoDB that the active site had when it was last seen open. A clone brings
+	// none of these rows; a site that was cloned without them is no candidate.
+	//
+	// +optional
+	RowsOutsideInnoDB int32 `json:"rowsOutsideInnoDB,omitempty"`
 	// readySites is how many sites are ready, of how many, as in 3/3.
 	//
 	// +optional
@@ -237,7 +242,8 @@ type PlannedFailoverStatus struct {
 	//
 	// +required
 	To string `json:"to"`
-	// cause is who asked: Requested (the annotation), SiteLeaving (its pod or node goes away) or OrderedUpdate.
+	// cause is who asked: Requested (the annotation), SiteLeaving (its pod or node goes away), OrderedUpdate or VolumeFails (its volume
+	// returns errors).
 	//
 	// +required
 	Cause string `json:"cause"`
@@ -391,6 +397,12 @@ type SiteStatus struct {
 	//
 	// +optional
 	VolumeID string `json:"volumeID,omitempty"`
+	// unlisted is true for a site that was added to a group with data and has not got its own yet: no pod of another site was started
+	// with it as a peer, so it can keep nobody's lease, and no failover waits for it. It goes for good, before any pod is made that
+	// asks the site.
+	//
+	// +optional
+	Unlisted bool `json:"unlisted,omitempty"`
 	// node is where the sidecar of the site's pod started last. It stays while a replacement of that pod waits, since the
 	// old one may still run there.
 	//

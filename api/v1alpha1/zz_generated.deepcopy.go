@@ -7,8 +7,8 @@
 package v1alpha1
 
 import (
-	"k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
@@ -271,6 +271,11 @@ func (in *FailoverSpec) DeepCopyInto(out *FailoverSpec) {
 	*out = *in
 	out.PollInterval = in.PollInterval
 	out.CrashGrace = in.CrashGrace
+	if in.StallTimeout != nil {
+		in, out := &in.StallTimeout, &out.StallTimeout
+		*out = new(v1.Duration)
+		**out = **in
+	}
 	out.Cooldown = in.Cooldown
 	out.DrainTimeout = in.DrainTimeout
 	out.PlannedLagTimeout = in.PlannedLagTimeout
@@ -447,7 +452,7 @@ func (in *MysqlFailoverGroupSpec) DeepCopyInto(out *MysqlFailoverGroupSpec) {
 	*out = *in
 	if in.ImagePullSecrets != nil {
 		in, out := &in.ImagePullSecrets, &out.ImagePullSecrets
-		*out = make([]v1.LocalObjectReference, len(*in))
+		*out = make([]corev1.LocalObjectReference, len(*in))
 		copy(*out, *in)
 	}
 	if in.Sites != nil {
@@ -503,7 +508,7 @@ func (in *MysqlFailoverGroupSpec) DeepCopyInto(out *MysqlFailoverGroupSpec) {
 	}
 	if in.MaxReadLag != nil {
 		in, out := &in.MaxReadLag, &out.MaxReadLag
-		*out = new(metav1.Duration)
+		*out = new(v1.Duration)
 		**out = **in
 	}
 }
@@ -570,7 +575,7 @@ func (in *MysqlFailoverGroupStatus) DeepCopyInto(out *MysqlFailoverGroupStatus) 
 	}
 	if in.Conditions != nil {
 		in, out := &in.Conditions, &out.Conditions
-		*out = make([]metav1.Condition, len(*in))
+		*out = make([]v1.Condition, len(*in))
 		for i := range *in {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
@@ -661,12 +666,12 @@ func (in *Site) DeepCopyInto(out *Site) {
 	}
 	if in.Affinity != nil {
 		in, out := &in.Affinity, &out.Affinity
-		*out = new(v1.Affinity)
+		*out = new(corev1.Affinity)
 		(*in).DeepCopyInto(*out)
 	}
 	if in.Tolerations != nil {
 		in, out := &in.Tolerations, &out.Tolerations
-		*out = make([]v1.Toleration, len(*in))
+		*out = make([]corev1.Toleration, len(*in))
 		for i := range *in {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}

@@ -95,6 +95,9 @@ type Report struct {
 	// WriteProbe is what comes of writing as a client does; nil while the site is not open, before the first probe, and from a
 	// sidecar of an older version: then nothing is known of it.
 	WriteProbe *WriteProbe `json:"writeProbe,omitempty"`
+	// VolumeProbe is what came of the last write to the data volume itself; nil while the site is open, before the first one, and from a
+	// sidecar of an older version.
+	VolumeProbe *VolumeProbe `json:"volumeProbe,omitempty"`
 	// Engines counts tables whose rows a clone does not copy; nil before they were looked for, and from a sidecar of an older version.
 	Engines *EngineReport `json:"engines,omitempty"`
 
@@ -146,6 +149,12 @@ const (
 	WriteProbeUnable        = "ProbeUnable"
 )
 
+// Stalled says that the data volume of an open site took no write when a client's was tried last, and why: it does not answer, or returns
+// errors. A full one is none of these: it answers, and clients are told.
+func (p *WriteProbe) Stalled() bool {
+	return p != nil && p.Outcome == WriteFails && (p.Reason == WriteDiskStalled || p.Reason == WriteDiskFailed)
+}
+
 // WriteProbe is what a site's sidecar found when it wrote as a client does: through the port of the clients, with an account
 // that has no right to pass what keeps clients out.
 type WriteProbe struct {
@@ -158,6 +167,15 @@ type WriteProbe struct {
 	// TookMillis is how long the last probe took, AgeMillis how long ago it ended.
 	TookMillis int64 `json:"tookMillis"`
 	AgeMillis  int64 `json:"ageMillis"`
+}
+
+// VolumeProbe is what a site's sidecar found when it wrote a little to the data volume of a site that is not open: the outcome, and the
+// same reasons as of a WriteProbe.
+type VolumeProbe struct {
+	Outcome WriteOutcome `json:"outcome"`
+	Reason  string       `json:"reason,omitempty"`
+	// AgeMillis is how long ago that was.
+	AgeMillis int64 `json:"ageMillis"`
 }
 
 // Vouch is when a sidecar last told a peer that an older epoch stands.

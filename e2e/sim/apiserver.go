@@ -18,8 +18,10 @@ type object struct {
 	provisioned map[string]bool
 	volumes     map[string]string
 	// nodes are where the pods that held the noted volumes ran.
-	nodes  map[string]string
-	errant map[string]gtid.Set
+	nodes map[string]string
+	// unlisted are the new sites that nobody's sidecar was told of yet.
+	unlisted map[string]bool
+	errant   map[string]gtid.Set
 
 	forceTo, plannedTo string
 	abort              bool

@@ -355,6 +355,7 @@ func (m *mysqld) cloneFrom(st *task, at *pod) error {
 	}
 	v.clone, v.databases = cloneDone, true
 	v.executed, v.purged = donor.vol.executed, donor.vol.executed
+	v.tables, v.withRows = donor.vol.tables, 0 // as after an order that gave them up
 	m.w.truth.cloned(m)
 	p := m.pod
 	m.w.at(m.w.now, func() { m.end(); m.w.restartMysqld(p) })

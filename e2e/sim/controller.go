@@ -86,6 +86,7 @@ type scope struct {
 	provisioned map[string]bool
 	volumes     map[string]string
 	nodes       map[string]string
+	unlisted    map[string]bool
 	persisted   []string
 	paused      bool
 }
@@ -105,7 +106,7 @@ func (r *operatorRun) reconcile(t *task) {
 		return
 	}
 	s := &scope{facts: r.loop.facts, status: status, provisioned: maps.Clone(status.provisioned), volumes: maps.Clone(status.volumes),
-		nodes: maps.Clone(status.nodes), paused: r.wall().Before(status.pausedUntil)}
+		nodes: maps.Clone(status.nodes), unlisted: map[string]bool{}, paused: r.wall().Before(status.pausedUntil)}
 	pods := r.loop.podsOf()
 	for _, site := range r.w.sites {
 		if site.removed {
@@ -114,6 +115,9 @@ func (r *operatorRun) reconcile(t *task) {
 		before := s.provisioned[site.name]
 		r.takeResult(s, site.name)
 		r.provisionSite(s, site, before)
+		if status.unlisted[site.name] && !s.provisioned[site.name] && !listed(site, pods) { // unlisted.go
+			s.unlisted[site.name] = true
+		}
 		if mine := pods[site.name]; len(mine) > 0 && mine[0].hasIP && s.holdsTheData(site.name, mine[0].pod) {
 			s.nodes[site.name] = mine[0].pod.host.name
 		}
@@ -141,7 +145,7 @@ func (s *scope) holdsTheData(site string, p *pod) bool {
 
 // writeSites writes the controller's part of the status of every site, unless somebody has written since it was read.
 func (r *operatorRun) writeSites(t *task, s *scope) bool {
-	if maps.Equal(s.provisioned, s.status.provisioned) && maps.Equal(s.volumes, s.status.volumes) && maps.Equal(s.nodes, s.status.nodes) {
+	if maps.Equal(s.provisioned, s.status.provisioned) && maps.Equal(s.volumes, s.status.volumes) && maps.Equal(s.nodes, s.status.nodes) && maps.Equal(s.unlisted, s.status.unlisted) {
 		return true
 	}
 	written := false
@@ -150,7 +154,9 @@ func (r *operatorRun) writeSites(t *task, s *scope) bool {
 			return
 		}
 		written = true
-		r.w.api.change(func(o *object) { o.provisioned, o.volumes, o.nodes = s.provisioned, s.volumes, s.nodes })
+		r.w.api.change(func(o *object) {
+			o.provisioned, o.volumes, o.nodes, o.unlisted = s.provisioned, s.volumes, s.nodes, s.unlisted
+		})
 		r.w.after(r.w.between(time.Millisecond, 50*time.Millisecond), r.loop.wakeUp)
 		r.w.trace("the controller of %s writes provisioned=%v volumes=%v", r.o.name, s.provisioned, s.volumes)
 	}) && written

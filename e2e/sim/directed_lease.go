@@ -9,7 +9,7 @@ import (
 
 // scenarios is every scripted schedule.
 func scenarios() []scenario {
-	return slices.Concat(leaseScenarios, openingScenarios, volumeScenarios, runScenarios)
+	return slices.Concat(leaseScenarios, openingScenarios, volumeScenarios, stallScenarios, runScenarios)
 }
 
 // leaseScenarios: site a is cut off and stays open until its lease runs out; nobody may be opened before.
@@ -66,6 +66,38 @@ var leaseScenarios = []scenario{
 		w.reached("a and b are cut off from the rest")
 		some := []*node{w.sites[0].host, w.sites[1].host}
 		w.cut(some, w.except(some...))
+	}},
+	{name: "new site that never starts", shape: func(w *world) { w.addLast() }, script: func(w *world) {
+		w.reached("a dies; c is new, and its pod does not start")
+		w.powerOff(w.sites[0].host)
+		began := w.api.group.durable.Epoch
+		w.after(w.policy.lease+40*time.Second, func() {
+			if d := w.api.group.durable; d.Epoch == began || d.Transition != nil {
+				w.fail("live", "b does not take over beside a new site that never starts")
+			}
+		})
+	}},
+	{name: "new site that starts in the middle of a failover", shape: func(w *world) { w.addLast() }, script: func(w *world) {
+		w.isolate(w.sites[0])
+		w.when(w.epoch(2), func() {
+			w.reached("c, which is new, starts while the lease of a runs out")
+			w.sites[2].noStart = false
+		})
+	}},
+	{name: "lease kept by a site that was new", shape: func(w *world) { w.addLast() }, script: func(w *world) {
+		// It has its data, and the pods of the others are replaced, which are told of it then. It and the active site are cut off together.
+		w.sites[2].noStart = false
+		w.when(func() bool { return w.api.group.provisioned["c"] && !w.api.group.unlisted["c"] }, func() {
+			w.stopPod(w.podAt(w.sites[0]))
+			w.after(15*time.Second, func() {
+				some := []*node{w.sites[0].host, w.sites[2].host}
+				if w.api.group.durable.ActiveSite != "a" {
+					some[0] = w.sites[1].host
+				}
+				w.reached("c keeps the lease of the active site")
+				w.cut(some, w.except(some...))
+			})
+		})
 	}},
 	{name: "lease answered by an earlier leader", shape: func(w *world) { w.policy.threshold = 1 }, script: func(w *world) {
 		w.fromPeers(0)

@@ -208,7 +208,8 @@ func (s *sidecar) report(t *task, message string) wire.Report {
 	current, late := s.lookInTime(t)
 	r := fence.Report(s.state, s.now())
 	r.BootID, r.PodUID, r.VolumeID, r.Message, r.ObservedAt = s.boot, s.pod.uid, s.pod.vol.id, message, s.wall()
-	r.Keyring = s.pod.keyring()
+	r.Keyring, r.Engines = s.pod.keyring(), s.pod.engines()
+	r.WriteProbe, r.VolumeProbe = s.probed()
 	switch {
 	case late:
 		s.w.count("late report")

@@ -229,7 +229,7 @@ func (l *loop) podsOf() map[string][]podView {
 func (l *loop) sitesOf(pods map[string][]podView) []failover.Site {
 	var sites []failover.Site
 	for _, s := range l.r.w.sites {
-		site := failover.Site{Name: s.name, Provisioned: l.cache.provisioned[s.name]}
+		site := failover.Site{Name: s.name, Provisioned: l.cache.provisioned[s.name], Unlisted: l.cache.unlisted[s.name], Listed: listed(s, pods)}
 		_, known := l.cache.provisioned[s.name]
 		from := l.durable.Transition != nil && l.durable.Transition.From == s.name
 		switch {
@@ -247,6 +247,16 @@ func (l *loop) sitesOf(pods map[string][]podView) []failover.Site {
 	}
 	slices.SortFunc(sites, func(a, b failover.Site) int { return strings.Compare(a.Name, b.Name) })
 	return sites
+}
+
+// listed is true if the pod of another site was told of this one.
+func listed(s *site, pods map[string][]podView) bool {
+	for other, of := range pods {
+		if other != s.name && slices.ContainsFunc(of, func(p podView) bool { return p.pod.knows(s) }) {
+			return true
+		}
+	}
+	return false
 }
 
 // evidence is what Kubernetes proves about a site.
@@ -289,7 +299,7 @@ func (l *loop) nodes() (map[string]failover.Node, map[string]bool) {
 func (l *loop) policy() failover.Policy {
 	p := l.r.w.policy
 	return failover.Policy{
-		Mode: p.mode, PollInterval: p.poll, Threshold: p.threshold, CrashGrace: p.crashGrace, Cooldown: p.cooldown,
+		Mode: p.mode, PollInterval: p.poll, Threshold: p.threshold, CrashGrace: p.crashGrace, Cooldown: p.cooldown, StallTimeout: p.stall,
 		DrainTimeout: p.drainTimeout, LeaseTimeout: p.lease, FenceTimeout: p.fenceTimeout, MaxLost: l.cache.maxLost, ForceTo: l.cache.forceTo,
 		PlannedTo: l.cache.plannedTo, AbortPlanned: l.cache.abort, PausedUntil: l.cache.pausedUntil,
 		PlannedLagTimeout: p.plannedLag, PlannedPauseTimeout: p.plannedPause,

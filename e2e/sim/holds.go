@@ -64,6 +64,9 @@ func (x *truth) promotes(l *loop, s failover.Snapshot, d failover.Decision) {
 			x.lacks(l, target, site)
 		}
 	}
+	if t := d.Status.Transition; !forced && !first && t.From != t.To {
+		x.rows(target)
+	}
 	x.budget(l, s, d, forced)
 	if left := target.MySQL.Retrieved.Subtract(target.MySQL.Executed); !left.IsEmpty() && !forced {
 		x.w.fail("I8", "%s is promoted with %s in its relay log", target.Name, left)

@@ -23,6 +23,8 @@ type site struct {
 	host *node
 	// noRestart is until when its mysqld cannot start.
 	noRestart time.Duration
+	// noStart: its pod cannot be started, for want of its image or its volume.
+	noStart bool
 	// failsToStart: its mysqld comes and goes, and never serves.
 	failsToStart bool
 	removed      bool
@@ -79,7 +81,9 @@ func (w *world) newPod(s *site) {
 	w.processes++
 	p := &pod{w: w, uid: fmt.Sprintf("p%d", w.processes), site: s, host: s.host, vol: s.vol, lease: w.podLease(), peers: map[string]bool{}, escrowAt: w.escrowAfter()}
 	for _, other := range w.sites {
-		p.peers[other.name] = true
+		if !w.api.group.unlisted[other.name] {
+			p.peers[other.name] = true
+		}
 	}
 	s.pods = append(s.pods, p)
 	w.api.pods = append(w.api.pods, p)
@@ -98,7 +102,7 @@ func (w *world) kubeletStarts(p *pod) {
 		switch {
 		case p.gone || p.over:
 			return
-		case !p.host.up || !p.host.kubelet || p.host.frozen || p.vol.holder != nil && p.vol.holder != p && !p.vol.holder.over:
+		case p.site.noStart || !p.host.up || !p.host.kubelet || p.host.frozen || p.vol.holder != nil && p.vol.holder != p && !p.vol.holder.over:
 			w.kubeletStarts(p)
 			return
 		}
@@ -119,7 +123,7 @@ func (w *world) restartMysqld(p *pod) {
 		p.restarting = false
 		switch {
 		case p.over || !p.host.up || p.phase == failed:
-		case p.mysqld.running() || p.host.frozen || p.site.noRestart > w.now:
+		case p.mysqld.running() || p.host.frozen || p.vol.stalled || p.site.noRestart > w.now:
 			w.restartMysqld(p)
 		default:
 			w.startMysqld(p)

@@ -23,6 +23,8 @@ type volume struct {
 	source    string
 	clone     cloneState
 	databases bool
+	// tables are those outside InnoDB, withRows those of them that have rows: a clone brings the tables, and not the rows.
+	tables, withRows int
 	// handFrom is how many transactions of its own it had when somebody began to write by hand.
 	handFrom int32
 	// clonesBegun tells one clone from the next.
@@ -32,6 +34,9 @@ type volume struct {
 	failSave bool
 	// detached: it is attached to another machine by now. Who has it open still runs, and nothing that it writes gets there.
 	detached bool
+	// stalled since stalledAt: whatever writes to it waits until it goes on.
+	stalled   bool
+	stalledAt time.Duration
 	// opening is true while the mark of an opening is on it, openingIn which mysqld it names.
 	opening   bool
 	openingIn string

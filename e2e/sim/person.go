@@ -33,6 +33,8 @@ func (w *world) explained(d failover.Decision) bool {
 		return w.anotherWitness()
 	case failover.ReasonNoCandidate, failover.ReasonTargetLost, failover.ReasonMissingTransactions, failover.ReasonDrainTimeout:
 		return w.needsPerson()
+	case failover.ReasonRowsMissing:
+		return w.lacksRows()
 	default:
 		return false
 	}

@@ -12,7 +12,7 @@ const (
 
 // replicate moves transactions along: from the source into the relay log, and from there into the data.
 func (m *mysqld) replicate() {
-	if m.vol.source != "" && !m.cloning && m.stuck <= m.w.now {
+	if m.vol.source != "" && !m.cloning && m.stuck <= m.w.now && !m.vol.stalled {
 		m.receive()
 		m.apply()
 	}
@@ -110,6 +110,10 @@ func (w *world) write(m *mysqld) {
 
 func (m *mysqld) finish(c *commit) {
 	if c.lost || m.doomed {
+		return
+	}
+	if m.vol.stalled {
+		m.after(time.Second, func() { m.finish(c) })
 		return
 	}
 	for i, other := range m.commits {

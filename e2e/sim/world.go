@@ -25,7 +25,7 @@ type policy struct {
 	mode                                     v1alpha1.FailoverMode
 	poll, crashGrace, cooldown, drainTimeout time.Duration
 	lease, fenceTimeout, peerCheck           time.Duration
-	plannedLag, plannedPause                 time.Duration
+	plannedLag, plannedPause, stall          time.Duration
 	threshold                                int
 }
 
@@ -144,13 +144,35 @@ func newWorld(seed uint64, verbose bool) *world {
 	if w.chance(0.88) {
 		w.settle()
 	}
+	if seed%11 == 4 && directed == "" {
+		w.addSite()
+	}
 	return w
+}
+
+// addSite makes the last site of a group that has run for long a new one, which has no data and of which nobody's sidecar was told.
+// Its pod may start at any time, or not before all faults are over.
+func (w *world) addSite() {
+	s := w.sites[len(w.sites)-1]
+	if w.api.group.durable.Epoch == 0 || len(w.sites) < 3 {
+		return
+	}
+	s.vol.executed, s.vol.databases, s.vol.acked, s.vol.kept, s.vol.source = history{}, false, 0, fence.Kept{}, ""
+	o := &w.api.group
+	o.provisioned, o.volumes, o.nodes = without(o.provisioned, s.name), without(o.volumes, s.name), without(o.nodes, s.name)
+	o.unlisted = map[string]bool{s.name: true}
+	s.noStart = true
+	w.ends = append(w.ends, func() { s.noStart = false })
+	if w.seed%2 == 0 && directed == "" {
+		w.at(time.Duration(w.seed%97)*time.Second, func() { s.noStart = false })
+	}
+	w.count("a new site")
 }
 
 func (w *world) drawPolicy() policy {
 	p := policy{mode: v1alpha1.FailoverAuto, poll: 2 * time.Second, threshold: 3, crashGrace: 5 * time.Second, drainTimeout: 30 * time.Second,
 		lease: 20 * time.Second, fenceTimeout: 2 * time.Second, peerCheck: 2 * time.Second, cooldown: 2 * time.Second,
-		plannedLag: 20 * time.Second, plannedPause: 5 * time.Second}
+		plannedLag: 20 * time.Second, plannedPause: 5 * time.Second, stall: 20 * time.Second}
 	if w.chance(0.3) {
 		p.poll = time.Second
 	}
@@ -214,6 +236,22 @@ func (w *world) settle() {
 		o.provisioned[s.name], o.volumes[s.name], o.nodes[s.name] = true, v.id, s.host.name
 	}
 	w.truth.acked = start
+	if w.outsideInnoDB() {
+		w.settleTables()
+	}
+}
+
+// addLast is addSite for a script, which is played after the processes have begun.
+func (w *world) addLast() {
+	w.addSite()
+	s := w.sites[len(w.sites)-1]
+	for _, other := range w.sites {
+		for _, p := range other.pods {
+			if other != s {
+				delete(p.peers, s.name)
+			}
+		}
+	}
 }
 
 // begin starts all processes.
@@ -235,6 +273,7 @@ func (w *world) begin() {
 		w.shortenLease()
 	}
 	w.kubelets()
+	w.stalls()
 	w.faultsBegin()
 }
 

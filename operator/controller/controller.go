@@ -282,6 +282,7 @@ func (r *Reconciler) observe(ctx context.Context, s *scope) error {
 			s.pods[site] = p
 		}
 	}
+	s.in.Unlisted = unlisted(s.group, pods.Items)
 	s.facts, s.known = r.Facts.Sites(s.key.Namespace, s.key.Name)
 	return nil
 }

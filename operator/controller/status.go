@@ -66,6 +66,9 @@ func siteApply(site v1alpha1.SiteStatus) *applyv1alpha1.SiteStatusApplyConfigura
 	if site.VolumeID != "" {
 		out.WithVolumeID(site.VolumeID)
 	}
+	if site.Unlisted {
+		out.WithUnlisted(true)
+	}
 	if site.Node != "" {
 		out.WithNode(site.Node)
 	}
@@ -170,7 +173,7 @@ func (s *scope) siteStatuses() []v1alpha1.SiteStatus {
 	for _, name := range names {
 		old := before[name]
 		status := v1alpha1.SiteStatus{
-			Name: name, Provisioned: s.provisioned[name], VolumeID: s.volumes[name],
+			Name: name, Provisioned: s.provisioned[name], VolumeID: s.volumes[name], Unlisted: s.in.Unlisted[name] && !s.provisioned[name],
 			Node: old.Node, Image: old.Image, Version: old.Version, Clone: s.clones[name],
 		}
 		if pod := s.pods[name]; pod != nil {
@@ -192,8 +195,8 @@ func (s *scope) siteStatuses() []v1alpha1.SiteStatus {
 func (s *scope) nodesInSight(but []string) []v1alpha1.SiteStatus {
 	var out []v1alpha1.SiteStatus
 	for _, old := range s.group.Status.Sites {
-		if !slices.Contains(but, old.Name) && old.State != "" && old.Node != "" {
-			out = append(out, v1alpha1.SiteStatus{Name: old.Name, Node: old.Node})
+		if !slices.Contains(but, old.Name) && old.State != "" && (old.Node != "" || old.Unlisted) {
+			out = append(out, v1alpha1.SiteStatus{Name: old.Name, Node: old.Node, Unlisted: old.Unlisted})
 		}
 	}
 	return out
@@ -230,7 +233,7 @@ func (s *scope) sameSites(sites []v1alpha1.SiteStatus) bool {
 	before := map[string]v1alpha1.SiteStatus{}
 	for _, old := range s.group.Status.Sites {
 		before[old.Name] = v1alpha1.SiteStatus{
-			Name: old.Name, Provisioned: old.Provisioned, VolumeID: old.VolumeID,
+			Name: old.Name, Provisioned: old.Provisioned, VolumeID: old.VolumeID, Unlisted: old.Unlisted,
 			Node: old.Node, Image: old.Image, Version: old.Version, Clone: old.Clone,
 		}
 	}

@@ -21,7 +21,7 @@ type Candidate struct {
 // unfitness is the chain of guards: the first that answers names why the site may not be promoted. Each is safe alone.
 var unfitness = []func(Snapshot, Memory, Site) string{
 	isRemoved, isDROnly, isNotProvisioned, isHalfCloned, isBusy, isSilent, isNotFenced, isDiverged, isUnsettled,
-	isNumberingAgain, isEscrowMissing, isUnescrowed,
+	isNumberingAgain, isWithoutRows, isEscrowMissing, isUnescrowed,
 }
 
 // unforgivable are the guards that no order overrides. A missing escrow Secret is not among them: the keyring can be read now, and

@@ -32,7 +32,7 @@ func Decide(s Snapshot, old Memory) Decision {
 	default:
 		d = steady(s, d, old)
 	}
-	d = settlePlanned(s, d).noteOutlived(s).noteRuns(s, known)
+	d = settlePlanned(s, d).noteOutlived(s).noteRows(s).noteRuns(s, known)
 	if hope := d.onlyHope(s); hope != "" {
 		d.Memory.HopeAt[hope] = s.Now
 	}
@@ -384,7 +384,7 @@ func vouchedFor(s Snapshot, m Memory, target string) (names string, why Reason) 
 		return "", ""
 	}
 	var all, long []string
-	for _, name := range silentVouchers(s, target) {
+	for _, name := range silentVouchers(s, m, target) {
 		all = append(all, name)
 		if site, _ := s.Site(name); isLongSilent(s, m, name) || site.Sidecar.Answered {
 			long = append(long, name)

@@ -89,6 +89,9 @@ const (
 	ReasonReverted            Reason = "PlannedReverted"
 	ReasonOvertaken           Reason = "EmergencyFailover"
 	ReasonNotEscrowed         Reason = "KeyringNotEscrowed"
+	// ReasonDiskStalled and ReasonDiskFailed are of an active site that is open, and whose volume takes no writes.
+	ReasonDiskStalled         Reason = wire.WriteDiskStalled
+	ReasonDiskFailed          Reason = wire.WriteDiskFailed
 	ReasonVolumeNotNoted      Reason = "VolumeNotNoted"
 	ReasonEarlierPod          Reason = "EarlierPodMayRun"
 	// ReasonRoleMoves is said of a planned failover that is asked about while the role moves.
@@ -116,6 +119,8 @@ type Decision struct {
 	Unwritable *Unwritable
 	// Stays is set while the active site is about to go and keeps its role.
 	Stays *Stays
+	// StallStands says why no other site takes over from one whose volume takes no writes; empty if that is not due.
+	StallStands string
 	// Next is when to look again at the latest; zero means at the poll interval.
 	Next   time.Duration
 	urgent bool

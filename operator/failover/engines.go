@@ -2,7 +2,11 @@
 
 package failover
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+)
 
 // ReasonRowsNotCloned is the reason of an active site with tables whose rows a clone does not copy, ReasonRowsMissing of a replica
 // that was cloned without them.
@@ -23,8 +27,35 @@ func outsideInnoDB(site, active Site) (Reason, string) {
 			"ALTER TABLE each ... ENGINE=InnoDB (kubectl mfg mysql GROUP %s)", mine.WithRows, site.Name)
 	}
 	if site.Name != active.Name && active.Sidecar.Answered && theirs != nil && mine.Tables > 0 && mine.WithRows < theirs.WithRows {
-		return ReasonRowsMissing, fmt.Sprintf("has rows in %d tables outside InnoDB, %s in %d: it was cloned without them, and they would be lost if it took over; "+
+		return ReasonRowsMissing, fmt.Sprintf("has rows in %d tables outside InnoDB, %s in %d: it was cloned without them, and takes over by order only; "+
 			"ALTER TABLE each ... ENGINE=InnoDB on %s (kubectl mfg mysql GROUP %s) brings them", mine.WithRows, active.Name, theirs.WithRows, active.Name, active.Name)
 	}
 	return "", ""
+}
+
+// isWithoutRows: the site was cloned without rows that the active site has or had, and nothing that it has received tells of them. They
+// would be lost without a word if it took over, so a person orders that or nobody does (I7). Who opens the active site again, or the
+// first one, moves the role to nobody.
+func isWithoutRows(s Snapshot, _ Memory, site Site) string {
+	t, had, mine := s.Status.Transition, s.Status.RowsOutside, site.Sidecar.Report.Engines
+	switch {
+	case had == 0 || !site.Sidecar.Answered:
+		return ""
+	case t == nil && site.Name == s.Status.ActiveSite || t != nil && (t.From == site.Name || t.Kind == v1alpha1.FailoverBootstrap):
+		return ""
+	case mine == nil:
+		return fmt.Sprintf("its sidecar has not looked yet whether it has the rows of %d tables outside InnoDB", had)
+	case mine.Tables > 0 && mine.WithRows < had:
+		return fmt.Sprintf("was cloned without rows outside InnoDB: it has them in %d tables, the active site had them in %d", mine.WithRows, had)
+	}
+	return ""
+}
+
+// noteRows makes durable what the active site has while it is open: the next operator may see only the others (I9).
+func (d Decision) noteRows(s Snapshot) Decision {
+	a, _ := s.Site(s.Status.ActiveSite)
+	if found := a.Sidecar.Report.Engines; found != nil && isHistory(s, a) && found.WithRows != d.Status.RowsOutside {
+		d.Status.RowsOutside, d.Persist = found.WithRows, true
+	}
+	return d
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
 )
 
@@ -40,6 +41,87 @@ func TestRowsOutsideInnoDBAreTold(t *testing.T) {
 		}
 		if tc.forA != "" && !strings.Contains(got["a"].Message, "ENGINE=InnoDB") || !got["a"].Healthy || !got["b"].Healthy {
 			t.Errorf("%s: %+v, %+v", name, got["a"], got["b"])
+		}
+	}
+}
+
+// TestWhoLacksRowsIsPromotedByOrderOnlyI7: nobody else has them once the active site is lost, and no set of transactions tells.
+func TestWhoLacksRowsIsPromotedByOrderOnlyI7(t *testing.T) {
+	found := func(tables, rows int) *wire.EngineReport { return &wire.EngineReport{Tables: tables, WithRows: rows} }
+	for name, tc := range map[string]struct {
+		b, c  *wire.EngineReport
+		force string
+		to    string
+	}{
+		"both have them":              {found(2, 2), found(2, 2), "", "b"},
+		"b was cloned without":        {found(2, 1), found(2, 2), "", "c"},
+		"b has not looked":            {nil, found(2, 2), "", "c"},
+		"the tables are not there":    {found(0, 0), found(2, 2), "", "b"}, // they are among the transactions that it lacks
+		"both were":                   {found(2, 0), found(2, 1), "", ""},
+		"both were, and a person did": {found(2, 0), found(2, 1), "b", "b"},
+	} {
+		s, m := threeSites(), Memory{}
+		r := &s.Sites[0].Sidecar.Report
+		r.Epoch, r.Answered, r.Writable = s.Status.Epoch, true, true
+		for i, e := range []*wire.EngineReport{found(2, 2), tc.b, tc.c} {
+			s.Sites[i].Sidecar.Report.Engines = e
+		}
+		d := Decide(s, m)
+		if d.Status.RowsOutside != 2 || !d.Persist {
+			t.Fatalf("%s: I9: what the active site has is not durable: %d", name, d.Status.RowsOutside)
+		}
+		s.Status = d.Status
+		why, message := preflight(s, d.Memory, s.Sites[0], "b")
+		if refused := why == ReasonNotFit; refused != (tc.to != "b" || tc.force != "") {
+			t.Errorf("I7: %s: planned: %s %s", name, why, message)
+		}
+		s.Sites[0].Sidecar, s.Sites[0].MySQL, s.Policy.ForceTo = Sidecar{}, MySQL{}, tc.force
+		m = Memory{} // the operator was restarted
+		for range s.Policy.Threshold + 3 {
+			s.Now = s.Now.Add(s.Policy.PollInterval)
+			d = Decide(s, m)
+			if m = d.Memory; d.Status.Transition != nil {
+				break
+			}
+		}
+		to := ""
+		if d.Status.Transition != nil {
+			to = d.Status.Transition.To
+		}
+		if to != tc.to {
+			t.Errorf("I7: %s: %s takes over: %s %s", name, to, d.Reason, d.Message)
+		}
+		if tc.to == "" && (d.Reason != ReasonRowsMissing || !strings.Contains(d.Message, v1alpha1.AnnotationForceFailover+"=")) {
+			t.Errorf("%s: says %s: %s", name, d.Reason, d.Message)
+		}
+	}
+}
+
+// TestWhoOpensTheActiveSiteAgainLacksNothingI7: what is compared is what the role would move to.
+func TestWhoOpensTheActiveSiteAgainLacksNothingI7(t *testing.T) {
+	s := threeSites()
+	s.Status.RowsOutside = 2
+	lacks := func(site int, tr *Transition) bool {
+		s.Status.Transition = tr
+		s.Sites[site].Sidecar.Report.Engines = &wire.EngineReport{Tables: 2, WithRows: 1}
+		return isWithoutRows(s, Memory{}, s.Sites[site]) != ""
+	}
+	from := func(kind v1alpha1.FailoverKind, from, to string) *Transition {
+		return &Transition{Kind: kind, Step: v1alpha1.TransitionFencing, From: from, To: to}
+	}
+	for name, tc := range map[string]struct {
+		site  int
+		t     *Transition
+		lacks bool
+	}{
+		"the active site":           {0, nil, false},
+		"a replica":                 {1, nil, true},
+		"the target of a failover":  {1, from(v1alpha1.FailoverEmergency, "a", "b"), true},
+		"the old one, opened again": {0, from(v1alpha1.FailoverPlanned, "a", "a"), false},
+		"the first one":             {1, from(v1alpha1.FailoverBootstrap, "", "b"), false},
+	} {
+		if got := lacks(tc.site, tc.t); got != tc.lacks {
+			t.Errorf("I7: %s: lacks rows: %t", name, got)
 		}
 	}
 }

@@ -53,6 +53,9 @@ func nobodyFit(s Snapshot, m Memory) Reason {
 		if c.Site.Name != s.Status.ActiveSite && c.Unfit != "" && c.Unfit == isUnescrowed(s, m, c.Site) {
 			return ReasonNotEscrowed // it is the last of the guards, so nothing else stands in its way
 		}
+		if c.Site.Name != s.Status.ActiveSite && c.Unfit != "" && c.Unfit == isWithoutRows(s, m, c.Site) {
+			return ReasonRowsMissing
+		}
 	}
 	return ReasonNoCandidate
 }
@@ -61,6 +64,9 @@ func nobodyFit(s Snapshot, m Memory) Reason {
 func lostFor(s Snapshot, m Memory, target Site) Reason {
 	if isUnescrowed(s, m, target) != "" || nobodyFit(s, m) == ReasonNotEscrowed {
 		return ReasonNotEscrowed
+	}
+	if nobodyFit(s, m) == ReasonRowsMissing {
+		return ReasonRowsMissing
 	}
 	return ReasonTargetLost
 }

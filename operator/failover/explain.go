@@ -149,6 +149,7 @@ func (x explained) acceptsWrites() wire.ExplainedRule {
 	if u := x.d.Unwritable; u != nil {
 		r.Reason = u.Reason
 		r.Input, r.Remedy = u.Message()
+		r.Input += x.stallRule()
 	}
 	return r
 }
@@ -237,7 +238,7 @@ func (x explained) gateForecast() wire.ExplainedRule {
 	r := wire.ExplainedRule{Name: RuleGate, Verdict: wire.RuleOpen, Input: fmt.Sprintf(
 		"asked once a failover has begun: proof that %s is fenced, or %s of silence acknowledged by every other site",
 		x.s.Status.ActiveSite, longestLease(x.s, x.m, x.s.Status.ActiveSite)+LeaseMargin)}
-	if silent := x.s.named(silentVouchers(x.s, x.best.Site.Name)); silent != "" {
+	if silent := x.s.named(silentVouchers(x.s, x.m, x.best.Site.Name)); silent != "" {
 		r.Verdict, r.Reason = wire.RuleAgainst, string(ReasonVouched)
 		r.Input = fmt.Sprintf("by time alone it would not open: %s could still vouch for %s", silent, x.s.Status.ActiveSite)
 		r.Remedy = "bring " + silent + " back, or taint its node " + v1alpha1.OutOfServiceTaint + " if it is down"

@@ -37,7 +37,7 @@ func forecast(s Snapshot, d Decision) *Forecast {
 		f.LostSeconds = best.Site.MySQL.LagSeconds
 	}
 	blocked, why, message := forbidden(s, d.Memory, best, found)
-	switch silent := s.named(silentVouchers(s, best.Site.Name)); {
+	switch silent := s.named(silentVouchers(s, d.Memory, best.Site.Name)); {
 	case blocked:
 		f.BlockedBy, f.Message = why, message
 	case silent != "":
@@ -52,10 +52,10 @@ func forecast(s Snapshot, d Decision) *Forecast {
 }
 
 // silentVouchers are the sites that could not acknowledge a new epoch now, or not for all their runs, and might answer the active site.
-func silentVouchers(s Snapshot, target string) (names []string) {
+func silentVouchers(s Snapshot, m Memory, target string) (names []string) {
 	for _, site := range s.Sites {
 		silent := site.Name != target && !site.Sidecar.Answered || !site.only(site.Pod.UID)
-		if site.Name != s.Status.ActiveSite && silent && !site.gone() && !site.neverRan() {
+		if site.Name != s.Status.ActiveSite && silent && !site.gone() && !site.neverRan() && !askedByNobody(m, site) {
 			names = append(names, site.Name)
 		}
 	}

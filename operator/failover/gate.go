@@ -125,6 +125,7 @@ func leaseRunOut(s Snapshot, m Memory, x string) Gate {
 			vouchers = append(vouchers, site.Name)
 		case site.gone():
 			last = later(last, m.GoneSince[site.Name])
+		case askedByNobody(m, site):
 		case !acked && site.neverRan():
 			// A new site that waits for a node: a pod of it would have to be heard, and it of the epoch, before it could vouch.
 		default:
@@ -150,6 +151,13 @@ func leaseRunOut(s Snapshot, m Memory, x string) Gate {
 			x, s.Status.Epoch, strings.Join(vouchers, ", "))}
 	}
 	return g
+}
+
+// askedByNobody is true for a new site without data that no pod of another one was ever started with as a peer: it may run, and answer
+// whoever asks, but nobody asks it (decision 0019). Status says so, and no more before the first such pod is made. Who is listed is fixed
+// when a pod starts, and a site that is open was started before its failover began.
+func askedByNobody(m Memory, site Site) bool {
+	return site.Unlisted && !site.Provisioned && !m.Listed[site.Name]
 }
 
 // longestLease is how long x may stay open at most, the fence's deadline included. A spec with a shorter lease binds only

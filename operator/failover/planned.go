@@ -17,6 +17,7 @@ const (
 	CauseRequested = "Requested"
 	CauseLeaving   = "SiteLeaving"
 	CauseUpdate    = "OrderedUpdate"
+	CauseDisk      = "VolumeFails"
 )
 
 // LeavingForUpdate is what Site.Leaving says when an ordered update wants the role elsewhere.
@@ -98,6 +99,9 @@ func blip(s Snapshot, d Decision, p *Planned) bool {
 // plan looks after planned failovers while the active site is healthy: what was asked for, or an active site that is
 // about to go.
 func plan(s Snapshot, d Decision, a Site) Decision {
+	if d = stalled(s, d, a); d.Status.Transition != nil {
+		return d
+	}
 	p, request := s.Status.Planned, s.Policy.PlannedTo
 	switch {
 	case p != nil && p.Phase == v1alpha1.PlannedWaiting:

@@ -42,7 +42,7 @@ func remember(s Snapshot, old Memory) Memory {
 		IndirectSince: map[string]time.Time{}, OtherVolume: map[string]bool{}, Confirmed: map[string]string{},
 		DrainSince: old.DrainSince, HopeAt: map[string]time.Time{}, LaggedAt: map[string]time.Time{},
 		FollowedAt: map[string]time.Time{}, OpenAt: old.OpenAt, AloneAt: map[string]time.Time{},
-		WritableAt: map[string]time.Time{}, HeardUntil: map[string]time.Time{}, Outlived: map[string]bool{},
+		WritableAt: map[string]time.Time{}, HeardUntil: map[string]time.Time{}, Outlived: map[string]bool{}, Listed: map[string]bool{}, StalledSince: map[string]time.Time{},
 	}
 	if m.FencedBySQL == nil {
 		m.FencedBySQL = map[string]SQLFence{}
@@ -122,6 +122,9 @@ func rememberSilence(s Snapshot, old Memory, m *Memory, site Site) {
 	if !readable(s, site) {
 		m.LaggedAt[name] = s.Now
 	}
+	if since := old.StalledSince[name]; stalls(site) || !site.Sidecar.Answered && !since.IsZero() {
+		m.StalledSince[name] = orNow(since, s.Now) // one lost answer is no word that it takes writes again
+	}
 	if site.unusable() {
 		m.DownSince[name] = orNow(old.DownSince[name], s.Now.Add(-silentFor(s, site)))
 	}
@@ -171,6 +174,9 @@ func rememberServer(s Snapshot, old Memory, m *Memory, site Site) {
 // rememberProof keeps acknowledgements and fences for as long as they prove something.
 func rememberProof(s Snapshot, old Memory, m *Memory, site Site) {
 	name := site.Name
+	if site.Listed || old.Listed[name] {
+		m.Listed[name] = true // also when the pod is not seen any more, and status is not as new as it was
+	}
 	if ack, was := old.Acks[name]; was {
 		m.Acks[name] = ack
 	}

@@ -17,6 +17,8 @@ type Policy struct {
 	Threshold    int
 	CrashGrace   time.Duration
 	Cooldown     time.Duration
+	// StallTimeout is for how long the volume of the active site may take no writes; zero means for ever.
+	StallTimeout time.Duration
 	DrainTimeout time.Duration
 	LeaseTimeout time.Duration
 	FenceTimeout time.Duration
@@ -81,6 +83,8 @@ type Durable struct {
 	Outlived []string
 	// Runs are the incarnations of each site that are not known to have ended, in the order in which they were seen.
 	Runs map[string][]Run
+	// RowsOutside is how many tables with rows outside InnoDB the active site had when it was last seen open.
+	RowsOutside int
 }
 
 // Transition is a change of the active site under way; see v1alpha1.Transition.
@@ -109,6 +113,8 @@ type Site struct {
 	Removed bool
 	// Listed is true if the pod of another site was started with this one among its peers: it asks it, and may believe it.
 	Listed bool
+	// Unlisted is true if status says that no pod of another site was ever started with this one among its peers.
+	Unlisted bool
 	// OtherVolume is true if the site's data volume is not the one on which it was provisioned.
 	OtherVolume bool
 	// Impossible is true if its sidecar reported an epoch that nobody can have reached; what it said is left out then.
@@ -294,6 +300,10 @@ type Memory struct {
 	Outlived map[string]bool
 	// Runs is what is known of the incarnations of the sites.
 	Runs runs
+	// Listed holds the sites that the pod of another one was once seen to be started with as a peer.
+	Listed map[string]bool
+	// StalledSince is when the volume of a site that is open was first seen to take no writes, in an unbroken row of reports.
+	StalledSince map[string]time.Time
 }
 
 // Ack is the acknowledgement of an epoch by a site's sidecar.

@@ -83,7 +83,7 @@ func returnedWhole(s Snapshot, m Memory, target Site) (Site, bool) {
 	t := s.Status.Transition
 	from, known := s.Site(t.From)
 	switch {
-	case !known || t.From == t.To || forced(s):
+	case !known || t.From == t.To || forced(s) || t.overDisk():
 		return Site{}, false
 	case !from.Sidecar.Answered || !from.Sidecar.Report.FencedUnder(s.Status.Epoch) || !from.Fenced():
 		return Site{}, false
@@ -265,6 +265,9 @@ func pass(s Snapshot, d Decision, target Site, g Gate) Decision {
 			t.FromExecuted = t.FromExecuted.Union(behind)
 		}
 		t.Evidence = append(slices.Clone(t.Evidence), fmt.Sprintf("left behind: %s, which %s has", behind, strings.Join(where, ", ")))
+	}
+	if why := isWithoutRows(s, d.Memory, target); why != "" {
+		t.Evidence = append(slices.Clone(t.Evidence), t.To+" "+why)
 	}
 	d.Status.Transition = &t
 	d.Persist, d.Hold = true, false

@@ -114,6 +114,7 @@ func TestAFailoverThatCouldNotEndIsNotBegun(t *testing.T) {
 		"its voucher answers":                   {func(*Snapshot) {}, true},
 		"its voucher is gone":                   {func(s *Snapshot) { lost(&s.Sites[2]); s.Sites[2].Pod.OutOfService = true }, true},
 		"its voucher never ran":                 {func(s *Snapshot) { lost(&s.Sites[2]); s.Sites[2].Provisioned, s.Sites[2].Pod.Unplaced = false, true }, true},
+		"its voucher is asked by nobody":        {func(s *Snapshot) { lost(&s.Sites[2]); s.Sites[2].Provisioned, s.Sites[2].Unlisted = false, true }, true},
 		"it cannot run":                         {func(s *Snapshot) { lost(&s.Sites[2]); s.Sites[0].Pod.OutOfService = true }, true},
 		"it can be fenced: its sidecar answers": {func(s *Snapshot) { lost(&s.Sites[2]); s.Sites[0].Sidecar.Answered = true }, true},
 		"a person ordered it":                   {func(s *Snapshot) { lost(&s.Sites[2]); s.Policy.ForceTo = "b" }, true},
@@ -199,6 +200,44 @@ func TestASiteThatNeverRanHoldsNoLeaseI4(t *testing.T) {
 		if g := leaseRunOut(s, m, "a"); (len(g.Blockers) > 0) != tc.blocks {
 			t.Errorf("I4: %s: blocked by %v", name, g.Blockers)
 		}
+	}
+}
+
+// TestASiteThatNobodyAsksHoldsNoLeaseI4: each of the facts that make it one is needed.
+func TestASiteThatNobodyAsksHoldsNoLeaseI4(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*Memory, *Site)
+		blocks bool
+	}{
+		"it is on a node, and does not start": {func(*Memory, *Site) {}, false},
+		"it was heard under an older one":     {func(m *Memory, _ *Site) { m.Acks["c"] = Ack{Epoch: 3} }, false},
+		"status does not say so":              {func(_ *Memory, c *Site) { c.Unlisted = false }, true},
+		"it has data of the group":            {func(_ *Memory, c *Site) { c.Provisioned = true }, true},
+		"somebody was seen to ask it":         {func(m *Memory, _ *Site) { m.Listed = map[string]bool{"c": true} }, true},
+	} {
+		s, m := cutOff()
+		delete(m.Acks, "c")
+		s.Sites[2].Sidecar, s.Sites[2].MySQL = Sidecar{}, MySQL{}
+		s.Sites[2].Provisioned, s.Sites[2].Unlisted = false, true
+		tc.change(&m, &s.Sites[2])
+		if g := leaseRunOut(s, m, "a"); (len(g.Blockers) > 0) != tc.blocks {
+			t.Errorf("I4: %s: blocked by %v", name, g.Blockers)
+		}
+	}
+}
+
+// TestWhoWasListedStaysSoI4: the pod that asks may run on after its object is gone.
+func TestWhoWasListedStaysSoI4(t *testing.T) {
+	s := threeSites()
+	s.Sites[2].Provisioned, s.Sites[2].Unlisted, s.Sites[2].Listed = false, true, true
+	m := Decide(s, Memory{}).Memory
+	s.Sites[2].Listed = false
+	for range 3 {
+		s.Now = s.Now.Add(s.Policy.PollInterval)
+		m = Decide(s, m).Memory
+	}
+	if askedByNobody(m, s.Sites[2]) {
+		t.Error("I4: a site that a pod was started to ask counts as one that nobody asks")
 	}
 }
 

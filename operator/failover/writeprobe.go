@@ -15,6 +15,8 @@ import (
 type Unwritable struct {
 	Site, Reason string
 	Errno        int
+	// Stands says why nobody takes its place although that is due; empty if it is not.
+	Stands string
 }
 
 const (
@@ -49,7 +51,7 @@ func unwritable(s Snapshot, d Decision) *Unwritable {
 	if time.Duration(p.ForMillis)*time.Millisecond < patience {
 		return nil
 	}
-	return &Unwritable{Site: a.Name, Reason: p.Reason, Errno: p.Errno}
+	return &Unwritable{Site: a.Name, Reason: p.Reason, Errno: p.Errno, Stands: d.StallStands}
 }
 
 // trouble says each reason in words, and what to do about it; SITE is the site, and GROUP the group.
@@ -75,6 +77,9 @@ func (u Unwritable) Message() (words, way string) {
 	words = fmt.Sprintf("%s is open, but clients cannot write: %s", u.Site, t.words)
 	if u.Errno != 0 {
 		words += fmt.Sprintf(" (error %d)", u.Errno)
+	}
+	if u.Stands != "" {
+		words += "; nobody takes its place: " + u.Stands
 	}
 	return words, strings.ReplaceAll(t.way, "SITE", u.Site)
 }

@@ -186,7 +186,7 @@ func sitesOf(group *v1alpha1.MysqlFailoverGroup, durable failover.Durable, pods 
 	for i := range sites {
 		for _, known := range group.Status.Sites {
 			if known.Name == sites[i].Name {
-				sites[i].Provisioned = known.Provisioned
+				sites[i].Provisioned, sites[i].Unlisted = known.Provisioned, known.Unlisted
 			}
 		}
 		if !sites[i].Provisioned && !sites[i].Listed {
@@ -392,7 +392,7 @@ func policy(group *v1alpha1.MysqlFailoverGroup) failover.Policy {
 		MaxLost: f.MaxLostTransactions, ForceTo: group.Annotations[v1alpha1.AnnotationForceFailover],
 		PlannedTo: group.Annotations[v1alpha1.AnnotationPlannedFailover], AbortPlanned: isSet(group, v1alpha1.AnnotationAbortFailover),
 		PlannedLagTimeout: orElse(f.PlannedLagTimeout.Duration, time.Minute), PlannedPauseTimeout: orElse(f.PlannedPauseTimeout.Duration, 5*time.Second),
-		PausedUntil: pausedUntil(group), MaxReadLag: maxReadLag(group),
+		PausedUntil: pausedUntil(group), MaxReadLag: maxReadLag(group), StallTimeout: stallTimeout(group),
 	}
 }
 
@@ -417,6 +417,14 @@ func maxReadLag(group *v1alpha1.MysqlFailoverGroup) time.Duration {
 		return 0
 	}
 	return group.Spec.MaxReadLag.Duration
+}
+
+// stallTimeout is zero if no failover follows from a volume that takes no writes.
+func stallTimeout(group *v1alpha1.MysqlFailoverGroup) time.Duration {
+	if group.Spec.Failover.StallTimeout == nil {
+		return time.Minute
+	}
+	return group.Spec.Failover.StallTimeout.Duration
 }
 
 func orElse(d, fallback time.Duration) time.Duration {

@@ -243,6 +243,18 @@ func TestARemovedSiteMayBeAskedI4(t *testing.T) {
 	}
 }
 
+// TestANewSiteThatNobodyAsksI4: what status says of it, and what is seen of pods, are told apart.
+func TestANewSiteThatNobodyAsksI4(t *testing.T) {
+	group := &v1alpha1.MysqlFailoverGroup{}
+	group.Spec.Sites = []v1alpha1.Site{{Name: "west"}, {Name: "east"}}
+	group.Status.Sites = []v1alpha1.SiteStatus{{Name: "west", Provisioned: true}, {Name: "east", Unlisted: true}}
+	for _, site := range sitesOf(group, failover.Durable{}, nil) {
+		if site.Unlisted != (site.Name == "east") || site.Listed {
+			t.Errorf("I4: %+v", site)
+		}
+	}
+}
+
 // TestWhoseEscrowSecretIsGone covers I16: only a site that cannot write its keyring depends on the Secret that status names.
 func TestWhoseEscrowSecretIsGone(t *testing.T) {
 	st := func(phase v1alpha1.KeyringPhase, secret string, work v1alpha1.KeyringWork, stage v1alpha1.KeyringStage) v1alpha1.SiteKeyringStatus {

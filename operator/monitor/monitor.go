@@ -257,7 +257,7 @@ func relevant(before, after any) bool {
 // sameMarks compares what the controller notes of the sites' data. A first opening waits for it.
 func sameMarks(before, after []v1alpha1.SiteStatus) bool {
 	return slices.EqualFunc(before, after, func(a, b v1alpha1.SiteStatus) bool {
-		return a.Name == b.Name && a.Provisioned == b.Provisioned && a.VolumeID == b.VolumeID
+		return a.Name == b.Name && a.Provisioned == b.Provisioned && a.VolumeID == b.VolumeID && a.Unlisted == b.Unlisted
 	})
 }
 

@@ -20,6 +20,9 @@ func TestTheNextOperatorKnowsWhoOutlivedItsLeaseI9(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if rows, err := fromStatus(l.statusOf(&v1alpha1.MysqlFailoverGroup{}, failover.Durable{Epoch: 3, RowsOutside: 2}, views)); err != nil || rows.RowsOutside != 2 {
+		t.Errorf("I9: rows outside InnoDB: %d, %v", rows.RowsOutside, err)
+	}
 	if diff := cmp.Diff(want, durable.Outlived); diff != "" {
 		t.Errorf("I9: outlived their lease (-want +got):\n%s", diff)
 	}

@@ -194,6 +194,7 @@ func fromStatus(s v1alpha1.MysqlFailoverGroupStatus) (failover.Durable, error) {
 	if s.ActiveSiteSince != nil {
 		d.ActiveSince = s.ActiveSiteSince.Time
 	}
+	d.RowsOutside = int(s.RowsOutsideInnoDB)
 	if s.CooldownUntil != nil {
 		d.CooldownUntil = s.CooldownUntil.Time
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"sync"
@@ -236,7 +237,7 @@ func (l *loop) statusOf(group *v1alpha1.MysqlFailoverGroup, durable failover.Dur
 	out := v1alpha1.MysqlFailoverGroupStatus{
 		ActiveSite: durable.ActiveSite, Epoch: durable.Epoch, Transition: toTransition(durable.Transition),
 		Failovers: durable.Records, Phase: phase(durable, all), PlannedFailover: toPlanned(durable.Planned),
-		Forecast: group.Status.Forecast,
+		Forecast: group.Status.Forecast, RowsOutsideInnoDB: int32(min(durable.RowsOutside, math.MaxInt32)),
 	}
 	if !durable.ActiveSince.IsZero() {
 		out.ActiveSiteSince = &metav1.Time{Time: durable.ActiveSince}

@@ -24,7 +24,7 @@ func says(standing, meant v1alpha1.MysqlFailoverGroupStatus) bool {
 func ownPart(s v1alpha1.MysqlFailoverGroupStatus) []byte {
 	own := withoutTimes(v1alpha1.MysqlFailoverGroupStatus{
 		Phase: s.Phase, ActiveSite: s.ActiveSite, ActiveSiteSince: s.ActiveSiteSince, Epoch: s.Epoch, Transition: s.Transition,
-		PlannedFailover: s.PlannedFailover, Forecast: s.Forecast, CooldownUntil: s.CooldownUntil, ReadySites: s.ReadySites,
+		PlannedFailover: s.PlannedFailover, Forecast: s.Forecast, CooldownUntil: s.CooldownUntil, RowsOutsideInnoDB: s.RowsOutsideInnoDB, ReadySites: s.ReadySites,
 		ReplicationLag: s.ReplicationLag, LastFailover: s.LastFailover, Failovers: s.Failovers, Conditions: owned(s.Conditions),
 	})
 	for _, site := range s.Sites {

@@ -220,7 +220,7 @@ func sidecarEnv(in Input, site v1alpha1.Site) []corev1.EnvVar {
 		{Name: "MFG_GROUP", Value: group.Name},
 		{Name: "MFG_SITE", Value: site.Name},
 		{Name: "MFG_OPERATOR_URL", Value: in.Install.OperatorURL},
-		{Name: v1alpha1.EnvPeers, Value: peers(group, site.Name)},
+		{Name: v1alpha1.EnvPeers, Value: peers(in, site.Name)},
 		{Name: v1alpha1.EnvLeaseTimeout, Value: duration(group.Spec.Sidecar.LeaseTimeout, 20*time.Second)},
 		{Name: "MFG_PEER_CHECK_INTERVAL", Value: duration(group.Spec.Sidecar.PeerCheckInterval, 2*time.Second)},
 		{Name: v1alpha1.EnvFenceTimeout, Value: duration(group.Spec.Sidecar.FenceTimeout, 2*time.Second)},
@@ -261,12 +261,13 @@ func PeerAddr(namespace, group, site string) string {
 	return Host(namespace, group, site) + ":" + strconv.Itoa(wire.PortSidecar)
 }
 
-// peers are sorted, so that the order of spec.sites does not restart pods.
-func peers(group *v1alpha1.MysqlFailoverGroup, site string) string {
+// peers are sorted, so that the order of spec.sites does not restart pods. One that is new and has no data is left out: what it never
+// could vouch for no failover has to ask it about (decision 0019).
+func peers(in Input, site string) string {
 	var hosts []string
-	for _, other := range group.Spec.Sites {
-		if other.Name != site {
-			hosts = append(hosts, PeerAddr(group.Namespace, group.Name, other.Name))
+	for _, other := range in.Group.Spec.Sites {
+		if other.Name != site && !in.Unlisted[other.Name] {
+			hosts = append(hosts, PeerAddr(in.Group.Namespace, in.Group.Name, other.Name))
 		}
 	}
 	slices.Sort(hosts)

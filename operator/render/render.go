@@ -25,6 +25,8 @@ type Input struct {
 	Anchors map[string]string
 	// Keyrings are those of the encrypted sites, by name.
 	Keyrings map[string]Keyring
+	// Unlisted are the sites that no other one is told of yet (status.sites[].unlisted).
+	Unlisted map[string]bool
 }
 
 // Install is how the operator was installed: the same for every group.

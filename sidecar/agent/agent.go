@@ -100,6 +100,8 @@ type Certificate interface {
 type WriteProbe interface {
 	// Report is what came of it; nil if nothing is known.
 	Report() *wire.WriteProbe
+	// VolumeReport is what came of writing to the volume of a site that is not open; nil if nothing is known.
+	VolumeReport() *wire.VolumeProbe
 }
 
 // Engines looks for tables whose rows a clone loses.

@@ -211,7 +211,7 @@ func (a *Agent) report(ctx context.Context, message string) wire.Report {
 		r.Certificate = a.Certificate.Report()
 	}
 	if a.WriteProbe != nil {
-		r.WriteProbe = a.WriteProbe.Report()
+		r.WriteProbe, r.VolumeProbe = a.WriteProbe.Report(), a.WriteProbe.VolumeReport()
 	}
 	if a.Engines != nil {
 		r.Engines = a.Engines.Report()

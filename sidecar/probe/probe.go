@@ -19,6 +19,8 @@ const (
 	// interval is how often a write is tried, timeout how long one may take before it counts as failed.
 	interval = 2 * time.Second
 	timeout  = 2 * time.Second
+	// closedInterval is how often the volume of a site that is not open is tried: who could take over must have one that takes writes.
+	closedInterval = 10 * time.Second
 )
 
 // MySQL is the server, through the port of the clients.
@@ -52,6 +54,10 @@ type Agent struct {
 	last  result
 	since time.Time
 	at    time.Time
+	// volumeKnown is true while closed, the last try on the volume of a site that is not open, counts.
+	volumeKnown bool
+	closed      result
+	closedAt    time.Time
 }
 
 // result is what came of one probe.
@@ -72,6 +78,7 @@ func (a *Agent) Run(ctx context.Context) {
 			a.take(ctx, a.probe(ctx))
 		} else {
 			a.forget()
+			a.tryClosed(ctx)
 		}
 		select {
 		case <-ctx.Done():
@@ -95,6 +102,54 @@ func (a *Agent) Report() *wire.WriteProbe {
 		Outcome: a.last.outcome, Reason: a.last.reason, Errno: a.last.errno, ForMillis: time.Since(a.since).Milliseconds(),
 		TookMillis: a.last.took.Milliseconds(), AgeMillis: time.Since(a.at).Milliseconds(),
 	}
+}
+
+// tryClosed tries the volume of a site that is not open, now and then. Its MySQL is asked nothing.
+func (a *Agent) tryClosed(ctx context.Context) {
+	a.mu.Lock()
+	due := !a.volumeKnown || time.Since(a.closedAt) >= closedInterval
+	a.mu.Unlock()
+	if !due {
+		return
+	}
+	wait, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	a.tryVolume()
+	r := judgeVolume(a.volume(wait, true))
+	if ctx.Err() != nil || a.Open() {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.volumeKnown, a.closed, a.closedAt = true, r, time.Now()
+}
+
+// VolumeReport is what came of the last try on the volume of a site that is not open; nil while it is open, or before the first.
+func (a *Agent) VolumeReport() *wire.VolumeProbe {
+	if a.Open() {
+		return nil
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.volumeKnown {
+		return nil
+	}
+	return &wire.VolumeProbe{Outcome: a.closed.outcome, Reason: a.closed.reason, AgeMillis: time.Since(a.closedAt).Milliseconds()}
+}
+
+// judgeVolume says what a try on the volume alone means.
+func judgeVolume(stalled bool, err error) result {
+	switch {
+	case isFull(err):
+		return result{outcome: wire.WriteFails, reason: wire.WriteDiskFull}
+	case isBroken(err):
+		return result{outcome: wire.WriteFails, reason: wire.WriteDiskFailed}
+	case stalled:
+		return result{outcome: wire.WriteFails, reason: wire.WriteDiskStalled}
+	case err != nil:
+		return result{outcome: wire.WriteUnknown, reason: wire.WriteProbeUnable}
+	}
+	return result{outcome: wire.WriteDone}
 }
 
 // probe writes once, to MySQL and to its volume side by side.
@@ -163,11 +218,15 @@ func judge(err error, stalled bool, disk error) result {
 		return result{outcome: wire.WriteDone}
 	case failure == mysql.ProbeUnable:
 		return result{outcome: wire.WriteUnknown, reason: wire.WriteProbeUnable, errno: errno}
-	case failure == mysql.ProbeNoAnswer && stalled:
+	case stalled && follows[failure]:
 		return failed(wire.WriteDiskStalled)
 	}
 	return failed(string(failure))
 }
+
+// follows are the failures that come of a volume that hangs: the write is not answered, or waits for the row that the one before still
+// holds in its commit, or finds all connections taken by clients whose commits hang.
+var follows = map[mysql.ProbeFailure]bool{mysql.ProbeNoAnswer: true, mysql.ProbeLocked: true, mysql.ProbeTooManyConnections: true}
 
 func isFull(err error) bool { return isErrno(err, syscall.ENOSPC, syscall.EDQUOT) }
 
@@ -188,7 +247,7 @@ func (a *Agent) take(ctx context.Context, r result) {
 		// The first probe that met it began before it ended.
 		a.since = now.Add(-r.took)
 	}
-	a.known, a.last, a.at = true, r, now
+	a.known, a.last, a.at, a.volumeKnown = true, r, now, false
 	a.mu.Unlock()
 	switch {
 	case !told || first && r.outcome == wire.WriteDone:

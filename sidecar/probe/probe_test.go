@@ -96,20 +96,23 @@ func TestWhatTheProbeSays(t *testing.T) {
 		try    func() error
 		want   wire.WriteProbe
 	}{
-		"open":             {"a client could write", well, nil, wire.WriteProbe{Outcome: wire.WriteDone}},
-		"offline":          {"as a client is told", server(3032), nil, wire.WriteProbe{Outcome: wire.WriteFails, Reason: wire.WriteOffline, Errno: 3032}},
-		"read-only":        {"as a client is told", server(1290), nil, wire.WriteProbe{Outcome: wire.WriteFails, Reason: wire.WriteReadOnly, Errno: 1290}},
-		"all taken":        {"as a client is told", server(1040), nil, wire.WriteProbe{Outcome: wire.WriteFails, Reason: wire.WriteTooManyConnections, Errno: 1040}},
-		"TLS only":         {"as a client is told", server(3159), nil, wire.WriteProbe{Outcome: wire.WriteFails, Reason: wire.WriteSecureTransport, Errno: 3159}},
-		"locked":           {"a backup that takes its time", server(1205), nil, wire.WriteProbe{Outcome: wire.WriteFails, Reason: wire.WriteLocked, Errno: 1205}},
-		"other error":      {"what is not known refuses clients too", server(1), nil, wire.WriteProbe{Outcome: wire.WriteFails, Reason: wire.WriteRefused, Errno: 1}},
-		"no account":       {"of an earlier version: that says nothing of clients", server(1045), nil, wire.WriteProbe{Outcome: wire.WriteUnknown, Reason: wire.WriteProbeUnable, Errno: 1045}},
-		"no account, full": {"the volume is looked at all the same", server(1045), full, wire.WriteProbe{Outcome: wire.WriteFails, Reason: wire.WriteDiskFull, Errno: 1045}},
-		"hangs":            {"not its disk", hangs, nil, wire.WriteProbe{Outcome: wire.WriteFails, Reason: wire.WriteNoAnswer}},
-		"disk hangs":       {"both do", hangs, stuck, wire.WriteProbe{Outcome: wire.WriteFails, Reason: wire.WriteDiskStalled}},
-		"slow disk":        {"clients commit", well, stuck, wire.WriteProbe{Outcome: wire.WriteDone}},
-		"full":             {"the redo log is made beforehand, the next client waits", well, full, wire.WriteProbe{Outcome: wire.WriteFails, Reason: wire.WriteDiskFull}},
-		"full, and hangs":  {"what the volume says is the cause", hangs, full, wire.WriteProbe{Outcome: wire.WriteFails, Reason: wire.WriteDiskFull}},
+		"open":                            {"a client could write", well, nil, wire.WriteProbe{Outcome: wire.WriteDone}},
+		"offline":                         {"as a client is told", server(3032), nil, wire.WriteProbe{Outcome: wire.WriteFails, Reason: wire.WriteOffline, Errno: 3032}},
+		"read-only":                       {"as a client is told", server(1290), nil, wire.WriteProbe{Outcome: wire.WriteFails, Reason: wire.WriteReadOnly, Errno: 1290}},
+		"all taken":                       {"as a client is told", server(1040), nil, wire.WriteProbe{Outcome: wire.WriteFails, Reason: wire.WriteTooManyConnections, Errno: 1040}},
+		"TLS only":                        {"as a client is told", server(3159), nil, wire.WriteProbe{Outcome: wire.WriteFails, Reason: wire.WriteSecureTransport, Errno: 3159}},
+		"locked":                          {"a backup that takes its time", server(1205), nil, wire.WriteProbe{Outcome: wire.WriteFails, Reason: wire.WriteLocked, Errno: 1205}},
+		"other error":                     {"what is not known refuses clients too", server(1), nil, wire.WriteProbe{Outcome: wire.WriteFails, Reason: wire.WriteRefused, Errno: 1}},
+		"no account":                      {"of an earlier version: that says nothing of clients", server(1045), nil, wire.WriteProbe{Outcome: wire.WriteUnknown, Reason: wire.WriteProbeUnable, Errno: 1045}},
+		"no account, full":                {"the volume is looked at all the same", server(1045), full, wire.WriteProbe{Outcome: wire.WriteFails, Reason: wire.WriteDiskFull, Errno: 1045}},
+		"hangs":                           {"not its disk", hangs, nil, wire.WriteProbe{Outcome: wire.WriteFails, Reason: wire.WriteNoAnswer}},
+		"disk hangs":                      {"both do", hangs, stuck, wire.WriteProbe{Outcome: wire.WriteFails, Reason: wire.WriteDiskStalled}},
+		"disk hangs, and the row is held": {"by the probe before, which hangs in its commit", server(1205), stuck, wire.WriteProbe{Outcome: wire.WriteFails, Reason: wire.WriteDiskStalled, Errno: 1205}},
+		"disk hangs, and all are taken":   {"by clients that hang in their commits", server(1040), stuck, wire.WriteProbe{Outcome: wire.WriteFails, Reason: wire.WriteDiskStalled, Errno: 1040}},
+		"disk hangs, and it is offline":   {"that has another cause", server(3032), stuck, wire.WriteProbe{Outcome: wire.WriteFails, Reason: wire.WriteOffline, Errno: 3032}},
+		"slow disk":                       {"clients commit", well, stuck, wire.WriteProbe{Outcome: wire.WriteDone}},
+		"full":                            {"the redo log is made beforehand, the next client waits", well, full, wire.WriteProbe{Outcome: wire.WriteFails, Reason: wire.WriteDiskFull}},
+		"full, and hangs":                 {"what the volume says is the cause", hangs, full, wire.WriteProbe{Outcome: wire.WriteFails, Reason: wire.WriteDiskFull}},
 		"remounted": {"the kernel gave the file system up", well, func() error { return syscall.EROFS },
 			wire.WriteProbe{Outcome: wire.WriteFails, Reason: wire.WriteDiskFailed}},
 		"no right to try": {"that is our own trouble", well, func() error { return syscall.EACCES }, wire.WriteProbe{Outcome: wire.WriteDone}},
@@ -249,5 +252,45 @@ func TestTheFileIsEmptyInBetween(t *testing.T) {
 		if err := (File{Path: "/dev/full"}).Try(); !isFull(err) {
 			t.Errorf("a full device: %v", err)
 		}
+	}
+}
+
+// The volume of a site that is not open is tried too, and only that: who could take over must have one that takes writes.
+func TestTheVolumeOfAClosedSiteIsTried(t *testing.T) {
+	for name, tc := range map[string]struct {
+		try  func(forever chan struct{}) error
+		want wire.VolumeProbe
+	}{
+		"well":     {func(chan struct{}) error { return nil }, wire.VolumeProbe{Outcome: wire.WriteDone}},
+		"hangs":    {func(f chan struct{}) error { <-f; return nil }, wire.VolumeProbe{Outcome: wire.WriteFails, Reason: wire.WriteDiskStalled}},
+		"full":     {func(chan struct{}) error { return syscall.EDQUOT }, wire.VolumeProbe{Outcome: wire.WriteFails, Reason: wire.WriteDiskFull}},
+		"broken":   {func(chan struct{}) error { return syscall.EIO }, wire.VolumeProbe{Outcome: wire.WriteFails, Reason: wire.WriteDiskFailed}},
+		"no right": {func(chan struct{}) error { return syscall.EACCES }, wire.VolumeProbe{Outcome: wire.WriteUnknown, Reason: wire.WriteProbeUnable}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				forever := make(chan struct{})
+				w := &world{write: well, try: func() error { return tc.try(forever) }}
+				a := &Agent{MySQL: w, Volume: w, Open: w.open.Load, Log: slog.New(slog.DiscardHandler)}
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				go a.Run(ctx)
+				after(25 * time.Second)
+				got := a.VolumeReport()
+				if got == nil || got.AgeMillis > (closedInterval+timeout+interval).Milliseconds() {
+					t.Fatalf("%+v", got)
+				}
+				if got.AgeMillis = 0; *got != tc.want {
+					t.Errorf("got %+v, want %+v", *got, tc.want)
+				}
+				if w.writes.Load() != 0 || w.tries.Load() > 3 {
+					t.Errorf("%d writes to a site that is not open, %d tries on its volume", w.writes.Load(), w.tries.Load())
+				}
+				if w.open.Store(true); a.VolumeReport() != nil {
+					t.Error("an open site is written to, and says that")
+				}
+				close(forever)
+			})
+		})
 	}
 }

@@ -8,9 +8,22 @@ const (
 	decisionGo   = "operator/failover/decision.go"
 	plannedGo    = "operator/failover/planned.go"
 	writeProbeGo = "operator/failover/writeprobe.go"
+	stallGo      = "operator/failover/stall.go"
 )
 
 var transitionRows = []row{
+	{guard: "stalled: the volume of the active site", breaks: "live", directed: []string{"stalled volume"}, edits: []edit{
+		{stallGo, "if limit <= 0 || lasted == 0 {", "if limit <= 0 || lasted == 0 || s.Now.After(time.Time{}) {"},
+	}},
+	{guard: "stalled: the volume of who takes over", breaks: "stall", directed: []string{"stalled volumes on one storage"}, edits: []edit{
+		{stallGo, "cmp.Or(c.Unfit, takesNoWrites(c.Site))", "cmp.Or(c.Unfit, takesNoWrites(Site{})[:0])"},
+	}},
+	{guard: "stalled: what forbids a failover", breaks: "G4", edits: []edit{
+		{stallGo, "if blocked, _, message := forbidden(s, d.Memory, best, found); blocked {", "if blocked, _, message := forbidden(s, d.Memory, best, found); blocked && !found {"},
+	}},
+	{guard: "stalled: not opened again for what it has", breaks: "I7", edits: []edit{
+		{transitionGo, " || forced(s) || t.overDisk():", " || forced(s):"},
+	}},
 	{guard: "fencing: an unfit target", breaks: "I1 I6 I10 I8 G2 live", directed: []string{"target that leaves the spec"}, edits: []edit{
 		{transitionGo, "} else if why != \"\" {\n\t\treturn targetLost(s, d, why)", "} else if false && why != \"\" {\n\t\treturn targetLost(s, d, why)"},
 	}},

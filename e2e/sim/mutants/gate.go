@@ -77,6 +77,15 @@ var gateRows = []row{
 	{guard: "lease: never ran: it was not heard", breaks: "I1 I2", edits: []edit{
 		{gateGo, "case !acked && site.neverRan():", "case site.neverRan():"},
 	}},
+	{guard: "lease: asked by nobody: status says so", breaks: "I1 I2", edits: []edit{
+		{gateGo, "return site.Unlisted && !site.Provisioned && !m.Listed[site.Name]", "return !site.Provisioned && !m.Listed[site.Name]"},
+	}},
+	{guard: "lease: asked by nobody: it has no data", breaks: "I1 I2", edits: []edit{
+		{gateGo, "return site.Unlisted && !site.Provisioned && !m.Listed[site.Name]", "return site.Unlisted && !m.Listed[site.Name]"},
+	}},
+	{guard: "lease: asked by nobody: nobody was seen to be told of it", breaks: "I1 I2", edits: []edit{
+		{gateGo, "return site.Unlisted && !site.Provisioned && !m.Listed[site.Name]", "return site.Unlisted && !site.Provisioned"},
+	}},
 	{guard: "lease: what the vouchers answered", breaks: "I1 I2", directed: []string{"lease answered by peers"}, edits: []edit{
 		{gateGo, "last = later(last, ack.LastVouch[x])\n", ""},
 	}},
@@ -134,6 +143,16 @@ var candidateRows = []row{
 	}},
 	{guard: "isUnsettled", breaks: "I10", directed: []string{"replaced site that comes back alone"}, edits: []edit{
 		{candidateGo, "if unsettled(s, m, site.Name) {\n\t\treturn \"was replaced", "if false {\n\t\treturn \"was replaced"},
+	}},
+	{guard: "isWithoutRows", breaks: "I7", edits: []edit{
+		{"operator/failover/engines.go", "case had == 0 || !site.Sidecar.Answered:", "case true:"},
+	}},
+	{guard: "isWithoutRows: who has not looked", breaks: "I7", edits: []edit{
+		{"operator/failover/engines.go", "case mine == nil:", "case mine == nil && had < 0:"},
+		{"operator/failover/engines.go", "case mine.Tables > 0 && mine.WithRows < had:", "case mine != nil && mine.Tables > 0 && mine.WithRows < had:"},
+	}},
+	{guard: "isWithoutRows: what the active site had is durable", breaks: "I7", edits: []edit{
+		{"operator/failover/engines.go", "d.Status.RowsOutside, d.Persist = found.WithRows, true", "d.Persist = false"},
 	}},
 	// A simulated server that was cloned is another one, as a real one is, so none would number again.
 	{guard: "isNumberingAgain", breaks: "I10", edits: []edit{

@@ -291,6 +291,10 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
       default: 2s
+    - name: stallTimeout
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+      default: 60s
     - name: threshold
       type:
         scalar: numeric
@@ -536,6 +540,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: replicationLag
       type:
         scalar: string
+    - name: rowsOutsideInnoDB
+      type:
+        scalar: numeric
     - name: sites
       type:
         list:
@@ -775,6 +782,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: state
       type:
         namedType: com.github.mysql-mfg.mfg.api.v1alpha1.SiteState
+    - name: unlisted
+      type:
+        scalar: boolean
     - name: version
       type:
         scalar: string

@@ -23,6 +23,10 @@ type FailoverSpecApplyConfiguration struct {
 	Threshold *int32 `json:"threshold,omitempty"`
 	// crashGrace is how long a dead mysqld may take to restart in place, which loses nothing. Default 5s, up to 10m.
 	CrashGrace *v1.Duration `json:"crashGrace,omitempty"`
+	// stallTimeout is for how long the data volume of the active site may take no write, because it does not answer or returns errors,
+	// before another site takes over whose own volume does. A full volume is told, and moves no role. Default 60s, from 10s to 1h; 0s
+	// means never.
+	StallTimeout *v1.Duration `json:"stallTimeout,omitempty"`
 	// cooldown is how long after a failover no other emergency failover starts by itself. Default 10m, up to 24h.
 	Cooldown *v1.Duration `json:"cooldown,omitempty"`
 	// drainTimeout bounds how long a site that is to be promoted may take to apply its relay log. Default 30s, from 1s
@@ -80,6 +84,14 @@ func (b *FailoverSpecApplyConfiguration) WithThreshold(value int32) *FailoverSpe
 // If called multiple times, the CrashGrace field is set to the value of the last call.
 func (b *FailoverSpecApplyConfiguration) WithCrashGrace(value v1.Duration) *FailoverSpecApplyConfiguration {
 	b.CrashGrace = &value
+	return b
+}
+
+// WithStallTimeout sets the StallTimeout field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the StallTimeout field is set to the value of the last call.
+func (b *FailoverSpecApplyConfiguration) WithStallTimeout(value v1.Duration) *FailoverSpecApplyConfiguration {
+	b.StallTimeout = &value
 	return b
 }
 

@@ -17,9 +17,9 @@ import (
 //
 // Two owners write it, each through its own field manager:
 // - mfg-monitor-status (operator/monitor): activeSite, activeSiteSince, epoch, transition, cooldownUntil, phase,
-// sites[].{state,reason,message,errant}, readySites, replicationLag, lastFailover, failovers and the conditions
+// rowsOutsideInnoDB, sites[].{state,reason,message,errant,outlivedLease}, readySites, replicationLag, lastFailover, failovers and the conditions
 // Available, ReplicationHealthy, FailoverBlocked, Ready, Degraded.
-// - mfg-operator-status (operator/controller): observedGeneration, sites[].{provisioned,volumeID,node,image,version,clone},
+// - mfg-operator-status (operator/controller): observedGeneration, sites[].{provisioned,volumeID,unlisted,node,image,version,clone},
 // encryptionAtRest and the conditions Progressing, TLSReady, UnbuiltFeatures, EncryptionAtRestReady,
 // BackupReady, CacheReady, DNSReady, TaintsReady.
 //
@@ -47,6 +47,9 @@ type MysqlFailoverGroupStatusApplyConfiguration struct {
 	Forecast *ForecastApplyConfiguration `json:"forecast,omitempty"`
 	// cooldownUntil is until when no emergency failover starts by itself.
 	CooldownUntil *v1.Time `json:"cooldownUntil,omitempty"`
+	// rowsOutsideInnoDB counts the tables with rows outside InnoDB that the active site had when it was last seen open. A clone brings
+	// none of these rows; a site that was cloned without them is no candidate.
+	RowsOutsideInnoDB *int32 `json:"rowsOutsideInnoDB,omitempty"`
 	// readySites is how many sites are ready, of how many, as in 3/3.
 	ReadySites *string `json:"readySites,omitempty"`
 	// replicationLag is the largest replication lag of any replica, as in 0s; empty when it is not known.
@@ -146,6 +149,14 @@ func (b *MysqlFailoverGroupStatusApplyConfiguration) WithForecast(value *Forecas
 // If called multiple times, the CooldownUntil field is set to the value of the last call.
 func (b *MysqlFailoverGroupStatusApplyConfiguration) WithCooldownUntil(value v1.Time) *MysqlFailoverGroupStatusApplyConfiguration {
 	b.CooldownUntil = &value
+	return b
+}
+
+// WithRowsOutsideInnoDB sets the RowsOutsideInnoDB field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the RowsOutsideInnoDB field is set to the value of the last call.
+func (b *MysqlFailoverGroupStatusApplyConfiguration) WithRowsOutsideInnoDB(value int32) *MysqlFailoverGroupStatusApplyConfiguration {
+	b.RowsOutsideInnoDB = &value
 	return b
 }
 

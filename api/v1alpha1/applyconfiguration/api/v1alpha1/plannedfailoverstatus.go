@@ -18,7 +18,8 @@ type PlannedFailoverStatusApplyConfiguration struct {
 	From *string `json:"from,omitempty"`
 	// to is the site that is to take over.
 	To *string `json:"to,omitempty"`
-	// cause is who asked: Requested (the annotation), SiteLeaving (its pod or node goes away) or OrderedUpdate.
+	// cause is who asked: Requested (the annotation), SiteLeaving (its pod or node goes away), OrderedUpdate or VolumeFails (its volume
+	// returns errors).
 	Cause *string `json:"cause,omitempty"`
 	// phase is Waiting, Moving, Succeeded, Refused, Reverted or Aborted.
 	Phase *apiv1alpha1.PlannedPhase `json:"phase,omitempty"`

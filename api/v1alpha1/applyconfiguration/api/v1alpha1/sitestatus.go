@@ -36,6 +36,10 @@ type SiteStatusApplyConfiguration struct {
 	// volumeID names the data volume on which the site was provisioned, after a random name that is kept on the volume.
 	// A site that shows up with another volume has lost that data.
 	VolumeID *string `json:"volumeID,omitempty"`
+	// unlisted is true for a site that was added to a group with data and has not got its own yet: no pod of another site was started
+	// with it as a peer, so it can keep nobody's lease, and no failover waits for it. It goes for good, before any pod is made that
+	// asks the site.
+	Unlisted *bool `json:"unlisted,omitempty"`
 	// node is where the sidecar of the site's pod started last. It stays while a replacement of that pod waits, since the
 	// old one may still run there.
 	Node *string `json:"node,omitempty"`
@@ -133,6 +137,14 @@ func (b *SiteStatusApplyConfiguration) WithProvisioned(value bool) *SiteStatusAp
 // If called multiple times, the VolumeID field is set to the value of the last call.
 func (b *SiteStatusApplyConfiguration) WithVolumeID(value string) *SiteStatusApplyConfiguration {
 	b.VolumeID = &value
+	return b
+}
+
+// WithUnlisted sets the Unlisted field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Unlisted field is set to the value of the last call.
+func (b *SiteStatusApplyConfiguration) WithUnlisted(value bool) *SiteStatusApplyConfiguration {
+	b.Unlisted = &value
 	return b
 }
 

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package failover
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
+)
+
+// An active site is open, its sidecar and its MySQL answer, and its data volume takes no writes: every commit hangs, or fails. It looks
+// healthy to every other rule. After stallTimeout it is replaced by a site whose own volume takes writes (decision 0020).
+
+// volumeValid is how old the last try on a candidate's volume may be.
+const volumeValid = 30 * time.Second
+
+// stalls is true if the sidecar of an open site has just found that its volume takes no writes.
+func stalls(site Site) bool {
+	p := site.Sidecar.Report.WriteProbe
+	return site.Sidecar.Answered && site.Writable() && p.Stalled() && time.Duration(p.AgeMillis)*time.Millisecond <= probeValid
+}
+
+// stalledFor is for how long it has been so: by what was reported poll by poll, and by the probe, which looks more often.
+func stalledFor(s Snapshot, m Memory, a Site) time.Duration {
+	if !stalls(a) {
+		return 0
+	}
+	return min(s.Now.Sub(orNow(m.StalledSince[a.Name], s.Now)), time.Duration(a.Sidecar.Report.WriteProbe.ForMillis)*time.Millisecond)
+}
+
+// takesNoWrites names why a candidate is no better than a site whose volume is stalled, or "". Nothing is taken for granted: replicas may
+// lie on the same storage.
+func takesNoWrites(site Site) string {
+	p := site.Sidecar.Report.VolumeProbe
+	switch {
+	case p == nil || time.Duration(p.AgeMillis)*time.Millisecond > volumeValid || p.Outcome == wire.WriteUnknown:
+		return "it is not known whether its own volume takes writes"
+	case p.Outcome != wire.WriteDone:
+		return "its own volume takes no writes (" + p.Reason + ")"
+	}
+	return ""
+}
+
+// stalled replaces an active site whose volume has taken no writes for stallTimeout, or says why that may not be.
+func stalled(s Snapshot, d Decision, a Site) Decision {
+	limit, lasted := s.Policy.StallTimeout, stalledFor(s, d.Memory, a)
+	if limit <= 0 || lasted == 0 {
+		return d
+	}
+	if lasted < limit {
+		return d.within(limit - lasted)
+	}
+	best, each := Candidate{}, []string(nil)
+	for _, c := range candidates(s, d.Memory) {
+		if c.Site.Name == a.Name {
+			continue
+		}
+		if why := cmp.Or(c.Unfit, takesNoWrites(c.Site)); why != "" {
+			each = append(each, c.Site.Name+": "+why)
+		} else if best.Site.Name == "" {
+			best = c
+		}
+	}
+	found := best.Site.Name != ""
+	if blocked, _, message := forbidden(s, d.Memory, best, found); blocked {
+		if !found && s.Policy.Mode == v1alpha1.FailoverAuto && !s.paused() {
+			slices.Sort(each) // the ranking may change with every look
+			message = "no site is fit (" + strings.Join(each, ", ") + ")"
+		}
+		d.StallStands = message
+		return d
+	}
+	why := Reason(a.Sidecar.Report.WriteProbe.Reason)
+	if refused, _ := preflight(s, d.Memory, a, best.Site.Name); why == ReasonDiskFailed && refused == "" && !triedPlanned(s) {
+		if near, _ := isClose(a, best.Site); near {
+			// Its commits fail and do not hang, so it can be fenced with all that it holds: that loses nothing.
+			return d.move(s, Planned{From: a.Name, To: best.Site.Name, Cause: CauseDisk, StartedAt: s.Now})
+		}
+	}
+	d.Effects = nil
+	d = d.begin(s, v1alpha1.FailoverEmergency, best.Site.Name, why)
+	d.Status.Transition.DetectedAt = d.Memory.StalledSince[a.Name]
+	return d.say(TopologyTransition, VerdictFailover, why, "the data volume of %s has taken no writes for %s: failover %s -> %s under epoch %d",
+		a.Name, lasted.Round(time.Second), a.Name, best.Site.Name, d.Status.Epoch)
+}
+
+// overDisk is true for a change that replaces a site because its volume takes no writes: it is not opened again for what it alone has,
+// which is fetched from it while it answers.
+func (t *Transition) overDisk() bool {
+	return t.Reason == string(ReasonDiskStalled) || t.Reason == string(ReasonDiskFailed)
+}
+
+// triedPlanned is true if the last planned failover was given up that was to end the same trouble.
+func triedPlanned(s Snapshot) bool {
+	p := s.Status.Planned
+	return p != nil && p.Cause == CauseDisk && p.Phase == v1alpha1.PlannedReverted && s.Now.Sub(p.FinishedAt) < leavingRetryMost
+}
+
+// stallRule says how far that is, for people.
+func (x explained) stallRule() string {
+	lasted := stalledFor(x.s, x.m, x.active)
+	switch {
+	case lasted == 0:
+		return ""
+	case x.s.Policy.StallTimeout <= 0:
+		return "; spec.failover.stallTimeout is 0s, so no other site takes over"
+	}
+	return fmt.Sprintf("; another site takes over after spec.failover.stallTimeout %s, of which %s have passed", x.s.Policy.StallTimeout, seconds(lasted))
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package failover
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
+)
+
+// stalledGroup is a group whose active site a is open, and whose volume has just begun to take no writes.
+func stalledGroup(reason string) Snapshot {
+	s := threeSites()
+	s.Policy.StallTimeout = time.Minute
+	s.Sites[0].Sidecar.Report.WriteProbe = &wire.WriteProbe{Outcome: wire.WriteFails, Reason: reason, ForMillis: 3_600_000, AgeMillis: 900}
+	for i := range 2 {
+		s.Sites[i+1].Sidecar.Report.VolumeProbe = &wire.VolumeProbe{Outcome: wire.WriteDone, AgeMillis: 9_000}
+	}
+	return s
+}
+
+// lasts polls for a time, as long as nothing begins.
+func lasts(s Snapshot, m Memory, d time.Duration) (Snapshot, Decision) {
+	until := s.Now.Add(d)
+	for {
+		got := Decide(s, m)
+		if m = got.Memory; got.Status.Transition != nil || !s.Now.Before(until) {
+			return s, got
+		}
+		s.Status, s.Now = got.Status, s.Now.Add(s.Policy.PollInterval)
+	}
+}
+
+func TestAStalledVolumeMovesTheRole(t *testing.T) {
+	one := int64(1)
+	for name, tc := range map[string]struct {
+		reason string
+		change func(*Snapshot)
+		lasts  time.Duration
+		kind   v1alpha1.FailoverKind
+		to     string
+		stands string
+	}{
+		"it hangs":                 {wire.WriteDiskStalled, nil, time.Minute, v1alpha1.FailoverEmergency, "b", ""},
+		"not for long":             {wire.WriteDiskStalled, nil, 58 * time.Second, "", "", ""},
+		"it fails":                 {wire.WriteDiskFailed, nil, time.Minute, v1alpha1.FailoverPlanned, "b", ""},
+		"it is full":               {wire.WriteDiskFull, nil, time.Hour, "", "", ""},
+		"MySQL alone hangs":        {wire.WriteNoAnswer, nil, time.Hour, "", "", ""},
+		"that is switched off":     {wire.WriteDiskStalled, func(s *Snapshot) { s.Policy.StallTimeout = 0 }, time.Hour, "", "", ""},
+		"it was opened just now":   {wire.WriteDiskStalled, func(s *Snapshot) { s.Sites[0].Sidecar.Report.WriteProbe.ForMillis = 59_000 }, time.Hour, "", "", ""},
+		"the probe is of long ago": {wire.WriteDiskStalled, func(s *Snapshot) { s.Sites[0].Sidecar.Report.WriteProbe.AgeMillis = 11_000 }, time.Hour, "", "", ""},
+		"so is the volume of b": {wire.WriteDiskStalled, func(s *Snapshot) {
+			volumeOf(s, 1).Outcome, volumeOf(s, 1).Reason = wire.WriteFails, wire.WriteDiskStalled
+		}, time.Minute, v1alpha1.FailoverEmergency, "c", ""},
+		"nobody knows of b":           {wire.WriteDiskStalled, func(s *Snapshot) { s.Sites[1].Sidecar.Report.VolumeProbe = nil }, time.Minute, v1alpha1.FailoverEmergency, "c", ""},
+		"b was not tried lately":      {wire.WriteDiskStalled, func(s *Snapshot) { volumeOf(s, 1).AgeMillis = 31_000 }, time.Minute, v1alpha1.FailoverEmergency, "c", ""},
+		"the try of b says nothing":   {wire.WriteDiskStalled, func(s *Snapshot) { volumeOf(s, 1).Outcome = wire.WriteUnknown }, time.Minute, v1alpha1.FailoverEmergency, "c", ""},
+		"all lie on the same storage": {wire.WriteDiskStalled, func(s *Snapshot) { volumeOf(s, 1).Outcome, volumeOf(s, 2).Outcome = wire.WriteFails, wire.WriteFails }, time.Hour, "", "", "its own volume takes no writes"},
+		"b is unfit":                  {wire.WriteDiskStalled, func(s *Snapshot) { s.Sites[1].Role = v1alpha1.DROnly }, time.Minute, v1alpha1.FailoverEmergency, "c", ""},
+		"mode Manual":                 {wire.WriteDiskStalled, func(s *Snapshot) { s.Policy.Mode = v1alpha1.FailoverManual }, time.Hour, "", "", "spec.failover.mode is Manual"},
+		"in the cooldown":             {wire.WriteDiskStalled, func(s *Snapshot) { s.Status.CooldownUntil = s.Now.Add(2 * time.Hour) }, time.Hour, "", "", "cooldown"},
+		"paused":                      {wire.WriteDiskFailed, func(s *Snapshot) { s.Policy.PausedUntil = s.Now.Add(2 * time.Hour) }, time.Hour, "", "", "paused"},
+		"more would be lost than may": {wire.WriteDiskStalled, func(s *Snapshot) { s.Policy.MaxLost, s.Sites[0].MySQL.Executed = &one, set("A:1-11") }, time.Hour, "", "", "maxLostTransactions"},
+		"it fails, and b lags": {wire.WriteDiskFailed, func(s *Snapshot) {
+			lag := 5.0
+			s.Sites[1].MySQL.LagSeconds, s.Sites[2].Role = &lag, v1alpha1.DROnly
+		}, time.Minute, v1alpha1.FailoverEmergency, "b", ""},
+		"it fails, and was not fenced": {wire.WriteDiskFailed, func(s *Snapshot) {
+			s.Status.Planned = &Planned{From: "a", To: "b", Cause: CauseDisk, Phase: v1alpha1.PlannedReverted, FinishedAt: s.Now, Answered: true}
+		}, time.Minute, v1alpha1.FailoverEmergency, "b", ""},
+	} {
+		s := stalledGroup(tc.reason)
+		if tc.change != nil {
+			tc.change(&s)
+		}
+		_, d := lasts(s, Memory{}, tc.lasts)
+		to, kind := "", v1alpha1.FailoverKind("")
+		if tr := d.Status.Transition; tr != nil {
+			to, kind = tr.To, tr.Kind
+			if kind == v1alpha1.FailoverEmergency && (tr.Reason != tc.reason || tr.StartedAt.Sub(tr.DetectedAt) != time.Minute) {
+				t.Errorf("%s: %s, detected %s before", name, tr.Reason, tr.StartedAt.Sub(tr.DetectedAt))
+			}
+		}
+		if to != tc.to || kind != tc.kind {
+			t.Errorf("%s: %s failover to %q: %s %s", name, kind, to, d.Reason, d.Message)
+		}
+		if (tc.stands != "") != (d.StallStands != "") || !strings.Contains(d.StallStands, tc.stands) || !strings.Contains(d.Message, tc.stands) {
+			t.Errorf("%s: stands for %q: %s", name, d.StallStands, d.Message)
+		}
+	}
+}
+
+func volumeOf(s *Snapshot, site int) *wire.VolumeProbe {
+	return s.Sites[site].Sidecar.Report.VolumeProbe
+}
+
+// TestAStallCountsUnbroken: a write that succeeds, or fails for another reason, begins it anew; a lost answer does not.
+func TestAStallCountsUnbroken(t *testing.T) {
+	for name, tc := range map[string]struct {
+		between func(*Site)
+		moves   bool
+	}{
+		"a lost answer":    {func(a *Site) { a.Sidecar = Sidecar{} }, true},
+		"a write succeeds": {func(a *Site) { a.Sidecar.Report.WriteProbe = &wire.WriteProbe{Outcome: wire.WriteDone} }, false},
+		"offline_mode":     {func(a *Site) { a.Sidecar.Report.WriteProbe = fails(wire.WriteOffline, 3_600_000) }, false},
+	} {
+		s := stalledGroup(wire.WriteDiskStalled)
+		s, d := lasts(s, Memory{}, 50*time.Second)
+		other := s
+		other.Sites = append([]Site(nil), s.Sites...)
+		tc.between(&other.Sites[0])
+		other.Now = s.Now.Add(s.Policy.PollInterval)
+		m := Decide(other, d.Memory).Memory
+		s.Now = other.Now.Add(s.Policy.PollInterval)
+		if _, d = lasts(s, m, 20*time.Second); (d.Status.Transition != nil) != tc.moves {
+			t.Errorf("%s: %s %s", name, d.Reason, d.Message)
+		}
+	}
+}
+
+// TestAStalledSiteIsNotOpenedAgain: fenced, it may have more than its successor, which fetches that; it is no place to go back to.
+func TestAStalledSiteIsNotOpenedAgain(t *testing.T) {
+	for reason, again := range map[Reason]bool{ReasonDiskStalled: false, ReasonDiskFailed: false, ReasonActiveSiteSilent: true} {
+		s, m := cutOff()
+		s.Status.Transition.Reason = string(reason)
+		s.Sites[0] = seen("a", "A:1-10", 4)
+		d := Decide(s, m)
+		if back := d.Status.ActiveSite == "a"; back != again {
+			t.Errorf("%s: active is %s: %s", reason, d.Status.ActiveSite, d.Message)
+		}
+		if !again && d.Verdict == VerdictPromote {
+			t.Errorf("I7: %s: b is opened without what a has: %s", reason, d.Message)
+		}
+	}
+}
