@@ -134,6 +134,36 @@ func (db *DB) Follow(ctx context.Context, src Source) error {
 	return nil
 }
 
+// GivePassword gives a replica the password with which its receiver is to connect from now on, and has it connect anew, which takes
+// a moment; what it has received is applied meanwhile. A server that does not receive from that source just now is left alone, with
+// ErrNotFollowing: whoever stopped its receiver had a reason.
+func (db *DB) GivePassword(ctx context.Context, src Source) error {
+	if err := src.validate(); err != nil {
+		return fmt.Errorf("give the password of %s: %w", src, err)
+	}
+	ctx, cancel := long(ctx)
+	defer cancel()
+	err := db.onFresh(ctx, func(conn *sql.Conn) error {
+		have, err := readChannel(ctx, conn)
+		switch {
+		case err != nil:
+			return fmt.Errorf("read channel: %w", err)
+		case have.config.host != src.Host || have.config.port != src.Port || have.config.user != src.User || have.receiver == "OFF":
+			return ErrNotFollowing
+		}
+		if err := execAll(ctx, conn, "STOP REPLICA IO_THREAD"); err != nil {
+			return err
+		}
+		// Started again whatever comes of the change: the old password may still do.
+		_, err = conn.ExecContext(ctx, "CHANGE REPLICATION SOURCE TO SOURCE_PASSWORD = ?", src.Password)
+		return errors.Join(withoutSecret(err, src.Password), execAll(ctx, conn, "START REPLICA IO_THREAD"))
+	})
+	if err != nil {
+		return fmt.Errorf("give %s the password of %s: %w", db.target, src, err)
+	}
+	return nil
+}
+
 func (s Source) validate() error {
 	if s.Host == "" || len(s.Host) > maxSourceHost || s.Port <= 0 || s.User == "" {
 		return fmt.Errorf("%w: host, port and user must be given and have a sensible length", ErrRefused)
