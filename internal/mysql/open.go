@@ -46,9 +46,8 @@ type Target struct {
 	User     string
 	Password string
 	// Passwords, if set, are asked for at every new connection and tried in turn instead of Password: while a password is replaced,
-	// a server takes one of two. It has to answer at once. LoggedIn, if set, is told which one was taken.
-	Passwords func() []string
-	LoggedIn  func(password string)
+	// a server takes one of two. It has to answer at once. It is asked again once all were refused, and may take a moment then.
+	Passwords func(ctx context.Context, again bool) []string
 	// TLS, if set, is required: there is no fallback to plaintext.
 	TLS *tls.Config
 	// DialTimeout bounds each connection attempt, QueryTimeout each short statement. Zero means one second.
@@ -154,22 +153,18 @@ func (inTurn) Driver() sqldriver.Driver { return driver.MySQLDriver{} }
 // Connect tries one password after the other. Only a refusal of the password itself leads to the next.
 func (c inTurn) Connect(ctx context.Context) (sqldriver.Conn, error) {
 	err := errNoPassword
-	for _, password := range c.db.target.Passwords() {
-		config := c.db.config.Clone()
-		config.Passwd = password
-		var connector sqldriver.Connector
-		if connector, err = driver.NewConnector(config); err != nil {
-			return nil, err
-		}
-		var conn sqldriver.Conn
-		if conn, err = connector.Connect(ctx); err == nil {
-			if c.db.target.LoggedIn != nil {
-				c.db.target.LoggedIn(password)
+	for _, again := range []bool{false, true} {
+		for _, password := range c.db.target.Passwords(ctx, again) {
+			config := c.db.config.Clone()
+			config.Passwd = password
+			var connector sqldriver.Connector
+			if connector, err = driver.NewConnector(config); err != nil {
+				return nil, err
 			}
-			return conn, nil
-		}
-		if number(err) != numberAccessDenied {
-			return nil, err
+			var conn sqldriver.Conn
+			if conn, err = connector.Connect(ctx); number(err) != numberAccessDenied {
+				return conn, err
+			}
 		}
 	}
 	return nil, err

@@ -72,6 +72,7 @@ func alterOwn(ctx context.Context, t Target, what, secret, same, change string) 
 
 // asAccount does something over a connection of its own.
 func asAccount(ctx context.Context, t Target, do func(context.Context, *sql.Conn) error) error {
+	t.Passwords = nil // this one, and no other
 	db, err := Open(t)
 	if err != nil {
 		return err

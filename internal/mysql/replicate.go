@@ -24,6 +24,8 @@ type Source struct {
 	Host           string
 	Port           int
 	User, Password string
+	// Serial tells which password it is, for whoever keeps account of what was given; no server sees it.
+	Serial int64
 	// TLS asks for a verified connection: the source's certificate must be signed by CA and name Host. Without it the
 	// connection is encrypted with whatever certificate the source shows.
 	TLS bool

@@ -102,6 +102,11 @@ type WriteProbe interface {
 	Report() *wire.WriteProbe
 }
 
+// Logins tells with which passwords this sidecar logs in.
+type Logins interface {
+	Report() *wire.AccountReport
+}
+
 // Engines looks for tables whose rows a clone loses.
 type Engines interface {
 	Report() *wire.EngineReport
@@ -147,6 +152,8 @@ type Config struct {
 	WriteProbe WriteProbe
 	// Engines may be nil.
 	Engines Engines
+	// Logins may be nil.
+	Logins Logins
 	Clock   Clock
 	Log     *slog.Logger
 }
