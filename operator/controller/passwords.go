@@ -266,7 +266,9 @@ func (r *Reconciler) performPasswords(ctx context.Context, s *scope, d passwords
 	case passwords.Look:
 		r.askServers(s, func(ctx context.Context, q question) (passwordLook, error) { return q.look(ctx, e.Accounts), nil })
 	case passwords.Introduce:
-		r.askServers(s, func(ctx context.Context, q question) (passwordLook, error) { return passwordLook{}, q.introduce(ctx, e) })
+		r.askServers(s, func(ctx context.Context, q question) (passwordLook, error) {
+			return passwordLook{}, q.introduce(ctx, e)
+		})
 	case passwords.Retire:
 		r.askServers(s, func(ctx context.Context, q question) (passwordLook, error) { return passwordLook{}, q.retire(ctx, e) })
 	}

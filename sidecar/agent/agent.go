@@ -154,8 +154,8 @@ type Config struct {
 	Engines Engines
 	// Logins may be nil.
 	Logins Logins
-	Clock   Clock
-	Log     *slog.Logger
+	Clock  Clock
+	Log    *slog.Logger
 }
 
 func (c Config) validate() error {
