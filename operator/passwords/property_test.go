@@ -15,7 +15,7 @@ import (
 // TestEverybodyCanLogInI21 lets people order and edit, sites go and come, roles move with and without loss, kubelets and replicas lag,
 // and the operator forget everything at any time: whoever has to log in can at every moment, and in the end every replacement is over.
 func TestEverybodyCanLogInI21(t *testing.T) {
-	finished := 0
+	runs, finished := 0, 0
 	rapid.Check(t, func(rt *rapid.T) {
 		w := newWorld(rt)
 		one := func() *node { return w.nodes[rapid.IntRange(0, len(w.nodes)-1).Draw(rt, "site")] }
@@ -69,8 +69,9 @@ func TestEverybodyCanLogInI21(t *testing.T) {
 			}
 		}
 		finished += w.done
+		runs++
 	})
-	if finished == 0 {
+	if runs >= 100 && finished == 0 {
 		t.Error("no replacement ever came to its end: the test shows nothing")
 	}
 }

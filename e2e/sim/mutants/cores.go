@@ -31,6 +31,7 @@ var cores = []core{
 	{folder: "sidecar/fence", simulated: true, draws: []string{"0", "8", "100"}},
 	{folder: "operator/authority", simulated: true, draws: []string{noDraws}},
 	{folder: "operator/keyring", draws: []string{"0", "8", "100", "2000"}, reads: []string{"docs/keyring-phases.md"}},
+	{folder: "operator/passwords", draws: []string{"0", "8", "100", "2000"}},
 	{folder: "operator/rollout", draws: []string{"0", "8", "100", "5000"}},
 }
 
