@@ -41,7 +41,7 @@ func TestRotatePasswords(t *testing.T) {
 			}
 			ticks := 0
 			got := run(t, f, runOptions{stdin: tc.stdin, tick: func(int) {
-				g := f.groups[0]
+				g := &f.groups[0]
 				value, is := g.Annotations[key]
 				if ticks++; !is || tc.answer == "" {
 					return
