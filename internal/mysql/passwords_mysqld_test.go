@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/mysql-mfg/mfg/internal/mysql"
 	"github.com/mysql-mfg/mfg/internal/mysql/mysqltest"
