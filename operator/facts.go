@@ -46,6 +46,14 @@ func enginesOf(s monitor.SiteFacts) *apiwire.EngineReport {
 	return s.Sidecar.Report.Engines
 }
 
+// serialOf is likewise for the password with which it logs in.
+func serialOf(s monitor.SiteFacts) int64 {
+	if !s.Sidecar.Answered || s.Sidecar.Report.Accounts == nil {
+		return 0
+	}
+	return s.Sidecar.Report.Accounts.Serial
+}
+
 // Sites implements controller.Facts.
 func (f factsOf) Sites(namespace, group string) (controller.GroupFacts, bool) {
 	seen, known := f.monitor.Facts(namespace, group)
@@ -59,6 +67,7 @@ func (f factsOf) Sites(namespace, group string) (controller.GroupFacts, bool) {
 			Executed: s.MySQL.Executed, Retrieved: s.MySQL.Retrieved, Purged: s.MySQL.Purged, UserDatabases: s.MySQL.UserDatabases, IOErrno: s.MySQL.IOErrno,
 			Following: s.MySQL.ReplicaOf == seen.ActiveSite && s.MySQL.IORunning && s.MySQL.SQLRunning,
 			VolumeID:  s.Sidecar.Report.VolumeID, Keyring: keyringOf(s), ReportedAt: reportedAt(s), Certificate: certificateOf(s), Engines: enginesOf(s), Diverged: s.View.State == v1alpha1.SiteDiverged, Errant: s.View.Errant,
+			PasswordSerial: serialOf(s), ReceiverSerial: s.ReceiverSerial,
 			Version: s.MySQL.Version, AdminAddr: s.AdminAddr, PodName: s.Pod.Name, PodUID: s.Pod.UID,
 		}
 	}

@@ -13,7 +13,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/client"
@@ -69,6 +68,7 @@ func run(ctx context.Context, s settings, log *slog.Logger) error {
 	defer runCertificate(ctx, beside.certificate)()
 	defer runWrites(ctx, beside.writes)()
 	go beside.engines.run(ctx)
+	go beside.logins.run(ctx)
 	defer cancel()
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", s.listen)
 	if err != nil {
@@ -111,6 +111,7 @@ type beside struct {
 	certificate *certificate
 	writes      *probe.Agent
 	engines     *engines
+	logins      *logins
 }
 
 // connect connects an agent to the world.
@@ -148,6 +149,14 @@ func connect(s settings, log *slog.Logger) (agent.Config, beside, func(), error)
 		closeShown()
 		return failed(errors.Join(err, watch.Close(), change.Close()))
 	}
+	// It opens no connection that would have to be closed.
+	own, err := watchLogins(s, log)
+	if err != nil {
+		closeKeyring()
+		closeShown()
+		closeWrites()
+		return failed(errors.Join(err, watch.Close(), change.Close(), prepared.Close()))
+	}
 	tables := &engines{datadir: s.datadir, log: log}
 	keys := agent.NewKeys(s.authority)
 	site := fence.Site{Namespace: s.namespace, Group: s.group, Name: s.site}
@@ -169,28 +178,34 @@ func connect(s settings, log *slog.Logger) (agent.Config, beside, func(), error)
 		Processes: procs,
 		Volume:    agent.Store{Dir: s.stateDir},
 		Verify:    keys.Verify, Anchor: keys.Anchor, ReportKey: agent.ReportKeyFile(s.reportKeyFile),
-		Keyring: keyringOf(keyring), Certificate: certificateOf(shown), WriteProbe: writes, Engines: tables,
+		Keyring: keyringOf(keyring), Certificate: certificateOf(shown), WriteProbe: writes, Engines: tables, Logins: own,
 		Clock: clock, Log: log,
-	}, beside{keyring: keyring, certificate: shown, writes: writes, engines: tables}, done, nil
+	}, beside{keyring: keyring, certificate: shown, writes: writes, engines: tables, logins: own}, done, nil
 }
 
-// openMySQL prepares to speak to the admin interface, which has room when all connections are taken.
+// adminTarget is the admin interface of this pod's MySQL, which has room when all connections are taken.
+func adminTarget(s settings, own *account, program string) mysql.Target {
+	return mysql.Target{
+		Addr: net.JoinHostPort(s.podIP, strconv.Itoa(wire.PortMySQLAdmin)),
+		User: mysql.AccountSidecar, Passwords: own.passwords,
+		TLS: tlsConfig(filepath.Join(s.tlsDir, caFile)), Program: program,
+	}
+}
+
+// openMySQL prepares to speak to the admin interface.
 func openMySQL(s settings, program string) (*mysql.DB, error) {
-	password, err := sidecarPassword(s)
+	own, err := newAccount(s.accountsDir)
 	if err != nil {
 		return nil, err
 	}
-	return mysql.Open(mysql.Target{
-		Addr: net.JoinHostPort(s.podIP, strconv.Itoa(wire.PortMySQLAdmin)),
-		User: mysql.AccountSidecar, Password: password,
-		TLS: tlsConfig(filepath.Join(s.tlsDir, caFile)), Program: program,
-	})
+	return mysql.Open(adminTarget(s, own, program))
 }
 
-func sidecarPassword(s settings) (string, error) {
-	password, err := os.ReadFile(filepath.Join(s.accountsDir, "sidecar"))
+// watchLogins makes what tells with which password the sidecar logs in.
+func watchLogins(s settings, log *slog.Logger) (*logins, error) {
+	own, err := newAccount(s.accountsDir)
 	if err != nil {
-		return "", fmt.Errorf("read password of the sidecar's account: %w", err)
+		return nil, err
 	}
-	return strings.TrimRight(string(password), "\n"), nil
+	return &logins{account: own, target: adminTarget(s, own, "mfg sidecar (password)"), log: log}, nil
 }

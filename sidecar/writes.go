@@ -19,13 +19,13 @@ const probeFile = "write-probe"
 
 // watchWrites makes what writes as a client does. Its Open is set by the caller.
 func watchWrites(s settings, log *slog.Logger) (*probe.Agent, func(), error) {
-	password, err := sidecarPassword(s)
+	own, err := newAccount(s.accountsDir)
 	if err != nil {
 		return nil, nil, err
 	}
 	db, err := mysql.Open(mysql.Target{
 		Addr: net.JoinHostPort(s.podIP, strconv.Itoa(wire.PortMySQL)),
-		User: mysql.AccountProbe, Password: mysql.ProbePassword(password),
+		User: mysql.AccountProbe, Passwords: own.probePasswords,
 		TLS: tlsConfig(filepath.Join(s.tlsDir, caFile)), Program: "mfg sidecar (write probe)",
 	})
 	if err != nil {

@@ -57,6 +57,11 @@ const (
 	AnnotationPlannedFailover = Domain + "/planned-failover"
 	AnnotationRecloneSite     = Domain + "/reclone-site"
 	AnnotationLastRequest     = Domain + "/last-request"
+	// AnnotationRotatePasswords has the passwords of the operator's own accounts replaced: all, or some of operator, replication,
+	// sidecar and clone, separated by commas. The operator takes it off when it is done or refused.
+	AnnotationRotatePasswords = Domain + "/rotate-passwords"
+	// AnnotationPasswordSerial, on the pod of a site, is the serial of the accounts Secret. Changed, it has the kubelet look at once.
+	AnnotationPasswordSerial = Domain + "/password-serial"
 	// AnnotationRotation is what `kubectl mfg rotate --all` leaves on the group while it is under way: when it began, and the
 	// keyring version of each site then. The operator reads nothing of it.
 	AnnotationRotation = Domain + "/rotation"
@@ -197,6 +202,22 @@ const (
 
 // AccountsSecret holds the generated passwords of the operator's own MySQL accounts.
 func AccountsSecret(group string) string { return fmt.Sprintf("mysql-%s-accounts", group) }
+
+// Keys of the accounts Secret: the password of each account. Those of one that is being replaced have the suffixes.
+const (
+	AccountOperator    = "operator"
+	AccountReplication = "replication"
+	AccountSidecar     = "sidecar"
+	AccountClone       = "clone"
+
+	// PasswordKnown is the operator's own copy of what the servers take, PasswordNext what they are being given, PasswordPrevious
+	// what they take still.
+	PasswordKnown    = "-known"
+	PasswordNext     = "-next"
+	PasswordPrevious = "-previous"
+	// PasswordSerial is the key that counts the changes.
+	PasswordSerial = "serial"
+)
 
 // ReportSecret holds the key with which the sidecar of a site authenticates its reports.
 func ReportSecret(group, site string) string { return SiteName(group, site) + "-report" }

@@ -11,7 +11,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 //     rowsOutsideInnoDB, sites[].{state,reason,message,errant,outlivedLease}, readySites, replicationLag, lastFailover, failovers and the conditions
 //     Available, ReplicationHealthy, FailoverBlocked, Ready, Degraded.
 //   - mfg-operator-status (operator/controller): observedGeneration, sites[].{provisioned,volumeID,unlisted,node,image,version,clone},
-//     encryptionAtRest and the conditions Progressing, TLSReady, UnbuiltFeatures, EncryptionAtRestReady,
+//     encryptionAtRest, passwords and the conditions Progressing, TLSReady, UnbuiltFeatures, EncryptionAtRestReady,
 //     BackupReady, CacheReady, DNSReady, TaintsReady.
 //
 // Strings here have no bound and words no enumeration in the schema, on purpose: a rejected status write would stop a
@@ -98,6 +98,11 @@ type MysqlFailoverGroupStatus struct {
 	// +optional
 	EncryptionAtRest *EncryptionAtRestStatus `json:"encryptionAtRest,omitempty"`
 
+	// passwords says how far the replacement of passwords is; empty if there never was one.
+	//
+	// +optional
+	Passwords *PasswordsStatus `json:"passwords,omitempty"`
+
 	// conditions say what is true now; their messages name the next step.
 	//
 	// +optional
@@ -122,6 +127,43 @@ type GroupClaim struct {
 	//
 	// +optional
 	Since metav1.Time `json:"since,omitempty"`
+}
+
+// PasswordPhase is how far the replacement of passwords is.
+type PasswordPhase string
+
+// The phases of a replacement of passwords.
+const (
+	// PasswordsIntroducing means that the sites are given the new passwords beside the old ones. Everybody uses the old ones.
+	PasswordsIntroducing PasswordPhase = "Introducing"
+	// PasswordsSwitching means that every site takes both, and everybody changes to the new ones; then the old ones are refused.
+	PasswordsSwitching PasswordPhase = "Switching"
+)
+
+// PasswordsStatus is the replacement of the passwords of the operator's own MySQL accounts. It holds no password.
+type PasswordsStatus struct {
+	// phase is Introducing or Switching; empty while nothing is replaced.
+	//
+	// +optional
+	Phase PasswordPhase `json:"phase,omitempty"`
+	// accounts whose passwords are being replaced.
+	//
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Accounts []string `json:"accounts,omitempty"`
+	// reason is what it waits for, one CamelCase word.
+	//
+	// +optional
+	Reason string `json:"reason,omitempty"`
+	// message says it to people.
+	//
+	// +optional
+	Message string `json:"message,omitempty"`
+	// finishedAt is when passwords were replaced last.
+	//
+	// +optional
+	FinishedAt *metav1.Time `json:"finishedAt,omitempty"`
 }
 
 // GroupPhase is a summary for people; programs read conditions.

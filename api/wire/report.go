@@ -100,8 +100,16 @@ type Report struct {
 	VolumeProbe *VolumeProbe `json:"volumeProbe,omitempty"`
 	// Engines counts tables whose rows a clone does not copy; nil before they were looked for, and from a sidecar of an older version.
 	Engines *EngineReport `json:"engines,omitempty"`
+	// Accounts tells with which passwords the sidecar logs in; nil before it has, and from a sidecar of an older version.
+	Accounts *AccountReport `json:"accounts,omitempty"`
 
 	ObservedAt time.Time `json:"observedAt"`
+}
+
+// AccountReport tells which password the sidecar uses, and holds none.
+type AccountReport struct {
+	// Serial is that of the accounts Secret in the pod with whose password the sidecar has logged in.
+	Serial int64 `json:"serial"`
 }
 
 // CertificateReport is what a sidecar knows of the certificate that its MySQL shows.

@@ -58,6 +58,8 @@ const (
 	probeRights = "SESSION_VARIABLES_ADMIN"
 	// probeTableRights are those on the table that it changes, and changes back.
 	probeTableRights = "SELECT, INSERT, DELETE"
+	// ownPasswordRights: have two passwords of its own for as long as one replaces the other. None may change another account.
+	ownPasswordRights = "APPLICATION_PASSWORD_ADMIN"
 	// probeSessions bounds what a server that hangs collects of it.
 	probeSessions = 3
 )
@@ -127,7 +129,7 @@ func grants() []string {
 		{AccountOperator, operatorRights}, {AccountSidecar, sidecarRights}, {AccountReplication, replicationRights}, {AccountClone, cloneRights},
 		{AccountProbe, probeRights},
 	} {
-		statements = append(statements, fmt.Sprintf("GRANT %s ON *.* TO '%s'@'%%'", account.rights, account.name))
+		statements = append(statements, fmt.Sprintf("GRANT %s, %s ON *.* TO '%s'@'%%'", account.rights, ownPasswordRights, account.name))
 	}
 	for _, name := range []string{AccountOperator, AccountSidecar} {
 		statements = append(statements, fmt.Sprintf("GRANT SELECT ON performance_schema.* TO '%s'@'%%'", name))

@@ -118,7 +118,8 @@ var (
 		"SHOW DATABASES":                 withDB(sees),
 		"SELECT ON performance_schema.*": withDB(sees),
 	}
-	operatorNeeds = map[string]need{
+	ownPasswordNeeds = map[string]need{"APPLICATION_PASSWORD_ADMIN": hasTwoPasswords}
+	operatorNeeds    = map[string]need{
 		"REPLICATION_SLAVE_ADMIN": withDB(followsAndDrops),
 		"RELOAD":                  withDB(followsAndDrops),
 		"CLONE_ADMIN":             withDB(clones),
@@ -147,6 +148,17 @@ func probes(t *testing.T, s *mysqltest.Server, target mysql.Target) error {
 	return mysqltest.Open(t, target).ProbeWrite(budget(t))
 }
 
+// hasTwoPasswords must take a second password, and let it go again.
+func hasTwoPasswords(t *testing.T, s *mysqltest.Server, target mysql.Target) error {
+	target.Addr = net.JoinHostPort("127.0.0.1", strconv.Itoa(s.Port))
+	s.Exec(t, "SET GLOBAL read_only = OFF")
+	defer s.Exec(t, "SET GLOBAL super_read_only = ON")
+	if err := mysql.IntroducePassword(t.Context(), target, "another"); err != nil {
+		return err
+	}
+	return mysql.RetirePasswords(t.Context(), target)
+}
+
 // TestRightsAreNeeded takes each right away in turn: what it is for must fail, and work again when it is back. Together with
 // the list of grants this shows that no account has a right for nothing.
 func TestRightsAreNeeded(t *testing.T) {
@@ -155,6 +167,9 @@ func TestRightsAreNeeded(t *testing.T) {
 	operator, sidecar := maps.Clone(commonNeeds), maps.Clone(commonNeeds)
 	maps.Copy(operator, operatorNeeds)
 	maps.Copy(sidecar, sidecarNeeds)
+	for _, needs := range []map[string]need{operator, sidecar, probeNeeds} {
+		maps.Copy(needs, ownPasswordNeeds)
+	}
 	for _, account := range []struct {
 		target mysql.Target
 		needs  map[string]need

@@ -26,6 +26,8 @@ var (
 	ErrRefused = errors.New("refused before it was sent")
 	// ErrNotOpen says that a server does not accept writes of clients where it has to.
 	ErrNotOpen = errors.New("the server does not accept writes")
+	// ErrNotFollowing says that a server does not receive from the source that was named.
+	ErrNotFollowing = errors.New("the server does not follow that source")
 	// ErrNoWindow says that a server is not in a window: offline, read-only to clients, writable to us.
 	ErrNoWindow = errors.New("the server is not in a window")
 	// ErrRightMissing says that our account lacks a right that encryption needs.
@@ -50,6 +52,9 @@ const (
 	numberTableDenied     = 1142
 	numberNoMasterKey     = 3185
 	numberNoBinlogKey     = 3807
+	numberUserLimit       = 1226
+	numberOffline         = 3032
+	numberPasswordHistory = 3638
 )
 
 // number is the server's error number, or 0 if the error did not come from the server.

@@ -9,6 +9,8 @@ import (
 	"context"
 	"crypto/tls"
 	"database/sql"
+	sqldriver "database/sql/driver"
+	"errors"
 	"fmt"
 	"net"
 	"strings"
@@ -43,6 +45,9 @@ type Target struct {
 	Addr     string
 	User     string
 	Password string
+	// Passwords, if set, are asked for at every new connection and tried in turn instead of Password: while a password is replaced,
+	// a server takes one of two. It has to answer at once. It is asked again once all were refused, and may take a moment then.
+	Passwords func(ctx context.Context, again bool) []string
 	// TLS, if set, is required: there is no fallback to plaintext.
 	TLS *tls.Config
 	// DialTimeout bounds each connection attempt, QueryTimeout each short statement. Zero means one second.
@@ -56,6 +61,9 @@ func (t Target) String() string { return t.User + "@" + t.Addr }
 
 // GoString never shows the password.
 func (t Target) GoString() string { return t.String() }
+
+// errNoPassword says that there is nothing to log in with.
+var errNoPassword = errors.New("no password is known")
 
 // DB talks to one server. It is safe for concurrent use.
 type DB struct {
@@ -119,7 +127,7 @@ func configOf(t Target) *driver.Config {
 }
 
 func (db *DB) newPool() (*sql.DB, error) {
-	connector, err := driver.NewConnector(db.config)
+	connector, err := db.connector()
 	if err != nil {
 		return nil, err
 	}
@@ -127,6 +135,39 @@ func (db *DB) newPool() (*sql.DB, error) {
 	pool.SetMaxOpenConns(maxConns)
 	pool.SetMaxIdleConns(maxIdleConns)
 	return pool, nil
+}
+
+func (db *DB) connector() (sqldriver.Connector, error) {
+	if db.target.Passwords == nil {
+		return driver.NewConnector(db.config)
+	}
+	return inTurn{db}, nil
+}
+
+// inTurn connects with the first of several passwords that the server takes.
+type inTurn struct{ db *DB }
+
+// Driver is the driver of the connections.
+func (inTurn) Driver() sqldriver.Driver { return driver.MySQLDriver{} }
+
+// Connect tries one password after the other. Only a refusal of the password itself leads to the next.
+func (c inTurn) Connect(ctx context.Context) (sqldriver.Conn, error) {
+	err := errNoPassword
+	for _, again := range []bool{false, true} {
+		for _, password := range c.db.target.Passwords(ctx, again) {
+			config := c.db.config.Clone()
+			config.Passwd = password
+			var connector sqldriver.Connector
+			if connector, err = driver.NewConnector(config); err != nil {
+				return nil, err
+			}
+			var conn sqldriver.Conn
+			if conn, err = connector.Connect(ctx); number(err) != numberAccessDenied {
+				return conn, err
+			}
+		}
+	}
+	return nil, err
 }
 
 // onFresh runs do on a connection of its own, made now and closed afterwards: nothing it needs can be stuck in the

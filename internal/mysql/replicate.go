@@ -24,6 +24,8 @@ type Source struct {
 	Host           string
 	Port           int
 	User, Password string
+	// Serial tells which password it is, for whoever keeps account of what was given; no server sees it.
+	Serial int64
 	// TLS asks for a verified connection: the source's certificate must be signed by CA and name Host. Without it the
 	// connection is encrypted with whatever certificate the source shows.
 	TLS bool
@@ -130,6 +132,36 @@ func (db *DB) Follow(ctx context.Context, src Source) error {
 	err := db.onFresh(ctx, func(conn *sql.Conn) error { return db.follow(ctx, conn, src) })
 	if err != nil {
 		return fmt.Errorf("let %s follow %s: %w", db.target, src, err)
+	}
+	return nil
+}
+
+// GivePassword gives a replica the password with which its receiver is to connect from now on, and has it connect anew, which takes
+// a moment; what it has received is applied meanwhile. A server that does not receive from that source just now is left alone, with
+// ErrNotFollowing: whoever stopped its receiver had a reason.
+func (db *DB) GivePassword(ctx context.Context, src Source) error {
+	if err := src.validate(); err != nil {
+		return fmt.Errorf("give the password of %s: %w", src, err)
+	}
+	ctx, cancel := long(ctx)
+	defer cancel()
+	err := db.onFresh(ctx, func(conn *sql.Conn) error {
+		have, err := readChannel(ctx, conn)
+		switch {
+		case err != nil:
+			return fmt.Errorf("read channel: %w", err)
+		case have.config.host != src.Host || have.config.port != src.Port || have.config.user != src.User || have.receiver == "OFF":
+			return ErrNotFollowing
+		}
+		if err := execAll(ctx, conn, "STOP REPLICA IO_THREAD"); err != nil {
+			return err
+		}
+		// Started again whatever comes of the change: the old password may still do.
+		_, err = conn.ExecContext(ctx, "CHANGE REPLICATION SOURCE TO SOURCE_PASSWORD = ?", src.Password)
+		return errors.Join(withoutSecret(err, src.Password), execAll(ctx, conn, "START REPLICA IO_THREAD"))
+	})
+	if err != nil {
+		return fmt.Errorf("give %s the password of %s: %w", db.target, src, err)
 	}
 	return nil
 }

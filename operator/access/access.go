@@ -41,10 +41,13 @@ const caFile = "/etc/mfg-tls/ca.crt"
 // program names the operator in the process list of a server.
 const program = "mfg-operator"
 
-// secretAge is how long a Secret that was read is believed. Secrets are not in the cache of the manager, and a failover
-// must neither read them anew for every connection nor fail because the API server is away for a moment. Generated
-// passwords never change.
-const secretAge = 15 * time.Second
+// SecretAge is how long a Secret that was read is believed. Secrets are not in the cache of the manager, and a failover
+// must neither read them anew for every connection nor fail because the API server is away for a moment. A password that is
+// replaced stays valid for longer than that.
+const SecretAge = 15 * time.Second
+
+// refreshTimeout bounds a look for other passwords when a server has refused those that were known.
+const refreshTimeout = time.Second
 
 // formerAge is how long an authority that was replaced is trusted further. The kubelet and the sidecar take a minute or two
 // to give the new certificate to mysqld, which shows the former one until then.
@@ -72,7 +75,7 @@ type known struct {
 
 // after is what is known once a Secret was read that follows k.
 func (k known) after(data map[string][]byte, now time.Time) known {
-	next := known{data: data, until: now.Add(secretAge), former: k.former, formerUntil: k.formerUntil}
+	next := known{data: data, until: now.Add(SecretAge), former: k.former, formerUntil: k.formerUntil}
 	if before := k.data[keyCA]; len(before) > 0 && !bytes.Equal(before, data[keyCA]) {
 		next.former, next.formerUntil = before, now.Add(formerAge)
 	}
@@ -97,7 +100,11 @@ func New(generated, given client.Reader) *Access {
 
 // Site returns how to reach the admin interface of the MySQL in a site's pod.
 func (a *Access) Site(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, site, podIP string) (mysql.Target, error) {
-	password, err := a.password(ctx, group, keyOperator)
+	known, err := a.accounts(ctx, group)
+	if err != nil {
+		return mysql.Target{}, err
+	}
+	own, err := known.of(keyOperator)
 	if err != nil {
 		return mysql.Target{}, err
 	}
@@ -107,18 +114,28 @@ func (a *Access) Site(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, s
 	}
 	return mysql.Target{
 		Addr: net.JoinHostPort(podIP, strconv.Itoa(wire.PortMySQLAdmin)),
-		User: mysql.AccountOperator, Password: password, TLS: config, Program: program,
+		User: mysql.AccountOperator, Password: own.valid, TLS: config, Program: program,
+		Passwords: func(ctx context.Context, again bool) []string {
+			if again {
+				return a.anew(ctx, group, own)
+			}
+			return own.all
+		},
 	}, nil
 }
 
 // Replication returns how the other sites follow a site.
 func (a *Access) Replication(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, source string) (mysql.Source, error) {
-	password, err := a.password(ctx, group, keyReplication)
+	known, err := a.accounts(ctx, group)
+	if err != nil {
+		return mysql.Source{}, err
+	}
+	own, err := known.of(keyReplication)
 	if err != nil {
 		return mysql.Source{}, err
 	}
 	s := mysql.Source{
-		Host: hostOf(group, source), Port: wire.PortMySQL, User: mysql.AccountReplication, Password: password,
+		Host: hostOf(group, source), Port: wire.PortMySQL, User: mysql.AccountReplication, Password: own.valid, Serial: known.serial(),
 	}
 	if group.Spec.TLS != nil {
 		s.TLS, s.CA = true, caFile
@@ -128,12 +145,16 @@ func (a *Access) Replication(ctx context.Context, group *v1alpha1.MysqlFailoverG
 
 // Donor returns how a site clones from another.
 func (a *Access) Donor(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, source string) (mysql.Donor, error) {
-	password, err := a.password(ctx, group, keyClone)
+	known, err := a.accounts(ctx, group)
+	if err != nil {
+		return mysql.Donor{}, err
+	}
+	own, err := known.of(keyClone)
 	if err != nil {
 		return mysql.Donor{}, err
 	}
 	return mysql.Donor{
-		Host: hostOf(group, source), Port: wire.PortMySQL, User: mysql.AccountClone, Password: password,
+		Host: hostOf(group, source), Port: wire.PortMySQL, User: mysql.AccountClone, Password: own.valid,
 		RequireTLS: group.Spec.TLS != nil,
 	}, nil
 }
@@ -155,16 +176,73 @@ func hostOf(group *v1alpha1.MysqlFailoverGroup, site string) string {
 	return v1alpha1.SiteName(group.Name, site) + "." + group.Namespace + ".svc"
 }
 
-func (a *Access) password(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, key string) (string, error) {
+// accountsSecret is the content of the accounts Secret.
+type accountsSecret struct {
+	name types.NamespacedName
+	data map[string][]byte
+}
+
+// passwords are those of one account.
+type passwords struct {
+	key string
+	// valid is the one that every server takes, all are those that one may take, in the order in which to try them.
+	valid string
+	all   []string
+}
+
+// String never shows a password.
+func (p passwords) String() string { return "passwords of " + p.key + " (redacted)" }
+
+// GoString never shows a password.
+func (p passwords) GoString() string { return p.String() }
+
+func (a *Access) accounts(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) (accountsSecret, error) {
 	name := types.NamespacedName{Namespace: group.Namespace, Name: v1alpha1.AccountsSecret(group.Name)}
 	secret, err := a.secret(ctx, a.generated, name)
 	if err != nil {
-		return "", fmt.Errorf("read accounts: %w", err)
+		return accountsSecret{}, fmt.Errorf("read accounts: %w", err)
 	}
-	if len(secret.Data[key]) == 0 {
-		return "", fmt.Errorf("%w: %s has no key %q", ErrSecretIncomplete, name, key)
+	return accountsSecret{name, secret.Data}, nil
+}
+
+// of are the passwords of an account. The operator's copy comes first: the other one may be a person's wish that no server knows yet.
+func (s accountsSecret) of(key string) (passwords, error) {
+	out := passwords{key: key}
+	for _, k := range []string{key + v1alpha1.PasswordKnown, key, key + v1alpha1.PasswordNext, key + v1alpha1.PasswordPrevious} {
+		if password := string(s.data[k]); password != "" && !slices.Contains(out.all, password) {
+			out.all = append(out.all, password)
+		}
 	}
-	return string(secret.Data[key]), nil
+	if len(out.all) == 0 {
+		return passwords{}, fmt.Errorf("%w: %s has no key %q", ErrSecretIncomplete, s.name, key)
+	}
+	out.valid = out.all[0]
+	return out, nil
+}
+
+// serial counts the changes of passwords; 0 in a Secret of an earlier version.
+func (s accountsSecret) serial() int64 {
+	n, err := strconv.ParseInt(string(s.data[v1alpha1.PasswordSerial]), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// anew reads the passwords of an account again after a server has refused those that were known, and returns the others.
+func (a *Access) anew(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, refused passwords) []string {
+	ctx, cancel := context.WithTimeout(ctx, refreshTimeout)
+	defer cancel()
+	secret := &corev1.Secret{}
+	name := types.NamespacedName{Namespace: group.Namespace, Name: v1alpha1.AccountsSecret(group.Name)}
+	if err := a.generated.Get(ctx, name, secret); err != nil {
+		return nil
+	}
+	now, err := accountsSecret{name, secret.Data}.of(refused.key)
+	if err != nil {
+		return nil
+	}
+	return slices.DeleteFunc(now.all, func(password string) bool { return slices.Contains(refused.all, password) })
 }
 
 // clientTLS is nil without spec.tls.

@@ -178,6 +178,7 @@ func TestAccess(t *testing.T) {
 func TestAccessWithoutSecrets(t *testing.T) {
 	incomplete := accounts()
 	delete(incomplete.Data, "operator")
+	delete(incomplete.Data, "operator"+v1alpha1.PasswordKnown)
 	noCA := newAuthority(t).secret(t)
 	delete(noCA.Data, "ca.crt")
 	tests := map[string]struct {
@@ -269,3 +270,24 @@ func TestAReplacedAuthorityIsTrustedForAWhile(t *testing.T) {
 }
 
 type switching struct{ client.Reader }
+
+// TestPasswordsInTurn: while a password is replaced, or was edited, every one of the Secret is tried, and anew once all were refused.
+func TestPasswordsInTurn(t *testing.T) {
+	secret := accounts()
+	secret.Data["operator"], secret.Data["operator-next"], secret.Data["operator-previous"] = []byte("edited"), []byte("next"), []byte("former")
+	c := fake.NewClientBuilder().WithObjects(secret).Build()
+	target, err := access.New(c, c).Site(t.Context(), group(false), "paris", "10.1.2.3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(target.Passwords(t.Context(), false), " "); got != "po edited next former" || target.Password != "po" {
+		t.Errorf("tried: %s, first %s", got, target.Password)
+	}
+	secret.Data["operator-next"] = []byte("newer")
+	if err := c.Update(t.Context(), secret); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(target.Passwords(t.Context(), true), " "); got != "newer" {
+		t.Errorf("tried anew: %s", got)
+	}
+}

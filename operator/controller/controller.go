@@ -75,6 +75,9 @@ type Options struct {
 	// Lease is the Lease by which this process leads, as namespace/name; empty without leader election. Holder is its own name.
 	Lease, Holder string
 
+	// PasswordServer changes and tries passwords of MySQL; nil means the servers themselves.
+	PasswordServer PasswordServer
+
 	// Dial opens a connection to a MySQL; Dial is used if nil.
 	Dial func(mysql.Target) (Recipient, error)
 }
@@ -88,6 +91,7 @@ type Reconciler struct {
 	apply       *applier
 	provisioner *provisioner
 	rotator     rotator
+	passwords   passwordWork
 	escrows     escrows
 	waits       waits
 	leases      leaseLooks
@@ -105,6 +109,9 @@ type Reconciler struct {
 func New(o Options) *Reconciler {
 	if o.Dial == nil {
 		o.Dial = Dial
+	}
+	if o.PasswordServer == nil {
+		o.PasswordServer = mysqlPasswords{}
 	}
 	r := &Reconciler{
 		Options: o, apply: newApplier(o.Client, o.Live), provisioner: newProvisioner(o), steering: newSteering(),
@@ -139,6 +146,9 @@ type scope struct {
 
 	// tlsReady is false while the pods have to wait for the group's certificate.
 	tlsReady bool
+	// accounts is the Secret with the passwords, passwords what status says of them.
+	accounts  *corev1.Secret
+	passwords *v1alpha1.PasswordsStatus
 	// provisioned is what status will say of each site; persisted are the sites whose work ends with it.
 	provisioned map[string]bool
 	persisted   []siteKey
@@ -166,7 +176,7 @@ func (r *Reconciler) newScope(group *v1alpha1.MysqlFailoverGroup) *scope {
 		group: group, key: keyOf(group), now: time.Now(), tlsReady: true, again: whenNothing(r.apply.groups()),
 		in:          render.Input{Group: group, Install: r.Install},
 		provisioned: map[string]bool{}, volumes: map[string]string{},
-		clones: map[string]*v1alpha1.CloneProgress{}, busy: map[string]string{},
+		clones: map[string]*v1alpha1.CloneProgress{}, busy: map[string]string{}, passwords: group.Status.Passwords.DeepCopy(),
 	}
 	for _, site := range group.Status.Sites {
 		if site.Clone != nil {
@@ -251,6 +261,7 @@ func (r *Reconciler) phases() []phase {
 		{"roll out", r.rollOut},
 		{"start loop", r.startLoop},
 		{"provision", r.provision},
+		{"replace passwords", r.rotatePasswords},
 		{"tell about volumes", r.tellVolumes},
 	}
 }
@@ -311,6 +322,7 @@ func (r *Reconciler) forget(key types.NamespacedName) {
 	r.waits.forget(key)
 	r.apply.forget(key)
 	r.steering.forget(key)
+	r.passwords.forget(key)
 	r.Work.askToLeave(key, "", "")
 	r.forgetUnsettled(key)
 	r.escrows.forgetGroup(key)

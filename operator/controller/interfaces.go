@@ -68,6 +68,9 @@ type SiteFacts struct {
 	Certificate *wire.CertificateReport
 	// Engines is what the sidecar says of tables whose rows a clone loses; nil if that is not known.
 	Engines *wire.EngineReport
+	// PasswordSerial is that of the accounts Secret with whose password the site's sidecar logs in, ReceiverSerial of the one whose
+	// password its receiver was given; 0 if that is not known.
+	PasswordSerial, ReceiverSerial int64
 	// AdminAddr is podIP:33062 of the site's pod.
 	AdminAddr string
 	PodName   string

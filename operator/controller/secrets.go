@@ -19,7 +19,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/report"
 )
 
-// secrets makes what is generated once and never changed: the key that signs statements, and the passwords.
+// secrets makes what is generated once: the key that signs statements, and the passwords. How those are replaced: passwords.go.
 func (r *Reconciler) secrets(ctx context.Context, s *scope) error {
 	if err := r.authority(ctx, s); err != nil {
 		return err
@@ -34,7 +34,7 @@ func (r *Reconciler) secrets(ctx context.Context, s *scope) error {
 		}), nil
 	})
 	if err == nil {
-		_, err = render.Accounts(accounts)
+		err = render.Accounts(accounts)
 	}
 	if errors.Is(err, render.ErrSecretIncomplete) {
 		text := fmt.Sprintf("Secret %s: %v; restore it from a backup: it holds the passwords of the operator's accounts",
@@ -46,6 +46,7 @@ func (r *Reconciler) secrets(ctx context.Context, s *scope) error {
 	if err != nil {
 		return err
 	}
+	s.accounts = accounts
 	if _, err = r.once(ctx, s, v1alpha1.RootSecret(s.key.Name), func() (*corev1.Secret, error) {
 		return render.RootSecret(s.in, rand.Text()), nil
 	}); err != nil {

@@ -32,7 +32,8 @@ var ownConditions = []string{
 func (r *Reconciler) writeStatus(ctx context.Context, s *scope, failure error) error {
 	conditions := s.stampedConditions(failure)
 	sites := s.siteStatuses()
-	if s.group.Status.ObservedGeneration == s.group.Generation && s.sameConditions(conditions) && s.sameSites(sites) {
+	if s.group.Status.ObservedGeneration == s.group.Generation && s.sameConditions(conditions) && s.sameSites(sites) &&
+		equality.Semantic.DeepEqual(s.passwords, s.group.Status.Passwords) {
 		return nil
 	}
 	status := applyv1alpha1.MysqlFailoverGroupStatus().WithObservedGeneration(s.group.Generation)
@@ -43,6 +44,9 @@ func (r *Reconciler) writeStatus(ctx context.Context, s *scope, failure error) e
 	}
 	for _, site := range sites {
 		status.WithSites(siteApply(site))
+	}
+	if s.passwords != nil {
+		status.WithPasswords(passwordsApply(s.passwords))
 	}
 	// The uid keeps the apply from making a group that was deleted just now, the version an operator that stood still since it
 	// read the group from writing over what its successor found (I12, I15; simulation, seed 661).

@@ -90,10 +90,10 @@ const (
 	ReasonOvertaken           Reason = "EmergencyFailover"
 	ReasonNotEscrowed         Reason = "KeyringNotEscrowed"
 	// ReasonDiskStalled and ReasonDiskFailed are of an active site that is open, and whose volume takes no writes.
-	ReasonDiskStalled         Reason = wire.WriteDiskStalled
-	ReasonDiskFailed          Reason = wire.WriteDiskFailed
-	ReasonVolumeNotNoted      Reason = "VolumeNotNoted"
-	ReasonEarlierPod          Reason = "EarlierPodMayRun"
+	ReasonDiskStalled    Reason = wire.WriteDiskStalled
+	ReasonDiskFailed     Reason = wire.WriteDiskFailed
+	ReasonVolumeNotNoted Reason = "VolumeNotNoted"
+	ReasonEarlierPod     Reason = "EarlierPodMayRun"
 	// ReasonRoleMoves is said of a planned failover that is asked about while the role moves.
 	ReasonRoleMoves Reason = "RoleIsMoving"
 )

@@ -32,6 +32,8 @@ type SiteFacts struct {
 	View failover.View
 	// AdminAddr is the address of the admin interface; empty without a pod.
 	AdminAddr string
+	// ReceiverSerial is that of the accounts Secret whose password the site's receiver was given; 0 if that is not known.
+	ReceiverSerial int64
 }
 
 // Facts returns the newest facts of a group; false if there are none yet.
@@ -59,6 +61,7 @@ func (l *loop) publishFacts(_ *v1alpha1.MysqlFailoverGroup, s failover.Snapshot,
 		facts := SiteFacts{Site: site, View: v}
 		if link := l.sites[v.Name]; link != nil && site.Pod.Exists {
 			if _, podIP := link.current(); podIP != "" {
+				facts.ReceiverSerial = link.has(s.Status.ActiveSite)
 				facts.AdminAddr = net.JoinHostPort(podIP, strconv.Itoa(wire.PortMySQLAdmin))
 			}
 		}

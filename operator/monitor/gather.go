@@ -46,6 +46,8 @@ type siteLink struct {
 	db            *mysql.DB
 	// fencing is true while the operator fences this site by SQL.
 	fencing bool
+	// given is the password that the site's receiver has. The loop alone touches it.
+	given given
 }
 
 // become makes the link one to a pod; what was open to another is closed.

@@ -163,6 +163,9 @@ func (l *loop) pass(ctx context.Context) time.Duration {
 	l.takeKey(snapshot)
 
 	performed := l.carryOut(ctx, group, snapshot, decision)
+	if performed == nil {
+		l.givePasswords(ctx, group, snapshot, decision)
+	}
 	done := time.Now()
 	l.report(ctx, group, snapshot, decision, performed)
 	l.log.Debug("pass", "gather", snapshot.Now.Sub(began), "act", done.Sub(snapshot.Now), "report", time.Since(done), "verdict", decision.Verdict,

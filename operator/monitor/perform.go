@@ -250,7 +250,11 @@ func (l *loop) follow(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, e
 	if err != nil {
 		return err
 	}
-	return l.onSite(ctx, group, e.Site, func(ctx context.Context, db *mysql.DB) error { return db.Follow(ctx, source) })
+	err = l.onSite(ctx, group, e.Site, func(ctx context.Context, db *mysql.DB) error { return db.Follow(ctx, source) })
+	if err == nil {
+		l.gave(e.Site, e.Source, source)
+	}
+	return err
 }
 
 // open asks the active site's sidecar to open writes. The push only pokes it: it fetches a fresh statement from the

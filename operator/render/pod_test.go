@@ -86,7 +86,10 @@ func TestWhoReadsWhichSecret(t *testing.T) {
 	want := map[string][]string{
 		render.ContainerInstall: nil,
 		render.ContainerMySQL:   certificate,
-		render.ContainerSidecar: append([]string{"mysql-orders-accounts/sidecar", "mysql-orders-paris-report/key"}, certificate...),
+		render.ContainerSidecar: append([]string{
+			"mysql-orders-accounts/serial", "mysql-orders-accounts/sidecar", "mysql-orders-accounts/sidecar-known", "mysql-orders-accounts/sidecar-next",
+			"mysql-orders-accounts/sidecar-previous", "mysql-orders-paris-report/key",
+		}, certificate...),
 		render.ContainerBootstrap: append([]string{
 			"mysql-orders-accounts/clone", "mysql-orders-accounts/operator", "mysql-orders-accounts/replication",
 			"mysql-orders-accounts/sidecar", "mysql-orders-root/password",

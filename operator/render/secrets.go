@@ -14,10 +14,10 @@ import (
 
 // Keys of the generated Secrets.
 const (
-	AccountOperator    = "operator"
-	AccountReplication = "replication"
-	AccountSidecar     = "sidecar"
-	AccountClone       = "clone"
+	AccountOperator    = v1alpha1.AccountOperator
+	AccountReplication = v1alpha1.AccountReplication
+	AccountSidecar     = v1alpha1.AccountSidecar
+	AccountClone       = v1alpha1.AccountClone
 
 	KeyRootPassword = "password"
 )
@@ -39,29 +39,25 @@ func (p Passwords) GoString() string { return p.String() }
 // ErrSecretIncomplete means that a Secret lacks a key without which it is of no use.
 var ErrSecretIncomplete = errors.New("secret is incomplete")
 
-// Accounts reads the Secret that AccountsSecret makes.
-func Accounts(secret *corev1.Secret) (Passwords, error) {
+// Accounts says whether a Secret has a password of every account, its own or the operator's copy.
+func Accounts(secret *corev1.Secret) error {
 	for _, key := range []string{AccountOperator, AccountReplication, AccountSidecar, AccountClone} {
-		if len(secret.Data[key]) == 0 {
-			return Passwords{}, fmt.Errorf("%w: %s has no key %q", ErrSecretIncomplete, secret.Name, key)
+		if len(secret.Data[key]) == 0 && len(secret.Data[key+v1alpha1.PasswordKnown]) == 0 {
+			return fmt.Errorf("%w: %s has no key %q", ErrSecretIncomplete, secret.Name, key)
 		}
 	}
-	return Passwords{
-		Operator:    string(secret.Data[AccountOperator]),
-		Replication: string(secret.Data[AccountReplication]),
-		Sidecar:     string(secret.Data[AccountSidecar]),
-		Clone:       string(secret.Data[AccountClone]),
-	}, nil
+	return nil
 }
 
-// AccountsSecret holds the passwords of the operator's MySQL accounts.
+// AccountsSecret holds the passwords of the operator's MySQL accounts, each with the operator's copy of it.
 func AccountsSecret(in Input, p Passwords) *corev1.Secret {
-	return secret(in, v1alpha1.AccountsSecret(in.Group.Name), map[string][]byte{
-		AccountOperator:    []byte(p.Operator),
-		AccountReplication: []byte(p.Replication),
-		AccountSidecar:     []byte(p.Sidecar),
-		AccountClone:       []byte(p.Clone),
-	})
+	data := map[string][]byte{v1alpha1.PasswordSerial: []byte("1")}
+	for key, password := range map[string]string{
+		AccountOperator: p.Operator, AccountReplication: p.Replication, AccountSidecar: p.Sidecar, AccountClone: p.Clone,
+	} {
+		data[key], data[key+v1alpha1.PasswordKnown] = []byte(password), []byte(password)
+	}
+	return secret(in, v1alpha1.AccountsSecret(in.Group.Name), data)
 }
 
 // RootSecret holds the password of root@localhost, for the user.

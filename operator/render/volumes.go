@@ -77,10 +77,14 @@ func volumes(in Input, site v1alpha1.Site) []corev1.Volume {
 				}},
 			},
 		}}},
-		{Name: volumeSidecarAccount, VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{
-			SecretName:  v1alpha1.AccountsSecret(group),
+		{Name: volumeSidecarAccount, VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
 			DefaultMode: new(secretMode),
-			Items:       items(AccountSidecar, AccountSidecar),
+			Sources: []corev1.VolumeProjection{
+				ownPassword(group, nil, AccountSidecar),
+				// The other passwords that the servers may take while it is replaced; the kubelet brings them when they come.
+				ownPassword(group, new(true), v1alpha1.PasswordSerial, AccountSidecar+v1alpha1.PasswordKnown,
+					AccountSidecar+v1alpha1.PasswordNext, AccountSidecar+v1alpha1.PasswordPrevious),
+			},
 		}}},
 		secretVolume(volumeReport, v1alpha1.ReportSecret(group, site.Name), secretMode, items(v1alpha1.ReportKey, v1alpha1.ReportKey)),
 	}...)
@@ -94,6 +98,15 @@ func volumes(in Input, site v1alpha1.Site) []corev1.Volume {
 		}})
 	}
 	return append(out, keyringVolumes(in, site.Name)...)
+}
+
+// ownPassword projects keys of the accounts Secret as files of the same names.
+func ownPassword(group string, optional *bool, keys ...string) corev1.VolumeProjection {
+	out := &corev1.SecretProjection{LocalObjectReference: corev1.LocalObjectReference{Name: v1alpha1.AccountsSecret(group)}, Optional: optional}
+	for _, key := range keys {
+		out.Items = append(out.Items, items(key, key)...)
+	}
+	return corev1.VolumeProjection{Secret: out}
 }
 
 // items pairs keys of a Secret with the files they become.

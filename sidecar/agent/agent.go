@@ -104,6 +104,11 @@ type WriteProbe interface {
 	VolumeReport() *wire.VolumeProbe
 }
 
+// Logins tells with which passwords this sidecar logs in.
+type Logins interface {
+	Report() *wire.AccountReport
+}
+
 // Engines looks for tables whose rows a clone loses.
 type Engines interface {
 	Report() *wire.EngineReport
@@ -149,8 +154,10 @@ type Config struct {
 	WriteProbe WriteProbe
 	// Engines may be nil.
 	Engines Engines
-	Clock   Clock
-	Log     *slog.Logger
+	// Logins may be nil.
+	Logins Logins
+	Clock  Clock
+	Log    *slog.Logger
 }
 
 func (c Config) validate() error {

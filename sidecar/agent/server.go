@@ -213,6 +213,9 @@ func (a *Agent) report(ctx context.Context, message string) wire.Report {
 	if a.WriteProbe != nil {
 		r.WriteProbe, r.VolumeProbe = a.WriteProbe.Report(), a.WriteProbe.VolumeReport()
 	}
+	if a.Logins != nil {
+		r.Accounts = a.Logins.Report()
+	}
 	if a.Engines != nil {
 		r.Engines = a.Engines.Report()
 	}

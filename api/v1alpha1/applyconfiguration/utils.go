@@ -60,6 +60,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.MysqlFailoverGroupSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("MysqlFailoverGroupStatus"):
 		return &apiv1alpha1.MysqlFailoverGroupStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("PasswordsStatus"):
+		return &apiv1alpha1.PasswordsStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PITRSpec"):
 		return &apiv1alpha1.PITRSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PlannedFailoverStatus"):

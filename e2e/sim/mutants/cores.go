@@ -32,6 +32,7 @@ var cores = []core{
 	{folder: "operator/authority", simulated: true, draws: []string{noDraws}},
 	{folder: "operator/keyring", draws: []string{"0", "8", "100", "2000"}, reads: []string{"docs/keyring-phases.md"}},
 	{folder: "api/wire", draws: []string{noDraws}},
+	{folder: "operator/passwords", draws: []string{"0", "8", "100", "2000"}},
 	{folder: "operator/rollout", draws: []string{"0", "8", "100", "5000"}},
 }
 

@@ -20,7 +20,7 @@ func never(file, head, expression string) edit {
 // rows is every guard. Where two guards stop the same harm, the second is removed too: each is safe alone, and that one
 // is enough must not hide what both are for.
 var rows = concat(fenceRows, fenceMoreRows, gateRows, runRows, outlivedRows, candidateRows, transitionRows, decideRows, rememberRows, escrowRows, moreRows, orderRows, checkRows,
-	authorityRows, chainRows, keyringRows, rolloutRows)
+	authorityRows, chainRows, keyringRows, rolloutRows, passwordRows)
 
 func concat(all ...[]row) []row {
 	var out []row

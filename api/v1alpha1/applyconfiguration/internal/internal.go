@@ -528,6 +528,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: observedGeneration
       type:
         scalar: numeric
+    - name: passwords
+      type:
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.PasswordsStatus
     - name: phase
       type:
         namedType: com.github.mysql-mfg.mfg.api.v1alpha1.GroupPhase
@@ -562,6 +565,29 @@ var schemaYAML = typed.YAMLObject(`types:
         scalar: boolean
       default: false
     - name: profile
+      type:
+        scalar: string
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.PasswordPhase
+  scalar: string
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.PasswordsStatus
+  map:
+    fields:
+    - name: accounts
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
+    - name: finishedAt
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: message
+      type:
+        scalar: string
+    - name: phase
+      type:
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.PasswordPhase
+    - name: reason
       type:
         scalar: string
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.PlannedFailoverStatus

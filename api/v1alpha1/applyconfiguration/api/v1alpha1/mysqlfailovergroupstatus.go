@@ -20,7 +20,7 @@ import (
 // rowsOutsideInnoDB, sites[].{state,reason,message,errant,outlivedLease}, readySites, replicationLag, lastFailover, failovers and the conditions
 // Available, ReplicationHealthy, FailoverBlocked, Ready, Degraded.
 // - mfg-operator-status (operator/controller): observedGeneration, sites[].{provisioned,volumeID,unlisted,node,image,version,clone},
-// encryptionAtRest and the conditions Progressing, TLSReady, UnbuiltFeatures, EncryptionAtRestReady,
+// encryptionAtRest, passwords and the conditions Progressing, TLSReady, UnbuiltFeatures, EncryptionAtRestReady,
 // BackupReady, CacheReady, DNSReady, TaintsReady.
 //
 // Strings here have no bound and words no enumeration in the schema, on purpose: a rejected status write would stop a
@@ -62,6 +62,8 @@ type MysqlFailoverGroupStatusApplyConfiguration struct {
 	Failovers []FailoverRecordApplyConfiguration `json:"failovers,omitempty"`
 	// encryptionAtRest is the state of data-at-rest encryption.
 	EncryptionAtRest *EncryptionAtRestStatusApplyConfiguration `json:"encryptionAtRest,omitempty"`
+	// passwords says how far the replacement of passwords is; empty if there never was one.
+	Passwords *PasswordsStatusApplyConfiguration `json:"passwords,omitempty"`
 	// conditions say what is true now; their messages name the next step.
 	Conditions []metav1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 }
@@ -215,6 +217,14 @@ func (b *MysqlFailoverGroupStatusApplyConfiguration) WithFailovers(values ...*Fa
 // If called multiple times, the EncryptionAtRest field is set to the value of the last call.
 func (b *MysqlFailoverGroupStatusApplyConfiguration) WithEncryptionAtRest(value *EncryptionAtRestStatusApplyConfiguration) *MysqlFailoverGroupStatusApplyConfiguration {
 	b.EncryptionAtRest = value
+	return b
+}
+
+// WithPasswords sets the Passwords field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Passwords field is set to the value of the last call.
+func (b *MysqlFailoverGroupStatusApplyConfiguration) WithPasswords(value *PasswordsStatusApplyConfiguration) *MysqlFailoverGroupStatusApplyConfiguration {
+	b.Passwords = value
 	return b
 }
 

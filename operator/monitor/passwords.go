@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package monitor
+
+import (
+	"context"
+	"slices"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/internal/mysql"
+	"github.com/mysql-mfg/mfg/operator/failover"
+)
+
+// given is a password that a receiver was given, and where: another pod may have another volume, another source another channel.
+type given struct {
+	podUID, source string
+	serial         int64
+}
+
+// has is the serial of the password that the site's receiver has for a source; 0 if that is not known.
+func (k *siteLink) has(source string) int64 {
+	if k.given.podUID != k.pod() || k.given.source != source {
+		return 0
+	}
+	return k.given.serial
+}
+
+// gave notes which password a receiver was given.
+func (l *loop) gave(site, from string, source mysql.Source) {
+	if link := l.sites[site]; link != nil {
+		link.given = given{podUID: link.pod(), source: from, serial: source.Serial}
+	}
+}
+
+// givePasswords has the receivers of replicas connect with the new password while it replaces the former one, one in each pass. It
+// is done here, between two decisions of this loop, so that it never starts a receiver that a drain has stopped; and only while
+// nothing is to be done, since it takes the receiver away for a moment.
+func (l *loop) givePasswords(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, s failover.Snapshot, d failover.Decision) {
+	p := group.Status.Passwords
+	if p == nil || p.Phase != v1alpha1.PasswordsSwitching || !slices.Contains(p.Accounts, v1alpha1.AccountReplication) {
+		return
+	}
+	if len(d.Effects) > 0 || d.Hold || d.Status.Transition != nil || d.Status.Planned != nil && !d.Status.Planned.Over() {
+		return
+	}
+	active := d.Status.ActiveSite
+	source, err := l.m.Access.Replication(ctx, group, active)
+	if err != nil {
+		l.log.Debug("read the password of replication", "error", err)
+		return
+	}
+	for _, site := range s.Sites {
+		link := l.sites[site.Name]
+		if site.Name == active || link == nil || link.has(active) == source.Serial || !site.MySQL.Direct || site.MySQL.Cloning ||
+			site.MySQL.ReplicaOf != active || !site.MySQL.IORunning {
+			continue
+		}
+		err := l.onSite(ctx, group, site.Name, func(ctx context.Context, db *mysql.DB) error { return db.GivePassword(ctx, source) })
+		if err == nil {
+			l.gave(site.Name, active, source)
+		}
+		l.log.Debug("give the receiver its new password", "site", site.Name, "serial", source.Serial, "error", err)
+		return
+	}
+}
