@@ -40,11 +40,17 @@ func TestAHalfClonedSiteI12(t *testing.T) {
 		change func(*Snapshot, *Site)
 		fit    bool
 	}{
-		"a clone that did not end well":        {func(_ *Snapshot, b *Site) { b.MySQL.HalfCloned = true }, false},
-		"no clone":                             {func(*Snapshot, *Site) {}, true},
-		"it holds no data of the group":        {func(_ *Snapshot, b *Site) { b.MySQL.HalfCloned, b.Provisioned = true, false }, true},
-		"while the first active site is begun": {func(s *Snapshot, b *Site) { b.MySQL.HalfCloned = true; s.Status.Transition = &Transition{Kind: v1alpha1.FailoverBootstrap} }, true},
-		"in another change of the active site": {func(s *Snapshot, b *Site) { b.MySQL.HalfCloned = true; s.Status.Transition = &Transition{Kind: v1alpha1.FailoverPlanned} }, false},
+		"a clone that did not end well": {func(_ *Snapshot, b *Site) { b.MySQL.HalfCloned = true }, false},
+		"no clone":                      {func(*Snapshot, *Site) {}, true},
+		"it holds no data of the group": {func(_ *Snapshot, b *Site) { b.MySQL.HalfCloned, b.Provisioned = true, false }, true},
+		"while the first active site is begun": {func(s *Snapshot, b *Site) {
+			b.MySQL.HalfCloned = true
+			s.Status.Transition = &Transition{Kind: v1alpha1.FailoverBootstrap}
+		}, true},
+		"in another change of the active site": {func(s *Snapshot, b *Site) {
+			b.MySQL.HalfCloned = true
+			s.Status.Transition = &Transition{Kind: v1alpha1.FailoverPlanned}
+		}, false},
 	} {
 		s := world(Durable{Epoch: 4, ActiveSite: "a"}, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4))
 		tc.change(&s, &s.Sites[1])
@@ -121,7 +127,9 @@ func TestWhatIsStillHeldOfALossI9(t *testing.T) {
 
 // TestWhatASuccessorHadI7: by the newest record of that very site, if it can be read.
 func TestWhatASuccessorHadI7(t *testing.T) {
-	record := func(from, had string) v1alpha1.FailoverRecord { return v1alpha1.FailoverRecord{From: from, ToExecuted: had} }
+	record := func(from, had string) v1alpha1.FailoverRecord {
+		return v1alpha1.FailoverRecord{From: from, ToExecuted: had}
+	}
 	s := world(Durable{Records: []v1alpha1.FailoverRecord{record("c", set("C:1").String()), record("b", set("A:1-5").String()), record("b", set("A:1-2").String())}})
 	if got := replacedBy(s, "b"); !got.Equal(set("A:1-5")) {
 		t.Errorf("I7: %s", got)
