@@ -69,12 +69,13 @@ func TestWhoIsUnsettledI10(t *testing.T) {
 		records []v1alpha1.FailoverRecord
 		want    bool
 	}{
-		"it was replaced":                       {Durable{ActiveSite: "a"}, []v1alpha1.FailoverRecord{replaced}, true},
-		"so was another one since":              {Durable{ActiveSite: "a"}, []v1alpha1.FailoverRecord{other, replaced}, true},
-		"only another one was":                  {Durable{ActiveSite: "a"}, []v1alpha1.FailoverRecord{other}, false},
-		"it is the active site":                 {Durable{ActiveSite: "b"}, []v1alpha1.FailoverRecord{replaced}, false},
-		"the role moves away from it":           {Durable{ActiveSite: "a", Transition: &Transition{From: "b", To: "a"}}, []v1alpha1.FailoverRecord{replaced}, false},
-		"the role moves away from another site": {Durable{ActiveSite: "a", Transition: &Transition{From: "c", To: "a"}}, []v1alpha1.FailoverRecord{replaced}, true},
+		"it was replaced":                        {Durable{ActiveSite: "a"}, []v1alpha1.FailoverRecord{replaced}, true},
+		"so was another one since":               {Durable{ActiveSite: "a"}, []v1alpha1.FailoverRecord{other, replaced}, true},
+		"only another one was":                   {Durable{ActiveSite: "a"}, []v1alpha1.FailoverRecord{other}, false},
+		"another one was, and its loss is known": {Durable{ActiveSite: "a"}, []v1alpha1.FailoverRecord{{From: "c", To: "a", LossExact: true, LostTransactions: 1, LostSet: set("A:9").String()}}, false},
+		"it is the active site":                  {Durable{ActiveSite: "b"}, []v1alpha1.FailoverRecord{replaced}, false},
+		"the role moves away from it":            {Durable{ActiveSite: "a", Transition: &Transition{From: "b", To: "a"}}, []v1alpha1.FailoverRecord{replaced}, false},
+		"the role moves away from another site":  {Durable{ActiveSite: "a", Transition: &Transition{From: "c", To: "a"}}, []v1alpha1.FailoverRecord{replaced}, true},
 	} {
 		s := world(tc.status, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4), seen("c", "A:1-9", 4))
 		s.Status.Records = tc.records

@@ -205,7 +205,7 @@ func TestWhatIsToldOfASiteThatDoesNotOpen(t *testing.T) {
 	s := world(Durable{Epoch: 4, ActiveSite: "a"}, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4))
 	s.Sites[0].Sidecar.Report.Message = "no room"
 	d := Decision{Memory: Memory{}}.triedOn(s, s.Sites[0])
-	if !strings.Contains(d.Message, "does not open (no room),") || !strings.HasSuffix(d.Message, "; "+override("b")) {
+	if !strings.Contains(d.Message, "does not open (no room),") || !strings.HasSuffix(d.Message, "; "+override("b")) || strings.Contains(d.Message, bringBack) {
 		t.Errorf("%s", d.Message)
 	}
 	s.Sites[0].Sidecar.Report.Message, s.Sites[1].Role = "", v1alpha1.DROnly
@@ -348,6 +348,10 @@ func TestWhatIsUrgent(t *testing.T) {
 		if got := tc.t.Urgent(start, p); got != tc.want {
 			t.Errorf("%s: %t", name, got)
 		}
+	}
+	s := atRest()
+	if s.Policy.PlannedTo = "b"; !Decide(s, Memory{}).Urgent() || Decide(atRest(), Memory{}).Urgent() {
+		t.Error("the decision that begins a planned failover is as urgent as the others")
 	}
 	for verdict, want := range map[Verdict]bool{VerdictAlert: true, VerdictBlocked: true, VerdictWait: false} {
 		if (Decision{Verdict: verdict}).Blocked() != want {

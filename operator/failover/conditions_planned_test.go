@@ -160,7 +160,7 @@ func TestWhatIsPlanned(t *testing.T) {
 		if d.Status.Planned != nil {
 			phase = d.Status.Planned.Phase
 		}
-		if d.Status.ActiveSite != tc.to || phase != tc.phase || (d.Stays != nil) != tc.stays {
+		if d.Status.ActiveSite != tc.to || phase != tc.phase || (d.Stays != nil) != tc.stays || tc.stays && !strings.Contains(d.Message, "the planned failover waits") {
 			t.Errorf("%s: %s %s %v: %s", name, d.Status.ActiveSite, phase, d.Stays, d.Message)
 		}
 	}

@@ -68,7 +68,7 @@ func TestWhatIsRememberedOfAnotherVolumeI12(t *testing.T) {
 func TestWhatIsRememberedOfChangesI9(t *testing.T) {
 	before := start.Add(-time.Hour)
 	s := world(Durable{Epoch: 4, ActiveSite: "b"}, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4))
-	if m := remember(s, Memory{OpenAt: before}); !m.DrainSince.IsZero() || !m.OpenAt.Equal(before) || !m.LeavingSince.IsZero() {
+	if m := remember(s, Memory{OpenAt: before}); !m.DrainSince.IsZero() || !m.OpenAt.Equal(before) || !m.LeavingSince.IsZero() || len(m.LeavingOf) > 0 {
 		t.Errorf("nothing goes on: %+v", m)
 	}
 	s.Status.Transition = &Transition{From: "a", To: "b", Kind: v1alpha1.FailoverEmergency}

@@ -4,6 +4,7 @@ package failover
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -94,7 +95,7 @@ func TestWhatATargetFetchesI7I8(t *testing.T) {
 	follow := func(d Decision) string {
 		for _, e := range d.Effects {
 			if f, is := e.(Follow); is {
-				return f.Source
+				return "from " + f.Source
 			}
 		}
 		return ""
@@ -131,7 +132,7 @@ func TestWhatATargetFetchesI7I8(t *testing.T) {
 		silence(&s.Sites[0])
 		tc.change(&s, &s.Sites[1], &s.Sites[2])
 		d, waits := drained(s, Decision{Status: s.Status, Memory: Memory{DrainSince: s.Now}}, s.Sites[1])
-		if waits != tc.waits || follow(d) != tc.from || d.Verdict != tc.verdict {
+		if waits != tc.waits || strings.TrimPrefix(follow(d), "from ") != tc.from || (follow(d) != "") != (tc.from != "") || d.Verdict != tc.verdict {
 			t.Errorf("I7, I8: %s: waits %t for %q: %s %s", name, waits, follow(d), d.Verdict, d.Message)
 		}
 		if waits && !slices.ContainsFunc(d.Effects, func(e Effect) bool { x, is := e.(Announce); return is && slices.Equal(x.Fence, []string{"a"}) }) {
@@ -304,6 +305,9 @@ func TestWhatIsDoneAboutATargetThatIsOpenedI7I12(t *testing.T) {
 		if d.Reason != tc.want {
 			t.Errorf("I7, I12: %s: %s: %s", name, d.Reason, d.Message)
 		}
+		if opens := opensSite(d, "b"); opens != (name == "it holds all" || name == "another one is, that is not there") {
+			t.Errorf("I7, I12: %s: opened %t", name, opens)
+		}
 		if tc.want == ReasonActiveSiteBehind && !d.Memory.Executed["b"].Equal(set("A:1-9")) {
 			t.Errorf("I7: %s: what it had is forgotten: %s", name, d.Memory.Executed["b"])
 		}
@@ -459,6 +463,62 @@ func TestWhenALossIsCountedG1(t *testing.T) {
 	for name, other := range map[string]v1alpha1.FailoverRecord{"epoch": {Epoch: 5}, "loss": {Epoch: 4, LossExact: true}, "server": {Epoch: 4, FromServerUUID: "x"}} {
 		if !recordsDiffer(one, []v1alpha1.FailoverRecord{other}) {
 			t.Errorf("another %s is not written", name)
+		}
+	}
+}
+
+// TestWhenAGateIsGonePastG3: a target that does not acknowledge is replaced, and a loss over the budget needs a person.
+func TestWhenAGateIsGonePastG3(t *testing.T) {
+	budget := int64(1)
+	for name, tc := range map[string]struct {
+		change func(s *Snapshot, m *Memory)
+		want   Reason
+	}{
+		"all is well":             {func(*Snapshot, *Memory) {}, ReasonGatePassed},
+		"it does not acknowledge": {func(s *Snapshot, _ *Memory) { s.Sites[1].Sidecar.Report.Epoch = 3 }, ReasonAwaitingFence},
+		"it does not for long": {func(s *Snapshot, m *Memory) {
+			s.Sites[1].Sidecar.Report.Epoch = 3
+			m.DrainSince = s.Now.Add(-s.Policy.DrainTimeout - 1)
+		}, ReasonTargetLost},
+		"more than the budget goes":    {func(s *Snapshot, _ *Memory) { s.Policy.MaxLost = &budget }, ReasonLossBudget},
+		"more goes, and it is ordered": {func(s *Snapshot, _ *Memory) { s.Policy.MaxLost, s.Policy.ForceTo = &budget, "b" }, ReasonGatePassed},
+		"more goes, and it is opened again": {func(s *Snapshot, m *Memory) {
+			s.Policy.MaxLost, s.Status.Transition.From = &budget, "b"
+			m.Executed["b"] = set("A:1-12")
+		}, ReasonGatePassed},
+		"more goes, and there was no old one": {func(s *Snapshot, m *Memory) {
+			s.Policy.MaxLost, s.Status.Transition.From = &budget, ""
+			m.Acks["c"], m.Acks["a"] = Ack{Epoch: 4, Fenced: true}, Ack{Epoch: 4, Fenced: true}
+		}, ReasonGatePassed},
+	} {
+		s := between(v1alpha1.FailoverEmergency, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4), seen("c", "A:1-9", 4))
+		silence(&s.Sites[0])
+		s.Sites[0].Pod.Ended, s.Sites[0].Pod.UID = true, "pod"
+		s.Status.Transition.FromExecuted = set("A:1-12")
+		m := Memory{Executed: map[string]gtid.Set{}, Acks: map[string]Ack{"a": {Epoch: 4, Fenced: true}, "b": {Epoch: 4, Fenced: true}, "c": {Epoch: 4, Fenced: true}}, DrainSince: s.Now, Diverged: map[string]gtid.Set{}}
+		tc.change(&s, &m)
+		if d := fencing(s, Decision{Status: s.Status, Memory: m, Hold: true}); d.Reason != tc.want {
+			t.Errorf("G3: %s: %s: %s", name, d.Reason, d.Message)
+		}
+	}
+	s := between(v1alpha1.FailoverEmergency)
+	s.Policy.ForceTo = "b"
+	if !forced(s) {
+		t.Error("an order for the target is none")
+	}
+	if s.Status.Transition = nil; forced(s) {
+		t.Error("an order for the target of nothing")
+	}
+	s.Policy.ForceTo, s.Status.Transition = "", &Transition{}
+	if forced(s) {
+		t.Error("nobody orders nobody")
+	}
+	for _, tc := range []struct {
+		from, to string
+		want     []string
+	}{{"a", "b", []string{"a"}}, {"", "b", nil}, {"b", "b", nil}} {
+		if got := fenceTargets(&Transition{From: tc.from, To: tc.to}); !slices.Equal(got, tc.want) {
+			t.Errorf("I1: %q to %q: %q", tc.from, tc.to, got)
 		}
 	}
 }

@@ -80,7 +80,7 @@ func (h *hunter) baseline(ctx context.Context, s *source) ([]exam, error) {
 	return exams, err
 }
 
-// each does something for all, a few at once.
+// each does something for all, a few at once, and ends with the first error.
 func (h *hunter) each(all []string, do func(string) error) error {
 	var mu sync.Mutex
 	var wait sync.WaitGroup
@@ -88,6 +88,12 @@ func (h *hunter) each(all []string, do func(string) error) error {
 	free := make(chan struct{}, h.workers)
 	for _, one := range all {
 		free <- struct{}{}
+		mu.Lock()
+		failed := trouble != nil
+		mu.Unlock()
+		if failed {
+			break
+		}
 		wait.Go(func() {
 			defer func() { <-free }()
 			if err := do(one); err != nil {
