@@ -19,8 +19,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite golden/seen.txt")
 
-// TestWhatIsSeenOfEachWorld: what sites count as, and which rules speak, in worlds that differ in one thing each. Words are left out:
-// golden/seen.txt holds what programs act on. Whoever changes it reads what else has changed.
+// TestWhatIsSeenOfEachWorld: what sites count as, and which rules speak, in worlds that differ in one thing each. Whoever changes
+// golden/seen.txt reads what else has changed.
 func TestWhatIsSeenOfEachWorld(t *testing.T) {
 	var out strings.Builder
 	for _, w := range worlds() {
@@ -35,16 +35,16 @@ func TestWhatIsSeenOfEachWorld(t *testing.T) {
 			fmt.Fprintf(&out, "  %s %s %s %s behind=%d errant=%q%s\n", v.Name, v.State, v.Role, v.Reason, v.Behind, v.Errant, marks(v))
 		}
 		for _, r := range e.Rules {
-			fmt.Fprintf(&out, "  rule %s %s %s remedy=%t order=%t\n", r.Name, r.Verdict, r.Reason, r.Remedy != "", strings.Contains(r.Remedy, "--accept-data-loss"))
+			fmt.Fprintf(&out, "  rule %s %s %s: %s; %s\n", r.Name, r.Verdict, r.Reason, r.Input, r.Remedy)
 		}
 		for _, c := range e.Candidates {
 			fmt.Fprintf(&out, "  candidate %s fit=%t by %s, planned %q\n", c.Site, c.Fit, c.RankedBy, c.PlannedBlockedBy)
 		}
 		if f := d.Forecast; f != nil {
-			fmt.Fprintf(&out, "  forecast %q by %s, blocked %q, lag known=%t\n", f.Site, f.Rule, f.BlockedBy, f.LostSeconds != nil)
+			fmt.Fprintf(&out, "  forecast %q by %s, blocked %q, lag known=%t: %s\n", f.Site, f.Rule, f.BlockedBy, f.LostSeconds != nil, f.Message)
 		}
 		if e.Loss != nil {
-			fmt.Fprintf(&out, "  loss to %s %q known=%t\n", e.Loss.Site, e.Loss.Set, e.Loss.Transactions != nil)
+			fmt.Fprintf(&out, "  loss to %s %q known=%t: %s\n", e.Loss.Site, e.Loss.Set, e.Loss.Transactions != nil, e.Loss.Message)
 		}
 		fmt.Fprintf(&out, "  now=%t by %q blockers=%v\n\n", e.Now, e.DecidedBy, e.Blockers)
 	}
@@ -205,6 +205,13 @@ func worlds() []seenWorld {
 	}))
 	add("a leaves", atRest, each(0, func(a *Site) { a.Leaving = "drained" }))
 	add("there is no active site", atRest, func(s *Snapshot, _ *Memory) { s.Status = Durable{} }, readOnly)
+	add("there is none, and b is not escrowed", atRest, func(s *Snapshot, _ *Memory) { s.Status = Durable{} }, readOnly, each(0, func(a *Site) { a.Sidecar.Report.Keyring = keyring("behind") }))
+	add("status is behind", atRest, func(s *Snapshot, _ *Memory) { s.Status.Epoch = 3 })
+	add("status is behind, and nobody is open", atRest, func(s *Snapshot, _ *Memory) { s.Status.Epoch = 3 }, readOnly)
+	add("a has just been silent for many polls", atRest, silent(0), func(s *Snapshot, m *Memory) {
+		m.SilentPolls, m.DownSince = map[string]int{"a": 9}, map[string]time.Time{"a": s.Now}
+	})
+	add("a is down, and b was not escrowed", atRest, silent(0), long, silent(2), each(1, func(b *Site) { b.Sidecar.Report.Keyring = keyring("behind") }))
 	add("there is none, and b is silent", atRest, func(s *Snapshot, _ *Memory) { s.Status = Durable{} }, readOnly, silent(1))
 
 	add("failing over", failingOver)

@@ -40,10 +40,22 @@ var exceptions = []exception{
 	{failover, "settleLoss", "!known", deny, noSite + ", which is asked beside it"},
 	{failover, "settleLoss", "from.OtherVolume (2)", deny, "its record was marked before, and sameServer, which is asked beside it, is false of those"},
 	{failover, "unwritable", "!known", deny, noSite + ", which is asked beside it"},
+	{"operator/claims", "Decide", `holder != ""`, force, "without a Lease and without a claim the group is operated by the last case too"},
+	{wire, "Sign", "err != nil", deny, encodes},
+	{wire, "Sign", "err != nil (2)", deny, signs},
+	{wire, "Sign", "err != nil (3)", deny, signs},
+	{wire, "SignReport", "err != nil", deny, encodes},
+	{wire, "SignReport", "err != nil (2)", deny, encodes},
+	{wire, "SignReport", "err != nil (3)", deny, signs},
+	{wire, "SignReport", "err != nil (4)", deny, signs},
+	{"sidecar/watchdog", "Now", "err != nil", deny, "Linux has the clock; a supervisor without one must not guess"},
 }
 
 const (
 	failover = "operator/failover"
+	wire     = "api/wire"
+	encodes  = "a struct of strings, numbers and times in this century is always encoded"
+	signs    = "the library signs with every key of the right length"
 	noSite   = "a site that is not there does not answer"
 )
 
