@@ -26,6 +26,7 @@ func main() {
 	flag.StringVar(&o.only, "only", "", "hunt the mutants whose name, or file and line, this regular expression fits")
 	flag.IntVar(&o.workers, "workers", 2, "how many mutants at once")
 	flag.IntVar(&o.seeds, "seeds", 400, "how many random seeds for a mutant that no test of its core misses; 0 leaves the simulation out")
+	flag.BoolVar(&o.simOnly, "simulation-only", false, "ask no test: what does the simulation find by itself?")
 	flag.BoolVar(&o.list, "list", false, "list the mutants")
 	flag.BoolVar(&o.check, "check", false, "only see whether every mutant compiles and every exception fits")
 	flag.BoolVar(&o.goOn, "continue", false, "take over what an earlier hunt of the same code found out, and begin with what it knows of other code")
@@ -53,10 +54,14 @@ type options struct {
 	root, only, out   string
 	workers, seeds    int
 	list, check, goOn bool
+	simOnly           bool
 }
 
 // run returns how many mutants nobody missed.
 func (o options) run(ctx context.Context, dir string) (int, error) {
+	if o.simOnly && o.goOn {
+		return 0, errors.New("-simulation-only does not go on: what it does not find was not shown to any test")
+	}
 	began := time.Now()
 	sources, err := load(ctx, o.root, cores)
 	if err != nil {
@@ -134,8 +139,10 @@ func (h *hunter) prepare(ctx context.Context, overlay string, wanted []mutant) e
 	if h.prints, err = printsOf(h.tree(), files, cores); err != nil {
 		return err
 	}
-	if err := h.baselines(ctx, overlay, wanted); err != nil || h.seeds == 0 {
-		return err
+	if !h.simOnly {
+		if err := h.baselines(ctx, overlay, wanted); err != nil || h.seeds == 0 {
+			return err
+		}
 	}
 	if err := h.buildSimulation(ctx, h.root, overlay); err != nil {
 		return err
