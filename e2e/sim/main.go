@@ -27,9 +27,7 @@ func main() {
 	names := flag.Bool("scenarios", false, "list the scripted schedules")
 	flag.Parse()
 	if *names {
-		for _, s := range scenarios() {
-			fmt.Println(s.name)
-		}
+		printScenarios()
 		return
 	}
 	if *one > 0 {
@@ -62,6 +60,12 @@ func main() {
 			}
 		}
 		os.Exit(1)
+	}
+}
+
+func printScenarios() {
+	for _, s := range scenarios() {
+		fmt.Println(s.name)
 	}
 }
 

@@ -212,6 +212,14 @@ func worlds() []seenWorld {
 		m.SilentPolls, m.DownSince = map[string]int{"a": 9}, map[string]time.Time{"a": s.Now}
 	})
 	add("a is down, and b was not escrowed", atRest, silent(0), long, silent(2), each(1, func(b *Site) { b.Sidecar.Report.Keyring = keyring("behind") }))
+	add("a new group", atRest, func(s *Snapshot, _ *Memory) {
+		s.Status = Durable{}
+		for i := range s.Sites {
+			s.Sites[i].Sidecar.Report.Epoch = 0
+		}
+	}, readOnly, each(0, func(a *Site) { a.Sidecar.Report.Epoch = 0 }))
+	add("a has been silent for long, and for one poll", atRest, silent(0), long, func(_ *Snapshot, m *Memory) { m.SilentPolls["a"] = 0 })
+	add("a is silent for long, b has diverged", atRest, silent(0), long, silent(2), func(_ *Snapshot, m *Memory) { m.Diverged = map[string]gtid.Set{"b": set("B:1")} })
 	add("there is none, and b is silent", atRest, func(s *Snapshot, _ *Memory) { s.Status = Durable{} }, readOnly, silent(1))
 
 	add("failing over", failingOver)

@@ -232,8 +232,8 @@ func (f *finder) flat(e ast.Expr, op token.Token) []ast.Expr {
 func (f *finder) cases(n *ast.SwitchStmt) {
 	var all [][]ast.Expr
 	for _, c := range n.Body.List {
-		if list := c.(*ast.CaseClause).List; len(list) > 0 {
-			all = append(all, list)
+		if clause, is := c.(*ast.CaseClause); is && len(clause.List) > 0 {
+			all = append(all, clause.List)
 		}
 	}
 	tag := ""
