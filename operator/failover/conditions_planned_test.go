@@ -328,3 +328,24 @@ func TestTheNoteOfAPlannedFailover(t *testing.T) {
 		}
 	}
 }
+
+// TestWhoHasGivenItsRoleAway: a site that is about to go, and was when it gave the role away.
+func TestWhoHasGivenItsRoleAway(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(b *Site, m *Memory)
+		want   bool
+	}{
+		"it is about to go":          {func(*Site, *Memory) {}, true},
+		"it stays":                   {func(b *Site, _ *Memory) { b.Leaving = "" }, false},
+		"it has only just been seen": {func(_ *Site, m *Memory) { m.LeavingOf = nil }, false},
+	} {
+		s := atRest()
+		s.Sites[1].Leaving = "drained"
+		d := Decision{Status: s.Status, Memory: Memory{LeavingOf: map[string]time.Time{"b": s.Now.Add(-time.Minute)}}}
+		d.Status.Planned = &Planned{From: "b", To: "a", Cause: CauseLeaving, Phase: v1alpha1.PlannedSucceeded, FinishedAt: s.Now.Add(-time.Second)}
+		tc.change(&s.Sites[1], &d.Memory)
+		if got := d.movedAway(s, "b"); got != tc.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}

@@ -32,7 +32,7 @@ func TestWhatIsSeenOfEachWorld(t *testing.T) {
 		e := Explain(s, m, d)
 		fmt.Fprintf(&out, "%s\n  %s %s %s hope=%q urgent=%t unheard=%t\n", w.name, d.Topology, d.Verdict, d.Reason, d.onlyHope(s), d.Urgent(), d.Unheard(s))
 		for _, v := range d.Views {
-			fmt.Fprintf(&out, "  %s %s %s %s behind=%d errant=%q%s\n", v.Name, v.State, v.Role, v.Reason, v.Behind, v.Errant, marks(v))
+			fmt.Fprintf(&out, "  %s %s %s %s behind=%d errant=%q%s: %s\n", v.Name, v.State, v.Role, v.Reason, v.Behind, v.Errant, marks(v), v.Message)
 		}
 		for _, r := range e.Rules {
 			fmt.Fprintf(&out, "  rule %s %s %s: %s; %s\n", r.Name, r.Verdict, r.Reason, r.Input, r.Remedy)
@@ -212,6 +212,18 @@ func worlds() []seenWorld {
 		m.SilentPolls, m.DownSince = map[string]int{"a": 9}, map[string]time.Time{"a": s.Now}
 	})
 	add("a is down, and b was not escrowed", atRest, silent(0), long, silent(2), each(1, func(b *Site) { b.Sidecar.Report.Keyring = keyring("behind") }))
+	add("a is read-only, and nobody follows", atRest, readOnly, each(1, func(b *Site) { b.MySQL.IORunning = false }), each(2, func(c *Site) { c.MySQL.IORunning = false }),
+		func(s *Snapshot, m *Memory) {
+			m.OpenAt = s.Now.Add(-time.Minute)
+			m.FollowedAt = map[string]time.Time{"b": s.Now.Add(-time.Minute - markStands + 1), "c": s.Now.Add(-time.Minute - markStands)}
+		})
+	add("b's applier has stopped", atRest, each(1, func(b *Site) { b.MySQL.SQLRunning, b.MySQL.SQLError = false, "broken" }))
+	add("b's receiver has stopped", atRest, each(1, func(b *Site) { b.MySQL.IORunning, b.MySQL.IOError = false, "refused" }))
+	add("b leaves, and two others stay", atRest, leaves, func(s *Snapshot, _ *Memory) { d := s.Sites[2]; d.Name = "d"; s.Sites = append(s.Sites, d) })
+	add("a leaves, and nobody is near", atRest, each(0, func(a *Site) { a.Leaving = "drained" }), each(1, func(b *Site) { b.MySQL.LagSeconds = lag(30) }), each(2, func(c *Site) { c.MySQL.LagSeconds = lag(30) }))
+	add("a left", atRest, each(0, func(a *Site) { a.Removed = true }))
+	add("failing over, b leaves", failingOver, leaves)
+	add("there is none, and b's source is not known", atRest, func(s *Snapshot, _ *Memory) { s.Status = Durable{} }, readOnly, each(1, func(b *Site) { b.MySQL.ReplicaOf = "" }))
 	add("a new group", atRest, func(s *Snapshot, _ *Memory) {
 		s.Status = Durable{}
 		for i := range s.Sites {
