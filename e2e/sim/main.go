@@ -24,7 +24,12 @@ func main() {
 	workers := flag.Int("workers", 2, "how many seeds at once")
 	keepOn := flag.Bool("all", false, "do not stop at the first failing seed")
 	quiet := flag.Bool("quiet", false, "print the violation only")
+	names := flag.Bool("scenarios", false, "list the scripted schedules")
 	flag.Parse()
+	if *names {
+		printScenarios()
+		return
+	}
 	if *one > 0 {
 		*from, *seeds, *workers = *one, 1, 1
 	}
@@ -55,6 +60,12 @@ func main() {
 			}
 		}
 		os.Exit(1)
+	}
+}
+
+func printScenarios() {
+	for _, s := range scenarios() {
+		fmt.Println(s.name)
 	}
 }
 

@@ -159,3 +159,21 @@ func TestPulse(t *testing.T) {
 		t.Errorf("a process that never beat stood still until %v", at)
 	}
 }
+
+// TestAHeldAnswerIsOfNowI3: what is said to a stranger holds, and is dated when it is said.
+func TestAHeldAnswerIsOfNowI3(t *testing.T) {
+	a := New()
+	if a.HasSigner() {
+		t.Error("it is known how to sign before there is a key")
+	}
+	var signed wire.Statement
+	a.SetSigner(func(s wire.Statement) (wire.Signed, error) { signed = s; return "signed", nil })
+	if !a.HasSigner() {
+		t.Error("it is not known how to sign")
+	}
+	a.Set(statement("east", 3, false), t0)
+	a.SetPods(map[string]string{"east": "old"})
+	if _, err := a.Answer(wire.Ask{Site: "east", Nonce: "n", Pod: "new"}, t0); err != nil || !signed.Hold || !signed.IssuedAt.Equal(t0) || signed.Nonce != "n" {
+		t.Errorf("I3: %+v, %v", signed, err)
+	}
+}

@@ -16,6 +16,13 @@ func held(renewed string) Lease {
 	return Lease{Holder: "pod-1", Renewed: renewed, Duration: 15 * time.Second}
 }
 
+// TestI1TheFirstLookIsOne: also one that shows no Lease at all.
+func TestI1TheFirstLookIsOne(t *testing.T) {
+	if seen := (Seen{}).Look(Lease{}, start); !seen.Since.Equal(start) || seen.Renewals != 0 {
+		t.Errorf("I1: %+v", seen)
+	}
+}
+
 // TestI1OneReleaseOperatesAGroup: what is taken away here lets two releases sign for one group (I1, I2, I4).
 func TestI1OneReleaseOperatesAGroup(t *testing.T) {
 	const own, other, third = "a/mfg-operator", "b/mfg-operator", "c/mfg-operator"

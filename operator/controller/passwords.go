@@ -244,7 +244,8 @@ func (r *Reconciler) tellPasswords(s *scope, d passwords.Decision) {
 	if wait.Reason == passwords.ReasonLooking && before != nil && before.Phase == d.Phase {
 		s.passwords.Reason, s.passwords.Message = before.Reason, before.Message // a look is nothing to tell
 	}
-	if wait.Reason != "" {
+	if wait.Reason != "" || d.Effect != nil {
+		// Also for a step that is to be taken: the servers may have been asked a moment ago, and nobody else wakes the group.
 		s.again = min(s.again, whenMoving)
 	}
 }

@@ -100,8 +100,11 @@ func (w *world) accounts() map[string]string {
 func (w *world) until(what string, is func() bool) {
 	w.t.Helper()
 	for range 60 {
-		w.reconcile()
+		again := w.reconcile()
 		w.r.provisioner.running.Wait()
+		if w.phase() != "" && again > whenMoving {
+			w.t.Fatalf("a replacement that is under way is looked at again in %v only: nobody else wakes the group", again)
+		}
 		w.r.passwords.mu.Lock()
 		for _, j := range w.r.passwords.groups {
 			j.notBefore = time.Time{}
@@ -187,6 +190,22 @@ func TestPasswordsAreReplacedI21(t *testing.T) {
 
 // TestAnEditedPasswordIsOneToChangeToI21: what a person writes into the Secret is given to the servers, and until they have it everybody goes
 // on with the one before.
+// Servers that were asked a moment ago are not asked again at once, and the step that is due is not forgotten for that.
+func TestAStepThatHasToWaitIsTakenLater(t *testing.T) {
+	w, _ := passwordWorld(t)
+	w.change(func(g *v1alpha1.MysqlFailoverGroup) {
+		g.Annotations = map[string]string{v1alpha1.AnnotationRotatePasswords: "all"}
+	})
+	w.until("it is begun", func() bool { return w.phase() == v1alpha1.PasswordsIntroducing })
+	for range 3 {
+		again := w.reconcile()
+		w.r.provisioner.running.Wait()
+		if again > whenMoving {
+			t.Fatalf("the next step is taken in %v only", again)
+		}
+	}
+}
+
 func TestAnEditedPasswordIsOneToChangeToI21(t *testing.T) {
 	w, f := passwordWorld(t)
 	secret := &corev1.Secret{}

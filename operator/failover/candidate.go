@@ -236,7 +236,7 @@ func replacedBy(s Snapshot, site string) gtid.Set {
 // do not count, and unsettled ones only with what is known to be good: the rest was written off, and is held for a person.
 func missing(s Snapshot, m Memory, c Site) (gtid.Set, string) {
 	for _, site := range s.Sites {
-		if lacks := held(s, m, site).Subtract(c.All()); !lacks.IsEmpty() && site.Name != c.Name {
+		if lacks := held(s, m, site).Subtract(c.All()); !lacks.IsEmpty() {
 			return lacks, site.Name
 		}
 	}
@@ -250,7 +250,7 @@ func obtainable(s Snapshot, m Memory, c Site) (gtid.Set, string) {
 		if brokenApplier(site) {
 			has = has.Intersect(site.MySQL.Executed)
 		}
-		if lacks := has.Subtract(c.All()); !lacks.IsEmpty() && site.Name != c.Name {
+		if lacks := has.Subtract(c.All()); !lacks.IsEmpty() {
 			return lacks, site.Name
 		}
 	}
@@ -260,7 +260,7 @@ func obtainable(s Snapshot, m Memory, c Site) (gtid.Set, string) {
 // leftBehind is all that reachable sites have and a candidate lacks when it is opened.
 func leftBehind(s Snapshot, m Memory, c Site) (all gtid.Set, where []string) {
 	for _, site := range s.Sites {
-		if lacks := held(s, m, site).Subtract(c.All()); !lacks.IsEmpty() && site.Name != c.Name {
+		if lacks := held(s, m, site).Subtract(c.All()); !lacks.IsEmpty() {
 			all, where = all.Union(lacks), append(where, site.Name)
 		}
 	}

@@ -169,7 +169,6 @@ func passing(why Reason) bool {
 // move begins a planned failover: from here on writes are kept out.
 func (d Decision) move(s Snapshot, p Planned) Decision {
 	p.Phase, p.Reason, p.Message = v1alpha1.PlannedMoving, Reason(p.Cause), "writes are kept out while the role moves"
-	d.Effects = nil
 	d = d.begin(s, v1alpha1.FailoverPlanned, p.To, Reason(p.Cause))
 	d.Status.Planned = &p
 	d.Effects = []Effect{Handover{From: p.From, To: p.To}}

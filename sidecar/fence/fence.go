@@ -153,7 +153,7 @@ func Observe(s State, f Facts, change uint64) (State, bool) {
 	}
 	if s.interrupted != "" && f.Process != "" {
 		// What was sent to a mysqld ended with it. Nothing else is concluded: what runs now is judged like at any start.
-		s.unsure, s.interrupted = s.unsure && share(s.interrupted, f.Process), ""
+		s.unsure, s.interrupted = share(s.interrupted, f.Process), ""
 	}
 	if s.seen.Process != "" && !share(s.seen.Process, f.Process) {
 		// Another mysqld runs than before. my.cnf has super_read_only=ON and persisted_globals_load=OFF, so it started

@@ -82,14 +82,14 @@ func mysqlSilent(s State, _ opening) bool { return !s.seen.Running || !s.seen.An
 // mysqlWritable: either it is open already, or it must be fenced first. One that this run opened, and that keeps its clients out
 // since, is opened again: that clears offline_mode and nothing else that matters.
 func mysqlWritable(s State, o opening) bool {
-	return s.seen.Answered && s.seen.Writable && !clientsKeptOut(s, o.now)
+	return s.seen.Writable && !clientsKeptOut(s, o.now)
 }
 
 // mysqlReplicates: a replica that is written to diverges; the operator ends replication before it promotes.
-func mysqlReplicates(s State, _ opening) bool { return s.seen.Answered && s.seen.Replicates }
+func mysqlReplicates(s State, _ opening) bool { return s.seen.Replicates }
 
 // mysqlCloning: the data is about to be replaced.
-func mysqlCloning(s State, _ opening) bool { return s.seen.Answered && s.seen.Cloning }
+func mysqlCloning(s State, _ opening) bool { return s.seen.Cloning }
 
 // notWatched: if this sidecar hung after the opening, nobody would end mysqld when the lease does (I4).
 func notWatched(s State, _ opening) bool { return !s.seen.Watched }

@@ -59,7 +59,7 @@ func TestBothSidesShareTheDeadlineI4(t *testing.T) {
 func TestWatched(t *testing.T) {
 	dir := t.TempDir()
 	sidecar, supervisor := open(t, dir), open(t, dir)
-	if sidecar.Watched(time.Hour) {
+	if sidecar.Watched(time.Hour) || sidecar.Watched(Silent/2) { // also soon after the machine has started
 		t.Error("nobody has looked yet")
 	}
 	supervisor.Beat(time.Hour)
@@ -75,6 +75,7 @@ func TestDueI4(t *testing.T) {
 		want                   bool
 	}{
 		"nothing is due":             {0, 1, 100, false},
+		"nothing is due, ever":       {0, -1, 100, false},
 		"not yet":                    {50, 1, 49, false},
 		"now":                        {50, 1, 50, true},
 		"long ago":                   {50, 1, 99, true},

@@ -1,41 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command mutants takes each guard of the pure cores away in turn, in an overlay and never in the tree, and demands that it is
-// missed: by the simulation, which must find a violation if it runs that core, or at least by a test of the core.
-// A guard that nobody misses fails, and so does a row whose text is not in its file any more. docs/simulation.md tells more.
+// Command mutants falsifies every condition of the packages that decide and of the shells that hold guards, and drops every effect,
+// one at a time, in an overlay and never in the tree, and demands that somebody misses it: a test of the package, or the simulation.
+// A mutant that nobody misses fails, unless it is an exception with its reason. docs/simulation.md tells more.
 package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"sync"
+	"syscall"
 	"time"
 )
 
 func main() {
 	var o options
 	flag.StringVar(&o.root, "root", ".", "the root of the repository")
-	flag.StringVar(&o.only, "only", "", "run the rows whose name this regular expression fits")
-	flag.IntVar(&o.workers, "workers", 2, "how many rows at once")
-	flag.IntVar(&o.first, "first", 1, "begin with this row")
-	flag.IntVar(&o.seeds, "seeds", 800, "never more random seeds than this for one row")
-	flag.IntVar(&o.few, "few", 60, "random seeds for a guard that a test of the core misses already")
-	flag.BoolVar(&o.check, "check", false, "only see whether every row applies and compiles")
-	flag.BoolVar(&o.learn, "learn", false, "keep what was found in e2e/sim/mutants/"+hintsFile)
-	flag.StringVar(&o.out, "out", "", "write the outcome of every row into this file, as JSON")
+	flag.StringVar(&o.only, "only", "", "hunt the mutants whose name, or file and line, this regular expression fits")
+	flag.IntVar(&o.workers, "workers", 2, "how many mutants at once")
+	flag.IntVar(&o.seeds, "seeds", 400, "how many random seeds for a mutant that no test of its core misses; 0 leaves the simulation out")
+	flag.BoolVar(&o.simOnly, "simulation-only", false, "ask no test: what does the simulation find by itself?")
+	flag.BoolVar(&o.list, "list", false, "list the mutants")
+	flag.BoolVar(&o.check, "check", false, "only see whether every mutant compiles and every exception fits")
+	flag.BoolVar(&o.goOn, "continue", false, "take over what an earlier hunt of the same code found out, and begin with what it knows of other code")
+	flag.StringVar(&o.out, "out", "", "write the outcome of every mutant into this file, as JSON")
 	flag.Parse()
 	dir, err := os.MkdirTemp("", "mfg-mutants-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	failed, err := o.run(context.Background(), dir)
+	// Whoever ends a hunt keeps what it has found so far.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	failed, err := o.run(ctx, dir)
+	stop()
 	_ = os.RemoveAll(dir)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -46,95 +51,191 @@ func main() {
 }
 
 type options struct {
-	root, only, out            string
-	workers, first, seeds, few int
-	check, learn               bool
+	root, only, out   string
+	workers, seeds    int
+	list, check, goOn bool
+	simOnly           bool
 }
 
+// run returns how many mutants nobody missed.
 func (o options) run(ctx context.Context, dir string) (int, error) {
+	if o.simOnly && o.goOn {
+		return 0, errors.New("-simulation-only does not go on: what it does not find was not shown to any test")
+	}
 	began := time.Now()
-	h := hunter{options: o, dir: dir}
-	if err := h.build(ctx); err != nil {
-		return 1, err
+	sources, err := load(ctx, o.root, cores)
+	if err != nil {
+		return 0, err
+	}
+	file, points, err := overlay(dir, sources)
+	if err != nil {
+		return 0, err
+	}
+	wanted, err := o.mutants(sources, points)
+	if err != nil {
+		return 0, err
+	}
+	if err := errors.Join(stale(exceptions, points)...); err != nil {
+		return 0, err
+	}
+	if o.list {
+		for _, m := range wanted {
+			fmt.Println(m.key(m.change), " ", m.where)
+		}
 	}
 	if o.check {
-		for _, err := range h.broken {
-			fmt.Println("BROKEN", err)
-		}
-		fmt.Printf("%d rows, %d broken\n", len(rows), len(h.broken))
-		return len(h.broken), nil
+		err = compiles(ctx, o.root, file)
 	}
-	known, err := readHints(o.root)
-	if err != nil {
-		return 1, err
+	if o.list || o.check {
+		fmt.Printf("%d mutants at %d points of %d packages, %d exceptions\n", len(wanted), len(points), len(sources), len(exceptions))
+		return 0, err
 	}
-	outcomes, err := h.all(ctx, known)
-	return summary(outcomes, time.Since(began)), err
+	h := newHunter(o, dir, points)
+	if err := h.prepare(ctx, file, wanted); err != nil {
+		return 0, err
+	}
+	return h.all(ctx, wanted, began)
 }
 
-// keep writes down what is known so far: the rest may take long, or be ended.
-func (o options) keep(known hints, outcomes []outcome) error {
-	if o.learn {
-		if err := known.learn(o.root, outcomes[len(outcomes)-1]); err != nil {
+// mutants are those that were asked for.
+func (o options) mutants(sources []*source, points []point) ([]mutant, error) {
+	wanted, err := regexp.Compile(o.only)
+	if err != nil {
+		return nil, fmt.Errorf("-only: %w", err)
+	}
+	byFolder := map[string]*source{}
+	for _, s := range sources {
+		byFolder[s.folder] = s
+	}
+	var all []mutant
+	for _, p := range points {
+		for _, c := range p.changes {
+			if wanted.MatchString(p.key(c) + " " + p.where) {
+				all = append(all, mutant{point: p, change: c, source: byFolder[p.folder]})
+			}
+		}
+	}
+	return all, nil
+}
+
+func compiles(ctx context.Context, root, overlay string) error {
+	args := []string{"build", "-gcflags=-e", "-overlay", overlay}
+	for _, c := range cores {
+		args = append(args, c.packageOf())
+	}
+	_, err := output(ctx, root, "go", args...)
+	return err
+}
+
+// prepare builds the programs and runs all of them without a mutant.
+func (h *hunter) prepare(ctx context.Context, overlay string, wanted []mutant) error {
+	files, err := tracked(ctx, h.root)
+	if err != nil {
+		return err
+	}
+	if err := h.copyTree(h.root, files); err != nil {
+		return err
+	}
+	if h.prints, err = printsOf(h.tree(), files, cores); err != nil {
+		return err
+	}
+	if !h.simOnly {
+		if err := h.baselines(ctx, overlay, wanted); err != nil || h.seeds == 0 {
 			return err
 		}
 	}
-	return write(o.out, outcomes)
+	if err := h.buildSimulation(ctx, h.root, overlay); err != nil {
+		return err
+	}
+	h.schedules, err = h.simulated(ctx)
+	fmt.Printf("the simulation: %d schedules pass without a mutant\n", len(h.schedules))
+	return err
 }
 
-// all plays the rows that were asked for, a few at once.
-func (h *hunter) all(ctx context.Context, known hints) ([]outcome, error) {
-	var mu sync.Mutex
-	var wait sync.WaitGroup
-	var trouble error
-	outcomes := make([]outcome, 0, len(rows))
-	free := make(chan struct{}, h.workers)
-	wanted := regexp.MustCompile(h.only)
-	for i, r := range rows {
-		if i+1 < h.first || !wanted.MatchString(r.name()) {
-			continue
+// baselines does that for the tests of the packages that are asked for.
+func (h *hunter) baselines(ctx context.Context, overlay string, wanted []mutant) error {
+	var asked []*source
+	var of []core
+	for _, m := range wanted {
+		if len(asked) == 0 || asked[len(asked)-1] != m.source {
+			asked, of = append(asked, m.source), append(of, m.source.core)
 		}
-		free <- struct{}{}
+	}
+	if err := h.buildTests(ctx, h.root, overlay, of); err != nil {
+		return err
+	}
+	for _, s := range asked {
+		exams, err := h.baseline(ctx, s)
+		if err != nil {
+			return err
+		}
+		h.exams[s] = exams
+		fmt.Printf("%s: %d runs of tests pass without a mutant\n", s.folder, len(exams))
+	}
+	return nil
+}
+
+func newHunter(o options, dir string, points []point) *hunter {
+	return &hunter{options: o, programs: programs{dir: dir}, points: points, exams: map[*source][]exam{}}
+}
+
+func (h *hunter) folderOf(s *source) string { return filepath.Join(h.tree(), s.folder) }
+
+// all hunts the mutants, a few at once.
+func (h *hunter) all(ctx context.Context, wanted []mutant, began time.Time) (int, error) {
+	known := results{file: h.out, all: map[string]outcome{}}
+	if h.goOn {
+		if err := known.read(h.points); err != nil {
+			return 0, err
+		}
+	}
+	var mu sync.Mutex
+	var outcomes []outcome
+	written := time.Now()
+	numbers := make([]string, len(wanted))
+	for i := range wanted {
+		numbers[i] = strconv.Itoa(i)
+	}
+	err := h.each(numbers, func(number string) error {
+		i, err := strconv.Atoi(number)
+		if err != nil {
+			return err
+		}
+		m := wanted[i]
 		mu.Lock()
-		hint := known[r.name()]
+		before := known.all[m.key(m.change)]
 		mu.Unlock()
-		wait.Go(func() {
-			defer func() { <-free }()
-			found := h.hunt(ctx, i, hint)
-			mu.Lock()
-			defer mu.Unlock()
-			outcomes = append(outcomes, found)
+		found, err := h.one(ctx, m, before)
+		if err != nil {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		outcomes = append(outcomes, found)
+		known.all[found.Mutant] = found
+		if !found.isFound() {
 			fmt.Println(found)
-			trouble = errors.Join(trouble, h.keep(known, outcomes))
-		})
-	}
-	wait.Wait()
-	return outcomes, trouble
+		}
+		if time.Since(written) < writeEvery {
+			return nil
+		}
+		written = time.Now()
+		return known.write()
+	})
+	err = errors.Join(err, known.write())
+	return summary(outcomes, time.Since(began)), err
 }
 
-// summary says how many guards were missed by what; it returns how many were not, or could not be tried.
-func summary(all []outcome, took time.Duration) int {
-	count := map[means]int{}
-	for _, o := range all {
-		count[o.By]++
-	}
-	failed := count[notFound] + count[brokenRow]
-	fmt.Printf("%d guards: %d found by the simulation (%d at random, %d directed), %d by a test of the core alone, %d not found, %d broken; %s\n",
-		len(all), count[byRandom]+count[byDirected], count[byRandom], count[byDirected], count[byTest], count[notFound], count[brokenRow],
-		took.Round(time.Second))
-	return failed
-}
+// writeEvery is after how long the results are kept.
+const writeEvery = 5 * time.Second
 
-func write(file string, all []outcome) error {
-	if file == "" {
-		return nil
+func (h *hunter) one(ctx context.Context, m mutant, before outcome) (outcome, error) {
+	if why := reasonFor(m.point, m.change); why != "" {
+		return outcome{Mutant: m.key(m.change), Where: m.where, By: excepted, Reason: why}, nil
 	}
-	body, err := json.MarshalIndent(all, "", "  ")
-	if err != nil {
-		return fmt.Errorf("write outcome: %w", err)
+	if h.standing(before) {
+		before.Where = m.where
+		return before, nil
 	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		return fmt.Errorf("write outcome: %w", err)
-	}
-	return os.WriteFile(file, append(body, '\n'), 0o600)
+	return h.hunt(ctx, m, before)
 }

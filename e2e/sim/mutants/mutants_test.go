@@ -5,83 +5,271 @@ package main
 import (
 	"context"
 	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
 
-// TestEveryRowApplies: a row whose text is not in its file any more, or that does not compile, would be a guard that nobody
-// takes away. Whoever changes a guard brings its row up to date.
-func TestEveryRowApplies(t *testing.T) {
-	h := hunter{options: options{root: "../../..", check: true}, dir: t.TempDir()}
-	if err := h.build(context.Background()); err != nil {
+// TestEveryMutantHasItsName: two of one name would be taken for the same, and one of them never hunted.
+func TestEveryMutantHasItsName(t *testing.T) {
+	sources, err := load(context.Background(), "../../..", cores)
+	if err != nil {
 		t.Fatal(err)
 	}
-	for _, err := range h.broken {
-		t.Error(err)
+	_, points, err := overlay(t.TempDir(), sources)
+	if err != nil {
+		t.Fatal(err)
 	}
-	seen := map[string]bool{}
-	for _, r := range rows {
-		if seen[r.name()] {
-			t.Errorf("two rows are named %q", r.name())
+	seen := map[string]string{}
+	for i, p := range points {
+		if p.id != i {
+			t.Fatalf("point %d is numbered %d", i, p.id)
 		}
-		seen[r.name()] = true
-		if r.breaks == "" {
-			t.Errorf("%s names no invariant", r.name())
-		}
-		for _, e := range append(r.edits, r.behind...) {
-			c, err := coreOf(e.file)
-			if err != nil {
-				t.Error(err)
-			} else if !c.simulated && len(r.behind)+len(r.directed) > 0 {
-				t.Errorf("%s is not simulated, so nobody plays what stands behind it", r.name())
+		for _, c := range p.changes {
+			if other := seen[p.key(c)]; other != "" {
+				t.Errorf("%s: at %s and %s", p.key(c), other, p.where)
 			}
+			seen[p.key(c)] = p.where
 		}
 	}
 }
 
-// TestOneProgramForAll: the changed body is taken when its variant was asked for, and only then.
-func TestOneProgramForAll(t *testing.T) {
-	const text = `package p
-
-func f(n int) int {
-	if n > 3 {
-		return 1
+// TestEveryMutantCompiles: so does every exception fit one.
+func TestEveryMutantCompiles(t *testing.T) {
+	o := options{root: "../../..", check: true}
+	if _, err := o.run(context.Background(), t.TempDir()); err != nil {
+		t.Fatal(err)
 	}
-	return 2
 }
 
-var g = func() { f(1) }
-`
-	root, dir := t.TempDir(), t.TempDir()
-	if err := os.WriteFile(root+"/p.go", []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	all := []variant{
-		{id: 1, edits: []edit{{"p.go", "n > 3", "n > 4"}}},
-		{id: 3, edits: []edit{{"p.go", "f(1)", "f(5)"}}},
-		{id: 5, edits: []edit{{"p.go", "return 2", "return 3"}, {"p.go", "n > 3", "false"}}},
-		{id: 7, edits: []edit{{"p.go", "n < 3", "n > 4"}}},
-		{id: 9, edits: []edit{{"p.go", "package p", "package q"}}},
-	}
-	_, broken, err := overlay(root, dir, all)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(broken) != 2 || broken[7] == nil || broken[9] == nil {
-		t.Errorf("broken: %v", broken)
-	}
-	woven, err := os.ReadFile(dir + "/p.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{
-		"if mfgMutant == 1 {\n\tif n > 4 {\n\t\treturn 1\n\t}\n\treturn 2\n}",
-		"if mfgMutant == 3 { f(5) \nreturn\n}",
-		"if mfgMutant == 5 {\n\tif false {\n\t\treturn 1\n\t}\n\treturn 3\n}",
-		"if n > 3 {\n\t\treturn 1\n\t}\n\treturn 2\n}",
+// TestAnExceptionThatFitsNothing: the condition that it was for is gone, and so must it be.
+func TestAnExceptionThatFitsNothing(t *testing.T) {
+	points := []point{{folder: "p", function: "f", text: "n > 3", changes: []change{force}}}
+	for name, tc := range map[string]struct {
+		exception
+		want int
+	}{
+		"fits":              {exception{"p", "f", "n > 3", force, "why"}, 0},
+		"fits all":          {exception{"p", "f", "n > 3", "", "why"}, 0},
+		"another condition": {exception{"p", "f", "n > 4", force, "why"}, 1},
+		"another function":  {exception{"p", "g", "n > 3", force, "why"}, 1},
+		"another change":    {exception{"p", "f", "n > 3", deny, "why"}, 1},
+		"no reason":         {exception{"p", "f", "n > 3", force, ""}, 1},
 	} {
-		if !strings.Contains(string(woven), want) {
-			t.Errorf("%q is not in\n%s", want, woven)
+		if got := stale([]exception{tc.exception}, points); len(got) != tc.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// TestWhatInvariantsNameIsMutated: a file that docs/invariants.md says a rule is enforced in holds a guard.
+func TestWhatInvariantsNameIsMutated(t *testing.T) {
+	text, err := os.ReadFile("../../../docs/invariants.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder, seen := "", 0
+	for _, hit := range regexp.MustCompile("`([a-z/_]+)(\\.go)?`").FindAllStringSubmatch(string(text), -1) {
+		name := hit[1]
+		if hit[2] == "" {
+			continue
+		}
+		if strings.Contains(name, "/") {
+			folder = path.Dir(name)
+		}
+		file := base(folder, path.Base(name)+".go")
+		seen++
+		if !slices.ContainsFunc(cores, func(c core) bool { return c.folder == path.Dir(file) && c.holds(file) }) && elsewhere[path.Dir(file)] == "" {
+			t.Errorf("%s holds a guard, and no condition of it is mutated", file)
+		}
+	}
+	if seen < 40 {
+		t.Errorf("docs/invariants.md names %d files", seen)
+	}
+}
+
+// base finds the file that a page names without its folder: in the one that was named last, or in any other.
+func base(folder, name string) string {
+	if _, err := os.Stat(filepath.Join("../../..", folder, name)); err == nil {
+		return folder + "/" + name
+	}
+	for _, c := range cores {
+		if _, err := os.Stat(filepath.Join("../../..", c.folder, name)); err == nil {
+			return c.folder + "/" + name
+		}
+	}
+	return folder + "/" + name
+}
+
+const toy = `package p
+
+import "errors"
+
+type state struct{ open, held bool; log []string }
+
+func may(s *state, n int, err error) error {
+	if s.open && (n > 3 || s.held) {
+		return errors.New("no")
+	}
+	switch n {
+	case 1, 2:
+		s.log = append(s.log, "few")
+	default:
+		s.open, s.held = true, false
+	}
+	note(s)
+	return nil
+}
+
+func note(s *state) { s.log = append(s.log, "noted") }
+
+func both(a, b bool) bool { return !(a && b) }
+
+func list(n int) []string { return append([]string{"a"}, "b") }
+`
+
+const toyTest = `package p
+
+import "testing"
+
+func TestMay(t *testing.T) {
+	for _, s := range []struct{ state; n int; refused bool }{
+		{state{open: true}, 4, true}, {state{open: true}, 3, false}, {state{open: true, held: true}, 3, true},
+		{state{held: true}, 4, false}, {state{}, 1, false}, {state{}, 2, false},
+	} {
+		was := s.state
+		if err := may(&was, s.n, nil); (err != nil) != s.refused {
+			t.Error(s)
+		} else if err == nil && (s.n > 2) != (len(was.log) == 1 && was.open && !was.held) {
+			t.Error(was)
+		}
+	}
+}
+
+func TestList(t *testing.T) { list(1) }
+`
+
+// toyHunter is a hunter of a package of its own.
+func toyHunter(t *testing.T, tests string, draws int) (*hunter, []mutant, string) {
+	t.Helper()
+	root, dir := t.TempDir(), t.TempDir()
+	for name, text := range map[string]string{"go.mod": "module toy\n\ngo 1.26\n", "p/p.go": toy, "p/p_test.go": tests} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(root, name)), 0o750); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o := options{root: root, workers: 1}
+	sources, err := load(context.Background(), root, []core{{folder: "p", draws: []int{draws}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, points, err := overlay(dir, sources)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wanted, err := o.mutants(sources, points)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := newHunter(o, dir, points)
+	if err := h.copyTree(root, []string{"p/p.go"}); err != nil {
+		t.Fatal(err)
+	}
+	return h, wanted, file
+}
+
+// TestAHunt: which mutants there are, and which of them a test misses.
+func TestAHunt(t *testing.T) {
+	h, wanted, file := toyHunter(t, toyTest, 1)
+	if err := h.baselines(context.Background(), file, wanted); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]means{}
+	for _, m := range wanted {
+		o, err := h.hunt(context.Background(), m, outcome{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[strings.TrimPrefix(o.Mutant, "p ")] = o.By
+	}
+	want := map[string]means{
+		"may: s.open && (n > 3 || s.held) => true":        byTest,
+		"may: s.open && (n > 3 || s.held) => false":       byTest,
+		"may: s.open => true":                             byTest,
+		"may: n > 3 || s.held => true":                    byTest,
+		"may: n > 3 => false":                             byTest,
+		"may: s.held => false":                            byTest,
+		"may: 1 => true":                                  byTest,
+		"may: 1 => false":                                 byTest,
+		"may: 2 => false":                                 byTest,
+		`may: s.log = append(s.log, "few") => dropped`:    notFound,
+		"may: s.open = true => dropped":                   byTest,
+		"may: s.held = false => dropped":                  byTest,
+		"may: note(s) => dropped":                         byTest,
+		`note: s.log = append(s.log, "noted") => dropped`: byTest,
+		"both: !(a && b) => true":                         notReached,
+		"both: !(a && b) => false":                        notReached,
+		"both: a => true":                                 notReached,
+		"both: b => true":                                 notReached,
+		`list: append([]string{"a"}, "b") => dropped`:     notFound,
+	}
+	for name, by := range want {
+		if got[name] != by {
+			t.Errorf("%s: %q, want %q", name, got[name], by)
+		}
+	}
+	for name, by := range got {
+		if want[name] == "" {
+			t.Errorf("%s: %q was not thought of", name, by)
+		}
+	}
+}
+
+// TestNoHuntWithTestsThatFail: they would miss every mutant. So would a property that is never drawn.
+func TestNoHuntWithTestsThatFail(t *testing.T) {
+	for name, tc := range map[string]struct {
+		tests string
+		draws int
+		want  string
+	}{
+		"a test that fails":         {toyTest + "func TestWrong(t *testing.T) { t.Fatal() }\n", 1, "TestWrong fails without any mutant"},
+		"properties without a draw": {toyTest, 0, "proves nothing"},
+	} {
+		h, wanted, file := toyHunter(t, tc.tests, tc.draws)
+		if err := h.baselines(context.Background(), file, wanted); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, c := range cores {
+		if len(c.draws) == 0 || slices.Min(c.draws) <= 0 {
+			t.Errorf("%s draws properties %v times", c.folder, c.draws)
+		}
+	}
+}
+
+// TestWhatStands: an earlier outcome counts for the very same code alone, and never for tests that were changed.
+func TestWhatStands(t *testing.T) {
+	h := newHunter(options{seeds: 10}, "", nil)
+	h.prints = prints{sources: "s", own: map[string]string{"p": "o"}}
+	for name, tc := range map[string]struct {
+		outcome
+		want bool
+	}{
+		"found":                  {outcome{Mutant: "p f", By: byTest, Sources: "s", Own: "o"}, true},
+		"found in other code":    {outcome{Mutant: "p f", By: byTest, Sources: "x", Own: "o"}, false},
+		"found by other tests":   {outcome{Mutant: "p f", By: byTest, Sources: "s", Own: "x"}, false},
+		"not found":              {outcome{Mutant: "p f", By: notFound, Seeds: 10, Sources: "s", Own: "o"}, true},
+		"not found, fewer seeds": {outcome{Mutant: "p f", By: notFound, Seeds: 9, Sources: "s", Own: "o"}, false},
+		"never hunted":           {outcome{}, false},
+	} {
+		if got := h.standing(tc.outcome); got != tc.want {
+			t.Errorf("%s: %t", name, got)
 		}
 	}
 }

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import "fmt"
+
+// exception is a mutant that nobody can miss, with the reason. It names its condition by what is written there and not by its
+// line; one that fits nothing any more is an error.
+type exception struct {
+	folder, function, text string
+	// change is what is excepted; empty is all that can be done to the condition.
+	change change
+	reason string
+}
+
+func (e exception) fits(p point, c change) bool {
+	return e.folder == p.folder && e.function == p.function && e.text == p.text && (e.change == "" || e.change == c)
+}
+
+// exceptions is as short as it can be: a condition that changes nothing is better taken away. These stay because what they say is read
+// before what makes them say nothing.
+var exceptions = []exception{
+	{failover, "Decide", "err != nil", deny,
+		"no decision of the package breaks its own rules (TestDecisionsNeverBreakTheirOwnRules): the branch is for a mistake that is not there"},
+	{failover, "Decide", "behind", force, "behindTheSites names a writer only where it is behind"},
+	{failover, "Decide", `hope != ""`, force, "nobody asks for the time of a site without a name"},
+	{failover, "due", "known", force, noSite + ", so no order can be followed to it"},
+	{failover, "ordered", "known", force, noSite + ", so no order can be followed to it"},
+	{failover, "outlivedAndSilent", "known", force, noSite + ", and has no pod that could have ended"},
+	{failover, "fenceProof", "known", force, "a site that is not there has no pod that could have ended"},
+	{failover, "fenceProof", "known (2)", force, "a site that is not there is on no node"},
+	{failover, "fenceProof", "was", force, "a fence that was never read back is of a time before any answer, which mayStillOpen refuses"},
+	{failover, "replacedBy", "err == nil", force, "what cannot be parsed is the empty set"},
+	{failover, "isNumberingAgain", "err != nil", deny, "what cannot be parsed is the empty set"},
+	{failover, "waiting", `why != ""`, force, "no reason is no passing one"},
+	{failover, "remember", "known", force, "what is not known to be errant is the empty set"},
+	{failover, "errantOf", `active.Name == ""`, deny, noSite + ", which the third case asks"},
+	{failover, "errantOf", "!active.SQLAnswers()", deny, "whose MySQL does not answer is not writable, which is asked beside it"},
+	{failover, "returnedWhole", "!known", deny, noSite + ", which the second case asks"},
+	{failover, "settleLoss", "!known", deny, noSite + ", which is asked beside it"},
+	{failover, "settleLoss", "from.OtherVolume (2)", deny, "its record was marked before, and sameServer, which is asked beside it, is false of those"},
+	{failover, "unwritable", "!known", deny, noSite + ", which is asked beside it"},
+	{failover, "explained.taker", "known", force, noSite + ", which is asked beside it"},
+	{failover, "Decision.lately", "!at.IsZero()", force, "the time zero is long ago"},
+	{failover, "Decision.Unheard", "since.IsZero()", deny, "the time zero is long ago, which is asked beside it"},
+	{failover, "views", `reason != ""`, force, "a healthy site has no reason and no message before"},
+	{"operator/claims", "Decide", `holder != ""`, force, "without a Lease and without a claim the group is operated by the last case too"},
+	{wire, "Sign", "err != nil", deny, encodes},
+	{wire, "Sign", "err != nil (2)", deny, signs},
+	{wire, "Sign", "err != nil (3)", deny, signs},
+	{wire, "VerifyBy", "err != nil (4)", deny, "what cannot be decoded has no epoch, and is refused for that with the same error"},
+	{wire, "OpenReport", "err != nil (3)", deny, "what cannot be decoded answers no challenge, which is asked next"},
+	{wire, "SignReport", "err != nil", deny, encodes},
+	{wire, "SignReport", "err != nil (2)", deny, encodes},
+	{wire, "SignReport", "err != nil (3)", deny, signs},
+	{wire, "SignReport", "err != nil (4)", deny, signs},
+	{"sidecar/watchdog", "Now", "err != nil", deny, "Linux has the clock; a supervisor without one must not guess"},
+}
+
+const (
+	failover = "operator/failover"
+	wire     = "api/wire"
+	encodes  = "a struct of strings, numbers and times in this century is always encoded"
+	signs    = "the library signs with every key of the right length"
+	noSite   = "a site that is not there does not answer"
+)
+
+// stale are the exceptions that fit no mutant, or give no reason.
+func stale(exceptions []exception, points []point) []error {
+	var out []error
+	for _, e := range exceptions {
+		fits := 0
+		for _, p := range points {
+			for _, c := range p.changes {
+				if e.fits(p, c) {
+					fits++
+				}
+			}
+		}
+		if fits == 0 || e.reason == "" {
+			out = append(out, fmt.Errorf("exception %s %s: %q (%s) fits %d mutants; its reason is %q", e.folder, e.function, e.text, e.change, fits, e.reason))
+		}
+	}
+	return out
+}
+
+// reasonFor is why a mutant is not hunted, or "".
+func reasonFor(p point, c change) string {
+	for _, e := range exceptions {
+		if e.fits(p, c) {
+			return e.reason
+		}
+	}
+	return ""
+}

@@ -1,0 +1,458 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package failover
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/internal/gtid"
+)
+
+// TestTheFirstActiveSiteI7I12: who is waited for, who is chosen, and what its successor must hold.
+func TestTheFirstActiveSiteI7I12(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change  func(s *Snapshot, m *Memory, b, c *Site)
+		verdict Verdict
+		to      string
+	}{
+		"c has the most":              {func(*Snapshot, *Memory, *Site, *Site) {}, VerdictBootstrap, "c"},
+		"b's sidecar does not answer": {func(_ *Snapshot, _ *Memory, b, _ *Site) { b.Sidecar.Answered = false }, VerdictWait, ""},
+		"b's MySQL does not answer":   {func(_ *Snapshot, _ *Memory, b, _ *Site) { b.MySQL.Direct = false }, VerdictWait, ""},
+		"b has not for long": {func(s *Snapshot, m *Memory, b, _ *Site) {
+			b.MySQL.Direct = false
+			m.IndirectSince["b"] = s.Now.Add(-firstPatience)
+		}, VerdictBlocked, ""},
+		"b has not for nearly as long": {func(s *Snapshot, m *Memory, b, _ *Site) {
+			b.MySQL.Direct = false
+			m.IndirectSince["b"] = s.Now.Add(-firstPatience + 1)
+		}, VerdictWait, ""},
+		"c left the specification":   {func(_ *Snapshot, _ *Memory, _, c *Site) { c.Removed = true }, VerdictBootstrap, "b"},
+		"c is on another volume":     {func(_ *Snapshot, _ *Memory, _, c *Site) { c.OtherVolume = true }, VerdictBootstrap, "b"},
+		"c is dr-only, and has more": {func(_ *Snapshot, _ *Memory, _, c *Site) { c.Role = v1alpha1.DROnly }, VerdictBlocked, ""},
+		"the same, and has diverged": {func(_ *Snapshot, m *Memory, _, c *Site) { c.Role = v1alpha1.DROnly; m.Diverged["c"] = set("A:10") }, VerdictBootstrap, "b"},
+		"the same, and nobody sees its MySQL": {func(_ *Snapshot, _ *Memory, _, c *Site) {
+			c.Role = v1alpha1.DROnly
+			c.MySQL.Direct, c.Sidecar.Report.Answered = false, false
+		}, VerdictBootstrap, "b"},
+		"b is ordered": {func(s *Snapshot, _ *Memory, _, _ *Site) { s.Policy.ForceTo = "b" }, VerdictBootstrap, "b"},
+	} {
+		s := world(Durable{}, seen("b", "A:1-9", 4), seen("c", "A:1-10", 4))
+		m := Memory{IndirectSince: map[string]time.Time{}, Diverged: map[string]gtid.Set{}}
+		tc.change(&s, &m, &s.Sites[0], &s.Sites[1])
+		d := bootstrap(s, Decision{Status: s.Status, Memory: m, Hold: true})
+		if d.Verdict != tc.verdict || d.Status.ActiveSite != tc.to {
+			t.Errorf("I7, I12: %s: %s of %q: %s", name, d.Verdict, d.Status.ActiveSite, d.Message)
+			continue
+		}
+		if tc.to == "" {
+			continue
+		}
+		chosen, _ := s.Site(tc.to)
+		if got := d.Status.Transition; !got.FromExecuted.Equal(chosen.All()) || got.From != "" || d.Status.Epoch <= 4 {
+			t.Errorf("I7: %s: %+v under epoch %d", name, got, d.Status.Epoch)
+		}
+	}
+}
+
+// TestWhatAPersonIsToldOfTheFirstSite: an order is named only for a site that an order opens.
+func TestWhatAPersonIsToldOfTheFirstSite(t *testing.T) {
+	s := world(Durable{}, seen("b", "A:1-9", 4), seen("c", "A:1-10", 4))
+	s.Sites[1].Role = v1alpha1.DROnly
+	if d := bootstrap(s, Decision{}); !strings.Contains(d.Message, override("b")) {
+		t.Errorf("%s", d.Message)
+	}
+	s.Sites[0].Busy = WorkClone
+	if d := bootstrap(s, Decision{}); strings.Contains(d.Message, override("b")) {
+		t.Errorf("an order for a site that is being cloned: %s", d.Message)
+	}
+}
+
+// TestWhoFollowsI10: each of what keeps a site from being attached, alone.
+func TestWhoFollowsI10(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(m *Memory, a, b *Site)
+		want   bool
+	}{
+		"it follows nobody": {func(*Memory, *Site, *Site) {}, true},
+		"it follows another": {func(_ *Memory, _, b *Site) {
+			b.MySQL.ReplicaOf, b.MySQL.ReceiverStopped, b.MySQL.SQLRunning = "c", false, true
+		}, true},
+		"it follows already": {func(_ *Memory, _, b *Site) {
+			b.MySQL.ReplicaOf, b.MySQL.ReceiverStopped, b.MySQL.SQLRunning = "a", false, true
+		}, false},
+		"its receiver has stopped":              {func(_ *Memory, _, b *Site) { b.MySQL.ReplicaOf, b.MySQL.SQLRunning = "a", true }, true},
+		"its applier has stopped":               {func(_ *Memory, _, b *Site) { b.MySQL.ReplicaOf, b.MySQL.ReceiverStopped = "a", false }, true},
+		"it is the active site":                 {func(_ *Memory, _, b *Site) { b.Name = "a" }, false},
+		"it holds no data of the group":         {func(_ *Memory, _, b *Site) { b.Provisioned = false }, false},
+		"it is on another volume":               {func(_ *Memory, _, b *Site) { b.OtherVolume = true }, false},
+		"it is worked on":                       {func(_ *Memory, _, b *Site) { b.Busy = WorkRotation }, false},
+		"it has diverged":                       {func(m *Memory, _, _ *Site) { m.Diverged["b"] = set("B:1") }, false},
+		"it left the specification":             {func(_ *Memory, _, b *Site) { b.Removed = true }, false},
+		"its MySQL is not seen":                 {func(_ *Memory, _, b *Site) { b.MySQL.Direct = false }, false},
+		"the active site's is not":              {func(_ *Memory, a, _ *Site) { a.MySQL.Direct = false }, false},
+		"it is writable":                        {func(_ *Memory, _, b *Site) { b.MySQL.SuperReadOnly, b.MySQL.ReadOnly = false, false }, false},
+		"it has more":                           {func(_ *Memory, _, b *Site) { b.MySQL.Executed = set("A:1-9,B:1") }, false},
+		"it has more, and is a stopped replica": {func(_ *Memory, _, b *Site) { b.MySQL.Executed, b.MySQL.ReplicaOf = set("A:1-10"), "a" }, true},
+		"it has more, and is a running replica": {func(_ *Memory, _, b *Site) {
+			b.MySQL.Executed, b.MySQL.ReplicaOf, b.MySQL.ReceiverStopped = set("A:1-10"), "a", false
+		}, false},
+		"it has more, of another source": {func(_ *Memory, _, b *Site) { b.MySQL.Executed, b.MySQL.ReplicaOf = set("A:1-10"), "c" }, false},
+	} {
+		s := world(Durable{Epoch: 4, ActiveSite: "a"}, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4))
+		m := Memory{Diverged: map[string]gtid.Set{}}
+		tc.change(&m, &s.Sites[0], &s.Sites[1])
+		if got := shouldFollow(s, m, s.Sites[1], s.Sites[0]); got != tc.want {
+			t.Errorf("I10: %s: %t", name, got)
+		}
+	}
+	s := world(Durable{Epoch: 4, ActiveSite: "a", Records: []v1alpha1.FailoverRecord{{From: "b", To: "a"}}}, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4))
+	if shouldFollow(s, Memory{}, s.Sites[1], s.Sites[0]) {
+		t.Error("I10: it was replaced, and was not compared yet")
+	}
+}
+
+// TestWhatIsDoneAroundAHealthySite covers I1 and I10: who is fenced, and whose receiver is stopped to be compared.
+func TestWhatIsDoneAroundAHealthySite(t *testing.T) {
+	writes := func(b *Site) { b.MySQL.SuperReadOnly, b.MySQL.ReadOnly = false, false }
+	receiving := func(b *Site) { b.MySQL.ReplicaHost, b.MySQL.ReplicaOf, b.MySQL.ReceiverStopped = "a", "a", false }
+	for name, tc := range map[string]struct {
+		change  func(s *Snapshot, b *Site)
+		fences  bool
+		drained bool
+	}{
+		"nothing":            {func(*Snapshot, *Site) {}, false, false},
+		"somebody opened it": {func(_ *Snapshot, b *Site) { writes(b) }, true, false},
+		"it is worked on":    {func(_ *Snapshot, b *Site) { writes(b); b.Busy = WorkRotation }, false, false},
+		"it was replaced, and receives": {func(s *Snapshot, b *Site) {
+			s.Status.Records = []v1alpha1.FailoverRecord{{From: "b", To: "a"}}
+			receiving(b)
+			b.Busy = "x"
+		}, false, true},
+		"it was replaced, and its MySQL is silent": {func(s *Snapshot, b *Site) {
+			s.Status.Records = []v1alpha1.FailoverRecord{{From: "b", To: "a"}}
+			receiving(b)
+			b.Busy = "x"
+			b.MySQL.Direct = false
+		}, false, false},
+		"it was replaced, and has no source": {func(s *Snapshot, b *Site) {
+			s.Status.Records = []v1alpha1.FailoverRecord{{From: "b", To: "a"}}
+			receiving(b)
+			b.Busy = "x"
+			b.MySQL.ReplicaHost = ""
+		}, false, false},
+		"it was replaced, and receives no more": {func(s *Snapshot, b *Site) {
+			s.Status.Records = []v1alpha1.FailoverRecord{{From: "b", To: "a"}}
+			receiving(b)
+			b.Busy = "x"
+			b.MySQL.ReceiverStopped = true
+		}, false, false},
+		"it was not replaced, and receives": {func(_ *Snapshot, b *Site) { receiving(b); b.Busy = "x" }, false, false},
+	} {
+		a := seen("a", "A:1-9", 4)
+		a.MySQL.SuperReadOnly, a.MySQL.ReadOnly = false, false
+		s := world(Durable{Epoch: 4, ActiveSite: "a"}, a, seen("b", "A:1-9", 4))
+		tc.change(&s, &s.Sites[1])
+		d := healthy(s, Decision{Status: s.Status, Memory: Memory{Diverged: map[string]gtid.Set{}}}, s.Sites[0])
+		fences := slices.ContainsFunc(d.Effects, func(e Effect) bool { x, is := e.(Announce); return is && slices.Equal(x.Fence, []string{"b"}) })
+		drained := slices.ContainsFunc(d.Effects, func(e Effect) bool { x, is := e.(Drain); return is && x.Site == "b" })
+		if fences != tc.fences || drained != tc.drained {
+			t.Errorf("%s: %v", name, d.Effects)
+		}
+		if x, is := d.Effects[0].(Select); !is || x.Site != "a" {
+			t.Errorf("%s: %v", name, d.Effects)
+		}
+	}
+}
+
+// TestTheTimeOfAReopening: it begins when the active site comes back read-only, and anew each time.
+func TestTheTimeOfAReopening(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(a *Site)
+		want   bool
+	}{
+		"read-only":                 {func(*Site) {}, true},
+		"writable":                  {func(a *Site) { a.MySQL.SuperReadOnly, a.MySQL.ReadOnly = false, false }, false},
+		"its sidecar is silent":     {func(a *Site) { a.Sidecar.Answered = false }, false},
+		"its MySQL does not answer": {func(a *Site) { a.MySQL.Direct, a.Sidecar.Report.Answered = false, false }, false},
+	} {
+		s := world(Durable{Epoch: 4, ActiveSite: "a"}, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4))
+		tc.change(&s.Sites[0])
+		m := Memory{ReopenSince: s.Now.Add(-time.Second), Diverged: map[string]gtid.Set{}, Executed: map[string]gtid.Set{}}
+		if d := steady(s, Decision{Status: s.Status, Memory: m, Hold: true}, m); d.Memory.ReopenSince.IsZero() == tc.want {
+			t.Errorf("%s: since %s", name, d.Memory.ReopenSince)
+		}
+	}
+}
+
+// TestAnActiveSiteThatLostDataIsRememberedI12: what it had is not forgotten by what it has.
+func TestAnActiveSiteThatLostDataIsRememberedI12(t *testing.T) {
+	s := world(Durable{Epoch: 4, ActiveSite: "a"}, seen("a", "A:1-5", 4), seen("b", "A:1-5", 4))
+	old := Memory{Executed: map[string]gtid.Set{"a": set("A:1-9")}}
+	d := returned(s, Decision{Status: s.Status, Memory: Memory{Executed: map[string]gtid.Set{"a": set("A:1-5")}, Diverged: map[string]gtid.Set{}}}, s.Sites[0], old)
+	if !d.Memory.Executed["a"].Equal(set("A:1-9")) || d.Reason != ReasonActiveSiteBehind {
+		t.Errorf("I12: %s, %s", d.Reason, d.Memory.Executed["a"])
+	}
+}
+
+// TestWhatIsToldOfASiteThatDoesNotOpen: what its sidecar says, and the order that helps.
+func TestWhatIsToldOfASiteThatDoesNotOpen(t *testing.T) {
+	s := world(Durable{Epoch: 4, ActiveSite: "a"}, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4))
+	s.Sites[0].Sidecar.Report.Message = "no room"
+	d := Decision{Memory: Memory{}}.triedOn(s, s.Sites[0])
+	if !strings.Contains(d.Message, "does not open (no room),") || !strings.HasSuffix(d.Message, "; "+override("b")) || strings.Contains(d.Message, bringBack) {
+		t.Errorf("%s", d.Message)
+	}
+	s.Sites[0].Sidecar.Report.Message, s.Sites[1].Role = "", v1alpha1.DROnly
+	if d = (Decision{}).triedOn(s, s.Sites[0]); !strings.Contains(d.Message, "does not open, which") || !strings.Contains(d.Message, bringBack) {
+		t.Errorf("%s", d.Message)
+	}
+}
+
+// TestWhoIsDueByOrder: an order counts for a site that is there and can be opened, and a site that merely fell silent is asked for
+// vouchers.
+func TestWhoIsDueByOrder(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(s *Snapshot, b *Site)
+		why    Reason
+		want   Verdict
+	}{
+		"b is ordered":                         {func(s *Snapshot, _ *Site) { s.Policy.ForceTo = "b" }, ReasonForced, VerdictFailover},
+		"b is ordered, and the mode is Manual": {func(s *Snapshot, _ *Site) { s.Policy.ForceTo, s.Policy.Mode = "b", v1alpha1.FailoverManual }, ReasonForced, VerdictFailover},
+		"nobody of that name":                  {func(s *Snapshot, _ *Site) { s.Policy.ForceTo, s.Policy.Mode = "x", v1alpha1.FailoverManual }, ReasonForced, VerdictBlocked},
+		"b is dr-only": {func(s *Snapshot, b *Site) {
+			s.Policy.ForceTo, b.Role, s.Policy.Mode = "b", v1alpha1.DROnly, v1alpha1.FailoverManual
+		}, ReasonForced, VerdictBlocked},
+		"no order, and the mode is Manual":  {func(s *Snapshot, _ *Site) { s.Policy.Mode = v1alpha1.FailoverManual }, ReasonActiveSiteDown, VerdictBlocked},
+		"it is down, and c is silent":       {func(s *Snapshot, _ *Site) { silence(&s.Sites[2]) }, ReasonActiveSiteDown, VerdictFailover},
+		"it is silent, and c has just been": {func(s *Snapshot, _ *Site) { silence(&s.Sites[2]) }, ReasonActiveSiteSilent, VerdictWait},
+	} {
+		s := world(Durable{Epoch: 4, ActiveSite: "a", Records: []v1alpha1.FailoverRecord{{Epoch: 4}}}, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4), seen("c", "A:1-9", 4))
+		silence(&s.Sites[0])
+		tc.change(&s, &s.Sites[1])
+		begun := Decision{Status: s.Status, Memory: Memory{Executed: map[string]gtid.Set{"a": set("A:1-9")}}}
+		begun.Status.Records = []v1alpha1.FailoverRecord{{Epoch: 5}, {Epoch: 4}} // of the change that this one would end
+		d := due(s, begun, TopologyActiveSilent, tc.why)
+		if d.Verdict != tc.want {
+			t.Errorf("%s: %s %s: %s", name, d.Verdict, d.Reason, d.Message)
+		}
+		if kept := len(d.Status.Records) == 2; kept != (d.Verdict == VerdictFailover) {
+			t.Errorf("%s: what does not end is recorded: %t", name, kept)
+		}
+	}
+}
+
+// silence takes all answers of a site away.
+func silence(site *Site) {
+	site.Sidecar, site.MySQL = Sidecar{}, MySQL{}
+}
+
+// TestASilentSiteThatOutlivedItsLeaseI4: no failover is begun that could not be ended, and nothing ends for it.
+func TestASilentSiteThatOutlivedItsLeaseI4(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(s *Snapshot, a *Site)
+		why    Reason
+		want   Verdict
+	}{
+		"it is silent":           {func(_ *Snapshot, a *Site) { silence(a) }, ReasonActiveSiteSilent, VerdictBlocked},
+		"it is down":             {func(_ *Snapshot, a *Site) { silence(a) }, ReasonActiveSiteDown, VerdictFailover},
+		"its pod has ended":      {func(_ *Snapshot, a *Site) { silence(a); a.Pod.Ended = true }, ReasonActiveSiteSilent, VerdictFailover},
+		"its node is out of use": {func(_ *Snapshot, a *Site) { silence(a); a.OtherVolume, a.Pod.OutOfService = true, true }, ReasonActiveSiteSilent, VerdictFailover},
+		"it answers":             {func(*Snapshot, *Site) {}, ReasonActiveSiteSilent, VerdictFailover},
+		"it is in no list":       {func(s *Snapshot, _ *Site) { s.Sites = s.Sites[1:] }, ReasonActiveSiteSilent, VerdictBlocked},
+	} {
+		s := world(Durable{Epoch: 4, ActiveSite: "a"}, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4))
+		tc.change(&s, &s.Sites[0])
+		begun := Decision{Status: s.Status, Memory: Memory{Outlived: map[string]bool{"a": true}, Executed: map[string]gtid.Set{}}}
+		begun.Status.Records = []v1alpha1.FailoverRecord{{Epoch: 5}}
+		d := due(s, begun, TopologyActiveSilent, tc.why)
+		if d.Verdict != tc.want || d.Verdict == VerdictBlocked && (d.Reason != ReasonOutlived || len(d.Status.Records) > 0) {
+			t.Errorf("I4: %s: %s %s: %s", name, d.Verdict, d.Reason, d.Message)
+		}
+	}
+}
+
+// TestWhoMayVouchIsAskedOnlyWithoutProof: for a site that is known to have ended nobody has to be heard.
+func TestWhoMayVouchIsAskedOnlyWithoutProof(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(s *Snapshot, a *Site)
+		want   string
+	}{
+		"nothing is known of it": {func(*Snapshot, *Site) {}, "c"},
+		"it is in no list":       {func(s *Snapshot, _ *Site) { s.Sites = s.Sites[1:] }, ""},
+		"it answers":             {func(_ *Snapshot, a *Site) { a.MySQL.Direct = true }, ""},
+		"its pod has ended":      {func(_ *Snapshot, a *Site) { a.Pod.Ended = true }, ""},
+		"its node is tainted":    {func(_ *Snapshot, a *Site) { a.Pod.OutOfService, a.OtherVolume = true, true }, ""},
+	} {
+		s := world(Durable{Epoch: 4, ActiveSite: "a"}, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4), seen("c", "A:1-9", 4))
+		silence(&s.Sites[0])
+		silence(&s.Sites[2])
+		tc.change(&s, &s.Sites[0])
+		if got, _ := vouchedFor(s, Memory{}, "b"); got != tc.want {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
+// TestWhatAnIntentSaysI1: whom it fences, that it holds, and that it is written before anything is done.
+func TestWhatAnIntentSaysI1(t *testing.T) {
+	s := world(Durable{Epoch: 4, ActiveSite: "a"}, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4))
+	d := Decision{Status: s.Status}.begin(s, v1alpha1.FailoverEmergency, "b", ReasonActiveSiteDown)
+	if !reflect.DeepEqual(d.Effects, []Effect{Select{Site: "b"}, Announce{Fence: []string{"a"}, Drain: "b"}}) || !d.Hold || !d.Persist {
+		t.Errorf("I1: %v", d.Effects)
+	}
+	s.Status.ActiveSite = ""
+	if d = (Decision{Status: s.Status}).begin(s, v1alpha1.FailoverBootstrap, "b", ReasonFirstSite); !reflect.DeepEqual(d.Effects, []Effect{Select{Site: "b"}, Announce{Drain: "b"}}) {
+		t.Errorf("%v", d.Effects)
+	}
+	for name, tc := range map[string]struct {
+		kind v1alpha1.FailoverKind
+		why  Reason
+		want v1alpha1.FailoverKind
+	}{
+		"a planned one whose target is lost":    {v1alpha1.FailoverPlanned, ReasonTargetLost, v1alpha1.FailoverEmergency},
+		"a planned one that a person overrides": {v1alpha1.FailoverPlanned, ReasonForced, v1alpha1.FailoverForced},
+		"a planned one that goes back":          {v1alpha1.FailoverPlanned, ReasonReturnedWhole, v1alpha1.FailoverPlanned},
+		"the first one, overridden":             {v1alpha1.FailoverBootstrap, ReasonForced, v1alpha1.FailoverBootstrap},
+		"the first one, whose target is lost":   {v1alpha1.FailoverBootstrap, ReasonTargetLost, v1alpha1.FailoverBootstrap},
+	} {
+		s.Status.Transition = &Transition{Kind: tc.kind, From: "a", To: "b", Reason: "old"}
+		d := Decision{Status: s.Status, Effects: []Effect{Open{Site: "b"}}}.retarget(s, "c", tc.why)
+		got := d.Status.Transition
+		if got.Kind != tc.want || got.To != "c" || got.From != "a" || got.Reason != string(tc.why) || !d.Hold || !d.Persist || d.Status.Epoch != 5 || d.Status.ActiveSite != "c" {
+			t.Errorf("I1: %s: %+v", name, got)
+		}
+		if !reflect.DeepEqual(d.Effects, []Effect{Select{Site: "c"}, Announce{Drain: "c"}}) || !d.Memory.DrainSince.Equal(s.Now) {
+			t.Errorf("I1: %s: %v", name, d.Effects)
+		}
+	}
+}
+
+// TestWhatIsUrgent: only a planned failover, only as long as it may take, and never one that is blocked.
+func TestWhatIsUrgent(t *testing.T) {
+	p := Policy{PlannedPauseTimeout: 5 * time.Second}
+	for name, tc := range map[string]struct {
+		t    *Transition
+		want bool
+	}{
+		"none":        {nil, false},
+		"planned":     {&Transition{Kind: v1alpha1.FailoverPlanned, StartedAt: start.Add(-9 * time.Second)}, true},
+		"too long":    {&Transition{Kind: v1alpha1.FailoverPlanned, StartedAt: start.Add(-10 * time.Second)}, false},
+		"not planned": {&Transition{Kind: v1alpha1.FailoverEmergency, StartedAt: start}, false},
+	} {
+		if got := tc.t.Urgent(start, p); got != tc.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+	s := atRest()
+	if s.Policy.PlannedTo = "b"; !Decide(s, Memory{}).Urgent() || Decide(atRest(), Memory{}).Urgent() {
+		t.Error("the decision that begins a planned failover is as urgent as the others")
+	}
+	for verdict, want := range map[Verdict]bool{VerdictAlert: true, VerdictBlocked: true, VerdictWait: false} {
+		if (Decision{Verdict: verdict}).Blocked() != want {
+			t.Errorf("%s is not told as it is", verdict)
+		}
+	}
+}
+
+// TestNoEpochIsSkippedByTheLastGuardI2: an epoch that a statement cannot carry is refused only if it is new.
+func TestNoEpochIsSkippedByTheLastGuardI2(t *testing.T) {
+	s := world(Durable{Epoch: wire.MaxEpoch + 1, ActiveSite: "a"}, seen("a", "A:1-9", 4))
+	if err := (Decision{Status: s.Status, Hold: true}).check(s); err != nil {
+		t.Errorf("a status that is beyond all help stops what would be done about it: %v", err)
+	}
+	d := Decision{Status: s.Status, Hold: true}
+	d.Status.Epoch++
+	if err := d.check(s); err == nil {
+		t.Error("I2: an epoch that no statement carries")
+	}
+}
+
+// TestRowsThatNoCloneBrings: of two sites of which both were looked at.
+func TestRowsThatNoCloneBrings(t *testing.T) {
+	site := func(name string, tables, rows int) Site {
+		s := seen(name, "A:1-9", 4)
+		s.Sidecar.Report.Engines = &wire.EngineReport{Tables: tables, WithRows: rows}
+		return s
+	}
+	silent := site("a", 2, 2)
+	silent.Sidecar.Answered = false
+	blind := site("a", 2, 2)
+	blind.Sidecar.Report.Engines = nil
+	for name, tc := range map[string]struct {
+		site, active Site
+		want         Reason
+	}{
+		"the active site has some":                {site("a", 2, 2), site("a", 2, 2), ReasonRowsNotCloned},
+		"the active site has none":                {site("a", 2, 0), site("a", 2, 0), ""},
+		"the replica has fewer":                   {site("b", 2, 1), site("a", 2, 2), ReasonRowsMissing},
+		"the replica has as many":                 {site("b", 2, 2), site("a", 2, 2), ""},
+		"the replica has no such tables":          {site("b", 0, 0), site("a", 2, 2), ""},
+		"the active site says nothing now":        {site("b", 2, 1), silent, ""},
+		"the active site does not look":           {site("b", 2, 1), blind, ""},
+		"the active site is told of a later look": {site("a", 2, 0), site("a", 2, 2), ""},
+	} {
+		if got, _ := outsideInnoDB(tc.site, tc.active); got != tc.want {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
+// TestWhatTheEscrowKeepsI16: which of several silent sites is named, and when it is told loudly.
+func TestWhatTheEscrowKeepsI16(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(s *Snapshot)
+		want   string
+	}{
+		"b's Secret is gone":            {func(s *Snapshot) { s.Sites[1].EscrowMissing = true }, "b"},
+		"nobody's is":                   {func(*Snapshot) {}, ""},
+		"the active site's is":          {func(s *Snapshot) { s.Sites[0].EscrowMissing = true }, ""},
+		"b's is, and it is dr-only too": {func(s *Snapshot) { s.Sites[1].EscrowMissing, s.Sites[1].Role = true, v1alpha1.DROnly }, ""},
+	} {
+		s := world(Durable{Epoch: 4, ActiveSite: "a"}, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4))
+		tc.change(&s)
+		if got, found := restorable(s, Memory{}); got != tc.want || found != (tc.want != "") {
+			t.Errorf("I16: %s: %q", name, got)
+		}
+	}
+	for name, tc := range map[string]struct {
+		change func(s *Snapshot)
+		want   Reason
+	}{
+		"b's keyring is not escrowed":       {func(s *Snapshot) { s.Sites[1].Sidecar.Report.Keyring = keyring("behind") }, ReasonNotEscrowed},
+		"b is fit":                          {func(*Snapshot) {}, ReasonNoCandidate},
+		"b is down":                         {func(s *Snapshot) { silence(&s.Sites[1]) }, ReasonNoCandidate},
+		"the active site's is not escrowed": {func(s *Snapshot) { s.Sites[0].Sidecar.Report.Keyring = keyring("behind") }, ReasonNoCandidate},
+	} {
+		s := world(Durable{Epoch: 4, ActiveSite: "a"}, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4))
+		tc.change(&s)
+		if got := nobodyFit(s, Memory{}); got != tc.want {
+			t.Errorf("I16: %s: %s", name, got)
+		}
+	}
+	target := seen("b", "A:1-9", 4)
+	s := world(Durable{Epoch: 4, ActiveSite: "b", Transition: &Transition{From: "a", To: "b", GatePassedAt: start.Add(-31 * time.Second)}}, target)
+	if got := lostFor(s, Memory{}, target); got != ReasonTargetLost {
+		t.Errorf("I16: %s", got)
+	}
+	target.Sidecar.Report.Keyring = keyring("behind")
+	if got := lostFor(s, Memory{}, target); got != ReasonNotEscrowed {
+		t.Errorf("I16: %s", got)
+	}
+	if d := (Decision{Memory: Memory{ReopenSince: s.Now}}).keptShut(s, TopologyTransition, "b", "why"); d.Verdict != VerdictBlocked || !strings.Contains(d.Message, notEscrowedRemedy) {
+		t.Errorf("I16: %s: %s", d.Verdict, d.Message)
+	}
+	s.LeaderSince = s.Now // who leads since now has seen none of that time
+	if d := (Decision{}).keptShut(s, TopologyTransition, "b", "why"); d.Verdict != VerdictWait || strings.Contains(d.Message, notEscrowedRemedy) {
+		t.Errorf("I16: %s: %s", d.Verdict, d.Message)
+	}
+	s.Status.Transition = nil
+	if d := (Decision{Memory: Memory{ReopenSince: s.Now.Add(-31 * time.Second)}}).keptShut(s, TopologyActiveReadOnly, "b", "why"); d.Verdict != VerdictBlocked {
+		t.Errorf("I16: %s: %s", d.Verdict, d.Message)
+	}
+}
