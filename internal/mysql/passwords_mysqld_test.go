@@ -187,6 +187,9 @@ func noTrace(t *testing.T, s *mysqltest.Server, more string) {
 			t.Errorf("performance_schema shows a password: %s", text)
 		}
 	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func passwordsOf(accounts []account) []string {

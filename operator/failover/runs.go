@@ -115,18 +115,9 @@ func withRuns(s Snapshot, old Memory) (Snapshot, runs) {
 
 // fold is the list of a site's runs: those that were known, and those that are seen, without those that have ended.
 func (s Snapshot) fold(site Site, old, now runs) []Run {
-	all := slices.Clone(s.Status.Runs[site.Name])
-	for _, r := range old.Of[site.Name] {
-		if !slices.ContainsFunc(all, func(k Run) bool { return k.key() == r.key() }) {
-			all = append(all, r)
-		}
-	}
-	for _, p := range site.Pod.Runs {
-		all = see(all, p)
-	}
 	holder := s.holder(site)
 	var left []Run
-	for _, r := range all {
+	for _, r := range s.everyRun(site, old) {
 		seen, exists := seenOf(site, r)
 		r.Elsewhere, r.Idle = !exists && r.UID == site.Pod.UID, false
 		r.Ended = seen.Ended || s.EndedPods[r.UID]
@@ -148,6 +139,20 @@ func (s Snapshot) fold(site Site, old, now runs) []Run {
 		left = append(left, r)
 	}
 	return bounded(left, site)
+}
+
+// everyRun is the list of the runs that are in status, remembered or seen.
+func (s Snapshot) everyRun(site Site, old runs) []Run {
+	all := slices.Clone(s.Status.Runs[site.Name])
+	for _, r := range old.Of[site.Name] {
+		if !slices.ContainsFunc(all, func(k Run) bool { return k.key() == r.key() }) {
+			all = append(all, r)
+		}
+	}
+	for _, p := range site.Pod.Runs {
+		all = see(all, p)
+	}
+	return all
 }
 
 // see adds a pod that is seen to the list, or what is new of it. One that is seen on another machine than before is another run.
@@ -197,9 +202,9 @@ func (s Snapshot) holder(site Site) Run {
 // excludes is true for a run on the same machine and the same volume. A machine has one kernel at a time, and a kernel gives the lock to
 // one at a time, so that run has ended, with its kernel if not by itself; a pod that is still there, and has not told its volume, waits for
 // the lock, since no claim is replaced while a pod with it is there.
-func (h Run) excludes(r Run, exists bool) bool {
-	same := h.Volume != "" && (r.Volume == h.Volume || exists && r.Volume == "")
-	return h.UID != "" && r.UID != h.UID && h.Machine != "" && r.Machine == h.Machine && same
+func (r Run) excludes(other Run, exists bool) bool {
+	same := r.Volume != "" && (other.Volume == r.Volume || exists && other.Volume == "")
+	return r.UID != "" && other.UID != r.UID && r.Machine != "" && other.Machine == r.Machine && same
 }
 
 // quiet is true once nothing can be left of a run whose pod is gone.

@@ -27,18 +27,7 @@ func views(s Snapshot, d Decision) []View {
 		// An eviction would take the only copy of a keyring whose escrow Secret is gone, or that is not in escrow yet.
 		v.Protected = v.State == v1alpha1.SitePrimary || site.EscrowMissing || d.lately(s, d.Memory.AloneAt[site.Name]) ||
 			mayTakeOver(v) && d.lately(s, d.Memory.HopeAt[site.Name]) && !d.movedAway(s, site.Name)
-		if reason, message := outsideInnoDB(site, active); reason != "" && v.Healthy {
-			v.Reason, v.Message = string(reason), message
-		}
-		if reason, message := earlierPod(site); reason != "" && v.Healthy {
-			v.Reason, v.Message = reason, message
-		}
-		if reason, message := readersKeptOut(site, v); reason != "" {
-			v.Readable, v.Reason, v.Message = false, reason, message
-		}
-		if reason, message := heldBack(s, d.Memory, site, v); reason != "" {
-			v.Reason, v.Message = reason, message
-		}
+		v = remarked(s, d, v, site, active)
 		// A removed site is kept in sight until all is well without it: until then its pod could vouch for somebody. One whose
 		// object was deleted by force may still run, and vouches for whoever asks it (I4).
 		v.Gone = site.Removed && !site.Pod.Exists && !site.Listed && d.Topology == TopologyHealthy
@@ -49,6 +38,23 @@ func views(s Snapshot, d Decision) []View {
 		all = append(all, v)
 	}
 	return all
+}
+
+// remarked is the view with what else there is to say of the site: the last reason that holds is the one that is told.
+func remarked(s Snapshot, d Decision, v View, site, active Site) View {
+	if reason, message := outsideInnoDB(site, active); reason != "" && v.Healthy {
+		v.Reason, v.Message = string(reason), message
+	}
+	if reason, message := earlierPod(site); reason != "" && v.Healthy {
+		v.Reason, v.Message = reason, message
+	}
+	if reason, message := readersKeptOut(site, v); reason != "" {
+		v.Readable, v.Reason, v.Message = false, reason, message
+	}
+	if reason, message := heldBack(s, d.Memory, site, v); reason != "" {
+		v.Reason, v.Message = reason, message
+	}
+	return v
 }
 
 // markStands is how long a label outlives what it was set for. A lag that comes and goes around a limit, as it does under load,

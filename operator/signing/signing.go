@@ -171,11 +171,11 @@ func decode(secret *corev1.Secret) (Key, error) {
 		return Key{}, fmt.Errorf("secret %s/%s: %w", secret.Namespace, secret.Name, err)
 	}
 	key := Key{Private: private}
-	if json.Unmarshal(secret.Data[v1alpha1.AuthorityChain], &key.Chain) != nil || len(key.Chain) == 0 {
-		return key.alone(), nil
-	}
-	if last, ok := key.Chain.Last(key.Chain[0].Key); !ok || !last.Equal(key.Public()) {
-		return key.alone(), nil
+	unreadable := json.Unmarshal(secret.Data[v1alpha1.AuthorityChain], &key.Chain) != nil
+	if unreadable || len(key.Chain) == 0 {
+		key = key.alone()
+	} else if last, ok := key.Chain.Last(key.Chain[0].Key); !ok || !last.Equal(key.Public()) {
+		key = key.alone()
 	}
 	return key, nil
 }
