@@ -74,8 +74,10 @@ func TestAStatementIsSignedAndWholeI3(t *testing.T) {
 	if _, err := wire.Verify(public, "x"); !errors.Is(err, wire.ErrSignature) {
 		t.Errorf("I3: %v", err)
 	}
-	if _, err := wire.Verify(public, wire.Signed(sealed(t, jose.EdDSA, private, "no statement"))); !errors.Is(err, wire.ErrStatement) {
-		t.Errorf("I3: %v", err)
+	for body, want := range map[string]error{"no JSON, so no chain": wire.ErrSignature, `{"epoch":"x"}`: wire.ErrStatement} {
+		if _, err := wire.Verify(public, wire.Signed(sealed(t, jose.EdDSA, private, body))); !errors.Is(err, want) {
+			t.Errorf("I3: %s: %v", body, err)
+		}
 	}
 }
 

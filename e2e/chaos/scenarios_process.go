@@ -79,13 +79,13 @@ var processScenarios = []Scenario{
 		Name:       "power-loss",
 		Proves:     "After a loss of power at the primary a candidate takes over, and what was lost is counted exactly once the old site is back.",
 		Invariants: []string{"I1", "I2", "I7", "I8"}, Role: moves,
-		Play: play(hit(powerOff), mustMove),
+		Play: play(hit((*Scene).powerOff), mustMove),
 	},
 	{
 		Name:       "hung-bystander",
 		Proves:     "A site whose mysqld stands still vouches for nobody: its sidecar acknowledges the epoch in time, and the role moves past it.",
 		Invariants: []string{"I1", "I2", "I5"}, Role: moves,
-		Play: play(stopBystander, hit(powerOff), mustMove),
+		Play: play(stopBystander, hit((*Scene).powerOff), mustMove),
 	},
 	{
 		Name:       "deleted-behind-a-cut",
@@ -119,7 +119,8 @@ var processScenarios = []Scenario{
 	},
 }
 
-func powerOff(s *Scene, ctx context.Context, site string) error { return s.PowerOff(ctx, site) }
+// powerOff takes the power from one node.
+func (s *Scene) powerOff(ctx context.Context, site string) error { return s.PowerOff(ctx, site) }
 
 // stopBystander stops the mysqld of the site that can neither be the active one nor follow it in the role.
 func stopBystander(ctx context.Context, s *Scene) error { return s.Stop(ctx, s.DR, mysqld) }

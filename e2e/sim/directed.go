@@ -106,8 +106,8 @@ func (w *world) cut(some, others []*node) func() {
 // isolate cuts a site off from everybody.
 func (w *world) isolate(s *site) func() { return w.cut([]*node{s.host}, w.except(s.host)) }
 
-// fromOperators cuts a site off from the operators, fromPeers from the other sites.
-func (w *world) fromOperators(site int) { w.cut(w.operatorHosts(), []*node{w.sites[site].host}) }
+// fromOperators cuts the first site off from the operators, fromPeers from the other sites.
+func (w *world) fromOperators() { w.cut(w.operatorHosts(), []*node{w.sites[0].host}) }
 
 func (w *world) fromPeers(site int) {
 	var others []*node

@@ -35,14 +35,14 @@ var leaseScenarios = []scenario{
 		w.fromPeers(0)
 		w.after(30*time.Second, func() {
 			w.reached("a is cut off")
-			w.fromOperators(0)
+			w.fromOperators()
 			w.isolate(w.sites[0])
 		})
 	}},
 	{name: "lease answered by peers", script: func(w *world) {
 		// The operator has not answered it for long; its peers did, until they heard of the next epoch.
 		resume := w.pause()
-		w.fromOperators(0)
+		w.fromOperators()
 		w.after(18*time.Second, resume)
 		w.when(w.epoch(2), func() {
 			w.reached("a is cut off from its peers too")
@@ -51,7 +51,7 @@ var leaseScenarios = []scenario{
 	}},
 	{name: "lease answered by a peer that is gone", script: func(w *world) {
 		resume := w.pause()
-		w.fromOperators(0)
+		w.fromOperators()
 		w.cut([]*node{w.sites[0].host}, []*node{w.sites[1].host})
 		w.after(18*time.Second, func() {
 			w.reached("c, which alone kept the lease of a, is gone")

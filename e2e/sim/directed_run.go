@@ -28,7 +28,7 @@ var runScenarios = []scenario{
 	{name: "an active site deleted by force that its peers reach", script: func(w *world) {
 		// They keep its lease alive under the present epoch, and tell it of the next.
 		w.reached("a is cut off from the operator alone, and begins anew elsewhere")
-		w.fromOperators(0)
+		w.fromOperators()
 		w.cut([]*node{w.api.host}, []*node{w.sites[0].host})
 		w.moves(0)
 	}},

@@ -53,6 +53,18 @@ func (x *truth) promotes(l *loop, s failover.Snapshot, d failover.Decision) {
 	if target.Busy != "" {
 		x.w.fail("I10", "%s is promoted while it is cloned", target.Name)
 	}
+	x.besideOthers(l, s, target, !forced && !first)
+	if t := d.Status.Transition; !forced && !first && t.From != t.To {
+		x.rows(target)
+	}
+	x.budget(l, s, d, forced)
+	if left := target.MySQL.Retrieved.Subtract(target.MySQL.Executed); !left.IsEmpty() && !forced {
+		x.w.fail("I8", "%s is promoted with %s in its relay log", target.Name, left)
+	}
+}
+
+// besideOthers holds that nobody else is seen to accept writes, and, unless it was ordered, that the target lacks nothing of theirs.
+func (x *truth) besideOthers(l *loop, s failover.Snapshot, target failover.Site, whole bool) {
 	for _, site := range s.Sites {
 		if site.Name == target.Name {
 			continue
@@ -60,16 +72,9 @@ func (x *truth) promotes(l *loop, s failover.Snapshot, d failover.Decision) {
 		if site.Writable() && site.Busy == "" {
 			x.w.fail("I1", "%s is promoted while %s is seen to accept writes", target.Name, site.Name)
 		}
-		if !forced && d.Status.Transition.Kind != v1alpha1.FailoverBootstrap {
+		if whole {
 			x.lacks(l, target, site)
 		}
-	}
-	if t := d.Status.Transition; !forced && !first && t.From != t.To {
-		x.rows(target)
-	}
-	x.budget(l, s, d, forced)
-	if left := target.MySQL.Retrieved.Subtract(target.MySQL.Executed); !left.IsEmpty() && !forced {
-		x.w.fail("I8", "%s is promoted with %s in its relay log", target.Name, left)
 	}
 }
 

@@ -55,16 +55,17 @@ func (w *world) supervise(p *pod) {
 
 // killMysqld is SIGKILL: no thread returns to its program, also if the end takes its time. The supervisor starts another.
 func (w *world) killMysqld(m *mysqld) {
-	if m.vol.stalled {
+	switch {
+	case m.vol.stalled:
 		// A thread of it waits in the kernel. What it had handed over is written once the volume goes on, and then it ends.
 		m.doomed, m.serving = true, false
 		w.touched()
 		w.endThawed(m)
-	} else if m.stubborn {
+	case m.stubborn:
 		m.doomed = true
 		w.touched()
 		w.after(w.between(0, 5*time.Second), m.end)
-	} else {
+	default:
 		m.end()
 	}
 	w.restartMysqld(m.pod)
