@@ -43,7 +43,7 @@ var exceptions = []exception{
 	{failover, "explained.taker", "known", force, noSite + ", which is asked beside it"},
 	{failover, "Decision.lately", "!at.IsZero()", force, "the time zero is long ago"},
 	{failover, "Decision.Unheard", "since.IsZero()", deny, "the time zero is long ago, which is asked beside it"},
-	{failover, "views", `reason != ""`, force, "a healthy site has no reason and no message before"},
+	{failover, "remarked", `reason != ""`, force, "a healthy site has no reason and no message before"},
 	{"operator/claims", "Decide", `holder != ""`, force, "without a Lease and without a claim the group is operated by the last case too"},
 	{wire, "Sign", "err != nil", deny, encodes},
 	{wire, "Sign", "err != nil (2)", deny, signs},
