@@ -262,7 +262,7 @@ func TestRealHungProcessesI4(t *testing.T) {
 	})
 }
 
-// asRoot shows that root's password is what the Secret says.
+// asRoot waits until mysqld answers, and shows that root's password is what the Secret says and that the server is closed.
 func (p *pod) asRoot() {
 	p.t.Helper()
 	db, err := mysql.Open(mysql.Target{Addr: filepath.Join(p.dir, "mysqld.sock"), User: "root", Password: "it's root\\"})
@@ -270,8 +270,13 @@ func (p *pod) asRoot() {
 		p.t.Fatal(err)
 	}
 	defer func() { _ = db.Close() }()
-	if st, err := db.Status(p.t.Context()); err != nil || !st.SuperReadOnly {
-		p.t.Errorf("%+v, %v", st, err)
+	var st mysql.Status
+	mysqltest.Eventually(p.t, "mysqld answers", func() bool {
+		st, err = db.Status(p.t.Context())
+		return err == nil
+	})
+	if !st.SuperReadOnly {
+		p.t.Errorf("%+v", st)
 	}
 }
 
