@@ -4,11 +4,8 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -125,15 +122,5 @@ func (s repeated) line() string {
 
 func (a repeats) write(path string) error {
 	a.Finished = time.Now().UTC().Truncate(time.Second)
-	raw, err := json.MarshalIndent(a, "", "  ")
-	if err != nil {
-		return fmt.Errorf("encode results: %w", err)
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return fmt.Errorf("write results: %w", err)
-	}
-	if err := os.WriteFile(path, append(raw, '\n'), 0o600); err != nil {
-		return fmt.Errorf("write results: %w", err)
-	}
-	return nil
+	return writeJSON(path, a)
 }

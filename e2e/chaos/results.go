@@ -115,7 +115,11 @@ func (r *results) write(path string, all []Scenario) error {
 		}
 	}
 	r.Complete = r.missing(all) == nil
-	raw, err := json.MarshalIndent(r, "", "  ")
+	return writeJSON(path, r)
+}
+
+func writeJSON(path string, content any) error {
+	raw, err := json.MarshalIndent(content, "", "  ")
 	if err != nil {
 		return fmt.Errorf("encode results: %w", err)
 	}
