@@ -32,6 +32,14 @@ func (l *loop) gave(site, from string, source mysql.Source) {
 	}
 }
 
+// calm is true for a decision that does no more than say who is active, which every healthy pass does.
+func calm(d failover.Decision) bool {
+	return !slices.ContainsFunc(d.Effects, func(e failover.Effect) bool {
+		_, says := e.(failover.Select)
+		return !says
+	})
+}
+
 // givePasswords has the receivers of replicas connect with the new password while it replaces the former one, one in each pass. It
 // is done here, between two decisions of this loop, so that it never starts a receiver that a drain has stopped; and only while
 // nothing is to be done, since it takes the receiver away for a moment.
@@ -40,7 +48,7 @@ func (l *loop) givePasswords(ctx context.Context, group *v1alpha1.MysqlFailoverG
 	if p == nil || p.Phase != v1alpha1.PasswordsSwitching || !slices.Contains(p.Accounts, v1alpha1.AccountReplication) {
 		return
 	}
-	if len(d.Effects) > 0 || d.Hold || d.Status.Transition != nil || d.Status.Planned != nil && !d.Status.Planned.Over() {
+	if !calm(d) || d.Hold || d.Status.Transition != nil || d.Status.Planned != nil && !d.Status.Planned.Over() {
 		return
 	}
 	active := d.Status.ActiveSite

@@ -34,15 +34,16 @@ func TestNoReceiverIsTouchedWhileTheRoleMovesI13(t *testing.T) {
 		d      failover.Decision
 		want   int
 	}{
-		"calm":               {switching, failover.Decision{}, 1},
-		"nothing replaced":   {nil, failover.Decision{}, 0},
-		"not yet":            {&v1alpha1.PasswordsStatus{Phase: v1alpha1.PasswordsIntroducing, Accounts: switching.Accounts}, failover.Decision{}, 0},
-		"another account":    {&v1alpha1.PasswordsStatus{Phase: v1alpha1.PasswordsSwitching, Accounts: []string{v1alpha1.AccountClone}}, failover.Decision{}, 0},
-		"something is done":  {switching, failover.Decision{Effects: []failover.Effect{failover.Drain{Site: "b"}}}, 0},
-		"on hold":            {switching, failover.Decision{Hold: true}, 0},
-		"a transition":       {switching, failover.Decision{Status: failover.Durable{Transition: &failover.Transition{}}}, 0},
-		"a planned failover": {switching, failover.Decision{Status: failover.Durable{Planned: &failover.Planned{Phase: v1alpha1.PlannedWaiting}}}, 0},
-		"one that is over":   {switching, failover.Decision{Status: failover.Durable{Planned: &failover.Planned{Phase: v1alpha1.PlannedSucceeded}}}, 1},
+		"calm":                  {switching, failover.Decision{}, 1},
+		"nothing replaced":      {nil, failover.Decision{}, 0},
+		"not yet":               {&v1alpha1.PasswordsStatus{Phase: v1alpha1.PasswordsIntroducing, Accounts: switching.Accounts}, failover.Decision{}, 0},
+		"another account":       {&v1alpha1.PasswordsStatus{Phase: v1alpha1.PasswordsSwitching, Accounts: []string{v1alpha1.AccountClone}}, failover.Decision{}, 0},
+		"who is active is said": {switching, failover.Decision{Effects: []failover.Effect{failover.Select{Site: "a"}}}, 1},
+		"something is done":     {switching, failover.Decision{Effects: []failover.Effect{failover.Drain{Site: "b"}}}, 0},
+		"on hold":               {switching, failover.Decision{Hold: true}, 0},
+		"a transition":          {switching, failover.Decision{Status: failover.Durable{Transition: &failover.Transition{}}}, 0},
+		"a planned failover":    {switching, failover.Decision{Status: failover.Durable{Planned: &failover.Planned{Phase: v1alpha1.PlannedWaiting}}}, 0},
+		"one that is over":      {switching, failover.Decision{Status: failover.Durable{Planned: &failover.Planned{Phase: v1alpha1.PlannedSucceeded}}}, 1},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
