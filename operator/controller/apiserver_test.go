@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/passwords"
 	"github.com/mysql-mfg/mfg/operator/render"
 	"github.com/mysql-mfg/mfg/operator/report"
 	"github.com/mysql-mfg/mfg/operator/signing"
@@ -314,7 +315,12 @@ func (c *cluster) changesOwners() {
 			if c.get(&s, "mysql-orders-accounts") != nil || c.get(&v, "mysql-orders-a-data") != nil {
 				return false
 			}
-			return len(s.Data) == 4 && len(s.OwnerReferences) == want && len(v.OwnerReferences) == want
+			for _, account := range passwords.Accounts {
+				if len(s.Data[account]) == 0 {
+					return false
+				}
+			}
+			return len(s.OwnerReferences) == want && len(v.OwnerReferences) == want
 		}
 	}
 	c.edit(deletePolicy)
