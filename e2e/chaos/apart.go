@@ -102,7 +102,7 @@ spec:
 
 // makeFileSystem makes an ext4 file system in a file and mounts it.
 func makeFileSystem(ctx context.Context, base string) (string, error) {
-	image, path := base+".img", base
+	image, path := base+imageExtension, base
 	if err := os.MkdirAll(path, 0o755); err != nil {
 		return "", fmt.Errorf("make small volume: %w", err)
 	}

@@ -4,30 +4,16 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"os"
-	"path/filepath"
-	"syscall"
 	"time"
 )
 
+// Disks that are full, stand still, are slow or fail. Each has a group apart, on file systems of its own.
 var diskScenarios = []Scenario{
 	{
 		Name:       "disk-full",
 		Proves:     "A primary whose disk is full acknowledges nothing that it cannot keep, and goes on, or is replaced, without a loss that is not reported.",
 		Invariants: []string{"I1", "I2", "I5"}, Apart: true,
-		Play: func(ctx context.Context, s *Scene) error {
-			if err := s.Fill(ctx, s.Active); err != nil {
-				return err
-			}
-			if err := pause(ctx, 20*time.Second); err != nil {
-				return err
-			}
-			if err := s.Heal(ctx); err != nil {
-				return err
-			}
-			return s.MustWrite(ctx)
-		},
+		Play: play(hit((*Scene).Fill), wait(20*time.Second), heal, mustWrite),
 	},
 	{
 		Name:       "disk-full-of-a-replica",
@@ -40,55 +26,38 @@ var diskScenarios = []Scenario{
 			return s.MustKeep(ctx, 15*time.Second)
 		},
 	},
+	{
+		Name:       "frozen-disk",
+		Proves:     "A primary whose disk does not answer for 40 s, and then does, writes beside nobody, and every acknowledged row is there or reported.",
+		Invariants: []string{"I1", "I2", "I4"}, Apart: true,
+		Play: play(hit((*Scene).FreezeDisk), wait(40*time.Second), heal, mustWrite),
+	},
+	{
+		Name:       "stalled-disk",
+		Proves:     "A primary whose disk does not answer for longer than stallTimeout is replaced, and writes beside nobody, also once the disk goes on.",
+		Invariants: []string{"I1", "I2", "I4", "I7"}, Role: moves, Apart: true,
+		Play: play(hit((*Scene).FreezeDisk), mustMoveInTime, wait(5*time.Second), heal, mustWrite),
+	},
+	{
+		Name:       "failing-disk",
+		Proves:     "A primary whose disk returns an error for every read and write is replaced, and comes back once the disk is mended: as a replica, or held for what only it has.",
+		Invariants: []string{"I1", "I2", "I4", "I7"}, Role: moves, Apart: true,
+		Play: play(hit((*Scene).BreakDisk), mustMoveInTime, heal, mustWrite),
+	},
+	{
+		Name:       "slow-disk",
+		Proves:     "A primary whose disk stands still for 0.3 s of every second is slower, and is neither fenced nor replaced.",
+		Invariants: []string{"I7"}, Role: stays, Lossless: true, Apart: true,
+		Play: play(hit((*Scene).SlowDisk), mustOutlive(20*time.Second), heal, mustWrite),
+	},
 }
 
-// Fill takes the last byte of a site's volume.
-func (s *Scene) Fill(ctx context.Context, site string) error {
-	dir, err := s.VolumeDir(ctx, site)
-	if err != nil {
+// mustMoveInTime waits for a failover that begins only after stallTimeout, which is most of our patience.
+func mustMoveInTime(ctx context.Context, s *Scene) error {
+	what := s.Candidate + " takes over"
+	s.Say("  expect: %s", what)
+	if _, err := s.Await(ctx, recovery, what, s.isActive(s.Candidate)); err != nil {
 		return err
 	}
-	filler := filepath.Join(dir, "filler")
-	return s.Fault(ctx, "the disk of "+site+" is full", func(context.Context) error {
-		return fill(dir, filler)
-	}, func(context.Context) error {
-		if err := os.RemoveAll(filler); err != nil {
-			return fmt.Errorf("make room: %w", err)
-		}
-		return nil
-	})
-}
-
-// ownFileSystem refuses a directory that lies on this machine's own disk.
-func ownFileSystem(dir string) error {
-	var here, above syscall.Stat_t
-	if err := syscall.Stat(dir, &here); err != nil {
-		return fmt.Errorf("look at %s: %w", dir, err)
-	}
-	if err := syscall.Stat(filepath.Dir(dir), &above); err != nil {
-		return fmt.Errorf("look at %s: %w", dir, err)
-	}
-	if here.Dev == above.Dev {
-		return fmt.Errorf("%s is no file system of its own: what is done to it would be done to this machine's disk", dir)
-	}
-	return nil
-}
-
-// fill writes a file until there is no room. Only a file system of our own is ever filled.
-func fill(dir, filler string) error {
-	if err := ownFileSystem(dir); err != nil {
-		return err
-	}
-	f, err := os.Create(filler)
-	if err != nil {
-		return fmt.Errorf("fill disk: %w", err)
-	}
-	defer func() { _ = f.Close() }()
-	for block := make([]byte, 1<<20); len(block) > 0; {
-		if _, err := f.Write(block); err != nil {
-			// Down to the last byte: what is left is for smaller pieces.
-			block = block[:len(block)/2]
-		}
-	}
-	return nil
+	return s.MustWrite(ctx)
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os/exec"
 	"strings"
 	"time"
 
@@ -68,6 +67,11 @@ var moreScenarios = []Scenario{
 		Invariants: []string{"I1", "I2", "I5"}, Play: oldStatus,
 	},
 	{
+		Name:       "etcd-of-an-old-backup",
+		Proves:     "When etcd is restored from a backup of an older epoch under running kubelets, nobody writes beside the site that is open, and the group goes on under an epoch that was never used.",
+		Invariants: []string{"I1", "I2", "I5"}, Play: oldEtcd,
+	},
+	{
 		Name:       "operator-and-node-at-once",
 		Proves:     "When the operator is killed and the primary's node loses its power at the same moment, the operator that comes back fails over; the pause is that of the clients.",
 		Invariants: []string{"I1", "I2", "I7", "I9"}, Role: moves,
@@ -88,23 +92,6 @@ var moreScenarios = []Scenario{
 		Proves:     "Of two operators one decides, and the other takes its place when it is killed in the middle of a failover.",
 		Invariants: []string{"I1", "I2", "I9"}, Role: moves, Play: twoOperators,
 	},
-	{
-		Name:       "frozen-disk",
-		Proves:     "A primary whose disk does not answer for 40 s, and then does, writes beside nobody, and every acknowledged row is there or reported.",
-		Invariants: []string{"I1", "I2", "I4"}, Apart: true,
-		Play: func(ctx context.Context, s *Scene) error {
-			if err := s.FreezeDisk(ctx, s.Active); err != nil {
-				return err
-			}
-			if err := pause(ctx, 40*time.Second); err != nil {
-				return err
-			}
-			if err := s.Heal(ctx); err != nil {
-				return err
-			}
-			return s.MustWrite(ctx)
-		},
-	},
 }
 
 // oldStatus moves the role, and gives the group the status back that it had before, as a restored etcd would.
@@ -117,6 +104,7 @@ func oldStatus(ctx context.Context, s *Scene) error {
 		return err
 	}
 	newest := moved.Status.Epoch
+	s.W.Remember(moved)
 	if err := s.NoOperator(ctx); err != nil {
 		return err
 	}
@@ -137,6 +125,11 @@ func oldStatus(ctx context.Context, s *Scene) error {
 	if err := s.ScaleOperator(ctx, 1); err != nil {
 		return err
 	}
+	return s.mustPass(ctx, newest)
+}
+
+// mustPass waits until the group goes on under an epoch that no site has passed yet, and clients write.
+func (s *Scene) mustPass(ctx context.Context, newest int64) error {
 	if err := s.Must(ctx, fmt.Sprintf("the group goes on under an epoch from %d on", newest), func(group *v1alpha1.MysqlFailoverGroup) error {
 		if group.Status.Epoch < newest || group.Status.Transition != nil {
 			return errors.New(stage.Describe(group))
@@ -146,6 +139,32 @@ func oldStatus(ctx context.Context, s *Scene) error {
 		return err
 	}
 	return s.MustWrite(ctx)
+}
+
+// oldEtcd moves the role, and restores etcd as it was before that, with everything that the cluster knew.
+func oldEtcd(ctx context.Context, s *Scene) error {
+	backup, err := s.Lab.BackUpEtcd(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.Plan(ctx, s.Candidate); err != nil {
+		return err
+	}
+	moved, err := s.Get(ctx)
+	if err != nil {
+		return err
+	}
+	newest := moved.Status.Epoch
+	s.W.Remember(moved)
+	if err := s.Fault(ctx, fmt.Sprintf("etcd is restored as it was at epoch %d, and sites are at %d", s.W.Before.Status.Epoch, newest), func(ctx context.Context) error {
+		return s.Lab.RestoreEtcd(ctx, backup)
+	}, nil); err != nil {
+		return err
+	}
+	if err := s.replaceOperator(ctx); err != nil {
+		return err
+	}
+	return s.mustPass(ctx, newest)
 }
 
 // awaitTransition waits until a failover is under way.
@@ -158,6 +177,14 @@ func (s *Scene) awaitTransition(ctx context.Context) error {
 	})
 }
 
+// replaceOperator has Kubernetes put another pod in the place of the operator's, as an upgrade does.
+func (s *Scene) replaceOperator(ctx context.Context) error {
+	return s.Fault(ctx, "the operator is replaced", func(ctx context.Context) error {
+		_, err := s.Lab.Kubectl(ctx, "-n", stage.OperatorNamespace, "rollout", "restart", "deployment/"+stage.OperatorName)
+		return err
+	}, nil)
+}
+
 func replacedInFailover(ctx context.Context, s *Scene) error {
 	if err := s.Isolate(ctx, s.Active, bothWays); err != nil {
 		return err
@@ -165,10 +192,7 @@ func replacedInFailover(ctx context.Context, s *Scene) error {
 	if err := s.awaitTransition(ctx); err != nil {
 		return err
 	}
-	if err := s.Fault(ctx, "the operator is replaced", func(ctx context.Context) error {
-		_, err := s.Lab.Kubectl(ctx, "-n", stage.OperatorNamespace, "rollout", "restart", "deployment/"+stage.OperatorName)
-		return err
-	}, nil); err != nil {
+	if err := s.replaceOperator(ctx); err != nil {
 		return err
 	}
 	return s.MustMove(ctx)
@@ -217,26 +241,4 @@ func (s *Scene) deleteLeader(ctx context.Context) error {
 		}
 	}
 	return fmt.Errorf("none of the operators holds the lease, %q does", holder)
-}
-
-// FreezeDisk has the file system of a site's volume take no writes, and everybody wait who writes. Only a group apart has one
-// of its own.
-func (s *Scene) FreezeDisk(ctx context.Context, site string) error {
-	dir, err := s.VolumeDir(ctx, site)
-	if err != nil {
-		return err
-	}
-	if err := ownFileSystem(dir); err != nil {
-		return err
-	}
-	return s.Fault(ctx, "the disk of "+site+" does not answer", func(ctx context.Context) error {
-		return fsfreeze(ctx, "--freeze", dir)
-	}, func(ctx context.Context) error { return fsfreeze(ctx, "--unfreeze", dir) })
-}
-
-func fsfreeze(ctx context.Context, what, dir string) error {
-	if out, err := exec.CommandContext(ctx, "fsfreeze", what, dir).CombinedOutput(); err != nil {
-		return fmt.Errorf("fsfreeze %s: %w: %s", what, err, out)
-	}
-	return nil
 }

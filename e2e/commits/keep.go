@@ -92,8 +92,8 @@ func (k *Keeper) Look(site, data string) {
 	for _, path := range paths {
 		err = errors.Join(err, k.take(site, path))
 	}
-	if k.err == nil {
-		k.err = err
+	if k.err == nil && !errors.Is(err, syscall.EIO) {
+		k.err = err // what a failing disk holds is read at the end, when it is mended, or is an error then
 	}
 }
 
@@ -139,7 +139,12 @@ func (k *Keeper) Read(from time.Time) ([]Transaction, error) {
 		return nil, k.err
 	}
 	var all []Transaction
+	read := map[string]bool{}
 	for _, log := range k.kept {
+		if read[log.path] {
+			continue // a volume that was mounted again, on another device
+		}
+		read[log.path] = true
 		info, err := os.Stat(log.path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):

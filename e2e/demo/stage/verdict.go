@@ -3,9 +3,11 @@
 package stage
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
@@ -58,6 +60,18 @@ func epochs(before *v1alpha1.MysqlFailoverGroup, records []v1alpha1.FailoverReco
 	return turns
 }
 
+// recall adds what was remembered to a group's failovers, newest first, where they do not hold it any more.
+func recall(records, remembered []v1alpha1.FailoverRecord) []v1alpha1.FailoverRecord {
+	all := slices.Clone(records)
+	for _, r := range remembered {
+		if !slices.ContainsFunc(all, func(known v1alpha1.FailoverRecord) bool { return known.Epoch == r.Epoch }) {
+			all = append(all, r)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b v1alpha1.FailoverRecord) int { return cmp.Compare(b.Epoch, a.Epoch) })
+	return all
+}
+
 // Judge draws the verdict. It asks the active site for its rows, and nothing of it depends on what the operator says,
 // but the turns in which sites were allowed to write.
 func (w *Witnesses) Judge(ctx context.Context, t Testimony, fault time.Duration) (Verdict, error) {
@@ -65,6 +79,7 @@ func (w *Witnesses) Judge(ctx context.Context, t Testimony, fault time.Duration)
 	if err != nil {
 		return Verdict{}, err
 	}
+	after.Status.Failovers = recall(after.Status.Failovers, w.remembered)
 	rows, err := w.Group.Rows(ctx, after.Status.ActiveSite)
 	if err != nil {
 		return Verdict{}, err

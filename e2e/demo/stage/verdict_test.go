@@ -27,6 +27,19 @@ func group(active string, epoch int64, records ...v1alpha1.FailoverRecord) *v1al
 	return g
 }
 
+func TestWhatTheStatusForgotIsRecalled(t *testing.T) {
+	forgotten := v1alpha1.FailoverRecord{Epoch: 2, From: "east", To: "west"}
+	after := group("west", 4, v1alpha1.FailoverRecord{Epoch: 4, From: "south", To: "west"}, v1alpha1.FailoverRecord{Epoch: 3, From: "west", To: "south"})
+	after.Status.Failovers = recall(after.Status.Failovers, []v1alpha1.FailoverRecord{forgotten, {Epoch: 3, From: "east", To: "south"}})
+	got, _ := Turns(group("east", 1), after)
+	if diff := cmp.Diff([]string{"east", "west", "south", "west"}, got); diff != "" {
+		t.Errorf("turns (-want +got):\n%s", diff)
+	}
+	if from := after.Status.Failovers[1].From; from != "west" {
+		t.Errorf("the record of epoch 3 says from %s: what the status holds must stand", from)
+	}
+}
+
 func TestTurns(t *testing.T) {
 	old := v1alpha1.FailoverRecord{Epoch: 2, From: "west", To: "east"}
 	there := v1alpha1.FailoverRecord{Epoch: 3, From: "east", To: "west"}

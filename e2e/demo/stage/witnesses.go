@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
@@ -27,6 +28,13 @@ type Witnesses struct {
 
 	service journal.Journal
 	logs    *Logs
+	// remembered are failovers that the group's status may forget.
+	remembered []v1alpha1.FailoverRecord
+}
+
+// Remember notes the failovers in a group's status, for tests that take the status back: the judge must know whose turn it was.
+func (w *Witnesses) Remember(group *v1alpha1.MysqlFailoverGroup) {
+	w.remembered = slices.Clone(group.Status.Failovers)
 }
 
 // StartWitnesses starts all writers and waits until rows go through the Service and at the active site's probe.

@@ -58,11 +58,7 @@ func (c *Cluster) startNode(ctx context.Context, n Endpoint) error {
 	if err := c.cgroups.makeNode(n.Name); err != nil {
 		return err
 	}
-	at := func(name string, argv ...string) program {
-		return program{name: name + "-" + n.Name, netns: n.Netns(), cgroup: sysGroup(n.Name), argv: argv}
-	}
-	bin := func(name string) string { return filepath.Join(c.dir, "bin", name) }
-	if err := c.start(at("containerd", "containerd", "-c", conf.Dir+"/containerd.toml", "-l", "warn")); err != nil {
+	if err := c.start(nodeProgram(n, "containerd", "containerd", "-c", conf.Dir+"/containerd.toml", "-l", "warn")); err != nil {
 		return err
 	}
 	if err := awaitSocket(ctx, conf.Run+"/containerd.sock"); err != nil {
@@ -71,13 +67,24 @@ func (c *Cluster) startNode(ctx context.Context, n Endpoint) error {
 	if err := awaitRuntime(ctx, conf.Run+"/containerd.sock"); err != nil {
 		return err
 	}
-	if err := c.start(at("kubelet", bin("kubelet"),
+	return c.startAgents(n)
+}
+
+// startAgents starts what talks to the API server on a node.
+func (c *Cluster) startAgents(n Endpoint) error {
+	conf := c.nodeConfig(n)
+	bin := func(name string) string { return filepath.Join(c.dir, "bin", name) }
+	if err := c.start(nodeProgram(n, "kubelet", bin("kubelet"),
 		"--config="+conf.Dir+"/kubelet.yaml", "--kubeconfig="+conf.PKI+"/node-"+n.Name+".conf",
 		"--hostname-override="+n.Name, "--node-ip="+n.IP, "--root-dir="+conf.Dir+"/kubelet",
 		"--node-labels="+nodeLabels(n))); err != nil {
 		return err
 	}
-	return c.start(at("kube-proxy", bin("kube-proxy"), "--config="+conf.Dir+"/proxy.yaml"))
+	return c.start(nodeProgram(n, "kube-proxy", bin("kube-proxy"), "--config="+conf.Dir+"/proxy.yaml"))
+}
+
+func nodeProgram(n Endpoint, name string, argv ...string) program {
+	return program{name: name + "-" + n.Name, netns: n.Netns(), cgroup: sysGroup(n.Name), argv: argv}
 }
 
 func nodeLabels(n Endpoint) string {

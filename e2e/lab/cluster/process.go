@@ -152,15 +152,15 @@ func (c *Cluster) logPath(name string) string {
 	return filepath.Join(c.dir, "logs", name+".log")
 }
 
-// stop ends one of the lab's programs, politely first.
-func (c *Cluster) stop(ctx context.Context, name string) error {
+// stop asks one of the lab's programs to end (SIGTERM), or ends it (SIGKILL), and waits until it has.
+func (c *Cluster) stop(ctx context.Context, name string, signal syscall.Signal) error {
 	s, err := c.state()
 	if err != nil {
 		return err
 	}
 	id, ok := s.Processes[name]
 	if ok && id.Alive() {
-		_ = syscall.Kill(id.PID, syscall.SIGTERM)
+		_ = syscall.Kill(id.PID, signal)
 		if err := poll(ctx, 10*time.Second, "the end of "+name, func() error {
 			if id.Alive() {
 				return errors.New("still alive")

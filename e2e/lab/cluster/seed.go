@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/mysql-mfg/mfg/e2e/lab/image"
 )
@@ -67,7 +68,7 @@ func (c *Cluster) makeSeed(ctx context.Context, seed string, tars []string) erro
 		}
 	}
 	// A stopped containerd has written everything down.
-	if err := errors.Join(err, c.stop(ctx, name)); err != nil {
+	if err := errors.Join(err, c.stop(ctx, name, syscall.SIGTERM)); err != nil {
 		return err
 	}
 	return os.Rename(part, seed)
