@@ -5,8 +5,10 @@ package mysql
 import (
 	"context"
 	"database/sql"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -109,7 +111,68 @@ func readyToClone(ctx context.Context, conn *sql.Conn, donor Donor) error {
 	if _, err := conn.ExecContext(ctx, "SET GLOBAL clone_valid_donor_list = ?", donors); err != nil {
 		return fmt.Errorf("set clone_valid_donor_list: %w", err)
 	}
+	return letTablesGo(ctx, conn)
+}
+
+// letTablesGo ends what holds a table of a server whose data is about to go. A clone drops every table first and waits for its
+// metadata lock, for a year by default (9.7.4). Idle transactions of administrators hold one, and prepared XA transactions do so with
+// nobody connected. Outside a window the server is left as it is: it refuses the clone itself if there is anything to drop.
+func letTablesGo(ctx context.Context, conn *sql.Conn) error {
+	var closed bool
+	if err := conn.QueryRowContext(ctx, "SELECT @@GLOBAL.super_read_only").Scan(&closed); err != nil {
+		return fmt.Errorf("read super_read_only: %w", err)
+	}
+	if closed {
+		return nil
+	}
+	if _, err := killSessions(ctx, conn); err != nil {
+		return fmt.Errorf("end sessions: %w", err)
+	}
+	// Whoever takes a table after that makes the clone fail, which is told, and tried again.
+	if err := execAll(ctx, conn, "SET SESSION lock_wait_timeout = 60", "SET SESSION sql_log_bin = OFF"); err != nil {
+		return err
+	}
+	xids, err := preparedXA(ctx, conn)
+	if err != nil {
+		return fmt.Errorf("list prepared XA transactions: %w", err)
+	}
+	for _, xid := range xids {
+		if _, err := conn.ExecContext(ctx, "XA ROLLBACK "+xid); err != nil {
+			return fmt.Errorf("roll back prepared XA transaction %s: %w", xid, err)
+		}
+	}
 	return nil
+}
+
+// preparedXA names the prepared XA transactions as XA COMMIT and XA ROLLBACK take them.
+func preparedXA(ctx context.Context, conn *sql.Conn) (xids []string, err error) {
+	rows, err := conn.QueryContext(ctx, "XA RECOVER CONVERT XID")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var format, first, second int
+		var data string
+		if err := rows.Scan(&format, &first, &second, &data); err != nil {
+			return nil, err
+		}
+		xid, err := parseXID(format, first, second, data)
+		if err != nil {
+			return nil, err
+		}
+		xids = append(xids, xid)
+	}
+	return xids, rows.Err()
+}
+
+// parseXID reads a row of XA RECOVER CONVERT XID: both parts of the name in hexadecimal, one after the other, and how many bytes each has.
+func parseXID(format, first, second int, data string) (string, error) {
+	raw, err := hex.DecodeString(strings.TrimPrefix(data, "0x"))
+	if err != nil || first < 0 || second < 0 || len(raw) != first+second {
+		return "", fmt.Errorf("name %q of a prepared XA transaction: want %d bytes in hexadecimal", data, first+second)
+	}
+	return fmt.Sprintf("X'%X',X'%X',%d", raw[:first], raw[first:], format), nil
 }
 
 // preludeTimeout bounds what is asked of the recipient before the statement of a clone.
