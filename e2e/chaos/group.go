@@ -159,8 +159,43 @@ func (r *runner) mend(ctx context.Context) error {
 			return err
 		}
 	}
+	if group, err = g.Await(ctx, mendLimit, "group "+g.Name+" to be whole", whole); err != nil {
+		return err
+	}
+	if err := refresh(ctx, g, group); err != nil {
+		return err
+	}
 	_, err = g.Await(ctx, mendLimit, "group "+g.Name+" to be whole", whole)
 	return err
+}
+
+// refresh gives standby sites whose containers were killed again and again new pods. The kubelet starts such a container later each
+// time, up to five minutes, and the next scenario would wait for that.
+func refresh(ctx context.Context, g *stage.Group, group *v1alpha1.MysqlFailoverGroup) error {
+	for _, site := range group.Spec.Sites {
+		if site.Name == group.Status.ActiveSite {
+			continue
+		}
+		pod, err := g.Pod(ctx, site.Name)
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(pod.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool { return c.RestartCount > 1 }) {
+			continue
+		}
+		if err := stage.DeletePod(ctx, g, site.Name); err != nil {
+			return err
+		}
+		if _, err := g.Await(ctx, mendLimit, "the new pod of "+site.Name+" to be seen", func(*v1alpha1.MysqlFailoverGroup) error {
+			if fresh, err := g.Pod(ctx, site.Name); err != nil || fresh.UID == pod.UID {
+				return errors.Join(err, errors.New("it is not there"))
+			}
+			return nil
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // reclone orders a site's data to be thrown away and made anew, and waits until that was begun. Before the operator has
