@@ -98,6 +98,9 @@ auxiliary: {escrowTLS: {enabled: true, existingSecret: mfg-escrow-tls}}`},
 crds: {enabled: false}
 watchNamespaces: [shop, billing]
 tenants: {allowedImages: [mysql, registry.example.com/db/], allowedDNSSuffixes: ["{namespace}.db.example.com"]}`},
+	"mfg-pods": {operatorChart, `
+crds: {enabled: false}
+podProtection: {enabled: true}`},
 	"mfg-no-rights": {operatorChart, `
 crds: {enabled: false}
 rbac: {create: false, aggregateClusterRoles: false}
@@ -201,6 +204,8 @@ func TestRefusedValues(t *testing.T) {
 		"namespaces as a string":       {operatorChart, `watchNamespaces: shop`, "watchNamespaces"},
 		"interval that is none":        {operatorChart, `monitoring: {podMonitor: {interval: 30}}`, "interval"},
 		"interval without a unit":      {operatorChart, `monitoring: {serviceMonitor: {interval: "30"}}`, "interval"},
+		"pods without controllers":     {operatorChart, `podProtection: {replicaSetControllers: []}`, "replicaSetControllers"},
+		"denied and only warned":       {operatorChart, `podProtection: {actions: [Deny, Warn]}`, "actions"},
 		"unknown log level":            {operatorChart, `logging: {level: loud}`, "level"},
 		"unknown field of a group":     {groupChart, `replicas: 3`, "replicas"},
 		"unknown field of a site":      {groupChart, `sites: [{name: a, role: dr-only, zone: x}, {name: b, role: dr-only}]`, "zone"},

@@ -75,8 +75,8 @@ func supervise(runDir string, argv []string, log *slog.Logger) error {
 var errWatchdog = errors.New("killed: the sidecar did not move the deadline in time")
 
 // renewIdentity makes a server that was cloned another server, before it starts with the data that it was given. A server with
-// a keyring keeps its identity: the names of its keys hold it, and with another one a sealed server finds no master key for a
-// new table (error 3185, seen on the lab with 9.7.4). What that leaves open is in docs/failover.md.
+// a keyring keeps its identity: the names of its keys hold it, and under another one a rotation that a sealed server refuses leaves it
+// without a master key for new tables (error 3185; docs/decisions/0014). What that leaves open is in docs/failover.md.
 func renewIdentity(env func(string) string, log *slog.Logger) error {
 	if env("MFG_KEYRING_FILE") != "" {
 		return nil

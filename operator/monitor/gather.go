@@ -46,8 +46,9 @@ type siteLink struct {
 	db            *mysql.DB
 	// fencing is true while the operator fences this site by SQL.
 	fencing bool
-	// given is the password that the site's receiver has. The loop alone touches it.
+	// given is the password that the site's receiver has, tried how often one was to be given. The loop alone touches them.
 	given given
+	tried int
 }
 
 // become makes the link one to a pod; what was open to another is closed.

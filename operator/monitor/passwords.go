@@ -3,6 +3,7 @@
 package monitor
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -57,17 +58,43 @@ func (l *loop) givePasswords(ctx context.Context, group *v1alpha1.MysqlFailoverG
 		l.log.Debug("read the password of replication", "error", err)
 		return
 	}
+	ctx, cancel := context.WithTimeout(ctx, sqlTimeout) // for all sites together: the next pass must not wait for servers that hang
+	defer cancel()
+	l.giveOne(ctx, l.lacking(s, active, source.Serial), func(site string) error {
+		err := l.onSite(ctx, group, site, func(ctx context.Context, db *mysql.DB) error { return db.GivePassword(ctx, source) })
+		if err == nil {
+			l.gave(site, active, source)
+		}
+		l.log.Debug("give the receiver its new password", "site", site, "serial", source.Serial, "error", err)
+		return err
+	})
+}
+
+// lacking are the sites whose receiver runs with a former password. Those that were tried less often come first, so that one that
+// refuses or hangs does not keep the others waiting.
+func (l *loop) lacking(s failover.Snapshot, active string, serial int64) []string {
+	var out []string
 	for _, site := range s.Sites {
 		link := l.sites[site.Name]
-		if site.Name == active || link == nil || link.has(active) == source.Serial || !site.MySQL.Direct || site.MySQL.Cloning ||
+		if site.Name == active || link == nil || link.has(active) == serial || !site.MySQL.Direct || site.MySQL.Cloning ||
 			site.MySQL.ReplicaOf != active || !site.MySQL.IORunning {
 			continue
 		}
-		err := l.onSite(ctx, group, site.Name, func(ctx context.Context, db *mysql.DB) error { return db.GivePassword(ctx, source) })
-		if err == nil {
-			l.gave(site.Name, active, source)
+		out = append(out, site.Name)
+	}
+	slices.SortStableFunc(out, func(a, b string) int { return cmp.Compare(l.sites[a].tried, l.sites[b].tried) })
+	return out
+}
+
+// giveOne goes through the sites until one has taken the password: one receiver is changed in a pass.
+func (l *loop) giveOne(ctx context.Context, sites []string, give func(site string) error) {
+	for _, site := range sites {
+		if ctx.Err() != nil {
+			return
 		}
-		l.log.Debug("give the receiver its new password", "site", site.Name, "serial", source.Serial, "error", err)
-		return
+		l.sites[site].tried++
+		if give(site) == nil {
+			return
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -68,5 +69,57 @@ func TestAPasswordGoesWithThePod(t *testing.T) {
 	link.podUID = "two"
 	if link.has("a") != 0 {
 		t.Error("another pod has the password of the last one")
+	}
+}
+
+// TestAReceiverThatRefusesDoesNotKeepTheOthersWaiting: its site is tried, then the next one, in the same pass; one that hangs until the
+// time of the pass is over comes last in the next pass. One receiver at most is changed in a pass.
+func TestAReceiverThatRefusesDoesNotKeepTheOthersWaiting(t *testing.T) {
+	l := newLoop(&Monitor{Options: Options{Log: slog.New(slog.DiscardHandler)}}, types.NamespacedName{}, func() {})
+	replica := failover.MySQL{Direct: true, ReplicaOf: "a", IORunning: true}
+	var s failover.Snapshot
+	for _, name := range []string{"a", "b", "c", "d"} {
+		l.sites[name] = &siteLink{}
+		s.Sites = append(s.Sites, failover.Site{Name: name, MySQL: replica})
+	}
+	pass := func(give func(site string) error) (tried []string) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		l.giveOne(ctx, l.lacking(s, "a", 2), func(site string) error {
+			tried = append(tried, site)
+			err := give(site)
+			switch {
+			case err == nil:
+				l.gave(site, "a", mysql.Source{Serial: 2})
+			case errors.Is(err, context.DeadlineExceeded):
+				cancel()
+			}
+			return err
+		})
+		return tried
+	}
+	refuses := func(refused string, err error) func(string) error {
+		return func(site string) error {
+			if site == refused {
+				return err
+			}
+			return nil
+		}
+	}
+	for i, step := range []struct {
+		why  string
+		give func(string) error
+		want []string
+	}{
+		{"the next one is tried, and then no other", refuses("b", errors.New("no")), []string{"b", "c"}},
+		{"it comes after one that was not tried", refuses("d", context.DeadlineExceeded), []string{"d"}},
+		{"a site that was tried as often comes in its order", refuses("b", context.DeadlineExceeded), []string{"b"}},
+		{"the one that hung comes last", refuses("b", context.DeadlineExceeded), []string{"d"}},
+		{"one is left", refuses("", nil), []string{"b"}},
+		{"all have it", refuses("", nil), nil},
+	} {
+		if got := pass(step.give); !slices.Equal(got, step.want) {
+			t.Errorf("pass %d: tried %v, want %v: %s", i+1, got, step.want, step.why)
+		}
 	}
 }

@@ -77,3 +77,9 @@ mfg-operator-{{ .Release.Namespace }}
   resources: [dnsendpoints]
   verbs: [get, create, patch, delete]
 {{- end }}
+
+{{/* The labels by which the operator, Services and budgets find and tell apart the pods of a group, as a list in CEL. */}}
+{{- define "mfg.podLabelKeys" -}}
+['app.kubernetes.io/name', 'mysql-mfg.io/failover-group', 'mysql-mfg.io/site', 'mysql-mfg.io/role', 'mysql-mfg.io/healthy',
+        'mysql-mfg.io/readable', 'mysql-mfg.io/protected', 'mysql-mfg.io/cache-role', 'mysql-mfg.io/cache-traffic']
+{{- end }}

@@ -40,7 +40,7 @@ var cores = []core{
 	{folder: "sidecar", files: []string{"accounts.go", "keyring.go", "supervise.go"}, draws: []int{10}, timed: true},
 	{folder: "operator/controller", files: []string{
 		"authority.go", "claims.go", "engines.go", "keyring_facts.go", "keyring_own.go", "keyring_rotate.go", "lapse.go", "passwords.go",
-		"provision.go", "provision_clone.go", "provisioning.go", "reclone.go", "status.go", "unlisted.go",
+		"passwords_secret.go", "passwords_servers.go", "provision.go", "provision_clone.go", "provisioning.go", "reclone.go", "status.go", "unlisted.go",
 	}, draws: []int{10}, timed: true},
 }
 
