@@ -122,3 +122,23 @@ func TestSinceWhenAVolumeIsStalled(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatIsSaidOfTheVolumeOfACandidate: what nobody knows is not told as trouble.
+func TestWhatIsSaidOfTheVolumeOfACandidate(t *testing.T) {
+	for name, tc := range map[string]struct {
+		probe *wire.VolumeProbe
+		want  string
+	}{
+		"it takes writes":  {&wire.VolumeProbe{Outcome: wire.WriteDone}, ""},
+		"it takes none":    {&wire.VolumeProbe{Outcome: wire.WriteFails, Reason: wire.WriteDiskFull}, "its own volume takes no writes (" + wire.WriteDiskFull + ")"},
+		"nobody tried":     {nil, "it is not known whether its own volume takes writes"},
+		"the try is old":   {&wire.VolumeProbe{Outcome: wire.WriteDone, AgeMillis: 31_000}, "it is not known whether its own volume takes writes"},
+		"nobody found out": {&wire.VolumeProbe{Outcome: wire.WriteUnknown}, "it is not known whether its own volume takes writes"},
+	} {
+		b := Site{Name: "b", Sidecar: Sidecar{Answered: true}}
+		b.Sidecar.Report.VolumeProbe = tc.probe
+		if got := takesNoWrites(b); got != tc.want {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
