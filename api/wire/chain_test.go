@@ -68,6 +68,7 @@ func TestOnlyAChainFromTheTrustedKeyIsBelievedI3(t *testing.T) {
 		"a stranger at the end of a chain":     {public(first), signed(t, stranger, append(slices.Clone(good), chainOf(stranger, stranger)[1])), nil},
 		"a stranger shows the chain of others": {public(first), signed(t, stranger, good), nil},
 		"a link that nobody signed":            {public(first), signed(t, third, change(func(c wire.Chain) { c[1].Signature = nil })), nil},
+		"a stranger with another's signature":  {public(first), signed(t, stranger, wire.Chain{good[0], {Key: public(stranger), Signature: good[1].Signature}}), nil},
 		"a link left out":                      {public(first), signed(t, third, wire.Chain{good[0], good[2]}), nil},
 		"an earlier key after it was replaced": {public(second), signed(t, first, nil), nil},
 		"an earlier key goes on elsewhere":     {public(second), signed(t, stranger, chainOf(first, stranger)), nil},
@@ -128,6 +129,24 @@ func TestWhatIsNoKeyIsInNoChainI3(t *testing.T) {
 	} {
 		if key, ok := tc.chain.Last(tc.trusted); ok {
 			t.Errorf("I3: %s: %x signs", name, key)
+		}
+	}
+}
+
+func TestChainsOfTheSameKeysAreEqual(t *testing.T) {
+	first, second, third := newKey(t), newKey(t), newKey(t)
+	c := chainOf(first, second)
+	unsigned := slices.Clone(c)
+	unsigned[1].Signature = nil
+	for name, tc := range map[string]struct {
+		other wire.Chain
+		want  bool
+	}{
+		"itself": {chainOf(first, second), true}, "another key": {chainOf(first, third), false}, "more keys": {chainOf(first, second, third), false},
+		"none": {nil, false}, "other signatures": {unsigned, true},
+	} {
+		if got := c.Equal(tc.other); got != tc.want {
+			t.Errorf("%s: %t", name, got)
 		}
 	}
 }

@@ -102,7 +102,9 @@ func TestWhoOpensTheActiveSiteAgainLacksNothingI7(t *testing.T) {
 	s := threeSites()
 	s.Status.RowsOutside = 2
 	lacks := func(site int, tr *Transition) bool {
-		s.Status.Transition = tr
+		if s.Status.Transition, s.Status.ActiveSite = tr, "a"; tr != nil {
+			s.Status.ActiveSite = tr.To
+		}
 		s.Sites[site].Sidecar.Report.Engines = &wire.EngineReport{Tables: 2, WithRows: 1}
 		return isWithoutRows(s, Memory{}, s.Sites[site]) != ""
 	}
@@ -122,6 +124,57 @@ func TestWhoOpensTheActiveSiteAgainLacksNothingI7(t *testing.T) {
 	} {
 		if got := lacks(tc.site, tc.t); got != tc.lacks {
 			t.Errorf("I7: %s: lacks rows: %t", name, got)
+		}
+	}
+}
+
+// TestWhatIsKnownOfRowsI7I9: it is noted of the site that is open, by its own word, and told of whom it concerns.
+func TestWhatIsKnownOfRowsI7I9(t *testing.T) {
+	found := func(rows int) *wire.EngineReport { return &wire.EngineReport{Tables: 2, WithRows: rows} }
+	for name, tc := range map[string]struct {
+		change  func(s *Snapshot)
+		rows    int
+		persist bool
+	}{
+		"others than before": {func(*Snapshot) {}, 2, true},
+		"as many as before":  {func(s *Snapshot) { s.Status.RowsOutside = 2 }, 2, false},
+		"it is not open":     {func(s *Snapshot) { s.Sites[0].Sidecar.Report.Writable = false }, 1, false},
+		"it has not looked":  {func(s *Snapshot) { s.Sites[0].Sidecar.Report.Engines = nil }, 1, false},
+	} {
+		s := atRest()
+		s.Status.RowsOutside, s.Sites[0].Sidecar.Report.Engines = 1, found(2)
+		tc.change(&s)
+		if d := (Decision{Status: s.Status}).noteRows(s); d.Status.RowsOutside != tc.rows || d.Persist != tc.persist {
+			t.Errorf("I9: %s: %d rows, persisted %t", name, d.Status.RowsOutside, d.Persist)
+		}
+	}
+	lacks := func(s *Snapshot, site int) { s.Sites[site].Sidecar.Report.Engines = found(1) }
+	for name, tc := range map[string]struct {
+		change func(*Snapshot)
+		want   Reason
+	}{
+		"nobody lacks any":      {func(*Snapshot) {}, ReasonTargetLost},
+		"c lacks them":          {func(s *Snapshot) { lacks(s, 2) }, ReasonRowsMissing},
+		"the target alone does": {func(s *Snapshot) { lacks(s, 1); s.Sites[2].Role = v1alpha1.DROnly }, ReasonTargetLost},
+		"c has not looked":      {func(s *Snapshot) { s.Sites[2].Sidecar.Report.Engines = nil }, ReasonRowsMissing},
+		"c is silent":           {func(s *Snapshot) { s.Sites[2].Sidecar = Sidecar{} }, ReasonTargetLost},
+		"c is not in escrow":    {func(s *Snapshot) { s.Sites[2].Sidecar.Report.Keyring = keyring("behind") }, ReasonNotEscrowed},
+		"nor is the target":     {func(s *Snapshot) { s.Sites[1].Sidecar.Report.Keyring = keyring("behind"); lacks(s, 2) }, ReasonNotEscrowed},
+	} {
+		s := between(v1alpha1.FailoverEmergency, Site{Name: "a"}, seen("b", "A:1-9", 4), seen("c", "A:1-9", 4))
+		s.Status.RowsOutside = 2
+		s.Sites[1].Sidecar.Report.Engines, s.Sites[2].Sidecar.Report.Engines = found(2), found(2)
+		tc.change(&s)
+		if got := lostFor(s, Memory{}, s.Sites[1]); got != tc.want {
+			t.Errorf("%s: %s, want %s", name, got, tc.want)
+		}
+		evidence := strings.Join(pass(s, Decision{Status: s.Status}, s.Sites[1], Gate{}).Status.Transition.Evidence, "; ")
+		if short := s.Sites[1].Sidecar.Report.Engines.WithRows < 2; strings.Contains(evidence, "rows outside InnoDB") != short {
+			t.Errorf("I7: %s: opened by %q", name, evidence)
+		}
+		s.Sites[1].Sidecar.Answered = false
+		if why := isWithoutRows(s, Memory{}, s.Sites[1]); why != "" {
+			t.Errorf("%s: of a silent site: %s", name, why)
 		}
 	}
 }

@@ -160,9 +160,9 @@ func (x explained) returned() wire.ExplainedRule {
 	r := wire.ExplainedRule{Name: RuleActiveReturned, Verdict: wire.RuleFor, Input: x.d.Message}
 	if x.d.Verdict == VerdictReopen {
 		r.Verdict, r.Reason, r.Remedy = wire.RuleAgainst, string(x.d.Reason), "none needed: it is opened again, which loses nothing"
-	}
-	if x.d.Verdict == VerdictReopen && x.d.Reason == ReasonForced {
-		r.Remedy = "none needed: it is opened again, as was ordered"
+		if x.d.Reason == ReasonForced {
+			r.Remedy = "none needed: it is opened again, as was ordered"
+		}
 	}
 	if x.d.Blocked() && x.d.Reason == ReasonCannotOpen {
 		r.Verdict, r.Reason, r.Remedy = wire.RuleAgainst, string(x.d.Reason), "find out from its log why it does not open; what keeps others from its place is below"

@@ -106,9 +106,7 @@ func withRuns(s Snapshot, old Memory) (Snapshot, runs) {
 	for i := range s.Sites {
 		site := &s.Sites[i]
 		site.Runs = s.fold(*site, old.Runs, now)
-		if len(site.Runs) > 0 {
-			now.Of[site.Name] = site.Runs
-		}
+		now.Of[site.Name] = site.Runs
 	}
 	return s, now
 }
@@ -119,7 +117,7 @@ func (s Snapshot) fold(site Site, old, now runs) []Run {
 	var left []Run
 	for _, r := range s.everyRun(site, old) {
 		seen, exists := seenOf(site, r)
-		r.Elsewhere, r.Idle = !exists && r.UID == site.Pod.UID, false
+		r.Elsewhere = !exists && r.UID == site.Pod.UID
 		r.Ended = seen.Ended || s.EndedPods[r.UID]
 		if exists && r.UID == site.Pod.UID {
 			r = s.current(site, r)
@@ -209,9 +207,9 @@ func (r Run) excludes(other Run, exists bool) bool {
 
 // quiet is true once nothing can be left of a run whose pod is gone.
 func (s Snapshot) quiet(r Run, old, now runs) bool {
-	node, known := s.Nodes[r.Node]
-	if replaced := r.Machine != "" && node.Machine != "" && node.Machine != r.Machine; !known || !node.Ready && !node.Gone && !replaced {
-		return false
+	node := s.Nodes[r.Node]
+	if replaced := r.Machine != "" && node.Machine != "" && node.Machine != r.Machine; !node.Ready && !node.Gone && !replaced {
+		return false // also of a node of which nothing is known
 	}
 	since := orNow(old.Quiet[r.key()], s.Now)
 	now.Quiet[r.key()] = since
@@ -258,7 +256,7 @@ func (n runs) kept() map[string][]Run {
 			if out == nil {
 				out = map[string][]Run{}
 			}
-			r.Idle, r.Ended, r.Elsewhere = false, false, false
+			r.Idle, r.Elsewhere = false, false
 			out[site] = append(out[site], r)
 		}
 	}
@@ -280,12 +278,10 @@ func notPassed(t *Transition) bool { return t != nil && t.Step == v1alpha1.Trans
 
 // open takes back of all runs that they are closed: what status says of them is of another time.
 func (n runs) open() {
-	for site, all := range n.Of {
-		all = slices.Clone(all)
+	for _, all := range n.Of {
 		for i := range all {
 			all[i].Closed = false
 		}
-		n.Of[site] = all
 	}
 }
 
@@ -296,7 +292,7 @@ func (d Decision) close(s Snapshot) Decision {
 	for site, list := range d.Memory.Runs.Of {
 		list = slices.Clone(list)
 		for i := range list {
-			list[i].Closed = site != target.Name || list[i].UID != target.Pod.UID || list[i].Elsewhere
+			list[i].Closed = list[i].UID != target.Pod.UID || list[i].Elsewhere
 		}
 		all[site] = list
 	}

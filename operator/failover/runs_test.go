@@ -254,6 +254,9 @@ func TestAnotherPodOfTheActiveSiteMayBeOpenI1(t *testing.T) {
 			if tr := d.Status.Transition; opensSite(d, "a") || !d.Hold || d.Status.Epoch != 6 || tr == nil || tr.Step != v1alpha1.TransitionFencing || tr.From != "a" || tr.To != "a" {
 				t.Errorf("I1: %s: epoch %d, hold %t, %+v: %s", name, d.Status.Epoch, d.Hold, tr, d.Message)
 			}
+			if diff := cmp.Diff([]Effect{Select{Site: "a"}, Announce{}}, d.Effects); diff != "" {
+				t.Errorf("%s: nobody is fenced, for nobody else takes over (-want +got):\n%s", name, diff)
+			}
 			if d.Reason != ReasonEarlierPod || !strings.Contains(d.Message, "old on node n1") {
 				t.Errorf("%s: %s: %s", name, d.Reason, d.Message)
 			}

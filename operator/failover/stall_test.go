@@ -3,6 +3,7 @@
 package failover
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -68,6 +69,25 @@ func TestAStalledVolumeMovesTheRole(t *testing.T) {
 			lag := 5.0
 			s.Sites[1].MySQL.LagSeconds, s.Sites[2].Role = &lag, v1alpha1.DROnly
 		}, time.Minute, v1alpha1.FailoverEmergency, "b", ""},
+		"it fails, and b does not receive": {wire.WriteDiskFailed, func(s *Snapshot) { s.Sites[1].MySQL.IORunning = false }, time.Minute, v1alpha1.FailoverEmergency, "b", ""},
+		"it fails, another move was given up": {wire.WriteDiskFailed, func(s *Snapshot) {
+			s.Status.Planned = &Planned{From: "a", To: "b", Cause: CauseRequested, Phase: v1alpha1.PlannedReverted, FinishedAt: s.Now, Answered: true}
+		}, time.Minute, v1alpha1.FailoverPlanned, "b", ""},
+		"it fails, as one before that has moved": {wire.WriteDiskFailed, func(s *Snapshot) {
+			s.Status.Planned = &Planned{From: "b", To: "a", Cause: CauseDisk, Phase: v1alpha1.PlannedSucceeded, FinishedAt: s.Now, Answered: true}
+		}, time.Minute, v1alpha1.FailoverPlanned, "b", ""},
+		"it fails, and was not fenced long ago": {wire.WriteDiskFailed, func(s *Snapshot) {
+			s.Status.Planned = &Planned{From: "a", To: "b", Cause: CauseDisk, Phase: v1alpha1.PlannedReverted, FinishedAt: s.Now.Add(time.Minute - leavingRetryMost), Answered: true}
+		}, time.Minute, v1alpha1.FailoverPlanned, "b", ""},
+		"mode Manual, and nobody is fit": {wire.WriteDiskStalled, func(s *Snapshot) {
+			s.Policy.Mode, volumeOf(s, 1).Outcome, volumeOf(s, 2).Outcome = v1alpha1.FailoverManual, wire.WriteFails, wire.WriteFails
+		}, time.Hour, "", "", "spec.failover.mode is Manual"},
+		"paused, and nobody is fit": {wire.WriteDiskStalled, func(s *Snapshot) {
+			s.Policy.PausedUntil, volumeOf(s, 1).Outcome, volumeOf(s, 2).Outcome = s.Now.Add(2*time.Hour), wire.WriteFails, wire.WriteFails
+		}, time.Hour, "", "", "paused"},
+		"who has most is not named first": {wire.WriteDiskStalled, func(s *Snapshot) {
+			s.Sites[0].MySQL.Executed, s.Sites[2].MySQL.Executed, volumeOf(s, 1).Outcome, volumeOf(s, 2).Outcome = set("A:1-10"), set("A:1-10"), wire.WriteFails, wire.WriteFails
+		}, time.Hour, "", "", "no site is fit (b: its own volume takes no writes (), c: its own volume takes no writes ())"},
 		"it fails, and was not fenced": {wire.WriteDiskFailed, func(s *Snapshot) {
 			s.Status.Planned = &Planned{From: "a", To: "b", Cause: CauseDisk, Phase: v1alpha1.PlannedReverted, FinishedAt: s.Now, Answered: true}
 		}, time.Minute, v1alpha1.FailoverEmergency, "b", ""},
@@ -80,6 +100,9 @@ func TestAStalledVolumeMovesTheRole(t *testing.T) {
 		to, kind := "", v1alpha1.FailoverKind("")
 		if tr := d.Status.Transition; tr != nil {
 			to, kind = tr.To, tr.Kind
+			if slices.Contains(d.Effects, Effect(Select{Site: "a"})) {
+				t.Errorf("%s: the role is given to a, too: %v", name, d.Effects)
+			}
 			if kind == v1alpha1.FailoverEmergency && (tr.Reason != tc.reason || tr.StartedAt.Sub(tr.DetectedAt) != time.Minute) {
 				t.Errorf("%s: %s, detected %s before", name, tr.Reason, tr.StartedAt.Sub(tr.DetectedAt))
 			}
@@ -134,5 +157,24 @@ func TestAStalledSiteIsNotOpenedAgain(t *testing.T) {
 		if !again && d.Verdict == VerdictPromote {
 			t.Errorf("I7: %s: b is opened without what a has: %s", reason, d.Message)
 		}
+	}
+}
+
+// TestAStallIsMoreUrgentThanARequest: who is asked for may be on the same storage, and waits for what the stalled site cannot give.
+func TestAStallIsMoreUrgentThanARequest(t *testing.T) {
+	s := stalledGroup(wire.WriteDiskStalled)
+	well := stalledGroup(wire.WriteDiskStalled)
+	well.Sites[0].Sidecar.Report.WriteProbe = nil
+	if d := Decide(well, Memory{}); d.Next != 0 {
+		t.Errorf("a healthy group is looked at in %s for a stall that is none", d.Next)
+	}
+	s, d := lasts(s, Memory{}, 58*time.Second)
+	if d.Next <= 0 || d.Next > 2*time.Second {
+		t.Errorf("the stall is over its time in 2 s, and looked at in %s", d.Next)
+	}
+	s.Now, s.Policy.PlannedTo = s.Now.Add(2*time.Second), "c"
+	d = Decide(s, d.Memory)
+	if tr := d.Status.Transition; tr == nil || tr.Kind != v1alpha1.FailoverEmergency || tr.To != "b" {
+		t.Errorf("%+v: %s", d.Status.Transition, d.Message)
 	}
 }

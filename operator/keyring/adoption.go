@@ -42,10 +42,8 @@ func adoptionWaits(g Group) string {
 		if holdsPlain(s) {
 			continue // there are no keys yet
 		}
-		switch s.Status.Phase {
-		case pending, unsealed, failed:
+		if p := s.Status.Phase; p == pending || p == unsealed || p == failed {
 			return fmt.Sprintf("the keyring of site %s is to come into escrow first", s.Name)
-		case none, escrowed, sealed:
 		}
 	}
 	return ""

@@ -13,8 +13,8 @@ import (
 // found is the version in escrow with which a site that status does not know starts.
 func found(s Site) (Version, bool) {
 	if s.Rendered.Sealed {
-		v, ok := s.version(s.Rendered.Secret)
-		return v, ok && v.whole()
+		v, _ := s.version(s.Rendered.Secret)
+		return v, v.whole()
 	}
 	if s.told() {
 		// Only what the pod has can read what it wrote.
@@ -55,7 +55,7 @@ func numberIn(name, zero string) int64 {
 
 // learn notes which keyring is missing once its pod says so: what is restored is compared with it.
 func (n *Next) learn() {
-	if r := n.site.Report; n.Status.Phase == failed && n.Status.KeyringDigest == "" && r != nil && r.Sealed && r.Digest != "" {
+	if r := n.site.Report; n.Status.Phase == failed && n.Status.KeyringDigest == "" && r != nil && r.Sealed {
 		n.Status.KeyringDigest = r.Digest
 	}
 }

@@ -25,7 +25,7 @@ func lostSilently(s Site) bool {
 	}
 	seeded := st.SeedVersion > 0 && s.live() == st.SeedDigest
 	bare := s.live() == "" && wasTaken(st) // it started from nothing after the pod that had the keys
-	if !seeded && !bare && (s.live() == "" || !s.inEscrow()) {
+	if !seeded && !bare && !s.inEscrow() {
 		return false // the pod may hold what exists nowhere else
 	}
 	return st.RotationPod != "" && st.RotationPod != s.Pod.UID

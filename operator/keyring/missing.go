@@ -22,7 +22,7 @@ func isMissing(_ Group, s Site) bool {
 // isMissingBefore: the pod that is there was made sealed, so its memory has what is gone.
 func isMissingBefore(_ Group, s Site) bool {
 	_, have := s.current()
-	return !have && s.Status.SeedVersion > 0 && s.Rendered.Exists && s.Rendered.Sealed && s.Clone != CloneConfirmed
+	return !have && s.Status.SeedVersion > 0 && s.Rendered.Sealed && s.Clone != CloneConfirmed
 }
 
 func missBefore(g Group, n *Next) {

@@ -256,7 +256,7 @@ func withdraw(g Group, n *Next) {
 
 // isCloneMoot: a person had the site promoted, by order, before the pod in which it was to be cloned.
 func isCloneMoot(_ Group, s Site) bool {
-	return s.Status.Work == v1alpha1.KeyringClone && (s.Active || s.Provisioned) && s.Rendered.Exists && s.Rendered.Sealed
+	return s.Status.Work == v1alpha1.KeyringClone && (s.Active || s.Provisioned) && s.Rendered.Sealed
 }
 
 func giveUpClone(_ Group, n *Next) { n.endRound() }
@@ -377,10 +377,11 @@ func rotated(_ Group, n *Next) {
 	n.say(EventRotated, fmt.Sprintf("Both master keys of site %s were rotated; its new keyring goes into escrow", n.Name))
 }
 
-// stored is the version in escrow that is the live keyring, and enough for the work.
+// stored is the version in escrow that is the live keyring, and enough for the work. A keyring that is being written has no digest, and
+// no whole version has none.
 func stored(s Site) (Version, bool) {
 	st, live := s.Status, s.live()
-	if live == "" || !seen(s) {
+	if !seen(s) {
 		return Version{}, false
 	}
 	if st.Work != v1alpha1.KeyringRotation {
@@ -408,10 +409,11 @@ func isLate(g Group, s Site) bool {
 	return since != nil && g.EscrowTimeout > 0 && g.Now.Sub(since.Time) >= g.EscrowTimeout && !isUntold(s)
 }
 
-// isUntold is true of a rotation that waits for its turn: no key was made, and what reads the data is in escrow.
+// isUntold is true of a rotation that waits for its turn: no key was made, and what reads the data is in escrow. A round that began from
+// nothing has no such version.
 func isUntold(s Site) bool {
 	st := s.Status
-	if st.Work != v1alpha1.KeyringRotation || st.Stage != "" || st.Rotated || st.SeedVersion == 0 {
+	if st.Work != v1alpha1.KeyringRotation || st.Stage != "" || st.Rotated {
 		return false
 	}
 	_, have := s.newest(func(v Version) bool { return v.Number == st.SeedVersion && v.Digest == st.SeedDigest })
@@ -435,7 +437,7 @@ func escrowAgain(_ Group, n *Next) {
 }
 
 func isDone(_ Group, s Site) bool {
-	return s.Status.Stage != v1alpha1.KeyringSealing && seen(s) && readyToSeal(s)
+	return seen(s) && readyToSeal(s)
 }
 
 func startSealing(_ Group, n *Next) { n.Status.Stage = v1alpha1.KeyringSealing }

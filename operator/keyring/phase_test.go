@@ -272,6 +272,9 @@ func decideAll(t *testing.T, tests map[string]transition) {
 			if want == stays {
 				want = tt.from
 			}
+			if n.Status.Name != "b" {
+				t.Errorf("status is of %q", n.Status.Name)
+			}
 			if n.Status.Phase != want {
 				t.Errorf("%s: %q -> %q, want %q (effects %v)", tt.reason, tt.from, n.Status.Phase, want, n.Effects)
 			}

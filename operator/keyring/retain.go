@@ -20,7 +20,7 @@ func prunable(s Site, retain int) []string {
 	}
 	var superseded []Version
 	for _, v := range s.Versions {
-		if v.Number < sealedWith.Number && v.Name != s.Status.KeyringSecret {
+		if v.Number < sealedWith.Number {
 			superseded = append(superseded, v)
 		}
 	}

@@ -30,7 +30,7 @@ func escrowExists(_ Group, s Site) string {
 func digestsEqual(_ Group, s Site) string {
 	v, _ := s.version(s.Status.KeyringSecret)
 	switch {
-	case v.Digest == "" || v.Digest != s.Status.KeyringDigest:
+	case v.Digest != s.Status.KeyringDigest:
 		return "the content of the escrow Secret " + v.Name + " is not the one that was stored"
 	case s.Report == nil || s.Report.Digest == "":
 		return "the sidecar does not tell the digest of the keyring"

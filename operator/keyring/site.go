@@ -151,7 +151,7 @@ type Job struct {
 
 // version finds an escrow Secret by name.
 func (s Site) version(name string) (Version, bool) {
-	i := slices.IndexFunc(s.Versions, func(v Version) bool { return name != "" && v.Name == name })
+	i := slices.IndexFunc(s.Versions, func(v Version) bool { return v.Name == name })
 	if i < 0 {
 		return Version{}, false
 	}
@@ -179,8 +179,8 @@ func (s Site) live() string {
 
 // current is the escrow Secret that status names, if it exists with the content that status names.
 func (s Site) current() (Version, bool) {
-	v, exists := s.version(s.Status.KeyringSecret)
-	return v, exists && v.Digest != "" && v.Digest == s.Status.KeyringDigest
+	v, _ := s.version(s.Status.KeyringSecret)
+	return v, v.Digest != "" && v.Digest == s.Status.KeyringDigest
 }
 
 // outlived is true if what an unsealed pod was seen with is not the last that was escrowed in this round: its pod has had another

@@ -80,10 +80,10 @@ func repair(s State) (Write, bool) {
 			}
 			e.Current = e.Known
 		}
-		if e.Next == e.Known || e.Next != "" && e.Next == e.Previous {
+		if e.Next == e.Known || e.Next == e.Previous {
 			e.Next = ""
 		}
-		if why := unusable(e.Next); e.Next != "" && why != "" {
+		if why := unusable(e.Next); why != "" {
 			notes = append(notes, Note{EventUnusable, name, why})
 			e.Next = ""
 		}
@@ -223,11 +223,8 @@ func finish(s State, d Decision) Decision {
 		e.Previous = ""
 		entries[name] = e
 	}
-	answered := false
-	if s.HasOrder {
-		ordered, why := ParseOrder(s.Order)
-		answered = why == "" && !slices.ContainsFunc(ordered, func(name string) bool { return !slices.Contains(d.Accounts, name) })
-	}
+	ordered, why := ParseOrder(s.Order) // without an order it names nobody, and that is refused
+	answered := why == "" && !slices.ContainsFunc(ordered, func(name string) bool { return !slices.Contains(d.Accounts, name) })
 	d.Effect = Finish{Accounts: d.Accounts, Entries: entries, Answered: answered}
 	return d
 }

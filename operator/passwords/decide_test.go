@@ -90,16 +90,51 @@ func TestDecideI21(t *testing.T) {
 	active := func(taken passwords.Taken) func(*passwords.State) {
 		return func(s *passwords.State) { s.Sites[0].Taken["sidecar"] = taken }
 	}
+	unasked := func(site int, trouble string) func(*passwords.State) {
+		return func(s *passwords.State) { s.Sites[site].Looked, s.Sites[site].Trouble = false, trouble }
+	}
+	earlier := func(more func(*passwords.State)) func(*passwords.State) {
+		return func(s *passwords.State) {
+			s.Entries["clone"] = passwords.Entry{Current: "old"}
+			more(s)
+		}
+	}
+	// alone ends the replacement of all accounts but one; everybody else is behind.
+	alone := func(account string) func(*passwords.State) {
+		return func(s *passwords.State) {
+			for _, a := range passwords.Accounts {
+				s.Entries[a] = passwords.Entry{Current: "new", Known: "new"}
+			}
+			s.Entries[account] = passwords.Entry{Current: "new", Known: "new", Previous: "old"}
+			for i := range s.Sites {
+				s.Sites[i].Serial, s.Sites[i].Receives = 1, 1
+			}
+		}
+	}
 	tests := map[string]struct {
 		from   func() passwords.State
 		change func(*passwords.State)
 		want   string
 	}{
-		"nothing to do":                        {steady, func(*passwords.State) {}, "nothing"},
-		"an order":                             {steady, func(s *passwords.State) { s.HasOrder, s.Order = true, "all" }, "Generate"},
-		"an order that names nobody":           {steady, func(s *passwords.State) { s.HasOrder, s.Order = true, "root" }, "Refuse"},
-		"an empty order":                       {steady, func(s *passwords.State) { s.HasOrder = true }, "Refuse"},
-		"an order while the role moves":        {steady, func(s *passwords.State) { s.HasOrder, s.Order, s.Open = true, "all", false }, "nothing ActiveSiteNotOpen"},
+		"nothing to do":                      {steady, func(*passwords.State) {}, "nothing"},
+		"an order":                           {steady, func(s *passwords.State) { s.HasOrder, s.Order = true, "all" }, "Generate"},
+		"an order that names nobody":         {steady, func(s *passwords.State) { s.HasOrder, s.Order = true, "root" }, "Refuse"},
+		"an empty order":                     {steady, func(s *passwords.State) { s.HasOrder = true }, "Refuse"},
+		"an order while the role moves":      {steady, func(s *passwords.State) { s.HasOrder, s.Order, s.Open = true, "all", false }, "nothing ActiveSiteNotOpen"},
+		"an order in a group that never was": {steady, func(s *passwords.State) { s.HasOrder, s.Order, s.Fresh = true, "all", true }, "nothing ActiveSiteNotOpen"},
+		"the active site was not asked yet":  {introducing, unasked(0, ""), "Look Looking"},
+		"the active site cannot be asked":    {introducing, unasked(0, "gone"), "Look SiteUnreachable"},
+		"another site was asked in the end":  {introducing, func(s *passwords.State) { s.Sites[1].Trouble = "gone before" }, "Write"},
+		"the active site takes none of both": {switching, active(passwords.Taken{}), "Look PasswordRefused"},
+		"no sidecar and no receiver uses it": {switching, alone("operator"), "Retire"},
+		"no receiver uses it": {switching, func(s *passwords.State) {
+			alone("sidecar")(s)
+			s.Sites[0].Serial, s.Sites[1].Serial = 2, 2
+		}, "Retire"},
+		"no sidecar uses it":                   {switching, alone("replication"), "Look ReceiverBehind"},
+		"an earlier version, not open":         {steady, earlier(func(s *passwords.State) { s.Open = false }), "nothing ActiveSiteNotOpen"},
+		"an earlier version, not asked yet":    {steady, earlier(unasked(0, "")), "Look Looking"},
+		"an earlier version, cannot be asked":  {steady, earlier(unasked(0, "gone")), "Look SiteUnreachable"},
 		"the active site lacks the next":       {introducing, active(passwords.Taken{Current: true}), "Introduce"},
 		"the active site takes neither":        {introducing, active(passwords.Taken{}), "Look PasswordRefused"},
 		"not while the role moves":             {introducing, func(s *passwords.State) { s.Open = false }, "nothing ActiveSiteNotOpen"},
@@ -164,6 +199,9 @@ func TestWhatIsWritten(t *testing.T) {
 		"a line break":               {passwords.Entry{Current: "mine\n", Known: "old"}, passwords.Entry{Current: "old", Known: "old"}, []passwords.Event{passwords.EventUnusable}},
 		"too long":                   {passwords.Entry{Current: tooLong, Known: "old"}, passwords.Entry{Current: "old", Known: "old"}, []passwords.Event{passwords.EventUnusable}},
 		"too long, as the next":      {passwords.Entry{Current: "old", Known: "old", Next: tooLong}, passwords.Entry{Current: "old", Known: "old"}, []passwords.Event{passwords.EventUnusable}},
+		"of an earlier version":      {passwords.Entry{Current: "old"}, passwords.Entry{Current: "old", Known: "old"}, nil},
+		"no ASCII":                   {passwords.Entry{Current: "min\u00e9", Known: "old"}, passwords.Entry{Current: "old", Known: "old"}, []passwords.Event{passwords.EventUnusable}},
+		"the former one is the same": {passwords.Entry{Current: "new", Known: "new", Previous: "new"}, passwords.Entry{Current: "new", Known: "new"}, nil},
 		"the next is the same":       {passwords.Entry{Current: "old", Known: "old", Next: "old"}, passwords.Entry{Current: "old", Known: "old"}, nil},
 		"the next is the former one": {passwords.Entry{Current: "new", Known: "new", Previous: "old", Next: "old"}, passwords.Entry{Current: "new", Known: "new", Previous: "old"}, nil},
 	}
@@ -194,7 +232,7 @@ func TestWhatIsWritten(t *testing.T) {
 
 // TestAnOrderIsAnsweredOnceItIsDone: for all its accounts, and not before.
 func TestAnOrderIsAnsweredOnceItIsDone(t *testing.T) {
-	for order, want := range map[string]bool{"sidecar": true, "replication, sidecar": true, "all": false, "operator": false, "": false} {
+	for order, want := range map[string]bool{"sidecar": true, "replication, sidecar": true, "all": false, "operator": false, "": false, "root": false} {
 		s := retired()
 		s.HasOrder, s.Order = order != "", order
 		f, is := passwords.Decide(s).Effect.(passwords.Finish)

@@ -324,6 +324,9 @@ func TestNext(t *testing.T) {
 			if got.Message == "" {
 				t.Error("no message")
 			}
+			if got.Done() != (tt.reason == rollout.UpToDate) {
+				t.Errorf("done: %t", got.Done())
+			}
 		})
 	}
 }
@@ -352,6 +355,21 @@ func TestMessages(t *testing.T) {
 			if !strings.Contains(got.Message, want) {
 				t.Errorf("%s: %q is not in %q", name, want, got.Message)
 			}
+		}
+	}
+	// Where nothing more is known, nothing more is said.
+	for text, want := range map[string]string{
+		"a missing; b missing":                "creating 2 of 2 sites",
+		"a active new settled; b new":         "b is up to date, but not ready or not replicating yet",
+		"a active new settled; b new late":    "b has the pod that is specified, but does not come back. Look at its pod and its state, or correct the specification",
+		"a active old settled; b new settled": "only a is left to update: its role of the active site is moved away first",
+		"a active old settled; b new settled diverged": "only the active site a is left to update, and no other site can take its role: " +
+			"its pod is replaced when one can",
+		"a active old settled; b new apart": "only the active site a is left to update, and no other site can take its role: " +
+			"its pod is replaced when one can; b: another series",
+	} {
+		if got := rollout.Next(group(text)); got.Message != want {
+			t.Errorf("%s:\n%q, want\n%q", text, got.Message, want)
 		}
 	}
 }

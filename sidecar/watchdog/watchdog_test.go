@@ -3,10 +3,15 @@
 package watchdog
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 func open(t *testing.T, dir string) *Timer {
@@ -90,8 +95,8 @@ func TestDueI4(t *testing.T) {
 }
 
 func TestADirectoryThatIsNotThere(t *testing.T) {
-	if _, err := Open(filepath.Join(t.TempDir(), "none")); err == nil {
-		t.Error("opened")
+	if _, err := Open(filepath.Join(t.TempDir(), "none")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("opened: %v", err)
 	}
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, fileName), 0o700); err != nil {
@@ -110,4 +115,61 @@ func TestTheClockGoesOn(t *testing.T) {
 	if after, _ := Now(); after < before {
 		t.Errorf("from %v to %v", before, after)
 	}
+}
+
+// TestWhatCannotBeSharedIsRefusedI4: a deadline that the other side does not see would end nobody.
+func TestWhatCannotBeSharedIsRefusedI4(t *testing.T) {
+	sealed, err := unix.MemfdCreate("sealed", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Close(sealed) })
+	if _, err := unix.FcntlInt(uintptr(sealed), unix.F_ADD_SEALS, unix.F_SEAL_WRITE); err != nil {
+		t.Fatal(err)
+	}
+	for name, place := range map[string]string{
+		"memory of each side's own":     "/dev/zero", // it has no size, and can be mapped
+		"memory that nobody may change": fmt.Sprintf("/proc/self/fd/%d", sealed),
+	} {
+		dir := t.TempDir()
+		if err := os.Symlink(place, filepath.Join(dir, fileName)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Open(dir); err == nil {
+			t.Errorf("I4: %s is taken for a deadline", name)
+		}
+	}
+}
+
+// TestNothingIsLeftOfATimer: the mapping alone is kept, and after Close a use of it is found at once instead of changing what lies there.
+func TestNothingIsLeftOfATimer(t *testing.T) {
+	dir := t.TempDir()
+	descriptors := func() int {
+		all, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(all)
+	}
+	open(t, dir)
+	before := descriptors()
+	for range 20 {
+		open(t, dir)
+	}
+	if after := descriptors(); after > before {
+		t.Errorf("%d files stay open", after-before)
+	}
+	timer, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := timer.Close(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("it is used after it was closed")
+		}
+	}()
+	timer.Clear()
 }
