@@ -4,8 +4,10 @@ package agent
 
 import (
 	"context"
+	"database/sql/driver"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"slices"
@@ -18,6 +20,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/internal/mysql"
 	"github.com/mysql-mfg/mfg/sidecar/fence"
 )
 
@@ -330,6 +333,9 @@ func TestMetricsAreWellFormedAndTrue(t *testing.T) {
 		if got := testutil.ToFloat64(m.fences.WithLabelValues("Mismatch", "ReadOnly")); got != 1 {
 			t.Errorf("fences: %v", got)
 		}
+		if got := testutil.ToFloat64(m.openings.WithLabelValues(string(fence.Done))); got != 1 {
+			t.Errorf("openings: %v", got)
+		}
 		if got := testutil.ToFloat64(m.exchanges.WithLabelValues("operator", resultOK)); got < 1 {
 			t.Errorf("exchanges: %v", got)
 		}
@@ -351,7 +357,12 @@ func TestOutcomesOfOpenWritesI1(t *testing.T) {
 		"nothing":     {nil, fence.Done},
 		"the server":  {&mysqldriver.MySQLError{Number: 1290}, fence.Failed},
 		"read back":   {errors.New("read back: read_only is true"), fence.Failed},
-		"deadline":    {context.DeadlineExceeded, fence.Unsure},
+		"replicates":  {fmt.Errorf("open writes: %w", mysql.ErrReplicaConfigured), fence.Refused},
+		"deadline":    {fmt.Errorf("open writes: %w", context.DeadlineExceeded), fence.Unsure},
+		"given up":    {context.Canceled, fence.Unsure},
+		"bad":         {driver.ErrBadConn, fence.Unsure},
+		"ended":       {io.EOF, fence.Unsure},
+		"ended early": {io.ErrUnexpectedEOF, fence.Unsure},
 		"connection":  {mysqldriver.ErrInvalidConn, fence.Unsure},
 		"dial failed": {dialError(t), fence.Refused},
 		// The statement was sent: it may still be under way inside mysqld.

@@ -89,6 +89,9 @@ type world struct {
 	markFail error
 	markHang chan struct{}
 	markLost error // the mark cannot be read
+	// unmarks counts who takes it away, which fails with unmarkFail.
+	unmarks    int
+	unmarkFail error
 
 	keyring Keyring
 	dog     dog
@@ -448,6 +451,10 @@ func (w *world) MarkOpening(process string) error {
 func (w *world) UnmarkOpening() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.unmarks++
+	if w.unmarkFail != nil {
+		return w.unmarkFail
+	}
 	w.marked = false
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -178,6 +179,9 @@ func TestAnOpeningThatFailsIsFenced(t *testing.T) {
 		w.after(time.Second)
 		if got := w.happenings(); !slices.Contains(got, "fenced") || slices.Contains(got, "killed 100/1") {
 			t.Errorf("got %q", got)
+		}
+		if r := w.push(told(5, "a")); r.Writable || !strings.Contains(r.Message, "access denied") {
+			t.Errorf("nobody learns why: %+v", r)
 		}
 		w.do(func() { w.openFail = nil })
 		w.after(3 * time.Second)

@@ -147,21 +147,18 @@ func (a *Agent) unmark() {
 // outcomeOf tells what an error of OpenWrites leaves behind. Whatever is not known to be harmless is Unsure.
 func outcomeOf(err error) fence.Outcome {
 	dial, isNet := errors.AsType[*net.OpError](err)
-	_, isServer := errors.AsType[*mysqldriver.MySQLError](err)
 	_, isTimeout := errors.AsType[net.Error](err)
 	switch {
 	case err == nil:
 		return fence.Done
 	case errors.Is(err, mysql.ErrReplicaConfigured), isNet && dial.Op == "dial":
 		return fence.Refused
-	case isServer:
-		return fence.Failed
-	case isTimeout, errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled),
+	case isTimeout, errors.Is(err, context.Canceled),
 		errors.Is(err, driver.ErrBadConn), errors.Is(err, mysqldriver.ErrInvalidConn),
 		errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return fence.Unsure
 	default:
-		// The server answered all statements, and the read-back was not as it should be.
+		// The server refused a statement, or answered all and the read-back was not as it should be.
 		return fence.Failed
 	}
 }

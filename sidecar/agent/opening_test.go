@@ -103,6 +103,40 @@ func TestTheMarkStaysUntilTheOutcomeIsKnownI1(t *testing.T) {
 	})
 }
 
+// TestAMarkIsTakenAwayOnce: each time writes to the data volume. One that stays is tried again.
+func TestAMarkIsTakenAwayOnce(t *testing.T) {
+	story(t, func(t *testing.T, w *world) {
+		w.channels, w.operator = 1, told(5, "a")
+		w.boot()
+		w.after(30 * time.Second) // it is named, and may not open
+		w.do(func() {
+			if w.unmarks > 0 {
+				t.Errorf("nothing was marked, and the mark was taken away %d times", w.unmarks)
+			}
+			w.channels = 0
+		})
+		w.after(30 * time.Second)
+		w.mustBe("writable")
+		w.do(func() { w.channels = 1; w.startMysqld(101) })
+		w.after(30 * time.Second)
+		w.do(func() {
+			if w.unmarks != 1 {
+				t.Errorf("after one opening the mark was taken away %d times", w.unmarks)
+			}
+			w.channels, w.unmarkFail = 0, errors.New("input/output error")
+		})
+		w.after(10 * time.Second)
+		w.mustBe("writable")
+		w.do(func() { w.channels, w.unmarkFail = 1, nil; w.startMysqld(102) })
+		w.after(10 * time.Second)
+		w.do(func() {
+			if w.marked {
+				t.Error("a mark that could not be taken away is forgotten: the next run would end this mysqld")
+			}
+		})
+	})
+}
+
 // TestAMarkThatCannotBeReadMayBeOneI1: what runs may be what an earlier run was opening, so only its end is proof.
 func TestAMarkThatCannotBeReadMayBeOneI1(t *testing.T) {
 	story(t, func(t *testing.T, w *world) {
@@ -149,6 +183,9 @@ func TestWhatCannotBeMarkedIsNotOpenedI1(t *testing.T) {
 		w.do(func() { w.markFail = nil })
 		w.after(3 * time.Second)
 		w.mustBe("writable")
+		if !w.agent.changed("opening", string(OpeningNotMarked)) {
+			t.Error("the same trouble is not told of the next opening")
+		}
 	})
 }
 
@@ -212,6 +249,8 @@ func TestTheMarkOfAnOpeningSurvivesI1(t *testing.T) {
 	expect("over", "", false)
 	must(s.MarkOpening(""))
 	expect("nobody knows which", "", true)
+	must(os.WriteFile(filepath.Join(s.Dir, openingFile), []byte(someMysqld+"\n"), 0o600))
+	expect("an earlier release did not know which", "", true)
 	must(os.WriteFile(filepath.Join(s.Dir, openingFile), []byte("10001/7"), 0o600))
 	expect("half a name", "", true)
 	must(os.Remove(filepath.Join(s.Dir, openingFile)))
@@ -221,5 +260,24 @@ func TestTheMarkOfAnOpeningSurvivesI1(t *testing.T) {
 	}
 	if _, _, err := s.MarkedOpening(); err == nil {
 		t.Error("I1: what cannot be read is taken for none")
+	}
+}
+
+// TestWhichMysqldAMarkCoversI1: one that is not marked could be opened, and nobody would know of it after this run.
+func TestWhichMysqldAMarkCoversI1(t *testing.T) {
+	for name, tc := range map[string]struct {
+		marked, now string
+		want        bool
+	}{
+		"the same":                       {"7/1", "7/1", true},
+		"one of two that were marked":    {"7/1 8/2", "8/2", true},
+		"another one":                    {"7/1", "9/3", false},
+		"another one besides":            {"7/1", "7/1 9/3", false},
+		"it was not known which":         {"", "7/1", true},
+		"it is not known which there is": {"7/1", "", true},
+	} {
+		if got := covers(tc.marked, tc.now); got != tc.want {
+			t.Errorf("I1: %s: %t", name, got)
+		}
 	}
 }

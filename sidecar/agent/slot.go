@@ -4,11 +4,11 @@ package agent
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -48,49 +48,46 @@ func unslot(raw []byte) (wire.Signed, error) {
 	return wire.Signed(signed), nil
 }
 
-// worstFirst are the names of the copies, those that cannot be read first: the one that can is the last that may be torn.
+// worstFirst are the names of the copies, the one with the lower epoch first, and before it one that cannot be read. The last one is
+// the only one that holds all that was acknowledged if the write of the first is torn. After a crash between the two writes one copy is
+// older than the other, and nothing writes it anew before the next statement.
 func (s Store) worstFirst() []string {
 	names := []string{StatementFile, copyFile}
-	if s.legible(copyFile) || !s.legible(StatementFile) {
-		return names
-	}
-	slices.Reverse(names)
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(s.epochIn(a), s.epochIn(b)) })
 	return names
 }
 
-func (s Store) legible(name string) bool {
-	raw, err := os.ReadFile(filepath.Join(s.Dir, name))
-	if err != nil {
-		return false
-	}
-	signed, err := unslot(raw)
-	if err == nil {
-		_, err = unverified(signed)
-	}
-	return err == nil
+// epochIn is the epoch of the statement in a file, 0 if there is none that can be read.
+func (s Store) epochIn(name string) int64 {
+	kept, _ := s.read(name, unverified)
+	return kept.Statement.Epoch
 }
 
 // overwrite puts a statement into one of the two files. The other one must be whole, or not be worth more than this one.
 func (s Store) overwrite(name string, signed wire.Signed) error {
 	content := slot(signed)
 	raw, err := os.ReadFile(filepath.Join(s.Dir, name))
-	if err == nil && len(raw) == slotSize && len(content) == slotSize {
+	if len(raw) == slotSize && len(content) == slotSize {
 		return s.inPlace(name, content)
 	}
 	full := s.write(name, content)
-	if !errors.Is(full, unix.ENOSPC) && !errors.Is(full, unix.EDQUOT) || err != nil || len(content) != slotSize || len(raw) > slotSize {
+	if !noRoom(full) || err != nil || len(content) != slotSize || len(raw) > slotSize {
 		return full
 	}
 	// A file of an older release, and no room for another one. With the statement that it has it grows to a slot, which changes
-	// nothing of it if it is torn, and takes no room within its block.
+	// nothing of it if it is torn, and takes no room within its block. One that cannot be read is worth nothing.
 	_ = os.Remove(filepath.Join(s.Dir, name+tempSuffix))
-	if old, err := unslot(raw); err == nil && len(slot(old)) == slotSize {
-		if err := s.inPlace(name, slot(old)); err != nil {
+	old, _ := unslot(raw)
+	for _, step := range [][]byte{slot(old), content} {
+		if err := s.inPlace(name, step); err != nil {
 			return errors.Join(full, err)
 		}
 	}
-	return s.inPlace(name, content)
+	return nil
 }
+
+// noRoom is true if a volume, or what may be used of it, is full.
+func noRoom(err error) bool { return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) }
 
 // inPlace overwrites a file that is there. After a crash it holds any part of it.
 func (s Store) inPlace(name string, content []byte) (err error) {
@@ -99,8 +96,8 @@ func (s Store) inPlace(name string, content []byte) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	if n, err := f.WriteAt(content, 0); err != nil || n != len(content) {
-		return errors.Join(fmt.Errorf("write %s: %d of %d bytes", name, n, len(content)), err, io.ErrShortWrite)
+	if _, err := f.WriteAt(content, 0); err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
 	}
 	return f.Sync()
 }

@@ -3,11 +3,15 @@
 package agent
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -55,18 +59,137 @@ func TestATornWriteLeavesOneCopyI5(t *testing.T) {
 	}
 }
 
-// TestTheOnlyWholeCopyIsWrittenLastI5: were it torn first, nothing would be left.
-func TestTheOnlyWholeCopyIsWrittenLastI5(t *testing.T) {
-	for _, bad := range []string{StatementFile, copyFile} {
+// TestTheBestCopyIsWrittenLastI5: were it torn first, nothing would be left that is as new as what was acknowledged. One copy is older
+// after a crash between the two writes: the next run acknowledges what the other one holds.
+func TestTheBestCopyIsWrittenLastI5(t *testing.T) {
+	for name, damage := range map[string]func(path string) error{
+		"torn": func(path string) error {
+			return os.WriteFile(path, slices.Concat(slot(keptAt(t, 7).Signed)[:150], slot(keptAt(t, 6).Signed)[150:]), 0o600)
+		},
+		"gone":  os.Remove,
+		"older": func(path string) error { return os.WriteFile(path, slot(keptAt(t, 5).Signed), 0o600) },
+	} {
+		for _, bad := range []string{StatementFile, copyFile} {
+			s := Store{Dir: t.TempDir()}
+			save(t, s, keptAt(t, 6))
+			if err := damage(filepath.Join(s.Dir, bad)); err != nil {
+				t.Fatal(err)
+			}
+			if first := s.worstFirst()[0]; first != bad {
+				t.Errorf("I5: %s is %s, and %s is overwritten first", bad, name, first)
+			}
+		}
+	}
+}
+
+// TestHalfASlotIsNoStatementI5, however long the file is.
+func TestHalfASlotIsNoStatementI5(t *testing.T) {
+	signed := keptAt(t, 6).Signed
+	other := sha256.Sum256([]byte(keptAt(t, 7).Signed))
+	for name, tc := range map[string]struct {
+		raw  string
+		want error
+	}{
+		"a slot":                    {string(slot(signed)), nil},
+		"of an older release":       {string(signed) + "\n", nil},
+		"another checksum":          {string(signed) + "\n" + hex.EncodeToString(other[:]) + "\n", errTorn},
+		"part of a checksum":        {string(slot(signed)[:len(signed)+9]), errTorn},
+		"a slot without a checksum": {string(signed) + strings.Repeat(" ", slotSize-len(signed)), errTorn},
+	} {
+		if got, err := unslot([]byte(tc.raw)); !errors.Is(err, tc.want) || (err == nil) != (got == signed) {
+			t.Errorf("I5: %s: %q, %v", name, got, err)
+		}
+	}
+}
+
+// unprivileged does something for which the modes of files count, also if root runs the tests.
+func unprivileged(t *testing.T, do func()) {
+	t.Helper()
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread() // for good: the thread ends with the goroutine
+		header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+		var caps [2]unix.CapUserData
+		err := unix.Capget(&header, &caps[0])
+		caps[0].Effective &^= 1<<unix.CAP_DAC_OVERRIDE | 1<<unix.CAP_DAC_READ_SEARCH
+		if err = errors.Join(err, unix.Capset(&header, &caps[0])); err == nil {
+			do()
+		}
+		done <- err
+	}()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestAFileHoldsTheOldStatementOrTheNewOneI5: what the volume refuses is an error, and leaves the file as it was.
+func TestAFileHoldsTheOldStatementOrTheNewOneI5(t *testing.T) {
+	long := told(7, strings.Repeat("b", slotSize))
+	fits, tooLong := keptAt(t, 7).Signed, sign(t, authority, long)
+	older, used, longer := []byte(keptAt(t, 6).Signed+"\n"), slot(keptAt(t, 6).Signed), slot(tooLong)
+	const full, unsynced, occupied = "/dev/full", "/dev/null", "."
+	for name, tc := range map[string]struct {
+		before []byte
+		mode   os.FileMode
+		// temp is where another file would be written to.
+		temp   string
+		signed wire.Signed
+		want   error
+	}{
+		"a new volume":                       {nil, 0, "", fits, nil},
+		"a new volume that is full":          {nil, 0, full, fits, unix.ENOSPC},
+		"a new volume that does not sync":    {nil, 0, unsynced, fits, unix.EINVAL},
+		"a slot":                             {used, 0o600, "", fits, nil},
+		"a slot takes no other file":         {used, 0o600, occupied, fits, nil},
+		"a slot is too small":                {used, 0o600, full, tooLong, unix.ENOSPC},
+		"a slot is too small, there is room": {used, 0o600, "", tooLong, nil},
+		"longer than a slot":                 {longer, 0o600, "", fits, nil},
+		"longer than a slot, no room":        {longer, 0o600, full, fits, unix.ENOSPC},
+		"longer than a slot, other trouble":  {longer, 0o600, occupied, fits, unix.EISDIR},
+		"of an older release":                {older, 0o600, "", fits, nil},
+		"older, no room":                     {older, 0o600, full, fits, nil},
+		"older, no room, too long":           {older, 0o600, full, tooLong, unix.ENOSPC},
+		"older, other trouble":               {older, 0o600, occupied, fits, unix.EISDIR},
+		"older, no room, cannot be written":  {older, 0o400, full, fits, os.ErrPermission},
+		"older, no room, cannot be read":     {older, 0o200, full, fits, unix.ENOSPC},
+	} {
 		s := Store{Dir: t.TempDir()}
-		save(t, s, keptAt(t, 6))
-		torn := slices.Concat(slot(keptAt(t, 7).Signed)[:150], slot(keptAt(t, 6).Signed)[150:])
-		if err := os.WriteFile(filepath.Join(s.Dir, bad), torn, 0o600); err != nil {
+		path := filepath.Join(s.Dir, StatementFile)
+		var err error
+		if tc.before != nil {
+			err = os.WriteFile(path, tc.before, tc.mode)
+		}
+		switch tc.temp {
+		case "":
+		case occupied:
+			err = errors.Join(err, os.Mkdir(path+tempSuffix, 0o700))
+		default:
+			err = errors.Join(err, os.Symlink(tc.temp, path+tempSuffix))
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
-		if first := s.worstFirst()[0]; first != bad {
-			t.Errorf("I5: %s is torn, and %s is overwritten first", bad, first)
+		unprivileged(t, func() { err = s.overwrite(StatementFile, tc.signed) })
+		want := tc.before
+		if tc.want == nil {
+			want = slot(tc.signed)
 		}
+		if got, _ := os.ReadFile(path); !errors.Is(err, tc.want) || !bytes.Equal(got, want) {
+			t.Errorf("I5: %s: %v, want %v; it holds %.20q", name, err, tc.want, got)
+		}
+		if _, err := os.Lstat(path + tempSuffix); tc.temp == full && err == nil {
+			t.Errorf("%s: what was tried keeps the volume full", name)
+		}
+	}
+	if !noRoom(fmt.Errorf("write: %w", unix.EDQUOT)) {
+		t.Error("I5: a quota that is used up leaves room")
+	}
+	s := Store{Dir: t.TempDir()}
+	if err := os.Symlink(full, filepath.Join(s.Dir, StatementFile)); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.inPlace(StatementFile, used); !errors.Is(err, unix.ENOSPC) {
+		t.Errorf("I5: what was not written passes for written: %v", err)
 	}
 }
 
@@ -93,7 +216,8 @@ func TestWhatAnOlderReleaseWroteIsReadI5(t *testing.T) {
 // TestAStatementThatDoesNotFitIsKeptI5, and one that fits again after it.
 func TestAStatementThatDoesNotFitIsKeptI5(t *testing.T) {
 	s := Store{Dir: t.TempDir()}
-	for epoch, names := range map[int64]int{6: 2000, 7: 1} {
+	for i, names := range []int{1, 5000, 4500, 1} {
+		epoch := int64(6 + i)
 		big := told(epoch, strings.Repeat("b", names))
 		k := fence.Kept{Signed: sign(t, authority, big), Statement: big, Verified: true}
 		save(t, s, k)

@@ -26,7 +26,7 @@ const (
 	lockFile  = "sidecar.lock"
 	// openingFile names the mysqld in which writes are being opened, or is empty.
 	openingFile = "opening"
-	// someMysqld is in it if which one is not known.
+	// someMysqld is in it if an earlier release did not know which one; an empty line says the same.
 	someMysqld = "?"
 	tempSuffix = ".tmp"
 )
@@ -87,9 +87,6 @@ func (s Store) write(name string, content []byte) (err error) {
 // MarkOpening writes the file in place: an opening waits for it, so it costs one small fsync. The directory is synced only
 // where the file is new.
 func (s Store) MarkOpening(process string) (err error) {
-	if process == "" {
-		process = someMysqld
-	}
 	path := filepath.Join(s.Dir, openingFile)
 	_, missing := os.Stat(path)
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
@@ -100,18 +97,20 @@ func (s Store) MarkOpening(process string) (err error) {
 	if err == nil {
 		err = f.Sync()
 	}
-	if err = errors.Join(err, f.Close()); err != nil || missing == nil {
+	err = errors.Join(err, f.Close())
+	if missing == nil {
 		return err
 	}
-	return syncDir(s.Dir)
+	return errors.Join(err, syncDir(s.Dir))
 }
 
 // UnmarkOpening empties the file. It is not synced: what comes back after a loss of power names a mysqld that was lost too.
 func (s Store) UnmarkOpening() error {
-	if err := os.Truncate(filepath.Join(s.Dir, openingFile), 0); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
+	err := os.Truncate(filepath.Join(s.Dir, openingFile), 0)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
 	}
-	return nil
+	return err
 }
 
 // MarkedOpening returns the mysqld in which an earlier run was opening writes, if one is marked.

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/sidecar/fence"
@@ -145,16 +146,31 @@ func TestHeardIsNothingWithoutAStatementI3(t *testing.T) {
 	}
 }
 
-// I5: a statement that names no site is none, although its epoch can be read.
-func TestAStatementThatNamesNoSiteIsDamagedI5(t *testing.T) {
-	s := Store{Dir: t.TempDir()}
-	save(t, s, keptAt(t, 6))
-	body := base64.RawURLEncoding.EncodeToString([]byte(`{"namespace":"shop","group":"orders","epoch":9}`))
-	if err := os.WriteFile(filepath.Join(s.Dir, StatementFile), []byte("e30."+body+".e30"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if kept, warning := load(t, s); kept.Statement.Epoch != 6 || kept.Statement.ActiveSite != "b" || warning == nil {
-		t.Errorf("%+v, %v", kept, warning)
+// TestWhatIsNoStatementIsDamagedI5: it must not pass for one, although an epoch can be read in it.
+func TestWhatIsNoStatementIsDamagedI5(t *testing.T) {
+	const padded = `{"activeSite":"b","epoch":9}  ` // without a rest in base64
+	encode := base64.RawURLEncoding.EncodeToString
+	for name, content := range map[string]string{
+		"it names no site":  "e30." + encode([]byte(`{"namespace":"shop","group":"orders","epoch":9}`)) + ".e30",
+		"it has no epoch":   "e30." + encode([]byte(`{"activeSite":"b"}`)) + ".e30",
+		"nobody signed it":  "e30." + encode([]byte(padded)) + ".",
+		"it has no end":     "e30." + encode([]byte(padded)),
+		"it is not encoded": "e30." + encode([]byte(padded)) + "!.e30",
+		"it is another":     "e30." + encode([]byte(`{"activeSite":"b","epoch":9,"hold":7}`)) + ".e30",
+		"it is half a slot": "e30." + encode([]byte(padded)) + ".e30\nchecksum",
+	} {
+		s := Store{Dir: t.TempDir()}
+		save(t, s, keptAt(t, 6))
+		if err := os.WriteFile(filepath.Join(s.Dir, StatementFile), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		kept, warning := load(t, s)
+		if kept.Statement.Epoch != 6 || kept.Statement.ActiveSite != "b" || warning == nil {
+			t.Errorf("I5: %s: %+v, %v", name, kept, warning)
+		}
+		if torn := name == "it is half a slot"; torn != errors.Is(warning, errTorn) {
+			t.Errorf("%s: %v", name, warning)
+		}
 	}
 }
 
@@ -173,6 +189,57 @@ func TestAVolumeThatCannotBeWrittenSaysSo(t *testing.T) {
 	s := Store{Dir: filepath.Join(t.TempDir(), "missing")}
 	if err := s.Save(keptAt(t, 6)); err == nil {
 		t.Error("kept nowhere")
+	}
+}
+
+// TestWhatTheVolumeRefusesIsSaidI1I5: what may not have come to the disk is not durable, and neither is a new file of which the
+// directory may not know.
+func TestWhatTheVolumeRefusesIsSaidI1I5(t *testing.T) {
+	heard := keptAt(t, 6)
+	heard.Heard = true
+	link := func(target string) func(string) error {
+		return func(path string) error { return os.Symlink(target, path) }
+	}
+	occupied := func(path string) error { return os.Mkdir(path, 0o700) }
+	there := func(path string) error { return os.WriteFile(path, nil, 0o600) }
+	blind := func(path string) error { return os.Chmod(filepath.Dir(path), 0o300) }
+	saved := func(then func(string) error) func(string) error {
+		return func(path string) error { return errors.Join(Store{Dir: filepath.Dir(path)}.Save(heard), then(path)) }
+	}
+	mark := func(s Store) error { return s.MarkOpening("7/9") }
+	write := func(s Store) error { return s.write("file", nil) }
+	loads := func(s Store) error { _, _, err := s.Load(verify); return err }
+	for name, tc := range map[string]struct {
+		file   string
+		before func(path string) error
+		do     func(Store) error
+		want   error
+	}{
+		"a mark on a full volume":              {openingFile, link("/dev/full"), mark, unix.ENOSPC},
+		"a mark that is not synced":            {openingFile, link("/dev/null"), mark, unix.EINVAL},
+		"a mark where nothing can be":          {openingFile, occupied, mark, unix.EISDIR},
+		"a new mark in no known directory":     {openingFile, blind, mark, os.ErrPermission},
+		"a mark whose file was there":          {openingFile, func(path string) error { return errors.Join(there(path), blind(path)) }, mark, nil},
+		"a mark that stays":                    {openingFile, occupied, Store.UnmarkOpening, unix.EISDIR},
+		"no mark to take away":                 {openingFile, func(string) error { return nil }, Store.UnmarkOpening, nil},
+		"a file in no known directory":         {"file", blind, write, os.ErrPermission},
+		"a file where a directory is":          {"file", occupied, write, unix.EEXIST},
+		"heard, on a full volume":              {heardFile + tempSuffix, link("/dev/full"), func(s Store) error { return s.Save(heard) }, unix.ENOSPC},
+		"heard, and nobody can tell":           {heardFile, link(heardFile), loads, unix.ELOOP},
+		"heard, and the file was there before": {heardFile + tempSuffix, saved(link("/dev/full")), func(s Store) error { return s.Save(heard) }, nil},
+	} {
+		s := Store{Dir: t.TempDir()}
+		if err := tc.before(filepath.Join(s.Dir, tc.file)); err != nil {
+			t.Fatal(err)
+		}
+		var err error
+		unprivileged(t, func() { err = tc.do(s) })
+		if !errors.Is(err, tc.want) {
+			t.Errorf("%s: %v, want %v", name, err, tc.want)
+		}
+		if err := os.Chmod(s.Dir, 0o700); err != nil { //nolint:gosec // a directory
+			t.Fatal(err)
+		}
 	}
 }
 
