@@ -98,6 +98,8 @@ const (
 	ManagerMonitor          = "mfg-monitor"
 	ManagerMonitorStatus    = "mfg-monitor-status"
 	ManagerClaim            = "mfg-claim"
+	// ManagerRequest, with a kind of requests after it, owns the last answer of that kind: whoever answers one kind writes no other.
+	ManagerRequest = "mfg-request-"
 )
 
 // IndexGroup is the index of the operator's cache in which the pods and Deployments of a group are found by its name.
