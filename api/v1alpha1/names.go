@@ -56,7 +56,6 @@ const (
 	AnnotationEncryptionAdopt = Domain + "/encryption-adopt"
 	AnnotationPlannedFailover = Domain + "/planned-failover"
 	AnnotationRecloneSite     = Domain + "/reclone-site"
-	AnnotationLastRequest     = Domain + "/last-request"
 	// AnnotationRotatePasswords has the passwords of the operator's own accounts replaced: all, or some of operator, replication,
 	// sidecar and clone, separated by commas. The operator takes it off when it is done or refused.
 	AnnotationRotatePasswords = Domain + "/rotate-passwords"
