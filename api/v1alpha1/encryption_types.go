@@ -210,6 +210,10 @@ type SiteKeyringStatus struct {
 	//
 	// +optional
 	Rotated bool `json:"rotated,omitempty"`
+	// request is the id of the request that the rotation under way is to answer.
+	//
+	// +optional
+	Request string `json:"request,omitempty"`
 	// stage is how far the work has come within the phase: Rotating once the master keys may have been rotated, Sealing
 	// once the site is rendered with the escrowed keyring.
 	//

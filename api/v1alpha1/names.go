@@ -56,7 +56,6 @@ const (
 	AnnotationEncryptionAdopt = Domain + "/encryption-adopt"
 	AnnotationPlannedFailover = Domain + "/planned-failover"
 	AnnotationRecloneSite     = Domain + "/reclone-site"
-	AnnotationLastRequest     = Domain + "/last-request"
 	// AnnotationRotatePasswords has the passwords of the operator's own accounts replaced: all, or some of operator, replication,
 	// sidecar and clone, separated by commas. The operator takes it off when it is done or refused.
 	AnnotationRotatePasswords = Domain + "/rotate-passwords"
@@ -98,6 +97,8 @@ const (
 	ManagerMonitor          = "mfg-monitor"
 	ManagerMonitorStatus    = "mfg-monitor-status"
 	ManagerClaim            = "mfg-claim"
+	// ManagerRequest, with a kind of requests after it, owns the last answer of that kind: whoever answers one kind writes no other.
+	ManagerRequest = "mfg-request-"
 )
 
 // IndexGroup is the index of the operator's cache in which the pods and Deployments of a group are found by its name.

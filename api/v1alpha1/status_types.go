@@ -14,6 +14,8 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 //     encryptionAtRest, passwords and the conditions Progressing, TLSReady, UnbuiltFeatures, EncryptionAtRestReady,
 //     BackupReady, CacheReady, DNSReady, TaintsReady.
 //
+// lastRequests is written by operator/request alone, for both, with a field manager for each kind.
+//
 // Strings here have no bound and words no enumeration in the schema, on purpose: a rejected status write would stop a
 // failover. Lists have bounds far above what is written.
 type MysqlFailoverGroupStatus struct {
@@ -102,6 +104,14 @@ type MysqlFailoverGroupStatus struct {
 	//
 	// +optional
 	Passwords *PasswordsStatus `json:"passwords,omitempty"`
+
+	// lastRequests are the last answers to what was asked for by annotation, one for each kind of request.
+	//
+	// +optional
+	// +listType=map
+	// +listMapKey=kind
+	// +kubebuilder:validation:MaxItems=64
+	LastRequests []LastRequest `json:"lastRequests,omitempty"`
 
 	// conditions say what is true now; their messages name the next step.
 	//

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -78,8 +77,8 @@ func (k *keyringBench) rotation(ctx context.Context, g *stage.Group) error {
 	if err != nil {
 		return err
 	}
-	if last := after.Annotations[v1alpha1.AnnotationLastRequest]; !strings.Contains(last, "="+site+": done") {
-		return fmt.Errorf("the rotation was answered: %s", last)
+	if last := after.Status.LastRequest(v1alpha1.RequestRotateKeyring); last == nil || last.Target != site || last.Outcome != v1alpha1.RequestDone {
+		return fmt.Errorf("the rotation was answered: %+v", last)
 	}
 	for _, s := range seen.sites() {
 		if s.Site == site {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -95,8 +94,8 @@ func keysWhileUnsealed(t *testing.T, v *vault) {
 		t.Error("the pod or its keyring changed while it was searched for")
 	}
 	lift()
-	if outcome := answered(t, v.Group, v1alpha1.AnnotationRotateKeyring, site, resealing); !strings.HasPrefix(outcome, "done") {
-		t.Fatalf("the rotation was answered: %s", outcome)
+	if outcome := answered(t, v.Group, v1alpha1.AnnotationRotateKeyring, site, resealing); outcome.Outcome != v1alpha1.RequestDone {
+		t.Fatalf("the rotation was answered: %+v", outcome)
 	}
 	after := v.sealed(t, resealing)
 	checkSealed(t, v, after, site)

@@ -183,8 +183,8 @@ func escrowAbused(t *testing.T, v *vault) {
 	annotate(t, v.Group, v1alpha1.AnnotationRotateKeyring, site)
 	token := v.tokenOf(t, site)
 	insiders(t, v, e, token, site, other)
-	if outcome := answered(t, v.Group, v1alpha1.AnnotationRotateKeyring, site, resealing); !strings.HasPrefix(outcome, "done") {
-		t.Fatalf("the rotation was answered: %s", outcome)
+	if outcome := answered(t, v.Group, v1alpha1.AnnotationRotateKeyring, site, resealing); outcome.Outcome != v1alpha1.RequestDone {
+		t.Fatalf("the rotation was answered: %+v", outcome)
 	}
 	group = v.sealed(t, resealing)
 	after := keyringSecrets(t, v)
@@ -219,8 +219,8 @@ func staleToken(t *testing.T, v *vault, e endpoint, token, site string, content 
 			t.Errorf("%s holds what came with the stale token", name)
 		}
 	}
-	if outcome := answered(t, v.Group, v1alpha1.AnnotationRotateKeyring, site, resealing); !strings.HasPrefix(outcome, "done") {
-		t.Fatalf("the second rotation was answered: %s", outcome)
+	if outcome := answered(t, v.Group, v1alpha1.AnnotationRotateKeyring, site, resealing); outcome.Outcome != v1alpha1.RequestDone {
+		t.Fatalf("the second rotation was answered: %+v", outcome)
 	}
 	v.sealed(t, resealing)
 }

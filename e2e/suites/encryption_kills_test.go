@@ -157,20 +157,24 @@ func (k *killing) ordered(t *testing.T, c kills.Case, r *kills.Result, order fun
 	r.Doing = "waiting for it to be sealed"
 	after := v.sealed(t, 2*resealing)
 	r.SealedAfterSeconds = time.Since(killed).Seconds()
-	r.Answer = strings.TrimPrefix(after.Annotations[v1alpha1.AnnotationLastRequest], annotation+"="+value+": ")
+	var answer v1alpha1.LastRequest
+	if last := after.Status.LastRequest(v1alpha1.RequestOf(annotation)); last != nil && last.Target == value {
+		answer = *last
+	}
+	r.Answer = strings.ToLower(string(answer.Outcome)) + ", " + answer.Message
 	r.Events = v.since(t, events)
 	r.Doing = "looking at what is sealed"
 	checkSealed(t, v, after, site)
 	now := keyringOf(after, site)
 	fresh, same := now.KeyringVersion > was.KeyringVersion, now.KeyringDigest == was.KeyringDigest
-	done := strings.HasPrefix(r.Answer, "done")
+	done := answer.Outcome == v1alpha1.RequestDone
 	switch {
 	case done && c.Work == kills.Rotation && (!fresh || same):
 		t.Errorf("the order was answered %q, and the keyring is version %d, before %d", r.Answer, now.KeyringVersion, was.KeyringVersion)
 	case done && fresh == same:
 		// A clone into a server that has master keys makes no others; one that lost its keyring begins with a new one.
 		t.Errorf("keyring version %d, before %d; the same content: %t", now.KeyringVersion, was.KeyringVersion, same)
-	case !done && !strings.HasPrefix(r.Answer, "refused"):
+	case !done && answer.Outcome != v1alpha1.RequestRefused:
 		t.Errorf("the order was answered %q", r.Answer)
 	}
 	if c.Step == kills.StepRotated {

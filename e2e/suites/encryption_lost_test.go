@@ -119,8 +119,8 @@ func escrowLostPodGone(t *testing.T, v *vault) {
 func reclonedByOrder(t *testing.T, v *vault, site string, lost v1alpha1.SiteKeyringStatus) {
 	t.Helper()
 	runbook(t, v, "reclone", site)
-	if outcome := answered(t, v.Group, v1alpha1.AnnotationRecloneSite, site+":confirm", 2*resealing); !strings.HasPrefix(outcome, "done") {
-		t.Fatalf("the order was answered: %s", outcome)
+	if outcome := answered(t, v.Group, v1alpha1.AnnotationRecloneSite, site+":confirm", 2*resealing); outcome.Outcome != v1alpha1.RequestDone {
+		t.Fatalf("the order was answered: %+v", outcome)
 	}
 	group := v.sealed(t, resealing)
 	if now := keyringOf(group, site); now.KeyringVersion <= lost.KeyringVersion || now.KeyringDigest == lost.KeyringDigest {

@@ -327,8 +327,8 @@ func (l *loss) recloned(t *testing.T) {
 		t.Error("a Secret was made")
 	}
 	plugin(t, "reclone", v.Name, l.site, "-n", v.Namespace, "--confirm-data-loss", "--yes", "--wait=false").want(t, 0, nil)
-	if outcome := answered(t, v.Group, v1alpha1.AnnotationRecloneSite, l.site+":confirm", 2*resealing); !strings.HasPrefix(outcome, "done") {
-		t.Fatalf("the order was answered: %s", outcome)
+	if outcome := answered(t, v.Group, v1alpha1.AnnotationRecloneSite, l.site+":confirm", 2*resealing); outcome.Outcome != v1alpha1.RequestDone {
+		t.Fatalf("the order was answered: %+v", outcome)
 	}
 	checkSealed(t, v, v.sealed(t, resealing), l.site)
 	plugin(t, "keyring", "verify", v.Name, "-n", v.Namespace).want(t, 0, nil)

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -83,8 +82,8 @@ func retain(ctx context.Context, v *vault, number int32) error {
 func turn(t *testing.T, v *vault, site string) {
 	t.Helper()
 	annotate(t, v.Group, v1alpha1.AnnotationRotateKeyring, site)
-	if outcome := answered(t, v.Group, v1alpha1.AnnotationRotateKeyring, site, resealing); !strings.HasPrefix(outcome, "done") {
-		t.Fatalf("the rotation of %s was answered: %s", site, outcome)
+	if outcome := answered(t, v.Group, v1alpha1.AnnotationRotateKeyring, site, resealing); outcome.Outcome != v1alpha1.RequestDone {
+		t.Fatalf("the rotation of %s was answered: %+v", site, outcome)
 	}
 	v.sealed(t, resealing)
 }

@@ -36,20 +36,20 @@ func annotate(t *testing.T, g *stage.Group, annotation, value string) {
 }
 
 // answered waits until an order was taken off the group and returns what came of it.
-func answered(t *testing.T, g *stage.Group, annotation, value string, limit time.Duration) string {
+func answered(t *testing.T, g *stage.Group, annotation, value string, limit time.Duration) v1alpha1.LastRequest {
 	t.Helper()
-	prefix := annotation + "=" + value + ": "
+	kind := v1alpha1.RequestOf(annotation)
 	group, err := g.Await(t.Context(), limit, "the order "+annotation+"="+value+" to be answered", func(group *v1alpha1.MysqlFailoverGroup) error {
-		last := group.Annotations[v1alpha1.AnnotationLastRequest]
-		if group.Annotations[annotation] != "" || !strings.HasPrefix(last, prefix) {
-			return fmt.Errorf("the last request is %q; keyring %+v", last, keyringOf(group, value))
+		last := group.Status.LastRequest(kind)
+		if group.Annotations[annotation] != "" || last == nil || last.Target != value {
+			return fmt.Errorf("the last answer is %+v; keyring %+v; %s", last, keyringOf(group, value), stage.Describe(group))
 		}
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return strings.TrimPrefix(group.Annotations[v1alpha1.AnnotationLastRequest], prefix)
+	return *group.Status.LastRequest(kind)
 }
 
 // ownGTIDs are the transactions of a site's own server_uuid.
@@ -71,7 +71,7 @@ func rotate(t *testing.T, v *vault, site string) {
 	before := keyringOf(v.sealed(t, comeBack), site)
 	own := ownGTIDs(t, v.Group, site)
 	out := runbook(t, v, "rotate", site)
-	if !strings.Contains(out, v1alpha1.AnnotationRotateKeyring+"="+site+": done") {
+	if !strings.Contains(out, site+": Done ") {
 		t.Fatalf("the rotation of %s was answered: %s", site, out)
 	}
 	group := v.sealed(t, resealing)
@@ -155,8 +155,8 @@ func rotationRefused(t *testing.T, v *vault) {
 		before := keyringOf(group, site)
 		annotate(t, v.Group, v1alpha1.AnnotationRotateKeyring, site)
 		outcome := answered(t, v.Group, v1alpha1.AnnotationRotateKeyring, site, time.Minute)
-		if !strings.HasPrefix(outcome, "refused") || !strings.Contains(outcome, part) {
-			t.Errorf("rotate-keyring=%s was answered: %s", site, outcome)
+		if outcome.Outcome != v1alpha1.RequestRefused || !strings.Contains(outcome.Message, part) {
+			t.Errorf("rotate-keyring=%s was answered: %+v", site, outcome)
 		}
 		checkEvent(t, v.Group, "KeyringRotationRefused", part)
 		if now := keyringOf(v.sealed(t, time.Minute), site); now.KeyringVersion != before.KeyringVersion {

@@ -61,10 +61,9 @@ func TestPasswordsAreReplacedAcrossAFailover(t *testing.T) {
 	if m.Outcome != "Succeeded" || m.LostTransactions == nil || *m.LostTransactions != 0 {
 		t.Errorf("the role did not move as planned: %+v", m)
 	}
-	prefix := v1alpha1.AnnotationRotatePasswords + "=all: done"
 	_, err := g.Await(t.Context(), rotatingPasswords, "the passwords to be replaced", func(group *v1alpha1.MysqlFailoverGroup) error {
-		if last := group.Annotations[v1alpha1.AnnotationLastRequest]; !strings.HasPrefix(last, prefix) {
-			return fmt.Errorf("the last request is %q, status.passwords %+v", last, group.Status.Passwords)
+		if last := group.Status.LastRequest(v1alpha1.RequestRotatePasswords); last == nil || last.Target != "all" || last.Outcome != v1alpha1.RequestDone {
+			return fmt.Errorf("the last answer is %+v, status.passwords %+v", last, group.Status.Passwords)
 		}
 		// The order is answered a moment before the former passwords leave the Secret: after a crash in between it is not answered twice.
 		if p := group.Status.Passwords; p == nil || p.FinishedAt == nil {

@@ -22,7 +22,7 @@ import (
 )
 
 // reclone annotates the group with a reclone and waits for the answer.
-func reclone(t *testing.T, g *stage.Group, value string, limit time.Duration) string {
+func reclone(t *testing.T, g *stage.Group, value string, limit time.Duration) v1alpha1.LastRequest {
 	t.Helper()
 	orderReclone(t, g, value)
 	return recloneAnswer(t, g, value, limit)
@@ -43,20 +43,9 @@ func orderReclone(t *testing.T, g *stage.Group, value string) {
 	}
 }
 
-func recloneAnswer(t *testing.T, g *stage.Group, value string, limit time.Duration) string {
+func recloneAnswer(t *testing.T, g *stage.Group, value string, limit time.Duration) v1alpha1.LastRequest {
 	t.Helper()
-	prefix := v1alpha1.AnnotationRecloneSite + "=" + value + ": "
-	group, err := g.Await(t.Context(), limit, "the order reclone-site="+value+" to be answered", func(group *v1alpha1.MysqlFailoverGroup) error {
-		last := group.Annotations[v1alpha1.AnnotationLastRequest]
-		if group.Annotations[v1alpha1.AnnotationRecloneSite] != "" || !strings.HasPrefix(last, prefix) {
-			return fmt.Errorf("the last request is %q; %s", last, stage.Describe(group))
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.TrimPrefix(group.Annotations[v1alpha1.AnnotationLastRequest], prefix)
+	return answered(t, g, v1alpha1.AnnotationRecloneSite, value, limit)
 }
 
 func siteOf(group *v1alpha1.MysqlFailoverGroup, name string) v1alpha1.SiteStatus {
@@ -102,8 +91,8 @@ func checkEvent(t *testing.T, g *stage.Group, reason, part string) {
 // recloned orders a site to be cloned with its data thrown away, and waits until the group is whole.
 func recloned(t *testing.T, g *stage.Group, site string) {
 	t.Helper()
-	if outcome := reclone(t, g, site+":confirm", comeBack); !strings.HasPrefix(outcome, "done") {
-		t.Fatalf("the order was answered: %s", outcome)
+	if outcome := reclone(t, g, site+":confirm", comeBack); outcome.Outcome != v1alpha1.RequestDone {
+		t.Fatalf("the order was answered: %+v", outcome)
 	}
 	group, err := g.AwaitReady(t.Context(), comeBack)
 	if err != nil {
@@ -142,8 +131,8 @@ func TestErrantTransaction(t *testing.T) {
 	}
 
 	outcome := reclone(t, g, site, time.Minute)
-	if !strings.HasPrefix(outcome, "refused, ") || !strings.Contains(outcome, site+":confirm") {
-		t.Errorf("the order was answered: %s", outcome)
+	if outcome.Outcome != v1alpha1.RequestRefused || !strings.Contains(outcome.Message, site+":confirm") {
+		t.Errorf("the order was answered: %+v", outcome)
 	}
 	checkEvent(t, g, "RecloneRefused", site)
 	if got := query(t, g, site, errant); got != "1" {
@@ -199,8 +188,8 @@ func TestMysqldDiesInAClone(t *testing.T) {
 	if err := stage.KillProcess(t.Context(), g, site, "mysqld"); err != nil {
 		t.Fatal(err)
 	}
-	if outcome := recloneAnswer(t, g, site, comeBack); !strings.HasPrefix(outcome, "done") {
-		t.Errorf("the order was answered: %s", outcome)
+	if outcome := recloneAnswer(t, g, site, comeBack); outcome.Outcome != v1alpha1.RequestDone {
+		t.Errorf("the order was answered: %+v", outcome)
 	}
 	if _, err := g.AwaitReady(t.Context(), comeBack); err != nil {
 		t.Fatal(err)
@@ -219,8 +208,8 @@ func TestRecloneRefusals(t *testing.T) {
 		active + ":confirm": v1alpha1.AnnotationPlannedFailover,
 		"nowhere":           "no site",
 	} {
-		if outcome := reclone(t, g, value, time.Minute); !strings.HasPrefix(outcome, "refused, ") || !strings.Contains(outcome, part) {
-			t.Errorf("reclone-site=%s was answered: %s", value, outcome)
+		if outcome := reclone(t, g, value, time.Minute); outcome.Outcome != v1alpha1.RequestRefused || !strings.Contains(outcome.Message, part) {
+			t.Errorf("reclone-site=%s was answered: %+v", value, outcome)
 		}
 	}
 	if _, err := g.AwaitReady(t.Context(), time.Minute); err != nil {

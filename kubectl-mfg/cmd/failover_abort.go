@@ -103,7 +103,6 @@ func (u undone) plan(g *v1alpha1.MysqlFailoverGroup) []planLine {
 	return append(plan, planLine{"Loss", "nothing"})
 }
 
-// change also answers in the operator's place: who waits for an order must not take an older answer for one to it.
 func (u undone) change() map[string]string {
 	change := map[string]string{}
 	if u.underWay {
@@ -111,18 +110,22 @@ func (u undone) change() map[string]string {
 	}
 	if u.isAsked {
 		change[v1alpha1.AnnotationPlannedFailover] = ""
-		change[v1alpha1.AnnotationLastRequest] = fmt.Sprintf("%s=%s: %s (Aborted): withdrawn by a person before it was taken up",
-			v1alpha1.AnnotationPlannedFailover, u.asked, v1alpha1.PlannedAborted)
 	}
 	if u.ordered {
 		change[v1alpha1.AnnotationForceFailover] = ""
-		change[v1alpha1.AnnotationLastRequest] = fmt.Sprintf("%s=%s: %s", v1alpha1.AnnotationForceFailover, u.order, orderWithdrawn)
 	}
 	return change
 }
 
-// orderWithdrawn is the answer to an order that a person took back.
-const orderWithdrawn = "refused, withdrawn by a person"
+// wasDone is true if the operator carried an order out in the moment in which it was withdrawn.
+func (u undone) wasDone(before, after *v1alpha1.MysqlFailoverGroup) bool {
+	const kind = v1alpha1.RequestForceFailover
+	a, former, id := after.Status.LastRequest(kind), before.Status.LastRequest(kind), before.Annotations[kind.IDAnnotation()]
+	if a == nil || a.Outcome != v1alpha1.RequestDone || a.Target != u.order || a.ID != id {
+		return false
+	}
+	return id != "" || former == nil || !former.AnsweredAt.Equal(&a.AnsweredAt) // a person who asked by hand gave it no id
+}
 
 // answered waits for the operator's answer to the end of a planned failover.
 func (op *failoverOp) answered(ctx context.Context, env Environment, c Cluster) (*v1alpha1.MysqlFailoverGroup, error) {
@@ -173,13 +176,12 @@ func (op *failoverOp) judge(u undone, before, after *v1alpha1.MysqlFailoverGroup
 	if !u.ordered {
 		return
 	}
-	words, _ := lastRequest(after, v1alpha1.AnnotationForceFailover+"="+u.order)
 	goesOn := "goes on by the rules of an emergency failover; see kubectl mfg explain " + op.Group + " -n " + op.Namespace
 	withdrawn := fmt.Sprintf("The order for %s to take over, whatever is lost, is withdrawn.", orDash(u.order))
 	switch t := after.Status.Transition; {
 	case t != nil && t.To == u.order:
 		rep.tooLate("the role is moving to %s already (%s): that %s", t.To, t.Step, goesOn)
-	case u.order != "" && after.Status.ActiveSite == u.order && (before.Status.ActiveSite != u.order || strings.HasPrefix(words, "done")):
+	case u.order != "" && after.Status.ActiveSite == u.order && (before.Status.ActiveSite != u.order || u.wasDone(before, after)):
 		rep.tooLate("%s is active under epoch %d", u.order, after.Status.Epoch)
 	case rep.Outcome != outcomeDone || u.underWay && !op.Wait: // the planned failover has the word
 	case t != nil:

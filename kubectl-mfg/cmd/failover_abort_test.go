@@ -25,8 +25,7 @@ func order(f *fakeAPI) {
 // TestWithdrawOrder: an order that accepts data loss can be taken back until it is carried out, also without an operator:
 // left on the group it would move the role at some later fault.
 func TestWithdrawOrder(t *testing.T) {
-	const answer = v1alpha1.AnnotationForceFailover + "=frankfurt: refused, withdrawn by a person"
-	withdrawn := map[string]any{v1alpha1.AnnotationForceFailover: nil, v1alpha1.AnnotationLastRequest: answer}
+	withdrawn := map[string]any{v1alpha1.AnnotationForceFailover: nil}
 	planned := func(f *fakeAPI) { f.groups[0].Annotations[v1alpha1.AnnotationPlannedFailover] = "frankfurt" }
 	tests := map[string]struct {
 		args, stdin string
@@ -46,13 +45,13 @@ func TestWithdrawOrder(t *testing.T) {
 			f.groups[0].Status.Transition = &v1alpha1.Transition{To: "madrid", Step: v1alpha1.TransitionFencing}
 		}, exitHealthy, []map[string]any{withdrawn}, []string{"is withdrawn", "moving to madrid (Fencing)"}},
 		"NamesNoSite": {"--yes", "", func(f *fakeAPI) { f.groups[0].Annotations[v1alpha1.AnnotationForceFailover] = "" }, exitHealthy,
-			[]map[string]any{{v1alpha1.AnnotationForceFailover: nil, v1alpha1.AnnotationLastRequest: v1alpha1.AnnotationForceFailover + "=: refused, withdrawn by a person"}}, nil},
+			[]map[string]any{withdrawn}, nil},
 		"AskedToo": {"--yes --wait=false", "", planned, exitHealthy,
-			[]map[string]any{{v1alpha1.AnnotationForceFailover: nil, v1alpha1.AnnotationPlannedFailover: nil, v1alpha1.AnnotationLastRequest: answer}}, []string{"is withdrawn", "not asked for any more"}},
+			[]map[string]any{{v1alpha1.AnnotationForceFailover: nil, v1alpha1.AnnotationPlannedFailover: nil}}, []string{"is withdrawn", "not asked for any more"}},
 		"UnderWayToo": {"--yes --wait=false", "", func(f *fakeAPI) {
 			planned(f)
 			f.groups[0].Status.PlannedFailover = &v1alpha1.PlannedFailoverStatus{From: "paris", To: "frankfurt", Phase: v1alpha1.PlannedWaiting}
-		}, exitHealthy, []map[string]any{{v1alpha1.AnnotationForceFailover: nil, v1alpha1.AnnotationAbortFailover: "true", v1alpha1.AnnotationLastRequest: answer}}, []string{"asked for"}},
+		}, exitHealthy, []map[string]any{{v1alpha1.AnnotationForceFailover: nil, v1alpha1.AnnotationAbortFailover: "true"}}, []string{"asked for"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -153,8 +152,7 @@ func TestAbortNotTakenUp(t *testing.T) {
 				g.Status.PlannedFailover = &v1alpha1.PlannedFailoverStatus{From: "paris", To: "frankfurt", Phase: tc.phase, StartedAt: microTime(1)}
 			}
 		})}, strings.Fields("failover orders -n shop --abort --yes")...)
-		want := []map[string]any{{v1alpha1.AnnotationPlannedFailover: nil,
-			v1alpha1.AnnotationLastRequest: v1alpha1.AnnotationPlannedFailover + "=frankfurt: Aborted (Aborted): withdrawn by a person before it was taken up"}}
+		want := []map[string]any{{v1alpha1.AnnotationPlannedFailover: nil}}
 		if diff := cmp.Diff(want, f.patched); diff != "" || got.code != tc.code || !strings.Contains(got.out+got.errOut, tc.want) {
 			t.Errorf("%s: %+v\n%s", name, got, diff)
 		}
@@ -171,7 +169,9 @@ func TestWaitersHearOfWithdrawal(t *testing.T) {
 			lost(f)
 		}
 		g := &f.groups[0]
-		g.Annotations = map[string]string{v1alpha1.AnnotationLastRequest: v1alpha1.AnnotationForceFailover + "=frankfurt: done under epoch 7"}
+		for _, kind := range []v1alpha1.RequestKind{v1alpha1.RequestForceFailover, v1alpha1.RequestPlannedFailover} {
+			g.Status.LastRequests = append(g.Status.LastRequests, v1alpha1.LastRequest{Kind: kind, ID: "earlier", Target: "frankfurt", Outcome: v1alpha1.RequestDone})
+		}
 		got := run(t, f, runOptions{tick: func(int) {
 			for key, value := range u.change() {
 				if g.Annotations[key] = value; value == "" {
@@ -230,15 +230,16 @@ func TestForcePlanClaimsWhatWasSeen(t *testing.T) {
 // TestForceRefusedHasNextStep: whoever accepts loss at night is told what to do instead.
 func TestForceRefusedHasNextStep(t *testing.T) {
 	for name, tc := range map[string]struct{ answer, want string }{
-		"Writable": {v1alpha1.AnnotationForceFailover + "=frankfurt: refused, paris accepts writes", "to move the role without loss: kubectl mfg failover orders -n shop --to frankfurt"},
+		"Writable": {"paris accepts writes", "to move the role without loss: kubectl mfg failover orders -n shop --to frankfurt"},
 		"Gone":     {"", "see what the operator decides, and why: kubectl mfg explain orders -n shop"},
 	} {
 		f := loadHealthy(t)
 		lost(f)
 		o := runOptions{tick: func(int) {
-			if asked(f, v1alpha1.AnnotationForceFailover) {
-				f.groups[0].Annotations = map[string]string{v1alpha1.AnnotationLastRequest: tc.answer}
+			if tc.answer != "" {
+				f.answer(v1alpha1.RequestForceFailover, v1alpha1.RequestRefused, v1alpha1.AnswerActiveSiteOpen, tc.answer)
 			}
+			f.groups[0].Annotations = nil
 		}}
 		got := run(t, f, o, strings.Fields("failover orders -n shop --to frankfurt --accept-data-loss --yes")...)
 		if got.code != exitRefused || !strings.Contains(got.errOut, tc.want) {

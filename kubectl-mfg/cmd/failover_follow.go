@@ -47,7 +47,7 @@ func (r *request) followMove(ctx context.Context, env Environment, c Cluster, m 
 	}
 	tell("asked the operator")
 	g, err := r.follow(ctx, env, c, func(g *v1alpha1.MysqlFailoverGroup) bool {
-		_, asked := g.Annotations[v1alpha1.AnnotationPlannedFailover]
+		asked := r.stands(g, v1alpha1.RequestPlannedFailover, m.to)
 		p := m.ours(g)
 		if p != nil {
 			tell(phaseWords(p, g.Status.Transition))
@@ -57,7 +57,7 @@ func (r *request) followMove(ctx context.Context, env Environment, c Cluster, m 
 	if err != nil {
 		return err
 	}
-	settle(g, m, rep)
+	settle(g, m, r.answer(g, v1alpha1.RequestPlannedFailover), rep)
 	return nil
 }
 
@@ -72,18 +72,17 @@ func phaseWords(p *v1alpha1.PlannedFailoverStatus, t *v1alpha1.Transition) strin
 	return words
 }
 
-// settle reads the outcome: from the status, or, where an other move has taken its place there, from what the operator
-// left on the group.
-func settle(g *v1alpha1.MysqlFailoverGroup, m move, rep *requestReport) {
+// settle reads the outcome: from what status says of the move, or, where an other one has taken its place there, from the answer.
+func settle(g *v1alpha1.MysqlFailoverGroup, m move, answer *v1alpha1.LastRequest, rep *requestReport) {
 	rep.Epoch = g.Status.Epoch
 	p := m.ours(g)
 	if p == nil {
-		words, ours := lastRequest(g, v1alpha1.AnnotationPlannedFailover+"="+m.to)
-		rep.Outcome, rep.Reason, rep.Message = outcomeRefused, "Unknown", "the request is gone from the group, and the operator left no outcome"
-		if ours {
-			rep.Reason, rep.Message = "Answered", words
-			phase, _, _ := strings.Cut(words, " ")
-			rep.Outcome = strings.TrimSuffix(phase, ":")
+		rep.take(answer)
+		if answer != nil && answer.Outcome == v1alpha1.RequestFailed {
+			rep.Outcome = string(v1alpha1.PlannedReverted)
+			if answer.Reason == v1alpha1.AnswerAborted {
+				rep.Outcome = string(v1alpha1.PlannedAborted)
+			}
 		}
 		return
 	}

@@ -5,7 +5,6 @@ package cmd
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/cmd/report"
@@ -120,27 +119,24 @@ func (op *failoverOp) followForce(ctx context.Context, env Environment, c Cluste
 			said = words
 			fmt.Fprintf(env.ErrOut, "%6.1fs  %s\n", env.Now().Sub(began).Seconds(), words)
 		}
-		_, asked := g.Annotations[v1alpha1.AnnotationForceFailover]
-		return !asked
+		return !op.stands(g, v1alpha1.RequestForceFailover, op.To)
 	})
 	if err != nil {
 		return err
 	}
-	words, ours := lastRequest(g, v1alpha1.AnnotationForceFailover+"="+op.To)
-	rep.Epoch, rep.Message, rep.Reason = g.Status.Epoch, words, "Answered"
-	if !ours || g.Status.ActiveSite != op.To || strings.HasPrefix(words, "refused") {
-		rep.Outcome = outcomeRefused
+	answer := op.answer(g, v1alpha1.RequestForceFailover)
+	rep.Epoch = g.Status.Epoch
+	if rep.take(answer) && g.Status.ActiveSite != op.To {
+		rep.Outcome, rep.Reason = outcomeRefused, "Overtaken"
+		rep.Message += fmt.Sprintf("; by now it is %s", orDash(g.Status.ActiveSite))
+	}
+	if rep.Outcome != outcomeDone {
 		rep.Next = fmt.Sprintf("see what the operator decides, and why: kubectl mfg explain %s -n %s", op.Group, op.Namespace)
-		switch {
-		case !ours:
-			rep.Message = "the order is gone from the group: it was withdrawn, or the operator left no outcome"
-		case words == orderWithdrawn: // as it was meant
-		case g.Status.ActiveSite != "" && g.Status.ActiveSite != op.To:
+		if answer != nil && g.Status.ActiveSite != "" && g.Status.ActiveSite != op.To {
 			rep.Next = fmt.Sprintf("to move the role without loss: kubectl mfg failover %s -n %s --to %s", op.Group, op.Namespace, op.To)
 		}
 		return nil
 	}
-	rep.Outcome = outcomeDone
 	rep.Message = fmt.Sprintf("%s is active under epoch %d.", op.To, g.Status.Epoch)
 	if len(g.Status.Failovers) > 0 && g.Status.Failovers[0].To == op.To {
 		f := g.Status.Failovers[0]

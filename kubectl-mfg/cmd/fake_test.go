@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -123,7 +124,11 @@ func (f *fakeAPI) servePatch(w http.ResponseWriter, r *http.Request, namespace, 
 		}
 		meta, _ := whole["metadata"].(map[string]any)
 		annotations, _ := meta["annotations"].(map[string]any)
-		f.patched = append(f.patched, annotations)
+		if missing := withoutID(annotations); missing != "" {
+			status(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, missing+" has no id: its answer could not be told from others")(w)
+			return
+		}
+		f.patched = append(f.patched, withoutIDs(annotations))
 		if r.URL.Query().Get("dryRun") != "" {
 			f.dryRuns++
 			respond(w, http.StatusOK, g)
@@ -142,6 +147,39 @@ func (f *fakeAPI) servePatch(w http.ResponseWriter, r *http.Request, namespace, 
 		g.ResourceVersion += "1"
 		respond(w, http.StatusOK, g)
 	}
+}
+
+// withoutID is a request among changes that has no id.
+func withoutID(annotations map[string]any) string {
+	for _, kind := range v1alpha1.RequestKinds() {
+		if value, is := annotations[kind.Annotation()]; is && value != nil && annotations[kind.IDAnnotation()] == nil {
+			return string(kind)
+		}
+	}
+	return ""
+}
+
+// withoutIDs are changes without the ids of requests, which are different each time.
+func withoutIDs(annotations map[string]any) map[string]any {
+	out := maps.Clone(annotations)
+	for _, kind := range v1alpha1.RequestKinds() {
+		delete(out, kind.IDAnnotation())
+	}
+	return out
+}
+
+// answer plays the operator: it answers a request that stands on the first group.
+func (f *fakeAPI) answer(kind v1alpha1.RequestKind, outcome v1alpha1.RequestOutcome, reason, message string) {
+	g := &f.groups[0]
+	value, stands := g.Annotations[kind.Annotation()]
+	if !stands {
+		return
+	}
+	entry := v1alpha1.LastRequest{Kind: kind, ID: g.Annotations[kind.IDAnnotation()], Target: value, Outcome: outcome, Reason: reason, Message: message}
+	delete(g.Annotations, kind.Annotation())
+	delete(g.Annotations, kind.IDAnnotation())
+	g.Status.LastRequests = slices.DeleteFunc(g.Status.LastRequests, func(last v1alpha1.LastRequest) bool { return last.Kind == kind })
+	g.Status.LastRequests = append(g.Status.LastRequests, entry)
 }
 
 // serveList pages one group at a time, to show that pages are put together.

@@ -3,6 +3,7 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"path/filepath"
@@ -50,8 +51,8 @@ func answerMove(f *fakeAPI, phase v1alpha1.PlannedPhase, reason, message string)
 		}
 	}
 	g.Status.PlannedFailover = p
-	delete(g.Annotations, v1alpha1.AnnotationPlannedFailover)
-	g.Annotations[v1alpha1.AnnotationLastRequest] = v1alpha1.AnnotationPlannedFailover + "=" + to + ": " + string(phase) + " (" + reason + "): " + message
+	outcome := map[v1alpha1.PlannedPhase]v1alpha1.RequestOutcome{v1alpha1.PlannedSucceeded: v1alpha1.RequestDone, v1alpha1.PlannedRefused: v1alpha1.RequestRefused}[phase]
+	f.answer(v1alpha1.RequestPlannedFailover, cmp.Or(outcome, v1alpha1.RequestFailed), reason, message)
 }
 
 // asked is true once an annotation is on the first group.
@@ -205,7 +206,7 @@ func TestOutcomeOfAnother(t *testing.T) {
 		}
 	}}
 	got := run(t, f, o, "failover", "orders", "-n", "shop", "--to", "frankfurt", "--yes")
-	if got.code != exitRefused || !strings.Contains(got.errOut, "Refused (Busy): words") {
+	if got.code != exitRefused || !strings.Contains(got.errOut, "refused (Busy): words\n") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -244,8 +245,7 @@ func TestAcceptDataLoss(t *testing.T) {
 	done := func(f *fakeAPI) {
 		g := &f.groups[0]
 		if asked(f, v1alpha1.AnnotationForceFailover) {
-			delete(g.Annotations, v1alpha1.AnnotationForceFailover)
-			g.Annotations[v1alpha1.AnnotationLastRequest] = v1alpha1.AnnotationForceFailover + "=frankfurt: done under epoch 8"
+			f.answer(v1alpha1.RequestForceFailover, v1alpha1.RequestDone, v1alpha1.AnswerCompleted, "frankfurt is active under epoch 8")
 			g.Status.ActiveSite, g.Status.Epoch = "frankfurt", 8
 			g.Status.Failovers = []v1alpha1.FailoverRecord{{Epoch: 8, Kind: v1alpha1.FailoverForced, From: "paris", To: "frankfurt", LostTransactions: 3}}
 		}
@@ -274,7 +274,7 @@ func TestAcceptDataLoss(t *testing.T) {
 				done(f)
 				f.groups[0].Status.ActiveSite = "madrid"
 			}
-		}, exitRefused, 1, []string{"refused (Answered): done under epoch 8", "to move the role without loss: kubectl mfg failover orders -n shop --to frankfurt"}},
+		}, exitRefused, 1, []string{"refused (Overtaken): frankfurt is active under epoch 8; by now it is madrid", "to move the role without loss: kubectl mfg failover orders -n shop --to frankfurt"}},
 		"ActiveSite": {"--to paris --dry-run=client", "", func(f *fakeAPI) { lost(f); f.live.Groups[0].Sites[0].Reachable = true }, nil, exitHealthy, 0,
 			[]string{"accept-data-loss-failover=paris", "paris accepts writes again"}},
 		"DryRun": {"--dry-run=client", "", lost, nil, exitHealthy, 0, []string{"accept-data-loss-failover=frankfurt", "nothing was sent"}},

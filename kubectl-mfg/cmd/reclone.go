@@ -120,23 +120,16 @@ func (op *recloneOp) followClone(ctx context.Context, env Environment, c Cluster
 			said = words
 			fmt.Fprintf(env.ErrOut, "%6.1fs  %s\n", env.Now().Sub(began).Seconds(), words)
 		}
-		_, asked := g.Annotations[v1alpha1.AnnotationRecloneSite]
-		return !asked
+		return !op.stands(g, v1alpha1.RequestRecloneSite, value)
 	})
 	if err != nil {
 		return err
 	}
-	words, ours := lastRequest(g, v1alpha1.AnnotationRecloneSite+"="+value)
-	rep.Outcome, rep.Reason, rep.Message = outcomeRefused, "Answered", strings.TrimPrefix(words, "refused, ")
-	switch {
-	case !ours:
-		rep.Reason, rep.Message = "Unknown", "the request is gone from the group, and the operator left no outcome"
-	case strings.HasPrefix(words, "done"):
-		rep.Outcome, rep.Message = outcomeDone, op.Site+": "+words
+	if rep.take(op.answer(g, v1alpha1.RequestRecloneSite)) {
+		rep.Message = op.Site + ": done, " + rep.Message
+		return nil
 	}
-	if rep.Outcome != outcomeDone {
-		op.refusal(rep)
-	}
+	op.refusal(rep)
 	return nil
 }
 

@@ -12,7 +12,9 @@ import (
 )
 
 func TestReclone(t *testing.T) {
-	answer := func(words string) func(*fakeAPI) { return func(f *fakeAPI) { recloneAnswer(f, words) } }
+	answer := func(outcome v1alpha1.RequestOutcome, message string) func(*fakeAPI) {
+		return func(f *fakeAPI) { recloneAnswer(f, outcome, v1alpha1.AnswerCompleted, message) }
+	}
 	tests := map[string]struct {
 		args, stdin string
 		tick        func(*fakeAPI)
@@ -20,9 +22,9 @@ func TestReclone(t *testing.T) {
 		patched     []map[string]any
 		want        string
 	}{
-		"Done":      {"madrid", "orders\n", answer("done, it holds the data of paris"), exitHealthy, []map[string]any{{v1alpha1.AnnotationRecloneSite: "madrid"}}, "madrid: done, it holds"},
-		"Confirmed": {"madrid --confirm-data-loss --yes", "", answer("done, x"), exitHealthy, []map[string]any{{v1alpha1.AnnotationRecloneSite: "madrid:confirm"}}, "done"},
-		"Refused":   {"madrid --yes", "", answer("refused, madrid has transactions that nobody else has"), exitRefused, []map[string]any{{v1alpha1.AnnotationRecloneSite: "madrid"}}, "nobody else has"},
+		"Done":      {"madrid", "orders\n", answer(v1alpha1.RequestDone, "it holds the data of paris"), exitHealthy, []map[string]any{{v1alpha1.AnnotationRecloneSite: "madrid"}}, "madrid: done, it holds"},
+		"Confirmed": {"madrid --confirm-data-loss --yes", "", answer(v1alpha1.RequestDone, "x"), exitHealthy, []map[string]any{{v1alpha1.AnnotationRecloneSite: "madrid:confirm"}}, "done"},
+		"Refused":   {"madrid --yes", "", answer(v1alpha1.RequestRefused, "madrid has transactions that nobody else has"), exitRefused, []map[string]any{{v1alpha1.AnnotationRecloneSite: "madrid"}}, "nobody else has"},
 		"Active":    {"paris --yes", "", nil, exitRefused, nil, "move the role first"},
 		"Unknown":   {"rome --yes", "", nil, exitRefused, nil, "no site"},
 		"NoName":    {"madrid", "y\n", nil, exitUsage, nil, "not confirmed"},
@@ -90,7 +92,7 @@ func TestRecloneAtStake(t *testing.T) {
 			if tc.said == "" {
 				return
 			}
-			got := run(t, f, runOptions{tick: func(int) { recloneAnswer(f, "refused, "+tc.said) }}, strings.Fields("reclone orders madrid -n shop --yes")...)
+			got := run(t, f, runOptions{tick: func(int) { recloneAnswer(f, v1alpha1.RequestRefused, v1alpha1.AnswerSiteDiverged, tc.said) }}, strings.Fields("reclone orders madrid -n shop --yes")...)
 			if got.code != exitRefused || !strings.Contains(got.errOut, tc.told) || !strings.Contains(got.errOut, "\n  to go on all the same: "+confirmed+"\n") || strings.Contains(got.errOut, ":confirm") {
 				t.Errorf("%+v", got)
 			}
@@ -110,8 +112,17 @@ func TestRecloneAtStake(t *testing.T) {
 	})
 	t.Run("OtherRefusal", func(t *testing.T) {
 		f := loadHealthy(t)
-		got := run(t, f, runOptions{tick: func(int) { recloneAnswer(f, "refused, the active site paris does not accept writes") }}, strings.Fields("reclone orders madrid -n shop --confirm-data-loss --yes")...)
+		got := run(t, f, runOptions{tick: func(int) {
+			recloneAnswer(f, v1alpha1.RequestRefused, v1alpha1.AnswerDonorNotOpen, "the active site paris does not accept writes")
+		}}, strings.Fields("reclone orders madrid -n shop --confirm-data-loss --yes")...)
 		if got.code != exitRefused || !strings.Contains(got.errOut, "kubectl mfg status orders -n shop; then: "+confirmed) {
+			t.Errorf("%+v", got)
+		}
+	})
+	t.Run("NothingToConfirm", func(t *testing.T) {
+		f := loadHealthy(t)
+		got := run(t, f, runOptions{tick: func(int) { recloneAnswer(f, v1alpha1.RequestRefused, v1alpha1.AnswerDonorNotOpen, "not now") }}, strings.Fields("reclone orders madrid -n shop --yes")...)
+		if got.code != exitRefused || strings.Contains(got.errOut, flag[len("the operator will refuse without "):]) {
 			t.Errorf("%+v", got)
 		}
 	})
@@ -124,10 +135,6 @@ func TestRecloneAtStake(t *testing.T) {
 }
 
 // recloneAnswer plays the operator once a new copy is asked for.
-func recloneAnswer(f *fakeAPI, words string) {
-	g := &f.groups[0]
-	if value, is := g.Annotations[v1alpha1.AnnotationRecloneSite]; is {
-		delete(g.Annotations, v1alpha1.AnnotationRecloneSite)
-		g.Annotations[v1alpha1.AnnotationLastRequest] = v1alpha1.AnnotationRecloneSite + "=" + value + ": " + words
-	}
+func recloneAnswer(f *fakeAPI, outcome v1alpha1.RequestOutcome, reason, message string) {
+	f.answer(v1alpha1.RequestRecloneSite, outcome, reason, message)
 }

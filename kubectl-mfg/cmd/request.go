@@ -44,6 +44,8 @@ type request struct {
 	// verb names the command, rep is the report as far as it was made.
 	verb string
 	rep  *requestReport
+	// id is that of the request that was sent last.
+	id string
 	// stays is what a wait that ended says of an order that can be withdrawn.
 	stays string
 }
@@ -243,7 +245,7 @@ func (r *request) submit(ctx context.Context, env Environment, c Cluster, change
 		if r.DryRun == dryRunClient {
 			return g, nil
 		}
-		_, err = c.Annotate(ctx, g, change, r.DryRun == dryRunServer)
+		_, err = c.Annotate(ctx, g, r.named(g, change), r.DryRun == dryRunServer)
 		if err == nil {
 			return g, nil
 		}
@@ -364,15 +366,4 @@ func (r *request) finish(env Environment, rep *requestReport) (int, error) {
 	}
 	fmt.Fprintln(env.Out, rep.Message)
 	return code, nil
-}
-
-// lastRequest splits what the operator left of the last request: ANNOTATION=VALUE: WORDS.
-func lastRequest(g *v1alpha1.MysqlFailoverGroup, key string) (words string, ours bool) {
-	said := g.Annotations[v1alpha1.AnnotationLastRequest]
-	rest, ours := strings.CutPrefix(said, key)
-	if !ours {
-		return said, false
-	}
-	_, words, _ = strings.Cut(rest, ": ")
-	return words, true
 }

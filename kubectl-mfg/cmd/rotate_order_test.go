@@ -25,7 +25,7 @@ func TestRotateOrderVanishes(t *testing.T) {
 			delete(g.Annotations, v1alpha1.AnnotationRotateKeyring)
 		}
 	}
-	const gone = "the order is gone from the group, and the operator left no outcome"
+	const gone = withoutAnswer
 	r := &rotator{f: sealedGroup(t)}
 	got := rotated(t, r, runOptions{tick: vanish(r, false)}, "--site madrid --yes")
 	if got.code != exitRefused || !strings.Contains(got.errOut, gone) || got.out != "" {

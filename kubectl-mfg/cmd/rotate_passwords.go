@@ -156,20 +156,17 @@ func (op *rotatePasswordsOp) followPasswords(ctx context.Context, env Environmen
 			said = words
 			fmt.Fprintf(env.ErrOut, "%6.1fs  %s\n", env.Now().Sub(began).Seconds(), words)
 		}
-		_, asked := g.Annotations[v1alpha1.AnnotationRotatePasswords]
-		return !asked
+		return !op.stands(g, v1alpha1.RequestRotatePasswords, value)
 	})
 	if err != nil {
 		return err
 	}
-	words, ours := lastRequest(g, v1alpha1.AnnotationRotatePasswords+"="+value)
-	rep.Outcome, rep.Reason, rep.Message = outcomeRefused, "Answered", strings.TrimPrefix(words, "refused, ")
+	answer := op.answer(g, v1alpha1.RequestRotatePasswords)
 	switch {
-	case !ours:
-		rep.Reason, rep.Message = "Unknown", "the request is gone from the group, and the operator left no outcome"
+	case rep.take(answer):
+		rep.Message = "done, " + rep.Message
+	case answer == nil:
 		rep.Next = fmt.Sprintf("see what became of it: kubectl get mfg %s -n %s -o jsonpath='{.status.passwords}'", op.Group, op.Namespace)
-	case strings.HasPrefix(words, "done"):
-		rep.Outcome, rep.Message = outcomeDone, words
 	}
 	return nil
 }

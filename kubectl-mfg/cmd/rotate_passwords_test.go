@@ -22,11 +22,11 @@ func TestRotatePasswords(t *testing.T) {
 		patched     []map[string]any
 		want        string
 	}{
-		"All":        {"", "y\n", "", "done, the passwords of clone, operator were replaced", exitHealthy, asked("all"), "were replaced"},
-		"Some":       {"--account sidecar --account replication --yes", "", "", "done, x", exitHealthy, asked("replication,sidecar"), "done"},
-		"Progress":   {"--yes", "", "", "done, x", exitHealthy, asked("all"), "everybody changes to the new passwords; the old ones are valid yet: frankfurt waits"},
-		"Refused":    {"--yes", "", "", "refused, not now", exitRefused, asked("all"), "not now"},
-		"Joined":     {"--yes", "", "all", "done, x", exitHealthy, asked("all"), "done"},
+		"All":        {"", "y\n", "", "the passwords of clone, operator were replaced", exitHealthy, asked("all"), "were replaced"},
+		"Some":       {"--account sidecar --account replication --yes", "", "", "x", exitHealthy, asked("replication,sidecar"), "done"},
+		"Progress":   {"--yes", "", "", "x", exitHealthy, asked("all"), "everybody changes to the new passwords; the old ones are valid yet: frankfurt waits"},
+		"Refused":    {"--yes", "", "", "no: not now", exitRefused, asked("all"), "not now"},
+		"Joined":     {"--yes", "", "all", "x", exitHealthy, asked("all"), "done"},
 		"Another":    {"--yes", "", "operator", "", exitRefused, nil, "the passwords of operator are being replaced"},
 		"Root":       {"--account root --yes", "", "", "", exitUsage, nil, "--account must be one of"},
 		"NotSure":    {"", "n\n", "", "", exitUsage, nil, "not confirmed"},
@@ -42,7 +42,7 @@ func TestRotatePasswords(t *testing.T) {
 			ticks := 0
 			got := run(t, f, runOptions{stdin: tc.stdin, tick: func(int) {
 				g := &f.groups[0]
-				value, is := g.Annotations[key]
+				_, is := g.Annotations[key]
 				if ticks++; !is || tc.answer == "" {
 					return
 				}
@@ -50,8 +50,10 @@ func TestRotatePasswords(t *testing.T) {
 				if ticks < 10 {
 					return
 				}
-				delete(g.Annotations, key)
-				g.Annotations[v1alpha1.AnnotationLastRequest] = key + "=" + value + ": " + tc.answer
+				if message, refused := strings.CutPrefix(tc.answer, "no: "); refused {
+					f.answer(v1alpha1.RequestRotatePasswords, v1alpha1.RequestRefused, "Because", message)
+				}
+				f.answer(v1alpha1.RequestRotatePasswords, v1alpha1.RequestDone, v1alpha1.AnswerCompleted, tc.answer)
 			}}, append([]string{"rotate-passwords", "orders", "-n", "shop"}, strings.Fields(tc.args)...)...)
 			if got.code != tc.code || !strings.Contains(got.out+got.errOut, tc.want) {
 				t.Errorf("exit code %d, want %d: %+v", got.code, tc.code, got)

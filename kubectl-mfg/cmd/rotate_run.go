@@ -76,7 +76,7 @@ func (r *rotation) rotate(ctx context.Context, site string) error {
 	if err != nil {
 		return err
 	}
-	asked := g.Annotations[v1alpha1.AnnotationRotateKeyring] == site
+	asked := r.op.stands(g, v1alpha1.RequestRotateKeyring, site)
 	if !asked && r.op.Wait {
 		if g, err = r.calm(ctx, site); err != nil {
 			return err
@@ -171,7 +171,7 @@ func (r *rotation) followRotation(ctx context.Context, site string) (*v1alpha1.M
 	tell := r.teller()
 	tell("asked the operator")
 	return r.op.follow(ctx, r.env, r.cluster, func(g *v1alpha1.MysqlFailoverGroup) bool {
-		asked := g.Annotations[v1alpha1.AnnotationRotateKeyring] == site
+		asked := r.op.stands(g, v1alpha1.RequestRotateKeyring, site)
 		if k := keyringStatusOf(g, site); asked && k.Phase != v1alpha1.KeyringSealed {
 			tell(keyringWords(k))
 		}
@@ -193,16 +193,18 @@ func keyringWords(k v1alpha1.SiteKeyringStatus) string {
 
 // settle reads the outcome of a rotation that is over.
 func (r *rotation) settle(ctx context.Context, g *v1alpha1.MysqlFailoverGroup, step rotationStep) error {
-	words, ours := lastRequest(g, v1alpha1.AnnotationRotateKeyring+"="+step.Site)
+	answer := r.op.answer(g, v1alpha1.RequestRotateKeyring)
 	k := keyringStatusOf(g, step.Site)
-	step.Outcome, step.Message, step.ToVersion = outcomeRefused, strings.TrimPrefix(words, "refused, "), k.KeyringVersion
+	step.Outcome, step.ToVersion = outcomeRefused, k.KeyringVersion
 	switch {
-	case ours && strings.HasPrefix(words, "done"), !ours && k.Phase == v1alpha1.KeyringSealed && k.RotatedVersion > step.FromVersion:
+	case answer != nil && answer.Outcome == v1alpha1.RequestDone, answer == nil && k.Phase == v1alpha1.KeyringSealed && k.RotatedVersion > step.FromVersion:
 		step.Outcome, step.Message = outcomeDone, ""
 		r.done[step.Site], r.refusals = true, 0
 		fmt.Fprintf(r.env.ErrOut, "         %s is sealed with its new keyring v%d\n", step.Site, k.KeyringVersion)
-	case !ours:
-		step.Message = "the order is gone from the group, and the operator left no outcome"
+	case answer == nil:
+		step.Message = withoutAnswer
+	default:
+		step.Message = answer.Message
 	}
 	r.rep.Steps = append(r.rep.Steps, step)
 	if step.Outcome == outcomeDone {

@@ -69,12 +69,12 @@ func (r *rotator) look(int) {
 	k := keyringIn(r.f, site)
 	switch {
 	case r.refuse != "":
-		r.answer(site, "refused, "+r.refuse)
+		r.answer(v1alpha1.RequestRefused, r.refuse)
 		if r.refuses--; r.refuses == 0 {
 			r.refuse = ""
 		}
 	case site == g.Status.ActiveSite:
-		r.answer(site, "refused, "+site+" is the active site")
+		r.answer(v1alpha1.RequestRefused, site+" is the active site")
 	case k.Phase == r.stuckAt:
 	case k.Phase == v1alpha1.KeyringSealed:
 		k.Phase, k.Work, k.Message = v1alpha1.KeyringPending, v1alpha1.KeyringRotation, "the site is about to be unsealed"
@@ -85,14 +85,12 @@ func (r *rotator) look(int) {
 	default:
 		*k = v1alpha1.SiteKeyringStatus{Name: site, Phase: v1alpha1.KeyringSealed, KeyringVersion: k.KeyringVersion, RotatedVersion: k.KeyringVersion}
 		r.did = append(r.did, "rotate "+site)
-		r.answer(site, "done, the keyring is sealed as v"+fmt.Sprint(k.KeyringVersion))
+		r.answer(v1alpha1.RequestDone, "the keyring is sealed as v"+fmt.Sprint(k.KeyringVersion))
 	}
 }
 
-func (r *rotator) answer(site, words string) {
-	g := &r.f.groups[0]
-	delete(g.Annotations, v1alpha1.AnnotationRotateKeyring)
-	g.Annotations[v1alpha1.AnnotationLastRequest] = v1alpha1.AnnotationRotateKeyring + "=" + site + ": " + words
+func (r *rotator) answer(outcome v1alpha1.RequestOutcome, message string) {
+	r.f.answer(v1alpha1.RequestRotateKeyring, outcome, "Because", message)
 }
 
 // rotated runs rotate with an operator that plays along.

@@ -257,6 +257,7 @@ func (r *Reconciler) phases() []phase {
 		{"check TLS", r.tls},
 		{"apply objects", r.objects},
 		{"remove sites", r.removeSites},
+		{"take up requests", r.takeUpRequests},
 		{"keep keyrings", r.keyrings},
 		{"roll out", r.rollOut},
 		{"start loop", r.startLoop},

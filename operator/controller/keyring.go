@@ -14,6 +14,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/keyring"
 	"github.com/mysql-mfg/mfg/operator/render"
 	"github.com/mysql-mfg/mfg/operator/report"
+	asks "github.com/mysql-mfg/mfg/operator/request"
 )
 
 // keyringScope is what a reconcile knows of keyrings.
@@ -89,7 +90,7 @@ func (r *Reconciler) refuseWithoutEncryption(ctx context.Context, s *scope) erro
 	if !set {
 		return nil
 	}
-	return r.performKeyring(ctx, s, keyring.Answer{Site: site, Why: "the group is not encrypted (spec.encryptionAtRest.enabled)"})
+	return r.performKeyring(ctx, s, keyring.Answer{Site: site, Reason: v1alpha1.AnswerNotEncrypted, Why: "the group is not encrypted (spec.encryptionAtRest.enabled)"})
 }
 
 // wishKeyrings hands on how the pods have to be made.
@@ -165,9 +166,12 @@ func (r *Reconciler) performKeyring(ctx context.Context, s *scope, e keyring.Eff
 	return nil
 }
 
-// answerRotation takes the order off the group and says in its place what came of it.
 func (r *Reconciler) answerRotation(ctx context.Context, s *scope, e keyring.Answer) error {
-	if err := r.answerOrder(ctx, s, asked{v1alpha1.AnnotationRotateKeyring, s.group.Annotations[v1alpha1.AnnotationRotateKeyring], e.Outcome()}); err != nil {
+	answer := asks.Refused(e.Reason, e.Why)
+	if e.Done {
+		answer = asks.Done(e.Why)
+	}
+	if err := r.answerOrder(ctx, s, v1alpha1.RequestRotateKeyring, e.Site, answer); err != nil {
 		return err
 	}
 	if !e.Done {

@@ -16,6 +16,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/failover"
 	"github.com/mysql-mfg/mfg/operator/keyring"
 	"github.com/mysql-mfg/mfg/operator/render"
+	asks "github.com/mysql-mfg/mfg/operator/request"
 )
 
 // lostAfter is how long a mysqld that ends at every start may be silent, before its keyring may count as lost.
@@ -33,8 +34,8 @@ func (r *Reconciler) keyringGroup(ctx context.Context, s *scope) (keyring.Group,
 	if p := s.group.Status.PlannedFailover; p != nil && (p.Phase == v1alpha1.PlannedWaiting || p.Phase == v1alpha1.PlannedMoving) {
 		g.PlannedTo = p.To
 	}
-	g.Rotate, g.RotateSet = s.group.Annotations[v1alpha1.AnnotationRotateKeyring]
-	g.LastRequest = s.group.Annotations[v1alpha1.AnnotationLastRequest]
+	order, set := asks.Open(s.group, v1alpha1.RequestRotateKeyring)
+	g.Rotate, g.RotateID, g.RotateSet = order.Value, order.ID, set
 	for _, site := range s.group.Spec.Sites {
 		one, err := r.keyringSite(ctx, s, site.Name)
 		if err != nil {

@@ -21,11 +21,10 @@ import (
 // answered is what became of an order for a reclone; empty while it stands.
 func (w *world) answered(value string) string {
 	w.t.Helper()
-	g := w.group()
-	if g.Annotations[v1alpha1.AnnotationRecloneSite] != "" {
+	if w.group().Annotations[v1alpha1.AnnotationRecloneSite] != "" {
 		return ""
 	}
-	outcome, _ := strings.CutPrefix(g.Annotations[v1alpha1.AnnotationLastRequest], v1alpha1.AnnotationRecloneSite+"="+value+": ")
+	outcome, _ := strings.CutPrefix(w.last(v1alpha1.RequestRecloneSite), value+": ")
 	return outcome
 }
 
@@ -38,7 +37,7 @@ func TestRecloneOfASiteWithoutItsEscrowSecret(t *testing.T) {
 	w.reconcile()
 	w.order(v1alpha1.AnnotationRecloneSite, "c")
 	w.reconcile()
-	if got := w.answered("c"); !strings.HasPrefix(got, "refused, ") || !strings.Contains(got, "kubectl mfg recover-keyring orders c -n shop") || !strings.Contains(got, "c:confirm") {
+	if got := w.answered("c"); !strings.HasPrefix(got, "Refused (") || !strings.Contains(got, "kubectl mfg recover-keyring orders c -n shop") || !strings.Contains(got, "c:confirm") {
 		t.Errorf("answered %q", got)
 	}
 	if !w.site("c").Provisioned || w.site("c").Clone != nil {
@@ -78,7 +77,7 @@ func TestRecloneOfASealedSiteThatNeverOpens(t *testing.T) {
 	w.stuck("c")
 	w.order(v1alpha1.AnnotationRecloneSite, "c")
 	w.reconcile()
-	if got := w.answered("c"); !strings.HasPrefix(got, "refused, ") || !strings.Contains(got, "c:confirm") {
+	if got := w.answered("c"); !strings.HasPrefix(got, "Refused (") || !strings.Contains(got, "c:confirm") {
 		t.Fatalf("without a confirmation answered %q", got)
 	}
 	if !w.site("c").Provisioned {
@@ -145,9 +144,10 @@ func TestI14RecloneOfAStuckSiteIsRefused(t *testing.T) {
 			w.reconcile()
 			w.order(v1alpha1.AnnotationRecloneSite, tt.site)
 			w.reconcile()
-			if got := w.answered(tt.site); !strings.HasPrefix(got, "refused, ") || !strings.Contains(got, tt.why) {
+			if got := w.answered(tt.site); !strings.HasPrefix(got, "Refused (") || !strings.Contains(got, tt.why) {
 				t.Errorf("answered %q", got)
 			}
+			w.offersConfirmation()
 			site, _, _ := strings.Cut(tt.site, ":")
 			if !w.site(site).Provisioned || w.keyring(site).Phase != v1alpha1.KeyringSealed {
 				t.Errorf("something was changed: %+v, %+v", w.site(site), w.keyring(site))

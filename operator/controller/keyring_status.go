@@ -94,6 +94,9 @@ func keyringApply(st v1alpha1.SiteKeyringStatus) *applyv1alpha1.SiteKeyringStatu
 	if st.Rotated {
 		out.WithRotated(true)
 	}
+	if st.Request != "" {
+		out.WithRequest(st.Request)
+	}
 	if st.Stage != "" {
 		out.WithStage(st.Stage)
 	}

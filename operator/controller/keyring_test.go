@@ -165,7 +165,7 @@ func TestRotationOrders(t *testing.T) {
 		if _, still := w.group().Annotations[v1alpha1.AnnotationRotateKeyring]; still {
 			t.Errorf("order for %q is not answered", site)
 		}
-		if last := w.group().Annotations[v1alpha1.AnnotationLastRequest]; !strings.HasPrefix(last, v1alpha1.AnnotationRotateKeyring+"="+site+": refused, ") {
+		if last := w.last(v1alpha1.RequestRotateKeyring); !strings.HasPrefix(last, site+": Refused (") {
 			t.Errorf("answer to %q: %s", site, last)
 		}
 	}
@@ -217,7 +217,7 @@ func TestRotationOrders(t *testing.T) {
 	}
 	metricsSay(t, "c", v1alpha1.KeyringSealed, 2)
 	wantRotations(t, counted, map[string]float64{report.RotationRefused: 4}) // what ends well is counted by the job
-	if last := g.Annotations[v1alpha1.AnnotationLastRequest]; !strings.Contains(last, "=c: done, ") || g.Annotations[v1alpha1.AnnotationRotateKeyring] != "" {
+	if last := w.last(v1alpha1.RequestRotateKeyring); !strings.HasPrefix(last, "c: Done (Completed): ") || g.Annotations[v1alpha1.AnnotationRotateKeyring] != "" {
 		t.Errorf("annotations %v", g.Annotations)
 	}
 }

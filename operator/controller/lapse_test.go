@@ -267,9 +267,9 @@ func TestLapsedOrderIsAnswered(t *testing.T) {
 	w.reconcile()
 	w.r.provisioner.running.Wait()
 	g := w.group()
-	last := g.Annotations[v1alpha1.AnnotationLastRequest]
-	if g.Annotations[v1alpha1.AnnotationRecloneSite] != "" || !strings.Contains(last, "refused, the active site was a") {
-		t.Errorf("annotations %v", g.Annotations)
+	last := w.last(v1alpha1.RequestRecloneSite)
+	if g.Annotations[v1alpha1.AnnotationRecloneSite] != "" || last != "b:confirm: Refused (OrderLapsed): the active site was a" {
+		t.Errorf("annotations %v, answer %q", g.Annotations, last)
 	}
 	if w.site("b").Clone != nil || w.busy("b") || w.said.count(report.RecloneRefused) != 1 {
 		t.Errorf("status %+v, events %v", w.site("b"), w.said.list)

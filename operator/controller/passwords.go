@@ -16,6 +16,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/access"
 	"github.com/mysql-mfg/mfg/operator/passwords"
 	"github.com/mysql-mfg/mfg/operator/report"
+	asks "github.com/mysql-mfg/mfg/operator/request"
 )
 
 const (
@@ -46,7 +47,8 @@ func (r *Reconciler) passwordState(s *scope) passwords.State {
 		Entries: entriesOf(s.accounts), Serial: serialOf(s.accounts), Fresh: s.group.Status.Epoch == 0, Open: s.open(),
 		Settled: r.waits.sinceFirst(s, "passwords/"+contentOf(s.accounts)) >= passwordSettled,
 	}
-	out.Order, out.HasOrder = s.group.Annotations[v1alpha1.AnnotationRotatePasswords]
+	order, set := asks.Open(s.group, v1alpha1.RequestRotatePasswords)
+	out.Order, out.HasOrder = order.Value, set
 	look := r.passwords.get(s.key).look
 	valid := look.content == contentOf(s.accounts) && look.epoch == s.facts.Epoch && s.now.Sub(look.at) < passwordLookAge
 	for _, spec := range s.group.Spec.Sites {
@@ -106,7 +108,7 @@ func (r *Reconciler) performPasswords(ctx context.Context, s *scope, d passwords
 		return r.finishPasswords(ctx, s, e)
 	case passwords.Refuse:
 		value := s.group.Annotations[v1alpha1.AnnotationRotatePasswords]
-		if err := r.answerOrder(ctx, s, asked{v1alpha1.AnnotationRotatePasswords, value, "refused, " + e.Why}); err != nil {
+		if err := r.answerOrder(ctx, s, v1alpha1.RequestRotatePasswords, value, asks.Refused(v1alpha1.AnswerUnknownAccount, e.Why)); err != nil {
 			return err
 		}
 		r.Recorder.Emit(s.group, nil, report.PasswordsRefused, "The replacement of passwords was refused: %s", e.Why)
@@ -154,7 +156,7 @@ func (r *Reconciler) finishPasswords(ctx context.Context, s *scope, e passwords.
 	accounts := strings.Join(e.Accounts, ", ")
 	if e.Answered {
 		value := s.group.Annotations[v1alpha1.AnnotationRotatePasswords]
-		if err := r.answerOrder(ctx, s, asked{v1alpha1.AnnotationRotatePasswords, value, "done, the passwords of " + accounts + " were replaced"}); err != nil {
+		if err := r.answerOrder(ctx, s, v1alpha1.RequestRotatePasswords, value, asks.Done("the passwords of "+accounts+" were replaced")); err != nil {
 			return err
 		}
 	}

@@ -173,7 +173,7 @@ func TestPasswordsAreReplacedI21(t *testing.T) {
 	if !f.takes[mysql.AccountProbe][mysql.ProbePassword(now["sidecar"])] || len(f.takes[mysql.AccountProbe]) != 1 {
 		t.Error("the account of the write probe has not followed")
 	}
-	if words := w.group().Annotations[v1alpha1.AnnotationLastRequest]; !strings.Contains(words, "done, the passwords of") {
+	if words := w.last(v1alpha1.RequestRotatePasswords); !strings.Contains(words, ": Done (Completed): the passwords of") {
 		t.Errorf("answered with %q", words)
 	}
 	if p := w.group().Status.Passwords; p == nil || p.Phase != "" || p.FinishedAt == nil || w.said.count(report.PasswordsRotated) != 1 {
@@ -250,7 +250,7 @@ func TestAnOrderForRootIsRefused(t *testing.T) {
 		g.Annotations = map[string]string{v1alpha1.AnnotationRotatePasswords: "root"}
 	})
 	w.reconcile()
-	if words := w.group().Annotations[v1alpha1.AnnotationLastRequest]; !strings.Contains(words, "refused, there is no account") || w.said.count(report.PasswordsRefused) != 1 {
+	if words := w.last(v1alpha1.RequestRotatePasswords); !strings.HasPrefix(words, "root: Refused (UnknownAccount): there is no account") || w.said.count(report.PasswordsRefused) != 1 {
 		t.Errorf("answered with %q", words)
 	}
 }

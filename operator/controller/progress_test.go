@@ -111,7 +111,7 @@ func TestProgressInStatus(t *testing.T) {
 	if w.site("b").Clone != nil || !w.provisioned("b") || w.busy("b") {
 		t.Errorf("after it: %+v", w.site("b"))
 	}
-	if last := w.group().Annotations[v1alpha1.AnnotationLastRequest]; !strings.Contains(last, "done") {
+	if last := w.last(v1alpha1.RequestRecloneSite); !strings.HasPrefix(last, "b: Done (Completed)") {
 		t.Errorf("last request %q", last)
 	}
 }

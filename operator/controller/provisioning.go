@@ -9,6 +9,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/report"
+	asks "github.com/mysql-mfg/mfg/operator/request"
 )
 
 // provision marks the sites that have the group's data, and has the others given it.
@@ -148,13 +149,13 @@ func (r *Reconciler) takeResult(ctx context.Context, s *scope, site string) erro
 		return nil
 	case o.verdict == verdictAdopt && ordered.given():
 		// Answered before it is marked: after a crash in between the order still stands, and the site is looked at again.
-		if err := r.answer(ctx, s, ordered.value, "done, it holds the data of "+s.activeSite()); err != nil {
+		if err := r.answerOrder(ctx, s, v1alpha1.RequestRecloneSite, ordered.value, asks.Done("it holds the data of "+s.activeSite())); err != nil {
 			return err
 		}
 		r.Recorder.Emit(s.group, r.related(s, site), report.RecloneDone, "Site %s was cloned anew from %s", site, s.activeSite())
 	case o.verdict == verdictLapse:
 		// The site is looked at like any other again: what it holds is kept.
-		if err := r.refuse(ctx, s, request{site: site, value: ordered.value}, o.message); err != nil {
+		if err := r.refuse(ctx, s, request{site: site, value: ordered.value}, asks.Refused(v1alpha1.AnswerOrderLapsed, o.message)); err != nil {
 			return err
 		}
 		delete(s.clones, site)
@@ -162,7 +163,7 @@ func (r *Reconciler) takeResult(ctx context.Context, s *scope, site string) erro
 		s.again = min(s.again, whenMoving)
 		return nil
 	case o.verdict == verdictRefuse && ordered.given():
-		if err := r.answer(ctx, s, ordered.value, "refused, "+o.message); err != nil {
+		if err := r.answerOrder(ctx, s, v1alpha1.RequestRecloneSite, ordered.value, asks.Refused(v1alpha1.AnswerDataAtRisk, o.message)); err != nil {
 			return err
 		}
 		delete(s.clones, site)

@@ -4,19 +4,17 @@ package controller
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/report"
+	asks "github.com/mysql-mfg/mfg/operator/request"
 )
 
 const (
@@ -41,9 +39,9 @@ func (r *Reconciler) takeRequest(ctx context.Context, s *scope) (request, error)
 		s.progress(moving(report.ReasonProvisioning, fmt.Sprintf("reclone of %s waits: %s", q.site, why)), whenMoving)
 		return request{}, nil
 	}
-	for _, guard := range refusals {
-		if why := guard(s, q); why != "" {
-			return request{}, r.refuse(ctx, s, q, why)
+	for _, refusal := range refusals {
+		if why := refusal.guard(s, q); why != "" {
+			return request{}, r.refuse(ctx, s, q, asks.Refused(refusal.reason, why))
 		}
 	}
 	return q, nil
@@ -67,9 +65,34 @@ func (r *Reconciler) whyWait(s *scope, q request) string {
 
 // refusals is the chain of guards before an order is accepted: the first that answers says why not, and what to do. Each
 // is safe alone. What they stand on is looked at again before data is touched (examine).
-var refusals = []func(*scope, request) string{
-	isNoSite, isTheActiveSite, donorIsNotOpen, donorIsNotWhole, isAboutToTakeOver, hasNoKeyring, doesNotAnswer, isNotFenced, isBeingCloned,
-	donorLosesRows, hasDiverged, isNotSettled, isOnlyOtherCopy,
+var refusals = []struct {
+	reason string
+	guard  func(*scope, request) string
+}{
+	{v1alpha1.AnswerUnknownSite, isNoSite},
+	{v1alpha1.AnswerIsActiveSite, isTheActiveSite},
+	{v1alpha1.AnswerDonorNotOpen, donorIsNotOpen},
+	{v1alpha1.AnswerDonorNotWhole, donorIsNotWhole},
+	{v1alpha1.AnswerRoleMoving, isAboutToTakeOver},
+	{v1alpha1.AnswerKeyringMissing, hasNoKeyring},
+	{v1alpha1.AnswerSiteNeverStarts, neverStarts},
+	{v1alpha1.AnswerSiteNotAnswering, doesNotAnswer},
+	{v1alpha1.AnswerSiteNotFenced, isNotFenced},
+	{v1alpha1.AnswerCloneUnderWay, isBeingCloned},
+	{v1alpha1.AnswerDonorLosesRows, donorLosesRows},
+	{v1alpha1.AnswerSiteDiverged, hasDiverged},
+	{v1alpha1.AnswerLossUnknown, isNotSettled},
+	{v1alpha1.AnswerOnlyOtherCopy, isOnlyOtherCopy},
+}
+
+// isRefused is true if any of the guards is against it.
+func isRefused(s *scope, q request) bool {
+	for _, refusal := range refusals {
+		if refusal.guard(s, q) != "" {
+			return true
+		}
+	}
+	return false
 }
 
 func isNoSite(s *scope, q request) string {
@@ -121,16 +144,20 @@ func hasNoKeyring(s *scope, q request) string {
 		q.site, s.key.Name, q.site, s.key.Namespace, q.site, confirmed)
 }
 
+func neverStarts(s *scope, q request) string {
+	if q.confirmed || !neverOpens(s, q.site) {
+		return ""
+	}
+	return fmt.Sprintf("mysqld ends at every start of %s, and its keyring is sealed: look at its log; if the keyring does not open the data, name the "+
+		"version that does (docs/encryption.md), or order %s%s, which throws away what is on its volume", q.site, q.site, confirmed)
+}
+
 func doesNotAnswer(s *scope, q request) string {
 	if f := s.facts.Sites[q.site]; f.MysqlUp && f.AdminAddr != "" {
 		return ""
 	}
-	switch never := neverOpens(s, q.site); {
-	case q.confirmed && (s.keyrings.unreadable[q.site] || never):
+	if q.confirmed && (s.keyrings.unreadable[q.site] || neverOpens(s, q.site)) {
 		return "" // it starts again with a fresh keyring, and is cloned then
-	case never:
-		return fmt.Sprintf("mysqld ends at every start of %s, and its keyring is sealed: look at its log; if the keyring does not open the data, name the "+
-			"version that does (docs/encryption.md), or order %s%s, which throws away what is on its volume", q.site, q.site, confirmed)
 	}
 	return fmt.Sprintf("the MySQL of %s does not answer, and a clone needs one that runs: get its pod %s to run; if its volume is lost, delete the "+
 		"PersistentVolumeClaim %s and the pod, and the site is cloned by itself on a new one",
@@ -229,35 +256,12 @@ func (r *Reconciler) accept(s *scope, site string, o order) {
 	r.Recorder.Emit(s.group, r.related(s, site), report.RecloneAccepted, "Site %s is cloned anew from %s: %s", site, s.activeSite(), o.why())
 }
 
-// refuse takes an order off the group and says why.
-func (r *Reconciler) refuse(ctx context.Context, s *scope, q request, why string) error {
-	if err := r.answer(ctx, s, q.value, "refused, "+why); err != nil {
+// refuse answers an order that is not carried out.
+func (r *Reconciler) refuse(ctx context.Context, s *scope, q request, a asks.Answer) error {
+	if err := r.answerOrder(ctx, s, v1alpha1.RequestRecloneSite, q.value, a); err != nil {
 		return err
 	}
-	r.Recorder.Emit(s.group, r.related(s, q.site), report.RecloneRefused, "Reclone of %s was refused: %s", q.site, why)
-	return nil
-}
-
-// answer takes the annotation off the group and says in its place what came of it. An annotation that has changed since
-// it was read stays: it is another order.
-func (r *Reconciler) answer(ctx context.Context, s *scope, value, outcome string) error {
-	if s.group.Annotations[v1alpha1.AnnotationRecloneSite] != value {
-		return nil
-	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": s.group.UID, "resourceVersion": s.group.ResourceVersion,
-		"annotations": map[string]any{
-			v1alpha1.AnnotationRecloneSite: nil,
-			v1alpha1.AnnotationLastRequest: fmt.Sprintf("%s=%s: %s", v1alpha1.AnnotationRecloneSite, value, outcome),
-		}}})
-	if err != nil {
-		return fmt.Errorf("answer reclone: %w", err)
-	}
-	answered := &v1alpha1.MysqlFailoverGroup{ObjectMeta: metav1.ObjectMeta{Namespace: s.key.Namespace, Name: s.key.Name}}
-	if err := r.Client.Patch(ctx, answered, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(v1alpha1.ManagerController)); err != nil {
-		return fmt.Errorf("answer reclone: %w", err)
-	}
-	s.group.ResourceVersion = answered.ResourceVersion
-	delete(s.group.Annotations, v1alpha1.AnnotationRecloneSite)
+	r.Recorder.Emit(s.group, r.related(s, q.site), report.RecloneRefused, "Reclone of %s was refused: %s", q.site, a.Message)
 	return nil
 }
 
@@ -283,7 +287,7 @@ func (r *Reconciler) policyReclones(s *scope, site string) bool {
 	if rowsLost(s.activeSite(), s.facts) != "" {
 		return false // nobody has given up the rows that a clone does not bring
 	}
-	if slices.ContainsFunc(refusals, func(guard func(*scope, request) string) bool { return guard(s, q) != "" }) {
+	if isRefused(s, q) {
 		return false
 	}
 	if uncounted(s.group, site) && r.waits.since(s, "count", replacedBy(s.group, site)) < countPatience {

@@ -5,6 +5,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/operator/report"
+	asks "github.com/mysql-mfg/mfg/operator/request"
 )
 
 // orderWorld is a group that runs, whose jobs may begin and have nothing to do.
@@ -25,6 +27,30 @@ func orderWorld(t *testing.T) *world {
 	w.r.provisioner.access = fakeAccess{}
 	w.r.Work.jobs = map[siteKey]*job{}
 	return w
+}
+
+// offersConfirmation: an answer names the confirmed order in its words just if its reason says that a confirmation overrides it.
+func (w *world) offersConfirmation() {
+	w.t.Helper()
+	g := w.group()
+	last := g.Status.LastRequest(v1alpha1.RequestRecloneSite)
+	if offers := strings.Contains(last.Message, "order "+last.Target+confirmed); offers != v1alpha1.IsConfirmable(last.Reason) {
+		w.t.Errorf("%s says: %s", last.Reason, last.Message)
+	}
+}
+
+// last is the last answer of a kind; empty if there is none.
+func (w *world) last(kind v1alpha1.RequestKind) string {
+	w.t.Helper()
+	g := w.group()
+	a := g.Status.LastRequest(kind)
+	if a == nil {
+		return ""
+	}
+	if a.ID == "" || a.AnsweredAt.IsZero() {
+		w.t.Errorf("an answer without an id, or a time: %+v", a)
+	}
+	return fmt.Sprintf("%s: %s (%s): %s", a.Target, a.Outcome, a.Reason, a.Message)
 }
 
 func (w *world) order(name, value string) {
@@ -40,7 +66,7 @@ func (w *world) ordered(site, value string) {
 	w.order(v1alpha1.AnnotationRecloneSite, value)
 	w.reconcile()
 	if clone := w.site(site).Clone; clone == nil || clone.Order != value || w.provisioned(site) {
-		w.t.Fatalf("the order %s was not accepted: %+v, last request %q", value, w.site(site), w.group().Annotations[v1alpha1.AnnotationLastRequest])
+		w.t.Fatalf("the order %s was not accepted: %+v, last request %q", value, w.site(site), w.last(v1alpha1.RequestRecloneSite))
 	}
 }
 
@@ -85,7 +111,7 @@ func TestRecloneOrder(t *testing.T) {
 	w.ended("b", outcome{verdict: verdictAdopt, message: "its data is the group's", cloned: true, order: order{value: "b"}})
 	w.reconcile()
 	g := w.group()
-	if g.Annotations[v1alpha1.AnnotationRecloneSite] != "" || !strings.HasSuffix(g.Annotations[v1alpha1.AnnotationLastRequest], "reclone-site=b: done, it holds the data of a") {
+	if g.Annotations[v1alpha1.AnnotationRecloneSite] != "" || w.last(v1alpha1.RequestRecloneSite) != "b: Done (Completed): it holds the data of a" {
 		t.Errorf("annotations %v", g.Annotations)
 	}
 	if !w.provisioned("b") || w.site("b").Clone != nil || w.said.count(report.RecloneDone) != 1 {
@@ -217,10 +243,11 @@ func TestRecloneRefusals(t *testing.T) {
 			w.order(v1alpha1.AnnotationRecloneSite, tt.value)
 			w.reconcile()
 			g := w.group()
-			last := g.Annotations[v1alpha1.AnnotationLastRequest]
-			if g.Annotations[v1alpha1.AnnotationRecloneSite] != "" || !strings.Contains(last, "="+tt.value+": refused, ") || !strings.Contains(last, tt.why) {
-				t.Errorf("annotations %v", g.Annotations)
+			last := w.last(v1alpha1.RequestRecloneSite)
+			if g.Annotations[v1alpha1.AnnotationRecloneSite] != "" || !strings.HasPrefix(last, tt.value+": Refused (") || !strings.Contains(last, tt.why) {
+				t.Errorf("annotations %v, answer %s", g.Annotations, last)
 			}
+			w.offersConfirmation()
 			if said := w.said.of(report.RecloneRefused); len(said) != 1 || !strings.Contains(said[0], tt.why) {
 				t.Errorf("events %v", w.said.list)
 			}
@@ -263,7 +290,7 @@ func TestRecloneRefusedByALook(t *testing.T) {
 	w.ordered("b", "b")
 	w.ended("b", outcome{verdict: verdictRefuse, message: "the site has 3 transactions that the active site lacks", order: order{value: "b"}})
 	w.reconcile()
-	if last := w.group().Annotations[v1alpha1.AnnotationLastRequest]; !strings.Contains(last, "refused, the site has 3 transactions") {
+	if last := w.last(v1alpha1.RequestRecloneSite); !strings.HasPrefix(last, "b: Refused (DataAtRisk): the site has 3 transactions") {
 		t.Errorf("last request %q", last)
 	}
 	if w.site("b").Clone != nil {
@@ -280,11 +307,11 @@ func TestRecloneAnswersOnlyWhatItRead(t *testing.T) {
 	w.order(v1alpha1.AnnotationRecloneSite, "x")
 	s := &scope{key: testKey, group: w.group(), now: time.Now()}
 	w.order(v1alpha1.AnnotationRecloneSite, "b")
-	if err := w.r.answer(w.ctx, s, "x", "refused"); err == nil {
+	if err := w.r.answerOrder(w.ctx, s, v1alpha1.RequestRecloneSite, "x", asks.Done("x")); err == nil {
 		t.Error("an older view of the group was written")
 	}
-	if got := w.group().Annotations[v1alpha1.AnnotationRecloneSite]; got != "b" {
-		t.Errorf("the order is %q now", got)
+	if got := w.group().Annotations[v1alpha1.AnnotationRecloneSite]; got != "b" || w.last(v1alpha1.RequestRecloneSite) != "" {
+		t.Errorf("the order is %q now, answered %q", got, w.last(v1alpha1.RequestRecloneSite))
 	}
 }
 

@@ -58,7 +58,7 @@ func Decide(g Group) Decision {
 		d.Sites = append(d.Sites, next(g, s, d.Refused))
 	}
 	if why := noSuchSite(g); why != "" {
-		d.Effects = append(d.Effects, refused(g.Rotate, why)...)
+		d.Effects = append(d.Effects, refused(g.Rotate, v1alpha1.AnswerUnknownSite, why)...)
 	}
 	return d
 }
@@ -93,6 +93,9 @@ func next(g Group, s Site, plain string) Next {
 	}
 	if plain == "" {
 		n.step(g)
+	}
+	if ordered(g, s) && n.Status.Work == v1alpha1.KeyringRotation {
+		n.Status.Request = g.RotateID // also of an order that was taken back and given again meanwhile
 	}
 	n.learn()
 	n.note()
@@ -170,15 +173,15 @@ func done(s Site) Answer {
 
 // refuse answers an order that must not be carried out, if there is a reason.
 func (n *Next) refuse(g Group, s Site) {
-	if why := refusal(g, s); why != "" {
+	if reason, why := refusal(g, s); why != "" {
 		n.Status.RotationRefused = why
-		n.Effects = append(n.Effects, refused(s.Name, why)...)
+		n.Effects = append(n.Effects, refused(s.Name, reason, why)...)
 	}
 }
 
-func refused(site, why string) []Effect {
+func refused(site, reason, why string) []Effect {
 	return []Effect{
-		Answer{Site: site, Why: why},
+		Answer{Site: site, Reason: reason, Why: why},
 		Say{Site: site, What: EventRotationRefused, Text: fmt.Sprintf("Rotation of the keyring of %s was refused: %s", site, why)},
 	}
 }

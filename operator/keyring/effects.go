@@ -30,11 +30,12 @@ type (
 	}
 	// Unprovision takes the mark off a site that it holds the group's data: its data can be read by nobody any more.
 	Unprovision struct{ Site, Why string }
-	// Answer takes the annotation rotate-keyring off the group and says what came of it.
+	// Answer answers the request rotate-keyring. Reason is why it was refused.
 	Answer struct {
-		Site string
-		Done bool
-		Why  string
+		Site   string
+		Done   bool
+		Reason string
+		Why    string
 	}
 	// Say tells that something happened.
 	Say struct {
@@ -60,15 +61,7 @@ func (e Rotate) String() string      { return "rotate " + e.Site }
 func (e Prune) String() string       { return fmt.Sprintf("prune %v of %s", e.Names, e.Site) }
 func (e Unprovision) String() string { return fmt.Sprintf("unprovision %s: %s", e.Site, e.Why) }
 func (e Answer) String() string {
-	return fmt.Sprintf("answer rotation of %s: %v %s", e.Site, e.Done, e.Why)
-}
-
-// Outcome is what the group says of an order.
-func (e Answer) Outcome() string {
-	if e.Done {
-		return "done, " + e.Why
-	}
-	return "refused, " + e.Why
+	return fmt.Sprintf("answer rotation of %s: %v %s %s", e.Site, e.Done, e.Reason, e.Why)
 }
 
 func (e Say) String() string { return fmt.Sprintf("say %s of %s: %s", e.What, e.Site, e.Text) }

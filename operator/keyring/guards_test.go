@@ -135,11 +135,12 @@ func TestACloneIsBegunAndGivenUp(t *testing.T) {
 	})
 }
 
-// lastTold is what the group says of a rotation that ended with a version.
-func lastTold(version int64) change {
-	return func(g *Group, _ *Site) {
-		g.LastRequest = "mysql-mfg.io/rotate-keyring=b: done, the keyring is sealed as " + ver(version).Name
-	}
+// forOrder has the rotation carried out for an order.
+func forOrder(id string) change { return func(_ *Group, s *Site) { s.Status.Request = id } }
+
+// order is an order for the rotation of b.
+func order(id string) change {
+	return func(g *Group, _ *Site) { g.RotateSet, g.Rotate, g.RotateID = true, "b", id }
 }
 
 // I20, I16: when a rotation begins, and when it does not go on.
@@ -148,10 +149,18 @@ func TestARotationIsBegunAndGivenUp(t *testing.T) {
 	notSealed := func(n Next) bool { return !n.Wish.Sealed }
 	with := func(more ...change) []change { return append(append([]change{}, open...), more...) }
 	decideAll(t, map[string]transition{
-		"ordered again as soon as it was answered": {"that is another order, which is not done yet", sealed, []change{hasRotated, rotate("b"), lastTold(3)},
-			stays, "", func(n Next) bool { return !n.Status.Rotated && !has[Answer](n) }},
-		"ordered again, and answered something else meanwhile": {"the answer takes the order off, so this one had none", sealed, []change{hasRotated, rotate("b"), lastTold(2)},
-			stays, "", has[Answer]},
+		"ordered again as soon as it was answered": {"that is another order, which is not done yet", sealed, []change{hasRotated, forOrder("1"), order("2")},
+			stays, "", func(n Next) bool { return !n.Status.Rotated && n.Status.Request == "" && !has[Answer](n) }},
+		"the order it was carried out for": {"it has no answer yet", sealed, []change{hasRotated, forOrder("1"), order("1")},
+			stays, "", func(n Next) bool { return n.Status.Rotated && has[Answer](n) }},
+		"an order begins it": {"the answer is to be that order's", sealed, []change{order("1")},
+			pending, "", func(n Next) bool { return n.Status.Request == "1" }},
+		"ordered anew while it goes on": {"one rotation is enough for both", unsealed, []change{unsealedFor(rot, digest("3")), forOrder("1"), order("2")},
+			stays, "", func(n Next) bool { return n.Status.Request == "2" }},
+		"a clone goes on, and a rotation is ordered": {"a clone answers no rotation", unsealed, []change{unsealedFor(clone, digest("3")), noData, cloneWanted, order("2")},
+			escrowed, EventEscrowed, func(n Next) bool { return n.Status.Request == "" }},
+		"another site is ordered while it goes on": {"that order is another site's", unsealed, []change{unsealedFor(rot, digest("3")), forOrder("1"), rotate("c")},
+			escrowed, "", func(n Next) bool { return n.Status.Request == "1" && !has[Answer](n) }},
 		"nothing is known": {"I20: it may be the active site by now", sealed, []change{rotate("b"), unknown},
 			stays, "", not(has[Answer])},
 		"pending, the active site changes": {"I20: nothing was changed yet", pending, []change{work(rot), rotate("b"), roleMoves},

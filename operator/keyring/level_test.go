@@ -101,7 +101,7 @@ func TestARotationIsRefusedBeforeTheKeyringIsFullI16(t *testing.T) {
 		"nobody knows how full": {"no size is no reason", sealed, []change{sized(0), rotate("b")}, pending, "", nil},
 	})
 	g, s := at(sealed, sized(wire.MaxKeyringFile))
-	if why := refusal(g, s); !strings.Contains(why, "volume") {
+	if reason, why := refusal(g, s); reason != "KeyringFull" || !strings.Contains(why, "volume") {
 		t.Errorf("%q names no way out", why)
 	}
 }

@@ -224,21 +224,17 @@ func beginClone(_ Group, n *Next) {
 }
 
 func isOrdered(g Group, s Site) bool {
-	return g.Known && ordered(g, s) && !s.Status.Rotated && refusal(g, s) == ""
+	return g.Known && ordered(g, s) && !s.Status.Rotated && mayBegin(g, s)
 }
 
 func beginRotation(_ Group, n *Next) { n.Status.Work = v1alpha1.KeyringRotation }
 
-// isAnswered is true of an order that stands, too, if the rotation was told of already: it is a new one, and nothing was done for it.
-func isAnswered(g Group, s Site) bool { return s.Status.Rotated && (!ordered(g, s) || isTold(g, s)) }
-
-// isTold is true if the last order was answered with the rotation that was carried out. The answer takes that order off the group
-// in the same write.
-func isTold(g Group, s Site) bool {
-	return g.LastRequest == v1alpha1.AnnotationRotateKeyring+"="+s.Name+": "+done(s).Outcome()
+// isAnswered is true of an order that stands, too, if it is another one than the rotation was carried out for: nothing was done for it.
+func isAnswered(g Group, s Site) bool {
+	return s.Status.Rotated && (!ordered(g, s) || g.RotateID != s.Status.Request)
 }
 
-func forgetRotation(_ Group, n *Next) { n.Status.Rotated = false }
+func forgetRotation(_ Group, n *Next) { n.Status.Rotated, n.Status.Request = false, "" }
 
 func isWithdrawn(g Group, s Site) bool {
 	if s.Status.Work == v1alpha1.KeyringClone {

@@ -4,6 +4,7 @@ package keyring
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"pgregory.net/rapid"
@@ -14,7 +15,8 @@ import (
 func (l *lab) order(what string) {
 	switch what {
 	case "rotate":
-		l.g.RotateSet, l.g.Rotate = true, "b"
+		l.orders++
+		l.g.RotateSet, l.g.Rotate, l.g.RotateID = true, "b", fmt.Sprint(l.orders)
 	case "withdraw":
 		l.g.RotateSet, l.g.Rotate = false, ""
 	case "reclone":

@@ -9,7 +9,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
 )
 
@@ -61,6 +60,8 @@ type lab struct {
 	// dead is true while mysqld does not run in the pod, ran if it was seen to in this one; pods counts them.
 	dead, ran bool
 	pods      int
+	// orders counts the orders for a rotation.
+	orders int
 }
 
 func newLab(t *rapid.T) *lab {
@@ -152,7 +153,10 @@ func (l *lab) perform(e Effect) {
 			l.t.Fatalf("an order is answered as done, and nothing was rotated since the last one was: %+v", l.s.Status)
 		}
 		l.rotated = l.rotated && !e.Done
-		l.g.RotateSet, l.g.Rotate, l.g.LastRequest = false, "", v1alpha1.AnnotationRotateKeyring+"=b: "+e.Outcome()
+		if e.Done && l.s.Status.Request != l.g.RotateID {
+			l.t.Fatalf("the order %s is answered as done by the rotation for %s", l.g.RotateID, l.s.Status.Request)
+		}
+		l.g.RotateSet, l.g.Rotate = false, ""
 	case Say:
 	}
 }

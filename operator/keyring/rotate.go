@@ -13,9 +13,20 @@ import (
 
 // refusals is the chain of guards before a rotation begins: the first that answers says why not, and what to do. Each is
 // safe alone. isActivePrimary is looked at again right before the keys are rotated (mayRotate).
-var refusals = []func(Group, Site) string{
-	isActivePrimary, isAboutToTakeOver, roleIsMoving, isNotSealed, isNearlyFull, holdsNoData, hasDiverged, doesNotFollow, orderedUpdateInFlight,
-	otherKeyringInFlight,
+var refusals = []struct {
+	reason string
+	guard  func(Group, Site) string
+}{
+	{v1alpha1.AnswerIsActiveSite, isActivePrimary},
+	{v1alpha1.AnswerRoleMoving, isAboutToTakeOver},
+	{v1alpha1.AnswerRoleMoving, roleIsMoving},
+	{v1alpha1.AnswerKeyringNotSealed, isNotSealed},
+	{v1alpha1.AnswerKeyringFull, isNearlyFull},
+	{v1alpha1.AnswerSiteWithoutData, holdsNoData},
+	{v1alpha1.AnswerSiteDiverged, hasDiverged},
+	{v1alpha1.AnswerSiteNotFollowing, doesNotFollow},
+	{v1alpha1.AnswerUpdateUnderWay, orderedUpdateInFlight},
+	{v1alpha1.AnswerOtherKeyring, otherKeyringInFlight},
 }
 
 // nearlyFull leaves room for what clones add: a keyring beyond MaxKeyringFile comes into no escrow, and would be in its pod alone.
@@ -110,13 +121,19 @@ func otherKeyringInFlight(g Group, s Site) string {
 	return ""
 }
 
-func refusal(g Group, s Site) string {
-	for _, guard := range refusals {
-		if why := guard(g, s); why != "" {
-			return why
+func refusal(g Group, s Site) (reason, why string) {
+	for _, refusal := range refusals {
+		if why := refusal.guard(g, s); why != "" {
+			return refusal.reason, why
 		}
 	}
-	return ""
+	return "", ""
+}
+
+// mayBegin is true if no guard is against a rotation.
+func mayBegin(g Group, s Site) bool {
+	reason, _ := refusal(g, s)
+	return reason == ""
 }
 
 // ordered is true if the annotation orders the rotation of a site.

@@ -34,11 +34,11 @@ type Group struct {
 	// Donor is true if the active site is open and holds the group's data: whoever loses its own can be cloned anew.
 	Donor bool
 
-	// RotateSet is true if the annotation rotate-keyring is there, Rotate is its value.
+	// RotateSet is true if the annotation rotate-keyring is there and was not answered yet, Rotate is its value.
 	RotateSet bool
 	Rotate    string
-	// LastRequest is the annotation last-request: what was said to the last order of any kind.
-	LastRequest string
+	// RotateID tells the order from others.
+	RotateID string
 
 	// Sites come in the order of the specification.
 	Sites []Site

@@ -4,73 +4,125 @@ package monitor
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
+	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/managedfields"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/v1alpha1/applyconfiguration"
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/operator/failover"
 	"github.com/mysql-mfg/mfg/operator/report"
 )
 
-// patched is an API server that keeps the annotations of the last merge patch.
-type patched struct {
-	client.Client
-	annotations map[string]any
+// groupAPI is an API server with one group.
+func groupAPI(t *testing.T, group *v1alpha1.MysqlFailoverGroup) client.Client {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, corev1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(group).WithStatusSubresource(group).
+		WithTypeConverters(applyconfiguration.NewTypeConverter(scheme), managedfields.NewDeducedTypeConverter()).Build()
 }
 
-func (p *patched) Patch(_ context.Context, obj client.Object, patch client.Patch, _ ...client.PatchOption) error {
-	body, err := patch.Data(obj)
-	if err != nil {
-		return err
+// answersOf are the answers that a group has, each in a line, and the annotations that it has left.
+func answersOf(t *testing.T, l *loop) (answers string, left map[string]string) {
+	t.Helper()
+	g := &v1alpha1.MysqlFailoverGroup{}
+	if err := l.m.Client.Get(t.Context(), l.key, g); err != nil {
+		t.Fatal(err)
 	}
-	var doc struct {
-		Metadata struct {
-			Annotations map[string]any `json:"annotations"`
-		} `json:"metadata"`
+	var lines []string
+	for _, a := range g.Status.LastRequests {
+		lines = append(lines, fmt.Sprintf("%s %s %s: %s (%s): %s", a.Kind, a.ID, a.Target, a.Outcome, a.Reason, a.Message))
 	}
-	err = json.Unmarshal(body, &doc)
-	p.annotations = doc.Metadata.Annotations
-	return err
+	slices.Sort(lines)
+	return strings.Join(lines, "\n"), g.Annotations
 }
 
 // TestOnlyWhatWasAnsweredIsTakenOff: a request that was made while another was looked at stays, and giving up says what it gave up.
 func TestOnlyWhatWasAnsweredIsTakenOff(t *testing.T) {
-	const asks, gives = v1alpha1.AnnotationPlannedFailover, v1alpha1.AnnotationAbortFailover
-	over := failover.Planned{From: "east", To: "west", Cause: failover.CauseRequested, Phase: v1alpha1.PlannedRefused, Message: "it lags"}
-	given := failover.Planned{From: "east", To: "west", Cause: failover.CauseLeaving, Phase: v1alpha1.PlannedAborted, Answered: true, FinishedAt: time.Now()}
+	const asks, gives, id = v1alpha1.AnnotationPlannedFailover, v1alpha1.AnnotationAbortFailover, v1alpha1.AnnotationPlannedFailover + "-id"
+	ended := func(phase v1alpha1.PlannedPhase, reason failover.Reason) *failover.Planned {
+		return &failover.Planned{From: "east", To: "west", Cause: failover.CauseRequested, Phase: phase, Reason: reason, Message: "it lags", FinishedAt: time.Now()}
+	}
+	answered := func(p *failover.Planned, ago time.Duration) *failover.Planned {
+		p.Answered, p.FinishedAt = true, p.FinishedAt.Add(-ago)
+		return p
+	}
+	waits := ended(v1alpha1.PlannedWaiting, "")
 	for name, tc := range map[string]struct {
 		annotations map[string]string
 		planned     *failover.Planned
-		taken       []string
-		outcome     string
+		answers     string
+		left        map[string]string
 	}{
-		"answered":                       {map[string]string{asks: "west"}, &over, []string{asks}, "it lags"},
-		"another is asked for by now":    {map[string]string{asks: "south"}, &over, nil, ""},
-		"a move of its own was given up": {map[string]string{gives: "x"}, &given, []string{gives}, "east -> west: Aborted"},
-		"nothing to give up":             {map[string]string{gives: "x"}, nil, []string{gives}, "there is no planned failover"},
-		"giving up leaves a request":     {map[string]string{gives: "x", asks: "south"}, &given, []string{gives}, "Aborted"},
+		"refused":   {map[string]string{asks: "west", id: "1"}, ended(v1alpha1.PlannedRefused, "TargetLags"), "PlannedFailover 1 west: Refused (TargetLags): it lags", nil},
+		"succeeded": {map[string]string{asks: "west", id: "1"}, ended(v1alpha1.PlannedSucceeded, "Opened"), "PlannedFailover 1 west: Done (Opened): it lags", nil},
+		"reverted":  {map[string]string{asks: "west", id: "1"}, ended(v1alpha1.PlannedReverted, "PauseTimeout"), "PlannedFailover 1 west: Failed (PauseTimeout): it lags", nil},
+		"given up": {map[string]string{asks: "west", id: "1", gives: "true"}, ended(v1alpha1.PlannedAborted, "Aborted"),
+			"AbortFailover  true: Done (Aborted): east -> west: it lags\nPlannedFailover 1 west: Failed (Aborted): it lags", nil},
+		"under way":                      {map[string]string{asks: "west", gives: "true"}, waits, "", map[string]string{asks: "west", gives: "true"}},
+		"another is asked for by now":    {map[string]string{asks: "south", id: "2"}, ended(v1alpha1.PlannedRefused, "TargetLags"), "", map[string]string{asks: "south", id: "2"}},
+		"answered before":                {map[string]string{asks: "west", id: "2"}, answered(ended(v1alpha1.PlannedRefused, "TargetLags"), 0), "", map[string]string{asks: "west", id: "2"}},
+		"a move of its own was given up": {map[string]string{gives: "x"}, answered(ended(v1alpha1.PlannedAborted, "Aborted"), 0), "AbortFailover  x: Done (Aborted): east -> west: it lags", nil},
+		"one was given up long ago": {map[string]string{gives: "x"}, answered(ended(v1alpha1.PlannedAborted, "Aborted"), time.Hour),
+			"AbortFailover  x: Refused (NothingToAbort): there is no planned failover to give up", nil},
+		"nothing to give up":            {map[string]string{gives: ""}, nil, "AbortFailover  : Refused (NothingToAbort): there is no planned failover to give up", nil},
+		"giving up leaves a request":    {map[string]string{gives: "x", asks: "south"}, nil, "AbortFailover  x: Refused (NothingToAbort): there is no planned failover to give up", map[string]string{asks: "south"}},
+		"nothing is asked for, or done": {nil, ended(v1alpha1.PlannedSucceeded, "Opened"), "", nil},
 	} {
-		api := &patched{}
+		group := &v1alpha1.MysqlFailoverGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "orders", Annotations: tc.annotations}}
 		l := testLoop(t, &pushes{}, nil)
-		l.m.Client, l.loaded, l.durable.Planned = api, true, tc.planned
-		l.answerPlanned(t.Context(), &v1alpha1.MysqlFailoverGroup{ObjectMeta: metav1.ObjectMeta{Annotations: tc.annotations}})
-		var taken []string
-		for _, key := range []string{asks, gives} {
-			if value, is := api.annotations[key]; is && value == nil {
-				taken = append(taken, key)
-			}
+		l.m.Client, l.durable.Planned = groupAPI(t, group), tc.planned
+		l.answerPlanned(t.Context(), group)
+		if answers, left := answersOf(t, l); answers != "" || !maps.Equal(left, tc.annotations) {
+			t.Errorf("%s: answered before it was known what is durable: %s", name, answers)
 		}
-		outcome, _ := api.annotations[v1alpha1.AnnotationLastRequest].(string)
-		if strings.Join(taken, " ") != strings.Join(tc.taken, " ") || !strings.Contains(outcome, tc.outcome) {
-			t.Errorf("%s: takes %v off and says %q", name, taken, outcome)
+		l.loaded = true
+		l.answerPlanned(t.Context(), group)
+		answers, left := answersOf(t, l)
+		if answers != tc.answers || !maps.Equal(left, tc.left) {
+			t.Errorf("%s: %q, want %q; left %v", name, answers, tc.answers, left)
+		}
+	}
+}
+
+// An order is answered once a site is open: it was carried out, or there is nothing to override.
+func TestAnOrderIsAnswered(t *testing.T) {
+	const order, id = v1alpha1.AnnotationForceFailover, v1alpha1.AnnotationForceFailover + "-id"
+	for name, tc := range map[string]struct {
+		value    string
+		topology failover.Topology
+		answers  string
+		left     map[string]string
+	}{
+		"carried out":         {"west", failover.TopologyHealthy, "ForceFailover 1 west: Done (Completed): west is active under epoch 8", nil},
+		"nothing to override": {"east", failover.TopologyHealthy, "ForceFailover 1 east: Refused (ActiveSiteOpen): west accepts writes", nil},
+		"not yet":             {"west", failover.TopologyActiveDown, "", map[string]string{order: "west", id: "1"}},
+		"names no site":       {"", failover.TopologyHealthy, "", map[string]string{order: "", id: "1"}},
+	} {
+		group := &v1alpha1.MysqlFailoverGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "orders", Annotations: map[string]string{order: tc.value, id: "1"}}}
+		l := testLoop(t, &pushes{}, nil)
+		l.m.Client = groupAPI(t, group)
+		l.answerOrder(t.Context(), group, failover.Decision{Topology: tc.topology, Status: failover.Durable{ActiveSite: "west", Epoch: 8}})
+		answers, left := answersOf(t, l)
+		if answers != tc.answers || !maps.Equal(left, tc.left) {
+			t.Errorf("%s: %q, want %q; left %v", name, answers, tc.answers, left)
 		}
 	}
 }

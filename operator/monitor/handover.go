@@ -183,45 +183,6 @@ func (l *loop) label(ctx context.Context, pod *corev1.Pod, want map[string]strin
 	return l.m.Client.Patch(ctx, pod.DeepCopy(), client.RawPatch(types.MergePatchType, patch), client.FieldOwner(v1alpha1.ManagerMonitor))
 }
 
-// answerPlanned takes the annotations of a planned failover off the group once its outcome is durable, and says there
-// what came of it. A request for another site that was made meanwhile stays.
-func (l *loop) answerPlanned(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) {
-	p := l.durable.Planned
-	var keys []string
-	outcome := fmt.Sprintf("%s: there is no planned failover to give up", v1alpha1.AnnotationAbortFailover)
-	if _, abort := group.Annotations[v1alpha1.AnnotationAbortFailover]; abort && (p == nil || p.Over()) {
-		keys = append(keys, v1alpha1.AnnotationAbortFailover)
-	}
-	if p != nil && p.Phase == v1alpha1.PlannedAborted && time.Since(p.FinishedAt) < time.Minute {
-		outcome = fmt.Sprintf("%s: %s -> %s: %s (%s): %s", v1alpha1.AnnotationAbortFailover, p.From, p.To, p.Phase, p.Reason, p.Message)
-	}
-	if p != nil && p.Over() && !p.Answered && group.Annotations[v1alpha1.AnnotationPlannedFailover] == p.To {
-		keys = append(keys, v1alpha1.AnnotationPlannedFailover)
-		outcome = fmt.Sprintf("%s=%s: %s (%s): %s", v1alpha1.AnnotationPlannedFailover, p.To, p.Phase, p.Reason, p.Message)
-	}
-	if !l.loaded || len(keys) == 0 {
-		return
-	}
-	if err := l.clear(ctx, group, outcome, keys...); err != nil {
-		l.log.Error("answer request", "error", err)
-	}
-}
-
-// clear takes annotations off the group and leaves what came of them.
-func (l *loop) clear(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, outcome string, keys ...string) error {
-	annotations := map[string]any{v1alpha1.AnnotationLastRequest: outcome}
-	for _, key := range keys {
-		annotations[key] = nil
-	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": annotations}})
-	if err != nil {
-		return fmt.Errorf("encode annotations: %w", err)
-	}
-	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
-	defer cancel()
-	return l.m.Client.Patch(ctx, group.DeepCopy(), client.RawPatch(types.MergePatchType, patch), client.FieldOwner(v1alpha1.ManagerMonitor))
-}
-
 // plannedKey tells one step of one planned failover from every other: two in a row may be refused.
 func plannedKey(p *failover.Planned) string {
 	if p == nil {

@@ -67,28 +67,10 @@ func (l *loop) report(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, s
 		l.events(group, d) // what could not be persisted did not happen
 	}
 	l.countLosses(ctx, group)
-	l.clearOrder(ctx, group, d)
-	l.answerEmpty(ctx, group)
+	l.answerOrder(ctx, group, d)
+	l.answerSenseless(ctx, group)
 	l.answerPlanned(ctx, group)
 	l.writeStatus(ctx, group, s, d)
-}
-
-// clearOrder takes a person's order off the group once a site is open: it was carried out, or there is nothing to
-// override. Left in place it would move the role at the next fault.
-func (l *loop) clearOrder(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, d failover.Decision) {
-	order := group.Annotations[v1alpha1.AnnotationForceFailover]
-	if order == "" || d.Topology != failover.TopologyHealthy {
-		return
-	}
-	outcome := fmt.Sprintf("%s=%s: refused, %s accepts writes", v1alpha1.AnnotationForceFailover, order, d.Status.ActiveSite)
-	if order == d.Status.ActiveSite {
-		outcome = fmt.Sprintf("%s=%s: done under epoch %d", v1alpha1.AnnotationForceFailover, order, d.Status.Epoch)
-	}
-	if err := l.clear(ctx, group, outcome, v1alpha1.AnnotationForceFailover); err != nil {
-		l.log.Error("clear order", "error", err)
-		return
-	}
-	l.m.Events.Emit(group, siteObject(group, d.Status.ActiveSite), report.FailoverForced, "%s", outcome)
 }
 
 func (l *loop) logChange(s failover.Snapshot, d failover.Decision, failed error) {

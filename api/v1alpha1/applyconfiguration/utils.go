@@ -52,6 +52,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.IssuerRefApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("KeyringSpec"):
 		return &apiv1alpha1.KeyringSpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("LastRequest"):
+		return &apiv1alpha1.LastRequestApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("LostRows"):
 		return &apiv1alpha1.LostRowsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("MysqlFailoverGroup"):

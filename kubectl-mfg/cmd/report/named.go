@@ -68,11 +68,10 @@ func NameStatus(g *v1alpha1.MysqlFailoverGroup) {
 	if f := g.Status.Forecast; f != nil {
 		all = append(all, &f.Message)
 	}
+	for i := range g.Status.LastRequests {
+		all = append(all, &g.Status.LastRequests[i].Message)
+	}
 	for _, words := range all {
 		named(words, g.Namespace, g.Name)
-	}
-	if said, has := g.Annotations[v1alpha1.AnnotationLastRequest]; has {
-		named(&said, g.Namespace, g.Name)
-		g.Annotations[v1alpha1.AnnotationLastRequest] = said
 	}
 }

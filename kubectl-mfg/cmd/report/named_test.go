@@ -26,9 +26,10 @@ func TestNamed(t *testing.T) {
 	live := &wire.GroupStatus{Namespace: "shop", Group: "orders", Message: said, Forecast: &wire.Forecast{Message: said}, Sites: []wire.SiteStatus{{Message: said}}}
 	NameLive(live)
 	g := &v1alpha1.MysqlFailoverGroup{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "orders", Annotations: map[string]string{v1alpha1.AnnotationLastRequest: said}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "orders"},
 		Status: v1alpha1.MysqlFailoverGroupStatus{
 			Conditions: []metav1.Condition{{Message: said}}, Sites: []v1alpha1.SiteStatus{{Message: said}},
+			LastRequests:    []v1alpha1.LastRequest{{Message: said}},
 			PlannedFailover: &v1alpha1.PlannedFailoverStatus{Message: said}, Forecast: &v1alpha1.Forecast{Message: said},
 		},
 	}

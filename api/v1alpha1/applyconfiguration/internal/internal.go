@@ -382,6 +382,30 @@ var schemaYAML = typed.YAMLObject(`types:
   scalar: string
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.KeyringWork
   scalar: string
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.LastRequest
+  map:
+    fields:
+    - name: answeredAt
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
+    - name: id
+      type:
+        scalar: string
+    - name: kind
+      type:
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.RequestKind
+    - name: message
+      type:
+        scalar: string
+    - name: outcome
+      type:
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.RequestOutcome
+    - name: reason
+      type:
+        scalar: string
+    - name: target
+      type:
+        scalar: string
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.LostRows
   map:
     fields:
@@ -525,6 +549,14 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: lastFailover
       type:
         scalar: string
+    - name: lastRequests
+      type:
+        list:
+          elementType:
+            namedType: com.github.mysql-mfg.mfg.api.v1alpha1.LastRequest
+          elementRelationship: associative
+          keys:
+          - kind
     - name: observedGeneration
       type:
         scalar: numeric
@@ -624,6 +656,10 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: numeric
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.PlannedPhase
+  scalar: string
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.RequestKind
+  scalar: string
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.RequestOutcome
   scalar: string
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.SidecarSpec
   map:
@@ -735,6 +771,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: plainAccepted
       type:
         scalar: boolean
+    - name: request
+      type:
+        scalar: string
     - name: rotated
       type:
         scalar: boolean

@@ -23,6 +23,8 @@ import (
 // encryptionAtRest, passwords and the conditions Progressing, TLSReady, UnbuiltFeatures, EncryptionAtRestReady,
 // BackupReady, CacheReady, DNSReady, TaintsReady.
 //
+// lastRequests is written by operator/request alone, for both, with a field manager for each kind.
+//
 // Strings here have no bound and words no enumeration in the schema, on purpose: a rejected status write would stop a
 // failover. Lists have bounds far above what is written.
 type MysqlFailoverGroupStatusApplyConfiguration struct {
@@ -64,6 +66,8 @@ type MysqlFailoverGroupStatusApplyConfiguration struct {
 	EncryptionAtRest *EncryptionAtRestStatusApplyConfiguration `json:"encryptionAtRest,omitempty"`
 	// passwords says how far the replacement of passwords is; empty if there never was one.
 	Passwords *PasswordsStatusApplyConfiguration `json:"passwords,omitempty"`
+	// lastRequests are the last answers to what was asked for by annotation, one for each kind of request.
+	LastRequests []LastRequestApplyConfiguration `json:"lastRequests,omitempty"`
 	// conditions say what is true now; their messages name the next step.
 	Conditions []metav1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 }
@@ -225,6 +229,19 @@ func (b *MysqlFailoverGroupStatusApplyConfiguration) WithEncryptionAtRest(value 
 // If called multiple times, the Passwords field is set to the value of the last call.
 func (b *MysqlFailoverGroupStatusApplyConfiguration) WithPasswords(value *PasswordsStatusApplyConfiguration) *MysqlFailoverGroupStatusApplyConfiguration {
 	b.Passwords = value
+	return b
+}
+
+// WithLastRequests adds the given value to the LastRequests field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the LastRequests field.
+func (b *MysqlFailoverGroupStatusApplyConfiguration) WithLastRequests(values ...*LastRequestApplyConfiguration) *MysqlFailoverGroupStatusApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithLastRequests")
+		}
+		b.LastRequests = append(b.LastRequests, *values[i])
+	}
 	return b
 }
 

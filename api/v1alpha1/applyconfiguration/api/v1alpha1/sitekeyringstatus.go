@@ -30,6 +30,8 @@ type SiteKeyringStatusApplyConfiguration struct {
 	Since *v1.MicroTime `json:"since,omitempty"`
 	// rotated is true once both master keys were rotated in the rotation that is under way.
 	Rotated *bool `json:"rotated,omitempty"`
+	// request is the id of the request that the rotation under way is to answer.
+	Request *string `json:"request,omitempty"`
 	// stage is how far the work has come within the phase: Rotating once the master keys may have been rotated, Sealing
 	// once the site is rendered with the escrowed keyring.
 	Stage *apiv1alpha1.KeyringStage `json:"stage,omitempty"`
@@ -125,6 +127,14 @@ func (b *SiteKeyringStatusApplyConfiguration) WithSince(value v1.MicroTime) *Sit
 // If called multiple times, the Rotated field is set to the value of the last call.
 func (b *SiteKeyringStatusApplyConfiguration) WithRotated(value bool) *SiteKeyringStatusApplyConfiguration {
 	b.Rotated = &value
+	return b
+}
+
+// WithRequest sets the Request field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Request field is set to the value of the last call.
+func (b *SiteKeyringStatusApplyConfiguration) WithRequest(value string) *SiteKeyringStatusApplyConfiguration {
+	b.Request = &value
 	return b
 }
 

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package monitor
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/failover"
+	"github.com/mysql-mfg/mfg/operator/report"
+	"github.com/mysql-mfg/mfg/operator/request"
+)
+
+// answered is a request with its answer.
+type answered struct {
+	request.Request
+	request.Answer
+}
+
+// String is what an event says of it.
+func (a answered) String() string {
+	return fmt.Sprintf("%s=%s: %s", a.Kind.Annotation(), a.Value, a.Answer)
+}
+
+// answer answers a request, and is false if that has to be done again.
+func (l *loop) answer(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, a answered) bool {
+	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
+	defer cancel()
+	w := request.Writer{Client: l.m.Client, Owner: v1alpha1.ManagerMonitor, Anew: true}
+	err := w.Answer(ctx, group.DeepCopy(), a.Request, a.Answer)
+	switch {
+	case apierrors.IsConflict(err):
+		l.log.Debug("answer request", "error", err) // somebody wrote at the same time: the next pass takes it off
+	case err != nil:
+		l.log.Error("answer request", "error", err)
+	}
+	return err == nil
+}
+
+// answerPlanned answers the requests for a planned failover and for its end, once the outcome is durable. A request for another
+// site that was made meanwhile stays.
+func (l *loop) answerPlanned(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) {
+	p := l.durable.Planned
+	if !l.loaded || p != nil && !p.Over() {
+		return
+	}
+	if q, asked := request.Of(group, v1alpha1.RequestPlannedFailover); asked && p != nil && !p.Answered && q.Value == p.To {
+		a := request.Answer{Outcome: plannedOutcomes[p.Phase], Reason: string(p.Reason), Message: p.Message}
+		l.answer(ctx, group, answered{q, a})
+	}
+	if q, asked := request.Of(group, v1alpha1.RequestAbortFailover); asked {
+		l.answer(ctx, group, answered{q, abortAnswer(p, time.Now())})
+	}
+}
+
+// plannedOutcomes are those of the phases with which a planned failover ends.
+var plannedOutcomes = map[v1alpha1.PlannedPhase]v1alpha1.RequestOutcome{
+	v1alpha1.PlannedSucceeded: v1alpha1.RequestDone,
+	v1alpha1.PlannedRefused:   v1alpha1.RequestRefused,
+	v1alpha1.PlannedReverted:  v1alpha1.RequestFailed,
+	v1alpha1.PlannedAborted:   v1alpha1.RequestFailed,
+}
+
+func abortAnswer(p *failover.Planned, now time.Time) request.Answer {
+	if p == nil || p.Phase != v1alpha1.PlannedAborted || now.Sub(p.FinishedAt) >= time.Minute {
+		return request.Refused(v1alpha1.AnswerNothingToAbort, "there is no planned failover to give up")
+	}
+	words := fmt.Sprintf("%s -> %s: %s", p.From, p.To, p.Message)
+	return request.Answer{Outcome: v1alpha1.RequestDone, Reason: v1alpha1.AnswerAborted, Message: words}
+}
+
+// answerOrder answers a person's order once a site is open: it was carried out, or there is nothing to override. Left in place it
+// would move the role at the next fault.
+func (l *loop) answerOrder(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, d failover.Decision) {
+	q, _ := request.Of(group, v1alpha1.RequestForceFailover)
+	if q.Value == "" || d.Topology != failover.TopologyHealthy {
+		return
+	}
+	a := answered{q, request.Refused(v1alpha1.AnswerActiveSiteOpen, d.Status.ActiveSite+" accepts writes")}
+	if q.Value == d.Status.ActiveSite {
+		a.Answer = request.Done(fmt.Sprintf("%s is active under epoch %d", q.Value, d.Status.Epoch))
+	}
+	if l.answer(ctx, group, a) {
+		l.m.Events.Emit(group, siteObject(group, d.Status.ActiveSite), report.FailoverForced, "%s", a)
+	}
+}
+
+// senseless are the requests that ask for something of a site and name none, or order one to take over that never can, with their
+// answers. Nobody knows what was meant, so nothing is done; an order that stayed would be forgotten until the site is made one that can.
+func senseless(group *v1alpha1.MysqlFailoverGroup) (all []answered) {
+	var names, able []string
+	for _, site := range group.Spec.Sites {
+		names = append(names, site.Name)
+		if site.Role != v1alpha1.DROnly {
+			able = append(able, site.Name)
+		}
+	}
+	for _, kind := range []v1alpha1.RequestKind{v1alpha1.RequestPlannedFailover, v1alpha1.RequestForceFailover} {
+		if q, asked := request.Of(group, kind); asked && q.Value == "" {
+			why := "it names no site; the sites are " + strings.Join(names, ", ")
+			all = append(all, answered{q, request.Refused(v1alpha1.AnswerUnknownSite, why)})
+		}
+	}
+	q, _ := request.Of(group, v1alpha1.RequestForceFailover)
+	if q.Value == "" || slices.Contains(able, q.Value) {
+		return all
+	}
+	reason, why := v1alpha1.AnswerUnknownSite, "is no site of the group"
+	if slices.Contains(names, q.Value) {
+		reason, why = v1alpha1.AnswerNotCandidate, "is dr-only (make it a primary-candidate first, if that is what is wanted)"
+	}
+	why = fmt.Sprintf("%s %s; those that may take over are %s", shortened(q.Value), why, strings.Join(able, ", "))
+	return append(all, answered{q, request.Refused(reason, why)})
+}
+
+// shortened keeps a name that a person wrote from filling a message.
+func shortened(name string) string {
+	if len(name) > 64 {
+		return strings.ToValidUTF8(name[:64], "") + "..."
+	}
+	return name
+}
+
+// answerSenseless takes such requests off the group, and says why.
+func (l *loop) answerSenseless(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) {
+	for _, a := range senseless(group) {
+		if l.answer(ctx, group, a) {
+			l.m.Events.Emit(group, nil, report.PlannedRefused, "%s", a)
+		}
+	}
+}
