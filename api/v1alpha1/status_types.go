@@ -155,7 +155,7 @@ type PasswordsStatus struct {
 	// reason is what it waits for, one CamelCase word.
 	//
 	// +optional
-	Reason string `json:"reason,omitempty"`
+	Reason Reason `json:"reason,omitempty"`
 	// message says it to people.
 	//
 	// +optional
@@ -225,7 +225,7 @@ type Transition struct {
 	// reason is why the active site changes, one CamelCase word.
 	//
 	// +required
-	Reason string `json:"reason"`
+	Reason Reason `json:"reason"`
 	// startedAt is when the new epoch was persisted.
 	//
 	// +required
@@ -288,7 +288,7 @@ type PlannedFailoverStatus struct {
 	// returns errors).
 	//
 	// +required
-	Cause string `json:"cause"`
+	Cause Reason `json:"cause"`
 	// phase is Waiting, Moving, Succeeded, Refused, Reverted or Aborted.
 	//
 	// +required
@@ -296,7 +296,7 @@ type PlannedFailoverStatus struct {
 	// reason of the phase, one CamelCase word.
 	//
 	// +optional
-	Reason string `json:"reason,omitempty"`
+	Reason Reason `json:"reason,omitempty"`
 	// message says it to people and names the next step.
 	//
 	// +optional
@@ -341,7 +341,7 @@ type Forecast struct {
 	// blockedBy is what would keep the failover from happening by itself, as the reason of FailoverBlocked.
 	//
 	// +optional
-	BlockedBy string `json:"blockedBy,omitempty"`
+	BlockedBy Reason `json:"blockedBy,omitempty"`
 	// message says it to people.
 	//
 	// +optional
@@ -405,7 +405,7 @@ type SiteStatus struct {
 	// reason is why the site is in that state, one CamelCase word.
 	//
 	// +optional
-	Reason string `json:"reason,omitempty"`
+	Reason Reason `json:"reason,omitempty"`
 	// message says it to people and names the next step.
 	//
 	// +optional
@@ -481,7 +481,7 @@ type FailoverRecord struct {
 	// reason is why the active site changed, one CamelCase word.
 	//
 	// +required
-	Reason string `json:"reason"`
+	Reason Reason `json:"reason"`
 
 	// detectedAt is when the trouble was first seen.
 	//

@@ -212,8 +212,8 @@ func (op *failoverOp) preflight(view outlook) error {
 	if !known || c.PlannedBlockedBy == "" {
 		return nil
 	}
-	return &coded{code: exitRefused, reason: c.PlannedBlockedBy,
-		err: fmt.Errorf("refused (%s): %s\n  %s", c.PlannedBlockedBy, c.PlannedMessage, op.nextStep(c.PlannedBlockedBy, c.PlannedMessage))}
+	return &coded{code: exitRefused, reason: v1alpha1.Reason(c.PlannedBlockedBy),
+		err: fmt.Errorf("refused (%s): %s\n  %s", c.PlannedBlockedBy, c.PlannedMessage, op.nextStep(v1alpha1.Reason(c.PlannedBlockedBy), c.PlannedMessage))}
 }
 
 func (op *failoverOp) plan(view outlook) []planLine {

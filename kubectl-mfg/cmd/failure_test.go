@@ -36,7 +36,7 @@ func TestFailuresAreReported(t *testing.T) {
 		code    int
 		outcome string
 		kind    string
-		reason  string
+		reason  v1alpha1.Reason
 		message string
 		next    string
 	}{

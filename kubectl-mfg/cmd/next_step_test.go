@@ -16,29 +16,30 @@ import (
 // TestNextStep: whatever reason the operator can give for a planned failover that did not come about has a next step, and
 // what it names is a command line that the plugin, or kubectl, takes.
 func TestNextStep(t *testing.T) {
-	read := func(file string) string {
-		raw, err := os.ReadFile(filepath.Join("..", "..", "operator", "failover", file))
+	read := func(folder, file string) string {
+		raw, err := os.ReadFile(filepath.Join("..", "..", folder, file))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return string(raw)
 	}
 	values := map[string]string{}
-	for _, m := range regexp.MustCompile(`(Reason\w+)\s+Reason = "(\w+)"`).FindAllStringSubmatch(read("decision.go"), -1) {
+	for _, m := range regexp.MustCompile(`(Reason\w+)\s+Reason = "(\w+)"`).FindAllStringSubmatch(read("api/v1alpha1", "reasons_failover.go"), -1) {
 		values[m[1]] = m[2]
 	}
 	// Those that only say how far it is, or lead to the general page.
-	general := map[string]bool{"ReasonNotHealthy": true, "ReasonForeignWriter": true, "ReasonNoCandidate": true, "ReasonAwaitingFence": true, "ReasonDraining": true, "ReasonMissingTransactions": true, "ReasonReverted": true}
+	general := map[string]bool{"ReasonNotHealthy": true, "ReasonForeignWriter": true, "ReasonNoFitCandidate": true, "ReasonAwaitingFenceProof": true, "ReasonDrainingRelayLog": true,
+		"ReasonMissingTransactions": true, "ReasonPlannedReverted": true, "ReasonRequested": true, "ReasonSiteLeaving": true, "ReasonOrderedUpdate": true}
 	seen := 0
 	op := failoverOp{request: request{Namespace: "shop", Group: "orders"}, To: "frankfurt"}
-	for _, name := range regexp.MustCompile(`\bReason[A-Z]\w+`).FindAllString(read("planned.go"), -1) {
+	for _, name := range regexp.MustCompile(`\bReason[A-Z]\w+`).FindAllString(read("operator/failover", "planned.go"), -1) {
 		reason, known := values[name]
 		if !known {
-			t.Errorf("%s is no constant of decision.go", name)
+			t.Errorf("%s is no constant of reasons_failover.go", name)
 			continue
 		}
 		seen++
-		next := op.nextStep(reason, "")
+		next := op.nextStep(v1alpha1.Reason(reason), "")
 		if own := next != op.nextStep("anything", ""); own == general[name] {
 			t.Errorf("%s (%s): its next step is %q", name, reason, next)
 		}

@@ -27,7 +27,7 @@ func microTime(after time.Duration) *metav1.MicroTime {
 }
 
 // answerMove plays the operator: a planned failover of the first group that ends in a phase.
-func answerMove(f *fakeAPI, phase v1alpha1.PlannedPhase, reason, message string) {
+func answerMove(f *fakeAPI, phase v1alpha1.PlannedPhase, reason v1alpha1.Reason, message string) {
 	g := &f.groups[0]
 	to := g.Annotations[v1alpha1.AnnotationPlannedFailover]
 	pause := int64(412)
@@ -64,7 +64,7 @@ func TestFailover(t *testing.T) {
 			answerMove(f, v1alpha1.PlannedSucceeded, "Opened", "frankfurt is active")
 		}
 	}
-	end := func(phase v1alpha1.PlannedPhase, reason, message string) func(*fakeAPI) {
+	end := func(phase v1alpha1.PlannedPhase, reason v1alpha1.Reason, message string) func(*fakeAPI) {
 		return func(f *fakeAPI) {
 			if asked(f, v1alpha1.AnnotationPlannedFailover) {
 				answerMove(f, phase, reason, message)

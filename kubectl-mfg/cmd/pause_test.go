@@ -56,7 +56,7 @@ func TestPauseReportWithoutOperator(t *testing.T) {
 	for _, verb := range []string{"pause orders --for 30m", "resume orders"} {
 		var rep requestReport
 		got := run(t, f, runOptions{}, strings.Fields(verb+" -n shop --yes -o json")...)
-		if err := json.Unmarshal([]byte(got.out), &rep); err != nil || rep.Outcome != outcomeRequested || rep.Reason != report.ReasonOperatorDown {
+		if err := json.Unmarshal([]byte(got.out), &rep); err != nil || rep.Outcome != outcomeRequested || rep.Reason != v1alpha1.ReasonOperatorDown {
 			t.Errorf("%s: %v, %+v", verb, err, got)
 		}
 	}

@@ -16,8 +16,8 @@ func TestRowsOutsideInnoDBAreTold(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason   string
 		a, b     *wire.EngineReport
-		forA     string
-		forB     string
+		forA     Reason
+		forB     Reason
 		bAnswers bool
 	}{
 		"nobody looked":      {"sidecars of an older version", nil, nil, "", "", true},
@@ -72,7 +72,7 @@ func TestWhoLacksRowsIsPromotedByOrderOnlyI7(t *testing.T) {
 		}
 		s.Status = d.Status
 		why, message := preflight(s, d.Memory, s.Sites[0], "b")
-		if refused := why == ReasonNotFit; refused != (tc.to != "b" || tc.force != "") {
+		if refused := why == v1alpha1.ReasonNotFit; refused != (tc.to != "b" || tc.force != "") {
 			t.Errorf("I7: %s: planned: %s %s", name, why, message)
 		}
 		s.Sites[0].Sidecar, s.Sites[0].MySQL, s.Policy.ForceTo = Sidecar{}, MySQL{}, tc.force
@@ -91,7 +91,7 @@ func TestWhoLacksRowsIsPromotedByOrderOnlyI7(t *testing.T) {
 		if to != tc.to {
 			t.Errorf("I7: %s: %s takes over: %s %s", name, to, d.Reason, d.Message)
 		}
-		if tc.to == "" && (d.Reason != ReasonRowsMissing || !strings.Contains(d.Message, v1alpha1.AnnotationForceFailover+"=")) {
+		if tc.to == "" && (d.Reason != v1alpha1.ReasonRowsMissing || !strings.Contains(d.Message, v1alpha1.AnnotationForceFailover+"=")) {
 			t.Errorf("%s: says %s: %s", name, d.Reason, d.Message)
 		}
 	}

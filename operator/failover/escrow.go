@@ -2,6 +2,8 @@
 
 package failover
 
+import "github.com/mysql-mfg/mfg/api/v1alpha1"
+
 // A site that accepts writes while its keyring lives in its pod's memory alone loses with that pod all that was acknowledged
 // under its keys. So nobody is opened before the operator holds the keyring (I16). A site that is open already stays so: closing
 // it would not bring its keys to safety any sooner.
@@ -51,24 +53,24 @@ func isUnescrowed(_ Snapshot, _ Memory, site Site) string {
 func nobodyFit(s Snapshot, m Memory) Reason {
 	for _, c := range candidates(s, m) {
 		if c.Site.Name != s.Status.ActiveSite && c.Unfit != "" && c.Unfit == isUnescrowed(s, m, c.Site) {
-			return ReasonNotEscrowed // it is the last of the guards, so nothing else stands in its way
+			return v1alpha1.ReasonKeyringNotEscrowed // it is the last of the guards, so nothing else stands in its way
 		}
 		if c.Site.Name != s.Status.ActiveSite && c.Unfit != "" && c.Unfit == isWithoutRows(s, m, c.Site) {
-			return ReasonRowsMissing
+			return v1alpha1.ReasonRowsMissing
 		}
 	}
-	return ReasonNoCandidate
+	return v1alpha1.ReasonNoFitCandidate
 }
 
 // lostFor names why a target that nobody can replace is not opened.
 func lostFor(s Snapshot, m Memory, target Site) Reason {
-	if isUnescrowed(s, m, target) != "" || nobodyFit(s, m) == ReasonNotEscrowed {
-		return ReasonNotEscrowed
+	if isUnescrowed(s, m, target) != "" || nobodyFit(s, m) == v1alpha1.ReasonKeyringNotEscrowed {
+		return v1alpha1.ReasonKeyringNotEscrowed
 	}
-	if nobodyFit(s, m) == ReasonRowsMissing {
-		return ReasonRowsMissing
+	if nobodyFit(s, m) == v1alpha1.ReasonRowsMissing {
+		return v1alpha1.ReasonRowsMissing
 	}
-	return ReasonTargetLost
+	return v1alpha1.ReasonTargetLost
 }
 
 // keptShut leaves a site closed that would be opened now, until its keyring is in escrow (I16). It says so loudly once that
@@ -82,5 +84,5 @@ func (d Decision) keptShut(s Snapshot, seen Topology, site, why string) Decision
 	if late(s, since) {
 		verdict, why = VerdictBlocked, why+"; "+notEscrowedRemedy
 	}
-	return d.say(seen, verdict, ReasonNotEscrowed, "%s is not opened: %s", site, why).within(s.Policy.PollInterval / 4)
+	return d.say(seen, verdict, v1alpha1.ReasonKeyringNotEscrowed, "%s is not opened: %s", site, why).within(s.Policy.PollInterval / 4)
 }

@@ -32,13 +32,13 @@ func (x explained) target(target Site) wire.ExplainedRule {
 	behind := target.Sidecar.Report.Epoch < x.s.Status.Epoch
 	switch {
 	case patience > 0:
-		return against(RuleTarget, t.To+": "+why, ReasonTargetSilent, "wait: one lost answer is no outage")
+		return against(RuleTarget, t.To+": "+why, v1alpha1.ReasonTargetSilent, "wait: one lost answer is no outage")
 	case why != "":
 		return against(RuleTarget, t.To+": "+why, lostFor(x.s, x.m, target), "none needed if another candidate is fit; otherwise bring "+t.To+" back")
 	case behind && late(x.s, x.m.DrainSince):
-		return against(RuleTarget, fmt.Sprintf("%s does not acknowledge epoch %d", t.To, x.s.Status.Epoch), ReasonTargetLost, "see the log of its sidecar")
+		return against(RuleTarget, fmt.Sprintf("%s does not acknowledge epoch %d", t.To, x.s.Status.Epoch), v1alpha1.ReasonTargetLost, "see the log of its sidecar")
 	case behind:
-		return against(RuleTarget, fmt.Sprintf("%s has not acknowledged epoch %d yet", t.To, x.s.Status.Epoch), ReasonAwaitingFence, "wait")
+		return against(RuleTarget, fmt.Sprintf("%s has not acknowledged epoch %d yet", t.To, x.s.Status.Epoch), v1alpha1.ReasonAwaitingFenceProof, "wait")
 	}
 	return wire.ExplainedRule{Name: RuleTarget, Verdict: wire.RuleFor, Input: fmt.Sprintf("%s is fit and knows epoch %d", t.To, x.s.Status.Epoch)}
 }
@@ -58,18 +58,18 @@ func (x explained) gate() wire.ExplainedRule {
 	case g.Passed:
 		return wire.ExplainedRule{Name: RuleGate, Verdict: wire.RuleFor, Input: strings.Join(g.Evidence, "; ")}
 	case g.Writer != "":
-		return against(RuleGate, g.Writer+" accepts writes; it is being fenced", ReasonForeignWriter, "wait")
+		return against(RuleGate, g.Writer+" accepts writes; it is being fenced", v1alpha1.ReasonForeignWriter, "wait")
 	case from == "":
-		return against(RuleGate, who+" must acknowledge the epoch fenced", ReasonAwaitingFence, "wait, or bring "+who+" back"+x.order("; or order it: "))
+		return against(RuleGate, who+" must acknowledge the epoch fenced", v1alpha1.ReasonAwaitingFenceProof, "wait, or bring "+who+" back"+x.order("; or order it: "))
 	case len(g.Blockers) > 0:
-		return against(RuleGate, fmt.Sprintf("no proof that %s is fenced, and %s may still vouch for it", from, who), ReasonVouched,
+		return against(RuleGate, fmt.Sprintf("no proof that %s is fenced, and %s may still vouch for it", from, who), v1alpha1.ReasonSiteMayStillVouch,
 			fmt.Sprintf("bring %s back, or taint its node %s if it is down", who, v1alpha1.OutOfServiceTaint)+x.order("; or order it: "))
 	}
 	if g.Outlived != "" {
-		return against(RuleGate, fmt.Sprintf("no proof that %s is fenced: %s", from, g.Outlived), ReasonOutlived, outlivedRemedy(from)+x.order("; or order it: "))
+		return against(RuleGate, fmt.Sprintf("no proof that %s is fenced: %s", from, g.Outlived), v1alpha1.ReasonLeaseOutlived, outlivedRemedy(from)+x.order("; or order it: "))
 	}
 	return against(RuleGate, fmt.Sprintf("no proof that %s is fenced; its lease has run out at %s (%s left)", from,
-		g.ReadyAt.UTC().Format(time.RFC3339), seconds(g.ReadyAt.Sub(x.s.Now))), ReasonAwaitingFence, "wait")
+		g.ReadyAt.UTC().Format(time.RFC3339), seconds(g.ReadyAt.Sub(x.s.Now))), v1alpha1.ReasonAwaitingFenceProof, "wait")
 }
 
 // transitionBudget asks once more what would be lost: the relay log is applied now, and the target may be another.
@@ -79,7 +79,7 @@ func (x explained) transitionBudget(target Site) wire.ExplainedRule {
 	if over == "" || t.From == "" || t.From == t.To || forced(x.s) {
 		return wire.ExplainedRule{Name: RuleLossBudget, Verdict: wire.RuleFor, Input: "the loss budget allows it"}
 	}
-	return against(RuleLossBudget, over, ReasonLossBudget, "wait until "+t.From+" is back and fenced, which loses nothing"+x.order("; or accept the loss: "))
+	return against(RuleLossBudget, over, v1alpha1.ReasonLossBudget, "wait until "+t.From+" is back and fenced, which loses nothing"+x.order("; or accept the loss: "))
 }
 
 // verdictOf is what a decision about a change under way says to it.

@@ -128,7 +128,7 @@ func TestADrainHasAnEnd(t *testing.T) {
 			s.Now = start.Add(40 * time.Second)
 		}
 		d := Decide(s, Memory{DrainSince: start})
-		if got := d.Verdict == VerdictBlocked && d.Reason == ReasonDrainTimeout; got != late {
+		if got := d.Verdict == VerdictBlocked && d.Reason == v1alpha1.ReasonDrainTimeout; got != late {
 			t.Errorf("later than drainTimeout: %t: %s %s: %s", late, d.Verdict, d.Reason, d.Message)
 		}
 	}

@@ -254,7 +254,7 @@ func TestAnotherPodOfTheActiveSiteMayBeOpenI1(t *testing.T) {
 			if tr := d.Status.Transition; opensSite(d, "a") || !d.Hold || d.Status.Epoch != 6 || tr == nil || tr.Step != v1alpha1.TransitionFencing || tr.From != "a" || tr.To != "a" {
 				t.Errorf("I1: %s: epoch %d, hold %t, %+v: %s", name, d.Status.Epoch, d.Hold, tr, d.Message)
 			}
-			if d.Reason != ReasonEarlierPod || !strings.Contains(d.Message, "old on node n1") {
+			if d.Reason != v1alpha1.ReasonEarlierPodMayRun || !strings.Contains(d.Message, "old on node n1") {
 				t.Errorf("%s: %s: %s", name, d.Reason, d.Message)
 			}
 		}
@@ -346,10 +346,10 @@ func TestAnEarlierPodIsToldI4(t *testing.T) {
 		s.Status.Runs = map[string][]Run{name: {on("old", "n1")}}
 		podOn(&s, site, "new", "n2", "v")
 		d := Decide(s, Memory{})
-		if v := d.Views[site]; v.Reason != string(ReasonEarlierPod) || !strings.Contains(v.Message, v1alpha1.OutOfServiceTaint) || !v.Healthy {
+		if v := d.Views[site]; v.Reason != v1alpha1.ReasonEarlierPodMayRun || !strings.Contains(v.Message, v1alpha1.OutOfServiceTaint) || !v.Healthy {
 			t.Errorf("%s: %s: %s", name, v.Reason, v.Message)
 		}
-		if f := d.Forecast; f == nil || f.BlockedBy != ReasonVouched || !strings.Contains(f.Message, "old on node n1") {
+		if f := d.Forecast; f == nil || f.BlockedBy != v1alpha1.ReasonSiteMayStillVouch || !strings.Contains(f.Message, "old on node n1") {
 			t.Errorf("%s: forecast %+v", name, d.Forecast)
 		}
 		s.Sites[0].Sidecar, s.Sites[0].MySQL = Sidecar{}, MySQL{}
@@ -358,7 +358,7 @@ func TestAnEarlierPodIsToldI4(t *testing.T) {
 			d = Decide(s, d.Memory)
 			s.Status = d.Status
 		}
-		if d.Reason != ReasonVouched || !d.Blocked() || d.Status.Transition != nil {
+		if d.Reason != v1alpha1.ReasonSiteMayStillVouch || !d.Blocked() || d.Status.Transition != nil {
 			t.Errorf("I4: %s: %s %s: %s", name, d.Verdict, d.Reason, d.Message)
 		}
 		if text := fmt.Sprint(Explain(s, d.Memory, d).Rules); !strings.Contains(text, "old on node n1") {

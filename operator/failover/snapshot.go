@@ -93,7 +93,7 @@ type Transition struct {
 	Step         v1alpha1.TransitionStep
 	From, To     string
 	FromUUID     string
-	Reason       string
+	Reason       Reason
 	DetectedAt   time.Time
 	StartedAt    time.Time
 	GatePassedAt time.Time

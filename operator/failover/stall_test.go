@@ -69,7 +69,7 @@ func TestAStalledVolumeMovesTheRole(t *testing.T) {
 			s.Sites[1].MySQL.LagSeconds, s.Sites[2].Role = &lag, v1alpha1.DROnly
 		}, time.Minute, v1alpha1.FailoverEmergency, "b", ""},
 		"it fails, and was not fenced": {wire.WriteDiskFailed, func(s *Snapshot) {
-			s.Status.Planned = &Planned{From: "a", To: "b", Cause: CauseDisk, Phase: v1alpha1.PlannedReverted, FinishedAt: s.Now, Answered: true}
+			s.Status.Planned = &Planned{From: "a", To: "b", Cause: v1alpha1.ReasonVolumeFails, Phase: v1alpha1.PlannedReverted, FinishedAt: s.Now, Answered: true}
 		}, time.Minute, v1alpha1.FailoverEmergency, "b", ""},
 	} {
 		s := stalledGroup(tc.reason)
@@ -80,7 +80,7 @@ func TestAStalledVolumeMovesTheRole(t *testing.T) {
 		to, kind := "", v1alpha1.FailoverKind("")
 		if tr := d.Status.Transition; tr != nil {
 			to, kind = tr.To, tr.Kind
-			if kind == v1alpha1.FailoverEmergency && (tr.Reason != tc.reason || tr.StartedAt.Sub(tr.DetectedAt) != time.Minute) {
+			if kind == v1alpha1.FailoverEmergency && (tr.Reason != Reason(tc.reason) || tr.StartedAt.Sub(tr.DetectedAt) != time.Minute) {
 				t.Errorf("%s: %s, detected %s before", name, tr.Reason, tr.StartedAt.Sub(tr.DetectedAt))
 			}
 		}
@@ -123,9 +123,9 @@ func TestAStallCountsUnbroken(t *testing.T) {
 
 // TestAStalledSiteIsNotOpenedAgain: fenced, it may have more than its successor, which fetches that; it is no place to go back to.
 func TestAStalledSiteIsNotOpenedAgain(t *testing.T) {
-	for reason, again := range map[Reason]bool{ReasonDiskStalled: false, ReasonDiskFailed: false, ReasonActiveSiteSilent: true} {
+	for reason, again := range map[Reason]bool{ReasonDiskStalled: false, ReasonDiskFailed: false, v1alpha1.ReasonActiveSiteSilent: true} {
 		s, m := cutOff()
-		s.Status.Transition.Reason = string(reason)
+		s.Status.Transition.Reason = reason
 		s.Sites[0] = seen("a", "A:1-10", 4)
 		d := Decide(s, m)
 		if back := d.Status.ActiveSite == "a"; back != again {

@@ -13,8 +13,9 @@ import (
 // Unwritable says that an active site is open, and that clients cannot write to it all the same. It holds nothing that changes
 // with every poll.
 type Unwritable struct {
-	Site, Reason string
-	Errno        int
+	Site   string
+	Reason Reason
+	Errno  int
 	// Stands says why nobody takes its place although that is due; empty if it is not.
 	Stands string
 }
@@ -51,7 +52,7 @@ func unwritable(s Snapshot, d Decision) *Unwritable {
 	if time.Duration(p.ForMillis)*time.Millisecond < patience {
 		return nil
 	}
-	return &Unwritable{Site: a.Name, Reason: p.Reason, Errno: p.Errno, Stands: d.StallStands}
+	return &Unwritable{Site: a.Name, Reason: Reason(p.Reason), Errno: p.Errno, Stands: d.StallStands}
 }
 
 // trouble says each reason in words, and what to do about it; SITE is the site, and GROUP the group.
@@ -70,7 +71,7 @@ var trouble = map[string]struct{ words, way string }{
 
 // Message says it to people and names the next step.
 func (u Unwritable) Message() (words, way string) {
-	t, known := trouble[u.Reason]
+	t, known := trouble[string(u.Reason)]
 	if !known {
 		t.words, t.way = "it refuses a write", "look at the log of its mysqld, and at its settings: kubectl mfg mysql GROUP SITE -e 'SHOW VARIABLES'"
 	}
@@ -88,7 +89,7 @@ func (u Unwritable) Message() (words, way string) {
 func (d Decision) sayUnwritable(s Snapshot) Decision {
 	if d.Unwritable = unwritable(s, d); d.Unwritable != nil && d.Verdict == VerdictNothing {
 		words, way := d.Unwritable.Message()
-		d.Reason, d.Message = Reason(d.Unwritable.Reason), words+"; "+way
+		d.Reason, d.Message = d.Unwritable.Reason, words+"; "+way
 	}
 	return d
 }

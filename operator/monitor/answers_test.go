@@ -44,8 +44,8 @@ func (p *patched) Patch(_ context.Context, obj client.Object, patch client.Patch
 // TestOnlyWhatWasAnsweredIsTakenOff: a request that was made while another was looked at stays, and giving up says what it gave up.
 func TestOnlyWhatWasAnsweredIsTakenOff(t *testing.T) {
 	const asks, gives = v1alpha1.AnnotationPlannedFailover, v1alpha1.AnnotationAbortFailover
-	over := failover.Planned{From: "east", To: "west", Cause: failover.CauseRequested, Phase: v1alpha1.PlannedRefused, Message: "it lags"}
-	given := failover.Planned{From: "east", To: "west", Cause: failover.CauseLeaving, Phase: v1alpha1.PlannedAborted, Answered: true, FinishedAt: time.Now()}
+	over := failover.Planned{From: "east", To: "west", Cause: v1alpha1.ReasonRequested, Phase: v1alpha1.PlannedRefused, Message: "it lags"}
+	given := failover.Planned{From: "east", To: "west", Cause: v1alpha1.ReasonSiteLeaving, Phase: v1alpha1.PlannedAborted, Answered: true, FinishedAt: time.Now()}
 	for name, tc := range map[string]struct {
 		annotations map[string]string
 		planned     *failover.Planned

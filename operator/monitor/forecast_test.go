@@ -71,7 +71,7 @@ func TestAForecastThatFlapsIsNotWritten(t *testing.T) {
 		}
 		last := ""
 		if shown != nil {
-			last = shown.Site + shown.BlockedBy
+			last = shown.Site + string(shown.BlockedBy)
 		}
 		if writes != tc.most || last != tc.last {
 			t.Errorf("%s: %d writes, want %d; ends with %q, want %q", name, writes, tc.most, last, tc.last)

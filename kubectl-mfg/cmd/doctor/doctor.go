@@ -191,7 +191,7 @@ func forecast(_ context.Context, w World) []Finding {
 
 // gravest is the first problem in words, and how many more there are.
 func gravest(all []report.Problem) string {
-	words := strings.TrimSpace(all[0].Site+" "+all[0].Message) + " [" + all[0].Reason + "]"
+	words := strings.TrimSpace(all[0].Site+" "+all[0].Message) + " [" + string(all[0].Reason) + "]"
 	if more := len(all) - 1; more > 0 {
 		words += fmt.Sprintf("; %d more", more)
 	}

@@ -42,10 +42,10 @@ type Forecast struct {
 	LostTransactions *int64   `json:"lostTransactions,omitempty"`
 	LostSeconds      *float64 `json:"lostSeconds,omitempty"`
 	// LostTransactionsStep and LagStep are the same from the custom resource alone, in its steps, as in <100 and <10s.
-	LostTransactionsStep string `json:"lostTransactionsStep,omitempty"`
-	LagStep              string `json:"lagStep,omitempty"`
-	BlockedBy            string `json:"blockedBy,omitempty"`
-	Message              string `json:"message,omitempty"`
+	LostTransactionsStep string          `json:"lostTransactionsStep,omitempty"`
+	LagStep              string          `json:"lagStep,omitempty"`
+	BlockedBy            v1alpha1.Reason `json:"blockedBy,omitempty"`
+	Message              string          `json:"message,omitempty"`
 }
 
 // Loss says in words what would be lost at least, or nothing where that is not known.
@@ -111,7 +111,7 @@ func forecastOf(cr *v1alpha1.MysqlFailoverGroup, view LiveView, live *wire.Group
 	}
 	if live != nil {
 		if f := live.Forecast; f != nil {
-			return &Forecast{Site: f.Site, Rule: f.Rule, LostTransactions: f.LostTransactions, LostSeconds: f.LostSeconds, BlockedBy: f.BlockedBy, Message: f.Message}
+			return &Forecast{Site: f.Site, Rule: f.Rule, LostTransactions: f.LostTransactions, LostSeconds: f.LostSeconds, BlockedBy: v1alpha1.Reason(f.BlockedBy), Message: f.Message}
 		}
 		return nil
 	}

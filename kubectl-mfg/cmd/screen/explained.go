@@ -90,15 +90,12 @@ func noteworthy(c report.Condition) bool {
 	case v1alpha1.ConditionReady, v1alpha1.ConditionDegraded:
 		return false
 	case v1alpha1.ConditionProgressing:
-		return c.Reason != asExpected
+		return c.Reason != v1alpha1.ReasonAsExpected
 	case v1alpha1.ConditionFailoverBlocked, v1alpha1.ConditionPaused, v1alpha1.ConditionUnbuiltFeatures, v1alpha1.ConditionSpecRefused:
 		return c.Status != string(metav1.ConditionFalse)
 	}
-	return c.Status != string(metav1.ConditionTrue) && c.Reason != asExpected
+	return c.Status != string(metav1.ConditionTrue) && c.Reason != v1alpha1.ReasonAsExpected
 }
-
-// asExpected is the operator's reason of a condition of which there is nothing to say.
-const asExpected = "AsExpected"
 
 // verdicts of rules in words and colours: no meaning by colour alone.
 var verdicts = map[wire.RuleVerdict]text{

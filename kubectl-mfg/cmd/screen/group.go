@@ -70,9 +70,9 @@ func (o Options) updating(r report.MysqlFailoverGroupReport) string {
 		}
 		switch {
 		case c.Status == string(metav1.ConditionTrue):
-			return o.paragraph(text{"Updating", warn}, c.Message+" ["+c.Reason+"]")
-		case c.Status == string(metav1.ConditionFalse) && c.Reason != asExpected:
-			return o.paragraph(text{"Held up", warn}, c.Message+" ["+c.Reason+"]")
+			return o.paragraph(text{"Updating", warn}, c.Message+" ["+string(c.Reason)+"]")
+		case c.Status == string(metav1.ConditionFalse) && c.Reason != v1alpha1.ReasonAsExpected:
+			return o.paragraph(text{"Held up", warn}, c.Message+" ["+string(c.Reason)+"]")
 		}
 	}
 	return ""
@@ -128,7 +128,7 @@ func (o Options) outlook(r report.MysqlFailoverGroupReport) string {
 		}
 		label := text{s: "Forecast"}
 		if f.BlockedBy != "" {
-			label.colour, words = warn, words+" ["+f.BlockedBy+"]"
+			label.colour, words = warn, words+" ["+string(f.BlockedBy)+"]"
 		}
 		b.WriteString(o.paragraph(label, words))
 	}

@@ -234,7 +234,7 @@ var schemaYAML = typed.YAMLObject(`types:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
     - name: reason
       type:
-        scalar: string
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.Reason
     - name: startedAt
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
@@ -304,7 +304,7 @@ var schemaYAML = typed.YAMLObject(`types:
     fields:
     - name: blockedBy
       type:
-        scalar: string
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.Reason
     - name: lag
       type:
         scalar: string
@@ -589,7 +589,7 @@ var schemaYAML = typed.YAMLObject(`types:
         namedType: com.github.mysql-mfg.mfg.api.v1alpha1.PasswordPhase
     - name: reason
       type:
-        scalar: string
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.Reason
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.PlannedFailoverStatus
   map:
     fields:
@@ -598,7 +598,7 @@ var schemaYAML = typed.YAMLObject(`types:
         scalar: boolean
     - name: cause
       type:
-        scalar: string
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.Reason
     - name: finishedAt
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
@@ -613,7 +613,7 @@ var schemaYAML = typed.YAMLObject(`types:
         namedType: com.github.mysql-mfg.mfg.api.v1alpha1.PlannedPhase
     - name: reason
       type:
-        scalar: string
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.Reason
     - name: startedAt
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
@@ -624,6 +624,8 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: numeric
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.PlannedPhase
+  scalar: string
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.Reason
   scalar: string
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.SidecarSpec
   map:
@@ -804,7 +806,7 @@ var schemaYAML = typed.YAMLObject(`types:
         scalar: boolean
     - name: reason
       type:
-        scalar: string
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.Reason
     - name: state
       type:
         namedType: com.github.mysql-mfg.mfg.api.v1alpha1.SiteState
@@ -893,7 +895,7 @@ var schemaYAML = typed.YAMLObject(`types:
         namedType: com.github.mysql-mfg.mfg.api.v1alpha1.FailoverKind
     - name: reason
       type:
-        scalar: string
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.Reason
     - name: startedAt
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime

@@ -20,11 +20,11 @@ type PlannedFailoverStatusApplyConfiguration struct {
 	To *string `json:"to,omitempty"`
 	// cause is who asked: Requested (the annotation), SiteLeaving (its pod or node goes away), OrderedUpdate or VolumeFails (its volume
 	// returns errors).
-	Cause *string `json:"cause,omitempty"`
+	Cause *apiv1alpha1.Reason `json:"cause,omitempty"`
 	// phase is Waiting, Moving, Succeeded, Refused, Reverted or Aborted.
 	Phase *apiv1alpha1.PlannedPhase `json:"phase,omitempty"`
 	// reason of the phase, one CamelCase word.
-	Reason *string `json:"reason,omitempty"`
+	Reason *apiv1alpha1.Reason `json:"reason,omitempty"`
 	// message says it to people and names the next step.
 	Message *string `json:"message,omitempty"`
 	// startedAt is when it was accepted.
@@ -62,7 +62,7 @@ func (b *PlannedFailoverStatusApplyConfiguration) WithTo(value string) *PlannedF
 // WithCause sets the Cause field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Cause field is set to the value of the last call.
-func (b *PlannedFailoverStatusApplyConfiguration) WithCause(value string) *PlannedFailoverStatusApplyConfiguration {
+func (b *PlannedFailoverStatusApplyConfiguration) WithCause(value apiv1alpha1.Reason) *PlannedFailoverStatusApplyConfiguration {
 	b.Cause = &value
 	return b
 }
@@ -78,7 +78,7 @@ func (b *PlannedFailoverStatusApplyConfiguration) WithPhase(value apiv1alpha1.Pl
 // WithReason sets the Reason field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Reason field is set to the value of the last call.
-func (b *PlannedFailoverStatusApplyConfiguration) WithReason(value string) *PlannedFailoverStatusApplyConfiguration {
+func (b *PlannedFailoverStatusApplyConfiguration) WithReason(value apiv1alpha1.Reason) *PlannedFailoverStatusApplyConfiguration {
 	b.Reason = &value
 	return b
 }
