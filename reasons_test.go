@@ -23,9 +23,11 @@ const reasonFiles = "api/v1alpha1/reasons*.go"
 
 // notReasons are files with words of other lists that are spelled as a reason is.
 var notReasons = map[string]string{
-	"operator/failover/explain.go": "names of rules",
-	"kubectl-mfg/cmd/request.go":   "outcomes of requests, and what the plugin says where the operator left no reason",
-	"kubectl-mfg/cmd/reclone.go":   "what the plugin says where the operator left no reason",
+	"operator/failover/explain.go":   "names of rules",
+	"operator/failover/candidate.go": "rules of the ranking",
+	"operator/monitor/runs.go":       "a reason of Kubernetes",
+	"kubectl-mfg/cmd/request.go":     "outcomes of requests, and what the plugin says where the operator left no reason",
+	"kubectl-mfg/cmd/reclone.go":     "what the plugin says where the operator left no reason",
 
 	"kubectl-mfg/cmd/rotate_passwords.go": "what the plugin says where the operator left no reason",
 	"kubectl-mfg/cmd/failover_follow.go":  "what the plugin says where the operator left no reason",
@@ -97,6 +99,9 @@ func TestReasonsAreDeclaredOnce(t *testing.T) {
 		ast.Inspect(file, func(n ast.Node) bool {
 			if id, is := n.(*ast.Ident); is {
 				used[id.Name] = true
+			}
+			if spec, is := n.(*ast.ValueSpec); is && spec.Type != nil && !isNamed(spec.Type, "Reason") {
+				return false // words of another list
 			}
 			if notReasons[path] == "" && !strings.HasPrefix(path, "api/") && path != "sidecar/fence/reason.go" {
 				for _, word := range spelledOut(n, declared) {

@@ -243,7 +243,7 @@ func (m Model) problems(g *group, width int) block {
 		out = append(out, m.paragraph(span{s: "Problem", st: bad}, words+" ["+string(p.Reason)+"]", width)...)
 	}
 	for _, n := range g.report.Notes {
-		if g.report.PausedUntil != nil && strings.HasPrefix(n, "paused until") {
+		if n == g.report.PauseNote() {
 			continue // has its countdown above
 		}
 		out = append(out, m.paragraph(span{s: "Note", st: warn}, n, width)...)

@@ -274,6 +274,19 @@ const (
 	PlannedAborted  PlannedPhase = "Aborted"
 )
 
+// Remedy is one thing that a person can do: words, a command, or both. Of several, the words of the later ones say how they go
+// together: "or ...", "then".
+type Remedy struct {
+	// text says what to do.
+	//
+	// +optional
+	Text string `json:"text,omitempty"`
+	// command does it, whole, to be copied.
+	//
+	// +optional
+	Command string `json:"command,omitempty"`
+}
+
 // PlannedFailoverStatus is a planned failover.
 type PlannedFailoverStatus struct {
 	// from is the active site when it was asked for.
@@ -297,10 +310,16 @@ type PlannedFailoverStatus struct {
 	//
 	// +optional
 	Reason Reason `json:"reason,omitempty"`
-	// message says it to people and names the next step.
+	// message says it to people.
 	//
 	// +optional
 	Message string `json:"message,omitempty"`
+	// remedies are what a person can do about a planned failover that was asked for and did not come about.
+	//
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	Remedies []Remedy `json:"remedies,omitempty"`
 	// startedAt is when it was accepted.
 	//
 	// +optional

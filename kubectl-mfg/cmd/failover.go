@@ -184,7 +184,6 @@ func (op *failoverOp) planned(ctx context.Context, env Environment, c Cluster, v
 	if err := op.followMove(ctx, env, c, move{to: op.To, before: before.Status.PlannedFailover}, rep); err != nil {
 		return exitError, err
 	}
-	op.unfinished(rep)
 	return op.finish(env, rep)
 }
 
@@ -213,7 +212,7 @@ func (op *failoverOp) preflight(view outlook) error {
 		return nil
 	}
 	return &coded{code: exitRefused, reason: v1alpha1.Reason(c.PlannedBlockedBy),
-		err: fmt.Errorf("refused (%s): %s\n  %s", c.PlannedBlockedBy, c.PlannedMessage, op.nextStep(v1alpha1.Reason(c.PlannedBlockedBy), c.PlannedMessage))}
+		err: fmt.Errorf("refused (%s): %s\n  %s", c.PlannedBlockedBy, c.PlannedMessage, nextStep(op.Namespace, op.Group, c.PlannedRemedies))}
 }
 
 func (op *failoverOp) plan(view outlook) []planLine {

@@ -51,7 +51,7 @@ func answerMove(f *fakeAPI, phase v1alpha1.PlannedPhase, reason v1alpha1.Reason,
 	}
 	g.Status.PlannedFailover = p
 	delete(g.Annotations, v1alpha1.AnnotationPlannedFailover)
-	g.Annotations[v1alpha1.AnnotationLastRequest] = v1alpha1.AnnotationPlannedFailover + "=" + to + ": " + string(phase) + " (" + reason + "): " + message
+	g.Annotations[v1alpha1.AnnotationLastRequest] = v1alpha1.AnnotationPlannedFailover + "=" + to + ": " + string(phase) + " (" + string(reason) + "): " + message
 }
 
 // asked is true once an annotation is on the first group.
@@ -120,7 +120,8 @@ func TestFailover(t *testing.T) {
 		"Preflight": {reason: "the operator's own preflight is told before anything is asked for", args: "--to frankfurt --yes", code: exitRefused,
 			errOut: []string{"refused (Paused): paused until noon", "kubectl mfg resume orders -n shop"},
 			change: func(f *fakeAPI) {
-				f.explanation = &wire.Explanation{Candidates: []wire.ExplainedCandidate{{Site: "frankfurt", PlannedBlockedBy: "Paused", PlannedMessage: "paused until noon"}}}
+				f.explanation = &wire.Explanation{Candidates: []wire.ExplainedCandidate{{Site: "frankfurt", PlannedBlockedBy: "Paused", PlannedMessage: "paused until noon",
+					PlannedRemedies: []wire.Remedy{{Text: "to go on", Command: "kubectl mfg resume orders -n shop"}}}}}
 			}},
 		"OperatorDown": {reason: "a request that nobody reads would be carried out when nobody expects it any more", args: "--to frankfurt --yes",
 			change: func(f *fakeAPI) { f.live = nil }, code: exitRefused, errOut: []string{"no pod is ready", "kubectl get pods -n mfg-system"}},

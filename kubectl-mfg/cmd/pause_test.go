@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
-	"github.com/mysql-mfg/mfg/kubectl-mfg/cmd/report"
 )
 
 // TestPauseWithoutOperator: a pause is wanted most before an operator comes back that crashed. Nobody confirms it, and it

@@ -153,7 +153,7 @@ func TestRefusalStands(t *testing.T) {
 	w.facts.open("a")
 	w.settle("a", "b", "c")
 	w.ended("b", outcome{verdict: verdictRefuse, message: "it has 3 transactions"})
-	var seen []metav1.Condition
+	var seen []report.Condition
 	for i := range 4 {
 		if i == 2 {
 			w.r.Work.change(siteKey{testKey, "b"}, func(j *job) { j.cancel = func() {} })

@@ -151,7 +151,7 @@ func TestARefusedMoveIsTold(t *testing.T) {
 	w := onlyTheActiveIsOld(t)
 	g := w.group()
 	g.Status.PlannedFailover = &v1alpha1.PlannedFailoverStatus{
-		From: "a", To: "b", Cause: causeUpdate, Phase: v1alpha1.PlannedReverted, Message: "b is 70000 transactions behind",
+		From: "a", To: "b", Cause: v1alpha1.ReasonOrderedUpdate, Phase: v1alpha1.PlannedReverted, Message: "b is 70000 transactions behind",
 	}
 	w.must(w.c.Status().Update(w.ctx, g))
 	w.reconcile()

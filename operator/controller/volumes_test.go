@@ -170,7 +170,7 @@ func TestResizing(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		claim  *corev1.PersistentVolumeClaim
-		reason string
+		reason v1alpha1.Reason
 		says   string
 	}{
 		"done":        {claim(new("fast")), "", ""},

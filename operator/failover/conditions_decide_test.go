@@ -397,7 +397,7 @@ func TestRowsThatNoCloneBrings(t *testing.T) {
 		"the active site does not look":           {site("b", 2, 1), blind, ""},
 		"the active site is told of a later look": {site("a", 2, 0), site("a", 2, 2), ""},
 	} {
-		if got, _ := outsideInnoDB(tc.site, tc.active); got != tc.want {
+		if got, _ := outsideInnoDB(Group{}, tc.site, tc.active); got != tc.want {
 			t.Errorf("%s: %q", name, got)
 		}
 	}
@@ -444,11 +444,11 @@ func TestWhatTheEscrowKeepsI16(t *testing.T) {
 	if got := lostFor(s, Memory{}, target); got != v1alpha1.ReasonKeyringNotEscrowed {
 		t.Errorf("I16: %s", got)
 	}
-	if d := (Decision{Memory: Memory{ReopenSince: s.Now}}).keptShut(s, TopologyTransition, "b", "why"); d.Verdict != VerdictBlocked || !strings.Contains(d.Message, notEscrowedRemedy) {
+	if d := (Decision{Memory: Memory{ReopenSince: s.Now}}).keptShut(s, TopologyTransition, "b", "why"); d.Verdict != VerdictBlocked || !strings.Contains(d.Message, notEscrowedRemedy.Text) {
 		t.Errorf("I16: %s: %s", d.Verdict, d.Message)
 	}
 	s.LeaderSince = s.Now // who leads since now has seen none of that time
-	if d := (Decision{}).keptShut(s, TopologyTransition, "b", "why"); d.Verdict != VerdictWait || strings.Contains(d.Message, notEscrowedRemedy) {
+	if d := (Decision{}).keptShut(s, TopologyTransition, "b", "why"); d.Verdict != VerdictWait || strings.Contains(d.Message, notEscrowedRemedy.Text) {
 		t.Errorf("I16: %s: %s", d.Verdict, d.Message)
 	}
 	s.Status.Transition = nil

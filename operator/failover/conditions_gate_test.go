@@ -152,7 +152,7 @@ func TestWhatAPersonCanDo(t *testing.T) {
 	}
 	s := world(Durable{Epoch: 4, ActiveSite: "a"}, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4))
 	s.Sites[1].Sidecar.Report.Keyring = keyring("behind")
-	if got := wayOut(s, Memory{}, Candidate{}, false); got != notEscrowedRemedy {
+	if got := wayOut(s, Memory{}, Candidate{}, false); got != notEscrowedRemedy.Text {
 		t.Errorf("I16: %s", got)
 	}
 	s.Sites[1].Sidecar.Report.Keyring = nil

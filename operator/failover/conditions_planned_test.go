@@ -46,12 +46,12 @@ func TestWhatAPreflightRefuses(t *testing.T) {
 	} {
 		s := atRest()
 		tc.change(&s)
-		if got, message := preflight(s, Memory{}, s.Sites[0], "b"); got != tc.want {
-			t.Errorf("%s: %q: %s", name, got, message)
+		if got := preflight(s, Memory{}, s.Sites[0], "b"); got.Reason != tc.want {
+			t.Errorf("%s: %+v", name, got)
 		}
 	}
-	if got, message := preflight(atRest(), Memory{}, atRest().Sites[0], "x"); got != v1alpha1.ReasonUnknownSite || !strings.Contains(message, "a, b, c") {
-		t.Errorf("%q: %s", got, message)
+	if got := preflight(atRest(), Memory{}, atRest().Sites[0], "x"); got.Reason != v1alpha1.ReasonUnknownSite || !strings.Contains(got.Message, "a, b, c") {
+		t.Errorf("%+v", got)
 	}
 }
 

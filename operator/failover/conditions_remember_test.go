@@ -279,7 +279,7 @@ func TestSinceWhenAReplicaFollows(t *testing.T) {
 // TestWhatAWriteProbeIsCalled: a reason that this version does not know, and the error that MySQL gave.
 func TestWhatAWriteProbeIsCalled(t *testing.T) {
 	words, way := (Unwritable{Site: "a", Errno: 3032}).Message()
-	if !strings.Contains(words, "it refuses a write (error 3032)") || way == "" {
+	if !strings.Contains(words, "it refuses a write (error 3032)") || way.Command == "" {
 		t.Errorf("%s; %s", words, way)
 	}
 	words, _ = (Unwritable{Site: "a", Reason: wire.WriteDiskFull}).Message()

@@ -71,9 +71,9 @@ func TestWhoLacksRowsIsPromotedByOrderOnlyI7(t *testing.T) {
 			t.Fatalf("%s: I9: what the active site has is not durable: %d", name, d.Status.RowsOutside)
 		}
 		s.Status = d.Status
-		why, message := preflight(s, d.Memory, s.Sites[0], "b")
-		if refused := why == v1alpha1.ReasonNotFit; refused != (tc.to != "b" || tc.force != "") {
-			t.Errorf("I7: %s: planned: %s %s", name, why, message)
+		why := preflight(s, d.Memory, s.Sites[0], "b")
+		if refused := why.Reason == v1alpha1.ReasonNotFit; refused != (tc.to != "b" || tc.force != "") {
+			t.Errorf("I7: %s: planned: %+v", name, why)
 		}
 		s.Sites[0].Sidecar, s.Sites[0].MySQL, s.Policy.ForceTo = Sidecar{}, MySQL{}, tc.force
 		m = Memory{} // the operator was restarted

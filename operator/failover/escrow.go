@@ -8,8 +8,6 @@ import "github.com/mysql-mfg/mfg/api/v1alpha1"
 // under its keys. So nobody is opened before the operator holds the keyring (I16). A site that is open already stays so: closing
 // it would not bring its keys to safety any sooner.
 
-const notEscrowedRemedy = "wait: its sidecar hands the keyring over by itself; status.sites[].keyring says why if it does not"
-
 // isEscrowMissing: its pod has the only copy of its keyring. Were the role moved there, the next restart of that pod would take
 // what the active site has acknowledged (I16), so a person orders that or nobody does. The site that a change under way moves the
 // role away from is not asked: to open it again moves the role nowhere.
@@ -17,12 +15,7 @@ func isEscrowMissing(s Snapshot, _ Memory, site Site) string {
 	if t := s.Status.Transition; !site.EscrowMissing || t != nil && t.From == site.Name {
 		return ""
 	}
-	return "the escrow Secret of its keyring is gone, and only its pod has the keyring still; " + restoreEscrow(site.Name)
-}
-
-// restoreEscrow is what a person does about it.
-func restoreEscrow(site string) string {
-	return "restore it first: kubectl mfg recover-keyring GROUP " + site
+	return "the escrow Secret of its keyring is gone, and only its pod has the keyring still; " + s.Group.restoreEscrow(site.Name).String()
 }
 
 // restorable is a site that would be a candidate if its escrow Secret were there, other than the active one.
@@ -82,7 +75,7 @@ func (d Decision) keptShut(s Snapshot, seen Topology, site, why string) Decision
 	}
 	verdict := VerdictWait
 	if late(s, since) {
-		verdict, why = VerdictBlocked, why+"; "+notEscrowedRemedy
+		verdict, why = VerdictBlocked, why+"; "+notEscrowedRemedy.String()
 	}
 	return d.say(seen, verdict, v1alpha1.ReasonKeyringNotEscrowed, "%s is not opened: %s", site, why).within(s.Policy.PollInterval / 4)
 }

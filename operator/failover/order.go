@@ -63,7 +63,7 @@ func wayOut(s Snapshot, m Memory, best Candidate, found bool) string {
 		return override(best.Site.Name)
 	}
 	if nobodyFit(s, m) == v1alpha1.ReasonKeyringNotEscrowed {
-		return notEscrowedRemedy
+		return notEscrowedRemedy.String()
 	}
 	return withoutCandidate(s, m, "")
 }
@@ -93,7 +93,7 @@ func lostWayOut(s Snapshot, m Memory, target Site) string {
 		exclude = target.Name
 	}
 	if lostFor(s, m, target) == v1alpha1.ReasonKeyringNotEscrowed {
-		return notEscrowedRemedy
+		return notEscrowedRemedy.String()
 	}
 	return withoutCandidate(s, m, exclude)
 }

@@ -44,6 +44,7 @@ type Planned struct {
 	Phase                 v1alpha1.PlannedPhase
 	Reason                Reason
 	Message               string
+	Remedies              []Remedy
 	StartedAt, FinishedAt time.Time
 	WritePause            time.Duration
 	Answered              bool
@@ -54,9 +55,17 @@ func (p *Planned) Over() bool {
 	return p.Phase != v1alpha1.PlannedWaiting && p.Phase != v1alpha1.PlannedMoving
 }
 
+// advise adds what a person can do about an outcome, if a person asked for it: the operator tries again by itself otherwise.
+func (d Decision) advise(all ...Remedy) Decision {
+	if p := d.Status.Planned; p.Cause == v1alpha1.ReasonRequested {
+		p.Remedies = all
+	}
+	return d
+}
+
 // end notes the outcome of the planned failover in the decision.
 func (d Decision) end(p Planned, now time.Time, phase v1alpha1.PlannedPhase, why Reason, format string, args ...any) Decision {
-	p.Phase, p.Reason, p.Message, p.FinishedAt = phase, why, fmt.Sprintf(format, args...), now
+	p.Phase, p.Reason, p.Message, p.Remedies, p.FinishedAt = phase, why, fmt.Sprintf(format, args...), nil, now
 	p.Answered = p.Cause != v1alpha1.ReasonRequested
 	d.Status.Planned, d.Persist = &p, true
 	return d
@@ -69,9 +78,11 @@ func settlePlanned(s Snapshot, d Decision) Decision {
 	moving := d.Status.Transition != nil && d.Status.Transition.Kind == v1alpha1.FailoverPlanned
 	switch {
 	case p != nil && p.Phase == v1alpha1.PlannedMoving && !moving:
-		return d.end(*p, s.Now, v1alpha1.PlannedReverted, v1alpha1.ReasonEmergencyFailover, "an emergency failover took over: %s", d.Message)
+		return d.end(*p, s.Now, v1alpha1.PlannedReverted, v1alpha1.ReasonEmergencyFailover, "an emergency failover took over: %s", d.Message).
+			advise(remedy("see what took over, and why", s.Group.Command("history", "", "")))
 	case p != nil && p.Phase == v1alpha1.PlannedWaiting && d.Topology != TopologyHealthy && !moving && !blip(s, d, p):
-		return d.end(*p, s.Now, v1alpha1.PlannedRefused, v1alpha1.ReasonNotHealthy, "nothing was changed: %s; ask again once the group is healthy", d.Message)
+		return d.end(*p, s.Now, v1alpha1.PlannedRefused, v1alpha1.ReasonNotHealthy, "nothing was changed: %s; ask again once the group is healthy", d.Message).
+			advise(s.Group.everyRule()...)
 	case p != nil && p.Over() && !p.Answered && request != p.To: // taken off, or another is asked for by now
 		answered := *p
 		answered.Answered = true
@@ -79,7 +90,8 @@ func settlePlanned(s Snapshot, d Decision) Decision {
 	case request != "" && (p == nil || p.Over() && p.Answered) && d.Topology != TopologyHealthy && d.Topology != TopologyTransition:
 		// A request that waited for the end of an outage would move the role when nobody expects it any more.
 		return d.end(Planned{From: s.Status.ActiveSite, To: request, Cause: v1alpha1.ReasonRequested, StartedAt: s.Now}, s.Now,
-			v1alpha1.PlannedRefused, v1alpha1.ReasonNotHealthy, "nothing was changed: %s; ask again once the group is healthy", d.Message)
+			v1alpha1.PlannedRefused, v1alpha1.ReasonNotHealthy, "nothing was changed: %s; ask again once the group is healthy", d.Message).
+			advise(s.Group.everyRule()...)
 	}
 	return d
 }
@@ -121,17 +133,19 @@ func plan(s Snapshot, d Decision, a Site) Decision {
 // nothing is changed.
 func waiting(s Snapshot, d Decision, a Site, p Planned) Decision {
 	withdrawn := p.Cause == v1alpha1.ReasonRequested && s.Policy.PlannedTo != p.To
-	switch why, message := preflight(s, d.Memory, a, p.To); {
+	switch why := preflight(s, d.Memory, a, p.To); {
 	case s.Policy.AbortPlanned || withdrawn:
-		return d.end(p, s.Now, v1alpha1.PlannedAborted, v1alpha1.ReasonAborted, "given up before anything was changed")
+		return d.end(p, s.Now, v1alpha1.PlannedAborted, v1alpha1.ReasonAborted, "given up before anything was changed").
+			advise(remedy("to try again", s.Group.moveTo(p.To)))
 	case a.Name == p.To:
-		return d.end(p, s.Now, v1alpha1.PlannedRefused, v1alpha1.ReasonAlreadyActive, "nothing was changed: %s is active already", p.To)
-	case why != "" && p.Phase == v1alpha1.PlannedWaiting && passing(why) && s.Now.Sub(p.StartedAt) <= s.Policy.PlannedLagTimeout:
+		return d.end(p, s.Now, v1alpha1.PlannedRefused, v1alpha1.ReasonAlreadyActive, "nothing was changed: %s is active already", p.To).
+			advise(remedy("see who is active", s.Group.Command("status", "", "")))
+	case why.Reason != "" && p.Phase == v1alpha1.PlannedWaiting && passing(why.Reason) && s.Now.Sub(p.StartedAt) <= s.Policy.PlannedLagTimeout:
 		// It was fit when it was asked for: one lost answer is not the end of it.
-		d.Message = fmt.Sprintf("%s is active; the planned failover waits: %s", a.Name, message)
+		d.Message = fmt.Sprintf("%s is active; the planned failover waits: %s", a.Name, why.Message)
 		return d
-	case why != "":
-		return d.end(p, s.Now, v1alpha1.PlannedRefused, why, "nothing was changed: %s", message)
+	case why.Reason != "":
+		return d.end(p, s.Now, v1alpha1.PlannedRefused, why.Reason, "nothing was changed: %s", why.Message).advise(why.Remedies...)
 	}
 	target, _ := s.Site(p.To)
 	near, distance := isClose(a, target)
@@ -141,7 +155,7 @@ func waiting(s Snapshot, d Decision, a Site, p Planned) Decision {
 	if !near {
 		if s.Now.Sub(p.StartedAt) > s.Policy.PlannedLagTimeout {
 			return d.end(p, s.Now, v1alpha1.PlannedRefused, v1alpha1.ReasonTargetLags, "nothing was changed: %s %s, and did not catch up within plannedLagTimeout %s",
-				p.To, distance, s.Policy.PlannedLagTimeout)
+				p.To, distance, s.Policy.PlannedLagTimeout).advise(s.Group.waitAndAsk("watch it catch up", p.To)...)
 		}
 		if p.Phase == "" {
 			p.Phase, p.Reason, p.Message = v1alpha1.PlannedWaiting, v1alpha1.ReasonTargetLags, p.To+" catches up; nothing was changed yet"
@@ -181,16 +195,16 @@ func evacuate(s Snapshot, d Decision, a Site) Decision {
 	var each, lasting []string
 	reason := v1alpha1.ReasonNoFitCandidate
 	for _, c := range candidates(s, d.Memory) {
-		why, message := preflight(s, d.Memory, a, c.Site.Name)
+		why := preflight(s, d.Memory, a, c.Site.Name)
 		near, distance := isClose(a, c.Site)
 		near = near && (hurry || atHand(a, c.Site))
 		switch {
 		case c.Site.Name == a.Name:
 			continue
-		case why != "":
-			each, lasting = append(each, message), append(lasting, message)
-			if why == v1alpha1.ReasonModeObserve || why == v1alpha1.ReasonPaused {
-				reason = why
+		case why.Reason != "":
+			each, lasting = append(each, why.Message), append(lasting, why.Message)
+			if why.Reason == v1alpha1.ReasonModeObserve || why.Reason == v1alpha1.ReasonPaused {
+				reason = why.Reason
 			}
 		case !near:
 			catchingUp = true
@@ -240,43 +254,54 @@ func retryAfter(records []v1alpha1.FailoverRecord) time.Duration {
 	return min(max(wait, leavingRetry), leavingRetryMost)
 }
 
-// preflight names why a planned failover to a site may not begin, or "". Each refusal changes nothing.
-func preflight(s Snapshot, m Memory, a Site, to string) (Reason, string) {
+// preflight says why a planned failover to a site may not begin. Each refusal changes nothing, and says what to do about it.
+func preflight(s Snapshot, m Memory, a Site, to string) Refusal {
 	target, known := s.Site(to)
 	if !known {
 		var names []string
 		for _, site := range s.Sites {
 			names = append(names, site.Name)
 		}
-		return v1alpha1.ReasonUnknownSite, fmt.Sprintf("the group has no site %q; its sites are %s", to, strings.Join(names, ", "))
+		return Refusal{v1alpha1.ReasonUnknownSite, fmt.Sprintf("the group has no site %q; its sites are %s", to, strings.Join(names, ", ")),
+			[]Remedy{remedy("see which sites there are", s.Group.Command("status", "", ""))}}
 	}
 	if s.Policy.Mode == v1alpha1.FailoverObserve {
-		return v1alpha1.ReasonModeObserve, "spec.failover.mode is Observe; set it to Manual or Auto"
+		return Refusal{v1alpha1.ReasonModeObserve, "spec.failover.mode is Observe; set it to Manual or Auto",
+			[]Remedy{remedy("to let the operator act", s.Group.letAct())}}
 	}
 	if s.paused() {
-		return v1alpha1.ReasonPaused, pausedMessage(s)
+		return Refusal{v1alpha1.ReasonPaused, pausedMessage(s), []Remedy{remedy("to go on", s.Group.Command("resume", "", ""))}}
 	}
 	for _, guard := range unfitness {
 		if why := guard(s, m, target); why != "" {
-			return v1alpha1.ReasonNotFit, fmt.Sprintf("%s: %s", to, why)
+			return Refusal{v1alpha1.ReasonNotFit, fmt.Sprintf("%s: %s", to, why), cure(s, m, target, why)}
 		}
 	}
 	switch {
 	case target.Leaving != "":
-		return v1alpha1.ReasonNotFit, fmt.Sprintf("%s is about to go itself: %s", to, target.Leaving)
+		return Refusal{v1alpha1.ReasonNotFit, fmt.Sprintf("%s is about to go itself: %s", to, target.Leaving), s.Group.theSite(to)}
 	case !a.Sidecar.Answered || !a.MySQL.Direct:
-		return v1alpha1.ReasonNotHealthy, "the active site " + a.Name + " does not answer in full, so it could not be fenced in time"
+		return Refusal{v1alpha1.ReasonNotHealthy, "the active site " + a.Name + " does not answer in full, so it could not be fenced in time", s.Group.everyRule()}
 	case target.MySQL.ReplicaOf != a.Name || !target.MySQL.IORunning || !target.MySQL.SQLRunning:
-		return v1alpha1.ReasonNotReplicating, fmt.Sprintf("%s does not replicate from %s: %s", to, a.Name, detachedMessage(target))
+		return Refusal{v1alpha1.ReasonNotReplicating, fmt.Sprintf("%s does not replicate from %s: %s", to, a.Name, detachedMessage(target)), s.Group.theSite(to)}
 	case writableElsewhere(s, a.Name) != "":
-		return v1alpha1.ReasonForeignWriter, writableElsewhere(s, a.Name) + " accepts writes too; it is being fenced"
+		return Refusal{v1alpha1.ReasonForeignWriter, writableElsewhere(s, a.Name) + " accepts writes too; it is being fenced", s.Group.everyRule()}
 	}
 	for _, site := range s.Sites {
 		if site.Busy != "" && a.Leaving == "" {
-			return v1alpha1.ReasonCloneInProgress, fmt.Sprintf("%s is busy (%s) with the data of %s; ask again when it is done", site.Name, site.Busy, a.Name)
+			return Refusal{v1alpha1.ReasonCloneInProgress, fmt.Sprintf("%s is busy (%s) with the data of %s; ask again when it is done", site.Name, site.Busy, a.Name),
+				s.Group.waitAndAsk("see how far the work on its data is", to)}
 		}
 	}
-	return "", ""
+	return Refusal{}
+}
+
+// cure is what a person can do about a site that is not fit, by the guard that says so.
+func cure(s Snapshot, m Memory, site Site, why string) []Remedy {
+	if why == isEscrowMissing(s, m, site) {
+		return []Remedy{s.Group.restoreEscrow(site.Name), remedy("then", s.Group.moveTo(site.Name))}
+	}
+	return s.Group.theSite(site.Name)
 }
 
 // isClose is true if a replica needs so little more that writes may be stopped for it. A lag that is not known is none.
@@ -313,9 +338,10 @@ func moving(s Snapshot, d Decision) Decision {
 	case lost:
 		return over
 	case s.Policy.AbortPlanned:
-		return d.revert(s, v1alpha1.PlannedAborted, v1alpha1.ReasonAborted, "a person gave it up")
+		return d.revert(s, v1alpha1.PlannedAborted, v1alpha1.ReasonAborted, "a person gave it up", remedy("to try again", s.Group.moveTo(t.To)))
 	case unfit(s, d.Memory, target) != "":
-		return d.revert(s, v1alpha1.PlannedReverted, v1alpha1.ReasonTargetLost, fmt.Sprintf("%s: %s", t.To, unfit(s, d.Memory, target)))
+		return d.revert(s, v1alpha1.PlannedReverted, v1alpha1.ReasonTargetLost, fmt.Sprintf("%s: %s", t.To, unfit(s, d.Memory, target)),
+			cure(s, d.Memory, target, unfit(s, d.Memory, target))...)
 	case !fenced:
 		step = fmt.Sprintf("%s has not reported itself fenced under epoch %d yet", t.From, s.Status.Epoch)
 	case target.Sidecar.Report.Epoch < s.Status.Epoch:
@@ -334,7 +360,9 @@ func moving(s Snapshot, d Decision) Decision {
 	}
 	if paused := s.Now.Sub(t.StartedAt); !dying && paused > s.Policy.PlannedPauseTimeout {
 		return d.revert(s, v1alpha1.PlannedReverted, v1alpha1.ReasonPauseTimeout,
-			fmt.Sprintf("%s, for longer than plannedPauseTimeout %s", step, s.Policy.PlannedPauseTimeout))
+			fmt.Sprintf("%s, for longer than plannedPauseTimeout %s", step, s.Policy.PlannedPauseTimeout),
+			remedy("find out what holds it up (a long transaction, a lag of "+t.To+")", s.Group.Command("events", "", "--since 10m")),
+			remedy("then", s.Group.moveTo(t.To)))
 	}
 	return d.say(TopologyTransition, VerdictWait, reason, "%s", step).then(effect).within(time.Millisecond)
 }
@@ -371,14 +399,14 @@ func unfit(s Snapshot, m Memory, target Site) string {
 }
 
 // revert opens the old active site again, under a further epoch: the target may have heard of the one before.
-func (d Decision) revert(s Snapshot, phase v1alpha1.PlannedPhase, why Reason, message string) Decision {
+func (d Decision) revert(s Snapshot, phase v1alpha1.PlannedPhase, why Reason, message string, remedies ...Remedy) Decision {
 	t := s.Status.Transition
 	p := Planned{From: t.From, To: t.To, Cause: v1alpha1.ReasonRequested, StartedAt: t.StartedAt}
 	if s.Status.Planned != nil {
 		p = *s.Status.Planned
 	}
 	d = d.retarget(s, t.From, v1alpha1.ReasonPlannedReverted)
-	d = d.end(p, s.Now, phase, why, "%s; %s is opened again", message, t.From)
+	d = d.end(p, s.Now, phase, why, "%s; %s is opened again", message, t.From).advise(remedies...)
 	return d.say(TopologyTransition, VerdictFailover, v1alpha1.ReasonPlannedReverted, "the planned failover to %s ends: %s; %s is opened again", t.To, message, t.From)
 }
 

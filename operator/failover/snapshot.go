@@ -51,7 +51,9 @@ const OpenValidity = 4 * time.Second
 
 // Snapshot is everything that was seen in one poll. Sites are sorted by name.
 type Snapshot struct {
-	Now    time.Time
+	Now time.Time
+	// Group is what commands for people name it.
+	Group  Group
 	Policy Policy
 	Status Durable
 	Sites  []Site

@@ -82,7 +82,7 @@ func stalled(s Snapshot, d Decision, a Site) Decision {
 		return d
 	}
 	why := Reason(a.Sidecar.Report.WriteProbe.Reason)
-	if refused, _ := preflight(s, d.Memory, a, best.Site.Name); why == ReasonDiskFailed && refused == "" && !triedPlanned(s) {
+	if refused := preflight(s, d.Memory, a, best.Site.Name); why == ReasonDiskFailed && refused.Reason == "" && !triedPlanned(s) {
 		if near, _ := isClose(a, best.Site); near {
 			// Its commits fail and do not hang, so it can be fenced with all that it holds: that loses nothing.
 			return d.move(s, Planned{From: a.Name, To: best.Site.Name, Cause: v1alpha1.ReasonVolumeFails, StartedAt: s.Now})

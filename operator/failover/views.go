@@ -42,7 +42,7 @@ func views(s Snapshot, d Decision) []View {
 
 // remarked is the view with what else there is to say of the site: the last reason that holds is the one that is told.
 func remarked(s Snapshot, d Decision, v View, site, active Site) View {
-	if reason, message := outsideInnoDB(site, active); reason != "" && v.Healthy {
+	if reason, message := outsideInnoDB(s.Group, site, active); reason != "" && v.Healthy {
 		v.Reason, v.Message = reason, message
 	}
 	if reason, message := earlierPod(site); reason != "" && v.Healthy {

@@ -87,7 +87,7 @@ func TestEveryTroubleHasAWayOut(t *testing.T) {
 		if !strings.HasPrefix(words, "paris is open, but clients cannot write: ") || !strings.HasSuffix(words, "(error 7)") {
 			t.Errorf("%s: %s", reason, words)
 		}
-		if !strings.Contains(way, "kubectl mfg ") || strings.Contains(way, "SITE") {
+		if !strings.HasPrefix(way.Command, "kubectl mfg ") || strings.Contains(way.String(), "SITE") {
 			t.Errorf("%s: %s", reason, way)
 		}
 	}

@@ -64,7 +64,7 @@ func availability(d failover.Decision) report.Condition {
 	switch {
 	case d.Unwritable != nil:
 		words, way := d.Unwritable.Message()
-		return report.False(c, d.Unwritable.Reason, words+"; "+way)
+		return report.False(c, d.Unwritable.Reason, words+"; "+way.String())
 	case d.Topology == failover.TopologyHealthy || d.Verdict == failover.VerdictComplete:
 		return report.True(c, v1alpha1.ReasonActiveSiteOpen, d.Status.ActiveSite+" accepts writes")
 	case d.Topology == failover.TopologyUninitialised:

@@ -3,6 +3,7 @@
 package monitor
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -83,8 +84,9 @@ func TestPausedness(t *testing.T) {
 func TestAPlannedFailoverSurvivesTheStatus(t *testing.T) {
 	at := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	want := failover.Planned{From: "east", To: "west", Cause: v1alpha1.ReasonRequested, Phase: v1alpha1.PlannedReverted, Reason: v1alpha1.ReasonTargetLags,
-		Message: "m", StartedAt: at, FinishedAt: at.Add(time.Second), WritePause: 150 * time.Millisecond, Answered: true}
-	if got := fromPlanned(toPlanned(&want)); *got != want {
+		Remedies: []failover.Remedy{{Text: "watch it", Command: "kubectl mfg status orders"}, {Text: "then"}},
+		Message:  "m", StartedAt: at, FinishedAt: at.Add(time.Second), WritePause: 150 * time.Millisecond, Answered: true}
+	if got := fromPlanned(toPlanned(&want)); !reflect.DeepEqual(*got, want) {
 		t.Errorf("got %+v, want %+v", *got, want)
 	}
 	if fromPlanned(toPlanned(nil)) != nil {

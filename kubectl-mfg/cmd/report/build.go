@@ -76,7 +76,7 @@ func Build(cr *v1alpha1.MysqlFailoverGroup, view LiveView) MysqlFailoverGroupRep
 	r.Endpoints = endpointsOf(r)
 	r.Problems = problemsOf(cr, view, live, r)
 	r.Health, r.Summary = judge(r)
-	r.Notes = notesOf(cr)
+	r.Notes = notesOf(cr, r)
 	r.Hints = hintsOf(cr, r)
 	return r
 }

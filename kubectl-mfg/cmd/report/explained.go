@@ -78,7 +78,7 @@ func (e Explained) Blocked() bool {
 	return x == nil || len(x.Blockers) > 0 || x.Verdict == "Blocked" || x.Verdict == "Alert"
 }
 
-// BuildExplained makes the report. Remedies name the commands for this very group.
+// BuildExplained makes the report.
 func BuildExplained(cr *v1alpha1.MysqlFailoverGroup, view LiveView, e *wire.Explanation) Explained {
 	live := view.group(cr.Namespace, cr.Name)
 	out := Explained{
@@ -99,7 +99,6 @@ func BuildExplained(cr *v1alpha1.MysqlFailoverGroup, view LiveView, e *wire.Expl
 		}
 		return out
 	}
-	NameCommands(e, cr.Namespace, cr.Name)
 	return out
 }
 

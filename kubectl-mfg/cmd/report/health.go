@@ -301,7 +301,7 @@ func judge(r MysqlFailoverGroupReport) (Health, Summary) {
 }
 
 // notesOf is worth knowing and no reason against health.
-func notesOf(cr *v1alpha1.MysqlFailoverGroup) []string {
+func notesOf(cr *v1alpha1.MysqlFailoverGroup, r MysqlFailoverGroupReport) []string {
 	var notes []string
 	if cr.DeletionTimestamp != nil {
 		notes = append(notes, "the group is being deleted")
@@ -312,9 +312,8 @@ func notesOf(cr *v1alpha1.MysqlFailoverGroup) []string {
 	if mode := cr.Spec.Failover.Mode; mode != "" && mode != v1alpha1.FailoverAuto {
 		notes = append(notes, fmt.Sprintf("failover mode is %s: no emergency failover happens by itself", mode))
 	}
-	if until := pausedUntil(cr); until != nil {
-		notes = append(notes, fmt.Sprintf("paused until %s: a lost active site is not replaced; to end it: kubectl mfg resume %s -n %s",
-			until.Format(time.RFC3339), cr.Name, cr.Namespace))
+	if r.PausedUntil != nil {
+		notes = append(notes, r.PauseNote())
 	}
 	if to := cr.Annotations[v1alpha1.AnnotationForceFailover]; to != "" {
 		notes = append(notes, fmt.Sprintf("%s is ordered to take over, whatever is lost, and the order is pending; to withdraw it: kubectl mfg failover %s -n %s --abort",
@@ -326,6 +325,15 @@ func notesOf(cr *v1alpha1.MysqlFailoverGroup) []string {
 		}
 	}
 	return notes
+}
+
+// PauseNote is the note of a group that is paused; empty if it is not.
+func (r MysqlFailoverGroupReport) PauseNote() string {
+	if r.PausedUntil == nil {
+		return ""
+	}
+	return fmt.Sprintf("paused until %s: a lost active site is not replaced; to end it: kubectl mfg resume %s -n %s",
+		r.PausedUntil.Format(time.RFC3339), r.Metadata.Name, r.Metadata.Namespace)
 }
 
 // Fingerprint is the report without the times that change by themselves: equal ones look the same to a person.

@@ -116,10 +116,11 @@ func (o Options) rule(r wire.ExplainedRule, decides bool, widest int) string {
 		words += " [" + r.Reason + "]"
 	}
 	body := o.wrap(indent, words)
-	if r.Remedy != "" {
-		body += strings.Repeat(" ", indent) + o.remedy(indent, r.Remedy)
+	remedies := r.Remedies
+	if len(remedies) == 0 && r.Remedy != "" {
+		remedies = []wire.Remedy{{Text: r.Remedy}} // of an operator of an older version
 	}
-	return head + body
+	return head + body + o.remedies(indent, remedies)
 }
 
 // wrap puts words on lines that begin at a column.

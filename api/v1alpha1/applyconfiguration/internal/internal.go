@@ -614,6 +614,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: reason
       type:
         namedType: com.github.mysql-mfg.mfg.api.v1alpha1.Reason
+    - name: remedies
+      type:
+        list:
+          elementType:
+            namedType: com.github.mysql-mfg.mfg.api.v1alpha1.Remedy
+          elementRelationship: atomic
     - name: startedAt
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
@@ -627,6 +633,15 @@ var schemaYAML = typed.YAMLObject(`types:
   scalar: string
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.Reason
   scalar: string
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.Remedy
+  map:
+    fields:
+    - name: command
+      type:
+        scalar: string
+    - name: text
+      type:
+        scalar: string
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.SidecarSpec
   map:
     fields:

@@ -25,8 +25,10 @@ type PlannedFailoverStatusApplyConfiguration struct {
 	Phase *apiv1alpha1.PlannedPhase `json:"phase,omitempty"`
 	// reason of the phase, one CamelCase word.
 	Reason *apiv1alpha1.Reason `json:"reason,omitempty"`
-	// message says it to people and names the next step.
+	// message says it to people.
 	Message *string `json:"message,omitempty"`
+	// remedies are what a person can do about a planned failover that was asked for and did not come about.
+	Remedies []RemedyApplyConfiguration `json:"remedies,omitempty"`
 	// startedAt is when it was accepted.
 	StartedAt *v1.MicroTime `json:"startedAt,omitempty"`
 	// finishedAt is when its outcome was known.
@@ -88,6 +90,19 @@ func (b *PlannedFailoverStatusApplyConfiguration) WithReason(value apiv1alpha1.R
 // If called multiple times, the Message field is set to the value of the last call.
 func (b *PlannedFailoverStatusApplyConfiguration) WithMessage(value string) *PlannedFailoverStatusApplyConfiguration {
 	b.Message = &value
+	return b
+}
+
+// WithRemedies adds the given value to the Remedies field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Remedies field.
+func (b *PlannedFailoverStatusApplyConfiguration) WithRemedies(values ...*RemedyApplyConfiguration) *PlannedFailoverStatusApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithRemedies")
+		}
+		b.Remedies = append(b.Remedies, *values[i])
+	}
 	return b
 }
 
