@@ -173,8 +173,8 @@ func (m Model) forecast(r report.MysqlFailoverGroupReport, width int) block {
 		return nil
 	}
 	words := f.Message
-	if f.Site != "" && !strings.Contains(words, f.Site) {
-		words = strings.TrimSuffix(f.Site+" would take over, but: "+words, ", but: ")
+	if f.Site != "" {
+		words = f.Words()
 	}
 	if loss := f.Loss(); loss != "" {
 		words += "; " + loss

@@ -48,6 +48,20 @@ type Forecast struct {
 	Message              string          `json:"message,omitempty"`
 }
 
+// Words say who would take over, or what keeps the site from it. The operator's own words name the site where nothing does, and where
+// only time proves nothing.
+func (f Forecast) Words() string {
+	switch {
+	case f.Site == "" && f.Message != "":
+		return "nobody would take over: " + f.Message
+	case f.Site == "" || f.Message != "" && (f.BlockedBy == "" || f.BlockedBy == v1alpha1.ReasonSiteMayStillVouch):
+		return f.Message
+	case f.Message == "":
+		return f.Site + " would take over"
+	}
+	return f.Site + " would take over, but: " + f.Message
+}
+
 // Loss says in words what would be lost at least, or nothing where that is not known.
 func (f Forecast) Loss() string {
 	if f.LostTransactions != nil {

@@ -115,14 +115,7 @@ func (o Options) outlook(r report.MysqlFailoverGroupReport) string {
 		}
 	}
 	if f := r.Forecast; f != nil && f.Message != "" {
-		words := f.Message
-		switch {
-		case f.Site == "":
-			words = "nobody would take over: " + words
-		case !strings.Contains(words, f.Site):
-			words = f.Site + " would take over, but: " + words
-		}
-		words = orLastKnown(r.Facts, "last known: ") + words
+		words := orLastKnown(r.Facts, "last known: ") + f.Words()
 		if loss := f.Loss(); loss != "" {
 			words += "; " + strings.TrimPrefix(loss, orLastKnown(r.Facts, "last known: "))
 		}
