@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/failover"
 )
 
@@ -124,8 +125,8 @@ func TestAlertsUseMetricsThatThereAre(t *testing.T) {
 
 // What was planned is told apart by its reason: a new one must not wake anybody, and one that was renamed neither.
 func TestPlannedFailoversDoNotAlert(t *testing.T) {
-	planned := strings.Join([]string{failover.CauseRequested, failover.CauseLeaving, failover.CauseUpdate, string(failover.ReasonReverted)}, "|")
-	chosen := strings.Join([]string{string(failover.ReasonModeManual), string(failover.ReasonModeObserve)}, "|")
+	planned := strings.Join([]string{string(v1alpha1.ReasonRequested), string(v1alpha1.ReasonSiteLeaving), string(v1alpha1.ReasonOrderedUpdate), string(v1alpha1.ReasonPlannedReverted)}, "|")
+	chosen := strings.Join([]string{string(v1alpha1.ReasonModeManual), string(v1alpha1.ReasonModeObserve)}, "|")
 	for name, want := range map[string]string{"MysqlFailoverGroupFailedOver": planned, "MysqlFailoverGroupWouldNotFailOver": chosen} {
 		expr := alerts(t)[name].Expr
 		for _, found := range regexp.MustCompile(`reason!~"([^"]*)"`).FindAllStringSubmatch(expr, -1) {

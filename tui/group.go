@@ -173,15 +173,15 @@ func (m Model) forecast(r report.MysqlFailoverGroupReport, width int) block {
 		return nil
 	}
 	words := f.Message
-	if f.Site != "" && !strings.Contains(words, f.Site) {
-		words = strings.TrimSuffix(f.Site+" would take over, but: "+words, ", but: ")
+	if f.Site != "" {
+		words = f.Words()
 	}
 	if loss := f.Loss(); loss != "" {
 		words += "; " + loss
 	}
 	label := span{s: "If lost"}
 	if f.BlockedBy != "" {
-		label.st, words = warn, words+" ["+f.BlockedBy+"]"
+		label.st, words = warn, words+" ["+string(f.BlockedBy)+"]"
 	}
 	return m.paragraph(label, words, width)
 }
@@ -240,10 +240,10 @@ func (m Model) problems(g *group, width int) block {
 		if p.Site != "" {
 			words = p.Site + " " + words
 		}
-		out = append(out, m.paragraph(span{s: "Problem", st: bad}, words+" ["+p.Reason+"]", width)...)
+		out = append(out, m.paragraph(span{s: "Problem", st: bad}, words+" ["+string(p.Reason)+"]", width)...)
 	}
 	for _, n := range g.report.Notes {
-		if g.report.PausedUntil != nil && strings.HasPrefix(n, "paused until") {
+		if n == g.report.PauseNote() {
 			continue // has its countdown above
 		}
 		out = append(out, m.paragraph(span{s: "Note", st: warn}, n, width)...)
@@ -268,7 +268,7 @@ func (m Model) problems(g *group, width int) block {
 // tells is true for a problem that the timeline or the site's own line says already.
 func (g *group) tells(p report.Problem) bool {
 	if p.Site == "" {
-		return g.report.Transition != nil && p.Reason == string(v1alpha1.GroupFailingOver)
+		return g.report.Transition != nil && p.Reason == v1alpha1.ReasonFailingOver
 	}
 	return slices.ContainsFunc(g.report.Sites, func(s report.Site) bool {
 		return s.Name == p.Site && s.Message != "" && strings.Contains(p.Message, s.Message)

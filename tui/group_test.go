@@ -69,7 +69,7 @@ func TestForecastThatIsBlocked(t *testing.T) {
 	for message, want := range map[string]string{
 		"cooldown until noon":       "If lost frankfurt would take over, but: cooldown until noon [Cooldown]",
 		"":                          "If lost frankfurt would take over [Cooldown]",
-		"frankfurt has just failed": "If lost frankfurt has just failed [Cooldown]",
+		"frankfurt has just failed": "If lost frankfurt would take over, but: frankfurt has just failed [Cooldown]",
 	} {
 		s := begin(Options{Group: "orders"})
 		g := told("orders", 7, site("paris", "primary-candidate", 0, 0))

@@ -84,7 +84,7 @@ func (m Model) steps(g *group, t v1alpha1.Transition, began time.Time) []step {
 		waits = d.Message
 	}
 	all := []step{
-		{"detected", t.Reason, began, stepDone},
+		{"detected", string(t.Reason), began, stepDone},
 		{"decided", fmt.Sprintf("epoch %d is persisted; no site may open writes", g.report.Epoch), t.StartedAt.Time, stepDone},
 		{"fenced", waits, time.Time{}, stepNow},
 		{"opened", t.To + " takes writes", time.Time{}, stepNext},
@@ -132,7 +132,7 @@ func (m Model) past(f v1alpha1.FailoverRecord, width int) block {
 	if f.WritePauseMillis != nil {
 		words += ", writes paused for " + millis(*f.WritePauseMillis)
 	}
-	out := m.paragraph(span{s: "Failover"}, words+": "+f.Reason, width)
+	out := m.paragraph(span{s: "Failover"}, words+": "+string(f.Reason), width)
 	if len(f.Timeline) > 1 {
 		out = append(out, line{{s: strings.Repeat(" ", labelWidth)}, {s: m.scale(f.Timeline, width-labelWidth)}})
 		steps := make([]string, 0, len(f.Timeline))

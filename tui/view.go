@@ -363,7 +363,7 @@ func forecastSpan(f *report.Forecast) span {
 	case f == nil:
 		return span{s: "-"}
 	case f.BlockedBy != "":
-		return span{s: "blocked: " + f.BlockedBy, st: warn}
+		return span{s: "blocked: " + string(f.BlockedBy), st: warn}
 	case f.Site == "":
 		return span{s: "nobody takes over", st: bad}
 	}
@@ -375,5 +375,5 @@ func problemSpan(r report.MysqlFailoverGroupReport) span {
 		return span{s: "-", st: faint}
 	}
 	p := r.Problems[0]
-	return span{s: strings.TrimSpace(p.Reason + " " + p.Site), st: warn}
+	return span{s: strings.TrimSpace(string(p.Reason) + " " + p.Site), st: warn}
 }

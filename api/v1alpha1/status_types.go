@@ -165,7 +165,7 @@ type PasswordsStatus struct {
 	// reason is what it waits for, one CamelCase word.
 	//
 	// +optional
-	Reason string `json:"reason,omitempty"`
+	Reason Reason `json:"reason,omitempty"`
 	// message says it to people.
 	//
 	// +optional
@@ -235,7 +235,7 @@ type Transition struct {
 	// reason is why the active site changes, one CamelCase word.
 	//
 	// +required
-	Reason string `json:"reason"`
+	Reason Reason `json:"reason"`
 	// startedAt is when the new epoch was persisted.
 	//
 	// +required
@@ -284,6 +284,19 @@ const (
 	PlannedAborted  PlannedPhase = "Aborted"
 )
 
+// Remedy is one thing that a person can do: words, a command, or both. Of several, the words of the later ones say how they go
+// together: "or ...", "then".
+type Remedy struct {
+	// text says what to do.
+	//
+	// +optional
+	Text string `json:"text,omitempty"`
+	// command does it, whole, to be copied.
+	//
+	// +optional
+	Command string `json:"command,omitempty"`
+}
+
 // PlannedFailoverStatus is a planned failover.
 type PlannedFailoverStatus struct {
 	// from is the active site when it was asked for.
@@ -298,7 +311,7 @@ type PlannedFailoverStatus struct {
 	// returns errors).
 	//
 	// +required
-	Cause string `json:"cause"`
+	Cause Reason `json:"cause"`
 	// phase is Waiting, Moving, Succeeded, Refused, Reverted or Aborted.
 	//
 	// +required
@@ -306,11 +319,17 @@ type PlannedFailoverStatus struct {
 	// reason of the phase, one CamelCase word.
 	//
 	// +optional
-	Reason string `json:"reason,omitempty"`
-	// message says it to people and names the next step.
+	Reason Reason `json:"reason,omitempty"`
+	// message says it to people.
 	//
 	// +optional
 	Message string `json:"message,omitempty"`
+	// remedies are what a person can do about a planned failover that was asked for and did not come about.
+	//
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	Remedies []Remedy `json:"remedies,omitempty"`
 	// startedAt is when it was accepted.
 	//
 	// +optional
@@ -351,7 +370,7 @@ type Forecast struct {
 	// blockedBy is what would keep the failover from happening by itself, as the reason of FailoverBlocked.
 	//
 	// +optional
-	BlockedBy string `json:"blockedBy,omitempty"`
+	BlockedBy Reason `json:"blockedBy,omitempty"`
 	// message says it to people.
 	//
 	// +optional
@@ -415,7 +434,7 @@ type SiteStatus struct {
 	// reason is why the site is in that state, one CamelCase word.
 	//
 	// +optional
-	Reason string `json:"reason,omitempty"`
+	Reason Reason `json:"reason,omitempty"`
 	// message says it to people and names the next step.
 	//
 	// +optional
@@ -491,7 +510,7 @@ type FailoverRecord struct {
 	// reason is why the active site changed, one CamelCase word.
 	//
 	// +required
-	Reason string `json:"reason"`
+	Reason Reason `json:"reason"`
 
 	// detectedAt is when the trouble was first seen.
 	//

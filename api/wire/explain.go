@@ -64,8 +64,9 @@ type ExplainedRule struct {
 	Verdict RuleVerdict `json:"verdict"`
 	// Reason is the word under which conditions and events name it, if it keeps a failover from happening.
 	Reason string `json:"reason,omitempty"`
-	// Remedy is what a person can do about it.
-	Remedy string `json:"remedy,omitempty"`
+	// Remedies are what a person can do about it, and Remedy the same as words in one line.
+	Remedies []Remedy `json:"remedies,omitempty"`
+	Remedy   string   `json:"remedy,omitempty"`
 }
 
 // ExplainedCandidate is one site and why it ranks where it does.
@@ -88,6 +89,8 @@ type ExplainedCandidate struct {
 	// PlannedBlockedBy and PlannedMessage say why a planned failover to it would be refused now; empty if it would begin.
 	PlannedBlockedBy string `json:"plannedBlockedBy,omitempty"`
 	PlannedMessage   string `json:"plannedMessage,omitempty"`
+	// PlannedRemedies are what a person can do about that.
+	PlannedRemedies []Remedy `json:"plannedRemedies,omitempty"`
 }
 
 // ExplainedLoss is what an emergency failover would lose.

@@ -179,7 +179,7 @@ func (t testimony) sample(m mark, from, until time.Duration) (sample, error) {
 func (s *sample) take(m mark) {
 	for _, r := range m.records {
 		s.Reported += int(r.LostTransactions)
-		s.To, s.Kind, s.Reason, s.Evidence = r.To, string(r.Kind), r.Reason, r.Evidence
+		s.To, s.Kind, s.Reason, s.Evidence = r.To, string(r.Kind), string(r.Reason), r.Evidence
 	}
 }
 

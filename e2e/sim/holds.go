@@ -275,7 +275,7 @@ func (w *world) atRest() bool {
 	}
 	w.truth.restSince = 0
 	d := w.truth.last
-	if d.Blocked() && d.Reason == failover.ReasonCooldown && w.now < faultsFor+cooldownMost {
+	if d.Blocked() && d.Reason == v1alpha1.ReasonCooldown && w.now < faultsFor+cooldownMost {
 		w.truth.healedAt = w.now // it goes on when that ends
 	}
 	settleFor := settleFor

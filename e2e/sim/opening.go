@@ -9,12 +9,6 @@ import (
 	"github.com/mysql-mfg/mfg/sidecar/fence"
 )
 
-// openingNotMarked and mysqldRestarted are reasons of sidecar/agent.
-const (
-	openingNotMarked fence.Reason = "OpeningNotMarked"
-	mysqldRestarted  fence.Reason = "MysqldRestarted"
-)
-
 func (s *sidecar) open(t *task, w fence.Word) fence.Refusal {
 	if !s.opening.take(t, 10*time.Second) {
 		return fence.Refusal{Reason: fence.TooOld}
@@ -35,7 +29,7 @@ func (s *sidecar) tryOpen(t *task, w fence.Word) fence.Refusal {
 	s.marked = true
 	t.sleep(s.w.mostly(time.Millisecond, 2*time.Second, 0.02))
 	if s.pod.vol.failSave {
-		return fence.Refusal{Reason: openingNotMarked}
+		return fence.Refusal{Reason: fence.OpeningNotMarked}
 	}
 	s.pod.vol.opening, s.pod.vol.openingIn = true, process
 	if !s.right.take(t, 10*time.Second) {
@@ -47,7 +41,7 @@ func (s *sidecar) tryOpen(t *task, w fence.Word) fence.Refusal {
 		return refusal
 	}
 	if process != "" && s.state.Seen().Process != process {
-		return fence.Refusal{Reason: mysqldRestarted}
+		return fence.Refusal{Reason: fence.MysqldRestarted}
 	}
 	s.w.truth.opening(s, w)
 	s.update(fence.Opening(s.state))

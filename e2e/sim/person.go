@@ -14,7 +14,7 @@ import (
 
 // explained is true if the group waits for a person, and says so.
 func (w *world) explained(d failover.Decision) bool {
-	if d.Reason == failover.ReasonAwaitingFence {
+	if d.Reason == v1alpha1.ReasonAwaitingFenceProof {
 		// The volume that acknowledged is gone, and so is what status knew; or it is that of a site that was to be the first one, had
 		// no lease yet that could run out, and is gone before anybody was opened.
 		t := w.api.group.durable.Transition
@@ -25,15 +25,15 @@ func (w *world) explained(d failover.Decision) bool {
 		return false
 	}
 	switch d.Reason {
-	case failover.ReasonModeManual, failover.ReasonModeObserve:
+	case v1alpha1.ReasonModeManual, v1alpha1.ReasonModeObserve:
 		return w.policy.mode != v1alpha1.FailoverAuto
-	case failover.ReasonLossBudget:
+	case v1alpha1.ReasonLossBudget:
 		return w.api.group.maxLost != nil
-	case failover.ReasonVouched:
+	case v1alpha1.ReasonSiteMayStillVouch:
 		return w.anotherWitness()
-	case failover.ReasonNoCandidate, failover.ReasonTargetLost, failover.ReasonMissingTransactions, failover.ReasonDrainTimeout:
+	case v1alpha1.ReasonNoFitCandidate, v1alpha1.ReasonTargetLost, v1alpha1.ReasonMissingTransactions, v1alpha1.ReasonDrainTimeout:
 		return w.needsPerson()
-	case failover.ReasonRowsMissing:
+	case v1alpha1.ReasonRowsMissing:
 		return w.lacksRows()
 	default:
 		return false

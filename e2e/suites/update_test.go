@@ -148,7 +148,7 @@ func nothingLost(t *testing.T, w *stage.Witnesses, at time.Duration, cause strin
 	if len(v.Missing) > 0 || v.Lost > 0 {
 		t.Errorf("%d acknowledged rows are missing, %d reported lost", len(v.Missing), v.Lost)
 	}
-	if len(v.Records) != 1 || v.Records[0].Kind != v1alpha1.FailoverPlanned || v.Records[0].Reason != cause || v.From == v.To {
+	if len(v.Records) != 1 || v.Records[0].Kind != v1alpha1.FailoverPlanned || string(v.Records[0].Reason) != cause || v.From == v.To {
 		t.Errorf("%s -> %s, records %+v: want one planned failover because of %s", v.From, v.To, v.Records, cause)
 	}
 	if v.Pause.Length() > tooLong {

@@ -60,7 +60,7 @@ func (rep *requestReport) take(a *v1alpha1.LastRequest) bool {
 		rep.Outcome, rep.Reason, rep.Message = outcomeRefused, "Unknown", withoutAnswer
 		return false
 	}
-	rep.Outcome, rep.Reason, rep.Message = outcomeRefused, a.Reason, a.Message
+	rep.Outcome, rep.Reason, rep.Message = outcomeRefused, v1alpha1.Reason(a.Reason), a.Message
 	if a.Outcome == v1alpha1.RequestDone {
 		rep.Outcome = outcomeDone
 	}

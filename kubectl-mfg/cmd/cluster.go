@@ -21,7 +21,6 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
-	"github.com/mysql-mfg/mfg/kubectl-mfg/cmd/report"
 	"github.com/mysql-mfg/mfg/tui"
 )
 
@@ -122,7 +121,6 @@ func client(shared *rest.Config, path string, gv schema.GroupVersion, codecs run
 func (a *api) Group(ctx context.Context, namespace, name string) (*v1alpha1.MysqlFailoverGroup, error) {
 	var g v1alpha1.MysqlFailoverGroup
 	err := a.groups.Get().Namespace(namespace).Resource(resource).Name(name).Do(ctx).Into(&g)
-	report.NameStatus(&g)
 	return &g, explain(err, namespace, name)
 }
 
@@ -143,9 +141,6 @@ func (a *api) list(ctx context.Context, namespace string) (all []v1alpha1.MysqlF
 		if err := req.Do(ctx).Into(&list); err != nil {
 			return nil, "", explain(err, namespace, "")
 		}
-		for i := range list.Items {
-			report.NameStatus(&list.Items[i])
-		}
 		all, version = append(all, list.Items...), list.ResourceVersion
 		if page = list.Continue; page == "" {
 			return all, version, nil
@@ -160,8 +155,5 @@ const pageSize = 250
 func (a *api) Live(ctx context.Context, operatorNamespace, namespace, group string) (wire.StatusList, error) {
 	var list wire.StatusList
 	err := a.ask(ctx, operatorNamespace, map[string]string{wire.ParamNamespace: namespace, wire.ParamGroup: group}, &list)
-	for i := range list.Groups {
-		report.NameLive(&list.Groups[i])
-	}
 	return list, err
 }

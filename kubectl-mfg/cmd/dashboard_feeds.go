@@ -18,7 +18,6 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
-	"github.com/mysql-mfg/mfg/kubectl-mfg/cmd/report"
 	"github.com/mysql-mfg/mfg/tui"
 )
 
@@ -139,7 +138,6 @@ func objectsOf(e watch.Event) (tui.Objects, error) {
 	if !ok {
 		return o, nil
 	}
-	report.NameStatus(g)
 	switch e.Type {
 	case watch.Added, watch.Modified:
 		o.Changed = append(o.Changed, g)

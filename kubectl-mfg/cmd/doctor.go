@@ -76,7 +76,7 @@ func (op *doctorOp) run(ctx context.Context, env Environment, c Cluster) (int, e
 	width, _ := env.Terminal()
 	var lines []screen.Finding
 	for _, f := range rep.Findings {
-		lines = append(lines, screen.Finding{Level: string(f.Level), Check: f.Check, Message: f.Message, Remedy: f.Remedy})
+		lines = append(lines, screen.Finding{Level: string(f.Level), Check: f.Check, Message: f.Message, Remedies: f.Remedies})
 	}
 	fmt.Fprint(env.Out, screen.Findings(op.Group, op.Namespace, lines, screen.Options{Width: width, Color: colored(op.Color, env)}))
 	return code, nil

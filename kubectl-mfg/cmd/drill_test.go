@@ -71,7 +71,8 @@ func TestDrill(t *testing.T) {
 func TestDrillNotBegun(t *testing.T) {
 	f := loadHealthy(t)
 	f.groups[0].Status.Forecast = &v1alpha1.Forecast{Site: "frankfurt"}
-	f.explanation = &wire.Explanation{Candidates: []wire.ExplainedCandidate{{Site: "frankfurt", PlannedBlockedBy: "Paused", PlannedMessage: "paused until noon"}}}
+	f.explanation = &wire.Explanation{Candidates: []wire.ExplainedCandidate{{Site: "frankfurt", PlannedBlockedBy: "Paused", PlannedMessage: "paused until noon",
+		PlannedRemedies: []wire.Remedy{{Text: "to go on", Command: "kubectl mfg resume orders -n shop"}}}}}
 	for format, want := range map[string][]string{
 		"json":  {`"passed": false`, `"outcome": "Refused"`, `"reason": "Paused"`, `"message": "paused until noon"`, `"next": "to go on: kubectl mfg resume orders -n shop"`, `"legs": []`},
 		"junit": {`tests="1" failures="1"`, `<failure message="Refused (Paused): paused until noon">`},

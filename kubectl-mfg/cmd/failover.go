@@ -184,7 +184,6 @@ func (op *failoverOp) planned(ctx context.Context, env Environment, c Cluster, v
 	if err := op.followMove(ctx, env, c, move{to: op.To, before: before.Status.PlannedFailover}, rep); err != nil {
 		return exitError, err
 	}
-	op.unfinished(rep)
 	return op.finish(env, rep)
 }
 
@@ -212,8 +211,8 @@ func (op *failoverOp) preflight(view outlook) error {
 	if !known || c.PlannedBlockedBy == "" {
 		return nil
 	}
-	return &coded{code: exitRefused, reason: c.PlannedBlockedBy,
-		err: fmt.Errorf("refused (%s): %s\n  %s", c.PlannedBlockedBy, c.PlannedMessage, op.nextStep(c.PlannedBlockedBy, c.PlannedMessage))}
+	return &coded{code: exitRefused, reason: v1alpha1.Reason(c.PlannedBlockedBy),
+		err: fmt.Errorf("refused (%s): %s\n  %s", c.PlannedBlockedBy, c.PlannedMessage, nextStep(op.Namespace, op.Group, c.PlannedRemedies))}
 }
 
 func (op *failoverOp) plan(view outlook) []planLine {

@@ -84,10 +84,14 @@ func settle(g *v1alpha1.MysqlFailoverGroup, m move, answer *v1alpha1.LastRequest
 				rep.Outcome = string(v1alpha1.PlannedAborted)
 			}
 		}
+		if rep.Outcome != outcomeDone {
+			rep.Next = nextStep(g.Namespace, g.Name, nil)
+		}
 		return
 	}
 	rep.Outcome, rep.Reason, rep.Message, rep.WritePauseMillis = string(p.Phase), p.Reason, p.Message, p.WritePauseMillis
 	if p.Phase != v1alpha1.PlannedSucceeded {
+		rep.Next = nextStep(g.Namespace, g.Name, remediesOf(p))
 		return
 	}
 	lost := int64(0)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/cmd/report"
 )
 
@@ -13,7 +14,11 @@ import (
 const outcomeTimedOut = "TimedOut"
 
 // failure is the outcome of what was refused, or not waited for to its end.
-type failure struct{ outcome, reason, message, next string }
+type failure struct {
+	outcome       string
+	reason        v1alpha1.Reason
+	message, next string
+}
 
 // reporter is an operation that has a report of its failures in machine form.
 type reporter interface {
@@ -52,7 +57,7 @@ func failureOf(err error) (f failure, known bool) {
 	}
 	f.reason = own.reason
 	f.message, f.next = inLines(own)
-	f.message = strings.TrimPrefix(strings.TrimPrefix(f.message, "refused: "), "refused ("+own.reason+"): ")
+	f.message = strings.TrimPrefix(strings.TrimPrefix(f.message, "refused: "), "refused ("+string(own.reason)+"): ")
 	return f, true
 }
 

@@ -13,8 +13,9 @@ import (
 
 // outcomeReport is what a script reads of any of the reports.
 type outcomeReport struct {
-	Kind, APIVersion, Verb, Outcome, Reason, Message, Next, DryRun string
-	Metadata                                                       struct{ Name, Namespace string }
+	Kind, APIVersion, Verb, Outcome, Message, Next, DryRun string
+	Reason                                                 v1alpha1.Reason
+	Metadata                                               struct{ Name, Namespace string }
 }
 
 // TestFailuresAreReported: who asked for JSON gets it also where nothing came of it, and the exit code stays.
@@ -36,13 +37,14 @@ func TestFailuresAreReported(t *testing.T) {
 		code    int
 		outcome string
 		kind    string
-		reason  string
+		reason  v1alpha1.Reason
 		message string
 		next    string
 	}{
 		"Preflight": {func(t *testing.T, args ...string) ran {
 			f := loadHealthy(t)
-			f.explanation = &wire.Explanation{Candidates: []wire.ExplainedCandidate{{Site: "frankfurt", PlannedBlockedBy: "Paused", PlannedMessage: "paused until noon"}}}
+			f.explanation = &wire.Explanation{Candidates: []wire.ExplainedCandidate{{Site: "frankfurt", PlannedBlockedBy: "Paused", PlannedMessage: "paused until noon",
+				PlannedRemedies: []wire.Remedy{{Text: "to go on", Command: "kubectl mfg resume orders -n shop"}}}}}
 			return run(t, f, runOptions{}, args...)
 		}, "failover orders --to frankfurt", exitRefused, outcomeRefused, "MfgRequestReport", "Paused", "paused until noon", "kubectl mfg resume orders -n shop"},
 		"OperatorDown": {func(t *testing.T, args ...string) ran {
@@ -91,6 +93,7 @@ func TestRotateRoleStays(t *testing.T) {
 	got := rotated(t, r, runOptions{tick: func(n int) {
 		if asked(r.f, v1alpha1.AnnotationPlannedFailover) {
 			answerMove(r.f, v1alpha1.PlannedReverted, "PauseTimeout", "paris is opened again")
+			r.f.groups[0].Status.PlannedFailover.Remedies = []v1alpha1.Remedy{{Text: "find out what holds it up", Command: "kubectl mfg events orders -n shop"}}
 			return
 		}
 		r.look(n)

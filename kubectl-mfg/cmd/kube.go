@@ -18,7 +18,6 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
-	"github.com/mysql-mfg/mfg/kubectl-mfg/cmd/report"
 )
 
 // fieldManager is who changes annotations, for those who read managedFields.
@@ -33,11 +32,6 @@ func (a *api) Explain(ctx context.Context, operatorNamespace, namespace, group s
 	err := a.ask(ctx, operatorNamespace, map[string]string{
 		wire.ParamNamespace: namespace, wire.ParamGroup: group, wire.ParamExplain: "true",
 	}, &list)
-	for i := range list.Groups {
-		g := &list.Groups[i]
-		report.NameLive(&g.GroupStatus)
-		report.NameCommands(g.Explanation, g.Namespace, g.Group)
-	}
 	return list, err
 }
 

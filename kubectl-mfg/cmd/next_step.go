@@ -4,56 +4,26 @@ package cmd
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
 )
 
-// escrowGone is in the operator's words (operator/failover/escrow.go) on a site whose pod runs well and has the only copy of its
-// keyring: looking at the pod shows nothing.
-const escrowGone = "escrow Secret of its keyring is gone"
-
-// nextStep is what a person can do about a planned failover that the operator refused, reverted or gave up, by its reason
-// (operator/failover/planned.go) and, where several things have one, by its words. An unknown reason leads to the page that
-// explains all of them.
-func (op *failoverOp) nextStep(reason, message string) string {
-	group := op.Group + " -n " + op.Namespace
-	again := fmt.Sprintf("kubectl mfg failover %s --to %s", group, op.To)
-	if strings.Contains(message, escrowGone) {
-		return fmt.Sprintf("bring its keyring back, and do not touch its pod until then: kubectl mfg recover-keyring %s %s -n %s; then: %s", op.Group, op.To, op.Namespace, again)
+// nextStep is what the operator says that a person can do about a planned failover that did not come about, in words. One of an older
+// version says nothing: then it is the command that explains every rule.
+func nextStep(namespace, group string, remedies []wire.Remedy) string {
+	if len(remedies) == 0 {
+		remedies = []wire.Remedy{{Text: "see every rule", Command: fmt.Sprintf("kubectl mfg explain %s -n %s", group, namespace)}}
 	}
-	switch reason {
-	case "Paused":
-		return "to go on: kubectl mfg resume " + group
-	case "ModeObserve":
-		return fmt.Sprintf("to let the operator act: kubectl patch mfg %s --type merge -p '{\"spec\":{\"failover\":{\"mode\":\"Manual\"}}}'", group)
-	case "AlreadyActive":
-		return "see who is active: kubectl mfg status " + group
-	case "UnknownSite":
-		return "see which sites there are: kubectl mfg status " + group
-	case "Aborted":
-		return "to try again: " + again
-	case "TargetLags":
-		return "watch it catch up: kubectl mfg status " + group + " -w; then: " + again
-	case "PauseTimeout":
-		return "find out what holds it up (a long transaction, a lag of " + op.To + "): kubectl mfg events " + group + " --since 10m; then: " + again
-	case "CloneInProgress":
-		return "see how far the work on its data is: kubectl mfg status " + group + " -w; then: " + again
-	case "NotFit", "NotReplicating", "TargetLost":
-		return fmt.Sprintf("see what is wrong with %s: kubectl describe pods -n %s -l %s", op.To, op.Namespace, podSelector(op.Group, op.To))
-	case "RoleIsMoving":
-		return "watch it move: kubectl mfg status " + group + " -w; then: " + again
-	case "EmergencyFailover":
-		return "see what took over, and why: kubectl mfg history " + group
-	}
-	return "see every rule: kubectl mfg explain " + group
+	return wire.InWords(remedies)
 }
 
-// unfinished adds the next step to the outcome of a move that did not succeed.
-func (op *failoverOp) unfinished(rep *requestReport) {
-	if rep.Outcome != outcomeDone && rep.Outcome != outcomeRequested {
-		rep.Next = op.nextStep(rep.Reason, rep.Message)
+// remediesOf are those of a planned failover as they travel elsewhere.
+func remediesOf(p *v1alpha1.PlannedFailoverStatus) (all []wire.Remedy) {
+	for _, r := range p.Remedies {
+		all = append(all, wire.Remedy(r))
 	}
+	return all
 }
 
 // activeAlready refuses a move to where the role is.

@@ -28,7 +28,7 @@ func microTime(after time.Duration) *metav1.MicroTime {
 }
 
 // answerMove plays the operator: a planned failover of the first group that ends in a phase.
-func answerMove(f *fakeAPI, phase v1alpha1.PlannedPhase, reason, message string) {
+func answerMove(f *fakeAPI, phase v1alpha1.PlannedPhase, reason v1alpha1.Reason, message string) {
 	g := &f.groups[0]
 	to := g.Annotations[v1alpha1.AnnotationPlannedFailover]
 	pause := int64(412)
@@ -65,7 +65,7 @@ func TestFailover(t *testing.T) {
 			answerMove(f, v1alpha1.PlannedSucceeded, "Opened", "frankfurt is active")
 		}
 	}
-	end := func(phase v1alpha1.PlannedPhase, reason, message string) func(*fakeAPI) {
+	end := func(phase v1alpha1.PlannedPhase, reason v1alpha1.Reason, message string) func(*fakeAPI) {
 		return func(f *fakeAPI) {
 			if asked(f, v1alpha1.AnnotationPlannedFailover) {
 				answerMove(f, phase, reason, message)
@@ -121,7 +121,8 @@ func TestFailover(t *testing.T) {
 		"Preflight": {reason: "the operator's own preflight is told before anything is asked for", args: "--to frankfurt --yes", code: exitRefused,
 			errOut: []string{"refused (Paused): paused until noon", "kubectl mfg resume orders -n shop"},
 			change: func(f *fakeAPI) {
-				f.explanation = &wire.Explanation{Candidates: []wire.ExplainedCandidate{{Site: "frankfurt", PlannedBlockedBy: "Paused", PlannedMessage: "paused until noon"}}}
+				f.explanation = &wire.Explanation{Candidates: []wire.ExplainedCandidate{{Site: "frankfurt", PlannedBlockedBy: "Paused", PlannedMessage: "paused until noon",
+					PlannedRemedies: []wire.Remedy{{Text: "to go on", Command: "kubectl mfg resume orders -n shop"}}}}}
 			}},
 		"OperatorDown": {reason: "a request that nobody reads would be carried out when nobody expects it any more", args: "--to frankfurt --yes",
 			change: func(f *fakeAPI) { f.live = nil }, code: exitRefused, errOut: []string{"no pod is ready", "kubectl get pods -n mfg-system"}},

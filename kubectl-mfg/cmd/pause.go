@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
-	"github.com/mysql-mfg/mfg/kubectl-mfg/cmd/report"
 )
 
 // longestPause keeps a pause from being forgotten for good.
@@ -102,7 +101,7 @@ func (op *pauseOp) run(ctx context.Context, env Environment, c Cluster) (int, er
 	}
 	rep.Outcome, rep.Message = outcomeRequested, "asked for: paused until "+until
 	if view.down != "" {
-		rep.Reason, rep.Message = report.ReasonOperatorDown, "the pause until "+until+" is on the group; "+op.unheard(view)
+		rep.Reason, rep.Message = v1alpha1.ReasonOperatorDown, "the pause until "+until+" is on the group; "+op.unheard(view)
 	}
 	if op.Wait && view.down == "" { // otherwise nobody is there to confirm it
 		before, err = op.follow(ctx, env, c, func(g *v1alpha1.MysqlFailoverGroup) bool {

@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
-	"github.com/mysql-mfg/mfg/kubectl-mfg/cmd/report"
 )
 
 // TestPauseWithoutOperator: a pause is wanted most before an operator comes back that crashed. Nobody confirms it, and it
@@ -56,7 +55,7 @@ func TestPauseReportWithoutOperator(t *testing.T) {
 	for _, verb := range []string{"pause orders --for 30m", "resume orders"} {
 		var rep requestReport
 		got := run(t, f, runOptions{}, strings.Fields(verb+" -n shop --yes -o json")...)
-		if err := json.Unmarshal([]byte(got.out), &rep); err != nil || rep.Outcome != outcomeRequested || rep.Reason != report.ReasonOperatorDown {
+		if err := json.Unmarshal([]byte(got.out), &rep); err != nil || rep.Outcome != outcomeRequested || rep.Reason != v1alpha1.ReasonOperatorDown {
 			t.Errorf("%s: %v, %+v", verb, err, got)
 		}
 	}

@@ -80,7 +80,7 @@ func healthyCopy(s report.Site) bool {
 // refusal puts the operator's refusal into the words of this command: the operator speaks of the annotation.
 func (op *recloneOp) refusal(rep *requestReport) {
 	rep.Message = strings.ReplaceAll(rep.Message, "order "+op.Site+recloneConfirmed, "order it with "+confirmFlag)
-	if !op.ConfirmDataLoss && v1alpha1.IsConfirmable(rep.Reason) {
+	if !op.ConfirmDataLoss && v1alpha1.IsConfirmable(string(rep.Reason)) {
 		rep.Next = "to go on all the same: " + op.command() + " " + confirmFlag
 		return
 	}

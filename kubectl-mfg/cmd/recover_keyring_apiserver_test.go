@@ -250,7 +250,7 @@ func TestRecoverKeyringOnAPIServer(t *testing.T) {
 		t.Error("it cannot be told who made it")
 	}
 	var events corev1.EventList
-	if err := a.admin.List(t.Context(), &events, ctrl.InNamespace("shop")); err != nil || len(events.Items) != 1 || events.Items[0].Reason != eventRecovered {
+	if err := a.admin.List(t.Context(), &events, ctrl.InNamespace("shop")); err != nil || len(events.Items) != 1 || events.Items[0].Reason != string(v1alpha1.ReasonKeyringRecovered) {
 		t.Errorf("%d events: %v", len(events.Items), err)
 	}
 	if got := a.run("recover-keyring", "orders", "frankfurt", "--yes"); got.code != exitHealthy || !strings.Contains(got.out, "nothing is missing") {

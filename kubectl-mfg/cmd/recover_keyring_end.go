@@ -19,9 +19,6 @@ import (
 // secret is short for what most of this is about.
 type secret = corev1.Secret
 
-// eventRecovered is the reason of the event that tells of a recovery.
-const eventRecovered = "KeyringRecovered"
-
 // seal patches the phase, as the specification has it. The operator may be faster, and goes on without it.
 func (r *recovery) seal(ctx context.Context) error {
 	for try := 1; ; try++ {
@@ -86,7 +83,7 @@ func (r *recovery) event() *corev1.Event {
 		ObjectMeta: metav1.ObjectMeta{Namespace: r.op.Namespace, Name: r.op.Group + ".keyring"},
 		InvolvedObject: corev1.ObjectReference{APIVersion: v1alpha1.GroupVersion.String(), Kind: "MysqlFailoverGroup",
 			Namespace: r.op.Namespace, Name: r.op.Group, UID: r.group.UID},
-		Type: corev1.EventTypeNormal, Reason: eventRecovered,
+		Type: corev1.EventTypeNormal, Reason: string(v1alpha1.ReasonKeyringRecovered),
 		Message: fmt.Sprintf("The escrow Secret %s of site %s was restored by kubectl mfg recover-keyring: its content has the digest that status names, %s",
 			r.status.KeyringSecret, r.op.Site, r.status.KeyringDigest),
 		FirstTimestamp: now, LastTimestamp: now, Count: 1,

@@ -99,7 +99,9 @@ func waitText(r *recovery) string {
 	return fmt.Sprintf("wait until the operator says that %s is Sealed", r.op.Site)
 }
 
-func recordText(*recovery) string { return "record an event " + eventRecovered + " on the group" }
+func recordText(*recovery) string {
+	return "record an event " + string(v1alpha1.ReasonKeyringRecovered) + " on the group"
+}
 
 func compareNeeds(*recovery) []right {
 	return []right{{verb: "list", resource: "pods"}, {verb: "create", resource: "pods", subresource: "exec"}}

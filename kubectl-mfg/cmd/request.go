@@ -99,9 +99,9 @@ type requestReport struct {
 	Change map[string]string `json:"change"`
 	// Outcome is Planned (dry run), Requested (not waited for), Succeeded, Refused, Reverted, Aborted or TimedOut (the wait ended,
 	// what was asked for goes on).
-	Outcome string `json:"outcome"`
-	Reason  string `json:"reason,omitempty"`
-	Message string `json:"message,omitempty"`
+	Outcome string          `json:"outcome"`
+	Reason  v1alpha1.Reason `json:"reason,omitempty"`
+	Message string          `json:"message,omitempty"`
 	// Next is what a person can do about an outcome that is not the wanted one.
 	Next             string `json:"next,omitempty"`
 	Site             string `json:"site,omitempty"`

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
-	"github.com/mysql-mfg/mfg/kubectl-mfg/cmd/report"
 )
 
 // resumeOp is `kubectl mfg resume`.
@@ -73,7 +72,7 @@ func (op *resumeOp) run(ctx context.Context, env Environment, c Cluster) (int, e
 	}
 	rep.Outcome, rep.Message = outcomeRequested, "asked for"
 	if view.down != "" {
-		rep.Reason, rep.Message = report.ReasonOperatorDown, "the pause is taken off the group; "+op.unheard(view)
+		rep.Reason, rep.Message = v1alpha1.ReasonOperatorDown, "the pause is taken off the group; "+op.unheard(view)
 	}
 	if !op.Wait || view.down != "" { // nobody is there to confirm it
 		return op.finish(env, rep)

@@ -20,6 +20,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/klog/v2"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
 )
 
 // Exit codes; they are part of the interface.
@@ -45,7 +47,7 @@ type coded struct {
 	code int
 	err  error
 	// reason is the operator's word for a refusal, where there is one.
-	reason string
+	reason v1alpha1.Reason
 	// ended is why a wait ended, without what to do about it.
 	ended string
 	// told is true if the report on stdout says it too.

@@ -241,8 +241,7 @@ func (r *rotation) move(ctx context.Context) error {
 	}
 	r.rep.Steps = append(r.rep.Steps, step)
 	if err == nil && step.Outcome != outcomeDone {
-		return refused("the role stays with %s, %s (%s): %s\n  %s", step.From, strings.ToLower(rep.Outcome), rep.Reason, rep.Message,
-			(&failoverOp{request: r.op.request, To: r.to}).nextStep(rep.Reason, rep.Message))
+		return refused("the role stays with %s, %s (%s): %s\n  %s", step.From, strings.ToLower(rep.Outcome), rep.Reason, rep.Message, rep.Next)
 	}
 	return err
 }

@@ -123,15 +123,15 @@ func (c *cluster) asksForCertificate() {
 			TLS:   &v1alpha1.TLSSpec{SecretName: "secure-tls", IssuerRef: &v1alpha1.IssuerRef{Name: "ca"}},
 		},
 	})
-	reason := func(want string) func() bool {
+	reason := func(want v1alpha1.Reason) func() bool {
 		return func() bool {
 			g := &v1alpha1.MysqlFailoverGroup{}
 			return c.get(g, "secure") == nil && slices.ContainsFunc(g.Status.Conditions, func(x metav1.Condition) bool {
-				return x.Type == v1alpha1.ConditionTLSReady && x.Reason == want
+				return x.Type == v1alpha1.ConditionTLSReady && x.Reason == string(want)
 			})
 		}
 	}
-	c.eventually("cert-manager is missed", reason(report.ReasonCertManagerMissing))
+	c.eventually("cert-manager is missed", reason(v1alpha1.ReasonCertManagerMissing))
 	names := apiextensionsv1.CustomResourceDefinitionNames{Plural: "certificates", Singular: "certificate", Kind: "Certificate", ListKind: "CertificateList"}
 	_, err := envtest.InstallCRDs(c.config, envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{{
 		ObjectMeta: metav1.ObjectMeta{Name: "certificates.cert-manager.io"},
@@ -148,7 +148,7 @@ func (c *cluster) asksForCertificate() {
 		c.t.Fatal(err)
 	}
 	c.r.Wake(types.NamespacedName{Namespace: testKey.Namespace, Name: "secure"})
-	c.eventually("the Secret is waited for", reason(report.ReasonTLSSecretMissing))
+	c.eventually("the Secret is waited for", reason(v1alpha1.ReasonSecretMissing))
 	certificate := &unstructured.Unstructured{}
 	certificate.SetAPIVersion("cert-manager.io/v1")
 	certificate.SetKind("Certificate")
@@ -262,7 +262,7 @@ func (c *cluster) updatesInOrder() {
 	c.settle("a")
 	c.eventually("end of the update", func() bool {
 		return slices.ContainsFunc(c.group().Status.Conditions, func(x metav1.Condition) bool {
-			return x.Type == v1alpha1.ConditionProgressing && x.Reason == report.ReasonAsExpected
+			return x.Type == v1alpha1.ConditionProgressing && x.Reason == string(v1alpha1.ReasonAsExpected)
 		})
 	})
 }
@@ -360,7 +360,7 @@ func (c *cluster) retains() {
 		if err := c.admin.List(c.t.Context(), &list, client.InNamespace(testKey.Namespace)); err != nil {
 			c.t.Fatal(err)
 		}
-		return slices.ContainsFunc(list.Items, func(e eventsv1.Event) bool { return e.Reason == report.GroupDataKept.Reason })
+		return slices.ContainsFunc(list.Items, func(e eventsv1.Event) bool { return e.Reason == string(report.GroupDataKept.Reason) })
 	})
 }
 

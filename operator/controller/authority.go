@@ -24,7 +24,7 @@ func (r *Reconciler) authority(ctx context.Context, s *scope) error {
 		key, err = r.makeKey(ctx, s)
 	}
 	if errors.Is(err, signing.ErrIncomplete) {
-		s.progress(stuck(report.ReasonSecretIncomplete, err.Error()+"; restore it, or delete it to have it made anew"), whenWaiting)
+		s.progress(stuck(v1alpha1.ReasonSecretIncomplete, err.Error()+"; restore it, or delete it to have it made anew"), whenWaiting)
 		return errStop
 	}
 	if err != nil {

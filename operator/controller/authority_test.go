@@ -224,7 +224,7 @@ func TestAKeyThatCannotBeReadStopsNothingElse(t *testing.T) {
 	pods := w.deployments()
 	w.reconcile()
 	c := w.condition(v1alpha1.ConditionProgressing)
-	if c.Reason != report.ReasonSecretIncomplete || !strings.Contains(c.Message, keyName.String()) || strings.Contains(c.Message, "half a k") {
+	if c.Reason != v1alpha1.ReasonSecretIncomplete || !strings.Contains(c.Message, keyName.String()) || strings.Contains(c.Message, "half a k") {
 		t.Errorf("condition %+v", c)
 	}
 	if diff := cmp.Diff(pods, w.deployments()); diff != "" {

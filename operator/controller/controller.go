@@ -335,7 +335,7 @@ func (r *Reconciler) forget(key types.NamespacedName) {
 
 // say emits an event when its text differs from the last one about the same thing.
 func (r *Reconciler) say(s *scope, about string, e report.Event, text string) {
-	if !r.changed(s.key, e.Reason+"/"+about, text) || text == "" {
+	if !r.changed(s.key, string(e.Reason)+"/"+about, text) || text == "" {
 		return
 	}
 	r.Recorder.Emit(s.group, r.related(s, about), e, "%s", text)
@@ -368,11 +368,11 @@ func (s *scope) progress(c report.Condition, again time.Duration) {
 	}
 }
 
-func moving(reason, message string) report.Condition {
+func moving(reason v1alpha1.Reason, message string) report.Condition {
 	return report.True(v1alpha1.ConditionProgressing, reason, message)
 }
 
-func stuck(reason, message string) report.Condition {
+func stuck(reason v1alpha1.Reason, message string) report.Condition {
 	return report.False(v1alpha1.ConditionProgressing, reason, message)
 }
 
@@ -384,7 +384,7 @@ func (s *scope) condition(c report.Condition) {
 
 // refuse says what the specification asks for in vain. The group runs without it: a refusal takes nothing away from a group that
 // runs, and never keeps it from failing over.
-func (s *scope) refuse(reason, message string) {
+func (s *scope) refuse(reason v1alpha1.Reason, message string) {
 	for i, c := range s.conditions {
 		if c.Type == v1alpha1.ConditionSpecRefused {
 			s.conditions[i].Message += "; " + message

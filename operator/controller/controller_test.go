@@ -53,7 +53,7 @@ func TestNewGroupIsCreatedAtOnce(t *testing.T) {
 	if !slices.Contains(w.group().Finalizers, v1alpha1.Finalizer) || w.loops.ensured == 0 {
 		t.Errorf("finalizers %v, loops ensured %d times", w.group().Finalizers, w.loops.ensured)
 	}
-	if c := w.condition(v1alpha1.ConditionProgressing); c.Status != metav1.ConditionTrue || c.Reason != report.ReasonCreating {
+	if c := w.condition(v1alpha1.ConditionProgressing); c.Status != metav1.ConditionTrue || c.Reason != v1alpha1.ReasonCreating {
 		t.Errorf("condition %+v", c)
 	}
 	if w.group().Status.ObservedGeneration != 1 {
@@ -84,7 +84,7 @@ func TestNothingIsWrittenTwice(t *testing.T) {
 	if diff := cmp.Diff(before.Data, after.Data); diff != "" {
 		t.Error("passwords changed")
 	}
-	if c := w.condition(v1alpha1.ConditionProgressing); c.Status != metav1.ConditionFalse || c.Reason != report.ReasonAsExpected {
+	if c := w.condition(v1alpha1.ConditionProgressing); c.Status != metav1.ConditionFalse || c.Reason != v1alpha1.ReasonAsExpected {
 		t.Errorf("condition %+v", c)
 	}
 }
@@ -129,7 +129,7 @@ func TestTLS(t *testing.T) {
 		t.Error("pods without a certificate")
 	}
 	c := w.condition(v1alpha1.ConditionTLSReady)
-	if c.Status != metav1.ConditionFalse || c.Reason != report.ReasonTLSSecretMissing || !strings.Contains(c.Message, "orders-tls") {
+	if c.Status != metav1.ConditionFalse || c.Reason != v1alpha1.ReasonSecretMissing || !strings.Contains(c.Message, "orders-tls") {
 		t.Errorf("condition %+v", c)
 	}
 	w.reconcile()
@@ -140,7 +140,7 @@ func TestTLS(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "orders-tls"}, Data: map[string][]byte{"tls.crt": []byte("x")},
 	}))
 	w.reconcile()
-	if c := w.condition(v1alpha1.ConditionTLSReady); c.Reason != report.ReasonTLSSecretUnusable {
+	if c := w.condition(v1alpha1.ConditionTLSReady); c.Reason != v1alpha1.ReasonSecretUnusable {
 		t.Errorf("condition %+v", c)
 	}
 	if len(w.deployments()) != 0 {
@@ -157,7 +157,7 @@ func TestIgnoredKeysAreSaidOnce(t *testing.T) {
 	if got := w.said.of(report.ConfigKeysIgnored); len(got) != 1 || !strings.Contains(got[0], "super-read-only") {
 		t.Errorf("events %v", got)
 	}
-	if c := w.condition(v1alpha1.ConditionSpecRefused); c.Status != metav1.ConditionTrue || c.Reason != report.ReasonSettingsRefused || !strings.Contains(c.Message, "super-read-only") {
+	if c := w.condition(v1alpha1.ConditionSpecRefused); c.Status != metav1.ConditionTrue || c.Reason != v1alpha1.ReasonSettingsRefused || !strings.Contains(c.Message, "super-read-only") {
 		t.Errorf("condition %+v", c)
 	}
 	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.MysqlConf = nil })
@@ -183,7 +183,7 @@ func TestASettingThatIsRefusedNowStopsNothing(t *testing.T) {
 	if diff := cmp.Diff(before, w.deployments()); diff != "" {
 		t.Errorf("a refused setting alone replaces pods: %s", diff)
 	}
-	if c := w.condition(v1alpha1.ConditionProgressing); c.Status != metav1.ConditionFalse || c.Reason != report.ReasonAsExpected {
+	if c := w.condition(v1alpha1.ConditionProgressing); c.Status != metav1.ConditionFalse || c.Reason != v1alpha1.ReasonAsExpected {
 		t.Errorf("condition %+v", c)
 	}
 	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.MysqlConf["max_connections"] = "7" })
@@ -213,7 +213,7 @@ func TestForeignObjectsAreLeftAlone(t *testing.T) {
 			if len(got.Spec.Ports) != 0 {
 				t.Errorf("it was taken over: %+v", got.Spec)
 			}
-			if c := w.condition(v1alpha1.ConditionProgressing); c.Reason != report.ReasonForeignObject || c.Status != metav1.ConditionFalse {
+			if c := w.condition(v1alpha1.ConditionProgressing); c.Reason != v1alpha1.ReasonForeignObject || c.Status != metav1.ConditionFalse {
 				t.Errorf("condition %+v", c)
 			}
 		})
@@ -301,7 +301,7 @@ func TestFailureKeepsTheMarks(t *testing.T) {
 			t.Errorf("site %s lost its mark", s.Name)
 		}
 	}
-	if c := w.condition(v1alpha1.ConditionProgressing); c.Reason != report.ReasonReconcileError {
+	if c := w.condition(v1alpha1.ConditionProgressing); c.Reason != v1alpha1.ReasonReconcileError {
 		t.Errorf("condition %+v", c)
 	}
 }

@@ -20,7 +20,7 @@ import (
 )
 
 // errNoExternalDNS is what a cluster without external-dns' definition answers.
-var errNoExternalDNS = hindrance{reason: report.ReasonExternalDNSMissing,
+var errNoExternalDNS = hindrance{reason: v1alpha1.ReasonExternalDNSMissing,
 	message: "spec.dns is set, but the cluster does not know the kind DNSEndpoint: install the CustomResourceDefinition " +
 		"dnsendpoints.externaldns.k8s.io and run external-dns with --source=crd, or remove spec.dns"}
 
@@ -32,7 +32,7 @@ func (r *Reconciler) followDNS(ctx context.Context, s *scope) (report.Condition,
 		// A record that was published before goes too: it is the name that is not the group's.
 		message := fmt.Sprintf("%s is not published: the operator may publish names in or below %s only (tenants.allowedDNSSuffixes of its chart); set another spec.dns.name",
 			name, strings.Join(r.Limits.DNSSuffixes, ", "))
-		return report.False(v1alpha1.ConditionDNSReady, report.ReasonNameNotAllowed, message), r.clearDNS(ctx, s)
+		return report.False(v1alpha1.ConditionDNSReady, v1alpha1.ReasonNameNotAllowed, message), r.clearDNS(ctx, s)
 	}
 	record, err := dnsRecord(s.group.Spec.DNS.Name, s.sites()[active])
 	if err != nil {
@@ -40,7 +40,7 @@ func (r *Reconciler) followDNS(ctx context.Context, s *scope) (report.Condition,
 			return report.Condition{}, err
 		}
 		message := fmt.Sprintf("%s has no record, because the active site %s %v", s.group.Spec.DNS.Name, active, err)
-		return report.False(v1alpha1.ConditionDNSReady, report.ReasonAddressMissing, message), nil
+		return report.False(v1alpha1.ConditionDNSReady, v1alpha1.ReasonAddressMissing, message), nil
 	}
 	confirmed, err := r.publish(ctx, s, record)
 	if err != nil {
@@ -49,14 +49,14 @@ func (r *Reconciler) followDNS(ctx context.Context, s *scope) (report.Condition,
 	message := fmt.Sprintf("%s is to be %s %s, of the active site %s", s.group.Spec.DNS.Name, record.Type, record.Target, active)
 	r.say(s, "", report.DNSSwitched, message)
 	if next := unaddressed(s); next != "" {
-		return report.False(v1alpha1.ConditionDNSReady, report.ReasonAddressMissing, message+"; but "+next), nil
+		return report.False(v1alpha1.ConditionDNSReady, v1alpha1.ReasonAddressMissing, message+"; but "+next), nil
 	}
 	if confirmed {
 		message += "; external-dns has taken it over"
 	} else {
 		message += "; external-dns has not confirmed it"
 	}
-	return report.True(v1alpha1.ConditionDNSReady, report.ReasonAsExpected, message), nil
+	return report.True(v1alpha1.ConditionDNSReady, v1alpha1.ReasonAsExpected, message), nil
 }
 
 // publish writes the record. It is confirmed if external-dns has seen the newest generation of it.

@@ -130,7 +130,7 @@ func TestActiveSiteWithoutAddress(t *testing.T) {
 	w.open("a", 1)
 	w.steer()
 	c := w.condition(v1alpha1.ConditionDNSReady)
-	if c.Reason != report.ReasonAddressMissing || !strings.Contains(c.Message, "site b has no externalAddress") || strings.Contains(c.Message, "site c") {
+	if c.Reason != v1alpha1.ReasonAddressMissing || !strings.Contains(c.Message, "site b has no externalAddress") || strings.Contains(c.Message, "site c") {
 		t.Errorf("not told before it matters: %+v", c)
 	}
 	if got := targets(w.endpoint()); !cmp.Equal(got, []string{"a.example.org"}) {
@@ -142,7 +142,7 @@ func TestActiveSiteWithoutAddress(t *testing.T) {
 		t.Error("the name still points to the old site")
 	}
 	c = w.condition(v1alpha1.ConditionDNSReady)
-	if c.Status != metav1.ConditionFalse || c.Reason != report.ReasonAddressMissing || !strings.Contains(c.Message, "active site b has no externalAddress") {
+	if c.Status != metav1.ConditionFalse || c.Reason != v1alpha1.ReasonAddressMissing || !strings.Contains(c.Message, "active site b has no externalAddress") {
 		t.Errorf("condition %+v", c)
 	}
 	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Sites[1].ExternalAddress = "192.0.2.9" })
@@ -184,7 +184,7 @@ func TestClusterWithoutExternalDNS(t *testing.T) {
 				t.Errorf("asked %d times in a row", asked)
 			}
 			c := w.condition(v1alpha1.ConditionDNSReady)
-			if c.Status != metav1.ConditionFalse || c.Reason != report.ReasonExternalDNSMissing || !strings.Contains(c.Message, "--source=crd") {
+			if c.Status != metav1.ConditionFalse || c.Reason != v1alpha1.ReasonExternalDNSMissing || !strings.Contains(c.Message, "--source=crd") {
 				t.Errorf("condition %+v", c)
 			}
 			if len(w.deployments()) != 3 {
@@ -208,7 +208,7 @@ func TestForeignDNSEndpoint(t *testing.T) {
 	w.must(w.c.Create(w.ctx, foreign))
 	w.open("a", 1)
 	w.steer()
-	if c := w.condition(v1alpha1.ConditionDNSReady); c.Reason != report.ReasonForeignObject {
+	if c := w.condition(v1alpha1.ConditionDNSReady); c.Reason != v1alpha1.ReasonForeignObject {
 		t.Errorf("condition %+v", c)
 	}
 	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.DNS = nil })

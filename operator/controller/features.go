@@ -17,20 +17,20 @@ func (r *Reconciler) features(_ context.Context, s *scope) error {
 	spec := &s.group.Spec
 	if unbuilt := v1alpha1.UnbuiltFeatures(spec); len(unbuilt) > 0 {
 		message := "this version does not have, and ignores: " + strings.Join(unbuilt, ", ")
-		s.condition(report.True(v1alpha1.ConditionUnbuiltFeatures, report.ReasonNotBuilt, message))
+		s.condition(report.True(v1alpha1.ConditionUnbuiltFeatures, v1alpha1.ReasonNotBuilt, message))
 		r.say(s, "", report.FeaturesUnbuilt, message)
 	}
 	if spec.Backup != nil {
-		s.condition(report.False(v1alpha1.ConditionBackupReady, report.ReasonNotBuilt, "this version does not make backups"))
+		s.condition(report.False(v1alpha1.ConditionBackupReady, v1alpha1.ReasonNotBuilt, "this version does not make backups"))
 	}
 	if spec.Cache != nil && spec.Cache.Enabled {
-		s.condition(report.False(v1alpha1.ConditionCacheReady, report.ReasonNotBuilt, "this version does not run a cache store"))
+		s.condition(report.False(v1alpha1.ConditionCacheReady, v1alpha1.ReasonNotBuilt, "this version does not run a cache store"))
 	}
 	if !encrypted(s.group) {
 		r.ignoredKeys(s) // what is ignored depends on it
 	}
 	if missing := v1alpha1.MustNotRun(spec); len(missing) > 0 && len(s.deployments) == 0 {
-		s.progress(stuck(report.ReasonNotBuilt, "no pods are created, because this version lacks "+strings.Join(missing, ", ")+
+		s.progress(stuck(v1alpha1.ReasonNotBuilt, "no pods are created, because this version lacks "+strings.Join(missing, ", ")+
 			"; remove it from the specification"), whenSettled)
 		return errStop
 	}
@@ -45,7 +45,7 @@ func (r *Reconciler) ignoredKeys(s *scope) {
 	text := ""
 	if len(keys) > 0 {
 		text = "spec.mysqlConf has settings that are not passed on: " + strings.Join(keys, ", ") + "; remove them, see docs/reference/mysql-conf.md"
-		s.refuse(report.ReasonSettingsRefused, text)
+		s.refuse(v1alpha1.ReasonSettingsRefused, text)
 	}
 	r.say(s, "", report.ConfigKeysIgnored, text)
 }

@@ -48,7 +48,7 @@ func TestRemovedSite(t *testing.T) {
 	if _, there := w.deployments()["a"]; !there {
 		t.Error("the active site was removed")
 	}
-	if c := w.condition(v1alpha1.ConditionProgressing); c.Reason != report.ReasonActiveSiteKept {
+	if c := w.condition(v1alpha1.ConditionProgressing); c.Reason != v1alpha1.ReasonActiveSiteKept {
 		t.Errorf("condition %+v", c)
 	}
 }

@@ -42,7 +42,7 @@ func (r *Reconciler) wanted(ctx context.Context, s *scope) (map[string]*appsv1.D
 	}
 	text := fmt.Sprintf("spec.image %s is not among the images that the operator may run (tenants.allowedImages of its chart: %s): sites keep the image that they "+
 		"have, and new ones are not made; set an image that is allowed", s.group.Spec.Image, strings.Join(r.Limits.Images, ", "))
-	s.refuse(report.ReasonImageNotAllowed, text)
+	s.refuse(v1alpha1.ReasonImageNotAllowed, text)
 	r.say(s, "", report.ImageNotAllowed, text)
 	return want, nil
 }

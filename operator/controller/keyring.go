@@ -66,8 +66,8 @@ func (r *Reconciler) keyrings(ctx context.Context, s *scope) error {
 // is made: no pod of it is replaced, since nothing could be known of what its memory holds.
 func (r *Reconciler) withoutListener(s *scope) error {
 	message := "the operator was installed without its escrow listener: set auxiliary.escrowTLS.enabled and auxiliary.escrowTLS.existingSecret"
-	s.condition(report.False(v1alpha1.ConditionEncryptionReady, report.ReasonNoEscrowListener, message))
-	s.progress(stuck(report.ReasonNoEscrowListener, "no pods are made or replaced: "+message), whenWaiting)
+	s.condition(report.False(v1alpha1.ConditionEncryptionReady, v1alpha1.ReasonEscrowListenerMissing, message))
+	s.progress(stuck(v1alpha1.ReasonEscrowListenerMissing, "no pods are made or replaced: "+message), whenWaiting)
 	if len(s.deployments) == 0 {
 		return errStop
 	}

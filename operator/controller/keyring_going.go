@@ -77,7 +77,7 @@ func (r *Reconciler) awaitEscrow(ctx context.Context, group *v1alpha1.MysqlFailo
 	}
 	r.Loops.Ensure(s.key)
 	names := strings.Join(sorted(alone), ", ")
-	if r.changed(s.key, report.DeletionWaits.Reason, names) {
+	if r.changed(s.key, string(report.DeletionWaits.Reason), names) {
 		var lines []string
 		for _, site := range sorted(alone) {
 			lines = append(lines, site+": "+alone[site])
@@ -132,7 +132,7 @@ func (r *Reconciler) removalWaits(ctx context.Context, s *scope, site string) (b
 		return false, nil
 	}
 	text := fmt.Sprintf("site %s left the specification, and its volume stays: its pod is kept until its keyring is in escrow: %s", site, why)
-	s.progress(moving(report.ReasonWaitingForKeyring, text), whenMoving)
+	s.progress(moving(v1alpha1.ReasonWaitingForKeyring, text), whenMoving)
 	r.say(s, site, report.SiteRemovalRefused, fmt.Sprintf("site %s left the specification, and is kept until its keyring is in escrow", site))
 	return true, nil
 }

@@ -29,7 +29,7 @@ func TestEscrowSecretGone(t *testing.T) {
 	if st := w.keyring("c"); st.Phase != v1alpha1.KeyringFailed || w.said.count(report.KeyringEscrowMissing) != 1 {
 		t.Fatalf("c is %s; events %v", st.Phase, w.said.of(report.KeyringEscrowMissing))
 	}
-	if c := w.condition(v1alpha1.ConditionEncryptionReady); c.Reason != report.ReasonEscrowMissing {
+	if c := w.condition(v1alpha1.ConditionEncryptionReady); c.Reason != v1alpha1.ReasonKeyringEscrowMissing {
 		t.Errorf("condition %+v", c)
 	}
 	metricsSay(t, "c", v1alpha1.KeyringFailed, 1)

@@ -169,7 +169,7 @@ func (r *Reconciler) keyringsOutOfReach(group *v1alpha1.MysqlFailoverGroup) erro
 	if group.Status.EncryptionAtRest == nil {
 		return nil
 	}
-	if r.changed(keyOf(group), report.DeletionWaits.Reason, errKeyringsOutOfReach.Error()) {
+	if r.changed(keyOf(group), string(report.DeletionWaits.Reason), errKeyringsOutOfReach.Error()) {
 		r.Recorder.Emit(group, nil, report.DeletionWaits, "%s", errKeyringsOutOfReach)
 	}
 	return errKeyringsOutOfReach

@@ -125,7 +125,7 @@ func TestWithoutAnEscrowListenerNothingRuns(t *testing.T) {
 	if len(w.deployments()) != 0 {
 		t.Errorf("pods for %v", w.deployments())
 	}
-	if c := w.condition(v1alpha1.ConditionEncryptionReady); c.Reason != report.ReasonNoEscrowListener {
+	if c := w.condition(v1alpha1.ConditionEncryptionReady); c.Reason != v1alpha1.ReasonEscrowListenerMissing {
 		t.Errorf("condition %+v", c)
 	}
 }

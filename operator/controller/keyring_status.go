@@ -141,14 +141,14 @@ func (r *Reconciler) reportKeyrings(s *scope, d keyring.Decision) {
 // encryptionCondition summarises the group. It says what is not covered, whether that is wished or not.
 func encryptionCondition(group *v1alpha1.MysqlFailoverGroup, d keyring.Decision) report.Condition {
 	if d.Refused != "" {
-		return report.False(v1alpha1.ConditionEncryptionReady, report.ReasonAdoptionRefused, d.Refused)
+		return report.False(v1alpha1.ConditionEncryptionReady, v1alpha1.ReasonEncryptionAdoptionRefused, d.Refused)
 	}
 	coverage := group.Spec.EncryptionAtRest.Coverage
 	narrowed := ""
 	if off := switchedOff(coverage); len(off) > 0 {
 		narrowed = "; by specification not encrypted: " + strings.Join(off, ", ")
 	}
-	no := func(reason, message string) report.Condition {
+	no := func(reason v1alpha1.Reason, message string) report.Condition {
 		return report.False(v1alpha1.ConditionEncryptionReady, reason, message+narrowed)
 	}
 	var missing, late, open, plain []string
@@ -172,15 +172,15 @@ func encryptionCondition(group *v1alpha1.MysqlFailoverGroup, d keyring.Decision)
 	}
 	switch {
 	case len(missing) > 0:
-		return no(report.ReasonEscrowMissing, strings.Join(missing, "; "))
+		return no(v1alpha1.ReasonKeyringEscrowMissing, strings.Join(missing, "; "))
 	case len(late) > 0:
-		return no(report.ReasonEscrowLate, strings.Join(late, "; "))
+		return no(v1alpha1.ReasonKeyringNotEscrowed, strings.Join(late, "; "))
 	case len(open) > 0:
-		return no(report.ReasonNotSealed, strings.Join(open, "; "))
+		return no(v1alpha1.ReasonNotSealed, strings.Join(open, "; "))
 	case len(plain) > 0:
-		return no(report.ReasonPartialCoverage, "still in the clear: "+strings.Join(plain, ", ")+rebuild)
+		return no(v1alpha1.ReasonPartialCoverage, "still in the clear: "+strings.Join(plain, ", ")+rebuild)
 	}
-	return report.True(v1alpha1.ConditionEncryptionReady, report.ReasonAllSealed, "the keyring of every site is sealed"+narrowed)
+	return report.True(v1alpha1.ConditionEncryptionReady, v1alpha1.ReasonAllSealed, "the keyring of every site is sealed"+narrowed)
 }
 
 // uncovered lists what is to be encrypted on a site, and is not, as its MySQL says. Tablespaces are told of by their number.

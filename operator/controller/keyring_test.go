@@ -73,14 +73,14 @@ func TestANewGroupEndsSealed(t *testing.T) {
 	if err := w.c.Get(w.ctx, client.ObjectKey{Namespace: testKey.Namespace, Name: "mysql-orders-c-keyring-token"}, &token); err == nil {
 		t.Error("I18: a sealed site keeps its token")
 	}
-	if c := w.condition(v1alpha1.ConditionEncryptionReady); c.Status != metav1.ConditionFalse || c.Reason != report.ReasonNotSealed {
+	if c := w.condition(v1alpha1.ConditionEncryptionReady); c.Status != metav1.ConditionFalse || c.Reason != v1alpha1.ReasonNotSealed {
 		t.Errorf("condition %+v", c)
 	}
 }
 
 func TestAllSealed(t *testing.T) {
 	w := sealedWorld(t)
-	if c := w.condition(v1alpha1.ConditionEncryptionReady); c.Status != metav1.ConditionTrue || c.Reason != report.ReasonAllSealed {
+	if c := w.condition(v1alpha1.ConditionEncryptionReady); c.Status != metav1.ConditionTrue || c.Reason != v1alpha1.ReasonAllSealed {
 		t.Errorf("condition %+v", c)
 	}
 	if at := w.group().Status.EncryptionAtRest; !at.Sealed || !at.Sites[0].Coverage.KeyringReadOnly || at.Sites[0].Work != "" {
@@ -111,32 +111,32 @@ func TestConditionTellsWhatIsNotCovered(t *testing.T) {
 		reason string
 		wish   v1alpha1.CoverageSpec
 		given  func(*v1alpha1.SiteKeyringStatus)
-		want   string
+		want   v1alpha1.Reason
 		says   []string
 	}{
-		"all":             {"nothing is in the clear", v1alpha1.CoverageSpec{}, func(*v1alpha1.SiteKeyringStatus) {}, report.ReasonAllSealed, nil},
-		"redo log":        {"", v1alpha1.CoverageSpec{}, func(s *v1alpha1.SiteKeyringStatus) { s.Coverage.RedoLogEncrypted = false }, report.ReasonPartialCoverage, []string{"the redo log of b"}},
-		"undo log":        {"", v1alpha1.CoverageSpec{}, func(s *v1alpha1.SiteKeyringStatus) { s.Coverage.UndoLogEncrypted = false }, report.ReasonPartialCoverage, []string{"the undo log of b"}},
-		"old binary logs": {"as after an adoption", v1alpha1.CoverageSpec{}, func(s *v1alpha1.SiteKeyringStatus) { s.Coverage.BinlogEncrypted = false }, report.ReasonPartialCoverage, []string{"binary or relay logs of b", "purged"}},
-		"names":           {"", v1alpha1.CoverageSpec{}, func(s *v1alpha1.SiteKeyringStatus) { s.Coverage.SystemTablespaceEncrypted = false }, report.ReasonPartialCoverage, []string{"columns of b"}},
+		"all":             {"nothing is in the clear", v1alpha1.CoverageSpec{}, func(*v1alpha1.SiteKeyringStatus) {}, v1alpha1.ReasonAllSealed, nil},
+		"redo log":        {"", v1alpha1.CoverageSpec{}, func(s *v1alpha1.SiteKeyringStatus) { s.Coverage.RedoLogEncrypted = false }, v1alpha1.ReasonPartialCoverage, []string{"the redo log of b"}},
+		"undo log":        {"", v1alpha1.CoverageSpec{}, func(s *v1alpha1.SiteKeyringStatus) { s.Coverage.UndoLogEncrypted = false }, v1alpha1.ReasonPartialCoverage, []string{"the undo log of b"}},
+		"old binary logs": {"as after an adoption", v1alpha1.CoverageSpec{}, func(s *v1alpha1.SiteKeyringStatus) { s.Coverage.BinlogEncrypted = false }, v1alpha1.ReasonPartialCoverage, []string{"binary or relay logs of b", "purged"}},
+		"names":           {"", v1alpha1.CoverageSpec{}, func(s *v1alpha1.SiteKeyringStatus) { s.Coverage.SystemTablespaceEncrypted = false }, v1alpha1.ReasonPartialCoverage, []string{"columns of b"}},
 		"not wished": {"what the specification leaves out is said, and no fault", v1alpha1.CoverageSpec{BinaryLog: &off},
-			func(s *v1alpha1.SiteKeyringStatus) { s.Coverage.BinlogEncrypted = false }, report.ReasonAllSealed, []string{"by specification not encrypted: binary and relay logs"}},
+			func(s *v1alpha1.SiteKeyringStatus) { s.Coverage.BinlogEncrypted = false }, v1alpha1.ReasonAllSealed, []string{"by specification not encrypted: binary and relay logs"}},
 		"tables, and not wished": {"both are said", v1alpha1.CoverageSpec{BinaryLog: &off},
 			func(s *v1alpha1.SiteKeyringStatus) {
 				s.Coverage.UnencryptedTablespaces, s.Coverage.BinlogEncrypted = 2, false
-			}, report.ReasonPartialCoverage,
+			}, v1alpha1.ReasonPartialCoverage,
 			[]string{"2 tablespaces of b", "ENCRYPTION='Y'", "by specification not encrypted: binary and relay logs"}},
-		"silent": {"0 would be a claim", v1alpha1.CoverageSpec{}, func(s *v1alpha1.SiteKeyringStatus) { s.Coverage = v1alpha1.CoverageStatus{} }, report.ReasonAllSealed, nil},
+		"silent": {"0 would be a claim", v1alpha1.CoverageSpec{}, func(s *v1alpha1.SiteKeyringStatus) { s.Coverage = v1alpha1.CoverageStatus{} }, v1alpha1.ReasonAllSealed, nil},
 		"not sealed": {"that comes first", v1alpha1.CoverageSpec{RedoLog: &off}, func(s *v1alpha1.SiteKeyringStatus) {
 			s.Phase, s.Coverage.UndoLogEncrypted = v1alpha1.KeyringUnsealed, false
-		}, report.ReasonNotSealed, []string{"b is Unsealed", "by specification not encrypted: the redo log"}},
+		}, v1alpha1.ReasonNotSealed, []string{"b is Unsealed", "by specification not encrypted: the redo log"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			group.Spec.EncryptionAtRest.Coverage = tt.wish
 			whole := site("a", func(*v1alpha1.SiteKeyringStatus) {})
 			c := encryptionCondition(group, keyring.Decision{Sites: []keyring.Next{whole, site("b", tt.given)}})
-			if c.Reason != tt.want || (c.Status == metav1.ConditionTrue) != (tt.want == report.ReasonAllSealed) {
+			if c.Reason != tt.want || (c.Status == metav1.ConditionTrue) != (tt.want == v1alpha1.ReasonAllSealed) {
 				t.Errorf("%s: %+v, want %s", tt.reason, c, tt.want)
 			}
 			for _, words := range tt.says {
@@ -235,7 +235,7 @@ func TestAdoption(t *testing.T) {
 	if now := w.deployments(); fmt.Sprint(now) != fmt.Sprint(before) || w.group().Status.EncryptionAtRest != nil {
 		t.Errorf("something was changed: %v -> %v", before, now)
 	}
-	if c := w.condition(v1alpha1.ConditionEncryptionReady); c.Reason != report.ReasonAdoptionRefused || w.said.count(report.EncryptionAdoptionRefused) != 1 {
+	if c := w.condition(v1alpha1.ConditionEncryptionReady); c.Reason != v1alpha1.ReasonEncryptionAdoptionRefused || w.said.count(report.EncryptionAdoptionRefused) != 1 {
 		t.Errorf("condition %+v, events %v", c, w.said.list)
 	}
 	w.change(func(g *v1alpha1.MysqlFailoverGroup) {

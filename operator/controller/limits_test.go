@@ -37,10 +37,10 @@ func TestAnImageThatIsNotAllowedIsNotRun(t *testing.T) {
 	if got := w.images(); len(got) != 0 {
 		t.Errorf("pods are made: %v", got)
 	}
-	if c := w.condition(v1alpha1.ConditionSpecRefused); c.Status != metav1.ConditionTrue || c.Reason != report.ReasonImageNotAllowed {
+	if c := w.condition(v1alpha1.ConditionSpecRefused); c.Status != metav1.ConditionTrue || c.Reason != v1alpha1.ReasonImageNotAllowed {
 		t.Errorf("condition %+v", c)
 	}
-	if c := w.condition(v1alpha1.ConditionProgressing); c.Status != metav1.ConditionFalse || c.Reason != report.ReasonImageNotAllowed {
+	if c := w.condition(v1alpha1.ConditionProgressing); c.Status != metav1.ConditionFalse || c.Reason != v1alpha1.ReasonImageNotAllowed {
 		t.Errorf("condition %+v", c)
 	}
 	w.reconcile()
@@ -106,7 +106,7 @@ func TestANameThatIsNotAllowedIsNotPublished(t *testing.T) {
 	if w.endpoint() != nil {
 		t.Error("the record of a name that is not allowed stays")
 	}
-	if c := w.condition(v1alpha1.ConditionDNSReady); c.Status != metav1.ConditionFalse || c.Reason != report.ReasonNameNotAllowed {
+	if c := w.condition(v1alpha1.ConditionDNSReady); c.Status != metav1.ConditionFalse || c.Reason != v1alpha1.ReasonNameNotAllowed {
 		t.Errorf("condition %+v", c)
 	}
 	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.DNS.Name = "db.shop.example.net" })

@@ -51,7 +51,7 @@ func (r *Reconciler) tellRestored(group *v1alpha1.MysqlFailoverGroup, obj client
 func (r *Reconciler) refused(s *scope, err error) error {
 	switch {
 	case errors.Is(err, errForeign):
-		s.progress(stuck(report.ReasonForeignObject, err.Error()), whenWaiting)
+		s.progress(stuck(v1alpha1.ReasonForeignObject, err.Error()), whenWaiting)
 		r.say(s, "", report.ForeignObjectInPlay, err.Error())
 		return errStop
 	case apierrors.IsInvalid(err), apierrors.IsForbidden(err):
@@ -72,7 +72,7 @@ func (r *Reconciler) removeSites(ctx context.Context, s *scope) error {
 		}
 		if why := whyKept(s, site); why != "" {
 			text := fmt.Sprintf("site %s left the specification, but %s", site, why)
-			s.progress(stuck(report.ReasonActiveSiteKept, text), whenWaiting)
+			s.progress(stuck(v1alpha1.ReasonActiveSiteKept, text), whenWaiting)
 			r.say(s, site, report.SiteRemovalRefused, text)
 			continue
 		}

@@ -74,10 +74,10 @@ func (r *Reconciler) tellPasswords(s *scope, d passwords.Decision) {
 	job := r.passwords.get(s.key)
 	wait := d.Wait
 	if _, looks := d.Effect.(passwords.Look); !looks && d.Effect != nil && job.trouble != "" {
-		wait = passwords.Wait{Reason: passwords.ReasonChangeFailed, Message: "the active site did not take the change, and it is tried again: " + job.trouble}
+		wait = passwords.Wait{Reason: v1alpha1.ReasonChangeFailed, Message: "the active site did not take the change, and it is tried again: " + job.trouble}
 	}
 	refused := ""
-	if wait.Reason == passwords.ReasonRefusedByServer || wait.Reason == passwords.ReasonChangeFailed {
+	if wait.Reason == v1alpha1.ReasonPasswordRefused || wait.Reason == v1alpha1.ReasonChangeFailed {
 		refused = wait.Message
 	}
 	r.say(s, "passwords", report.PasswordsStuck, refused)
@@ -89,7 +89,7 @@ func (r *Reconciler) tellPasswords(s *scope, d passwords.Decision) {
 	if before != nil {
 		s.passwords.FinishedAt = before.FinishedAt
 	}
-	if wait.Reason == passwords.ReasonLooking && before != nil && before.Phase == d.Phase {
+	if wait.Reason == v1alpha1.ReasonLooking && before != nil && before.Phase == d.Phase {
 		s.passwords.Reason, s.passwords.Message = before.Reason, before.Message // a look is nothing to tell
 	}
 	if wait.Reason != "" || d.Effect != nil {

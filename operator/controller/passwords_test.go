@@ -124,7 +124,7 @@ func (w *world) phase() v1alpha1.PasswordPhase {
 	return ""
 }
 
-func (w *world) waitsFor(reason string) func() bool {
+func (w *world) waitsFor(reason v1alpha1.Reason) func() bool {
 	return func() bool { p := w.group().Status.Passwords; return p != nil && p.Reason == reason }
 }
 

@@ -37,7 +37,7 @@ func (r *Reconciler) provision(ctx context.Context, s *scope) error {
 		r.showClone(s, site)
 	}
 	if len(pending) > 0 {
-		s.progress(moving(report.ReasonProvisioning, "waiting for data: "+strings.Join(pending, ", ")), whenMoving)
+		s.progress(moving(v1alpha1.ReasonProvisioning, "waiting for data: "+strings.Join(pending, ", ")), whenMoving)
 	}
 	return nil
 }
@@ -191,7 +191,7 @@ func (r *Reconciler) takeVerdict(s *scope, site string, o outcome) {
 	if o.verdict == verdictRefuse {
 		text := fmt.Sprintf("site %s is not provisioned: %s; a clone would destroy that: order it with the annotation %s=%s%s if it may",
 			site, o.message, v1alpha1.AnnotationRecloneSite, site, confirmed)
-		s.progress(stuck(report.ReasonCloneRefused, text), whenWaiting)
+		s.progress(stuck(v1alpha1.ReasonCloneRefused, text), whenWaiting)
 		r.say(s, site, report.SiteCloneRefused, text)
 	}
 }

@@ -55,7 +55,7 @@ func TestMarkIsPersistedBeforeRelease(t *testing.T) {
 	if !w.provisioned("b") || w.busy("b") {
 		t.Errorf("provisioned %v, busy %v", w.provisioned("b"), w.busy("b"))
 	}
-	if c := w.condition(v1alpha1.ConditionProgressing); c.Reason != report.ReasonProvisioning || !strings.Contains(c.Message, "c") {
+	if c := w.condition(v1alpha1.ConditionProgressing); c.Reason != v1alpha1.ReasonProvisioning || !strings.Contains(c.Message, "c") {
 		t.Errorf("condition %+v", c)
 	}
 }
@@ -153,7 +153,7 @@ func TestRefusalStands(t *testing.T) {
 	w.facts.open("a")
 	w.settle("a", "b", "c")
 	w.ended("b", outcome{verdict: verdictRefuse, message: "it has 3 transactions"})
-	var seen []metav1.Condition
+	var seen []report.Condition
 	for i := range 4 {
 		if i == 2 {
 			w.r.Work.change(siteKey{testKey, "b"}, func(j *job) { j.cancel = func() {} })
@@ -162,7 +162,7 @@ func TestRefusalStands(t *testing.T) {
 		seen = append(seen, w.condition(v1alpha1.ConditionProgressing))
 	}
 	for _, c := range seen {
-		if c.Reason != report.ReasonCloneRefused || c.Status != metav1.ConditionFalse {
+		if c.Reason != v1alpha1.ReasonCloneRefused || c.Status != metav1.ConditionFalse {
 			t.Errorf("condition %+v", c)
 		}
 	}
@@ -184,7 +184,7 @@ func TestRefusalEnds(t *testing.T) {
 	w.facts.open("b")
 	w.reconcile()
 	w.reconcile()
-	if c := w.condition(v1alpha1.ConditionProgressing); c.Reason == report.ReasonCloneRefused {
+	if c := w.condition(v1alpha1.ConditionProgressing); c.Reason == v1alpha1.ReasonCloneRefused {
 		t.Errorf("condition %+v", c)
 	}
 }

@@ -36,7 +36,7 @@ func (r *Reconciler) takeRequest(ctx context.Context, s *scope) (request, error)
 		return request{}, nil
 	}
 	if why := r.whyWait(s, q); why != "" {
-		s.progress(moving(report.ReasonProvisioning, fmt.Sprintf("reclone of %s waits: %s", q.site, why)), whenMoving)
+		s.progress(moving(v1alpha1.ReasonProvisioning, fmt.Sprintf("reclone of %s waits: %s", q.site, why)), whenMoving)
 		return request{}, nil
 	}
 	for _, refusal := range refusals {

@@ -296,7 +296,7 @@ func TestRecloneRefusedByALook(t *testing.T) {
 	if w.site("b").Clone != nil {
 		t.Errorf("the order stands: %+v", w.site("b"))
 	}
-	if c := w.condition(v1alpha1.ConditionProgressing); c.Reason != report.ReasonCloneRefused || !strings.Contains(c.Message, "b:confirm") {
+	if c := w.condition(v1alpha1.ConditionProgressing); c.Reason != v1alpha1.ReasonCloneRefused || !strings.Contains(c.Message, "b:confirm") {
 		t.Errorf("condition %+v", c)
 	}
 }

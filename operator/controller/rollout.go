@@ -20,7 +20,7 @@ import (
 func (r *Reconciler) rollOut(ctx context.Context, s *scope) error {
 	if !s.tlsReady {
 		r.Work.askToLeave(s.key, "", "")
-		s.progress(stuck(report.ReasonWaitingForTLS, "pods wait for a usable certificate; see condition TLSReady"), whenWaiting)
+		s.progress(stuck(v1alpha1.ReasonWaitingForTLS, "pods wait for a usable certificate; see condition TLSReady"), whenWaiting)
 		return nil
 	}
 	want, err := r.wanted(ctx, s)
@@ -52,7 +52,7 @@ func (r *Reconciler) rollOut(ctx context.Context, s *scope) error {
 	}
 	r.rolloutProgress(s, d)
 	if !r.Limits.AllowsImage(s.group.Spec.Image) {
-		s.progress(stuck(report.ReasonImageNotAllowed, "the image of the specification is not allowed; see condition SpecRefused"), whenWaiting)
+		s.progress(stuck(v1alpha1.ReasonImageNotAllowed, "the image of the specification is not allowed; see condition SpecRefused"), whenWaiting)
 	}
 	return nil
 }
@@ -70,36 +70,36 @@ func (r *Reconciler) rolloutProgress(s *scope, d rollout.Decision) {
 	switch {
 	case d.Done():
 	case len(d.Create) > 0:
-		s.progress(moving(report.ReasonCreating, d.Message), whenMoving)
+		s.progress(moving(v1alpha1.ReasonCreating, d.Message), whenMoving)
 	case d.Update != "":
-		s.progress(moving(report.ReasonUpdating, d.Message), whenMoving)
+		s.progress(moving(v1alpha1.ReasonUpdating, d.Message), whenMoving)
 	case d.Leave != "":
-		s.progress(moving(report.ReasonMovingRole, d.Message), whenMoving)
-	case d.Reason == rollout.WaitingForSite && !s.provisioned[d.Site]:
+		s.progress(moving(v1alpha1.ReasonMovingRole, d.Message), whenMoving)
+	case d.Reason == v1alpha1.ReasonWaitingForSite && !s.provisioned[d.Site]:
 		// Provisioning has more to say about it.
 		s.again = min(s.again, whenMoving)
 	case stopped[d.Reason] != "":
 		// That may be in a week. What lets it go on is an event, and each look is some reads of the API server.
 		s.progress(stuck(stopped[d.Reason], d.Message), whenWaiting)
 	default:
-		s.progress(moving(report.ReasonWaitingForSite, d.Message), whenMoving)
+		s.progress(moving(v1alpha1.ReasonWaitingForSite, d.Message), whenMoving)
 	}
 }
 
 // stopped are the reasons with which an update goes on only when something else happens, often by a person.
-var stopped = map[rollout.Reason]string{
-	rollout.Paused:      report.ReasonPaused,
-	rollout.SiteNotBack: report.ReasonSiteNotBack,
-	rollout.RoleStays:   report.ReasonRoleStays,
-	rollout.NoCandidate: report.ReasonNoCandidate,
-	rollout.PodKept:     report.ReasonKeyringKept,
+var stopped = map[v1alpha1.Reason]v1alpha1.Reason{
+	v1alpha1.ReasonPaused:      v1alpha1.ReasonPaused,
+	v1alpha1.ReasonSiteNotBack: v1alpha1.ReasonSiteNotBack,
+	v1alpha1.ReasonRoleStays:   v1alpha1.ReasonRoleStays,
+	v1alpha1.ReasonNoCandidate: v1alpha1.ReasonNoCandidate,
+	v1alpha1.ReasonPodKept:     v1alpha1.ReasonKeyringKept,
 }
 
 // sayNotBack tells once of each site at which the update stopped.
 func (r *Reconciler) sayNotBack(s *scope, d rollout.Decision) {
 	for _, site := range s.group.Spec.Sites {
 		text := ""
-		if d.Reason == rollout.SiteNotBack && d.Site == site.Name {
+		if d.Reason == v1alpha1.ReasonSiteNotBack && d.Site == site.Name {
 			text = d.Message
 		}
 		r.say(s, site.Name, report.SiteNotBack, text)
@@ -117,14 +117,11 @@ func (r *Reconciler) rolloutGroup(s *scope, want map[string]*appsv1.Deployment) 
 	if s.group.Spec.Failover.Mode == v1alpha1.FailoverObserve {
 		g.RoleStays = "spec.failover.mode is Observe; set it to Manual or Auto"
 	}
-	if p := s.group.Status.PlannedFailover; p != nil && p.From == s.activeSite() && p.Cause == causeUpdate && p.Phase != v1alpha1.PlannedSucceeded {
+	if p := s.group.Status.PlannedFailover; p != nil && p.From == s.activeSite() && p.Cause == v1alpha1.ReasonOrderedUpdate && p.Phase != v1alpha1.PlannedSucceeded {
 		g.LastTry = p.Message
 	}
 	return g
 }
-
-// causeUpdate is the cause of a planned failover that an update asked for.
-const causeUpdate = "OrderedUpdate"
 
 // pausedUntil is until when a person keeps the operator from replacing pods; empty if nobody does. What is no time pauses
 // nothing: the operator must not stand still for ever because of a slip.

@@ -73,7 +73,7 @@ func TestTheRoleMovesBeforeTheActiveSiteIsUpdated(t *testing.T) {
 	if !w.asked("a") || w.asked("b") || w.asked("c") {
 		t.Fatal("the role is not asked to move away from a alone")
 	}
-	if c := w.condition(v1alpha1.ConditionProgressing); c.Reason != report.ReasonMovingRole || c.Status != metav1.ConditionTrue {
+	if c := w.condition(v1alpha1.ConditionProgressing); c.Reason != v1alpha1.ReasonMovingRole || c.Status != metav1.ConditionTrue {
 		t.Errorf("condition %+v", c)
 	}
 	if n := w.said.count(report.SiteAskedToLeave); n != 1 {
@@ -89,7 +89,7 @@ func TestTheRoleMovesBeforeTheActiveSiteIsUpdated(t *testing.T) {
 	}
 	w.settle("a")
 	w.reconcile()
-	if c := w.condition(v1alpha1.ConditionProgressing); c.Reason != report.ReasonAsExpected {
+	if c := w.condition(v1alpha1.ConditionProgressing); c.Reason != v1alpha1.ReasonAsExpected {
 		t.Errorf("condition %+v", c)
 	}
 }
@@ -99,29 +99,29 @@ func TestTheRoleIsNotAskedToMove(t *testing.T) {
 	for name, tc := range map[string]struct {
 		happens func(*world)
 		status  metav1.ConditionStatus
-		reason  string
+		reason  v1alpha1.Reason
 	}{
 		"a failover is under way": {func(w *world) {
 			g := w.group()
 			g.Status.Transition = &v1alpha1.Transition{Kind: v1alpha1.FailoverEmergency, From: "a", To: "b"}
 			w.must(w.c.Status().Update(w.ctx, g))
-		}, metav1.ConditionTrue, report.ReasonWaitingForSite},
+		}, metav1.ConditionTrue, v1alpha1.ReasonWaitingForSite},
 		"paused": {func(w *world) {
 			w.annotate(v1alpha1.AnnotationPauseUntil, time.Now().Add(time.Hour).Format(time.RFC3339))
-		}, metav1.ConditionFalse, report.ReasonPaused},
+		}, metav1.ConditionFalse, v1alpha1.ReasonPaused},
 		"observed": {func(w *world) {
 			w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Failover.Mode = v1alpha1.FailoverObserve })
-		}, metav1.ConditionFalse, report.ReasonRoleStays},
+		}, metav1.ConditionFalse, v1alpha1.ReasonRoleStays},
 		"the candidate has diverged": {func(w *world) {
 			g, _ := w.facts.Sites("", "")
 			f := g.Sites["b"]
 			f.Diverged = true
 			w.facts.set("b", f)
-		}, metav1.ConditionFalse, report.ReasonNoCandidate},
+		}, metav1.ConditionFalse, v1alpha1.ReasonNoCandidate},
 		"the candidate is cloned": {func(w *world) {
 			w.r.Work.begin(siteKey{testKey, "b"}, func() {})
 			w.r.Work.hold(siteKey{testKey, "b"})
-		}, metav1.ConditionTrue, report.ReasonWaitingForSite},
+		}, metav1.ConditionTrue, v1alpha1.ReasonWaitingForSite},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := onlyTheActiveIsOld(t)
@@ -151,7 +151,7 @@ func TestARefusedMoveIsTold(t *testing.T) {
 	w := onlyTheActiveIsOld(t)
 	g := w.group()
 	g.Status.PlannedFailover = &v1alpha1.PlannedFailoverStatus{
-		From: "a", To: "b", Cause: causeUpdate, Phase: v1alpha1.PlannedReverted, Message: "b is 70000 transactions behind",
+		From: "a", To: "b", Cause: v1alpha1.ReasonOrderedUpdate, Phase: v1alpha1.PlannedReverted, Message: "b is 70000 transactions behind",
 	}
 	w.must(w.c.Status().Update(w.ctx, g))
 	w.reconcile()

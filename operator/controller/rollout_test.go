@@ -167,7 +167,7 @@ func TestAnUpdateStopsAtASiteThatDoesNotComeBack(t *testing.T) {
 		w.reconcile()
 	}
 	c = w.condition(v1alpha1.ConditionProgressing)
-	if c.Status != metav1.ConditionFalse || c.Reason != report.ReasonSiteNotBack || !strings.Contains(c.Message, "ImagePullBackOff") {
+	if c.Status != metav1.ConditionFalse || c.Reason != v1alpha1.ReasonSiteNotBack || !strings.Contains(c.Message, "ImagePullBackOff") {
 		t.Errorf("condition %+v", c)
 	}
 	if n := w.said.count(report.SiteNotBack); n != 1 {
@@ -183,7 +183,7 @@ func TestAnUpdateStopsAtASiteThatDoesNotComeBack(t *testing.T) {
 	}
 	w.settle("c")
 	w.reconcile()
-	if c := w.condition(v1alpha1.ConditionProgressing); w.deployments()["b"] == old["b"] || c.Reason != report.ReasonUpdating {
+	if c := w.condition(v1alpha1.ConditionProgressing); w.deployments()["b"] == old["b"] || c.Reason != v1alpha1.ReasonUpdating {
 		t.Errorf("the update does not go on: condition %+v", c)
 	}
 	// Should it happen again, it is told again.
@@ -335,7 +335,7 @@ func TestADivergedSiteDoesNotHoldUpAnUpdate(t *testing.T) {
 	}
 	w.settle("c")
 	w.reconcile()
-	if c := w.condition(v1alpha1.ConditionProgressing); c.Reason != report.ReasonNoCandidate || w.deployments()["a"] != old["a"] {
+	if c := w.condition(v1alpha1.ConditionProgressing); c.Reason != v1alpha1.ReasonNoCandidate || w.deployments()["a"] != old["a"] {
 		t.Errorf("b, which has diverged, is all that could take the role: %+v", c)
 	}
 }

@@ -39,7 +39,7 @@ func (r *Reconciler) secrets(ctx context.Context, s *scope) error {
 	if errors.Is(err, render.ErrSecretIncomplete) {
 		text := fmt.Sprintf("Secret %s: %v; restore it from a backup: it holds the passwords of the operator's accounts",
 			v1alpha1.AccountsSecret(s.key.Name), err)
-		s.progress(stuck(report.ReasonSecretIncomplete, text), whenWaiting)
+		s.progress(stuck(v1alpha1.ReasonSecretIncomplete, text), whenWaiting)
 		r.say(s, "", report.AccountsMissing, text)
 		return errStop
 	}
@@ -72,7 +72,7 @@ func (r *Reconciler) reportKeys(ctx context.Context, s *scope) error {
 			return err
 		}
 		if len(secret.Data[v1alpha1.ReportKey]) != wire.ReportKeyBytes {
-			s.progress(stuck(report.ReasonSecretIncomplete, fmt.Sprintf("Secret %s has no key %q of %d bytes; delete it, and a new one is made",
+			s.progress(stuck(v1alpha1.ReasonSecretIncomplete, fmt.Sprintf("Secret %s has no key %q of %d bytes; delete it, and a new one is made",
 				name, v1alpha1.ReportKey, wire.ReportKeyBytes)), whenWaiting)
 			return errStop
 		}

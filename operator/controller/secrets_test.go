@@ -14,14 +14,13 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
-	"github.com/mysql-mfg/mfg/operator/report"
 )
 
 func TestLostSecrets(t *testing.T) {
 	t.Run("accounts of a group that has run", func(t *testing.T) {
 		w := newWorld(t, testGroup(running))
 		g := w.group()
-		w.reconcileStuck(report.ReasonSecretIncomplete)
+		w.reconcileStuck(v1alpha1.ReasonSecretIncomplete)
 		if err := w.c.Get(w.ctx, types.NamespacedName{Namespace: "shop", Name: "mysql-orders-accounts"}, &corev1.Secret{}); !apierrors.IsNotFound(err) {
 			t.Errorf("new passwords were made, which fit no server: %v", err)
 		}
@@ -60,12 +59,12 @@ func TestKeysForReportsI12(t *testing.T) {
 	secret.Data[v1alpha1.ReportKey] = []byte("short")
 	w.must(w.c.Update(w.ctx, secret))
 	w.reconcile()
-	if c := w.condition(v1alpha1.ConditionProgressing); c.Reason != report.ReasonSecretIncomplete || !strings.Contains(c.Message, secret.Name) {
+	if c := w.condition(v1alpha1.ConditionProgressing); c.Reason != v1alpha1.ReasonSecretIncomplete || !strings.Contains(c.Message, secret.Name) {
 		t.Errorf("condition %+v", c)
 	}
 }
 
-func (w *world) reconcileStuck(reason string) {
+func (w *world) reconcileStuck(reason v1alpha1.Reason) {
 	w.t.Helper()
 	w.reconcile()
 	if len(w.deployments()) != 0 {

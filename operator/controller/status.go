@@ -138,11 +138,11 @@ func (s *scope) stampedConditions(failure error) []metav1.Condition {
 func (s *scope) progressCondition(failure error) report.Condition {
 	switch {
 	case failure != nil && s.progressing == nil:
-		return moving(report.ReasonReconcileError, failure.Error())
+		return moving(v1alpha1.ReasonReconcileError, failure.Error())
 	case s.progressing != nil:
 		return *s.progressing
 	}
-	return stuck(report.ReasonAsExpected, "everything is as specified")
+	return stuck(v1alpha1.ReasonAsExpected, "everything is as specified")
 }
 
 func (s *scope) sameConditions(conditions []metav1.Condition) bool {

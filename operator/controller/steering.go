@@ -65,7 +65,7 @@ func (r *Reconciler) steerOne(ctx context.Context, s *scope, f follower) {
 		// The condition is written before the first effect, so without it there is nothing to take back.
 		return
 	case before == nil:
-		s.condition(report.Unknown(f.condition, report.ReasonWaitingForSite, "not begun yet"))
+		s.condition(report.Unknown(f.condition, v1alpha1.ReasonWaitingForSite, "not begun yet"))
 		s.again = min(s.again, whenSteering)
 		return
 	case f.wanted && !s.open():
@@ -133,29 +133,30 @@ func (s *scope) whenOpen() time.Duration {
 
 // keep says again what a condition says already.
 func (s *scope) keep(c *metav1.Condition) {
-	s.condition(report.Condition{Type: c.Type, Status: c.Status, Reason: c.Reason, Message: c.Message})
+	s.condition(report.Condition{Type: c.Type, Status: c.Status, Reason: v1alpha1.Reason(c.Reason), Message: c.Message})
 }
 
 // hindrance is an error that a person has to settle, with its reason in the condition.
 type hindrance struct {
-	reason, message string
-	cause           error
+	reason  v1alpha1.Reason
+	message string
+	cause   error
 }
 
 func (h hindrance) Error() string { return h.message }
 func (h hindrance) Unwrap() error { return h.cause }
 
-func explain(err error) (reason, message string) {
+func explain(err error) (reason v1alpha1.Reason, message string) {
 	var h hindrance
 	switch {
 	case errors.As(err, &h):
 		return h.reason, h.message
 	case errors.Is(err, errForeign):
-		return report.ReasonForeignObject, err.Error()
+		return v1alpha1.ReasonForeignObject, err.Error()
 	case apierrors.IsForbidden(err):
-		return report.ReasonForbidden, "the operator lacks the right; it will try again: " + err.Error()
+		return v1alpha1.ReasonForbidden, "the operator lacks the right; it will try again: " + err.Error()
 	}
-	return report.ReasonWriteFailed, "it will be tried again: " + err.Error()
+	return v1alpha1.ReasonWriteFailed, "it will be tried again: " + err.Error()
 }
 
 // steering remembers how the followers of all groups do. It is only memory: what must survive a restart is in status.

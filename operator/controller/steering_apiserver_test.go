@@ -22,7 +22,6 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/render"
-	"github.com/mysql-mfg/mfg/operator/report"
 )
 
 // The followers against a real API server, with exactly the rights of the chart: first without the definition of
@@ -46,8 +45,8 @@ func TestSteeringAgainstAPIServer(t *testing.T) {
 		g.Spec.Sites[0].ExternalAddress, g.Spec.Sites[1].ExternalAddress = "192.0.2.1", "b.example.org"
 	})
 	c.eventually("what is missing is told", func() bool {
-		return c.reason(v1alpha1.ConditionDNSReady) == report.ReasonExternalDNSMissing &&
-			c.reason(v1alpha1.ConditionTaintsReady) == report.ReasonForbidden
+		return c.reason(v1alpha1.ConditionDNSReady) == v1alpha1.ReasonExternalDNSMissing &&
+			c.reason(v1alpha1.ConditionTaintsReady) == v1alpha1.ReasonForbidden
 	})
 	_, err := envtest.InstallCRDs(c.config, envtest.CRDInstallOptions{Paths: []string{filepath.Join("testdata", "dnsendpoints.yaml")}})
 	if err != nil {
@@ -107,9 +106,9 @@ func (c *cluster) bind(sites ...string) {
 	}
 }
 
-func (c *cluster) reason(condition string) string {
+func (c *cluster) reason(condition string) v1alpha1.Reason {
 	if found := meta.FindStatusCondition(c.group().Status.Conditions, condition); found != nil {
-		return found.Reason
+		return v1alpha1.Reason(found.Reason)
 	}
 	return ""
 }
@@ -151,8 +150,8 @@ func (c *cluster) steeredTo(kind, target, onA, onB string) func() bool {
 		}
 		list, _, _ := unstructured.NestedSlice(endpoint.Object, "spec", "endpoints")
 		want := []any{map[string]any{"dnsName": "db.example.org", "recordType": kind, "recordTTL": int64(20), "targets": []any{target}}}
-		return cmp.Equal(want, list) && c.reason(v1alpha1.ConditionDNSReady) == report.ReasonAsExpected &&
-			c.reason(v1alpha1.ConditionTaintsReady) == report.ReasonAsExpected
+		return cmp.Equal(want, list) && c.reason(v1alpha1.ConditionDNSReady) == v1alpha1.ReasonAsExpected &&
+			c.reason(v1alpha1.ConditionTaintsReady) == v1alpha1.ReasonAsExpected
 	}
 }
 
@@ -207,7 +206,7 @@ func (c *cluster) losesExternalDNS() {
 	}
 	c.eventually("the loss is told", func() bool {
 		c.r.Wake(testKey)
-		return c.reason(v1alpha1.ConditionDNSReady) == report.ReasonExternalDNSMissing
+		return c.reason(v1alpha1.ConditionDNSReady) == v1alpha1.ReasonExternalDNSMissing
 	})
 	c.edit(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.DNS = nil })
 	c.eventually("the condition goes", func() bool { return c.reason(v1alpha1.ConditionDNSReady) == "" })

@@ -218,7 +218,7 @@ func TestHungFollowersHoldUpNobody(t *testing.T) {
 			t.Error("the update did not begin")
 		}
 		for _, kind := range []string{v1alpha1.ConditionDNSReady, v1alpha1.ConditionTaintsReady} {
-			if c := w.condition(kind); c.Status != metav1.ConditionFalse || c.Reason != report.ReasonWriteFailed {
+			if c := w.condition(kind); c.Status != metav1.ConditionFalse || c.Reason != v1alpha1.ReasonWriteFailed {
 				t.Errorf("condition %+v", c)
 			}
 		}

@@ -50,7 +50,7 @@ func (r *Reconciler) followTaints(ctx context.Context, s *scope) (report.Conditi
 		message = fmt.Sprintf("%s=<site>:%s is on %s; %s is active", v1alpha1.InactiveSiteTaint(s.key.Namespace, s.key.Name),
 			v1alpha1.InactiveSiteEffect, strings.Join(tainted, ", "), s.activeSite())
 	}
-	return report.True(v1alpha1.ConditionTaintsReady, report.ReasonAsExpected, message), nil
+	return report.True(v1alpha1.ConditionTaintsReady, v1alpha1.ReasonAsExpected, message), nil
 }
 
 // unfitNodes are the nodes that must carry the taint, with the site that it names.
@@ -174,7 +174,7 @@ func taintError(group *v1alpha1.MysqlFailoverGroup, err error) error {
 	if !apierrors.IsForbidden(err) {
 		return err
 	}
-	return hindrance{reason: report.ReasonForbidden, cause: err, message: fmt.Sprintf(
+	return hindrance{reason: v1alpha1.ReasonForbidden, cause: err, message: fmt.Sprintf(
 		"the operator may not change nodes: install its chart with nodeTaints.enabled=true, or set spec.taints.enabled=false "+
 			"and remove what is left with kubectl taint nodes --all %s-: %v", v1alpha1.InactiveSiteTaint(group.Namespace, group.Name), err)}
 }

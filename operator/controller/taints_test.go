@@ -184,7 +184,7 @@ func TestNodesThatMayNotBeChanged(t *testing.T) {
 	forbidNodes(w)
 	w.steer()
 	c := w.condition(v1alpha1.ConditionTaintsReady)
-	if c.Status != metav1.ConditionFalse || c.Reason != report.ReasonForbidden || !strings.Contains(c.Message, "nodeTaints.enabled=true") {
+	if c.Status != metav1.ConditionFalse || c.Reason != v1alpha1.ReasonForbidden || !strings.Contains(c.Message, "nodeTaints.enabled=true") {
 		t.Errorf("condition %+v", c)
 	}
 	if c := w.condition(v1alpha1.ConditionDNSReady); c.Status != metav1.ConditionTrue {

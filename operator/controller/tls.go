@@ -34,7 +34,7 @@ func (r *Reconciler) tls(ctx context.Context, s *scope) error {
 	err := r.Live.Get(ctx, types.NamespacedName{Namespace: s.key.Namespace, Name: spec.SecretName}, secret)
 	switch {
 	case apierrors.IsNotFound(err):
-		r.tlsFails(s, report.TLSSecretMissing, report.ReasonTLSSecretMissing, missingSecret(spec))
+		r.tlsFails(s, report.TLSSecretMissing, v1alpha1.ReasonSecretMissing, missingSecret(spec))
 		return nil
 	case err != nil:
 		return fmt.Errorf("read TLS secret: %w", err)
@@ -44,19 +44,19 @@ func (r *Reconciler) tls(ctx context.Context, s *scope) error {
 		names = append(names, render.Host(s.key.Namespace, s.key.Name, site.Name))
 	}
 	if err := access.CheckTLS(secret, names, s.now); err != nil {
-		reason := report.ReasonTLSSecretUnusable
+		reason := v1alpha1.ReasonSecretUnusable
 		if errors.Is(err, access.ErrTLSNames) {
-			reason = report.ReasonTLSWrongNames
+			reason = v1alpha1.ReasonWrongNames
 		}
 		r.tlsFails(s, report.TLSSecretMissing, reason, fmt.Sprintf("Secret %s: %v", spec.SecretName, err))
 		return nil
 	}
-	r.changed(s.key, report.TLSSecretMissing.Reason+"/", "")
+	r.changed(s.key, string(report.TLSSecretMissing.Reason)+"/", "")
 	notMeant := whyNotMeant(secret, s.group)
 	if notMeant != "" {
 		notMeant = fmt.Sprintf("Secret %s: %s", spec.SecretName, notMeant)
 		if s.group.Status.Epoch == 0 {
-			r.tlsFails(s, report.TLSSecretNotMeant, report.ReasonTLSSecretNotMeant, notMeant)
+			r.tlsFails(s, report.TLSSecretNotMeant, v1alpha1.ReasonSecretNotMeant, notMeant)
 			return nil
 		}
 	}
@@ -65,15 +65,15 @@ func (r *Reconciler) tls(ctx context.Context, s *scope) error {
 	r.say(s, "", report.CertificateNotRenewed, trouble)
 	if trouble != "" {
 		// Pods need not wait: a new one starts with what is in the Secret.
-		s.condition(report.False(v1alpha1.ConditionTLSReady, report.ReasonCertificateNotRenewed, trouble))
+		s.condition(report.False(v1alpha1.ConditionTLSReady, v1alpha1.ReasonCertificateNotRenewed, trouble))
 		return nil
 	}
 	if notMeant != "" {
 		// A group that has run keeps its Secret for good: it goes on with it, and people are told.
-		s.condition(report.True(v1alpha1.ConditionTLSReady, report.ReasonTLSSecretNotMeant, notMeant))
+		s.condition(report.True(v1alpha1.ConditionTLSReady, v1alpha1.ReasonSecretNotMeant, notMeant))
 		return nil
 	}
-	s.condition(report.True(v1alpha1.ConditionTLSReady, report.ReasonAsExpected, "the certificate names every site"))
+	s.condition(report.True(v1alpha1.ConditionTLSReady, v1alpha1.ReasonAsExpected, "the certificate names every site"))
 	return nil
 }
 
@@ -85,7 +85,7 @@ func (r *Reconciler) askForCertificate(ctx context.Context, s *scope) (bool, err
 	}
 	why, err := r.whyNotWritten(ctx, s)
 	if err == nil && why != "" {
-		r.tlsFails(s, report.TLSSecretNotMeant, report.ReasonTLSSecretNotMeant, why)
+		r.tlsFails(s, report.TLSSecretNotMeant, v1alpha1.ReasonSecretNotMeant, why)
 		return false, nil
 	}
 	if err == nil {
@@ -93,11 +93,11 @@ func (r *Reconciler) askForCertificate(ctx context.Context, s *scope) (bool, err
 	}
 	switch {
 	case meta.IsNoMatchError(err):
-		r.tlsFails(s, report.CertManagerMissing, report.ReasonCertManagerMissing,
+		r.tlsFails(s, report.CertManagerMissing, v1alpha1.ReasonCertManagerMissing,
 			"spec.tls.issuerRef is set, but cert-manager is not installed: install it, or remove issuerRef and create Secret "+s.group.Spec.TLS.SecretName)
 		return false, nil
 	case errors.Is(err, errForeign):
-		r.tlsFails(s, report.ForeignObjectInPlay, report.ReasonForeignObject, err.Error())
+		r.tlsFails(s, report.ForeignObjectInPlay, v1alpha1.ReasonForeignObject, err.Error())
 		return false, nil
 	}
 	return err == nil, err
@@ -141,7 +141,7 @@ func missingSecret(spec *v1alpha1.TLSSpec) string {
 	return fmt.Sprintf("Secret %s does not exist: create it with tls.crt, tls.key and ca.crt, for the Service of every site", spec.SecretName)
 }
 
-func (r *Reconciler) tlsFails(s *scope, e report.Event, reason, message string) {
+func (r *Reconciler) tlsFails(s *scope, e report.Event, reason v1alpha1.Reason, message string) {
 	s.tlsReady = false
 	s.condition(report.False(v1alpha1.ConditionTLSReady, reason, message))
 	r.say(s, "", e, message)

@@ -81,7 +81,7 @@ func TestASecretThatIsNotMeantForTheGroupIsNotMounted(t *testing.T) {
 			if made := len(w.deployments()) > 0; made != tc.allowed {
 				t.Errorf("pods are made: %t, want %t; %+v", made, tc.allowed, c)
 			}
-			if !tc.allowed && (c.Status != metav1.ConditionFalse || c.Reason != report.ReasonTLSSecretNotMeant || !strings.Contains(c.Message, "annotate secret orders-tls")) {
+			if !tc.allowed && (c.Status != metav1.ConditionFalse || c.Reason != v1alpha1.ReasonSecretNotMeant || !strings.Contains(c.Message, "annotate secret orders-tls")) {
 				t.Errorf("condition %+v", c)
 			}
 		})
@@ -98,7 +98,7 @@ func TestARunningGroupKeepsItsSecret(t *testing.T) {
 	if len(w.deployments()) == 0 {
 		t.Error("its pods are not made again")
 	}
-	if c := w.condition(v1alpha1.ConditionTLSReady); c.Status != metav1.ConditionTrue || c.Reason != report.ReasonTLSSecretNotMeant {
+	if c := w.condition(v1alpha1.ConditionTLSReady); c.Status != metav1.ConditionTrue || c.Reason != v1alpha1.ReasonSecretNotMeant {
 		t.Errorf("condition %+v", c)
 	}
 	if n := w.said.count(report.TLSSecretNotMeant); n != 1 {
@@ -157,7 +157,7 @@ func TestCertManagerIsNotMadeToOverwriteASecret(t *testing.T) {
 			if asked != tc.asked {
 				t.Errorf("cert-manager is asked: %t, want %t; %+v", asked, tc.asked, c)
 			}
-			if !tc.asked && c.Reason != report.ReasonTLSSecretNotMeant {
+			if !tc.asked && c.Reason != v1alpha1.ReasonSecretNotMeant {
 				t.Errorf("condition %+v", c)
 			}
 		})

@@ -19,8 +19,10 @@ import (
 
 // volumeNote is what is to be said of a site's data volume.
 type volumeNote struct {
-	site, reason, message string
-	event                 report.Event
+	site    string
+	reason  v1alpha1.Reason
+	message string
+	event   report.Event
 }
 
 // volume applies the PVC of a site. One that is there already keeps its class, and grows if its storage allows that; a
@@ -65,7 +67,7 @@ func (r *Reconciler) resize(ctx context.Context, have, want *corev1.PersistentVo
 		return volumeNote{}, false
 	}
 	growing := volumeNote{
-		reason: report.ReasonVolumeGrowing, event: report.VolumeGrowing,
+		reason: v1alpha1.ReasonVolumeGrowing, event: report.VolumeGrowing,
 		message: fmt.Sprintf("volume %s grows to %s", have.Name, &asked),
 	}
 	keep := func(note volumeNote) (volumeNote, bool) {
@@ -78,7 +80,7 @@ func (r *Reconciler) resize(ctx context.Context, have, want *corev1.PersistentVo
 	}
 	if asked.Cmp(old) < 0 {
 		return keep(volumeNote{
-			reason: report.ReasonVolumeLarger, event: report.VolumeLarger,
+			reason: v1alpha1.ReasonVolumeLarger, event: report.VolumeLarger,
 			message: fmt.Sprintf("volume %s has %s, more than the %s that are specified, and volumes do not shrink: "+
 				"set the size to %s, or move to a new site with a smaller volume", have.Name, &old, &asked, &old),
 		})
@@ -112,7 +114,7 @@ func (r *Reconciler) whyFixed(ctx context.Context, have *corev1.PersistentVolume
 
 func cannotGrow(have *corev1.PersistentVolumeClaim, to resource.Quantity, why string) volumeNote {
 	return volumeNote{
-		reason: report.ReasonVolumeCannotGrow, event: report.VolumeCannotGrow,
+		reason: v1alpha1.ReasonVolumeCannotGrow, event: report.VolumeCannotGrow,
 		message: fmt.Sprintf("volume %s has %s and cannot grow to %s: %s. Allow it in the storage class if the storage can, "+
 			"or add a site with a larger volume, move the role there and remove this one", have.Name, storage(have), &to, why),
 	}
@@ -127,12 +129,12 @@ func resizing(have *corev1.PersistentVolumeClaim) volumeNote {
 	state := have.Status.AllocatedResourceStatuses[corev1.ResourceStorage]
 	if state == corev1.PersistentVolumeClaimControllerResizeInfeasible || state == corev1.PersistentVolumeClaimNodeResizeInfeasible {
 		return volumeNote{
-			reason: report.ReasonVolumeCannotGrow, event: report.VolumeCannotGrow,
+			reason: v1alpha1.ReasonVolumeCannotGrow, event: report.VolumeCannotGrow,
 			message: fmt.Sprintf("volume %s does not grow to %s: its storage says that it cannot; see the events of the claim", have.Name, &request),
 		}
 	}
 	note := volumeNote{
-		reason: report.ReasonVolumeGrowing, event: report.VolumeGrowing,
+		reason: v1alpha1.ReasonVolumeGrowing, event: report.VolumeGrowing,
 		message: fmt.Sprintf("volume %s grows to %s", have.Name, &request),
 	}
 	for _, c := range have.Status.Conditions {
@@ -157,7 +159,7 @@ func (r *Reconciler) tellVolumes(_ context.Context, s *scope) error {
 	for _, note := range s.volumeNotes {
 		switch note.reason {
 		case "":
-		case report.ReasonVolumeGrowing:
+		case v1alpha1.ReasonVolumeGrowing:
 			s.progress(moving(note.reason, "site "+note.site+": "+note.message), whenWaiting)
 		default:
 			s.progress(stuck(note.reason, "site "+note.site+": "+note.message), whenSettled)

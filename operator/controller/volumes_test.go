@@ -107,12 +107,12 @@ func TestVolumesAreToldLast(t *testing.T) {
 	w.settle("a", "b", "c")
 	w.change(sized("20Gi"))
 	w.reconcile()
-	if c := w.condition(v1alpha1.ConditionProgressing); c.Status != metav1.ConditionFalse || c.Reason != report.ReasonVolumeCannotGrow {
+	if c := w.condition(v1alpha1.ConditionProgressing); c.Status != metav1.ConditionFalse || c.Reason != v1alpha1.ReasonVolumeCannotGrow {
 		t.Errorf("condition %+v", c)
 	}
 	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Image = "mysql:9.8" })
 	w.reconcile()
-	if c := w.condition(v1alpha1.ConditionProgressing); c.Reason != report.ReasonUpdating {
+	if c := w.condition(v1alpha1.ConditionProgressing); c.Reason != v1alpha1.ReasonUpdating {
 		t.Errorf("condition %+v", c)
 	}
 }
@@ -127,12 +127,12 @@ func TestAMistypedSizeIsTakenBack(t *testing.T) {
 	w.settle("a", "b", "c")
 	w.change(sized("1000Gi"))
 	w.reconcile()
-	if c := w.condition(v1alpha1.ConditionProgressing); c.Reason != report.ReasonVolumeCannotGrow {
+	if c := w.condition(v1alpha1.ConditionProgressing); c.Reason != v1alpha1.ReasonVolumeCannotGrow {
 		t.Fatalf("condition %+v", c)
 	}
 	w.change(sized("10Gi"))
 	w.reconcile()
-	if c := w.condition(v1alpha1.ConditionProgressing); c.Reason != report.ReasonAsExpected || w.sizeOf("b") != "10Gi" {
+	if c := w.condition(v1alpha1.ConditionProgressing); c.Reason != v1alpha1.ReasonAsExpected || w.sizeOf("b") != "10Gi" {
 		t.Errorf("condition %+v, size %s", c, w.sizeOf("b"))
 	}
 }
@@ -170,17 +170,17 @@ func TestResizing(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		claim  *corev1.PersistentVolumeClaim
-		reason string
+		reason v1alpha1.Reason
 		says   string
 	}{
 		"done":        {claim(new("fast")), "", ""},
-		"under way":   {claim(new("fast"), asked), report.ReasonVolumeGrowing, "20Gi"},
-		"file system": {claim(new("fast"), asked, pending), report.ReasonVolumeGrowing, "delete the pod"},
+		"under way":   {claim(new("fast"), asked), v1alpha1.ReasonVolumeGrowing, "20Gi"},
+		"file system": {claim(new("fast"), asked, pending), v1alpha1.ReasonVolumeGrowing, "delete the pod"},
 		"storage says no": {
-			claim(new("fast"), asked, status(corev1.PersistentVolumeClaimControllerResizeInfeasible)), report.ReasonVolumeCannotGrow, "cannot",
+			claim(new("fast"), asked, status(corev1.PersistentVolumeClaimControllerResizeInfeasible)), v1alpha1.ReasonVolumeCannotGrow, "cannot",
 		},
 		"node says no": {
-			claim(new("fast"), asked, status(corev1.PersistentVolumeClaimNodeResizeInfeasible)), report.ReasonVolumeCannotGrow, "cannot",
+			claim(new("fast"), asked, status(corev1.PersistentVolumeClaimNodeResizeInfeasible)), v1alpha1.ReasonVolumeCannotGrow, "cannot",
 		},
 	} {
 		if got := resizing(tc.claim); got.reason != tc.reason || !strings.Contains(got.message, tc.says) {

@@ -224,14 +224,14 @@ func (w *world) monitorStatus(active string, epoch int64) {
 	w.must(w.c.Status().Apply(w.ctx, config, client.FieldOwner(v1alpha1.ManagerMonitorStatus), client.ForceOwnership))
 }
 
-func (w *world) condition(kind string) metav1.Condition {
+func (w *world) condition(kind string) report.Condition {
 	w.t.Helper()
 	for _, c := range w.group().Status.Conditions {
 		if c.Type == kind {
-			return c
+			return report.Condition{Type: c.Type, Status: c.Status, Reason: v1alpha1.Reason(c.Reason), Message: c.Message}
 		}
 	}
-	return metav1.Condition{}
+	return report.Condition{}
 }
 
 func (w *world) deployments() map[string]string {
@@ -364,5 +364,5 @@ func (s *eventSink) count(e report.Event) int {
 func (s *eventSink) of(e report.Event) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(s.list), func(line string) bool { return !strings.HasPrefix(line, e.Reason+":") })
+	return slices.DeleteFunc(slices.Clone(s.list), func(line string) bool { return !strings.HasPrefix(line, string(e.Reason)+":") })
 }

@@ -73,11 +73,11 @@ func TestTheBudgetCountsTheLastLookI7(t *testing.T) {
 		t.Errorf("within the budget: %s: %s", d.Verdict, d.Message)
 	}
 	m.Executed["a"] = set("A:1-12")
-	if d := Decide(s, m); d.Verdict != VerdictBlocked || d.Reason != ReasonLossBudget {
+	if d := Decide(s, m); d.Verdict != VerdictBlocked || d.Reason != v1alpha1.ReasonLossBudget {
 		t.Errorf("over the budget: %s: %s", d.Verdict, d.Message)
 	}
 	s.Status.Transition.FromExecuted, m.Executed = gtid.Set{}, nil
-	if d := Decide(s, m); d.Verdict != VerdictBlocked || d.Reason != ReasonLossBudget {
+	if d := Decide(s, m); d.Verdict != VerdictBlocked || d.Reason != v1alpha1.ReasonLossBudget {
 		t.Errorf("not known: %s: %s", d.Verdict, d.Message)
 	}
 }

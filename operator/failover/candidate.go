@@ -190,6 +190,17 @@ func candidates(s Snapshot, m Memory) []Candidate {
 	return all
 }
 
+// The rules by which candidates are ranked, in their order.
+const (
+	rankFit      = "Fit"
+	rankMost     = "MostTransactions"
+	rankLeast    = "LeastToApply"
+	rankPriority = "Priority"
+	rankName     = "Name"
+	// rankOnly is said of one that has nobody to be compared with.
+	rankOnly = "OnlyCandidate"
+)
+
 // better orders candidates: fit, most transactions (executed or retrieved), least left to apply, priority, name.
 func better(a, b Candidate) int {
 	fit := func(c Candidate) int {

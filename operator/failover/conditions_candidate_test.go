@@ -204,7 +204,7 @@ func TestCatchingUpI2(t *testing.T) {
 	s := world(Durable{Epoch: 4, ActiveSite: "a", ActiveSince: start.Add(-time.Hour), Transition: &Transition{From: "a", To: "b"}}, seen("a", "A:1-9", 4), b)
 	d := Decide(s, Memory{})
 	got := d.Status
-	if got.Epoch != 8 || got.ActiveSite != "b" || got.Transition != nil || !got.ActiveSince.Equal(s.Now) || !d.Persist || !d.Hold || d.Reason != ReasonStatusBehind {
+	if got.Epoch != 8 || got.ActiveSite != "b" || got.Transition != nil || !got.ActiveSince.Equal(s.Now) || !d.Persist || !d.Hold || d.Reason != v1alpha1.ReasonStatusBehind {
 		t.Errorf("I2: %+v hold %t: %s", got, d.Hold, d.Reason)
 	}
 	d = catchUp(s, Decision{Status: s.Status}, "b")

@@ -195,7 +195,7 @@ func TestAnActiveSiteThatLostDataIsRememberedI12(t *testing.T) {
 	s := world(Durable{Epoch: 4, ActiveSite: "a"}, seen("a", "A:1-5", 4), seen("b", "A:1-5", 4))
 	old := Memory{Executed: map[string]gtid.Set{"a": set("A:1-9")}}
 	d := returned(s, Decision{Status: s.Status, Memory: Memory{Executed: map[string]gtid.Set{"a": set("A:1-5")}, Diverged: map[string]gtid.Set{}}}, s.Sites[0], old)
-	if !d.Memory.Executed["a"].Equal(set("A:1-9")) || d.Reason != ReasonActiveSiteBehind {
+	if !d.Memory.Executed["a"].Equal(set("A:1-9")) || d.Reason != v1alpha1.ReasonActiveSiteBehind {
 		t.Errorf("I12: %s, %s", d.Reason, d.Memory.Executed["a"])
 	}
 }
@@ -222,15 +222,15 @@ func TestWhoIsDueByOrder(t *testing.T) {
 		why    Reason
 		want   Verdict
 	}{
-		"b is ordered":                         {func(s *Snapshot, _ *Site) { s.Policy.ForceTo = "b" }, ReasonForced, VerdictFailover},
-		"b is ordered, and the mode is Manual": {func(s *Snapshot, _ *Site) { s.Policy.ForceTo, s.Policy.Mode = "b", v1alpha1.FailoverManual }, ReasonForced, VerdictFailover},
-		"nobody of that name":                  {func(s *Snapshot, _ *Site) { s.Policy.ForceTo, s.Policy.Mode = "x", v1alpha1.FailoverManual }, ReasonForced, VerdictBlocked},
+		"b is ordered":                         {func(s *Snapshot, _ *Site) { s.Policy.ForceTo = "b" }, v1alpha1.ReasonForced, VerdictFailover},
+		"b is ordered, and the mode is Manual": {func(s *Snapshot, _ *Site) { s.Policy.ForceTo, s.Policy.Mode = "b", v1alpha1.FailoverManual }, v1alpha1.ReasonForced, VerdictFailover},
+		"nobody of that name":                  {func(s *Snapshot, _ *Site) { s.Policy.ForceTo, s.Policy.Mode = "x", v1alpha1.FailoverManual }, v1alpha1.ReasonForced, VerdictBlocked},
 		"b is dr-only": {func(s *Snapshot, b *Site) {
 			s.Policy.ForceTo, b.Role, s.Policy.Mode = "b", v1alpha1.DROnly, v1alpha1.FailoverManual
-		}, ReasonForced, VerdictBlocked},
-		"no order, and the mode is Manual":  {func(s *Snapshot, _ *Site) { s.Policy.Mode = v1alpha1.FailoverManual }, ReasonActiveSiteDown, VerdictBlocked},
-		"it is down, and c is silent":       {func(s *Snapshot, _ *Site) { silence(&s.Sites[2]) }, ReasonActiveSiteDown, VerdictFailover},
-		"it is silent, and c has just been": {func(s *Snapshot, _ *Site) { silence(&s.Sites[2]) }, ReasonActiveSiteSilent, VerdictWait},
+		}, v1alpha1.ReasonForced, VerdictBlocked},
+		"no order, and the mode is Manual":  {func(s *Snapshot, _ *Site) { s.Policy.Mode = v1alpha1.FailoverManual }, v1alpha1.ReasonActiveSiteDown, VerdictBlocked},
+		"it is down, and c is silent":       {func(s *Snapshot, _ *Site) { silence(&s.Sites[2]) }, v1alpha1.ReasonActiveSiteDown, VerdictFailover},
+		"it is silent, and c has just been": {func(s *Snapshot, _ *Site) { silence(&s.Sites[2]) }, v1alpha1.ReasonActiveSiteSilent, VerdictWait},
 	} {
 		s := world(Durable{Epoch: 4, ActiveSite: "a", Records: []v1alpha1.FailoverRecord{{Epoch: 4}}}, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4), seen("c", "A:1-9", 4))
 		silence(&s.Sites[0])
@@ -259,19 +259,19 @@ func TestASilentSiteThatOutlivedItsLeaseI4(t *testing.T) {
 		why    Reason
 		want   Verdict
 	}{
-		"it is silent":           {func(_ *Snapshot, a *Site) { silence(a) }, ReasonActiveSiteSilent, VerdictBlocked},
-		"it is down":             {func(_ *Snapshot, a *Site) { silence(a) }, ReasonActiveSiteDown, VerdictFailover},
-		"its pod has ended":      {func(_ *Snapshot, a *Site) { silence(a); a.Pod.Ended = true }, ReasonActiveSiteSilent, VerdictFailover},
-		"its node is out of use": {func(_ *Snapshot, a *Site) { silence(a); a.OtherVolume, a.Pod.OutOfService = true, true }, ReasonActiveSiteSilent, VerdictFailover},
-		"it answers":             {func(*Snapshot, *Site) {}, ReasonActiveSiteSilent, VerdictFailover},
-		"it is in no list":       {func(s *Snapshot, _ *Site) { s.Sites = s.Sites[1:] }, ReasonActiveSiteSilent, VerdictBlocked},
+		"it is silent":           {func(_ *Snapshot, a *Site) { silence(a) }, v1alpha1.ReasonActiveSiteSilent, VerdictBlocked},
+		"it is down":             {func(_ *Snapshot, a *Site) { silence(a) }, v1alpha1.ReasonActiveSiteDown, VerdictFailover},
+		"its pod has ended":      {func(_ *Snapshot, a *Site) { silence(a); a.Pod.Ended = true }, v1alpha1.ReasonActiveSiteSilent, VerdictFailover},
+		"its node is out of use": {func(_ *Snapshot, a *Site) { silence(a); a.OtherVolume, a.Pod.OutOfService = true, true }, v1alpha1.ReasonActiveSiteSilent, VerdictFailover},
+		"it answers":             {func(*Snapshot, *Site) {}, v1alpha1.ReasonActiveSiteSilent, VerdictFailover},
+		"it is in no list":       {func(s *Snapshot, _ *Site) { s.Sites = s.Sites[1:] }, v1alpha1.ReasonActiveSiteSilent, VerdictBlocked},
 	} {
 		s := world(Durable{Epoch: 4, ActiveSite: "a"}, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4))
 		tc.change(&s, &s.Sites[0])
 		begun := Decision{Status: s.Status, Memory: Memory{Outlived: map[string]bool{"a": true}, Executed: map[string]gtid.Set{}}}
 		begun.Status.Records = []v1alpha1.FailoverRecord{{Epoch: 5}}
 		d := due(s, begun, TopologyActiveSilent, tc.why)
-		if d.Verdict != tc.want || d.Verdict == VerdictBlocked && (d.Reason != ReasonOutlived || len(d.Status.Records) > 0) {
+		if d.Verdict != tc.want || d.Verdict == VerdictBlocked && (d.Reason != v1alpha1.ReasonLeaseOutlived || len(d.Status.Records) > 0) {
 			t.Errorf("I4: %s: %s %s: %s", name, d.Verdict, d.Reason, d.Message)
 		}
 	}
@@ -302,12 +302,12 @@ func TestWhoMayVouchIsAskedOnlyWithoutProof(t *testing.T) {
 // TestWhatAnIntentSaysI1: whom it fences, that it holds, and that it is written before anything is done.
 func TestWhatAnIntentSaysI1(t *testing.T) {
 	s := world(Durable{Epoch: 4, ActiveSite: "a"}, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4))
-	d := Decision{Status: s.Status}.begin(s, v1alpha1.FailoverEmergency, "b", ReasonActiveSiteDown)
+	d := Decision{Status: s.Status}.begin(s, v1alpha1.FailoverEmergency, "b", v1alpha1.ReasonActiveSiteDown)
 	if !reflect.DeepEqual(d.Effects, []Effect{Select{Site: "b"}, Announce{Fence: []string{"a"}, Drain: "b"}}) || !d.Hold || !d.Persist {
 		t.Errorf("I1: %v", d.Effects)
 	}
 	s.Status.ActiveSite = ""
-	if d = (Decision{Status: s.Status}).begin(s, v1alpha1.FailoverBootstrap, "b", ReasonFirstSite); !reflect.DeepEqual(d.Effects, []Effect{Select{Site: "b"}, Announce{Drain: "b"}}) {
+	if d = (Decision{Status: s.Status}).begin(s, v1alpha1.FailoverBootstrap, "b", v1alpha1.ReasonFirstSite); !reflect.DeepEqual(d.Effects, []Effect{Select{Site: "b"}, Announce{Drain: "b"}}) {
 		t.Errorf("%v", d.Effects)
 	}
 	for name, tc := range map[string]struct {
@@ -315,16 +315,16 @@ func TestWhatAnIntentSaysI1(t *testing.T) {
 		why  Reason
 		want v1alpha1.FailoverKind
 	}{
-		"a planned one whose target is lost":    {v1alpha1.FailoverPlanned, ReasonTargetLost, v1alpha1.FailoverEmergency},
-		"a planned one that a person overrides": {v1alpha1.FailoverPlanned, ReasonForced, v1alpha1.FailoverForced},
-		"a planned one that goes back":          {v1alpha1.FailoverPlanned, ReasonReturnedWhole, v1alpha1.FailoverPlanned},
-		"the first one, overridden":             {v1alpha1.FailoverBootstrap, ReasonForced, v1alpha1.FailoverBootstrap},
-		"the first one, whose target is lost":   {v1alpha1.FailoverBootstrap, ReasonTargetLost, v1alpha1.FailoverBootstrap},
+		"a planned one whose target is lost":    {v1alpha1.FailoverPlanned, v1alpha1.ReasonTargetLost, v1alpha1.FailoverEmergency},
+		"a planned one that a person overrides": {v1alpha1.FailoverPlanned, v1alpha1.ReasonForced, v1alpha1.FailoverForced},
+		"a planned one that goes back":          {v1alpha1.FailoverPlanned, v1alpha1.ReasonReturnedWhole, v1alpha1.FailoverPlanned},
+		"the first one, overridden":             {v1alpha1.FailoverBootstrap, v1alpha1.ReasonForced, v1alpha1.FailoverBootstrap},
+		"the first one, whose target is lost":   {v1alpha1.FailoverBootstrap, v1alpha1.ReasonTargetLost, v1alpha1.FailoverBootstrap},
 	} {
 		s.Status.Transition = &Transition{Kind: tc.kind, From: "a", To: "b", Reason: "old"}
 		d := Decision{Status: s.Status, Effects: []Effect{Open{Site: "b"}}}.retarget(s, "c", tc.why)
 		got := d.Status.Transition
-		if got.Kind != tc.want || got.To != "c" || got.From != "a" || got.Reason != string(tc.why) || !d.Hold || !d.Persist || d.Status.Epoch != 5 || d.Status.ActiveSite != "c" {
+		if got.Kind != tc.want || got.To != "c" || got.From != "a" || got.Reason != tc.why || !d.Hold || !d.Persist || d.Status.Epoch != 5 || d.Status.ActiveSite != "c" {
 			t.Errorf("I1: %s: %+v", name, got)
 		}
 		if !reflect.DeepEqual(d.Effects, []Effect{Select{Site: "c"}, Announce{Drain: "c"}}) || !d.Memory.DrainSince.Equal(s.Now) {
@@ -388,16 +388,16 @@ func TestRowsThatNoCloneBrings(t *testing.T) {
 		site, active Site
 		want         Reason
 	}{
-		"the active site has some":                {site("a", 2, 2), site("a", 2, 2), ReasonRowsNotCloned},
+		"the active site has some":                {site("a", 2, 2), site("a", 2, 2), v1alpha1.ReasonRowsNotCloned},
 		"the active site has none":                {site("a", 2, 0), site("a", 2, 0), ""},
-		"the replica has fewer":                   {site("b", 2, 1), site("a", 2, 2), ReasonRowsMissing},
+		"the replica has fewer":                   {site("b", 2, 1), site("a", 2, 2), v1alpha1.ReasonRowsMissing},
 		"the replica has as many":                 {site("b", 2, 2), site("a", 2, 2), ""},
 		"the replica has no such tables":          {site("b", 0, 0), site("a", 2, 2), ""},
 		"the active site says nothing now":        {site("b", 2, 1), silent, ""},
 		"the active site does not look":           {site("b", 2, 1), blind, ""},
 		"the active site is told of a later look": {site("a", 2, 0), site("a", 2, 2), ""},
 	} {
-		if got, _ := outsideInnoDB(tc.site, tc.active); got != tc.want {
+		if got, _ := outsideInnoDB(Group{}, tc.site, tc.active); got != tc.want {
 			t.Errorf("%s: %q", name, got)
 		}
 	}
@@ -424,10 +424,10 @@ func TestWhatTheEscrowKeepsI16(t *testing.T) {
 		change func(s *Snapshot)
 		want   Reason
 	}{
-		"b's keyring is not escrowed":       {func(s *Snapshot) { s.Sites[1].Sidecar.Report.Keyring = keyring("behind") }, ReasonNotEscrowed},
-		"b is fit":                          {func(*Snapshot) {}, ReasonNoCandidate},
-		"b is down":                         {func(s *Snapshot) { silence(&s.Sites[1]) }, ReasonNoCandidate},
-		"the active site's is not escrowed": {func(s *Snapshot) { s.Sites[0].Sidecar.Report.Keyring = keyring("behind") }, ReasonNoCandidate},
+		"b's keyring is not escrowed":       {func(s *Snapshot) { s.Sites[1].Sidecar.Report.Keyring = keyring("behind") }, v1alpha1.ReasonKeyringNotEscrowed},
+		"b is fit":                          {func(*Snapshot) {}, v1alpha1.ReasonNoFitCandidate},
+		"b is down":                         {func(s *Snapshot) { silence(&s.Sites[1]) }, v1alpha1.ReasonNoFitCandidate},
+		"the active site's is not escrowed": {func(s *Snapshot) { s.Sites[0].Sidecar.Report.Keyring = keyring("behind") }, v1alpha1.ReasonNoFitCandidate},
 	} {
 		s := world(Durable{Epoch: 4, ActiveSite: "a"}, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4))
 		tc.change(&s)
@@ -437,18 +437,18 @@ func TestWhatTheEscrowKeepsI16(t *testing.T) {
 	}
 	target := seen("b", "A:1-9", 4)
 	s := world(Durable{Epoch: 4, ActiveSite: "b", Transition: &Transition{From: "a", To: "b", GatePassedAt: start.Add(-31 * time.Second)}}, target)
-	if got := lostFor(s, Memory{}, target); got != ReasonTargetLost {
+	if got := lostFor(s, Memory{}, target); got != v1alpha1.ReasonTargetLost {
 		t.Errorf("I16: %s", got)
 	}
 	target.Sidecar.Report.Keyring = keyring("behind")
-	if got := lostFor(s, Memory{}, target); got != ReasonNotEscrowed {
+	if got := lostFor(s, Memory{}, target); got != v1alpha1.ReasonKeyringNotEscrowed {
 		t.Errorf("I16: %s", got)
 	}
-	if d := (Decision{Memory: Memory{ReopenSince: s.Now}}).keptShut(s, TopologyTransition, "b", "why"); d.Verdict != VerdictBlocked || !strings.Contains(d.Message, notEscrowedRemedy) {
+	if d := (Decision{Memory: Memory{ReopenSince: s.Now}}).keptShut(s, TopologyTransition, "b", "why"); d.Verdict != VerdictBlocked || !strings.Contains(d.Message, notEscrowedRemedy.Text) {
 		t.Errorf("I16: %s: %s", d.Verdict, d.Message)
 	}
 	s.LeaderSince = s.Now // who leads since now has seen none of that time
-	if d := (Decision{}).keptShut(s, TopologyTransition, "b", "why"); d.Verdict != VerdictWait || strings.Contains(d.Message, notEscrowedRemedy) {
+	if d := (Decision{}).keptShut(s, TopologyTransition, "b", "why"); d.Verdict != VerdictWait || strings.Contains(d.Message, notEscrowedRemedy.Text) {
 		t.Errorf("I16: %s: %s", d.Verdict, d.Message)
 	}
 	s.Status.Transition = nil

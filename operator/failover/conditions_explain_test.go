@@ -19,14 +19,14 @@ func TestWhatIsExplainedOfASiteThatReturned(t *testing.T) {
 		keyring string
 		remedy  string
 	}{
-		"it is opened":                         {VerdictReopen, ReasonReturnedWhole, "", "loses nothing"},
-		"it is opened by order":                {VerdictReopen, ReasonForced, "", "as was ordered"},
-		"it does not open":                     {VerdictBlocked, ReasonCannotOpen, "", "its log"},
-		"it does not open, another takes over": {VerdictFailover, ReasonCannotOpen, "", ""},
-		"it is behind":                         {VerdictBlocked, ReasonModeManual, "", ""},
-		"its keyring is not in escrow":         {VerdictWait, ReasonNotEscrowed, "behind", "wait: its sidecar"},
-		"that of all others is not":            {VerdictBlocked, ReasonNotEscrowed, "escrowed", ""},
-		"it is behind, and so is its escrow":   {VerdictBlocked, ReasonModeManual, "behind", ""},
+		"it is opened":                         {VerdictReopen, v1alpha1.ReasonReturnedWhole, "", "loses nothing"},
+		"it is opened by order":                {VerdictReopen, v1alpha1.ReasonForced, "", "as was ordered"},
+		"it does not open":                     {VerdictBlocked, v1alpha1.ReasonActiveSiteCannotOpen, "", "its log"},
+		"it does not open, another takes over": {VerdictFailover, v1alpha1.ReasonActiveSiteCannotOpen, "", ""},
+		"it is behind":                         {VerdictBlocked, v1alpha1.ReasonModeManual, "", ""},
+		"its keyring is not in escrow":         {VerdictWait, v1alpha1.ReasonKeyringNotEscrowed, "behind", "wait: its sidecar"},
+		"that of all others is not":            {VerdictBlocked, v1alpha1.ReasonKeyringNotEscrowed, "escrowed", ""},
+		"it is behind, and so is its escrow":   {VerdictBlocked, v1alpha1.ReasonModeManual, "behind", ""},
 	} {
 		a := seen("a", "A:1-9", 4)
 		a.Sidecar.Report.Keyring = keyring(tc.keyring)

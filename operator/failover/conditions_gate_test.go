@@ -152,7 +152,7 @@ func TestWhatAPersonCanDo(t *testing.T) {
 	}
 	s := world(Durable{Epoch: 4, ActiveSite: "a"}, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4))
 	s.Sites[1].Sidecar.Report.Keyring = keyring("behind")
-	if got := wayOut(s, Memory{}, Candidate{}, false); got != notEscrowedRemedy {
+	if got := wayOut(s, Memory{}, Candidate{}, false); got != notEscrowedRemedy.Text {
 		t.Errorf("I16: %s", got)
 	}
 	s.Sites[1].Sidecar.Report.Keyring = nil
@@ -201,7 +201,7 @@ func TestAMoveThatIsOvertakenI2(t *testing.T) {
 	}
 	d, dying, lost := moved(func(*Snapshot, *Memory) {})
 	got := d.Status.Transition
-	if !lost || dying || got.Kind != v1alpha1.FailoverEmergency || got.Reason != string(ReasonActiveSiteSilent) || !got.StartedAt.Equal(start) ||
+	if !lost || dying || got.Kind != v1alpha1.FailoverEmergency || got.Reason != v1alpha1.ReasonActiveSiteSilent || !got.StartedAt.Equal(start) ||
 		!got.FromExecuted.Equal(set("A:1-11")) || !d.Memory.DrainSince.Equal(start) || !d.Persist || !d.Hold || d.Status.Epoch != 4 {
 		t.Errorf("I2: %+v: %+v", d, got)
 	}
@@ -233,9 +233,9 @@ func TestByWhichRuleASiteIsLost(t *testing.T) {
 		down    time.Duration
 		want    Reason
 	}{
-		"down for long":          {true, 0, 5 * time.Second, ReasonActiveSiteDown},
+		"down for long":          {true, 0, 5 * time.Second, v1alpha1.ReasonActiveSiteDown},
 		"down, not for long":     {true, 9, 4 * time.Second, ""},
-		"silent for long":        {false, 3, 4 * time.Second, ReasonActiveSiteSilent},
+		"silent for long":        {false, 3, 4 * time.Second, v1alpha1.ReasonActiveSiteSilent},
 		"silent, not for long":   {false, 3, 3 * time.Second, ""},
 		"silent, but for a poll": {false, 2, 9 * time.Second, ""},
 	} {
@@ -295,15 +295,15 @@ func TestAMoveHoldsWhatWasCapturedI13(t *testing.T) {
 		reason Reason
 		says   string
 	}{
-		"the gate is closed":         {func(_ *Snapshot, m *Memory) { delete(m.Acks, "a"); delete(m.Acks, "b") }, ReasonAwaitingFence, "the gate is closed (b "},
-		"b has not acknowledged":     {func(s *Snapshot, _ *Memory) { s.Sites[1].Sidecar.Report.Epoch = 3 }, ReasonAwaitingFence, "b has not acknowledged"},
-		"something is left to apply": {func(s *Snapshot, _ *Memory) { s.Sites[1].MySQL.Executed = set("A:1-8") }, ReasonDraining, "left to apply"},
-		"c has more":                 {func(s *Snapshot, _ *Memory) { s.Sites = append(s.Sites, seen("c", "A:1-9,C:1", 4)) }, ReasonMissingTransactions, "which c has"},
+		"the gate is closed":         {func(_ *Snapshot, m *Memory) { delete(m.Acks, "a"); delete(m.Acks, "b") }, v1alpha1.ReasonAwaitingFenceProof, "the gate is closed (b "},
+		"b has not acknowledged":     {func(s *Snapshot, _ *Memory) { s.Sites[1].Sidecar.Report.Epoch = 3 }, v1alpha1.ReasonAwaitingFenceProof, "b has not acknowledged"},
+		"something is left to apply": {func(s *Snapshot, _ *Memory) { s.Sites[1].MySQL.Executed = set("A:1-8") }, v1alpha1.ReasonDrainingRelayLog, "left to apply"},
+		"c has more":                 {func(s *Snapshot, _ *Memory) { s.Sites = append(s.Sites, seen("c", "A:1-9,C:1", 4)) }, v1alpha1.ReasonMissingTransactions, "which c has"},
 		"c accepts writes": {func(s *Snapshot, _ *Memory) {
 			c := seen("c", "A:1-9", 4)
 			c.MySQL.SuperReadOnly, c.MySQL.ReadOnly = false, false
 			s.Sites = append(s.Sites, c)
-		}, ReasonAwaitingFence, "the gate is closed (c)"},
+		}, v1alpha1.ReasonAwaitingFenceProof, "the gate is closed (c)"},
 	} {
 		if d := move(tc.change); d.Verdict != VerdictWait || d.Reason != tc.reason || !strings.Contains(d.Message, tc.says) {
 			t.Errorf("I13: %s: %s %s: %s", name, d.Verdict, d.Reason, d.Message)
@@ -343,8 +343,8 @@ func TestHowCloseATargetIs(t *testing.T) {
 
 // TestWhatMayPass: the refusals that the next poll may not have any more.
 func TestWhatMayPass(t *testing.T) {
-	for why, want := range map[Reason]bool{ReasonNotFit: true, ReasonNotHealthy: true, ReasonNotReplicating: true, ReasonBusy: true, ReasonForeignWriter: true,
-		ReasonUnknownSite: false, ReasonModeObserve: false, ReasonPaused: false} {
+	for why, want := range map[Reason]bool{v1alpha1.ReasonNotFit: true, v1alpha1.ReasonNotHealthy: true, v1alpha1.ReasonNotReplicating: true, v1alpha1.ReasonCloneInProgress: true, v1alpha1.ReasonForeignWriter: true,
+		v1alpha1.ReasonUnknownSite: false, v1alpha1.ReasonModeObserve: false, v1alpha1.ReasonPaused: false} {
 		if passing(why) != want {
 			t.Errorf("%s", why)
 		}

@@ -30,28 +30,28 @@ func TestWhatAPreflightRefuses(t *testing.T) {
 		want   Reason
 	}{
 		"nothing":                    {func(*Snapshot) {}, ""},
-		"the mode is Observe":        {func(s *Snapshot) { s.Policy.Mode = v1alpha1.FailoverObserve }, ReasonModeObserve},
-		"it is paused":               {func(s *Snapshot) { s.Policy.PausedUntil = s.Now.Add(1) }, ReasonPaused},
-		"b is not fit":               {func(s *Snapshot) { s.Sites[1].Role = v1alpha1.DROnly }, ReasonNotFit},
-		"b is about to go":           {func(s *Snapshot) { s.Sites[1].Leaving = "drained" }, ReasonNotFit},
-		"a's sidecar is silent":      {func(s *Snapshot) { s.Sites[0].Sidecar.Answered = false }, ReasonNotHealthy},
-		"a's MySQL is silent":        {func(s *Snapshot) { s.Sites[0].MySQL.Direct = false }, ReasonNotHealthy},
-		"b follows another":          {func(s *Snapshot) { s.Sites[1].MySQL.ReplicaOf = "c" }, ReasonNotReplicating},
-		"b does not receive":         {func(s *Snapshot) { s.Sites[1].MySQL.IORunning = false }, ReasonNotReplicating},
-		"b does not apply":           {func(s *Snapshot) { s.Sites[1].MySQL.SQLRunning = false }, ReasonNotReplicating},
-		"c accepts writes":           {func(s *Snapshot) { s.Sites[2].MySQL.SuperReadOnly, s.Sites[2].MySQL.ReadOnly = false, false }, ReasonForeignWriter},
-		"c is being cloned":          {func(s *Snapshot) { s.Sites[2].Busy = WorkClone }, ReasonBusy},
+		"the mode is Observe":        {func(s *Snapshot) { s.Policy.Mode = v1alpha1.FailoverObserve }, v1alpha1.ReasonModeObserve},
+		"it is paused":               {func(s *Snapshot) { s.Policy.PausedUntil = s.Now.Add(1) }, v1alpha1.ReasonPaused},
+		"b is not fit":               {func(s *Snapshot) { s.Sites[1].Role = v1alpha1.DROnly }, v1alpha1.ReasonNotFit},
+		"b is about to go":           {func(s *Snapshot) { s.Sites[1].Leaving = "drained" }, v1alpha1.ReasonNotFit},
+		"a's sidecar is silent":      {func(s *Snapshot) { s.Sites[0].Sidecar.Answered = false }, v1alpha1.ReasonNotHealthy},
+		"a's MySQL is silent":        {func(s *Snapshot) { s.Sites[0].MySQL.Direct = false }, v1alpha1.ReasonNotHealthy},
+		"b follows another":          {func(s *Snapshot) { s.Sites[1].MySQL.ReplicaOf = "c" }, v1alpha1.ReasonNotReplicating},
+		"b does not receive":         {func(s *Snapshot) { s.Sites[1].MySQL.IORunning = false }, v1alpha1.ReasonNotReplicating},
+		"b does not apply":           {func(s *Snapshot) { s.Sites[1].MySQL.SQLRunning = false }, v1alpha1.ReasonNotReplicating},
+		"c accepts writes":           {func(s *Snapshot) { s.Sites[2].MySQL.SuperReadOnly, s.Sites[2].MySQL.ReadOnly = false, false }, v1alpha1.ReasonForeignWriter},
+		"c is being cloned":          {func(s *Snapshot) { s.Sites[2].Busy = WorkClone }, v1alpha1.ReasonCloneInProgress},
 		"c is, and a is about to go": {func(s *Snapshot) { s.Sites[2].Busy, s.Sites[0].Leaving = WorkClone, "drained" }, ""},
 		"a is about to go":           {func(s *Snapshot) { s.Sites[0].Leaving = "drained" }, ""},
 	} {
 		s := atRest()
 		tc.change(&s)
-		if got, message := preflight(s, Memory{}, s.Sites[0], "b"); got != tc.want {
-			t.Errorf("%s: %q: %s", name, got, message)
+		if got := preflight(s, Memory{}, s.Sites[0], "b"); got.Reason != tc.want {
+			t.Errorf("%s: %+v", name, got)
 		}
 	}
-	if got, message := preflight(atRest(), Memory{}, atRest().Sites[0], "x"); got != ReasonUnknownSite || !strings.Contains(message, "a, b, c") {
-		t.Errorf("%q: %s", got, message)
+	if got := preflight(atRest(), Memory{}, atRest().Sites[0], "x"); got.Reason != v1alpha1.ReasonUnknownSite || !strings.Contains(got.Message, "a, b, c") {
+		t.Errorf("%+v", got)
 	}
 }
 
@@ -63,20 +63,20 @@ func TestAPlannedFailoverThatWaits(t *testing.T) {
 		phase  v1alpha1.PlannedPhase
 		reason Reason
 	}{
-		"it begins":                           {func(*Snapshot, *Planned) {}, v1alpha1.PlannedMoving, CauseRequested},
-		"it is given up":                      {func(s *Snapshot, _ *Planned) { s.Policy.AbortPlanned = true }, v1alpha1.PlannedAborted, ReasonAborted},
-		"another is asked for":                {func(s *Snapshot, _ *Planned) { s.Policy.PlannedTo = "c" }, v1alpha1.PlannedAborted, ReasonAborted},
-		"another is, but nobody asked for it": {func(s *Snapshot, p *Planned) { s.Policy.PlannedTo, p.Cause = "c", CauseLeaving }, v1alpha1.PlannedMoving, Reason(CauseLeaving)},
-		"its target is active":                {func(s *Snapshot, p *Planned) { s.Policy.PlannedTo, p.To = "a", "a" }, v1alpha1.PlannedRefused, ReasonAlreadyActive},
+		"it begins":                           {func(*Snapshot, *Planned) {}, v1alpha1.PlannedMoving, v1alpha1.ReasonRequested},
+		"it is given up":                      {func(s *Snapshot, _ *Planned) { s.Policy.AbortPlanned = true }, v1alpha1.PlannedAborted, v1alpha1.ReasonAborted},
+		"another is asked for":                {func(s *Snapshot, _ *Planned) { s.Policy.PlannedTo = "c" }, v1alpha1.PlannedAborted, v1alpha1.ReasonAborted},
+		"another is, but nobody asked for it": {func(s *Snapshot, p *Planned) { s.Policy.PlannedTo, p.Cause = "c", v1alpha1.ReasonSiteLeaving }, v1alpha1.PlannedMoving, Reason(v1alpha1.ReasonSiteLeaving)},
+		"its target is active":                {func(s *Snapshot, p *Planned) { s.Policy.PlannedTo, p.To = "a", "a" }, v1alpha1.PlannedRefused, v1alpha1.ReasonAlreadyActive},
 		"its target is silent, for a while":   {func(s *Snapshot, _ *Planned) { silence(&s.Sites[1]) }, v1alpha1.PlannedWaiting, ""},
-		"its target is, for long":             {func(s *Snapshot, p *Planned) { silence(&s.Sites[1]); p.StartedAt = s.Now.Add(-time.Minute - 1) }, v1alpha1.PlannedRefused, ReasonNotFit},
-		"its target is, at once":              {func(s *Snapshot, p *Planned) { silence(&s.Sites[1]); p.Phase = "" }, v1alpha1.PlannedRefused, ReasonNotFit},
-		"it is paused now":                    {func(s *Snapshot, _ *Planned) { s.Policy.PausedUntil = s.Now.Add(1) }, v1alpha1.PlannedRefused, ReasonPaused},
+		"its target is, for long":             {func(s *Snapshot, p *Planned) { silence(&s.Sites[1]); p.StartedAt = s.Now.Add(-time.Minute - 1) }, v1alpha1.PlannedRefused, v1alpha1.ReasonNotFit},
+		"its target is, at once":              {func(s *Snapshot, p *Planned) { silence(&s.Sites[1]); p.Phase = "" }, v1alpha1.PlannedRefused, v1alpha1.ReasonNotFit},
+		"it is paused now":                    {func(s *Snapshot, _ *Planned) { s.Policy.PausedUntil = s.Now.Add(1) }, v1alpha1.PlannedRefused, v1alpha1.ReasonPaused},
 		"its target is near":                  {func(s *Snapshot, _ *Planned) { s.Sites[1].MySQL.LagSeconds = lag(0.3) }, v1alpha1.PlannedWaiting, ""},
 		"its target is near, for long": {func(s *Snapshot, p *Planned) {
 			s.Sites[1].MySQL.LagSeconds = lag(0.3)
 			p.StartedAt = s.Now.Add(-handTime)
-		}, v1alpha1.PlannedMoving, CauseRequested},
+		}, v1alpha1.PlannedMoving, v1alpha1.ReasonRequested},
 		"its target is far": {func(s *Snapshot, _ *Planned) { s.Sites[1].MySQL.LagSeconds = lag(3) }, v1alpha1.PlannedWaiting, ""},
 		"its target is far, for long": {func(s *Snapshot, p *Planned) {
 			s.Sites[1].MySQL.LagSeconds = lag(3)
@@ -85,12 +85,12 @@ func TestAPlannedFailoverThatWaits(t *testing.T) {
 		"its target is far, for too long": {func(s *Snapshot, p *Planned) {
 			s.Sites[1].MySQL.LagSeconds = lag(3)
 			p.StartedAt = s.Now.Add(-time.Minute - 1)
-		}, v1alpha1.PlannedRefused, ReasonLag},
-		"its target is far, and it is new": {func(s *Snapshot, p *Planned) { s.Sites[1].MySQL.LagSeconds = lag(3); p.Phase = "" }, v1alpha1.PlannedWaiting, ReasonLag},
+		}, v1alpha1.PlannedRefused, v1alpha1.ReasonTargetLags},
+		"its target is far, and it is new": {func(s *Snapshot, p *Planned) { s.Sites[1].MySQL.LagSeconds = lag(3); p.Phase = "" }, v1alpha1.PlannedWaiting, v1alpha1.ReasonTargetLags},
 	} {
 		s := atRest()
 		s.Policy.PlannedTo = "b"
-		p := Planned{From: "a", To: "b", Cause: CauseRequested, Phase: v1alpha1.PlannedWaiting, StartedAt: s.Now}
+		p := Planned{From: "a", To: "b", Cause: v1alpha1.ReasonRequested, Phase: v1alpha1.PlannedWaiting, StartedAt: s.Now}
 		tc.change(&s, &p)
 		s.Status.Planned = &p
 		d := waiting(s, Decision{Status: s.Status, Effects: []Effect{Select{Site: "a"}}}, s.Sites[0], p)
@@ -137,20 +137,20 @@ func TestWhatIsPlanned(t *testing.T) {
 		}, "a", v1alpha1.PlannedMoving, false},
 		"b is waited for": {func(s *Snapshot) {
 			far(s)
-			s.Policy.PlannedTo, s.Status.Planned = "b", &Planned{To: "b", Cause: CauseRequested, Phase: v1alpha1.PlannedWaiting, StartedAt: s.Now}
+			s.Policy.PlannedTo, s.Status.Planned = "b", &Planned{To: "b", Cause: v1alpha1.ReasonRequested, Phase: v1alpha1.PlannedWaiting, StartedAt: s.Now}
 		}, "a", v1alpha1.PlannedWaiting, false},
 		"b is waited for, and a is about to go": {func(s *Snapshot) {
 			far(s)
-			s.Sites[0].Leaving, s.Policy.PlannedTo, s.Status.Planned = "drained", "b", &Planned{To: "b", Cause: CauseRequested, Phase: v1alpha1.PlannedWaiting, StartedAt: s.Now}
+			s.Sites[0].Leaving, s.Policy.PlannedTo, s.Status.Planned = "drained", "b", &Planned{To: "b", Cause: v1alpha1.ReasonRequested, Phase: v1alpha1.PlannedWaiting, StartedAt: s.Now}
 		}, "c", v1alpha1.PlannedMoving, false},
 		"the same, and c cannot take it either": {func(s *Snapshot) {
 			far(s)
 			s.Sites[2].Role = v1alpha1.DROnly
-			s.Sites[0].Leaving, s.Policy.PlannedTo, s.Status.Planned = "drained", "b", &Planned{To: "b", Cause: CauseRequested, Phase: v1alpha1.PlannedWaiting, StartedAt: s.Now}
+			s.Sites[0].Leaving, s.Policy.PlannedTo, s.Status.Planned = "drained", "b", &Planned{To: "b", Cause: v1alpha1.ReasonRequested, Phase: v1alpha1.PlannedWaiting, StartedAt: s.Now}
 		}, "a", v1alpha1.PlannedWaiting, true},
 		"it is given up while a is about to go": {func(s *Snapshot) {
 			far(s)
-			s.Sites[0].Leaving, s.Policy.AbortPlanned, s.Status.Planned = "drained", true, &Planned{To: "b", Cause: CauseRequested, Phase: v1alpha1.PlannedWaiting, StartedAt: s.Now}
+			s.Sites[0].Leaving, s.Policy.AbortPlanned, s.Status.Planned = "drained", true, &Planned{To: "b", Cause: v1alpha1.ReasonRequested, Phase: v1alpha1.PlannedWaiting, StartedAt: s.Now}
 		}, "a", v1alpha1.PlannedAborted, false},
 	} {
 		s := atRest()
@@ -169,7 +169,7 @@ func TestWhatIsPlanned(t *testing.T) {
 // TestWhoTakesTheRoleOfALeavingSite: when, and what is told meanwhile.
 func TestWhoTakesTheRoleOfALeavingSite(t *testing.T) {
 	lag := func(seconds float64) *float64 { return &seconds }
-	failed := &Planned{From: "a", To: "b", Cause: CauseLeaving, Phase: v1alpha1.PlannedReverted, FinishedAt: start.Add(-leavingRetry + 1), Message: "no luck"}
+	failed := &Planned{From: "a", To: "b", Cause: v1alpha1.ReasonSiteLeaving, Phase: v1alpha1.PlannedReverted, FinishedAt: start.Add(-leavingRetry + 1), Message: "no luck"}
 	for name, tc := range map[string]struct {
 		change func(s *Snapshot, since *time.Time)
 		to     string
@@ -185,15 +185,15 @@ func TestWhoTakesTheRoleOfALeavingSite(t *testing.T) {
 			s.Sites[1].MySQL.LagSeconds = lag(0.3)
 			*since = s.Now.Add(-leavingPatience)
 		}, "b", "", ""},
-		"b is far": {func(s *Snapshot, _ *time.Time) { s.Sites[1].MySQL.LagSeconds = lag(3) }, "a", ReasonLag, "b is behind"},
+		"b is far": {func(s *Snapshot, _ *time.Time) { s.Sites[1].MySQL.LagSeconds = lag(3) }, "a", v1alpha1.ReasonTargetLags, "b is behind"},
 		"b is far, not for long": {func(s *Snapshot, since *time.Time) {
 			s.Sites[1].MySQL.LagSeconds = lag(3)
 			*since = s.Now.Add(-leavingStands + 1)
 		}, "a", "", ""},
-		"it is paused":                 {func(s *Snapshot, _ *time.Time) { s.Policy.PausedUntil = s.Now.Add(1) }, "a", ReasonPaused, "paused"},
-		"the mode is Observe":          {func(s *Snapshot, _ *time.Time) { s.Policy.Mode = v1alpha1.FailoverObserve }, "a", ReasonModeObserve, "Observe"},
-		"nobody may take it":           {func(s *Snapshot, _ *time.Time) { s.Sites[1].Role = v1alpha1.DROnly }, "a", ReasonNoCandidate, "b: "},
-		"there is nobody":              {func(s *Snapshot, _ *time.Time) { s.Sites = s.Sites[:1] }, "a", ReasonNoCandidate, "no other site may take it"},
+		"it is paused":                 {func(s *Snapshot, _ *time.Time) { s.Policy.PausedUntil = s.Now.Add(1) }, "a", v1alpha1.ReasonPaused, "paused"},
+		"the mode is Observe":          {func(s *Snapshot, _ *time.Time) { s.Policy.Mode = v1alpha1.FailoverObserve }, "a", v1alpha1.ReasonModeObserve, "Observe"},
+		"nobody may take it":           {func(s *Snapshot, _ *time.Time) { s.Sites[1].Role = v1alpha1.DROnly }, "a", v1alpha1.ReasonNoFitCandidate, "b: "},
+		"there is nobody":              {func(s *Snapshot, _ *time.Time) { s.Sites = s.Sites[:1] }, "a", v1alpha1.ReasonNoFitCandidate, "no other site may take it"},
 		"the last try has just failed": {func(s *Snapshot, _ *time.Time) { s.Status.Planned = failed }, "a", "", "no luck"},
 		"it failed a while ago": {func(s *Snapshot, _ *time.Time) {
 			p := *failed
@@ -205,7 +205,11 @@ func TestWhoTakesTheRoleOfALeavingSite(t *testing.T) {
 			p.Phase = v1alpha1.PlannedSucceeded
 			s.Status.Planned = &p
 		}, "b", "", ""},
-		"the last one was asked for": {func(s *Snapshot, _ *time.Time) { p := *failed; p.Cause = CauseRequested; s.Status.Planned = &p }, "b", "", ""},
+		"the last one was asked for": {func(s *Snapshot, _ *time.Time) {
+			p := *failed
+			p.Cause = v1alpha1.ReasonRequested
+			s.Status.Planned = &p
+		}, "b", "", ""},
 		"the last one is not over": {func(s *Snapshot, _ *time.Time) {
 			p := *failed
 			p.Phase = v1alpha1.PlannedWaiting
@@ -227,7 +231,7 @@ func TestWhoTakesTheRoleOfALeavingSite(t *testing.T) {
 		} else if d.Stays != nil {
 			t.Errorf("%s: %+v", name, d.Stays)
 		}
-		if tc.to == "b" && d.Status.Planned.Cause != CauseLeaving {
+		if tc.to == "b" && d.Status.Planned.Cause != v1alpha1.ReasonSiteLeaving {
 			t.Errorf("%s: %+v", name, d.Status.Planned)
 		}
 	}
@@ -305,7 +309,7 @@ func TestTheNoteOfAPlannedFailover(t *testing.T) {
 		s := atRest()
 		s.Policy.PlannedTo = "b"
 		d := Decision{Status: s.Status, Topology: TopologyHealthy, Verdict: VerdictNothing}
-		d.Status.Planned = &Planned{From: "a", To: "b", Cause: CauseRequested, Phase: v1alpha1.PlannedWaiting, StartedAt: s.Now}
+		d.Status.Planned = &Planned{From: "a", To: "b", Cause: v1alpha1.ReasonRequested, Phase: v1alpha1.PlannedWaiting, StartedAt: s.Now}
 		tc.change(&s, &d)
 		got := settlePlanned(s, d).Status.Planned
 		switch {
@@ -314,11 +318,11 @@ func TestTheNoteOfAPlannedFailover(t *testing.T) {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
-	for cause, answered := range map[string]bool{CauseRequested: false, CauseLeaving: true} {
-		if d := (Decision{}).end(Planned{Cause: cause}, start, v1alpha1.PlannedSucceeded, ReasonOpened, ""); d.Status.Planned.Answered != answered || !d.Persist {
+	for cause, answered := range map[Reason]bool{v1alpha1.ReasonRequested: false, v1alpha1.ReasonSiteLeaving: true} {
+		if d := (Decision{}).end(Planned{Cause: cause}, start, v1alpha1.PlannedSucceeded, v1alpha1.ReasonOpened, ""); d.Status.Planned.Answered != answered || !d.Persist {
 			t.Errorf("%s: %+v", cause, d.Status.Planned)
 		}
-		if d := (Decision{}).end(Planned{Cause: cause, Answered: true}, start, v1alpha1.PlannedSucceeded, ReasonOpened, ""); d.Status.Planned.Answered != answered {
+		if d := (Decision{}).end(Planned{Cause: cause, Answered: true}, start, v1alpha1.PlannedSucceeded, v1alpha1.ReasonOpened, ""); d.Status.Planned.Answered != answered {
 			t.Errorf("%s: the answer to another one: %+v", cause, d.Status.Planned)
 		}
 	}
@@ -342,7 +346,7 @@ func TestWhoHasGivenItsRoleAway(t *testing.T) {
 		s := atRest()
 		s.Sites[1].Leaving = "drained"
 		d := Decision{Status: s.Status, Memory: Memory{LeavingOf: map[string]time.Time{"b": s.Now.Add(-time.Minute)}}}
-		d.Status.Planned = &Planned{From: "b", To: "a", Cause: CauseLeaving, Phase: v1alpha1.PlannedSucceeded, FinishedAt: s.Now.Add(-time.Second)}
+		d.Status.Planned = &Planned{From: "b", To: "a", Cause: v1alpha1.ReasonSiteLeaving, Phase: v1alpha1.PlannedSucceeded, FinishedAt: s.Now.Add(-time.Second)}
 		tc.change(&s.Sites[1], &d.Memory)
 		if got := d.movedAway(s, "b"); got != tc.want {
 			t.Errorf("%s: %t", name, got)

@@ -279,7 +279,7 @@ func TestSinceWhenAReplicaFollows(t *testing.T) {
 // TestWhatAWriteProbeIsCalled: a reason that this version does not know, and the error that MySQL gave.
 func TestWhatAWriteProbeIsCalled(t *testing.T) {
 	words, way := (Unwritable{Site: "a", Errno: 3032}).Message()
-	if !strings.Contains(words, "it refuses a write (error 3032)") || way == "" {
+	if !strings.Contains(words, "it refuses a write (error 3032)") || way.Command == "" {
 		t.Errorf("%s; %s", words, way)
 	}
 	words, _ = (Unwritable{Site: "a", Reason: wire.WriteDiskFull}).Message()
@@ -292,13 +292,13 @@ func TestWhatAWriteProbeIsCalled(t *testing.T) {
 func TestWhenAProbeThatFailsIsTold(t *testing.T) {
 	s := world(Durable{Epoch: 4, ActiveSite: "a"}, seen("a", "A:1-9", 4))
 	s.Sites[0].Sidecar.Report.WriteProbe = &wire.WriteProbe{Outcome: wire.WriteFails, Reason: wire.WriteDiskFull, ForMillis: 3_600_000}
-	healthy := Decision{Status: s.Status, Topology: TopologyHealthy, Verdict: VerdictNothing, Reason: ReasonHealthy}
+	healthy := Decision{Status: s.Status, Topology: TopologyHealthy, Verdict: VerdictNothing, Reason: v1alpha1.ReasonHealthy}
 	if d := healthy.sayUnwritable(s); d.Unwritable == nil || d.Reason != Reason(wire.WriteDiskFull) {
 		t.Errorf("%+v", d)
 	}
 	moves := healthy
 	moves.Verdict = VerdictFailover
-	if d := moves.sayUnwritable(s); d.Unwritable == nil || d.Reason != ReasonHealthy {
+	if d := moves.sayUnwritable(s); d.Unwritable == nil || d.Reason != v1alpha1.ReasonHealthy {
 		t.Errorf("what is done is not told: %+v", d)
 	}
 	s.Sites[0].Name = "b" // the active site is in no list

@@ -77,7 +77,7 @@ func TestWhenALostTargetIsReplaced(t *testing.T) {
 		t.Errorf("%s", d.Message)
 	}
 	s.Status.Transition.From = "b"
-	if d := targetLost(s, Decision{Status: s.Status}, "is gone"); d.Verdict != VerdictBlocked || d.Reason != ReasonModeManual {
+	if d := targetLost(s, Decision{Status: s.Status}, "is gone"); d.Verdict != VerdictBlocked || d.Reason != v1alpha1.ReasonModeManual {
 		t.Errorf("%s", d.Message)
 	}
 	s.Policy.Mode = v1alpha1.FailoverAuto
@@ -236,11 +236,11 @@ func TestWhenAGateIsLookedAtAgainI4(t *testing.T) {
 		}
 	}
 	s := between(v1alpha1.FailoverEmergency, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4))
-	if d := gateClosed(s, Decision{}, Gate{Outlived: "it outlived it", ReadyAt: s.Now}); d.Verdict != VerdictBlocked || d.Reason != ReasonOutlived {
+	if d := gateClosed(s, Decision{}, Gate{Outlived: "it outlived it", ReadyAt: s.Now}); d.Verdict != VerdictBlocked || d.Reason != v1alpha1.ReasonLeaseOutlived {
 		t.Errorf("I4: %s: %s", d.Verdict, d.Message)
 	}
 	s.Status.Transition.From = ""
-	if d := gateClosed(s, Decision{}, Gate{Writer: "c"}); d.Verdict != VerdictBlocked || d.Reason != ReasonForeignWriter {
+	if d := gateClosed(s, Decision{}, Gate{Writer: "c"}); d.Verdict != VerdictBlocked || d.Reason != v1alpha1.ReasonForeignWriter {
 		t.Errorf("I1: %s: %s", d.Verdict, d.Message)
 	}
 }
@@ -277,23 +277,23 @@ func TestWhatIsDoneAboutATargetThatIsOpenedI7I12(t *testing.T) {
 		change func(s *Snapshot, m *Memory, b *Site)
 		want   Reason
 	}{
-		"it is open":                    {func(_ *Snapshot, _ *Memory, b *Site) { b.MySQL.SuperReadOnly, b.MySQL.ReadOnly = false, false }, ReasonOpened},
-		"it holds all":                  {func(*Snapshot, *Memory, *Site) {}, ReasonOpening},
-		"it holds less":                 {func(_ *Snapshot, _ *Memory, b *Site) { b.MySQL.Executed = set("A:1-5") }, ReasonActiveSiteBehind},
-		"it holds less, and is ordered": {func(s *Snapshot, _ *Memory, b *Site) { b.MySQL.Executed = set("A:1-5"); s.Policy.ForceTo = "b" }, ReasonForced},
-		"its sidecar is silent":         {func(_ *Snapshot, _ *Memory, b *Site) { b.Sidecar.Answered = false; b.MySQL.Executed = gtid.Set{} }, ReasonOpening},
-		"its MySQL is, for a moment":    {func(_ *Snapshot, m *Memory, b *Site) { b.MySQL = MySQL{}; m.SilentPolls["b"] = 9 }, ReasonOpening},
+		"it is open":                    {func(_ *Snapshot, _ *Memory, b *Site) { b.MySQL.SuperReadOnly, b.MySQL.ReadOnly = false, false }, v1alpha1.ReasonOpened},
+		"it holds all":                  {func(*Snapshot, *Memory, *Site) {}, v1alpha1.ReasonOpening},
+		"it holds less":                 {func(_ *Snapshot, _ *Memory, b *Site) { b.MySQL.Executed = set("A:1-5") }, v1alpha1.ReasonActiveSiteBehind},
+		"it holds less, and is ordered": {func(s *Snapshot, _ *Memory, b *Site) { b.MySQL.Executed = set("A:1-5"); s.Policy.ForceTo = "b" }, v1alpha1.ReasonForced},
+		"its sidecar is silent":         {func(_ *Snapshot, _ *Memory, b *Site) { b.Sidecar.Answered = false; b.MySQL.Executed = gtid.Set{} }, v1alpha1.ReasonOpening},
+		"its MySQL is, for a moment":    {func(_ *Snapshot, m *Memory, b *Site) { b.MySQL = MySQL{}; m.SilentPolls["b"] = 9 }, v1alpha1.ReasonOpening},
 		"its MySQL is, for long": {func(s *Snapshot, m *Memory, b *Site) {
 			b.MySQL = MySQL{}
 			m.IndirectSince["b"] = s.Now.Add(-time.Minute)
-		}, ReasonActiveSiteSilent},
+		}, v1alpha1.ReasonActiveSiteSilent},
 		"all of it is, for long": {func(s *Snapshot, m *Memory, b *Site) {
 			silence(b)
 			m.SilentPolls["b"] = 9
 			m.IndirectSince["b"] = s.Now
-		}, ReasonActiveSiteSilent},
-		"another one is ordered":            {func(s *Snapshot, _ *Memory, _ *Site) { s.Policy.ForceTo = "c" }, ReasonForced},
-		"another one is, that is not there": {func(s *Snapshot, _ *Memory, _ *Site) { s.Policy.ForceTo = "x" }, ReasonOpening},
+		}, v1alpha1.ReasonActiveSiteSilent},
+		"another one is ordered":            {func(s *Snapshot, _ *Memory, _ *Site) { s.Policy.ForceTo = "c" }, v1alpha1.ReasonForced},
+		"another one is, that is not there": {func(s *Snapshot, _ *Memory, _ *Site) { s.Policy.ForceTo = "x" }, v1alpha1.ReasonOpening},
 	} {
 		s := between(v1alpha1.FailoverEmergency, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4), seen("c", "A:1-9", 4))
 		silence(&s.Sites[0])
@@ -308,7 +308,7 @@ func TestWhatIsDoneAboutATargetThatIsOpenedI7I12(t *testing.T) {
 		if opens := opensSite(d, "b"); opens != (name == "it holds all" || name == "another one is, that is not there") {
 			t.Errorf("I7, I12: %s: opened %t", name, opens)
 		}
-		if tc.want == ReasonActiveSiteBehind && !d.Memory.Executed["b"].Equal(set("A:1-9")) {
+		if tc.want == v1alpha1.ReasonActiveSiteBehind && !d.Memory.Executed["b"].Equal(set("A:1-9")) {
 			t.Errorf("I7: %s: what it had is forgotten: %s", name, d.Memory.Executed["b"])
 		}
 	}
@@ -350,7 +350,7 @@ func TestWhatIsRecordedG1(t *testing.T) {
 	}
 	moving := func(s *Snapshot) {
 		s.Status.Transition.Kind = v1alpha1.FailoverPlanned
-		s.Status.Planned = &Planned{From: "a", To: "b", Cause: CauseRequested, Phase: v1alpha1.PlannedMoving}
+		s.Status.Planned = &Planned{From: "a", To: "b", Cause: v1alpha1.ReasonRequested, Phase: v1alpha1.PlannedMoving}
 	}
 	back := func(s *Snapshot) {
 		moving(s)
@@ -474,22 +474,22 @@ func TestWhenAGateIsGonePastG3(t *testing.T) {
 		change func(s *Snapshot, m *Memory)
 		want   Reason
 	}{
-		"all is well":             {func(*Snapshot, *Memory) {}, ReasonGatePassed},
-		"it does not acknowledge": {func(s *Snapshot, _ *Memory) { s.Sites[1].Sidecar.Report.Epoch = 3 }, ReasonAwaitingFence},
+		"all is well":             {func(*Snapshot, *Memory) {}, v1alpha1.ReasonGatePassed},
+		"it does not acknowledge": {func(s *Snapshot, _ *Memory) { s.Sites[1].Sidecar.Report.Epoch = 3 }, v1alpha1.ReasonAwaitingFenceProof},
 		"it does not for long": {func(s *Snapshot, m *Memory) {
 			s.Sites[1].Sidecar.Report.Epoch = 3
 			m.DrainSince = s.Now.Add(-s.Policy.DrainTimeout - 1)
-		}, ReasonTargetLost},
-		"more than the budget goes":    {func(s *Snapshot, _ *Memory) { s.Policy.MaxLost = &budget }, ReasonLossBudget},
-		"more goes, and it is ordered": {func(s *Snapshot, _ *Memory) { s.Policy.MaxLost, s.Policy.ForceTo = &budget, "b" }, ReasonGatePassed},
+		}, v1alpha1.ReasonTargetLost},
+		"more than the budget goes":    {func(s *Snapshot, _ *Memory) { s.Policy.MaxLost = &budget }, v1alpha1.ReasonLossBudget},
+		"more goes, and it is ordered": {func(s *Snapshot, _ *Memory) { s.Policy.MaxLost, s.Policy.ForceTo = &budget, "b" }, v1alpha1.ReasonGatePassed},
 		"more goes, and it is opened again": {func(s *Snapshot, m *Memory) {
 			s.Policy.MaxLost, s.Status.Transition.From = &budget, "b"
 			m.Executed["b"] = set("A:1-12")
-		}, ReasonGatePassed},
+		}, v1alpha1.ReasonGatePassed},
 		"more goes, and there was no old one": {func(s *Snapshot, m *Memory) {
 			s.Policy.MaxLost, s.Status.Transition.From = &budget, ""
 			m.Acks["c"], m.Acks["a"] = Ack{Epoch: 4, Fenced: true}, Ack{Epoch: 4, Fenced: true}
-		}, ReasonGatePassed},
+		}, v1alpha1.ReasonGatePassed},
 	} {
 		s := between(v1alpha1.FailoverEmergency, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4), seen("c", "A:1-9", 4))
 		silence(&s.Sites[0])

@@ -41,7 +41,7 @@ func Decide(s Snapshot, old Memory) Decision {
 	d.urgent = !d.Blocked() && (d.Status.Transition.Urgent(s.Now, s.Policy) || s.Status.Transition.Urgent(s.Now, s.Policy))
 	if err := d.check(s); err != nil {
 		// A decision that breaks an invariant is a bug of this package. Doing nothing and holding is always safe.
-		return Decision{Topology: d.Topology, Verdict: VerdictAlert, Reason: "InvariantViolated", Message: err.Error(),
+		return Decision{Topology: d.Topology, Verdict: VerdictAlert, Reason: v1alpha1.ReasonInvariantViolated, Message: err.Error(),
 			Status: s.Status, Memory: d.Memory, Hold: true, Views: d.Views}
 	}
 	return d
@@ -95,7 +95,7 @@ func catchUp(s Snapshot, d Decision, writer string) Decision {
 	site, _ := s.Site(writer)
 	d.Status.Epoch, d.Status.ActiveSite, d.Status.Transition = site.Sidecar.Report.Epoch+1, writer, nil
 	d.Status.ActiveSince, d.Persist, d.Hold = s.Now, true, true
-	return d.say(TopologyUninitialised, VerdictComplete, ReasonStatusBehind, "%s is open under epoch %d, which status did not know", writer,
+	return d.say(TopologyUninitialised, VerdictComplete, v1alpha1.ReasonStatusBehind, "%s is open under epoch %d, which status did not know", writer,
 		site.Sidecar.Report.Epoch).then(Select{Site: writer}, Announce{}).within(time.Millisecond)
 }
 
@@ -117,7 +117,7 @@ func bootstrap(s Snapshot, d Decision) Decision {
 		}
 	}
 	if best.Site.Name == "" {
-		return d.say(TopologyUninitialised, VerdictBlocked, ReasonNoCandidate, "the group has no primary-candidate on the volume that holds its data; bring one back on that volume, or make another site a primary-candidate in spec.sites")
+		return d.say(TopologyUninitialised, VerdictBlocked, v1alpha1.ReasonNoFitCandidate, "the group has no primary-candidate on the volume that holds its data; bring one back on that volume, or make another site a primary-candidate in spec.sites")
 	}
 	if ordered(s) {
 		best.Site, _ = s.Site(s.Policy.ForceTo)
@@ -127,18 +127,18 @@ func bootstrap(s Snapshot, d Decision) Decision {
 		_, diverged := d.Memory.Diverged[site.Name]
 		lacks := site.All().Subtract(best.All)
 		if site.SQLAnswers() && !lacks.IsEmpty() && !ordered(s) && !diverged && !site.Removed && !site.OtherVolume {
-			return d.say(TopologyUninitialised, VerdictBlocked, ReasonMissingTransactions,
+			return d.say(TopologyUninitialised, VerdictBlocked, v1alpha1.ReasonMissingTransactions,
 				"no site holds all transactions: %s has %s, which %s lacks; a person must choose; %s", site.Name, lacks, best.Site.Name, wayOut(s, d.Memory, best, forcible(s, best.Site)))
 		}
 	}
 	if why := isUnescrowed(s, d.Memory, best.Site); why != "" {
-		return d.say(TopologyUninitialised, VerdictWait, ReasonNotEscrowed, "%s is to be the first active site, and %s", best.Site.Name, why).
+		return d.say(TopologyUninitialised, VerdictWait, v1alpha1.ReasonKeyringNotEscrowed, "%s is to be the first active site, and %s", best.Site.Name, why).
 			within(s.Policy.PollInterval / 4)
 	}
-	d = d.begin(s, v1alpha1.FailoverBootstrap, best.Site.Name, ReasonFirstSite)
+	d = d.begin(s, v1alpha1.FailoverBootstrap, best.Site.Name, v1alpha1.ReasonFirstSite)
 	d.Status.Epoch, d.Status.Transition.From = max(highest, s.Status.Epoch)+unseen+1, ""
 	d.Status.Transition.FromExecuted = best.All // whoever takes its place before it was opened must hold that too
-	return d.say(TopologyUninitialised, VerdictBootstrap, ReasonFirstSite, "%s becomes active; the sites have seen epoch %d",
+	return d.say(TopologyUninitialised, VerdictBootstrap, v1alpha1.ReasonFirstSite, "%s becomes active; the sites have seen epoch %d",
 		best.Site.Name, highest)
 }
 
@@ -153,10 +153,10 @@ const firstPatience = 10 * time.Minute
 func awaitCandidate(s Snapshot, d Decision, site Site) Decision {
 	since := d.Memory.IndirectSince[site.Name]
 	if since.IsZero() || s.Now.Sub(since) < firstPatience {
-		return d.say(TopologyUninitialised, VerdictWait, ReasonWaitingForSites,
+		return d.say(TopologyUninitialised, VerdictWait, v1alpha1.ReasonWaitingForSites,
 			"waiting for MySQL of candidate %s before the first active site is chosen", site.Name)
 	}
-	return d.say(TopologyUninitialised, VerdictBlocked, ReasonWaitingForSites, "MySQL of candidate %s does not come up, for more than %s: "+
+	return d.say(TopologyUninitialised, VerdictBlocked, v1alpha1.ReasonWaitingForSites, "MySQL of candidate %s does not come up, for more than %s: "+
 		"which site has the data is not known without it; look at its pod and at the other conditions, and %s", site.Name, firstPatience, withoutCandidate(s, d.Memory, ""))
 }
 
@@ -178,23 +178,23 @@ func steady(s Snapshot, d Decision, old Memory) Decision {
 		}
 		return plan(s, healthy(s, d, a), a)
 	case ordered(s) && s.Policy.ForceTo != s.Status.ActiveSite:
-		return due(s, d, TopologyActiveDown, ReasonForced)
+		return due(s, d, TopologyActiveDown, v1alpha1.ReasonForced)
 	case a.Sidecar.Answered && a.SQLAnswers():
 		return returned(s, d, a, old)
 	case a.Sidecar.Answered && down < s.Policy.CrashGrace:
-		return d.say(TopologyActiveDown, VerdictWait, ReasonCrashGrace,
+		return d.say(TopologyActiveDown, VerdictWait, v1alpha1.ReasonWaitingForRestart,
 			"MySQL of %s is down; it may restart in place for %s", a.Name, s.Policy.CrashGrace).within(s.Policy.CrashGrace - down)
 	case a.Sidecar.Answered:
-		return due(s, d, TopologyActiveDown, ReasonActiveSiteDown)
+		return due(s, d, TopologyActiveDown, v1alpha1.ReasonActiveSiteDown)
 	case !isLongSilent(s, d.Memory, s.Status.ActiveSite):
 		// Also an active site whose sidecar alone is silent waits here: without its sidecar it cannot be opened again.
-		return d.say(TopologyActiveSilent, VerdictWait, ReasonBelowThreshold,
+		return d.say(TopologyActiveSilent, VerdictWait, v1alpha1.ReasonBelowThreshold,
 			"%s does not answer (%d of %d polls)", s.Status.ActiveSite, silent, s.Policy.Threshold).
 			within(time.Duration(s.Policy.Threshold-1)*s.Policy.PollInterval - down)
 	case everySiteSilent(s):
-		return d.say(TopologyAllUnreachable, VerdictAlert, ReasonEverySiteDown, "no site answers, so nothing is done; look at their nodes, and at the operator's own network: it may be what is cut off")
+		return d.say(TopologyAllUnreachable, VerdictAlert, v1alpha1.ReasonEverySiteUnreachable, "no site answers, so nothing is done; look at their nodes, and at the operator's own network: it may be what is cut off")
 	}
-	return due(s, d, TopologyActiveSilent, ReasonActiveSiteSilent)
+	return due(s, d, TopologyActiveSilent, v1alpha1.ReasonActiveSiteSilent)
 }
 
 func orNow(t, now time.Time) time.Time {
@@ -215,7 +215,7 @@ func everySiteSilent(s Snapshot) bool {
 
 // healthy keeps everything around a writable active site right.
 func healthy(s Snapshot, d Decision, a Site) Decision {
-	d = d.say(TopologyHealthy, VerdictNothing, ReasonHealthy, "%s is active", a.Name).then(Select{Site: a.Name})
+	d = d.say(TopologyHealthy, VerdictNothing, v1alpha1.ReasonHealthy, "%s is active", a.Name).then(Select{Site: a.Name})
 	var foreign []string
 	for _, site := range s.Sites {
 		if site.Name != a.Name && site.Writable() && site.Busy == "" {
@@ -261,19 +261,19 @@ func returned(s Snapshot, d Decision, a Site, old Memory) Decision {
 		return reopened(s, d, a) // it is this site that was ordered: what it lacks was accepted, and all else is asked of every order
 	}
 	if lacks, where := missing(s, d.Memory, a); !lacks.IsEmpty() {
-		d = due(s, d, TopologyActiveReadOnly, ReasonActiveSiteBehind)
+		d = due(s, d, TopologyActiveReadOnly, v1alpha1.ReasonActiveSiteBehind)
 		d.Message = fmt.Sprintf("%s came back without %s, which %s has: %s", a.Name, lacks, where, d.Message)
 		return d
 	}
 	if known := old.Executed[a.Name]; !known.Subtract(a.MySQL.Executed).IsEmpty() || a.OtherVolume {
 		// What it had is gone: its volume was replaced or rolled back. Opened now, it would be a copy from the past.
 		d.Memory.Executed[a.Name] = known
-		d = due(s, d, TopologyActiveReadOnly, ReasonActiveSiteBehind)
+		d = due(s, d, TopologyActiveReadOnly, v1alpha1.ReasonActiveSiteBehind)
 		d.Message = fmt.Sprintf("%s %s: %s", a.Name, lostItself(a, known), d.Message)
 		return d
 	}
 	if isBusy(s, d.Memory, a) != "" {
-		return due(s, d, TopologyActiveReadOnly, ReasonActiveSiteBehind)
+		return due(s, d, TopologyActiveReadOnly, v1alpha1.ReasonActiveSiteBehind)
 	}
 	return reopened(s, d, a)
 }
@@ -296,7 +296,7 @@ func reopened(s Snapshot, d Decision, a Site) Decision {
 	}
 	stuck := late(s, d.Memory.ReopenSince)
 	if stuck {
-		if next := due(s, d, TopologyActiveReadOnly, ReasonCannotOpen); next.Verdict != VerdictBlocked {
+		if next := due(s, d, TopologyActiveReadOnly, v1alpha1.ReasonActiveSiteCannotOpen); next.Verdict != VerdictBlocked {
 			return next
 		}
 	}
@@ -304,9 +304,9 @@ func reopened(s Snapshot, d Decision, a Site) Decision {
 		return d.keptShut(s, TopologyActiveReadOnly, a.Name, why)
 	}
 	d.Hold = false
-	why, message := ReasonReturnedWhole, fmt.Sprintf("%s is back and holds everything seen; it is opened again under epoch %d", a.Name, s.Status.Epoch)
+	why, message := v1alpha1.ReasonReturnedWhole, fmt.Sprintf("%s is back and holds everything seen; it is opened again under epoch %d", a.Name, s.Status.Epoch)
 	if ordered(s) {
-		why, message = ReasonForced, fmt.Sprintf("a person ordered %s, and accepted what it lacks; it is opened again under epoch %d", a.Name, s.Status.Epoch)
+		why, message = v1alpha1.ReasonForced, fmt.Sprintf("a person ordered %s, and accepted what it lacks; it is opened again under epoch %d", a.Name, s.Status.Epoch)
 	}
 	d = d.say(TopologyActiveReadOnly, VerdictReopen, why, "%s", message)
 	if stuck {
@@ -318,10 +318,10 @@ func reopened(s Snapshot, d Decision, a Site) Decision {
 // anew opens a site that has the role under an epoch of its own, behind the promotion gate, because an earlier pod of it may be open
 // under the present one. The next epoch is left out: a site that is named again under the very next one goes on (I1, I2).
 func anew(s Snapshot, d Decision, a Site, earlier Run) Decision {
-	d = d.begin(s, v1alpha1.FailoverEmergency, a.Name, ReasonEarlierPod)
+	d = d.begin(s, v1alpha1.FailoverEmergency, a.Name, v1alpha1.ReasonEarlierPodMayRun)
 	d.Status.Epoch++
 	d.Effects = []Effect{Select{Site: a.Name}, Announce{}}
-	return d.say(TopologyActiveReadOnly, VerdictFailover, ReasonEarlierPod, "%s is back in another pod, and %s: it is opened under epoch %d once that one is proven fenced",
+	return d.say(TopologyActiveReadOnly, VerdictFailover, v1alpha1.ReasonEarlierPodMayRun, "%s is back in another pod, and %s: it is opened under epoch %d once that one is proven fenced",
 		a.Name, earlier, d.Status.Epoch)
 }
 
@@ -337,13 +337,13 @@ func (d Decision) triedOn(s Snapshot, site Site) Decision {
 	if found {
 		out = override(best.Site.Name)
 	}
-	return d.say(d.Topology, VerdictBlocked, ReasonCannotOpen, "%s does not open%s, which is tried on, and nobody takes its place: %s; %s",
+	return d.say(d.Topology, VerdictBlocked, v1alpha1.ReasonActiveSiteCannotOpen, "%s does not open%s, which is tried on, and nobody takes its place: %s; %s",
 		site.Name, trouble, forbids, out)
 }
 
 // due begins an emergency failover unless something forbids it; then it says what, and the next poll asks again.
 func due(s Snapshot, d Decision, seen Topology, why Reason) Decision {
-	forced := why == ReasonForced
+	forced := why == v1alpha1.ReasonForced
 	best, found := choose(s, d.Memory, s.Status.ActiveSite)
 	if forced {
 		target, known := s.Site(s.Policy.ForceTo)
@@ -353,18 +353,18 @@ func due(s Snapshot, d Decision, seen Topology, why Reason) Decision {
 		d.Status.Records = s.Status.Records // nothing ends yet, so there is nothing to record
 		return d.say(seen, VerdictBlocked, reason, "%s (%s): %s; %s", why, s.Status.ActiveSite, message, wayOut(s, d.Memory, best, found))
 	}
-	if silent, reason := vouchedFor(s, d.Memory, best.Site.Name); why == ReasonActiveSiteSilent && silent != "" {
+	if silent, reason := vouchedFor(s, d.Memory, best.Site.Name); why == v1alpha1.ReasonActiveSiteSilent && silent != "" {
 		d.Status.Records = s.Status.Records
-		if reason == ReasonBelowThreshold {
+		if reason == v1alpha1.ReasonBelowThreshold {
 			return d.say(seen, VerdictWait, reason, "%s: %s has lost an answer too: whether it could vouch for %s is about to be known", why, silent, s.Status.ActiveSite).
 				within(s.Policy.PollInterval / 4)
 		}
 		return d.say(seen, VerdictBlocked, reason, "%s: %s may still be open, and %s, which does not answer either, may vouch for it: a failover could not be ended, so none is begun; "+
 			"bring either back, or taint its node %s if it is down; %s", why, s.Status.ActiveSite, silent, v1alpha1.OutOfServiceTaint, override(best.Site.Name))
 	}
-	if never := outlivedAndSilent(s, d.Memory); why == ReasonActiveSiteSilent && never != "" {
+	if never := outlivedAndSilent(s, d.Memory); why == v1alpha1.ReasonActiveSiteSilent && never != "" {
 		d.Status.Records = s.Status.Records
-		return d.say(seen, VerdictBlocked, ReasonOutlived, "%s: %s; a failover could not be ended, so none is begun; %s; %s", why, never,
+		return d.say(seen, VerdictBlocked, v1alpha1.ReasonLeaseOutlived, "%s: %s; a failover could not be ended, so none is begun; %s; %s", why, never,
 			outlivedRemedy(s.Status.ActiveSite), override(best.Site.Name))
 	}
 	kind := v1alpha1.FailoverEmergency
@@ -391,9 +391,9 @@ func vouchedFor(s Snapshot, m Memory, target string) (names string, why Reason) 
 		}
 	}
 	if len(long) == 0 {
-		return s.named(all), ReasonBelowThreshold
+		return s.named(all), v1alpha1.ReasonBelowThreshold
 	}
-	return s.named(long), ReasonVouched
+	return s.named(long), v1alpha1.ReasonSiteMayStillVouch
 }
 
 // isLongSilent is true for a site that has not answered for as long as an active site must not.
@@ -406,18 +406,18 @@ func isLongSilent(s Snapshot, m Memory, site string) bool {
 func forbidden(s Snapshot, m Memory, best Candidate, found bool) (bool, Reason, string) {
 	switch {
 	case s.Policy.Mode == v1alpha1.FailoverObserve:
-		return true, ReasonModeObserve, "spec.failover.mode is Observe"
+		return true, v1alpha1.ReasonModeObserve, "spec.failover.mode is Observe"
 	case s.Policy.Mode == v1alpha1.FailoverManual:
-		return true, ReasonModeManual, "spec.failover.mode is Manual"
+		return true, v1alpha1.ReasonModeManual, "spec.failover.mode is Manual"
 	case s.paused():
-		return true, ReasonPaused, pausedMessage(s)
+		return true, v1alpha1.ReasonPaused, pausedMessage(s)
 	case !found:
 		return true, nobodyFit(s, m), whyNobody(s, m)
 	case s.Now.Before(s.Status.CooldownUntil):
-		return true, ReasonCooldown, fmt.Sprintf("cooldown until %s", s.Status.CooldownUntil.UTC().Format(time.RFC3339))
+		return true, v1alpha1.ReasonCooldown, fmt.Sprintf("cooldown until %s", s.Status.CooldownUntil.UTC().Format(time.RFC3339))
 	}
 	if over := overBudget(s, m.Executed[s.Status.ActiveSite], best.Site); over != "" {
-		return true, ReasonLossBudget, over
+		return true, v1alpha1.ReasonLossBudget, over
 	}
 	return false, "", ""
 }
@@ -453,7 +453,7 @@ func (d Decision) begin(s Snapshot, kind v1alpha1.FailoverKind, to string, why R
 	d.Status.Epoch = s.Status.Epoch + 1
 	d.Status.ActiveSite = to
 	d.Status.Transition = &Transition{
-		Kind: kind, Step: v1alpha1.TransitionFencing, From: s.Status.ActiveSite, To: to, Reason: string(why),
+		Kind: kind, Step: v1alpha1.TransitionFencing, From: s.Status.ActiveSite, To: to, Reason: why,
 		DetectedAt: detected, StartedAt: s.Now, FromExecuted: d.Memory.Executed[s.Status.ActiveSite],
 		FromUUID: d.Memory.UUID[s.Status.ActiveSite],
 	}
@@ -470,11 +470,11 @@ func (d Decision) begin(s Snapshot, kind v1alpha1.FailoverKind, to string, why R
 // must be proven fenced.
 func (d Decision) retarget(s Snapshot, to string, why Reason) Decision {
 	t := *s.Status.Transition
-	t.To, t.Reason = to, string(why)
-	if t.Kind == v1alpha1.FailoverPlanned && why == ReasonTargetLost {
+	t.To, t.Reason = to, why
+	if t.Kind == v1alpha1.FailoverPlanned && why == v1alpha1.ReasonTargetLost {
 		t.Kind = v1alpha1.FailoverEmergency // the old active site was to be opened again and is gone
 	}
-	if t.Kind == v1alpha1.FailoverPlanned && why == ReasonForced {
+	if t.Kind == v1alpha1.FailoverPlanned && why == v1alpha1.ReasonForced {
 		t.Kind = v1alpha1.FailoverForced // a person accepts the loss now: nothing is waited for as in a planned move
 	}
 	d.Status.Epoch, d.Status.ActiveSite, d.Status.Transition = s.Status.Epoch+1, to, &t

@@ -42,61 +42,7 @@ const (
 )
 
 // Reason explains a verdict; it is shown as the reason of conditions, events and log lines.
-type Reason string
-
-// The reasons.
-const (
-	ReasonHealthy             Reason = "Healthy"
-	ReasonWaitingForSites     Reason = "WaitingForSites"
-	ReasonFirstSite           Reason = "FirstSite"
-	ReasonCrashGrace          Reason = "WaitingForRestart"
-	ReasonBelowThreshold      Reason = "BelowThreshold"
-	ReasonReturnedWhole       Reason = "ReturnedWhole"
-	ReasonActiveSiteDown      Reason = "ActiveSiteDown"
-	ReasonActiveSiteSilent    Reason = "ActiveSiteSilent"
-	ReasonActiveSiteBehind    Reason = "ActiveSiteBehind"
-	ReasonStatusBehind        Reason = "StatusBehind"
-	ReasonCannotOpen          Reason = "ActiveSiteCannotOpen"
-	ReasonForced              Reason = "Forced"
-	ReasonEverySiteDown       Reason = "EverySiteUnreachable"
-	ReasonCooldown            Reason = "Cooldown"
-	ReasonModeManual          Reason = "ModeManual"
-	ReasonModeObserve         Reason = "ModeObserve"
-	ReasonNoCandidate         Reason = "NoFitCandidate"
-	ReasonLossBudget          Reason = "LossBudget"
-	ReasonMissingTransactions Reason = "MissingTransactions"
-	ReasonForeignWriter       Reason = "ForeignWriter"
-	ReasonAwaitingFence       Reason = "AwaitingFenceProof"
-	ReasonVouched             Reason = "SiteMayStillVouch"
-	ReasonOutlived            Reason = "LeaseOutlived"
-	ReasonDraining            Reason = "DrainingRelayLog"
-	ReasonDrainTimeout        Reason = "DrainTimeout"
-	ReasonTargetSilent        Reason = "TargetSilent"
-	ReasonTargetLost          Reason = "TargetLost"
-	ReasonGatePassed          Reason = "GatePassed"
-	ReasonOpening             Reason = "Opening"
-	ReasonOpened              Reason = "Opened"
-	ReasonPaused              Reason = "Paused"
-	ReasonUnknownSite         Reason = "UnknownSite"
-	ReasonAlreadyActive       Reason = "AlreadyActive"
-	ReasonNotFit              Reason = "NotFit"
-	ReasonNotHealthy          Reason = "NotHealthy"
-	ReasonNotReplicating      Reason = "NotReplicating"
-	ReasonBusy                Reason = "CloneInProgress"
-	ReasonLag                 Reason = "TargetLags"
-	ReasonAborted             Reason = "Aborted"
-	ReasonPauseTimeout        Reason = "PauseTimeout"
-	ReasonReverted            Reason = "PlannedReverted"
-	ReasonOvertaken           Reason = "EmergencyFailover"
-	ReasonNotEscrowed         Reason = "KeyringNotEscrowed"
-	// ReasonDiskStalled and ReasonDiskFailed are of an active site that is open, and whose volume takes no writes.
-	ReasonDiskStalled    Reason = wire.WriteDiskStalled
-	ReasonDiskFailed     Reason = wire.WriteDiskFailed
-	ReasonVolumeNotNoted Reason = "VolumeNotNoted"
-	ReasonEarlierPod     Reason = "EarlierPodMayRun"
-	// ReasonRoleMoves is said of a planned failover that is asked about while the role moves.
-	ReasonRoleMoves Reason = "RoleIsMoving"
-)
+type Reason = v1alpha1.Reason
 
 // Decision is the whole answer of one poll.
 type Decision struct {
@@ -140,7 +86,7 @@ type Stays struct {
 type View struct {
 	Name    string
 	State   v1alpha1.SiteState
-	Reason  string
+	Reason  Reason
 	Message string
 	Errant  gtid.Set
 	// Behind counts the active site's transactions that this site has not applied; negative when unknown.

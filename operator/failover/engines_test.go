@@ -16,8 +16,8 @@ func TestRowsOutsideInnoDBAreTold(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason   string
 		a, b     *wire.EngineReport
-		forA     string
-		forB     string
+		forA     Reason
+		forB     Reason
 		bAnswers bool
 	}{
 		"nobody looked":      {"sidecars of an older version", nil, nil, "", "", true},
@@ -71,9 +71,9 @@ func TestWhoLacksRowsIsPromotedByOrderOnlyI7(t *testing.T) {
 			t.Fatalf("%s: I9: what the active site has is not durable: %d", name, d.Status.RowsOutside)
 		}
 		s.Status = d.Status
-		why, message := preflight(s, d.Memory, s.Sites[0], "b")
-		if refused := why == ReasonNotFit; refused != (tc.to != "b" || tc.force != "") {
-			t.Errorf("I7: %s: planned: %s %s", name, why, message)
+		why := preflight(s, d.Memory, s.Sites[0], "b")
+		if refused := why.Reason == v1alpha1.ReasonNotFit; refused != (tc.to != "b" || tc.force != "") {
+			t.Errorf("I7: %s: planned: %+v", name, why)
 		}
 		s.Sites[0].Sidecar, s.Sites[0].MySQL, s.Policy.ForceTo = Sidecar{}, MySQL{}, tc.force
 		m = Memory{} // the operator was restarted
@@ -91,7 +91,7 @@ func TestWhoLacksRowsIsPromotedByOrderOnlyI7(t *testing.T) {
 		if to != tc.to {
 			t.Errorf("I7: %s: %s takes over: %s %s", name, to, d.Reason, d.Message)
 		}
-		if tc.to == "" && (d.Reason != ReasonRowsMissing || !strings.Contains(d.Message, v1alpha1.AnnotationForceFailover+"=")) {
+		if tc.to == "" && (d.Reason != v1alpha1.ReasonRowsMissing || !strings.Contains(d.Message, v1alpha1.AnnotationForceFailover+"=")) {
 			t.Errorf("%s: says %s: %s", name, d.Reason, d.Message)
 		}
 	}
@@ -153,13 +153,13 @@ func TestWhatIsKnownOfRowsI7I9(t *testing.T) {
 		change func(*Snapshot)
 		want   Reason
 	}{
-		"nobody lacks any":      {func(*Snapshot) {}, ReasonTargetLost},
+		"nobody lacks any":      {func(*Snapshot) {}, v1alpha1.ReasonTargetLost},
 		"c lacks them":          {func(s *Snapshot) { lacks(s, 2) }, ReasonRowsMissing},
-		"the target alone does": {func(s *Snapshot) { lacks(s, 1); s.Sites[2].Role = v1alpha1.DROnly }, ReasonTargetLost},
+		"the target alone does": {func(s *Snapshot) { lacks(s, 1); s.Sites[2].Role = v1alpha1.DROnly }, v1alpha1.ReasonTargetLost},
 		"c has not looked":      {func(s *Snapshot) { s.Sites[2].Sidecar.Report.Engines = nil }, ReasonRowsMissing},
-		"c is silent":           {func(s *Snapshot) { s.Sites[2].Sidecar = Sidecar{} }, ReasonTargetLost},
-		"c is not in escrow":    {func(s *Snapshot) { s.Sites[2].Sidecar.Report.Keyring = keyring("behind") }, ReasonNotEscrowed},
-		"nor is the target":     {func(s *Snapshot) { s.Sites[1].Sidecar.Report.Keyring = keyring("behind"); lacks(s, 2) }, ReasonNotEscrowed},
+		"c is silent":           {func(s *Snapshot) { s.Sites[2].Sidecar = Sidecar{} }, v1alpha1.ReasonTargetLost},
+		"c is not in escrow":    {func(s *Snapshot) { s.Sites[2].Sidecar.Report.Keyring = keyring("behind") }, v1alpha1.ReasonKeyringNotEscrowed},
+		"nor is the target":     {func(s *Snapshot) { s.Sites[1].Sidecar.Report.Keyring = keyring("behind"); lacks(s, 2) }, v1alpha1.ReasonKeyringNotEscrowed},
 	} {
 		s := between(v1alpha1.FailoverEmergency, Site{Name: "a"}, seen("b", "A:1-9", 4), seen("c", "A:1-9", 4))
 		s.Status.RowsOutside = 2

@@ -2,11 +2,11 @@
 
 package failover
 
+import "github.com/mysql-mfg/mfg/api/v1alpha1"
+
 // A site that accepts writes while its keyring lives in its pod's memory alone loses with that pod all that was acknowledged
 // under its keys. So nobody is opened before the operator holds the keyring (I16). A site that is open already stays so: closing
 // it would not bring its keys to safety any sooner.
-
-const notEscrowedRemedy = "wait: its sidecar hands the keyring over by itself; status.sites[].keyring says why if it does not"
 
 // isEscrowMissing: its pod has the only copy of its keyring. Were the role moved there, the next restart of that pod would take
 // what the active site has acknowledged (I16), so a person orders that or nobody does. The site that a change under way moves the
@@ -15,12 +15,7 @@ func isEscrowMissing(s Snapshot, _ Memory, site Site) string {
 	if t := s.Status.Transition; !site.EscrowMissing || t != nil && t.From == site.Name {
 		return ""
 	}
-	return "the escrow Secret of its keyring is gone, and only its pod has the keyring still; " + restoreEscrow(site.Name)
-}
-
-// restoreEscrow is what a person does about it.
-func restoreEscrow(site string) string {
-	return "restore it first: kubectl mfg recover-keyring GROUP " + site
+	return "the escrow Secret of its keyring is gone, and only its pod has the keyring still; " + s.Group.restoreEscrow(site.Name).String()
 }
 
 // restorable is a site that would be a candidate if its escrow Secret were there, other than the active one.
@@ -51,24 +46,24 @@ func isUnescrowed(_ Snapshot, _ Memory, site Site) string {
 func nobodyFit(s Snapshot, m Memory) Reason {
 	for _, c := range candidates(s, m) {
 		if c.Site.Name != s.Status.ActiveSite && c.Unfit != "" && c.Unfit == isUnescrowed(s, m, c.Site) {
-			return ReasonNotEscrowed // it is the last of the guards, so nothing else stands in its way
+			return v1alpha1.ReasonKeyringNotEscrowed // it is the last of the guards, so nothing else stands in its way
 		}
 		if c.Site.Name != s.Status.ActiveSite && c.Unfit != "" && c.Unfit == isWithoutRows(s, m, c.Site) {
-			return ReasonRowsMissing
+			return v1alpha1.ReasonRowsMissing
 		}
 	}
-	return ReasonNoCandidate
+	return v1alpha1.ReasonNoFitCandidate
 }
 
 // lostFor names why a target that nobody can replace is not opened.
 func lostFor(s Snapshot, m Memory, target Site) Reason {
-	if isUnescrowed(s, m, target) != "" || nobodyFit(s, m) == ReasonNotEscrowed {
-		return ReasonNotEscrowed
+	if isUnescrowed(s, m, target) != "" || nobodyFit(s, m) == v1alpha1.ReasonKeyringNotEscrowed {
+		return v1alpha1.ReasonKeyringNotEscrowed
 	}
-	if nobodyFit(s, m) == ReasonRowsMissing {
-		return ReasonRowsMissing
+	if nobodyFit(s, m) == v1alpha1.ReasonRowsMissing {
+		return v1alpha1.ReasonRowsMissing
 	}
-	return ReasonTargetLost
+	return v1alpha1.ReasonTargetLost
 }
 
 // keptShut leaves a site closed that would be opened now, until its keyring is in escrow (I16). It says so loudly once that
@@ -80,7 +75,7 @@ func (d Decision) keptShut(s Snapshot, seen Topology, site, why string) Decision
 	}
 	verdict := VerdictWait
 	if late(s, since) {
-		verdict, why = VerdictBlocked, why+"; "+notEscrowedRemedy
+		verdict, why = VerdictBlocked, why+"; "+notEscrowedRemedy.String()
 	}
-	return d.say(seen, verdict, ReasonNotEscrowed, "%s is not opened: %s", site, why).within(s.Policy.PollInterval / 4)
+	return d.say(seen, verdict, v1alpha1.ReasonKeyringNotEscrowed, "%s is not opened: %s", site, why).within(s.Policy.PollInterval / 4)
 }

@@ -73,7 +73,7 @@ func TestTheRoleDoesNotMoveToASiteWithoutItsEscrowSecret(t *testing.T) {
 			t.Errorf("%s: what to do is not said: %q", name, said)
 		}
 		e := Explain(s, tc.memory, d)
-		if c := e.Candidates[0]; c.Fit || c.PlannedBlockedBy != string(ReasonNotFit) || !strings.Contains(c.PlannedMessage, "recover-keyring GROUP b") {
+		if c := e.Candidates[0]; c.Fit || c.PlannedBlockedBy != string(v1alpha1.ReasonNotFit) || !strings.Contains(c.PlannedMessage, "recover-keyring GROUP b") {
 			t.Errorf("%s: the explanation does not say it: %+v", name, c)
 		}
 		for _, r := range e.Rules {

@@ -48,7 +48,8 @@ func Explain(s Snapshot, m Memory, d Decision) Explanation {
 		Rules: x.rules(), Candidates: x.candidates(), Loss: x.loss(),
 	}
 	e.Now = d.Verdict == VerdictFailover || d.Verdict == VerdictPromote || d.Verdict == VerdictBootstrap
-	for _, r := range e.Rules {
+	for i, r := range e.Rules {
+		e.Rules[i].Remedy = wire.InWords(r.Remedies)
 		if r.Verdict == wire.RuleAgainst && !e.Now && e.DecidedBy == "" {
 			e.DecidedBy = r.Name
 		}
@@ -69,9 +70,9 @@ type explained struct {
 
 func (x explained) rules() []wire.ExplainedRule {
 	if _, behind := behindTheSites(x.s); behind || x.s.Status.Epoch == 0 {
-		first := against(RuleActiveKnown, x.d.Message, x.d.Reason, "bring MySQL of every primary-candidate up")
-		if x.d.Reason == ReasonNotEscrowed {
-			first.Remedy = notEscrowedRemedy
+		first := against(RuleActiveKnown, x.d.Message, x.d.Reason, advice("bring MySQL of every primary-candidate up"))
+		if x.d.Reason == v1alpha1.ReasonKeyringNotEscrowed {
+			first.Remedies = []Remedy{notEscrowedRemedy}
 		}
 		return []wire.ExplainedRule{first}
 	}
@@ -85,14 +86,14 @@ func (x explained) rules() []wire.ExplainedRule {
 	rules = append(rules, x.allowed()...)
 	if silent, why := vouchedFor(x.s, x.m, x.best.Site.Name); silent != "" {
 		r := against(RuleVouchers, fmt.Sprintf("neither %s nor %s answers, which could vouch for it", x.s.Status.ActiveSite, silent), why,
-			"bring either back, or taint its node "+v1alpha1.OutOfServiceTaint+" if it is down"+x.order("; or order the failover: "))
-		if why == ReasonBelowThreshold {
-			r.Remedy = "wait: one lost answer is no outage"
+			x.orOrder("or order the failover", bringBackOrTaint("either"))...)
+		if why == v1alpha1.ReasonBelowThreshold {
+			r.Remedies = []Remedy{waitForMore}
 		}
 		return append(rules, r)
 	}
 	if never := outlivedAndSilent(x.s, x.m); never != "" {
-		return append(rules, against(RuleGate, never, ReasonOutlived, outlivedRemedy(x.s.Status.ActiveSite)+x.order("; or order the failover: ")))
+		return append(rules, against(RuleGate, never, v1alpha1.ReasonLeaseOutlived, x.orOrder("or order the failover", outlivedRemedy(x.s.Status.ActiveSite))...))
 	}
 	return append(rules, x.gateForecast())
 }
@@ -126,7 +127,7 @@ func (x explained) seen() []wire.ExplainedRule {
 		r := wire.ExplainedRule{Name: RuleCrashGrace, Verdict: wire.RuleFor,
 			Input: fmt.Sprintf("MySQL of %s is down for %s; crashGrace is %s", a.Name, seconds(down), x.s.Policy.CrashGrace)}
 		if down < x.s.Policy.CrashGrace {
-			r.Verdict, r.Reason, r.Remedy = wire.RuleAgainst, string(ReasonCrashGrace), "wait: it may restart in place, which loses nothing"
+			r = against(r.Name, r.Input, v1alpha1.ReasonWaitingForRestart, advice("wait: it may restart in place, which loses nothing"))
 		}
 		return append(rules, r)
 	}
@@ -134,7 +135,7 @@ func (x explained) seen() []wire.ExplainedRule {
 	r := wire.ExplainedRule{Name: RuleThreshold, Verdict: wire.RuleFor, Input: fmt.Sprintf("%s is silent for %d polls and %s; needed are %d and %s",
 		x.s.Status.ActiveSite, silent, seconds(down), x.s.Policy.Threshold, wanted)}
 	if silent < x.s.Policy.Threshold || down < wanted {
-		r.Verdict, r.Reason, r.Remedy = wire.RuleAgainst, string(ReasonBelowThreshold), "wait: one lost answer is no outage"
+		r = against(r.Name, r.Input, v1alpha1.ReasonBelowThreshold, waitForMore)
 	}
 	return append(rules, r, x.anySite())
 }
@@ -143,13 +144,11 @@ func (x explained) acceptsWrites() wire.ExplainedRule {
 	a := x.active
 	r := wire.ExplainedRule{Name: RuleActiveWrites, Verdict: wire.RuleFor, Input: x.s.Status.ActiveSite + " " + sight(a)}
 	if a.Writable() {
-		r.Verdict, r.Reason = wire.RuleAgainst, string(ReasonHealthy)
-		r.Remedy = "none needed; to move the role without loss: kubectl mfg failover GROUP --to SITE"
+		r = against(r.Name, r.Input, v1alpha1.ReasonHealthy, advice("none needed"), remedy("to move the role without loss", x.s.Group.moveTo("SITE")))
 	}
 	if u := x.d.Unwritable; u != nil {
-		r.Reason = u.Reason
-		r.Input, r.Remedy = u.Message()
-		r.Input += x.stallRule()
+		words, way := u.Message()
+		r.Reason, r.Input, r.Remedies = string(u.Reason), words+x.stallRule(), []Remedy{way}
 	}
 	return r
 }
@@ -159,16 +158,16 @@ func (x explained) acceptsWrites() wire.ExplainedRule {
 func (x explained) returned() wire.ExplainedRule {
 	r := wire.ExplainedRule{Name: RuleActiveReturned, Verdict: wire.RuleFor, Input: x.d.Message}
 	if x.d.Verdict == VerdictReopen {
-		r.Verdict, r.Reason, r.Remedy = wire.RuleAgainst, string(x.d.Reason), "none needed: it is opened again, which loses nothing"
-		if x.d.Reason == ReasonForced {
-			r.Remedy = "none needed: it is opened again, as was ordered"
-		}
+		r = against(r.Name, r.Input, x.d.Reason, advice("none needed: it is opened again, which loses nothing"))
 	}
-	if x.d.Blocked() && x.d.Reason == ReasonCannotOpen {
-		r.Verdict, r.Reason, r.Remedy = wire.RuleAgainst, string(x.d.Reason), "find out from its log why it does not open; what keeps others from its place is below"
+	if x.d.Verdict == VerdictReopen && x.d.Reason == v1alpha1.ReasonForced {
+		r.Remedies = []Remedy{advice("none needed: it is opened again, as was ordered")}
 	}
-	if x.d.Reason == ReasonNotEscrowed && isUnescrowed(x.s, x.m, x.active) != "" {
-		r.Verdict, r.Reason, r.Remedy = wire.RuleAgainst, string(x.d.Reason), notEscrowedRemedy
+	if x.d.Blocked() && x.d.Reason == v1alpha1.ReasonActiveSiteCannotOpen {
+		r = against(r.Name, r.Input, x.d.Reason, advice("find out from its log why it does not open; what keeps others from its place is below"))
+	}
+	if x.d.Reason == v1alpha1.ReasonKeyringNotEscrowed && isUnescrowed(x.s, x.m, x.active) != "" {
+		r = against(r.Name, r.Input, x.d.Reason, notEscrowedRemedy)
 	}
 	return r
 }
@@ -181,7 +180,7 @@ func (x explained) anySite() wire.ExplainedRule {
 		}
 	}
 	if everySiteSilent(x.s) {
-		return against(RuleAnySite, "no site answers", ReasonEverySiteDown, "check the nodes and the operator's own network: it may be the one that is cut off")
+		return against(RuleAnySite, "no site answers", v1alpha1.ReasonEverySiteUnreachable, advice("check the nodes and the operator's own network: it may be the one that is cut off"))
 	}
 	return wire.ExplainedRule{Name: RuleAnySite, Verdict: wire.RuleFor, Input: "answering: " + strings.Join(answer, ", ")}
 }
@@ -193,29 +192,20 @@ func (x explained) allowed() []wire.ExplainedRule {
 	candidate := wire.ExplainedRule{Name: RuleCandidate, Verdict: wire.RuleFor, Input: x.best.Site.Name + " is fit and ranks first"}
 	cooldown := wire.ExplainedRule{Name: RuleCooldown, Verdict: wire.RuleFor, Input: "no cooldown"}
 	if x.s.Policy.Mode != v1alpha1.FailoverAuto {
-		mode = against(RuleMode, mode.Input, ReasonModeManual, "set spec.failover.mode to Auto"+x.order(", or order the failover: "))
+		mode = against(RuleMode, mode.Input, v1alpha1.ReasonModeManual, x.orOrder("or order the failover", advice("set spec.failover.mode to Auto"))...)
 		if x.s.Policy.Mode == v1alpha1.FailoverObserve {
-			mode.Reason = string(ReasonModeObserve)
+			mode.Reason = string(v1alpha1.ReasonModeObserve)
 		}
 	}
 	if x.s.paused() {
-		pause = against(RulePause, pausedMessage(x.s), ReasonPaused, "kubectl mfg resume GROUP")
+		pause = against(RulePause, pausedMessage(x.s), v1alpha1.ReasonPaused, Remedy{Command: x.s.Group.Command("resume", "", "")})
 	}
 	if !x.found {
-		candidate = against(RuleCandidate, whyNobody(x.s, x.m), nobodyFit(x.s, x.m), bringBack)
-		if to, can := orderable(x.s, x.m, ""); can && !x.serves() {
-			candidate.Remedy += ", or accept what may be lost: " + commandTo(to)
-		}
-		if site, can := restorable(x.s, x.m); can {
-			candidate.Remedy = "restore the escrow Secret of " + site + " (kubectl mfg recover-keyring GROUP " + site + "), or " + candidate.Remedy
-		}
-		if nobodyFit(x.s, x.m) == ReasonNotEscrowed {
-			candidate.Remedy = notEscrowedRemedy
-		}
+		candidate = against(RuleCandidate, whyNobody(x.s, x.m), nobodyFit(x.s, x.m), x.withoutCandidate()...)
 	}
 	if until := x.s.Status.CooldownUntil; x.s.Now.Before(until) {
-		cooldown = against(RuleCooldown, fmt.Sprintf("until %s (%s left)", until.UTC().Format(time.RFC3339), seconds(until.Sub(x.s.Now))), ReasonCooldown,
-			"wait"+x.order(", or order the failover: "))
+		cooldown = against(RuleCooldown, fmt.Sprintf("until %s (%s left)", until.UTC().Format(time.RFC3339), seconds(until.Sub(x.s.Now))), v1alpha1.ReasonCooldown,
+			x.orOrder("or order the failover", advice("wait"))...)
 	}
 	return []wire.ExplainedRule{mode, pause, candidate, cooldown, x.budget()}
 }
@@ -226,7 +216,7 @@ func (x explained) budget() wire.ExplainedRule {
 	case !x.found:
 		r.Verdict, r.Input = wire.RuleOpen, "asked of a fit candidate only"
 	case over != "":
-		return against(RuleLossBudget, over, ReasonLossBudget, "wait until it has caught up"+x.order(", or accept the loss: "))
+		return against(RuleLossBudget, over, v1alpha1.ReasonLossBudget, x.orOrder("or accept the loss", advice("wait until it has caught up"))...)
 	case x.s.Policy.MaxLost != nil:
 		r.Input = fmt.Sprintf("what was last seen is within spec.failover.maxLostTransactions %d", *x.s.Policy.MaxLost)
 	}
@@ -239,11 +229,10 @@ func (x explained) gateForecast() wire.ExplainedRule {
 		"asked once a failover has begun: proof that %s is fenced, or %s of silence acknowledged by every other site",
 		x.s.Status.ActiveSite, longestLease(x.s, x.m, x.s.Status.ActiveSite)+LeaseMargin)}
 	if silent := x.s.named(silentVouchers(x.s, x.m, x.best.Site.Name)); silent != "" {
-		r.Verdict, r.Reason = wire.RuleAgainst, string(ReasonVouched)
-		r.Input = fmt.Sprintf("by time alone it would not open: %s could still vouch for %s", silent, x.s.Status.ActiveSite)
-		r.Remedy = "bring " + silent + " back, or taint its node " + v1alpha1.OutOfServiceTaint + " if it is down"
+		return against(RuleGate, fmt.Sprintf("by time alone it would not open: %s could still vouch for %s", silent, x.s.Status.ActiveSite),
+			v1alpha1.ReasonSiteMayStillVouch, bringBackOrTaint(silent))
 	} else if never := outlived(x.m, x.s.Status.ActiveSite, x.s.Now); never != "" {
-		return against(RuleGate, never, ReasonOutlived, outlivedRemedy(x.s.Status.ActiveSite))
+		return against(RuleGate, never, v1alpha1.ReasonLeaseOutlived, outlivedRemedy(x.s.Status.ActiveSite))
 	}
 	return r
 }
@@ -258,10 +247,10 @@ func (x explained) serves() bool {
 	return x.active.Writable()
 }
 
-// order is how a person overrides, after words that join it to what else can be done; empty while a site serves.
-func (x explained) order(join string) string {
+// orOrder adds to a remedy how a person overrides, with words that join the two; not while a site serves.
+func (x explained) orOrder(join string, first Remedy) []Remedy {
 	if x.serves() {
-		return ""
+		return []Remedy{first}
 	}
 	to := x.best.Site.Name
 	if t := x.s.Status.Transition; t != nil {
@@ -270,11 +259,22 @@ func (x explained) order(join string) string {
 	if to == "" {
 		to = "SITE"
 	}
-	return join + commandTo(to)
+	return []Remedy{first, remedy(join, x.s.Group.forceTo(to))}
 }
 
-func commandTo(site string) string {
-	return "kubectl mfg failover GROUP --to " + site + " --accept-data-loss"
+// withoutCandidate is what a person can do while no site is fit.
+func (x explained) withoutCandidate() []Remedy {
+	if nobodyFit(x.s, x.m) == v1alpha1.ReasonKeyringNotEscrowed {
+		return []Remedy{notEscrowedRemedy}
+	}
+	all := []Remedy{advice(bringBack)}
+	if site, can := restorable(x.s, x.m); can {
+		all = []Remedy{x.s.Group.restoreEscrow(site), advice("or " + bringBack)}
+	}
+	if to, can := orderable(x.s, x.m, ""); can && !x.serves() {
+		all = append(all, remedy("or accept what may be lost", x.s.Group.forceTo(to)))
+	}
+	return all
 }
 
 // blockers are the rules that would keep an emergency failover from happening by itself.
@@ -352,22 +352,22 @@ func (x explained) candidates() []wire.ExplainedCandidate {
 		case len(others) > 1:
 			e.RankedBy, e.Because = rankedBy(c, others[1])
 		default:
-			e.RankedBy, e.Because = "OnlyCandidate", "the only other site"
+			e.RankedBy, e.Because = rankOnly, "the only other site"
 		}
-		why, message := x.plannable(c.Site.Name)
-		e.PlannedBlockedBy, e.PlannedMessage = string(why), message
+		why := x.plannable(c.Site.Name)
+		e.PlannedBlockedBy, e.PlannedMessage, e.PlannedRemedies = string(why.Reason), why.Message, why.Remedies
 		all = append(all, e)
 	}
 	return all
 }
 
-// plannable says why a planned failover to a site would not begin now, or "".
-func (x explained) plannable(to string) (Reason, string) {
+// plannable says why a planned failover to a site would not begin now.
+func (x explained) plannable(to string) Refusal {
 	switch t := x.s.Status.Transition; {
 	case t != nil:
-		return ReasonRoleMoves, fmt.Sprintf("the role is moving to %s; ask again once that is open", t.To)
+		return Refusal{v1alpha1.ReasonRoleIsMoving, fmt.Sprintf("the role is moving to %s; ask again once that is open", t.To), x.s.Group.waitAndAsk("watch it move", to)}
 	case x.s.Status.Epoch == 0:
-		return ReasonNotHealthy, "no site is active yet; ask again once one is"
+		return Refusal{v1alpha1.ReasonNotHealthy, "no site is active yet; ask again once one is", x.s.Group.everyRule()}
 	}
 	return preflight(x.s, x.m, x.active, to)
 }
@@ -376,20 +376,23 @@ func (x explained) plannable(to string) (Reason, string) {
 func rankedBy(a, b Candidate) (rule, because string) {
 	switch {
 	case a.Unfit == "" && b.Unfit != "":
-		return "Fit", fmt.Sprintf("%s is fit, %s is not: %s", a.Site.Name, b.Site.Name, b.Unfit)
+		return rankFit, fmt.Sprintf("%s is fit, %s is not: %s", a.Site.Name, b.Site.Name, b.Unfit)
 	case a.All.Count() != b.All.Count():
-		return "MostTransactions", fmt.Sprintf("%s has %d transactions more than %s", a.Site.Name, a.All.Count()-b.All.Count(), b.Site.Name)
+		return rankMost, fmt.Sprintf("%s has %d transactions more than %s", a.Site.Name, a.All.Count()-b.All.Count(), b.Site.Name)
 	case a.ToApply != b.ToApply:
-		return "LeastToApply", fmt.Sprintf("%s has %d transactions less to apply than %s", a.Site.Name, b.ToApply-a.ToApply, b.Site.Name)
+		return rankLeast, fmt.Sprintf("%s has %d transactions less to apply than %s", a.Site.Name, b.ToApply-a.ToApply, b.Site.Name)
 	case a.Site.Priority != b.Site.Priority:
-		return "Priority", fmt.Sprintf("priority %d of %s is above %d of %s", a.Site.Priority, a.Site.Name, b.Site.Priority, b.Site.Name)
+		return rankPriority, fmt.Sprintf("priority %d of %s is above %d of %s", a.Site.Priority, a.Site.Name, b.Site.Priority, b.Site.Name)
 	}
-	return "Name", fmt.Sprintf("all else is equal, and %s comes before %s", a.Site.Name, b.Site.Name)
+	return rankName, fmt.Sprintf("all else is equal, and %s comes before %s", a.Site.Name, b.Site.Name)
 }
 
-func against(name, input string, why Reason, remedy string) wire.ExplainedRule {
-	return wire.ExplainedRule{Name: name, Verdict: wire.RuleAgainst, Input: input, Reason: string(why), Remedy: remedy}
+func against(name, input string, why Reason, remedies ...Remedy) wire.ExplainedRule {
+	return wire.ExplainedRule{Name: name, Verdict: wire.RuleAgainst, Input: input, Reason: string(why), Remedies: remedies}
 }
+
+// waitForMore is for what may be over at the next poll.
+var waitForMore = advice("wait: one lost answer is no outage")
 
 // sight is what was seen of a site, in words.
 func sight(site Site) string {

@@ -161,7 +161,7 @@ func TestExplainLossAndBlockers(t *testing.T) {
 	s.Policy.Mode, s.Policy.PausedUntil, s.Status.CooldownUntil = v1alpha1.FailoverManual, s.Now.Add(time.Hour), s.Now.Add(time.Hour)
 	s.Sites[1].Sidecar.Answered = false
 	e = Explain(s, Memory{}, Decide(s, Memory{}))
-	want := []string{string(ReasonModeManual), string(ReasonPaused), string(ReasonCooldown), string(ReasonVouched)}
+	want := []string{string(v1alpha1.ReasonModeManual), string(v1alpha1.ReasonPaused), string(v1alpha1.ReasonCooldown), string(v1alpha1.ReasonSiteMayStillVouch)}
 	if diff := cmp.Diff(want, e.Blockers); diff != "" {
 		t.Errorf("all blockers are told at once (-want +got):\n%s", diff)
 	}
@@ -201,7 +201,7 @@ func TestExplainWhileTheRoleMoves(t *testing.T) {
 		if c.LostTransactions != nil {
 			lost[c.Site] = *c.LostTransactions
 		}
-		if c.PlannedBlockedBy != string(ReasonRoleMoves) || !strings.Contains(c.PlannedMessage, "moving to c") {
+		if c.PlannedBlockedBy != string(v1alpha1.ReasonRoleIsMoving) || !strings.Contains(c.PlannedMessage, "moving to c") {
 			t.Errorf("a planned failover seems possible: %+v", c)
 		}
 	}
@@ -222,7 +222,7 @@ func TestExplainWhileTheRoleMoves(t *testing.T) {
 	}
 	s = healthyThree()
 	s.Status = Durable{}
-	if c := Explain(s, Memory{}, Decide(s, Memory{})).Candidates[0]; c.PlannedBlockedBy != string(ReasonNotHealthy) || !strings.Contains(c.PlannedMessage, "no site is active yet") {
+	if c := Explain(s, Memory{}, Decide(s, Memory{})).Candidates[0]; c.PlannedBlockedBy != string(v1alpha1.ReasonNotHealthy) || !strings.Contains(c.PlannedMessage, "no site is active yet") {
 		t.Errorf("without an active site a planned failover seems possible: %+v", c)
 	}
 }

@@ -32,20 +32,20 @@ func (x explained) target(target Site) wire.ExplainedRule {
 	behind := target.Sidecar.Report.Epoch < x.s.Status.Epoch
 	switch {
 	case patience > 0:
-		return against(RuleTarget, t.To+": "+why, ReasonTargetSilent, "wait: one lost answer is no outage")
+		return against(RuleTarget, t.To+": "+why, v1alpha1.ReasonTargetSilent, waitForMore)
 	case why != "":
-		return against(RuleTarget, t.To+": "+why, lostFor(x.s, x.m, target), "none needed if another candidate is fit; otherwise bring "+t.To+" back")
+		return against(RuleTarget, t.To+": "+why, lostFor(x.s, x.m, target), advice("none needed if another candidate is fit; otherwise bring %s back", t.To))
 	case behind && late(x.s, x.m.DrainSince):
-		return against(RuleTarget, fmt.Sprintf("%s does not acknowledge epoch %d", t.To, x.s.Status.Epoch), ReasonTargetLost, "see the log of its sidecar")
+		return against(RuleTarget, fmt.Sprintf("%s does not acknowledge epoch %d", t.To, x.s.Status.Epoch), v1alpha1.ReasonTargetLost, remedy("see the log of its sidecar", x.s.Group.sidecarLog(t.To)))
 	case behind:
-		return against(RuleTarget, fmt.Sprintf("%s has not acknowledged epoch %d yet", t.To, x.s.Status.Epoch), ReasonAwaitingFence, "wait")
+		return against(RuleTarget, fmt.Sprintf("%s has not acknowledged epoch %d yet", t.To, x.s.Status.Epoch), v1alpha1.ReasonAwaitingFenceProof, advice("wait"))
 	}
 	return wire.ExplainedRule{Name: RuleTarget, Verdict: wire.RuleFor, Input: fmt.Sprintf("%s is fit and knows epoch %d", t.To, x.s.Status.Epoch)}
 }
 
 func (x explained) drain(target Site) wire.ExplainedRule {
 	if wait, waits := drained(x.s, Decision{Memory: x.m}, target); waits {
-		return against(RuleDrain, wait.Message, wait.Reason, "wait up to drainTimeout "+x.s.Policy.DrainTimeout.String())
+		return against(RuleDrain, wait.Message, wait.Reason, advice("wait up to drainTimeout %s", x.s.Policy.DrainTimeout))
 	}
 	return wire.ExplainedRule{Name: RuleDrain, Verdict: wire.RuleFor, Input: target.Name + " holds all that can be fetched, applied"}
 }
@@ -58,18 +58,18 @@ func (x explained) gate() wire.ExplainedRule {
 	case g.Passed:
 		return wire.ExplainedRule{Name: RuleGate, Verdict: wire.RuleFor, Input: strings.Join(g.Evidence, "; ")}
 	case g.Writer != "":
-		return against(RuleGate, g.Writer+" accepts writes; it is being fenced", ReasonForeignWriter, "wait")
+		return against(RuleGate, g.Writer+" accepts writes; it is being fenced", v1alpha1.ReasonForeignWriter, advice("wait"))
 	case from == "":
-		return against(RuleGate, who+" must acknowledge the epoch fenced", ReasonAwaitingFence, "wait, or bring "+who+" back"+x.order("; or order it: "))
+		return against(RuleGate, who+" must acknowledge the epoch fenced", v1alpha1.ReasonAwaitingFenceProof, x.orOrder("or order it", advice("wait, or bring %s back", who))...)
 	case len(g.Blockers) > 0:
-		return against(RuleGate, fmt.Sprintf("no proof that %s is fenced, and %s may still vouch for it", from, who), ReasonVouched,
-			fmt.Sprintf("bring %s back, or taint its node %s if it is down", who, v1alpha1.OutOfServiceTaint)+x.order("; or order it: "))
+		return against(RuleGate, fmt.Sprintf("no proof that %s is fenced, and %s may still vouch for it", from, who), v1alpha1.ReasonSiteMayStillVouch,
+			x.orOrder("or order it", bringBackOrTaint(who))...)
 	}
 	if g.Outlived != "" {
-		return against(RuleGate, fmt.Sprintf("no proof that %s is fenced: %s", from, g.Outlived), ReasonOutlived, outlivedRemedy(from)+x.order("; or order it: "))
+		return against(RuleGate, fmt.Sprintf("no proof that %s is fenced: %s", from, g.Outlived), v1alpha1.ReasonLeaseOutlived, x.orOrder("or order it", outlivedRemedy(from))...)
 	}
 	return against(RuleGate, fmt.Sprintf("no proof that %s is fenced; its lease has run out at %s (%s left)", from,
-		g.ReadyAt.UTC().Format(time.RFC3339), seconds(g.ReadyAt.Sub(x.s.Now))), ReasonAwaitingFence, "wait")
+		g.ReadyAt.UTC().Format(time.RFC3339), seconds(g.ReadyAt.Sub(x.s.Now))), v1alpha1.ReasonAwaitingFenceProof, advice("wait"))
 }
 
 // transitionBudget asks once more what would be lost: the relay log is applied now, and the target may be another.
@@ -79,7 +79,7 @@ func (x explained) transitionBudget(target Site) wire.ExplainedRule {
 	if over == "" || t.From == "" || t.From == t.To || forced(x.s) {
 		return wire.ExplainedRule{Name: RuleLossBudget, Verdict: wire.RuleFor, Input: "the loss budget allows it"}
 	}
-	return against(RuleLossBudget, over, ReasonLossBudget, "wait until "+t.From+" is back and fenced, which loses nothing"+x.order("; or accept the loss: "))
+	return against(RuleLossBudget, over, v1alpha1.ReasonLossBudget, x.orOrder("or accept the loss", advice("wait until %s is back and fenced, which loses nothing", t.From))...)
 }
 
 // verdictOf is what a decision about a change under way says to it.

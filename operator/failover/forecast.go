@@ -5,6 +5,8 @@ package failover
 import (
 	"cmp"
 	"fmt"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
 )
 
 // Forecast is what an emergency failover would do if the active site were lost right after this poll.
@@ -41,10 +43,10 @@ func forecast(s Snapshot, d Decision) *Forecast {
 	case blocked:
 		f.BlockedBy, f.Message = why, message
 	case silent != "":
-		f.BlockedBy = ReasonVouched
+		f.BlockedBy = v1alpha1.ReasonSiteMayStillVouch
 		f.Message = fmt.Sprintf("%s would take over once %s is proven fenced; by time alone it could not, because %s could still vouch for it", f.Site, active.Name, silent)
 	case d.Memory.Outlived[active.Name]:
-		f.BlockedBy, f.Message = ReasonOutlived, outlived(d.Memory, active.Name, s.Now)+"; "+outlivedRemedy(active.Name)
+		f.BlockedBy, f.Message = v1alpha1.ReasonLeaseOutlived, outlived(d.Memory, active.Name, s.Now)+"; "+outlivedRemedy(active.Name).String()
 	default:
 		f.Message = fmt.Sprintf("%s would take over (%s)", f.Site, f.Rule)
 	}
@@ -70,13 +72,13 @@ func ruleOf(s Snapshot, m Memory, best Candidate) string {
 		}
 		switch {
 		case c.All.Count() != best.All.Count():
-			return "MostTransactions"
+			return rankMost
 		case cmp.Compare(c.ToApply, best.ToApply) != 0:
-			return "LeastToApply"
+			return rankLeast
 		case c.Site.Priority != best.Site.Priority:
-			return "Priority"
+			return rankPriority
 		}
-		return "Name"
+		return rankName
 	}
-	return "OnlyCandidate"
+	return rankOnly
 }

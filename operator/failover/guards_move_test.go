@@ -77,8 +77,8 @@ func TestEachGuardAloneRefusesAMoveI13(t *testing.T) {
 		b := &s.Sites[1].MySQL
 		b.ReplicaOf, b.ReplicaHost, b.IORunning, b.SQLRunning, b.ReceiverStopped = "a", "a", true, true, false
 		change(&s)
-		if why, message := preflight(s, Memory{}, s.Sites[0], "b"); (why != "") != (name != "") {
-			t.Errorf("I13: %s: %s %s", name, why, message)
+		if why := preflight(s, Memory{}, s.Sites[0], "b"); (why.Reason != "") != (name != "") {
+			t.Errorf("I13: %s: %+v", name, why)
 		}
 	}
 }
@@ -128,7 +128,7 @@ func TestADrainHasAnEnd(t *testing.T) {
 			s.Now = start.Add(40 * time.Second)
 		}
 		d := Decide(s, Memory{DrainSince: start})
-		if got := d.Verdict == VerdictBlocked && d.Reason == ReasonDrainTimeout; got != late {
+		if got := d.Verdict == VerdictBlocked && d.Reason == v1alpha1.ReasonDrainTimeout; got != late {
 			t.Errorf("later than drainTimeout: %t: %s %s: %s", late, d.Verdict, d.Reason, d.Message)
 		}
 	}

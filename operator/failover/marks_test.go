@@ -127,7 +127,7 @@ func TestOneThatMovedItsRoleAwayHidesNobody(t *testing.T) {
 	s, near := threeSites(), 0.0
 	s.Sites[0].Leaving, s.Sites[1].Leaving, s.Sites[1].MySQL.LagSeconds = "", "its node is drained", &near
 	s.Sites[2].Leaving, s.Sites[2].MySQL.LagSeconds = "its node is drained", &near
-	s.Status.Planned = &Planned{From: "b", To: "a", Cause: CauseLeaving, Phase: v1alpha1.PlannedSucceeded, FinishedAt: s.Now, Answered: true}
+	s.Status.Planned = &Planned{From: "b", To: "a", Cause: v1alpha1.ReasonSiteLeaving, Phase: v1alpha1.PlannedSucceeded, FinishedAt: s.Now, Answered: true}
 	m := Memory{LeavingOf: map[string]time.Time{"b": s.Now.Add(-time.Minute), "c": s.Now.Add(-time.Minute)}}
 	d := Decide(s, m)
 	if b, c := d.Views[1].Protected, d.Views[2].Protected; b || !c {

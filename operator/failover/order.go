@@ -62,8 +62,8 @@ func wayOut(s Snapshot, m Memory, best Candidate, found bool) string {
 	if found {
 		return override(best.Site.Name)
 	}
-	if nobodyFit(s, m) == ReasonNotEscrowed {
-		return notEscrowedRemedy
+	if nobodyFit(s, m) == v1alpha1.ReasonKeyringNotEscrowed {
+		return notEscrowedRemedy.String()
 	}
 	return withoutCandidate(s, m, "")
 }
@@ -92,8 +92,8 @@ func lostWayOut(s Snapshot, m Memory, target Site) string {
 	if target.Sidecar.Report.Epoch < s.Status.Epoch {
 		exclude = target.Name
 	}
-	if lostFor(s, m, target) == ReasonNotEscrowed {
-		return notEscrowedRemedy
+	if lostFor(s, m, target) == v1alpha1.ReasonKeyringNotEscrowed {
+		return notEscrowedRemedy.String()
 	}
 	return withoutCandidate(s, m, exclude)
 }
@@ -106,6 +106,6 @@ func accepted(s Snapshot, d Decision, target Site) Decision {
 	t.Kind, t.ToExecuted = v1alpha1.FailoverForced, target.MySQL.Executed
 	d.Status.Transition = &t
 	d.Persist, d.Hold = true, true
-	return d.say(TopologyTransition, VerdictWait, ReasonForced, "a person ordered %s, and accepted that it lacks %s, which it had", t.To, lacks).
+	return d.say(TopologyTransition, VerdictWait, v1alpha1.ReasonForced, "a person ordered %s, and accepted that it lacks %s, which it had", t.To, lacks).
 		within(time.Millisecond)
 }

@@ -7,8 +7,6 @@ import (
 	"maps"
 	"slices"
 	"time"
-
-	"github.com/mysql-mfg/mfg/api/v1alpha1"
 )
 
 // A site that is seen to accept writes after its lease must have ended has nobody who fences it: its sidecar is dead or hangs, and
@@ -62,11 +60,6 @@ func outlived(m Memory, x string, leaseEnd time.Time) string {
 		return ""
 	}
 	return fmt.Sprintf("%s was seen to accept writes after its lease must have ended, so nobody fences it, and no time that passes proves anything", x)
-}
-
-// outlivedRemedy is what a person can do about such a site.
-func outlivedRemedy(x string) string {
-	return fmt.Sprintf("bring the sidecar of %s back, or taint its node %s once it is down", x, v1alpha1.OutOfServiceTaint)
 }
 
 // outlivedAndSilent says why a failover away from a silent active site could not be ended by time; empty if it could, or if there may

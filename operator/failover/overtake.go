@@ -25,7 +25,7 @@ func overtaken(s Snapshot, d Decision, from, target Site) (over Decision, dying,
 		return d, true, false
 	}
 	t := *s.Status.Transition
-	t.Kind, t.Reason, t.StartedAt, t.FromExecuted = v1alpha1.FailoverEmergency, string(why), s.Now, d.Memory.Executed[from.Name]
+	t.Kind, t.Reason, t.StartedAt, t.FromExecuted = v1alpha1.FailoverEmergency, why, s.Now, d.Memory.Executed[from.Name]
 	// The epoch stays: it names the target already, and what was acknowledged under it goes on to count for the gate.
 	d.Status.Transition = &t
 	d.Memory.DrainSince = s.Now
@@ -40,9 +40,9 @@ func lostBy(s Snapshot, m Memory, site Site) (Reason, string) {
 	polls := m.SilentPolls[site.Name]
 	switch {
 	case site.Sidecar.Answered && down >= s.Policy.CrashGrace:
-		return ReasonActiveSiteDown, fmt.Sprintf("MySQL of %s went down", site.Name)
+		return v1alpha1.ReasonActiveSiteDown, fmt.Sprintf("MySQL of %s went down", site.Name)
 	case !site.Sidecar.Answered && polls >= s.Policy.Threshold && down >= time.Duration(s.Policy.Threshold-1)*s.Policy.PollInterval:
-		return ReasonActiveSiteSilent, fmt.Sprintf("%s stopped answering", site.Name)
+		return v1alpha1.ReasonActiveSiteSilent, fmt.Sprintf("%s stopped answering", site.Name)
 	}
 	return "", ""
 }

@@ -101,7 +101,7 @@ func TestTheEndOfTheThresholdIsLookedFor(t *testing.T) {
 		s.Policy.Threshold, s.Policy.PollInterval = 3, 2*time.Second
 		s.Sites[0].Sidecar.Answered, s.Sites[0].MySQL = false, MySQL{}
 		m := Memory{DownSince: map[string]time.Time{"a": s.Now.Add(-tc.down)}, SilentPolls: map[string]int{"a": 1}}
-		if d := Decide(s, m); d.Reason != ReasonBelowThreshold || d.Next != tc.want {
+		if d := Decide(s, m); d.Reason != v1alpha1.ReasonBelowThreshold || d.Next != tc.want {
 			t.Errorf("%s: %s, looks again in %s, want %s: %s", name, d.Reason, d.Next, tc.want, d.Message)
 		}
 	}
@@ -152,7 +152,7 @@ func TestAMoveThatFailsIsTriedLessAndLess(t *testing.T) {
 			s.Sites[0].MySQL.SuperReadOnly, s.Sites[0].MySQL.ReadOnly = false, false
 			reverted := append([]v1alpha1.FailoverRecord{{Kind: v1alpha1.FailoverPlanned, From: "a", To: "a", LossExact: true}}, s.Status.Records...)
 			s.Status = Durable{Epoch: 3, ActiveSite: "a", Records: reverted[:min(len(reverted), recordsKept)],
-				Planned: &Planned{From: "a", To: "b", Cause: CauseUpdate, Phase: v1alpha1.PlannedReverted, FinishedAt: s.Now, Answered: true}}
+				Planned: &Planned{From: "a", To: "b", Cause: v1alpha1.ReasonOrderedUpdate, Phase: v1alpha1.PlannedReverted, FinishedAt: s.Now, Answered: true}}
 			m.LeavingSince = time.Time{} // the wish of an update lapses while the role moves
 		}
 		s.Now = s.Now.Add(2 * time.Second)
@@ -174,15 +174,15 @@ func TestALeavingSiteDoesNotWaitForTheSiteThatWasAskedFor(t *testing.T) {
 	}
 	s.Status, s.Sites[0].Leaving = d.Status, "pod a is being deleted"
 	d = Decide(s, d.Memory)
-	if d.Status.Transition == nil || d.Status.ActiveSite != "c" || d.Status.Planned.Cause != CauseLeaving {
+	if d.Status.Transition == nil || d.Status.ActiveSite != "c" || d.Status.Planned.Cause != v1alpha1.ReasonSiteLeaving {
 		t.Fatalf("the role stays on a pod that is ended: %s", d.Message)
 	}
 	// Afterwards the request is looked at again, from where the role is then.
-	s.Status = Durable{Epoch: 4, ActiveSite: "c", Planned: &Planned{From: "a", To: "c", Cause: CauseLeaving, Phase: v1alpha1.PlannedSucceeded, Answered: true}}
+	s.Status = Durable{Epoch: 4, ActiveSite: "c", Planned: &Planned{From: "a", To: "c", Cause: v1alpha1.ReasonSiteLeaving, Phase: v1alpha1.PlannedSucceeded, Answered: true}}
 	s.Sites[0].MySQL.SuperReadOnly, s.Sites[0].MySQL.ReadOnly = true, true
 	s.Sites[2].MySQL.SuperReadOnly, s.Sites[2].MySQL.ReadOnly = false, false
 	s.Sites[1].MySQL.ReplicaOf, s.Sites[1].MySQL.LagSeconds = "c", &lag
-	if d = Decide(s, d.Memory); d.Status.Planned.To != "b" || d.Status.Planned.Cause != CauseRequested {
+	if d = Decide(s, d.Memory); d.Status.Planned.To != "b" || d.Status.Planned.Cause != v1alpha1.ReasonRequested {
 		t.Errorf("the request is forgotten: %+v", d.Status.Planned)
 	}
 }
@@ -190,7 +190,7 @@ func TestALeavingSiteDoesNotWaitForTheSiteThatWasAskedFor(t *testing.T) {
 // TestAnotherRequestIsNotAnsweredWithTheFirst: who changes the annotation while the first request is looked at asks for the other.
 func TestAnotherRequestIsNotAnsweredWithTheFirst(t *testing.T) {
 	s := threeSites()
-	s.Status.Planned = &Planned{From: "a", To: "b", Cause: CauseRequested, Phase: v1alpha1.PlannedAborted}
+	s.Status.Planned = &Planned{From: "a", To: "b", Cause: v1alpha1.ReasonRequested, Phase: v1alpha1.PlannedAborted}
 	s.Policy.PlannedTo = "c"
 	d := Decide(s, Memory{})
 	if !d.Status.Planned.Answered {
@@ -211,7 +211,7 @@ func TestAChangeThatIsNotOverIsNotRecorded(t *testing.T) {
 	s.Policy.Threshold = 1
 	s.Status = Durable{Epoch: 4, ActiveSite: "b", Transition: &Transition{Kind: v1alpha1.FailoverEmergency,
 		Step: v1alpha1.TransitionOpening, From: "a", To: "b", StartedAt: s.Now.Add(-time.Hour), GatePassedAt: s.Now.Add(-time.Hour)},
-		Planned: &Planned{From: "a", To: "b", Cause: CauseRequested, Phase: v1alpha1.PlannedReverted}}
+		Planned: &Planned{From: "a", To: "b", Cause: v1alpha1.ReasonRequested, Phase: v1alpha1.PlannedReverted}}
 	d := Decide(s, Memory{})
 	if d.Verdict != VerdictBlocked || !d.Persist || d.Status.Transition == nil {
 		t.Fatalf("this test tests nothing: %s persist=%t", d.Verdict, d.Persist)
@@ -231,7 +231,7 @@ func TestNothingMissingBlocksNothing(t *testing.T) {
 	}
 	s.Status = Durable{Epoch: 4, ActiveSite: "b", Records: []v1alpha1.FailoverRecord{{Epoch: 2, To: "a"}},
 		Transition: &Transition{Kind: v1alpha1.FailoverEmergency, Step: v1alpha1.TransitionFencing, From: "a", To: "b", StartedAt: s.Now}}
-	if d := Decide(s, Memory{}); d.Verdict != VerdictWait || d.Reason != ReasonDraining {
+	if d := Decide(s, Memory{}); d.Verdict != VerdictWait || d.Reason != v1alpha1.ReasonDrainingRelayLog {
 		t.Errorf("%s %s: %s", d.Verdict, d.Reason, d.Message)
 	}
 }

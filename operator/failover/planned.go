@@ -12,14 +12,6 @@ import (
 	"github.com/mysql-mfg/mfg/internal/gtid"
 )
 
-// Causes of a planned failover.
-const (
-	CauseRequested = "Requested"
-	CauseLeaving   = "SiteLeaving"
-	CauseUpdate    = "OrderedUpdate"
-	CauseDisk      = "VolumeFails"
-)
-
 // LeavingForUpdate is what Site.Leaving says when an ordered update wants the role elsewhere.
 const LeavingForUpdate = "its pod is to be updated"
 
@@ -47,10 +39,12 @@ const (
 
 // Planned is a planned failover: asked for, under way or over; see v1alpha1.PlannedFailoverStatus.
 type Planned struct {
-	From, To, Cause       string
+	From, To              string
+	Cause                 Reason
 	Phase                 v1alpha1.PlannedPhase
 	Reason                Reason
 	Message               string
+	Remedies              []Remedy
 	StartedAt, FinishedAt time.Time
 	WritePause            time.Duration
 	Answered              bool
@@ -61,10 +55,18 @@ func (p *Planned) Over() bool {
 	return p.Phase != v1alpha1.PlannedWaiting && p.Phase != v1alpha1.PlannedMoving
 }
 
+// advise adds what a person can do about an outcome, if a person asked for it: the operator tries again by itself otherwise.
+func (d Decision) advise(all ...Remedy) Decision {
+	if p := d.Status.Planned; p.Cause == v1alpha1.ReasonRequested {
+		p.Remedies = all
+	}
+	return d
+}
+
 // end notes the outcome of the planned failover in the decision.
 func (d Decision) end(p Planned, now time.Time, phase v1alpha1.PlannedPhase, why Reason, format string, args ...any) Decision {
-	p.Phase, p.Reason, p.Message, p.FinishedAt = phase, why, fmt.Sprintf(format, args...), now
-	p.Answered = p.Cause != CauseRequested
+	p.Phase, p.Reason, p.Message, p.Remedies, p.FinishedAt = phase, why, fmt.Sprintf(format, args...), nil, now
+	p.Answered = p.Cause != v1alpha1.ReasonRequested
 	d.Status.Planned, d.Persist = &p, true
 	return d
 }
@@ -76,17 +78,20 @@ func settlePlanned(s Snapshot, d Decision) Decision {
 	moving := d.Status.Transition != nil && d.Status.Transition.Kind == v1alpha1.FailoverPlanned
 	switch {
 	case p != nil && p.Phase == v1alpha1.PlannedMoving && !moving:
-		return d.end(*p, s.Now, v1alpha1.PlannedReverted, ReasonOvertaken, "an emergency failover took over: %s", d.Message)
+		return d.end(*p, s.Now, v1alpha1.PlannedReverted, v1alpha1.ReasonEmergencyFailover, "an emergency failover took over: %s", d.Message).
+			advise(remedy("see what took over, and why", s.Group.Command("history", "", "")))
 	case p != nil && p.Phase == v1alpha1.PlannedWaiting && d.Topology != TopologyHealthy && !moving && !blip(s, d, p):
-		return d.end(*p, s.Now, v1alpha1.PlannedRefused, ReasonNotHealthy, "nothing was changed: %s; ask again once the group is healthy", d.Message)
+		return d.end(*p, s.Now, v1alpha1.PlannedRefused, v1alpha1.ReasonNotHealthy, "nothing was changed: %s; ask again once the group is healthy", d.Message).
+			advise(s.Group.everyRule()...)
 	case p != nil && p.Over() && !p.Answered && request != p.To: // taken off, or another is asked for by now
 		answered := *p
 		answered.Answered = true
 		d.Status.Planned, d.Persist = &answered, true
 	case request != "" && (p == nil || p.Over() && p.Answered) && d.Topology != TopologyHealthy && d.Topology != TopologyTransition:
 		// A request that waited for the end of an outage would move the role when nobody expects it any more.
-		return d.end(Planned{From: s.Status.ActiveSite, To: request, Cause: CauseRequested, StartedAt: s.Now}, s.Now,
-			v1alpha1.PlannedRefused, ReasonNotHealthy, "nothing was changed: %s; ask again once the group is healthy", d.Message)
+		return d.end(Planned{From: s.Status.ActiveSite, To: request, Cause: v1alpha1.ReasonRequested, StartedAt: s.Now}, s.Now,
+			v1alpha1.PlannedRefused, v1alpha1.ReasonNotHealthy, "nothing was changed: %s; ask again once the group is healthy", d.Message).
+			advise(s.Group.everyRule()...)
 	}
 	return d
 }
@@ -117,7 +122,7 @@ func plan(s Snapshot, d Decision, a Site) Decision {
 		asked.Stays = sooner.Stays
 		return asked
 	case request != "" && (p == nil || p.Over() && p.Answered):
-		return waiting(s, d, a, Planned{From: a.Name, To: request, Cause: CauseRequested, StartedAt: s.Now})
+		return waiting(s, d, a, Planned{From: a.Name, To: request, Cause: v1alpha1.ReasonRequested, StartedAt: s.Now})
 	case a.Leaving != "" && (p == nil || p.Over()):
 		return evacuate(s, d, a)
 	}
@@ -127,18 +132,20 @@ func plan(s Snapshot, d Decision, a Site) Decision {
 // waiting decides whether a planned failover may begin now, must wait for its target, or is refused. Until it begins
 // nothing is changed.
 func waiting(s Snapshot, d Decision, a Site, p Planned) Decision {
-	withdrawn := p.Cause == CauseRequested && s.Policy.PlannedTo != p.To
-	switch why, message := preflight(s, d.Memory, a, p.To); {
+	withdrawn := p.Cause == v1alpha1.ReasonRequested && s.Policy.PlannedTo != p.To
+	switch why := preflight(s, d.Memory, a, p.To); {
 	case s.Policy.AbortPlanned || withdrawn:
-		return d.end(p, s.Now, v1alpha1.PlannedAborted, ReasonAborted, "given up before anything was changed")
+		return d.end(p, s.Now, v1alpha1.PlannedAborted, v1alpha1.ReasonAborted, "given up before anything was changed").
+			advise(remedy("to try again", s.Group.moveTo(p.To)))
 	case a.Name == p.To:
-		return d.end(p, s.Now, v1alpha1.PlannedRefused, ReasonAlreadyActive, "nothing was changed: %s is active already", p.To)
-	case why != "" && p.Phase == v1alpha1.PlannedWaiting && passing(why) && s.Now.Sub(p.StartedAt) <= s.Policy.PlannedLagTimeout:
+		return d.end(p, s.Now, v1alpha1.PlannedRefused, v1alpha1.ReasonAlreadyActive, "nothing was changed: %s is active already", p.To).
+			advise(remedy("see who is active", s.Group.Command("status", "", "")))
+	case why.Reason != "" && p.Phase == v1alpha1.PlannedWaiting && passing(why.Reason) && s.Now.Sub(p.StartedAt) <= s.Policy.PlannedLagTimeout:
 		// It was fit when it was asked for: one lost answer is not the end of it.
-		d.Message = fmt.Sprintf("%s is active; the planned failover waits: %s", a.Name, message)
+		d.Message = fmt.Sprintf("%s is active; the planned failover waits: %s", a.Name, why.Message)
 		return d
-	case why != "":
-		return d.end(p, s.Now, v1alpha1.PlannedRefused, why, "nothing was changed: %s", message)
+	case why.Reason != "":
+		return d.end(p, s.Now, v1alpha1.PlannedRefused, why.Reason, "nothing was changed: %s", why.Message).advise(why.Remedies...)
 	}
 	target, _ := s.Site(p.To)
 	near, distance := isClose(a, target)
@@ -147,11 +154,11 @@ func waiting(s Snapshot, d Decision, a Site, p Planned) Decision {
 	}
 	if !near {
 		if s.Now.Sub(p.StartedAt) > s.Policy.PlannedLagTimeout {
-			return d.end(p, s.Now, v1alpha1.PlannedRefused, ReasonLag, "nothing was changed: %s %s, and did not catch up within plannedLagTimeout %s",
-				p.To, distance, s.Policy.PlannedLagTimeout)
+			return d.end(p, s.Now, v1alpha1.PlannedRefused, v1alpha1.ReasonTargetLags, "nothing was changed: %s %s, and did not catch up within plannedLagTimeout %s",
+				p.To, distance, s.Policy.PlannedLagTimeout).advise(s.Group.waitAndAsk("watch it catch up", p.To)...)
 		}
 		if p.Phase == "" {
-			p.Phase, p.Reason, p.Message = v1alpha1.PlannedWaiting, ReasonLag, p.To+" catches up; nothing was changed yet"
+			p.Phase, p.Reason, p.Message = v1alpha1.PlannedWaiting, v1alpha1.ReasonTargetLags, p.To+" catches up; nothing was changed yet"
 			d.Status.Planned, d.Persist = &p, true
 		}
 		// The topology stays Healthy: everything else goes on meanwhile.
@@ -163,16 +170,16 @@ func waiting(s Snapshot, d Decision, a Site, p Planned) Decision {
 
 // passing is true for a refusal whose cause may be over at the next poll.
 func passing(why Reason) bool {
-	return why == ReasonNotFit || why == ReasonNotHealthy || why == ReasonNotReplicating || why == ReasonBusy || why == ReasonForeignWriter
+	return why == v1alpha1.ReasonNotFit || why == v1alpha1.ReasonNotHealthy || why == v1alpha1.ReasonNotReplicating || why == v1alpha1.ReasonCloneInProgress || why == v1alpha1.ReasonForeignWriter
 }
 
 // move begins a planned failover: from here on writes are kept out.
 func (d Decision) move(s Snapshot, p Planned) Decision {
-	p.Phase, p.Reason, p.Message = v1alpha1.PlannedMoving, Reason(p.Cause), "writes are kept out while the role moves"
-	d = d.begin(s, v1alpha1.FailoverPlanned, p.To, Reason(p.Cause))
+	p.Phase, p.Reason, p.Message = v1alpha1.PlannedMoving, p.Cause, "writes are kept out while the role moves"
+	d = d.begin(s, v1alpha1.FailoverPlanned, p.To, p.Cause)
 	d.Status.Planned = &p
 	d.Effects = []Effect{Handover{From: p.From, To: p.To}}
-	return d.say(TopologyTransition, VerdictFailover, Reason(p.Cause), "planned failover %s -> %s under epoch %d", p.From, p.To, d.Status.Epoch)
+	return d.say(TopologyTransition, VerdictFailover, p.Cause, "planned failover %s -> %s under epoch %d", p.From, p.To, d.Status.Epoch)
 }
 
 // evacuate moves the role away from a site that is about to go. It is not an order: what forbids it is said, and the
@@ -180,39 +187,39 @@ func (d Decision) move(s Snapshot, p Planned) Decision {
 func evacuate(s Snapshot, d Decision, a Site) Decision {
 	p := s.Status.Planned
 	began := orNow(d.Memory.LeavingSince, s.Now)
-	if p != nil && p.Over() && p.Phase != v1alpha1.PlannedSucceeded && p.Cause != CauseRequested && s.Now.Sub(p.FinishedAt) < retryAfter(s.Status.Records) {
+	if p != nil && p.Over() && p.Phase != v1alpha1.PlannedSucceeded && p.Cause != v1alpha1.ReasonRequested && s.Now.Sub(p.FinishedAt) < retryAfter(s.Status.Records) {
 		return d.stays(s, a, p.Reason, "the last try was given up, and is made again by itself: "+p.Message)
 	}
 	hurry := s.Now.Sub(began) >= leavingPatience
 	catchingUp := false
 	var each, lasting []string
-	reason := ReasonNoCandidate
+	reason := v1alpha1.ReasonNoFitCandidate
 	for _, c := range candidates(s, d.Memory) {
-		why, message := preflight(s, d.Memory, a, c.Site.Name)
+		why := preflight(s, d.Memory, a, c.Site.Name)
 		near, distance := isClose(a, c.Site)
 		near = near && (hurry || atHand(a, c.Site))
 		switch {
 		case c.Site.Name == a.Name:
 			continue
-		case why != "":
-			each, lasting = append(each, message), append(lasting, message)
-			if why == ReasonModeObserve || why == ReasonPaused {
-				reason = why
+		case why.Reason != "":
+			each, lasting = append(each, why.Message), append(lasting, why.Message)
+			if why.Reason == v1alpha1.ReasonModeObserve || why.Reason == v1alpha1.ReasonPaused {
+				reason = why.Reason
 			}
 		case !near:
 			catchingUp = true
 			each, lasting = append(each, c.Site.Name+" "+distance), append(lasting, c.Site.Name+" is behind")
 		default:
-			cause := CauseLeaving
+			cause := v1alpha1.ReasonSiteLeaving
 			if a.Leaving == LeavingForUpdate {
-				cause = CauseUpdate
+				cause = v1alpha1.ReasonOrderedUpdate
 			}
 			return d.move(s, Planned{From: a.Name, To: c.Site.Name, Cause: cause, StartedAt: s.Now})
 		}
 	}
 	d.Message = fmt.Sprintf("%s is active and about to go (%s), and nobody can take its place: %s", a.Name, a.Leaving, strings.Join(slices.Compact(each), ", "))
 	if catchingUp {
-		reason = ReasonLag
+		reason = v1alpha1.ReasonTargetLags
 	}
 	slices.Sort(lasting) // the ranking may change with every look
 	d = d.stays(s, a, reason, strings.Join(slices.Compact(lasting), ", "))
@@ -247,43 +254,54 @@ func retryAfter(records []v1alpha1.FailoverRecord) time.Duration {
 	return min(max(wait, leavingRetry), leavingRetryMost)
 }
 
-// preflight names why a planned failover to a site may not begin, or "". Each refusal changes nothing.
-func preflight(s Snapshot, m Memory, a Site, to string) (Reason, string) {
+// preflight says why a planned failover to a site may not begin. Each refusal changes nothing, and says what to do about it.
+func preflight(s Snapshot, m Memory, a Site, to string) Refusal {
 	target, known := s.Site(to)
 	if !known {
 		var names []string
 		for _, site := range s.Sites {
 			names = append(names, site.Name)
 		}
-		return ReasonUnknownSite, fmt.Sprintf("the group has no site %q; its sites are %s", to, strings.Join(names, ", "))
+		return Refusal{v1alpha1.ReasonUnknownSite, fmt.Sprintf("the group has no site %q; its sites are %s", to, strings.Join(names, ", ")),
+			[]Remedy{remedy("see which sites there are", s.Group.Command("status", "", ""))}}
 	}
 	if s.Policy.Mode == v1alpha1.FailoverObserve {
-		return ReasonModeObserve, "spec.failover.mode is Observe; set it to Manual or Auto"
+		return Refusal{v1alpha1.ReasonModeObserve, "spec.failover.mode is Observe; set it to Manual or Auto",
+			[]Remedy{remedy("to let the operator act", s.Group.letAct())}}
 	}
 	if s.paused() {
-		return ReasonPaused, pausedMessage(s)
+		return Refusal{v1alpha1.ReasonPaused, pausedMessage(s), []Remedy{remedy("to go on", s.Group.Command("resume", "", ""))}}
 	}
 	for _, guard := range unfitness {
 		if why := guard(s, m, target); why != "" {
-			return ReasonNotFit, fmt.Sprintf("%s: %s", to, why)
+			return Refusal{v1alpha1.ReasonNotFit, fmt.Sprintf("%s: %s", to, why), cure(s, m, target, why)}
 		}
 	}
 	switch {
 	case target.Leaving != "":
-		return ReasonNotFit, fmt.Sprintf("%s is about to go itself: %s", to, target.Leaving)
+		return Refusal{v1alpha1.ReasonNotFit, fmt.Sprintf("%s is about to go itself: %s", to, target.Leaving), s.Group.theSite(to)}
 	case !a.Sidecar.Answered || !a.MySQL.Direct:
-		return ReasonNotHealthy, "the active site " + a.Name + " does not answer in full, so it could not be fenced in time"
+		return Refusal{v1alpha1.ReasonNotHealthy, "the active site " + a.Name + " does not answer in full, so it could not be fenced in time", s.Group.everyRule()}
 	case target.MySQL.ReplicaOf != a.Name || !target.MySQL.IORunning || !target.MySQL.SQLRunning:
-		return ReasonNotReplicating, fmt.Sprintf("%s does not replicate from %s: %s", to, a.Name, detachedMessage(target))
+		return Refusal{v1alpha1.ReasonNotReplicating, fmt.Sprintf("%s does not replicate from %s: %s", to, a.Name, detachedMessage(target)), s.Group.theSite(to)}
 	case writableElsewhere(s, a.Name) != "":
-		return ReasonForeignWriter, writableElsewhere(s, a.Name) + " accepts writes too; it is being fenced"
+		return Refusal{v1alpha1.ReasonForeignWriter, writableElsewhere(s, a.Name) + " accepts writes too; it is being fenced", s.Group.everyRule()}
 	}
 	for _, site := range s.Sites {
 		if site.Busy != "" && a.Leaving == "" {
-			return ReasonBusy, fmt.Sprintf("%s is busy (%s) with the data of %s; ask again when it is done", site.Name, site.Busy, a.Name)
+			return Refusal{v1alpha1.ReasonCloneInProgress, fmt.Sprintf("%s is busy (%s) with the data of %s; ask again when it is done", site.Name, site.Busy, a.Name),
+				s.Group.waitAndAsk("see how far the work on its data is", to)}
 		}
 	}
-	return "", ""
+	return Refusal{}
+}
+
+// cure is what a person can do about a site that is not fit, by the guard that says so.
+func cure(s Snapshot, m Memory, site Site, why string) []Remedy {
+	if why == isEscrowMissing(s, m, site) {
+		return []Remedy{s.Group.restoreEscrow(site.Name), remedy("then", s.Group.moveTo(site.Name))}
+	}
+	return s.Group.theSite(site.Name)
 }
 
 // isClose is true if a replica needs so little more that writes may be stopped for it. A lag that is not known is none.
@@ -310,7 +328,7 @@ func moving(s Snapshot, d Decision) Decision {
 	from, _ := s.Site(t.From)
 	target, _ := s.Site(t.To)
 	again := Handover{From: t.From, To: t.To}
-	step, reason, effect := "", ReasonAwaitingFence, Effect(again)
+	step, reason, effect := "", v1alpha1.ReasonAwaitingFenceProof, Effect(again)
 	captured, fenced := capturedSet(s, from)
 	needed := captured.Union(target.MySQL.Retrieved)
 	lacks := needed.Subtract(target.MySQL.Executed)
@@ -320,17 +338,18 @@ func moving(s Snapshot, d Decision) Decision {
 	case lost:
 		return over
 	case s.Policy.AbortPlanned:
-		return d.revert(s, v1alpha1.PlannedAborted, ReasonAborted, "a person gave it up")
+		return d.revert(s, v1alpha1.PlannedAborted, v1alpha1.ReasonAborted, "a person gave it up", remedy("to try again", s.Group.moveTo(t.To)))
 	case unfit(s, d.Memory, target) != "":
-		return d.revert(s, v1alpha1.PlannedReverted, ReasonTargetLost, fmt.Sprintf("%s: %s", t.To, unfit(s, d.Memory, target)))
+		return d.revert(s, v1alpha1.PlannedReverted, v1alpha1.ReasonTargetLost, fmt.Sprintf("%s: %s", t.To, unfit(s, d.Memory, target)),
+			cure(s, d.Memory, target, unfit(s, d.Memory, target))...)
 	case !fenced:
 		step = fmt.Sprintf("%s has not reported itself fenced under epoch %d yet", t.From, s.Status.Epoch)
 	case target.Sidecar.Report.Epoch < s.Status.Epoch:
 		step = fmt.Sprintf("%s has not acknowledged epoch %d yet", t.To, s.Status.Epoch)
 	case !lacks.IsEmpty():
-		step, reason, effect = fmt.Sprintf("%s has %d transactions left to apply", t.To, lacks.Count()), ReasonDraining, Apply{Site: t.To, Set: needed}
+		step, reason, effect = fmt.Sprintf("%s has %d transactions left to apply", t.To, lacks.Count()), v1alpha1.ReasonDrainingRelayLog, Apply{Site: t.To, Set: needed}
 	case !elsewhere.IsEmpty():
-		step, reason = fmt.Sprintf("%s lacks %s, which %s has", t.To, elsewhere, where), ReasonMissingTransactions
+		step, reason = fmt.Sprintf("%s lacks %s, which %s has", t.To, elsewhere, where), v1alpha1.ReasonMissingTransactions
 	}
 	if g := gate(s, d.Memory); step == "" && g.Passed {
 		moved := s
@@ -340,8 +359,10 @@ func moving(s Snapshot, d Decision) Decision {
 		step = fmt.Sprintf("the gate is closed (%s)", strings.Join(append(g.Blockers, g.Writer), " "))
 	}
 	if paused := s.Now.Sub(t.StartedAt); !dying && paused > s.Policy.PlannedPauseTimeout {
-		return d.revert(s, v1alpha1.PlannedReverted, ReasonPauseTimeout,
-			fmt.Sprintf("%s, for longer than plannedPauseTimeout %s", step, s.Policy.PlannedPauseTimeout))
+		return d.revert(s, v1alpha1.PlannedReverted, v1alpha1.ReasonPauseTimeout,
+			fmt.Sprintf("%s, for longer than plannedPauseTimeout %s", step, s.Policy.PlannedPauseTimeout),
+			remedy("find out what holds it up (a long transaction, a lag of "+t.To+")", s.Group.Command("events", "", "--since 10m")),
+			remedy("then", s.Group.moveTo(t.To)))
 	}
 	return d.say(TopologyTransition, VerdictWait, reason, "%s", step).then(effect).within(time.Millisecond)
 }
@@ -378,15 +399,15 @@ func unfit(s Snapshot, m Memory, target Site) string {
 }
 
 // revert opens the old active site again, under a further epoch: the target may have heard of the one before.
-func (d Decision) revert(s Snapshot, phase v1alpha1.PlannedPhase, why Reason, message string) Decision {
+func (d Decision) revert(s Snapshot, phase v1alpha1.PlannedPhase, why Reason, message string, remedies ...Remedy) Decision {
 	t := s.Status.Transition
-	p := Planned{From: t.From, To: t.To, Cause: CauseRequested, StartedAt: t.StartedAt}
+	p := Planned{From: t.From, To: t.To, Cause: v1alpha1.ReasonRequested, StartedAt: t.StartedAt}
 	if s.Status.Planned != nil {
 		p = *s.Status.Planned
 	}
-	d = d.retarget(s, t.From, ReasonReverted)
-	d = d.end(p, s.Now, phase, why, "%s; %s is opened again", message, t.From)
-	return d.say(TopologyTransition, VerdictFailover, ReasonReverted, "the planned failover to %s ends: %s; %s is opened again", t.To, message, t.From)
+	d = d.retarget(s, t.From, v1alpha1.ReasonPlannedReverted)
+	d = d.end(p, s.Now, phase, why, "%s; %s is opened again", message, t.From).advise(remedies...)
+	return d.say(TopologyTransition, VerdictFailover, v1alpha1.ReasonPlannedReverted, "the planned failover to %s ends: %s; %s is opened again", t.To, message, t.From)
 }
 
 // paused is true while a person keeps the operator from changing roles by itself.

@@ -18,7 +18,7 @@ func drawPlanned(t *rapid.T) Snapshot {
 	s.Status.ActiveSite = "b"
 	s.Status.Transition = &Transition{Kind: v1alpha1.FailoverPlanned, Step: v1alpha1.TransitionFencing, From: "a", To: "b",
 		StartedAt: s.Now.Add(-time.Duration(rapid.IntRange(0, 6).Draw(t, "since")) * time.Second), DetectedAt: s.Now}
-	s.Status.Planned = &Planned{From: "a", To: "b", Cause: CauseRequested, Phase: v1alpha1.PlannedMoving}
+	s.Status.Planned = &Planned{From: "a", To: "b", Cause: v1alpha1.ReasonRequested, Phase: v1alpha1.PlannedMoving}
 	s.Policy.PlannedTo = "b"
 	for i := range s.Sites {
 		site := &s.Sites[i]
@@ -95,12 +95,12 @@ func TestForecastAnswersAsTheDecisionWould(t *testing.T) {
 		change func(*Snapshot)
 		want   Reason
 	}{
-		"nobody is fit":          {func(s *Snapshot) { s.Sites[1].Busy, s.Sites[2].Busy = "Clone", "Clone" }, ReasonNoCandidate},
-		"mode Manual":            {func(s *Snapshot) { s.Policy.Mode = v1alpha1.FailoverManual }, ReasonModeManual},
-		"cooldown":               {func(s *Snapshot) { s.Status.CooldownUntil = s.Now.Add(time.Minute) }, ReasonCooldown},
-		"paused":                 {func(s *Snapshot) { s.Policy.PausedUntil = s.Now.Add(time.Minute) }, ReasonPaused},
-		"loss budget":            {func(s *Snapshot) { s.Policy.MaxLost = new(int64) }, ReasonLossBudget},
-		"a voucher out of reach": {func(s *Snapshot) { s.Sites[2].Sidecar.Answered = false }, ReasonVouched},
+		"nobody is fit":          {func(s *Snapshot) { s.Sites[1].Busy, s.Sites[2].Busy = "Clone", "Clone" }, v1alpha1.ReasonNoFitCandidate},
+		"mode Manual":            {func(s *Snapshot) { s.Policy.Mode = v1alpha1.FailoverManual }, v1alpha1.ReasonModeManual},
+		"cooldown":               {func(s *Snapshot) { s.Status.CooldownUntil = s.Now.Add(time.Minute) }, v1alpha1.ReasonCooldown},
+		"paused":                 {func(s *Snapshot) { s.Policy.PausedUntil = s.Now.Add(time.Minute) }, v1alpha1.ReasonPaused},
+		"loss budget":            {func(s *Snapshot) { s.Policy.MaxLost = new(int64) }, v1alpha1.ReasonLossBudget},
+		"a voucher out of reach": {func(s *Snapshot) { s.Sites[2].Sidecar.Answered = false }, v1alpha1.ReasonSiteMayStillVouch},
 	} {
 		changed := s
 		changed.Sites = slices.Clone(s.Sites)
@@ -128,7 +128,7 @@ func TestTheOnlyHopeIsProtected(t *testing.T) {
 	if !protected() {
 		t.Error("the only candidate may be evicted because somebody wants to")
 	}
-	s.Status.Planned = &Planned{From: "b", To: "a", Cause: CauseLeaving, Phase: v1alpha1.PlannedSucceeded, Answered: true, FinishedAt: s.Now}
+	s.Status.Planned = &Planned{From: "b", To: "a", Cause: v1alpha1.ReasonSiteLeaving, Phase: v1alpha1.PlannedSucceeded, Answered: true, FinishedAt: s.Now}
 	if protected() {
 		t.Error("a drained node keeps the site that gave its role away for that")
 	}

@@ -199,7 +199,7 @@ func TestForgettingOnlyDelays(t *testing.T) {
 		s := drawSnapshot(t)
 		m := drawMemory(t, s)
 		with, without := Decide(s, m), Decide(s, Memory{})
-		if without.Verdict == VerdictPromote && with.Verdict == VerdictWait && with.Reason == ReasonAwaitingFence {
+		if without.Verdict == VerdictPromote && with.Verdict == VerdictWait && with.Reason == v1alpha1.ReasonAwaitingFenceProof {
 			t.Fatal("I9: without memory the gate passes, with memory it does not")
 		}
 	})

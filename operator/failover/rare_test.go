@@ -112,7 +112,7 @@ func TestWhatAReplacedSiteHoldsForTheGroupIsMissedI7(t *testing.T) {
 		s.Sites[i].Sidecar.Report.Epoch = 4
 	}
 	d := Decide(s, Memory{})
-	if d.Verdict != VerdictBlocked || d.Reason != ReasonMissingTransactions {
+	if d.Verdict != VerdictBlocked || d.Reason != v1alpha1.ReasonMissingTransactions {
 		t.Errorf("I7: %s %s: %s", d.Verdict, d.Reason, d.Message)
 	}
 	for _, e := range d.Effects {

@@ -326,12 +326,12 @@ func (r Run) String() string {
 }
 
 // earlierPod says of a site whose pod answers that another one may be left, and what to do; empty normally.
-func earlierPod(site Site) (reason, message string) {
+func earlierPod(site Site) (reason Reason, message string) {
 	r, more := site.beside(site.Pod.UID)
 	if !more || !site.Sidecar.Answered {
 		return "", ""
 	}
-	return string(ReasonEarlierPod), fmt.Sprintf("%s: what this one says proves nothing of it. It counts as ended once its node is Ready for %s, "+
+	return v1alpha1.ReasonEarlierPodMayRun, fmt.Sprintf("%s: what this one says proves nothing of it. It counts as ended once its node is Ready for %s, "+
 		"is taken out of the cluster, or is tainted %s because it is down", r, RunsKept, v1alpha1.OutOfServiceTaint)
 }
 

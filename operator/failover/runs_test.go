@@ -257,7 +257,7 @@ func TestAnotherPodOfTheActiveSiteMayBeOpenI1(t *testing.T) {
 			if diff := cmp.Diff([]Effect{Select{Site: "a"}, Announce{}}, d.Effects); diff != "" {
 				t.Errorf("%s: nobody is fenced, for nobody else takes over (-want +got):\n%s", name, diff)
 			}
-			if d.Reason != ReasonEarlierPod || !strings.Contains(d.Message, "old on node n1") {
+			if d.Reason != v1alpha1.ReasonEarlierPodMayRun || !strings.Contains(d.Message, "old on node n1") {
 				t.Errorf("%s: %s: %s", name, d.Reason, d.Message)
 			}
 		}
@@ -349,10 +349,10 @@ func TestAnEarlierPodIsToldI4(t *testing.T) {
 		s.Status.Runs = map[string][]Run{name: {on("old", "n1")}}
 		podOn(&s, site, "new", "n2", "v")
 		d := Decide(s, Memory{})
-		if v := d.Views[site]; v.Reason != string(ReasonEarlierPod) || !strings.Contains(v.Message, v1alpha1.OutOfServiceTaint) || !v.Healthy {
+		if v := d.Views[site]; v.Reason != v1alpha1.ReasonEarlierPodMayRun || !strings.Contains(v.Message, v1alpha1.OutOfServiceTaint) || !v.Healthy {
 			t.Errorf("%s: %s: %s", name, v.Reason, v.Message)
 		}
-		if f := d.Forecast; f == nil || f.BlockedBy != ReasonVouched || !strings.Contains(f.Message, "old on node n1") {
+		if f := d.Forecast; f == nil || f.BlockedBy != v1alpha1.ReasonSiteMayStillVouch || !strings.Contains(f.Message, "old on node n1") {
 			t.Errorf("%s: forecast %+v", name, d.Forecast)
 		}
 		s.Sites[0].Sidecar, s.Sites[0].MySQL = Sidecar{}, MySQL{}
@@ -361,7 +361,7 @@ func TestAnEarlierPodIsToldI4(t *testing.T) {
 			d = Decide(s, d.Memory)
 			s.Status = d.Status
 		}
-		if d.Reason != ReasonVouched || !d.Blocked() || d.Status.Transition != nil {
+		if d.Reason != v1alpha1.ReasonSiteMayStillVouch || !d.Blocked() || d.Status.Transition != nil {
 			t.Errorf("I4: %s: %s %s: %s", name, d.Verdict, d.Reason, d.Message)
 		}
 		if text := fmt.Sprint(Explain(s, d.Memory, d).Rules); !strings.Contains(text, "old on node n1") {

@@ -160,7 +160,7 @@ func worlds() []seenWorld {
 	add("b and c leave", atRest, each(1, func(b *Site) { b.Leaving = "drained" }), each(2, func(c *Site) { c.Leaving = "drained" }))
 	add("b and c leave, and c was the hope", atRest, each(1, func(b *Site) { b.Leaving = "drained" }), each(2, func(c *Site) { c.Leaving = "drained" }), func(s *Snapshot, m *Memory) { m.HopeAt = map[string]time.Time{"c": s.Now.Add(-time.Second)} })
 	add("b leaves", atRest, each(1, func(b *Site) { b.Leaving = "drained" }))
-	gave := func(phase v1alpha1.PlannedPhase, cause string, left, over time.Duration) func(*Snapshot, *Memory) {
+	gave := func(phase v1alpha1.PlannedPhase, cause Reason, left, over time.Duration) func(*Snapshot, *Memory) {
 		return func(s *Snapshot, m *Memory) {
 			s.Status.Planned = &Planned{From: "b", To: "a", Cause: cause, Phase: phase, FinishedAt: s.Now.Add(-over), Answered: true}
 			m.LeavingOf = map[string]time.Time{"b": s.Now.Add(-left)}
@@ -168,13 +168,13 @@ func worlds() []seenWorld {
 		}
 	}
 	leaves := each(1, func(b *Site) { b.Leaving = "drained" })
-	add("b has given its role away, and leaves", atRest, leaves, silent(2), gave(v1alpha1.PlannedSucceeded, CauseLeaving, time.Minute, time.Second))
-	add("b gave it away long ago, and leaves again", atRest, leaves, silent(2), gave(v1alpha1.PlannedSucceeded, CauseLeaving, time.Minute, time.Hour))
-	add("b gave it away lately, and leaves again", atRest, leaves, silent(2), gave(v1alpha1.PlannedSucceeded, CauseLeaving, time.Second, time.Minute))
-	add("b gave it away long ago, and leaves since", atRest, leaves, silent(2), gave(v1alpha1.PlannedSucceeded, CauseLeaving, 2*time.Hour, time.Hour))
-	add("b was asked to give it away, and leaves", atRest, leaves, silent(2), gave(v1alpha1.PlannedSucceeded, CauseRequested, time.Minute, time.Second))
-	add("b could not give it away, and leaves", atRest, leaves, silent(2), gave(v1alpha1.PlannedReverted, CauseLeaving, time.Minute, time.Second))
-	add("b has given its role away, and stays", atRest, silent(2), gave(v1alpha1.PlannedSucceeded, CauseLeaving, time.Minute, time.Second))
+	add("b has given its role away, and leaves", atRest, leaves, silent(2), gave(v1alpha1.PlannedSucceeded, v1alpha1.ReasonSiteLeaving, time.Minute, time.Second))
+	add("b gave it away long ago, and leaves again", atRest, leaves, silent(2), gave(v1alpha1.PlannedSucceeded, v1alpha1.ReasonSiteLeaving, time.Minute, time.Hour))
+	add("b gave it away lately, and leaves again", atRest, leaves, silent(2), gave(v1alpha1.PlannedSucceeded, v1alpha1.ReasonSiteLeaving, time.Second, time.Minute))
+	add("b gave it away long ago, and leaves since", atRest, leaves, silent(2), gave(v1alpha1.PlannedSucceeded, v1alpha1.ReasonSiteLeaving, 2*time.Hour, time.Hour))
+	add("b was asked to give it away, and leaves", atRest, leaves, silent(2), gave(v1alpha1.PlannedSucceeded, v1alpha1.ReasonRequested, time.Minute, time.Second))
+	add("b could not give it away, and leaves", atRest, leaves, silent(2), gave(v1alpha1.PlannedReverted, v1alpha1.ReasonSiteLeaving, time.Minute, time.Second))
+	add("b has given its role away, and stays", atRest, silent(2), gave(v1alpha1.PlannedSucceeded, v1alpha1.ReasonSiteLeaving, time.Minute, time.Second))
 	add("b is far behind", atRest, each(1, func(b *Site) { b.MySQL.LagSeconds = lag(30); b.MySQL.Executed = set("A:1-100") }))
 	add("b is far behind, with a limit to reads", atRest, each(1, func(b *Site) { b.MySQL.LagSeconds = lag(30) }), policy(func(p *Policy) { p.MaxReadLag = 10 * time.Second }))
 	add("b's lag is not known, with a limit to reads", atRest, each(1, func(b *Site) { b.MySQL.LagSeconds = nil }), policy(func(p *Policy) { p.MaxReadLag = 10 * time.Second }))
@@ -270,7 +270,7 @@ func worlds() []seenWorld {
 	add("b is being opened", failingOver, opening)
 	add("b is open", failingOver, opening, each(1, func(b *Site) { b.MySQL.SuperReadOnly, b.MySQL.ReadOnly = false, false }))
 	moving := func(s *Snapshot, _ *Memory) {
-		s.Status.Transition.Kind, s.Status.Planned = v1alpha1.FailoverPlanned, &Planned{From: "a", To: "b", Cause: CauseRequested, Phase: v1alpha1.PlannedMoving}
+		s.Status.Transition.Kind, s.Status.Planned = v1alpha1.FailoverPlanned, &Planned{From: "a", To: "b", Cause: v1alpha1.ReasonRequested, Phase: v1alpha1.PlannedMoving}
 	}
 	add("the role moves", failingOver, moving, each(0, func(a *Site) { *a = seen("a", "A:1-1000", 4) }))
 	add("the role moves, a is silent", failingOver, moving)

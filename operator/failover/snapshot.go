@@ -51,7 +51,9 @@ const OpenValidity = 4 * time.Second
 
 // Snapshot is everything that was seen in one poll. Sites are sorted by name.
 type Snapshot struct {
-	Now    time.Time
+	Now time.Time
+	// Group is what commands for people name it.
+	Group  Group
 	Policy Policy
 	Status Durable
 	Sites  []Site
@@ -93,7 +95,7 @@ type Transition struct {
 	Step         v1alpha1.TransitionStep
 	From, To     string
 	FromUUID     string
-	Reason       string
+	Reason       Reason
 	DetectedAt   time.Time
 	StartedAt    time.Time
 	GatePassedAt time.Time

@@ -13,6 +13,12 @@ import (
 	"github.com/mysql-mfg/mfg/api/wire"
 )
 
+// The reasons of an active site that is open, and whose volume takes no writes: its sidecar's own words.
+const (
+	ReasonDiskStalled = Reason(wire.WriteDiskStalled)
+	ReasonDiskFailed  = Reason(wire.WriteDiskFailed)
+)
+
 // An active site is open, its sidecar and its MySQL answer, and its data volume takes no writes: every commit hangs, or fails. It looks
 // healthy to every other rule. After stallTimeout it is replaced by a site whose own volume takes writes (decision 0020).
 
@@ -76,10 +82,10 @@ func stalled(s Snapshot, d Decision, a Site) Decision {
 		return d
 	}
 	why := Reason(a.Sidecar.Report.WriteProbe.Reason)
-	if refused, _ := preflight(s, d.Memory, a, best.Site.Name); why == ReasonDiskFailed && refused == "" && !triedPlanned(s) {
+	if refused := preflight(s, d.Memory, a, best.Site.Name); why == ReasonDiskFailed && refused.Reason == "" && !triedPlanned(s) {
 		if near, _ := isClose(a, best.Site); near {
 			// Its commits fail and do not hang, so it can be fenced with all that it holds: that loses nothing.
-			return d.move(s, Planned{From: a.Name, To: best.Site.Name, Cause: CauseDisk, StartedAt: s.Now})
+			return d.move(s, Planned{From: a.Name, To: best.Site.Name, Cause: v1alpha1.ReasonVolumeFails, StartedAt: s.Now})
 		}
 	}
 	d.Effects = nil
@@ -92,13 +98,13 @@ func stalled(s Snapshot, d Decision, a Site) Decision {
 // overDisk is true for a change that replaces a site because its volume takes no writes: it is not opened again for what it alone has,
 // which is fetched from it while it answers.
 func (t *Transition) overDisk() bool {
-	return t.Reason == string(ReasonDiskStalled) || t.Reason == string(ReasonDiskFailed)
+	return t.Reason == ReasonDiskStalled || t.Reason == ReasonDiskFailed
 }
 
 // triedPlanned is true if the last planned failover was given up that was to end the same trouble.
 func triedPlanned(s Snapshot) bool {
 	p := s.Status.Planned
-	return p != nil && p.Cause == CauseDisk && p.Phase == v1alpha1.PlannedReverted && s.Now.Sub(p.FinishedAt) < leavingRetryMost
+	return p != nil && p.Cause == v1alpha1.ReasonVolumeFails && p.Phase == v1alpha1.PlannedReverted && s.Now.Sub(p.FinishedAt) < leavingRetryMost
 }
 
 // stallRule says how far that is, for people.

@@ -71,13 +71,13 @@ func TestAStalledVolumeMovesTheRole(t *testing.T) {
 		}, time.Minute, v1alpha1.FailoverEmergency, "b", ""},
 		"it fails, and b does not receive": {wire.WriteDiskFailed, func(s *Snapshot) { s.Sites[1].MySQL.IORunning = false }, time.Minute, v1alpha1.FailoverEmergency, "b", ""},
 		"it fails, another move was given up": {wire.WriteDiskFailed, func(s *Snapshot) {
-			s.Status.Planned = &Planned{From: "a", To: "b", Cause: CauseRequested, Phase: v1alpha1.PlannedReverted, FinishedAt: s.Now, Answered: true}
+			s.Status.Planned = &Planned{From: "a", To: "b", Cause: v1alpha1.ReasonRequested, Phase: v1alpha1.PlannedReverted, FinishedAt: s.Now, Answered: true}
 		}, time.Minute, v1alpha1.FailoverPlanned, "b", ""},
 		"it fails, as one before that has moved": {wire.WriteDiskFailed, func(s *Snapshot) {
-			s.Status.Planned = &Planned{From: "b", To: "a", Cause: CauseDisk, Phase: v1alpha1.PlannedSucceeded, FinishedAt: s.Now, Answered: true}
+			s.Status.Planned = &Planned{From: "b", To: "a", Cause: v1alpha1.ReasonVolumeFails, Phase: v1alpha1.PlannedSucceeded, FinishedAt: s.Now, Answered: true}
 		}, time.Minute, v1alpha1.FailoverPlanned, "b", ""},
 		"it fails, and was not fenced long ago": {wire.WriteDiskFailed, func(s *Snapshot) {
-			s.Status.Planned = &Planned{From: "a", To: "b", Cause: CauseDisk, Phase: v1alpha1.PlannedReverted, FinishedAt: s.Now.Add(time.Minute - leavingRetryMost), Answered: true}
+			s.Status.Planned = &Planned{From: "a", To: "b", Cause: v1alpha1.ReasonVolumeFails, Phase: v1alpha1.PlannedReverted, FinishedAt: s.Now.Add(time.Minute - leavingRetryMost), Answered: true}
 		}, time.Minute, v1alpha1.FailoverPlanned, "b", ""},
 		"mode Manual, and nobody is fit": {wire.WriteDiskStalled, func(s *Snapshot) {
 			s.Policy.Mode, volumeOf(s, 1).Outcome, volumeOf(s, 2).Outcome = v1alpha1.FailoverManual, wire.WriteFails, wire.WriteFails
@@ -89,7 +89,7 @@ func TestAStalledVolumeMovesTheRole(t *testing.T) {
 			s.Sites[0].MySQL.Executed, s.Sites[2].MySQL.Executed, volumeOf(s, 1).Outcome, volumeOf(s, 2).Outcome = set("A:1-10"), set("A:1-10"), wire.WriteFails, wire.WriteFails
 		}, time.Hour, "", "", "no site is fit (b: its own volume takes no writes (), c: its own volume takes no writes ())"},
 		"it fails, and was not fenced": {wire.WriteDiskFailed, func(s *Snapshot) {
-			s.Status.Planned = &Planned{From: "a", To: "b", Cause: CauseDisk, Phase: v1alpha1.PlannedReverted, FinishedAt: s.Now, Answered: true}
+			s.Status.Planned = &Planned{From: "a", To: "b", Cause: v1alpha1.ReasonVolumeFails, Phase: v1alpha1.PlannedReverted, FinishedAt: s.Now, Answered: true}
 		}, time.Minute, v1alpha1.FailoverEmergency, "b", ""},
 	} {
 		s := stalledGroup(tc.reason)
@@ -103,7 +103,7 @@ func TestAStalledVolumeMovesTheRole(t *testing.T) {
 			if slices.Contains(d.Effects, Effect(Select{Site: "a"})) {
 				t.Errorf("%s: the role is given to a, too: %v", name, d.Effects)
 			}
-			if kind == v1alpha1.FailoverEmergency && (tr.Reason != tc.reason || tr.StartedAt.Sub(tr.DetectedAt) != time.Minute) {
+			if kind == v1alpha1.FailoverEmergency && (tr.Reason != Reason(tc.reason) || tr.StartedAt.Sub(tr.DetectedAt) != time.Minute) {
 				t.Errorf("%s: %s, detected %s before", name, tr.Reason, tr.StartedAt.Sub(tr.DetectedAt))
 			}
 		}
@@ -146,9 +146,9 @@ func TestAStallCountsUnbroken(t *testing.T) {
 
 // TestAStalledSiteIsNotOpenedAgain: fenced, it may have more than its successor, which fetches that; it is no place to go back to.
 func TestAStalledSiteIsNotOpenedAgain(t *testing.T) {
-	for reason, again := range map[Reason]bool{ReasonDiskStalled: false, ReasonDiskFailed: false, ReasonActiveSiteSilent: true} {
+	for reason, again := range map[Reason]bool{ReasonDiskStalled: false, ReasonDiskFailed: false, v1alpha1.ReasonActiveSiteSilent: true} {
 		s, m := cutOff()
-		s.Status.Transition.Reason = string(reason)
+		s.Status.Transition.Reason = reason
 		s.Sites[0] = seen("a", "A:1-10", 4)
 		d := Decide(s, m)
 		if back := d.Status.ActiveSite == "a"; back != again {

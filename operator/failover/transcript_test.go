@@ -4,6 +4,7 @@ package failover
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -314,7 +315,7 @@ func describe(now time.Time, before Durable, d Decision) string {
 			r := d.Status.Records[0]
 			fmt.Fprintf(&b, " record lost=%d exact=%t", r.LostTransactions, r.LossExact)
 		}
-		if p := d.Status.Planned; p != nil && (before.Planned == nil || *p != *before.Planned) {
+		if p := d.Status.Planned; p != nil && (before.Planned == nil || !reflect.DeepEqual(*p, *before.Planned)) {
 			fmt.Fprintf(&b, "\n       planned %s to %s %s %s answered=%t: %s", p.Cause, p.To, p.Phase, p.Reason, p.Answered, short(p.Message))
 		}
 		b.WriteString("\n")

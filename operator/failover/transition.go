@@ -22,18 +22,18 @@ func fencing(s Snapshot, d Decision) Decision {
 	t := s.Status.Transition
 	target, _ := s.Site(t.To)
 	if ordered(s) && s.Policy.ForceTo != t.To {
-		return d.retarget(s, s.Policy.ForceTo, ReasonForced).say(TopologyTransition, VerdictFailover, ReasonForced,
+		return d.retarget(s, s.Policy.ForceTo, v1alpha1.ReasonForced).say(TopologyTransition, VerdictFailover, v1alpha1.ReasonForced,
 			"a person ordered %s to take over and accepted the loss", s.Policy.ForceTo)
 	}
 	if planned(t) {
 		return moving(s, d)
 	}
 	if back, whole := returnedWhole(s, d.Memory, target); whole {
-		return d.retarget(s, back.Name, ReasonReturnedWhole).say(TopologyTransition, VerdictFailover, ReasonReturnedWhole,
+		return d.retarget(s, back.Name, v1alpha1.ReasonReturnedWhole).say(TopologyTransition, VerdictFailover, v1alpha1.ReasonReturnedWhole,
 			"%s is back, fenced, and holds more than %s: it is opened again and nothing is lost", back.Name, t.To)
 	}
 	if why, patience := targetUnfit(s, d.Memory, target); patience > 0 {
-		return d.say(TopologyTransition, VerdictWait, ReasonTargetSilent, "%s is to be opened but %s", t.To, why).
+		return d.say(TopologyTransition, VerdictWait, v1alpha1.ReasonTargetSilent, "%s is to be opened but %s", t.To, why).
 			then(Announce{Fence: fenceTargets(t)}).within(s.Policy.PollInterval / 4)
 	} else if why != "" {
 		return targetLost(s, d, why)
@@ -42,7 +42,7 @@ func fencing(s Snapshot, d Decision) Decision {
 		if late(s, d.Memory.DrainSince) {
 			return targetLost(s, d, fmt.Sprintf("does not acknowledge epoch %d (%s)", s.Status.Epoch, target.Sidecar.Report.Message))
 		}
-		return d.say(TopologyTransition, VerdictWait, ReasonAwaitingFence, "%s has not acknowledged epoch %d yet", t.To, s.Status.Epoch).
+		return d.say(TopologyTransition, VerdictWait, v1alpha1.ReasonAwaitingFenceProof, "%s has not acknowledged epoch %d yet", t.To, s.Status.Epoch).
 			then(Announce{Fence: fenceTargets(t)}).within(s.Policy.PollInterval / 4)
 	}
 	if wait, waiting := drained(s, d, target); waiting {
@@ -53,11 +53,11 @@ func fencing(s Snapshot, d Decision) Decision {
 		return gateClosed(s, d, g)
 	}
 	if over := overBudget(s, t.known(s, d.Memory, target), target); over != "" && t.From != "" && t.From != t.To && !forced(s) {
-		return d.say(TopologyTransition, VerdictBlocked, ReasonLossBudget, "%s; %s", over, override(t.To))
+		return d.say(TopologyTransition, VerdictBlocked, v1alpha1.ReasonLossBudget, "%s; %s", over, override(t.To))
 	}
 	if isUnnoted(target) {
 		// Whoever polls is told when it does. With a thousand new groups, looking more often cost half of the processor time.
-		return d.say(TopologyTransition, VerdictWait, ReasonVolumeNotNoted, "%s is opened once status holds the name of its data volume", t.To)
+		return d.say(TopologyTransition, VerdictWait, v1alpha1.ReasonVolumeNotNoted, "%s is opened once status holds the name of its data volume", t.To)
 	}
 	return pass(s, d, target, g)
 }
@@ -136,10 +136,10 @@ func targetLost(s Snapshot, d Decision, why string) Decision {
 	}
 	if lacks := t.FromExecuted.Subtract(next.All); t.From == "" && !lacks.IsEmpty() {
 		// The first active site was chosen because it holds what any site held; silent as it is now, it holds that still (I7).
-		return d.say(TopologyTransition, VerdictBlocked, ReasonTargetLost, "%s %s, and %s lacks %s, which it held; bring it back; %s",
+		return d.say(TopologyTransition, VerdictBlocked, v1alpha1.ReasonTargetLost, "%s %s, and %s lacks %s, which it held; bring it back; %s",
 			t.To, why, next.Site.Name, lacks, override(next.Site.Name)).then(Announce{Fence: fenceTargets(t)})
 	}
-	return d.retarget(s, next.Site.Name, ReasonTargetLost).say(TopologyTransition, VerdictFailover, ReasonTargetLost,
+	return d.retarget(s, next.Site.Name, v1alpha1.ReasonTargetLost).say(TopologyTransition, VerdictFailover, v1alpha1.ReasonTargetLost,
 		"%s %s; %s takes its place", t.To, why, next.Site.Name)
 }
 
@@ -167,14 +167,14 @@ func drained(s Snapshot, d Decision, target Site) (Decision, bool) {
 	}
 	if left.IsEmpty() && !lacks.IsEmpty() && unsettled(s, d.Memory, where) {
 		// It may be fetched from nobody: with what is good, what was written off would come too (I10).
-		return d.say(TopologyTransition, VerdictBlocked, ReasonMissingTransactions, "%s lacks %s, which only %s has, together with what may have been written off; bring back %s; %s",
+		return d.say(TopologyTransition, VerdictBlocked, v1alpha1.ReasonMissingTransactions, "%s lacks %s, which only %s has, together with what may have been written off; bring back %s; %s",
 			target.Name, lacks, where, s.Status.Transition.From, override(target.Name)).then(Announce{Fence: fenceTargets(s.Status.Transition)}), true
 	}
-	effects, reason := []Effect{Drain{Site: target.Name}}, ReasonDraining
+	effects, reason := []Effect{Drain{Site: target.Name}}, v1alpha1.ReasonDrainingRelayLog
 	message := fmt.Sprintf("%s has %d transactions left to apply", target.Name, left.Count())
 	if left.IsEmpty() && !lacks.IsEmpty() && (!receiving || target.MySQL.ReplicaOf == where) {
 		// Only with an empty relay log that nothing is added to: another source would throw away what is in it (I8).
-		effects, reason = []Effect{Follow{Site: target.Name, Source: where}}, ReasonMissingTransactions
+		effects, reason = []Effect{Follow{Site: target.Name, Source: where}}, v1alpha1.ReasonMissingTransactions
 		if source, _ := s.Site(where); source.MySQL.ReplicaHost != "" {
 			effects = append([]Effect{Drain{Site: where}}, effects...)
 		}
@@ -185,12 +185,12 @@ func drained(s Snapshot, d Decision, target Site) (Decision, bool) {
 		return d, false // a person ordered it, and what is left cannot be applied
 	}
 	if next, found := unbroken(s, d.Memory, target); found && late(s, d.Memory.DrainSince) {
-		return d.retarget(s, next, ReasonTargetLost).say(TopologyTransition, VerdictFailover, ReasonTargetLost,
+		return d.retarget(s, next, v1alpha1.ReasonTargetLost).say(TopologyTransition, VerdictFailover, v1alpha1.ReasonTargetLost,
 			"%s cannot apply what it has received (%s); %s takes its place", target.Name, target.MySQL.SQLError, next), true
 	}
 	if late(s, d.Memory.DrainSince) {
 		// Going on would lose what is known to exist; a person may order that, the system does not.
-		return d.say(TopologyTransition, VerdictBlocked, ReasonDrainTimeout, "%s, for longer than drainTimeout %s; %s",
+		return d.say(TopologyTransition, VerdictBlocked, v1alpha1.ReasonDrainTimeout, "%s, for longer than drainTimeout %s; %s",
 			message, s.Policy.DrainTimeout, override(target.Name)), true
 	}
 	return d.say(TopologyTransition, VerdictWait, reason, "%s", message), true
@@ -230,10 +230,10 @@ func gateClosed(s Snapshot, d Decision, g Gate) Decision {
 		if late(s, d.Memory.DrainSince) {
 			verdict, message = VerdictBlocked, message+"; bring it back; "+override(t.To)
 		}
-		return d.say(TopologyTransition, verdict, ReasonAwaitingFence, "%s", message).then(Announce{Fence: g.Blockers}).within(s.Policy.PollInterval / 8)
+		return d.say(TopologyTransition, verdict, v1alpha1.ReasonAwaitingFenceProof, "%s", message).then(Announce{Fence: g.Blockers}).within(s.Policy.PollInterval / 8)
 	}
 	if g.Writer != "" {
-		return d.say(TopologyTransition, VerdictBlocked, ReasonForeignWriter, "%s accepts writes; it is being fenced, and %s is opened once it is; see the log of its sidecar if that lasts", g.Writer, t.To).
+		return d.say(TopologyTransition, VerdictBlocked, v1alpha1.ReasonForeignWriter, "%s accepts writes; it is being fenced, and %s is opened once it is; see the log of its sidecar if that lasts", g.Writer, t.To).
 			then(Announce{Fence: []string{g.Writer}}).within(s.Policy.PollInterval / 8)
 	}
 	if from, _ := s.Site(t.From); from.Reachable() {
@@ -241,19 +241,19 @@ func gateClosed(s Snapshot, d Decision, g Gate) Decision {
 		d = d.then(Announce{Fence: fenceTargets(t)})
 	}
 	if len(g.Blockers) > 0 {
-		return d.say(TopologyTransition, VerdictBlocked, ReasonVouched,
+		return d.say(TopologyTransition, VerdictBlocked, v1alpha1.ReasonSiteMayStillVouch,
 			"no proof that %s is fenced, and %s may still tell it that it is active; bring it back, taint its node %s if it is down; %s",
 			t.From, s.named(g.Blockers), v1alpha1.OutOfServiceTaint, override(t.To))
 	}
 	if g.Outlived != "" {
-		return d.say(TopologyTransition, VerdictBlocked, ReasonOutlived, "no proof that %s is fenced: %s; %s; %s",
+		return d.say(TopologyTransition, VerdictBlocked, v1alpha1.ReasonLeaseOutlived, "no proof that %s is fenced: %s; %s; %s",
 			t.From, g.Outlived, outlivedRemedy(t.From), override(t.To))
 	}
 	left := g.ReadyAt.Sub(s.Now)
 	if from, _ := s.Site(t.From); !from.Reachable() && left > AskTimeout {
 		left -= AskTimeout // the next look waits for the silent site and ends when the lease has run out
 	}
-	return d.say(TopologyTransition, VerdictWait, ReasonAwaitingFence,
+	return d.say(TopologyTransition, VerdictWait, v1alpha1.ReasonAwaitingFenceProof,
 		"no proof that %s is fenced yet; its lease has run out at %s", t.From, g.ReadyAt.UTC().Format(time.RFC3339)).within(left)
 }
 
@@ -271,7 +271,7 @@ func pass(s Snapshot, d Decision, target Site, g Gate) Decision {
 	}
 	d.Status.Transition = &t
 	d.Persist, d.Hold = true, false
-	return d.say(TopologyTransition, VerdictPromote, ReasonGatePassed, "%s is opened: %s", t.To, strings.Join(t.Evidence, "; ")).
+	return d.say(TopologyTransition, VerdictPromote, v1alpha1.ReasonGatePassed, "%s is opened: %s", t.To, strings.Join(t.Evidence, "; ")).
 		then(Select{Site: t.To}, Detach{Site: t.To}, Open{Site: t.To}).within(time.Millisecond)
 }
 
@@ -287,19 +287,19 @@ func opening(s Snapshot, d Decision) Decision {
 		d.Hold = isUnescrowed(s, d.Memory, target) != "" // I16: as in steady
 		return complete(s, d)
 	case ordered(s) && s.Policy.ForceTo != t.To:
-		return due(s, d.closed(s), TopologyActiveReadOnly, ReasonForced)
+		return due(s, d.closed(s), TopologyActiveReadOnly, v1alpha1.ReasonForced)
 	case target.Sidecar.Answered && target.MySQL.Direct && (target.OtherVolume || !target.MySQL.Executed.Contains(t.ToExecuted)):
 		if ordered(s) { // it is this site that was ordered
 			return accepted(s, d, target)
 		}
 		// What it had when its gate was passed is gone: opened now, it would be a copy from the past (I7, I12).
 		d.Memory.Executed[t.To] = t.ToExecuted
-		return due(s, d.closed(s), TopologyActiveReadOnly, ReasonActiveSiteBehind)
+		return due(s, d.closed(s), TopologyActiveReadOnly, v1alpha1.ReasonActiveSiteBehind)
 	case target.Sidecar.Answered && target.MySQL.Direct:
 		if r, may := target.writesBeside(target.Pod.UID); may {
 			return anew(s, d.closed(s), target, r) // the pod that was let open is another one, and may be open
 		}
-		if next := due(s, d.closed(s), TopologyActiveReadOnly, ReasonCannotOpen); stuck && next.Verdict != VerdictBlocked {
+		if next := due(s, d.closed(s), TopologyActiveReadOnly, v1alpha1.ReasonActiveSiteCannotOpen); stuck && next.Verdict != VerdictBlocked {
 			return next
 		}
 		if why := isUnescrowed(s, d.Memory, target); why != "" {
@@ -311,14 +311,14 @@ func opening(s Snapshot, d Decision) Decision {
 		}
 		return d
 	case target.Sidecar.Answered && down < s.Policy.CrashGrace, d.Memory.SilentPolls[t.To] < s.Policy.Threshold && !target.Sidecar.Answered:
-		return d.say(TopologyTransition, VerdictWait, ReasonOpening, "%s stopped answering while it was being opened", t.To)
+		return d.say(TopologyTransition, VerdictWait, v1alpha1.ReasonOpening, "%s stopped answering while it was being opened", t.To)
 	}
-	return due(s, d.closed(s), TopologyActiveSilent, ReasonActiveSiteSilent)
+	return due(s, d.closed(s), TopologyActiveSilent, v1alpha1.ReasonActiveSiteSilent)
 }
 
 // reopening tries again to open a target.
 func reopening(s Snapshot, d Decision, target Site) Decision {
-	d = d.say(TopologyTransition, VerdictWait, ReasonOpening, "%s is being opened: %s", target.Name, target.Sidecar.Report.Message).
+	d = d.say(TopologyTransition, VerdictWait, v1alpha1.ReasonOpening, "%s is being opened: %s", target.Name, target.Sidecar.Report.Message).
 		then(Select{Site: target.Name}).within(s.Policy.PollInterval / 4)
 	return d.then(toOpen(s, target)...)
 }
@@ -362,7 +362,7 @@ func complete(s Snapshot, d Decision) Decision {
 	}
 	d.Persist = true
 	if p := s.Status.Planned; planned(&t) && p != nil && !p.Over() {
-		d = d.end(*p, s.Now, v1alpha1.PlannedSucceeded, ReasonOpened, "%s is active, writes were kept out for %s",
+		d = d.end(*p, s.Now, v1alpha1.PlannedSucceeded, v1alpha1.ReasonOpened, "%s is active, writes were kept out for %s",
 			t.To, s.Now.Sub(t.StartedAt).Round(time.Millisecond))
 		d.Status.Planned.WritePause = s.Now.Sub(t.StartedAt)
 	}
@@ -371,7 +371,7 @@ func complete(s Snapshot, d Decision) Decision {
 		reverted.WritePause = s.Now.Sub(t.StartedAt)
 		d.Status.Planned = &reverted
 	}
-	return d.say(TopologyTransition, VerdictComplete, ReasonOpened, "%s is active under epoch %d", t.To, s.Status.Epoch).
+	return d.say(TopologyTransition, VerdictComplete, v1alpha1.ReasonOpened, "%s is active under epoch %d", t.To, s.Status.Epoch).
 		then(Select{Site: t.To}).within(time.Millisecond)
 }
 

@@ -90,7 +90,7 @@ func TestReadsGoOnWithoutAnActiveSite(t *testing.T) {
 
 // TestAReplicaThatKeepsReadersOutIsNotReadFrom: it stays healthy, and says why.
 func TestAReplicaThatKeepsReadersOutIsNotReadFrom(t *testing.T) {
-	for prepared, want := range map[int]string{1: "PreparedXA", 0: "ReadersKeptOut", -1: ""} {
+	for prepared, want := range map[int]Reason{1: "PreparedXA", 0: "ReadersKeptOut", -1: ""} {
 		s := threeSites()
 		s.Sites[2].MySQL.OfflineMode, s.Sites[2].Sidecar.Report.PreparedXA = prepared >= 0, max(prepared, 0)
 		d := Decide(s, Memory{})
@@ -134,7 +134,7 @@ func TestAFailoverThatCouldNotEndIsNotBegun(t *testing.T) {
 		if begins := d.Status.Transition != nil; begins != tc.begins {
 			t.Errorf("%s: %s %s (%s)", name, d.Verdict, d.Reason, d.Message)
 		}
-		if !tc.begins && (d.Reason != ReasonVouched || !strings.Contains(d.Message, "c, which does not answer")) {
+		if !tc.begins && (d.Reason != v1alpha1.ReasonSiteMayStillVouch || !strings.Contains(d.Message, "c, which does not answer")) {
 			t.Errorf("%s: says %s (%s)", name, d.Reason, d.Message)
 		}
 	}
@@ -154,7 +154,7 @@ func TestOneLostAnswerOfAVoucherIsWaitedOut(t *testing.T) {
 	c := s.Sites[2]
 	s.Sites[2].Sidecar, s.Sites[2].MySQL = Sidecar{}, MySQL{}
 	d := Decide(s, m)
-	if d.Verdict != VerdictWait || d.Reason != ReasonBelowThreshold || d.Next == 0 {
+	if d.Verdict != VerdictWait || d.Reason != v1alpha1.ReasonBelowThreshold || d.Next == 0 {
 		t.Errorf("at once: %s %s: %s", d.Verdict, d.Reason, d.Message)
 	}
 	away := d.Memory
@@ -168,7 +168,7 @@ func TestOneLostAnswerOfAVoucherIsWaitedOut(t *testing.T) {
 		d = Decide(s, away)
 		away = d.Memory
 	}
-	if d.Verdict != VerdictBlocked || d.Reason != ReasonVouched {
+	if d.Verdict != VerdictBlocked || d.Reason != v1alpha1.ReasonSiteMayStillVouch {
 		t.Errorf("it is behind the same cut: %s %s: %s", d.Verdict, d.Reason, d.Message)
 	}
 	other := c
@@ -247,13 +247,13 @@ func TestAFirstOpeningThatWaitsForADeadSite(t *testing.T) {
 	s.Sites[1].Sidecar, s.Sites[1].MySQL = Sidecar{}, MySQL{}
 	m := Memory{}
 	d := Decide(s, m)
-	if d.Verdict != VerdictWait || d.Reason != ReasonWaitingForSites {
+	if d.Verdict != VerdictWait || d.Reason != v1alpha1.ReasonWaitingForSites {
 		t.Fatalf("at once: %s %s", d.Verdict, d.Reason)
 	}
 	m = d.Memory
 	s.Now = s.Now.Add(firstPatience)
 	d = Decide(s, m)
-	if d.Verdict != VerdictBlocked || d.Reason != ReasonWaitingForSites || !strings.Contains(d.Message, v1alpha1.AnnotationForceFailover+"=a") {
+	if d.Verdict != VerdictBlocked || d.Reason != v1alpha1.ReasonWaitingForSites || !strings.Contains(d.Message, v1alpha1.AnnotationForceFailover+"=a") {
 		t.Errorf("after %s: %s %s (%s)", firstPatience, d.Verdict, d.Reason, d.Message)
 	}
 	s.Policy.ForceTo = "a"

@@ -42,8 +42,8 @@ func views(s Snapshot, d Decision) []View {
 
 // remarked is the view with what else there is to say of the site: the last reason that holds is the one that is told.
 func remarked(s Snapshot, d Decision, v View, site, active Site) View {
-	if reason, message := outsideInnoDB(site, active); reason != "" && v.Healthy {
-		v.Reason, v.Message = string(reason), message
+	if reason, message := outsideInnoDB(s.Group, site, active); reason != "" && v.Healthy {
+		v.Reason, v.Message = reason, message
 	}
 	if reason, message := earlierPod(site); reason != "" && v.Healthy {
 		v.Reason, v.Message = reason, message
@@ -116,7 +116,7 @@ func (d Decision) movedAway(s Snapshot, name string) bool {
 	if p == nil || !seen || since.After(p.FinishedAt) && s.Now.Sub(p.FinishedAt) > movedAwayMost {
 		return false // it is about to go once more, and has given nothing away for that
 	}
-	return site.Leaving != "" && p.From == name && p.Cause == CauseLeaving && p.Phase == v1alpha1.PlannedSucceeded
+	return site.Leaving != "" && p.From == name && p.Cause == v1alpha1.ReasonSiteLeaving && p.Phase == v1alpha1.PlannedSucceeded
 }
 
 // onlyHope is the candidate whose eviction would leave the active site without one that has caught up; empty if there are more,
@@ -158,33 +158,33 @@ func (d Decision) onlyHope(s Snapshot) string {
 }
 
 // heldBack says of a replica that is about to go why its eviction is refused, and how it can go; empty if it is not refused.
-func heldBack(s Snapshot, m Memory, site Site, v View) (reason, message string) {
+func heldBack(s Snapshot, m Memory, site Site, v View) (reason Reason, message string) {
 	if why := isUnescrowed(s, m, site); why != "" && site.Leaving != "" && site.Leaving != LeavingForUpdate {
-		return "NotEscrowed", fmt.Sprintf("is about to go (%s), and its eviction is refused: %s, so its pod has the only copy", site.Leaving, why)
+		return v1alpha1.ReasonNotEscrowed, fmt.Sprintf("is about to go (%s), and its eviction is refused: %s, so its pod has the only copy", site.Leaving, why)
 	}
 	if !mayTakeOver(v) || !v.Protected || site.Leaving == "" || site.Leaving == LeavingForUpdate {
 		return "", ""
 	}
 	if site.EscrowMissing {
-		return "EscrowMissing", fmt.Sprintf("is about to go (%s), and its eviction is refused: its pod has the only copy of its keyring, whose escrow Secret is gone", site.Leaving)
+		return v1alpha1.ReasonEscrowMissing, fmt.Sprintf("is about to go (%s), and its eviction is refused: its pod has the only copy of its keyring, whose escrow Secret is gone", site.Leaving)
 	}
 	if v.State != v1alpha1.SiteReplica {
-		return "OnlyCandidate", fmt.Sprintf("is about to go (%s), and its eviction is refused until a site is open: it is the one to take over", site.Leaving)
+		return v1alpha1.ReasonOnlyCandidate, fmt.Sprintf("is about to go (%s), and its eviction is refused until a site is open: it is the one to take over", site.Leaving)
 	}
-	return "OnlyCandidate", fmt.Sprintf("is about to go (%s), and its eviction is refused while no other candidate has caught up: "+
+	return v1alpha1.ReasonOnlyCandidate, fmt.Sprintf("is about to go (%s), and its eviction is refused while no other candidate has caught up: "+
 		"bring one up, or uncordon the node of another; to let it go without, delete its pod", site.Leaving)
 }
 
 // readersKeptOut says why a replica that serves lets no reader in, or "". Its own sidecar keeps them out (decision 0011).
-func readersKeptOut(site Site, v View) (reason, message string) {
+func readersKeptOut(site Site, v View) (reason Reason, message string) {
 	switch {
 	case !v.Serves || !site.MySQL.OfflineMode:
 		return "", ""
 	case site.Sidecar.Report.PreparedXA > 0:
-		return "PreparedXA", fmt.Sprintf("keeps readers out: an XA transaction is prepared (%d), which anybody could commit here; "+
+		return v1alpha1.ReasonPreparedXA, fmt.Sprintf("keeps readers out: an XA transaction is prepared (%d), which anybody could commit here; "+
 			"end it on the active site with XA COMMIT or XA ROLLBACK", site.Sidecar.Report.PreparedXA)
 	}
-	return "ReadersKeptOut", "keeps readers out: offline_mode is ON, as it is for a moment after a start and after prepared XA transactions"
+	return v1alpha1.ReasonReadersKeptOut, "keeps readers out: offline_mode is ON, as it is for a moment after a start and after prepared XA transactions"
 }
 
 func behind(site, active Site) int64 {
@@ -194,34 +194,34 @@ func behind(site, active Site) int64 {
 	return active.MySQL.Executed.Subtract(site.MySQL.Executed).Count()
 }
 
-func state(d Decision, site, active Site) (v1alpha1.SiteState, string, string) {
+func state(d Decision, site, active Site) (v1alpha1.SiteState, Reason, string) {
 	errant, diverged := d.Memory.Diverged[site.Name]
 	switch {
 	case site.Removed && site.Name != d.Status.ActiveSite:
-		return v1alpha1.SiteDetached, "Removed", "left the specification; removed when no pod of another site asks it any more, and kept in sight until its own is gone"
+		return v1alpha1.SiteDetached, v1alpha1.ReasonRemoved, "left the specification; removed when no pod of another site asks it any more, and kept in sight until its own is gone"
 	case site.Busy != "":
-		return v1alpha1.SiteCloning, site.Busy, ""
+		return v1alpha1.SiteCloning, Reason(site.Busy), ""
 	case site.Impossible:
-		return v1alpha1.SiteUnreachable, "ImpossibleEpoch", "its sidecar reports an epoch that this group can never have reached, and is not believed: " +
+		return v1alpha1.SiteUnreachable, v1alpha1.ReasonImpossibleEpoch, "its sidecar reports an epoch that this group can never have reached, and is not believed: " +
 			"the report is forged, or what is on its volume damaged; look who answers under the pod's address, or delete its volume claim and pod to have it cloned again"
 	case !site.Provisioned && site.Name != d.Status.ActiveSite:
-		return v1alpha1.SitePending, "NotProvisioned", "waits for its copy of the active site's data"
+		return v1alpha1.SitePending, v1alpha1.ReasonNotProvisioned, "waits for its copy of the active site's data"
 	case !site.Reachable():
-		return v1alpha1.SiteUnreachable, "NoAnswer", "neither the sidecar nor MySQL answers"
+		return v1alpha1.SiteUnreachable, v1alpha1.ReasonNoAnswer, "neither the sidecar nor MySQL answers"
 	case !site.SQLAnswers():
-		return v1alpha1.SiteUnreachable, "MySQLDown", "the sidecar answers, MySQL does not"
+		return v1alpha1.SiteUnreachable, v1alpha1.ReasonMySQLDown, "the sidecar answers, MySQL does not"
 	case site.Writable() && site.Name == d.Status.ActiveSite && !fencingStep(d):
 		return v1alpha1.SitePrimary, "", ""
 	case site.Writable():
-		return v1alpha1.SiteFenced, "ForeignWriter", "is writable although it is not active; it is being fenced"
+		return v1alpha1.SiteFenced, v1alpha1.ReasonForeignWriter, "is writable although it is not active; it is being fenced"
 	case diverged:
-		return v1alpha1.SiteDiverged, "ErrantTransactions", divergedMessage(errant, active.Name)
+		return v1alpha1.SiteDiverged, v1alpha1.ReasonErrantTransactions, divergedMessage(errant, active.Name)
 	case site.Name == d.Status.ActiveSite:
-		return v1alpha1.SiteFenced, string(d.Reason), d.Message
+		return v1alpha1.SiteFenced, d.Reason, d.Message
 	case active.Name != "" && site.follows(active):
 		return v1alpha1.SiteReplica, "", ""
 	}
-	return v1alpha1.SiteDetached, "NotReplicating", detachedMessage(site)
+	return v1alpha1.SiteDetached, v1alpha1.ReasonNotReplicating, detachedMessage(site)
 }
 
 func fencingStep(d Decision) bool {

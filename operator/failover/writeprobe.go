@@ -4,7 +4,6 @@ package failover
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/wire"
@@ -13,8 +12,10 @@ import (
 // Unwritable says that an active site is open, and that clients cannot write to it all the same. It holds nothing that changes
 // with every poll.
 type Unwritable struct {
-	Site, Reason string
-	Errno        int
+	Group  Group
+	Site   string
+	Reason Reason
+	Errno  int
 	// Stands says why nobody takes its place although that is due; empty if it is not.
 	Stands string
 }
@@ -51,28 +52,42 @@ func unwritable(s Snapshot, d Decision) *Unwritable {
 	if time.Duration(p.ForMillis)*time.Millisecond < patience {
 		return nil
 	}
-	return &Unwritable{Site: a.Name, Reason: p.Reason, Errno: p.Errno, Stands: d.StallStands}
+	return &Unwritable{Group: s.Group, Site: a.Name, Reason: Reason(p.Reason), Errno: p.Errno, Stands: d.StallStands}
 }
 
-// trouble says each reason in words, and what to do about it; SITE is the site, and GROUP the group.
-var trouble = map[string]struct{ words, way string }{
-	wire.WriteOffline:            {"offline_mode is on, so clients are not let in", "kubectl mfg mysql GROUP SITE -e 'SET GLOBAL offline_mode = OFF'"},
-	wire.WriteReadOnly:           {"read_only is on", "kubectl mfg mysql GROUP SITE -e 'SET GLOBAL read_only = OFF'"},
-	wire.WriteTooManyConnections: {"all its connections are taken", "kubectl mfg mysql GROUP SITE -e 'SELECT @@max_connections; SHOW PROCESSLIST'"},
+// trouble says each reason in words, and what to do about it.
+var trouble = map[Reason]struct {
+	words string
+	way   func(g Group, site string) Remedy
+}{
+	wire.WriteOffline:            {"offline_mode is on, so clients are not let in", ask("", "SET GLOBAL offline_mode = OFF")},
+	wire.WriteReadOnly:           {"read_only is on", ask("", "SET GLOBAL read_only = OFF")},
+	wire.WriteTooManyConnections: {"all its connections are taken", ask("", "SELECT @@max_connections; SHOW PROCESSLIST")},
 	wire.WriteSecureTransport: {"it takes encrypted connections only, and the group has no certificate",
-		"set spec.tls, or kubectl mfg mysql GROUP SITE -e 'SET GLOBAL require_secure_transport = OFF'"},
-	wire.WriteDiskFull:    {"its data volume is full", "make spec.sites[].storage.size of SITE larger, or free space: kubectl mfg mysql GROUP SITE -e 'SHOW BINARY LOGS'"},
-	wire.WriteDiskStalled: {"its data volume does not answer", "look at the volume and its node, and see who could take over: kubectl mfg explain GROUP"},
-	wire.WriteDiskFailed:  {"its data volume fails, or takes no writes any more", "look at the volume and its node, and see who could take over: kubectl mfg explain GROUP"},
-	wire.WriteLocked:      {"a lock on the whole server stands in the way", "see who holds it: kubectl mfg mysql GROUP SITE -e 'SHOW PROCESSLIST'"},
-	wire.WriteNoAnswer:    {"a write is not answered", "see what it is busy with: kubectl mfg mysql GROUP SITE -e 'SHOW PROCESSLIST'"},
+		ask("set spec.tls, or", "SET GLOBAL require_secure_transport = OFF")},
+	wire.WriteDiskFull: {"its data volume is full", func(g Group, site string) Remedy {
+		return ask("make spec.sites[].storage.size of "+site+" larger, or free space", "SHOW BINARY LOGS")(g, site)
+	}},
+	wire.WriteDiskStalled: {"its data volume does not answer", whoElse},
+	wire.WriteDiskFailed:  {"its data volume fails, or takes no writes any more", whoElse},
+	wire.WriteLocked:      {"a lock on the whole server stands in the way", ask("see who holds it", "SHOW PROCESSLIST")},
+	wire.WriteNoAnswer:    {"a write is not answered", ask("see what it is busy with", "SHOW PROCESSLIST")},
+}
+
+// ask is a remedy that says something to the MySQL of the site.
+func ask(text, statement string) func(Group, string) Remedy {
+	return func(g Group, site string) Remedy { return remedy(text, g.Command("mysql", site, "-e '"+statement+"'")) }
+}
+
+func whoElse(g Group, _ string) Remedy {
+	return remedy("look at the volume and its node, and see who could take over", g.Command("explain", "", ""))
 }
 
 // Message says it to people and names the next step.
-func (u Unwritable) Message() (words, way string) {
+func (u Unwritable) Message() (words string, way Remedy) {
 	t, known := trouble[u.Reason]
 	if !known {
-		t.words, t.way = "it refuses a write", "look at the log of its mysqld, and at its settings: kubectl mfg mysql GROUP SITE -e 'SHOW VARIABLES'"
+		t.words, t.way = "it refuses a write", ask("look at the log of its mysqld, and at its settings", "SHOW VARIABLES")
 	}
 	words = fmt.Sprintf("%s is open, but clients cannot write: %s", u.Site, t.words)
 	if u.Errno != 0 {
@@ -81,14 +96,14 @@ func (u Unwritable) Message() (words, way string) {
 	if u.Stands != "" {
 		words += "; nobody takes its place: " + u.Stands
 	}
-	return words, strings.ReplaceAll(t.way, "SITE", u.Site)
+	return words, t.way(u.Group, u.Site)
 }
 
 // sayUnwritable puts it in front of what is said of a group of which there is nothing else to say.
 func (d Decision) sayUnwritable(s Snapshot) Decision {
 	if d.Unwritable = unwritable(s, d); d.Unwritable != nil && d.Verdict == VerdictNothing {
 		words, way := d.Unwritable.Message()
-		d.Reason, d.Message = Reason(d.Unwritable.Reason), words+"; "+way
+		d.Reason, d.Message = d.Unwritable.Reason, words+"; "+way.String()
 	}
 	return d
 }

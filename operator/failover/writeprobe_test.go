@@ -79,7 +79,7 @@ func TestAnOpenSiteThatClientsCannotWriteTo(t *testing.T) {
 
 // Every reason of a probe has words and a next step with the name of the site in it, also one of a newer sidecar.
 func TestEveryTroubleHasAWayOut(t *testing.T) {
-	for _, reason := range []string{
+	for _, reason := range []Reason{
 		wire.WriteNoAnswer, wire.WriteOffline, wire.WriteReadOnly, wire.WriteTooManyConnections, wire.WriteSecureTransport, wire.WriteDiskFull,
 		wire.WriteDiskStalled, wire.WriteDiskFailed, wire.WriteLocked, wire.WriteRefused, "OfANewerVersion",
 	} {
@@ -87,7 +87,7 @@ func TestEveryTroubleHasAWayOut(t *testing.T) {
 		if !strings.HasPrefix(words, "paris is open, but clients cannot write: ") || !strings.HasSuffix(words, "(error 7)") {
 			t.Errorf("%s: %s", reason, words)
 		}
-		if !strings.Contains(way, "kubectl mfg ") || strings.Contains(way, "SITE") {
+		if !strings.HasPrefix(way.Command, "kubectl mfg ") || strings.Contains(way.String(), "SITE") {
 			t.Errorf("%s: %s", reason, way)
 		}
 	}

@@ -58,7 +58,7 @@ func answersOf(t *testing.T, l *loop) (answers string, left map[string]string) {
 func TestOnlyWhatWasAnsweredIsTakenOff(t *testing.T) {
 	const asks, gives, id = v1alpha1.AnnotationPlannedFailover, v1alpha1.AnnotationAbortFailover, v1alpha1.AnnotationPlannedFailover + "-id"
 	ended := func(phase v1alpha1.PlannedPhase, reason failover.Reason) *failover.Planned {
-		return &failover.Planned{From: "east", To: "west", Cause: failover.CauseRequested, Phase: phase, Reason: reason, Message: "it lags", FinishedAt: time.Now()}
+		return &failover.Planned{From: "east", To: "west", Cause: v1alpha1.ReasonRequested, Phase: phase, Reason: reason, Message: "it lags", FinishedAt: time.Now()}
 	}
 	answered := func(p *failover.Planned, ago time.Duration) *failover.Planned {
 		p.Answered, p.FinishedAt = true, p.FinishedAt.Add(-ago)

@@ -16,8 +16,8 @@ import (
 func conditionsOf(d failover.Decision, pause string, now time.Time) []report.Condition {
 	available := availability(d)
 	replication := replicationHealth(d)
-	ready := report.True(v1alpha1.ConditionReady, report.ReasonAsExpected, "the active site is open and every replica follows it")
-	degraded := report.False(v1alpha1.ConditionDegraded, report.ReasonAsExpected, "")
+	ready := report.True(v1alpha1.ConditionReady, v1alpha1.ReasonAsExpected, "the active site is open and every replica follows it")
+	degraded := report.False(v1alpha1.ConditionDegraded, v1alpha1.ReasonAsExpected, "")
 	for _, c := range []report.Condition{replication, available} {
 		if c.Status == "False" {
 			ready = report.False(v1alpha1.ConditionReady, c.Reason, c.Message)
@@ -33,14 +33,14 @@ func pausedness(pause string, now time.Time) report.Condition {
 	until, err := time.Parse(time.RFC3339, pause)
 	switch {
 	case pause == "":
-		return report.False(c, report.ReasonNotPaused, "")
+		return report.False(c, v1alpha1.ReasonNotPaused, "")
 	case err != nil:
-		return report.False(c, report.ReasonInvalidPause, fmt.Sprintf("the annotation %s is %q, which is no time as 2026-01-02T15:04:05Z: nothing is paused",
+		return report.False(c, v1alpha1.ReasonInvalidPause, fmt.Sprintf("the annotation %s is %q, which is no time as 2026-01-02T15:04:05Z: nothing is paused",
 			v1alpha1.AnnotationPauseUntil, pause))
 	case !now.Before(until):
-		return report.False(c, report.ReasonPauseOver, "the pause ended at "+until.UTC().Format(time.RFC3339))
+		return report.False(c, v1alpha1.ReasonPauseOver, "the pause ended at "+until.UTC().Format(time.RFC3339))
 	}
-	return report.True(c, report.ReasonPaused, fmt.Sprintf("no role is changed, no pod rolled and no site cloned by itself until %s; take the annotation %s off to go on sooner",
+	return report.True(c, v1alpha1.ReasonPaused, fmt.Sprintf("no role is changed, no pod rolled and no site cloned by itself until %s; take the annotation %s off to go on sooner",
 		until.UTC().Format(time.RFC3339), v1alpha1.AnnotationPauseUntil))
 }
 
@@ -49,9 +49,9 @@ func pausedness(pause string, now time.Time) report.Condition {
 func stayingness(d failover.Decision) report.Condition {
 	c := v1alpha1.ConditionPlannedBlocked
 	if d.Stays == nil {
-		return report.False(c, report.ReasonNotBlocked, "")
+		return report.False(c, v1alpha1.ReasonNotBlocked, "")
 	}
-	return report.True(c, string(d.Stays.Reason), staysMessage(d.Stays))
+	return report.True(c, d.Stays.Reason, staysMessage(d.Stays))
 }
 
 func staysMessage(stays *failover.Stays) string {
@@ -64,21 +64,21 @@ func availability(d failover.Decision) report.Condition {
 	switch {
 	case d.Unwritable != nil:
 		words, way := d.Unwritable.Message()
-		return report.False(c, d.Unwritable.Reason, words+"; "+way)
+		return report.False(c, d.Unwritable.Reason, words+"; "+way.String())
 	case d.Topology == failover.TopologyHealthy || d.Verdict == failover.VerdictComplete:
-		return report.True(c, report.ReasonActiveSiteOpen, d.Status.ActiveSite+" accepts writes")
+		return report.True(c, v1alpha1.ReasonActiveSiteOpen, d.Status.ActiveSite+" accepts writes")
 	case d.Topology == failover.TopologyUninitialised:
-		return report.False(c, report.ReasonBootstrapping, "no site is active yet: "+d.Message)
+		return report.False(c, v1alpha1.ReasonBootstrapping, "no site is active yet: "+d.Message)
 	case d.Topology == failover.TopologyTransition:
-		return report.False(c, report.ReasonFailingOver, fmt.Sprintf("the role moves to %s", d.Status.ActiveSite))
+		return report.False(c, v1alpha1.ReasonFailingOver, fmt.Sprintf("the role moves to %s", d.Status.ActiveSite))
 	case d.Topology == failover.TopologyAllUnreachable:
-		return report.False(c, report.ReasonAllSitesSilent, "no site answers; check nodes and network")
+		return report.False(c, v1alpha1.ReasonAllSitesSilent, "no site answers; check nodes and network")
 	case d.Topology == failover.TopologyActiveReadOnly:
-		return report.False(c, report.ReasonActiveSiteFenced, d.Status.ActiveSite+" answers but is read-only"+nobodyTakesOver(d))
+		return report.False(c, v1alpha1.ReasonActiveSiteFenced, d.Status.ActiveSite+" answers but is read-only"+nobodyTakesOver(d))
 	case d.Topology == failover.TopologyActiveDown:
-		return report.False(c, report.ReasonActiveSiteDown, d.Status.ActiveSite+" does not accept writes: its MySQL is down"+nobodyTakesOver(d))
+		return report.False(c, v1alpha1.ReasonActiveSiteDown, d.Status.ActiveSite+" does not accept writes: its MySQL is down"+nobodyTakesOver(d))
 	}
-	return report.False(c, report.ReasonActiveSiteSilent, d.Status.ActiveSite+" does not accept writes"+nobodyTakesOver(d))
+	return report.False(c, v1alpha1.ReasonActiveSiteSilent, d.Status.ActiveSite+" does not accept writes"+nobodyTakesOver(d))
 }
 
 // nobodyTakesOver says why nobody takes the place of an active site that is not open. What to do about it says the decision's own message,
@@ -87,7 +87,7 @@ func nobodyTakesOver(d failover.Decision) string {
 	switch {
 	case d.Blocked():
 		return fmt.Sprintf("; nobody takes its place by itself (%s), see the condition %s", d.Reason, v1alpha1.ConditionFailoverBlocked)
-	case d.Verdict == failover.VerdictWait && d.Reason == failover.ReasonCrashGrace:
+	case d.Verdict == failover.VerdictWait && d.Reason == v1alpha1.ReasonWaitingForRestart:
 		return "; it may restart in place within spec.failover.crashGrace"
 	}
 	return "" // something is under way
@@ -96,28 +96,28 @@ func nobodyTakesOver(d failover.Decision) string {
 func replicationHealth(d failover.Decision) report.Condition {
 	c := v1alpha1.ConditionReplicationHealthy
 	var bad []string
-	reason := report.ReasonReplicaNotAttached
+	reason := v1alpha1.ReasonReplicaNotAttached
 	for _, v := range d.Views {
 		switch {
 		case v.Name == d.Status.ActiveSite || v.Healthy:
 			continue
 		case v.State == v1alpha1.SiteDiverged:
-			reason = report.ReasonSiteDiverged
-		case v.State == v1alpha1.SiteUnreachable && reason != report.ReasonSiteDiverged:
-			reason = report.ReasonSiteUnreachable
+			reason = v1alpha1.ReasonSiteDiverged
+		case v.State == v1alpha1.SiteUnreachable && reason != v1alpha1.ReasonSiteDiverged:
+			reason = v1alpha1.ReasonSiteUnreachable
 		}
 		bad = append(bad, v.Name+" is "+string(v.State))
 	}
 	if len(bad) > 0 {
 		return report.False(c, reason, strings.Join(bad, ", "))
 	}
-	return report.True(c, report.ReasonReplicating, "every replica follows the active site")
+	return report.True(c, v1alpha1.ReasonReplicating, "every replica follows the active site")
 }
 
 func blockedness(d failover.Decision) report.Condition {
 	c := v1alpha1.ConditionFailoverBlocked
 	if d.Blocked() {
-		return report.True(c, string(d.Reason), d.Message)
+		return report.True(c, d.Reason, d.Message)
 	}
-	return report.False(c, report.ReasonNotBlocked, "")
+	return report.False(c, v1alpha1.ReasonNotBlocked, "")
 }

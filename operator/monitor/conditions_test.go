@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/operator/failover"
 	"github.com/mysql-mfg/mfg/operator/report"
 )
@@ -25,22 +26,22 @@ func TestReadySaysWhatIsWrong(t *testing.T) {
 		why     failover.Reason
 		want    string
 	}{
-		"MySQL restarts in place": {failover.TopologyActiveDown, failover.VerdictWait, failover.ReasonCrashGrace,
+		"MySQL restarts in place": {failover.TopologyActiveDown, failover.VerdictWait, v1alpha1.ReasonWaitingForRestart,
 			"ActiveSiteDown: west does not accept writes: its MySQL is down; it may restart in place within spec.failover.crashGrace"},
-		"down, and nobody may take over": {failover.TopologyActiveDown, failover.VerdictBlocked, failover.ReasonModeManual,
+		"down, and nobody may take over": {failover.TopologyActiveDown, failover.VerdictBlocked, v1alpha1.ReasonModeManual,
 			"ActiveSiteDown: west does not accept writes: its MySQL is down; nobody takes its place by itself (ModeManual), see the condition FailoverBlocked"},
-		"silent for a moment": {failover.TopologyActiveSilent, failover.VerdictWait, failover.ReasonBelowThreshold,
+		"silent for a moment": {failover.TopologyActiveSilent, failover.VerdictWait, v1alpha1.ReasonBelowThreshold,
 			"ActiveSiteSilent: west does not accept writes"},
-		"silent and paused": {failover.TopologyActiveSilent, failover.VerdictBlocked, failover.ReasonPaused,
+		"silent and paused": {failover.TopologyActiveSilent, failover.VerdictBlocked, v1alpha1.ReasonPaused,
 			"ActiveSiteSilent: west does not accept writes; nobody takes its place by itself (Paused), see the condition FailoverBlocked"},
-		"it is opened again": {failover.TopologyActiveReadOnly, failover.VerdictReopen, failover.ReasonReturnedWhole,
+		"it is opened again": {failover.TopologyActiveReadOnly, failover.VerdictReopen, v1alpha1.ReasonReturnedWhole,
 			"ActiveSiteFenced: west answers but is read-only"},
-		"it cannot be opened": {failover.TopologyActiveReadOnly, failover.VerdictBlocked, failover.ReasonCannotOpen,
+		"it cannot be opened": {failover.TopologyActiveReadOnly, failover.VerdictBlocked, v1alpha1.ReasonActiveSiteCannotOpen,
 			"ActiveSiteFenced: west answers but is read-only; nobody takes its place by itself (ActiveSiteCannotOpen), see the condition FailoverBlocked"},
 	} {
 		d := failover.Decision{Topology: tc.seen, Verdict: tc.verdict, Reason: tc.why, Status: failover.Durable{Epoch: 2, ActiveSite: "west"}, Views: views}
 		for _, c := range conditionsOf(d, "", time.Now()) {
-			got := c.Reason + ": " + c.Message
+			got := string(c.Reason) + ": " + c.Message
 			if (c.Type == v1alpha1.ConditionReady || c.Type == v1alpha1.ConditionAvailable) && (c.Status != "False" || got != tc.want) {
 				t.Errorf("%s: %s %s (-want +got):\n%s", name, c.Type, c.Status, cmp.Diff(tc.want, got))
 			}
@@ -55,7 +56,7 @@ func TestReadyMeansThatAClientCanWrite(t *testing.T) {
 	status := func(kind string) (status, reason, message string) {
 		for _, c := range conditionsOf(d, "", time.Now()) {
 			if c.Type == kind {
-				return string(c.Status), c.Reason, c.Message
+				return string(c.Status), string(c.Reason), c.Message
 			}
 		}
 		t.Fatalf("no condition %s", kind)
@@ -66,7 +67,7 @@ func TestReadyMeansThatAClientCanWrite(t *testing.T) {
 			t.Errorf("%s is %s while clients can write", kind, is)
 		}
 	}
-	d.Unwritable = &failover.Unwritable{Site: "west", Reason: report.ReasonOffline, Errno: 3032}
+	d.Unwritable = &failover.Unwritable{Site: "west", Reason: wire.WriteOffline, Errno: 3032}
 	for kind, want := range map[string]string{v1alpha1.ConditionReady: "False", v1alpha1.ConditionAvailable: "False", v1alpha1.ConditionDegraded: "True"} {
 		is, reason, message := status(kind)
 		if is != want || reason != "Offline" || !strings.Contains(message, "kubectl mfg mysql GROUP west -e 'SET GLOBAL offline_mode = OFF'") {
@@ -79,9 +80,9 @@ func TestReadyMeansThatAClientCanWrite(t *testing.T) {
 func TestCannotWriteIsToldOnce(t *testing.T) {
 	var told []string
 	l := &loop{}
-	emit := func(_ string, e report.Event, _ string, _ ...any) { told = append(told, e.Reason) }
+	emit := func(_ string, e report.Event, _ string, _ ...any) { told = append(told, string(e.Reason)) }
 	open := failover.Decision{Topology: failover.TopologyHealthy, Status: failover.Durable{ActiveSite: "west"}}
-	bad := func(reason string) failover.Decision {
+	bad := func(reason v1alpha1.Reason) failover.Decision {
 		d := open
 		d.Unwritable = &failover.Unwritable{Site: "west", Reason: reason}
 		return d

@@ -83,13 +83,13 @@ func (l *loop) fenceEvents(emit teller, d failover.Decision) {
 	before := l.said.foreign
 	l.said.foreign = map[string]bool{}
 	for _, v := range d.Views {
-		if v.Reason != string(failover.ReasonForeignWriter) {
+		if v.Reason != v1alpha1.ReasonForeignWriter {
 			continue
 		}
 		l.said.foreign[v.Name] = true
 		if !before[v.Name] {
 			emit(v.Name, report.WriterFenced, "%s %s", v.Name, v.Message)
-			fenced(v.Name, v.Reason)
+			fenced(v.Name, string(v.Reason))
 		}
 	}
 	silent := d.Topology == failover.TopologyAllUnreachable
@@ -105,7 +105,7 @@ func (l *loop) writeEvents(emit teller, d failover.Decision) {
 	before := l.said.unwritable
 	l.said.unwritable = ""
 	if u := d.Unwritable; u != nil {
-		l.said.unwritable = u.Site + " " + u.Reason
+		l.said.unwritable = u.Site + " " + string(u.Reason)
 		if l.said.unwritable != before {
 			words, way := u.Message()
 			emit(u.Site, report.ClientsCannotWrite, "%s: %s; %s", u.Reason, words, way)
@@ -118,11 +118,11 @@ func (l *loop) writeEvents(emit teller, d failover.Decision) {
 // rowEvents tell once of rows that no clone brings, of whoever has or lacks them.
 func (l *loop) rowEvents(emit teller, d failover.Decision) {
 	if l.said.rows == nil {
-		l.said.rows = map[string]string{}
+		l.said.rows = map[string]v1alpha1.Reason{}
 	}
 	for _, v := range d.Views {
-		switch failover.Reason(v.Reason) {
-		case failover.ReasonRowsNotCloned, failover.ReasonRowsMissing:
+		switch v.Reason {
+		case v1alpha1.ReasonRowsNotCloned, v1alpha1.ReasonRowsMissing:
 			if l.said.rows[v.Name] != v.Reason {
 				emit(v.Name, report.RowsNotCloned, "%s %s", v.Name, v.Message)
 			}
@@ -156,7 +156,7 @@ func (l *loop) completed(emit teller, d failover.Decision) {
 	took := r.OpenedAt.Sub(r.DetectedAt.Time)
 	emit(r.To, report.FailoverCompleted, "%s -> %s under epoch %d in %s, %d transactions known lost", r.From, r.To, r.Epoch,
 		took.Round(10*time.Millisecond), r.LostTransactions)
-	report.Failovers.WithLabelValues(l.key.Namespace, l.key.Name, r.Reason, "completed").Inc()
+	report.Failovers.WithLabelValues(l.key.Namespace, l.key.Name, string(r.Reason), "completed").Inc()
 	report.FailoverDuration.WithLabelValues(l.key.Namespace, l.key.Name, string(r.Kind)).Observe(took.Seconds())
 }
 

@@ -20,11 +20,11 @@ func TestFencesAreToldAndCounted(t *testing.T) {
 	report.ForgetGroup(l.key.Namespace, l.key.Name)
 	var said []string
 	emit := func(_ string, e report.Event, format string, args ...any) {
-		said = append(said, e.Reason+": "+fmt.Sprintf(format, args...))
+		said = append(said, string(e.Reason)+": "+fmt.Sprintf(format, args...))
 	}
 	writer := failover.Decision{Verdict: failover.VerdictNothing, Views: []failover.View{
 		{Name: "east", State: v1alpha1.SitePrimary},
-		{Name: "west", State: v1alpha1.SiteFenced, Reason: string(failover.ReasonForeignWriter), Message: "is writable although it is not active; it is being fenced"},
+		{Name: "west", State: v1alpha1.SiteFenced, Reason: v1alpha1.ReasonForeignWriter, Message: "is writable although it is not active; it is being fenced"},
 	}}
 	silence := failover.Decision{Topology: failover.TopologyAllUnreachable, Verdict: failover.VerdictAlert, Message: "no site answers; nothing is done"}
 	passed := failover.Decision{Verdict: failover.VerdictPromote, Status: failover.Durable{Epoch: 2, ActiveSite: "west", Transition: &failover.Transition{

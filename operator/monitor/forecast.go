@@ -82,7 +82,7 @@ type settledForecast struct {
 	shown, next *v1alpha1.Forecast
 	since       time.Time
 	// seen is when each obstacle was seen last, shown or not.
-	seen map[string]time.Time
+	seen map[v1alpha1.Reason]time.Time
 }
 
 // settle returns the forecast to show. The first one, that there is none, and an obstacle that appears are shown at once: a group
@@ -107,7 +107,7 @@ func (f *settledForecast) settle(now *v1alpha1.Forecast, at time.Time) *v1alpha1
 
 // appears is true for an obstacle that the status does not show. One that was there a moment ago takes turns with another, and
 // waits as everything else does.
-func (f *settledForecast) appears(obstacle string, at time.Time) bool {
+func (f *settledForecast) appears(obstacle v1alpha1.Reason, at time.Time) bool {
 	if obstacle == "" || obstacle == f.shown.BlockedBy {
 		return false
 	}
@@ -117,7 +117,7 @@ func (f *settledForecast) appears(obstacle string, at time.Time) bool {
 
 func (f *settledForecast) note(now *v1alpha1.Forecast, at time.Time) {
 	if f.seen == nil {
-		f.seen = map[string]time.Time{}
+		f.seen = map[v1alpha1.Reason]time.Time{}
 	}
 	if now != nil {
 		f.seen[now.BlockedBy] = at

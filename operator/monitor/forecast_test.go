@@ -71,7 +71,7 @@ func TestAForecastThatFlapsIsNotWritten(t *testing.T) {
 		}
 		last := ""
 		if shown != nil {
-			last = shown.Site + shown.BlockedBy
+			last = shown.Site + string(shown.BlockedBy)
 		}
 		if writes != tc.most || last != tc.last {
 			t.Errorf("%s: %d writes, want %d; ends with %q, want %q", name, writes, tc.most, last, tc.last)
@@ -165,10 +165,10 @@ func TestTheForecastSaysWhatWouldBeLost(t *testing.T) {
 func TestAnObstacleIsShownAtOnce(t *testing.T) {
 	var f settledForecast
 	at := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-	see := func(site, obstacle string) string {
+	see := func(site string, obstacle v1alpha1.Reason) string {
 		at = at.Add(2 * time.Second)
 		out := f.settle(&v1alpha1.Forecast{Site: site, BlockedBy: obstacle}, at)
-		return out.Site + " " + out.BlockedBy
+		return out.Site + " " + string(out.BlockedBy)
 	}
 	for i, step := range []struct{ site, obstacle, want string }{
 		{"b", "", "b "},
@@ -180,7 +180,7 @@ func TestAnObstacleIsShownAtOnce(t *testing.T) {
 		{"b", "ModeManual", " NoFitCandidate"}, // shown a moment ago
 		{"b", "Paused", "b Paused"},
 	} {
-		if got := see(step.site, step.obstacle); got != step.want {
+		if got := see(step.site, v1alpha1.Reason(step.obstacle)); got != step.want {
 			t.Errorf("%d: %q, want %q", i, got, step.want)
 		}
 	}

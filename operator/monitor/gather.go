@@ -106,7 +106,7 @@ func (k *siteLink) close() {
 // gather asks every site at once and returns what was seen. It takes no longer than askTimeout and a little.
 func (l *loop) gather(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) failover.Snapshot {
 	pods := l.podsOf(ctx, group)
-	s := failover.Snapshot{Policy: policy(group), Status: l.durable, Sites: sitesOf(group, l.durable, pods)}
+	s := failover.Snapshot{Group: failover.Group{Namespace: l.key.Namespace, Name: l.key.Name}, Policy: policy(group), Status: l.durable, Sites: sitesOf(group, l.durable, pods)}
 	signed, err := l.authority.Sign(time.Now())
 	if err != nil {
 		signed = "" // before the first epoch there is no statement, and the sidecars are asked for their reports only

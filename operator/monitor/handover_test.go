@@ -3,6 +3,7 @@
 package monitor
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -63,17 +64,17 @@ func TestABystanderCannotDelayAPlannedFailover(t *testing.T) {
 func TestPausedness(t *testing.T) {
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	for pause, want := range map[string]report.Condition{
-		"":                     {Status: metav1.ConditionFalse, Reason: report.ReasonNotPaused},
-		"2026-01-01T13:00:00Z": {Status: metav1.ConditionTrue, Reason: report.ReasonPaused},
-		"2026-01-01T11:00:00Z": {Status: metav1.ConditionFalse, Reason: report.ReasonPauseOver},
-		"for an hour":          {Status: metav1.ConditionFalse, Reason: report.ReasonInvalidPause},
+		"":                     {Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonNotPaused},
+		"2026-01-01T13:00:00Z": {Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonPaused},
+		"2026-01-01T11:00:00Z": {Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonPauseOver},
+		"for an hour":          {Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonInvalidPause},
 	} {
 		got := pausedness(pause, now)
 		if got.Status != want.Status || got.Reason != want.Reason {
 			t.Errorf("%q: %+v", pause, got)
 		}
 		group := &v1alpha1.MysqlFailoverGroup{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{v1alpha1.AnnotationPauseUntil: pause}}}
-		if paused := now.Before(pausedUntil(group)); paused != (want.Reason == report.ReasonPaused) {
+		if paused := now.Before(pausedUntil(group)); paused != (want.Reason == v1alpha1.ReasonPaused) {
 			t.Errorf("%q: paused is %t for the core", pause, paused)
 		}
 	}
@@ -82,9 +83,10 @@ func TestPausedness(t *testing.T) {
 // TestAPlannedFailoverSurvivesTheStatus: what was asked for is read back as it was written.
 func TestAPlannedFailoverSurvivesTheStatus(t *testing.T) {
 	at := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-	want := failover.Planned{From: "east", To: "west", Cause: failover.CauseRequested, Phase: v1alpha1.PlannedReverted, Reason: failover.ReasonLag,
-		Message: "m", StartedAt: at, FinishedAt: at.Add(time.Second), WritePause: 150 * time.Millisecond, Answered: true}
-	if got := fromPlanned(toPlanned(&want)); *got != want {
+	want := failover.Planned{From: "east", To: "west", Cause: v1alpha1.ReasonRequested, Phase: v1alpha1.PlannedReverted, Reason: v1alpha1.ReasonTargetLags,
+		Remedies: []failover.Remedy{{Text: "watch it", Command: "kubectl mfg status orders"}, {Text: "then"}},
+		Message:  "m", StartedAt: at, FinishedAt: at.Add(time.Second), WritePause: 150 * time.Millisecond, Answered: true}
+	if got := fromPlanned(toPlanned(&want)); !reflect.DeepEqual(*got, want) {
 		t.Errorf("got %+v, want %+v", *got, want)
 	}
 	if fromPlanned(toPlanned(nil)) != nil {

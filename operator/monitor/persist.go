@@ -239,7 +239,10 @@ func fromPlanned(p *v1alpha1.PlannedFailoverStatus) *failover.Planned {
 	if p == nil {
 		return nil
 	}
-	out := &failover.Planned{From: p.From, To: p.To, Cause: p.Cause, Phase: p.Phase, Reason: failover.Reason(p.Reason), Message: p.Message, Answered: p.Answered}
+	out := &failover.Planned{From: p.From, To: p.To, Cause: p.Cause, Phase: p.Phase, Reason: p.Reason, Message: p.Message, Answered: p.Answered}
+	for _, r := range p.Remedies {
+		out.Remedies = append(out.Remedies, failover.Remedy(r))
+	}
 	if p.StartedAt != nil {
 		out.StartedAt = p.StartedAt.Time
 	}
@@ -256,7 +259,10 @@ func toPlanned(p *failover.Planned) *v1alpha1.PlannedFailoverStatus {
 	if p == nil {
 		return nil
 	}
-	out := &v1alpha1.PlannedFailoverStatus{From: p.From, To: p.To, Cause: p.Cause, Phase: p.Phase, Reason: string(p.Reason), Message: p.Message, Answered: p.Answered}
+	out := &v1alpha1.PlannedFailoverStatus{From: p.From, To: p.To, Cause: p.Cause, Phase: p.Phase, Reason: p.Reason, Message: p.Message, Answered: p.Answered}
+	for _, r := range p.Remedies {
+		out.Remedies = append(out.Remedies, v1alpha1.Remedy(r))
+	}
 	if !p.StartedAt.IsZero() {
 		out.StartedAt = ptr.To(metav1.NewMicroTime(p.StartedAt))
 	}

@@ -36,7 +36,7 @@ type said struct {
 	// unwritable is why clients could not write to the open active site.
 	unwritable string
 	// rows is what was said last of each site's rows outside InnoDB.
-	rows    map[string]string
+	rows    map[string]v1alpha1.Reason
 	written time.Time
 	// agreed is the version of the group in which status was last found to stand.
 	agreed   string
@@ -195,7 +195,7 @@ func toForecast(f *failover.Forecast) *v1alpha1.Forecast {
 	if f == nil {
 		return nil
 	}
-	return &v1alpha1.Forecast{Site: f.Site, Rule: f.Rule, BlockedBy: string(f.BlockedBy), Message: f.Message}
+	return &v1alpha1.Forecast{Site: f.Site, Rule: f.Rule, BlockedBy: f.BlockedBy, Message: f.Message}
 }
 
 func forecastOf(d failover.Decision) report.Forecast {

@@ -31,7 +31,7 @@ func TestARoleThatStaysIsTold(t *testing.T) {
 		t.Fatal("no condition")
 		return report.Condition{}
 	}
-	c := find(stays(failover.ReasonModeObserve))
+	c := find(stays(v1alpha1.ReasonModeObserve))
 	if c.Status != "True" || c.Reason != "ModeObserve" || !strings.Contains(c.Message, "n1 is cordoned") || !strings.Contains(c.Message, "set it to Manual") {
 		t.Errorf("got %+v", c)
 	}
@@ -41,10 +41,10 @@ func TestARoleThatStaysIsTold(t *testing.T) {
 	l := testLoop(t, &pushes{}, nil)
 	var said []string
 	emit := func(_ string, e report.Event, format string, args ...any) {
-		said = append(said, e.Reason+" "+strings.Split(fmt.Sprintf(format, args...), ":")[0])
+		said = append(said, string(e.Reason)+" "+strings.Split(fmt.Sprintf(format, args...), ":")[0])
 	}
 	for _, d := range []failover.Decision{
-		{}, stays(failover.ReasonModeObserve), stays(failover.ReasonModeObserve), stays(failover.ReasonLag), {}, stays(failover.ReasonLag),
+		{}, stays(v1alpha1.ReasonModeObserve), stays(v1alpha1.ReasonModeObserve), stays(v1alpha1.ReasonTargetLags), {}, stays(v1alpha1.ReasonTargetLags),
 	} {
 		l.staysEvent(emit, d)
 	}

@@ -40,13 +40,13 @@ func unknown(s State) (Decision, bool) {
 	if !s.Fresh {
 		active, wait := activeSite(s)
 		if active == nil {
-			if wait.Reason == ReasonActiveNotOpen {
+			if wait.Reason == v1alpha1.ReasonActiveSiteNotOpen {
 				return Decision{Wait: wait}, true
 			}
 			return Decision{Effect: Look{lacking}, Wait: wait}, true
 		}
 		if refused := refusing(*active, lacking, func(t Taken) bool { return t.Current }); len(refused) > 0 {
-			return Decision{Effect: Look{lacking}, Wait: Wait{ReasonRefusedByServer, fmt.Sprintf("%s refuses the password of %s that is in the Secret: "+
+			return Decision{Effect: Look{lacking}, Wait: Wait{v1alpha1.ReasonPasswordRefused, fmt.Sprintf("%s refuses the password of %s that is in the Secret: "+
 				"write the one there that was in it before", active.Name, strings.Join(refused, ", "))}}, true
 		}
 	}
@@ -136,7 +136,7 @@ func introduce(s State, accounts []string) Decision {
 		case t.Current:
 			secrets[name] = Pair{Stays: e.Current, Comes: e.Next}
 		default:
-			return d.waits(accounts, Wait{ReasonRefusedByServer, fmt.Sprintf("%s refuses the password of %s that is in use: somebody changed it there; "+
+			return d.waits(accounts, Wait{v1alpha1.ReasonPasswordRefused, fmt.Sprintf("%s refuses the password of %s that is in use: somebody changed it there; "+
 				"write the one that it takes as %s into the Secret", active.Name, name, name)})
 		}
 	}
@@ -174,7 +174,7 @@ func change(s State, accounts []string) Decision {
 		case t.Previous: // another site became active, which had lost it
 			secrets[name] = Pair{Stays: e.Previous, Comes: e.Current}
 		default:
-			return d.waits(accounts, Wait{ReasonRefusedByServer, fmt.Sprintf("%s refuses both passwords of %s: somebody changed it there", active.Name, name)})
+			return d.waits(accounts, Wait{v1alpha1.ReasonPasswordRefused, fmt.Sprintf("%s refuses both passwords of %s: somebody changed it there", active.Name, name)})
 		}
 	}
 	if len(secrets) > 0 {
@@ -203,14 +203,14 @@ func stillUsed(s State, accounts []string) Wait {
 	for _, site := range s.Sites {
 		switch {
 		case slices.Contains(accounts, v1alpha1.AccountSidecar) && site.Serial < s.Serial:
-			return Wait{ReasonSidecarBehind, fmt.Sprintf("the sidecar of %s has not logged in with the new password yet: the kubelet hands it over within a "+
+			return Wait{v1alpha1.ReasonSidecarBehind, fmt.Sprintf("the sidecar of %s has not logged in with the new password yet: the kubelet hands it over within a "+
 				"minute or two; a pod of an earlier version has to be replaced first", site.Name)}
 		case slices.Contains(accounts, v1alpha1.AccountReplication) && !site.Active && site.Receives < s.Serial:
-			return Wait{ReasonReceiverBehind, fmt.Sprintf("the receiver of %s has not been given the new password yet", site.Name)}
+			return Wait{v1alpha1.ReasonReceiverBehind, fmt.Sprintf("the receiver of %s has not been given the new password yet", site.Name)}
 		}
 	}
 	if !s.Settled {
-		return Wait{ReasonSettling, "what was read of the Secret before may be in use for some seconds yet"}
+		return Wait{v1alpha1.ReasonSettling, "what was read of the Secret before may be in use for some seconds yet"}
 	}
 	return Wait{}
 }
@@ -232,7 +232,7 @@ func finish(s State, d Decision) Decision {
 // waits looks again, unless nothing can come of it.
 func (d Decision) waits(accounts []string, w Wait) Decision {
 	d.Wait = w
-	if w.Reason != ReasonActiveNotOpen {
+	if w.Reason != v1alpha1.ReasonActiveSiteNotOpen {
 		d.Effect = Look{accounts}
 	}
 	return d
@@ -242,13 +242,13 @@ func (d Decision) waits(accounts []string, w Wait) Decision {
 func behind(site Site, accounts []string, has func(Taken) bool) Wait {
 	switch {
 	case site.Busy || !site.Provisioned:
-		return Wait{ReasonSiteBusy, site.Name + " is being given the group's data, or new keys"}
+		return Wait{v1alpha1.ReasonSiteBusy, site.Name + " is being given the group's data, or new keys"}
 	case !site.Looked && site.Trouble != "":
-		return Wait{ReasonSiteUnreachable, fmt.Sprintf("%s cannot be asked (%s); both passwords stay valid until it can", site.Name, site.Trouble)}
+		return Wait{v1alpha1.ReasonSiteUnreachable, fmt.Sprintf("%s cannot be asked (%s); both passwords stay valid until it can", site.Name, site.Trouble)}
 	case !site.Looked:
-		return Wait{ReasonLooking, site.Name + " is being asked"}
+		return Wait{v1alpha1.ReasonLooking, site.Name + " is being asked"}
 	case len(refusing(site, accounts, has)) > 0:
-		return Wait{ReasonSiteBehind, site.Name + " has not replicated the change yet"}
+		return Wait{v1alpha1.ReasonSiteBehind, site.Name + " has not replicated the change yet"}
 	}
 	return Wait{}
 }
@@ -268,14 +268,14 @@ func activeSite(s State) (*Site, Wait) {
 		case site.Looked:
 			return &s.Sites[i], Wait{}
 		case site.Trouble != "":
-			return nil, Wait{ReasonSiteUnreachable, fmt.Sprintf("%s cannot be asked (%s)", site.Name, site.Trouble)}
+			return nil, Wait{v1alpha1.ReasonSiteUnreachable, fmt.Sprintf("%s cannot be asked (%s)", site.Name, site.Trouble)}
 		default:
-			return nil, Wait{ReasonLooking, site.Name + " is being asked"}
+			return nil, Wait{v1alpha1.ReasonLooking, site.Name + " is being asked"}
 		}
 	}
 	return nil, notOpen()
 }
 
 func notOpen() Wait {
-	return Wait{ReasonActiveNotOpen, "no site is open for writes, or the role is moving"}
+	return Wait{v1alpha1.ReasonActiveSiteNotOpen, "no site is open for writes, or the role is moving"}
 }

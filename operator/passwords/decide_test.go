@@ -71,7 +71,7 @@ func name(d passwords.Decision) string {
 		out = strings.TrimPrefix(fmt.Sprintf("%T", d.Effect), "passwords.")
 	}
 	if d.Wait.Reason != "" {
-		out += " " + d.Wait.Reason
+		out += " " + string(d.Wait.Reason)
 	}
 	return out
 }

@@ -70,22 +70,11 @@ type State struct {
 	Sites   []Site
 }
 
-// Reasons of what a rotation waits for, and of refusals.
-const (
-	ReasonLooking         = "Looking"
-	ReasonActiveNotOpen   = "ActiveSiteNotOpen"
-	ReasonSiteUnreachable = "SiteUnreachable"
-	ReasonSiteBehind      = "SiteBehind"
-	ReasonSiteBusy        = "SiteBusy"
-	ReasonSidecarBehind   = "SidecarBehind"
-	ReasonReceiverBehind  = "ReceiverBehind"
-	ReasonSettling        = "Settling"
-	ReasonRefusedByServer = "PasswordRefused"
-	ReasonChangeFailed    = "ChangeFailed"
-)
-
 // Wait is what a rotation waits for.
-type Wait struct{ Reason, Message string }
+type Wait struct {
+	Reason  v1alpha1.Reason
+	Message string
+}
 
 // Effect is what is to be done; nil is nothing.
 type Effect interface{ effect() }

@@ -10,37 +10,23 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 )
 
-// Reasons of EncryptionAtRestReady.
-const (
-	ReasonAllSealed         = "AllSealed"
-	ReasonNotSealed         = "NotSealed"
-	ReasonEscrowMissing     = "KeyringEscrowMissing"
-	ReasonEscrowLate        = "KeyringNotEscrowed"
-	ReasonAdoptionRefused   = "EncryptionAdoptionRefused"
-	ReasonPartialCoverage   = "PartialCoverage"
-	ReasonNoEscrowListener  = "EscrowListenerMissing"
-	ReasonKeyringKept       = "KeyringKept"
-	ReasonWaitingForKeyring = "WaitingForKeyring"
-)
-
 // The events of keyrings.
 var (
-	KeyringUnsealed           = normal("KeyringUnsealed", "Unseal", "The keyring of a site can be written, for a bootstrap, a clone or a rotation.")
-	KeyringEscrowed           = normal("KeyringEscrowed", "Escrow", "The keyring of a site is in escrow, in an immutable Secret.")
-	KeyringSealed             = normal("KeyringSealed", "Seal", "The keyring of a site is sealed: MySQL cannot change it.")
-	KeyringEscrowMissing      = warning("KeyringEscrowMissing", "Hold", "The escrow Secret of a sealed site is gone or changed; its pod is never restarted.")
-	KeyringEscrowRestored     = normal("KeyringEscrowRestored", "Observe", "The escrow Secret of a site is there again, with its digest.")
-	KeyringNotEscrowed        = warning("KeyringNotEscrowed", "Retry", "The keyring of a site was not escrowed in time; it stays unsealed, and it is tried on.")
-	KeyringLost               = warning("KeyringLost", "Clone", "A site lost its keyring with its pod; it is cloned anew.")
-	KeyringFound              = normal("KeyringFound", "Seal", "A site starts with the keyring that is in escrow for it.")
-	KeyringRotated            = normal("KeyringRotated", "Rotate", "Both master keys of a site were rotated.")
-	KeyringRotationFailed     = warning("KeyringRotationFailed", "Retry", "The master keys of a site were not rotated, or not both; it is tried again.")
-	KeyringRotationRefused    = warning("KeyringRotationRefused", "Refuse", "A rotation was asked for and refused; nothing was changed.")
-	DeletionWaits             = warning("DeletionWaits", "Hold", "The keyring of a site whose volume stays is not in escrow yet, or the operator has no escrow listener any more and cannot let go of keyrings; the deletion waits.")
-	KeyringLeftBehind         = warning("KeyringLeftBehind", "Remove", "A group or a site was removed before the keyring of a volume that stays came into escrow; it may be readable by nobody.")
-	EncryptionAdopted         = normal("EncryptionAdopted", "Adopt", "A site that served without encryption is encrypted from now on; what exists stays in the clear.")
-	EncryptionAdoptionRefused = warning("EncryptionAdoptionRefused", "Refuse",
-		"Encryption was turned on for a group that serves; existing tablespaces would stay plaintext, and nothing was changed.")
+	KeyringUnsealed           = normal(v1alpha1.ReasonKeyringUnsealed, "Unseal")
+	KeyringEscrowed           = normal(v1alpha1.ReasonKeyringEscrowed, "Escrow")
+	KeyringSealed             = normal(v1alpha1.ReasonKeyringSealed, "Seal")
+	KeyringEscrowMissing      = warning(v1alpha1.ReasonKeyringEscrowMissing, "Hold")
+	KeyringEscrowRestored     = normal(v1alpha1.ReasonKeyringEscrowRestored, "Observe")
+	KeyringNotEscrowed        = warning(v1alpha1.ReasonKeyringNotEscrowed, "Retry")
+	KeyringLost               = warning(v1alpha1.ReasonKeyringLost, "Clone")
+	KeyringFound              = normal(v1alpha1.ReasonKeyringFound, "Seal")
+	KeyringRotated            = normal(v1alpha1.ReasonKeyringRotated, "Rotate")
+	KeyringRotationFailed     = warning(v1alpha1.ReasonKeyringRotationFailed, "Retry")
+	KeyringRotationRefused    = warning(v1alpha1.ReasonKeyringRotationRefused, "Refuse")
+	DeletionWaits             = warning(v1alpha1.ReasonDeletionWaits, "Hold")
+	KeyringLeftBehind         = warning(v1alpha1.ReasonKeyringLeftBehind, "Remove")
+	EncryptionAdopted         = normal(v1alpha1.ReasonEncryptionAdopted, "Adopt")
+	EncryptionAdoptionRefused = warning(v1alpha1.ReasonEncryptionAdoptionRefused, "Refuse")
 )
 
 // KeyringPhase is one-hot over the phases of a site's keyring; set it with SetKeyring.

@@ -2,9 +2,11 @@
 
 package report
 
+import "github.com/mysql-mfg/mfg/api/v1alpha1"
+
 // The events of a reclone.
 var (
-	RecloneAccepted = normal("RecloneAccepted", "Clone", "A site is about to be cloned anew, as a person or spec.failover.onDivergence orders.")
-	RecloneRefused  = warning("RecloneRefused", "Refuse", "A reclone was asked for and refused; nothing was changed.")
-	RecloneDone     = normal("RecloneDone", "Clone", "A site was cloned anew as ordered, and its data is part of the group.")
+	RecloneAccepted = normal(v1alpha1.ReasonRecloneAccepted, "Clone")
+	RecloneRefused  = warning(v1alpha1.ReasonRecloneRefused, "Refuse")
+	RecloneDone     = normal(v1alpha1.ReasonRecloneDone, "Clone")
 )

@@ -8,15 +8,18 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/report"
 )
 
@@ -50,8 +53,17 @@ func signalsPage(t *testing.T) string {
 		fmt.Fprintf(&b, "| `%s` | %s |\n", c[0], c[1])
 	}
 	b.WriteString("\n## Events\n\nOf a group; `kubectl mfg events` shows them. The note gives the cause and the next command. `related` of one about a site is that site's Service or pod.\n\n| Reason | Type | Meaning |\n|---|---|---|\n")
+	meaning, isEvent := meanings(t), map[v1alpha1.Reason]bool{}
 	for _, e := range report.Table() {
-		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", e.Reason, e.Type, e.Meaning)
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", e.Reason, e.Type, meaning[e.Reason])
+		isEvent[e.Reason] = true
+	}
+	b.WriteString("\n## Reasons\n\nOf conditions, sites, decisions, refusals and planned failovers, in one word each; those in the table of events name states too. " +
+		"Those of a write probe that fails: [failover.md](../failover.md).\n\n| Reason | Given when |\n|---|---|\n")
+	for _, r := range slices.Sorted(maps.Keys(meaning)) {
+		if !isEvent[r] {
+			fmt.Fprintf(&b, "| `%s` | %s |\n", r, meaning[r])
+		}
 	}
 	b.WriteString("\n## Metrics\n\nOf the operator that leads, at Service `mfg-metrics`.\n\n| Series | Labels | |\n|---|---|---|\n")
 	for _, m := range metrics(t) {
@@ -80,6 +92,38 @@ func conditions(t *testing.T) [][2]string {
 		out = append(out, [2]string{name, strings.ReplaceAll(meaning, "\n", " ")})
 		return true
 	})
+	return out
+}
+
+// meanings are the reasons, and what the API says of each.
+func meanings(t *testing.T) map[v1alpha1.Reason]string {
+	files, err := filepath.Glob(filepath.Join("..", "..", "api", "v1alpha1", "reasons*.go"))
+	if err != nil || len(files) == 0 {
+		t.Fatal("no reasons", err)
+	}
+	out := map[v1alpha1.Reason]string{}
+	for _, path := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			spec, is := n.(*ast.ValueSpec)
+			if !is {
+				return true
+			}
+			value, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
+			_, meaning, found := strings.Cut(strings.TrimSpace(spec.Doc.Text()), ": ")
+			if err != nil || !found {
+				t.Fatalf("%s: %v: no meaning in %q", spec.Names[0].Name, err, spec.Doc.Text())
+			}
+			if !strings.HasPrefix(meaning, "spec.") && !strings.HasPrefix(meaning, "kubectl ") {
+				meaning = strings.ToUpper(meaning[:1]) + meaning[1:]
+			}
+			out[v1alpha1.Reason(value)] = strings.ReplaceAll(meaning, "\n", " ")
+			return true
+		})
+	}
 	return out
 }
 

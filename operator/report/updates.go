@@ -2,23 +2,14 @@
 
 package report
 
-// Reasons of Progressing while pods are replaced and volumes grow.
-const (
-	ReasonMovingRole       = "MovingRole"
-	ReasonSiteNotBack      = "SiteNotBack"
-	ReasonRoleStays        = "RoleStays"
-	ReasonNoCandidate      = "NoCandidate"
-	ReasonVolumeGrowing    = "VolumeGrowing"
-	ReasonVolumeCannotGrow = "VolumeCannotGrow"
-	ReasonVolumeLarger     = "VolumeLarger"
-)
+import "github.com/mysql-mfg/mfg/api/v1alpha1"
 
 // The events of updates and of volumes.
 var (
-	SiteAskedToLeave = normal("SiteAskedToLeave", "Update", "Only the active site is left to update; its role is moved away first.")
-	SiteNotBack      = warning("SiteNotBack", "Wait", "A site has the pod that is specified and does not come back; no other site is updated.")
-	PauseUnreadable  = warning("PauseUnreadable", "Ignore", "The annotation pause-until holds no time; the group is not paused.")
-	VolumeGrowing    = normal("VolumeGrowing", "Grow", "The data volume of a site is being made larger.")
-	VolumeCannotGrow = warning("VolumeCannotGrow", "Wait", "The data volume of a site should be larger, and its storage does not allow that.")
-	VolumeLarger     = warning("VolumeLarger", "Refuse", "The data volume of a site is larger than specified; volumes do not shrink.")
+	SiteAskedToLeave = normal(v1alpha1.ReasonSiteAskedToLeave, "Update")
+	SiteNotBack      = warning(v1alpha1.ReasonSiteNotBack, "Wait")
+	PauseUnreadable  = warning(v1alpha1.ReasonPauseUnreadable, "Ignore")
+	VolumeGrowing    = normal(v1alpha1.ReasonVolumeGrowing, "Grow")
+	VolumeCannotGrow = warning(v1alpha1.ReasonVolumeCannotGrow, "Wait")
+	VolumeLarger     = warning(v1alpha1.ReasonVolumeLarger, "Refuse")
 )

@@ -6,7 +6,11 @@
 // and is updated last, as the replica that it is then. See docs/updates.md.
 package rollout
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+)
 
 // Site is what the decision needs of one site.
 type Site struct {
@@ -60,28 +64,7 @@ type Group struct {
 }
 
 // Reason is why a decision is what it is.
-type Reason string
-
-// The reasons.
-const (
-	UpToDate       Reason = "UpToDate"
-	Creating       Reason = "Creating"
-	Repairing      Reason = "Repairing"
-	Updating       Reason = "Updating"
-	MovingRole     Reason = "MovingRole"
-	UpdatingActive Reason = "UpdatingActive"
-
-	Paused           Reason = "Paused"
-	FailoverInFlight Reason = "FailoverInFlight"
-	LongWorkInFlight Reason = "LongWorkInFlight"
-	WaitingForSite   Reason = "WaitingForSite"
-	// SiteNotBack: an update went wrong, or a site has failed. Nothing goes on before somebody has looked at it.
-	SiteNotBack Reason = "SiteNotBack"
-	RoleStays   Reason = "RoleStays"
-	NoCandidate Reason = "NoCandidate"
-	// PodKept: the memory of the pod holds what would be lost with it.
-	PodKept Reason = "PodKept"
-)
+type Reason = v1alpha1.Reason
 
 // Decision is what may be done now.
 type Decision struct {
@@ -98,7 +81,7 @@ type Decision struct {
 }
 
 // Done is true if nothing is left to do.
-func (d Decision) Done() bool { return d.Reason == UpToDate }
+func (d Decision) Done() bool { return d.Reason == v1alpha1.ReasonUpToDate }
 
 // Next decides.
 func Next(g Group) Decision {
@@ -109,7 +92,7 @@ func Next(g Group) Decision {
 		}
 	}
 	if len(d.Create) > 0 && d.Update == "" {
-		d.Reason, d.Site, d.Message = Creating, "", fmt.Sprintf("creating %d of %d sites", len(d.Create), len(g.Sites))
+		d.Reason, d.Site, d.Message = v1alpha1.ReasonCreating, "", fmt.Sprintf("creating %d of %d sites", len(d.Create), len(g.Sites))
 	}
 	return d
 }
@@ -120,27 +103,27 @@ func next(g Group) Decision {
 			return d
 		}
 		if s, ok := find(g.Sites, and(exists, not(upToDate))); ok {
-			return wait(PodKept, s.Name, "the pod of %s is not replaced: %s", s.Name, s.Kept)
+			return wait(v1alpha1.ReasonPodKept, s.Name, "the pod of %s is not replaced: %s", s.Name, s.Kept)
 		}
-		return Decision{Reason: UpToDate, Message: "every site is up to date"}
+		return Decision{Reason: v1alpha1.ReasonUpToDate, Message: "every site is up to date"}
 	}
 	if d, ok := postponed(g); ok {
 		// A failover may wait for just this one to acknowledge it, and nobody can use a pod that does not come up.
-		if s, found := find(g.Sites, and(outdated, broken, not(moving), not(active))); found && d.Reason == FailoverInFlight && g.Paused == "" {
-			return update(Repairing, s)
+		if s, found := find(g.Sites, and(outdated, broken, not(moving), not(active))); found && d.Reason == v1alpha1.ReasonFailoverInFlight && g.Paused == "" {
+			return update(v1alpha1.ReasonRepairing, s)
 		}
 		return d
 	}
 	// One that waits for its data waits for nobody else, and for no end of a pause: there is nothing in its pod to be spared.
 	if s, ok := find(g.Sites, and(outdated, uncloned, not(active))); ok && calm(g.Sites) {
-		return update(Updating, s)
+		return update(v1alpha1.ReasonUpdating, s)
 	}
 	if g.Paused != "" {
 		return pausedUntil(g)
 	}
 	// A pod that does not come up may need just this update; replacing it takes nothing away.
 	if s, ok := find(g.Sites, and(outdated, broken)); ok {
-		return update(Repairing, s)
+		return update(v1alpha1.ReasonRepairing, s)
 	}
 	// One at a time: the site that was updated last must be back first. One that waits for a person is back: what it has alone
 	// came before the update, and the others would wait for that person too.
@@ -149,14 +132,14 @@ func next(g Group) Decision {
 	}
 	// A failover may be due, and whoever answers may be the one that it needs.
 	if s, ok := find(g.Sites, and(exists, active, not(settled))); ok {
-		return wait(WaitingForSite, s.Name, "the active site %s is not open", s.Name)
+		return wait(v1alpha1.ReasonWaitingForSite, s.Name, "the active site %s is not open", s.Name)
 	}
 	// A replica that does not do its part anyway goes before those that do.
 	if s, ok := find(g.Sites, and(outdated, not(settled), not(active))); ok {
-		return update(Updating, s)
+		return update(v1alpha1.ReasonUpdating, s)
 	}
 	if s, ok := find(g.Sites, and(outdated, not(active))); ok {
-		return update(Updating, s)
+		return update(v1alpha1.ReasonUpdating, s)
 	}
 	return activeSite(g)
 }
@@ -168,21 +151,21 @@ func postponed(g Group) (Decision, bool) {
 	}
 	// The work would be lost, and on the active site also that of the site which clones from it.
 	if s, ok := find(g.Sites, busy); ok {
-		return wait(LongWorkInFlight, s.Name, "long work runs on %s; the update goes on afterwards", s.Name), true
+		return wait(v1alpha1.ReasonLongWorkInFlight, s.Name, "long work runs on %s; the update goes on afterwards", s.Name), true
 	}
 	// A pod replaced now could be the one that the failover needs.
 	if g.Transition {
-		return wait(FailoverInFlight, "", "the active site is changing; the update goes on afterwards"), true
+		return wait(v1alpha1.ReasonFailoverInFlight, "", "the active site is changing; the update goes on afterwards"), true
 	}
 	// The others are what a failover would need, and that they do not follow now says nothing about them.
 	if s, ok := find(g.Sites, and(exists, active, starting)); ok {
-		return wait(WaitingForSite, s.Name, "the pod of the active site %s is being replaced; the update goes on when it is open", s.Name), true
+		return wait(v1alpha1.ReasonWaitingForSite, s.Name, "the pod of the active site %s is being replaced; the update goes on when it is open", s.Name), true
 	}
 	return Decision{}, false
 }
 
 func pausedUntil(g Group) Decision {
-	return wait(Paused, "", "paused until %s; the update goes on afterwards", g.Paused)
+	return wait(v1alpha1.ReasonPaused, "", "paused until %s; the update goes on afterwards", g.Paused)
 }
 
 // calm is true while the active site is open and no other pod is on its way.
@@ -203,13 +186,13 @@ func unsettled(sites []Site) (Decision, bool) {
 		trouble = ": " + s.Trouble
 	}
 	if !s.Late {
-		return wait(WaitingForSite, s.Name, "%s is up to date, but not ready or not replicating yet%s", s.Name, trouble), true
+		return wait(v1alpha1.ReasonWaitingForSite, s.Name, "%s is up to date, but not ready or not replicating yet%s", s.Name, trouble), true
 	}
 	behind := ""
 	if _, left := find(sites, outdated); left {
 		behind = "; no other site is updated before it is"
 	}
-	return wait(SiteNotBack, s.Name, "%s has the pod that is specified, but does not come back%s%s. "+
+	return wait(v1alpha1.ReasonSiteNotBack, s.Name, "%s has the pod that is specified, but does not come back%s%s. "+
 		"Look at its pod and its state, or correct the specification", s.Name, trouble, behind), true
 }
 
@@ -221,14 +204,14 @@ func activeSite(g Group) Decision {
 	if _, ok := find(g.Sites, other); !ok {
 		if made, is := find(g.Sites, and(candidate, not(active), not(exists))); is {
 			// As when a site is replaced by another in the specification: the new one takes the role once it has the data.
-			return wait(WaitingForSite, made.Name, "only the active site %s is left to update: its pod is replaced when %s, which is being made, can take its role",
+			return wait(v1alpha1.ReasonWaitingForSite, made.Name, "only the active site %s is left to update: its pod is replaced when %s, which is being made, can take its role",
 				s.Name, made.Name)
 		}
 		// Nothing else is possible. All others are settled.
-		return update(UpdatingActive, s)
+		return update(v1alpha1.ReasonUpdatingActive, s)
 	}
 	if g.RoleStays != "" {
-		return wait(RoleStays, s.Name, "only the active site %s is left to update, and its role is not moved away: %s", s.Name, g.RoleStays)
+		return wait(v1alpha1.ReasonRoleStays, s.Name, "only the active site %s is left to update, and its role is not moved away: %s", s.Name, g.RoleStays)
 	}
 	// One whose pod has the only copy of its keyring is a candidate that the role is not moved to.
 	if _, ok := find(g.Sites, and(other, settled, not(diverged), not(kept))); !ok {
@@ -238,10 +221,10 @@ func activeSite(g Group) Decision {
 		} else if h, is := find(g.Sites, and(other, held, not(diverged))); is {
 			why = "; " + h.Name + ": " + h.Trouble
 		}
-		return wait(NoCandidate, s.Name, "only the active site %s is left to update, and no other site can take its role: "+
+		return wait(v1alpha1.ReasonNoCandidate, s.Name, "only the active site %s is left to update, and no other site can take its role: "+
 			"its pod is replaced when one can%s", s.Name, why)
 	}
-	d := wait(MovingRole, s.Name, "only %s is left to update: its role of the active site is moved away first", s.Name)
+	d := wait(v1alpha1.ReasonMovingRole, s.Name, "only %s is left to update: its role of the active site is moved away first", s.Name)
 	if g.LastTry != "" {
 		d.Message += "; the last try: " + g.LastTry
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/rollout"
 )
 
@@ -74,241 +75,241 @@ func TestNext(t *testing.T) {
 	}{
 		"pod kept": {
 			because: "what its memory holds would be lost with it",
-			sites:   "a active new settled; b old settled kept; c new settled", reason: rollout.PodKept, site: "b",
+			sites:   "a active new settled; b old settled kept; c new settled", reason: v1alpha1.ReasonPodKept, site: "b",
 		},
 		"pod kept, broken": {
 			because: "a pod that is not ready may hold the only copy all the same",
-			sites:   "a active new settled; b old broken kept; c new settled", reason: rollout.WaitingForSite, site: "b",
+			sites:   "a active new settled; b old broken kept; c new settled", reason: v1alpha1.ReasonWaitingForSite, site: "b",
 		},
 		"pod kept, others": {
 			because: "the others do not wait for a person who restores a Secret",
-			sites:   "a active old settled; b old settled kept; c old settled", update: "c", reason: rollout.Updating, site: "c",
+			sites:   "a active old settled; b old settled kept; c old settled", update: "c", reason: v1alpha1.ReasonUpdating, site: "c",
 		},
 		"pod of the active site kept": {
 			because: "its role is not moved for an update that does not come",
-			sites:   "a active old settled kept; b new settled; c new settled", reason: rollout.PodKept, site: "a",
+			sites:   "a active old settled kept; b new settled; c new settled", reason: v1alpha1.ReasonPodKept, site: "a",
 		},
 		"pod of the only other candidate kept": {
 			because: "I16: the role would move to a keyring that dies with its pod, and the active site is not taken in place either",
-			sites:   "a active old settled; b old settled kept", reason: rollout.NoCandidate, site: "a",
+			sites:   "a active old settled; b old settled kept", reason: v1alpha1.ReasonNoCandidate, site: "a",
 		},
 		"pod of another candidate kept": {
 			because: "the role moves to the one that has nothing to lose",
-			sites:   "a active old settled; b old settled kept; c new settled", leave: "a", reason: rollout.MovingRole, site: "a",
+			sites:   "a active old settled; b old settled kept; c new settled", leave: "a", reason: v1alpha1.ReasonMovingRole, site: "a",
 		},
 		"new group": {
 			because: "nothing is disturbed by creating all at once",
-			sites:   "a missing; b missing; c missing", create: []string{"a", "b", "c"}, reason: rollout.Creating,
+			sites:   "a missing; b missing; c missing", create: []string{"a", "b", "c"}, reason: v1alpha1.ReasonCreating,
 		},
-		"all done": {because: "nothing to do", sites: "a active new settled; b new settled", reason: rollout.UpToDate},
+		"all done": {because: "nothing to do", sites: "a active new settled; b new settled", reason: v1alpha1.ReasonUpToDate},
 		"all new but one silent": {
 			because: "an update is done when its last site is back",
-			sites:   "a active new settled; b new", reason: rollout.WaitingForSite, site: "b",
+			sites:   "a active new settled; b new", reason: v1alpha1.ReasonWaitingForSite, site: "b",
 		},
 		"the last one does not come back": {
 			because: "it is said although nothing waits for it",
-			sites:   "a new late; b active new settled", reason: rollout.SiteNotBack, site: "a",
+			sites:   "a new late; b active new settled", reason: v1alpha1.ReasonSiteNotBack, site: "a",
 		},
 		"replicas first": {
 			because: "the active site is last wherever it stands",
-			sites:   "a active old settled; b old settled; c old settled", update: "b", reason: rollout.Updating, site: "b",
+			sites:   "a active old settled; b old settled; c old settled", update: "b", reason: v1alpha1.ReasonUpdating, site: "b",
 		},
 		"those that no failover needs come first": {
 			because: "an update that goes wrong is found there",
-			sites:   "a active old settled; b old settled; c dr old settled", update: "c", reason: rollout.Updating, site: "c",
+			sites:   "a active old settled; b old settled; c dr old settled", update: "c", reason: v1alpha1.ReasonUpdating, site: "c",
 		},
 		"one at a time": {
 			because: "the updated site must be back first",
-			sites:   "a active old settled; b new; c old settled", reason: rollout.WaitingForSite, site: "b",
+			sites:   "a active old settled; b new; c old settled", reason: v1alpha1.ReasonWaitingForSite, site: "b",
 		},
 		"a site that does not come back": {
 			because: "the next one would not come back either",
-			sites:   "a active old settled; b new late; c old settled", reason: rollout.SiteNotBack, site: "b",
+			sites:   "a active old settled; b new late; c old settled", reason: v1alpha1.ReasonSiteNotBack, site: "b",
 		},
 		"a site that has diverged and is back": {
 			because: "a person decides about it, perhaps in a week, and the update is not what it waits for",
-			sites:   "a active old settled; b new late held; c old settled", update: "c", reason: rollout.Updating, site: "c",
+			sites:   "a active old settled; b new late held; c old settled", update: "c", reason: v1alpha1.ReasonUpdating, site: "c",
 		},
 		"a site that has diverged and is not back": {
 			because: "what went wrong with its pod goes wrong with the next",
-			sites:   "a active old settled; b new late diverged; c old settled", reason: rollout.SiteNotBack, site: "b",
+			sites:   "a active old settled; b new late diverged; c old settled", reason: v1alpha1.ReasonSiteNotBack, site: "b",
 		},
 		"a diverged site takes no role": {
 			because: "c is fit, and takes it",
-			sites:   "a active old settled; b new held; c new settled", leave: "a", reason: rollout.MovingRole, site: "a",
+			sites:   "a active old settled; b new held; c new settled", leave: "a", reason: v1alpha1.ReasonMovingRole, site: "a",
 		},
 		"nobody but a diverged site": {
 			because: "it is never promoted by itself",
-			sites:   "a active old settled; b new held", reason: rollout.NoCandidate, site: "a",
+			sites:   "a active old settled; b new held", reason: v1alpha1.ReasonNoCandidate, site: "a",
 		},
 		"all new and one diverged": {
 			because: "the update is done; that b has diverged is said elsewhere",
-			sites:   "a active new settled; b new late held; c new settled", reason: rollout.UpToDate,
+			sites:   "a active new settled; b new late held; c new settled", reason: v1alpha1.ReasonUpToDate,
 		},
 		"the next replica": {
 			because: "b is back",
-			sites:   "a active old settled; b new settled; c old settled", update: "c", reason: rollout.Updating, site: "c",
+			sites:   "a active old settled; b new settled; c old settled", update: "c", reason: v1alpha1.ReasonUpdating, site: "c",
 		},
 		"the active site gives its role away": {
 			because: "clients must not wait for a restart, nor lose what only it holds",
-			sites:   "a active old settled; b new settled; c new settled", leave: "a", reason: rollout.MovingRole, site: "a",
+			sites:   "a active old settled; b new settled; c new settled", leave: "a", reason: v1alpha1.ReasonMovingRole, site: "a",
 		},
 		"the former active site last": {
 			because: "the role has moved",
-			sites:   "a old settled; b active new settled; c new settled", update: "a", reason: rollout.Updating, site: "a",
+			sites:   "a old settled; b active new settled; c new settled", update: "a", reason: v1alpha1.ReasonUpdating, site: "a",
 		},
 		"the former active site at once": {
 			because: "it has nothing that the others lack, and does its part anyway only after a restart",
-			sites:   "a old; b active new settled; c new settled", update: "a", reason: rollout.Updating, site: "a",
+			sites:   "a old; b active new settled; c new settled", update: "a", reason: v1alpha1.ReasonUpdating, site: "a",
 		},
 		"the role stays": {
 			because: "the operator may not move it",
 			sites:   "a active old settled; b new settled", group: rollout.Group{RoleStays: "a person said so"},
-			reason: rollout.RoleStays, site: "a",
+			reason: v1alpha1.ReasonRoleStays, site: "a",
 		},
 		"nobody can take the role": {
 			because: "b has diverged and c is never promoted",
-			sites:   "a active old settled; b new settled diverged; c dr new settled", reason: rollout.NoCandidate, site: "a",
+			sites:   "a active old settled; b new settled diverged; c dr new settled", reason: v1alpha1.ReasonNoCandidate, site: "a",
 		},
 		"the only other candidate is being made": {
 			because: "a site was replaced by another: the active one waits for it, or it would be gone with nobody to take its role",
-			sites:   "a active old settled; b missing", create: []string{"b"}, reason: rollout.Creating,
+			sites:   "a active old settled; b missing", create: []string{"b"}, reason: v1alpha1.ReasonCreating,
 		},
 		"the only other site that is made is no candidate": {
 			because: "nobody can ever take the role",
-			sites:   "a active old settled; c dr missing", create: []string{"c"}, update: "a", reason: rollout.UpdatingActive, site: "a",
+			sites:   "a active old settled; c dr missing", create: []string{"c"}, update: "a", reason: v1alpha1.ReasonUpdatingActive, site: "a",
 		},
 		"nobody ever can take the role": {
 			because: "nothing else is possible",
-			sites:   "a active old settled; c dr new settled", update: "a", reason: rollout.UpdatingActive, site: "a",
+			sites:   "a active old settled; c dr new settled", update: "a", reason: v1alpha1.ReasonUpdatingActive, site: "a",
 		},
 		"the active site waits": {
 			because: "without c only b would hold the data",
-			sites:   "a active old settled; b new settled; c new", reason: rollout.WaitingForSite, site: "c",
+			sites:   "a active old settled; b new settled; c new", reason: v1alpha1.ReasonWaitingForSite, site: "c",
 		},
 		"the active site is fenced": {
 			because: "a failover may be due",
-			sites:   "a active old; b old settled", reason: rollout.WaitingForSite, site: "a",
+			sites:   "a active old; b old settled", reason: v1alpha1.ReasonWaitingForSite, site: "a",
 		},
 		"the active site has crashed": {
 			because: "that its replicas do not follow now is no reason to take the one that takes over",
-			sites:   "a active old; b old; c new settled", reason: rollout.WaitingForSite, site: "a",
+			sites:   "a active old; b old; c new settled", reason: v1alpha1.ReasonWaitingForSite, site: "a",
 		},
 		"the active site's pod is being replaced": {
 			because: "not even a broken one is touched now",
-			sites:   "a active old starting; b old broken", reason: rollout.WaitingForSite, site: "a",
+			sites:   "a active old starting; b old broken", reason: v1alpha1.ReasonWaitingForSite, site: "a",
 		},
 		"the active site has its new pod": {
 			because: "a pod that is settled is not being replaced any more",
-			sites:   "a active new settled starting; b old settled", update: "b", reason: rollout.Updating, site: "b",
+			sites:   "a active new settled starting; b old settled", update: "b", reason: v1alpha1.ReasonUpdating, site: "b",
 		},
 		"a replica that does not replicate": {
 			because: "the update may be its cure, and costs nothing",
-			sites:   "a active old settled; b old settled; c old", update: "c", reason: rollout.Updating, site: "c",
+			sites:   "a active old settled; b old settled; c old", update: "c", reason: v1alpha1.ReasonUpdating, site: "c",
 		},
 		"a broken pod": {
 			because: "a bad setting was corrected: the site that has the bad one is not waited for",
-			sites:   "a active old settled; b old broken; c old settled", update: "b", reason: rollout.Repairing, site: "b",
+			sites:   "a active old settled; b old broken; c old settled", update: "b", reason: v1alpha1.ReasonRepairing, site: "b",
 		},
 		"all broken": {
 			because: "a new group with a bad setting: corrected site by site, without waiting for a group to exist",
-			sites:   "a new; b old broken; c old broken", update: "b", reason: rollout.Repairing, site: "b",
+			sites:   "a new; b old broken; c old broken", update: "b", reason: v1alpha1.ReasonRepairing, site: "b",
 		},
 		"the broken active site last": {
 			because: "a replica that can come up may be promoted instead",
-			sites:   "a active old broken; b old broken", update: "b", reason: rollout.Repairing, site: "b",
+			sites:   "a active old broken; b old broken", update: "b", reason: v1alpha1.ReasonRepairing, site: "b",
 		},
 		"only the active site is broken": {
 			because: "nothing is open, so the correction must reach it",
-			sites:   "a active old broken; b new", update: "a", reason: rollout.Repairing, site: "a",
+			sites:   "a active old broken; b new", update: "a", reason: v1alpha1.ReasonRepairing, site: "a",
 		},
 		"failover in flight": {
 			because: "a pod replaced now may be the one that is needed", group: rollout.Group{Transition: true},
-			sites: "a active old settled; b old settled", reason: rollout.FailoverInFlight,
+			sites: "a active old settled; b old settled", reason: v1alpha1.ReasonFailoverInFlight,
 		},
 		"paused": {
 			because: "a person said so, also of a broken site", group: rollout.Group{Paused: "tomorrow"},
-			sites: "a active old settled; b old broken", reason: rollout.Paused,
+			sites: "a active old settled; b old broken", reason: v1alpha1.ReasonPaused,
 		},
 		"other series": {
 			because: "it is cloned once the active site is updated too",
-			sites:   "a active old settled; b new apart; c new settled", leave: "a", reason: rollout.MovingRole, site: "a",
+			sites:   "a active old settled; b new apart; c new settled", leave: "a", reason: v1alpha1.ReasonMovingRole, site: "a",
 		},
 		"other series, nobody else": {
 			because: "the only copy is not taken down for a site that has none",
-			sites:   "a active old settled; b new apart", reason: rollout.NoCandidate, site: "a",
+			sites:   "a active old settled; b new apart", reason: v1alpha1.ReasonNoCandidate, site: "a",
 		},
 		"to be cloned, another is down": {
 			because: "it has nothing to be spared, and would wait for the dead one",
-			sites:   "a active new settled; b new late; c old uncloned", update: "c", reason: rollout.Updating, site: "c",
+			sites:   "a active new settled; b new late; c old uncloned", update: "c", reason: v1alpha1.ReasonUpdating, site: "c",
 		},
 		"to be cloned, another starts": {
 			because: "one at a time",
-			sites:   "a active new settled; b new starting; c old uncloned", reason: rollout.WaitingForSite, site: "b",
+			sites:   "a active new settled; b new starting; c old uncloned", reason: v1alpha1.ReasonWaitingForSite, site: "b",
 		},
 		"to be cloned, the active site is down": {
-			because: "a failover may be due", sites: "a active new; b new settled; c old uncloned", reason: rollout.WaitingForSite, site: "a",
+			because: "a failover may be due", sites: "a active new; b new settled; c old uncloned", reason: v1alpha1.ReasonWaitingForSite, site: "a",
 		},
 		"to be cloned, paused": {
 			because: "a person ordered that too", group: rollout.Group{Paused: "tomorrow"},
-			sites: "a active old settled; b old settled; c old uncloned", update: "c", reason: rollout.Updating, site: "c",
+			sites: "a active old settled; b old settled; c old uncloned", update: "c", reason: v1alpha1.ReasonUpdating, site: "c",
 		},
 		"to be cloned, paused, not now": {
 			because: "there are other reasons to wait", group: rollout.Group{Paused: "tomorrow"},
-			sites: "a active old; b old settled; c old uncloned", reason: rollout.Paused,
+			sites: "a active old; b old settled; c old uncloned", reason: v1alpha1.ReasonPaused,
 		},
 		"to be cloned, paused, failover in flight": {
 			because: "a pause spares a pod that is broken", group: rollout.Group{Paused: "tomorrow", Transition: true},
-			sites: "a active moving old; b moving old settled; c old broken uncloned", reason: rollout.FailoverInFlight,
+			sites: "a active moving old; b moving old settled; c old broken uncloned", reason: v1alpha1.ReasonFailoverInFlight,
 		},
 		"paused before the role moves": {
 			because: "a person said so", group: rollout.Group{Paused: "tomorrow"},
-			sites: "a active old settled; b new settled", reason: rollout.Paused,
+			sites: "a active old settled; b new settled", reason: v1alpha1.ReasonPaused,
 		},
 		"paused with nothing to do": {
 			because: "there is nothing to wait for", group: rollout.Group{Paused: "tomorrow"},
-			sites: "a active new settled; b new settled", reason: rollout.UpToDate,
+			sites: "a active new settled; b new settled", reason: v1alpha1.ReasonUpToDate,
 		},
 		"paused, a clone in flight into a new pod": {
 			because: "what waits for no end of the pause is a new pod, and that one is there", group: rollout.Group{Paused: "tomorrow"},
-			sites: "a active old settled; b old settled; c new busy uncloned", reason: rollout.Paused,
+			sites: "a active old settled; b old settled; c new busy uncloned", reason: v1alpha1.ReasonPaused,
 		},
 		"the active site is new and not open": {
 			because: "nobody decides for it: what it could wait for is itself",
-			sites:   "a active new late held; b new settled", reason: rollout.SiteNotBack, site: "a",
+			sites:   "a active new late held; b new settled", reason: v1alpha1.ReasonSiteNotBack, site: "a",
 		},
 		"the only other candidate has lost its Deployment": {
 			because: "whatever is said of its pod, nothing would bring that back while it has the role",
-			sites:   "a active old settled; b missing settled", create: []string{"b"}, reason: rollout.Creating,
+			sites:   "a active old settled; b missing settled", create: []string{"b"}, reason: v1alpha1.ReasonCreating,
 		},
 		"clone in flight": {
 			because: "the clone would be lost",
-			sites:   "a active old settled; b old settled; c new busy", reason: rollout.LongWorkInFlight, site: "c",
+			sites:   "a active old settled; b old settled; c new busy", reason: v1alpha1.ReasonLongWorkInFlight, site: "c",
 		},
 		"a new site while another is updated": {
 			because: "creating disturbs nobody",
 			sites:   "a active old settled; b old settled; c missing", create: []string{"c"}, update: "b",
-			reason: rollout.Updating, site: "b",
+			reason: v1alpha1.ReasonUpdating, site: "b",
 		},
 		"failover in flight, a third site does not come up": {
 			because: "the failover may wait for it", group: rollout.Group{Transition: true},
-			sites: "a moving old broken; b active moving old settled; c old broken", update: "c", reason: rollout.Repairing, site: "c",
+			sites: "a moving old broken; b active moving old settled; c old broken", update: "c", reason: v1alpha1.ReasonRepairing, site: "c",
 		},
 		"failover in flight, its own sites do not come up": {
 			because: "what they hold, and whether they are fenced, decides it", group: rollout.Group{Transition: true},
-			sites: "a moving old broken; b active moving old broken; c old settled", reason: rollout.FailoverInFlight,
+			sites: "a moving old broken; b active moving old broken; c old settled", reason: v1alpha1.ReasonFailoverInFlight,
 		},
 		"failover in flight, paused": {
 			because: "a person keeps the pods", group: rollout.Group{Transition: true, Paused: "noon"},
-			sites: "a moving old broken; b active moving old settled; c old broken", reason: rollout.Paused,
+			sites: "a moving old broken; b active moving old settled; c old broken", reason: v1alpha1.ReasonPaused,
 		},
 		"a new site during a failover": {
 			because: "creating disturbs nobody", group: rollout.Group{Transition: true},
-			sites: "a active old settled; b old settled; c missing", create: []string{"c"}, reason: rollout.Creating,
+			sites: "a active old settled; b old settled; c missing", create: []string{"c"}, reason: v1alpha1.ReasonCreating,
 		},
 		"a new site while the role moves": {
 			because: "creating disturbs nobody",
-			sites:   "a active old settled; b new settled; c missing", create: []string{"c"}, leave: "a", reason: rollout.Creating,
+			sites:   "a active old settled; b new settled; c missing", create: []string{"c"}, leave: "a", reason: v1alpha1.ReasonCreating,
 		},
 	}
 	for name, tt := range tests {
@@ -324,7 +325,7 @@ func TestNext(t *testing.T) {
 			if got.Message == "" {
 				t.Error("no message")
 			}
-			if got.Done() != (tt.reason == rollout.UpToDate) {
+			if got.Done() != (tt.reason == v1alpha1.ReasonUpToDate) {
 				t.Errorf("done: %t", got.Done())
 			}
 		})
@@ -426,7 +427,7 @@ func checkTaken(t *rapid.T, g rollout.Group, d rollout.Decision, taken string) {
 			made++
 		}
 	}
-	cure := d.Reason == rollout.Repairing && self.Broken && !self.Moving && !self.Active
+	cure := d.Reason == v1alpha1.ReasonRepairing && self.Broken && !self.Moving && !self.Active
 	if g.Paused != "" && (!self.Uncloned || g.Transition) || g.Transition && !cure {
 		t.Fatalf("%+v although it is not the time", d)
 	}
@@ -452,9 +453,9 @@ func checkTaken(t *rapid.T, g rollout.Group, d rollout.Decision, taken string) {
 			t.Fatalf("%+v takes a serving site while %s does not serve", d, s.Name)
 		case self.Active && self.Settled && !s.UpToDate && s.Kept == "":
 			t.Fatalf("%+v before %s", d, s.Name)
-		case d.Reason != rollout.Repairing && s.UpToDate && !s.Settled:
+		case d.Reason != v1alpha1.ReasonRepairing && s.UpToDate && !s.Settled:
 			t.Fatalf("%+v while %s is not back", d, s.Name)
-		case d.Reason != rollout.Repairing && s.Active && !s.Settled:
+		case d.Reason != v1alpha1.ReasonRepairing && s.Active && !s.Settled:
 			t.Fatalf("%+v while the active site %s is not open", d, s.Name)
 		}
 	}

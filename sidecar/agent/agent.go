@@ -114,9 +114,6 @@ type Engines interface {
 	Report() *wire.EngineReport
 }
 
-// KeyringNotEscrowed is why a site stays closed whose keyring would be lost with its pod (I16).
-const KeyringNotEscrowed fence.Reason = "KeyringNotEscrowed"
-
 // Config is what an agent is made of.
 type Config struct {
 	Site  fence.Site

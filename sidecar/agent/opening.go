@@ -17,14 +17,6 @@ import (
 	"github.com/mysql-mfg/mfg/sidecar/fence"
 )
 
-// Why a site stays closed although the boot rule would let it open.
-const (
-	// OpeningNotMarked: if this run ended within the opening, the next one would not know of it (I1).
-	OpeningNotMarked fence.Reason = "OpeningNotMarked"
-	// MysqldRestarted: mysqld is not the one any more for which the opening was marked.
-	MysqldRestarted fence.Reason = "MysqldRestarted"
-)
-
 // open opens writes on the operator's answer w if the boot rule allows it, and says why not otherwise. One at a time: the
 // mark of an opening on the data volume is that of one opening.
 func (a *Agent) open(ctx context.Context, w fence.Word) fence.Refusal {
@@ -57,13 +49,13 @@ func (a *Agent) tryOpen(ctx context.Context, w fence.Word) fence.Refusal {
 	a.marked = true // also if it fails: part of it may be there
 	if err := a.Volume.MarkOpening(process); err != nil {
 		// I1: should this run end within the opening, the next one would take a read-only MySQL for fenced.
-		return fence.Refusal{Reason: OpeningNotMarked, Message: "mark the opening on the data volume: " + err.Error()}
+		return fence.Refusal{Reason: fence.OpeningNotMarked, Message: "mark the opening on the data volume: " + err.Error()}
 	}
 	return a.withRight(ctx, func() fence.Refusal {
 		refusal := a.mayOpen(ctx, w, func(s fence.State) (fence.State, fence.Refusal) {
 			if !covers(process, s.Seen().Process) {
 				// The mark would prove to the next run that nothing is pending. The next answer asks again.
-				return s, fence.Refusal{Reason: MysqldRestarted, Message: "mysqld was started anew while the opening was marked"}
+				return s, fence.Refusal{Reason: fence.MysqldRestarted, Message: "mysqld was started anew while the opening was marked"}
 			}
 			return fence.Opening(s), fence.Refusal{}
 		})
@@ -91,7 +83,7 @@ func (a *Agent) mayOpen(ctx context.Context, w fence.Word, then func(fence.State
 	if a.Keyring != nil {
 		if why := a.Keyring.Unescrowed(); why != "" {
 			// I16: what would be acknowledged now is lost with this pod. Closed is safe; the next answer asks again.
-			return fence.Refusal{Reason: KeyringNotEscrowed, Message: why}
+			return fence.Refusal{Reason: fence.KeyringNotEscrowed, Message: why}
 		}
 	}
 	a.look(ctx)

@@ -54,6 +54,13 @@ const (
 	AskerIsNoPeer Reason = "AskerIsNoPeer"
 	NotVerified   Reason = "NotVerified"
 	NotHeard      Reason = "NotHeard"
+
+	// OpeningNotMarked: if this run ended within the opening, the next one would not know of it (I1).
+	OpeningNotMarked Reason = "OpeningNotMarked"
+	// MysqldRestarted: mysqld is not the one any more for which the opening was marked.
+	MysqldRestarted Reason = "MysqldRestarted"
+	// KeyringNotEscrowed: the keyring of the site would be lost with its pod (I16).
+	KeyringNotEscrowed Reason = "KeyringNotEscrowed"
 )
 
 // Refusal says why something is not done. With an empty Reason nothing stands against it.

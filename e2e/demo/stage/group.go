@@ -186,7 +186,7 @@ func Describe(group *v1alpha1.MysqlFailoverGroup) string {
 			if have.Name == site.Name && have.State != "" {
 				state = string(have.State)
 				if have.Reason != "" {
-					state += " (" + have.Reason + ")"
+					state += " (" + string(have.Reason) + ")"
 				}
 			}
 		}

@@ -32,7 +32,7 @@ var exceptions = []exception{
 	{failover, "fenceProof", "was", force, "a fence that was never read back is of a time before any answer, which mayStillOpen refuses"},
 	{failover, "replacedBy", "err == nil", force, "what cannot be parsed is the empty set"},
 	{failover, "isNumberingAgain", "err != nil", deny, "what cannot be parsed is the empty set"},
-	{failover, "waiting", `why != ""`, force, "no reason is no passing one"},
+	{failover, "waiting", `why.Reason != ""`, force, "no reason is no passing one"},
 	{failover, "remember", "known", force, "what is not known to be errant is the empty set"},
 	{failover, "errantOf", `active.Name == ""`, deny, noSite + ", which the third case asks"},
 	{failover, "errantOf", "!active.SQLAnswers()", deny, "whose MySQL does not answer is not writable, which is asked beside it"},

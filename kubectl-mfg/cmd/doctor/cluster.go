@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
 )
 
 // leaseName is the Lease by which one operator leads.
@@ -22,11 +23,11 @@ const leaseName = "mfg-operator"
 func leader(ctx context.Context, w World) []Finding {
 	if c := w.Group.Status.Claim; c != nil && c.Lease != "" && c.Lease != w.OperatorNamespace+"/"+leaseName {
 		namespace, _, _ := strings.Cut(c.Lease, "/")
-		return one(Warn, "kubectl mfg doctor "+w.Group.Name+" -n "+w.Group.Namespace+" --operator-namespace "+namespace,
+		return one(Warn, wire.Remedy{Command: "kubectl mfg doctor " + w.Group.Name + " -n " + w.Group.Namespace + " --operator-namespace " + namespace},
 			"another release operates the group, under the Lease %s; the operator in namespace %s leaves it alone", c.Lease, w.OperatorNamespace)
 	}
 	lease, err := w.Kube.CoordinationV1().Leases(w.OperatorNamespace).Get(ctx, leaseName, metav1.GetOptions{})
-	remedy := "kubectl get pods -n " + w.OperatorNamespace + " -l app.kubernetes.io/name=mfg"
+	remedy := wire.Remedy{Command: "kubectl get pods -n " + w.OperatorNamespace + " -l app.kubernetes.io/name=mfg"}
 	switch {
 	case apierrors.IsNotFound(err):
 		return one(Fail, remedy, "no Lease %s in namespace %s: no operator ever led there", leaseName, w.OperatorNamespace)
@@ -47,7 +48,7 @@ func leader(ctx context.Context, w World) []Finding {
 	if age > term {
 		return one(Fail, remedy, "the Lease %s was renewed %s ago, it lasts %s: nobody leads", leaseName, age, term)
 	}
-	return one(OK, "", "%s leads", *lease.Spec.HolderIdentity)
+	return one(OK, wire.Remedy{}, "%s leads", *lease.Spec.HolderIdentity)
 }
 
 // pods are the group's pods by site, and why they cannot be seen.
@@ -98,16 +99,16 @@ func nodes(ctx context.Context, w World) []Finding {
 		node, is := found[s.Name]
 		switch {
 		case !is:
-			out = append(out, one(Fail, fmt.Sprintf("kubectl describe pods -n %s -l %s=%s,%s=%s", w.Group.Namespace, v1alpha1.LabelGroup, w.Group.Name, v1alpha1.LabelSite, s.Name),
+			out = append(out, one(Fail, wire.Remedy{Command: fmt.Sprintf("kubectl describe pods -n %s -l %s=%s,%s=%s", w.Group.Namespace, v1alpha1.LabelGroup, w.Group.Name, v1alpha1.LabelSite, s.Name)},
 				"site %s has no pod on a node", s.Name)...)
 		case !nodeReady(node):
-			out = append(out, one(Fail, "kubectl describe node "+node.Name, "node %s of site %s is not Ready", node.Name, s.Name)...)
+			out = append(out, one(Fail, wire.Remedy{Command: "kubectl describe node " + node.Name}, "node %s of site %s is not Ready", node.Name, s.Name)...)
 		case node.Spec.Unschedulable:
-			out = append(out, one(Warn, "kubectl uncordon "+node.Name, "node %s of site %s is cordoned: its pod cannot come back there", node.Name, s.Name)...)
+			out = append(out, one(Warn, wire.Remedy{Command: "kubectl uncordon " + node.Name}, "node %s of site %s is cordoned: its pod cannot come back there", node.Name, s.Name)...)
 		}
 	}
 	if out == nil {
-		return one(OK, "", "every site has a node that is Ready")
+		return one(OK, wire.Remedy{}, "every site has a node that is Ready")
 	}
 	return out
 }
@@ -133,12 +134,12 @@ func spread(ctx context.Context, w World) []Finding {
 	var out []Finding
 	for node, names := range sites {
 		if len(names) > 1 {
-			out = append(out, one(Fail, "give the sites nodeSelectors or affinity that keep them apart",
+			out = append(out, one(Fail, wire.Remedy{Text: "give the sites nodeSelectors or affinity that keep them apart"},
 				"sites %s run on one node, %s, and are lost together", strings.Join(names, " and "), node)...)
 		}
 	}
 	if out == nil {
-		return one(OK, "", "every site has a node of its own")
+		return one(OK, wire.Remedy{}, "every site has a node of its own")
 	}
 	slices.SortFunc(out, func(a, b Finding) int { return strings.Compare(a.Message, b.Message) })
 	return out
@@ -165,12 +166,12 @@ func swap(ctx context.Context, w World) []Finding {
 	}
 	switch {
 	case len(with) > 0:
-		return one(Warn, "switch swap off there, or see that memory.swapBehavior of the kubelet is NoSwap and the swap is encrypted",
+		return one(Warn, wire.Remedy{Text: "switch swap off there, or see that memory.swapBehavior of the kubelet is NoSwap and the swap is encrypted"},
 			"nodes with swap: %s; memory of mysqld, with keys in it, may reach their disks", strings.Join(with, ", "))
 	case len(unknown) > 0:
-		return one(Unknown, "look there: swapon --show", "the kubelets of %s do not report swap", strings.Join(unknown, ", "))
+		return one(Unknown, wire.Remedy{Text: "look there", Command: "swapon --show"}, "the kubelets of %s do not report swap", strings.Join(unknown, ", "))
 	}
-	return one(OK, "", "no node of a site has swap")
+	return one(OK, wire.Remedy{}, "no node of a site has swap")
 }
 
 func eviction(ctx context.Context, w World) []Finding {
@@ -179,15 +180,15 @@ func eviction(ctx context.Context, w World) []Finding {
 		pdb, err := w.Kube.PolicyV1().PodDisruptionBudgets(w.Group.Namespace).Get(ctx, name, metav1.GetOptions{})
 		switch {
 		case apierrors.IsNotFound(err):
-			out = append(out, one(Fail, "the operator makes it: kubectl mfg events "+w.Group.Name+" -n "+w.Group.Namespace+" --warnings", "no PodDisruptionBudget %s: a drain may take every site at once", name)...)
+			out = append(out, one(Fail, wire.Remedy{Text: "the operator makes it", Command: "kubectl mfg events " + w.Group.Name + " -n " + w.Group.Namespace + " --warnings"}, "no PodDisruptionBudget %s: a drain may take every site at once", name)...)
 		case err != nil:
 			return cannotSee(err, "get", "poddisruptionbudgets.policy", w.Group.Namespace)
 		case pdb.Status.ExpectedPods == 0:
-			out = append(out, one(Warn, "", "PodDisruptionBudget %s covers no pod", name)...)
+			out = append(out, one(Warn, wire.Remedy{}, "PodDisruptionBudget %s covers no pod", name)...)
 		}
 	}
 	if out == nil {
-		return one(OK, "", "budgets keep a drain from taking the active site before its role has moved")
+		return one(OK, wire.Remedy{}, "budgets keep a drain from taking the active site before its role has moved")
 	}
 	return out
 }
@@ -200,7 +201,7 @@ func volumes(ctx context.Context, w World) []Finding {
 		pvc, err := w.Kube.CoreV1().PersistentVolumeClaims(w.Group.Namespace).Get(ctx, name, metav1.GetOptions{})
 		switch {
 		case apierrors.IsNotFound(err):
-			out = append(out, one(Warn, "", "site %s has no PersistentVolumeClaim %s", s.Name, name)...)
+			out = append(out, one(Warn, wire.Remedy{}, "site %s has no PersistentVolumeClaim %s", s.Name, name)...)
 		case err != nil:
 			return cannotSee(err, "get", "persistentvolumeclaims", w.Group.Namespace)
 		case pvc.Spec.StorageClassName != nil && *pvc.Spec.StorageClassName != "":
@@ -213,11 +214,11 @@ func volumes(ctx context.Context, w World) []Finding {
 		case err != nil:
 			out = append(out, cannotSee(err, "get", "storageclasses.storage.k8s.io", "")...)
 		case sc.AllowVolumeExpansion == nil || !*sc.AllowVolumeExpansion:
-			out = append(out, one(Warn, "a full volume could only be replaced: choose a class with allowVolumeExpansion for new sites", "StorageClass %s cannot grow volumes", class)...)
+			out = append(out, one(Warn, wire.Remedy{Text: "a full volume could only be replaced: choose a class with allowVolumeExpansion for new sites"}, "StorageClass %s cannot grow volumes", class)...)
 		}
 	}
 	if out == nil {
-		return one(OK, "", "every site has its volume, and all can grow")
+		return one(OK, wire.Remedy{}, "every site has its volume, and all can grow")
 	}
 	slices.SortFunc(out, func(a, b Finding) int { return strings.Compare(a.Message, b.Message) })
 	return out

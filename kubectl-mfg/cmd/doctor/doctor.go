@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/cmd/report"
 )
 
@@ -33,7 +34,17 @@ type Finding struct {
 	Check   string `json:"check"`
 	Level   Level  `json:"level"`
 	Message string `json:"message"`
-	Remedy  string `json:"remedy,omitempty"`
+	// Remedies are what to do next, and Remedy the same as words in one line.
+	Remedies []wire.Remedy `json:"remedies,omitempty"`
+	Remedy   string        `json:"remedy,omitempty"`
+}
+
+// advised is the finding with what to do next, if there is anything.
+func (f Finding) advised(remedy wire.Remedy) Finding {
+	if remedy != (wire.Remedy{}) {
+		f.Remedies, f.Remedy = []wire.Remedy{remedy}, remedy.String()
+	}
+	return f
 }
 
 // Report are all findings.
@@ -117,8 +128,8 @@ func Examine(ctx context.Context, w World) []Finding {
 	return all
 }
 
-func one(level Level, remedy, format string, args ...any) []Finding {
-	return []Finding{{Level: level, Message: fmt.Sprintf(format, args...), Remedy: remedy}}
+func one(level Level, remedy wire.Remedy, format string, args ...any) []Finding {
+	return []Finding{Finding{Level: level, Message: fmt.Sprintf(format, args...)}.advised(remedy)}
 }
 
 // cannotSee says that a check could not look, and which right is missing.
@@ -128,34 +139,34 @@ func cannotSee(err error, verb, kind, namespace string) []Finding {
 		where = "-n " + namespace
 	}
 	if apierrors.IsForbidden(err) {
-		return one(Unknown, fmt.Sprintf("ask somebody for whom this says yes: kubectl auth can-i %s %s %s", verb, kind, where), "you may not %s %s", verb, kind)
+		return one(Unknown, wire.Remedy{Text: "ask somebody for whom this says yes", Command: fmt.Sprintf("kubectl auth can-i %s %s %s", verb, kind, where)}, "you may not %s %s", verb, kind)
 	}
-	return one(Unknown, "", "%v", err)
+	return one(Unknown, wire.Remedy{}, "%v", err)
 }
 
 func operator(_ context.Context, w World) []Finding {
 	switch {
 	case w.OperatorDown:
-		return one(Fail, "kubectl get pods -n "+w.OperatorNamespace+" -l app.kubernetes.io/name=mfg", "nobody looks after the group: %s", w.OperatorMissing)
+		return one(Fail, wire.Remedy{Command: "kubectl get pods -n " + w.OperatorNamespace + " -l app.kubernetes.io/name=mfg"}, "nobody looks after the group: %s", w.OperatorMissing)
 	case w.OperatorMissing != "":
-		return one(Unknown, "", "not asked: %s", w.OperatorMissing)
+		return one(Unknown, wire.Remedy{}, "not asked: %s", w.OperatorMissing)
 	}
-	return one(OK, "", "version %s answers", w.OperatorVersion)
+	return one(OK, wire.Remedy{}, "version %s answers", w.OperatorVersion)
 }
 
 func pause(_ context.Context, w World) []Finding {
 	value, set := w.Group.Annotations[v1alpha1.AnnotationPauseUntil]
-	resume := fmt.Sprintf("kubectl mfg resume %s -n %s", w.Group.Name, w.Group.Namespace)
+	resume := wire.Remedy{Command: fmt.Sprintf("kubectl mfg resume %s -n %s", w.Group.Name, w.Group.Namespace)}
 	until, err := time.Parse(time.RFC3339, value)
 	switch {
 	case !set:
-		return one(OK, "", "not paused; failover mode is %s", mode(w.Group))
+		return one(OK, wire.Remedy{}, "not paused; failover mode is %s", mode(w.Group))
 	case err != nil:
 		return one(Fail, resume, "the pause %q is no time, so nothing is paused", value)
 	case w.Now.Before(until):
 		return one(Warn, resume, "paused until %s: a lost active site is not replaced", until.UTC().Format(time.RFC3339))
 	}
-	return one(OK, "", "a pause ended at %s", until.UTC().Format(time.RFC3339))
+	return one(OK, wire.Remedy{}, "a pause ended at %s", until.UTC().Format(time.RFC3339))
 }
 
 func mode(g *v1alpha1.MysqlFailoverGroup) v1alpha1.FailoverMode {
@@ -166,7 +177,7 @@ func mode(g *v1alpha1.MysqlFailoverGroup) v1alpha1.FailoverMode {
 }
 
 func forecast(_ context.Context, w World) []Finding {
-	explain := fmt.Sprintf("kubectl mfg explain %s -n %s", w.Group.Name, w.Group.Namespace)
+	explain := wire.Remedy{Command: fmt.Sprintf("kubectl mfg explain %s -n %s", w.Group.Name, w.Group.Namespace)}
 	f, known := w.Forecast, ""
 	if w.OperatorMissing != "" {
 		known = "last known: "
@@ -175,7 +186,7 @@ func forecast(_ context.Context, w World) []Finding {
 	case w.OperatorDown: // which is a failure already; what was foreseen before is no answer
 		return one(Unknown, explain, "no forecast: no operator looks after the group")
 	case f == nil && len(w.Problems) > 0:
-		return one(Fail, fmt.Sprintf("kubectl mfg status %s -n %s", w.Group.Name, w.Group.Namespace),
+		return one(Fail, wire.Remedy{Command: fmt.Sprintf("kubectl mfg status %s -n %s", w.Group.Name, w.Group.Namespace)},
 			"%sthe group is not healthy now: %s", known, gravest(w.Problems))
 	case f == nil && w.OperatorMissing != "":
 		return one(Unknown, explain, "no forecast: the operator was not asked, and the last known status has none")
@@ -186,12 +197,12 @@ func forecast(_ context.Context, w World) []Finding {
 	case f.BlockedBy != "":
 		return one(Warn, explain, "%s%s would not take over by itself (%s): %s", known, f.Site, f.BlockedBy, f.Message)
 	}
-	return one(OK, "", "%s%s", known, f.Message)
+	return one(OK, wire.Remedy{}, "%s%s", known, f.Message)
 }
 
 // gravest is the first problem in words, and how many more there are.
 func gravest(all []report.Problem) string {
-	words := strings.TrimSpace(all[0].Site+" "+all[0].Message) + " [" + all[0].Reason + "]"
+	words := strings.TrimSpace(all[0].Site+" "+all[0].Message) + " [" + string(all[0].Reason) + "]"
 	if more := len(all) - 1; more > 0 {
 		words += fmt.Sprintf("; %d more", more)
 	}
@@ -208,18 +219,18 @@ const (
 func clocks(_ context.Context, w World) []Finding {
 	switch {
 	case w.ServerErr != nil:
-		return one(Unknown, "", "the API server's clock was not read: %v", w.ServerErr)
+		return one(Unknown, wire.Remedy{}, "the API server's clock was not read: %v", w.ServerErr)
 	case w.OperatorTime.IsZero():
-		return one(Unknown, "", "the operator's clock was not read")
+		return one(Unknown, wire.Remedy{}, "the operator's clock was not read")
 	}
 	// Both were read at moments that this machine's clock can tell apart. The header has whole seconds: half of one is
 	// added for what was cut off.
 	operatorAhead := w.OperatorTime.Sub(w.Asked)
 	serverAhead := w.ServerTime.Add(500 * time.Millisecond).Sub(w.Now.Add(w.ServerTook / 2))
 	apart := (operatorAhead - serverAhead).Abs().Round(100 * time.Millisecond)
-	level, remedy := OK, ""
+	level, remedy := OK, wire.Remedy{}
 	if apart > clockWarn {
-		level, remedy = Warn, "see that the nodes keep time by NTP"
+		level, remedy = Warn, wire.Remedy{Text: "see that the nodes keep time by NTP"}
 	}
 	if apart > clockFail {
 		level = Fail

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/mysql-mfg/mfg/api/wire"
 )
 
 // Endpoint is what the operator's escrow endpoint shows, and whom the sites of the group believe.
@@ -34,32 +36,32 @@ func escrow(_ context.Context, w World) []Finding {
 			verb, kind := lackingToForward(w.Escrow.Err)
 			return cannotSee(w.Escrow.Err, verb, kind, w.OperatorNamespace)
 		}
-		return one(Fail, "see that auxiliary.escrowTLS.enabled is true in the chart mfg: helm get values mfg -n "+w.OperatorNamespace,
+		return one(Fail, wire.Remedy{Text: "see that auxiliary.escrowTLS.enabled is true in the chart mfg", Command: "helm get values mfg -n " + w.OperatorNamespace},
 			"no keyring can be taken into escrow: the endpoint of the operator does not answer: %v", w.Escrow.Err)
 	}
 	shown, now := w.Escrow.Chain[0], w.Now
 	if w.ServerErr == nil && !w.ServerTime.IsZero() {
 		now = w.ServerTime
 	}
-	renew := "renew the certificate in the Secret of auxiliary.escrowTLS; the operator reads it anew by itself"
+	renew := wire.Remedy{Text: "renew the certificate in the Secret of auxiliary.escrowTLS; the operator reads it anew by itself"}
 	name := "mfg-auxiliary." + w.OperatorNamespace + ".svc"
 	switch err := shown.VerifyHostname(name); {
 	case err != nil:
-		return one(Fail, "put a certificate for "+name+" into the Secret of auxiliary.escrowTLS", "sidecars ask for %s, and the certificate is for %s",
+		return one(Fail, wire.Remedy{Text: "put a certificate for " + name + " into the Secret of auxiliary.escrowTLS"}, "sidecars ask for %s, and the certificate is for %s",
 			name, strings.Join(shown.DNSNames, ", "))
 	case now.After(shown.NotAfter):
 		return one(Fail, renew, "the certificate ended at %s: no keyring can be taken into escrow", shown.NotAfter.UTC().Format(time.RFC3339))
 	case w.Escrow.AuthoritiesErr != nil:
-		return one(Unknown, "see that you may exec into the group's pods: kubectl auth can-i create pods/exec -n "+w.Group.Namespace,
+		return one(Unknown, wire.Remedy{Text: "see that you may exec into the group's pods", Command: "kubectl auth can-i create pods/exec -n " + w.Group.Namespace},
 			"the certificate is for %s; whether the sites believe its issuer %s cannot be seen: %v", name, shown.Issuer, w.Escrow.AuthoritiesErr)
 	}
 	if err := believed(w.Escrow, name, now); err != nil {
-		return one(Fail, "let ca.crt in the Secret of spec.tls hold the authority that issued the escrow certificate", "the sites do not believe the endpoint: %v", err)
+		return one(Fail, wire.Remedy{Text: "let ca.crt in the Secret of spec.tls hold the authority that issued the escrow certificate"}, "the sites do not believe the endpoint: %v", err)
 	}
 	if left := shown.NotAfter.Sub(now); left < soon {
 		return one(Warn, renew, "the certificate ends at %s", shown.NotAfter.UTC().Format(time.RFC3339))
 	}
-	return one(OK, "", "the sites believe the endpoint %s, until %s", name, shown.NotAfter.UTC().Format(time.DateOnly))
+	return one(OK, wire.Remedy{}, "the sites believe the endpoint %s, until %s", name, shown.NotAfter.UTC().Format(time.DateOnly))
 }
 
 // lackingToForward is which of the two rights is missing that a forwarded port takes: the pod must be found first.

@@ -13,16 +13,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
 )
 
 // secretsAtRest looks at the command lines of the API servers, where they run as pods that can be seen. What their
 // configuration encrypts is not visible from here.
 func secretsAtRest(ctx context.Context, w World) []Finding {
-	manual := "ask whoever runs the control plane whether Secrets are encrypted at rest, and by which provider"
+	manual := wire.Remedy{Text: "ask whoever runs the control plane whether Secrets are encrypted at rest, and by which provider"}
 	list, err := w.Kube.CoreV1().Pods(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{LabelSelector: "component=kube-apiserver"})
 	if err != nil {
 		found := cannotSee(err, "list", "pods", metav1.NamespaceSystem)
-		found[0].Remedy = manual
+		found[0] = found[0].advised(manual)
 		return found
 	}
 	if len(list.Items) == 0 {
@@ -41,10 +42,10 @@ func secretsAtRest(ctx context.Context, w World) []Finding {
 		}
 	}
 	if len(plain) > 0 {
-		return one(Fail, "https://kubernetes.io/docs/tasks/administer-cluster/encrypt-data/",
+		return one(Fail, wire.Remedy{Text: "https://kubernetes.io/docs/tasks/administer-cluster/encrypt-data/"},
 			"%s without --encryption-provider-config: passwords and keys of the group lie in etcd in the clear", strings.Join(plain, ", "))
 	}
-	return one(OK, "", "every API server has an --encryption-provider-config; see there that secrets are among its resources")
+	return one(OK, wire.Remedy{}, "every API server has an --encryption-provider-config; see there that secrets are among its resources")
 }
 
 // everybody are groups that hold anyone who is logged in, or not even that.
@@ -66,11 +67,11 @@ func keyReaders(ctx context.Context, w World) []Finding {
 		return problem
 	}
 	if who := openTo(a.all, a.pods); who != "" {
-		return one(Fail, "take away from them in "+w.OperatorNamespace+": get, list and watch of secrets, create of pods and of what makes pods, exec, attach and ephemeralcontainers of pods",
+		return one(Fail, wire.Remedy{Text: "take away from them in " + w.OperatorNamespace + ": get, list and watch of secrets, create of pods and of what makes pods, exec, attach and ephemeralcontainers of pods"},
 			"anybody in %s can read the keys in %s with which sites of every group are opened and fenced", who, w.OperatorNamespace)
 	}
 	maps.Copy(a.all, a.pods)
-	return one(OK, "", "%d can read the keys in %s with which sites of every group are opened and fenced%s", len(a.all), w.OperatorNamespace, listed(a.all))
+	return one(OK, wire.Remedy{}, "%d can read the keys in %s with which sites of every group are opened and fenced%s", len(a.all), w.OperatorNamespace, listed(a.all))
 }
 
 // accessIn is who may read Secrets and enter pods in a namespace, or what was found in the way of a look at it.
@@ -194,10 +195,10 @@ func addSubjects(readers map[string]bool, subjects []rbacv1.Subject) {
 
 func (a access) judge() []Finding {
 	if who := openTo(a.all, a.named); who != "" {
-		return one(Fail, "take get, list and watch of secrets away from them", "anybody in %s can read Secrets with passwords or keys of the group", who)
+		return one(Fail, wire.Remedy{Text: "take get, list and watch of secrets away from them"}, "anybody in %s can read Secrets with passwords or keys of the group", who)
 	}
 	if who := openTo(a.pods); who != "" {
-		return one(Fail, "take away from them: create of pods and of what makes pods, exec, attach and ephemeralcontainers of pods",
+		return one(Fail, wire.Remedy{Text: "take away from them: create of pods and of what makes pods, exec, attach and ephemeralcontainers of pods"},
 			"anybody in %s can make pods or run commands in them, and see there the Secrets with passwords and keys of the group", who)
 	}
 	words := fmt.Sprintf("%d can read all Secrets of the namespace, and with them log in as root of every site%s", len(a.all), listed(a.all))
@@ -211,7 +212,7 @@ func (a access) judge() []Finding {
 	if len(a.pods) > 0 {
 		words += fmt.Sprintf("; note that whoever makes pods or runs commands in them sees what is mounted there: %d can%s", len(a.pods), listed(a.pods))
 	}
-	return one(OK, "", "%s", words)
+	return one(OK, wire.Remedy{}, "%s", words)
 }
 
 // openTo names the groups that hold anybody of which one, or one below it, is among those.

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
 )
 
 // Level is how bad a finding is.
@@ -29,8 +30,9 @@ type Finding struct {
 	Site    string `json:"site"`
 	Check   string `json:"check"`
 	Message string `json:"message"`
-	// Remedy is what to do next.
-	Remedy string `json:"remedy,omitempty"`
+	// Remedies are what to do next, and Remedy the same as words in one line.
+	Remedies []wire.Remedy `json:"remedies,omitempty"`
+	Remedy   string        `json:"remedy,omitempty"`
 }
 
 // Names of checks.
@@ -68,12 +70,16 @@ func examine(f Facts, sites []Site) []Finding {
 	return out
 }
 
-func one(level Level, check, remedy, format string, args ...any) []Finding {
-	return []Finding{{Level: level, Check: check, Message: fmt.Sprintf(format, args...), Remedy: remedy}}
+func one(level Level, check string, remedy wire.Remedy, format string, args ...any) []Finding {
+	f := Finding{Level: level, Check: check, Message: fmt.Sprintf(format, args...)}
+	if remedy != (wire.Remedy{}) {
+		f.Remedies, f.Remedy = []wire.Remedy{remedy}, remedy.String()
+	}
+	return []Finding{f}
 }
 
-func recoverWith(f Facts, s Site) string {
-	return fmt.Sprintf("put it right: kubectl mfg recover-keyring %s %s -n %s", f.Group.Name, s.Name, f.Group.Namespace)
+func recoverWith(f Facts, s Site) wire.Remedy {
+	return wire.Remedy{Text: "put it right", Command: fmt.Sprintf("kubectl mfg recover-keyring %s %s -n %s", f.Group.Name, s.Name, f.Group.Namespace)}
 }
 
 // phase is how the keyring is by status.
@@ -81,21 +87,21 @@ func phase(f Facts, s Site) []Finding {
 	known := slices.ContainsFunc(f.Group.Spec.Sites, func(x v1alpha1.Site) bool { return x.Name == s.Name })
 	switch {
 	case !known:
-		return one(Warn, checkPhase, "", "the site left the group; its keyrings are kept for the data on its volume")
+		return one(Warn, checkPhase, wire.Remedy{}, "the site left the group; its keyrings are kept for the data on its volume")
 	case s.Phase == "":
-		return one(Warn, checkPhase, "see how it is: kubectl mfg status "+f.Group.Name+" -n "+f.Group.Namespace, "status knows no keyring of it yet")
+		return one(Warn, checkPhase, wire.Remedy{Text: "see how it is", Command: "kubectl mfg status " + f.Group.Name + " -n " + f.Group.Namespace}, "status knows no keyring of it yet")
 	case s.Phase == string(v1alpha1.KeyringSealed):
-		return one(OK, checkPhase, "", "Sealed with version %d", s.Version)
+		return one(OK, checkPhase, wire.Remedy{}, "Sealed with version %d", s.Version)
 	case s.Phase == string(v1alpha1.KeyringFailed) && s.current() == nil && s.Secret != "":
 		return nil // what is missing is said by the next check
 	case s.Phase == string(v1alpha1.KeyringFailed):
-		return one(Fail, checkPhase, "see why: kubectl mfg events "+f.Group.Name+" -n "+f.Group.Namespace, "Failed: %s", s.Message)
+		return one(Fail, checkPhase, wire.Remedy{Text: "see why", Command: "kubectl mfg events " + f.Group.Name + " -n " + f.Group.Namespace}, "Failed: %s", s.Message)
 	}
 	why := s.Phase
 	if s.Work != "" {
 		why += " for a " + strings.ToLower(s.Work)
 	}
-	return one(Warn, checkPhase, "", "%s: %s", why, s.Message)
+	return one(Warn, checkPhase, wire.Remedy{}, "%s: %s", why, s.Message)
 }
 
 // content compares what is in escrow with what status says that the site is sealed with.
@@ -111,7 +117,7 @@ func content(f Facts, s Site) []Finding {
 	case v.Content != s.Digest:
 		return one(Fail, checkContent, recoverWith(f, s), "%s holds %s, and status says %s: a new pod could not read its data. Do not delete or restart the pod of %s", s.Secret, v.Content, s.Digest, s.Name)
 	}
-	return one(OK, checkContent, "", "%s holds %s, as status says", s.Secret, v.Content)
+	return one(OK, checkContent, wire.Remedy{}, "%s holds %s, as status says", s.Secret, v.Content)
 }
 
 // protection is all that keeps the Secret from being deleted, changed or overlooked.
@@ -128,7 +134,7 @@ func protection(f Facts, s Site) []Finding {
 	if lacks := Lacks(Secret(f.Group, st, nil), &f.Secrets[i]); len(lacks) > 0 {
 		return one(Fail, checkProtection, recoverWith(f, s), "%s lacks: %s", s.Secret, strings.Join(lacks, ", "))
 	}
-	return one(OK, checkProtection, "", "immutable, labelled, and owned by the group")
+	return one(OK, checkProtection, wire.Remedy{}, "immutable, labelled, and owned by the group")
 }
 
 // pod is what the pod that runs has.
@@ -138,13 +144,13 @@ func pod(f Facts, s Site) []Finding {
 	case s.Phase == "" || Writable(st):
 		return nil
 	case f.PodsUnseen != "":
-		return one(Unknown, checkPod, "", "which Secret its pod has cannot be seen: %s", f.PodsUnseen)
+		return one(Unknown, checkPod, wire.Remedy{}, "which Secret its pod has cannot be seen: %s", f.PodsUnseen)
 	case s.PodSecret == "":
-		return one(Warn, checkPod, "see how it is: kubectl mfg status "+f.Group.Name+" -n "+f.Group.Namespace, "no pod of it has a keyring from escrow mounted")
+		return one(Warn, checkPod, wire.Remedy{Text: "see how it is", Command: "kubectl mfg status " + f.Group.Name + " -n " + f.Group.Namespace}, "no pod of it has a keyring from escrow mounted")
 	case s.PodSecret != s.Secret:
-		return one(Warn, checkPod, "see how it is: kubectl mfg status "+f.Group.Name+" -n "+f.Group.Namespace+" -w", "its pod has %s, and is to be replaced by one with %s", s.PodSecret, s.Secret)
+		return one(Warn, checkPod, wire.Remedy{Text: "see how it is", Command: "kubectl mfg status " + f.Group.Name + " -n " + f.Group.Namespace + " -w"}, "its pod has %s, and is to be replaced by one with %s", s.PodSecret, s.Secret)
 	}
-	return one(OK, checkPod, "", "its pod has %s mounted", s.PodSecret)
+	return one(OK, checkPod, wire.Remedy{}, "its pod has %s mounted", s.PodSecret)
 }
 
 // older are the versions that status does not name.
@@ -154,14 +160,15 @@ func older(f Facts, s Site) []Finding {
 		switch {
 		case v.State == Current || v.State == Missing || v.State == Deleting:
 		case v.Content == "" || v.Content != v.Digest:
-			remedy := fmt.Sprintf("see who changed it: kubectl get secret %s -n %s -o jsonpath='{.metadata.managedFields[*].manager}' --show-managed-fields", v.Secret, f.Group.Namespace)
+			remedy := wire.Remedy{Text: "see who changed it", Command: fmt.Sprintf("kubectl get secret %s -n %s -o jsonpath='{.metadata.managedFields[*].manager}' --show-managed-fields",
+				v.Secret, f.Group.Namespace)}
 			out = append(out, one(Fail, checkOlder, remedy, "%s holds %s and was stored with %s: it is no version to roll back to", v.Secret, orNothing(v.Content), orNothing(v.Digest))...)
 		default:
 			whole++
 		}
 	}
 	if whole > 0 && len(out) == 0 {
-		return one(OK, checkOlder, "", "%d, each with the content that it was stored with", whole)
+		return one(OK, checkOlder, wire.Remedy{}, "%d, each with the content that it was stored with", whole)
 	}
 	return out
 }

@@ -76,7 +76,7 @@ func Build(cr *v1alpha1.MysqlFailoverGroup, view LiveView) MysqlFailoverGroupRep
 	r.Endpoints = endpointsOf(r)
 	r.Problems = problemsOf(cr, view, live, r)
 	r.Health, r.Summary = judge(r)
-	r.Notes = notesOf(cr)
+	r.Notes = notesOf(cr, r)
 	r.Hints = hintsOf(cr, r)
 	return r
 }
@@ -177,7 +177,7 @@ func revertedFrom(f v1alpha1.FailoverRecord, last *v1alpha1.PlannedFailoverStatu
 func conditionsOf(conditions []metav1.Condition) []Condition {
 	out := make([]Condition, 0, len(conditions))
 	for _, c := range conditions {
-		out = append(out, Condition{Type: c.Type, Status: string(c.Status), Reason: c.Reason, Message: c.Message})
+		out = append(out, Condition{Type: c.Type, Status: string(c.Status), Reason: v1alpha1.Reason(c.Reason), Message: c.Message})
 	}
 	return out
 }
@@ -217,7 +217,7 @@ func sitesOf(cr *v1alpha1.MysqlFailoverGroup, live *wire.GroupStatus, active str
 
 func (s *Site) addKnown(k v1alpha1.SiteStatus) {
 	s.State, s.Message, s.ErrantSet = string(k.State), k.Message, k.Errant
-	s.Foreign = k.Reason == ReasonForeignWriter && !s.Active
+	s.Foreign = k.Reason == v1alpha1.ReasonForeignWriter && !s.Active
 	s.Provisioned, s.Version, s.Node = k.Provisioned, k.Version, k.Node
 	if c := k.Clone; c != nil {
 		s.Clone = &Clone{Source: c.Source, Stage: c.Stage, Percent: c.Percent, ETASeconds: c.ETASeconds}

@@ -54,7 +54,7 @@ func TestHealth(t *testing.T) {
 		reason  string
 		change  func(cr *group, v *LiveView)
 		summary Summary
-		want    []string // reason, and site
+		want    []v1alpha1.Reason // reason, and site
 	}{
 		"Healthy": {
 			reason: "nothing speaks against it", change: func(*group, *LiveView) {},
@@ -67,12 +67,12 @@ func TestHealth(t *testing.T) {
 		"OperatorSilent": {
 			reason: "what the status remembers is no health where the operator should have answered",
 			change: func(_ *group, v *LiveView) { *v = LiveView{Missing: "no answer within 3s"} }, summary: SummaryUnknown,
-			want: []string{ReasonOperatorSilent},
+			want: []v1alpha1.Reason{v1alpha1.ReasonOperatorSilent},
 		},
 		"NotLookedAfter": {
 			reason: "an operator that does not know the group keeps no status of it true",
 			change: func(_ *group, v *LiveView) { v.Status.Groups = nil }, summary: SummaryUnknown,
-			want: []string{ReasonOperatorSilent},
+			want: []v1alpha1.Reason{v1alpha1.ReasonOperatorSilent},
 		},
 		"OperatorSilentInAnOutage": {
 			reason: "what the status says of an outage is more than that nobody answers",
@@ -80,38 +80,38 @@ func TestHealth(t *testing.T) {
 				*v = LiveView{Missing: "no answer within 3s"}
 				cr.Status.Conditions = []metav1.Condition{condition(v1alpha1.ConditionAvailable, metav1.ConditionFalse, "ActiveSiteSilent")}
 			},
-			summary: SummaryUnavailable, want: []string{ReasonOperatorSilent, "ActiveSiteSilent"},
+			summary: SummaryUnavailable, want: []v1alpha1.Reason{v1alpha1.ReasonOperatorSilent, "ActiveSiteSilent"},
 		},
 		"SidecarOfActiveSilent": {
 			reason:  "a site that cannot be fenced serves on: that is no outage, and must be seen",
 			change:  func(_ *group, v *LiveView) { v.Status.Groups[0].Sites[0].SidecarReachable = false },
-			summary: SummaryDegraded, want: []string{ReasonSidecarSilent + " paris"},
+			summary: SummaryDegraded, want: []v1alpha1.Reason{v1alpha1.ReasonSidecarSilent + " paris"},
 		},
 		"CloningDoesNotAnswer": {
 			reason: "a site whose data is replaced does not answer at times; its state says more",
 			change: func(_ *group, v *LiveView) {
 				v.Status.Groups[0].Sites[1] = wire.SiteStatus{Name: "rome", State: "Cloning"}
 			},
-			summary: SummaryDegraded, want: []string{"SiteCloning rome"},
+			summary: SummaryDegraded, want: []v1alpha1.Reason{"SiteCloning rome"},
 		},
 		"FencedDoesNotAnswer": {
 			reason: "of a silent site it is not known that it is fenced",
 			change: func(_ *group, v *LiveView) {
 				v.Status.Groups[0].Sites[1] = wire.SiteStatus{Name: "rome", State: "Fenced"}
 			},
-			summary: SummaryDegraded, want: []string{"SiteUnreachable rome"},
+			summary: SummaryDegraded, want: []v1alpha1.Reason{"SiteUnreachable rome"},
 		},
 		"OperatorDown": {
 			reason: "without an operator nothing fails over",
 			change: func(_ *group, v *LiveView) { *v = LiveView{Missing: "no endpoints", Down: true} }, summary: SummaryDegraded,
-			want: []string{ReasonOperatorDown},
+			want: []v1alpha1.Reason{v1alpha1.ReasonOperatorDown},
 		},
 		"SeveralWritable": {
 			reason: "the worst case is said first, whatever the status says",
 			change: func(_ *group, v *LiveView) {
 				v.Status.Groups[0].Sites[1].Writable, v.Status.Groups[0].Sites[1].State = true, "Fenced"
 			},
-			summary: SummarySplitBrain, want: []string{ReasonSeveralWritable, ReasonForeignWriter + " rome"},
+			summary: SummarySplitBrain, want: []v1alpha1.Reason{v1alpha1.ReasonSeveralWritableSites, v1alpha1.ReasonForeignWriter + " rome"},
 		},
 		"SeveralWritableWhileTheRoleMoves": {
 			reason: "nothing hides two writers, also not a failover or an outage",
@@ -120,30 +120,30 @@ func TestHealth(t *testing.T) {
 				cr.Status.Conditions = []metav1.Condition{condition(v1alpha1.ConditionAvailable, metav1.ConditionFalse, "FailingOver")}
 				v.Status.Groups[0].Sites[1].Writable = true
 			},
-			summary: SummarySplitBrain, want: []string{ReasonSeveralWritable, "FailingOver", ReasonForeignWriter + " rome"},
+			summary: SummarySplitBrain, want: []v1alpha1.Reason{v1alpha1.ReasonSeveralWritableSites, "FailingOver", v1alpha1.ReasonForeignWriter + " rome"},
 		},
 		"SeveralWritableAsLastKnown": {
 			reason: "who may not ask the operator reads it from the status",
 			change: func(cr *group, v *LiveView) {
 				*v = LiveView{Missing: "forbidden", Denied: true}
-				cr.Status.Sites[1] = v1alpha1.SiteStatus{Name: "rome", State: v1alpha1.SiteFenced, Reason: ReasonForeignWriter, Message: "is writable although it is not active"}
+				cr.Status.Sites[1] = v1alpha1.SiteStatus{Name: "rome", State: v1alpha1.SiteFenced, Reason: v1alpha1.ReasonForeignWriter, Message: "is writable although it is not active"}
 			},
-			summary: SummarySplitBrain, want: []string{ReasonSeveralWritable, ReasonForeignWriter + " rome"},
+			summary: SummarySplitBrain, want: []v1alpha1.Reason{v1alpha1.ReasonSeveralWritableSites, v1alpha1.ReasonForeignWriter + " rome"},
 		},
 		"SecondWriterWasFenced": {
 			reason: "what the operator sees now counts, not what the status remembers",
 			change: func(cr *group, v *LiveView) {
-				cr.Status.Sites[1].Reason = ReasonForeignWriter
+				cr.Status.Sites[1].Reason = v1alpha1.ReasonForeignWriter
 			},
 			summary: SummaryReady,
 		},
 		"SecondWriterIsSilent": {
 			reason: "of a silent site nobody knows whether it accepts writes",
 			change: func(cr *group, v *LiveView) {
-				cr.Status.Sites[1].Reason = ReasonForeignWriter
+				cr.Status.Sites[1].Reason = v1alpha1.ReasonForeignWriter
 				v.Status.Groups[0].Sites[1] = wire.SiteStatus{Name: "rome", State: "Unreachable", Writable: true}
 			},
-			summary: SummaryDegraded, want: []string{"SiteUnreachable rome"},
+			summary: SummaryDegraded, want: []v1alpha1.Reason{"SiteUnreachable rome"},
 		},
 		"OneWriterThatIsNotActive": {
 			reason: "one writer in the wrong place is an outage of the Service, and nothing to merge",
@@ -151,19 +151,19 @@ func TestHealth(t *testing.T) {
 				sites := v.Status.Groups[0].Sites
 				sites[0].Writable, sites[1].Writable, sites[1].State = false, true, "Fenced"
 			},
-			summary: SummaryUnavailable, want: []string{ReasonActiveReadOnly + " paris", ReasonForeignWriter + " rome"},
+			summary: SummaryUnavailable, want: []v1alpha1.Reason{v1alpha1.ReasonActiveSiteReadOnly + " paris", v1alpha1.ReasonForeignWriter + " rome"},
 		},
 		"WritableBehindOfflineMode": {
 			reason: "a site that is cloned, or gets new keys, is writable while no client gets in",
 			change: func(_ *group, v *LiveView) {
 				v.Status.Groups[0].Sites[1].Writable, v.Status.Groups[0].Sites[1].State = true, "Cloning"
 			},
-			summary: SummaryDegraded, want: []string{"SiteCloning rome"},
+			summary: SummaryDegraded, want: []v1alpha1.Reason{"SiteCloning rome"},
 		},
 		"ActiveReadOnly": {
 			reason: "a group without a writer is unavailable, although its status may not say so yet",
 			change: func(_ *group, v *LiveView) { v.Status.Groups[0].Sites[0].Writable = false }, summary: SummaryUnavailable,
-			want: []string{ReasonActiveReadOnly + " paris"},
+			want: []v1alpha1.Reason{v1alpha1.ReasonActiveSiteReadOnly + " paris"},
 		},
 		"ReplicaUnreachable": {
 			reason: "the operator's newest look wins over the status; Ready sums up and is not repeated",
@@ -174,26 +174,26 @@ func TestHealth(t *testing.T) {
 					condition(v1alpha1.ConditionReplicationHealthy, metav1.ConditionFalse, "SiteUnreachable"),
 				}
 			},
-			summary: SummaryDegraded, want: []string{"SiteUnreachable rome"},
+			summary: SummaryDegraded, want: []v1alpha1.Reason{"SiteUnreachable rome"},
 		},
 		"ReadyFalseAlone": {
 			reason: "what only Ready says must not be lost",
 			change: func(cr *group, _ *LiveView) {
 				cr.Status.Conditions = []metav1.Condition{condition(v1alpha1.ConditionReady, metav1.ConditionFalse, "SomethingNew")}
 			},
-			summary: SummaryDegraded, want: []string{"SomethingNew"},
+			summary: SummaryDegraded, want: []v1alpha1.Reason{"SomethingNew"},
 		},
 		"Blocked": {
 			change: func(cr *group, _ *LiveView) {
 				cr.Status.Conditions = append(cr.Status.Conditions, condition(v1alpha1.ConditionFailoverBlocked, metav1.ConditionTrue, "Cooldown"))
 			},
-			summary: SummaryDegraded, want: []string{"Cooldown"},
+			summary: SummaryDegraded, want: []v1alpha1.Reason{"Cooldown"},
 		},
 		"Unavailable": {
 			change: func(cr *group, _ *LiveView) {
 				cr.Status.Conditions = append(cr.Status.Conditions, condition(v1alpha1.ConditionAvailable, metav1.ConditionFalse, "AllSitesSilent"))
 			},
-			summary: SummaryUnavailable, want: []string{"AllSitesSilent"},
+			summary: SummaryUnavailable, want: []v1alpha1.Reason{"AllSitesSilent"},
 		},
 		"FailingOver": {
 			reason: "the target of a change is not open yet: that is one problem, not three",
@@ -202,7 +202,7 @@ func TestHealth(t *testing.T) {
 				cr.Status.Conditions = []metav1.Condition{condition(v1alpha1.ConditionAvailable, metav1.ConditionFalse, "FailingOver")}
 				v.Status.Groups[0].Sites[0] = wire.SiteStatus{Name: "paris", State: "Fenced", Reachable: true}
 			},
-			summary: SummaryFailingOver, want: []string{"FailingOver"},
+			summary: SummaryFailingOver, want: []v1alpha1.Reason{"FailingOver"},
 		},
 		"Bootstrapping": {
 			change: func(cr *group, v *LiveView) {
@@ -210,7 +210,7 @@ func TestHealth(t *testing.T) {
 				cr.Status.Phase = v1alpha1.GroupBootstrapping
 				*v = LiveView{Missing: "x", Denied: true}
 			},
-			summary: SummaryBootstrapping, want: []string{"FailingOver"},
+			summary: SummaryBootstrapping, want: []v1alpha1.Reason{"FailingOver"},
 		},
 		"New": {
 			reason: "nobody has looked at it yet",
@@ -218,12 +218,12 @@ func TestHealth(t *testing.T) {
 				cr.Status = v1alpha1.MysqlFailoverGroupStatus{}
 				v.Status.Groups = nil
 			},
-			summary: SummaryBootstrapping, want: []string{ReasonNotObserved},
+			summary: SummaryBootstrapping, want: []v1alpha1.Reason{v1alpha1.ReasonNotObserved},
 		},
 		"Stale": {
 			reason: "a poll loop that hangs shows by the operator's own clock",
 			change: func(_ *group, v *LiveView) { v.Status.Groups[0].ObservedAt = noon.Add(-11 * time.Second) }, summary: SummaryDegraded,
-			want: []string{ReasonStale},
+			want: []v1alpha1.Reason{v1alpha1.ReasonStale},
 		},
 		"SlowPollIsNotStale": {
 			change: func(cr *group, v *LiveView) {
@@ -238,11 +238,11 @@ func TestHealth(t *testing.T) {
 			cr, view := healthy()
 			tc.change(cr, &view)
 			r := Build(cr, view)
-			var got []string
+			var got []v1alpha1.Reason
 			for _, p := range r.Problems {
 				said := p.Reason
 				if p.Site != "" {
-					said += " " + p.Site
+					said += v1alpha1.Reason(" " + p.Site)
 				}
 				got = append(got, said)
 				if p.Message == "" {

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
 )
 
 // DrillKind is the kind of Drill.
@@ -34,9 +36,9 @@ type Drill struct {
 	Failures []string `json:"failures,omitempty"`
 	Legs     []Leg    `json:"legs"`
 	// Outcome is set if it did not begin: Refused or TimedOut. Reason and Message say why.
-	Outcome string `json:"outcome,omitempty"`
-	Reason  string `json:"reason,omitempty"`
-	Message string `json:"message,omitempty"`
+	Outcome string          `json:"outcome,omitempty"`
+	Reason  v1alpha1.Reason `json:"reason,omitempty"`
+	Message string          `json:"message,omitempty"`
 	// Next is what to do about a drill that did not begin, or did not come to its end.
 	Next string `json:"next,omitempty"`
 	// Canary is left out if none wrote.
@@ -61,12 +63,12 @@ type Leg struct {
 	To        string    `json:"to"`
 	StartedAt time.Time `json:"startedAt"`
 	// Outcome is Succeeded, Refused, Reverted, Aborted or Unknown.
-	Outcome          string `json:"outcome"`
-	Reason           string `json:"reason,omitempty"`
-	Message          string `json:"message,omitempty"`
-	Epoch            int64  `json:"epoch,omitempty"`
-	WritePauseMillis *int64 `json:"writePauseMillis,omitempty"`
-	LostTransactions *int64 `json:"lostTransactions,omitempty"`
+	Outcome          string          `json:"outcome"`
+	Reason           v1alpha1.Reason `json:"reason,omitempty"`
+	Message          string          `json:"message,omitempty"`
+	Epoch            int64           `json:"epoch,omitempty"`
+	WritePauseMillis *int64          `json:"writePauseMillis,omitempty"`
+	LostTransactions *int64          `json:"lostTransactions,omitempty"`
 	// SettledMillis is the time from the open site until the whole group was healthy. Unsettled says why that was not seen.
 	SettledMillis int64  `json:"settledMillis,omitempty"`
 	Unsettled     string `json:"unsettled,omitempty"`
@@ -82,7 +84,7 @@ func NewDrill(namespace, group string, target time.Duration, now time.Time) Dril
 }
 
 // NotBegun notes that no move was tried, and why.
-func (d *Drill) NotBegun(outcome, reason, message, next string) {
+func (d *Drill) NotBegun(outcome string, reason v1alpha1.Reason, message, next string) {
 	d.FinishedAt, d.Outcome, d.Reason, d.Message, d.Next = d.StartedAt, outcome, reason, message, next
 	d.Failures = []string{"not begun: " + d.failed(d.notBegun())}
 }

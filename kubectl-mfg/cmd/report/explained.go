@@ -42,10 +42,24 @@ type Forecast struct {
 	LostTransactions *int64   `json:"lostTransactions,omitempty"`
 	LostSeconds      *float64 `json:"lostSeconds,omitempty"`
 	// LostTransactionsStep and LagStep are the same from the custom resource alone, in its steps, as in <100 and <10s.
-	LostTransactionsStep string `json:"lostTransactionsStep,omitempty"`
-	LagStep              string `json:"lagStep,omitempty"`
-	BlockedBy            string `json:"blockedBy,omitempty"`
-	Message              string `json:"message,omitempty"`
+	LostTransactionsStep string          `json:"lostTransactionsStep,omitempty"`
+	LagStep              string          `json:"lagStep,omitempty"`
+	BlockedBy            v1alpha1.Reason `json:"blockedBy,omitempty"`
+	Message              string          `json:"message,omitempty"`
+}
+
+// Words say who would take over, or what keeps the site from it. The operator's own words name the site where nothing does, and where
+// only time proves nothing.
+func (f Forecast) Words() string {
+	switch {
+	case f.Site == "" && f.Message != "":
+		return "nobody would take over: " + f.Message
+	case f.Site == "" || f.Message != "" && (f.BlockedBy == "" || f.BlockedBy == v1alpha1.ReasonSiteMayStillVouch):
+		return f.Message
+	case f.Message == "":
+		return f.Site + " would take over"
+	}
+	return f.Site + " would take over, but: " + f.Message
 }
 
 // Loss says in words what would be lost at least, or nothing where that is not known.
@@ -78,7 +92,7 @@ func (e Explained) Blocked() bool {
 	return x == nil || len(x.Blockers) > 0 || x.Verdict == "Blocked" || x.Verdict == "Alert"
 }
 
-// BuildExplained makes the report. Remedies name the commands for this very group.
+// BuildExplained makes the report.
 func BuildExplained(cr *v1alpha1.MysqlFailoverGroup, view LiveView, e *wire.Explanation) Explained {
 	live := view.group(cr.Namespace, cr.Name)
 	out := Explained{
@@ -99,7 +113,6 @@ func BuildExplained(cr *v1alpha1.MysqlFailoverGroup, view LiveView, e *wire.Expl
 		}
 		return out
 	}
-	NameCommands(e, cr.Namespace, cr.Name)
 	return out
 }
 
@@ -111,7 +124,7 @@ func forecastOf(cr *v1alpha1.MysqlFailoverGroup, view LiveView, live *wire.Group
 	}
 	if live != nil {
 		if f := live.Forecast; f != nil {
-			return &Forecast{Site: f.Site, Rule: f.Rule, LostTransactions: f.LostTransactions, LostSeconds: f.LostSeconds, BlockedBy: f.BlockedBy, Message: f.Message}
+			return &Forecast{Site: f.Site, Rule: f.Rule, LostTransactions: f.LostTransactions, LostSeconds: f.LostSeconds, BlockedBy: v1alpha1.Reason(f.BlockedBy), Message: f.Message}
 		}
 		return nil
 	}

@@ -14,21 +14,8 @@ import (
 	"github.com/mysql-mfg/mfg/api/wire"
 )
 
-// Reasons of problems that no condition or site state names.
+// How old what the operator saw may be.
 const (
-	ReasonNotObserved     = "NotObserved"
-	ReasonOperatorDown    = "OperatorDown"
-	ReasonOperatorSilent  = "OperatorSilent"
-	ReasonStale           = "Stale"
-	ReasonNoActiveSite    = "NoActiveSite"
-	ReasonActiveReadOnly  = "ActiveSiteReadOnly"
-	ReasonSeveralWritable = "SeveralWritableSites"
-	// ReasonForeignWriter is the operator's word for a site that accepts writes although it is not the active one.
-	ReasonForeignWriter = "ForeignWriter"
-	ReasonSidecarSilent = "SidecarSilent"
-	// ReasonEscrowMissing is that of the condition EncryptionAtRestReady while the escrow Secret of a site is gone.
-	ReasonEscrowMissing = "KeyringEscrowMissing"
-	reasonSitePrefix    = "Site"
 	defaultPollInterval = 2 * time.Second
 	staleAfterPolls     = 5
 	staleAtLeast        = 10 * time.Second
@@ -48,11 +35,11 @@ func problemsOf(cr *v1alpha1.MysqlFailoverGroup, view LiveView, live *wire.Group
 	found = append(found, writers(r)...)
 	found = append(found, operatorProblems(cr, view, live)...)
 	if r.ActiveSite == "" && len(r.Conditions) > 0 {
-		found = append(found, Problem{Reason: ReasonNoActiveSite, Message: "no site may accept writes yet"})
+		found = append(found, Problem{Reason: v1alpha1.ReasonNoActiveSite, Message: "no site may accept writes yet"})
 	}
 	if t := r.Transition; t != nil {
 		found = append(found, Problem{
-			Reason:  string(v1alpha1.GroupFailingOver),
+			Reason:  v1alpha1.ReasonFailingOver,
 			Message: fmt.Sprintf("%s change of the active site to %s is under way (%s): %s", strings.ToLower(t.Kind), t.To, t.Step, t.Reason),
 		})
 	}
@@ -79,12 +66,12 @@ func writers(r MysqlFailoverGroupReport) []Problem {
 		closed := s.Writable != nil && !*s.Writable && s.State != string(v1alpha1.SiteUnreachable)
 		if s.Active && closed && r.Transition == nil {
 			found = append(found, Problem{
-				Reason: ReasonActiveReadOnly, Site: s.Name, Message: "is the active site but does not accept writes",
+				Reason: v1alpha1.ReasonActiveSiteReadOnly, Site: s.Name, Message: "is the active site but does not accept writes",
 			})
 		}
 	}
 	if writable := r.writable(); len(writable) > 1 {
-		found = append([]Problem{{Reason: ReasonSeveralWritable, Message: severalWritable(r, writable)}}, found...)
+		found = append([]Problem{{Reason: v1alpha1.ReasonSeveralWritableSites, Message: severalWritable(r, writable)}}, found...)
 	}
 	return found
 }
@@ -131,17 +118,17 @@ func operatorProblems(cr *v1alpha1.MysqlFailoverGroup, view LiveView, live *wire
 	switch {
 	case view.Down && cr.Status.Transition != nil:
 		found = append(found, Problem{
-			Reason: ReasonOperatorDown, Message: "no operator leads: the change of the active site that is under way stands still",
+			Reason: v1alpha1.ReasonOperatorDown, Message: "no operator leads: the change of the active site that is under way stands still",
 		})
 	case view.Down:
-		found = append(found, Problem{Reason: ReasonOperatorDown, Message: "no operator leads: nothing would fail over"})
+		found = append(found, Problem{Reason: v1alpha1.ReasonOperatorDown, Message: "no operator leads: nothing would fail over"})
 	case live == nil && !view.Denied && len(cr.Status.Conditions) > 0:
 		found = append(found, Problem{
-			Reason: ReasonOperatorSilent, Message: "the operator says nothing of this group: how it is now is not known, nor whether it would fail over",
+			Reason: v1alpha1.ReasonOperatorSilent, Message: "the operator says nothing of this group: how it is now is not known, nor whether it would fail over",
 		})
 	}
 	if len(cr.Status.Conditions) == 0 {
-		found = append(found, Problem{Reason: ReasonNotObserved, Message: "the operator has not looked at this group yet"})
+		found = append(found, Problem{Reason: v1alpha1.ReasonNotObserved, Message: "the operator has not looked at this group yet"})
 	}
 	if live == nil {
 		return found
@@ -149,7 +136,7 @@ func operatorProblems(cr *v1alpha1.MysqlFailoverGroup, view LiveView, live *wire
 	// Both times are of the operator's clock, so the clock of this machine does not matter.
 	if age := view.Status.IssuedAt.Sub(live.ObservedAt); age > staleAfter(cr) {
 		found = append(found, Problem{
-			Reason: ReasonStale, Message: fmt.Sprintf("the operator last looked at this group %s ago", age.Round(time.Second)),
+			Reason: v1alpha1.ReasonStale, Message: fmt.Sprintf("the operator last looked at this group %s ago", age.Round(time.Second)),
 		})
 	}
 	return found
@@ -212,14 +199,14 @@ func messageOf(c Condition) string {
 	return c.Message
 }
 
-// stateMessages say what a state means, for sites of which the operator says no more.
-var stateMessages = map[v1alpha1.SiteState]string{
-	v1alpha1.SitePending:     "has no data yet",
-	v1alpha1.SiteFenced:      "is fenced: it accepts no writes and does not replicate",
-	v1alpha1.SiteCloning:     "is being cloned",
-	v1alpha1.SiteDiverged:    "has transactions that the active site lacks; it is fenced and held",
-	v1alpha1.SiteUnreachable: "does not answer",
-	v1alpha1.SiteDetached:    "does not replicate",
+// stateProblems say what a state means, for sites of which the operator says no more.
+var stateProblems = map[v1alpha1.SiteState]Problem{
+	v1alpha1.SitePending:     {Reason: v1alpha1.ReasonSitePending, Message: "has no data yet"},
+	v1alpha1.SiteFenced:      {Reason: v1alpha1.ReasonSiteFenced, Message: "is fenced: it accepts no writes and does not replicate"},
+	v1alpha1.SiteCloning:     {Reason: v1alpha1.ReasonSiteCloning, Message: "is being cloned"},
+	v1alpha1.SiteDiverged:    {Reason: v1alpha1.ReasonSiteDiverged, Message: "has transactions that the active site lacks; it is fenced and held"},
+	v1alpha1.SiteUnreachable: {Reason: v1alpha1.ReasonSiteUnreachable, Message: "does not answer"},
+	v1alpha1.SiteDetached:    {Reason: v1alpha1.ReasonSiteDetached, Message: "does not replicate"},
 }
 
 func (s Site) problem() (Problem, bool) {
@@ -240,14 +227,18 @@ func (s Site) problem() (Problem, bool) {
 			state = v1alpha1.SiteUnreachable
 		}
 	}
-	message := stateMessages[state]
-	if s.Message != "" || message == "" {
-		message = "is " + strings.ToLower(string(state))
+	p, known := stateProblems[state]
+	if !known {
+		p.Reason = v1alpha1.ReasonSiteUnfit
+	}
+	if s.Message != "" || !known {
+		p.Message = "is " + strings.ToLower(string(state))
 	}
 	if s.Message != "" {
-		message += ": " + s.Message
+		p.Message += ": " + s.Message
 	}
-	return Problem{Reason: reasonSitePrefix + string(state), Site: s.Name, Message: message}, true
+	p.Site = s.Name
+	return p, true
 }
 
 // foreignProblem is that of a site which the operator calls Fenced because it is to be: it is open, so that word is left out.
@@ -256,7 +247,7 @@ func (s Site) foreignProblem() Problem {
 	if message == "" {
 		message = "is writable although it is not active"
 	}
-	return Problem{Reason: ReasonForeignWriter, Site: s.Name, Message: message}
+	return Problem{Reason: v1alpha1.ReasonForeignWriter, Site: s.Name, Message: message}
 }
 
 // sidecarProblem is that of a site which serves and could not be fenced.
@@ -268,7 +259,7 @@ func (s Site) sidecarProblem() (Problem, bool) {
 	if s.Active {
 		message = "has a sidecar that does not answer: the site cannot be fenced or moved in time"
 	}
-	return Problem{Reason: ReasonSidecarSilent, Site: s.Name, Message: message}, true
+	return Problem{Reason: v1alpha1.ReasonSidecarSilent, Site: s.Name, Message: message}, true
 }
 
 // distinct drops problems that say what an earlier one said.
@@ -288,11 +279,13 @@ func judge(r MysqlFailoverGroupReport) (Health, Summary) {
 	unavailable := slices.ContainsFunc(r.Conditions, func(c Condition) bool {
 		return c.Type == v1alpha1.ConditionAvailable && c.Status == string(metav1.ConditionFalse)
 	})
-	activeBad := slices.ContainsFunc(r.Problems, func(p Problem) bool { return p.Site != "" && p.Site == r.ActiveSite && p.Reason != ReasonSidecarSilent })
+	activeBad := slices.ContainsFunc(r.Problems, func(p Problem) bool {
+		return p.Site != "" && p.Site == r.ActiveSite && p.Reason != v1alpha1.ReasonSidecarSilent
+	})
 	switch {
 	case len(r.Problems) == 0:
 		return Healthy, SummaryReady
-	case slices.ContainsFunc(r.Problems, func(p Problem) bool { return p.Reason == ReasonSeveralWritable }):
+	case slices.ContainsFunc(r.Problems, func(p Problem) bool { return p.Reason == v1alpha1.ReasonSeveralWritableSites }):
 		return SplitBrain, SummarySplitBrain
 	case r.Transition != nil && r.Transition.Kind != string(v1alpha1.FailoverBootstrap):
 		return Degraded, SummaryFailingOver
@@ -300,7 +293,7 @@ func judge(r MysqlFailoverGroupReport) (Health, Summary) {
 		return Degraded, SummaryBootstrapping
 	case unavailable, activeBad:
 		return Degraded, SummaryUnavailable
-	case len(r.Problems) == 1 && r.Problems[0].Reason == ReasonOperatorSilent:
+	case len(r.Problems) == 1 && r.Problems[0].Reason == v1alpha1.ReasonOperatorSilent:
 		return Unknown, SummaryUnknown
 	default:
 		return Degraded, SummaryDegraded
@@ -308,7 +301,7 @@ func judge(r MysqlFailoverGroupReport) (Health, Summary) {
 }
 
 // notesOf is worth knowing and no reason against health.
-func notesOf(cr *v1alpha1.MysqlFailoverGroup) []string {
+func notesOf(cr *v1alpha1.MysqlFailoverGroup, r MysqlFailoverGroupReport) []string {
 	var notes []string
 	if cr.DeletionTimestamp != nil {
 		notes = append(notes, "the group is being deleted")
@@ -319,9 +312,8 @@ func notesOf(cr *v1alpha1.MysqlFailoverGroup) []string {
 	if mode := cr.Spec.Failover.Mode; mode != "" && mode != v1alpha1.FailoverAuto {
 		notes = append(notes, fmt.Sprintf("failover mode is %s: no emergency failover happens by itself", mode))
 	}
-	if until := pausedUntil(cr); until != nil {
-		notes = append(notes, fmt.Sprintf("paused until %s: a lost active site is not replaced; to end it: kubectl mfg resume %s -n %s",
-			until.Format(time.RFC3339), cr.Name, cr.Namespace))
+	if r.PausedUntil != nil {
+		notes = append(notes, r.PauseNote())
 	}
 	if to := cr.Annotations[v1alpha1.AnnotationForceFailover]; to != "" {
 		notes = append(notes, fmt.Sprintf("%s is ordered to take over, whatever is lost, and the order is pending; to withdraw it: kubectl mfg failover %s -n %s --abort",
@@ -333,6 +325,15 @@ func notesOf(cr *v1alpha1.MysqlFailoverGroup) []string {
 		}
 	}
 	return notes
+}
+
+// PauseNote is the note of a group that is paused; empty if it is not.
+func (r MysqlFailoverGroupReport) PauseNote() string {
+	if r.PausedUntil == nil {
+		return ""
+	}
+	return fmt.Sprintf("paused until %s: a lost active site is not replaced; to end it: kubectl mfg resume %s -n %s",
+		r.PausedUntil.Format(time.RFC3339), r.Metadata.Name, r.Metadata.Namespace)
 }
 
 // Fingerprint is the report without the times that change by themselves: equal ones look the same to a person.

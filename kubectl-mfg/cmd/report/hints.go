@@ -27,7 +27,7 @@ func hintsOf(cr *v1alpha1.MysqlFailoverGroup, r MysqlFailoverGroupReport) []Hint
 
 func (r MysqlFailoverGroupReport) hintsFor(cr *v1alpha1.MysqlFailoverGroup, p Problem) []Hint {
 	switch {
-	case p.Reason == ReasonEscrowMissing:
+	case p.Reason == v1alpha1.ReasonKeyringEscrowMissing:
 		return escrowHints(r)
 	case r.says(v1alpha1.ConditionFailoverBlocked, metav1.ConditionTrue, p.Reason):
 		return r.why("see what keeps the failover from happening, and the way out")
@@ -37,11 +37,11 @@ func (r MysqlFailoverGroupReport) hintsFor(cr *v1alpha1.MysqlFailoverGroup, p Pr
 		return r.siteHints(cr, p)
 	}
 	switch p.Reason {
-	case ReasonSeveralWritable:
+	case v1alpha1.ReasonSeveralWritableSites:
 		return r.foreignHints()
-	case ReasonNoActiveSite:
+	case v1alpha1.ReasonNoActiveSite:
 		return r.why("see what the first opening of a site waits for")
-	case ReasonOperatorDown, ReasonOperatorSilent, ReasonNotObserved, ReasonStale:
+	case v1alpha1.ReasonOperatorDown, v1alpha1.ReasonOperatorSilent, v1alpha1.ReasonNotObserved, v1alpha1.ReasonStale:
 		return r.operatorHints()
 	}
 	return nil
@@ -50,18 +50,18 @@ func (r MysqlFailoverGroupReport) hintsFor(cr *v1alpha1.MysqlFailoverGroup, p Pr
 // siteHints are for what is wrong with one site. While the role moves, that the others are closed and replicate from nobody
 // is a part of it.
 func (r MysqlFailoverGroupReport) siteHints(cr *v1alpha1.MysqlFailoverGroup, p Problem) []Hint {
-	switch state := v1alpha1.SiteState(strings.TrimPrefix(p.Reason, reasonSitePrefix)); {
-	case p.Reason == ReasonSidecarSilent, state == v1alpha1.SiteUnreachable, state == v1alpha1.SitePending && !r.cloning():
+	switch reason := p.Reason; {
+	case reason == v1alpha1.ReasonSidecarSilent, reason == v1alpha1.ReasonSiteUnreachable, reason == v1alpha1.ReasonSitePending && !r.cloning():
 		return []Hint{{"see whether the pod of " + p.Site + " runs, and on which node", r.kubectl("get pods -o wide", p.Site)}}
-	case state == v1alpha1.SiteDiverged:
+	case reason == v1alpha1.ReasonSiteDiverged:
 		return r.divergedHints(p.Site)
 	case r.Transition != nil:
 		return nil
-	case p.Reason == ReasonForeignWriter:
+	case reason == v1alpha1.ReasonForeignWriter:
 		return r.foreignHints()
-	case p.Reason == ReasonActiveReadOnly, state == v1alpha1.SiteFenced:
+	case reason == v1alpha1.ReasonActiveSiteReadOnly, reason == v1alpha1.ReasonSiteFenced:
 		return append(r.why("see what keeps "+p.Site+" from being opened"), r.sidecarHint(p.Site, "see what the sidecar of "+p.Site+" says of it"))
-	case state == v1alpha1.SiteDetached && isSpecified(cr, p.Site):
+	case reason == v1alpha1.ReasonSiteDetached && isSpecified(cr, p.Site):
 		return []Hint{{"see what stopped the replication of " + p.Site, r.verb("mysql", p.Site) + ` -e 'SHOW REPLICA STATUS\G'`}}
 	}
 	return nil
@@ -146,6 +146,6 @@ func escrowHints(r MysqlFailoverGroupReport) []Hint {
 }
 
 // says is true if that condition is what a reason comes from.
-func (r MysqlFailoverGroupReport) says(kind string, status metav1.ConditionStatus, reason string) bool {
+func (r MysqlFailoverGroupReport) says(kind string, status metav1.ConditionStatus, reason v1alpha1.Reason) bool {
 	return slices.ContainsFunc(r.Conditions, func(c Condition) bool { return c.Type == kind && c.Status == string(status) && c.Reason == reason })
 }

@@ -99,9 +99,9 @@ const (
 
 // Problem is one reason why a group is not healthy.
 type Problem struct {
-	Reason  string `json:"reason"`
-	Site    string `json:"site,omitempty"`
-	Message string `json:"message"`
+	Reason  v1alpha1.Reason `json:"reason"`
+	Site    string          `json:"site,omitempty"`
+	Message string          `json:"message"`
 }
 
 // Hint is what to do next.
@@ -141,22 +141,22 @@ type Decision struct {
 
 // Transition is a change of the active site that is under way.
 type Transition struct {
-	Kind      string    `json:"kind"`
-	Step      string    `json:"step"`
-	From      string    `json:"from,omitempty"`
-	To        string    `json:"to"`
-	Reason    string    `json:"reason"`
-	StartedAt time.Time `json:"startedAt"`
+	Kind      string          `json:"kind"`
+	Step      string          `json:"step"`
+	From      string          `json:"from,omitempty"`
+	To        string          `json:"to"`
+	Reason    v1alpha1.Reason `json:"reason"`
+	StartedAt time.Time       `json:"startedAt"`
 }
 
 // Failover is a past change of the active site.
 type Failover struct {
-	Epoch    int64     `json:"epoch"`
-	Kind     string    `json:"kind"`
-	From     string    `json:"from,omitempty"`
-	To       string    `json:"to"`
-	Reason   string    `json:"reason"`
-	OpenedAt time.Time `json:"openedAt"`
+	Epoch    int64           `json:"epoch"`
+	Kind     string          `json:"kind"`
+	From     string          `json:"from,omitempty"`
+	To       string          `json:"to"`
+	Reason   v1alpha1.Reason `json:"reason"`
+	OpenedAt time.Time       `json:"openedAt"`
 	// DurationMillis is the time from the first sign of trouble until the new site was open.
 	DurationMillis   int64 `json:"durationMillis"`
 	LostTransactions int64 `json:"lostTransactions"`
@@ -172,15 +172,15 @@ type Failover struct {
 
 // Planned is a planned failover.
 type Planned struct {
-	From             string     `json:"from,omitempty"`
-	To               string     `json:"to"`
-	Cause            string     `json:"cause"`
-	Phase            string     `json:"phase"`
-	Reason           string     `json:"reason,omitempty"`
-	Message          string     `json:"message,omitempty"`
-	StartedAt        *time.Time `json:"startedAt,omitempty"`
-	FinishedAt       *time.Time `json:"finishedAt,omitempty"`
-	WritePauseMillis *int64     `json:"writePauseMillis,omitempty"`
+	From             string          `json:"from,omitempty"`
+	To               string          `json:"to"`
+	Cause            v1alpha1.Reason `json:"cause"`
+	Phase            string          `json:"phase"`
+	Reason           v1alpha1.Reason `json:"reason,omitempty"`
+	Message          string          `json:"message,omitempty"`
+	StartedAt        *time.Time      `json:"startedAt,omitempty"`
+	FinishedAt       *time.Time      `json:"finishedAt,omitempty"`
+	WritePauseMillis *int64          `json:"writePauseMillis,omitempty"`
 }
 
 // Clone is how far the copy is that a site receives.
@@ -259,10 +259,10 @@ func (s Site) StateWord() string {
 
 // Condition is a condition of the custom resource.
 type Condition struct {
-	Type    string `json:"type"`
-	Status  string `json:"status"`
-	Reason  string `json:"reason"`
-	Message string `json:"message,omitempty"`
+	Type    string          `json:"type"`
+	Status  string          `json:"status"`
+	Reason  v1alpha1.Reason `json:"reason"`
+	Message string          `json:"message,omitempty"`
 }
 
 // List holds the reports of several groups.

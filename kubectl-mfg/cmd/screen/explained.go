@@ -90,15 +90,12 @@ func noteworthy(c report.Condition) bool {
 	case v1alpha1.ConditionReady, v1alpha1.ConditionDegraded:
 		return false
 	case v1alpha1.ConditionProgressing:
-		return c.Reason != asExpected
+		return c.Reason != v1alpha1.ReasonAsExpected
 	case v1alpha1.ConditionFailoverBlocked, v1alpha1.ConditionPaused, v1alpha1.ConditionUnbuiltFeatures, v1alpha1.ConditionSpecRefused:
 		return c.Status != string(metav1.ConditionFalse)
 	}
-	return c.Status != string(metav1.ConditionTrue) && c.Reason != asExpected
+	return c.Status != string(metav1.ConditionTrue) && c.Reason != v1alpha1.ReasonAsExpected
 }
-
-// asExpected is the operator's reason of a condition of which there is nothing to say.
-const asExpected = "AsExpected"
 
 // verdicts of rules in words and colours: no meaning by colour alone.
 var verdicts = map[wire.RuleVerdict]text{
@@ -119,10 +116,11 @@ func (o Options) rule(r wire.ExplainedRule, decides bool, widest int) string {
 		words += " [" + r.Reason + "]"
 	}
 	body := o.wrap(indent, words)
-	if r.Remedy != "" {
-		body += strings.Repeat(" ", indent) + o.remedy(indent, r.Remedy)
+	remedies := r.Remedies
+	if len(remedies) == 0 && r.Remedy != "" {
+		remedies = []wire.Remedy{{Text: r.Remedy}} // of an operator of an older version
 	}
-	return head + body
+	return head + body + o.remedies(indent, remedies)
 }
 
 // wrap puts words on lines that begin at a column.

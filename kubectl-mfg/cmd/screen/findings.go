@@ -5,10 +5,15 @@ package screen
 import (
 	"fmt"
 	"strings"
+
+	"github.com/mysql-mfg/mfg/api/wire"
 )
 
 // Finding is one thing that was checked.
-type Finding struct{ Level, Check, Message, Remedy string }
+type Finding struct {
+	Level, Check, Message string
+	Remedies              []wire.Remedy
+}
 
 var levels = map[string]Colour{"OK": good, "WARN": warn, "FAIL": bad, "UNKNOWN": dim}
 
@@ -24,9 +29,7 @@ func Findings(group, namespace string, all []Finding, o Options) string {
 	for _, f := range all {
 		b.WriteString(o.paint(text{f.Level, levels[f.Level]}) + strings.Repeat(" ", 9-width(f.Level)))
 		b.WriteString(f.Check + strings.Repeat(" ", widest-width(f.Check)+2) + o.wrap(indent, f.Message))
-		if f.Remedy != "" {
-			b.WriteString(strings.Repeat(" ", indent) + o.remedy(indent, f.Remedy))
-		}
+		b.WriteString(o.remedies(indent, f.Remedies))
 	}
 	fmt.Fprintf(&b, "\n%s (namespace %s): %d ok, %s, %s, %d unknown\n", group, namespace,
 		counted["OK"], several(counted["WARN"], "warning"), several(counted["FAIL"], "failure"), counted["UNKNOWN"])

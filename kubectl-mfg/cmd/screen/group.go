@@ -70,9 +70,9 @@ func (o Options) updating(r report.MysqlFailoverGroupReport) string {
 		}
 		switch {
 		case c.Status == string(metav1.ConditionTrue):
-			return o.paragraph(text{"Updating", warn}, c.Message+" ["+c.Reason+"]")
-		case c.Status == string(metav1.ConditionFalse) && c.Reason != asExpected:
-			return o.paragraph(text{"Held up", warn}, c.Message+" ["+c.Reason+"]")
+			return o.paragraph(text{"Updating", warn}, c.Message+" ["+string(c.Reason)+"]")
+		case c.Status == string(metav1.ConditionFalse) && c.Reason != v1alpha1.ReasonAsExpected:
+			return o.paragraph(text{"Held up", warn}, c.Message+" ["+string(c.Reason)+"]")
 		}
 	}
 	return ""
@@ -115,20 +115,13 @@ func (o Options) outlook(r report.MysqlFailoverGroupReport) string {
 		}
 	}
 	if f := r.Forecast; f != nil && f.Message != "" {
-		words := f.Message
-		switch {
-		case f.Site == "":
-			words = "nobody would take over: " + words
-		case !strings.Contains(words, f.Site):
-			words = f.Site + " would take over, but: " + words
-		}
-		words = orLastKnown(r.Facts, "last known: ") + words
+		words := orLastKnown(r.Facts, "last known: ") + f.Words()
 		if loss := f.Loss(); loss != "" {
 			words += "; " + strings.TrimPrefix(loss, orLastKnown(r.Facts, "last known: "))
 		}
 		label := text{s: "Forecast"}
 		if f.BlockedBy != "" {
-			label.colour, words = warn, words+" ["+f.BlockedBy+"]"
+			label.colour, words = warn, words+" ["+string(f.BlockedBy)+"]"
 		}
 		b.WriteString(o.paragraph(label, words))
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/cmd/report"
 )
 
@@ -22,7 +23,7 @@ func group() report.MysqlFailoverGroupReport {
 func TestGroupSays(t *testing.T) {
 	noon := time.Date(2026, 11, 3, 12, 0, 0, 0, time.UTC)
 	lag := 7.0
-	progressing := func(status, reason string) []report.Condition {
+	progressing := func(status string, reason v1alpha1.Reason) []report.Condition {
 		return []report.Condition{{Type: "Progressing", Status: status, Reason: reason, Message: "the message"}}
 	}
 	for name, tc := range map[string]struct {

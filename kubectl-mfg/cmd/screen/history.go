@@ -39,7 +39,7 @@ func (o Options) changeColumns(all []report.Change) []column {
 		took.cells = append(took.cells, text{s: millis(c.DurationMillis)})
 		pause.cells = append(pause.cells, text{s: millisOrNone(c.WritePauseMillis)})
 		lost.cells = append(lost.cells, lostCell(c))
-		reason.cells = append(reason.cells, text{s: c.Reason})
+		reason.cells = append(reason.cells, text{s: string(c.Reason)})
 	}
 	return []column{epoch, kind, role, opened, took, pause, lost, reason}
 }

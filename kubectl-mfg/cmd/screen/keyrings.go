@@ -27,7 +27,7 @@ func Keyrings(r keyrings.Report, o Options) string {
 	}
 	var lines []Finding
 	for _, f := range r.Findings {
-		lines = append(lines, Finding{Level: string(f.Level), Check: f.Site + " " + f.Check, Message: f.Message, Remedy: f.Remedy})
+		lines = append(lines, Finding{Level: string(f.Level), Check: f.Site + " " + f.Check, Message: f.Message, Remedies: f.Remedies})
 	}
 	return b.String() + "\n" + Findings(r.Metadata.Name, r.Metadata.Namespace, lines, o)
 }

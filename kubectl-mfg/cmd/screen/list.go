@@ -122,5 +122,5 @@ func problemCell(problems []report.Problem) text {
 	if len(problems) == 0 {
 		return text{s: none}
 	}
-	return text{s: problems[0].Reason}
+	return text{s: string(problems[0].Reason)}
 }

@@ -32,14 +32,14 @@ func (o Options) remarks(r report.MysqlFailoverGroupReport) string {
 func (o Options) problems(all []report.Problem, t *report.Transition) string {
 	var b strings.Builder
 	for _, p := range all {
-		if p.Reason == string(v1alpha1.GroupFailingOver) && t != nil {
+		if p.Reason == v1alpha1.ReasonFailingOver && t != nil {
 			continue
 		}
 		words := p.Message
 		if p.Site != "" {
 			words = p.Site + " " + words
 		}
-		b.WriteString(o.paragraph(text{"Problem", bad}, words+" ["+p.Reason+"]"))
+		b.WriteString(o.paragraph(text{"Problem", bad}, words+" ["+string(p.Reason)+"]"))
 	}
 	return b.String()
 }

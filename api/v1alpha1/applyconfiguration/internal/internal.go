@@ -234,7 +234,7 @@ var schemaYAML = typed.YAMLObject(`types:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
     - name: reason
       type:
-        scalar: string
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.Reason
     - name: startedAt
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
@@ -304,7 +304,7 @@ var schemaYAML = typed.YAMLObject(`types:
     fields:
     - name: blockedBy
       type:
-        scalar: string
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.Reason
     - name: lag
       type:
         scalar: string
@@ -621,7 +621,7 @@ var schemaYAML = typed.YAMLObject(`types:
         namedType: com.github.mysql-mfg.mfg.api.v1alpha1.PasswordPhase
     - name: reason
       type:
-        scalar: string
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.Reason
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.PlannedFailoverStatus
   map:
     fields:
@@ -630,7 +630,7 @@ var schemaYAML = typed.YAMLObject(`types:
         scalar: boolean
     - name: cause
       type:
-        scalar: string
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.Reason
     - name: finishedAt
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
@@ -645,7 +645,13 @@ var schemaYAML = typed.YAMLObject(`types:
         namedType: com.github.mysql-mfg.mfg.api.v1alpha1.PlannedPhase
     - name: reason
       type:
-        scalar: string
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.Reason
+    - name: remedies
+      type:
+        list:
+          elementType:
+            namedType: com.github.mysql-mfg.mfg.api.v1alpha1.Remedy
+          elementRelationship: atomic
     - name: startedAt
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
@@ -661,6 +667,17 @@ var schemaYAML = typed.YAMLObject(`types:
   scalar: string
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.RequestOutcome
   scalar: string
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.Reason
+  scalar: string
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.Remedy
+  map:
+    fields:
+    - name: command
+      type:
+        scalar: string
+    - name: text
+      type:
+        scalar: string
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.SidecarSpec
   map:
     fields:
@@ -843,7 +860,7 @@ var schemaYAML = typed.YAMLObject(`types:
         scalar: boolean
     - name: reason
       type:
-        scalar: string
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.Reason
     - name: state
       type:
         namedType: com.github.mysql-mfg.mfg.api.v1alpha1.SiteState
@@ -932,7 +949,7 @@ var schemaYAML = typed.YAMLObject(`types:
         namedType: com.github.mysql-mfg.mfg.api.v1alpha1.FailoverKind
     - name: reason
       type:
-        scalar: string
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.Reason
     - name: startedAt
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime

@@ -23,7 +23,7 @@ type FailoverRecordApplyConfiguration struct {
 	// to is the new active site.
 	To *string `json:"to,omitempty"`
 	// reason is why the active site changed, one CamelCase word.
-	Reason *string `json:"reason,omitempty"`
+	Reason *apiv1alpha1.Reason `json:"reason,omitempty"`
 	// detectedAt is when the trouble was first seen.
 	DetectedAt *v1.MicroTime `json:"detectedAt,omitempty"`
 	// startedAt is when the new epoch was persisted.
@@ -96,7 +96,7 @@ func (b *FailoverRecordApplyConfiguration) WithTo(value string) *FailoverRecordA
 // WithReason sets the Reason field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Reason field is set to the value of the last call.
-func (b *FailoverRecordApplyConfiguration) WithReason(value string) *FailoverRecordApplyConfiguration {
+func (b *FailoverRecordApplyConfiguration) WithReason(value apiv1alpha1.Reason) *FailoverRecordApplyConfiguration {
 	b.Reason = &value
 	return b
 }

@@ -4,6 +4,10 @@
 
 package v1alpha1
 
+import (
+	apiv1alpha1 "github.com/mysql-mfg/mfg/api/v1alpha1"
+)
+
 // ForecastApplyConfiguration represents a declarative configuration of the Forecast type for use
 // with apply.
 //
@@ -19,7 +23,7 @@ type ForecastApplyConfiguration struct {
 	// lag of that site in seconds, in the steps of status.replicationLag; empty while it is not known.
 	Lag *string `json:"lag,omitempty"`
 	// blockedBy is what would keep the failover from happening by itself, as the reason of FailoverBlocked.
-	BlockedBy *string `json:"blockedBy,omitempty"`
+	BlockedBy *apiv1alpha1.Reason `json:"blockedBy,omitempty"`
 	// message says it to people.
 	Message *string `json:"message,omitempty"`
 }
@@ -65,7 +69,7 @@ func (b *ForecastApplyConfiguration) WithLag(value string) *ForecastApplyConfigu
 // WithBlockedBy sets the BlockedBy field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the BlockedBy field is set to the value of the last call.
-func (b *ForecastApplyConfiguration) WithBlockedBy(value string) *ForecastApplyConfiguration {
+func (b *ForecastApplyConfiguration) WithBlockedBy(value apiv1alpha1.Reason) *ForecastApplyConfiguration {
 	b.BlockedBy = &value
 	return b
 }

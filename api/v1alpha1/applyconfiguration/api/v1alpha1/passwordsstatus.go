@@ -19,7 +19,7 @@ type PasswordsStatusApplyConfiguration struct {
 	// accounts whose passwords are being replaced.
 	Accounts []string `json:"accounts,omitempty"`
 	// reason is what it waits for, one CamelCase word.
-	Reason *string `json:"reason,omitempty"`
+	Reason *apiv1alpha1.Reason `json:"reason,omitempty"`
 	// message says it to people.
 	Message *string `json:"message,omitempty"`
 	// finishedAt is when passwords were replaced last.
@@ -53,7 +53,7 @@ func (b *PasswordsStatusApplyConfiguration) WithAccounts(values ...string) *Pass
 // WithReason sets the Reason field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Reason field is set to the value of the last call.
-func (b *PasswordsStatusApplyConfiguration) WithReason(value string) *PasswordsStatusApplyConfiguration {
+func (b *PasswordsStatusApplyConfiguration) WithReason(value apiv1alpha1.Reason) *PasswordsStatusApplyConfiguration {
 	b.Reason = &value
 	return b
 }

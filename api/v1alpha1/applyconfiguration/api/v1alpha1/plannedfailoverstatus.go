@@ -20,13 +20,15 @@ type PlannedFailoverStatusApplyConfiguration struct {
 	To *string `json:"to,omitempty"`
 	// cause is who asked: Requested (the annotation), SiteLeaving (its pod or node goes away), OrderedUpdate or VolumeFails (its volume
 	// returns errors).
-	Cause *string `json:"cause,omitempty"`
+	Cause *apiv1alpha1.Reason `json:"cause,omitempty"`
 	// phase is Waiting, Moving, Succeeded, Refused, Reverted or Aborted.
 	Phase *apiv1alpha1.PlannedPhase `json:"phase,omitempty"`
 	// reason of the phase, one CamelCase word.
-	Reason *string `json:"reason,omitempty"`
-	// message says it to people and names the next step.
+	Reason *apiv1alpha1.Reason `json:"reason,omitempty"`
+	// message says it to people.
 	Message *string `json:"message,omitempty"`
+	// remedies are what a person can do about a planned failover that was asked for and did not come about.
+	Remedies []RemedyApplyConfiguration `json:"remedies,omitempty"`
 	// startedAt is when it was accepted.
 	StartedAt *v1.MicroTime `json:"startedAt,omitempty"`
 	// finishedAt is when its outcome was known.
@@ -62,7 +64,7 @@ func (b *PlannedFailoverStatusApplyConfiguration) WithTo(value string) *PlannedF
 // WithCause sets the Cause field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Cause field is set to the value of the last call.
-func (b *PlannedFailoverStatusApplyConfiguration) WithCause(value string) *PlannedFailoverStatusApplyConfiguration {
+func (b *PlannedFailoverStatusApplyConfiguration) WithCause(value apiv1alpha1.Reason) *PlannedFailoverStatusApplyConfiguration {
 	b.Cause = &value
 	return b
 }
@@ -78,7 +80,7 @@ func (b *PlannedFailoverStatusApplyConfiguration) WithPhase(value apiv1alpha1.Pl
 // WithReason sets the Reason field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Reason field is set to the value of the last call.
-func (b *PlannedFailoverStatusApplyConfiguration) WithReason(value string) *PlannedFailoverStatusApplyConfiguration {
+func (b *PlannedFailoverStatusApplyConfiguration) WithReason(value apiv1alpha1.Reason) *PlannedFailoverStatusApplyConfiguration {
 	b.Reason = &value
 	return b
 }
@@ -88,6 +90,19 @@ func (b *PlannedFailoverStatusApplyConfiguration) WithReason(value string) *Plan
 // If called multiple times, the Message field is set to the value of the last call.
 func (b *PlannedFailoverStatusApplyConfiguration) WithMessage(value string) *PlannedFailoverStatusApplyConfiguration {
 	b.Message = &value
+	return b
+}
+
+// WithRemedies adds the given value to the Remedies field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Remedies field.
+func (b *PlannedFailoverStatusApplyConfiguration) WithRemedies(values ...*RemedyApplyConfiguration) *PlannedFailoverStatusApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithRemedies")
+		}
+		b.Remedies = append(b.Remedies, *values[i])
+	}
 	return b
 }
 

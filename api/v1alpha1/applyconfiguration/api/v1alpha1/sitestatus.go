@@ -18,7 +18,7 @@ type SiteStatusApplyConfiguration struct {
 	// state is what the site is right now: Pending, Primary, Replica, Fenced, Cloning, Diverged, Unreachable or Detached.
 	State *apiv1alpha1.SiteState `json:"state,omitempty"`
 	// reason is why the site is in that state, one CamelCase word.
-	Reason *string `json:"reason,omitempty"`
+	Reason *apiv1alpha1.Reason `json:"reason,omitempty"`
 	// message says it to people and names the next step.
 	Message *string `json:"message,omitempty"`
 	// errant is the GTID set that this site has and the active site lacks, as far as it was seen last.
@@ -74,7 +74,7 @@ func (b *SiteStatusApplyConfiguration) WithState(value apiv1alpha1.SiteState) *S
 // WithReason sets the Reason field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Reason field is set to the value of the last call.
-func (b *SiteStatusApplyConfiguration) WithReason(value string) *SiteStatusApplyConfiguration {
+func (b *SiteStatusApplyConfiguration) WithReason(value apiv1alpha1.Reason) *SiteStatusApplyConfiguration {
 	b.Reason = &value
 	return b
 }

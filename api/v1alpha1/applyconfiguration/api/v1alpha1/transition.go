@@ -24,7 +24,7 @@ type TransitionApplyConfiguration struct {
 	// to is the new active site.
 	To *string `json:"to,omitempty"`
 	// reason is why the active site changes, one CamelCase word.
-	Reason *string `json:"reason,omitempty"`
+	Reason *apiv1alpha1.Reason `json:"reason,omitempty"`
 	// startedAt is when the new epoch was persisted.
 	StartedAt *v1.MicroTime `json:"startedAt,omitempty"`
 	// detectedAt is when the trouble that led here was first seen.
@@ -82,7 +82,7 @@ func (b *TransitionApplyConfiguration) WithTo(value string) *TransitionApplyConf
 // WithReason sets the Reason field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Reason field is set to the value of the last call.
-func (b *TransitionApplyConfiguration) WithReason(value string) *TransitionApplyConfiguration {
+func (b *TransitionApplyConfiguration) WithReason(value apiv1alpha1.Reason) *TransitionApplyConfiguration {
 	b.Reason = &value
 	return b
 }
