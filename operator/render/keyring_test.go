@@ -225,6 +225,48 @@ func TestKeyringDirectories(t *testing.T) {
 	}
 }
 
+// TestOnlyWhatAnUnsealedSiteHasIsRendered: each of what the wish may lack, alone; and what is there although nobody asks for encryption
+// any more, as while it is turned off, keeps its place.
+func TestOnlyWhatAnUnsealedSiteHasIsRendered(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change  func(*render.Keyring)
+		lacks   string
+		accepts string
+	}{
+		"all":           {func(*render.Keyring) {}, "-", ""},
+		"no token":      {func(k *render.Keyring) { k.Token = "" }, "ESCROW", ""},
+		"no round":      {func(k *render.Keyring) { k.Round = "" }, "ROUND", ""},
+		"no seed":       {func(k *render.Keyring) { k.Secret = "" }, "SEED", ""},
+		"data in clear": {func(k *render.Keyring) { k.AcceptPlain = true }, "-", "true"},
+	} {
+		k := unsealed
+		tt.change(&k)
+		spec := pod(input(encrypted(k)))
+		has := map[string]bool{"ESCROW": volume(spec, "escrow-token") != nil, "SEED": volume(spec, "keyring-seed") != nil, "ROUND": false}
+		env := envOf(containers(spec)[render.ContainerSidecar])
+		for what := range has {
+			for variable := range env {
+				has[what] = has[what] || strings.Contains(variable, what)
+			}
+			if has[what] != (what != tt.lacks) {
+				t.Errorf("%s: the pod has %s: %t", name, what, has[what])
+			}
+		}
+		if mounted := len(at(containers(spec)[render.ContainerSidecar], render.EscrowDir)) > 0; mounted != (tt.lacks != "ESCROW") {
+			t.Errorf("%s: the token is mounted: %t", name, mounted)
+		}
+		if got := env["MFG_KEYRING_ACCEPT_PLAIN"]; got != tt.accepts {
+			t.Errorf("%s: data in the clear is accepted: %q", name, got)
+		}
+	}
+	off := func(in *render.Input) { in.Group.Spec.EncryptionAtRest = nil }
+	for _, path := range []string{"/run/mysql-keyring/keyring", "/usr/sbin/mysqld.my", "/usr/lib64/mysql/plugin/component_keyring_file.cnf"} {
+		if len(at(containers(pod(input(encrypted(sealed), off)))[render.ContainerMySQL], path)) != 1 {
+			t.Errorf("nothing is mounted for %s", path)
+		}
+	}
+}
+
 func envOf(c corev1.Container) map[string]string {
 	env := map[string]string{}
 	for _, e := range c.Env {
@@ -283,6 +325,7 @@ func TestCoverageSettings(t *testing.T) {
 		"undo":      {v1alpha1.CoverageSpec{UndoLog: off}, "innodb_undo_log_encrypt", "true"},
 		"binlog":    {v1alpha1.CoverageSpec{BinaryLog: off}, "binlog_encryption", "true"},
 		"system":    {v1alpha1.CoverageSpec{SystemTablespace: off}, "", "false"},
+		"all, said": {v1alpha1.CoverageSpec{Tables: new(true), RedoLog: new(true), SystemTablespace: new(true)}, "", "true"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/yaml"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
@@ -221,6 +222,38 @@ func TestTheKeyThatIsTrustedIsInTheTemplateI3(t *testing.T) {
 	for key := range render.ConfigMap(in, site).Data {
 		if strings.Contains(key, "authority") || strings.HasSuffix(key, ".pub") {
 			t.Errorf("I3: the ConfigMap has %s", key)
+		}
+	}
+}
+
+// TestWhatASidecarIsToldI4: how long it may vouch, and who vouches for it. A site that is new and has no data is asked by nobody.
+func TestWhatASidecarIsToldI4(t *testing.T) {
+	told := func(change option) map[string]string {
+		return envOf(containers(pod(input(change)))[render.ContainerSidecar])
+	}
+	lease := func(d time.Duration) option {
+		return func(in *render.Input) { in.Group.Spec.Sidecar.LeaseTimeout.Duration = d }
+	}
+	for d, want := range map[time.Duration]string{0: "20s", -1: "20s", 7 * time.Second: "7s"} {
+		if got := told(lease(d))[v1alpha1.EnvLeaseTimeout]; got != want {
+			t.Errorf("I4: of a lease of %s it is told %s", d, got)
+		}
+	}
+	unlisted := func(in *render.Input) { in.Unlisted = map[string]bool{"frankfurt": true} }
+	if got := told(unlisted)[v1alpha1.EnvPeers]; got != "mysql-orders-madrid.shop.svc:8090" {
+		t.Errorf("I4: it asks %s", got)
+	}
+}
+
+// TestResourcesOfTheSidecar: all of them are the user's once any is.
+func TestResourcesOfTheSidecar(t *testing.T) {
+	list := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("7m")}
+	for name, want := range map[string]corev1.ResourceRequirements{
+		"requests": {Requests: list}, "limits": {Limits: list}, "claims": {Claims: []corev1.ResourceClaim{{Name: "device"}}},
+	} {
+		spec := pod(input(func(in *render.Input) { in.Group.Spec.Sidecar.Resources = want }))
+		if diff := cmp.Diff(want, containers(spec)[render.ContainerSidecar].Resources); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
 }

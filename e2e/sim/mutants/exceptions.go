@@ -45,6 +45,7 @@ var exceptions = []exception{
 	{failover, "Decision.Unheard", "since.IsZero()", deny, "the time zero is long ago, which is asked beside it"},
 	{failover, "remarked", `reason != ""`, force, "a healthy site has no reason and no message before"},
 	{"operator/claims", "Decide", `holder != ""`, force, "without a Lease and without a claim the group is operated by the last case too"},
+	{"operator/render", "jsonText", "err != nil", deny, "strings and booleans are always encoded"},
 	{wire, "Sign", "err != nil", deny, encodes},
 	{wire, "Sign", "err != nil (2)", deny, signs},
 	{wire, "Sign", "err != nil (3)", deny, signs},
