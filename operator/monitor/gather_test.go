@@ -233,6 +233,9 @@ func TestALinkLeadsToOnePodI12(t *testing.T) {
 	if link.keep(first, "1") != first || link.keep(second, "1") != first || open(second) || !open(first) {
 		t.Error("of two connections both are kept, or the wrong one")
 	}
+	if late := openTo(t, server); link.keep(late, "9") != nil || open(late) {
+		t.Error("I12: who connected to another pod is given the connection to this one")
+	}
 	link.close()
 	if got, _ := link.current(); got != nil || open(first) {
 		t.Error("it stays open")
@@ -269,6 +272,10 @@ func TestAConnectionIsMadeAnew(t *testing.T) {
 		t.Fatal(err)
 	}
 	first := link.db
+	access.hook = func() { t.Error("a connection that is there is made again") }
+	if err := connect(); err != nil {
+		t.Error(err)
+	}
 	if got := l.query(t.Context(), nil, link, "east"); got == nil || !got.SuperReadOnly || link.db != first {
 		t.Errorf("got %+v", got)
 	}

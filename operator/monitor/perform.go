@@ -107,7 +107,7 @@ func (l *loop) announce(ctx context.Context, group *v1alpha1.MysqlFailoverGroup,
 			})
 		}
 	}
-	if target, known := s.Site(e.Drain); known && target.MySQL.Direct && target.MySQL.ReplicaHost != "" {
+	if target, _ := s.Site(e.Drain); target.MySQL.Direct && target.MySQL.ReplicaHost != "" {
 		link := l.sites[e.Drain]
 		all.Go(func() { _ = l.drainLink(longest, group, link, target) })
 	}

@@ -209,6 +209,7 @@ func TestAnAnnouncementReachesEverybodyI2(t *testing.T) {
 	if !s.sites["east"].beginFence() || s.sites["east"].beginFence() {
 		t.Error("I1: a fence that is over goes on, or two of a site go on at once")
 	}
+	s.servers["east"].superReadOnly = false
 	if err := s.do(t, failover.Announce{Fence: []string{"east"}}); err != nil {
 		t.Fatal(err)
 	}
