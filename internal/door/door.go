@@ -239,9 +239,6 @@ func (c *conn) Close() error {
 
 // addrOf is the address without its port and zone; all that have none share one.
 func addrOf(remote string) netip.Addr {
-	ap, err := netip.ParseAddrPort(remote)
-	if err != nil {
-		return netip.Addr{}
-	}
+	ap, _ := netip.ParseAddrPort(remote)
 	return ap.Addr().Unmap().WithZone("")
 }

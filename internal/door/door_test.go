@@ -272,6 +272,14 @@ func TestWhoIsRefusedIsForgotten(t *testing.T) {
 		if len(h.door.guests) != 2 || h.refused[MadeRoom] != 1 || h.refused[TooManyOfAll] != 1 {
 			t.Errorf("%d addresses are known, refused %v", len(h.door.guests), h.refused)
 		}
+		if h.refused[""] != 0 {
+			t.Error("who was let in is counted as refused")
+		}
+		for range 3 {
+			if !h.door.May("10.0.0.1:1") {
+				t.Error("without a rate nobody asks too often")
+			}
+		}
 		_ = h.in[1].Close()
 		_ = first.Close() // its address has no other connection by now
 		if h.door.total != 1 || len(h.door.guests) != 1 {
