@@ -58,10 +58,7 @@ func newAccount(dir string) (*account, error) {
 
 // read reads a file of the account; empty if there is none.
 func (a *account) read(name string) string {
-	raw, err := os.ReadFile(filepath.Join(a.dir, name))
-	if err != nil {
-		return ""
-	}
+	raw, _ := os.ReadFile(filepath.Join(a.dir, name))
 	return strings.TrimRight(string(raw), "\n")
 }
 
@@ -109,6 +106,8 @@ func (a *account) serial() int64 {
 type logins struct {
 	account *account
 	target  mysql.Target
+	// accepts logs in: mysql.Accepts.
+	accepts func(context.Context, mysql.Target) (bool, error)
 	log     *slog.Logger
 
 	mu     sync.Mutex
@@ -156,7 +155,7 @@ func (l *logins) look(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, accountsTimeout)
 	defer cancel()
-	if taken, err := mysql.Accepts(ctx, target); err != nil || !taken {
+	if taken, err := l.accepts(ctx, target); err != nil || !taken {
 		l.log.Debug("log in with the password of the Secret", "serial", serial, "taken", taken, "error", err)
 		return
 	}

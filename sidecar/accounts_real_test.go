@@ -30,7 +30,7 @@ func TestRealLoginsI21(t *testing.T) {
 	}
 	target := s.Target(mysql.AccountSidecar, "")
 	target.Passwords = own.passwords
-	l := &logins{account: own, target: target, log: slog.New(slog.DiscardHandler)}
+	l := &logins{account: own, target: target, accepts: mysql.Accepts, log: slog.New(slog.DiscardHandler)}
 	serial := func() int64 {
 		l.look(t.Context())
 		if r := l.Report(); r != nil {

@@ -293,11 +293,8 @@ func tellKubelet(path string, s settings, err error) {
 	if err == nil || s.keyring.file == "" {
 		return
 	}
-	f, openErr := os.OpenFile(path, os.O_WRONLY|os.O_TRUNC, 0)
-	if openErr != nil {
-		return
-	}
-	_, _ = f.WriteString(err.Error())
+	f, _ := os.OpenFile(path, os.O_WRONLY|os.O_TRUNC, 0)
+	_, _ = f.WriteString(err.Error()) // nowhere, if there is no such file
 	_ = f.Close()
 }
 
@@ -311,26 +308,29 @@ func watchKeyring(s settings, procs agent.Procfs, log *slog.Logger) (*escrow.Age
 	if err != nil {
 		return nil, nil, err
 	}
+	config := keyringConfig(s, procs)
+	config.MySQL, config.Log = db, log
+	return escrow.New(config), func() { _ = db.Close() }, nil
+}
+
+// keyringConfig is what the agent of the keyring is made of, without its connection and its log. A sealed pod pushes nothing (I18).
+func keyringConfig(s settings, procs agent.Procfs) escrow.Config {
 	config := escrow.Config{
 		Namespace: s.namespace, Group: s.group, Site: s.site, PodUID: s.podUID,
 		File: s.keyring.file, Sealed: s.keyring.sealed, Round: s.keyring.round, Datadir: s.datadir, CoverSystem: s.keyring.coverSystem,
-		MySQL: db, Record: escrow.Store{Dir: s.stateDir}, Mounts: escrow.Mounts{Root: "/proc"},
+		Record: escrow.Store{Dir: s.stateDir}, Mounts: escrow.Mounts{Root: "/proc"},
 		Mysqld: func() (string, []int) {
-			m, err := procs.Look()
-			if err != nil {
-				return "", nil
-			}
+			m, _ := procs.Look() // none, if nobody can tell
 			return m.ID, m.PIDs()
 		},
 		RightMissing: func() { forgetRights(s) },
-		Log:          log,
 	}
 	if !s.keyring.sealed && s.keyring.escrowURL != "" {
 		config.Push = client.Escrow{
 			URL: s.keyring.escrowURL, CAFile: s.keyring.escrowCA, TokenFile: s.keyring.escrowToken, Dial: (&agent.Dialer{}).DialContext,
 		}.Push
 	}
-	return escrow.New(config), func() { _ = db.Close() }, nil
+	return config
 }
 
 // keyringOf keeps a nil agent from becoming an interface that is not nil.

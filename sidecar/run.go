@@ -207,5 +207,5 @@ func watchLogins(s settings, log *slog.Logger) (*logins, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &logins{account: own, target: adminTarget(s, own, "mfg sidecar (password)"), log: log}, nil
+	return &logins{account: own, target: adminTarget(s, own, "mfg sidecar (password)"), accepts: mysql.Accepts, log: log}, nil
 }

@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"os/signal"
 	"runtime"
-	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -59,16 +58,21 @@ func supervise(runDir string, argv []string, log *slog.Logger) error {
 		if ending {
 			return err
 		}
-		row++
-		if time.Since(started) >= quickExit {
-			row = 0
-		}
+		row = inARow(row, time.Since(started))
 		log.Warn("mysqld ended; starting it again", "uptime", time.Since(started).Round(time.Millisecond).String(), "error", fmt.Sprint(err), "inARow", row)
 		if row >= quickExits {
 			return fmt.Errorf("mysqld ended %d times in a row: %w", row, err)
 		}
 		time.Sleep(restartPause)
 	}
+}
+
+// inARow counts the ends of mysqld that came soon after its start, with one more that lived for so long.
+func inARow(before int, lived time.Duration) int {
+	if lived >= quickExit {
+		return 0
+	}
+	return before + 1
 }
 
 // errWatchdog is why mysqld ended when nobody vouched for it any more.
@@ -96,9 +100,8 @@ func runOnce(argv []string, signals <-chan os.Signal, timer *watchdog.Timer) (en
 	}
 	cmd := exec.CommandContext(context.Background(), argv[0], argv[1:]...)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-	// Tells mysqld that somebody restarts it, so that RESTART and CLONE end in a clean exit 16.
-	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(e string) bool { return len(e) > 18 && e[:18] == "MYSQLD_PARENT_PID=" }),
-		"MYSQLD_PARENT_PID="+strconv.Itoa(os.Getpid()))
+	// Tells mysqld that somebody restarts it, so that RESTART and CLONE end in a clean exit 16. Of two of a name the last counts.
+	cmd.Env = append(os.Environ(), "MYSQLD_PARENT_PID="+strconv.Itoa(os.Getpid()))
 	// A supervisor that ends takes mysqld with it: it must not run on with one guard.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
@@ -113,9 +116,7 @@ func runOnce(argv []string, signals <-chan os.Signal, timer *watchdog.Timer) (en
 		select {
 		case s := <-signals:
 			ending = ending || s == syscall.SIGTERM || s == syscall.SIGINT || s == syscall.SIGQUIT
-			if err := cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
-				return true, fmt.Errorf("pass on %s: %w", s, err)
-			}
+			_ = cmd.Process.Signal(s) // a mysqld that has ended already is fine; no other is out of reach
 		case err := <-done:
 			return ending, errors.Join(why, err)
 		case <-look.C:

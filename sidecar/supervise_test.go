@@ -4,8 +4,10 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -38,8 +40,12 @@ func TestMysqldIsStartedAgainUntilItKeepsEnding(t *testing.T) {
 	write(t, filepath.Join(run, "mysqld.sock.lock"), "1\n", 0o600)
 	argv, starts := script(t, "exit 16\n")
 	var log bytes.Buffer
+	began := time.Now()
 	if err := supervise(run, argv, slog.New(slog.NewTextHandler(&log, nil))); err == nil {
 		t.Error("a mysqld that keeps ending is not left to the kubelet")
+	}
+	if took := time.Since(began); took < (quickExits-1)*restartPause {
+		t.Errorf("it takes the processor: %d starts in %s", quickExits, took)
 	}
 	if n := starts(); n != quickExits {
 		t.Errorf("%d starts, want %d", n, quickExits)
@@ -190,4 +196,95 @@ func TestAServerWithAKeyringKeepsItsIdentity(t *testing.T) {
 	if now, err := os.ReadFile(filepath.Join(data, "auto.cnf")); err != nil || string(now) != old {
 		t.Errorf("it is %q now, %v", now, err)
 	}
+}
+
+// TestWhichEndsCountAsQuick: a mysqld that ran for a while ends the row.
+func TestWhichEndsCountAsQuick(t *testing.T) {
+	if inARow(2, quickExit-1) != 3 || inARow(2, quickExit) != 0 || inARow(0, 0) != 1 {
+		t.Error("the ends of mysqld are not counted")
+	}
+}
+
+// TestSignalsAreForMysqld: all are passed on, and some of them say that it is to end for good. One that comes after another counts too.
+func TestSignalsAreForMysqld(t *testing.T) {
+	for name, tc := range map[string]struct {
+		signals string
+		starts  int
+	}{
+		"TERM": {"TERM", 1}, "INT": {"INT", 1}, "QUIT": {"QUIT", 1}, "HUP": {"HUP", 2}, "USR1": {"USR1", 2}, "TERM and HUP": {"TERM HUP", 1},
+	} {
+		last := tc.signals[strings.LastIndex(tc.signals, " ")+1:]
+		// It ends with the last of them; the second start ends the test.
+		argv, starts := script(t, `pass() { i=0; while [ $i -lt 100 ]; do sleep 0.05; i=$((i+1)); done; }
+[ $(wc -l < ${0%/*}/starts) -gt 1 ] && { trap 'exit 0' TERM; kill -TERM $PPID; pass; }
+trap : TERM INT QUIT HUP USR1
+trap 'exit 0' `+last+`
+for s in `+tc.signals+`; do kill -$s $PPID; sleep 0.2; done
+pass
+`)
+		if err := supervise(t.TempDir(), argv, slog.New(slog.DiscardHandler)); err != nil && tc.starts == 1 {
+			t.Errorf("%s: %v", name, err)
+		}
+		if n := starts(); n != tc.starts {
+			t.Errorf("%s: %d starts, want %d", name, n, tc.starts)
+		}
+	}
+}
+
+// TestWithoutAPlaceOrAProgramNothingIsStarted: to try again would change nothing.
+func TestWithoutAPlaceOrAProgramNothingIsStarted(t *testing.T) {
+	run := t.TempDir()
+	write(t, filepath.Join(run, "mysqld.sock", "occupied"), "", 0o600)
+	argv, starts := script(t, "exit 0\n")
+	if err := supervise(run, argv, slog.New(slog.DiscardHandler)); err == nil || starts() != 0 {
+		t.Errorf("%v, %d starts", err, starts())
+	}
+	if err := supervise(t.TempDir(), []string{filepath.Join(run, "none")}, slog.New(slog.DiscardHandler)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// superviseIn has this program be a supervisor, for a test that kills it.
+const superviseIn = "MFG_TEST_SUPERVISE"
+
+// TestASupervisorThatDiesTakesMysqldWithItI4: it must not run on with one guard.
+func TestASupervisorThatDiesTakesMysqldWithItI4(t *testing.T) {
+	if program := os.Getenv(superviseIn); program != "" {
+		_ = supervise(filepath.Dir(program), []string{program}, slog.New(slog.DiscardHandler))
+		return
+	}
+	argv, _ := script(t, "echo $$ > ${0%/*}/pid.new; mv ${0%/*}/pid.new ${0%/*}/pid\ntrap '' TERM HUP INT\nwhile :; do sleep 0.05; done\n")
+	supervisor := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$")
+	supervisor.Env = append(os.Environ(), superviseIn+"="+argv[0])
+	if err := supervisor.Start(); err != nil {
+		t.Fatal(err)
+	}
+	pid := 0
+	for range 1000 {
+		raw, _ := os.ReadFile(filepath.Join(filepath.Dir(argv[0]), "pid"))
+		if pid, _ = strconv.Atoi(strings.TrimSpace(string(raw))); pid != 0 {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if err := supervisor.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = supervisor.Wait()
+	gone := func() bool { return syscall.Kill(pid, 0) != nil || zombie(pid) }
+	for range 300 {
+		if gone() {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	_ = syscall.Kill(pid, syscall.SIGKILL)
+	t.Error("I4: mysqld outlives its supervisor")
+}
+
+// zombie is true for a process that has ended and that nobody has asked about yet.
+func zombie(pid int) bool {
+	raw, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+	_, state, _ := strings.Cut(string(raw), ") ")
+	return strings.HasPrefix(state, "Z")
 }

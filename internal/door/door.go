@@ -109,12 +109,11 @@ func (d *Door) place(in *conn) (reason string, out *conn) {
 		return TooManyOfOne, in
 	case d.total >= d.limits.Connections:
 		if out = d.oldestOfMost(len(g.conns) + 1); out == nil {
-			d.forget(in.from)
+			d.forget(in.from, g)
 			return TooManyOfAll, in
 		}
 		reason = MadeRoom
 		d.remove(out)
-		g = d.guest(in.from)
 	}
 	g.conns = append(g.conns, in)
 	d.total++
@@ -158,8 +157,8 @@ func (d *Door) sweep() {
 }
 
 // forget forgets an address that has nothing open and owes nothing.
-func (d *Door) forget(from netip.Addr) {
-	if g := d.guests[from]; g != nil && len(g.conns) == 0 && g.fill(d.limits) >= d.limits.Burst {
+func (d *Door) forget(from netip.Addr, g *guest) {
+	if len(g.conns) == 0 && g.fill(d.limits) >= d.limits.Burst {
 		delete(d.guests, from)
 	}
 }
@@ -173,7 +172,7 @@ func (d *Door) remove(c *conn) {
 		if known == c {
 			g.conns = append(g.conns[:i:i], g.conns[i+1:]...)
 			d.total--
-			d.forget(c.from)
+			d.forget(c.from, g)
 			return
 		}
 	}
@@ -240,9 +239,6 @@ func (c *conn) Close() error {
 
 // addrOf is the address without its port and zone; all that have none share one.
 func addrOf(remote string) netip.Addr {
-	ap, err := netip.ParseAddrPort(remote)
-	if err != nil {
-		return netip.Addr{}
-	}
+	ap, _ := netip.ParseAddrPort(remote)
 	return ap.Addr().Unmap().WithZone("")
 }

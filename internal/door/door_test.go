@@ -4,6 +4,7 @@ package door
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -13,6 +14,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/mysql-mfg/mfg/api/wire"
 )
 
 // crowd is a listener to which the test brings connections.
@@ -217,4 +220,99 @@ func TestOneAddressAsksSoOften(t *testing.T) {
 			t.Errorf("%d addresses are remembered", len(d.guests))
 		}
 	})
+}
+
+// TestOnlyWhoOwesNothingIsForgotten: who comes again has the share that is left to him, however often he goes, and whoever else comes.
+func TestOnlyWhoOwesNothingIsForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := open(t, Limits{Connections: 4, PerAddress: 2, Rate: 1, Burst: 2})
+		h.come("10.0.0.1:1")
+		for h.door.May("10.0.0.1:1") {
+			h.door.mu.Lock() // each request is counted once
+			if left := h.door.guests[addrOf("10.0.0.1:1")].tokens; left < 0 {
+				t.Errorf("%v requests are left", left)
+			}
+			h.door.mu.Unlock()
+		}
+		h.come("10.0.0.1:2")
+		_ = h.in[0].Close()
+		if h.come("10.0.0.1:3").cut() || !h.come("10.0.0.1:4").cut() {
+			t.Error("who left one of two places has another share than one place")
+		}
+		_ = h.in[1].Close()
+		_ = h.in[2].Close()
+		if h.door.May("10.0.0.1:1") {
+			t.Error("who goes is forgiven what he asked")
+		}
+		h.come("10.0.0.2:1")
+		for i := range 100 {
+			h.door.May(fmt.Sprintf("10.1.0.%d:1", i))
+		}
+		if h.come("10.0.0.2:2").cut() || !h.come("10.0.0.2:3").cut() {
+			t.Error("a flood of others makes him forgotten who is there")
+		}
+		time.Sleep(time.Minute)
+		h.close()
+		if h.door.total != 0 {
+			t.Errorf("%d places are taken", h.door.total)
+		}
+	})
+}
+
+// TestWhoIsRefusedIsForgotten, and who made room leaves no place twice.
+func TestWhoIsRefusedIsForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := open(t, Limits{Connections: 2, PerAddress: 2})
+		h.come("10.0.0.1:1")
+		first := h.in[0]
+		h.come("10.0.0.1:2")
+		for _, newcomer := range []string{"10.0.0.2:1", "10.0.0.3:1"} {
+			h.come(newcomer) // the first has the oldest of two go, the second finds nobody with more
+		}
+		if len(h.door.guests) != 2 || h.refused[MadeRoom] != 1 || h.refused[TooManyOfAll] != 1 {
+			t.Errorf("%d addresses are known, refused %v", len(h.door.guests), h.refused)
+		}
+		if h.refused[""] != 0 {
+			t.Error("who was let in is counted as refused")
+		}
+		for range 3 {
+			if !h.door.May("10.0.0.1:1") {
+				t.Error("without a rate nobody asks too often")
+			}
+		}
+		_ = h.in[1].Close()
+		_ = first.Close() // its address has no other connection by now
+		if h.door.total != 1 || len(h.door.guests) != 1 {
+			t.Errorf("%d places are taken by %d addresses", h.door.total, len(h.door.guests))
+		}
+		h.close()
+	})
+}
+
+// TestTheDoorSaysWhatToDo to who asks too often.
+func TestTheDoorSaysWhatToDo(t *testing.T) {
+	d := New(Limits{Connections: 4, PerAddress: 4, Rate: 1, Burst: 1}, func(string) {})
+	h := d.Handler(http.NotFoundHandler())
+	var w *httptest.ResponseRecorder
+	for range 3 {
+		w = httptest.NewRecorder()
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", http.NoBody)
+		r.RemoteAddr = "no address"
+		h.ServeHTTP(w, r)
+	}
+	want := map[string]string{"Content-Type": "application/json", "Cache-Control": "no-store", "Retry-After": "1", "Connection": "close"}
+	for name, value := range want {
+		if got := w.Header().Get(name); w.Code != http.StatusTooManyRequests || got != value {
+			t.Errorf("%d with %s %q", w.Code, name, got)
+		}
+	}
+	var e wire.Error
+	if err := json.Unmarshal(w.Body.Bytes(), &e); err != nil || e.Reason != wire.ReasonTooManyRequests {
+		t.Errorf("says %q", w.Body)
+	}
+	for remote, want := range map[string]string{"[::ffff:10.0.0.1]:1": "10.0.0.1", "[fe80::1%eth0]:1": "fe80::1", "10.0.0.1": "invalid IP"} {
+		if got := addrOf(remote); got.String() != want {
+			t.Errorf("%s is %s", remote, got)
+		}
+	}
 }

@@ -95,13 +95,9 @@ func near(all []Version) []Version {
 
 // numberOf reads the number out of a name. Labels can be wrong, names cannot: no two Secrets share one.
 func numberOf(group, site, name string) (int64, bool) {
-	prefix, ok := strings.CutSuffix(v1alpha1.KeyringSecret(group, site, 0), "0")
-	digits, found := strings.CutPrefix(name, prefix)
-	if !ok || !found {
-		return 0, false
-	}
-	n, err := strconv.ParseInt(digits, 10, 64)
-	if err != nil || n < 1 || n > highestVersion || strconv.FormatInt(n, 10) != digits {
+	digits, found := strings.CutPrefix(name, strings.TrimSuffix(v1alpha1.KeyringSecret(group, site, 0), "0"))
+	n, _ := strconv.ParseInt(digits, 10, 64) // what is no number is not written like it
+	if !found || n < 1 || n > highestVersion || strconv.FormatInt(n, 10) != digits {
 		return 0, false
 	}
 	return n, true
@@ -168,7 +164,7 @@ func (s *Store) unused(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, 
 	if err := s.live.Get(ctx, client.ObjectKeyFromObject(group), now); err != nil {
 		return fmt.Errorf("read group: %w", err)
 	}
-	if status, ok := statusOf(now, site); ok && status.KeyringSecret == name {
+	if status, _ := statusOf(now, site); status.KeyringSecret == name {
 		return fmt.Errorf("status names it: %w", ErrInUse)
 	}
 	deployment := &appsv1.Deployment{}

@@ -19,7 +19,7 @@ func (l *loop) leaving(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, 
 	if len(pods) == 0 {
 		return ""
 	}
-	if node := l.node(ctx, pods[0].Spec.NodeName); node != nil && node.Spec.Unschedulable {
+	if node := l.node(ctx, pods[0].Spec.NodeName); node.Spec.Unschedulable {
 		return "node " + node.Name + " is cordoned"
 	}
 	if pods[0].DeletionTimestamp != nil {
@@ -92,43 +92,29 @@ func (l *loop) evidence(ctx context.Context, group *v1alpha1.MysqlFailoverGroup,
 		}
 	}
 	out.Runs = l.seenRuns(ctx, pods)
-	if len(pods) == 1 && ended(pods[0]) {
-		node := l.node(ctx, pods[0].Spec.NodeName)
-		out.Ended = node != nil && nodeReady(node)
-	}
-	if node := l.node(ctx, out.Node); node != nil {
-		// The volume may be on another node by now, before status says so: a pod there is as good as the site itself (I1).
-		out.OutOfService = outOfService(node) && !l.runsElsewhere(ctx, pods, out.Node)
-	}
+	out.Ended = len(pods) == 1 && ended(pods[0]) && nodeReady(l.node(ctx, pods[0].Spec.NodeName))
+	// The volume may be on another node by now, before status says so: a pod there is as good as the site itself (I1).
+	out.OutOfService = outOfService(l.node(ctx, out.Node)) && !l.runsElsewhere(pods, out.Node)
 	out.Unplaced = out.Node == "" && !slices.ContainsFunc(pods, func(pod *corev1.Pod) bool { return pod.Spec.NodeName != "" })
 	return out
 }
 
 // runsElsewhere is true if a pod of a site on another node than that one may have been spoken to, as it must be before it opens or
-// vouches. A pod without an address was not; one that ended did, told by the kubelet of a Ready node. The lock of a later pod proves
-// nothing of one on another machine.
-func (l *loop) runsElsewhere(ctx context.Context, pods []*corev1.Pod, than string) bool {
+// vouches. A pod without an address was not; one that ended did, told by the kubelet of a Ready node (seenRuns notes it). The lock of a
+// later pod proves nothing of one on another machine.
+func (l *loop) runsElsewhere(pods []*corev1.Pod, than string) bool {
 	return slices.ContainsFunc(pods, func(pod *corev1.Pod) bool {
-		if pod.Spec.NodeName == "" || pod.Spec.NodeName == than || pod.Status.PodIP == "" {
-			return false
-		}
-		node := l.node(ctx, pod.Spec.NodeName)
-		return !(isOver(pod) && node != nil && nodeReady(node)) && !l.m.ends.has(pod.UID)
+		return pod.Spec.NodeName != "" && pod.Spec.NodeName != than && pod.Status.PodIP != "" && !l.m.ends.has(pod.UID)
 	})
 }
 
-// node returns a node, or nil if it cannot be had: without it nothing is proven.
+// node returns a node. One that cannot be had is empty: it is neither Ready nor tainted, so nothing is proven by it.
 func (l *loop) node(ctx context.Context, name string) *corev1.Node {
-	if name == "" {
-		return nil
-	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	node := &corev1.Node{}
 	// Without a copy, as the pods: every site's node is asked for several times a pass, and nobody changes it.
-	if err := l.m.Client.Get(ctx, client.ObjectKey{Name: name}, node, client.UnsafeDisableDeepCopy); err != nil {
-		return nil
-	}
+	_ = l.m.Client.Get(ctx, client.ObjectKey{Name: name}, node, client.UnsafeDisableDeepCopy)
 	return node
 }
 
@@ -166,10 +152,8 @@ func leaseOf(pod *corev1.Pod) time.Duration {
 	for _, c := range pod.Spec.InitContainers {
 		for _, e := range c.Env {
 			if c.RestartPolicy != nil && (e.Name == v1alpha1.EnvLeaseTimeout || e.Name == v1alpha1.EnvFenceTimeout) {
-				d, err := time.ParseDuration(e.Value)
-				if err == nil {
-					sum += d
-				}
+				d, _ := time.ParseDuration(e.Value)
+				sum += d
 			}
 		}
 	}

@@ -4,10 +4,12 @@ package monitor
 
 import (
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
@@ -19,7 +21,7 @@ import (
 func TestWhatATaintProvesI1(t *testing.T) {
 	const down, up, off = "node-1", "node-2", "node-3"
 	pod := func(name, node string, change ...func(*corev1.Pod)) *corev1.Pod {
-		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "shop"}, Spec: corev1.PodSpec{NodeName: node}}
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "shop", UID: types.UID(name)}, Spec: corev1.PodSpec{NodeName: node}}
 		p.Status.PodIP = "10.0.0.1"
 		for _, c := range change {
 			c(p)
@@ -61,6 +63,7 @@ func TestWhatATaintProvesI1(t *testing.T) {
 		"it never was on a node":                {"", []*corev1.Pod{pod("a", "")}, false, true},
 		"it never was on a node, has no pod":    {"", nil, false, true},
 		"it is on a node that status knows not": {"", []*corev1.Pod{pod("b", ""), pod("a", up)}, false, false},
+		"its node cannot be asked for":          {"gone", []*corev1.Pod{pod("a", "gone")}, false, false},
 	} {
 		l := testLoop(t, &pushes{}, nil)
 		l.m.Client = fake.NewClientBuilder().WithScheme(scheme).WithObjects([]client.Object{
@@ -71,6 +74,161 @@ func TestWhatATaintProvesI1(t *testing.T) {
 		got := l.evidence(t.Context(), group, "east", tc.pods)
 		if got.OutOfService != tc.proof || got.Unplaced != tc.unplaced {
 			t.Errorf("I1, I4: %s: cannot run: %t, never ran: %t", name, got.OutOfService, got.Unplaced)
+		}
+	}
+}
+
+// TestWhoseEndIsProvenI1: that of the only pod, which had the lock of the volume, told by the kubelet of a Ready node.
+func TestWhoseEndIsProvenI1(t *testing.T) {
+	pod := func(name, node string, phase corev1.PodPhase) *corev1.Pod {
+		p := podOf("east", name, node, "10.0.0.1")
+		p.Status.Phase = phase
+		p.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: v1alpha1.ContainerBootstrap,
+			State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}}}
+		return &p
+	}
+	unready := readyNode("unready")
+	unready.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeDiskPressure, Status: corev1.ConditionTrue}, {Type: corev1.NodeReady, Status: corev1.ConditionUnknown}}
+	ready := readyNode("ready")
+	ready.Status.Conditions = append([]corev1.NodeCondition{{Type: corev1.NodeDiskPressure, Status: corev1.ConditionFalse}}, ready.Status.Conditions...)
+	unlocked := pod("unlocked", "ready", corev1.PodFailed)
+	unlocked.Status.InitContainerStatuses = nil
+	for name, tc := range map[string]struct {
+		pods []*corev1.Pod
+		want bool
+	}{
+		"its only pod has ended":       {[]*corev1.Pod{pod("a", "ready", corev1.PodFailed)}, true},
+		"it has ended well":            {[]*corev1.Pod{pod("b", "ready", corev1.PodSucceeded)}, true},
+		"it runs":                      {[]*corev1.Pod{pod("c", "ready", corev1.PodRunning)}, false},
+		"another one is there":         {[]*corev1.Pod{pod("d", "ready", corev1.PodFailed), pod("e", "ready", corev1.PodRunning)}, false},
+		"it never had the lock":        {[]*corev1.Pod{unlocked}, false},
+		"its node is not Ready":        {[]*corev1.Pod{pod("f", "unready", corev1.PodFailed)}, false},
+		"its node cannot be asked for": {[]*corev1.Pod{pod("g", "gone", corev1.PodFailed)}, false},
+		"there is none, and never was": {nil, false},
+	} {
+		l := testLoop(t, &pushes{}, nil)
+		l.m.Client = &apiServer{group: &v1alpha1.MysqlFailoverGroup{}, nodes: map[string]*corev1.Node{"ready": ready, "unready": unready}}
+		group := &v1alpha1.MysqlFailoverGroup{Status: v1alpha1.MysqlFailoverGroupStatus{Sites: []v1alpha1.SiteStatus{{Name: "west", Node: "n9"}}}}
+		got := l.evidence(t.Context(), group, "east", tc.pods)
+		if got.Ended != tc.want || got.Exists != (tc.pods != nil) || got.Node == "n9" {
+			t.Errorf("I1: %s: %+v", name, got)
+		}
+	}
+}
+
+// TestWhySitesLeave: their role is moved before.
+func TestWhySitesLeave(t *testing.T) {
+	now := metav1.Now()
+	stays, goes, drained := podOf("east", "stays", "n1", "1"), podOf("east", "goes", "n1", "1"), podOf("east", "drained", "n2", "1")
+	goes.DeletionTimestamp = &now
+	cordoned := readyNode("n2")
+	cordoned.Spec.Unschedulable = true
+	for name, tc := range map[string]struct {
+		pods   []*corev1.Pod
+		wanted string
+		want   string
+	}{
+		"nothing":              {[]*corev1.Pod{&stays}, "", ""},
+		"its pod is deleted":   {[]*corev1.Pod{&goes}, "", "pod goes is being deleted"},
+		"its node is cordoned": {[]*corev1.Pod{&drained}, "", "node n2 is cordoned"},
+		"an update":            {[]*corev1.Pod{&stays}, "an update waits", "an update waits"},
+		"it has no pod":        {nil, "an update waits", ""},
+	} {
+		l := testLoop(t, &pushes{}, nil)
+		l.m.Client = &apiServer{group: &v1alpha1.MysqlFailoverGroup{}, nodes: map[string]*corev1.Node{"n1": readyNode("n1"), "n2": cordoned}}
+		l.m.LongWork = busy{leaving: map[string]string{"east": tc.wanted}}
+		if got := l.leaving(t.Context(), &v1alpha1.MysqlFailoverGroup{}, "east", tc.pods); got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+	l := testLoop(t, &pushes{}, nil)
+	l.m.LongWork = reasoned{}
+	l.m.Client = &apiServer{group: &v1alpha1.MysqlFailoverGroup{}}
+	if got := l.leaving(t.Context(), &v1alpha1.MysqlFailoverGroup{}, "east", []*corev1.Pod{&stays}); got != "" {
+		t.Errorf("nobody wants it away: %q", got)
+	}
+}
+
+// reasoned is a LongWork that has a reason and wants nothing.
+type reasoned struct{ noWork }
+
+func (reasoned) Leaving(string, string, string) (string, bool) { return "one of before", false }
+
+// TestWhichPodIsTheSitesI12: the one that has the volume, else one that stays, else the newest, in whatever order they come.
+func TestWhichPodIsTheSitesI12(t *testing.T) {
+	now := metav1.Now()
+	pod := func(name string, change ...func(*corev1.Pod)) corev1.Pod {
+		p := podOf("east", name, "n1", "1")
+		p.CreationTimestamp = metav1.NewTime(now.Add(-time.Hour))
+		for _, c := range change {
+			c(&p)
+		}
+		return p
+	}
+	goes := func(p *corev1.Pod) { p.DeletionTimestamp = &now }
+	young := func(p *corev1.Pod) { p.CreationTimestamp = now }
+	over := func(p *corev1.Pod) {
+		p.Status.InitContainerStatuses[0].State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}
+	}
+	begins := func(p *corev1.Pod) {
+		p.Status.InitContainerStatuses = append([]corev1.ContainerStatus{{Name: v1alpha1.ContainerBootstrap,
+			State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}, p.Status.InitContainerStatuses...)
+		p.Status.InitContainerStatuses[1].State = corev1.ContainerState{}
+	}
+	for name, pair := range map[string][2]corev1.Pod{
+		"it has the volume, and goes": {pod("a", goes), pod("b", over, young)},
+		"it has the volume":           {pod("a"), pod("b", begins, young)},
+		"none has it, one stays":      {pod("a", over), pod("b", over, goes, young)},
+		"none has it, both stay":      {pod("a", over, young), pod("b", over)},
+		"both go":                     {pod("a", over, goes, young), pod("b", over, goes)},
+		"both seem to have it":        {pod("a"), pod("b", goes, young)},
+	} {
+		for _, order := range [][]corev1.Pod{{pair[0], pair[1]}, {pair[1], pair[0]}} {
+			l := testLoop(t, &pushes{}, nil)
+			l.m.Client = &apiServer{group: &v1alpha1.MysqlFailoverGroup{}, pods: order}
+			if got := l.pods(t.Context(), &v1alpha1.MysqlFailoverGroup{})["east"]; got == nil || got.Name != "a" {
+				t.Errorf("I12: %s: %v is asked", name, got)
+			}
+		}
+	}
+}
+
+// TestWhatAPodWasStartedWithI4: its lease counts for as long as it runs, whatever the spec says by then.
+func TestWhatAPodWasStartedWithI4(t *testing.T) {
+	always := corev1.ContainerRestartPolicyAlways
+	env := func(pairs ...string) (out []corev1.EnvVar) {
+		for i := 0; i < len(pairs); i += 2 {
+			out = append(out, corev1.EnvVar{Name: pairs[i], Value: pairs[i+1]})
+		}
+		return out
+	}
+	for name, tc := range map[string]struct {
+		containers []corev1.Container
+		want       time.Duration
+	}{
+		"lease and fence": {[]corev1.Container{{Env: env(v1alpha1.EnvLeaseTimeout, "1h")},
+			{RestartPolicy: &always, Env: env("OTHER", "1h", v1alpha1.EnvLeaseTimeout, "20s", v1alpha1.EnvFenceTimeout, "2s")}}, 22 * time.Second},
+		"a value that is none": {[]corev1.Container{{RestartPolicy: &always, Env: env(v1alpha1.EnvLeaseTimeout, "20s", v1alpha1.EnvFenceTimeout, "2 s")}}, 20 * time.Second},
+		"no sidecar":           {[]corev1.Container{{Env: env(v1alpha1.EnvLeaseTimeout, "20s")}}, 0},
+	} {
+		if got := leaseOf(&corev1.Pod{Spec: corev1.PodSpec{InitContainers: tc.containers}}); got != tc.want {
+			t.Errorf("I4: %s: %s, want %s", name, got, tc.want)
+		}
+	}
+}
+
+// TestWhichTaintSaysThatANodeIsDownI1: a person's word that nothing runs there, and no other.
+func TestWhichTaintSaysThatANodeIsDownI1(t *testing.T) {
+	for name, tc := range map[string]struct {
+		taint corev1.Taint
+		want  bool
+	}{
+		"out of service":         {corev1.Taint{Key: v1alpha1.OutOfServiceTaint, Effect: corev1.TaintEffectNoExecute}, true},
+		"only if it is no worse": {corev1.Taint{Key: v1alpha1.OutOfServiceTaint, Effect: corev1.TaintEffectPreferNoSchedule}, false},
+		"unreachable":            {corev1.Taint{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute}, false},
+	} {
+		if got := outOfService(&corev1.Node{Spec: corev1.NodeSpec{Taints: []corev1.Taint{tc.taint}}}); got != tc.want {
+			t.Errorf("I1: %s: %t", name, got)
 		}
 	}
 }

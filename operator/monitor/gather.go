@@ -107,10 +107,8 @@ func (k *siteLink) close() {
 func (l *loop) gather(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) failover.Snapshot {
 	pods := l.podsOf(ctx, group)
 	s := failover.Snapshot{Group: failover.Group{Namespace: l.key.Namespace, Name: l.key.Name}, Policy: policy(group), Status: l.durable, Sites: sitesOf(group, l.durable, pods)}
-	signed, err := l.authority.Sign(time.Now())
-	if err != nil {
-		signed = "" // before the first epoch there is no statement, and the sidecars are asked for their reports only
-	}
+	// Before the first epoch there is no statement, and the sidecars are asked for their reports only.
+	signed, _ := l.authority.Sign(time.Now())
 	var asked sync.WaitGroup
 	seen := make([]*mysql.Status, len(s.Sites))
 	for i := range s.Sites {
@@ -184,7 +182,7 @@ func sitesOf(group *v1alpha1.MysqlFailoverGroup, durable failover.Durable, pods 
 	}
 	delete(left, "")
 	for name := range left {
-		sites = append(sites, failover.Site{Name: name, Removed: true, Listed: listed(group, name, pods)})
+		sites = append(sites, failover.Site{Name: name, Removed: true})
 	}
 	for i := range sites {
 		for _, known := range group.Status.Sites {
@@ -192,7 +190,7 @@ func sitesOf(group *v1alpha1.MysqlFailoverGroup, durable failover.Durable, pods 
 				sites[i].Provisioned, sites[i].Unlisted = known.Provisioned, known.Unlisted
 			}
 		}
-		if !sites[i].Provisioned && !sites[i].Listed {
+		if sites[i].Removed || !sites[i].Provisioned {
 			sites[i].Listed = listed(group, sites[i].Name, pods)
 		}
 		sites[i].EscrowMissing = escrowMissing(group, sites[i].Name)
@@ -408,10 +406,7 @@ func isSet(group *v1alpha1.MysqlFailoverGroup, key string) bool {
 // pausedUntil is until when a person keeps the operator from acting by itself. A value that is no time pauses nothing;
 // the condition Paused says so.
 func pausedUntil(group *v1alpha1.MysqlFailoverGroup) time.Time {
-	until, err := time.Parse(time.RFC3339, group.Annotations[v1alpha1.AnnotationPauseUntil])
-	if err != nil {
-		return time.Time{}
-	}
+	until, _ := time.Parse(time.RFC3339, group.Annotations[v1alpha1.AnnotationPauseUntil])
 	return until
 }
 

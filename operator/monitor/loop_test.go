@@ -8,12 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
@@ -182,6 +184,8 @@ func TestAPodThatNeverHeldTheVolumeProvesNothing(t *testing.T) {
 		"still running":                    {corev1.PodRunning, []corev1.ContainerStatus{locked}, false},
 		"rejected by the kubelet":          {corev1.PodFailed, nil, false},
 		"ended while it waited for a lock": {corev1.PodFailed, []corev1.ContainerStatus{failed}, false},
+		"ended before it had told of it":   {corev1.PodFailed, []corev1.ContainerStatus{{Name: v1alpha1.ContainerBootstrap}}, false},
+		"another container ended well":     {corev1.PodFailed, []corev1.ContainerStatus{{Name: "other", State: locked.State}, failed}, false},
 	} {
 		pod := &corev1.Pod{Status: corev1.PodStatus{Phase: c.phase, InitContainerStatuses: c.init}}
 		if got := ended(pod); got != c.want {
@@ -196,6 +200,9 @@ func TestASiteThatLeftTheSpecStaysInSight(t *testing.T) {
 	group.Spec.Sites = []v1alpha1.Site{{Name: "west", Role: v1alpha1.PrimaryCandidate}}
 	group.Status.Sites = []v1alpha1.SiteStatus{{Name: "south"}, {Name: "west"}}
 	durable := failover.Durable{Transition: &failover.Transition{From: "east", To: "west"}}
+	if all := sitesOf(group, failover.Durable{Transition: &failover.Transition{To: "west"}}, nil); len(all) != 2 || all[0].Name != "south" {
+		t.Errorf("at the first opening in sight are %+v; want south and west", all)
+	}
 	var got []string
 	for _, site := range sitesOf(group, durable, map[string][]*corev1.Pod{"north": {}}) {
 		if site.Name != "west" && !site.Removed {
@@ -203,7 +210,7 @@ func TestASiteThatLeftTheSpecStaysInSight(t *testing.T) {
 		}
 		got = append(got, site.Name)
 	}
-	if len(got) != 4 {
+	if !slices.Equal(got, []string{"east", "north", "south", "west"}) {
 		t.Errorf("I4: in sight are %v; want east, north, south and west", got)
 	}
 }
@@ -212,7 +219,7 @@ func TestASiteThatLeftTheSpecStaysInSight(t *testing.T) {
 func TestARemovedSiteMayBeAskedI4(t *testing.T) {
 	group := &v1alpha1.MysqlFailoverGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "orders"}}
 	group.Spec.Sites = []v1alpha1.Site{{Name: "west"}, {Name: "east"}}
-	group.Status.Sites = []v1alpha1.SiteStatus{{Name: "north"}, {Name: "south"}}
+	group.Status.Sites = []v1alpha1.SiteStatus{{Name: "north"}, {Name: "south", Provisioned: true}, {Name: "west", Provisioned: true}}
 	always := corev1.ContainerRestartPolicyAlways
 	asks := func(peers string) *corev1.Pod {
 		return &corev1.Pod{Spec: corev1.PodSpec{InitContainers: []corev1.Container{{Name: v1alpha1.ContainerSidecar, RestartPolicy: &always,
@@ -223,21 +230,27 @@ func TestARemovedSiteMayBeAskedI4(t *testing.T) {
 			State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
 		return pod
 	}
+	elsewhere := func(pod *corev1.Pod) *corev1.Pod { pod.Spec.NodeName = "n2"; return pod }
 	const south, east = "mysql-orders-south.shop.svc:8090", "mysql-orders-east.shop.svc:8090"
 	for name, c := range map[string]struct {
 		pods map[string][]*corev1.Pod
 		want bool
 	}{
-		"no pod at all":         {nil, false},
-		"not by the new pods":   {map[string][]*corev1.Pod{"west": {asks(east)}}, false},
-		"by a pod that is left": {map[string][]*corev1.Pod{"west": {asks(east)}, "east": {asks(""), asks(east + "," + south)}}, true},
-		"by one that has ended": {map[string][]*corev1.Pod{"east": {runs(asks("")), asks(south)}}, false},
-		"by one that may run":   {map[string][]*corev1.Pod{"east": {asks(""), asks(south)}}, true},
-		"by itself":             {map[string][]*corev1.Pod{"west": {asks(east)}, "south": {asks(south)}}, false},
+		"no pod at all":          {nil, false},
+		"not by the new pods":    {map[string][]*corev1.Pod{"west": {asks(east)}}, false},
+		"by a pod that is left":  {map[string][]*corev1.Pod{"west": {asks(east)}, "east": {asks(""), asks(east + "," + south)}}, true},
+		"by one that has ended":  {map[string][]*corev1.Pod{"east": {runs(asks("")), asks(south)}}, false},
+		"by one that runs":       {map[string][]*corev1.Pod{"east": {runs(asks(south)), asks("")}}, true},
+		"by one on another node": {map[string][]*corev1.Pod{"east": {runs(asks("")), elsewhere(asks(south))}}, true},
+		"by one that may run":    {map[string][]*corev1.Pod{"east": {asks(""), asks(south + ",mysql-orders-west.shop.svc:8090")}}, true},
+		"by itself":              {map[string][]*corev1.Pod{"west": {asks(east)}, "south": {asks(south)}}, false},
 	} {
 		for _, site := range sitesOf(group, failover.Durable{}, c.pods) {
 			if site.Name == "south" && site.Listed != c.want {
 				t.Errorf("I4: %s: it is listed: %t", name, site.Listed)
+			}
+			if site.Provisioned != (site.Name == "south" || site.Name == "west") || site.Name == "west" && site.Listed {
+				t.Errorf("I4: %s: %+v", name, site)
 			}
 		}
 	}
@@ -248,6 +261,11 @@ func TestANewSiteThatNobodyAsksI4(t *testing.T) {
 	group := &v1alpha1.MysqlFailoverGroup{}
 	group.Spec.Sites = []v1alpha1.Site{{Name: "west"}, {Name: "east"}}
 	group.Status.Sites = []v1alpha1.SiteStatus{{Name: "west", Provisioned: true}, {Name: "east", Unlisted: true}}
+	asked := map[string][]*corev1.Pod{"west": {ptr.To(podOf("west", "w", "n1", "1"))}}
+	asked["west"][0].Spec.InitContainers[0].Env = []corev1.EnvVar{{Name: v1alpha1.EnvPeers, Value: "mysql--east..svc:8090"}}
+	if sites := sitesOf(group, failover.Durable{}, asked); !sites[0].Listed || sites[1].Listed {
+		t.Errorf("I4: somebody asks east: %+v", sites)
+	}
 	for _, site := range sitesOf(group, failover.Durable{}, nil) {
 		if site.Unlisted != (site.Name == "east") || site.Listed {
 			t.Errorf("I4: %+v", site)
@@ -271,6 +289,7 @@ func TestWhoseEscrowSecretIsGone(t *testing.T) {
 		"about to be sealed, Secret is gone":  {one(st(v1alpha1.KeyringFailed, "v1", v1alpha1.KeyringBootstrap, v1alpha1.KeyringSealing)), true},
 		"about to be sealed":                  {one(st(v1alpha1.KeyringEscrowed, "v1", v1alpha1.KeyringBootstrap, v1alpha1.KeyringSealing)), false},
 		"unsealed, its escrow takes too long": {one(st(v1alpha1.KeyringFailed, "v1", v1alpha1.KeyringRotation, "")), false},
+		"failed, and never had one":           {one(st(v1alpha1.KeyringFailed, "", "", "")), false},
 		"new, its escrow takes too long":      {one(st(v1alpha1.KeyringFailed, "", v1alpha1.KeyringBootstrap, "")), false},
 	} {
 		group := &v1alpha1.MysqlFailoverGroup{}
@@ -290,14 +309,22 @@ func one(st v1alpha1.SiteKeyringStatus) *v1alpha1.EncryptionAtRestStatus {
 // goes on must not count leases from its own last answers.
 func TestWhatAnotherLeaderAnsweredIsNotKnown(t *testing.T) {
 	moved := &v1alpha1.MysqlFailoverGroup{}
-	moved.Status.Epoch, moved.Status.ActiveSite = 8, "west"
+	moved.Status.Epoch, moved.Status.ActiveSite, moved.Status.Transition = 8, "west", &v1alpha1.Transition{Step: v1alpha1.TransitionOpening}
+	at := func(epoch int64, active string, step v1alpha1.TransitionStep) failover.Durable {
+		return failover.Durable{Epoch: epoch, ActiveSite: active, Transition: &failover.Transition{Step: step}}
+	}
+	stands := at(8, "west", v1alpha1.TransitionOpening)
 	for name, c := range map[string]struct {
 		known, tried failover.Durable
 		want         bool
 	}{
-		"what it wrote itself":              {failover.Durable{Epoch: 8, ActiveSite: "west"}, failover.Durable{}, false},
-		"what it tried to write":            {failover.Durable{Epoch: 7, ActiveSite: "east"}, failover.Durable{Epoch: 8, ActiveSite: "west"}, false},
-		"what somebody else wrote":          {failover.Durable{Epoch: 7, ActiveSite: "east"}, failover.Durable{Epoch: 7, ActiveSite: "east"}, true},
+		"what it wrote itself":              {stands, failover.Durable{}, false},
+		"what it tried to write":            {at(7, "east", ""), stands, false},
+		"what somebody else wrote":          {at(7, "east", ""), at(7, "east", ""), true},
+		"of another epoch":                  {at(7, "west", v1alpha1.TransitionOpening), failover.Durable{}, true},
+		"of another site":                   {at(8, "east", v1alpha1.TransitionOpening), failover.Durable{}, true},
+		"another step":                      {at(8, "west", v1alpha1.TransitionFencing), failover.Durable{}, true},
+		"the end of it":                     {failover.Durable{Epoch: 8, ActiveSite: "west"}, failover.Durable{}, true},
 		"the first look counts from itself": {failover.Durable{}, failover.Durable{}, false},
 	} {
 		l := testLoop(t, &pushes{}, reader{group: moved})

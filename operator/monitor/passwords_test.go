@@ -123,3 +123,59 @@ func TestAReceiverThatRefusesDoesNotKeepTheOthersWaiting(t *testing.T) {
 		}
 	}
 }
+
+// TestWhoIsGivenThePasswordI21: one receiver in each pass, of those that receive from the active site and do not have it yet.
+func TestWhoIsGivenThePasswordI21(t *testing.T) {
+	const given = "CHANGE REPLICATION SOURCE TO SOURCE_PASSWORD = 'secret'"
+	all := []string{"STOP REPLICA IO_THREAD", given, "START REPLICA IO_THREAD"}
+	for name, tc := range map[string]struct {
+		change func(*stage, *failover.MySQL)
+		want   bool
+	}{
+		"it receives":                 {func(*stage, *failover.MySQL) {}, true},
+		"it has it":                   {func(s *stage, _ *failover.MySQL) { s.gave("west", "east", s.access.source) }, false},
+		"it has that of another":      {func(s *stage, _ *failover.MySQL) { s.gave("west", "south", s.access.source) }, true},
+		"nobody could ask it":         {func(_ *stage, m *failover.MySQL) { m.Direct = false }, false},
+		"it is being cloned":          {func(_ *stage, m *failover.MySQL) { m.Cloning = true }, false},
+		"it follows another site":     {func(_ *stage, m *failover.MySQL) { m.ReplicaOf = "south" }, false},
+		"it does not receive":         {func(_ *stage, m *failover.MySQL) { m.IORunning = false }, false},
+		"nobody has a connection":     {func(s *stage, _ *failover.MySQL) { delete(s.sites, "west") }, false},
+		"the password cannot be read": {func(s *stage, _ *failover.MySQL) { s.access.err = errors.New("away") }, false},
+	} {
+		s := newStage(t)
+		s.group.Status.Passwords = &v1alpha1.PasswordsStatus{Phase: v1alpha1.PasswordsSwitching, Accounts: []string{v1alpha1.AccountReplication}}
+		for i := range s.seen.Sites {
+			s.seen.Sites[i].MySQL.ReplicaOf, s.seen.Sites[i].MySQL.IORunning = "east", true
+		}
+		s.seen.Sites = append(s.seen.Sites[:1], s.seen.Sites[2:]...)
+		for site := range s.sites { // so that only what is asked of the password fails
+			if _, err := s.connection(t.Context(), s.group, s.sites[site], site); err != nil {
+				t.Fatal(err)
+			}
+		}
+		tc.change(s, &s.seen.Sites[1].MySQL)
+		d := failover.Decision{Status: failover.Durable{ActiveSite: "east"}}
+		s.givePasswords(t.Context(), s.group, s.seen, d)
+		var want []string
+		if tc.want {
+			want = all
+		}
+		s.servers["west"].was(t, name, want...)
+		s.servers["east"].was(t, "the active site receives nothing")
+		if link := s.sites["west"]; tc.want && link.has("east") != 4 {
+			t.Errorf("%s: it has password %d", name, link.has("east"))
+		}
+		// Known to have it, it is left alone.
+		s.givePasswords(t.Context(), s.group, s.seen, d)
+		s.servers["west"].was(t, name+", again")
+		if s.servers["west"].refuse = "CHANGE REPLICATION"; tc.want {
+			s.access.source.Serial++
+			s.givePasswords(t.Context(), s.group, s.seen, d)
+			if s.sites["west"].has("east") != 4 {
+				t.Errorf("I21: %s: what it refused passes for given", name)
+			}
+		}
+	}
+	s := newStage(t)
+	s.gave("nobody", "east", s.access.source)
+}

@@ -107,7 +107,7 @@ func (l *loop) announce(ctx context.Context, group *v1alpha1.MysqlFailoverGroup,
 			})
 		}
 	}
-	if target, known := s.Site(e.Drain); known && target.MySQL.Direct && target.MySQL.ReplicaHost != "" {
+	if target, _ := s.Site(e.Drain); target.MySQL.Direct && target.MySQL.ReplicaHost != "" {
 		link := l.sites[e.Drain]
 		all.Go(func() { _ = l.drainLink(longest, group, link, target) })
 	}
@@ -141,28 +141,29 @@ func (l *loop) fence(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, li
 	result, err := db.Fence(ctx, mysql.FenceOptions{})
 	if err != nil {
 		l.log.Debug("fence by SQL did not succeed", "site", f.site, "error", err)
-		return
 	}
-	if result.ReadBack.SuperReadOnly && podUID == link.pod() {
+	if isProven(result, err) && podUID == link.pod() {
 		l.fenced.Store(f.site, failover.SQLFence{Epoch: f.epoch, At: began, PodUID: podUID})
 	}
+}
+
+// isProven is true if a fence was read back, and nothing went wrong after that (I1).
+func isProven(result mysql.FenceResult, err error) bool {
+	return err == nil && result.ReadBack.SuperReadOnly
 }
 
 // takeFences moves what was fenced beside the loop into its memory.
 func (l *loop) takeFences() {
 	// A copy: whoever asks why the last decision was taken reads the old one.
-	l.memory.FencedBySQL = maps.Clone(l.memory.FencedBySQL)
+	fences := map[string]failover.SQLFence{}
+	maps.Copy(fences, l.memory.FencedBySQL)
 	l.fenced.Range(func(site, fence any) bool {
-		if l.memory.FencedBySQL == nil {
-			l.memory.FencedBySQL = map[string]failover.SQLFence{}
-		}
-		name, isName := site.(string)
-		if proof, isProof := fence.(failover.SQLFence); isName && isProof {
-			l.memory.FencedBySQL[name] = proof
-		}
+		name, _ := site.(string)
+		fences[name], _ = fence.(failover.SQLFence)
 		l.fenced.Delete(site)
 		return true
 	})
+	l.memory.FencedBySQL = fences
 }
 
 func (k *siteLink) beginFence() bool {
@@ -295,10 +296,10 @@ func selector(group, site, role string) map[string]string {
 func (l *loop) selectPrimary(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, want map[string]string) error {
 	name := client.ObjectKey{Namespace: group.Namespace, Name: v1alpha1.PrimaryService(group.Name)}
 	current := &corev1.Service{}
-	if err := l.m.Client.Get(ctx, name, current); err == nil {
-		if s := current.Spec.Selector; sameMap(s, want) || sameMap(s, selector(group.Name, want[v1alpha1.LabelSite], "")) {
-			return nil
-		}
+	// One that cannot be read selects nothing, and is written.
+	_ = l.m.Client.Get(ctx, name, current)
+	if s := current.Spec.Selector; maps.Equal(s, want) || maps.Equal(s, selector(group.Name, want[v1alpha1.LabelSite], "")) {
+		return nil
 	}
 	return l.pointPrimary(ctx, group, want)
 }
@@ -323,16 +324,4 @@ func (l *loop) pointPrimary(ctx context.Context, group *v1alpha1.MysqlFailoverGr
 		l.log.Error("select primary", "site", want[v1alpha1.LabelSite], "error", err)
 	}
 	return nil
-}
-
-func sameMap(a, b map[string]string) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for k, v := range a {
-		if b[k] != v {
-			return false
-		}
-	}
-	return true
 }

@@ -4,7 +4,6 @@ package monitor
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -13,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -61,8 +61,8 @@ func (l *loop) load(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) err
 	}
 	for _, site := range live.Status.Sites {
 		// A site found diverged stays so until it can be compared again, also across a restart of the operator.
-		set, err := gtid.Parse(site.Errant)
-		if _, known := l.memory.Diverged[site.Name]; !known && err == nil && !set.IsEmpty() {
+		set, _ := gtid.Parse(site.Errant)
+		if _, known := l.memory.Diverged[site.Name]; !known && !set.IsEmpty() {
 			l.memory.Diverged[site.Name] = set
 		}
 	}
@@ -116,9 +116,8 @@ const persistTries = 3
 func (l *loop) persistOnce(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, d failover.Decision) error {
 	if l.version != "" && group.ResourceVersion == l.version {
 		// The write is refused unless the object is still the one that this loop wrote last, so there is nothing to read.
-		if err := l.apply(ctx, group, l.statusOf(group, d.Status, d.Views)); !apierrors.IsConflict(err) {
-			return wrap(err, d)
-		}
+		// If it is another one by now, the next try reads it.
+		return wrap(l.apply(ctx, group, l.statusOf(group, d.Status, d.Views)), d)
 	}
 	live := &v1alpha1.MysqlFailoverGroup{}
 	if err := l.m.Live.Get(ctx, l.key, live); err != nil {
@@ -157,13 +156,9 @@ func (l *loop) isOurs(s v1alpha1.MysqlFailoverGroupStatus) bool {
 // apply writes the loop's own part of the status by server-side apply. With the resource version in it, a write in
 // between makes it fail.
 func (l *loop) apply(ctx context.Context, live *v1alpha1.MysqlFailoverGroup, status v1alpha1.MysqlFailoverGroupStatus) error {
-	body, err := json.Marshal(status)
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&status)
 	if err != nil {
 		return fmt.Errorf("encode status: %w", err)
-	}
-	fields := map[string]any{}
-	if err := json.Unmarshal(body, &fields); err != nil {
-		return fmt.Errorf("decode status: %w", err)
 	}
 	u := &unstructured.Unstructured{Object: map[string]any{"status": fields}}
 	u.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("MysqlFailoverGroup"))

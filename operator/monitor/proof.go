@@ -67,11 +67,10 @@ func (l *loop) openReport(ctx context.Context, group *v1alpha1.MysqlFailoverGrou
 	if o.signed == "" {
 		return wire.Report{}, errUnsigned
 	}
-	if kept, has := l.reportKeys.Load(site); has {
-		key, _ := kept.([]byte)
-		if r, err := wire.OpenReport(key, o.challenge, o.signed); err == nil {
-			return r, nil
-		}
+	kept, _ := l.reportKeys.Load(site)
+	known, _ := kept.([]byte) // no key opens nothing
+	if r, err := wire.OpenReport(known, o.challenge, o.signed); err == nil {
+		return r, nil
 	}
 	key, err := l.m.Access.ReportKey(ctx, group, site)
 	if err != nil {

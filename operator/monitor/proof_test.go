@@ -75,7 +75,7 @@ func TestAReportIsProofOnlyWithTheKeyOfItsSiteI12(t *testing.T) {
 		"of an earlier pod of the site":            {true, func(c string) wire.Answer { return signed(key, c, before) }, false},
 		"not authenticated":                        {true, func(string) wire.Answer { return wire.Answer{Report: r} }, false},
 		"beside one that is not its":               {true, func(c string) wire.Answer { return wire.Answer{Report: r, Signed: signed(other, c, r).Signed} }, false},
-		"of a pod of the version before":           {false, func(string) wire.Answer { return wire.Answer{Report: r} }, true},
+		"of a pod of the version before":           {false, func(c string) wire.Answer { return map[bool]wire.Answer{true: {Report: r}}[c == ""] }, true},
 		"of such a pod, which is another one":      {false, func(string) wire.Answer { return wire.Answer{Report: before} }, false},
 		"of such a pod, as if it had got a key up": {false, func(c string) wire.Answer { return signed(key, c+"x", r) }, false},
 	} {
@@ -92,12 +92,24 @@ func TestAReportIsProofOnlyWithTheKeyOfItsSiteI12(t *testing.T) {
 
 // TestAForgedReportIsTold: to the decision such a site is silent, and a person must be told why.
 func TestAForgedReportIsTold(t *testing.T) {
-	l := testLoop(t, answering(func(string) wire.Answer { return wire.Answer{} }), nil)
-	l.m.Access = &secretKeys{}
-	l.push(t.Context(), nil, asking{started(true), "east", ""})
-	views := []failover.View{{Name: "east"}}
-	if l.tellRefusals(views); !strings.Contains(views[0].Message, "does not authenticate its reports") {
-		t.Errorf("message %q", views[0].Message)
+	other := func(c string) wire.Answer {
+		s, err := wire.SignReport(bytes.Repeat([]byte{2}, wire.ReportKeyBytes), c, wire.Report{Site: "east", PodUID: "pod-1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return wire.Answer{Signed: s}
+	}
+	for want, answer := range map[string]answering{
+		"does not authenticate its reports":                    func(string) wire.Answer { return wire.Answer{} },
+		"authenticates its reports with another key than that": other,
+	} {
+		l := testLoop(t, answer, nil)
+		l.m.Access = &secretKeys{key: bytes.Repeat([]byte{1}, wire.ReportKeyBytes)}
+		l.push(t.Context(), nil, asking{started(true), "east", ""})
+		views := []failover.View{{Name: "east"}}
+		if l.tellRefusals(views); !strings.Contains(views[0].Message, want) {
+			t.Errorf("message %q", views[0].Message)
+		}
 	}
 }
 
@@ -131,6 +143,7 @@ func TestKeysForReportsAreReadOnce(t *testing.T) {
 		t.Error("the new key is not noticed")
 	}
 	now, keys.err = bytes.Repeat([]byte{3}, wire.ReportKeyBytes), errors.New("away")
+	keys.key = now
 	if ask() {
 		t.Error("I12: without a key to compare with a report counts")
 	}

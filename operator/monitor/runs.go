@@ -31,7 +31,7 @@ func (l *loop) seenRuns(ctx context.Context, pods []*corev1.Pod) []failover.Seen
 		node := l.node(ctx, pod.Spec.NodeName)
 		out = append(out, failover.SeenRun{
 			UID: string(pod.UID), Node: pod.Spec.NodeName, Machine: machineOf(node), Lease: leaseOf(pod), Started: hasStarted(pod),
-			Ended: l.m.ends.has(pod.UID) || node != nil && nodeReady(node) && l.m.ends.note(pod),
+			Ended: l.m.ends.has(pod.UID) || nodeReady(node) && l.m.ends.note(pod),
 		})
 	}
 	slices.SortFunc(out, func(a, b failover.SeenRun) int { return created(pods, a.UID).Compare(created(pods, b.UID)) })
@@ -87,7 +87,7 @@ func (l *loop) nodeSeen(ctx context.Context, name string) (failover.Node, bool) 
 // machineOf names what is behind the name of a node. A node that was made again, and a machine that took the name of another, differ;
 // one that was started anew does not.
 func machineOf(node *corev1.Node) string {
-	if node == nil || node.UID == "" {
+	if node.UID == "" {
 		return ""
 	}
 	return string(node.UID) + "/" + cmp.Or(node.Status.NodeInfo.SystemUUID, node.Status.NodeInfo.MachineID)

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -16,6 +17,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
@@ -28,6 +30,12 @@ import (
 
 func TestEscrowTakesAKeyring(t *testing.T) {
 	v := newVault(t, testLimits())
+	before := testutil.ToFloat64(report.EscrowPushes.WithLabelValues(report.EscrowStored))
+	defer func() {
+		if after := testutil.ToFloat64(report.EscrowPushes.WithLabelValues(report.EscrowStored)); after != before+2 {
+			t.Errorf("%v pushes are counted, want 2", after-before)
+		}
+	}()
 	for range 2 {
 		got := v.send(request(v.tokens["paris"], bodyOf(t, keyring, nil)), false)
 		var answer wire.KeyringEscrowed
@@ -71,6 +79,8 @@ func TestEscrowRefuses(t *testing.T) {
 		"UnknownSite":       {raw: request(token, site("rome")), code: 401, reason: wire.ReasonUnauthorized, outcome: report.EscrowUnauthorized},
 		"UnknownAndWrong":   {raw: request(other, site("rome")), code: 401, reason: wire.ReasonUnauthorized, outcome: report.EscrowUnauthorized},
 		"NoSite":            {raw: request(token, []byte(`{}`)), code: 401, reason: wire.ReasonUnauthorized, outcome: report.EscrowUnauthorized},
+		"NoScheme":          {raw: post("Authorization: "+token+"\r\n"+length, string(good)), code: 401, reason: wire.ReasonUnauthorized, outcome: report.EscrowUnauthorized},
+		"NoSpace":           {raw: post("Authorization: Bearer\r\n"+length, string(good)), code: 401, reason: wire.ReasonUnauthorized, outcome: report.EscrowUnauthorized},
 		"NoToken":           {raw: post(length, string(good)), code: 401, reason: wire.ReasonUnauthorized, outcome: report.EscrowUnauthorized},
 		"EmptyToken":        {raw: request("", good), code: 401, reason: wire.ReasonUnauthorized, outcome: report.EscrowUnauthorized},
 		"TwoTokens":         {raw: post(auth+auth+length, string(good)), code: 401, reason: wire.ReasonUnauthorized, outcome: report.EscrowUnauthorized},
@@ -107,6 +117,9 @@ func TestEscrowRefuses(t *testing.T) {
 			}
 			if tc.outcome != "" && testutil.ToFloat64(report.EscrowPushes.WithLabelValues(tc.outcome)) != before+1 {
 				t.Errorf("%s is not counted", tc.outcome)
+			}
+			if (got.header.Get("Allow") == http.MethodPost) != (tc.code == 405) {
+				t.Errorf("headers %v", got.header)
 			}
 			if (got.header.Get("WWW-Authenticate") == "Bearer") != (tc.code == 401) || got.header.Get("Cache-Control") != "no-store" {
 				t.Errorf("headers %v", got.header)
@@ -161,6 +174,82 @@ func TestEscrowTellsNothingOfAFailureI11I19(t *testing.T) {
 			}
 		}
 	}
+}
+
+// broken is a body that ends in an error.
+type broken struct{ err error }
+
+func (b broken) Read([]byte) (int, error) { return 0, b.err }
+
+// slowError is an error of a network that may be a timeout.
+type slowError bool
+
+func (slowError) Error() string   { return "the network" }
+func (s slowError) Timeout() bool { return bool(s) }
+func (slowError) Temporary() bool { return false }
+
+// TestWhyABodyCannotBeRead: each is answered as what it is, and a keyring that came in part is none.
+func TestWhyABodyCannotBeRead(t *testing.T) {
+	for name, tc := range map[string]struct {
+		err, want error
+	}{
+		"it takes too long": {slowError(true), errTooSlow}, "the connection is cut": {slowError(false), errTruncated}, "it ends": {io.ErrUnexpectedEOF, errTruncated},
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, wire.PathKeyringEscrow, broken{tc.err})
+		if _, err := readPush(httptest.NewRecorder(), r); !errors.Is(err, tc.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	large := httptest.NewRequestWithContext(t.Context(), http.MethodPost, wire.PathKeyringEscrow, strings.NewReader(strings.Repeat("x", wire.MaxKeyringBytes+1)))
+	if _, err := readPush(httptest.NewRecorder(), large); !errors.Is(err, errTooLarge) {
+		t.Errorf("one byte too many: %v", err)
+	}
+	large.ContentLength = -1
+	if _, err := readPush(httptest.NewRecorder(), large); err == nil {
+		t.Error("one byte too many, of which nothing was said, is read")
+	}
+}
+
+// TestAPlaceIsGivenBack: each of many pushes finds one.
+func TestAPlaceIsGivenBack(t *testing.T) {
+	e := newEscrow(failing{wire.ErrOtherPod}, nil, escrowLimits{requests: 1, perAddress: 1, put: time.Second})
+	for range 3 {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, wire.PathKeyringEscrow, bytes.NewReader(bodyOf(t, keyring, nil)))
+		r.Header.Set("Authorization", "Bearer x")
+		r.RemoteAddr = "somebody"
+		w := httptest.NewRecorder()
+		if e.ServeHTTP(w, r); w.Code != http.StatusConflict {
+			t.Errorf("%d %s", w.Code, w.Body)
+		}
+	}
+	if e.total != 0 || len(e.from) != 0 {
+		t.Errorf("left behind: %d %v", e.total, e.from)
+	}
+	two := newEscrow(nil, nil, escrowLimits{requests: 3, perAddress: 1})
+	for _, remote := range []string{"one", "another"} {
+		if _, ok := two.enter(remote); !ok {
+			t.Errorf("%s has no share of its own", remote)
+		}
+	}
+}
+
+// TestStoringIsBounded: a store that hangs keeps no place for ever.
+func TestStoringIsBounded(t *testing.T) {
+	e := newEscrow(hangs{}, nil, escrowLimits{requests: 1, perAddress: 1, put: time.Millisecond})
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, wire.PathKeyringEscrow, bytes.NewReader(bodyOf(t, keyring, nil)))
+	r.Header.Set("Authorization", "Bearer x")
+	w := httptest.NewRecorder()
+	if e.ServeHTTP(w, r); w.Code != http.StatusInternalServerError {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+// hangs is a store that waits for as long as it may.
+type hangs struct{}
+
+func (hangs) Put(ctx context.Context, _ wire.KeyringEscrow, _ string) (wire.KeyringEscrowed, error) {
+	<-ctx.Done()
+	return wire.KeyringEscrowed{}, ctx.Err()
 }
 
 // Whoever has no token gets the same bytes for a site that there is and for one that there is not.

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/internal/mysql"
 )
@@ -47,6 +49,10 @@ func TestLookAt(t *testing.T) {
 		"truncated":  {"MySQL truncates before it writes", " ", false, ErrNotAKeyring},
 		"empty":      {"it opens no data", ring(), false, ErrEmpty},
 		"no element": {"it is another document", `{"version":"1.0","elements":[{}]}`, false, ErrNotAKeyring},
+		"no name":    {"MySQL would not find it", `{"version":"1.0","elements":[{"data":"AB"}]}`, false, ErrNotAKeyring},
+		"no key":     {"it opens nothing", `{"version":"1.0","elements":[{"data_id":"k"}]}`, false, ErrNotAKeyring},
+		"half keys":  {"part of it is something else", `{"version":"1.0","elements":[{"data_id":"k","data":"AB"},7]}`, false, ErrNotAKeyring},
+		"no version": {"it is another document", `{"elements":[{"data_id":"k","data":"AB"}]}`, false, ErrNotAKeyring},
 		"other JSON": {"it is another document", `{"kind":"Secret"}`, false, ErrNotAKeyring},
 		"writing":    {"MySQL may be in the middle of it", whole, true, ErrBackup},
 		"too large":  {"the operator would refuse it", ring(strings.Repeat("k", wire.MaxKeyringFile)), false, ErrTooLarge},
@@ -67,6 +73,28 @@ func TestLookAt(t *testing.T) {
 				t.Errorf("exists is %v", got.Exists())
 			}
 		})
+	}
+}
+
+// TestWhatCannotBeLookedAtIsNotWholeI16: neither the file, nor whether MySQL is writing it.
+func TestWhatCannotBeLookedAtIsNotWholeI16(t *testing.T) {
+	dir := t.TempDir()
+	long := filepath.Join(dir, strings.Repeat("k", 255)) // its copy can have no name
+	put(t, long, ring("k"))
+	for path, want := range map[string]error{long: unix.ENAMETOOLONG, dir: unix.EISDIR} {
+		if got, err := LookAt(path); !errors.Is(err, want) || got.Exists() {
+			t.Errorf("I16: %s, %v, want %v", got, err, want)
+		}
+	}
+}
+
+// TestAKeyOfAnotherOwnerIsAnotherKey: two may have the same name.
+func TestAKeyOfAnotherOwnerIsAnotherKey(t *testing.T) {
+	l := Look{Keys: []mysql.Key{{ID: "k", Owner: "a"}}}
+	for owner, lacks := range map[string]bool{"a": false, "b": true, "": true} {
+		if got := l.lacks([]mysql.Key{{ID: "k", Owner: owner}}); got != lacks {
+			t.Errorf("of %q: lacks is %t", owner, got)
+		}
 	}
 }
 

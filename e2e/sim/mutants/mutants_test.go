@@ -106,7 +106,10 @@ func base(folder, name string) string {
 
 const toy = `package p
 
-import "errors"
+import (
+	"errors"
+	"log/slog"
+)
 
 type state struct{ open, held bool; log []string }
 
@@ -121,6 +124,9 @@ func may(s *state, n int, err error) error {
 		s.open, s.held = true, false
 	}
 	note(s)
+	if err != nil && n > 7 {
+		slog.Default().Info("nothing but this depends on it")
+	}
 	return nil
 }
 

@@ -113,6 +113,10 @@ func (f *finder) replace(n ast.Node, takes string) {
 func (f *finder) visit(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.IfStmt:
+		if f.onlyLogs(n) {
+			f.leaveOut(n.Cond)
+			break
+		}
 		f.condition(n.Cond)
 	case *ast.ForStmt:
 		if n.Cond != nil {
@@ -339,10 +343,37 @@ func (f *finder) isHousekeeping(call *ast.CallExpr) bool {
 		case "Lock", "Unlock", "RLock", "RUnlock", "Close", "Stop":
 			return true
 		}
-		on := f.info.Types[fun.X].Type
-		return on != nil && (strings.HasSuffix(on.String(), "logr.Logger") || strings.HasSuffix(on.String(), "slog.Logger"))
+		return f.isLog(call)
 	}
 	return false
+}
+
+// isLog is true for a log line.
+func (f *finder) isLog(call *ast.CallExpr) bool {
+	fun, is := call.Fun.(*ast.SelectorExpr)
+	if !is {
+		return false
+	}
+	on := f.info.Types[fun.X].Type
+	return on != nil && (strings.HasSuffix(on.String(), "logr.Logger") || strings.HasSuffix(on.String(), "slog.Logger"))
+}
+
+// onlyLogs is true for a condition by which nothing is decided but whether something is logged.
+func (f *finder) onlyLogs(n *ast.IfStmt) bool {
+	others := slices.ContainsFunc(n.Body.List, func(s ast.Stmt) bool {
+		e, is := s.(*ast.ExprStmt)
+		if !is {
+			return true
+		}
+		call, is := e.X.(*ast.CallExpr)
+		return !is || !f.isLog(call)
+	})
+	return !others && n.Else == nil
+}
+
+// leaveOut makes no points of a condition and its operands.
+func (f *finder) leaveOut(e ast.Expr) {
+	ast.Inspect(e, func(n ast.Node) bool { f.seen[n] = true; return true })
 }
 
 // call finds effects that are added to a list inside of an expression.

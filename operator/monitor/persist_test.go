@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package monitor
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/internal/gtid"
+	"github.com/mysql-mfg/mfg/operator/authority"
+	"github.com/mysql-mfg/mfg/operator/failover"
+	"github.com/mysql-mfg/mfg/operator/signing"
+)
+
+var (
+	someTime = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	someSet  = gtid.MustParse("aaaaaaaa-0000-0000-0000-000000000001:1-3")
+)
+
+// moving is a durable part in which everything is said.
+func moving() failover.Durable {
+	return failover.Durable{
+		Epoch: 3, ActiveSite: "west", ActiveSince: someTime, CooldownUntil: someTime.Add(time.Hour), RowsOutside: 7,
+		Outlived: []string{"east", "west"}, Runs: map[string][]failover.Run{"east": {{UID: "east-1", Node: "n1", Lease: time.Second}}},
+		Records: []v1alpha1.FailoverRecord{{Epoch: 2, Kind: v1alpha1.FailoverEmergency}},
+		Planned: &failover.Planned{From: "east", To: "west", Cause: v1alpha1.ReasonRequested, Phase: v1alpha1.PlannedMoving, StartedAt: someTime},
+		Transition: &failover.Transition{Kind: v1alpha1.FailoverPlanned, Step: v1alpha1.TransitionOpening, From: "east", To: "west", FromUUID: "u", Reason: "r",
+			DetectedAt: someTime, StartedAt: someTime.Add(time.Second), GatePassedAt: someTime.Add(2 * time.Second), FromExecuted: someSet,
+			ToExecuted: gtid.MustParse("bbbbbbbb-0000-0000-0000-000000000001:1"), Evidence: []string{"e"}},
+	}
+}
+
+// TestTheDurablePartSurvivesTheStatusI9: the next operator knows what was decided, and nothing that was not.
+func TestTheDurablePartSurvivesTheStatusI9(t *testing.T) {
+	views := []failover.View{{Name: "west"}, {Name: "east"}}
+	l := testLoop(t, &pushes{}, nil)
+	waiting := moving()
+	waiting.Transition.GatePassedAt, waiting.Planned = time.Time{}, nil
+	calm := moving()
+	calm.Transition, calm.ActiveSince, calm.CooldownUntil = nil, time.Time{}, time.Time{}
+	for name, want := range map[string]failover.Durable{"moving": moving(), "at the gate": waiting, "calm": calm, "new": {}} {
+		got, err := fromStatus(l.statusOf(&v1alpha1.MysqlFailoverGroup{}, want, views))
+		if err != nil {
+			t.Fatal(err)
+		}
+		same(t, "I9: "+name, want, got)
+	}
+	if at := toTransition(waiting.Transition).GatePassedAt; at != nil {
+		t.Errorf("a gate that was not passed was passed at %s", at)
+	}
+	if p := toPlanned(&failover.Planned{}); p.StartedAt != nil || p.FinishedAt != nil || p.WritePauseMillis != nil {
+		t.Errorf("what has not happened yet happened: %+v", p)
+	}
+	if p := fromPlanned(&v1alpha1.PlannedFailoverStatus{To: "west"}); p == nil || p.To != "west" {
+		t.Errorf("got %+v", p)
+	}
+	for name, broken := range map[string]v1alpha1.Transition{"from": {FromExecuted: "?"}, "to": {ToExecuted: "?"}} {
+		if _, err := fromStatus(v1alpha1.MysqlFailoverGroupStatus{Transition: &broken}); err == nil {
+			t.Errorf("I9: a set that cannot be read is taken for none: %s", name)
+		}
+	}
+}
+
+// TestOnlyOverWhatIsOursI2: an epoch is written over what this loop knows, and never over what it does not.
+func TestOnlyOverWhatIsOursI2(t *testing.T) {
+	group := func(change func(*v1alpha1.MysqlFailoverGroup)) *v1alpha1.MysqlFailoverGroup {
+		g := &v1alpha1.MysqlFailoverGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "orders", UID: "u", ResourceVersion: "1"}}
+		g.Status.Epoch, g.Status.ActiveSite = 3, "east"
+		change(g)
+		return g
+	}
+	as := func(*v1alpha1.MysqlFailoverGroup) {}
+	away := errors.New("away")
+	for name, tc := range map[string]struct {
+		stands func(*v1alpha1.MysqlFailoverGroup)
+		// wrote is the version that this loop wrote last; others are how often somebody else writes before each try.
+		wrote  string
+		others int
+		refuse error
+		// foreign is true if what others write is not ours.
+		foreign bool
+		want    error
+		// writes and reads are how often it is tried, and what stands is read.
+		writes, reads int
+	}{
+		"nobody else writes":                {as, "1", 0, nil, false, nil, 1, 0},
+		"what stands is not known":          {as, "", 0, nil, false, nil, 1, 1},
+		"somebody wrote before":             {as, "0", 0, nil, false, nil, 1, 1},
+		"the controller writes meanwhile":   {as, "1", 1, nil, false, nil, 2, 1},
+		"and before":                        {as, "0", 1, nil, false, nil, 2, 2},
+		"and again and again":               {as, "0", 9, nil, false, errConflict, persistTries, persistTries},
+		"another leader writes meanwhile":   {as, "1", 1, nil, true, errOvertaken, 1, 1},
+		"the write fails":                   {as, "1", 0, away, false, away, 1, 0},
+		"the write fails after a read":      {as, "0", 0, away, false, away, 1, 1},
+		"the group is another one":          {func(g *v1alpha1.MysqlFailoverGroup) { g.UID = "v" }, "", 0, nil, false, errOvertaken, 0, 1},
+		"the epoch is another one":          {func(g *v1alpha1.MysqlFailoverGroup) { g.Status.Epoch = 4 }, "", 0, nil, false, errOvertaken, 0, 1},
+		"another site is active":            {func(g *v1alpha1.MysqlFailoverGroup) { g.Status.ActiveSite = "west" }, "", 0, nil, false, errOvertaken, 0, 1},
+		"a transition is under way":         {func(g *v1alpha1.MysqlFailoverGroup) { g.Status.Transition = &v1alpha1.Transition{} }, "", 0, nil, false, errOvertaken, 0, 1},
+		"another release claimed the group": {func(g *v1alpha1.MysqlFailoverGroup) { g.Status.Claim = &v1alpha1.GroupClaim{Lease: "b/l"} }, "", 0, nil, false, errOvertaken, 0, 1},
+		"nobody claimed the group":          {func(g *v1alpha1.MysqlFailoverGroup) { g.Status.Claim = &v1alpha1.GroupClaim{} }, "", 0, nil, false, nil, 1, 1},
+	} {
+		api := &apiServer{group: group(tc.stands), refuse: tc.refuse}
+		l := testLoop(t, &pushes{}, api)
+		l.m.Client, l.m.Lease = api, "a/l"
+		l.durable, l.loaded, l.version = failover.Durable{Epoch: 3, ActiveSite: "east"}, true, tc.wrote
+		others := tc.others
+		api.meanwhile = func() {
+			if others > 0 {
+				others--
+				api.changed()
+				if tc.foreign {
+					api.group.Status.Epoch = 4
+				}
+			}
+		}
+		d := begun(4)
+		err := l.persist(t.Context(), group(as), d)
+		if conflict := errors.Is(tc.want, errConflict); conflict != apierrors.IsConflict(err) || !conflict && !errors.Is(err, tc.want) {
+			t.Errorf("%s: %v, want %v", name, err, tc.want)
+		}
+		if api.writes != tc.writes || api.reads != tc.reads {
+			t.Errorf("%s: %d writes after %d reads, want %d and %d", name, api.writes, api.reads, tc.writes, tc.reads)
+		}
+		want := int64(3)
+		if err == nil {
+			want = 4
+		}
+		if l.durable.Epoch != want || l.tried.Epoch != 4 || l.loaded != (err == nil) {
+			t.Errorf("I9: %s: it takes epoch %d for durable, after it tried %d, and knows what stands: %t", name, l.durable.Epoch, l.tried.Epoch, l.loaded)
+		}
+		if err == nil && (api.group.Status.Epoch != 4 || api.group.Status.ActiveSite != "west" || l.version != api.group.ResourceVersion) {
+			t.Errorf("%s: version %q, what stands is %+v", name, l.version, api.group.Status)
+		}
+	}
+}
+
+// errConflict stands for an error that says that somebody else wrote.
+var errConflict = errors.New("conflict")
+
+// TestOnlyTheSameStepIsOursI2: who leads now may be further.
+func TestOnlyTheSameStepIsOursI2(t *testing.T) {
+	l := testLoop(t, &pushes{}, nil)
+	l.durable = failover.Durable{Epoch: 3, Transition: &failover.Transition{Step: v1alpha1.TransitionOpening}}
+	for name, tc := range map[string]struct {
+		stands *v1alpha1.Transition
+		want   bool
+	}{
+		"the same":     {&v1alpha1.Transition{Step: v1alpha1.TransitionOpening}, true},
+		"another step": {&v1alpha1.Transition{Step: v1alpha1.TransitionFencing}, false},
+		"it is over":   {nil, false},
+	} {
+		if got := l.isOurs(v1alpha1.MysqlFailoverGroupStatus{Epoch: 3, Transition: tc.stands}); got != tc.want {
+			t.Errorf("I2: %s: ours %t", name, got)
+		}
+	}
+}
+
+// TestWhatMustBeWrittenBeforeItIsActedOnI2: with an unknown outcome only a note leaves the loop with what it knows.
+func TestWhatMustBeWrittenBeforeItIsActedOnI2(t *testing.T) {
+	l := testLoop(t, &pushes{}, nil)
+	l.durable = moving()
+	for name, tc := range map[string]struct {
+		change func(*failover.Durable)
+		want   bool
+	}{
+		"a note":              {func(d *failover.Durable) { d.Planned = nil }, true},
+		"another epoch":       {func(d *failover.Durable) { d.Epoch++ }, false},
+		"another active site": {func(d *failover.Durable) { d.ActiveSite = "east" }, false},
+		"no transition":       {func(d *failover.Durable) { d.Transition = nil }, false},
+	} {
+		d := failover.Decision{Status: l.durable}
+		tc.change(&d.Status)
+		if got := l.onlyNotes(d); got != tc.want {
+			t.Errorf("I2: %s is only a note: %t", name, got)
+		}
+	}
+}
+
+// TestWhatALoopBeginsWithI9: all that status says, and a key to sign with.
+func TestWhatALoopBeginsWithI9(t *testing.T) {
+	l := testLoop(t, &pushes{}, nil)
+	group := &v1alpha1.MysqlFailoverGroup{}
+	group.Status = l.statusOf(group, moving(), []failover.View{{Name: "east"}, {Name: "west"}})
+	group.Status.Sites[0].Errant, group.Status.Sites[1].Errant = someSet.String(), "?"
+	keys := &keyReader{}
+	l.m.Keys, l.authority = &signing.Keys{Live: keys, Namespace: "mfg-system"}, authority.New()
+	l.m.Live = reader{group: group}
+	if err := l.load(t.Context(), group); err == nil || l.loaded || l.authority.HasSigner() {
+		t.Errorf("without a key: %v, loaded %t", err, l.loaded)
+	}
+	key := newKey(t)
+	keys.key.Store(&key)
+	l.m.Live = reader{err: errors.New("away")}
+	if err := l.load(t.Context(), group); err == nil || l.loaded {
+		t.Errorf("I9: without status: %v, loaded %t", err, l.loaded)
+	}
+	broken := group.DeepCopy()
+	broken.Status.Transition.FromExecuted = "?"
+	l.m.Live = reader{group: broken}
+	if err := l.load(t.Context(), group); err == nil || l.loaded {
+		t.Errorf("I9: with half a status: %v, loaded %t", err, l.loaded)
+	}
+	l.m.Live = reader{group: group}
+	if err := l.load(t.Context(), group); err != nil || !l.loaded || !l.authority.HasSigner() {
+		t.Fatalf("%v, loaded %t, signs %t", err, l.loaded, l.authority.HasSigner())
+	}
+	same(t, "I9: what is durable", moving(), l.durable)
+	if l.said.planned != plannedKey(moving().Planned) {
+		t.Errorf("what was told before is told again: %q", l.said.planned)
+	}
+	same(t, "I10: diverged", map[string]gtid.Set{"east": someSet}, l.memory.Diverged)
+	l.m.Live = reader{err: errors.New("away")}
+	keys.key.Store(nil)
+	if err := l.load(t.Context(), group); err != nil {
+		t.Errorf("it reads again what it wrote itself: %v", err)
+	}
+	// What was compared since says more than status.
+	more := gtid.MustParse("aaaaaaaa-0000-0000-0000-000000000001:1-5")
+	l.loaded, l.memory.Diverged, l.m.Live = false, map[string]gtid.Set{"east": more, "south": someSet}, reader{group: group}
+	if err := l.load(t.Context(), group); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "I10: diverged", map[string]gtid.Set{"east": more, "south": someSet}, l.memory.Diverged)
+}
