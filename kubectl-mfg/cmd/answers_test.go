@@ -113,7 +113,7 @@ func TestAnAnswerTellsOfAPlannedFailover(t *testing.T) {
 	} {
 		rep := &requestReport{}
 		settle(&v1alpha1.MysqlFailoverGroup{}, move{to: "frankfurt"}, &outcome, rep)
-		if rep.Outcome != want || rep.Reason != outcome.Reason {
+		if rep.Outcome != want || string(rep.Reason) != outcome.Reason {
 			t.Errorf("%+v: %s (%s)", outcome, rep.Outcome, rep.Reason)
 		}
 	}

@@ -52,7 +52,7 @@ func answerMove(f *fakeAPI, phase v1alpha1.PlannedPhase, reason v1alpha1.Reason,
 	}
 	g.Status.PlannedFailover = p
 	outcome := map[v1alpha1.PlannedPhase]v1alpha1.RequestOutcome{v1alpha1.PlannedSucceeded: v1alpha1.RequestDone, v1alpha1.PlannedRefused: v1alpha1.RequestRefused}[phase]
-	f.answer(v1alpha1.RequestPlannedFailover, cmp.Or(outcome, v1alpha1.RequestFailed), reason, message)
+	f.answer(v1alpha1.RequestPlannedFailover, cmp.Or(outcome, v1alpha1.RequestFailed), string(reason), message)
 }
 
 // asked is true once an annotation is on the first group.

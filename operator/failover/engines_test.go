@@ -154,9 +154,9 @@ func TestWhatIsKnownOfRowsI7I9(t *testing.T) {
 		want   Reason
 	}{
 		"nobody lacks any":      {func(*Snapshot) {}, v1alpha1.ReasonTargetLost},
-		"c lacks them":          {func(s *Snapshot) { lacks(s, 2) }, ReasonRowsMissing},
+		"c lacks them":          {func(s *Snapshot) { lacks(s, 2) }, v1alpha1.ReasonRowsMissing},
 		"the target alone does": {func(s *Snapshot) { lacks(s, 1); s.Sites[2].Role = v1alpha1.DROnly }, v1alpha1.ReasonTargetLost},
-		"c has not looked":      {func(s *Snapshot) { s.Sites[2].Sidecar.Report.Engines = nil }, ReasonRowsMissing},
+		"c has not looked":      {func(s *Snapshot) { s.Sites[2].Sidecar.Report.Engines = nil }, v1alpha1.ReasonRowsMissing},
 		"c is silent":           {func(s *Snapshot) { s.Sites[2].Sidecar = Sidecar{} }, v1alpha1.ReasonTargetLost},
 		"c is not in escrow":    {func(s *Snapshot) { s.Sites[2].Sidecar.Report.Keyring = keyring("behind") }, v1alpha1.ReasonKeyringNotEscrowed},
 		"nor is the target":     {func(s *Snapshot) { s.Sites[1].Sidecar.Report.Keyring = keyring("behind"); lacks(s, 2) }, v1alpha1.ReasonKeyringNotEscrowed},

@@ -161,17 +161,12 @@ func TestWhatARoundIsMadeOfI14(t *testing.T) {
 	}
 }
 
-// TestWhatIsToldOfAGroup: all effects in order, the outcome of an order, and whether an adoption is about to begin.
+// TestWhatIsToldOfAGroup: all effects in order, and whether an adoption is about to begin.
 func TestWhatIsToldOfAGroup(t *testing.T) {
 	d := Decision{Sites: []Next{{Effects: []Effect{DropToken{Site: "a"}, Rotate{Site: "a"}}}, {}, {Effects: []Effect{DropToken{Site: "b"}}}}, Effects: []Effect{Answer{Site: "x"}}}
 	want := []Effect{DropToken{Site: "a"}, Rotate{Site: "a"}, DropToken{Site: "b"}, Answer{Site: "x"}}
 	if diff := cmp.Diff(want, d.All()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
-	}
-	for outcome, a := range map[string]Answer{"done, w": {Done: true, Why: "w"}, "refused, w": {Why: "w"}} {
-		if a.Outcome() != outcome {
-			t.Errorf("%q, want %q", a.Outcome(), outcome)
-		}
 	}
 	group := func() Group {
 		return Group{Name: "orders", Now: start, Adopt: true, Known: true, Sites: []Site{plainSite("a"), plainSite("b")}}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mysql-mfg/mfg/sidecar/fence"
 )
 
 // TestTheNextRunEndsAMysqldThatWasBeingOpenedI1: the run before ended within an opening, whose statement still hangs inside
@@ -183,7 +185,7 @@ func TestWhatCannotBeMarkedIsNotOpenedI1(t *testing.T) {
 		w.do(func() { w.markFail = nil })
 		w.after(3 * time.Second)
 		w.mustBe("writable")
-		if !w.agent.changed("opening", string(OpeningNotMarked)) {
+		if !w.agent.changed("opening", string(fence.OpeningNotMarked)) {
 			t.Error("the same trouble is not told of the next opening")
 		}
 	})

@@ -663,10 +663,6 @@ var schemaYAML = typed.YAMLObject(`types:
         scalar: numeric
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.PlannedPhase
   scalar: string
-- name: com.github.mysql-mfg.mfg.api.v1alpha1.RequestKind
-  scalar: string
-- name: com.github.mysql-mfg.mfg.api.v1alpha1.RequestOutcome
-  scalar: string
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.Reason
   scalar: string
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.Remedy
@@ -678,6 +674,10 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: text
       type:
         scalar: string
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.RequestKind
+  scalar: string
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.RequestOutcome
+  scalar: string
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.SidecarSpec
   map:
     fields:
