@@ -31,7 +31,7 @@ func TestWhatIsExplainedOfASiteThatReturned(t *testing.T) {
 		a := seen("a", "A:1-9", 4)
 		a.Sidecar.Report.Keyring = keyring(tc.keyring)
 		r := explained{s: world(Durable{Epoch: 4, ActiveSite: "a"}, a), active: a, d: Decision{Verdict: tc.verdict, Reason: tc.reason}}.returned()
-		if (r.Verdict == wire.RuleAgainst) != (tc.remedy != "") || !strings.Contains(r.Remedy, tc.remedy) || tc.remedy != "" && r.Reason != string(tc.reason) {
+		if (r.Verdict == wire.RuleAgainst) != (tc.remedy != "") || !strings.Contains(wire.InWords(r.Remedies), tc.remedy) || tc.remedy != "" && r.Reason != string(tc.reason) {
 			t.Errorf("%s: %+v", name, r)
 		}
 	}
