@@ -152,8 +152,8 @@ const (
 	ReasonSiteDetached Reason = "SiteDetached"
 	// ReasonKeyringRecovered: kubectl mfg recover-keyring brought a keyring back into escrow.
 	ReasonKeyringRecovered Reason = "KeyringRecovered"
-	// ReasonUnknown: a request is gone from the group without an answer of the operator.
-	ReasonUnknown Reason = "Unknown"
+	// ReasonNotAnswered: a request is gone from the group without an answer of the operator.
+	ReasonNotAnswered Reason = "NotAnswered"
 	// ReasonSiteUnfit: the site is in a state that this plugin does not know.
 	ReasonSiteUnfit Reason = "SiteUnfit"
 )

@@ -57,7 +57,7 @@ const withoutAnswer = "it is gone from the group without an answer: withdrawn by
 // take fills in what came of a request that is no planned failover, and is true if it was done.
 func (rep *requestReport) take(a *v1alpha1.LastRequest) bool {
 	if a == nil {
-		rep.Outcome, rep.Reason, rep.Message = outcomeRefused, v1alpha1.ReasonUnknown, withoutAnswer
+		rep.Outcome, rep.Reason, rep.Message = outcomeRefused, v1alpha1.ReasonNotAnswered, withoutAnswer
 		return false
 	}
 	rep.Outcome, rep.Reason, rep.Message = outcomeRefused, v1alpha1.Reason(a.Reason), a.Message
