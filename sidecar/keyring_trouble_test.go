@@ -96,12 +96,12 @@ func TestWhatCannotBeReadIsNoKeyringI14(t *testing.T) {
 		"the mark of a wipe, not kept": {func(t *testing.T, s *settings) {
 			t.Helper()
 			lost(t, *s)
-			if err := os.Chmod(s.stateDir, 0o500); err != nil { //nolint:gosec // a directory
+			if err := os.Chmod(s.stateDir, 0o500); err != nil {
 				t.Fatal(err)
 			}
 		}, func(s settings) (err error) {
 			unprivileged(t, func() { err = prepare(s) })
-			return errors.Join(err, os.Chmod(s.stateDir, 0o700)) //nolint:gosec // a directory
+			return errors.Join(err, os.Chmod(s.stateDir, 0o700))
 		}, os.ErrPermission},
 		"what is left of a lost one": {func(t *testing.T, s *settings) {
 			t.Helper()

@@ -42,7 +42,7 @@ func TestEachConditionAlone(t *testing.T) {
 	text := func(of func(Group, Site) string, part string) func(Group, Site) bool {
 		return func(g Group, s Site) bool { return strings.Contains(of(g, s), part) }
 	}
-	orderedHere := func(g Group, s Site) bool { return ordered(g, s) }
+	orderedHere := ordered
 	acceptsPlain := func(_ Group, s Site) bool { return WishOf("orders", s).AcceptPlain }
 	told := func(g Group, _ Site) string { return noSuchSite(g) }
 	sayAll(t, map[string]says{

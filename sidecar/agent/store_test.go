@@ -237,7 +237,7 @@ func TestWhatTheVolumeRefusesIsSaidI1I5(t *testing.T) {
 		if !errors.Is(err, tc.want) {
 			t.Errorf("%s: %v, want %v", name, err, tc.want)
 		}
-		if err := os.Chmod(s.Dir, 0o700); err != nil { //nolint:gosec // a directory
+		if err := os.Chmod(s.Dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}

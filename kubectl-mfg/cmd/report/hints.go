@@ -43,8 +43,9 @@ func (r MysqlFailoverGroupReport) hintsFor(cr *v1alpha1.MysqlFailoverGroup, p Pr
 		return r.why("see what the first opening of a site waits for")
 	case v1alpha1.ReasonOperatorDown, v1alpha1.ReasonOperatorSilent, v1alpha1.ReasonNotObserved, v1alpha1.ReasonStale:
 		return r.operatorHints()
+	default:
+		return nil // what it says needs no command
 	}
-	return nil
 }
 
 // siteHints are for what is wrong with one site. While the role moves, that the others are closed and replicate from nobody
