@@ -98,6 +98,10 @@ const (
 	ReasonRowsMissing Reason = "RowsMissing"
 	// ReasonInvariantViolated: the operator decided something that must never happen, and did nothing: a bug.
 	ReasonInvariantViolated Reason = "InvariantViolated"
+)
+
+// Causes of planned failovers.
+const (
 	// ReasonRequested: a person asked for the planned failover.
 	ReasonRequested Reason = "Requested"
 	// ReasonSiteLeaving: the active site is about to go, so its role is moved away.
