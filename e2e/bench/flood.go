@@ -32,8 +32,10 @@ const (
 	floodRate = 200
 	// floodHands is how many ask at a time.
 	floodHands = 10
-	// floodPlace is how often one that was refused a place tries again.
-	floodPlace = 200 * time.Millisecond
+	// floodPlace is how often one that was refused a place tries again: more often, and what is measured is what it costs to be a stranger.
+	floodPlace = 2 * time.Second
+	// floodlessTime is for how long planned failovers are made without it first, so that one run has both.
+	floodlessTime = time.Minute
 )
 
 // flooded is one listener, and what came of its flood.
@@ -61,8 +63,9 @@ type floodFigures struct {
 	// Seconds is how long the flood lasted, over all cases.
 	Seconds   float64    `json:"seconds"`
 	Listeners []*flooded `json:"listeners"`
-	// Cases are failovers beside the flood, with the same targets as without.
+	// Cases are failovers beside the flood, with the same targets as without. Alone is the first of them before the flood, in the same run.
 	Cases []row `json:"cases"`
+	Alone *row  `json:"alone,omitempty"`
 	// Memory is the resident memory of operator and sidecars in MiB: before the flood, its most during it, and after it.
 	Memory []memory `json:"memory"`
 	Flat   bool     `json:"flat"`
@@ -101,8 +104,14 @@ func (b *bench) flood(ctx context.Context) error {
 	if err := watch.before(ctx, g); err != nil {
 		return err
 	}
-	var figures figures
+	var figures, alone figures
 	var errs []error
+	samples, err := b.floodless(ctx, g, cases[0])
+	errs = append(errs, err)
+	alone.add(cases[0], b.spec(), outcome{samples: samples, commit: b.commit})
+	if len(alone.Cases) == 1 {
+		out.Alone = &alone.Cases[0]
+	}
 	for _, c := range cases {
 		restarts, err := g.Restarts(ctx)
 		errs = append(errs, err)
@@ -124,6 +133,9 @@ func (b *bench) flood(ctx context.Context) error {
 	errs = append(errs, watch.after(ctx, g))
 	out.Cases, out.Memory = figures.Cases, watch.all()
 	out.judge()
+	fmt.Fprintln(b.out, "Without the flood:")
+	alone.print(b.out)
+	fmt.Fprintln(b.out, "Beside the flood:")
 	figures.print(b.out)
 	out.print(b.out)
 	return errors.Join(append(errs, writeJSON(b.options.out, out))...)
@@ -144,6 +156,21 @@ func (f *floodFigures) print(out io.Writer) {
 		fmt.Fprintf(out, "%s: %.1f MiB before, %.1f at most, %.1f after (limit %.1f)\n", m.Name, m.Before, m.Most, m.After, m.Limit)
 	}
 	fmt.Fprintf(out, "%.0f s of flood, %d restarts, within target: %t\n", f.Seconds, f.Restarts, f.WithinTarget)
+}
+
+// floodless makes planned failovers as they will be made beside the flood, but without it.
+func (b *bench) floodless(ctx context.Context, g *stage.Group, c benchCase) ([]sample, error) {
+	s, err := openSession(ctx, g, "flood-none")
+	if err != nil {
+		return nil, err
+	}
+	var failed error
+	for n, began := 0, time.Now(); failed == nil && ctx.Err() == nil && !s.lost() && (n == 0 || time.Since(began) < floodlessTime); n++ {
+		b.stage.Say("%s %d without the flood", c.Name, n+1)
+		failed = s.once(ctx, c, pace{before: rateWindow, after: 2 * time.Second})
+	}
+	samples, err := s.finish(context.WithoutCancel(ctx))
+	return samples, errors.Join(failed, err)
 }
 
 // floodCase makes failovers of one kind beside the flood: planned ones for floodTime, of the others one.
