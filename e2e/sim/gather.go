@@ -14,18 +14,9 @@ import (
 	"github.com/mysql-mfg/mfg/operator/failover"
 )
 
-const (
-	askTimeout       = failover.AskTimeout
-	bystanderTimeout = 100 * time.Millisecond
-)
-
 // patience is how long a site may take to answer in this poll.
 func (l *loop) patience(site string) time.Duration {
-	t := l.durable.Transition
-	if t.Urgent(l.r.wall(), l.policy()) && site != t.From && site != t.To {
-		return bystanderTimeout
-	}
-	return askTimeout
+	return l.durable.Transition.Patience(site, l.silent[site], l.r.wall(), l.policy())
 }
 
 // asked is what one site answers in one poll.
@@ -39,7 +30,7 @@ type asked struct {
 	at              time.Time
 }
 
-// gather is monitor/gather.go: every site is asked at once, and nobody is waited for longer than askTimeout.
+// gather is monitor/gather.go: every site is asked at once, and nobody is waited for longer than failover.AskTimeout.
 func (l *loop) gather(t *task) failover.Snapshot {
 	w := l.r.w
 	pods := l.podsOf()
@@ -61,6 +52,10 @@ func (l *loop) gather(t *task) failover.Snapshot {
 		}
 		q.late = true
 		l.takeAnswers(&s.Sites[i], q)
+	}
+	l.silent = map[string]bool{}
+	for _, site := range s.Sites {
+		l.silent[site.Name] = !site.Reachable()
 	}
 	names := make([]string, 0, len(s.Sites))
 	for _, site := range s.Sites {

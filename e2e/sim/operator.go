@@ -160,6 +160,8 @@ type loop struct {
 	// unwritten is true if the last decision was to be persisted and could not be.
 	unwritten bool
 	memory    failover.Memory
+	// silent are the sites that did not answer the last poll.
+	silent map[string]bool
 	// looked is when the look that is acted on began.
 	looked  time.Time
 	cache   object

@@ -85,11 +85,16 @@ func (l *loop) one(t *task, s failover.Snapshot, effect failover.Effect) error {
 func (l *loop) announce(t *task, s failover.Snapshot, e failover.Announce) {
 	w := l.r.w
 	var all []*promise
-	for _, s := range w.sites {
-		if pods := l.podsOf()[s.name]; len(pods) > 0 && pods[0].hasIP && l.authority.Statement().Epoch > 0 {
+	await := func(site string, done *promise) {
+		if seen, _ := s.Site(site); seen.Reachable() {
+			all = append(all, done)
+		}
+	}
+	for _, site := range w.sites {
+		if pods := l.podsOf()[site.name]; len(pods) > 0 && pods[0].hasIP && l.authority.Statement().Epoch > 0 {
 			done := &promise{w: w}
 			l.push(pods[0].pod, done, func(wire.Report) {})
-			all = append(all, done)
+			await(site.name, done)
 		}
 	}
 	epoch := l.authority.Statement().Epoch
@@ -97,7 +102,7 @@ func (l *loop) announce(t *task, s failover.Snapshot, e failover.Announce) {
 		if k := l.links[site]; k != nil && !k.fencing {
 			k.fencing = true
 			done := &promise{w: w}
-			all = append(all, done)
+			await(site, done)
 			l.r.spawn(func(ft *task) {
 				l.fence(ft, site, k, epoch)
 				k.fencing = false

@@ -360,6 +360,35 @@ func TestWhatIsUrgent(t *testing.T) {
 	}
 }
 
+// TestHowLongASiteIsWaitedFor: never short for one that may still be heard in time, and never for good.
+func TestHowLongASiteIsWaitedFor(t *testing.T) {
+	p := Policy{PlannedPauseTimeout: 5 * time.Second, LeaseTimeout: 20 * time.Second, FenceTimeout: 2 * time.Second}
+	planned := &Transition{Kind: v1alpha1.FailoverPlanned, From: "a", To: "b", StartedAt: start}
+	emergency := &Transition{Kind: v1alpha1.FailoverEmergency, From: "a", To: "b", StartedAt: start}
+	for name, tc := range map[string]struct {
+		t      *Transition
+		site   string
+		silent bool
+		after  time.Duration
+		want   time.Duration
+	}{
+		"nothing is under way":             {nil, "a", true, 0, AskTimeout},
+		"a bystander of a planned move":    {planned, "c", false, 0, BystanderTimeout},
+		"a planned move drags on":          {planned, "c", false, 10 * time.Second, AskTimeout},
+		"the old site of a planned move":   {planned, "a", true, 0, AskTimeout},
+		"the lost site":                    {emergency, "a", true, 46*time.Second - 1, LostTimeout},
+		"an emergency drags on":            {emergency, "a", true, 46 * time.Second, AskTimeout},
+		"the lost site answered just now":  {emergency, "a", false, 0, AskTimeout},
+		"another site in an emergency":     {emergency, "c", true, 0, AskTimeout},
+		"the new site, for its own answer": {emergency, "b", true, 0, AskTimeout},
+		"by order":                         {&Transition{Kind: v1alpha1.FailoverForced, From: "a", To: "b", StartedAt: start}, "a", true, 0, AskTimeout},
+	} {
+		if got := tc.t.Patience(tc.site, tc.silent, start.Add(tc.after), p); got != tc.want {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}
+
 // TestNoEpochIsSkippedByTheLastGuardI2: an epoch that a statement cannot carry is refused only if it is new.
 func TestNoEpochIsSkippedByTheLastGuardI2(t *testing.T) {
 	s := world(Durable{Epoch: wire.MaxEpoch + 1, ActiveSite: "a"}, seen("a", "A:1-9", 4))

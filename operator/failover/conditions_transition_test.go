@@ -220,16 +220,19 @@ func TestWhenAGateIsLookedAtAgainI4(t *testing.T) {
 	for name, tc := range map[string]struct {
 		left    time.Duration
 		answers bool
+		since   time.Duration
 		want    time.Duration
 	}{
-		"it is silent":                      {10 * time.Second, false, 10*time.Second - AskTimeout},
-		"it answers":                        {10 * time.Second, true, 10 * time.Second},
-		"it is silent, and soon it is over": {AskTimeout, false, AskTimeout},
+		"it is silent":                        {10 * time.Second, false, 0, 10*time.Second - LostTimeout},
+		"it is silent, and has been for long": {10 * time.Second, false, time.Hour, 10*time.Second - AskTimeout},
+		"it answers":                          {10 * time.Second, true, 0, 10 * time.Second},
+		"it is silent, and soon it is over":   {LostTimeout, false, 0, LostTimeout},
 	} {
 		s := between(v1alpha1.FailoverEmergency, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4))
 		if !tc.answers {
 			silence(&s.Sites[0])
 		}
+		s.Status.Transition.StartedAt = s.Now.Add(-tc.since)
 		d := gateClosed(s, Decision{}, Gate{ReadyAt: s.Now.Add(tc.left)})
 		if d.Next != tc.want || d.Verdict != VerdictWait {
 			t.Errorf("I4: %s: %s", name, d.Next)

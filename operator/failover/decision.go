@@ -149,6 +149,23 @@ func planned(t *Transition) bool {
 // is blocked, or takes longer than it may, is told like any other trouble.
 func (d Decision) Urgent() bool { return d.urgent }
 
+// Patience is how long a poll waits for a site; silent is true if the site did not answer the poll before. It is short only for as long
+// as a failover may take: one that drags on needs everybody, and a site that always takes longer would never be heard.
+func (t *Transition) Patience(site string, silent bool, now time.Time, p Policy) time.Duration {
+	switch {
+	case t.Urgent(now, p) && site != t.From && site != t.To:
+		return BystanderTimeout
+	case silent && t.isFresh(now, p) && site == t.From:
+		return LostTimeout
+	}
+	return AskTimeout
+}
+
+// isFresh is true as long as an emergency failover takes that waits for nothing but a lease.
+func (t *Transition) isFresh(now time.Time, p Policy) bool {
+	return t != nil && t.Kind == v1alpha1.FailoverEmergency && now.Sub(t.StartedAt) < 2*(p.LeaseTimeout+p.FenceTimeout+LeaseMargin)
+}
+
 // Urgent is true as long as a planned failover, and the way back from it, may take.
 func (t *Transition) Urgent(now time.Time, p Policy) bool {
 	return t != nil && t.Kind == v1alpha1.FailoverPlanned && now.Sub(t.StartedAt) < 2*p.PlannedPauseTimeout

@@ -42,8 +42,16 @@ type Policy struct {
 // two monotonic clocks over one lease (well under 1 %), scheduling delay, and the round trip of the last answer.
 const LeaseMargin = time.Second
 
-// AskTimeout is how long one poll waits for a site that does not answer, at most.
-const AskTimeout = wire.ReportPatience
+// How long one poll waits for a site that does not answer.
+const (
+	// AskTimeout is the most.
+	AskTimeout = wire.ReportPatience
+	// BystanderTimeout is for a site that has no part in a planned failover while that keeps writes out.
+	BystanderTimeout = 100 * time.Millisecond
+	// LostTimeout is for the site that an emergency failover takes the role from, once it was silent: what is waited for then is the end of
+	// its lease. It is longer than a round trip between regions, so that a site that comes back is heard.
+	LostTimeout = 250 * time.Millisecond
+)
 
 // OpenValidity is how long after a permitting answer was given a sidecar could still act on it, doubled. A sidecar
 // refuses to open on an answer older than 2 s since it asked.

@@ -250,8 +250,11 @@ func gateClosed(s Snapshot, d Decision, g Gate) Decision {
 			t.From, g.Outlived, outlivedRemedy(t.From), override(t.To))
 	}
 	left := g.ReadyAt.Sub(s.Now)
-	if from, _ := s.Site(t.From); !from.Reachable() && left > AskTimeout {
-		left -= AskTimeout // the next look waits for the silent site and ends when the lease has run out
+	if from, _ := s.Site(t.From); !from.Reachable() {
+		// The next look waits for the silent site, and ends when the lease has run out.
+		if look := t.Patience(t.From, true, s.Now, s.Policy); left > look {
+			left -= look
+		}
 	}
 	return d.say(TopologyTransition, VerdictWait, v1alpha1.ReasonAwaitingFenceProof,
 		"no proof that %s is fenced yet; its lease has run out at %s", t.From, g.ReadyAt.UTC().Format(time.RFC3339)).within(left)

@@ -25,17 +25,17 @@ import (
 // askTimeout bounds what is asked of one site in one poll.
 const askTimeout = failover.AskTimeout
 
-// bystanderTimeout bounds what is asked of a site that has no part in a planned failover while that keeps writes out.
-const bystanderTimeout = 100 * time.Millisecond
-
-// patience is how long a site may take to answer in this poll. A move that drags on needs everybody: a site that always takes
-// longer than a bystander may would never be seen.
+// patience is how long a site may take to answer in this poll.
 func (l *loop) patience(site string, p failover.Policy) time.Duration {
-	t := l.durable.Transition
-	if t.Urgent(time.Now(), p) && site != t.From && site != t.To {
-		return bystanderTimeout
+	return l.durable.Transition.Patience(site, l.silent[site], time.Now(), p)
+}
+
+// noteSilent keeps who did not answer this poll, for the next one.
+func (l *loop) noteSilent(sites []failover.Site) {
+	l.silent = map[string]bool{}
+	for _, site := range sites {
+		l.silent[site.Name] = !site.Reachable()
 	}
-	return askTimeout
 }
 
 // siteLink holds what is kept open to one site between polls. It locks itself: a fence may still be under way when the
@@ -122,6 +122,7 @@ func (l *loop) gather(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) f
 		l.m.crew.join(&asked, func() { seen[i] = l.ask(ctx, group, question{link, pods[site.Name], signed}, site) })
 	}
 	asked.Wait()
+	l.noteSilent(s.Sites)
 	for name, link := range l.sites {
 		if !slices.ContainsFunc(s.Sites, func(site failover.Site) bool { return site.Name == name }) {
 			link.close()

@@ -182,6 +182,17 @@ func TestALookSeesWhatThereIs(t *testing.T) {
 	if s = l.gather(t.Context(), group); !s.Sites[0].Sidecar.Answered {
 		t.Error("before the first epoch nobody is asked")
 	}
+	// Who was silent in this look is not waited for long in the next one, if it is the one that is lost.
+	for _, site := range s.Sites {
+		l.durable.Transition = &failover.Transition{Kind: v1alpha1.FailoverEmergency, From: site.Name, StartedAt: time.Now()}
+		want := failover.AskTimeout
+		if !site.Reachable() {
+			want = failover.LostTimeout
+		}
+		if got := l.patience(site.Name, failover.Policy{LeaseTimeout: time.Minute}); got != want {
+			t.Errorf("%s, which answers: %t, is waited for for %s", site.Name, site.Reachable(), got)
+		}
+	}
 }
 
 func answer(t *testing.T, l *loop, site string) {

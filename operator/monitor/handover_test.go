@@ -44,7 +44,7 @@ func TestTheVolumesHolderIsAsked(t *testing.T) {
 func TestABystanderCannotDelayAPlannedFailover(t *testing.T) {
 	l := testLoop(t, &pushes{}, nil)
 	for kind, want := range map[v1alpha1.FailoverKind]time.Duration{
-		v1alpha1.FailoverPlanned: bystanderTimeout, v1alpha1.FailoverEmergency: askTimeout,
+		v1alpha1.FailoverPlanned: failover.BystanderTimeout, v1alpha1.FailoverEmergency: askTimeout,
 	} {
 		p := failover.Policy{PlannedPauseTimeout: 5 * time.Second}
 		l.durable.Transition = &failover.Transition{Kind: kind, From: "east", To: "west", StartedAt: time.Now()}

@@ -59,6 +59,8 @@ type loop struct {
 	said    said
 	// turns is the poll interval if all is well and the next look is one like any other, else 0.
 	turns time.Duration
+	// silent are the sites that did not answer the last poll.
+	silent map[string]bool
 	// looked is when the look that is acted on began.
 	looked time.Time
 }

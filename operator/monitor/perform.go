@@ -82,7 +82,7 @@ func (l *loop) one(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, s fa
 }
 
 // announceTimeout bounds how long a pass waits for an announcement. What takes longer goes on beside the loop, and the
-// next polls see what came of it: one dead site must not slow down the rest.
+// next polls see what came of it. So does what is said to a site that did not answer: a dead site must not slow down the rest.
 const announceTimeout = time.Second
 
 // announce pushes to every sidecar, fences by SQL and drains, all at once.
@@ -92,16 +92,22 @@ func (l *loop) announce(ctx context.Context, group *v1alpha1.MysqlFailoverGroup,
 		return err
 	}
 	longest, cancel := context.WithTimeout(ctx, s.Policy.FenceTimeout+time.Second)
-	var all sync.WaitGroup
-	for _, pod := range l.pods(ctx, group) {
+	var all, beside sync.WaitGroup
+	waited := func(site string) *sync.WaitGroup {
+		if seen, _ := s.Site(site); seen.Reachable() {
+			return &all
+		}
+		return &beside
+	}
+	for site, pod := range l.pods(ctx, group) {
 		if pod.Status.PodIP != "" && signed != "" {
-			all.Go(func() { _, _ = l.m.Push.PushActiveSite(longest, sidecarAddr(pod), wire.ActiveSite{Statement: signed}) })
+			waited(site).Go(func() { _, _ = l.m.Push.PushActiveSite(longest, sidecarAddr(pod), wire.ActiveSite{Statement: signed}) })
 		}
 	}
 	epoch := l.authority.Statement().Epoch
 	for _, site := range e.Fence {
 		if link := l.sites[site]; link != nil && link.beginFence() {
-			all.Go(func() {
+			waited(site).Go(func() {
 				defer link.endFence()
 				l.fence(longest, group, link, failoverFence{site: site, epoch: epoch})
 			})
@@ -116,6 +122,7 @@ func (l *loop) announce(ctx context.Context, group *v1alpha1.MysqlFailoverGroup,
 		defer cancel()
 		all.Wait()
 		close(finished)
+		beside.Wait()
 	})
 	select {
 	case <-finished:

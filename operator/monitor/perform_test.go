@@ -279,25 +279,35 @@ func TestWhatProvesAFenceBySQLI1(t *testing.T) {
 	}
 }
 
-// TestADeadSiteDoesNotHoldAnAnnouncementUp: what takes longer goes on beside the loop.
+// TestADeadSiteDoesNotHoldAnAnnouncementUp: what takes longer goes on beside the loop, and so does what is said to a site that was silent.
 func TestADeadSiteDoesNotHoldAnAnnouncementUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for name, hang := range map[string]bool{"all answer": false, "one does not": true} {
-			side := &hanging{hang: hang}
+		answers := failover.Sidecar{Answered: true}
+		for name, tc := range map[string]struct {
+			hang        bool
+			east        failover.Sidecar
+			waits, ends time.Duration
+		}{
+			"all answer":                        {false, answers, 0, 0},
+			"one does not answer any more":      {true, answers, announceTimeout, 3 * time.Second},
+			"one that was silent answers again": {false, failover.Sidecar{}, 0, 0},
+			"one stays silent":                  {true, failover.Sidecar{}, 0, 3 * time.Second},
+		} {
+			side := &hanging{hang: tc.hang}
 			l := testLoop(t, side, nil)
 			l.m.Client = &apiServer{group: &v1alpha1.MysqlFailoverGroup{}, pods: []corev1.Pod{podOf("east", "a", "n1", "1"), podOf("west", "b", "n2", "2")}}
 			l.authority.Set(statement("east", 3, false), time.Now())
 			began := time.Now()
-			err := l.announce(t.Context(), &v1alpha1.MysqlFailoverGroup{}, failover.Snapshot{Policy: failover.Policy{FenceTimeout: 2 * time.Second}}, failover.Announce{})
-			want := time.Duration(0)
-			if hang {
-				want = announceTimeout
+			seen := failover.Snapshot{
+				Policy: failover.Policy{FenceTimeout: 2 * time.Second},
+				Sites:  []failover.Site{{Name: "east", Sidecar: tc.east}, {Name: "west", Sidecar: answers}},
 			}
-			if took := time.Since(began); took != want || err != nil {
+			err := l.announce(t.Context(), &v1alpha1.MysqlFailoverGroup{}, seen, failover.Announce{})
+			if took := time.Since(began); took != tc.waits || err != nil {
 				t.Errorf("%s: it took %s: %v", name, took, err)
 			}
 			l.m.done.Wait()
-			if took := time.Since(began); took != 3*want {
+			if took := time.Since(began); took != tc.ends {
 				t.Errorf("%s: the last one was given up after %s", name, took)
 			}
 		}
