@@ -74,7 +74,7 @@ func signalsPage(t *testing.T) string {
 
 // conditions are the types of conditions, and what the API says of each.
 func conditions(t *testing.T) [][2]string {
-	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join("..", "..", "api", "v1alpha1", "status_types.go"), nil, parser.ParseComments)
+	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join("..", "..", "api", "v1alpha1", "conditions.go"), nil, parser.ParseComments)
 	if err != nil {
 		t.Fatal(err)
 	}
