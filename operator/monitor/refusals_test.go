@@ -22,7 +22,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/operator/failover"
-	"github.com/mysql-mfg/mfg/operator/report"
+	"github.com/mysql-mfg/mfg/operator/report/metrics"
 )
 
 // refusing is a Pusher that answers with an error.
@@ -38,29 +38,29 @@ func TestARefusalIsToldAsSuch(t *testing.T) {
 	l := testLoop(t, refusing{&apiclient.StatusError{Code: 401, Reason: wire.ReasonBadStatement}}, nil)
 	message := func() string {
 		views := []failover.View{{Name: "east", Message: "the sidecar answers"}, {Name: "west"}}
-		l.tellRefusals(views)
+		l.client.tellRefusals(views)
 		if views[1].Message != "" {
 			t.Errorf("west: %q", views[1].Message)
 		}
 		return views[0].Message
 	}
-	if l.push(t.Context(), nil, asking{pod, "east", ""}).Answered {
+	if l.client.push(t.Context(), nil, asking{pod, "east", ""}).Answered {
 		t.Error("a refusal counts as an answer")
 	}
 	if got := message(); !strings.HasPrefix(got, "the sidecar answers; its sidecar takes no statement") {
 		t.Errorf("message %q", got)
 	}
 	l.m.Push = refusing{}
-	l.push(t.Context(), nil, asking{pod, "east", ""})
+	l.client.push(t.Context(), nil, asking{pod, "east", ""})
 	if got := message(); got != "the sidecar answers" {
 		t.Errorf("it is told although it is over: %q", got)
 	}
 	ended := x509.CertificateInvalidError{Reason: x509.Expired, Cert: &x509.Certificate{NotAfter: time.Unix(0, 0)}}
-	l.refused(fromMySQL, "east", refusalOfMySQL(fmt.Errorf("read status: %w", ended)))
+	l.client.refused(fromMySQL, "east", refusalOfMySQL(fmt.Errorf("read status: %w", ended)))
 	if got := message(); !strings.Contains(got, "the operator cannot ask its MySQL: the certificate that it shows is valid from") || !strings.Contains(got, "to 1970-01-01T00:00:00Z") {
 		t.Errorf("message %q", got)
 	}
-	l.refused(fromMySQL, "east", refusalOfMySQL(context.DeadlineExceeded))
+	l.client.refused(fromMySQL, "east", refusalOfMySQL(context.DeadlineExceeded))
 	if got := message(); got != "the sidecar answers" {
 		t.Errorf("message %q", got)
 	}
@@ -94,14 +94,14 @@ func TestGarbageIsToldAndProvesNothing(t *testing.T) {
 	}{
 		"a report":         {200, whole + `}`, "", ""},
 		"a long report":    {200, whole + `,"gtidExecuted":"` + strings.Repeat("x", wire.MaxBodyBytes) + `"}`, "", ""},
-		"too large":        {200, whole + `,"message":"` + strings.Repeat("x", wire.MaxAnswerBytes) + `"}`, report.AnswerTooLarge, "more than a report"},
-		"a long name":      {200, whole + `,"volumeID":"` + strings.Repeat("x", longestName+1) + `"}`, report.AnswerTooLarge, "more than a report"},
+		"too large":        {200, whole + `,"message":"` + strings.Repeat("x", wire.MaxAnswerBytes) + `"}`, answerTooLarge, "more than a report"},
+		"a long name":      {200, whole + `,"volumeID":"` + strings.Repeat("x", longestName+1) + `"}`, answerTooLarge, "more than a report"},
 		"long texts":       {200, whole + `,"message":"` + long + `","keyring":{"trouble":"` + long + `"},"certificate":{"problem":"` + long + `"}}`, "", ""},
 		"a whole keyring":  {200, whole + `,"keyring":{"trouble":"x","coverage":{}},"vouched":[{"site":"b"}]}`, "", ""},
-		"a page":           {200, "<html>evil", report.AnswerUnreadable, "no report"},
-		"cut off":          {200, whole, report.AnswerUnreadable, "no report"},
-		"another document": {200, `{}`, report.AnswerOtherPod, "another pod or site"},
-		"a refusal":        {429, `{"reason":"TooManyRequests","error":"evil"}`, report.AnswerRefused, "status 429"},
+		"a page":           {200, "<html>evil", answerUnreadable, "no report"},
+		"cut off":          {200, whole, answerUnreadable, "no report"},
+		"another document": {200, `{}`, answerOtherPod, "another pod or site"},
+		"a refusal":        {429, `{"reason":"TooManyRequests","error":"evil"}`, answerRefused, "status 429"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -110,8 +110,8 @@ func TestGarbageIsToldAndProvesNothing(t *testing.T) {
 			}))
 			defer server.Close()
 			l := testLoop(t, pushTo{strings.TrimPrefix(server.URL, "http://")}, nil)
-			report.ForgetSite("shop", "orders", "east") // other tests push to it too
-			got := l.push(t.Context(), &v1alpha1.MysqlFailoverGroup{}, asking{pod: pod, site: "east"})
+			metrics.ForgetSite("shop", "orders", "east") // other tests push to it too
+			got := l.client.push(t.Context(), &v1alpha1.MysqlFailoverGroup{}, asking{pod: pod, site: "east"})
 			if got.Answered != (tc.reason == "") {
 				t.Errorf("I1: counts as an answer: %t", got.Answered)
 			}
@@ -121,13 +121,13 @@ func TestGarbageIsToldAndProvesNothing(t *testing.T) {
 				}
 			}
 			views := []failover.View{{Name: "east"}, {Name: "west"}}
-			l.tellRefusals(views)
+			l.client.tellRefusals(views)
 			if got := views[0].Message; !strings.Contains(got, tc.message) || strings.Contains(got, "evil") || (tc.message == "") != (got == "") {
 				t.Errorf("message %q", got)
 			}
 			counted := 0.0
 			if tc.reason != "" {
-				counted = testutil.ToFloat64(report.BadAnswers.WithLabelValues("shop", "orders", "east", tc.reason))
+				counted = testutil.ToFloat64(badAnswers.WithLabelValues("shop", "orders", "east", tc.reason))
 			}
 			if (counted == 1) != (tc.reason != "") {
 				t.Errorf("counted %v", counted)

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// Condition types; what each means while it is true.
+const (
+	// ConditionReady: every site is up, replicates and is fit for its role.
+	ConditionReady = "Ready"
+	// ConditionAvailable: a site is open for writes, and a write as a client makes it succeeds there.
+	ConditionAvailable = "Available"
+	// ConditionProgressing: objects of the group are being made, updated or removed, or volumes grow.
+	ConditionProgressing = "Progressing"
+	// ConditionDegraded: the group works, and something that keeps it safe is missing: a site, its replication, or its fitness.
+	ConditionDegraded = "Degraded"
+	// ConditionReplicationHealthy: every replica replicates from the active site.
+	ConditionReplicationHealthy = "ReplicationHealthy"
+	// ConditionFailoverBlocked: a failover is due or under way, and needs a person or a change of the facts.
+	ConditionFailoverBlocked = "FailoverBlocked"
+	// ConditionTLSReady: the group's certificate is there, names what it must, and MySQL shows it.
+	ConditionTLSReady = "TLSReady"
+	// ConditionEncryptionReady: every keyring is sealed, and what the specification asks for is encrypted.
+	ConditionEncryptionReady = "EncryptionAtRestReady"
+	// ConditionBackupReady: backups are made; always false in this version, which makes none.
+	ConditionBackupReady = "BackupReady"
+	// ConditionCacheReady: the cache store follows the active site; always false in this version, which runs none.
+	ConditionCacheReady = "CacheReady"
+	// ConditionUnbuiltFeatures: the specification asks for something that this version does not have.
+	ConditionUnbuiltFeatures = "UnbuiltFeatures"
+	// ConditionSpecRefused: the specification asks for something that is not allowed, and the group runs without it.
+	ConditionSpecRefused = "SpecRefused"
+	// ConditionPaused: the operator takes no decision about this group until the time in pause-until.
+	ConditionPaused = "Paused"
+	// ConditionPlannedBlocked: the active site is about to go, and its role cannot be moved away.
+	ConditionPlannedBlocked = "PlannedFailoverBlocked"
+	// ConditionDNSReady: the DNS name points to the active site.
+	ConditionDNSReady = "DNSReady"
+	// ConditionTaintsReady: the nodes carry the taints that follow the roles.
+	ConditionTaintsReady = "TaintsReady"
+)
