@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mysql-mfg/mfg/kubectl-mfg/cmd/screen"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/screen"
 	"github.com/mysql-mfg/mfg/tui"
 )
 

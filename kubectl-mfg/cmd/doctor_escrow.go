@@ -18,7 +18,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
-	"github.com/mysql-mfg/mfg/kubectl-mfg/cmd/doctor"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/doctor"
 )
 
 // authoritiesFile is where every pod of a group with TLS has the authorities that it believes (operator/render/pod.go).

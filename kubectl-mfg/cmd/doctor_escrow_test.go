@@ -16,7 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
-	"github.com/mysql-mfg/mfg/kubectl-mfg/cmd/doctor"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/doctor"
 )
 
 // What nobody vouches for is shown all the same: the doctor is to say why it is not believed.

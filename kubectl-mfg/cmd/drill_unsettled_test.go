@@ -15,7 +15,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
-	"github.com/mysql-mfg/mfg/kubectl-mfg/cmd/report"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
 )
 
 // TestDrillUnsettled: a group that is not seen healthy after a move ends the drill; what is said then is what is so: the move

@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mysql-mfg/mfg/kubectl-mfg/cmd/report"
-	"github.com/mysql-mfg/mfg/kubectl-mfg/cmd/screen"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/screen"
 )
 
 // historyOp is `kubectl mfg history`.

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
-	"github.com/mysql-mfg/mfg/kubectl-mfg/cmd/report"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
 )
 
 // recloneConfirmed is what the operator wants to read where only one copy of something would be thrown away.

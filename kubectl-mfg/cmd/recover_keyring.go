@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mysql-mfg/mfg/kubectl-mfg/cmd/keyrings"
-	"github.com/mysql-mfg/mfg/kubectl-mfg/cmd/report"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/keyrings"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
 )
 
 // recoverKeyringOp is `kubectl mfg recover-keyring`.

@@ -17,7 +17,7 @@ import (
 	utilexec "k8s.io/client-go/util/exec"
 
 	"github.com/mysql-mfg/mfg/api/wire"
-	"github.com/mysql-mfg/mfg/kubectl-mfg/cmd/keyrings"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/keyrings"
 )
 
 // readTimeout bounds how long a container may take to hand over a file of a few hundred bytes.

@@ -11,7 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/mysql-mfg/mfg/kubectl-mfg/cmd/keyrings"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/keyrings"
 )
 
 // foreignSecret has the name that is missing, and somebody else made it, perhaps of the last copy of something.

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
-	"github.com/mysql-mfg/mfg/kubectl-mfg/cmd/bundle"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/bundle"
 )
 
 // reportOp is `kubectl mfg report`.

@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
-	"github.com/mysql-mfg/mfg/kubectl-mfg/cmd/doctor"
-	"github.com/mysql-mfg/mfg/kubectl-mfg/cmd/report"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/doctor"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
 )
 
 // TestReportsAreStable: the typed reports of the verbs whose other tests look at words; what programs read does not change

@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
-	"github.com/mysql-mfg/mfg/kubectl-mfg/cmd/report"
-	"github.com/mysql-mfg/mfg/kubectl-mfg/cmd/screen"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/screen"
 )
 
 const defaultOperatorNamespace = "mfg-system"
