@@ -51,8 +51,8 @@ func leader(ctx context.Context, w World) []Finding {
 	return one(OK, wire.Remedy{}, "%s leads", *lease.Spec.HolderIdentity)
 }
 
-// pods are the group's pods by site, and why they cannot be seen.
-func pods(ctx context.Context, w World) (map[string]corev1.Pod, []Finding) {
+// podsOfSites are the group's pods by site, and why they cannot be seen.
+func podsOfSites(ctx context.Context, w World) (map[string]corev1.Pod, []Finding) {
 	selector := v1alpha1.LabelGroup + "=" + w.Group.Name + "," + v1alpha1.LabelName + "=" + v1alpha1.NameMySQL
 	list, err := w.Kube.CoreV1().Pods(w.Group.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
 	if err != nil {
@@ -71,7 +71,7 @@ func pods(ctx context.Context, w World) (map[string]corev1.Pod, []Finding) {
 
 // hosts are the nodes of the group's pods.
 func hosts(ctx context.Context, w World) (map[string]*corev1.Node, []Finding) {
-	all, unseen := pods(ctx, w)
+	all, unseen := podsOfSites(ctx, w)
 	if unseen != nil {
 		return nil, unseen
 	}
@@ -121,7 +121,7 @@ func nodeReady(node *corev1.Node) bool {
 
 // spread: sites on one node die together.
 func spread(ctx context.Context, w World) []Finding {
-	all, unseen := pods(ctx, w)
+	all, unseen := podsOfSites(ctx, w)
 	if unseen != nil {
 		return unseen
 	}

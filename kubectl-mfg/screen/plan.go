@@ -5,7 +5,10 @@ package screen
 import "strings"
 
 // Line is a label and what it says.
-type Line struct{ Label, Text string }
+type Line struct {
+	Label string `json:"label"`
+	Text  string `json:"text"`
+}
 
 // Plan draws what is about to happen.
 func Plan(title string, lines []Line, o Options) string {
