@@ -9,10 +9,12 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
+	"github.com/mysql-mfg/mfg/tui/canvas"
+	"github.com/mysql-mfg/mfg/tui/feed"
 )
 
 // absorbChanges takes in what the stream said.
-func (m *Model) absorbChanges(c Changes) {
+func (m *Model) absorbChanges(c feed.Changes) {
 	if !c.At.IsZero() {
 		m.now = later(m.now, c.At)
 		m.heardAt = c.At
@@ -30,7 +32,7 @@ func (m *Model) absorbChanges(c Changes) {
 	}
 	for i := range c.Groups {
 		t := c.Groups[i]
-		g := m.group(t.name())
+		g := m.group(t.Name())
 		if g.told != nil {
 			m.compare(g, g.told.Status, t)
 		}
@@ -51,10 +53,10 @@ func (m *Model) absorbChanges(c Changes) {
 }
 
 // forgetTold drops what a snapshot does not name.
-func (m *Model) forgetTold(told []Told) {
+func (m *Model) forgetTold(told []feed.Told) {
 	named := map[string]bool{}
 	for _, t := range told {
-		named[t.name()] = true
+		named[t.Name()] = true
 	}
 	for name, g := range m.groups {
 		if g.told != nil && !named[name] {
@@ -73,7 +75,7 @@ func (m *Model) dropUnknown(name string) {
 }
 
 // absorbObjects takes in what the watch said.
-func (m *Model) absorbObjects(o Objects) {
+func (m *Model) absorbObjects(o feed.Objects) {
 	m.now = later(m.now, o.At)
 	m.objectErr = o.Error
 	if o.Error != "" {
@@ -82,7 +84,7 @@ func (m *Model) absorbObjects(o Objects) {
 	m.objects, m.objectsAt = true, o.At
 	named := map[string]bool{}
 	for _, object := range o.Changed {
-		name := nameOf(object.Namespace, object.Name)
+		name := feed.NameOf(object.Namespace, object.Name)
 		named[name] = true
 		g := m.group(name)
 		g.object = object
@@ -120,18 +122,18 @@ func later(a, b time.Time) time.Time {
 }
 
 // compare turns what changed between two looks of the operator into news.
-func (m *Model) compare(g *group, old wire.GroupStatus, t Told) {
+func (m *Model) compare(g *group, old wire.GroupStatus, t feed.Told) {
 	now := t.Status
 	at := t.Clock
 	if old.ActiveSite != now.ActiveSite || old.Epoch != now.Epoch {
-		m.tell(g, item{at: at, words: fmt.Sprintf("active site %s -> %s under epoch %d", orNone(old.ActiveSite), orNone(now.ActiveSite), now.Epoch), st: warn})
+		m.tell(g, item{at: at, words: fmt.Sprintf("active site %s -> %s under epoch %d", orNone(old.ActiveSite), orNone(now.ActiveSite), now.Epoch), st: canvas.Warn})
 	}
 	if old.Hold != now.Hold {
 		words := "writes may be opened again"
 		if now.Hold {
 			words = "hold: no site may open writes"
 		}
-		m.tell(g, item{at: at, words: words, st: warn})
+		m.tell(g, item{at: at, words: words, st: canvas.Warn})
 	}
 	if old.Topology != now.Topology || old.Verdict != now.Verdict || old.Reason != now.Reason {
 		words := fmt.Sprintf("%s, %s", now.Topology, now.Verdict)
@@ -141,9 +143,9 @@ func (m *Model) compare(g *group, old wire.GroupStatus, t Told) {
 		if now.Message != "" {
 			words += ": " + now.Message
 		}
-		st := plain
+		st := canvas.Plain
 		if now.Verdict != verdictNothing {
-			st = warn
+			st = canvas.Warn
 		}
 		m.tell(g, item{at: at, words: words, st: st})
 	}
@@ -177,7 +179,7 @@ func (m *Model) compareSite(g *group, old, now wire.SiteStatus, at time.Time) {
 		m.tell(g, item{at: at, words: fmt.Sprintf("%s: fence %s -> %s", now.Name, orNone(old.Fence), orNone(now.Fence))})
 	}
 	if old.Errant != now.Errant && now.Errant > 0 {
-		m.tell(g, item{at: at, words: fmt.Sprintf("%s: %d transactions that nobody else has", now.Name, now.Errant), st: bad})
+		m.tell(g, item{at: at, words: fmt.Sprintf("%s: %d transactions that nobody else has", now.Name, now.Errant), st: canvas.Bad})
 	}
 }
 
@@ -208,23 +210,23 @@ func (m *Model) sample() {
 			if s.Active {
 				continue
 			}
-			lag, behind := unknownSample, unknownSample
+			lag, behind := canvas.UnknownSample, canvas.UnknownSample
 			if s.LagSeconds != nil && !stale {
 				lag = *s.LagSeconds
 			}
 			if s.Behind != nil && !stale {
 				behind = float64(*s.Behind)
 			}
-			traceOf(g.lag, s.Name).push(lag)
-			traceOf(g.behind, s.Name).push(behind)
+			traceOf(g.lag, s.Name).Push(lag)
+			traceOf(g.behind, s.Name).Push(behind)
 		}
 	}
 }
 
-func traceOf(all map[string]*trace, site string) *trace {
+func traceOf(all map[string]*canvas.Trace, site string) *canvas.Trace {
 	t := all[site]
 	if t == nil {
-		t = &trace{}
+		t = &canvas.Trace{}
 		all[site] = t
 	}
 	return t

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+
+	"github.com/mysql-mfg/mfg/tui/canvas"
 )
 
 // pauseFor is for how long the key p pauses a group.
@@ -108,7 +110,7 @@ func (m *Model) openGroup(name string) {
 		return
 	}
 	if m.open != name {
-		m.eventsAt, m.whyAt, m.why = time.Time{}, time.Time{}, Heard{}
+		m.eventsAt, m.whyAt, m.why = time.Time{}, time.Time{}, Answer{}
 	}
 	m.page, m.open, m.cursor, m.site, m.scroll = pageGroup, name, name, 0, 0
 }
@@ -245,7 +247,7 @@ func (m *Model) promptKey(k tea.KeyPressMsg) tea.Cmd {
 }
 
 func (m *Model) typeIn(s string) {
-	m.typed += clean(s)
+	m.typed += canvas.Clean(s)
 	if m.prompt == promptFilter {
 		m.setFilter(m.typed)
 	}

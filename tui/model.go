@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package tui is the dashboard: groups as the operator sees them, live. Update and View are pure: what was heard, what was
-// typed and the time come in as messages; what is to be asked or done goes out as a command. Only source.go knows the
-// WebSocket, and nothing here knows a Kubernetes client: the plugin hands over the ways to the operator, the watch of the
+// typed and the time come in as messages; what is to be asked or done goes out as a command. Nothing here knows a Kubernetes client: the plugin hands over the ways to the operator, the watch of the
 // custom resources, and the verbs.
 package tui
 
@@ -19,6 +18,8 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
+	"github.com/mysql-mfg/mfg/tui/canvas"
+	"github.com/mysql-mfg/mfg/tui/feed"
 )
 
 // Times by which the screen says how far it is to be believed.
@@ -51,7 +52,7 @@ type Options struct {
 	// Perform makes what carries an action out on the terminal: the verb itself, with its plan and its questions.
 	Perform func(Action) Deed
 	// Events and Why ask about one group; they run beside the screen.
-	Events, Why func(namespace, group string) Heard
+	Events, Why func(namespace, group string) Answer
 }
 
 // page is what fills the screen.
@@ -76,7 +77,7 @@ const (
 // Model is the dashboard.
 type Model struct {
 	options       Options
-	signs         glyphs
+	signs         canvas.Glyphs
 	width, height int
 	now           time.Time
 
@@ -85,7 +86,7 @@ type Model struct {
 	byName bool     // list by name instead of what needs attention first
 	news   []item   // of all groups, the newest last
 
-	link      Link
+	link      feed.Link
 	heardAt   time.Time     // this machine's clock at the last message; zero before the first
 	skew      time.Duration // this machine's clock minus the operator's
 	fallen    bool          // back on the custom resource
@@ -105,7 +106,7 @@ type Model struct {
 	notice   string
 	noticeAt time.Time
 
-	why      Heard
+	why      Answer
 	eventsAt time.Time
 	whyAt    time.Time
 }
@@ -115,17 +116,17 @@ type item struct {
 	at    time.Time
 	group string
 	words string
-	st    style
+	st    canvas.Style
 }
 
 // group is what is known of one group.
 type group struct {
 	name   string
 	object *v1alpha1.MysqlFailoverGroup // nil: not read
-	told   *Told                        // nil: not told
+	told   *feed.Told                   // nil: not told
 	report report.MysqlFailoverGroupReport
-	lag    map[string]*trace
-	behind map[string]*trace
+	lag    map[string]*canvas.Trace
+	behind map[string]*canvas.Trace
 	// silent is since when the operator has called a site unreachable, by its clock.
 	silent    map[string]time.Time
 	news      []item
@@ -135,12 +136,12 @@ type group struct {
 
 // New makes a dashboard that knows nothing yet.
 func New(o Options) Model {
-	m := Model{options: o, signs: unicodeGlyphs, width: 80, height: 24, now: o.Now, groups: map[string]*group{}}
+	m := Model{options: o, signs: canvas.Unicode, width: 80, height: 24, now: o.Now, groups: map[string]*group{}}
 	if o.ASCII {
-		m.signs = asciiGlyphs
+		m.signs = canvas.ASCII
 	}
 	if o.Group != "" {
-		m.open, m.page = nameOf(o.Namespace, o.Group), pageGroup
+		m.open, m.page = feed.NameOf(o.Namespace, o.Group), pageGroup
 		m.cursor = m.open
 	}
 	return m
@@ -158,7 +159,7 @@ func nextTick() tea.Cmd { return tea.Tick(time.Second, func(t time.Time) tea.Msg
 func (m *Model) group(name string) *group {
 	g := m.groups[name]
 	if g == nil {
-		g = &group{name: name, lag: map[string]*trace{}, behind: map[string]*trace{}, silent: map[string]time.Time{}}
+		g = &group{name: name, lag: map[string]*canvas.Trace{}, behind: map[string]*canvas.Trace{}, silent: map[string]time.Time{}}
 		m.groups[name] = g
 	}
 	return g

@@ -13,10 +13,11 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
+	"github.com/mysql-mfg/mfg/tui/canvas"
 )
 
 // timeline is the change of the active site that is under way, or the last one.
-func (m Model) timeline(g *group, width int) block {
+func (m Model) timeline(g *group, width int) canvas.Block {
 	out := m.waiting(g.report.Planned, width)
 	switch {
 	case g.object == nil:
@@ -33,7 +34,7 @@ func (m Model) timeline(g *group, width int) block {
 }
 
 // waiting is a planned failover that has changed nothing yet.
-func (m Model) waiting(p *report.Planned, width int) block {
+func (m Model) waiting(p *report.Planned, width int) canvas.Block {
 	if p == nil || p.FinishedAt != nil {
 		return nil
 	}
@@ -44,7 +45,7 @@ func (m Model) waiting(p *report.Planned, width int) block {
 	if p.Message != "" {
 		words += ": " + p.Message
 	}
-	return m.paragraph(span{s: "Planned", st: warn}, words, width)
+	return m.signs.Paragraph(canvas.Span{Text: "Planned", Style: canvas.Warn}, words, width)
 }
 
 // step is one step of a change. Its sign says how far it is: x done, > under way, blank to come.
@@ -61,14 +62,14 @@ const (
 )
 
 // unfolding draws a change that is under way, step by step as its durable intent says.
-func (m Model) unfolding(g *group, t v1alpha1.Transition, width int) block {
+func (m Model) unfolding(g *group, t v1alpha1.Transition, width int) canvas.Block {
 	began := t.DetectedAt.Time
 	if began.IsZero() {
 		began = t.StartedAt.Time
 	}
 	head := fmt.Sprintf("%s %s under epoch %d, %s so far: %s", strings.ToLower(string(t.Kind)), m.move(t.From, t.To), g.report.Epoch,
 		seconds(max(0, m.clock().Sub(began))), t.Reason)
-	out := m.paragraph(span{s: "Changing", st: warn}, head, width)
+	out := m.signs.Paragraph(canvas.Span{Text: "Changing", Style: canvas.Warn}, head, width)
 	for _, s := range m.steps(g, t, began) {
 		out = append(out, m.stepLine(s, began, width))
 		if s.state == stepNow && s.name == "fenced" {
@@ -99,30 +100,30 @@ func (m Model) steps(g *group, t v1alpha1.Transition, began time.Time) []step {
 	return all
 }
 
-func (m Model) stepLine(s step, began time.Time, width int) line {
+func (m Model) stepLine(s step, began time.Time, width int) canvas.Line {
 	at := strings.Repeat(" ", 8)
 	switch {
 	case !s.at.IsZero():
-		at = m.signs.pad("+"+millis(s.at.Sub(began).Milliseconds()), 8)
+		at = m.signs.Pad("+"+millis(s.at.Sub(began).Milliseconds()), 8)
 	case s.state == stepNow:
-		at = m.signs.pad("+"+seconds(max(0, m.clock().Sub(began))), 8)
+		at = m.signs.Pad("+"+seconds(max(0, m.clock().Sub(began))), 8)
 	}
-	st := map[byte]style{stepDone: good, stepNow: warn, stepNext: faint}[s.state]
-	l := line{{s: "  [" + string(rune(s.state)) + "] ", st: st}, {s: at}, {s: m.signs.pad(s.name, 9), st: st}}
-	return append(l, span{s: m.signs.clip(s.words, width-l.width())})
+	st := map[byte]canvas.Style{stepDone: canvas.Good, stepNow: canvas.Warn, stepNext: canvas.Faint}[s.state]
+	l := canvas.Line{{Text: "  [" + string(rune(s.state)) + "] ", Style: st}, {Text: at}, {Text: m.signs.Pad(s.name, 9), Style: st}}
+	return append(l, canvas.Span{Text: m.signs.Clip(s.words, width-l.Width())})
 }
 
 // fences say of each site whether it could still take writes, as the operator sees it.
-func (m Model) fences(g *group, width int) block {
+func (m Model) fences(g *group, width int) canvas.Block {
 	words := make([]string, 0, len(g.report.Sites))
 	for _, s := range g.report.Sites {
 		words = append(words, s.Name+" "+orUnknown(s.Fence))
 	}
-	return block{{{s: m.signs.clip(strings.Repeat(" ", 15)+strings.Join(words, ", "), width), st: faint}}}
+	return canvas.Block{{{Text: m.signs.Clip(strings.Repeat(" ", 15)+strings.Join(words, ", "), width), Style: canvas.Faint}}}
 }
 
 // past draws a change that is through, its steps to scale.
-func (m Model) past(f v1alpha1.FailoverRecord, width int) block {
+func (m Model) past(f v1alpha1.FailoverRecord, width int) canvas.Block {
 	from := f.DetectedAt.Time
 	if from.IsZero() {
 		from = f.StartedAt.Time
@@ -132,17 +133,17 @@ func (m Model) past(f v1alpha1.FailoverRecord, width int) block {
 	if f.WritePauseMillis != nil {
 		words += ", writes paused for " + millis(*f.WritePauseMillis)
 	}
-	out := m.paragraph(span{s: "Failover"}, words+": "+string(f.Reason), width)
+	out := m.signs.Paragraph(canvas.Span{Text: "Failover"}, words+": "+string(f.Reason), width)
 	if len(f.Timeline) > 1 {
-		out = append(out, line{{s: strings.Repeat(" ", labelWidth)}, {s: m.scale(f.Timeline, width-labelWidth)}})
+		out = append(out, canvas.Line{{Text: strings.Repeat(" ", canvas.LabelWidth)}, {Text: m.scale(f.Timeline, width-canvas.LabelWidth)}})
 		steps := make([]string, 0, len(f.Timeline))
 		for _, t := range f.Timeline {
 			steps = append(steps, "+"+millis(t.Millis)+" "+t.Step)
 		}
-		out = append(out, m.paragraph(span{}, strings.Join(steps, ", "), width)...)
+		out = append(out, m.signs.Paragraph(canvas.Span{}, strings.Join(steps, ", "), width)...)
 	}
 	for _, e := range f.Evidence {
-		out = append(out, m.paragraph(span{s: "Evidence", st: faint}, e, width)...)
+		out = append(out, m.signs.Paragraph(canvas.Span{Text: "Evidence", Style: canvas.Faint}, e, width)...)
 	}
 	return out
 }
@@ -153,7 +154,7 @@ func (m Model) scale(steps []v1alpha1.TimelineEntry, width int) string {
 	if last <= 0 {
 		return ""
 	}
-	out := []rune(strings.Repeat(m.signs.flat, width))
+	out := []rune(strings.Repeat(m.signs.Flat, width))
 	for _, s := range steps {
 		at := int(min(last, max(0, s.Millis)) * int64(width-1) / last)
 		out[at] = '|'
@@ -172,9 +173,9 @@ func millis(ms int64) string {
 func (m Model) ticker(g *group) []item {
 	out := slices.Clone(g.news)
 	for _, e := range g.events {
-		st := plain
+		st := canvas.Plain
 		if e.Type == corev1.EventTypeWarning {
-			st = warn
+			st = canvas.Warn
 		}
 		words := e.Reason + ": " + e.Message
 		if !strings.HasPrefix(e.Object, "MysqlFailoverGroup/") {
@@ -186,31 +187,31 @@ func (m Model) ticker(g *group) []item {
 		out = append(out, item{at: e.Time, group: g.name, words: words, st: st})
 	}
 	if g.eventsErr != "" {
-		out = append(out, item{at: m.clock(), words: "events cannot be read: " + g.eventsErr, st: warn})
+		out = append(out, item{at: m.clock(), words: "events cannot be read: " + g.eventsErr, st: canvas.Warn})
 	}
 	slices.SortStableFunc(out, func(a, b item) int { return cmp.Compare(a.at.UnixMilli(), b.at.UnixMilli()) })
 	return out
 }
 
 // newsBlock draws the newest items first, one line each.
-func (m Model) newsBlock(all []item, rows int, named bool) block {
-	var out block
+func (m Model) newsBlock(all []item, rows int, named bool) canvas.Block {
+	var out canvas.Block
 	for _, i := range slices.Backward(all) {
 		if len(out) == rows {
 			break
 		}
-		l := line{{s: i.at.UTC().Format("15:04:05") + "  ", st: faint}}
+		l := canvas.Line{{Text: i.at.UTC().Format("15:04:05") + "  ", Style: canvas.Faint}}
 		if named {
-			l = append(l, span{s: i.group + "  ", st: strong})
+			l = append(l, canvas.Span{Text: i.group + "  ", Style: canvas.Strong})
 		}
-		out = append(out, append(l, span{s: strings.ReplaceAll(i.words, "\n", " "), st: i.st}))
+		out = append(out, append(l, canvas.Span{Text: strings.ReplaceAll(i.words, "\n", " "), Style: i.st}))
 	}
 	if len(out) == 0 && rows > 0 {
 		words := "nothing since the dashboard was opened"
 		if m.height == 0 { // one frame was not open for any time
 			words = "no events are kept"
 		}
-		out = append(out, line{{s: words, st: faint}})
+		out = append(out, canvas.Line{{Text: words, Style: canvas.Faint}})
 	}
 	return out
 }

@@ -7,10 +7,12 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/mysql-mfg/mfg/tui/canvas"
 )
 
 // trust is how old the screen is, in words.
-func (m Model) trust() line {
+func (m Model) trust() canvas.Line {
 	quiet, stale := m.stale()
 	resource := "no custom resource"
 	if m.objects {
@@ -18,19 +20,19 @@ func (m Model) trust() line {
 	}
 	switch {
 	case m.heardAt.IsZero() && m.link.Error != "" && m.objectErr != "":
-		return line{{s: "NO OPERATOR, " + resource, st: bad}}
+		return canvas.Line{{Text: "NO OPERATOR, " + resource, Style: canvas.Bad}}
 	case m.fallen && m.objectErr != "":
-		return line{{s: fmt.Sprintf("STALE for %s, %s", seconds(quiet), resource), st: bad}}
+		return canvas.Line{{Text: fmt.Sprintf("STALE for %s, %s", seconds(quiet), resource), Style: canvas.Bad}}
 	case m.heardAt.IsZero() && m.link.Error != "":
-		return line{{s: "NO OPERATOR, custom resource only", st: warn}}
+		return canvas.Line{{Text: "NO OPERATOR, custom resource only", Style: canvas.Warn}}
 	case m.heardAt.IsZero():
-		return line{{s: "connecting", st: warn}}
+		return canvas.Line{{Text: "connecting", Style: canvas.Warn}}
 	case m.fallen:
-		return line{{s: fmt.Sprintf("STALE for %s, custom resource only", seconds(quiet)), st: bad}}
+		return canvas.Line{{Text: fmt.Sprintf("STALE for %s, custom resource only", seconds(quiet)), Style: canvas.Bad}}
 	case stale:
-		return line{{s: fmt.Sprintf("STALE for %s", seconds(quiet)), st: bad}}
+		return canvas.Line{{Text: fmt.Sprintf("STALE for %s", seconds(quiet)), Style: canvas.Bad}}
 	}
-	return line{{s: "live", st: good}}
+	return canvas.Line{{Text: "live", Style: canvas.Good}}
 }
 
 // resourceAge is how long ago the custom resources were last heard of: without an error nothing of them has changed since.

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+
+	"github.com/mysql-mfg/mfg/tui/feed"
 )
 
 // noticeFor is how long the answer to a key stays on the screen.
@@ -38,15 +40,15 @@ func (m *Model) take(msg tea.Msg) tea.Cmd {
 	case tick:
 		m.pass(time.Time(msg))
 		return tea.Batch(nextTick(), m.asks())
-	case Changes:
+	case feed.Changes:
 		m.absorbChanges(msg)
-	case Objects:
+	case feed.Objects:
 		m.absorbObjects(msg)
 	case events:
-		m.heardEvents(Heard(msg))
+		m.heardEvents(Answer(msg))
 	case why:
-		if Heard(msg).name() == m.open {
-			m.why = Heard(msg)
+		if Answer(msg).name() == m.open {
+			m.why = Answer(msg)
 		}
 	case done:
 		m.notice, m.noticeAt = outcome(msg), m.now
@@ -69,8 +71,8 @@ func (m *Model) pass(now time.Time) {
 }
 
 type (
-	events Heard
-	why    Heard
+	events Answer
+	why    Answer
 )
 
 // asks are the questions about the open group that are due.
@@ -98,7 +100,7 @@ func (g *group) deciding() bool {
 	return d != nil && (d.Verdict != verdictNothing || g.report.Transition != nil)
 }
 
-func (m *Model) heardEvents(h Heard) {
+func (m *Model) heardEvents(h Answer) {
 	if g := m.groups[h.name()]; g != nil {
 		g.eventsErr = h.Error
 		if h.Error == "" {

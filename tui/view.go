@@ -13,6 +13,8 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
+	"github.com/mysql-mfg/mfg/tui/canvas"
+	"github.com/mysql-mfg/mfg/tui/feed"
 )
 
 // The smallest screen on which anything can be said.
@@ -23,7 +25,7 @@ const (
 
 // View draws the screen.
 func (m Model) View() tea.View {
-	v := tea.NewView(m.frame().draw(m.options.Colour))
+	v := tea.NewView(m.frame().Draw(m.options.Colour))
 	v.AltScreen = true
 	v.WindowTitle = "mfg"
 	return v
@@ -32,13 +34,13 @@ func (m Model) View() tea.View {
 // Once is one frame without any control sequence, as high as it needs to be, for a ticket.
 func (m Model) Once(width int) string {
 	m.width, m.height = width, 0
-	return append(block{m.header()}, m.body(width)...).bare()
+	return append(canvas.Block{m.header()}, m.body(width)...).Bare()
 }
 
 // frame is exactly as large as the terminal.
-func (m Model) frame() block {
+func (m Model) frame() canvas.Block {
 	if m.width < leastWidth || m.height < leastHeight {
-		return block{{{s: m.signs.clip(fmt.Sprintf("%dx%d is too small", m.width, m.height), m.width)}}}
+		return canvas.Block{{{Text: m.signs.Clip(fmt.Sprintf("%dx%d is too small", m.width, m.height), m.width)}}}
 	}
 	rows := m.bodyRows()
 	body := m.body(m.width)
@@ -50,16 +52,16 @@ func (m Model) frame() block {
 	}
 	if hidden > 0 {
 		body = body[:rows]
-		body[rows-1] = line{{s: fmt.Sprintf("%s %d more lines: space", m.signs.ellipsis, hidden+1), st: faint}}
+		body[rows-1] = canvas.Line{{Text: fmt.Sprintf("%s %d more lines: space", m.signs.Ellipsis, hidden+1), Style: canvas.Faint}}
 	}
-	out := block{m.header()}
+	out := canvas.Block{m.header()}
 	out = append(out, body...)
 	for len(out) < m.height-1 {
 		out = append(out, nil)
 	}
 	out = append(out[:m.height-1], m.footer())
 	for i := range out {
-		out[i] = m.signs.fit(out[i], m.width)
+		out[i] = m.signs.Fit(out[i], m.width)
 	}
 	return out
 }
@@ -67,7 +69,7 @@ func (m Model) frame() block {
 // bodyRows is what is left between header and footer.
 func (m Model) bodyRows() int { return m.height - 2 }
 
-func (m Model) body(width int) block {
+func (m Model) body(width int) canvas.Block {
 	switch m.page {
 	case pageGroup:
 		return m.groupPage(width)
@@ -81,19 +83,19 @@ func (m Model) body(width int) block {
 }
 
 // header says what is shown and how far it is to be believed.
-func (m Model) header() line {
-	left := line{{s: " mfg ", st: chosen}, {s: " "}, {s: m.where(), st: strong}}
-	right := append(m.trust(), span{s: "  " + m.clock().UTC().Format("15:04:05Z"), st: faint})
+func (m Model) header() canvas.Line {
+	left := canvas.Line{{Text: " mfg ", Style: canvas.Chosen}, {Text: " "}, {Text: m.where(), Style: canvas.Strong}}
+	right := append(m.trust(), canvas.Span{Text: "  " + m.clock().UTC().Format("15:04:05Z"), Style: canvas.Faint})
 	if m.options.AllowActions {
-		right = append(right, span{s: "  actions"})
+		right = append(right, canvas.Span{Text: "  actions"})
 	} else {
-		right = append(right, span{s: "  read-only", st: faint})
+		right = append(right, canvas.Span{Text: "  read-only", Style: canvas.Faint})
 	}
-	room := m.width - right.width() - 1
+	room := m.width - right.Width() - 1
 	if room < 12 {
 		return left
 	}
-	return append(m.signs.fit(left, room), append(line{{s: " "}}, right...)...)
+	return append(m.signs.Fit(left, room), append(canvas.Line{{Text: " "}}, right...)...)
 }
 
 func (m Model) where() string {
@@ -124,14 +126,14 @@ func (m Model) where() string {
 }
 
 // footer is the prompt, the answer to the last key, or what can be pressed.
-func (m Model) footer() line {
+func (m Model) footer() canvas.Line {
 	switch {
 	case m.prompt == promptCommand:
-		return line{{s: ":" + m.typed}, {s: " ", st: chosen}}
+		return canvas.Line{{Text: ":" + m.typed}, {Text: " ", Style: canvas.Chosen}}
 	case m.prompt == promptFilter:
-		return line{{s: "/" + m.typed}, {s: " ", st: chosen}, {s: fmt.Sprintf("  %d found", len(m.order)), st: faint}}
+		return canvas.Line{{Text: "/" + m.typed}, {Text: " ", Style: canvas.Chosen}, {Text: fmt.Sprintf("  %d found", len(m.order)), Style: canvas.Faint}}
 	case m.notice != "":
-		return line{{s: m.notice, st: warn}}
+		return canvas.Line{{Text: m.notice, Style: canvas.Warn}}
 	}
 	keys := "enter open  / filter  : command  x why  s sort  ? help  q quit"
 	switch m.page {
@@ -147,7 +149,7 @@ func (m Model) footer() line {
 			keys = "filter /" + m.filter + " (esc ends it)  " + keys
 		}
 	}
-	return line{{s: keys, st: faint}}
+	return canvas.Line{{Text: keys, Style: canvas.Faint}}
 }
 
 // listRows is how many groups are seen at once.
@@ -175,13 +177,13 @@ func (m Model) newsRows() int {
 	return 0
 }
 
-func (m Model) listPage(width int) block {
+func (m Model) listPage(width int) canvas.Block {
 	rows := m.listRows()
 	first := m.firstRow(rows)
 	columns := m.listColumns(width, first, min(len(m.order), first+rows))
-	out := m.table(columns, width)
+	out := m.signs.Table(columns, width)
 	if m.isBlind() && len(m.order) > 0 {
-		out = append(block{m.signs.fit(line{{s: "  this is old: " + m.objectErr, st: bad}}, width)}, out...)
+		out = append(canvas.Block{m.signs.Fit(canvas.Line{{Text: "  this is old: " + m.objectErr, Style: canvas.Bad}}, width)}, out...)
 	}
 	if len(m.order) == 0 {
 		out = append(out, m.nothing())
@@ -193,20 +195,20 @@ func (m Model) listPage(width int) block {
 	for len(out) < m.bodyRows()-news {
 		out = append(out, nil)
 	}
-	out = append(out, m.rule("News", width))
+	out = append(out, m.signs.Rule("News", width))
 	return append(out, m.newsBlock(m.news, news-1, true)...)
 }
 
-func (m Model) nothing() line {
+func (m Model) nothing() canvas.Line {
 	switch {
 	case m.filter != "":
-		return line{{s: "  no group matches /" + m.filter, st: warn}}
+		return canvas.Line{{Text: "  no group matches /" + m.filter, Style: canvas.Warn}}
 	case m.objectErr != "":
-		return line{{s: "  " + m.objectErr, st: bad}}
+		return canvas.Line{{Text: "  " + m.objectErr, Style: canvas.Bad}}
 	case !m.objects && m.heardAt.IsZero():
-		return line{{s: "  asking the API server and the operator" + m.signs.ellipsis, st: faint}}
+		return canvas.Line{{Text: "  asking the API server and the operator" + m.signs.Ellipsis, Style: canvas.Faint}}
 	}
-	return line{{s: "  there are no groups here", st: faint}}
+	return canvas.Line{{Text: "  there are no groups here", Style: canvas.Faint}}
 }
 
 // firstRow keeps the cursor on the screen.
@@ -219,47 +221,47 @@ func (m Model) firstRow(rows int) int {
 	return 0
 }
 
-func (m Model) listColumns(width, from, to int) []column {
-	mark := column{title: " "}
-	name := column{title: "GROUP", most: 44}
-	status := column{title: "STATUS"}
-	active := column{title: "ACTIVE", most: 24}
-	sites := column{title: "SITES"}
-	lag := column{title: "LAG"}
-	plot := column{title: "LAG, LAST MINUTE", drop: 3}
-	behind := column{title: "BEHIND", drop: 2}
-	epoch := column{title: "EPOCH", drop: 5}
-	loss := column{title: "IF LOST NOW", drop: 4, most: 24}
-	problem := column{title: "PROBLEM", drop: 1, most: 40}
+func (m Model) listColumns(width, from, to int) []canvas.Column {
+	mark := canvas.Column{Title: " "}
+	name := canvas.Column{Title: "GROUP", Most: 44}
+	status := canvas.Column{Title: "STATUS"}
+	active := canvas.Column{Title: "ACTIVE", Most: 24}
+	sites := canvas.Column{Title: "SITES"}
+	lag := canvas.Column{Title: "LAG"}
+	plot := canvas.Column{Title: "LAG, LAST MINUTE", Drop: 3}
+	behind := canvas.Column{Title: "BEHIND", Drop: 2}
+	epoch := canvas.Column{Title: "EPOCH", Drop: 5}
+	loss := canvas.Column{Title: "IF LOST NOW", Drop: 4, Most: 24}
+	problem := canvas.Column{Title: "PROBLEM", Drop: 1, Most: 40}
 	plotWidth := min(60, max(10, width/5))
 	for _, key := range m.order[from:to] {
 		g := m.groups[key]
 		r := g.report
-		sign := span{s: " "}
+		sign := canvas.Span{Text: " "}
 		if key == m.cursor {
-			sign = span{s: ">", st: chosen}
+			sign = canvas.Span{Text: ">", Style: canvas.Chosen}
 		}
-		mark.cells = append(mark.cells, sign)
-		name.cells = append(name.cells, span{s: m.shortName(r), st: strong})
-		status.cells = append(status.cells, span{s: statusSign(r) + string(r.Summary), st: summaryStyle(r.Summary)})
-		active.cells = append(active.cells, span{s: orNone(r.ActiveSite)})
-		sites.cells = append(sites.cells, sitesSpan(r.Sites))
+		mark.Cells = append(mark.Cells, sign)
+		name.Cells = append(name.Cells, canvas.Span{Text: m.shortName(r), Style: canvas.Strong})
+		status.Cells = append(status.Cells, canvas.Span{Text: statusSign(r) + string(r.Summary), Style: summaryStyle(r.Summary)})
+		active.Cells = append(active.Cells, canvas.Span{Text: orNone(r.ActiveSite)})
+		sites.Cells = append(sites.Cells, sitesSpan(r.Sites))
 		worst := g.worst()
-		lag.cells = append(lag.cells, span{s: lagWords(worst.LagSeconds)})
-		behind.cells = append(behind.cells, span{s: countWords(worst.Behind)})
+		lag.Cells = append(lag.Cells, canvas.Span{Text: lagWords(worst.LagSeconds)})
+		behind.Cells = append(behind.Cells, canvas.Span{Text: countWords(worst.Behind)})
 		samples := g.lags(min(plotWidth, 60))
-		p := m.signs.spark(samples, plotWidth, 1, greatest(samples, 1))
-		plot.cells = append(plot.cells, p[0][0])
-		epoch.cells = append(epoch.cells, span{s: fmt.Sprint(r.Epoch)})
-		loss.cells = append(loss.cells, forecastSpan(r.Forecast))
-		problem.cells = append(problem.cells, problemSpan(r))
+		p := m.signs.Spark(samples, plotWidth, 1, canvas.Greatest(samples, 1))
+		plot.Cells = append(plot.Cells, p[0][0])
+		epoch.Cells = append(epoch.Cells, canvas.Span{Text: fmt.Sprint(r.Epoch)})
+		loss.Cells = append(loss.Cells, forecastSpan(r.Forecast))
+		problem.Cells = append(problem.Cells, problemSpan(r))
 	}
-	return []column{mark, name, status, active, sites, lag, behind, plot, epoch, loss, problem}
+	return []canvas.Column{mark, name, status, active, sites, lag, behind, plot, epoch, loss, problem}
 }
 
 func (m Model) shortName(r report.MysqlFailoverGroupReport) string {
 	if m.options.Namespace == "" {
-		return nameOf(r.Metadata.Namespace, r.Metadata.Name)
+		return feed.NameOf(r.Metadata.Namespace, r.Metadata.Name)
 	}
 	return r.Metadata.Name
 }
@@ -282,9 +284,9 @@ func (g *group) worst() report.Site {
 func (g *group) lags(n int) []float64 {
 	var out []float64
 	for _, t := range g.lag {
-		samples := t.last(n)
+		samples := t.Last(n)
 		for extra := len(samples) - len(out); extra > 0; extra-- {
-			out = append([]float64{unknownSample}, out...)
+			out = append([]float64{canvas.UnknownSample}, out...)
 		}
 		for i, v := range samples {
 			if at := len(out) - len(samples) + i; math.IsNaN(out[at]) || v > out[at] {
@@ -302,41 +304,41 @@ func statusSign(r report.MysqlFailoverGroupReport) string {
 	return "! "
 }
 
-func summaryStyle(s report.Summary) style {
+func summaryStyle(s report.Summary) canvas.Style {
 	switch s {
 	case report.SummaryReady:
-		return good
+		return canvas.Good
 	case report.SummarySplitBrain, report.SummaryUnavailable:
-		return bad
+		return canvas.Bad
 	case report.SummaryDegraded, report.SummaryFailingOver, report.SummaryBootstrapping, report.SummaryUnknown:
 	}
-	return warn
+	return canvas.Warn
 }
 
-func stateStyle(s report.Site) style {
+func stateStyle(s report.Site) canvas.Style {
 	if s.Foreign {
-		return bad
+		return canvas.Bad
 	}
 	switch v1alpha1.SiteState(s.State) {
 	case v1alpha1.SitePrimary, v1alpha1.SiteReplica:
-		return good
+		return canvas.Good
 	case v1alpha1.SiteDiverged, v1alpha1.SiteUnreachable:
-		return bad
+		return canvas.Bad
 	case v1alpha1.SitePending, v1alpha1.SiteFenced, v1alpha1.SiteCloning, v1alpha1.SiteDetached:
 	}
-	return warn
+	return canvas.Warn
 }
 
-func sitesSpan(sites []report.Site) span {
+func sitesSpan(sites []report.Site) canvas.Span {
 	fit := 0
 	for _, s := range sites {
 		if s.Fit() {
 			fit++
 		}
 	}
-	out := span{s: fmt.Sprintf("%d/%d", fit, len(sites))}
+	out := canvas.Span{Text: fmt.Sprintf("%d/%d", fit, len(sites))}
 	if fit < len(sites) {
-		out.st = warn
+		out.Style = canvas.Warn
 	}
 	return out
 }
@@ -358,22 +360,22 @@ func countWords(n *int64) string {
 	return fmt.Sprint(*n)
 }
 
-func forecastSpan(f *report.Forecast) span {
+func forecastSpan(f *report.Forecast) canvas.Span {
 	switch {
 	case f == nil:
-		return span{s: "-"}
+		return canvas.Span{Text: "-"}
 	case f.BlockedBy != "":
-		return span{s: "blocked: " + string(f.BlockedBy), st: warn}
+		return canvas.Span{Text: "blocked: " + string(f.BlockedBy), Style: canvas.Warn}
 	case f.Site == "":
-		return span{s: "nobody takes over", st: bad}
+		return canvas.Span{Text: "nobody takes over", Style: canvas.Bad}
 	}
-	return span{s: f.Site + " takes over"}
+	return canvas.Span{Text: f.Site + " takes over"}
 }
 
-func problemSpan(r report.MysqlFailoverGroupReport) span {
+func problemSpan(r report.MysqlFailoverGroupReport) canvas.Span {
 	if len(r.Problems) == 0 {
-		return span{s: "-", st: faint}
+		return canvas.Span{Text: "-", Style: canvas.Faint}
 	}
 	p := r.Problems[0]
-	return span{s: strings.TrimSpace(string(p.Reason) + " " + p.Site), st: warn}
+	return canvas.Span{Text: strings.TrimSpace(string(p.Reason) + " " + p.Site), Style: canvas.Warn}
 }

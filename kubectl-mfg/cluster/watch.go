@@ -19,7 +19,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
-	"github.com/mysql-mfg/mfg/tui"
+	"github.com/mysql-mfg/mfg/tui/feed"
 )
 
 const (
@@ -31,33 +31,33 @@ const (
 
 // Routes are the ways to the operator's stream: the API server's proxy to the Service, which needs no more than the
 // user's own login, then a forwarded port.
-func (a *API) Routes(operatorNamespace, namespace string) []tui.Route {
+func (a *API) Routes(operatorNamespace, namespace string) []feed.Route {
 	query := url.Values{}
 	if namespace != "" {
 		query.Set(wire.ParamNamespace, namespace)
 	}
-	return []tui.Route{
-		{Name: "service proxy", Open: func(context.Context) (tui.Address, error) { return a.proxyAddress(operatorNamespace, query) }},
-		{Name: "port-forward", Open: func(ctx context.Context) (tui.Address, error) {
+	return []feed.Route{
+		{Name: "service proxy", Open: func(context.Context) (feed.Address, error) { return a.proxyAddress(operatorNamespace, query) }},
+		{Name: "port-forward", Open: func(ctx context.Context) (feed.Address, error) {
 			port, end, err := a.forward(ctx, operatorNamespace, wire.PortOperatorAuxiliary)
 			if err != nil {
-				return tui.Address{}, err
+				return feed.Address{}, err
 			}
 			at := url.URL{Scheme: "http", Host: "127.0.0.1:" + strconv.Itoa(port), Path: wire.PathWSStatus, RawQuery: query.Encode()}
-			return tui.Address{URL: at.String(), Close: end}, nil
+			return feed.Address{URL: at.String(), Close: end}, nil
 		}},
 	}
 }
 
 // proxyAddress is where the API server's proxy offers the stream, with all that a kubeconfig says on how to log in.
-func (a *API) proxyAddress(operatorNamespace string, query url.Values) (tui.Address, error) {
+func (a *API) proxyAddress(operatorNamespace string, query url.Values) (feed.Address, error) {
 	config, err := a.config.TransportConfig()
 	if err != nil {
-		return tui.Address{}, fmt.Errorf("prepare request: %w", err)
+		return feed.Address{}, fmt.Errorf("prepare request: %w", err)
 	}
 	tlsConfig, err := transport.TLSConfigFor(config)
 	if err != nil {
-		return tui.Address{}, fmt.Errorf("prepare request: %w", err)
+		return feed.Address{}, fmt.Errorf("prepare request: %w", err)
 	}
 	proxy := a.config.Proxy
 	if proxy == nil {
@@ -65,7 +65,7 @@ func (a *API) proxyAddress(operatorNamespace string, query url.Values) (tui.Addr
 	}
 	at := a.service(operatorNamespace).Suffix(wire.PathWSStatus).URL()
 	at.RawQuery = query.Encode()
-	return tui.Address{
+	return feed.Address{
 		URL: at.String(), TLS: tlsConfig, Proxy: proxy,
 		Wrap: func(rt http.RoundTripper) (http.RoundTripper, error) {
 			return transport.HTTPWrappersForConfig(config, rt)
@@ -74,18 +74,18 @@ func (a *API) proxyAddress(operatorNamespace string, query url.Values) (tui.Addr
 }
 
 // Watch lists, then follows what changes. Who may list and not watch gets a list every few seconds.
-func (a *API) Watch(ctx context.Context, namespace string, deliver func(tui.Objects)) {
+func (a *API) Watch(ctx context.Context, namespace string, deliver func(feed.Objects)) {
 	for ctx.Err() == nil {
 		groups, version, err := a.list(ctx, namespace)
 		if ctx.Err() != nil {
 			return
 		}
 		if err != nil {
-			deliver(tui.Objects{Error: err.Error(), At: time.Now()})
+			deliver(feed.Objects{Error: err.Error(), At: time.Now()})
 			wait(ctx, relistAfter)
 			continue
 		}
-		o := tui.Objects{Whole: true, At: time.Now()}
+		o := feed.Objects{Whole: true, At: time.Now()}
 		for i := range groups {
 			o.Changed = append(o.Changed, &groups[i])
 		}
@@ -106,7 +106,7 @@ func wait(ctx context.Context, d time.Duration) {
 }
 
 // watchFrom follows changes until the API server ends the watch; nil if that was in order.
-func (a *API) watchFrom(ctx context.Context, namespace, version string, deliver func(tui.Objects)) error {
+func (a *API) watchFrom(ctx context.Context, namespace, version string, deliver func(feed.Objects)) error {
 	w, err := a.groups.Get().NamespaceIfScoped(namespace, namespace != "").Resource(cli.Resource).
 		Param("watch", "true").Param("allowWatchBookmarks", "true").Param("resourceVersion", version).
 		Param("timeoutSeconds", strconv.Itoa(watchSeconds)).Watch(ctx)
@@ -130,8 +130,8 @@ func (a *API) watchFrom(ctx context.Context, namespace, version string, deliver 
 	return nil
 }
 
-func objectsOf(e watch.Event) (tui.Objects, error) {
-	o := tui.Objects{At: time.Now()}
+func objectsOf(e watch.Event) (feed.Objects, error) {
+	o := feed.Objects{At: time.Now()}
 	if e.Type == watch.Error {
 		return o, fmt.Errorf("watch groups: %w", apierrors.FromObject(e.Object))
 	}

@@ -30,6 +30,7 @@ import (
 	"github.com/mysql-mfg/mfg/kubectl-mfg/live"
 	"github.com/mysql-mfg/mfg/operator/server"
 	"github.com/mysql-mfg/mfg/tui"
+	"github.com/mysql-mfg/mfg/tui/feed"
 )
 
 const streamPath = "/api/v1/namespaces/mfg-system/services/mfg-auxiliary:8082/proxy/ws/status"
@@ -224,7 +225,7 @@ func TestWatchGroups(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	step := 0
-	c.Watch(ctx, "shop", func(o tui.Objects) {
+	c.Watch(ctx, "shop", func(o feed.Objects) {
 		switch step++; step {
 		case 1:
 			if !o.Whole || len(o.Changed) != 1 || o.Changed[0].Status.Epoch != 7 {
@@ -251,7 +252,7 @@ func TestWatchTellsWhy(t *testing.T) {
 	f.answers[groupsPath+"/namespaces/shop/mysqlfailovergroups"] = status(http.StatusForbidden, metav1.StatusReasonForbidden, "may not list")
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	clusterAt(t, f).Watch(ctx, "shop", func(o tui.Objects) {
+	clusterAt(t, f).Watch(ctx, "shop", func(o feed.Objects) {
 		if !strings.Contains(o.Error, "may not list") {
 			t.Errorf("%+v", o)
 		}

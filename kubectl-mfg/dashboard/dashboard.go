@@ -17,6 +17,7 @@ import (
 	"github.com/mysql-mfg/mfg/kubectl-mfg/request"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/screen"
 	"github.com/mysql-mfg/mfg/tui"
+	"github.com/mysql-mfg/mfg/tui/feed"
 )
 
 // Cluster is what the dashboard follows, and what its keys ask for.
@@ -24,9 +25,9 @@ type Cluster interface {
 	request.Cluster
 	inspect.Cluster
 	// Routes are the ways to the operator's stream, the best first.
-	Routes(operatorNamespace, namespace string) []tui.Route
+	Routes(operatorNamespace, namespace string) []feed.Route
 	// Watch follows the groups of a namespace, or of all for "", until the context ends.
-	Watch(ctx context.Context, namespace string, deliver func(tui.Objects))
+	Watch(ctx context.Context, namespace string, deliver func(feed.Objects))
 }
 
 // Op is `kubectl mfg dashboard`.
@@ -63,8 +64,8 @@ func (op *Op) Run(ctx context.Context, env cli.Environment, c Cluster) (int, err
 		namespace = ""
 	}
 	feeds := tui.Feeds{
-		Stream: &tui.Stream{Routes: c.Routes(op.OperatorNamespace, namespace), Now: env.Now},
-		Watch:  func(ctx context.Context, deliver func(tui.Objects)) { c.Watch(ctx, namespace, deliver) },
+		Stream: &feed.Stream{Routes: c.Routes(op.OperatorNamespace, namespace), Now: env.Now},
+		Watch:  func(ctx context.Context, deliver func(feed.Objects)) { c.Watch(ctx, namespace, deliver) },
 	}
 	if op.Once {
 		return op.once(ctx, env, tui.New(op.options(ctx, env, c, namespace)), feeds)
@@ -85,8 +86,8 @@ func (op *Op) options(ctx context.Context, env cli.Environment, c Cluster, names
 	return tui.Options{
 		Namespace: namespace, Group: op.Group, Now: env.Now(), AllowActions: op.AllowActions,
 		Colour: cli.Colored(op.Color, env), ASCII: op.ASCII || !SpeaksUnicode(env.Getenv),
-		Events:  func(namespace, group string) tui.Heard { return op.events(ctx, env, c, tui.Named(namespace, group)) },
-		Why:     func(namespace, group string) tui.Heard { return op.why(ctx, env, c, tui.Named(namespace, group)) },
+		Events:  func(namespace, group string) tui.Answer { return op.events(ctx, env, c, tui.Named(namespace, group)) },
+		Why:     func(namespace, group string) tui.Answer { return op.why(ctx, env, c, tui.Named(namespace, group)) },
 		Perform: func(a tui.Action) tui.Deed { return NewAction(env, c, op.OperatorNamespace, a) },
 	}
 }
@@ -125,7 +126,7 @@ func (op *Op) once(ctx context.Context, env cli.Environment, m tui.Model, feeds 
 	return cli.ExitHealthy, nil
 }
 
-func (op *Op) events(ctx context.Context, env cli.Environment, c Cluster, h tui.Heard) tui.Heard {
+func (op *Op) events(ctx context.Context, env cli.Environment, c Cluster, h tui.Answer) tui.Answer {
 	ctx, cancel := context.WithTimeout(ctx, live.Timeout)
 	defer cancel()
 	events := inspect.Events{Namespace: h.Namespace, Group: h.Group}
@@ -137,7 +138,7 @@ func (op *Op) events(ctx context.Context, env cli.Environment, c Cluster, h tui.
 	return h
 }
 
-func (op *Op) why(ctx context.Context, env cli.Environment, c Cluster, h tui.Heard) tui.Heard {
+func (op *Op) why(ctx context.Context, env cli.Environment, c Cluster, h tui.Answer) tui.Answer {
 	ctx, cancel := context.WithTimeout(ctx, live.Timeout)
 	defer cancel()
 	explain := inspect.Explain{Namespace: h.Namespace, Group: h.Group, OperatorNamespace: op.OperatorNamespace}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package tui
+package feed
 
 import (
 	"slices"
@@ -8,7 +8,6 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
-	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
 )
 
 // Told is a group as the operator told it, and the operator's clock then.
@@ -17,7 +16,8 @@ type Told struct {
 	Clock  time.Time
 }
 
-func (t Told) name() string { return nameOf(t.Status.Namespace, t.Status.Group) }
+// Name is namespace/name of the group.
+func (t Told) Name() string { return NameOf(t.Status.Namespace, t.Status.Group) }
 
 func (t Told) same(o Told) bool {
 	return t.Status.Group == o.Status.Group && t.Status.Namespace == o.Status.Namespace
@@ -57,10 +57,10 @@ func (c *Changes) add(later Changes) {
 		} else {
 			c.Groups = append(c.Groups, t)
 		}
-		c.Gone = slices.DeleteFunc(c.Gone, func(gone string) bool { return gone == t.name() })
+		c.Gone = slices.DeleteFunc(c.Gone, func(gone string) bool { return gone == t.Name() })
 	}
 	for _, gone := range later.Gone {
-		c.Groups = slices.DeleteFunc(c.Groups, func(o Told) bool { return o.name() == gone })
+		c.Groups = slices.DeleteFunc(c.Groups, func(o Told) bool { return o.Name() == gone })
 		c.Gone = append(c.Gone, gone)
 	}
 	if !later.At.IsZero() {
@@ -82,19 +82,5 @@ type Objects struct {
 	At    time.Time
 }
 
-// Heard is what was asked for about one group.
-type Heard struct {
-	Namespace, Group string
-	Events           []report.Event
-	// Why is what the operator says of its decision, as a page; Deciding is the rule that decides.
-	Why      string
-	Deciding *wire.ExplainedRule
-	Error    string
-}
-
-// Named is an answer about a group that says nothing yet.
-func Named(namespace, group string) Heard { return Heard{Namespace: namespace, Group: group} }
-
-func (h Heard) name() string { return nameOf(h.Namespace, h.Group) }
-
-func nameOf(namespace, name string) string { return namespace + "/" + name }
+// NameOf is how a group is called here: namespace/name.
+func NameOf(namespace, name string) string { return namespace + "/" + name }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package tui
+package canvas
 
 import (
 	"math"
@@ -9,21 +9,21 @@ import (
 	"github.com/NimbleMarkets/ntcharts/v2/sparkline"
 )
 
-// history is how many samples are kept of each plot, one a second.
-const history = 180
+// History is how many samples are kept of each plot, one a second.
+const History = 180
 
-// unknownSample stands for a second in which nobody knew.
-var unknownSample = math.NaN()
+// UnknownSample stands for a second in which nobody knew.
+var UnknownSample = math.NaN()
 
-// trace is a ring of samples, the newest last.
-type trace struct {
+// Trace is a ring of samples, the newest last.
+type Trace struct {
 	ring []float64
 	next int
 	// pushed counts samples; drawn is the plot of that many, as it was asked for last.
 	pushed int
 	drawn  struct {
 		as   drawnAs
-		plot block
+		plot Block
 	}
 }
 
@@ -34,18 +34,19 @@ type drawnAs struct {
 	ascii                 bool
 }
 
-func (t *trace) push(v float64) {
+// Push adds a sample, and drops the oldest where there are too many.
+func (t *Trace) Push(v float64) {
 	t.pushed++
-	if len(t.ring) < history {
+	if len(t.ring) < History {
 		t.ring = append(t.ring, v)
 		return
 	}
 	t.ring[t.next] = v
-	t.next = (t.next + 1) % history
+	t.next = (t.next + 1) % History
 }
 
-// last are the newest n samples, the oldest of them first.
-func (t *trace) last(n int) []float64 {
+// Last are the newest n samples, the oldest of them first.
+func (t *Trace) Last(n int) []float64 {
 	n = min(n, len(t.ring))
 	out := make([]float64, 0, n)
 	for i := len(t.ring) - n; i < len(t.ring); i++ {
@@ -54,8 +55,8 @@ func (t *trace) last(n int) []float64 {
 	return out
 }
 
-// greatest is the greatest known sample, and at least the floor: jitter near 0 is no mountain.
-func greatest(samples []float64, floor float64) float64 {
+// Greatest is the greatest known sample, and at least the floor: jitter near 0 is no mountain.
+func Greatest(samples []float64, floor float64) float64 {
 	for _, v := range samples {
 		if !math.IsNaN(v) {
 			floor = max(floor, v)
@@ -64,11 +65,11 @@ func greatest(samples []float64, floor float64) float64 {
 	return floor
 }
 
-// course plots a trace. A screen is drawn several times between two samples, so the last plot is kept.
-func (g glyphs) course(t *trace, width, height int, top float64) block {
-	as := drawnAs{t.pushed, width, height, top, g.ascii}
+// Course plots a trace. A screen is drawn several times between two samples, so the last plot is kept.
+func (g Glyphs) Course(t *Trace, width, height int, top float64) Block {
+	as := drawnAs{t.pushed, width, height, top, g.IsASCII}
 	if t.drawn.as != as {
-		t.drawn.as, t.drawn.plot = as, g.spark(t.last(width), width, height, top)
+		t.drawn.as, t.drawn.plot = as, g.Spark(t.Last(width), width, height, top)
 	}
 	return t.drawn.plot
 }
@@ -79,14 +80,14 @@ var (
 	asciiLevels   = []rune("_.:-=+*#")
 )
 
-// spark plots samples, the newest at the right. A known 0 is a thin line, what is not known is blank. Plots of one line
+// Spark plots samples, the newest at the right. A known 0 is a thin line, what is not known is blank. Plots of one line
 // are drawn here: there are a hundred on a screen, and a canvas for each would take most of the time of a frame.
-func (g glyphs) spark(samples []float64, width, height int, top float64) block {
+func (g Glyphs) Spark(samples []float64, width, height int, top float64) Block {
 	if width <= 0 {
 		return nil
 	}
-	if height == 1 || g.ascii {
-		return block{{{s: g.oneLine(samples, width, top)}}}
+	if height == 1 || g.IsASCII {
+		return Block{{{Text: g.oneLine(samples, width, top)}}}
 	}
 	least := top / float64(8*height) // one eighth of a cell
 	m := sparkline.New(width, height, sparkline.WithMaxValue(top), sparkline.WithNoAutoMaxValue())
@@ -98,16 +99,16 @@ func (g glyphs) spark(samples []float64, width, height int, top float64) block {
 		m.Push(min(top, max(v, least)))
 	}
 	m.Draw()
-	var out block
+	var out Block
 	for row := range strings.SplitSeq(m.View(), "\n") {
-		out = append(out, line{{s: row}})
+		out = append(out, Line{{Text: row}})
 	}
 	return out
 }
 
-func (g glyphs) oneLine(samples []float64, width int, top float64) string {
+func (g Glyphs) oneLine(samples []float64, width int, top float64) string {
 	levels := unicodeLevels
-	if g.ascii {
+	if g.IsASCII {
 		levels = asciiLevels
 	}
 	n := min(width, len(samples))
@@ -125,8 +126,8 @@ func (g glyphs) oneLine(samples []float64, width int, top float64) string {
 	return string(out)
 }
 
-// bar shows a share of 1. What is above 0 is never drawn as nothing, what is below 1 never as all.
-func (g glyphs) bar(share float64, width int) string {
+// Bar shows a share of 1. What is above 0 is never drawn as nothing, what is below 1 never as all.
+func (g Glyphs) Bar(share float64, width int) string {
 	n := int(math.Round(min(1, max(0, share)) * float64(width)))
 	switch {
 	case share > 0 && n == 0:

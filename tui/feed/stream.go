@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package tui
+// Package feed is what the dashboard hears: the stream from the operator over a WebSocket, which only this package knows, and the custom
+// resources as the plugin watches them.
+package feed
 
 import (
 	"context"
@@ -46,8 +48,8 @@ const (
 	// silenceTimeout is after how long without a message the connection counts as lost: the operator says something at
 	// least every 10 s.
 	silenceTimeout = 25 * time.Second
-	// deliverEvery is how often the dashboard is told at most: what changes faster nobody could read.
-	deliverEvery = 250 * time.Millisecond
+	// DeliverEvery is how often the dashboard is told at most: what changes faster nobody could read.
+	DeliverEvery = 250 * time.Millisecond
 	backoffLeast = 500 * time.Millisecond
 	backoffMost  = 8 * time.Second
 )
@@ -309,7 +311,7 @@ func (b *mailbox) deliver(ctx context.Context, deliver func(Changes)) {
 		b.mu.Unlock()
 		if any {
 			deliver(c)
-			pause(ctx, deliverEvery)
+			pause(ctx, DeliverEvery)
 		}
 	}
 }

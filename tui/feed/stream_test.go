@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package tui
+package feed
 
 import (
 	"context"
@@ -72,7 +72,7 @@ func has(group, message string) func(Changes) bool {
 }
 
 func says(group, message string) wire.GroupStatus {
-	return wire.GroupStatus{Namespace: "shop", Group: group, Message: message, ObservedAt: noon}
+	return wire.GroupStatus{Namespace: "shop", Group: group, Message: message, ObservedAt: time.Date(2026, 11, 3, 12, 0, 0, 0, time.UTC)}
 }
 
 // TestStream follows the operator's own server over a real connection: snapshot, deltas, a group that goes.
@@ -162,7 +162,7 @@ func scripted(t *testing.T, asked *atomic.Int32, messages ...wire.StreamMessage)
 }
 
 func message(kind wire.StreamType, seq int64, groups ...wire.GroupStatus) wire.StreamMessage {
-	return wire.StreamMessage{APIVersion: wire.StreamVersion, Type: kind, Seq: seq, TS: noon, Groups: groups}
+	return wire.StreamMessage{APIVersion: wire.StreamVersion, Type: kind, Seq: seq, TS: time.Date(2026, 11, 3, 12, 0, 0, 0, time.UTC), Groups: groups}
 }
 
 // TestStreamGap: what does not follow is not believed; only a new snapshot tells what was missed.
