@@ -19,8 +19,8 @@ func oneLine(page string) string { return strings.Join(strings.Fields(page), " "
 // TestSplitBrainComesFirst: two writers stand above an outage and a failover, and the news do not call the second one fenced.
 func TestSplitBrainComesFirst(t *testing.T) {
 	s := splitBrain(failingOver(begin(Options{})))
-	if s.m.order[0] != "shop/users" {
-		t.Errorf("the order is %v", s.m.order)
+	if s.m.fleet.order[0] != "shop/users" {
+		t.Errorf("the order is %v", s.m.fleet.order)
 	}
 	s.m.width, s.m.height = 120, 40
 	frame := s.m.frame().Bare()

@@ -225,15 +225,15 @@ func TestPrompt(t *testing.T) {
 	s.typing("/orderz")
 	s.keys("backspace")
 	s.typing("s")
-	if s.m.filter != "orders" || len(s.m.order) != 1 {
-		t.Errorf("filter %q shows %v", s.m.filter, s.m.order)
+	if s.m.fleet.filter != "orders" || len(s.m.fleet.order) != 1 {
+		t.Errorf("filter %q shows %v", s.m.fleet.filter, s.m.fleet.order)
 	}
 	s.send(tea.PasteMsg{Content: "\x1b[31m\n"})
 	if strings.ContainsAny(s.m.typed, "\x1b\n") {
 		t.Errorf("typed %q", s.m.typed)
 	}
 	s.keys("esc")
-	if s.m.filter != "" || s.m.prompt != promptNone || len(s.m.order) != 3 {
+	if s.m.fleet.filter != "" || s.m.prompt != promptNone || len(s.m.fleet.order) != 3 {
 		t.Error("esc does not end the filter")
 	}
 	s.typing(":q")
@@ -247,7 +247,7 @@ func TestPrompt(t *testing.T) {
 	}
 	s.keys("esc")
 	s.typing("/q")
-	if s.m.filter != "q" {
+	if s.m.fleet.filter != "q" {
 		t.Error("q typed into a filter is no letter")
 	}
 }
@@ -321,12 +321,12 @@ func TestHostileText(t *testing.T) {
 func TestSnapshotForgets(t *testing.T) {
 	s := newStory(Options{Namespace: "shop"})
 	s.tell(true, told("orders", 7, site("paris", "primary-candidate", 0, 0)), told("carts", 3, site("paris", "primary-candidate", 0, 0)))
-	if len(s.m.order) != 2 {
-		t.Fatalf("%v", s.m.order)
+	if len(s.m.fleet.order) != 2 {
+		t.Fatalf("%v", s.m.fleet.order)
 	}
 	s.tell(true, told("orders", 7, site("paris", "primary-candidate", 0, 0)))
-	if len(s.m.order) != 1 || s.m.groups["shop/carts"] != nil {
-		t.Errorf("%v", s.m.order)
+	if len(s.m.fleet.order) != 1 || s.m.fleet.groups["shop/carts"] != nil {
+		t.Errorf("%v", s.m.fleet.order)
 	}
 }
 
@@ -336,12 +336,12 @@ func TestObjectsForget(t *testing.T) {
 	carts, orders := object("carts", 3, "paris"), object("orders", 7, "paris")
 	s.send(feed.Objects{Whole: true, Changed: []*v1alpha1.MysqlFailoverGroup{carts, orders}, At: s.at})
 	s.send(feed.Objects{Changed: []*v1alpha1.MysqlFailoverGroup{orders}, At: s.at})
-	if len(s.m.order) != 2 {
-		t.Errorf("a change of another one: %v", s.m.order)
+	if len(s.m.fleet.order) != 2 {
+		t.Errorf("a change of another one: %v", s.m.fleet.order)
 	}
 	s.send(feed.Objects{Whole: true, Changed: []*v1alpha1.MysqlFailoverGroup{orders}, At: s.at})
-	if len(s.m.order) != 1 || s.m.groups["shop/carts"] != nil {
-		t.Errorf("a whole list without it: %v", s.m.order)
+	if len(s.m.fleet.order) != 1 || s.m.fleet.groups["shop/carts"] != nil {
+		t.Errorf("a whole list without it: %v", s.m.fleet.order)
 	}
 }
 
@@ -373,8 +373,8 @@ func TestLateWhy(t *testing.T) {
 func TestFallsBack(t *testing.T) {
 	s := begin(Options{Group: "orders"})
 	cut(s, fallBackAfter+2*time.Second)
-	g := s.m.groups["shop/orders"]
-	if !s.m.fallen || g.report.Facts.Source != "LastKnown" || g.report.Sites[1].LagSeconds != nil {
+	g := s.m.fleet.groups["shop/orders"]
+	if !s.m.fleet.fallen || g.report.Facts.Source != "LastKnown" || g.report.Sites[1].LagSeconds != nil {
 		t.Errorf("still believed: %+v", g.report.Facts)
 	}
 	o := object("orders", 8, "paris", "frankfurt", "madrid")
@@ -386,10 +386,10 @@ func TestFallsBack(t *testing.T) {
 	live := told("orders", 8, site("paris", "primary-candidate", 0, 0), site("frankfurt", "primary-candidate", 0.5, 3))
 	live.ActiveSite = "frankfurt"
 	s.tell(true, live)
-	if s.m.fallen || g.report.Facts.Source != "Live" {
+	if s.m.fleet.fallen || g.report.Facts.Source != "Live" {
 		t.Error("the operator is back and not believed")
 	}
-	if _, stale := s.m.stale(); stale {
+	if _, stale := s.m.fleet.stale(); stale {
 		t.Error("still called stale")
 	}
 }

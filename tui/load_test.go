@@ -172,15 +172,15 @@ func TestManyGroups(t *testing.T) {
 	bad.Sites[2].State, bad.Sites[2].Reachable = "Unreachable", false
 	s.keys("s")
 	s.tell(false, bad)
-	if s.m.cursor != "shop/group-137" || s.m.order[0] != "shop/group-000" {
-		t.Errorf("cursor on %s, first %s", s.m.cursor, s.m.order[0])
+	if s.m.cursor != "shop/group-137" || s.m.fleet.order[0] != "shop/group-000" {
+		t.Errorf("cursor on %s, first %s", s.m.cursor, s.m.fleet.order[0])
 	}
 	if !strings.Contains(s.m.frame().Bare(), "> group-137") {
 		t.Error("the cursor is not on the screen")
 	}
 	s.send(feed.Objects{Gone: []string{"shop/group-137"}, At: s.at})
 	s.send(feed.Changes{Gone: []string{"shop/group-137"}, At: s.at, Clock: s.at})
-	if s.m.cursor == "shop/group-137" || s.m.groups["shop/group-137"] != nil {
+	if s.m.cursor == "shop/group-137" || s.m.fleet.groups["shop/group-137"] != nil {
 		t.Error("a group that is gone is still there")
 	}
 }

@@ -81,9 +81,9 @@ func Gather(ctx context.Context, m Model, feeds Feeds) Model {
 	}
 	cancel()
 	all.Wait()
-	m.sample()
-	if g := m.groups[m.open]; g != nil && m.options.Events != nil {
-		m.heardEvents(m.options.Events(g.report.Metadata.Namespace, g.report.Metadata.Name))
+	m.fleet.sample()
+	if g := m.fleet.groups[m.open]; g != nil && m.options.Events != nil {
+		m.fleet.heardEvents(m.options.Events(g.report.Metadata.Namespace, g.report.Metadata.Name))
 	}
 	return m
 }

@@ -41,33 +41,35 @@ func (m *Model) take(msg tea.Msg) tea.Cmd {
 		m.pass(time.Time(msg))
 		return tea.Batch(nextTick(), m.asks())
 	case feed.Changes:
-		m.absorbChanges(msg)
+		m.fleet.absorbChanges(msg)
+		m.arrange()
 	case feed.Objects:
-		m.absorbObjects(msg)
+		m.fleet.absorbObjects(msg)
+		m.arrange()
 	case events:
-		m.heardEvents(Answer(msg))
+		m.fleet.heardEvents(Answer(msg))
 	case why:
 		if Answer(msg).name() == m.open {
 			m.why = Answer(msg)
 		}
 	case done:
-		m.notice, m.noticeAt = outcome(msg), m.now
+		m.notice, m.noticeAt = outcome(msg), m.fleet.now
 	}
 	return nil
 }
 
 // pass lets time go on.
 func (m *Model) pass(now time.Time) {
-	m.now = later(m.now, now)
-	if quiet, stale := m.stale(); !m.fallen && stale && quiet >= fallBackAfter {
-		m.fallen = true
-		m.rebuildAll()
+	m.fleet.now = later(m.fleet.now, now)
+	if quiet, stale := m.fleet.stale(); !m.fleet.fallen && stale && quiet >= fallBackAfter {
+		m.fleet.fallen = true
+		m.fleet.rebuildAll()
 		m.arrange()
 	}
-	if m.notice != "" && m.now.Sub(m.noticeAt) > noticeFor {
+	if m.notice != "" && m.fleet.now.Sub(m.noticeAt) > noticeFor {
 		m.notice = ""
 	}
-	m.sample()
+	m.fleet.sample()
 }
 
 type (
@@ -77,18 +79,18 @@ type (
 
 // asks are the questions about the open group that are due.
 func (m *Model) asks() tea.Cmd {
-	g := m.groups[m.open]
+	g := m.fleet.groups[m.open]
 	if g == nil || m.page == pageList {
 		return nil
 	}
 	var cmds []tea.Cmd
 	ns, name := g.report.Metadata.Namespace, g.report.Metadata.Name
-	if ask := m.options.Events; ask != nil && m.now.Sub(m.eventsAt) >= eventsEvery {
-		m.eventsAt = m.now
+	if ask := m.options.Events; ask != nil && m.fleet.now.Sub(m.eventsAt) >= eventsEvery {
+		m.eventsAt = m.fleet.now
 		cmds = append(cmds, func() tea.Msg { return events(ask(ns, name)) })
 	}
-	if ask := m.options.Why; ask != nil && m.now.Sub(m.whyAt) >= whyEvery && (m.page == pageWhy || g.deciding()) {
-		m.whyAt = m.now
+	if ask := m.options.Why; ask != nil && m.fleet.now.Sub(m.whyAt) >= whyEvery && (m.page == pageWhy || g.deciding()) {
+		m.whyAt = m.fleet.now
 		cmds = append(cmds, func() tea.Msg { return why(ask(ns, name)) })
 	}
 	return tea.Batch(cmds...)
@@ -98,15 +100,6 @@ func (m *Model) asks() tea.Cmd {
 func (g *group) deciding() bool {
 	d := g.report.Decision
 	return d != nil && (d.Verdict != verdictNothing || g.report.Transition != nil)
-}
-
-func (m *Model) heardEvents(h Answer) {
-	if g := m.groups[h.name()]; g != nil {
-		g.eventsErr = h.Error
-		if h.Error == "" {
-			g.events = h.Events
-		}
-	}
 }
 
 func outcome(d done) string {
@@ -142,7 +135,7 @@ func (m *Model) act(a Action) tea.Cmd {
 	})
 }
 
-func (m *Model) say(words string) { m.notice, m.noticeAt = words, m.now }
+func (m *Model) say(words string) { m.notice, m.noticeAt = words, m.fleet.now }
 
 // Command is what a person would type for it.
 func (a Action) Command() string {

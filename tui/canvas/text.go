@@ -39,7 +39,7 @@ type Block []Line
 
 // Glyphs are the signs that a terminal can draw.
 type Glyphs struct {
-	IsASCII                                            bool
+	IsASCII                                          bool
 	full, empty, Ellipsis, Arrow, Back               string
 	Flat, Side, TopLeft, TopRight, LowLeft, LowRight string
 }
