@@ -229,7 +229,7 @@ func (f *fleet) compare(g *group, old wire.GroupStatus, t feed.Told) {
 			words += ": " + now.Message
 		}
 		st := canvas.Plain
-		if now.Verdict != verdictNothing {
+		if now.Verdict != wire.VerdictNothing {
 			st = canvas.Warn
 		}
 		f.tell(g, item{at: at, words: words, st: st})
@@ -242,9 +242,6 @@ func (f *fleet) compare(g *group, old wire.GroupStatus, t feed.Told) {
 		f.compareSite(g, was[s.Name], s, at)
 	}
 }
-
-// verdictNothing is what the operator decides while there is nothing to do.
-const verdictNothing = "Nothing"
 
 func (f *fleet) compareSite(g *group, old, now wire.SiteStatus, at time.Time) {
 	switch {

@@ -6,12 +6,12 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
 	"github.com/mysql-mfg/mfg/tui/canvas"
 )
@@ -87,7 +87,7 @@ func (v groupView) summary(width int) canvas.Block {
 		first = append(first, canvas.Span{Text: "  MySQL " + r.MySQL})
 	}
 	out := canvas.Block{first, v.activeLine(r)}
-	if d := r.Decision; d != nil && (d.Verdict != verdictNothing || r.Transition != nil) {
+	if d := r.Decision; d != nil && (d.Verdict != wire.VerdictNothing || r.Transition != nil) {
 		words := d.Verdict + " (" + orNone(d.Reason) + ")"
 		if d.Message != "" {
 			words += ": " + d.Message
@@ -253,10 +253,10 @@ func (v groupView) problems(width int) canvas.Block {
 		out = append(out, v.signs.Paragraph(canvas.Span{Text: "Problem", Style: canvas.Bad}, words+" ["+string(p.Reason)+"]", width)...)
 	}
 	for _, n := range v.g.report.Notes {
-		if n == v.g.report.PauseNote() {
+		if n.Kind == report.NotePause {
 			continue // has its countdown above
 		}
-		out = append(out, v.signs.Paragraph(canvas.Span{Text: "Note", Style: canvas.Warn}, n, width)...)
+		out = append(out, v.signs.Paragraph(canvas.Span{Text: "Note", Style: canvas.Warn}, n.Text, width)...)
 	}
 	if v.objectErr != "" {
 		words := "the custom resource was never read: "
@@ -280,9 +280,7 @@ func (g *group) tells(p report.Problem) bool {
 	if p.Site == "" {
 		return g.report.Transition != nil && p.Reason == v1alpha1.ReasonFailingOver
 	}
-	return slices.ContainsFunc(g.report.Sites, func(s report.Site) bool {
-		return s.Name == p.Site && s.Message != "" && strings.Contains(p.Message, s.Message)
-	})
+	return p.OfSite
 }
 
 // ticker is all that happened to a group, the newest first: what the operator told, and what Kubernetes keeps.
@@ -294,7 +292,7 @@ func (v groupView) ticker() []item {
 			st = canvas.Warn
 		}
 		words := e.Reason + ": " + e.Message
-		if !strings.HasPrefix(e.Object, "MysqlFailoverGroup/") {
+		if !e.OfGroup() {
 			words = e.Object + " " + words
 		}
 		if e.Count > 1 {

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/duration"
 
+	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
 	"github.com/mysql-mfg/mfg/tui/canvas"
 )
@@ -92,11 +93,11 @@ func orUnknown(state string) string {
 func (v sitesView) fence(s report.Site) canvas.Span {
 	out := canvas.Span{Text: "fence " + orUnknown(s.Fence)}
 	switch {
-	case s.Fence == "open" && s.Active:
+	case s.Fence == wire.FenceOpen && s.Active:
 		out.Style = canvas.Good
-	case s.Fence == "open":
+	case s.Fence == wire.FenceOpen:
 		out.Text, out.Style = out.Text+" !", canvas.Bad
-	case s.Fence == "" || s.Fence == "unknown":
+	case s.Fence == "" || s.Fence == wire.FenceUnknown:
 		out.Style = canvas.Warn
 	}
 	return out

@@ -55,6 +55,8 @@ type step struct {
 	name, words string
 	at          time.Time
 	state       byte
+	// fences is true for the step that waits until every site but one is closed.
+	fences bool
 }
 
 const (
@@ -74,7 +76,7 @@ func (v timelineView) unfolding(t v1alpha1.Transition, width int) canvas.Block {
 	out := v.signs.Paragraph(canvas.Span{Text: "Changing", Style: canvas.Warn}, head, width)
 	for _, s := range v.steps(t, began) {
 		out = append(out, v.stepLine(s, began, width))
-		if s.state == stepNow && s.name == "fenced" {
+		if s.state == stepNow && s.fences {
 			out = append(out, v.fences(width)...)
 		}
 	}
@@ -87,13 +89,13 @@ func (v timelineView) steps(t v1alpha1.Transition, began time.Time) []step {
 		waits = d.Message
 	}
 	all := []step{
-		{"detected", string(t.Reason), began, stepDone},
-		{"decided", fmt.Sprintf("epoch %d is persisted; no site may open writes", v.g.report.Epoch), t.StartedAt.Time, stepDone},
-		{"fenced", waits, time.Time{}, stepNow},
-		{"opened", t.To + " takes writes", time.Time{}, stepNext},
+		{"detected", string(t.Reason), began, stepDone, false},
+		{"decided", fmt.Sprintf("epoch %d is persisted; no site may open writes", v.g.report.Epoch), t.StartedAt.Time, stepDone, false},
+		{"fenced", waits, time.Time{}, stepNow, true},
+		{"opened", t.To + " takes writes", time.Time{}, stepNext, false},
 	}
 	if t.Step == v1alpha1.TransitionOpening {
-		all[2] = step{"fenced", strings.Join(t.Evidence, "; "), time.Time{}, stepDone}
+		all[2] = step{"fenced", strings.Join(t.Evidence, "; "), time.Time{}, stepDone, true}
 		if t.GatePassedAt != nil {
 			all[2].at = t.GatePassedAt.Time
 		}

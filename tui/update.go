@@ -8,6 +8,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/tui/feed"
 )
 
@@ -99,7 +100,7 @@ func (m *Model) asks() tea.Cmd {
 // deciding is true while there is something that the operator could be asked about.
 func (g *group) deciding() bool {
 	d := g.report.Decision
-	return d != nil && (d.Verdict != verdictNothing || g.report.Transition != nil)
+	return d != nil && (d.Verdict != wire.VerdictNothing || g.report.Transition != nil)
 }
 
 func outcome(d done) string {

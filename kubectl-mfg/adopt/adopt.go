@@ -70,7 +70,7 @@ func (op *Op) Run(ctx context.Context, env cli.Environment, c Cluster) (int, err
 		return cli.ExitHealthy, op.DryRunDone(env, rep)
 	}
 	if !op.Wait {
-		rep.Outcome, rep.Message = cli.OutcomeRequested, "asked for; see how far it is: kubectl mfg status "+op.Group+" -n "+op.Namespace+" -w"
+		rep.Requested("asked for", "kubectl mfg status "+op.Group+" -n "+op.Namespace+" -w")
 		return op.Finish(env, rep)
 	}
 	return op.followAdoption(ctx, env, c, rep)

@@ -83,5 +83,11 @@ var ErrUsage = errors.New("usage")
 
 // Usage is an error of the command line itself.
 func Usage(format string, args ...any) error {
-	return fmt.Errorf("%w: %w", ErrUsage, fmt.Errorf(format, args...))
+	return usageError{fmt.Errorf(format, args...)}
 }
+
+// usageError is an error of the command line; errors.Is finds ErrUsage in it.
+type usageError struct{ error }
+
+// Unwrap is the error within.
+func (e usageError) Unwrap() []error { return []error{ErrUsage, e.error} }

@@ -81,7 +81,7 @@ func (a *app) main(ctx context.Context, args []string) int {
 	case err == nil:
 		return a.code
 	case errors.Is(err, cli.ErrUsage):
-		fmt.Fprintf(a.env.ErrOut, "error: %s\nSee '%s --help'.\n", strings.TrimPrefix(err.Error(), cli.ErrUsage.Error()+": "), cmd.CommandPath())
+		fmt.Fprintf(a.env.ErrOut, "error: %v\nSee '%s --help'.\n", err, cmd.CommandPath())
 		return cli.ExitUsage
 	case errors.As(err, &own):
 		fmt.Fprintf(a.env.ErrOut, "error: %v\n", own)

@@ -4,14 +4,12 @@ package dashboard
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
-	"strings"
 	"time"
 
 	"github.com/muesli/cancelreader"
@@ -36,6 +34,8 @@ type Action struct {
 
 // verb is what a key of the dashboard runs.
 type verb interface {
+	// Said is what it came to, for one line of the screen.
+	Said() string
 	Validate() error
 	Run(ctx context.Context, env cli.Environment, c request.Cluster) (int, error)
 }
@@ -82,9 +82,8 @@ func (d *Action) Run() error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	defer d.lendKeys(ctx)()
-	screen, said := d.env.Out, &bytes.Buffer{}
+	screen := d.env.Out
 	fmt.Fprint(screen, cli.ClearScreen+cli.CursorHome)
-	d.env.Out = io.MultiWriter(screen, said)
 	err := d.failure
 	if err == nil {
 		err = d.op.Validate()
@@ -93,7 +92,7 @@ func (d *Action) Run() error {
 		_, err = d.op.Run(ctx, d.env, d.cluster)
 	}
 	if err == nil {
-		d.outcome, _, _ = strings.Cut(strings.TrimSpace(said.String()), "; see how far it is")
+		d.outcome = d.op.Said()
 		return nil
 	}
 	d.outcome = cli.FirstLine(err)

@@ -191,7 +191,7 @@ func (op *Op) Leg(ctx context.Context, env cli.Environment, c Cluster, l Leg, d 
 	rep := op.Report("drill", nil, nil)
 	op.Stays = op.goesOn(l)
 	if err := (failover.Move{To: l.To, Before: before.Status.PlannedFailover}).Follow(ctx, &op.Request, env, c, rep); err != nil {
-		out.Outcome, out.Message = "Unknown", err.Error()
+		out.Outcome, out.Message = report.LegUnknown, err.Error()
 		return err
 	}
 	out.Outcome, out.Reason, out.Message, out.Epoch = rep.Outcome, rep.Reason, rep.Message, rep.Epoch

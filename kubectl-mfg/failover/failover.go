@@ -74,7 +74,7 @@ func (op *Op) planned(ctx context.Context, env cli.Environment, c request.Cluste
 		return cli.ExitHealthy, op.DryRunDone(env, rep)
 	}
 	if !op.Wait {
-		rep.Outcome, rep.Message = cli.OutcomeRequested, "asked for; see how far it is: kubectl mfg status "+op.Group+" -n "+op.Namespace+" -w"
+		rep.Requested("asked for", "kubectl mfg status "+op.Group+" -n "+op.Namespace+" -w")
 		return op.Finish(env, rep)
 	}
 	if err := (Move{To: op.To, Before: before.Status.PlannedFailover}).Follow(ctx, &op.Request, env, c, rep); err != nil {

@@ -43,7 +43,7 @@ func (op *Op) force(ctx context.Context, env cli.Environment, c request.Cluster,
 		return cli.ExitHealthy, op.DryRunDone(env, rep)
 	}
 	if !op.Wait {
-		rep.Outcome, rep.Message = cli.OutcomeRequested, "ordered; see how far it is: kubectl mfg explain "+op.Group+" -n "+op.Namespace+"; to withdraw it: "+request.Withdrawal(op.Group, op.Namespace)
+		rep.Requested("ordered", "kubectl mfg explain "+op.Group+" -n "+op.Namespace+"; to withdraw it: "+request.Withdrawal(op.Group, op.Namespace))
 		return op.Finish(env, rep)
 	}
 	if err := op.followForce(ctx, env, c, rep); err != nil {

@@ -121,6 +121,11 @@ func Lacks(want, have *corev1.Secret) []string {
 	return out
 }
 
+// LacksOnlyOwner is true if nothing is missing but the group as the owner.
+func LacksOnlyOwner(want, have *corev1.Secret) bool {
+	return !owned(want, have) && len(Lacks(want, have)) == 1
+}
+
 // owned is true if the controller is the one that it should be.
 func owned(want, have *corev1.Secret) bool {
 	owner := metav1.GetControllerOfNoCopy(want)
@@ -135,7 +140,7 @@ func owned(want, have *corev1.Secret) bool {
 // that was read: what was checked is what is labelled. Without owner the operator is left to add it.
 func Completion(want, have *corev1.Secret, owner bool) map[string]any {
 	lacks := Lacks(want, have)
-	if len(lacks) == 0 || !owner && slices.Equal(lacks, []string{"owner"}) {
+	if len(lacks) == 0 || !owner && LacksOnlyOwner(want, have) {
 		return nil
 	}
 	labels, annotations := map[string]any{}, map[string]any{}

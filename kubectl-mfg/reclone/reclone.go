@@ -50,7 +50,7 @@ func (op *Op) Run(ctx context.Context, env cli.Environment, c request.Cluster) (
 	if op.DryRun != request.DryRunNone {
 		return cli.ExitHealthy, op.DryRunDone(env, rep)
 	}
-	rep.Outcome, rep.Message = cli.OutcomeRequested, "asked for; see how far it is: kubectl mfg status "+op.Group+" -n "+op.Namespace+" -w"
+	rep.Requested("asked for", "kubectl mfg status "+op.Group+" -n "+op.Namespace+" -w")
 	if !op.Wait {
 		return op.Finish(env, rep)
 	}

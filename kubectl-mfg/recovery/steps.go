@@ -249,8 +249,7 @@ func (r *recovery) protect(ctx context.Context) error {
 }
 
 func onlyOwner(want, have *secret, owner bool) bool {
-	lacks := keyrings.Lacks(want, have)
-	return owner && len(lacks) == 1 && lacks[0] == "owner"
+	return owner && keyrings.LacksOnlyOwner(want, have)
 }
 
 func (r *recovery) patchSecret(ctx context.Context, patch map[string]any, dryRun bool) error {

@@ -22,6 +22,13 @@ const (
 	drillCanary       = "by the canary: the longest time in which no row was acknowledged, on either site; clients see that, plus the time that they take to reconnect"
 )
 
+// Outcomes of a leg that say more than that it failed.
+const (
+	// LegUnknown: the wait for the move ended before its outcome was known.
+	LegUnknown   = "Unknown"
+	legSucceeded = string(v1alpha1.PlannedSucceeded)
+)
+
 // Drill is a planned failover there and back, judged against a target.
 type Drill struct {
 	APIVersion   string    `json:"apiVersion"`
@@ -123,9 +130,9 @@ func (d *Drill) whyNotBack() string {
 		return "the first move was not asked for"
 	}
 	switch there := d.Legs[0]; {
-	case there.Outcome == "Unknown":
+	case there.Outcome == LegUnknown:
 		return "the outcome of the first move is not known"
-	case there.Outcome != "Succeeded":
+	case there.Outcome != legSucceeded:
 		return "the first move did not succeed"
 	case there.Unsettled != "":
 		return "the group was not seen healthy after the first move, and " + there.To + " is active"
@@ -150,9 +157,9 @@ func (d *Drill) canaryFailed() string {
 // failed says why a move does not pass, or "". A pause that was not measured is not within any target.
 func (d *Drill) failed(l Leg) string {
 	switch {
-	case l.Outcome != "Succeeded" && l.Reason == "":
+	case l.Outcome != legSucceeded && l.Reason == "":
 		return fmt.Sprintf("%s: %s", l.Outcome, l.Message)
-	case l.Outcome != "Succeeded":
+	case l.Outcome != legSucceeded:
 		return fmt.Sprintf("%s (%s): %s", l.Outcome, l.Reason, l.Message)
 	case l.WritePauseMillis == nil:
 		return "the pause of writes was not measured"

@@ -3,6 +3,7 @@
 package report
 
 import (
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -28,6 +29,18 @@ type Event struct {
 	Count   int32     `json:"count,omitempty"`
 }
 
+// groupKind is the kind of a group.
+const groupKind = "MysqlFailoverGroup"
+
+// objectOf names an object as Event does.
+func objectOf(kind, name string) string { return kind + "/" + name }
+
+// OfGroup is true for what was said of the group itself.
+func (e Event) OfGroup() bool {
+	kind, _, _ := strings.Cut(e.Object, "/")
+	return kind == groupKind
+}
+
 // EventOf reads an event of either API version: the older fields are empty in the newer one.
 func EventOf(e corev1.Event) Event {
 	at := e.LastTimestamp.Time
@@ -40,7 +53,7 @@ func EventOf(e corev1.Event) Event {
 	if at.IsZero() {
 		at = e.CreationTimestamp.Time
 	}
-	out := Event{Time: at.UTC(), Type: e.Type, Reason: e.Reason, Object: e.InvolvedObject.Kind + "/" + e.InvolvedObject.Name, Message: e.Message, Count: e.Count}
+	out := Event{Time: at.UTC(), Type: e.Type, Reason: e.Reason, Object: objectOf(e.InvolvedObject.Kind, e.InvolvedObject.Name), Message: e.Message, Count: e.Count}
 	if e.Series != nil {
 		out.Count = e.Series.Count
 	}

@@ -89,7 +89,7 @@ func Transactions(n int64) string {
 // would: whatever the custom resource remembers, without its answer nobody knows.
 func (e Explained) Blocked() bool {
 	x := e.Explanation
-	return x == nil || len(x.Blockers) > 0 || x.Verdict == "Blocked" || x.Verdict == "Alert"
+	return x == nil || len(x.Blockers) > 0 || x.Verdict == wire.VerdictBlocked || x.Verdict == wire.VerdictAlert
 }
 
 // BuildExplained makes the report.

@@ -236,6 +236,7 @@ func (s Site) problem() (Problem, bool) {
 	}
 	if s.Message != "" {
 		p.Message += ": " + s.Message
+		p.OfSite = true
 	}
 	p.Site = s.Name
 	return p, true
@@ -243,11 +244,11 @@ func (s Site) problem() (Problem, bool) {
 
 // foreignProblem is that of a site which the operator calls Fenced because it is to be: it is open, so that word is left out.
 func (s Site) foreignProblem() Problem {
-	message := s.Message
-	if message == "" {
-		message = "is writable although it is not active"
+	p := Problem{Reason: v1alpha1.ReasonForeignWriter, Site: s.Name, Message: s.Message, OfSite: true}
+	if s.Message == "" {
+		p.Message, p.OfSite = "is writable although it is not active", false
 	}
-	return Problem{Reason: v1alpha1.ReasonForeignWriter, Site: s.Name, Message: message}
+	return p
 }
 
 // sidecarProblem is that of a site which serves and could not be fenced.
@@ -301,37 +302,35 @@ func judge(r MysqlFailoverGroupReport) (Health, Summary) {
 }
 
 // notesOf is worth knowing and no reason against health.
-func notesOf(cr *v1alpha1.MysqlFailoverGroup, r MysqlFailoverGroupReport) []string {
-	var notes []string
+func notesOf(cr *v1alpha1.MysqlFailoverGroup, r MysqlFailoverGroupReport) []Note {
+	var notes []Note
+	note := func(format string, args ...any) { notes = append(notes, Note{Text: fmt.Sprintf(format, args...)}) }
 	if cr.DeletionTimestamp != nil {
-		notes = append(notes, "the group is being deleted")
+		note("the group is being deleted")
 	}
 	if seen := cr.Status.ObservedGeneration; seen > 0 && seen < cr.Generation {
-		notes = append(notes, "the newest change of the spec was not taken up yet")
+		note("the newest change of the spec was not taken up yet")
 	}
 	if mode := cr.Spec.Failover.Mode; mode != "" && mode != v1alpha1.FailoverAuto {
-		notes = append(notes, fmt.Sprintf("failover mode is %s: no emergency failover happens by itself", mode))
+		note("failover mode is %s: no emergency failover happens by itself", mode)
 	}
 	if r.PausedUntil != nil {
-		notes = append(notes, r.PauseNote())
+		notes = append(notes, Note{Kind: NotePause, Text: r.pauseNote()})
 	}
 	if to := cr.Annotations[v1alpha1.AnnotationForceFailover]; to != "" {
-		notes = append(notes, fmt.Sprintf("%s is ordered to take over, whatever is lost, and the order is pending; to withdraw it: kubectl mfg failover %s -n %s --abort",
-			to, cr.Name, cr.Namespace))
+		note("%s is ordered to take over, whatever is lost, and the order is pending; to withdraw it: kubectl mfg failover %s -n %s --abort",
+			to, cr.Name, cr.Namespace)
 	}
 	for _, c := range cr.Status.Conditions {
 		if (c.Type == v1alpha1.ConditionUnbuiltFeatures || c.Type == v1alpha1.ConditionSpecRefused) && c.Status == metav1.ConditionTrue {
-			notes = append(notes, c.Message)
+			note("%s", c.Message)
 		}
 	}
 	return notes
 }
 
-// PauseNote is the note of a group that is paused; empty if it is not.
-func (r MysqlFailoverGroupReport) PauseNote() string {
-	if r.PausedUntil == nil {
-		return ""
-	}
+// pauseNote is the note of a group that is paused.
+func (r MysqlFailoverGroupReport) pauseNote() string {
 	return fmt.Sprintf("paused until %s: a lost active site is not replaced; to end it: kubectl mfg resume %s -n %s",
 		r.PausedUntil.Format(time.RFC3339), r.Metadata.Name, r.Metadata.Namespace)
 }

@@ -6,6 +6,7 @@
 package report
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
@@ -28,9 +29,9 @@ type MysqlFailoverGroupReport struct {
 	Health   Health    `json:"health"`
 	Problems []Problem `json:"problems,omitempty"`
 	// Summary is one word for people.
-	Summary Summary  `json:"summary"`
-	Notes   []string `json:"notes,omitempty"`
-	Hints   []Hint   `json:"hints,omitempty"`
+	Summary Summary `json:"summary"`
+	Notes   []Note  `json:"notes,omitempty"`
+	Hints   []Hint  `json:"hints,omitempty"`
 
 	Facts Facts  `json:"facts"`
 	Phase string `json:"phase,omitempty"`
@@ -102,7 +103,27 @@ type Problem struct {
 	Reason  v1alpha1.Reason `json:"reason"`
 	Site    string          `json:"site,omitempty"`
 	Message string          `json:"message"`
+	// OfSite is true if the message is what the site itself says, which is in its Message too.
+	OfSite bool `json:"-"`
 }
+
+// NoteKind is what a note is about.
+type NoteKind string
+
+// NotePause is the kind of the note that says until when the group is paused. Others have none.
+const NotePause NoteKind = "Pause"
+
+// Note is worth knowing and no reason against health. Programs that read reports get its text.
+type Note struct {
+	Kind NoteKind
+	Text string
+}
+
+// MarshalJSON writes the text.
+func (n Note) MarshalJSON() ([]byte, error) { return json.Marshal(n.Text) }
+
+// UnmarshalJSON reads the text.
+func (n *Note) UnmarshalJSON(raw []byte) error { return json.Unmarshal(raw, &n.Text) }
 
 // Hint is what to do next.
 type Hint struct {

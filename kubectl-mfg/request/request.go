@@ -93,6 +93,24 @@ type Report struct {
 	Epoch            int64  `json:"epoch,omitempty"`
 	WritePauseMillis *int64 `json:"writePauseMillis,omitempty"`
 	LostTransactions *int64 `json:"lostTransactions,omitempty"`
+	// Short is the message without where to look further, for one line of a screen.
+	Short string `json:"-"`
+}
+
+// Requested is the outcome of what is not waited for: what was done in a word or two, and where to see how far it is.
+func (rep *Report) Requested(done, where string) {
+	rep.Outcome, rep.Short, rep.Message = cli.OutcomeRequested, done, done+"; see how far it is: "+where
+}
+
+// Said is what the request came to, for one line of a screen.
+func (r *Request) Said() string {
+	switch {
+	case r.rep == nil:
+		return ""
+	case r.rep.Outcome == cli.OutcomeRequested:
+		return cmp.Or(r.rep.Short, r.rep.Message)
+	}
+	return r.rep.Message
 }
 
 // Report begins the report of a request.

@@ -52,9 +52,9 @@ func (o Options) explainedHeader(e report.Explained) string {
 	case e.OperatorDown:
 		answer = text{"no operator leads", bad}
 	case x == nil:
-	case x.Topology == inTransition && x.DecidedBy != "":
+	case x.Topology == wire.TopologyTransition && x.DecidedBy != "":
 		answer = text{"the role is moving, waits for: " + x.DecidedBy, warn}
-	case x.Now, x.Topology == inTransition:
+	case x.Now, x.Topology == wire.TopologyTransition:
 		answer = text{"the role moves now", warn}
 	case x.DecidedBy != "":
 		answer = text{"does not fail over: " + x.DecidedBy, bold}
@@ -167,14 +167,11 @@ func candidateColumns(all []wire.ExplainedCandidate) []column {
 	return []column{site, fit, has, apply, lag, priority, lost, planned}
 }
 
-// inTransition is the operator's topology while the role moves.
-const inTransition = "Transition"
-
 // consequences are what would be lost, and what blocks. While the role moves nothing is asked that would be: what it loses
 // is told as far as the operator says it, and what it waits for stands above.
 func (o Options) consequences(x *wire.Explanation) string {
 	loss, blocked := "nobody is fit to take over", "nothing: a failover would happen by itself"
-	if x.Topology == inTransition {
+	if x.Topology == wire.TopologyTransition {
 		loss, blocked = "", ""
 	}
 	if x.Loss != nil {

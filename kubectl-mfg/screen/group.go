@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
 )
 
@@ -25,9 +26,6 @@ type Options struct {
 	Namespace bool
 	Now       time.Time
 }
-
-// nothing is the verdict of a poll that finds nothing to do.
-const nothing = "Nothing"
 
 // Group draws one group.
 func Group(r report.MysqlFailoverGroupReport, o Options) string {
@@ -45,7 +43,7 @@ func Group(r report.MysqlFailoverGroupReport, o Options) string {
 	}
 	b.WriteString(o.changing(r.Transition))
 	b.WriteString(o.updating(r))
-	if d := r.Decision; d != nil && d.Verdict != nothing && !told(r.Problems, d.Message) {
+	if d := r.Decision; d != nil && d.Verdict != wire.VerdictNothing && !told(r.Problems, d.Message) {
 		b.WriteString(o.paragraph(text{"Decision", warn}, fmt.Sprintf("%s (%s): %s", d.Verdict, d.Reason, d.Message)))
 	}
 	b.WriteString(o.outlook(r))

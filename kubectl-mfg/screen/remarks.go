@@ -17,7 +17,7 @@ func (o Options) remarks(r report.MysqlFailoverGroupReport) string {
 	var b strings.Builder
 	b.WriteString(o.problems(r.Problems, r.Transition))
 	for _, n := range r.Notes {
-		b.WriteString(o.paragraph(text{"Note", warn}, n))
+		b.WriteString(o.paragraph(text{"Note", warn}, n.Text))
 	}
 	for _, h := range r.Hints {
 		b.WriteString(o.hint(h))

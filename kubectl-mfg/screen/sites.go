@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
 )
 
@@ -70,19 +71,13 @@ func stateCell(s report.Site) text {
 	}
 }
 
-// What the operator says of a fence.
-const (
-	fenceOpen    = "open"
-	fenceUnknown = "unknown"
-)
-
 func fenceCell(s report.Site) text {
 	switch {
-	case s.Fence == "" || s.Fence == fenceUnknown:
+	case s.Fence == "" || s.Fence == wire.FenceUnknown:
 		return text{unknown, warn}
-	case s.Fence == fenceOpen && s.Active:
+	case s.Fence == wire.FenceOpen && s.Active:
 		return text{s.Fence, good}
-	case s.Fence == fenceOpen:
+	case s.Fence == wire.FenceOpen:
 		return text{s.Fence, bad}
 	default:
 		return text{s: s.Fence}
