@@ -26,13 +26,9 @@ var notReasons = map[string]string{
 	"operator/failover/explain.go":      "names of rules",
 	"operator/failover/candidate.go":    "rules of the ranking",
 	"operator/monitor/evidence/runs.go": "a reason of Kubernetes",
-	"kubectl-mfg/cmd/request.go":        "outcomes of requests, and what the plugin says where the operator left no reason",
-	"kubectl-mfg/cmd/reclone.go":        "what the plugin says where the operator left no reason",
-
-	"kubectl-mfg/cmd/rotate_passwords.go": "what the plugin says where the operator left no reason",
-	"kubectl-mfg/cmd/failover_follow.go":  "what the plugin says where the operator left no reason",
-	"kubectl-mfg/cmd/failover_force.go":   "what the plugin says where the operator left no reason",
-	"kubectl-mfg/cmd/failover_abort.go":   "what the plugin says where the operator left no reason",
+	"kubectl-mfg/cli/failure.go":        "outcomes of requests",
+	"kubectl-mfg/request/request.go":    "what the plugin says where the operator left no reason",
+	"kubectl-mfg/failover/force.go":     "what the plugin says where the operator left no reason",
 }
 
 // reasonsDeclared are the reasons by their values, each with the name of its constant.

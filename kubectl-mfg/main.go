@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/cmd"
 )
 
@@ -16,5 +17,5 @@ func main() {
 	// Never stopped: a second Ctrl-C while the first one is being answered would end the process as killed (130 instead of 0).
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	_ = stop
-	os.Exit(cmd.Main(ctx, os.Args[1:], cmd.System()))
+	os.Exit(cmd.Main(ctx, os.Args[1:], cli.System()))
 }

@@ -14,6 +14,9 @@ import (
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/exp/golden"
 	"github.com/charmbracelet/x/exp/teatest/v2"
+
+	"github.com/mysql-mfg/mfg/tui/canvas"
+	"github.com/mysql-mfg/mfg/tui/feed"
 )
 
 // sizes are the screens of the golden frames.
@@ -30,7 +33,7 @@ func shown(t *testing.T, m Model, width, height int, keys ...string) string {
 	final := p.FinalModel(t, teatest.WithFinalTimeout(30*time.Second)).(still)
 	frame := final.frame()
 	exact(t, frame, width, height)
-	return frame.bare()
+	return frame.Bare()
 }
 
 // still is a dashboard for which time stands still.
@@ -44,9 +47,9 @@ func (s still) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 }
 
 // exact checks that a frame fills the screen and nothing more.
-func exact(t *testing.T, frame block, width, height int) {
+func exact(t *testing.T, frame canvas.Block, width, height int) {
 	t.Helper()
-	lines := strings.Split(frame.draw(true), "\n")
+	lines := strings.Split(frame.Draw(true), "\n")
 	if len(lines) != height {
 		t.Errorf("%d lines, not %d", len(lines), height)
 	}
@@ -93,21 +96,21 @@ func TestFrames(t *testing.T) {
 
 // cut loses the stream and lets time go on.
 func cut(s *story, d time.Duration) *story {
-	s.send(Changes{Link: &Link{Error: "read the stream: connection reset"}})
+	s.send(feed.Changes{Link: &feed.Link{Error: "read the stream: connection reset"}})
 	s.pass(d)
 	return s
 }
 
 // unreadable is what the watch of the custom resources says when the API server is gone.
-func unreadable(s *story) Objects {
-	return Objects{Error: "ask the API server: dial tcp 10.0.0.1:6443: i/o timeout", At: s.at.Add(ahead)}
+func unreadable(s *story) feed.Objects {
+	return feed.Objects{Error: "ask the API server: dial tcp 10.0.0.1:6443: i/o timeout", At: s.at.Add(ahead)}
 }
 
 // TestNoMeaningByColourAlone: without colour every frame says the same words.
 func TestNoMeaningByColourAlone(t *testing.T) {
 	m := failingOver(begin(Options{Group: "orders", Colour: true})).m
 	m.width, m.height = 120, 40
-	painted := m.frame().draw(true)
+	painted := m.frame().Draw(true)
 	if !strings.Contains(painted, "\x1b[31m") {
 		t.Error("there is no colour to take away")
 	}
@@ -121,7 +124,7 @@ func TestNoMeaningByColourAlone(t *testing.T) {
 		_, rest, _ = strings.Cut(after, "m")
 	}
 	m.options.Colour = false
-	if want := strings.ReplaceAll(strings.ReplaceAll(strings.ReplaceAll(m.frame().draw(false), "\x1b[1m", ""), "\x1b[7m", ""), "\x1b[m", ""); bare.String() != want {
+	if want := strings.ReplaceAll(strings.ReplaceAll(strings.ReplaceAll(m.frame().Draw(false), "\x1b[1m", ""), "\x1b[7m", ""), "\x1b[m", ""); bare.String() != want {
 		t.Error("with colour the screen says something else than without")
 	}
 }

@@ -9,7 +9,8 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
-	"github.com/mysql-mfg/mfg/kubectl-mfg/cmd/report"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
+	"github.com/mysql-mfg/mfg/tui/feed"
 )
 
 // oneLine is a page without its line breaks.
@@ -18,11 +19,11 @@ func oneLine(page string) string { return strings.Join(strings.Fields(page), " "
 // TestSplitBrainComesFirst: two writers stand above an outage and a failover, and the news do not call the second one fenced.
 func TestSplitBrainComesFirst(t *testing.T) {
 	s := splitBrain(failingOver(begin(Options{})))
-	if s.m.order[0] != "shop/users" {
-		t.Errorf("the order is %v", s.m.order)
+	if s.m.fleet.order[0] != "shop/users" {
+		t.Errorf("the order is %v", s.m.fleet.order)
 	}
 	s.m.width, s.m.height = 120, 40
-	frame := s.m.frame().bare()
+	frame := s.m.frame().Bare()
 	for _, want := range []string{"! SplitBrain", "SeveralWritableSites", "frankfurt: Replica -> Writable: is writable although it is not active"} {
 		if !strings.Contains(frame, want) {
 			t.Errorf("no %q in\n%s", want, frame)
@@ -36,7 +37,7 @@ func TestHintsAreWhole(t *testing.T) {
 	s := splitBrain(begin(Options{Group: "users"}))
 	for _, width := range []int{40, 80, 105, 110, 120, 200} {
 		s.m.width, s.m.height = width, 200
-		frame := s.m.frame().bare()
+		frame := s.m.frame().Bare()
 		if !strings.Contains(frame, "kubectl mfg explain users -n shop\n") {
 			t.Errorf("%d columns: no next command in\n%s", width, frame)
 		}
@@ -86,7 +87,7 @@ func TestOneFrameTellsWhatHappened(t *testing.T) {
 	kept := []report.Event{{Time: noon, Type: "Normal", Reason: "Promoted", Object: "MysqlFailoverGroup/orders", Message: "paris takes writes"}}
 	for name, want := range map[string]string{"orders": "Promoted: paris takes writes", "users": "no events are kept", "": "GROUP"} {
 		asked := 0
-		m := New(Options{Namespace: "shop", Group: name, Now: noon, Events: func(namespace, group string) Heard {
+		m := New(Options{Namespace: "shop", Group: name, Now: noon, Events: func(namespace, group string) Answer {
 			asked++
 			h := Named(namespace, group)
 			if group == "orders" {
@@ -94,8 +95,8 @@ func TestOneFrameTellsWhatHappened(t *testing.T) {
 			}
 			return h
 		}})
-		m = Gather(t.Context(), m, Feeds{Watch: func(_ context.Context, deliver func(Objects)) {
-			deliver(Objects{Whole: true, Changed: []*v1alpha1.MysqlFailoverGroup{object("orders", 7, "paris"), object("users", 7, "paris")}, At: noon})
+		m = Gather(t.Context(), m, Feeds{Watch: func(_ context.Context, deliver func(feed.Objects)) {
+			deliver(feed.Objects{Whole: true, Changed: []*v1alpha1.MysqlFailoverGroup{object("orders", 7, "paris"), object("users", 7, "paris")}, At: noon})
 		}})
 		if frame := m.Once(120); !strings.Contains(frame, want) || strings.Contains(frame, "since the dashboard was opened") || asked > 0 != (name != "") {
 			t.Errorf("%q: asked %d times, no %q in\n%s", name, asked, want, frame)
@@ -105,9 +106,9 @@ func TestOneFrameTellsWhatHappened(t *testing.T) {
 
 // TestFailure: one frame of a group that nobody knows is no frame, whoever answered.
 func TestFailure(t *testing.T) {
-	read := Objects{Whole: true, Changed: []*v1alpha1.MysqlFailoverGroup{object("orders", 7, "paris")}, At: noon}
-	heard := Changes{Whole: true, At: noon, Clock: noon, Link: &Link{Up: true}, Groups: []Told{{Status: told("orders", 7, site("paris", "", 0, 0)), Clock: noon}}}
-	denied := Objects{Error: "you may not list groups", At: noon}
+	read := feed.Objects{Whole: true, Changed: []*v1alpha1.MysqlFailoverGroup{object("orders", 7, "paris")}, At: noon}
+	heard := feed.Changes{Whole: true, At: noon, Clock: noon, Link: &feed.Link{Up: true}, Groups: []feed.Told{{Status: told("orders", 7, site("paris", "", 0, 0)), Clock: noon}}}
+	denied := feed.Objects{Error: "you may not list groups", At: noon}
 	for name, tc := range map[string]struct {
 		group string
 		heard []any
@@ -116,7 +117,7 @@ func TestFailure(t *testing.T) {
 		"Known":               {"orders", []any{read}, ""},
 		"KnownToTheOperator":  {"orders", []any{heard, denied}, ""},
 		"All":                 {"", []any{read}, ""},
-		"AllAreNone":          {"", []any{Objects{Whole: true, At: noon}}, ""},
+		"AllAreNone":          {"", []any{feed.Objects{Whole: true, At: noon}}, ""},
 		"Typo":                {"ordres", []any{heard, read}, `no group "ordres" in namespace "shop"` + "\n  list all groups: kubectl mfg status -A"},
 		"TypoAndDenied":       {"ordres", []any{heard, denied}, "you may not list groups"},
 		"TypoAndNotRead":      {"ordres", []any{heard}, `the operator tells nothing of group "ordres"`},

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+
+	"github.com/mysql-mfg/mfg/tui/canvas"
 )
 
 // pauseFor is for how long the key p pauses a group.
@@ -62,30 +64,30 @@ func (m *Model) leave() {
 	case pageGroup:
 		m.page, m.scroll, m.open = pageList, 0, ""
 	case pageList:
-		m.filter = ""
+		m.fleet.filter = ""
 	}
 	m.arrange()
 }
 
 func (m *Model) listKey(k tea.KeyPressMsg) tea.Cmd {
-	page := max(1, m.listRows()-1)
+	page := max(1, m.listView().rows()-1)
 	switch k.String() {
 	case "j", "down":
 		m.choose(1)
 	case "k", "up":
 		m.choose(-1)
 	case "g", "home":
-		m.choose(-len(m.order))
+		m.choose(-len(m.fleet.order))
 	case "G", "shift+g", "end":
-		m.choose(len(m.order))
+		m.choose(len(m.fleet.order))
 	case "ctrl+f", "pgdown", "space":
 		m.choose(page)
 	case "ctrl+b", "pgup":
 		m.choose(-page)
 	case "/":
-		m.prompt, m.typed = promptFilter, m.filter
+		m.prompt, m.typed = promptFilter, m.fleet.filter
 	case "s":
-		m.byName = !m.byName
+		m.fleet.byName = !m.fleet.byName
 		m.arrange()
 	case "enter", "right", "l":
 		m.openGroup(m.cursor)
@@ -96,25 +98,25 @@ func (m *Model) listKey(k tea.KeyPressMsg) tea.Cmd {
 }
 
 func (m *Model) choose(by int) {
-	if len(m.order) == 0 {
+	if len(m.fleet.order) == 0 {
 		return
 	}
-	i := slices.Index(m.order, m.cursor) + by
-	m.cursor = m.order[min(len(m.order)-1, max(0, i))]
+	i := slices.Index(m.fleet.order, m.cursor) + by
+	m.cursor = m.fleet.order[min(len(m.fleet.order)-1, max(0, i))]
 }
 
 func (m *Model) openGroup(name string) {
-	if m.groups[name] == nil {
+	if m.fleet.groups[name] == nil {
 		return
 	}
 	if m.open != name {
-		m.eventsAt, m.whyAt, m.why = time.Time{}, time.Time{}, Heard{}
+		m.eventsAt, m.whyAt, m.why = time.Time{}, time.Time{}, Answer{}
 	}
 	m.page, m.open, m.cursor, m.site, m.scroll = pageGroup, name, name, 0, 0
 }
 
 func (m *Model) openWhy(name string) {
-	if m.groups[name] == nil {
+	if m.fleet.groups[name] == nil {
 		return
 	}
 	from := m.page
@@ -128,13 +130,13 @@ func (m *Model) openWhy(name string) {
 func (m *Model) groupKey(k tea.KeyPressMsg) tea.Cmd {
 	switch k.String() {
 	case "ctrl+f", "pgdown", "space", "J", "shift+j":
-		m.scrollBy(max(1, m.bodyRows()/2))
+		m.scrollBy(max(1, m.painter().bodyRows()/2))
 		return nil
 	case "ctrl+b", "pgup", "K", "shift+k":
-		m.scrollBy(-max(1, m.bodyRows()/2))
+		m.scrollBy(-max(1, m.painter().bodyRows()/2))
 		return nil
 	}
-	g := m.groups[m.open]
+	g := m.fleet.groups[m.open]
 	if m.page != pageGroup || g == nil {
 		return m.pageKey(k)
 	}
@@ -177,20 +179,20 @@ func (m *Model) pageKey(k tea.KeyPressMsg) tea.Cmd {
 
 // scrollBy goes no further than to the last line: each line beyond would have to be scrolled back.
 func (m *Model) scrollBy(n int) {
-	most := max(0, len(m.body(m.width))-m.bodyRows())
+	most := max(0, len(m.body(m.width))-m.painter().bodyRows())
 	m.scroll = max(0, min(most, min(most, m.scroll)+n))
 }
 
 // next opens the group after or before this one, as they are listed.
 func (m *Model) next(by int) {
-	if n := len(m.order); n > 0 {
-		i := slices.Index(m.order, m.open)
-		m.openGroup(m.order[((i+by)%n+n)%n])
+	if n := len(m.fleet.order); n > 0 {
+		i := slices.Index(m.fleet.order, m.open)
+		m.openGroup(m.fleet.order[((i+by)%n+n)%n])
 	}
 }
 
 func (m *Model) siteAction(verb string) tea.Cmd {
-	g := m.groups[m.open]
+	g := m.fleet.groups[m.open]
 	if m.site >= len(g.report.Sites) {
 		return nil
 	}
@@ -245,14 +247,14 @@ func (m *Model) promptKey(k tea.KeyPressMsg) tea.Cmd {
 }
 
 func (m *Model) typeIn(s string) {
-	m.typed += clean(s)
+	m.typed += canvas.Clean(s)
 	if m.prompt == promptFilter {
 		m.setFilter(m.typed)
 	}
 }
 
 func (m *Model) setFilter(s string) {
-	m.filter = s
+	m.fleet.filter = s
 	m.arrange()
 }
 
@@ -306,7 +308,7 @@ func (m *Model) verb(verb, argument string) tea.Cmd {
 // jump opens the group of that name, with or without its namespace.
 func (m *Model) jump(name string) {
 	var found []string
-	for known, g := range m.groups {
+	for known, g := range m.fleet.groups {
 		if known == name || g.report.Metadata.Name == name {
 			found = append(found, known)
 		}

@@ -12,16 +12,21 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/tui/feed"
 )
 
 // noted is a deed that does nothing.
 type noted struct{ outcome string }
 
-func (noted) Run() error          { return nil }
-func (noted) SetStdin(io.Reader)  {}
+func (noted) Run() error { return nil }
+
+func (noted) SetStdin(io.Reader) {}
+
 func (noted) SetStdout(io.Writer) {}
+
 func (noted) SetStderr(io.Writer) {}
-func (n noted) Outcome() string   { return n.outcome }
+
+func (n noted) Outcome() string { return n.outcome }
 
 // acting is a story whose actions are noted.
 func acting(allowed bool) (*story, *[]Action) {
@@ -83,12 +88,12 @@ func TestPausedGroupIsResumed(t *testing.T) {
 	s, asked := acting(true)
 	o := object("orders", 7, "paris", "frankfurt", "madrid")
 	paused(o, noon.Add(time.Hour))
-	s.send(Objects{Changed: []*v1alpha1.MysqlFailoverGroup{o}, At: s.at})
+	s.send(feed.Objects{Changed: []*v1alpha1.MysqlFailoverGroup{o}, At: s.at})
 	s.typing(":orders\np")
 	if len(*asked) != 1 || (*asked)[0].Verb != VerbResume {
 		t.Errorf("asked %+v", *asked)
 	}
-	if text := s.m.frame().bare(); !strings.Contains(text, "Paused    59m left") {
+	if text := s.m.frame().Bare(); !strings.Contains(text, "Paused    59m left") {
 		t.Errorf("no countdown:\n%s", text)
 	}
 }
@@ -96,19 +101,19 @@ func TestPausedGroupIsResumed(t *testing.T) {
 // TestAbortIsOffered where there is something to give up, and only there.
 func TestAbortIsOffered(t *testing.T) {
 	s := begin(Options{Group: "orders"})
-	offered := func() bool { return strings.Contains(s.m.frame().bare(), "a abort") }
+	offered := func() bool { return strings.Contains(s.m.frame().Bare(), "a abort") }
 	if offered() {
 		t.Error("offered without anything to give up")
 	}
 	o := object("orders", 7, "paris", "frankfurt", "madrid")
 	o.Status.PlannedFailover = &v1alpha1.PlannedFailoverStatus{From: "paris", To: "frankfurt", Phase: v1alpha1.PlannedWaiting}
-	s.send(Objects{Changed: []*v1alpha1.MysqlFailoverGroup{o}, At: s.at})
+	s.send(feed.Objects{Changed: []*v1alpha1.MysqlFailoverGroup{o}, At: s.at})
 	if !offered() {
 		t.Error("a planned failover under way cannot be given up")
 	}
 	o = object("orders", 7, "paris", "frankfurt", "madrid")
 	o.Annotations = map[string]string{v1alpha1.AnnotationForceFailover: "frankfurt"}
-	s.send(Objects{Changed: []*v1alpha1.MysqlFailoverGroup{o}, At: s.at})
+	s.send(feed.Objects{Changed: []*v1alpha1.MysqlFailoverGroup{o}, At: s.at})
 	if !offered() {
 		t.Error("a pending order cannot be withdrawn")
 	}
@@ -124,9 +129,9 @@ func TestScrollEnds(t *testing.T) {
 			s.keys("pgdown")
 			s.keys("j")
 		}
-		last := s.m.frame().bare()
+		last := s.m.frame().Bare()
 		s.keys("K")
-		if s.m.frame().bare() == last {
+		if s.m.frame().Bare() == last {
 			t.Errorf("%q: scrolled to %d, and K shows the same", page, s.m.scroll)
 		}
 	}
@@ -136,7 +141,7 @@ func TestScrollEnds(t *testing.T) {
 func TestBlind(t *testing.T) {
 	s := begin(Options{})
 	s.send(unreadable(s))
-	if text := s.m.frame().bare(); strings.Contains(text, "this is old") {
+	if text := s.m.frame().Bare(); strings.Contains(text, "this is old") {
 		t.Errorf("the operator is heard:\n%s", text)
 	}
 	cut(s, 40*time.Second)
@@ -145,7 +150,7 @@ func TestBlind(t *testing.T) {
 		":orders\n": {"STALE for 4", "custom resource 100 s", "last heard of 100 s ago: ask the API"},
 	} {
 		s.typing(page)
-		text := s.m.frame().bare()
+		text := s.m.frame().Bare()
 		for _, want := range wants {
 			if !strings.Contains(text, want) {
 				t.Errorf("%q lacks %q:\n%s", page, want, text)
@@ -153,8 +158,8 @@ func TestBlind(t *testing.T) {
 		}
 		s.typing(":groups\n")
 	}
-	s.send(Objects{Whole: true, Changed: []*v1alpha1.MysqlFailoverGroup{object("orders", 7, "paris", "frankfurt")}, At: s.at.Add(ahead)})
-	if text := s.m.frame().bare(); strings.Contains(text, "this is old") || !strings.Contains(text, "custom resource only") {
+	s.send(feed.Objects{Whole: true, Changed: []*v1alpha1.MysqlFailoverGroup{object("orders", 7, "paris", "frankfurt")}, At: s.at.Add(ahead)})
+	if text := s.m.frame().Bare(); strings.Contains(text, "this is old") || !strings.Contains(text, "custom resource only") {
 		t.Errorf("it is read again:\n%s", text)
 	}
 }
@@ -162,11 +167,11 @@ func TestBlind(t *testing.T) {
 func TestOutcome(t *testing.T) {
 	s, _ := acting(true)
 	s.send(done{action: Action{Verb: VerbPause, Group: "orders"}, words: "asked for: paused until noon"})
-	if !strings.Contains(s.m.frame().bare(), "pause orders: asked for: paused until noon") {
+	if !strings.Contains(s.m.frame().Bare(), "pause orders: asked for: paused until noon") {
 		t.Error("the outcome is not shown")
 	}
 	s.send(done{action: Action{Verb: VerbPause, Group: "orders"}, err: errors.New("no terminal")})
-	if !strings.Contains(s.m.frame().bare(), "no terminal") {
+	if !strings.Contains(s.m.frame().Bare(), "no terminal") {
 		t.Error("the error is not shown")
 	}
 	s.pass(noticeFor + 2*time.Second)
@@ -201,7 +206,7 @@ func TestPages(t *testing.T) {
 	}
 	for _, step := range steps {
 		s.typing(step.keys)
-		if text := s.m.frame().bare(); !strings.Contains(text, step.want) {
+		if text := s.m.frame().Bare(); !strings.Contains(text, step.want) {
 			t.Fatalf("after %q there is no %q:\n%s", step.keys, step.want, text)
 		}
 	}
@@ -220,15 +225,15 @@ func TestPrompt(t *testing.T) {
 	s.typing("/orderz")
 	s.keys("backspace")
 	s.typing("s")
-	if s.m.filter != "orders" || len(s.m.order) != 1 {
-		t.Errorf("filter %q shows %v", s.m.filter, s.m.order)
+	if s.m.fleet.filter != "orders" || len(s.m.fleet.order) != 1 {
+		t.Errorf("filter %q shows %v", s.m.fleet.filter, s.m.fleet.order)
 	}
 	s.send(tea.PasteMsg{Content: "\x1b[31m\n"})
 	if strings.ContainsAny(s.m.typed, "\x1b\n") {
 		t.Errorf("typed %q", s.m.typed)
 	}
 	s.keys("esc")
-	if s.m.filter != "" || s.m.prompt != promptNone || len(s.m.order) != 3 {
+	if s.m.fleet.filter != "" || s.m.prompt != promptNone || len(s.m.fleet.order) != 3 {
 		t.Error("esc does not end the filter")
 	}
 	s.typing(":q")
@@ -242,7 +247,7 @@ func TestPrompt(t *testing.T) {
 	}
 	s.keys("esc")
 	s.typing("/q")
-	if s.m.filter != "q" {
+	if s.m.fleet.filter != "q" {
 		t.Error("q typed into a filter is no letter")
 	}
 }
@@ -259,8 +264,8 @@ func quits(cmd tea.Cmd) bool {
 func TestAsks(t *testing.T) {
 	events, whys := 0, 0
 	o := Options{
-		Events: func(ns, name string) Heard { events++; return Named(ns, name) },
-		Why:    func(ns, name string) Heard { whys++; return Named(ns, name) },
+		Events: func(ns, name string) Answer { events++; return Named(ns, name) },
+		Why:    func(ns, name string) Answer { whys++; return Named(ns, name) },
 	}
 	s := begin(o)
 	drain(s.m.asks())
@@ -303,7 +308,7 @@ func TestHostileText(t *testing.T) {
 	for _, size := range sizes {
 		s.m.width, s.m.height = size[0], size[1]
 		exact(t, s.m.frame(), size[0], size[1])
-		drawn := s.m.frame().draw(true)
+		drawn := s.m.frame().Draw(true)
 		for _, bad := range []string{"\x1b]", "\a", "\x1b[2J", "\r", "\u202e", "\x9b", "\x1b[41m"} {
 			if strings.Contains(drawn, bad) {
 				t.Errorf("%q is in the frame", bad)
@@ -316,12 +321,12 @@ func TestHostileText(t *testing.T) {
 func TestSnapshotForgets(t *testing.T) {
 	s := newStory(Options{Namespace: "shop"})
 	s.tell(true, told("orders", 7, site("paris", "primary-candidate", 0, 0)), told("carts", 3, site("paris", "primary-candidate", 0, 0)))
-	if len(s.m.order) != 2 {
-		t.Fatalf("%v", s.m.order)
+	if len(s.m.fleet.order) != 2 {
+		t.Fatalf("%v", s.m.fleet.order)
 	}
 	s.tell(true, told("orders", 7, site("paris", "primary-candidate", 0, 0)))
-	if len(s.m.order) != 1 || s.m.groups["shop/carts"] != nil {
-		t.Errorf("%v", s.m.order)
+	if len(s.m.fleet.order) != 1 || s.m.fleet.groups["shop/carts"] != nil {
+		t.Errorf("%v", s.m.fleet.order)
 	}
 }
 
@@ -329,14 +334,14 @@ func TestSnapshotForgets(t *testing.T) {
 func TestObjectsForget(t *testing.T) {
 	s := newStory(Options{Namespace: "shop"})
 	carts, orders := object("carts", 3, "paris"), object("orders", 7, "paris")
-	s.send(Objects{Whole: true, Changed: []*v1alpha1.MysqlFailoverGroup{carts, orders}, At: s.at})
-	s.send(Objects{Changed: []*v1alpha1.MysqlFailoverGroup{orders}, At: s.at})
-	if len(s.m.order) != 2 {
-		t.Errorf("a change of another one: %v", s.m.order)
+	s.send(feed.Objects{Whole: true, Changed: []*v1alpha1.MysqlFailoverGroup{carts, orders}, At: s.at})
+	s.send(feed.Objects{Changed: []*v1alpha1.MysqlFailoverGroup{orders}, At: s.at})
+	if len(s.m.fleet.order) != 2 {
+		t.Errorf("a change of another one: %v", s.m.fleet.order)
 	}
-	s.send(Objects{Whole: true, Changed: []*v1alpha1.MysqlFailoverGroup{orders}, At: s.at})
-	if len(s.m.order) != 1 || s.m.groups["shop/carts"] != nil {
-		t.Errorf("a whole list without it: %v", s.m.order)
+	s.send(feed.Objects{Whole: true, Changed: []*v1alpha1.MysqlFailoverGroup{orders}, At: s.at})
+	if len(s.m.fleet.order) != 1 || s.m.fleet.groups["shop/carts"] != nil {
+		t.Errorf("a whole list without it: %v", s.m.fleet.order)
 	}
 }
 
@@ -344,7 +349,7 @@ func TestObjectsForget(t *testing.T) {
 func TestUnknownGroupIsNotHealthy(t *testing.T) {
 	for group, want := range map[string]bool{"": true, "orders": true, "ordres": false} {
 		s := newStory(Options{Namespace: "shop", Group: group})
-		s.send(Objects{Whole: true, Changed: []*v1alpha1.MysqlFailoverGroup{object("orders", 7, "paris", "frankfurt")}, At: s.at.Add(ahead)})
+		s.send(feed.Objects{Whole: true, Changed: []*v1alpha1.MysqlFailoverGroup{object("orders", 7, "paris", "frankfurt")}, At: s.at.Add(ahead)})
 		s.tell(true, told("orders", 7, site("paris", "primary-candidate", 0, 0), site("frankfurt", "primary-candidate", 0, 0)))
 		if got := s.m.Healthy(); got != want {
 			t.Errorf("group %q: healthy %t", group, got)
@@ -368,23 +373,23 @@ func TestLateWhy(t *testing.T) {
 func TestFallsBack(t *testing.T) {
 	s := begin(Options{Group: "orders"})
 	cut(s, fallBackAfter+2*time.Second)
-	g := s.m.groups["shop/orders"]
-	if !s.m.fallen || g.report.Facts.Source != "LastKnown" || g.report.Sites[1].LagSeconds != nil {
+	g := s.m.fleet.groups["shop/orders"]
+	if !s.m.fleet.fallen || g.report.Facts.Source != "LastKnown" || g.report.Sites[1].LagSeconds != nil {
 		t.Errorf("still believed: %+v", g.report.Facts)
 	}
 	o := object("orders", 8, "paris", "frankfurt", "madrid")
 	o.Status.ActiveSite = "frankfurt"
-	s.send(Objects{Changed: []*v1alpha1.MysqlFailoverGroup{o}, At: s.at})
+	s.send(feed.Objects{Changed: []*v1alpha1.MysqlFailoverGroup{o}, At: s.at})
 	if g.report.ActiveSite != "frankfurt" {
 		t.Error("the custom resource is not followed")
 	}
 	live := told("orders", 8, site("paris", "primary-candidate", 0, 0), site("frankfurt", "primary-candidate", 0.5, 3))
 	live.ActiveSite = "frankfurt"
 	s.tell(true, live)
-	if s.m.fallen || g.report.Facts.Source != "Live" {
+	if s.m.fleet.fallen || g.report.Facts.Source != "Live" {
 		t.Error("the operator is back and not believed")
 	}
-	if _, stale := s.m.stale(); stale {
+	if _, stale := s.m.fleet.stale(); stale {
 		t.Error("still called stale")
 	}
 }
@@ -393,7 +398,7 @@ func TestFallsBack(t *testing.T) {
 func TestQuiet(t *testing.T) {
 	s := begin(Options{})
 	s.pass(quietAfter + 2*time.Second)
-	if text := s.m.frame().bare(); !strings.Contains(text, "STALE for 1") {
+	if text := s.m.frame().Bare(); !strings.Contains(text, "STALE for 1") {
 		t.Errorf("not called stale:\n%s", text)
 	}
 }

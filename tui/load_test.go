@@ -14,6 +14,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/tui/feed"
 )
 
 // The load of issue 5: 200 groups of 3 sites, each of which changes once a second.
@@ -37,7 +38,7 @@ func loaded(second int) []wire.GroupStatus {
 
 func loadedModel() *story {
 	s := newStory(Options{Namespace: "shop", Colour: true})
-	o := Objects{Whole: true, At: noon}
+	o := feed.Objects{Whole: true, At: noon}
 	for i := range loadGroups {
 		o.Changed = append(o.Changed, object(fmt.Sprintf("group-%03d", i), 7, "paris", "frankfurt", "madrid"))
 	}
@@ -64,15 +65,15 @@ func spent(t testing.TB) time.Duration {
 // decoded as it is on the wire.
 func second(p func(tea.Msg), n int, at time.Time) {
 	groups := loaded(n)
-	const deliveries = int(time.Second / deliverEvery)
+	const deliveries = int(time.Second / feed.DeliverEvery)
 	for d := range deliveries {
-		c := Changes{At: at.Add(ahead), Clock: at, Link: &Link{Up: true}}
+		c := feed.Changes{At: at.Add(ahead), Clock: at, Link: &feed.Link{Up: true}}
 		for i := d; i < len(groups); i += deliveries {
 			groups[i].ObservedAt = at
 			body, _ := json.Marshal(groups[i])
 			var heard wire.GroupStatus
 			_ = json.Unmarshal(body, &heard)
-			c.Groups = append(c.Groups, Told{Status: heard, Clock: at})
+			c.Groups = append(c.Groups, feed.Told{Status: heard, Clock: at})
 		}
 		p(c)
 	}
@@ -171,15 +172,15 @@ func TestManyGroups(t *testing.T) {
 	bad.Sites[2].State, bad.Sites[2].Reachable = "Unreachable", false
 	s.keys("s")
 	s.tell(false, bad)
-	if s.m.cursor != "shop/group-137" || s.m.order[0] != "shop/group-000" {
-		t.Errorf("cursor on %s, first %s", s.m.cursor, s.m.order[0])
+	if s.m.cursor != "shop/group-137" || s.m.fleet.order[0] != "shop/group-000" {
+		t.Errorf("cursor on %s, first %s", s.m.cursor, s.m.fleet.order[0])
 	}
-	if !strings.Contains(s.m.frame().bare(), "> group-137") {
+	if !strings.Contains(s.m.frame().Bare(), "> group-137") {
 		t.Error("the cursor is not on the screen")
 	}
-	s.send(Objects{Gone: []string{"shop/group-137"}, At: s.at})
-	s.send(Changes{Gone: []string{"shop/group-137"}, At: s.at, Clock: s.at})
-	if s.m.cursor == "shop/group-137" || s.m.groups["shop/group-137"] != nil {
+	s.send(feed.Objects{Gone: []string{"shop/group-137"}, At: s.at})
+	s.send(feed.Changes{Gone: []string{"shop/group-137"}, At: s.at, Clock: s.at})
+	if s.m.cursor == "shop/group-137" || s.m.fleet.groups["shop/group-137"] != nil {
 		t.Error("a group that is gone is still there")
 	}
 }

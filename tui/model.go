@@ -1,24 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package tui is the dashboard: groups as the operator sees them, live. Update and View are pure: what was heard, what was
-// typed and the time come in as messages; what is to be asked or done goes out as a command. Only source.go knows the
-// WebSocket, and nothing here knows a Kubernetes client: the plugin hands over the ways to the operator, the watch of the
+// typed and the time come in as messages; what is to be asked or done goes out as a command. Nothing here knows a Kubernetes client: the plugin hands over the ways to the operator, the watch of the
 // custom resources, and the verbs.
 package tui
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
-	"github.com/mysql-mfg/mfg/api/wire"
-	"github.com/mysql-mfg/mfg/kubectl-mfg/cmd/report"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
+	"github.com/mysql-mfg/mfg/tui/canvas"
+	"github.com/mysql-mfg/mfg/tui/feed"
 )
 
 // Times by which the screen says how far it is to be believed.
@@ -51,7 +49,7 @@ type Options struct {
 	// Perform makes what carries an action out on the terminal: the verb itself, with its plan and its questions.
 	Perform func(Action) Deed
 	// Events and Why ask about one group; they run beside the screen.
-	Events, Why func(namespace, group string) Heard
+	Events, Why func(namespace, group string) Answer
 }
 
 // page is what fills the screen.
@@ -76,22 +74,10 @@ const (
 // Model is the dashboard.
 type Model struct {
 	options       Options
-	signs         glyphs
+	signs         canvas.Glyphs
 	width, height int
-	now           time.Time
 
-	groups map[string]*group
-	order  []string // of groups, as they are listed
-	byName bool     // list by name instead of what needs attention first
-	news   []item   // of all groups, the newest last
-
-	link      Link
-	heardAt   time.Time     // this machine's clock at the last message; zero before the first
-	skew      time.Duration // this machine's clock minus the operator's
-	fallen    bool          // back on the custom resource
-	objects   bool          // the custom resources were read
-	objectsAt time.Time     // when they were last heard of, by this machine's clock
-	objectErr string        // why they cannot be read now
+	fleet fleet
 
 	page     page
 	back     page // from help and why
@@ -101,11 +87,10 @@ type Model struct {
 	scroll   int
 	prompt   prompt
 	typed    string
-	filter   string
 	notice   string
 	noticeAt time.Time
 
-	why      Heard
+	why      Answer
 	eventsAt time.Time
 	whyAt    time.Time
 }
@@ -115,17 +100,17 @@ type item struct {
 	at    time.Time
 	group string
 	words string
-	st    style
+	st    canvas.Style
 }
 
 // group is what is known of one group.
 type group struct {
 	name   string
 	object *v1alpha1.MysqlFailoverGroup // nil: not read
-	told   *Told                        // nil: not told
+	told   *feed.Told                   // nil: not told
 	report report.MysqlFailoverGroupReport
-	lag    map[string]*trace
-	behind map[string]*trace
+	lag    map[string]*canvas.Trace
+	behind map[string]*canvas.Trace
 	// silent is since when the operator has called a site unreachable, by its clock.
 	silent    map[string]time.Time
 	news      []item
@@ -135,12 +120,12 @@ type group struct {
 
 // New makes a dashboard that knows nothing yet.
 func New(o Options) Model {
-	m := Model{options: o, signs: unicodeGlyphs, width: 80, height: 24, now: o.Now, groups: map[string]*group{}}
+	m := Model{options: o, signs: canvas.Unicode, width: 80, height: 24, fleet: fleet{connection: connection{now: o.Now}, groups: map[string]*group{}}}
 	if o.ASCII {
-		m.signs = asciiGlyphs
+		m.signs = canvas.ASCII
 	}
 	if o.Group != "" {
-		m.open, m.page = nameOf(o.Namespace, o.Group), pageGroup
+		m.open, m.page = feed.NameOf(o.Namespace, o.Group), pageGroup
 		m.cursor = m.open
 	}
 	return m
@@ -154,93 +139,21 @@ func (m Model) Init() tea.Cmd { return nextTick() }
 
 func nextTick() tea.Cmd { return tea.Tick(time.Second, func(t time.Time) tea.Msg { return tick(t) }) }
 
-// group finds a group, or begins to know it.
-func (m *Model) group(name string) *group {
-	g := m.groups[name]
-	if g == nil {
-		g = &group{name: name, lag: map[string]*trace{}, behind: map[string]*trace{}, silent: map[string]time.Time{}}
-		m.groups[name] = g
-	}
-	return g
-}
-
 // current is the group that is open or, in the list, the one under the cursor; nil if there is none.
 func (m Model) current() *group {
 	if m.page == pageList {
-		return m.groups[m.cursor]
+		return m.fleet.groups[m.cursor]
 	}
-	return m.groups[m.open]
+	return m.fleet.groups[m.open]
 }
 
-// stale says for how long nothing was heard from the operator; false while the stream is well.
-func (m Model) stale() (time.Duration, bool) {
-	if m.heardAt.IsZero() {
-		return 0, false
-	}
-	quiet := m.now.Sub(m.heardAt)
-	return max(0, quiet), !m.link.Up || quiet > quietAfter
-}
-
-// clock is the operator's, as far as it is known: countdowns are by it.
-func (m Model) clock() time.Time { return m.now.Add(-m.skew) }
-
-// rebuild makes the report of a group anew from the custom resource and from what the operator told.
-func (m *Model) rebuild(g *group) {
-	view := report.LiveView{Missing: m.missing(), Denied: m.link.Denied}
-	object := g.object
-	if g.told != nil && !m.fallen {
-		view = report.LiveView{Status: wire.StatusList{IssuedAt: g.told.Clock, Groups: []wire.GroupStatus{g.told.Status}}}
-		if object == nil {
-			object = standIn(g.told.Status)
-		}
-	}
-	if object == nil && g.told != nil {
-		object = standIn(g.told.Status)
-	}
-	if object != nil {
-		g.report = report.Build(object, view)
-	}
-}
-
-func (m Model) missing() string {
-	if m.link.Error != "" {
-		return m.link.Error
-	}
-	return "not connected yet"
-}
-
-// standIn is a custom resource of which only the operator's words are known.
-func standIn(s wire.GroupStatus) *v1alpha1.MysqlFailoverGroup {
-	g := &v1alpha1.MysqlFailoverGroup{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Group}}
-	for _, site := range s.Sites {
-		g.Spec.Sites = append(g.Spec.Sites, v1alpha1.Site{Name: site.Name, Role: v1alpha1.SiteRole(site.Role)})
-	}
-	g.Status.ActiveSite, g.Status.Epoch = s.ActiveSite, s.Epoch
-	// Conditions are not known. One that speaks for nothing keeps the report from saying that nobody looks at the group.
-	g.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionProgressing, Status: metav1.ConditionUnknown}}
-	return g
-}
-
-// arrange puts the groups that the filter lets through in order.
+// arrange puts the list in order, and keeps the cursor on it.
 func (m *Model) arrange() {
-	m.order = m.order[:0]
-	for name, g := range m.groups {
-		if g.report.Metadata.Name != "" && g.matches(m.filter) {
-			m.order = append(m.order, name)
-		}
-	}
-	slices.SortFunc(m.order, func(a, b string) int {
-		if !m.byName {
-			if d := cmp.Compare(m.groups[b].gravity(), m.groups[a].gravity()); d != 0 {
-				return d
-			}
-		}
-		return strings.Compare(a, b)
-	})
-	if m.page == pageList && !slices.Contains(m.order, m.cursor) {
+	m.fleet.arrange()
+	if m.page == pageList && !slices.Contains(m.fleet.order, m.cursor) {
 		m.cursor = ""
-		if len(m.order) > 0 {
-			m.cursor = m.order[0]
+		if len(m.fleet.order) > 0 {
+			m.cursor = m.fleet.order[0]
 		}
 	}
 }
@@ -270,31 +183,26 @@ func (g *group) matches(filter string) bool {
 
 // Failure says why nothing is known, also of the one group that was asked for, and what to do next; empty if something is.
 func (m Model) Failure() string {
-	unknown := m.open != "" && !m.knows(m.open)
+	unknown := m.open != "" && !m.fleet.knows(m.open)
 	switch {
-	case m.objects && unknown && m.objectErr == "":
+	case m.fleet.objects && unknown && m.fleet.objectErr == "":
 		return fmt.Sprintf("no group %q in namespace %q\n  list all groups: kubectl mfg status -A", m.options.Group, m.options.Namespace)
-	case m.objects && !unknown, !m.heardAt.IsZero() && !unknown:
+	case m.fleet.objects && !unknown, !m.fleet.heardAt.IsZero() && !unknown:
 		return ""
-	case m.objectErr != "":
-		return m.objectErr
-	case !m.heardAt.IsZero():
+	case m.fleet.objectErr != "":
+		return m.fleet.objectErr
+	case !m.fleet.heardAt.IsZero():
 		return fmt.Sprintf("the operator tells nothing of group %q in namespace %q, and the API server did not answer in time", m.options.Group, m.options.Namespace)
 	}
 	return "neither the API server nor the operator answered in time"
 }
 
-func (m Model) knows(name string) bool {
-	g := m.groups[name]
-	return g != nil && g.report.Metadata.Name != ""
-}
-
 // Healthy is true if nothing that is shown needs attention.
 func (m Model) Healthy() bool {
-	for name, g := range m.groups {
+	for name, g := range m.fleet.groups {
 		if (m.open == "" || m.open == name) && g.report.Health != report.Healthy {
 			return false
 		}
 	}
-	return m.open == "" || m.knows(m.open)
+	return m.open == "" || m.fleet.knows(m.open)
 }

@@ -2,19 +2,23 @@
 
 package tui
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/mysql-mfg/mfg/tui/canvas"
+)
 
 // whyPage is what the operator says of its decision, as kubectl mfg explain draws it.
-func (m Model) whyPage(width int) block {
+func (m Model) whyPage(width int) canvas.Block {
 	if m.why.name() != m.open {
-		return block{nil, {{s: "  asking the operator" + m.signs.ellipsis, st: faint}}}
+		return canvas.Block{nil, {{Text: "  asking the operator" + m.signs.Ellipsis, Style: canvas.Faint}}}
 	}
 	if m.why.Error != "" {
-		return append(block{nil}, m.paragraph(span{s: "Error", st: bad}, m.why.Error, width)...)
+		return append(canvas.Block{nil}, m.signs.Paragraph(canvas.Span{Text: "Error", Style: canvas.Bad}, m.why.Error, width)...)
 	}
-	out := block{nil}
+	out := canvas.Block{nil}
 	for l := range strings.SplitSeq(strings.TrimRight(m.why.Why, "\n"), "\n") {
-		out = append(out, line{{s: l}})
+		out = append(out, canvas.Line{{Text: l}})
 	}
 	return out
 }
@@ -52,18 +56,18 @@ var keyHelp = []struct{ keys, what string }{
 	{"[x] [>] [ ]", "a step that is done, under way, to come"},
 }
 
-func (m Model) helpPage(width int) block {
+func (m Model) helpPage(width int) canvas.Block {
 	actions := "Actions show their plan and ask before anything happens."
 	if !m.options.AllowActions {
 		actions = "This dashboard only looks. Started with --allow-actions it can act; each action shows its plan and asks."
 	}
-	out := block{nil}
+	out := canvas.Block{nil}
 	for _, h := range keyHelp {
 		if h.keys == "" {
-			out = append(out, line{{s: h.what, st: strong}})
+			out = append(out, canvas.Line{{Text: h.what, Style: canvas.Strong}})
 			continue
 		}
-		out = append(out, m.signs.wrap(span{s: "  " + h.keys}, 18, h.what, width)...)
+		out = append(out, m.signs.Wrap(canvas.Span{Text: "  " + h.keys}, 18, h.what, width)...)
 	}
-	return append(append(out, nil), m.signs.wrap(span{}, 1, actions, width)...)
+	return append(append(out, nil), m.signs.Wrap(canvas.Span{}, 1, actions, width)...)
 }

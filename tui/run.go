@@ -10,6 +10,8 @@ import (
 	"sync"
 
 	tea "charm.land/bubbletea/v2"
+
+	"github.com/mysql-mfg/mfg/tui/feed"
 )
 
 // framesPerSecond is how often the terminal is drawn at most.
@@ -17,19 +19,19 @@ const framesPerSecond = 20
 
 // Feeds tell the dashboard what happens.
 type Feeds struct {
-	Stream *Stream
+	Stream *feed.Stream
 	// Watch follows the custom resources until the context ends.
-	Watch func(context.Context, func(Objects))
+	Watch func(context.Context, func(feed.Objects))
 }
 
 // follow runs both feeds until the context ends.
 func (f Feeds) follow(ctx context.Context, send func(tea.Msg)) *sync.WaitGroup {
 	var all sync.WaitGroup
 	if f.Stream != nil {
-		all.Go(func() { f.Stream.Follow(ctx, func(c Changes) { send(c) }) })
+		all.Go(func() { f.Stream.Follow(ctx, func(c feed.Changes) { send(c) }) })
 	}
 	if f.Watch != nil {
-		all.Go(func() { f.Watch(ctx, func(o Objects) { send(o) }) })
+		all.Go(func() { f.Watch(ctx, func(o feed.Objects) { send(o) }) })
 	}
 	return &all
 }
@@ -68,9 +70,9 @@ func Gather(ctx context.Context, m Model, feeds Feeds) Model {
 		case msg := <-told:
 			m.take(msg)
 			switch msg := msg.(type) {
-			case Changes:
+			case feed.Changes:
 				stream = stream || msg.Link != nil
-			case Objects:
+			case feed.Objects:
 				watch = true
 			}
 		case <-ctx.Done():
@@ -79,9 +81,9 @@ func Gather(ctx context.Context, m Model, feeds Feeds) Model {
 	}
 	cancel()
 	all.Wait()
-	m.sample()
-	if g := m.groups[m.open]; g != nil && m.options.Events != nil {
-		m.heardEvents(m.options.Events(g.report.Metadata.Namespace, g.report.Metadata.Name))
+	m.fleet.sample()
+	if g := m.fleet.groups[m.open]; g != nil && m.options.Events != nil {
+		m.fleet.heardEvents(m.options.Events(g.report.Metadata.Namespace, g.report.Metadata.Name))
 	}
 	return m
 }

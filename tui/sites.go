@@ -9,35 +9,44 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/duration"
 
-	"github.com/mysql-mfg/mfg/kubectl-mfg/cmd/report"
+	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
+	"github.com/mysql-mfg/mfg/tui/canvas"
 )
 
-// siteMap draws the sites: as cards where there is room, else two lines for each.
-func (m Model) siteMap(g *group, width int) block {
-	perRow := min(len(g.report.Sites), (width+2)/(cardWidth+2))
+// sitesView draws the sites of a group; selected is the one that is chosen.
+type sitesView struct {
+	painter
+	g        *group
+	selected int
+}
+
+// draw draws the sites: as cards where there is room, else two lines for each.
+func (v sitesView) draw(width int) canvas.Block {
+	perRow := min(len(v.g.report.Sites), (width+2)/(cardWidth+2))
 	if width < wideScreen || perRow == 0 {
-		return m.siteRows(g, width)
+		return v.rows(width)
 	}
 	// Two rows of cards are the most that leaves room for anything else.
-	if m.height > 0 && (len(g.report.Sites)+perRow-1)/perRow > 2 {
-		return m.siteRows(g, width)
+	if v.height > 0 && (len(v.g.report.Sites)+perRow-1)/perRow > 2 {
+		return v.rows(width)
 	}
 	each := min(66, (width-2*(perRow-1))/perRow)
-	var out block
-	for first := 0; first < len(g.report.Sites); first += perRow {
-		var cards []block
+	var out canvas.Block
+	for first := 0; first < len(v.g.report.Sites); first += perRow {
+		var cards []canvas.Block
 		var widths []int
-		for i := first; i < min(first+perRow, len(g.report.Sites)); i++ {
-			cards, widths = append(cards, m.card(g, i, each)), append(widths, each)
+		for i := first; i < min(first+perRow, len(v.g.report.Sites)); i++ {
+			cards, widths = append(cards, v.card(i, each)), append(widths, each)
 		}
-		out = append(out, m.signs.beside(widths, cards...)...)
+		out = append(out, v.signs.Beside(widths, cards...)...)
 	}
 	return out
 }
 
-func (m Model) siteMark(i int, s report.Site) string {
+func (v sitesView) mark(i int, s report.Site) string {
 	mark := "  "
-	if i == m.site {
+	if i == v.selected {
 		mark = "> "
 	}
 	if s.Active {
@@ -46,29 +55,29 @@ func (m Model) siteMark(i int, s report.Site) string {
 	return mark + "  "
 }
 
-// siteRows are two lines for each site.
-func (m Model) siteRows(g *group, width int) block {
+// rows are two lines for each site.
+func (v sitesView) rows(width int) canvas.Block {
 	name, role := 8, 6
-	for _, s := range g.report.Sites {
-		name, role = max(name, cells(s.Name)), max(role, cells(s.Role))
+	for _, s := range v.g.report.Sites {
+		name, role = max(name, canvas.Cells(s.Name)), max(role, canvas.Cells(s.Role))
 	}
 	name = min(name, 24)
-	var out block
-	for i, s := range g.report.Sites {
-		st := plain
-		if i == m.site {
-			st = strong
+	var out canvas.Block
+	for i, s := range v.g.report.Sites {
+		st := canvas.Plain
+		if i == v.selected {
+			st = canvas.Strong
 		}
-		first := line{
-			{s: m.siteMark(i, s) + m.signs.pad(s.Name, name) + "  ", st: st},
-			{s: m.signs.pad(s.Role, role) + "  "},
-			{s: m.signs.pad(orUnknown(s.StateWord())+" ", 13), st: stateStyle(s)},
-			m.fence(s), {s: "  "}, m.stream(s),
+		first := canvas.Line{
+			{Text: v.mark(i, s) + v.signs.Pad(s.Name, name) + "  ", Style: st},
+			{Text: v.signs.Pad(s.Role, role) + "  "},
+			{Text: v.signs.Pad(orUnknown(s.StateWord())+" ", 13), Style: stateStyle(s)},
+			v.fence(s), {Text: "  "}, v.stream(s),
 		}
-		second := append(line{{s: strings.Repeat(" ", name+6)}}, m.measures(g, s, width-name-6)...)
+		second := append(canvas.Line{{Text: strings.Repeat(" ", name+6)}}, v.measures(s, width-name-6)...)
 		out = append(out, first, second)
 		if s.Message != "" {
-			out = append(out, line{{s: strings.Repeat(" ", name+6)}, {s: m.signs.clip(s.Message, width-name-6), st: stateStyle(s)}})
+			out = append(out, canvas.Line{{Text: strings.Repeat(" ", name+6)}, {Text: v.signs.Clip(s.Message, width-name-6), Style: stateStyle(s)}})
 		}
 	}
 	return out
@@ -81,35 +90,35 @@ func orUnknown(state string) string {
 	return state
 }
 
-func (m Model) fence(s report.Site) span {
-	out := span{s: "fence " + orUnknown(s.Fence)}
+func (v sitesView) fence(s report.Site) canvas.Span {
+	out := canvas.Span{Text: "fence " + orUnknown(s.Fence)}
 	switch {
-	case s.Fence == "open" && s.Active:
-		out.st = good
-	case s.Fence == "open":
-		out.s, out.st = out.s+" !", bad
-	case s.Fence == "" || s.Fence == "unknown":
-		out.st = warn
+	case s.Fence == wire.FenceOpen && s.Active:
+		out.Style = canvas.Good
+	case s.Fence == wire.FenceOpen:
+		out.Text, out.Style = out.Text+" !", canvas.Bad
+	case s.Fence == "" || s.Fence == wire.FenceUnknown:
+		out.Style = canvas.Warn
 	}
 	return out
 }
 
 // stream is where a site's transactions come from.
-func (m Model) stream(s report.Site) span {
+func (v sitesView) stream(s report.Site) canvas.Span {
 	switch {
 	case s.Clone != nil:
-		return span{s: cloneWords(s.Clone), st: warn}
+		return canvas.Span{Text: cloneWords(s.Clone), Style: canvas.Warn}
 	case s.Writable != nil && *s.Writable && s.Active:
-		return span{s: "takes writes", st: good}
+		return canvas.Span{Text: "takes writes", Style: canvas.Good}
 	case s.Writable != nil && *s.Writable:
-		return span{s: "TAKES WRITES", st: bad}
+		return canvas.Span{Text: "TAKES WRITES", Style: canvas.Bad}
 	case s.ReplicatingFrom != "":
-		return span{s: m.signs.back + " " + s.ReplicatingFrom}
+		return canvas.Span{Text: v.signs.Back + " " + s.ReplicatingFrom}
 	}
 	if s.Reachable == nil || !*s.Reachable {
-		return span{s: "stream ?", st: faint} // nobody looked: the custom resource does not say, and a silent site cannot
+		return canvas.Span{Text: "stream ?", Style: canvas.Faint} // nobody looked: the custom resource does not say, and a silent site cannot
 	}
-	return span{s: "no stream", st: faint}
+	return canvas.Span{Text: "no stream", Style: canvas.Faint}
 }
 
 func cloneWords(c *report.Clone) string {
@@ -121,12 +130,12 @@ func cloneWords(c *report.Clone) string {
 }
 
 // measures are lag and gap of a replica, with bars and plots as far as there is room.
-func (m Model) measures(g *group, s report.Site, width int) line {
+func (v sitesView) measures(s report.Site, width int) canvas.Line {
 	if s.Active || s.Clone != nil {
-		return m.whereabouts(g, s)
+		return v.whereabouts(s)
 	}
 	each := width/2 - 1
-	return append(append(m.measure(g, s, lagOf, each), span{s: "  "}), m.measure(g, s, gapOf, each)...)
+	return append(append(v.measure(s, lagOf, each), canvas.Span{Text: "  "}), v.measure(s, gapOf, each)...)
 }
 
 // quantity is what is measured of a replica.
@@ -134,7 +143,7 @@ type quantity struct {
 	label  string
 	words  func(report.Site) string
 	value  func(report.Site) (float64, bool)
-	traces func(*group) map[string]*trace
+	traces func(*group) map[string]*canvas.Trace
 	// floor is the least full scale: small numbers are no mountains.
 	floor float64
 }
@@ -149,7 +158,7 @@ var (
 			}
 			return *s.LagSeconds, true
 		},
-		traces: func(g *group) map[string]*trace { return g.lag },
+		traces: func(g *group) map[string]*canvas.Trace { return g.lag },
 	}
 	gapOf = quantity{
 		label: "behind", floor: 10,
@@ -160,7 +169,7 @@ var (
 			}
 			return float64(*s.Behind), true
 		},
-		traces: func(g *group) map[string]*trace { return g.behind },
+		traces: func(g *group) map[string]*canvas.Trace { return g.behind },
 	}
 )
 
@@ -172,103 +181,103 @@ func (q quantity) top(g *group, n int) float64 {
 			top = max(top, v)
 		}
 		if t := q.traces(g)[s.Name]; t != nil {
-			top = greatest(t.last(n), top)
+			top = canvas.Greatest(t.Last(n), top)
 		}
 	}
 	return top
 }
 
-func (m Model) measure(g *group, s report.Site, q quantity, width int) line {
-	words := q.label + " " + m.signs.pad(q.words(s), 6) + " "
+func (v sitesView) measure(s report.Site, q quantity, width int) canvas.Line {
+	words := q.label + " " + v.signs.Pad(q.words(s), 6) + " "
 	barWidth := 6
-	plotWidth := min(60, width-cells(words)-barWidth-1)
+	plotWidth := min(60, width-canvas.Cells(words)-barWidth-1)
 	if plotWidth < 5 {
-		return line{{s: words}}
+		return canvas.Line{{Text: words}}
 	}
-	top := q.top(g, plotWidth)
+	top := q.top(v.g, plotWidth)
 	value, known := q.value(s)
 	bar := strings.Repeat(" ", barWidth)
 	if known {
-		bar = m.signs.bar(value/top, barWidth)
+		bar = v.signs.Bar(value/top, barWidth)
 	}
-	l := line{{s: words}, {s: bar}, {s: " "}}
-	if t := q.traces(g)[s.Name]; t != nil {
-		return append(l, m.signs.course(t, plotWidth, 1, top)[0]...)
+	l := canvas.Line{{Text: words}, {Text: bar}, {Text: " "}}
+	if t := q.traces(v.g)[s.Name]; t != nil {
+		return append(l, v.signs.Course(t, plotWidth, 1, top)[0]...)
 	}
-	return append(l, span{s: strings.Repeat(" ", plotWidth)})
+	return append(l, canvas.Span{Text: strings.Repeat(" ", plotWidth)})
 }
 
 // whereabouts are node, keyring and when the site was seen.
-func (m Model) whereabouts(g *group, s report.Site) line {
+func (v sitesView) whereabouts(s report.Site) canvas.Line {
 	var words []string
 	if s.Node != "" {
 		words = append(words, "node "+s.Node)
 	}
-	if k := g.keyringOf(s.Name); k != "" {
+	if k := v.g.keyringOf(s.Name); k != "" {
 		words = append(words, "keyring "+k)
 	}
 	if s.Errant > 0 {
 		words = append(words, fmt.Sprintf("%d errant", s.Errant))
 	}
 	if s.LastSeen != nil && s.Reachable != nil && !*s.Reachable {
-		words = append(words, "seen "+m.ago(*s.LastSeen)+" ago")
+		words = append(words, "seen "+v.ago(*s.LastSeen)+" ago")
 	}
-	return line{{s: strings.Join(words, "  "), st: faint}}
+	return canvas.Line{{Text: strings.Join(words, "  "), Style: canvas.Faint}}
 }
 
 // card is one site in a frame.
-func (m Model) card(g *group, i, width int) block {
-	s, inner := g.report.Sites[i], width-4
-	st := faint
-	if i == m.site {
-		st = strong
+func (v sitesView) card(i, width int) canvas.Block {
+	s, inner := v.g.report.Sites[i], width-4
+	st := canvas.Faint
+	if i == v.selected {
+		st = canvas.Strong
 	}
-	title := m.siteMark(i, s) + s.Name + " "
-	title = m.signs.flat + m.signs.clip(title, width-3)
-	out := block{{{s: m.signs.topLeft + title + strings.Repeat(m.signs.flat, max(0, width-2-cells(title))) + m.signs.topRight, st: st}}}
-	for _, l := range m.cardLines(g, s, inner) {
-		row := line{{s: m.signs.side + " ", st: st}}
-		row = append(row, m.signs.fit(l, inner)...)
-		out = append(out, append(row, span{s: " " + m.signs.side, st: st}))
+	title := v.mark(i, s) + s.Name + " "
+	title = v.signs.Flat + v.signs.Clip(title, width-3)
+	out := canvas.Block{{{Text: v.signs.TopLeft + title + strings.Repeat(v.signs.Flat, max(0, width-2-canvas.Cells(title))) + v.signs.TopRight, Style: st}}}
+	for _, l := range v.cardLines(s, inner) {
+		row := canvas.Line{{Text: v.signs.Side + " ", Style: st}}
+		row = append(row, v.signs.Fit(l, inner)...)
+		out = append(out, append(row, canvas.Span{Text: " " + v.signs.Side, Style: st}))
 	}
-	return append(out, line{{s: m.signs.lowLeft + strings.Repeat(m.signs.flat, width-2) + m.signs.lowRight, st: st}})
+	return append(out, canvas.Line{{Text: v.signs.LowLeft + strings.Repeat(v.signs.Flat, width-2) + v.signs.LowRight, Style: st}})
 }
 
-func (m Model) cardLines(g *group, s report.Site, width int) block {
-	state := span{s: orUnknown(s.StateWord()), st: stateStyle(s)}
-	out := block{
-		{{s: m.signs.pad(s.Role, width-cells(state.s))}, state},
-		{m.fence(s), {s: "  "}, m.stream(s)},
+func (v sitesView) cardLines(s report.Site, width int) canvas.Block {
+	state := canvas.Span{Text: orUnknown(s.StateWord()), Style: stateStyle(s)}
+	out := canvas.Block{
+		{{Text: v.signs.Pad(s.Role, width-canvas.Cells(state.Text))}, state},
+		{v.fence(s), {Text: "  "}, v.stream(s)},
 	}
 	for _, q := range []quantity{lagOf, gapOf} {
-		out = append(out, m.cardMeasure(g, s, q, width)...)
+		out = append(out, v.cardMeasure(s, q, width)...)
 	}
-	out = append(out, m.whereabouts(g, s))
+	out = append(out, v.whereabouts(s))
 	if s.Message != "" {
-		return append(out, line{{s: s.Message, st: stateStyle(s)}})
+		return append(out, canvas.Line{{Text: s.Message, Style: stateStyle(s)}})
 	}
 	return append(out, nil)
 }
 
 // cardMeasure is value and bar in one line, and the plot below, higher on a high screen.
-func (m Model) cardMeasure(g *group, s report.Site, q quantity, width int) block {
+func (v sitesView) cardMeasure(s report.Site, q quantity, width int) canvas.Block {
 	height := 1
-	if m.height >= 50 && !m.signs.ascii {
+	if v.height >= 50 && !v.signs.IsASCII {
 		height = 3
 	}
-	plotWidth := min(width, history)
+	plotWidth := min(width, canvas.History)
 	if s.Active || s.Clone != nil {
-		return make(block, 1+height)
+		return make(canvas.Block, 1+height)
 	}
-	words := q.label + " " + m.signs.pad(q.words(s), 8) + " "
-	top := q.top(g, plotWidth)
-	l := line{{s: words}}
+	words := q.label + " " + v.signs.Pad(q.words(s), 8) + " "
+	top := q.top(v.g, plotWidth)
+	l := canvas.Line{{Text: words}}
 	if value, known := q.value(s); known {
-		l = append(l, span{s: m.signs.bar(value/top, width-cells(words))})
+		l = append(l, canvas.Span{Text: v.signs.Bar(value/top, width-canvas.Cells(words))})
 	}
-	t := q.traces(g)[s.Name]
+	t := q.traces(v.g)[s.Name]
 	if t == nil {
-		t = &trace{}
+		t = &canvas.Trace{}
 	}
-	return append(block{l}, m.signs.course(t, plotWidth, height, top)...)
+	return append(canvas.Block{l}, v.signs.Course(t, plotWidth, height, top)...)
 }

@@ -11,7 +11,8 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
-	"github.com/mysql-mfg/mfg/kubectl-mfg/cmd/report"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
+	"github.com/mysql-mfg/mfg/tui/feed"
 )
 
 // noon is when every story begins. The machine on which it is watched is 3 s ahead of the operator.
@@ -102,10 +103,10 @@ func (s *story) send(msgs ...tea.Msg) {
 }
 
 func (s *story) tell(whole bool, groups ...wire.GroupStatus) {
-	c := Changes{Whole: whole, At: s.at.Add(ahead), Clock: s.at, Link: &Link{Up: true, Route: "service proxy"}}
+	c := feed.Changes{Whole: whole, At: s.at.Add(ahead), Clock: s.at, Link: &feed.Link{Up: true, Route: "service proxy"}}
 	for _, g := range groups {
 		g.ObservedAt = s.at
-		c.Groups = append(c.Groups, Told{Status: g, Clock: s.at})
+		c.Groups = append(c.Groups, feed.Told{Status: g, Clock: s.at})
 	}
 	s.send(c)
 }
@@ -142,7 +143,7 @@ func begin(o Options) *story {
 	s := newStory(o)
 	carts, users := object("carts", 3, "paris", "frankfurt"), encrypted(object("users", 12, "paris", "frankfurt", "madrid"))
 	orders := object("orders", 7, "paris", "frankfurt", "madrid")
-	s.send(Objects{Whole: true, Changed: []*v1alpha1.MysqlFailoverGroup{carts, orders, users}, At: s.at.Add(ahead)})
+	s.send(feed.Objects{Whole: true, Changed: []*v1alpha1.MysqlFailoverGroup{carts, orders, users}, At: s.at.Add(ahead)})
 	wave := []float64{0, 0, 0.2, 0.4, 1.1, 2.6, 4.2, 3.1, 1.4, 0.6, 0.1, 0}
 	lost := site("frankfurt", "primary-candidate", 0, 0)
 	s.tell(true, told("carts", 3, site("paris", "primary-candidate", 0, 0), lost),
@@ -188,11 +189,11 @@ func failingOver(s *story) *story {
 		Kind: v1alpha1.FailoverEmergency, Step: v1alpha1.TransitionFencing, From: "paris", To: "frankfurt", Reason: "ActiveSiteSilent",
 		DetectedAt: metav1.NewMicroTime(s.at.Add(-4 * time.Second)), StartedAt: metav1.NewMicroTime(s.at),
 	}
-	s.send(Objects{Changed: []*v1alpha1.MysqlFailoverGroup{o}, At: s.at.Add(ahead)})
+	s.send(feed.Objects{Changed: []*v1alpha1.MysqlFailoverGroup{o}, At: s.at.Add(ahead)})
 	s.pass(9 * time.Second)
-	s.send(why(Heard{Namespace: "shop", Group: "orders", Why: "orders  shop\nRules\n", Deciding: &wire.ExplainedRule{Name: "Gate",
+	s.send(why(Answer{Namespace: "shop", Group: "orders", Why: "orders  shop\nRules\n", Deciding: &wire.ExplainedRule{Name: "Gate",
 		Input: "no proof that paris is fenced; its lease has run out at 2026-11-03T12:01:23Z (9.9s left)", Remedy: "wait"}}))
-	s.send(events(Heard{Namespace: "shop", Group: "orders", Events: []report.Event{
+	s.send(events(Answer{Namespace: "shop", Group: "orders", Events: []report.Event{
 		{Time: s.at.Add(-9 * time.Second), Type: "Warning", Reason: "FailoverStarted", Object: "MysqlFailoverGroup/orders", Message: "paris is silent; the role moves to frankfurt under epoch 8"},
 		{Time: s.at.Add(-11 * time.Second), Type: "Warning", Reason: "NodeNotReady", Object: "Pod/mysql-orders-paris-0", Message: "Node is not ready", Count: 2},
 	}}))

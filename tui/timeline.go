@@ -3,48 +3,51 @@
 package tui
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
-	"github.com/mysql-mfg/mfg/kubectl-mfg/cmd/report"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
+	"github.com/mysql-mfg/mfg/tui/canvas"
 )
 
-// timeline is the change of the active site that is under way, or the last one.
-func (m Model) timeline(g *group, width int) block {
-	out := m.waiting(g.report.Planned, width)
+// timelineView draws changes of the active site.
+type timelineView struct {
+	painter
+	g *group
+}
+
+// draw is the change of the active site that is under way, or the last one.
+func (v timelineView) draw(width int) canvas.Block {
+	out := v.waiting(v.g.report.Planned, width)
 	switch {
-	case g.object == nil:
+	case v.g.object == nil:
 		return out
-	case g.object.Status.Transition != nil:
-		return append(out, m.unfolding(g, *g.object.Status.Transition, width)...)
+	case v.g.object.Status.Transition != nil:
+		return append(out, v.unfolding(*v.g.object.Status.Transition, width)...)
 	}
-	for _, f := range g.object.Status.Failovers {
+	for _, f := range v.g.object.Status.Failovers {
 		if f.Kind != v1alpha1.FailoverBootstrap {
-			return append(out, m.past(f, width)...)
+			return append(out, v.past(f, width)...)
 		}
 	}
 	return out
 }
 
 // waiting is a planned failover that has changed nothing yet.
-func (m Model) waiting(p *report.Planned, width int) block {
+func (v timelineView) waiting(p *report.Planned, width int) canvas.Block {
 	if p == nil || p.FinishedAt != nil {
 		return nil
 	}
-	words := fmt.Sprintf("%s, %s", m.move(p.From, p.To), p.Phase)
+	words := fmt.Sprintf("%s, %s", v.move(p.From, p.To), p.Phase)
 	if p.StartedAt != nil {
-		words += " for " + m.ago(*p.StartedAt)
+		words += " for " + v.ago(*p.StartedAt)
 	}
 	if p.Message != "" {
 		words += ": " + p.Message
 	}
-	return m.paragraph(span{s: "Planned", st: warn}, words, width)
+	return v.signs.Paragraph(canvas.Span{Text: "Planned", Style: canvas.Warn}, words, width)
 }
 
 // step is one step of a change. Its sign says how far it is: x done, > under way, blank to come.
@@ -52,6 +55,8 @@ type step struct {
 	name, words string
 	at          time.Time
 	state       byte
+	// fences is true for the step that waits until every site but one is closed.
+	fences bool
 }
 
 const (
@@ -61,36 +66,36 @@ const (
 )
 
 // unfolding draws a change that is under way, step by step as its durable intent says.
-func (m Model) unfolding(g *group, t v1alpha1.Transition, width int) block {
+func (v timelineView) unfolding(t v1alpha1.Transition, width int) canvas.Block {
 	began := t.DetectedAt.Time
 	if began.IsZero() {
 		began = t.StartedAt.Time
 	}
-	head := fmt.Sprintf("%s %s under epoch %d, %s so far: %s", strings.ToLower(string(t.Kind)), m.move(t.From, t.To), g.report.Epoch,
-		seconds(max(0, m.clock().Sub(began))), t.Reason)
-	out := m.paragraph(span{s: "Changing", st: warn}, head, width)
-	for _, s := range m.steps(g, t, began) {
-		out = append(out, m.stepLine(s, began, width))
-		if s.state == stepNow && s.name == "fenced" {
-			out = append(out, m.fences(g, width)...)
+	head := fmt.Sprintf("%s %s under epoch %d, %s so far: %s", strings.ToLower(string(t.Kind)), v.move(t.From, t.To), v.g.report.Epoch,
+		seconds(max(0, v.clock().Sub(began))), t.Reason)
+	out := v.signs.Paragraph(canvas.Span{Text: "Changing", Style: canvas.Warn}, head, width)
+	for _, s := range v.steps(t, began) {
+		out = append(out, v.stepLine(s, began, width))
+		if s.state == stepNow && s.fences {
+			out = append(out, v.fences(width)...)
 		}
 	}
 	return out
 }
 
-func (m Model) steps(g *group, t v1alpha1.Transition, began time.Time) []step {
+func (v timelineView) steps(t v1alpha1.Transition, began time.Time) []step {
 	waits := ""
-	if d := g.report.Decision; d != nil {
+	if d := v.g.report.Decision; d != nil {
 		waits = d.Message
 	}
 	all := []step{
-		{"detected", string(t.Reason), began, stepDone},
-		{"decided", fmt.Sprintf("epoch %d is persisted; no site may open writes", g.report.Epoch), t.StartedAt.Time, stepDone},
-		{"fenced", waits, time.Time{}, stepNow},
-		{"opened", t.To + " takes writes", time.Time{}, stepNext},
+		{"detected", string(t.Reason), began, stepDone, false},
+		{"decided", fmt.Sprintf("epoch %d is persisted; no site may open writes", v.g.report.Epoch), t.StartedAt.Time, stepDone, false},
+		{"fenced", waits, time.Time{}, stepNow, true},
+		{"opened", t.To + " takes writes", time.Time{}, stepNext, false},
 	}
 	if t.Step == v1alpha1.TransitionOpening {
-		all[2] = step{"fenced", strings.Join(t.Evidence, "; "), time.Time{}, stepDone}
+		all[2] = step{"fenced", strings.Join(t.Evidence, "; "), time.Time{}, stepDone, true}
 		if t.GatePassedAt != nil {
 			all[2].at = t.GatePassedAt.Time
 		}
@@ -99,61 +104,61 @@ func (m Model) steps(g *group, t v1alpha1.Transition, began time.Time) []step {
 	return all
 }
 
-func (m Model) stepLine(s step, began time.Time, width int) line {
+func (v timelineView) stepLine(s step, began time.Time, width int) canvas.Line {
 	at := strings.Repeat(" ", 8)
 	switch {
 	case !s.at.IsZero():
-		at = m.signs.pad("+"+millis(s.at.Sub(began).Milliseconds()), 8)
+		at = v.signs.Pad("+"+millis(s.at.Sub(began).Milliseconds()), 8)
 	case s.state == stepNow:
-		at = m.signs.pad("+"+seconds(max(0, m.clock().Sub(began))), 8)
+		at = v.signs.Pad("+"+seconds(max(0, v.clock().Sub(began))), 8)
 	}
-	st := map[byte]style{stepDone: good, stepNow: warn, stepNext: faint}[s.state]
-	l := line{{s: "  [" + string(rune(s.state)) + "] ", st: st}, {s: at}, {s: m.signs.pad(s.name, 9), st: st}}
-	return append(l, span{s: m.signs.clip(s.words, width-l.width())})
+	st := map[byte]canvas.Style{stepDone: canvas.Good, stepNow: canvas.Warn, stepNext: canvas.Faint}[s.state]
+	l := canvas.Line{{Text: "  [" + string(rune(s.state)) + "] ", Style: st}, {Text: at}, {Text: v.signs.Pad(s.name, 9), Style: st}}
+	return append(l, canvas.Span{Text: v.signs.Clip(s.words, width-l.Width())})
 }
 
 // fences say of each site whether it could still take writes, as the operator sees it.
-func (m Model) fences(g *group, width int) block {
-	words := make([]string, 0, len(g.report.Sites))
-	for _, s := range g.report.Sites {
+func (v timelineView) fences(width int) canvas.Block {
+	words := make([]string, 0, len(v.g.report.Sites))
+	for _, s := range v.g.report.Sites {
 		words = append(words, s.Name+" "+orUnknown(s.Fence))
 	}
-	return block{{{s: m.signs.clip(strings.Repeat(" ", 15)+strings.Join(words, ", "), width), st: faint}}}
+	return canvas.Block{{{Text: v.signs.Clip(strings.Repeat(" ", 15)+strings.Join(words, ", "), width), Style: canvas.Faint}}}
 }
 
 // past draws a change that is through, its steps to scale.
-func (m Model) past(f v1alpha1.FailoverRecord, width int) block {
+func (v timelineView) past(f v1alpha1.FailoverRecord, width int) canvas.Block {
 	from := f.DetectedAt.Time
 	if from.IsZero() {
 		from = f.StartedAt.Time
 	}
-	words := fmt.Sprintf("%s %s, epoch %d, %s ago, took %s, %s", strings.ToLower(string(f.Kind)), m.move(f.From, f.To), f.Epoch,
-		m.ago(f.OpenedAt.Time), millis(f.OpenedAt.Sub(from).Milliseconds()), lossWords(f.LostTransactions, f.LossExact))
+	words := fmt.Sprintf("%s %s, epoch %d, %s ago, took %s, %s", strings.ToLower(string(f.Kind)), v.move(f.From, f.To), f.Epoch,
+		v.ago(f.OpenedAt.Time), millis(f.OpenedAt.Sub(from).Milliseconds()), lossWords(f.LostTransactions, f.LossExact))
 	if f.WritePauseMillis != nil {
 		words += ", writes paused for " + millis(*f.WritePauseMillis)
 	}
-	out := m.paragraph(span{s: "Failover"}, words+": "+string(f.Reason), width)
+	out := v.signs.Paragraph(canvas.Span{Text: "Failover"}, words+": "+string(f.Reason), width)
 	if len(f.Timeline) > 1 {
-		out = append(out, line{{s: strings.Repeat(" ", labelWidth)}, {s: m.scale(f.Timeline, width-labelWidth)}})
+		out = append(out, canvas.Line{{Text: strings.Repeat(" ", canvas.LabelWidth)}, {Text: v.scale(f.Timeline, width-canvas.LabelWidth)}})
 		steps := make([]string, 0, len(f.Timeline))
 		for _, t := range f.Timeline {
 			steps = append(steps, "+"+millis(t.Millis)+" "+t.Step)
 		}
-		out = append(out, m.paragraph(span{}, strings.Join(steps, ", "), width)...)
+		out = append(out, v.signs.Paragraph(canvas.Span{}, strings.Join(steps, ", "), width)...)
 	}
 	for _, e := range f.Evidence {
-		out = append(out, m.paragraph(span{s: "Evidence", st: faint}, e, width)...)
+		out = append(out, v.signs.Paragraph(canvas.Span{Text: "Evidence", Style: canvas.Faint}, e, width)...)
 	}
 	return out
 }
 
 // scale draws the time between steps to scale: a bar for each stretch, a mark at each step.
-func (m Model) scale(steps []v1alpha1.TimelineEntry, width int) string {
+func (v timelineView) scale(steps []v1alpha1.TimelineEntry, width int) string {
 	last := steps[len(steps)-1].Millis
 	if last <= 0 {
 		return ""
 	}
-	out := []rune(strings.Repeat(m.signs.flat, width))
+	out := []rune(strings.Repeat(v.signs.Flat, width))
 	for _, s := range steps {
 		at := int(min(last, max(0, s.Millis)) * int64(width-1) / last)
 		out[at] = '|'
@@ -166,51 +171,4 @@ func millis(ms int64) string {
 		return fmt.Sprintf("%dms", ms)
 	}
 	return fmt.Sprintf("%.1fs", float64(ms)/1000)
-}
-
-// ticker is all that happened to a group, the newest first: what the operator told, and what Kubernetes keeps.
-func (m Model) ticker(g *group) []item {
-	out := slices.Clone(g.news)
-	for _, e := range g.events {
-		st := plain
-		if e.Type == corev1.EventTypeWarning {
-			st = warn
-		}
-		words := e.Reason + ": " + e.Message
-		if !strings.HasPrefix(e.Object, "MysqlFailoverGroup/") {
-			words = e.Object + " " + words
-		}
-		if e.Count > 1 {
-			words += fmt.Sprintf(" (x%d)", e.Count)
-		}
-		out = append(out, item{at: e.Time, group: g.name, words: words, st: st})
-	}
-	if g.eventsErr != "" {
-		out = append(out, item{at: m.clock(), words: "events cannot be read: " + g.eventsErr, st: warn})
-	}
-	slices.SortStableFunc(out, func(a, b item) int { return cmp.Compare(a.at.UnixMilli(), b.at.UnixMilli()) })
-	return out
-}
-
-// newsBlock draws the newest items first, one line each.
-func (m Model) newsBlock(all []item, rows int, named bool) block {
-	var out block
-	for _, i := range slices.Backward(all) {
-		if len(out) == rows {
-			break
-		}
-		l := line{{s: i.at.UTC().Format("15:04:05") + "  ", st: faint}}
-		if named {
-			l = append(l, span{s: i.group + "  ", st: strong})
-		}
-		out = append(out, append(l, span{s: strings.ReplaceAll(i.words, "\n", " "), st: i.st}))
-	}
-	if len(out) == 0 && rows > 0 {
-		words := "nothing since the dashboard was opened"
-		if m.height == 0 { // one frame was not open for any time
-			words = "no events are kept"
-		}
-		out = append(out, line{{s: words, st: faint}})
-	}
-	return out
 }

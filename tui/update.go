@@ -7,6 +7,9 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+
+	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/tui/feed"
 )
 
 // noticeFor is how long the answer to a key stays on the screen.
@@ -38,55 +41,57 @@ func (m *Model) take(msg tea.Msg) tea.Cmd {
 	case tick:
 		m.pass(time.Time(msg))
 		return tea.Batch(nextTick(), m.asks())
-	case Changes:
-		m.absorbChanges(msg)
-	case Objects:
-		m.absorbObjects(msg)
+	case feed.Changes:
+		m.fleet.absorbChanges(msg)
+		m.arrange()
+	case feed.Objects:
+		m.fleet.absorbObjects(msg)
+		m.arrange()
 	case events:
-		m.heardEvents(Heard(msg))
+		m.fleet.heardEvents(Answer(msg))
 	case why:
-		if Heard(msg).name() == m.open {
-			m.why = Heard(msg)
+		if Answer(msg).name() == m.open {
+			m.why = Answer(msg)
 		}
 	case done:
-		m.notice, m.noticeAt = outcome(msg), m.now
+		m.notice, m.noticeAt = outcome(msg), m.fleet.now
 	}
 	return nil
 }
 
 // pass lets time go on.
 func (m *Model) pass(now time.Time) {
-	m.now = later(m.now, now)
-	if quiet, stale := m.stale(); !m.fallen && stale && quiet >= fallBackAfter {
-		m.fallen = true
-		m.rebuildAll()
+	m.fleet.now = later(m.fleet.now, now)
+	if quiet, stale := m.fleet.stale(); !m.fleet.fallen && stale && quiet >= fallBackAfter {
+		m.fleet.fallen = true
+		m.fleet.rebuildAll()
 		m.arrange()
 	}
-	if m.notice != "" && m.now.Sub(m.noticeAt) > noticeFor {
+	if m.notice != "" && m.fleet.now.Sub(m.noticeAt) > noticeFor {
 		m.notice = ""
 	}
-	m.sample()
+	m.fleet.sample()
 }
 
 type (
-	events Heard
-	why    Heard
+	events Answer
+	why    Answer
 )
 
 // asks are the questions about the open group that are due.
 func (m *Model) asks() tea.Cmd {
-	g := m.groups[m.open]
+	g := m.fleet.groups[m.open]
 	if g == nil || m.page == pageList {
 		return nil
 	}
 	var cmds []tea.Cmd
 	ns, name := g.report.Metadata.Namespace, g.report.Metadata.Name
-	if ask := m.options.Events; ask != nil && m.now.Sub(m.eventsAt) >= eventsEvery {
-		m.eventsAt = m.now
+	if ask := m.options.Events; ask != nil && m.fleet.now.Sub(m.eventsAt) >= eventsEvery {
+		m.eventsAt = m.fleet.now
 		cmds = append(cmds, func() tea.Msg { return events(ask(ns, name)) })
 	}
-	if ask := m.options.Why; ask != nil && m.now.Sub(m.whyAt) >= whyEvery && (m.page == pageWhy || g.deciding()) {
-		m.whyAt = m.now
+	if ask := m.options.Why; ask != nil && m.fleet.now.Sub(m.whyAt) >= whyEvery && (m.page == pageWhy || g.deciding()) {
+		m.whyAt = m.fleet.now
 		cmds = append(cmds, func() tea.Msg { return why(ask(ns, name)) })
 	}
 	return tea.Batch(cmds...)
@@ -95,16 +100,7 @@ func (m *Model) asks() tea.Cmd {
 // deciding is true while there is something that the operator could be asked about.
 func (g *group) deciding() bool {
 	d := g.report.Decision
-	return d != nil && (d.Verdict != verdictNothing || g.report.Transition != nil)
-}
-
-func (m *Model) heardEvents(h Heard) {
-	if g := m.groups[h.name()]; g != nil {
-		g.eventsErr = h.Error
-		if h.Error == "" {
-			g.events = h.Events
-		}
-	}
+	return d != nil && (d.Verdict != wire.VerdictNothing || g.report.Transition != nil)
 }
 
 func outcome(d done) string {
@@ -140,7 +136,7 @@ func (m *Model) act(a Action) tea.Cmd {
 	})
 }
 
-func (m *Model) say(words string) { m.notice, m.noticeAt = words, m.now }
+func (m *Model) say(words string) { m.notice, m.noticeAt = words, m.fleet.now }
 
 // Command is what a person would type for it.
 func (a Action) Command() string {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/mysql-mfg/mfg/internal/mysql/mysqltest"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/adopt"
 )
 
 // TestPlaintextIsListedAndGone: what a real server holds in the clear is listed by names of every kind, its statements are
@@ -29,7 +30,7 @@ func TestPlaintextIsListedAndGone(t *testing.T) {
 	items := plaintextOf(t, s)
 	var statements []string
 	for _, item := range items {
-		if item.Kind == plainUnknown {
+		if item.Kind == adopt.PlainUnknown {
 			t.Errorf("of nobody: %+v", item)
 		}
 		if item.LookFirst != "" && item.Name != "heap" {
@@ -49,10 +50,10 @@ func TestPlaintextIsListedAndGone(t *testing.T) {
 }
 
 // plaintextOf asks a server as the plugin does.
-func plaintextOf(t *testing.T, s *mysqltest.Server) []plaintextItem {
+func plaintextOf(t *testing.T, s *mysqltest.Server) []adopt.PlaintextItem {
 	t.Helper()
 	var raw strings.Builder
-	for _, query := range plainQueries {
+	for _, query := range adopt.PlainQueries {
 		rows, err := s.Root(t).QueryContext(t.Context(), query)
 		if err != nil {
 			t.Fatalf("%s: %v", query, err)
@@ -69,9 +70,9 @@ func plaintextOf(t *testing.T, s *mysqltest.Server) []plaintextItem {
 		}
 		_ = rows.Close()
 	}
-	read, err := readRows([]byte(raw.String()))
+	read, err := adopt.ReadRows([]byte(raw.String()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return inTheClear(read)
+	return adopt.InTheClear(read)
 }

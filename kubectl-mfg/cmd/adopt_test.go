@@ -18,6 +18,9 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/adopt"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/pods"
 )
 
 // plainGroup is the healthy group, encryption asked for and refused.
@@ -37,7 +40,7 @@ func plainGroup(t *testing.T) *fakeAPI {
 func adopts(f *fakeAPI, stuckAt v1alpha1.KeyringPhase) func(int) {
 	return func(n int) {
 		g := &f.groups[0]
-		if g.Annotations[v1alpha1.AnnotationEncryptionAdopt] != adoptConfirmed {
+		if g.Annotations[v1alpha1.AnnotationEncryptionAdopt] != adopt.AdoptConfirmed {
 			return
 		}
 		at := &v1alpha1.EncryptionAtRestStatus{Sealed: true}
@@ -70,32 +73,32 @@ func TestAdopt(t *testing.T) {
 	}{
 		"Done": {stdin: "orders\n", patches: 1, want: []string{"EncryptionAdoptionRefused", "Type the name of the group", "paris Sealed; frankfurt Unsealed",
 			"the keyring of every site is sealed; 5 tablespaces of paris are in the clear", "kubectl mfg adopt orders -n shop --tables"}},
-		"JustYes":      {stdin: "y\n", code: exitUsage, want: []string{"not confirmed"}},
-		"NoTerminal":   {code: exitUsage, want: []string{"no --yes"}},
+		"JustYes":      {stdin: "y\n", code: cli.ExitUsage, want: []string{"not confirmed"}},
+		"NoTerminal":   {code: cli.ExitUsage, want: []string{"no --yes"}},
 		"DryRun":       {args: "--dry-run", want: []string{"Would     set annotation mysql-mfg.io/encryption-adopt=confirm", "cannot be turned off again"}},
 		"DryRunServer": {args: "--dry-run=server", patches: 1, want: []string{"the API server would take it"}},
 		"NoWait":       {args: "--yes --wait=false", patches: 1, want: []string{"asked for"}},
-		"NotAsked": {args: "--yes", code: exitRefused, want: []string{"not asked for in the specification", `kubectl patch mfg orders -n shop --type merge -p '{"spec":{"encryptionAtRest":{"enabled":true}}}'`},
+		"NotAsked": {args: "--yes", code: cli.ExitRefused, want: []string{"not asked for in the specification", `kubectl patch mfg orders -n shop --type merge -p '{"spec":{"encryptionAtRest":{"enabled":true}}}'`},
 			change: change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.EncryptionAtRest = nil })},
-		"NoTLS": {args: "--yes", code: exitRefused, want: []string{"has no TLS", "make a new group"},
+		"NoTLS": {args: "--yes", code: cli.ExitRefused, want: []string{"has no TLS", "make a new group"},
 			change: change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.TLS, g.Spec.EncryptionAtRest = nil, nil })},
-		"Paused": {args: "--yes", code: exitRefused, want: []string{"kubectl mfg resume orders"},
+		"Paused": {args: "--yes", code: cli.ExitRefused, want: []string{"kubectl mfg resume orders"},
 			change: change(func(g *v1alpha1.MysqlFailoverGroup) {
 				g.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionPaused, Status: metav1.ConditionTrue}}
 			})},
-		"Moving": {args: "--yes", code: exitRefused, want: []string{"the role is moving to frankfurt"},
+		"Moving": {args: "--yes", code: cli.ExitRefused, want: []string{"the role is moving to frankfurt"},
 			change: change(func(g *v1alpha1.MysqlFailoverGroup) { g.Status.Transition = &v1alpha1.Transition{To: "frankfurt"} })},
 		"Again": {reason: "what was accepted is only waited for, and not asked again", want: []string{"the keyring of every site is sealed"},
 			change: change(func(g *v1alpha1.MysqlFailoverGroup) {
-				g.Annotations[v1alpha1.AnnotationEncryptionAdopt] = adoptConfirmed
+				g.Annotations[v1alpha1.AnnotationEncryptionAdopt] = adopt.AdoptConfirmed
 			})},
 		"Over": {want: []string{"nothing was changed: the group is encrypted already"},
 			change: change(func(g *v1alpha1.MysqlFailoverGroup) {
 				g.Status.EncryptionAtRest = &v1alpha1.EncryptionAtRestStatus{Sealed: true}
 			})},
-		"Stuck": {args: "--yes --timeout 5s", stuckAt: v1alpha1.KeyringFailed, code: exitTimeout, patches: 1,
+		"Stuck": {args: "--yes --timeout 5s", stuckAt: v1alpha1.KeyringFailed, code: cli.ExitTimeout, patches: 1,
 			want: []string{"madrid is half done, Failed", "do not delete, restart or drain its pod", "to wait on: kubectl mfg adopt orders -n shop"}},
-		"TablesDryRun": {args: "--tables --dry-run", code: exitUsage, want: []string{"--tables changes nothing"}},
+		"TablesDryRun": {args: "--tables --dry-run", code: cli.ExitUsage, want: []string{"--tables changes nothing"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -129,7 +132,7 @@ func (s *mysqlShell) Group(context.Context, string, string) (*v1alpha1.MysqlFail
 
 func (s *mysqlShell) Kube() kubernetes.Interface { return s.kube }
 
-func (s *mysqlShell) Exec(ctx context.Context, e execution) error {
+func (s *mysqlShell) Exec(ctx context.Context, e pods.Execution) error {
 	_, _ = e.Out.Write(s.answer)
 	return s.shell.Exec(ctx, e)
 }
@@ -144,11 +147,11 @@ func listed(t *testing.T, f *fakeAPI, answer []byte, args string) ran {
 	s.kube = fake.NewClientset(pod, secret)
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
 	var out, errOut bytes.Buffer
-	a := newApp(Environment{IOStreams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &errOut},
+	a := newApp(cli.Environment{IOStreams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &errOut},
 		Terminal: func() (int, bool) { return 0, false }, Interactive: func() bool { return true }})
 	a.connect = func() (Cluster, error) { return s, nil }
 	code := a.main(t.Context(), append([]string{"adopt", "orders", "-n", "shop", "--tables"}, strings.Fields(args)...))
-	if line := strings.Join(s.ran.Command, " "); code < exitRefused && (strings.Contains(line, "hunter2") || s.ran.TTY || !strings.Contains(line, "--skip-column-names")) {
+	if line := strings.Join(s.ran.Command, " "); code < cli.ExitRefused && (strings.Contains(line, "hunter2") || s.ran.TTY || !strings.Contains(line, "--skip-column-names")) {
 		t.Errorf("ran %q", line)
 	}
 	return ran{code, out.String(), errOut.String()}
@@ -169,7 +172,7 @@ func TestAdoptTables(t *testing.T) {
 		"tables.sql": {sealed, ""}, "tables.json": {sealed, "-o json"}, "tables-not-yet.sql": {plainGroup(t), ""},
 	} {
 		got := listed(t, tc.f, rows, tc.args)
-		if got.code != exitDegraded || got.errOut != "" {
+		if got.code != cli.ExitDegraded || got.errOut != "" {
 			t.Errorf("%s: %+v", file, got)
 		}
 		golden(t, filepath.Join("testdata", "adopt", file), got.out)
@@ -180,19 +183,19 @@ func TestAdoptTables(t *testing.T) {
 			t.Errorf("would be run: %q", line)
 		}
 	}
-	var rep plaintextReport
+	var rep adopt.PlaintextReport
 	if err := json.Unmarshal([]byte(listed(t, sealed, rows, "-o json").out), &rep); err != nil || rep.Kind != "MfgPlaintextReport" || !rep.Ready {
 		t.Errorf("%v %+v", err, rep)
 	}
-	if got := listed(t, sealed, nil, ""); got.code != exitHealthy || got.out != "-- Nothing of users is in the clear on paris.\n" {
+	if got := listed(t, sealed, nil, ""); got.code != cli.ExitHealthy || got.out != "-- Nothing of users is in the clear on paris.\n" {
 		t.Errorf("%+v", got)
 	}
-	if got := listed(t, sealed, []byte("ERROR\n"), ""); got.code != exitError {
+	if got := listed(t, sealed, []byte("ERROR\n"), ""); got.code != cli.ExitError {
 		t.Errorf("an answer that cannot be read is none: %+v", got)
 	}
 	nobody := plainGroup(t)
 	nobody.groups[0].Status.ActiveSite = ""
-	if got := listed(t, nobody, rows, ""); got.code != exitRefused || !strings.Contains(got.errOut, "no site is active") {
+	if got := listed(t, nobody, rows, ""); got.code != cli.ExitRefused || !strings.Contains(got.errOut, "no site is active") {
 		t.Errorf("%+v", got)
 	}
 }

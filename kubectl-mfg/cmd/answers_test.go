@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/failover"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/request"
 )
 
 const asksRotation = v1alpha1.AnnotationRotateKeyring
@@ -36,22 +39,22 @@ func TestARequestHasAnID(t *testing.T) {
 	} {
 		f := loadHealthy(t)
 		tc.change(f)
-		r := request{}
-		sent := r.named(&f.groups[0], map[string]string{asksRotation: "frankfurt", "mine": "stays"})
-		if r.id == "" || sent[idKey] != r.id || sent["mine"] != "stays" || sent[asksRotation] != "frankfurt" {
-			t.Errorf("%s: id %q, sent %v", name, r.id, sent)
+		r := request.Request{}
+		sent := r.Named(&f.groups[0], map[string]string{asksRotation: "frankfurt", "mine": "stays"})
+		if r.ID == "" || sent[idKey] != r.ID || sent["mine"] != "stays" || sent[asksRotation] != "frankfurt" {
+			t.Errorf("%s: id %q, sent %v", name, r.ID, sent)
 		}
-		if (tc.kept == "") == (r.id == "theirs") || tc.kept != "" && r.id != tc.kept {
-			t.Errorf("%s: the id is %q", name, r.id)
+		if (tc.kept == "") == (r.ID == "theirs") || tc.kept != "" && r.ID != tc.kept {
+			t.Errorf("%s: the id is %q", name, r.ID)
 		}
-		again := request{}
-		if again.named(&f.groups[0], map[string]string{asksRotation: "frankfurt"}); tc.kept == "" && again.id == r.id {
-			t.Errorf("%s: two requests have the id %q", name, r.id)
+		again := request.Request{}
+		if again.Named(&f.groups[0], map[string]string{asksRotation: "frankfurt"}); tc.kept == "" && again.ID == r.ID {
+			t.Errorf("%s: two requests have the id %q", name, r.ID)
 		}
 	}
-	r := request{}
-	if sent := r.named(&loadHealthy(t).groups[0], map[string]string{asksRotation: ""}); r.id != "" || len(sent) != 2 || sent[idKey] != "" {
-		t.Errorf("what is taken back: id %q, sent %v", r.id, sent)
+	r := request.Request{}
+	if sent := r.Named(&loadHealthy(t).groups[0], map[string]string{asksRotation: ""}); r.ID != "" || len(sent) != 2 || sent[idKey] != "" {
+		t.Errorf("what is taken back: id %q, sent %v", r.ID, sent)
 	}
 }
 
@@ -87,18 +90,18 @@ func TestARequestStandsUntilItIsAnswered(t *testing.T) {
 		if tc.answered != "" {
 			f.groups[0].Status.LastRequests = answers(tc.answered)
 		}
-		r := request{id: "mine"}
-		if got := r.stands(&f.groups[0], kind, "frankfurt"); got != tc.stands {
+		r := request.Request{ID: "mine"}
+		if got := r.Stands(&f.groups[0], kind, "frankfurt"); got != tc.stands {
 			t.Errorf("%s: stands %t", name, got)
 		}
-		if tc.stands && r.id != tc.id {
-			t.Errorf("%s: goes on with the id %q", name, r.id)
+		if tc.stands && r.ID != tc.id {
+			t.Errorf("%s: goes on with the id %q", name, r.ID)
 		}
-		if got := r.answer(&f.groups[0], kind); (got != nil) != tc.answer || got != nil && got.Kind != kind {
+		if got := r.Answer(&f.groups[0], kind); (got != nil) != tc.answer || got != nil && got.Kind != kind {
 			t.Errorf("%s: the answer is %+v", name, got)
 		}
 	}
-	if got := (&request{}).answer(&v1alpha1.MysqlFailoverGroup{Status: v1alpha1.MysqlFailoverGroupStatus{LastRequests: answers("")}}, kind); got != nil {
+	if got := (&request.Request{}).Answer(&v1alpha1.MysqlFailoverGroup{Status: v1alpha1.MysqlFailoverGroupStatus{LastRequests: answers("")}}, kind); got != nil {
 		t.Errorf("without an id every answer is taken: %+v", got)
 	}
 }
@@ -111,14 +114,14 @@ func TestAnAnswerTellsOfAPlannedFailover(t *testing.T) {
 		{Outcome: v1alpha1.RequestFailed, Reason: "PauseTimeout"}:         string(v1alpha1.PlannedReverted),
 		{Outcome: v1alpha1.RequestFailed, Reason: v1alpha1.AnswerAborted}: string(v1alpha1.PlannedAborted),
 	} {
-		rep := &requestReport{}
-		settle(&v1alpha1.MysqlFailoverGroup{}, move{to: "frankfurt"}, &outcome, rep)
+		rep := &request.Report{}
+		failover.Settle(&v1alpha1.MysqlFailoverGroup{}, failover.Move{To: "frankfurt"}, &outcome, rep)
 		if rep.Outcome != want || string(rep.Reason) != outcome.Reason {
 			t.Errorf("%+v: %s (%s)", outcome, rep.Outcome, rep.Reason)
 		}
 	}
-	rep := &requestReport{}
-	if settle(&v1alpha1.MysqlFailoverGroup{}, move{to: "frankfurt"}, nil, rep); rep.Outcome != outcomeRefused || !strings.Contains(rep.Message, "without an answer") {
+	rep := &request.Report{}
+	if failover.Settle(&v1alpha1.MysqlFailoverGroup{}, failover.Move{To: "frankfurt"}, nil, rep); rep.Outcome != cli.OutcomeRefused || !strings.Contains(rep.Message, "without an answer") {
 		t.Errorf("%+v", rep)
 	}
 }
@@ -153,7 +156,7 @@ func TestWithdrawnInTheMomentOfItsAnswer(t *testing.T) {
 		if tc.after != nil {
 			after.Status.LastRequests = []v1alpha1.LastRequest{*tc.after}
 		}
-		if got := (undone{order: "b", ordered: true}).wasDone(before, after); got != tc.want {
+		if got := (failover.Undone{Order: "b", Ordered: true}).WasDone(before, after); got != tc.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}

@@ -20,12 +20,14 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/inspect"
 )
 
 // TestArguments shows which operation each command line makes, without running it.
 func TestArguments(t *testing.T) {
-	status := func(change func(*statusOp)) operation {
-		op := &statusOp{Namespace: "default", OperatorNamespace: "mfg-system", Interval: 2 * time.Second, Color: "auto"}
+	status := func(change func(*inspect.Status)) operation {
+		op := &inspect.Status{Namespace: "default", OperatorNamespace: "mfg-system", Interval: 2 * time.Second, Color: "auto"}
 		change(op)
 		return op
 	}
@@ -34,33 +36,36 @@ func TestArguments(t *testing.T) {
 		want operation
 		code int
 	}{
-		"All":         {"status", status(func(*statusOp) {}), 0},
-		"One":         {"status orders -n shop", status(func(o *statusOp) { o.Namespace, o.Group = "shop", "orders" }), 0},
-		"ByShortKind": {"status mfg/orders", status(func(o *statusOp) { o.Group = "orders" }), 0},
-		"ByFullKind":  {"status mysqlfailovergroup.mysql-mfg.io/orders", status(func(o *statusOp) { o.Group = "orders" }), 0},
-		"EveryFlag": {"status -A -w --interval 5s --color never --operator-namespace ops -o wide", status(func(o *statusOp) {
+		"All":         {"status", status(func(*inspect.Status) {}), 0},
+		"One":         {"status orders -n shop", status(func(o *inspect.Status) { o.Namespace, o.Group = "shop", "orders" }), 0},
+		"ByShortKind": {"status mfg/orders", status(func(o *inspect.Status) { o.Group = "orders" }), 0},
+		"ByFullKind":  {"status mysqlfailovergroup.mysql-mfg.io/orders", status(func(o *inspect.Status) { o.Group = "orders" }), 0},
+		"EveryFlag": {"status -A -w --interval 5s --color never --operator-namespace ops -o wide", status(func(o *inspect.Status) {
 			o.AllNamespaces, o.Watch, o.Interval, o.Color, o.OperatorNamespace, o.Output.Format = true, true, 5*time.Second, "never", "ops", "wide"
 		}), 0},
-		"JSONPath":      {"status -o jsonpath={.items[*].health}", status(func(o *statusOp) { o.Output.Format = "jsonpath={.items[*].health}" }), 0},
-		"OtherKind":     {"status pod/orders", nil, exitUsage},
-		"EmptyName":     {"status mfg/", nil, exitUsage},
-		"TwoGroups":     {"status a b", nil, exitUsage},
-		"UnknownFlag":   {"status --nope", nil, exitUsage},
-		"UnknownFormat": {"status -o xml", nil, exitUsage},
-		"BadTemplate":   {"status -o go-template={{", nil, exitUsage},
-		"UnknownVerb":   {"stats", nil, exitUsage},
-		"VersionArgs":   {"version x", nil, exitUsage},
+		"JSONPath":      {"status -o jsonpath={.items[*].health}", status(func(o *inspect.Status) { o.Output.Format = "jsonpath={.items[*].health}" }), 0},
+		"OtherKind":     {"status pod/orders", nil, cli.ExitUsage},
+		"EmptyName":     {"status mfg/", nil, cli.ExitUsage},
+		"TwoGroups":     {"status a b", nil, cli.ExitUsage},
+		"UnknownFlag":   {"status --nope", nil, cli.ExitUsage},
+		"UnknownFormat": {"status -o xml", nil, cli.ExitUsage},
+		"BadTemplate":   {"status -o go-template={{", nil, cli.ExitUsage},
+		"UnknownVerb":   {"stats", nil, cli.ExitUsage},
+		"VersionArgs":   {"version x", nil, cli.ExitUsage},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
 			var got operation
-			a := newApp(Environment{IOStreams: discarded()})
-			a.perform = func(_ context.Context, op operation) error { got = op; return op.validate() }
+			a := newApp(cli.Environment{IOStreams: discarded()})
+			a.perform = func(_ context.Context, op operation, _ func(context.Context, Cluster) (int, error)) error {
+				got = op
+				return op.Validate()
+			}
 			if code := a.main(t.Context(), strings.Fields(tc.args)); code != tc.code {
 				t.Errorf("exit code %d, want %d", code, tc.code)
 			}
-			ignore := cmpopts.IgnoreFields(output{}, "printer")
+			ignore := cmpopts.IgnoreFields(cli.Output{}, "Printer")
 			if diff := cmp.Diff(tc.want, got, ignore); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -73,20 +78,20 @@ func discarded() genericiooptions.IOStreams {
 }
 
 func TestValidate(t *testing.T) {
-	good := statusOp{OperatorNamespace: "mfg-system", Color: "auto", Interval: time.Second}
-	if err := good.validate(); err != nil {
+	good := inspect.Status{OperatorNamespace: "mfg-system", Color: "auto", Interval: time.Second}
+	if err := good.Validate(); err != nil {
 		t.Errorf("good: %v", err)
 	}
-	for name, change := range map[string]func(*statusOp){
-		"GroupAndAll":   func(o *statusOp) { o.Group, o.AllNamespaces = "orders", true },
-		"BadName":       func(o *statusOp) { o.Group = "Or/ders" },
-		"BadColor":      func(o *statusOp) { o.Color = "blue" },
-		"NoOperator":    func(o *statusOp) { o.OperatorNamespace = "" },
-		"HastyInterval": func(o *statusOp) { o.Watch, o.Interval = true, time.Millisecond },
+	for name, change := range map[string]func(*inspect.Status){
+		"GroupAndAll":   func(o *inspect.Status) { o.Group, o.AllNamespaces = "orders", true },
+		"BadName":       func(o *inspect.Status) { o.Group = "Or/ders" },
+		"BadColor":      func(o *inspect.Status) { o.Color = "blue" },
+		"NoOperator":    func(o *inspect.Status) { o.OperatorNamespace = "" },
+		"HastyInterval": func(o *inspect.Status) { o.Watch, o.Interval = true, time.Millisecond },
 	} {
 		op := good
 		change(&op)
-		if op.validate() == nil {
+		if op.Validate() == nil {
 			t.Errorf("%s was accepted", name)
 		}
 	}
@@ -111,13 +116,13 @@ func TestStatusLists(t *testing.T) {
 		width int
 		code  int
 	}{
-		"list.txt":      {"status -n shop", 80, exitDegraded},
-		"list-all.txt":  {"status -A", 80, exitDegraded},
-		"list-wide.txt": {"status -A -o wide", 0, exitDegraded},
-		"list-name.txt": {"status -n shop -o name", 0, exitDegraded},
-		"list.jsonpath": {"status -A -o jsonpath={.kind}:{.items[*].summary}", 0, exitDegraded},
-		"list.template": {"status -A --template {{range.items}}{{.metadata.name}}={{.health}};{{end}}", 0, exitDegraded},
-		"colour.txt":    {"status -A --color always", 80, exitDegraded},
+		"list.txt":      {"status -n shop", 80, cli.ExitDegraded},
+		"list-all.txt":  {"status -A", 80, cli.ExitDegraded},
+		"list-wide.txt": {"status -A -o wide", 0, cli.ExitDegraded},
+		"list-name.txt": {"status -n shop -o name", 0, cli.ExitDegraded},
+		"list.jsonpath": {"status -A -o jsonpath={.kind}:{.items[*].summary}", 0, cli.ExitDegraded},
+		"list.template": {"status -A --template {{range.items}}{{.metadata.name}}={{.health}};{{end}}", 0, cli.ExitDegraded},
+		"colour.txt":    {"status -A --color always", 80, cli.ExitDegraded},
 	}
 	for file, tc := range tests {
 		t.Run(file, func(t *testing.T) {
@@ -170,7 +175,7 @@ func TestErrors(t *testing.T) {
 				f.answers[tc.path] = tc.answer
 			}
 			got := run(t, f, runOptions{}, strings.Fields(tc.args)...)
-			if got.code != exitError || got.out != "" {
+			if got.code != cli.ExitError || got.out != "" {
 				t.Errorf("exit code %d, stdout %q", got.code, got.out)
 			}
 			for _, want := range tc.want {
@@ -187,7 +192,7 @@ func TestAPIServerIsSilent(t *testing.T) {
 	stuck := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	for _, args := range []string{"status orders -n shop", "status -A", "events orders -n shop"} {
 		got := run(t, stuck, runOptions{}, append(strings.Fields(args), "--request-timeout=50ms")...)
-		if got.code != exitError || !strings.Contains(got.errOut, "kubectl config current-context") || !strings.Contains(got.errOut, "--request-timeout") {
+		if got.code != cli.ExitError || !strings.Contains(got.errOut, "kubectl config current-context") || !strings.Contains(got.errOut, "--request-timeout") {
 			t.Errorf("%s: %+v", args, got)
 		}
 	}
@@ -201,13 +206,13 @@ func TestOperatorNotReachable(t *testing.T) {
 		code   int
 		want   string
 	}{
-		"Forbidden":   {status(403, metav1.StatusReasonForbidden, "no"), exitHealthy, "services/proxy"},
-		"NoService":   {status(404, metav1.StatusReasonNotFound, `services "mfg-auxiliary" not found`), exitDegraded, "--operator-namespace"},
-		"NoEndpoints": {status(503, metav1.StatusReasonServiceUnavailable, `no endpoints available for service "x"`), exitDegraded, "no pod is ready"},
-		"Unreachable": {status(503, metav1.StatusReasonServiceUnavailable, "error trying to reach service: dial tcp: i/o timeout"), exitDegraded, "i/o timeout"},
-		"NotLeading":  {operatorSays(503, wire.ReasonNotLeading), exitDegraded, "does not lead"},
-		"BadRequest":  {operatorSays(400, wire.ReasonBadRequest), exitDegraded, "the operator's words"},
-		"NoJSON":      {func(w http.ResponseWriter) { _, _ = w.Write([]byte("<html>")) }, exitDegraded, "read the operator's answer"},
+		"Forbidden":   {status(403, metav1.StatusReasonForbidden, "no"), cli.ExitHealthy, "services/proxy"},
+		"NoService":   {status(404, metav1.StatusReasonNotFound, `services "mfg-auxiliary" not found`), cli.ExitDegraded, "--operator-namespace"},
+		"NoEndpoints": {status(503, metav1.StatusReasonServiceUnavailable, `no endpoints available for service "x"`), cli.ExitDegraded, "no pod is ready"},
+		"Unreachable": {status(503, metav1.StatusReasonServiceUnavailable, "error trying to reach service: dial tcp: i/o timeout"), cli.ExitDegraded, "i/o timeout"},
+		"NotLeading":  {operatorSays(503, wire.ReasonNotLeading), cli.ExitDegraded, "does not lead"},
+		"BadRequest":  {operatorSays(400, wire.ReasonBadRequest), cli.ExitDegraded, "the operator's words"},
+		"NoJSON":      {func(w http.ResponseWriter) { _, _ = w.Write([]byte("<html>")) }, cli.ExitDegraded, "read the operator's answer"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -259,7 +264,7 @@ func TestWatch(t *testing.T) {
 	t.Run("Stream", func(t *testing.T) {
 		_, cancel := context.WithCancel(t.Context())
 		got := run(t, f, runOptions{wait: steps(cancel, changes...)}, "status", "orders", "-n", "shop", "-w")
-		if got.code != exitDegraded {
+		if got.code != cli.ExitDegraded {
 			t.Errorf("exit code %d, want that of the last answer", got.code)
 		}
 		if n := strings.Count(got.out, "MysqlFailoverGroup"); n != 3 {
@@ -273,16 +278,16 @@ func TestWatch(t *testing.T) {
 	t.Run("Terminal", func(t *testing.T) {
 		_, cancel := context.WithCancel(t.Context())
 		got := run(t, f, runOptions{width: 80, wait: steps(cancel, changes...)}, "status", "orders", "-n", "shop", "-w")
-		if n := strings.Count(got.out, cursorHome); n != 6 {
+		if n := strings.Count(got.out, cli.CursorHome); n != 6 {
 			t.Errorf("drawn %d times, want at each look", n)
 		}
-		if got.errOut != "" || strings.Count(got.out, "this is old") != 2 || strings.Count(got.out, clearScreen) != 1 {
+		if got.errOut != "" || strings.Count(got.out, "this is old") != 2 || strings.Count(got.out, cli.ClearScreen) != 1 {
 			t.Errorf("stderr %q, stdout:\n%q", got.errOut, got.out)
 		}
 	})
 	t.Run("FirstFailureEnds", func(t *testing.T) {
 		got := run(t, &fakeAPI{}, runOptions{}, "status", "orders", "-n", "shop", "-w")
-		if got.code != exitError || got.errOut == "" {
+		if got.code != cli.ExitError || got.errOut == "" {
 			t.Errorf("%+v", got)
 		}
 	})
@@ -299,7 +304,7 @@ func TestHelp(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	for args, verb := range map[string]string{"explain": "explain", "explain --nope": "explain", "status orders -A": "status", "keyring list": "keyring list"} {
-		if got := run(t, &fakeAPI{}, runOptions{}, strings.Fields(args)...); got.code != exitUsage || !strings.Contains(got.errOut, "See 'kubectl mfg "+verb+" --help'") {
+		if got := run(t, &fakeAPI{}, runOptions{}, strings.Fields(args)...); got.code != cli.ExitUsage || !strings.Contains(got.errOut, "See 'kubectl mfg "+verb+" --help'") {
 			t.Errorf("%s: %+v", args, got)
 		}
 	}
@@ -320,11 +325,11 @@ func TestColored(t *testing.T) {
 		"NeverIsNever":   {"never", true, nil, false},
 		"EmptyIsNotSaid": {"auto", true, map[string]string{"NO_COLOR": ""}, true},
 	} {
-		env := Environment{
+		env := cli.Environment{
 			Getenv:   func(name string) string { return tc.env[name] },
 			Terminal: func() (int, bool) { return 80, tc.terminal },
 		}
-		if got := colored(tc.flag, env); got != tc.want {
+		if got := cli.Colored(tc.flag, env); got != tc.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}
@@ -336,13 +341,13 @@ type brokenPipe struct{}
 func (brokenPipe) Write([]byte) (int, error) { return 0, errors.New("broken pipe") }
 
 func TestBrokenPipe(t *testing.T) {
-	op := &statusOp{Group: "orders", Color: "never"}
-	env := Environment{
+	op := &inspect.Status{Group: "orders", Color: "never"}
+	env := cli.Environment{
 		IOStreams: genericiooptions.IOStreams{Out: brokenPipe{}, ErrOut: &bytes.Buffer{}},
 		Now:       func() time.Time { return noon },
 		Terminal:  func() (int, bool) { return 0, false },
 	}
-	if code, err := op.run(t.Context(), env, silent{}); code != exitError || err == nil {
+	if code, err := op.Run(t.Context(), env, silent{}); code != cli.ExitError || err == nil {
 		t.Errorf("code %d, error %v", code, err)
 	}
 }

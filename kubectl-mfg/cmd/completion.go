@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
 )
 
 // completionScript is the name under which kubectl looks for the completion of `kubectl mfg`.
@@ -52,7 +54,7 @@ where PATH finds this program; a directory that is not in PATH is of no use. The
 		case "install":
 			return a.installCompletion(*dir)
 		}
-		return usage("unknown shell %q: bash, zsh, fish, powershell or install", args[0])
+		return cli.Usage("unknown shell %q: bash, zsh, fish, powershell or install", args[0])
 	}
 	return cmd
 }
@@ -76,7 +78,7 @@ func (a *app) pluginDir() string {
 func (a *app) installCompletion(dir string) error {
 	if dir == "" {
 		if dir = a.pluginDir(); dir == "" {
-			return usage("no directory in PATH holds %s, so it is not known where kubectl would find the completion\n  name a directory in PATH: kubectl mfg completion install --dir ~/.local/bin", pluginName)
+			return cli.Usage("no directory in PATH holds %s, so it is not known where kubectl would find the completion\n  name a directory in PATH: kubectl mfg completion install --dir ~/.local/bin", pluginName)
 		}
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // others run what is in it

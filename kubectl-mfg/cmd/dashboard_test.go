@@ -24,8 +24,13 @@ import (
 	"k8s.io/streaming/pkg/httpstream"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/cluster"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/dashboard"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/live"
 	"github.com/mysql-mfg/mfg/operator/server"
 	"github.com/mysql-mfg/mfg/tui"
+	"github.com/mysql-mfg/mfg/tui/feed"
 )
 
 const streamPath = "/api/v1/namespaces/mfg-system/services/mfg-auxiliary:8082/proxy/ws/status"
@@ -99,7 +104,7 @@ func realTime(t *testing.T, h http.Handler, args ...string) ran {
 	defer web.Close()
 	t.Setenv("KUBECONFIG", t.TempDir()+"/none")
 	var out, errOut bytes.Buffer
-	env := Environment{
+	env := cli.Environment{
 		IOStreams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &errOut},
 		Getenv:    func(string) string { return "" }, Now: time.Now,
 		Wait:        func(ctx context.Context, _ time.Duration) bool { return ctx.Err() == nil },
@@ -128,7 +133,7 @@ func TestDashboardOnce(t *testing.T) {
 	if got = realTime(t, p, "dashboard", "-A", "--once"); !strings.Contains(got.out, "shop/orders") || !strings.Contains(got.out, "all namespaces") {
 		t.Errorf("%+v", got)
 	}
-	if got = realTime(t, p, "dashboard", "nothing", "-n", "shop", "--once"); got.code != exitError || got.out != "" || !strings.Contains(got.errOut, "list all groups: kubectl mfg status -A") {
+	if got = realTime(t, p, "dashboard", "nothing", "-n", "shop", "--once"); got.code != cli.ExitError || got.out != "" || !strings.Contains(got.errOut, "list all groups: kubectl mfg status -A") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -185,11 +190,11 @@ func TestDashboardRefuses(t *testing.T) {
 		code int
 		says string
 	}{
-		"no terminal":      {runOptions{}, []string{"dashboard"}, exitUsage, "--once"},
-		"stdin is none":    {runOptions{width: 80}, []string{"dashboard"}, exitUsage, "--once"},
-		"a dumb terminal":  {runOptions{width: 80, stdin: "q", env: map[string]string{"TERM": "dumb"}}, []string{"dashboard"}, exitUsage, "--once"},
-		"two meanings":     {runOptions{}, []string{"dashboard", "orders", "-A"}, exitUsage, "exclude each other"},
-		"keys for a frame": {runOptions{}, []string{"dashboard", "--once", "--allow-actions"}, exitUsage, "exclude each other"},
+		"no terminal":      {runOptions{}, []string{"dashboard"}, cli.ExitUsage, "--once"},
+		"stdin is none":    {runOptions{width: 80}, []string{"dashboard"}, cli.ExitUsage, "--once"},
+		"a dumb terminal":  {runOptions{width: 80, stdin: "q", env: map[string]string{"TERM": "dumb"}}, []string{"dashboard"}, cli.ExitUsage, "--once"},
+		"two meanings":     {runOptions{}, []string{"dashboard", "orders", "-A"}, cli.ExitUsage, "exclude each other"},
+		"keys for a frame": {runOptions{}, []string{"dashboard", "--once", "--allow-actions"}, cli.ExitUsage, "exclude each other"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := run(t, loadHealthy(t), c.o, c.args...); got.code != c.code || !strings.Contains(got.errOut, c.says) || got.out != "" {
@@ -205,7 +210,7 @@ func clusterAt(t *testing.T, h http.Handler) Cluster {
 	t.Cleanup(web.Close)
 	flags := genericclioptions.NewConfigFlags(false)
 	flags.APIServer = &web.URL
-	c, err := connect(flags)
+	c, err := cluster.Connect(flags)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,7 +225,7 @@ func TestWatchGroups(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	step := 0
-	c.Watch(ctx, "shop", func(o tui.Objects) {
+	c.Watch(ctx, "shop", func(o feed.Objects) {
 		switch step++; step {
 		case 1:
 			if !o.Whole || len(o.Changed) != 1 || o.Changed[0].Status.Epoch != 7 {
@@ -247,7 +252,7 @@ func TestWatchTellsWhy(t *testing.T) {
 	f.answers[groupsPath+"/namespaces/shop/mysqlfailovergroups"] = status(http.StatusForbidden, metav1.StatusReasonForbidden, "may not list")
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	clusterAt(t, f).Watch(ctx, "shop", func(o tui.Objects) {
+	clusterAt(t, f).Watch(ctx, "shop", func(o feed.Objects) {
 		if !strings.Contains(o.Error, "may not list") {
 			t.Errorf("%+v", o)
 		}
@@ -255,8 +260,8 @@ func TestWatchTellsWhy(t *testing.T) {
 	})
 }
 
-// TestDeeds: what the dashboard's keys do is what the verbs do, with their plans, questions and refusals.
-func TestDeeds(t *testing.T) {
+// TestActions: what the dashboard's keys do is what the verbs do, with their plans, questions and refusals.
+func TestActions(t *testing.T) {
 	for name, c := range map[string]struct {
 		action tui.Action
 		typed  string
@@ -277,10 +282,10 @@ func TestDeeds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := loadHealthy(t)
-			env := Environment{Now: func() time.Time { return noon }, Getenv: func(string) string { return "" }, Terminal: func() (int, bool) { return 80, true },
+			env := cli.Environment{Now: func() time.Time { return noon }, Getenv: func(string) string { return "" }, Terminal: func() (int, bool) { return 80, true },
 				Interactive: func() bool { return true }, Wait: func(context.Context, time.Duration) bool { return true }}
 			c.action.Namespace, c.action.Group = "shop", "orders"
-			d := newDeed(env, clusterAt(t, f), defaultOperatorNamespace, c.action)
+			d := dashboard.NewAction(env, clusterAt(t, f), live.DefaultNamespace, c.action)
 			var screen bytes.Buffer
 			d.SetStdin(strings.NewReader(c.typed))
 			d.SetStdout(&screen)
@@ -324,7 +329,7 @@ func TestLocale(t *testing.T) {
 		{map[string]string{"LANG": "de_DE.utf8", "LC_ALL": "POSIX"}, false},
 		{map[string]string{"LANG": "C", "LC_CTYPE": "en_US.UTF-8"}, true},
 	} {
-		if got := speaksUnicode(func(name string) string { return c.env[name] }); got != c.want {
+		if got := dashboard.SpeaksUnicode(func(name string) string { return c.env[name] }); got != c.want {
 			t.Errorf("%v: %t", c.env, got)
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
 )
 
 // page is the plugin's page in the documentation.
@@ -37,12 +39,12 @@ func TestDocumentation(t *testing.T) {
 	if commands < 15 {
 		t.Errorf("only %d commands on the page", commands)
 	}
-	for _, c := range newApp(Environment{IOStreams: discarded()}).root().Commands() {
+	for _, c := range newApp(cli.Environment{IOStreams: discarded()}).root().Commands() {
 		if c.Name() != "help" && !c.Hidden && !strings.Contains(text, "`"+c.Name()+"`") {
 			t.Errorf("verb %s is not on the page", c.Name())
 		}
 	}
-	for code, line := range strings.Split(exitCodes, "\n")[1:] {
+	for code, line := range strings.Split(cli.ExitCodes, "\n")[1:] {
 		words := strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(line), fmt.Sprint(code)))
 		row := fmt.Sprintf("| %d | %s |", code, words)
 		if !strings.Contains(strings.ReplaceAll(text, "`", ""), row) {

@@ -16,19 +16,22 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
-	"github.com/mysql-mfg/mfg/kubectl-mfg/cmd/doctor"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/cluster"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/doctor"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/pods"
 )
 
 // What nobody vouches for is shown all the same: the doctor is to say why it is not believed.
 func TestPeerChain(t *testing.T) {
 	s := httptest.NewTLSServer(nil)
 	defer s.Close()
-	chain, err := peerChain(t.Context(), s.Listener.Addr().String())
+	chain, err := cluster.PeerChain(t.Context(), s.Listener.Addr().String())
 	if err != nil || len(chain) != 1 || !chain[0].Equal(s.Certificate()) {
 		t.Errorf("%v: %v", err, chain)
 	}
 	s.Close()
-	if _, err := peerChain(t.Context(), s.Listener.Addr().String()); err == nil || !strings.Contains(err.Error(), "shake hands") {
+	if _, err := cluster.PeerChain(t.Context(), s.Listener.Addr().String()); err == nil || !strings.Contains(err.Error(), "shake hands") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -77,7 +80,7 @@ func TestDoctorWithoutRights(t *testing.T) {
 func TestExecRefused(t *testing.T) {
 	f := loadHealthy(t)
 	f.answers["/api/v1/namespaces/shop/pods/mysql-orders-paris-0/exec"] = status(403, metav1.StatusReasonForbidden, "no pods/exec")
-	err := clusterAt(t, f).Exec(t.Context(), execution{Namespace: "shop", Pod: "mysql-orders-paris-0", Container: "mysql", Command: []string{"true"}, Out: io.Discard})
+	err := clusterAt(t, f).Exec(t.Context(), pods.Execution{Namespace: "shop", Pod: "mysql-orders-paris-0", Container: "mysql", Command: []string{"true"}, Out: io.Discard})
 	if !apierrors.IsForbidden(err) {
 		t.Errorf("%T %v", err, err)
 	}
@@ -85,12 +88,12 @@ func TestExecRefused(t *testing.T) {
 
 // TestDoctorExitCode: what the exit code says of a warning is what the pages and the help say.
 func TestDoctorExitCode(t *testing.T) {
-	for level, want := range map[doctor.Level]int{doctor.OK: exitHealthy, doctor.Unknown: exitHealthy, doctor.Warn: exitHealthy, doctor.Fail: exitDegraded} {
-		if got := doctorCode(doctor.Report{Findings: []doctor.Finding{{Level: doctor.OK}, {Level: level}}}); got != want {
+	for level, want := range map[doctor.Level]int{doctor.OK: cli.ExitHealthy, doctor.Unknown: cli.ExitHealthy, doctor.Warn: cli.ExitHealthy, doctor.Fail: cli.ExitDegraded} {
+		if got := doctor.DoctorCode(doctor.Report{Findings: []doctor.Finding{{Level: doctor.OK}, {Level: level}}}); got != want {
 			t.Errorf("%s: exit code %d, want %d", level, got, want)
 		}
 	}
-	said := strings.ReplaceAll(newApp(Environment{IOStreams: discarded()}).doctorCommand().Long, "\n", " ")
+	said := strings.ReplaceAll(newApp(cli.Environment{IOStreams: discarded()}).doctorCommand().Long, "\n", " ")
 	if !strings.Contains(said, "with WARN and UNKNOWN alone it is 0") {
 		t.Errorf("the help does not say it: %s", said)
 	}

@@ -27,7 +27,11 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
-	"github.com/mysql-mfg/mfg/kubectl-mfg/cmd/report"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/drill"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/pods"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/request"
 )
 
 // twoSites are paris and frankfurt with a mysql client in each pod; one of them takes writes.
@@ -62,7 +66,7 @@ func (s *twoSites) Group(context.Context, string, string) (*v1alpha1.MysqlFailov
 var insert = regexp.MustCompile(`^INSERT INTO mfg_drill\.canary_\d+ SELECT (\d+) FROM DUAL WHERE NOT @@global\.super_read_only AND NOT @@global\.offline_mode;`)
 
 // Exec plays the mysql client.
-func (s *twoSites) Exec(ctx context.Context, e execution) error {
+func (s *twoSites) Exec(ctx context.Context, e pods.Execution) error {
 	s.mu.Lock()
 	s.commands = append(s.commands, strings.Join(e.Command, " "))
 	s.mu.Unlock()
@@ -98,7 +102,7 @@ func (s *twoSites) once(lines *bufio.Scanner, out io.Writer) error {
 	return nil
 }
 
-func (s *twoSites) statement(e execution, line string) error {
+func (s *twoSites) statement(e pods.Execution, line string) error {
 	found := insert.FindStringSubmatch(line)
 	if found == nil {
 		return fmt.Errorf("statement %q", line)
@@ -124,22 +128,22 @@ func (s *twoSites) do(f func()) {
 	f()
 }
 
-func drillOfTwo() *drillOp {
-	return &drillOp{request: request{Namespace: "shop", Group: "orders"}, To: "frankfurt", Canary: true}
+func drillOfTwo() *drill.Op {
+	return &drill.Op{Request: request.Request{Namespace: "shop", Group: "orders"}, To: "frankfurt", Canary: true}
 }
 
 // TestCanary: rows go where writes are taken, a session that is ended comes again, and what was acknowledged is looked for.
 func TestCanary(t *testing.T) {
-	s, env := newTwoSites(), System()
-	k, err := drillOfTwo().startCanary(t.Context(), env, s, "paris")
+	s, env := newTwoSites(), cli.System()
+	k, err := drillOfTwo().StartCanary(t.Context(), env, s, "paris")
 	if err != nil {
 		t.Fatal(err)
 	}
-	mark := k.mark()
+	mark := k.Mark()
 	s.do(func() { s.open = "" })
 	env.Wait(t.Context(), 300*time.Millisecond)
 	s.do(func() { s.open = "frankfurt" })
-	pause, rows := k.measure(t.Context(), mark, "frankfurt")
+	pause, rows := k.Measure(t.Context(), mark, "frankfurt")
 	if pause == nil || *pause < 250 || rows == 0 {
 		t.Errorf("nobody took writes for 300 ms: measured %v, %d rows", pause, rows)
 	}
@@ -155,13 +159,13 @@ func TestCanary(t *testing.T) {
 	if rows == 0 {
 		t.Error("a session that was ended did not come again")
 	}
-	k.stop()
-	s.do(func() { delete(s.rows, fmt.Sprint(k.acked[0].row)) })
-	got := k.judge(t.Context(), "frankfurt")
-	if got.Missing == nil || *got.Missing != 1 || got.Rows != int64(len(k.acked)) || got.EveryMillis != 20 {
+	k.Stop()
+	s.do(func() { delete(s.rows, fmt.Sprint(k.Acked[0].Row)) })
+	got := k.Judge(t.Context(), "frankfurt")
+	if got.Missing == nil || *got.Missing != 1 || got.Rows != int64(len(k.Acked)) || got.EveryMillis != 20 {
 		t.Errorf("%+v", got)
 	}
-	if err := k.end(t.Context(), "frankfurt"); err != nil {
+	if err := k.End(t.Context(), "frankfurt"); err != nil {
 		t.Error(err)
 	}
 	if last := s.said[len(s.said)-1]; last != "DROP SCHEMA IF EXISTS mfg_drill" {
@@ -183,9 +187,9 @@ func TestCanaryRefused(t *testing.T) {
 	clientset.PrependReactor("get", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "mysql-orders-root", errors.New("no"))
 	})
-	_, err := drillOfTwo().startCanary(t.Context(), System(), s, "paris")
-	var own *coded
-	if !errors.As(err, &own) || own.code != exitRefused || !strings.Contains(err.Error(), "kubectl mfg drill orders -n shop --canary=false") || !strings.Contains(err.Error(), "root Secret") {
+	_, err := drillOfTwo().StartCanary(t.Context(), cli.System(), s, "paris")
+	var own *cli.Error
+	if !errors.As(err, &own) || own.Code != cli.ExitRefused || !strings.Contains(err.Error(), "kubectl mfg drill orders -n shop --canary=false") || !strings.Contains(err.Error(), "root Secret") {
 		t.Errorf("%v", err)
 	}
 	if len(s.commands) > 0 {
@@ -200,7 +204,7 @@ func TestDrillWithCanary(t *testing.T) {
 		d := report.NewDrill("shop", "orders", time.Second, noon)
 		for i, name := range []string{"there", "back"} {
 			from, to := []string{"paris", "frankfurt"}[i], []string{"frankfurt", "paris"}[i]
-			d.Legs = append(d.Legs, report.Leg{Name: name, From: from, To: to, StartedAt: noon, Outcome: outcomeDone, Epoch: int64(8 + i), WritePauseMillis: number(412),
+			d.Legs = append(d.Legs, report.Leg{Name: name, From: from, To: to, StartedAt: noon, Outcome: cli.OutcomeDone, Epoch: int64(8 + i), WritePauseMillis: number(412),
 				LostTransactions: number(0), SettledMillis: 2100, CanaryPauseMillis: number(pause), CanaryRows: 87})
 		}
 		d.Canary = &report.Canary{EveryMillis: 20, Rows: 180, Missing: missing}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
 )
 
 // TestDrill: there and back, judged, in every format; a drill that cannot be judged does not pass.
@@ -34,15 +35,15 @@ func TestDrill(t *testing.T) {
 		moves  int
 		golden string
 	}{
-		"Passed":   {"--yes --canary=false", both, well, exitHealthy, 2, "drill-passed.txt"},
-		"JSON":     {"--yes --canary=false -o json", both, well, exitHealthy, 2, "drill-passed.json"},
-		"JUnit":    {"--yes --canary=false -o junit --target 400ms", both, well, exitDegraded, 2, "drill-slow.xml"},
-		"NotBack":  {"--yes --canary=false", onlyThere, well, exitRefused, 2, "drill-not-back.txt"},
-		"DryRun":   {"--dry-run=client", nil, well, exitHealthy, 0, "drill-plan.txt"},
-		"Unwell":   {"--yes --canary=false", nil, func(f *fakeAPI) { well(f); lost(f) }, exitRefused, 0, ""},
-		"Nobody":   {"--yes --canary=false", nil, func(*fakeAPI) {}, exitRefused, 0, ""},
-		"NoAnswer": {"", nil, well, exitUsage, 0, ""},
-		"Server":   {"--dry-run=server", nil, well, exitUsage, 0, ""},
+		"Passed":   {"--yes --canary=false", both, well, cli.ExitHealthy, 2, "drill-passed.txt"},
+		"JSON":     {"--yes --canary=false -o json", both, well, cli.ExitHealthy, 2, "drill-passed.json"},
+		"JUnit":    {"--yes --canary=false -o junit --target 400ms", both, well, cli.ExitDegraded, 2, "drill-slow.xml"},
+		"NotBack":  {"--yes --canary=false", onlyThere, well, cli.ExitRefused, 2, "drill-not-back.txt"},
+		"DryRun":   {"--dry-run=client", nil, well, cli.ExitHealthy, 0, "drill-plan.txt"},
+		"Unwell":   {"--yes --canary=false", nil, func(f *fakeAPI) { well(f); lost(f) }, cli.ExitRefused, 0, ""},
+		"Nobody":   {"--yes --canary=false", nil, func(*fakeAPI) {}, cli.ExitRefused, 0, ""},
+		"NoAnswer": {"", nil, well, cli.ExitUsage, 0, ""},
+		"Server":   {"--dry-run=server", nil, well, cli.ExitUsage, 0, ""},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -79,12 +80,12 @@ func TestDrillNotBegun(t *testing.T) {
 	} {
 		got := run(t, f, runOptions{}, strings.Fields("drill orders -n shop --yes -o "+format)...)
 		for _, w := range want {
-			if got.code != exitRefused || !strings.Contains(got.out, w) || !strings.Contains(got.errOut, "error: refused (Paused)") {
+			if got.code != cli.ExitRefused || !strings.Contains(got.out, w) || !strings.Contains(got.errOut, "error: refused (Paused)") {
 				t.Errorf("%s lacks %q: %+v", format, w, got)
 			}
 		}
 	}
-	if got := run(t, f, runOptions{}, strings.Fields("drill orders -n shop --yes")...); got.code != exitRefused || got.out != "" {
+	if got := run(t, f, runOptions{}, strings.Fields("drill orders -n shop --yes")...); got.code != cli.ExitRefused || got.out != "" {
 		t.Errorf("%+v", got)
 	}
 }

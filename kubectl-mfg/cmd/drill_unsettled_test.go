@@ -15,7 +15,9 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
-	"github.com/mysql-mfg/mfg/kubectl-mfg/cmd/report"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/drill"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
 )
 
 // TestDrillUnsettled: a group that is not seen healthy after a move ends the drill; what is said then is what is so: the move
@@ -62,7 +64,7 @@ func TestDrillUnsettled(t *testing.T) {
 			got := run(t, f, runOptions{ctx: ctx, tick: tick}, append([]string{"drill", "orders", "-n", "shop", "--yes", "--canary=false"}, strings.Fields(tc.args+format)...)...)
 			cancel()
 			all := got.out + got.errOut
-			if got.code != exitRefused || len(f.patched) != tc.moves {
+			if got.code != cli.ExitRefused || len(f.patched) != tc.moves {
 				t.Errorf("%s%s: exit code %d, %d moves: %s", name, format, got.code, len(f.patched), all)
 			}
 			for _, want := range tc.want {
@@ -77,7 +79,7 @@ func TestDrillUnsettled(t *testing.T) {
 			}
 			if format == " -o json" {
 				var d report.Drill
-				if err := json.Unmarshal([]byte(got.out), &d); err != nil || d.Passed || d.Legs[0].Outcome != outcomeDone || strings.Contains(d.Next, wayBack) == (name == "Back") {
+				if err := json.Unmarshal([]byte(got.out), &d); err != nil || d.Passed || d.Legs[0].Outcome != cli.OutcomeDone || strings.Contains(d.Next, wayBack) == (name == "Back") {
 					t.Errorf("%s: %v: %+v", name, err, d)
 				}
 			}
@@ -109,17 +111,17 @@ func (neverSettles) Live(context.Context, string, string, string) (wire.StatusLi
 // TestDrillUnsettledCanary: what the canary saw of a move counts, also if the group is not healthy after it.
 func TestDrillUnsettledCanary(t *testing.T) {
 	now := noon
-	env := Environment{
+	env := cli.Environment{
 		IOStreams: genericiooptions.IOStreams{ErrOut: &bytes.Buffer{}}, Now: func() time.Time { return now },
 		Wait: func(_ context.Context, d time.Duration) bool { now = now.Add(d); return true },
 	}
 	op := drillOfTwo()
 	op.Timeout = time.Second
-	op.canary = &canary{env: env, acked: []acknowledged{{"paris", 1, noon}, {"frankfurt", 2, noon.Add(time.Second)}}}
+	op.Writer = &drill.Canary{Env: env, Acked: []drill.Acknowledged{{Site: "paris", Row: 1, At: noon}, {Site: "frankfurt", Row: 2, At: noon.Add(time.Second)}}}
 	n := neverSettles{g: &v1alpha1.MysqlFailoverGroup{Spec: v1alpha1.MysqlFailoverGroupSpec{Sites: []v1alpha1.Site{{Name: "paris", Role: v1alpha1.PrimaryCandidate}, {Name: "frankfurt", Role: v1alpha1.PrimaryCandidate}}}}}
 	d := report.NewDrill("shop", "orders", time.Minute, noon)
-	err := op.leg(t.Context(), env, n, leg{legThere, "paris", "frankfurt"}, &d)
-	if l := d.Legs[0]; err == nil || l.Outcome != outcomeDone || l.Unsettled == "" || l.CanaryPauseMillis == nil {
+	err := op.Leg(t.Context(), env, n, drill.Leg{Name: drill.LegThere, From: "paris", To: "frankfurt"}, &d)
+	if l := d.Legs[0]; err == nil || l.Outcome != cli.OutcomeDone || l.Unsettled == "" || l.CanaryPauseMillis == nil {
 		t.Errorf("%v: %+v", err, l)
 	}
 }

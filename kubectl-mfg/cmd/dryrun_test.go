@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
 )
 
 // TestDryRunServer: every verb that asks the operator for something has the API server check the very change, and keep
@@ -46,7 +47,7 @@ func TestDryRunServer(t *testing.T) {
 			}
 			before := f.groups[0].DeepCopy()
 			got := run(t, f, runOptions{}, append(strings.Fields(tc.args), "-n", "shop", "--dry-run=server")...)
-			if got.code != exitHealthy || !strings.Contains(got.out, "the API server would take it") {
+			if got.code != cli.ExitHealthy || !strings.Contains(got.out, "the API server would take it") {
 				t.Errorf("%+v", got)
 			}
 			if len(f.patched) != 1 || f.dryRuns != 1 {

@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/inspect"
 )
 
 // TestEventsOfNeighbours: a group whose name goes on where that of a site ends has events of its own.
@@ -27,8 +29,8 @@ func TestEventsOfNeighbours(t *testing.T) {
 		"mysql-orders-eu-paris-7d9f-x2x": "orders-eu", "mysql-orders-eu-paris": "orders-eu", "mysql-orders2-us": "",
 	}
 	for i := range all {
-		op := &eventsOp{Group: all[i].Name}
-		ours := op.belongs(&all[i], all)
+		op := &inspect.Events{Group: all[i].Name}
+		ours := op.Belongs(&all[i], all)
 		for name, group := range whose {
 			if got := ours(corev1.ObjectReference{Kind: "Pod", Name: name}); got != (group == op.Group) {
 				t.Errorf("%s belongs to %s: %t", name, op.Group, got)
@@ -47,7 +49,7 @@ func TestNoEvents(t *testing.T) {
 	} {
 		f := loadHealthy(t)
 		f.objects = map[string]any{"/api/v1/namespaces/shop/events": corev1.EventList{}}
-		if got := run(t, f, runOptions{}, append(strings.Fields("events orders -n shop"), strings.Fields(args)...)...); got.code != exitHealthy || got.errOut != want {
+		if got := run(t, f, runOptions{}, append(strings.Fields("events orders -n shop"), strings.Fields(args)...)...); got.code != cli.ExitHealthy || got.errOut != want {
 			t.Errorf("%q: %+v", args, got)
 		}
 	}

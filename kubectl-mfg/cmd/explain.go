@@ -4,27 +4,16 @@ package cmd
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/mysql-mfg/mfg/api/wire"
-	"github.com/mysql-mfg/mfg/kubectl-mfg/cmd/report"
-	"github.com/mysql-mfg/mfg/kubectl-mfg/cmd/screen"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/inspect"
 )
 
-// explainOp is `kubectl mfg explain`.
-type explainOp struct {
-	Namespace         string
-	Group             string
-	OperatorNamespace string
-	Color             string
-	Output            output
-}
-
 func (a *app) explainCommand() *cobra.Command {
-	op := explainOp{}
+	op := inspect.Explain{}
 	cmd := &cobra.Command{
 		Use:   "explain GROUP",
 		Short: "Say why a group does, or does not, fail over right now",
@@ -35,7 +24,7 @@ It is the operator that answers, by the functions that decide, from what they sa
 asked, what the custom resource says is shown, and said to be no more than that. Exit code 3 means that a failover would not
 happen by itself, or that the operator did not say that it would.
 
-` + exitCodes,
+` + cli.ExitCodes,
 		Example: `  # Why is nothing happening?
   kubectl mfg explain orders
 
@@ -47,7 +36,7 @@ happen by itself, or that the operator did not say that it would.
 		Args:              exactly("GROUP"),
 		ValidArgsFunction: a.completeGroup,
 	}
-	cmd.Flags().StringVar(&op.Color, "color", colorAuto, "Colour: "+strings.Join(colors, "|")+".")
+	cmd.Flags().StringVar(&op.Color, "color", cli.ColorAuto, "Colour: "+strings.Join(cli.Colors, "|")+".")
 	addOperatorNamespace(cmd, &op.OperatorNamespace)
 	out := addOutputFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
@@ -60,53 +49,7 @@ happen by itself, or that the operator did not say that it would.
 		if op.Namespace, err = a.namespace(); err != nil {
 			return err
 		}
-		return a.perform(cmd.Context(), &op)
+		return a.perform(cmd.Context(), &op, func(ctx context.Context, c Cluster) (int, error) { return op.Run(ctx, a.env, c) })
 	}
 	return cmd
-}
-
-func (op *explainOp) validate() error { return nil }
-
-func (op *explainOp) run(ctx context.Context, env Environment, c Cluster) (int, error) {
-	rep, err := op.gather(ctx, c)
-	if err != nil {
-		return exitError, err
-	}
-	code := exitHealthy
-	if rep.Blocked() {
-		code = exitDegraded
-	}
-	if op.Output.printer != nil {
-		return code, op.Output.print(env.Out, &rep)
-	}
-	width, _ := env.Terminal()
-	fmt.Fprint(env.Out, screen.Explanation(rep, screen.Options{Width: width, Color: colored(op.Color, env), Now: env.Now()}))
-	return code, nil
-}
-
-func (op *explainOp) gather(ctx context.Context, c Cluster) (report.Explained, error) {
-	g, err := c.Group(ctx, op.Namespace, op.Group)
-	if err != nil {
-		return report.Explained{}, err
-	}
-	list, err := c.Explain(ctx, op.OperatorNamespace, op.Namespace, op.Group)
-	if ctx.Err() != nil {
-		return report.Explained{}, ctx.Err()
-	}
-	view, explanation := viewOf(list, err, op.OperatorNamespace)
-	return report.BuildExplained(g, view, explanation), nil
-}
-
-// viewOf splits an explained answer into what other reports are made of, and the explanation.
-func viewOf(list wire.ExplainedList, err error, operatorNamespace string) (report.LiveView, *wire.Explanation) {
-	if err != nil {
-		return unanswered(err, operatorNamespace), nil
-	}
-	view := report.LiveView{Status: wire.StatusList{Operator: list.Operator, IssuedAt: list.IssuedAt}}
-	var e *wire.Explanation
-	for _, g := range list.Groups {
-		view.Status.Groups = append(view.Status.Groups, g.GroupStatus)
-		e = g.Explanation
-	}
-	return view, e
 }

@@ -13,7 +13,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
-	"github.com/mysql-mfg/mfg/kubectl-mfg/cmd/report"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/failover"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
 )
 
 // order has a person order frankfurt, whatever is lost.
@@ -34,24 +36,24 @@ func TestWithdrawOrder(t *testing.T) {
 		patched     []map[string]any
 		want        []string
 	}{
-		"Asks":         {"", "y\n", nil, exitHealthy, []map[string]any{withdrawn}, []string{"frankfurt is ordered to take over", "Withdraw it? [y/N]", "is withdrawn"}},
-		"NotConfirmed": {"", "n\n", nil, exitUsage, nil, []string{"nothing was changed"}},
-		"DryRun":       {"--dry-run=client", "", nil, exitHealthy, nil, []string{"take off annotation mysql-mfg.io/accept-data-loss-failover"}},
-		"OperatorDown": {"--yes", "", func(f *fakeAPI) { f.live = nil }, exitHealthy, []map[string]any{withdrawn}, []string{"is withdrawn"}},
+		"Asks":         {"", "y\n", nil, cli.ExitHealthy, []map[string]any{withdrawn}, []string{"frankfurt is ordered to take over", "Withdraw it? [y/N]", "is withdrawn"}},
+		"NotConfirmed": {"", "n\n", nil, cli.ExitUsage, nil, []string{"nothing was changed"}},
+		"DryRun":       {"--dry-run=client", "", nil, cli.ExitHealthy, nil, []string{"take off annotation mysql-mfg.io/accept-data-loss-failover"}},
+		"OperatorDown": {"--yes", "", func(f *fakeAPI) { f.live = nil }, cli.ExitHealthy, []map[string]any{withdrawn}, []string{"is withdrawn"}},
 		"Moving": {"--yes", "", func(f *fakeAPI) {
 			f.groups[0].Status.Transition = &v1alpha1.Transition{To: "frankfurt", Step: v1alpha1.TransitionFencing}
-		}, exitRefused, []map[string]any{withdrawn}, []string{"too late", "moving to frankfurt already (Fencing)", "kubectl mfg explain orders -n shop"}},
+		}, cli.ExitRefused, []map[string]any{withdrawn}, []string{"too late", "moving to frankfurt already (Fencing)", "kubectl mfg explain orders -n shop"}},
 		"MovingElsewhere": {"--yes", "", func(f *fakeAPI) {
 			f.groups[0].Status.Transition = &v1alpha1.Transition{To: "madrid", Step: v1alpha1.TransitionFencing}
-		}, exitHealthy, []map[string]any{withdrawn}, []string{"is withdrawn", "moving to madrid (Fencing)"}},
-		"NamesNoSite": {"--yes", "", func(f *fakeAPI) { f.groups[0].Annotations[v1alpha1.AnnotationForceFailover] = "" }, exitHealthy,
+		}, cli.ExitHealthy, []map[string]any{withdrawn}, []string{"is withdrawn", "moving to madrid (Fencing)"}},
+		"NamesNoSite": {"--yes", "", func(f *fakeAPI) { f.groups[0].Annotations[v1alpha1.AnnotationForceFailover] = "" }, cli.ExitHealthy,
 			[]map[string]any{withdrawn}, nil},
-		"AskedToo": {"--yes --wait=false", "", planned, exitHealthy,
+		"AskedToo": {"--yes --wait=false", "", planned, cli.ExitHealthy,
 			[]map[string]any{{v1alpha1.AnnotationForceFailover: nil, v1alpha1.AnnotationPlannedFailover: nil}}, []string{"is withdrawn", "not asked for any more"}},
 		"UnderWayToo": {"--yes --wait=false", "", func(f *fakeAPI) {
 			planned(f)
 			f.groups[0].Status.PlannedFailover = &v1alpha1.PlannedFailoverStatus{From: "paris", To: "frankfurt", Phase: v1alpha1.PlannedWaiting}
-		}, exitHealthy, []map[string]any{{v1alpha1.AnnotationForceFailover: nil, v1alpha1.AnnotationAbortFailover: "true"}}, []string{"asked for"}},
+		}, cli.ExitHealthy, []map[string]any{{v1alpha1.AnnotationForceFailover: nil, v1alpha1.AnnotationAbortFailover: "true"}}, []string{"asked for"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -99,12 +101,12 @@ func TestWithdrawnTooLate(t *testing.T) {
 		code   int
 		want   string
 	}{
-		"Begun":    {"", nil, moving, exitRefused, "it was too late: the role is moving to frankfurt already (Fencing)"},
-		"Done":     {"", nil, func(g *v1alpha1.MysqlFailoverGroup) { g.Status.ActiveSite, g.Status.Epoch = "frankfurt", 8 }, exitRefused, "it was too late: frankfurt is active under epoch 8"},
-		"NotBegun": {"", nil, nil, exitHealthy, "is withdrawn"},
-		"NoWait":   {"--wait=false", nil, moving, exitHealthy, "is withdrawn"},
+		"Begun":    {"", nil, moving, cli.ExitRefused, "it was too late: the role is moving to frankfurt already (Fencing)"},
+		"Done":     {"", nil, func(g *v1alpha1.MysqlFailoverGroup) { g.Status.ActiveSite, g.Status.Epoch = "frankfurt", 8 }, cli.ExitRefused, "it was too late: frankfurt is active under epoch 8"},
+		"NotBegun": {"", nil, nil, cli.ExitHealthy, "is withdrawn"},
+		"NoWait":   {"--wait=false", nil, moving, cli.ExitHealthy, "is withdrawn"},
 		"Forbidden": {"", func(f *fakeAPI) { f.answers[livePath] = status(403, metav1.StatusReasonForbidden, "no") }, moving,
-			exitRefused, "it was too late"},
+			cli.ExitRefused, "it was too late"},
 	} {
 		f := loadHealthy(t)
 		order(f)
@@ -123,7 +125,7 @@ func TestWithdrawnTooLate(t *testing.T) {
 	}
 	f := loadHealthy(t)
 	order(f)
-	if got := run(t, f, runOptions{}, strings.Fields("failover orders -n shop --abort --yes --timeout 3s")...); got.code != exitTimeout || !strings.Contains(got.errOut, "it is withdrawn, and may have begun before") {
+	if got := run(t, f, runOptions{}, strings.Fields("failover orders -n shop --abort --yes --timeout 3s")...); got.code != cli.ExitTimeout || !strings.Contains(got.errOut, "it is withdrawn, and may have begun before") {
 		t.Errorf("an operator that does not look: %+v", got)
 	}
 }
@@ -136,10 +138,10 @@ func TestAbortNotTakenUp(t *testing.T) {
 		code   int
 		want   string
 	}{
-		"Withdrawn":    {nil, "", exitHealthy, "not asked for any more"},
-		"OperatorDown": {func(f *fakeAPI) { f.live = nil }, "", exitHealthy, "not asked for any more"},
-		"Noticed":      {nil, v1alpha1.PlannedAborted, exitHealthy, "not asked for any more"},
-		"TooLate":      {nil, v1alpha1.PlannedMoving, exitRefused, "it was too late: the planned failover to frankfurt had begun (Moving)"},
+		"Withdrawn":    {nil, "", cli.ExitHealthy, "not asked for any more"},
+		"OperatorDown": {func(f *fakeAPI) { f.live = nil }, "", cli.ExitHealthy, "not asked for any more"},
+		"Noticed":      {nil, v1alpha1.PlannedAborted, cli.ExitHealthy, "not asked for any more"},
+		"TooLate":      {nil, v1alpha1.PlannedMoving, cli.ExitRefused, "it was too late: the planned failover to frankfurt had begun (Moving)"},
 	} {
 		f := loadHealthy(t)
 		g := &f.groups[0]
@@ -161,11 +163,11 @@ func TestAbortNotTakenUp(t *testing.T) {
 
 // TestWaitersHearOfWithdrawal: who waits for what another person withdraws is not told of an older outcome.
 func TestWaitersHearOfWithdrawal(t *testing.T) {
-	for args, u := range map[string]undone{
-		"--accept-data-loss": {order: "frankfurt", ordered: true}, "": {asked: "frankfurt", isAsked: true},
+	for args, u := range map[string]failover.Undone{
+		"--accept-data-loss": {Order: "frankfurt", Ordered: true}, "": {Asked: "frankfurt", IsAsked: true},
 	} {
 		f := loadHealthy(t)
-		if u.ordered {
+		if u.Ordered {
 			lost(f)
 		}
 		g := &f.groups[0]
@@ -173,7 +175,7 @@ func TestWaitersHearOfWithdrawal(t *testing.T) {
 			g.Status.LastRequests = append(g.Status.LastRequests, v1alpha1.LastRequest{Kind: kind, ID: "earlier", Target: "frankfurt", Outcome: v1alpha1.RequestDone})
 		}
 		got := run(t, f, runOptions{tick: func(int) {
-			for key, value := range u.change() {
+			for key, value := range u.Change() {
 				if g.Annotations[key] = value; value == "" {
 					delete(g.Annotations, key)
 				}
@@ -181,7 +183,7 @@ func TestWaitersHearOfWithdrawal(t *testing.T) {
 			g.Status.ActiveSite = "frankfurt" // as the status says while the old site is still fenced
 			g.Status.Transition = &v1alpha1.Transition{From: "paris", To: "frankfurt", Step: v1alpha1.TransitionFencing}
 		}}, strings.Fields("failover orders -n shop --to frankfurt --yes "+args)...)
-		if got.code != exitRefused || !strings.Contains(got.errOut, "withdrawn by a person") {
+		if got.code != cli.ExitRefused || !strings.Contains(got.errOut, "withdrawn by a person") {
 			t.Errorf("%q: %+v", args, got)
 		}
 	}
@@ -199,7 +201,7 @@ func TestPendingOrderIsTold(t *testing.T) {
 	if err := json.Unmarshal([]byte(run(t, f, runOptions{}, "status", "orders", "-n", "shop", "-o", "json").out), &rep); err != nil || rep.OrderedTo != "frankfurt" {
 		t.Errorf("%v, ordered to %q", err, rep.OrderedTo)
 	}
-	if got := run(t, f, runOptions{}, "failover", "orders", "-n", "shop", "--to", "frankfurt", "--yes"); got.code != exitRefused || !strings.Contains(got.errOut, withdraw) {
+	if got := run(t, f, runOptions{}, "failover", "orders", "-n", "shop", "--to", "frankfurt", "--yes"); got.code != cli.ExitRefused || !strings.Contains(got.errOut, withdraw) {
 		t.Errorf("what it keeps from happening: %+v", got)
 	}
 
@@ -211,7 +213,7 @@ func TestPendingOrderIsTold(t *testing.T) {
 		"timeout": run(t, f, runOptions{}, append(args, "--timeout", "3s")...),
 		"ctrl-c":  run(t, f, runOptions{ctx: ctx, tick: func(int) { cancel() }}, args...),
 	} {
-		if got.code != exitTimeout || !strings.Contains(got.errOut, "the order stays on the group") || strings.Count(got.errOut, withdraw) != 2 {
+		if got.code != cli.ExitTimeout || !strings.Contains(got.errOut, "the order stays on the group") || strings.Count(got.errOut, withdraw) != 2 {
 			t.Errorf("%s: the plan and the end of the waiting say how to withdraw it: %+v", name, got)
 		}
 	}
@@ -242,7 +244,7 @@ func TestForceRefusedHasNextStep(t *testing.T) {
 			f.groups[0].Annotations = nil
 		}}
 		got := run(t, f, o, strings.Fields("failover orders -n shop --to frankfurt --accept-data-loss --yes")...)
-		if got.code != exitRefused || !strings.Contains(got.errOut, tc.want) {
+		if got.code != cli.ExitRefused || !strings.Contains(got.errOut, tc.want) {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/rotate"
 )
 
 // outcomeReport is what a script reads of any of the reports.
@@ -46,30 +48,30 @@ func TestFailuresAreReported(t *testing.T) {
 			f.explanation = &wire.Explanation{Candidates: []wire.ExplainedCandidate{{Site: "frankfurt", PlannedBlockedBy: "Paused", PlannedMessage: "paused until noon",
 				PlannedRemedies: []wire.Remedy{{Text: "to go on", Command: "kubectl mfg resume orders -n shop"}}}}}
 			return run(t, f, runOptions{}, args...)
-		}, "failover orders --to frankfurt", exitRefused, outcomeRefused, "MfgRequestReport", "Paused", "paused until noon", "kubectl mfg resume orders -n shop"},
+		}, "failover orders --to frankfurt", cli.ExitRefused, cli.OutcomeRefused, "MfgRequestReport", "Paused", "paused until noon", "kubectl mfg resume orders -n shop"},
 		"OperatorDown": {func(t *testing.T, args ...string) ran {
 			f := loadHealthy(t)
 			f.live = nil
 			return run(t, f, runOptions{}, args...)
-		}, "failover orders --to frankfurt", exitRefused, outcomeRefused, "MfgRequestReport", "", "no pod is ready", "kubectl get pods -n mfg-system"},
+		}, "failover orders --to frankfurt", cli.ExitRefused, cli.OutcomeRefused, "MfgRequestReport", "", "no pod is ready", "kubectl get pods -n mfg-system"},
 		"TimedOut": {func(t *testing.T, args ...string) ran { return run(t, loadHealthy(t), runOptions{}, args...) },
-			"failover orders --to frankfurt --timeout 3s", exitTimeout, outcomeTimedOut, "MfgRequestReport", "", "what was asked for goes on", "kubectl mfg status orders"},
+			"failover orders --to frankfurt --timeout 3s", cli.ExitTimeout, cli.OutcomeTimedOut, "MfgRequestReport", "", "what was asked for goes on", "kubectl mfg status orders"},
 		"Force": {func(t *testing.T, args ...string) ran { return run(t, loadHealthy(t), runOptions{}, args...) },
-			"failover orders --to frankfurt --accept-data-loss", exitRefused, outcomeRefused, "MfgRequestReport", "", "paris accepts writes", "kubectl mfg failover orders -n shop --to frankfurt"},
+			"failover orders --to frankfurt --accept-data-loss", cli.ExitRefused, cli.OutcomeRefused, "MfgRequestReport", "", "paris accepts writes", "kubectl mfg failover orders -n shop --to frankfurt"},
 		"RotateRefused": {func(t *testing.T, args ...string) ran { return run(t, sealedGroup(t), runOptions{}, args...) },
-			"rotate orders --site paris", exitRefused, outcomeRefused, rotationKind, "", "paris is the active site", "kubectl mfg rotate orders -n shop --all"},
+			"rotate orders --site paris", cli.ExitRefused, cli.OutcomeRefused, rotate.RotationKind, "", "paris is the active site", "kubectl mfg rotate orders -n shop --all"},
 		"RotateTimedOut": {func(t *testing.T, args ...string) ran { return run(t, sealedGroup(t), runOptions{}, args...) },
-			"rotate orders --site madrid --timeout 3s", exitTimeout, outcomeUnfinished, rotationKind, "", "no outcome within 3s", "kubectl mfg rotate orders -n shop --site madrid"},
+			"rotate orders --site madrid --timeout 3s", cli.ExitTimeout, rotate.OutcomeUnfinished, rotate.RotationKind, "", "no outcome within 3s", "kubectl mfg rotate orders -n shop --site madrid"},
 		"RecoverRefused": {func(t *testing.T, args ...string) ran {
 			f := newEscrowAPI(t)
 			f.pods = nil
 			return f.recovers(t, runOptions{}, args...)
-		}, "recover-keyring orders frankfurt", exitRefused, outcomeRefused, "MfgRecoveryReport", "", "the pod of frankfurt is gone", "kubectl mfg reclone orders frankfurt"},
+		}, "recover-keyring orders frankfurt", cli.ExitRefused, cli.OutcomeRefused, "MfgRecoveryReport", "", "the pod of frankfurt is gone", "kubectl mfg reclone orders frankfurt"},
 		"RecoverTimedOut": {func(t *testing.T, args ...string) ran {
 			f := newEscrowAPI(t)
 			f.idle = true
 			return f.recovers(t, runOptions{}, args...)
-		}, "recover-keyring orders frankfurt --timeout 3s", exitTimeout, outcomeTimedOut, "MfgRecoveryReport", "", "no outcome within 3s", "run it again, it goes on from there: kubectl mfg recover-keyring orders frankfurt"},
+		}, "recover-keyring orders frankfurt --timeout 3s", cli.ExitTimeout, cli.OutcomeTimedOut, "MfgRecoveryReport", "", "no outcome within 3s", "run it again, it goes on from there: kubectl mfg recover-keyring orders frankfurt"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -98,7 +100,7 @@ func TestRotateRoleStays(t *testing.T) {
 		}
 		r.look(n)
 	}}, "--all --yes")
-	if got.code != exitRefused || !strings.Contains(got.errOut, "find out what holds it up") || !strings.Contains(got.errOut, "to go on: kubectl mfg rotate orders -n shop --all") {
+	if got.code != cli.ExitRefused || !strings.Contains(got.errOut, "find out what holds it up") || !strings.Contains(got.errOut, "to go on: kubectl mfg rotate orders -n shop --all") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -109,10 +111,10 @@ func TestRotateOldCampaign(t *testing.T) {
 	r.f.groups[0].Annotations[v1alpha1.AnnotationRotation] = "2026-11-02T11:59:59Z paris=3 frankfurt=2 madrid=2"
 	keyringIn(r.f, "frankfurt").RotatedVersion = 3
 	got := rotated(t, r, runOptions{}, "--all --yes")
-	if got.code != exitRefused || len(r.f.patched) != 0 || !strings.Contains(got.errOut, "was begun at 2026-11-02T11:59:59Z (24h ago)") || !strings.Contains(got.errOut, "--all --restart") {
+	if got.code != cli.ExitRefused || len(r.f.patched) != 0 || !strings.Contains(got.errOut, "was begun at 2026-11-02T11:59:59Z (24h ago)") || !strings.Contains(got.errOut, "--all --restart") {
 		t.Errorf("%+v", got)
 	}
-	if got := rotated(t, r, runOptions{}, "--all --yes --restart"); got.code != exitHealthy || strings.Join(r.did, ", ") != "rotate frankfurt, rotate madrid, paris -> frankfurt, rotate paris" {
+	if got := rotated(t, r, runOptions{}, "--all --yes --restart"); got.code != cli.ExitHealthy || strings.Join(r.did, ", ") != "rotate frankfurt, rotate madrid, paris -> frankfurt, rotate paris" {
 		t.Errorf("%v %+v", r.did, got)
 	}
 }
@@ -124,14 +126,14 @@ func TestRotateReplicasOfAll(t *testing.T) {
 	r.f.groups[0].Annotations[v1alpha1.AnnotationRotation] = note
 	for _, want := range []string{"frankfurt v3 -> v4", "nothing was left to do: frankfurt, madrid"} { // the second run finds nothing
 		got := rotated(t, r, runOptions{}, "--all-replicas --yes")
-		if got.code != exitHealthy || !strings.Contains(got.out, want) || !strings.Contains(got.out, "paris is left\n  to go on: kubectl mfg rotate orders -n shop --all") {
+		if got.code != cli.ExitHealthy || !strings.Contains(got.out, want) || !strings.Contains(got.out, "paris is left\n  to go on: kubectl mfg rotate orders -n shop --all") {
 			t.Errorf("%+v", got)
 		}
 		if now := r.f.groups[0].Annotations[v1alpha1.AnnotationRotation]; now != note {
 			t.Errorf("the note of --all is %q", now)
 		}
 	}
-	if got := rotated(t, r, runOptions{}, "--all --yes"); got.code != exitHealthy || asked(r.f, v1alpha1.AnnotationRotation) || strings.Join(r.did, ", ") != "rotate frankfurt, rotate madrid, paris -> frankfurt, rotate paris" {
+	if got := rotated(t, r, runOptions{}, "--all --yes"); got.code != cli.ExitHealthy || asked(r.f, v1alpha1.AnnotationRotation) || strings.Join(r.did, ", ") != "rotate frankfurt, rotate madrid, paris -> frankfurt, rotate paris" {
 		t.Errorf("%v %+v", r.did, got)
 	}
 	// The same goes for a part that is begun anew, unless the active site has its new keys since.
@@ -143,7 +145,7 @@ func TestRotateReplicasOfAll(t *testing.T) {
 		}
 		got := rotated(t, r, runOptions{}, "--all-replicas --restart --yes")
 		for _, said := range []string{got.out, got.errOut} { // the plan too: who reads it can still use --all
-			if got.code != exitHealthy || strings.Contains(said, "what was begun with --all is not done: paris is left") != want {
+			if got.code != cli.ExitHealthy || strings.Contains(said, "what was begun with --all is not done: paris is left") != want {
 				t.Errorf("%+v", got)
 			}
 		}

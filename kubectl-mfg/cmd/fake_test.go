@@ -24,6 +24,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
 )
 
 // noon is when every test happens.
@@ -284,7 +285,7 @@ func run(t *testing.T, f http.Handler, o runOptions, args ...string) ran {
 	if o.ctx == nil {
 		o.ctx = t.Context()
 	}
-	env := Environment{
+	env := cli.Environment{
 		IOStreams:   genericiooptions.IOStreams{In: strings.NewReader(o.stdin), Out: &out, ErrOut: &errOut},
 		Getenv:      func(name string) string { return o.env[name] },
 		Now:         func() time.Time { return now },
@@ -340,7 +341,7 @@ func runCompletion(t *testing.T, f http.Handler, words []string) string {
 	defer server.Close()
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
 	var out bytes.Buffer
-	env := Environment{IOStreams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &bytes.Buffer{}}}
+	env := cli.Environment{IOStreams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &bytes.Buffer{}}}
 	args := slices.Insert(slices.Clone(words), 2, "--server", server.URL)
 	if code := Main(t.Context(), args, env); code != 0 {
 		t.Errorf("%v: exit code %d", words, code)

@@ -4,27 +4,16 @@ package cmd
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/mysql-mfg/mfg/kubectl-mfg/cmd/report"
-	"github.com/mysql-mfg/mfg/kubectl-mfg/cmd/screen"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/inspect"
 )
 
-// historyOp is `kubectl mfg history`.
-type historyOp struct {
-	Namespace string
-	Group     string
-	Epoch     int64
-	Color     string
-	Output    output
-}
-
 func (a *app) historyCommand() *cobra.Command {
-	op := historyOp{}
+	op := inspect.History{}
 	cmd := &cobra.Command{
 		Use:   "history GROUP",
 		Short: "Show the last changes of the active site: timeline, proof, and what was lost",
@@ -34,7 +23,7 @@ fenced, for how long writes were kept out, and which transactions and rows were 
 Lost transactions are a lower bound until the old active site was seen again; then they are exact, and the rows are
 counted from its binary log.
 
-` + exitCodes,
+` + cli.ExitCodes,
 		Example: `  # What happened last night?
   kubectl mfg history orders
 
@@ -47,8 +36,8 @@ counted from its binary log.
 		ValidArgsFunction: a.completeGroup,
 	}
 	cmd.Flags().Int64Var(&op.Epoch, "epoch", 0, "Show only the change that began this epoch.")
-	cmd.Flags().StringVar(&op.Color, "color", colorAuto, "Colour: "+strings.Join(colors, "|")+".")
-	out := addOutputFlag(cmd, outputWide)
+	cmd.Flags().StringVar(&op.Color, "color", cli.ColorAuto, "Colour: "+strings.Join(cli.Colors, "|")+".")
+	out := addOutputFlag(cmd, cli.OutputWide)
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
 		if op.Output, err = out(); err != nil {
 			return err
@@ -59,33 +48,7 @@ counted from its binary log.
 		if op.Namespace, err = a.namespace(); err != nil {
 			return err
 		}
-		return a.perform(cmd.Context(), &op)
+		return a.perform(cmd.Context(), &op, func(ctx context.Context, c Cluster) (int, error) { return op.Run(ctx, a.env, c) })
 	}
 	return cmd
-}
-
-func (op *historyOp) validate() error {
-	if op.Epoch < 0 {
-		return errors.New("--epoch is above 0")
-	}
-	return nil
-}
-
-func (op *historyOp) run(ctx context.Context, env Environment, c Cluster) (int, error) {
-	g, err := c.Group(ctx, op.Namespace, op.Group)
-	if err != nil {
-		return exitError, err
-	}
-	h := report.BuildHistory(g, op.Epoch)
-	if op.Epoch > 0 && len(h.Items) == 0 {
-		return exitError, fmt.Errorf("no change that began epoch %d is kept\n  see those that are: kubectl mfg history %s -n %s", op.Epoch, op.Group, op.Namespace)
-	}
-	if op.Output.printer != nil {
-		return exitHealthy, op.Output.print(env.Out, &h)
-	}
-	width, _ := env.Terminal()
-	fmt.Fprint(env.Out, screen.History(h, screen.Options{
-		Width: width, Color: colored(op.Color, env), Now: env.Now(), Wide: op.Output.Format == outputWide,
-	}))
-	return exitHealthy, nil
 }

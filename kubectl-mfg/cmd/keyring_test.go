@@ -12,7 +12,8 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
-	"github.com/mysql-mfg/mfg/kubectl-mfg/cmd/keyrings"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/keyrings"
 )
 
 // wholeEscrow is a group with all its keyrings, one of them with an older version, and pods that have them mounted.
@@ -57,17 +58,17 @@ func TestKeyring(t *testing.T) {
 		width int
 		code  int
 	}{
-		"list.txt":            {"list orders -n shop", wholeEscrow, 80, exitHealthy},
-		"list-wide.txt":       {"list orders -n shop -o wide", wholeEscrow, 0, exitHealthy},
-		"list.json":           {"list orders -n shop -o json", wholeEscrow, 0, exitHealthy},
-		"list.yaml":           {"list orders -n shop -o yaml", wholeEscrow, 0, exitHealthy},
-		"list-missing.txt":    {"list orders -n shop", newEscrowAPI, 80, exitDegraded},
-		"verify.txt":          {"verify orders -n shop", wholeEscrow, 80, exitHealthy},
-		"verify-wide.txt":     {"verify orders -n shop -o wide", wholeEscrow, 0, exitHealthy},
-		"verify.json":         {"verify orders -n shop -o json", wholeEscrow, 0, exitHealthy},
-		"verify-trouble.txt":  {"verify orders -n shop", troubledEscrow, 100, exitDegraded},
-		"verify-trouble.json": {"verify orders -n shop -o json", troubledEscrow, 0, exitDegraded},
-		"verify.jsonpath":     {`verify orders -n shop -o jsonpath={.findings[?(@.level=="FAIL")].remedy}`, troubledEscrow, 0, exitDegraded},
+		"list.txt":            {"list orders -n shop", wholeEscrow, 80, cli.ExitHealthy},
+		"list-wide.txt":       {"list orders -n shop -o wide", wholeEscrow, 0, cli.ExitHealthy},
+		"list.json":           {"list orders -n shop -o json", wholeEscrow, 0, cli.ExitHealthy},
+		"list.yaml":           {"list orders -n shop -o yaml", wholeEscrow, 0, cli.ExitHealthy},
+		"list-missing.txt":    {"list orders -n shop", newEscrowAPI, 80, cli.ExitDegraded},
+		"verify.txt":          {"verify orders -n shop", wholeEscrow, 80, cli.ExitHealthy},
+		"verify-wide.txt":     {"verify orders -n shop -o wide", wholeEscrow, 0, cli.ExitHealthy},
+		"verify.json":         {"verify orders -n shop -o json", wholeEscrow, 0, cli.ExitHealthy},
+		"verify-trouble.txt":  {"verify orders -n shop", troubledEscrow, 100, cli.ExitDegraded},
+		"verify-trouble.json": {"verify orders -n shop -o json", troubledEscrow, 0, cli.ExitDegraded},
+		"verify.jsonpath":     {`verify orders -n shop -o jsonpath={.findings[?(@.level=="FAIL")].remedy}`, troubledEscrow, 0, cli.ExitDegraded},
 	}
 	for file, tc := range tests {
 		t.Run(file, func(t *testing.T) {
@@ -100,24 +101,24 @@ func TestKeyringEdges(t *testing.T) {
 		out    string
 		errOut string
 	}{
-		"NotEncrypted":  {"verify orders", func(f *escrowAPI) { f.group().Spec.EncryptionAtRest = nil }, exitError, "", "is not encrypted"},
-		"NoRightToList": {"list orders", func(f *escrowAPI) { f.denied = []string{"get secrets"} }, exitError, "", "kubectl auth can-i list secrets -n shop"},
-		"NoRightToRead": {"verify orders", func(f *escrowAPI) { f.denied = []string{"get secrets"} }, exitError, "", "kubectl auth can-i list secrets -n shop"},
-		"NoRightToPods": {"verify orders", func(f *escrowAPI) { f.denied = []string{"list pods"} }, exitHealthy, "cannot be seen", ""},
-		"NotLabelled":   {"list orders", func(f *escrowAPI) { f.secrets[lostSecret].Labels = nil }, exitHealthy, "v3       Current", ""},
-		"NewGroup":      {"verify orders", func(f *escrowAPI) { f.group().Status.EncryptionAtRest = nil; clear(f.secrets) }, exitHealthy, "knows no keyring of it yet", ""},
-		"GivenUp":       {"verify orders", func(f *escrowAPI) { f.secrets[lostSecret].Labels[v1alpha1.LabelAllowDeletion] = "true" }, exitDegraded, "lacks: protection", ""},
-		"BeingDeleted":  {"verify orders", func(f *escrowAPI) { f.secrets[lostSecret].DeletionTimestamp = &metav1.Time{Time: noon} }, exitDegraded, "is being deleted", ""},
-		"SiteLeft":      {"verify orders", func(f *escrowAPI) { f.group().Spec.Sites = f.group().Spec.Sites[:2] }, exitHealthy, "the site left the group", ""},
-		"UnderWay":      {"verify orders", func(f *escrowAPI) { f.site().Phase, f.site().Work = v1alpha1.KeyringUnsealed, v1alpha1.KeyringRotation }, exitHealthy, "Unsealed for a rotation", ""},
+		"NotEncrypted":  {"verify orders", func(f *escrowAPI) { f.group().Spec.EncryptionAtRest = nil }, cli.ExitError, "", "is not encrypted"},
+		"NoRightToList": {"list orders", func(f *escrowAPI) { f.denied = []string{"get secrets"} }, cli.ExitError, "", "kubectl auth can-i list secrets -n shop"},
+		"NoRightToRead": {"verify orders", func(f *escrowAPI) { f.denied = []string{"get secrets"} }, cli.ExitError, "", "kubectl auth can-i list secrets -n shop"},
+		"NoRightToPods": {"verify orders", func(f *escrowAPI) { f.denied = []string{"list pods"} }, cli.ExitHealthy, "cannot be seen", ""},
+		"NotLabelled":   {"list orders", func(f *escrowAPI) { f.secrets[lostSecret].Labels = nil }, cli.ExitHealthy, "v3       Current", ""},
+		"NewGroup":      {"verify orders", func(f *escrowAPI) { f.group().Status.EncryptionAtRest = nil; clear(f.secrets) }, cli.ExitHealthy, "knows no keyring of it yet", ""},
+		"GivenUp":       {"verify orders", func(f *escrowAPI) { f.secrets[lostSecret].Labels[v1alpha1.LabelAllowDeletion] = "true" }, cli.ExitDegraded, "lacks: protection", ""},
+		"BeingDeleted":  {"verify orders", func(f *escrowAPI) { f.secrets[lostSecret].DeletionTimestamp = &metav1.Time{Time: noon} }, cli.ExitDegraded, "is being deleted", ""},
+		"SiteLeft":      {"verify orders", func(f *escrowAPI) { f.group().Spec.Sites = f.group().Spec.Sites[:2] }, cli.ExitHealthy, "the site left the group", ""},
+		"UnderWay":      {"verify orders", func(f *escrowAPI) { f.site().Phase, f.site().Work = v1alpha1.KeyringUnsealed, v1alpha1.KeyringRotation }, cli.ExitHealthy, "Unsealed for a rotation", ""},
 		"EscrowLate": {"verify orders", func(f *escrowAPI) {
 			f.site().Phase, f.site().Work, f.site().Message = v1alpha1.KeyringFailed, v1alpha1.KeyringRotation, "refused"
-		}, exitDegraded, "Failed: refused", ""},
-		"NoSuchGroup":    {"list nope", nil, exitError, "", "kubectl mfg status -A"},
-		"NoGroup":        {"verify", nil, exitUsage, "", "GROUP is missing"},
-		"NoSuchVerb":     {"rehash orders", nil, exitUsage, "", "there are list and verify"},
-		"BadColour":      {"list orders --color blue", nil, exitUsage, "", "--color must be one of"},
-		"HelpWithoutAny": {"", nil, exitHealthy, "kubectl mfg keyring verify orders", ""},
+		}, cli.ExitDegraded, "Failed: refused", ""},
+		"NoSuchGroup":    {"list nope", nil, cli.ExitError, "", "kubectl mfg status -A"},
+		"NoGroup":        {"verify", nil, cli.ExitUsage, "", "GROUP is missing"},
+		"NoSuchVerb":     {"rehash orders", nil, cli.ExitUsage, "", "there are list and verify"},
+		"BadColour":      {"list orders --color blue", nil, cli.ExitUsage, "", "--color must be one of"},
+		"HelpWithoutAny": {"", nil, cli.ExitHealthy, "kubectl mfg keyring verify orders", ""},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -136,7 +137,7 @@ func TestKeyringEdges(t *testing.T) {
 
 // TestKeyringTeaches: the verbs below keyring have examples that the plugin takes, and name the exit codes.
 func TestKeyringTeaches(t *testing.T) {
-	verbs := newApp(Environment{IOStreams: discarded()}).keyringCommand().Commands()
+	verbs := newApp(cli.Environment{IOStreams: discarded()}).keyringCommand().Commands()
 	if len(verbs) != 2 {
 		t.Errorf("%d verbs", len(verbs))
 	}

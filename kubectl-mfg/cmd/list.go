@@ -3,15 +3,19 @@
 package cmd
 
 import (
+	"context"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/inspect"
 )
 
 // listCommand is status without a group under the name that people look for.
 func (a *app) listCommand() *cobra.Command {
-	op := statusOp{Interval: 2 * time.Second}
+	op := inspect.Status{Interval: 2 * time.Second}
 	cmd := &cobra.Command{
 		Use:     "list",
 		Aliases: []string{"ls", "get"},
@@ -19,7 +23,7 @@ func (a *app) listCommand() *cobra.Command {
 		Long: `Show one line for each group of the namespace, or of all namespaces with -A: who is active, how many sites are fit,
 the greatest lag, and the last failover.
 
-` + exitCodes,
+` + cli.ExitCodes,
 		Example: `  # Everything that this cluster runs
   kubectl mfg list -A
 
@@ -31,9 +35,9 @@ the greatest lag, and the last failover.
 		Args: atMost(0),
 	}
 	cmd.Flags().BoolVarP(&op.AllNamespaces, "all-namespaces", "A", false, "Show the groups of all namespaces.")
-	cmd.Flags().StringVar(&op.Color, "color", colorAuto, "Colour: "+strings.Join(colors, "|")+".")
+	cmd.Flags().StringVar(&op.Color, "color", cli.ColorAuto, "Colour: "+strings.Join(cli.Colors, "|")+".")
 	addOperatorNamespace(cmd, &op.OperatorNamespace)
-	out := addOutputFlag(cmd, outputWide, outputName)
+	out := addOutputFlag(cmd, cli.OutputWide, cli.OutputName)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
 		if op.Output, err = out(); err != nil {
 			return err
@@ -41,7 +45,7 @@ the greatest lag, and the last failover.
 		if op.Namespace, err = a.namespace(); err != nil {
 			return err
 		}
-		return a.perform(cmd.Context(), &op)
+		return a.perform(cmd.Context(), &op, func(ctx context.Context, c Cluster) (int, error) { return op.Run(ctx, a.env, c) })
 	}
 	return cmd
 }

@@ -8,12 +8,14 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/request"
 )
 
 // TestNextStep: what the operator says to do next is told as it stands, whatever the reason; without a word of it, where to look.
 func TestNextStep(t *testing.T) {
 	const general = "see every rule: kubectl mfg explain orders -n shop"
-	if got := nextStep("shop", "orders", nil); got != general {
+	if got := request.NextStep("shop", "orders", nil); got != general {
 		t.Errorf("%q", got)
 	}
 	checkCommand(t, "kubectl mfg explain orders -n shop")
@@ -32,7 +34,7 @@ func TestNextStep(t *testing.T) {
 				f.groups[0].Status.PlannedFailover.Remedies = tc.remedies
 			}
 		}}, strings.Fields("failover orders -n shop --to frankfurt --yes -o json")...)
-		if got.code != exitRefused || !strings.Contains(got.out, `"next": "`+tc.want+`"`) {
+		if got.code != cli.ExitRefused || !strings.Contains(got.out, `"next": "`+tc.want+`"`) {
 			t.Errorf("%s: exit code %d: %s", name, got.code, got.out)
 		}
 	}
@@ -84,7 +86,7 @@ func TestNextStepWithoutEscrow(t *testing.T) {
 		if !strings.Contains(all, step) {
 			t.Errorf("%s: what to do is not told: %s", name, all)
 		}
-		if tc.next && (got.code != exitRefused || !strings.Contains(all, step) || strings.Contains(all, "describe pods")) {
+		if tc.next && (got.code != cli.ExitRefused || !strings.Contains(all, step) || strings.Contains(all, "describe pods")) {
 			t.Errorf("%s: exit code %d, and no next step: %s", name, got.code, all)
 		}
 	}

@@ -15,6 +15,8 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/request"
 )
 
 func loadHealthy(t *testing.T) *fakeAPI {
@@ -83,49 +85,49 @@ func TestFailover(t *testing.T) {
 		out     []string // stdout
 		errOut  []string
 	}{
-		"Succeeds": {reason: "the pause that was measured is told", args: "--to frankfurt", stdin: "y\n", tick: succeed, code: exitHealthy, patches: 1,
+		"Succeeds": {reason: "the pause that was measured is told", args: "--to frankfurt", stdin: "y\n", tick: succeed, code: cli.ExitHealthy, patches: 1,
 			out: []string{"frankfurt is active under epoch 8", "412ms", "0 transactions were lost"}, errOut: []string{"Planned failover of orders", "Undo", "[y/N]", "asked the operator"}},
 		"Yes":          {args: "--to frankfurt --yes", tick: succeed, patches: 1, out: []string{"frankfurt is active"}},
-		"NotConfirmed": {args: "--to frankfurt", stdin: "n\n", code: exitUsage, errOut: []string{"nothing was changed"}},
-		"EmptyIsNo":    {args: "--to frankfurt", stdin: "\n", code: exitUsage, errOut: []string{"nothing was changed"}},
-		"NoTerminal":   {reason: "a script must say --yes", args: "--to frankfurt", code: exitUsage, errOut: []string{"no --yes", "nothing was changed"}},
+		"NotConfirmed": {args: "--to frankfurt", stdin: "n\n", code: cli.ExitUsage, errOut: []string{"nothing was changed"}},
+		"EmptyIsNo":    {args: "--to frankfurt", stdin: "\n", code: cli.ExitUsage, errOut: []string{"nothing was changed"}},
+		"NoTerminal":   {reason: "a script must say --yes", args: "--to frankfurt", code: cli.ExitUsage, errOut: []string{"no --yes", "nothing was changed"}},
 		"DryRunClient": {args: "--to frankfurt --dry-run=client", out: []string{"Would     set annotation mysql-mfg.io/planned-failover=frankfurt", "nothing was sent", "Now       paris is active"}},
 		"DryRunBare":   {args: "--to frankfurt --dry-run", out: []string{"nothing was sent"}},
 		"DryRunServer": {args: "--to frankfurt --dry-run=server", patches: 1, out: []string{"the API server would take it"}},
 		"NoWait":       {args: "--to frankfurt --yes --wait=false", patches: 1, out: []string{"asked for", "kubectl mfg status orders"}},
 		"Conflict": {reason: "the operator writes its status at any time; what was agreed on is looked at again", args: "--to frankfurt --yes",
 			change: func(f *fakeAPI) { f.conflicts = 3 }, tick: succeed, patches: 1, out: []string{"frankfurt is active"}},
-		"Refused": {args: "--to frankfurt --yes", tick: end(v1alpha1.PlannedRefused, "TargetLags", "nothing was changed: frankfurt lags"), code: exitRefused, patches: 1,
+		"Refused": {args: "--to frankfurt --yes", tick: end(v1alpha1.PlannedRefused, "TargetLags", "nothing was changed: frankfurt lags"), code: cli.ExitRefused, patches: 1,
 			errOut: []string{"refused (TargetLags): nothing was changed: frankfurt lags"}},
-		"Reverted": {args: "--to frankfurt --yes", tick: end(v1alpha1.PlannedReverted, "PauseTimeout", "paris is opened again"), code: exitRefused, patches: 1,
+		"Reverted": {args: "--to frankfurt --yes", tick: end(v1alpha1.PlannedReverted, "PauseTimeout", "paris is opened again"), code: cli.ExitRefused, patches: 1,
 			errOut: []string{"reverted (PauseTimeout): paris is opened again"}},
-		"TimedOut": {reason: "only the waiting ends", args: "--to frankfurt --yes --timeout 3s", code: exitTimeout, patches: 1,
+		"TimedOut": {reason: "only the waiting ends", args: "--to frankfurt --yes --timeout 3s", code: cli.ExitTimeout, patches: 1,
 			errOut: []string{"no outcome within 3s", "goes on", "kubectl mfg status orders"}},
-		"UnknownSite": {args: "--to rome --yes", code: exitRefused, errOut: []string{"no site \"rome\"", "paris, frankfurt, madrid"}},
-		"Active":      {args: "--to paris --yes", code: exitRefused, errOut: []string{"paris is active already"}},
-		"DROnly":      {args: "--to madrid --yes", code: exitRefused, errOut: []string{"madrid is dr-only", "kubectl edit mfg"}},
-		"Observe": {args: "--to frankfurt --yes", change: func(f *fakeAPI) { f.groups[0].Spec.Failover.Mode = v1alpha1.FailoverObserve }, code: exitRefused,
+		"UnknownSite": {args: "--to rome --yes", code: cli.ExitRefused, errOut: []string{"no site \"rome\"", "paris, frankfurt, madrid"}},
+		"Active":      {args: "--to paris --yes", code: cli.ExitRefused, errOut: []string{"paris is active already"}},
+		"DROnly":      {args: "--to madrid --yes", code: cli.ExitRefused, errOut: []string{"madrid is dr-only", "kubectl edit mfg"}},
+		"Observe": {args: "--to frankfurt --yes", change: func(f *fakeAPI) { f.groups[0].Spec.Failover.Mode = v1alpha1.FailoverObserve }, code: cli.ExitRefused,
 			errOut: []string{"mode is Observe", "kubectl patch mfg"}},
-		"Pending": {reason: "two requests at a time would be answered by one outcome", args: "--to frankfurt --yes", code: exitRefused, errOut: []string{"a new copy of a site was asked for", "-w"},
+		"Pending": {reason: "two requests at a time would be answered by one outcome", args: "--to frankfurt --yes", code: cli.ExitRefused, errOut: []string{"a new copy of a site was asked for", "-w"},
 			change: func(f *fakeAPI) {
 				f.groups[0].Annotations = map[string]string{v1alpha1.AnnotationRecloneSite: "madrid"}
 			}},
-		"UnderWay": {args: "--to frankfurt --yes", code: exitRefused, errOut: []string{"a planned failover to frankfurt is under way (Moving)"},
+		"UnderWay": {args: "--to frankfurt --yes", code: cli.ExitRefused, errOut: []string{"a planned failover to frankfurt is under way (Moving)"},
 			change: func(f *fakeAPI) {
 				f.groups[0].Status.PlannedFailover = &v1alpha1.PlannedFailoverStatus{To: "frankfurt", Phase: v1alpha1.PlannedMoving}
 			}},
-		"Changing": {args: "--to frankfurt --yes", code: exitRefused, errOut: []string{"the role is moving to paris (Fencing)"},
+		"Changing": {args: "--to frankfurt --yes", code: cli.ExitRefused, errOut: []string{"the role is moving to paris (Fencing)"},
 			change: func(f *fakeAPI) {
 				f.groups[0].Status.Transition = &v1alpha1.Transition{To: "paris", Step: v1alpha1.TransitionFencing}
 			}},
-		"Preflight": {reason: "the operator's own preflight is told before anything is asked for", args: "--to frankfurt --yes", code: exitRefused,
+		"Preflight": {reason: "the operator's own preflight is told before anything is asked for", args: "--to frankfurt --yes", code: cli.ExitRefused,
 			errOut: []string{"refused (Paused): paused until noon", "kubectl mfg resume orders -n shop"},
 			change: func(f *fakeAPI) {
 				f.explanation = &wire.Explanation{Candidates: []wire.ExplainedCandidate{{Site: "frankfurt", PlannedBlockedBy: "Paused", PlannedMessage: "paused until noon",
 					PlannedRemedies: []wire.Remedy{{Text: "to go on", Command: "kubectl mfg resume orders -n shop"}}}}}
 			}},
 		"OperatorDown": {reason: "a request that nobody reads would be carried out when nobody expects it any more", args: "--to frankfurt --yes",
-			change: func(f *fakeAPI) { f.live = nil }, code: exitRefused, errOut: []string{"no pod is ready", "kubectl get pods -n mfg-system"}},
+			change: func(f *fakeAPI) { f.live = nil }, code: cli.ExitRefused, errOut: []string{"no pod is ready", "kubectl get pods -n mfg-system"}},
 		"OperatorUnasked": {reason: "read and patch on the custom resource are enough", args: "--to frankfurt --yes",
 			change: func(f *fakeAPI) { f.answers[livePath] = status(403, metav1.StatusReasonForbidden, "no") },
 			tick: func(f *fakeAPI) {
@@ -160,7 +162,7 @@ func TestFailover(t *testing.T) {
 					t.Errorf("stderr lacks %q:\n%s", want, got.errOut)
 				}
 			}
-			if tc.code != exitHealthy && got.out != "" {
+			if tc.code != cli.ExitHealthy && got.out != "" {
 				t.Errorf("stdout holds something although it failed: %q", got.out)
 			}
 		})
@@ -172,7 +174,7 @@ func TestFailoverInterrupted(t *testing.T) {
 	f := loadHealthy(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	got := run(t, f, runOptions{ctx: ctx, tick: func(int) { cancel() }}, "failover", "orders", "-n", "shop", "--to", "frankfurt", "--yes")
-	if got.code != exitTimeout || !strings.Contains(got.errOut, "only the waiting ended") || !asked(f, v1alpha1.AnnotationPlannedFailover) {
+	if got.code != cli.ExitTimeout || !strings.Contains(got.errOut, "only the waiting ended") || !asked(f, v1alpha1.AnnotationPlannedFailover) {
 		t.Errorf("%+v", got)
 	}
 }
@@ -188,7 +190,7 @@ func TestFailoverReport(t *testing.T) {
 		}}
 		got := run(t, f, o, "failover", "orders", "-n", "shop", "--to", "frankfurt", "--yes", "-o", "json")
 		golden(t, filepath.Join("testdata", "verbs", "failover-"+name+".json"), got.out)
-		if want := map[string]int{"succeeded": exitHealthy, "reverted": exitRefused}[name]; got.code != want {
+		if want := map[string]int{"succeeded": cli.ExitHealthy, "reverted": cli.ExitRefused}[name]; got.code != want {
 			t.Errorf("%s: exit code %d, want %d", name, got.code, want)
 		}
 	}
@@ -207,20 +209,20 @@ func TestOutcomeOfAnother(t *testing.T) {
 		}
 	}}
 	got := run(t, f, o, "failover", "orders", "-n", "shop", "--to", "frankfurt", "--yes")
-	if got.code != exitRefused || !strings.Contains(got.errOut, "refused (Busy): words\n") {
+	if got.code != cli.ExitRefused || !strings.Contains(got.errOut, "refused (Busy): words\n") {
 		t.Errorf("%+v", got)
 	}
 }
 
 func TestAbort(t *testing.T) {
 	f := loadHealthy(t)
-	if got := run(t, f, runOptions{}, "failover", "orders", "-n", "shop", "--abort", "--yes"); got.code != exitRefused || len(f.patched) != 0 {
+	if got := run(t, f, runOptions{}, "failover", "orders", "-n", "shop", "--abort", "--yes"); got.code != cli.ExitRefused || len(f.patched) != 0 {
 		t.Errorf("nothing to give up: %+v", got)
 	}
 	for name, tc := range map[string]struct {
 		phase v1alpha1.PlannedPhase
 		code  int
-	}{"InTime": {v1alpha1.PlannedAborted, exitHealthy}, "TooLate": {v1alpha1.PlannedSucceeded, exitRefused}} {
+	}{"InTime": {v1alpha1.PlannedAborted, cli.ExitHealthy}, "TooLate": {v1alpha1.PlannedSucceeded, cli.ExitRefused}} {
 		f := loadHealthy(t)
 		g := &f.groups[0]
 		g.Status.PlannedFailover = &v1alpha1.PlannedFailoverStatus{From: "paris", To: "frankfurt", Phase: v1alpha1.PlannedMoving}
@@ -259,26 +261,26 @@ func TestAcceptDataLoss(t *testing.T) {
 		patches     int
 		want        []string
 	}{
-		"Done":       {"", "orders\n", lost, done, exitHealthy, 1, []string{"ACCEPTS DATA LOSS", "Type the name of the group", "frankfurt is active under epoch 8", "at least 3 transactions"}},
-		"OtherName":  {"", "order\n", lost, nil, exitUsage, 0, []string{"not confirmed"}},
-		"JustYes":    {"", "y\n", lost, nil, exitUsage, 0, []string{"nothing was changed"}},
-		"NoTerminal": {"", "", lost, nil, exitUsage, 0, []string{"no --yes"}},
-		"ActiveOpen": {"--yes", "", nil, nil, exitRefused, 0, []string{"paris accepts writes", "kubectl mfg failover orders -n shop --to frankfurt"}},
-		"TargetGone": {"--yes", "", func(f *fakeAPI) { lost(f); f.live.Groups[0].Sites[1].Reachable = false }, nil, exitRefused, 0, []string{"frankfurt does not answer"}},
+		"Done":       {"", "orders\n", lost, done, cli.ExitHealthy, 1, []string{"ACCEPTS DATA LOSS", "Type the name of the group", "frankfurt is active under epoch 8", "at least 3 transactions"}},
+		"OtherName":  {"", "order\n", lost, nil, cli.ExitUsage, 0, []string{"not confirmed"}},
+		"JustYes":    {"", "y\n", lost, nil, cli.ExitUsage, 0, []string{"nothing was changed"}},
+		"NoTerminal": {"", "", lost, nil, cli.ExitUsage, 0, []string{"no --yes"}},
+		"ActiveOpen": {"--yes", "", nil, nil, cli.ExitRefused, 0, []string{"paris accepts writes", "kubectl mfg failover orders -n shop --to frankfurt"}},
+		"TargetGone": {"--yes", "", func(f *fakeAPI) { lost(f); f.live.Groups[0].Sites[1].Reachable = false }, nil, cli.ExitRefused, 0, []string{"frankfurt does not answer"}},
 		"OtherOrder": {"--yes", "", func(f *fakeAPI) {
 			lost(f)
 			f.groups[0].Annotations = map[string]string{v1alpha1.AnnotationForceFailover: "rome"}
-		}, nil, exitRefused, 0, []string{"ordered rome already"}},
-		"WhileMoving": {"--yes", "", func(f *fakeAPI) { lost(f); f.groups[0].Status.Transition = &v1alpha1.Transition{To: "madrid"} }, done, exitHealthy, 1, []string{"frankfurt is active"}},
+		}, nil, cli.ExitRefused, 0, []string{"ordered rome already"}},
+		"WhileMoving": {"--yes", "", func(f *fakeAPI) { lost(f); f.groups[0].Status.Transition = &v1alpha1.Transition{To: "madrid"} }, done, cli.ExitHealthy, 1, []string{"frankfurt is active"}},
 		"OtherIsActive": {"--yes", "", lost, func(f *fakeAPI) {
 			if asked(f, v1alpha1.AnnotationForceFailover) {
 				done(f)
 				f.groups[0].Status.ActiveSite = "madrid"
 			}
-		}, exitRefused, 1, []string{"refused (Overtaken): frankfurt is active under epoch 8; by now it is madrid", "to move the role without loss: kubectl mfg failover orders -n shop --to frankfurt"}},
-		"ActiveSite": {"--to paris --dry-run=client", "", func(f *fakeAPI) { lost(f); f.live.Groups[0].Sites[0].Reachable = true }, nil, exitHealthy, 0,
+		}, cli.ExitRefused, 1, []string{"refused (Overtaken): frankfurt is active under epoch 8; by now it is madrid", "to move the role without loss: kubectl mfg failover orders -n shop --to frankfurt"}},
+		"ActiveSite": {"--to paris --dry-run=client", "", func(f *fakeAPI) { lost(f); f.live.Groups[0].Sites[0].Reachable = true }, nil, cli.ExitHealthy, 0,
 			[]string{"accept-data-loss-failover=paris", "paris accepts writes again"}},
-		"DryRun": {"--dry-run=client", "", lost, nil, exitHealthy, 0, []string{"accept-data-loss-failover=frankfurt", "nothing was sent"}},
+		"DryRun": {"--dry-run=client", "", lost, nil, cli.ExitHealthy, 0, []string{"accept-data-loss-failover=frankfurt", "nothing was sent"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -318,21 +320,21 @@ func TestPauseAndResume(t *testing.T) {
 	// The operator's clock is an hour ahead of this machine's: the pause ends by it.
 	f.live.IssuedAt = noon.Add(time.Hour)
 	got := run(t, f, runOptions{tick: follow}, "pause", "orders", "-n", "shop", "--for", "30m", "--yes")
-	if got.code != exitHealthy || !strings.Contains(got.out, "paused until 2026-11-03T13:30:00Z") {
+	if got.code != cli.ExitHealthy || !strings.Contains(got.out, "paused until 2026-11-03T13:30:00Z") {
 		t.Errorf("%+v", got)
 	}
-	if got := run(t, f, runOptions{tick: follow}, "resume", "orders", "-n", "shop", "--yes"); got.code != exitHealthy || asked(f, v1alpha1.AnnotationPauseUntil) {
+	if got := run(t, f, runOptions{tick: follow}, "resume", "orders", "-n", "shop", "--yes"); got.code != cli.ExitHealthy || asked(f, v1alpha1.AnnotationPauseUntil) {
 		t.Errorf("%+v", got)
 	}
-	if got := run(t, f, runOptions{}, "resume", "orders", "-n", "shop"); got.code != exitHealthy || !strings.Contains(got.out, "nothing was changed") || len(f.patched) != 2 {
+	if got := run(t, f, runOptions{}, "resume", "orders", "-n", "shop"); got.code != cli.ExitHealthy || !strings.Contains(got.out, "nothing was changed") || len(f.patched) != 2 {
 		t.Errorf("%+v", got)
 	}
 	g.Status.Transition = &v1alpha1.Transition{To: "frankfurt", Step: v1alpha1.TransitionFencing}
-	if got := run(t, f, runOptions{tick: follow}, "pause", "orders", "-n", "shop", "--for", "30m", "--yes"); got.code != exitHealthy {
+	if got := run(t, f, runOptions{tick: follow}, "pause", "orders", "-n", "shop", "--for", "30m", "--yes"); got.code != cli.ExitHealthy {
 		t.Errorf("a pause while the role moves is for the time after it: %+v", got)
 	}
 	for _, args := range []string{"pause orders", "pause orders --for 0.5s", "pause orders --for 200h", "pause --for 1m", "pause orders --for 1m --timeout 0"} {
-		if got := run(t, f, runOptions{}, strings.Fields(args)...); got.code != exitUsage {
+		if got := run(t, f, runOptions{}, strings.Fields(args)...); got.code != cli.ExitUsage {
 			t.Errorf("%s: %+v", args, got)
 		}
 	}
@@ -342,9 +344,9 @@ func TestPauseAndResume(t *testing.T) {
 func TestPatchIsGuarded(t *testing.T) {
 	f := loadHealthy(t)
 	f.groups[0].ResourceVersion = "7"
-	f.conflicts = patchTries
+	f.conflicts = request.PatchTries
 	got := run(t, f, runOptions{}, "failover", "orders", "-n", "shop", "--to", "frankfurt", "--yes", "--wait=false")
-	if got.code != exitError || len(f.patched) != 0 || !strings.Contains(got.errOut, "modified") {
+	if got.code != cli.ExitError || len(f.patched) != 0 || !strings.Contains(got.errOut, "modified") {
 		t.Errorf("a conflict that stays is an error: %+v", got)
 	}
 }
@@ -353,8 +355,8 @@ func TestPatchIsGuarded(t *testing.T) {
 func TestRequestReportIsTyped(t *testing.T) {
 	f := loadHealthy(t)
 	got := run(t, f, runOptions{}, "resume", "orders", "-n", "shop", "-o", "json")
-	var rep requestReport
-	if err := json.Unmarshal([]byte(got.out), &rep); err != nil || rep.Kind != "MfgRequestReport" || rep.APIVersion == "" || rep.Outcome != outcomeDone {
+	var rep request.Report
+	if err := json.Unmarshal([]byte(got.out), &rep); err != nil || rep.Kind != "MfgRequestReport" || rep.APIVersion == "" || rep.Outcome != cli.OutcomeDone {
 		t.Errorf("%v %+v", err, rep)
 	}
 }

@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/request"
 )
 
 // TestPauseWithoutOperator: a pause is wanted most before an operator comes back that crashed. Nobody confirms it, and it
@@ -18,14 +20,14 @@ func TestPauseWithoutOperator(t *testing.T) {
 	f := loadHealthy(t)
 	f.live = nil
 	got := run(t, f, runOptions{}, strings.Fields("pause orders -n shop --for 30m --yes")...)
-	if got.code != exitHealthy || !asked(f, v1alpha1.AnnotationPauseUntil) || !strings.Contains(got.errOut, "Warning") || !strings.Contains(got.out, "no pod is ready") {
+	if got.code != cli.ExitHealthy || !asked(f, v1alpha1.AnnotationPauseUntil) || !strings.Contains(got.errOut, "Warning") || !strings.Contains(got.out, "no pod is ready") {
 		t.Errorf("%+v", got)
 	}
 	if got := run(t, f, runOptions{}, strings.Fields("resume orders -n shop --dry-run=client")...); !strings.Contains(got.out, "is asked for, and no operator says that it holds") {
 		t.Errorf("%+v", got)
 	}
 	got = run(t, f, runOptions{}, strings.Fields("resume orders -n shop --yes")...)
-	if got.code != exitHealthy || asked(f, v1alpha1.AnnotationPauseUntil) || !strings.Contains(got.errOut, "Warning") || !strings.Contains(got.out, "no pod is ready") {
+	if got.code != cli.ExitHealthy || asked(f, v1alpha1.AnnotationPauseUntil) || !strings.Contains(got.errOut, "Warning") || !strings.Contains(got.out, "no pod is ready") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -35,7 +37,7 @@ func TestPauseWithoutOperator(t *testing.T) {
 func TestPauseIsConfirmed(t *testing.T) {
 	f := loadHealthy(t)
 	args := strings.Fields("pause orders -n shop --for 30m --yes --timeout 2s")
-	if got := run(t, f, runOptions{}, args...); got.code != exitTimeout || !strings.Contains(got.errOut, "no outcome within 2s") || !asked(f, v1alpha1.AnnotationPauseUntil) {
+	if got := run(t, f, runOptions{}, args...); got.code != cli.ExitTimeout || !strings.Contains(got.errOut, "no outcome within 2s") || !asked(f, v1alpha1.AnnotationPauseUntil) {
 		t.Errorf("no operator has said so: %+v", got)
 	}
 	f = loadHealthy(t)
@@ -43,7 +45,7 @@ func TestPauseIsConfirmed(t *testing.T) {
 		f.groups[0].Annotations[v1alpha1.AnnotationPauseUntil] = "2026-11-03T12:00:01Z"
 		f.groups[0].Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionPaused, Status: metav1.ConditionTrue}}
 	}}, args...)
-	if got.code != exitTimeout || got.out != "" {
+	if got.code != cli.ExitTimeout || got.out != "" {
 		t.Errorf("somebody else's pause ends earlier: %+v", got)
 	}
 }
@@ -53,9 +55,9 @@ func TestPauseReportWithoutOperator(t *testing.T) {
 	f := loadHealthy(t)
 	f.live = nil
 	for _, verb := range []string{"pause orders --for 30m", "resume orders"} {
-		var rep requestReport
+		var rep request.Report
 		got := run(t, f, runOptions{}, strings.Fields(verb+" -n shop --yes -o json")...)
-		if err := json.Unmarshal([]byte(got.out), &rep); err != nil || rep.Outcome != outcomeRequested || rep.Reason != v1alpha1.ReasonOperatorDown {
+		if err := json.Unmarshal([]byte(got.out), &rep); err != nil || rep.Outcome != cli.OutcomeRequested || rep.Reason != v1alpha1.ReasonOperatorDown {
 			t.Errorf("%s: %v, %+v", verb, err, got)
 		}
 	}
@@ -69,18 +71,18 @@ func TestPauseBesideRequests(t *testing.T) {
 		v1alpha1.AnnotationRecloneSite:     "a new copy of frankfurt is ordered; a pause does not stop that",
 		v1alpha1.AnnotationRotateKeyring:   "the rotation of the keyring of frankfurt stops before its pod is replaced",
 	}
-	for _, a := range requestAnnotations {
+	for _, a := range request.RequestAnnotations {
 		f := loadHealthy(t)
-		f.groups[0].Annotations = map[string]string{a.key: "frankfurt"}
+		f.groups[0].Annotations = map[string]string{a.Key: "frankfurt"}
 		got := run(t, f, runOptions{}, strings.Fields("pause orders -n shop --for 30m --yes --wait=false")...)
-		if got.code != exitHealthy || !asked(f, v1alpha1.AnnotationPauseUntil) || !strings.Contains(got.errOut, says[a.key]) || !strings.Contains(got.out, says[a.key]) {
-			t.Errorf("%s: %+v", a.key, got)
+		if got.code != cli.ExitHealthy || !asked(f, v1alpha1.AnnotationPauseUntil) || !strings.Contains(got.errOut, says[a.Key]) || !strings.Contains(got.out, says[a.Key]) {
+			t.Errorf("%s: %+v", a.Key, got)
 		}
-		if warned := strings.Contains(got.errOut, "Warning"); warned != strings.Contains(says[a.key], "does not stop") {
-			t.Errorf("%s: warned %t: %s", a.key, warned, got.errOut)
+		if warned := strings.Contains(got.errOut, "Warning"); warned != strings.Contains(says[a.Key], "does not stop") {
+			t.Errorf("%s: warned %t: %s", a.Key, warned, got.errOut)
 		}
-		if got := run(t, f, runOptions{}, strings.Fields("resume orders -n shop --yes --wait=false")...); got.code != exitHealthy || asked(f, v1alpha1.AnnotationPauseUntil) {
-			t.Errorf("%s: %+v", a.key, got)
+		if got := run(t, f, runOptions{}, strings.Fields("resume orders -n shop --yes --wait=false")...); got.code != cli.ExitHealthy || asked(f, v1alpha1.AnnotationPauseUntil) {
+			t.Errorf("%s: %+v", a.Key, got)
 		}
 	}
 }
@@ -105,7 +107,7 @@ func TestPauseBesideWork(t *testing.T) {
 		f := loadHealthy(t)
 		change(&f.groups[0].Status)
 		got := run(t, f, runOptions{}, strings.Fields("pause orders -n shop --for 30m --yes --wait=false")...)
-		if got.code != exitHealthy || strings.Count(got.out, want) != 1 || strings.Count(got.out, "\n") != 2 || !strings.Contains(got.errOut, want) {
+		if got.code != cli.ExitHealthy || strings.Count(got.out, want) != 1 || strings.Count(got.out, "\n") != 2 || !strings.Contains(got.errOut, want) {
 			t.Errorf("%s: %+v", want, got)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
 )
 
 func TestReclone(t *testing.T) {
@@ -22,12 +23,12 @@ func TestReclone(t *testing.T) {
 		patched     []map[string]any
 		want        string
 	}{
-		"Done":      {"madrid", "orders\n", answer(v1alpha1.RequestDone, "it holds the data of paris"), exitHealthy, []map[string]any{{v1alpha1.AnnotationRecloneSite: "madrid"}}, "madrid: done, it holds"},
-		"Confirmed": {"madrid --confirm-data-loss --yes", "", answer(v1alpha1.RequestDone, "x"), exitHealthy, []map[string]any{{v1alpha1.AnnotationRecloneSite: "madrid:confirm"}}, "done"},
-		"Refused":   {"madrid --yes", "", answer(v1alpha1.RequestRefused, "madrid has transactions that nobody else has"), exitRefused, []map[string]any{{v1alpha1.AnnotationRecloneSite: "madrid"}}, "nobody else has"},
-		"Active":    {"paris --yes", "", nil, exitRefused, nil, "move the role first"},
-		"Unknown":   {"rome --yes", "", nil, exitRefused, nil, "no site"},
-		"NoName":    {"madrid", "y\n", nil, exitUsage, nil, "not confirmed"},
+		"Done":      {"madrid", "orders\n", answer(v1alpha1.RequestDone, "it holds the data of paris"), cli.ExitHealthy, []map[string]any{{v1alpha1.AnnotationRecloneSite: "madrid"}}, "madrid: done, it holds"},
+		"Confirmed": {"madrid --confirm-data-loss --yes", "", answer(v1alpha1.RequestDone, "x"), cli.ExitHealthy, []map[string]any{{v1alpha1.AnnotationRecloneSite: "madrid:confirm"}}, "done"},
+		"Refused":   {"madrid --yes", "", answer(v1alpha1.RequestRefused, "madrid has transactions that nobody else has"), cli.ExitRefused, []map[string]any{{v1alpha1.AnnotationRecloneSite: "madrid"}}, "nobody else has"},
+		"Active":    {"paris --yes", "", nil, cli.ExitRefused, nil, "move the role first"},
+		"Unknown":   {"rome --yes", "", nil, cli.ExitRefused, nil, "no site"},
+		"NoName":    {"madrid", "y\n", nil, cli.ExitUsage, nil, "not confirmed"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -93,7 +94,7 @@ func TestRecloneAtStake(t *testing.T) {
 				return
 			}
 			got := run(t, f, runOptions{tick: func(int) { recloneAnswer(f, v1alpha1.RequestRefused, v1alpha1.AnswerSiteDiverged, tc.said) }}, strings.Fields("reclone orders madrid -n shop --yes")...)
-			if got.code != exitRefused || !strings.Contains(got.errOut, tc.told) || !strings.Contains(got.errOut, "\n  to go on all the same: "+confirmed+"\n") || strings.Contains(got.errOut, ":confirm") {
+			if got.code != cli.ExitRefused || !strings.Contains(got.errOut, tc.told) || !strings.Contains(got.errOut, "\n  to go on all the same: "+confirmed+"\n") || strings.Contains(got.errOut, ":confirm") {
 				t.Errorf("%+v", got)
 			}
 		})
@@ -115,20 +116,20 @@ func TestRecloneAtStake(t *testing.T) {
 		got := run(t, f, runOptions{tick: func(int) {
 			recloneAnswer(f, v1alpha1.RequestRefused, v1alpha1.AnswerDonorNotOpen, "the active site paris does not accept writes")
 		}}, strings.Fields("reclone orders madrid -n shop --confirm-data-loss --yes")...)
-		if got.code != exitRefused || !strings.Contains(got.errOut, "kubectl mfg status orders -n shop; then: "+confirmed) {
+		if got.code != cli.ExitRefused || !strings.Contains(got.errOut, "kubectl mfg status orders -n shop; then: "+confirmed) {
 			t.Errorf("%+v", got)
 		}
 	})
 	t.Run("NothingToConfirm", func(t *testing.T) {
 		f := loadHealthy(t)
 		got := run(t, f, runOptions{tick: func(int) { recloneAnswer(f, v1alpha1.RequestRefused, v1alpha1.AnswerDonorNotOpen, "not now") }}, strings.Fields("reclone orders madrid -n shop --yes")...)
-		if got.code != exitRefused || strings.Contains(got.errOut, flag[len("the operator will refuse without "):]) {
+		if got.code != cli.ExitRefused || strings.Contains(got.errOut, flag[len("the operator will refuse without "):]) {
 			t.Errorf("%+v", got)
 		}
 	})
 	t.Run("TypedAsTheOperatorSays", func(t *testing.T) {
 		got := run(t, loadHealthy(t), runOptions{}, strings.Fields("reclone orders madrid:confirm -n shop --yes")...)
-		if got.code != exitRefused || !strings.Contains(got.errOut, confirmed) {
+		if got.code != cli.ExitRefused || !strings.Contains(got.errOut, confirmed) {
 			t.Errorf("%+v", got)
 		}
 	})

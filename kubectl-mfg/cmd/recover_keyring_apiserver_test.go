@@ -28,7 +28,9 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
-	"github.com/mysql-mfg/mfg/kubectl-mfg/cmd/keyrings"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/keyrings"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/pods"
 )
 
 // realAPI is a real API server with the chart's admission policy. What is missing is a kubelet and the operator: the test
@@ -121,7 +123,7 @@ func (a *realAPI) install() {
 	}
 	a.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}})
 	a.create(&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "restorer"}, Rules: []rbacv1.PolicyRule{
-		{APIGroups: []string{v1alpha1.GroupVersion.Group}, Resources: []string{resource}, Verbs: []string{"get"}},
+		{APIGroups: []string{v1alpha1.GroupVersion.Group}, Resources: []string{cli.Resource}, Verbs: []string{"get"}},
 		{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list"}},
 		{APIGroups: []string{""}, Resources: []string{"pods/exec"}, Verbs: []string{"create"}},
 		{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get", "list", "create", "patch", "delete"}},
@@ -151,10 +153,10 @@ func (a *realAPI) lost() {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "mysql-orders-frankfurt-0", Labels: map[string]string{
 			v1alpha1.LabelGroup: "orders", v1alpha1.LabelName: v1alpha1.NameMySQL, v1alpha1.LabelSite: "frankfurt"}},
-		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: containerMySQL, Image: "mysql:9.7"}}},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: pods.ContainerMySQL, Image: "mysql:9.7"}}},
 	}
 	a.create(pod)
-	pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{{Name: containerMySQL, Image: "mysql:9.7", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}}
+	pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{{Name: pods.ContainerMySQL, Image: "mysql:9.7", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}}
 	if err := a.admin.Status().Update(a.t.Context(), pod); err != nil {
 		a.t.Fatal(err)
 	}
@@ -201,7 +203,7 @@ func (a *realAPI) operate() {
 // handsOver is a container with a keyring; there is no kubelet to ask.
 type handsOver struct{ Cluster }
 
-func (handsOver) Exec(_ context.Context, e execution) error {
+func (handsOver) Exec(_ context.Context, e pods.Execution) error {
 	_, err := io.WriteString(e.Out, keyMaterial)
 	return err
 }
@@ -234,29 +236,29 @@ func (a *realAPI) restored() *corev1.Secret {
 func TestRecoverKeyringOnAPIServer(t *testing.T) {
 	a := newRealAPI(t)
 	a.lost()
-	if got := a.run("keyring", "list", "orders"); got.code != exitDegraded || !strings.Contains(got.out, "Missing") {
+	if got := a.run("keyring", "list", "orders"); got.code != cli.ExitDegraded || !strings.Contains(got.out, "Missing") {
 		t.Errorf("%+v", got)
 	}
 	for _, how := range []string{"client", "server"} {
-		if got := a.run("recover-keyring", "orders", "frankfurt", "--dry-run="+how); got.code != exitHealthy {
+		if got := a.run("recover-keyring", "orders", "frankfurt", "--dry-run="+how); got.code != cli.ExitHealthy {
 			t.Errorf("%s: %+v", how, got)
 		}
 	}
-	if got := a.run("recover-keyring", "orders", "frankfurt", "--yes"); got.code != exitHealthy {
+	if got := a.run("recover-keyring", "orders", "frankfurt", "--yes"); got.code != cli.ExitHealthy {
 		t.Fatalf("%+v", got)
 	}
 	s := a.restored()
-	if !slices.ContainsFunc(s.ManagedFields, func(f metav1.ManagedFieldsEntry) bool { return f.Manager == fieldManager }) {
+	if !slices.ContainsFunc(s.ManagedFields, func(f metav1.ManagedFieldsEntry) bool { return f.Manager == cli.FieldManager }) {
 		t.Error("it cannot be told who made it")
 	}
 	var events corev1.EventList
 	if err := a.admin.List(t.Context(), &events, ctrl.InNamespace("shop")); err != nil || len(events.Items) != 1 || events.Items[0].Reason != string(v1alpha1.ReasonKeyringRecovered) {
 		t.Errorf("%d events: %v", len(events.Items), err)
 	}
-	if got := a.run("recover-keyring", "orders", "frankfurt", "--yes"); got.code != exitHealthy || !strings.Contains(got.out, "nothing is missing") {
+	if got := a.run("recover-keyring", "orders", "frankfurt", "--yes"); got.code != cli.ExitHealthy || !strings.Contains(got.out, "nothing is missing") {
 		t.Errorf("%+v", got)
 	}
-	if got := a.run("keyring", "verify", "orders"); got.code != exitHealthy || !strings.Contains(got.out, "same") {
+	if got := a.run("keyring", "verify", "orders"); got.code != cli.ExitHealthy || !strings.Contains(got.out, "same") {
 		t.Errorf("%+v", got)
 	}
 
@@ -272,7 +274,7 @@ func TestRecoverKeyringOnAPIServer(t *testing.T) {
 	a.fail()
 	got := a.run("recover-keyring", "orders", "frankfurt", "--yes", "--as", "restorer")
 	for _, want := range []string{"the operator adds the owner by itself", "the operator sets it by itself", "no event was recorded"} {
-		if got.code != exitHealthy || !strings.Contains(got.errOut, want) {
+		if got.code != cli.ExitHealthy || !strings.Contains(got.errOut, want) {
 			t.Fatalf("lacks %q: %+v", want, got)
 		}
 	}

@@ -11,7 +11,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/mysql-mfg/mfg/kubectl-mfg/cmd/keyrings"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/keyrings"
 )
 
 // TestRecoverKeyringRights: what may not be done is known before anything is begun, and what can be done without is.
@@ -22,15 +23,15 @@ func TestRecoverKeyringRights(t *testing.T) {
 		code   int
 		says   []string
 	}{
-		"ReadSecret":        {"get secrets", false, exitError, []string{"user may not get secrets", "kubectl auth can-i get secrets/" + lostSecret}},
-		"ListPods":          {"list pods", false, exitError, []string{"you have no right to: list pods", "nothing was changed"}},
-		"Exec":              {"create pods/exec", false, exitError, []string{"create pods/exec", "nothing was changed"}},
-		"CreateSecret":      {"create secrets", false, exitError, []string{"create secrets (namespace shop)", "nothing was changed"}},
-		"DeleteSecret":      {"delete secrets", false, exitError, []string{"delete secrets " + lostSecret, "nothing was changed"}},
-		"PatchSecret":       {"patch secrets", false, exitError, []string{"patch secrets " + lostSecret, "nothing was changed"}},
-		"CreateSecretAfter": {"create secrets", true, exitError, []string{"user may not create secrets", "kubectl auth can-i create secrets -n shop"}},
-		"PatchStatus":       {"patch status", false, exitHealthy, []string{"the operator sets it by itself"}},
-		"Owner":             {"update finalizers", false, exitHealthy, []string{"the operator adds the owner by itself"}},
+		"ReadSecret":        {"get secrets", false, cli.ExitError, []string{"user may not get secrets", "kubectl auth can-i get secrets/" + lostSecret}},
+		"ListPods":          {"list pods", false, cli.ExitError, []string{"you have no right to: list pods", "nothing was changed"}},
+		"Exec":              {"create pods/exec", false, cli.ExitError, []string{"create pods/exec", "nothing was changed"}},
+		"CreateSecret":      {"create secrets", false, cli.ExitError, []string{"create secrets (namespace shop)", "nothing was changed"}},
+		"DeleteSecret":      {"delete secrets", false, cli.ExitError, []string{"delete secrets " + lostSecret, "nothing was changed"}},
+		"PatchSecret":       {"patch secrets", false, cli.ExitError, []string{"patch secrets " + lostSecret, "nothing was changed"}},
+		"CreateSecretAfter": {"create secrets", true, cli.ExitError, []string{"user may not create secrets", "kubectl auth can-i create secrets -n shop"}},
+		"PatchStatus":       {"patch status", false, cli.ExitHealthy, []string{"the operator sets it by itself"}},
+		"Owner":             {"update finalizers", false, cli.ExitHealthy, []string{"the operator adds the owner by itself"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -46,7 +47,7 @@ func TestRecoverKeyringRights(t *testing.T) {
 					t.Errorf("stderr lacks %q:\n%s", want, got.errOut)
 				}
 			}
-			if tc.code == exitHealthy {
+			if tc.code == cli.ExitHealthy {
 				checkRecovered(t, f)
 			} else {
 				checkUntouched(t, f, []byte(before))
@@ -57,7 +58,7 @@ func TestRecoverKeyringRights(t *testing.T) {
 		f := newEscrowAPI(t)
 		f.denied = []string{"get events", "create events"}
 		got := f.recovers(t, runOptions{}, "recover-keyring", "orders", "frankfurt", "-n", "shop", "--yes")
-		if got.code != exitHealthy || !strings.Contains(got.errOut, "no event was recorded") {
+		if got.code != cli.ExitHealthy || !strings.Contains(got.errOut, "no event was recorded") {
 			t.Errorf("%+v", got)
 		}
 	})
@@ -78,7 +79,7 @@ func TestRecoverKeyringDryRun(t *testing.T) {
 			f := newEscrowAPI(t)
 			before := f.state(t)
 			got := f.recovers(t, runOptions{width: 120}, append([]string{"recover-keyring", "orders", "frankfurt", "-n", "shop"}, strings.Fields(tc.args)...)...)
-			if got.code != exitHealthy || !slices.Equal(f.changes, tc.changes) || f.dryRuns != tc.dryRuns {
+			if got.code != cli.ExitHealthy || !slices.Equal(f.changes, tc.changes) || f.dryRuns != tc.dryRuns {
 				t.Errorf("changes %v, %d dry runs: %+v", f.changes, f.dryRuns, got)
 			}
 			golden(t, filepath.Join("testdata", "recover", file), got.out)
@@ -89,7 +90,7 @@ func TestRecoverKeyringDryRun(t *testing.T) {
 		f := newEscrowAPI(t)
 		f.denied, f.quietRights = []string{"create secrets"}, true
 		got := f.recovers(t, runOptions{}, "recover-keyring", "orders", "frankfurt", "-n", "shop", "--dry-run=server")
-		if got.code != exitError || !strings.Contains(got.errOut, "step create") {
+		if got.code != cli.ExitError || !strings.Contains(got.errOut, "step create") {
 			t.Errorf("%+v", got)
 		}
 	})
@@ -97,7 +98,7 @@ func TestRecoverKeyringDryRun(t *testing.T) {
 		f := newEscrowAPI(t)
 		f.store(keyrings.Bare(f.group(), *f.site(), []byte(keyMaterial)))
 		got := f.recovers(t, runOptions{}, "recover-keyring", "orders", "frankfurt", "-n", "shop", "--dry-run=server")
-		if got.code != exitHealthy || f.dryRuns != 3 || len(f.changes) > 0 {
+		if got.code != cli.ExitHealthy || f.dryRuns != 3 || len(f.changes) > 0 {
 			t.Errorf("changes %v, %d dry runs: %+v", f.changes, f.dryRuns, got)
 		}
 	})
@@ -109,7 +110,7 @@ func TestRecoverKeyringPlanOfALoss(t *testing.T) {
 		f := newEscrowAPI(t)
 		f.pods = nil
 		got := f.recovers(t, runOptions{stdin: "y\n"}, append([]string{"recover-keyring", "orders", "frankfurt", "-n", "shop"}, strings.Fields(args)...)...)
-		if got.code != exitRefused || !strings.Contains(got.errOut, "the pod of frankfurt is gone") || strings.Contains(got.out+got.errOut, "Step 1") || strings.Contains(got.errOut, "[y/N]") {
+		if got.code != cli.ExitRefused || !strings.Contains(got.errOut, "the pod of frankfurt is gone") || strings.Contains(got.out+got.errOut, "Step 1") || strings.Contains(got.errOut, "[y/N]") {
 			t.Errorf("%q: %+v", args, got)
 		}
 	}
@@ -121,11 +122,11 @@ func TestRecoverKeyringPlanNeedsNoRights(t *testing.T) {
 	f.denied = []string{"list pods", "create pods/exec", "create secrets", "delete secrets", "patch secrets"}
 	got := f.recovers(t, runOptions{}, "recover-keyring", "orders", "frankfurt", "-n", "shop", "--dry-run=client")
 	for _, want := range []string{"Step 1", "you have no right to: list pods, create pods/exec", "whether the pod still runs was not looked at"} {
-		if got.code != exitHealthy || !strings.Contains(got.out, want) {
+		if got.code != cli.ExitHealthy || !strings.Contains(got.out, want) {
 			t.Errorf("lacks %q: %+v", want, got)
 		}
 	}
-	if got := f.recovers(t, runOptions{}, "recover-keyring", "orders", "frankfurt", "-n", "shop", "--dry-run=server"); got.code != exitError {
+	if got := f.recovers(t, runOptions{}, "recover-keyring", "orders", "frankfurt", "-n", "shop", "--dry-run=server"); got.code != cli.ExitError {
 		t.Errorf("the server has to be asked with the rights: %+v", got)
 	}
 }
@@ -145,7 +146,7 @@ func TestRecoveryIsRecordedOnce(t *testing.T) {
 	f.recovers(t, runOptions{}, args...)
 	clear(f.events)
 	f.secrets[lostSecret].CreationTimestamp = metav1.NewTime(noon.Add(-2 * time.Hour))
-	if got := f.recovers(t, runOptions{}, args...); got.code != exitHealthy || len(f.events) != 0 {
+	if got := f.recovers(t, runOptions{}, args...); got.code != cli.ExitHealthy || len(f.events) != 0 {
 		t.Errorf("%d events: %+v", len(f.events), got)
 	}
 }

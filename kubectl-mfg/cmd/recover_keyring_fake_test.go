@@ -18,7 +18,8 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
-	"github.com/mysql-mfg/mfg/kubectl-mfg/cmd/keyrings"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/keyrings"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/pods"
 )
 
 // keyMaterial is the keyring of every site in these tests. It must be in no output.
@@ -97,9 +98,9 @@ func (f *escrowAPI) podOf(site, name, secret string, phase corev1.PodPhase) core
 		v1alpha1.LabelGroup: "orders", v1alpha1.LabelName: v1alpha1.NameMySQL, v1alpha1.LabelSite: site,
 	}}, Status: corev1.PodStatus{Phase: phase}}
 	p.Spec.Volumes = []corev1.Volume{{Name: "keyring", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: secret}}}}
-	p.Spec.Containers = []corev1.Container{{Name: containerMySQL, VolumeMounts: []corev1.VolumeMount{{Name: "keyring", MountPath: "/run/keys"}}}}
+	p.Spec.Containers = []corev1.Container{{Name: pods.ContainerMySQL, VolumeMounts: []corev1.VolumeMount{{Name: "keyring", MountPath: "/run/keys"}}}}
 	if phase == corev1.PodRunning {
-		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: containerMySQL, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
+		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: pods.ContainerMySQL, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
 	}
 	return p
 }
@@ -198,8 +199,8 @@ type reader struct {
 	t *testing.T
 }
 
-func (r reader) Exec(_ context.Context, e execution) error {
-	if strings.Join(e.Command, " ") != "cat /run/keys/keyring" || e.Container != containerMySQL || e.In != nil {
+func (r reader) Exec(_ context.Context, e pods.Execution) error {
+	if strings.Join(e.Command, " ") != "cat /run/keys/keyring" || e.Container != pods.ContainerMySQL || e.In != nil {
 		r.t.Errorf("%+v was run", e)
 	}
 	if slices.Contains(r.f.denied, "exec") || e.Pod == r.f.deaf {

@@ -11,7 +11,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/mysql-mfg/mfg/kubectl-mfg/cmd/keyrings"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/keyrings"
 )
 
 // foreignSecret has the name that is missing, and somebody else made it, perhaps of the last copy of something.
@@ -54,24 +55,24 @@ func TestRecoverKeyringRaces(t *testing.T) {
 	}{
 		"SomebodyWasFaster": {"what appeared between the look and the making may be the last copy of something",
 			func(f *escrowAPI) { f.once(http.MethodPost, false, func() { f.store(foreignSecret(f, "{}")) }) },
-			exitRefused, []string{"read pod"}, "was not made by this command", "{}"},
+			cli.ExitRefused, []string{"read pod"}, "was not made by this command", "{}"},
 		"SomebodyMadeTheSame": {"it is gone on with",
 			func(f *escrowAPI) { f.once(http.MethodPost, false, func() { f.store(foreignSecret(f, keyMaterial)) }) },
-			exitHealthy, []string{"read pod", "patch Secret", "patch status", "create Event"}, "", keyMaterial},
+			cli.ExitHealthy, []string{"read pod", "patch Secret", "patch status", "create Event"}, "", keyMaterial},
 		"ReplacedBeforeItIsDeleted": {"what is deleted is what was read", func(f *escrowAPI) {
 			f.corrupt = true
 			f.once(http.MethodDelete, true, func() { replace(f) })
-		}, exitRefused, []string{"read pod", "create Secret"}, "could not be deleted again", "{}"},
+		}, cli.ExitRefused, []string{"read pod", "create Secret"}, "could not be deleted again", "{}"},
 		"ChangedBeforeItIsDeleted": {"it may be right by now", func(f *escrowAPI) {
 			f.corrupt = true
 			f.once(http.MethodDelete, true, func() { corrupt(f) })
-		}, exitRefused, []string{"read pod", "create Secret"}, "could not be deleted again", "{}"},
+		}, cli.ExitRefused, []string{"read pod", "create Secret"}, "could not be deleted again", "{}"},
 		"ChangedBeforeItIsLabelled": {"only the version that was hashed is labelled", func(f *escrowAPI) {
 			f.once(http.MethodPatch, true, func() { corrupt(f) })
-		}, exitRefused, []string{"read pod", "create Secret", "delete Secret"}, "was deleted again", ""},
+		}, cli.ExitRefused, []string{"read pod", "create Secret", "delete Secret"}, "was deleted again", ""},
 		"ReplacedAfterItWasLabelled": {"it is hashed again before anything is said of it", func(f *escrowAPI) {
 			f.once(http.MethodPatch, true, func() { f.once(http.MethodGet, true, func() { replace(f) }) })
-		}, exitRefused, []string{"read pod", "create Secret", "patch Secret"}, "was not made by this command", "{}"},
+		}, cli.ExitRefused, []string{"read pod", "create Secret", "patch Secret"}, "was not made by this command", "{}"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -81,7 +82,7 @@ func TestRecoverKeyringRaces(t *testing.T) {
 			if got.code != tc.code || !strings.Contains(got.errOut, tc.errOut) || !slices.Equal(f.changes, tc.changes) {
 				t.Errorf("%s: changes %v, want %v: %+v", tc.reason, f.changes, tc.changes, got)
 			}
-			if tc.code == exitHealthy {
+			if tc.code == cli.ExitHealthy {
 				checkRecovered(t, f)
 				return
 			}
@@ -104,7 +105,7 @@ func TestRecoverKeyringCtrlCOfAWrongOne(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	f.once(http.MethodGet, true, cancel)
 	got := f.recovers(t, runOptions{ctx: ctx}, "recover-keyring", "orders", "frankfurt", "-n", "shop", "--yes", "--timeout", "3s")
-	if got.code != exitRefused || !strings.Contains(got.errOut, "was deleted again") {
+	if got.code != cli.ExitRefused || !strings.Contains(got.errOut, "was deleted again") {
 		t.Errorf("%+v", got)
 	}
 	checkUntouched(t, f, []byte(before))

@@ -17,7 +17,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
-	"github.com/mysql-mfg/mfg/kubectl-mfg/cmd/keyrings"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/keyrings"
 )
 
 // wholeRecovery is all that a recovery changes, in order.
@@ -79,8 +80,8 @@ func TestRecoverKeyring(t *testing.T) {
 		"Recovers": {stdin: "y\n", changes: wholeRecovery, out: []string{"is in escrow again with sha256:", "frankfurt is Sealed"},
 			errOut: []string{"[y/N]", "Step 1", "do not delete, restart, evict or drain", "compare: done", "record: done"}},
 		"Yes":          {args: "--yes", changes: wholeRecovery, out: []string{"frankfurt is Sealed"}},
-		"NotConfirmed": {stdin: "n\n", code: exitUsage, errOut: []string{"nothing was changed"}},
-		"NoTerminal":   {code: exitUsage, errOut: []string{"no --yes", "nothing was changed"}},
+		"NotConfirmed": {stdin: "n\n", code: cli.ExitUsage, errOut: []string{"nothing was changed"}},
+		"NoTerminal":   {code: cli.ExitUsage, errOut: []string{"no --yes", "nothing was changed"}},
 		"NoWait": {reason: "the event tells of what was done already", args: "--yes --wait=false", changes: wholeRecovery,
 			out: []string{"is in escrow again; see how the site gets Sealed"}},
 		"NotNoticed": {reason: "the operator has not looked yet: there is no phase to patch", args: "--yes",
@@ -90,7 +91,7 @@ func TestRecoverKeyring(t *testing.T) {
 			change:  func(f *escrowAPI) { f.site().Stage = v1alpha1.KeyringSealing },
 			changes: []string{"read pod", "create Secret", "patch Secret", "create Event"}},
 		"OperatorIdle": {reason: "the Secret is more urgent than who looks after it", args: "--yes --timeout 3s", change: func(f *escrowAPI) { f.idle = true },
-			code: exitTimeout, changes: wholeRecovery[:4], errOut: []string{"no outcome within 3s at step wait", "no event was recorded", "run it again, it goes on from there: kubectl mfg recover-keyring orders frankfurt -n shop"}},
+			code: cli.ExitTimeout, changes: wholeRecovery[:4], errOut: []string{"no outcome within 3s at step wait", "no event was recorded", "run it again, it goes on from there: kubectl mfg recover-keyring orders frankfurt -n shop"}},
 		"Conflicts": {reason: "the operator acts meanwhile, and there is no phase to patch any more", args: "--yes",
 			change: func(f *escrowAPI) { f.conflicts = 3 }, changes: []string{"read pod", "create Secret", "patch Secret", "create Event"}},
 		"TerminatingPod": {reason: "it is the last moment at which it can be saved", args: "--yes",
@@ -99,51 +100,51 @@ func TestRecoverKeyring(t *testing.T) {
 			f.store(keyrings.Secret(f.group(), *f.site(), []byte(keyMaterial)))
 			f.operate()
 		}, out: []string{"nothing is missing"}},
-		"PodGone": {args: "--yes", change: func(f *escrowAPI) { f.pods = nil }, code: exitRefused,
+		"PodGone": {args: "--yes", change: func(f *escrowAPI) { f.pods = nil }, code: cli.ExitRefused,
 			errOut: []string{"the pod of frankfurt is gone", "kubectl mfg reclone orders frankfurt -n shop --confirm-data-loss"}},
-		"NewPodWaits": {reason: "a pod that waits for the Secret has nothing in its memory", args: "--yes", code: exitRefused, errOut: []string{"is gone"},
+		"NewPodWaits": {reason: "a pod that waits for the Secret has nothing in its memory", args: "--yes", code: cli.ExitRefused, errOut: []string{"is gone"},
 			change: func(f *escrowAPI) { f.pods = []corev1.Pod{f.pod("new", corev1.PodPending)} }},
-		"PodGoneOfActive": {args: "--yes", code: exitRefused, errOut: []string{"is the active site", "kubectl mfg explain orders", "kubectl mfg reclone orders frankfurt"},
+		"PodGoneOfActive": {args: "--yes", code: cli.ExitRefused, errOut: []string{"is the active site", "kubectl mfg explain orders", "kubectl mfg reclone orders frankfurt"},
 			change: func(f *escrowAPI) { f.pods, f.group().Status.ActiveSite = nil, "frankfurt" }},
-		"ContainerHalts": {reason: "the pod's memory outlives its containers", args: "--yes", code: exitRefused, errOut: []string{"still has the keyring in its memory", "get pod mysql-orders-frankfurt-7d9f-abcde"},
+		"ContainerHalts": {reason: "the pod's memory outlives its containers", args: "--yes", code: cli.ExitRefused, errOut: []string{"still has the keyring in its memory", "get pod mysql-orders-frankfurt-7d9f-abcde"},
 			change: func(f *escrowAPI) { f.pods[0].Status.ContainerStatuses[0].State = corev1.ContainerState{} }},
-		"OtherKeyring": {reason: "compared before anything is made", args: "--yes", change: func(f *escrowAPI) { f.live = "{}" }, code: exitRefused,
+		"OtherKeyring": {reason: "compared before anything is made", args: "--yes", change: func(f *escrowAPI) { f.live = "{}" }, code: cli.ExitRefused,
 			changes: []string{"read pod"}, errOut: []string{"this is another keyring", "nothing was changed", "kubectl mfg keyring verify orders"}},
-		"OtherKeyringAndDeaf": {reason: "the pod that could not be asked may hold the one that is missing", args: "--yes", code: exitError, changes: []string{"read pod"},
+		"OtherKeyringAndDeaf": {reason: "the pod that could not be asked may hold the one that is missing", args: "--yes", code: cli.ExitError, changes: []string{"read pod"},
 			change: func(f *escrowAPI) {
 				f.live, f.deaf = "{}", "leaving"
 				f.pods = append(f.pods, f.pod(f.deaf, corev1.PodRunning))
 			}, errOut: []string{"pod mysql-orders-frankfurt-7d9f-abcde has sha256:", "is missing", "another pod of the site, which may have it, could not be asked",
 				"read /run/keys/keyring in pod leaving: unable to upgrade connection", "Nothing was changed", "Do not delete or restart the pod", "run it again"}},
-		"EmptyFile": {args: "--yes", change: func(f *escrowAPI) { f.live = "" }, code: exitError, changes: []string{"read pod"}, errOut: []string{"is empty"}},
-		"HugeFile":  {args: "--yes", change: func(f *escrowAPI) { f.live = strings.Repeat("x", 600<<10) }, code: exitError, changes: []string{"read pod"}, errOut: []string{"too large"}},
-		"ExecFails": {args: "--yes", change: func(f *escrowAPI) { f.denied = []string{"exec"} }, code: exitError, errOut: []string{"Do not delete or restart the pod"}},
-		"NotSealed": {args: "--yes", code: exitRefused, errOut: []string{"is not sealed", "unsealed, for a rotation", "kubectl mfg keyring list orders"},
+		"EmptyFile": {args: "--yes", change: func(f *escrowAPI) { f.live = "" }, code: cli.ExitError, changes: []string{"read pod"}, errOut: []string{"is empty"}},
+		"HugeFile":  {args: "--yes", change: func(f *escrowAPI) { f.live = strings.Repeat("x", 600<<10) }, code: cli.ExitError, changes: []string{"read pod"}, errOut: []string{"too large"}},
+		"ExecFails": {args: "--yes", change: func(f *escrowAPI) { f.denied = []string{"exec"} }, code: cli.ExitError, errOut: []string{"Do not delete or restart the pod"}},
+		"NotSealed": {args: "--yes", code: cli.ExitRefused, errOut: []string{"is not sealed", "unsealed, for a rotation", "kubectl mfg keyring list orders"},
 			change: func(f *escrowAPI) {
 				f.site().Phase, f.site().Work = v1alpha1.KeyringUnsealed, v1alpha1.KeyringRotation
 			}},
-		"LateEscrow": {reason: "Failed for want of an escrow is no lost Secret", args: "--yes", code: exitRefused, errOut: []string{"is not sealed"},
+		"LateEscrow": {reason: "Failed for want of an escrow is no lost Secret", args: "--yes", code: cli.ExitRefused, errOut: []string{"is not sealed"},
 			change: func(f *escrowAPI) {
 				f.site().Phase, f.site().Work = v1alpha1.KeyringFailed, v1alpha1.KeyringBootstrap
 			}},
-		"NotEncrypted": {args: "--yes", change: func(f *escrowAPI) { f.group().Spec.EncryptionAtRest = nil }, code: exitRefused, errOut: []string{"is not encrypted"}},
-		"NoDigest":     {args: "--yes", change: func(f *escrowAPI) { f.site().KeyringDigest = "" }, code: exitRefused, errOut: []string{"status does not say"}},
-		"Deleting": {args: "--yes", code: exitRefused, errOut: []string{"is being deleted"}, change: func(f *escrowAPI) {
+		"NotEncrypted": {args: "--yes", change: func(f *escrowAPI) { f.group().Spec.EncryptionAtRest = nil }, code: cli.ExitRefused, errOut: []string{"is not encrypted"}},
+		"NoDigest":     {args: "--yes", change: func(f *escrowAPI) { f.site().KeyringDigest = "" }, code: cli.ExitRefused, errOut: []string{"status does not say"}},
+		"Deleting": {args: "--yes", code: cli.ExitRefused, errOut: []string{"is being deleted"}, change: func(f *escrowAPI) {
 			f.group().DeletionTimestamp, f.group().Spec.DeletionPolicy = &metav1.Time{Time: noon}, v1alpha1.DeletionDelete
 		}},
-		"NameTaken": {reason: "somebody else's Secret may be the last copy of something", args: "--yes", code: exitRefused,
+		"NameTaken": {reason: "somebody else's Secret may be the last copy of something", args: "--yes", code: cli.ExitRefused,
 			errOut: []string{"was not made by this command", "kubectl delete secret " + lostSecret},
 			change: func(f *escrowAPI) { f.store(keyrings.Bare(f.group(), *f.site(), []byte("{}"))) }},
-		"Leaving": {reason: "it is as good as gone, and cannot be made again before it is", args: "--yes", code: exitRefused,
+		"Leaving": {reason: "it is as good as gone, and cannot be made again before it is", args: "--yes", code: cli.ExitRefused,
 			errOut: []string{"is being deleted and has finalizers", "kubectl get secret " + lostSecret},
 			change: func(f *escrowAPI) {
 				f.store(keyrings.Secret(f.group(), *f.site(), []byte(keyMaterial)))
 				s := f.secrets[lostSecret]
 				s.DeletionTimestamp, s.Finalizers = &metav1.Time{Time: noon}, []string{"example.com/kept"}
 			}},
-		"WrongInEscrow": {args: "--yes", code: exitRefused, errOut: []string{"is not touched"}, change: func(f *escrowAPI) {
+		"WrongInEscrow": {args: "--yes", code: cli.ExitRefused, errOut: []string{"is not touched"}, change: func(f *escrowAPI) {
 			s := keyrings.Secret(f.group(), *f.site(), []byte("{}"))
-			s.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: fieldManager}}
+			s.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: cli.FieldManager}}
 			f.store(s)
 		}},
 	}
@@ -169,7 +170,7 @@ func TestRecoverKeyring(t *testing.T) {
 				}
 			}
 			switch {
-			case len(tc.changes) > 1 && tc.code == exitHealthy:
+			case len(tc.changes) > 1 && tc.code == cli.ExitHealthy:
 				checkRecovered(t, f)
 			case len(tc.changes) < 2:
 				checkUntouched(t, f, before)
@@ -192,7 +193,7 @@ func TestRecoverKeyringInterrupted(t *testing.T) {
 					f := newEscrowAPI(t)
 					f.killAt, f.killDone = at, done
 					first := f.recovers(t, runOptions{}, "recover-keyring", "orders", "frankfurt", "-n", "shop", "--yes", "--timeout", "5s")
-					if first.code == exitHealthy {
+					if first.code == cli.ExitHealthy {
 						t.Fatalf("it survived: %+v", first)
 					}
 					if at < 5 && !strings.Contains(first.errOut, "kubectl mfg recover-keyring orders frankfurt -n shop") {
@@ -201,13 +202,13 @@ func TestRecoverKeyringInterrupted(t *testing.T) {
 					f.dead, f.killAt = false, 0
 					during(f)
 					second := f.recovers(t, runOptions{}, "recover-keyring", "orders", "frankfurt", "-n", "shop", "--yes")
-					if second.code != exitHealthy {
+					if second.code != cli.ExitHealthy {
 						t.Fatalf("the second run: %+v", second)
 					}
 					checkRecovered(t, f)
 					before := f.state(t)
 					third := f.recovers(t, runOptions{}, "recover-keyring", "orders", "frankfurt", "-n", "shop", "--yes")
-					if third.code != exitHealthy || !strings.Contains(third.out, "nothing is missing") {
+					if third.code != cli.ExitHealthy || !strings.Contains(third.out, "nothing is missing") {
 						t.Errorf("the third run: %+v", third)
 					}
 					checkUntouched(t, f, []byte(before))
@@ -225,25 +226,25 @@ func TestRecoverKeyringByHand(t *testing.T) {
 		code   int
 		says   string
 	}{
-		"Created": {func(f *escrowAPI) *corev1.Secret { return keyrings.Bare(f.group(), *f.site(), []byte(keyMaterial)) }, exitHealthy, ""},
+		"Created": {func(f *escrowAPI) *corev1.Secret { return keyrings.Bare(f.group(), *f.site(), []byte(keyMaterial)) }, cli.ExitHealthy, ""},
 		"Annotated": {func(f *escrowAPI) *corev1.Secret {
 			s := want(f)
 			s.Labels, s.Immutable, s.OwnerReferences = nil, nil, nil
 			return s
-		}, exitHealthy, ""},
-		"Labelled": {func(f *escrowAPI) *corev1.Secret { s := want(f); s.Immutable, s.OwnerReferences = nil, nil; return s }, exitHealthy, ""},
+		}, cli.ExitHealthy, ""},
+		"Labelled": {func(f *escrowAPI) *corev1.Secret { s := want(f); s.Immutable, s.OwnerReferences = nil, nil; return s }, cli.ExitHealthy, ""},
 		"OldOwner": {func(f *escrowAPI) *corev1.Secret {
 			s := want(f)
 			s.Immutable, s.OwnerReferences[0].UID = nil, "of-the-group-before"
 			return s
-		}, exitHealthy, ""},
-		"NoOwner": {func(f *escrowAPI) *corev1.Secret { s := want(f); s.OwnerReferences = nil; return s }, exitHealthy, "the operator adds the owner by itself"},
+		}, cli.ExitHealthy, ""},
+		"NoOwner": {func(f *escrowAPI) *corev1.Secret { s := want(f); s.OwnerReferences = nil; return s }, cli.ExitHealthy, "the operator adds the owner by itself"},
 		"Unprotected": {func(f *escrowAPI) *corev1.Secret {
 			s := want(f)
 			s.Labels[v1alpha1.LabelAllowDeletion] = "true"
 			return s
-		}, exitHealthy, ""},
-		"WrongLabels": {func(f *escrowAPI) *corev1.Secret { s := want(f); s.Labels[v1alpha1.LabelSite] = "paris"; return s }, exitRefused,
+		}, cli.ExitHealthy, ""},
+		"WrongLabels": {func(f *escrowAPI) *corev1.Secret { s := want(f); s.Labels[v1alpha1.LabelSite] = "paris"; return s }, cli.ExitRefused,
 			"kubectl label secret " + lostSecret + " -n shop " + v1alpha1.LabelAllowDeletion + "=true"},
 	}
 	for name, tc := range tests {
@@ -257,7 +258,7 @@ func TestRecoverKeyringByHand(t *testing.T) {
 			if slices.Contains(f.changes, "read pod") {
 				t.Error("the pod was asked for what is there already")
 			}
-			if tc.code == exitHealthy {
+			if tc.code == cli.ExitHealthy {
 				checkRecovered(t, f)
 			}
 		})
@@ -272,7 +273,7 @@ func TestRecoverKeyringWrongDigest(t *testing.T) {
 		before := f.state(t)
 		f.corrupt = true
 		got := f.recovers(t, runOptions{}, args...)
-		if got.code != exitRefused || !strings.Contains(got.errOut, "was deleted again; nothing else was changed") {
+		if got.code != cli.ExitRefused || !strings.Contains(got.errOut, "was deleted again; nothing else was changed") {
 			t.Errorf("%+v", got)
 		}
 		if want := []string{"read pod", "create Secret", "delete Secret"}; !slices.Equal(f.changes, want) {
@@ -286,11 +287,11 @@ func TestRecoverKeyringWrongDigest(t *testing.T) {
 		f.corrupt, f.killAt, f.killDone = true, 2, true
 		f.recovers(t, runOptions{}, args...)
 		f.dead, f.killAt, f.corrupt = false, 0, false
-		if got := f.recovers(t, runOptions{}, args...); got.code != exitRefused || f.changes[len(f.changes)-1] != "delete Secret" {
+		if got := f.recovers(t, runOptions{}, args...); got.code != cli.ExitRefused || f.changes[len(f.changes)-1] != "delete Secret" {
 			t.Errorf("%v, %+v", f.changes, got)
 		}
 		checkUntouched(t, f, []byte(before))
-		if got := f.recovers(t, runOptions{}, args...); got.code != exitHealthy {
+		if got := f.recovers(t, runOptions{}, args...); got.code != cli.ExitHealthy {
 			t.Errorf("%+v", got)
 		}
 		checkRecovered(t, f)
@@ -303,11 +304,11 @@ func TestRecoverKeyringCtrlC(t *testing.T) {
 	f.conflicts = 100
 	ctx, cancel := context.WithCancel(t.Context())
 	got := f.recovers(t, runOptions{ctx: ctx, tick: func(int) { cancel() }}, "recover-keyring", "orders", "frankfurt", "-n", "shop", "--yes")
-	if got.code != exitTimeout || !strings.Contains(got.errOut, "interrupted at step protect") || !strings.Contains(got.errOut, "run it again") {
+	if got.code != cli.ExitTimeout || !strings.Contains(got.errOut, "interrupted at step protect") || !strings.Contains(got.errOut, "run it again") {
 		t.Errorf("%+v", got)
 	}
 	f.conflicts = 0
-	if got := f.recovers(t, runOptions{}, "recover-keyring", "orders", "frankfurt", "-n", "shop", "--yes"); got.code != exitHealthy {
+	if got := f.recovers(t, runOptions{}, "recover-keyring", "orders", "frankfurt", "-n", "shop", "--yes"); got.code != cli.ExitHealthy {
 		t.Errorf("%+v", got)
 	}
 	checkRecovered(t, f)

@@ -11,6 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
 )
 
 // TestReference: the reference of all commands is what the commands say of themselves. To write it anew:
@@ -19,7 +21,7 @@ func TestReference(t *testing.T) {
 	// Both are in the default of a flag.
 	t.Setenv("HOME", "$HOME")
 	t.Setenv("KUBECACHEDIR", "")
-	golden(t, filepath.Join("..", "..", "docs", "reference", "kubectl-mfg.md"), reference(newApp(Environment{IOStreams: discarded()}).root()))
+	golden(t, filepath.Join("..", "..", "docs", "reference", "kubectl-mfg.md"), reference(newApp(cli.Environment{IOStreams: discarded()}).root()))
 }
 
 // TestPackagedCompletion: what packages bring along is what `completion install` writes.
@@ -35,7 +37,7 @@ func TestPackagedCompletion(t *testing.T) {
 func reference(root *cobra.Command) string {
 	var b strings.Builder
 	b.WriteString("# kubectl mfg: reference\n\nMade from the commands; `go test ./kubectl-mfg/cmd -run TestReference -update` writes it anew. " +
-		"How to use them: [kubectl-mfg.md](../kubectl-mfg.md).\n\n" + bare(root.Long) + "\n\n" + section("Exit codes", exitCodes))
+		"How to use them: [kubectl-mfg.md](../kubectl-mfg.md).\n\n" + bare(root.Long) + "\n\n" + section("Exit codes", cli.ExitCodes))
 	b.WriteString("## Commands\n\n| | Command | |\n|---|---|---|\n")
 	for _, g := range root.Groups() {
 		title := strings.TrimSuffix(g.Title, ":")
@@ -98,7 +100,7 @@ func anchor(c *cobra.Command) string { return strings.ReplaceAll(full(c), " ", "
 
 // bare is a text without the exit codes, which all share.
 func bare(text string) string {
-	return prose(strings.TrimSpace(strings.Replace(text, exitCodes, "", 1)))
+	return prose(strings.TrimSpace(strings.Replace(text, cli.ExitCodes, "", 1)))
 }
 
 // prose keeps what stands in angle brackets from being taken for HTML.

@@ -12,7 +12,10 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
-	"github.com/mysql-mfg/mfg/kubectl-mfg/cmd/bundle"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/bundle"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/doctor"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/live"
 )
 
 // reportOp is `kubectl mfg report`.
@@ -36,7 +39,7 @@ volumes, nodes, the operator's pods and logs, its status and explanation, and wh
 No Secret is read. Values that look like passwords, tokens, keys or DSNs are taken out of every file. What you have no
 right to read is left out and named in missing.txt.
 
-` + exitCodes,
+` + cli.ExitCodes,
 		Example: `  # Writes mfg-report-NAMESPACE-GROUP-TIME.tar.gz here
   kubectl mfg report orders
 
@@ -56,12 +59,13 @@ right to read is left out and named in missing.txt.
 		if op.Namespace, err = a.namespace(); err != nil {
 			return err
 		}
-		return a.perform(cmd.Context(), &op)
+		return a.perform(cmd.Context(), &op, func(ctx context.Context, c Cluster) (int, error) { return op.run(ctx, a.env, c) })
 	}
 	return cmd
 }
 
-func (op *reportOp) validate() error {
+// Validate looks at the command line alone.
+func (op *reportOp) Validate() error {
 	switch {
 	case op.Lines < 1:
 		return errors.New("--lines must be above 0")
@@ -71,28 +75,28 @@ func (op *reportOp) validate() error {
 	return nil
 }
 
-func (op *reportOp) run(ctx context.Context, env Environment, c Cluster) (int, error) {
+func (op *reportOp) run(ctx context.Context, env cli.Environment, c Cluster) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, op.Timeout)
 	defer cancel()
 	g, err := c.Group(ctx, op.Namespace, op.Group)
 	if err != nil {
-		return exitError, err
+		return cli.ExitError, err
 	}
 	b := bundle.Collect(ctx, bundle.Options{
-		Group: g, Kube: c.Kube(), OperatorNamespace: op.OperatorNamespace, OperatorSelector: operatorSelector,
+		Group: g, Kube: c.Kube(), OperatorNamespace: op.OperatorNamespace, OperatorSelector: live.Selector,
 		Lines: op.Lines, Now: env.Now(), Extra: op.extra(ctx, env, c),
 	})
 	if err := op.write(env, b); err != nil {
-		return exitError, err
+		return cli.ExitError, err
 	}
 	for _, m := range b.Missing {
 		fmt.Fprintf(env.ErrOut, "left out %s\n", m)
 	}
-	return exitHealthy, nil
+	return cli.ExitHealthy, nil
 }
 
 // extra is what the plugin itself finds out: the operator's answer and the findings of doctor.
-func (op *reportOp) extra(ctx context.Context, env Environment, c Cluster) map[string][]byte {
+func (op *reportOp) extra(ctx context.Context, env cli.Environment, c Cluster) map[string][]byte {
 	extra := map[string][]byte{}
 	add := func(name string, content any, err error) {
 		text, failed := yaml.Marshal(content)
@@ -104,8 +108,8 @@ func (op *reportOp) extra(ctx context.Context, env Environment, c Cluster) map[s
 	}
 	list, err := c.Explain(ctx, op.OperatorNamespace, op.Namespace, op.Group)
 	add("status", list, err)
-	doc := doctorOp{Namespace: op.Namespace, Group: op.Group, OperatorNamespace: op.OperatorNamespace}
-	findings, err := doc.examine(ctx, env, c)
+	doc := doctor.Op{Namespace: op.Namespace, Group: op.Group, OperatorNamespace: op.OperatorNamespace}
+	findings, err := doc.Examine(ctx, env, c)
 	add("doctor", findings, err)
 	version := newVersionReport(buildVersion())
 	if list.Operator != "" {
@@ -115,7 +119,7 @@ func (op *reportOp) extra(ctx context.Context, env Environment, c Cluster) map[s
 	return extra
 }
 
-func (op *reportOp) write(env Environment, b *bundle.Bundle) error {
+func (op *reportOp) write(env cli.Environment, b *bundle.Bundle) error {
 	if op.File == "-" {
 		return b.Write(env.Out)
 	}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/request"
 )
 
 // TestRotateOrderVanishes: an order that is gone without an outcome was not carried out, unless status shows that it was.
@@ -25,20 +27,20 @@ func TestRotateOrderVanishes(t *testing.T) {
 			delete(g.Annotations, v1alpha1.AnnotationRotateKeyring)
 		}
 	}
-	const gone = withoutAnswer
+	const gone = request.WithoutAnswer
 	r := &rotator{f: sealedGroup(t)}
 	got := rotated(t, r, runOptions{tick: vanish(r, false)}, "--site madrid --yes")
-	if got.code != exitRefused || !strings.Contains(got.errOut, gone) || got.out != "" {
+	if got.code != cli.ExitRefused || !strings.Contains(got.errOut, gone) || got.out != "" {
 		t.Errorf("%+v", got)
 	}
 	r = &rotator{f: sealedGroup(t)}
 	got = rotated(t, r, runOptions{tick: vanish(r, false)}, "--all-replicas --yes")
-	if got.code != exitRefused || !strings.Contains(got.errOut, gone) || !strings.Contains(got.errOut, "done by this run: nothing; left: frankfurt, madrid") {
+	if got.code != cli.ExitRefused || !strings.Contains(got.errOut, gone) || !strings.Contains(got.errOut, "done by this run: nothing; left: frankfurt, madrid") {
 		t.Errorf("%+v", got)
 	}
 	r = &rotator{f: sealedGroup(t)}
 	got = rotated(t, r, runOptions{tick: vanish(r, true)}, "--site madrid --yes")
-	if got.code != exitHealthy || !strings.Contains(got.out, "madrid v2 -> v3") {
+	if got.code != cli.ExitHealthy || !strings.Contains(got.out, "madrid v2 -> v3") {
 		t.Errorf("it was rotated: %+v", got)
 	}
 }
@@ -49,7 +51,7 @@ func TestRotateLooksAgain(t *testing.T) {
 	r := &rotator{f: sealedGroup(t)}
 	r.f.conflicts = 1 // somebody changes the group just then
 	got := rotated(t, r, runOptions{tick: func(int) { r.f.groups[0].Annotations[v1alpha1.AnnotationRecloneSite] = "frankfurt" }}, "--site madrid --yes --timeout 3s")
-	if got.code != exitRefused || !strings.Contains(got.errOut, "a new copy of a site was asked for") || len(r.f.patched) > 0 {
+	if got.code != cli.ExitRefused || !strings.Contains(got.errOut, "a new copy of a site was asked for") || len(r.f.patched) > 0 {
 		t.Errorf("patched %v: %+v", r.f.patched, got)
 	}
 	if slices.Contains(r.did, "rotate madrid") {
@@ -86,7 +88,7 @@ func TestRotateGivesUpBeforeItAsks(t *testing.T) {
 					cancel()
 				}
 			}}, tc.args+" --yes")
-			if got.code != exitRefused || len(r.did) != tc.did || !strings.Contains(got.errOut, said+" "+tc.want) || strings.Contains(got.errOut, "goes on") {
+			if got.code != cli.ExitRefused || len(r.did) != tc.did || !strings.Contains(got.errOut, said+" "+tc.want) || strings.Contains(got.errOut, "goes on") {
 				t.Errorf("did %v: %+v", r.did, got)
 			}
 			if !strings.Contains(got.errOut, "to go on: kubectl mfg rotate orders") {

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
 )
 
 func TestRotatePasswords(t *testing.T) {
@@ -22,16 +23,16 @@ func TestRotatePasswords(t *testing.T) {
 		patched     []map[string]any
 		want        string
 	}{
-		"All":        {"", "y\n", "", "the passwords of clone, operator were replaced", exitHealthy, asked("all"), "were replaced"},
-		"Some":       {"--account sidecar --account replication --yes", "", "", "x", exitHealthy, asked("replication,sidecar"), "done"},
-		"Progress":   {"--yes", "", "", "x", exitHealthy, asked("all"), "everybody changes to the new passwords; the old ones are valid yet: frankfurt waits"},
-		"Refused":    {"--yes", "", "", "no: not now", exitRefused, asked("all"), "not now"},
-		"Joined":     {"--yes", "", "all", "x", exitHealthy, asked("all"), "done"},
-		"Another":    {"--yes", "", "operator", "", exitRefused, nil, "the passwords of operator are being replaced"},
-		"Root":       {"--account root --yes", "", "", "", exitUsage, nil, "--account must be one of"},
-		"NotSure":    {"", "n\n", "", "", exitUsage, nil, "not confirmed"},
-		"NotWaiting": {"--yes --wait=false", "", "", "", exitHealthy, asked("all"), "asked for"},
-		"Dry":        {"--dry-run=client", "", "", "", exitHealthy, nil, "Would     set annotation " + key + "=all"},
+		"All":        {"", "y\n", "", "the passwords of clone, operator were replaced", cli.ExitHealthy, asked("all"), "were replaced"},
+		"Some":       {"--account sidecar --account replication --yes", "", "", "x", cli.ExitHealthy, asked("replication,sidecar"), "done"},
+		"Progress":   {"--yes", "", "", "x", cli.ExitHealthy, asked("all"), "everybody changes to the new passwords; the old ones are valid yet: frankfurt waits"},
+		"Refused":    {"--yes", "", "", "no: not now", cli.ExitRefused, asked("all"), "not now"},
+		"Joined":     {"--yes", "", "all", "x", cli.ExitHealthy, asked("all"), "done"},
+		"Another":    {"--yes", "", "operator", "", cli.ExitRefused, nil, "the passwords of operator are being replaced"},
+		"Root":       {"--account root --yes", "", "", "", cli.ExitUsage, nil, "--account must be one of"},
+		"NotSure":    {"", "n\n", "", "", cli.ExitUsage, nil, "not confirmed"},
+		"NotWaiting": {"--yes --wait=false", "", "", "", cli.ExitHealthy, asked("all"), "asked for"},
+		"Dry":        {"--dry-run=client", "", "", "", cli.ExitHealthy, nil, "Would     set annotation " + key + "=all"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

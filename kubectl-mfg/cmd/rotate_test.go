@@ -14,6 +14,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
 )
 
 // sealedGroup is the healthy group, encrypted: paris is active.
@@ -106,7 +107,7 @@ func rotated(t *testing.T, r *rotator, o runOptions, args string) ran {
 func TestRotateAll(t *testing.T) {
 	r := &rotator{f: sealedGroup(t)}
 	got := rotated(t, r, runOptions{stdin: "y\n"}, "--all")
-	if got.code != exitHealthy {
+	if got.code != cli.ExitHealthy {
 		t.Fatalf("%+v", got)
 	}
 	if diff := cmp.Diff([]string{"rotate frankfurt", "rotate madrid", "paris -> frankfurt", "rotate paris"}, r.did); diff != "" {
@@ -148,14 +149,14 @@ func TestRotateGoesOn(t *testing.T) {
 				cancel()
 			}
 		}}, "--all --yes")
-		if got.code == exitHealthy {
+		if got.code == cli.ExitHealthy {
 			t.Fatalf("look %d: not interrupted", stop)
 		}
-		if got.code != exitTimeout || !strings.Contains(got.errOut, "to go on: kubectl mfg rotate orders -n shop --all") {
+		if got.code != cli.ExitTimeout || !strings.Contains(got.errOut, "to go on: kubectl mfg rotate orders -n shop --all") {
 			t.Errorf("look %d: exit code %d: %s", stop, got.code, got.errOut)
 		}
 		got = rotated(t, r, runOptions{}, "--all --yes")
-		if diff := cmp.Diff(whole.did, r.did); got.code != exitHealthy || diff != "" {
+		if diff := cmp.Diff(whole.did, r.did); got.code != cli.ExitHealthy || diff != "" {
 			t.Errorf("interrupted after look %d, then exit code %d (-want +got):\n%s%s", stop, got.code, diff, got.errOut)
 		}
 		if asked(r.f, v1alpha1.AnnotationRotation) {
@@ -186,7 +187,7 @@ func TestRotateSaysWhatIsHalfDone(t *testing.T) {
 					tc.change(k)
 				}
 			}}, "--all --yes --timeout 3s")
-			if got.code != exitTimeout || got.out != "" {
+			if got.code != cli.ExitTimeout || got.out != "" {
 				t.Errorf("%+v", got)
 			}
 			for _, want := range append(tc.want, "left: frankfurt, madrid, paris", "to go on: kubectl mfg rotate orders -n shop --all") {
@@ -214,53 +215,53 @@ func TestRotate(t *testing.T) {
 	}{
 		"Site":         {args: "--site madrid --yes", did: []string{"rotate madrid"}, want: []string{"madrid v2 -> v3"}},
 		"AllReplicas":  {args: "--all-replicas --yes", did: []string{"rotate frankfurt", "rotate madrid"}, want: []string{"madrid v2 -> v3"}},
-		"To":           {reason: "dr-only sites never become active", args: "--all --to madrid --yes", code: exitRefused, want: []string{"primary-candidate"}},
-		"NotConfirmed": {args: "--all", stdin: "n\n", code: exitUsage, want: []string{"nothing was changed"}},
-		"NoTerminal":   {args: "--all", code: exitUsage, want: []string{"no --yes"}},
-		"NoScope":      {args: "--yes", code: exitUsage, want: []string{"one of --site"}},
-		"TwoScopes":    {args: "--all --site madrid", code: exitUsage, want: []string{"one of --site"}},
-		"ToAlone":      {args: "--site madrid --to frankfurt", code: exitUsage, want: []string{"--to goes with --all"}},
-		"NoWaitAll":    {args: "--all --wait=false", code: exitUsage, want: []string{"--wait=false goes with --site"}},
+		"To":           {reason: "dr-only sites never become active", args: "--all --to madrid --yes", code: cli.ExitRefused, want: []string{"primary-candidate"}},
+		"NotConfirmed": {args: "--all", stdin: "n\n", code: cli.ExitUsage, want: []string{"nothing was changed"}},
+		"NoTerminal":   {args: "--all", code: cli.ExitUsage, want: []string{"no --yes"}},
+		"NoScope":      {args: "--yes", code: cli.ExitUsage, want: []string{"one of --site"}},
+		"TwoScopes":    {args: "--all --site madrid", code: cli.ExitUsage, want: []string{"one of --site"}},
+		"ToAlone":      {args: "--site madrid --to frankfurt", code: cli.ExitUsage, want: []string{"--to goes with --all"}},
+		"NoWaitAll":    {args: "--all --wait=false", code: cli.ExitUsage, want: []string{"--wait=false goes with --site"}},
 		"NoWait":       {args: "--site madrid --yes --wait=false", want: []string{"asked for"}},
 		"DryRun":       {args: "--all --dry-run", want: []string{"Would     set annotation mysql-mfg.io/rotate-keyring=frankfurt", "mysql-mfg.io/rotation=", "nothing was sent"}},
 		"DryRunServer": {args: "--all --dry-run=server", want: []string{"the API server would take it"}},
-		"Active":       {args: "--site paris --yes", code: exitRefused, want: []string{"paris is the active site", "kubectl mfg rotate orders -n shop --all", "kubectl mfg failover orders -n shop --to SITE"}},
-		"Unknown":      {args: "--site rome --yes", code: exitRefused, want: []string{"no site \"rome\""}},
-		"NotEncrypted": {args: "--all --yes", code: exitRefused, want: []string{"is not encrypted"},
+		"Active":       {args: "--site paris --yes", code: cli.ExitRefused, want: []string{"paris is the active site", "kubectl mfg rotate orders -n shop --all", "kubectl mfg failover orders -n shop --to SITE"}},
+		"Unknown":      {args: "--site rome --yes", code: cli.ExitRefused, want: []string{"no site \"rome\""}},
+		"NotEncrypted": {args: "--all --yes", code: cli.ExitRefused, want: []string{"is not encrypted"},
 			change: status(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.EncryptionAtRest = nil })},
-		"NotAdopted": {args: "--all --yes", code: exitRefused, want: []string{"existing tablespaces"},
+		"NotAdopted": {args: "--all --yes", code: cli.ExitRefused, want: []string{"existing tablespaces"},
 			change: status(func(g *v1alpha1.MysqlFailoverGroup) {
 				g.Status.EncryptionAtRest = nil
 				g.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionEncryptionReady, Status: metav1.ConditionFalse, Message: "existing tablespaces would stay plaintext"}}
 			})},
-		"Paused": {args: "--all --yes", code: exitRefused, want: []string{"kubectl mfg resume orders -n shop"},
+		"Paused": {args: "--all --yes", code: cli.ExitRefused, want: []string{"kubectl mfg resume orders -n shop"},
 			change: status(func(g *v1alpha1.MysqlFailoverGroup) {
 				g.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionPaused, Status: metav1.ConditionTrue}}
 			})},
-		"Missing": {reason: "a lost escrow Secret comes first", args: "--all --yes", code: exitRefused, want: []string{"madrid is Failed", "kubectl mfg recover-keyring orders madrid -n shop"},
+		"Missing": {reason: "a lost escrow Secret comes first", args: "--all --yes", code: cli.ExitRefused, want: []string{"madrid is Failed", "kubectl mfg recover-keyring orders madrid -n shop"},
 			change: func(r *rotator) { keyringIn(r.f, "madrid").Phase = v1alpha1.KeyringFailed }},
-		"Late": {args: "--site madrid --yes", code: exitRefused, want: []string{"do not delete, restart or drain its pod"},
+		"Late": {args: "--site madrid --yes", code: cli.ExitRefused, want: []string{"do not delete, restart or drain its pod"},
 			change: func(r *rotator) {
 				k := keyringIn(r.f, "madrid")
 				k.Phase, k.Work = v1alpha1.KeyringFailed, v1alpha1.KeyringRotation
 			}},
-		"Observe": {reason: "looked at before anything is begun", args: "--all --yes", code: exitRefused, want: []string{"mode is Observe"},
+		"Observe": {reason: "looked at before anything is begun", args: "--all --yes", code: cli.ExitRefused, want: []string{"mode is Observe"},
 			change: status(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Failover.Mode = v1alpha1.FailoverObserve })},
-		"OneCandidate": {args: "--all --yes", code: exitRefused, want: []string{"no other primary-candidate", "--all-replicas"},
+		"OneCandidate": {args: "--all --yes", code: cli.ExitRefused, want: []string{"no other primary-candidate", "--all-replicas"},
 			change: status(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Sites[1].Role = v1alpha1.DROnly })},
-		"Pending": {args: "--all --yes", code: exitRefused, want: []string{"a new copy of a site was asked for"},
+		"Pending": {args: "--all --yes", code: cli.ExitRefused, want: []string{"a new copy of a site was asked for"},
 			change: status(func(g *v1alpha1.MysqlFailoverGroup) { g.Annotations[v1alpha1.AnnotationRecloneSite] = "madrid" })},
 		"Adopted": {reason: "the annotation of an adoption stays, and answers nothing", args: "--site madrid --yes", did: []string{"rotate madrid"},
 			change: status(func(g *v1alpha1.MysqlFailoverGroup) { g.Annotations[v1alpha1.AnnotationEncryptionAdopt] = "confirm" })},
-		"Refused": {args: "--all --yes", code: exitRefused, want: []string{"the rotation of frankfurt: an ordered update is in flight", "to go on: kubectl mfg rotate orders -n shop --all"},
+		"Refused": {args: "--all --yes", code: cli.ExitRefused, want: []string{"the rotation of frankfurt: an ordered update is in flight", "to go on: kubectl mfg rotate orders -n shop --all"},
 			change: func(r *rotator) { r.refuse = "an ordered update is in flight" }},
 		"RefusedOnce": {reason: "what is over a moment later ends no campaign", args: "--all-replicas --yes", did: []string{"rotate frankfurt", "rotate madrid"},
 			change: func(r *rotator) { r.refuse, r.refuses = "frankfurt does not replicate", 2 }, want: []string{"it is asked for again"}},
-		"RefusedSite": {reason: "who asks for one is told at once", args: "--site madrid --yes", code: exitRefused, want: []string{"madrid does not replicate"},
+		"RefusedSite": {reason: "who asks for one is told at once", args: "--site madrid --yes", code: cli.ExitRefused, want: []string{"madrid does not replicate"},
 			change: func(r *rotator) { r.refuse, r.refuses = "madrid does not replicate", 1 }},
 		"Joined": {reason: "what was asked for is waited for, and not asked for twice", args: "--site madrid --yes", did: []string{"rotate madrid"},
 			change: status(func(g *v1alpha1.MysqlFailoverGroup) { g.Annotations[v1alpha1.AnnotationRotateKeyring] = "madrid" })},
-		"UnreadableNote": {args: "--all --yes", code: exitRefused, want: []string{"cannot be read", "--restart"},
+		"UnreadableNote": {args: "--all --yes", code: cli.ExitRefused, want: []string{"cannot be read", "--restart"},
 			change: status(func(g *v1alpha1.MysqlFailoverGroup) { g.Annotations[v1alpha1.AnnotationRotation] = "yesterday" })},
 		"Restart": {args: "--all-replicas --restart --yes", did: []string{"rotate frankfurt", "rotate madrid"},
 			change: func(r *rotator) {
@@ -335,7 +336,7 @@ func TestRotateWaits(t *testing.T) {
 				}
 				r.look(n)
 			}}, "--site madrid --yes")
-			if got.code != exitHealthy || !strings.Contains(got.errOut, "waits: ") {
+			if got.code != cli.ExitHealthy || !strings.Contains(got.errOut, "waits: ") {
 				t.Errorf("%+v", got)
 			}
 		})
@@ -358,7 +359,7 @@ func TestRotateMovesOnlyWhatMayMove(t *testing.T) {
 		}
 		r.look(n)
 	}}, "--all --yes")
-	if got.code != exitHealthy || !strings.Contains(got.errOut, "waits: TargetLags: it lags") {
+	if got.code != cli.ExitHealthy || !strings.Contains(got.errOut, "waits: TargetLags: it lags") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -373,7 +374,7 @@ func TestRotateAfterAFailover(t *testing.T) {
 			g.Status.Sites[0].State, g.Status.Sites[1].State = v1alpha1.SiteReplica, v1alpha1.SitePrimary
 		}
 	}}, "--all --yes")
-	if diff := cmp.Diff([]string{"rotate frankfurt", "rotate paris", "rotate madrid"}, r.did); got.code != exitHealthy || diff != "" {
+	if diff := cmp.Diff([]string{"rotate frankfurt", "rotate paris", "rotate madrid"}, r.did); got.code != cli.ExitHealthy || diff != "" {
 		t.Errorf("%+v (-want +got):\n%s", got, diff)
 	}
 }

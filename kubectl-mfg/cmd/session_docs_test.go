@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
 )
 
 // elsewhere are the verbs that the session has not: they need an encrypted group, and docs/encryption.md shows them; or they wait for
@@ -33,7 +35,7 @@ func TestSessionHasEveryVerb(t *testing.T) {
 			checkCommand(t, command)
 		}
 	}
-	for _, c := range newApp(Environment{IOStreams: discarded()}).root().Commands() {
+	for _, c := range newApp(cli.Environment{IOStreams: discarded()}).root().Commands() {
 		if name := c.Name(); name != "help" && !c.Hidden && !ran[name] && !elsewhere[name] {
 			t.Errorf("verb %s is not in the session", name)
 		}

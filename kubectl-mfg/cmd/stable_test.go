@@ -11,8 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
-	"github.com/mysql-mfg/mfg/kubectl-mfg/cmd/doctor"
-	"github.com/mysql-mfg/mfg/kubectl-mfg/cmd/report"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/doctor"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
 )
 
 // TestReportsAreStable: the typed reports of the verbs whose other tests look at words; what programs read does not change
@@ -24,18 +25,18 @@ func TestReportsAreStable(t *testing.T) {
 		change func(*fakeAPI)
 		code   int
 	}{
-		"pause":          {"pause orders --for 30m --dry-run=client", same, exitHealthy},
-		"resume":         {"resume orders", same, exitHealthy},
-		"reclone":        {"reclone orders madrid --dry-run=server", same, exitHealthy},
-		"failover-asked": {"failover orders --to frankfurt --yes --wait=false", same, exitHealthy},
-		"failover-force": {"failover orders --to frankfurt --accept-data-loss --dry-run=client", lost, exitHealthy},
+		"pause":          {"pause orders --for 30m --dry-run=client", same, cli.ExitHealthy},
+		"resume":         {"resume orders", same, cli.ExitHealthy},
+		"reclone":        {"reclone orders madrid --dry-run=server", same, cli.ExitHealthy},
+		"failover-asked": {"failover orders --to frankfurt --yes --wait=false", same, cli.ExitHealthy},
+		"failover-force": {"failover orders --to frankfurt --accept-data-loss --dry-run=client", lost, cli.ExitHealthy},
 		"failover-abort": {"failover orders --abort --dry-run=client", func(f *fakeAPI) {
 			f.groups[0].Status.PlannedFailover = &v1alpha1.PlannedFailoverStatus{From: "paris", To: "frankfurt", Phase: v1alpha1.PlannedWaiting, Message: "frankfurt catches up",
 				StartedAt: &metav1.MicroTime{Time: noon}}
-		}, exitHealthy},
-		"list":  {"list", same, exitHealthy},
-		"drill": {"drill orders --dry-run=client", func(f *fakeAPI) { f.groups[0].Status.Forecast = &v1alpha1.Forecast{Site: "frankfurt"} }, exitHealthy},
-		"adopt": {"adopt orders --dry-run=client", func(f *fakeAPI) { f.groups = plainGroup(t).groups }, exitHealthy},
+		}, cli.ExitHealthy},
+		"list":  {"list", same, cli.ExitHealthy},
+		"drill": {"drill orders --dry-run=client", func(f *fakeAPI) { f.groups[0].Status.Forecast = &v1alpha1.Forecast{Site: "frankfurt"} }, cli.ExitHealthy},
+		"adopt": {"adopt orders --dry-run=client", func(f *fakeAPI) { f.groups = plainGroup(t).groups }, cli.ExitHealthy},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

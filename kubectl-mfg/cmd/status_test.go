@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -34,7 +36,7 @@ func golden(t *testing.T, path, got string) {
 
 // TestStatusScreens draws every fixture in every width and format.
 func TestStatusScreens(t *testing.T) {
-	codes := map[string]int{"healthy": exitHealthy, "failing": exitDegraded, "last-known": exitDegraded, "blocked": exitDegraded, "new": exitDegraded, "moving": exitDegraded, "encrypted": exitDegraded}
+	codes := map[string]int{"healthy": cli.ExitHealthy, "failing": cli.ExitDegraded, "last-known": cli.ExitDegraded, "blocked": cli.ExitDegraded, "new": cli.ExitDegraded, "moving": cli.ExitDegraded, "encrypted": cli.ExitDegraded}
 	for name, code := range codes {
 		dir := filepath.Join("testdata", "status", name)
 		for file, args := range map[string][]string{

@@ -27,6 +27,11 @@ import (
 	"k8s.io/streaming/pkg/httpstream/spdy"
 
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/cluster"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/live"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/mysqlclient"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/pods"
 )
 
 // streams is an API server that knows SPDY only, as one behind an older proxy: the plugin must fall back to it.
@@ -103,8 +108,8 @@ func mute(f *fakeAPI) http.Handler {
 // patient waits for the proxy for so long, and for all else however slow this machine is.
 func patient(proxy time.Duration) func(Cluster) Cluster {
 	return func(c Cluster) Cluster {
-		if a, is := c.(*api); is {
-			a.total, a.proxy = time.Minute, proxy
+		if a, is := c.(*cluster.API); is {
+			a.Total, a.Proxy = time.Minute, proxy
 		}
 		return c
 	}
@@ -128,11 +133,11 @@ func TestMayForward(t *testing.T) {
 		"Reset":       {&url.Error{Op: "Get", Err: io.ErrUnexpectedEOF}, true},
 		"NoPod":       {code(503, `no endpoints available for service "mfg-auxiliary:8082"`), false},
 		"NoService":   {code(404, "not found"), false},
-		"NotLeading":  {errOperatorIdle, false},
-		"AsksWho":     {operatorError([]byte(`{"error":"send a token","reason":"Unauthorized"}`), nil), true},
+		"NotLeading":  {live.ErrIdle, false},
+		"AsksWho":     {live.ErrorOf([]byte(`{"error":"send a token","reason":"Unauthorized"}`), nil), true},
 		"ItsOwnWord":  {errors.New("the operator says: no such group (NotFound)"), false},
 	} {
-		if got := mayForward(tc.err); got != tc.want {
+		if got := cluster.MayForward(tc.err); got != tc.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}
@@ -175,7 +180,7 @@ func forwards(t *testing.T, answer func(http.ResponseWriter)) {
 		f.serveLive(w, r)
 	})
 	got := run(t, s, runOptions{cluster: patient(20 * time.Millisecond)}, "status", "orders", "-n", "shop")
-	if got.code != exitHealthy || !strings.Contains(got.out, "live") || query != "group=orders&namespace=shop" {
+	if got.code != cli.ExitHealthy || !strings.Contains(got.out, "live") || query != "group=orders&namespace=shop" {
 		t.Errorf("%+v, asked %q", got, query)
 	}
 }
@@ -210,7 +215,7 @@ func TestPortForwardIsRemembered(t *testing.T) {
 
 // TestPortForwardNotLeading: the operator's own word is final by this way too, once no pod leads.
 func TestPortForwardNotLeading(t *testing.T) {
-	for leader, want := range map[int]error{0: errOperatorIdle, 1: nil, 2: nil} {
+	for leader, want := range map[int]error{0: live.ErrIdle, 1: nil, 2: nil} {
 		f, asked := loadHealthy(t), 0
 		f.answers[livePath] = status(403, metav1.StatusReasonForbidden, "no services/proxy")
 		s := forwarding(t, f, f, func(w http.ResponseWriter, r *http.Request) {
@@ -235,7 +240,7 @@ func clusterOf(t *testing.T, handler http.Handler) Cluster {
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
 	flags := genericclioptions.NewConfigFlags(false)
 	flags.APIServer = &server.URL
-	cluster, err := connect(flags)
+	cluster, err := cluster.Connect(flags)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -286,13 +291,13 @@ func TestExec(t *testing.T) {
 	}
 	cluster := clusterOf(t, s)
 	var out, errOut bytes.Buffer
-	err := cluster.Exec(t.Context(), execution{Namespace: "shop", Pod: "p", Container: "mysql", Command: []string{"mysql", "-e", "SELECT 1"},
+	err := cluster.Exec(t.Context(), pods.Execution{Namespace: "shop", Pod: "p", Container: "mysql", Command: []string{"mysql", "-e", "SELECT 1"},
 		In: strings.NewReader("hello"), Out: &out, ErrOut: &errOut})
 	if out.String() != "typed hello" || errOut.String() != "warned" || strings.Join(s.command, "|") != "mysql|-e|SELECT 1" {
 		t.Errorf("%q %q %v", out.String(), errOut.String(), s.command)
 	}
-	op := &mysqlOp{Namespace: "shop", Group: "orders", Site: "paris"}
-	if _, said := op.outcome(err); said == nil || !strings.Contains(said.Error(), "has no mysql client") {
+	op := &mysqlclient.Op{Namespace: "shop", Group: "orders", Site: "paris"}
+	if _, said := op.Outcome(err); said == nil || !strings.Contains(said.Error(), "has no mysql client") {
 		t.Errorf("%v: %v", err, said)
 	}
 }

@@ -23,6 +23,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/mysqlclient"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/pods"
 )
 
 // shell is a cluster whose containers run nothing, but remember what they were told.
@@ -30,7 +33,7 @@ type shell struct {
 	Cluster
 	kube  kubernetes.Interface
 	err   error
-	ran   execution
+	ran   pods.Execution
 	typed string
 }
 
@@ -40,7 +43,7 @@ func (s *shell) Group(context.Context, string, string) (*v1alpha1.MysqlFailoverG
 	return &v1alpha1.MysqlFailoverGroup{Spec: v1alpha1.MysqlFailoverGroupSpec{Sites: []v1alpha1.Site{{Name: "paris"}}}}, nil
 }
 
-func (s *shell) Exec(_ context.Context, e execution) error {
+func (s *shell) Exec(_ context.Context, e pods.Execution) error {
 	s.ran = e
 	typed, err := io.ReadAll(e.In)
 	s.typed = string(typed)
@@ -52,7 +55,7 @@ func TestMySQL(t *testing.T) {
 		v1alpha1.LabelGroup: "orders", v1alpha1.LabelName: v1alpha1.NameMySQL, v1alpha1.LabelSite: "paris"}}, Status: corev1.PodStatus{Phase: corev1.PodRunning}}
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "mysql-orders-root"}, Data: map[string][]byte{"password": []byte("hunter2")}}
 	tests := map[string]struct {
-		op       mysqlOp
+		op       mysqlclient.Op
 		terminal bool
 		err      error
 		typed    string
@@ -60,23 +63,23 @@ func TestMySQL(t *testing.T) {
 		code     int
 		says     string
 	}{
-		"Terminal":  {op: mysqlOp{Site: "paris", User: "root"}, terminal: true, typed: "typed", command: "mysql --no-defaults --user=root --socket=/run/mfg/mysqld.sock --password"},
-		"Statement": {op: mysqlOp{Site: "paris", User: "root", Execute: "SELECT 1", Args: []string{"-N"}}, typed: "hunter2\n", command: "mysql --no-defaults --user=root --socket=/run/mfg/mysqld.sock -N --execute=SELECT 1"},
-		"Pipe":      {op: mysqlOp{Site: "paris", User: "root"}, typed: "hunter2\ntyped", command: "mysql --no-defaults --user=root --socket=/run/mfg/mysqld.sock"},
-		"OtherUser": {op: mysqlOp{Site: "paris", User: "app"}, code: exitUsage, says: "only --user root"},
-		"NoSite":    {op: mysqlOp{Site: "rome", User: "root"}, code: exitError, says: "its sites are paris"},
-		"NoClient":  {op: mysqlOp{Site: "paris", User: "root"}, err: utilexec.CodeExitError{Code: 127, Err: errors.New("x")}, code: exitError, says: "has no mysql client"},
-		"NoShell":   {op: mysqlOp{Site: "paris", User: "root"}, err: errors.New(`exec: "sh": executable file not found in $PATH`), code: exitError, says: "kubectl port-forward -n shop service/mysql-orders-paris"},
-		"Failed":    {op: mysqlOp{Site: "paris", User: "root"}, err: utilexec.CodeExitError{Code: 1, Err: errors.New("x")}, code: exitError, says: "code 1"},
+		"Terminal":  {op: mysqlclient.Op{Site: "paris", User: "root"}, terminal: true, typed: "typed", command: "mysql --no-defaults --user=root --socket=/run/mfg/mysqld.sock --password"},
+		"Statement": {op: mysqlclient.Op{Site: "paris", User: "root", Execute: "SELECT 1", Args: []string{"-N"}}, typed: "hunter2\n", command: "mysql --no-defaults --user=root --socket=/run/mfg/mysqld.sock -N --execute=SELECT 1"},
+		"Pipe":      {op: mysqlclient.Op{Site: "paris", User: "root"}, typed: "hunter2\ntyped", command: "mysql --no-defaults --user=root --socket=/run/mfg/mysqld.sock"},
+		"OtherUser": {op: mysqlclient.Op{Site: "paris", User: "app"}, code: cli.ExitUsage, says: "only --user root"},
+		"NoSite":    {op: mysqlclient.Op{Site: "rome", User: "root"}, code: cli.ExitError, says: "its sites are paris"},
+		"NoClient":  {op: mysqlclient.Op{Site: "paris", User: "root"}, err: utilexec.CodeExitError{Code: 127, Err: errors.New("x")}, code: cli.ExitError, says: "has no mysql client"},
+		"NoShell":   {op: mysqlclient.Op{Site: "paris", User: "root"}, err: errors.New(`exec: "sh": executable file not found in $PATH`), code: cli.ExitError, says: "kubectl port-forward -n shop service/mysql-orders-paris"},
+		"Failed":    {op: mysqlclient.Op{Site: "paris", User: "root"}, err: utilexec.CodeExitError{Code: 1, Err: errors.New("x")}, code: cli.ExitError, says: "code 1"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			tc.op.Namespace, tc.op.Group = "shop", "orders"
 			s := &shell{kube: fake.NewClientset(pod, secret), err: tc.err}
-			env := Environment{IOStreams: genericiooptions.IOStreams{In: strings.NewReader("typed"), Out: &bytes.Buffer{}, ErrOut: &bytes.Buffer{}}, Interactive: func() bool { return tc.terminal }}
-			_, err := tc.op.run(t.Context(), env, s)
+			env := cli.Environment{IOStreams: genericiooptions.IOStreams{In: strings.NewReader("typed"), Out: &bytes.Buffer{}, ErrOut: &bytes.Buffer{}}, Interactive: func() bool { return tc.terminal }}
+			_, err := tc.op.Run(t.Context(), env, s)
 			if tc.code != 0 {
-				if err == nil || !strings.Contains(err.Error(), tc.says) || errors.Is(err, errUsage) != (tc.code == exitUsage) {
+				if err == nil || !strings.Contains(err.Error(), tc.says) || errors.Is(err, cli.ErrUsage) != (tc.code == cli.ExitUsage) {
 					t.Errorf("%v", err)
 				}
 				return
@@ -135,11 +138,11 @@ func TestCompletionInstall(t *testing.T) {
 	if got := run(t, &fakeAPI{}, runOptions{env: map[string]string{"PATH": "/bin:" + bin}}, "completion", "install"); got.code != 0 || !exists(filepath.Join(bin, completionScript)) || exists(filepath.Join(store, completionScript)) {
 		t.Errorf("%+v", got)
 	}
-	if got := run(t, &fakeAPI{}, runOptions{env: map[string]string{"PATH": store + "x"}}, "completion", "install"); got.code != exitUsage || !strings.Contains(got.errOut, "--dir ~/.local/bin") {
+	if got := run(t, &fakeAPI{}, runOptions{env: map[string]string{"PATH": store + "x"}}, "completion", "install"); got.code != cli.ExitUsage || !strings.Contains(got.errOut, "--dir ~/.local/bin") {
 		t.Errorf("%+v", got)
 	}
 	for _, args := range [][]string{{"completion"}, {"completion", "tcsh"}} {
-		if got := run(t, &fakeAPI{}, runOptions{}, args...); got.code != exitUsage {
+		if got := run(t, &fakeAPI{}, runOptions{}, args...); got.code != cli.ExitUsage {
 			t.Errorf("%v: %+v", args, got)
 		}
 	}
@@ -150,17 +153,17 @@ func TestReportVerb(t *testing.T) {
 	f := loadHealthy(t)
 	t.Chdir(t.TempDir())
 	got := run(t, f, runOptions{}, "report", "orders", "-n", "shop")
-	if got.code != exitHealthy || !strings.Contains(got.out, "mfg-report-shop-orders-20261103-120000.tar.gz") || !strings.Contains(got.errOut, "left out nodes.yaml") {
+	if got.code != cli.ExitHealthy || !strings.Contains(got.out, "mfg-report-shop-orders-20261103-120000.tar.gz") || !strings.Contains(got.errOut, "left out nodes.yaml") {
 		t.Errorf("%+v", got)
 	}
 	info, err := os.Stat("mfg-report-shop-orders-20261103-120000.tar.gz")
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v %v: it is nobody else's", info, err)
 	}
-	if got := run(t, f, runOptions{}, "report", "orders", "-n", "shop"); got.code != exitError {
+	if got := run(t, f, runOptions{}, "report", "orders", "-n", "shop"); got.code != cli.ExitError {
 		t.Errorf("an older report was overwritten: %+v", got)
 	}
-	if got := run(t, f, runOptions{}, "report", "orders", "-n", "shop", "-f", "-"); got.code != exitHealthy || !strings.HasPrefix(got.out, "\x1f\x8b") {
+	if got := run(t, f, runOptions{}, "report", "orders", "-n", "shop", "-f", "-"); got.code != cli.ExitHealthy || !strings.HasPrefix(got.out, "\x1f\x8b") {
 		t.Errorf("exit code %d, %.20q", got.code, got.out)
 	}
 }
@@ -169,7 +172,7 @@ func TestReportVerb(t *testing.T) {
 func TestReportOfThePlugin(t *testing.T) {
 	op := &reportOp{Namespace: "shop", Group: "orders", OperatorNamespace: "mfg-system"}
 	f := inspected(t)
-	extra := op.extra(t.Context(), Environment{Now: func() time.Time { return noon }}, clusterAt(t, f))
+	extra := op.extra(t.Context(), cli.Environment{Now: func() time.Time { return noon }}, clusterAt(t, f))
 	if s := string(extra["status.yaml"]); strings.Contains(s, "GROUP") || !strings.Contains(s, "kubectl mfg failover orders -n shop") {
 		t.Errorf("commands name no group:\n%s", s)
 	}
@@ -184,23 +187,23 @@ func TestReportOfThePlugin(t *testing.T) {
 func TestDoctorVerb(t *testing.T) {
 	f := loadHealthy(t)
 	got := run(t, f, runOptions{width: 100}, "doctor", "orders", "-n", "shop")
-	if got.code != exitDegraded || !strings.Contains(got.out, "no Lease mfg-operator") && !strings.Contains(got.out, "UNKNOWN") {
+	if got.code != cli.ExitDegraded || !strings.Contains(got.out, "no Lease mfg-operator") && !strings.Contains(got.out, "UNKNOWN") {
 		t.Errorf("%+v", got)
 	}
 	f.live = nil
-	if got := run(t, f, runOptions{}, "doctor", "orders", "-n", "shop", "-o", "jsonpath={.findings[0].level}"); got.code != exitDegraded || got.out != "FAIL" {
+	if got := run(t, f, runOptions{}, "doctor", "orders", "-n", "shop", "-o", "jsonpath={.findings[0].level}"); got.code != cli.ExitDegraded || got.out != "FAIL" {
 		t.Errorf("%+v", got)
 	}
 	f = loadHealthy(t)
 	lost(f)
-	if got := run(t, f, runOptions{}, "doctor", "orders", "-n", "shop", "-o", `jsonpath={.findings[?(@.check=="failover")].level}`); got.code != exitDegraded || got.out != "FAIL" {
+	if got := run(t, f, runOptions{}, "doctor", "orders", "-n", "shop", "-o", `jsonpath={.findings[?(@.check=="failover")].level}`); got.code != cli.ExitDegraded || got.out != "FAIL" {
 		t.Errorf("an outage: %+v", got)
 	}
 }
 
 // TestEveryVerbTeaches: help has an example that begins with what a person types, and names the exit codes.
 func TestEveryVerbTeaches(t *testing.T) {
-	a := newApp(Environment{IOStreams: discarded()})
+	a := newApp(cli.Environment{IOStreams: discarded()})
 	grouped := 0
 	for _, c := range a.root().Commands() {
 		if c.Name() == "help" || c.Hidden {
@@ -226,7 +229,7 @@ func TestEveryVerbTeaches(t *testing.T) {
 
 // TestExamplesParse: every command in an example is one that the plugin takes.
 func TestExamplesParse(t *testing.T) {
-	a := newApp(Environment{IOStreams: discarded()})
+	a := newApp(cli.Environment{IOStreams: discarded()})
 	for _, c := range a.root().Commands() {
 		for line := range strings.Lines(c.Example) {
 			checkCommand(t, strings.TrimSpace(line))
@@ -245,8 +248,10 @@ func checkCommand(t *testing.T, line string) {
 		return
 	}
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
-	a := newApp(Environment{IOStreams: discarded(), Getenv: os.Getenv})
-	a.perform = func(_ context.Context, op operation) error { return op.validate() }
+	a := newApp(cli.Environment{IOStreams: discarded(), Getenv: os.Getenv})
+	a.perform = func(_ context.Context, op operation, _ func(context.Context, Cluster) (int, error)) error {
+		return op.Validate()
+	}
 	args := words(rest)
 	if args[0] == "completion" || args[0] == "version" {
 		return

@@ -14,6 +14,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
 )
 
 // inspected is an API server with all that the verbs of looking ask for.
@@ -36,19 +37,19 @@ func TestInspectVerbs(t *testing.T) {
 		width int
 		code  int
 	}{
-		"explain-80.txt":     {"explain orders -n shop", 80, exitDegraded},
-		"explain-wide.txt":   {"explain orders -n shop", 0, exitDegraded},
-		"explain.json":       {"explain orders -n shop -o json", 0, exitDegraded},
-		"explain.jsonpath":   {"explain orders -n shop -o jsonpath={.explanation.blockers}", 0, exitDegraded},
-		"history-80.txt":     {"history orders -n shop", 80, exitHealthy},
-		"history-wide.txt":   {"history orders -n shop -o wide", 0, exitHealthy},
-		"history.json":       {"history orders -n shop --epoch 8 -o json", 0, exitHealthy},
-		"events-80.txt":      {"events orders -n shop", 80, exitHealthy},
-		"events-recent.txt":  {"events orders -n shop --since 5m --warnings", 0, exitHealthy},
-		"events.json":        {"events orders -n shop -o json", 0, exitHealthy},
-		"list.txt":           {"list -n shop", 80, exitHealthy},
-		"status-tree.txt":    {"status orders -n shop -o tree", 0, exitHealthy},
-		"status-colours.txt": {"explain orders -n shop --color always", 100, exitDegraded},
+		"explain-80.txt":     {"explain orders -n shop", 80, cli.ExitDegraded},
+		"explain-wide.txt":   {"explain orders -n shop", 0, cli.ExitDegraded},
+		"explain.json":       {"explain orders -n shop -o json", 0, cli.ExitDegraded},
+		"explain.jsonpath":   {"explain orders -n shop -o jsonpath={.explanation.blockers}", 0, cli.ExitDegraded},
+		"history-80.txt":     {"history orders -n shop", 80, cli.ExitHealthy},
+		"history-wide.txt":   {"history orders -n shop -o wide", 0, cli.ExitHealthy},
+		"history.json":       {"history orders -n shop --epoch 8 -o json", 0, cli.ExitHealthy},
+		"events-80.txt":      {"events orders -n shop", 80, cli.ExitHealthy},
+		"events-recent.txt":  {"events orders -n shop --since 5m --warnings", 0, cli.ExitHealthy},
+		"events.json":        {"events orders -n shop -o json", 0, cli.ExitHealthy},
+		"list.txt":           {"list -n shop", 80, cli.ExitHealthy},
+		"status-tree.txt":    {"status orders -n shop -o tree", 0, cli.ExitHealthy},
+		"status-colours.txt": {"explain orders -n shop --color always", 100, cli.ExitDegraded},
 	}
 	for file, tc := range tests {
 		t.Run(file, func(t *testing.T) {
@@ -77,16 +78,16 @@ func TestExplainWithoutTheOperator(t *testing.T) {
 		"Forbidden": {func(f *fakeAPI) {
 			f.answers[livePath] = status(403, metav1.StatusReasonForbidden, "no")
 			f.groups[0].Status.Forecast = &v1alpha1.Forecast{Site: "frankfurt", Message: "frankfurt would take over (OnlyCandidate)"}
-		}, exitDegraded, []string{"did not explain itself", "services/proxy", "last known: frankfurt would take over"}},
+		}, cli.ExitDegraded, []string{"did not explain itself", "services/proxy", "last known: frankfurt would take over"}},
 		"NobodyLeads": {func(f *fakeAPI) {
 			f.answers[livePath] = operatorSays(503, wire.ReasonNotLeading)
 			f.groups[0].Status.Transition = &v1alpha1.Transition{Kind: v1alpha1.FailoverEmergency, Step: v1alpha1.TransitionFencing, From: "paris", To: "frankfurt", Reason: "ActiveSiteSilent"}
-		}, exitDegraded, []string{"no operator leads  last known", "Changing  emergency paris -> frankfurt, Fencing; begun", "stands still [OperatorDown]", "kubectl get leases"}},
+		}, cli.ExitDegraded, []string{"no operator leads  last known", "Changing  emergency paris -> frankfurt, Fencing; begun", "stands still [OperatorDown]", "kubectl get leases"}},
 		"Blocked": {func(f *fakeAPI) {
 			f.live = nil
 			f.groups[0].Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionFailoverBlocked, Status: metav1.ConditionTrue, Reason: "Cooldown", Message: "cooldown until noon"}}
-		}, exitDegraded, []string{"no pod is ready", "cooldown until noon"}},
-		"OlderOperator": {func(f *fakeAPI) { f.explanation = nil }, exitDegraded, []string{"older than this plugin"}},
+		}, cli.ExitDegraded, []string{"no pod is ready", "cooldown until noon"}},
+		"OlderOperator": {func(f *fakeAPI) { f.explanation = nil }, cli.ExitDegraded, []string{"older than this plugin"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -116,7 +117,7 @@ func TestExplainNobodyLeads(t *testing.T) {
 		{Type: v1alpha1.ConditionPaused, Status: metav1.ConditionTrue, Reason: "Paused", Message: "paused by a person"},
 	}
 	got := run(t, f, runOptions{}, "explain", "orders", "-n", "shop")
-	if got.code != exitDegraded || !strings.Contains(got.out, "paused by a person") {
+	if got.code != cli.ExitDegraded || !strings.Contains(got.out, "paused by a person") {
 		t.Errorf("exit code %d:\n%s", got.code, got.out)
 	}
 	for _, calming := range []string{"would take over", "accepts writes", "as specified"} {
@@ -132,7 +133,7 @@ func TestExplainInTransition(t *testing.T) {
 	x := f.explanation
 	x.Topology, x.Verdict, x.Reason, x.DecidedBy, x.Blockers, x.Loss = "Transition", "Wait", "AwaitingFenceProof", "Gate", nil, nil
 	got := run(t, f, runOptions{}, "explain", "orders", "-n", "shop")
-	if got.code != exitHealthy || !strings.Contains(got.out, "the role is moving, waits for: Gate") {
+	if got.code != cli.ExitHealthy || !strings.Contains(got.out, "the role is moving, waits for: Gate") {
 		t.Errorf("exit code %d:\n%s", got.code, got.out)
 	}
 	for _, wrong := range []string{"does not fail over", "Blocked ", "nobody is fit"} {
@@ -161,7 +162,7 @@ func TestEventsWatchTellsEachOnce(t *testing.T) {
 		}
 	}
 	got := run(t, f, runOptions{tick: tick, ctx: ctx}, "events", "orders", "-n", "shop", "-w")
-	if got.code != exitHealthy || strings.Count(got.out, "FailoverStarted") != 1 || strings.Count(got.out, "Promoted") != 1 {
+	if got.code != cli.ExitHealthy || strings.Count(got.out, "FailoverStarted") != 1 || strings.Count(got.out, "Promoted") != 1 {
 		t.Errorf("%+v", got)
 	}
 	if !strings.Contains(got.errOut, "not right now") {
@@ -171,7 +172,7 @@ func TestEventsWatchTellsEachOnce(t *testing.T) {
 
 func TestHistoryOfNothing(t *testing.T) {
 	f := inspected(t)
-	if got := run(t, f, runOptions{}, "history", "orders", "-n", "shop", "--epoch", "3"); got.code != exitError || !strings.Contains(got.errOut, "kubectl mfg history orders") {
+	if got := run(t, f, runOptions{}, "history", "orders", "-n", "shop", "--epoch", "3"); got.code != cli.ExitError || !strings.Contains(got.errOut, "kubectl mfg history orders") {
 		t.Errorf("%+v", got)
 	}
 	f.groups[0].Status.Failovers = nil

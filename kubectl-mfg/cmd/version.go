@@ -12,7 +12,9 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/version"
 
-	"github.com/mysql-mfg/mfg/kubectl-mfg/cmd/report"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/live"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
 )
 
 // versionOp is `kubectl mfg version`.
@@ -20,7 +22,7 @@ type versionOp struct {
 	ClientOnly        bool
 	Namespace         string
 	OperatorNamespace string
-	Output            output
+	Output            cli.Output
 	Client            string
 }
 
@@ -56,7 +58,7 @@ func (a *app) versionCommand() *cobra.Command {
 		Args:  atMost(0),
 	}
 	cmd.Flags().BoolVar(&op.ClientOnly, "client", false, "Show the version of this plugin only; asks nobody.")
-	cmd.Flags().StringVar(&op.OperatorNamespace, "operator-namespace", defaultOperatorNamespace, "Namespace in which the operator runs.")
+	cmd.Flags().StringVar(&op.OperatorNamespace, "operator-namespace", live.DefaultNamespace, "Namespace in which the operator runs.")
 	out := addOutputFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		var err error
@@ -71,12 +73,13 @@ func (a *app) versionCommand() *cobra.Command {
 		if op.Namespace, _, err = a.flags.ToRawKubeConfigLoader().Namespace(); err != nil {
 			return fmt.Errorf("read kubeconfig: %w", err)
 		}
-		return a.perform(cmd.Context(), &op)
+		return a.perform(cmd.Context(), &op, func(ctx context.Context, c Cluster) (int, error) { return op.run(ctx, a.env, c) })
 	}
 	return cmd
 }
 
-func (op *versionOp) validate() error {
+// Validate looks at the command line alone.
+func (op *versionOp) Validate() error {
 	if op.OperatorNamespace == "" {
 		return errors.New("--operator-namespace is empty")
 	}
@@ -84,28 +87,28 @@ func (op *versionOp) validate() error {
 }
 
 // run shows what it has: without the operator's answer, the client's version still goes to stdout.
-func (op *versionOp) run(ctx context.Context, env Environment, c Cluster) (int, error) {
+func (op *versionOp) run(ctx context.Context, env cli.Environment, c Cluster) (int, error) {
 	v := newVersionReport(op.Client)
 	var failure error
 	if !op.ClientOnly {
 		// Asked about one namespace, because only the version matters.
 		list, err := c.Live(ctx, op.OperatorNamespace, op.Namespace, "")
 		if err != nil {
-			why, _ := whyNotLive(err, op.OperatorNamespace)
+			why, _ := live.WhyNot(err, op.OperatorNamespace)
 			failure = errors.New("operator not reachable: " + why)
 		} else {
 			v.fits(list.Operator)
 		}
 	}
 	if err := op.write(env, v); err != nil {
-		return exitError, err
+		return cli.ExitError, err
 	}
-	return exitHealthy, failure
+	return cli.ExitHealthy, failure
 }
 
-func (op *versionOp) write(env Environment, v versionReport) error {
-	if op.Output.printer != nil {
-		return op.Output.print(env.Out, &v)
+func (op *versionOp) write(env cli.Environment, v versionReport) error {
+	if op.Output.Printer != nil {
+		return op.Output.Print(env.Out, &v)
 	}
 	fmt.Fprintf(env.Out, "Client    %s (%s, %s)\n", v.Client, v.Go, v.Platform)
 	if v.Operator != "" {

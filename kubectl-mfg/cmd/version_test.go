@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
 )
 
 func TestVersion(t *testing.T) {
@@ -23,7 +25,7 @@ func TestVersion(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	got = run(t, &fakeAPI{}, runOptions{}, "version")
-	if got.code != exitError || !strings.Contains(got.out, "Client ") || !strings.Contains(got.errOut, "not reachable") {
+	if got.code != cli.ExitError || !strings.Contains(got.out, "Client ") || !strings.Contains(got.errOut, "not reachable") {
 		t.Errorf("%+v", got)
 	}
 	f.asked = nil
@@ -36,7 +38,7 @@ func TestVersion(t *testing.T) {
 // Which Go compiled the plugin, from which commit and for what machine differs from build to build; the fields do not.
 func TestVersionReportIsStable(t *testing.T) {
 	got := run(t, load(t, filepath.Join("testdata", "status", "healthy")), runOptions{}, "version", "-o", "json")
-	if got.code != exitHealthy {
+	if got.code != cli.ExitHealthy {
 		t.Fatalf("%+v", got)
 	}
 	client := buildVersion()

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+)
+
+// RightsHint adds to a refusal how to see what one may do.
+func RightsHint(err error, verb, kind, namespace string) error {
+	if apierrors.IsForbidden(err) {
+		return fmt.Errorf("%w\n  see what you may do: kubectl auth can-i %s %s -n %s", err, verb, kind, namespace)
+	}
+	return fmt.Errorf("ask the API server: %w", err)
+}
+
+// OrDash is a name, or a word for nobody.
+func OrDash(s string) string {
+	if s == "" {
+		return "nobody"
+	}
+	return s
+}
+
+// FieldManager is who changes annotations, for those who read managedFields.
+const FieldManager = "kubectl-mfg"
+
+// GroupName is how kubectl names a group, so that the output of -o name can be given back to it.
+func GroupName(name string) string {
+	return "mysqlfailovergroup." + v1alpha1.GroupVersion.Group + "/" + name
+}
+
+// Resource is the name of the groups in the paths of the API server.
+const Resource = "mysqlfailovergroups"

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/mysql-mfg/mfg/api/wire"
+)
+
+// handshakeTimeout bounds the look at the escrow endpoint's certificate.
+const handshakeTimeout = 5 * time.Second
+
+// EscrowChain shakes hands with the escrow endpoint through a forwarded port. Nothing is sent, and nobody is believed: the
+// caller judges what was shown.
+func (a *API) EscrowChain(ctx context.Context, operatorNamespace string) ([]*x509.Certificate, error) {
+	port, end, err := a.forward(ctx, operatorNamespace, wire.PortOperatorEscrow)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	return PeerChain(ctx, net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+}
+
+// PeerChain is what a server shows of itself in a TLS handshake.
+func PeerChain(ctx context.Context, address string) ([]*x509.Certificate, error) {
+	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
+	defer cancel()
+	dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // only looked at; the doctor verifies it
+	conn, err := dialer.DialContext(ctx, "tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("shake hands: %w", err)
+	}
+	defer func() { _ = conn.Close() }()
+	secured, is := conn.(*tls.Conn)
+	if !is {
+		return nil, fmt.Errorf("impossible connection %T", conn)
+	}
+	return secured.ConnectionState().PeerCertificates, nil
+}

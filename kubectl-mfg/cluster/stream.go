@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/portforward"
+	"k8s.io/client-go/tools/remotecommand"
+	"k8s.io/client-go/transport/spdy"
+	"k8s.io/streaming/pkg/httpstream"
+
+	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/live"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/pods"
+)
+
+// Exec runs a command in a container, over a WebSocket, or SPDY where a proxy knows no other.
+func (a *API) Exec(ctx context.Context, e pods.Execution) error {
+	req := a.kube.CoreV1().RESTClient().Post().Namespace(e.Namespace).Resource("pods").Name(e.Pod).SubResource("exec").
+		VersionedParams(&corev1.PodExecOptions{
+			Container: e.Container, Command: e.Command, Stdin: e.In != nil, Stdout: e.Out != nil, Stderr: e.ErrOut != nil && !e.TTY, TTY: e.TTY,
+		}, scheme.ParameterCodec)
+	refusal := &refusedUpgrade{}
+	config := refusal.noting(a.config)
+	overSPDY, err := remotecommand.NewSPDYExecutor(config, http.MethodPost, req.URL())
+	if err != nil {
+		return fmt.Errorf("prepare exec: %w", err)
+	}
+	overWebSocket, err := remotecommand.NewWebSocketExecutor(config, http.MethodGet, req.URL().String())
+	if err != nil {
+		return fmt.Errorf("prepare exec: %w", err)
+	}
+	executor, err := remotecommand.NewFallbackExecutor(overWebSocket, overSPDY, func(err error) bool {
+		return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)
+	})
+	if err != nil {
+		return fmt.Errorf("prepare exec: %w", err)
+	}
+	stderr := e.ErrOut
+	if e.TTY {
+		stderr = nil
+	}
+	return refusal.instead(executor.StreamWithContext(ctx, remotecommand.StreamOptions{
+		Stdin: e.In, Stdout: e.Out, Stderr: stderr, Tty: e.TTY, TerminalSizeQueue: e.Resize,
+	}))
+}
+
+// MayForward is true where a port-forward can answer what the Service proxy did not: the right to the one says nothing about
+// the other, and an API server that does not reach the operator's network may reach it through the kubelet. The operator's own
+// word is final, and so is that no pod of it is ready.
+func MayForward(err error) bool {
+	var said apierrors.APIStatus
+	var unanswered *url.Error
+	switch {
+	case err == nil || strings.Contains(err.Error(), live.NoEndpoints):
+		return false
+	case errors.Is(err, live.ErrAsksWho):
+		return true
+	case errors.As(err, &said):
+		switch said.Status().Code {
+		case http.StatusForbidden, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+			return true
+		}
+		return false
+	}
+	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &unanswered)
+}
+
+// forwarded asks the operator through a forwarded port. Of several pods one leads, and which is not seen from outside.
+func (a *API) forwarded(ctx context.Context, operatorNamespace string, params map[string]string) (raw []byte, err error) {
+	pods, err := a.operators(ctx, operatorNamespace)
+	if err != nil {
+		return nil, err
+	}
+	for _, pod := range pods {
+		if raw, err = a.askPod(ctx, pod, params); !errors.Is(err, live.ErrIdle) {
+			return raw, err
+		}
+	}
+	return nil, err
+}
+
+func (a *API) askPod(ctx context.Context, pod corev1.Pod, params map[string]string) ([]byte, error) {
+	port, end, err := a.forwardTo(ctx, pod, wire.PortOperatorAuxiliary)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	return fetchStatus(ctx, port, params)
+}
+
+// forward leads a port of this machine to one of a pod of the operator, until end is called.
+func (a *API) forward(ctx context.Context, operatorNamespace string, to int) (port int, end func(), err error) {
+	pods, err := a.operators(ctx, operatorNamespace)
+	if err != nil {
+		return 0, nil, err
+	}
+	return a.forwardTo(ctx, pods[0], to)
+}
+
+// operators are the running pods of the operator, at least one.
+func (a *API) operators(ctx context.Context, operatorNamespace string) ([]corev1.Pod, error) {
+	pods, err := a.kube.CoreV1().Pods(operatorNamespace).List(ctx, metav1.ListOptions{LabelSelector: live.Selector})
+	if err != nil {
+		return nil, fmt.Errorf("find the operator's pod: %w", err)
+	}
+	running := slices.DeleteFunc(pods.Items, func(pod corev1.Pod) bool {
+		return pod.Status.Phase != corev1.PodRunning || pod.DeletionTimestamp != nil
+	})
+	if len(running) == 0 {
+		return nil, errors.New("no pod of the operator runs")
+	}
+	return running, nil
+}
+
+func (a *API) forwardTo(ctx context.Context, pod corev1.Pod, to int) (port int, end func(), err error) {
+	target := a.kube.CoreV1().RESTClient().Post().Namespace(pod.Namespace).Resource("pods").Name(pod.Name).SubResource("portforward").URL()
+	refusal := &refusedUpgrade{}
+	dialer, err := dialer(refusal.noting(a.config), target)
+	if err != nil {
+		return 0, nil, err
+	}
+	stop, ready := make(chan struct{}), make(chan struct{})
+	forward, err := portforward.NewOnAddressesForStreaming(dialer, []string{"127.0.0.1"}, []string{"0:" + strconv.Itoa(to)},
+		stop, ready, io.Discard, io.Discard)
+	if err != nil {
+		return 0, nil, fmt.Errorf("prepare port-forward: %w", err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- forward.ForwardPorts() }()
+	select {
+	case <-ready:
+	case err := <-ended:
+		return 0, nil, fmt.Errorf("forward a port: %w", refusal.instead(err))
+	case <-ctx.Done():
+		close(stop)
+		return 0, nil, ctx.Err()
+	}
+	ports, err := forward.GetPorts()
+	if err != nil {
+		close(stop)
+		return 0, nil, fmt.Errorf("forward a port: %w", err)
+	}
+	return int(ports[0].Local), func() { close(stop) }, nil
+}
+
+// dialer prefers a WebSocket, as kubectl does.
+func dialer(config *rest.Config, target *url.URL) (httpstream.Dialer, error) {
+	transport, upgrader, err := spdy.RoundTripperFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("prepare port-forward: %w", err)
+	}
+	overSPDY := spdy.NewDialerForStreaming(upgrader, &http.Client{Transport: transport}, http.MethodPost, target)
+	overWebSocket, err := portforward.NewSPDYOverWebsocketDialerForStreaming(target, config)
+	if err != nil {
+		return nil, fmt.Errorf("prepare port-forward: %w", err)
+	}
+	return portforward.NewFallbackDialerForStreaming(overWebSocket, overSPDY, func(err error) bool {
+		return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)
+	}), nil
+}
+
+func fetchStatus(ctx context.Context, port int, params map[string]string) ([]byte, error) {
+	query := url.Values{}
+	for name, value := range params {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	address := fmt.Sprintf("http://127.0.0.1:%d%s?%s", port, wire.PathStatus, query.Encode())
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, fmt.Errorf("make request: %w", err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("ask the operator through a forwarded port: %w", err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, wire.MaxStatusBytes))
+	if err != nil {
+		return nil, fmt.Errorf("read the operator's answer: %w", err)
+	}
+	if resp.StatusCode != http.StatusOK {
+		return nil, live.ErrorOf(body, fmt.Errorf("the operator answered %s", resp.Status))
+	}
+	return body, nil
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"bytes"
+	"context"
+	"errors"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/pods"
+)
+
+// authoritiesFile is where every pod of a group with TLS has the authorities that it believes (operator/render/pod.go).
+const authoritiesFile = "/etc/mfg-tls/ca.crt"
+
+// escrow looks at the escrow endpoint as a sidecar of the group would; nil for a group without encryption.
+func (op *Op) escrow(ctx context.Context, c Cluster, g *v1alpha1.MysqlFailoverGroup) *Endpoint {
+	if at := g.Spec.EncryptionAtRest; at == nil || !at.Enabled {
+		return nil
+	}
+	e := &Endpoint{}
+	if e.Chain, e.Err = c.EscrowChain(ctx, op.OperatorNamespace); e.Err == nil {
+		e.Authorities, e.AuthoritiesErr = authorities(ctx, c, g)
+	}
+	return e
+}
+
+// authorities reads ca.crt out of a running pod of the group: it is public, and reading the Secret would show the key too.
+func authorities(ctx context.Context, c Cluster, g *v1alpha1.MysqlFailoverGroup) ([]byte, error) {
+	all, err := c.Kube().CoreV1().Pods(g.Namespace).List(ctx, metav1.ListOptions{LabelSelector: pods.Selector(g.Name, "")})
+	if err != nil {
+		return nil, err
+	}
+	for _, pod := range all.Items {
+		if pod.Status.Phase != corev1.PodRunning || pod.DeletionTimestamp != nil {
+			continue
+		}
+		var pem bytes.Buffer
+		err := c.Exec(ctx, pods.Execution{Namespace: pod.Namespace, Pod: pod.Name, Container: pods.ContainerMySQL, Command: []string{"cat", authoritiesFile}, Out: &pem})
+		return pem.Bytes(), err
+	}
+	return nil, errors.New("no pod of the group runs")
+}

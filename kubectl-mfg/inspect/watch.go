@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package inspect
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
+)
+
+// watch shows again and again until it is interrupted, which is how a watch ends well: the exit code is that of the
+// last answer. On a terminal the answer is redrawn each time; elsewhere it is written again when it has changed.
+func (op *Status) watch(ctx context.Context, env cli.Environment, c Cluster) (int, error) {
+	w := watcher{op: op, env: env}
+	_, w.terminal = env.Terminal()
+	w.terminal = w.terminal && op.Output.Printer == nil && op.Output.Format != cli.OutputName
+	for running := true; running; running = env.Wait(ctx, op.Interval) {
+		reports, failure := op.gather(ctx, c)
+		if interrupted(ctx) {
+			break
+		}
+		// A first failure is an answer; a later one may pass, and the watcher wants to see that too.
+		if failure != nil && !w.started {
+			return cli.ExitError, failure
+		}
+		if err := w.show(reports, failure); err != nil {
+			return cli.ExitError, err
+		}
+	}
+	return codeOf(w.last), nil
+}
+
+func interrupted(ctx context.Context) bool { return ctx.Err() != nil }
+
+type watcher struct {
+	op       *Status
+	env      cli.Environment
+	terminal bool
+	started  bool
+	last     []report.MysqlFailoverGroupReport
+	said     string
+}
+
+func (w *watcher) show(reports []report.MysqlFailoverGroupReport, failure error) error {
+	same := w.started && reflect.DeepEqual(fingerprints(w.last), fingerprints(reports))
+	if failure == nil {
+		w.last = reports
+	}
+	if w.terminal {
+		return w.redraw(failure)
+	}
+	w.started = true
+	switch {
+	case failure != nil:
+		w.say("warning: " + failure.Error() + " (trying again)")
+	case same:
+		w.said = ""
+	default:
+		w.said = ""
+		return w.append()
+	}
+	return nil
+}
+
+// append writes the newest answer below the others.
+func (w *watcher) append() error {
+	if len(w.last) == 0 {
+		w.say(w.op.nothing())
+	}
+	drawn, err := w.op.draw(w.env, w.last)
+	if err != nil {
+		return err
+	}
+	return w.write(w.separate(drawn))
+}
+
+// separate keeps answers apart in a stream.
+func (w *watcher) separate(drawn string) string {
+	if w.op.Output.Printer != nil || w.op.Output.Format == cli.OutputName || drawn == "" {
+		return drawn
+	}
+	return drawn + "\n"
+}
+
+func (w *watcher) redraw(failure error) error {
+	drawn := w.op.nothing() + "\n"
+	if len(w.last) > 0 {
+		var err error
+		if drawn, err = w.op.draw(w.env, w.last); err != nil {
+			return err
+		}
+	}
+	if failure != nil {
+		drawn += "\nwarning: this is old: " + failure.Error() + " (trying again)\n"
+	}
+	start := cli.CursorHome
+	if !w.started {
+		start = cli.ClearScreen + cli.CursorHome
+	}
+	w.started = true
+	return w.write(start + strings.ReplaceAll(drawn, "\n", cli.ClearLine+"\n") + cli.ClearBelow)
+}
+
+func (w *watcher) write(s string) error {
+	if _, err := fmt.Fprint(w.env.Out, s); err != nil {
+		return fmt.Errorf("write: %w", err)
+	}
+	return nil
+}
+
+// say writes to stderr what was not said just before.
+func (w *watcher) say(s string) {
+	if s != w.said {
+		fmt.Fprintln(w.env.ErrOut, s)
+		w.said = s
+	}
+}
+
+func fingerprints(reports []report.MysqlFailoverGroupReport) []report.MysqlFailoverGroupReport {
+	out := make([]report.MysqlFailoverGroupReport, 0, len(reports))
+	for _, r := range reports {
+		out = append(out, r.Fingerprint())
+	}
+	return out
+}

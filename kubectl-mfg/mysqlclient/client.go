@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package mysqlclient runs the mysql client in the pod of a site, over its socket.
+package mysqlclient
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"golang.org/x/term"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/remotecommand"
+	utilexec "k8s.io/client-go/util/exec"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/pods"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/request"
+)
+
+// Cluster is what leads into the pod of a site.
+type Cluster interface {
+	Group(ctx context.Context, namespace, name string) (*v1alpha1.MysqlFailoverGroup, error)
+	// Exec runs a command in a container.
+	Exec(ctx context.Context, e pods.Execution) error
+	Kube() kubernetes.Interface
+}
+
+// Op is `kubectl mfg mysql`.
+type Op struct {
+	Namespace string
+	Group     string
+	Site      string
+	User      string
+	Execute   string
+	Args      []string
+}
+
+// Validate looks at the command line alone.
+func (op *Op) Validate() error {
+	if op.User == "" {
+		return errors.New("--user is empty")
+	}
+	return nil
+}
+
+// Run runs the client, on the terminal or with what stdin holds.
+func (op *Op) Run(ctx context.Context, env cli.Environment, c Cluster) (int, error) {
+	pod, err := op.Pod(ctx, c)
+	if err != nil {
+		return cli.ExitError, err
+	}
+	e := pods.Execution{Namespace: op.Namespace, Pod: pod, Container: pods.ContainerMySQL, In: env.In, Out: env.Out, ErrOut: env.ErrOut}
+	client := append([]string{"mysql", "--no-defaults", "--user=" + op.User, "--socket=" + pods.MysqlSocket}, op.Args...)
+	if op.Execute == "" && env.Interactive() {
+		client = append(client, "--password")
+		e.Command, e.TTY = client, true
+		return op.interactive(ctx, env, c, e)
+	}
+	if op.Execute != "" {
+		client, e.In = append(client, "--execute="+op.Execute), strings.NewReader("")
+	}
+	password, err := op.Password(ctx, c)
+	if err != nil {
+		return cli.ExitError, err
+	}
+	// The command line of an exec is in the audit log of the API server, so the password goes through stdin.
+	e.Command = append([]string{"sh", "-c", `IFS= read -r MYSQL_PWD && export MYSQL_PWD && exec "$@"`, "sh"}, client...)
+	e.In = io.MultiReader(strings.NewReader(password+"\n"), e.In)
+	return op.Outcome(c.Exec(ctx, e))
+}
+
+// Pod finds the pod of the site.
+func (op *Op) Pod(ctx context.Context, c Cluster) (string, error) {
+	g, err := c.Group(ctx, op.Namespace, op.Group)
+	if err != nil {
+		return "", err
+	}
+	if _, known := request.RoleOf(g, op.Site); !known {
+		return "", fmt.Errorf("%s has no site %q; its sites are %s", op.Group, op.Site, request.SiteNames(g))
+	}
+	all, err := c.Kube().CoreV1().Pods(op.Namespace).List(ctx, metav1.ListOptions{LabelSelector: pods.Selector(op.Group, op.Site)})
+	if err != nil {
+		return "", cli.RightsHint(err, "list", "pods", op.Namespace)
+	}
+	for _, p := range all.Items {
+		if p.DeletionTimestamp == nil && p.Status.Phase == corev1.PodRunning {
+			return p.Name, nil
+		}
+	}
+	return "", fmt.Errorf("site %s has no pod that runs\n  see why: kubectl describe pods -n %s -l %s", op.Site, op.Namespace, pods.Selector(op.Group, op.Site))
+}
+
+// Password is root's. Of another user the plugin knows none.
+func (op *Op) Password(ctx context.Context, c Cluster) (string, error) {
+	if op.User != "root" {
+		return "", cli.Usage("without a terminal only --user root is possible: the password of %s is not known", op.User)
+	}
+	name := v1alpha1.RootSecret(op.Group)
+	secret, err := c.Kube().CoreV1().Secrets(op.Namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return "", cli.RightsHint(err, "get", "secrets/"+name, op.Namespace)
+	}
+	return string(secret.Data["password"]), nil
+}
+
+// interactive hands the terminal over.
+func (op *Op) interactive(ctx context.Context, env cli.Environment, c Cluster, e pods.Execution) (int, error) {
+	file, is := env.In.(*os.File)
+	if !is {
+		return op.Outcome(c.Exec(ctx, e))
+	}
+	fd := int(file.Fd())
+	before, err := term.MakeRaw(fd)
+	if err != nil {
+		return cli.ExitError, fmt.Errorf("prepare the terminal: %w", err)
+	}
+	defer func() { _ = term.Restore(fd, before) }()
+	e.Resize = &terminalSize{fd: fd}
+	return op.Outcome(c.Exec(ctx, e))
+}
+
+// terminalSize tells the size once: a client of SQL needs no more.
+type terminalSize struct {
+	fd   int
+	told bool
+}
+
+// Next is the size, then nothing.
+func (t *terminalSize) Next() *remotecommand.TerminalSize {
+	width, height, err := term.GetSize(t.fd)
+	if t.told || err != nil {
+		return nil
+	}
+	t.told = true
+	return &remotecommand.TerminalSize{Width: uint16(width), Height: uint16(height)}
+}
+
+// Outcome says in plain words what went wrong. The client's own exit code is an error; it has said why.
+func (op *Op) Outcome(err error) (int, error) {
+	var exit utilexec.CodeExitError
+	switch {
+	case err == nil:
+		return cli.ExitHealthy, nil
+	case errors.As(err, &exit) && (exit.Code == 126 || exit.Code == 127), err != nil && strings.Contains(err.Error(), "executable file not found"):
+		return cli.ExitError, fmt.Errorf("the image of MySQL has no mysql client (or no sh)\n  forward a port instead: kubectl port-forward -n %s service/%s 3306", op.Namespace, v1alpha1.SiteName(op.Group, op.Site))
+	case errors.As(err, &exit):
+		return cli.ExitError, fmt.Errorf("mysql ended with code %d", exit.Code)
+	case apierrors.IsForbidden(err):
+		return cli.ExitError, cli.RightsHint(err, "create", "pods/exec", op.Namespace)
+	}
+	return cli.ExitError, fmt.Errorf("exec into the pod: %w", err)
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package pods finds the pods of a group, and says what runs in them.
+package pods
+
+import (
+	"io"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/tools/remotecommand"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+)
+
+// Selector finds the pods of a group, or of one site.
+func Selector(group, site string) string {
+	set := labels.Set{v1alpha1.LabelGroup: group, v1alpha1.LabelName: v1alpha1.NameMySQL}
+	if site != "" {
+		set[v1alpha1.LabelSite] = site
+	}
+	return set.String()
+}
+
+const (
+	ContainerMySQL = "mysql"
+	MysqlSocket    = "/run/mfg/mysqld.sock"
+)
+
+// Execution is a command in a container.
+type Execution struct {
+	Namespace, Pod, Container string
+	Command                   []string
+	In                        io.Reader
+	Out, ErrOut               io.Writer
+	TTY                       bool
+	Resize                    remotecommand.TerminalSizeQueue
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"fmt"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
+)
+
+// ExplainedKind is the kind of Explained.
+const ExplainedKind = "MysqlFailoverExplanation"
+
+// Explained is why a group does, or does not, fail over.
+type Explained struct {
+	APIVersion string   `json:"apiVersion"`
+	Kind       string   `json:"kind"`
+	Metadata   Metadata `json:"metadata"`
+	Facts      Facts    `json:"facts"`
+	Phase      string   `json:"phase,omitempty"`
+	ActiveSite string   `json:"activeSite,omitempty"`
+	Epoch      int64    `json:"epoch"`
+	// OperatorDown is true if it is certain that no operator leads: nothing happens by itself.
+	OperatorDown bool `json:"operatorDown,omitempty"`
+	// Transition is a change of the active site that is under way.
+	Transition *Transition `json:"transition,omitempty"`
+	// Explanation is the operator's own; nil where it could not be asked.
+	Explanation *wire.Explanation `json:"explanation,omitempty"`
+	// Forecast and Conditions are what the custom resource says.
+	Forecast   *Forecast   `json:"forecast,omitempty"`
+	Conditions []Condition `json:"conditions,omitempty"`
+	// Problems and Hints are those of status; only without an Explanation, which says more.
+	Problems []Problem `json:"problems,omitempty"`
+	Hints    []Hint    `json:"hints,omitempty"`
+}
+
+// Forecast is what would happen if the active site were lost now.
+type Forecast struct {
+	Site             string   `json:"site,omitempty"`
+	Rule             string   `json:"rule,omitempty"`
+	LostTransactions *int64   `json:"lostTransactions,omitempty"`
+	LostSeconds      *float64 `json:"lostSeconds,omitempty"`
+	// LostTransactionsStep and LagStep are the same from the custom resource alone, in its steps, as in <100 and <10s.
+	LostTransactionsStep string          `json:"lostTransactionsStep,omitempty"`
+	LagStep              string          `json:"lagStep,omitempty"`
+	BlockedBy            v1alpha1.Reason `json:"blockedBy,omitempty"`
+	Message              string          `json:"message,omitempty"`
+}
+
+// Words say who would take over, or what keeps the site from it. The operator's own words name the site where nothing does, and where
+// only time proves nothing.
+func (f Forecast) Words() string {
+	switch {
+	case f.Site == "" && f.Message != "":
+		return "nobody would take over: " + f.Message
+	case f.Site == "" || f.Message != "" && (f.BlockedBy == "" || f.BlockedBy == v1alpha1.ReasonSiteMayStillVouch):
+		return f.Message
+	case f.Message == "":
+		return f.Site + " would take over"
+	}
+	return f.Site + " would take over, but: " + f.Message
+}
+
+// Loss says in words what would be lost at least, or nothing where that is not known.
+func (f Forecast) Loss() string {
+	if f.LostTransactions != nil {
+		return "at least " + Transactions(*f.LostTransactions) + " lost"
+	}
+	if f.LostTransactionsStep == "" {
+		return ""
+	}
+	words := fmt.Sprintf("last known: %s transactions would be lost", f.LostTransactionsStep)
+	if f.LagStep != "" {
+		words += ", lag " + f.LagStep
+	}
+	return words
+}
+
+// Transactions counts them in words.
+func Transactions(n int64) string {
+	if n == 1 {
+		return "1 transaction"
+	}
+	return fmt.Sprintf("%d transactions", n)
+}
+
+// Blocked is true if a failover is due and cannot go on, or would not happen by itself. Only the operator can say that it
+// would: whatever the custom resource remembers, without its answer nobody knows.
+func (e Explained) Blocked() bool {
+	x := e.Explanation
+	return x == nil || len(x.Blockers) > 0 || x.Verdict == wire.VerdictBlocked || x.Verdict == wire.VerdictAlert
+}
+
+// BuildExplained makes the report.
+func BuildExplained(cr *v1alpha1.MysqlFailoverGroup, view LiveView, e *wire.Explanation) Explained {
+	live := view.group(cr.Namespace, cr.Name)
+	out := Explained{
+		APIVersion: APIVersion, Kind: ExplainedKind, Metadata: Metadata{Name: cr.Name, Namespace: cr.Namespace},
+		Facts: factsOf(cr, view, live), Phase: string(cr.Status.Phase), ActiveSite: cr.Status.ActiveSite, Epoch: cr.Status.Epoch,
+		OperatorDown: view.Down, Transition: transitionOf(cr.Status.Transition),
+		Forecast: forecastOf(cr, view, live), Explanation: e,
+	}
+	if live != nil && live.Epoch > out.Epoch {
+		out.Epoch, out.ActiveSite = live.Epoch, live.ActiveSite
+	}
+	if e == nil {
+		out.Conditions = conditionsOf(cr.Status.Conditions)
+		r := Build(cr, view)
+		out.Problems, out.Hints = r.Problems, r.Hints
+		if live != nil {
+			out.Facts.Message = "this operator cannot explain its decisions: it is older than this plugin, or has not decided yet"
+		}
+		return out
+	}
+	return out
+}
+
+// forecastOf prefers the live one, which also knows what would be lost. There is none where nothing would happen by itself,
+// nor while the role moves: what is left in the status then is about the site that lost it.
+func forecastOf(cr *v1alpha1.MysqlFailoverGroup, view LiveView, live *wire.GroupStatus) *Forecast {
+	if view.Down || cr.Status.Transition != nil || live != nil && live.Epoch < cr.Status.Epoch {
+		return nil
+	}
+	if live != nil {
+		if f := live.Forecast; f != nil {
+			return &Forecast{Site: f.Site, Rule: f.Rule, LostTransactions: f.LostTransactions, LostSeconds: f.LostSeconds, BlockedBy: v1alpha1.Reason(f.BlockedBy), Message: f.Message}
+		}
+		return nil
+	}
+	if f := cr.Status.Forecast; f != nil {
+		return &Forecast{Site: f.Site, Rule: f.Rule, LostTransactionsStep: f.LostTransactions, LagStep: f.Lag, BlockedBy: f.BlockedBy, Message: f.Message}
+	}
+	return nil
+}

@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
+)
+
+// How old what the operator saw may be.
+const (
+	defaultPollInterval = 2 * time.Second
+	staleAfterPolls     = 5
+	staleAtLeast        = 10 * time.Second
+)
+
+// Fit is true if nothing speaks against the site.
+func (s Site) Fit() bool {
+	if s.Reachable != nil && !*s.Reachable {
+		return false
+	}
+	return s.State == string(v1alpha1.SitePrimary) || s.State == string(v1alpha1.SiteReplica)
+}
+
+// problemsOf collects every reason against Healthy, the gravest first. Each check stands alone.
+func problemsOf(cr *v1alpha1.MysqlFailoverGroup, view LiveView, live *wire.GroupStatus, r MysqlFailoverGroupReport) []Problem {
+	var found []Problem
+	found = append(found, writers(r)...)
+	found = append(found, operatorProblems(cr, view, live)...)
+	if r.ActiveSite == "" && len(r.Conditions) > 0 {
+		found = append(found, Problem{Reason: v1alpha1.ReasonNoActiveSite, Message: "no site may accept writes yet"})
+	}
+	if t := r.Transition; t != nil {
+		found = append(found, Problem{
+			Reason:  v1alpha1.ReasonFailingOver,
+			Message: fmt.Sprintf("%s change of the active site to %s is under way (%s): %s", strings.ToLower(t.Kind), t.To, t.Step, t.Reason),
+		})
+	}
+	found = append(found, conditionProblems(r)...)
+	for _, s := range r.Sites {
+		if s.Active && r.Transition != nil {
+			continue // it is the target, and not open yet
+		}
+		if p, bad := s.problem(); bad {
+			found = append(found, p)
+		}
+	}
+	if len(found) == 0 {
+		found = summingUp(r.Conditions)
+	}
+	return distinct(found)
+}
+
+// writers checks what matters most: exactly the active site accepts writes.
+func writers(r MysqlFailoverGroupReport) []Problem {
+	var found []Problem
+	for _, s := range r.Sites {
+		// While the active site changes, its target is not open yet; where no MySQL answers, that is the problem.
+		closed := s.Writable != nil && !*s.Writable && s.State != string(v1alpha1.SiteUnreachable)
+		if s.Active && closed && r.Transition == nil {
+			found = append(found, Problem{
+				Reason: v1alpha1.ReasonActiveSiteReadOnly, Site: s.Name, Message: "is the active site but does not accept writes",
+			})
+		}
+	}
+	if writable := r.writable(); len(writable) > 1 {
+		found = append([]Problem{{Reason: v1alpha1.ReasonSeveralWritableSites, Message: severalWritable(r, writable)}}, found...)
+	}
+	return found
+}
+
+func severalWritable(r MysqlFailoverGroupReport, writable []string) string {
+	words := "more than one site accepts writes: " + strings.Join(writable, ", ")
+	if r.Facts.Source == LastKnown {
+		words = "more than one site accepted writes when the status was written last: " + strings.Join(writable, ", ")
+	}
+	if r.ActiveSite == "" {
+		return words + "; none of them is the active site"
+	}
+	return words + "; only " + r.ActiveSite + " may"
+}
+
+// writable are the sites that accept writes in front of clients. The status alone says it of the active site by its state.
+func (r MysqlFailoverGroupReport) writable() []string {
+	var writable []string
+	for _, s := range r.Sites {
+		open := s.State == string(v1alpha1.SitePrimary)
+		if s.Writable != nil {
+			open = *s.Writable
+		}
+		if s.Foreign || s.Active && open {
+			writable = append(writable, s.Name)
+		}
+	}
+	return writable
+}
+
+// foreign are the sites that accept writes and must not.
+func (r MysqlFailoverGroupReport) foreign() []string {
+	var foreign []string
+	for _, s := range r.Sites {
+		if s.Foreign {
+			foreign = append(foreign, s.Name)
+		}
+	}
+	return foreign
+}
+
+func operatorProblems(cr *v1alpha1.MysqlFailoverGroup, view LiveView, live *wire.GroupStatus) []Problem {
+	var found []Problem
+	switch {
+	case view.Down && cr.Status.Transition != nil:
+		found = append(found, Problem{
+			Reason: v1alpha1.ReasonOperatorDown, Message: "no operator leads: the change of the active site that is under way stands still",
+		})
+	case view.Down:
+		found = append(found, Problem{Reason: v1alpha1.ReasonOperatorDown, Message: "no operator leads: nothing would fail over"})
+	case live == nil && !view.Denied && len(cr.Status.Conditions) > 0:
+		found = append(found, Problem{
+			Reason: v1alpha1.ReasonOperatorSilent, Message: "the operator says nothing of this group: how it is now is not known, nor whether it would fail over",
+		})
+	}
+	if len(cr.Status.Conditions) == 0 {
+		found = append(found, Problem{Reason: v1alpha1.ReasonNotObserved, Message: "the operator has not looked at this group yet"})
+	}
+	if live == nil {
+		return found
+	}
+	// Both times are of the operator's clock, so the clock of this machine does not matter.
+	if age := view.Status.IssuedAt.Sub(live.ObservedAt); age > staleAfter(cr) {
+		found = append(found, Problem{
+			Reason: v1alpha1.ReasonStale, Message: fmt.Sprintf("the operator last looked at this group %s ago", age.Round(time.Second)),
+		})
+	}
+	return found
+}
+
+func staleAfter(cr *v1alpha1.MysqlFailoverGroup) time.Duration {
+	poll := cr.Spec.Failover.PollInterval.Duration
+	if poll <= 0 {
+		poll = defaultPollInterval
+	}
+	return max(staleAtLeast, staleAfterPolls*poll)
+}
+
+// badCondition is a condition and the status in which it speaks against health.
+type badCondition struct {
+	kind   string
+	status metav1.ConditionStatus
+}
+
+func conditionProblems(r MysqlFailoverGroupReport) []Problem {
+	bad := []badCondition{
+		{v1alpha1.ConditionFailoverBlocked, metav1.ConditionTrue},
+		{v1alpha1.ConditionTLSReady, metav1.ConditionFalse},
+		{v1alpha1.ConditionEncryptionReady, metav1.ConditionFalse},
+		{v1alpha1.ConditionBackupReady, metav1.ConditionFalse},
+		{v1alpha1.ConditionCacheReady, metav1.ConditionFalse},
+	}
+	if r.Transition == nil {
+		bad = append(bad, badCondition{v1alpha1.ConditionAvailable, metav1.ConditionFalse})
+	}
+	return matching(r.Conditions, bad)
+}
+
+// summingUp are the conditions that say once more what a special one or a site says; they matter where none does.
+func summingUp(conditions []Condition) []Problem {
+	return matching(conditions, []badCondition{
+		{v1alpha1.ConditionReplicationHealthy, metav1.ConditionFalse},
+		{v1alpha1.ConditionDegraded, metav1.ConditionTrue},
+		{v1alpha1.ConditionReady, metav1.ConditionFalse},
+		{v1alpha1.ConditionReady, metav1.ConditionUnknown},
+	})
+}
+
+func matching(conditions []Condition, bad []badCondition) []Problem {
+	var found []Problem
+	for _, b := range bad {
+		for _, c := range conditions {
+			if c.Type == b.kind && c.Status == string(b.status) {
+				found = append(found, Problem{Reason: c.Reason, Message: messageOf(c)})
+			}
+		}
+	}
+	return found
+}
+
+func messageOf(c Condition) string {
+	if c.Message == "" {
+		return fmt.Sprintf("condition %s is %s", c.Type, c.Status)
+	}
+	return c.Message
+}
+
+// stateProblems say what a state means, for sites of which the operator says no more.
+var stateProblems = map[v1alpha1.SiteState]Problem{
+	v1alpha1.SitePending:     {Reason: v1alpha1.ReasonSitePending, Message: "has no data yet"},
+	v1alpha1.SiteFenced:      {Reason: v1alpha1.ReasonSiteFenced, Message: "is fenced: it accepts no writes and does not replicate"},
+	v1alpha1.SiteCloning:     {Reason: v1alpha1.ReasonSiteCloning, Message: "is being cloned"},
+	v1alpha1.SiteDiverged:    {Reason: v1alpha1.ReasonSiteDiverged, Message: "has transactions that the active site lacks; it is fenced and held"},
+	v1alpha1.SiteUnreachable: {Reason: v1alpha1.ReasonSiteUnreachable, Message: "does not answer"},
+	v1alpha1.SiteDetached:    {Reason: v1alpha1.ReasonSiteDetached, Message: "does not replicate"},
+}
+
+func (s Site) problem() (Problem, bool) {
+	if s.Foreign {
+		return s.foreignProblem(), true
+	}
+	if s.Fit() {
+		return s.sidecarProblem()
+	}
+	if s.State == "" && s.Reachable == nil {
+		return Problem{}, false
+	}
+	state := v1alpha1.SiteState(s.State)
+	if s.Reachable != nil && !*s.Reachable {
+		switch state {
+		case v1alpha1.SitePending, v1alpha1.SiteCloning, v1alpha1.SiteDiverged: // says more, and its MySQL may well be away
+		default:
+			state = v1alpha1.SiteUnreachable
+		}
+	}
+	p, known := stateProblems[state]
+	if !known {
+		p.Reason = v1alpha1.ReasonSiteUnfit
+	}
+	if s.Message != "" || !known {
+		p.Message = "is " + strings.ToLower(string(state))
+	}
+	if s.Message != "" {
+		p.Message += ": " + s.Message
+		p.OfSite = true
+	}
+	p.Site = s.Name
+	return p, true
+}
+
+// foreignProblem is that of a site which the operator calls Fenced because it is to be: it is open, so that word is left out.
+func (s Site) foreignProblem() Problem {
+	p := Problem{Reason: v1alpha1.ReasonForeignWriter, Site: s.Name, Message: s.Message, OfSite: true}
+	if s.Message == "" {
+		p.Message, p.OfSite = "is writable although it is not active", false
+	}
+	return p
+}
+
+// sidecarProblem is that of a site which serves and could not be fenced.
+func (s Site) sidecarProblem() (Problem, bool) {
+	if s.SidecarReachable == nil || *s.SidecarReachable {
+		return Problem{}, false
+	}
+	message := "has a sidecar that does not answer: the site could not take over"
+	if s.Active {
+		message = "has a sidecar that does not answer: the site cannot be fenced or moved in time"
+	}
+	return Problem{Reason: v1alpha1.ReasonSidecarSilent, Site: s.Name, Message: message}, true
+}
+
+// distinct drops problems that say what an earlier one said.
+func distinct(problems []Problem) []Problem {
+	var out []Problem
+	for _, p := range problems {
+		said := slices.ContainsFunc(out, func(q Problem) bool { return q.Message == p.Message && q.Site == p.Site })
+		if !said {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// judge sums up. Two writers are graver than an outage: what they acknowledge meanwhile can never be merged.
+func judge(r MysqlFailoverGroupReport) (Health, Summary) {
+	unavailable := slices.ContainsFunc(r.Conditions, func(c Condition) bool {
+		return c.Type == v1alpha1.ConditionAvailable && c.Status == string(metav1.ConditionFalse)
+	})
+	activeBad := slices.ContainsFunc(r.Problems, func(p Problem) bool {
+		return p.Site != "" && p.Site == r.ActiveSite && p.Reason != v1alpha1.ReasonSidecarSilent
+	})
+	switch {
+	case len(r.Problems) == 0:
+		return Healthy, SummaryReady
+	case slices.ContainsFunc(r.Problems, func(p Problem) bool { return p.Reason == v1alpha1.ReasonSeveralWritableSites }):
+		return SplitBrain, SummarySplitBrain
+	case r.Transition != nil && r.Transition.Kind != string(v1alpha1.FailoverBootstrap):
+		return Degraded, SummaryFailingOver
+	case r.ActiveSite == "", r.Phase == string(v1alpha1.GroupBootstrapping):
+		return Degraded, SummaryBootstrapping
+	case unavailable, activeBad:
+		return Degraded, SummaryUnavailable
+	case len(r.Problems) == 1 && r.Problems[0].Reason == v1alpha1.ReasonOperatorSilent:
+		return Unknown, SummaryUnknown
+	default:
+		return Degraded, SummaryDegraded
+	}
+}
+
+// notesOf is worth knowing and no reason against health.
+func notesOf(cr *v1alpha1.MysqlFailoverGroup, r MysqlFailoverGroupReport) []Note {
+	var notes []Note
+	note := func(format string, args ...any) { notes = append(notes, Note{Text: fmt.Sprintf(format, args...)}) }
+	if cr.DeletionTimestamp != nil {
+		note("the group is being deleted")
+	}
+	if seen := cr.Status.ObservedGeneration; seen > 0 && seen < cr.Generation {
+		note("the newest change of the spec was not taken up yet")
+	}
+	if mode := cr.Spec.Failover.Mode; mode != "" && mode != v1alpha1.FailoverAuto {
+		note("failover mode is %s: no emergency failover happens by itself", mode)
+	}
+	if r.PausedUntil != nil {
+		notes = append(notes, Note{Kind: NotePause, Text: r.pauseNote()})
+	}
+	if to := cr.Annotations[v1alpha1.AnnotationForceFailover]; to != "" {
+		note("%s is ordered to take over, whatever is lost, and the order is pending; to withdraw it: kubectl mfg failover %s -n %s --abort",
+			to, cr.Name, cr.Namespace)
+	}
+	for _, c := range cr.Status.Conditions {
+		if (c.Type == v1alpha1.ConditionUnbuiltFeatures || c.Type == v1alpha1.ConditionSpecRefused) && c.Status == metav1.ConditionTrue {
+			note("%s", c.Message)
+		}
+	}
+	return notes
+}
+
+// pauseNote is the note of a group that is paused.
+func (r MysqlFailoverGroupReport) pauseNote() string {
+	return fmt.Sprintf("paused until %s: a lost active site is not replaced; to end it: kubectl mfg resume %s -n %s",
+		r.PausedUntil.Format(time.RFC3339), r.Metadata.Name, r.Metadata.Namespace)
+}
+
+// Fingerprint is the report without the times that change by themselves: equal ones look the same to a person.
+func (r MysqlFailoverGroupReport) Fingerprint() MysqlFailoverGroupReport {
+	r.Facts.ObservedAt = nil
+	r.Sites = slices.Clone(r.Sites)
+	for i := range r.Sites {
+		r.Sites[i].LastSeen = nil
+	}
+	return r
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rotate
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/request"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/screen"
+)
+
+// Failed is the report of a run that failed.
+func (op *Op) Failed(f cli.Failure) (any, cli.Output) {
+	rep := &Report{Report: *op.FailedReport(f), Steps: []rotationStep{}, Left: op.wanted}
+	rep.Kind, rep.Site = RotationKind, op.Site
+	return rep, op.Output
+}
+
+// OutcomeUnfinished is that of a run of which sites are left.
+const OutcomeUnfinished = "Unfinished"
+
+// RotationKind is the kind of rotationReport.
+const RotationKind = "MfgRotationReport"
+
+// Report is the answer of rotate in machine form.
+type Report struct {
+	request.Report `json:",inline"`
+	// BeganAt is when the first of the runs began; empty for a single site.
+	BeganAt string `json:"beganAt,omitempty"`
+	// Before are sites that an earlier run has rotated.
+	Before []string       `json:"before,omitempty"`
+	Steps  []rotationStep `json:"steps"`
+	// Left are the sites that are still to be rotated; null if the group could not be read.
+	Left []string `json:"left"`
+}
+
+// rotationStep is one thing that was done, or that was tried.
+type rotationStep struct {
+	Action           string `json:"action"`
+	Site             string `json:"site"`
+	From             string `json:"from,omitempty"`
+	Outcome          string `json:"outcome"`
+	Message          string `json:"message,omitempty"`
+	FromVersion      int64  `json:"fromVersion,omitempty"`
+	ToVersion        int64  `json:"toVersion,omitempty"`
+	TookMillis       int64  `json:"tookMillis"`
+	WritePauseMillis *int64 `json:"writePauseMillis,omitempty"`
+	LostTransactions *int64 `json:"lostTransactions,omitempty"`
+}
+
+func (op *Op) rotationReport(plan []screen.Line, r *rotation) *Report {
+	rep := &Report{Report: *op.Report("rotate", plan, r.change()), Steps: []rotationStep{}, Left: []string{}}
+	rep.Kind, rep.Site = RotationKind, op.Site
+	if op.Site == "" {
+		rep.BeganAt, rep.Before = r.campaign.Began.Format(time.RFC3339), r.before
+	}
+	return rep
+}
+
+// dryRun finishes a dry run.
+func (op *Op) dryRun(env cli.Environment, rep *Report) error {
+	if op.Output.Printer == nil {
+		return op.DryRunDone(env, &rep.Report)
+	}
+	rep.DryRun, rep.Outcome, rep.Message = op.DryRun, cli.OutcomePlanned, "nothing was sent"
+	if op.DryRun == request.DryRunServer {
+		rep.Message = "the API server would take the first step; nothing was changed"
+	}
+	return op.Output.Print(env.Out, rep)
+}
+
+func (op *Op) finishRotation(env cli.Environment, rep *Report) (int, error) {
+	if op.Output.Printer != nil {
+		return cli.ExitHealthy, op.Output.Print(env.Out, rep)
+	}
+	fmt.Fprintln(env.Out, rep.Message)
+	return cli.ExitHealthy, nil
+}

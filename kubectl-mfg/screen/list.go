@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package screen
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
+)
+
+// List draws several groups, one line each. Those with two writers come first, wherever their name would put them.
+func List(reports []report.MysqlFailoverGroupReport, o Options) string {
+	namespace := column{title: "NAMESPACE"}
+	name := column{title: "NAME"}
+	status := column{title: "STATUS"}
+	active := column{title: "ACTIVE"}
+	sites := column{title: "SITES"}
+	lag := column{title: "LAG"}
+	epoch := column{title: "EPOCH", drop: 4}
+	failover := column{title: "FAILOVER", drop: 3}
+	age := column{title: "AGE", drop: 2}
+	version := column{title: "MYSQL", drop: 6}
+	facts := column{title: "FACTS", drop: 7}
+	remembered := false
+	problem := column{title: "PROBLEM", drop: 8}
+	for _, r := range splitBrainFirst(reports) {
+		namespace.cells = append(namespace.cells, text{s: r.Metadata.Namespace})
+		name.cells = append(name.cells, text{s: r.Metadata.Name})
+		status.cells = append(status.cells, text{string(r.Summary), summaryColour(r.Summary)})
+		active.cells = append(active.cells, text{s: orNone(r.ActiveSite)})
+		sites.cells = append(sites.cells, sitesCell(r))
+		lag.cells = append(lag.cells, text{s: seconds(greatestLag(r.Sites))})
+		epoch.cells = append(epoch.cells, text{s: fmt.Sprint(r.Epoch)})
+		failover.cells = append(failover.cells, o.failoverCell(r.LastFailover))
+		age.cells = append(age.cells, o.ageCell(r.Metadata))
+		version.cells = append(version.cells, text{s: orNone(r.MySQL)})
+		facts.cells = append(facts.cells, text{s: string(r.Facts.Source)})
+		remembered = remembered || r.Facts.Source == report.LastKnown
+		problem.cells = append(problem.cells, problemCell(r.Problems))
+	}
+	columns := []column{name, status, active, sites, lag, epoch, failover, age}
+	if o.Namespace {
+		columns = append([]column{namespace}, columns...)
+	}
+	if o.Wide {
+		columns = append(columns, version)
+	}
+	if remembered { // what is merely remembered is never shown without being marked so
+		facts.drop = 0
+	}
+	if o.Wide || remembered {
+		columns = append(columns, facts)
+	}
+	if o.Wide {
+		columns = append(columns, problem)
+	}
+	return o.table(columns)
+}
+
+func splitBrainFirst(reports []report.MysqlFailoverGroupReport) []report.MysqlFailoverGroupReport {
+	order := func(r report.MysqlFailoverGroupReport) int {
+		if r.Health == report.SplitBrain {
+			return 0
+		}
+		return 1
+	}
+	sorted := slices.Clone(reports)
+	slices.SortStableFunc(sorted, func(a, b report.MysqlFailoverGroupReport) int { return cmp.Compare(order(a), order(b)) })
+	return sorted
+}
+
+// sitesCell is how many sites do what they are for.
+func sitesCell(r report.MysqlFailoverGroupReport) text {
+	fit := 0
+	for _, s := range r.Sites {
+		if s.Fit() {
+			fit++
+		}
+	}
+	cell := text{s: fmt.Sprintf("%d/%d", fit, len(r.Sites))}
+	if fit < len(r.Sites) {
+		cell.colour = warn
+	}
+	return cell
+}
+
+// greatestLag is nil where no replica's lag is known.
+func greatestLag(sites []report.Site) *float64 {
+	var greatest *float64
+	for _, s := range sites {
+		if s.Active || s.LagSeconds == nil {
+			continue
+		}
+		if greatest == nil || *s.LagSeconds > *greatest {
+			greatest = s.LagSeconds
+		}
+	}
+	return greatest
+}
+
+func (o Options) failoverCell(f *report.Failover) text {
+	if f == nil {
+		return text{s: none}
+	}
+	kind := lower(f.Kind)
+	if f.Reverted {
+		kind = "reverted"
+	}
+	return text{s: fmt.Sprintf("%s %s ago", kind, o.ago(f.OpenedAt))}
+}
+
+func (o Options) ageCell(m report.Metadata) text {
+	if m.CreationTimestamp == nil {
+		return text{s: none}
+	}
+	return text{s: o.ago(*m.CreationTimestamp)}
+}
+
+func problemCell(problems []report.Problem) text {
+	if len(problems) == 0 {
+		return text{s: none}
+	}
+	return text{s: string(problems[0].Reason)}
+}

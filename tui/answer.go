@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tui
+
+import (
+	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
+	"github.com/mysql-mfg/mfg/tui/feed"
+)
+
+// Answer is what was asked for about one group.
+type Answer struct {
+	Namespace, Group string
+	Events           []report.Event
+	// Why is what the operator says of its decision, as a page; Deciding is the rule that decides.
+	Why      string
+	Deciding *wire.ExplainedRule
+	Error    string
+}
+
+// Named is an answer about a group that says nothing yet.
+func Named(namespace, group string) Answer { return Answer{Namespace: namespace, Group: group} }
+
+func (h Answer) name() string { return feed.NameOf(h.Namespace, h.Group) }

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package canvas makes text for a terminal: styled spans in lines and blocks, tables, and plots of what was measured. It is pure.
+package canvas
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"charm.land/lipgloss/v2"
+)
+
+// Style is a part of a terminal's own palette, so that it follows a light or dark theme. What a style says is always said
+// in words or signs too.
+type Style string
+
+// The styles, by meaning.
+const (
+	Plain  Style = ""
+	Strong Style = "1"
+	Faint  Style = "2"
+	Good   Style = "32"
+	Warn   Style = "33"
+	Bad    Style = "31"
+	Chosen Style = "7"
+)
+
+// Span is a piece of a line.
+type Span struct {
+	Text  string
+	Style Style
+}
+
+// Line is what stands in one row.
+type Line []Span
+
+// Block is several lines, one under the other.
+type Block []Line
+
+// Glyphs are the signs that a terminal can draw.
+type Glyphs struct {
+	IsASCII                                          bool
+	full, empty, Ellipsis, Arrow, Back               string
+	Flat, Side, TopLeft, TopRight, LowLeft, LowRight string
+}
+
+// Unicode are the signs for a terminal that draws all of them.
+var Unicode = Glyphs{
+	full: "█", empty: "░", Ellipsis: "…", Arrow: "→", Back: "←",
+	Flat: "─", Side: "│", TopLeft: "┌", TopRight: "┐", LowLeft: "└", LowRight: "┘",
+}
+
+// ASCII are the signs for one that does not.
+var ASCII = Glyphs{
+	IsASCII: true, full: "#", empty: ".", Ellipsis: "~", Arrow: "->", Back: "<-",
+	Flat: "-", Side: "|", TopLeft: "+", TopRight: "+", LowLeft: "+", LowRight: "+",
+}
+
+func plainASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] < 0x20 || s[i] > 0x7e {
+			return false
+		}
+	}
+	return true
+}
+
+// Clean takes out what could steer a terminal: messages come from servers, events from anybody in the cluster.
+func Clean(s string) string {
+	if plainASCII(s) {
+		return s
+	}
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r < 0x20, r >= 0x7f && r < 0xa0, r == utf8.RuneError:
+			return ' '
+		case r >= 0x200b && r <= 0x200f, r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069, r == 0xfeff:
+			return -1 // invisible, or turns the direction of writing
+		}
+		return r
+	}, s)
+}
+
+// Cells is how many columns a text takes.
+func Cells(s string) int {
+	n := 0
+	for _, r := range s {
+		if !single(r) {
+			return lipgloss.Width(Clean(s))
+		}
+		n++
+	}
+	return n
+}
+
+// single is true for the signs that are drawn most, each of which takes one column: ASCII, arrows, lines and blocks.
+func single(r rune) bool {
+	return r >= 0x20 && r < 0x7f || r == '…' || r >= '←' && r <= '↓' || r >= 0x2500 && r <= 0x25a0
+}
+
+// Clip cuts a text to at most so many columns, and shows that it did.
+func (g Glyphs) Clip(s string, width int) string {
+	s = Clean(s)
+	if Cells(s) <= width {
+		return s
+	}
+	if width <= 0 {
+		return ""
+	}
+	used := 0
+	for i, r := range s {
+		n := Cells(string(r))
+		if used+n > width-1 {
+			return s[:i] + g.Ellipsis
+		}
+		used += n
+	}
+	return s
+}
+
+// Width is how many columns a line takes.
+func (l Line) Width() int {
+	n := 0
+	for _, p := range l {
+		n += Cells(p.Text)
+	}
+	return n
+}
+
+// Fit clips a line, and fills it up to the width.
+func (g Glyphs) Fit(l Line, width int) Line {
+	out, used := make(Line, 0, len(l)+1), 0
+	for _, p := range l {
+		n := Cells(p.Text)
+		if used+n > width {
+			p.Text = g.Clip(p.Text, width-used)
+			n = Cells(p.Text)
+		}
+		out, used = append(out, p), used+n
+		if used >= width {
+			return out
+		}
+	}
+	return append(out, Span{Text: strings.Repeat(" ", width-used)})
+}
+
+// Pad is a text in a column of a table.
+func (g Glyphs) Pad(s string, width int) string {
+	s = g.Clip(s, width)
+	return s + strings.Repeat(" ", width-Cells(s))
+}
+
+// Beside puts blocks next to each other, each as wide as is said.
+func (g Glyphs) Beside(widths []int, blocks ...Block) Block {
+	height := 0
+	for _, b := range blocks {
+		height = max(height, len(b))
+	}
+	out := make(Block, height)
+	for i, b := range blocks {
+		for row := range height {
+			var l Line
+			if row < len(b) {
+				l = b[row]
+			}
+			if i > 0 {
+				out[row] = append(out[row], Span{Text: "  "})
+			}
+			out[row] = append(out[row], g.Fit(l, widths[i])...)
+		}
+	}
+	return out
+}
+
+// Wrap breaks words into lines behind a label; lines after the first are indented as far as the words.
+func (g Glyphs) Wrap(label Span, indent int, words string, width int) Block {
+	var out Block
+	row := Line{label, {Text: strings.Repeat(" ", max(1, indent-Cells(label.Text)))}}
+	used, filled := row.Width(), false
+	for _, w := range strings.Fields(words) {
+		n := Cells(w)
+		if filled && used+1+n > width {
+			out = append(out, row)
+			row, used, filled = Line{{Text: strings.Repeat(" ", indent)}}, indent, false
+		}
+		if filled {
+			w, n = " "+w, n+1
+		}
+		row, used, filled = append(row, Span{Text: w}), used+n, true
+	}
+	return append(out, row)
+}
+
+// LabelWidth is the width of the column of labels.
+const LabelWidth = 10
+
+// Paragraph is words behind a label in the column of labels.
+func (g Glyphs) Paragraph(label Span, words string, width int) Block {
+	return g.Wrap(label, LabelWidth, words, width)
+}
+
+// Draw makes the text of a block; without colour every style but the bare text is left out.
+func (b Block) Draw(colour bool) string {
+	var out strings.Builder
+	for i, l := range b {
+		if i > 0 {
+			out.WriteByte('\n')
+		}
+		for _, p := range l {
+			s := Clean(p.Text)
+			if p.Style == Plain || s == "" || !colour && p.Style != Strong && p.Style != Chosen {
+				out.WriteString(s)
+				continue
+			}
+			out.WriteString("\x1b[" + string(p.Style) + "m" + s + "\x1b[m")
+		}
+	}
+	return out.String()
+}
+
+// Bare is the text of a block without any style, without blanks at the ends of lines.
+func (b Block) Bare() string {
+	var out strings.Builder
+	for _, l := range b {
+		var row strings.Builder
+		for _, p := range l {
+			row.WriteString(Clean(p.Text))
+		}
+		out.WriteString(strings.TrimRight(row.String(), " ") + "\n")
+	}
+	return out.String()
+}

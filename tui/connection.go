@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tui
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/mysql-mfg/mfg/tui/canvas"
+	"github.com/mysql-mfg/mfg/tui/feed"
+)
+
+// connection says when the operator and the API server were heard of last, and with that how far the screen is to be believed.
+type connection struct {
+	now       time.Time
+	link      feed.Link
+	heardAt   time.Time     // this machine's clock at the last message; zero before the first
+	skew      time.Duration // this machine's clock minus the operator's
+	fallen    bool          // back on the custom resource
+	objects   bool          // the custom resources were read
+	objectsAt time.Time     // when they were last heard of, by this machine's clock
+	objectErr string        // why they cannot be read now
+}
+
+// stale says for how long nothing was heard from the operator; false while the stream is well.
+func (c connection) stale() (time.Duration, bool) {
+	if c.heardAt.IsZero() {
+		return 0, false
+	}
+	quiet := c.now.Sub(c.heardAt)
+	return max(0, quiet), !c.link.Up || quiet > quietAfter
+}
+
+// clock is the operator's, as far as it is known: countdowns are by it.
+func (c connection) clock() time.Time { return c.now.Add(-c.skew) }
+
+func (c connection) missing() string {
+	if c.link.Error != "" {
+		return c.link.Error
+	}
+	return "not connected yet"
+}
+
+// trust is how old the screen is, in words.
+func (c connection) trust() canvas.Line {
+	quiet, stale := c.stale()
+	resource := "no custom resource"
+	if c.objects {
+		resource = "custom resource " + seconds(c.resourceAge())
+	}
+	switch {
+	case c.heardAt.IsZero() && c.link.Error != "" && c.objectErr != "":
+		return canvas.Line{{Text: "NO OPERATOR, " + resource, Style: canvas.Bad}}
+	case c.fallen && c.objectErr != "":
+		return canvas.Line{{Text: fmt.Sprintf("STALE for %s, %s", seconds(quiet), resource), Style: canvas.Bad}}
+	case c.heardAt.IsZero() && c.link.Error != "":
+		return canvas.Line{{Text: "NO OPERATOR, custom resource only", Style: canvas.Warn}}
+	case c.heardAt.IsZero():
+		return canvas.Line{{Text: "connecting", Style: canvas.Warn}}
+	case c.fallen:
+		return canvas.Line{{Text: fmt.Sprintf("STALE for %s, custom resource only", seconds(quiet)), Style: canvas.Bad}}
+	case stale:
+		return canvas.Line{{Text: fmt.Sprintf("STALE for %s", seconds(quiet)), Style: canvas.Bad}}
+	}
+	return canvas.Line{{Text: "live", Style: canvas.Good}}
+}
+
+// resourceAge is how long ago the custom resources were last heard of: without an error nothing of them has changed since.
+func (c connection) resourceAge() time.Duration { return max(0, c.now.Sub(c.objectsAt)) }
+
+// isBlind is true while neither the operator nor the API server says anything.
+func (c connection) isBlind() bool { return c.objectErr != "" && (c.fallen || c.heardAt.IsZero()) }
+
+func seconds(d time.Duration) string {
+	if d < 2*time.Minute {
+		return fmt.Sprintf("%d s", int(d.Seconds()))
+	}
+	return duration.HumanDuration(d)
+}
