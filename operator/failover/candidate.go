@@ -278,13 +278,6 @@ func leftBehind(s Snapshot, m Memory, c Site) (all gtid.Set, where []string) {
 	return all, where
 }
 
-// brokenApplier is true for a site that has something to apply and whose applier has stopped with an error. One that merely takes
-// long is not broken: it ends, and what it applies can be fetched.
-func brokenApplier(site Site) bool {
-	left := site.MySQL.Retrieved.Subtract(site.MySQL.Executed)
-	return site.MySQL.Direct && !left.IsEmpty() && !site.MySQL.SQLRunning && site.MySQL.SQLError != ""
-}
-
 // held is what a site has that counts for what a successor must have (I7).
 func held(s Snapshot, m Memory, site Site) gtid.Set {
 	_, diverged := m.Diverged[site.Name]

@@ -4,7 +4,6 @@ package failover
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 )
@@ -96,16 +95,4 @@ func lostWayOut(s Snapshot, m Memory, target Site) string {
 		return notEscrowedRemedy.String()
 	}
 	return withoutCandidate(s, m, exclude)
-}
-
-// accepted goes on with a target that a person ordered although it has lost what it had when its gate was passed: its record
-// must not claim more than it holds by now.
-func accepted(s Snapshot, d Decision, target Site) Decision {
-	t := *s.Status.Transition
-	lacks := t.ToExecuted.Subtract(target.MySQL.Executed)
-	t.Kind, t.ToExecuted = v1alpha1.FailoverForced, target.MySQL.Executed
-	d.Status.Transition = &t
-	d.Persist, d.Hold = true, true
-	return d.say(TopologyTransition, VerdictWait, v1alpha1.ReasonForced, "a person ordered %s, and accepted that it lacks %s, which it had", t.To, lacks).
-		within(time.Millisecond)
 }
