@@ -132,14 +132,14 @@ func TestWhatASuccessorHadI7(t *testing.T) {
 		return v1alpha1.FailoverRecord{From: from, ToExecuted: had}
 	}
 	s := world(Durable{Records: []v1alpha1.FailoverRecord{record("c", set("C:1").String()), record("b", set("A:1-5").String()), record("b", set("A:1-2").String())}})
-	if got := replacedBy(s, "b"); !got.Equal(set("A:1-5")) {
+	if got := successorHad(s, "b"); !got.Equal(set("A:1-5")) {
 		t.Errorf("I7: %s", got)
 	}
 	s.Status.Records[1].ToExecuted = "?"
-	if got := replacedBy(s, "b"); !got.IsEmpty() {
+	if got := successorHad(s, "b"); !got.IsEmpty() {
 		t.Errorf("I7: %s", got)
 	}
-	if got := replacedBy(s, "a"); !got.IsEmpty() {
+	if got := successorHad(s, "a"); !got.IsEmpty() {
 		t.Errorf("I7: %s was never replaced", got)
 	}
 }

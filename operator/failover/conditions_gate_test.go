@@ -35,7 +35,7 @@ func TestWhoMustBeFencedWithoutAnOldActiveSiteI1I2(t *testing.T) {
 		s := world(Durable{Epoch: 4, ActiveSite: "b", Transition: &Transition{To: "b", Kind: v1alpha1.FailoverBootstrap}}, seen("b", "A:1-9", 4), seen("c", "A:1-9", 4))
 		m := Memory{Acks: map[string]Ack{"b": {Epoch: 4, Fenced: true}}}
 		tc.change(&m, &s.Sites[0], &s.Sites[1])
-		g := everySiteFenced(s, m)
+		g := askGate(s, m)
 		if !slices.Equal(g.Blockers, tc.want) || g.Passed != (tc.want == nil) {
 			t.Errorf("I1, I2: %s: %v, passed %t", name, g.Blockers, g.Passed)
 		}

@@ -55,16 +55,16 @@ func TestHowLongATargetIsWaitedFor(t *testing.T) {
 	m := Memory{DownSince: map[string]time.Time{"b": start.Add(-3 * time.Second)}, IndirectSince: map[string]time.Time{"b": start.Add(-time.Second)}}
 	target := s.Sites[1]
 	target.MySQL.Direct = false
-	if why, patience := targetUnfit(s, m, target); why == "" || patience != 3*time.Second {
+	if why, patience := targetUnfit(s, m, target); why.By == "" || patience != 3*time.Second {
 		t.Errorf("its MySQL: %s %s", why, patience)
 	}
 	target.Sidecar.Answered = false
-	if why, patience := targetUnfit(s, m, target); why == "" || patience != time.Second {
+	if why, patience := targetUnfit(s, m, target); why.By == "" || patience != time.Second {
 		t.Errorf("its sidecar: %s %s", why, patience)
 	}
 	target = s.Sites[1]
 	target.Busy = WorkClone
-	if why, patience := targetUnfit(s, m, target); why == "" || patience != 0 {
+	if why, patience := targetUnfit(s, m, target); why.By == "" || patience != 0 {
 		t.Errorf("a clone: %s %s", why, patience)
 	}
 }

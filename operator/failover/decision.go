@@ -140,9 +140,7 @@ func (d Decision) check(s Snapshot) error {
 }
 
 // planned is true for a transition that moves the role from a site that is alive to another.
-func planned(t *Transition) bool {
-	return t != nil && t.Kind == v1alpha1.FailoverPlanned && t.From != t.To
-}
+func planned(t *Transition) bool { return t != nil && t.Change() == ChangeMove }
 
 // Urgent is true while a planned failover keeps writes out: nothing but the move itself may take time. So it is for the
 // decision that ends it, which rests on a look that hardly waited for the other sites: what they are is told after the next. What

@@ -61,22 +61,15 @@ func drained(s Snapshot, d Decision, target Site) (Decision, bool) {
 // unbroken is the candidate that takes the place of a target whose applier is broken, if there is one.
 func unbroken(s Snapshot, m Memory, target Site) (string, bool) {
 	t := s.Status.Transition
-	if !brokenApplier(target) || t.From == "" || t.From == t.To {
+	if !brokenApplier(target) || !t.replaces() {
 		return "", false // the first active site is the one that holds what any held (I7); one that is opened again has no source
 	}
 	for _, c := range candidates(s, m) {
-		if c.Unfit == "" && c.Site.Name != t.To && !brokenApplier(c.Site) {
+		if c.Unfit.By == "" && c.Site.Name != t.To && !brokenApplier(c.Site) {
 			return c.Site.Name, true
 		}
 	}
 	return "", false
-}
-
-// brokenApplier is true for a site that has something to apply and whose applier has stopped with an error. One that merely takes
-// long is not broken: it ends, and what it applies can be fetched.
-func brokenApplier(site Site) bool {
-	left := site.MySQL.Retrieved.Subtract(site.MySQL.Executed)
-	return site.MySQL.Direct && !left.IsEmpty() && !site.MySQL.SQLRunning && site.MySQL.SQLError != ""
 }
 
 // late is true once a step of a transition took longer than drainTimeout.
@@ -87,7 +80,7 @@ func late(s Snapshot, since time.Time) bool {
 // known is what the old active site is known to have had: at the last look that it answered, also one since the failover began, and
 // what it gave to a site that cannot apply it.
 func (t *Transition) known(s Snapshot, m Memory, target Site) gtid.Set {
-	if t.From == "" {
+	if t.Change() == ChangeFirst {
 		return t.FromExecuted // there was none
 	}
 	behind, _ := leftBehind(s, m, target)

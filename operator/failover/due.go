@@ -19,23 +19,18 @@ func due(s Snapshot, d Decision, seen Topology, why Reason) Decision {
 		target, known := s.Site(s.Policy.ForceTo)
 		best, found = Candidate{Site: target, All: target.All()}, known && forcible(s, target)
 	}
-	if blocked, reason, message := forbidden(s, d.Memory, best, found); blocked && !(forced && found) {
+	ask := takeover{s, d.Memory, best, found}
+	if no := refusal(permissions, ask); no.reason != "" && !(forced && found) {
 		d.Status.Records = s.Status.Records // nothing ends yet, so there is nothing to record
-		return d.say(seen, VerdictBlocked, reason, "%s (%s): %s; %s", why, s.Status.ActiveSite, message, wayOut(s, d.Memory, best, found))
+		return d.say(seen, VerdictBlocked, no.reason, "%s (%s): %s; %s", why, s.Status.ActiveSite, no.message, wayOut(s, d.Memory, best, found))
 	}
-	if silent, reason := vouchedFor(s, d.Memory, best.Site.Name); why == v1alpha1.ReasonActiveSiteSilent && silent != "" {
+	if never := refusal(endings, ask); why == v1alpha1.ReasonActiveSiteSilent && never.reason != "" {
 		d.Status.Records = s.Status.Records
-		if reason == v1alpha1.ReasonBelowThreshold {
-			return d.say(seen, VerdictWait, reason, "%s: %s has lost an answer too: whether it could vouch for %s is about to be known", why, silent, s.Status.ActiveSite).
-				within(s.Policy.PollInterval / 4)
+		if d = d.say(seen, VerdictBlocked, never.reason, "%s: %s", why, never.message); never.reason == v1alpha1.ReasonBelowThreshold {
+			d.Verdict = VerdictWait // it is about to be known
+			return d.within(s.Policy.PollInterval / 4)
 		}
-		return d.say(seen, VerdictBlocked, reason, "%s: %s may still be open, and %s, which does not answer either, may vouch for it: a failover could not be ended, so none is begun; "+
-			"bring either back, or taint its node %s if it is down; %s", why, s.Status.ActiveSite, silent, v1alpha1.OutOfServiceTaint, override(best.Site.Name))
-	}
-	if never := outlivedAndSilent(s, d.Memory); why == v1alpha1.ReasonActiveSiteSilent && never != "" {
-		d.Status.Records = s.Status.Records
-		return d.say(seen, VerdictBlocked, v1alpha1.ReasonLeaseOutlived, "%s: %s; a failover could not be ended, so none is begun; %s; %s", why, never,
-			outlivedRemedy(s.Status.ActiveSite), override(best.Site.Name))
+		return d
 	}
 	kind := v1alpha1.FailoverEmergency
 	if forced {
@@ -72,26 +67,6 @@ func isLongSilent(s Snapshot, m Memory, site string) bool {
 	return m.SilentPolls[site] >= s.Policy.Threshold && down >= time.Duration(s.Policy.Threshold-1)*s.Policy.PollInterval
 }
 
-// forbidden is what forbids an emergency failover, in the order in which a person would want to know.
-func forbidden(s Snapshot, m Memory, best Candidate, found bool) (bool, Reason, string) {
-	switch {
-	case s.Policy.Mode == v1alpha1.FailoverObserve:
-		return true, v1alpha1.ReasonModeObserve, "spec.failover.mode is Observe"
-	case s.Policy.Mode == v1alpha1.FailoverManual:
-		return true, v1alpha1.ReasonModeManual, "spec.failover.mode is Manual"
-	case s.paused():
-		return true, v1alpha1.ReasonPaused, pausedMessage(s)
-	case !found:
-		return true, nobodyFit(s, m), whyNobody(s, m)
-	case s.Now.Before(s.Status.CooldownUntil):
-		return true, v1alpha1.ReasonCooldown, fmt.Sprintf("cooldown until %s", s.Status.CooldownUntil.UTC().Format(time.RFC3339))
-	}
-	if over := overBudget(s, m.Executed[s.Status.ActiveSite], best.Site); over != "" {
-		return true, v1alpha1.ReasonLossBudget, over
-	}
-	return false, "", ""
-}
-
 // overBudget says how a promotion would lose more than the loss budget allows, or "". A loss that is not known is over
 // every budget.
 func overBudget(s Snapshot, from gtid.Set, to Site) string {
@@ -111,7 +86,7 @@ func whyNobody(s Snapshot, m Memory) string {
 	var each []string
 	for _, c := range candidates(s, m) {
 		if c.Site.Name != s.Status.ActiveSite {
-			each = append(each, c.Site.Name+": "+c.Unfit)
+			each = append(each, c.Site.Name+": "+c.Unfit.Why)
 		}
 	}
 	return "no site is fit (" + strings.Join(each, ", ") + ")"

@@ -38,10 +38,10 @@ func forecast(s Snapshot, d Decision) *Forecast {
 		f.LostTransactions = active.MySQL.Executed.Subtract(best.All).Count()
 		f.LostSeconds = best.Site.MySQL.LagSeconds
 	}
-	blocked, why, message := forbidden(s, d.Memory, best, found)
+	no := refusal(permissions, takeover{s, d.Memory, best, found})
 	switch silent := s.named(silentVouchers(s, d.Memory, best.Site.Name)); {
-	case blocked:
-		f.BlockedBy, f.Message = why, message
+	case no.reason != "":
+		f.BlockedBy, f.Message = no.reason, no.message
 	case silent != "":
 		f.BlockedBy = v1alpha1.ReasonSiteMayStillVouch
 		f.Message = fmt.Sprintf("%s would take over once %s is proven fenced; by time alone it could not, because %s could still vouch for it", f.Site, active.Name, silent)
@@ -67,7 +67,7 @@ func silentVouchers(s Snapshot, m Memory, target string) (names []string) {
 // ruleOf names the first rule of better by which the best candidate beats the next one.
 func ruleOf(s Snapshot, m Memory, best Candidate) string {
 	for _, c := range candidates(s, m) {
-		if c.Unfit != "" || c.Site.Name == best.Site.Name || c.Site.Name == s.Status.ActiveSite {
+		if c.Unfit.By != "" || c.Site.Name == best.Site.Name || c.Site.Name == s.Status.ActiveSite {
 			continue
 		}
 		switch {

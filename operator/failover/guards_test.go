@@ -182,7 +182,7 @@ func TestWithoutAnEarlierActiveSiteEachMustBeFenced(t *testing.T) {
 	} {
 		s, m := cutOff()
 		s.Status.Transition.From, m.Acks["a"] = "", tc.ack
-		if got := gate(s, m); got.Passed != tc.pass {
+		if got := askGate(s, m); got.Passed != tc.pass {
 			t.Errorf("I1: %s: passed %t, want %t", name, got.Passed, tc.pass)
 		}
 	}

@@ -33,13 +33,12 @@ func healthy(s Snapshot, d Decision, a Site) Decision {
 
 // shouldFollow is true for a site that may be attached to the active site and is not.
 func shouldFollow(s Snapshot, m Memory, site, a Site) bool {
-	_, diverged := m.Diverged[site.Name]
-	switch {
-	case site.Name == a.Name, !site.Provisioned, site.OtherVolume, site.Busy != "", diverged, site.Removed:
+	switch identity := identityOf(s, m, site); {
+	case site.Name == a.Name, site.Removed, site.Busy != "", identity == IdentityNone, identity == IdentityDiverged:
 		return false
 	case !site.MySQL.Direct, !a.MySQL.Direct, !site.Fenced():
 		return false // never CHANGE REPLICATION SOURCE on a site that might accept writes, or that was not compared
-	case unsettled(s, m, site.Name):
+	case identity == IdentityUnsettled:
 		return false // what it alone has is counted first
 	case !site.All().Subtract(a.MySQL.Executed).IsEmpty():
 		// Not comparable in this poll, or diverged: attaching would mix histories.

@@ -23,15 +23,15 @@ func moving(s Snapshot, d Decision) Decision {
 	needed := captured.Union(target.MySQL.Retrieved)
 	lacks := needed.Subtract(target.MySQL.Executed)
 	elsewhere, where := missing(s, d.Memory, target)
+	refused := unfit(s, d.Memory, target) // nothing is waited for here: writes are kept out
 	over, dying, lost := overtaken(s, d, from, target)
 	switch {
 	case lost:
 		return over
 	case s.Policy.AbortPlanned:
 		return d.revert(s, v1alpha1.PlannedAborted, v1alpha1.ReasonAborted, "a person gave it up", remedy("to try again", s.Group.moveTo(t.To)))
-	case unfit(s, d.Memory, target) != "":
-		return d.revert(s, v1alpha1.PlannedReverted, v1alpha1.ReasonTargetLost, fmt.Sprintf("%s: %s", t.To, unfit(s, d.Memory, target)),
-			cure(s, d.Memory, target, unfit(s, d.Memory, target))...)
+	case refused.By != "":
+		return d.revert(s, v1alpha1.PlannedReverted, v1alpha1.ReasonTargetLost, fmt.Sprintf("%s: %s", t.To, refused.Why), refused.cure(s.Group, target.Name)...)
 	case !fenced:
 		step = fmt.Sprintf("%s has not reported itself fenced under epoch %d yet", t.From, s.Status.Epoch)
 	case target.Sidecar.Report.Epoch < s.Status.Epoch:
@@ -41,7 +41,7 @@ func moving(s Snapshot, d Decision) Decision {
 	case !elsewhere.IsEmpty():
 		step, reason = fmt.Sprintf("%s lacks %s, which %s has", t.To, elsewhere, where), v1alpha1.ReasonMissingTransactions
 	}
-	if g := gate(s, d.Memory); step == "" && g.Passed {
+	if g := askGate(s, d.Memory); step == "" && g.Passed {
 		moved := s
 		moved.Status.Transition = t.capture(captured)
 		return pass(moved, d, target, g)
@@ -94,11 +94,10 @@ func (d Decision) revert(s Snapshot, phase v1alpha1.PlannedPhase, why Reason, me
 // rules of one would act. To open a lost site again, as a failed move does otherwise, would only cost another wait. dying is
 // true while the source is down and not yet long enough: then neither happens.
 func overtaken(s Snapshot, d Decision, from, target Site) (over Decision, dying, lost bool) {
-	if !from.unusable() || s.Policy.AbortPlanned || unfit(s, d.Memory, target) != "" {
+	if !from.unusable() || s.Policy.AbortPlanned || unfit(s, d.Memory, target).By != "" {
 		return d, false, false // the source can be opened again, or must be: the target cannot be opened
 	}
-	blocked, _, _ := forbidden(s, d.Memory, Candidate{Site: target, All: target.All()}, true)
-	if blocked || overBudget(s, d.Memory.Executed[from.Name], target) != "" {
+	if no := refusal(permissions, takeover{s, d.Memory, Candidate{Site: target, All: target.All()}, true}); no.reason != "" || overBudget(s, d.Memory.Executed[from.Name], target) != "" {
 		return d, false, false // an emergency failover would not be begun now either
 	}
 	why, message := lostBy(s, d.Memory, from)

@@ -41,7 +41,7 @@ func TestI10NoNumberIsGivenTwice(t *testing.T) {
 			t.Errorf("%s: %q: %s", name, why, tc.reason)
 		}
 		chosen, found := choose(s, m, "a")
-		if name == "c has not been seen" && (found || chosen.Unfit != "") {
+		if name == "c has not been seen" && (found || chosen.Unfit.By != "") {
 			t.Errorf("%s: %s is chosen", name, chosen.Site.Name)
 		}
 	}

@@ -19,16 +19,6 @@ func ordered(s Snapshot) bool {
 	return known && forcible(s, site)
 }
 
-// forcible is what even a person's order does not override: a dr-only site, or one that cannot be opened at all.
-func forcible(s Snapshot, site Site) bool {
-	for _, guard := range unforgivable {
-		if guard(s, Memory{}, site) != "" {
-			return false
-		}
-	}
-	return true
-}
-
 // orderable is the best site that an order can name, other than the excluded one.
 func orderable(s Snapshot, m Memory, exclude string) (string, bool) {
 	for _, c := range candidates(s, m) {
@@ -46,7 +36,7 @@ func enlistable(s Snapshot, m Memory) string {
 		site := c.Site
 		site.Role, site.Removed = v1alpha1.PrimaryCandidate, false
 		switch {
-		case unfit(s, m, site) != "" || c.Site.Name == s.Status.ActiveSite:
+		case unfit(s, m, site).By != "" || c.Site.Name == s.Status.ActiveSite:
 		case c.Site.Removed:
 			return fmt.Sprintf("put %s back into spec.sites as a primary-candidate", site.Name)
 		case c.Site.Role == v1alpha1.DROnly:

@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/mysql-mfg/mfg/operator/gate"
 )
 
 // A site that is seen to accept writes after its lease must have ended has nobody who fences it: its sidecar is dead or hangs, and
@@ -52,13 +54,15 @@ func leaseTold(s Snapshot, site Site, longest time.Duration) time.Duration {
 	return min(longest, time.Duration(*told)*time.Millisecond+longest-s.Policy.LeaseTimeout)
 }
 
-// outlived says that time proves nothing of a site, because it was seen to accept writes after the moment at which its lease must have
-// ended; empty if its lease can be counted on. What is counted here begins with this operator or later, so one that restarts also
-// looks at what the one before has noted.
+// outlived says that time proves nothing of a site; empty if its lease can be counted on.
 func outlived(m Memory, x string, leaseEnd time.Time) string {
-	if !m.Outlived[x] && !m.WritableAt[x].After(leaseEnd) {
+	if !(gate.Site{Outlived: m.Outlived[x], WritableAt: m.WritableAt[x]}).OutlivedBy(leaseEnd) {
 		return ""
 	}
+	return outlivedWords(x)
+}
+
+func outlivedWords(x string) string {
 	return fmt.Sprintf("%s was seen to accept writes after its lease must have ended, so nobody fences it, and no time that passes proves anything", x)
 }
 

@@ -106,7 +106,7 @@ func TestTimeProvesNothingOfWhoOutlivedItsLeaseI4(t *testing.T) {
 		s, m := cutOff()
 		s.Now = start.Add(time.Minute)
 		tc.change(&s, &m)
-		if g := gate(s, m); g.Passed != tc.pass {
+		if g := askGate(s, m); g.Passed != tc.pass {
 			t.Errorf("I4: %s: passed %t, want %t: %+v", name, g.Passed, tc.pass, g)
 		}
 	}

@@ -240,20 +240,10 @@ func (d Decision) stays(s Snapshot, a Site, why Reason, message string) Decision
 func retryAfter(records []v1alpha1.FailoverRecord) time.Duration {
 	wait := leavingRetry / 2
 	for _, r := range records {
-		if r.Kind != v1alpha1.FailoverPlanned || r.From != r.To {
+		if r.Kind != v1alpha1.FailoverPlanned || !reopens(r) {
 			break
 		}
 		wait *= 2
 	}
 	return min(max(wait, leavingRetry), leavingRetryMost)
-}
-
-// unfit names why the target cannot be opened, or "". Nothing is waited for here: writes are kept out.
-func unfit(s Snapshot, m Memory, target Site) string {
-	for _, guard := range unfitness {
-		if why := guard(s, m, target); why != "" {
-			return why
-		}
-	}
-	return ""
 }

@@ -10,54 +10,119 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 )
 
-// preflight says why a planned failover to a site may not begin. Each refusal changes nothing, and says what to do about it.
+// move is a planned failover that is asked about: from the active site to another.
+type move struct {
+	s            Snapshot
+	m            Memory
+	to           string
+	from, target Site
+}
+
+// preflights are the rules that a planned failover has to pass before it begins, in the order in which a person would want to know.
+// A refusal changes nothing.
+var preflights = []struct {
+	name string
+	// ask says what the rule has against the move; without a reason it has nothing.
+	ask    func(move) (Reason, string)
+	remedy func(move) []Remedy
+}{
+	{"KnownSite", toUnknownSite, func(v move) []Remedy {
+		return []Remedy{remedy("see which sites there are", v.s.Group.Command("status", "", ""))}
+	}},
+	{RuleMode, whileObserving, func(v move) []Remedy { return []Remedy{remedy("to let the operator act", v.s.Group.letAct())} }},
+	{RulePause, whilePaused, func(v move) []Remedy { return []Remedy{remedy("to go on", v.s.Group.Command("resume", "", ""))} }},
+	{RuleCandidate, toUnfit, func(v move) []Remedy { return unfit(v.s, v.m, v.target).cure(v.s.Group, v.to) }},
+	{"TargetStays", toLeaving, move.theTarget},
+	{"SourceAnswers", fromSilent, move.everyRule},
+	{"TargetReplicates", toDetached, move.theTarget},
+	{"OneWriter", besideWriter, move.everyRule},
+	{"NoWorkUnderWay", besideWork, func(v move) []Remedy { return v.s.Group.waitAndAsk("see how far the work on its data is", v.to) }},
+}
+
+func (v move) theTarget() []Remedy { return v.s.Group.theSite(v.to) }
+func (v move) everyRule() []Remedy { return v.s.Group.everyRule() }
+
+// preflight says why a planned failover to a site may not begin, and what to do about it.
 func preflight(s Snapshot, m Memory, a Site, to string) Refusal {
-	target, known := s.Site(to)
-	if !known {
-		var names []string
-		for _, site := range s.Sites {
-			names = append(names, site.Name)
-		}
-		return Refusal{v1alpha1.ReasonUnknownSite, fmt.Sprintf("the group has no site %q; its sites are %s", to, strings.Join(names, ", ")),
-			[]Remedy{remedy("see which sites there are", s.Group.Command("status", "", ""))}}
-	}
-	if s.Policy.Mode == v1alpha1.FailoverObserve {
-		return Refusal{v1alpha1.ReasonModeObserve, "spec.failover.mode is Observe; set it to Manual or Auto",
-			[]Remedy{remedy("to let the operator act", s.Group.letAct())}}
-	}
-	if s.paused() {
-		return Refusal{v1alpha1.ReasonPaused, pausedMessage(s), []Remedy{remedy("to go on", s.Group.Command("resume", "", ""))}}
-	}
-	for _, guard := range unfitness {
-		if why := guard(s, m, target); why != "" {
-			return Refusal{v1alpha1.ReasonNotFit, fmt.Sprintf("%s: %s", to, why), cure(s, m, target, why)}
-		}
-	}
-	switch {
-	case target.Leaving != "":
-		return Refusal{v1alpha1.ReasonNotFit, fmt.Sprintf("%s is about to go itself: %s", to, target.Leaving), s.Group.theSite(to)}
-	case !a.Sidecar.Answered || !a.MySQL.Direct:
-		return Refusal{v1alpha1.ReasonNotHealthy, "the active site " + a.Name + " does not answer in full, so it could not be fenced in time", s.Group.everyRule()}
-	case target.MySQL.ReplicaOf != a.Name || !target.MySQL.IORunning || !target.MySQL.SQLRunning:
-		return Refusal{v1alpha1.ReasonNotReplicating, fmt.Sprintf("%s does not replicate from %s: %s", to, a.Name, detachedMessage(target)), s.Group.theSite(to)}
-	case writableElsewhere(s, a.Name) != "":
-		return Refusal{v1alpha1.ReasonForeignWriter, writableElsewhere(s, a.Name) + " accepts writes too; it is being fenced", s.Group.everyRule()}
-	}
-	for _, site := range s.Sites {
-		if site.Busy != "" && a.Leaving == "" {
-			return Refusal{v1alpha1.ReasonCloneInProgress, fmt.Sprintf("%s is busy (%s) with the data of %s; ask again when it is done", site.Name, site.Busy, a.Name),
-				s.Group.waitAndAsk("see how far the work on its data is", to)}
+	v := move{s: s, m: m, to: to, from: a}
+	v.target, _ = s.Site(to)
+	for _, rule := range preflights {
+		if why, message := rule.ask(v); why != "" {
+			return Refusal{why, message, rule.remedy(v)}
 		}
 	}
 	return Refusal{}
 }
 
-// cure is what a person can do about a site that is not fit, by the guard that says so.
-func cure(s Snapshot, m Memory, site Site, why string) []Remedy {
-	if why == isEscrowMissing(s, m, site) {
-		return []Remedy{s.Group.restoreEscrow(site.Name), remedy("then", s.Group.moveTo(site.Name))}
+func toUnknownSite(v move) (Reason, string) {
+	var names []string
+	for _, site := range v.s.Sites {
+		if site.Name == v.to {
+			return "", ""
+		}
+		names = append(names, site.Name)
 	}
-	return s.Group.theSite(site.Name)
+	return v1alpha1.ReasonUnknownSite, fmt.Sprintf("the group has no site %q; its sites are %s", v.to, strings.Join(names, ", "))
+}
+
+func whileObserving(v move) (Reason, string) {
+	if v.s.Policy.Mode != v1alpha1.FailoverObserve {
+		return "", ""
+	}
+	return v1alpha1.ReasonModeObserve, "spec.failover.mode is Observe; set it to Manual or Auto"
+}
+
+func whilePaused(v move) (Reason, string) {
+	if !v.s.paused() {
+		return "", ""
+	}
+	return v1alpha1.ReasonPaused, pausedMessage(v.s)
+}
+
+func toUnfit(v move) (Reason, string) {
+	refused := unfit(v.s, v.m, v.target)
+	if refused.By == "" {
+		return "", ""
+	}
+	return v1alpha1.ReasonNotFit, fmt.Sprintf("%s: %s", v.to, refused.Why)
+}
+
+func toLeaving(v move) (Reason, string) {
+	if v.target.Leaving == "" {
+		return "", ""
+	}
+	return v1alpha1.ReasonNotFit, fmt.Sprintf("%s is about to go itself: %s", v.to, v.target.Leaving)
+}
+
+func fromSilent(v move) (Reason, string) {
+	if v.from.Sidecar.Answered && v.from.MySQL.Direct {
+		return "", ""
+	}
+	return v1alpha1.ReasonNotHealthy, "the active site " + v.from.Name + " does not answer in full, so it could not be fenced in time"
+}
+
+func toDetached(v move) (Reason, string) {
+	if v.target.follows(v.from) {
+		return "", ""
+	}
+	return v1alpha1.ReasonNotReplicating, fmt.Sprintf("%s does not replicate from %s: %s", v.to, v.from.Name, detachedMessage(v.target))
+}
+
+func besideWriter(v move) (Reason, string) {
+	writer := writableElsewhere(v.s, v.from.Name)
+	if writer == "" {
+		return "", ""
+	}
+	return v1alpha1.ReasonForeignWriter, writer + " accepts writes too; it is being fenced"
+}
+
+func besideWork(v move) (Reason, string) {
+	for _, site := range v.s.Sites {
+		if site.Busy != "" && v.from.Leaving == "" {
+			return v1alpha1.ReasonCloneInProgress, fmt.Sprintf("%s is busy (%s) with the data of %s; ask again when it is done", site.Name, site.Busy, v.from.Name)
+		}
+	}
+	return "", ""
 }
 
 // isClose is true if a replica needs so little more that writes may be stopped for it. A lag that is not known is none.

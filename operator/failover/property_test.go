@@ -12,6 +12,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/operator/gate"
 )
 
 // drawAge draws milliseconds around what a lease takes, mostly enough.
@@ -173,7 +174,7 @@ func provenFenced(s Snapshot, m Memory) bool {
 	byReport := a.Sidecar.Answered && r.Epoch >= s.Status.Epoch && (!r.MysqldRunning || r.SuperReadOnly)
 	fence, bySQL := m.FencedBySQL["a"]
 	return byReport || a.Pod.Ended ||
-		bySQL && fence.At.Sub(s.Permitted["a"]) >= OpenValidity && fence.At.Sub(s.LeaderSince) >= OpenValidity
+		bySQL && fence.At.Sub(s.Permitted["a"]) >= gate.OpenValidity && fence.At.Sub(s.LeaderSince) >= gate.OpenValidity
 }
 
 func leaseOver(s Snapshot) bool {

@@ -3,7 +3,6 @@
 package failover
 
 import (
-	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,7 +18,7 @@ func complete(s Snapshot, d Decision) Decision {
 	}
 	d.Status.Transition = nil
 	d.Status.ActiveSince = s.Now
-	if t.Kind == v1alpha1.FailoverEmergency && t.From != t.To {
+	if t.Kind == v1alpha1.FailoverEmergency && t.Change() != ChangeReopen {
 		d.Status.CooldownUntil = s.Now.Add(s.Policy.Cooldown)
 	}
 	if t.Kind != v1alpha1.FailoverBootstrap {
@@ -31,7 +30,7 @@ func complete(s Snapshot, d Decision) Decision {
 			t.To, s.Now.Sub(t.StartedAt).Round(time.Millisecond))
 		d.Status.Planned.WritePause = s.Now.Sub(t.StartedAt)
 	}
-	if p := d.Status.Planned; t.Kind == v1alpha1.FailoverPlanned && t.From == t.To && p != nil && p.WritePause == 0 {
+	if p := d.Status.Planned; t.Kind == v1alpha1.FailoverPlanned && t.Change() == ChangeReopen && p != nil && p.WritePause == 0 {
 		reverted := *p
 		reverted.WritePause = s.Now.Sub(t.StartedAt)
 		d.Status.Planned = &reverted
@@ -73,7 +72,7 @@ func record(s Snapshot, t Transition) v1alpha1.FailoverRecord {
 		Evidence: t.Evidence, FromExecuted: t.FromExecuted.String(), ToExecuted: t.ToExecuted.String(),
 		LostTransactions: lost.Count(), LostSet: lost.String(), FromServerUUID: t.FromUUID,
 	}
-	if t.From == t.To || planned(&t) {
+	if t.Change() == ChangeReopen || planned(&t) {
 		r.LossExact = lost.IsEmpty()
 	}
 	if t.Kind == v1alpha1.FailoverPlanned {
@@ -81,54 +80,4 @@ func record(s Snapshot, t Transition) v1alpha1.FailoverRecord {
 		r.WritePauseMillis = &pause
 	}
 	return r
-}
-
-// ServerReplaced stands in a record for the server UUID of an old active site whose data was replaced before it was compared.
-const ServerReplaced = "replaced"
-
-// settleLoss makes the loss of a failover exact once its old active site is seen again as the server it was: only then
-// is the whole of what it accepted known.
-func settleLoss(s Snapshot, m Memory, a Site) []v1alpha1.FailoverRecord {
-	records := s.Status.Records
-	if !a.MySQL.Direct || a.OtherVolume {
-		return records
-	}
-	seen := map[string]bool{}
-	for i, r := range records {
-		if seen[r.From] || r.From == r.To {
-			continue // only its newest change says what a site had that nobody else has
-		}
-		seen[r.From] = true
-		from, known := s.Site(r.From)
-		if known && !r.LossExact && (!from.Provisioned || from.thrownAway() || from.OtherVolume) && r.FromServerUUID != ServerReplaced {
-			// Its data is being thrown away before it was compared. A server that was cloned by an earlier version keeps its UUID,
-			// so what comes back would pass for what was there, and for a loss of nothing.
-			records = slices.Clone(records)
-			records[i].FromServerUUID = ServerReplaced
-			continue
-		}
-		before, had := m.PreviousAll[r.From]
-		if r.LossExact || !known || !had || !from.MySQL.Direct || !from.Fenced() || from.Busy != "" || receives(from) {
-			continue // what it receives now would be taken for what it had accepted
-		}
-		if !sameServer(r, from.MySQL.ServerUUID) || from.OtherVolume {
-			continue // its data was replaced: what it had accepted is not known any more
-		}
-		lost := before.Subtract(a.MySQL.Executed)
-		records = slices.Clone(records)
-		records[i].LostTransactions, records[i].LostSet, records[i].LossExact = lost.Count(), lost.String(), true
-		if !lost.IsEmpty() {
-			m.Diverged[r.From] = lost // not one poll later: the record stops to keep it from being a candidate now (I10)
-		}
-	}
-	return records
-}
-
-// receives is true if a site may get transactions from another.
-func receives(site Site) bool { return site.MySQL.ReplicaHost != "" && !site.MySQL.ReceiverStopped }
-
-func recordsDiffer(a, b []v1alpha1.FailoverRecord) bool {
-	return !slices.EqualFunc(a, b, func(x, y v1alpha1.FailoverRecord) bool {
-		return x.Epoch == y.Epoch && x.LossExact == y.LossExact && x.FromServerUUID == y.FromServerUUID
-	})
 }

@@ -90,6 +90,11 @@ func (g Group) restoreEscrow(site string) Remedy {
 	return remedy("bring its keyring back, and do not touch its pod until then", g.Command("recover-keyring", site, ""))
 }
 
+// recoverAndMove does that, and asks for the planned failover again then.
+func (g Group) recoverAndMove(site string) []Remedy {
+	return []Remedy{g.restoreEscrow(site), remedy("then", g.moveTo(site))}
+}
+
 // outlivedRemedy is for a site that was seen to accept writes after its lease must have ended.
 func outlivedRemedy(site string) Remedy {
 	return advice("bring the sidecar of %s back, or taint its node %s once it is down", site, v1alpha1.OutOfServiceTaint)

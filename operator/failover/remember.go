@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/internal/gtid"
 )
 
@@ -74,32 +73,6 @@ func remember(s Snapshot, old Memory) Memory {
 		}
 	}
 	return m
-}
-
-// isHistory is true for an active site that is open under the present epoch, as it is after an order to accept the loss: what it
-// has is what the others are compared with, and was acknowledged. Called diverged still, it would not count for what a
-// successor lacks when it is lost (I7).
-func isHistory(s Snapshot, site Site) bool {
-	if t := s.Status.Transition; t != nil && t.Step == v1alpha1.TransitionFencing {
-		return false // it may be any site that is yet to be opened, or never will be
-	}
-	r := site.Sidecar.Report
-	return site.Name == s.Status.ActiveSite && site.Sidecar.Answered && r.Epoch == s.Status.Epoch && r.Answered && r.Writable && !site.OtherVolume
-}
-
-// isCovered is true for a site that has nothing but what the present active site had when that was opened: what it had alone under an
-// earlier one is part of the history by now. Called diverged still, while the active site is silent before it could be compared
-// with that, it would not count for what a successor lacks (I7).
-func isCovered(s Snapshot, site Site) bool {
-	if s.Status.Transition != nil || len(s.Status.Records) == 0 || !site.SQLAnswers() || site.OtherVolume {
-		return false // not known: what was found stays found
-	}
-	r := s.Status.Records[0]
-	if r.To != s.Status.ActiveSite || r.Epoch != s.Status.Epoch {
-		return false // of another opening
-	}
-	had, err := gtid.Parse(r.ToExecuted)
-	return err == nil && site.All().Subtract(had).IsEmpty()
 }
 
 func rememberSite(s Snapshot, old Memory, m *Memory, site Site) {
@@ -207,21 +180,4 @@ func acknowledge(ack Ack, site Site, sites []Site) Ack {
 		fresh.LastVouch[other.Name] = bound
 	}
 	return fresh
-}
-
-// errantOf compares what a site had in the poll before with what the active site has executed now. Reading the replica
-// first and the primary last keeps a transaction in flight from looking errant.
-func errantOf(site, active Site, old Memory, s Snapshot) (gtid.Set, bool) {
-	previous, had := old.PreviousAll[site.Name]
-	switch {
-	case site.Name == active.Name, active.Name == "", s.Status.Transition != nil:
-		return gtid.Set{}, false
-	case active.OtherVolume:
-		return gtid.Set{}, false // what it lacks it has lost: that makes nobody else diverge
-	case !active.SQLAnswers() || !active.Writable() || !had || !site.Provisioned:
-		return gtid.Set{}, false
-	case !site.SQLAnswers():
-		return gtid.Set{}, false
-	}
-	return previous.Subtract(active.MySQL.Executed), true
 }

@@ -86,7 +86,7 @@ func (d Decision) triedOn(s Snapshot, site Site) Decision {
 		trouble = " (" + said + ")"
 	}
 	best, found := choose(s, d.Memory, site.Name)
-	_, _, forbids := forbidden(s, d.Memory, best, found)
+	forbids := refusal(permissions, takeover{s, d.Memory, best, found}).message
 	out := withoutCandidate(s, d.Memory, site.Name)
 	if found {
 		out = override(best.Site.Name)

@@ -10,28 +10,11 @@ import (
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/gate"
 )
 
-// An incarnation of a site is a pod on a machine: a Run. What one says is no word of another that has run and of which it is not
-// known that it ended, although both have the name of the site and perhaps the same volume: a lock on that is one of a kernel. So a
-// proof, and an acknowledgement, counts for a site only if no other run of it may be left (I1, I2, I4; decision 0018).
-
-// Run is one incarnation of a site.
-type Run struct {
-	UID, Node string
-	// Machine names what is behind the name of the node; empty if that is not known.
-	Machine string
-	// Volume is the name of the data volume that its sidecar reported; empty before.
-	Volume string
-	// Lease is the lease and the fence's deadline that its sidecar was started with; zero when unknown.
-	Lease time.Duration
-	// Closed is true once the promotion gate has passed with it: it accepts no commits, and nobody lets it open. It may still vouch.
-	Closed bool
-
-	// What follows is seen, not kept. Idle is true while it is known not to run, although it may run later; Ended, once its kubelet told
-	// that it never will; Elsewhere, if the pod runs on another machine by now.
-	Idle, Ended, Elsewhere bool
-}
+// Run is one incarnation of a site: a pod on a machine.
+type Run = gate.Run
 
 // SeenRun is what Kubernetes shows of a pod that has a node.
 type SeenRun struct {
@@ -68,33 +51,13 @@ type runs struct {
 	EndedAt map[string]time.Time
 }
 
-func (r Run) key() string { return r.UID + " " + r.Machine }
-
 // beside is a run other than the one of that pod that may still run; writesBeside, one that may still accept commits.
-func (s Site) beside(uid string) (Run, bool) { return s.another(uid, func(Run) bool { return true }) }
-func (s Site) writesBeside(uid string) (Run, bool) {
-	return s.another(uid, func(r Run) bool { return !r.Closed })
-}
+func (s Site) beside(uid string) (Run, bool)       { return gate.Runs(s.Runs).Beside(uid) }
+func (s Site) writesBeside(uid string) (Run, bool) { return gate.Runs(s.Runs).WritesBeside(uid) }
 
-func (s Site) another(uid string, counts func(Run) bool) (Run, bool) {
-	i := slices.IndexFunc(s.Runs, func(r Run) bool { return (r.UID != uid || r.Elsewhere) && !r.Idle && counts(r) })
-	if i < 0 {
-		return Run{}, false
-	}
-	return s.Runs[i], true
-}
-
-// only is true if what the pod said is said for the whole site.
-func (s Site) only(uid string) bool {
-	_, more := s.beside(uid)
-	return !more
-}
-
-// shutBut is true if no run of the site but that pod's may accept commits.
-func (s Site) shutBut(uid string) bool {
-	_, more := s.writesBeside(uid)
-	return !more
-}
+// only is true if what the pod said is said for the whole site; shutBut, if no other run of it may accept commits.
+func (s Site) only(uid string) bool    { return gate.Runs(s.Runs).Only(uid) }
+func (s Site) shutBut(uid string) bool { return gate.Runs(s.Runs).ShutBut(uid) }
 
 // withRuns fills in which runs of each site may be left.
 func withRuns(s Snapshot, old Memory) (Snapshot, runs) {
@@ -122,10 +85,10 @@ func (s Snapshot) fold(site Site, old, now runs) []Run {
 		if exists && r.UID == site.Pod.UID {
 			r = s.current(site, r)
 		}
-		locked := holder.excludes(r, exists)
+		locked := excludes(holder, r, exists)
 		over := r.Ended || s.Nodes[r.Node].OutOfService || !exists && s.quiet(r, old, now)
 		if over && !locked {
-			if now.Over[r.key()] = true; !old.Over[r.key()] {
+			if now.Over[r.Key()] = true; !old.Over[r.Key()] {
 				now.EndedAt[site.Name] = s.Now
 			}
 		}
@@ -143,7 +106,7 @@ func (s Snapshot) fold(site Site, old, now runs) []Run {
 func (s Snapshot) everyRun(site Site, old runs) []Run {
 	all := slices.Clone(s.Status.Runs[site.Name])
 	for _, r := range old.Of[site.Name] {
-		if !slices.ContainsFunc(all, func(k Run) bool { return k.key() == r.key() }) {
+		if !slices.ContainsFunc(all, func(k Run) bool { return k.Key() == r.Key() }) {
 			all = append(all, r)
 		}
 	}
@@ -200,7 +163,7 @@ func (s Snapshot) holder(site Site) Run {
 // excludes is true for a run on the same machine and the same volume. A machine has one kernel at a time, and a kernel gives the lock to
 // one at a time, so that run has ended, with its kernel if not by itself; a pod that is still there, and has not told its volume, waits for
 // the lock, since no claim is replaced while a pod with it is there.
-func (r Run) excludes(other Run, exists bool) bool {
+func excludes(r, other Run, exists bool) bool {
 	same := r.Volume != "" && (other.Volume == r.Volume || exists && other.Volume == "")
 	return r.UID != "" && other.UID != r.UID && r.Machine != "" && other.Machine == r.Machine && same
 }
@@ -211,8 +174,8 @@ func (s Snapshot) quiet(r Run, old, now runs) bool {
 	if replaced := r.Machine != "" && node.Machine != "" && node.Machine != r.Machine; !node.Ready && !node.Gone && !replaced {
 		return false // also of a node of which nothing is known
 	}
-	since := orNow(old.Quiet[r.key()], s.Now)
-	now.Quiet[r.key()] = since
+	since := orNow(old.Quiet[r.Key()], s.Now)
+	now.Quiet[r.Key()] = since
 	return s.Now.Sub(since) >= RunsKept
 }
 
@@ -320,11 +283,6 @@ func (s Snapshot) named(sites []string) string {
 	return strings.Join(all, ", ")
 }
 
-// String says of a run, for people, that it may be left.
-func (r Run) String() string {
-	return fmt.Sprintf("an earlier pod of it, %s on node %s, may still run", r.UID, r.Node)
-}
-
 // earlierPod says of a site whose pod answers that another one may be left, and what to do; empty normally.
 func earlierPod(site Site) (reason Reason, message string) {
 	r, more := site.beside(site.Pod.UID)
@@ -333,14 +291,4 @@ func earlierPod(site Site) (reason Reason, message string) {
 	}
 	return v1alpha1.ReasonEarlierPodMayRun, fmt.Sprintf("%s: what this one says proves nothing of it. It counts as ended once its node is Ready for %s, "+
 		"is taken out of the cluster, or is tainted %s because it is down", r, RunsKept, v1alpha1.OutOfServiceTaint)
-}
-
-// longestRun is the longest lease of the runs of a site that may accept commits.
-func (s Site) longestRun() (longest time.Duration) {
-	for _, r := range s.Runs {
-		if !r.Closed && !r.Idle {
-			longest = max(longest, r.Lease)
-		}
-	}
-	return longest
 }

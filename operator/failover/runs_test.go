@@ -104,10 +104,10 @@ func TestWhatAnotherPodAcknowledgesIsNoAcknowledgementI4(t *testing.T) {
 		s, m := cutOff()
 		m.Acks["b"], m.Acks["c"] = Ack{Epoch: 4, Fenced: true, PodUID: "pod-b"}, Ack{Epoch: 4, Fenced: true, PodUID: "pod-c"}
 		s.Status.Transition.From, m.Acks["a"] = "", Ack{Epoch: 4, Fenced: true}
-		if !gate(s, m).Passed {
+		if !askGate(s, m).Passed {
 			t.Error("without an earlier active site: does not pass although all are fenced")
 		}
-		if s.Sites[site].Runs = []Run{on("old", "n1")}; gate(s, m).Passed {
+		if s.Sites[site].Runs = []Run{on("old", "n1")}; askGate(s, m).Passed {
 			t.Errorf("I1: without an earlier active site: passed although another pod of %s may be open", s.Sites[site].Name)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/internal/gtid"
+	"github.com/mysql-mfg/mfg/operator/gate"
 )
 
 // Policy is what the group's spec says about failover, defaults filled in.
@@ -38,16 +39,11 @@ type Policy struct {
 	MaxReadLag time.Duration
 }
 
-// LeaseMargin is added to the lease and the fence's deadline before a lease counts as run out. It covers the drift of
-// two monotonic clocks over one lease (well under 1 %), scheduling delay, and the round trip of the last answer.
-const LeaseMargin = time.Second
+// LeaseMargin is added to the lease before it counts as run out.
+const LeaseMargin = gate.LeaseMargin
 
 // AskTimeout is how long one poll waits for a site that does not answer, at most.
 const AskTimeout = wire.ReportPatience
-
-// OpenValidity is how long after a permitting answer was given a sidecar could still act on it, doubled. A sidecar
-// refuses to open on an answer older than 2 s since it asked.
-const OpenValidity = 4 * time.Second
 
 // Snapshot is everything that was seen in one poll. Sites are sorted by name.
 type Snapshot struct {
@@ -103,6 +99,40 @@ type Transition struct {
 	ToExecuted   gtid.Set
 	Evidence     []string
 }
+
+// Change is what a transition does with the role.
+type Change string
+
+// The changes.
+const (
+	// ChangeFirst gives the role to the first active site, where nobody is known to have had it.
+	ChangeFirst Change = "First"
+	// ChangeTakeover gives it to another site because the active one is lost, or by order.
+	ChangeTakeover Change = "Takeover"
+	// ChangeMove gives it to another site while the active one is alive.
+	ChangeMove Change = "Move"
+	// ChangeReopen opens the site again that has it: after a move that was given up, or behind the gate for an earlier pod of it.
+	ChangeReopen Change = "Reopen"
+)
+
+// Change is told apart by who had the role and who gets it.
+func (t *Transition) Change() Change {
+	switch {
+	case t.From == "":
+		return ChangeFirst
+	case t.From == t.To:
+		return ChangeReopen
+	case t.Kind == v1alpha1.FailoverPlanned:
+		return ChangeMove
+	}
+	return ChangeTakeover
+}
+
+// replaces is true if one site gets the role that another has.
+func (t *Transition) replaces() bool { return t.Change() == ChangeMove || t.Change() == ChangeTakeover }
+
+// reopens is true for the record of a change that opened the site again that had the role.
+func reopens(r v1alpha1.FailoverRecord) bool { return r.From == r.To }
 
 // Site is what was seen of one site in one poll.
 type Site struct {
@@ -308,23 +338,8 @@ type Memory struct {
 	StalledSince map[string]time.Time
 }
 
-// Ack is the acknowledgement of an epoch by a site's sidecar.
-type Ack struct {
-	Epoch int64
-	// PodUID is the pod that acknowledged: it speaks for no other one of the site that may still run.
-	PodUID string
-	// LastVouch is the latest moment at which that sidecar may have kept each other site's lease alive under an older
-	// epoch, by the operator's clock.
-	LastVouch map[string]time.Time
-	// Fenced is true if the report was fence proof under the epoch.
-	Fenced bool
-}
-
-// SQLFence is a fence that the operator carried out and read back itself.
-type SQLFence struct {
-	Epoch int64
-	// At is when the fence was begun: the flags were read back later.
-	At time.Time
-	// PodUID is the pod whose MySQL was fenced.
-	PodUID string
-}
+// Ack is the acknowledgement of an epoch by a site's sidecar, SQLFence a fence that the operator carried out and read back itself.
+type (
+	Ack      = gate.Ack
+	SQLFence = gate.ReadBack
+)

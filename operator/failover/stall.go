@@ -66,14 +66,15 @@ func stalled(s Snapshot, d Decision, a Site) Decision {
 		if c.Site.Name == a.Name {
 			continue
 		}
-		if why := cmp.Or(c.Unfit, takesNoWrites(c.Site)); why != "" {
+		if why := cmp.Or(c.Unfit.Why, takesNoWrites(c.Site)); why != "" {
 			each = append(each, c.Site.Name+": "+why)
 		} else if best.Site.Name == "" {
 			best = c
 		}
 	}
 	found := best.Site.Name != ""
-	if blocked, _, message := forbidden(s, d.Memory, best, found); blocked {
+	if no := refusal(permissions, takeover{s, d.Memory, best, found}); no.reason != "" {
+		message := no.message
 		if !found && s.Policy.Mode == v1alpha1.FailoverAuto && !s.paused() {
 			slices.Sort(each) // the ranking may change with every look
 			message = "no site is fit (" + strings.Join(each, ", ") + ")"

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
 )
 
 // fencing goes on with a transition whose target may not be opened yet.
@@ -26,34 +27,106 @@ func fencing(s Snapshot, d Decision) Decision {
 		return d.retarget(s, back.Name, v1alpha1.ReasonReturnedWhole).say(TopologyTransition, VerdictFailover, v1alpha1.ReasonReturnedWhole,
 			"%s is back, fenced, and holds more than %s: it is opened again and nothing is lost", back.Name, t.To)
 	}
-	if why, patience := targetUnfit(s, d.Memory, target); patience > 0 {
-		return d.say(TopologyTransition, VerdictWait, v1alpha1.ReasonTargetSilent, "%s is to be opened but %s", t.To, why).
-			then(Announce{Fence: fenceTargets(t)}).within(s.Policy.PollInterval / 4)
-	} else if why != "" {
-		return targetLost(s, d, why)
-	}
-	if target.Sidecar.Report.Epoch < s.Status.Epoch {
-		if late(s, d.Memory.DrainSince) {
-			return targetLost(s, d, fmt.Sprintf("does not acknowledge epoch %d (%s)", s.Status.Epoch, target.Sidecar.Report.Message))
+	c := change{s: s, d: d, t: t, target: target, gate: askGate(s, d.Memory)}
+	for _, step := range steps {
+		if wait, waits := step.await(c); waits {
+			return wait
 		}
-		return d.say(TopologyTransition, VerdictWait, v1alpha1.ReasonAwaitingFenceProof, "%s has not acknowledged epoch %d yet", t.To, s.Status.Epoch).
-			then(Announce{Fence: fenceTargets(t)}).within(s.Policy.PollInterval / 4)
 	}
-	if wait, waiting := drained(s, d, target); waiting {
-		return wait
+	return pass(s, d, target, c.gate)
+}
+
+// change is a transition whose target may not be opened yet, and which is not a planned failover.
+type change struct {
+	s      Snapshot
+	d      Decision
+	t      *Transition
+	target Site
+	gate   Gate
+}
+
+// steps are what must be so before the target is opened, in this order. A decision waits for the first that is not so, an explanation
+// tells of all that have words for people.
+var steps = []struct {
+	name string
+	// await says what is done about a step that is not so; false if it is.
+	await   func(change) (Decision, bool)
+	explain func(explained, Site) wire.ExplainedRule
+}{
+	{RuleTarget, change.awaitTarget, explained.target},
+	{RuleDrain, change.awaitDrain, explained.drain},
+	{RuleGate, change.awaitGate, explained.gate},
+	{RuleLossBudget, change.awaitBudget, explained.transitionBudget},
+	{"VolumeNoted", change.awaitVolume, nil},
+}
+
+// readiness is whether the target of a change can be opened, as far as it is up to the target.
+type readiness int
+
+const (
+	targetReady   readiness = iota
+	targetSilent            // it has lost an answer, and is waited for
+	targetRefused           // a guard is against it
+	targetIgnores           // it does not acknowledge the epoch, and has had its time
+	targetBehind            // it has not acknowledged the epoch yet
+)
+
+// readiness asks the target, and says which guard is against it.
+func (c change) readiness() (readiness, Unfit) {
+	refused, patience := targetUnfit(c.s, c.d.Memory, c.target)
+	behind := c.target.Sidecar.Report.Epoch < c.s.Status.Epoch
+	switch {
+	case patience > 0:
+		return targetSilent, refused
+	case refused.By != "":
+		return targetRefused, refused
+	case behind && late(c.s, c.d.Memory.DrainSince):
+		return targetIgnores, refused
+	case behind:
+		return targetBehind, refused
 	}
-	g := gate(s, d.Memory)
-	if !g.Passed {
-		return gateClosed(s, d, g)
+	return targetReady, refused
+}
+
+func (c change) awaitTarget() (Decision, bool) {
+	waits := c.d.then(Announce{Fence: fenceTargets(c.t)}).within(c.s.Policy.PollInterval / 4)
+	switch ready, refused := c.readiness(); ready {
+	case targetSilent:
+		return waits.say(TopologyTransition, VerdictWait, v1alpha1.ReasonTargetSilent, "%s is to be opened but %s", c.t.To, refused.Why), true
+	case targetRefused:
+		return targetLost(c.s, c.d, refused.Why), true
+	case targetIgnores:
+		return targetLost(c.s, c.d, fmt.Sprintf("does not acknowledge epoch %d (%s)", c.s.Status.Epoch, c.target.Sidecar.Report.Message)), true
+	case targetBehind:
+		return waits.say(TopologyTransition, VerdictWait, v1alpha1.ReasonAwaitingFenceProof, "%s has not acknowledged epoch %d yet", c.t.To, c.s.Status.Epoch), true
 	}
-	if over := overBudget(s, t.known(s, d.Memory, target), target); over != "" && t.From != "" && t.From != t.To && !forced(s) {
-		return d.say(TopologyTransition, VerdictBlocked, v1alpha1.ReasonLossBudget, "%s; %s", over, override(t.To))
+	return c.d, false
+}
+
+func (c change) awaitDrain() (Decision, bool) { return drained(c.s, c.d, c.target) }
+
+func (c change) awaitGate() (Decision, bool) {
+	if c.gate.Passed {
+		return c.d, false
 	}
-	if isUnnoted(target) {
-		// Whoever polls is told when it does. With a thousand new groups, looking more often cost half of the processor time.
-		return d.say(TopologyTransition, VerdictWait, v1alpha1.ReasonVolumeNotNoted, "%s is opened once status holds the name of its data volume", t.To)
+	return gateClosed(c.s, c.d, c.gate), true
+}
+
+// awaitBudget asks once more what would be lost: the relay log is applied now, and the target may be another.
+func (c change) awaitBudget() (Decision, bool) {
+	over := overBudget(c.s, c.t.known(c.s, c.d.Memory, c.target), c.target)
+	if over == "" || !c.t.replaces() || forced(c.s) {
+		return c.d, false
 	}
-	return pass(s, d, target, g)
+	return c.d.say(TopologyTransition, VerdictBlocked, v1alpha1.ReasonLossBudget, "%s; %s", over, override(c.t.To)), true
+}
+
+func (c change) awaitVolume() (Decision, bool) {
+	if !isUnnoted(c.target) {
+		return c.d, false
+	}
+	// Whoever polls is told when it does. With a thousand new groups, looking more often cost half of the processor time.
+	return c.d.say(TopologyTransition, VerdictWait, v1alpha1.ReasonVolumeNotNoted, "%s is opened once status holds the name of its data volume", c.t.To), true
 }
 
 // isUnnoted: a site that is opened for the first time, on a volume whose name is not durable. Were the volume replaced then,
@@ -66,7 +139,7 @@ func forced(s Snapshot) bool {
 }
 
 func fenceTargets(t *Transition) []string {
-	if t.From == "" || t.From == t.To {
+	if !t.replaces() {
 		return nil
 	}
 	return []string{t.From}
@@ -77,7 +150,7 @@ func returnedWhole(s Snapshot, m Memory, target Site) (Site, bool) {
 	t := s.Status.Transition
 	from, known := s.Site(t.From)
 	switch {
-	case !known || t.From == t.To || forced(s) || t.overDisk():
+	case !known || !t.replaces() || forced(s) || t.overDisk():
 		return Site{}, false
 	case !from.Sidecar.Answered || !from.Sidecar.Report.FencedUnder(s.Status.Epoch) || !from.Fenced():
 		return Site{}, false
@@ -93,17 +166,11 @@ func returnedWhole(s Snapshot, m Memory, target Site) (Site, bool) {
 
 // targetUnfit names why the target cannot be opened. One that merely does not answer is waited for until the threshold,
 // or every lost packet would cost an epoch; patience is how much of that is left.
-func targetUnfit(s Snapshot, m Memory, target Site) (why string, patience time.Duration) {
-	guards := unfitness
-	if forced(s) {
-		guards = unforgivable // a person has seen the rest and ordered it
+func targetUnfit(s Snapshot, m Memory, target Site) (why Unfit, patience time.Duration) {
+	if why = unfit(s, m, target); forced(s) {
+		why = unfitByOrder(s, m, target)
 	}
-	for _, guard := range guards {
-		if why = guard(s, m, target); why != "" {
-			break
-		}
-	}
-	if why == "" || why != isSilent(s, m, target) {
+	if why.By != GuardSilent {
 		return why, 0
 	}
 	grace := time.Duration(s.Policy.Threshold-1) * s.Policy.PollInterval
@@ -122,13 +189,13 @@ func targetLost(s Snapshot, d Decision, why string) Decision {
 		return d.say(TopologyTransition, VerdictBlocked, lostFor(s, d.Memory, target), "%s %s, and %s; %s", t.To, why, whyNobody(s, d.Memory), lostWayOut(s, d.Memory, target)).
 			then(Announce{Fence: fenceTargets(t)})
 	}
-	if blocked, reason, message := forbidden(s, d.Memory, next, true); blocked && t.From == t.To {
+	if no := refusal(permissions, takeover{s, d.Memory, next, true}); no.reason != "" && t.Change() == ChangeReopen {
 		// No failover was begun: the active site is opened again after a planned one, and one that dies meanwhile is replaced
 		// under the rules of any other time. It is opened as soon as it is back.
-		return d.say(TopologyTransition, VerdictBlocked, reason, "%s is to be opened again, but %s; %s; %s",
-			t.To, why, message, wayOut(s, d.Memory, next, true))
+		return d.say(TopologyTransition, VerdictBlocked, no.reason, "%s is to be opened again, but %s; %s; %s",
+			t.To, why, no.message, wayOut(s, d.Memory, next, true))
 	}
-	if lacks := t.FromExecuted.Subtract(next.All); t.From == "" && !lacks.IsEmpty() {
+	if lacks := t.FromExecuted.Subtract(next.All); t.Change() == ChangeFirst && !lacks.IsEmpty() {
 		// The first active site was chosen because it holds what any site held; silent as it is now, it holds that still (I7).
 		return d.say(TopologyTransition, VerdictBlocked, v1alpha1.ReasonTargetLost, "%s %s, and %s lacks %s, which it held; bring it back; %s",
 			t.To, why, next.Site.Name, lacks, override(next.Site.Name)).then(Announce{Fence: fenceTargets(t)})
@@ -139,7 +206,7 @@ func targetLost(s Snapshot, d Decision, why string) Decision {
 
 func gateClosed(s Snapshot, d Decision, g Gate) Decision {
 	t := s.Status.Transition
-	if t.From == "" && g.Writer == "" {
+	if t.Change() == ChangeFirst && g.Writer == "" {
 		verdict, message := VerdictWait, fmt.Sprintf("%s must acknowledge epoch %d fenced before %s is opened", s.named(g.Blockers), s.Status.Epoch, t.To)
 		if late(s, d.Memory.DrainSince) {
 			verdict, message = VerdictBlocked, message+"; bring it back; "+override(t.To)
@@ -174,7 +241,7 @@ func gateClosed(s Snapshot, d Decision, g Gate) Decision {
 func pass(s Snapshot, d Decision, target Site, g Gate) Decision {
 	t := *s.Status.Transition
 	t.Step, t.GatePassedAt, t.Evidence, t.ToExecuted = v1alpha1.TransitionOpening, s.Now, g.Evidence, target.MySQL.Executed
-	if behind, where := leftBehind(s, d.Memory, target); t.From != "" && !planned(&t) && !behind.IsEmpty() {
+	if behind, where := leftBehind(s, d.Memory, target); t.Change() != ChangeFirst && !planned(&t) && !behind.IsEmpty() {
 		if !forced(s) { // by order also what a site has of its own is left behind: that was never the old active site's
 			t.FromExecuted = t.FromExecuted.Union(behind)
 		}

@@ -134,7 +134,7 @@ func (d Decision) onlyHope(s Snapshot) string {
 	for _, c := range candidates(s, d.Memory) {
 		near, _ := isClose(active, c.Site)
 		switch {
-		case c.Unfit != "" || c.Site.Name == active.Name || !near || c.Site.MySQL.ReplicaOf != active.Name || d.movedAway(s, c.Site.Name):
+		case c.Unfit.By != "" || c.Site.Name == active.Name || !near || c.Site.MySQL.ReplicaOf != active.Name || d.movedAway(s, c.Site.Name):
 		case c.Site.Leaving != "":
 			going = append(going, c.Site.Name)
 		default:
