@@ -17,13 +17,6 @@ type Candidate struct {
 	ToApply int64
 }
 
-// whole is true for a site that has all that it had when it was provisioned, whatever its mark says: it is on that very volume,
-// and its server knows of no clone that began and did not end well. The mark goes when a clone is ordered, which may be long
-// before the clone begins. In doubt it is false: part of the data would pass for all of it (I12).
-func (s Site) whole() bool {
-	return s.Noted && s.MySQL.Direct && !s.MySQL.NoClone && !s.MySQL.HalfCloned && !s.thrownAway() && !s.MySQL.Executed.IsEmpty()
-}
-
 // candidates ranks every site: fit ones first, the best first.
 func candidates(s Snapshot, m Memory) []Candidate {
 	var all []Candidate

@@ -28,7 +28,7 @@ func TestWhatMakesASiteWholeI12(t *testing.T) {
 		b := seen("b", "A:1-9", 4)
 		b.Noted = true
 		change(&b)
-		if got := b.whole(); got != (name == "") {
+		if got := b.Whole(); got != (name == "") {
 			t.Errorf("I12: %s: whole %t", name, got)
 		}
 	}

@@ -310,7 +310,7 @@ func TestAMoveHoldsWhatWasCapturedI13(t *testing.T) {
 		}
 	}
 	kept := &Transition{FromExecuted: set("A:1")}
-	if got := kept.capture(set("A:1-9")); !got.FromExecuted.Equal(set("A:1-9")) || !kept.FromExecuted.Equal(set("A:1")) {
+	if got := capture(kept, set("A:1-9")); !got.FromExecuted.Equal(set("A:1-9")) || !kept.FromExecuted.Equal(set("A:1")) {
 		t.Error("I13: what is captured")
 	}
 }

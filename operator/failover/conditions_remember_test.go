@@ -35,11 +35,11 @@ func TestWhoIsSeenToAcceptWritesI1(t *testing.T) {
 	}
 	open := seen("a", "A:1-9", 4)
 	open.Sidecar.Answered, open.MySQL.SuperReadOnly, open.MySQL.ReadOnly = false, false, false
-	if open.unusable() {
+	if open.Unusable() {
 		t.Error("a site that serves without its sidecar counts as down")
 	}
 	open.MySQL.SuperReadOnly = true
-	if !open.unusable() {
+	if !open.Unusable() {
 		t.Error("a read-only site that nobody can open counts as up")
 	}
 }

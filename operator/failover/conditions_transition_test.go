@@ -209,7 +209,7 @@ func TestWhatTheOldActiveSiteIsKnownToHaveHadG3(t *testing.T) {
 	} {
 		s := between(v1alpha1.FailoverEmergency, seen("b", "A:1-9", 4), seen("c", "A:1-9,C:1", 4))
 		tr := &Transition{From: tc.from, To: "b", FromExecuted: tc.begun}
-		if got := tr.known(s, Memory{Executed: map[string]gtid.Set{"a": tc.last, "": set("A:1-3")}}, s.Sites[0]); !got.Equal(tc.want) {
+		if got := knownOf(tr, s, Memory{Executed: map[string]gtid.Set{"a": tc.last, "": set("A:1-3")}}, s.Sites[0]); !got.Equal(tc.want) {
 			t.Errorf("G3: %s: %s", name, got)
 		}
 	}

@@ -16,7 +16,7 @@ func Decide(s Snapshot, old Memory) Decision {
 	d.Memory.Runs = known
 	writer, behind := behindTheSites(s)
 	if behind {
-		known.open()
+		known.Open()
 	}
 	switch {
 	case behind && writer != "":
@@ -31,8 +31,8 @@ func Decide(s Snapshot, old Memory) Decision {
 		d = steady(s, d, old)
 	}
 	d = settlePlanned(s, d).noteOutlived(s).noteRows(s).noteRuns(s, known)
-	if hope := d.onlyHope(s); hope != "" {
-		d.Memory.HopeAt[hope] = s.Now
+	if last := d.lastCandidate(s); last != "" {
+		d.Memory.LastCandidateAt[last] = s.Now
 	}
 	d.Views, d.Forecast = views(s, d), forecast(s, d)
 	d = d.sayUnwritable(s)

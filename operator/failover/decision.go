@@ -9,6 +9,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/internal/gtid"
+	"github.com/mysql-mfg/mfg/operator/facts"
 )
 
 // Topology is what is seen, in one word.
@@ -40,9 +41,6 @@ const (
 	VerdictBlocked   Verdict = "Blocked"
 	VerdictAlert     Verdict = "Alert"
 )
-
-// Reason explains a verdict; it is shown as the reason of conditions, events and log lines.
-type Reason = v1alpha1.Reason
 
 // Decision is the whole answer of one poll.
 type Decision struct {
@@ -140,14 +138,9 @@ func (d Decision) check(s Snapshot) error {
 }
 
 // planned is true for a transition that moves the role from a site that is alive to another.
-func planned(t *Transition) bool { return t != nil && t.Change() == ChangeMove }
+func planned(t *Transition) bool { return t != nil && t.Change() == facts.ChangeMove }
 
 // Urgent is true while a planned failover keeps writes out: nothing but the move itself may take time. So it is for the
 // decision that ends it, which rests on a look that hardly waited for the other sites: what they are is told after the next. What
 // is blocked, or takes longer than it may, is told like any other trouble.
 func (d Decision) Urgent() bool { return d.urgent }
-
-// Urgent is true as long as a planned failover, and the way back from it, may take.
-func (t *Transition) Urgent(now time.Time, p Policy) bool {
-	return t != nil && t.Kind == v1alpha1.FailoverPlanned && now.Sub(t.StartedAt) < 2*p.PlannedPauseTimeout
-}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/internal/gtid"
+	"github.com/mysql-mfg/mfg/operator/facts"
 )
 
 // drained waits until the target receives no more, has applied all it received, and has fetched what other reachable
@@ -61,7 +62,7 @@ func drained(s Snapshot, d Decision, target Site) (Decision, bool) {
 // unbroken is the candidate that takes the place of a target whose applier is broken, if there is one.
 func unbroken(s Snapshot, m Memory, target Site) (string, bool) {
 	t := s.Status.Transition
-	if !brokenApplier(target) || !t.replaces() {
+	if !brokenApplier(target) || !t.Replaces() {
 		return "", false // the first active site is the one that holds what any held (I7); one that is opened again has no source
 	}
 	for _, c := range candidates(s, m) {
@@ -77,10 +78,10 @@ func late(s Snapshot, since time.Time) bool {
 	return !since.IsZero() && s.Now.Sub(since) > s.Policy.DrainTimeout
 }
 
-// known is what the old active site is known to have had: at the last look that it answered, also one since the failover began, and
+// knownOf is what the old active site is known to have had: at the last look that it answered, also one since the failover began, and
 // what it gave to a site that cannot apply it.
-func (t *Transition) known(s Snapshot, m Memory, target Site) gtid.Set {
-	if t.Change() == ChangeFirst {
+func knownOf(t *Transition, s Snapshot, m Memory, target Site) gtid.Set {
+	if t.Change() == facts.ChangeFirst {
 		return t.FromExecuted // there was none
 	}
 	behind, _ := leftBehind(s, m, target)

@@ -45,7 +45,7 @@ func due(s Snapshot, d Decision, seen Topology, why Reason) Decision {
 // if there may be proof, for which the failover has to begin.
 func vouchedFor(s Snapshot, m Memory, target string) (names string, why Reason) {
 	a, known := s.Site(s.Status.ActiveSite)
-	if !known || a.Reachable() || a.gone() || a.Pod.OutOfService {
+	if !known || a.Reachable() || a.Gone() || a.Pod.OutOfService {
 		return "", ""
 	}
 	var all, long []string
@@ -56,9 +56,9 @@ func vouchedFor(s Snapshot, m Memory, target string) (names string, why Reason) 
 		}
 	}
 	if len(long) == 0 {
-		return s.named(all), v1alpha1.ReasonBelowThreshold
+		return named(s, all), v1alpha1.ReasonBelowThreshold
 	}
-	return s.named(long), v1alpha1.ReasonSiteMayStillVouch
+	return named(s, long), v1alpha1.ReasonSiteMayStillVouch
 }
 
 // isLongSilent is true for a site that has not answered for as long as an active site must not.

@@ -15,7 +15,7 @@ func isEscrowMissing(s Snapshot, _ Memory, site Site) string {
 	if t := s.Status.Transition; !site.EscrowMissing || t != nil && t.From == site.Name {
 		return ""
 	}
-	return "the escrow Secret of its keyring is gone, and only its pod has the keyring still; " + s.Group.restoreEscrow(site.Name).String()
+	return "the escrow Secret of its keyring is gone, and only its pod has the keyring still; " + restoreEscrow(s.Group, site.Name).String()
 }
 
 // restorable is a site that would be a candidate if its escrow Secret were there, other than the active one.

@@ -10,6 +10,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/internal/gtid"
+	"github.com/mysql-mfg/mfg/operator/facts"
 )
 
 // Explanation says why a decision was taken; see wire.Explanation.
@@ -115,9 +116,9 @@ func (x explained) seen() []wire.ExplainedRule {
 
 func (x explained) acceptsWrites() wire.ExplainedRule {
 	a := x.active
-	r := wire.ExplainedRule{Name: RuleActiveWrites, Verdict: wire.RuleFor, Input: x.s.Status.ActiveSite + " " + sight(a)}
+	r := wire.ExplainedRule{Name: RuleActiveWrites, Verdict: wire.RuleFor, Input: x.s.Status.ActiveSite + " " + seenAs(a)}
 	if a.Writable() {
-		r = against(r.Name, r.Input, v1alpha1.ReasonHealthy, advice("none needed"), remedy("to move the role without loss", x.s.Group.moveTo("SITE")))
+		r = against(r.Name, r.Input, v1alpha1.ReasonHealthy, advice("none needed"), remedy("to move the role without loss", moveTo(x.s.Group, "SITE")))
 	}
 	if u := x.d.Unwritable; u != nil {
 		words, way := u.Message()
@@ -172,7 +173,7 @@ func (x explained) gateForecast() wire.ExplainedRule {
 	r := wire.ExplainedRule{Name: RuleGate, Verdict: wire.RuleOpen, Input: fmt.Sprintf(
 		"asked once a failover has begun: proof that %s is fenced, or %s of silence acknowledged by every other site",
 		x.s.Status.ActiveSite, longestLease(x.s, x.m, x.s.Status.ActiveSite)+LeaseMargin)}
-	if silent := x.s.named(silentVouchers(x.s, x.m, x.best.Site.Name)); silent != "" {
+	if silent := named(x.s, silentVouchers(x.s, x.m, x.best.Site.Name)); silent != "" {
 		return against(RuleGate, fmt.Sprintf("by time alone it would not open: %s could still vouch for %s", silent, x.s.Status.ActiveSite),
 			v1alpha1.ReasonSiteMayStillVouch, bringBackOrTaint(silent))
 	} else if never := outlived(x.m, x.s.Status.ActiveSite, x.s.Now); never != "" {
@@ -203,7 +204,7 @@ func (x explained) orOrder(join string, first Remedy) []Remedy {
 	if to == "" {
 		to = "SITE"
 	}
-	return []Remedy{first, remedy(join, x.s.Group.forceTo(to))}
+	return []Remedy{first, remedy(join, forceTo(x.s.Group, to))}
 }
 
 // withoutCandidate is what a person can do while no site is fit.
@@ -213,10 +214,10 @@ func (x explained) withoutCandidate() []Remedy {
 	}
 	all := []Remedy{advice(bringBack)}
 	if site, can := restorable(x.s, x.m); can {
-		all = []Remedy{x.s.Group.restoreEscrow(site), advice("or " + bringBack)}
+		all = []Remedy{restoreEscrow(x.s.Group, site), advice("or " + bringBack)}
 	}
 	if to, can := orderable(x.s, x.m, ""); can && !x.serves() {
-		all = append(all, remedy("or accept what may be lost", x.s.Group.forceTo(to)))
+		all = append(all, remedy("or accept what may be lost", forceTo(x.s.Group, to)))
 	}
 	return all
 }
@@ -259,7 +260,7 @@ func (x explained) taker() (Candidate, bool) {
 
 func (x explained) loss() *wire.ExplainedLoss {
 	taker, found := x.taker()
-	if t := x.s.Status.Transition; !found || t != nil && t.Change() == ChangeFirst {
+	if t := x.s.Status.Transition; !found || t != nil && t.Change() == facts.ChangeFirst {
 		return nil
 	}
 	l := &wire.ExplainedLoss{Site: taker.Site.Name, Seconds: taker.Site.MySQL.LagSeconds}
@@ -309,9 +310,9 @@ func (x explained) candidates() []wire.ExplainedCandidate {
 func (x explained) plannable(to string) Refusal {
 	switch t := x.s.Status.Transition; {
 	case t != nil:
-		return Refusal{v1alpha1.ReasonRoleIsMoving, fmt.Sprintf("the role is moving to %s; ask again once that is open", t.To), x.s.Group.waitAndAsk("watch it move", to)}
+		return Refusal{v1alpha1.ReasonRoleIsMoving, fmt.Sprintf("the role is moving to %s; ask again once that is open", t.To), waitAndAsk(x.s.Group, "watch it move", to)}
 	case x.s.Status.Epoch == 0:
-		return Refusal{v1alpha1.ReasonNotHealthy, "no site is active yet; ask again once one is", x.s.Group.everyRule()}
+		return Refusal{v1alpha1.ReasonNotHealthy, "no site is active yet; ask again once one is", everyRule(x.s.Group)}
 	}
 	return preflight(x.s, x.m, x.active, to)
 }
@@ -338,8 +339,8 @@ func against(name, input string, why Reason, remedies ...Remedy) wire.ExplainedR
 // waitForMore is for what may be over at the next poll.
 var waitForMore = advice("wait: one lost answer is no outage")
 
-// sight is what was seen of a site, in words.
-func sight(site Site) string {
+// seenAs is what was seen of a site, in words.
+func seenAs(site Site) string {
 	switch {
 	case site.Writable():
 		return "accepts writes"

@@ -40,7 +40,7 @@ func (x explained) target(target Site) wire.ExplainedRule {
 	case targetRefused:
 		return against(RuleTarget, t.To+": "+refused.Why, lostFor(x.s, x.m, target), advice("none needed if another candidate is fit; otherwise bring %s back", t.To))
 	case targetIgnores:
-		return against(RuleTarget, fmt.Sprintf("%s does not acknowledge epoch %d", t.To, epoch), v1alpha1.ReasonTargetLost, remedy("see the log of its sidecar", x.s.Group.sidecarLog(t.To)))
+		return against(RuleTarget, fmt.Sprintf("%s does not acknowledge epoch %d", t.To, epoch), v1alpha1.ReasonTargetLost, remedy("see the log of its sidecar", sidecarLog(x.s.Group, t.To)))
 	case targetBehind:
 		return against(RuleTarget, fmt.Sprintf("%s has not acknowledged epoch %d yet", t.To, epoch), v1alpha1.ReasonAwaitingFenceProof, advice("wait"))
 	}
@@ -57,7 +57,7 @@ func (x explained) drain(target Site) wire.ExplainedRule {
 // gate asks the promotion gate itself.
 func (x explained) gate(Site) wire.ExplainedRule {
 	g, from := askGate(x.s, x.m), x.s.Status.Transition.From
-	who := x.s.named(g.Blockers)
+	who := named(x.s, g.Blockers)
 	switch {
 	case g.Passed:
 		return wire.ExplainedRule{Name: RuleGate, Verdict: wire.RuleFor, Input: strings.Join(g.Evidence, "; ")}
@@ -80,7 +80,7 @@ func (x explained) gate(Site) wire.ExplainedRule {
 func (x explained) transitionBudget(target Site) wire.ExplainedRule {
 	t := x.s.Status.Transition
 	over := overBudget(x.s, t.FromExecuted, target)
-	if over == "" || !t.replaces() || forced(x.s) {
+	if over == "" || !t.Replaces() || forced(x.s) {
 		return wire.ExplainedRule{Name: RuleLossBudget, Verdict: wire.RuleFor, Input: "the loss budget allows it"}
 	}
 	return against(RuleLossBudget, over, v1alpha1.ReasonLossBudget, x.orOrder("or accept the loss", advice("wait until %s is back and fenced, which loses nothing", t.From))...)

@@ -39,7 +39,7 @@ func forecast(s Snapshot, d Decision) *Forecast {
 		f.LostSeconds = best.Site.MySQL.LagSeconds
 	}
 	no := refusal(permissions, takeover{s, d.Memory, best, found})
-	switch silent := s.named(silentVouchers(s, d.Memory, best.Site.Name)); {
+	switch silent := named(s, silentVouchers(s, d.Memory, best.Site.Name)); {
 	case no.reason != "":
 		f.BlockedBy, f.Message = no.reason, no.message
 	case silent != "":
@@ -56,8 +56,8 @@ func forecast(s Snapshot, d Decision) *Forecast {
 // silentVouchers are the sites that could not acknowledge a new epoch now, or not for all their runs, and might answer the active site.
 func silentVouchers(s Snapshot, m Memory, target string) (names []string) {
 	for _, site := range s.Sites {
-		silent := site.Name != target && !site.Sidecar.Answered || !site.only(site.Pod.UID)
-		if site.Name != s.Status.ActiveSite && silent && !site.gone() && !site.neverRan() && !askedByNobody(m, site) {
+		silent := site.Name != target && !site.Sidecar.Answered || !site.Only(site.Pod.UID)
+		if site.Name != s.Status.ActiveSite && silent && !site.Gone() && !site.NeverRan() && !askedByNobody(m, site) {
 			names = append(names, site.Name)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/facts"
 	"github.com/mysql-mfg/mfg/operator/gate"
 )
 
@@ -38,7 +39,7 @@ func questionOf(s Snapshot, m Memory) gate.Question {
 	for i, site := range s.Sites {
 		q.Sites[i] = witness(s, m, site)
 	}
-	if t.Change() != ChangeFirst {
+	if t.Change() != facts.ChangeFirst {
 		from, _ := s.Site(t.From)
 		from.Name = t.From // also of one that is not seen any more the lease is waited for
 		q.Old = witness(s, m, from)
@@ -51,9 +52,9 @@ func witness(s Snapshot, m Memory, site Site) gate.Site {
 	name := site.Name
 	ack, acked := m.Acks[name]
 	return gate.Site{
-		Name: name, Runs: site.Runs, Writes: site.writes(),
+		Name: name, Runs: site.Runs, Writes: site.Writes(),
 		NeverActive: !site.Provisioned && (site.Role == v1alpha1.DROnly || site.Removed && !site.Pod.Exists),
-		NeverRan:    site.neverRan(), Unasked: askedByNobody(m, site), OtherVolume: site.OtherVolume,
+		NeverRan:    site.NeverRan(), Unasked: askedByNobody(m, site), OtherVolume: site.OtherVolume,
 		Pod: site.Pod.UID, PodEnded: site.Pod.Ended, OutOfService: site.Pod.OutOfService, Confirmed: m.Confirmed[name],
 		Ack: ack, Acked: acked, ReadBack: m.FencedBySQL[name], Permitted: later(s.Permitted[name], s.LeaderSince),
 		Answered: later(s.Answered[name], s.LeaderSince), GoneSince: m.GoneSince[name], EndedAt: m.Runs.EndedAt[name],
@@ -99,12 +100,9 @@ func evidence(q gate.Question, a gate.Answer, outlived string) string {
 	return "ordered by a person although " + outlived
 }
 
-// writes is true for a site that accepts writes, unless somebody works on it behind offline_mode.
-func (s Site) writes() bool { return s.Writable() && s.Busy == "" }
-
 func writableElsewhere(s Snapshot, target string) string {
 	for _, site := range s.Sites {
-		if site.Name != target && site.writes() {
+		if site.Name != target && site.Writes() {
 			return site.Name
 		}
 	}

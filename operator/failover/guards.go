@@ -56,7 +56,7 @@ var guards = []guard{
 	{name: GuardUnsettled, ask: isUnsettled},
 	{name: GuardNumberingAgain, ask: isNumberingAgain},
 	{name: GuardWithoutRows, ask: isWithoutRows},
-	{name: GuardEscrowMissing, ask: isEscrowMissing, remedy: Group.recoverAndMove},
+	{name: GuardEscrowMissing, ask: isEscrowMissing, remedy: recoverAndMove},
 	{name: GuardUnescrowed, ask: isUnescrowed, order: isUnescrowed},
 }
 
@@ -96,7 +96,7 @@ func forcible(s Snapshot, site Site) bool { return unfitByOrder(s, Memory{}, sit
 func (u Unfit) cure(g Group, site string) []Remedy {
 	i := slices.IndexFunc(guards, func(g guard) bool { return g.name == u.By })
 	if i < 0 || guards[i].remedy == nil {
-		return g.theSite(site)
+		return theSite(g, site)
 	}
 	return guards[i].remedy(g, site)
 }
@@ -131,7 +131,7 @@ func isNotProvisioned(s Snapshot, _ Memory, site Site) string {
 }
 
 func unprovisioned(site Site) string {
-	if site.whole() {
+	if site.Whole() {
 		return "is about to be cloned anew, and only an order promotes it"
 	}
 	return "holds no data of the group yet"
@@ -144,7 +144,7 @@ func isOutside(s Snapshot, m Memory, site Site) string {
 	if !site.OtherVolume && !slices.ContainsFunc(s.Sites, func(other Site) bool { return other.Provisioned }) {
 		return ""
 	}
-	if site.whole() {
+	if site.Whole() {
 		return ""
 	}
 	return isNotProvisioned(s, m, site)

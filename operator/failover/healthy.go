@@ -2,9 +2,7 @@
 
 package failover
 
-import (
-	"github.com/mysql-mfg/mfg/api/v1alpha1"
-)
+import "github.com/mysql-mfg/mfg/api/v1alpha1"
 
 // healthy keeps everything around a writable active site right.
 func healthy(s Snapshot, d Decision, a Site) Decision {

@@ -141,7 +141,7 @@ func identityOf(s Snapshot, m Memory, site Site) Identity {
 
 // held is what a site has that counts for what a successor must have (I7).
 func held(s Snapshot, m Memory, site Site) gtid.Set {
-	if !site.SQLAnswers() || site.thrownAway() {
+	if !site.SQLAnswers() || site.ThrownAway() {
 		return gtid.Set{}
 	}
 	switch identityOf(s, m, site) {
@@ -172,7 +172,7 @@ func settleLoss(s Snapshot, m Memory, a Site) []v1alpha1.FailoverRecord {
 		}
 		seen[r.From] = true
 		from, known := s.Site(r.From)
-		if known && !r.LossExact && (!from.Provisioned || from.thrownAway() || from.OtherVolume) && r.FromServerUUID != ServerReplaced {
+		if known && !r.LossExact && (!from.Provisioned || from.ThrownAway() || from.OtherVolume) && r.FromServerUUID != ServerReplaced {
 			// Its data is being thrown away before it was compared. A server that was cloned by an earlier version keeps its UUID,
 			// so what comes back would pass for what was there, and for a loss of nothing.
 			records = slices.Clone(records)
@@ -251,7 +251,7 @@ func errantOf(site, active Site, old Memory, s Snapshot) (gtid.Set, bool) {
 // mayHold is false for a site that is known not to have any of what a record calls lost. Who took over lacked it: that is
 // what lost means.
 func mayHold(m Memory, r v1alpha1.FailoverRecord, site Site, lost gtid.Set) bool {
-	if site.Name == r.To || site.neverRan() {
+	if site.Name == r.To || site.NeverRan() {
 		return false
 	}
 	if site.SQLAnswers() && !site.OtherVolume {
@@ -260,3 +260,6 @@ func mayHold(m Memory, r v1alpha1.FailoverRecord, site Site, lost gtid.Set) bool
 	known, was := m.Executed[site.Name]
 	return !was || site.OtherVolume || !known.Intersect(lost).IsEmpty() // not seen, or not as it will come back
 }
+
+// reopens is true for the record of a change that opened the site again that had the role.
+func reopens(r v1alpha1.FailoverRecord) bool { return r.From == r.To }

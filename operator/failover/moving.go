@@ -29,7 +29,7 @@ func moving(s Snapshot, d Decision) Decision {
 	case lost:
 		return over
 	case s.Policy.AbortPlanned:
-		return d.revert(s, v1alpha1.PlannedAborted, v1alpha1.ReasonAborted, "a person gave it up", remedy("to try again", s.Group.moveTo(t.To)))
+		return d.revert(s, v1alpha1.PlannedAborted, v1alpha1.ReasonAborted, "a person gave it up", remedy("to try again", moveTo(s.Group, t.To)))
 	case refused.By != "":
 		return d.revert(s, v1alpha1.PlannedReverted, v1alpha1.ReasonTargetLost, fmt.Sprintf("%s: %s", t.To, refused.Why), refused.cure(s.Group, target.Name)...)
 	case !fenced:
@@ -43,7 +43,7 @@ func moving(s Snapshot, d Decision) Decision {
 	}
 	if g := askGate(s, d.Memory); step == "" && g.Passed {
 		moved := s
-		moved.Status.Transition = t.capture(captured)
+		moved.Status.Transition = capture(t, captured)
 		return pass(moved, d, target, g)
 	} else if step == "" {
 		step = fmt.Sprintf("the gate is closed (%s)", strings.Join(append(g.Blockers, g.Writer), " "))
@@ -52,13 +52,13 @@ func moving(s Snapshot, d Decision) Decision {
 		return d.revert(s, v1alpha1.PlannedReverted, v1alpha1.ReasonPauseTimeout,
 			fmt.Sprintf("%s, for longer than plannedPauseTimeout %s", step, s.Policy.PlannedPauseTimeout),
 			remedy("find out what holds it up (a long transaction, a lag of "+t.To+")", s.Group.Command("events", "", "--since 10m")),
-			remedy("then", s.Group.moveTo(t.To)))
+			remedy("then", moveTo(s.Group, t.To)))
 	}
 	return d.say(TopologyTransition, VerdictWait, reason, "%s", step).then(effect).within(time.Millisecond)
 }
 
 // capture returns the transition with all that the old active site holds.
-func (t *Transition) capture(set gtid.Set) *Transition {
+func capture(t *Transition, set gtid.Set) *Transition {
 	out := *t
 	out.FromExecuted = set
 	return &out
@@ -94,7 +94,7 @@ func (d Decision) revert(s Snapshot, phase v1alpha1.PlannedPhase, why Reason, me
 // rules of one would act. To open a lost site again, as a failed move does otherwise, would only cost another wait. dying is
 // true while the source is down and not yet long enough: then neither happens.
 func overtaken(s Snapshot, d Decision, from, target Site) (over Decision, dying, lost bool) {
-	if !from.unusable() || s.Policy.AbortPlanned || unfit(s, d.Memory, target).By != "" {
+	if !from.Unusable() || s.Policy.AbortPlanned || unfit(s, d.Memory, target).By != "" {
 		return d, false, false // the source can be opened again, or must be: the target cannot be opened
 	}
 	if no := refusal(permissions, takeover{s, d.Memory, Candidate{Site: target, All: target.All()}, true}); no.reason != "" || overBudget(s, d.Memory.Executed[from.Name], target) != "" {

@@ -29,7 +29,7 @@ func opening(s Snapshot, d Decision) Decision {
 		d.Memory.Executed[t.To] = t.ToExecuted
 		return due(s, d.closed(s), TopologyActiveReadOnly, v1alpha1.ReasonActiveSiteBehind)
 	case target.Sidecar.Answered && target.MySQL.Direct:
-		if r, may := target.writesBeside(target.Pod.UID); may {
+		if r, may := target.WritesBeside(target.Pod.UID); may {
 			return anew(s, d.closed(s), target, r) // the pod that was let open is another one, and may be open
 		}
 		if next := due(s, d.closed(s), TopologyActiveReadOnly, v1alpha1.ReasonActiveSiteCannotOpen); stuck && next.Verdict != VerdictBlocked {

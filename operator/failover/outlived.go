@@ -32,7 +32,7 @@ func rememberLease(s Snapshot, old Memory, m *Memory, site Site) {
 	switch {
 	case m.WritableAt[name].After(until.Add(LeaseMargin)):
 		m.Outlived[name] = true
-	case heard.After(s.Now) && site.shutBut(site.Pod.UID):
+	case heard.After(s.Now) && site.ShutBut(site.Pod.UID):
 		// Its sidecar is there and has a lease, and it is no other pod that was seen. A new leader, which only has to assume one, forgets nothing here (I9).
 	case old.Outlived[name] || slices.Contains(s.Status.Outlived, name):
 		m.Outlived[name] = true
@@ -70,7 +70,7 @@ func outlivedWords(x string) string {
 // be proof, for which the failover has to begin.
 func outlivedAndSilent(s Snapshot, m Memory) string {
 	a, known := s.Site(s.Status.ActiveSite)
-	if known && (a.Reachable() || a.gone() || a.Pod.OutOfService) {
+	if known && (a.Reachable() || a.Gone() || a.Pod.OutOfService) {
 		return ""
 	}
 	return outlived(m, s.Status.ActiveSite, s.Now)

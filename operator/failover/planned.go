@@ -36,24 +36,6 @@ const (
 	leavingHaste = time.Minute
 )
 
-// Planned is a planned failover: asked for, under way or over; see v1alpha1.PlannedFailoverStatus.
-type Planned struct {
-	From, To              string
-	Cause                 Reason
-	Phase                 v1alpha1.PlannedPhase
-	Reason                Reason
-	Message               string
-	Remedies              []Remedy
-	StartedAt, FinishedAt time.Time
-	WritePause            time.Duration
-	Answered              bool
-}
-
-// Over is true once the outcome is known.
-func (p *Planned) Over() bool {
-	return p.Phase != v1alpha1.PlannedWaiting && p.Phase != v1alpha1.PlannedMoving
-}
-
 // advise adds what a person can do about an outcome, if a person asked for it: the operator tries again by itself otherwise.
 func (d Decision) advise(all ...Remedy) Decision {
 	if p := d.Status.Planned; p.Cause == v1alpha1.ReasonRequested {
@@ -81,7 +63,7 @@ func settlePlanned(s Snapshot, d Decision) Decision {
 			advise(remedy("see what took over, and why", s.Group.Command("history", "", "")))
 	case p != nil && p.Phase == v1alpha1.PlannedWaiting && d.Topology != TopologyHealthy && !moving && !blip(s, d, p):
 		return d.end(*p, s.Now, v1alpha1.PlannedRefused, v1alpha1.ReasonNotHealthy, "nothing was changed: %s; ask again once the group is healthy", d.Message).
-			advise(s.Group.everyRule()...)
+			advise(everyRule(s.Group)...)
 	case p != nil && p.Over() && !p.Answered && request != p.To: // taken off, or another is asked for by now
 		answered := *p
 		answered.Answered = true
@@ -90,7 +72,7 @@ func settlePlanned(s Snapshot, d Decision) Decision {
 		// A request that waited for the end of an outage would move the role when nobody expects it any more.
 		return d.end(Planned{From: s.Status.ActiveSite, To: request, Cause: v1alpha1.ReasonRequested, StartedAt: s.Now}, s.Now,
 			v1alpha1.PlannedRefused, v1alpha1.ReasonNotHealthy, "nothing was changed: %s; ask again once the group is healthy", d.Message).
-			advise(s.Group.everyRule()...)
+			advise(everyRule(s.Group)...)
 	}
 	return d
 }
@@ -135,7 +117,7 @@ func waiting(s Snapshot, d Decision, a Site, p Planned) Decision {
 	switch why := preflight(s, d.Memory, a, p.To); {
 	case s.Policy.AbortPlanned || withdrawn:
 		return d.end(p, s.Now, v1alpha1.PlannedAborted, v1alpha1.ReasonAborted, "given up before anything was changed").
-			advise(remedy("to try again", s.Group.moveTo(p.To)))
+			advise(remedy("to try again", moveTo(s.Group, p.To)))
 	case a.Name == p.To:
 		return d.end(p, s.Now, v1alpha1.PlannedRefused, v1alpha1.ReasonAlreadyActive, "nothing was changed: %s is active already", p.To).
 			advise(remedy("see who is active", s.Group.Command("status", "", "")))
@@ -154,7 +136,7 @@ func waiting(s Snapshot, d Decision, a Site, p Planned) Decision {
 	if !near {
 		if s.Now.Sub(p.StartedAt) > s.Policy.PlannedLagTimeout {
 			return d.end(p, s.Now, v1alpha1.PlannedRefused, v1alpha1.ReasonTargetLags, "nothing was changed: %s %s, and did not catch up within plannedLagTimeout %s",
-				p.To, distance, s.Policy.PlannedLagTimeout).advise(s.Group.waitAndAsk("watch it catch up", p.To)...)
+				p.To, distance, s.Policy.PlannedLagTimeout).advise(waitAndAsk(s.Group, "watch it catch up", p.To)...)
 		}
 		if p.Phase == "" {
 			p.Phase, p.Reason, p.Message = v1alpha1.PlannedWaiting, v1alpha1.ReasonTargetLags, p.To+" catches up; nothing was changed yet"

@@ -29,18 +29,18 @@ var preflights = []struct {
 	{"KnownSite", toUnknownSite, func(v move) []Remedy {
 		return []Remedy{remedy("see which sites there are", v.s.Group.Command("status", "", ""))}
 	}},
-	{RuleMode, whileObserving, func(v move) []Remedy { return []Remedy{remedy("to let the operator act", v.s.Group.letAct())} }},
+	{RuleMode, whileObserving, func(v move) []Remedy { return []Remedy{remedy("to let the operator act", letAct(v.s.Group))} }},
 	{RulePause, whilePaused, func(v move) []Remedy { return []Remedy{remedy("to go on", v.s.Group.Command("resume", "", ""))} }},
 	{RuleCandidate, toUnfit, func(v move) []Remedy { return unfit(v.s, v.m, v.target).cure(v.s.Group, v.to) }},
 	{"TargetStays", toLeaving, move.theTarget},
 	{"SourceAnswers", fromSilent, move.everyRule},
 	{"TargetReplicates", toDetached, move.theTarget},
 	{"OneWriter", besideWriter, move.everyRule},
-	{"NoWorkUnderWay", besideWork, func(v move) []Remedy { return v.s.Group.waitAndAsk("see how far the work on its data is", v.to) }},
+	{"NoWorkUnderWay", besideWork, func(v move) []Remedy { return waitAndAsk(v.s.Group, "see how far the work on its data is", v.to) }},
 }
 
-func (v move) theTarget() []Remedy { return v.s.Group.theSite(v.to) }
-func (v move) everyRule() []Remedy { return v.s.Group.everyRule() }
+func (v move) theTarget() []Remedy { return theSite(v.s.Group, v.to) }
+func (v move) everyRule() []Remedy { return everyRule(v.s.Group) }
 
 // preflight says why a planned failover to a site may not begin, and what to do about it.
 func preflight(s Snapshot, m Memory, a Site, to string) Refusal {
@@ -73,7 +73,7 @@ func whileObserving(v move) (Reason, string) {
 }
 
 func whilePaused(v move) (Reason, string) {
-	if !v.s.paused() {
+	if !v.s.Paused() {
 		return "", ""
 	}
 	return v1alpha1.ReasonPaused, pausedMessage(v.s)
@@ -102,7 +102,7 @@ func fromSilent(v move) (Reason, string) {
 }
 
 func toDetached(v move) (Reason, string) {
-	if v.target.follows(v.from) {
+	if v.target.Follows(v.from) {
 		return "", ""
 	}
 	return v1alpha1.ReasonNotReplicating, fmt.Sprintf("%s does not replicate from %s: %s", v.to, v.from.Name, detachedMessage(v.target))
@@ -146,9 +146,6 @@ func atHand(a, target Site) bool {
 func passing(why Reason) bool {
 	return why == v1alpha1.ReasonNotFit || why == v1alpha1.ReasonNotHealthy || why == v1alpha1.ReasonNotReplicating || why == v1alpha1.ReasonCloneInProgress || why == v1alpha1.ReasonForeignWriter
 }
-
-// paused is true while a person keeps the operator from changing roles by itself.
-func (s Snapshot) paused() bool { return s.Now.Before(s.Policy.PausedUntil) }
 
 func pausedMessage(s Snapshot) string {
 	return fmt.Sprintf("paused until %s; to go on sooner, take the annotation %s off the group",

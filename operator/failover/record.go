@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/facts"
 )
 
 // complete records the change once the target was seen open.
@@ -18,7 +19,7 @@ func complete(s Snapshot, d Decision) Decision {
 	}
 	d.Status.Transition = nil
 	d.Status.ActiveSince = s.Now
-	if t.Kind == v1alpha1.FailoverEmergency && t.Change() != ChangeReopen {
+	if t.Kind == v1alpha1.FailoverEmergency && t.Change() != facts.ChangeReopen {
 		d.Status.CooldownUntil = s.Now.Add(s.Policy.Cooldown)
 	}
 	if t.Kind != v1alpha1.FailoverBootstrap {
@@ -30,7 +31,7 @@ func complete(s Snapshot, d Decision) Decision {
 			t.To, s.Now.Sub(t.StartedAt).Round(time.Millisecond))
 		d.Status.Planned.WritePause = s.Now.Sub(t.StartedAt)
 	}
-	if p := d.Status.Planned; t.Kind == v1alpha1.FailoverPlanned && t.Change() == ChangeReopen && p != nil && p.WritePause == 0 {
+	if p := d.Status.Planned; t.Kind == v1alpha1.FailoverPlanned && t.Change() == facts.ChangeReopen && p != nil && p.WritePause == 0 {
 		reverted := *p
 		reverted.WritePause = s.Now.Sub(t.StartedAt)
 		d.Status.Planned = &reverted
@@ -72,7 +73,7 @@ func record(s Snapshot, t Transition) v1alpha1.FailoverRecord {
 		Evidence: t.Evidence, FromExecuted: t.FromExecuted.String(), ToExecuted: t.ToExecuted.String(),
 		LostTransactions: lost.Count(), LostSet: lost.String(), FromServerUUID: t.FromUUID,
 	}
-	if t.Change() == ChangeReopen || planned(&t) {
+	if t.Change() == facts.ChangeReopen || planned(&t) {
 		r.LossExact = lost.IsEmpty()
 	}
 	if t.Kind == v1alpha1.FailoverPlanned {

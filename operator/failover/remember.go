@@ -39,7 +39,7 @@ func remember(s Snapshot, old Memory) Memory {
 		ReopenSince: old.ReopenSince,
 
 		IndirectSince: map[string]time.Time{}, OtherVolume: map[string]bool{}, Confirmed: map[string]string{},
-		DrainSince: old.DrainSince, HopeAt: map[string]time.Time{}, LaggedAt: map[string]time.Time{},
+		DrainSince: old.DrainSince, LastCandidateAt: map[string]time.Time{}, LaggedAt: map[string]time.Time{},
 		FollowedAt: map[string]time.Time{}, OpenAt: old.OpenAt, AloneAt: map[string]time.Time{},
 		WritableAt: map[string]time.Time{}, HeardUntil: map[string]time.Time{}, Outlived: map[string]bool{}, Listed: map[string]bool{}, StalledSince: map[string]time.Time{},
 	}
@@ -85,11 +85,11 @@ func rememberSite(s Snapshot, old Memory, m *Memory, site Site) {
 // rememberSilence counts since when what does not answer.
 func rememberSilence(s Snapshot, old Memory, m *Memory, site Site) {
 	name := site.Name
-	m.LaggedAt[name], m.HopeAt[name], m.FollowedAt[name] = old.LaggedAt[name], old.HopeAt[name], old.FollowedAt[name]
+	m.LaggedAt[name], m.LastCandidateAt[name], m.FollowedAt[name] = old.LaggedAt[name], old.LastCandidateAt[name], old.FollowedAt[name]
 	if m.AloneAt[name] = old.AloneAt[name]; isUnescrowed(s, old, site) != "" {
 		m.AloneAt[name] = s.Now
 	}
-	if active, _ := s.Site(s.Status.ActiveSite); active.Writable() && active.Name != name && site.follows(active) {
+	if active, _ := s.Site(s.Status.ActiveSite); active.Writable() && active.Name != name && site.Follows(active) {
 		m.FollowedAt[name] = s.Now
 	}
 	if !readable(s, site) {
@@ -98,13 +98,13 @@ func rememberSilence(s Snapshot, old Memory, m *Memory, site Site) {
 	if since := old.StalledSince[name]; stalls(site) || !site.Sidecar.Answered && !since.IsZero() {
 		m.StalledSince[name] = orNow(since, s.Now) // one lost answer is no word that it takes writes again
 	}
-	if site.unusable() {
+	if site.Unusable() {
 		m.DownSince[name] = orNow(old.DownSince[name], s.Now.Add(-silentFor(s, site)))
 	}
 	if !site.MySQL.Direct {
 		m.IndirectSince[name] = orNow(old.IndirectSince[name], s.Now)
 	}
-	if site.gone() {
+	if site.Gone() {
 		m.GoneSince[name] = orNow(old.GoneSince[name], s.Now)
 	}
 	if !site.Sidecar.Answered && !site.Writable() {
@@ -138,7 +138,7 @@ func rememberServer(s Snapshot, old Memory, m *Memory, site Site) {
 	}
 	m.Lease[name] = site.Pod.Lease
 	replaced := s.Status.Transition != nil && s.Status.Transition.From == name
-	if site.Pod.Lease == 0 || site.unusable() || site.OtherVolume || replaced {
+	if site.Pod.Lease == 0 || site.Unusable() || site.OtherVolume || replaced {
 		// The pod that may still run is perhaps not the one that is seen now.
 		m.Lease[name] = max(old.Lease[name], site.Pod.Lease)
 	}

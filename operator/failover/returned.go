@@ -42,7 +42,7 @@ func lostItself(a Site, known gtid.Set) string {
 
 // reopened opens the active site again, under the same epoch.
 func reopened(s Snapshot, d Decision, a Site) Decision {
-	if r, may := a.writesBeside(a.Pod.UID); may {
+	if r, may := a.WritesBeside(a.Pod.UID); may {
 		return anew(s, d, a, r)
 	}
 	if d.Memory.ReopenSince.IsZero() {

@@ -125,7 +125,7 @@ func (t takeover) mode() answer {
 }
 
 func (t takeover) pause() answer {
-	if t.s.paused() {
+	if t.s.Paused() {
 		return answer{reason: v1alpha1.ReasonPaused, message: pausedMessage(t.s)}
 	}
 	return answer{message: "not paused"}

@@ -202,7 +202,7 @@ func TestWhichRunsAreDurableI9(t *testing.T) {
 	ended.Ended = true
 	starts := on("starts", "n1")
 	starts.Volume = ""
-	got := runs{Of: map[string][]Run{"b": {stopped, waits, ended, starts}, "c": nil}}.kept()
+	got := runs{Of: map[string][]Run{"b": {stopped, waits, ended, starts}, "c": nil}}.Kept()
 	if text := textOf(got["b"]); text != "stopped@n1/v closed; starts@n1/" || len(got) != 1 {
 		t.Errorf("I9: %q of %v", text, slices.Collect(maps.Keys(got)))
 	}
@@ -259,7 +259,7 @@ func TestOfWhomAnEarlierPodIsTold(t *testing.T) {
 	for _, answers := range []bool{true, false} {
 		site := Site{Name: "b", Pod: Pod{UID: "new"}, Runs: []Run{on("old", "n1")}, Sidecar: Sidecar{Answered: answers}}
 		reason, _ := earlierPod(site)
-		if named := world(Durable{}, site).named([]string{"b"}); (reason != "") != answers || strings.Contains(named, "old") != answers {
+		if named := named(world(Durable{}, site), []string{"b"}); (reason != "") != answers || strings.Contains(named, "old") != answers {
 			t.Errorf("it answers %t: told %q, named %q", answers, reason, named)
 		}
 	}

@@ -200,7 +200,7 @@ func TestWhichRunsMayBeLeftI4I9(t *testing.T) {
 			tc.change(&s, &m)
 			d := Decide(s, m)
 			s, _ = withRuns(s, m)
-			r, left := s.Sites[1].beside(s.Sites[1].Pod.UID)
+			r, left := s.Sites[1].Beside(s.Sites[1].Pod.UID)
 			if left != tc.left || left && r.UID != "old" {
 				t.Errorf("I4, I9: %s, %s: left %t (%v), want %t", name, kept, left, r, tc.left)
 			}
@@ -336,7 +336,7 @@ func TestManyRunsAreFoldedI9(t *testing.T) {
 		}
 	}
 	s, _ = withRuns(s, m)
-	if _, left := s.Sites[1].beside("pod-59"); !left {
+	if _, left := s.Sites[1].Beside("pod-59"); !left {
 		t.Error("I9: those that were folded ended with one that was told alone")
 	}
 }

@@ -30,7 +30,7 @@ func TestWhatIsSeenOfEachWorld(t *testing.T) {
 		}
 		d := Decide(s, m)
 		e := Explain(s, m, d)
-		fmt.Fprintf(&out, "%s\n  %s %s %s hope=%q urgent=%t unheard=%t\n", w.name, d.Topology, d.Verdict, d.Reason, d.onlyHope(s), d.Urgent(), d.Unheard(s))
+		fmt.Fprintf(&out, "%s\n  %s %s %s hope=%q urgent=%t unheard=%t\n", w.name, d.Topology, d.Verdict, d.Reason, d.lastCandidate(s), d.Urgent(), d.Unheard(s))
 		for _, v := range d.Views {
 			fmt.Fprintf(&out, "  %s %s %s %s behind=%d errant=%q%s: %s\n", v.Name, v.State, v.Role, v.Reason, v.Behind, v.Errant, marks(v), v.Message)
 		}
@@ -158,13 +158,13 @@ func worlds() []seenWorld {
 	add("b is the only one, and leaves", atRest, each(1, func(b *Site) { b.Leaving = "drained" }), silent(2))
 	add("b is the only one, and is updated", atRest, each(1, func(b *Site) { b.Leaving = LeavingForUpdate }), silent(2))
 	add("b and c leave", atRest, each(1, func(b *Site) { b.Leaving = "drained" }), each(2, func(c *Site) { c.Leaving = "drained" }))
-	add("b and c leave, and c was the hope", atRest, each(1, func(b *Site) { b.Leaving = "drained" }), each(2, func(c *Site) { c.Leaving = "drained" }), func(s *Snapshot, m *Memory) { m.HopeAt = map[string]time.Time{"c": s.Now.Add(-time.Second)} })
+	add("b and c leave, and c was the hope", atRest, each(1, func(b *Site) { b.Leaving = "drained" }), each(2, func(c *Site) { c.Leaving = "drained" }), func(s *Snapshot, m *Memory) { m.LastCandidateAt = map[string]time.Time{"c": s.Now.Add(-time.Second)} })
 	add("b leaves", atRest, each(1, func(b *Site) { b.Leaving = "drained" }))
 	gave := func(phase v1alpha1.PlannedPhase, cause Reason, left, over time.Duration) func(*Snapshot, *Memory) {
 		return func(s *Snapshot, m *Memory) {
 			s.Status.Planned = &Planned{From: "b", To: "a", Cause: cause, Phase: phase, FinishedAt: s.Now.Add(-over), Answered: true}
 			m.LeavingOf = map[string]time.Time{"b": s.Now.Add(-left)}
-			m.HopeAt = map[string]time.Time{"b": s.Now}
+			m.LastCandidateAt = map[string]time.Time{"b": s.Now}
 		}
 	}
 	leaves := each(1, func(b *Site) { b.Leaving = "drained" })

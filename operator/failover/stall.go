@@ -13,12 +13,6 @@ import (
 	"github.com/mysql-mfg/mfg/api/wire"
 )
 
-// The reasons of an active site that is open, and whose volume takes no writes: its sidecar's own words.
-const (
-	ReasonDiskStalled = Reason(wire.WriteDiskStalled)
-	ReasonDiskFailed  = Reason(wire.WriteDiskFailed)
-)
-
 // An active site is open, its sidecar and its MySQL answer, and its data volume takes no writes: every commit hangs, or fails. It looks
 // healthy to every other rule. After stallTimeout it is replaced by a site whose own volume takes writes (decision 0020).
 
@@ -75,7 +69,7 @@ func stalled(s Snapshot, d Decision, a Site) Decision {
 	found := best.Site.Name != ""
 	if no := refusal(permissions, takeover{s, d.Memory, best, found}); no.reason != "" {
 		message := no.message
-		if !found && s.Policy.Mode == v1alpha1.FailoverAuto && !s.paused() {
+		if !found && s.Policy.Mode == v1alpha1.FailoverAuto && !s.Paused() {
 			slices.Sort(each) // the ranking may change with every look
 			message = "no site is fit (" + strings.Join(each, ", ") + ")"
 		}
@@ -94,12 +88,6 @@ func stalled(s Snapshot, d Decision, a Site) Decision {
 	d.Status.Transition.DetectedAt = d.Memory.StalledSince[a.Name]
 	return d.say(TopologyTransition, VerdictFailover, why, "the data volume of %s has taken no writes for %s: failover %s -> %s under epoch %d",
 		a.Name, lasted.Round(time.Second), a.Name, best.Site.Name, d.Status.Epoch)
-}
-
-// overDisk is true for a change that replaces a site because its volume takes no writes: it is not opened again for what it alone has,
-// which is fetched from it while it answers.
-func (t *Transition) overDisk() bool {
-	return t.Reason == ReasonDiskStalled || t.Reason == ReasonDiskFailed
 }
 
 // triedPlanned is true if the last planned failover was given up that was to end the same trouble.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/operator/facts"
 )
 
 // fencing goes on with a transition whose target may not be opened yet.
@@ -114,8 +115,8 @@ func (c change) awaitGate() (Decision, bool) {
 
 // awaitBudget asks once more what would be lost: the relay log is applied now, and the target may be another.
 func (c change) awaitBudget() (Decision, bool) {
-	over := overBudget(c.s, c.t.known(c.s, c.d.Memory, c.target), c.target)
-	if over == "" || !c.t.replaces() || forced(c.s) {
+	over := overBudget(c.s, knownOf(c.t, c.s, c.d.Memory, c.target), c.target)
+	if over == "" || !c.t.Replaces() || forced(c.s) {
 		return c.d, false
 	}
 	return c.d.say(TopologyTransition, VerdictBlocked, v1alpha1.ReasonLossBudget, "%s; %s", over, override(c.t.To)), true
@@ -139,7 +140,7 @@ func forced(s Snapshot) bool {
 }
 
 func fenceTargets(t *Transition) []string {
-	if !t.replaces() {
+	if !t.Replaces() {
 		return nil
 	}
 	return []string{t.From}
@@ -150,7 +151,7 @@ func returnedWhole(s Snapshot, m Memory, target Site) (Site, bool) {
 	t := s.Status.Transition
 	from, known := s.Site(t.From)
 	switch {
-	case !known || !t.replaces() || forced(s) || t.overDisk():
+	case !known || !t.Replaces() || forced(s) || t.OverDisk():
 		return Site{}, false
 	case !from.Sidecar.Answered || !from.Sidecar.Report.FencedUnder(s.Status.Epoch) || !from.Fenced():
 		return Site{}, false
@@ -189,13 +190,13 @@ func targetLost(s Snapshot, d Decision, why string) Decision {
 		return d.say(TopologyTransition, VerdictBlocked, lostFor(s, d.Memory, target), "%s %s, and %s; %s", t.To, why, whyNobody(s, d.Memory), lostWayOut(s, d.Memory, target)).
 			then(Announce{Fence: fenceTargets(t)})
 	}
-	if no := refusal(permissions, takeover{s, d.Memory, next, true}); no.reason != "" && t.Change() == ChangeReopen {
+	if no := refusal(permissions, takeover{s, d.Memory, next, true}); no.reason != "" && t.Change() == facts.ChangeReopen {
 		// No failover was begun: the active site is opened again after a planned one, and one that dies meanwhile is replaced
 		// under the rules of any other time. It is opened as soon as it is back.
 		return d.say(TopologyTransition, VerdictBlocked, no.reason, "%s is to be opened again, but %s; %s; %s",
 			t.To, why, no.message, wayOut(s, d.Memory, next, true))
 	}
-	if lacks := t.FromExecuted.Subtract(next.All); t.Change() == ChangeFirst && !lacks.IsEmpty() {
+	if lacks := t.FromExecuted.Subtract(next.All); t.Change() == facts.ChangeFirst && !lacks.IsEmpty() {
 		// The first active site was chosen because it holds what any site held; silent as it is now, it holds that still (I7).
 		return d.say(TopologyTransition, VerdictBlocked, v1alpha1.ReasonTargetLost, "%s %s, and %s lacks %s, which it held; bring it back; %s",
 			t.To, why, next.Site.Name, lacks, override(next.Site.Name)).then(Announce{Fence: fenceTargets(t)})
@@ -206,8 +207,8 @@ func targetLost(s Snapshot, d Decision, why string) Decision {
 
 func gateClosed(s Snapshot, d Decision, g Gate) Decision {
 	t := s.Status.Transition
-	if t.Change() == ChangeFirst && g.Writer == "" {
-		verdict, message := VerdictWait, fmt.Sprintf("%s must acknowledge epoch %d fenced before %s is opened", s.named(g.Blockers), s.Status.Epoch, t.To)
+	if t.Change() == facts.ChangeFirst && g.Writer == "" {
+		verdict, message := VerdictWait, fmt.Sprintf("%s must acknowledge epoch %d fenced before %s is opened", named(s, g.Blockers), s.Status.Epoch, t.To)
 		if late(s, d.Memory.DrainSince) {
 			verdict, message = VerdictBlocked, message+"; bring it back; "+override(t.To)
 		}
@@ -224,7 +225,7 @@ func gateClosed(s Snapshot, d Decision, g Gate) Decision {
 	if len(g.Blockers) > 0 {
 		return d.say(TopologyTransition, VerdictBlocked, v1alpha1.ReasonSiteMayStillVouch,
 			"no proof that %s is fenced, and %s may still tell it that it is active; bring it back, taint its node %s if it is down; %s",
-			t.From, s.named(g.Blockers), v1alpha1.OutOfServiceTaint, override(t.To))
+			t.From, named(s, g.Blockers), v1alpha1.OutOfServiceTaint, override(t.To))
 	}
 	if g.Outlived != "" {
 		return d.say(TopologyTransition, VerdictBlocked, v1alpha1.ReasonLeaseOutlived, "no proof that %s is fenced: %s; %s; %s",
@@ -241,7 +242,7 @@ func gateClosed(s Snapshot, d Decision, g Gate) Decision {
 func pass(s Snapshot, d Decision, target Site, g Gate) Decision {
 	t := *s.Status.Transition
 	t.Step, t.GatePassedAt, t.Evidence, t.ToExecuted = v1alpha1.TransitionOpening, s.Now, g.Evidence, target.MySQL.Executed
-	if behind, where := leftBehind(s, d.Memory, target); t.Change() != ChangeFirst && !planned(&t) && !behind.IsEmpty() {
+	if behind, where := leftBehind(s, d.Memory, target); t.Change() != facts.ChangeFirst && !planned(&t) && !behind.IsEmpty() {
 		if !forced(s) { // by order also what a site has of its own is left behind: that was never the old active site's
 			t.FromExecuted = t.FromExecuted.Union(behind)
 		}

@@ -26,7 +26,7 @@ func views(s Snapshot, d Decision) []View {
 		v.Readable = v.Serves && !d.lately(s, d.Memory.LaggedAt[site.Name])
 		// An eviction would take the only copy of a keyring whose escrow Secret is gone, or that is not in escrow yet.
 		v.Protected = v.State == v1alpha1.SitePrimary || site.EscrowMissing || d.lately(s, d.Memory.AloneAt[site.Name]) ||
-			mayTakeOver(v) && d.lately(s, d.Memory.HopeAt[site.Name]) && !d.movedAway(s, site.Name)
+			mayTakeOver(v) && d.lately(s, d.Memory.LastCandidateAt[site.Name]) && !d.movedAway(s, site.Name)
 		v = remarked(s, d, v, site, active)
 		// A removed site is kept in sight until all is well without it: until then its pod could vouch for somebody. One whose
 		// object was deleted by force may still run, and vouches for whoever asks it (I4).
@@ -119,9 +119,9 @@ func (d Decision) movedAway(s Snapshot, name string) bool {
 	return site.Leaving != "" && p.From == name && p.Cause == v1alpha1.ReasonSiteLeaving && p.Phase == v1alpha1.PlannedSucceeded
 }
 
-// onlyHope is the candidate whose eviction would leave the active site without one that has caught up; empty if there are more,
+// lastCandidate is the candidate whose eviction would leave the active site without one that has caught up; empty if there are more,
 // or none. While no site is open it is the one that is to be. Of several that are all about to go the best stays until one of them is back: two drains begin at the same moment.
-func (d Decision) onlyHope(s Snapshot) string {
+func (d Decision) lastCandidate(s Snapshot) string {
 	active, _ := s.Site(d.Status.ActiveSite)
 	if t := d.Status.Transition; t != nil {
 		return t.To // it is about to be opened
@@ -150,7 +150,7 @@ func (d Decision) onlyHope(s Snapshot) string {
 	// The ranking changes with every poll under load, and the mark stands for a while: it stays with whom it is.
 	slices.Sort(going)
 	for _, name := range going {
-		if d.lately(s, d.Memory.HopeAt[name]) {
+		if d.lately(s, d.Memory.LastCandidateAt[name]) {
 			return name
 		}
 	}
@@ -218,7 +218,7 @@ func state(d Decision, site, active Site) (v1alpha1.SiteState, Reason, string) {
 		return v1alpha1.SiteDiverged, v1alpha1.ReasonErrantTransactions, divergedMessage(errant, active.Name)
 	case site.Name == d.Status.ActiveSite:
 		return v1alpha1.SiteFenced, d.Reason, d.Message
-	case active.Name != "" && site.follows(active):
+	case active.Name != "" && site.Follows(active):
 		return v1alpha1.SiteReplica, "", ""
 	}
 	return v1alpha1.SiteDetached, v1alpha1.ReasonNotReplicating, detachedMessage(site)

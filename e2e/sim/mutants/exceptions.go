@@ -23,7 +23,7 @@ var exceptions = []exception{
 	{failover, "Decide", "err != nil", deny,
 		"no decision of the package breaks its own rules (TestDecisionsNeverBreakTheirOwnRules): the branch is for a mistake that is not there"},
 	{failover, "Decide", "behind (2)", force, "behindTheSites names a writer only where it is behind"},
-	{failover, "Decide", `hope != ""`, force, "nobody asks for the time of a site without a name"},
+	{failover, "Decide", `last != ""`, force, "nobody asks for the time of a site without a name"},
 	{failover, "due", "known", force, noSite + ", so no order can be followed to it"},
 	{failover, "ordered", "known", force, noSite + ", so no order can be followed to it"},
 	{failover, "outlivedAndSilent", "known", force, noSite + ", and has no pod that could have ended"},
