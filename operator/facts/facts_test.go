@@ -190,3 +190,22 @@ func TestACommandForPeople(t *testing.T) {
 		}
 	}
 }
+
+// TestAMemoryIsNotChangedBehindItsReader: whoever explains the last decision reads the old one while the next poll is taken.
+func TestAMemoryIsNotChangedBehindItsReader(t *testing.T) {
+	var m Memory
+	if m.Of("a").Looked || m.Sites != nil {
+		t.Error("to ask is to remember")
+	}
+	m.At("a").SilentPolls, m.At("b").SilentPolls = 1, 2
+	if m.At("a").SilentPolls++; m.Of("a").SilentPolls != 2 {
+		t.Errorf("a: %+v", m.Of("a"))
+	}
+	now := m.With("a", func(is *SiteMemory) { is.UUID = "a" }).With("c", func(is *SiteMemory) { is.UUID = "c" })
+	if was := m.Of("a"); was.UUID != "" || len(m.Sites) != 2 {
+		t.Errorf("the old one: %+v, %d sites", was, len(m.Sites))
+	}
+	if now.Of("a").UUID != "a" || now.Of("a").SilentPolls != 2 || now.Of("b").SilentPolls != 2 || now.Of("c").UUID != "c" {
+		t.Errorf("the new one: %+v %+v %+v", now.Of("a"), now.Of("b"), now.Of("c"))
+	}
+}

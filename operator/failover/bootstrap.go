@@ -67,7 +67,7 @@ func bootstrap(s Snapshot, d Decision) Decision {
 		best.All = best.Site.All()
 	}
 	for _, site := range s.Sites {
-		_, diverged := d.Memory.Diverged[site.Name]
+		diverged := !d.Memory.Of(site.Name).Diverged.IsEmpty()
 		lacks := site.All().Subtract(best.All)
 		if site.SQLAnswers() && !lacks.IsEmpty() && !ordered(s) && !diverged && !site.Removed && !site.OtherVolume {
 			return d.say(TopologyUninitialised, VerdictBlocked, v1alpha1.ReasonMissingTransactions,
@@ -94,7 +94,7 @@ const firstPatience = 10 * time.Minute
 
 // awaitCandidate waits for a candidate that was not seen: it may be the one that has the data.
 func awaitCandidate(s Snapshot, d Decision, site Site) Decision {
-	since := d.Memory.IndirectSince[site.Name]
+	since := d.Memory.Of(site.Name).IndirectSince
 	if since.IsZero() || s.Now.Sub(since) < firstPatience {
 		return d.say(TopologyUninitialised, VerdictWait, v1alpha1.ReasonWaitingForSites,
 			"waiting for MySQL of candidate %s before the first active site is chosen", site.Name)

@@ -32,7 +32,7 @@ func Decide(s Snapshot, old Memory) Decision {
 	}
 	d = settlePlanned(s, d).noteOutlived(s).noteRows(s).noteRuns(s, known)
 	if last := d.lastCandidate(s); last != "" {
-		d.Memory.LastCandidateAt[last] = s.Now
+		d.Memory.At(last).LastCandidateAt = s.Now
 	}
 	d.Views, d.Forecast = views(s, d), forecast(s, d)
 	d = d.sayUnwritable(s)
@@ -69,8 +69,8 @@ func steady(s Snapshot, d Decision, old Memory) Decision {
 	if a.Writable() || !(a.Sidecar.Answered && a.SQLAnswers()) {
 		d.Memory.ReopenSince = time.Time{}
 	}
-	down := s.Now.Sub(orNow(d.Memory.DownSince[s.Status.ActiveSite], s.Now))
-	silent := d.Memory.SilentPolls[s.Status.ActiveSite]
+	down := s.Now.Sub(orNow(d.Memory.Of(s.Status.ActiveSite).DownSince, s.Now))
+	silent := d.Memory.Of(s.Status.ActiveSite).SilentPolls
 	switch {
 	case a.Writable():
 		// A person's order to accept loss is for a group that is down; a healthy one moves by planned failover.

@@ -85,8 +85,8 @@ func knownOf(t *Transition, s Snapshot, m Memory, target Site) gtid.Set {
 		return t.FromExecuted // there was none
 	}
 	behind, _ := leftBehind(s, m, target)
-	if t.FromExecuted.IsEmpty() && m.Executed[t.From].IsEmpty() {
+	if t.FromExecuted.IsEmpty() && m.Of(t.From).Executed.IsEmpty() {
 		return gtid.Set{} // not known; a part of it would pass for all
 	}
-	return t.FromExecuted.Union(m.Executed[t.From]).Union(behind)
+	return t.FromExecuted.Union(m.Of(t.From).Executed).Union(behind)
 }

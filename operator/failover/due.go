@@ -63,8 +63,8 @@ func vouchedFor(s Snapshot, m Memory, target string) (names string, why Reason) 
 
 // isLongSilent is true for a site that has not answered for as long as an active site must not.
 func isLongSilent(s Snapshot, m Memory, site string) bool {
-	down := s.Now.Sub(orNow(m.DownSince[site], s.Now))
-	return m.SilentPolls[site] >= s.Policy.Threshold && down >= time.Duration(s.Policy.Threshold-1)*s.Policy.PollInterval
+	down := s.Now.Sub(orNow(m.Of(site).DownSince, s.Now))
+	return m.Of(site).SilentPolls >= s.Policy.Threshold && down >= time.Duration(s.Policy.Threshold-1)*s.Policy.PollInterval
 }
 
 // overBudget says how a promotion would lose more than the loss budget allows, or "". A loss that is not known is over
@@ -94,13 +94,13 @@ func whyNobody(s Snapshot, m Memory) string {
 
 // begin states the intent: the next epoch, its target, and that nobody may open yet.
 func (d Decision) begin(s Snapshot, kind v1alpha1.FailoverKind, to string, why Reason) Decision {
-	detected := orNow(d.Memory.DownSince[s.Status.ActiveSite], s.Now)
+	detected := orNow(d.Memory.Of(s.Status.ActiveSite).DownSince, s.Now)
 	d.Status.Epoch = s.Status.Epoch + 1
 	d.Status.ActiveSite = to
 	d.Status.Transition = &Transition{
 		Kind: kind, Step: v1alpha1.TransitionFencing, From: s.Status.ActiveSite, To: to, Reason: why,
-		DetectedAt: detected, StartedAt: s.Now, FromExecuted: d.Memory.Executed[s.Status.ActiveSite],
-		FromUUID: d.Memory.UUID[s.Status.ActiveSite],
+		DetectedAt: detected, StartedAt: s.Now, FromExecuted: d.Memory.Of(s.Status.ActiveSite).Executed,
+		FromUUID: d.Memory.Of(s.Status.ActiveSite).UUID,
 	}
 	d.Memory.DrainSince = s.Now
 	d.Persist, d.Hold = true, true

@@ -89,8 +89,8 @@ func (x explained) ordered() []wire.ExplainedRule {
 // seen are the rules that find out whether a failover is due.
 func (x explained) seen() []wire.ExplainedRule {
 	a, rules := x.active, []wire.ExplainedRule{x.acceptsWrites()}
-	down := x.s.Now.Sub(orNow(x.m.DownSince[a.Name], x.s.Now))
-	silent := x.m.SilentPolls[x.s.Status.ActiveSite]
+	down := x.s.Now.Sub(orNow(x.m.Of(a.Name).DownSince, x.s.Now))
+	silent := x.m.Of(x.s.Status.ActiveSite).SilentPolls
 	if a.Writable() || ordered(x.s) && x.s.Policy.ForceTo != x.s.Status.ActiveSite {
 		return rules // all below is asked only of an active site that does not accept writes and is not overruled
 	}
@@ -245,7 +245,7 @@ func (x explained) had() gtid.Set {
 	if t := x.s.Status.Transition; t != nil {
 		return t.FromExecuted
 	}
-	return x.m.Executed[x.s.Status.ActiveSite]
+	return x.m.Of(x.s.Status.ActiveSite).Executed
 }
 
 // taker is the site that takes over, or would.

@@ -35,6 +35,7 @@ func (x explained) underWay() []wire.ExplainedRule {
 func (x explained) target(target Site) wire.ExplainedRule {
 	t, epoch := x.s.Status.Transition, x.s.Status.Epoch
 	switch ready, refused := (change{s: x.s, d: Decision{Memory: x.m}, t: t, target: target}).readiness(); ready {
+	case targetReady:
 	case targetSilent:
 		return against(RuleTarget, t.To+": "+refused.Why, v1alpha1.ReasonTargetSilent, waitForMore)
 	case targetRefused:

@@ -45,7 +45,7 @@ func forecast(s Snapshot, d Decision) *Forecast {
 	case silent != "":
 		f.BlockedBy = v1alpha1.ReasonSiteMayStillVouch
 		f.Message = fmt.Sprintf("%s would take over once %s is proven fenced; by time alone it could not, because %s could still vouch for it", f.Site, active.Name, silent)
-	case d.Memory.Outlived[active.Name]:
+	case d.Memory.Of(active.Name).Outlived:
 		f.BlockedBy, f.Message = v1alpha1.ReasonLeaseOutlived, outlived(d.Memory, active.Name, s.Now)+"; "+outlivedRemedy(active.Name).String()
 	default:
 		f.Message = fmt.Sprintf("%s would take over (%s)", f.Site, f.Rule)

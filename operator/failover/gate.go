@@ -49,16 +49,18 @@ func questionOf(s Snapshot, m Memory) gate.Question {
 
 // witness is what is known of a site, for the gate.
 func witness(s Snapshot, m Memory, site Site) gate.Site {
-	name := site.Name
-	ack, acked := m.Acks[name]
+	name, known, ack := site.Name, m.Of(site.Name), Ack{}
+	if known.Ack != nil {
+		ack = *known.Ack
+	}
 	return gate.Site{
 		Name: name, Runs: site.Runs, Writes: site.Writes(),
 		NeverActive: !site.Provisioned && (site.Role == v1alpha1.DROnly || site.Removed && !site.Pod.Exists),
 		NeverRan:    site.NeverRan(), Unasked: askedByNobody(m, site), OtherVolume: site.OtherVolume,
-		Pod: site.Pod.UID, PodEnded: site.Pod.Ended, OutOfService: site.Pod.OutOfService, Confirmed: m.Confirmed[name],
-		Ack: ack, Acked: acked, ReadBack: m.FencedBySQL[name], Permitted: later(s.Permitted[name], s.LeaderSince),
-		Answered: later(s.Answered[name], s.LeaderSince), GoneSince: m.GoneSince[name], EndedAt: m.Runs.EndedAt[name],
-		Lease: longestLease(s, m, name), Outlived: m.Outlived[name], WritableAt: m.WritableAt[name], HeardUntil: m.HeardUntil[name],
+		Pod: site.Pod.UID, PodEnded: site.Pod.Ended, OutOfService: site.Pod.OutOfService, Confirmed: known.Confirmed,
+		Ack: ack, Acked: known.Ack != nil, ReadBack: known.FencedBySQL, Permitted: later(s.Permitted[name], s.LeaderSince),
+		Answered: later(s.Answered[name], s.LeaderSince), GoneSince: known.GoneSince, EndedAt: m.Runs.EndedAt[name],
+		Lease: longestLease(s, m, name), Outlived: known.Outlived, WritableAt: known.WritableAt, HeardUntil: known.HeardUntil,
 	}
 }
 
@@ -90,6 +92,7 @@ func evidence(q gate.Question, a gate.Answer, outlived string) string {
 		return fmt.Sprintf("lease of %s has run out; epoch %d acknowledged by %s", x, q.Epoch, strings.Join(a.Vouchers, ", "))
 	case gate.ProofNobodyOpen:
 		return "no other site can be open"
+	case gate.ProofOrder:
 	}
 	switch {
 	case x == "":
@@ -113,7 +116,7 @@ func writableElsewhere(s Snapshot, target string) string {
 // whoever asks, but nobody asks it (decision 0019). Status says so, and no more before the first such pod is made. Who is listed is fixed
 // when a pod starts, and a site that is open was started before its failover began.
 func askedByNobody(m Memory, site Site) bool {
-	return site.Unlisted && !site.Provisioned && !m.Listed[site.Name]
+	return site.Unlisted && !site.Provisioned && !m.Of(site.Name).Listed
 }
 
 // longestLease is how long x may stay open at most, the fence's deadline included. A spec with a shorter lease binds only
@@ -122,11 +125,11 @@ func askedByNobody(m Memory, site Site) bool {
 func longestLease(s Snapshot, m Memory, x string) time.Duration {
 	site, _ := s.Site(x)
 	longest := max(s.Policy.LeaseTimeout+s.Policy.FenceTimeout, gate.Runs(site.Runs).LongestLease())
-	if known := m.Lease[x]; known > 0 {
+	if known := m.Of(x).Lease; known > 0 {
 		return max(longest, known)
 	}
-	for _, lease := range m.Lease {
-		longest = max(longest, lease)
+	for _, other := range m.Sites {
+		longest = max(longest, other.Lease)
 	}
 	return longest
 }

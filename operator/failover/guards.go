@@ -186,7 +186,7 @@ func isNotFenced(s Snapshot, _ Memory, site Site) string {
 }
 
 func isDiverged(_ Snapshot, m Memory, site Site) string {
-	if set, diverged := m.Diverged[site.Name]; diverged {
+	if set := m.Of(site.Name).Diverged; !set.IsEmpty() {
 		return "has transactions that the active site lacks: " + set.String()
 	}
 	return ""

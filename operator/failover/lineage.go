@@ -22,7 +22,7 @@ func unsettled(s Snapshot, m Memory, site string) bool {
 	case r.LossExact:
 		return holdsLost(s, m, r, site)
 	}
-	return sameServer(r, m.UUID[site])
+	return sameServer(r, m.Of(site).UUID)
 }
 
 // lastChange is the newest change of the role that a site had a part in, and whether that took the role from it.
@@ -44,7 +44,7 @@ func holdsLost(s Snapshot, m Memory, r v1alpha1.FailoverRecord, name string) boo
 	}
 	lost, err := gtid.Parse(r.LostSet)
 	site, _ := s.Site(name)
-	return err != nil || !site.All().Intersect(lost).Subtract(m.Executed[s.Status.ActiveSite]).IsEmpty()
+	return err != nil || !site.All().Intersect(lost).Subtract(m.Of(s.Status.ActiveSite).Executed).IsEmpty()
 }
 
 // sameServer is false if a site is known to be another server than the one that a record speaks of: its data was
@@ -127,11 +127,10 @@ const (
 // identityOf says it of one site. What is not known is never IdentityGroup: with such a site no channel is set up, and what it has
 // counts for nobody.
 func identityOf(s Snapshot, m Memory, site Site) Identity {
-	_, diverged := m.Diverged[site.Name]
 	switch {
 	case isNotProvisioned(s, m, site) != "":
 		return IdentityNone
-	case diverged:
+	case !m.Of(site.Name).Diverged.IsEmpty():
 		return IdentityDiverged
 	case unsettled(s, m, site.Name):
 		return IdentityUnsettled
@@ -179,8 +178,8 @@ func settleLoss(s Snapshot, m Memory, a Site) []v1alpha1.FailoverRecord {
 			records[i].FromServerUUID = ServerReplaced
 			continue
 		}
-		before, had := m.PreviousAll[r.From]
-		if r.LossExact || !known || !had || !from.MySQL.Direct || !from.Fenced() || from.Busy != "" || receives(from) {
+		before := m.Of(r.From).PreviousAll
+		if r.LossExact || !known || before == nil || !from.MySQL.Direct || !from.Fenced() || from.Busy != "" || receives(from) {
 			continue // what it receives now would be taken for what it had accepted
 		}
 		if !sameServer(r, from.MySQL.ServerUUID) || from.OtherVolume {
@@ -190,7 +189,7 @@ func settleLoss(s Snapshot, m Memory, a Site) []v1alpha1.FailoverRecord {
 		records = slices.Clone(records)
 		records[i].LostTransactions, records[i].LostSet, records[i].LossExact = lost.Count(), lost.String(), true
 		if !lost.IsEmpty() {
-			m.Diverged[r.From] = lost // not one poll later: the record stops to keep it from being a candidate now (I10)
+			m.At(r.From).Diverged = lost // not one poll later: the record stops to keep it from being a candidate now (I10)
 		}
 	}
 	return records
@@ -234,13 +233,13 @@ func isCovered(s Snapshot, site Site) bool {
 // errantOf compares what a site had in the poll before with what the active site has executed now. Reading the replica
 // first and the primary last keeps a transaction in flight from looking errant.
 func errantOf(site, active Site, old Memory, s Snapshot) (gtid.Set, bool) {
-	previous, had := old.PreviousAll[site.Name]
+	previous := old.Of(site.Name).PreviousAll
 	switch {
 	case site.Name == active.Name, active.Name == "", s.Status.Transition != nil:
 		return gtid.Set{}, false
 	case active.OtherVolume:
 		return gtid.Set{}, false // what it lacks it has lost: that makes nobody else diverge
-	case !active.SQLAnswers() || !active.Writable() || !had || !site.Provisioned:
+	case !active.SQLAnswers() || !active.Writable() || previous == nil || !site.Provisioned:
 		return gtid.Set{}, false
 	case !site.SQLAnswers():
 		return gtid.Set{}, false
@@ -257,8 +256,9 @@ func mayHold(m Memory, r v1alpha1.FailoverRecord, site Site, lost gtid.Set) bool
 	if site.SQLAnswers() && !site.OtherVolume {
 		return !site.All().Intersect(lost).IsEmpty()
 	}
-	known, was := m.Executed[site.Name]
-	return !was || site.OtherVolume || !known.Intersect(lost).IsEmpty() // not seen, or not as it will come back
+	known := m.Of(site.Name)
+	seen := known.Looked || !known.Executed.IsEmpty()
+	return !seen || site.OtherVolume || !known.Executed.Intersect(lost).IsEmpty() // not seen, or not as it will come back
 }
 
 // reopens is true for the record of a change that opened the site again that had the role.

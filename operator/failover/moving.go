@@ -97,7 +97,7 @@ func overtaken(s Snapshot, d Decision, from, target Site) (over Decision, dying,
 	if !from.Unusable() || s.Policy.AbortPlanned || unfit(s, d.Memory, target).By != "" {
 		return d, false, false // the source can be opened again, or must be: the target cannot be opened
 	}
-	if no := refusal(permissions, takeover{s, d.Memory, Candidate{Site: target, All: target.All()}, true}); no.reason != "" || overBudget(s, d.Memory.Executed[from.Name], target) != "" {
+	if no := refusal(permissions, takeover{s, d.Memory, Candidate{Site: target, All: target.All()}, true}); no.reason != "" || overBudget(s, d.Memory.Of(from.Name).Executed, target) != "" {
 		return d, false, false // an emergency failover would not be begun now either
 	}
 	why, message := lostBy(s, d.Memory, from)
@@ -105,7 +105,7 @@ func overtaken(s Snapshot, d Decision, from, target Site) (over Decision, dying,
 		return d, true, false
 	}
 	t := *s.Status.Transition
-	t.Kind, t.Reason, t.StartedAt, t.FromExecuted = v1alpha1.FailoverEmergency, why, s.Now, d.Memory.Executed[from.Name]
+	t.Kind, t.Reason, t.StartedAt, t.FromExecuted = v1alpha1.FailoverEmergency, why, s.Now, d.Memory.Of(from.Name).Executed
 	// The epoch stays: it names the target already, and what was acknowledged under it goes on to count for the gate.
 	d.Status.Transition = &t
 	d.Memory.DrainSince = s.Now
@@ -116,8 +116,8 @@ func overtaken(s Snapshot, d Decision, from, target Site) (over Decision, dying,
 
 // lostBy names the rule by which an active site that is down would be replaced now, or "": the same as in steady.
 func lostBy(s Snapshot, m Memory, site Site) (Reason, string) {
-	down := s.Now.Sub(orNow(m.DownSince[site.Name], s.Now))
-	polls := m.SilentPolls[site.Name]
+	down := s.Now.Sub(orNow(m.Of(site.Name).DownSince, s.Now))
+	polls := m.Of(site.Name).SilentPolls
 	switch {
 	case site.Sidecar.Answered && down >= s.Policy.CrashGrace:
 		return v1alpha1.ReasonActiveSiteDown, fmt.Sprintf("MySQL of %s went down", site.Name)

@@ -16,6 +16,7 @@ type (
 	MySQL      = facts.MySQL
 	Pod        = facts.Pod
 	Memory     = facts.Memory
+	SiteMemory = facts.SiteMemory
 	Ack        = facts.Ack
 	SQLFence   = facts.SQLFence
 	Run        = facts.Run

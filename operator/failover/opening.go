@@ -13,7 +13,7 @@ import (
 func opening(s Snapshot, d Decision) Decision {
 	t := s.Status.Transition
 	target, _ := s.Site(t.To)
-	down := s.Now.Sub(orNow(d.Memory.IndirectSince[t.To], s.Now))
+	down := s.Now.Sub(orNow(d.Memory.Of(t.To).IndirectSince, s.Now))
 	stuck := late(s, later(t.GatePassedAt, s.LeaderSince))
 	switch {
 	case target.Writable():
@@ -26,7 +26,7 @@ func opening(s Snapshot, d Decision) Decision {
 			return accepted(s, d, target)
 		}
 		// What it had when its gate was passed is gone: opened now, it would be a copy from the past (I7, I12).
-		d.Memory.Executed[t.To] = t.ToExecuted
+		d.Memory.At(t.To).Executed = t.ToExecuted
 		return due(s, d.closed(s), TopologyActiveReadOnly, v1alpha1.ReasonActiveSiteBehind)
 	case target.Sidecar.Answered && target.MySQL.Direct:
 		if r, may := target.WritesBeside(target.Pod.UID); may {
@@ -43,7 +43,7 @@ func opening(s Snapshot, d Decision) Decision {
 			return d.triedOn(s, target)
 		}
 		return d
-	case target.Sidecar.Answered && down < s.Policy.CrashGrace, d.Memory.SilentPolls[t.To] < s.Policy.Threshold && !target.Sidecar.Answered:
+	case target.Sidecar.Answered && down < s.Policy.CrashGrace, d.Memory.Of(t.To).SilentPolls < s.Policy.Threshold && !target.Sidecar.Answered:
 		return d.say(TopologyTransition, VerdictWait, v1alpha1.ReasonOpening, "%s stopped answering while it was being opened", t.To)
 	}
 	return due(s, d.closed(s), TopologyActiveSilent, v1alpha1.ReasonActiveSiteSilent)

@@ -19,9 +19,9 @@ func returned(s Snapshot, d Decision, a Site, old Memory) Decision {
 		d.Message = fmt.Sprintf("%s came back without %s, which %s has: %s", a.Name, lacks, where, d.Message)
 		return d
 	}
-	if known := old.Executed[a.Name]; !known.Subtract(a.MySQL.Executed).IsEmpty() || a.OtherVolume {
+	if known := old.Of(a.Name).Executed; !known.Subtract(a.MySQL.Executed).IsEmpty() || a.OtherVolume {
 		// What it had is gone: its volume was replaced or rolled back. Opened now, it would be a copy from the past.
-		d.Memory.Executed[a.Name] = known
+		d.Memory.At(a.Name).Executed = known
 		d = due(s, d, TopologyActiveReadOnly, v1alpha1.ReasonActiveSiteBehind)
 		d.Message = fmt.Sprintf("%s %s: %s", a.Name, lostItself(a, known), d.Message)
 		return d

@@ -151,7 +151,7 @@ func (t takeover) budget() answer {
 	if !t.found {
 		return answer{message: "asked of a fit candidate only", open: true}
 	}
-	if over := overBudget(t.s, t.m.Executed[t.s.Status.ActiveSite], t.best.Site); over != "" {
+	if over := overBudget(t.s, t.m.Of(t.s.Status.ActiveSite).Executed, t.best.Site); over != "" {
 		return answer{reason: v1alpha1.ReasonLossBudget, message: over}
 	}
 	if most := t.s.Policy.MaxLost; most != nil {

@@ -30,7 +30,7 @@ func stalledFor(s Snapshot, m Memory, a Site) time.Duration {
 	if !stalls(a) {
 		return 0
 	}
-	return min(s.Now.Sub(orNow(m.StalledSince[a.Name], s.Now)), time.Duration(a.Sidecar.Report.WriteProbe.ForMillis)*time.Millisecond)
+	return min(s.Now.Sub(orNow(m.Of(a.Name).StalledSince, s.Now)), time.Duration(a.Sidecar.Report.WriteProbe.ForMillis)*time.Millisecond)
 }
 
 // takesNoWrites names why a candidate is no better than a site whose volume is stalled, or "". Nothing is taken for granted: replicas may
@@ -85,7 +85,7 @@ func stalled(s Snapshot, d Decision, a Site) Decision {
 	}
 	d.Effects = nil
 	d = d.begin(s, v1alpha1.FailoverEmergency, best.Site.Name, why)
-	d.Status.Transition.DetectedAt = d.Memory.StalledSince[a.Name]
+	d.Status.Transition.DetectedAt = d.Memory.Of(a.Name).StalledSince
 	return d.say(TopologyTransition, VerdictFailover, why, "the data volume of %s has taken no writes for %s: failover %s -> %s under epoch %d",
 		a.Name, lasted.Round(time.Second), a.Name, best.Site.Name, d.Status.Epoch)
 }

@@ -92,6 +92,7 @@ func (c change) readiness() (readiness, Unfit) {
 func (c change) awaitTarget() (Decision, bool) {
 	waits := c.d.then(Announce{Fence: fenceTargets(c.t)}).within(c.s.Policy.PollInterval / 4)
 	switch ready, refused := c.readiness(); ready {
+	case targetReady:
 	case targetSilent:
 		return waits.say(TopologyTransition, VerdictWait, v1alpha1.ReasonTargetSilent, "%s is to be opened but %s", c.t.To, refused.Why), true
 	case targetRefused:
@@ -175,9 +176,9 @@ func targetUnfit(s Snapshot, m Memory, target Site) (why Unfit, patience time.Du
 		return why, 0
 	}
 	grace := time.Duration(s.Policy.Threshold-1) * s.Policy.PollInterval
-	since := orNow(m.IndirectSince[target.Name], s.Now)
+	since := orNow(m.Of(target.Name).IndirectSince, s.Now)
 	if !target.Sidecar.Answered {
-		since = orNow(m.DownSince[target.Name], since)
+		since = orNow(m.Of(target.Name).DownSince, since)
 	}
 	return why, max(0, grace-s.Now.Sub(since))
 }

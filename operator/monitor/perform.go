@@ -155,15 +155,12 @@ func isProven(result mysql.FenceResult, err error) bool {
 // takeFences moves what was fenced beside the loop into its memory.
 func (l *loop) takeFences() {
 	// A copy: whoever asks why the last decision was taken reads the old one.
-	fences := map[string]failover.SQLFence{}
-	maps.Copy(fences, l.memory.FencedBySQL)
 	l.fenced.Range(func(site, fence any) bool {
 		name, _ := site.(string)
-		fences[name], _ = fence.(failover.SQLFence)
+		l.memory = l.memory.With(name, func(is *failover.SiteMemory) { is.FencedBySQL, _ = fence.(failover.SQLFence) })
 		l.fenced.Delete(site)
 		return true
 	})
-	l.memory.FencedBySQL = fences
 }
 
 func (k *siteLink) beginFence() bool {
