@@ -218,10 +218,7 @@ func (l *loop) fence(t *task, site string, k *link, epoch int64) {
 func (l *loop) takeFences() {
 	for _, s := range l.r.w.sites {
 		if proof, ok := l.fenced[s.name]; ok {
-			if l.memory.FencedBySQL == nil {
-				l.memory.FencedBySQL = map[string]failover.SQLFence{}
-			}
-			l.memory.FencedBySQL[s.name] = proof
+			l.memory = l.memory.With(s.name, func(is *failover.SiteMemory) { is.FencedBySQL = proof })
 			delete(l.fenced, s.name)
 		}
 	}

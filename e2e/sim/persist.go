@@ -24,12 +24,9 @@ func (l *loop) load(t *task) bool {
 		l.started = l.r.wall()
 	}
 	l.durable, l.loaded = live.durable, true
-	if l.memory.Diverged == nil {
-		l.memory.Diverged = without(live.errant, "")
-	}
 	for site, set := range live.errant {
-		if _, known := l.memory.Diverged[site]; !known {
-			l.memory.Diverged = with(l.memory.Diverged, site, set)
+		if l.memory.Of(site).Diverged.IsEmpty() {
+			l.memory = l.memory.With(site, func(is *failover.SiteMemory) { is.Diverged = set })
 		}
 	}
 	return true

@@ -16,7 +16,7 @@ import (
 func brokenElsewhere() (Snapshot, Memory) {
 	s, m := cutOff()
 	s.Status.Transition.FromExecuted = set("A:1-9")
-	m.Acks["a"] = Ack{Epoch: 4, Fenced: true}
+	m.At("a").Ack = &Ack{Epoch: 4, Fenced: true}
 	s.Policy.DrainTimeout = 5 * time.Second
 	c := &s.Sites[2].MySQL
 	c.Executed, c.Retrieved, c.SQLRunning, c.SQLError = set("A:1-9"), set("A:10-12"), false, "duplicate key"
@@ -39,7 +39,7 @@ func TestABrokenApplierElsewhereI7I8(t *testing.T) {
 		"it has applied some of it":      {func(s *Snapshot, _ *Memory) { s.Sites[2].MySQL.Executed = set("A:1-10") }, VerdictBlocked, ""},
 		"the budget allows it":           {func(s *Snapshot, _ *Memory) { s.Policy.MaxLost = new(int64(3)) }, VerdictPromote, "A:10-12"},
 		"the budget does not":            {func(s *Snapshot, _ *Memory) { s.Policy.MaxLost = new(int64(2)) }, VerdictBlocked, ""},
-		"the old one is not known to be": {func(s *Snapshot, m *Memory) { m.Acks["a"] = Ack{} }, VerdictWait, ""},
+		"the old one is not known to be": {func(s *Snapshot, m *Memory) { m.At("a").Ack = &Ack{} }, VerdictWait, ""},
 	} {
 		s, m := brokenElsewhere()
 		tc.change(&s, &m)
@@ -68,15 +68,15 @@ func TestTheBudgetCountsTheLastLookI7(t *testing.T) {
 	s, m := brokenElsewhere()
 	s.Sites[2].MySQL.Retrieved = gtid.Set{}
 	s.Policy.MaxLost = new(int64(2))
-	m.Executed = map[string]gtid.Set{"a": set("A:1-11")}
+	m.At("a").Executed = set("A:1-11")
 	if d := Decide(s, m); d.Verdict != VerdictPromote {
 		t.Errorf("within the budget: %s: %s", d.Verdict, d.Message)
 	}
-	m.Executed["a"] = set("A:1-12")
+	m.At("a").Executed = set("A:1-12")
 	if d := Decide(s, m); d.Verdict != VerdictBlocked || d.Reason != v1alpha1.ReasonLossBudget {
 		t.Errorf("over the budget: %s: %s", d.Verdict, d.Message)
 	}
-	s.Status.Transition.FromExecuted, m.Executed = gtid.Set{}, nil
+	s.Status.Transition.FromExecuted, m.At("a").Executed = gtid.Set{}, gtid.Set{}
 	if d := Decide(s, m); d.Verdict != VerdictBlocked || d.Reason != v1alpha1.ReasonLossBudget {
 		t.Errorf("not known: %s: %s", d.Verdict, d.Message)
 	}
@@ -126,7 +126,7 @@ func TestWhatIsObtainableI7(t *testing.T) {
 	if !all.Equal(set("A:10-12")) || !slices.Equal(where, []string{"c"}) {
 		t.Errorf("I7: %s at %v", all, where)
 	}
-	m.Diverged = map[string]gtid.Set{"c": set("A:12")}
+	m.At("c").Diverged = set("A:12")
 	if all, _ := leftBehind(s, m, s.Sites[1]); !all.IsEmpty() {
 		t.Errorf("I10: %s", all)
 	}

@@ -28,7 +28,7 @@ func TestWhatMakesASiteWholeI12(t *testing.T) {
 		b := seen("b", "A:1-9", 4)
 		b.Noted = true
 		change(&b)
-		if got := b.whole(); got != (name == "") {
+		if got := b.Whole(); got != (name == "") {
 			t.Errorf("I12: %s: whole %t", name, got)
 		}
 	}
@@ -79,7 +79,7 @@ func TestWhoIsUnsettledI10(t *testing.T) {
 	} {
 		s := world(tc.status, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4), seen("c", "A:1-9", 4))
 		s.Status.Records = tc.records
-		if got := unsettled(s, Memory{UUID: map[string]string{"b": "b"}}, "b"); got != tc.want {
+		if got := unsettled(s, Memory{Sites: map[string]*SiteMemory{"b": {UUID: "b"}}}, "b"); got != tc.want {
 			t.Errorf("I10: %s: unsettled %t", name, got)
 		}
 	}
@@ -120,7 +120,7 @@ func TestWhatIsStillHeldOfALossI9(t *testing.T) {
 		"nothing was lost, and not a word": {v1alpha1.FailoverRecord{LostSet: "?"}, "A:1-9", false},
 	} {
 		s := world(Durable{Epoch: 4, ActiveSite: "a"}, seen("a", "A:1-9", 4), seen("b", "A:1-9,B:1-6", 4))
-		if got := holdsLost(s, Memory{Executed: map[string]gtid.Set{"a": set(tc.known)}}, tc.record, "b"); got != tc.want {
+		if got := holdsLost(s, Memory{Sites: map[string]*SiteMemory{"a": {Executed: set(tc.known)}}}, tc.record, "b"); got != tc.want {
 			t.Errorf("I9: %s: %t", name, got)
 		}
 	}
@@ -132,14 +132,14 @@ func TestWhatASuccessorHadI7(t *testing.T) {
 		return v1alpha1.FailoverRecord{From: from, ToExecuted: had}
 	}
 	s := world(Durable{Records: []v1alpha1.FailoverRecord{record("c", set("C:1").String()), record("b", set("A:1-5").String()), record("b", set("A:1-2").String())}})
-	if got := replacedBy(s, "b"); !got.Equal(set("A:1-5")) {
+	if got := successorHad(s, "b"); !got.Equal(set("A:1-5")) {
 		t.Errorf("I7: %s", got)
 	}
 	s.Status.Records[1].ToExecuted = "?"
-	if got := replacedBy(s, "b"); !got.IsEmpty() {
+	if got := successorHad(s, "b"); !got.IsEmpty() {
 		t.Errorf("I7: %s", got)
 	}
-	if got := replacedBy(s, "a"); !got.IsEmpty() {
+	if got := successorHad(s, "a"); !got.IsEmpty() {
 		t.Errorf("I7: %s was never replaced", got)
 	}
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
-	"github.com/mysql-mfg/mfg/internal/gtid"
 )
 
 // TestTheFirstActiveSiteI7I12: who is waited for, who is chosen, and what its successor must hold.
@@ -26,16 +25,16 @@ func TestTheFirstActiveSiteI7I12(t *testing.T) {
 		"b's MySQL does not answer":   {func(_ *Snapshot, _ *Memory, b, _ *Site) { b.MySQL.Direct = false }, VerdictWait, ""},
 		"b has not for long": {func(s *Snapshot, m *Memory, b, _ *Site) {
 			b.MySQL.Direct = false
-			m.IndirectSince["b"] = s.Now.Add(-firstPatience)
+			m.At("b").IndirectSince = s.Now.Add(-firstPatience)
 		}, VerdictBlocked, ""},
 		"b has not for nearly as long": {func(s *Snapshot, m *Memory, b, _ *Site) {
 			b.MySQL.Direct = false
-			m.IndirectSince["b"] = s.Now.Add(-firstPatience + 1)
+			m.At("b").IndirectSince = s.Now.Add(-firstPatience + 1)
 		}, VerdictWait, ""},
 		"c left the specification":   {func(_ *Snapshot, _ *Memory, _, c *Site) { c.Removed = true }, VerdictBootstrap, "b"},
 		"c is on another volume":     {func(_ *Snapshot, _ *Memory, _, c *Site) { c.OtherVolume = true }, VerdictBootstrap, "b"},
 		"c is dr-only, and has more": {func(_ *Snapshot, _ *Memory, _, c *Site) { c.Role = v1alpha1.DROnly }, VerdictBlocked, ""},
-		"the same, and has diverged": {func(_ *Snapshot, m *Memory, _, c *Site) { c.Role = v1alpha1.DROnly; m.Diverged["c"] = set("A:10") }, VerdictBootstrap, "b"},
+		"the same, and has diverged": {func(_ *Snapshot, m *Memory, _, c *Site) { c.Role = v1alpha1.DROnly; m.At("c").Diverged = set("A:10") }, VerdictBootstrap, "b"},
 		"the same, and nobody sees its MySQL": {func(_ *Snapshot, _ *Memory, _, c *Site) {
 			c.Role = v1alpha1.DROnly
 			c.MySQL.Direct, c.Sidecar.Report.Answered = false, false
@@ -43,7 +42,7 @@ func TestTheFirstActiveSiteI7I12(t *testing.T) {
 		"b is ordered": {func(s *Snapshot, _ *Memory, _, _ *Site) { s.Policy.ForceTo = "b" }, VerdictBootstrap, "b"},
 	} {
 		s := world(Durable{}, seen("b", "A:1-9", 4), seen("c", "A:1-10", 4))
-		m := Memory{IndirectSince: map[string]time.Time{}, Diverged: map[string]gtid.Set{}}
+		m := Memory{}
 		tc.change(&s, &m, &s.Sites[0], &s.Sites[1])
 		d := bootstrap(s, Decision{Status: s.Status, Memory: m, Hold: true})
 		if d.Verdict != tc.verdict || d.Status.ActiveSite != tc.to {
@@ -92,7 +91,7 @@ func TestWhoFollowsI10(t *testing.T) {
 		"it holds no data of the group":         {func(_ *Memory, _, b *Site) { b.Provisioned = false }, false},
 		"it is on another volume":               {func(_ *Memory, _, b *Site) { b.OtherVolume = true }, false},
 		"it is worked on":                       {func(_ *Memory, _, b *Site) { b.Busy = WorkRotation }, false},
-		"it has diverged":                       {func(m *Memory, _, _ *Site) { m.Diverged["b"] = set("B:1") }, false},
+		"it has diverged":                       {func(m *Memory, _, _ *Site) { m.At("b").Diverged = set("B:1") }, false},
 		"it left the specification":             {func(_ *Memory, _, b *Site) { b.Removed = true }, false},
 		"its MySQL is not seen":                 {func(_ *Memory, _, b *Site) { b.MySQL.Direct = false }, false},
 		"the active site's is not":              {func(_ *Memory, a, _ *Site) { a.MySQL.Direct = false }, false},
@@ -105,7 +104,7 @@ func TestWhoFollowsI10(t *testing.T) {
 		"it has more, of another source": {func(_ *Memory, _, b *Site) { b.MySQL.Executed, b.MySQL.ReplicaOf = set("A:1-10"), "c" }, false},
 	} {
 		s := world(Durable{Epoch: 4, ActiveSite: "a"}, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4))
-		m := Memory{Diverged: map[string]gtid.Set{}}
+		m := Memory{}
 		tc.change(&m, &s.Sites[0], &s.Sites[1])
 		if got := shouldFollow(s, m, s.Sites[1], s.Sites[0]); got != tc.want {
 			t.Errorf("I10: %s: %t", name, got)
@@ -158,7 +157,7 @@ func TestWhatIsDoneAroundAHealthySite(t *testing.T) {
 		a.MySQL.SuperReadOnly, a.MySQL.ReadOnly = false, false
 		s := world(Durable{Epoch: 4, ActiveSite: "a"}, a, seen("b", "A:1-9", 4))
 		tc.change(&s, &s.Sites[1])
-		d := healthy(s, Decision{Status: s.Status, Memory: Memory{Diverged: map[string]gtid.Set{}}}, s.Sites[0])
+		d := healthy(s, Decision{Status: s.Status, Memory: Memory{}}, s.Sites[0])
 		fences := slices.ContainsFunc(d.Effects, func(e Effect) bool { x, is := e.(Announce); return is && slices.Equal(x.Fence, []string{"b"}) })
 		drained := slices.ContainsFunc(d.Effects, func(e Effect) bool { x, is := e.(Drain); return is && x.Site == "b" })
 		if fences != tc.fences || drained != tc.drained {
@@ -183,7 +182,7 @@ func TestTheTimeOfAReopening(t *testing.T) {
 	} {
 		s := world(Durable{Epoch: 4, ActiveSite: "a"}, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4))
 		tc.change(&s.Sites[0])
-		m := Memory{ReopenSince: s.Now.Add(-time.Second), Diverged: map[string]gtid.Set{}, Executed: map[string]gtid.Set{}}
+		m := Memory{ReopenSince: s.Now.Add(-time.Second)}
 		if d := steady(s, Decision{Status: s.Status, Memory: m, Hold: true}, m); d.Memory.ReopenSince.IsZero() == tc.want {
 			t.Errorf("%s: since %s", name, d.Memory.ReopenSince)
 		}
@@ -193,10 +192,10 @@ func TestTheTimeOfAReopening(t *testing.T) {
 // TestAnActiveSiteThatLostDataIsRememberedI12: what it had is not forgotten by what it has.
 func TestAnActiveSiteThatLostDataIsRememberedI12(t *testing.T) {
 	s := world(Durable{Epoch: 4, ActiveSite: "a"}, seen("a", "A:1-5", 4), seen("b", "A:1-5", 4))
-	old := Memory{Executed: map[string]gtid.Set{"a": set("A:1-9")}}
-	d := returned(s, Decision{Status: s.Status, Memory: Memory{Executed: map[string]gtid.Set{"a": set("A:1-5")}, Diverged: map[string]gtid.Set{}}}, s.Sites[0], old)
-	if !d.Memory.Executed["a"].Equal(set("A:1-9")) || d.Reason != v1alpha1.ReasonActiveSiteBehind {
-		t.Errorf("I12: %s, %s", d.Reason, d.Memory.Executed["a"])
+	old := Memory{Sites: map[string]*SiteMemory{"a": {Executed: set("A:1-9")}}}
+	d := returned(s, Decision{Status: s.Status, Memory: Memory{Sites: map[string]*SiteMemory{"a": {Executed: set("A:1-5")}}}}, s.Sites[0], old)
+	if !d.Memory.At("a").Executed.Equal(set("A:1-9")) || d.Reason != v1alpha1.ReasonActiveSiteBehind {
+		t.Errorf("I12: %s, %s", d.Reason, d.Memory.At("a").Executed)
 	}
 }
 
@@ -235,7 +234,7 @@ func TestWhoIsDueByOrder(t *testing.T) {
 		s := world(Durable{Epoch: 4, ActiveSite: "a", Records: []v1alpha1.FailoverRecord{{Epoch: 4}}}, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4), seen("c", "A:1-9", 4))
 		silence(&s.Sites[0])
 		tc.change(&s, &s.Sites[1])
-		begun := Decision{Status: s.Status, Memory: Memory{Executed: map[string]gtid.Set{"a": set("A:1-9")}}}
+		begun := Decision{Status: s.Status, Memory: Memory{Sites: map[string]*SiteMemory{"a": {Executed: set("A:1-9")}}}}
 		begun.Status.Records = []v1alpha1.FailoverRecord{{Epoch: 5}, {Epoch: 4}} // of the change that this one would end
 		d := due(s, begun, TopologyActiveSilent, tc.why)
 		if d.Verdict != tc.want {
@@ -268,7 +267,7 @@ func TestASilentSiteThatOutlivedItsLeaseI4(t *testing.T) {
 	} {
 		s := world(Durable{Epoch: 4, ActiveSite: "a"}, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4))
 		tc.change(&s, &s.Sites[0])
-		begun := Decision{Status: s.Status, Memory: Memory{Outlived: map[string]bool{"a": true}, Executed: map[string]gtid.Set{}}}
+		begun := Decision{Status: s.Status, Memory: Memory{Sites: map[string]*SiteMemory{"a": {Outlived: true}}}}
 		begun.Status.Records = []v1alpha1.FailoverRecord{{Epoch: 5}}
 		d := due(s, begun, TopologyActiveSilent, tc.why)
 		if d.Verdict != tc.want || d.Verdict == VerdictBlocked && (d.Reason != v1alpha1.ReasonLeaseOutlived || len(d.Status.Records) > 0) {

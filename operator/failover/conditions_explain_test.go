@@ -103,7 +103,7 @@ func TestWhoFollowsNobody(t *testing.T) {
 func TestSinceWhenAVolumeIsStalled(t *testing.T) {
 	s := stalledGroup(wire.WriteDiskStalled)
 	s.Sites[0].Sidecar = Sidecar{}
-	if since, is := remember(s, Memory{}).StalledSince["a"]; is {
+	if since := remember(s, Memory{}).Of("a").StalledSince; !since.IsZero() {
 		t.Errorf("since %s", since)
 	}
 	for name, tc := range map[string]struct {

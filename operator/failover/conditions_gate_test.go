@@ -10,7 +10,6 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
-	"github.com/mysql-mfg/mfg/internal/gtid"
 )
 
 // TestWhoMustBeFencedWithoutAnOldActiveSiteI1I2: each reason by which a site need not acknowledge, alone.
@@ -20,9 +19,9 @@ func TestWhoMustBeFencedWithoutAnOldActiveSiteI1I2(t *testing.T) {
 		want   []string
 	}{
 		"c did not acknowledge":                  {func(*Memory, *Site, *Site) {}, []string{"c"}},
-		"c did":                                  {func(m *Memory, _, _ *Site) { m.Acks["c"] = Ack{Epoch: 4, Fenced: true} }, nil},
-		"c did, of an older epoch":               {func(m *Memory, _, _ *Site) { m.Acks["c"] = Ack{Epoch: 3, Fenced: true} }, []string{"c"}},
-		"c did, and is not fenced":               {func(m *Memory, _, _ *Site) { m.Acks["c"] = Ack{Epoch: 4} }, []string{"c"}},
+		"c did":                                  {func(m *Memory, _, _ *Site) { m.At("c").Ack = &Ack{Epoch: 4, Fenced: true} }, nil},
+		"c did, of an older epoch":               {func(m *Memory, _, _ *Site) { m.At("c").Ack = &Ack{Epoch: 3, Fenced: true} }, []string{"c"}},
+		"c did, and is not fenced":               {func(m *Memory, _, _ *Site) { m.At("c").Ack = &Ack{Epoch: 4} }, []string{"c"}},
 		"c has ended":                            {func(_ *Memory, _, c *Site) { c.Pod.Ended = true }, nil},
 		"c never held data, and is dr-only":      {func(_ *Memory, _, c *Site) { c.Provisioned, c.Role = false, v1alpha1.DROnly }, nil},
 		"c is dr-only, and held data":            {func(_ *Memory, _, c *Site) { c.Role = v1alpha1.DROnly }, []string{"c"}},
@@ -30,12 +29,12 @@ func TestWhoMustBeFencedWithoutAnOldActiveSiteI1I2(t *testing.T) {
 		"c never held data, left, has no pod":    {func(_ *Memory, _, c *Site) { c.Provisioned, c.Removed = false, true }, nil},
 		"c never held data, left, and has a pod": {func(_ *Memory, _, c *Site) { c.Provisioned, c.Removed, c.Pod.Exists = false, true, true }, []string{"c"}},
 		"c never held data, and has no pod":      {func(_ *Memory, _, c *Site) { c.Provisioned, c.Pod.Exists = false, false }, []string{"c"}},
-		"the target is never asked":              {func(m *Memory, _, _ *Site) { m.Acks = map[string]Ack{"c": {Epoch: 4, Fenced: true}} }, nil},
+		"the target is never asked":              {func(m *Memory, _, _ *Site) { m.At("c").Ack = &Ack{Epoch: 4, Fenced: true} }, nil},
 	} {
 		s := world(Durable{Epoch: 4, ActiveSite: "b", Transition: &Transition{To: "b", Kind: v1alpha1.FailoverBootstrap}}, seen("b", "A:1-9", 4), seen("c", "A:1-9", 4))
-		m := Memory{Acks: map[string]Ack{"b": {Epoch: 4, Fenced: true}}}
+		m := Memory{Sites: map[string]*SiteMemory{"b": {Ack: &Ack{Epoch: 4, Fenced: true}}}}
 		tc.change(&m, &s.Sites[0], &s.Sites[1])
-		g := everySiteFenced(s, m)
+		g := askGate(s, m)
 		if !slices.Equal(g.Blockers, tc.want) || g.Passed != (tc.want == nil) {
 			t.Errorf("I1, I2: %s: %v, passed %t", name, g.Blockers, g.Passed)
 		}
@@ -69,7 +68,7 @@ func TestWhoBlocksALeaseI4(t *testing.T) {
 	s, m := cutOff()
 	s.Sites = []Site{s.Sites[0], seen("d", "A:1-9", 4), seen("c", "A:1-9", 4), s.Sites[1]}
 	s.Now = start.Add(time.Hour)
-	delete(m.Acks, "c")
+	m.At("c").Ack = nil
 	if g := leaseRunOut(s, m, "a"); !slices.Equal(g.Blockers, []string{"c", "d"}) || g.Passed {
 		t.Errorf("I4: %v", g.Blockers)
 	}
@@ -78,7 +77,7 @@ func TestWhoBlocksALeaseI4(t *testing.T) {
 		t.Errorf("I4: %v", g.Blockers)
 	}
 	s, m = cutOff()
-	s.Now, s.Policy.ForceTo, m.Outlived = start.Add(time.Hour), "b", map[string]bool{"a": true}
+	s.Now, s.Policy.ForceTo, m.At("a").Outlived = start.Add(time.Hour), "b", true
 	if g := leaseRunOut(s, m, "a"); !g.Passed || len(g.Evidence) != 1 || !strings.Contains(g.Evidence[0], "ordered by a person although "+g.Outlived) {
 		t.Errorf("I4: %+v", g)
 	}
@@ -87,13 +86,13 @@ func TestWhoBlocksALeaseI4(t *testing.T) {
 // TestTheLongestLeaseI4: of a pod that was seen it is its own, of another the worst that any was given.
 func TestTheLongestLeaseI4(t *testing.T) {
 	s := world(Durable{})
-	m := Memory{Lease: map[string]time.Duration{"a": 25 * time.Second, "b": 40 * time.Second}}
+	m := Memory{Sites: map[string]*SiteMemory{"a": {Lease: 25 * time.Second}, "b": {Lease: 40 * time.Second}}}
 	for x, want := range map[string]time.Duration{"a": 25 * time.Second, "b": 40 * time.Second, "c": 40 * time.Second} {
 		if got := longestLease(s, m, x); got != want {
 			t.Errorf("I4: %s: %s", x, got)
 		}
 	}
-	m.Lease["a"] = time.Second
+	m.At("a").Lease = time.Second
 	if got := longestLease(s, m, "a"); got != 22*time.Second {
 		t.Errorf("I4: %s", got)
 	}
@@ -181,9 +180,9 @@ func TestAnAcceptedLossIsWrittenFirstI1(t *testing.T) {
 // TestWhatIsRememberedOfALeaseI4: what was seen once stays seen.
 func TestWhatIsRememberedOfALeaseI4(t *testing.T) {
 	s := world(Durable{Epoch: 4, ActiveSite: "a"}, seen("a", "A:1-9", 4))
-	old := Memory{WritableAt: map[string]time.Time{"a": start.Add(-time.Minute)}}
-	if m := remember(s, old); !m.WritableAt["a"].Equal(start.Add(-time.Minute)) {
-		t.Errorf("I4: %s", m.WritableAt["a"])
+	old := Memory{Sites: map[string]*SiteMemory{"a": {WritableAt: start.Add(-time.Minute)}}}
+	if m := remember(s, old); !m.At("a").WritableAt.Equal(start.Add(-time.Minute)) {
+		t.Errorf("I4: %s", m.At("a").WritableAt)
 	}
 }
 
@@ -193,8 +192,7 @@ func TestAMoveThatIsOvertakenI2(t *testing.T) {
 	moved := func(change func(*Snapshot, *Memory)) (Decision, bool, bool) {
 		s := world(Durable{Epoch: 4, ActiveSite: "b", Transition: &Transition{Kind: v1alpha1.FailoverPlanned, Step: v1alpha1.TransitionFencing, From: "a", To: "b",
 			Reason: "old", StartedAt: start.Add(-time.Hour)}}, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4))
-		m := Memory{Executed: map[string]gtid.Set{"a": set("A:1-11")}, DownSince: map[string]time.Time{"a": s.Now.Add(-time.Minute)}, SilentPolls: map[string]int{"a": 9},
-			DrainSince: start.Add(-time.Hour)}
+		m := Memory{Sites: map[string]*SiteMemory{"a": {Executed: set("A:1-11"), DownSince: s.Now.Add(-time.Minute), SilentPolls: 9}}, DrainSince: start.Add(-time.Hour)}
 		silence(&s.Sites[0])
 		change(&s, &m)
 		return overtaken(s, Decision{Status: s.Status, Memory: m}, s.Sites[0], s.Sites[1])
@@ -212,15 +210,15 @@ func TestAMoveThatIsOvertakenI2(t *testing.T) {
 		"the mode is Manual":          func(s *Snapshot, _ *Memory) { s.Policy.Mode = v1alpha1.FailoverManual },
 		"more than the budget would go": func(s *Snapshot, m *Memory) {
 			s.Policy.MaxLost = &budget
-			m.Executed["a"], m.Executed["b"] = set("A:1-19"), set("A:1-9")
+			m.At("a").Executed, m.At("b").Executed = set("A:1-19"), set("A:1-9")
 		},
-		"its source has just gone silent": func(_ *Snapshot, m *Memory) { m.DownSince["a"] = start },
+		"its source has just gone silent": func(_ *Snapshot, m *Memory) { m.At("a").DownSince = start },
 	} {
 		if _, dying, lost := moved(change); lost || dying != (name == "its source has just gone silent") {
 			t.Errorf("I2: %s: dying %t, lost %t", name, dying, lost)
 		}
 	}
-	if _, _, lost := moved(func(s *Snapshot, m *Memory) { s.Policy.MaxLost = &budget; m.Executed["b"] = set("A:1-9") }); !lost {
+	if _, _, lost := moved(func(s *Snapshot, m *Memory) { s.Policy.MaxLost = &budget; m.At("b").Executed = set("A:1-9") }); !lost {
 		t.Error("a loss within the budget keeps it")
 	}
 }
@@ -241,7 +239,7 @@ func TestByWhichRuleASiteIsLost(t *testing.T) {
 	} {
 		s := world(Durable{}, seen("a", "A:1-9", 4))
 		s.Sites[0].Sidecar.Answered = tc.answers
-		m := Memory{SilentPolls: map[string]int{"a": tc.polls}, DownSince: map[string]time.Time{"a": s.Now.Add(-tc.down)}}
+		m := Memory{Sites: map[string]*SiteMemory{"a": {SilentPolls: tc.polls, DownSince: s.Now.Add(-tc.down)}}}
 		if got, _ := lostBy(s, m, s.Sites[0]); got != tc.want {
 			t.Errorf("%s: %q", name, got)
 		}
@@ -282,7 +280,7 @@ func TestAMoveHoldsWhatWasCapturedI13(t *testing.T) {
 	move := func(change func(s *Snapshot, m *Memory)) Decision {
 		s := world(Durable{Epoch: 4, ActiveSite: "b", Transition: &Transition{Kind: v1alpha1.FailoverPlanned, Step: v1alpha1.TransitionFencing, From: "a", To: "b",
 			StartedAt: start, FromExecuted: set("A:1-2")}}, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4))
-		m := Memory{Acks: map[string]Ack{"a": {Epoch: 4, Fenced: true}, "b": {Epoch: 4, Fenced: true}}, Executed: map[string]gtid.Set{}, Diverged: map[string]gtid.Set{}}
+		m := Memory{Sites: map[string]*SiteMemory{"a": {Ack: &Ack{Epoch: 4, Fenced: true}}, "b": {Ack: &Ack{Epoch: 4, Fenced: true}}}}
 		change(&s, &m)
 		return moving(s, Decision{Status: s.Status, Memory: m, Hold: true})
 	}
@@ -295,7 +293,7 @@ func TestAMoveHoldsWhatWasCapturedI13(t *testing.T) {
 		reason Reason
 		says   string
 	}{
-		"the gate is closed":         {func(_ *Snapshot, m *Memory) { delete(m.Acks, "a"); delete(m.Acks, "b") }, v1alpha1.ReasonAwaitingFenceProof, "the gate is closed (b "},
+		"the gate is closed":         {func(_ *Snapshot, m *Memory) { m.At("a").Ack = nil; m.At("b").Ack = nil }, v1alpha1.ReasonAwaitingFenceProof, "the gate is closed (b "},
 		"b has not acknowledged":     {func(s *Snapshot, _ *Memory) { s.Sites[1].Sidecar.Report.Epoch = 3 }, v1alpha1.ReasonAwaitingFenceProof, "b has not acknowledged"},
 		"something is left to apply": {func(s *Snapshot, _ *Memory) { s.Sites[1].MySQL.Executed = set("A:1-8") }, v1alpha1.ReasonDrainingRelayLog, "left to apply"},
 		"c has more":                 {func(s *Snapshot, _ *Memory) { s.Sites = append(s.Sites, seen("c", "A:1-9,C:1", 4)) }, v1alpha1.ReasonMissingTransactions, "which c has"},
@@ -310,7 +308,7 @@ func TestAMoveHoldsWhatWasCapturedI13(t *testing.T) {
 		}
 	}
 	kept := &Transition{FromExecuted: set("A:1")}
-	if got := kept.capture(set("A:1-9")); !got.FromExecuted.Equal(set("A:1-9")) || !kept.FromExecuted.Equal(set("A:1")) {
+	if got := capture(kept, set("A:1-9")); !got.FromExecuted.Equal(set("A:1-9")) || !kept.FromExecuted.Equal(set("A:1")) {
 		t.Error("I13: what is captured")
 	}
 }
@@ -354,7 +352,7 @@ func TestWhatMayPass(t *testing.T) {
 // TestWhenAReportProvesNothingLater: what is merged into an acknowledgement.
 func TestWhenAReportProvesNothingLaterI5(t *testing.T) {
 	sites := []Site{{Name: "a"}, {Name: "b"}}
-	known := Ack{Epoch: 4, LastVouch: map[string]time.Time{"a": start.Add(-time.Minute)}}
+	known := &Ack{Epoch: 4, LastVouch: map[string]time.Time{"a": start.Add(-time.Minute)}}
 	report := Site{Name: "b", Sidecar: Sidecar{At: start, Report: wire.Report{
 		Site: "b", Epoch: 4, UptimeMillis: 60_000, Vouched: []wire.Vouch{{Site: "a", AgeMillis: 1000}},
 	}}}
@@ -373,7 +371,10 @@ func TestWhenAReportProvesNothingLaterI5(t *testing.T) {
 	if _, own := got.LastVouch["b"]; own {
 		t.Error("I5: a site vouches for itself")
 	}
-	if got = acknowledge(Ack{Epoch: 4}, report, sites); !got.LastVouch["a"].Equal(start.Add(-time.Second)) {
+	if got = acknowledge(&Ack{Epoch: 4}, report, sites); !got.LastVouch["a"].Equal(start.Add(-time.Second)) {
 		t.Errorf("I5: a vouch that nobody knew of: %v", got.LastVouch)
+	}
+	if got = acknowledge(nil, report, sites); got.Epoch != 4 || !got.LastVouch["a"].Equal(start.Add(-time.Second)) {
+		t.Errorf("I5: the first acknowledgement: %+v", got)
 	}
 }

@@ -341,11 +341,11 @@ func TestWhoHasGivenItsRoleAway(t *testing.T) {
 	}{
 		"it is about to go":          {func(*Site, *Memory) {}, true},
 		"it stays":                   {func(b *Site, _ *Memory) { b.Leaving = "" }, false},
-		"it has only just been seen": {func(_ *Site, m *Memory) { m.LeavingOf = nil }, false},
+		"it has only just been seen": {func(_ *Site, m *Memory) { m.At("b").LeavingSince = time.Time{} }, false},
 	} {
 		s := atRest()
 		s.Sites[1].Leaving = "drained"
-		d := Decision{Status: s.Status, Memory: Memory{LeavingOf: map[string]time.Time{"b": s.Now.Add(-time.Minute)}}}
+		d := Decision{Status: s.Status, Memory: Memory{Sites: map[string]*SiteMemory{"b": {LeavingSince: s.Now.Add(-time.Minute)}}}}
 		d.Status.Planned = &Planned{From: "b", To: "a", Cause: v1alpha1.ReasonSiteLeaving, Phase: v1alpha1.PlannedSucceeded, FinishedAt: s.Now.Add(-time.Second)}
 		tc.change(&s.Sites[1], &d.Memory)
 		if got := d.movedAway(s, "b"); got != tc.want {

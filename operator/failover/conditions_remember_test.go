@@ -35,11 +35,11 @@ func TestWhoIsSeenToAcceptWritesI1(t *testing.T) {
 	}
 	open := seen("a", "A:1-9", 4)
 	open.Sidecar.Answered, open.MySQL.SuperReadOnly, open.MySQL.ReadOnly = false, false, false
-	if open.unusable() {
+	if open.Unusable() {
 		t.Error("a site that serves without its sidecar counts as down")
 	}
 	open.MySQL.SuperReadOnly = true
-	if !open.unusable() {
+	if !open.Unusable() {
 		t.Error("a read-only site that nobody can open counts as up")
 	}
 }
@@ -47,7 +47,7 @@ func TestWhoIsSeenToAcceptWritesI1(t *testing.T) {
 // TestWhatIsRememberedOfAnotherVolumeI12: it takes an answer to forget it.
 func TestWhatIsRememberedOfAnotherVolumeI12(t *testing.T) {
 	s := world(Durable{Epoch: 4, ActiveSite: "a"}, seen("a", "A:1-9", 4))
-	old := Memory{OtherVolume: map[string]bool{"a": true}}
+	old := Memory{Sites: map[string]*SiteMemory{"a": {OtherVolume: true}}}
 	if onKnownVolumes(s, old).Sites[0].OtherVolume {
 		t.Error("its sidecar says that it is on its volume")
 	}
@@ -59,7 +59,7 @@ func TestWhatIsRememberedOfAnotherVolumeI12(t *testing.T) {
 		t.Error("a site that merely is silent")
 	}
 	s.Sites[0].OtherVolume = true
-	if m := remember(s, Memory{}); !m.OtherVolume["a"] {
+	if m := remember(s, Memory{}); !m.At("a").OtherVolume {
 		t.Error("I12: not remembered")
 	}
 }
@@ -68,7 +68,7 @@ func TestWhatIsRememberedOfAnotherVolumeI12(t *testing.T) {
 func TestWhatIsRememberedOfChangesI9(t *testing.T) {
 	before := start.Add(-time.Hour)
 	s := world(Durable{Epoch: 4, ActiveSite: "b"}, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4))
-	if m := remember(s, Memory{OpenAt: before}); !m.DrainSince.IsZero() || !m.OpenAt.Equal(before) || !m.LeavingSince.IsZero() || len(m.LeavingOf) > 0 {
+	if m := remember(s, Memory{OpenAt: before}); !m.DrainSince.IsZero() || !m.OpenAt.Equal(before) || !m.LeavingSince.IsZero() || !m.Of("a").LeavingSince.IsZero() || !m.Of("b").LeavingSince.IsZero() {
 		t.Errorf("nothing goes on: %+v", m)
 	}
 	s.Status.Transition = &Transition{From: "a", To: "b", Kind: v1alpha1.FailoverEmergency}
@@ -83,7 +83,7 @@ func TestWhatIsRememberedOfChangesI9(t *testing.T) {
 		t.Errorf("who was replaced leaves, which is no matter: %s", m.LeavingSince)
 	}
 	s.Status.Transition.Kind = v1alpha1.FailoverPlanned
-	if m := remember(s, Memory{LeavingSince: before}); !m.LeavingSince.Equal(before) || !m.LeavingOf["a"].Equal(s.Now) {
+	if m := remember(s, Memory{LeavingSince: before}); !m.LeavingSince.Equal(before) || !m.At("a").LeavingSince.Equal(s.Now) {
 		t.Errorf("who is being replaced leaves: %s", m.LeavingSince)
 	}
 	s.Sites[1].MySQL.SuperReadOnly, s.Sites[1].MySQL.ReadOnly = false, false
@@ -99,78 +99,78 @@ func TestWhatStaysDivergedI10(t *testing.T) {
 		change func(s *Snapshot, old *Memory, a, b *Site)
 		want   gtid.Set
 	}{
-		"nobody is there to compare with": {func(_ *Snapshot, old *Memory, a, _ *Site) { silence(a); old.Diverged["b"] = set("B:1") }, set("B:1")},
+		"nobody is there to compare with": {func(_ *Snapshot, old *Memory, a, _ *Site) { silence(a); old.At("b").Diverged = set("B:1") }, set("B:1")},
 		"nothing was found":               {func(_ *Snapshot, _ *Memory, a, _ *Site) { silence(a) }, gtid.Set{}},
-		"it is compared":                  {func(_ *Snapshot, old *Memory, a, _ *Site) { open(a); old.Diverged["b"] = set("B:1") }, gtid.Set{}},
-		"it is found now":                 {func(_ *Snapshot, old *Memory, a, _ *Site) { open(a); old.PreviousAll["b"] = set("A:1-9,B:5") }, set("B:5")},
-		"the active site is read-only":    {func(_ *Snapshot, old *Memory, _, _ *Site) { old.PreviousAll["b"] = set("A:1-9,B:5") }, gtid.Set{}},
+		"it is compared":                  {func(_ *Snapshot, old *Memory, a, _ *Site) { open(a); old.At("b").Diverged = set("B:1") }, gtid.Set{}},
+		"it is found now":                 {func(_ *Snapshot, old *Memory, a, _ *Site) { open(a); old.At("b").PreviousAll = new(set("A:1-9,B:5")) }, set("B:5")},
+		"the active site is read-only":    {func(_ *Snapshot, old *Memory, _, _ *Site) { old.At("b").PreviousAll = new(set("A:1-9,B:5")) }, gtid.Set{}},
 		"the active site is silent": {func(_ *Snapshot, old *Memory, a, _ *Site) {
 			open(a)
 			a.MySQL.Direct, a.Sidecar.Answered = false, false
-			old.PreviousAll["b"] = set("A:1-9,B:5")
+			old.At("b").PreviousAll = new(set("A:1-9,B:5"))
 		}, gtid.Set{}},
-		"it was not looked at before": {func(_ *Snapshot, old *Memory, a, _ *Site) { open(a); delete(old.PreviousAll, "b") }, gtid.Set{}},
+		"it was not looked at before": {func(_ *Snapshot, old *Memory, a, _ *Site) { open(a); old.At("b").PreviousAll = nil }, gtid.Set{}},
 		"nor was it, and was found": {func(_ *Snapshot, old *Memory, a, _ *Site) {
 			open(a)
-			delete(old.PreviousAll, "b")
-			old.Diverged["b"] = set("B:1")
+			old.At("b").PreviousAll = nil
+			old.At("b").Diverged = set("B:1")
 		}, set("B:1")},
 		"it holds no data of the group": {func(_ *Snapshot, old *Memory, a, b *Site) {
 			open(a)
 			b.Provisioned = false
-			old.PreviousAll["b"] = set("A:1-9,B:5")
+			old.At("b").PreviousAll = new(set("A:1-9,B:5"))
 		}, gtid.Set{}},
 		"it is silent now": {func(_ *Snapshot, old *Memory, a, b *Site) {
 			open(a)
 			silence(b)
-			old.PreviousAll["b"] = set("A:1-9,B:5")
+			old.At("b").PreviousAll = new(set("A:1-9,B:5"))
 		}, gtid.Set{}},
 		"the active site lost its volume": {func(_ *Snapshot, old *Memory, a, _ *Site) {
 			open(a)
 			a.OtherVolume = true
-			old.PreviousAll["b"] = set("A:1-9,B:5")
+			old.At("b").PreviousAll = new(set("A:1-9,B:5"))
 		}, gtid.Set{}},
 		"the active site changes": {func(s *Snapshot, old *Memory, a, _ *Site) {
 			open(a)
 			s.Status.Transition = &Transition{From: "b", To: "a"}
-			old.PreviousAll["b"] = set("A:1-9,B:5")
+			old.At("b").PreviousAll = new(set("A:1-9,B:5"))
 		}, gtid.Set{}},
 		"there is no active site": {func(s *Snapshot, old *Memory, a, _ *Site) {
 			open(a)
 			s.Status.ActiveSite = ""
-			old.PreviousAll["b"] = set("A:1-9,B:5")
+			old.At("b").PreviousAll = new(set("A:1-9,B:5"))
 		}, gtid.Set{}},
 		"it is the history": {func(s *Snapshot, old *Memory, a, b *Site) {
 			silence(a)
-			s.Status.ActiveSite, old.Diverged["b"] = "b", set("B:1")
+			s.Status.ActiveSite, old.At("b").Diverged = "b", set("B:1")
 			b.Sidecar.Report.Writable, b.MySQL.Direct = true, false
 		}, gtid.Set{}},
 		"it is not, as its MySQL is silent": {func(s *Snapshot, old *Memory, a, b *Site) {
 			silence(a)
-			s.Status.ActiveSite, old.Diverged["b"] = "b", set("B:1")
+			s.Status.ActiveSite, old.At("b").Diverged = "b", set("B:1")
 			b.Sidecar.Report.Writable, b.Sidecar.Report.Answered, b.MySQL.Direct = true, false, false
 		}, set("B:1")},
 		"what it has was there when the active site was opened": {func(s *Snapshot, old *Memory, a, _ *Site) {
 			silence(a)
-			old.Diverged["b"] = set("B:1")
+			old.At("b").Diverged = set("B:1")
 			s.Status.Records = []v1alpha1.FailoverRecord{{To: "a", Epoch: 4, ToExecuted: set("A:1-9").String()}}
 		}, gtid.Set{}},
 		"that cannot be read": {func(s *Snapshot, old *Memory, a, _ *Site) {
 			silence(a)
-			old.Diverged["b"] = set("B:1")
+			old.At("b").Diverged = set("B:1")
 			s.Status.Records = []v1alpha1.FailoverRecord{{To: "a", Epoch: 4, ToExecuted: set("A:1-9").String() + ",?"}}
 		}, set("B:1")},
 	} {
 		s := world(Durable{Epoch: 4, ActiveSite: "a"}, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4))
-		old := Memory{Diverged: map[string]gtid.Set{}, PreviousAll: map[string]gtid.Set{"b": set("A:1-9")}}
+		old := Memory{Sites: map[string]*SiteMemory{"b": {PreviousAll: new(set("A:1-9"))}}}
 		tc.change(&s, &old, &s.Sites[0], &s.Sites[1])
-		if got := remember(s, old).Diverged["b"]; !got.Equal(tc.want) {
+		if got := remember(s, old).Of("b").Diverged; !got.Equal(tc.want) {
 			t.Errorf("I10: %s: %q, want %q", name, got, tc.want)
 		}
 	}
 	s := world(Durable{Epoch: 4, ActiveSite: "a"}, seen("a", "A:1-9", 4))
 	s.Sites[0].MySQL.SuperReadOnly, s.Sites[0].MySQL.ReadOnly = false, false
-	if _, known := errantOf(s.Sites[0], s.Sites[0], Memory{PreviousAll: map[string]gtid.Set{"a": set("A:1-12")}}, s); known {
+	if _, known := errantOf(s.Sites[0], s.Sites[0], Memory{Sites: map[string]*SiteMemory{"a": {PreviousAll: new(set("A:1-12"))}}}, s); known {
 		t.Error("I10: the active site diverges from itself")
 	}
 }
@@ -207,8 +207,7 @@ func TestForHowLongASiteWasSilentI9(t *testing.T) {
 
 // TestWhatIsRememberedOfAServerI9I12: of the one that was there, and not of the one that is there now.
 func TestWhatIsRememberedOfAServerI9I12(t *testing.T) {
-	old := Memory{Executed: map[string]gtid.Set{"a": set("A:1-5")}, UUID: map[string]string{"a": "old"}, Confirmed: map[string]string{"a": "pod-1"},
-		Lease: map[string]time.Duration{"a": 40 * time.Second}, Acks: map[string]Ack{}}
+	old := Memory{Sites: map[string]*SiteMemory{"a": {Executed: set("A:1-5"), UUID: "old", Confirmed: "pod-1", Lease: 40 * time.Second}}}
 	for name, tc := range map[string]struct {
 		change func(s *Snapshot, a *Site)
 		uuid   string
@@ -231,8 +230,8 @@ func TestWhatIsRememberedOfAServerI9I12(t *testing.T) {
 		s.Sites[0].Pod = Pod{Exists: true, UID: "pod-2", Lease: 22 * time.Second}
 		tc.change(&s, &s.Sites[0])
 		m := remember(s, old)
-		if _, looked := m.PreviousAll["a"]; m.UUID["a"] != tc.uuid || m.Confirmed["a"] != tc.pod || m.Lease["a"] != tc.lease || looked != tc.looked {
-			t.Errorf("I9, I12: %s: %q %q %s %t", name, m.UUID["a"], m.Confirmed["a"], m.Lease["a"], looked)
+		if looked := m.At("a").PreviousAll != nil; m.At("a").UUID != tc.uuid || m.At("a").Confirmed != tc.pod || m.At("a").Lease != tc.lease || looked != tc.looked {
+			t.Errorf("I9, I12: %s: %q %q %s %t", name, m.At("a").UUID, m.At("a").Confirmed, m.At("a").Lease, looked)
 		}
 	}
 }
@@ -241,10 +240,10 @@ func TestWhatIsRememberedOfAServerI9I12(t *testing.T) {
 func TestNobodyAcknowledgesBySilenceI5(t *testing.T) {
 	s := world(Durable{Epoch: 4, ActiveSite: "a"}, seen("a", "A:1-9", 4))
 	s.Sites[0].Sidecar.Answered = false
-	if _, is := remember(s, Memory{}).Acks["a"]; is {
+	if remember(s, Memory{}).Of("a").Ack != nil {
 		t.Error("I5")
 	}
-	if _, is := remember(s, Memory{Acks: map[string]Ack{"a": {Epoch: 4}}}).Acks["a"]; !is {
+	if remember(s, Memory{Sites: map[string]*SiteMemory{"a": {Ack: &Ack{Epoch: 4}}}}).Of("a").Ack == nil {
 		t.Error("I5: an acknowledgement is forgotten by silence")
 	}
 }
@@ -267,10 +266,10 @@ func TestSinceWhenAReplicaFollows(t *testing.T) {
 		s.Sites[0].MySQL.ReplicaOf, s.Sites[0].MySQL.IORunning, s.Sites[0].MySQL.SQLRunning = "a", true, true // left over, of itself
 		tc.change(&s.Sites[0], &s.Sites[1])
 		m := remember(s, Memory{})
-		if got := m.FollowedAt["b"].Equal(s.Now); got != tc.want {
+		if got := m.At("b").FollowedAt.Equal(s.Now); got != tc.want {
 			t.Errorf("%s: %t", name, got)
 		}
-		if !m.FollowedAt["a"].IsZero() {
+		if !m.At("a").FollowedAt.IsZero() {
 			t.Errorf("%s: the active site follows itself", name)
 		}
 	}

@@ -34,7 +34,7 @@ func TestWhoReturnsWholeI7I10(t *testing.T) {
 		"it reports an older epoch":     {func(_ *Snapshot, _ *Memory, a *Site) { a.Sidecar.Report.Epoch = 3 }, false},
 		"it accepts writes":             {func(_ *Snapshot, _ *Memory, a *Site) { a.MySQL.SuperReadOnly, a.MySQL.ReadOnly = false, false }, false},
 		"it left the specification":     {func(_ *Snapshot, _ *Memory, a *Site) { a.Removed = true }, false},
-		"it has diverged":               {func(_ *Snapshot, m *Memory, _ *Site) { m.Diverged = map[string]gtid.Set{"a": set("A:10")} }, false},
+		"it has diverged":               {func(_ *Snapshot, m *Memory, _ *Site) { m.At("a").Diverged = set("A:10") }, false},
 		"it is dr-only":                 {func(_ *Snapshot, _ *Memory, a *Site) { a.Role = v1alpha1.DROnly }, false},
 		"it holds no data of the group": {func(_ *Snapshot, _ *Memory, a *Site) { a.Provisioned = false }, false},
 		"it is being worked on":         {func(_ *Snapshot, _ *Memory, a *Site) { a.Busy = WorkRotation }, false},
@@ -52,19 +52,19 @@ func TestWhoReturnsWholeI7I10(t *testing.T) {
 // TestHowLongATargetIsWaitedFor: from when what is silent fell silent.
 func TestHowLongATargetIsWaitedFor(t *testing.T) {
 	s := between(v1alpha1.FailoverEmergency, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4))
-	m := Memory{DownSince: map[string]time.Time{"b": start.Add(-3 * time.Second)}, IndirectSince: map[string]time.Time{"b": start.Add(-time.Second)}}
+	m := Memory{Sites: map[string]*SiteMemory{"b": {DownSince: start.Add(-3 * time.Second), IndirectSince: start.Add(-time.Second)}}}
 	target := s.Sites[1]
 	target.MySQL.Direct = false
-	if why, patience := targetUnfit(s, m, target); why == "" || patience != 3*time.Second {
+	if why, patience := targetUnfit(s, m, target); why.By == "" || patience != 3*time.Second {
 		t.Errorf("its MySQL: %s %s", why, patience)
 	}
 	target.Sidecar.Answered = false
-	if why, patience := targetUnfit(s, m, target); why == "" || patience != time.Second {
+	if why, patience := targetUnfit(s, m, target); why.By == "" || patience != time.Second {
 		t.Errorf("its sidecar: %s %s", why, patience)
 	}
 	target = s.Sites[1]
 	target.Busy = WorkClone
-	if why, patience := targetUnfit(s, m, target); why == "" || patience != 0 {
+	if why, patience := targetUnfit(s, m, target); why.By == "" || patience != 0 {
 		t.Errorf("a clone: %s %s", why, patience)
 	}
 }
@@ -209,7 +209,7 @@ func TestWhatTheOldActiveSiteIsKnownToHaveHadG3(t *testing.T) {
 	} {
 		s := between(v1alpha1.FailoverEmergency, seen("b", "A:1-9", 4), seen("c", "A:1-9,C:1", 4))
 		tr := &Transition{From: tc.from, To: "b", FromExecuted: tc.begun}
-		if got := tr.known(s, Memory{Executed: map[string]gtid.Set{"a": tc.last, "": set("A:1-3")}}, s.Sites[0]); !got.Equal(tc.want) {
+		if got := knownOf(tr, s, Memory{Sites: map[string]*SiteMemory{"a": {Executed: tc.last}, "": {Executed: set("A:1-3")}}}, s.Sites[0]); !got.Equal(tc.want) {
 			t.Errorf("G3: %s: %s", name, got)
 		}
 	}
@@ -285,15 +285,15 @@ func TestWhatIsDoneAboutATargetThatIsOpenedI7I12(t *testing.T) {
 		"it holds less":                 {func(_ *Snapshot, _ *Memory, b *Site) { b.MySQL.Executed = set("A:1-5") }, v1alpha1.ReasonActiveSiteBehind},
 		"it holds less, and is ordered": {func(s *Snapshot, _ *Memory, b *Site) { b.MySQL.Executed = set("A:1-5"); s.Policy.ForceTo = "b" }, v1alpha1.ReasonForced},
 		"its sidecar is silent":         {func(_ *Snapshot, _ *Memory, b *Site) { b.Sidecar.Answered = false; b.MySQL.Executed = gtid.Set{} }, v1alpha1.ReasonOpening},
-		"its MySQL is, for a moment":    {func(_ *Snapshot, m *Memory, b *Site) { b.MySQL = MySQL{}; m.SilentPolls["b"] = 9 }, v1alpha1.ReasonOpening},
+		"its MySQL is, for a moment":    {func(_ *Snapshot, m *Memory, b *Site) { b.MySQL = MySQL{}; m.At("b").SilentPolls = 9 }, v1alpha1.ReasonOpening},
 		"its MySQL is, for long": {func(s *Snapshot, m *Memory, b *Site) {
 			b.MySQL = MySQL{}
-			m.IndirectSince["b"] = s.Now.Add(-time.Minute)
+			m.At("b").IndirectSince = s.Now.Add(-time.Minute)
 		}, v1alpha1.ReasonActiveSiteSilent},
 		"all of it is, for long": {func(s *Snapshot, m *Memory, b *Site) {
 			silence(b)
-			m.SilentPolls["b"] = 9
-			m.IndirectSince["b"] = s.Now
+			m.At("b").SilentPolls = 9
+			m.At("b").IndirectSince = s.Now
 		}, v1alpha1.ReasonActiveSiteSilent},
 		"another one is ordered":            {func(s *Snapshot, _ *Memory, _ *Site) { s.Policy.ForceTo = "c" }, v1alpha1.ReasonForced},
 		"another one is, that is not there": {func(s *Snapshot, _ *Memory, _ *Site) { s.Policy.ForceTo = "x" }, v1alpha1.ReasonOpening},
@@ -302,7 +302,7 @@ func TestWhatIsDoneAboutATargetThatIsOpenedI7I12(t *testing.T) {
 		silence(&s.Sites[0])
 		s.Sites[0].Pod.Ended = true
 		s.Status.Transition.Step, s.Status.Transition.GatePassedAt, s.Status.Transition.ToExecuted = v1alpha1.TransitionOpening, s.Now, set("A:1-9")
-		m := Memory{Executed: map[string]gtid.Set{"b": set("A:1-5")}, SilentPolls: map[string]int{}, IndirectSince: map[string]time.Time{}, Diverged: map[string]gtid.Set{}}
+		m := Memory{Sites: map[string]*SiteMemory{"b": {Executed: set("A:1-5")}}}
 		tc.change(&s, &m, &s.Sites[1])
 		d := opening(s, Decision{Status: s.Status, Memory: m, Hold: true})
 		if d.Reason != tc.want {
@@ -311,8 +311,8 @@ func TestWhatIsDoneAboutATargetThatIsOpenedI7I12(t *testing.T) {
 		if opens := opensSite(d, "b"); opens != (name == "it holds all" || name == "another one is, that is not there") {
 			t.Errorf("I7, I12: %s: opened %t", name, opens)
 		}
-		if tc.want == v1alpha1.ReasonActiveSiteBehind && !d.Memory.Executed["b"].Equal(set("A:1-9")) {
-			t.Errorf("I7: %s: what it had is forgotten: %s", name, d.Memory.Executed["b"])
+		if tc.want == v1alpha1.ReasonActiveSiteBehind && !d.Memory.At("b").Executed.Equal(set("A:1-9")) {
+			t.Errorf("I7: %s: what it had is forgotten: %s", name, d.Memory.At("b").Executed)
 		}
 	}
 }
@@ -421,7 +421,7 @@ func TestWhenALossIsCountedG1(t *testing.T) {
 		"it is seen":                         {func(*Snapshot, *Memory, *Site, *Site) {}, true, false},
 		"the active site's MySQL is not":     {func(_ *Snapshot, _ *Memory, a, _ *Site) { a.MySQL.Direct = false }, false, false},
 		"the active site has another volume": {func(_ *Snapshot, _ *Memory, a, _ *Site) { a.OtherVolume = true }, false, false},
-		"it has no look before":              {func(_ *Snapshot, m *Memory, _, _ *Site) { delete(m.PreviousAll, "b") }, false, false},
+		"it has no look before":              {func(_ *Snapshot, m *Memory, _, _ *Site) { m.At("b").PreviousAll = nil }, false, false},
 		"its MySQL is not seen":              {func(_ *Snapshot, _ *Memory, _, b *Site) { b.MySQL.Direct = false }, false, false},
 		"it accepts writes":                  {func(_ *Snapshot, _ *Memory, _, b *Site) { b.MySQL.SuperReadOnly, b.MySQL.ReadOnly = false, false }, false, false},
 		"it is worked on":                    {func(_ *Snapshot, _ *Memory, _, b *Site) { b.Busy = WorkRotation }, false, false},
@@ -434,14 +434,14 @@ func TestWhenALossIsCountedG1(t *testing.T) {
 		"it went back to itself":             {func(s *Snapshot, _ *Memory, _, _ *Site) { s.Status.Records[0].To = "b" }, false, false},
 	} {
 		s := world(Durable{Epoch: 4, ActiveSite: "a", Records: []v1alpha1.FailoverRecord{newest}}, seen("a", "A:1-9", 4), seen("b", "A:1-9,B:1", 4))
-		m := Memory{PreviousAll: map[string]gtid.Set{"b": set("A:1-9,B:1")}, Diverged: map[string]gtid.Set{}}
+		m := Memory{Sites: map[string]*SiteMemory{"b": {PreviousAll: new(set("A:1-9,B:1"))}}}
 		tc.change(&s, &m, &s.Sites[0], &s.Sites[min(1, len(s.Sites)-1)])
 		got := settleLoss(s, m, s.Sites[0])[0]
 		if got.LossExact != tc.exact || (got.FromServerUUID == ServerReplaced) != tc.replaced {
 			t.Errorf("G1: %s: %+v", name, got)
 		}
-		if tc.exact && (got.LostSet != set("B:1").String() || got.LostTransactions != 1 || !m.Diverged["b"].Equal(set("B:1"))) {
-			t.Errorf("G1: %s: %+v, %v", name, got, m.Diverged)
+		if tc.exact && (got.LostSet != set("B:1").String() || got.LostTransactions != 1 || !m.At("b").Diverged.Equal(set("B:1"))) {
+			t.Errorf("G1: %s: %+v, %v", name, got, m.Of("b").Diverged)
 		}
 		if s.Status.Records[0].LossExact {
 			t.Errorf("%s: what was looked at is changed", name)
@@ -457,7 +457,7 @@ func TestWhenALossIsCountedG1(t *testing.T) {
 	} {
 		s := world(Durable{Epoch: 4, ActiveSite: "a", Records: []v1alpha1.FailoverRecord{tc.record}}, seen("a", "A:1-9", 4), seen("b", "A:1-9,B:1", 4))
 		s.Sites[1].Busy = tc.busy
-		got := settleLoss(s, Memory{PreviousAll: map[string]gtid.Set{"b": set("A:1-9,B:1")}, Diverged: map[string]gtid.Set{}}, s.Sites[0])
+		got := settleLoss(s, Memory{Sites: map[string]*SiteMemory{"b": {PreviousAll: new(set("A:1-9,B:1"))}}}, s.Sites[0])
 		if recordsDiffer(got, s.Status.Records) || got[0].LostTransactions != tc.record.LostTransactions || &got[0] != &s.Status.Records[0] {
 			t.Errorf("G1: %s: %+v", name, got[0])
 		}
@@ -487,18 +487,18 @@ func TestWhenAGateIsGonePastG3(t *testing.T) {
 		"more goes, and it is ordered": {func(s *Snapshot, _ *Memory) { s.Policy.MaxLost, s.Policy.ForceTo = &budget, "b" }, v1alpha1.ReasonGatePassed},
 		"more goes, and it is opened again": {func(s *Snapshot, m *Memory) {
 			s.Policy.MaxLost, s.Status.Transition.From = &budget, "b"
-			m.Executed["b"] = set("A:1-12")
+			m.At("b").Executed = set("A:1-12")
 		}, v1alpha1.ReasonGatePassed},
 		"more goes, and there was no old one": {func(s *Snapshot, m *Memory) {
 			s.Policy.MaxLost, s.Status.Transition.From = &budget, ""
-			m.Acks["c"], m.Acks["a"] = Ack{Epoch: 4, Fenced: true}, Ack{Epoch: 4, Fenced: true}
+			m.At("c").Ack, m.At("a").Ack = &Ack{Epoch: 4, Fenced: true}, &Ack{Epoch: 4, Fenced: true}
 		}, v1alpha1.ReasonGatePassed},
 	} {
 		s := between(v1alpha1.FailoverEmergency, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4), seen("c", "A:1-9", 4))
 		silence(&s.Sites[0])
 		s.Sites[0].Pod.Ended, s.Sites[0].Pod.UID = true, "pod"
 		s.Status.Transition.FromExecuted = set("A:1-12")
-		m := Memory{Executed: map[string]gtid.Set{}, Acks: map[string]Ack{"a": {Epoch: 4, Fenced: true}, "b": {Epoch: 4, Fenced: true}, "c": {Epoch: 4, Fenced: true}}, DrainSince: s.Now, Diverged: map[string]gtid.Set{}}
+		m := Memory{Sites: map[string]*SiteMemory{"a": {Ack: &Ack{Epoch: 4, Fenced: true}}, "b": {Ack: &Ack{Epoch: 4, Fenced: true}}, "c": {Ack: &Ack{Epoch: 4, Fenced: true}}}, DrainSince: s.Now}
 		tc.change(&s, &m)
 		if d := fencing(s, Decision{Status: s.Status, Memory: m, Hold: true}); d.Reason != tc.want {
 			t.Errorf("G3: %s: %s: %s", name, d.Reason, d.Message)

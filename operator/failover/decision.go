@@ -9,6 +9,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/internal/gtid"
+	"github.com/mysql-mfg/mfg/operator/facts"
 )
 
 // Topology is what is seen, in one word.
@@ -40,9 +41,6 @@ const (
 	VerdictBlocked   Verdict = "Blocked"
 	VerdictAlert     Verdict = "Alert"
 )
-
-// Reason explains a verdict; it is shown as the reason of conditions, events and log lines.
-type Reason = v1alpha1.Reason
 
 // Decision is the whole answer of one poll.
 type Decision struct {
@@ -140,33 +138,9 @@ func (d Decision) check(s Snapshot) error {
 }
 
 // planned is true for a transition that moves the role from a site that is alive to another.
-func planned(t *Transition) bool {
-	return t != nil && t.Kind == v1alpha1.FailoverPlanned && t.From != t.To
-}
+func planned(t *Transition) bool { return t != nil && t.Change() == facts.ChangeMove }
 
 // Urgent is true while a planned failover keeps writes out: nothing but the move itself may take time. So it is for the
 // decision that ends it, which rests on a look that hardly waited for the other sites: what they are is told after the next. What
 // is blocked, or takes longer than it may, is told like any other trouble.
 func (d Decision) Urgent() bool { return d.urgent }
-
-// Patience is how long a poll waits for a site; silent is true if the site did not answer the poll before. It is short only for as long
-// as a failover may take: one that drags on needs everybody, and a site that always takes longer would never be heard.
-func (t *Transition) Patience(site string, silent bool, now time.Time, p Policy) time.Duration {
-	switch {
-	case t.Urgent(now, p) && site != t.From && site != t.To:
-		return BystanderTimeout
-	case silent && t.isFresh(now, p) && site == t.From:
-		return LostTimeout
-	}
-	return AskTimeout
-}
-
-// isFresh is true as long as an emergency failover takes that waits for nothing but a lease.
-func (t *Transition) isFresh(now time.Time, p Policy) bool {
-	return t != nil && t.Kind == v1alpha1.FailoverEmergency && now.Sub(t.StartedAt) < 2*(p.LeaseTimeout+p.FenceTimeout+LeaseMargin)
-}
-
-// Urgent is true as long as a planned failover, and the way back from it, may take.
-func (t *Transition) Urgent(now time.Time, p Policy) bool {
-	return t != nil && t.Kind == v1alpha1.FailoverPlanned && now.Sub(t.StartedAt) < 2*p.PlannedPauseTimeout
-}

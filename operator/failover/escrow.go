@@ -15,13 +15,13 @@ func isEscrowMissing(s Snapshot, _ Memory, site Site) string {
 	if t := s.Status.Transition; !site.EscrowMissing || t != nil && t.From == site.Name {
 		return ""
 	}
-	return "the escrow Secret of its keyring is gone, and only its pod has the keyring still; " + s.Group.restoreEscrow(site.Name).String()
+	return "the escrow Secret of its keyring is gone, and only its pod has the keyring still; " + restoreEscrow(s.Group, site.Name).String()
 }
 
 // restorable is a site that would be a candidate if its escrow Secret were there, other than the active one.
 func restorable(s Snapshot, m Memory) (string, bool) {
 	for _, c := range candidates(s, m) {
-		if c.Site.Name != s.Status.ActiveSite && c.Unfit != "" && c.Unfit == isEscrowMissing(s, m, c.Site) {
+		if c.Site.Name != s.Status.ActiveSite && c.Unfit.By == GuardEscrowMissing {
 			return c.Site.Name, true
 		}
 	}
@@ -45,10 +45,11 @@ func isUnescrowed(_ Snapshot, _ Memory, site Site) string {
 // is down.
 func nobodyFit(s Snapshot, m Memory) Reason {
 	for _, c := range candidates(s, m) {
-		if c.Site.Name != s.Status.ActiveSite && c.Unfit != "" && c.Unfit == isUnescrowed(s, m, c.Site) {
+		switch {
+		case c.Site.Name == s.Status.ActiveSite:
+		case c.Unfit.By == GuardUnescrowed:
 			return v1alpha1.ReasonKeyringNotEscrowed // it is the last of the guards, so nothing else stands in its way
-		}
-		if c.Site.Name != s.Status.ActiveSite && c.Unfit != "" && c.Unfit == isWithoutRows(s, m, c.Site) {
+		case c.Unfit.By == GuardWithoutRows:
 			return v1alpha1.ReasonRowsMissing
 		}
 	}

@@ -37,7 +37,7 @@ func two() Snapshot {
 
 // lost is what is remembered while a has been down for long.
 func lost() Memory {
-	return Memory{DownSince: map[string]time.Time{"a": start.Add(-time.Minute)}, SilentPolls: map[string]int{"a": 99}}
+	return Memory{Sites: map[string]*SiteMemory{"a": {DownSince: start.Add(-time.Minute), SilentPolls: 99}}}
 }
 
 func down(s Snapshot) Snapshot {

@@ -10,31 +10,11 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/internal/gtid"
+	"github.com/mysql-mfg/mfg/operator/facts"
 )
 
 // Explanation says why a decision was taken; see wire.Explanation.
 type Explanation = wire.Explanation
-
-// Names of the rules of an explanation, in the order in which they are asked.
-const (
-	RuleActiveKnown    = "ActiveSiteKnown"
-	RuleOrder          = "Order"
-	RuleActiveWrites   = "ActiveSiteAcceptsWrites"
-	RuleActiveReturned = "ActiveSiteReturned"
-	RuleCrashGrace     = "CrashGrace"
-	RuleThreshold      = "Threshold"
-	RuleAnySite        = "AnySiteAnswers"
-	RuleMode           = "Mode"
-	RulePause          = "Pause"
-	RuleCandidate      = "Candidate"
-	RuleCooldown       = "Cooldown"
-	RuleLossBudget     = "LossBudget"
-	RuleTarget         = "Target"
-	RuleDrain          = "Drain"
-	RuleVouchers       = "SilentVouchers"
-	RuleGate           = "Gate"
-	RuleMove           = "Move"
-)
 
 // Explain says why d was decided. d must be Decide(s, m): the rules are asked again by the functions that decide, each
 // on its own, so that a person sees also what would stand in the way next.
@@ -84,16 +64,10 @@ func (x explained) rules() []wire.ExplainedRule {
 	rules := append([]wire.ExplainedRule{known}, x.ordered()...)
 	rules = append(rules, x.seen()...)
 	rules = append(rules, x.allowed()...)
-	if silent, why := vouchedFor(x.s, x.m, x.best.Site.Name); silent != "" {
-		r := against(RuleVouchers, fmt.Sprintf("neither %s nor %s answers, which could vouch for it", x.s.Status.ActiveSite, silent), why,
-			x.orOrder("or order the failover", bringBackOrTaint("either"))...)
-		if why == v1alpha1.ReasonBelowThreshold {
-			r.Remedies = []Remedy{waitForMore}
+	for _, r := range endings {
+		if never := r.explain(x); never.Verdict == wire.RuleAgainst {
+			return append(rules, never)
 		}
-		return append(rules, r)
-	}
-	if never := outlivedAndSilent(x.s, x.m); never != "" {
-		return append(rules, against(RuleGate, never, v1alpha1.ReasonLeaseOutlived, x.orOrder("or order the failover", outlivedRemedy(x.s.Status.ActiveSite))...))
 	}
 	return append(rules, x.gateForecast())
 }
@@ -115,8 +89,8 @@ func (x explained) ordered() []wire.ExplainedRule {
 // seen are the rules that find out whether a failover is due.
 func (x explained) seen() []wire.ExplainedRule {
 	a, rules := x.active, []wire.ExplainedRule{x.acceptsWrites()}
-	down := x.s.Now.Sub(orNow(x.m.DownSince[a.Name], x.s.Now))
-	silent := x.m.SilentPolls[x.s.Status.ActiveSite]
+	down := x.s.Now.Sub(orNow(x.m.Of(a.Name).DownSince, x.s.Now))
+	silent := x.m.Of(x.s.Status.ActiveSite).SilentPolls
 	if a.Writable() || ordered(x.s) && x.s.Policy.ForceTo != x.s.Status.ActiveSite {
 		return rules // all below is asked only of an active site that does not accept writes and is not overruled
 	}
@@ -142,9 +116,9 @@ func (x explained) seen() []wire.ExplainedRule {
 
 func (x explained) acceptsWrites() wire.ExplainedRule {
 	a := x.active
-	r := wire.ExplainedRule{Name: RuleActiveWrites, Verdict: wire.RuleFor, Input: x.s.Status.ActiveSite + " " + sight(a)}
+	r := wire.ExplainedRule{Name: RuleActiveWrites, Verdict: wire.RuleFor, Input: x.s.Status.ActiveSite + " " + seenAs(a)}
 	if a.Writable() {
-		r = against(r.Name, r.Input, v1alpha1.ReasonHealthy, advice("none needed"), remedy("to move the role without loss", x.s.Group.moveTo("SITE")))
+		r = against(r.Name, r.Input, v1alpha1.ReasonHealthy, advice("none needed"), remedy("to move the role without loss", moveTo(x.s.Group, "SITE")))
 	}
 	if u := x.d.Unwritable; u != nil {
 		words, way := u.Message()
@@ -185,42 +159,13 @@ func (x explained) anySite() wire.ExplainedRule {
 	return wire.ExplainedRule{Name: RuleAnySite, Verdict: wire.RuleFor, Input: "answering: " + strings.Join(answer, ", ")}
 }
 
-// allowed are the rules of forbidden, each asked on its own.
+// allowed are the permissions, each asked on its own.
 func (x explained) allowed() []wire.ExplainedRule {
-	mode := wire.ExplainedRule{Name: RuleMode, Verdict: wire.RuleFor, Input: "spec.failover.mode is " + string(x.s.Policy.Mode)}
-	pause := wire.ExplainedRule{Name: RulePause, Verdict: wire.RuleFor, Input: "not paused"}
-	candidate := wire.ExplainedRule{Name: RuleCandidate, Verdict: wire.RuleFor, Input: x.best.Site.Name + " is fit and ranks first"}
-	cooldown := wire.ExplainedRule{Name: RuleCooldown, Verdict: wire.RuleFor, Input: "no cooldown"}
-	if x.s.Policy.Mode != v1alpha1.FailoverAuto {
-		mode = against(RuleMode, mode.Input, v1alpha1.ReasonModeManual, x.orOrder("or order the failover", advice("set spec.failover.mode to Auto"))...)
-		if x.s.Policy.Mode == v1alpha1.FailoverObserve {
-			mode.Reason = string(v1alpha1.ReasonModeObserve)
-		}
+	all := make([]wire.ExplainedRule, len(permissions))
+	for i, r := range permissions {
+		all[i] = r.explain(x)
 	}
-	if x.s.paused() {
-		pause = against(RulePause, pausedMessage(x.s), v1alpha1.ReasonPaused, Remedy{Command: x.s.Group.Command("resume", "", "")})
-	}
-	if !x.found {
-		candidate = against(RuleCandidate, whyNobody(x.s, x.m), nobodyFit(x.s, x.m), x.withoutCandidate()...)
-	}
-	if until := x.s.Status.CooldownUntil; x.s.Now.Before(until) {
-		cooldown = against(RuleCooldown, fmt.Sprintf("until %s (%s left)", until.UTC().Format(time.RFC3339), seconds(until.Sub(x.s.Now))), v1alpha1.ReasonCooldown,
-			x.orOrder("or order the failover", advice("wait"))...)
-	}
-	return []wire.ExplainedRule{mode, pause, candidate, cooldown, x.budget()}
-}
-
-func (x explained) budget() wire.ExplainedRule {
-	r := wire.ExplainedRule{Name: RuleLossBudget, Verdict: wire.RuleFor, Input: "spec.failover.maxLostTransactions is not set"}
-	switch over := overBudget(x.s, x.m.Executed[x.s.Status.ActiveSite], x.best.Site); {
-	case !x.found:
-		r.Verdict, r.Input = wire.RuleOpen, "asked of a fit candidate only"
-	case over != "":
-		return against(RuleLossBudget, over, v1alpha1.ReasonLossBudget, x.orOrder("or accept the loss", advice("wait until it has caught up"))...)
-	case x.s.Policy.MaxLost != nil:
-		r.Input = fmt.Sprintf("what was last seen is within spec.failover.maxLostTransactions %d", *x.s.Policy.MaxLost)
-	}
-	return r
+	return all
 }
 
 // gateForecast says what the promotion gate would ask for before a failover has begun.
@@ -228,7 +173,7 @@ func (x explained) gateForecast() wire.ExplainedRule {
 	r := wire.ExplainedRule{Name: RuleGate, Verdict: wire.RuleOpen, Input: fmt.Sprintf(
 		"asked once a failover has begun: proof that %s is fenced, or %s of silence acknowledged by every other site",
 		x.s.Status.ActiveSite, longestLease(x.s, x.m, x.s.Status.ActiveSite)+LeaseMargin)}
-	if silent := x.s.named(silentVouchers(x.s, x.m, x.best.Site.Name)); silent != "" {
+	if silent := named(x.s, silentVouchers(x.s, x.m, x.best.Site.Name)); silent != "" {
 		return against(RuleGate, fmt.Sprintf("by time alone it would not open: %s could still vouch for %s", silent, x.s.Status.ActiveSite),
 			v1alpha1.ReasonSiteMayStillVouch, bringBackOrTaint(silent))
 	} else if never := outlived(x.m, x.s.Status.ActiveSite, x.s.Now); never != "" {
@@ -259,7 +204,7 @@ func (x explained) orOrder(join string, first Remedy) []Remedy {
 	if to == "" {
 		to = "SITE"
 	}
-	return []Remedy{first, remedy(join, x.s.Group.forceTo(to))}
+	return []Remedy{first, remedy(join, forceTo(x.s.Group, to))}
 }
 
 // withoutCandidate is what a person can do while no site is fit.
@@ -269,10 +214,10 @@ func (x explained) withoutCandidate() []Remedy {
 	}
 	all := []Remedy{advice(bringBack)}
 	if site, can := restorable(x.s, x.m); can {
-		all = []Remedy{x.s.Group.restoreEscrow(site), advice("or " + bringBack)}
+		all = []Remedy{restoreEscrow(x.s.Group, site), advice("or " + bringBack)}
 	}
 	if to, can := orderable(x.s, x.m, ""); can && !x.serves() {
-		all = append(all, remedy("or accept what may be lost", x.s.Group.forceTo(to)))
+		all = append(all, remedy("or accept what may be lost", forceTo(x.s.Group, to)))
 	}
 	return all
 }
@@ -300,7 +245,7 @@ func (x explained) had() gtid.Set {
 	if t := x.s.Status.Transition; t != nil {
 		return t.FromExecuted
 	}
-	return x.m.Executed[x.s.Status.ActiveSite]
+	return x.m.Of(x.s.Status.ActiveSite).Executed
 }
 
 // taker is the site that takes over, or would.
@@ -315,7 +260,7 @@ func (x explained) taker() (Candidate, bool) {
 
 func (x explained) loss() *wire.ExplainedLoss {
 	taker, found := x.taker()
-	if t := x.s.Status.Transition; !found || t != nil && t.From == "" {
+	if t := x.s.Status.Transition; !found || t != nil && t.Change() == facts.ChangeFirst {
 		return nil
 	}
 	l := &wire.ExplainedLoss{Site: taker.Site.Name, Seconds: taker.Site.MySQL.LagSeconds}
@@ -340,7 +285,7 @@ func (x explained) candidates() []wire.ExplainedCandidate {
 	}
 	all := make([]wire.ExplainedCandidate, 0, len(others))
 	for i, c := range others {
-		e := wire.ExplainedCandidate{Site: c.Site.Name, Fit: c.Unfit == "", Unfit: c.Unfit, Transactions: c.All.Count(), ToApply: c.ToApply,
+		e := wire.ExplainedCandidate{Site: c.Site.Name, Fit: c.Unfit.By == "", Unfit: c.Unfit.Why, Transactions: c.All.Count(), ToApply: c.ToApply,
 			Priority: c.Site.Priority, LagSeconds: c.Site.MySQL.LagSeconds}
 		if from := x.had(); !from.IsEmpty() && c.Site.SQLAnswers() {
 			lost := from.Subtract(c.All).Count()
@@ -365,9 +310,9 @@ func (x explained) candidates() []wire.ExplainedCandidate {
 func (x explained) plannable(to string) Refusal {
 	switch t := x.s.Status.Transition; {
 	case t != nil:
-		return Refusal{v1alpha1.ReasonRoleIsMoving, fmt.Sprintf("the role is moving to %s; ask again once that is open", t.To), x.s.Group.waitAndAsk("watch it move", to)}
+		return Refusal{v1alpha1.ReasonRoleIsMoving, fmt.Sprintf("the role is moving to %s; ask again once that is open", t.To), waitAndAsk(x.s.Group, "watch it move", to)}
 	case x.s.Status.Epoch == 0:
-		return Refusal{v1alpha1.ReasonNotHealthy, "no site is active yet; ask again once one is", x.s.Group.everyRule()}
+		return Refusal{v1alpha1.ReasonNotHealthy, "no site is active yet; ask again once one is", everyRule(x.s.Group)}
 	}
 	return preflight(x.s, x.m, x.active, to)
 }
@@ -375,8 +320,8 @@ func (x explained) plannable(to string) Refusal {
 // rankedBy names the first rule of better that tells two neighbours apart.
 func rankedBy(a, b Candidate) (rule, because string) {
 	switch {
-	case a.Unfit == "" && b.Unfit != "":
-		return rankFit, fmt.Sprintf("%s is fit, %s is not: %s", a.Site.Name, b.Site.Name, b.Unfit)
+	case a.Unfit.By == "" && b.Unfit.By != "":
+		return rankFit, fmt.Sprintf("%s is fit, %s is not: %s", a.Site.Name, b.Site.Name, b.Unfit.Why)
 	case a.All.Count() != b.All.Count():
 		return rankMost, fmt.Sprintf("%s has %d transactions more than %s", a.Site.Name, a.All.Count()-b.All.Count(), b.Site.Name)
 	case a.ToApply != b.ToApply:
@@ -394,8 +339,8 @@ func against(name, input string, why Reason, remedies ...Remedy) wire.ExplainedR
 // waitForMore is for what may be over at the next poll.
 var waitForMore = advice("wait: one lost answer is no outage")
 
-// sight is what was seen of a site, in words.
-func sight(site Site) string {
+// seenAs is what was seen of a site, in words.
+func seenAs(site Site) string {
 	switch {
 	case site.Writable():
 		return "accepts writes"

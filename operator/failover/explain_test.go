@@ -13,7 +13,6 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
-	"github.com/mysql-mfg/mfg/internal/gtid"
 )
 
 // first is the rule that keeps the role where it is, but for the gate before a failover began: that is a forecast.
@@ -212,7 +211,7 @@ func TestExplainWhileTheRoleMoves(t *testing.T) {
 		t.Errorf("loss %+v", l)
 	}
 	s.Status.Transition.FromExecuted = set("")
-	e = Explain(s, Memory{Executed: map[string]gtid.Set{"c": set("A:1-9")}}, Decide(s, Memory{}))
+	e = Explain(s, Memory{Sites: map[string]*SiteMemory{"c": {Executed: set("A:1-9")}}}, Decide(s, Memory{}))
 	if l := e.Loss; l == nil || l.Transactions != nil || e.Candidates[0].LostTransactions != nil {
 		t.Errorf("what the old active site had is not known, but so is the loss: %+v", l)
 	}

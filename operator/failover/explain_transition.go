@@ -23,24 +23,29 @@ func (x explained) underWay() []wire.ExplainedRule {
 	case planned(t):
 		return append(x.ordered(), move)
 	}
-	return append(x.ordered(), x.target(target), x.drain(target), x.gate(), x.transitionBudget(target))
+	all := x.ordered()
+	for _, step := range steps {
+		if step.explain != nil {
+			all = append(all, step.explain(x, target))
+		}
+	}
+	return all
 }
 
 func (x explained) target(target Site) wire.ExplainedRule {
-	t := x.s.Status.Transition
-	why, patience := targetUnfit(x.s, x.m, target)
-	behind := target.Sidecar.Report.Epoch < x.s.Status.Epoch
-	switch {
-	case patience > 0:
-		return against(RuleTarget, t.To+": "+why, v1alpha1.ReasonTargetSilent, waitForMore)
-	case why != "":
-		return against(RuleTarget, t.To+": "+why, lostFor(x.s, x.m, target), advice("none needed if another candidate is fit; otherwise bring %s back", t.To))
-	case behind && late(x.s, x.m.DrainSince):
-		return against(RuleTarget, fmt.Sprintf("%s does not acknowledge epoch %d", t.To, x.s.Status.Epoch), v1alpha1.ReasonTargetLost, remedy("see the log of its sidecar", x.s.Group.sidecarLog(t.To)))
-	case behind:
-		return against(RuleTarget, fmt.Sprintf("%s has not acknowledged epoch %d yet", t.To, x.s.Status.Epoch), v1alpha1.ReasonAwaitingFenceProof, advice("wait"))
+	t, epoch := x.s.Status.Transition, x.s.Status.Epoch
+	switch ready, refused := (change{s: x.s, d: Decision{Memory: x.m}, t: t, target: target}).readiness(); ready {
+	case targetReady:
+	case targetSilent:
+		return against(RuleTarget, t.To+": "+refused.Why, v1alpha1.ReasonTargetSilent, waitForMore)
+	case targetRefused:
+		return against(RuleTarget, t.To+": "+refused.Why, lostFor(x.s, x.m, target), advice("none needed if another candidate is fit; otherwise bring %s back", t.To))
+	case targetIgnores:
+		return against(RuleTarget, fmt.Sprintf("%s does not acknowledge epoch %d", t.To, epoch), v1alpha1.ReasonTargetLost, remedy("see the log of its sidecar", sidecarLog(x.s.Group, t.To)))
+	case targetBehind:
+		return against(RuleTarget, fmt.Sprintf("%s has not acknowledged epoch %d yet", t.To, epoch), v1alpha1.ReasonAwaitingFenceProof, advice("wait"))
 	}
-	return wire.ExplainedRule{Name: RuleTarget, Verdict: wire.RuleFor, Input: fmt.Sprintf("%s is fit and knows epoch %d", t.To, x.s.Status.Epoch)}
+	return wire.ExplainedRule{Name: RuleTarget, Verdict: wire.RuleFor, Input: fmt.Sprintf("%s is fit and knows epoch %d", t.To, epoch)}
 }
 
 func (x explained) drain(target Site) wire.ExplainedRule {
@@ -51,9 +56,9 @@ func (x explained) drain(target Site) wire.ExplainedRule {
 }
 
 // gate asks the promotion gate itself.
-func (x explained) gate() wire.ExplainedRule {
-	g, from := gate(x.s, x.m), x.s.Status.Transition.From
-	who := x.s.named(g.Blockers)
+func (x explained) gate(Site) wire.ExplainedRule {
+	g, from := askGate(x.s, x.m), x.s.Status.Transition.From
+	who := named(x.s, g.Blockers)
 	switch {
 	case g.Passed:
 		return wire.ExplainedRule{Name: RuleGate, Verdict: wire.RuleFor, Input: strings.Join(g.Evidence, "; ")}
@@ -76,7 +81,7 @@ func (x explained) gate() wire.ExplainedRule {
 func (x explained) transitionBudget(target Site) wire.ExplainedRule {
 	t := x.s.Status.Transition
 	over := overBudget(x.s, t.FromExecuted, target)
-	if over == "" || t.From == "" || t.From == t.To || forced(x.s) {
+	if over == "" || !t.Replaces() || forced(x.s) {
 		return wire.ExplainedRule{Name: RuleLossBudget, Verdict: wire.RuleFor, Input: "the loss budget allows it"}
 	}
 	return against(RuleLossBudget, over, v1alpha1.ReasonLossBudget, x.orOrder("or accept the loss", advice("wait until %s is back and fenced, which loses nothing", t.From))...)

@@ -38,14 +38,14 @@ func forecast(s Snapshot, d Decision) *Forecast {
 		f.LostTransactions = active.MySQL.Executed.Subtract(best.All).Count()
 		f.LostSeconds = best.Site.MySQL.LagSeconds
 	}
-	blocked, why, message := forbidden(s, d.Memory, best, found)
-	switch silent := s.named(silentVouchers(s, d.Memory, best.Site.Name)); {
-	case blocked:
-		f.BlockedBy, f.Message = why, message
+	no := refusal(permissions, takeover{s, d.Memory, best, found})
+	switch silent := named(s, silentVouchers(s, d.Memory, best.Site.Name)); {
+	case no.reason != "":
+		f.BlockedBy, f.Message = no.reason, no.message
 	case silent != "":
 		f.BlockedBy = v1alpha1.ReasonSiteMayStillVouch
 		f.Message = fmt.Sprintf("%s would take over once %s is proven fenced; by time alone it could not, because %s could still vouch for it", f.Site, active.Name, silent)
-	case d.Memory.Outlived[active.Name]:
+	case d.Memory.Of(active.Name).Outlived:
 		f.BlockedBy, f.Message = v1alpha1.ReasonLeaseOutlived, outlived(d.Memory, active.Name, s.Now)+"; "+outlivedRemedy(active.Name).String()
 	default:
 		f.Message = fmt.Sprintf("%s would take over (%s)", f.Site, f.Rule)
@@ -56,8 +56,8 @@ func forecast(s Snapshot, d Decision) *Forecast {
 // silentVouchers are the sites that could not acknowledge a new epoch now, or not for all their runs, and might answer the active site.
 func silentVouchers(s Snapshot, m Memory, target string) (names []string) {
 	for _, site := range s.Sites {
-		silent := site.Name != target && !site.Sidecar.Answered || !site.only(site.Pod.UID)
-		if site.Name != s.Status.ActiveSite && silent && !site.gone() && !site.neverRan() && !askedByNobody(m, site) {
+		silent := site.Name != target && !site.Sidecar.Answered || !site.Only(site.Pod.UID)
+		if site.Name != s.Status.ActiveSite && silent && !site.Gone() && !site.NeverRan() && !askedByNobody(m, site) {
 			names = append(names, site.Name)
 		}
 	}
@@ -67,7 +67,7 @@ func silentVouchers(s Snapshot, m Memory, target string) (names []string) {
 // ruleOf names the first rule of better by which the best candidate beats the next one.
 func ruleOf(s Snapshot, m Memory, best Candidate) string {
 	for _, c := range candidates(s, m) {
-		if c.Unfit != "" || c.Site.Name == best.Site.Name || c.Site.Name == s.Status.ActiveSite {
+		if c.Unfit.By != "" || c.Site.Name == best.Site.Name || c.Site.Name == s.Status.ActiveSite {
 			continue
 		}
 		switch {

@@ -90,7 +90,7 @@ func TestOnlyAFitTargetOvertakes(t *testing.T) {
 		s.Sites[0].Sidecar.Answered, s.Sites[0].MySQL = false, MySQL{}
 		s.Sites[1].MySQL.Cloning = !fit
 		s.Now = start.Add(time.Minute)
-		d := Decide(s, Memory{DownSince: map[string]time.Time{"a": start}, SilentPolls: map[string]int{"a": 99}})
+		d := Decide(s, Memory{Sites: map[string]*SiteMemory{"a": {DownSince: start, SilentPolls: 99}}})
 		overtaken := d.Status.Transition != nil && d.Status.Transition.Kind == v1alpha1.FailoverEmergency && d.Status.ActiveSite == "b"
 		if overtaken != fit {
 			t.Errorf("I10: the target is fit: %t: %s %s: %s", fit, d.Verdict, d.Reason, d.Message)

@@ -27,7 +27,7 @@ func TestEachGuardAloneMakesUnfit(t *testing.T) {
 		"I1: its sidecar does not answer":      func(_ *Snapshot, _ *Memory, b *Site) { b.Sidecar.Answered = false },
 		"I8: its relay log is not seen":        func(_ *Snapshot, _ *Memory, b *Site) { b.MySQL.Direct = false },
 		"I1: somebody opened it":               func(_ *Snapshot, _ *Memory, b *Site) { b.MySQL.SuperReadOnly, b.MySQL.ReadOnly = false, false },
-		"I10: it has diverged":                 func(_ *Snapshot, m *Memory, _ *Site) { m.Diverged = map[string]gtid.Set{"b": set("B:1")} },
+		"I10: it has diverged":                 func(_ *Snapshot, m *Memory, _ *Site) { m.At("b").Diverged = set("B:1") },
 		"I10: it was replaced, and not looked": func(s *Snapshot, _ *Memory, _ *Site) { s.Status.Records = []v1alpha1.FailoverRecord{replaced} },
 		"I16: its escrow Secret is gone":       func(_ *Snapshot, _ *Memory, b *Site) { b.EscrowMissing = true },
 		"I16: its keyring is not escrowed":     func(_ *Snapshot, _ *Memory, b *Site) { b.Sidecar.Report.Keyring = keyring("behind") },
@@ -64,7 +64,7 @@ func TestWhoseTransactionsAreMissed(t *testing.T) {
 	}{
 		"I7: what is applied":                    {func(*Memory, *Site) {}, "A:10"},
 		"I7: what is in a relay log":             {func(_ *Memory, c *Site) { c.MySQL.Executed, c.MySQL.Retrieved = set("A:1-5"), set("A:6-11") }, "A:10-11"},
-		"I10: what a diverged site has is not":   {func(m *Memory, _ *Site) { m.Diverged = map[string]gtid.Set{"c": set("A:10")} }, ""},
+		"I10: what a diverged site has is not":   {func(m *Memory, _ *Site) { m.At("c").Diverged = set("A:10") }, ""},
 		"I12: what another volume holds is not":  {func(_ *Memory, c *Site) { c.OtherVolume = true }, ""},
 		"I12: what is not the group's is not":    {func(_ *Memory, c *Site) { c.Provisioned = false }, ""},
 		"I10: what is thrown away by a clone":    {func(_ *Memory, c *Site) { c.Busy = WorkClone }, ""},
@@ -92,33 +92,30 @@ func cutOff() (Snapshot, Memory) {
 	s.Sites[0].Pod = Pod{Exists: true, UID: "pod-a", Lease: 22 * time.Second}
 	s.Now = start.Add(10 * time.Second)
 	s.LeaderSince = start
-	m := Memory{
-		Confirmed: map[string]string{"a": "pod-a"}, Acks: map[string]Ack{"b": {Epoch: 4, Fenced: true}, "c": {Epoch: 4, Fenced: true}},
-		FencedBySQL: map[string]SQLFence{}, Lease: map[string]time.Duration{},
-	}
+	m := Memory{Sites: map[string]*SiteMemory{"a": {Confirmed: "pod-a"}, "b": {Ack: &Ack{Epoch: 4, Fenced: true}}, "c": {Ack: &Ack{Epoch: 4, Fenced: true}}}}
 	return s, m
 }
 
 // TestWhatIsNoFenceProof covers I1, I2 and I12: evidence of another epoch, pod or volume proves nothing.
 func TestWhatIsNoFenceProof(t *testing.T) {
-	read := func(epoch int64, after time.Duration, pod string) map[string]SQLFence {
-		return map[string]SQLFence{"a": {Epoch: epoch, At: start.Add(after), PodUID: pod}}
+	read := func(epoch int64, after time.Duration, pod string) SQLFence {
+		return SQLFence{Epoch: epoch, At: start.Add(after), PodUID: pod}
 	}
 	for name, tc := range map[string]struct {
 		change func(*Snapshot, *Memory)
 		proof  bool
 	}{
 		"nothing":                           {func(*Snapshot, *Memory) {}, false},
-		"its sidecar":                       {func(_ *Snapshot, m *Memory) { m.Acks["a"] = Ack{Epoch: 4, Fenced: true} }, true},
-		"its sidecar, of an older epoch":    {func(_ *Snapshot, m *Memory) { m.Acks["a"] = Ack{Epoch: 3, Fenced: true} }, false},
-		"its sidecar, that is not fenced":   {func(_ *Snapshot, m *Memory) { m.Acks["a"] = Ack{Epoch: 4} }, false},
-		"read back":                         {func(_ *Snapshot, m *Memory) { m.FencedBySQL = read(4, 9*time.Second, "pod-a") }, true},
-		"read back under an older epoch":    {func(_ *Snapshot, m *Memory) { m.FencedBySQL = read(3, 9*time.Second, "pod-a") }, false},
-		"read back on another pod":          {func(_ *Snapshot, m *Memory) { m.FencedBySQL = read(4, 9*time.Second, "pod-2") }, false},
-		"read back soon after a new leader": {func(_ *Snapshot, m *Memory) { m.FencedBySQL = read(4, time.Second, "pod-a") }, false},
+		"its sidecar":                       {func(_ *Snapshot, m *Memory) { m.At("a").Ack = &Ack{Epoch: 4, Fenced: true} }, true},
+		"its sidecar, of an older epoch":    {func(_ *Snapshot, m *Memory) { m.At("a").Ack = &Ack{Epoch: 3, Fenced: true} }, false},
+		"its sidecar, that is not fenced":   {func(_ *Snapshot, m *Memory) { m.At("a").Ack = &Ack{Epoch: 4} }, false},
+		"read back":                         {func(_ *Snapshot, m *Memory) { m.At("a").FencedBySQL = read(4, 9*time.Second, "pod-a") }, true},
+		"read back under an older epoch":    {func(_ *Snapshot, m *Memory) { m.At("a").FencedBySQL = read(3, 9*time.Second, "pod-a") }, false},
+		"read back on another pod":          {func(_ *Snapshot, m *Memory) { m.At("a").FencedBySQL = read(4, 9*time.Second, "pod-2") }, false},
+		"read back soon after a new leader": {func(_ *Snapshot, m *Memory) { m.At("a").FencedBySQL = read(4, time.Second, "pod-a") }, false},
 		"read back soon after it was permitted": {func(s *Snapshot, m *Memory) {
 			s.Permitted = map[string]time.Time{"a": start.Add(8 * time.Second)}
-			m.FencedBySQL = read(4, 9*time.Second, "pod-a")
+			m.At("a").FencedBySQL = read(4, 9*time.Second, "pod-a")
 		}, false},
 		"its pod has ended":           {func(s *Snapshot, _ *Memory) { s.Sites[0].Pod.Ended = true }, true},
 		"another pod of it has ended": {func(s *Snapshot, _ *Memory) { s.Sites[0].Pod.Ended, s.Sites[0].Pod.UID = true, "pod-2" }, false},
@@ -142,13 +139,13 @@ func TestWhenALeaseHasRunOut(t *testing.T) {
 		"from when this leader began": {func(*Snapshot, *Memory) {}, usual + margin},
 		"what this leader answered":   {func(s *Snapshot, _ *Memory) { s.Answered = map[string]time.Time{"a": start.Add(5 * time.Second)} }, 5*time.Second + usual + margin},
 		"what a peer answered": {func(_ *Snapshot, m *Memory) {
-			m.Acks["c"] = Ack{Epoch: 4, LastVouch: map[string]time.Time{"a": start.Add(3 * time.Second)}}
+			m.At("c").Ack = &Ack{Epoch: 4, LastVouch: map[string]time.Time{"a": start.Add(3 * time.Second)}}
 		}, 3*time.Second + usual + margin},
 		"what a peer that is gone answered before": {func(s *Snapshot, m *Memory) {
-			s.Sites[2].Pod.OutOfService, m.Acks["c"], m.GoneSince = true, Ack{}, map[string]time.Time{"c": start.Add(4 * time.Second)}
+			s.Sites[2].Pod.OutOfService, m.At("c").Ack, m.At("c").GoneSince = true, &Ack{}, start.Add(4*time.Second)
 		}, 4*time.Second + usual + margin},
-		"a longer one, with which its pod began":  {func(_ *Snapshot, m *Memory) { m.Lease["a"] = 30 * time.Second }, 30*time.Second + margin},
-		"the longest, of a pod that was not seen": {func(_ *Snapshot, m *Memory) { m.Lease["c"] = 40 * time.Second }, 40*time.Second + margin},
+		"a longer one, with which its pod began":  {func(_ *Snapshot, m *Memory) { m.At("a").Lease = 30 * time.Second }, 30*time.Second + margin},
+		"the longest, of a pod that was not seen": {func(_ *Snapshot, m *Memory) { m.At("c").Lease = 40 * time.Second }, 40*time.Second + margin},
 	} {
 		s, m := cutOff()
 		s.Policy.LeaseTimeout, s.Policy.FenceTimeout = 20*time.Second, 2*time.Second
@@ -181,8 +178,8 @@ func TestWithoutAnEarlierActiveSiteEachMustBeFenced(t *testing.T) {
 		"not heard of":                 {Ack{}, false},
 	} {
 		s, m := cutOff()
-		s.Status.Transition.From, m.Acks["a"] = "", tc.ack
-		if got := gate(s, m); got.Passed != tc.pass {
+		s.Status.Transition.From, m.At("a").Ack = "", &tc.ack
+		if got := askGate(s, m); got.Passed != tc.pass {
 			t.Errorf("I1: %s: passed %t, want %t", name, got.Passed, tc.pass)
 		}
 	}
@@ -215,10 +212,10 @@ func TestOneLostAnswerDoesNotMakeAVolumeTheRightOneI12(t *testing.T) {
 	for _, other := range []bool{true, false} {
 		s, m := cutOff()
 		s.Now = start.Add(time.Minute)
-		m.OtherVolume = map[string]bool{"c": other}
-		delete(m.Acks, "c")
+		m.At("c").OtherVolume = other
+		m.At("c").Ack = nil
 		s.Sites[2].Sidecar.Answered, s.Sites[2].MySQL, s.Sites[2].Pod.Ended = false, MySQL{}, true
-		m.GoneSince = map[string]time.Time{"c": start}
+		m.At("c").GoneSince = start
 		if d := Decide(s, m); (d.Verdict == VerdictPromote) == other {
 			t.Errorf("I12: its pod has ended, on another volume: %t: %s %s", other, d.Verdict, d.Message)
 		}
@@ -231,7 +228,7 @@ func TestOnlyTheNewestChangeOfASiteIsSettled(t *testing.T) {
 		{Epoch: 6, From: "a", To: "b", FromServerUUID: "a", LossExact: true},
 		{Epoch: 3, From: "a", To: "b", FromServerUUID: "a"},
 	}}, seen("a", "A:1-11", 6), seen("b", "A:1-9", 6))
-	m := Memory{PreviousAll: map[string]gtid.Set{"a": set("A:1-11")}, Diverged: map[string]gtid.Set{}}
+	m := Memory{Sites: map[string]*SiteMemory{"a": {PreviousAll: new(set("A:1-11"))}}}
 	if got := settleLoss(s, m, s.Sites[1]); got[1].LossExact {
 		t.Errorf("the loss of epoch 3 is told as %s, which was lost later", got[1].LostSet)
 	}
@@ -246,7 +243,7 @@ func TestOnlyTheNewestChangeOfASiteIsSettled(t *testing.T) {
 func TestARotationThrowsNothingAwayI10(t *testing.T) {
 	replaced := v1alpha1.FailoverRecord{Epoch: 3, From: "b", To: "a", FromServerUUID: "b"}
 	for work, thrown := range map[string]bool{WorkClone: true, WorkRotation: false} {
-		s, m := two(), Memory{PreviousAll: map[string]gtid.Set{"b": set("A:1-9,B:1")}, Diverged: map[string]gtid.Set{}}
+		s, m := two(), Memory{Sites: map[string]*SiteMemory{"b": {PreviousAll: new(set("A:1-9,B:1"))}}}
 		s.Status.Records = []v1alpha1.FailoverRecord{replaced}
 		s.Sites[1].Busy = work
 		got := settleLoss(s, m, s.Sites[0])[0]
@@ -263,7 +260,7 @@ func TestWhoIsAttachedI10(t *testing.T) {
 		"it holds no data of the group":         func(_ *Snapshot, _ *Memory, b *Site) { b.Provisioned = false },
 		"it is on another volume":               func(_ *Snapshot, _ *Memory, b *Site) { b.OtherVolume = true },
 		"it is worked on":                       func(_ *Snapshot, _ *Memory, b *Site) { b.Busy = "Clone" },
-		"it has diverged":                       func(_ *Snapshot, m *Memory, _ *Site) { m.Diverged = map[string]gtid.Set{"b": set("B:1")} },
+		"it has diverged":                       func(_ *Snapshot, m *Memory, _ *Site) { m.At("b").Diverged = set("B:1") },
 		"it left the specification":             func(_ *Snapshot, _ *Memory, b *Site) { b.Removed = true },
 		"it does not answer":                    func(_ *Snapshot, _ *Memory, b *Site) { b.MySQL.Direct = false },
 		"it accepts writes":                     func(_ *Snapshot, _ *Memory, b *Site) { b.MySQL.SuperReadOnly, b.MySQL.ReadOnly = false, false },
@@ -283,7 +280,7 @@ func TestWhoIsAttachedI10(t *testing.T) {
 func TestWhatCameBackIsOpenedOnlyWholeI7(t *testing.T) {
 	for name, change := range map[string]func(*Snapshot, *Memory){
 		"I7: another site has more":    func(s *Snapshot, _ *Memory) { s.Sites[1].MySQL.Executed = set("A:1-10") },
-		"I7: it had more itself":       func(_ *Snapshot, m *Memory) { m.Executed = map[string]gtid.Set{"a": set("A:1-10")} },
+		"I7: it had more itself":       func(_ *Snapshot, m *Memory) { m.At("a").Executed = set("A:1-10") },
 		"I12: it is on another volume": func(s *Snapshot, _ *Memory) { s.Sites[0].OtherVolume = true },
 		"I10: it is being cloned":      func(s *Snapshot, _ *Memory) { s.Sites[0].MySQL.Cloning = true },
 		"I10: it is worked on":         func(s *Snapshot, _ *Memory) { s.Sites[0].Busy = "Clone" },
@@ -304,8 +301,8 @@ func TestOnlyAnOpenActiveSiteTellsWhoHasDivergedI10(t *testing.T) {
 	for _, open := range []bool{true, false} {
 		s := world(Durable{Epoch: 4, ActiveSite: "a"}, seen("a", "A:1-9", 4), seen("b", "A:1-10", 4))
 		s.Sites[0].MySQL.SuperReadOnly, s.Sites[0].MySQL.ReadOnly = !open, !open
-		d := Decide(s, Memory{PreviousAll: map[string]gtid.Set{"b": set("A:1-10")}})
-		if _, diverged := d.Memory.Diverged["b"]; diverged != open {
+		d := Decide(s, Memory{Sites: map[string]*SiteMemory{"b": {PreviousAll: new(set("A:1-10"))}}})
+		if diverged := !d.Memory.Of("b").Diverged.IsEmpty(); diverged != open {
 			t.Errorf("I10: the active site is open: %t, b is called diverged: %t", open, diverged)
 		}
 	}
@@ -324,13 +321,13 @@ func TestWhatIsKeptOfProofI1I12(t *testing.T) {
 		"it does not answer":      {func(a *Site) { a.Sidecar.Answered, a.MySQL = false, MySQL{} }, true, "pod-a"},
 	} {
 		s, m := cutOff()
-		m.FencedBySQL = map[string]SQLFence{"a": {Epoch: 4, At: start, PodUID: "pod-a"}}
+		m.At("a").FencedBySQL = SQLFence{Epoch: 4, At: start, PodUID: "pod-a"}
 		s.Sites[0] = seen("a", "A:1-9", 4)
 		s.Sites[0].Pod.UID = "pod-2"
 		tc.change(&s.Sites[0])
-		got := remember(s, m)
-		if _, kept := got.FencedBySQL["a"]; kept != tc.fence || got.Confirmed["a"] != tc.confirmed {
-			t.Errorf("I1, I12: %s: read-back kept %t, want %t; confirmed %s, want %s", name, kept, tc.fence, got.Confirmed["a"], tc.confirmed)
+		got := remember(s, m).Of("a")
+		if kept := got.FencedBySQL != (SQLFence{}); kept != tc.fence || got.Confirmed != tc.confirmed {
+			t.Errorf("I1, I12: %s: read-back kept %t, want %t; confirmed %s, want %s", name, kept, tc.fence, got.Confirmed, tc.confirmed)
 		}
 	}
 }

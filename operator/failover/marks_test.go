@@ -128,7 +128,7 @@ func TestOneThatMovedItsRoleAwayHidesNobody(t *testing.T) {
 	s.Sites[0].Leaving, s.Sites[1].Leaving, s.Sites[1].MySQL.LagSeconds = "", "its node is drained", &near
 	s.Sites[2].Leaving, s.Sites[2].MySQL.LagSeconds = "its node is drained", &near
 	s.Status.Planned = &Planned{From: "b", To: "a", Cause: v1alpha1.ReasonSiteLeaving, Phase: v1alpha1.PlannedSucceeded, FinishedAt: s.Now, Answered: true}
-	m := Memory{LeavingOf: map[string]time.Time{"b": s.Now.Add(-time.Minute), "c": s.Now.Add(-time.Minute)}}
+	m := Memory{Sites: map[string]*SiteMemory{"b": {LeavingSince: s.Now.Add(-time.Minute)}, "c": {LeavingSince: s.Now.Add(-time.Minute)}}}
 	d := Decide(s, m)
 	if b, c := d.Views[1].Protected, d.Views[2].Protected; b || !c {
 		t.Errorf("b, which gave its role away, is kept: %t; c is kept: %t", b, c)

@@ -24,7 +24,7 @@ func TestAFirstOpeningWaitsForTheNameOfItsVolumeI12(t *testing.T) {
 			Step: v1alpha1.TransitionFencing, To: "a", StartedAt: start}}, seen("a", "A:1-9", 1), seen("b", "A:1-9", 1))
 		s.Now, s.LeaderSince = start.Add(time.Second), start
 		s.Sites[0].Unnoted, s.Sites[0].Provisioned = tc.unnoted, tc.provisioned
-		d := Decide(s, Memory{Acks: map[string]Ack{"a": {Epoch: 1, Fenced: true}, "b": {Epoch: 1, Fenced: true}}})
+		d := Decide(s, Memory{Sites: map[string]*SiteMemory{"a": {Ack: &Ack{Epoch: 1, Fenced: true}}, "b": {Ack: &Ack{Epoch: 1, Fenced: true}}}})
 		if got := d.Reason == v1alpha1.ReasonVolumeNotNoted; got != tc.waits || got != d.Hold || got == (d.Reason == v1alpha1.ReasonGatePassed) {
 			t.Errorf("I12: %s: %s %s hold %t: %s", name, d.Verdict, d.Reason, d.Hold, d.Message)
 		}

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
-	"github.com/mysql-mfg/mfg/internal/gtid"
 )
 
 // TestI10NoNumberIsGivenTwice: b was active, lost B:91-100 in a failover to a, and was cloned over by a version that kept its
@@ -22,10 +21,10 @@ func TestI10NoNumberIsGivenTwice(t *testing.T) {
 		"c has not been seen":                 {func(_ *Memory, _, c *Site) { silent(c) }, false, "it may come back with them"},
 		"c has them":                          {func(_ *Memory, _, c *Site) { c.MySQL.Executed = set("A:1-9,B:1-100") }, false, "it has diverged, and nobody could tell any more"},
 		"c has one in its relay log":          {func(_ *Memory, _, c *Site) { c.MySQL.Retrieved = set("B:100") }, false, "it would be applied"},
-		"c had them before it fell silent":    {func(m *Memory, _, c *Site) { silent(c); m.Executed["c"] = set("B:1-95") }, false, "it still has them"},
-		"c is on another volume":              {func(m *Memory, _, c *Site) { silent(c); c.OtherVolume = true; m.Executed["c"] = set("B:1-90") }, false, "which of its volumes comes back is not known"},
+		"c had them before it fell silent":    {func(m *Memory, _, c *Site) { silent(c); m.At("c").Executed = set("B:1-95") }, false, "it still has them"},
+		"c is on another volume":              {func(m *Memory, _, c *Site) { silent(c); c.OtherVolume = true; m.At("c").Executed = set("B:1-90") }, false, "which of its volumes comes back is not known"},
 		"c answers and has none":              {func(*Memory, *Site, *Site) {}, true, "nobody can come back with them"},
-		"c had none before it fell silent":    {func(m *Memory, _, c *Site) { silent(c); m.Executed["c"] = set("B:1-90") }, true, "where should it have got them from?"},
+		"c had none before it fell silent":    {func(m *Memory, _, c *Site) { silent(c); m.At("c").Executed = set("B:1-90") }, true, "where should it have got them from?"},
 		"c answers from another volume":       {func(_ *Memory, _, c *Site) { c.OtherVolume = true }, false, "what its own one has is not seen"},
 		"c has never run":                     {func(_ *Memory, _, c *Site) { silent(c); c.Pod.Unplaced, c.Provisioned = true, false }, true, "it never had anything"},
 		"c is silent, and b has a new server": {func(_ *Memory, b, c *Site) { silent(c); b.MySQL.ServerUUID = uuids["C"] }, true, "it gives other numbers"},
@@ -34,14 +33,14 @@ func TestI10NoNumberIsGivenTwice(t *testing.T) {
 	} {
 		s := world(Durable{Epoch: 3, ActiveSite: "a", Records: []v1alpha1.FailoverRecord{lost}},
 			seen("a", "A:1-9,B:1-90", 3), seen("b", "A:1-9,B:1-90", 3), seen("c", "A:1-9,B:1-90", 3))
-		m := Memory{Executed: map[string]gtid.Set{}}
+		m := Memory{}
 		s.Sites[1].MySQL.ServerUUID = uuids["B"]
 		tc.change(&m, &s.Sites[1], &s.Sites[2])
 		if why := isNumberingAgain(s, m, s.Sites[1]); (why == "") != tc.fit {
 			t.Errorf("%s: %q: %s", name, why, tc.reason)
 		}
 		chosen, found := choose(s, m, "a")
-		if name == "c has not been seen" && (found || chosen.Unfit != "") {
+		if name == "c has not been seen" && (found || chosen.Unfit.By != "") {
 			t.Errorf("%s: %s is chosen", name, chosen.Site.Name)
 		}
 	}

@@ -4,7 +4,6 @@ package failover
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 )
@@ -18,16 +17,6 @@ const bringBack = "bring a primary-candidate back"
 func ordered(s Snapshot) bool {
 	site, known := s.Site(s.Policy.ForceTo)
 	return known && forcible(s, site)
-}
-
-// forcible is what even a person's order does not override: a dr-only site, or one that cannot be opened at all.
-func forcible(s Snapshot, site Site) bool {
-	for _, guard := range unforgivable {
-		if guard(s, Memory{}, site) != "" {
-			return false
-		}
-	}
-	return true
 }
 
 // orderable is the best site that an order can name, other than the excluded one.
@@ -47,7 +36,7 @@ func enlistable(s Snapshot, m Memory) string {
 		site := c.Site
 		site.Role, site.Removed = v1alpha1.PrimaryCandidate, false
 		switch {
-		case unfit(s, m, site) != "" || c.Site.Name == s.Status.ActiveSite:
+		case unfit(s, m, site).By != "" || c.Site.Name == s.Status.ActiveSite:
 		case c.Site.Removed:
 			return fmt.Sprintf("put %s back into spec.sites as a primary-candidate", site.Name)
 		case c.Site.Role == v1alpha1.DROnly:
@@ -96,16 +85,4 @@ func lostWayOut(s Snapshot, m Memory, target Site) string {
 		return notEscrowedRemedy.String()
 	}
 	return withoutCandidate(s, m, exclude)
-}
-
-// accepted goes on with a target that a person ordered although it has lost what it had when its gate was passed: its record
-// must not claim more than it holds by now.
-func accepted(s Snapshot, d Decision, target Site) Decision {
-	t := *s.Status.Transition
-	lacks := t.ToExecuted.Subtract(target.MySQL.Executed)
-	t.Kind, t.ToExecuted = v1alpha1.FailoverForced, target.MySQL.Executed
-	d.Status.Transition = &t
-	d.Persist, d.Hold = true, true
-	return d.say(TopologyTransition, VerdictWait, v1alpha1.ReasonForced, "a person ordered %s, and accepted that it lacks %s, which it had", t.To, lacks).
-		within(time.Millisecond)
 }

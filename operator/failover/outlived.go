@@ -4,36 +4,37 @@ package failover
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"time"
+
+	"github.com/mysql-mfg/mfg/operator/gate"
 )
 
 // A site that is seen to accept writes after its lease must have ended has nobody who fences it: its sidecar is dead or hangs, and
 // so does what should have ended mysqld then. The promotion gate must not count on its lease any more (I4).
 
 // rememberLease keeps when a site was last seen writable, until when its lease may stand, and whether it outlived it.
-func rememberLease(s Snapshot, old Memory, m *Memory, site Site) {
-	name := site.Name
-	m.WritableAt[name] = old.WritableAt[name]
+func rememberLease(s Snapshot, was SiteMemory, m *Memory, site Site) {
+	name, is := site.Name, m.At(site.Name)
+	is.WritableAt = was.WritableAt
 	if site.Writable() {
 		// The look was taken in this poll, at its beginning perhaps: a site that closes in time is not called late.
-		m.WritableAt[name] = s.Now.Add(-AskTimeout)
+		is.WritableAt = s.Now.Add(-AskTimeout)
 	}
 	longest := longestLease(s, *m, name)
-	heard := old.HeardUntil[name]
+	heard := was.HeardUntil
 	if told := leaseTold(s, site, longest); told > 0 {
 		heard = later(heard, site.Sidecar.At.Add(told))
 	}
-	m.HeardUntil[name] = heard
+	is.HeardUntil = heard
 	until := later(heard, later(s.Renewed[name], s.LeaderSince).Add(longest))
 	switch {
-	case m.WritableAt[name].After(until.Add(LeaseMargin)):
-		m.Outlived[name] = true
-	case heard.After(s.Now) && site.shutBut(site.Pod.UID):
+	case is.WritableAt.After(until.Add(LeaseMargin)):
+		is.Outlived = true
+	case heard.After(s.Now) && site.ShutBut(site.Pod.UID):
 		// Its sidecar is there and has a lease, and it is no other pod that was seen. A new leader, which only has to assume one, forgets nothing here (I9).
-	case old.Outlived[name] || slices.Contains(s.Status.Outlived, name):
-		m.Outlived[name] = true
+	case was.Outlived || slices.Contains(s.Status.Outlived, name):
+		is.Outlived = true
 	}
 }
 
@@ -52,13 +53,15 @@ func leaseTold(s Snapshot, site Site, longest time.Duration) time.Duration {
 	return min(longest, time.Duration(*told)*time.Millisecond+longest-s.Policy.LeaseTimeout)
 }
 
-// outlived says that time proves nothing of a site, because it was seen to accept writes after the moment at which its lease must have
-// ended; empty if its lease can be counted on. What is counted here begins with this operator or later, so one that restarts also
-// looks at what the one before has noted.
+// outlived says that time proves nothing of a site; empty if its lease can be counted on.
 func outlived(m Memory, x string, leaseEnd time.Time) string {
-	if !m.Outlived[x] && !m.WritableAt[x].After(leaseEnd) {
+	if !(gate.Site{Outlived: m.Of(x).Outlived, WritableAt: m.Of(x).WritableAt}).OutlivedBy(leaseEnd) {
 		return ""
 	}
+	return outlivedWords(x)
+}
+
+func outlivedWords(x string) string {
 	return fmt.Sprintf("%s was seen to accept writes after its lease must have ended, so nobody fences it, and no time that passes proves anything", x)
 }
 
@@ -66,7 +69,7 @@ func outlived(m Memory, x string, leaseEnd time.Time) string {
 // be proof, for which the failover has to begin.
 func outlivedAndSilent(s Snapshot, m Memory) string {
 	a, known := s.Site(s.Status.ActiveSite)
-	if known && (a.Reachable() || a.gone() || a.Pod.OutOfService) {
+	if known && (a.Reachable() || a.Gone() || a.Pod.OutOfService) {
 		return ""
 	}
 	return outlived(m, s.Status.ActiveSite, s.Now)
@@ -74,7 +77,13 @@ func outlivedAndSilent(s Snapshot, m Memory) string {
 
 // noteOutlived makes durable which sites outlived their lease: the next operator must not count on it either (I9).
 func (d Decision) noteOutlived(s Snapshot) Decision {
-	names := slices.Sorted(maps.Keys(d.Memory.Outlived))
+	var names []string
+	for name, site := range d.Memory.Sites {
+		if site.Outlived {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
 	if !slices.Equal(names, s.Status.Outlived) {
 		d.Persist = true
 	}

@@ -30,7 +30,7 @@ func TestWhoOutlivedItsLeaseI4(t *testing.T) {
 		"it was noted, and the operator answered": {func(s *Snapshot, _ *Memory, _ *Site) {
 			s.Status.Outlived, s.Renewed = []string{"a"}, map[string]time.Time{"a": s.Now}
 		}, true},
-		"it was found, and that is not durable":  {func(_ *Snapshot, m *Memory, a *Site) { m.Outlived, a.MySQL = map[string]bool{"a": true}, MySQL{} }, true},
+		"it was found, and that is not durable":  {func(_ *Snapshot, m *Memory, a *Site) { m.At("a").Outlived, a.MySQL = true, MySQL{} }, true},
 		"its sidecar says that its lease stands": {func(s *Snapshot, _ *Memory, a *Site) { answers(s, a, left(time.Second)) }, false},
 		"the same, noted": {func(s *Snapshot, _ *Memory, a *Site) {
 			s.Status.Outlived = []string{"a"}
@@ -47,9 +47,9 @@ func TestWhoOutlivedItsLeaseI4(t *testing.T) {
 			answers(s, a, left(0))
 			a.Sidecar.Answered, a.Sidecar.Deaf = false, true
 		}, true},
-		"what its sidecar said last is over": {func(_ *Snapshot, m *Memory, _ *Site) { m.HeardUntil = map[string]time.Time{"a": start.Add(longest)} }, true},
+		"what its sidecar said last is over": {func(_ *Snapshot, m *Memory, _ *Site) { m.At("a").HeardUntil = start.Add(longest) }, true},
 		"what its sidecar said last may be so yet": {func(_ *Snapshot, m *Memory, _ *Site) {
-			m.HeardUntil = map[string]time.Time{"a": start.Add(longest + time.Second)}
+			m.At("a").HeardUntil = start.Add(longest + time.Second)
 		}, false},
 	} {
 		a := seen("a", "A:1-9", 4)
@@ -59,7 +59,7 @@ func TestWhoOutlivedItsLeaseI4(t *testing.T) {
 		s.LeaderSince, s.Now = start, later
 		tc.change(&s, &m, &s.Sites[0])
 		d := Decide(s, m)
-		if got := slices.Contains(d.Status.Outlived, "a"); got != tc.want || d.Memory.Outlived["a"] != tc.want {
+		if got := slices.Contains(d.Status.Outlived, "a"); got != tc.want || d.Memory.At("a").Outlived != tc.want {
 			t.Errorf("I4, I9: %s: outlived its lease: %t, want %t", name, got, tc.want)
 		}
 		if changed := tc.want != slices.Contains(s.Status.Outlived, "a"); changed && !d.Persist {
@@ -86,27 +86,27 @@ func TestTimeProvesNothingOfWhoOutlivedItsLeaseI4(t *testing.T) {
 		pass   bool
 	}{
 		"its lease has run out": {func(*Snapshot, *Memory) {}, true},
-		"it outlived it once":   {func(_ *Snapshot, m *Memory) { m.Outlived = map[string]bool{"a": true} }, false},
-		"another one did":       {func(_ *Snapshot, m *Memory) { m.Outlived = map[string]bool{"c": true} }, true},
+		"it outlived it once":   {func(_ *Snapshot, m *Memory) { m.At("a").Outlived = true }, false},
+		"another one did":       {func(_ *Snapshot, m *Memory) { m.At("c").Outlived = true }, true},
 		"it was open when it must be closed": {func(_ *Snapshot, m *Memory) {
-			m.WritableAt = map[string]time.Time{"a": start.Add(ready + time.Millisecond)}
+			m.At("a").WritableAt = start.Add(ready + time.Millisecond)
 		}, false},
-		"it was open as long as it may be": {func(_ *Snapshot, m *Memory) { m.WritableAt = map[string]time.Time{"a": start.Add(ready)} }, true},
+		"it was open as long as it may be": {func(_ *Snapshot, m *Memory) { m.At("a").WritableAt = start.Add(ready) }, true},
 		"its sidecar had a lease all the time": {func(_ *Snapshot, m *Memory) {
-			m.WritableAt = map[string]time.Time{"a": start.Add(ready + time.Millisecond)}
-			m.HeardUntil = map[string]time.Time{"a": start.Add(ready)}
+			m.At("a").WritableAt = start.Add(ready + time.Millisecond)
+			m.At("a").HeardUntil = start.Add(ready)
 		}, true},
 		"it outlived it, and is out of service": {func(s *Snapshot, m *Memory) {
-			m.Outlived, s.Sites[0].Pod.OutOfService = map[string]bool{"a": true}, true
+			m.At("a").Outlived, s.Sites[0].Pod.OutOfService = true, true
 		}, true},
 		"it outlived it, and a person orders": {func(s *Snapshot, m *Memory) {
-			m.Outlived, s.Policy.ForceTo = map[string]bool{"a": true}, "b"
+			m.At("a").Outlived, s.Policy.ForceTo = true, "b"
 		}, true},
 	} {
 		s, m := cutOff()
 		s.Now = start.Add(time.Minute)
 		tc.change(&s, &m)
-		if g := gate(s, m); g.Passed != tc.pass {
+		if g := askGate(s, m); g.Passed != tc.pass {
 			t.Errorf("I4: %s: passed %t, want %t: %+v", name, g.Passed, tc.pass, g)
 		}
 	}

@@ -100,7 +100,7 @@ func TestTheEndOfTheThresholdIsLookedFor(t *testing.T) {
 		s := threeSites()
 		s.Policy.Threshold, s.Policy.PollInterval = 3, 2*time.Second
 		s.Sites[0].Sidecar.Answered, s.Sites[0].MySQL = false, MySQL{}
-		m := Memory{DownSince: map[string]time.Time{"a": s.Now.Add(-tc.down)}, SilentPolls: map[string]int{"a": 1}}
+		m := Memory{Sites: map[string]*SiteMemory{"a": {DownSince: s.Now.Add(-tc.down), SilentPolls: 1}}}
 		if d := Decide(s, m); d.Reason != v1alpha1.ReasonBelowThreshold || d.Next != tc.want {
 			t.Errorf("%s: %s, looks again in %s, want %s: %s", name, d.Reason, d.Next, tc.want, d.Message)
 		}
@@ -116,15 +116,15 @@ func TestWhenNobodyIsHeard(t *testing.T) {
 		"all are silent":           {func(*Snapshot, *Memory) {}, true},
 		"one answers":              {func(s *Snapshot, _ *Memory) { s.Sites[2].Sidecar.Answered = true }, false},
 		"one answers SQL":          {func(s *Snapshot, _ *Memory) { s.Sites[1].MySQL.Direct = true }, false},
-		"for too many polls":       {func(_ *Snapshot, m *Memory) { m.SilentPolls["c"] = 3 }, false},
-		"for long, with few polls": {func(s *Snapshot, m *Memory) { m.DownSince["a"] = s.Now.Add(-11 * time.Second) }, false},
+		"for too many polls":       {func(_ *Snapshot, m *Memory) { m.At("c").SilentPolls = 3 }, false},
+		"for long, with few polls": {func(s *Snapshot, m *Memory) { m.At("a").DownSince = s.Now.Add(-11 * time.Second) }, false},
 	} {
 		s := threeSites()
 		s.Policy.Threshold = 3
-		m := Memory{SilentPolls: map[string]int{}, DownSince: map[string]time.Time{}}
+		m := Memory{}
 		for i := range s.Sites {
 			s.Sites[i].Sidecar.Answered, s.Sites[i].MySQL = false, MySQL{}
-			m.SilentPolls[s.Sites[i].Name], m.DownSince[s.Sites[i].Name] = 2, s.Now.Add(-3*time.Second)
+			m.At(s.Sites[i].Name).SilentPolls, m.At(s.Sites[i].Name).DownSince = 2, s.Now.Add(-3*time.Second)
 		}
 		tc.change(&s, &m)
 		if got := (Decision{Memory: m}).Unheard(s); got != tc.want {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
-	"github.com/mysql-mfg/mfg/internal/gtid"
 )
 
 // LeavingForUpdate is what Site.Leaving says when an ordered update wants the role elsewhere.
@@ -36,24 +35,6 @@ const (
 	// leavingHaste is for how long it is looked more often whether a candidate has caught up: a pod that is ended is gone then.
 	leavingHaste = time.Minute
 )
-
-// Planned is a planned failover: asked for, under way or over; see v1alpha1.PlannedFailoverStatus.
-type Planned struct {
-	From, To              string
-	Cause                 Reason
-	Phase                 v1alpha1.PlannedPhase
-	Reason                Reason
-	Message               string
-	Remedies              []Remedy
-	StartedAt, FinishedAt time.Time
-	WritePause            time.Duration
-	Answered              bool
-}
-
-// Over is true once the outcome is known.
-func (p *Planned) Over() bool {
-	return p.Phase != v1alpha1.PlannedWaiting && p.Phase != v1alpha1.PlannedMoving
-}
 
 // advise adds what a person can do about an outcome, if a person asked for it: the operator tries again by itself otherwise.
 func (d Decision) advise(all ...Remedy) Decision {
@@ -82,7 +63,7 @@ func settlePlanned(s Snapshot, d Decision) Decision {
 			advise(remedy("see what took over, and why", s.Group.Command("history", "", "")))
 	case p != nil && p.Phase == v1alpha1.PlannedWaiting && d.Topology != TopologyHealthy && !moving && !blip(s, d, p):
 		return d.end(*p, s.Now, v1alpha1.PlannedRefused, v1alpha1.ReasonNotHealthy, "nothing was changed: %s; ask again once the group is healthy", d.Message).
-			advise(s.Group.everyRule()...)
+			advise(everyRule(s.Group)...)
 	case p != nil && p.Over() && !p.Answered && request != p.To: // taken off, or another is asked for by now
 		answered := *p
 		answered.Answered = true
@@ -91,7 +72,7 @@ func settlePlanned(s Snapshot, d Decision) Decision {
 		// A request that waited for the end of an outage would move the role when nobody expects it any more.
 		return d.end(Planned{From: s.Status.ActiveSite, To: request, Cause: v1alpha1.ReasonRequested, StartedAt: s.Now}, s.Now,
 			v1alpha1.PlannedRefused, v1alpha1.ReasonNotHealthy, "nothing was changed: %s; ask again once the group is healthy", d.Message).
-			advise(s.Group.everyRule()...)
+			advise(everyRule(s.Group)...)
 	}
 	return d
 }
@@ -136,7 +117,7 @@ func waiting(s Snapshot, d Decision, a Site, p Planned) Decision {
 	switch why := preflight(s, d.Memory, a, p.To); {
 	case s.Policy.AbortPlanned || withdrawn:
 		return d.end(p, s.Now, v1alpha1.PlannedAborted, v1alpha1.ReasonAborted, "given up before anything was changed").
-			advise(remedy("to try again", s.Group.moveTo(p.To)))
+			advise(remedy("to try again", moveTo(s.Group, p.To)))
 	case a.Name == p.To:
 		return d.end(p, s.Now, v1alpha1.PlannedRefused, v1alpha1.ReasonAlreadyActive, "nothing was changed: %s is active already", p.To).
 			advise(remedy("see who is active", s.Group.Command("status", "", "")))
@@ -155,7 +136,7 @@ func waiting(s Snapshot, d Decision, a Site, p Planned) Decision {
 	if !near {
 		if s.Now.Sub(p.StartedAt) > s.Policy.PlannedLagTimeout {
 			return d.end(p, s.Now, v1alpha1.PlannedRefused, v1alpha1.ReasonTargetLags, "nothing was changed: %s %s, and did not catch up within plannedLagTimeout %s",
-				p.To, distance, s.Policy.PlannedLagTimeout).advise(s.Group.waitAndAsk("watch it catch up", p.To)...)
+				p.To, distance, s.Policy.PlannedLagTimeout).advise(waitAndAsk(s.Group, "watch it catch up", p.To)...)
 		}
 		if p.Phase == "" {
 			p.Phase, p.Reason, p.Message = v1alpha1.PlannedWaiting, v1alpha1.ReasonTargetLags, p.To+" catches up; nothing was changed yet"
@@ -166,11 +147,6 @@ func waiting(s Snapshot, d Decision, a Site, p Planned) Decision {
 		return d.within(s.Policy.PollInterval / 20)
 	}
 	return d.move(s, p)
-}
-
-// passing is true for a refusal whose cause may be over at the next poll.
-func passing(why Reason) bool {
-	return why == v1alpha1.ReasonNotFit || why == v1alpha1.ReasonNotHealthy || why == v1alpha1.ReasonNotReplicating || why == v1alpha1.ReasonCloneInProgress || why == v1alpha1.ReasonForeignWriter
 }
 
 // move begins a planned failover: from here on writes are kept out.
@@ -246,174 +222,10 @@ func (d Decision) stays(s Snapshot, a Site, why Reason, message string) Decision
 func retryAfter(records []v1alpha1.FailoverRecord) time.Duration {
 	wait := leavingRetry / 2
 	for _, r := range records {
-		if r.Kind != v1alpha1.FailoverPlanned || r.From != r.To {
+		if r.Kind != v1alpha1.FailoverPlanned || !reopens(r) {
 			break
 		}
 		wait *= 2
 	}
 	return min(max(wait, leavingRetry), leavingRetryMost)
-}
-
-// preflight says why a planned failover to a site may not begin. Each refusal changes nothing, and says what to do about it.
-func preflight(s Snapshot, m Memory, a Site, to string) Refusal {
-	target, known := s.Site(to)
-	if !known {
-		var names []string
-		for _, site := range s.Sites {
-			names = append(names, site.Name)
-		}
-		return Refusal{v1alpha1.ReasonUnknownSite, fmt.Sprintf("the group has no site %q; its sites are %s", to, strings.Join(names, ", ")),
-			[]Remedy{remedy("see which sites there are", s.Group.Command("status", "", ""))}}
-	}
-	if s.Policy.Mode == v1alpha1.FailoverObserve {
-		return Refusal{v1alpha1.ReasonModeObserve, "spec.failover.mode is Observe; set it to Manual or Auto",
-			[]Remedy{remedy("to let the operator act", s.Group.letAct())}}
-	}
-	if s.paused() {
-		return Refusal{v1alpha1.ReasonPaused, pausedMessage(s), []Remedy{remedy("to go on", s.Group.Command("resume", "", ""))}}
-	}
-	for _, guard := range unfitness {
-		if why := guard(s, m, target); why != "" {
-			return Refusal{v1alpha1.ReasonNotFit, fmt.Sprintf("%s: %s", to, why), cure(s, m, target, why)}
-		}
-	}
-	switch {
-	case target.Leaving != "":
-		return Refusal{v1alpha1.ReasonNotFit, fmt.Sprintf("%s is about to go itself: %s", to, target.Leaving), s.Group.theSite(to)}
-	case !a.Sidecar.Answered || !a.MySQL.Direct:
-		return Refusal{v1alpha1.ReasonNotHealthy, "the active site " + a.Name + " does not answer in full, so it could not be fenced in time", s.Group.everyRule()}
-	case target.MySQL.ReplicaOf != a.Name || !target.MySQL.IORunning || !target.MySQL.SQLRunning:
-		return Refusal{v1alpha1.ReasonNotReplicating, fmt.Sprintf("%s does not replicate from %s: %s", to, a.Name, detachedMessage(target)), s.Group.theSite(to)}
-	case writableElsewhere(s, a.Name) != "":
-		return Refusal{v1alpha1.ReasonForeignWriter, writableElsewhere(s, a.Name) + " accepts writes too; it is being fenced", s.Group.everyRule()}
-	}
-	for _, site := range s.Sites {
-		if site.Busy != "" && a.Leaving == "" {
-			return Refusal{v1alpha1.ReasonCloneInProgress, fmt.Sprintf("%s is busy (%s) with the data of %s; ask again when it is done", site.Name, site.Busy, a.Name),
-				s.Group.waitAndAsk("see how far the work on its data is", to)}
-		}
-	}
-	return Refusal{}
-}
-
-// cure is what a person can do about a site that is not fit, by the guard that says so.
-func cure(s Snapshot, m Memory, site Site, why string) []Remedy {
-	if why == isEscrowMissing(s, m, site) {
-		return []Remedy{s.Group.restoreEscrow(site.Name), remedy("then", s.Group.moveTo(site.Name))}
-	}
-	return s.Group.theSite(site.Name)
-}
-
-// isClose is true if a replica needs so little more that writes may be stopped for it. A lag that is not known is none.
-func isClose(a, target Site) (bool, string) {
-	count := a.MySQL.Executed.Subtract(target.MySQL.Executed).Count()
-	if target.MySQL.LagSeconds == nil {
-		return false, fmt.Sprintf("is %d transactions behind, for how long is not known", count)
-	}
-	lag := *target.MySQL.LagSeconds
-	return lag <= closeLag && count <= closeCount, fmt.Sprintf("is %d transactions (%.1f s) behind", count, lag)
-}
-
-// atHand is true if a replica needs so little more that applying it takes no time that a client would notice.
-func atHand(a, target Site) bool {
-	count := a.MySQL.Executed.Subtract(target.MySQL.Executed).Count()
-	lag := target.MySQL.LagSeconds
-	return count <= handCount && lag != nil && *lag <= handLag
-}
-
-// moving goes on with a planned failover whose target may not be opened yet: fenced, captured, applied, opened. Whatever
-// goes wrong on the way opens the old active site again.
-func moving(s Snapshot, d Decision) Decision {
-	t := s.Status.Transition
-	from, _ := s.Site(t.From)
-	target, _ := s.Site(t.To)
-	again := Handover{From: t.From, To: t.To}
-	step, reason, effect := "", v1alpha1.ReasonAwaitingFenceProof, Effect(again)
-	captured, fenced := capturedSet(s, from)
-	needed := captured.Union(target.MySQL.Retrieved)
-	lacks := needed.Subtract(target.MySQL.Executed)
-	elsewhere, where := missing(s, d.Memory, target)
-	over, dying, lost := overtaken(s, d, from, target)
-	switch {
-	case lost:
-		return over
-	case s.Policy.AbortPlanned:
-		return d.revert(s, v1alpha1.PlannedAborted, v1alpha1.ReasonAborted, "a person gave it up", remedy("to try again", s.Group.moveTo(t.To)))
-	case unfit(s, d.Memory, target) != "":
-		return d.revert(s, v1alpha1.PlannedReverted, v1alpha1.ReasonTargetLost, fmt.Sprintf("%s: %s", t.To, unfit(s, d.Memory, target)),
-			cure(s, d.Memory, target, unfit(s, d.Memory, target))...)
-	case !fenced:
-		step = fmt.Sprintf("%s has not reported itself fenced under epoch %d yet", t.From, s.Status.Epoch)
-	case target.Sidecar.Report.Epoch < s.Status.Epoch:
-		step = fmt.Sprintf("%s has not acknowledged epoch %d yet", t.To, s.Status.Epoch)
-	case !lacks.IsEmpty():
-		step, reason, effect = fmt.Sprintf("%s has %d transactions left to apply", t.To, lacks.Count()), v1alpha1.ReasonDrainingRelayLog, Apply{Site: t.To, Set: needed}
-	case !elsewhere.IsEmpty():
-		step, reason = fmt.Sprintf("%s lacks %s, which %s has", t.To, elsewhere, where), v1alpha1.ReasonMissingTransactions
-	}
-	if g := gate(s, d.Memory); step == "" && g.Passed {
-		moved := s
-		moved.Status.Transition = t.capture(captured)
-		return pass(moved, d, target, g)
-	} else if step == "" {
-		step = fmt.Sprintf("the gate is closed (%s)", strings.Join(append(g.Blockers, g.Writer), " "))
-	}
-	if paused := s.Now.Sub(t.StartedAt); !dying && paused > s.Policy.PlannedPauseTimeout {
-		return d.revert(s, v1alpha1.PlannedReverted, v1alpha1.ReasonPauseTimeout,
-			fmt.Sprintf("%s, for longer than plannedPauseTimeout %s", step, s.Policy.PlannedPauseTimeout),
-			remedy("find out what holds it up (a long transaction, a lag of "+t.To+")", s.Group.Command("events", "", "--since 10m")),
-			remedy("then", s.Group.moveTo(t.To)))
-	}
-	return d.say(TopologyTransition, VerdictWait, reason, "%s", step).then(effect).within(time.Millisecond)
-}
-
-// capture returns the transition with all that the old active site holds.
-func (t *Transition) capture(set gtid.Set) *Transition {
-	out := *t
-	out.FromExecuted = set
-	return &out
-}
-
-// capturedSet is all that the old active site holds, once nothing can be added (I13). Its sidecar reads the flags and the
-// set in this order in one statement, after the fence: MySQL blocks commits before it shows super_read_only as ON.
-func capturedSet(s Snapshot, from Site) (gtid.Set, bool) {
-	r := from.Sidecar.Report
-	if !from.Sidecar.Answered || from.OtherVolume || !r.Answered || !r.SuperReadOnly || !r.FencedUnder(s.Status.Epoch) || from.Writable() {
-		return gtid.Set{}, false // what is still written, or not known, cannot be compared
-	}
-	set, err := gtid.Parse(r.GTIDExecuted)
-	if err != nil {
-		return gtid.Set{}, false
-	}
-	return set, true
-}
-
-// unfit names why the target cannot be opened, or "". Nothing is waited for here: writes are kept out.
-func unfit(s Snapshot, m Memory, target Site) string {
-	for _, guard := range unfitness {
-		if why := guard(s, m, target); why != "" {
-			return why
-		}
-	}
-	return ""
-}
-
-// revert opens the old active site again, under a further epoch: the target may have heard of the one before.
-func (d Decision) revert(s Snapshot, phase v1alpha1.PlannedPhase, why Reason, message string, remedies ...Remedy) Decision {
-	t := s.Status.Transition
-	p := Planned{From: t.From, To: t.To, Cause: v1alpha1.ReasonRequested, StartedAt: t.StartedAt}
-	if s.Status.Planned != nil {
-		p = *s.Status.Planned
-	}
-	d = d.retarget(s, t.From, v1alpha1.ReasonPlannedReverted)
-	d = d.end(p, s.Now, phase, why, "%s; %s is opened again", message, t.From).advise(remedies...)
-	return d.say(TopologyTransition, VerdictFailover, v1alpha1.ReasonPlannedReverted, "the planned failover to %s ends: %s; %s is opened again", t.To, message, t.From)
-}
-
-// paused is true while a person keeps the operator from changing roles by itself.
-func (s Snapshot) paused() bool { return s.Now.Before(s.Policy.PausedUntil) }
-
-func pausedMessage(s Snapshot) string {
-	return fmt.Sprintf("paused until %s; to go on sooner, take the annotation %s off the group",
-		s.Policy.PausedUntil.UTC().Format(time.RFC3339), v1alpha1.AnnotationPauseUntil)
 }

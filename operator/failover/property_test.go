@@ -12,6 +12,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/operator/gate"
 )
 
 // drawAge draws milliseconds around what a lease takes, mostly enough.
@@ -97,11 +98,11 @@ func drawMemory(t *rapid.T, s Snapshot) Memory {
 	m := Decide(s, Memory{}).Memory
 	if rapid.Bool().Draw(t, "longSilent") {
 		for _, site := range s.Sites {
-			m.SilentPolls[site.Name], m.DownSince[site.Name] = 10, s.Now.Add(-time.Minute)
+			m.At(site.Name).SilentPolls, m.At(site.Name).DownSince = 10, s.Now.Add(-time.Minute)
 		}
 	}
 	if rapid.Bool().Draw(t, "sqlFenced") {
-		m.FencedBySQL["a"] = SQLFence{Epoch: s.Status.Epoch, At: s.Now}
+		m.At("a").FencedBySQL = SQLFence{Epoch: s.Status.Epoch, At: s.Now}
 	}
 	return m
 }
@@ -171,9 +172,10 @@ func provenFenced(s Snapshot, m Memory) bool {
 	a := s.Sites[0]
 	r := a.Sidecar.Report
 	byReport := a.Sidecar.Answered && r.Epoch >= s.Status.Epoch && (!r.MysqldRunning || r.SuperReadOnly)
-	fence, bySQL := m.FencedBySQL["a"]
+	fence := m.At("a").FencedBySQL
+	bySQL := fence != (SQLFence{})
 	return byReport || a.Pod.Ended ||
-		bySQL && fence.At.Sub(s.Permitted["a"]) >= OpenValidity && fence.At.Sub(s.LeaderSince) >= OpenValidity
+		bySQL && fence.At.Sub(s.Permitted["a"]) >= gate.OpenValidity && fence.At.Sub(s.LeaderSince) >= gate.OpenValidity
 }
 
 func leaseOver(s Snapshot) bool {

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
-	"github.com/mysql-mfg/mfg/internal/gtid"
 )
 
 // Rows of what the simulation found. Each sequence needs two or three faults in a row.
@@ -57,7 +56,7 @@ func TestAnOrderForADivergedSiteStandsI9(t *testing.T) {
 	s := world(Durable{Epoch: 4, ActiveSite: "b", Transition: &Transition{Kind: v1alpha1.FailoverForced, Step: v1alpha1.TransitionFencing,
 		From: "a", To: "b", StartedAt: start}}, Site{Name: "a", Role: v1alpha1.PrimaryCandidate, Provisioned: true}, b, seen("c", "A:1-9", 4))
 	s.Policy.ForceTo = "b"
-	m := Memory{Diverged: map[string]gtid.Set{"b": set("B:1-3")}}
+	m := Memory{Sites: map[string]*SiteMemory{"b": {Diverged: set("B:1-3")}}}
 	if d := Decide(s, m); d.Status.ActiveSite != "b" || d.Status.Epoch != 4 {
 		t.Errorf("the order and its replacement take turns: %s %s under epoch %d", d.Reason, d.Status.ActiveSite, d.Status.Epoch)
 	}
@@ -126,10 +125,10 @@ func TestTheEndOfAPodOnAnotherVolumeProvesNothingI12(t *testing.T) {
 	s := replacedOnce(false)
 	s.Sites[1].Pod = Pod{Exists: true, UID: "new", Ended: true}
 	s.Status.Transition = &Transition{Kind: v1alpha1.FailoverEmergency, Step: v1alpha1.TransitionFencing, From: "b", To: "c", StartedAt: start}
-	if proof := fenceProof(s, Memory{Confirmed: map[string]string{"b": "old"}}, "b"); proof != "" {
+	if proof := fenceProof(s, Memory{Sites: map[string]*SiteMemory{"b": {Confirmed: "old"}}}, "b"); proof != "" {
 		t.Errorf("I12: %s", proof)
 	}
-	if proof := fenceProof(s, Memory{Confirmed: map[string]string{"b": "new"}}, "b"); proof == "" {
+	if proof := fenceProof(s, Memory{Sites: map[string]*SiteMemory{"b": {Confirmed: "new"}}}, "b"); proof == "" {
 		t.Error("the end of the pod that held the data proves nothing")
 	}
 }
@@ -138,9 +137,9 @@ func TestTheServerOfANewVolumeIsNotRememberedI12(t *testing.T) {
 	s := replacedOnce(false)
 	s.Sites[1] = seen("b", "B:1", 3)
 	s.Sites[1].OtherVolume = true
-	m := remember(s, Memory{UUID: map[string]string{"b": "old"}, Executed: map[string]gtid.Set{"b": set("A:1-9")}})
-	if m.UUID["b"] != "old" || !m.Executed["b"].Equal(set("A:1-9")) {
-		t.Errorf("I12: remembered as %s with %s", m.UUID["b"], m.Executed["b"])
+	m := remember(s, Memory{Sites: map[string]*SiteMemory{"b": {UUID: "old", Executed: set("A:1-9")}}})
+	if m.At("b").UUID != "old" || !m.At("b").Executed.Equal(set("A:1-9")) {
+		t.Errorf("I12: remembered as %s with %s", m.At("b").UUID, m.At("b").Executed)
 	}
 }
 
@@ -149,7 +148,7 @@ func TestWhatTheActiveSiteHasIsNotLostI10(t *testing.T) {
 	if !unsettled(s, Memory{}, "a") {
 		t.Error("I10: a holds what was lost and may be attached")
 	}
-	if unsettled(s, Memory{Executed: map[string]gtid.Set{"b": set("A:1-11")}}, "a") {
+	if unsettled(s, Memory{Sites: map[string]*SiteMemory{"b": {Executed: set("A:1-11")}}}, "a") {
 		t.Error("a is kept out for transactions that the active site has")
 	}
 }
@@ -164,13 +163,13 @@ func TestANewPodDoesNotShortenTheLeaseOfTheOldOneI4(t *testing.T) {
 		s := replacedOnce(false)
 		s.Sites[0].Pod.Lease = 17 * time.Second
 		change(&s)
-		if got := remember(s, Memory{Lease: map[string]time.Duration{"a": 32 * time.Second}}).Lease["a"]; got != 32*time.Second {
+		if got := remember(s, Memory{Sites: map[string]*SiteMemory{"a": {Lease: 32 * time.Second}}}).Of("a").Lease; got != 32*time.Second {
 			t.Errorf("I4: %s: the old pod is counted as fenced after %s, it stays open for 32s", name, got)
 		}
 	}
 	s := replacedOnce(false)
 	s.Sites[0].Pod.Lease = 17 * time.Second
-	if got := remember(s, Memory{Lease: map[string]time.Duration{"a": 32 * time.Second}}).Lease["a"]; got != 17*time.Second {
+	if got := remember(s, Memory{Sites: map[string]*SiteMemory{"a": {Lease: 32 * time.Second}}}).Of("a").Lease; got != 17*time.Second {
 		t.Errorf("a pod that holds the volume proves that the one before it is gone; its lease counts as %s", got)
 	}
 }

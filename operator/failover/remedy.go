@@ -7,11 +7,7 @@ import (
 	"fmt"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
-	"github.com/mysql-mfg/mfg/api/wire"
 )
-
-// Remedy is what a person can do; see wire.Remedy. Each is made where its refusal is.
-type Remedy = wire.Remedy
 
 // Refusal says why something is not done, and what a person can do about it. With an empty Reason nothing stands against it.
 type Refusal struct {
@@ -20,32 +16,14 @@ type Refusal struct {
 	Remedies []Remedy
 }
 
-// Group names a group in commands. Without a name a command has the word GROUP for it.
-type Group struct{ Namespace, Name string }
-
-// Command is one of the plugin for this group; the site and the flags are left out if they are empty.
-func (g Group) Command(verb, site, flags string) string {
-	command := "kubectl mfg " + verb + " " + cmp.Or(g.Name, "GROUP")
-	if site != "" {
-		command += " " + site
-	}
-	if g.Namespace != "" {
-		command += " -n " + g.Namespace
-	}
-	if flags != "" {
-		command += " " + flags
-	}
-	return command
-}
-
 // pods is a command of kubectl about the pods of a site.
-func (g Group) pods(verb, site string) string {
+func pods(g Group, verb, site string) string {
 	return fmt.Sprintf("kubectl %s -n %s -l %s=%s,%s=%s", verb, cmp.Or(g.Namespace, "NAMESPACE"), v1alpha1.LabelGroup, cmp.Or(g.Name, "GROUP"), v1alpha1.LabelSite, site)
 }
 
 // sidecarLog shows what the sidecar of a site says.
-func (g Group) sidecarLog(site string) string {
-	return g.pods("logs -c "+v1alpha1.ContainerSidecar+" --tail=100", site)
+func sidecarLog(g Group, site string) string {
+	return pods(g, "logs -c "+v1alpha1.ContainerSidecar+" --tail=100", site)
 }
 
 // remedy is words and the command that they are about.
@@ -55,39 +33,44 @@ func remedy(text, command string) Remedy { return Remedy{Text: text, Command: co
 func advice(format string, args ...any) Remedy { return Remedy{Text: fmt.Sprintf(format, args...)} }
 
 // letAct is the command that ends mode Observe.
-func (g Group) letAct() string {
+func letAct(g Group) string {
 	return fmt.Sprintf(`kubectl patch mfg %s -n %s --type merge -p '{"spec":{"failover":{"mode":"Manual"}}}'`, cmp.Or(g.Name, "GROUP"), cmp.Or(g.Namespace, "NAMESPACE"))
 }
 
 // moveTo is the command for a planned failover.
-func (g Group) moveTo(site string) string { return g.Command("failover", "", "--to "+site) }
+func moveTo(g Group, site string) string { return g.Command("failover", "", "--to "+site) }
 
 // forceTo is the command for one that accepts loss.
-func (g Group) forceTo(site string) string {
+func forceTo(g Group, site string) string {
 	return g.Command("failover", "", "--to "+site+" --accept-data-loss")
 }
 
 // everyRule leads to what explains the most.
-func (g Group) everyRule() []Remedy {
+func everyRule(g Group) []Remedy {
 	return []Remedy{remedy("see every rule", g.Command("explain", "", ""))}
 }
 
 // theSite leads to what is wrong with the pod of a site.
-func (g Group) theSite(site string) []Remedy {
-	return []Remedy{remedy("see what is wrong with "+site, g.pods("describe pods", site))}
+func theSite(g Group, site string) []Remedy {
+	return []Remedy{remedy("see what is wrong with "+site, pods(g, "describe pods", site))}
 }
 
 // waitAndAsk is a look at what goes on, and to ask again then.
-func (g Group) waitAndAsk(text, to string) []Remedy {
-	return []Remedy{remedy(text, g.Command("status", "", "-w")), remedy("then", g.moveTo(to))}
+func waitAndAsk(g Group, text, to string) []Remedy {
+	return []Remedy{remedy(text, g.Command("status", "", "-w")), remedy("then", moveTo(g, to))}
 }
 
 // notEscrowedRemedy: the sidecar hands a keyring over by itself.
 var notEscrowedRemedy = advice("wait: its sidecar hands the keyring over by itself; status.sites[].keyring says why if it does not")
 
 // restoreEscrow is for a site whose pod has the only copy of its keyring: what looks like mending it may destroy it.
-func (g Group) restoreEscrow(site string) Remedy {
+func restoreEscrow(g Group, site string) Remedy {
 	return remedy("bring its keyring back, and do not touch its pod until then", g.Command("recover-keyring", site, ""))
+}
+
+// recoverAndMove does that, and asks for the planned failover again then.
+func recoverAndMove(g Group, site string) []Remedy {
+	return []Remedy{restoreEscrow(g, site), remedy("then", moveTo(g, site))}
 }
 
 // outlivedRemedy is for a site that was seen to accept writes after its lease must have ended.

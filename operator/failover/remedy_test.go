@@ -111,13 +111,13 @@ func TestCommandsNameTheGroup(t *testing.T) {
 	for want, got := range map[string]string{
 		"kubectl mfg explain GROUP":                            Group{}.Command("explain", "", ""),
 		"kubectl mfg mysql GROUP b -e 'x'":                     Group{}.Command("mysql", "b", "-e 'x'"),
-		"kubectl mfg explain orders -n shop":                   Group{"shop", "orders"}.Command("explain", "", ""),
-		"kubectl mfg failover orders -n shop --to b":           Group{"shop", "orders"}.moveTo("b"),
-		"kubectl mfg recover-keyring orders b -n shop":         Group{"shop", "orders"}.restoreEscrow("b").Command,
-		"kubectl mfg failover GROUP --to b --accept-data-loss": Group{}.forceTo("b"),
+		"kubectl mfg explain orders -n shop":                   Group{Namespace: "shop", Name: "orders"}.Command("explain", "", ""),
+		"kubectl mfg failover orders -n shop --to b":           moveTo(Group{Namespace: "shop", Name: "orders"}, "b"),
+		"kubectl mfg recover-keyring orders b -n shop":         restoreEscrow(Group{Namespace: "shop", Name: "orders"}, "b").Command,
+		"kubectl mfg failover GROUP --to b --accept-data-loss": forceTo(Group{}, "b"),
 		"to go on: kubectl mfg resume GROUP":                   remedy("to go on", Group{}.Command("resume", "", "")).String(),
 		"wait":                                                 advice("wait").String(),
-		"wait; or order it: kubectl mfg failover GROUP --to b": wire.InWords([]Remedy{advice("wait"), remedy("or order it", Group{}.moveTo("b"))}),
+		"wait; or order it: kubectl mfg failover GROUP --to b": wire.InWords([]Remedy{advice("wait"), remedy("or order it", moveTo(Group{}, "b"))}),
 		"kubectl mfg resume GROUP":                             Remedy{Command: Group{}.Command("resume", "", "")}.String(),
 	} {
 		if got != want {

@@ -3,12 +3,8 @@
 package failover
 
 import (
-	"maps"
 	"slices"
 	"time"
-
-	"github.com/mysql-mfg/mfg/api/v1alpha1"
-	"github.com/mysql-mfg/mfg/internal/gtid"
 )
 
 // onKnownVolumes marks the sites that were last seen on another volume and whose sidecar does not answer now: one lost
@@ -16,7 +12,7 @@ import (
 func onKnownVolumes(s Snapshot, old Memory) Snapshot {
 	s.Sites = slices.Clone(s.Sites)
 	for i := range s.Sites {
-		if !s.Sites[i].Sidecar.Answered && old.OtherVolume[s.Sites[i].Name] {
+		if !s.Sites[i].Sidecar.Answered && old.Of(s.Sites[i].Name).OtherVolume {
 			s.Sites[i].OtherVolume = true
 		}
 	}
@@ -25,27 +21,11 @@ func onKnownVolumes(s Snapshot, old Memory) Snapshot {
 
 // remember folds a poll into what is remembered. It returns a copy; the old memory stays as it was.
 func remember(s Snapshot, old Memory) Memory {
-	m := Memory{
-		DownSince:   map[string]time.Time{},
-		SilentPolls: map[string]int{},
-		Executed:    map[string]gtid.Set{},
-		PreviousAll: map[string]gtid.Set{},
-		Acks:        map[string]Ack{},
-		FencedBySQL: maps.Clone(old.FencedBySQL),
-		GoneSince:   map[string]time.Time{},
-		Diverged:    map[string]gtid.Set{},
-		Lease:       map[string]time.Duration{},
-		UUID:        map[string]string{},
-		LeavingOf:   map[string]time.Time{},
-		ReopenSince: old.ReopenSince,
-
-		IndirectSince: map[string]time.Time{}, OtherVolume: map[string]bool{}, Confirmed: map[string]string{},
-		DrainSince: old.DrainSince, HopeAt: map[string]time.Time{}, LaggedAt: map[string]time.Time{},
-		FollowedAt: map[string]time.Time{}, OpenAt: old.OpenAt, AloneAt: map[string]time.Time{},
-		WritableAt: map[string]time.Time{}, HeardUntil: map[string]time.Time{}, Outlived: map[string]bool{}, Listed: map[string]bool{}, StalledSince: map[string]time.Time{},
-	}
-	if m.FencedBySQL == nil {
-		m.FencedBySQL = map[string]SQLFence{}
+	m := Memory{ReopenSince: old.ReopenSince, DrainSince: old.DrainSince, OpenAt: old.OpenAt}
+	for name, site := range old.Sites {
+		if site.FencedBySQL != (SQLFence{}) {
+			m.At(name).FencedBySQL = site.FencedBySQL // also of one that is not in sight for a poll
+		}
 	}
 	if s.Status.Transition != nil && m.DrainSince.IsZero() {
 		m.DrainSince = s.Now // the operator restarted: the target gets its whole time again (I9)
@@ -63,79 +43,54 @@ func remember(s Snapshot, old Memory) Memory {
 	}
 	for _, site := range s.Sites {
 		if site.Leaving != "" {
-			m.LeavingOf[site.Name] = orNow(old.LeavingOf[site.Name], s.Now)
+			m.At(site.Name).LeavingSince = orNow(old.Of(site.Name).LeavingSince, s.Now)
 		}
 		rememberSite(s, old, &m, site)
 		if errant, known := errantOf(site, active, old, s); known && !errant.IsEmpty() {
-			m.Diverged[site.Name] = errant
-		} else if set, was := old.Diverged[site.Name]; was && !known && !isHistory(s, site) && !isCovered(s, site) {
+			m.At(site.Name).Diverged = errant
+		} else if set := old.Of(site.Name).Diverged; !set.IsEmpty() && !known && !isHistory(s, site) && !isCovered(s, site) {
 			// Not comparable now: what was found stays found, so that a diverged site never becomes a candidate by silence.
-			m.Diverged[site.Name] = set
+			m.At(site.Name).Diverged = set
 		}
 	}
 	return m
 }
 
-// isHistory is true for an active site that is open under the present epoch, as it is after an order to accept the loss: what it
-// has is what the others are compared with, and was acknowledged. Called diverged still, it would not count for what a
-// successor lacks when it is lost (I7).
-func isHistory(s Snapshot, site Site) bool {
-	if t := s.Status.Transition; t != nil && t.Step == v1alpha1.TransitionFencing {
-		return false // it may be any site that is yet to be opened, or never will be
-	}
-	r := site.Sidecar.Report
-	return site.Name == s.Status.ActiveSite && site.Sidecar.Answered && r.Epoch == s.Status.Epoch && r.Answered && r.Writable && !site.OtherVolume
-}
-
-// isCovered is true for a site that has nothing but what the present active site had when that was opened: what it had alone under an
-// earlier one is part of the history by now. Called diverged still, while the active site is silent before it could be compared
-// with that, it would not count for what a successor lacks (I7).
-func isCovered(s Snapshot, site Site) bool {
-	if s.Status.Transition != nil || len(s.Status.Records) == 0 || !site.SQLAnswers() || site.OtherVolume {
-		return false // not known: what was found stays found
-	}
-	r := s.Status.Records[0]
-	if r.To != s.Status.ActiveSite || r.Epoch != s.Status.Epoch {
-		return false // of another opening
-	}
-	had, err := gtid.Parse(r.ToExecuted)
-	return err == nil && site.All().Subtract(had).IsEmpty()
-}
-
 func rememberSite(s Snapshot, old Memory, m *Memory, site Site) {
-	rememberSilence(s, old, m, site)
-	rememberServer(s, old, m, site)
-	rememberProof(s, old, m, site)
-	rememberLease(s, old, m, site)
+	was, is := old.Of(site.Name), m.At(site.Name)
+	rememberSilence(s, old, is, site)
+	rememberServer(s, was, is, site)
+	rememberProof(s, was, is, site)
+	rememberLease(s, was, m, site)
 }
 
 // rememberSilence counts since when what does not answer.
-func rememberSilence(s Snapshot, old Memory, m *Memory, site Site) {
-	name := site.Name
-	m.LaggedAt[name], m.HopeAt[name], m.FollowedAt[name] = old.LaggedAt[name], old.HopeAt[name], old.FollowedAt[name]
-	if m.AloneAt[name] = old.AloneAt[name]; isUnescrowed(s, old, site) != "" {
-		m.AloneAt[name] = s.Now
+func rememberSilence(s Snapshot, old Memory, is *SiteMemory, site Site) {
+	was := old.Of(site.Name)
+	is.LaggedAt, is.LastCandidateAt, is.FollowedAt = was.LaggedAt, was.LastCandidateAt, was.FollowedAt
+	if is.AloneAt = was.AloneAt; isUnescrowed(s, old, site) != "" {
+		is.AloneAt = s.Now
 	}
-	if active, _ := s.Site(s.Status.ActiveSite); active.Writable() && active.Name != name && site.follows(active) {
-		m.FollowedAt[name] = s.Now
+	if active, _ := s.Site(s.Status.ActiveSite); active.Writable() && active.Name != site.Name && site.Follows(active) {
+		is.FollowedAt = s.Now
 	}
 	if !readable(s, site) {
-		m.LaggedAt[name] = s.Now
+		is.LaggedAt = s.Now
 	}
-	if since := old.StalledSince[name]; stalls(site) || !site.Sidecar.Answered && !since.IsZero() {
-		m.StalledSince[name] = orNow(since, s.Now) // one lost answer is no word that it takes writes again
+	if since := was.StalledSince; stalls(site) || !site.Sidecar.Answered && !since.IsZero() {
+		is.StalledSince = orNow(since, s.Now) // one lost answer is no word that it takes writes again
 	}
-	if site.unusable() {
-		m.DownSince[name] = orNow(old.DownSince[name], s.Now.Add(-silentFor(s, site)))
+	if site.Unusable() {
+		is.DownSince = orNow(was.DownSince, s.Now.Add(-silentFor(s, site)))
 	}
 	if !site.MySQL.Direct {
-		m.IndirectSince[name] = orNow(old.IndirectSince[name], s.Now)
+		is.IndirectSince = orNow(was.IndirectSince, s.Now)
 	}
-	if site.gone() {
-		m.GoneSince[name] = orNow(old.GoneSince[name], s.Now)
+	if site.Gone() {
+		is.GoneSince = orNow(was.GoneSince, s.Now)
 	}
 	if !site.Sidecar.Answered && !site.Writable() {
-		m.SilentPolls[name] = old.SilentPolls[name] + 1
+		is.SilentPolls = was.SilentPolls + 1
 	}
 }
 
@@ -149,79 +104,61 @@ func silentFor(s Snapshot, site Site) time.Duration {
 }
 
 // rememberServer keeps what is known of a site's server, volume and pod while it does not answer.
-func rememberServer(s Snapshot, old Memory, m *Memory, site Site) {
-	name := site.Name
-	m.OtherVolume[name], m.Confirmed[name] = site.OtherVolume, old.Confirmed[name]
+func rememberServer(s Snapshot, was SiteMemory, is *SiteMemory, site Site) {
+	is.Looked = true
+	is.OtherVolume, is.Confirmed = site.OtherVolume, was.Confirmed
 	if site.Sidecar.Answered && !site.OtherVolume {
-		m.Confirmed[name] = site.Pod.UID
+		is.Confirmed = site.Pod.UID
 	}
-	m.Executed[name], m.UUID[name] = old.Executed[name], old.UUID[name]
+	is.Executed, is.UUID = was.Executed, was.UUID
 	if site.SQLAnswers() && !site.OtherVolume {
 		// What a server on a new volume says is not what the old one had.
-		m.Executed[name], m.UUID[name] = site.MySQL.Executed, site.MySQL.ServerUUID
+		is.Executed, is.UUID = site.MySQL.Executed, site.MySQL.ServerUUID
 	}
 	if site.SQLAnswers() {
-		m.PreviousAll[name] = site.All() // to be compared, whatever volume it is on
+		is.PreviousAll = new(site.All()) // to be compared, whatever volume it is on
 	}
-	m.Lease[name] = site.Pod.Lease
-	replaced := s.Status.Transition != nil && s.Status.Transition.From == name
-	if site.Pod.Lease == 0 || site.unusable() || site.OtherVolume || replaced {
+	is.Lease = site.Pod.Lease
+	replaced := s.Status.Transition != nil && s.Status.Transition.From == site.Name
+	if site.Pod.Lease == 0 || site.Unusable() || site.OtherVolume || replaced {
 		// The pod that may still run is perhaps not the one that is seen now.
-		m.Lease[name] = max(old.Lease[name], site.Pod.Lease)
+		is.Lease = max(was.Lease, site.Pod.Lease)
 	}
 }
 
 // rememberProof keeps acknowledgements and fences for as long as they prove something.
-func rememberProof(s Snapshot, old Memory, m *Memory, site Site) {
-	name := site.Name
-	if site.Listed || old.Listed[name] {
-		m.Listed[name] = true // also when the pod is not seen any more, and status is not as new as it was
+func rememberProof(s Snapshot, was SiteMemory, is *SiteMemory, site Site) {
+	if site.Listed || was.Listed {
+		is.Listed = true // also when the pod is not seen any more, and status is not as new as it was
 	}
-	if ack, was := old.Acks[name]; was {
-		m.Acks[name] = ack
-	}
+	is.Ack = was.Ack
 	if site.Sidecar.Answered && !site.OtherVolume {
 		// Another volume is another witness: who acknowledged before may still run on the one that was recorded.
-		m.Acks[name] = acknowledge(m.Acks[name], site, s.Sites)
+		is.Ack = acknowledge(is.Ack, site, s.Sites)
 	}
 	if site.Writable() || site.OtherVolume {
 		// Somebody opened it since, or it is not the server that matters: the read-back proves nothing.
-		delete(m.FencedBySQL, name)
+		is.FencedBySQL = SQLFence{}
 	}
 }
 
 // acknowledge merges a report into what a sidecar has acknowledged. Within one epoch the earliest bound on a vouch is
 // kept: once the epoch is on the sidecar's volume it never vouches below it again, also after a restart. Another pod may have run
 // meanwhile, so its bound is its own.
-func acknowledge(ack Ack, site Site, sites []Site) Ack {
+func acknowledge(ack *Ack, site Site, sites []Site) *Ack {
 	r, at := site.Sidecar.Report, site.Sidecar.At
-	fresh := Ack{Epoch: r.Epoch, PodUID: site.Pod.UID, Fenced: r.FencedUnder(r.Epoch), LastVouch: map[string]time.Time{}}
+	fresh := &Ack{Epoch: r.Epoch, PodUID: site.Pod.UID, Fenced: r.FencedUnder(r.Epoch), LastVouch: map[string]time.Time{}}
 	for _, other := range sites {
 		if other.Name == r.Site {
 			continue
 		}
 		bound := at.Add(-r.VouchAge(other.Name))
-		if known, was := ack.LastVouch[other.Name]; was && ack.Epoch == r.Epoch && ack.PodUID == fresh.PodUID && known.Before(bound) {
-			bound = known
+		if ack != nil && ack.Epoch == r.Epoch && ack.PodUID == fresh.PodUID {
+			if known, was := ack.LastVouch[other.Name]; was && known.Before(bound) {
+				bound = known
+			}
 		}
 		fresh.LastVouch[other.Name] = bound
 	}
 	return fresh
-}
-
-// errantOf compares what a site had in the poll before with what the active site has executed now. Reading the replica
-// first and the primary last keeps a transaction in flight from looking errant.
-func errantOf(site, active Site, old Memory, s Snapshot) (gtid.Set, bool) {
-	previous, had := old.PreviousAll[site.Name]
-	switch {
-	case site.Name == active.Name, active.Name == "", s.Status.Transition != nil:
-		return gtid.Set{}, false
-	case active.OtherVolume:
-		return gtid.Set{}, false // what it lacks it has lost: that makes nobody else diverge
-	case !active.SQLAnswers() || !active.Writable() || !had || !site.Provisioned:
-		return gtid.Set{}, false
-	case !site.SQLAnswers():
-		return gtid.Set{}, false
-	}
-	return previous.Subtract(active.MySQL.Executed), true
 }

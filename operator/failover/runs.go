@@ -12,89 +12,12 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 )
 
-// An incarnation of a site is a pod on a machine: a Run. What one says is no word of another that has run and of which it is not
-// known that it ended, although both have the name of the site and perhaps the same volume: a lock on that is one of a kernel. So a
-// proof, and an acknowledgement, counts for a site only if no other run of it may be left (I1, I2, I4; decision 0018).
-
-// Run is one incarnation of a site.
-type Run struct {
-	UID, Node string
-	// Machine names what is behind the name of the node; empty if that is not known.
-	Machine string
-	// Volume is the name of the data volume that its sidecar reported; empty before.
-	Volume string
-	// Lease is the lease and the fence's deadline that its sidecar was started with; zero when unknown.
-	Lease time.Duration
-	// Closed is true once the promotion gate has passed with it: it accepts no commits, and nobody lets it open. It may still vouch.
-	Closed bool
-
-	// What follows is seen, not kept. Idle is true while it is known not to run, although it may run later; Ended, once its kubelet told
-	// that it never will; Elsewhere, if the pod runs on another machine by now.
-	Idle, Ended, Elsewhere bool
-}
-
-// SeenRun is what Kubernetes shows of a pod that has a node.
-type SeenRun struct {
-	UID, Node, Machine string
-	Lease              time.Duration
-	// Started is false if its kubelet has not told that its sidecar ever started; Ended is true if it told that none of its containers
-	// ever starts again.
-	Started, Ended bool
-}
-
-// Node is what Kubernetes shows of the node that a run was on.
-type Node struct {
-	Machine string
-	Ready   bool
-	// OutOfService is true if a person tainted it as down, Gone if there is no such node any more.
-	OutOfService, Gone bool
-}
-
 // RunsKept is how long it must be so that nothing can be left of a run whose pod is gone: its node is Ready, and its kubelet ends
 // what has no pod; or its node was taken out of the cluster, or is another machine now, which Kubernetes too takes for its end.
 const RunsKept = 6 * time.Minute
 
 // runsMost is how many runs of a site are told apart.
 const runsMost = 16
-
-// runs is what is remembered of them between polls.
-type runs struct {
-	Of map[string][]Run
-	// Quiet is since when the pod of a run was gone and its node was such that nothing can be left of it soon, in an unbroken row of
-	// polls; Over holds those that are known not to run by other evidence than a lock.
-	Quiet map[string]time.Time
-	Over  map[string]bool
-	// EndedAt is when a run of a site was last found to have ended, but by a lock: until then it may have vouched.
-	EndedAt map[string]time.Time
-}
-
-func (r Run) key() string { return r.UID + " " + r.Machine }
-
-// beside is a run other than the one of that pod that may still run; writesBeside, one that may still accept commits.
-func (s Site) beside(uid string) (Run, bool) { return s.another(uid, func(Run) bool { return true }) }
-func (s Site) writesBeside(uid string) (Run, bool) {
-	return s.another(uid, func(r Run) bool { return !r.Closed })
-}
-
-func (s Site) another(uid string, counts func(Run) bool) (Run, bool) {
-	i := slices.IndexFunc(s.Runs, func(r Run) bool { return (r.UID != uid || r.Elsewhere) && !r.Idle && counts(r) })
-	if i < 0 {
-		return Run{}, false
-	}
-	return s.Runs[i], true
-}
-
-// only is true if what the pod said is said for the whole site.
-func (s Site) only(uid string) bool {
-	_, more := s.beside(uid)
-	return !more
-}
-
-// shutBut is true if no run of the site but that pod's may accept commits.
-func (s Site) shutBut(uid string) bool {
-	_, more := s.writesBeside(uid)
-	return !more
-}
 
 // withRuns fills in which runs of each site may be left.
 func withRuns(s Snapshot, old Memory) (Snapshot, runs) {
@@ -105,27 +28,27 @@ func withRuns(s Snapshot, old Memory) (Snapshot, runs) {
 	s.Sites = slices.Clone(s.Sites)
 	for i := range s.Sites {
 		site := &s.Sites[i]
-		site.Runs = s.fold(*site, old.Runs, now)
+		site.Runs = fold(s, *site, old.Runs, now)
 		now.Of[site.Name] = site.Runs
 	}
 	return s, now
 }
 
 // fold is the list of a site's runs: those that were known, and those that are seen, without those that have ended.
-func (s Snapshot) fold(site Site, old, now runs) []Run {
-	holder := s.holder(site)
+func fold(s Snapshot, site Site, old, now runs) []Run {
+	holder := holder(s, site)
 	var left []Run
-	for _, r := range s.everyRun(site, old) {
+	for _, r := range everyRun(s, site, old) {
 		seen, exists := seenOf(site, r)
 		r.Elsewhere = !exists && r.UID == site.Pod.UID
 		r.Ended = seen.Ended || s.EndedPods[r.UID]
 		if exists && r.UID == site.Pod.UID {
-			r = s.current(site, r)
+			r = current(s, site, r)
 		}
-		locked := holder.excludes(r, exists)
-		over := r.Ended || s.Nodes[r.Node].OutOfService || !exists && s.quiet(r, old, now)
+		locked := excludes(holder, r, exists)
+		over := r.Ended || s.Nodes[r.Node].OutOfService || !exists && quiet(s, r, old, now)
 		if over && !locked {
-			if now.Over[r.key()] = true; !old.Over[r.key()] {
+			if now.Over[r.Key()] = true; !old.Over[r.Key()] {
 				now.EndedAt[site.Name] = s.Now
 			}
 		}
@@ -140,10 +63,10 @@ func (s Snapshot) fold(site Site, old, now runs) []Run {
 }
 
 // everyRun is the list of the runs that are in status, remembered or seen.
-func (s Snapshot) everyRun(site Site, old runs) []Run {
+func everyRun(s Snapshot, site Site, old runs) []Run {
 	all := slices.Clone(s.Status.Runs[site.Name])
 	for _, r := range old.Of[site.Name] {
-		if !slices.ContainsFunc(all, func(k Run) bool { return k.key() == r.key() }) {
+		if !slices.ContainsFunc(all, func(k Run) bool { return k.Key() == r.Key() }) {
 			all = append(all, r)
 		}
 	}
@@ -177,7 +100,7 @@ func seenOf(site Site, r Run) (SeenRun, bool) {
 }
 
 // current is the run of the pod that was asked.
-func (s Snapshot) current(site Site, r Run) Run {
+func current(s Snapshot, site Site, r Run) Run {
 	if id := site.Sidecar.Report.VolumeID; site.Sidecar.Answered && id != "" {
 		r.Volume = id
 	}
@@ -188,7 +111,7 @@ func (s Snapshot) current(site Site, r Run) Run {
 }
 
 // holder is the run whose sidecar answered: it has the lock of its volume.
-func (s Snapshot) holder(site Site) Run {
+func holder(s Snapshot, site Site) Run {
 	for _, p := range site.Pod.Runs {
 		if p.UID == site.Pod.UID && site.Sidecar.Answered {
 			return Run{UID: p.UID, Machine: p.Machine, Volume: site.Sidecar.Report.VolumeID}
@@ -200,19 +123,19 @@ func (s Snapshot) holder(site Site) Run {
 // excludes is true for a run on the same machine and the same volume. A machine has one kernel at a time, and a kernel gives the lock to
 // one at a time, so that run has ended, with its kernel if not by itself; a pod that is still there, and has not told its volume, waits for
 // the lock, since no claim is replaced while a pod with it is there.
-func (r Run) excludes(other Run, exists bool) bool {
+func excludes(r, other Run, exists bool) bool {
 	same := r.Volume != "" && (other.Volume == r.Volume || exists && other.Volume == "")
 	return r.UID != "" && other.UID != r.UID && r.Machine != "" && other.Machine == r.Machine && same
 }
 
 // quiet is true once nothing can be left of a run whose pod is gone.
-func (s Snapshot) quiet(r Run, old, now runs) bool {
+func quiet(s Snapshot, r Run, old, now runs) bool {
 	node := s.Nodes[r.Node]
 	if replaced := r.Machine != "" && node.Machine != "" && node.Machine != r.Machine; !node.Ready && !node.Gone && !replaced {
 		return false // also of a node of which nothing is known
 	}
-	since := orNow(old.Quiet[r.key()], s.Now)
-	now.Quiet[r.key()] = since
+	since := orNow(old.Quiet[r.Key()], s.Now)
+	now.Quiet[r.Key()] = since
 	return s.Now.Sub(since) >= RunsKept
 }
 
@@ -244,28 +167,9 @@ func bounded(all []Run, site Site) []Run {
 // several stands for the pods of runs that are not told apart any more.
 const several = "several"
 
-// kept is the durable part of the runs. One that is not known to have begun is not noted: it would cost a write for each pod that starts.
-// Nor is one that has ended, of which the pod is still there: of evicted pods there may be very many.
-func (n runs) kept() map[string][]Run {
-	var out map[string][]Run
-	for site, all := range n.Of {
-		for _, r := range all {
-			if r.Ended || r.Idle && r.Volume == "" {
-				continue
-			}
-			if out == nil {
-				out = map[string][]Run{}
-			}
-			r.Idle, r.Elsewhere = false, false
-			out[site] = append(out[site], r)
-		}
-	}
-	return out
-}
-
 // noteRuns makes durable which runs there are, so that the next operator knows those whose pods are gone by then (I9).
 func (d Decision) noteRuns(s Snapshot, n runs) Decision {
-	d.Status.Runs = n.kept()
+	d.Status.Runs = n.Kept()
 	if t := d.Status.Transition; t != nil && notPassed(s.Status.Transition) && !notPassed(t) {
 		d = d.close(s)
 	}
@@ -275,15 +179,6 @@ func (d Decision) noteRuns(s Snapshot, n runs) Decision {
 
 // notPassed is true while nobody may be opened by a transition.
 func notPassed(t *Transition) bool { return t != nil && t.Step == v1alpha1.TransitionFencing }
-
-// open takes back of all runs that they are closed: what status says of them is of another time.
-func (n runs) open() {
-	for _, all := range n.Of {
-		for i := range all {
-			all[i].Closed = false
-		}
-	}
-}
 
 // close notes that the gate has passed with every run but the one that is to be opened.
 func (d Decision) close(s Snapshot) Decision {
@@ -297,22 +192,16 @@ func (d Decision) close(s Snapshot) Decision {
 		all[site] = list
 	}
 	d.Memory.Runs.Of = all
-	d.Status.Runs = d.Memory.Runs.kept()
+	d.Status.Runs = d.Memory.Runs.Kept()
 	return d
 }
 
-// Noted is true if a pod is the run of a site that status holds, and as one that may be open: nobody else is let open. Were it gone when
-// the next operator begins, that would have to know of it.
-func (d Durable) Noted(site, uid string) bool {
-	return slices.ContainsFunc(d.Runs[site], func(r Run) bool { return r.UID == uid && (!r.Closed || site != d.ActiveSite) })
-}
-
 // named names sites for people, and which earlier pod of one may be left, if it is for that.
-func (s Snapshot) named(sites []string) string {
+func named(s Snapshot, sites []string) string {
 	var all []string
 	for _, name := range sites {
 		site, _ := s.Site(name)
-		if r, more := site.beside(site.Pod.UID); more && site.Sidecar.Answered {
+		if r, more := site.Beside(site.Pod.UID); more && site.Sidecar.Answered {
 			name = fmt.Sprintf("%s (%s)", name, r)
 		}
 		all = append(all, name)
@@ -320,27 +209,12 @@ func (s Snapshot) named(sites []string) string {
 	return strings.Join(all, ", ")
 }
 
-// String says of a run, for people, that it may be left.
-func (r Run) String() string {
-	return fmt.Sprintf("an earlier pod of it, %s on node %s, may still run", r.UID, r.Node)
-}
-
 // earlierPod says of a site whose pod answers that another one may be left, and what to do; empty normally.
 func earlierPod(site Site) (reason Reason, message string) {
-	r, more := site.beside(site.Pod.UID)
+	r, more := site.Beside(site.Pod.UID)
 	if !more || !site.Sidecar.Answered {
 		return "", ""
 	}
 	return v1alpha1.ReasonEarlierPodMayRun, fmt.Sprintf("%s: what this one says proves nothing of it. It counts as ended once its node is Ready for %s, "+
 		"is taken out of the cluster, or is tainted %s because it is down", r, RunsKept, v1alpha1.OutOfServiceTaint)
-}
-
-// longestRun is the longest lease of the runs of a site that may accept commits.
-func (s Site) longestRun() (longest time.Duration) {
-	for _, r := range s.Runs {
-		if !r.Closed && !r.Idle {
-			longest = max(longest, r.Lease)
-		}
-	}
-	return longest
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/gate"
 )
 
 // textOf writes runs as "pod@node:machine/volume lease flags"; the machine is left out where it has the name of the node.
@@ -163,7 +164,7 @@ func TestWhomALockExcludesI4(t *testing.T) {
 	} {
 		holder, other := on("new", "n1"), on("old", "n1")
 		tc.change(&holder, &other)
-		if got := holder.excludes(other, tc.exists); got != tc.want {
+		if got := excludes(holder, other, tc.exists); got != tc.want {
 			t.Errorf("I4: %s: %t", name, got)
 		}
 	}
@@ -201,7 +202,7 @@ func TestWhichRunsAreDurableI9(t *testing.T) {
 	ended.Ended = true
 	starts := on("starts", "n1")
 	starts.Volume = ""
-	got := runs{Of: map[string][]Run{"b": {stopped, waits, ended, starts}, "c": nil}}.kept()
+	got := runs{Of: map[string][]Run{"b": {stopped, waits, ended, starts}, "c": nil}}.Kept()
 	if text := textOf(got["b"]); text != "stopped@n1/v closed; starts@n1/" || len(got) != 1 {
 		t.Errorf("I9: %q of %v", text, slices.Collect(maps.Keys(got)))
 	}
@@ -248,7 +249,7 @@ func TestWhenAGateClosesI1(t *testing.T) {
 func TestWhichLeaseIsTheLongestI4(t *testing.T) {
 	run := func(lease time.Duration, closed, idle bool) Run { return Run{Lease: lease, Closed: closed, Idle: idle} }
 	site := Site{Runs: []Run{run(3*time.Second, false, false), run(9*time.Second, true, false), run(8*time.Second, false, true), run(2*time.Second, false, false)}}
-	if got := site.longestRun(); got != 3*time.Second {
+	if got := gate.Runs(site.Runs).LongestLease(); got != 3*time.Second {
 		t.Errorf("I4: %s", got)
 	}
 }
@@ -258,7 +259,7 @@ func TestOfWhomAnEarlierPodIsTold(t *testing.T) {
 	for _, answers := range []bool{true, false} {
 		site := Site{Name: "b", Pod: Pod{UID: "new"}, Runs: []Run{on("old", "n1")}, Sidecar: Sidecar{Answered: answers}}
 		reason, _ := earlierPod(site)
-		if named := world(Durable{}, site).named([]string{"b"}); (reason != "") != answers || strings.Contains(named, "old") != answers {
+		if named := named(world(Durable{}, site), []string{"b"}); (reason != "") != answers || strings.Contains(named, "old") != answers {
 			t.Errorf("it answers %t: told %q, named %q", answers, reason, named)
 		}
 	}

@@ -37,9 +37,9 @@ func TestWhatAnotherPodSaysIsNoProofI1I2(t *testing.T) {
 	closed, idle := old, old
 	closed.Closed, idle.Idle = true, true
 	for name, proof := range map[string]func(*Snapshot, *Memory){
-		"its sidecar": func(_ *Snapshot, m *Memory) { m.Acks["a"] = Ack{Epoch: 4, Fenced: true, PodUID: "pod-a"} },
+		"its sidecar": func(_ *Snapshot, m *Memory) { m.At("a").Ack = &Ack{Epoch: 4, Fenced: true, PodUID: "pod-a"} },
 		"read back": func(_ *Snapshot, m *Memory) {
-			m.FencedBySQL["a"] = SQLFence{Epoch: 4, At: start.Add(9 * time.Second), PodUID: "pod-a"}
+			m.At("a").FencedBySQL = SQLFence{Epoch: 4, At: start.Add(9 * time.Second), PodUID: "pod-a"}
 		},
 		"its pod has ended":          func(s *Snapshot, _ *Memory) { s.Sites[0].Pod.Ended = true },
 		"its node is out of service": func(s *Snapshot, _ *Memory) { s.Sites[0].Pod.OutOfService = true },
@@ -70,30 +70,30 @@ func TestWhatAnotherPodAcknowledgesIsNoAcknowledgementI4(t *testing.T) {
 		"alone":                      {func(*Snapshot, *Memory) {}, false},
 		"another may vouch":          {func(s *Snapshot, _ *Memory) { s.Sites[2].Runs = []Run{closed} }, true},
 		"it is another that said it": {func(s *Snapshot, _ *Memory) { s.Sites[2].Runs = []Run{on("pod-c", "n2")} }, false},
-		"it ended":                   {func(s *Snapshot, m *Memory) { delete(m.Acks, "c"); s.Sites[2].Pod = Pod{UID: "pod-c", Ended: true} }, false},
+		"it ended":                   {func(s *Snapshot, m *Memory) { m.At("c").Ack = nil; s.Sites[2].Pod = Pod{UID: "pod-c", Ended: true} }, false},
 		"it ended, another may vouch": {func(s *Snapshot, m *Memory) {
-			delete(m.Acks, "c")
+			m.At("c").Ack = nil
 			s.Sites[2].Pod = Pod{UID: "pod-c", Ended: true}
 			s.Sites[2].Runs = []Run{closed}
 		}, true},
-		"its node is down": {func(s *Snapshot, m *Memory) { delete(m.Acks, "c"); s.Sites[2].Pod.OutOfService = true }, false},
+		"its node is down": {func(s *Snapshot, m *Memory) { m.At("c").Ack = nil; s.Sites[2].Pod.OutOfService = true }, false},
 		"it is down, another is not": {func(s *Snapshot, m *Memory) {
-			delete(m.Acks, "c")
+			m.At("c").Ack = nil
 			s.Sites[2].Pod.OutOfService = true
 			s.Sites[2].Runs = []Run{closed}
 		}, true},
 		"of the target another vouches": {func(s *Snapshot, _ *Memory) { s.Sites[1].Runs = []Run{closed} }, true},
 		"it never ran": {func(s *Snapshot, m *Memory) {
-			delete(m.Acks, "c")
+			m.At("c").Ack = nil
 			s.Sites[2] = Site{Name: "c", Pod: Pod{Unplaced: true}}
 		}, false},
 		"an earlier one did": {func(s *Snapshot, m *Memory) {
-			delete(m.Acks, "c")
+			m.At("c").Ack = nil
 			s.Sites[2] = Site{Name: "c", Pod: Pod{Unplaced: true}, Runs: []Run{closed}}
 		}, true},
 	} {
 		s, m := cutOff()
-		m.Acks["b"], m.Acks["c"] = Ack{Epoch: 4, Fenced: true, PodUID: "pod-b"}, Ack{Epoch: 4, Fenced: true, PodUID: "pod-c"}
+		m.At("b").Ack, m.At("c").Ack = &Ack{Epoch: 4, Fenced: true, PodUID: "pod-b"}, &Ack{Epoch: 4, Fenced: true, PodUID: "pod-c"}
 		s.Now = start.Add(time.Hour)
 		tc.change(&s, &m)
 		if g := leaseRunOut(s, m, "a"); len(g.Blockers) > 0 != tc.blocks || g.Passed == tc.blocks {
@@ -102,12 +102,12 @@ func TestWhatAnotherPodAcknowledgesIsNoAcknowledgementI4(t *testing.T) {
 	}
 	for _, site := range []int{1, 2} {
 		s, m := cutOff()
-		m.Acks["b"], m.Acks["c"] = Ack{Epoch: 4, Fenced: true, PodUID: "pod-b"}, Ack{Epoch: 4, Fenced: true, PodUID: "pod-c"}
-		s.Status.Transition.From, m.Acks["a"] = "", Ack{Epoch: 4, Fenced: true}
-		if !gate(s, m).Passed {
+		m.At("b").Ack, m.At("c").Ack = &Ack{Epoch: 4, Fenced: true, PodUID: "pod-b"}, &Ack{Epoch: 4, Fenced: true, PodUID: "pod-c"}
+		s.Status.Transition.From, m.At("a").Ack = "", &Ack{Epoch: 4, Fenced: true}
+		if !askGate(s, m).Passed {
 			t.Error("without an earlier active site: does not pass although all are fenced")
 		}
-		if s.Sites[site].Runs = []Run{on("old", "n1")}; gate(s, m).Passed {
+		if s.Sites[site].Runs = []Run{on("old", "n1")}; askGate(s, m).Passed {
 			t.Errorf("I1: without an earlier active site: passed although another pod of %s may be open", s.Sites[site].Name)
 		}
 	}
@@ -128,7 +128,7 @@ func TestTheLeaseOfEachRunIsWaitedForI4(t *testing.T) {
 	if got := leaseRunOut(s, m, "a").ReadyAt; !got.Equal(usual.Add(7 * time.Second)) {
 		t.Errorf("I4: another pod of a voucher ended 7 s later: ready %s, want %s", got, usual.Add(7*time.Second))
 	}
-	ack := acknowledge(Ack{Epoch: 4, PodUID: "old", LastVouch: map[string]time.Time{"a": start}}, Site{Name: "c", Pod: Pod{UID: "new"},
+	ack := acknowledge(&Ack{Epoch: 4, PodUID: "old", LastVouch: map[string]time.Time{"a": start}}, Site{Name: "c", Pod: Pod{UID: "new"},
 		Sidecar: Sidecar{Answered: true, At: start.Add(9 * time.Second), Report: seen("c", "A:1", 4).Sidecar.Report}}, s.Sites)
 	if got := ack.LastVouch["a"]; ack.PodUID != "new" || !got.After(start) {
 		t.Errorf("I4: the bound of another pod is taken for its own: %+v", ack)
@@ -200,7 +200,7 @@ func TestWhichRunsMayBeLeftI4I9(t *testing.T) {
 			tc.change(&s, &m)
 			d := Decide(s, m)
 			s, _ = withRuns(s, m)
-			r, left := s.Sites[1].beside(s.Sites[1].Pod.UID)
+			r, left := s.Sites[1].Beside(s.Sites[1].Pod.UID)
 			if left != tc.left || left && r.UID != "old" {
 				t.Errorf("I4, I9: %s, %s: left %t (%v), want %t", name, kept, left, r, tc.left)
 			}
@@ -336,7 +336,7 @@ func TestManyRunsAreFoldedI9(t *testing.T) {
 		}
 	}
 	s, _ = withRuns(s, m)
-	if _, left := s.Sites[1].beside("pod-59"); !left {
+	if _, left := s.Sites[1].Beside("pod-59"); !left {
 		t.Error("I9: those that were folded ended with one that was told alone")
 	}
 }

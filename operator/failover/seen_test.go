@@ -24,13 +24,13 @@ var update = flag.Bool("update", false, "rewrite golden/seen.txt")
 func TestWhatIsSeenOfEachWorld(t *testing.T) {
 	var out strings.Builder
 	for _, w := range worlds() {
-		s, m := w.make(), Memory{Executed: map[string]gtid.Set{"a": set("A:1-1000")}, PreviousAll: map[string]gtid.Set{}}
+		s, m := w.make(), Memory{Sites: map[string]*SiteMemory{"a": {Executed: set("A:1-1000")}}}
 		for _, change := range w.changes {
 			change(&s, &m)
 		}
 		d := Decide(s, m)
 		e := Explain(s, m, d)
-		fmt.Fprintf(&out, "%s\n  %s %s %s hope=%q urgent=%t unheard=%t\n", w.name, d.Topology, d.Verdict, d.Reason, d.onlyHope(s), d.Urgent(), d.Unheard(s))
+		fmt.Fprintf(&out, "%s\n  %s %s %s hope=%q urgent=%t unheard=%t\n", w.name, d.Topology, d.Verdict, d.Reason, d.lastCandidate(s), d.Urgent(), d.Unheard(s))
 		for _, v := range d.Views {
 			fmt.Fprintf(&out, "  %s %s %s %s behind=%d errant=%q%s: %s\n", v.Name, v.State, v.Role, v.Reason, v.Behind, v.Errant, marks(v), v.Message)
 		}
@@ -101,9 +101,9 @@ func worlds() []seenWorld {
 	}
 	lag := func(seconds float64) *float64 { return &seconds }
 	long := func(s *Snapshot, m *Memory) {
-		m.SilentPolls, m.DownSince = map[string]int{"a": 9, "b": 9, "c": 9}, map[string]time.Time{}
+		m.At("a").SilentPolls, m.At("b").SilentPolls, m.At("c").SilentPolls = 9, 9, 9
 		for _, site := range s.Sites {
-			m.DownSince[site.Name] = s.Now.Add(-time.Minute)
+			m.At(site.Name).DownSince = s.Now.Add(-time.Minute)
 		}
 	}
 	each := func(i int, change func(*Site)) func(*Snapshot, *Memory) {
@@ -119,8 +119,8 @@ func worlds() []seenWorld {
 	add("a is silent", atRest, silent(0))
 	add("a is silent for long", atRest, silent(0), long)
 	add("a is silent for long, c too", atRest, silent(0), silent(2), long)
-	add("a has outlived its lease, and is silent for long", atRest, silent(0), long, func(_ *Snapshot, m *Memory) { m.Outlived = map[string]bool{"a": true} })
-	add("a has outlived its lease", atRest, func(_ *Snapshot, m *Memory) { m.Outlived = map[string]bool{"a": true} }, func(s *Snapshot, _ *Memory) { s.Status.Outlived = []string{"a"} })
+	add("a has outlived its lease, and is silent for long", atRest, silent(0), long, func(_ *Snapshot, m *Memory) { m.At("a").Outlived = true })
+	add("a has outlived its lease", atRest, func(_ *Snapshot, m *Memory) { m.At("a").Outlived = true }, func(s *Snapshot, _ *Memory) { s.Status.Outlived = []string{"a"} })
 	add("all are silent for long", atRest, silent(0), silent(1), silent(2), long)
 	add("all are silent for a moment", atRest, silent(0), silent(1), silent(2))
 	add("a's MySQL is down", atRest, each(0, func(a *Site) { a.MySQL = MySQL{}; a.Sidecar.Report.Answered, a.Sidecar.Report.Writable = false, false }))
@@ -131,7 +131,7 @@ func worlds() []seenWorld {
 	add("a is read-only, and its sidecar is down", atRest, readOnly, each(0, func(a *Site) { a.Sidecar = Sidecar{} }))
 	add("a is read-only, and followed", atRest, readOnly, func(s *Snapshot, m *Memory) {
 		m.OpenAt = s.Now.Add(-time.Minute)
-		m.FollowedAt = map[string]time.Time{"b": s.Now.Add(-time.Minute), "c": s.Now.Add(-time.Minute - markStands)}
+		m.At("b").FollowedAt, m.At("c").FollowedAt = s.Now.Add(-time.Minute), s.Now.Add(-time.Minute-markStands)
 	})
 	add("a is read-only, does not open", atRest, readOnly, func(s *Snapshot, m *Memory) { m.ReopenSince = s.Now.Add(-time.Hour) }, policy(func(p *Policy) { p.Mode = v1alpha1.FailoverManual }))
 	add("a is read-only, not escrowed", atRest, readOnly, each(0, func(a *Site) { a.Sidecar.Report.Keyring = keyring("behind") }))
@@ -147,7 +147,11 @@ func worlds() []seenWorld {
 	add("a is silent for long, cooldown", atRest, silent(0), long, func(s *Snapshot, _ *Memory) { s.Status.CooldownUntil = s.Now.Add(time.Minute) })
 	add("budget of five", atRest, policy(func(p *Policy) { p.MaxLost = &budget }))
 	add("budget of none, b lacks one", atRest, policy(func(p *Policy) { p.MaxLost = &none }), each(1, func(b *Site) { b.MySQL.Executed = set("A:1-999") }), each(2, func(c *Site) { c.MySQL.Executed = set("A:1-999") }))
-	add("nothing is known of a", atRest, silent(0), long, func(_ *Snapshot, m *Memory) { m.Executed = nil })
+	add("nothing is known of a", atRest, silent(0), long, func(s *Snapshot, m *Memory) {
+		for _, site := range s.Sites {
+			m.At(site.Name).Executed = gtid.Set{}
+		}
+	})
 	add("b is dr-only, c is gone", atRest, each(1, func(b *Site) { b.Role = v1alpha1.DROnly }), silent(2))
 	add("b is dr-only, c is gone, a too", atRest, each(1, func(b *Site) { b.Role = v1alpha1.DROnly }), silent(2), silent(0), long)
 	add("b is not escrowed", atRest, each(1, func(b *Site) { b.Sidecar.Report.Keyring = keyring("behind") }), silent(2))
@@ -158,13 +162,13 @@ func worlds() []seenWorld {
 	add("b is the only one, and leaves", atRest, each(1, func(b *Site) { b.Leaving = "drained" }), silent(2))
 	add("b is the only one, and is updated", atRest, each(1, func(b *Site) { b.Leaving = LeavingForUpdate }), silent(2))
 	add("b and c leave", atRest, each(1, func(b *Site) { b.Leaving = "drained" }), each(2, func(c *Site) { c.Leaving = "drained" }))
-	add("b and c leave, and c was the hope", atRest, each(1, func(b *Site) { b.Leaving = "drained" }), each(2, func(c *Site) { c.Leaving = "drained" }), func(s *Snapshot, m *Memory) { m.HopeAt = map[string]time.Time{"c": s.Now.Add(-time.Second)} })
+	add("b and c leave, and c was the hope", atRest, each(1, func(b *Site) { b.Leaving = "drained" }), each(2, func(c *Site) { c.Leaving = "drained" }), func(s *Snapshot, m *Memory) { m.At("c").LastCandidateAt = s.Now.Add(-time.Second) })
 	add("b leaves", atRest, each(1, func(b *Site) { b.Leaving = "drained" }))
 	gave := func(phase v1alpha1.PlannedPhase, cause Reason, left, over time.Duration) func(*Snapshot, *Memory) {
 		return func(s *Snapshot, m *Memory) {
 			s.Status.Planned = &Planned{From: "b", To: "a", Cause: cause, Phase: phase, FinishedAt: s.Now.Add(-over), Answered: true}
-			m.LeavingOf = map[string]time.Time{"b": s.Now.Add(-left)}
-			m.HopeAt = map[string]time.Time{"b": s.Now}
+			m.At("b").LeavingSince = s.Now.Add(-left)
+			m.At("b").LastCandidateAt = s.Now
 		}
 	}
 	leaves := each(1, func(b *Site) { b.Leaving = "drained" })
@@ -182,9 +186,9 @@ func worlds() []seenWorld {
 	add("c has a higher priority", atRest, each(2, func(c *Site) { c.Priority = 7 }))
 	add("c has less", atRest, each(2, func(c *Site) { c.MySQL.Executed = set("A:1-999") }))
 	add("b follows c", atRest, each(1, func(b *Site) { b.MySQL.ReplicaOf = "c" }))
-	add("b has diverged", atRest, each(1, func(b *Site) { b.MySQL.Executed = set("A:1-1000,B:1") }), func(_ *Snapshot, m *Memory) { m.PreviousAll["b"] = set("A:1-1000,B:1") })
-	add("b has diverged, and is worked on", atRest, each(1, func(b *Site) { b.MySQL.Executed = set("A:1-1000,B:1"); b.Busy = WorkRotation }), func(_ *Snapshot, m *Memory) { m.PreviousAll["b"] = set("A:1-1000,B:1") })
-	add("b diverged, holds no data of the group now", atRest, each(1, func(b *Site) { b.Provisioned = false; silence(b) }), func(_ *Snapshot, m *Memory) { m.Diverged = map[string]gtid.Set{"b": set("B:1")} })
+	add("b has diverged", atRest, each(1, func(b *Site) { b.MySQL.Executed = set("A:1-1000,B:1") }), func(_ *Snapshot, m *Memory) { m.At("b").PreviousAll = new(set("A:1-1000,B:1")) })
+	add("b has diverged, and is worked on", atRest, each(1, func(b *Site) { b.MySQL.Executed = set("A:1-1000,B:1"); b.Busy = WorkRotation }), func(_ *Snapshot, m *Memory) { m.At("b").PreviousAll = new(set("A:1-1000,B:1")) })
+	add("b diverged, holds no data of the group now", atRest, each(1, func(b *Site) { b.Provisioned = false; silence(b) }), func(_ *Snapshot, m *Memory) { m.At("b").Diverged = set("B:1") })
 	add("b is being cloned", atRest, each(1, func(b *Site) { b.Busy = WorkClone }))
 	add("b's epoch is impossible", atRest, each(1, func(b *Site) { b.Sidecar.Report.Epoch = wire.MaxEpoch }))
 	add("b accepts writes", atRest, each(1, func(b *Site) { b.MySQL.SuperReadOnly, b.MySQL.ReadOnly = false, false }))
@@ -209,13 +213,13 @@ func worlds() []seenWorld {
 	add("status is behind", atRest, func(s *Snapshot, _ *Memory) { s.Status.Epoch = 3 })
 	add("status is behind, and nobody is open", atRest, func(s *Snapshot, _ *Memory) { s.Status.Epoch = 3 }, readOnly)
 	add("a has just been silent for many polls", atRest, silent(0), func(s *Snapshot, m *Memory) {
-		m.SilentPolls, m.DownSince = map[string]int{"a": 9}, map[string]time.Time{"a": s.Now}
+		m.At("a").SilentPolls, m.At("a").DownSince = 9, s.Now
 	})
 	add("a is down, and b was not escrowed", atRest, silent(0), long, silent(2), each(1, func(b *Site) { b.Sidecar.Report.Keyring = keyring("behind") }))
 	add("a is read-only, and nobody follows", atRest, readOnly, each(1, func(b *Site) { b.MySQL.IORunning = false }), each(2, func(c *Site) { c.MySQL.IORunning = false }),
 		func(s *Snapshot, m *Memory) {
 			m.OpenAt = s.Now.Add(-time.Minute)
-			m.FollowedAt = map[string]time.Time{"b": s.Now.Add(-time.Minute - markStands + 1), "c": s.Now.Add(-time.Minute - markStands)}
+			m.At("b").FollowedAt, m.At("c").FollowedAt = s.Now.Add(-time.Minute-markStands+1), s.Now.Add(-time.Minute-markStands)
 		})
 	add("b's applier has stopped", atRest, each(1, func(b *Site) { b.MySQL.SQLRunning, b.MySQL.SQLError = false, "broken" }))
 	add("b's receiver has stopped", atRest, each(1, func(b *Site) { b.MySQL.IORunning, b.MySQL.IOError = false, "refused" }))
@@ -230,31 +234,31 @@ func worlds() []seenWorld {
 			s.Sites[i].Sidecar.Report.Epoch = 0
 		}
 	}, readOnly, each(0, func(a *Site) { a.Sidecar.Report.Epoch = 0 }))
-	add("a has been silent for long, and for one poll", atRest, silent(0), long, func(_ *Snapshot, m *Memory) { m.SilentPolls["a"] = 0 })
-	add("a is silent for long, b has diverged", atRest, silent(0), long, silent(2), func(_ *Snapshot, m *Memory) { m.Diverged = map[string]gtid.Set{"b": set("B:1")} })
+	add("a has been silent for long, and for one poll", atRest, silent(0), long, func(_ *Snapshot, m *Memory) { m.At("a").SilentPolls = 0 })
+	add("a is silent for long, b has diverged", atRest, silent(0), long, silent(2), func(_ *Snapshot, m *Memory) { m.At("b").Diverged = set("B:1") })
 	add("there is none, and b is silent", atRest, func(s *Snapshot, _ *Memory) { s.Status = Durable{} }, readOnly, silent(1))
 
 	add("failing over", failingOver)
 	closed := func(s *Snapshot, m *Memory) {
-		m.Acks = map[string]Ack{"b": {Epoch: 4, Fenced: true}, "c": {Epoch: 4, Fenced: true}}
+		m.At("b").Ack, m.At("c").Ack = &Ack{Epoch: 4, Fenced: true}, &Ack{Epoch: 4, Fenced: true}
 		m.DrainSince = s.Now
 	}
 	lateBy := func(s *Snapshot, m *Memory) { m.DrainSince = s.Now.Add(-time.Hour) }
 	ended := each(0, func(a *Site) { a.Pod.Ended, a.Pod.UID = true, "pod" })
-	confirmed := func(_ *Snapshot, m *Memory) { m.Confirmed = map[string]string{"a": "pod"} }
+	confirmed := func(_ *Snapshot, m *Memory) { m.At("a").Confirmed = "pod" }
 	add("failing over, a's lease runs", failingOver, closed)
 	add("failing over, c is silent", failingOver, silent(2))
 	add("failing over, c is silent, late", failingOver, silent(2), lateBy)
 	add("failing over, c writes", failingOver, each(2, func(c *Site) { c.MySQL.SuperReadOnly, c.MySQL.ReadOnly = false, false }))
-	add("failing over, a outlived it", failingOver, func(s *Snapshot, _ *Memory) { s.Status.Outlived, s.Now = []string{"a"}, s.Now.Add(time.Hour) }, func(_ *Snapshot, m *Memory) { m.Outlived = map[string]bool{"a": true} })
+	add("failing over, a outlived it", failingOver, func(s *Snapshot, _ *Memory) { s.Status.Outlived, s.Now = []string{"a"}, s.Now.Add(time.Hour) }, func(_ *Snapshot, m *Memory) { m.At("a").Outlived = true })
 	add("failing over, a has ended", failingOver, ended, confirmed)
 	add("failing over, a has ended, over the budget", failingOver, ended, confirmed, policy(func(p *Policy) { p.MaxLost = &none }), each(1, func(b *Site) { b.MySQL.Executed = set("A:1-999") }), each(2, func(c *Site) { c.MySQL.Executed = set("A:1-999") }))
 	add("failing over, over the budget, ordered", failingOver, ended, confirmed, policy(func(p *Policy) { p.MaxLost, p.ForceTo = &none, "b" }), each(1, func(b *Site) { b.MySQL.Executed = set("A:1-999") }), each(2, func(c *Site) { c.MySQL.Executed = set("A:1-999") }))
-	add("opening again, over the budget", failingOver, policy(func(p *Policy) { p.MaxLost = &none }), func(s *Snapshot, m *Memory) { s.Status.Transition.From = "b"; m.Executed["b"] = set("A:1-1001") })
+	add("opening again, over the budget", failingOver, policy(func(p *Policy) { p.MaxLost = &none }), func(s *Snapshot, m *Memory) { s.Status.Transition.From = "b"; m.At("b").Executed = set("A:1-1001") })
 	add("failing over, b does not acknowledge", failingOver, each(1, func(b *Site) { b.Sidecar.Report.Epoch = 3 }))
 	add("failing over, b does not acknowledge, late", failingOver, each(1, func(b *Site) { b.Sidecar.Report.Epoch = 3 }), lateBy, silent(2))
 	add("failing over, b is silent", failingOver, silent(1))
-	add("failing over, b is silent for long", failingOver, silent(1), long, func(s *Snapshot, m *Memory) { m.IndirectSince = m.DownSince })
+	add("failing over, b is silent for long", failingOver, silent(1), long, func(s *Snapshot, m *Memory) { m.At("b").IndirectSince = m.At("b").DownSince })
 	add("failing over, b has to apply", failingOver, each(1, func(b *Site) { b.MySQL.Retrieved = set("A:1-1002") }))
 	add("failing over, a is back and writes", failingOver, each(0, func(a *Site) { *a = atRest().Sites[0] }))
 	add("failing over, nothing is known of a", failingOver, func(s *Snapshot, _ *Memory) { s.Status.Transition.FromExecuted = gtid.Set{} })

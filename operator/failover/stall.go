@@ -13,12 +13,6 @@ import (
 	"github.com/mysql-mfg/mfg/api/wire"
 )
 
-// The reasons of an active site that is open, and whose volume takes no writes: its sidecar's own words.
-const (
-	ReasonDiskStalled = Reason(wire.WriteDiskStalled)
-	ReasonDiskFailed  = Reason(wire.WriteDiskFailed)
-)
-
 // An active site is open, its sidecar and its MySQL answer, and its data volume takes no writes: every commit hangs, or fails. It looks
 // healthy to every other rule. After stallTimeout it is replaced by a site whose own volume takes writes (decision 0020).
 
@@ -36,7 +30,7 @@ func stalledFor(s Snapshot, m Memory, a Site) time.Duration {
 	if !stalls(a) {
 		return 0
 	}
-	return min(s.Now.Sub(orNow(m.StalledSince[a.Name], s.Now)), time.Duration(a.Sidecar.Report.WriteProbe.ForMillis)*time.Millisecond)
+	return min(s.Now.Sub(orNow(m.Of(a.Name).StalledSince, s.Now)), time.Duration(a.Sidecar.Report.WriteProbe.ForMillis)*time.Millisecond)
 }
 
 // takesNoWrites names why a candidate is no better than a site whose volume is stalled, or "". Nothing is taken for granted: replicas may
@@ -66,15 +60,16 @@ func stalled(s Snapshot, d Decision, a Site) Decision {
 		if c.Site.Name == a.Name {
 			continue
 		}
-		if why := cmp.Or(c.Unfit, takesNoWrites(c.Site)); why != "" {
+		if why := cmp.Or(c.Unfit.Why, takesNoWrites(c.Site)); why != "" {
 			each = append(each, c.Site.Name+": "+why)
 		} else if best.Site.Name == "" {
 			best = c
 		}
 	}
 	found := best.Site.Name != ""
-	if blocked, _, message := forbidden(s, d.Memory, best, found); blocked {
-		if !found && s.Policy.Mode == v1alpha1.FailoverAuto && !s.paused() {
+	if no := refusal(permissions, takeover{s, d.Memory, best, found}); no.reason != "" {
+		message := no.message
+		if !found && s.Policy.Mode == v1alpha1.FailoverAuto && !s.Paused() {
 			slices.Sort(each) // the ranking may change with every look
 			message = "no site is fit (" + strings.Join(each, ", ") + ")"
 		}
@@ -90,15 +85,9 @@ func stalled(s Snapshot, d Decision, a Site) Decision {
 	}
 	d.Effects = nil
 	d = d.begin(s, v1alpha1.FailoverEmergency, best.Site.Name, why)
-	d.Status.Transition.DetectedAt = d.Memory.StalledSince[a.Name]
+	d.Status.Transition.DetectedAt = d.Memory.Of(a.Name).StalledSince
 	return d.say(TopologyTransition, VerdictFailover, why, "the data volume of %s has taken no writes for %s: failover %s -> %s under epoch %d",
 		a.Name, lasted.Round(time.Second), a.Name, best.Site.Name, d.Status.Epoch)
-}
-
-// overDisk is true for a change that replaces a site because its volume takes no writes: it is not opened again for what it alone has,
-// which is fetched from it while it answers.
-func (t *Transition) overDisk() bool {
-	return t.Reason == ReasonDiskStalled || t.Reason == ReasonDiskFailed
 }
 
 // triedPlanned is true if the last planned failover was given up that was to end the same trouble.

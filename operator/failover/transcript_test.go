@@ -58,7 +58,7 @@ type story struct {
 var start = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
 func newStory() *story {
-	return &story{m: Memory{FencedBySQL: map[string]SQLFence{}}, auto: map[string]bool{}, s: Snapshot{
+	return &story{m: Memory{}, auto: map[string]bool{}, s: Snapshot{
 		Now: start, LeaderSince: start.Add(-time.Hour), Answered: map[string]time.Time{}, Permitted: map[string]time.Time{},
 		Policy: Policy{Mode: v1alpha1.FailoverAuto, PollInterval: 2 * time.Second, Threshold: 3, CrashGrace: 5 * time.Second,
 			Cooldown: 10 * time.Minute, DrainTimeout: 30 * time.Second, LeaseTimeout: 20 * time.Second, FenceTimeout: 2 * time.Second,
@@ -99,10 +99,7 @@ func (st *story) command(t *testing.T, words []string) string {
 	case "leader":
 		st.s.LeaderSince = st.s.Now.Add(-duration(t, rest[0]))
 	case "sql-fenced":
-		if st.m.FencedBySQL == nil {
-			st.m.FencedBySQL = map[string]SQLFence{}
-		}
-		st.m.FencedBySQL[rest[0]] = SQLFence{Epoch: st.s.Status.Epoch, At: st.s.Now}
+		st.m.At(rest[0]).FencedBySQL = SQLFence{Epoch: st.s.Status.Epoch, At: st.s.Now}
 	case "ask":
 		st.s.Policy.PlannedTo = rest[0]
 	case "abort":

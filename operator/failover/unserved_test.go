@@ -189,11 +189,11 @@ func TestASiteThatNeverRanHoldsNoLeaseI4(t *testing.T) {
 		"it was on a node":                 {func(_ *Memory, c *Site) { c.Pod.Unplaced = false }, true},
 		"somebody was started to ask it":   {func(_ *Memory, c *Site) { c.Listed = true }, true},
 		"it has data of the group":         {func(_ *Memory, c *Site) { c.Provisioned = true }, true},
-		"it was heard under an older one":  {func(m *Memory, _ *Site) { m.Acks["c"] = Ack{Epoch: 3} }, true},
+		"it was heard under an older one":  {func(m *Memory, _ *Site) { m.At("c").Ack = &Ack{Epoch: 3} }, true},
 		"it answers, and has not heard it": {func(_ *Memory, c *Site) { c.Sidecar.Answered = true }, true},
 	} {
 		s, m := cutOff()
-		delete(m.Acks, "c")
+		m.At("c").Ack = nil
 		s.Sites[2].Sidecar, s.Sites[2].MySQL = Sidecar{}, MySQL{}
 		s.Sites[2].Provisioned, s.Sites[2].Pod.Unplaced = false, true
 		tc.change(&m, &s.Sites[2])
@@ -210,13 +210,13 @@ func TestASiteThatNobodyAsksHoldsNoLeaseI4(t *testing.T) {
 		blocks bool
 	}{
 		"it is on a node, and does not start": {func(*Memory, *Site) {}, false},
-		"it was heard under an older one":     {func(m *Memory, _ *Site) { m.Acks["c"] = Ack{Epoch: 3} }, false},
+		"it was heard under an older one":     {func(m *Memory, _ *Site) { m.At("c").Ack = &Ack{Epoch: 3} }, false},
 		"status does not say so":              {func(_ *Memory, c *Site) { c.Unlisted = false }, true},
 		"it has data of the group":            {func(_ *Memory, c *Site) { c.Provisioned = true }, true},
-		"somebody was seen to ask it":         {func(m *Memory, _ *Site) { m.Listed = map[string]bool{"c": true} }, true},
+		"somebody was seen to ask it":         {func(m *Memory, _ *Site) { m.At("c").Listed = true }, true},
 	} {
 		s, m := cutOff()
-		delete(m.Acks, "c")
+		m.At("c").Ack = nil
 		s.Sites[2].Sidecar, s.Sites[2].MySQL = Sidecar{}, MySQL{}
 		s.Sites[2].Provisioned, s.Sites[2].Unlisted = false, true
 		tc.change(&m, &s.Sites[2])

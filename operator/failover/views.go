@@ -23,17 +23,17 @@ func views(s Snapshot, d Decision) []View {
 		if v.State == v1alpha1.SitePrimary {
 			v.Role = v1alpha1.RolePrimary
 		}
-		v.Readable = v.Serves && !d.lately(s, d.Memory.LaggedAt[site.Name])
+		v.Readable = v.Serves && !d.lately(s, d.Memory.Of(site.Name).LaggedAt)
 		// An eviction would take the only copy of a keyring whose escrow Secret is gone, or that is not in escrow yet.
-		v.Protected = v.State == v1alpha1.SitePrimary || site.EscrowMissing || d.lately(s, d.Memory.AloneAt[site.Name]) ||
-			mayTakeOver(v) && d.lately(s, d.Memory.HopeAt[site.Name]) && !d.movedAway(s, site.Name)
+		v.Protected = v.State == v1alpha1.SitePrimary || site.EscrowMissing || d.lately(s, d.Memory.Of(site.Name).AloneAt) ||
+			mayTakeOver(v) && d.lately(s, d.Memory.Of(site.Name).LastCandidateAt) && !d.movedAway(s, site.Name)
 		v = remarked(s, d, v, site, active)
 		// A removed site is kept in sight until all is well without it: until then its pod could vouch for somebody. One whose
 		// object was deleted by force may still run, and vouches for whoever asks it (I4).
 		v.Gone = site.Removed && !site.Pod.Exists && !site.Listed && d.Topology == TopologyHealthy
 		if site.Provisioned && site.Busy == "" {
 			// Also of one that does not answer now: what is found stays found, across a restart of the operator too (I10).
-			v.Errant = d.Memory.Diverged[site.Name]
+			v.Errant = d.Memory.Of(site.Name).Diverged
 		}
 		all = append(all, v)
 	}
@@ -76,8 +76,8 @@ const unheardMost = 10 * time.Second
 // that stood still would otherwise write to all pods of all groups, and once more when they are heard again.
 func (d Decision) Unheard(s Snapshot) bool {
 	for _, site := range s.Sites {
-		since := d.Memory.DownSince[site.Name]
-		if site.Reachable() || d.Memory.SilentPolls[site.Name] >= s.Policy.Threshold || since.IsZero() || s.Now.Sub(since) > unheardMost {
+		since := d.Memory.Of(site.Name).DownSince
+		if site.Reachable() || d.Memory.Of(site.Name).SilentPolls >= s.Policy.Threshold || since.IsZero() || s.Now.Sub(since) > unheardMost {
 			return false
 		}
 	}
@@ -100,7 +100,7 @@ func mayTakeOver(v View) bool {
 // any age.
 func (d Decision) lostItsSource(s Snapshot, site Site) bool {
 	active, _ := s.Site(s.Status.ActiveSite)
-	followed := d.Memory.FollowedAt[site.Name]
+	followed := d.Memory.Of(site.Name).FollowedAt
 	return !active.Writable() && !followed.IsZero() && d.Memory.OpenAt.Sub(followed) < markStands
 }
 
@@ -112,16 +112,16 @@ const movedAwayMost = 10 * time.Minute
 func (d Decision) movedAway(s Snapshot, name string) bool {
 	site, _ := s.Site(name)
 	p := d.Status.Planned
-	since, seen := d.Memory.LeavingOf[name]
-	if p == nil || !seen || since.After(p.FinishedAt) && s.Now.Sub(p.FinishedAt) > movedAwayMost {
+	since := d.Memory.Of(name).LeavingSince
+	if p == nil || since.IsZero() || since.After(p.FinishedAt) && s.Now.Sub(p.FinishedAt) > movedAwayMost {
 		return false // it is about to go once more, and has given nothing away for that
 	}
 	return site.Leaving != "" && p.From == name && p.Cause == v1alpha1.ReasonSiteLeaving && p.Phase == v1alpha1.PlannedSucceeded
 }
 
-// onlyHope is the candidate whose eviction would leave the active site without one that has caught up; empty if there are more,
+// lastCandidate is the candidate whose eviction would leave the active site without one that has caught up; empty if there are more,
 // or none. While no site is open it is the one that is to be. Of several that are all about to go the best stays until one of them is back: two drains begin at the same moment.
-func (d Decision) onlyHope(s Snapshot) string {
+func (d Decision) lastCandidate(s Snapshot) string {
 	active, _ := s.Site(d.Status.ActiveSite)
 	if t := d.Status.Transition; t != nil {
 		return t.To // it is about to be opened
@@ -134,7 +134,7 @@ func (d Decision) onlyHope(s Snapshot) string {
 	for _, c := range candidates(s, d.Memory) {
 		near, _ := isClose(active, c.Site)
 		switch {
-		case c.Unfit != "" || c.Site.Name == active.Name || !near || c.Site.MySQL.ReplicaOf != active.Name || d.movedAway(s, c.Site.Name):
+		case c.Unfit.By != "" || c.Site.Name == active.Name || !near || c.Site.MySQL.ReplicaOf != active.Name || d.movedAway(s, c.Site.Name):
 		case c.Site.Leaving != "":
 			going = append(going, c.Site.Name)
 		default:
@@ -150,7 +150,7 @@ func (d Decision) onlyHope(s Snapshot) string {
 	// The ranking changes with every poll under load, and the mark stands for a while: it stays with whom it is.
 	slices.Sort(going)
 	for _, name := range going {
-		if d.lately(s, d.Memory.HopeAt[name]) {
+		if d.lately(s, d.Memory.Of(name).LastCandidateAt) {
 			return name
 		}
 	}
@@ -195,7 +195,7 @@ func behind(site, active Site) int64 {
 }
 
 func state(d Decision, site, active Site) (v1alpha1.SiteState, Reason, string) {
-	errant, diverged := d.Memory.Diverged[site.Name]
+	errant := d.Memory.Of(site.Name).Diverged
 	switch {
 	case site.Removed && site.Name != d.Status.ActiveSite:
 		return v1alpha1.SiteDetached, v1alpha1.ReasonRemoved, "left the specification; removed when no pod of another site asks it any more, and kept in sight until its own is gone"
@@ -214,11 +214,11 @@ func state(d Decision, site, active Site) (v1alpha1.SiteState, Reason, string) {
 		return v1alpha1.SitePrimary, "", ""
 	case site.Writable():
 		return v1alpha1.SiteFenced, v1alpha1.ReasonForeignWriter, "is writable although it is not active; it is being fenced"
-	case diverged:
+	case !errant.IsEmpty():
 		return v1alpha1.SiteDiverged, v1alpha1.ReasonErrantTransactions, divergedMessage(errant, active.Name)
 	case site.Name == d.Status.ActiveSite:
 		return v1alpha1.SiteFenced, d.Reason, d.Message
-	case active.Name != "" && site.follows(active):
+	case active.Name != "" && site.Follows(active):
 		return v1alpha1.SiteReplica, "", ""
 	}
 	return v1alpha1.SiteDetached, v1alpha1.ReasonNotReplicating, detachedMessage(site)

@@ -145,8 +145,8 @@ func TestALookSeesWhatThereIs(t *testing.T) {
 	if s.Answered["east"].IsZero() || s.Permitted["east"].IsZero() || s.Renewed["east"].IsZero() {
 		t.Errorf("I4: what was answered: %v, permitted: %v, renewed: %v", s.Answered, s.Permitted, s.Renewed)
 	}
-	if l.memory.FencedBySQL["west"].Epoch != 3 {
-		t.Errorf("what was fenced by SQL: %v", l.memory.FencedBySQL)
+	if l.memory.Of("west").FencedBySQL.Epoch != 3 {
+		t.Errorf("what was fenced by SQL: %v", l.memory.Of("west"))
 	}
 	if told := side.told["10.0.0.2:8090"]; len(told) != 1 || told[0] == "" {
 		t.Errorf("west was told %q", told)

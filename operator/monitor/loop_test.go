@@ -325,8 +325,8 @@ func TestADivergedSiteIsRememberedWhateverElseItIs(t *testing.T) {
 	if err := l.load(t.Context(), group); err != nil {
 		t.Fatal(err)
 	}
-	if set := l.memory.Diverged["east"]; set.String() != errant || len(l.memory.Diverged) != 1 {
-		t.Errorf("I10: what is known to have diverged after a restart is %v", l.memory.Diverged)
+	if set := l.memory.Of("east").Diverged; set.String() != errant || !l.memory.Of("west").Diverged.IsEmpty() {
+		t.Errorf("I10: what is known to have diverged after a restart is %v, %v", set, l.memory.Of("west").Diverged)
 	}
 }
 
@@ -434,7 +434,7 @@ func (c *pods) Patch(_ context.Context, obj client.Object, _ client.Patch, _ ...
 func TestLabelsStayWhileNobodyIsHeard(t *testing.T) {
 	now := time.Now()
 	s := failover.Snapshot{Now: now, Policy: failover.Policy{Threshold: 3}, Sites: []failover.Site{{Name: "east"}}}
-	d := failover.Decision{Memory: failover.Memory{SilentPolls: map[string]int{"east": 1}, DownSince: map[string]time.Time{"east": now}}}
+	d := failover.Decision{Memory: failover.Memory{Sites: map[string]*failover.SiteMemory{"east": {SilentPolls: 1, DownSince: now}}}}
 	for name, tc := range map[string]struct {
 		heard, protected bool
 		want             int

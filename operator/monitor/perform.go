@@ -162,15 +162,12 @@ func isProven(result mysql.FenceResult, err error) bool {
 // takeFences moves what was fenced beside the loop into its memory.
 func (l *loop) takeFences() {
 	// A copy: whoever asks why the last decision was taken reads the old one.
-	fences := map[string]failover.SQLFence{}
-	maps.Copy(fences, l.memory.FencedBySQL)
 	l.fenced.Range(func(site, fence any) bool {
 		name, _ := site.(string)
-		fences[name], _ = fence.(failover.SQLFence)
+		l.memory = l.memory.With(name, func(is *failover.SiteMemory) { is.FencedBySQL, _ = fence.(failover.SQLFence) })
 		l.fenced.Delete(site)
 		return true
 	})
-	l.memory.FencedBySQL = fences
 }
 
 // drain ends the flow from the old active site and applies what had arrived.

@@ -195,15 +195,15 @@ func TestAnAnnouncementReachesEverybodyI2(t *testing.T) {
 	s.servers["east"].was(t, "I1: fenced", fenced...)
 	s.servers["west"].was(t, "drained", drained...)
 	s.servers["south"].was(t, "it has no part in it")
-	earlier := map[string]failover.SQLFence{"south": {Epoch: 2}}
-	s.memory.FencedBySQL = earlier
+	earlier := map[string]*failover.SiteMemory{"south": {FencedBySQL: failover.SQLFence{Epoch: 2}}}
+	s.memory.Sites = earlier
 	s.takeFences()
-	f := s.memory.FencedBySQL["east"]
-	if f.Epoch != 3 || f.PodUID != "east-1" || f.At.Before(before) || f.At.After(time.Now()) || s.memory.FencedBySQL["south"].Epoch != 2 || len(earlier) != 1 {
-		t.Errorf("I1: proofs %+v; what an explanation reads: %v", s.memory.FencedBySQL, earlier)
+	f := s.memory.Of("east").FencedBySQL
+	if f.Epoch != 3 || f.PodUID != "east-1" || f.At.Before(before) || f.At.After(time.Now()) || s.memory.Of("south").FencedBySQL.Epoch != 2 || len(earlier) != 1 {
+		t.Errorf("I1: proofs %+v; what an explanation reads: %v", s.memory.Sites, earlier)
 	}
-	delete(s.memory.FencedBySQL, "east")
-	if s.takeFences(); len(s.memory.FencedBySQL) != 1 {
+	delete(s.memory.Sites, "east")
+	if s.takeFences(); len(s.memory.Sites) != 1 {
 		t.Error("a proof is taken twice")
 	}
 	if !s.sites["east"].beginFence() || s.sites["east"].beginFence() {
@@ -251,7 +251,7 @@ func TestWhatAnAnnouncementLeavesOut(t *testing.T) {
 	if err := s.do(t, failover.Announce{Fence: []string{"south"}}); err != nil {
 		t.Error(err)
 	}
-	if s.takeFences(); s.memory.FencedBySQL["south"].PodUID != "" {
+	if s.takeFences(); s.memory.Of("south").FencedBySQL.PodUID != "" {
 		t.Error("I1: who cannot be reached is proven to be fenced")
 	}
 }

@@ -54,14 +54,11 @@ func (l *loop) load(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) err
 	}
 	l.durable, l.loaded = durable, true
 	l.told.Resume(durable.Planned) // it was said before the restart
-	if l.memory.Diverged == nil {
-		l.memory.Diverged = map[string]gtid.Set{}
-	}
 	for _, site := range live.Status.Sites {
 		// A site found diverged stays so until it can be compared again, also across a restart of the operator.
 		set, _ := gtid.Parse(site.Errant)
-		if _, known := l.memory.Diverged[site.Name]; !known && !set.IsEmpty() {
-			l.memory.Diverged[site.Name] = set
+		if l.memory.Of(site.Name).Diverged.IsEmpty() {
+			l.memory = l.memory.With(site.Name, func(is *failover.SiteMemory) { is.Diverged = set })
 		}
 	}
 	return nil

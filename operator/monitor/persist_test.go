@@ -187,7 +187,7 @@ func TestWhatALoopBeginsWithI9(t *testing.T) {
 	if told.Resume(moving().Planned); !reflect.DeepEqual(l.told, told) {
 		t.Errorf("what was told before is told again: %+v", l.told)
 	}
-	same(t, "I10: diverged", map[string]gtid.Set{"east": someSet}, l.memory.Diverged)
+	same(t, "I10: diverged", someSet, l.memory.Of("east").Diverged)
 	l.m.Live = reader{err: errors.New("away")}
 	keys.key.Store(nil)
 	if err := l.load(t.Context(), group); err != nil {
@@ -195,9 +195,10 @@ func TestWhatALoopBeginsWithI9(t *testing.T) {
 	}
 	// What was compared since says more than status.
 	more := gtid.MustParse("aaaaaaaa-0000-0000-0000-000000000001:1-5")
-	l.loaded, l.memory.Diverged, l.m.Live = false, map[string]gtid.Set{"east": more, "south": someSet}, reader{group: group}
+	l.memory.At("east").Diverged, l.memory.At("south").Diverged = more, someSet
+	l.loaded, l.m.Live = false, reader{group: group}
 	if err := l.load(t.Context(), group); err != nil {
 		t.Fatal(err)
 	}
-	same(t, "I10: diverged", map[string]gtid.Set{"east": more, "south": someSet}, l.memory.Diverged)
+	same(t, "I10: diverged", []gtid.Set{more, someSet}, []gtid.Set{l.memory.Of("east").Diverged, l.memory.Of("south").Diverged})
 }

@@ -22,6 +22,8 @@ type core struct {
 // cores are the packages that decide, and of the shells the files that docs/invariants.md names.
 var cores = []core{
 	{folder: "operator/failover", draws: []int{20}},
+	{folder: "operator/facts", draws: []int{10}},
+	{folder: "operator/gate", draws: []int{10, 100}},
 	{folder: "sidecar/fence", draws: []int{10, 100}},
 	{folder: "operator/authority", draws: []int{10}},
 	{folder: "operator/keyring", draws: []int{10, 200}},

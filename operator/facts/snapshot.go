@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package facts holds what one poll saw of a group and what is remembered of those before: plain values, without a client, a clock or a
+// decision. operator/monitor gathers them, operator/failover decides on them.
+package facts
+
+import (
+	"time"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/operator/gate"
+)
+
+// Reason explains a verdict; it is shown as the reason of conditions, events and log lines.
+type Reason = v1alpha1.Reason
+
+// Remedy is what a person can do; see wire.Remedy. Each is made where its refusal is.
+type Remedy = wire.Remedy
+
+// Policy is what the group's spec says about failover, defaults filled in.
+type Policy struct {
+	Mode         v1alpha1.FailoverMode
+	PollInterval time.Duration
+	Threshold    int
+	CrashGrace   time.Duration
+	Cooldown     time.Duration
+	// StallTimeout is for how long the volume of the active site may take no writes; zero means for ever.
+	StallTimeout time.Duration
+	DrainTimeout time.Duration
+	LeaseTimeout time.Duration
+	FenceTimeout time.Duration
+	// MaxLost blocks an emergency failover that is known to lose more transactions; nil means no limit.
+	MaxLost *int64
+	// ForceTo names the site that a person orders to be promoted although writes may be lost; empty normally.
+	ForceTo string
+	// PlannedTo names the site to which a person asks the role to be moved without loss; empty normally.
+	PlannedTo string
+	// AbortPlanned gives a planned failover up that has not passed its gate.
+	AbortPlanned bool
+	// PlannedLagTimeout and PlannedPauseTimeout bound the wait before and after writes are stopped.
+	PlannedLagTimeout, PlannedPauseTimeout time.Duration
+	// PausedUntil is until when no role changes by itself; zero normally.
+	PausedUntil time.Time
+	// MaxReadLag takes a replica that lags more out of the Service of the readers; zero means no limit.
+	MaxReadLag time.Duration
+}
+
+// LeaseMargin is added to the lease before it counts as run out.
+const LeaseMargin = gate.LeaseMargin
+
+// How long one poll waits for a site that does not answer.
+const (
+	// AskTimeout is the most.
+	AskTimeout = wire.ReportPatience
+	// BystanderTimeout is for a site that has no part in a planned failover while that keeps writes out.
+	BystanderTimeout = 100 * time.Millisecond
+	// LostTimeout is for the site that an emergency failover takes the role from, once it was silent: what is waited for then is the end of
+	// its lease. It is longer than a round trip between regions, so that a site that comes back is heard.
+	LostTimeout = 250 * time.Millisecond
+)
+
+// Snapshot is everything that was seen in one poll. Sites are sorted by name.
+type Snapshot struct {
+	Now time.Time
+	// Group is what commands for people name it.
+	Group  Group
+	Policy Policy
+	Status Durable
+	Sites  []Site
+	// LeaderSince is when this process became the leader. What an earlier leader answered is not known, so it counts as
+	// if it had answered everybody just then.
+	LeaderSince time.Time
+	// Answered is, for each site, when this operator last answered its sidecar under an epoch below Status.Epoch.
+	Answered map[string]time.Time
+	// Renewed is, for each site, when this operator last answered its sidecar under any epoch.
+	Renewed map[string]time.Time
+	// Permitted is, for each site, when this operator last gave its sidecar a statement on which it may open.
+	Permitted map[string]time.Time
+	// Nodes are those of the runs in Status and of the pods that are seen, EndedPods the pods that were seen to go after their kubelet
+	// had told that all their containers ended.
+	Nodes     map[string]Node
+	EndedPods map[string]bool
+}
+
+// Durable is the part of the group's status that decisions rest on. It is persisted before any effect.
+type Durable struct {
+	Epoch         int64
+	ActiveSite    string
+	ActiveSince   time.Time
+	CooldownUntil time.Time
+	Transition    *Transition
+	Records       []v1alpha1.FailoverRecord
+	Planned       *Planned
+	// Outlived are the sites that were seen to accept writes after their lease must have ended, sorted.
+	Outlived []string
+	// Runs are the incarnations of each site that are not known to have ended, in the order in which they were seen.
+	Runs map[string][]Run
+	// RowsOutside is how many tables with rows outside InnoDB the active site had when it was last seen open.
+	RowsOutside int
+}
+
+// Site returns a site by name.
+func (s Snapshot) Site(name string) (Site, bool) {
+	for _, site := range s.Sites {
+		if site.Name == name {
+			return site, true
+		}
+	}
+	return Site{}, false
+}
+
+// Paused is true while a person keeps the operator from changing roles by itself.
+func (s Snapshot) Paused() bool { return s.Now.Before(s.Policy.PausedUntil) }

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package failover
+
+import "github.com/mysql-mfg/mfg/api/v1alpha1"
+
+// healthy keeps everything around a writable active site right.
+func healthy(s Snapshot, d Decision, a Site) Decision {
+	d = d.say(TopologyHealthy, VerdictNothing, v1alpha1.ReasonHealthy, "%s is active", a.Name).then(Select{Site: a.Name})
+	var foreign []string
+	for _, site := range s.Sites {
+		if site.Name != a.Name && site.Writable() && site.Busy == "" {
+			foreign = append(foreign, site.Name)
+		}
+	}
+	if len(foreign) > 0 {
+		d = d.then(Announce{Fence: foreign})
+	}
+	d.Status.Records = settleLoss(s, d.Memory, a)
+	for _, site := range s.Sites {
+		if unsettled(s, d.Memory, site.Name) && site.MySQL.Direct && site.MySQL.ReplicaHost != "" && !site.MySQL.ReceiverStopped {
+			d = d.then(Drain{Site: site.Name}) // what it alone has can be counted only while nothing arrives
+		}
+		if shouldFollow(s, d.Memory, site, a) {
+			d = d.then(Follow{Site: site.Name, Source: a.Name})
+		}
+	}
+	d.Persist = recordsDiffer(d.Status.Records, s.Status.Records)
+	return d
+}
+
+// shouldFollow is true for a site that may be attached to the active site and is not.
+func shouldFollow(s Snapshot, m Memory, site, a Site) bool {
+	switch identity := identityOf(s, m, site); {
+	case site.Name == a.Name, site.Removed, site.Busy != "", identity == IdentityNone, identity == IdentityDiverged:
+		return false
+	case !site.MySQL.Direct, !a.MySQL.Direct, !site.Fenced():
+		return false // never CHANGE REPLICATION SOURCE on a site that might accept writes, or that was not compared
+	case identity == IdentityUnsettled:
+		return false // what it alone has is counted first
+	case !site.All().Subtract(a.MySQL.Executed).IsEmpty():
+		// Not comparable in this poll, or diverged: attaching would mix histories.
+		return site.MySQL.ReplicaOf == a.Name && site.MySQL.ReceiverStopped
+	}
+	return site.MySQL.ReplicaOf != a.Name || site.MySQL.ReceiverStopped || !site.MySQL.SQLRunning
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package failover
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/internal/gtid"
+)
+
+// moving goes on with a planned failover whose target may not be opened yet: fenced, captured, applied, opened. Whatever
+// goes wrong on the way opens the old active site again.
+func moving(s Snapshot, d Decision) Decision {
+	t := s.Status.Transition
+	from, _ := s.Site(t.From)
+	target, _ := s.Site(t.To)
+	again := Handover{From: t.From, To: t.To}
+	step, reason, effect := "", v1alpha1.ReasonAwaitingFenceProof, Effect(again)
+	captured, fenced := capturedSet(s, from)
+	needed := captured.Union(target.MySQL.Retrieved)
+	lacks := needed.Subtract(target.MySQL.Executed)
+	elsewhere, where := missing(s, d.Memory, target)
+	refused := unfit(s, d.Memory, target) // nothing is waited for here: writes are kept out
+	over, dying, lost := overtaken(s, d, from, target)
+	switch {
+	case lost:
+		return over
+	case s.Policy.AbortPlanned:
+		return d.revert(s, v1alpha1.PlannedAborted, v1alpha1.ReasonAborted, "a person gave it up", remedy("to try again", moveTo(s.Group, t.To)))
+	case refused.By != "":
+		return d.revert(s, v1alpha1.PlannedReverted, v1alpha1.ReasonTargetLost, fmt.Sprintf("%s: %s", t.To, refused.Why), refused.cure(s.Group, target.Name)...)
+	case !fenced:
+		step = fmt.Sprintf("%s has not reported itself fenced under epoch %d yet", t.From, s.Status.Epoch)
+	case target.Sidecar.Report.Epoch < s.Status.Epoch:
+		step = fmt.Sprintf("%s has not acknowledged epoch %d yet", t.To, s.Status.Epoch)
+	case !lacks.IsEmpty():
+		step, reason, effect = fmt.Sprintf("%s has %d transactions left to apply", t.To, lacks.Count()), v1alpha1.ReasonDrainingRelayLog, Apply{Site: t.To, Set: needed}
+	case !elsewhere.IsEmpty():
+		step, reason = fmt.Sprintf("%s lacks %s, which %s has", t.To, elsewhere, where), v1alpha1.ReasonMissingTransactions
+	}
+	if g := askGate(s, d.Memory); step == "" && g.Passed {
+		moved := s
+		moved.Status.Transition = capture(t, captured)
+		return pass(moved, d, target, g)
+	} else if step == "" {
+		step = fmt.Sprintf("the gate is closed (%s)", strings.Join(append(g.Blockers, g.Writer), " "))
+	}
+	if paused := s.Now.Sub(t.StartedAt); !dying && paused > s.Policy.PlannedPauseTimeout {
+		return d.revert(s, v1alpha1.PlannedReverted, v1alpha1.ReasonPauseTimeout,
+			fmt.Sprintf("%s, for longer than plannedPauseTimeout %s", step, s.Policy.PlannedPauseTimeout),
+			remedy("find out what holds it up (a long transaction, a lag of "+t.To+")", s.Group.Command("events", "", "--since 10m")),
+			remedy("then", moveTo(s.Group, t.To)))
+	}
+	return d.say(TopologyTransition, VerdictWait, reason, "%s", step).then(effect).within(time.Millisecond)
+}
+
+// capture returns the transition with all that the old active site holds.
+func capture(t *Transition, set gtid.Set) *Transition {
+	out := *t
+	out.FromExecuted = set
+	return &out
+}
+
+// capturedSet is all that the old active site holds, once nothing can be added (I13). Its sidecar reads the flags and the
+// set in this order in one statement, after the fence: MySQL blocks commits before it shows super_read_only as ON.
+func capturedSet(s Snapshot, from Site) (gtid.Set, bool) {
+	r := from.Sidecar.Report
+	if !from.Sidecar.Answered || from.OtherVolume || !r.Answered || !r.SuperReadOnly || !r.FencedUnder(s.Status.Epoch) || from.Writable() {
+		return gtid.Set{}, false // what is still written, or not known, cannot be compared
+	}
+	set, err := gtid.Parse(r.GTIDExecuted)
+	if err != nil {
+		return gtid.Set{}, false
+	}
+	return set, true
+}
+
+// revert opens the old active site again, under a further epoch: the target may have heard of the one before.
+func (d Decision) revert(s Snapshot, phase v1alpha1.PlannedPhase, why Reason, message string, remedies ...Remedy) Decision {
+	t := s.Status.Transition
+	p := Planned{From: t.From, To: t.To, Cause: v1alpha1.ReasonRequested, StartedAt: t.StartedAt}
+	if s.Status.Planned != nil {
+		p = *s.Status.Planned
+	}
+	d = d.retarget(s, t.From, v1alpha1.ReasonPlannedReverted)
+	d = d.end(p, s.Now, phase, why, "%s; %s is opened again", message, t.From).advise(remedies...)
+	return d.say(TopologyTransition, VerdictFailover, v1alpha1.ReasonPlannedReverted, "the planned failover to %s ends: %s; %s is opened again", t.To, message, t.From)
+}
+
+// overtaken turns a planned failover whose source is lost into an emergency failover to the same target, as soon as the
+// rules of one would act. To open a lost site again, as a failed move does otherwise, would only cost another wait. dying is
+// true while the source is down and not yet long enough: then neither happens.
+func overtaken(s Snapshot, d Decision, from, target Site) (over Decision, dying, lost bool) {
+	if !from.Unusable() || s.Policy.AbortPlanned || unfit(s, d.Memory, target).By != "" {
+		return d, false, false // the source can be opened again, or must be: the target cannot be opened
+	}
+	if no := refusal(permissions, takeover{s, d.Memory, Candidate{Site: target, All: target.All()}, true}); no.reason != "" || overBudget(s, d.Memory.Of(from.Name).Executed, target) != "" {
+		return d, false, false // an emergency failover would not be begun now either
+	}
+	why, message := lostBy(s, d.Memory, from)
+	if why == "" {
+		return d, true, false
+	}
+	t := *s.Status.Transition
+	t.Kind, t.Reason, t.StartedAt, t.FromExecuted = v1alpha1.FailoverEmergency, why, s.Now, d.Memory.Of(from.Name).Executed
+	// The epoch stays: it names the target already, and what was acknowledged under it goes on to count for the gate.
+	d.Status.Transition = &t
+	d.Memory.DrainSince = s.Now
+	d.Persist, d.Hold = true, true
+	d = d.say(TopologyTransition, VerdictFailover, why, "%s while the role was moving to %s: it takes over without what cannot be fetched any more", message, t.To)
+	return d.then(Select{Site: t.To}, Announce{Fence: fenceTargets(&t), Drain: t.To}).within(time.Millisecond), false, true
+}
+
+// lostBy names the rule by which an active site that is down would be replaced now, or "": the same as in steady.
+func lostBy(s Snapshot, m Memory, site Site) (Reason, string) {
+	down := s.Now.Sub(orNow(m.Of(site.Name).DownSince, s.Now))
+	polls := m.Of(site.Name).SilentPolls
+	switch {
+	case site.Sidecar.Answered && down >= s.Policy.CrashGrace:
+		return v1alpha1.ReasonActiveSiteDown, fmt.Sprintf("MySQL of %s went down", site.Name)
+	case !site.Sidecar.Answered && polls >= s.Policy.Threshold && down >= time.Duration(s.Policy.Threshold-1)*s.Policy.PollInterval:
+		return v1alpha1.ReasonActiveSiteSilent, fmt.Sprintf("%s stopped answering", site.Name)
+	}
+	return "", ""
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package failover
+
+import (
+	"time"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+)
+
+// opening goes on with a transition whose gate was passed: nobody but the target can be open under this epoch or an
+// older one, so the target is the active site in all but name.
+func opening(s Snapshot, d Decision) Decision {
+	t := s.Status.Transition
+	target, _ := s.Site(t.To)
+	down := s.Now.Sub(orNow(d.Memory.Of(t.To).IndirectSince, s.Now))
+	stuck := late(s, later(t.GatePassedAt, s.LeaderSince))
+	switch {
+	case target.Writable():
+		d.Hold = isUnescrowed(s, d.Memory, target) != "" // I16: as in steady
+		return complete(s, d)
+	case ordered(s) && s.Policy.ForceTo != t.To:
+		return due(s, d.closed(s), TopologyActiveReadOnly, v1alpha1.ReasonForced)
+	case target.Sidecar.Answered && target.MySQL.Direct && (target.OtherVolume || !target.MySQL.Executed.Contains(t.ToExecuted)):
+		if ordered(s) { // it is this site that was ordered
+			return accepted(s, d, target)
+		}
+		// What it had when its gate was passed is gone: opened now, it would be a copy from the past (I7, I12).
+		d.Memory.At(t.To).Executed = t.ToExecuted
+		return due(s, d.closed(s), TopologyActiveReadOnly, v1alpha1.ReasonActiveSiteBehind)
+	case target.Sidecar.Answered && target.MySQL.Direct:
+		if r, may := target.WritesBeside(target.Pod.UID); may {
+			return anew(s, d.closed(s), target, r) // the pod that was let open is another one, and may be open
+		}
+		if next := due(s, d.closed(s), TopologyActiveReadOnly, v1alpha1.ReasonActiveSiteCannotOpen); stuck && next.Verdict != VerdictBlocked {
+			return next
+		}
+		if why := isUnescrowed(s, d.Memory, target); why != "" {
+			return d.keptShut(s, TopologyTransition, t.To, why)
+		}
+		d.Hold = false
+		if d = reopening(s, d, target); stuck {
+			return d.triedOn(s, target)
+		}
+		return d
+	case target.Sidecar.Answered && down < s.Policy.CrashGrace, d.Memory.Of(t.To).SilentPolls < s.Policy.Threshold && !target.Sidecar.Answered:
+		return d.say(TopologyTransition, VerdictWait, v1alpha1.ReasonOpening, "%s stopped answering while it was being opened", t.To)
+	}
+	return due(s, d.closed(s), TopologyActiveSilent, v1alpha1.ReasonActiveSiteSilent)
+}
+
+// reopening tries again to open a target.
+func reopening(s Snapshot, d Decision, target Site) Decision {
+	d = d.say(TopologyTransition, VerdictWait, v1alpha1.ReasonOpening, "%s is being opened: %s", target.Name, target.Sidecar.Report.Message).
+		then(Select{Site: target.Name}).within(s.Policy.PollInterval / 4)
+	return d.then(toOpen(s, target)...)
+}
+
+// accepted goes on with a target that a person ordered although it has lost what it had when its gate was passed: its record
+// must not claim more than it holds by now.
+func accepted(s Snapshot, d Decision, target Site) Decision {
+	t := *s.Status.Transition
+	lacks := t.ToExecuted.Subtract(target.MySQL.Executed)
+	t.Kind, t.ToExecuted = v1alpha1.FailoverForced, target.MySQL.Executed
+	d.Status.Transition = &t
+	d.Persist, d.Hold = true, true
+	return d.say(TopologyTransition, VerdictWait, v1alpha1.ReasonForced, "a person ordered %s, and accepted that it lacks %s, which it had", t.To, lacks).
+		within(time.Millisecond)
+}

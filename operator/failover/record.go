@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package failover
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/facts"
+)
+
+// complete records the change once the target was seen open.
+func complete(s Snapshot, d Decision) Decision {
+	t := *s.Status.Transition
+	if forced(s) {
+		t.Kind = v1alpha1.FailoverForced
+	}
+	d.Status.Transition = nil
+	d.Status.ActiveSince = s.Now
+	if t.Kind == v1alpha1.FailoverEmergency && t.Change() != facts.ChangeReopen {
+		d.Status.CooldownUntil = s.Now.Add(s.Policy.Cooldown)
+	}
+	if t.Kind != v1alpha1.FailoverBootstrap {
+		d.Status.Records = withRecord(s, t)
+	}
+	d.Persist = true
+	if p := s.Status.Planned; planned(&t) && p != nil && !p.Over() {
+		d = d.end(*p, s.Now, v1alpha1.PlannedSucceeded, v1alpha1.ReasonOpened, "%s is active, writes were kept out for %s",
+			t.To, s.Now.Sub(t.StartedAt).Round(time.Millisecond))
+		d.Status.Planned.WritePause = s.Now.Sub(t.StartedAt)
+	}
+	if p := d.Status.Planned; t.Kind == v1alpha1.FailoverPlanned && t.Change() == facts.ChangeReopen && p != nil && p.WritePause == 0 {
+		reverted := *p
+		reverted.WritePause = s.Now.Sub(t.StartedAt)
+		d.Status.Planned = &reverted
+	}
+	return d.say(TopologyTransition, VerdictComplete, v1alpha1.ReasonOpened, "%s is active under epoch %d", t.To, s.Status.Epoch).
+		then(Select{Site: t.To}).within(time.Millisecond)
+}
+
+// closed keeps the record of a change whose target never opened, or failed before it was seen open, when the next change
+// begins: what the first one lost must not be forgotten.
+func (d Decision) closed(s Snapshot) Decision {
+	t := *s.Status.Transition
+	if t.Kind != v1alpha1.FailoverBootstrap {
+		d.Status.Records = withRecord(s, t)
+	}
+	return d
+}
+
+// recordsKept is how many changes of the active site stay in status.
+const recordsKept = 10
+
+func withRecord(s Snapshot, t Transition) []v1alpha1.FailoverRecord {
+	all := append([]v1alpha1.FailoverRecord{record(s, t)}, s.Status.Records...)
+	return all[:min(len(all), recordsKept)]
+}
+
+func record(s Snapshot, t Transition) v1alpha1.FailoverRecord {
+	since := func(at time.Time) int64 { return at.Sub(t.DetectedAt).Milliseconds() }
+	lost := t.FromExecuted.Subtract(t.ToExecuted)
+	r := v1alpha1.FailoverRecord{
+		Epoch: s.Status.Epoch, Kind: t.Kind, From: t.From, To: t.To, Reason: t.Reason,
+		DetectedAt: metav1.NewMicroTime(t.DetectedAt), StartedAt: metav1.NewMicroTime(t.StartedAt), OpenedAt: metav1.NewMicroTime(s.Now),
+		Timeline: []v1alpha1.TimelineEntry{
+			{Step: "detected", Millis: 0},
+			{Step: "decided", Millis: since(t.StartedAt)},
+			{Step: "gatePassed", Millis: since(t.GatePassedAt)},
+			{Step: "opened", Millis: since(s.Now)},
+		},
+		Evidence: t.Evidence, FromExecuted: t.FromExecuted.String(), ToExecuted: t.ToExecuted.String(),
+		LostTransactions: lost.Count(), LostSet: lost.String(), FromServerUUID: t.FromUUID,
+	}
+	if t.Change() == facts.ChangeReopen || planned(&t) {
+		r.LossExact = lost.IsEmpty()
+	}
+	if t.Kind == v1alpha1.FailoverPlanned {
+		pause := s.Now.Sub(t.StartedAt).Milliseconds()
+		r.WritePauseMillis = &pause
+	}
+	return r
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package failover
+
+import (
+	"fmt"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/internal/gtid"
+)
+
+// returned handles an active site that answers but is read-only: it restarted, or fenced itself when it was isolated.
+func returned(s Snapshot, d Decision, a Site, old Memory) Decision {
+	if ordered(s) {
+		return reopened(s, d, a) // it is this site that was ordered: what it lacks was accepted, and all else is asked of every order
+	}
+	if lacks, where := missing(s, d.Memory, a); !lacks.IsEmpty() {
+		d = due(s, d, TopologyActiveReadOnly, v1alpha1.ReasonActiveSiteBehind)
+		d.Message = fmt.Sprintf("%s came back without %s, which %s has: %s", a.Name, lacks, where, d.Message)
+		return d
+	}
+	if known := old.Of(a.Name).Executed; !known.Subtract(a.MySQL.Executed).IsEmpty() || a.OtherVolume {
+		// What it had is gone: its volume was replaced or rolled back. Opened now, it would be a copy from the past.
+		d.Memory.At(a.Name).Executed = known
+		d = due(s, d, TopologyActiveReadOnly, v1alpha1.ReasonActiveSiteBehind)
+		d.Message = fmt.Sprintf("%s %s: %s", a.Name, lostItself(a, known), d.Message)
+		return d
+	}
+	if isBusy(s, d.Memory, a) != "" {
+		return due(s, d, TopologyActiveReadOnly, v1alpha1.ReasonActiveSiteBehind)
+	}
+	return reopened(s, d, a)
+}
+
+// lostItself says what an active site that came back has lost.
+func lostItself(a Site, known gtid.Set) string {
+	if a.OtherVolume {
+		return "is on another volume than the one that holds its data"
+	}
+	return fmt.Sprintf("came back without %s, which it had", known.Subtract(a.MySQL.Executed))
+}
+
+// reopened opens the active site again, under the same epoch.
+func reopened(s Snapshot, d Decision, a Site) Decision {
+	if r, may := a.WritesBeside(a.Pod.UID); may {
+		return anew(s, d, a, r)
+	}
+	if d.Memory.ReopenSince.IsZero() {
+		d.Memory.ReopenSince = s.Now
+	}
+	stuck := late(s, d.Memory.ReopenSince)
+	if stuck {
+		if next := due(s, d, TopologyActiveReadOnly, v1alpha1.ReasonActiveSiteCannotOpen); next.Verdict != VerdictBlocked {
+			return next
+		}
+	}
+	if why := isUnescrowed(s, d.Memory, a); why != "" {
+		return d.keptShut(s, TopologyActiveReadOnly, a.Name, why)
+	}
+	d.Hold = false
+	why, message := v1alpha1.ReasonReturnedWhole, fmt.Sprintf("%s is back and holds everything seen; it is opened again under epoch %d", a.Name, s.Status.Epoch)
+	if ordered(s) {
+		why, message = v1alpha1.ReasonForced, fmt.Sprintf("a person ordered %s, and accepted what it lacks; it is opened again under epoch %d", a.Name, s.Status.Epoch)
+	}
+	d = d.say(TopologyActiveReadOnly, VerdictReopen, why, "%s", message)
+	if stuck {
+		d = d.triedOn(s, a) // nobody else may take over
+	}
+	return d.then(Select{Site: a.Name}).then(toOpen(s, a)...).within(s.Policy.PollInterval / 4)
+}
+
+// anew opens a site that has the role under an epoch of its own, behind the promotion gate, because an earlier pod of it may be open
+// under the present one. The next epoch is left out: a site that is named again under the very next one goes on (I1, I2).
+func anew(s Snapshot, d Decision, a Site, earlier Run) Decision {
+	d = d.begin(s, v1alpha1.FailoverEmergency, a.Name, v1alpha1.ReasonEarlierPodMayRun)
+	d.Status.Epoch++
+	d.Effects = []Effect{Select{Site: a.Name}, Announce{}}
+	return d.say(TopologyActiveReadOnly, VerdictFailover, v1alpha1.ReasonEarlierPodMayRun, "%s is back in another pod, and %s: it is opened under epoch %d once that one is proven fenced",
+		a.Name, earlier, d.Status.Epoch)
+}
+
+// triedOn says of a site that does not open why nobody takes its place, and what a person can do; opening it is tried on.
+func (d Decision) triedOn(s Snapshot, site Site) Decision {
+	trouble := ""
+	if said := site.Sidecar.Report.Message; said != "" {
+		trouble = " (" + said + ")"
+	}
+	best, found := choose(s, d.Memory, site.Name)
+	forbids := refusal(permissions, takeover{s, d.Memory, best, found}).message
+	out := withoutCandidate(s, d.Memory, site.Name)
+	if found {
+		out = override(best.Site.Name)
+	}
+	return d.say(d.Topology, VerdictBlocked, v1alpha1.ReasonActiveSiteCannotOpen, "%s does not open%s, which is tried on, and nobody takes its place: %s; %s",
+		site.Name, trouble, forbids, out)
+}
+
+// toOpen is what opens a site that has the role, after another look at its relay log: it is thrown away by Detach (I8). With
+// a source, which a person or a status of another time may have left it, a sidecar opens no site.
+func toOpen(s Snapshot, target Site) []Effect {
+	left := target.MySQL.Retrieved.Subtract(target.MySQL.Executed)
+	switch {
+	case target.MySQL.ReplicaHost == "":
+		return []Effect{Open{Site: target.Name}}
+	case !left.IsEmpty() && !forced(s), !target.MySQL.ReceiverStopped:
+		return []Effect{Drain{Site: target.Name}}
+	}
+	return []Effect{Detach{Site: target.Name}, Open{Site: target.Name}}
+}

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gate
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+var start = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+// witness is one thing that proves of one pod that it accepts no commits; a pod without a name is of none.
+type witness struct {
+	valid bool
+	pod   string
+}
+
+// witnesses are all that there are of a site.
+func witnesses(q Question, x Site) []witness {
+	back := x.ReadBack
+	return []witness{
+		{x.Ack.Fenced && x.Ack.Epoch >= q.Epoch, x.Ack.PodUID},
+		{!back.At.IsZero() && back.Epoch >= q.Epoch && back.PodUID == x.Confirmed && back.At.Sub(x.Permitted) >= OpenValidity, back.PodUID},
+		{x.PodEnded && x.Pod == x.Confirmed, x.Pod},
+		{x.OutOfService, ""},
+	}
+}
+
+// speaksFor is true if what is said of a pod is said of an incarnation.
+func speaksFor(pod string, r Run) bool { return r.UID == pod && !r.Elsewhere }
+
+// every asks every incarnation.
+func every(runs Runs, holds func(Run) bool) bool {
+	for _, r := range runs {
+		if !holds(r) {
+			return false
+		}
+	}
+	return true
+}
+
+// isFenced is the definition: one witness, and every incarnation of which it does not speak is closed or does not run.
+func isFenced(q Question, x Site) bool {
+	return slices.ContainsFunc(witnesses(q, x), func(w witness) bool {
+		return w.valid && every(x.Runs, func(r Run) bool { return speaksFor(w.pod, r) || r.Closed || r.Idle })
+	})
+}
+
+// isMute is the definition of a site that renews nobody's lease from some moment on: no incarnation of it may.
+func isMute(q Question, x Site, other string) (bool, time.Time) {
+	alone := func(pod string) bool {
+		return every(x.Runs, func(r Run) bool { return speaksFor(pod, r) || r.Idle })
+	}
+	switch {
+	case x.Acked && x.Ack.Epoch >= q.Epoch && alone(x.Ack.PodUID):
+		return true, latest(x.Ack.LastVouch[other], x.EndedAt)
+	case !x.OtherVolume && (x.PodEnded && alone(x.Pod) || x.OutOfService && alone("")):
+		return true, x.GoneSince
+	}
+	return x.Unasked || x.NeverRan && !x.Acked, time.Time{}
+}
+
+func latest(all ...time.Time) time.Time { return slices.MaxFunc(all, time.Time.Compare) }
+
+// isLeaseOver is the definition of a lease that has run out: nobody renews it any more, and it is as long ago as it may be that somebody did.
+func isLeaseOver(q Question) (over, blocked bool) {
+	last, outlived := q.Old.Answered, q.Old.Outlived
+	for _, x := range q.Sites {
+		if x.Name == q.Old.Name {
+			continue
+		}
+		mute, until := isMute(q, x, q.Old.Name)
+		blocked = blocked || !mute
+		last = latest(last, until)
+	}
+	end := last.Add(q.Old.Lease + LeaseMargin)
+	outlived = outlived || q.Old.WritableAt.After(end) && q.Old.WritableAt.After(q.Old.HeardUntil.Add(LeaseMargin))
+	return !q.Now.Before(end), blocked || outlived
+}
+
+// passes is the definition of the gate with an old active site.
+func passes(q Question) bool {
+	if slices.ContainsFunc(q.Sites, func(x Site) bool { return x.Name != q.Target && x.Writes }) {
+		return false
+	}
+	over, blocked := isLeaseOver(q)
+	return isFenced(q, q.Old) || over && (!blocked || q.Ordered)
+}
+
+// passesFirst is the definition of the gate without one: whoever may be open is fenced, or ordered away once its lease is over.
+func passesFirst(q Question) bool {
+	shut, over := true, true
+	for _, x := range q.Sites {
+		if x.Name != q.Target && x.Writes {
+			return false
+		}
+		but := func(pod string, counts bool) bool {
+			return every(x.Runs, func(r Run) bool { return speaksFor(pod, r) || r.Idle || counts && r.Closed })
+		}
+		gone := !x.OtherVolume && (x.PodEnded && but(x.Pod, false) || x.OutOfService && but("", false))
+		if x.Name == q.Target && but(x.Pod, true) || x.Ack.Fenced && x.Ack.Epoch >= q.Epoch && but(x.Ack.PodUID, false) || gone || x.NeverActive {
+			continue
+		}
+		of := q
+		of.Old = x
+		ended, _ := isLeaseOver(of)
+		shut, over = false, over && ended
+	}
+	return shut || over && q.Ordered
+}
+
+func drawTime(t *rapid.T, what string) time.Time {
+	ago := rapid.SampledFrom([]time.Duration{time.Hour, 23 * time.Second, 22 * time.Second, 4 * time.Second, 3999 * time.Millisecond, 0, -time.Second}).Draw(t, what)
+	if ago == time.Hour && rapid.Bool().Draw(t, what+" never") {
+		return time.Time{}
+	}
+	return start.Add(-ago)
+}
+
+func drawRuns(t *rapid.T, name string) (all Runs) {
+	for _, pod := range rapid.SliceOfN(rapid.SampledFrom([]string{"new", "new", "old", "older"}), 0, 3).Draw(t, name+" runs") {
+		flag := func(what string) bool { return rapid.IntRange(0, 2).Draw(t, name+pod+what) == 0 }
+		all = append(all, Run{UID: pod, Idle: flag("idle"), Closed: flag("closed"), Elsewhere: flag("elsewhere") && flag("far")})
+	}
+	return all
+}
+
+func drawSite(t *rapid.T, name string) Site {
+	rare := func(what string) bool { return rapid.IntRange(0, 4).Draw(t, name+what) == 0 }
+	pod := func(what string) string {
+		return rapid.SampledFrom([]string{"new", "new", "old", ""}).Draw(t, name+what)
+	}
+	epoch := func(what string) int64 { return rapid.Int64Range(3, 5).Draw(t, name+what) }
+	x := Site{Name: name, Runs: drawRuns(t, name), Writes: rare("writes") && rare("much"), NeverActive: rare("never active"), NeverRan: rare("never ran"),
+		Unasked: rare("unasked"), OtherVolume: rare("other volume"), Pod: pod("pod"), PodEnded: rare("ended"), OutOfService: rare("out of service"),
+		Confirmed: pod("confirmed"), Acked: !rare("silent"), Permitted: drawTime(t, name+"permitted"), Answered: drawTime(t, name+"answered"),
+		GoneSince: drawTime(t, name+"gone"), EndedAt: drawTime(t, name+"run ended"), Lease: 22 * time.Second, Outlived: rare("outlived"),
+		WritableAt: drawTime(t, name+"writable"), HeardUntil: drawTime(t, name+"heard")}
+	if x.Acked {
+		x.Ack = Ack{Epoch: epoch("ack"), PodUID: pod("acked"), Fenced: rapid.Bool().Draw(t, name+"fenced"), LastVouch: map[string]time.Time{}}
+		for _, other := range []string{"a", "b", "c"} {
+			x.Ack.LastVouch[other] = drawTime(t, name+"vouched "+other)
+		}
+	}
+	if rare("read back") {
+		x.ReadBack = ReadBack{Epoch: epoch("read"), At: drawTime(t, name+"read at"), PodUID: pod("read")}
+	}
+	return x
+}
+
+func drawQuestion(t *rapid.T) Question {
+	q := Question{Now: start, Epoch: 4, Target: "b", Ordered: rapid.IntRange(0, 3).Draw(t, "ordered") == 0}
+	for _, name := range []string{"a", "b", "c"} {
+		q.Sites = append(q.Sites, drawSite(t, name))
+	}
+	return q
+}
+
+// TestTheGateIsItsDefinitionI1I2I4 compares the fold with what is meant, written as quantifiers over incarnations.
+func TestTheGateIsItsDefinitionI1I2I4(t *testing.T) {
+	passed, closed := 0, 0
+	rapid.Check(t, func(t *rapid.T) {
+		for range 20 {
+			q := drawQuestion(t)
+			if got, want := Decide(q).Proof != "", passesFirst(q); got != want {
+				t.Fatalf("I1, I2: without an old active site: passes %t, by definition %t: %+v", got, want, q)
+			}
+			q.Old = q.Sites[0]
+			got, want := Decide(q), passes(q)
+			if (got.Proof != "") != want {
+				t.Fatalf("I1, I2, I4: passes %t, by definition %t: %+v", got.Proof != "", want, q)
+			}
+			if want {
+				passed++
+			} else {
+				closed++
+			}
+		}
+	})
+	if passed == 0 || closed == 0 {
+		t.Errorf("%d passed and %d closed: this test tested nothing", passed, closed)
+	}
+}
+
+// TestMoreIncarnationsNeverOpenTheGateI1I2: another incarnation of which nothing is known can only keep it closed.
+func TestMoreIncarnationsNeverOpenTheGateI1I2(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		for range 20 {
+			q := drawQuestion(t)
+			for i := range q.Sites {
+				q.Sites[i].NeverRan, q.Sites[i].Unasked = false, false // of such a site no pod is asked
+			}
+			q.Ordered, q.Old = false, q.Sites[0]
+			before := Decide(q).Proof
+			i := rapid.IntRange(0, 2).Draw(t, "whose")
+			q.Sites[i].Runs = append(slices.Clone(q.Sites[i].Runs), Run{UID: "unknown"})
+			if q.Old = q.Sites[0]; before == "" && Decide(q).Proof != "" {
+				t.Fatalf("I1, I2: one more incarnation of %s opens it: %+v", q.Sites[i].Name, q)
+			}
+		}
+	})
+}
+
+// closedQuestion is about a, which is silent, and b and c, which have acknowledged epoch 4.
+func closedQuestion() Question {
+	ack := func(name string) Site {
+		return Site{Name: name, Acked: true, Ack: Ack{Epoch: 4, PodUID: name, Fenced: true}, Pod: name, Confirmed: name, Answered: start, Lease: 22 * time.Second}
+	}
+	q := Question{Now: start, Epoch: 4, Target: "b", Sites: []Site{{Name: "a", Answered: start, Lease: 22 * time.Second, Confirmed: "a"}, ack("b"), ack("c")}}
+	q.Old = q.Sites[0]
+	return q
+}
+
+// TestWhichProofPassesI1I2I4: the first that holds is the one that is told, with what belongs to it.
+func TestWhichProofPassesI1I2I4(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*Question)
+		want   Answer
+	}{
+		"nothing":           {func(*Question) {}, Answer{Vouchers: []string{"b", "c"}, ReadyAt: start.Add(23 * time.Second)}},
+		"somebody writes":   {func(q *Question) { q.Sites[2].Writes = true }, Answer{Writer: "c"}},
+		"the target writes": {func(q *Question) { q.Sites[1].Writes = true }, Answer{Vouchers: []string{"b", "c"}, ReadyAt: start.Add(23 * time.Second)}},
+		"its report": {func(q *Question) { q.Old.Ack, q.Old.PodEnded = Ack{Epoch: 5, PodUID: "a", Fenced: true}, true },
+			Answer{Proof: ProofReport, Epoch: 5}},
+		"read back":      {func(q *Question) { q.Old.ReadBack = ReadBack{Epoch: 4, At: start, PodUID: "a"} }, Answer{Proof: ProofReadBack}},
+		"its pod":        {func(q *Question) { q.Old.Pod, q.Old.PodEnded = "a", true }, Answer{Proof: ProofPodEnded}},
+		"its node":       {func(q *Question) { q.Old.OutOfService = true }, Answer{Proof: ProofOutOfService}},
+		"its lease":      {func(q *Question) { q.Now = start.Add(23 * time.Second) }, Answer{Proof: ProofLease, Vouchers: []string{"b", "c"}, ReadyAt: start.Add(23 * time.Second)}},
+		"not its lease":  {func(q *Question) { q.Now, q.Old.Outlived = start.Add(time.Hour), true }, Answer{Outlived: true, Vouchers: []string{"b", "c"}, ReadyAt: start.Add(23 * time.Second)}},
+		"a voucher":      {func(q *Question) { q.Now, q.Sites[2].Acked = start.Add(time.Hour), false }, Answer{Vouchers: []string{"b"}, Blockers: []string{"c"}, ReadyAt: start.Add(23 * time.Second)}},
+		"a later answer": {func(q *Question) { q.Sites[2].EndedAt = start.Add(time.Second) }, Answer{Vouchers: []string{"b", "c"}, ReadyAt: start.Add(24 * time.Second)}},
+		"an order":       {func(q *Question) { q.Ordered, q.Now, q.Sites[2].Acked = true, start.Add(23*time.Second), false }, Answer{Proof: ProofOrder, Vouchers: []string{"b"}, Blockers: []string{"c"}, ReadyAt: start.Add(23 * time.Second)}},
+		"an order waits": {func(q *Question) { q.Ordered, q.Now = true, start.Add(22*time.Second) }, Answer{Vouchers: []string{"b", "c"}, ReadyAt: start.Add(23 * time.Second)}},
+		"nobody open":    {func(q *Question) { q.Old, q.Sites = Site{}, q.Sites[1:] }, Answer{Proof: ProofNobodyOpen}},
+		"one may be":     {func(q *Question) { q.Old = Site{} }, Answer{Blockers: []string{"a"}, ReadyAt: start.Add(23 * time.Second)}},
+		"and is ordered away": {func(q *Question) { q.Old, q.Ordered, q.Now = Site{}, true, start.Add(23*time.Second) },
+			Answer{Proof: ProofOrder, Blockers: []string{"a"}, ReadyAt: start.Add(23 * time.Second)}},
+	} {
+		q := closedQuestion()
+		tc.change(&q)
+		got := Decide(q)
+		same := got.Proof == tc.want.Proof && got.Epoch == tc.want.Epoch && got.Writer == tc.want.Writer && got.Outlived == tc.want.Outlived &&
+			got.ReadyAt.Equal(tc.want.ReadyAt) && slices.Equal(got.Blockers, tc.want.Blockers) && slices.Equal(got.Vouchers, tc.want.Vouchers)
+		if !same {
+			t.Errorf("I1, I2, I4: %s: %+v, want %+v", name, got, tc.want)
+		}
+	}
+}
+
+// TestTheLongestLeaseOfRunsI4: of those that may accept commits.
+func TestTheLongestLeaseOfRunsI4(t *testing.T) {
+	all := Runs{{UID: "a", Lease: 9, Closed: true}, {UID: "b", Lease: 8, Idle: true}, {UID: "c", Lease: 3}, {UID: "d", Lease: 2}}
+	if got := all.LongestLease(); got != 3 {
+		t.Errorf("I4: %s", got)
+	}
+	if r, left := all.Beside("c"); !left || r.UID != "a" {
+		t.Errorf("I1: beside c: %+v", r)
+	}
+	if r, left := all.WritesBeside("d"); !left || r.UID != "c" {
+		t.Errorf("I1: writes beside d: %+v", r)
+	}
+	if all.Only("c") || all[2:].ShutBut("c") || !all[:3].ShutBut("c") || !all[1:3].Only("c") {
+		t.Error("I1: who is left")
+	}
+}
