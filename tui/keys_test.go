@@ -15,7 +15,7 @@ import (
 	"github.com/mysql-mfg/mfg/tui/feed"
 )
 
-// noted is a deed that does nothing.
+// noted is a runner that does nothing.
 type noted struct{ outcome string }
 
 func (noted) Run() error { return nil }
@@ -31,7 +31,7 @@ func (n noted) Outcome() string { return n.outcome }
 // acting is a story whose actions are noted.
 func acting(allowed bool) (*story, *[]Action) {
 	var asked []Action
-	s := begin(Options{AllowActions: allowed, Perform: func(a Action) Deed {
+	s := begin(Options{AllowActions: allowed, Perform: func(a Action) Runner {
 		asked = append(asked, a)
 		return noted{"asked for"}
 	}})
@@ -374,7 +374,7 @@ func TestFallsBack(t *testing.T) {
 	s := begin(Options{Group: "orders"})
 	cut(s, fallBackAfter+2*time.Second)
 	g := s.m.fleet.groups["shop/orders"]
-	if !s.m.fleet.fallen || g.report.Facts.Source != "LastKnown" || g.report.Sites[1].LagSeconds != nil {
+	if !s.m.fleet.fellBack || g.report.Facts.Source != "LastKnown" || g.report.Sites[1].LagSeconds != nil {
 		t.Errorf("still believed: %+v", g.report.Facts)
 	}
 	o := object("orders", 8, "paris", "frankfurt", "madrid")
@@ -386,7 +386,7 @@ func TestFallsBack(t *testing.T) {
 	live := told("orders", 8, site("paris", "primary-candidate", 0, 0), site("frankfurt", "primary-candidate", 0.5, 3))
 	live.ActiveSite = "frankfurt"
 	s.tell(true, live)
-	if s.m.fleet.fallen || g.report.Facts.Source != "Live" {
+	if s.m.fleet.fellBack || g.report.Facts.Source != "Live" {
 		t.Error("the operator is back and not believed")
 	}
 	if _, stale := s.m.fleet.stale(); stale {
