@@ -26,7 +26,7 @@ import (
 
 // TooLate is the outcome of what could not be kept from happening any more.
 func (rep *Report) TooLate(format string, args ...any) {
-	rep.Outcome, rep.Reason, rep.Message = cli.OutcomeRefused, "TooLate", "it was too late: "+fmt.Sprintf(format, args...)
+	rep.Outcome, rep.Reason, rep.Message = cli.OutcomeRefused, v1alpha1.ReasonTooLate, "it was too late: "+fmt.Sprintf(format, args...)
 }
 
 // Values of --dry-run, as in kubectl.
