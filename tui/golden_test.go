@@ -72,7 +72,7 @@ func TestFrames(t *testing.T) {
 		"failover": {model: func() Model { return failingOver(begin(Options{Group: "orders"})).m }},
 		"ascii":    {model: func() Model { return failingOver(begin(Options{Group: "orders", ASCII: true})).m }},
 		"stale":    {model: func() Model { return cut(begin(Options{Group: "orders"}), 8*time.Second).m }},
-		"fallen": {model: func() Model { return cut(begin(Options{Group: "orders"}), 40*time.Second).m }},
+		"fallen":   {model: func() Model { return cut(begin(Options{Group: "orders"}), 40*time.Second).m }},
 		"lost": {model: func() Model {
 			s := cut(begin(Options{Group: "orders"}), 40*time.Second)
 			s.send(unreadable(s))
