@@ -27,8 +27,6 @@ var notReasons = map[string]string{
 	"operator/failover/candidate.go":    "rules of the ranking",
 	"operator/monitor/evidence/runs.go": "a reason of Kubernetes",
 	"kubectl-mfg/cli/failure.go":        "outcomes of requests",
-	"kubectl-mfg/request/request.go":    "what the plugin says where the operator left no reason",
-	"kubectl-mfg/failover/force.go":     "what the plugin says where the operator left no reason",
 }
 
 // reasonsDeclared are the reasons by their values, each with the name of its constant.

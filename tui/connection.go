@@ -18,7 +18,7 @@ type connection struct {
 	link      feed.Link
 	heardAt   time.Time     // this machine's clock at the last message; zero before the first
 	skew      time.Duration // this machine's clock minus the operator's
-	fallen    bool          // back on the custom resource
+	fellBack  bool          // back on the custom resource
 	objects   bool          // the custom resources were read
 	objectsAt time.Time     // when they were last heard of, by this machine's clock
 	objectErr string        // why they cannot be read now
@@ -53,13 +53,13 @@ func (c connection) trust() canvas.Line {
 	switch {
 	case c.heardAt.IsZero() && c.link.Error != "" && c.objectErr != "":
 		return canvas.Line{{Text: "NO OPERATOR, " + resource, Style: canvas.Bad}}
-	case c.fallen && c.objectErr != "":
+	case c.fellBack && c.objectErr != "":
 		return canvas.Line{{Text: fmt.Sprintf("STALE for %s, %s", seconds(quiet), resource), Style: canvas.Bad}}
 	case c.heardAt.IsZero() && c.link.Error != "":
 		return canvas.Line{{Text: "NO OPERATOR, custom resource only", Style: canvas.Warn}}
 	case c.heardAt.IsZero():
 		return canvas.Line{{Text: "connecting", Style: canvas.Warn}}
-	case c.fallen:
+	case c.fellBack:
 		return canvas.Line{{Text: fmt.Sprintf("STALE for %s, custom resource only", seconds(quiet)), Style: canvas.Bad}}
 	case stale:
 		return canvas.Line{{Text: fmt.Sprintf("STALE for %s", seconds(quiet)), Style: canvas.Bad}}
@@ -71,7 +71,7 @@ func (c connection) trust() canvas.Line {
 func (c connection) resourceAge() time.Duration { return max(0, c.now.Sub(c.objectsAt)) }
 
 // isBlind is true while neither the operator nor the API server says anything.
-func (c connection) isBlind() bool { return c.objectErr != "" && (c.fallen || c.heardAt.IsZero()) }
+func (c connection) isBlind() bool { return c.objectErr != "" && (c.fellBack || c.heardAt.IsZero()) }
 
 func seconds(d time.Duration) string {
 	if d < 2*time.Minute {

@@ -60,7 +60,7 @@ func (f *fleet) group(name string) *group {
 func (f *fleet) rebuild(g *group) {
 	view := report.LiveView{Missing: f.missing(), Denied: f.link.Denied}
 	object := g.object
-	if g.told != nil && !f.fallen {
+	if g.told != nil && !f.fellBack {
 		view = report.LiveView{Status: wire.StatusList{IssuedAt: g.told.Clock, Groups: []wire.GroupStatus{g.told.Status}}}
 		if object == nil {
 			object = standIn(g.told.Status)
@@ -109,11 +109,11 @@ func (f *fleet) absorbChanges(c feed.Changes) {
 			f.skew = c.At.Sub(c.Clock)
 		}
 	}
-	fallen, failure := f.fallen, f.link.Error
+	fellBack, failure := f.fellBack, f.link.Error
 	if c.Link != nil {
 		f.link = *c.Link
 	}
-	f.fallen = f.fallen && !f.link.Up
+	f.fellBack = f.fellBack && !f.link.Up
 	if c.Whole {
 		f.forgetTold(c.Groups)
 	}
@@ -133,7 +133,7 @@ func (f *fleet) absorbChanges(c feed.Changes) {
 			f.dropUnknown(name)
 		}
 	}
-	if fallen != f.fallen || failure != f.link.Error { // reports say why they are not live
+	if fellBack != f.fellBack || failure != f.link.Error { // reports say why they are not live
 		f.rebuildAll()
 	}
 }

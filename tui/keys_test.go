@@ -15,7 +15,7 @@ import (
 	"github.com/mysql-mfg/mfg/tui/feed"
 )
 
-// noted is a deed that does nothing.
+// noted is a runner that does nothing.
 type noted struct{ outcome string }
 
 func (noted) Run() error { return nil }
@@ -31,7 +31,7 @@ func (n noted) Outcome() string { return n.outcome }
 // acting is a story whose actions are noted.
 func acting(allowed bool) (*story, *[]Action) {
 	var asked []Action
-	s := begin(Options{AllowActions: allowed, Perform: func(a Action) Deed {
+	s := begin(Options{AllowActions: allowed, Perform: func(a Action) Runner {
 		asked = append(asked, a)
 		return noted{"asked for"}
 	}})
@@ -366,39 +366,5 @@ func TestLateWhy(t *testing.T) {
 	}
 	if s.send(why(Named("shop", "carts"))); s.m.why.name() != "shop/orders" {
 		t.Errorf("why of %q", s.m.why.name())
-	}
-}
-
-// TestFallsBack: what the operator said is dropped after a while, and believed again when it is back.
-func TestFallsBack(t *testing.T) {
-	s := begin(Options{Group: "orders"})
-	cut(s, fallBackAfter+2*time.Second)
-	g := s.m.fleet.groups["shop/orders"]
-	if !s.m.fleet.fallen || g.report.Facts.Source != "LastKnown" || g.report.Sites[1].LagSeconds != nil {
-		t.Errorf("still believed: %+v", g.report.Facts)
-	}
-	o := object("orders", 8, "paris", "frankfurt", "madrid")
-	o.Status.ActiveSite = "frankfurt"
-	s.send(feed.Objects{Changed: []*v1alpha1.MysqlFailoverGroup{o}, At: s.at})
-	if g.report.ActiveSite != "frankfurt" {
-		t.Error("the custom resource is not followed")
-	}
-	live := told("orders", 8, site("paris", "primary-candidate", 0, 0), site("frankfurt", "primary-candidate", 0.5, 3))
-	live.ActiveSite = "frankfurt"
-	s.tell(true, live)
-	if s.m.fleet.fallen || g.report.Facts.Source != "Live" {
-		t.Error("the operator is back and not believed")
-	}
-	if _, stale := s.m.fleet.stale(); stale {
-		t.Error("still called stale")
-	}
-}
-
-// TestQuiet: a connection that says nothing is called stale although it stands.
-func TestQuiet(t *testing.T) {
-	s := begin(Options{})
-	s.pass(quietAfter + 2*time.Second)
-	if text := s.m.frame().Bare(); !strings.Contains(text, "STALE for 1") {
-		t.Errorf("not called stale:\n%s", text)
 	}
 }

@@ -47,7 +47,7 @@ type Options struct {
 	AllowActions bool
 	Now          time.Time
 	// Perform makes what carries an action out on the terminal: the verb itself, with its plan and its questions.
-	Perform func(Action) Deed
+	Perform func(Action) Runner
 	// Events and Why ask about one group; they run beside the screen.
 	Events, Why func(namespace, group string) Answer
 }

@@ -62,8 +62,8 @@ func (m *Model) take(msg tea.Msg) tea.Cmd {
 // pass lets time go on.
 func (m *Model) pass(now time.Time) {
 	m.fleet.now = later(m.fleet.now, now)
-	if quiet, stale := m.fleet.stale(); !m.fleet.fallen && stale && quiet >= fallBackAfter {
-		m.fleet.fallen = true
+	if quiet, stale := m.fleet.stale(); !m.fleet.fellBack && stale && quiet >= fallBackAfter {
+		m.fleet.fellBack = true
 		m.fleet.rebuildAll()
 		m.arrange()
 	}
@@ -114,8 +114,8 @@ func outcome(d done) string {
 	return what + ": done"
 }
 
-// Deed carries an action out on the terminal, and then says in a line what came of it.
-type Deed interface {
+// Runner carries an action out on the terminal, and then says in a line what came of it.
+type Runner interface {
 	tea.ExecCommand
 	Outcome() string
 }
@@ -126,11 +126,11 @@ func (m *Model) act(a Action) tea.Cmd {
 		m.say("read-only (start with --allow-actions): " + a.Command())
 		return nil
 	}
-	deed := m.options.Perform(a)
-	return tea.Exec(deed, func(err error) tea.Msg {
+	runner := m.options.Perform(a)
+	return tea.Exec(runner, func(err error) tea.Msg {
 		d := done{action: a, err: err}
 		if err == nil {
-			d.words = deed.Outcome()
+			d.words = runner.Outcome()
 		}
 		return d
 	})

@@ -154,6 +154,10 @@ const (
 	ReasonKeyringRecovered Reason = "KeyringRecovered"
 	// ReasonNotAnswered: a request is gone from the group without an answer of the operator.
 	ReasonNotAnswered Reason = "NotAnswered"
+	// ReasonTooLate: what was withdrawn had begun already.
+	ReasonTooLate Reason = "TooLate"
+	// ReasonOvertaken: an order was carried out, and by now another site is active.
+	ReasonOvertaken Reason = "Overtaken"
 	// ReasonSiteUnfit: the site is in a state that this plugin does not know.
 	ReasonSiteUnfit Reason = "SiteUnfit"
 )

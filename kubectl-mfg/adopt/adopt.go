@@ -19,8 +19,8 @@ import (
 	"github.com/mysql-mfg/mfg/kubectl-mfg/screen"
 )
 
-// AdoptConfirmed is what the operator wants to read before it encrypts a group that serves already.
-const AdoptConfirmed = "confirm"
+// Confirmed is what the operator wants to read before it encrypts a group that serves already.
+const Confirmed = "confirm"
 
 // Op is `kubectl mfg adopt`.
 type Op struct {
@@ -49,8 +49,8 @@ func (op *Op) Run(ctx context.Context, env cli.Environment, c Cluster) (int, err
 		return cli.ExitError, err
 	}
 	change, plan := map[string]string{}, op.plan(view.Group)
-	if view.Group.Annotations[v1alpha1.AnnotationEncryptionAdopt] != AdoptConfirmed {
-		change[v1alpha1.AnnotationEncryptionAdopt] = AdoptConfirmed
+	if view.Group.Annotations[v1alpha1.AnnotationEncryptionAdopt] != Confirmed {
+		change[v1alpha1.AnnotationEncryptionAdopt] = Confirmed
 	}
 	rep := op.Report("adopt", plan, change)
 	if at := view.Group.Status.EncryptionAtRest; at != nil && at.Sealed {
@@ -87,7 +87,7 @@ func (op *Op) allowed(g *v1alpha1.MysqlFailoverGroup) error {
 		return cli.Refused("refused: encryption is not asked for in the specification of %s\n  to turn it on (nothing is encrypted by that alone): kubectl patch mfg %s -n %s --type merge -p '{\"spec\":{\"encryptionAtRest\":{\"enabled\":true}}}'",
 			op.Group, op.Group, op.Namespace)
 	}
-	if g.Annotations[v1alpha1.AnnotationEncryptionAdopt] == AdoptConfirmed || g.Status.EncryptionAtRest != nil {
+	if g.Annotations[v1alpha1.AnnotationEncryptionAdopt] == Confirmed || g.Status.EncryptionAtRest != nil {
 		return nil // it is only waited for, or over
 	}
 	if meta.IsStatusConditionTrue(g.Status.Conditions, v1alpha1.ConditionPaused) {

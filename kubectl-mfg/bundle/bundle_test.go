@@ -24,26 +24,26 @@ import (
 
 // I11: key bytes, passwords and tokens never leave.
 func TestRedact(t *testing.T) {
-	const hush = "hunter2xyz"
+	const planted = "hunter2xyz"
 	tests := map[string]string{
-		"SQL":         "CREATE USER 'a'@'%' IDENTIFIED BY '" + hush + "' REQUIRE SSL",
-		"SQLHash":     "IDENTIFIED WITH caching_sha2_password AS '" + hush + "'",
-		"Source":      "CHANGE REPLICATION SOURCE TO SOURCE_PASSWORD='" + hush + "', SOURCE_PORT=3306",
-		"DSN":         "dial mfg_operator:" + hush + "@tcp(10.0.0.1:33062)/?x=y",
-		"URL":         "https://user:" + hush + "@bucket.example.com/x",
-		"Environment": "MYSQL_PWD=" + hush,
-		"YAML":        "rootPassword: " + hush,
-		"JSON":        `{"accessToken": "` + hush + `", "n": 1}`,
-		"JSONEscaped": `{"password":"a\"` + hush + `"}`,
-		"Bearer":      "Authorization: Bearer " + hush,
-		"JWT":         "got eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJ4In0." + hush,
-		"PEM":         "-----BEGIN PRIVATE KEY-----\n" + hush + "\n-----END PRIVATE KEY-----",
-		"RSA":         "x -----BEGIN RSA PRIVATE KEY-----\\n" + hush + "\\n-----END RSA PRIVATE KEY----- y",
-		"S3":          "secret_access_key=" + hush,
+		"SQL":         "CREATE USER 'a'@'%' IDENTIFIED BY '" + planted + "' REQUIRE SSL",
+		"SQLHash":     "IDENTIFIED WITH caching_sha2_password AS '" + planted + "'",
+		"Source":      "CHANGE REPLICATION SOURCE TO SOURCE_PASSWORD='" + planted + "', SOURCE_PORT=3306",
+		"DSN":         "dial mfg_operator:" + planted + "@tcp(10.0.0.1:33062)/?x=y",
+		"URL":         "https://user:" + planted + "@bucket.example.com/x",
+		"Environment": "MYSQL_PWD=" + planted,
+		"YAML":        "rootPassword: " + planted,
+		"JSON":        `{"accessToken": "` + planted + `", "n": 1}`,
+		"JSONEscaped": `{"password":"a\"` + planted + `"}`,
+		"Bearer":      "Authorization: Bearer " + planted,
+		"JWT":         "got eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJ4In0." + planted,
+		"PEM":         "-----BEGIN PRIVATE KEY-----\n" + planted + "\n-----END PRIVATE KEY-----",
+		"RSA":         "x -----BEGIN RSA PRIVATE KEY-----\\n" + planted + "\\n-----END RSA PRIVATE KEY----- y",
+		"S3":          "secret_access_key=" + planted,
 	}
 	for name, text := range tests {
 		got := Redact(text)
-		if strings.Contains(got, hush) || !strings.Contains(got, redacted) {
+		if strings.Contains(got, planted) || !strings.Contains(got, redacted) {
 			t.Errorf("%s: %q", name, got)
 		}
 	}

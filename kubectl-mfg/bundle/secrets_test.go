@@ -70,16 +70,16 @@ func TestCollectedSecrets(t *testing.T) {
 
 // TestRedactQuoted: a secret is found also inside of a text that another text quotes: as YAML does it, and JSON.
 func TestRedactQuoted(t *testing.T) {
-	const hush = "hunter2xyz"
+	const planted = "hunter2xyz"
 	for name, said := range map[string]string{
-		"SQL":       "error: IDENTIFIED BY '" + hush + "' kept",
-		"SQLDouble": `error: IDENTIFIED BY "` + hush + `" kept`,
-		"Spaces":    `error: IDENTIFIED BY "a ` + hush + `" kept`,
-		"Quote":     `error: IDENTIFIED BY 'a''` + hush + `' kept`,
-		"Escaped":   `error: IDENTIFIED BY 'a\'` + hush + `' kept`,
-		"Source":    "error: SOURCE_PASSWORD='" + hush + "', kept",
-		"JSON":      `error: {"password":"` + hush + `"} kept`,
-		"JSONSpace": `error: {"password": "a ` + hush + `"} kept`,
+		"SQL":       "error: IDENTIFIED BY '" + planted + "' kept",
+		"SQLDouble": `error: IDENTIFIED BY "` + planted + `" kept`,
+		"Spaces":    `error: IDENTIFIED BY "a ` + planted + `" kept`,
+		"Quote":     `error: IDENTIFIED BY 'a''` + planted + `' kept`,
+		"Escaped":   `error: IDENTIFIED BY 'a\'` + planted + `' kept`,
+		"Source":    "error: SOURCE_PASSWORD='" + planted + "', kept",
+		"JSON":      `error: {"password":"` + planted + `"} kept`,
+		"JSONSpace": `error: {"password": "a ` + planted + `"} kept`,
 	} {
 		asYAML, err := yaml.Marshal(map[string]string{"message": said})
 		if err != nil {
@@ -90,7 +90,7 @@ func TestRedactQuoted(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, text := range []string{said, string(asYAML), string(asJSON)} {
-			if got := Redact(text); strings.Contains(got, hush) || !strings.Contains(got, "kept") || !strings.Contains(got, "error: ") {
+			if got := Redact(text); strings.Contains(got, planted) || !strings.Contains(got, "kept") || !strings.Contains(got, "error: ") {
 				t.Errorf("%s: %s became %s", name, text, got)
 			}
 		}

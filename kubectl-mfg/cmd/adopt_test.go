@@ -40,7 +40,7 @@ func plainGroup(t *testing.T) *fakeAPI {
 func adopts(f *fakeAPI, stuckAt v1alpha1.KeyringPhase) func(int) {
 	return func(n int) {
 		g := &f.groups[0]
-		if g.Annotations[v1alpha1.AnnotationEncryptionAdopt] != adopt.AdoptConfirmed {
+		if g.Annotations[v1alpha1.AnnotationEncryptionAdopt] != adopt.Confirmed {
 			return
 		}
 		at := &v1alpha1.EncryptionAtRestStatus{Sealed: true}
@@ -90,7 +90,7 @@ func TestAdopt(t *testing.T) {
 			change: change(func(g *v1alpha1.MysqlFailoverGroup) { g.Status.Transition = &v1alpha1.Transition{To: "frankfurt"} })},
 		"Again": {reason: "what was accepted is only waited for, and not asked again", want: []string{"the keyring of every site is sealed"},
 			change: change(func(g *v1alpha1.MysqlFailoverGroup) {
-				g.Annotations[v1alpha1.AnnotationEncryptionAdopt] = adopt.AdoptConfirmed
+				g.Annotations[v1alpha1.AnnotationEncryptionAdopt] = adopt.Confirmed
 			})},
 		"Over": {want: []string{"nothing was changed: the group is encrypted already"},
 			change: change(func(g *v1alpha1.MysqlFailoverGroup) {

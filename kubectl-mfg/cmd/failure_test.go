@@ -59,9 +59,9 @@ func TestFailuresAreReported(t *testing.T) {
 		"Force": {func(t *testing.T, args ...string) ran { return run(t, loadHealthy(t), runOptions{}, args...) },
 			"failover orders --to frankfurt --accept-data-loss", cli.ExitRefused, cli.OutcomeRefused, "MfgRequestReport", "", "paris accepts writes", "kubectl mfg failover orders -n shop --to frankfurt"},
 		"RotateRefused": {func(t *testing.T, args ...string) ran { return run(t, sealedGroup(t), runOptions{}, args...) },
-			"rotate orders --site paris", cli.ExitRefused, cli.OutcomeRefused, rotate.RotationKind, "", "paris is the active site", "kubectl mfg rotate orders -n shop --all"},
+			"rotate orders --site paris", cli.ExitRefused, cli.OutcomeRefused, rotate.Kind, "", "paris is the active site", "kubectl mfg rotate orders -n shop --all"},
 		"RotateTimedOut": {func(t *testing.T, args ...string) ran { return run(t, sealedGroup(t), runOptions{}, args...) },
-			"rotate orders --site madrid --timeout 3s", cli.ExitTimeout, rotate.OutcomeUnfinished, rotate.RotationKind, "", "no outcome within 3s", "kubectl mfg rotate orders -n shop --site madrid"},
+			"rotate orders --site madrid --timeout 3s", cli.ExitTimeout, rotate.OutcomeUnfinished, rotate.Kind, "", "no outcome within 3s", "kubectl mfg rotate orders -n shop --site madrid"},
 		"RecoverRefused": {func(t *testing.T, args ...string) ran {
 			f := newEscrowAPI(t)
 			f.pods = nil

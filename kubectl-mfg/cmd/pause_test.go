@@ -71,7 +71,7 @@ func TestPauseBesideRequests(t *testing.T) {
 		v1alpha1.AnnotationRecloneSite:     "a new copy of frankfurt is ordered; a pause does not stop that",
 		v1alpha1.AnnotationRotateKeyring:   "the rotation of the keyring of frankfurt stops before its pod is replaced",
 	}
-	for _, a := range request.RequestAnnotations {
+	for _, a := range request.Annotations {
 		f := loadHealthy(t)
 		f.groups[0].Annotations = map[string]string{a.Key: "frankfurt"}
 		got := run(t, f, runOptions{}, strings.Fields("pause orders -n shop --for 30m --yes --wait=false")...)

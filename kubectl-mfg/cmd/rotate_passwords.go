@@ -39,8 +39,8 @@ The password of root is not among them: it is yours. To change it, see docs/secu
 		Args:              exactly("GROUP"),
 		ValidArgsFunction: a.completeGroup,
 	}
-	cmd.Flags().StringSliceVar(&op.Accounts, "account", nil, "Only the password of this account: "+strings.Join(passwords.PasswordAccounts, ", ")+". May be given more than once. Default: all.")
-	_ = cmd.RegisterFlagCompletionFunc("account", cobra.FixedCompletions(passwords.PasswordAccounts, cobra.ShellCompDirectiveNoFileComp))
+	cmd.Flags().StringSliceVar(&op.Accounts, "account", nil, "Only the password of this account: "+strings.Join(passwords.Accounts, ", ")+". May be given more than once. Default: all.")
+	_ = cmd.RegisterFlagCompletionFunc("account", cobra.FixedCompletions(passwords.Accounts, cobra.ShellCompDirectiveNoFileComp))
 	out := bindRequest(&op.Request, cmd, 15*time.Minute)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := a.fill(&op.Request, args[0], out); err != nil {

@@ -88,7 +88,7 @@ func (op *Op) options(ctx context.Context, env cli.Environment, c Cluster, names
 		Colour: cli.Colored(op.Color, env), ASCII: op.ASCII || !SpeaksUnicode(env.Getenv),
 		Events:  func(namespace, group string) tui.Answer { return op.events(ctx, env, c, tui.Named(namespace, group)) },
 		Why:     func(namespace, group string) tui.Answer { return op.why(ctx, env, c, tui.Named(namespace, group)) },
-		Perform: func(a tui.Action) tui.Deed { return NewAction(env, c, op.OperatorNamespace, a) },
+		Perform: func(a tui.Action) tui.Runner { return NewAction(env, c, op.OperatorNamespace, a) },
 	}
 }
 

@@ -126,7 +126,7 @@ func (op *Op) followForce(ctx context.Context, env cli.Environment, c request.Cl
 	answer := op.Answer(g, v1alpha1.RequestForceFailover)
 	rep.Epoch = g.Status.Epoch
 	if rep.Take(answer) && g.Status.ActiveSite != op.To {
-		rep.Outcome, rep.Reason = cli.OutcomeRefused, "Overtaken"
+		rep.Outcome, rep.Reason = cli.OutcomeRefused, v1alpha1.ReasonOvertaken
 		rep.Message += fmt.Sprintf("; by now it is %s", cli.OrDash(g.Status.ActiveSite))
 	}
 	if rep.Outcome != cli.OutcomeDone {

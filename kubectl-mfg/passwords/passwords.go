@@ -18,8 +18,8 @@ import (
 // allAccounts is the order for every account.
 const allAccounts = "all"
 
-// PasswordAccounts are those whose passwords can be replaced.
-var PasswordAccounts = []string{v1alpha1.AccountOperator, v1alpha1.AccountReplication, v1alpha1.AccountSidecar, v1alpha1.AccountClone}
+// Accounts are those whose passwords can be replaced.
+var Accounts = []string{v1alpha1.AccountOperator, v1alpha1.AccountReplication, v1alpha1.AccountSidecar, v1alpha1.AccountClone}
 
 // Op is `kubectl mfg rotate-passwords`.
 type Op struct {
@@ -30,8 +30,8 @@ type Op struct {
 // Validate looks at the command line alone.
 func (op *Op) Validate() error {
 	for _, name := range op.Accounts {
-		if !slices.Contains(PasswordAccounts, name) {
-			return fmt.Errorf("--account must be one of %s", strings.Join(PasswordAccounts, ", "))
+		if !slices.Contains(Accounts, name) {
+			return fmt.Errorf("--account must be one of %s", strings.Join(Accounts, ", "))
 		}
 	}
 	return op.Request.Validate()
@@ -40,12 +40,12 @@ func (op *Op) Validate() error {
 // value is what the annotation is set to: the accounts in one order, whatever the order of the flags.
 func (op *Op) value() string {
 	var names []string
-	for _, name := range PasswordAccounts {
+	for _, name := range Accounts {
 		if slices.Contains(op.Accounts, name) {
 			names = append(names, name)
 		}
 	}
-	if len(names) == 0 || len(names) == len(PasswordAccounts) {
+	if len(names) == 0 || len(names) == len(Accounts) {
 		return allAccounts
 	}
 	return strings.Join(names, ",")
@@ -104,7 +104,7 @@ func quotedIfEmpty(value string) string {
 func (op *Op) plan(value string) []screen.Line {
 	accounts := strings.ReplaceAll(value, ",", ", ")
 	if value == allAccounts {
-		accounts = strings.Join(PasswordAccounts, ", ")
+		accounts = strings.Join(Accounts, ", ")
 	}
 	return []screen.Line{
 		{Label: "Accounts", Text: accounts},

@@ -29,7 +29,7 @@ func (r *recovery) seal(ctx context.Context) error {
 			return nil
 		case apierrors.IsForbidden(err):
 			// Status below an admin is nobody's; the digest of what was restored says enough to the operator.
-			r.left["phase"] = "the operator sets it by itself; your patch was refused: " + err.Error()
+			r.left[stepPhase] = "the operator sets it by itself; your patch was refused: " + err.Error()
 			return nil
 		case !apierrors.IsInvalid(err) && !apierrors.IsConflict(err) || try == request.PatchTries:
 			return cli.RightsHint(err, "patch", cli.Resource+"."+v1alpha1.GroupVersion.Group+"/status", r.op.Namespace)
@@ -105,7 +105,7 @@ func (r *recovery) record(ctx context.Context) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case apierrors.IsForbidden(err):
-		r.left["record"] = "no event was recorded, you may not: " + err.Error()
+		r.left[stepRecord] = "no event was recorded, you may not: " + err.Error()
 		return nil
 	}
 	return cli.RightsHint(err, "create", "events", r.op.Namespace)
@@ -123,7 +123,7 @@ func (r *recovery) rehearse(ctx context.Context, due []recoveryStep, rep *Report
 	for i, s := range due {
 		change, try := r.change(s.name)
 		rep.Steps[i].Change = change
-		if s.name == "compare" {
+		if s.name == stepCompare {
 			try = r.compare
 		}
 		if !server || try == nil {
@@ -140,14 +140,14 @@ func (r *recovery) rehearse(ctx context.Context, due []recoveryStep, rep *Report
 func (r *recovery) change(step string) (shown any, try func(context.Context) error) {
 	kube, want := r.cluster.Kube().CoreV1(), keyrings.Secret(r.group, r.status, nil)
 	switch step {
-	case "create":
+	case stepCreate:
 		return keyrings.Redacted(keyrings.Bare(r.group, r.status, nil), r.status.KeyringDigest), func(ctx context.Context) error {
 			// What is not kept cannot be patched later: all of it is checked at once.
 			whole := keyrings.Secret(r.group, r.status, r.content.content)
 			_, err := kube.Secrets(r.op.Namespace).Create(ctx, whole, metav1.CreateOptions{FieldManager: cli.FieldManager, DryRun: dryRunOption(true)})
 			return orRights(err, "create", "secrets", r.op.Namespace)
 		}
-	case "protect":
+	case stepProtect:
 		if r.secret == nil {
 			return keyrings.Completion(want, keyrings.Bare(r.group, r.status, nil), true), nil
 		}
@@ -158,12 +158,12 @@ func (r *recovery) change(step string) (shown any, try func(context.Context) err
 		return patch, func(ctx context.Context) error {
 			return orRights(r.patchSecret(ctx, patch, true), "patch", "secrets/"+r.status.KeyringSecret, r.op.Namespace)
 		}
-	case "phase":
+	case stepPhase:
 		patch := keyrings.SealedPatch(r.status, r.at)
 		return patch, func(ctx context.Context) error {
 			return orRights(patchStatus(ctx, r.cluster, r.group, patch, true), "patch", cli.Resource+"/status", r.op.Namespace)
 		}
-	case "record":
+	case stepRecord:
 		return r.event(), func(ctx context.Context) error {
 			_, err := kube.Events(r.op.Namespace).Create(ctx, r.event(), metav1.CreateOptions{FieldManager: cli.FieldManager, DryRun: dryRunOption(true)})
 			return orRights(err, "create", "events", r.op.Namespace)

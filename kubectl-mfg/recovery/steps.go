@@ -31,15 +31,26 @@ type recoveryStep struct {
 	do    func(*recovery, context.Context) error
 }
 
+// Names of the steps, by which reports and people know them.
+const (
+	stepCompare = "compare"
+	stepCreate  = "create"
+	stepVerify  = "verify"
+	stepProtect = "protect"
+	stepPhase   = "phase"
+	stepWait    = "wait"
+	stepRecord  = "record"
+)
+
 // recoverySteps come in the order of the specification.
 var recoverySteps = []recoveryStep{
-	{"compare", missing, compareText, compareNeeds, (*recovery).compare},
-	{"create", missing, createText, createNeeds, (*recovery).create},
-	{"verify", unprotected, verifyText, verifyNeeds, (*recovery).verify},
-	{"protect", unprotected, protectText, protectNeeds, (*recovery).protect},
-	{"phase", patchable, phaseText, noNeeds, (*recovery).seal},
-	{"wait", unsettled, waitText, noNeeds, (*recovery).await},
-	{"record", unrecorded, recordText, noNeeds, (*recovery).record},
+	{stepCompare, missing, compareText, compareNeeds, (*recovery).compare},
+	{stepCreate, missing, createText, createNeeds, (*recovery).create},
+	{stepVerify, unprotected, verifyText, verifyNeeds, (*recovery).verify},
+	{stepProtect, unprotected, protectText, protectNeeds, (*recovery).protect},
+	{stepPhase, patchable, phaseText, noNeeds, (*recovery).seal},
+	{stepWait, unsettled, waitText, noNeeds, (*recovery).await},
+	{stepRecord, unrecorded, recordText, noNeeds, (*recovery).record},
 }
 
 func noNeeds(*recovery) []right { return nil }
@@ -127,7 +138,7 @@ func (r *recovery) carryOut(ctx context.Context, due []recoveryStep, rep *Report
 	rep.Outcome = cli.OutcomeDone
 	rep.Message = fmt.Sprintf("%s is in escrow again with %s, and %s is Sealed.", r.status.KeyringSecret, r.status.KeyringDigest, r.op.Site)
 	for i, s := range due {
-		if s.name == "wait" && !r.op.Wait {
+		if s.name == stepWait && !r.op.Wait {
 			rep.Outcome = cli.OutcomeRequested
 			rep.Message = fmt.Sprintf("%s is in escrow again; see how the site gets Sealed: kubectl mfg keyring list %s -n %s", r.status.KeyringSecret, r.op.Group, r.op.Namespace)
 			continue
@@ -230,11 +241,11 @@ func (r *recovery) protect(ctx context.Context) error {
 			}
 		case apierrors.IsForbidden(err) && onlyOwner(want, r.secret, owner):
 			// Only the operator changes the owner of what is in escrow; it does so by itself.
-			r.left["protect"] = "the operator adds the owner by itself"
+			r.left[stepProtect] = "the operator adds the owner by itself"
 			return nil
 		case apierrors.IsForbidden(err) && owner && !keyrings.InEscrow(r.secret):
 			owner = false // an owner may need a right of its own
-			r.left["protect"] = "the operator adds the owner by itself; yours was refused: " + err.Error()
+			r.left[stepProtect] = "the operator adds the owner by itself; yours was refused: " + err.Error()
 			continue
 		case apierrors.IsForbidden(err) && keyrings.InEscrow(r.secret):
 			return cli.Refused("%s has the right content, but its labels are wrong, and it is protected: %w\n  say that you mean it, then run this again: kubectl label secret %s -n %s %s=true", r.secret.Name, err, r.secret.Name, r.op.Namespace, v1alpha1.LabelAllowDeletion)

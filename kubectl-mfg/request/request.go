@@ -26,7 +26,7 @@ import (
 
 // TooLate is the outcome of what could not be kept from happening any more.
 func (rep *Report) TooLate(format string, args ...any) {
-	rep.Outcome, rep.Reason, rep.Message = cli.OutcomeRefused, "TooLate", "it was too late: "+fmt.Sprintf(format, args...)
+	rep.Outcome, rep.Reason, rep.Message = cli.OutcomeRefused, v1alpha1.ReasonTooLate, "it was too late: "+fmt.Sprintf(format, args...)
 }
 
 // Values of --dry-run, as in kubectl.
@@ -184,9 +184,9 @@ func (r *Request) ask(ctx context.Context, env cli.Environment, question string)
 	}
 }
 
-// RequestAnnotations are those by which something is asked for, with the verb that does. The operator takes each off again;
+// Annotations are those by which something is asked for, with the verb that does. The operator takes each off again;
 // encryption-adopt is none of them, because it stays.
-var RequestAnnotations = []struct{ Key, Verb string }{
+var Annotations = []struct{ Key, Verb string }{
 	{v1alpha1.AnnotationPlannedFailover, "a planned failover"},
 	{v1alpha1.AnnotationForceFailover, "a failover that accepts data loss"},
 	{v1alpha1.AnnotationAbortFailover, "the end of a planned failover"},
@@ -196,7 +196,7 @@ var RequestAnnotations = []struct{ Key, Verb string }{
 
 // Pending says what was asked for and is not answered yet.
 func Pending(g *v1alpha1.MysqlFailoverGroup) string {
-	for _, a := range RequestAnnotations {
+	for _, a := range Annotations {
 		if value, is := g.Annotations[a.Key]; is {
 			return fmt.Sprintf("%s was asked for and is not answered yet (%s=%s)", a.Verb, a.Key, value)
 		}

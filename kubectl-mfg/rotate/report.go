@@ -14,15 +14,15 @@ import (
 // Failed is the report of a run that failed.
 func (op *Op) Failed(f cli.Failure) (any, cli.Output) {
 	rep := &Report{Report: *op.FailedReport(f), Steps: []rotationStep{}, Left: op.wanted}
-	rep.Kind, rep.Site = RotationKind, op.Site
+	rep.Kind, rep.Site = Kind, op.Site
 	return rep, op.Output
 }
 
 // OutcomeUnfinished is that of a run of which sites are left.
 const OutcomeUnfinished = "Unfinished"
 
-// RotationKind is the kind of rotationReport.
-const RotationKind = "MfgRotationReport"
+// Kind is the kind of rotationReport.
+const Kind = "MfgRotationReport"
 
 // Report is the answer of rotate in machine form.
 type Report struct {
@@ -52,7 +52,7 @@ type rotationStep struct {
 
 func (op *Op) rotationReport(plan []screen.Line, r *rotation) *Report {
 	rep := &Report{Report: *op.Report("rotate", plan, r.change()), Steps: []rotationStep{}, Left: []string{}}
-	rep.Kind, rep.Site = RotationKind, op.Site
+	rep.Kind, rep.Site = Kind, op.Site
 	if op.Site == "" {
 		rep.BeganAt, rep.Before = r.campaign.Began.Format(time.RFC3339), r.before
 	}
