@@ -12,10 +12,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/mysql-mfg/mfg/internal/door"
-	"github.com/mysql-mfg/mfg/operator/report"
+	"github.com/mysql-mfg/mfg/operator/server"
 )
 
 // nowhere as an address serves nothing.
@@ -36,15 +36,15 @@ type plain struct {
 // addPlain adds the listeners for metrics and probes. Both answer whether this process leads or not, and before it knows its groups.
 func addPlain(mgr adder, s settings) error {
 	scrape := http.NewServeMux()
-	scrape.Handle("GET /metrics", promhttp.HandlerFor(metrics.Registry, promhttp.HandlerOpts{ErrorHandling: promhttp.HTTPErrorOnError}))
+	scrape.Handle("GET /metrics", promhttp.HandlerFor(ctrlmetrics.Registry, promhttp.HandlerOpts{ErrorHandling: promhttp.HTTPErrorOnError}))
 	probes := http.NewServeMux()
 	for _, path := range []string{"/healthz", "/readyz"} {
 		probes.Handle("GET "+path, http.StripPrefix(path, &healthz.Handler{Checks: map[string]healthz.Checker{"ping": healthz.Ping}}))
 	}
 	for _, p := range []plain{
 		// With a thousand groups a scrape is megabytes: the fewer at a time the better, and no Prometheus asks this often.
-		{report.ListenerMetrics, s.metricsAddr, scrape, door.Limits{Connections: 16, PerAddress: 3, Rate: 2, Burst: 10}},
-		{report.ListenerProbes, s.probeAddr, probes, door.Limits{Connections: 64, PerAddress: 16, Rate: 20, Burst: 40}},
+		{server.ListenerMetrics, s.metricsAddr, scrape, door.Limits{Connections: 16, PerAddress: 3, Rate: 2, Burst: 10}},
+		{server.ListenerProbes, s.probeAddr, probes, door.Limits{Connections: 64, PerAddress: 16, Rate: 20, Burst: 40}},
 	} {
 		if err := p.add(mgr); err != nil {
 			return err
@@ -61,7 +61,7 @@ func (p plain) add(mgr adder) error {
 	if err != nil {
 		return fmt.Errorf("listen for %s: %w", p.name, err)
 	}
-	d := door.New(p.limits, func(reason string) { report.Refused.WithLabelValues(p.name, reason).Inc() })
+	d := door.New(p.limits, func(reason string) { server.Refused.WithLabelValues(p.name, reason).Inc() })
 	patience := time.Second
 	return mgr.Add(&manager.Server{Name: p.name, Listener: d.Listen(l), ShutdownTimeout: &patience, Server: &http.Server{
 		Handler: d.Handler(p.handler), MaxHeaderBytes: 8 << 10,

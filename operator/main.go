@@ -17,7 +17,7 @@ import (
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/mysql-mfg/mfg/api/client"
 	"github.com/mysql-mfg/mfg/internal/logpipe"
@@ -26,7 +26,8 @@ import (
 	"github.com/mysql-mfg/mfg/operator/lost"
 	"github.com/mysql-mfg/mfg/operator/monitor"
 	"github.com/mysql-mfg/mfg/operator/render"
-	"github.com/mysql-mfg/mfg/operator/report"
+	"github.com/mysql-mfg/mfg/operator/report/events"
+	"github.com/mysql-mfg/mfg/operator/report/metrics"
 	"github.com/mysql-mfg/mfg/operator/server"
 	"github.com/mysql-mfg/mfg/operator/signing"
 )
@@ -113,7 +114,7 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := report.Register(metrics.Registry); err != nil {
+	if err := metrics.Register(ctrlmetrics.Registry); err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}
 	if err := wire(mgr, s, log); err != nil {
@@ -126,19 +127,19 @@ func run(ctx context.Context, args []string) error {
 // wire makes the parts and introduces them to each other. The poll loops and the controller know of each other only
 // what stands in their interfaces.
 func wire(mgr ctrl.Manager, s settings, log *slog.Logger) error {
-	events := report.NewRecorder(mgr.GetEventRecorder("mfg"))
+	recorder := events.NewRecorder(mgr.GetEventRecorder("mfg"))
 	reach := access.New(mgr.GetClient(), mgr.GetAPIReader())
 	board := server.NewBoard()
 	work := controller.NewWork()
 	keys := &signing.Keys{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Namespace: s.namespace}
 	loops := monitor.New(monitor.Options{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Cache: mgr.GetCache(), Access: reach, Keys: keys, Push: client.NewFrugal(nil),
-		LongWork: work, Losses: lost.New(lost.Options{Access: reach, Log: log}), Board: board, Events: events, Log: log,
+		LongWork: work, Losses: lost.New(lost.Options{Access: reach, Log: log}), Board: board, Events: recorder, Log: log,
 		Lease: s.lease(),
 	})
 	reconciler := controller.New(controller.Options{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Facts: factsOf{loops}, Loops: loops, Access: reach, Work: work, Keys: keys,
-		Recorder: events, Install: render.Install{
+		Recorder: recorder, Install: render.Install{
 			SidecarImage: s.sidecarImage, SidecarPullPolicy: corev1.PullPolicy(s.sidecarPullPolicy), OperatorURL: s.auxiliaryURL,
 			EscrowURL: s.escrowURL,
 		},

@@ -26,7 +26,6 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/passwords"
 	"github.com/mysql-mfg/mfg/operator/render"
-	"github.com/mysql-mfg/mfg/operator/report"
 	"github.com/mysql-mfg/mfg/operator/signing"
 )
 
@@ -360,7 +359,7 @@ func (c *cluster) retains() {
 		if err := c.admin.List(c.t.Context(), &list, client.InNamespace(testKey.Namespace)); err != nil {
 			c.t.Fatal(err)
 		}
-		return slices.ContainsFunc(list.Items, func(e eventsv1.Event) bool { return e.Reason == string(report.GroupDataKept.Reason) })
+		return slices.ContainsFunc(list.Items, func(e eventsv1.Event) bool { return e.Reason == string(eventGroupDataKept.Reason) })
 	})
 }
 

@@ -12,9 +12,11 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
-	"github.com/mysql-mfg/mfg/operator/report"
+	"github.com/mysql-mfg/mfg/operator/report/events"
 	"github.com/mysql-mfg/mfg/operator/signing"
 )
+
+var eventAuthorityReplaced = events.Warning(v1alpha1.ReasonAuthorityReplaced, "Create")
 
 // authority sees to the key that signs statements, and decides which key each site trusts first. A key that is missing is made anew
 // even for a group that has run: without it no lease can be renewed.
@@ -98,7 +100,7 @@ func (r *Reconciler) makeKey(ctx context.Context, s *scope) (signing.Key, error)
 	}
 	kept, err := r.Keys.Create(ctx, s.group, key)
 	if err == nil && kept.Private.Equal(key.Private) && s.group.Status.Epoch > 0 {
-		r.Recorder.Emit(s.group, nil, report.AuthorityReplaced, "Secret %s/%s was missing and was made anew; %s",
+		r.Recorder.Emit(s.group, nil, eventAuthorityReplaced, "Secret %s/%s was missing and was made anew; %s",
 			r.Keys.Namespace, v1alpha1.AuthoritySecret(s.group.UID), text)
 	}
 	return kept, err

@@ -20,7 +20,18 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/claims"
-	"github.com/mysql-mfg/mfg/operator/report"
+	"github.com/mysql-mfg/mfg/operator/report/events"
+	"github.com/mysql-mfg/mfg/operator/report/metrics"
+)
+
+// claimedElsewhere is 1 for a group that this operator sees and another release operates.
+var claimedElsewhere = metrics.Gauge(metrics.Group, "operator_group_claimed_elsewhere",
+	"1 for a group that this operator leaves alone because another release operates it, or is to; absent otherwise.")
+
+var (
+	eventClaimRefused   = events.Warning(v1alpha1.ReasonGroupClaimedElsewhere, "Leave")
+	eventGroupTakenOver = events.Warning(v1alpha1.ReasonGroupTakenOver, "TakeOver")
+	eventHandOverWaits  = events.Warning(v1alpha1.ReasonHandOverWaits, "Wait")
 )
 
 const (
@@ -89,7 +100,7 @@ func (r *Reconciler) claimed(ctx context.Context, group *v1alpha1.MysqlFailoverG
 	if q.Claim != nil && q.Claim.Lease != q.Own {
 		if q.Holder, err = r.leases.look(ctx, r.Live, q.Claim.Lease, lookAge); err != nil {
 			r.leave(group)
-			r.tellClaim(group, report.ClaimRefused, "it is claimed under Lease "+q.Claim.Lease+", and how that is cannot be read; look at the log")
+			r.tellClaim(group, eventClaimRefused, "it is claimed under Lease "+q.Claim.Lease+", and how that is cannot be read; look at the log")
 			return false, 0, err
 		}
 	}
@@ -102,8 +113,8 @@ func (r *Reconciler) claimed(ctx context.Context, group *v1alpha1.MysqlFailoverG
 	verdict, why := claims.Decide(q)
 	switch verdict {
 	case claims.Operate:
-		r.tellClaim(group, report.HandOverWaits, why)
-		report.ClaimedElsewhere.DeleteLabelValues(group.Namespace, group.Name)
+		r.tellClaim(group, eventHandOverWaits, why)
+		claimedElsewhere.DeleteLabelValues(group.Namespace, group.Name)
 		if why != "" {
 			again = whenWaiting // two looks at the other Lease show that somebody leads there
 		}
@@ -116,7 +127,7 @@ func (r *Reconciler) claimed(ctx context.Context, group *v1alpha1.MysqlFailoverG
 	case claims.Leave:
 	}
 	r.leave(group)
-	r.tellClaim(group, report.ClaimRefused, why)
+	r.tellClaim(group, eventClaimRefused, why)
 	return false, wait.Jitter(whenClaimed, 0.25), nil
 }
 
@@ -125,7 +136,7 @@ func (r *Reconciler) leave(group *v1alpha1.MysqlFailoverGroup) {
 	key := keyOf(group)
 	r.Loops.Forget(key)
 	r.Work.forget(key)
-	report.ClaimedElsewhere.WithLabelValues(group.Namespace, group.Name).Set(1)
+	claimedElsewhere.WithLabelValues(group.Namespace, group.Name).Set(1)
 }
 
 // take claims a group. If somebody else's claim ran out, its Lease is read again once the new claim stands: whoever came back to
@@ -145,8 +156,8 @@ func (r *Reconciler) take(ctx context.Context, group *v1alpha1.MysqlFailoverGrou
 	}
 	after, err := r.leases.look(ctx, r.Live, former.Lease, 0)
 	if err == nil && after == before {
-		report.ClaimedElsewhere.DeleteLabelValues(group.Namespace, group.Name)
-		r.Recorder.Emit(group, nil, report.GroupTakenOver, "The operator with Lease %s took the group over: Lease %s, under which it was operated, has not been renewed any more",
+		claimedElsewhere.DeleteLabelValues(group.Namespace, group.Name)
+		r.Recorder.Emit(group, nil, eventGroupTakenOver, "The operator with Lease %s took the group over: Lease %s, under which it was operated, has not been renewed any more",
 			r.Lease, former.Lease)
 		logger.Info("took the group over", "former", former.Lease)
 		return true, 0, nil
@@ -160,7 +171,7 @@ func (r *Reconciler) handOver(ctx context.Context, group *v1alpha1.MysqlFailover
 	key := keyOf(group)
 	for _, site := range group.Spec.Sites {
 		if purpose, busy := r.Work.Busy(key.Namespace, key.Name, site.Name); busy {
-			r.tellClaim(group, report.HandOverWaits, fmt.Sprintf("it is handed over to Lease %s when the work on site %s has ended: %s", to, site.Name, purpose))
+			r.tellClaim(group, eventHandOverWaits, fmt.Sprintf("it is handed over to Lease %s when the work on site %s has ended: %s", to, site.Name, purpose))
 			return whenMoving, nil
 		}
 	}
@@ -193,7 +204,7 @@ func (r *Reconciler) writeClaim(ctx context.Context, group *v1alpha1.MysqlFailov
 }
 
 // tellClaim emits an event when its text differs from the last one.
-func (r *Reconciler) tellClaim(group *v1alpha1.MysqlFailoverGroup, e report.Event, text string) {
+func (r *Reconciler) tellClaim(group *v1alpha1.MysqlFailoverGroup, e events.Event, text string) {
 	if r.changed(keyOf(group), string(e.Reason), text) && text != "" {
 		r.Recorder.Emit(group, nil, e, "The operator with Lease %s: %s", r.Lease, text)
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/internal/mysql"
 	"github.com/mysql-mfg/mfg/internal/mysql/mysqltest"
-	"github.com/mysql-mfg/mfg/operator/report"
+	"github.com/mysql-mfg/mfg/operator/report/events"
 )
 
 // realAccess reaches servers on this machine.
@@ -59,7 +59,7 @@ func TestOrderedCloneOfARealReplica(t *testing.T) {
 			AdminAddr: net.JoinHostPort("127.0.0.1", strconv.Itoa(s.AdminPort))})
 	}
 	ended := make(chan types.NamespacedName, 1)
-	p := newProvisioner(Options{Work: NewWork(), Facts: facts, Access: servers, Recorder: report.NewRecorder(&eventSink{}), Dial: Dial})
+	p := newProvisioner(Options{Work: NewWork(), Facts: facts, Access: servers, Recorder: events.NewRecorder(&eventSink{}), Dial: Dial})
 	p.done, p.news = func(key types.NamespacedName) { ended <- key }, func(types.NamespacedName) {}
 	p.base = t.Context()
 	run := func(o order) outcome {

@@ -29,7 +29,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	applyv1alpha1 "github.com/mysql-mfg/mfg/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/render"
-	"github.com/mysql-mfg/mfg/operator/report"
+	"github.com/mysql-mfg/mfg/operator/report/events"
 	"github.com/mysql-mfg/mfg/operator/signing"
 )
 
@@ -127,7 +127,7 @@ func (c *cluster) run(access *rest.Config, lease string) {
 	}
 	c.r = New(Options{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Facts: c.facts, Loops: &fakeLoops{}, Work: NewWork(), Access: fakeAccess{},
-		Recorder: report.NewRecorder(mgr.GetEventRecorder("mfg-operator")),
+		Recorder: events.NewRecorder(mgr.GetEventRecorder("mfg-operator")),
 		Keys:     &signing.Keys{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Namespace: operatorNamespace},
 		Install:  render.Install{SidecarImage: "sidecar:test", OperatorURL: "http://operator"},
 		Lease:    lease, Holder: "pod of " + lease,

@@ -26,7 +26,9 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/internal/mysql"
 	"github.com/mysql-mfg/mfg/operator/render"
-	"github.com/mysql-mfg/mfg/operator/report"
+	"github.com/mysql-mfg/mfg/operator/report/conditions"
+	"github.com/mysql-mfg/mfg/operator/report/events"
+	"github.com/mysql-mfg/mfg/operator/report/metrics"
 	"github.com/mysql-mfg/mfg/operator/signing"
 )
 
@@ -61,7 +63,7 @@ type Options struct {
 	Loops    Loops
 	Access   Access
 	Work     *Work
-	Recorder *report.Recorder
+	Recorder *events.Recorder
 	// Keys keeps the keys that sign statements.
 	Keys    *signing.Keys
 	Install render.Install
@@ -163,8 +165,8 @@ type scope struct {
 
 	keyrings keyringScope
 
-	conditions  []report.Condition
-	progressing *report.Condition
+	conditions  []conditions.Condition
+	progressing *conditions.Condition
 	// stopped is true if a phase had nothing to say because one before it stopped.
 	stopped bool
 	again   time.Duration
@@ -327,14 +329,14 @@ func (r *Reconciler) forget(key types.NamespacedName) {
 	r.Work.askToLeave(key, "", "")
 	r.forgetUnsettled(key)
 	r.escrows.forgetGroup(key)
-	report.ForgetGroup(key.Namespace, key.Name)
+	metrics.ForgetGroup(key.Namespace, key.Name)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.said, key)
 }
 
 // say emits an event when its text differs from the last one about the same thing.
-func (r *Reconciler) say(s *scope, about string, e report.Event, text string) {
+func (r *Reconciler) say(s *scope, about string, e events.Event, text string) {
 	if !r.changed(s.key, string(e.Reason)+"/"+about, text) || text == "" {
 		return
 	}
@@ -361,24 +363,24 @@ func (r *Reconciler) changed(key types.NamespacedName, about, text string) bool 
 }
 
 // progress says what is under way or stuck. The first phase to say something is nearest to the cause.
-func (s *scope) progress(c report.Condition, again time.Duration) {
+func (s *scope) progress(c conditions.Condition, again time.Duration) {
 	s.again = min(s.again, again)
 	if s.progressing == nil {
 		s.progressing = &c
 	}
 }
 
-func moving(reason v1alpha1.Reason, message string) report.Condition {
-	return report.True(v1alpha1.ConditionProgressing, reason, message)
+func moving(reason v1alpha1.Reason, message string) conditions.Condition {
+	return conditions.True(v1alpha1.ConditionProgressing, reason, message)
 }
 
-func stuck(reason v1alpha1.Reason, message string) report.Condition {
-	return report.False(v1alpha1.ConditionProgressing, reason, message)
+func stuck(reason v1alpha1.Reason, message string) conditions.Condition {
+	return conditions.False(v1alpha1.ConditionProgressing, reason, message)
 }
 
 // condition says what is so; the last phase to say something of a type knows most about it.
-func (s *scope) condition(c report.Condition) {
-	s.conditions = slices.DeleteFunc(s.conditions, func(old report.Condition) bool { return old.Type == c.Type })
+func (s *scope) condition(c conditions.Condition) {
+	s.conditions = slices.DeleteFunc(s.conditions, func(old conditions.Condition) bool { return old.Type == c.Type })
 	s.conditions = append(s.conditions, c)
 }
 
@@ -391,7 +393,7 @@ func (s *scope) refuse(reason v1alpha1.Reason, message string) {
 			return
 		}
 	}
-	s.condition(report.True(v1alpha1.ConditionSpecRefused, reason, message))
+	s.condition(conditions.True(v1alpha1.ConditionSpecRefused, reason, message))
 }
 
 // sites are the sites of the specification by name.

@@ -19,7 +19,6 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/operator/render"
-	"github.com/mysql-mfg/mfg/operator/report"
 )
 
 func TestNewGroupIsCreatedAtOnce(t *testing.T) {
@@ -133,7 +132,7 @@ func TestTLS(t *testing.T) {
 		t.Errorf("condition %+v", c)
 	}
 	w.reconcile()
-	if n := w.said.count(report.TLSSecretMissing); n != 1 {
+	if n := w.said.count(eventTLSSecretMissing); n != 1 {
 		t.Errorf("%d events of one missing Secret", n)
 	}
 	w.must(w.c.Create(w.ctx, &corev1.Secret{
@@ -154,7 +153,7 @@ func TestIgnoredKeysAreSaidOnce(t *testing.T) {
 	}))
 	w.reconcile()
 	w.reconcile()
-	if got := w.said.of(report.ConfigKeysIgnored); len(got) != 1 || !strings.Contains(got[0], "super-read-only") {
+	if got := w.said.of(eventConfigKeysIgnored); len(got) != 1 || !strings.Contains(got[0], "super-read-only") {
 		t.Errorf("events %v", got)
 	}
 	if c := w.condition(v1alpha1.ConditionSpecRefused); c.Status != metav1.ConditionTrue || c.Reason != v1alpha1.ReasonSettingsRefused || !strings.Contains(c.Message, "super-read-only") {

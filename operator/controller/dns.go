@@ -16,8 +16,11 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/render"
-	"github.com/mysql-mfg/mfg/operator/report"
+	"github.com/mysql-mfg/mfg/operator/report/conditions"
+	"github.com/mysql-mfg/mfg/operator/report/events"
 )
+
+var eventDNSSwitched = events.Normal(v1alpha1.ReasonDNSSwitched, "Switch")
 
 // errNoExternalDNS is what a cluster without external-dns' definition answers.
 var errNoExternalDNS = hindrance{reason: v1alpha1.ReasonExternalDNSMissing,
@@ -26,37 +29,37 @@ var errNoExternalDNS = hindrance{reason: v1alpha1.ReasonExternalDNSMissing,
 
 // followDNS has external-dns publish the active site. A site without a usable address gets no record: the old one would
 // send writers to a site that is fenced or gone.
-func (r *Reconciler) followDNS(ctx context.Context, s *scope) (report.Condition, error) {
+func (r *Reconciler) followDNS(ctx context.Context, s *scope) (conditions.Condition, error) {
 	active := s.activeSite()
 	if name := s.group.Spec.DNS.Name; !r.Limits.AllowsName(name, s.key.Namespace) {
 		// A record that was published before goes too: it is the name that is not the group's.
 		message := fmt.Sprintf("%s is not published: the operator may publish names in or below %s only (tenants.allowedDNSSuffixes of its chart); set another spec.dns.name",
 			name, strings.Join(r.Limits.DNSSuffixes, ", "))
-		return report.False(v1alpha1.ConditionDNSReady, v1alpha1.ReasonNameNotAllowed, message), r.clearDNS(ctx, s)
+		return conditions.False(v1alpha1.ConditionDNSReady, v1alpha1.ReasonNameNotAllowed, message), r.clearDNS(ctx, s)
 	}
 	record, err := dnsRecord(s.group.Spec.DNS.Name, s.sites()[active])
 	if err != nil {
 		if err := r.clearDNS(ctx, s); err != nil {
-			return report.Condition{}, err
+			return conditions.Condition{}, err
 		}
 		message := fmt.Sprintf("%s has no record, because the active site %s %v", s.group.Spec.DNS.Name, active, err)
-		return report.False(v1alpha1.ConditionDNSReady, v1alpha1.ReasonAddressMissing, message), nil
+		return conditions.False(v1alpha1.ConditionDNSReady, v1alpha1.ReasonAddressMissing, message), nil
 	}
 	confirmed, err := r.publish(ctx, s, record)
 	if err != nil {
-		return report.Condition{}, err
+		return conditions.Condition{}, err
 	}
 	message := fmt.Sprintf("%s is to be %s %s, of the active site %s", s.group.Spec.DNS.Name, record.Type, record.Target, active)
-	r.say(s, "", report.DNSSwitched, message)
+	r.say(s, "", eventDNSSwitched, message)
 	if next := unaddressed(s); next != "" {
-		return report.False(v1alpha1.ConditionDNSReady, v1alpha1.ReasonAddressMissing, message+"; but "+next), nil
+		return conditions.False(v1alpha1.ConditionDNSReady, v1alpha1.ReasonAddressMissing, message+"; but "+next), nil
 	}
 	if confirmed {
 		message += "; external-dns has taken it over"
 	} else {
 		message += "; external-dns has not confirmed it"
 	}
-	return report.True(v1alpha1.ConditionDNSReady, v1alpha1.ReasonAsExpected, message), nil
+	return conditions.True(v1alpha1.ConditionDNSReady, v1alpha1.ReasonAsExpected, message), nil
 }
 
 // publish writes the record. It is confirmed if external-dns has seen the newest generation of it.

@@ -20,7 +20,6 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/render"
-	"github.com/mysql-mfg/mfg/operator/report"
 )
 
 // endpoint is the group's DNSEndpoint, nil if there is none.
@@ -92,7 +91,7 @@ func TestDNSFollowsTheActiveSite(t *testing.T) {
 	if c.Status != metav1.ConditionTrue || !strings.Contains(c.Message, "CNAME b.example.org, of the active site b") {
 		t.Errorf("condition %+v", c)
 	}
-	if got := w.said.count(report.DNSSwitched); got != 2 {
+	if got := w.said.count(eventDNSSwitched); got != 2 {
 		t.Errorf("%d events about switches", got)
 	}
 	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.DNS = nil })

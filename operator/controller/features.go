@@ -8,7 +8,13 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/render"
-	"github.com/mysql-mfg/mfg/operator/report"
+	"github.com/mysql-mfg/mfg/operator/report/conditions"
+	"github.com/mysql-mfg/mfg/operator/report/events"
+)
+
+var (
+	eventConfigKeysIgnored = events.Warning(v1alpha1.ReasonConfigKeysIgnored, "Ignore")
+	eventFeaturesUnbuilt   = events.Warning(v1alpha1.ReasonFeaturesUnbuilt, "Ignore")
 )
 
 // features says what the specification asks for and does not get. Without some of it a new group must not run at all:
@@ -17,14 +23,14 @@ func (r *Reconciler) features(_ context.Context, s *scope) error {
 	spec := &s.group.Spec
 	if unbuilt := v1alpha1.UnbuiltFeatures(spec); len(unbuilt) > 0 {
 		message := "this version does not have, and ignores: " + strings.Join(unbuilt, ", ")
-		s.condition(report.True(v1alpha1.ConditionUnbuiltFeatures, v1alpha1.ReasonNotBuilt, message))
-		r.say(s, "", report.FeaturesUnbuilt, message)
+		s.condition(conditions.True(v1alpha1.ConditionUnbuiltFeatures, v1alpha1.ReasonNotBuilt, message))
+		r.say(s, "", eventFeaturesUnbuilt, message)
 	}
 	if spec.Backup != nil {
-		s.condition(report.False(v1alpha1.ConditionBackupReady, v1alpha1.ReasonNotBuilt, "this version does not make backups"))
+		s.condition(conditions.False(v1alpha1.ConditionBackupReady, v1alpha1.ReasonNotBuilt, "this version does not make backups"))
 	}
 	if spec.Cache != nil && spec.Cache.Enabled {
-		s.condition(report.False(v1alpha1.ConditionCacheReady, v1alpha1.ReasonNotBuilt, "this version does not run a cache store"))
+		s.condition(conditions.False(v1alpha1.ConditionCacheReady, v1alpha1.ReasonNotBuilt, "this version does not run a cache store"))
 	}
 	if !encrypted(s.group) {
 		r.ignoredKeys(s) // what is ignored depends on it
@@ -47,5 +53,5 @@ func (r *Reconciler) ignoredKeys(s *scope) {
 		text = "spec.mysqlConf has settings that are not passed on: " + strings.Join(keys, ", ") + "; remove them, see docs/reference/mysql-conf.md"
 		s.refuse(v1alpha1.ReasonSettingsRefused, text)
 	}
-	r.say(s, "", report.ConfigKeysIgnored, text)
+	r.say(s, "", eventConfigKeysIgnored, text)
 }

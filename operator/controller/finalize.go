@@ -18,7 +18,12 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/render"
-	"github.com/mysql-mfg/mfg/operator/report"
+	"github.com/mysql-mfg/mfg/operator/report/events"
+)
+
+var (
+	eventGroupDataKept    = events.Warning(v1alpha1.ReasonGroupDataKept, "Retain")
+	eventGroupDataRemoved = events.Normal(v1alpha1.ReasonGroupDataRemoved, "Delete")
 )
 
 // addFinalizer makes sure that the group does not go before what must outlive it has been let go.
@@ -164,7 +169,7 @@ func (r *Reconciler) farewell(ctx context.Context, group *v1alpha1.MysqlFailover
 	}
 	logger := log.FromContext(ctx)
 	if !kept {
-		r.Recorder.Emit(group, nil, report.GroupDataRemoved, "Deleted with the group: %s", strings.Join(names, " "))
+		r.Recorder.Emit(group, nil, eventGroupDataRemoved, "Deleted with the group: %s", strings.Join(names, " "))
 		logger.Info("deleted group with its data", "objects", names)
 		return
 	}
@@ -174,7 +179,7 @@ func (r *Reconciler) farewell(ctx context.Context, group *v1alpha1.MysqlFailover
 		command = fmt.Sprintf("kubectl -n %s label secret -l %s,%s=%s %s=true && %s", group.Namespace, v1alpha1.LabelKeyringVersion,
 			v1alpha1.LabelGroup, group.Name, v1alpha1.LabelAllowDeletion, command)
 	}
-	r.Recorder.Emit(group, nil, report.GroupDataKept,
+	r.Recorder.Emit(group, nil, eventGroupDataKept,
 		"The data stays, and a group of the same name goes on with it. To remove it for good: %s", command)
 	logger.Info("deleted group, its data stays", "objects", names, "remove", command)
 }

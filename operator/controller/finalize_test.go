@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
-	"github.com/mysql-mfg/mfg/operator/report"
+	"github.com/mysql-mfg/mfg/operator/report/events"
 )
 
 func TestRemovedSite(t *testing.T) {
@@ -106,10 +106,10 @@ func TestDeletion(t *testing.T) {
 		reason string
 		option groupOption
 		stays  bool
-		event  report.Event
+		event  events.Event
 	}{
-		"retain": {"data outlives the group by default", func(*v1alpha1.MysqlFailoverGroup) {}, true, report.GroupDataKept},
-		"delete": {"the user asked for it", deletePolicy, false, report.GroupDataRemoved},
+		"retain": {"data outlives the group by default", func(*v1alpha1.MysqlFailoverGroup) {}, true, eventGroupDataKept},
+		"delete": {"the user asked for it", deletePolicy, false, eventGroupDataRemoved},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

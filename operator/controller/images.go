@@ -12,8 +12,10 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/render"
-	"github.com/mysql-mfg/mfg/operator/report"
+	"github.com/mysql-mfg/mfg/operator/report/events"
 )
+
+var eventImageNotAllowed = events.Warning(v1alpha1.ReasonImageNotAllowed, "Refuse")
 
 // wanted are the Deployments of the sites as they are to be. With an image that the installation does not allow a site that exists
 // keeps the one that it has, whatever else about it changes, so that it can always be updated, sealed and failed over to; one that
@@ -21,7 +23,7 @@ import (
 func (r *Reconciler) wanted(ctx context.Context, s *scope) (map[string]*appsv1.Deployment, error) {
 	want := map[string]*appsv1.Deployment{}
 	if r.Limits.AllowsImage(s.group.Spec.Image) {
-		r.say(s, "", report.ImageNotAllowed, "")
+		r.say(s, "", eventImageNotAllowed, "")
 		for _, site := range s.group.Spec.Sites {
 			want[site.Name] = render.Deployment(s.in, site)
 		}
@@ -43,7 +45,7 @@ func (r *Reconciler) wanted(ctx context.Context, s *scope) (map[string]*appsv1.D
 	text := fmt.Sprintf("spec.image %s is not among the images that the operator may run (tenants.allowedImages of its chart: %s): sites keep the image that they "+
 		"have, and new ones are not made; set an image that is allowed", s.group.Spec.Image, strings.Join(r.Limits.Images, ", "))
 	s.refuse(v1alpha1.ReasonImageNotAllowed, text)
-	r.say(s, "", report.ImageNotAllowed, text)
+	r.say(s, "", eventImageNotAllowed, text)
 	return want, nil
 }
 

@@ -13,8 +13,24 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/keyring"
 	"github.com/mysql-mfg/mfg/operator/render"
-	"github.com/mysql-mfg/mfg/operator/report"
+	"github.com/mysql-mfg/mfg/operator/report/conditions"
+	"github.com/mysql-mfg/mfg/operator/report/events"
 	asks "github.com/mysql-mfg/mfg/operator/request"
+)
+
+var (
+	eventKeyringUnsealed           = events.Normal(v1alpha1.ReasonKeyringUnsealed, "Unseal")
+	eventKeyringEscrowed           = events.Normal(v1alpha1.ReasonKeyringEscrowed, "Escrow")
+	eventKeyringSealed             = events.Normal(v1alpha1.ReasonKeyringSealed, "Seal")
+	eventKeyringEscrowMissing      = events.Warning(v1alpha1.ReasonKeyringEscrowMissing, "Hold")
+	eventKeyringEscrowRestored     = events.Normal(v1alpha1.ReasonKeyringEscrowRestored, "Observe")
+	eventKeyringNotEscrowed        = events.Warning(v1alpha1.ReasonKeyringNotEscrowed, "Retry")
+	eventKeyringLost               = events.Warning(v1alpha1.ReasonKeyringLost, "Clone")
+	eventKeyringFound              = events.Normal(v1alpha1.ReasonKeyringFound, "Seal")
+	eventKeyringRotated            = events.Normal(v1alpha1.ReasonKeyringRotated, "Rotate")
+	eventKeyringRotationRefused    = events.Warning(v1alpha1.ReasonKeyringRotationRefused, "Refuse")
+	eventEncryptionAdopted         = events.Normal(v1alpha1.ReasonEncryptionAdopted, "Adopt")
+	eventEncryptionAdoptionRefused = events.Warning(v1alpha1.ReasonEncryptionAdoptionRefused, "Refuse")
 )
 
 // keyringScope is what a reconcile knows of keyrings.
@@ -66,7 +82,7 @@ func (r *Reconciler) keyrings(ctx context.Context, s *scope) error {
 // is made: no pod of it is replaced, since nothing could be known of what its memory holds.
 func (r *Reconciler) withoutListener(s *scope) error {
 	message := "the operator was installed without its escrow listener: set auxiliary.escrowTLS.enabled and auxiliary.escrowTLS.existingSecret"
-	s.condition(report.False(v1alpha1.ConditionEncryptionReady, v1alpha1.ReasonEscrowListenerMissing, message))
+	s.condition(conditions.False(v1alpha1.ConditionEncryptionReady, v1alpha1.ReasonEscrowListenerMissing, message))
 	s.progress(stuck(v1alpha1.ReasonEscrowListenerMissing, "no pods are made or replaced: "+message), whenWaiting)
 	if len(s.deployments) == 0 {
 		return errStop
@@ -74,7 +90,7 @@ func (r *Reconciler) withoutListener(s *scope) error {
 	s.in.Keyrings, s.keyrings.kept = map[string]render.Keyring{}, map[string]string{}
 	for _, site := range s.group.Spec.Sites {
 		status := keyringStatus(s.group, site.Name)
-		report.SetKeyring(s.key.Namespace, s.key.Name, status)
+		showKeyring(s.key.Namespace, s.key.Name, status)
 		w := keyring.WishOf(s.key.Name, keyring.Site{Name: site.Name, Status: status})
 		if w.Encrypted {
 			s.in.Keyrings[site.Name] = renderKeyring(s.key.Name, site.Name, w)
@@ -175,18 +191,18 @@ func (r *Reconciler) answerRotation(ctx context.Context, s *scope, e keyring.Ans
 		return err
 	}
 	if !e.Done {
-		report.KeyringRotations.WithLabelValues(report.RotationRefused).Inc()
+		keyringRotations.WithLabelValues(rotationRefused).Inc()
 	}
 	return nil
 }
 
 // keyringEvents are the events of the phase machine as people see them.
-var keyringEvents = map[keyring.Event]report.Event{
-	keyring.EventUnsealed: report.KeyringUnsealed, keyring.EventEscrowed: report.KeyringEscrowed, keyring.EventSealed: report.KeyringSealed,
-	keyring.EventEscrowMissing: report.KeyringEscrowMissing, keyring.EventEscrowBack: report.KeyringEscrowRestored,
-	keyring.EventNotEscrowed: report.KeyringNotEscrowed, keyring.EventKeyringLost: report.KeyringLost, keyring.EventFound: report.KeyringFound,
-	keyring.EventRotated: report.KeyringRotated, keyring.EventRotationRefused: report.KeyringRotationRefused,
-	keyring.EventAdopted: report.EncryptionAdopted, keyring.EventAdoptionRefused: report.EncryptionAdoptionRefused,
+var keyringEvents = map[keyring.Event]events.Event{
+	keyring.EventUnsealed: eventKeyringUnsealed, keyring.EventEscrowed: eventKeyringEscrowed, keyring.EventSealed: eventKeyringSealed,
+	keyring.EventEscrowMissing: eventKeyringEscrowMissing, keyring.EventEscrowBack: eventKeyringEscrowRestored,
+	keyring.EventNotEscrowed: eventKeyringNotEscrowed, keyring.EventKeyringLost: eventKeyringLost, keyring.EventFound: eventKeyringFound,
+	keyring.EventRotated: eventKeyringRotated, keyring.EventRotationRefused: eventKeyringRotationRefused,
+	keyring.EventAdopted: eventEncryptionAdopted, keyring.EventAdoptionRefused: eventEncryptionAdoptionRefused,
 }
 
 func (r *Reconciler) sayKeyring(s *scope, e keyring.Say) {

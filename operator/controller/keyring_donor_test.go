@@ -10,7 +10,6 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
-	"github.com/mysql-mfg/mfg/operator/report"
 )
 
 // unsealedForClone is a group of which b's keyring is unsealed for a clone.
@@ -84,7 +83,7 @@ func TestWaitForTheDonorIsTold(t *testing.T) {
 	for range 2 {
 		w.r.takeVerdict(s, "b", o)
 	}
-	if n := w.said.count(report.SiteCloneWaits); n != 1 {
+	if n := w.said.count(eventSiteCloneWaits); n != 1 {
 		t.Errorf("%d events", n)
 	}
 	w.r.Work.begin(siteKey{testKey, "b"}, func() {})

@@ -16,7 +16,13 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/keyring"
-	"github.com/mysql-mfg/mfg/operator/report"
+	"github.com/mysql-mfg/mfg/operator/report/events"
+)
+
+var (
+	eventSiteRemovalRefused = events.Warning(v1alpha1.ReasonSiteRemovalRefused, "Refuse")
+	eventDeletionWaits      = events.Warning(v1alpha1.ReasonDeletionWaits, "Hold")
+	eventKeyringLeftBehind  = events.Warning(v1alpha1.ReasonKeyringLeftBehind, "Remove")
 )
 
 // keepsKeyrings is true for a group whose volumes outlive its pods, and need their keyrings then.
@@ -77,12 +83,12 @@ func (r *Reconciler) awaitEscrow(ctx context.Context, group *v1alpha1.MysqlFailo
 	}
 	r.Loops.Ensure(s.key)
 	names := strings.Join(sorted(alone), ", ")
-	if r.changed(s.key, string(report.DeletionWaits.Reason), names) {
+	if r.changed(s.key, string(eventDeletionWaits.Reason), names) {
 		var lines []string
 		for _, site := range sorted(alone) {
 			lines = append(lines, site+": "+alone[site])
 		}
-		r.Recorder.Emit(group, nil, report.DeletionWaits, "The volumes stay, and the keyring of %s is not known to be in escrow yet: the deletion waits for it, until %s "+
+		r.Recorder.Emit(group, nil, eventDeletionWaits, "The volumes stay, and the keyring of %s is not known to be in escrow yet: the deletion waits for it, until %s "+
 			"at the latest (%s)", names, group.DeletionTimestamp.Add(escrowPatience(group)).UTC().Format(time.RFC3339), strings.Join(lines, "; "))
 	}
 	log.FromContext(ctx).Info("the deletion waits for keyrings", "sites", alone)
@@ -133,13 +139,13 @@ func (r *Reconciler) removalWaits(ctx context.Context, s *scope, site string) (b
 	}
 	text := fmt.Sprintf("site %s left the specification, and its volume stays: its pod is kept until its keyring is in escrow: %s", site, why)
 	s.progress(moving(v1alpha1.ReasonWaitingForKeyring, text), whenMoving)
-	r.say(s, site, report.SiteRemovalRefused, fmt.Sprintf("site %s left the specification, and is kept until its keyring is in escrow", site))
+	r.say(s, site, eventSiteRemovalRefused, fmt.Sprintf("site %s left the specification, and is kept until its keyring is in escrow", site))
 	return true, nil
 }
 
 // leaveBehind tells of a volume that stays although nobody may be able to read it any more.
 func (r *Reconciler) leaveBehind(s *scope, site, why string) {
-	r.say(s, site, report.KeyringLeftBehind, fmt.Sprintf("The keyring of site %s did not come into escrow within %s, and its pod goes: what is on its volume %s "+
+	r.say(s, site, eventKeyringLeftBehind, fmt.Sprintf("The keyring of site %s did not come into escrow within %s, and its pod goes: what is on its volume %s "+
 		"may be readable by nobody (%s)", site, escrowPatience(s.group), v1alpha1.DataVolumeName(s.key.Name, site), why))
 }
 

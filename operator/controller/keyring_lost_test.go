@@ -15,7 +15,6 @@ import (
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/operator/failover"
 	"github.com/mysql-mfg/mfg/operator/render"
-	"github.com/mysql-mfg/mfg/operator/report"
 )
 
 // The pod of a site whose escrow Secret is gone holds the only copy: it is not replaced, whatever else was changed.
@@ -26,8 +25,8 @@ func TestEscrowSecretGone(t *testing.T) {
 	w.must(w.c.Delete(w.ctx, secret("c", 1, "one")))
 	w.escrowSeen()
 	w.reconcile()
-	if st := w.keyring("c"); st.Phase != v1alpha1.KeyringFailed || w.said.count(report.KeyringEscrowMissing) != 1 {
-		t.Fatalf("c is %s; events %v", st.Phase, w.said.of(report.KeyringEscrowMissing))
+	if st := w.keyring("c"); st.Phase != v1alpha1.KeyringFailed || w.said.count(eventKeyringEscrowMissing) != 1 {
+		t.Fatalf("c is %s; events %v", st.Phase, w.said.of(eventKeyringEscrowMissing))
 	}
 	if c := w.condition(v1alpha1.ConditionEncryptionReady); c.Reason != v1alpha1.ReasonKeyringEscrowMissing {
 		t.Errorf("condition %+v", c)
@@ -86,8 +85,8 @@ func TestEscrowSecretGoneUnseen(t *testing.T) {
 	}
 	w.older(late)
 	w.reconcile()
-	if got := w.phases(); got != "Sealed Sealed Failed" || w.said.count(report.KeyringEscrowMissing) != 1 {
-		t.Fatalf("phases %s once a look is due, want Sealed Sealed Failed; events %v", got, w.said.of(report.KeyringEscrowMissing))
+	if got := w.phases(); got != "Sealed Sealed Failed" || w.said.count(eventKeyringEscrowMissing) != 1 {
+		t.Fatalf("phases %s once a look is due, want Sealed Sealed Failed; events %v", got, w.said.of(eventKeyringEscrowMissing))
 	}
 }
 
@@ -147,7 +146,7 @@ func TestI14SilenceIsNoLoss(t *testing.T) {
 	w.fall("c", "the next one", "one")
 	w.rest()
 	w.rest()
-	if w.said.count(report.KeyringLost) != 1 || w.keyring("c").Work != v1alpha1.KeyringClone || w.deployments()["c"] == before {
+	if w.said.count(eventKeyringLost) != 1 || w.keyring("c").Work != v1alpha1.KeyringClone || w.deployments()["c"] == before {
 		t.Errorf("not cloned anew: %+v", w.keyring("c"))
 	}
 }

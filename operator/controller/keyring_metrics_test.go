@@ -13,13 +13,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
-	"github.com/mysql-mfg/mfg/operator/report"
+	"github.com/mysql-mfg/mfg/operator/report/metrics"
 )
 
 // freshMetrics forgets what other tests made the metrics say of the group: they are one for the whole process.
 func freshMetrics(t *testing.T) {
 	t.Helper()
-	forget := func() { report.ForgetGroup(testKey.Namespace, testKey.Name) }
+	forget := func() { metrics.ForgetGroup(testKey.Namespace, testKey.Name) }
 	forget()
 	t.Cleanup(forget)
 }
@@ -35,11 +35,11 @@ func metricsSay(t *testing.T, site string, phase v1alpha1.KeyringPhase, version 
 			want = 1
 		}
 		name := strings.ToLower(string(p))
-		if got := testutil.ToFloat64(report.KeyringPhase.WithLabelValues(testKey.Namespace, testKey.Name, site, name)); got != want {
+		if got := testutil.ToFloat64(keyringPhase.WithLabelValues(testKey.Namespace, testKey.Name, site, name)); got != want {
 			t.Errorf("metrics give %v for the phase %s of %s, want %v: it is %s", got, name, site, want, phase)
 		}
 	}
-	if got := testutil.ToFloat64(report.KeyringVersion.WithLabelValues(testKey.Namespace, testKey.Name, site)); got != version {
+	if got := testutil.ToFloat64(keyringVersion.WithLabelValues(testKey.Namespace, testKey.Name, site)); got != version {
 		t.Errorf("metrics give version %v of %s, want %v", got, site, version)
 	}
 }
@@ -49,12 +49,12 @@ func metricsCover(t *testing.T, site string, want map[string]float64, tablespace
 	t.Helper()
 	got := map[string]float64{}
 	for aspect := range want {
-		got[aspect] = testutil.ToFloat64(report.EncryptionCoverage.WithLabelValues(testKey.Namespace, testKey.Name, site, aspect))
+		got[aspect] = testutil.ToFloat64(encryptionCoverage.WithLabelValues(testKey.Namespace, testKey.Name, site, aspect))
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("coverage of %s in the metrics (-want +got):\n%s", site, diff)
 	}
-	if n := testutil.ToFloat64(report.UnencryptedTablespaces.WithLabelValues(testKey.Namespace, testKey.Name, site)); n != tablespaces {
+	if n := testutil.ToFloat64(unencryptedTablespaces.WithLabelValues(testKey.Namespace, testKey.Name, site)); n != tablespaces {
 		t.Errorf("metrics give %v unencrypted tablespaces of %s, want %v", n, site, tablespaces)
 	}
 }
@@ -63,8 +63,8 @@ func metricsCover(t *testing.T, site string, want map[string]float64, tablespace
 func countRotations() func() map[string]float64 {
 	all := func() map[string]float64 {
 		out := map[string]float64{}
-		for _, outcome := range []string{report.RotationCompleted, report.RotationFailed, report.RotationRefused} {
-			out[outcome] = testutil.ToFloat64(report.KeyringRotations.WithLabelValues(outcome))
+		for _, outcome := range []string{rotationCompleted, rotationFailed, rotationRefused} {
+			out[outcome] = testutil.ToFloat64(keyringRotations.WithLabelValues(outcome))
 		}
 		return out
 	}
@@ -114,7 +114,7 @@ func TestMetricsOfKeyringsWhileAnEffectFails(t *testing.T) {
 func TestMetricsOfKeyringsWithoutAListener(t *testing.T) {
 	freshMetrics(t)
 	w := sealedWorld(t)
-	report.ForgetGroup(testKey.Namespace, testKey.Name)
+	metrics.ForgetGroup(testKey.Namespace, testKey.Name)
 	w.r.Escrow = nil
 	w.reconcile()
 	metricsSay(t, "c", v1alpha1.KeyringSealed, 1)

@@ -17,7 +17,6 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/keyring"
 	"github.com/mysql-mfg/mfg/operator/render"
-	"github.com/mysql-mfg/mfg/operator/report"
 )
 
 // escrowList reads the metadata of the escrow Secrets of a group, or of one site of it, live and without their content.
@@ -169,8 +168,8 @@ func (r *Reconciler) keyringsOutOfReach(group *v1alpha1.MysqlFailoverGroup) erro
 	if group.Status.EncryptionAtRest == nil {
 		return nil
 	}
-	if r.changed(keyOf(group), string(report.DeletionWaits.Reason), errKeyringsOutOfReach.Error()) {
-		r.Recorder.Emit(group, nil, report.DeletionWaits, "%s", errKeyringsOutOfReach)
+	if r.changed(keyOf(group), string(eventDeletionWaits.Reason), errKeyringsOutOfReach.Error()) {
+		r.Recorder.Emit(group, nil, eventDeletionWaits, "%s", errKeyringsOutOfReach)
 	}
 	return errKeyringsOutOfReach
 }

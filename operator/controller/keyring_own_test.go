@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
-	"github.com/mysql-mfg/mfg/operator/report"
 )
 
 // The keyrings stay with the volumes that need them, whoever collects what has an owner.
@@ -35,7 +34,7 @@ func TestKeyringsOutliveAGroupThatRetains(t *testing.T) {
 			}
 			// The chart's policy refuses to delete a keyring that is not marked.
 			const mark = "label secret -l mysql-mfg.io/keyring-version,mysql-mfg.io/failover-group=orders mysql-mfg.io/allow-deletion=true && kubectl -n shop delete "
-			if said := w.said.of(report.GroupDataKept); stays && (len(said) != 1 || !strings.Contains(said[0], mark)) {
+			if said := w.said.of(eventGroupDataKept); stays && (len(said) != 1 || !strings.Contains(said[0], mark)) {
 				t.Errorf("events %v", said)
 			}
 		})
@@ -141,7 +140,7 @@ func TestGroupStaysWhileItsKeyringsAreOutOfReach(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	}
-	if w.group().DeletionTimestamp == nil || w.said.count(report.DeletionWaits) != 1 {
+	if w.group().DeletionTimestamp == nil || w.said.count(eventDeletionWaits) != 1 {
 		t.Errorf("events %v", w.said.list)
 	}
 	w.r.Escrow = escrow

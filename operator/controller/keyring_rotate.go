@@ -15,8 +15,10 @@ import (
 	"github.com/mysql-mfg/mfg/internal/mysql"
 	"github.com/mysql-mfg/mfg/operator/failover"
 	"github.com/mysql-mfg/mfg/operator/keyring"
-	"github.com/mysql-mfg/mfg/operator/report"
+	"github.com/mysql-mfg/mfg/operator/report/events"
 )
+
+var eventKeyringRotationFailed = events.Warning(v1alpha1.ReasonKeyringRotationFailed, "Retry")
 
 // PurposeRotation is what Busy says of a site whose master keys are rotated. It lasts for seconds.
 const PurposeRotation = failover.WorkRotation
@@ -141,15 +143,15 @@ func (p rotator) begin(group *v1alpha1.MysqlFailoverGroup, site string) {
 
 func (p rotator) tellRotation(ctx context.Context, t task, err error) {
 	if err == nil {
-		report.KeyringRotations.WithLabelValues(report.RotationCompleted).Inc()
+		keyringRotations.WithLabelValues(rotationCompleted).Inc()
 		return
 	}
 	if errors.Is(err, mysql.ErrLocked) {
 		return // not now: nothing went wrong, and status says what it waits for
 	}
-	report.KeyringRotations.WithLabelValues(report.RotationFailed).Inc()
+	keyringRotations.WithLabelValues(rotationFailed).Inc()
 	log.FromContext(ctx).Error(err, "rotate master keys", "namespace", t.group.Namespace, "group", t.group.Name, "site", t.key.site)
-	p.recorder.Emit(t.group, nil, report.KeyringRotationFailed, "Rotation of the master keys of site %s did not succeed and is tried again: %v", t.key.site, err)
+	p.recorder.Emit(t.group, nil, eventKeyringRotationFailed, "Rotation of the master keys of site %s did not succeed and is tried again: %v", t.key.site, err)
 }
 
 // rotate opens a window, rotates both keys in it, and closes it again.

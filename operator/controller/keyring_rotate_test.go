@@ -16,7 +16,6 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/internal/mysql"
-	"github.com/mysql-mfg/mfg/operator/report"
 )
 
 // RotateMasterKeys rotates, unless a test says otherwise.
@@ -62,7 +61,7 @@ func TestRotationRunsInAWindow(t *testing.T) {
 		if diff := cmp.Diff([]string{"begin window", "rotate", "end window"}, b.calls); diff != "" {
 			t.Errorf("calls (-want +got):\n%s", diff)
 		}
-		wantRotations(t, counted, map[string]float64{report.RotationCompleted: 1})
+		wantRotations(t, counted, map[string]float64{rotationCompleted: 1})
 		if j := pl.work.rotation(key, "pod-b"); !j.Done || j.Running || pl.busy("b") || len(pl.work.Windows(testKey.Namespace, testKey.Name)) != 0 {
 			t.Errorf("job %+v, busy %v", j, pl.busy("b"))
 		}
@@ -117,7 +116,7 @@ func TestFailedRotationClosesTheWindowAndIsTriedAgain(t *testing.T) {
 		counted := countRotations()
 		r.begin(testGroup(), "b")
 		<-pl.ended
-		wantRotations(t, counted, map[string]float64{report.RotationFailed: 1})
+		wantRotations(t, counted, map[string]float64{rotationFailed: 1})
 		if diff := cmp.Diff([]string{"begin window", "rotate", "end window"}, b.calls); diff != "" {
 			t.Errorf("calls (-want +got):\n%s", diff)
 		}
@@ -133,7 +132,7 @@ func TestFailedRotationClosesTheWindowAndIsTriedAgain(t *testing.T) {
 		if j := pl.work.rotation(siteKey{testKey, "b"}, "pod-b"); !j.Done {
 			t.Errorf("job %+v", j)
 		}
-		wantRotations(t, counted, map[string]float64{report.RotationFailed: 1, report.RotationCompleted: 1})
+		wantRotations(t, counted, map[string]float64{rotationFailed: 1, rotationCompleted: 1})
 	})
 }
 
@@ -146,7 +145,7 @@ func TestLockedRotationIsTriedAgain(t *testing.T) {
 		counted := countRotations()
 		r.begin(testGroup(), "b")
 		<-pl.ended
-		if j := pl.work.rotation(siteKey{testKey, "b"}, "pod-b"); j.Done || j.Trouble == "" || pl.said.count(report.KeyringRotationFailed) != 0 {
+		if j := pl.work.rotation(siteKey{testKey, "b"}, "pod-b"); j.Done || j.Trouble == "" || pl.said.count(eventKeyringRotationFailed) != 0 {
 			t.Errorf("job %+v, events %v", j, pl.said.list)
 		}
 		wantRotations(t, counted, map[string]float64{})

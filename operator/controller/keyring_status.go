@@ -13,7 +13,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	applyv1alpha1 "github.com/mysql-mfg/mfg/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/keyring"
-	"github.com/mysql-mfg/mfg/operator/report"
+	"github.com/mysql-mfg/mfg/operator/report/conditions"
 )
 
 // persistKeyrings writes the keyrings' part of status, under a manager of its own: it must be durable before anything is
@@ -134,22 +134,22 @@ func (r *Reconciler) reportKeyrings(s *scope, d keyring.Decision) {
 		return
 	}
 	for _, n := range d.Sites {
-		report.SetKeyring(s.key.Namespace, s.key.Name, n.Status)
+		showKeyring(s.key.Namespace, s.key.Name, n.Status)
 	}
 }
 
 // encryptionCondition summarises the group. It says what is not covered, whether that is wished or not.
-func encryptionCondition(group *v1alpha1.MysqlFailoverGroup, d keyring.Decision) report.Condition {
+func encryptionCondition(group *v1alpha1.MysqlFailoverGroup, d keyring.Decision) conditions.Condition {
 	if d.Refused != "" {
-		return report.False(v1alpha1.ConditionEncryptionReady, v1alpha1.ReasonEncryptionAdoptionRefused, d.Refused)
+		return conditions.False(v1alpha1.ConditionEncryptionReady, v1alpha1.ReasonEncryptionAdoptionRefused, d.Refused)
 	}
 	coverage := group.Spec.EncryptionAtRest.Coverage
 	narrowed := ""
 	if off := switchedOff(coverage); len(off) > 0 {
 		narrowed = "; by specification not encrypted: " + strings.Join(off, ", ")
 	}
-	no := func(reason v1alpha1.Reason, message string) report.Condition {
-		return report.False(v1alpha1.ConditionEncryptionReady, reason, message+narrowed)
+	no := func(reason v1alpha1.Reason, message string) conditions.Condition {
+		return conditions.False(v1alpha1.ConditionEncryptionReady, reason, message+narrowed)
 	}
 	var missing, late, open, plain []string
 	rebuild := ""
@@ -180,7 +180,7 @@ func encryptionCondition(group *v1alpha1.MysqlFailoverGroup, d keyring.Decision)
 	case len(plain) > 0:
 		return no(v1alpha1.ReasonPartialCoverage, "still in the clear: "+strings.Join(plain, ", ")+rebuild)
 	}
-	return report.True(v1alpha1.ConditionEncryptionReady, v1alpha1.ReasonAllSealed, "the keyring of every site is sealed"+narrowed)
+	return conditions.True(v1alpha1.ConditionEncryptionReady, v1alpha1.ReasonAllSealed, "the keyring of every site is sealed"+narrowed)
 }
 
 // uncovered lists what is to be encrypted on a site, and is not, as its MySQL says. Tablespaces are told of by their number.

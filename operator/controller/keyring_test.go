@@ -17,7 +17,6 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/operator/keyring"
-	"github.com/mysql-mfg/mfg/operator/report"
 )
 
 func TestANewGroupEndsSealed(t *testing.T) {
@@ -175,10 +174,10 @@ func TestRotationOrders(t *testing.T) {
 	if why := w.keyring("b").RotationRefused; !strings.Contains(why, "is the active site") {
 		t.Errorf("once the order is off the group, status says %q", why)
 	}
-	if n := w.said.count(report.KeyringRotationRefused); n != 4 {
+	if n := w.said.count(eventKeyringRotationRefused); n != 4 {
 		t.Errorf("%d refusals are told", n)
 	}
-	wantRotations(t, counted, map[string]float64{report.RotationRefused: 4})
+	wantRotations(t, counted, map[string]float64{rotationRefused: 4})
 	annotate("c")
 	w.reconcile()
 	if st := w.keyring("c"); st.Phase != v1alpha1.KeyringPending || st.Work != v1alpha1.KeyringRotation {
@@ -216,7 +215,7 @@ func TestRotationOrders(t *testing.T) {
 		t.Errorf("c is %+v", st)
 	}
 	metricsSay(t, "c", v1alpha1.KeyringSealed, 2)
-	wantRotations(t, counted, map[string]float64{report.RotationRefused: 4}) // what ends well is counted by the job
+	wantRotations(t, counted, map[string]float64{rotationRefused: 4}) // what ends well is counted by the job
 	if last := w.last(v1alpha1.RequestRotateKeyring); !strings.HasPrefix(last, "c: Done (Completed): ") || g.Annotations[v1alpha1.AnnotationRotateKeyring] != "" {
 		t.Errorf("annotations %v", g.Annotations)
 	}
@@ -235,7 +234,7 @@ func TestAdoption(t *testing.T) {
 	if now := w.deployments(); fmt.Sprint(now) != fmt.Sprint(before) || w.group().Status.EncryptionAtRest != nil {
 		t.Errorf("something was changed: %v -> %v", before, now)
 	}
-	if c := w.condition(v1alpha1.ConditionEncryptionReady); c.Reason != v1alpha1.ReasonEncryptionAdoptionRefused || w.said.count(report.EncryptionAdoptionRefused) != 1 {
+	if c := w.condition(v1alpha1.ConditionEncryptionReady); c.Reason != v1alpha1.ReasonEncryptionAdoptionRefused || w.said.count(eventEncryptionAdoptionRefused) != 1 {
 		t.Errorf("condition %+v, events %v", c, w.said.list)
 	}
 	w.change(func(g *v1alpha1.MysqlFailoverGroup) {

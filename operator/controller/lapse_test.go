@@ -10,7 +10,6 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/internal/mysql"
-	"github.com/mysql-mfg/mfg/operator/report"
 )
 
 // I14: an order that waited for its turn is judged again by what is the case then.
@@ -271,7 +270,7 @@ func TestLapsedOrderIsAnswered(t *testing.T) {
 	if g.Annotations[v1alpha1.AnnotationRecloneSite] != "" || last != "b:confirm: Refused (OrderLapsed): the active site was a" {
 		t.Errorf("annotations %v, answer %q", g.Annotations, last)
 	}
-	if w.site("b").Clone != nil || w.busy("b") || w.said.count(report.RecloneRefused) != 1 {
+	if w.site("b").Clone != nil || w.busy("b") || w.said.count(eventRecloneRefused) != 1 {
 		t.Errorf("status %+v, events %v", w.site("b"), w.said.list)
 	}
 	w.r.Work.jobs = map[siteKey]*job{}

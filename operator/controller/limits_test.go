@@ -11,7 +11,6 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/render"
-	"github.com/mysql-mfg/mfg/operator/report"
 )
 
 // images are what the Deployments run, bootstrap and mysqld alike.
@@ -44,7 +43,7 @@ func TestAnImageThatIsNotAllowedIsNotRun(t *testing.T) {
 		t.Errorf("condition %+v", c)
 	}
 	w.reconcile()
-	if n := w.said.count(report.ImageNotAllowed); n != 1 {
+	if n := w.said.count(eventImageNotAllowed); n != 1 {
 		t.Errorf("told %d times", n)
 	}
 	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Image = "mysql:9.7" })

@@ -29,7 +29,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
-	"github.com/mysql-mfg/mfg/operator/report"
 )
 
 const (
@@ -101,7 +100,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		b = b.Watches(kind, handler.EnqueueRequestsFromMapFunc(groupOf))
 	}
 	if r.Escrow != nil {
-		report.StartRotations()
+		startRotations()
 		b = b.WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.groupOfKeyring))
 	}
 	return b.Complete(r)

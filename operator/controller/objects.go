@@ -14,7 +14,15 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/render"
-	"github.com/mysql-mfg/mfg/operator/report"
+	"github.com/mysql-mfg/mfg/operator/report/events"
+	"github.com/mysql-mfg/mfg/operator/report/metrics"
+)
+
+var (
+	eventSiteRemoved         = events.Normal(v1alpha1.ReasonSiteRemoved, "Remove")
+	eventConfigRestored      = events.Warning(v1alpha1.ReasonConfigRestored, "Restore")
+	eventObjectRefused       = events.Warning(v1alpha1.ReasonObjectRefused, "Retry")
+	eventForeignObjectInPlay = events.Warning(v1alpha1.ReasonForeignObject, "Refuse")
 )
 
 // objects applies what restarts no pod. ConfigMaps are not among it: a mounted one reaches running pods, so a site's
@@ -43,7 +51,7 @@ func (r *Reconciler) objects(ctx context.Context, s *scope) error {
 // be reached that way: docs/security.md.
 func (r *Reconciler) tellRestored(group *v1alpha1.MysqlFailoverGroup, obj client.Object) {
 	if config, is := obj.(*corev1.ConfigMap); is {
-		r.Recorder.Emit(group, config, report.ConfigRestored, "ConfigMap %s was changed by somebody else, and was put right", config.Name)
+		r.Recorder.Emit(group, config, eventConfigRestored, "ConfigMap %s was changed by somebody else, and was put right", config.Name)
 	}
 }
 
@@ -52,10 +60,10 @@ func (r *Reconciler) refused(s *scope, err error) error {
 	switch {
 	case errors.Is(err, errForeign):
 		s.progress(stuck(v1alpha1.ReasonForeignObject, err.Error()), whenWaiting)
-		r.say(s, "", report.ForeignObjectInPlay, err.Error())
+		r.say(s, "", eventForeignObjectInPlay, err.Error())
 		return errStop
 	case apierrors.IsInvalid(err), apierrors.IsForbidden(err):
-		r.say(s, "", report.ObjectRefused, err.Error())
+		r.say(s, "", eventObjectRefused, err.Error())
 	}
 	return err
 }
@@ -73,7 +81,7 @@ func (r *Reconciler) removeSites(ctx context.Context, s *scope) error {
 		if why := whyKept(s, site); why != "" {
 			text := fmt.Sprintf("site %s left the specification, but %s", site, why)
 			s.progress(stuck(v1alpha1.ReasonActiveSiteKept, text), whenWaiting)
-			r.say(s, site, report.SiteRemovalRefused, text)
+			r.say(s, site, eventSiteRemovalRefused, text)
 			continue
 		}
 		if isPeer(s, site) {
@@ -135,8 +143,8 @@ func (r *Reconciler) removeSite(ctx context.Context, s *scope, site string) erro
 	if err := r.removeKeyrings(ctx, s, site); err != nil {
 		return err
 	}
-	report.ForgetSite(s.key.Namespace, s.key.Name, site)
-	r.Recorder.Emit(s.group, nil, report.SiteRemoved, "Site %s left the specification and was removed; %s", site, kept)
+	metrics.ForgetSite(s.key.Namespace, s.key.Name, site)
+	r.Recorder.Emit(s.group, nil, eventSiteRemoved, "Site %s left the specification and was removed; %s", site, kept)
 	delete(s.deployments, site)
 	return nil
 }

@@ -15,8 +15,17 @@ import (
 	applyv1alpha1 "github.com/mysql-mfg/mfg/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/access"
 	"github.com/mysql-mfg/mfg/operator/passwords"
-	"github.com/mysql-mfg/mfg/operator/report"
+	"github.com/mysql-mfg/mfg/operator/report/events"
 	asks "github.com/mysql-mfg/mfg/operator/request"
+)
+
+var (
+	eventPasswordsRotating  = events.Normal(v1alpha1.ReasonPasswordsRotating, "Rotate")
+	eventPasswordsRotated   = events.Normal(v1alpha1.ReasonPasswordsRotated, "Rotate")
+	eventPasswordsRefused   = events.Warning(v1alpha1.ReasonPasswordRotationRefused, "Refuse")
+	eventPasswordsStuck     = events.Warning(v1alpha1.ReasonPasswordRotationStuck, "Retry")
+	eventPasswordEdited     = events.Normal(v1alpha1.ReasonPasswordEdited, "Rotate")
+	eventPasswordEditUndone = events.Warning(v1alpha1.ReasonPasswordEditUndone, "Revert")
 )
 
 const (
@@ -80,7 +89,7 @@ func (r *Reconciler) tellPasswords(s *scope, d passwords.Decision) {
 	if wait.Reason == v1alpha1.ReasonPasswordRefused || wait.Reason == v1alpha1.ReasonChangeFailed {
 		refused = wait.Message
 	}
-	r.say(s, "passwords", report.PasswordsStuck, refused)
+	r.say(s, "passwords", eventPasswordsStuck, refused)
 	before := s.group.Status.Passwords
 	if before == nil && d.Phase == "" && wait.Reason == "" {
 		return
@@ -111,7 +120,7 @@ func (r *Reconciler) performPasswords(ctx context.Context, s *scope, d passwords
 		if err := r.answerOrder(ctx, s, v1alpha1.RequestRotatePasswords, value, asks.Refused(v1alpha1.AnswerUnknownAccount, e.Why)); err != nil {
 			return err
 		}
-		r.Recorder.Emit(s.group, nil, report.PasswordsRefused, "The replacement of passwords was refused: %s", e.Why)
+		r.Recorder.Emit(s.group, nil, eventPasswordsRefused, "The replacement of passwords was refused: %s", e.Why)
 	case passwords.Look:
 		r.askServers(s, func(ctx context.Context, q question) (passwordLook, error) { return q.look(ctx, e.Accounts), nil })
 	case passwords.Introduce:
@@ -129,8 +138,8 @@ func (r *Reconciler) writePasswords(ctx context.Context, s *scope, e passwords.W
 		return err
 	}
 	for _, n := range e.Notes {
-		event := map[passwords.Event]report.Event{
-			passwords.EventEdited: report.PasswordEdited, passwords.EventUndone: report.PasswordEditUndone, passwords.EventUnusable: report.PasswordEditUndone,
+		event := map[passwords.Event]events.Event{
+			passwords.EventEdited: eventPasswordEdited, passwords.EventUndone: eventPasswordEditUndone, passwords.EventUnusable: eventPasswordEditUndone,
 		}[n.Event]
 		r.Recorder.Emit(s.group, nil, event, "Password of the account %s in Secret %s: %s", n.Account, s.accounts.Name, n.Text)
 	}
@@ -147,7 +156,7 @@ func (r *Reconciler) generatePasswords(ctx context.Context, s *scope, e password
 	if err := r.putPasswords(ctx, s, entries, serialOf(s.accounts)); err != nil {
 		return err
 	}
-	r.Recorder.Emit(s.group, nil, report.PasswordsRotating, "New passwords are given to the accounts %s", strings.Join(e.Accounts, ", "))
+	r.Recorder.Emit(s.group, nil, eventPasswordsRotating, "New passwords are given to the accounts %s", strings.Join(e.Accounts, ", "))
 	return nil
 }
 
@@ -165,7 +174,7 @@ func (r *Reconciler) finishPasswords(ctx context.Context, s *scope, e passwords.
 		return err
 	}
 	s.passwords = &v1alpha1.PasswordsStatus{FinishedAt: &metav1.Time{Time: s.now.UTC().Truncate(time.Second)}}
-	r.Recorder.Emit(s.group, nil, report.PasswordsRotated, "The passwords of the accounts %s were replaced; the former ones are refused on every site", accounts)
+	r.Recorder.Emit(s.group, nil, eventPasswordsRotated, "The passwords of the accounts %s were replaced; the former ones are refused on every site", accounts)
 	return nil
 }
 

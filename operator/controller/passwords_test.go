@@ -15,7 +15,6 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/internal/mysql"
-	"github.com/mysql-mfg/mfg/operator/report"
 )
 
 // fakePasswords are the servers of the sites, by host. The first one is active, and the others replicate at once.
@@ -176,7 +175,7 @@ func TestPasswordsAreReplacedI21(t *testing.T) {
 	if words := w.last(v1alpha1.RequestRotatePasswords); !strings.Contains(words, ": Done (Completed): the passwords of") {
 		t.Errorf("answered with %q", words)
 	}
-	if p := w.group().Status.Passwords; p == nil || p.Phase != "" || p.FinishedAt == nil || w.said.count(report.PasswordsRotated) != 1 {
+	if p := w.group().Status.Passwords; p == nil || p.Phase != "" || p.FinishedAt == nil || w.said.count(eventPasswordsRotated) != 1 {
 		t.Errorf("status %+v", p)
 	}
 	for _, said := range w.said.list {
@@ -213,8 +212,8 @@ func TestAnEditedPasswordIsOneToChangeToI21(t *testing.T) {
 	secret.Data["clone"] = []byte("of-a-person")
 	w.must(w.c.Update(w.ctx, secret))
 	w.until("the edit is seen", func() bool { return w.accounts()["clone-next"] != "" })
-	if got := w.accounts(); got["clone"] != "c" || got["clone-next"] != "of-a-person" || w.said.count(report.PasswordEdited) != 1 {
-		t.Errorf("I21: what no server knows is in use: %d events", w.said.count(report.PasswordEdited))
+	if got := w.accounts(); got["clone"] != "c" || got["clone-next"] != "of-a-person" || w.said.count(eventPasswordEdited) != 1 {
+		t.Errorf("I21: what no server knows is in use: %d events", w.said.count(eventPasswordEdited))
 	}
 	w.until("everybody changes", func() bool { return w.accounts()["clone"] == "of-a-person" })
 	if !f.takes[mysql.AccountClone]["c"] || !f.takes[mysql.AccountClone]["of-a-person"] {
@@ -235,7 +234,7 @@ func TestPasswordsOfAnEarlierVersion(t *testing.T) {
 	w.must(w.c.Update(w.ctx, secret))
 	f.takes[mysql.AccountClone] = map[string]bool{"other": true}
 	w.until("it is told", w.waitsFor("PasswordRefused"))
-	if w.said.count(report.PasswordsStuck) != 1 || w.accounts()["operator-known"] != "" {
+	if w.said.count(eventPasswordsStuck) != 1 || w.accounts()["operator-known"] != "" {
 		t.Errorf("events %v", w.said.list)
 	}
 	f.mu.Lock()
@@ -250,7 +249,7 @@ func TestAnOrderForRootIsRefused(t *testing.T) {
 		g.Annotations = map[string]string{v1alpha1.AnnotationRotatePasswords: "root"}
 	})
 	w.reconcile()
-	if words := w.last(v1alpha1.RequestRotatePasswords); !strings.HasPrefix(words, "root: Refused (UnknownAccount): there is no account") || w.said.count(report.PasswordsRefused) != 1 {
+	if words := w.last(v1alpha1.RequestRotatePasswords); !strings.HasPrefix(words, "root: Refused (UnknownAccount): there is no account") || w.said.count(eventPasswordsRefused) != 1 {
 		t.Errorf("answered with %q", words)
 	}
 }

@@ -16,8 +16,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/internal/mysql"
-	"github.com/mysql-mfg/mfg/operator/report"
+	"github.com/mysql-mfg/mfg/operator/report/events"
+	"github.com/mysql-mfg/mfg/operator/report/metrics"
+)
+
+// siteClones counts finished clones of a site, by outcome.
+var siteClones = metrics.Counter(metrics.Site, "operator_site_clones_total",
+	"Clones of a site from the active site, by outcome.", "outcome")
+
+var (
+	eventSiteCloning     = events.Normal(v1alpha1.ReasonSiteCloning, "Clone")
+	eventSiteCloned      = events.Normal(v1alpha1.ReasonSiteCloned, "Clone")
+	eventSiteCloneFailed = events.Warning(v1alpha1.ReasonSiteCloneFailed, "Clone")
 )
 
 // donorPatience is how long the active site may not be seen open before a clone from it is given up. One that has died
@@ -35,7 +47,7 @@ func (p *provisioner) clone(ctx context.Context, t task, s sight) outcome {
 		return outcome{verdict: verdictWait, message: err.Error(), failed: true}
 	}
 	p.work.hold(t.key)
-	p.recorder.Emit(t.group, s.pod, report.SiteCloning, "Site %s began to clone from %s: %s", t.key.site, s.source, s.message)
+	p.recorder.Emit(t.group, s.pod, eventSiteCloning, "Site %s began to clone from %s: %s", t.key.site, s.source, s.message)
 	log.FromContext(ctx).Info("cloning site", "namespace", t.group.Namespace, "group", t.group.Name, "site", t.key.site,
 		"source", s.source, "reason", s.message)
 	return p.settle(ctx, t, s, p.perform(ctx, t, s, donor))
@@ -75,13 +87,13 @@ type watching struct {
 func (p *provisioner) settle(ctx context.Context, t task, s sight, err error) outcome {
 	if err != nil {
 		log.FromContext(ctx).Error(err, "clone site", "namespace", t.group.Namespace, "group", t.group.Name, "site", t.key.site)
-		report.Clones.WithLabelValues(t.group.Namespace, t.group.Name, t.key.site, "failed").Inc()
-		p.recorder.Emit(t.group, s.pod, report.SiteCloneFailed, "Clone of site %s from %s did not succeed and is tried again: %v",
+		siteClones.WithLabelValues(t.group.Namespace, t.group.Name, t.key.site, "failed").Inc()
+		p.recorder.Emit(t.group, s.pod, eventSiteCloneFailed, "Clone of site %s from %s did not succeed and is tried again: %v",
 			t.key.site, s.source, err)
 		return outcome{verdict: verdictWait, message: "clone: " + err.Error(), failed: true}
 	}
-	report.Clones.WithLabelValues(t.group.Namespace, t.group.Name, t.key.site, "completed").Inc()
-	p.recorder.Emit(t.group, s.pod, report.SiteCloned, "Site %s holds the data of %s", t.key.site, s.source)
+	siteClones.WithLabelValues(t.group.Namespace, t.group.Name, t.key.site, "completed").Inc()
+	p.recorder.Emit(t.group, s.pod, eventSiteCloned, "Site %s holds the data of %s", t.key.site, s.source)
 	return p.afterClone(ctx, t)
 }
 

@@ -16,7 +16,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/internal/mysql"
-	"github.com/mysql-mfg/mfg/operator/report"
+	"github.com/mysql-mfg/mfg/operator/report/events"
 )
 
 const (
@@ -41,7 +41,7 @@ type provisioner struct {
 	facts    Facts
 	access   Access
 	dial     func(mysql.Target) (Recipient, error)
-	recorder *report.Recorder
+	recorder *events.Recorder
 	// endPod deletes a pod, if it is still that one.
 	endPod func(ctx context.Context, namespace, name string, uid types.UID) error
 	// done tells that a job of a group has ended, news that status has to tell how far one has come.

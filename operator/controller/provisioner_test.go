@@ -20,7 +20,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/internal/gtid"
 	"github.com/mysql-mfg/mfg/internal/mysql"
-	"github.com/mysql-mfg/mfg/operator/report"
+	"github.com/mysql-mfg/mfg/operator/report/events"
 )
 
 // server is a mysqld as far as provisioning sees it.
@@ -180,7 +180,7 @@ func newPlant(t *testing.T, active string, sites ...string) *plant {
 		pl.facts.set(string(rune('b'+i)), SiteFacts{MysqlUp: true, AdminAddr: addr})
 	}
 	pl.p = newProvisioner(Options{
-		Work: pl.work, Facts: pl.facts, Access: fakeAccess{}, Recorder: report.NewRecorder(pl.said),
+		Work: pl.work, Facts: pl.facts, Access: fakeAccess{}, Recorder: events.NewRecorder(pl.said),
 		Dial: func(target mysql.Target) (Recipient, error) {
 			pl.mu.Lock()
 			s := pl.servers[target.Addr]
@@ -263,7 +263,7 @@ func TestProvisionNewSite(t *testing.T) {
 				if got := strings.Join(b.calls, ", "); got != "clone from 10.0.0.0" {
 					t.Errorf("calls: %s", got)
 				}
-				if pl.said.count(report.SiteCloning) != 1 || pl.said.count(report.SiteCloned) != 1 {
+				if pl.said.count(eventSiteCloning) != 1 || pl.said.count(eventSiteCloned) != 1 {
 					t.Errorf("events %v", pl.said.list)
 				}
 			})
@@ -279,7 +279,7 @@ func TestProvisionAdoptsWithoutClone(t *testing.T) {
 		if o := pl.result(t, "b"); o.verdict != verdictAdopt || o.cloned {
 			t.Errorf("outcome %+v", o)
 		}
-		if len(pl.servers["10.0.0.1:33062"].calls) != 0 || pl.said.count(report.SiteCloning) != 0 {
+		if len(pl.servers["10.0.0.1:33062"].calls) != 0 || pl.said.count(eventSiteCloning) != 0 {
 			t.Error("it was cloned although it has the data")
 		}
 	})
@@ -323,7 +323,7 @@ func TestProvisionKeepsRowsThatNoCloneBringsI14(t *testing.T) {
 				pl.facts.set("a", a)
 				pl.p.begin(testGroup(), "b", tc.order)
 				o := pl.result(t, "b")
-				if o.verdict != tc.want || (o.verdict == verdictRefuse) == (pl.said.count(report.SiteCloning) > 0) {
+				if o.verdict != tc.want || (o.verdict == verdictRefuse) == (pl.said.count(eventSiteCloning) > 0) {
 					t.Errorf("outcome %+v", o)
 				}
 				if o.verdict == verdictRefuse && !strings.Contains(o.message, "ENGINE=InnoDB") {
@@ -401,7 +401,7 @@ func TestCloneFails(t *testing.T) {
 				if pl.busy("b") {
 					t.Error("the site is held although nothing runs")
 				}
-				if pl.said.count(report.SiteCloneFailed) != 1 {
+				if pl.said.count(eventSiteCloneFailed) != 1 {
 					t.Errorf("events %v", pl.said.list)
 				}
 				pl.work.release(siteKey{testKey, "b"})

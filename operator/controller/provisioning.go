@@ -8,8 +8,18 @@ import (
 	"strings"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
-	"github.com/mysql-mfg/mfg/operator/report"
+	"github.com/mysql-mfg/mfg/operator/report/events"
 	asks "github.com/mysql-mfg/mfg/operator/request"
+)
+
+var (
+	eventSiteCloneWaits       = events.Warning(v1alpha1.ReasonSiteCloneWaits, "Wait")
+	eventSiteCloneRefused     = events.Warning(v1alpha1.ReasonSiteCloneRefused, "Refuse")
+	eventSiteStranded         = events.Warning(v1alpha1.ReasonSiteStranded, "Clone")
+	eventSiteVolumeReplaced   = events.Warning(v1alpha1.ReasonSiteVolumeReplaced, "Clone")
+	eventActiveVolumeReplaced = events.Warning(v1alpha1.ReasonActiveVolumeReplaced, "Hold")
+	eventSiteProvisioned      = events.Normal(v1alpha1.ReasonSiteProvisioned, "Provision")
+	eventRecloneDone          = events.Normal(v1alpha1.ReasonRecloneDone, "Clone")
 )
 
 // provision marks the sites that have the group's data, and has the others given it.
@@ -54,11 +64,11 @@ func (r *Reconciler) provisionSite(s *scope, site string, wish request, before b
 	case before && s.provisioned[site] && replaced(s, site):
 		// Its volume stays noted until it has the data again.
 		s.provisioned[site] = false
-		r.Recorder.Emit(s.group, r.related(s, site), report.SiteVolumeReplaced,
+		r.Recorder.Emit(s.group, r.related(s, site), eventSiteVolumeReplaced,
 			"Site %s has another data volume than the one it was provisioned on, and is cloned anew", site)
 	case before && steady(s) && stranded(site, s.facts) && r.pausedUntil(s) == "":
 		s.provisioned[site] = false
-		r.Recorder.Emit(s.group, r.related(s, site), report.SiteStranded,
+		r.Recorder.Emit(s.group, r.related(s, site), eventSiteStranded,
 			"Site %s lacks transactions that %s has purged, and is cloned anew", site, s.activeSite())
 	case before && r.policyReclones(s, site):
 		r.accept(s, site, order{value: orderOfPolicy})
@@ -105,7 +115,7 @@ func (r *Reconciler) markActive(s *scope, site string) {
 		return
 	}
 	if replaced(s, site) {
-		r.say(s, site, report.ActiveVolumeReplaced, fmt.Sprintf("The active site %s has another data volume than the one that held the group's data: "+
+		r.say(s, site, eventActiveVolumeReplaced, fmt.Sprintf("The active site %s has another data volume than the one that held the group's data: "+
 			"bring the old volume back, or have another site promoted; then this one is cloned anew", site))
 		return
 	}
@@ -152,7 +162,7 @@ func (r *Reconciler) takeResult(ctx context.Context, s *scope, site string) erro
 		if err := r.answerOrder(ctx, s, v1alpha1.RequestRecloneSite, ordered.value, asks.Done("it holds the data of "+s.activeSite())); err != nil {
 			return err
 		}
-		r.Recorder.Emit(s.group, r.related(s, site), report.RecloneDone, "Site %s was cloned anew from %s", site, s.activeSite())
+		r.Recorder.Emit(s.group, r.related(s, site), eventRecloneDone, "Site %s was cloned anew from %s", site, s.activeSite())
 	case o.verdict == verdictLapse:
 		// The site is looked at like any other again: what it holds is kept.
 		if err := r.refuse(ctx, s, request{site: site, value: ordered.value}, asks.Refused(v1alpha1.AnswerOrderLapsed, o.message)); err != nil {
@@ -181,18 +191,18 @@ func (r *Reconciler) takeVerdict(s *scope, site string, o outcome) {
 		}
 		// The facts of this reconcile may be older than what the job saw; the next one compares the volumes.
 		s.again = min(s.again, whenMoving)
-		r.Recorder.Emit(s.group, r.related(s, site), report.SiteProvisioned, "Site %s: %s", site, o.message)
+		r.Recorder.Emit(s.group, r.related(s, site), eventSiteProvisioned, "Site %s: %s", site, o.message)
 	}
 	waits := ""
 	if o.donor {
 		waits = fmt.Sprintf("The clone of site %s waits: %s", site, o.message)
 	}
-	r.say(s, site, report.SiteCloneWaits, waits)
+	r.say(s, site, eventSiteCloneWaits, waits)
 	if o.verdict == verdictRefuse {
 		text := fmt.Sprintf("site %s is not provisioned: %s; a clone would destroy that: order it with the annotation %s=%s%s if it may",
 			site, o.message, v1alpha1.AnnotationRecloneSite, site, confirmed)
 		s.progress(stuck(v1alpha1.ReasonCloneRefused, text), whenWaiting)
-		r.say(s, site, report.SiteCloneRefused, text)
+		r.say(s, site, eventSiteCloneRefused, text)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
-	"github.com/mysql-mfg/mfg/operator/report"
+	"github.com/mysql-mfg/mfg/operator/report/conditions"
 )
 
 func (w *world) provisioned(site string) bool {
@@ -105,7 +105,7 @@ func TestStrandedSiteLosesItsMarkBeforeTheClone(t *testing.T) {
 	w.r.provisioner.access = fakeAccess{}
 
 	w.reconcile()
-	if w.provisioned("b") || w.said.count(report.SiteStranded) != 1 {
+	if w.provisioned("b") || w.said.count(eventSiteStranded) != 1 {
 		t.Errorf("provisioned %v, events %v", w.provisioned("b"), w.said.list)
 	}
 	if len(w.r.Work.jobs) != 0 {
@@ -153,7 +153,7 @@ func TestRefusalStands(t *testing.T) {
 	w.facts.open("a")
 	w.settle("a", "b", "c")
 	w.ended("b", outcome{verdict: verdictRefuse, message: "it has 3 transactions"})
-	var seen []report.Condition
+	var seen []conditions.Condition
 	for i := range 4 {
 		if i == 2 {
 			w.r.Work.change(siteKey{testKey, "b"}, func(j *job) { j.cancel = func() {} })
@@ -166,7 +166,7 @@ func TestRefusalStands(t *testing.T) {
 			t.Errorf("condition %+v", c)
 		}
 	}
-	if w.said.count(report.SiteCloneRefused) != 1 {
+	if w.said.count(eventSiteCloneRefused) != 1 {
 		t.Errorf("events %v", w.said.list)
 	}
 }

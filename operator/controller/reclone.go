@@ -13,8 +13,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
-	"github.com/mysql-mfg/mfg/operator/report"
+	"github.com/mysql-mfg/mfg/operator/report/events"
 	asks "github.com/mysql-mfg/mfg/operator/request"
+)
+
+var (
+	eventRecloneAccepted = events.Normal(v1alpha1.ReasonRecloneAccepted, "Clone")
+	eventRecloneRefused  = events.Warning(v1alpha1.ReasonRecloneRefused, "Refuse")
 )
 
 const (
@@ -253,7 +258,7 @@ func (r *Reconciler) accept(s *scope, site string, o order) {
 	// What came of earlier work says nothing about this order.
 	r.Work.drop(s.work(site))
 	s.again = min(s.again, whenMoving)
-	r.Recorder.Emit(s.group, r.related(s, site), report.RecloneAccepted, "Site %s is cloned anew from %s: %s", site, s.activeSite(), o.why())
+	r.Recorder.Emit(s.group, r.related(s, site), eventRecloneAccepted, "Site %s is cloned anew from %s: %s", site, s.activeSite(), o.why())
 }
 
 // refuse answers an order that is not carried out.
@@ -261,7 +266,7 @@ func (r *Reconciler) refuse(ctx context.Context, s *scope, q request, a asks.Ans
 	if err := r.answerOrder(ctx, s, v1alpha1.RequestRecloneSite, q.value, a); err != nil {
 		return err
 	}
-	r.Recorder.Emit(s.group, r.related(s, q.site), report.RecloneRefused, "Reclone of %s was refused: %s", q.site, a.Message)
+	r.Recorder.Emit(s.group, r.related(s, q.site), eventRecloneRefused, "Reclone of %s was refused: %s", q.site, a.Message)
 	return nil
 }
 

@@ -15,7 +15,6 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
-	"github.com/mysql-mfg/mfg/operator/report"
 	asks "github.com/mysql-mfg/mfg/operator/request"
 )
 
@@ -103,7 +102,7 @@ func TestRecloneOrder(t *testing.T) {
 		t.Error("the order was answered before it was carried out")
 	}
 	w.reconcile()
-	if len(w.r.Work.jobs) != 1 || w.said.count(report.RecloneAccepted) != 1 {
+	if len(w.r.Work.jobs) != 1 || w.said.count(eventRecloneAccepted) != 1 {
 		t.Errorf("%d jobs, events %v", len(w.r.Work.jobs), w.said.list)
 	}
 	w.r.provisioner.running.Wait()
@@ -114,10 +113,10 @@ func TestRecloneOrder(t *testing.T) {
 	if g.Annotations[v1alpha1.AnnotationRecloneSite] != "" || w.last(v1alpha1.RequestRecloneSite) != "b: Done (Completed): it holds the data of a" {
 		t.Errorf("annotations %v", g.Annotations)
 	}
-	if !w.provisioned("b") || w.site("b").Clone != nil || w.said.count(report.RecloneDone) != 1 {
+	if !w.provisioned("b") || w.site("b").Clone != nil || w.said.count(eventRecloneDone) != 1 {
 		t.Errorf("status %+v, events %v", w.site("b"), w.said.list)
 	}
-	if w.reconcile(); w.said.count(report.RecloneAccepted) != 1 || !w.provisioned("b") {
+	if w.reconcile(); w.said.count(eventRecloneAccepted) != 1 || !w.provisioned("b") {
 		t.Error("it was carried out twice")
 	}
 }
@@ -248,7 +247,7 @@ func TestRecloneRefusals(t *testing.T) {
 				t.Errorf("annotations %v, answer %s", g.Annotations, last)
 			}
 			w.offersConfirmation()
-			if said := w.said.of(report.RecloneRefused); len(said) != 1 || !strings.Contains(said[0], tt.why) {
+			if said := w.said.of(eventRecloneRefused); len(said) != 1 || !strings.Contains(said[0], tt.why) {
 				t.Errorf("events %v", w.said.list)
 			}
 			if !w.provisioned("b") || w.site("b").Clone != nil || len(w.r.Work.jobs) != 0 {

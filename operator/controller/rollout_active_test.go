@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
-	"github.com/mysql-mfg/mfg/operator/report"
 )
 
 // onlyTheActiveIsOld is a group of which everything but the active site got the new image.
@@ -76,7 +75,7 @@ func TestTheRoleMovesBeforeTheActiveSiteIsUpdated(t *testing.T) {
 	if c := w.condition(v1alpha1.ConditionProgressing); c.Reason != v1alpha1.ReasonMovingRole || c.Status != metav1.ConditionTrue {
 		t.Errorf("condition %+v", c)
 	}
-	if n := w.said.count(report.SiteAskedToLeave); n != 1 {
+	if n := w.said.count(eventSiteAskedToLeave); n != 1 {
 		t.Errorf("said %d times", n)
 	}
 	w.moveRole("a", "b")

@@ -16,8 +16,10 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/operator/render"
-	"github.com/mysql-mfg/mfg/operator/report"
+	"github.com/mysql-mfg/mfg/operator/report/events"
 )
+
+var eventAccountsMissing = events.Warning(v1alpha1.ReasonAccountsSecretMissing, "Wait")
 
 // secrets makes what is generated once: the key that signs statements, and the passwords. How those are replaced: passwords.go.
 func (r *Reconciler) secrets(ctx context.Context, s *scope) error {
@@ -40,7 +42,7 @@ func (r *Reconciler) secrets(ctx context.Context, s *scope) error {
 		text := fmt.Sprintf("Secret %s: %v; restore it from a backup: it holds the passwords of the operator's accounts",
 			v1alpha1.AccountsSecret(s.key.Name), err)
 		s.progress(stuck(v1alpha1.ReasonSecretIncomplete, text), whenWaiting)
-		r.say(s, "", report.AccountsMissing, text)
+		r.say(s, "", eventAccountsMissing, text)
 		return errStop
 	}
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	applyv1alpha1 "github.com/mysql-mfg/mfg/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/render"
-	"github.com/mysql-mfg/mfg/operator/report"
+	"github.com/mysql-mfg/mfg/operator/report/conditions"
 )
 
 // ownConditions are the conditions that the controller writes; the others are the monitor's.
@@ -117,7 +117,7 @@ func (s *scope) stampedConditions(failure error) []metav1.Condition {
 	wanted := append(slices.Clone(s.conditions), s.progressCondition(failure))
 	var out []metav1.Condition
 	for _, c := range wanted {
-		out = append(out, report.Stamp(s.group.Status.Conditions, c, s.group.Generation, s.now))
+		out = append(out, conditions.Stamp(s.group.Status.Conditions, c, s.group.Generation, s.now))
 	}
 	if failure != nil || s.stopped {
 		for _, old := range s.group.Status.Conditions {
@@ -135,7 +135,7 @@ func (s *scope) stampedConditions(failure error) []metav1.Condition {
 	return out
 }
 
-func (s *scope) progressCondition(failure error) report.Condition {
+func (s *scope) progressCondition(failure error) conditions.Condition {
 	switch {
 	case failure != nil && s.progressing == nil:
 		return moving(v1alpha1.ReasonReconcileError, failure.Error())
@@ -145,16 +145,16 @@ func (s *scope) progressCondition(failure error) report.Condition {
 	return stuck(v1alpha1.ReasonAsExpected, "everything is as specified")
 }
 
-func (s *scope) sameConditions(conditions []metav1.Condition) bool {
+func (s *scope) sameConditions(stamped []metav1.Condition) bool {
 	count := 0
 	for _, old := range s.group.Status.Conditions {
 		if slices.Contains(ownConditions, old.Type) {
 			count++
 		}
 	}
-	return count == len(conditions) && !slices.ContainsFunc(conditions, func(c metav1.Condition) bool {
+	return count == len(stamped) && !slices.ContainsFunc(stamped, func(c metav1.Condition) bool {
 		old := meta.FindStatusCondition(s.group.Status.Conditions, c.Type)
-		return report.Changed(s.group.Status.Conditions, c) || old.ObservedGeneration != c.ObservedGeneration
+		return conditions.Changed(s.group.Status.Conditions, c) || old.ObservedGeneration != c.ObservedGeneration
 	})
 }
 

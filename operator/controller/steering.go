@@ -14,7 +14,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
-	"github.com/mysql-mfg/mfg/operator/report"
+	"github.com/mysql-mfg/mfg/operator/report/conditions"
+	"github.com/mysql-mfg/mfg/operator/report/events"
+)
+
+var (
+	eventDNSFailed    = events.Warning(v1alpha1.ReasonDNSFailed, "Retry")
+	eventTaintsFailed = events.Warning(v1alpha1.ReasonTaintsFailed, "Retry")
 )
 
 const (
@@ -34,10 +40,10 @@ const (
 // the poll loop, which promotes, does not know that it exists.
 type follower struct {
 	condition string
-	failed    report.Event
+	failed    events.Event
 	wanted    bool
 	// follow makes it point to the active site, which was seen open. An error is tried again, ever more rarely.
-	follow func(context.Context, *scope) (report.Condition, error)
+	follow func(context.Context, *scope) (conditions.Condition, error)
 	// clear takes everything back that follow ever did.
 	clear func(context.Context, *scope) error
 }
@@ -45,8 +51,8 @@ type follower struct {
 func (r *Reconciler) followers(s *scope) []follower {
 	spec := s.group.Spec
 	return []follower{
-		{v1alpha1.ConditionDNSReady, report.DNSFailed, spec.DNS != nil, r.followDNS, r.clearDNS},
-		{v1alpha1.ConditionTaintsReady, report.TaintsFailed, spec.Taints != nil && spec.Taints.Enabled, r.followTaints, r.clearTaints},
+		{v1alpha1.ConditionDNSReady, eventDNSFailed, spec.DNS != nil, r.followDNS, r.clearDNS},
+		{v1alpha1.ConditionTaintsReady, eventTaintsFailed, spec.Taints != nil && spec.Taints.Enabled, r.followTaints, r.clearTaints},
 	}
 }
 
@@ -65,7 +71,7 @@ func (r *Reconciler) steerOne(ctx context.Context, s *scope, f follower) {
 		// The condition is written before the first effect, so without it there is nothing to take back.
 		return
 	case before == nil:
-		s.condition(report.Unknown(f.condition, v1alpha1.ReasonWaitingForSite, "not begun yet"))
+		s.condition(conditions.Unknown(f.condition, v1alpha1.ReasonWaitingForSite, "not begun yet"))
 		s.again = min(s.again, whenSteering)
 		return
 	case f.wanted && !s.open():
@@ -85,7 +91,7 @@ func (r *Reconciler) steerOne(ctx context.Context, s *scope, f follower) {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, steerTimeout)
 	defer cancel()
-	var condition report.Condition
+	var condition conditions.Condition
 	var err error
 	if f.wanted {
 		condition, err = f.follow(ctx, s)
@@ -94,7 +100,7 @@ func (r *Reconciler) steerOne(ctx context.Context, s *scope, f follower) {
 	}
 	if err != nil {
 		reason, message := explain(err)
-		s.condition(report.False(f.condition, reason, message))
+		s.condition(conditions.False(f.condition, reason, message))
 		r.say(s, "", f.failed, message)
 		s.again = min(s.again, r.steering.fail(s, f.condition, time.Since(began)))
 		return
@@ -103,7 +109,7 @@ func (r *Reconciler) steerOne(ctx context.Context, s *scope, f follower) {
 }
 
 // steered says how it went; a follower that was taken back has nothing to say any more.
-func (r *Reconciler) steered(s *scope, f follower, condition report.Condition) {
+func (r *Reconciler) steered(s *scope, f follower, condition conditions.Condition) {
 	r.steering.succeed(s, f.condition)
 	text := ""
 	if f.wanted {
@@ -133,7 +139,7 @@ func (s *scope) whenOpen() time.Duration {
 
 // keep says again what a condition says already.
 func (s *scope) keep(c *metav1.Condition) {
-	s.condition(report.Condition{Type: c.Type, Status: c.Status, Reason: v1alpha1.Reason(c.Reason), Message: c.Message})
+	s.condition(conditions.Condition{Type: c.Type, Status: c.Status, Reason: v1alpha1.Reason(c.Reason), Message: c.Message})
 }
 
 // hindrance is an error that a person has to settle, with its reason in the condition.

@@ -18,7 +18,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
-	"github.com/mysql-mfg/mfg/operator/report"
 )
 
 // intercept puts functions between the controller and its API server.
@@ -291,7 +290,7 @@ func TestFailedFollowerRecovers(t *testing.T) {
 			w.must(err)
 			time.Sleep(again.RequeueAfter)
 		}
-		if got := w.said.count(report.DNSFailed); got != 1 {
+		if got := w.said.count(eventDNSFailed); got != 1 {
 			t.Errorf("%d events", got)
 		}
 		if c := w.condition(v1alpha1.ConditionTaintsReady); c.Status != metav1.ConditionTrue {

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
-	"github.com/mysql-mfg/mfg/operator/report"
+	"github.com/mysql-mfg/mfg/operator/report/conditions"
 )
 
 // taintAttempts is how often a node is read anew when somebody else changed it at the same time.
@@ -23,12 +23,12 @@ const taintAttempts = 3
 
 // followTaints puts the group's taint on the nodes of the sites that are not active and takes it off all others. A node
 // that the active site shares with another site is fit.
-func (r *Reconciler) followTaints(ctx context.Context, s *scope) (report.Condition, error) {
+func (r *Reconciler) followTaints(ctx context.Context, s *scope) (conditions.Condition, error) {
 	want := s.unfitNodes()
 	var nodes corev1.NodeList
 	// The nodes in the cache are shared: retaint copies the one that it changes.
 	if err := r.Client.List(ctx, &nodes, client.UnsafeDisableDeepCopy); err != nil {
-		return report.Condition{}, fmt.Errorf("list nodes: %w", err)
+		return conditions.Condition{}, fmt.Errorf("list nodes: %w", err)
 	}
 	var failures []error
 	var tainted []string
@@ -42,7 +42,7 @@ func (r *Reconciler) followTaints(ctx context.Context, s *scope) (report.Conditi
 		}
 	}
 	if len(failures) > 0 {
-		return report.Condition{}, taintError(s.group, errors.Join(failures...))
+		return conditions.Condition{}, taintError(s.group, errors.Join(failures...))
 	}
 	message := fmt.Sprintf("no node is tainted: the only sites with a node are on that of the active site %s", s.activeSite())
 	if len(tainted) > 0 {
@@ -50,7 +50,7 @@ func (r *Reconciler) followTaints(ctx context.Context, s *scope) (report.Conditi
 		message = fmt.Sprintf("%s=<site>:%s is on %s; %s is active", v1alpha1.InactiveSiteTaint(s.key.Namespace, s.key.Name),
 			v1alpha1.InactiveSiteEffect, strings.Join(tainted, ", "), s.activeSite())
 	}
-	return report.True(v1alpha1.ConditionTaintsReady, v1alpha1.ReasonAsExpected, message), nil
+	return conditions.True(v1alpha1.ConditionTaintsReady, v1alpha1.ReasonAsExpected, message), nil
 }
 
 // unfitNodes are the nodes that must carry the taint, with the site that it names.
@@ -104,7 +104,7 @@ func (r *Reconciler) letGoOfNodes(ctx context.Context, group *v1alpha1.MysqlFail
 	}
 	err := r.untaint(ctx, group)
 	if refusedForGood(err) {
-		r.Recorder.Emit(group, nil, report.TaintsFailed, "The taint stays on the nodes, because the operator may not change them. "+
+		r.Recorder.Emit(group, nil, eventTaintsFailed, "The taint stays on the nodes, because the operator may not change them. "+
 			"To remove it: kubectl taint nodes --all %s-", v1alpha1.InactiveSiteTaint(group.Namespace, group.Name))
 		return nil
 	}

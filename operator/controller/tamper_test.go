@@ -9,7 +9,6 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/render"
-	"github.com/mysql-mfg/mfg/operator/report"
 )
 
 // Who may edit ConfigMaps could have mysqld start unfenced (I3). What was changed is put right as soon as it is seen, which is before the
@@ -34,7 +33,7 @@ func TestAChangedConfigMapIsPutRightI3(t *testing.T) {
 			if len(config.Data) != 1 || conf == "" {
 				t.Errorf("it has %v", config.Data)
 			}
-			if w.reconcile(); w.said.count(report.ConfigRestored) != 0 {
+			if w.reconcile(); w.said.count(eventConfigRestored) != 0 {
 				t.Error("told although nobody changed it")
 			}
 			change(config)
@@ -49,7 +48,7 @@ func TestAChangedConfigMapIsPutRightI3(t *testing.T) {
 			if w.deployments()["b"] != before {
 				t.Error("its pod is replaced for it")
 			}
-			if w.reconcile(); w.said.count(report.ConfigRestored) != 1 {
+			if w.reconcile(); w.said.count(eventConfigRestored) != 1 {
 				t.Errorf("events %v", w.said.list)
 			}
 		})

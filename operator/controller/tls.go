@@ -17,7 +17,15 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/access"
 	"github.com/mysql-mfg/mfg/operator/render"
-	"github.com/mysql-mfg/mfg/operator/report"
+	"github.com/mysql-mfg/mfg/operator/report/conditions"
+	"github.com/mysql-mfg/mfg/operator/report/events"
+)
+
+var (
+	eventTLSSecretMissing      = events.Warning(v1alpha1.ReasonTLSSecretMissing, "Wait")
+	eventTLSSecretNotMeant     = events.Warning(v1alpha1.ReasonTLSSecretNotMeant, "Refuse")
+	eventCertificateNotRenewed = events.Warning(v1alpha1.ReasonCertificateNotRenewed, "Wait")
+	eventCertManagerMissing    = events.Warning(v1alpha1.ReasonCertManagerMissing, "Wait")
 )
 
 // tls asks for the group's certificate and says whether the pods can run with it. They wait while they cannot: mysqld
@@ -34,7 +42,7 @@ func (r *Reconciler) tls(ctx context.Context, s *scope) error {
 	err := r.Live.Get(ctx, types.NamespacedName{Namespace: s.key.Namespace, Name: spec.SecretName}, secret)
 	switch {
 	case apierrors.IsNotFound(err):
-		r.tlsFails(s, report.TLSSecretMissing, v1alpha1.ReasonSecretMissing, missingSecret(spec))
+		r.tlsFails(s, eventTLSSecretMissing, v1alpha1.ReasonSecretMissing, missingSecret(spec))
 		return nil
 	case err != nil:
 		return fmt.Errorf("read TLS secret: %w", err)
@@ -48,32 +56,32 @@ func (r *Reconciler) tls(ctx context.Context, s *scope) error {
 		if errors.Is(err, access.ErrTLSNames) {
 			reason = v1alpha1.ReasonWrongNames
 		}
-		r.tlsFails(s, report.TLSSecretMissing, reason, fmt.Sprintf("Secret %s: %v", spec.SecretName, err))
+		r.tlsFails(s, eventTLSSecretMissing, reason, fmt.Sprintf("Secret %s: %v", spec.SecretName, err))
 		return nil
 	}
-	r.changed(s.key, string(report.TLSSecretMissing.Reason)+"/", "")
+	r.changed(s.key, string(eventTLSSecretMissing.Reason)+"/", "")
 	notMeant := whyNotMeant(secret, s.group)
 	if notMeant != "" {
 		notMeant = fmt.Sprintf("Secret %s: %s", spec.SecretName, notMeant)
 		if s.group.Status.Epoch == 0 {
-			r.tlsFails(s, report.TLSSecretNotMeant, v1alpha1.ReasonSecretNotMeant, notMeant)
+			r.tlsFails(s, eventTLSSecretNotMeant, v1alpha1.ReasonSecretNotMeant, notMeant)
 			return nil
 		}
 	}
-	r.say(s, "", report.TLSSecretNotMeant, notMeant)
+	r.say(s, "", eventTLSSecretNotMeant, notMeant)
 	trouble := shownTrouble(s)
-	r.say(s, "", report.CertificateNotRenewed, trouble)
+	r.say(s, "", eventCertificateNotRenewed, trouble)
 	if trouble != "" {
 		// Pods need not wait: a new one starts with what is in the Secret.
-		s.condition(report.False(v1alpha1.ConditionTLSReady, v1alpha1.ReasonCertificateNotRenewed, trouble))
+		s.condition(conditions.False(v1alpha1.ConditionTLSReady, v1alpha1.ReasonCertificateNotRenewed, trouble))
 		return nil
 	}
 	if notMeant != "" {
 		// A group that has run keeps its Secret for good: it goes on with it, and people are told.
-		s.condition(report.True(v1alpha1.ConditionTLSReady, v1alpha1.ReasonSecretNotMeant, notMeant))
+		s.condition(conditions.True(v1alpha1.ConditionTLSReady, v1alpha1.ReasonSecretNotMeant, notMeant))
 		return nil
 	}
-	s.condition(report.True(v1alpha1.ConditionTLSReady, v1alpha1.ReasonAsExpected, "the certificate names every site"))
+	s.condition(conditions.True(v1alpha1.ConditionTLSReady, v1alpha1.ReasonAsExpected, "the certificate names every site"))
 	return nil
 }
 
@@ -85,7 +93,7 @@ func (r *Reconciler) askForCertificate(ctx context.Context, s *scope) (bool, err
 	}
 	why, err := r.whyNotWritten(ctx, s)
 	if err == nil && why != "" {
-		r.tlsFails(s, report.TLSSecretNotMeant, v1alpha1.ReasonSecretNotMeant, why)
+		r.tlsFails(s, eventTLSSecretNotMeant, v1alpha1.ReasonSecretNotMeant, why)
 		return false, nil
 	}
 	if err == nil {
@@ -93,11 +101,11 @@ func (r *Reconciler) askForCertificate(ctx context.Context, s *scope) (bool, err
 	}
 	switch {
 	case meta.IsNoMatchError(err):
-		r.tlsFails(s, report.CertManagerMissing, v1alpha1.ReasonCertManagerMissing,
+		r.tlsFails(s, eventCertManagerMissing, v1alpha1.ReasonCertManagerMissing,
 			"spec.tls.issuerRef is set, but cert-manager is not installed: install it, or remove issuerRef and create Secret "+s.group.Spec.TLS.SecretName)
 		return false, nil
 	case errors.Is(err, errForeign):
-		r.tlsFails(s, report.ForeignObjectInPlay, v1alpha1.ReasonForeignObject, err.Error())
+		r.tlsFails(s, eventForeignObjectInPlay, v1alpha1.ReasonForeignObject, err.Error())
 		return false, nil
 	}
 	return err == nil, err
@@ -141,8 +149,8 @@ func missingSecret(spec *v1alpha1.TLSSpec) string {
 	return fmt.Sprintf("Secret %s does not exist: create it with tls.crt, tls.key and ca.crt, for the Service of every site", spec.SecretName)
 }
 
-func (r *Reconciler) tlsFails(s *scope, e report.Event, reason v1alpha1.Reason, message string) {
+func (r *Reconciler) tlsFails(s *scope, e events.Event, reason v1alpha1.Reason, message string) {
 	s.tlsReady = false
-	s.condition(report.False(v1alpha1.ConditionTLSReady, reason, message))
+	s.condition(conditions.False(v1alpha1.ConditionTLSReady, reason, message))
 	r.say(s, "", e, message)
 }

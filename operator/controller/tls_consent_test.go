@@ -20,7 +20,6 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/render"
-	"github.com/mysql-mfg/mfg/operator/report"
 )
 
 var siteHosts = []string{"mysql-orders-a.shop.svc", "mysql-orders-b.shop.svc", "mysql-orders-c.shop.svc"}
@@ -101,7 +100,7 @@ func TestARunningGroupKeepsItsSecret(t *testing.T) {
 	if c := w.condition(v1alpha1.ConditionTLSReady); c.Status != metav1.ConditionTrue || c.Reason != v1alpha1.ReasonSecretNotMeant {
 		t.Errorf("condition %+v", c)
 	}
-	if n := w.said.count(report.TLSSecretNotMeant); n != 1 {
+	if n := w.said.count(eventTLSSecretNotMeant); n != 1 {
 		t.Errorf("told %d times", n)
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
-	"github.com/mysql-mfg/mfg/operator/report"
 )
 
 // onVolume has the sites report their volumes.
@@ -82,14 +81,14 @@ func TestReplacedVolumeTakesTheMarkAway(t *testing.T) {
 			happens(w)
 			w.onVolume(map[string]string{"b": "new"})
 			w.reconcile()
-			if w.provisioned("b") || w.site("b").VolumeID != "vb" || w.said.count(report.SiteVolumeReplaced) != 1 {
+			if w.provisioned("b") || w.site("b").VolumeID != "vb" || w.said.count(eventSiteVolumeReplaced) != 1 {
 				t.Errorf("provisioned %v on %q, events %v", w.provisioned("b"), w.site("b").VolumeID, w.said.list)
 			}
 			if !w.provisioned("a") || !w.provisioned("c") {
 				t.Errorf("status %+v", w.group().Status.Sites)
 			}
 			w.reconcile()
-			if w.site("b").VolumeID != "vb" || w.said.count(report.SiteVolumeReplaced) != 1 {
+			if w.site("b").VolumeID != "vb" || w.said.count(eventSiteVolumeReplaced) != 1 {
 				t.Errorf("on %q, events %v", w.site("b").VolumeID, w.said.list)
 			}
 			w.ended("b", outcome{verdict: verdictAdopt, message: "cloned", cloned: true, volume: "new"})
@@ -146,7 +145,7 @@ func TestReplacedVolumeOfTheActiveSiteIsLeftToAPerson(t *testing.T) {
 			if w.site("a").VolumeID != "va" || !w.provisioned("a") {
 				t.Errorf("provisioned %v on %q", w.provisioned("a"), w.site("a").VolumeID)
 			}
-			if w.said.count(report.ActiveVolumeReplaced) != 1 || w.said.count(report.SiteVolumeReplaced) != 0 {
+			if w.said.count(eventActiveVolumeReplaced) != 1 || w.said.count(eventSiteVolumeReplaced) != 0 {
 				t.Errorf("events %v", w.said.list)
 			}
 			// Another site took over: now this one is as any other.

@@ -14,7 +14,13 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/render"
-	"github.com/mysql-mfg/mfg/operator/report"
+	"github.com/mysql-mfg/mfg/operator/report/events"
+)
+
+var (
+	eventVolumeGrowing    = events.Normal(v1alpha1.ReasonVolumeGrowing, "Grow")
+	eventVolumeCannotGrow = events.Warning(v1alpha1.ReasonVolumeCannotGrow, "Wait")
+	eventVolumeLarger     = events.Warning(v1alpha1.ReasonVolumeLarger, "Refuse")
 )
 
 // volumeNote is what is to be said of a site's data volume.
@@ -22,7 +28,7 @@ type volumeNote struct {
 	site    string
 	reason  v1alpha1.Reason
 	message string
-	event   report.Event
+	event   events.Event
 }
 
 // volume applies the PVC of a site. One that is there already keeps its class, and grows if its storage allows that; a
@@ -67,7 +73,7 @@ func (r *Reconciler) resize(ctx context.Context, have, want *corev1.PersistentVo
 		return volumeNote{}, false
 	}
 	growing := volumeNote{
-		reason: v1alpha1.ReasonVolumeGrowing, event: report.VolumeGrowing,
+		reason: v1alpha1.ReasonVolumeGrowing, event: eventVolumeGrowing,
 		message: fmt.Sprintf("volume %s grows to %s", have.Name, &asked),
 	}
 	keep := func(note volumeNote) (volumeNote, bool) {
@@ -80,7 +86,7 @@ func (r *Reconciler) resize(ctx context.Context, have, want *corev1.PersistentVo
 	}
 	if asked.Cmp(old) < 0 {
 		return keep(volumeNote{
-			reason: v1alpha1.ReasonVolumeLarger, event: report.VolumeLarger,
+			reason: v1alpha1.ReasonVolumeLarger, event: eventVolumeLarger,
 			message: fmt.Sprintf("volume %s has %s, more than the %s that are specified, and volumes do not shrink: "+
 				"set the size to %s, or move to a new site with a smaller volume", have.Name, &old, &asked, &old),
 		})
@@ -114,7 +120,7 @@ func (r *Reconciler) whyFixed(ctx context.Context, have *corev1.PersistentVolume
 
 func cannotGrow(have *corev1.PersistentVolumeClaim, to resource.Quantity, why string) volumeNote {
 	return volumeNote{
-		reason: v1alpha1.ReasonVolumeCannotGrow, event: report.VolumeCannotGrow,
+		reason: v1alpha1.ReasonVolumeCannotGrow, event: eventVolumeCannotGrow,
 		message: fmt.Sprintf("volume %s has %s and cannot grow to %s: %s. Allow it in the storage class if the storage can, "+
 			"or add a site with a larger volume, move the role there and remove this one", have.Name, storage(have), &to, why),
 	}
@@ -129,12 +135,12 @@ func resizing(have *corev1.PersistentVolumeClaim) volumeNote {
 	state := have.Status.AllocatedResourceStatuses[corev1.ResourceStorage]
 	if state == corev1.PersistentVolumeClaimControllerResizeInfeasible || state == corev1.PersistentVolumeClaimNodeResizeInfeasible {
 		return volumeNote{
-			reason: v1alpha1.ReasonVolumeCannotGrow, event: report.VolumeCannotGrow,
+			reason: v1alpha1.ReasonVolumeCannotGrow, event: eventVolumeCannotGrow,
 			message: fmt.Sprintf("volume %s does not grow to %s: its storage says that it cannot; see the events of the claim", have.Name, &request),
 		}
 	}
 	note := volumeNote{
-		reason: v1alpha1.ReasonVolumeGrowing, event: report.VolumeGrowing,
+		reason: v1alpha1.ReasonVolumeGrowing, event: eventVolumeGrowing,
 		message: fmt.Sprintf("volume %s grows to %s", have.Name, &request),
 	}
 	for _, c := range have.Status.Conditions {
@@ -147,7 +153,7 @@ func resizing(have *corev1.PersistentVolumeClaim) volumeNote {
 
 // tellVolumes says what phases before it found about the volumes. It comes last: pods and data matter more.
 func (r *Reconciler) tellVolumes(_ context.Context, s *scope) error {
-	for _, e := range []report.Event{report.VolumeGrowing, report.VolumeCannotGrow, report.VolumeLarger} {
+	for _, e := range []events.Event{eventVolumeGrowing, eventVolumeCannotGrow, eventVolumeLarger} {
 		for _, note := range s.volumeNotes {
 			text := ""
 			if note.event == e {

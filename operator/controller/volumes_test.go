@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
-	"github.com/mysql-mfg/mfg/operator/report"
+	"github.com/mysql-mfg/mfg/operator/report/events"
 )
 
 func storageClass(name string, grows *bool) *storagev1.StorageClass {
@@ -58,19 +58,19 @@ func TestVolumesGrowWhereTheyCan(t *testing.T) {
 		claim   *corev1.PersistentVolumeClaim
 		wished  string
 		size    string
-		event   report.Event
+		event   events.Event
 		says    string
 	}{
-		"same size":       {"nothing to do", claim(new("fast")), "10Gi", "10Gi", report.Event{}, ""},
-		"larger":          {"the class allows it", claim(new("fast")), "20Gi", "20Gi", report.VolumeGrowing, "20Gi"},
-		"class that does": {"the class says no", claim(new("slow")), "20Gi", "10Gi", report.VolumeCannotGrow, "allowVolumeExpansion"},
-		"silent class":    {"the class does not say yes", claim(new("local")), "20Gi", "10Gi", report.VolumeCannotGrow, "allowVolumeExpansion"},
-		"class is gone":   {"nobody knows whether it can", claim(new("gone")), "20Gi", "10Gi", report.VolumeCannotGrow, "gone"},
-		"no class":        {"somebody made the volume by hand", claim(new("")), "20Gi", "10Gi", report.VolumeCannotGrow, "no storage class"},
-		"no volume yet":   {"the API server takes it only later", claim(new("fast"), unbound), "20Gi", "10Gi", report.VolumeGrowing, "bound"},
-		"smaller":         {"volumes do not shrink", claim(new("fast")), "5Gi", "10Gi", report.VolumeLarger, "do not shrink"},
-		"a slip":          {"it was asked for too much, and has not grown yet", claim(new("fast"), slip), "20Gi", "20Gi", report.VolumeGrowing, "grows to 20Gi"},
-		"a slip, at once": {"Kubernetes takes no less than a little more", claim(new("fast"), slip), "10Gi", "1000Gi", report.VolumeLarger, "do not shrink"},
+		"same size":       {"nothing to do", claim(new("fast")), "10Gi", "10Gi", events.Event{}, ""},
+		"larger":          {"the class allows it", claim(new("fast")), "20Gi", "20Gi", eventVolumeGrowing, "20Gi"},
+		"class that does": {"the class says no", claim(new("slow")), "20Gi", "10Gi", eventVolumeCannotGrow, "allowVolumeExpansion"},
+		"silent class":    {"the class does not say yes", claim(new("local")), "20Gi", "10Gi", eventVolumeCannotGrow, "allowVolumeExpansion"},
+		"class is gone":   {"nobody knows whether it can", claim(new("gone")), "20Gi", "10Gi", eventVolumeCannotGrow, "gone"},
+		"no class":        {"somebody made the volume by hand", claim(new("")), "20Gi", "10Gi", eventVolumeCannotGrow, "no storage class"},
+		"no volume yet":   {"the API server takes it only later", claim(new("fast"), unbound), "20Gi", "10Gi", eventVolumeGrowing, "bound"},
+		"smaller":         {"volumes do not shrink", claim(new("fast")), "5Gi", "10Gi", eventVolumeLarger, "do not shrink"},
+		"a slip":          {"it was asked for too much, and has not grown yet", claim(new("fast"), slip), "20Gi", "20Gi", eventVolumeGrowing, "grows to 20Gi"},
+		"a slip, at once": {"Kubernetes takes no less than a little more", claim(new("fast"), slip), "10Gi", "1000Gi", eventVolumeLarger, "do not shrink"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, testGroup(sized(tc.wished)), tc.claim,
@@ -81,7 +81,7 @@ func TestVolumesGrowWhereTheyCan(t *testing.T) {
 				t.Errorf("%s: size %s", tc.because, got)
 			}
 			if tc.event.Reason == "" {
-				if len(w.said.of(report.VolumeGrowing))+len(w.said.of(report.VolumeCannotGrow))+len(w.said.of(report.VolumeLarger)) > 0 {
+				if len(w.said.of(eventVolumeGrowing))+len(w.said.of(eventVolumeCannotGrow))+len(w.said.of(eventVolumeLarger)) > 0 {
 					t.Errorf("events %v", w.said.list)
 				}
 				return
@@ -146,7 +146,7 @@ func TestGrowthThatTheAPIServerRefuses(t *testing.T) {
 		return apierrors.NewForbidden(schema.GroupResource{Resource: "persistentvolumeclaims"}, name, nil)
 	}
 	w.reconcile()
-	if said := w.said.of(report.VolumeCannotGrow); len(said) != 1 || !strings.Contains(said[0], "API server") {
+	if said := w.said.of(eventVolumeCannotGrow); len(said) != 1 || !strings.Contains(said[0], "API server") {
 		t.Errorf("events %v", w.said.list)
 	}
 	if len(w.deployments()) != 3 {

@@ -31,7 +31,8 @@ import (
 	applyv1alpha1 "github.com/mysql-mfg/mfg/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/internal/mysql"
 	"github.com/mysql-mfg/mfg/operator/render"
-	"github.com/mysql-mfg/mfg/operator/report"
+	"github.com/mysql-mfg/mfg/operator/report/conditions"
+	"github.com/mysql-mfg/mfg/operator/report/events"
 	"github.com/mysql-mfg/mfg/operator/signing"
 )
 
@@ -147,7 +148,7 @@ func newWorld(t *testing.T, group *v1alpha1.MysqlFailoverGroup, others ...client
 		}).Build()
 	w.c = made
 	w.r = New(Options{
-		Client: interceptor.NewClient(made, fromCache()), Live: w.c, Facts: w.facts, Loops: w.loops, Work: NewWork(), Recorder: report.NewRecorder(w.said),
+		Client: interceptor.NewClient(made, fromCache()), Live: w.c, Facts: w.facts, Loops: w.loops, Work: NewWork(), Recorder: events.NewRecorder(w.said),
 		Keys:    &signing.Keys{Client: interceptor.NewClient(made, fromCache()), Live: w.c, Namespace: operatorNamespace},
 		Install: render.Install{SidecarImage: "sidecar:test", OperatorURL: "http://operator"},
 		Dial:    func(mysql.Target) (Recipient, error) { return nil, errors.New("nothing to dial in this test") },
@@ -224,14 +225,14 @@ func (w *world) monitorStatus(active string, epoch int64) {
 	w.must(w.c.Status().Apply(w.ctx, config, client.FieldOwner(v1alpha1.ManagerMonitorStatus), client.ForceOwnership))
 }
 
-func (w *world) condition(kind string) report.Condition {
+func (w *world) condition(kind string) conditions.Condition {
 	w.t.Helper()
 	for _, c := range w.group().Status.Conditions {
 		if c.Type == kind {
-			return report.Condition{Type: c.Type, Status: c.Status, Reason: v1alpha1.Reason(c.Reason), Message: c.Message}
+			return conditions.Condition{Type: c.Type, Status: c.Status, Reason: v1alpha1.Reason(c.Reason), Message: c.Message}
 		}
 	}
-	return report.Condition{}
+	return conditions.Condition{}
 }
 
 func (w *world) deployments() map[string]string {
@@ -357,11 +358,11 @@ func (s *eventSink) Eventf(_, _ runtime.Object, _, reason, _, note string, args 
 	s.list = append(s.list, reason+": "+fmt.Sprintf(note, args...))
 }
 
-func (s *eventSink) count(e report.Event) int {
+func (s *eventSink) count(e events.Event) int {
 	return len(s.of(e))
 }
 
-func (s *eventSink) of(e report.Event) []string {
+func (s *eventSink) of(e events.Event) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(s.list), func(line string) bool { return !strings.HasPrefix(line, string(e.Reason)+":") })

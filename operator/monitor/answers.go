@@ -13,8 +13,13 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/failover"
-	"github.com/mysql-mfg/mfg/operator/report"
+	"github.com/mysql-mfg/mfg/operator/report/events"
 	"github.com/mysql-mfg/mfg/operator/request"
+)
+
+var (
+	eventFailoverForced = events.Warning(v1alpha1.ReasonFailoverForced, "Failover")
+	eventPlannedRefused = events.Warning(v1alpha1.ReasonPlannedFailoverRefused, "Refuse")
 )
 
 // answered is a request with its answer.
@@ -87,7 +92,7 @@ func (l *loop) answerOrder(ctx context.Context, group *v1alpha1.MysqlFailoverGro
 		a.Answer = request.Done(fmt.Sprintf("%s is active under epoch %d", q.Value, d.Status.Epoch))
 	}
 	if l.answer(ctx, group, a) {
-		l.m.Events.Emit(group, siteObject(group, d.Status.ActiveSite), report.FailoverForced, "%s", a)
+		l.m.Events.Emit(group, siteObject(group, d.Status.ActiveSite), eventFailoverForced, "%s", a)
 	}
 }
 
@@ -131,7 +136,7 @@ func shortened(name string) string {
 func (l *loop) answerSenseless(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) {
 	for _, a := range senseless(group) {
 		if l.answer(ctx, group, a) {
-			l.m.Events.Emit(group, nil, report.PlannedRefused, "%s", a)
+			l.m.Events.Emit(group, nil, eventPlannedRefused, "%s", a)
 		}
 	}
 }

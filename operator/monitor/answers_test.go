@@ -23,7 +23,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1/applyconfiguration"
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/operator/failover"
-	"github.com/mysql-mfg/mfg/operator/report"
+	"github.com/mysql-mfg/mfg/operator/report/events"
 )
 
 // groupAPI is an API server with one group.
@@ -131,7 +131,7 @@ func TestAnOrderIsAnswered(t *testing.T) {
 func TestEachRefusalIsToldOnce(t *testing.T) {
 	l := testLoop(t, &pushes{}, nil)
 	told := 0
-	emit := func(string, report.Event, string, ...any) { told++ }
+	emit := func(string, events.Event, string, ...any) { told++ }
 	at := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	refused := func(at time.Time, answered bool) failover.Decision {
 		return failover.Decision{Status: failover.Durable{Planned: &failover.Planned{To: "west", Phase: v1alpha1.PlannedRefused, StartedAt: at, Answered: answered}}}

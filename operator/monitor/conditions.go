@@ -9,49 +9,49 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/failover"
-	"github.com/mysql-mfg/mfg/operator/report"
+	"github.com/mysql-mfg/mfg/operator/report/conditions"
 )
 
 // conditionsOf says what a decision means for the user. Messages carry no times and no sets, so that they do not flap.
-func conditionsOf(d failover.Decision, pause string, now time.Time) []report.Condition {
+func conditionsOf(d failover.Decision, pause string, now time.Time) []conditions.Condition {
 	available := availability(d)
 	replication := replicationHealth(d)
-	ready := report.True(v1alpha1.ConditionReady, v1alpha1.ReasonAsExpected, "the active site is open and every replica follows it")
-	degraded := report.False(v1alpha1.ConditionDegraded, v1alpha1.ReasonAsExpected, "")
-	for _, c := range []report.Condition{replication, available} {
+	ready := conditions.True(v1alpha1.ConditionReady, v1alpha1.ReasonAsExpected, "the active site is open and every replica follows it")
+	degraded := conditions.False(v1alpha1.ConditionDegraded, v1alpha1.ReasonAsExpected, "")
+	for _, c := range []conditions.Condition{replication, available} {
 		if c.Status == "False" {
-			ready = report.False(v1alpha1.ConditionReady, c.Reason, c.Message)
-			degraded = report.True(v1alpha1.ConditionDegraded, c.Reason, c.Message)
+			ready = conditions.False(v1alpha1.ConditionReady, c.Reason, c.Message)
+			degraded = conditions.True(v1alpha1.ConditionDegraded, c.Reason, c.Message)
 		}
 	}
-	return []report.Condition{ready, available, degraded, replication, blockedness(d), pausedness(pause, now), stayingness(d)}
+	return []conditions.Condition{ready, available, degraded, replication, blockedness(d), pausedness(pause, now), stayingness(d)}
 }
 
 // pausedness says whether a person keeps the operator from acting by itself, and that a pause which is no time is none.
-func pausedness(pause string, now time.Time) report.Condition {
+func pausedness(pause string, now time.Time) conditions.Condition {
 	c := v1alpha1.ConditionPaused
 	until, err := time.Parse(time.RFC3339, pause)
 	switch {
 	case pause == "":
-		return report.False(c, v1alpha1.ReasonNotPaused, "")
+		return conditions.False(c, v1alpha1.ReasonNotPaused, "")
 	case err != nil:
-		return report.False(c, v1alpha1.ReasonInvalidPause, fmt.Sprintf("the annotation %s is %q, which is no time as 2026-01-02T15:04:05Z: nothing is paused",
+		return conditions.False(c, v1alpha1.ReasonInvalidPause, fmt.Sprintf("the annotation %s is %q, which is no time as 2026-01-02T15:04:05Z: nothing is paused",
 			v1alpha1.AnnotationPauseUntil, pause))
 	case !now.Before(until):
-		return report.False(c, v1alpha1.ReasonPauseOver, "the pause ended at "+until.UTC().Format(time.RFC3339))
+		return conditions.False(c, v1alpha1.ReasonPauseOver, "the pause ended at "+until.UTC().Format(time.RFC3339))
 	}
-	return report.True(c, v1alpha1.ReasonPaused, fmt.Sprintf("no role is changed, no pod rolled and no site cloned by itself until %s; take the annotation %s off to go on sooner",
+	return conditions.True(c, v1alpha1.ReasonPaused, fmt.Sprintf("no role is changed, no pod rolled and no site cloned by itself until %s; take the annotation %s off to go on sooner",
 		until.UTC().Format(time.RFC3339), v1alpha1.AnnotationPauseUntil))
 }
 
 // stayingness says that the active site is about to go and keeps its role, so that an eviction of its pod is refused for as
 // long as that is so.
-func stayingness(d failover.Decision) report.Condition {
+func stayingness(d failover.Decision) conditions.Condition {
 	c := v1alpha1.ConditionPlannedBlocked
 	if d.Stays == nil {
-		return report.False(c, v1alpha1.ReasonNotBlocked, "")
+		return conditions.False(c, v1alpha1.ReasonNotBlocked, "")
 	}
-	return report.True(c, d.Stays.Reason, staysMessage(d.Stays))
+	return conditions.True(c, d.Stays.Reason, staysMessage(d.Stays))
 }
 
 func staysMessage(stays *failover.Stays) string {
@@ -59,26 +59,26 @@ func staysMessage(stays *failover.Stays) string {
 		stays.Site, stays.Leaving, stays.Message)
 }
 
-func availability(d failover.Decision) report.Condition {
+func availability(d failover.Decision) conditions.Condition {
 	c := v1alpha1.ConditionAvailable
 	switch {
 	case d.Unwritable != nil:
 		words, way := d.Unwritable.Message()
-		return report.False(c, d.Unwritable.Reason, words+"; "+way.String())
+		return conditions.False(c, d.Unwritable.Reason, words+"; "+way.String())
 	case d.Topology == failover.TopologyHealthy || d.Verdict == failover.VerdictComplete:
-		return report.True(c, v1alpha1.ReasonActiveSiteOpen, d.Status.ActiveSite+" accepts writes")
+		return conditions.True(c, v1alpha1.ReasonActiveSiteOpen, d.Status.ActiveSite+" accepts writes")
 	case d.Topology == failover.TopologyUninitialised:
-		return report.False(c, v1alpha1.ReasonBootstrapping, "no site is active yet: "+d.Message)
+		return conditions.False(c, v1alpha1.ReasonBootstrapping, "no site is active yet: "+d.Message)
 	case d.Topology == failover.TopologyTransition:
-		return report.False(c, v1alpha1.ReasonFailingOver, fmt.Sprintf("the role moves to %s", d.Status.ActiveSite))
+		return conditions.False(c, v1alpha1.ReasonFailingOver, fmt.Sprintf("the role moves to %s", d.Status.ActiveSite))
 	case d.Topology == failover.TopologyAllUnreachable:
-		return report.False(c, v1alpha1.ReasonAllSitesSilent, "no site answers; check nodes and network")
+		return conditions.False(c, v1alpha1.ReasonAllSitesSilent, "no site answers; check nodes and network")
 	case d.Topology == failover.TopologyActiveReadOnly:
-		return report.False(c, v1alpha1.ReasonActiveSiteFenced, d.Status.ActiveSite+" answers but is read-only"+nobodyTakesOver(d))
+		return conditions.False(c, v1alpha1.ReasonActiveSiteFenced, d.Status.ActiveSite+" answers but is read-only"+nobodyTakesOver(d))
 	case d.Topology == failover.TopologyActiveDown:
-		return report.False(c, v1alpha1.ReasonActiveSiteDown, d.Status.ActiveSite+" does not accept writes: its MySQL is down"+nobodyTakesOver(d))
+		return conditions.False(c, v1alpha1.ReasonActiveSiteDown, d.Status.ActiveSite+" does not accept writes: its MySQL is down"+nobodyTakesOver(d))
 	}
-	return report.False(c, v1alpha1.ReasonActiveSiteSilent, d.Status.ActiveSite+" does not accept writes"+nobodyTakesOver(d))
+	return conditions.False(c, v1alpha1.ReasonActiveSiteSilent, d.Status.ActiveSite+" does not accept writes"+nobodyTakesOver(d))
 }
 
 // nobodyTakesOver says why nobody takes the place of an active site that is not open. What to do about it says the decision's own message,
@@ -93,7 +93,7 @@ func nobodyTakesOver(d failover.Decision) string {
 	return "" // something is under way
 }
 
-func replicationHealth(d failover.Decision) report.Condition {
+func replicationHealth(d failover.Decision) conditions.Condition {
 	c := v1alpha1.ConditionReplicationHealthy
 	var bad []string
 	reason := v1alpha1.ReasonReplicaNotAttached
@@ -109,15 +109,15 @@ func replicationHealth(d failover.Decision) report.Condition {
 		bad = append(bad, v.Name+" is "+string(v.State))
 	}
 	if len(bad) > 0 {
-		return report.False(c, reason, strings.Join(bad, ", "))
+		return conditions.False(c, reason, strings.Join(bad, ", "))
 	}
-	return report.True(c, v1alpha1.ReasonReplicating, "every replica follows the active site")
+	return conditions.True(c, v1alpha1.ReasonReplicating, "every replica follows the active site")
 }
 
-func blockedness(d failover.Decision) report.Condition {
+func blockedness(d failover.Decision) conditions.Condition {
 	c := v1alpha1.ConditionFailoverBlocked
 	if d.Blocked() {
-		return report.True(c, d.Reason, d.Message)
+		return conditions.True(c, d.Reason, d.Message)
 	}
-	return report.False(c, v1alpha1.ReasonNotBlocked, "")
+	return conditions.False(c, v1alpha1.ReasonNotBlocked, "")
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/operator/failover"
-	"github.com/mysql-mfg/mfg/operator/report"
+	"github.com/mysql-mfg/mfg/operator/report/events"
 )
 
 // TestReadySaysWhatIsWrong: it is the first that anybody reads, so a site that is down is not called silent, and a group that
@@ -80,7 +80,7 @@ func TestReadyMeansThatAClientCanWrite(t *testing.T) {
 func TestCannotWriteIsToldOnce(t *testing.T) {
 	var told []string
 	l := &loop{}
-	emit := func(_ string, e report.Event, _ string, _ ...any) { told = append(told, string(e.Reason)) }
+	emit := func(_ string, e events.Event, _ string, _ ...any) { told = append(told, string(e.Reason)) }
 	open := failover.Decision{Topology: failover.TopologyHealthy, Status: failover.Durable{ActiveSite: "west"}}
 	bad := func(reason v1alpha1.Reason) failover.Decision {
 		d := open

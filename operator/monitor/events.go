@@ -13,11 +13,31 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/failover"
-	"github.com/mysql-mfg/mfg/operator/report"
+	"github.com/mysql-mfg/mfg/operator/report/events"
+)
+
+var (
+	eventActiveSiteChosen   = events.Normal(v1alpha1.ReasonActiveSiteChosen, "Promote")
+	eventFailoverStarted    = events.Warning(v1alpha1.ReasonFailoverStarted, "Failover")
+	eventFencedOldPrimary   = events.Normal(v1alpha1.ReasonFencedOldPrimary, "Fence")
+	eventPromoted           = events.Normal(v1alpha1.ReasonPromoted, "Promote")
+	eventFailoverCompleted  = events.Normal(v1alpha1.ReasonFailoverCompleted, "Failover")
+	eventFailoverBlocked    = events.Warning(v1alpha1.ReasonFailoverBlocked, "Wait")
+	eventPlannedBlocked     = events.Warning(v1alpha1.ReasonPlannedFailoverBlocked, "Wait")
+	eventActiveSiteReopened = events.Normal(v1alpha1.ReasonActiveSiteReopened, "Promote")
+	eventClientsCannotWrite = events.Warning(v1alpha1.ReasonClientsCannotWrite, "Observe")
+	eventClientsCanWrite    = events.Normal(v1alpha1.ReasonClientsCanWrite, "Observe")
+	eventRowsNotCloned      = events.Warning(v1alpha1.ReasonRowsNotCloned, "Observe")
+	eventWriterFenced       = events.Warning(v1alpha1.ReasonWriterFenced, "Fence")
+	eventSiteDiverged       = events.Warning(v1alpha1.ReasonSiteDiverged, "Hold")
+	eventSiteAttached       = events.Normal(v1alpha1.ReasonSiteAttached, "Attach")
+	eventSiteUnreachable    = events.Warning(v1alpha1.ReasonSiteUnreachable, "Observe")
+	eventSiteReachable      = events.Normal(v1alpha1.ReasonSiteReachable, "Observe")
+	eventAllUnreachable     = events.Warning(v1alpha1.ReasonAllSitesUnreachable, "Wait")
 )
 
 // teller emits an event about a site of the group; about the group if the site is empty.
-type teller func(site string, e report.Event, format string, args ...any)
+type teller func(site string, e events.Event, format string, args ...any)
 
 // siteObject is what stands for a site in an event: its Service, which is there for as long as the site, while a pod comes and
 // goes. Two events that differ in their notes alone become one, with the note of the first: without it nobody would read of the
@@ -32,12 +52,12 @@ func siteObject(group *v1alpha1.MysqlFailoverGroup, site string) runtime.Object 
 }
 
 func (l *loop) events(group *v1alpha1.MysqlFailoverGroup, d failover.Decision) {
-	emit := func(site string, e report.Event, format string, args ...any) {
+	emit := func(site string, e events.Event, format string, args ...any) {
 		l.m.Events.Emit(group, siteObject(group, site), e, format, args...)
 	}
-	happened := map[failover.Verdict]report.Event{
-		failover.VerdictBootstrap: report.ActiveSiteChosen, failover.VerdictFailover: report.FailoverStarted,
-		failover.VerdictPromote: report.Promoted,
+	happened := map[failover.Verdict]events.Event{
+		failover.VerdictBootstrap: eventActiveSiteChosen, failover.VerdictFailover: eventFailoverStarted,
+		failover.VerdictPromote: eventPromoted,
 	}
 	if event, is := happened[d.Verdict]; is {
 		emit(d.Status.ActiveSite, event, "%s", d.Message)
@@ -46,10 +66,10 @@ func (l *loop) events(group *v1alpha1.MysqlFailoverGroup, d failover.Decision) {
 		l.completed(emit, d)
 	}
 	if d.Verdict == failover.VerdictReopen && l.said.states[d.Status.ActiveSite] != v1alpha1.SiteFenced {
-		emit(d.Status.ActiveSite, report.ActiveSiteReopened, "%s", d.Message)
+		emit(d.Status.ActiveSite, eventActiveSiteReopened, "%s", d.Message)
 	}
 	if d.Verdict == failover.VerdictBlocked && l.said.blocked != d.Reason {
-		emit(d.Status.ActiveSite, report.FailoverBlocked, "%s: %s", d.Reason, d.Message)
+		emit(d.Status.ActiveSite, eventFailoverBlocked, "%s: %s", d.Reason, d.Message)
 	}
 	l.fenceEvents(emit, d)
 	l.staysEvent(emit, d)
@@ -74,10 +94,10 @@ func (l *loop) events(group *v1alpha1.MysqlFailoverGroup, d failover.Decision) {
 // fenceEvents tells of writers that are kept out, also of one that a new operator finds, and of a group without an answer.
 func (l *loop) fenceEvents(emit teller, d failover.Decision) {
 	fenced := func(site, cause string) {
-		report.Fences.WithLabelValues(l.key.Namespace, l.key.Name, site, cause).Inc()
+		fences.WithLabelValues(l.key.Namespace, l.key.Name, site, cause).Inc()
 	}
 	if t := d.Status.Transition; d.Verdict == failover.VerdictPromote && t != nil && t.From != "" {
-		emit(t.From, report.FencedOldPrimary, "%s accepts no commits: %s", t.From, strings.Join(t.Evidence, "; "))
+		emit(t.From, eventFencedOldPrimary, "%s accepts no commits: %s", t.From, strings.Join(t.Evidence, "; "))
 		fenced(t.From, string(t.Kind))
 	}
 	before := l.said.foreign
@@ -88,13 +108,13 @@ func (l *loop) fenceEvents(emit teller, d failover.Decision) {
 		}
 		l.said.foreign[v.Name] = true
 		if !before[v.Name] {
-			emit(v.Name, report.WriterFenced, "%s %s", v.Name, v.Message)
+			emit(v.Name, eventWriterFenced, "%s %s", v.Name, v.Message)
 			fenced(v.Name, string(v.Reason))
 		}
 	}
 	silent := d.Topology == failover.TopologyAllUnreachable
 	if silent && !l.said.silent {
-		emit("", report.AllUnreachable, "%s", d.Message)
+		emit("", eventAllUnreachable, "%s", d.Message)
 	}
 	l.said.silent = silent
 }
@@ -108,10 +128,10 @@ func (l *loop) writeEvents(emit teller, d failover.Decision) {
 		l.said.unwritable = u.Site + " " + string(u.Reason)
 		if l.said.unwritable != before {
 			words, way := u.Message()
-			emit(u.Site, report.ClientsCannotWrite, "%s: %s; %s", u.Reason, words, way)
+			emit(u.Site, eventClientsCannotWrite, "%s: %s; %s", u.Reason, words, way)
 		}
 	} else if before != "" && d.Topology == failover.TopologyHealthy {
-		emit(d.Status.ActiveSite, report.ClientsCanWrite, "clients can write to %s again", d.Status.ActiveSite)
+		emit(d.Status.ActiveSite, eventClientsCanWrite, "clients can write to %s again", d.Status.ActiveSite)
 	}
 }
 
@@ -124,7 +144,7 @@ func (l *loop) rowEvents(emit teller, d failover.Decision) {
 		switch v.Reason {
 		case v1alpha1.ReasonRowsNotCloned, v1alpha1.ReasonRowsMissing:
 			if l.said.rows[v.Name] != v.Reason {
-				emit(v.Name, report.RowsNotCloned, "%s %s", v.Name, v.Message)
+				emit(v.Name, eventRowsNotCloned, "%s %s", v.Name, v.Message)
 			}
 			l.said.rows[v.Name] = v.Reason
 		default:
@@ -144,7 +164,7 @@ func (l *loop) staysEvent(emit teller, d failover.Decision) {
 	}
 	l.said.stays = d.Stays.Site + " " + string(d.Stays.Reason)
 	if l.said.stays != before {
-		emit(d.Stays.Site, report.PlannedBlocked, "%s: %s", d.Stays.Reason, staysMessage(d.Stays))
+		emit(d.Stays.Site, eventPlannedBlocked, "%s: %s", d.Stays.Reason, staysMessage(d.Stays))
 	}
 }
 
@@ -154,10 +174,10 @@ func (l *loop) completed(emit teller, d failover.Decision) {
 	}
 	r := d.Status.Records[0]
 	took := r.OpenedAt.Sub(r.DetectedAt.Time)
-	emit(r.To, report.FailoverCompleted, "%s -> %s under epoch %d in %s, %d transactions known lost", r.From, r.To, r.Epoch,
+	emit(r.To, eventFailoverCompleted, "%s -> %s under epoch %d in %s, %d transactions known lost", r.From, r.To, r.Epoch,
 		took.Round(10*time.Millisecond), r.LostTransactions)
-	report.Failovers.WithLabelValues(l.key.Namespace, l.key.Name, string(r.Reason), "completed").Inc()
-	report.FailoverDuration.WithLabelValues(l.key.Namespace, l.key.Name, string(r.Kind)).Observe(took.Seconds())
+	failovers.WithLabelValues(l.key.Namespace, l.key.Name, string(r.Reason), "completed").Inc()
+	failoverDuration.WithLabelValues(l.key.Namespace, l.key.Name, string(r.Kind)).Observe(took.Seconds())
 }
 
 func (l *loop) siteEvents(emit teller, v failover.View) {
@@ -167,12 +187,12 @@ func (l *loop) siteEvents(emit teller, v failover.View) {
 	}
 	switch {
 	case v.State == v1alpha1.SiteDiverged:
-		emit(v.Name, report.SiteDiverged, "%s %s", v.Name, v.Message)
+		emit(v.Name, eventSiteDiverged, "%s %s", v.Name, v.Message)
 	case v.State == v1alpha1.SiteUnreachable:
-		emit(v.Name, report.SiteUnreachable, "%s: %s", v.Name, v.Message)
+		emit(v.Name, eventSiteUnreachable, "%s: %s", v.Name, v.Message)
 	case before == v1alpha1.SiteUnreachable:
-		emit(v.Name, report.SiteReachable, "%s answers again and is %s", v.Name, v.State)
+		emit(v.Name, eventSiteReachable, "%s answers again and is %s", v.Name, v.State)
 	case v.State == v1alpha1.SiteReplica:
-		emit(v.Name, report.SiteAttached, "%s replicates from the active site", v.Name)
+		emit(v.Name, eventSiteAttached, "%s replicates from the active site", v.Name)
 	}
 }

@@ -14,11 +14,11 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/tools/events"
+	clientevents "k8s.io/client-go/tools/events"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/failover"
-	"github.com/mysql-mfg/mfg/operator/report"
+	"github.com/mysql-mfg/mfg/operator/report/events"
 )
 
 // recorded is the API server's side of client-go's recorder of events.
@@ -80,13 +80,13 @@ func TestEventsOfTwoSitesAreTwo(t *testing.T) {
 		}
 	}
 	sink := &recorded{}
-	broadcaster := events.NewBroadcaster(sink)
+	broadcaster := clientevents.NewBroadcaster(sink)
 	defer broadcaster.Shutdown()
 	if err := broadcaster.StartRecordingToSinkWithContext(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	l := testLoop(t, &pushes{}, nil)
-	l.m.Events = report.NewRecorder(broadcaster.NewRecorder(scheme, "mfg"))
+	l.m.Events = events.NewRecorder(broadcaster.NewRecorder(scheme, "mfg"))
 	group := &v1alpha1.MysqlFailoverGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "orders", ResourceVersion: "7"}}
 	group.Spec.Sites = []v1alpha1.Site{{Name: "east"}, {Name: "south"}, {Name: "west"}}
 	look := func(state v1alpha1.SiteState) failover.Decision {

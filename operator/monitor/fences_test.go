@@ -11,15 +11,16 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/failover"
-	"github.com/mysql-mfg/mfg/operator/report"
+	"github.com/mysql-mfg/mfg/operator/report/events"
+	"github.com/mysql-mfg/mfg/operator/report/metrics"
 )
 
 // Who keeps a writer out says so once, and counts it; also if the writer is the first thing that a new operator sees.
 func TestFencesAreToldAndCounted(t *testing.T) {
 	l := testLoop(t, &pushes{}, nil)
-	report.ForgetGroup(l.key.Namespace, l.key.Name)
+	metrics.ForgetGroup(l.key.Namespace, l.key.Name)
 	var said []string
-	emit := func(_ string, e report.Event, format string, args ...any) {
+	emit := func(_ string, e events.Event, format string, args ...any) {
 		said = append(said, string(e.Reason)+": "+fmt.Sprintf(format, args...))
 	}
 	writer := failover.Decision{Verdict: failover.VerdictNothing, Views: []failover.View{
@@ -44,7 +45,7 @@ func TestFencesAreToldAndCounted(t *testing.T) {
 		site, cause string
 		want        float64
 	}{{"west", "ForeignWriter", 2}, {"east", "Emergency", 1}} {
-		if got := testutil.ToFloat64(report.Fences.WithLabelValues(l.key.Namespace, l.key.Name, tc.site, tc.cause)); got != tc.want {
+		if got := testutil.ToFloat64(fences.WithLabelValues(l.key.Namespace, l.key.Name, tc.site, tc.cause)); got != tc.want {
 			t.Errorf("fences of %s for %s: %v, want %v", tc.site, tc.cause, got, tc.want)
 		}
 	}

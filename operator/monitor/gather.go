@@ -19,7 +19,6 @@ import (
 	"github.com/mysql-mfg/mfg/internal/gtid"
 	"github.com/mysql-mfg/mfg/internal/mysql"
 	"github.com/mysql-mfg/mfg/operator/failover"
-	"github.com/mysql-mfg/mfg/operator/report"
 )
 
 // askTimeout bounds what is asked of one site in one poll.
@@ -295,7 +294,7 @@ func (l *loop) push(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, q a
 	r, err := l.askReport(ctx, group, q)
 	bad := badAnswerOf(err, r)
 	l.badAnswer(q.site, bad)
-	if bad.reason == report.AnswerBadStatement {
+	if bad.reason == answerBadStatement {
 		return l.askDeaf(ctx, group, q)
 	}
 	if err != nil || bad.reason != "" {

@@ -18,7 +18,12 @@ import (
 	"github.com/mysql-mfg/mfg/internal/gtid"
 	"github.com/mysql-mfg/mfg/internal/mysql"
 	"github.com/mysql-mfg/mfg/operator/failover"
-	"github.com/mysql-mfg/mfg/operator/report"
+	"github.com/mysql-mfg/mfg/operator/report/events"
+)
+
+var (
+	eventPlannedReverted = events.Warning(v1alpha1.ReasonPlannedFailoverReverted, "Reopen")
+	eventPlannedWaiting  = events.Normal(v1alpha1.ReasonPlannedFailoverWaiting, "Wait")
 )
 
 // applyTimeout is how long one look at what a target has applied waits for it.
@@ -201,11 +206,11 @@ func (l *loop) plannedEvents(emit teller, d failover.Decision) {
 	}
 	switch p.Phase {
 	case v1alpha1.PlannedRefused:
-		emit(p.To, report.PlannedRefused, "to %s: %s", p.To, p.Message)
+		emit(p.To, eventPlannedRefused, "to %s: %s", p.To, p.Message)
 	case v1alpha1.PlannedReverted, v1alpha1.PlannedAborted:
-		emit(p.To, report.PlannedReverted, "to %s: %s", p.To, p.Message)
+		emit(p.To, eventPlannedReverted, "to %s: %s", p.To, p.Message)
 	case v1alpha1.PlannedWaiting:
-		emit(p.To, report.PlannedWaiting, "to %s: %s", p.To, p.Message)
+		emit(p.To, eventPlannedWaiting, "to %s: %s", p.To, p.Message)
 	case v1alpha1.PlannedMoving, v1alpha1.PlannedSucceeded:
 		// FailoverStarted and FailoverCompleted say it.
 	}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/failover"
-	"github.com/mysql-mfg/mfg/operator/report"
+	"github.com/mysql-mfg/mfg/operator/report/conditions"
 )
 
 // TestTheVolumesHolderIsAsked covers I12: while a pod that is being deleted still runs, its successor has nothing to say.
@@ -63,7 +63,7 @@ func TestABystanderCannotDelayAPlannedFailover(t *testing.T) {
 
 func TestPausedness(t *testing.T) {
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-	for pause, want := range map[string]report.Condition{
+	for pause, want := range map[string]conditions.Condition{
 		"":                     {Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonNotPaused},
 		"2026-01-01T13:00:00Z": {Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonPaused},
 		"2026-01-01T11:00:00Z": {Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonPauseOver},

@@ -18,7 +18,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/operator/authority"
 	"github.com/mysql-mfg/mfg/operator/failover"
-	"github.com/mysql-mfg/mfg/operator/report"
+	"github.com/mysql-mfg/mfg/operator/report/metrics"
 )
 
 // loop is the poll loop of one group. Its goroutine, or who of the crew makes a pass for it, owns every field but those marked.
@@ -123,7 +123,7 @@ func (l *loop) close() {
 	}
 	l.m.Drop(l.key)
 	l.m.Board.Remove(l.key.Namespace, l.key.Name)
-	report.ForgetGroup(l.key.Namespace, l.key.Name)
+	metrics.ForgetGroup(l.key.Namespace, l.key.Name)
 }
 
 // pass runs the five beats once and returns when to look again.

@@ -23,7 +23,7 @@ import (
 	"github.com/mysql-mfg/mfg/internal/mysql"
 	"github.com/mysql-mfg/mfg/operator/authority"
 	"github.com/mysql-mfg/mfg/operator/failover"
-	"github.com/mysql-mfg/mfg/operator/report"
+	"github.com/mysql-mfg/mfg/operator/report/events"
 	"github.com/mysql-mfg/mfg/operator/signing"
 )
 
@@ -74,7 +74,7 @@ type Options struct {
 	LongWork LongWork
 	Losses   Losses
 	Board    Publisher
-	Events   *report.Recorder
+	Events   *events.Recorder
 	Log      *slog.Logger
 	// Lease is the Lease by which this process leads, as namespace/name; empty without leader election.
 	Lease string

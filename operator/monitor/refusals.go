@@ -12,7 +12,6 @@ import (
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/internal/mysql"
 	"github.com/mysql-mfg/mfg/operator/failover"
-	"github.com/mysql-mfg/mfg/operator/report"
 )
 
 // Who can refuse to speak to the operator at a site.
@@ -58,7 +57,7 @@ type badAnswer struct{ reason, message string }
 // proven by it, no epoch acknowledged and nobody's lease known to have ended. But no waiting mends it, so it is told and counted.
 func (l *loop) badAnswer(site string, bad badAnswer) {
 	if bad.reason != "" {
-		report.BadAnswers.WithLabelValues(l.key.Namespace, l.key.Name, site, bad.reason).Inc()
+		badAnswers.WithLabelValues(l.key.Namespace, l.key.Name, site, bad.reason).Inc()
 	}
 	l.refused(fromSidecar, site, bad.message)
 }
@@ -69,23 +68,23 @@ func badAnswerOf(err error, r wire.Report) badAnswer {
 	told, refused := errors.AsType[*apiclient.StatusError](err)
 	switch {
 	case refused && told.Reason == wire.ReasonBadStatement:
-		return badAnswer{report.AnswerBadStatement, "its sidecar takes no statement: nothing leads from the key that its pod was started with to the one that the operator signs with; the pod is replaced for it, one site after the other"}
+		return badAnswer{answerBadStatement, "its sidecar takes no statement: nothing leads from the key that its pod was started with to the one that the operator signs with; the pod is replaced for it, one site after the other"}
 	case refused:
-		return badAnswer{report.AnswerRefused, "its sidecar refuses the operator with HTTP status " + strconv.Itoa(told.Code)}
+		return badAnswer{answerRefused, "its sidecar refuses the operator with HTTP status " + strconv.Itoa(told.Code)}
 	case errors.Is(err, apiclient.ErrTooLarge):
-		return badAnswer{report.AnswerTooLarge, "its sidecar answers with more than a report can be, so it counts as silent: delete the pod if that does not end"}
+		return badAnswer{answerTooLarge, "its sidecar answers with more than a report can be, so it counts as silent: delete the pod if that does not end"}
 	case errors.Is(err, apiclient.ErrUnreadable):
-		return badAnswer{report.AnswerUnreadable, "what answers at its sidecar's port is no report, so it counts as silent: delete the pod if that does not end"}
+		return badAnswer{answerUnreadable, "what answers at its sidecar's port is no report, so it counts as silent: delete the pod if that does not end"}
 	case errors.Is(err, errOtherPod):
-		return badAnswer{report.AnswerOtherPod, "another pod or site answers at its address, so it counts as silent"}
+		return badAnswer{answerOtherPod, "another pod or site answers at its address, so it counts as silent"}
 	case errors.Is(err, errUnsigned):
-		return badAnswer{report.AnswerUnauthenticated, "what answers as its sidecar does not authenticate its reports, which its pod was given a key for: see the log of the sidecar; or somebody else answers at the address of the pod"}
+		return badAnswer{answerUnauthenticated, "what answers as its sidecar does not authenticate its reports, which its pod was given a key for: see the log of the sidecar; or somebody else answers at the address of the pod"}
 	case errors.Is(err, errForged):
-		return badAnswer{report.AnswerUnauthenticated, "what answers as its sidecar authenticates its reports with another key than that in the Secret for its reports: the pod gets a new one within two minutes; or somebody else answers at its address"}
+		return badAnswer{answerUnauthenticated, "what answers as its sidecar authenticates its reports with another key than that in the Secret for its reports: the pod gets a new one within two minutes; or somebody else answers at its address"}
 	case err != nil:
 		return badAnswer{} // nobody answered, which the decision tells itself
 	case overlong(r):
-		return badAnswer{report.AnswerTooLarge, "its sidecar answers with more than a report can hold, so it counts as silent: delete the pod if that does not end"}
+		return badAnswer{answerTooLarge, "its sidecar answers with more than a report can hold, so it counts as silent: delete the pod if that does not end"}
 	}
 	return badAnswer{}
 }

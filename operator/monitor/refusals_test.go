@@ -22,7 +22,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/operator/failover"
-	"github.com/mysql-mfg/mfg/operator/report"
+	"github.com/mysql-mfg/mfg/operator/report/metrics"
 )
 
 // refusing is a Pusher that answers with an error.
@@ -94,14 +94,14 @@ func TestGarbageIsToldAndProvesNothing(t *testing.T) {
 	}{
 		"a report":         {200, whole + `}`, "", ""},
 		"a long report":    {200, whole + `,"gtidExecuted":"` + strings.Repeat("x", wire.MaxBodyBytes) + `"}`, "", ""},
-		"too large":        {200, whole + `,"message":"` + strings.Repeat("x", wire.MaxAnswerBytes) + `"}`, report.AnswerTooLarge, "more than a report"},
-		"a long name":      {200, whole + `,"volumeID":"` + strings.Repeat("x", longestName+1) + `"}`, report.AnswerTooLarge, "more than a report"},
+		"too large":        {200, whole + `,"message":"` + strings.Repeat("x", wire.MaxAnswerBytes) + `"}`, answerTooLarge, "more than a report"},
+		"a long name":      {200, whole + `,"volumeID":"` + strings.Repeat("x", longestName+1) + `"}`, answerTooLarge, "more than a report"},
 		"long texts":       {200, whole + `,"message":"` + long + `","keyring":{"trouble":"` + long + `"},"certificate":{"problem":"` + long + `"}}`, "", ""},
 		"a whole keyring":  {200, whole + `,"keyring":{"trouble":"x","coverage":{}},"vouched":[{"site":"b"}]}`, "", ""},
-		"a page":           {200, "<html>evil", report.AnswerUnreadable, "no report"},
-		"cut off":          {200, whole, report.AnswerUnreadable, "no report"},
-		"another document": {200, `{}`, report.AnswerOtherPod, "another pod or site"},
-		"a refusal":        {429, `{"reason":"TooManyRequests","error":"evil"}`, report.AnswerRefused, "status 429"},
+		"a page":           {200, "<html>evil", answerUnreadable, "no report"},
+		"cut off":          {200, whole, answerUnreadable, "no report"},
+		"another document": {200, `{}`, answerOtherPod, "another pod or site"},
+		"a refusal":        {429, `{"reason":"TooManyRequests","error":"evil"}`, answerRefused, "status 429"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -110,7 +110,7 @@ func TestGarbageIsToldAndProvesNothing(t *testing.T) {
 			}))
 			defer server.Close()
 			l := testLoop(t, pushTo{strings.TrimPrefix(server.URL, "http://")}, nil)
-			report.ForgetSite("shop", "orders", "east") // other tests push to it too
+			metrics.ForgetSite("shop", "orders", "east") // other tests push to it too
 			got := l.push(t.Context(), &v1alpha1.MysqlFailoverGroup{}, asking{pod: pod, site: "east"})
 			if got.Answered != (tc.reason == "") {
 				t.Errorf("I1: counts as an answer: %t", got.Answered)
@@ -127,7 +127,7 @@ func TestGarbageIsToldAndProvesNothing(t *testing.T) {
 			}
 			counted := 0.0
 			if tc.reason != "" {
-				counted = testutil.ToFloat64(report.BadAnswers.WithLabelValues("shop", "orders", "east", tc.reason))
+				counted = testutil.ToFloat64(badAnswers.WithLabelValues("shop", "orders", "east", tc.reason))
 			}
 			if (counted == 1) != (tc.reason != "") {
 				t.Errorf("counted %v", counted)

@@ -18,7 +18,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/operator/failover"
-	"github.com/mysql-mfg/mfg/operator/report"
+	"github.com/mysql-mfg/mfg/operator/report/conditions"
 )
 
 // said is what was reported last, so that everything is said on change and nothing twice.
@@ -79,7 +79,7 @@ func (l *loop) logChange(s failover.Snapshot, d failover.Decision, failed error)
 		l.said.decision = now
 		l.log.Info("decision", "topology", d.Topology, "verdict", d.Verdict, "reason", d.Reason, "epoch", d.Status.Epoch,
 			"site", d.Status.ActiveSite, "message", d.Message, "effects", fmt.Sprint(d.Effects))
-		report.Decisions.WithLabelValues(l.key.Namespace, l.key.Name, string(d.Verdict)).Inc()
+		decisions.WithLabelValues(l.key.Namespace, l.key.Name, string(d.Verdict)).Inc()
 	}
 	text := ""
 	if failed != nil {
@@ -119,23 +119,23 @@ func (l *loop) metrics(group *v1alpha1.MysqlFailoverGroup, s failover.Snapshot, 
 	var names []string
 	for _, v := range d.Views {
 		names = append(names, v.Name)
-		report.ErrantTransactions.WithLabelValues(ns, name, v.Name).Set(float64(v.Errant.Count()))
+		errantTransactions.WithLabelValues(ns, name, v.Name).Set(float64(v.Errant.Count()))
 		if site, ok := s.Site(v.Name); ok {
-			report.SetReplicationLag(ns, name, v.Name, site.MySQL.LagSeconds)
+			showReplicationLag(ns, name, v.Name, site.MySQL.LagSeconds)
 		}
 	}
 	open := ""
 	if d.Topology == failover.TopologyHealthy && d.Unwritable == nil {
 		open = d.Status.ActiveSite
 	}
-	report.SetForecast(ns, name, forecastOf(d))
-	report.SetActiveSite(ns, name, open, names)
-	report.Epoch.WithLabelValues(ns, name).Set(float64(d.Status.Epoch))
+	showForecast(ns, name, forecastOf(d))
+	showActiveSite(ns, name, open, names)
+	epochShown.WithLabelValues(ns, name).Set(float64(d.Status.Epoch))
 	ready := 0.0
 	if c := meta.FindStatusCondition(l.conditions(group, d), v1alpha1.ConditionReady); c != nil && c.Status == metav1.ConditionTrue {
 		ready = 1
 	}
-	report.GroupReady.WithLabelValues(ns, name).Set(ready)
+	groupReady.WithLabelValues(ns, name).Set(ready)
 }
 
 // writeStatus writes the loop's part of the status if it says something else than last time.
@@ -198,11 +198,11 @@ func toForecast(f *failover.Forecast) *v1alpha1.Forecast {
 	return &v1alpha1.Forecast{Site: f.Site, Rule: f.Rule, BlockedBy: f.BlockedBy, Message: f.Message}
 }
 
-func forecastOf(d failover.Decision) report.Forecast {
+func forecastOf(d failover.Decision) forecastValues {
 	if d.Forecast == nil {
-		return report.Forecast{Blocked: string(d.Reason)}
+		return forecastValues{Blocked: string(d.Reason)}
 	}
-	out := report.Forecast{Known: true, Blocked: string(d.Forecast.BlockedBy), Transactions: float64(d.Forecast.LostTransactions), Seconds: d.Forecast.LostSeconds}
+	out := forecastValues{Known: true, Blocked: string(d.Forecast.BlockedBy), Transactions: float64(d.Forecast.LostTransactions), Seconds: d.Forecast.LostSeconds}
 	return out
 }
 
@@ -297,7 +297,7 @@ func owned(all []metav1.Condition) []metav1.Condition {
 func (l *loop) conditions(group *v1alpha1.MysqlFailoverGroup, d failover.Decision) []metav1.Condition {
 	var out []metav1.Condition
 	for _, want := range conditionsOf(d, group.Annotations[v1alpha1.AnnotationPauseUntil], time.Now()) {
-		out = append(out, report.Stamp(group.Status.Conditions, want, group.Generation, time.Now()))
+		out = append(out, conditions.Stamp(group.Status.Conditions, want, group.Generation, time.Now()))
 	}
 	return out
 }

@@ -12,7 +12,8 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/failover"
-	"github.com/mysql-mfg/mfg/operator/report"
+	"github.com/mysql-mfg/mfg/operator/report/conditions"
+	"github.com/mysql-mfg/mfg/operator/report/events"
 )
 
 // Whoever drains a node sees only that the eviction is refused: that the role stays, why, and what to do is a condition,
@@ -22,14 +23,14 @@ func TestARoleThatStaysIsTold(t *testing.T) {
 		return failover.Decision{Topology: failover.TopologyHealthy, Verdict: failover.VerdictNothing, Stays: &failover.Stays{
 			Site: "east", Leaving: "node n1 is cordoned", Reason: why, Message: "spec.failover.mode is Observe; set it to Manual or Auto"}}
 	}
-	find := func(d failover.Decision) report.Condition {
+	find := func(d failover.Decision) conditions.Condition {
 		for _, c := range conditionsOf(d, "", time.Now()) {
 			if c.Type == v1alpha1.ConditionPlannedBlocked {
 				return c
 			}
 		}
 		t.Fatal("no condition")
-		return report.Condition{}
+		return conditions.Condition{}
 	}
 	c := find(stays(v1alpha1.ReasonModeObserve))
 	if c.Status != "True" || c.Reason != "ModeObserve" || !strings.Contains(c.Message, "n1 is cordoned") || !strings.Contains(c.Message, "set it to Manual") {
@@ -40,7 +41,7 @@ func TestARoleThatStaysIsTold(t *testing.T) {
 	}
 	l := testLoop(t, &pushes{}, nil)
 	var said []string
-	emit := func(_ string, e report.Event, format string, args ...any) {
+	emit := func(_ string, e events.Event, format string, args ...any) {
 		said = append(said, string(e.Reason)+" "+strings.Split(fmt.Sprintf(format, args...), ":")[0])
 	}
 	for _, d := range []failover.Decision{

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/wire"
-	"github.com/mysql-mfg/mfg/operator/report"
 )
 
 const (
@@ -47,7 +46,7 @@ func (s *Server) mayRead(w http.ResponseWriter, r *http.Request, f filter) bool 
 	default:
 		s.options.Log.Warn("cannot tell who may read the status", "err", err)
 	}
-	report.Refused.WithLabelValues(report.ListenerAuxiliary, reason).Inc()
+	Refused.WithLabelValues(ListenerAuxiliary, reason).Inc()
 	refuse(w, code, reason, message)
 	return false
 }

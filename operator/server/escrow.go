@@ -16,7 +16,6 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/internal/door"
-	"github.com/mysql-mfg/mfg/operator/report"
 )
 
 // Keeper takes keyrings into escrow. It alone knows tokens; its refusals are errors of api/wire, and their texts go to
@@ -69,11 +68,11 @@ func newEscrow(keeper Keeper, log *slog.Logger, l escrowLimits) *Escrow {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	report.StartEscrow()
+	startEscrow()
 	shares := door.Limits{Connections: l.connections, PerAddress: l.held}
 	return &Escrow{
 		keeper: keeper, log: log, limits: l, from: map[string]int{},
-		door: door.New(shares, func(reason string) { report.Refused.WithLabelValues(report.ListenerEscrow, reason).Inc() }),
+		door: door.New(shares, func(reason string) { Refused.WithLabelValues(ListenerEscrow, reason).Inc() }),
 	}
 }
 
@@ -115,15 +114,15 @@ func (e *Escrow) push(w http.ResponseWriter, r *http.Request) {
 	who := []any{"namespace", push.Namespace, "group", push.Group, "site", push.Site}
 	if err == nil {
 		e.log.Info("took keyring into escrow", append(who, "version", stored.Version, "digest", stored.Digest)...)
-		report.EscrowPushes.WithLabelValues(report.EscrowStored).Inc()
+		escrowPushes.WithLabelValues(escrowStored).Inc()
 		answer(w, http.StatusOK, stored)
 		return
 	}
 	switch refusal := e.refuse(w, err); refusal.outcome {
-	case report.EscrowUnauthorized:
+	case escrowUnauthorized:
 		// Whoever has no token chooses these names: they must not fill the log.
 		e.log.Debug("refused keyring", "from", r.RemoteAddr, "reason", refusal.reason)
-	case report.EscrowFailed:
+	case escrowFailed:
 		e.log.Error("take keyring into escrow", append(who, "err", err)...)
 	default:
 		e.log.Warn("refused keyring", append(who, "reason", refusal.reason)...)
@@ -207,23 +206,23 @@ type refusal struct {
 }
 
 var refusals = []refusal{
-	{wire.ErrUnauthorized, http.StatusUnauthorized, wire.ReasonUnauthorized, report.EscrowUnauthorized},
-	{wire.ErrNotUnsealed, http.StatusConflict, wire.ReasonNotUnsealed, report.EscrowNotUnsealed},
-	{wire.ErrOtherPod, http.StatusConflict, wire.ReasonOtherPod, report.EscrowOtherPod},
-	{wire.ErrDigestMismatch, http.StatusUnprocessableEntity, wire.ReasonDigestMismatch, report.EscrowDigestMismatch},
-	{wire.ErrNotAKeyring, http.StatusUnprocessableEntity, wire.ReasonNotAKeyring, report.EscrowNotAKeyring},
-	{wire.ErrTooManyVersions, http.StatusInsufficientStorage, wire.ReasonTooManyVersions, report.EscrowTooManyVersions},
-	{wire.ErrNotLeading, http.StatusServiceUnavailable, wire.ReasonNotLeading, report.EscrowNotLeading},
-	{errTooMany, http.StatusServiceUnavailable, wire.ReasonTooManyClients, report.EscrowTooManyClients},
-	{errTooLarge, http.StatusRequestEntityTooLarge, wire.ReasonTooLarge, report.EscrowTooLarge},
-	{errTooSlow, http.StatusRequestTimeout, wire.ReasonSlow, report.EscrowTooSlow},
-	{errTruncated, http.StatusBadRequest, wire.ReasonBadRequest, report.EscrowBadRequest},
-	{errNotJSON, http.StatusBadRequest, wire.ReasonBadRequest, report.EscrowBadRequest},
+	{wire.ErrUnauthorized, http.StatusUnauthorized, wire.ReasonUnauthorized, escrowUnauthorized},
+	{wire.ErrNotUnsealed, http.StatusConflict, wire.ReasonNotUnsealed, escrowNotUnsealed},
+	{wire.ErrOtherPod, http.StatusConflict, wire.ReasonOtherPod, escrowOtherPod},
+	{wire.ErrDigestMismatch, http.StatusUnprocessableEntity, wire.ReasonDigestMismatch, escrowDigestMismatch},
+	{wire.ErrNotAKeyring, http.StatusUnprocessableEntity, wire.ReasonNotAKeyring, escrowNotAKeyring},
+	{wire.ErrTooManyVersions, http.StatusInsufficientStorage, wire.ReasonTooManyVersions, escrowTooManyVersions},
+	{wire.ErrNotLeading, http.StatusServiceUnavailable, wire.ReasonNotLeading, escrowNotLeading},
+	{errTooMany, http.StatusServiceUnavailable, wire.ReasonTooManyClients, escrowTooManyClients},
+	{errTooLarge, http.StatusRequestEntityTooLarge, wire.ReasonTooLarge, escrowTooLarge},
+	{errTooSlow, http.StatusRequestTimeout, wire.ReasonSlow, escrowTooSlow},
+	{errTruncated, http.StatusBadRequest, wire.ReasonBadRequest, escrowBadRequest},
+	{errNotJSON, http.StatusBadRequest, wire.ReasonBadRequest, escrowBadRequest},
 }
 
 // refuse answers an error and counts it. Of an error that is none of the refusals nothing is told: the log has it.
 func (e *Escrow) refuse(w http.ResponseWriter, err error) refusal {
-	as := refusal{errors.New("the keyring could not be stored"), http.StatusInternalServerError, wire.ReasonInternal, report.EscrowFailed}
+	as := refusal{errors.New("the keyring could not be stored"), http.StatusInternalServerError, wire.ReasonInternal, escrowFailed}
 	for _, known := range refusals {
 		if errors.Is(err, known.err) {
 			as = known
@@ -232,7 +231,7 @@ func (e *Escrow) refuse(w http.ResponseWriter, err error) refusal {
 	if as.code == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 	}
-	report.EscrowPushes.WithLabelValues(as.outcome).Inc()
+	escrowPushes.WithLabelValues(as.outcome).Inc()
 	refuse(w, as.code, as.reason, as.err.Error())
 	return as
 }

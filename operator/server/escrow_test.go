@@ -25,14 +25,13 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/operator/escrow"
-	"github.com/mysql-mfg/mfg/operator/report"
 )
 
 func TestEscrowTakesAKeyring(t *testing.T) {
 	v := newVault(t, testLimits())
-	before := testutil.ToFloat64(report.EscrowPushes.WithLabelValues(report.EscrowStored))
+	before := testutil.ToFloat64(escrowPushes.WithLabelValues(escrowStored))
 	defer func() {
-		if after := testutil.ToFloat64(report.EscrowPushes.WithLabelValues(report.EscrowStored)); after != before+2 {
+		if after := testutil.ToFloat64(escrowPushes.WithLabelValues(escrowStored)); after != before+2 {
 			t.Errorf("%v pushes are counted, want 2", after-before)
 		}
 	}()
@@ -73,34 +72,34 @@ func TestEscrowRefuses(t *testing.T) {
 		reason  string
 		outcome string
 	}{
-		"WrongToken":        {raw: request(other, good), code: 401, reason: wire.ReasonUnauthorized, outcome: report.EscrowUnauthorized},
-		"StaleToken":        {raw: request(stale, good), code: 401, reason: wire.ReasonUnauthorized, outcome: report.EscrowUnauthorized},
-		"TokenOfAnother":    {raw: request(v.tokens["madrid"], good), code: 401, reason: wire.ReasonUnauthorized, outcome: report.EscrowUnauthorized},
-		"UnknownSite":       {raw: request(token, site("rome")), code: 401, reason: wire.ReasonUnauthorized, outcome: report.EscrowUnauthorized},
-		"UnknownAndWrong":   {raw: request(other, site("rome")), code: 401, reason: wire.ReasonUnauthorized, outcome: report.EscrowUnauthorized},
-		"NoSite":            {raw: request(token, []byte(`{}`)), code: 401, reason: wire.ReasonUnauthorized, outcome: report.EscrowUnauthorized},
-		"NoScheme":          {raw: post("Authorization: "+token+"\r\n"+length, string(good)), code: 401, reason: wire.ReasonUnauthorized, outcome: report.EscrowUnauthorized},
-		"NoSpace":           {raw: post("Authorization: Bearer\r\n"+length, string(good)), code: 401, reason: wire.ReasonUnauthorized, outcome: report.EscrowUnauthorized},
-		"NoToken":           {raw: post(length, string(good)), code: 401, reason: wire.ReasonUnauthorized, outcome: report.EscrowUnauthorized},
-		"EmptyToken":        {raw: request("", good), code: 401, reason: wire.ReasonUnauthorized, outcome: report.EscrowUnauthorized},
-		"TwoTokens":         {raw: post(auth+auth+length, string(good)), code: 401, reason: wire.ReasonUnauthorized, outcome: report.EscrowUnauthorized},
-		"OtherScheme":       {raw: post("Authorization: Basic "+token+"\r\n"+length, string(good)), code: 401, reason: wire.ReasonUnauthorized, outcome: report.EscrowUnauthorized},
-		"WrongDigest":       {raw: request(token, bodyOf(t, keyring, func(p *wire.KeyringEscrow) { p.Digest = wire.KeyringDigest(nil) })), code: 422, reason: wire.ReasonDigestMismatch, outcome: report.EscrowDigestMismatch},
-		"NotAKeyring":       {raw: request(token, bodyOf(t, "hello", nil)), code: 422, reason: wire.ReasonNotAKeyring, outcome: report.EscrowNotAKeyring},
-		"HalfAKeyring":      {raw: request(token, bodyOf(t, keyring[:len(keyring)/2], nil)), code: 422, reason: wire.ReasonNotAKeyring, outcome: report.EscrowNotAKeyring},
-		"EmptyKeyring":      {raw: request(token, bodyOf(t, `{"version":"1.0","elements":[]}`, nil)), code: 422, reason: wire.ReasonNotAKeyring, outcome: report.EscrowNotAKeyring},
-		"NoKeyring":         {raw: request(token, bodyOf(t, "", nil)), code: 422, reason: wire.ReasonNotAKeyring, outcome: report.EscrowNotAKeyring},
-		"OtherPod":          {raw: request(token, bodyOf(t, keyring, func(p *wire.KeyringEscrow) { p.PodUID = "x" })), code: 409, reason: wire.ReasonOtherPod, outcome: report.EscrowOtherPod},
-		"ReplayWhenSealed":  {raw: request(v.tokens["madrid"], site("madrid")), code: 409, reason: wire.ReasonNotUnsealed, outcome: report.EscrowNotUnsealed},
-		"Oversized":         {raw: request(token, []byte(large)), code: 413, reason: wire.ReasonTooLarge, outcome: report.EscrowTooLarge},
-		"OversizedUnsaid":   {raw: post(auth+"Transfer-Encoding: chunked\r\n", strconv.FormatInt(int64(len(large)), 16)+"\r\n"+large+"\r\n0\r\n\r\n"), code: 413, reason: wire.ReasonTooLarge, outcome: report.EscrowTooLarge},
-		"OversizedStranger": {raw: request(other, []byte(large)), code: 413, reason: wire.ReasonTooLarge, outcome: report.EscrowTooLarge},
-		"Slow":              {raw: post(auth+length, string(good[:len(good)/2])), code: 408, reason: wire.ReasonSlow, outcome: report.EscrowTooSlow},
-		"Truncated":         {raw: post(auth+length, string(good[:len(good)/2])), half: true, code: 400, reason: wire.ReasonBadRequest, outcome: report.EscrowBadRequest},
-		"NotJSON":           {raw: request(token, []byte(keyData)), code: 400, reason: wire.ReasonBadRequest, outcome: report.EscrowBadRequest},
-		"TwoBodies":         {raw: request(token, append(bytes.Clone(good), good...)), code: 400, reason: wire.ReasonBadRequest, outcome: report.EscrowBadRequest},
-		"NoBase64":          {raw: request(token, []byte(`{"keyring":"`+keyData[:31]+`"}`)), code: 400, reason: wire.ReasonBadRequest, outcome: report.EscrowBadRequest},
-		"NoBody":            {raw: request(token, nil), code: 400, reason: wire.ReasonBadRequest, outcome: report.EscrowBadRequest},
+		"WrongToken":        {raw: request(other, good), code: 401, reason: wire.ReasonUnauthorized, outcome: escrowUnauthorized},
+		"StaleToken":        {raw: request(stale, good), code: 401, reason: wire.ReasonUnauthorized, outcome: escrowUnauthorized},
+		"TokenOfAnother":    {raw: request(v.tokens["madrid"], good), code: 401, reason: wire.ReasonUnauthorized, outcome: escrowUnauthorized},
+		"UnknownSite":       {raw: request(token, site("rome")), code: 401, reason: wire.ReasonUnauthorized, outcome: escrowUnauthorized},
+		"UnknownAndWrong":   {raw: request(other, site("rome")), code: 401, reason: wire.ReasonUnauthorized, outcome: escrowUnauthorized},
+		"NoSite":            {raw: request(token, []byte(`{}`)), code: 401, reason: wire.ReasonUnauthorized, outcome: escrowUnauthorized},
+		"NoScheme":          {raw: post("Authorization: "+token+"\r\n"+length, string(good)), code: 401, reason: wire.ReasonUnauthorized, outcome: escrowUnauthorized},
+		"NoSpace":           {raw: post("Authorization: Bearer\r\n"+length, string(good)), code: 401, reason: wire.ReasonUnauthorized, outcome: escrowUnauthorized},
+		"NoToken":           {raw: post(length, string(good)), code: 401, reason: wire.ReasonUnauthorized, outcome: escrowUnauthorized},
+		"EmptyToken":        {raw: request("", good), code: 401, reason: wire.ReasonUnauthorized, outcome: escrowUnauthorized},
+		"TwoTokens":         {raw: post(auth+auth+length, string(good)), code: 401, reason: wire.ReasonUnauthorized, outcome: escrowUnauthorized},
+		"OtherScheme":       {raw: post("Authorization: Basic "+token+"\r\n"+length, string(good)), code: 401, reason: wire.ReasonUnauthorized, outcome: escrowUnauthorized},
+		"WrongDigest":       {raw: request(token, bodyOf(t, keyring, func(p *wire.KeyringEscrow) { p.Digest = wire.KeyringDigest(nil) })), code: 422, reason: wire.ReasonDigestMismatch, outcome: escrowDigestMismatch},
+		"NotAKeyring":       {raw: request(token, bodyOf(t, "hello", nil)), code: 422, reason: wire.ReasonNotAKeyring, outcome: escrowNotAKeyring},
+		"HalfAKeyring":      {raw: request(token, bodyOf(t, keyring[:len(keyring)/2], nil)), code: 422, reason: wire.ReasonNotAKeyring, outcome: escrowNotAKeyring},
+		"EmptyKeyring":      {raw: request(token, bodyOf(t, `{"version":"1.0","elements":[]}`, nil)), code: 422, reason: wire.ReasonNotAKeyring, outcome: escrowNotAKeyring},
+		"NoKeyring":         {raw: request(token, bodyOf(t, "", nil)), code: 422, reason: wire.ReasonNotAKeyring, outcome: escrowNotAKeyring},
+		"OtherPod":          {raw: request(token, bodyOf(t, keyring, func(p *wire.KeyringEscrow) { p.PodUID = "x" })), code: 409, reason: wire.ReasonOtherPod, outcome: escrowOtherPod},
+		"ReplayWhenSealed":  {raw: request(v.tokens["madrid"], site("madrid")), code: 409, reason: wire.ReasonNotUnsealed, outcome: escrowNotUnsealed},
+		"Oversized":         {raw: request(token, []byte(large)), code: 413, reason: wire.ReasonTooLarge, outcome: escrowTooLarge},
+		"OversizedUnsaid":   {raw: post(auth+"Transfer-Encoding: chunked\r\n", strconv.FormatInt(int64(len(large)), 16)+"\r\n"+large+"\r\n0\r\n\r\n"), code: 413, reason: wire.ReasonTooLarge, outcome: escrowTooLarge},
+		"OversizedStranger": {raw: request(other, []byte(large)), code: 413, reason: wire.ReasonTooLarge, outcome: escrowTooLarge},
+		"Slow":              {raw: post(auth+length, string(good[:len(good)/2])), code: 408, reason: wire.ReasonSlow, outcome: escrowTooSlow},
+		"Truncated":         {raw: post(auth+length, string(good[:len(good)/2])), half: true, code: 400, reason: wire.ReasonBadRequest, outcome: escrowBadRequest},
+		"NotJSON":           {raw: request(token, []byte(keyData)), code: 400, reason: wire.ReasonBadRequest, outcome: escrowBadRequest},
+		"TwoBodies":         {raw: request(token, append(bytes.Clone(good), good...)), code: 400, reason: wire.ReasonBadRequest, outcome: escrowBadRequest},
+		"NoBase64":          {raw: request(token, []byte(`{"keyring":"`+keyData[:31]+`"}`)), code: 400, reason: wire.ReasonBadRequest, outcome: escrowBadRequest},
+		"NoBody":            {raw: request(token, nil), code: 400, reason: wire.ReasonBadRequest, outcome: escrowBadRequest},
 		"Get":               {raw: "GET /keyring/escrow HTTP/1.1\r\nHost: x\r\n" + auth + "\r\n", code: 405, reason: wire.ReasonMethodNotAllowed},
 		"Put":               {raw: strings.Replace(request(token, good), "POST", "PUT", 1), code: 405, reason: wire.ReasonMethodNotAllowed},
 		"OtherPath":         {raw: strings.Replace(request(token, good), "/keyring/escrow", "/status", 1), code: 404, reason: wire.ReasonNotFound},
@@ -109,13 +108,13 @@ func TestEscrowRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			before := 0.0
 			if tc.outcome != "" {
-				before = testutil.ToFloat64(report.EscrowPushes.WithLabelValues(tc.outcome))
+				before = testutil.ToFloat64(escrowPushes.WithLabelValues(tc.outcome))
 			}
 			got := v.send(tc.raw, tc.half)
 			if got.code != tc.code || got.reason != tc.reason {
 				t.Errorf("%d %s, want %d %s", got.code, got.body, tc.code, tc.reason)
 			}
-			if tc.outcome != "" && testutil.ToFloat64(report.EscrowPushes.WithLabelValues(tc.outcome)) != before+1 {
+			if tc.outcome != "" && testutil.ToFloat64(escrowPushes.WithLabelValues(tc.outcome)) != before+1 {
 				t.Errorf("%s is not counted", tc.outcome)
 			}
 			if (got.header.Get("Allow") == http.MethodPost) != (tc.code == 405) {

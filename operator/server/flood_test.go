@@ -11,14 +11,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/mysql-mfg/mfg/api/wire"
-	"github.com/mysql-mfg/mfg/operator/report"
 )
 
 // TestAFloodKeepsNoSiteFromItsAnswer: each address has its own share of questions, and a smaller one of the state of groups.
 func TestAFloodKeepsNoSiteFromItsAnswer(t *testing.T) {
 	s := New(Options{Authority: &authority{}, Source: NewBoard()})
 	refused := func() float64 {
-		return testutil.ToFloat64(report.Refused.WithLabelValues(report.ListenerAuxiliary, wire.ReasonTooManyRequests))
+		return testutil.ToFloat64(Refused.WithLabelValues(ListenerAuxiliary, wire.ReasonTooManyRequests))
 	}
 	before := refused()
 	ask := func(remote, target string) int {

@@ -18,7 +18,6 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/internal/door"
-	"github.com/mysql-mfg/mfg/operator/report"
 )
 
 // Authority answers sidecars. The poll loop implements it.
@@ -129,7 +128,7 @@ func newServer(o Options, l limits) *Server {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &Server{options: o, limits: l, mux: http.NewServeMux(), slots: make(chan struct{}, l.streams)}
-	refused := func(reason string) { report.Refused.WithLabelValues(report.ListenerAuxiliary, reason).Inc() }
+	refused := func(reason string) { Refused.WithLabelValues(ListenerAuxiliary, reason).Inc() }
 	s.door, s.statusDoor, s.answering = door.New(l.door, refused), door.New(l.status, refused), make(chan struct{}, l.statuses)
 	s.running, s.stop = context.WithCancel(context.Background())
 	s.upgrader = newUpgrader(l)
@@ -145,7 +144,7 @@ func newServer(o Options, l limits) *Server {
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if len(r.URL.RawQuery) > wire.MaxQueryBytes {
-		report.Refused.WithLabelValues(report.ListenerAuxiliary, wire.ReasonTooLarge).Inc()
+		Refused.WithLabelValues(ListenerAuxiliary, wire.ReasonTooLarge).Inc()
 		refuse(w, http.StatusRequestURITooLong, wire.ReasonTooLarge, "the query is too long")
 		return
 	}

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/wire"
-	"github.com/mysql-mfg/mfg/operator/report"
 )
 
 // status answers GET /status.
@@ -25,7 +24,7 @@ func (s *Server) status(w http.ResponseWriter, r *http.Request) {
 		defer func() { <-s.answering }()
 	default:
 		// Each holds megabytes for as long as its client takes to read them.
-		report.Refused.WithLabelValues(report.ListenerAuxiliary, wire.ReasonTooManyClients).Inc()
+		Refused.WithLabelValues(ListenerAuxiliary, wire.ReasonTooManyClients).Inc()
 		refuse(w, http.StatusServiceUnavailable, wire.ReasonTooManyClients, "too many clients ask for the status")
 		return
 	}
@@ -59,7 +58,7 @@ func (s *Server) explained(w http.ResponseWriter, f filter) {
 // stale then, and "no groups" would be a lie.
 func (s *Server) admit(w http.ResponseWriter, r *http.Request) (filter, bool) {
 	if !s.statusDoor.May(r.RemoteAddr) {
-		report.Refused.WithLabelValues(report.ListenerAuxiliary, wire.ReasonTooManyRequests).Inc()
+		Refused.WithLabelValues(ListenerAuxiliary, wire.ReasonTooManyRequests).Inc()
 		refuse(w, http.StatusTooManyRequests, wire.ReasonTooManyRequests, "this address asks too often")
 		return filter{}, false
 	}

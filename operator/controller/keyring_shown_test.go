@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package report_test
+package controller
 
 import (
 	"testing"
@@ -8,33 +8,35 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
-	"github.com/mysql-mfg/mfg/operator/report"
+	"github.com/mysql-mfg/mfg/operator/report/metrics"
 )
 
-func TestSetKeyring(t *testing.T) {
-	t.Cleanup(func() { report.ForgetGroup("ns", "k") })
+// TestAKeyringIsShown: its phase, its version and what is encrypted.
+func TestAKeyringIsShown(t *testing.T) {
+	t.Cleanup(func() { metrics.ForgetGroup("ns", "k") })
+	encryptionCoverage.Reset() // other tests of the package show sites too
 	site := v1alpha1.SiteKeyringStatus{Name: "a", Phase: v1alpha1.KeyringEscrowed, KeyringVersion: 2}
-	report.SetKeyring("ns", "k", site)
-	if n := testutil.CollectAndCount(report.EncryptionCoverage); n != 0 {
+	showKeyring("ns", "k", site)
+	if n := testutil.CollectAndCount(encryptionCoverage); n != 0 {
 		t.Errorf("%d aspects are claimed before MySQL has said anything", n)
 	}
 	site.Phase = v1alpha1.KeyringSealed
 	site.Coverage = v1alpha1.CoverageStatus{KeyringComponent: "component_keyring_file", KeyringReadOnly: true, RedoLogEncrypted: true, UnencryptedTablespaces: 3}
-	report.SetKeyring("ns", "k", site)
+	showKeyring("ns", "k", site)
 	for phase, want := range map[string]float64{"pending": 0, "unsealed": 0, "escrowed": 0, "sealed": 1, "failed": 0} {
-		if got := testutil.ToFloat64(report.KeyringPhase.WithLabelValues("ns", "k", "a", phase)); got != want {
+		if got := testutil.ToFloat64(keyringPhase.WithLabelValues("ns", "k", "a", phase)); got != want {
 			t.Errorf("phase %s = %v, want %v", phase, got, want)
 		}
 	}
 	for aspect, want := range map[string]float64{"system_tablespace": 0, "redo_log": 1, "undo_log": 0, "binlog": 0, "keyring_read_only": 1} {
-		if got := testutil.ToFloat64(report.EncryptionCoverage.WithLabelValues("ns", "k", "a", aspect)); got != want {
+		if got := testutil.ToFloat64(encryptionCoverage.WithLabelValues("ns", "k", "a", aspect)); got != want {
 			t.Errorf("aspect %s = %v, want %v", aspect, got, want)
 		}
 	}
-	if got := testutil.ToFloat64(report.UnencryptedTablespaces.WithLabelValues("ns", "k", "a")); got != 3 {
+	if got := testutil.ToFloat64(unencryptedTablespaces.WithLabelValues("ns", "k", "a")); got != 3 {
 		t.Errorf("unencrypted = %v", got)
 	}
-	if got := testutil.ToFloat64(report.KeyringVersion.WithLabelValues("ns", "k", "a")); got != 2 {
+	if got := testutil.ToFloat64(keyringVersion.WithLabelValues("ns", "k", "a")); got != 2 {
 		t.Errorf("version = %v", got)
 	}
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package report
+// Package conditions makes conditions of what is true now, and keeps the time of their last transition.
+package conditions
 
 import (
 	"time"

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import "github.com/mysql-mfg/mfg/operator/report/metrics"
+
+// Outcomes of escrowPushes. With stored the keyring is in escrow, be it that it was before; the others say why not.
+const (
+	escrowStored          = "stored"
+	escrowUnauthorized    = "unauthorized"
+	escrowNotUnsealed     = "not_unsealed"
+	escrowOtherPod        = "other_pod"
+	escrowDigestMismatch  = "digest_mismatch"
+	escrowNotAKeyring     = "not_a_keyring"
+	escrowTooLarge        = "too_large"
+	escrowTooSlow         = "too_slow"
+	escrowBadRequest      = "bad_request"
+	escrowTooManyVersions = "too_many_versions"
+	escrowTooManyClients  = "too_many_clients"
+	escrowNotLeading      = "not_leading"
+	escrowFailed          = "failed"
+)
+
+// escrowOutcomes are all outcomes of escrowPushes.
+func escrowOutcomes() []string {
+	return []string{
+		escrowStored, escrowUnauthorized, escrowNotUnsealed, escrowOtherPod, escrowDigestMismatch, escrowNotAKeyring,
+		escrowTooLarge, escrowTooSlow, escrowBadRequest, escrowTooManyVersions, escrowTooManyClients, escrowNotLeading, escrowFailed,
+	}
+}
+
+// escrowPushes counts keyrings that sidecars handed over, by outcome.
+var escrowPushes = metrics.Counter(metrics.Operator, "operator_keyring_escrow_pushes_total",
+	"Keyrings that sidecars handed to the operator for escrow, by outcome.", "outcome")
+
+// startEscrow makes every outcome of escrowPushes known with 0: a rate over a series that is not there yet misses its
+// first increase.
+func startEscrow() {
+	for _, outcome := range escrowOutcomes() {
+		escrowPushes.WithLabelValues(outcome)
+	}
+}
+
+// Refused counts what the operator's listeners did not let in, or did not answer, by listener and reason.
+var Refused = metrics.Counter(metrics.Operator, "operator_refused_requests_total",
+	"Connections and requests that a listener of the operator (auxiliary, escrow, metrics, probes) refused, by reason.", "listener", "reason")
+
+// Listeners of Refused.
+const (
+	ListenerAuxiliary = "auxiliary"
+	ListenerEscrow    = "escrow"
+	ListenerMetrics   = "metrics"
+	ListenerProbes    = "probes"
+)
