@@ -66,6 +66,10 @@ var layout = map[string]rule{
 	"operator/lost":                   {own: []string{"api/v1alpha1", "api/wire", "internal"}},
 	"operator/signing":                {own: []string{"api/v1alpha1", "api/wire"}},
 	"operator/monitor":                {own: []string{"operator/signing", "operator/access", "operator/authority", "operator/failover", "operator/report", "operator/request", "api", "internal"}},
+	"operator/monitor/evidence":       {own: []string{"operator/failover", "api/v1alpha1"}},
+	"operator/monitor/groupevents":    {own: []string{"operator/failover", "operator/monitor/groupstatus", "operator/report/events", "operator/report/metrics", "api/v1alpha1"}},
+	"operator/monitor/groupstatus":    {pure: true, own: []string{"operator/failover", "operator/report/conditions", "internal/gtid", "api/v1alpha1", "api/wire"}},
+	"operator/monitor/workers":        {},
 	"operator/controller":             {own: []string{"operator/signing", "operator/access", "operator/claims", "operator/failover", "operator/keyring", "operator/passwords", "operator/render", "operator/report", "operator/request", "operator/rollout", "api", "internal"}},
 	"operator/escrow":                 {own: []string{"api/v1alpha1", "api/wire"}},
 	"operator/server":                 {own: []string{"operator/report", "api", "internal/door", "internal/gtid"}},
@@ -180,7 +184,7 @@ func TestShellsDoNotImportShells(t *testing.T) {
 		for _, p := range list(t, "./"+shell) {
 			for _, imported := range p.Imports {
 				own := strings.TrimPrefix(imported, module+"/")
-				if own != shell && within(own, shells) {
+				if !within(own, []string{shell}) && within(own, shells) {
 					t.Errorf("%s imports %s: publish what it needs through an interface", shell, own)
 				}
 			}

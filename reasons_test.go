@@ -23,11 +23,11 @@ const reasonFiles = "api/v1alpha1/reasons*.go"
 
 // notReasons are files with words of other lists that are spelled as a reason is.
 var notReasons = map[string]string{
-	"operator/failover/explain.go":   "names of rules",
-	"operator/failover/candidate.go": "rules of the ranking",
-	"operator/monitor/runs.go":       "a reason of Kubernetes",
-	"kubectl-mfg/cmd/request.go":     "outcomes of requests, and what the plugin says where the operator left no reason",
-	"kubectl-mfg/cmd/reclone.go":     "what the plugin says where the operator left no reason",
+	"operator/failover/explain.go":      "names of rules",
+	"operator/failover/candidate.go":    "rules of the ranking",
+	"operator/monitor/evidence/runs.go": "a reason of Kubernetes",
+	"kubectl-mfg/cmd/request.go":        "outcomes of requests, and what the plugin says where the operator left no reason",
+	"kubectl-mfg/cmd/reclone.go":        "what the plugin says where the operator left no reason",
 
 	"kubectl-mfg/cmd/rotate_passwords.go": "what the plugin says where the operator left no reason",
 	"kubectl-mfg/cmd/failover_follow.go":  "what the plugin says where the operator left no reason",

@@ -94,10 +94,10 @@ func (l *loop) writeStatus(t *task, d failover.Decision) {
 	}
 }
 
-// cacheDelay is of monitor/standing.go: until then what was written counts as what stands.
+// cacheDelay is of monitor/report.go: until then what was written counts as what stands.
 const cacheDelay = 10 * time.Second
 
-// says is monitor/standing.go: a leader that was deposed may have written last.
+// says is Says in monitor/groupstatus/equal.go: a leader that was deposed may have written last.
 func says(standing object, meant failover.Durable, views []failover.View) bool {
 	phase := func(d failover.Durable) v1alpha1.PlannedPhase {
 		if d.Planned == nil {

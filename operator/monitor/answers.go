@@ -5,6 +5,7 @@ package monitor
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -13,14 +14,18 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/failover"
+	"github.com/mysql-mfg/mfg/operator/monitor/groupevents"
 	"github.com/mysql-mfg/mfg/operator/report/events"
 	"github.com/mysql-mfg/mfg/operator/request"
 )
 
-var (
-	eventFailoverForced = events.Warning(v1alpha1.ReasonFailoverForced, "Failover")
-	eventPlannedRefused = events.Warning(v1alpha1.ReasonPlannedFailoverRefused, "Refuse")
-)
+var eventFailoverForced = events.Warning(v1alpha1.ReasonFailoverForced, "Failover")
+
+// answerer answers the requests that people make of the failover of a group, and takes them off.
+type answerer struct {
+	m   *Monitor
+	log *slog.Logger
+}
 
 // answered is a request with its answer.
 type answered struct {
@@ -34,33 +39,39 @@ func (a answered) String() string {
 }
 
 // answer answers a request, and is false if that has to be done again.
-func (l *loop) answer(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, a answered) bool {
+func (r answerer) answer(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, a answered) bool {
 	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
-	w := request.Writer{Client: l.m.Client, Owner: v1alpha1.ManagerMonitor, Anew: true}
+	w := request.Writer{Client: r.m.Client, Owner: v1alpha1.ManagerMonitor, Anew: true}
 	err := w.Answer(ctx, group.DeepCopy(), a.Request, a.Answer)
 	switch {
 	case apierrors.IsConflict(err):
-		l.log.Debug("answer request", "error", err) // somebody wrote at the same time: the next pass takes it off
+		r.log.Debug("answer request", "error", err) // somebody wrote at the same time: the next pass takes it off
 	case err != nil:
-		l.log.Error("answer request", "error", err)
+		r.log.Error("answer request", "error", err)
 	}
 	return err == nil
 }
 
-// answerPlanned answers the requests for a planned failover and for its end, once the outcome is durable. A request for another
-// site that was made meanwhile stays.
+// answerPlanned answers the requests about a planned failover, unless it is not known what is durable.
 func (l *loop) answerPlanned(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) {
-	p := l.durable.Planned
-	if !l.loaded || p != nil && !p.Over() {
+	if l.loaded {
+		answerer{l.m, l.log}.planned(ctx, group, l.durable.Planned)
+	}
+}
+
+// planned answers the requests for a planned failover and for its end, once the outcome is durable. A request for another
+// site that was made meanwhile stays.
+func (r answerer) planned(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, p *failover.Planned) {
+	if p != nil && !p.Over() {
 		return
 	}
 	if q, asked := request.Of(group, v1alpha1.RequestPlannedFailover); asked && p != nil && !p.Answered && q.Value == p.To {
 		a := request.Answer{Outcome: plannedOutcomes[p.Phase], Reason: string(p.Reason), Message: p.Message}
-		l.answer(ctx, group, answered{q, a})
+		r.answer(ctx, group, answered{q, a})
 	}
 	if q, asked := request.Of(group, v1alpha1.RequestAbortFailover); asked {
-		l.answer(ctx, group, answered{q, abortAnswer(p, time.Now())})
+		r.answer(ctx, group, answered{q, abortAnswer(p, time.Now())})
 	}
 }
 
@@ -80,9 +91,9 @@ func abortAnswer(p *failover.Planned, now time.Time) request.Answer {
 	return request.Answer{Outcome: v1alpha1.RequestDone, Reason: v1alpha1.AnswerAborted, Message: words}
 }
 
-// answerOrder answers a person's order once a site is open: it was carried out, or there is nothing to override. Left in place it
+// order answers a person's order once a site is open: it was carried out, or there is nothing to override. Left in place it
 // would move the role at the next fault.
-func (l *loop) answerOrder(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, d failover.Decision) {
+func (r answerer) order(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, d failover.Decision) {
 	q, _ := request.Of(group, v1alpha1.RequestForceFailover)
 	if q.Value == "" || d.Topology != failover.TopologyHealthy {
 		return
@@ -91,14 +102,14 @@ func (l *loop) answerOrder(ctx context.Context, group *v1alpha1.MysqlFailoverGro
 	if q.Value == d.Status.ActiveSite {
 		a.Answer = request.Done(fmt.Sprintf("%s is active under epoch %d", q.Value, d.Status.Epoch))
 	}
-	if l.answer(ctx, group, a) {
-		l.m.Events.Emit(group, siteObject(group, d.Status.ActiveSite), eventFailoverForced, "%s", a)
+	if r.answer(ctx, group, a) {
+		r.m.Events.Emit(group, groupevents.SiteObject(group, d.Status.ActiveSite), eventFailoverForced, "%s", a)
 	}
 }
 
-// senseless are the requests that ask for something of a site and name none, or order one to take over that never can, with their
+// meaningless are the requests that ask for something of a site and name none, or order one to take over that never can, with their
 // answers. Nobody knows what was meant, so nothing is done; an order that stayed would be forgotten until the site is made one that can.
-func senseless(group *v1alpha1.MysqlFailoverGroup) (all []answered) {
+func meaningless(group *v1alpha1.MysqlFailoverGroup) (all []answered) {
 	var names, able []string
 	for _, site := range group.Spec.Sites {
 		names = append(names, site.Name)
@@ -132,11 +143,11 @@ func shortened(name string) string {
 	return name
 }
 
-// answerSenseless takes such requests off the group, and says why.
-func (l *loop) answerSenseless(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) {
-	for _, a := range senseless(group) {
-		if l.answer(ctx, group, a) {
-			l.m.Events.Emit(group, nil, eventPlannedRefused, "%s", a)
+// senseless takes such requests off the group, and says why.
+func (r answerer) senseless(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) {
+	for _, a := range meaningless(group) {
+		if r.answer(ctx, group, a) {
+			r.m.Events.Emit(group, nil, groupevents.EventPlannedRefused, "%s", a)
 		}
 	}
 }

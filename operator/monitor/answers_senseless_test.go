@@ -36,7 +36,7 @@ func TestARequestWithoutASiteIsAnswered(t *testing.T) {
 		}
 		l := testLoop(t, &pushes{}, nil)
 		l.m.Client = groupAPI(t, group)
-		l.answerSenseless(t.Context(), group)
+		answerer{l.m, l.log}.senseless(t.Context(), group)
 		if answers, left := answersOf(t, l); answers != tc.answers || !maps.Equal(left, tc.left) {
 			t.Errorf("%s: %q, want %q; left %v", name, answers, tc.answers, left)
 		}

@@ -23,7 +23,6 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1/applyconfiguration"
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/operator/failover"
-	"github.com/mysql-mfg/mfg/operator/report/events"
 )
 
 // groupAPI is an API server with one group.
@@ -119,28 +118,11 @@ func TestAnOrderIsAnswered(t *testing.T) {
 		group := &v1alpha1.MysqlFailoverGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "orders", Annotations: map[string]string{order: tc.value, id: "1"}}}
 		l := testLoop(t, &pushes{}, nil)
 		l.m.Client = groupAPI(t, group)
-		l.answerOrder(t.Context(), group, failover.Decision{Topology: tc.topology, Status: failover.Durable{ActiveSite: "west", Epoch: 8}})
+		answerer{l.m, l.log}.order(t.Context(), group, failover.Decision{Topology: tc.topology, Status: failover.Durable{ActiveSite: "west", Epoch: 8}})
 		answers, left := answersOf(t, l)
 		if answers != tc.answers || !maps.Equal(left, tc.left) {
 			t.Errorf("%s: %q, want %q; left %v", name, answers, tc.answers, left)
 		}
-	}
-}
-
-// TestEachRefusalIsToldOnce: the second of two refused requests is another one.
-func TestEachRefusalIsToldOnce(t *testing.T) {
-	l := testLoop(t, &pushes{}, nil)
-	told := 0
-	emit := func(string, events.Event, string, ...any) { told++ }
-	at := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-	refused := func(at time.Time, answered bool) failover.Decision {
-		return failover.Decision{Status: failover.Durable{Planned: &failover.Planned{To: "west", Phase: v1alpha1.PlannedRefused, StartedAt: at, Answered: answered}}}
-	}
-	for _, d := range []failover.Decision{refused(at, false), refused(at, true), refused(at.Add(time.Minute), false), refused(at.Add(time.Minute), true)} {
-		l.plannedEvents(emit, d)
-	}
-	if told != 2 {
-		t.Errorf("two refusals were told %d times", told)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -179,6 +180,7 @@ func TestALookSeesWhatThereIs(t *testing.T) {
 	}
 	// Without a statement the sidecars are asked all the same.
 	l.authority = authority.New()
+	l.signer.authority = l.authority
 	if s = l.gather(t.Context(), group); !s.Sites[0].Sidecar.Answered {
 		t.Error("before the first epoch nobody is asked")
 	}
@@ -250,7 +252,7 @@ func TestAConnectionIsMadeAnew(t *testing.T) {
 	l := testLoop(t, &pushes{}, nil)
 	l.m.Access = access
 	link := &siteLink{}
-	connect := func() error { _, err := l.connection(t.Context(), nil, link, "east"); return err }
+	connect := func() error { _, err := l.client.connection(t.Context(), nil, link, "east"); return err }
 	if connect() == nil {
 		t.Error("there is no pod")
 	}
@@ -260,7 +262,7 @@ func TestAConnectionIsMadeAnew(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	access.err = nil
-	if _, err := l.connection(t.Context(), nil, link, "west"); err == nil || !strings.Contains(err.Error(), "address") {
+	if _, err := l.client.connection(t.Context(), nil, link, "west"); err == nil || !strings.Contains(err.Error(), "address") {
 		t.Errorf("without an address: %v", err)
 	}
 	access.hook = func() { link.podIP = "2" }
@@ -276,15 +278,15 @@ func TestAConnectionIsMadeAnew(t *testing.T) {
 	if err := connect(); err != nil {
 		t.Error(err)
 	}
-	if got := l.query(t.Context(), nil, link, "east"); got == nil || !got.SuperReadOnly || link.db != first {
+	if got := l.client.query(t.Context(), nil, link, "east"); got == nil || !got.SuperReadOnly || link.db != first {
 		t.Errorf("got %+v", got)
 	}
 	server.do(func() { server.refuse = "SELECT @@GLOBAL.server_uuid" })
-	if got := l.query(t.Context(), nil, link, "east"); got != nil || link.db != nil {
+	if got := l.client.query(t.Context(), nil, link, "east"); got != nil || link.db != nil {
 		t.Errorf("it failed, and said %+v; kept %t", got, link.db != nil)
 	}
 	link.podIP = ""
-	if got := l.query(t.Context(), nil, link, "east"); got != nil {
+	if got := l.client.query(t.Context(), nil, link, "east"); got != nil {
 		t.Errorf("got %+v", got)
 	}
 	link.close()
@@ -323,8 +325,8 @@ func TestWhatIsNoReportIsSilence(t *testing.T) {
 		l := testLoop(t, &sidecars{reports: map[string]wire.Report{"10.0.0.1:8090": tc.report}, err: tc.err}, nil)
 		q := asking{started(false), "east", ""}
 		at := cmpopts.IgnoreFields(failover.Sidecar{}, "At")
-		same(t, "I12: "+name, tc.want, l.push(t.Context(), nil, q), at)
-		same(t, "I12: "+name+", of one that takes no statement", tc.deaf, l.askDeaf(t.Context(), nil, q), at)
+		same(t, "I12: "+name, tc.want, l.client.push(t.Context(), nil, q), at)
+		same(t, "I12: "+name+", of one that takes no statement", tc.deaf, l.client.askDeaf(t.Context(), nil, q), at)
 	}
 }
 
@@ -400,4 +402,13 @@ func TestWhatTheSpecSays(t *testing.T) {
 		PausedUntil: someTime, MaxReadLag: 9 * s}, policy(group))
 	same(t, "nothing", failover.Policy{PollInterval: 2 * s, Threshold: 1, LeaseTimeout: 20 * s, FenceTimeout: 2 * s, PlannedLagTimeout: 60 * s, PlannedPauseTimeout: 5 * s,
 		StallTimeout: 60 * s}, policy(&v1alpha1.MysqlFailoverGroup{}))
+}
+
+// TestOnlyAPodThatIsNotedIsLetOpenI9: were another let open, and gone when the next operator begins, that would not know of it.
+func TestOnlyAPodThatIsNotedIsLetOpenI9(t *testing.T) {
+	sites := []failover.Site{{Name: "east", Pod: failover.Pod{UID: "east-1"}}, {Name: "west", Pod: failover.Pod{UID: "west-1"}}}
+	noted := failover.Durable{Runs: map[string][]failover.Run{"east": {{UID: "east-1"}}, "west": {{UID: "west-0"}}}}
+	if diff := cmp.Diff(map[string]string{"east": "east-1"}, podUIDs(sites, noted)); diff != "" {
+		t.Errorf("I9: pods that are let open (-want +got):\n%s", diff)
+	}
 }

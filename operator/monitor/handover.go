@@ -4,26 +4,16 @@ package monitor
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/internal/gtid"
 	"github.com/mysql-mfg/mfg/internal/mysql"
 	"github.com/mysql-mfg/mfg/operator/failover"
-	"github.com/mysql-mfg/mfg/operator/report/events"
-)
-
-var (
-	eventPlannedReverted = events.Warning(v1alpha1.ReasonPlannedFailoverReverted, "Reopen")
-	eventPlannedWaiting  = events.Normal(v1alpha1.ReasonPlannedFailoverWaiting, "Wait")
 )
 
 // applyTimeout is how long one look at what a target has applied waits for it.
@@ -38,7 +28,7 @@ func (l *loop) handover(ctx context.Context, group *v1alpha1.MysqlFailoverGroup,
 	}
 	longest, cancel := context.WithTimeout(ctx, s.Policy.FenceTimeout+time.Second)
 	var from, all sync.WaitGroup
-	for site, pod := range l.pods(ctx, group) {
+	for site, pod := range l.cluster().Newest(ctx, group) {
 		switch {
 		case pod.Status.PodIP == "":
 		case site == e.From:
@@ -117,7 +107,7 @@ type handing struct {
 // fenceAndApply fences the old active site and has the target apply what it holds. What it finds is only a head start:
 // the next pass looks for itself, and decides on that alone.
 func (l *loop) fenceAndApply(ctx context.Context, h handing) {
-	r, err := l.askReport(ctx, h.group, asking{h.pod, h.From, h.signed})
+	r, err := l.client.askReport(ctx, h.group, asking{h.pod, h.From, h.signed})
 	if err != nil || !r.Answered || !r.FencedUnder(l.authority.Statement().Epoch) {
 		return
 	}
@@ -150,68 +140,4 @@ func (l *loop) detachBeside(ctx context.Context, group *v1alpha1.MysqlFailoverGr
 		}
 	}
 	return one.Wait
-}
-
-// marks are the labels that say what a site is.
-func marks(role string, healthy, readable, protected bool) map[string]string {
-	word := func(b bool) string {
-		if b {
-			return v1alpha1.HealthyYes
-		}
-		return v1alpha1.HealthyNo
-	}
-	return map[string]string{v1alpha1.LabelRole: role, v1alpha1.LabelHealthy: word(healthy),
-		v1alpha1.LabelReadable: word(readable), v1alpha1.LabelProtected: word(protected)}
-}
-
-// labelled is true for a pod that has these labels already.
-func labelled(pod *corev1.Pod, want map[string]string) bool {
-	for key, value := range want {
-		if pod.Labels[key] != value {
-			return false
-		}
-	}
-	return true
-}
-
-// label writes what a site is on its live pod.
-func (l *loop) label(ctx context.Context, pod *corev1.Pod, want map[string]string) error {
-	if labelled(pod, want) {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
-	defer cancel()
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": pod.UID, "labels": want}})
-	if err != nil {
-		return fmt.Errorf("encode labels: %w", err)
-	}
-	return l.m.Client.Patch(ctx, pod.DeepCopy(), client.RawPatch(types.MergePatchType, patch), client.FieldOwner(v1alpha1.ManagerMonitor))
-}
-
-// plannedKey tells one step of one planned failover from every other: two in a row may be refused.
-func plannedKey(p *failover.Planned) string {
-	if p == nil {
-		return ""
-	}
-	return fmt.Sprintf("%s %s %d", p.Phase, p.To, p.StartedAt.UnixMicro())
-}
-
-// plannedEvents says what came of a planned failover.
-func (l *loop) plannedEvents(emit teller, d failover.Decision) {
-	p := d.Status.Planned
-	before := l.said.planned
-	l.said.planned = plannedKey(p)
-	if p == nil || l.said.planned == before {
-		return
-	}
-	switch p.Phase {
-	case v1alpha1.PlannedRefused:
-		emit(p.To, eventPlannedRefused, "to %s: %s", p.To, p.Message)
-	case v1alpha1.PlannedReverted, v1alpha1.PlannedAborted:
-		emit(p.To, eventPlannedReverted, "to %s: %s", p.To, p.Message)
-	case v1alpha1.PlannedWaiting:
-		emit(p.To, eventPlannedWaiting, "to %s: %s", p.To, p.Message)
-	case v1alpha1.PlannedMoving, v1alpha1.PlannedSucceeded:
-		// FailoverStarted and FailoverCompleted say it.
-	}
 }

@@ -3,43 +3,18 @@
 package monitor
 
 import (
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/failover"
+	"github.com/mysql-mfg/mfg/operator/monitor/groupstatus"
 	"github.com/mysql-mfg/mfg/operator/report/conditions"
 )
-
-// TestTheVolumesHolderIsAsked covers I12: while a pod that is being deleted still runs, its successor has nothing to say.
-func TestTheVolumesHolderIsAsked(t *testing.T) {
-	running := []corev1.ContainerStatus{{Name: v1alpha1.ContainerSidecar, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
-	now := metav1.Now()
-	going := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "going", DeletionTimestamp: &now},
-		Status: corev1.PodStatus{InitContainerStatuses: running}}
-	gone := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "gone", DeletionTimestamp: &now}}
-	waits := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "waits", CreationTimestamp: now}}
-	serves := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "serves", CreationTimestamp: now}, Status: corev1.PodStatus{InitContainerStatuses: running}}
-	for name, tc := range map[string]struct {
-		pods []*corev1.Pod
-		want string
-	}{
-		"the old pod still runs":            {[]*corev1.Pod{waits, going}, "going"},
-		"the old pod has ended":             {[]*corev1.Pod{gone, waits}, "waits"},
-		"the kubelet of the old one is old": {[]*corev1.Pod{going, serves}, "serves"},
-	} {
-		slices.SortFunc(tc.pods, newestFirst)
-		if got := tc.pods[0].Name; got != tc.want {
-			t.Errorf("I12: %s: %s is asked, want %s", name, got, tc.want)
-		}
-	}
-}
 
 func TestABystanderCannotDelayAPlannedFailover(t *testing.T) {
 	l := testLoop(t, &pushes{}, nil)
@@ -61,7 +36,8 @@ func TestABystanderCannotDelayAPlannedFailover(t *testing.T) {
 	}
 }
 
-func TestPausedness(t *testing.T) {
+// TestWhenAGroupIsPaused: what a person reads and what the core acts on are the same.
+func TestWhenAGroupIsPaused(t *testing.T) {
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	for pause, want := range map[string]conditions.Condition{
 		"":                     {Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonNotPaused},
@@ -69,7 +45,8 @@ func TestPausedness(t *testing.T) {
 		"2026-01-01T11:00:00Z": {Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonPauseOver},
 		"for an hour":          {Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonInvalidPause},
 	} {
-		got := pausedness(pause, now)
+		all := groupstatus.Conditions(failover.Decision{}, pause, now)
+		got := all[slices.IndexFunc(all, func(c conditions.Condition) bool { return c.Type == v1alpha1.ConditionPaused })]
 		if got.Status != want.Status || got.Reason != want.Reason {
 			t.Errorf("%q: %+v", pause, got)
 		}
@@ -77,20 +54,6 @@ func TestPausedness(t *testing.T) {
 		if paused := now.Before(pausedUntil(group)); paused != (want.Reason == v1alpha1.ReasonPaused) {
 			t.Errorf("%q: paused is %t for the core", pause, paused)
 		}
-	}
-}
-
-// TestAPlannedFailoverSurvivesTheStatus: what was asked for is read back as it was written.
-func TestAPlannedFailoverSurvivesTheStatus(t *testing.T) {
-	at := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-	want := failover.Planned{From: "east", To: "west", Cause: v1alpha1.ReasonRequested, Phase: v1alpha1.PlannedReverted, Reason: v1alpha1.ReasonTargetLags,
-		Remedies: []failover.Remedy{{Text: "watch it", Command: "kubectl mfg status orders"}, {Text: "then"}},
-		Message:  "m", StartedAt: at, FinishedAt: at.Add(time.Second), WritePause: 150 * time.Millisecond, Answered: true}
-	if got := fromPlanned(toPlanned(&want)); !reflect.DeepEqual(*got, want) {
-		t.Errorf("got %+v, want %+v", *got, want)
-	}
-	if fromPlanned(toPlanned(nil)) != nil {
-		t.Error("nothing became something")
 	}
 }
 
@@ -139,20 +102,5 @@ func TestAnOldLookLeadsToNothing(t *testing.T) {
 	err := l.perform(t.Context(), &v1alpha1.MysqlFailoverGroup{}, failover.Snapshot{Now: time.Now(), Status: l.durable}, d)
 	if err == nil || !strings.Contains(err.Error(), "looking again") {
 		t.Errorf("I2: performed on a look of long ago: %v", err)
-	}
-}
-
-// TestWhatStandsIsComparedWithWhatIsMeant: a deposed leader may have written last.
-func TestWhatStandsIsComparedWithWhatIsMeant(t *testing.T) {
-	meant := v1alpha1.MysqlFailoverGroupStatus{Epoch: 3, ActiveSite: "east", Sites: []v1alpha1.SiteStatus{{Name: "east", State: v1alpha1.SitePrimary}, {Name: "west", State: v1alpha1.SiteDiverged}}}
-	standing := *meant.DeepCopy()
-	standing.ObservedGeneration = 7
-	standing.Sites = []v1alpha1.SiteStatus{{Name: "west", State: v1alpha1.SiteDiverged, Provisioned: true}, {Name: "east", State: v1alpha1.SitePrimary, Image: "x"}}
-	if !says(standing, meant) {
-		t.Error("the controller's fields, and the order of sites, count")
-	}
-	standing.Sites[0].State = v1alpha1.SiteReplica
-	if says(standing, meant) {
-		t.Error("a site that is called a replica and has diverged goes unnoticed")
 	}
 }

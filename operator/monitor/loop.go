@@ -18,10 +18,11 @@ import (
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/operator/authority"
 	"github.com/mysql-mfg/mfg/operator/failover"
+	"github.com/mysql-mfg/mfg/operator/monitor/groupevents"
 	"github.com/mysql-mfg/mfg/operator/report/metrics"
 )
 
-// loop is the poll loop of one group. Its goroutine, or who of the crew makes a pass for it, owns every field but those marked.
+// loop is the poll loop of one group. Its goroutine, or the worker that makes a pass for it, owns every field but those marked.
 type loop struct {
 	m     *Monitor
 	key   types.NamespacedName
@@ -34,15 +35,12 @@ type loop struct {
 	foreign atomic.Bool
 	facts   atomic.Pointer[Facts]
 
+	client  *siteClient
 	sites   map[string]*siteLink
 	started time.Time
 	// fenced holds what the operator fenced by SQL since the last poll, by site; it locks itself.
 	fenced sync.Map
 	signer signer
-	// refusals holds why sites that can be reached cannot be spoken to; it locks itself.
-	refusals sync.Map
-	// reportKeys holds the keys that authenticate the reports of the sites, as far as they were read; it locks itself.
-	reportKeys sync.Map
 
 	// durable is the part of status that was last read or persisted; loaded says that it was read at all.
 	durable failover.Durable
@@ -57,6 +55,7 @@ type loop struct {
 	version string
 	memory  failover.Memory
 	said    said
+	told    groupevents.Told
 	// turns is the poll interval if all is well and the next look is one like any other, else 0.
 	turns time.Duration
 	// looked is when the look that is acted on began.
@@ -64,10 +63,11 @@ type loop struct {
 }
 
 func newLoop(m *Monitor, key types.NamespacedName, stop context.CancelFunc) *loop {
+	log := m.Log.With("namespace", key.Namespace, "group", key.Name)
+	signs := authority.New()
 	return &loop{
-		m: m, key: key, stop: stop, wakes: make(chan struct{}, 1),
-		log:       m.Log.With("namespace", key.Namespace, "group", key.Name),
-		authority: authority.New(), sites: map[string]*siteLink{}, started: time.Now(),
+		m: m, key: key, stop: stop, wakes: make(chan struct{}, 1), log: log, client: &siteClient{m: m, key: key, log: log},
+		authority: signs, signer: signer{m: m, authority: signs, log: log}, sites: map[string]*siteLink{}, started: time.Now(), told: groupevents.Told{Key: key},
 	}
 }
 
@@ -86,7 +86,7 @@ func (l *loop) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		l.turns = 0
 		var next time.Duration
-		l.m.crew.wait(func() { next = l.pass(ctx) })
+		l.m.workers.Wait(func() { next = l.pass(ctx) })
 		l.await(ctx, time.Now().Add(max(next, shortestPause)))
 	}
 }
@@ -151,16 +151,16 @@ func (l *loop) pass(ctx context.Context) time.Duration {
 		l.log.Error("load status", "error", err)
 		return time.Second
 	}
-	l.lookForKey(ctx, group)
+	l.signer.look(ctx, group)
 	began := time.Now()
 	l.looked = began
 	snapshot := l.gather(ctx, group)
 	decision := failover.Decide(snapshot, l.memory)
-	l.tellRefusals(decision.Views)
-	l.m.Note(l.key, snapshot, l.memory, decision)
+	l.client.tellRefusals(decision.Views)
+	l.m.Keep(l.key, snapshot, l.memory, decision)
 	l.memory = decision.Memory
 	l.publishFacts(group, snapshot, decision)
-	l.takeKey(snapshot)
+	l.signer.take(snapshot)
 
 	performed := l.carryOut(ctx, group, snapshot, decision)
 	if performed == nil {

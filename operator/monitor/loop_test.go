@@ -63,6 +63,7 @@ func testLoop(t *testing.T, push Pusher, live client.Reader) *loop {
 	m := New(Options{Push: push, Live: live, Keys: &signing.Keys{Live: live, Namespace: "mfg-system"}, LongWork: noWork{}, Log: slog.New(slog.DiscardHandler)})
 	l := newLoop(m, types.NamespacedName{Namespace: "shop", Name: "orders"}, func() {})
 	l.authority = testAuthority(t)
+	l.signer.authority = l.authority
 	return l
 }
 
@@ -95,7 +96,7 @@ func TestOnlyTheReportOfThePodThatWasMeantCounts(t *testing.T) {
 		"somebody without identity": {wire.Report{}, false},
 	} {
 		l := testLoop(t, &pushes{report: c.report}, nil)
-		if got := l.push(t.Context(), nil, asking{pod, "east", ""}).Answered; got != c.want {
+		if got := l.client.push(t.Context(), nil, asking{pod, "east", ""}).Answered; got != c.want {
 			t.Errorf("I12: %s: counts %t, want %t", name, got, c.want)
 		}
 	}
@@ -166,31 +167,6 @@ func TestAFrozenProcessDoesNotAnswer(t *testing.T) {
 	}
 	if err := answer(); err != nil {
 		t.Errorf("a process that still leads after it was frozen does not answer: %v", err)
-	}
-}
-
-// TestAPodThatNeverHeldTheVolumeProvesNothing covers I2: one before it may still run.
-func TestAPodThatNeverHeldTheVolumeProvesNothing(t *testing.T) {
-	locked := corev1.ContainerStatus{Name: v1alpha1.ContainerBootstrap,
-		State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}}
-	failed := locked
-	failed.State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1}}
-	for name, c := range map[string]struct {
-		phase corev1.PodPhase
-		init  []corev1.ContainerStatus
-		want  bool
-	}{
-		"ended after it held the volume":   {corev1.PodFailed, []corev1.ContainerStatus{locked}, true},
-		"still running":                    {corev1.PodRunning, []corev1.ContainerStatus{locked}, false},
-		"rejected by the kubelet":          {corev1.PodFailed, nil, false},
-		"ended while it waited for a lock": {corev1.PodFailed, []corev1.ContainerStatus{failed}, false},
-		"ended before it had told of it":   {corev1.PodFailed, []corev1.ContainerStatus{{Name: v1alpha1.ContainerBootstrap}}, false},
-		"another container ended well":     {corev1.PodFailed, []corev1.ContainerStatus{{Name: "other", State: locked.State}, failed}, false},
-	} {
-		pod := &corev1.Pod{Status: corev1.PodStatus{Phase: c.phase, InitContainerStatuses: c.init}}
-		if got := ended(pod); got != c.want {
-			t.Errorf("I2: %s: ended %t, want %t", name, got, c.want)
-		}
 	}
 }
 

@@ -16,7 +16,7 @@ func (l *loop) countLosses(ctx context.Context, group *v1alpha1.MysqlFailoverGro
 		return
 	}
 	addresses := map[string]string{}
-	for site, pod := range l.pods(ctx, group) {
+	for site, pod := range l.cluster().Newest(ctx, group) {
 		addresses[site] = pod.Status.PodIP
 	}
 	l.countLossesAt(group, addresses)

@@ -5,8 +5,6 @@ package monitor
 import (
 	"sync"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/mysql-mfg/mfg/operator/report/metrics"
 )
 
@@ -21,20 +19,6 @@ var activeSite = metrics.Gauge(metrics.Site, "operator_active_site",
 // epochShown is the group's epoch.
 var epochShown = metrics.Gauge(metrics.Group, "operator_epoch",
 	"Epoch of the group; it grows by one with every change of the active site.")
-
-// failovers counts changes of the active site, by reason and outcome.
-var failovers = metrics.Counter(metrics.Group, "operator_failovers_total",
-	"Changes of the active site, by reason and outcome.", "reason", "outcome")
-
-// failoverDuration is the time from the detection of trouble to an open active site.
-var failoverDuration = metrics.Histogram(metrics.Group, prometheus.HistogramOpts{
-	Name:                            "operator_failover_duration_seconds",
-	Help:                            "Time from the detection of trouble, or from the request, to an open active site.",
-	Buckets:                         []float64{0.5, 1, 2, 5, 10, 15, 20, 25, 30, 45, 60, 120, 300},
-	NativeHistogramBucketFactor:     1.1,
-	NativeHistogramMaxBucketNumber:  100,
-	NativeHistogramMinResetDuration: 0,
-}, "kind")
 
 // forecastTransactions is what an emergency failover would lose now; set it with showForecast.
 var forecastTransactions = metrics.Gauge(metrics.Group, "operator_forecast_lost_transactions",
@@ -55,10 +39,6 @@ var replicationLag = metrics.Gauge(metrics.Site, "operator_site_replication_lag_
 // errantTransactions counts transactions that a site has and the active site lacks.
 var errantTransactions = metrics.Gauge(metrics.Site, "operator_site_errant_transactions",
 	"Transactions that the site has and the active site lacks.")
-
-// fences counts the writers that the operator kept out; what a sidecar fences by itself is in the sidecar's metrics.
-var fences = metrics.Counter(metrics.Site, "operator_fence_total",
-	"Fences of a site that the operator ordered: of the old active site once it is proven (Planned, Emergency), or of a writer beside the active site (ForeignWriter).", "cause")
 
 // badAnswers counts what a sidecar answered instead of its report.
 var badAnswers = metrics.Counter(metrics.Site, "operator_site_bad_answers_total",

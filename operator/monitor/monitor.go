@@ -23,6 +23,8 @@ import (
 	"github.com/mysql-mfg/mfg/internal/mysql"
 	"github.com/mysql-mfg/mfg/operator/authority"
 	"github.com/mysql-mfg/mfg/operator/failover"
+	"github.com/mysql-mfg/mfg/operator/monitor/evidence"
+	"github.com/mysql-mfg/mfg/operator/monitor/workers"
 	"github.com/mysql-mfg/mfg/operator/report/events"
 	"github.com/mysql-mfg/mfg/operator/signing"
 )
@@ -83,11 +85,11 @@ type Options struct {
 // Monitor owns the loops. It runs only while this process leads.
 type Monitor struct {
 	Options
-	Looks
-	pulse authority.Pulse
-	crew  *crew
+	Explanations
+	pulse   authority.Pulse
+	workers *workers.Pool
 	// ends are the pods that have ended; it locks itself.
-	ends endings
+	ends evidence.EndedPods
 	// signing holds as many as sign.
 	signing chan struct{}
 
@@ -120,7 +122,7 @@ func (m *Monitor) permits(t failover.Topology) bool {
 
 // New makes a Monitor.
 func New(o Options) *Monitor {
-	return &Monitor{Options: o, crew: newCrew(), signing: make(chan struct{}, runtime.GOMAXPROCS(0)),
+	return &Monitor{Options: o, workers: workers.New(), signing: make(chan struct{}, runtime.GOMAXPROCS(0)),
 		hasty:  flowcontrol.NewTokenBucketPassiveRateLimiter(hastyPerSecond, hastyPerSecond),
 		idle:   flowcontrol.NewTokenBucketPassiveRateLimiter(idlePerSecond, idlePerSecond),
 		wanted: map[types.NamespacedName]bool{}, loops: map[types.NamespacedName]*loop{}, ending: map[*loop]bool{}}

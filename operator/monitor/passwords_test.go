@@ -149,7 +149,7 @@ func TestWhoIsGivenThePasswordI21(t *testing.T) {
 		}
 		s.seen.Sites = append(s.seen.Sites[:1], s.seen.Sites[2:]...)
 		for site := range s.sites { // so that only what is asked of the password fails
-			if _, err := s.connection(t.Context(), s.group, s.sites[site], site); err != nil {
+			if _, err := s.client.connection(t.Context(), s.group, s.sites[site], site); err != nil {
 				t.Fatal(err)
 			}
 		}

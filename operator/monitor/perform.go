@@ -93,7 +93,7 @@ func (l *loop) announce(ctx context.Context, group *v1alpha1.MysqlFailoverGroup,
 	}
 	longest, cancel := context.WithTimeout(ctx, s.Policy.FenceTimeout+time.Second)
 	var all sync.WaitGroup
-	for _, pod := range l.pods(ctx, group) {
+	for _, pod := range l.cluster().Newest(ctx, group) {
 		if pod.Status.PodIP != "" && signed != "" {
 			all.Go(func() { _, _ = l.m.Push.PushActiveSite(longest, sidecarAddr(pod), wire.ActiveSite{Statement: signed}) })
 		}
@@ -133,7 +133,7 @@ type failoverFence struct {
 // fence sets a site read-only by the operator's own connection and reads it back. One at a time for each site.
 func (l *loop) fence(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, link *siteLink, f failoverFence) {
 	podUID := link.pod()
-	db, err := l.connection(ctx, group, link, f.site)
+	db, err := l.client.connection(ctx, group, link, f.site)
 	if err != nil {
 		return
 	}
@@ -166,22 +166,6 @@ func (l *loop) takeFences() {
 	l.memory.FencedBySQL = fences
 }
 
-func (k *siteLink) beginFence() bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.fencing {
-		return false
-	}
-	k.fencing = true
-	return true
-}
-
-func (k *siteLink) endFence() {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.fencing = false
-}
-
 // drain ends the flow from the old active site and applies what had arrived.
 func (l *loop) drain(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, s failover.Snapshot, name string) error {
 	site, known := s.Site(name)
@@ -195,7 +179,7 @@ func (l *loop) drain(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, s 
 func (l *loop) drainLink(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, link *siteLink, site failover.Site) error {
 	ctx, cancel := context.WithTimeout(ctx, sqlTimeout)
 	defer cancel()
-	db, err := l.connection(ctx, group, link, site.Name)
+	db, err := l.client.connection(ctx, group, link, site.Name)
 	if err != nil {
 		return err
 	}
@@ -238,7 +222,7 @@ func (l *loop) at(group *v1alpha1.MysqlFailoverGroup, site string) doer {
 		}
 		ctx, cancel := context.WithTimeout(ctx, sqlTimeout)
 		defer cancel()
-		db, err := l.connection(ctx, group, link, site)
+		db, err := l.client.connection(ctx, group, link, site)
 		if err != nil {
 			return err
 		}
@@ -261,7 +245,7 @@ func (l *loop) follow(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, e
 // open asks the active site's sidecar to open writes. The push only pokes it: it fetches a fresh statement from the
 // operator and opens on that alone.
 func (l *loop) open(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, site string) error {
-	pod := l.pods(ctx, group)[site]
+	pod := l.cluster().Newest(ctx, group)[site]
 	if pod == nil || pod.Status.PodIP == "" {
 		return fmt.Errorf("no pod of %s", site)
 	}
@@ -271,7 +255,7 @@ func (l *loop) open(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, sit
 	}
 	ctx, cancel := context.WithTimeout(ctx, sqlTimeout)
 	defer cancel()
-	r, err := l.askReport(ctx, group, asking{pod, site, signed})
+	r, err := l.client.askReport(ctx, group, asking{pod, site, signed})
 	if err != nil {
 		return err
 	}

@@ -6,19 +6,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/internal/gtid"
 	"github.com/mysql-mfg/mfg/operator/failover"
+	"github.com/mysql-mfg/mfg/operator/monitor/groupstatus"
 )
 
 // errOvertaken says that somebody else changed the durable part: the decision rests on an old view and is dropped.
@@ -37,7 +35,7 @@ func (l *loop) load(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) err
 		if err != nil {
 			return err
 		}
-		l.signWith(key)
+		l.signer.use(key)
 	}
 	if l.loaded {
 		return nil
@@ -46,7 +44,7 @@ func (l *loop) load(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) err
 	if err := l.m.Live.Get(ctx, l.key, live); err != nil {
 		return fmt.Errorf("read group: %w", err)
 	}
-	durable, err := fromStatus(live.Status)
+	durable, err := groupstatus.Durable(live.Status)
 	if err != nil {
 		return err
 	}
@@ -55,7 +53,7 @@ func (l *loop) load(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) err
 		l.started = time.Now()
 	}
 	l.durable, l.loaded = durable, true
-	l.said.planned = plannedKey(durable.Planned) // it was said before the restart
+	l.told.Resume(durable.Planned) // it was said before the restart
 	if l.memory.Diverged == nil {
 		l.memory.Diverged = map[string]gtid.Set{}
 	}
@@ -117,7 +115,7 @@ func (l *loop) persistOnce(ctx context.Context, group *v1alpha1.MysqlFailoverGro
 	if l.version != "" && group.ResourceVersion == l.version {
 		// The write is refused unless the object is still the one that this loop wrote last, so there is nothing to read.
 		// If it is another one by now, the next try reads it.
-		return wrap(l.apply(ctx, group, l.statusOf(group, d.Status, d.Views)), d)
+		return wrap(l.apply(ctx, group, groupstatus.Of(group, d.Status, d.Views)), d)
 	}
 	live := &v1alpha1.MysqlFailoverGroup{}
 	if err := l.m.Live.Get(ctx, l.key, live); err != nil {
@@ -126,7 +124,7 @@ func (l *loop) persistOnce(ctx context.Context, group *v1alpha1.MysqlFailoverGro
 	if live.UID != group.UID || !l.isOurs(live.Status) {
 		return errOvertaken
 	}
-	return wrap(l.apply(ctx, live, l.statusOf(live, d.Status, d.Views)), d)
+	return wrap(l.apply(ctx, live, groupstatus.Of(live, d.Status, d.Views)), d)
 }
 
 func wrap(err error, d failover.Decision) error {
@@ -172,114 +170,4 @@ func (l *loop) apply(ctx context.Context, live *v1alpha1.MysqlFailoverGroup, sta
 	}
 	l.version = u.GetResourceVersion()
 	return nil
-}
-
-func fromStatus(s v1alpha1.MysqlFailoverGroupStatus) (failover.Durable, error) {
-	d := failover.Durable{Epoch: s.Epoch, ActiveSite: s.ActiveSite, Records: s.Failovers}
-	for _, site := range s.Sites {
-		if site.OutlivedLease {
-			d.Outlived = append(d.Outlived, site.Name)
-		}
-		for _, r := range site.Incarnations {
-			d.Runs = withRun(d.Runs, site.Name, failover.Run{UID: r.PodUID, Node: r.Node, Machine: r.Machine, Volume: r.VolumeID,
-				Lease: time.Duration(r.LeaseMillis) * time.Millisecond, Closed: r.Closed})
-		}
-	}
-	slices.Sort(d.Outlived)
-	if s.ActiveSiteSince != nil {
-		d.ActiveSince = s.ActiveSiteSince.Time
-	}
-	d.RowsOutside = int(s.RowsOutsideInnoDB)
-	if s.CooldownUntil != nil {
-		d.CooldownUntil = s.CooldownUntil.Time
-	}
-	d.Planned = fromPlanned(s.PlannedFailover)
-	if s.Transition == nil {
-		return d, nil
-	}
-	from, err := gtid.Parse(s.Transition.FromExecuted)
-	if err != nil {
-		return d, fmt.Errorf("read status.transition.fromExecuted: %w", err)
-	}
-	to, err := gtid.Parse(s.Transition.ToExecuted)
-	if err != nil {
-		return d, fmt.Errorf("read status.transition.toExecuted: %w", err)
-	}
-	t := s.Transition
-	d.Transition = &failover.Transition{Kind: t.Kind, Step: t.Step, From: t.From, To: t.To, Reason: t.Reason, FromUUID: t.FromServerUUID,
-		StartedAt: t.StartedAt.Time, DetectedAt: t.DetectedAt.Time, FromExecuted: from, ToExecuted: to, Evidence: t.Evidence}
-	if t.GatePassedAt != nil {
-		d.Transition.GatePassedAt = t.GatePassedAt.Time
-	}
-	return d, nil
-}
-
-func withRun(all map[string][]failover.Run, site string, r failover.Run) map[string][]failover.Run {
-	if all == nil {
-		all = map[string][]failover.Run{}
-	}
-	all[site] = append(all[site], r)
-	return all
-}
-
-func toIncarnations(runs []failover.Run) (out []v1alpha1.SiteIncarnation) {
-	for _, r := range runs {
-		out = append(out, v1alpha1.SiteIncarnation{PodUID: r.UID, Node: r.Node, Machine: r.Machine, VolumeID: r.Volume,
-			LeaseMillis: r.Lease.Milliseconds(), Closed: r.Closed})
-	}
-	return out
-}
-
-func fromPlanned(p *v1alpha1.PlannedFailoverStatus) *failover.Planned {
-	if p == nil {
-		return nil
-	}
-	out := &failover.Planned{From: p.From, To: p.To, Cause: p.Cause, Phase: p.Phase, Reason: p.Reason, Message: p.Message, Answered: p.Answered}
-	for _, r := range p.Remedies {
-		out.Remedies = append(out.Remedies, failover.Remedy(r))
-	}
-	if p.StartedAt != nil {
-		out.StartedAt = p.StartedAt.Time
-	}
-	if p.FinishedAt != nil {
-		out.FinishedAt = p.FinishedAt.Time
-	}
-	if p.WritePauseMillis != nil {
-		out.WritePause = time.Duration(*p.WritePauseMillis) * time.Millisecond
-	}
-	return out
-}
-
-func toPlanned(p *failover.Planned) *v1alpha1.PlannedFailoverStatus {
-	if p == nil {
-		return nil
-	}
-	out := &v1alpha1.PlannedFailoverStatus{From: p.From, To: p.To, Cause: p.Cause, Phase: p.Phase, Reason: p.Reason, Message: p.Message, Answered: p.Answered}
-	for _, r := range p.Remedies {
-		out.Remedies = append(out.Remedies, v1alpha1.Remedy(r))
-	}
-	if !p.StartedAt.IsZero() {
-		out.StartedAt = ptr.To(metav1.NewMicroTime(p.StartedAt))
-	}
-	if !p.FinishedAt.IsZero() {
-		out.FinishedAt = ptr.To(metav1.NewMicroTime(p.FinishedAt))
-	}
-	if p.WritePause > 0 {
-		out.WritePauseMillis = ptr.To(p.WritePause.Milliseconds())
-	}
-	return out
-}
-
-func toTransition(t *failover.Transition) *v1alpha1.Transition {
-	if t == nil {
-		return nil
-	}
-	out := &v1alpha1.Transition{Kind: t.Kind, Step: t.Step, From: t.From, To: t.To, Reason: t.Reason, FromServerUUID: t.FromUUID,
-		StartedAt: metav1.NewMicroTime(t.StartedAt), DetectedAt: metav1.NewMicroTime(t.DetectedAt),
-		FromExecuted: t.FromExecuted.String(), ToExecuted: t.ToExecuted.String(), Evidence: t.Evidence}
-	if !t.GatePassedAt.IsZero() {
-		at := metav1.NewMicroTime(t.GatePassedAt)
-		out.GatePassedAt = &at
-	}
-	return out
 }

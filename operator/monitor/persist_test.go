@@ -4,6 +4,7 @@ package monitor
 
 import (
 	"errors"
+	"reflect"
 	"testing"
 	"time"
 
@@ -14,6 +15,8 @@ import (
 	"github.com/mysql-mfg/mfg/internal/gtid"
 	"github.com/mysql-mfg/mfg/operator/authority"
 	"github.com/mysql-mfg/mfg/operator/failover"
+	"github.com/mysql-mfg/mfg/operator/monitor/groupevents"
+	"github.com/mysql-mfg/mfg/operator/monitor/groupstatus"
 	"github.com/mysql-mfg/mfg/operator/signing"
 )
 
@@ -32,37 +35,6 @@ func moving() failover.Durable {
 		Transition: &failover.Transition{Kind: v1alpha1.FailoverPlanned, Step: v1alpha1.TransitionOpening, From: "east", To: "west", FromUUID: "u", Reason: "r",
 			DetectedAt: someTime, StartedAt: someTime.Add(time.Second), GatePassedAt: someTime.Add(2 * time.Second), FromExecuted: someSet,
 			ToExecuted: gtid.MustParse("bbbbbbbb-0000-0000-0000-000000000001:1"), Evidence: []string{"e"}},
-	}
-}
-
-// TestTheDurablePartSurvivesTheStatusI9: the next operator knows what was decided, and nothing that was not.
-func TestTheDurablePartSurvivesTheStatusI9(t *testing.T) {
-	views := []failover.View{{Name: "west"}, {Name: "east"}}
-	l := testLoop(t, &pushes{}, nil)
-	waiting := moving()
-	waiting.Transition.GatePassedAt, waiting.Planned = time.Time{}, nil
-	calm := moving()
-	calm.Transition, calm.ActiveSince, calm.CooldownUntil = nil, time.Time{}, time.Time{}
-	for name, want := range map[string]failover.Durable{"moving": moving(), "at the gate": waiting, "calm": calm, "new": {}} {
-		got, err := fromStatus(l.statusOf(&v1alpha1.MysqlFailoverGroup{}, want, views))
-		if err != nil {
-			t.Fatal(err)
-		}
-		same(t, "I9: "+name, want, got)
-	}
-	if at := toTransition(waiting.Transition).GatePassedAt; at != nil {
-		t.Errorf("a gate that was not passed was passed at %s", at)
-	}
-	if p := toPlanned(&failover.Planned{}); p.StartedAt != nil || p.FinishedAt != nil || p.WritePauseMillis != nil {
-		t.Errorf("what has not happened yet happened: %+v", p)
-	}
-	if p := fromPlanned(&v1alpha1.PlannedFailoverStatus{To: "west"}); p == nil || p.To != "west" {
-		t.Errorf("got %+v", p)
-	}
-	for name, broken := range map[string]v1alpha1.Transition{"from": {FromExecuted: "?"}, "to": {ToExecuted: "?"}} {
-		if _, err := fromStatus(v1alpha1.MysqlFailoverGroupStatus{Transition: &broken}); err == nil {
-			t.Errorf("I9: a set that cannot be read is taken for none: %s", name)
-		}
 	}
 }
 
@@ -185,10 +157,11 @@ func TestWhatMustBeWrittenBeforeItIsActedOnI2(t *testing.T) {
 func TestWhatALoopBeginsWithI9(t *testing.T) {
 	l := testLoop(t, &pushes{}, nil)
 	group := &v1alpha1.MysqlFailoverGroup{}
-	group.Status = l.statusOf(group, moving(), []failover.View{{Name: "east"}, {Name: "west"}})
+	group.Status = groupstatus.Of(group, moving(), []failover.View{{Name: "east"}, {Name: "west"}})
 	group.Status.Sites[0].Errant, group.Status.Sites[1].Errant = someSet.String(), "?"
 	keys := &keyReader{}
 	l.m.Keys, l.authority = &signing.Keys{Live: keys, Namespace: "mfg-system"}, authority.New()
+	l.signer.authority = l.authority
 	l.m.Live = reader{group: group}
 	if err := l.load(t.Context(), group); err == nil || l.loaded || l.authority.HasSigner() {
 		t.Errorf("without a key: %v, loaded %t", err, l.loaded)
@@ -210,8 +183,9 @@ func TestWhatALoopBeginsWithI9(t *testing.T) {
 		t.Fatalf("%v, loaded %t, signs %t", err, l.loaded, l.authority.HasSigner())
 	}
 	same(t, "I9: what is durable", moving(), l.durable)
-	if l.said.planned != plannedKey(moving().Planned) {
-		t.Errorf("what was told before is told again: %q", l.said.planned)
+	told := groupevents.Told{Key: l.key}
+	if told.Resume(moving().Planned); !reflect.DeepEqual(l.told, told) {
+		t.Errorf("what was told before is told again: %+v", l.told)
 	}
 	same(t, "I10: diverged", map[string]gtid.Set{"east": someSet}, l.memory.Diverged)
 	l.m.Live = reader{err: errors.New("away")}

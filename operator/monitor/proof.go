@@ -33,19 +33,19 @@ type asking struct {
 // askReport pushes a statement and returns the report of the site. A report is proof of a fence, and an acknowledgement, so it counts only
 // from the pod that was meant (an address can be another pod's by now) and, if that pod was given a key, authenticated with it as the answer
 // to this very push (I12). Whether it was given one says Kubernetes, never the answer.
-func (l *loop) askReport(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, q asking) (wire.Report, error) {
+func (c *siteClient) askReport(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, q asking) (wire.Report, error) {
 	push := wire.ActiveSite{Statement: q.signed}
 	authenticates := v1alpha1.Authenticates(q.pod)
 	if authenticates {
 		push.Challenge = rand.Text()
 	}
-	answer, err := l.m.Push.PushActiveSite(ctx, sidecarAddr(q.pod), push)
+	answer, err := c.m.Push.PushActiveSite(ctx, sidecarAddr(q.pod), push)
 	if err != nil {
 		return wire.Report{}, err
 	}
 	r := answer.Report
 	if authenticates {
-		if r, err = l.openReport(ctx, group, q.site, opening{push.Challenge, answer.Signed}); err != nil {
+		if r, err = c.openReport(ctx, group, q.site, opening{push.Challenge, answer.Signed}); err != nil {
 			return wire.Report{}, err
 		}
 	}
@@ -63,16 +63,16 @@ type opening struct {
 
 // openReport returns an authenticated report. The key is kept once it was read: with a thousand groups, reading it for each would be most of
 // what is asked of the API server. One that does not fit is read again, because its Secret may have been made again.
-func (l *loop) openReport(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, site string, o opening) (wire.Report, error) {
+func (c *siteClient) openReport(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, site string, o opening) (wire.Report, error) {
 	if o.signed == "" {
 		return wire.Report{}, errUnsigned
 	}
-	kept, _ := l.reportKeys.Load(site)
+	kept, _ := c.reportKeys.Load(site)
 	known, _ := kept.([]byte) // no key opens nothing
 	if r, err := wire.OpenReport(known, o.challenge, o.signed); err == nil {
 		return r, nil
 	}
-	key, err := l.m.Access.ReportKey(ctx, group, site)
+	key, err := c.m.Access.ReportKey(ctx, group, site)
 	if err != nil {
 		return wire.Report{}, fmt.Errorf("%w: %w", errForged, err)
 	}
@@ -80,6 +80,6 @@ func (l *loop) openReport(ctx context.Context, group *v1alpha1.MysqlFailoverGrou
 	if err != nil {
 		return wire.Report{}, fmt.Errorf("%w: %w", errForged, err)
 	}
-	l.reportKeys.Store(site, key)
+	c.reportKeys.Store(site, key)
 	return r, nil
 }

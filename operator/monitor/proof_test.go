@@ -82,7 +82,7 @@ func TestAReportIsProofOnlyWithTheKeyOfItsSiteI12(t *testing.T) {
 		l := testLoop(t, answering(c.answer), nil)
 		l.m.Access = &secretKeys{key: key}
 		for range 2 {
-			got := l.push(t.Context(), nil, asking{started(c.withKey), "east", ""})
+			got := l.client.push(t.Context(), nil, asking{started(c.withKey), "east", ""})
 			if got.Answered != c.want || got.Report.FencedUnder(3) != c.want {
 				t.Errorf("I12: a report %s counts %t, want %t", name, got.Answered, c.want)
 			}
@@ -105,9 +105,9 @@ func TestAForgedReportIsTold(t *testing.T) {
 	} {
 		l := testLoop(t, answer, nil)
 		l.m.Access = &secretKeys{key: bytes.Repeat([]byte{1}, wire.ReportKeyBytes)}
-		l.push(t.Context(), nil, asking{started(true), "east", ""})
+		l.client.push(t.Context(), nil, asking{started(true), "east", ""})
 		views := []failover.View{{Name: "east"}}
-		if l.tellRefusals(views); !strings.Contains(views[0].Message, want) {
+		if l.client.tellRefusals(views); !strings.Contains(views[0].Message, want) {
 			t.Errorf("message %q", views[0].Message)
 		}
 	}
@@ -126,7 +126,7 @@ func TestKeysForReportsAreReadOnce(t *testing.T) {
 	}), nil)
 	keys := &secretKeys{key: now}
 	l.m.Access = keys
-	ask := func() bool { return l.push(t.Context(), nil, asking{started(true), "east", ""}).Answered }
+	ask := func() bool { return l.client.push(t.Context(), nil, asking{started(true), "east", ""}).Answered }
 	for range 5 {
 		if !ask() {
 			t.Fatal("it is not heard")

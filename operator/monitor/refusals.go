@@ -22,21 +22,21 @@ const (
 
 // refused notes why a site can be reached and not be spoken to, or with an empty text that it can be. To a decision such a
 // site is silent; a person must be told what is wrong with it, because waiting does not mend it.
-func (l *loop) refused(from, site, why string) {
+func (c *siteClient) refused(from, site, why string) {
 	if why == "" {
-		l.refusals.Delete(from + site)
+		c.refusals.Delete(from + site)
 		return
 	}
-	if before, _ := l.refusals.Swap(from+site, why); before != why {
-		l.log.Warn("a site refuses the operator", "site", site, "from", strings.TrimSpace(from), "reason", why)
+	if before, _ := c.refusals.Swap(from+site, why); before != why {
+		c.log.Warn("a site refuses the operator", "site", site, "from", strings.TrimSpace(from), "reason", why)
 	}
 }
 
 // tellRefusals adds to the message of each site why it cannot be spoken to.
-func (l *loop) tellRefusals(views []failover.View) {
+func (c *siteClient) tellRefusals(views []failover.View) {
 	for i, view := range views {
 		for _, from := range []string{fromSidecar, fromMySQL} {
-			why, is := l.refusals.Load(from + view.Name)
+			why, is := c.refusals.Load(from + view.Name)
 			text, _ := why.(string)
 			if !is || strings.Contains(view.Message, text) {
 				continue
@@ -55,11 +55,11 @@ type badAnswer struct{ reason, message string }
 
 // badAnswer notes what a sidecar answered instead of a report, or that it did not. To a decision it is silence: nothing is
 // proven by it, no epoch acknowledged and nobody's lease known to have ended. But no waiting mends it, so it is told and counted.
-func (l *loop) badAnswer(site string, bad badAnswer) {
+func (c *siteClient) badAnswer(site string, bad badAnswer) {
 	if bad.reason != "" {
-		badAnswers.WithLabelValues(l.key.Namespace, l.key.Name, site, bad.reason).Inc()
+		badAnswers.WithLabelValues(c.key.Namespace, c.key.Name, site, bad.reason).Inc()
 	}
-	l.refused(fromSidecar, site, bad.message)
+	c.refused(fromSidecar, site, bad.message)
 }
 
 // badAnswerOf is empty for a report of the pod that was meant, and for a sidecar that did not answer at all. Nothing that a

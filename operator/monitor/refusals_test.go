@@ -38,29 +38,29 @@ func TestARefusalIsToldAsSuch(t *testing.T) {
 	l := testLoop(t, refusing{&apiclient.StatusError{Code: 401, Reason: wire.ReasonBadStatement}}, nil)
 	message := func() string {
 		views := []failover.View{{Name: "east", Message: "the sidecar answers"}, {Name: "west"}}
-		l.tellRefusals(views)
+		l.client.tellRefusals(views)
 		if views[1].Message != "" {
 			t.Errorf("west: %q", views[1].Message)
 		}
 		return views[0].Message
 	}
-	if l.push(t.Context(), nil, asking{pod, "east", ""}).Answered {
+	if l.client.push(t.Context(), nil, asking{pod, "east", ""}).Answered {
 		t.Error("a refusal counts as an answer")
 	}
 	if got := message(); !strings.HasPrefix(got, "the sidecar answers; its sidecar takes no statement") {
 		t.Errorf("message %q", got)
 	}
 	l.m.Push = refusing{}
-	l.push(t.Context(), nil, asking{pod, "east", ""})
+	l.client.push(t.Context(), nil, asking{pod, "east", ""})
 	if got := message(); got != "the sidecar answers" {
 		t.Errorf("it is told although it is over: %q", got)
 	}
 	ended := x509.CertificateInvalidError{Reason: x509.Expired, Cert: &x509.Certificate{NotAfter: time.Unix(0, 0)}}
-	l.refused(fromMySQL, "east", refusalOfMySQL(fmt.Errorf("read status: %w", ended)))
+	l.client.refused(fromMySQL, "east", refusalOfMySQL(fmt.Errorf("read status: %w", ended)))
 	if got := message(); !strings.Contains(got, "the operator cannot ask its MySQL: the certificate that it shows is valid from") || !strings.Contains(got, "to 1970-01-01T00:00:00Z") {
 		t.Errorf("message %q", got)
 	}
-	l.refused(fromMySQL, "east", refusalOfMySQL(context.DeadlineExceeded))
+	l.client.refused(fromMySQL, "east", refusalOfMySQL(context.DeadlineExceeded))
 	if got := message(); got != "the sidecar answers" {
 		t.Errorf("message %q", got)
 	}
@@ -111,7 +111,7 @@ func TestGarbageIsToldAndProvesNothing(t *testing.T) {
 			defer server.Close()
 			l := testLoop(t, pushTo{strings.TrimPrefix(server.URL, "http://")}, nil)
 			metrics.ForgetSite("shop", "orders", "east") // other tests push to it too
-			got := l.push(t.Context(), &v1alpha1.MysqlFailoverGroup{}, asking{pod: pod, site: "east"})
+			got := l.client.push(t.Context(), &v1alpha1.MysqlFailoverGroup{}, asking{pod: pod, site: "east"})
 			if got.Answered != (tc.reason == "") {
 				t.Errorf("I1: counts as an answer: %t", got.Answered)
 			}
@@ -121,7 +121,7 @@ func TestGarbageIsToldAndProvesNothing(t *testing.T) {
 				}
 			}
 			views := []failover.View{{Name: "east"}, {Name: "west"}}
-			l.tellRefusals(views)
+			l.client.tellRefusals(views)
 			if got := views[0].Message; !strings.Contains(got, tc.message) || strings.Contains(got, "evil") || (tc.message == "") != (got == "") {
 				t.Errorf("message %q", got)
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/operator/failover"
+	"github.com/mysql-mfg/mfg/operator/monitor/groupstatus"
 )
 
 // shown keeps what was published last.
@@ -28,7 +29,7 @@ func TestASilentSiteKeepsWhenItWasSeen(t *testing.T) {
 	for poll, answers := range []bool{false, true, true, false, false, true} {
 		s := failover.Snapshot{Sites: []failover.Site{{Name: "west", Sidecar: failover.Sidecar{Answered: answers}}}}
 		d := failover.Decision{Views: []failover.View{{Name: "west"}}}
-		l.show(live(&v1alpha1.MysqlFailoverGroup{}, s, d, began.Add(time.Duration(poll)*time.Second)))
+		l.show(groupstatus.Live(&v1alpha1.MysqlFailoverGroup{}, s, d, began.Add(time.Duration(poll)*time.Second)))
 		at := board.last.Sites[0].LastSeen
 		if at.IsZero() {
 			got = append(got, "never")

@@ -4,10 +4,12 @@ package monitor
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/operator/authority"
 	"github.com/mysql-mfg/mfg/operator/failover"
 	"github.com/mysql-mfg/mfg/operator/signing"
 )
@@ -27,6 +29,9 @@ func (m *Monitor) keyAge() time.Duration {
 // signer is what the loop knows of the group's key. A key that replaced it in the Secret waits until it is known
 // that every site takes it: one that did not would take no statement, and be fenced when its lease ends.
 type signer struct {
+	m         *Monitor
+	authority *authority.Authority
+	log       *slog.Logger
 	// inUse signs; next is what the Secret holds, nil while it is the same.
 	inUse signing.Key
 	next  *signing.Key
@@ -34,67 +39,69 @@ type signer struct {
 	// no poll up.
 	read  time.Time
 	found chan signing.Key
+	// waits is the key that waits to sign and the site that it waits for, as they were logged last.
+	waits string
 }
 
-// signWith makes a key the one that signs.
-func (l *loop) signWith(key signing.Key) {
-	l.authority.SetSigner(func(s wire.Statement) (signed wire.Signed, err error) {
+// use makes a key the one that signs.
+func (s *signer) use(key signing.Key) {
+	s.authority.SetSigner(func(statement wire.Statement) (signed wire.Signed, err error) {
 		// As many at once as there are processors: after a stall thousands ask at the same moment.
-		l.m.signing <- struct{}{}
-		defer func() { <-l.m.signing }()
-		l.m.crew.wait(func() { signed, err = key.Sign(s) })
+		s.m.signing <- struct{}{}
+		defer func() { <-s.m.signing }()
+		s.m.workers.Wait(func() { signed, err = key.Sign(statement) })
 		return signed, err
 	})
-	l.signer.inUse, l.signer.next, l.signer.read = key, nil, time.Now()
+	s.inUse, s.next, s.read = key, nil, time.Now()
 }
 
-// lookForKey finds out beside the loop whether the Secret holds another key. Without an answer the one in use signs on:
+// look finds out beside the loop whether the Secret holds another key. Without an answer the one in use signs on:
 // the sites trust it.
-func (l *loop) lookForKey(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) {
+func (s *signer) look(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) {
 	select {
-	case key := <-l.signer.found:
-		if l.signer.next = &key; key.Private.Equal(l.signer.inUse.Private) {
-			l.signer.next = nil
+	case key := <-s.found:
+		if s.next = &key; key.Private.Equal(s.inUse.Private) {
+			s.next = nil
 		}
 	default:
 	}
-	if time.Since(l.signer.read) < l.m.keyAge() {
+	if time.Since(s.read) < s.m.keyAge() {
 		return
 	}
-	l.signer.read = time.Now()
+	s.read = time.Now()
 	found := make(chan signing.Key, 1)
-	l.signer.found = found
+	s.found = found
 	go func() {
 		ctx, cancel := context.WithTimeout(ctx, apiTimeout)
 		defer cancel()
-		if key, err := l.m.Keys.Read(ctx, group); err == nil {
+		if key, err := s.m.Keys.Read(ctx, group); err == nil {
 			found <- key
 		}
 	}()
 }
 
-// takeKey signs with the key of the Secret as soon as every site has said that it trusts a key which leads to it, and not while the
+// take signs with the key of the Secret as soon as every site has said that it trusts a key which leads to it, and not while the
 // role moves. Sites that cannot be asked are waited for: the key in use is as good as it was.
-func (l *loop) takeKey(s failover.Snapshot) {
-	if l.signer.next == nil || s.Status.Transition != nil {
+func (s *signer) take(seen failover.Snapshot) {
+	if s.next == nil || seen.Status.Transition != nil {
 		return
 	}
-	next := *l.signer.next
+	next := *s.next
 	id := wire.KeyID(next.Public())
-	for _, site := range s.Sites {
+	for _, site := range seen.Sites {
 		if site.Removed && !site.Pod.Exists {
 			continue
 		}
 		// One that is silent names none.
 		anchor, err := wire.ParseKey(site.Sidecar.Report.Anchor)
 		if err != nil || !next.Chain.Has(anchor) {
-			if waits := id + " " + site.Name; l.said.key != waits {
-				l.said.key = waits
-				l.log.Info("the key in the Secret does not sign yet: nothing leads a site to it, or the site cannot be asked", "key", id, "site", site.Name)
+			if waits := id + " " + site.Name; s.waits != waits {
+				s.waits = waits
+				s.log.Info("the key in the Secret does not sign yet: nothing leads a site to it, or the site cannot be asked", "key", id, "site", site.Name)
 			}
 			return
 		}
 	}
-	l.log.Info("statements are signed with the key that is in the Secret now", "key", id, "former", wire.KeyID(l.signer.inUse.Public()))
-	l.signWith(next)
+	s.log.Info("statements are signed with the key that is in the Secret now", "key", id, "former", wire.KeyID(s.inUse.Public()))
+	s.use(next)
 }

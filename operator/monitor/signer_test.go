@@ -103,9 +103,9 @@ func TestAKeySignsOnlyOnceEverySiteTakesItI4(t *testing.T) {
 		"a removed site whose pod is there":      {change(func(s *failover.Snapshot) { s.Sites = append(s.Sites, leaving) }), next, false},
 	} {
 		l := testLoop(t, &pushes{}, nil)
-		l.signWith(former)
+		l.signer.use(former)
 		l.signer.next = &tc.next
-		l.takeKey(tc.seen)
+		l.signer.take(tc.seen)
 		l.authority.Set(statement("east", 1, false), time.Now())
 		signed, err := l.authority.Sign(time.Now())
 		if err != nil {
@@ -144,7 +144,7 @@ func TestASiteThatTakesNoStatementProvesNothingI1(t *testing.T) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "pod-1"}, Status: corev1.PodStatus{PodIP: "10.0.0.1"}}
 	key := newKey(t)
 	l := testLoop(t, deafSite{key}, nil)
-	got := l.push(t.Context(), nil, asking{pod, "east", "signed with another key"})
+	got := l.client.push(t.Context(), nil, asking{pod, "east", "signed with another key"})
 	if got.Answered || !got.Deaf || got.Report.FencedUnder(9) || got.Report.Epoch != 0 || got.Report.Answered {
 		t.Errorf("I1: %+v", got)
 	}
@@ -152,11 +152,11 @@ func TestASiteThatTakesNoStatementProvesNothingI1(t *testing.T) {
 		t.Errorf("I4: %+v", got)
 	}
 	views := []failover.View{{Name: "east"}}
-	if l.tellRefusals(views); !strings.Contains(views[0].Message, "takes no statement") {
+	if l.client.tellRefusals(views); !strings.Contains(views[0].Message, "takes no statement") {
 		t.Errorf("message %q", views[0].Message)
 	}
 	pod.UID = "pod-2"
-	if got := l.push(t.Context(), nil, asking{pod, "east", "signed with another key"}); got.Deaf {
+	if got := l.client.push(t.Context(), nil, asking{pod, "east", "signed with another key"}); got.Deaf {
 		t.Errorf("I12: another pod has said it: %+v", got)
 	}
 }
@@ -169,15 +169,15 @@ func TestTheKeyInTheSecretIsLookedAtAgain(t *testing.T) {
 	api.key.Store(&former)
 	l := testLoop(t, &pushes{}, api)
 	group := &v1alpha1.MysqlFailoverGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "orders"}}
-	l.signWith(former)
+	l.signer.use(former)
 	look := func() *signing.Key {
 		t.Helper()
 		l.signer.read = time.Now().Add(-keyAge)
-		l.lookForKey(t.Context(), group)
+		l.signer.look(t.Context(), group)
 		for deadline := time.Now().Add(5 * time.Second); api.key.Load() != nil && len(l.signer.found) == 0 && time.Now().Before(deadline); {
 			time.Sleep(time.Millisecond)
 		}
-		l.lookForKey(t.Context(), group)
+		l.signer.look(t.Context(), group)
 		return l.signer.next
 	}
 	if got := look(); got != nil {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package monitor
+package groupstatus
 
 import (
 	"slices"
@@ -160,4 +160,28 @@ func (l *settledLoss) settle(shown *v1alpha1.Forecast, now *failover.Forecast, a
 	out := *shown
 	out.LostTransactions, out.Lag = l.transactions.shown, l.lag.shown
 	return &out
+}
+
+// toForecast is the part of a forecast that does not change with every poll; what would be lost is put to it in steps.
+func toForecast(f *failover.Forecast) *v1alpha1.Forecast {
+	if f == nil {
+		return nil
+	}
+	return &v1alpha1.Forecast{Site: f.Site, Rule: f.Rule, BlockedBy: f.BlockedBy, Message: f.Message}
+}
+
+// Settled remembers what the status shows of figures that change with every poll, which it follows slowly. The zero value is ready to use.
+type Settled struct {
+	forecast settledForecast
+	lag      settledStep
+	loss     settledLoss
+}
+
+// Put puts the lag and the forecast into a status.
+func (k *Settled) Put(status *v1alpha1.MysqlFailoverGroupStatus, s failover.Snapshot, d failover.Decision) {
+	status.ReplicationLag = k.lag.settle(lagSteps, worstLag(s, d.Views), s.Now)
+	if shown := k.forecast.shown; shown != nil && shown.Site == status.ActiveSite {
+		k.forecast, k.loss = settledForecast{}, settledLoss{} // the role has moved to it: it says something wrong, and not just something else
+	}
+	status.Forecast = k.loss.settle(k.forecast.settle(toForecast(d.Forecast), s.Now), d.Forecast, s.Now)
 }

@@ -11,21 +11,21 @@ import (
 	"github.com/mysql-mfg/mfg/operator/failover"
 )
 
-func TestLooksExplainTheLastDecision(t *testing.T) {
+func TestExplanationsOfTheLastDecision(t *testing.T) {
 	key := types.NamespacedName{Namespace: "shop", Name: "orders"}
-	var looks Looks
-	if _, known := looks.Explain("shop", "orders"); known {
+	var all Explanations
+	if _, known := all.Explain("shop", "orders"); known {
 		t.Error("explained a group that was never looked at")
 	}
 	s := failover.Snapshot{Now: time.Unix(1, 0), Status: failover.Durable{Epoch: 3, ActiveSite: "a"}}
 	d := failover.Decide(s, failover.Memory{})
-	looks.Note(key, s, failover.Memory{}, d)
-	e, known := looks.Explain("shop", "orders")
+	all.Keep(key, s, failover.Memory{}, d)
+	e, known := all.Explain("shop", "orders")
 	if !known || e.Verdict != string(d.Verdict) || e.Reason != string(d.Reason) || !e.At.Equal(s.Now) {
 		t.Errorf("got %+v for %s %s", e, d.Verdict, d.Reason)
 	}
-	looks.Drop(key)
-	if _, known := looks.Explain("shop", "orders"); known {
+	all.Drop(key)
+	if _, known := all.Explain("shop", "orders"); known {
 		t.Error("explained a group that is gone")
 	}
 }

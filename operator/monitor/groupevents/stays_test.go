@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package monitor
+package groupevents
 
 import (
 	"fmt"
@@ -9,9 +9,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/failover"
+	"github.com/mysql-mfg/mfg/operator/monitor/groupstatus"
 	"github.com/mysql-mfg/mfg/operator/report/conditions"
 	"github.com/mysql-mfg/mfg/operator/report/events"
 )
@@ -24,7 +26,7 @@ func TestARoleThatStaysIsTold(t *testing.T) {
 			Site: "east", Leaving: "node n1 is cordoned", Reason: why, Message: "spec.failover.mode is Observe; set it to Manual or Auto"}}
 	}
 	find := func(d failover.Decision) conditions.Condition {
-		for _, c := range conditionsOf(d, "", time.Now()) {
+		for _, c := range groupstatus.Conditions(d, "", time.Now()) {
 			if c.Type == v1alpha1.ConditionPlannedBlocked {
 				return c
 			}
@@ -39,7 +41,7 @@ func TestARoleThatStaysIsTold(t *testing.T) {
 	if c := find(failover.Decision{Topology: failover.TopologyHealthy}); c.Status != "False" {
 		t.Errorf("got %+v", c)
 	}
-	l := testLoop(t, &pushes{}, nil)
+	k := Told{Key: types.NamespacedName{Namespace: "shop", Name: "orders"}}
 	var said []string
 	emit := func(_ string, e events.Event, format string, args ...any) {
 		said = append(said, string(e.Reason)+" "+strings.Split(fmt.Sprintf(format, args...), ":")[0])
@@ -47,7 +49,7 @@ func TestARoleThatStaysIsTold(t *testing.T) {
 	for _, d := range []failover.Decision{
 		{}, stays(v1alpha1.ReasonModeObserve), stays(v1alpha1.ReasonModeObserve), stays(v1alpha1.ReasonTargetLags), {}, stays(v1alpha1.ReasonTargetLags),
 	} {
-		l.staysEvent(emit, d)
+		k.staysEvent(emit, d)
 	}
 	want := []string{"PlannedFailoverBlocked ModeObserve", "PlannedFailoverBlocked TargetLags", "PlannedFailoverBlocked TargetLags"}
 	if diff := cmp.Diff(want, said); diff != "" {

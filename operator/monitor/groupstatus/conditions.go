@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package monitor
+package groupstatus
 
 import (
 	"fmt"
@@ -12,23 +12,23 @@ import (
 	"github.com/mysql-mfg/mfg/operator/report/conditions"
 )
 
-// conditionsOf says what a decision means for the user. Messages carry no times and no sets, so that they do not flap.
-func conditionsOf(d failover.Decision, pause string, now time.Time) []conditions.Condition {
-	available := availability(d)
-	replication := replicationHealth(d)
+// Conditions says what a decision means for the user, in the conditions that the monitor owns. Pause is the value of the annotation
+// pause-until. Messages carry no times and no sets, so that they do not flap.
+func Conditions(d failover.Decision, pause string, now time.Time) []conditions.Condition {
+	open, replication := available(d), replicationHealthy(d)
 	ready := conditions.True(v1alpha1.ConditionReady, v1alpha1.ReasonAsExpected, "the active site is open and every replica follows it")
 	degraded := conditions.False(v1alpha1.ConditionDegraded, v1alpha1.ReasonAsExpected, "")
-	for _, c := range []conditions.Condition{replication, available} {
+	for _, c := range []conditions.Condition{replication, open} {
 		if c.Status == "False" {
 			ready = conditions.False(v1alpha1.ConditionReady, c.Reason, c.Message)
 			degraded = conditions.True(v1alpha1.ConditionDegraded, c.Reason, c.Message)
 		}
 	}
-	return []conditions.Condition{ready, available, degraded, replication, blockedness(d), pausedness(pause, now), stayingness(d)}
+	return []conditions.Condition{ready, open, degraded, replication, failoverBlocked(d), paused(pause, now), plannedBlocked(d)}
 }
 
-// pausedness says whether a person keeps the operator from acting by itself, and that a pause which is no time is none.
-func pausedness(pause string, now time.Time) conditions.Condition {
+// paused says whether a person keeps the operator from acting by itself, and that a pause which is no time is none.
+func paused(pause string, now time.Time) conditions.Condition {
 	c := v1alpha1.ConditionPaused
 	until, err := time.Parse(time.RFC3339, pause)
 	switch {
@@ -44,22 +44,23 @@ func pausedness(pause string, now time.Time) conditions.Condition {
 		until.UTC().Format(time.RFC3339), v1alpha1.AnnotationPauseUntil))
 }
 
-// stayingness says that the active site is about to go and keeps its role, so that an eviction of its pod is refused for as
+// plannedBlocked says that the active site is about to go and keeps its role, so that an eviction of its pod is refused for as
 // long as that is so.
-func stayingness(d failover.Decision) conditions.Condition {
+func plannedBlocked(d failover.Decision) conditions.Condition {
 	c := v1alpha1.ConditionPlannedBlocked
 	if d.Stays == nil {
 		return conditions.False(c, v1alpha1.ReasonNotBlocked, "")
 	}
-	return conditions.True(c, d.Stays.Reason, staysMessage(d.Stays))
+	return conditions.True(c, d.Stays.Reason, StaysMessage(d.Stays))
 }
 
-func staysMessage(stays *failover.Stays) string {
+// StaysMessage is why a site that is about to go keeps its role.
+func StaysMessage(stays *failover.Stays) string {
 	return fmt.Sprintf("%s is active and about to go (%s), and keeps its role: %s. Evictions of its pod are refused meanwhile; to accept that nobody writes until it is back, delete the pod",
 		stays.Site, stays.Leaving, stays.Message)
 }
 
-func availability(d failover.Decision) conditions.Condition {
+func available(d failover.Decision) conditions.Condition {
 	c := v1alpha1.ConditionAvailable
 	switch {
 	case d.Unwritable != nil:
@@ -93,7 +94,7 @@ func nobodyTakesOver(d failover.Decision) string {
 	return "" // something is under way
 }
 
-func replicationHealth(d failover.Decision) conditions.Condition {
+func replicationHealthy(d failover.Decision) conditions.Condition {
 	c := v1alpha1.ConditionReplicationHealthy
 	var bad []string
 	reason := v1alpha1.ReasonReplicaNotAttached
@@ -114,7 +115,7 @@ func replicationHealth(d failover.Decision) conditions.Condition {
 	return conditions.True(c, v1alpha1.ReasonReplicating, "every replica follows the active site")
 }
 
-func blockedness(d failover.Decision) conditions.Condition {
+func failoverBlocked(d failover.Decision) conditions.Condition {
 	c := v1alpha1.ConditionFailoverBlocked
 	if d.Blocked() {
 		return conditions.True(c, d.Reason, d.Message)

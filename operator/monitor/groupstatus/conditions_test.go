@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package monitor
+package groupstatus
 
 import (
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,7 +12,6 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/operator/failover"
-	"github.com/mysql-mfg/mfg/operator/report/events"
 )
 
 // TestReadySaysWhatIsWrong: it is the first that anybody reads, so a site that is down is not called silent, and a group that
@@ -40,7 +38,7 @@ func TestReadySaysWhatIsWrong(t *testing.T) {
 			"ActiveSiteFenced: west answers but is read-only; nobody takes its place by itself (ActiveSiteCannotOpen), see the condition FailoverBlocked"},
 	} {
 		d := failover.Decision{Topology: tc.seen, Verdict: tc.verdict, Reason: tc.why, Status: failover.Durable{Epoch: 2, ActiveSite: "west"}, Views: views}
-		for _, c := range conditionsOf(d, "", time.Now()) {
+		for _, c := range Conditions(d, "", time.Now()) {
 			got := string(c.Reason) + ": " + c.Message
 			if (c.Type == v1alpha1.ConditionReady || c.Type == v1alpha1.ConditionAvailable) && (c.Status != "False" || got != tc.want) {
 				t.Errorf("%s: %s %s (-want +got):\n%s", name, c.Type, c.Status, cmp.Diff(tc.want, got))
@@ -54,7 +52,7 @@ func TestReadyMeansThatAClientCanWrite(t *testing.T) {
 	views := []failover.View{{Name: "west", Healthy: true, State: v1alpha1.SitePrimary}}
 	d := failover.Decision{Topology: failover.TopologyHealthy, Verdict: failover.VerdictNothing, Status: failover.Durable{Epoch: 2, ActiveSite: "west"}, Views: views}
 	status := func(kind string) (status, reason, message string) {
-		for _, c := range conditionsOf(d, "", time.Now()) {
+		for _, c := range Conditions(d, "", time.Now()) {
 			if c.Type == kind {
 				return string(c.Status), string(c.Reason), c.Message
 			}
@@ -73,24 +71,5 @@ func TestReadyMeansThatAClientCanWrite(t *testing.T) {
 		if is != want || reason != "Offline" || !strings.Contains(message, "kubectl mfg mysql GROUP west -e 'SET GLOBAL offline_mode = OFF'") {
 			t.Errorf("%s is %s %s: %s", kind, is, reason, message)
 		}
-	}
-}
-
-// TestCannotWriteIsToldOnce: one event for each reason, and one when it is over.
-func TestCannotWriteIsToldOnce(t *testing.T) {
-	var told []string
-	l := &loop{}
-	emit := func(_ string, e events.Event, _ string, _ ...any) { told = append(told, string(e.Reason)) }
-	open := failover.Decision{Topology: failover.TopologyHealthy, Status: failover.Durable{ActiveSite: "west"}}
-	bad := func(reason v1alpha1.Reason) failover.Decision {
-		d := open
-		d.Unwritable = &failover.Unwritable{Site: "west", Reason: reason}
-		return d
-	}
-	for _, d := range []failover.Decision{open, bad("DiskFull"), bad("DiskFull"), bad("Offline"), open, open} {
-		l.writeEvents(emit, d)
-	}
-	if want := []string{"ClientsCannotWrite", "ClientsCannotWrite", "ClientsCanWrite"}; !slices.Equal(told, want) {
-		t.Errorf("told %v, want %v", told, want)
 	}
 }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package monitor
+package evidence
 
 import (
+	"log/slog"
+	"slices"
 	"testing"
 	"time"
 
@@ -23,8 +25,8 @@ func TestWhatATaintProvesI1(t *testing.T) {
 	pod := func(name, node string, change ...func(*corev1.Pod)) *corev1.Pod {
 		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "shop", UID: types.UID(name)}, Spec: corev1.PodSpec{NodeName: node}}
 		p.Status.PodIP = "10.0.0.1"
-		for _, c := range change {
-			c(p)
+		for _, do := range change {
+			do(p)
 		}
 		return p
 	}
@@ -65,13 +67,13 @@ func TestWhatATaintProvesI1(t *testing.T) {
 		"it is on a node that status knows not": {"", []*corev1.Pod{pod("b", ""), pod("a", up)}, false, false},
 		"its node cannot be asked for":          {"gone", []*corev1.Pod{pod("a", "gone")}, false, false},
 	} {
-		l := testLoop(t, &pushes{}, nil)
-		l.m.Client = fake.NewClientBuilder().WithScheme(scheme).WithObjects([]client.Object{
+		c := Cluster{Ends: &EndedPods{}, LongWork: wanted(nil), Log: slog.New(slog.DiscardHandler)}
+		c.Client = fake.NewClientBuilder().WithScheme(scheme).WithObjects([]client.Object{
 			node(down, corev1.ConditionUnknown, corev1.Taint{Key: v1alpha1.OutOfServiceTaint, Effect: corev1.TaintEffectNoExecute}), node(up, corev1.ConditionTrue),
 			node(off, corev1.ConditionUnknown),
 		}...).Build()
 		group := &v1alpha1.MysqlFailoverGroup{Status: v1alpha1.MysqlFailoverGroupStatus{Sites: []v1alpha1.SiteStatus{{Name: "east", Node: tc.recorded}}}}
-		got := l.evidence(t.Context(), group, "east", tc.pods)
+		got := c.Of(t.Context(), group, "east", tc.pods)
 		if got.OutOfService != tc.proof || got.Unplaced != tc.unplaced {
 			t.Errorf("I1, I4: %s: cannot run: %t, never ran: %t", name, got.OutOfService, got.Unplaced)
 		}
@@ -106,10 +108,10 @@ func TestWhoseEndIsProvenI1(t *testing.T) {
 		"its node cannot be asked for": {[]*corev1.Pod{pod("g", "gone", corev1.PodFailed)}, false},
 		"there is none, and never was": {nil, false},
 	} {
-		l := testLoop(t, &pushes{}, nil)
-		l.m.Client = &apiServer{group: &v1alpha1.MysqlFailoverGroup{}, nodes: map[string]*corev1.Node{"ready": ready, "unready": unready}}
+		c := Cluster{Ends: &EndedPods{}, LongWork: wanted(nil), Log: slog.New(slog.DiscardHandler)}
+		c.Client = apiServer{nodes: map[string]*corev1.Node{"ready": ready, "unready": unready}}
 		group := &v1alpha1.MysqlFailoverGroup{Status: v1alpha1.MysqlFailoverGroupStatus{Sites: []v1alpha1.SiteStatus{{Name: "west", Node: "n9"}}}}
-		got := l.evidence(t.Context(), group, "east", tc.pods)
+		got := c.Of(t.Context(), group, "east", tc.pods)
 		if got.Ended != tc.want || got.Exists != (tc.pods != nil) || got.Node == "n9" {
 			t.Errorf("I1: %s: %+v", name, got)
 		}
@@ -134,23 +136,23 @@ func TestWhySitesLeave(t *testing.T) {
 		"an update":            {[]*corev1.Pod{&stays}, "an update waits", "an update waits"},
 		"it has no pod":        {nil, "an update waits", ""},
 	} {
-		l := testLoop(t, &pushes{}, nil)
-		l.m.Client = &apiServer{group: &v1alpha1.MysqlFailoverGroup{}, nodes: map[string]*corev1.Node{"n1": readyNode("n1"), "n2": cordoned}}
-		l.m.LongWork = busy{leaving: map[string]string{"east": tc.wanted}}
-		if got := l.leaving(t.Context(), &v1alpha1.MysqlFailoverGroup{}, "east", tc.pods); got != tc.want {
+		c := Cluster{Ends: &EndedPods{}, LongWork: wanted(nil), Log: slog.New(slog.DiscardHandler)}
+		c.Client = apiServer{nodes: map[string]*corev1.Node{"n1": readyNode("n1"), "n2": cordoned}}
+		c.LongWork = wanted{"east": tc.wanted}
+		if got := c.Leaving(t.Context(), &v1alpha1.MysqlFailoverGroup{}, "east", tc.pods); got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
 		}
 	}
-	l := testLoop(t, &pushes{}, nil)
-	l.m.LongWork = reasoned{}
-	l.m.Client = &apiServer{group: &v1alpha1.MysqlFailoverGroup{}}
-	if got := l.leaving(t.Context(), &v1alpha1.MysqlFailoverGroup{}, "east", []*corev1.Pod{&stays}); got != "" {
+	c := Cluster{Ends: &EndedPods{}, LongWork: wanted(nil), Log: slog.New(slog.DiscardHandler)}
+	c.LongWork = reasoned{}
+	c.Client = apiServer{}
+	if got := c.Leaving(t.Context(), &v1alpha1.MysqlFailoverGroup{}, "east", []*corev1.Pod{&stays}); got != "" {
 		t.Errorf("nobody wants it away: %q", got)
 	}
 }
 
 // reasoned is a LongWork that has a reason and wants nothing.
-type reasoned struct{ noWork }
+type reasoned struct{}
 
 func (reasoned) Leaving(string, string, string) (string, bool) { return "one of before", false }
 
@@ -160,8 +162,8 @@ func TestWhichPodIsTheSitesI12(t *testing.T) {
 	pod := func(name string, change ...func(*corev1.Pod)) corev1.Pod {
 		p := podOf("east", name, "n1", "1")
 		p.CreationTimestamp = metav1.NewTime(now.Add(-time.Hour))
-		for _, c := range change {
-			c(&p)
+		for _, do := range change {
+			do(&p)
 		}
 		return p
 	}
@@ -184,9 +186,9 @@ func TestWhichPodIsTheSitesI12(t *testing.T) {
 		"both seem to have it":        {pod("a"), pod("b", goes, young)},
 	} {
 		for _, order := range [][]corev1.Pod{{pair[0], pair[1]}, {pair[1], pair[0]}} {
-			l := testLoop(t, &pushes{}, nil)
-			l.m.Client = &apiServer{group: &v1alpha1.MysqlFailoverGroup{}, pods: order}
-			if got := l.pods(t.Context(), &v1alpha1.MysqlFailoverGroup{})["east"]; got == nil || got.Name != "a" {
+			c := Cluster{Ends: &EndedPods{}, LongWork: wanted(nil), Log: slog.New(slog.DiscardHandler)}
+			c.Client = apiServer{pods: order}
+			if got := c.Newest(t.Context(), &v1alpha1.MysqlFailoverGroup{})["east"]; got == nil || got.Name != "a" {
 				t.Errorf("I12: %s: %v is asked", name, got)
 			}
 		}
@@ -229,6 +231,55 @@ func TestWhichTaintSaysThatANodeIsDownI1(t *testing.T) {
 	} {
 		if got := outOfService(&corev1.Node{Spec: corev1.NodeSpec{Taints: []corev1.Taint{tc.taint}}}); got != tc.want {
 			t.Errorf("I1: %s: %t", name, got)
+		}
+	}
+}
+
+// TestTheVolumesHolderIsAsked covers I12: while a pod that is being deleted still runs, its successor has nothing to say.
+func TestTheVolumesHolderIsAsked(t *testing.T) {
+	running := []corev1.ContainerStatus{{Name: v1alpha1.ContainerSidecar, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
+	now := metav1.Now()
+	going := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "going", DeletionTimestamp: &now},
+		Status: corev1.PodStatus{InitContainerStatuses: running}}
+	gone := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "gone", DeletionTimestamp: &now}}
+	waits := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "waits", CreationTimestamp: now}}
+	serves := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "serves", CreationTimestamp: now}, Status: corev1.PodStatus{InitContainerStatuses: running}}
+	for name, tc := range map[string]struct {
+		pods []*corev1.Pod
+		want string
+	}{
+		"the old pod still runs":            {[]*corev1.Pod{waits, going}, "going"},
+		"the old pod has ended":             {[]*corev1.Pod{gone, waits}, "waits"},
+		"the kubelet of the old one is old": {[]*corev1.Pod{going, serves}, "serves"},
+	} {
+		slices.SortFunc(tc.pods, newestFirst)
+		if got := tc.pods[0].Name; got != tc.want {
+			t.Errorf("I12: %s: %s is asked, want %s", name, got, tc.want)
+		}
+	}
+}
+
+// TestAPodThatNeverHeldTheVolumeProvesNothing covers I2: one before it may still run.
+func TestAPodThatNeverHeldTheVolumeProvesNothing(t *testing.T) {
+	locked := corev1.ContainerStatus{Name: v1alpha1.ContainerBootstrap,
+		State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}}
+	failed := locked
+	failed.State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1}}
+	for name, c := range map[string]struct {
+		phase corev1.PodPhase
+		init  []corev1.ContainerStatus
+		want  bool
+	}{
+		"ended after it held the volume":   {corev1.PodFailed, []corev1.ContainerStatus{locked}, true},
+		"still running":                    {corev1.PodRunning, []corev1.ContainerStatus{locked}, false},
+		"rejected by the kubelet":          {corev1.PodFailed, nil, false},
+		"ended while it waited for a lock": {corev1.PodFailed, []corev1.ContainerStatus{failed}, false},
+		"ended before it had told of it":   {corev1.PodFailed, []corev1.ContainerStatus{{Name: v1alpha1.ContainerBootstrap}}, false},
+		"another container ended well":     {corev1.PodFailed, []corev1.ContainerStatus{{Name: "other", State: locked.State}, failed}, false},
+	} {
+		pod := &corev1.Pod{Status: corev1.PodStatus{Phase: c.phase, InitContainerStatuses: c.init}}
+		if got := ended(pod); got != c.want {
+			t.Errorf("I2: %s: ended %t, want %t", name, got, c.want)
 		}
 	}
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package monitor
+package groupevents
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/failover"
@@ -17,8 +18,8 @@ import (
 
 // Who keeps a writer out says so once, and counts it; also if the writer is the first thing that a new operator sees.
 func TestFencesAreToldAndCounted(t *testing.T) {
-	l := testLoop(t, &pushes{}, nil)
-	metrics.ForgetGroup(l.key.Namespace, l.key.Name)
+	k := Told{Key: types.NamespacedName{Namespace: "shop", Name: "orders"}}
+	metrics.ForgetGroup(k.Key.Namespace, k.Key.Name)
 	var said []string
 	emit := func(_ string, e events.Event, format string, args ...any) {
 		said = append(said, string(e.Reason)+": "+fmt.Sprintf(format, args...))
@@ -33,7 +34,7 @@ func TestFencesAreToldAndCounted(t *testing.T) {
 	first := failover.Decision{Verdict: failover.VerdictPromote, Status: failover.Durable{Epoch: 1, ActiveSite: "east", Transition: &failover.Transition{
 		Kind: v1alpha1.FailoverBootstrap, Step: v1alpha1.TransitionOpening, To: "east"}}}
 	for _, d := range []failover.Decision{first, writer, writer, {}, writer, silence, silence, {}, silence, passed} {
-		l.fenceEvents(emit, d)
+		k.fenceEvents(emit, d)
 	}
 	foreign := "WriterFenced: west is writable although it is not active; it is being fenced"
 	want := []string{foreign, foreign, "AllSitesUnreachable: no site answers; nothing is done", "AllSitesUnreachable: no site answers; nothing is done",
@@ -45,7 +46,7 @@ func TestFencesAreToldAndCounted(t *testing.T) {
 		site, cause string
 		want        float64
 	}{{"west", "ForeignWriter", 2}, {"east", "Emergency", 1}} {
-		if got := testutil.ToFloat64(fences.WithLabelValues(l.key.Namespace, l.key.Name, tc.site, tc.cause)); got != tc.want {
+		if got := testutil.ToFloat64(fences.WithLabelValues(k.Key.Namespace, k.Key.Name, tc.site, tc.cause)); got != tc.want {
 			t.Errorf("fences of %s for %s: %v, want %v", tc.site, tc.cause, got, tc.want)
 		}
 	}

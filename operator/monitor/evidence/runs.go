@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package monitor
+package evidence
 
 import (
 	"cmp"
@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
-	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
@@ -22,16 +21,16 @@ import (
 // What Kubernetes shows of the incarnations of a site: its pods, the machines that they are on, and how those that are gone have ended.
 
 // seenRuns are the pods of a site that have a node, the oldest first.
-func (l *loop) seenRuns(ctx context.Context, pods []*corev1.Pod) []failover.SeenRun {
+func (c Cluster) seenRuns(ctx context.Context, pods []*corev1.Pod) []failover.SeenRun {
 	var out []failover.SeenRun
 	for _, pod := range pods {
 		if pod.Spec.NodeName == "" {
 			continue
 		}
-		node := l.node(ctx, pod.Spec.NodeName)
+		node := c.node(ctx, pod.Spec.NodeName)
 		out = append(out, failover.SeenRun{
 			UID: string(pod.UID), Node: pod.Spec.NodeName, Machine: machineOf(node), Lease: leaseOf(pod), Started: hasStarted(pod),
-			Ended: l.m.ends.has(pod.UID) || nodeReady(node) && l.m.ends.note(pod),
+			Ended: c.Ends.has(pod.UID) || nodeReady(node) && c.Ends.Note(pod),
 		})
 	}
 	slices.SortFunc(out, func(a, b failover.SeenRun) int { return created(pods, a.UID).Compare(created(pods, b.UID)) })
@@ -47,16 +46,17 @@ func created(pods []*corev1.Pod, uid string) time.Time {
 	return time.Time{}
 }
 
-// nodes are those of all runs that may be left, and which of their pods are known to have ended.
-func (l *loop) nodes(ctx context.Context, s *failover.Snapshot) {
+// Nodes puts into a snapshot the nodes of all runs that may be left, and which of their pods are known to have ended. Remembered are the
+// runs that status does not hold yet.
+func (c Cluster) Nodes(ctx context.Context, s *failover.Snapshot, remembered map[string][]failover.Run) {
 	s.Nodes, s.EndedPods = map[string]failover.Node{}, map[string]bool{}
 	take := func(name, uid string) {
 		if _, has := s.Nodes[name]; !has && name != "" {
-			if node, known := l.nodeSeen(ctx, name); known {
+			if node, known := c.nodeSeen(ctx, name); known {
 				s.Nodes[name] = node
 			}
 		}
-		if uid != "" && l.m.ends.has(types.UID(uid)) {
+		if uid != "" && c.Ends.has(types.UID(uid)) {
 			s.EndedPods[uid] = true
 		}
 	}
@@ -64,7 +64,7 @@ func (l *loop) nodes(ctx context.Context, s *failover.Snapshot) {
 		for _, p := range site.Pod.Runs {
 			take(p.Node, "")
 		}
-		for _, of := range []map[string][]failover.Run{s.Status.Runs, l.memory.Runs.Of} {
+		for _, of := range []map[string][]failover.Run{s.Status.Runs, remembered} {
 			for _, r := range of[site.Name] {
 				take(r.Node, r.UID)
 			}
@@ -73,11 +73,11 @@ func (l *loop) nodes(ctx context.Context, s *failover.Snapshot) {
 }
 
 // nodeSeen is false if it cannot be told.
-func (l *loop) nodeSeen(ctx context.Context, name string) (failover.Node, bool) {
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+func (c Cluster) nodeSeen(ctx context.Context, name string) (failover.Node, bool) {
+	ctx, cancel := context.WithTimeout(ctx, failover.AskTimeout)
 	defer cancel()
 	node := &corev1.Node{}
-	err := l.m.Client.Get(ctx, client.ObjectKey{Name: name}, node, client.UnsafeDisableDeepCopy)
+	err := c.Client.Get(ctx, client.ObjectKey{Name: name}, node, client.UnsafeDisableDeepCopy)
 	if err != nil {
 		return failover.Node{Gone: true}, apierrors.IsNotFound(err)
 	}
@@ -114,8 +114,8 @@ func toldEnded(pod *corev1.Pod) bool {
 		!slices.ContainsFunc(pod.Status.InitContainerStatuses, runs) && !slices.ContainsFunc(pod.Status.ContainerStatuses, runs)
 }
 
-// endings remembers pods that have ended, for longer than it takes to look at them. It locks itself.
-type endings struct {
+// EndedPods remembers pods that have ended, for longer than it takes to look at them. It locks itself.
+type EndedPods struct {
 	mu sync.Mutex
 	at map[types.UID]time.Time
 }
@@ -126,15 +126,15 @@ const (
 	endsFor  = time.Hour
 )
 
-func (e *endings) has(uid types.UID) bool {
+func (e *EndedPods) has(uid types.UID) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	_, has := e.at[uid]
 	return has
 }
 
-// note keeps that a pod has ended, if it has.
-func (e *endings) note(pod *corev1.Pod) bool {
+// Note keeps that a pod has ended, if it has.
+func (e *EndedPods) Note(pod *corev1.Pod) bool {
 	if !toldEnded(pod) {
 		return false
 	}
@@ -153,35 +153,4 @@ func (e *endings) note(pod *corev1.Pod) bool {
 	}
 	e.at[pod.UID] = now
 	return true
-}
-
-// Endings notes how pods end while this process runs, also before it leads: a pod that its kubelet has ended is gone a moment
-// later, and whoever leads by then must not wait for it.
-type Endings struct{ m *Monitor }
-
-// Endings is to be run beside the loops.
-func (m *Monitor) Endings() Endings { return Endings{m} }
-
-// NeedLeaderElection says that whoever may lead next has to know it too.
-func (Endings) NeedLeaderElection() bool { return false }
-
-// Start listens until ctx ends.
-func (e Endings) Start(ctx context.Context) error {
-	informer, err := e.m.Cache.GetInformer(ctx, &corev1.Pod{})
-	if err != nil {
-		return err
-	}
-	handler := toolscache.ResourceEventHandlerFuncs{DeleteFunc: func(obj any) {
-		if gone, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
-			obj = gone.Obj
-		}
-		if pod, ok := obj.(*corev1.Pod); ok && pod.Labels[v1alpha1.LabelGroup] != "" && e.m.ends.note(pod) {
-			e.m.wake(types.NamespacedName{Namespace: pod.Namespace, Name: pod.Labels[v1alpha1.LabelGroup]})
-		}
-	}}
-	if _, err := informer.AddEventHandler(handler); err != nil {
-		return err
-	}
-	<-ctx.Done()
-	return nil
 }

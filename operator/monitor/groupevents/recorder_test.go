@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package monitor
+package groupevents
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	clientevents "k8s.io/client-go/tools/events"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
@@ -85,8 +86,8 @@ func TestEventsOfTwoSitesAreTwo(t *testing.T) {
 	if err := broadcaster.StartRecordingToSinkWithContext(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	l := testLoop(t, &pushes{}, nil)
-	l.m.Events = events.NewRecorder(broadcaster.NewRecorder(scheme, "mfg"))
+	k := Told{Key: types.NamespacedName{Namespace: "shop", Name: "orders"}}
+	recorder := events.NewRecorder(broadcaster.NewRecorder(scheme, "mfg"))
 	group := &v1alpha1.MysqlFailoverGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "orders", ResourceVersion: "7"}}
 	group.Spec.Sites = []v1alpha1.Site{{Name: "east"}, {Name: "south"}, {Name: "west"}}
 	look := func(state v1alpha1.SiteState) failover.Decision {
@@ -96,8 +97,8 @@ func TestEventsOfTwoSitesAreTwo(t *testing.T) {
 		}
 		return d
 	}
-	l.events(group, look(v1alpha1.SiteReplica))
-	l.events(group, look(v1alpha1.SiteUnreachable))
+	k.Tell(To(recorder, group), look(v1alpha1.SiteReplica))
+	k.Tell(To(recorder, group), look(v1alpha1.SiteUnreachable))
 	want := []string{"Service/shop/mysql-orders-south: south: neither the sidecar nor MySQL answers",
 		"Service/shop/mysql-orders-west: west: neither the sidecar nor MySQL answers"}
 	if diff := cmp.Diff(want, sink.notes(t, 2)); diff != "" {
@@ -111,8 +112,44 @@ func TestOnlyASiteStandsBesideAnEvent(t *testing.T) {
 	group.Spec.Sites = []v1alpha1.Site{{Name: "east"}}
 	group.Status.Sites = []v1alpha1.SiteStatus{{Name: "gone"}}
 	for site, want := range map[string]bool{"east": true, "gone": true, "": false, "No/Such": false} {
-		if got := siteObject(group, site) != nil; got != want {
+		if got := SiteObject(group, site) != nil; got != want {
 			t.Errorf("%q: %t, want %t", site, got, want)
 		}
+	}
+}
+
+// TestCannotWriteIsToldOnce: one event for each reason, and one when it is over.
+func TestCannotWriteIsToldOnce(t *testing.T) {
+	var told []string
+	l := &Told{}
+	emit := func(_ string, e events.Event, _ string, _ ...any) { told = append(told, string(e.Reason)) }
+	open := failover.Decision{Topology: failover.TopologyHealthy, Status: failover.Durable{ActiveSite: "west"}}
+	bad := func(reason v1alpha1.Reason) failover.Decision {
+		d := open
+		d.Unwritable = &failover.Unwritable{Site: "west", Reason: reason}
+		return d
+	}
+	for _, d := range []failover.Decision{open, bad("DiskFull"), bad("DiskFull"), bad("Offline"), open, open} {
+		l.writeEvents(emit, d)
+	}
+	if want := []string{"ClientsCannotWrite", "ClientsCannotWrite", "ClientsCanWrite"}; !slices.Equal(told, want) {
+		t.Errorf("told %v, want %v", told, want)
+	}
+}
+
+// TestEachRefusalIsToldOnce: the second of two refused requests is another one.
+func TestEachRefusalIsToldOnce(t *testing.T) {
+	k := Told{}
+	told := 0
+	emit := func(string, events.Event, string, ...any) { told++ }
+	at := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	refused := func(at time.Time, answered bool) failover.Decision {
+		return failover.Decision{Status: failover.Durable{Planned: &failover.Planned{To: "west", Phase: v1alpha1.PlannedRefused, StartedAt: at, Answered: answered}}}
+	}
+	for _, d := range []failover.Decision{refused(at, false), refused(at, true), refused(at.Add(time.Minute), false), refused(at.Add(time.Minute), true)} {
+		k.plannedEvents(emit, d)
+	}
+	if told != 2 {
+		t.Errorf("two refusals were told %d times", told)
 	}
 }

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package monitor
+// Package groupevents emits what is news in the decisions about a group, each thing once, and counts fences and failovers. It decides
+// nothing.
+package groupevents
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -10,9 +13,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/failover"
+	"github.com/mysql-mfg/mfg/operator/monitor/groupstatus"
 	"github.com/mysql-mfg/mfg/operator/report/events"
 )
 
@@ -34,15 +39,47 @@ var (
 	eventSiteUnreachable    = events.Warning(v1alpha1.ReasonSiteUnreachable, "Observe")
 	eventSiteReachable      = events.Normal(v1alpha1.ReasonSiteReachable, "Observe")
 	eventAllUnreachable     = events.Warning(v1alpha1.ReasonAllSitesUnreachable, "Wait")
+	eventPlannedReverted    = events.Warning(v1alpha1.ReasonPlannedFailoverReverted, "Reopen")
+	eventPlannedWaiting     = events.Normal(v1alpha1.ReasonPlannedFailoverWaiting, "Wait")
 )
 
-// teller emits an event about a site of the group; about the group if the site is empty.
-type teller func(site string, e events.Event, format string, args ...any)
+// EventPlannedRefused is emitted too by who refuses a request that names nothing.
+var EventPlannedRefused = events.Warning(v1alpha1.ReasonPlannedFailoverRefused, "Refuse")
 
-// siteObject is what stands for a site in an event: its Service, which is there for as long as the site, while a pod comes and
+// Told is what was told last, so that each event is emitted on change and nothing twice. Key is that of the group; the zero value of
+// everything else is ready to use.
+type Told struct {
+	Key     types.NamespacedName
+	states  map[string]v1alpha1.SiteState
+	blocked failover.Reason
+	silent  bool
+	// foreign are the sites that were seen writable beside the active one.
+	foreign map[string]bool
+	stays   string
+	planned string
+	// unwritable is why clients could not write to the open active site.
+	unwritable string
+	// rows is what was said last of each site's rows outside InnoDB.
+	rows map[string]v1alpha1.Reason
+}
+
+// Emit emits an event about a site of the group; about the group if the site is empty.
+type Emit func(site string, e events.Event, format string, args ...any)
+
+// To returns how to emit events about a group and its sites.
+func To(r *events.Recorder, group *v1alpha1.MysqlFailoverGroup) Emit {
+	return func(site string, e events.Event, format string, args ...any) {
+		r.Emit(group, SiteObject(group, site), e, format, args...)
+	}
+}
+
+// Resume notes what an operator before this one has told of a planned failover.
+func (k *Told) Resume(p *failover.Planned) { k.planned = plannedKey(p) }
+
+// SiteObject is what stands for a site in an event: its Service, which is there for as long as the site, while a pod comes and
 // goes. Two events that differ in their notes alone become one, with the note of the first: without it nobody would read of the
 // second of two sites that go silent at once. It is nil for what is no site of the group, as a person may name one in a request.
-func siteObject(group *v1alpha1.MysqlFailoverGroup, site string) runtime.Object {
+func SiteObject(group *v1alpha1.MysqlFailoverGroup, site string) runtime.Object {
 	listed := slices.ContainsFunc(group.Spec.Sites, func(s v1alpha1.Site) bool { return s.Name == site })
 	left := slices.ContainsFunc(group.Status.Sites, func(s v1alpha1.SiteStatus) bool { return s.Name == site })
 	if !listed && !left {
@@ -51,10 +88,8 @@ func siteObject(group *v1alpha1.MysqlFailoverGroup, site string) runtime.Object 
 	return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: group.Namespace, Name: v1alpha1.SiteName(group.Name, site)}}
 }
 
-func (l *loop) events(group *v1alpha1.MysqlFailoverGroup, d failover.Decision) {
-	emit := func(site string, e events.Event, format string, args ...any) {
-		l.m.Events.Emit(group, siteObject(group, site), e, format, args...)
-	}
+// Tell emits what is news in a decision, and remembers it.
+func (k *Told) Tell(emit Emit, d failover.Decision) {
 	happened := map[failover.Verdict]events.Event{
 		failover.VerdictBootstrap: eventActiveSiteChosen, failover.VerdictFailover: eventFailoverStarted,
 		failover.VerdictPromote: eventPromoted,
@@ -63,70 +98,70 @@ func (l *loop) events(group *v1alpha1.MysqlFailoverGroup, d failover.Decision) {
 		emit(d.Status.ActiveSite, event, "%s", d.Message)
 	}
 	if d.Verdict == failover.VerdictComplete {
-		l.completed(emit, d)
+		k.completed(emit, d)
 	}
-	if d.Verdict == failover.VerdictReopen && l.said.states[d.Status.ActiveSite] != v1alpha1.SiteFenced {
+	if d.Verdict == failover.VerdictReopen && k.states[d.Status.ActiveSite] != v1alpha1.SiteFenced {
 		emit(d.Status.ActiveSite, eventActiveSiteReopened, "%s", d.Message)
 	}
-	if d.Verdict == failover.VerdictBlocked && l.said.blocked != d.Reason {
+	if d.Verdict == failover.VerdictBlocked && k.blocked != d.Reason {
 		emit(d.Status.ActiveSite, eventFailoverBlocked, "%s: %s", d.Reason, d.Message)
 	}
-	l.fenceEvents(emit, d)
-	l.staysEvent(emit, d)
-	l.writeEvents(emit, d)
-	l.rowEvents(emit, d)
-	l.plannedEvents(emit, d)
-	if l.said.blocked = ""; d.Verdict == failover.VerdictBlocked {
-		l.said.blocked = d.Reason
+	k.fenceEvents(emit, d)
+	k.staysEvent(emit, d)
+	k.writeEvents(emit, d)
+	k.rowEvents(emit, d)
+	k.plannedEvents(emit, d)
+	if k.blocked = ""; d.Verdict == failover.VerdictBlocked {
+		k.blocked = d.Reason
 	}
-	if l.said.states == nil {
-		l.said.states = map[string]v1alpha1.SiteState{}
+	if k.states == nil {
+		k.states = map[string]v1alpha1.SiteState{}
 	}
 	for _, v := range d.Views {
 		if d.Urgent() {
 			break // a site that has no part in the move was hardly waited for
 		}
-		l.siteEvents(emit, v)
-		l.said.states[v.Name] = v.State
+		k.siteEvents(emit, v)
+		k.states[v.Name] = v.State
 	}
 }
 
 // fenceEvents tells of writers that are kept out, also of one that a new operator finds, and of a group without an answer.
-func (l *loop) fenceEvents(emit teller, d failover.Decision) {
+func (k *Told) fenceEvents(emit Emit, d failover.Decision) {
 	fenced := func(site, cause string) {
-		fences.WithLabelValues(l.key.Namespace, l.key.Name, site, cause).Inc()
+		fences.WithLabelValues(k.Key.Namespace, k.Key.Name, site, cause).Inc()
 	}
 	if t := d.Status.Transition; d.Verdict == failover.VerdictPromote && t != nil && t.From != "" {
 		emit(t.From, eventFencedOldPrimary, "%s accepts no commits: %s", t.From, strings.Join(t.Evidence, "; "))
 		fenced(t.From, string(t.Kind))
 	}
-	before := l.said.foreign
-	l.said.foreign = map[string]bool{}
+	before := k.foreign
+	k.foreign = map[string]bool{}
 	for _, v := range d.Views {
 		if v.Reason != v1alpha1.ReasonForeignWriter {
 			continue
 		}
-		l.said.foreign[v.Name] = true
+		k.foreign[v.Name] = true
 		if !before[v.Name] {
 			emit(v.Name, eventWriterFenced, "%s %s", v.Name, v.Message)
 			fenced(v.Name, string(v.Reason))
 		}
 	}
 	silent := d.Topology == failover.TopologyAllUnreachable
-	if silent && !l.said.silent {
+	if silent && !k.silent {
 		emit("", eventAllUnreachable, "%s", d.Message)
 	}
-	l.said.silent = silent
+	k.silent = silent
 }
 
 // writeEvents tell once that clients cannot write to an open active site, and once that they can again. One that is closed meanwhile
 // is told of otherwise.
-func (l *loop) writeEvents(emit teller, d failover.Decision) {
-	before := l.said.unwritable
-	l.said.unwritable = ""
+func (k *Told) writeEvents(emit Emit, d failover.Decision) {
+	before := k.unwritable
+	k.unwritable = ""
 	if u := d.Unwritable; u != nil {
-		l.said.unwritable = u.Site + " " + string(u.Reason)
-		if l.said.unwritable != before {
+		k.unwritable = u.Site + " " + string(u.Reason)
+		if k.unwritable != before {
 			words, way := u.Message()
 			emit(u.Site, eventClientsCannotWrite, "%s: %s; %s", u.Reason, words, way)
 		}
@@ -136,39 +171,39 @@ func (l *loop) writeEvents(emit teller, d failover.Decision) {
 }
 
 // rowEvents tell once of rows that no clone brings, of whoever has or lacks them.
-func (l *loop) rowEvents(emit teller, d failover.Decision) {
-	if l.said.rows == nil {
-		l.said.rows = map[string]v1alpha1.Reason{}
+func (k *Told) rowEvents(emit Emit, d failover.Decision) {
+	if k.rows == nil {
+		k.rows = map[string]v1alpha1.Reason{}
 	}
 	for _, v := range d.Views {
 		switch v.Reason {
 		case v1alpha1.ReasonRowsNotCloned, v1alpha1.ReasonRowsMissing:
-			if l.said.rows[v.Name] != v.Reason {
+			if k.rows[v.Name] != v.Reason {
 				emit(v.Name, eventRowsNotCloned, "%s %s", v.Name, v.Message)
 			}
-			l.said.rows[v.Name] = v.Reason
+			k.rows[v.Name] = v.Reason
 		default:
 			if v.Healthy {
-				delete(l.said.rows, v.Name)
+				delete(k.rows, v.Name)
 			}
 		}
 	}
 }
 
 // staysEvent says once for each reason that the role stays on a site that is about to go.
-func (l *loop) staysEvent(emit teller, d failover.Decision) {
-	before := l.said.stays
-	l.said.stays = ""
+func (k *Told) staysEvent(emit Emit, d failover.Decision) {
+	before := k.stays
+	k.stays = ""
 	if d.Stays == nil {
 		return
 	}
-	l.said.stays = d.Stays.Site + " " + string(d.Stays.Reason)
-	if l.said.stays != before {
-		emit(d.Stays.Site, eventPlannedBlocked, "%s: %s", d.Stays.Reason, staysMessage(d.Stays))
+	k.stays = d.Stays.Site + " " + string(d.Stays.Reason)
+	if k.stays != before {
+		emit(d.Stays.Site, eventPlannedBlocked, "%s: %s", d.Stays.Reason, groupstatus.StaysMessage(d.Stays))
 	}
 }
 
-func (l *loop) completed(emit teller, d failover.Decision) {
+func (k *Told) completed(emit Emit, d failover.Decision) {
 	if len(d.Status.Records) == 0 || d.Status.Records[0].Epoch != d.Status.Epoch {
 		return // the first active site of a group: nothing was moved
 	}
@@ -176,12 +211,12 @@ func (l *loop) completed(emit teller, d failover.Decision) {
 	took := r.OpenedAt.Sub(r.DetectedAt.Time)
 	emit(r.To, eventFailoverCompleted, "%s -> %s under epoch %d in %s, %d transactions known lost", r.From, r.To, r.Epoch,
 		took.Round(10*time.Millisecond), r.LostTransactions)
-	failovers.WithLabelValues(l.key.Namespace, l.key.Name, string(r.Reason), "completed").Inc()
-	failoverDuration.WithLabelValues(l.key.Namespace, l.key.Name, string(r.Kind)).Observe(took.Seconds())
+	failovers.WithLabelValues(k.Key.Namespace, k.Key.Name, string(r.Reason), "completed").Inc()
+	failoverDuration.WithLabelValues(k.Key.Namespace, k.Key.Name, string(r.Kind)).Observe(took.Seconds())
 }
 
-func (l *loop) siteEvents(emit teller, v failover.View) {
-	before, known := l.said.states[v.Name]
+func (k *Told) siteEvents(emit Emit, v failover.View) {
+	before, known := k.states[v.Name]
 	if !known || before == v.State {
 		return
 	}
@@ -194,5 +229,33 @@ func (l *loop) siteEvents(emit teller, v failover.View) {
 		emit(v.Name, eventSiteReachable, "%s answers again and is %s", v.Name, v.State)
 	case v.State == v1alpha1.SiteReplica:
 		emit(v.Name, eventSiteAttached, "%s replicates from the active site", v.Name)
+	}
+}
+
+// plannedKey tells one step of one planned failover from every other: two in a row may be refused.
+func plannedKey(p *failover.Planned) string {
+	if p == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s %s %d", p.Phase, p.To, p.StartedAt.UnixMicro())
+}
+
+// plannedEvents says what came of a planned failover.
+func (k *Told) plannedEvents(emit Emit, d failover.Decision) {
+	p := d.Status.Planned
+	before := k.planned
+	k.planned = plannedKey(p)
+	if p == nil || k.planned == before {
+		return
+	}
+	switch p.Phase {
+	case v1alpha1.PlannedRefused:
+		emit(p.To, EventPlannedRefused, "to %s: %s", p.To, p.Message)
+	case v1alpha1.PlannedReverted, v1alpha1.PlannedAborted:
+		emit(p.To, eventPlannedReverted, "to %s: %s", p.To, p.Message)
+	case v1alpha1.PlannedWaiting:
+		emit(p.To, eventPlannedWaiting, "to %s: %s", p.To, p.Message)
+	case v1alpha1.PlannedMoving, v1alpha1.PlannedSucceeded:
+		// FailoverStarted and FailoverCompleted say it.
 	}
 }

@@ -1,28 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package monitor
+package groupstatus
 
 import (
 	"bytes"
 	"encoding/json"
 	"slices"
 	"strings"
-	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 )
 
-// cacheDelay is how old what the cache shows may be. Until then what was written counts as what stands.
-const cacheDelay = 10 * time.Second
-
-// says is true if what stands in status is what this loop means. A leader that was deposed may have written last.
-func says(standing, meant v1alpha1.MysqlFailoverGroupStatus) bool {
-	return bytes.Equal(ownPart(standing), ownPart(meant))
+// Says is true if what stands in status is what the loop means. A leader that was deposed may have written last.
+func Says(current, meant v1alpha1.MysqlFailoverGroupStatus) bool {
+	return bytes.Equal(ownPart(current), ownPart(meant))
 }
 
-// ownPart is the part of a status that this package owns, without times of conditions, as text to compare.
+// ownPart is the part of a status that the monitor owns, without times of conditions, as text to compare.
 func ownPart(s v1alpha1.MysqlFailoverGroupStatus) []byte {
-	own := withoutTimes(v1alpha1.MysqlFailoverGroupStatus{
+	own := WithoutTimes(v1alpha1.MysqlFailoverGroupStatus{
 		Phase: s.Phase, ActiveSite: s.ActiveSite, ActiveSiteSince: s.ActiveSiteSince, Epoch: s.Epoch, Transition: s.Transition,
 		PlannedFailover: s.PlannedFailover, Forecast: s.Forecast, CooldownUntil: s.CooldownUntil, RowsOutsideInnoDB: s.RowsOutsideInnoDB, ReadySites: s.ReadySites,
 		ReplicationLag: s.ReplicationLag, LastFailover: s.LastFailover, Failovers: s.Failovers, Conditions: owned(s.Conditions),
@@ -42,4 +40,13 @@ func ownPart(s v1alpha1.MysqlFailoverGroupStatus) []byte {
 		return nil
 	}
 	return text
+}
+
+// WithoutTimes is a status without the times of its conditions, which say nothing new by themselves.
+func WithoutTimes(s v1alpha1.MysqlFailoverGroupStatus) v1alpha1.MysqlFailoverGroupStatus {
+	out := *s.DeepCopy()
+	for i := range out.Conditions {
+		out.Conditions[i].LastTransitionTime = metav1.Time{}
+	}
+	return out
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package monitor
+package evidence
 
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"testing"
 	"time"
 
@@ -20,43 +21,10 @@ import (
 	"github.com/mysql-mfg/mfg/operator/failover"
 )
 
-// TestTheNextOperatorKnowsTheRunsI9: whose pod is gone when it begins can be known from status alone.
-func TestTheNextOperatorKnowsTheRunsI9(t *testing.T) {
-	l := testLoop(t, &pushes{}, nil)
-	want := map[string][]failover.Run{
-		"east": {{UID: "old", Node: "n1", Machine: "m1", Volume: "v", Lease: 22 * time.Second, Closed: true}, {UID: "new", Node: "n2", Machine: "m2"}},
-		"west": {{UID: "west", Node: "n3", Machine: "m3", Volume: "w", Lease: time.Second}},
-	}
-	views := []failover.View{{Name: "east"}, {Name: "south"}, {Name: "west"}}
-	durable, err := fromStatus(l.statusOf(&v1alpha1.MysqlFailoverGroup{}, failover.Durable{Epoch: 3, Runs: want}, views))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, durable.Runs); diff != "" {
-		t.Errorf("I9: runs (-want +got):\n%s", diff)
-	}
-	one := l.statusOf(&v1alpha1.MysqlFailoverGroup{}, failover.Durable{Epoch: 3, Runs: want}, views)
-	one.Sites[0].State, one.Sites[1].State, one.Sites[2].State = v1alpha1.SiteReplica, v1alpha1.SiteReplica, v1alpha1.SiteReplica
-	other := *one.DeepCopy()
-	other.Sites[0].Incarnations = nil
-	if says(other, one) {
-		t.Error("I9: a status without the runs passes for one with them")
-	}
-}
-
-// TestOnlyAPodThatIsNotedIsLetOpenI9: were another let open, and gone when the next operator begins, that would not know of it.
-func TestOnlyAPodThatIsNotedIsLetOpenI9(t *testing.T) {
-	sites := []failover.Site{{Name: "east", Pod: failover.Pod{UID: "east-1"}}, {Name: "west", Pod: failover.Pod{UID: "west-1"}}}
-	noted := failover.Durable{Runs: map[string][]failover.Run{"east": {{UID: "east-1"}}, "west": {{UID: "west-0"}}}}
-	if diff := cmp.Diff(map[string]string{"east": "east-1"}, podUIDs(sites, noted)); diff != "" {
-		t.Errorf("I9: pods that are let open (-want +got):\n%s", diff)
-	}
-}
-
 // TestWhatTellsThatAPodHasEndedI1: its kubelet, and nobody else who writes its phase.
 func TestWhatTellsThatAPodHasEndedI1(t *testing.T) {
-	status := func(c corev1.ContainerState) []corev1.ContainerStatus {
-		return []corev1.ContainerStatus{{Name: v1alpha1.ContainerSidecar, State: c}}
+	status := func(s corev1.ContainerState) []corev1.ContainerStatus {
+		return []corev1.ContainerStatus{{Name: v1alpha1.ContainerSidecar, State: s}}
 	}
 	ended := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}
 	runs := corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
@@ -74,14 +42,14 @@ func TestWhatTellsThatAPodHasEndedI1(t *testing.T) {
 		"mysqld was told to run last":      {corev1.PodStatus{Phase: corev1.PodFailed, InitContainerStatuses: status(ended), ContainerStatuses: status(runs)}, false},
 		"collected":                        {corev1.PodStatus{Phase: corev1.PodFailed, Conditions: collected, InitContainerStatuses: status(ended)}, false},
 	} {
-		var e endings
-		if e.note(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "p"}, Status: tc.status}); e.has("p") != tc.want {
+		var e EndedPods
+		if e.Note(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "p"}, Status: tc.status}); e.has("p") != tc.want {
 			t.Errorf("I1: %s: ended %t", name, e.has("p"))
 		}
 	}
-	var e endings
+	var e EndedPods
 	for i := range 3 * endsKept {
-		e.note(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: types.UID(fmt.Sprint(i))}, Status: corev1.PodStatus{Phase: corev1.PodFailed}})
+		e.Note(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: types.UID(fmt.Sprint(i))}, Status: corev1.PodStatus{Phase: corev1.PodFailed}})
 		for uid := range e.at {
 			if i%endsKept == 0 {
 				e.at[uid] = time.Now().Add(-2 * endsFor)
@@ -104,8 +72,8 @@ func TestWhatIsSeenOfMachinesI1(t *testing.T) {
 	if err := corev1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	l := testLoop(t, &pushes{}, nil)
-	l.m.Client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(
+	c := Cluster{Ends: &EndedPods{}, LongWork: wanted(nil), Log: slog.New(slog.DiscardHandler)}
+	c.Client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(
 		node("n1", "u1", "s1", corev1.ConditionTrue), node("n2", "u2", "", corev1.ConditionUnknown, corev1.Taint{Key: v1alpha1.OutOfServiceTaint, Effect: corev1.TaintEffectNoExecute}),
 	).Build()
 	pod := func(uid, on string, age time.Duration, phase corev1.PodPhase) *corev1.Pod {
@@ -114,14 +82,14 @@ func TestWhatIsSeenOfMachinesI1(t *testing.T) {
 	}
 	begun := pod("begun", "n1", time.Minute, corev1.PodRunning)
 	begun.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: v1alpha1.ContainerSidecar, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
-	seen := l.seenRuns(t.Context(), []*corev1.Pod{pod("waits", "", 0, corev1.PodPending), pod("new", "n1", 0, corev1.PodFailed), begun, pod("old", "n2", time.Hour, corev1.PodFailed)})
+	seen := c.seenRuns(t.Context(), []*corev1.Pod{pod("waits", "", 0, corev1.PodPending), pod("new", "n1", 0, corev1.PodFailed), begun, pod("old", "n2", time.Hour, corev1.PodFailed)})
 	want := []failover.SeenRun{{UID: "old", Node: "n2", Machine: "u2/image"}, {UID: "begun", Node: "n1", Machine: "u1/s1", Started: true}, {UID: "new", Node: "n1", Machine: "u1/s1", Ended: true}}
 	if diff := cmp.Diff(want, seen); diff != "" {
 		t.Errorf("I1: pods (-want +got):\n%s", diff)
 	}
-	l.memory.Runs.Of = map[string][]failover.Run{"east": {{UID: "new", Node: "n3"}}}
+	remembered := map[string][]failover.Run{"east": {{UID: "new", Node: "n3"}}}
 	s := failover.Snapshot{Sites: []failover.Site{{Name: "east", Pod: failover.Pod{Runs: seen[1:]}}}, Status: failover.Durable{Runs: map[string][]failover.Run{"east": {{UID: "gone", Node: "n2"}}}}}
-	l.nodes(t.Context(), &s)
+	c.Nodes(t.Context(), &s, remembered)
 	nodes := map[string]failover.Node{"n1": {Machine: "u1/s1", Ready: true}, "n2": {Machine: "u2/image", OutOfService: true}, "n3": {Gone: true}}
 	if diff := cmp.Diff(nodes, s.Nodes); diff != "" {
 		t.Errorf("I1: nodes (-want +got):\n%s", diff)
@@ -131,14 +99,14 @@ func TestWhatIsSeenOfMachinesI1(t *testing.T) {
 	}
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
-	l.m.Client = noNodes{l.m.Client}
-	if node, known := l.nodeSeen(canceled, "n1"); known {
+	c.Client = noNodes{c.Client}
+	if node, known := c.nodeSeen(canceled, "n1"); known {
 		t.Errorf("I1: a node that cannot be asked for counts as %+v", node)
 	}
 }
 
 // noNodes cannot be asked.
-type noNodes struct{ client.Client }
+type noNodes struct{ client.Reader }
 
 func (noNodes) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
 	return context.Canceled

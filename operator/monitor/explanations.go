@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package monitor
+
+import (
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/operator/failover"
+)
+
+// Explanations keeps the last look at each group, so that why it was decided as it was can be explained when somebody asks. The
+// loop only stores three values; the explanation is made for the one who asks. The zero value works; it locks itself.
+type Explanations struct{ last sync.Map }
+
+// look is what one decision was made of and what it was.
+type look struct {
+	snapshot failover.Snapshot
+	memory   failover.Memory
+	decision failover.Decision
+}
+
+// Keep keeps a look. The memory is that which Decide was given. Nothing of it may be changed afterwards.
+func (e *Explanations) Keep(key types.NamespacedName, s failover.Snapshot, m failover.Memory, d failover.Decision) {
+	e.last.Store(key, look{snapshot: s, memory: m, decision: d})
+}
+
+// Drop forgets a group.
+func (e *Explanations) Drop(key types.NamespacedName) { e.last.Delete(key) }
+
+// Explain says why the last decision about a group was taken; false if there is none.
+func (e *Explanations) Explain(namespace, group string) (wire.Explanation, bool) {
+	kept, known := e.last.Load(types.NamespacedName{Namespace: namespace, Name: group})
+	if !known {
+		return wire.Explanation{}, false
+	}
+	seen, ok := kept.(look)
+	if !ok {
+		return wire.Explanation{}, false
+	}
+	out := failover.Explain(seen.snapshot, seen.memory, seen.decision)
+	out.At = out.At.UTC()
+	return out, true
+}

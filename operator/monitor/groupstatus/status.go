@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package groupstatus
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/failover"
+)
+
+// Of is the part of the status that the monitor owns, as it follows from what is durable and what is seen. The conditions are those that
+// stand: an apply without them would give them up.
+func Of(group *v1alpha1.MysqlFailoverGroup, durable failover.Durable, all []failover.View) v1alpha1.MysqlFailoverGroupStatus {
+	out := v1alpha1.MysqlFailoverGroupStatus{
+		ActiveSite: durable.ActiveSite, Epoch: durable.Epoch, Transition: toTransition(durable.Transition),
+		Failovers: durable.Records, Phase: phase(durable, all), PlannedFailover: toPlanned(durable.Planned),
+		Forecast: group.Status.Forecast, RowsOutsideInnoDB: int32(min(durable.RowsOutside, math.MaxInt32)),
+	}
+	if !durable.ActiveSince.IsZero() {
+		out.ActiveSiteSince = &metav1.Time{Time: durable.ActiveSince}
+	}
+	if !durable.CooldownUntil.IsZero() {
+		out.CooldownUntil = &metav1.Time{Time: durable.CooldownUntil}
+	}
+	ready := 0
+	for _, v := range all {
+		if v.Gone {
+			continue
+		}
+		site := v1alpha1.SiteStatus{Name: v.Name, State: v.State, Reason: v.Reason, Message: stable(v), Errant: v.Errant.String(),
+			OutlivedLease: slices.Contains(durable.Outlived, v.Name), Incarnations: toIncarnations(durable.Runs[v.Name])}
+		out.Sites = append(out.Sites, site)
+		if v.Healthy {
+			ready++
+		}
+	}
+	out.ReadySites = fmt.Sprintf("%d/%d", ready, len(group.Spec.Sites))
+	if len(durable.Records) > 0 {
+		out.LastFailover = string(durable.Records[0].Kind)
+	}
+	out.Conditions = owned(group.Status.Conditions)
+	return out
+}
+
+// stable leaves out of the status what changes with every poll.
+func stable(v failover.View) string {
+	if v.State == v1alpha1.SiteFenced {
+		return ""
+	}
+	return attempts.ReplaceAllString(v.Message, "")
+}
+
+// attempts is how MySQL counts in the error of a receiver that cannot reach its source: once a second.
+var attempts = regexp.MustCompile(`This was attempt \d+/\d+, with a delay of \d+ seconds? between attempts\. ?`)
+
+func phase(durable failover.Durable, all []failover.View) v1alpha1.GroupPhase {
+	healthy, primary := 0, false
+	for _, v := range all {
+		if v.Healthy {
+			healthy++
+		}
+		primary = primary || v.State == v1alpha1.SitePrimary
+	}
+	switch {
+	case durable.Epoch == 0 || durable.Transition != nil && durable.Transition.Kind == v1alpha1.FailoverBootstrap:
+		return v1alpha1.GroupBootstrapping
+	case durable.Transition != nil:
+		return v1alpha1.GroupFailingOver
+	case !primary:
+		return v1alpha1.GroupUnavailable
+	case healthy < len(all):
+		return v1alpha1.GroupDegraded
+	}
+	return v1alpha1.GroupRunning
+}
+
+// ownConditions are the conditions that the monitor owns.
+var ownConditions = []string{v1alpha1.ConditionReady, v1alpha1.ConditionAvailable, v1alpha1.ConditionDegraded,
+	v1alpha1.ConditionReplicationHealthy, v1alpha1.ConditionFailoverBlocked, v1alpha1.ConditionPaused, v1alpha1.ConditionPlannedBlocked}
+
+func owned(all []metav1.Condition) []metav1.Condition {
+	var out []metav1.Condition
+	for _, kind := range ownConditions {
+		if c := meta.FindStatusCondition(all, kind); c != nil {
+			out = append(out, *c)
+		}
+	}
+	return out
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package monitor
+
+import (
+	"time"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/failover"
+)
+
+// policy is what the spec and the annotations of a group ask of its failover.
+func policy(group *v1alpha1.MysqlFailoverGroup) failover.Policy {
+	f, c := group.Spec.Failover, group.Spec.Sidecar
+	return failover.Policy{
+		Mode: f.Mode, PollInterval: orElse(f.PollInterval.Duration, 2*time.Second), Threshold: max(int(f.Threshold), 1),
+		CrashGrace: f.CrashGrace.Duration, Cooldown: f.Cooldown.Duration, DrainTimeout: f.DrainTimeout.Duration,
+		LeaseTimeout: orElse(c.LeaseTimeout.Duration, 20*time.Second), FenceTimeout: orElse(c.FenceTimeout.Duration, 2*time.Second),
+		MaxLost: f.MaxLostTransactions, ForceTo: group.Annotations[v1alpha1.AnnotationForceFailover],
+		PlannedTo: group.Annotations[v1alpha1.AnnotationPlannedFailover], AbortPlanned: isSet(group, v1alpha1.AnnotationAbortFailover),
+		PlannedLagTimeout: orElse(f.PlannedLagTimeout.Duration, time.Minute), PlannedPauseTimeout: orElse(f.PlannedPauseTimeout.Duration, 5*time.Second),
+		PausedUntil: pausedUntil(group), MaxReadLag: maxReadLag(group), StallTimeout: stallTimeout(group),
+	}
+}
+
+// isSet is true for an annotation that needs no value.
+func isSet(group *v1alpha1.MysqlFailoverGroup, key string) bool {
+	_, set := group.Annotations[key]
+	return set
+}
+
+// pausedUntil is until when a person keeps the operator from acting by itself. A value that is no time pauses nothing;
+// the condition Paused says so.
+func pausedUntil(group *v1alpha1.MysqlFailoverGroup) time.Time {
+	until, _ := time.Parse(time.RFC3339, group.Annotations[v1alpha1.AnnotationPauseUntil])
+	return until
+}
+
+func maxReadLag(group *v1alpha1.MysqlFailoverGroup) time.Duration {
+	if group.Spec.MaxReadLag == nil {
+		return 0
+	}
+	return group.Spec.MaxReadLag.Duration
+}
+
+// stallTimeout is zero if no failover follows from a volume that takes no writes.
+func stallTimeout(group *v1alpha1.MysqlFailoverGroup) time.Duration {
+	if group.Spec.Failover.StallTimeout == nil {
+		return time.Minute
+	}
+	return group.Spec.Failover.StallTimeout.Duration
+}
+
+func orElse(d, fallback time.Duration) time.Duration {
+	if d <= 0 {
+		return fallback
+	}
+	return d
+}
