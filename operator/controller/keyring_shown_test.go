@@ -11,8 +11,10 @@ import (
 	"github.com/mysql-mfg/mfg/operator/report/metrics"
 )
 
-func TestSetKeyring(t *testing.T) {
+// TestAKeyringIsShown: its phase, its version and what is encrypted.
+func TestAKeyringIsShown(t *testing.T) {
 	t.Cleanup(func() { metrics.ForgetGroup("ns", "k") })
+	encryptionCoverage.Reset() // other tests of the package show sites too
 	site := v1alpha1.SiteKeyringStatus{Name: "a", Phase: v1alpha1.KeyringEscrowed, KeyringVersion: 2}
 	showKeyring("ns", "k", site)
 	if n := testutil.CollectAndCount(encryptionCoverage); n != 0 {
