@@ -23,7 +23,7 @@ const reasonFiles = "api/v1alpha1/reasons*.go"
 
 // notReasons are files with words of other lists that are spelled as a reason is.
 var notReasons = map[string]string{
-	"operator/failover/explain.go":   "names of rules",
+	"operator/failover/rules.go":     "names of rules",
 	"operator/failover/candidate.go": "rules of the ranking",
 	"operator/monitor/runs.go":       "a reason of Kubernetes",
 	"kubectl-mfg/cmd/request.go":     "outcomes of requests, and what the plugin says where the operator left no reason",
