@@ -56,10 +56,10 @@ func TestWhatIsSeenOfASite(t *testing.T) {
 		"its pod has ended":         {func(s *Site) { s.Pod.Ended = true }, with(func(a *answers) { a.gone = true })},
 		"and it is on another volume": {func(s *Site) { s.Pod.Ended, s.OtherVolume = true, true },
 			usual},
-		"and another one may run": {func(s *Site) { s.Pod.Ended, s.Runs = true, append(s.Runs, Run{UID: "old"}) }, usual},
-		"its node is down":        {func(s *Site) { s.Pod.OutOfService, s.Runs[0].Idle = true, true }, with(func(a *answers) { a.gone = true })},
-		"and it may run all the same": {func(s *Site) { s.Pod.OutOfService = true },
-			usual},
+		"and another one may run":     {func(s *Site) { s.Pod.Ended, s.Runs = true, append(s.Runs, Run{UID: "old"}) }, usual},
+		"its node is down":            {func(s *Site) { s.Pod.OutOfService, s.Runs[0].Idle = true, true }, with(func(a *answers) { a.gone = true })},
+		"and it may run all the same": {func(s *Site) { s.Pod.OutOfService = true }, usual},
+		"nothing of it runs just now": {func(s *Site) { s.Runs[0].Idle = true }, usual},
 	} {
 		s := answering()
 		tc.change(&s)

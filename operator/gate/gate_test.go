@@ -250,6 +250,24 @@ func TestWhichProofPassesI1I2I4(t *testing.T) {
 	}
 }
 
+// TestNoReadBackI1: none is no proof, also where all else is zero.
+func TestNoReadBackI1(t *testing.T) {
+	never := Site{Name: "a", Permitted: time.Time{}.Add(-time.Hour)}
+	if proof, _ := (Question{Old: never}).Fenced(never); proof != "" {
+		t.Errorf("I1: %s", proof)
+	}
+}
+
+// TestBlockersAreTheSameInAnyOrderI4: what people read does not change with the order of the sites.
+func TestBlockersAreTheSameInAnyOrderI4(t *testing.T) {
+	q := closedQuestion()
+	q.Sites[1].Acked, q.Sites[2].Acked = false, false
+	slices.Reverse(q.Sites)
+	if got := Decide(q).Blockers; !slices.Equal(got, []string{"b", "c"}) {
+		t.Errorf("I4: %v", got)
+	}
+}
+
 // TestTheLongestLeaseOfRunsI4: of those that may accept commits.
 func TestTheLongestLeaseOfRunsI4(t *testing.T) {
 	all := Runs{{UID: "a", Lease: 9, Closed: true}, {UID: "b", Lease: 8, Idle: true}, {UID: "c", Lease: 3}, {UID: "d", Lease: 2}}
