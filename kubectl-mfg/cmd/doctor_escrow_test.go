@@ -89,7 +89,7 @@ func TestExecRefused(t *testing.T) {
 // TestDoctorExitCode: what the exit code says of a warning is what the pages and the help say.
 func TestDoctorExitCode(t *testing.T) {
 	for level, want := range map[doctor.Level]int{doctor.OK: cli.ExitHealthy, doctor.Unknown: cli.ExitHealthy, doctor.Warn: cli.ExitHealthy, doctor.Fail: cli.ExitDegraded} {
-		if got := doctor.DoctorCode(doctor.Report{Findings: []doctor.Finding{{Level: doctor.OK}, {Level: level}}}); got != want {
+		if got := doctor.Code(doctor.Report{Findings: []doctor.Finding{{Level: doctor.OK}, {Level: level}}}); got != want {
 			t.Errorf("%s: exit code %d, want %d", level, got, want)
 		}
 	}

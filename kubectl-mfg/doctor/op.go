@@ -45,7 +45,7 @@ func (op *Op) Run(ctx context.Context, env cli.Environment, c Cluster) (int, err
 	if err != nil {
 		return cli.ExitError, err
 	}
-	code := DoctorCode(rep)
+	code := Code(rep)
 	if op.Output.Printer != nil {
 		return code, op.Output.Print(env.Out, &rep)
 	}
@@ -58,8 +58,8 @@ func (op *Op) Run(ctx context.Context, env cli.Environment, c Cluster) (int, err
 	return code, nil
 }
 
-// DoctorCode is degraded for a failure alone: a warning is to be thought about, and what is unknown is no judgement.
-func DoctorCode(rep Report) int {
+// Code is degraded for a failure alone: a warning is to be thought about, and what is unknown is no judgement.
+func Code(rep Report) int {
 	if rep.Worst() == Fail {
 		return cli.ExitDegraded
 	}

@@ -50,13 +50,13 @@ func WhyNot(err error, operatorNamespace string) (message string, down bool) {
 // NoEndpoints is how the API server says that no pod is ready behind a Service.
 const NoEndpoints = "no endpoints available"
 
-// ErrIdle: an operator answered, but it does not look after groups.
+// ErrIdle means that an operator answered, but does not look after groups.
 var ErrIdle = errors.New("the operator does not lead")
 
 // ErrSays begins what else it answers to a question that it does not like.
 var ErrSays = errors.New("the operator says")
 
-// ErrAsksWho: the API server's proxy does not tell the operator who asks. A port-forward needs no telling.
+// ErrAsksWho means that the API server's proxy does not tell the operator who asks. A port-forward needs no telling.
 var ErrAsksWho = errors.New("the operator answers tokens and port-forwards only (--status-authorization), and the API server's proxy passes no token on")
 
 // IsFinal is true for an error that is the operator's answer: it is final, whichever way it came.

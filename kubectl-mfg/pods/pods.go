@@ -21,6 +21,7 @@ func Selector(group, site string) string {
 	return set.String()
 }
 
+// Where MySQL runs in a pod, and where its socket is there.
 const (
 	ContainerMySQL = "mysql"
 	MysqlSocket    = "/run/mfg/mysqld.sock"

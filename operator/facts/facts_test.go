@@ -194,7 +194,7 @@ func TestACommandForPeople(t *testing.T) {
 // TestAMemoryIsNotChangedBehindItsReader: whoever explains the last decision reads the old one while the next poll is taken.
 func TestAMemoryIsNotChangedBehindItsReader(t *testing.T) {
 	var m Memory
-	if m.Of("a").Looked || m.Sites != nil {
+	if m.Of("a").Held != nil || m.Sites != nil {
 		t.Error("to ask is to remember")
 	}
 	m.At("a").SilentPolls, m.At("b").SilentPolls = 1, 2

@@ -34,9 +34,10 @@ type SiteMemory struct {
 	// SilentPolls counts the polls in a row in which the site could neither be seen writable nor be opened.
 	SilentPolls int
 
-	// Executed is the last known executed set. Looked is true if the site was in the group in the last poll, whatever was seen of it.
+	// Executed is the last known executed set. Held is that and what the relay logs held, applied or not; nil if this process has not
+	// seen the server on the site's own volume yet.
 	Executed gtid.Set
-	Looked   bool
+	Held     *gtid.Set
 	// PreviousAll is what the site had in the poll before, to be compared with a later look at the active site; nil if it did not answer.
 	PreviousAll *gtid.Set
 	// Diverged is what the site has and the active site lacks; empty of one that has not diverged.
@@ -99,8 +100,8 @@ func (m Memory) With(site string, change func(*SiteMemory)) Memory {
 	return m
 }
 
-// Ack is the acknowledgement of an epoch by a site's sidecar, SQLFence a fence that the operator carried out and read back itself.
-type (
-	Ack      = gate.Ack
-	SQLFence = gate.ReadBack
-)
+// Ack is the acknowledgement of an epoch by a site's sidecar.
+type Ack = gate.Ack
+
+// SQLFence is a fence that the operator carried out and read back itself.
+type SQLFence = gate.ReadBack

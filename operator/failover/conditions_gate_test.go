@@ -378,3 +378,14 @@ func TestWhenAReportProvesNothingLaterI5(t *testing.T) {
 		t.Errorf("I5: the first acknowledgement: %+v", got)
 	}
 }
+
+// TestASiteThatIsNotThereIsWaitedForI4: the lease of an old active site counts also once nobody sees it any more.
+func TestASiteThatIsNotThereIsWaitedForI4(t *testing.T) {
+	s, m := cutOff()
+	s.Sites = s.Sites[1:]
+	s.Answered["a"] = s.Now
+	q := questionOf(s, m)
+	if q.Old.Name != "a" || !q.Old.Answered.Equal(s.Now) || askGate(s, m).Passed {
+		t.Errorf("I4: %+v", q.Old)
+	}
+}

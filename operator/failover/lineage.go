@@ -256,9 +256,8 @@ func mayHold(m Memory, r v1alpha1.FailoverRecord, site Site, lost gtid.Set) bool
 	if site.SQLAnswers() && !site.OtherVolume {
 		return !site.All().Intersect(lost).IsEmpty()
 	}
-	known := m.Of(site.Name)
-	seen := known.Looked || !known.Executed.IsEmpty()
-	return !seen || site.OtherVolume || !known.Executed.Intersect(lost).IsEmpty() // not seen, or not as it will come back
+	held := m.Of(site.Name).Held
+	return held == nil || site.OtherVolume || !held.Intersect(lost).IsEmpty() // not seen, or not as it will come back
 }
 
 // reopens is true for the record of a change that opened the site again that had the role.

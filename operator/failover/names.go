@@ -6,26 +6,45 @@ import "github.com/mysql-mfg/mfg/operator/facts"
 
 // The types of facts live in operator/facts; here they have their short names.
 type (
-	Policy     = facts.Policy
-	Snapshot   = facts.Snapshot
-	Durable    = facts.Durable
+	// Policy is facts.Policy.
+	Policy = facts.Policy
+	// Snapshot is facts.Snapshot.
+	Snapshot = facts.Snapshot
+	// Durable is facts.Durable.
+	Durable = facts.Durable
+	// Transition is facts.Transition.
 	Transition = facts.Transition
-	Planned    = facts.Planned
-	Site       = facts.Site
-	Sidecar    = facts.Sidecar
-	MySQL      = facts.MySQL
-	Pod        = facts.Pod
-	Memory     = facts.Memory
+	// Planned is facts.Planned.
+	Planned = facts.Planned
+	// Site is facts.Site.
+	Site = facts.Site
+	// Sidecar is facts.Sidecar.
+	Sidecar = facts.Sidecar
+	// MySQL is facts.MySQL.
+	MySQL = facts.MySQL
+	// Pod is facts.Pod.
+	Pod = facts.Pod
+	// Memory is facts.Memory.
+	Memory = facts.Memory
+	// SiteMemory is facts.SiteMemory.
 	SiteMemory = facts.SiteMemory
-	Ack        = facts.Ack
-	SQLFence   = facts.SQLFence
-	Run        = facts.Run
-	SeenRun    = facts.SeenRun
-	Node       = facts.Node
-	Group      = facts.Group
-	Reason     = facts.Reason
-	Remedy     = facts.Remedy
-	runs       = facts.Runs
+	// Ack is facts.Ack.
+	Ack = facts.Ack
+	// SQLFence is facts.SQLFence.
+	SQLFence = facts.SQLFence
+	// Run is facts.Run.
+	Run = facts.Run
+	// SeenRun is facts.SeenRun.
+	SeenRun = facts.SeenRun
+	// Node is facts.Node.
+	Node = facts.Node
+	// Group is facts.Group.
+	Group = facts.Group
+	// Reason is facts.Reason.
+	Reason = facts.Reason
+	// Remedy is facts.Remedy.
+	Remedy = facts.Remedy
+	runs   = facts.Runs
 )
 
 const (
@@ -33,13 +52,16 @@ const (
 	LeaseMargin = facts.LeaseMargin
 	// AskTimeout is how long one poll waits for a site that does not answer, at most.
 	AskTimeout = facts.AskTimeout
-	// BystanderTimeout and LostTimeout are how long it waits for some while a failover is under way.
+	// BystanderTimeout is how long it waits for a site that has no part in a planned failover.
 	BystanderTimeout = facts.BystanderTimeout
-	LostTimeout      = facts.LostTimeout
-	// ReasonDiskStalled and ReasonDiskFailed are said of an open active site whose volume takes no writes.
+	// LostTimeout is for the site that an emergency failover takes the role from.
+	LostTimeout = facts.LostTimeout
+	// ReasonDiskStalled is said of an open active site whose volume takes no writes.
 	ReasonDiskStalled = facts.ReasonDiskStalled
-	ReasonDiskFailed  = facts.ReasonDiskFailed
-	// WorkClone and WorkRotation are long work on a site, as Busy names it.
-	WorkClone    = facts.WorkClone
+	// ReasonDiskFailed is said of one whose volume answers with errors.
+	ReasonDiskFailed = facts.ReasonDiskFailed
+	// WorkClone is long work on a site, as Busy names it.
+	WorkClone = facts.WorkClone
+	// WorkRotation is another.
 	WorkRotation = facts.WorkRotation
 )

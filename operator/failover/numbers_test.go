@@ -4,6 +4,7 @@ package failover
 
 import (
 	"testing"
+	"time"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 )
@@ -21,10 +22,10 @@ func TestI10NoNumberIsGivenTwice(t *testing.T) {
 		"c has not been seen":                 {func(_ *Memory, _, c *Site) { silent(c) }, false, "it may come back with them"},
 		"c has them":                          {func(_ *Memory, _, c *Site) { c.MySQL.Executed = set("A:1-9,B:1-100") }, false, "it has diverged, and nobody could tell any more"},
 		"c has one in its relay log":          {func(_ *Memory, _, c *Site) { c.MySQL.Retrieved = set("B:100") }, false, "it would be applied"},
-		"c had them before it fell silent":    {func(m *Memory, _, c *Site) { silent(c); m.At("c").Executed = set("B:1-95") }, false, "it still has them"},
-		"c is on another volume":              {func(m *Memory, _, c *Site) { silent(c); c.OtherVolume = true; m.At("c").Executed = set("B:1-90") }, false, "which of its volumes comes back is not known"},
+		"c had them before it fell silent":    {func(m *Memory, _, c *Site) { silent(c); m.At("c").Held = new(set("B:1-95")) }, false, "it still has them"},
+		"c is on another volume":              {func(m *Memory, _, c *Site) { silent(c); c.OtherVolume = true; m.At("c").Held = new(set("B:1-90")) }, false, "which of its volumes comes back is not known"},
 		"c answers and has none":              {func(*Memory, *Site, *Site) {}, true, "nobody can come back with them"},
-		"c had none before it fell silent":    {func(m *Memory, _, c *Site) { silent(c); m.At("c").Executed = set("B:1-90") }, true, "where should it have got them from?"},
+		"c had none before it fell silent":    {func(m *Memory, _, c *Site) { silent(c); m.At("c").Held = new(set("B:1-90")) }, true, "where should it have got them from?"},
 		"c answers from another volume":       {func(_ *Memory, _, c *Site) { c.OtherVolume = true }, false, "what its own one has is not seen"},
 		"c has never run":                     {func(_ *Memory, _, c *Site) { silent(c); c.Pod.Unplaced, c.Provisioned = true, false }, true, "it never had anything"},
 		"c is silent, and b has a new server": {func(_ *Memory, b, c *Site) { silent(c); b.MySQL.ServerUUID = uuids["C"] }, true, "it gives other numbers"},
@@ -42,6 +43,27 @@ func TestI10NoNumberIsGivenTwice(t *testing.T) {
 		chosen, found := choose(s, m, "a")
 		if name == "c has not been seen" && (found || chosen.Unfit.By != "") {
 			t.Errorf("%s: %s is chosen", name, chosen.Site.Name)
+		}
+	}
+	// A silent site is as unknown to an operator that was restarted after its first poll as before it, and what was in its relay log when
+	// it fell silent is there still.
+	for name, relayLog := range map[string]string{"never seen": "", "seen with B:100 in its relay log": "B:100"} {
+		s := world(Durable{Epoch: 3, ActiveSite: "a", Records: []v1alpha1.FailoverRecord{lost}},
+			seen("a", "A:1-9,B:1-90", 3), seen("b", "A:1-9,B:1-90", 3), seen("c", "A:1-9,B:1-90", 3))
+		s.Sites[1].MySQL.ServerUUID = uuids["B"]
+		m := Memory{}
+		if relayLog != "" {
+			s.Sites[2].MySQL.Retrieved = set(relayLog)
+			m = Decide(s, m).Memory
+			s.Now = s.Now.Add(time.Second)
+		}
+		silent(&s.Sites[2])
+		for range 3 {
+			d := Decide(s, m)
+			if m = d.Memory; isNumberingAgain(s, m, s.Sites[1]) == "" {
+				t.Errorf("I10: c is silent, %s: b would give the numbers again", name)
+			}
+			s.Now = s.Now.Add(time.Second)
 		}
 	}
 	// It is found by every record, not by the newest one alone, and one that cannot be read stops nothing.

@@ -105,15 +105,14 @@ func silentFor(s Snapshot, site Site) time.Duration {
 
 // rememberServer keeps what is known of a site's server, volume and pod while it does not answer.
 func rememberServer(s Snapshot, was SiteMemory, is *SiteMemory, site Site) {
-	is.Looked = true
 	is.OtherVolume, is.Confirmed = site.OtherVolume, was.Confirmed
 	if site.Sidecar.Answered && !site.OtherVolume {
 		is.Confirmed = site.Pod.UID
 	}
-	is.Executed, is.UUID = was.Executed, was.UUID
+	is.Executed, is.Held, is.UUID = was.Executed, was.Held, was.UUID
 	if site.SQLAnswers() && !site.OtherVolume {
 		// What a server on a new volume says is not what the old one had.
-		is.Executed, is.UUID = site.MySQL.Executed, site.MySQL.ServerUUID
+		is.Executed, is.Held, is.UUID = site.MySQL.Executed, new(site.All()), site.MySQL.ServerUUID
 	}
 	if site.SQLAnswers() {
 		is.PreviousAll = new(site.All()) // to be compared, whatever volume it is on

@@ -36,7 +36,7 @@ func withRuns(s Snapshot, old Memory) (Snapshot, runs) {
 
 // fold is the list of a site's runs: those that were known, and those that are seen, without those that have ended.
 func fold(s Snapshot, site Site, old, now runs) []Run {
-	holder := holder(s, site)
+	holder := holder(site)
 	var left []Run
 	for _, r := range everyRun(s, site, old) {
 		seen, exists := seenOf(site, r)
@@ -111,7 +111,7 @@ func current(s Snapshot, site Site, r Run) Run {
 }
 
 // holder is the run whose sidecar answered: it has the lock of its volume.
-func holder(s Snapshot, site Site) Run {
+func holder(site Site) Run {
 	for _, p := range site.Pod.Runs {
 		if p.UID == site.Pod.UID && site.Sidecar.Answered {
 			return Run{UID: p.UID, Machine: p.Machine, Volume: site.Sidecar.Report.VolumeID}
