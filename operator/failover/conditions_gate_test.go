@@ -10,6 +10,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/operator/gate"
 )
 
 // TestWhoMustBeFencedWithoutAnOldActiveSiteI1I2: each reason by which a site need not acknowledge, alone.
@@ -387,5 +388,35 @@ func TestASiteThatIsNotThereIsWaitedForI4(t *testing.T) {
 	q := questionOf(s, m)
 	if q.Old.Name != "a" || !q.Old.Answered.Equal(s.Now) || askGate(s, m).Passed {
 		t.Errorf("I4: %+v", q.Old)
+	}
+}
+
+// TestTheFirstActiveSiteReplacesNobodyI1: there is no lease to wait for, and nobody to prove anything of.
+func TestTheFirstActiveSiteReplacesNobodyI1(t *testing.T) {
+	s := between(v1alpha1.FailoverBootstrap, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4))
+	s.Status.Transition.From = ""
+	if old := questionOf(s, Memory{}).Old; old.Name != "" || old.Lease != 0 || !old.Answered.IsZero() {
+		t.Errorf("I1: %+v", old)
+	}
+}
+
+// TestAGateThatIsClosedHasNoEvidence: a record would tell of a proof that nobody gave.
+func TestAGateThatIsClosedHasNoEvidence(t *testing.T) {
+	closed, open := inWords(gate.Question{}, gate.Answer{}), inWords(gate.Question{}, gate.Answer{Proof: gate.ProofNobodyOpen})
+	if closed.Passed || closed.Evidence != nil || !open.Passed || len(open.Evidence) != 1 {
+		t.Errorf("closed: %+v, open: %+v", closed, open)
+	}
+}
+
+// TestTheLastChangeOfASiteI10: one that opened the site again took nothing from it, and older ones do not count.
+func TestTheLastChangeOfASiteI10(t *testing.T) {
+	s := world(Durable{Records: []v1alpha1.FailoverRecord{{Epoch: 5, From: "b", To: "b"}, {Epoch: 4, From: "a", To: "b"}, {Epoch: 3, From: "b", To: "a"}}})
+	for site, want := range map[string]struct {
+		epoch    int64
+		replaced bool
+	}{"a": {4, true}, "b": {5, false}, "c": {0, false}} {
+		if r, replaced := lastChange(s, site); r.Epoch != want.epoch || replaced != want.replaced {
+			t.Errorf("I10: %s: epoch %d, replaced: %t", site, r.Epoch, replaced)
+		}
 	}
 }
