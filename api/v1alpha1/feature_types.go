@@ -2,16 +2,6 @@
 
 package v1alpha1
 
-// CacheSpec turns on the per-site cache store.
-type CacheSpec struct {
-	// enabled creates a cache store beside every site. Default false.
-	// Not built yet: setting it raises the condition UnbuiltFeatures.
-	//
-	// +optional
-	// +kubebuilder:default=false
-	Enabled bool `json:"enabled,omitempty"`
-}
-
 // BackupSpec configures backups.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.pitr) || !self.pitr.enabled || (has(self.pitr.profile) && has(self.profiles) && self.profiles.exists(p, p.name == self.pitr.profile))",message="point-in-time recovery stores binary logs with a backup profile: name one of backup.profiles in backup.pitr.profile",fieldPath=".pitr.profile",reason=FieldValueInvalid

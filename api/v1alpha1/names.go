@@ -41,11 +41,13 @@ const (
 	LabelKeyOfGroup     = Domain + "/key-of-group"
 
 	NameMySQL         = "mysql"
+	NameCache         = "cache"
 	NameKeyring       = "mysql-keyring"
 	NameAuthority     = "mfg-authority"
 	ManagedByOperator = "operator"
 	RolePrimary       = "primary"
 	RoleReplica       = "replica"
+	CacheTrafficOn    = "enabled"
 	HealthyYes        = "yes"
 	HealthyNo         = "no"
 )
@@ -55,6 +57,8 @@ const (
 	AnnotationRotateKeyring   = Domain + "/rotate-keyring"
 	AnnotationEncryptionAdopt = Domain + "/encryption-adopt"
 	AnnotationPlannedFailover = Domain + "/planned-failover"
+	// AnnotationPromoteCache moves the cache's master to the site that it names. The operator takes it off when it is done or refused.
+	AnnotationPromoteCache = Domain + "/promote-cache"
 	AnnotationRecloneSite     = Domain + "/reclone-site"
 	// AnnotationRotatePasswords has the passwords of the operator's own accounts replaced: all, or some of operator, replication,
 	// sidecar and clone, separated by commas. The operator takes it off when it is done or refused.
@@ -97,6 +101,8 @@ const (
 	ManagerMonitor          = "mfg-monitor"
 	ManagerMonitorStatus    = "mfg-monitor-status"
 	ManagerClaim            = "mfg-claim"
+	ManagerCache            = "mfg-cache"
+	ManagerCacheStatus      = "mfg-cache-status"
 	// ManagerRequest, with a kind of requests after it, owns the last answer of that kind: whoever answers one kind writes no other.
 	ManagerRequest = "mfg-request-"
 )
@@ -179,6 +185,21 @@ func PrimaryService(group string) string { return fmt.Sprintf("mysql-%s-primary"
 
 // ReplicasService is the name of the Service of the healthy read replicas.
 func ReplicasService(group string) string { return fmt.Sprintf("mysql-%s-replicas", group) }
+
+// CacheSiteName is the name of the StatefulSet, the Service and the PodDisruptionBudget of one site's cache.
+func CacheSiteName(group, site string) string { return fmt.Sprintf("%s-cache-%s", group, site) }
+
+// CacheService is the name of the Service of the cache's master, to which applications connect.
+func CacheService(group string) string { return group + "-cache" }
+
+// CacheAuthSecret is the Secret with the password of the cache that the operator makes, under the key CachePassword.
+func CacheAuthSecret(group string) string { return group + "-cache-auth" }
+
+// CachePassword is the key of the Secret with the cache's password.
+const CachePassword = "password"
+
+// CachePort is the port of the cache, with TLS or without.
+const CachePort = 6379
 
 // DisruptionBudgetName is the name of the PodDisruptionBudget of the MySQL pods.
 func DisruptionBudgetName(group string) string { return "mysql-" + group }

@@ -35,6 +35,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.encryptionAtRest) || !self.encryptionAtRest.enabled || has(self.tls)",message="encryption at rest needs TLS, because every replica is cloned over the network: set spec.tls.secretName",fieldPath=".tls",reason=FieldValueRequired
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.encryptionAtRest) || !oldSelf.encryptionAtRest.enabled || (has(self.encryptionAtRest) && self.encryptionAtRest.enabled)",message="encryption at rest cannot be turned off: load the data into a new group without encryption instead",fieldPath=".encryptionAtRest",reason=FieldValueForbidden
 // +kubebuilder:validation:XValidation:rule="has(self.tls) == has(oldSelf.tls)",message="TLS can neither be added to a group nor taken off it, because sites with and without it do not replicate from each other while they are updated: make a new group as you want it and move the data",fieldPath=".tls",reason=FieldValueForbidden
+// +kubebuilder:validation:XValidation:rule="!has(self.cache) || !has(self.cache.tls) || !has(self.cache.tls.enabled) || !self.cache.tls.enabled || has(self.tls)",message="TLS of the cache uses the group's certificate: set spec.tls, or leave cache.tls.enabled out",fieldPath=".cache.tls.enabled",reason=FieldValueInvalid
 type MysqlFailoverGroupSpec struct {
 	// image is the container image that holds mysqld 9.x. Default mysql:9.7.
 	//
@@ -92,8 +93,7 @@ type MysqlFailoverGroupSpec struct {
 	// +kubebuilder:default={}
 	Sidecar SidecarSpec `json:"sidecar,omitempty,omitzero"`
 
-	// cache turns on the per-site cache store. Default none.
-	// Not built yet: setting it raises the condition UnbuiltFeatures.
+	// cache turns on the cache store: one pod beside each site, whose master follows the active site. Default none.
 	//
 	// +optional
 	Cache *CacheSpec `json:"cache,omitempty"`

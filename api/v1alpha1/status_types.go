@@ -12,7 +12,9 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 //     Available, ReplicationHealthy, FailoverBlocked, Ready, Degraded.
 //   - mfg-operator-status (operator/controller): observedGeneration, sites[].{provisioned,volumeID,unlisted,node,image,version,clone},
 //     encryptionAtRest, passwords and the conditions Progressing, TLSReady, UnbuiltFeatures, EncryptionAtRestReady,
-//     BackupReady, CacheReady, DNSReady, TaintsReady.
+//     BackupReady, DNSReady, TaintsReady.
+//
+// cache and the condition CacheReady are written by operator/cache/loop, through mfg-cache-status.
 //
 // lastRequests is written by operator/request alone, for both, with a field manager for each kind.
 //
@@ -99,6 +101,11 @@ type MysqlFailoverGroupStatus struct {
 	//
 	// +optional
 	EncryptionAtRest *EncryptionAtRestStatus `json:"encryptionAtRest,omitempty"`
+
+	// cache is the state of the cache store.
+	//
+	// +optional
+	Cache *CacheStatus `json:"cache,omitempty"`
 
 	// passwords says how far the replacement of passwords is; empty if there never was one.
 	//

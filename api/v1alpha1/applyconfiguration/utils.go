@@ -24,8 +24,24 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.BackupProfileApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("BackupSpec"):
 		return &apiv1alpha1.BackupSpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("CacheAuth"):
+		return &apiv1alpha1.CacheAuthApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("CachePlanned"):
+		return &apiv1alpha1.CachePlannedApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("CachePromotion"):
+		return &apiv1alpha1.CachePromotionApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("CacheSiteStatus"):
+		return &apiv1alpha1.CacheSiteStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("CacheSpec"):
 		return &apiv1alpha1.CacheSpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("CacheStatus"):
+		return &apiv1alpha1.CacheStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("CacheStorage"):
+		return &apiv1alpha1.CacheStorageApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("CacheTLS"):
+		return &apiv1alpha1.CacheTLSApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("CacheTransition"):
+		return &apiv1alpha1.CacheTransitionApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("CloneProgress"):
 		return &apiv1alpha1.CloneProgressApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("CoverageSpec"):

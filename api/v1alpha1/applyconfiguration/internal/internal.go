@@ -54,13 +54,190 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
           keys:
           - name
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.CacheAuth
+  map:
+    fields:
+    - name: secretName
+      type:
+        scalar: string
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.CacheEngine
+  scalar: string
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.CacheMethod
+  scalar: string
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.CacheMove
+  scalar: string
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.CacheOnTimeout
+  scalar: string
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.CachePlanned
+  map:
+    fields:
+    - name: onTimeout
+      type:
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.CacheOnTimeout
+      default: Proceed
+    - name: syncTimeout
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+      default: 30s
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.CachePromotion
+  map:
+    fields:
+    - name: at
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
+    - name: from
+      type:
+        scalar: string
+    - name: kind
+      type:
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.CacheMove
+    - name: message
+      type:
+        scalar: string
+    - name: method
+      type:
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.CacheMethod
+    - name: reason
+      type:
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.Reason
+    - name: sessionsPreserved
+      type:
+        scalar: boolean
+    - name: to
+      type:
+        scalar: string
+    - name: tookMillis
+      type:
+        scalar: numeric
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.CacheRole
+  scalar: string
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.CacheSiteStatus
+  map:
+    fields:
+    - name: image
+      type:
+        scalar: string
+    - name: link
+      type:
+        scalar: string
+    - name: message
+      type:
+        scalar: string
+    - name: name
+      type:
+        scalar: string
+    - name: offsetBehind
+      type:
+        scalar: numeric
+    - name: role
+      type:
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.CacheRole
+    - name: usedMemory
+      type:
+        namedType: io.k8s.apimachinery.pkg.api.resource.Quantity
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.CacheSpec
+  map:
+    fields:
+    - name: auth
+      type:
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.CacheAuth
+      default: {}
+    - name: config
+      type:
+        map:
+          elementType:
+            scalar: string
+    - name: emergencyBudget
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+      default: 3s
+    - name: enabled
+      type:
+        scalar: boolean
+      default: false
+    - name: engine
+      type:
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.CacheEngine
+      default: Dragonfly
+    - name: image
+      type:
+        scalar: string
+    - name: imagePullPolicy
+      type:
+        namedType: io.k8s.api.core.v1.PullPolicy
+      default: IfNotPresent
+    - name: maxMemory
+      type:
+        namedType: io.k8s.apimachinery.pkg.api.resource.Quantity
+      default: 512Mi
+    - name: planned
+      type:
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.CachePlanned
+      default: {}
+    - name: resources
+      type:
+        namedType: io.k8s.api.core.v1.ResourceRequirements
+    - name: storage
+      type:
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.CacheStorage
+    - name: tls
+      type:
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.CacheTLS
+      default: {}
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.CacheStatus
+  map:
+    fields:
+    - name: activeSite
+      type:
+        scalar: string
+    - name: lastPromotion
+      type:
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.CachePromotion
+    - name: sites
+      type:
+        list:
+          elementType:
+            namedType: com.github.mysql-mfg.mfg.api.v1alpha1.CacheSiteStatus
+          elementRelationship: associative
+          keys:
+          - name
+    - name: transition
+      type:
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.CacheTransition
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.CacheStorage
+  map:
+    fields:
+    - name: size
+      type:
+        namedType: io.k8s.apimachinery.pkg.api.resource.Quantity
+      default: 1Gi
+    - name: storageClassName
+      type:
+        scalar: string
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.CacheTLS
   map:
     fields:
     - name: enabled
       type:
         scalar: boolean
-      default: false
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.CacheTransition
+  map:
+    fields:
+    - name: epoch
+      type:
+        scalar: numeric
+    - name: from
+      type:
+        scalar: string
+    - name: kind
+      type:
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.CacheMove
+    - name: startedAt
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
+    - name: to
+      type:
+        scalar: string
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.CloneProgress
   map:
     fields:
@@ -517,6 +694,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: activeSiteSince
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: cache
+      type:
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.CacheStatus
     - name: claim
       type:
         namedType: com.github.mysql-mfg.mfg.api.v1alpha1.GroupClaim

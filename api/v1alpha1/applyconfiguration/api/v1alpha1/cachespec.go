@@ -4,14 +4,46 @@
 
 package v1alpha1
 
+import (
+	apiv1alpha1 "github.com/mysql-mfg/mfg/api/v1alpha1"
+	v1 "k8s.io/api/core/v1"
+	resource "k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
 // CacheSpecApplyConfiguration represents a declarative configuration of the CacheSpec type for use
 // with apply.
 //
-// CacheSpec turns on the per-site cache store.
+// CacheSpec turns on the cache store: one pod beside each site, one of them the master, on the site that is active. It holds
+// sessions and cached data. It may lose keys.
 type CacheSpecApplyConfiguration struct {
-	// enabled creates a cache store beside every site. Default false.
-	// Not built yet: setting it raises the condition UnbuiltFeatures.
+	// enabled creates a cache pod beside every site. Default false. Turning it off removes the pods and their volumes.
 	Enabled *bool `json:"enabled,omitempty"`
+	// engine is Dragonfly or Valkey. Images of Redis from 7 on run with Valkey. It cannot change while enabled. Default Dragonfly.
+	Engine *apiv1alpha1.CacheEngine `json:"engine,omitempty"`
+	// image is the container image of the engine. Default: a version of the engine that this operator was released with.
+	Image *string `json:"image,omitempty"`
+	// imagePullPolicy is the pull policy of that image. Default IfNotPresent.
+	ImagePullPolicy *v1.PullPolicy `json:"imagePullPolicy,omitempty"`
+	// maxMemory is how much data each cache pod holds, with a unit, such as 2Gi. From 64Mi on. Default 512Mi. The memory limit of
+	// the pod, if resources sets none, is a quarter more and at least 128Mi more.
+	MaxMemory *resource.Quantity `json:"maxMemory,omitempty"`
+	// config are settings of the engine, name to value; at most 64. Role, accounts, TLS, ports, files and memory are the operator's, and
+	// settings for them are refused with the condition SpecRefused. Default none.
+	Config map[string]string `json:"config,omitempty"`
+	// resources of the cache container. Default: a memory limit that fits maxMemory.
+	Resources *v1.ResourceRequirements `json:"resources,omitempty"`
+	// storage gives each cache pod a volume, from which it starts with its data after a restart. Default none: memory only.
+	Storage *CacheStorageApplyConfiguration `json:"storage,omitempty"`
+	// auth is the password that clients and replicas need.
+	Auth *CacheAuthApplyConfiguration `json:"auth,omitempty"`
+	// tls encrypts connections to the cache.
+	TLS *CacheTLSApplyConfiguration `json:"tls,omitempty"`
+	// planned says how long a planned failover waits for the cache.
+	Planned *CachePlannedApplyConfiguration `json:"planned,omitempty"`
+	// emergencyBudget is how long an emergency failover tries to keep the sessions, beside the failover of MySQL and never in its way.
+	// From 500ms to 60s. Default 3s.
+	EmergencyBudget *metav1.Duration `json:"emergencyBudget,omitempty"`
 }
 
 // CacheSpecApplyConfiguration constructs a declarative configuration of the CacheSpec type for use with
@@ -25,5 +57,99 @@ func CacheSpec() *CacheSpecApplyConfiguration {
 // If called multiple times, the Enabled field is set to the value of the last call.
 func (b *CacheSpecApplyConfiguration) WithEnabled(value bool) *CacheSpecApplyConfiguration {
 	b.Enabled = &value
+	return b
+}
+
+// WithEngine sets the Engine field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Engine field is set to the value of the last call.
+func (b *CacheSpecApplyConfiguration) WithEngine(value apiv1alpha1.CacheEngine) *CacheSpecApplyConfiguration {
+	b.Engine = &value
+	return b
+}
+
+// WithImage sets the Image field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Image field is set to the value of the last call.
+func (b *CacheSpecApplyConfiguration) WithImage(value string) *CacheSpecApplyConfiguration {
+	b.Image = &value
+	return b
+}
+
+// WithImagePullPolicy sets the ImagePullPolicy field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ImagePullPolicy field is set to the value of the last call.
+func (b *CacheSpecApplyConfiguration) WithImagePullPolicy(value v1.PullPolicy) *CacheSpecApplyConfiguration {
+	b.ImagePullPolicy = &value
+	return b
+}
+
+// WithMaxMemory sets the MaxMemory field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the MaxMemory field is set to the value of the last call.
+func (b *CacheSpecApplyConfiguration) WithMaxMemory(value resource.Quantity) *CacheSpecApplyConfiguration {
+	b.MaxMemory = &value
+	return b
+}
+
+// WithConfig puts the entries into the Config field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, the entries provided by each call will be put on the Config field,
+// overwriting an existing map entries in Config field with the same key.
+func (b *CacheSpecApplyConfiguration) WithConfig(entries map[string]string) *CacheSpecApplyConfiguration {
+	if b.Config == nil && len(entries) > 0 {
+		b.Config = make(map[string]string, len(entries))
+	}
+	for k, v := range entries {
+		b.Config[k] = v
+	}
+	return b
+}
+
+// WithResources sets the Resources field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Resources field is set to the value of the last call.
+func (b *CacheSpecApplyConfiguration) WithResources(value v1.ResourceRequirements) *CacheSpecApplyConfiguration {
+	b.Resources = &value
+	return b
+}
+
+// WithStorage sets the Storage field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Storage field is set to the value of the last call.
+func (b *CacheSpecApplyConfiguration) WithStorage(value *CacheStorageApplyConfiguration) *CacheSpecApplyConfiguration {
+	b.Storage = value
+	return b
+}
+
+// WithAuth sets the Auth field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Auth field is set to the value of the last call.
+func (b *CacheSpecApplyConfiguration) WithAuth(value *CacheAuthApplyConfiguration) *CacheSpecApplyConfiguration {
+	b.Auth = value
+	return b
+}
+
+// WithTLS sets the TLS field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the TLS field is set to the value of the last call.
+func (b *CacheSpecApplyConfiguration) WithTLS(value *CacheTLSApplyConfiguration) *CacheSpecApplyConfiguration {
+	b.TLS = value
+	return b
+}
+
+// WithPlanned sets the Planned field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Planned field is set to the value of the last call.
+func (b *CacheSpecApplyConfiguration) WithPlanned(value *CachePlannedApplyConfiguration) *CacheSpecApplyConfiguration {
+	b.Planned = value
+	return b
+}
+
+// WithEmergencyBudget sets the EmergencyBudget field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the EmergencyBudget field is set to the value of the last call.
+func (b *CacheSpecApplyConfiguration) WithEmergencyBudget(value metav1.Duration) *CacheSpecApplyConfiguration {
+	b.EmergencyBudget = &value
 	return b
 }

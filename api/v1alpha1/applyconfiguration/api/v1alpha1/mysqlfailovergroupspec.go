@@ -34,8 +34,7 @@ type MysqlFailoverGroupSpecApplyConfiguration struct {
 	Failover *FailoverSpecApplyConfiguration `json:"failover,omitempty"`
 	// sidecar governs the fence, which keeps a site that is cut off from taking writes.
 	Sidecar *SidecarSpecApplyConfiguration `json:"sidecar,omitempty"`
-	// cache turns on the per-site cache store. Default none.
-	// Not built yet: setting it raises the condition UnbuiltFeatures.
+	// cache turns on the cache store: one pod beside each site, whose master follows the active site. Default none.
 	Cache *CacheSpecApplyConfiguration `json:"cache,omitempty"`
 	// backup configures backups and point-in-time recovery. Default none.
 	// Not built yet: setting it raises the condition UnbuiltFeatures.

@@ -21,7 +21,9 @@ import (
 // Available, ReplicationHealthy, FailoverBlocked, Ready, Degraded.
 // - mfg-operator-status (operator/controller): observedGeneration, sites[].{provisioned,volumeID,unlisted,node,image,version,clone},
 // encryptionAtRest, passwords and the conditions Progressing, TLSReady, UnbuiltFeatures, EncryptionAtRestReady,
-// BackupReady, CacheReady, DNSReady, TaintsReady.
+// BackupReady, DNSReady, TaintsReady.
+//
+// cache and the condition CacheReady are written by operator/cache/loop, through mfg-cache-status.
 //
 // lastRequests is written by operator/request alone, for both, with a field manager for each kind.
 //
@@ -64,6 +66,8 @@ type MysqlFailoverGroupStatusApplyConfiguration struct {
 	Failovers []FailoverRecordApplyConfiguration `json:"failovers,omitempty"`
 	// encryptionAtRest is the state of data-at-rest encryption.
 	EncryptionAtRest *EncryptionAtRestStatusApplyConfiguration `json:"encryptionAtRest,omitempty"`
+	// cache is the state of the cache store.
+	Cache *CacheStatusApplyConfiguration `json:"cache,omitempty"`
 	// passwords says how far the replacement of passwords is; empty if there never was one.
 	Passwords *PasswordsStatusApplyConfiguration `json:"passwords,omitempty"`
 	// lastRequests are the last answers to what was asked for by annotation, one for each kind of request.
@@ -221,6 +225,14 @@ func (b *MysqlFailoverGroupStatusApplyConfiguration) WithFailovers(values ...*Fa
 // If called multiple times, the EncryptionAtRest field is set to the value of the last call.
 func (b *MysqlFailoverGroupStatusApplyConfiguration) WithEncryptionAtRest(value *EncryptionAtRestStatusApplyConfiguration) *MysqlFailoverGroupStatusApplyConfiguration {
 	b.EncryptionAtRest = value
+	return b
+}
+
+// WithCache sets the Cache field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Cache field is set to the value of the last call.
+func (b *MysqlFailoverGroupStatusApplyConfiguration) WithCache(value *CacheStatusApplyConfiguration) *MysqlFailoverGroupStatusApplyConfiguration {
+	b.Cache = value
 	return b
 }
 
