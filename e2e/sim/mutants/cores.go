@@ -12,6 +12,8 @@ type core struct {
 	folder string
 	// files are those that hold guards; none are all of the package.
 	files []string
+	// tests is the folder whose tests see the mutants; empty is the core's own.
+	tests string
 	// draws is how often property tests are drawn, in one run after the other until one fails. Never zero: a property that is
 	// not drawn at all proves nothing, and fails without any mutation.
 	draws []int
@@ -22,6 +24,11 @@ type core struct {
 // cores are the packages that decide, and of the shells the files that docs/invariants.md names.
 var cores = []core{
 	{folder: "operator/failover", draws: []int{20}},
+	{folder: "operator/lineage", tests: "operator/failover", draws: []int{20}},
+	{folder: "operator/memory", tests: "operator/failover", draws: []int{20}},
+	{folder: "operator/promotion", tests: "operator/failover", draws: []int{20}},
+	{folder: "operator/views", tests: "operator/failover", draws: []int{20}},
+	{folder: "operator/explain", tests: "operator/failover", draws: []int{20}},
 	{folder: "operator/facts", draws: []int{10}},
 	{folder: "operator/gate", draws: []int{10, 100}},
 	{folder: "sidecar/fence", draws: []int{10, 100}},
