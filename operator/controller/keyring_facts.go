@@ -13,8 +13,8 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
-	"github.com/mysql-mfg/mfg/operator/failover"
 	"github.com/mysql-mfg/mfg/operator/keyring"
+	"github.com/mysql-mfg/mfg/operator/lineage"
 	"github.com/mysql-mfg/mfg/operator/render"
 	asks "github.com/mysql-mfg/mfg/operator/request"
 )
@@ -187,7 +187,7 @@ const supervisorGaveUp = 1
 // replaced before it was compared came from its successor.
 func mayDiffer(s *scope, name string) bool {
 	record := replacedBy(s.group, name)
-	return s.facts.Sites[name].Diverged || record != nil && !record.LossExact && record.FromServerUUID != failover.ServerReplaced
+	return s.facts.Sites[name].Diverged || record != nil && !record.LossExact && record.FromServerUUID != lineage.ServerReplaced
 }
 
 // alone is true if no other site than the active one is a healthy copy.

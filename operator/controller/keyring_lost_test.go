@@ -13,7 +13,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
-	"github.com/mysql-mfg/mfg/operator/failover"
+	"github.com/mysql-mfg/mfg/operator/lineage"
 	"github.com/mysql-mfg/mfg/operator/render"
 )
 
@@ -161,7 +161,7 @@ func TestMayDiffer(t *testing.T) {
 		"diverged":                 {true, v1alpha1.FailoverRecord{From: "x", To: "a"}, true},
 		"replaced, not compared":   {false, v1alpha1.FailoverRecord{From: "c", To: "a", FromServerUUID: "u"}, true},
 		"replaced, compared":       {false, v1alpha1.FailoverRecord{From: "c", To: "a", FromServerUUID: "u", LossExact: true}, false},
-		"replaced, recloned since": {false, v1alpha1.FailoverRecord{From: "c", To: "a", FromServerUUID: failover.ServerReplaced}, false},
+		"replaced, recloned since": {false, v1alpha1.FailoverRecord{From: "c", To: "a", FromServerUUID: lineage.ServerReplaced}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := testGroup()

@@ -10,7 +10,7 @@ import (
 )
 
 // leavingForUpdate is why the controller asks a site to give its role away. The poll loop knows the text, as
-// failover.LeavingForUpdate, and makes it the cause of the planned failover.
+// facts.LeavingForUpdate, and makes it the cause of the planned failover.
 const leavingForUpdate = "its pod is to be updated"
 
 // askedFor is how long a wish stands that is not repeated. Every reconcile repeats it while it is wanted, so one that

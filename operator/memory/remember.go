@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package failover
+package memory
 
 import (
 	"slices"
 	"time"
+
+	"github.com/mysql-mfg/mfg/operator/facts"
+	"github.com/mysql-mfg/mfg/operator/lineage"
 )
 
-// onKnownVolumes marks the sites that were last seen on another volume and whose sidecar does not answer now: one lost
+// OnKnownVolumes marks the sites that were last seen on another volume and whose sidecar does not answer now: one lost
 // answer must not make an empty volume pass for the one that holds the data (I12).
-func onKnownVolumes(s Snapshot, old Memory) Snapshot {
+func OnKnownVolumes(s facts.Snapshot, old facts.Memory) facts.Snapshot {
 	s.Sites = slices.Clone(s.Sites)
 	for i := range s.Sites {
 		if !s.Sites[i].Sidecar.Answered && old.Of(s.Sites[i].Name).OtherVolume {
@@ -19,11 +22,11 @@ func onKnownVolumes(s Snapshot, old Memory) Snapshot {
 	return s
 }
 
-// remember folds a poll into what is remembered. It returns a copy; the old memory stays as it was.
-func remember(s Snapshot, old Memory) Memory {
-	m := Memory{ReopenSince: old.ReopenSince, DrainSince: old.DrainSince, OpenAt: old.OpenAt}
+// Remember folds a poll into what is remembered. It returns a copy; the old memory stays as it was.
+func Remember(s facts.Snapshot, old facts.Memory) facts.Memory {
+	m := facts.Memory{ReopenSince: old.ReopenSince, DrainSince: old.DrainSince, OpenAt: old.OpenAt}
 	for name, site := range old.Sites {
-		if site.FencedBySQL != (SQLFence{}) {
+		if site.FencedBySQL != (facts.SQLFence{}) {
 			m.At(name).FencedBySQL = site.FencedBySQL // also of one that is not in sight for a poll
 		}
 	}
@@ -35,20 +38,20 @@ func remember(s Snapshot, old Memory) Memory {
 		m.OpenAt = s.Now
 	}
 	leaver := active
-	if planned(s.Status.Transition) {
+	if s.Status.Transition.Moves() {
 		leaver, _ = s.Site(s.Status.Transition.From)
 	}
 	if leaver.Leaving != "" {
-		m.LeavingSince = orNow(old.LeavingSince, s.Now)
+		m.LeavingSince = OrNow(old.LeavingSince, s.Now)
 	}
 	for _, site := range s.Sites {
 		if site.Leaving != "" {
-			m.At(site.Name).LeavingSince = orNow(old.Of(site.Name).LeavingSince, s.Now)
+			m.At(site.Name).LeavingSince = OrNow(old.Of(site.Name).LeavingSince, s.Now)
 		}
 		rememberSite(s, old, &m, site)
-		if errant, known := errantOf(site, active, old, s); known && !errant.IsEmpty() {
+		if errant, known := lineage.ErrantOf(site, active, old, s); known && !errant.IsEmpty() {
 			m.At(site.Name).Diverged = errant
-		} else if set := old.Of(site.Name).Diverged; !set.IsEmpty() && !known && !isHistory(s, site) && !isCovered(s, site) {
+		} else if set := old.Of(site.Name).Diverged; !set.IsEmpty() && !known && !lineage.IsHistory(s, site) && !lineage.IsCovered(s, site) {
 			// Not comparable now: what was found stays found, so that a diverged site never becomes a candidate by silence.
 			m.At(site.Name).Diverged = set
 		}
@@ -56,7 +59,7 @@ func remember(s Snapshot, old Memory) Memory {
 	return m
 }
 
-func rememberSite(s Snapshot, old Memory, m *Memory, site Site) {
+func rememberSite(s facts.Snapshot, old facts.Memory, m *facts.Memory, site facts.Site) {
 	was, is := old.Of(site.Name), m.At(site.Name)
 	rememberSilence(s, old, is, site)
 	rememberServer(s, was, is, site)
@@ -65,10 +68,10 @@ func rememberSite(s Snapshot, old Memory, m *Memory, site Site) {
 }
 
 // rememberSilence counts since when what does not answer.
-func rememberSilence(s Snapshot, old Memory, is *SiteMemory, site Site) {
+func rememberSilence(s facts.Snapshot, old facts.Memory, is *facts.SiteMemory, site facts.Site) {
 	was := old.Of(site.Name)
 	is.LaggedAt, is.LastCandidateAt, is.FollowedAt = was.LaggedAt, was.LastCandidateAt, was.FollowedAt
-	if is.AloneAt = was.AloneAt; isUnescrowed(s, old, site) != "" {
+	if is.AloneAt = was.AloneAt; site.Unescrowed() != "" {
 		is.AloneAt = s.Now
 	}
 	if active, _ := s.Site(s.Status.ActiveSite); active.Writable() && active.Name != site.Name && site.Follows(active) {
@@ -77,17 +80,17 @@ func rememberSilence(s Snapshot, old Memory, is *SiteMemory, site Site) {
 	if !readable(s, site) {
 		is.LaggedAt = s.Now
 	}
-	if since := was.StalledSince; stalls(site) || !site.Sidecar.Answered && !since.IsZero() {
-		is.StalledSince = orNow(since, s.Now) // one lost answer is no word that it takes writes again
+	if since := was.StalledSince; site.Stalls() || !site.Sidecar.Answered && !since.IsZero() {
+		is.StalledSince = OrNow(since, s.Now) // one lost answer is no word that it takes writes again
 	}
 	if site.Unusable() {
-		is.DownSince = orNow(was.DownSince, s.Now.Add(-silentFor(s, site)))
+		is.DownSince = OrNow(was.DownSince, s.Now.Add(-silentFor(s, site)))
 	}
 	if !site.MySQL.Direct {
-		is.IndirectSince = orNow(was.IndirectSince, s.Now)
+		is.IndirectSince = OrNow(was.IndirectSince, s.Now)
 	}
 	if site.Gone() {
-		is.GoneSince = orNow(was.GoneSince, s.Now)
+		is.GoneSince = OrNow(was.GoneSince, s.Now)
 	}
 	if !site.Sidecar.Answered && !site.Writable() {
 		is.SilentPolls = was.SilentPolls + 1
@@ -96,7 +99,7 @@ func rememberSilence(s Snapshot, old Memory, is *SiteMemory, site Site) {
 
 // silentFor is for how long a site's MySQL was silent when that is first seen here. Its sidecar looks more often than the
 // operator does; never more than what may have passed since the last poll, when it was not silent.
-func silentFor(s Snapshot, site Site) time.Duration {
+func silentFor(s facts.Snapshot, site facts.Site) time.Duration {
 	if !site.Sidecar.Answered || site.Sidecar.Report.Answered {
 		return 0
 	}
@@ -104,7 +107,7 @@ func silentFor(s Snapshot, site Site) time.Duration {
 }
 
 // rememberServer keeps what is known of a site's server, volume and pod while it does not answer.
-func rememberServer(s Snapshot, was SiteMemory, is *SiteMemory, site Site) {
+func rememberServer(s facts.Snapshot, was facts.SiteMemory, is *facts.SiteMemory, site facts.Site) {
 	is.OtherVolume, is.Confirmed = site.OtherVolume, was.Confirmed
 	if site.Sidecar.Answered && !site.OtherVolume {
 		is.Confirmed = site.Pod.UID
@@ -126,7 +129,7 @@ func rememberServer(s Snapshot, was SiteMemory, is *SiteMemory, site Site) {
 }
 
 // rememberProof keeps acknowledgements and fences for as long as they prove something.
-func rememberProof(s Snapshot, was SiteMemory, is *SiteMemory, site Site) {
+func rememberProof(s facts.Snapshot, was facts.SiteMemory, is *facts.SiteMemory, site facts.Site) {
 	if site.Listed || was.Listed {
 		is.Listed = true // also when the pod is not seen any more, and status is not as new as it was
 	}
@@ -137,16 +140,16 @@ func rememberProof(s Snapshot, was SiteMemory, is *SiteMemory, site Site) {
 	}
 	if site.Writable() || site.OtherVolume {
 		// Somebody opened it since, or it is not the server that matters: the read-back proves nothing.
-		is.FencedBySQL = SQLFence{}
+		is.FencedBySQL = facts.SQLFence{}
 	}
 }
 
 // acknowledge merges a report into what a sidecar has acknowledged. Within one epoch the earliest bound on a vouch is
 // kept: once the epoch is on the sidecar's volume it never vouches below it again, also after a restart. Another pod may have run
 // meanwhile, so its bound is its own.
-func acknowledge(ack *Ack, site Site, sites []Site) *Ack {
+func acknowledge(ack *facts.Ack, site facts.Site, sites []facts.Site) *facts.Ack {
 	r, at := site.Sidecar.Report, site.Sidecar.At
-	fresh := &Ack{Epoch: r.Epoch, PodUID: site.Pod.UID, Fenced: r.FencedUnder(r.Epoch), LastVouch: map[string]time.Time{}}
+	fresh := &facts.Ack{Epoch: r.Epoch, PodUID: site.Pod.UID, Fenced: r.FencedUnder(r.Epoch), LastVouch: map[string]time.Time{}}
 	for _, other := range sites {
 		if other.Name == r.Site {
 			continue
@@ -160,4 +163,10 @@ func acknowledge(ack *Ack, site Site, sites []Site) *Ack {
 		fresh.LastVouch[other.Name] = bound
 	}
 	return fresh
+}
+
+// readable is true for a replica that is near enough to be read from. A lag that is not known is too long for any limit.
+func readable(s facts.Snapshot, site facts.Site) bool {
+	lag := site.MySQL.LagSeconds
+	return s.Policy.MaxReadLag == 0 || lag != nil && *lag <= s.Policy.MaxReadLag.Seconds()
 }

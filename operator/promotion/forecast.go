@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package failover
+package promotion
 
 import (
 	"cmp"
 	"fmt"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/facts"
+	"github.com/mysql-mfg/mfg/operator/memory"
+	"github.com/mysql-mfg/mfg/operator/remedy"
 )
 
 // Forecast is what an emergency failover would do if the active site were lost right after this poll.
@@ -20,65 +23,51 @@ type Forecast struct {
 	// LostSeconds is the lag of the site; nil if it is not known.
 	LostSeconds *float64
 	// BlockedBy is what would keep it from happening by itself; empty if nothing would.
-	BlockedBy Reason
+	BlockedBy facts.Reason
 	Message   string
 }
 
-// forecast answers with the same functions that decide. It is for a healthy group; otherwise the decision itself says
+// Foresee answers with the same functions that decide. It is for a healthy group; otherwise the decision itself says
 // what happens.
-func forecast(s Snapshot, d Decision) *Forecast {
-	if d.Topology != TopologyHealthy {
-		return nil
-	}
+func Foresee(s facts.Snapshot, m facts.Memory) *Forecast {
 	active, _ := s.Site(s.Status.ActiveSite)
-	best, found := choose(s, d.Memory, active.Name)
+	best, found := Choose(s, m, active.Name)
 	f := &Forecast{LostTransactions: -1}
 	if found {
-		f.Site, f.Rule = best.Site.Name, ruleOf(s, d.Memory, best)
+		f.Site, f.Rule = best.Site.Name, ruleOf(s, m, best)
 		f.LostTransactions = active.MySQL.Executed.Subtract(best.All).Count()
 		f.LostSeconds = best.Site.MySQL.LagSeconds
 	}
-	no := refusal(permissions, takeover{s, d.Memory, best, found})
-	switch silent := named(s, silentVouchers(s, d.Memory, best.Site.Name)); {
-	case no.reason != "":
-		f.BlockedBy, f.Message = no.reason, no.message
+	no := FirstAgainst(Permissions, Ask(s, m, best, found))
+	switch silent := memory.Named(s, SilentVouchers(s, m, best.Site.Name)); {
+	case no.Reason != "":
+		f.BlockedBy, f.Message = no.Reason, no.Message
 	case silent != "":
 		f.BlockedBy = v1alpha1.ReasonSiteMayStillVouch
 		f.Message = fmt.Sprintf("%s would take over once %s is proven fenced; by time alone it could not, because %s could still vouch for it", f.Site, active.Name, silent)
-	case d.Memory.Of(active.Name).Outlived:
-		f.BlockedBy, f.Message = v1alpha1.ReasonLeaseOutlived, outlived(d.Memory, active.Name, s.Now)+"; "+outlivedRemedy(active.Name).String()
+	case m.Of(active.Name).Outlived:
+		f.BlockedBy, f.Message = v1alpha1.ReasonLeaseOutlived, memory.Outlived(m, active.Name, s.Now)+"; "+remedy.Outlived(active.Name).String()
 	default:
 		f.Message = fmt.Sprintf("%s would take over (%s)", f.Site, f.Rule)
 	}
 	return f
 }
 
-// silentVouchers are the sites that could not acknowledge a new epoch now, or not for all their runs, and might answer the active site.
-func silentVouchers(s Snapshot, m Memory, target string) (names []string) {
-	for _, site := range s.Sites {
-		silent := site.Name != target && !site.Sidecar.Answered || !site.Only(site.Pod.UID)
-		if site.Name != s.Status.ActiveSite && silent && !site.Gone() && !site.NeverRan() && !askedByNobody(m, site) {
-			names = append(names, site.Name)
-		}
-	}
-	return names
-}
-
 // ruleOf names the first rule of better by which the best candidate beats the next one.
-func ruleOf(s Snapshot, m Memory, best Candidate) string {
-	for _, c := range candidates(s, m) {
+func ruleOf(s facts.Snapshot, m facts.Memory, best Candidate) string {
+	for _, c := range Rank(s, m) {
 		if c.Unfit.By != "" || c.Site.Name == best.Site.Name || c.Site.Name == s.Status.ActiveSite {
 			continue
 		}
 		switch {
 		case c.All.Count() != best.All.Count():
-			return rankMost
+			return RankMost
 		case cmp.Compare(c.ToApply, best.ToApply) != 0:
-			return rankLeast
+			return RankLeast
 		case c.Site.Priority != best.Site.Priority:
-			return rankPriority
+			return RankPriority
 		}
-		return rankName
+		return RankName
 	}
-	return rankOnly
+	return RankOnly
 }

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package failover
+package views
 
 import (
 	"fmt"
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/operator/facts"
+	"github.com/mysql-mfg/mfg/operator/remedy"
 )
 
 // Unwritable says that an active site is open, and that clients cannot write to it all the same. It holds nothing that changes
 // with every poll.
 type Unwritable struct {
-	Group  Group
+	Group  facts.Group
 	Site   string
-	Reason Reason
+	Reason facts.Reason
 	Errno  int
 	// Stands says why nobody takes its place although that is due; empty if it is not.
 	Stands string
@@ -25,8 +27,6 @@ const (
 	// short peak of load brings too.
 	certainFor = 4 * time.Second
 	busyFor    = 10 * time.Second
-	// probeValid is how old the last probe may be to say anything.
-	probeValid = 10 * time.Second
 )
 
 // busy are the reasons that a short peak of load brings too.
@@ -34,15 +34,15 @@ var busy = map[string]bool{
 	wire.WriteNoAnswer: true, wire.WriteDiskStalled: true, wire.WriteTooManyConnections: true, wire.WriteLocked: true,
 }
 
-// unwritable is what the sidecar of an open active site found when it wrote as a client does; nil if it could, or if nothing is
+// UnwritableOf is what the sidecar of an open active site found when it wrote as a client does; nil if it could, or if nothing is
 // known: a sidecar of an older version does not try, and one that is silent is another trouble.
-func unwritable(s Snapshot, d Decision) *Unwritable {
+func UnwritableOf(s facts.Snapshot, d Decided, stands string) *Unwritable {
 	a, known := s.Site(d.Status.ActiveSite)
 	p := a.Sidecar.Report.WriteProbe
-	if d.Topology != TopologyHealthy || !known || !a.Sidecar.Answered || p == nil || p.Outcome != wire.WriteFails {
+	if !d.Healthy || !known || !a.Sidecar.Answered || p == nil || p.Outcome != wire.WriteFails {
 		return nil
 	}
-	if time.Duration(p.AgeMillis)*time.Millisecond > probeValid {
+	if time.Duration(p.AgeMillis)*time.Millisecond > facts.ProbeValid {
 		return nil // what it found is of long ago
 	}
 	patience := certainFor
@@ -52,20 +52,20 @@ func unwritable(s Snapshot, d Decision) *Unwritable {
 	if time.Duration(p.ForMillis)*time.Millisecond < patience {
 		return nil
 	}
-	return &Unwritable{Group: s.Group, Site: a.Name, Reason: Reason(p.Reason), Errno: p.Errno, Stands: d.StallStands}
+	return &Unwritable{Group: s.Group, Site: a.Name, Reason: facts.Reason(p.Reason), Errno: p.Errno, Stands: stands}
 }
 
 // trouble says each reason in words, and what to do about it.
-var trouble = map[Reason]struct {
+var trouble = map[facts.Reason]struct {
 	words string
-	way   func(g Group, site string) Remedy
+	way   func(g facts.Group, site string) facts.Remedy
 }{
 	wire.WriteOffline:            {"offline_mode is on, so clients are not let in", ask("", "SET GLOBAL offline_mode = OFF")},
 	wire.WriteReadOnly:           {"read_only is on", ask("", "SET GLOBAL read_only = OFF")},
 	wire.WriteTooManyConnections: {"all its connections are taken", ask("", "SELECT @@max_connections; SHOW PROCESSLIST")},
 	wire.WriteSecureTransport: {"it takes encrypted connections only, and the group has no certificate",
 		ask("set spec.tls, or", "SET GLOBAL require_secure_transport = OFF")},
-	wire.WriteDiskFull: {"its data volume is full", func(g Group, site string) Remedy {
+	wire.WriteDiskFull: {"its data volume is full", func(g facts.Group, site string) facts.Remedy {
 		return ask("make spec.sites[].storage.size of "+site+" larger, or free space", "SHOW BINARY LOGS")(g, site)
 	}},
 	wire.WriteDiskStalled: {"its data volume does not answer", whoElse},
@@ -75,16 +75,18 @@ var trouble = map[Reason]struct {
 }
 
 // ask is a remedy that says something to the MySQL of the site.
-func ask(text, statement string) func(Group, string) Remedy {
-	return func(g Group, site string) Remedy { return remedy(text, g.Command("mysql", site, "-e '"+statement+"'")) }
+func ask(text, statement string) func(facts.Group, string) facts.Remedy {
+	return func(g facts.Group, site string) facts.Remedy {
+		return remedy.New(text, g.Command("mysql", site, "-e '"+statement+"'"))
+	}
 }
 
-func whoElse(g Group, _ string) Remedy {
-	return remedy("look at the volume and its node, and see who could take over", g.Command("explain", "", ""))
+func whoElse(g facts.Group, _ string) facts.Remedy {
+	return remedy.New("look at the volume and its node, and see who could take over", g.Command("explain", "", ""))
 }
 
 // Message says it to people and names the next step.
-func (u Unwritable) Message() (words string, way Remedy) {
+func (u Unwritable) Message() (words string, way facts.Remedy) {
 	t, known := trouble[u.Reason]
 	if !known {
 		t.words, t.way = "it refuses a write", ask("look at the log of its mysqld, and at its settings", "SHOW VARIABLES")
@@ -97,13 +99,4 @@ func (u Unwritable) Message() (words string, way Remedy) {
 		words += "; nobody takes its place: " + u.Stands
 	}
 	return words, t.way(u.Group, u.Site)
-}
-
-// sayUnwritable puts it in front of what is said of a group of which there is nothing else to say.
-func (d Decision) sayUnwritable(s Snapshot) Decision {
-	if d.Unwritable = unwritable(s, d); d.Unwritable != nil && d.Verdict == VerdictNothing {
-		words, way := d.Unwritable.Message()
-		d.Reason, d.Message = d.Unwritable.Reason, words+"; "+way.String()
-	}
-	return d
 }

@@ -1,48 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package failover
+package promotion
 
 import (
 	"cmp"
 	"slices"
 
 	"github.com/mysql-mfg/mfg/internal/gtid"
+	"github.com/mysql-mfg/mfg/operator/facts"
 )
 
 // Candidate is a site and why it may or may not take over.
 type Candidate struct {
-	Site    Site
+	Site    facts.Site
 	Unfit   Unfit
 	All     gtid.Set
 	ToApply int64
 }
 
-// candidates ranks every site: fit ones first, the best first.
-func candidates(s Snapshot, m Memory) []Candidate {
+// Rank ranks every site: fit ones first, the best first.
+func Rank(s facts.Snapshot, m facts.Memory) []Candidate {
 	var all []Candidate
 	for _, site := range s.Sites {
 		c := Candidate{Site: site, All: site.All()}
 		c.ToApply = site.MySQL.Retrieved.Subtract(site.MySQL.Executed).Count()
-		c.Unfit = unfit(s, m, site)
+		c.Unfit = UnfitOf(s, m, site)
 		all = append(all, c)
 	}
-	slices.SortStableFunc(all, better)
+	slices.SortStableFunc(all, Better)
 	return all
 }
 
 // The rules by which candidates are ranked, in their order.
 const (
-	rankFit      = "Fit"
-	rankMost     = "MostTransactions"
-	rankLeast    = "LeastToApply"
-	rankPriority = "Priority"
-	rankName     = "Name"
-	// rankOnly is said of one that has nobody to be compared with.
-	rankOnly = "OnlyCandidate"
+	RankFit      = "Fit"
+	RankMost     = "MostTransactions"
+	RankLeast    = "LeastToApply"
+	RankPriority = "Priority"
+	RankName     = "Name"
+	// RankOnly is said of one that has nobody to be compared with.
+	RankOnly = "OnlyCandidate"
 )
 
-// better orders candidates: fit, most transactions (executed or retrieved), least left to apply, priority, name.
-func better(a, b Candidate) int {
+// Better orders candidates: fit, most transactions (executed or retrieved), least left to apply, priority, name.
+func Better(a, b Candidate) int {
 	fit := func(c Candidate) int {
 		if c.Unfit.By == "" {
 			return 0
@@ -58,9 +59,9 @@ func better(a, b Candidate) int {
 	)
 }
 
-// choose returns the best fit candidate other than the excluded site.
-func choose(s Snapshot, m Memory, exclude string) (Candidate, bool) {
-	for _, c := range candidates(s, m) {
+// Choose returns the best fit candidate other than the excluded site.
+func Choose(s facts.Snapshot, m facts.Memory, exclude string) (Candidate, bool) {
+	for _, c := range Rank(s, m) {
 		if c.Unfit.By == "" && c.Site.Name != exclude {
 			return c, true
 		}

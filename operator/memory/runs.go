@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package failover
+package memory
 
 import (
 	"fmt"
@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/facts"
 )
 
 // RunsKept is how long it must be so that nothing can be left of a run whose pod is gone: its node is Ready, and its kubelet ends
@@ -19,9 +20,9 @@ const RunsKept = 6 * time.Minute
 // runsMost is how many runs of a site are told apart.
 const runsMost = 16
 
-// withRuns fills in which runs of each site may be left.
-func withRuns(s Snapshot, old Memory) (Snapshot, runs) {
-	now := runs{Of: map[string][]Run{}, Quiet: map[string]time.Time{}, Over: map[string]bool{}, EndedAt: maps.Clone(old.Runs.EndedAt)}
+// WithRuns fills in which runs of each site may be left.
+func WithRuns(s facts.Snapshot, old facts.Memory) (facts.Snapshot, facts.Runs) {
+	now := facts.Runs{Of: map[string][]facts.Run{}, Quiet: map[string]time.Time{}, Over: map[string]bool{}, EndedAt: maps.Clone(old.Runs.EndedAt)}
 	if now.EndedAt == nil {
 		now.EndedAt = map[string]time.Time{}
 	}
@@ -35,9 +36,9 @@ func withRuns(s Snapshot, old Memory) (Snapshot, runs) {
 }
 
 // fold is the list of a site's runs: those that were known, and those that are seen, without those that have ended.
-func fold(s Snapshot, site Site, old, now runs) []Run {
+func fold(s facts.Snapshot, site facts.Site, old, now facts.Runs) []facts.Run {
 	holder := holder(site)
-	var left []Run
+	var left []facts.Run
 	for _, r := range everyRun(s, site, old) {
 		seen, exists := seenOf(site, r)
 		r.Elsewhere = !exists && r.UID == site.Pod.UID
@@ -63,10 +64,10 @@ func fold(s Snapshot, site Site, old, now runs) []Run {
 }
 
 // everyRun is the list of the runs that are in status, remembered or seen.
-func everyRun(s Snapshot, site Site, old runs) []Run {
+func everyRun(s facts.Snapshot, site facts.Site, old facts.Runs) []facts.Run {
 	all := slices.Clone(s.Status.Runs[site.Name])
 	for _, r := range old.Of[site.Name] {
-		if !slices.ContainsFunc(all, func(k Run) bool { return k.Key() == r.Key() }) {
+		if !slices.ContainsFunc(all, func(k facts.Run) bool { return k.Key() == r.Key() }) {
 			all = append(all, r)
 		}
 	}
@@ -77,7 +78,7 @@ func everyRun(s Snapshot, site Site, old runs) []Run {
 }
 
 // see adds a pod that is seen to the list, or what is new of it. One that is seen on another machine than before is another run.
-func see(all []Run, p SeenRun) []Run {
+func see(all []facts.Run, p facts.SeenRun) []facts.Run {
 	for i := range all {
 		if all[i].UID == p.UID && (all[i].Machine == p.Machine || all[i].Machine == "" || p.Machine == "") {
 			if all[i].Machine == "" {
@@ -87,68 +88,68 @@ func see(all []Run, p SeenRun) []Run {
 			return all
 		}
 	}
-	return append(all, Run{UID: p.UID, Node: p.Node, Machine: p.Machine, Lease: p.Lease})
+	return append(all, facts.Run{UID: p.UID, Node: p.Node, Machine: p.Machine, Lease: p.Lease})
 }
 
-func seenOf(site Site, r Run) (SeenRun, bool) {
+func seenOf(site facts.Site, r facts.Run) (facts.SeenRun, bool) {
 	for _, p := range site.Pod.Runs {
 		if p.UID == r.UID && (p.Machine == r.Machine || p.Machine == "") {
 			return p, true
 		}
 	}
-	return SeenRun{}, false
+	return facts.SeenRun{}, false
 }
 
 // current is the run of the pod that was asked.
-func current(s Snapshot, site Site, r Run) Run {
+func current(s facts.Snapshot, site facts.Site, r facts.Run) facts.Run {
 	if id := site.Sidecar.Report.VolumeID; site.Sidecar.Answered && id != "" {
 		r.Volume = id
 	}
-	if site.Name == s.Status.ActiveSite && !notPassed(s.Status.Transition) {
+	if site.Name == s.Status.ActiveSite && !NotPassed(s.Status.Transition) {
 		r.Closed = false // it may be let open
 	}
 	return r
 }
 
 // holder is the run whose sidecar answered: it has the lock of its volume.
-func holder(site Site) Run {
+func holder(site facts.Site) facts.Run {
 	for _, p := range site.Pod.Runs {
 		if p.UID == site.Pod.UID && site.Sidecar.Answered {
-			return Run{UID: p.UID, Machine: p.Machine, Volume: site.Sidecar.Report.VolumeID}
+			return facts.Run{UID: p.UID, Machine: p.Machine, Volume: site.Sidecar.Report.VolumeID}
 		}
 	}
-	return Run{}
+	return facts.Run{}
 }
 
 // excludes is true for a run on the same machine and the same volume. A machine has one kernel at a time, and a kernel gives the lock to
 // one at a time, so that run has ended, with its kernel if not by itself; a pod that is still there, and has not told its volume, waits for
 // the lock, since no claim is replaced while a pod with it is there.
-func excludes(r, other Run, exists bool) bool {
+func excludes(r, other facts.Run, exists bool) bool {
 	same := r.Volume != "" && (other.Volume == r.Volume || exists && other.Volume == "")
 	return r.UID != "" && other.UID != r.UID && r.Machine != "" && other.Machine == r.Machine && same
 }
 
 // quiet is true once nothing can be left of a run whose pod is gone.
-func quiet(s Snapshot, r Run, old, now runs) bool {
+func quiet(s facts.Snapshot, r facts.Run, old, now facts.Runs) bool {
 	node := s.Nodes[r.Node]
 	if replaced := r.Machine != "" && node.Machine != "" && node.Machine != r.Machine; !node.Ready && !node.Gone && !replaced {
 		return false // also of a node of which nothing is known
 	}
-	since := orNow(old.Quiet[r.Key()], s.Now)
+	since := OrNow(old.Quiet[r.Key()], s.Now)
 	now.Quiet[r.Key()] = since
 	return s.Now.Sub(since) >= RunsKept
 }
 
 // bounded folds runs into one whose pods are gone and that were on one machine with one volume, once there are too many: then what is
 // known of the machine holds for all of them. So there are never more than machines on which the site ever ran.
-func bounded(all []Run, site Site) []Run {
+func bounded(all []facts.Run, site facts.Site) []facts.Run {
 	if len(all) <= runsMost {
 		return all
 	}
-	var left []Run
+	var left []facts.Run
 	for _, r := range all {
 		_, exists := seenOf(site, r)
-		i := slices.IndexFunc(left, func(k Run) bool {
+		i := slices.IndexFunc(left, func(k facts.Run) bool {
 			return k.UID == several && k.Machine == r.Machine && k.Node == r.Node && k.Volume == r.Volume
 		})
 		switch {
@@ -167,37 +168,11 @@ func bounded(all []Run, site Site) []Run {
 // several stands for the pods of runs that are not told apart any more.
 const several = "several"
 
-// noteRuns makes durable which runs there are, so that the next operator knows those whose pods are gone by then (I9).
-func (d Decision) noteRuns(s Snapshot, n runs) Decision {
-	d.Status.Runs = n.Kept()
-	if t := d.Status.Transition; t != nil && notPassed(s.Status.Transition) && !notPassed(t) {
-		d = d.close(s)
-	}
-	d.Persist = d.Persist || !maps.EqualFunc(d.Status.Runs, s.Status.Runs, slices.Equal[[]Run])
-	return d
-}
+// NotPassed is true while nobody may be opened by a transition.
+func NotPassed(t *facts.Transition) bool { return t != nil && t.Step == v1alpha1.TransitionFencing }
 
-// notPassed is true while nobody may be opened by a transition.
-func notPassed(t *Transition) bool { return t != nil && t.Step == v1alpha1.TransitionFencing }
-
-// close notes that the gate has passed with every run but the one that is to be opened.
-func (d Decision) close(s Snapshot) Decision {
-	target, _ := s.Site(d.Status.ActiveSite)
-	all := map[string][]Run{}
-	for site, list := range d.Memory.Runs.Of {
-		list = slices.Clone(list)
-		for i := range list {
-			list[i].Closed = list[i].UID != target.Pod.UID || list[i].Elsewhere
-		}
-		all[site] = list
-	}
-	d.Memory.Runs.Of = all
-	d.Status.Runs = d.Memory.Runs.Kept()
-	return d
-}
-
-// named names sites for people, and which earlier pod of one may be left, if it is for that.
-func named(s Snapshot, sites []string) string {
+// Named names sites for people, and which earlier pod of one may be left, if it is for that.
+func Named(s facts.Snapshot, sites []string) string {
 	var all []string
 	for _, name := range sites {
 		site, _ := s.Site(name)
@@ -207,14 +182,4 @@ func named(s Snapshot, sites []string) string {
 		all = append(all, name)
 	}
 	return strings.Join(all, ", ")
-}
-
-// earlierPod says of a site whose pod answers that another one may be left, and what to do; empty normally.
-func earlierPod(site Site) (reason Reason, message string) {
-	r, more := site.Beside(site.Pod.UID)
-	if !more || !site.Sidecar.Answered {
-		return "", ""
-	}
-	return v1alpha1.ReasonEarlierPodMayRun, fmt.Sprintf("%s: what this one says proves nothing of it. It counts as ended once its node is Ready for %s, "+
-		"is taken out of the cluster, or is tainted %s because it is down", r, RunsKept, v1alpha1.OutOfServiceTaint)
 }

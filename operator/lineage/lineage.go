@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package failover
+package lineage
 
 import (
 	"slices"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/internal/gtid"
+	"github.com/mysql-mfg/mfg/operator/facts"
 )
 
-// unsettled is true while what a replaced active site alone holds is not known. While the role still moves away from a
+// Unsettled is true while what a replaced active site alone holds is not known. While the role still moves away from a
 // site this says nothing: then it is the transition's From.
-func unsettled(s Snapshot, m Memory, site string) bool {
+func Unsettled(s facts.Snapshot, m facts.Memory, site string) bool {
 	if site == s.Status.ActiveSite || s.Status.Transition != nil && s.Status.Transition.From == site {
 		return false
 	}
@@ -26,7 +27,7 @@ func unsettled(s Snapshot, m Memory, site string) bool {
 }
 
 // lastChange is the newest change of the role that a site had a part in, and whether that took the role from it.
-func lastChange(s Snapshot, site string) (r v1alpha1.FailoverRecord, replaced bool) {
+func lastChange(s facts.Snapshot, site string) (r v1alpha1.FailoverRecord, replaced bool) {
 	for _, c := range s.Status.Records {
 		if c.To == site || c.From == site {
 			return c, c.To != site // one that opened the site again took nothing from it
@@ -38,7 +39,7 @@ func lastChange(s Snapshot, site string) (r v1alpha1.FailoverRecord, replaced bo
 // holdsLost is true while a site still has transactions that its record calls lost, as far as can be seen. It says so also
 // while nobody is there to compare with, and after the operator has forgotten that the site had diverged (I9).
 // What the active site is known to have is not lost any more: a site that had it too may have become active since.
-func holdsLost(s Snapshot, m Memory, r v1alpha1.FailoverRecord, name string) bool {
+func holdsLost(s facts.Snapshot, m facts.Memory, r v1alpha1.FailoverRecord, name string) bool {
 	if r.LostTransactions == 0 {
 		return false
 	}
@@ -55,7 +56,7 @@ func sameServer(r v1alpha1.FailoverRecord, uuid string) bool {
 
 // successorHad is what the successor of a replaced active site had when it was promoted: of what the old one holds, that much
 // is the group's.
-func successorHad(s Snapshot, site string) gtid.Set {
+func successorHad(s facts.Snapshot, site string) gtid.Set {
 	r, replaced := lastChange(s, site)
 	if !replaced {
 		return gtid.Set{}
@@ -67,9 +68,9 @@ func successorHad(s Snapshot, site string) gtid.Set {
 	return had
 }
 
-// missing is what reachable provisioned sites have and a candidate lacks, and on which site. Diverged sites
+// Missing is what reachable provisioned sites have and a candidate lacks, and on which site. Diverged sites
 // do not count, and unsettled ones only with what is known to be good: the rest was written off, and is held for a person.
-func missing(s Snapshot, m Memory, c Site) (gtid.Set, string) {
+func Missing(s facts.Snapshot, m facts.Memory, c facts.Site) (gtid.Set, string) {
 	for _, site := range s.Sites {
 		if lacks := held(s, m, site).Subtract(c.All()); !lacks.IsEmpty() {
 			return lacks, site.Name
@@ -78,11 +79,11 @@ func missing(s Snapshot, m Memory, c Site) (gtid.Set, string) {
 	return gtid.Set{}, ""
 }
 
-// obtainable is the part of it that can still be had: nobody fetches from a relay log, and nobody applies one whose applier is broken.
-func obtainable(s Snapshot, m Memory, c Site) (gtid.Set, string) {
+// Obtainable is the part of it that can still be had: nobody fetches from a relay log, and nobody applies one whose applier is broken.
+func Obtainable(s facts.Snapshot, m facts.Memory, c facts.Site) (gtid.Set, string) {
 	for _, site := range s.Sites {
 		has := held(s, m, site)
-		if brokenApplier(site) {
+		if BrokenApplier(site) {
 			has = has.Intersect(site.MySQL.Executed)
 		}
 		if lacks := has.Subtract(c.All()); !lacks.IsEmpty() {
@@ -92,8 +93,8 @@ func obtainable(s Snapshot, m Memory, c Site) (gtid.Set, string) {
 	return gtid.Set{}, ""
 }
 
-// leftBehind is all that reachable sites have and a candidate lacks when it is opened.
-func leftBehind(s Snapshot, m Memory, c Site) (all gtid.Set, where []string) {
+// LeftBehind is all that reachable sites have and a candidate lacks when it is opened.
+func LeftBehind(s facts.Snapshot, m facts.Memory, c facts.Site) (all gtid.Set, where []string) {
 	for _, site := range s.Sites {
 		if lacks := held(s, m, site).Subtract(c.All()); !lacks.IsEmpty() {
 			all, where = all.Union(lacks), append(where, site.Name)
@@ -102,9 +103,9 @@ func leftBehind(s Snapshot, m Memory, c Site) (all gtid.Set, where []string) {
 	return all, where
 }
 
-// brokenApplier is true for a site that has something to apply and whose applier has stopped with an error. One that merely takes
+// BrokenApplier is true for a site that has something to apply and whose applier has stopped with an error. One that merely takes
 // long is not broken: it ends, and what it applies can be fetched.
-func brokenApplier(site Site) bool {
+func BrokenApplier(site facts.Site) bool {
 	left := site.MySQL.Retrieved.Subtract(site.MySQL.Executed)
 	return site.MySQL.Direct && !left.IsEmpty() && !site.MySQL.SQLRunning && site.MySQL.SQLError != ""
 }
@@ -124,26 +125,26 @@ const (
 	IdentityGroup Identity = "Group"
 )
 
-// identityOf says it of one site. What is not known is never IdentityGroup: with such a site no channel is set up, and what it has
+// IdentityOf says it of one site. What is not known is never IdentityGroup: with such a site no channel is set up, and what it has
 // counts for nobody.
-func identityOf(s Snapshot, m Memory, site Site) Identity {
+func IdentityOf(s facts.Snapshot, m facts.Memory, site facts.Site) Identity {
 	switch {
-	case isNotProvisioned(s, m, site) != "":
+	case IsNotProvisioned(s, m, site) != "":
 		return IdentityNone
 	case !m.Of(site.Name).Diverged.IsEmpty():
 		return IdentityDiverged
-	case unsettled(s, m, site.Name):
+	case Unsettled(s, m, site.Name):
 		return IdentityUnsettled
 	}
 	return IdentityGroup
 }
 
 // held is what a site has that counts for what a successor must have (I7).
-func held(s Snapshot, m Memory, site Site) gtid.Set {
+func held(s facts.Snapshot, m facts.Memory, site facts.Site) gtid.Set {
 	if !site.SQLAnswers() || site.ThrownAway() {
 		return gtid.Set{}
 	}
-	switch identityOf(s, m, site) {
+	switch IdentityOf(s, m, site) {
 	case IdentityGroup:
 		return site.All()
 	case IdentityUnsettled:
@@ -157,16 +158,16 @@ func held(s Snapshot, m Memory, site Site) gtid.Set {
 // ServerReplaced stands in a record for the server UUID of an old active site whose data was replaced before it was compared.
 const ServerReplaced = "replaced"
 
-// settleLoss makes the loss of a failover exact once its old active site is seen again as the server it was: only then
+// SettleLoss makes the loss of a failover exact once its old active site is seen again as the server it was: only then
 // is the whole of what it accepted known.
-func settleLoss(s Snapshot, m Memory, a Site) []v1alpha1.FailoverRecord {
+func SettleLoss(s facts.Snapshot, m facts.Memory, a facts.Site) []v1alpha1.FailoverRecord {
 	records := s.Status.Records
 	if !a.MySQL.Direct || a.OtherVolume {
 		return records
 	}
 	seen := map[string]bool{}
 	for i, r := range records {
-		if seen[r.From] || reopens(r) {
+		if seen[r.From] || Reopens(r) {
 			continue // only its newest change says what a site had that nobody else has
 		}
 		seen[r.From] = true
@@ -196,18 +197,20 @@ func settleLoss(s Snapshot, m Memory, a Site) []v1alpha1.FailoverRecord {
 }
 
 // receives is true if a site may get transactions from another.
-func receives(site Site) bool { return site.MySQL.ReplicaHost != "" && !site.MySQL.ReceiverStopped }
+func receives(site facts.Site) bool {
+	return site.MySQL.ReplicaHost != "" && !site.MySQL.ReceiverStopped
+}
 
-func recordsDiffer(a, b []v1alpha1.FailoverRecord) bool {
+func RecordsDiffer(a, b []v1alpha1.FailoverRecord) bool {
 	return !slices.EqualFunc(a, b, func(x, y v1alpha1.FailoverRecord) bool {
 		return x.Epoch == y.Epoch && x.LossExact == y.LossExact && x.FromServerUUID == y.FromServerUUID
 	})
 }
 
-// isHistory is true for an active site that is open under the present epoch, as it is after an order to accept the loss: what it
+// IsHistory is true for an active site that is open under the present epoch, as it is after an order to accept the loss: what it
 // has is what the others are compared with, and was acknowledged. Called diverged still, it would not count for what a
 // successor lacks when it is lost (I7).
-func isHistory(s Snapshot, site Site) bool {
+func IsHistory(s facts.Snapshot, site facts.Site) bool {
 	if t := s.Status.Transition; t != nil && t.Step == v1alpha1.TransitionFencing {
 		return false // it may be any site that is yet to be opened, or never will be
 	}
@@ -215,10 +218,10 @@ func isHistory(s Snapshot, site Site) bool {
 	return site.Name == s.Status.ActiveSite && site.Sidecar.Answered && r.Epoch == s.Status.Epoch && r.Answered && r.Writable && !site.OtherVolume
 }
 
-// isCovered is true for a site that has nothing but what the present active site had when that was opened: what it had alone under an
+// IsCovered is true for a site that has nothing but what the present active site had when that was opened: what it had alone under an
 // earlier one is part of the history by now. Called diverged still, while the active site is silent before it could be compared
 // with that, it would not count for what a successor lacks (I7).
-func isCovered(s Snapshot, site Site) bool {
+func IsCovered(s facts.Snapshot, site facts.Site) bool {
 	if s.Status.Transition != nil || len(s.Status.Records) == 0 || !site.SQLAnswers() || site.OtherVolume {
 		return false // not known: what was found stays found
 	}
@@ -230,9 +233,9 @@ func isCovered(s Snapshot, site Site) bool {
 	return err == nil && site.All().Subtract(had).IsEmpty()
 }
 
-// errantOf compares what a site had in the poll before with what the active site has executed now. Reading the replica
+// ErrantOf compares what a site had in the poll before with what the active site has executed now. Reading the replica
 // first and the primary last keeps a transaction in flight from looking errant.
-func errantOf(site, active Site, old Memory, s Snapshot) (gtid.Set, bool) {
+func ErrantOf(site, active facts.Site, old facts.Memory, s facts.Snapshot) (gtid.Set, bool) {
 	previous := old.Of(site.Name).PreviousAll
 	switch {
 	case site.Name == active.Name, active.Name == "", s.Status.Transition != nil:
@@ -247,9 +250,9 @@ func errantOf(site, active Site, old Memory, s Snapshot) (gtid.Set, bool) {
 	return previous.Subtract(active.MySQL.Executed), true
 }
 
-// mayHold is false for a site that is known not to have any of what a record calls lost. Who took over lacked it: that is
+// MayHold is false for a site that is known not to have any of what a record calls lost. Who took over lacked it: that is
 // what lost means.
-func mayHold(m Memory, r v1alpha1.FailoverRecord, site Site, lost gtid.Set) bool {
+func MayHold(m facts.Memory, r v1alpha1.FailoverRecord, site facts.Site, lost gtid.Set) bool {
 	if site.Name == r.To || site.NeverRan() {
 		return false
 	}
@@ -260,5 +263,5 @@ func mayHold(m Memory, r v1alpha1.FailoverRecord, site Site, lost gtid.Set) bool
 	return held == nil || site.OtherVolume || !held.Intersect(lost).IsEmpty() // not seen, or not as it will come back
 }
 
-// reopens is true for the record of a change that opened the site again that had the role.
-func reopens(r v1alpha1.FailoverRecord) bool { return r.From == r.To }
+// Reopens is true for the record of a change that opened the site again that had the role.
+func Reopens(r v1alpha1.FailoverRecord) bool { return r.From == r.To }

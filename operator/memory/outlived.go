@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package failover
+package memory
 
 import (
 	"fmt"
 	"slices"
 	"time"
 
+	"github.com/mysql-mfg/mfg/operator/facts"
 	"github.com/mysql-mfg/mfg/operator/gate"
 )
 
@@ -14,22 +15,22 @@ import (
 // so does what should have ended mysqld then. The promotion gate must not count on its lease any more (I4).
 
 // rememberLease keeps when a site was last seen writable, until when its lease may stand, and whether it outlived it.
-func rememberLease(s Snapshot, was SiteMemory, m *Memory, site Site) {
+func rememberLease(s facts.Snapshot, was facts.SiteMemory, m *facts.Memory, site facts.Site) {
 	name, is := site.Name, m.At(site.Name)
 	is.WritableAt = was.WritableAt
 	if site.Writable() {
 		// The look was taken in this poll, at its beginning perhaps: a site that closes in time is not called late.
-		is.WritableAt = s.Now.Add(-AskTimeout)
+		is.WritableAt = s.Now.Add(-facts.AskTimeout)
 	}
-	longest := longestLease(s, *m, name)
+	longest := LongestLease(s, *m, name)
 	heard := was.HeardUntil
 	if told := leaseTold(s, site, longest); told > 0 {
-		heard = later(heard, site.Sidecar.At.Add(told))
+		heard = gate.Later(heard, site.Sidecar.At.Add(told))
 	}
 	is.HeardUntil = heard
-	until := later(heard, later(s.Renewed[name], s.LeaderSince).Add(longest))
+	until := gate.Later(heard, gate.Later(s.Renewed[name], s.LeaderSince).Add(longest))
 	switch {
-	case is.WritableAt.After(until.Add(LeaseMargin)):
+	case is.WritableAt.After(until.Add(facts.LeaseMargin)):
 		is.Outlived = true
 	case heard.After(s.Now) && site.ShutBut(site.Pod.UID):
 		// Its sidecar is there and has a lease, and it is no other pod that was seen. A new leader, which only has to assume one, forgets nothing here (I9).
@@ -40,7 +41,7 @@ func rememberLease(s Snapshot, was SiteMemory, m *Memory, site Site) {
 
 // leaseTold is how long a site may stay open after its report, the fence's deadline included; 0 if it says nothing of that, or has no
 // lease. A sidecar of an older version does not say for how long its lease stands, so it may have been renewed just then.
-func leaseTold(s Snapshot, site Site, longest time.Duration) time.Duration {
+func leaseTold(s facts.Snapshot, site facts.Site, longest time.Duration) time.Duration {
 	told := site.Sidecar.Report.LeaseMillis
 	switch {
 	case !(site.Sidecar.Answered || site.Sidecar.Deaf) || site.OtherVolume:
@@ -53,40 +54,24 @@ func leaseTold(s Snapshot, site Site, longest time.Duration) time.Duration {
 	return min(longest, time.Duration(*told)*time.Millisecond+longest-s.Policy.LeaseTimeout)
 }
 
-// outlived says that time proves nothing of a site; empty if its lease can be counted on.
-func outlived(m Memory, x string, leaseEnd time.Time) string {
+// Outlived says that time proves nothing of a site; empty if its lease can be counted on.
+func Outlived(m facts.Memory, x string, leaseEnd time.Time) string {
 	if !(gate.Site{Outlived: m.Of(x).Outlived, WritableAt: m.Of(x).WritableAt}).OutlivedBy(leaseEnd) {
 		return ""
 	}
-	return outlivedWords(x)
+	return OutlivedWords(x)
 }
 
-func outlivedWords(x string) string {
+func OutlivedWords(x string) string {
 	return fmt.Sprintf("%s was seen to accept writes after its lease must have ended, so nobody fences it, and no time that passes proves anything", x)
 }
 
-// outlivedAndSilent says why a failover away from a silent active site could not be ended by time; empty if it could, or if there may
+// OutlivedAndSilent says why a failover away from a silent active site could not be ended by time; empty if it could, or if there may
 // be proof, for which the failover has to begin.
-func outlivedAndSilent(s Snapshot, m Memory) string {
+func OutlivedAndSilent(s facts.Snapshot, m facts.Memory) string {
 	a, known := s.Site(s.Status.ActiveSite)
 	if known && (a.Reachable() || a.Gone() || a.Pod.OutOfService) {
 		return ""
 	}
-	return outlived(m, s.Status.ActiveSite, s.Now)
-}
-
-// noteOutlived makes durable which sites outlived their lease: the next operator must not count on it either (I9).
-func (d Decision) noteOutlived(s Snapshot) Decision {
-	var names []string
-	for name, site := range d.Memory.Sites {
-		if site.Outlived {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	if !slices.Equal(names, s.Status.Outlived) {
-		d.Persist = true
-	}
-	d.Status.Outlived = names
-	return d
+	return Outlived(m, s.Status.ActiveSite, s.Now)
 }
