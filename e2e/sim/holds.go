@@ -281,7 +281,7 @@ func (w *world) atRest() bool {
 		w.truth.healedAt = w.now // it goes on when that ends
 	}
 	settleFor := settleFor
-	if w.unknownVolume() && w.now < faultsFor+failover.RunsKept+settleFor {
+	if w.unknownVolume() && w.now < faultsFor+memory.RunsKept+settleFor {
 		w.truth.healedAt = w.now // the same
 	}
 	if w.moved {
