@@ -201,7 +201,7 @@ func (c *cluster) endsPods() {
 	}
 	c.create(pod)
 	end := func(uid types.UID) (found bool) {
-		if err := c.r.provisioner.endPod(c.t.Context(), pod.Namespace, pod.Name, uid); err != nil {
+		if err := c.r.clones.provisioner.endPod(c.t.Context(), pod.Namespace, pod.Name, uid); err != nil {
 			c.t.Errorf("end the pod: %v", err)
 		}
 		return c.get(&corev1.Pod{}, pod.Name) == nil
@@ -334,13 +334,13 @@ func (c *cluster) seesNamespaceEnd() {
 	doomed := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "doomed"}}
 	group := &v1alpha1.MysqlFailoverGroup{ObjectMeta: metav1.ObjectMeta{Namespace: doomed.Name, Name: testKey.Name}}
 	c.create(doomed)
-	if c.r.refusesSecrets(c.t.Context(), group) {
+	if c.r.encryption.refusesSecrets(c.t.Context(), group) {
 		c.t.Error("a namespace that stays passes for one that is deleted")
 	}
 	if err := c.admin.Delete(c.t.Context(), doomed); err != nil {
 		c.t.Fatal(err)
 	}
-	c.eventually("the namespace refuses Secrets", func() bool { return c.r.refusesSecrets(c.t.Context(), group) })
+	c.eventually("the namespace refuses Secrets", func() bool { return c.r.encryption.refusesSecrets(c.t.Context(), group) })
 	var made corev1.SecretList
 	if err := c.admin.List(c.t.Context(), &made, client.InNamespace(doomed.Name)); err != nil || len(made.Items) > 0 {
 		c.t.Errorf("asking made %d Secrets (%v)", len(made.Items), err)

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -29,9 +30,9 @@ var (
 	errLeftOver = errors.New("is left over from an earlier group of this name and is being removed")
 )
 
-// applier applies objects by server-side apply, and only when something differs: reconciles come often, and each apply
+// Applier applies objects by server-side apply, and only when something differs: reconciles come often, and each apply
 // costs the API server a merge.
-type applier struct {
+type Applier struct {
 	client client.Client
 	live   client.Reader
 	// restored is told of an object that somebody else had changed.
@@ -47,26 +48,26 @@ type applied struct {
 	version string
 }
 
-func newApplier(c client.Client, live client.Reader) *applier {
-	return &applier{client: c, live: live, restored: func(*v1alpha1.MysqlFailoverGroup, client.Object) {}, done: map[types.NamespacedName]map[string]applied{}}
+func newApplier(c client.Client, live client.Reader) *Applier {
+	return &Applier{client: c, live: live, restored: func(*v1alpha1.MysqlFailoverGroup, client.Object) {}, done: map[types.NamespacedName]map[string]applied{}}
 }
 
-func (a *applier) forget(group types.NamespacedName) {
+func (a *Applier) forget(group types.NamespacedName) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.done, group)
 }
 
 // groups is how many groups something was applied of.
-func (a *applier) groups() int {
+func (a *Applier) groups() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return len(a.done)
 }
 
 // apply makes an object of the group be as given, in the fields that are given.
-func (a *applier) apply(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, obj client.Object) error {
-	current, err := a.current(ctx, obj, a.last(keyOf(group), nameOf(obj)).version != "")
+func (a *Applier) apply(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, obj client.Object) error {
+	current, err := a.current(ctx, obj, a.last(client.ObjectKeyFromObject(group), nameOf(obj)).version != "")
 	if err != nil {
 		return fmt.Errorf("read %s: %w", nameOf(obj), err)
 	}
@@ -74,7 +75,7 @@ func (a *applier) apply(ctx context.Context, group *v1alpha1.MysqlFailoverGroup,
 }
 
 // applyOver applies an object over the one in place, which may be nil.
-func (a *applier) applyOver(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, obj, current client.Object) error {
+func (a *Applier) applyOver(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, obj, current client.Object) error {
 	name := nameOf(obj)
 	config, err := configuration(obj)
 	if err != nil {
@@ -85,7 +86,7 @@ func (a *applier) applyOver(ctx context.Context, group *v1alpha1.MysqlFailoverGr
 		return fmt.Errorf("encode %s: %w", name, err)
 	}
 	sum := sha256.Sum256(body)
-	last := a.last(keyOf(group), name)
+	last := a.last(client.ObjectKeyFromObject(group), name)
 	if current != nil {
 		if last == (applied{sum: sum, version: current.GetResourceVersion()}) {
 			return nil
@@ -100,7 +101,7 @@ func (a *applier) applyOver(ctx context.Context, group *v1alpha1.MysqlFailoverGr
 		return fmt.Errorf("apply %s: %w", name, err)
 	}
 	now := config.GetResourceVersion()
-	a.remember(keyOf(group), name, applied{sum: sum, version: now})
+	a.remember(client.ObjectKeyFromObject(group), name, applied{sum: sum, version: now})
 	if last.sum == sum && last.version != now && (current == nil || current.GetResourceVersion() != now) {
 		a.restored(group, obj)
 	}
@@ -113,7 +114,7 @@ func nameOf(obj client.Object) string {
 
 // current is the object in place, or nil. The cache holds only what carries our labels; whether somebody else's object
 // is in the way is asked live, once.
-func (a *applier) current(ctx context.Context, obj client.Object, known bool) (client.Object, error) {
+func (a *Applier) current(ctx context.Context, obj client.Object, known bool) (client.Object, error) {
 	into, ok := reflect.New(reflect.TypeOf(obj).Elem()).Interface().(client.Object)
 	if !ok {
 		return nil, fmt.Errorf("impossible type %T", obj)
@@ -193,17 +194,41 @@ func dropNulls(value any) {
 	}
 }
 
-func (a *applier) last(group types.NamespacedName, name string) applied {
+func (a *Applier) last(group types.NamespacedName, name string) applied {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.done[group][name]
 }
 
-func (a *applier) remember(group types.NamespacedName, name string, what applied) {
+func (a *Applier) remember(group types.NamespacedName, name string, what applied) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.done[group] == nil {
 		a.done[group] = map[string]applied{}
 	}
 	a.done[group][name] = what
+}
+
+// isGone is true of an owner that was a group of the same name: there is only one group of a name at a time.
+func isGone(group *v1alpha1.MysqlFailoverGroup, owner metav1.OwnerReference) bool {
+	return owner.Kind == "MysqlFailoverGroup" && strings.HasPrefix(owner.APIVersion, v1alpha1.GroupVersion.Group+"/") &&
+		owner.Name == group.Name && owner.UID != group.UID
+}
+
+// remove deletes an object if it is the group's, exactly the one that was looked at.
+func (a *Applier) remove(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, obj client.Object) error {
+	current, err := a.current(ctx, obj, true)
+	if err != nil || current == nil || current.GetDeletionTimestamp() != nil {
+		return err
+	}
+	if !deletable(group, obj, current) {
+		return nil
+	}
+	uid := current.GetUID()
+	return client.IgnoreNotFound(a.client.Delete(ctx, current, client.Preconditions{UID: &uid}))
+}
+
+// deletable is true only for an object that is certainly the group's own.
+func deletable(group *v1alpha1.MysqlFailoverGroup, obj, current client.Object) bool {
+	return belongs(group, obj, current) == nil && current.GetLabels()[v1alpha1.LabelGroup] == group.Name
 }

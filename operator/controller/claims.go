@@ -205,7 +205,7 @@ func (r *Reconciler) writeClaim(ctx context.Context, group *v1alpha1.MysqlFailov
 
 // tellClaim emits an event when its text differs from the last one.
 func (r *Reconciler) tellClaim(group *v1alpha1.MysqlFailoverGroup, e events.Event, text string) {
-	if r.changed(keyOf(group), string(e.Reason), text) && text != "" {
+	if r.base.changed(keyOf(group), string(e.Reason), text) && text != "" {
 		r.Recorder.Emit(group, nil, e, "The operator with Lease %s: %s", r.Lease, text)
 	}
 }

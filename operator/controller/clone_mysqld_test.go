@@ -59,9 +59,11 @@ func TestOrderedCloneOfARealReplica(t *testing.T) {
 			AdminAddr: net.JoinHostPort("127.0.0.1", strconv.Itoa(s.AdminPort))})
 	}
 	ended := make(chan types.NamespacedName, 1)
-	p := newProvisioner(Options{Work: NewWork(), Facts: facts, Access: servers, Recorder: events.NewRecorder(&eventSink{}), Dial: Dial})
+	runner := &Runner{}
+	go func() { _ = runner.Start(t.Context()) }()
+	p := newProvisioner(&Base{Recorder: events.NewRecorder(&eventSink{})},
+		CloneOptions{Work: NewWork(), Runner: runner, Reach: Reach{Facts: facts, Access: servers, Dial: Dial}})
 	p.done, p.news = func(key types.NamespacedName) { ended <- key }, func(types.NamespacedName) {}
-	p.base = t.Context()
 	run := func(o order) outcome {
 		t.Helper()
 		p.begin(testGroup(), "b", o)

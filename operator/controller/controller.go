@@ -7,15 +7,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/ptr"
@@ -25,19 +22,11 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/internal/mysql"
+	"github.com/mysql-mfg/mfg/operator/keyring"
 	"github.com/mysql-mfg/mfg/operator/render"
-	"github.com/mysql-mfg/mfg/operator/report/conditions"
 	"github.com/mysql-mfg/mfg/operator/report/events"
 	"github.com/mysql-mfg/mfg/operator/report/metrics"
 	"github.com/mysql-mfg/mfg/operator/signing"
-)
-
-// How soon a group is looked at again without an event.
-const (
-	whenOvertaken = 100 * time.Millisecond
-	whenMoving    = 2 * time.Second
-	whenWaiting   = 10 * time.Second
-	whenSettled   = time.Minute // at the least
 )
 
 // looksPerSecond bounds how many groups that need nothing are looked at in a second: each look reads several Secrets live.
@@ -84,25 +73,21 @@ type Options struct {
 	Dial func(mysql.Target) (Recipient, error)
 }
 
-// Dial is mysql.Open for Options.
-func Dial(t mysql.Target) (Recipient, error) { return mysql.Open(t) }
-
 // Reconciler converges the objects of groups.
 type Reconciler struct {
 	Options
-	apply       *applier
-	provisioner *provisioner
-	rotator     rotator
-	passwords   passwordWork
-	escrows     escrows
-	waits       waits
-	leases      leaseLooks
-	steering    *steering
-	wakes       chan event.TypedGenericEvent[types.NamespacedName]
+	base  *Base
+	apply *Applier
+	// runner runs the long work of all parts.
+	runner     *Runner
+	follow     *Follow
+	encryption *Encryption
+	clones     *Clones
+	passwords  *Passwords
+	leases     leaseLooks
+	wakes      chan event.TypedGenericEvent[types.NamespacedName]
 
 	mu sync.Mutex
-	// said holds the last text of each event that is emitted on change only.
-	said map[types.NamespacedName]map[string]string
 	// unsettled holds the sites that do not do their part, and since when.
 	unsettled map[siteKey]unsettled
 }
@@ -112,19 +97,39 @@ func New(o Options) *Reconciler {
 	if o.Dial == nil {
 		o.Dial = Dial
 	}
-	if o.PasswordServer == nil {
-		o.PasswordServer = mysqlPasswords{}
-	}
 	r := &Reconciler{
-		Options: o, apply: newApplier(o.Client, o.Live), provisioner: newProvisioner(o), steering: newSteering(),
-		wakes: make(chan event.TypedGenericEvent[types.NamespacedName], 1024),
-		said:  map[types.NamespacedName]map[string]string{}, unsettled: map[siteKey]unsettled{},
+		Options: o, base: &Base{Client: o.Client, Live: o.Live, Recorder: o.Recorder}, apply: newApplier(o.Client, o.Live), runner: &Runner{},
+		wakes: make(chan event.TypedGenericEvent[types.NamespacedName], 1024), unsettled: map[siteKey]unsettled{},
 	}
-	r.provisioner.done, r.provisioner.news = r.Wake, r.Wake
-	r.rotator = rotator{r.provisioner}
 	r.apply.restored = r.tellRestored
+	reach := Reach{Facts: o.Facts, Access: o.Access, Dial: o.Dial}
+	r.follow = NewFollow(r.base, r.apply, o.Limits)
+	r.clones = NewClones(r.base, CloneOptions{Work: o.Work, Runner: r.runner, Reach: reach, Wake: r.Wake, Paused: r.pausedUntil})
+	r.encryption = NewEncryption(r.base, EncryptionOptions{
+		Port: port{r}, Work: o.Work, Runner: r.runner, Reach: reach, Wake: r.Wake,
+		Escrow: o.Escrow, EscrowURL: o.Install.EscrowURL, ReachEscrow: o.ReachEscrow, GroupOf: groupOf,
+	})
+	r.passwords = NewPasswords(r.base, o.Access, o.PasswordServer, r.runner, r.Wake)
 	return r
 }
+
+// port is what encryption needs of the Reconciler.
+type port struct{ r *Reconciler }
+
+// NewScope implements EncryptionPort.
+func (p port) NewScope(group *v1alpha1.MysqlFailoverGroup) *scope { return p.r.newScope(group) }
+
+// Observe implements EncryptionPort.
+func (p port) Observe(ctx context.Context, s *scope) error { return p.r.observe(ctx, s) }
+
+// Ensure implements EncryptionPort.
+func (p port) Ensure(key types.NamespacedName) { p.r.Loops.Ensure(key) }
+
+// TellIgnoredKeys implements EncryptionPort.
+func (p port) TellIgnoredKeys(s *scope) { p.r.ignoredKeys(s) }
+
+// CloneWish implements EncryptionPort.
+func (p port) CloneWish(s *scope, site string) keyring.Clone { return p.r.clones.cloneWish(s, site) }
 
 // Wake has a group looked at soon. It never blocks: when nobody takes wakes, the next reconcile comes by itself.
 func (r *Reconciler) Wake(key types.NamespacedName) {
@@ -132,44 +137,6 @@ func (r *Reconciler) Wake(key types.NamespacedName) {
 	case r.wakes <- event.TypedGenericEvent[types.NamespacedName]{Object: key}:
 	default:
 	}
-}
-
-// scope is one reconcile of one group.
-type scope struct {
-	group *v1alpha1.MysqlFailoverGroup
-	key   types.NamespacedName
-	in    render.Input
-	now   time.Time
-
-	facts       GroupFacts
-	known       bool
-	deployments map[string]*appsv1.Deployment
-	pods        map[string]*corev1.Pod
-
-	// tlsReady is false while the pods have to wait for the group's certificate.
-	tlsReady bool
-	// accounts is the Secret with the passwords, passwords what status says of them.
-	accounts  *corev1.Secret
-	passwords *v1alpha1.PasswordsStatus
-	// provisioned is what status will say of each site; persisted are the sites whose work ends with it.
-	provisioned map[string]bool
-	persisted   []siteKey
-	// volumes are the data volumes on which the sites were provisioned; "" for one that is not known.
-	volumes map[string]string
-	// clones is what status will say of clones and of orders for them; busy is the long work that holds each site.
-	clones map[string]*v1alpha1.CloneProgress
-	busy   map[string]string
-
-	// volumeNotes are what is to be said of the data volumes.
-	volumeNotes []volumeNote
-
-	keyrings keyringScope
-
-	conditions  []conditions.Condition
-	progressing *conditions.Condition
-	// stopped is true if a phase had nothing to say because one before it stopped.
-	stopped bool
-	again   time.Duration
 }
 
 // newScope begins with what status says.
@@ -221,8 +188,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (resu
 			err = errors.Join(err, statusErr)
 			return
 		}
-		for _, work := range s.persisted {
-			r.Work.release(work)
+		for _, site := range s.persisted {
+			r.Work.release(site)
 		}
 	}()
 	for _, phase := range r.phases() {
@@ -238,9 +205,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (resu
 	return reconcile.Result{RequeueAfter: s.again, Priority: ptr.To(afterAll)}, nil
 }
 
-// errStop ends the phases without an error: what follows has to wait for a person, and a condition says so.
-var errStop = errors.New("the following phases have to wait")
-
 type phase struct {
 	name string
 	run  func(context.Context, *scope) error
@@ -253,18 +217,18 @@ func (r *Reconciler) phases() []phase {
 		// Nothing that is wrong with an object keeps the sites that there are from being watched, least of all after a restart.
 		{"go on", r.startLoop},
 		// Early, so that what is wrong with the group's own objects does not keep it from following the active site.
-		{"steer", r.steer},
+		{"steer", r.follow.steer},
 		{"check features", r.features},
 		{"make secrets", r.secrets},
 		{"check TLS", r.tls},
 		{"apply objects", r.objects},
 		{"remove sites", r.removeSites},
 		{"take up requests", r.takeUpRequests},
-		{"keep keyrings", r.keyrings},
+		{"keep keyrings", r.encryption.keyrings},
 		{"roll out", r.rollOut},
 		{"start loop", r.startLoop},
-		{"provision", r.provision},
-		{"replace passwords", r.rotatePasswords},
+		{"provision", r.clones.provision},
+		{"replace passwords", r.passwords.rotatePasswords},
 		{"tell about volumes", r.tellVolumes},
 	}
 }
@@ -322,97 +286,12 @@ func (r *Reconciler) startLoop(_ context.Context, s *scope) error {
 func (r *Reconciler) forget(key types.NamespacedName) {
 	r.Loops.Forget(key)
 	r.Work.forget(key)
-	r.waits.forget(key)
+	r.base.Forget(key)
 	r.apply.forget(key)
-	r.steering.forget(key)
-	r.passwords.forget(key)
+	r.follow.Forget(key)
+	r.passwords.Forget(key)
 	r.Work.askToLeave(key, "", "")
 	r.forgetUnsettled(key)
-	r.escrows.forgetGroup(key)
+	r.encryption.Forget(key)
 	metrics.ForgetGroup(key.Namespace, key.Name)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.said, key)
 }
-
-// say emits an event when its text differs from the last one about the same thing.
-func (r *Reconciler) say(s *scope, about string, e events.Event, text string) {
-	if !r.changed(s.key, string(e.Reason)+"/"+about, text) || text == "" {
-		return
-	}
-	r.Recorder.Emit(s.group, r.related(s, about), e, "%s", text)
-}
-
-// related is the pod of a site, for an event about it.
-func (r *Reconciler) related(s *scope, site string) runtime.Object {
-	if pod := s.pods[site]; pod != nil {
-		return pod
-	}
-	return nil
-}
-
-func (r *Reconciler) changed(key types.NamespacedName, about, text string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.said[key] == nil {
-		r.said[key] = map[string]string{}
-	}
-	before := r.said[key][about]
-	r.said[key][about] = text
-	return before != text
-}
-
-// progress says what is under way or stuck. The first phase to say something is nearest to the cause.
-func (s *scope) progress(c conditions.Condition, again time.Duration) {
-	s.again = min(s.again, again)
-	if s.progressing == nil {
-		s.progressing = &c
-	}
-}
-
-func moving(reason v1alpha1.Reason, message string) conditions.Condition {
-	return conditions.True(v1alpha1.ConditionProgressing, reason, message)
-}
-
-func stuck(reason v1alpha1.Reason, message string) conditions.Condition {
-	return conditions.False(v1alpha1.ConditionProgressing, reason, message)
-}
-
-// condition says what is so; the last phase to say something of a type knows most about it.
-func (s *scope) condition(c conditions.Condition) {
-	s.conditions = slices.DeleteFunc(s.conditions, func(old conditions.Condition) bool { return old.Type == c.Type })
-	s.conditions = append(s.conditions, c)
-}
-
-// refuse says what the specification asks for in vain. The group runs without it: a refusal takes nothing away from a group that
-// runs, and never keeps it from failing over.
-func (s *scope) refuse(reason v1alpha1.Reason, message string) {
-	for i, c := range s.conditions {
-		if c.Type == v1alpha1.ConditionSpecRefused {
-			s.conditions[i].Message += "; " + message
-			return
-		}
-	}
-	s.condition(conditions.True(v1alpha1.ConditionSpecRefused, reason, message))
-}
-
-// sites are the sites of the specification by name.
-func (s *scope) sites() map[string]v1alpha1.Site {
-	out := map[string]v1alpha1.Site{}
-	for _, site := range s.group.Spec.Sites {
-		out[site.Name] = site
-	}
-	return out
-}
-
-// activeSite is the site that takes writes or is about to.
-func (s *scope) activeSite() string { return s.group.Status.ActiveSite }
-
-// work is the key of the long work on a site.
-func (s *scope) work(site string) siteKey { return siteKey{s.key, site} }
-
-func keyOf(group *v1alpha1.MysqlFailoverGroup) types.NamespacedName {
-	return client.ObjectKeyFromObject(group)
-}
-
-func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -29,12 +29,12 @@ var errNoExternalDNS = hindrance{reason: v1alpha1.ReasonExternalDNSMissing,
 
 // followDNS has external-dns publish the active site. A site without a usable address gets no record: the old one would
 // send writers to a site that is fenced or gone.
-func (r *Reconciler) followDNS(ctx context.Context, s *scope) (conditions.Condition, error) {
+func (r *Follow) followDNS(ctx context.Context, s *scope) (conditions.Condition, error) {
 	active := s.activeSite()
-	if name := s.group.Spec.DNS.Name; !r.Limits.AllowsName(name, s.key.Namespace) {
+	if name := s.group.Spec.DNS.Name; !r.limits.AllowsName(name, s.key.Namespace) {
 		// A record that was published before goes too: it is the name that is not the group's.
 		message := fmt.Sprintf("%s is not published: the operator may publish names in or below %s only (tenants.allowedDNSSuffixes of its chart); set another spec.dns.name",
-			name, strings.Join(r.Limits.DNSSuffixes, ", "))
+			name, strings.Join(r.limits.DNSSuffixes, ", "))
 		return conditions.False(v1alpha1.ConditionDNSReady, v1alpha1.ReasonNameNotAllowed, message), r.clearDNS(ctx, s)
 	}
 	record, err := dnsRecord(s.group.Spec.DNS.Name, s.sites()[active])
@@ -63,16 +63,16 @@ func (r *Reconciler) followDNS(ctx context.Context, s *scope) (conditions.Condit
 }
 
 // publish writes the record. It is confirmed if external-dns has seen the newest generation of it.
-func (r *Reconciler) publish(ctx context.Context, s *scope, record render.DNSRecord) (confirmed bool, err error) {
+func (r *Follow) publish(ctx context.Context, s *scope, record render.DNSRecord) (confirmed bool, err error) {
 	want := render.DNSEndpoint(s.in, record)
-	current, err := r.apply.current(ctx, want, true)
+	current, err := r.objects.current(ctx, want, true)
 	if err != nil {
 		return false, dnsError("read", err)
 	}
 	if current != nil && current.GetDeletionTimestamp() != nil {
 		return false, fmt.Errorf("DNSEndpoint %s is being deleted", current.GetName())
 	}
-	if err := r.apply.applyOver(ctx, s.group, want, current); err != nil {
+	if err := r.objects.applyOver(ctx, s.group, want, current); err != nil {
 		return false, dnsError("write", err)
 	}
 	have, ok := current.(*unstructured.Unstructured)
@@ -97,8 +97,8 @@ func targets(endpoint *unstructured.Unstructured) []string {
 }
 
 // clearDNS deletes the record, if it is the group's own.
-func (r *Reconciler) clearDNS(ctx context.Context, s *scope) error {
-	err := r.remove(ctx, s.group, render.NoDNSEndpoint(s.in))
+func (r *Follow) clearDNS(ctx context.Context, s *scope) error {
+	err := r.objects.remove(ctx, s.group, render.NoDNSEndpoint(s.in))
 	if err == nil || meta.IsNoMatchError(err) {
 		// Without the definition there is no object either.
 		return nil

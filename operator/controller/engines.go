@@ -24,6 +24,6 @@ func (p *provisioner) losesRows(t task, source string) string {
 	if t.order.given() && strings.HasSuffix(t.order.value, confirmed) {
 		return ""
 	}
-	g, _ := p.facts.Sites(t.key.group.Namespace, t.key.group.Name)
+	g, _ := p.reach.In(t.key.group)
 	return rowsLost(source, g)
 }

@@ -24,7 +24,7 @@ func (r *Reconciler) features(_ context.Context, s *scope) error {
 	if unbuilt := v1alpha1.UnbuiltFeatures(spec); len(unbuilt) > 0 {
 		message := "this version does not have, and ignores: " + strings.Join(unbuilt, ", ")
 		s.condition(conditions.True(v1alpha1.ConditionUnbuiltFeatures, v1alpha1.ReasonNotBuilt, message))
-		r.say(s, "", eventFeaturesUnbuilt, message)
+		r.base.say(s, "", eventFeaturesUnbuilt, message)
 	}
 	if spec.Backup != nil {
 		s.condition(conditions.False(v1alpha1.ConditionBackupReady, v1alpha1.ReasonNotBuilt, "this version does not make backups"))
@@ -53,5 +53,5 @@ func (r *Reconciler) ignoredKeys(s *scope) {
 		text = "spec.mysqlConf has settings that are not passed on: " + strings.Join(keys, ", ") + "; remove them, see docs/reference/mysql-conf.md"
 		s.refuse(v1alpha1.ReasonSettingsRefused, text)
 	}
-	r.say(s, "", eventConfigKeysIgnored, text)
+	r.base.say(s, "", eventConfigKeysIgnored, text)
 }

@@ -5,13 +5,13 @@ package controller
 import (
 	"context"
 	"fmt"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -50,19 +50,19 @@ func (r *Reconciler) finalize(ctx context.Context, group *v1alpha1.MysqlFailover
 		return 0, nil
 	}
 	r.Work.forget(key)
-	if !r.keepsKeyrings(group) {
+	if !r.encryption.keepsKeyrings(group) {
 		r.Loops.Forget(key)
 	}
-	if err := r.letGoOfNodes(ctx, group); err != nil {
+	if err := r.follow.letGoOfNodes(ctx, group); err != nil {
 		return 0, err
 	}
 	data, err := r.letGo(ctx, group)
 	if err != nil {
 		return 0, err
 	}
-	if r.keepsKeyrings(group) {
+	if r.encryption.keepsKeyrings(group) {
 		// Only now: in a foreground deletion the garbage collector waits for nobody.
-		if waits, err := r.awaitEscrow(ctx, group); err != nil || waits {
+		if waits, err := r.encryption.awaitEscrow(ctx, group); err != nil || waits {
 			return whenMoving, err
 		}
 		r.Loops.Forget(key)
@@ -81,11 +81,6 @@ func (r *Reconciler) finalize(ctx context.Context, group *v1alpha1.MysqlFailover
 	r.farewell(ctx, group, data, keeps(group))
 	r.forget(key)
 	return 0, nil
-}
-
-// keeps is true for a group whose data outlives it.
-func keeps(group *v1alpha1.MysqlFailoverGroup) bool {
-	return group.Spec.DeletionPolicy != v1alpha1.DeletionDelete
 }
 
 // letGo takes the group off the owners of its data, or deletes it, and returns what that is.
@@ -130,7 +125,7 @@ func (r *Reconciler) data(ctx context.Context, group *v1alpha1.MysqlFailoverGrou
 		}
 		out = append(out, secret)
 	}
-	keyrings, err := r.keyringData(ctx, group)
+	keyrings, err := r.encryption.keyringData(ctx, group)
 	if err != nil {
 		return nil, err
 	}

@@ -23,7 +23,7 @@ var eventImageNotAllowed = events.Warning(v1alpha1.ReasonImageNotAllowed, "Refus
 func (r *Reconciler) wanted(ctx context.Context, s *scope) (map[string]*appsv1.Deployment, error) {
 	want := map[string]*appsv1.Deployment{}
 	if r.Limits.AllowsImage(s.group.Spec.Image) {
-		r.say(s, "", eventImageNotAllowed, "")
+		r.base.say(s, "", eventImageNotAllowed, "")
 		for _, site := range s.group.Spec.Sites {
 			want[site.Name] = render.Deployment(s.in, site)
 		}
@@ -45,7 +45,7 @@ func (r *Reconciler) wanted(ctx context.Context, s *scope) (map[string]*appsv1.D
 	text := fmt.Sprintf("spec.image %s is not among the images that the operator may run (tenants.allowedImages of its chart: %s): sites keep the image that they "+
 		"have, and new ones are not made; set an image that is allowed", s.group.Spec.Image, strings.Join(r.Limits.Images, ", "))
 	s.refuse(v1alpha1.ReasonImageNotAllowed, text)
-	r.say(s, "", eventImageNotAllowed, text)
+	r.base.say(s, "", eventImageNotAllowed, text)
 	return want, nil
 }
 

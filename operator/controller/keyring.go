@@ -33,28 +33,13 @@ var (
 	eventEncryptionAdoptionRefused = events.Warning(v1alpha1.ReasonEncryptionAdoptionRefused, "Refuse")
 )
 
-// keyringScope is what a reconcile knows of keyrings.
-type keyringScope struct {
-	// kept says of each site why its pod must not be replaced.
-	kept map[string]string
-	// unreadable are the sites whose data cannot be read where it is, so that they can only be cloned anew.
-	unreadable map[string]bool
-	// missing are those whose escrow Secret is gone, or is not what was stored.
-	missing map[string]bool
-}
-
-// encrypted is true for a group with data-at-rest encryption.
-func encrypted(group *v1alpha1.MysqlFailoverGroup) bool {
-	return group.Spec.EncryptionAtRest != nil && group.Spec.EncryptionAtRest.Enabled
-}
-
 // keyrings takes a step with the keyring of each site, before anything is rendered. What is decided is persisted before it
 // is carried out, with the version of the group that it was decided on: a person may have patched it meanwhile.
-func (r *Reconciler) keyrings(ctx context.Context, s *scope) error {
+func (r *Encryption) keyrings(ctx context.Context, s *scope) error {
 	if !encrypted(s.group) {
 		return r.refuseWithoutEncryption(ctx, s)
 	}
-	if r.Escrow == nil || r.Install.EscrowURL == "" {
+	if r.Escrow == nil || r.EscrowURL == "" {
 		return r.withoutListener(s)
 	}
 	g, err := r.keyringGroup(ctx, s)
@@ -74,13 +59,13 @@ func (r *Reconciler) keyrings(ctx context.Context, s *scope) error {
 	if err := r.performKeyrings(ctx, s, d); err != nil {
 		return err
 	}
-	r.ignoredKeys(s)
+	r.Port.TellIgnoredKeys(s)
 	return nil
 }
 
 // withoutListener keeps a new group from running: its keyrings could not be brought into escrow. One that runs goes on as it
 // is made: no pod of it is replaced, since nothing could be known of what its memory holds.
-func (r *Reconciler) withoutListener(s *scope) error {
+func (r *Encryption) withoutListener(s *scope) error {
 	message := "the operator was installed without its escrow listener: set auxiliary.escrowTLS.enabled and auxiliary.escrowTLS.existingSecret"
 	s.condition(conditions.False(v1alpha1.ConditionEncryptionReady, v1alpha1.ReasonEscrowListenerMissing, message))
 	s.progress(stuck(v1alpha1.ReasonEscrowListenerMissing, "no pods are made or replaced: "+message), whenWaiting)
@@ -101,7 +86,7 @@ func (r *Reconciler) withoutListener(s *scope) error {
 }
 
 // refuseWithoutEncryption answers an order for a group that has no keyrings.
-func (r *Reconciler) refuseWithoutEncryption(ctx context.Context, s *scope) error {
+func (r *Encryption) refuseWithoutEncryption(ctx context.Context, s *scope) error {
 	site, set := s.group.Annotations[v1alpha1.AnnotationRotateKeyring]
 	if !set {
 		return nil
@@ -110,7 +95,7 @@ func (r *Reconciler) refuseWithoutEncryption(ctx context.Context, s *scope) erro
 }
 
 // wishKeyrings hands on how the pods have to be made.
-func (r *Reconciler) wishKeyrings(s *scope, d keyring.Decision) {
+func (r *Encryption) wishKeyrings(s *scope, d keyring.Decision) {
 	s.in.Keyrings = map[string]render.Keyring{}
 	s.keyrings = keyringScope{kept: map[string]string{}, unreadable: map[string]bool{}, missing: map[string]bool{}}
 	for _, n := range d.Sites {
@@ -144,7 +129,7 @@ func renderKeyring(group, site string, w keyring.Wish) render.Keyring {
 }
 
 // performKeyrings carries the effects out in their order, and stops at the first error: what is left comes again.
-func (r *Reconciler) performKeyrings(ctx context.Context, s *scope, d keyring.Decision) error {
+func (r *Encryption) performKeyrings(ctx context.Context, s *scope, d keyring.Decision) error {
 	for _, e := range d.All() {
 		if err := r.performKeyring(ctx, s, e); err != nil {
 			return fmt.Errorf("%s: %w", e, err)
@@ -153,7 +138,7 @@ func (r *Reconciler) performKeyrings(ctx context.Context, s *scope, d keyring.De
 	return nil
 }
 
-func (r *Reconciler) performKeyring(ctx context.Context, s *scope, e keyring.Effect) error {
+func (r *Encryption) performKeyring(ctx context.Context, s *scope, e keyring.Effect) error {
 	switch e := e.(type) {
 	case keyring.MakeToken:
 		r.escrows.forget(s.work(e.Site))
@@ -182,7 +167,7 @@ func (r *Reconciler) performKeyring(ctx context.Context, s *scope, e keyring.Eff
 	return nil
 }
 
-func (r *Reconciler) answerRotation(ctx context.Context, s *scope, e keyring.Answer) error {
+func (r *Encryption) answerRotation(ctx context.Context, s *scope, e keyring.Answer) error {
 	answer := asks.Refused(e.Reason, e.Why)
 	if e.Done {
 		answer = asks.Done(e.Why)
@@ -205,7 +190,7 @@ var keyringEvents = map[keyring.Event]events.Event{
 	keyring.EventAdopted: eventEncryptionAdopted, keyring.EventAdoptionRefused: eventEncryptionAdoptionRefused,
 }
 
-func (r *Reconciler) sayKeyring(s *scope, e keyring.Say) {
+func (r *Encryption) sayKeyring(s *scope, e keyring.Say) {
 	if e.What == keyring.EventAdoptionRefused {
 		r.say(s, "", keyringEvents[e.What], e.Text) // it stands at every look
 		return

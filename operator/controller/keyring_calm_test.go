@@ -129,7 +129,7 @@ func (v *lateVault) Versions(ctx context.Context, ns, group, site string) ([]key
 func TestDeletionDuringALookIsSeenAtTheNextOne(t *testing.T) {
 	w := sealedWorld(t)
 	v := &lateVault{vault: vault{w.c}}
-	w.r.Escrow = v
+	w.r.encryption.Escrow = v
 	w.reconcile()
 	v.asked = 0
 	w.reconcile()
@@ -140,7 +140,7 @@ func TestDeletionDuringALookIsSeenAtTheNextOne(t *testing.T) {
 	v.meanwhile = func() {
 		gone := secret("c", 1, "one")
 		w.must(w.c.Delete(w.ctx, gone))
-		w.r.groupOfKeyring(w.ctx, gone)
+		w.r.encryption.groupOfKeyring(w.ctx, gone)
 	}
 	w.reconcile()
 	w.reconcile()

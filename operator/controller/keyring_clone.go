@@ -2,7 +2,9 @@
 
 package controller
 
-import "github.com/mysql-mfg/mfg/operator/keyring"
+import (
+	"github.com/mysql-mfg/mfg/operator/keyring"
+)
 
 // sealedStill says why a clone into an encrypted site has to wait: it writes the keyring, which must be unsealed, and status
 // must say so; empty if it may begin.
@@ -10,7 +12,7 @@ func (p *provisioner) sealedStill(t task) string {
 	if !encrypted(t.group) {
 		return ""
 	}
-	g, known := p.facts.Sites(t.key.group.Namespace, t.key.group.Name)
+	g, known := p.reach.In(t.key.group)
 	k := g.Sites[t.key.site].Keyring
 	switch {
 	case !keyring.MayClone(keyringStatus(t.group, t.key.site)):
@@ -26,9 +28,24 @@ func (p *provisioner) donorWaits(t task, source string) string {
 	if !encrypted(t.group) {
 		return ""
 	}
-	g, _ := p.facts.Sites(t.key.group.Namespace, t.key.group.Name)
+	g, _ := p.reach.In(t.key.group)
 	system := t.group.Spec.EncryptionAtRest.Coverage.SystemTablespace
 	return keyring.DonorWaits(keyring.Donor{
 		Name: source, Covered: system == nil || *system, Status: keyringStatus(t.group, source), Report: g.Sites[source].Keyring,
 	})
+}
+
+// cloneWish says whether the site's data is about to be replaced. What is not persisted does not count (I15).
+func (r *Clones) cloneWish(s *scope, name string) keyring.Clone {
+	if s.provisioned[name] || name == s.activeSite() {
+		return keyring.CloneNone
+	}
+	o := standing(s.clones[name])
+	switch {
+	case o.given() && o.discards():
+		return keyring.CloneConfirmed
+	case o.given(), r.Work.wantsUnseal(s.work(name)):
+		return keyring.CloneWanted
+	}
+	return keyring.CloneNone
 }

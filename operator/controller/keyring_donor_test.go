@@ -81,14 +81,14 @@ func TestWaitForTheDonorIsTold(t *testing.T) {
 	s := &scope{key: testKey, group: w.group(), provisioned: map[string]bool{}, volumes: map[string]string{}}
 	o := outcome{verdict: verdictWait, message: "the data dictionary of a is not encrypted yet", donor: true}
 	for range 2 {
-		w.r.takeVerdict(s, "b", o)
+		w.r.clones.takeVerdict(s, "b", o)
 	}
 	if n := w.said.count(eventSiteCloneWaits); n != 1 {
 		t.Errorf("%d events", n)
 	}
 	w.r.Work.begin(siteKey{testKey, "b"}, func() {})
 	w.r.Work.finish(siteKey{testKey, "b"}, o)
-	if why := w.r.lastFailure(s, "b"); !strings.Contains(why, "not encrypted yet") {
+	if why := w.r.clones.lastFailure(s, "b"); !strings.Contains(why, "not encrypted yet") {
 		t.Errorf("the group waits for %q", why)
 	}
 }

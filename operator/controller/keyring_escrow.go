@@ -5,6 +5,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"strconv"
 	"sync"
 	"time"
@@ -15,7 +16,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/keyring"
@@ -121,8 +121,8 @@ func (e *escrows) forget(site siteKey) {
 }
 
 // groupOfKeyring has the group of an escrow Secret looked at, and what was read of the site before is not used again.
-func (r *Reconciler) groupOfKeyring(ctx context.Context, obj client.Object) []reconcile.Request {
-	requests := groupOf(ctx, obj)
+func (r *Encryption) groupOfKeyring(ctx context.Context, obj client.Object) []reconcile.Request {
+	requests := r.GroupOf(ctx, obj)
 	for _, q := range requests {
 		r.escrows.forget(siteKey{q.NamespacedName, obj.GetLabels()[v1alpha1.LabelSite]})
 	}
@@ -151,7 +151,7 @@ func (e *escrows) forgetGroup(group types.NamespacedName) {
 }
 
 // escrowLook reads what the keyring of a site stands on. A look at a sealed site that nothing happened to is used again.
-func (r *Reconciler) escrowLook(ctx context.Context, s *scope, site keyring.Site) (look, error) {
+func (r *Encryption) escrowLook(ctx context.Context, s *scope, site keyring.Site) (look, error) {
 	l := look{at: s.now}
 	if d := s.deployments[site.Name]; d != nil {
 		l.hash = specHash(d)
@@ -184,7 +184,7 @@ func (r *Reconciler) escrowLook(ctx context.Context, s *scope, site keyring.Site
 
 // versions are the escrow Secrets of a site. The one that status names is asked for by its name too: whoever restored it
 // may not have labelled it yet, and its content says enough.
-func (r *Reconciler) versions(ctx context.Context, s *scope, site keyring.Site) ([]keyring.Version, error) {
+func (r *Encryption) versions(ctx context.Context, s *scope, site keyring.Site) ([]keyring.Version, error) {
 	all, err := r.Escrow.Versions(ctx, s.key.Namespace, s.key.Name, site.Name)
 	if err != nil {
 		return nil, err
@@ -209,7 +209,7 @@ func (r *Reconciler) versions(ctx context.Context, s *scope, site keyring.Site) 
 }
 
 // readPods reads the Deployment and the pod live: the cache has no volumes.
-func (r *Reconciler) readPods(ctx context.Context, s *scope, name string, l *look) error {
+func (r *Encryption) readPods(ctx context.Context, s *scope, name string, l *look) error {
 	if s.deployments[name] != nil {
 		d := &appsv1.Deployment{}
 		err := r.Live.Get(ctx, client.ObjectKey{Namespace: s.key.Namespace, Name: v1alpha1.SiteName(s.key.Name, name)}, d)
@@ -238,7 +238,7 @@ func (r *Reconciler) readPods(ctx context.Context, s *scope, name string, l *loo
 // envKeyringFile is in the environment of every pod that has a keyring.
 const envKeyringFile = "MFG_KEYRING_FILE"
 
-func (r *Reconciler) renderedAs(s *scope, site string, spec corev1.PodSpec) keyring.Rendered {
+func (r *Encryption) renderedAs(s *scope, site string, spec corev1.PodSpec) keyring.Rendered {
 	out := keyring.Rendered{Exists: true}
 	for _, c := range spec.InitContainers {
 		for _, e := range c.Env {
@@ -257,7 +257,7 @@ func (r *Reconciler) renderedAs(s *scope, site string, spec corev1.PodSpec) keyr
 const envKeyringSealed = "MFG_KEYRING_SEALED"
 
 // tokenRound reads for which unseal the token of a site was made, without the token.
-func (r *Reconciler) tokenRound(ctx context.Context, s *scope, site string) (int64, error) {
+func (r *Encryption) tokenRound(ctx context.Context, s *scope, site string) (int64, error) {
 	meta := &metav1.PartialObjectMetadata{}
 	meta.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
 	err := r.Live.Get(ctx, client.ObjectKey{Namespace: s.key.Namespace, Name: v1alpha1.KeyringTokenSecret(s.key.Name, site)}, meta)

@@ -19,11 +19,8 @@ import (
 	asks "github.com/mysql-mfg/mfg/operator/request"
 )
 
-// lostAfter is how long a mysqld that ends at every start may be silent, before its keyring may count as lost.
-const lostAfter = 3 * time.Minute
-
 // keyringGroup collects what the phases stand on.
-func (r *Reconciler) keyringGroup(ctx context.Context, s *scope) (keyring.Group, error) {
+func (r *Encryption) keyringGroup(ctx context.Context, s *scope) (keyring.Group, error) {
 	spec := s.group.Spec.EncryptionAtRest.Keyring
 	g := keyring.Group{
 		Name: s.key.Name, Now: s.now, RetainVersions: int(spec.RetainVersions),
@@ -65,7 +62,7 @@ func donorWhole(s *scope) bool {
 }
 
 // keyringSite is one site as it is now.
-func (r *Reconciler) keyringSite(ctx context.Context, s *scope, name string) (keyring.Site, error) {
+func (r *Encryption) keyringSite(ctx context.Context, s *scope, name string) (keyring.Site, error) {
 	moving := s.group.Status.Transition
 	_, busy := r.Work.Busy(s.key.Namespace, s.key.Name, name)
 	site := keyring.Site{
@@ -82,7 +79,7 @@ func (r *Reconciler) keyringSite(ctx context.Context, s *scope, name string) (ke
 	site.Pod = podOf(s, name)
 	site.Pod.Projects = look.projects
 	site.Job = r.Work.rotation(s.work(name), site.Pod.UID)
-	site.Clone = r.cloneWish(s, name)
+	site.Clone = r.Port.CloneWish(s, name)
 	// A person has given the data up, and durably so: the site starts from a fresh keyring, not from one that mysqld does not start with.
 	site.Pod.Lost = site.Pod.Lost || site.Clone == keyring.CloneConfirmed && site.Pod.Round == 0 && site.Pod.Silent
 	// The time is that of this moment: what was read of the work may be younger than the reconcile.
@@ -97,18 +94,6 @@ func passive(s *scope, name string) bool {
 	})
 }
 
-// keyringStatus is what is persisted of a site's keyring.
-func keyringStatus(group *v1alpha1.MysqlFailoverGroup, site string) v1alpha1.SiteKeyringStatus {
-	if e := group.Status.EncryptionAtRest; e != nil {
-		for _, st := range e.Sites {
-			if st.Name == site {
-				return st
-			}
-		}
-	}
-	return v1alpha1.SiteKeyringStatus{Name: site}
-}
-
 // reportOf is what the sidecar of the very pod that is looked at says of the keyring.
 func reportOf(s *scope, name string) *wire.KeyringReport {
 	pod, f := s.pods[name], s.facts.Sites[name]
@@ -120,12 +105,12 @@ func reportOf(s *scope, name string) *wire.KeyringReport {
 
 // podOf is the pod of a site as far as its keyring goes.
 func podOf(s *scope, name string) keyring.Pod {
-	pod, d := s.pods[name], s.deployments[name]
-	if pod == nil || d == nil {
+	pod := s.pods[name]
+	if pod == nil || s.deployments[name] == nil {
 		return keyring.Pod{}
 	}
 	out := keyring.Pod{
-		UID: string(pod.UID), Current: pod.DeletionTimestamp == nil && pod.Annotations[v1alpha1.AnnotationSpecHash] == specHash(d),
+		UID: string(pod.UID), Current: isCurrent(s, name),
 		Ready: podReady(pod), Settled: settled(s, name),
 	}
 	if round := pod.Annotations[v1alpha1.AnnotationKeyringRound]; round != "" {
@@ -139,7 +124,7 @@ func podOf(s *scope, name string) keyring.Pod {
 	out.Lost = out.Empty || strings.Contains(why, wire.MarkKeyringLost)
 	out.Plain = strings.Contains(why, wire.MarkPlainData)
 	out.Unborn = neverBegan(pod) || out.Plain || strings.Contains(why, wire.MarkNoSeed)
-	out.Silent = !out.Ready && s.known && !s.facts.Sites[name].MysqlUp && endsAtOnce(pod) && s.now.Sub(pod.CreationTimestamp.Time) >= lostAfter
+	out.Silent = silent(s, name)
 	return out
 }
 
@@ -153,35 +138,6 @@ func neverBegan(pod *corev1.Pod) bool {
 	}
 	return false
 }
-
-// neverOpens is true if mysqld ended at every start for long, in a pod that is made sealed: what keeps it from starting may be a
-// keyring that does not open the data, and no other one comes there by itself. In a pod that is not sealed it proves nothing, and the
-// only copy of a keyring may be there.
-func neverOpens(s *scope, name string) bool {
-	st, pod := keyringStatus(s.group, name), podOf(s, name)
-	sealed := st.Phase == v1alpha1.KeyringSealed || st.Stage == v1alpha1.KeyringSealing
-	return encrypted(s.group) && sealed && pod.Round == 0 && pod.Silent
-}
-
-// endsAtOnce is true if mysqld does not start: its container ended in failure, which it does after several ends of mysqld in a
-// row, each at once after its start. A slow start, or a pod that is not there yet, is none of that.
-func endsAtOnce(pod *corev1.Pod) bool {
-	for _, c := range pod.Status.ContainerStatuses {
-		if c.Name != render.ContainerMySQL {
-			continue
-		}
-		for _, state := range []*corev1.ContainerStateTerminated{c.State.Terminated, c.LastTerminationState.Terminated} {
-			if state != nil && state.ExitCode == supervisorGaveUp {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// supervisorGaveUp is how the MySQL container ends if mysqld does not start (docs/decisions/0006); one that was killed ends
-// otherwise.
-const supervisorGaveUp = 1
 
 // mayDiffer is true if a site has, or may have, transactions that nobody else has. What an old active site has whose data was
 // replaced before it was compared came from its successor.
@@ -212,23 +168,8 @@ func bootstrapEnded(pod *corev1.Pod) string {
 	return ""
 }
 
-// cloneWish says whether the site's data is about to be replaced. What is not persisted does not count (I15).
-func (r *Reconciler) cloneWish(s *scope, name string) keyring.Clone {
-	if s.provisioned[name] || name == s.activeSite() {
-		return keyring.CloneNone
-	}
-	o := standing(s.clones[name])
-	switch {
-	case o.given() && o.discards():
-		return keyring.CloneConfirmed
-	case o.given(), r.Work.wantsUnseal(s.work(name)):
-		return keyring.CloneWanted
-	}
-	return keyring.CloneNone
-}
-
 // updateInFlight says which site is not as it should be by what was persisted before this look; empty if all are.
-func (r *Reconciler) updateInFlight(s *scope, g keyring.Group) string {
+func (r *Encryption) updateInFlight(s *scope, g keyring.Group) string {
 	in := s.in
 	in.Keyrings = map[string]render.Keyring{}
 	for _, site := range g.Sites {

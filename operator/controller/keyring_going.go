@@ -26,7 +26,7 @@ var (
 )
 
 // keepsKeyrings is true for a group whose volumes outlive its pods, and need their keyrings then.
-func (r *Reconciler) keepsKeyrings(group *v1alpha1.MysqlFailoverGroup) bool {
+func (r *Encryption) keepsKeyrings(group *v1alpha1.MysqlFailoverGroup) bool {
 	return encrypted(group) && r.Escrow != nil && keeps(group)
 }
 
@@ -38,7 +38,7 @@ func escrowPatience(group *v1alpha1.MysqlFailoverGroup) time.Duration {
 
 // inPodAlone says why the pod of a site should not go yet: what its volume is read with is, or may be, in its memory alone. Empty if
 // it may go.
-func (r *Reconciler) inPodAlone(ctx context.Context, s *scope, name string) (string, error) {
+func (r *Encryption) inPodAlone(ctx context.Context, s *scope, name string) (string, error) {
 	pod := s.pods[name]
 	if pod == nil || pod.Spec.NodeName == "" {
 		return "", nil // nothing is in any memory
@@ -69,8 +69,8 @@ func (r *Reconciler) inPodAlone(ctx context.Context, s *scope, name string) (str
 
 // awaitEscrow is true while a group that is being deleted has to wait, since the volume of a site stays and its keyring would go with
 // its pod. The poll loop goes on meanwhile: it vouches for the pods that push keyrings, and hears what they have.
-func (r *Reconciler) awaitEscrow(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) (bool, error) {
-	s := r.newScope(group)
+func (r *Encryption) awaitEscrow(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) (bool, error) {
+	s := r.Port.NewScope(group)
 	alone, err := r.allInPodAlone(ctx, s)
 	if s.now.Sub(group.DeletionTimestamp.Time) >= escrowPatience(group) {
 		for _, site := range sorted(alone) {
@@ -81,7 +81,7 @@ func (r *Reconciler) awaitEscrow(ctx context.Context, group *v1alpha1.MysqlFailo
 	if err != nil || len(alone) == 0 || r.refusesSecrets(ctx, group) {
 		return false, err
 	}
-	r.Loops.Ensure(s.key)
+	r.Port.Ensure(s.key)
 	names := strings.Join(sorted(alone), ", ")
 	if r.changed(s.key, string(eventDeletionWaits.Reason), names) {
 		var lines []string
@@ -96,8 +96,8 @@ func (r *Reconciler) awaitEscrow(ctx context.Context, group *v1alpha1.MysqlFailo
 }
 
 // allInPodAlone is inPodAlone of every site that has a pod, also of those that left the specification.
-func (r *Reconciler) allInPodAlone(ctx context.Context, s *scope) (map[string]string, error) {
-	if err := r.observe(ctx, s); err != nil {
+func (r *Encryption) allInPodAlone(ctx context.Context, s *scope) (map[string]string, error) {
+	if err := r.Port.Observe(ctx, s); err != nil {
 		return nil, err
 	}
 	alone := map[string]string{}
@@ -115,7 +115,7 @@ func (r *Reconciler) allInPodAlone(ctx context.Context, s *scope) (map[string]st
 
 // refusesSecrets is true for a namespace that is being deleted: no keyring comes into escrow there any more, and the volumes go too.
 // The operator may not read namespaces, so it asks whether a Secret could be made. What else is wrong with that may pass.
-func (r *Reconciler) refusesSecrets(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) bool {
+func (r *Encryption) refusesSecrets(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) bool {
 	probe := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: group.Namespace, GenerateName: v1alpha1.AccountsSecret(group.Name) + "-"}}
 	err := r.Client.Create(ctx, probe, client.DryRunAll, client.FieldOwner(v1alpha1.ManagerController))
 	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) || apierrors.IsNotFound(err)
@@ -125,7 +125,7 @@ func (r *Reconciler) refusesSecrets(ctx context.Context, group *v1alpha1.MysqlFa
 func waitForKeyring(site string) string { return "keyring of " + site }
 
 // removalWaits is true while a site that left the specification keeps its pod for its keyring.
-func (r *Reconciler) removalWaits(ctx context.Context, s *scope, site string) (bool, error) {
+func (r *Encryption) removalWaits(ctx context.Context, s *scope, site string) (bool, error) {
 	if !r.keepsKeyrings(s.group) {
 		return false, nil
 	}
@@ -133,7 +133,7 @@ func (r *Reconciler) removalWaits(ctx context.Context, s *scope, site string) (b
 	if err != nil || why == "" {
 		return false, err
 	}
-	if r.waits.sinceFirst(s, waitForKeyring(site)) >= escrowPatience(s.group) {
+	if r.Waits.sinceFirst(s, waitForKeyring(site)) >= escrowPatience(s.group) {
 		r.leaveBehind(s, site, why)
 		return false, nil
 	}
@@ -144,14 +144,14 @@ func (r *Reconciler) removalWaits(ctx context.Context, s *scope, site string) (b
 }
 
 // leaveBehind tells of a volume that stays although nobody may be able to read it any more.
-func (r *Reconciler) leaveBehind(s *scope, site, why string) {
+func (r *Encryption) leaveBehind(s *scope, site, why string) {
 	r.say(s, site, eventKeyringLeftBehind, fmt.Sprintf("The keyring of site %s did not come into escrow within %s, and its pod goes: what is on its volume %s "+
 		"may be readable by nobody (%s)", site, escrowPatience(s.group), v1alpha1.DataVolumeName(s.key.Name, site), why))
 }
 
 // gone are the sites that left the specification and are still there, as status tells of their keyrings: without that the operator
 // would not take what their pods push.
-func (s *scope) gone() []v1alpha1.SiteKeyringStatus {
+func gone(s *scope) []v1alpha1.SiteKeyringStatus {
 	var out []v1alpha1.SiteKeyringStatus
 	at := s.group.Status.EncryptionAtRest
 	if at == nil {

@@ -97,7 +97,7 @@ func TestDeletionKeepsWhatIsBroughtBack(t *testing.T) {
 	if w.deleted() {
 		t.Fatal("the only copy goes with the pod")
 	}
-	w.r.Escrow = restoring{vault{w.c}, w}
+	w.r.encryption.Escrow = restoring{vault{w.c}, w}
 	w.reconcile()
 	var kept corev1.Secret
 	if w.get(&kept, "mysql-orders-c-keyring-v1"); !w.deleted() || len(kept.OwnerReferences) != 0 {
@@ -155,7 +155,7 @@ func TestDeletionDoesNotHang(t *testing.T) {
 		"sealed, after a restart":    {"nothing has to be known of sealed pods", sealed, func(w *world) { w.facts.g.Sites = nil }, false},
 		"rotated, after a restart":   {"nobody knows yet what the pod has", rotated, func(w *world) { w.facts.g.Sites = nil }, true},
 		"rotated, sidecar is silent": {"nor now", rotated, func(w *world) { w.fact("c", func(f *SiteFacts) { f.Keyring = nil }) }, true},
-		"namespace ends":             {"no Secret is taken there any more", rotated, func(w *world) { w.r.Client = ending{w.r.Client} }, false},
+		"namespace ends":             {"no Secret is taken there any more", rotated, func(w *world) { w.r.base.Client = ending{w.r.base.Client} }, false},
 		"pod is gone":                {"nothing is in memory", rotated, func(w *world) { w.must(w.c.DeleteAllOf(w.ctx, &corev1.Pod{}, siteLabels("c")...)) }, false},
 		"pod waits for a node":       {"nor there", rotated, func(w *world) { w.remake("c", func(p *corev1.Pod) { p.Spec.NodeName = "" }) }, false},
 		"pod did not begin": {"nor in that one", rotated, func(w *world) {
@@ -263,7 +263,7 @@ func TestRemovalWaitsForAKeyringInAPodAlone(t *testing.T) {
 		w := rotatedWorld(t)
 		sites := w.group().Spec.Sites
 		leave(w)
-		w.r.waits.began[testKey][waitForKeyring("c")] = w.r.waits.began[testKey][waitForKeyring("c")].Add(-escrowPatience(w.group()))
+		w.r.base.Waits.began[testKey][waitForKeyring("c")] = w.r.base.Waits.began[testKey][waitForKeyring("c")].Add(-escrowPatience(w.group()))
 		w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Sites = sites })
 		w.reconcile()
 		leave(w)

@@ -92,11 +92,11 @@ func TestEscrowSecretGoneUnseen(t *testing.T) {
 
 // older lets time pass for the looks that are remembered.
 func (w *world) older(d time.Duration) {
-	w.r.escrows.mu.Lock()
-	defer w.r.escrows.mu.Unlock()
-	for key, l := range w.r.escrows.looks {
+	w.r.encryption.escrows.mu.Lock()
+	defer w.r.encryption.escrows.mu.Unlock()
+	for key, l := range w.r.encryption.escrows.looks {
 		l.at = l.at.Add(-d)
-		w.r.escrows.looks[key] = l
+		w.r.encryption.escrows.looks[key] = l
 	}
 }
 

@@ -99,7 +99,7 @@ func (withoutTokens) RenewToken(context.Context, *v1alpha1.MysqlFailoverGroup, s
 func TestMetricsOfKeyringsWhileAnEffectFails(t *testing.T) {
 	freshMetrics(t)
 	w := sealedWorld(t)
-	w.r.Escrow = withoutTokens{vault{w.c}}
+	w.r.encryption.Escrow = withoutTokens{vault{w.c}}
 	w.order(v1alpha1.AnnotationRotateKeyring, "c")
 	for range 3 {
 		_, _ = w.r.Reconcile(w.ctx, reconcile.Request{NamespacedName: testKey})
@@ -115,7 +115,7 @@ func TestMetricsOfKeyringsWithoutAListener(t *testing.T) {
 	freshMetrics(t)
 	w := sealedWorld(t)
 	metrics.ForgetGroup(testKey.Namespace, testKey.Name)
-	w.r.Escrow = nil
+	w.r.encryption.Escrow = nil
 	w.reconcile()
 	metricsSay(t, "c", v1alpha1.KeyringSealed, 1)
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,7 +19,7 @@ import (
 )
 
 // escrowList reads the metadata of the escrow Secrets of a group, or of one site of it, live and without their content.
-func (r *Reconciler) escrowList(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, site string) ([]metav1.PartialObjectMetadata, error) {
+func (r *Encryption) escrowList(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, site string) ([]metav1.PartialObjectMetadata, error) {
 	labels := client.MatchingLabels{
 		v1alpha1.LabelName: v1alpha1.NameKeyring, v1alpha1.LabelManagedBy: v1alpha1.ManagedByOperator, v1alpha1.LabelGroup: group.Name,
 	}
@@ -41,7 +40,7 @@ func (r *Reconciler) escrowList(ctx context.Context, group *v1alpha1.MysqlFailov
 // ownKeyrings makes the group the owner of a site's escrow Secrets. With Retain the finalizer takes that off again before
 // the group goes; until then the chart's admission policy refuses the garbage collector, which in a foreground deletion
 // does not wait for finalizers.
-func (r *Reconciler) ownKeyrings(ctx context.Context, s *scope, site keyring.Site) error {
+func (r *Encryption) ownKeyrings(ctx context.Context, s *scope, site keyring.Site) error {
 	items, err := r.escrowList(ctx, s.group, site.Name)
 	if err != nil {
 		return err
@@ -61,14 +60,8 @@ func (r *Reconciler) ownKeyrings(ctx context.Context, s *scope, site keyring.Sit
 	return r.completeRestored(ctx, s, site, items)
 }
 
-// isGone is true of an owner that was a group of the same name: there is only one group of a name at a time.
-func isGone(group *v1alpha1.MysqlFailoverGroup, owner metav1.OwnerReference) bool {
-	return owner.Kind == "MysqlFailoverGroup" && strings.HasPrefix(owner.APIVersion, v1alpha1.GroupVersion.Group+"/") &&
-		owner.Name == group.Name && owner.UID != group.UID
-}
-
 // own makes the group the controller of an object.
-func (r *Reconciler) own(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, item *metav1.PartialObjectMetadata) error {
+func (r *Encryption) own(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, item *metav1.PartialObjectMetadata) error {
 	before := item.DeepCopy()
 	item.OwnerReferences = slices.DeleteFunc(item.OwnerReferences, func(o metav1.OwnerReference) bool { return isGone(group, o) })
 	item.OwnerReferences = append(item.OwnerReferences, *metav1.NewControllerRef(group, v1alpha1.GroupVersion.WithKind("MysqlFailoverGroup")))
@@ -78,7 +71,7 @@ func (r *Reconciler) own(ctx context.Context, group *v1alpha1.MysqlFailoverGroup
 
 // completeRestored does the rest for a Secret that a person restored and left without labels: the digest of its content is
 // the one in status, so it is what was lost.
-func (r *Reconciler) completeRestored(ctx context.Context, s *scope, site keyring.Site, listed []metav1.PartialObjectMetadata) error {
+func (r *Encryption) completeRestored(ctx context.Context, s *scope, site keyring.Site, listed []metav1.PartialObjectMetadata) error {
 	st := site.Status
 	for i := range listed {
 		if listed[i].Name == st.KeyringSecret {
@@ -118,7 +111,7 @@ func (r *Reconciler) completeRestored(ctx context.Context, s *scope, site keyrin
 }
 
 // removeKeyrings takes the token of a site that left the specification away, and its keyrings if its data goes too.
-func (r *Reconciler) removeKeyrings(ctx context.Context, s *scope, site string) error {
+func (r *Encryption) removeKeyrings(ctx context.Context, s *scope, site string) error {
 	if r.Escrow == nil || !encrypted(s.group) {
 		return nil
 	}
@@ -143,7 +136,7 @@ func (r *Reconciler) removeKeyrings(ctx context.Context, s *scope, site string) 
 }
 
 // keyringData are the escrow Secrets of a group, for its finalizer.
-func (r *Reconciler) keyringData(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) ([]client.Object, error) {
+func (r *Encryption) keyringData(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) ([]client.Object, error) {
 	if r.Escrow == nil {
 		return nil, r.keyringsOutOfReach(group)
 	}
@@ -164,7 +157,7 @@ var errKeyringsOutOfReach = errors.New("the group may have keyrings in escrow, a
 
 // keyringsOutOfReach keeps the group, if keyrings were ever taken of it: the garbage collector would come for what the
 // group owns, and volumes that stay would be waste without it.
-func (r *Reconciler) keyringsOutOfReach(group *v1alpha1.MysqlFailoverGroup) error {
+func (r *Encryption) keyringsOutOfReach(group *v1alpha1.MysqlFailoverGroup) error {
 	if group.Status.EncryptionAtRest == nil {
 		return nil
 	}

@@ -85,8 +85,8 @@ func TestKeyringsOfASiteThatLeftGoWithItsData(t *testing.T) {
 		w := encryptedWorld(t, func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.DeletionPolicy = policy })
 		w.push("b", 1, "one")
 		w.push("c", 1, "one")
-		w.must(w.r.Escrow.RenewToken(w.ctx, w.group(), "c", 1))
-		w.must(w.r.removeKeyrings(w.ctx, &scope{key: testKey, group: w.group()}, "c"))
+		w.must(w.r.encryption.Escrow.RenewToken(w.ctx, w.group(), "c", 1))
+		w.must(w.r.encryption.removeKeyrings(w.ctx, &scope{key: testKey, group: w.group()}, "c"))
 		is := func(name string) bool {
 			err := w.c.Get(w.ctx, client.ObjectKey{Namespace: testKey.Namespace, Name: name}, &corev1.Secret{})
 			w.must(client.IgnoreNotFound(err))
@@ -119,7 +119,7 @@ func TestRecreatedGroupFindsItsKeyrings(t *testing.T) {
 
 func TestWithoutAnEscrowListenerNothingRuns(t *testing.T) {
 	w := encryptedWorld(t)
-	w.r.Escrow = nil
+	w.r.encryption.Escrow = nil
 	w.reconcile()
 	if len(w.deployments()) != 0 {
 		t.Errorf("pods for %v", w.deployments())
@@ -132,8 +132,8 @@ func TestWithoutAnEscrowListenerNothingRuns(t *testing.T) {
 // The keyrings of a group are let go of by name, or the group stays: the garbage collector takes what it owns.
 func TestGroupStaysWhileItsKeyringsAreOutOfReach(t *testing.T) {
 	w := sealedWorld(t)
-	escrow := w.r.Escrow
-	w.r.Escrow = nil
+	escrow := w.r.encryption.Escrow
+	w.r.encryption.Escrow = nil
 	w.must(w.c.Delete(w.ctx, w.group()))
 	for range 2 {
 		if _, err := w.r.Reconcile(w.ctx, reconcile.Request{NamespacedName: testKey}); !errors.Is(err, errKeyringsOutOfReach) {
@@ -143,7 +143,7 @@ func TestGroupStaysWhileItsKeyringsAreOutOfReach(t *testing.T) {
 	if w.group().DeletionTimestamp == nil || w.said.count(eventDeletionWaits) != 1 {
 		t.Errorf("events %v", w.said.list)
 	}
-	w.r.Escrow = escrow
+	w.r.encryption.Escrow = escrow
 	w.reconcile()
 	var s corev1.Secret
 	w.get(&s, "mysql-orders-c-keyring-v1")
@@ -156,7 +156,7 @@ func TestGroupStaysWhileItsKeyringsAreOutOfReach(t *testing.T) {
 func TestListenerLostLeavesPodsAlone(t *testing.T) {
 	w := sealedWorld(t)
 	before := w.deployments()
-	w.r.Escrow, w.loops.ensured = nil, 0
+	w.r.encryption.Escrow, w.loops.ensured = nil, 0
 	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Image = "mysql:9.8" })
 	w.reconcile()
 	if now := w.deployments(); fmt.Sprint(now) != fmt.Sprint(before) || w.loops.ensured == 0 {

@@ -22,7 +22,7 @@ type unreached struct {
 
 // escrowTrouble says why a sidecar of the group would not bring its keyring into escrow, as far as can be seen from here; empty if it
 // would. Asked only before a site is adopted: what runs encrypted already has to go on trying.
-func (r *Reconciler) escrowTrouble(ctx context.Context, s *scope) string {
+func (r *Encryption) escrowTrouble(ctx context.Context, s *scope) string {
 	if r.ReachEscrow == nil {
 		return ""
 	}
@@ -34,7 +34,7 @@ func (r *Reconciler) escrowTrouble(ctx context.Context, s *scope) string {
 	return why
 }
 
-func (r *Reconciler) reach(ctx context.Context, s *scope) string {
+func (r *Encryption) reach(ctx context.Context, s *scope) string {
 	var authorities []byte // without spec.tls, which the API asks for, nobody is believed
 	if t := s.group.Spec.TLS; t != nil {
 		secret := &corev1.Secret{}

@@ -32,7 +32,7 @@ func rotating(t *testing.T) (*plant, rotator) {
 	t.Helper()
 	pl := newPlant(t, history, history)
 	pl.fact("b", func(f *SiteFacts) { f.Following, f.PodUID, f.Keyring = true, "pod-b", &wire.KeyringReport{} })
-	return pl, rotator{pl.p}
+	return pl, rotator{reach: pl.p.reach, work: pl.work, runner: pl.runner, recorder: pl.p.recorder, done: pl.p.done}
 }
 
 func (pl *plant) fact(site string, change func(*SiteFacts)) {

@@ -18,10 +18,10 @@ import (
 
 // persistKeyrings writes the keyrings' part of status, under a manager of its own: it must be durable before anything is
 // done, and the rest of status is not known yet then.
-func (r *Reconciler) persistKeyrings(ctx context.Context, s *scope, d keyring.Decision) error {
+func (r *Encryption) persistKeyrings(ctx context.Context, s *scope, d keyring.Decision) error {
 	want := keyringsStatus(d)
 	if want != nil {
-		want.Sites = append(want.Sites, s.gone()...)
+		want.Sites = append(want.Sites, gone(s)...)
 	}
 	if equality.Semantic.DeepEqual(s.group.Status.EncryptionAtRest, want) {
 		return nil
@@ -128,7 +128,7 @@ func keyringApply(st v1alpha1.SiteKeyringStatus) *applyv1alpha1.SiteKeyringStatu
 }
 
 // reportKeyrings sets the condition and the metrics.
-func (r *Reconciler) reportKeyrings(s *scope, d keyring.Decision) {
+func (r *Encryption) reportKeyrings(s *scope, d keyring.Decision) {
 	s.condition(encryptionCondition(s.group, d))
 	if d.Refused != "" {
 		return

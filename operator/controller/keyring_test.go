@@ -87,7 +87,7 @@ func TestAllSealed(t *testing.T) {
 	}
 	hashes := w.deployments()
 	// An operator that was restarted wishes the same.
-	w.r.escrows = escrows{}
+	w.r.encryption.escrows = escrows{}
 	w.rest()
 	if now := w.deployments(); fmt.Sprint(now) != fmt.Sprint(hashes) || w.phases() != "Sealed Sealed Sealed" {
 		t.Errorf("a restart changes something: %v, %s", now, w.phases())
@@ -223,7 +223,7 @@ func TestRotationOrders(t *testing.T) {
 
 func TestAdoption(t *testing.T) {
 	w := runningWorld(t)
-	w.r.Escrow, w.r.Install.EscrowURL = vault{w.c}, "https://operator:8443"
+	w.r.encryption.Escrow, w.r.encryption.EscrowURL, w.r.Install.EscrowURL = vault{w.c}, "https://operator:8443", "https://operator:8443"
 	w.facts.open("a")
 	w.reconcile()
 	w.settle("a", "b", "c")
@@ -241,7 +241,7 @@ func TestAdoption(t *testing.T) {
 		g.Annotations = map[string]string{v1alpha1.AnnotationEncryptionAdopt: "confirm"}
 	})
 	// I16: what cannot come into escrow is no candidate, so nothing is begun while the endpoint is out of reach.
-	w.r.ReachEscrow = func(context.Context, []byte) error { return errors.New("connection refused") }
+	w.r.encryption.ReachEscrow = func(context.Context, []byte) error { return errors.New("connection refused") }
 	w.rest()
 	if now := w.deployments(); fmt.Sprint(now) != fmt.Sprint(before) || w.keyring("c").Phase != "" {
 		t.Errorf("adopted without an escrow: %v -> %v, c %+v", before, now, w.keyring("c"))
@@ -249,8 +249,8 @@ func TestAdoption(t *testing.T) {
 	if m := w.keyring("c").Message; !strings.Contains(m, "connection refused") {
 		t.Errorf("c says %q", m)
 	}
-	w.r.ReachEscrow = func(context.Context, []byte) error { return nil }
-	w.r.escrows.forgetGroup(testKey)
+	w.r.encryption.ReachEscrow = func(context.Context, []byte) error { return nil }
+	w.r.encryption.escrows.forgetGroup(testKey)
 	w.reconcile()
 	w.reconcile()
 	if now := w.deployments(); now["c"] == before["c"] || now["a"] != before["a"] || now["b"] != before["b"] {
@@ -271,21 +271,21 @@ func TestTheEscrowEndpointIsAskedForAsASidecarWould(t *testing.T) {
 	w := encryptedWorld(t, withTLS)
 	s := &scope{group: w.group(), key: testKey, now: time.Now()}
 	var asked []string
-	w.r.ReachEscrow = func(_ context.Context, authorities []byte) error {
+	w.r.encryption.ReachEscrow = func(_ context.Context, authorities []byte) error {
 		asked = append(asked, string(authorities))
 		return nil
 	}
-	if why := w.r.escrowTrouble(w.ctx, s); !strings.Contains(why, "orders-tls") || len(asked) != 0 {
+	if why := w.r.encryption.escrowTrouble(w.ctx, s); !strings.Contains(why, "orders-tls") || len(asked) != 0 {
 		t.Errorf("without the Secret: %q, asked with %q", why, asked)
 	}
 	w.must(w.c.Create(w.ctx, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: testKey.Namespace, Name: "orders-tls"}, Data: map[string][]byte{"ca.crt": []byte("authorities")},
 	}))
-	if why := w.r.escrowTrouble(w.ctx, s); why == "" || len(asked) != 0 {
+	if why := w.r.encryption.escrowTrouble(w.ctx, s); why == "" || len(asked) != 0 {
 		t.Errorf("looked at again at once: %q, asked with %q", why, asked)
 	}
 	s.now = s.now.Add(reachAgain)
-	if why := w.r.escrowTrouble(w.ctx, s); why != "" || fmt.Sprint(asked) != "[authorities]" {
+	if why := w.r.encryption.escrowTrouble(w.ctx, s); why != "" || fmt.Sprint(asked) != "[authorities]" {
 		t.Errorf("with the Secret: %q, asked with %q", why, asked)
 	}
 }
@@ -296,7 +296,7 @@ func TestKeyringStatusIsNotWrittenOverANewerOne(t *testing.T) {
 	s := &scope{group: w.group(), key: testKey, now: time.Now(), again: whenSettled}
 	w.monitorStatus("a", 9)
 	d := keyring.Decision{Sites: []keyring.Next{{Name: "a", Status: v1alpha1.SiteKeyringStatus{Name: "a", Phase: v1alpha1.KeyringPending}}}}
-	if err := w.r.persistKeyrings(w.ctx, s, d); err == nil {
+	if err := w.r.encryption.persistKeyrings(w.ctx, s, d); err == nil {
 		t.Error("an old look was written over a newer one")
 	}
 }

@@ -83,7 +83,7 @@ func withEncryption(g *v1alpha1.MysqlFailoverGroup) {
 func encryptedWorld(t *testing.T, options ...groupOption) *world {
 	t.Helper()
 	w := newWorld(t, testGroup(append(options, withEncryption)...))
-	w.r.Escrow, w.r.Install.EscrowURL = vault{w.c}, "https://operator:8443"
+	w.r.encryption.Escrow, w.r.encryption.EscrowURL, w.r.Install.EscrowURL = vault{w.c}, "https://operator:8443", "https://operator:8443"
 	return w
 }
 
@@ -111,7 +111,7 @@ func (w *world) push(site string, number int64, content string) {
 // escrowSeen is what the watch of escrow Secrets does.
 func (w *world) escrowSeen() {
 	for _, site := range []string{"a", "b", "c"} {
-		w.r.escrows.forget(siteKey{testKey, site})
+		w.r.encryption.escrows.forget(siteKey{testKey, site})
 	}
 }
 
@@ -123,7 +123,7 @@ func (w *world) boot(live string, sites ...string) {
 	for _, site := range sites {
 		var d appsv1.Deployment
 		w.get(&d, v1alpha1.SiteName(testKey.Name, site))
-		look := w.r.renderedAs(&scope{key: testKey}, site, d.Spec.Template.Spec)
+		look := w.r.encryption.renderedAs(&scope{key: testKey}, site, d.Spec.Template.Spec)
 		if !look.Keyring {
 			continue
 		}
@@ -159,21 +159,21 @@ func (w *world) live(site string, change func(*wire.KeyringReport)) {
 
 // calm lets time pass in which nothing changes, and after which the sidecars say so.
 func (w *world) calm() {
-	w.r.escrows.mu.Lock()
-	defer w.r.escrows.mu.Unlock()
-	for key, c := range w.r.escrows.calmed {
+	w.r.encryption.escrows.mu.Lock()
+	defer w.r.encryption.escrows.mu.Unlock()
+	for key, c := range w.r.encryption.escrows.calmed {
 		c.since = c.since.Add(-time.Minute)
-		w.r.escrows.calmed[key] = c
+		w.r.encryption.escrows.calmed[key] = c
 	}
 }
 
 // later lets time pass in which nobody hears of the sidecars: the reports grow older too.
 func (w *world) later(d time.Duration) {
-	w.r.escrows.mu.Lock()
-	defer w.r.escrows.mu.Unlock()
-	for key, c := range w.r.escrows.calmed {
+	w.r.encryption.escrows.mu.Lock()
+	defer w.r.encryption.escrows.mu.Unlock()
+	for key, c := range w.r.encryption.escrows.calmed {
 		c.since = c.since.Add(-d)
-		w.r.escrows.calmed[key] = c
+		w.r.encryption.escrows.calmed[key] = c
 	}
 	g, _ := w.facts.Sites("", "")
 	for site, f := range g.Sites {

@@ -95,7 +95,7 @@ func TestAnOrderIsWithdrawnWithItsAnnotation(t *testing.T) {
 	is := func(want bool) {
 		t.Helper()
 		w.reconcile()
-		if got := w.r.provisioner.withdrawn.has(key, order{value: "b:confirm"}); got != want {
+		if got := w.r.clones.provisioner.withdrawn.has(key, order{value: "b:confirm"}); got != want {
 			t.Errorf("withdrawn %t", got)
 		}
 	}
@@ -110,7 +110,7 @@ func TestAnOrderIsWithdrawnWithItsAnnotation(t *testing.T) {
 		t.Error("it was dropped without a look at the site")
 	}
 	w.r.Work.jobs[key].purpose = PurposeClone
-	w.r.provisioner.withdrawn.note(key, "")
+	w.r.clones.provisioner.withdrawn.note(key, "")
 	if is(true); cancelled != 1 {
 		t.Error("a job that holds its site was ended")
 	}
@@ -147,8 +147,8 @@ func TestNoSiteIsExaminedAgainstAClosedOneI14(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pl := newPlant(t, history, uuidA+":1-40")
 		defer pl.end(t)
-		inner := pl.p.dial
-		pl.p.dial = func(target mysql.Target) (Recipient, error) {
+		inner := pl.p.reach.Dial
+		pl.p.reach.Dial = func(target mysql.Target) (Recipient, error) {
 			pl.facts.closed("a") // while the site is asked
 			return inner(target)
 		}
@@ -185,7 +185,7 @@ func TestOtherCopyI14(t *testing.T) {
 		"something is done to it":  {map[string]SiteFacts{"c": whole}, "abc", true, false},
 		"nothing is known of them": {nil, "abc", false, false},
 	} {
-		p := newProvisioner(Options{Work: NewWork()})
+		p := newProvisioner(&Base{}, CloneOptions{Work: NewWork()})
 		if tt.busy {
 			p.work.begin(siteKey{testKey, "c"}, func() {})
 			p.work.hold(siteKey{testKey, "c"})
@@ -217,7 +217,7 @@ func TestWhatIsNotWithdrawnI14(t *testing.T) {
 	} {
 		g := testGroup(running)
 		g.Annotations = map[string]string{v1alpha1.AnnotationRecloneSite: tt.asked}
-		r := New(Options{Work: NewWork()})
+		r := NewClones(&Base{}, CloneOptions{Work: NewWork()})
 		r.withdraw(&scope{key: testKey, group: g, clones: map[string]*v1alpha1.CloneProgress{"b": &tt.clone}})
 		if got := r.provisioner.withdrawn.has(siteKey{testKey, "b"}, order{value: tt.clone.Order}); got != tt.want {
 			t.Errorf("I14: %s: %t", name, got)
@@ -262,9 +262,9 @@ func TestNoCloneOfASiteThatWasActiveMeanwhile(t *testing.T) {
 func TestLapsedOrderIsAnswered(t *testing.T) {
 	w := orderWorld(t)
 	w.ordered("b", "b:confirm")
-	w.ended("b", outcome{verdict: verdictLapse, message: "the active site was a", order: order{value: "b:confirm"}})
+	w.ended("b", outcome{verdict: verdictLapse, message: "the active site was a", order: "b:confirm"})
 	w.reconcile()
-	w.r.provisioner.running.Wait()
+	w.r.runner.Wait()
 	g := w.group()
 	last := w.last(v1alpha1.RequestRecloneSite)
 	if g.Annotations[v1alpha1.AnnotationRecloneSite] != "" || last != "b:confirm: Refused (OrderLapsed): the active site was a" {

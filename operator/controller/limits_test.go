@@ -100,7 +100,7 @@ func TestANameThatIsNotAllowedIsNotPublished(t *testing.T) {
 	if w.endpoint() == nil {
 		t.Fatal("no record without a limit")
 	}
-	w.r.Limits = render.Limits{DNSSuffixes: []string{"{namespace}.example.net"}}
+	w.r.follow.limits = render.Limits{DNSSuffixes: []string{"{namespace}.example.net"}}
 	w.reconcile()
 	if w.endpoint() != nil {
 		t.Error("the record of a name that is not allowed stays")

@@ -81,7 +81,7 @@ func indexed(obj client.Object) []string {
 
 // SetupWithManager registers the controller and its long work with a manager.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
-	if err := mgr.Add(r.provisioner); err != nil {
+	if err := mgr.Add(r.runner); err != nil {
 		return err
 	}
 	if err := index(context.Background(), mgr.GetFieldIndexer()); err != nil {
@@ -101,7 +101,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	}
 	if r.Escrow != nil {
 		startRotations()
-		b = b.WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.groupOfKeyring))
+		b = b.WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.encryption.groupOfKeyring))
 	}
 	return b.Complete(r)
 }

@@ -60,10 +60,10 @@ func (r *Reconciler) refused(s *scope, err error) error {
 	switch {
 	case errors.Is(err, errForeign):
 		s.progress(stuck(v1alpha1.ReasonForeignObject, err.Error()), whenWaiting)
-		r.say(s, "", eventForeignObjectInPlay, err.Error())
+		r.base.say(s, "", eventForeignObjectInPlay, err.Error())
 		return errStop
 	case apierrors.IsInvalid(err), apierrors.IsForbidden(err):
-		r.say(s, "", eventObjectRefused, err.Error())
+		r.base.say(s, "", eventObjectRefused, err.Error())
 	}
 	return err
 }
@@ -75,13 +75,13 @@ func (r *Reconciler) removeSites(ctx context.Context, s *scope) error {
 	keep := s.sites()
 	for _, site := range sorted(s.deployments) {
 		if _, ok := keep[site]; ok {
-			r.waits.over(s, waitForKeyring(site))
+			r.base.Waits.over(s, waitForKeyring(site))
 			continue
 		}
 		if why := whyKept(s, site); why != "" {
 			text := fmt.Sprintf("site %s left the specification, but %s", site, why)
 			s.progress(stuck(v1alpha1.ReasonActiveSiteKept, text), whenWaiting)
-			r.say(s, site, eventSiteRemovalRefused, text)
+			r.base.say(s, site, eventSiteRemovalRefused, text)
 			continue
 		}
 		if isPeer(s, site) {
@@ -90,7 +90,7 @@ func (r *Reconciler) removeSites(ctx context.Context, s *scope) error {
 			s.again = min(s.again, whenMoving)
 			continue
 		}
-		if waits, err := r.removalWaits(ctx, s, site); err != nil {
+		if waits, err := r.encryption.removalWaits(ctx, s, site); err != nil {
 			return fmt.Errorf("remove %s: %w", site, err)
 		} else if waits {
 			continue
@@ -136,33 +136,15 @@ func (r *Reconciler) removeSite(ctx context.Context, s *scope, site string) erro
 	// The Deployment last: it is how the site is found.
 	doomed = append(doomed, s.deployments[site])
 	for _, obj := range doomed {
-		if err := r.remove(ctx, s.group, obj); err != nil {
+		if err := r.apply.remove(ctx, s.group, obj); err != nil {
 			return err
 		}
 	}
-	if err := r.removeKeyrings(ctx, s, site); err != nil {
+	if err := r.encryption.removeKeyrings(ctx, s, site); err != nil {
 		return err
 	}
 	metrics.ForgetSite(s.key.Namespace, s.key.Name, site)
 	r.Recorder.Emit(s.group, nil, eventSiteRemoved, "Site %s left the specification and was removed; %s", site, kept)
 	delete(s.deployments, site)
 	return nil
-}
-
-// remove deletes an object if it is the group's, exactly the one that was looked at.
-func (r *Reconciler) remove(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, obj client.Object) error {
-	current, err := r.apply.current(ctx, obj, true)
-	if err != nil || current == nil || current.GetDeletionTimestamp() != nil {
-		return err
-	}
-	if !deletable(group, obj, current) {
-		return nil
-	}
-	uid := current.GetUID()
-	return client.IgnoreNotFound(r.Client.Delete(ctx, current, client.Preconditions{UID: &uid}))
-}
-
-// deletable is true only for an object that is certainly the group's own.
-func deletable(group *v1alpha1.MysqlFailoverGroup, obj, current client.Object) bool {
-	return belongs(group, obj, current) == nil && current.GetLabels()[v1alpha1.LabelGroup] == group.Name
 }

@@ -10,9 +10,9 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
-	applyv1alpha1 "github.com/mysql-mfg/mfg/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/access"
 	"github.com/mysql-mfg/mfg/operator/passwords"
 	"github.com/mysql-mfg/mfg/operator/report/events"
@@ -37,8 +37,30 @@ const (
 	passwordPrefix = "mP1-"
 )
 
+// Passwords replaces the passwords of the operator's accounts.
+type Passwords struct {
+	*Base
+	access Access
+	server PasswordServer
+	runner *Runner
+	// news has a group looked at.
+	news   func(types.NamespacedName)
+	memory passwordWork
+}
+
+// NewPasswords makes the shell; without a server it asks MySQL itself.
+func NewPasswords(base *Base, access Access, server PasswordServer, runner *Runner, news func(types.NamespacedName)) *Passwords {
+	if server == nil {
+		server = mysqlPasswords{}
+	}
+	return &Passwords{Base: base, access: access, server: server, runner: runner, news: news}
+}
+
+// Forget drops what is kept about a group that is gone.
+func (r *Passwords) Forget(key types.NamespacedName) { r.memory.forget(key) }
+
 // rotatePasswords takes the next step in replacing passwords.
-func (r *Reconciler) rotatePasswords(ctx context.Context, s *scope) error {
+func (r *Passwords) rotatePasswords(ctx context.Context, s *scope) error {
 	state := r.passwordState(s)
 	d := passwords.Decide(state)
 	r.tellPasswords(s, d)
@@ -51,14 +73,14 @@ func (r *Reconciler) rotatePasswords(ctx context.Context, s *scope) error {
 }
 
 // passwordState gathers what the decision rests on.
-func (r *Reconciler) passwordState(s *scope) passwords.State {
+func (r *Passwords) passwordState(s *scope) passwords.State {
 	out := passwords.State{
 		Entries: entriesOf(s.accounts), Serial: serialOf(s.accounts), Fresh: s.group.Status.Epoch == 0, Open: s.open(),
-		Settled: r.waits.sinceFirst(s, "passwords/"+contentOf(s.accounts)) >= passwordSettled,
+		Settled: r.Waits.sinceFirst(s, "passwords/"+contentOf(s.accounts)) >= passwordSettled,
 	}
 	order, set := asks.Open(s.group, v1alpha1.RequestRotatePasswords)
 	out.Order, out.HasOrder = order.Value, set
-	look := r.passwords.get(s.key).look
+	look := r.memory.get(s.key).look
 	valid := look.content == contentOf(s.accounts) && look.epoch == s.facts.Epoch && s.now.Sub(look.at) < passwordLookAge
 	for _, spec := range s.group.Spec.Sites {
 		f := s.facts.Sites[spec.Name]
@@ -79,8 +101,8 @@ func (r *Reconciler) passwordState(s *scope) passwords.State {
 }
 
 // tellPasswords puts how far it is into status. Without anything under way only what came last stands there.
-func (r *Reconciler) tellPasswords(s *scope, d passwords.Decision) {
-	job := r.passwords.get(s.key)
+func (r *Passwords) tellPasswords(s *scope, d passwords.Decision) {
+	job := r.memory.get(s.key)
 	wait := d.Wait
 	if _, looks := d.Effect.(passwords.Look); !looks && d.Effect != nil && job.trouble != "" {
 		wait = passwords.Wait{Reason: v1alpha1.ReasonChangeFailed, Message: "the active site did not take the change, and it is tried again: " + job.trouble}
@@ -107,7 +129,7 @@ func (r *Reconciler) tellPasswords(s *scope, d passwords.Decision) {
 	}
 }
 
-func (r *Reconciler) performPasswords(ctx context.Context, s *scope, d passwords.Decision) error {
+func (r *Passwords) performPasswords(ctx context.Context, s *scope, d passwords.Decision) error {
 	switch e := d.Effect.(type) {
 	case passwords.Write:
 		return r.writePasswords(ctx, s, e)
@@ -133,7 +155,7 @@ func (r *Reconciler) performPasswords(ctx context.Context, s *scope, d passwords
 	return nil
 }
 
-func (r *Reconciler) writePasswords(ctx context.Context, s *scope, e passwords.Write) error {
+func (r *Passwords) writePasswords(ctx context.Context, s *scope, e passwords.Write) error {
 	if err := r.putPasswords(ctx, s, e.Entries, e.Serial); err != nil {
 		return err
 	}
@@ -146,7 +168,7 @@ func (r *Reconciler) writePasswords(ctx context.Context, s *scope, e passwords.W
 	return nil
 }
 
-func (r *Reconciler) generatePasswords(ctx context.Context, s *scope, e passwords.Generate) error {
+func (r *Passwords) generatePasswords(ctx context.Context, s *scope, e passwords.Generate) error {
 	entries := entriesOf(s.accounts)
 	for _, name := range e.Accounts {
 		entry := entries[name]
@@ -161,7 +183,7 @@ func (r *Reconciler) generatePasswords(ctx context.Context, s *scope, e password
 }
 
 // finishPasswords answers before it forgets: after a crash in between the servers are asked once more, and nothing is answered twice.
-func (r *Reconciler) finishPasswords(ctx context.Context, s *scope, e passwords.Finish) error {
+func (r *Passwords) finishPasswords(ctx context.Context, s *scope, e passwords.Finish) error {
 	accounts := strings.Join(e.Accounts, ", ")
 	if e.Answered {
 		value := s.group.Annotations[v1alpha1.AnnotationRotatePasswords]
@@ -169,31 +191,11 @@ func (r *Reconciler) finishPasswords(ctx context.Context, s *scope, e passwords.
 			return err
 		}
 	}
-	r.waits.over(s, "passwords/"+contentOf(s.accounts))
+	r.Waits.over(s, "passwords/"+contentOf(s.accounts))
 	if err := r.putPasswords(ctx, s, e.Entries, serialOf(s.accounts)); err != nil {
 		return err
 	}
 	s.passwords = &v1alpha1.PasswordsStatus{FinishedAt: &metav1.Time{Time: s.now.UTC().Truncate(time.Second)}}
 	r.Recorder.Emit(s.group, nil, eventPasswordsRotated, "The passwords of the accounts %s were replaced; the former ones are refused on every site", accounts)
 	return nil
-}
-
-func passwordsApply(p *v1alpha1.PasswordsStatus) *applyv1alpha1.PasswordsStatusApplyConfiguration {
-	out := applyv1alpha1.PasswordsStatus()
-	if p.Phase != "" {
-		out.WithPhase(p.Phase)
-	}
-	if len(p.Accounts) > 0 {
-		out.WithAccounts(p.Accounts...)
-	}
-	if p.Reason != "" {
-		out.WithReason(p.Reason)
-	}
-	if p.Message != "" {
-		out.WithMessage(p.Message)
-	}
-	if p.FinishedAt != nil {
-		out.WithFinishedAt(*p.FinishedAt)
-	}
-	return out
 }

@@ -52,7 +52,7 @@ func contentOf(secret *corev1.Secret) string {
 }
 
 // putPasswords writes the Secret, if it is still what was read.
-func (r *Reconciler) putPasswords(ctx context.Context, s *scope, entries map[string]passwords.Entry, serial int64) error {
+func (r *Passwords) putPasswords(ctx context.Context, s *scope, entries map[string]passwords.Entry, serial int64) error {
 	before := s.accounts.DeepCopy()
 	secret := s.accounts
 	put := func(key, value string) {
@@ -82,7 +82,7 @@ func (r *Reconciler) putPasswords(ctx context.Context, s *scope, entries map[str
 
 // nudgePods has the kubelets look at the Secret at once: a pod that changes has its volumes looked at, otherwise it takes a minute. What
 // does not succeed only takes longer.
-func (r *Reconciler) nudgePods(ctx context.Context, s *scope) {
+func (r *Passwords) nudgePods(ctx context.Context, s *scope) {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{
 		v1alpha1.AnnotationPasswordSerial: fmt.Sprintf("%d/%s", serialOf(s.accounts), s.accounts.ResourceVersion),
 	}}})

@@ -135,31 +135,25 @@ func (w *passwordWork) end(key types.NamespacedName, look passwordLook, err erro
 
 // question is what is asked of the servers beside the reconciles: a server that hangs must hold up nobody's objects.
 type question struct {
-	r       *Reconciler
+	r       *Passwords
 	group   *v1alpha1.MysqlFailoverGroup
 	entries map[string]passwords.Entry
 	content string
 	facts   GroupFacts
 }
 
-func (r *Reconciler) askServers(s *scope, do func(context.Context, question) (passwordLook, error)) {
-	if r.Access == nil || !s.known {
-		return
-	}
-	p := r.provisioner
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.base == nil || p.base.Err() != nil || !r.passwords.begin(s.key) {
+func (r *Passwords) askServers(s *scope, do func(context.Context, question) (passwordLook, error)) {
+	if r.access == nil || !s.known {
 		return
 	}
 	q := question{r: r, group: s.group.DeepCopy(), entries: entriesOf(s.accounts), content: contentOf(s.accounts), facts: s.facts}
 	key := s.key
-	p.running.Go(func() {
-		ctx, cancel := context.WithTimeout(p.base, passwordTimeout)
+	r.runner.Begin(func(context.CancelFunc) bool { return r.memory.begin(key) }, func(ctx context.Context) {
+		ctx, cancel := context.WithTimeout(ctx, passwordTimeout)
 		defer cancel()
 		look, err := do(ctx, q)
-		r.passwords.end(key, look, err)
-		r.Wake(key)
+		r.memory.end(key, look, err)
+		r.news(key)
 	})
 }
 
@@ -219,7 +213,7 @@ func (q question) taken(ctx context.Context, base mysql.Target, l login, e passw
 		if one.password == "" {
 			continue
 		}
-		ok, err := q.r.PasswordServer.Accepts(ctx, l.at(base, one.password))
+		ok, err := q.r.server.Accepts(ctx, l.at(base, one.password))
 		if err != nil {
 			return passwords.Taken{}, err
 		}
@@ -237,7 +231,7 @@ func (q question) introduce(ctx context.Context, e passwords.Introduce) error {
 	for _, name := range slices.Sorted(maps.Keys(e.Secrets)) {
 		pair := e.Secrets[name]
 		err := q.forLogins(ctx, base, name, pair.Stays, func(l login) error {
-			return q.r.PasswordServer.Introduce(ctx, l.at(base, pair.Stays), l.password(pair.Comes))
+			return q.r.server.Introduce(ctx, l.at(base, pair.Stays), l.password(pair.Comes))
 		})
 		if err != nil {
 			return err
@@ -254,7 +248,7 @@ func (q question) retire(ctx context.Context, e passwords.Retire) error {
 	}
 	for _, name := range e.Accounts {
 		current := q.entries[name].Current
-		err := q.forLogins(ctx, base, name, current, func(l login) error { return q.r.PasswordServer.Retire(ctx, l.at(base, current)) })
+		err := q.forLogins(ctx, base, name, current, func(l login) error { return q.r.server.Retire(ctx, l.at(base, current)) })
 		if err != nil {
 			return err
 		}
@@ -266,7 +260,7 @@ func (q question) retire(ctx context.Context, e passwords.Retire) error {
 func (q question) forLogins(ctx context.Context, base mysql.Target, name, password string, do func(login) error) error {
 	for i, l := range loginsOf(name) {
 		if i > 0 {
-			there, err := q.r.PasswordServer.Accepts(ctx, l.at(base, password))
+			there, err := q.r.server.Accepts(ctx, l.at(base, password))
 			if err != nil {
 				return err
 			}
@@ -287,7 +281,7 @@ func (q question) target(ctx context.Context, site string) (mysql.Target, error)
 	if err != nil {
 		return mysql.Target{}, fmt.Errorf("%s has no pod that runs", site)
 	}
-	return q.r.Access.Site(ctx, q.group, site, host)
+	return q.r.access.Site(ctx, q.group, site, host)
 }
 
 // login is an account of MySQL that belongs to an account of the Secret.

@@ -72,8 +72,8 @@ func passwordWorld(t *testing.T) (*world, *fakePasswords) {
 		mysql.AccountOperator: {"o": true}, mysql.AccountReplication: {"r": true}, mysql.AccountSidecar: {"s": true}, mysql.AccountClone: {"c": true},
 		mysql.AccountProbe: {mysql.ProbePassword("s"): true},
 	}, down: map[string]bool{}}
-	w.r.Access, w.r.PasswordServer = passwordAccess{}, f
-	w.r.provisioner.base = w.ctx
+	w.r.passwords.access, w.r.passwords.server = passwordAccess{}, f
+	w.r.runner.base = w.ctx
 	w.reconcile()
 	w.settle("a", "b", "c")
 	w.facts.open("a")
@@ -100,15 +100,15 @@ func (w *world) until(what string, is func() bool) {
 	w.t.Helper()
 	for range 60 {
 		again := w.reconcile()
-		w.r.provisioner.running.Wait()
+		w.r.runner.Wait()
 		if w.phase() != "" && again > whenMoving {
 			w.t.Fatalf("a replacement that is under way is looked at again in %v only: nobody else wakes the group", again)
 		}
-		w.r.passwords.mu.Lock()
-		for _, j := range w.r.passwords.groups {
+		w.r.passwords.memory.mu.Lock()
+		for _, j := range w.r.passwords.memory.groups {
 			j.notBefore = time.Time{}
 		}
-		w.r.passwords.mu.Unlock()
+		w.r.passwords.memory.mu.Unlock()
 		if is() {
 			return
 		}
@@ -153,12 +153,12 @@ func TestPasswordsAreReplacedI21(t *testing.T) {
 		t.Error("I21: the former password is refused while it may be used")
 	}
 	// Half a minute later, in another operator: it has nothing but the Secret.
-	w.r.passwords = passwordWork{}
-	w.r.waits.mu.Lock()
-	for key := range w.r.waits.began[testKey] {
-		w.r.waits.began[testKey][key] = time.Now().Add(-passwordSettled)
+	w.r.passwords.Forget(testKey)
+	w.r.base.Waits.mu.Lock()
+	for key := range w.r.base.Waits.began[testKey] {
+		w.r.base.Waits.began[testKey][key] = time.Now().Add(-passwordSettled)
 	}
-	w.r.waits.mu.Unlock()
+	w.r.base.Waits.mu.Unlock()
 	w.until("it is over", func() bool { _, asked := w.group().Annotations[v1alpha1.AnnotationRotatePasswords]; return !asked })
 	w.reconcile()
 	now := w.accounts()
@@ -198,7 +198,7 @@ func TestAStepThatHasToWaitIsTakenLater(t *testing.T) {
 	w.until("it is begun", func() bool { return w.phase() == v1alpha1.PasswordsIntroducing })
 	for range 3 {
 		again := w.reconcile()
-		w.r.provisioner.running.Wait()
+		w.r.runner.Wait()
 		if again > whenMoving {
 			t.Fatalf("the next step is taken in %v only", again)
 		}

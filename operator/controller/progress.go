@@ -14,9 +14,8 @@ import (
 )
 
 const (
-	// progressStep and progressPause keep writes of the status rare: a clone can take hours.
-	progressStep  = 5
-	progressPause = 10 * time.Second
+	// progressStep, in percent, keeps writes of the status rare too.
+	progressStep = 5
 	// etaStep is what the rest of a clone is rounded up to, in seconds.
 	etaStep = 10
 )
@@ -59,28 +58,4 @@ func (p *pace) progress(last mysql.CloneStatus, now time.Time) v1alpha1.ClonePro
 		out.ETASeconds = &eta
 	}
 	return out
-}
-
-// advance notes how far the clone into a site has come, and says whether status has to tell it: a step further, and not
-// too soon after the last one.
-func (w *Work) advance(key siteKey, p v1alpha1.CloneProgress, now time.Time) bool {
-	news := false
-	w.change(key, func(j *job) {
-		same := j.clone != nil && j.clone.Stage == p.Stage && j.clone.Percent == p.Percent
-		if same || j.clone != nil && now.Sub(j.shownAt) < progressPause {
-			return
-		}
-		j.clone, j.shownAt, news = &p, now, true
-	})
-	return news
-}
-
-// progress is what status has to tell of the clone into a site; nil if there is none.
-func (w *Work) progress(key siteKey) *v1alpha1.CloneProgress {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if j := w.jobs[key]; j != nil && j.clone != nil {
-		return j.clone.DeepCopy()
-	}
-	return nil
 }

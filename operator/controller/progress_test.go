@@ -106,7 +106,7 @@ func TestProgressInStatus(t *testing.T) {
 	if w.reconcile(); w.writes != writes {
 		t.Errorf("%d writes within the pause", w.writes-writes)
 	}
-	w.r.Work.finish(key, outcome{verdict: verdictAdopt, message: "cloned", cloned: true, order: order{value: "b"}})
+	w.r.Work.finish(key, outcome{verdict: verdictAdopt, message: "cloned", cloned: true, order: "b"})
 	w.reconcile()
 	if w.site("b").Clone != nil || !w.provisioned("b") || w.busy("b") {
 		t.Errorf("after it: %+v", w.site("b"))

@@ -8,24 +8,6 @@ import (
 	"github.com/mysql-mfg/mfg/internal/mysql"
 )
 
-// verdict is what is to be done with a site whose data is not part of the group yet.
-type verdict string
-
-const (
-	// verdictAdopt: the data is part of the active site's history and can go on from there.
-	verdictAdopt verdict = "Adopt"
-	// verdictClone: there is nothing to lose; the site starts with the active site's data.
-	verdictClone verdict = "Clone"
-	// verdictReclone: all that the site has, the active site has too, but it can no longer catch up.
-	verdictReclone verdict = "Reclone"
-	// verdictWait: nothing can be said or done now.
-	verdictWait verdict = "Wait"
-	// verdictRefuse: a clone would destroy what may exist nowhere else.
-	verdictRefuse verdict = "Refuse"
-	// verdictLapse: the order no longer stands, and nothing was done under it.
-	verdictLapse verdict = "Lapse"
-)
-
 // States of a clone that MySQL knows.
 const (
 	cloneNotStarted = "Not Started"

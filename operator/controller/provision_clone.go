@@ -42,7 +42,7 @@ var errGaveUp = errors.New("the server gave the clone up")
 // clone replaces the site's data by the active site's. The site is held from before the first change until the
 // outcome is persisted.
 func (p *provisioner) clone(ctx context.Context, t task, s sight) outcome {
-	donor, err := p.access.Donor(ctx, t.group, s.source)
+	donor, err := p.reach.Access.Donor(ctx, t.group, s.source)
 	if err != nil {
 		return outcome{verdict: verdictWait, message: err.Error(), failed: true}
 	}
@@ -66,9 +66,9 @@ func (p *provisioner) resume(ctx context.Context, t task, s sight) outcome {
 // siteOf is the site from which a clone that runs was begun. One from elsewhere is a person's own, and taken for one from
 // the active site: it is judged when it is over.
 func (p *provisioner) siteOf(ctx context.Context, t task, s sight) string {
-	g, _ := p.facts.Sites(t.key.group.Namespace, t.key.group.Name)
+	g, _ := p.reach.In(t.key.group)
 	for _, site := range t.group.Spec.Sites {
-		donor, err := p.access.Donor(ctx, t.group, site.Name)
+		donor, err := p.reach.Access.Donor(ctx, t.group, site.Name)
 		at := sight{donor: g.Sites[site.Name].AdminAddr}.at(donor)
 		if err == nil && (s.last.Source == fmt.Sprintf("%s:%d", donor.Host, donor.Port) || s.last.Source == fmt.Sprintf("%s:%d", at.Host, at.Port)) {
 			return site.Name
@@ -108,7 +108,7 @@ func (p *provisioner) perform(ctx context.Context, t task, s sight, donor mysql.
 		if err := pause(ctx, spec.Failover.PollInterval.Duration+spec.Sidecar.PeerCheckInterval.Duration+windowMargin); err != nil {
 			return err
 		}
-		if g, known := p.facts.Sites(t.key.group.Namespace, t.key.group.Name); !known || g.ActiveSite != s.source || g.Epoch != s.epoch || !g.Open {
+		if g, known := p.reach.In(t.key.group); !known || g.ActiveSite != s.source || g.Epoch != s.epoch || !g.Open {
 			return fmt.Errorf("not begun: %s is not the open active site any more", s.source)
 		}
 		if err := s.recipient.BeginWindow(ctx); err != nil {
@@ -292,7 +292,7 @@ func (d *donorWatch) explain(err error) error {
 // over it, the site's pod is ended, and mysqld with it: nothing else brings the site back, and there is nothing to lose, since
 // the clone has thrown the site's data away and a busy site is no candidate.
 func (p *provisioner) cancelWithout(ctx context.Context, t task, d *donorWatch) {
-	g, known := p.facts.Sites(t.key.group.Namespace, t.key.group.Name)
+	g, known := p.reach.In(t.key.group)
 	if !known {
 		return // nothing is known of the donor, and what it has sent so far is whole
 	}
@@ -302,7 +302,7 @@ func (p *provisioner) cancelWithout(ctx context.Context, t task, d *donorWatch) 
 	}
 	d.lost = errors.New("cancelled: " + why)
 	site := g.Sites[t.key.site]
-	server, err := p.open(ctx, t, site.AdminAddr, t.key.site)
+	server, err := p.reach.Open(ctx, t.group, t.key.site, site.AdminAddr)
 	if err != nil {
 		return
 	}
@@ -333,8 +333,8 @@ func podEnder(c client.Writer) func(ctx context.Context, namespace, name string,
 func (p *provisioner) ask(ctx context.Context, t task) (mysql.Status, mysql.CloneStatus, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
-	g, _ := p.facts.Sites(t.key.group.Namespace, t.key.group.Name)
-	server, err := p.open(ctx, t, g.Sites[t.key.site].AdminAddr, t.key.site)
+	g, _ := p.reach.In(t.key.group)
+	server, err := p.reach.Open(ctx, t.group, t.key.site, g.Sites[t.key.site].AdminAddr)
 	if err != nil {
 		return mysql.Status{}, mysql.CloneStatus{}, err
 	}

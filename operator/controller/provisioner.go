@@ -4,9 +4,6 @@ package controller
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"net"
 	"sync"
 	"time"
 
@@ -22,36 +19,26 @@ import (
 const (
 	// maxClones bounds the clones of all groups together: each loads two sites and the network between them.
 	maxClones = 8
-	// lookTimeout bounds what is asked of a site while it is looked at.
-	lookTimeout = 10 * time.Second
 	// returnPoll and returnTimeout bound the wait for a site to come back after a clone: mysqld restarts and recovers.
 	returnPoll    = time.Second
 	returnTimeout = 20 * time.Minute
-	// windowMargin is added to the time in which a sidecar hears of a window.
-	windowMargin = 2 * time.Second
 )
-
-// errNotNow means that the facts do not allow to go on; the next reconcile looks again.
-var errNotNow = errors.New("the facts do not allow it now")
 
 // provisioner brings the group's data to sites that do not have it: one goroutine for each site, beside all loops. It
 // keeps nothing: a job that is cut off is derived again from what the servers say.
 type provisioner struct {
+	reach    Reach
 	work     *Work
-	facts    Facts
-	access   Access
-	dial     func(mysql.Target) (Recipient, error)
+	runner   *Runner
 	recorder *events.Recorder
 	// endPod deletes a pod, if it is still that one.
 	endPod func(ctx context.Context, namespace, name string, uid types.UID) error
 	// done tells that a job of a group has ended, news that status has to tell how far one has come.
 	done, news func(types.NamespacedName)
 
-	mu      sync.Mutex
-	base    context.Context
-	running sync.WaitGroup
-	all     chan struct{}
-	donors  map[types.NamespacedName]chan struct{}
+	mu     sync.Mutex
+	all    chan struct{}
+	donors map[types.NamespacedName]chan struct{}
 
 	withdrawn withdrawals
 }
@@ -64,43 +51,19 @@ type task struct {
 	order order
 }
 
-func newProvisioner(o Options) *provisioner {
+func newProvisioner(base *Base, o CloneOptions) *provisioner {
 	return &provisioner{
-		work: o.Work, facts: o.Facts, access: o.Access, recorder: o.Recorder, dial: o.Dial, endPod: podEnder(o.Client),
+		reach: o.Reach, work: o.Work, runner: o.Runner, recorder: base.Recorder, endPod: podEnder(base.Client), done: o.Wake, news: o.Wake,
 		all: make(chan struct{}, maxClones), donors: map[types.NamespacedName]chan struct{}{},
 	}
 }
 
-// NeedLeaderElection says that no two operators may provision at once.
-func (p *provisioner) NeedLeaderElection() bool { return true }
-
-// Start lets jobs run until ctx ends, and waits for them.
-func (p *provisioner) Start(ctx context.Context) error {
-	p.mu.Lock()
-	p.base = ctx
-	p.mu.Unlock()
-	<-ctx.Done()
-	p.running.Wait()
-	return nil
-}
-
 // begin starts the job on a site unless there is one. An order is durable before a job begins under it.
 func (p *provisioner) begin(group *v1alpha1.MysqlFailoverGroup, site string, o order) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.base == nil || p.base.Err() != nil {
-		return
-	}
-	t := task{group: group.DeepCopy(), key: siteKey{keyOf(group), site}, order: o}
-	ctx, cancel := context.WithCancel(p.base)
-	if !p.work.begin(t.key, cancel) {
-		cancel()
-		return
-	}
-	p.running.Go(func() {
-		defer cancel()
+	t := task{group: group.DeepCopy(), key: siteKey{group: keyOf(group), site: site}, order: o}
+	p.runner.Begin(func(cancel context.CancelFunc) bool { return p.work.begin(t.key, cancel) }, func(ctx context.Context) {
 		o := p.run(ctx, t)
-		o.order = t.order
+		o.order = t.order.value
 		p.work.finish(t.key, o)
 		p.done(t.key.group)
 	})
@@ -193,13 +156,13 @@ func (s sight) close() {
 func (p *provisioner) look(ctx context.Context, t task) (sight, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
-	g, ok := p.facts.Sites(t.key.group.Namespace, t.key.group.Name)
+	g, ok := p.reach.In(t.key.group)
 	if !ok || !provisionable(t.key.site, g, t.order) {
 		return sight{}, errNotNow
 	}
 	f := g.Sites[t.key.site]
 	s := sight{source: g.ActiveSite, epoch: g.Epoch, pod: podReference(t.group, f), volume: f.VolumeID}
-	recipient, err := p.open(ctx, t, f.AdminAddr, t.key.site)
+	recipient, err := p.reach.Open(ctx, t.group, t.key.site, f.AdminAddr)
 	if err != nil {
 		return sight{}, err
 	}
@@ -223,43 +186,18 @@ func (p *provisioner) read(ctx context.Context, t task, s *sight) error {
 	if s.last, err = s.recipient.CloneStatus(ctx); err != nil {
 		return err
 	}
-	g, ok := p.facts.Sites(t.key.group.Namespace, t.key.group.Name)
+	g, ok := p.reach.In(t.key.group)
 	if !ok || g.ActiveSite != s.source || g.Epoch != s.epoch || !g.Open {
 		return errNotNow
 	}
 	s.donor = g.Sites[s.source].AdminAddr
-	active, err := p.open(ctx, t, s.donor, s.source)
+	active, err := p.reach.Open(ctx, t.group, s.source, s.donor)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = active.Close() }()
 	s.active, err = active.Status(ctx)
 	return err
-}
-
-func (p *provisioner) open(ctx context.Context, t task, addr, site string) (Recipient, error) {
-	ip, _, err := net.SplitHostPort(addr)
-	if err != nil {
-		return nil, errNotNow
-	}
-	target, err := p.access.Site(ctx, t.group, site, ip)
-	if err != nil {
-		return nil, fmt.Errorf("reach %s: %w", site, err)
-	}
-	// Never more patient than the loop: here nobody waits.
-	target.DialTimeout, target.QueryTimeout = 3*time.Second, 5*time.Second
-	return p.dial(target)
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
 }
 
 // podReference is the site's pod as far as an event needs it.

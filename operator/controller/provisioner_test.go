@@ -156,6 +156,7 @@ type plant struct {
 	mu      sync.Mutex
 	p       *provisioner
 	work    *Work
+	runner  *Runner
 	facts   *fakeFacts
 	said    *eventSink
 	servers map[string]*server
@@ -168,7 +169,7 @@ type plant struct {
 func newPlant(t *testing.T, active string, sites ...string) *plant {
 	t.Helper()
 	pl := &plant{
-		work: NewWork(), facts: &fakeFacts{}, said: &eventSink{}, servers: map[string]*server{},
+		work: NewWork(), runner: &Runner{}, facts: &fakeFacts{}, said: &eventSink{}, servers: map[string]*server{},
 		ended: make(chan types.NamespacedName, 100),
 	}
 	pl.servers["10.0.0.0:33062"] = &server{status: open(active)}
@@ -179,8 +180,8 @@ func newPlant(t *testing.T, active string, sites ...string) *plant {
 		pl.servers[addr] = &server{status: fenced(executed), clone: completes(set(active), time.Minute, nil)}
 		pl.facts.set(string(rune('b'+i)), SiteFacts{MysqlUp: true, AdminAddr: addr})
 	}
-	pl.p = newProvisioner(Options{
-		Work: pl.work, Facts: pl.facts, Access: fakeAccess{}, Recorder: events.NewRecorder(pl.said),
+	reach := Reach{
+		Facts: pl.facts, Access: fakeAccess{},
 		Dial: func(target mysql.Target) (Recipient, error) {
 			pl.mu.Lock()
 			s := pl.servers[target.Addr]
@@ -188,7 +189,8 @@ func newPlant(t *testing.T, active string, sites ...string) *plant {
 			s.with(func(s *server) { s.opened++ })
 			return s, nil
 		},
-	})
+	}
+	pl.p = newProvisioner(&Base{Recorder: events.NewRecorder(pl.said)}, CloneOptions{Work: pl.work, Runner: pl.runner, Reach: reach})
 	pl.p.done = func(key types.NamespacedName) { pl.ended <- key }
 	pl.p.news = func(key types.NamespacedName) {
 		if p := pl.work.progress(siteKey{key, "b"}); p != nil {
@@ -197,7 +199,7 @@ func newPlant(t *testing.T, active string, sites ...string) *plant {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	pl.stop = stop
-	go func() { _ = pl.p.Start(ctx) }()
+	go func() { _ = pl.runner.Start(ctx) }()
 	synctest.Wait()
 	return pl
 }
@@ -612,7 +614,7 @@ func TestRunningCloneIsResumed(t *testing.T) {
 		if !pl.busy("b") {
 			t.Error("the site is not held")
 		}
-		if o := pl.result(t, "b"); o.verdict != verdictAdopt || len(b.calls) != 0 || o.order.value != "b" {
+		if o := pl.result(t, "b"); o.verdict != verdictAdopt || len(b.calls) != 0 || o.order != "b" {
 			t.Errorf("outcome %+v, calls %v", o, b.calls)
 		}
 	})
@@ -657,7 +659,7 @@ func TestOrderedClone(t *testing.T) {
 				b.status.UserDatabases, b.status.Channels = 1, 1
 				pl.facts.set("b", SiteFacts{MysqlUp: true, AdminAddr: "10.0.0.1:33062", Diverged: tt.diverged})
 				pl.p.begin(testGroup(), "b", tt.order)
-				if o := pl.result(t, "b"); o.verdict != tt.want || o.order.value != tt.order.value {
+				if o := pl.result(t, "b"); o.verdict != tt.want || o.order != tt.order.value {
 					t.Errorf("outcome %+v", o)
 				}
 				if got := strings.Join(b.calls, ", "); got != tt.calls {
@@ -684,7 +686,7 @@ func TestACloneThatDidNotBeginI14(t *testing.T) {
 }
 
 func TestNothingBeginsBeforeLeading(t *testing.T) {
-	p := newProvisioner(Options{Work: NewWork()})
+	p := newProvisioner(&Base{}, CloneOptions{Work: NewWork(), Runner: &Runner{}})
 	p.begin(testGroup(), "b", order{})
 	if len(p.work.jobs) != 0 {
 		t.Error("a job began before this process leads")

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/report/events"
 	asks "github.com/mysql-mfg/mfg/operator/request"
@@ -22,8 +24,32 @@ var (
 	eventRecloneDone          = events.Normal(v1alpha1.ReasonRecloneDone, "Clone")
 )
 
+// CloneOptions is what Clones is made of.
+type CloneOptions struct {
+	Work *Work
+	// Runner runs the jobs, on the servers that Reach gets at; Wake has a group looked at.
+	Runner *Runner
+	Reach  Reach
+	Wake   func(types.NamespacedName)
+	// Paused is until when a person keeps the operator from beginning anything; empty if nobody does.
+	Paused func(*scope) string
+}
+
+// Clones gives the group's data to the sites that do not have it.
+type Clones struct {
+	*Base
+	Work        *Work
+	provisioner *provisioner
+	paused      func(*scope) string
+}
+
+// NewClones makes Clones.
+func NewClones(base *Base, o CloneOptions) *Clones {
+	return &Clones{Base: base, Work: o.Work, paused: o.Paused, provisioner: newProvisioner(base, o)}
+}
+
 // provision marks the sites that have the group's data, and has the others given it.
-func (r *Reconciler) provision(ctx context.Context, s *scope) error {
+func (r *Clones) provision(ctx context.Context, s *scope) error {
 	for _, site := range s.group.Spec.Sites {
 		s.busy[site.Name], _ = r.Work.Busy(s.key.Namespace, s.key.Name, site.Name)
 	}
@@ -54,7 +80,7 @@ func (r *Reconciler) provision(ctx context.Context, s *scope) error {
 
 // provisionSite takes one step with one site. Whatever ends in a clone is persisted before the clone begins: one that
 // ends half-way must not leave a site that passes for whole.
-func (r *Reconciler) provisionSite(s *scope, site string, wish request, before bool) {
+func (r *Clones) provisionSite(s *scope, site string, wish request, before bool) {
 	o := standing(s.clones[site])
 	switch {
 	case site == s.activeSite():
@@ -66,7 +92,7 @@ func (r *Reconciler) provisionSite(s *scope, site string, wish request, before b
 		s.provisioned[site] = false
 		r.Recorder.Emit(s.group, r.related(s, site), eventSiteVolumeReplaced,
 			"Site %s has another data volume than the one it was provisioned on, and is cloned anew", site)
-	case before && steady(s) && stranded(site, s.facts) && r.pausedUntil(s) == "":
+	case before && steady(s) && stranded(site, s.facts) && r.paused(s) == "":
 		s.provisioned[site] = false
 		r.Recorder.Emit(s.group, r.related(s, site), eventSiteStranded,
 			"Site %s lacks transactions that %s has purged, and is cloned anew", site, s.activeSite())
@@ -81,12 +107,12 @@ func (r *Reconciler) provisionSite(s *scope, site string, wish request, before b
 }
 
 // mayClone is true unless a person has asked for a pause: then only what a person ordered is carried out.
-func (r *Reconciler) mayClone(s *scope, o order) bool {
-	return o.given() && o.value != orderOfPolicy || r.pausedUntil(s) == ""
+func (r *Clones) mayClone(s *scope, o order) bool {
+	return o.given() && o.value != orderOfPolicy || r.paused(s) == ""
 }
 
 // showClone puts how far a clone has come into status. An order stays there until it is carried out.
-func (r *Reconciler) showClone(s *scope, site string) {
+func (r *Clones) showClone(s *scope, site string) {
 	o := standing(s.clones[site])
 	shown := r.Work.progress(s.work(site))
 	switch {
@@ -105,7 +131,7 @@ func (r *Reconciler) showClone(s *scope, site string) {
 // markActive marks the active site. It has the group's data by definition once it is open; but one whose volume was
 // replaced has lost it, so neither the mark nor the name of the volume is touched then: the poll loop compares them
 // before it lets the site open again, and only a person can say that the loss is accepted.
-func (r *Reconciler) markActive(s *scope, site string) {
+func (r *Clones) markActive(s *scope, site string) {
 	if neverOpened(s, site) {
 		// The poll loop opens it once this is durable, and only on this volume. Until then there is nothing on it to lose, so a
 		// volume that was replaced meanwhile is noted in its place.
@@ -138,22 +164,15 @@ func neverOpened(s *scope, site string) bool {
 	return t != nil && t.To == site && t.GatePassedAt == nil && !s.provisioned[site]
 }
 
-// replaced is true if a site is seen on another volume than the one it was provisioned on. One that is not known may
-// be the same.
-func replaced(s *scope, site string) bool {
-	noted, seen := s.volumes[site], s.facts.Sites[site].VolumeID
-	return noted != "" && seen != "" && noted != seen
-}
-
 // takeResult takes over what came of the last job on a site.
-func (r *Reconciler) takeResult(ctx context.Context, s *scope, site string) error {
+func (r *Clones) takeResult(ctx context.Context, s *scope, site string) error {
 	o, ok := r.Work.result(s.work(site))
 	if !ok {
 		return nil
 	}
 	ordered := standing(s.clones[site])
 	switch {
-	case s.provisioned[site] && o.verdict != verdictAdopt, ordered.value != o.order.value && !s.provisioned[site]:
+	case s.provisioned[site] && o.verdict != verdictAdopt, ordered.value != o.order && !s.provisioned[site]:
 		// It got the group's data, or the group got its, or the job knew nothing of the order: what was said of it is over.
 		r.Work.drop(s.work(site))
 		return nil
@@ -182,7 +201,7 @@ func (r *Reconciler) takeResult(ctx context.Context, s *scope, site string) erro
 	return nil
 }
 
-func (r *Reconciler) takeVerdict(s *scope, site string, o outcome) {
+func (r *Clones) takeVerdict(s *scope, site string, o outcome) {
 	s.persisted = append(s.persisted, s.work(site))
 	if o.verdict == verdictAdopt && !s.provisioned[site] {
 		s.provisioned[site] = true
@@ -207,7 +226,7 @@ func (r *Reconciler) takeVerdict(s *scope, site string, o outcome) {
 }
 
 // lastFailure is why a site is not provisioned yet, for people.
-func (r *Reconciler) lastFailure(s *scope, site string) string {
+func (r *Clones) lastFailure(s *scope, site string) string {
 	if s.facts.Sites[site].Diverged && !standing(s.clones[site]).discards() {
 		return " (it has diverged and is not cloned; a person decides)"
 	}
@@ -215,11 +234,6 @@ func (r *Reconciler) lastFailure(s *scope, site string) string {
 		return " (" + o.message + ")"
 	}
 	return ""
-}
-
-// steady is true if the facts are those of the active site that status names, and it is not changing.
-func steady(s *scope) bool {
-	return s.facts.ActiveSite == s.activeSite() && s.group.Status.Transition == nil
 }
 
 // provisionOrder puts candidates first: the sooner there is one, the sooner the group survives a failure.
@@ -233,4 +247,19 @@ func provisionOrder(sites []v1alpha1.Site) []string {
 		}
 	}
 	return append(first, last...)
+}
+
+// uncloned is true for a site that waits for its data. What is durable counts: a mark that was taken off just now may not stay off.
+// Another image than that of the active site could make it one that cannot be cloned.
+func (r *Clones) uncloned(s *scope, name string) bool {
+	active := s.pods[s.activeSite()]
+	if name == s.activeSite() || active == nil || mysqlImage(active) != s.group.Spec.Image {
+		return false
+	}
+	for _, site := range s.group.Status.Sites {
+		if site.Name == name && site.Provisioned {
+			return false
+		}
+	}
+	return !s.provisioned[name] && r.mayClone(s, standing(s.clones[name]))
 }

@@ -75,7 +75,7 @@ func TestTheVolumeOfTheFirstOpeningI12(t *testing.T) {
 			key: testKey, group: g, provisioned: map[string]bool{}, volumes: map[string]string{"a": "old"},
 			facts: GroupFacts{ActiveSite: tt.active, Sites: map[string]SiteFacts{"a": {VolumeID: tt.seen}}},
 		}
-		(&Reconciler{}).markActive(s, "a")
+		(&Clones{Base: &Base{}}).markActive(s, "a")
 		if s.volumes["a"] != tt.want || s.provisioned["a"] {
 			t.Errorf("I12: %s: volume %q, provisioned %t", name, s.volumes["a"], s.provisioned["a"])
 		}
@@ -100,9 +100,8 @@ func TestStrandedSiteLosesItsMarkBeforeTheClone(t *testing.T) {
 	w.settle("a", "b", "c")
 	w.reconcile()
 	w.strand()
-	w.r.provisioner.base = t.Context()
-	w.r.Access = fakeAccess{}
-	w.r.provisioner.access = fakeAccess{}
+	w.r.runner.base = t.Context()
+	w.r.clones.provisioner.reach.Access = fakeAccess{}
 
 	w.reconcile()
 	if w.provisioned("b") || w.said.count(eventSiteStranded) != 1 {
@@ -115,7 +114,7 @@ func TestStrandedSiteLosesItsMarkBeforeTheClone(t *testing.T) {
 	if len(w.r.Work.jobs) != 1 {
 		t.Errorf("%d jobs", len(w.r.Work.jobs))
 	}
-	w.r.provisioner.running.Wait()
+	w.r.runner.Wait()
 }
 
 func TestNothingIsProvisionedDuringFailover(t *testing.T) {
@@ -135,7 +134,7 @@ func TestNothingIsProvisionedDuringFailover(t *testing.T) {
 			w.reconcile()
 			w.settle("a", "b", "c")
 			w.strand()
-			w.r.provisioner.base = context.Background()
+			w.r.runner.base = context.Background()
 			happens(w)
 			w.reconcile()
 			if !w.provisioned("b") || len(w.r.Work.jobs) != 0 {
@@ -210,7 +209,7 @@ func TestDivergedSiteIsNotProvisioned(t *testing.T) {
 	w.settle("a", "b", "c")
 	w.facts.set("b", SiteFacts{MysqlUp: true, AdminAddr: "10.0.0.2:33062", Diverged: true})
 	w.facts.set("c", SiteFacts{})
-	w.r.provisioner.base = context.Background()
+	w.r.runner.base = context.Background()
 	w.reconcile()
 	if len(w.r.Work.jobs) != 0 {
 		t.Errorf("%d jobs", len(w.r.Work.jobs))

@@ -6,11 +6,9 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/report/events"
@@ -31,7 +29,7 @@ const (
 
 // takeRequest looks at the annotation reclone-site: it refuses the order, lets it wait, or returns it for the site to be
 // marked. An order that status holds already is on its way.
-func (r *Reconciler) takeRequest(ctx context.Context, s *scope) (request, error) {
+func (r *Clones) takeRequest(ctx context.Context, s *scope) (request, error) {
 	value := s.group.Annotations[v1alpha1.AnnotationRecloneSite]
 	if value == "" {
 		return request{}, nil
@@ -54,7 +52,7 @@ func (r *Reconciler) takeRequest(ctx context.Context, s *scope) (request, error)
 
 // whyWait says why nothing can be said of an order yet. Only what passes by itself is waited for: an order that throws
 // data away must not lie in wait for better times.
-func (r *Reconciler) whyWait(s *scope, q request) string {
+func (r *Clones) whyWait(s *scope, q request) string {
 	switch {
 	case !s.known:
 		return "nothing is known of the sites yet"
@@ -62,7 +60,7 @@ func (r *Reconciler) whyWait(s *scope, q request) string {
 		return "the active site is changing"
 	case s.facts.Sites[q.site].Diverged:
 		return "" // what it alone has is known
-	case notSettled(s.group, q.site) && r.waits.since(s, "settle", replacedBy(s.group, q.site)) < settlePatience:
+	case notSettled(s.group, q.site) && r.Waits.since(s, "settle", replacedBy(s.group, q.site)) < settlePatience:
 		return "what it had as the active site is being compared"
 	}
 	return ""
@@ -223,25 +221,6 @@ func isOnlyOtherCopy(s *scope, q request) string {
 		"wait until another site replicates, or order %s%s", q.site, q.site, confirmed)
 }
 
-// healthyCopy is true for a replica that holds the group's data and goes on receiving it.
-func healthyCopy(s *scope, site string) bool {
-	f := s.facts.Sites[site]
-	return s.provisioned[site] && !replaced(s, site) && f.MysqlUp && f.Following && !f.Diverged && !f.Cloning && s.busy[site] == ""
-}
-
-// replacedBy is the record of the failover that took a site's role away; nil if it had none, or was active again later.
-func replacedBy(group *v1alpha1.MysqlFailoverGroup, site string) *v1alpha1.FailoverRecord {
-	for i, record := range group.Status.Failovers {
-		if record.To == site {
-			return nil
-		}
-		if record.From == site {
-			return &group.Status.Failovers[i]
-		}
-	}
-	return nil
-}
-
 // notSettled is true if a site was replaced as the active site, and what it alone had is not known.
 func notSettled(group *v1alpha1.MysqlFailoverGroup, site string) bool {
 	record := replacedBy(group, site)
@@ -250,7 +229,7 @@ func notSettled(group *v1alpha1.MysqlFailoverGroup, site string) bool {
 
 // accept marks a site for its reclone. The mark is durable before anything is done: the clone begins with a later
 // reconcile, which finds the order in status. A site without the mark of provisioning is no candidate and no copy.
-func (r *Reconciler) accept(s *scope, site string, o order) {
+func (r *Clones) accept(s *scope, site string, o order) {
 	s.provisioned[site] = false
 	s.clones[site] = &v1alpha1.CloneProgress{
 		Source: s.activeSite(), Order: o.value, StartedAt: &metav1.Time{Time: s.now.UTC().Truncate(time.Second)},
@@ -262,7 +241,7 @@ func (r *Reconciler) accept(s *scope, site string, o order) {
 }
 
 // refuse answers an order that is not carried out.
-func (r *Reconciler) refuse(ctx context.Context, s *scope, q request, a asks.Answer) error {
+func (r *Clones) refuse(ctx context.Context, s *scope, q request, a asks.Answer) error {
 	if err := r.answerOrder(ctx, s, v1alpha1.RequestRecloneSite, q.value, a); err != nil {
 		return err
 	}
@@ -273,9 +252,9 @@ func (r *Reconciler) refuse(ctx context.Context, s *scope, q request, a asks.Ans
 // policyReclones is true if spec.failover.onDivergence lets a diverged site be cloned anew now: its donor is open and
 // whole, its loss is in a record, and its lost rows are counted as long as there is hope for that. Nobody is asked, so in
 // doubt it stays as it is.
-func (r *Reconciler) policyReclones(s *scope, site string) bool {
+func (r *Clones) policyReclones(s *scope, site string) bool {
 	spec := s.group.Spec.Failover
-	if spec.OnDivergence != v1alpha1.DivergenceReclone || spec.Mode == v1alpha1.FailoverObserve || r.pausedUntil(s) != "" {
+	if spec.OnDivergence != v1alpha1.DivergenceReclone || spec.Mode == v1alpha1.FailoverObserve || r.paused(s) != "" {
 		return false
 	}
 	q := request{site: site, confirmed: true}
@@ -295,7 +274,7 @@ func (r *Reconciler) policyReclones(s *scope, site string) bool {
 	if isRefused(s, q) {
 		return false
 	}
-	if uncounted(s.group, site) && r.waits.since(s, "count", replacedBy(s.group, site)) < countPatience {
+	if uncounted(s.group, site) && r.Waits.since(s, "count", replacedBy(s.group, site)) < countPatience {
 		s.again = min(s.again, whenWaiting)
 		return false
 	}
@@ -306,44 +285,4 @@ func (r *Reconciler) policyReclones(s *scope, site string) bool {
 func uncounted(group *v1alpha1.MysqlFailoverGroup, site string) bool {
 	record := replacedBy(group, site)
 	return record != nil && record.LossExact && record.LostTransactions > 0 && record.LostRowsState == ""
-}
-
-// waits tells for how long this process has waited for something to become of a failover. A restart begins anew, which
-// makes it wait longer and never shorter.
-type waits struct {
-	mu    sync.Mutex
-	began map[types.NamespacedName]map[string]time.Time
-}
-
-func (w *waits) since(s *scope, what string, record *v1alpha1.FailoverRecord) time.Duration {
-	return w.sinceFirst(s, fmt.Sprintf("%s/%d", what, record.Epoch))
-}
-
-// sinceFirst is for how long something has been waited for that is asked about at every look.
-func (w *waits) sinceFirst(s *scope, key string) time.Duration {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.began == nil {
-		w.began = map[types.NamespacedName]map[string]time.Time{}
-	}
-	if w.began[s.key] == nil {
-		w.began[s.key] = map[string]time.Time{}
-	}
-	if _, known := w.began[s.key][key]; !known {
-		w.began[s.key][key] = s.now
-	}
-	return s.now.Sub(w.began[s.key][key])
-}
-
-// over ends a wait: the next one for the same begins anew.
-func (w *waits) over(s *scope, key string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	delete(w.began[s.key], key)
-}
-
-func (w *waits) forget(group types.NamespacedName) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	delete(w.began, group)
 }

@@ -22,8 +22,8 @@ import (
 func orderWorld(t *testing.T) *world {
 	t.Helper()
 	w := volumeWorld(t)
-	w.r.provisioner.base = context.Background()
-	w.r.provisioner.access = fakeAccess{}
+	w.r.runner.base = context.Background()
+	w.r.clones.provisioner.reach.Access = fakeAccess{}
 	w.r.Work.jobs = map[siteKey]*job{}
 	return w
 }
@@ -105,9 +105,9 @@ func TestRecloneOrder(t *testing.T) {
 	if len(w.r.Work.jobs) != 1 || w.said.count(eventRecloneAccepted) != 1 {
 		t.Errorf("%d jobs, events %v", len(w.r.Work.jobs), w.said.list)
 	}
-	w.r.provisioner.running.Wait()
+	w.r.runner.Wait()
 	w.r.Work.jobs = map[siteKey]*job{}
-	w.ended("b", outcome{verdict: verdictAdopt, message: "its data is the group's", cloned: true, order: order{value: "b"}})
+	w.ended("b", outcome{verdict: verdictAdopt, message: "its data is the group's", cloned: true, order: "b"})
 	w.reconcile()
 	g := w.group()
 	if g.Annotations[v1alpha1.AnnotationRecloneSite] != "" || w.last(v1alpha1.RequestRecloneSite) != "b: Done (Completed): it holds the data of a" {
@@ -132,19 +132,20 @@ func TestRecloneOrderOutlivesTheOperator(t *testing.T) {
 	delete(g.Annotations, v1alpha1.AnnotationRecloneSite)
 	w.must(w.c.Update(w.ctx, g))
 	w.r.Work = NewWork()
-	w.r.provisioner.work = w.r.Work
+	w.r.clones.Work, w.r.encryption.Work = w.r.Work, w.r.Work
+	w.r.clones.provisioner.work = w.r.Work
 	w.reconcile()
 	if len(w.r.Work.jobs) != 1 || w.site("b").Clone == nil {
 		t.Errorf("%d jobs, %+v", len(w.r.Work.jobs), w.site("b"))
 	}
-	w.r.provisioner.running.Wait()
+	w.r.runner.Wait()
 }
 
 // While the order cannot be answered, it is not done.
 func TestRecloneIsAnsweredBeforeTheMark(t *testing.T) {
 	w := orderWorld(t)
 	w.ordered("b", "b")
-	w.ended("b", outcome{verdict: verdictAdopt, message: "its data is the group's", cloned: true, order: order{value: "b"}})
+	w.ended("b", outcome{verdict: verdictAdopt, message: "its data is the group's", cloned: true, order: "b"})
 	w.fail["*v1alpha1.MysqlFailoverGroup"] = errors.New("no")
 	if _, err := w.r.Reconcile(w.ctx, reconcile.Request{NamespacedName: testKey}); err == nil {
 		t.Fatal("no error")
@@ -168,7 +169,7 @@ func TestRecloneIgnoresEarlierWork(t *testing.T) {
 	if w.provisioned("b") || w.group().Annotations[v1alpha1.AnnotationRecloneSite] == "" {
 		t.Error("an order was answered by work that did not carry it out")
 	}
-	w.r.provisioner.running.Wait()
+	w.r.runner.Wait()
 }
 
 // I14: what would be thrown away, or leave no healthy copy, is refused.
@@ -177,7 +178,7 @@ func TestRecloneRefusals(t *testing.T) {
 		w.status(func(s *v1alpha1.MysqlFailoverGroupStatus) {
 			s.Failovers = []v1alpha1.FailoverRecord{{Epoch: 1, From: "b", To: "a"}}
 		})
-		w.r.waits.since(&scope{key: testKey, now: time.Now().Add(-2 * settlePatience)}, "settle", &v1alpha1.FailoverRecord{Epoch: 1})
+		w.r.base.Waits.since(&scope{key: testKey, now: time.Now().Add(-2 * settlePatience)}, "settle", &v1alpha1.FailoverRecord{Epoch: 1})
 	}
 	tests := map[string]struct {
 		value   string
@@ -236,7 +237,7 @@ func TestRecloneRefusals(t *testing.T) {
 				if len(w.r.Work.jobs) != 1 {
 					t.Errorf("%d jobs", len(w.r.Work.jobs))
 				}
-				w.r.provisioner.running.Wait()
+				w.r.runner.Wait()
 				return
 			}
 			w.order(v1alpha1.AnnotationRecloneSite, tt.value)
@@ -287,7 +288,7 @@ func TestRecloneWaits(t *testing.T) {
 func TestRecloneRefusedByALook(t *testing.T) {
 	w := orderWorld(t)
 	w.ordered("b", "b")
-	w.ended("b", outcome{verdict: verdictRefuse, message: "the site has 3 transactions that the active site lacks", order: order{value: "b"}})
+	w.ended("b", outcome{verdict: verdictRefuse, message: "the site has 3 transactions that the active site lacks", order: "b"})
 	w.reconcile()
 	if last := w.last(v1alpha1.RequestRecloneSite); !strings.HasPrefix(last, "b: Refused (DataAtRisk): the site has 3 transactions") {
 		t.Errorf("last request %q", last)
@@ -306,7 +307,7 @@ func TestRecloneAnswersOnlyWhatItRead(t *testing.T) {
 	w.order(v1alpha1.AnnotationRecloneSite, "x")
 	s := &scope{key: testKey, group: w.group(), now: time.Now()}
 	w.order(v1alpha1.AnnotationRecloneSite, "b")
-	if err := w.r.answerOrder(w.ctx, s, v1alpha1.RequestRecloneSite, "x", asks.Done("x")); err == nil {
+	if err := w.r.base.answerOrder(w.ctx, s, v1alpha1.RequestRecloneSite, "x", asks.Done("x")); err == nil {
 		t.Error("an older view of the group was written")
 	}
 	if got := w.group().Annotations[v1alpha1.AnnotationRecloneSite]; got != "b" || w.last(v1alpha1.RequestRecloneSite) != "" {
@@ -334,7 +335,7 @@ func TestPolicyReclones(t *testing.T) {
 		"rows not counted": {counted(""), false},
 		"waited long enough": {func(w *world) {
 			counted("")(w)
-			w.r.waits.since(&scope{key: testKey, now: time.Now().Add(-2 * countPatience)}, "count", &v1alpha1.FailoverRecord{Epoch: 1})
+			w.r.base.Waits.since(&scope{key: testKey, now: time.Now().Add(-2 * countPatience)}, "count", &v1alpha1.FailoverRecord{Epoch: 1})
 		}, true},
 		"loss not known": {func(w *world) {
 			w.status(func(s *v1alpha1.MysqlFailoverGroupStatus) {

@@ -46,7 +46,7 @@ func (r *Reconciler) rollOut(ctx context.Context, s *scope) error {
 			continue
 		}
 		if d.Update == site.Name {
-			r.say(s, site.Name, eventSiteUpdating,
+			r.base.say(s, site.Name, eventSiteUpdating,
 				fmt.Sprintf("The pod of site %s is replaced (%s, template %s)", site.Name, d.Reason, specHash(want[site.Name])))
 		}
 		if err := r.apply.apply(ctx, s.group, render.ConfigMap(s.in, site)); err != nil {
@@ -67,7 +67,7 @@ func (r *Reconciler) rollOut(ctx context.Context, s *scope) error {
 // askToLeave passes on which site should give its role away, if any.
 func (r *Reconciler) askToLeave(s *scope, d rollout.Decision) {
 	if r.Work.askToLeave(s.key, d.Leave, leavingForUpdate) {
-		r.Recorder.Emit(s.group, r.related(s, d.Leave), eventSiteAskedToLeave,
+		r.Recorder.Emit(s.group, r.base.related(s, d.Leave), eventSiteAskedToLeave,
 			"Only the active site %s is left to update; its role is moved away before its pod is replaced", d.Leave)
 	}
 }
@@ -109,7 +109,7 @@ func (r *Reconciler) sayNotBack(s *scope, d rollout.Decision) {
 		if d.Reason == v1alpha1.ReasonSiteNotBack && d.Site == site.Name {
 			text = d.Message
 		}
-		r.say(s, site.Name, eventSiteNotBack, text)
+		r.base.say(s, site.Name, eventSiteNotBack, text)
 	}
 }
 
@@ -140,7 +140,7 @@ func (r *Reconciler) pausedUntil(s *scope) string {
 		said = fmt.Sprintf("The annotation %s holds %q, which is no time such as 2026-11-20T18:00:00Z: the group is not paused",
 			v1alpha1.AnnotationPauseUntil, text)
 	}
-	r.say(s, "", eventPauseUnreadable, said)
+	r.base.say(s, "", eventPauseUnreadable, said)
 	if err != nil || !until.After(s.now) {
 		return ""
 	}

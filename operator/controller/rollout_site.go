@@ -16,14 +16,6 @@ import (
 	"github.com/mysql-mfg/mfg/operator/rollout"
 )
 
-const (
-	// brokenAfter is how long a pod must have been unavailable before replacing it counts as taking nothing away. It is
-	// longer than a restart of mysqld with a recovery of usual length.
-	brokenAfter = time.Minute
-	// lateAfter is how long a site with the wished pod may take to do its part before people are told.
-	lateAfter = 2 * time.Minute
-)
-
 // unsettled is since when a site has not done its part with a pod of one template.
 type unsettled struct {
 	hash  string
@@ -50,7 +42,7 @@ func (r *Reconciler) rolloutSite(s *scope, spec v1alpha1.Site, want *appsv1.Depl
 	site.UpToDate = specHash(current) == specHash(want)
 	site.Settled = settled(s, name) && !busy
 	site.Held = (site.Diverged || otherSeries(s, name)) && serves(s, name) && !busy
-	site.Uncloned = encrypted(s.group) && r.uncloned(s, name)
+	site.Uncloned = encrypted(s.group) && r.clones.uncloned(s, name)
 	site.Starting = beingReplaced(s, name)
 	// As long as nothing is known of the sites, as after a restart, one that is not ready may still serve.
 	site.Broken = s.known && !s.facts.Sites[name].MysqlUp && s.now.Sub(unavailableSince(current, s.now)) >= brokenAfter
@@ -87,28 +79,6 @@ func (r *Reconciler) forgetUnsettled(group types.NamespacedName) {
 	}
 }
 
-// serves is true if the pod of the site's Deployment is ready and its MySQL answers, whatever its part in the group.
-func serves(s *scope, name string) bool {
-	pod, f := s.pods[name], s.facts.Sites[name]
-	return pod != nil && pod.DeletionTimestamp == nil && podReady(pod) && s.known && f.MysqlUp &&
-		pod.Annotations[v1alpha1.AnnotationSpecHash] == specHash(s.deployments[name]) && f.PodUID == string(pod.UID)
-}
-
-// uncloned is true for a site that waits for its data. What is durable counts: a mark that was taken off just now may not stay off.
-// Another image than that of the active site could make it one that cannot be cloned.
-func (r *Reconciler) uncloned(s *scope, name string) bool {
-	active := s.pods[s.activeSite()]
-	if name == s.activeSite() || active == nil || mysqlImage(active) != s.group.Spec.Image {
-		return false
-	}
-	for _, site := range s.group.Status.Sites {
-		if site.Name == name && site.Provisioned {
-			return false
-		}
-	}
-	return !s.provisioned[name] && r.mayClone(s, standing(s.clones[name]))
-}
-
 // otherSeries is true for a site that waits for its data, and whose MySQL is of another series than that of the active site:
 // MySQL clones within one series only.
 func otherSeries(s *scope, name string) bool {
@@ -123,36 +93,6 @@ func otherSeries(s *scope, name string) bool {
 func series(version string) string {
 	parts := strings.SplitN(version, ".", 3)
 	return strings.Join(parts[:min(2, len(parts))], ".")
-}
-
-// settled is true if the pod of the site's Deployment is ready and does its part. The facts must be those of this very
-// pod: those of its predecessor may be two seconds old and all well.
-func settled(s *scope, name string) bool {
-	f := s.facts.Sites[name]
-	switch {
-	case !serves(s, name):
-		return false
-	case s.activeSite() == "":
-		// There is nothing to follow yet.
-		return true
-	case name == s.activeSite():
-		return s.facts.Open && s.facts.ActiveSite == name
-	}
-	return s.provisioned[name] && f.Following
-}
-
-// beingReplaced is true from when a site's Deployment was changed, or its pod deleted, until the new pod does its part,
-// for as long as such a replacement usually takes. After that the site has failed, and the others must not wait for it:
-// one of them may need the update in order to take over.
-func beingReplaced(s *scope, site string) bool {
-	d, pod := s.deployments[site], s.pods[site]
-	if d == nil || settled(s, site) {
-		return false
-	}
-	if pod == nil || pod.DeletionTimestamp != nil || pod.Annotations[v1alpha1.AnnotationSpecHash] != specHash(d) {
-		return s.now.Sub(unavailableSince(d, s.now)) < brokenAfter
-	}
-	return s.now.Sub(pod.CreationTimestamp.Time) < brokenAfter
 }
 
 // trouble is what is known about why a site is not settled, for people. It holds nothing that changes while nothing
@@ -212,25 +152,3 @@ func podTrouble(pod *corev1.Pod) string {
 	}
 	return ""
 }
-
-func podReady(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
-	})
-}
-
-// unavailableSince is since when a Deployment has had no ready pod; now if it has one.
-func unavailableSince(d *appsv1.Deployment, now time.Time) time.Time {
-	for _, c := range d.Status.Conditions {
-		if c.Type != appsv1.DeploymentAvailable {
-			continue
-		}
-		if c.Status == corev1.ConditionTrue {
-			return now
-		}
-		return c.LastTransitionTime.Time
-	}
-	return d.CreationTimestamp.Time
-}
-
-func specHash(d *appsv1.Deployment) string { return d.Annotations[v1alpha1.AnnotationSpecHash] }

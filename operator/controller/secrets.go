@@ -42,7 +42,7 @@ func (r *Reconciler) secrets(ctx context.Context, s *scope) error {
 		text := fmt.Sprintf("Secret %s: %v; restore it from a backup: it holds the passwords of the operator's accounts",
 			v1alpha1.AccountsSecret(s.key.Name), err)
 		s.progress(stuck(v1alpha1.ReasonSecretIncomplete, text), whenWaiting)
-		r.say(s, "", eventAccountsMissing, text)
+		r.base.say(s, "", eventAccountsMissing, text)
 		return errStop
 	}
 	if err != nil {

@@ -30,9 +30,9 @@ var ownConditions = []string{
 
 // writeStatus applies the controller's part of status, all of it: what is left out is taken away.
 func (r *Reconciler) writeStatus(ctx context.Context, s *scope, failure error) error {
-	conditions := s.stampedConditions(failure)
-	sites := s.siteStatuses()
-	if s.group.Status.ObservedGeneration == s.group.Generation && s.sameConditions(conditions) && s.sameSites(sites) &&
+	conditions := stampedConditions(s, failure)
+	sites := siteStatuses(s)
+	if s.group.Status.ObservedGeneration == s.group.Generation && sameConditions(s, conditions) && sameSites(s, sites) &&
 		equality.Semantic.DeepEqual(s.passwords, s.group.Status.Passwords) {
 		return nil
 	}
@@ -113,8 +113,8 @@ func cloneApply(clone *v1alpha1.CloneProgress) *applyv1alpha1.CloneProgressApply
 
 // stampedConditions are the controller's conditions as they belong into status, sorted by type. After a failure those
 // that no phase came to say anything about stay as they are.
-func (s *scope) stampedConditions(failure error) []metav1.Condition {
-	wanted := append(slices.Clone(s.conditions), s.progressCondition(failure))
+func stampedConditions(s *scope, failure error) []metav1.Condition {
+	wanted := append(slices.Clone(s.conditions), progressCondition(s, failure))
 	var out []metav1.Condition
 	for _, c := range wanted {
 		out = append(out, conditions.Stamp(s.group.Status.Conditions, c, s.group.Generation, s.now))
@@ -135,7 +135,7 @@ func (s *scope) stampedConditions(failure error) []metav1.Condition {
 	return out
 }
 
-func (s *scope) progressCondition(failure error) conditions.Condition {
+func progressCondition(s *scope, failure error) conditions.Condition {
 	switch {
 	case failure != nil && s.progressing == nil:
 		return moving(v1alpha1.ReasonReconcileError, failure.Error())
@@ -145,7 +145,7 @@ func (s *scope) progressCondition(failure error) conditions.Condition {
 	return stuck(v1alpha1.ReasonAsExpected, "everything is as specified")
 }
 
-func (s *scope) sameConditions(stamped []metav1.Condition) bool {
+func sameConditions(s *scope, stamped []metav1.Condition) bool {
 	count := 0
 	for _, old := range s.group.Status.Conditions {
 		if slices.Contains(ownConditions, old.Type) {
@@ -159,7 +159,7 @@ func (s *scope) sameConditions(stamped []metav1.Condition) bool {
 }
 
 // siteStatuses are the controller's fields of each site of the specification, and of those that left it and are kept.
-func (s *scope) siteStatuses() []v1alpha1.SiteStatus {
+func siteStatuses(s *scope) []v1alpha1.SiteStatus {
 	before := map[string]v1alpha1.SiteStatus{}
 	for _, old := range s.group.Status.Sites {
 		before[old.Name] = old
@@ -173,7 +173,7 @@ func (s *scope) siteStatuses() []v1alpha1.SiteStatus {
 			names = append(names, old.Name)
 		}
 	}
-	out := s.nodesInSight(names)
+	out := nodesInSight(s, names)
 	for _, name := range names {
 		old := before[name]
 		status := v1alpha1.SiteStatus{
@@ -196,7 +196,7 @@ func (s *scope) siteStatuses() []v1alpha1.SiteStatus {
 
 // nodesInSight are the nodes of sites that the poll loop keeps in sight although they are none of these: the pod of one may still
 // run and vouch, and a taint of that node is what proves that it does not (I4).
-func (s *scope) nodesInSight(but []string) []v1alpha1.SiteStatus {
+func nodesInSight(s *scope, but []string) []v1alpha1.SiteStatus {
 	var out []v1alpha1.SiteStatus
 	for _, old := range s.group.Status.Sites {
 		if !slices.Contains(but, old.Name) && old.State != "" && (old.Node != "" || old.Unlisted) {
@@ -224,16 +224,7 @@ func sidecarStarted(pod *corev1.Pod) bool {
 	})
 }
 
-func mysqlImage(pod *corev1.Pod) string {
-	for _, c := range pod.Spec.Containers {
-		if c.Name == render.ContainerMySQL {
-			return c.Image
-		}
-	}
-	return ""
-}
-
-func (s *scope) sameSites(sites []v1alpha1.SiteStatus) bool {
+func sameSites(s *scope, sites []v1alpha1.SiteStatus) bool {
 	before := map[string]v1alpha1.SiteStatus{}
 	for _, old := range s.group.Status.Sites {
 		before[old.Name] = v1alpha1.SiteStatus{
@@ -255,4 +246,24 @@ func (s *scope) sameSites(sites []v1alpha1.SiteStatus) bool {
 		}
 	}
 	return true
+}
+
+func passwordsApply(p *v1alpha1.PasswordsStatus) *applyv1alpha1.PasswordsStatusApplyConfiguration {
+	out := applyv1alpha1.PasswordsStatus()
+	if p.Phase != "" {
+		out.WithPhase(p.Phase)
+	}
+	if len(p.Accounts) > 0 {
+		out.WithAccounts(p.Accounts...)
+	}
+	if p.Reason != "" {
+		out.WithReason(p.Reason)
+	}
+	if p.Message != "" {
+		out.WithMessage(p.Message)
+	}
+	if p.FinishedAt != nil {
+		out.WithFinishedAt(*p.FinishedAt)
+	}
+	return out
 }

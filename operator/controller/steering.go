@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/render"
 	"github.com/mysql-mfg/mfg/operator/report/conditions"
 	"github.com/mysql-mfg/mfg/operator/report/events"
 )
@@ -48,7 +49,24 @@ type follower struct {
 	clear func(context.Context, *scope) error
 }
 
-func (r *Reconciler) followers(s *scope) []follower {
+// Follow has what is outside the group follow the active site.
+type Follow struct {
+	*Base
+	objects *Applier
+	// limits are what groups may ask for.
+	limits render.Limits
+	memory *steering
+}
+
+// NewFollow makes a Follow.
+func NewFollow(base *Base, objects *Applier, limits render.Limits) *Follow {
+	return &Follow{Base: base, objects: objects, limits: limits, memory: newSteering()}
+}
+
+// Forget drops what is kept about a group that is gone.
+func (r *Follow) Forget(key types.NamespacedName) { r.memory.forget(key) }
+
+func (r *Follow) followers(s *scope) []follower {
 	spec := s.group.Spec
 	return []follower{
 		{v1alpha1.ConditionDNSReady, eventDNSFailed, spec.DNS != nil, r.followDNS, r.clearDNS},
@@ -57,14 +75,14 @@ func (r *Reconciler) followers(s *scope) []follower {
 }
 
 // steer has everything follow the active site. What fails is told in its condition and stops nothing else.
-func (r *Reconciler) steer(ctx context.Context, s *scope) error {
+func (r *Follow) steer(ctx context.Context, s *scope) error {
 	for _, f := range r.followers(s) {
 		r.steerOne(ctx, s, f)
 	}
 	return nil
 }
 
-func (r *Reconciler) steerOne(ctx context.Context, s *scope, f follower) {
+func (r *Follow) steerOne(ctx context.Context, s *scope, f follower) {
 	before := meta.FindStatusCondition(s.group.Status.Conditions, f.condition)
 	switch {
 	case before == nil && !f.wanted:
@@ -78,12 +96,12 @@ func (r *Reconciler) steerOne(ctx context.Context, s *scope, f follower) {
 		// The active site may still be fenced, and what points to the old one points to the wrong place no longer than
 		// it must: it is switched as soon as the new one is seen open.
 		s.keep(before)
-		if r.steering.at(s.key, f.condition) != s.activeSite() {
-			s.again = min(s.again, s.whenOpen())
+		if r.memory.at(s.key, f.condition) != s.activeSite() {
+			s.again = min(s.again, whenOpen(s))
 		}
 		return
 	}
-	if wait := r.steering.wait(s, f.condition); wait > 0 {
+	if wait := r.memory.wait(s, f.condition); wait > 0 {
 		s.keep(before)
 		s.again = min(s.again, wait)
 		return
@@ -102,15 +120,15 @@ func (r *Reconciler) steerOne(ctx context.Context, s *scope, f follower) {
 		reason, message := explain(err)
 		s.condition(conditions.False(f.condition, reason, message))
 		r.say(s, "", f.failed, message)
-		s.again = min(s.again, r.steering.fail(s, f.condition, time.Since(began)))
+		s.again = min(s.again, r.memory.fail(s, f.condition, time.Since(began)))
 		return
 	}
 	r.steered(s, f, condition)
 }
 
 // steered says how it went; a follower that was taken back has nothing to say any more.
-func (r *Reconciler) steered(s *scope, f follower, condition conditions.Condition) {
-	r.steering.succeed(s, f.condition)
+func (r *Follow) steered(s *scope, f follower, condition conditions.Condition) {
+	r.memory.succeed(s, f.condition)
 	text := ""
 	if f.wanted {
 		s.condition(condition)
@@ -121,25 +139,13 @@ func (r *Reconciler) steered(s *scope, f follower, condition conditions.Conditio
 	r.say(s, "", f.failed, text)
 }
 
-// open is true once the active site of this very epoch was seen writable, and the role is not moving away again.
-func (s *scope) open() bool {
-	status := &s.group.Status
-	return status.ActiveSite != "" && status.Transition == nil && s.known && s.facts.Open &&
-		s.facts.ActiveSite == status.ActiveSite && s.facts.Epoch == status.Epoch
-}
-
 // whenOpen is when to look again for an active site to be open.
-func (s *scope) whenOpen() time.Duration {
+func whenOpen(s *scope) time.Duration {
 	since := s.group.Status.ActiveSiteSince
 	if since != nil && s.now.Sub(since.Time) < freshly {
 		return whenSteering
 	}
 	return whenWaiting
-}
-
-// keep says again what a condition says already.
-func (s *scope) keep(c *metav1.Condition) {
-	s.condition(conditions.Condition{Type: c.Type, Status: c.Status, Reason: v1alpha1.Reason(c.Reason), Message: c.Message})
 }
 
 // hindrance is an error that a person has to settle, with its reason in the condition.

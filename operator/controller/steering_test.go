@@ -28,7 +28,7 @@ func (w *world) intercept(f interceptor.Funcs) {
 		w.t.Fatalf("%T cannot be intercepted", w.c)
 	}
 	c := interceptor.NewClient(inner, f)
-	w.r.Client, w.r.Live = c, c
+	w.r.Client, w.r.Live, w.r.base.Client, w.r.base.Live = c, c, c, c
 	w.r.apply.client, w.r.apply.live = c, c
 }
 

@@ -23,8 +23,8 @@ const taintAttempts = 3
 
 // followTaints puts the group's taint on the nodes of the sites that are not active and takes it off all others. A node
 // that the active site shares with another site is fit.
-func (r *Reconciler) followTaints(ctx context.Context, s *scope) (conditions.Condition, error) {
-	want := s.unfitNodes()
+func (r *Follow) followTaints(ctx context.Context, s *scope) (conditions.Condition, error) {
+	want := unfitNodes(s)
 	var nodes corev1.NodeList
 	// The nodes in the cache are shared: retaint copies the one that it changes.
 	if err := r.Client.List(ctx, &nodes, client.UnsafeDisableDeepCopy); err != nil {
@@ -54,7 +54,7 @@ func (r *Reconciler) followTaints(ctx context.Context, s *scope) (conditions.Con
 }
 
 // unfitNodes are the nodes that must carry the taint, with the site that it names.
-func (s *scope) unfitNodes() map[string]string {
+func unfitNodes(s *scope) map[string]string {
 	known := map[string]string{}
 	for _, site := range s.group.Status.Sites {
 		known[site.Name] = site.Node
@@ -75,11 +75,11 @@ func (s *scope) unfitNodes() map[string]string {
 }
 
 // clearTaints takes the group's taint off all nodes.
-func (r *Reconciler) clearTaints(ctx context.Context, s *scope) error { return r.untaint(ctx, s.group) }
+func (r *Follow) clearTaints(ctx context.Context, s *scope) error { return r.untaint(ctx, s.group) }
 
 // untaint takes the group's taint off all nodes. It reads them live: a taint that the cache does not show yet would
 // stay for ever.
-func (r *Reconciler) untaint(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) error {
+func (r *Follow) untaint(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) error {
 	var nodes corev1.NodeList
 	if err := r.Live.List(ctx, &nodes); err != nil {
 		return fmt.Errorf("list nodes: %w", err)
@@ -98,7 +98,7 @@ func (r *Reconciler) untaint(ctx context.Context, group *v1alpha1.MysqlFailoverG
 
 // letGoOfNodes takes the taints of a group off that is being deleted. Without the right to do it the group must go all
 // the same: the taint only asks the scheduler, and the event says how to remove it.
-func (r *Reconciler) letGoOfNodes(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) error {
+func (r *Follow) letGoOfNodes(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) error {
 	if meta.FindStatusCondition(group.Status.Conditions, v1alpha1.ConditionTaintsReady) == nil {
 		return nil
 	}
@@ -119,7 +119,7 @@ func refusedForGood(err error) bool {
 
 // retaint makes a node carry the group's taint for a site, or not carry it if site is empty. Taints of others stay as
 // they are: the list is replaced as a whole, so the patch fails if anybody else changed the node meanwhile.
-func (r *Reconciler) retaint(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, node *corev1.Node, site string) error {
+func (r *Follow) retaint(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, node *corev1.Node, site string) error {
 	var err error
 	for attempt := range taintAttempts {
 		if attempt > 0 {

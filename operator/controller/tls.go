@@ -59,7 +59,7 @@ func (r *Reconciler) tls(ctx context.Context, s *scope) error {
 		r.tlsFails(s, eventTLSSecretMissing, reason, fmt.Sprintf("Secret %s: %v", spec.SecretName, err))
 		return nil
 	}
-	r.changed(s.key, string(eventTLSSecretMissing.Reason)+"/", "")
+	r.base.changed(s.key, string(eventTLSSecretMissing.Reason)+"/", "")
 	notMeant := whyNotMeant(secret, s.group)
 	if notMeant != "" {
 		notMeant = fmt.Sprintf("Secret %s: %s", spec.SecretName, notMeant)
@@ -68,9 +68,9 @@ func (r *Reconciler) tls(ctx context.Context, s *scope) error {
 			return nil
 		}
 	}
-	r.say(s, "", eventTLSSecretNotMeant, notMeant)
+	r.base.say(s, "", eventTLSSecretNotMeant, notMeant)
 	trouble := shownTrouble(s)
-	r.say(s, "", eventCertificateNotRenewed, trouble)
+	r.base.say(s, "", eventCertificateNotRenewed, trouble)
 	if trouble != "" {
 		// Pods need not wait: a new one starts with what is in the Secret.
 		s.condition(conditions.False(v1alpha1.ConditionTLSReady, v1alpha1.ReasonCertificateNotRenewed, trouble))
@@ -152,5 +152,5 @@ func missingSecret(spec *v1alpha1.TLSSpec) string {
 func (r *Reconciler) tlsFails(s *scope, e events.Event, reason v1alpha1.Reason, message string) {
 	s.tlsReady = false
 	s.condition(conditions.False(v1alpha1.ConditionTLSReady, reason, message))
-	r.say(s, "", e, message)
+	r.base.say(s, "", e, message)
 }

@@ -102,8 +102,8 @@ func TestReplacedVolumeTakesTheMarkAway(t *testing.T) {
 
 func TestReplacedVolumeIsClonedOnlyWhenTheMarkIsOff(t *testing.T) {
 	w := volumeWorld(t)
-	w.r.provisioner.base = t.Context()
-	w.r.provisioner.access = fakeAccess{}
+	w.r.runner.base = t.Context()
+	w.r.clones.provisioner.reach.Access = fakeAccess{}
 	w.onVolume(map[string]string{"b": "new"})
 	w.reconcile()
 	if len(w.r.Work.jobs) != 0 {
@@ -113,7 +113,7 @@ func TestReplacedVolumeIsClonedOnlyWhenTheMarkIsOff(t *testing.T) {
 	if len(w.r.Work.jobs) != 1 {
 		t.Errorf("%d jobs", len(w.r.Work.jobs))
 	}
-	w.r.provisioner.running.Wait()
+	w.r.runner.Wait()
 }
 
 // The volume was replaced while the job ran: what it saw says nothing about the new one.

@@ -23,14 +23,6 @@ var (
 	eventVolumeLarger     = events.Warning(v1alpha1.ReasonVolumeLarger, "Refuse")
 )
 
-// volumeNote is what is to be said of a site's data volume.
-type volumeNote struct {
-	site    string
-	reason  v1alpha1.Reason
-	message string
-	event   events.Event
-}
-
 // volume applies the PVC of a site. One that is there already keeps its class, and grows if its storage allows that; a
 // volume that does not fit the specification is told of and stops nothing.
 func (r *Reconciler) volume(ctx context.Context, s *scope, site v1alpha1.Site) error {
@@ -159,7 +151,7 @@ func (r *Reconciler) tellVolumes(_ context.Context, s *scope) error {
 			if note.event == e {
 				text = "Site " + note.site + ": " + note.message
 			}
-			r.say(s, note.site, e, text)
+			r.base.say(s, note.site, e, text)
 		}
 	}
 	for _, note := range s.volumeNotes {

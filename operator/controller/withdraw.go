@@ -38,7 +38,7 @@ func (w *withdrawals) has(key siteKey, o order) bool {
 
 // withdraw looks which accepted orders a person has taken back. Nothing is dropped here: whether a clone has begun is known
 // to the site's MySQL, and the job that asks it lets the order lapse only if none has (I14).
-func (r *Reconciler) withdraw(s *scope) {
+func (r *Clones) withdraw(s *scope) {
 	asked := parseRequest(s.group.Annotations[v1alpha1.AnnotationRecloneSite]).site
 	for _, site := range s.group.Spec.Sites {
 		o, taken := standing(s.clones[site.Name]), ""
@@ -49,14 +49,5 @@ func (r *Reconciler) withdraw(s *scope) {
 			// It may wait for its turn, for hours. A site that was promoted meanwhile, by order, is not cloned when it is a replica again.
 			r.Work.giveUp(s.work(site.Name))
 		}
-	}
-}
-
-// giveUp ends a job that holds its site not yet. Once it does its clone may have begun.
-func (w *Work) giveUp(key siteKey) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if j := w.jobs[key]; j != nil && j.cancel != nil && j.purpose == "" {
-		j.cancel()
 	}
 }

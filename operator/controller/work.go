@@ -37,11 +37,6 @@ type Work struct {
 	rotations map[siteKey]*rotation
 }
 
-type siteKey struct {
-	group types.NamespacedName
-	site  string
-}
-
 // job is the work on one site. It stays in the register until what came of it is persisted.
 type job struct {
 	cancel  context.CancelFunc
@@ -57,20 +52,6 @@ type job struct {
 
 	failures  int
 	notBefore time.Time
-}
-
-// outcome is what came of a job.
-type outcome struct {
-	verdict verdict
-	message string
-	// cloned is true if a clone was made, failed if it, or the way to it, ended in an error.
-	cloned, failed bool
-	// unseal is true if a clone waits for the keyring to be unsealed, donor if it waits for that of the donor.
-	unseal, donor bool
-	// order is the order under which the job ran.
-	order order
-	// volume is the data volume that the site had when it was looked at last; empty if it was not known.
-	volume string
 }
 
 // NewWork makes an empty register.
