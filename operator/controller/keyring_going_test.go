@@ -6,6 +6,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -263,7 +264,7 @@ func TestRemovalWaitsForAKeyringInAPodAlone(t *testing.T) {
 		w := rotatedWorld(t)
 		sites := w.group().Spec.Sites
 		leave(w)
-		w.r.base.Waits.began[testKey][waitForKeyring("c")] = w.r.base.Waits.began[testKey][waitForKeyring("c")].Add(-escrowPatience(w.group()))
+		w.waitedSince(time.Now().Add(-escrowPatience(w.group())), waitForKeyring("c"))
 		w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Sites = sites })
 		w.reconcile()
 		leave(w)

@@ -154,11 +154,9 @@ func TestPasswordsAreReplacedI21(t *testing.T) {
 	}
 	// Half a minute later, in another operator: it has nothing but the Secret.
 	w.r.passwords.Forget(testKey)
-	w.r.base.Waits.mu.Lock()
-	for key := range w.r.base.Waits.began[testKey] {
-		w.r.base.Waits.began[testKey][key] = time.Now().Add(-passwordSettled)
-	}
-	w.r.base.Waits.mu.Unlock()
+	secret := &corev1.Secret{}
+	w.get(secret, v1alpha1.AccountsSecret(testKey.Name))
+	w.waitedSince(time.Now().Add(-passwordSettled), "passwords/"+contentOf(secret))
 	w.until("it is over", func() bool { _, asked := w.group().Annotations[v1alpha1.AnnotationRotatePasswords]; return !asked })
 	w.reconcile()
 	now := w.accounts()

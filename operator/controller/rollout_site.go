@@ -16,6 +16,9 @@ import (
 	"github.com/mysql-mfg/mfg/operator/rollout"
 )
 
+// lateAfter is how long a site with the wished pod may take to do its part before people are told.
+const lateAfter = 2 * time.Minute
+
 // unsettled is since when a site has not done its part with a pod of one template.
 type unsettled struct {
 	hash  string

@@ -186,7 +186,7 @@ func TestAnUpdateStopsAtASiteThatDoesNotComeBack(t *testing.T) {
 		t.Errorf("the update does not go on: condition %+v", c)
 	}
 	// Should it happen again, it is told again.
-	if w.r.base.said[testKey]["SiteNotBack/c"] != "" {
+	if w.r.base.changed(testKey, "SiteNotBack/c", "") {
 		t.Error("the site is back, and still said not to be")
 	}
 }

@@ -122,13 +122,9 @@ func unavailableSince(d *appsv1.Deployment, now time.Time) time.Time {
 // specHash names the template of a Deployment.
 func specHash(d *appsv1.Deployment) string { return d.Annotations[v1alpha1.AnnotationSpecHash] }
 
-const (
-	// brokenAfter is how long a pod must have been unavailable before replacing it counts as taking nothing away. It is
-	// longer than a restart of mysqld with a recovery of usual length.
-	brokenAfter = time.Minute
-	// lateAfter is how long a site with the wished pod may take to do its part before people are told.
-	lateAfter = 2 * time.Minute
-)
+// brokenAfter is how long a pod must have been unavailable before replacing it counts as taking nothing away. It is longer than a
+// restart of mysqld with a recovery of usual length.
+const brokenAfter = time.Minute
 
 // mysqlImage is the image of the MySQL container of a pod.
 func mysqlImage(pod *corev1.Pod) string {

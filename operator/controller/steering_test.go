@@ -29,7 +29,9 @@ func (w *world) intercept(f interceptor.Funcs) {
 	}
 	c := interceptor.NewClient(inner, f)
 	w.r.Client, w.r.Live, w.r.base.Client, w.r.base.Live = c, c, c, c
-	w.r.apply.client, w.r.apply.live = c, c
+	w.r.apply = newApplier(c, c)
+	w.r.apply.restored = w.r.tellRestored
+	w.r.follow.objects = w.r.apply
 }
 
 // open lets the poll loop see the active site open under an epoch.

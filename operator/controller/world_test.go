@@ -184,6 +184,13 @@ func (w *world) reconcile() time.Duration {
 	return result.RequeueAfter
 }
 
+// waitedSince has something been waited for since a moment.
+func (w *world) waitedSince(began time.Time, what string) {
+	s := &scope{key: testKey, now: began}
+	w.r.base.Waits.over(s, what)
+	w.r.base.Waits.sinceFirst(s, what)
+}
+
 func (w *world) group() *v1alpha1.MysqlFailoverGroup {
 	w.t.Helper()
 	g := &v1alpha1.MysqlFailoverGroup{}
