@@ -26,6 +26,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/passwords"
 	"github.com/mysql-mfg/mfg/operator/render"
+	"github.com/mysql-mfg/mfg/operator/scope"
 	"github.com/mysql-mfg/mfg/operator/signing"
 )
 
@@ -68,7 +69,7 @@ func (c *cluster) replacesKey() {
 			if err := c.get(&d, v1alpha1.SiteName(testKey.Name, site)); err != nil {
 				c.t.Fatal(err)
 			}
-			all += specHash(&d) + " " + strconv.FormatInt(d.Generation, 10) + " "
+			all += scope.SpecHash(&d) + " " + strconv.FormatInt(d.Generation, 10) + " "
 		}
 		return all
 	}
@@ -220,8 +221,8 @@ func (c *cluster) sharesStatus() {
 	c.monitor("a", 1)
 	c.facts.open("a")
 	c.settle("a", "b")
-	c.r.Work.begin(siteKey{testKey, "b"}, func() {})
-	c.r.Work.finish(siteKey{testKey, "b"}, outcome{verdict: verdictAdopt, message: "adopted"})
+	c.r.Work.begin(scope.SiteKey{Group: testKey, Site: "b"}, func() {})
+	c.r.Work.finish(scope.SiteKey{Group: testKey, Site: "b"}, outcome{verdict: verdictAdopt, message: "adopted"})
 	c.r.Wake(testKey)
 	c.eventually("marks", func() bool {
 		s := c.group().Status

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
 // TestClaimsAgainstAPIServer: with the rights of the chart a group of another release is left alone, taken over when its Lease
@@ -64,7 +65,7 @@ func TestClaimsAgainstAPIServer(t *testing.T) {
 		t.Errorf("it was touched: %+v", g)
 	}
 	passes(c.r, time.Hour)
-	c.r.Wake(keyOf(other))
+	c.r.Wake(scope.KeyOf(other))
 	c.eventually("it is taken over", func() bool { return leaseOfClaim(billing()) == leaseB && len(billing().Finalizers) > 0 })
 	if again := read().Status.Claim; !again.Since.Equal(&first.Since) {
 		t.Errorf("a claim is written again: %+v, before %+v", again, first)

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
 const leaseA, leaseB = "mfg-a/mfg-operator", "mfg-b/mfg-operator"
@@ -215,7 +216,7 @@ func TestI4AGroupIsHandedOverWhenNothingAnswersForIt(t *testing.T) {
 	x.must(x.c.Update(x.ctx, g))
 
 	x.r = x.a
-	if again := x.reconcile(); again > whenWaiting {
+	if again := x.reconcile(); again > scope.WhenWaiting {
 		t.Errorf("it looks for the heir after %s", again)
 	}
 	if x.claim() != leaseA || x.said.count(eventHandOverWaits) != 1 {

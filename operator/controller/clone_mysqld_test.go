@@ -17,6 +17,7 @@ import (
 	"github.com/mysql-mfg/mfg/internal/mysql"
 	"github.com/mysql-mfg/mfg/internal/mysql/mysqltest"
 	"github.com/mysql-mfg/mfg/operator/report/events"
+	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
 // realAccess reaches servers on this machine.
@@ -55,13 +56,13 @@ func TestOrderedCloneOfARealReplica(t *testing.T) {
 	facts := &fakeFacts{}
 	facts.open("a")
 	for site, s := range servers {
-		facts.set(site, SiteFacts{MysqlUp: true, Writable: site == "a", Diverged: site == "b",
+		facts.set(site, scope.SiteFacts{MysqlUp: true, Writable: site == "a", Diverged: site == "b",
 			AdminAddr: net.JoinHostPort("127.0.0.1", strconv.Itoa(s.AdminPort))})
 	}
 	ended := make(chan types.NamespacedName, 1)
 	runner := &Runner{}
 	go func() { _ = runner.Start(t.Context()) }()
-	p := newProvisioner(&Base{Recorder: events.NewRecorder(&eventSink{})},
+	p := newProvisioner(&scope.Base{Recorder: events.NewRecorder(&eventSink{})},
 		CloneOptions{Work: NewWork(), Runner: runner, Reach: Reach{Facts: facts, Access: servers, Dial: Dial}})
 	p.done, p.news = func(key types.NamespacedName) { ended <- key }, func(types.NamespacedName) {}
 	run := func(o order) outcome {
@@ -72,9 +73,9 @@ func TestOrderedCloneOfARealReplica(t *testing.T) {
 		case <-time.After(2 * time.Minute):
 			t.Fatal("the job did not end")
 		}
-		out, _ := p.work.result(siteKey{testKey, "b"})
-		p.work.release(siteKey{testKey, "b"})
-		p.work.drop(siteKey{testKey, "b"})
+		out, _ := p.work.result(scope.SiteKey{Group: testKey, Site: "b"})
+		p.work.release(scope.SiteKey{Group: testKey, Site: "b"})
+		p.work.drop(scope.SiteKey{Group: testKey, Site: "b"})
 		return out
 	}
 

@@ -30,6 +30,7 @@ import (
 	applyv1alpha1 "github.com/mysql-mfg/mfg/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/render"
 	"github.com/mysql-mfg/mfg/operator/report/events"
+	"github.com/mysql-mfg/mfg/operator/scope"
 	"github.com/mysql-mfg/mfg/operator/signing"
 )
 
@@ -242,7 +243,7 @@ func (c *cluster) settle(sites ...string) {
 		if err := c.admin.Status().Update(c.t.Context(), pod); err != nil {
 			c.t.Fatal(err)
 		}
-		c.facts.set(site, SiteFacts{
+		c.facts.set(site, scope.SiteFacts{
 			Reachable: true, MysqlUp: true, Writable: site == c.group().Status.ActiveSite, Following: site != c.group().Status.ActiveSite, Version: "9.7.4", PodName: pod.Name, PodUID: string(pod.UID),
 		})
 	}

@@ -22,10 +22,12 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/internal/mysql"
+	"github.com/mysql-mfg/mfg/operator/apply"
 	"github.com/mysql-mfg/mfg/operator/keyring"
 	"github.com/mysql-mfg/mfg/operator/render"
 	"github.com/mysql-mfg/mfg/operator/report/events"
 	"github.com/mysql-mfg/mfg/operator/report/metrics"
+	"github.com/mysql-mfg/mfg/operator/scope"
 	"github.com/mysql-mfg/mfg/operator/signing"
 )
 
@@ -36,8 +38,8 @@ const looksPerSecond = 5
 // they are after a start.
 func whenNothing(groups int) time.Duration {
 	turn := time.Duration(groups) * time.Second / looksPerSecond
-	if turn <= whenSettled {
-		return whenSettled
+	if turn <= scope.WhenSettled {
+		return scope.WhenSettled
 	}
 	return wait.Jitter(turn, 0.25)
 }
@@ -48,7 +50,7 @@ type Options struct {
 	Client client.Client
 	Live   client.Reader
 
-	Facts    Facts
+	Facts    scope.Facts
 	Loops    Loops
 	Access   Access
 	Work     *Work
@@ -76,8 +78,8 @@ type Options struct {
 // Reconciler converges the objects of groups.
 type Reconciler struct {
 	Options
-	base  *Base
-	apply *Applier
+	base  *scope.Base
+	apply *apply.Applier
 	// runner runs the long work of all parts.
 	runner     *Runner
 	follow     *Follow
@@ -89,7 +91,7 @@ type Reconciler struct {
 
 	mu sync.Mutex
 	// unsettled holds the sites that do not do their part, and since when.
-	unsettled map[siteKey]unsettled
+	unsettled map[scope.SiteKey]unsettled
 }
 
 // New makes a Reconciler. SetupWithManager gives it to a manager.
@@ -98,10 +100,10 @@ func New(o Options) *Reconciler {
 		o.Dial = Dial
 	}
 	r := &Reconciler{
-		Options: o, base: &Base{Client: o.Client, Live: o.Live, Recorder: o.Recorder}, apply: newApplier(o.Client, o.Live), runner: &Runner{},
-		wakes: make(chan event.TypedGenericEvent[types.NamespacedName], 1024), unsettled: map[siteKey]unsettled{},
+		Options: o, base: &scope.Base{Client: o.Client, Live: o.Live, Recorder: o.Recorder}, apply: apply.NewApplier(o.Client, o.Live), runner: &Runner{},
+		wakes: make(chan event.TypedGenericEvent[types.NamespacedName], 1024), unsettled: map[scope.SiteKey]unsettled{},
 	}
-	r.apply.restored = r.tellRestored
+	r.apply.Restored = r.tellRestored
 	reach := Reach{Facts: o.Facts, Access: o.Access, Dial: o.Dial}
 	r.follow = NewFollow(r.base, r.apply, o.Limits)
 	r.clones = NewClones(r.base, CloneOptions{Work: o.Work, Runner: r.runner, Reach: reach, Wake: r.Wake, Paused: r.pausedUntil})
@@ -117,19 +119,21 @@ func New(o Options) *Reconciler {
 type port struct{ r *Reconciler }
 
 // NewScope implements EncryptionPort.
-func (p port) NewScope(group *v1alpha1.MysqlFailoverGroup) *scope { return p.r.newScope(group) }
+func (p port) NewScope(group *v1alpha1.MysqlFailoverGroup) *scope.Scope { return p.r.newScope(group) }
 
 // Observe implements EncryptionPort.
-func (p port) Observe(ctx context.Context, s *scope) error { return p.r.observe(ctx, s) }
+func (p port) Observe(ctx context.Context, s *scope.Scope) error { return p.r.observe(ctx, s) }
 
 // Ensure implements EncryptionPort.
 func (p port) Ensure(key types.NamespacedName) { p.r.Loops.Ensure(key) }
 
 // TellIgnoredKeys implements EncryptionPort.
-func (p port) TellIgnoredKeys(s *scope) { p.r.ignoredKeys(s) }
+func (p port) TellIgnoredKeys(s *scope.Scope) { p.r.ignoredKeys(s) }
 
 // CloneWish implements EncryptionPort.
-func (p port) CloneWish(s *scope, site string) keyring.Clone { return p.r.clones.cloneWish(s, site) }
+func (p port) CloneWish(s *scope.Scope, site string) keyring.Clone {
+	return p.r.clones.cloneWish(s, site)
+}
 
 // Wake has a group looked at soon. It never blocks: when nobody takes wakes, the next reconcile comes by itself.
 func (r *Reconciler) Wake(key types.NamespacedName) {
@@ -140,18 +144,18 @@ func (r *Reconciler) Wake(key types.NamespacedName) {
 }
 
 // newScope begins with what status says.
-func (r *Reconciler) newScope(group *v1alpha1.MysqlFailoverGroup) *scope {
-	s := &scope{
-		group: group, key: keyOf(group), now: time.Now(), tlsReady: true, again: whenNothing(r.apply.groups()),
-		in:          render.Input{Group: group, Install: r.Install},
-		provisioned: map[string]bool{}, volumes: map[string]string{},
-		clones: map[string]*v1alpha1.CloneProgress{}, busy: map[string]string{}, passwords: group.Status.Passwords.DeepCopy(),
+func (r *Reconciler) newScope(group *v1alpha1.MysqlFailoverGroup) *scope.Scope {
+	s := &scope.Scope{
+		Group: group, Key: scope.KeyOf(group), Now: time.Now(), TLSReady: true, Again: whenNothing(r.apply.Groups()),
+		In:          render.Input{Group: group, Install: r.Install},
+		Provisioned: map[string]bool{}, Volumes: map[string]string{},
+		Clones: map[string]*v1alpha1.CloneProgress{}, Busy: map[string]string{}, Passwords: group.Status.Passwords.DeepCopy(),
 	}
 	for _, site := range group.Status.Sites {
 		if site.Clone != nil {
-			s.clones[site.Name] = site.Clone.DeepCopy()
+			s.Clones[site.Name] = site.Clone.DeepCopy()
 		}
-		s.provisioned[site.Name], s.volumes[site.Name] = site.Provisioned, site.VolumeID
+		s.Provisioned[site.Name], s.Volumes[site.Name] = site.Provisioned, site.VolumeID
 	}
 	return s
 }
@@ -177,37 +181,37 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (resu
 		return reconcile.Result{RequeueAfter: again, Priority: ptr.To(afterAll)}, err
 	}
 	s := r.newScope(group)
-	s.again = cmp.Or(again, s.again)
+	s.Again = cmp.Or(again, s.Again)
 	defer func() {
 		statusErr := r.writeStatus(ctx, s, err)
 		if apierrors.IsConflict(statusErr) && err == nil {
-			result = reconcile.Result{RequeueAfter: whenOvertaken} // somebody wrote meanwhile: begin anew with what stands
+			result = reconcile.Result{RequeueAfter: scope.WhenOvertaken} // somebody wrote meanwhile: begin anew with what stands
 			return
 		}
 		if statusErr != nil {
 			err = errors.Join(err, statusErr)
 			return
 		}
-		for _, site := range s.persisted {
+		for _, site := range s.Persisted {
 			r.Work.release(site)
 		}
 	}()
 	for _, phase := range r.phases() {
 		if err := phase.run(ctx, s); err != nil {
-			if errors.Is(err, errStop) {
-				s.stopped = true
+			if errors.Is(err, scope.ErrStop) {
+				s.Stopped = true
 				break
 			}
 			return reconcile.Result{}, fmt.Errorf("%s: %w", phase.name, err)
 		}
 	}
 	// In turn with the new groups: what happens raises it, but looks by the clock must not keep those from ever being begun.
-	return reconcile.Result{RequeueAfter: s.again, Priority: ptr.To(afterAll)}, nil
+	return reconcile.Result{RequeueAfter: s.Again, Priority: ptr.To(afterAll)}, nil
 }
 
 type phase struct {
 	name string
-	run  func(context.Context, *scope) error
+	run  func(context.Context, *scope.Scope) error
 }
 
 func (r *Reconciler) phases() []phase {
@@ -234,34 +238,34 @@ func (r *Reconciler) phases() []phase {
 }
 
 // observe reads what later phases decide on: Deployments, pods and the facts of the poll loop.
-func (r *Reconciler) observe(ctx context.Context, s *scope) error {
-	mine := []client.ListOption{client.InNamespace(s.key.Namespace), client.MatchingFields{v1alpha1.IndexGroup: s.key.Name},
-		client.MatchingLabels(render.GroupLabels(s.key.Name))}
+func (r *Reconciler) observe(ctx context.Context, s *scope.Scope) error {
+	mine := []client.ListOption{client.InNamespace(s.Key.Namespace), client.MatchingFields{v1alpha1.IndexGroup: s.Key.Name},
+		client.MatchingLabels(render.GroupLabels(s.Key.Name))}
 	var deployments appsv1.DeploymentList
 	if err := r.Client.List(ctx, &deployments, mine...); err != nil {
 		return fmt.Errorf("list deployments: %w", err)
 	}
-	s.deployments = map[string]*appsv1.Deployment{}
+	s.Deployments = map[string]*appsv1.Deployment{}
 	for i := range deployments.Items {
 		d := &deployments.Items[i]
 		if d.DeletionTimestamp == nil {
-			s.deployments[d.Labels[v1alpha1.LabelSite]] = d
+			s.Deployments[d.Labels[v1alpha1.LabelSite]] = d
 		}
 	}
 	var pods corev1.PodList
 	if err := r.Client.List(ctx, &pods, mine...); err != nil {
 		return fmt.Errorf("list pods: %w", err)
 	}
-	s.pods = map[string]*corev1.Pod{}
+	s.Pods = map[string]*corev1.Pod{}
 	for i := range pods.Items {
 		p := &pods.Items[i]
 		site := p.Labels[v1alpha1.LabelSite]
-		if s.pods[site] == nil || newer(p, s.pods[site]) {
-			s.pods[site] = p
+		if s.Pods[site] == nil || newer(p, s.Pods[site]) {
+			s.Pods[site] = p
 		}
 	}
-	s.in.Unlisted = unlisted(s.group, pods.Items)
-	s.facts, s.known = r.Facts.Sites(s.key.Namespace, s.key.Name)
+	s.In.Unlisted = unlisted(s.Group, pods.Items)
+	s.Facts, s.Known = r.Facts.Sites(s.Key.Namespace, s.Key.Name)
 	return nil
 }
 
@@ -275,9 +279,9 @@ func newer(a, b *corev1.Pod) bool {
 
 // startLoop has the poll loop run once there is something to poll. It runs early for the sites that exist, and again when the
 // first ones have been made.
-func (r *Reconciler) startLoop(_ context.Context, s *scope) error {
-	if len(s.deployments) > 0 {
-		r.Loops.Ensure(s.key)
+func (r *Reconciler) startLoop(_ context.Context, s *scope.Scope) error {
+	if len(s.Deployments) > 0 {
+		r.Loops.Ensure(s.Key)
 	}
 	return nil
 }
@@ -287,7 +291,7 @@ func (r *Reconciler) forget(key types.NamespacedName) {
 	r.Loops.Forget(key)
 	r.Work.forget(key)
 	r.base.Forget(key)
-	r.apply.forget(key)
+	r.apply.Forget(key)
 	r.follow.Forget(key)
 	r.passwords.Forget(key)
 	r.Work.askToLeave(key, "", "")

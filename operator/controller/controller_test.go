@@ -18,7 +18,9 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/operator/apply"
 	"github.com/mysql-mfg/mfg/operator/render"
+	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
 func TestNewGroupIsCreatedAtOnce(t *testing.T) {
@@ -75,7 +77,7 @@ func TestNothingIsWrittenTwice(t *testing.T) {
 	if w.writes != 0 {
 		t.Errorf("%d writes although nothing has changed", w.writes)
 	}
-	if again != whenSettled {
+	if again != scope.WhenSettled {
 		t.Errorf("looks again after %s", again)
 	}
 	after := &corev1.Secret{}
@@ -121,7 +123,7 @@ func TestPrimarySelectorIsLeftAlone(t *testing.T) {
 
 func TestTLS(t *testing.T) {
 	w := newWorld(t, testGroup(withTLS))
-	if again := w.reconcile(); again > whenWaiting {
+	if again := w.reconcile(); again > scope.WhenWaiting {
 		t.Errorf("looks again after %s", again)
 	}
 	if len(w.deployments()) != 0 {
@@ -225,7 +227,7 @@ func TestLeftOverOfAnEarlierGroup(t *testing.T) {
 	service := render.SiteService(render.Input{Group: old}, old.Spec.Sites[0])
 	w := newWorld(t, testGroup(), service)
 	_, err := w.r.Reconcile(w.ctx, reconcile.Request{NamespacedName: testKey})
-	if !errors.Is(err, errLeftOver) {
+	if !errors.Is(err, apply.ErrLeftOver) {
 		t.Errorf("got %v, want a retry", err)
 	}
 }
@@ -275,7 +277,7 @@ func TestStatusHasTwoOwners(t *testing.T) {
 // found out, such as the name of the volume that holds the data.
 func TestAnOldReconcileWritesNothingOver(t *testing.T) {
 	w := runningWorld(t)
-	old := &scope{group: w.group(), key: testKey, volumes: map[string]string{"a": "old"}, provisioned: map[string]bool{}}
+	old := &scope.Scope{Group: w.group(), Key: testKey, Volumes: map[string]string{"a": "old"}, Provisioned: map[string]bool{}}
 	w.facts.open("a")
 	w.monitorStatus("a", 2)
 	if err := w.r.writeStatus(w.ctx, old, nil); !apierrors.IsConflict(err) {

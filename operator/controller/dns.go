@@ -18,6 +18,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/render"
 	"github.com/mysql-mfg/mfg/operator/report/conditions"
 	"github.com/mysql-mfg/mfg/operator/report/events"
+	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
 var eventDNSSwitched = events.Normal(v1alpha1.ReasonDNSSwitched, "Switch")
@@ -29,28 +30,28 @@ var errNoExternalDNS = hindrance{reason: v1alpha1.ReasonExternalDNSMissing,
 
 // followDNS has external-dns publish the active site. A site without a usable address gets no record: the old one would
 // send writers to a site that is fenced or gone.
-func (r *Follow) followDNS(ctx context.Context, s *scope) (conditions.Condition, error) {
-	active := s.activeSite()
-	if name := s.group.Spec.DNS.Name; !r.limits.AllowsName(name, s.key.Namespace) {
+func (r *Follow) followDNS(ctx context.Context, s *scope.Scope) (conditions.Condition, error) {
+	active := s.ActiveSite()
+	if name := s.Group.Spec.DNS.Name; !r.limits.AllowsName(name, s.Key.Namespace) {
 		// A record that was published before goes too: it is the name that is not the group's.
 		message := fmt.Sprintf("%s is not published: the operator may publish names in or below %s only (tenants.allowedDNSSuffixes of its chart); set another spec.dns.name",
 			name, strings.Join(r.limits.DNSSuffixes, ", "))
 		return conditions.False(v1alpha1.ConditionDNSReady, v1alpha1.ReasonNameNotAllowed, message), r.clearDNS(ctx, s)
 	}
-	record, err := dnsRecord(s.group.Spec.DNS.Name, s.sites()[active])
+	record, err := dnsRecord(s.Group.Spec.DNS.Name, s.Sites()[active])
 	if err != nil {
 		if err := r.clearDNS(ctx, s); err != nil {
 			return conditions.Condition{}, err
 		}
-		message := fmt.Sprintf("%s has no record, because the active site %s %v", s.group.Spec.DNS.Name, active, err)
+		message := fmt.Sprintf("%s has no record, because the active site %s %v", s.Group.Spec.DNS.Name, active, err)
 		return conditions.False(v1alpha1.ConditionDNSReady, v1alpha1.ReasonAddressMissing, message), nil
 	}
 	confirmed, err := r.publish(ctx, s, record)
 	if err != nil {
 		return conditions.Condition{}, err
 	}
-	message := fmt.Sprintf("%s is to be %s %s, of the active site %s", s.group.Spec.DNS.Name, record.Type, record.Target, active)
-	r.say(s, "", eventDNSSwitched, message)
+	message := fmt.Sprintf("%s is to be %s %s, of the active site %s", s.Group.Spec.DNS.Name, record.Type, record.Target, active)
+	r.Say(s, "", eventDNSSwitched, message)
 	if next := unaddressed(s); next != "" {
 		return conditions.False(v1alpha1.ConditionDNSReady, v1alpha1.ReasonAddressMissing, message+"; but "+next), nil
 	}
@@ -63,16 +64,16 @@ func (r *Follow) followDNS(ctx context.Context, s *scope) (conditions.Condition,
 }
 
 // publish writes the record. It is confirmed if external-dns has seen the newest generation of it.
-func (r *Follow) publish(ctx context.Context, s *scope, record render.DNSRecord) (confirmed bool, err error) {
-	want := render.DNSEndpoint(s.in, record)
-	current, err := r.objects.current(ctx, want, true)
+func (r *Follow) publish(ctx context.Context, s *scope.Scope, record render.DNSRecord) (confirmed bool, err error) {
+	want := render.DNSEndpoint(s.In, record)
+	current, err := r.objects.Current(ctx, want, true)
 	if err != nil {
 		return false, dnsError("read", err)
 	}
 	if current != nil && current.GetDeletionTimestamp() != nil {
 		return false, fmt.Errorf("DNSEndpoint %s is being deleted", current.GetName())
 	}
-	if err := r.objects.applyOver(ctx, s.group, want, current); err != nil {
+	if err := r.objects.ApplyOver(ctx, s.Group, want, current); err != nil {
 		return false, dnsError("write", err)
 	}
 	have, ok := current.(*unstructured.Unstructured)
@@ -97,8 +98,8 @@ func targets(endpoint *unstructured.Unstructured) []string {
 }
 
 // clearDNS deletes the record, if it is the group's own.
-func (r *Follow) clearDNS(ctx context.Context, s *scope) error {
-	err := r.objects.remove(ctx, s.group, render.NoDNSEndpoint(s.in))
+func (r *Follow) clearDNS(ctx context.Context, s *scope.Scope) error {
+	err := r.objects.Remove(ctx, s.Group, render.NoDNSEndpoint(s.In))
 	if err == nil || meta.IsNoMatchError(err) {
 		// Without the definition there is no object either.
 		return nil
@@ -145,13 +146,13 @@ func numericTop(address string) bool {
 }
 
 // unaddressed says which sites could become active and would leave the name without a record.
-func unaddressed(s *scope) string {
+func unaddressed(s *scope.Scope) string {
 	var out []string
-	for _, site := range s.group.Spec.Sites {
-		if site.Role != v1alpha1.PrimaryCandidate || site.Name == s.activeSite() {
+	for _, site := range s.Group.Spec.Sites {
+		if site.Role != v1alpha1.PrimaryCandidate || site.Name == s.ActiveSite() {
 			continue
 		}
-		if _, err := dnsRecord(s.group.Spec.DNS.Name, site); err != nil {
+		if _, err := dnsRecord(s.Group.Spec.DNS.Name, site); err != nil {
 			out = append(out, fmt.Sprintf("site %s %v", site.Name, err))
 		}
 	}

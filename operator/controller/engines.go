@@ -5,11 +5,13 @@ package controller
 import (
 	"fmt"
 	"strings"
+
+	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
 // rowsLost says which rows of a donor a clone would not bring, and what to do about it; empty if there are none, or nothing is known
 // of any: a sidecar of an older version does not look.
-func rowsLost(donor string, g GroupFacts) string {
+func rowsLost(donor string, g scope.GroupFacts) string {
 	found := g.Sites[donor].Engines
 	if found == nil || found.WithRows == 0 {
 		return ""
@@ -24,6 +26,6 @@ func (p *provisioner) losesRows(t task, source string) string {
 	if t.order.given() && strings.HasSuffix(t.order.value, confirmed) {
 		return ""
 	}
-	g, _ := p.reach.In(t.key.group)
+	g, _ := p.reach.In(t.key.Group)
 	return rowsLost(source, g)
 }

@@ -17,8 +17,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/apply"
 	"github.com/mysql-mfg/mfg/operator/render"
 	"github.com/mysql-mfg/mfg/operator/report/events"
+	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
 var (
@@ -27,8 +29,8 @@ var (
 )
 
 // addFinalizer makes sure that the group does not go before what must outlive it has been let go.
-func (r *Reconciler) addFinalizer(ctx context.Context, s *scope) error {
-	return r.setFinalizer(ctx, s.group, controllerutil.AddFinalizer)
+func (r *Reconciler) addFinalizer(ctx context.Context, s *scope.Scope) error {
+	return r.setFinalizer(ctx, s.Group, controllerutil.AddFinalizer)
 }
 
 func (r *Reconciler) setFinalizer(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, set func(client.Object, string) bool) error {
@@ -44,7 +46,7 @@ func (r *Reconciler) setFinalizer(ctx context.Context, group *v1alpha1.MysqlFail
 // finalize ends the work and the loop of a group that is being deleted, and lets its data go or stay as the deletion policy says. The
 // pods end with the group, by the garbage collector. It returns when to look again, if it has to wait for something.
 func (r *Reconciler) finalize(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) (time.Duration, error) {
-	key := keyOf(group)
+	key := scope.KeyOf(group)
 	if !controllerutil.ContainsFinalizer(group, v1alpha1.Finalizer) {
 		r.forget(key)
 		return 0, nil
@@ -63,7 +65,7 @@ func (r *Reconciler) finalize(ctx context.Context, group *v1alpha1.MysqlFailover
 	if r.encryption.keepsKeyrings(group) {
 		// Only now: in a foreground deletion the garbage collector waits for nobody.
 		if waits, err := r.encryption.awaitEscrow(ctx, group); err != nil || waits {
-			return whenMoving, err
+			return scope.WhenMoving, err
 		}
 		r.Loops.Forget(key)
 		// What a person brought back in between is the group's.
@@ -78,7 +80,7 @@ func (r *Reconciler) finalize(ctx context.Context, group *v1alpha1.MysqlFailover
 	if err := r.setFinalizer(ctx, group, controllerutil.RemoveFinalizer); err != nil {
 		return 0, client.IgnoreNotFound(err)
 	}
-	r.farewell(ctx, group, data, keeps(group))
+	r.farewell(ctx, group, data, scope.Keeps(group))
 	r.forget(key)
 	return 0, nil
 }
@@ -90,7 +92,7 @@ func (r *Reconciler) letGo(ctx context.Context, group *v1alpha1.MysqlFailoverGro
 		return nil, err
 	}
 	for _, obj := range data {
-		if keeps(group) {
+		if scope.Keeps(group) {
 			err = r.orphan(ctx, group, obj)
 		} else {
 			uid := obj.GetUID()
@@ -140,7 +142,7 @@ func (r *Reconciler) orphan(ctx context.Context, group *v1alpha1.MysqlFailoverGr
 	}
 	var owners []metav1.OwnerReference
 	for _, o := range obj.GetOwnerReferences() {
-		if o.UID != group.UID && !isGone(group, o) {
+		if o.UID != group.UID && !apply.IsGone(group, o) {
 			owners = append(owners, o)
 		}
 	}

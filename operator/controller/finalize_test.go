@@ -15,6 +15,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/report/events"
+	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
 func TestRemovedSite(t *testing.T) {
@@ -66,7 +67,7 @@ func TestEndsOfATransitionAreKept(t *testing.T) {
 	w.must(w.c.Status().Update(w.ctx, g))
 	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Sites = []v1alpha1.Site{{Name: "d"}, {Name: "e"}} })
 	w.reconcile()
-	if got := sorted(w.deployments()); !cmp.Equal(got, []string{"a", "b", "d", "e"}) {
+	if got := scope.Sorted(w.deployments()); !cmp.Equal(got, []string{"a", "b", "d", "e"}) {
 		t.Errorf("deployments of %v", got)
 	}
 	if a := w.site("a"); a.Node != "node-a" || !a.Provisioned {
@@ -82,7 +83,7 @@ func TestEndsOfATransitionAreKept(t *testing.T) {
 	g.Status.Transition = nil
 	w.must(w.c.Status().Update(w.ctx, g))
 	w.reconcile()
-	if got := sorted(w.deployments()); !cmp.Equal(got, []string{"b", "d", "e"}) {
+	if got := scope.Sorted(w.deployments()); !cmp.Equal(got, []string{"b", "d", "e"}) {
 		t.Errorf("after the move deployments of %v", got)
 	}
 	if a := w.site("a"); a.Node != "node-a" || a.Provisioned {

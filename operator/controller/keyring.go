@@ -16,6 +16,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/report/conditions"
 	"github.com/mysql-mfg/mfg/operator/report/events"
 	asks "github.com/mysql-mfg/mfg/operator/request"
+	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
 var (
@@ -35,8 +36,8 @@ var (
 
 // keyrings takes a step with the keyring of each site, before anything is rendered. What is decided is persisted before it
 // is carried out, with the version of the group that it was decided on: a person may have patched it meanwhile.
-func (r *Encryption) keyrings(ctx context.Context, s *scope) error {
-	if !encrypted(s.group) {
+func (r *Encryption) keyrings(ctx context.Context, s *scope.Scope) error {
+	if !scope.Encrypted(s.Group) {
 		return r.refuseWithoutEncryption(ctx, s)
 	}
 	if r.Escrow == nil || r.EscrowURL == "" {
@@ -49,8 +50,8 @@ func (r *Encryption) keyrings(ctx context.Context, s *scope) error {
 	d := keyring.Decide(g)
 	if err := r.persistKeyrings(ctx, s, d); err != nil {
 		if apierrors.IsConflict(err) {
-			s.again = min(s.again, whenOvertaken)
-			return errStop // somebody wrote meanwhile: begin anew with what stands
+			s.Again = min(s.Again, scope.WhenOvertaken)
+			return scope.ErrStop // somebody wrote meanwhile: begin anew with what stands
 		}
 		return err
 	}
@@ -65,29 +66,29 @@ func (r *Encryption) keyrings(ctx context.Context, s *scope) error {
 
 // withoutListener keeps a new group from running: its keyrings could not be brought into escrow. One that runs goes on as it
 // is made: no pod of it is replaced, since nothing could be known of what its memory holds.
-func (r *Encryption) withoutListener(s *scope) error {
+func (r *Encryption) withoutListener(s *scope.Scope) error {
 	message := "the operator was installed without its escrow listener: set auxiliary.escrowTLS.enabled and auxiliary.escrowTLS.existingSecret"
-	s.condition(conditions.False(v1alpha1.ConditionEncryptionReady, v1alpha1.ReasonEscrowListenerMissing, message))
-	s.progress(stuck(v1alpha1.ReasonEscrowListenerMissing, "no pods are made or replaced: "+message), whenWaiting)
-	if len(s.deployments) == 0 {
-		return errStop
+	s.Condition(conditions.False(v1alpha1.ConditionEncryptionReady, v1alpha1.ReasonEscrowListenerMissing, message))
+	s.Progress(scope.Stuck(v1alpha1.ReasonEscrowListenerMissing, "no pods are made or replaced: "+message), scope.WhenWaiting)
+	if len(s.Deployments) == 0 {
+		return scope.ErrStop
 	}
-	s.in.Keyrings, s.keyrings.kept = map[string]render.Keyring{}, map[string]string{}
-	for _, site := range s.group.Spec.Sites {
-		status := keyringStatus(s.group, site.Name)
-		showKeyring(s.key.Namespace, s.key.Name, status)
-		w := keyring.WishOf(s.key.Name, keyring.Site{Name: site.Name, Status: status})
+	s.In.Keyrings, s.Keyrings.Kept = map[string]render.Keyring{}, map[string]string{}
+	for _, site := range s.Group.Spec.Sites {
+		status := scope.KeyringStatus(s.Group, site.Name)
+		showKeyring(s.Key.Namespace, s.Key.Name, status)
+		w := keyring.WishOf(s.Key.Name, keyring.Site{Name: site.Name, Status: status})
 		if w.Encrypted {
-			s.in.Keyrings[site.Name] = renderKeyring(s.key.Name, site.Name, w)
+			s.In.Keyrings[site.Name] = renderKeyring(s.Key.Name, site.Name, w)
 		}
-		s.keyrings.kept[site.Name] = message
+		s.Keyrings.Kept[site.Name] = message
 	}
 	return nil
 }
 
 // refuseWithoutEncryption answers an order for a group that has no keyrings.
-func (r *Encryption) refuseWithoutEncryption(ctx context.Context, s *scope) error {
-	site, set := s.group.Annotations[v1alpha1.AnnotationRotateKeyring]
+func (r *Encryption) refuseWithoutEncryption(ctx context.Context, s *scope.Scope) error {
+	site, set := s.Group.Annotations[v1alpha1.AnnotationRotateKeyring]
 	if !set {
 		return nil
 	}
@@ -95,25 +96,25 @@ func (r *Encryption) refuseWithoutEncryption(ctx context.Context, s *scope) erro
 }
 
 // wishKeyrings hands on how the pods have to be made.
-func (r *Encryption) wishKeyrings(s *scope, d keyring.Decision) {
-	s.in.Keyrings = map[string]render.Keyring{}
-	s.keyrings = keyringScope{kept: map[string]string{}, unreadable: map[string]bool{}, missing: map[string]bool{}}
+func (r *Encryption) wishKeyrings(s *scope.Scope, d keyring.Decision) {
+	s.In.Keyrings = map[string]render.Keyring{}
+	s.Keyrings = scope.Keyrings{Kept: map[string]string{}, Unreadable: map[string]bool{}, Missing: map[string]bool{}}
 	for _, n := range d.Sites {
-		s.keyrings.kept[n.Name] = n.Wish.Kept
-		s.keyrings.unreadable[n.Name] = n.Lost || n.Missing
-		s.keyrings.missing[n.Name] = n.Missing
+		s.Keyrings.Kept[n.Name] = n.Wish.Kept
+		s.Keyrings.Unreadable[n.Name] = n.Lost || n.Missing
+		s.Keyrings.Missing[n.Name] = n.Missing
 		if n.Wish.Encrypted {
-			s.in.Keyrings[n.Name] = renderKeyring(s.key.Name, n.Name, n.Wish)
+			s.In.Keyrings[n.Name] = renderKeyring(s.Key.Name, n.Name, n.Wish)
 		}
 		if n.Status.Rotated || n.Status.Work != v1alpha1.KeyringRotation {
-			r.Work.endRotation(s.work(n.Name)) // status tells of it, or it is over
+			r.Work.endRotation(s.SiteKey(n.Name)) // status tells of it, or it is over
 		}
 		switch {
 		case d.Refused != "" || !n.Moved && n.Status.Phase == v1alpha1.KeyringSealed:
 		case n.Missing:
-			s.again = min(s.again, whenWaiting) // for a person; what they restore is seen by the watch
+			s.Again = min(s.Again, scope.WhenWaiting) // for a person; what they restore is seen by the watch
 		default:
-			s.again = min(s.again, whenMoving)
+			s.Again = min(s.Again, scope.WhenMoving)
 		}
 	}
 }
@@ -129,7 +130,7 @@ func renderKeyring(group, site string, w keyring.Wish) render.Keyring {
 }
 
 // performKeyrings carries the effects out in their order, and stops at the first error: what is left comes again.
-func (r *Encryption) performKeyrings(ctx context.Context, s *scope, d keyring.Decision) error {
+func (r *Encryption) performKeyrings(ctx context.Context, s *scope.Scope, d keyring.Decision) error {
 	for _, e := range d.All() {
 		if err := r.performKeyring(ctx, s, e); err != nil {
 			return fmt.Errorf("%s: %w", e, err)
@@ -138,27 +139,27 @@ func (r *Encryption) performKeyrings(ctx context.Context, s *scope, d keyring.De
 	return nil
 }
 
-func (r *Encryption) performKeyring(ctx context.Context, s *scope, e keyring.Effect) error {
+func (r *Encryption) performKeyring(ctx context.Context, s *scope.Scope, e keyring.Effect) error {
 	switch e := e.(type) {
 	case keyring.MakeToken:
-		r.escrows.forget(s.work(e.Site))
-		return r.Escrow.RenewToken(ctx, s.group, e.Site, e.Round)
+		r.escrows.forget(s.SiteKey(e.Site))
+		return r.Escrow.RenewToken(ctx, s.Group, e.Site, e.Round)
 	case keyring.DropToken:
-		r.escrows.forget(s.work(e.Site))
-		return r.Escrow.DropToken(ctx, s.group, e.Site)
+		r.escrows.forget(s.SiteKey(e.Site))
+		return r.Escrow.DropToken(ctx, s.Group, e.Site)
 	case keyring.Prune:
-		r.escrows.forget(s.work(e.Site))
+		r.escrows.forget(s.SiteKey(e.Site))
 		var errs []error
 		for _, name := range e.Names {
-			errs = append(errs, r.Escrow.Prune(ctx, s.group, e.Site, name))
+			errs = append(errs, r.Escrow.Prune(ctx, s.Group, e.Site, name))
 		}
 		return errors.Join(errs...)
 	case keyring.Rotate:
-		r.rotator.begin(s.group, e.Site)
+		r.rotator.begin(s.Group, e.Site)
 	case keyring.Unprovision:
 		// Persisted with the controller's part of status; what follows from it waits for that (I15).
-		s.provisioned[e.Site] = false
-		s.again = min(s.again, whenMoving)
+		s.Provisioned[e.Site] = false
+		s.Again = min(s.Again, scope.WhenMoving)
 	case keyring.Answer:
 		return r.answerRotation(ctx, s, e)
 	case keyring.Say:
@@ -167,12 +168,12 @@ func (r *Encryption) performKeyring(ctx context.Context, s *scope, e keyring.Eff
 	return nil
 }
 
-func (r *Encryption) answerRotation(ctx context.Context, s *scope, e keyring.Answer) error {
+func (r *Encryption) answerRotation(ctx context.Context, s *scope.Scope, e keyring.Answer) error {
 	answer := asks.Refused(e.Reason, e.Why)
 	if e.Done {
 		answer = asks.Done(e.Why)
 	}
-	if err := r.answerOrder(ctx, s, v1alpha1.RequestRotateKeyring, e.Site, answer); err != nil {
+	if err := r.AnswerOrder(ctx, s, v1alpha1.RequestRotateKeyring, e.Site, answer); err != nil {
 		return err
 	}
 	if !e.Done {
@@ -190,10 +191,10 @@ var keyringEvents = map[keyring.Event]events.Event{
 	keyring.EventAdopted: eventEncryptionAdopted, keyring.EventAdoptionRefused: eventEncryptionAdoptionRefused,
 }
 
-func (r *Encryption) sayKeyring(s *scope, e keyring.Say) {
+func (r *Encryption) sayKeyring(s *scope.Scope, e keyring.Say) {
 	if e.What == keyring.EventAdoptionRefused {
-		r.say(s, "", keyringEvents[e.What], e.Text) // it stands at every look
+		r.Say(s, "", keyringEvents[e.What], e.Text) // it stands at every look
 		return
 	}
-	r.Recorder.Emit(s.group, r.related(s, e.Site), keyringEvents[e.What], "%s", e.Text)
+	r.Recorder.Emit(s.Group, r.Related(s, e.Site), keyringEvents[e.What], "%s", e.Text)
 }

@@ -11,10 +11,11 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/operator/keyring"
+	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
 func TestCalmIsThatOfTheReport(t *testing.T) {
-	start, site := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC), siteKey{testKey, "b"}
+	start, site := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC), scope.SiteKey{Group: testKey, Site: "b"}
 	var e escrows
 	for i, step := range []struct {
 		key      string
@@ -94,8 +95,8 @@ func TestI14PodOfARotationOutlivesAPendingUpdate(t *testing.T) {
 			}
 			w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Image = "mysql:9.8" })
 			// It may begin and end between two looks.
-			w.r.Work.beginRotation(siteKey{testKey, "c"}, func() {})
-			w.r.Work.finishRotation(siteKey{testKey, "c"}, ended)
+			w.r.Work.beginRotation(scope.SiteKey{Group: testKey, Site: "c"}, func() {})
+			w.r.Work.finishRotation(scope.SiteKey{Group: testKey, Site: "c"}, ended)
 			for range 3 {
 				w.reconcile()
 				w.later(10 * time.Second)

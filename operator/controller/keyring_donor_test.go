@@ -10,6 +10,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
 // unsealedForClone is a group of which b's keyring is unsealed for a clone.
@@ -28,8 +29,8 @@ func TestCloneWaitsForTheDonorsDictionary(t *testing.T) {
 		pl := newPlant(t, history, "")
 		defer pl.end(t)
 		g := unsealedForClone()
-		pl.fact("b", func(f *SiteFacts) { f.Keyring = &wire.KeyringReport{Active: true} })
-		pl.fact("a", func(f *SiteFacts) {
+		pl.fact("b", func(f *scope.SiteFacts) { f.Keyring = &wire.KeyringReport{Active: true} })
+		pl.fact("a", func(f *scope.SiteFacts) {
 			f.Keyring = &wire.KeyringReport{Sealed: true, Active: true, Coverage: &wire.CoverageReport{RedoLog: true}}
 		})
 		pl.p.begin(g, "b", order{})
@@ -40,9 +41,9 @@ func TestCloneWaitsForTheDonorsDictionary(t *testing.T) {
 		if len(b.calls) != 0 {
 			t.Errorf("calls %v", b.calls)
 		}
-		pl.work.release(siteKey{testKey, "b"})
+		pl.work.release(scope.SiteKey{Group: testKey, Site: "b"})
 		time.Sleep(time.Minute)
-		pl.fact("a", func(f *SiteFacts) { f.Keyring.Coverage.SystemTablespace = true })
+		pl.fact("a", func(f *scope.SiteFacts) { f.Keyring.Coverage.SystemTablespace = true })
 		pl.p.begin(g, "b", order{})
 		if o := pl.result(t, "b"); o.verdict != verdictAdopt {
 			t.Errorf("outcome %+v", o)
@@ -56,8 +57,8 @@ func TestCloneDoesNotBeginFromADonorThatIsCoveredNow(t *testing.T) {
 		pl := newPlant(t, history, "")
 		defer pl.end(t)
 		g := unsealedForClone()
-		pl.fact("b", func(f *SiteFacts) { f.Keyring = &wire.KeyringReport{Active: true} })
-		pl.fact("a", func(f *SiteFacts) {
+		pl.fact("b", func(f *scope.SiteFacts) { f.Keyring = &wire.KeyringReport{Active: true} })
+		pl.fact("a", func(f *scope.SiteFacts) {
 			f.Keyring = &wire.KeyringReport{Sealed: true, Active: true, Coverage: &wire.CoverageReport{SystemTablespace: true}}
 		})
 		leave, err := pl.p.turn(t.Context(), testKey)
@@ -66,7 +67,7 @@ func TestCloneDoesNotBeginFromADonorThatIsCoveredNow(t *testing.T) {
 		}
 		pl.p.begin(g, "b", order{})
 		synctest.Wait() // it waits for its turn
-		pl.fact("a", func(f *SiteFacts) { f.Keyring.Coverage = &wire.CoverageReport{} })
+		pl.fact("a", func(f *scope.SiteFacts) { f.Keyring.Coverage = &wire.CoverageReport{} })
 		leave()
 		o := pl.result(t, "b")
 		if b := pl.servers["10.0.0.1:33062"]; len(b.calls) != 0 || o.verdict != verdictWait || !strings.Contains(o.message, "not encrypted yet") {
@@ -78,7 +79,7 @@ func TestCloneDoesNotBeginFromADonorThatIsCoveredNow(t *testing.T) {
 // It is told: by an event once, and in what the group waits for.
 func TestWaitForTheDonorIsTold(t *testing.T) {
 	w := encryptedWorld(t)
-	s := &scope{key: testKey, group: w.group(), provisioned: map[string]bool{}, volumes: map[string]string{}}
+	s := &scope.Scope{Key: testKey, Group: w.group(), Provisioned: map[string]bool{}, Volumes: map[string]string{}}
 	o := outcome{verdict: verdictWait, message: "the data dictionary of a is not encrypted yet", donor: true}
 	for range 2 {
 		w.r.clones.takeVerdict(s, "b", o)
@@ -86,8 +87,8 @@ func TestWaitForTheDonorIsTold(t *testing.T) {
 	if n := w.said.count(eventSiteCloneWaits); n != 1 {
 		t.Errorf("%d events", n)
 	}
-	w.r.Work.begin(siteKey{testKey, "b"}, func() {})
-	w.r.Work.finish(siteKey{testKey, "b"}, o)
+	w.r.Work.begin(scope.SiteKey{Group: testKey, Site: "b"}, func() {})
+	w.r.Work.finish(scope.SiteKey{Group: testKey, Site: "b"}, o)
 	if why := w.r.clones.lastFailure(s, "b"); !strings.Contains(why, "not encrypted yet") {
 		t.Errorf("the group waits for %q", why)
 	}

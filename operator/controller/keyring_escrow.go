@@ -19,6 +19,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/keyring"
+	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
 // escrowCheck is how often the escrow Secrets of sealed sites are looked at without an event. A watch tells sooner.
@@ -41,10 +42,10 @@ type look struct {
 // forgets is read again, or waited for longer.
 type escrows struct {
 	mu     sync.Mutex
-	looks  map[siteKey]look
-	calmed map[siteKey]calmed
+	looks  map[scope.SiteKey]look
+	calmed map[scope.SiteKey]calmed
 	// turns counts how often the looks at a site were forgotten: one that began before is old when it ends.
-	turns map[siteKey]int64
+	turns map[scope.SiteKey]int64
 	// out is why the endpoint was out of reach of a group.
 	out map[types.NamespacedName]unreached
 }
@@ -71,11 +72,11 @@ type calmed struct {
 
 // calm is for how long a key had been the same when a report was made; none for a report that is older than the last change. The
 // same report seen again makes nothing calmer.
-func (e *escrows) calm(site siteKey, key string, now, reported time.Time) time.Duration {
+func (e *escrows) calm(site scope.SiteKey, key string, now, reported time.Time) time.Duration {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.calmed == nil {
-		e.calmed = map[siteKey]calmed{}
+		e.calmed = map[scope.SiteKey]calmed{}
 	}
 	if e.calmed[site].key != key || e.calmed[site].since.IsZero() {
 		e.calmed[site] = calmed{key, now}
@@ -84,38 +85,38 @@ func (e *escrows) calm(site siteKey, key string, now, reported time.Time) time.D
 }
 
 // turn is to be asked for before the first thing is read.
-func (e *escrows) turn(site siteKey) int64 {
+func (e *escrows) turn(site scope.SiteKey) int64 {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.turns[site]
 }
 
 // keep remembers a look that was begun in a turn, unless something has happened since: part of it was read before that.
-func (e *escrows) keep(site siteKey, turn int64, l look) {
+func (e *escrows) keep(site scope.SiteKey, turn int64, l look) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.turns[site] != turn {
 		return
 	}
 	if e.looks == nil {
-		e.looks = map[siteKey]look{}
+		e.looks = map[scope.SiteKey]look{}
 	}
 	e.looks[site] = l
 }
 
-func (e *escrows) last(site siteKey) (look, bool) {
+func (e *escrows) last(site scope.SiteKey) (look, bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	l, ok := e.looks[site]
 	return l, ok
 }
 
-func (e *escrows) forget(site siteKey) {
+func (e *escrows) forget(site scope.SiteKey) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	delete(e.looks, site)
 	if e.turns == nil {
-		e.turns = map[siteKey]int64{}
+		e.turns = map[scope.SiteKey]int64{}
 	}
 	e.turns[site]++
 }
@@ -124,7 +125,7 @@ func (e *escrows) forget(site siteKey) {
 func (r *Encryption) groupOfKeyring(ctx context.Context, obj client.Object) []reconcile.Request {
 	requests := r.GroupOf(ctx, obj)
 	for _, q := range requests {
-		r.escrows.forget(siteKey{q.NamespacedName, obj.GetLabels()[v1alpha1.LabelSite]})
+		r.escrows.forget(scope.SiteKey{Group: q.NamespacedName, Site: obj.GetLabels()[v1alpha1.LabelSite]})
 	}
 	return requests
 }
@@ -134,37 +135,37 @@ func (e *escrows) forgetGroup(group types.NamespacedName) {
 	defer e.mu.Unlock()
 	delete(e.out, group)
 	for key := range e.looks {
-		if key.group == group {
+		if key.Group == group {
 			delete(e.looks, key)
 		}
 	}
 	for key := range e.turns {
-		if key.group == group {
+		if key.Group == group {
 			delete(e.turns, key)
 		}
 	}
 	for key := range e.calmed {
-		if key.group == group {
+		if key.Group == group {
 			delete(e.calmed, key)
 		}
 	}
 }
 
 // escrowLook reads what the keyring of a site stands on. A look at a sealed site that nothing happened to is used again.
-func (r *Encryption) escrowLook(ctx context.Context, s *scope, site keyring.Site) (look, error) {
-	l := look{at: s.now}
-	if d := s.deployments[site.Name]; d != nil {
-		l.hash = specHash(d)
+func (r *Encryption) escrowLook(ctx context.Context, s *scope.Scope, site keyring.Site) (look, error) {
+	l := look{at: s.Now}
+	if d := s.Deployments[site.Name]; d != nil {
+		l.hash = scope.SpecHash(d)
 	}
-	if pod := s.pods[site.Name]; pod != nil {
+	if pod := s.Pods[site.Name]; pod != nil {
 		l.pod = pod.UID
 	}
-	last, known := r.escrows.last(s.work(site.Name))
-	fresh := known && last.hash == l.hash && last.pod == l.pod && s.now.Sub(last.at) < escrowCheck
+	last, known := r.escrows.last(s.SiteKey(site.Name))
+	fresh := known && last.hash == l.hash && last.pod == l.pod && s.Now.Sub(last.at) < escrowCheck
 	if fresh && site.Status.Phase == v1alpha1.KeyringSealed && last.rendered.Secret == site.Status.KeyringSecret {
 		return last, nil
 	}
-	turn := r.escrows.turn(s.work(site.Name))
+	turn := r.escrows.turn(s.SiteKey(site.Name))
 	var err error
 	if l.versions, err = r.versions(ctx, s, site); err != nil {
 		return look{}, err
@@ -178,14 +179,14 @@ func (r *Encryption) escrowLook(ctx context.Context, s *scope, site keyring.Site
 	if err := r.ownKeyrings(ctx, s, site); err != nil {
 		return look{}, err
 	}
-	r.escrows.keep(s.work(site.Name), turn, l)
+	r.escrows.keep(s.SiteKey(site.Name), turn, l)
 	return l, nil
 }
 
 // versions are the escrow Secrets of a site. The one that status names is asked for by its name too: whoever restored it
 // may not have labelled it yet, and its content says enough.
-func (r *Encryption) versions(ctx context.Context, s *scope, site keyring.Site) ([]keyring.Version, error) {
-	all, err := r.Escrow.Versions(ctx, s.key.Namespace, s.key.Name, site.Name)
+func (r *Encryption) versions(ctx context.Context, s *scope.Scope, site keyring.Site) ([]keyring.Version, error) {
+	all, err := r.Escrow.Versions(ctx, s.Key.Namespace, s.Key.Name, site.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -198,7 +199,7 @@ func (r *Encryption) versions(ctx context.Context, s *scope, site keyring.Site) 
 	if st.KeyringSecret == "" {
 		return all, nil
 	}
-	digest, err := r.Escrow.Digest(ctx, s.key.Namespace, st.KeyringSecret)
+	digest, err := r.Escrow.Digest(ctx, s.Key.Namespace, st.KeyringSecret)
 	if err != nil {
 		return nil, err
 	}
@@ -209,27 +210,27 @@ func (r *Encryption) versions(ctx context.Context, s *scope, site keyring.Site) 
 }
 
 // readPods reads the Deployment and the pod live: the cache has no volumes.
-func (r *Encryption) readPods(ctx context.Context, s *scope, name string, l *look) error {
-	if s.deployments[name] != nil {
+func (r *Encryption) readPods(ctx context.Context, s *scope.Scope, name string, l *look) error {
+	if s.Deployments[name] != nil {
 		d := &appsv1.Deployment{}
-		err := r.Live.Get(ctx, client.ObjectKey{Namespace: s.key.Namespace, Name: v1alpha1.SiteName(s.key.Name, name)}, d)
+		err := r.Live.Get(ctx, client.ObjectKey{Namespace: s.Key.Namespace, Name: v1alpha1.SiteName(s.Key.Name, name)}, d)
 		if client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("read deployment: %w", err)
 		}
 		if err == nil {
 			l.rendered = r.renderedAs(s, name, d.Spec.Template.Spec)
-			l.inUse = append(l.inUse, escrowNamed(s.key.Name, name, d.Spec.Template.Spec)...)
+			l.inUse = append(l.inUse, escrowNamed(s.Key.Name, name, d.Spec.Template.Spec)...)
 		}
 	}
-	if p := s.pods[name]; p != nil {
+	if p := s.Pods[name]; p != nil {
 		pod := &corev1.Pod{}
 		err := r.Live.Get(ctx, client.ObjectKeyFromObject(p), pod)
 		if client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("read pod: %w", err)
 		}
 		if err == nil && pod.UID == p.UID {
-			l.projects = projected(pod.Spec, s.group.Spec.EncryptionAtRest.Keyring.DataFileDir)
-			l.inUse = append(l.inUse, escrowNamed(s.key.Name, name, pod.Spec)...)
+			l.projects = projected(pod.Spec, s.Group.Spec.EncryptionAtRest.Keyring.DataFileDir)
+			l.inUse = append(l.inUse, escrowNamed(s.Key.Name, name, pod.Spec)...)
 		}
 	}
 	return nil
@@ -238,7 +239,7 @@ func (r *Encryption) readPods(ctx context.Context, s *scope, name string, l *loo
 // envKeyringFile is in the environment of every pod that has a keyring.
 const envKeyringFile = "MFG_KEYRING_FILE"
 
-func (r *Encryption) renderedAs(s *scope, site string, spec corev1.PodSpec) keyring.Rendered {
+func (r *Encryption) renderedAs(s *scope.Scope, site string, spec corev1.PodSpec) keyring.Rendered {
 	out := keyring.Rendered{Exists: true}
 	for _, c := range spec.InitContainers {
 		for _, e := range c.Env {
@@ -248,7 +249,7 @@ func (r *Encryption) renderedAs(s *scope, site string, spec corev1.PodSpec) keyr
 			}
 		}
 	}
-	if names := escrowNamed(s.key.Name, site, spec); out.Sealed && len(names) > 0 {
+	if names := escrowNamed(s.Key.Name, site, spec); out.Sealed && len(names) > 0 {
 		out.Secret = names[0]
 	}
 	return out
@@ -257,10 +258,10 @@ func (r *Encryption) renderedAs(s *scope, site string, spec corev1.PodSpec) keyr
 const envKeyringSealed = "MFG_KEYRING_SEALED"
 
 // tokenRound reads for which unseal the token of a site was made, without the token.
-func (r *Encryption) tokenRound(ctx context.Context, s *scope, site string) (int64, error) {
+func (r *Encryption) tokenRound(ctx context.Context, s *scope.Scope, site string) (int64, error) {
 	meta := &metav1.PartialObjectMetadata{}
 	meta.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
-	err := r.Live.Get(ctx, client.ObjectKey{Namespace: s.key.Namespace, Name: v1alpha1.KeyringTokenSecret(s.key.Name, site)}, meta)
+	err := r.Live.Get(ctx, client.ObjectKey{Namespace: s.Key.Namespace, Name: v1alpha1.KeyringTokenSecret(s.Key.Name, site)}, meta)
 	if apierrors.IsNotFound(err) {
 		return 0, nil
 	}
@@ -268,7 +269,7 @@ func (r *Encryption) tokenRound(ctx context.Context, s *scope, site string) (int
 		return 0, fmt.Errorf("read token: %w", err)
 	}
 	owner := metav1.GetControllerOfNoCopy(meta)
-	if owner == nil || owner.UID != s.group.UID {
+	if owner == nil || owner.UID != s.Group.UID {
 		return roundUnknown, nil // rounds of another group say nothing
 	}
 	return roundOf(meta.Annotations[v1alpha1.AnnotationKeyringRound]), nil

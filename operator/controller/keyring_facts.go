@@ -17,23 +17,24 @@ import (
 	"github.com/mysql-mfg/mfg/operator/keyring"
 	"github.com/mysql-mfg/mfg/operator/render"
 	asks "github.com/mysql-mfg/mfg/operator/request"
+	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
 // keyringGroup collects what the phases stand on.
-func (r *Encryption) keyringGroup(ctx context.Context, s *scope) (keyring.Group, error) {
-	spec := s.group.Spec.EncryptionAtRest.Keyring
+func (r *Encryption) keyringGroup(ctx context.Context, s *scope.Scope) (keyring.Group, error) {
+	spec := s.Group.Spec.EncryptionAtRest.Keyring
 	g := keyring.Group{
-		Name: s.key.Name, Now: s.now, RetainVersions: int(spec.RetainVersions),
+		Name: s.Key.Name, Now: s.Now, RetainVersions: int(spec.RetainVersions),
 		EscrowTimeout: time.Duration(spec.EscrowTimeoutSeconds) * time.Second, DataFile: spec.DataFileDir + "/" + render.KeyringFile,
-		Adopt: s.group.Annotations[v1alpha1.AnnotationEncryptionAdopt] == adoptConfirm,
-		Known: s.known && steadyFacts(s), Transition: s.group.Status.Transition != nil, Donor: donorWhole(s),
+		Adopt: s.Group.Annotations[v1alpha1.AnnotationEncryptionAdopt] == adoptConfirm,
+		Known: s.Known && steadyFacts(s), Transition: s.Group.Status.Transition != nil, Donor: donorWhole(s),
 	}
-	if p := s.group.Status.PlannedFailover; p != nil && (p.Phase == v1alpha1.PlannedWaiting || p.Phase == v1alpha1.PlannedMoving) {
+	if p := s.Group.Status.PlannedFailover; p != nil && (p.Phase == v1alpha1.PlannedWaiting || p.Phase == v1alpha1.PlannedMoving) {
 		g.PlannedTo = p.To
 	}
-	order, set := asks.Open(s.group, v1alpha1.RequestRotateKeyring)
+	order, set := asks.Open(s.Group, v1alpha1.RequestRotateKeyring)
 	g.Rotate, g.RotateID, g.RotateSet = order.Value, order.ID, set
-	for _, site := range s.group.Spec.Sites {
+	for _, site := range s.Group.Spec.Sites {
 		one, err := r.keyringSite(ctx, s, site.Name)
 		if err != nil {
 			return keyring.Group{}, fmt.Errorf("look at the keyring of %s: %w", site.Name, err)
@@ -53,21 +54,21 @@ func (r *Encryption) keyringGroup(ctx context.Context, s *scope) (keyring.Group,
 const adoptConfirm = "confirm"
 
 // steadyFacts is true if the facts are those of the active site that status names.
-func steadyFacts(s *scope) bool { return s.facts.ActiveSite == s.activeSite() }
+func steadyFacts(s *scope.Scope) bool { return s.Facts.ActiveSite == s.ActiveSite() }
 
 // donorWhole is true if the active site is open on the volume that holds the group's data.
-func donorWhole(s *scope) bool {
-	active := s.activeSite()
-	return steady(s) && s.facts.Open && s.provisioned[active] && !replaced(s, active)
+func donorWhole(s *scope.Scope) bool {
+	active := s.ActiveSite()
+	return scope.Steady(s) && s.Facts.Open && s.Provisioned[active] && !scope.Replaced(s, active)
 }
 
 // keyringSite is one site as it is now.
-func (r *Encryption) keyringSite(ctx context.Context, s *scope, name string) (keyring.Site, error) {
-	moving := s.group.Status.Transition
-	_, busy := r.Work.Busy(s.key.Namespace, s.key.Name, name)
+func (r *Encryption) keyringSite(ctx context.Context, s *scope.Scope, name string) (keyring.Site, error) {
+	moving := s.Group.Status.Transition
+	_, busy := r.Work.Busy(s.Key.Namespace, s.Key.Name, name)
 	site := keyring.Site{
-		Name: name, Status: keyringStatus(s.group, name), Provisioned: s.provisioned[name], Busy: busy,
-		Active:   name == s.activeSite() || moving != nil && (moving.To == name || moving.From == name),
+		Name: name, Status: scope.KeyringStatus(s.Group, name), Provisioned: s.Provisioned[name], Busy: busy,
+		Active:   name == s.ActiveSite() || moving != nil && (moving.To == name || moving.From == name),
 		Diverged: mayDiffer(s, name), Alone: alone(s, name),
 		Report: reportOf(s, name), Passive: passive(s, name),
 	}
@@ -78,40 +79,40 @@ func (r *Encryption) keyringSite(ctx context.Context, s *scope, name string) (ke
 	site.Versions, site.Rendered, site.InUse, site.TokenRound = look.versions, look.rendered, look.inUse, look.tokenRound
 	site.Pod = podOf(s, name)
 	site.Pod.Projects = look.projects
-	site.Job = r.Work.rotation(s.work(name), site.Pod.UID)
+	site.Job = r.Work.rotation(s.SiteKey(name), site.Pod.UID)
 	site.Clone = r.Port.CloneWish(s, name)
 	// A person has given the data up, and durably so: the site starts from a fresh keyring, not from one that mysqld does not start with.
 	site.Pod.Lost = site.Pod.Lost || site.Clone == keyring.CloneConfirmed && site.Pod.Round == 0 && site.Pod.Silent
 	// The time is that of this moment: what was read of the work may be younger than the reconcile.
-	site.Calm = r.escrows.calm(s.work(name), calmKey(s, site), time.Now(), s.facts.Sites[name].ReportedAt)
+	site.Calm = r.escrows.calm(s.SiteKey(name), calmKey(s, site), time.Now(), s.Facts.Sites[name].ReportedAt)
 	return site, nil
 }
 
 // passive is true for a site that is never promoted.
-func passive(s *scope, name string) bool {
-	return slices.ContainsFunc(s.group.Spec.Sites, func(site v1alpha1.Site) bool {
+func passive(s *scope.Scope, name string) bool {
+	return slices.ContainsFunc(s.Group.Spec.Sites, func(site v1alpha1.Site) bool {
 		return site.Name == name && site.Role == v1alpha1.DROnly
 	})
 }
 
 // reportOf is what the sidecar of the very pod that is looked at says of the keyring.
-func reportOf(s *scope, name string) *wire.KeyringReport {
-	pod, f := s.pods[name], s.facts.Sites[name]
-	if pod == nil || !s.known || f.PodUID != string(pod.UID) {
+func reportOf(s *scope.Scope, name string) *wire.KeyringReport {
+	pod, f := s.Pods[name], s.Facts.Sites[name]
+	if pod == nil || !s.Known || f.PodUID != string(pod.UID) {
 		return nil
 	}
 	return f.Keyring
 }
 
 // podOf is the pod of a site as far as its keyring goes.
-func podOf(s *scope, name string) keyring.Pod {
-	pod := s.pods[name]
-	if pod == nil || s.deployments[name] == nil {
+func podOf(s *scope.Scope, name string) keyring.Pod {
+	pod := s.Pods[name]
+	if pod == nil || s.Deployments[name] == nil {
 		return keyring.Pod{}
 	}
 	out := keyring.Pod{
-		UID: string(pod.UID), Current: isCurrent(s, name),
-		Ready: podReady(pod), Settled: settled(s, name),
+		UID: string(pod.UID), Current: scope.IsCurrent(s, name),
+		Ready: scope.PodReady(pod), Settled: scope.Settled(s, name),
 	}
 	if round := pod.Annotations[v1alpha1.AnnotationKeyringRound]; round != "" {
 		out.Round = roundOf(round)
@@ -124,7 +125,7 @@ func podOf(s *scope, name string) keyring.Pod {
 	out.Lost = out.Empty || strings.Contains(why, wire.MarkKeyringLost)
 	out.Plain = strings.Contains(why, wire.MarkPlainData)
 	out.Unborn = neverBegan(pod) || out.Plain || strings.Contains(why, wire.MarkNoSeed)
-	out.Silent = silent(s, name)
+	out.Silent = scope.Silent(s, name)
 	return out
 }
 
@@ -141,15 +142,15 @@ func neverBegan(pod *corev1.Pod) bool {
 
 // mayDiffer is true if a site has, or may have, transactions that nobody else has. What an old active site has whose data was
 // replaced before it was compared came from its successor.
-func mayDiffer(s *scope, name string) bool {
-	record := replacedBy(s.group, name)
-	return s.facts.Sites[name].Diverged || record != nil && !record.LossExact && record.FromServerUUID != failover.ServerReplaced
+func mayDiffer(s *scope.Scope, name string) bool {
+	record := scope.ReplacedBy(s.Group, name)
+	return s.Facts.Sites[name].Diverged || record != nil && !record.LossExact && record.FromServerUUID != failover.ServerReplaced
 }
 
 // alone is true if no other site than the active one is a healthy copy.
-func alone(s *scope, name string) bool {
-	return !slices.ContainsFunc(s.group.Spec.Sites, func(other v1alpha1.Site) bool {
-		return other.Name != name && other.Name != s.activeSite() && healthyCopy(s, other.Name)
+func alone(s *scope.Scope, name string) bool {
+	return !slices.ContainsFunc(s.Group.Spec.Sites, func(other v1alpha1.Site) bool {
+		return other.Name != name && other.Name != s.ActiveSite() && scope.HealthyCopy(s, other.Name)
 	})
 }
 
@@ -169,17 +170,17 @@ func bootstrapEnded(pod *corev1.Pod) string {
 }
 
 // updateInFlight says which site is not as it should be by what was persisted before this look; empty if all are.
-func (r *Encryption) updateInFlight(s *scope, g keyring.Group) string {
-	in := s.in
+func (r *Encryption) updateInFlight(s *scope.Scope, g keyring.Group) string {
+	in := s.In
 	in.Keyrings = map[string]render.Keyring{}
 	for _, site := range g.Sites {
 		if w := keyring.WishOf(g.Name, site); w.Encrypted {
 			in.Keyrings[site.Name] = renderKeyring(g.Name, site.Name, w)
 		}
 	}
-	for _, site := range s.group.Spec.Sites {
-		d := s.deployments[site.Name]
-		if d == nil || specHash(d) != specHash(render.Deployment(in, site)) || beingReplaced(s, site.Name) {
+	for _, site := range s.Group.Spec.Sites {
+		d := s.Deployments[site.Name]
+		if d == nil || scope.SpecHash(d) != scope.SpecHash(render.Deployment(in, site)) || scope.BeingReplaced(s, site.Name) {
 			return "the pod of " + site.Name + " is replaced"
 		}
 	}
@@ -188,12 +189,12 @@ func (r *Encryption) updateInFlight(s *scope, g keyring.Group) string {
 
 // calmKey is all that must stand still for a while before a site is sealed, or a pod replaced that has had a keyring which could be
 // written. Each end of a rotation counts, since each may have left new keys.
-func calmKey(s *scope, site keyring.Site) string {
+func calmKey(s *scope.Scope, site keyring.Site) string {
 	digest, pod := "", ""
 	if site.Report != nil {
 		digest = site.Report.Digest
 	}
-	if p := s.pods[site.Name]; p != nil {
+	if p := s.Pods[site.Name]; p != nil {
 		pod = string(p.UID)
 	}
 	return fmt.Sprint(digest, pod, site.Provisioned, site.Busy, site.Clone, site.Status.Rotated, site.Job)

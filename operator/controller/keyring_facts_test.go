@@ -14,6 +14,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/operator/render"
+	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
 // I12: an address may answer that is another pod's by now; what it says of a keyring is not that of this one.
@@ -31,9 +32,9 @@ func TestReportIsThatOfThePodI12(t *testing.T) {
 		"facts of another day": {pod, false, "new", false},
 		"no pod":               {nil, true, "", false},
 	} {
-		s := &scope{
-			pods: map[string]*corev1.Pod{"c": tt.pod}, known: tt.known,
-			facts: GroupFacts{Sites: map[string]SiteFacts{"c": {PodUID: tt.uid, Keyring: &wire.KeyringReport{Digest: "d"}}}},
+		s := &scope.Scope{
+			Pods: map[string]*corev1.Pod{"c": tt.pod}, Known: tt.known,
+			Facts: scope.GroupFacts{Sites: map[string]scope.SiteFacts{"c": {PodUID: tt.uid, Keyring: &wire.KeyringReport{Digest: "d"}}}},
 		}
 		if got := reportOf(s, "c"); (got != nil) != tt.want {
 			t.Errorf("I12: %s: %+v", name, got)
@@ -60,14 +61,14 @@ func TestWhatAPodSaysOfItsKeyringI14(t *testing.T) {
 	}
 	for name, tt := range map[string]struct {
 		change        func(*corev1.Pod)
-		facts         SiteFacts
+		facts         scope.SiteFacts
 		unknown       bool
 		lost, silence bool
 	}{
 		"its mysqld ends at every start": {change: func(*corev1.Pod) {}, silence: true},
 		"a moment ago":                   {change: func(p *corev1.Pod) { p.CreationTimestamp = metav1.NewTime(now) }},
 		"it is ready":                    {change: func(p *corev1.Pod) { p.Status.Conditions[0].Status = corev1.ConditionTrue }},
-		"it answers":                     {change: func(*corev1.Pod) {}, facts: SiteFacts{MysqlUp: true}},
+		"it answers":                     {change: func(*corev1.Pod) {}, facts: scope.SiteFacts{MysqlUp: true}},
 		"nobody has looked":              {change: func(*corev1.Pod) {}, unknown: true},
 		"it starts slowly":               {change: func(p *corev1.Pod) { p.Status.ContainerStatuses = nil }},
 		"bootstrap found it lost":        {change: lost, lost: true, silence: true},
@@ -86,12 +87,12 @@ func TestWhatAPodSaysOfItsKeyringI14(t *testing.T) {
 			},
 		}
 		tt.change(pod)
-		s := &scope{
-			group: testGroup(running), now: now, known: !tt.unknown, pods: map[string]*corev1.Pod{"c": pod},
-			deployments: map[string]*appsv1.Deployment{"c": {ObjectMeta: metav1.ObjectMeta{
+		s := &scope.Scope{
+			Group: testGroup(running), Now: now, Known: !tt.unknown, Pods: map[string]*corev1.Pod{"c": pod},
+			Deployments: map[string]*appsv1.Deployment{"c": {ObjectMeta: metav1.ObjectMeta{
 				Annotations: map[string]string{v1alpha1.AnnotationSpecHash: "h"},
 			}}},
-			facts: GroupFacts{Sites: map[string]SiteFacts{"c": tt.facts}},
+			Facts: scope.GroupFacts{Sites: map[string]scope.SiteFacts{"c": tt.facts}},
 		}
 		if got := podOf(s, "c"); got.Lost != tt.lost || got.Silent != tt.silence {
 			t.Errorf("I14: %s: %+v", name, got)
@@ -105,19 +106,19 @@ const errLost = wire.MarkKeyringLost + " is lost"
 // I14: a site is given up for what the active site has, so that one must be open, and on the volume that holds the group's data.
 func TestWholeDonorI14(t *testing.T) {
 	for name, tt := range map[string]struct {
-		change func(*scope)
+		change func(*scope.Scope)
 		want   bool
 	}{
-		"as it should be":         {func(*scope) {}, true},
-		"not open":                {func(s *scope) { s.facts.Open = false }, false},
-		"without the mark":        {func(s *scope) { s.provisioned["a"] = false }, false},
-		"on another volume":       {func(s *scope) { s.volumes["a"] = "another" }, false},
-		"in a transition":         {func(s *scope) { s.group.Status.Transition = &v1alpha1.Transition{To: "b"} }, false},
-		"facts of another leader": {func(s *scope) { s.facts.ActiveSite = "b" }, false},
+		"as it should be":         {func(*scope.Scope) {}, true},
+		"not open":                {func(s *scope.Scope) { s.Facts.Open = false }, false},
+		"without the mark":        {func(s *scope.Scope) { s.Provisioned["a"] = false }, false},
+		"on another volume":       {func(s *scope.Scope) { s.Volumes["a"] = "another" }, false},
+		"in a transition":         {func(s *scope.Scope) { s.Group.Status.Transition = &v1alpha1.Transition{To: "b"} }, false},
+		"facts of another leader": {func(s *scope.Scope) { s.Facts.ActiveSite = "b" }, false},
 	} {
-		s := &scope{
-			group: testGroup(running), provisioned: map[string]bool{"a": true}, volumes: map[string]string{"a": "v"},
-			facts: GroupFacts{ActiveSite: "a", Open: true, Sites: map[string]SiteFacts{"a": {VolumeID: "v"}}},
+		s := &scope.Scope{
+			Group: testGroup(running), Provisioned: map[string]bool{"a": true}, Volumes: map[string]string{"a": "v"},
+			Facts: scope.GroupFacts{ActiveSite: "a", Open: true, Sites: map[string]scope.SiteFacts{"a": {VolumeID: "v"}}},
 		}
 		tt.change(s)
 		if got := donorWhole(s); got != tt.want {
@@ -142,7 +143,7 @@ func TestBothEndsOfAMoveAreActiveI14I20(t *testing.T) {
 		g.Status.ActiveSite, g.Status.Transition = "a", tt.moving
 		got := ""
 		for _, site := range []string{"a", "b", "c"} {
-			one, err := w.r.encryption.keyringSite(w.ctx, &scope{key: testKey, group: g, now: time.Now()}, site)
+			one, err := w.r.encryption.keyringSite(w.ctx, &scope.Scope{Key: testKey, Group: g, Now: time.Now()}, site)
 			w.must(err)
 			if one.Active {
 				got += site
@@ -180,7 +181,7 @@ func TestAPodThatNeverBeganI16(t *testing.T) {
 		d.Annotations = map[string]string{v1alpha1.AnnotationSpecHash: "h"}
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "u", Annotations: map[string]string{v1alpha1.AnnotationSpecHash: "h"}}}
 		pod.Status.InitContainerStatuses = []corev1.ContainerStatus{tt.status}
-		s := &scope{pods: map[string]*corev1.Pod{"c": pod}, deployments: map[string]*appsv1.Deployment{"c": d}, now: time.Now(), group: &v1alpha1.MysqlFailoverGroup{}}
+		s := &scope.Scope{Pods: map[string]*corev1.Pod{"c": pod}, Deployments: map[string]*appsv1.Deployment{"c": d}, Now: time.Now(), Group: &v1alpha1.MysqlFailoverGroup{}}
 		if got := podOf(s, "c"); got.Unborn != tt.want || got.Plain != strings.Contains(name, "in the clear") {
 			t.Errorf("I16: %s: %+v", name, got)
 		}

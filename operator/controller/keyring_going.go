@@ -17,6 +17,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/keyring"
 	"github.com/mysql-mfg/mfg/operator/report/events"
+	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
 var (
@@ -27,7 +28,7 @@ var (
 
 // keepsKeyrings is true for a group whose volumes outlive its pods, and need their keyrings then.
 func (r *Encryption) keepsKeyrings(group *v1alpha1.MysqlFailoverGroup) bool {
-	return encrypted(group) && r.Escrow != nil && keeps(group)
+	return scope.Encrypted(group) && r.Escrow != nil && scope.Keeps(group)
 }
 
 // escrowPatience bounds how long a pod that is to go is kept for its keyring: whatever keeps that from coming into escrow, a
@@ -38,8 +39,8 @@ func escrowPatience(group *v1alpha1.MysqlFailoverGroup) time.Duration {
 
 // inPodAlone says why the pod of a site should not go yet: what its volume is read with is, or may be, in its memory alone. Empty if
 // it may go.
-func (r *Encryption) inPodAlone(ctx context.Context, s *scope, name string) (string, error) {
-	pod := s.pods[name]
+func (r *Encryption) inPodAlone(ctx context.Context, s *scope.Scope, name string) (string, error) {
+	pod := s.Pods[name]
 	if pod == nil || pod.Spec.NodeName == "" {
 		return "", nil // nothing is in any memory
 	}
@@ -57,7 +58,7 @@ func (r *Encryption) inPodAlone(ctx context.Context, s *scope, name string) (str
 	site.Status.Rotated = false
 	nothing := site.Pod.Lost || site.Pod.Current && site.Pod.Unborn
 	unsealed := pod.Annotations[v1alpha1.AnnotationKeyringRound] != ""
-	switch why := keyring.WishOf(s.key.Name, site).Kept; {
+	switch why := keyring.WishOf(s.Key.Name, site).Kept; {
 	case site.Report == nil && !nothing && (unsealed || why != ""):
 		return "its sidecar has not said yet which keyring its pod has", nil
 	case site.Report == nil:
@@ -72,8 +73,8 @@ func (r *Encryption) inPodAlone(ctx context.Context, s *scope, name string) (str
 func (r *Encryption) awaitEscrow(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) (bool, error) {
 	s := r.Port.NewScope(group)
 	alone, err := r.allInPodAlone(ctx, s)
-	if s.now.Sub(group.DeletionTimestamp.Time) >= escrowPatience(group) {
-		for _, site := range sorted(alone) {
+	if s.Now.Sub(group.DeletionTimestamp.Time) >= escrowPatience(group) {
+		for _, site := range scope.Sorted(alone) {
 			r.leaveBehind(s, site, alone[site])
 		}
 		return false, nil // whatever is wrong, also with the look itself
@@ -81,11 +82,11 @@ func (r *Encryption) awaitEscrow(ctx context.Context, group *v1alpha1.MysqlFailo
 	if err != nil || len(alone) == 0 || r.refusesSecrets(ctx, group) {
 		return false, err
 	}
-	r.Port.Ensure(s.key)
-	names := strings.Join(sorted(alone), ", ")
-	if r.changed(s.key, string(eventDeletionWaits.Reason), names) {
+	r.Port.Ensure(s.Key)
+	names := strings.Join(scope.Sorted(alone), ", ")
+	if r.Changed(s.Key, string(eventDeletionWaits.Reason), names) {
 		var lines []string
-		for _, site := range sorted(alone) {
+		for _, site := range scope.Sorted(alone) {
 			lines = append(lines, site+": "+alone[site])
 		}
 		r.Recorder.Emit(group, nil, eventDeletionWaits, "The volumes stay, and the keyring of %s is not known to be in escrow yet: the deletion waits for it, until %s "+
@@ -96,12 +97,12 @@ func (r *Encryption) awaitEscrow(ctx context.Context, group *v1alpha1.MysqlFailo
 }
 
 // allInPodAlone is inPodAlone of every site that has a pod, also of those that left the specification.
-func (r *Encryption) allInPodAlone(ctx context.Context, s *scope) (map[string]string, error) {
+func (r *Encryption) allInPodAlone(ctx context.Context, s *scope.Scope) (map[string]string, error) {
 	if err := r.Port.Observe(ctx, s); err != nil {
 		return nil, err
 	}
 	alone := map[string]string{}
-	for _, site := range sorted(s.pods) {
+	for _, site := range scope.Sorted(s.Pods) {
 		why, err := r.inPodAlone(ctx, s, site)
 		if err != nil {
 			return nil, err
@@ -125,41 +126,41 @@ func (r *Encryption) refusesSecrets(ctx context.Context, group *v1alpha1.MysqlFa
 func waitForKeyring(site string) string { return "keyring of " + site }
 
 // removalWaits is true while a site that left the specification keeps its pod for its keyring.
-func (r *Encryption) removalWaits(ctx context.Context, s *scope, site string) (bool, error) {
-	if !r.keepsKeyrings(s.group) {
+func (r *Encryption) removalWaits(ctx context.Context, s *scope.Scope, site string) (bool, error) {
+	if !r.keepsKeyrings(s.Group) {
 		return false, nil
 	}
 	why, err := r.inPodAlone(ctx, s, site)
 	if err != nil || why == "" {
 		return false, err
 	}
-	if r.Waits.sinceFirst(s, waitForKeyring(site)) >= escrowPatience(s.group) {
+	if r.Waits.SinceFirst(s, waitForKeyring(site)) >= escrowPatience(s.Group) {
 		r.leaveBehind(s, site, why)
 		return false, nil
 	}
 	text := fmt.Sprintf("site %s left the specification, and its volume stays: its pod is kept until its keyring is in escrow: %s", site, why)
-	s.progress(moving(v1alpha1.ReasonWaitingForKeyring, text), whenMoving)
-	r.say(s, site, eventSiteRemovalRefused, fmt.Sprintf("site %s left the specification, and is kept until its keyring is in escrow", site))
+	s.Progress(scope.Moving(v1alpha1.ReasonWaitingForKeyring, text), scope.WhenMoving)
+	r.Say(s, site, eventSiteRemovalRefused, fmt.Sprintf("site %s left the specification, and is kept until its keyring is in escrow", site))
 	return true, nil
 }
 
 // leaveBehind tells of a volume that stays although nobody may be able to read it any more.
-func (r *Encryption) leaveBehind(s *scope, site, why string) {
-	r.say(s, site, eventKeyringLeftBehind, fmt.Sprintf("The keyring of site %s did not come into escrow within %s, and its pod goes: what is on its volume %s "+
-		"may be readable by nobody (%s)", site, escrowPatience(s.group), v1alpha1.DataVolumeName(s.key.Name, site), why))
+func (r *Encryption) leaveBehind(s *scope.Scope, site, why string) {
+	r.Say(s, site, eventKeyringLeftBehind, fmt.Sprintf("The keyring of site %s did not come into escrow within %s, and its pod goes: what is on its volume %s "+
+		"may be readable by nobody (%s)", site, escrowPatience(s.Group), v1alpha1.DataVolumeName(s.Key.Name, site), why))
 }
 
 // gone are the sites that left the specification and are still there, as status tells of their keyrings: without that the operator
 // would not take what their pods push.
-func gone(s *scope) []v1alpha1.SiteKeyringStatus {
+func gone(s *scope.Scope) []v1alpha1.SiteKeyringStatus {
 	var out []v1alpha1.SiteKeyringStatus
-	at := s.group.Status.EncryptionAtRest
+	at := s.Group.Status.EncryptionAtRest
 	if at == nil {
 		return nil
 	}
-	wanted := s.sites()
+	wanted := s.Sites()
 	for _, st := range at.Sites {
-		if _, stays := wanted[st.Name]; !stays && s.deployments[st.Name] != nil {
+		if _, stays := wanted[st.Name]; !stays && s.Deployments[st.Name] != nil {
 			out = append(out, st)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/operator/keyring"
 	"github.com/mysql-mfg/mfg/operator/render"
+	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
 // rotatedWorld is a group whose site c has new master keys, in its pod alone.
@@ -71,7 +72,7 @@ func TestDeletionWaitsForAKeyringInAPodAlone(t *testing.T) {
 	if w.loops.forgotten != 0 || w.loops.ensured == 0 {
 		t.Errorf("the loop that vouches for the pod: asked for %d times, ended %d times", w.loops.ensured, w.loops.forgotten)
 	}
-	if again := w.reconcile(); again == 0 || again > whenMoving {
+	if again := w.reconcile(); again == 0 || again > scope.WhenMoving {
 		t.Errorf("looked at again in %s", again)
 	}
 	if said := w.said.of(eventDeletionWaits); len(said) != 1 || !strings.Contains(said[0], "keyring of c ") || !strings.Contains(said[0], "at the latest") {
@@ -150,12 +151,12 @@ func TestDeletionDoesNotHang(t *testing.T) {
 		reason  string
 		world   func(*testing.T) *world
 		happens func(*world)
-		waits   bool
+		Waits   bool
 	}{
 		"sealed":                     {"all is in escrow", sealed, nil, false},
 		"sealed, after a restart":    {"nothing has to be known of sealed pods", sealed, func(w *world) { w.facts.g.Sites = nil }, false},
 		"rotated, after a restart":   {"nobody knows yet what the pod has", rotated, func(w *world) { w.facts.g.Sites = nil }, true},
-		"rotated, sidecar is silent": {"nor now", rotated, func(w *world) { w.fact("c", func(f *SiteFacts) { f.Keyring = nil }) }, true},
+		"rotated, sidecar is silent": {"nor now", rotated, func(w *world) { w.fact("c", func(f *scope.SiteFacts) { f.Keyring = nil }) }, true},
 		"namespace ends":             {"no Secret is taken there any more", rotated, func(w *world) { w.r.base.Client = ending{w.r.base.Client} }, false},
 		"pod is gone":                {"nothing is in memory", rotated, func(w *world) { w.must(w.c.DeleteAllOf(w.ctx, &corev1.Pod{}, siteLabels("c")...)) }, false},
 		"pod waits for a node":       {"nor there", rotated, func(w *world) { w.remake("c", func(p *corev1.Pod) { p.Spec.NodeName = "" }) }, false},
@@ -163,7 +164,7 @@ func TestDeletionDoesNotHang(t *testing.T) {
 			w.remake("c", func(p *corev1.Pod) {
 				p.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: render.ContainerBootstrap, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{}}}}
 			})
-			w.fact("c", func(f *SiteFacts) { f.Keyring = nil })
+			w.fact("c", func(f *scope.SiteFacts) { f.Keyring = nil })
 		}, false},
 		"keys of the pod, in escrow": {"no pod comes that has to start from them", rotated, func(w *world) {
 			w.status(func(s *v1alpha1.MysqlFailoverGroupStatus) {
@@ -183,7 +184,7 @@ func TestDeletionDoesNotHang(t *testing.T) {
 		"Secret is gone":                  {"the pod has the only copy, and a person may save it", missing, nil, true},
 		"Secret is gone, after a restart": {"it may have it", missing, func(w *world) { w.facts.g.Sites = nil }, true},
 		"Secret is gone, its sidecar silent": {"one lost answer is no proof that there is nothing to save", missing, func(w *world) {
-			w.fact("c", func(f *SiteFacts) { f.Keyring = nil })
+			w.fact("c", func(f *scope.SiteFacts) { f.Keyring = nil })
 		}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -198,10 +199,10 @@ func TestDeletionDoesNotHang(t *testing.T) {
 			if !w.deleted() {
 				w.reconcile()
 			}
-			if w.deleted() == tt.waits {
+			if w.deleted() == tt.Waits {
 				t.Fatalf("%s: deleted %t, events %v", tt.reason, w.deleted(), w.said.of(eventDeletionWaits))
 			}
-			if !tt.waits {
+			if !tt.Waits {
 				if w.said.count(eventKeyringLeftBehind) != 0 {
 					t.Errorf("events %v", w.said.list)
 				}

@@ -15,6 +15,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/operator/failover"
 	"github.com/mysql-mfg/mfg/operator/render"
+	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
 // The pod of a site whose escrow Secret is gone holds the only copy: it is not replaced, whatever else was changed.
@@ -166,7 +167,7 @@ func TestMayDiffer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := testGroup()
 			g.Status.Failovers = []v1alpha1.FailoverRecord{tt.record}
-			s := &scope{group: g, facts: GroupFacts{Sites: map[string]SiteFacts{"c": {Diverged: tt.diverged}}}}
+			s := &scope.Scope{Group: g, Facts: scope.GroupFacts{Sites: map[string]scope.SiteFacts{"c": {Diverged: tt.diverged}}}}
 			if got := mayDiffer(s, "c"); got != tt.want {
 				t.Errorf("got %v", got)
 			}

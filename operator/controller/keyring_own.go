@@ -14,8 +14,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/apply"
 	"github.com/mysql-mfg/mfg/operator/keyring"
 	"github.com/mysql-mfg/mfg/operator/render"
+	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
 // escrowList reads the metadata of the escrow Secrets of a group, or of one site of it, live and without their content.
@@ -40,8 +42,8 @@ func (r *Encryption) escrowList(ctx context.Context, group *v1alpha1.MysqlFailov
 // ownKeyrings makes the group the owner of a site's escrow Secrets. With Retain the finalizer takes that off again before
 // the group goes; until then the chart's admission policy refuses the garbage collector, which in a foreground deletion
 // does not wait for finalizers.
-func (r *Encryption) ownKeyrings(ctx context.Context, s *scope, site keyring.Site) error {
-	items, err := r.escrowList(ctx, s.group, site.Name)
+func (r *Encryption) ownKeyrings(ctx context.Context, s *scope.Scope, site keyring.Site) error {
+	items, err := r.escrowList(ctx, s.Group, site.Name)
 	if err != nil {
 		return err
 	}
@@ -49,10 +51,10 @@ func (r *Encryption) ownKeyrings(ctx context.Context, s *scope, site keyring.Sit
 		item := &items[i]
 		owner := metav1.GetControllerOfNoCopy(item)
 		switch {
-		case item.DeletionTimestamp != nil, s.group.DeletionTimestamp != nil:
+		case item.DeletionTimestamp != nil, s.Group.DeletionTimestamp != nil:
 			// What is being let go of is not taken hold of again.
-		case owner == nil, isGone(s.group, *owner):
-			if err := r.own(ctx, s.group, item); err != nil {
+		case owner == nil, apply.IsGone(s.Group, *owner):
+			if err := r.own(ctx, s.Group, item); err != nil {
 				return fmt.Errorf("own %s: %w", item.Name, err)
 			}
 		}
@@ -63,7 +65,7 @@ func (r *Encryption) ownKeyrings(ctx context.Context, s *scope, site keyring.Sit
 // own makes the group the controller of an object.
 func (r *Encryption) own(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, item *metav1.PartialObjectMetadata) error {
 	before := item.DeepCopy()
-	item.OwnerReferences = slices.DeleteFunc(item.OwnerReferences, func(o metav1.OwnerReference) bool { return isGone(group, o) })
+	item.OwnerReferences = slices.DeleteFunc(item.OwnerReferences, func(o metav1.OwnerReference) bool { return apply.IsGone(group, o) })
 	item.OwnerReferences = append(item.OwnerReferences, *metav1.NewControllerRef(group, v1alpha1.GroupVersion.WithKind("MysqlFailoverGroup")))
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	return client.IgnoreNotFound(r.Client.Patch(ctx, item, patch, client.FieldOwner(v1alpha1.ManagerController)))
@@ -71,7 +73,7 @@ func (r *Encryption) own(ctx context.Context, group *v1alpha1.MysqlFailoverGroup
 
 // completeRestored does the rest for a Secret that a person restored and left without labels: the digest of its content is
 // the one in status, so it is what was lost.
-func (r *Encryption) completeRestored(ctx context.Context, s *scope, site keyring.Site, listed []metav1.PartialObjectMetadata) error {
+func (r *Encryption) completeRestored(ctx context.Context, s *scope.Scope, site keyring.Site, listed []metav1.PartialObjectMetadata) error {
 	st := site.Status
 	for i := range listed {
 		if listed[i].Name == st.KeyringSecret {
@@ -81,19 +83,19 @@ func (r *Encryption) completeRestored(ctx context.Context, s *scope, site keyrin
 	if st.KeyringSecret == "" || st.KeyringDigest == "" {
 		return nil
 	}
-	digest, err := r.Escrow.Digest(ctx, s.key.Namespace, st.KeyringSecret)
+	digest, err := r.Escrow.Digest(ctx, s.Key.Namespace, st.KeyringSecret)
 	if err != nil || digest != st.KeyringDigest {
 		return err // what has another content is left to the person who put it there
 	}
 	secret := &corev1.Secret{}
-	if err := r.Live.Get(ctx, client.ObjectKey{Namespace: s.key.Namespace, Name: st.KeyringSecret}, secret); err != nil {
+	if err := r.Live.Get(ctx, client.ObjectKey{Namespace: s.Key.Namespace, Name: st.KeyringSecret}, secret); err != nil {
 		return client.IgnoreNotFound(err)
 	}
 	before := secret.DeepCopy()
 	if secret.Labels == nil {
 		secret.Labels = map[string]string{}
 	}
-	for key, value := range render.SiteLabels(s.key.Name, site.Name) {
+	for key, value := range render.SiteLabels(s.Key.Name, site.Name) {
 		secret.Labels[key] = value
 	}
 	secret.Labels[v1alpha1.LabelName] = v1alpha1.NameKeyring
@@ -111,18 +113,18 @@ func (r *Encryption) completeRestored(ctx context.Context, s *scope, site keyrin
 }
 
 // removeKeyrings takes the token of a site that left the specification away, and its keyrings if its data goes too.
-func (r *Encryption) removeKeyrings(ctx context.Context, s *scope, site string) error {
-	if r.Escrow == nil || !encrypted(s.group) {
+func (r *Encryption) removeKeyrings(ctx context.Context, s *scope.Scope, site string) error {
+	if r.Escrow == nil || !scope.Encrypted(s.Group) {
 		return nil
 	}
-	r.escrows.forget(s.work(site))
-	if err := r.Escrow.DropToken(ctx, s.group, site); err != nil {
+	r.escrows.forget(s.SiteKey(site))
+	if err := r.Escrow.DropToken(ctx, s.Group, site); err != nil {
 		return err
 	}
-	if s.group.Spec.DeletionPolicy != v1alpha1.DeletionDelete {
+	if s.Group.Spec.DeletionPolicy != v1alpha1.DeletionDelete {
 		return nil
 	}
-	items, err := r.escrowList(ctx, s.group, site)
+	items, err := r.escrowList(ctx, s.Group, site)
 	if err != nil {
 		return err
 	}
@@ -161,7 +163,7 @@ func (r *Encryption) keyringsOutOfReach(group *v1alpha1.MysqlFailoverGroup) erro
 	if group.Status.EncryptionAtRest == nil {
 		return nil
 	}
-	if r.changed(keyOf(group), string(eventDeletionWaits.Reason), errKeyringsOutOfReach.Error()) {
+	if r.Changed(scope.KeyOf(group), string(eventDeletionWaits.Reason), errKeyringsOutOfReach.Error()) {
 		r.Recorder.Emit(group, nil, eventDeletionWaits, "%s", errKeyringsOutOfReach)
 	}
 	return errKeyringsOutOfReach

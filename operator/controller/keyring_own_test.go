@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
 // The keyrings stay with the volumes that need them, whoever collects what has an owner.
@@ -86,7 +87,7 @@ func TestKeyringsOfASiteThatLeftGoWithItsData(t *testing.T) {
 		w.push("b", 1, "one")
 		w.push("c", 1, "one")
 		w.must(w.r.encryption.Escrow.RenewToken(w.ctx, w.group(), "c", 1))
-		w.must(w.r.encryption.removeKeyrings(w.ctx, &scope{key: testKey, group: w.group()}, "c"))
+		w.must(w.r.encryption.removeKeyrings(w.ctx, &scope.Scope{Key: testKey, Group: w.group()}, "c"))
 		is := func(name string) bool {
 			err := w.c.Get(w.ctx, client.ObjectKey{Namespace: testKey.Namespace, Name: name}, &corev1.Secret{})
 			w.must(client.IgnoreNotFound(err))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/keyring"
+	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
 // Escrow is the store of keyrings. It never gives a content away.
@@ -27,14 +28,14 @@ type Escrow interface {
 // EncryptionPort is what the keyrings need of the rest of the reconcile.
 type EncryptionPort interface {
 	// NewScope begins a look at a group, and Observe reads its Deployments, pods and facts.
-	NewScope(group *v1alpha1.MysqlFailoverGroup) *scope
-	Observe(ctx context.Context, s *scope) error
+	NewScope(group *v1alpha1.MysqlFailoverGroup) *scope.Scope
+	Observe(ctx context.Context, s *scope.Scope) error
 	// Ensure has the poll loop of a group run.
 	Ensure(key types.NamespacedName)
 	// TellIgnoredKeys says which settings of the specification are not passed on.
-	TellIgnoredKeys(s *scope)
+	TellIgnoredKeys(s *scope.Scope)
 	// CloneWish says whether the data of a site is about to be replaced.
-	CloneWish(s *scope, site string) keyring.Clone
+	CloneWish(s *scope.Scope, site string) keyring.Clone
 }
 
 // EncryptionOptions is what an Encryption is made of.
@@ -56,14 +57,14 @@ type EncryptionOptions struct {
 
 // Encryption is the shell around the phases of keyrings.
 type Encryption struct {
-	*Base
+	*scope.Base
 	EncryptionOptions
 	rotator rotator
 	escrows escrows
 }
 
 // NewEncryption makes an Encryption.
-func NewEncryption(base *Base, o EncryptionOptions) *Encryption {
+func NewEncryption(base *scope.Base, o EncryptionOptions) *Encryption {
 	return &Encryption{Base: base, EncryptionOptions: o,
 		rotator: rotator{reach: o.Reach, work: o.Work, runner: o.Runner, recorder: base.Recorder, done: o.Wake}}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/internal/mysql"
 	"github.com/mysql-mfg/mfg/operator/report/events"
+	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
 var eventKeyringRotationFailed = events.Warning(v1alpha1.ReasonKeyringRotationFailed, "Retry")
@@ -33,17 +34,17 @@ type rotator struct {
 // rotationTask is the rotation of one site.
 type rotationTask struct {
 	group *v1alpha1.MysqlFailoverGroup
-	key   siteKey
+	key   scope.SiteKey
 }
 
 // begin starts the rotation on a site unless there is one. That it may have begun is durable by then.
 func (p rotator) begin(group *v1alpha1.MysqlFailoverGroup, site string) {
-	t := rotationTask{group: group.DeepCopy(), key: siteKey{group: keyOf(group), site: site}}
+	t := rotationTask{group: group.DeepCopy(), key: scope.SiteKey{Group: scope.KeyOf(group), Site: site}}
 	p.runner.Begin(func(cancel context.CancelFunc) bool { return p.work.beginRotation(t.key, cancel) }, func(ctx context.Context) {
 		err := p.rotate(ctx, t)
 		p.tellRotation(ctx, t, err)
 		p.work.finishRotation(t.key, err)
-		p.done(t.key.group)
+		p.done(t.key.Group)
 	})
 }
 
@@ -56,8 +57,8 @@ func (p rotator) tellRotation(ctx context.Context, t rotationTask, err error) {
 		return // not now: nothing went wrong, and status says what it waits for
 	}
 	keyringRotations.WithLabelValues(rotationFailed).Inc()
-	log.FromContext(ctx).Error(err, "rotate master keys", "namespace", t.group.Namespace, "group", t.group.Name, "site", t.key.site)
-	p.recorder.Emit(t.group, nil, eventKeyringRotationFailed, "Rotation of the master keys of site %s did not succeed and is tried again: %v", t.key.site, err)
+	log.FromContext(ctx).Error(err, "rotate master keys", "namespace", t.group.Namespace, "group", t.group.Name, "site", t.key.Site)
+	p.recorder.Emit(t.group, nil, eventKeyringRotationFailed, "Rotation of the master keys of site %s did not succeed and is tried again: %v", t.key.Site, err)
 }
 
 // rotate opens a window, rotates both keys in it, and closes it again.
@@ -77,7 +78,7 @@ func (p rotator) rotate(ctx context.Context, t rotationTask) error {
 	if err != nil {
 		return err
 	}
-	server, err := p.reach.Open(ctx, t.group, t.key.site, f.AdminAddr)
+	server, err := p.reach.Open(ctx, t.group, t.key.Site, f.AdminAddr)
 	if err != nil {
 		return err
 	}
@@ -97,14 +98,14 @@ func (p rotator) rotate(ctx context.Context, t rotationTask) error {
 }
 
 // mayRotate looks whether the facts allow a rotation on a site, and on no other pod than the one looked at first.
-func (p rotator) mayRotate(t rotationTask, pod string) (SiteFacts, error) {
-	g, known := p.reach.In(t.key.group)
-	f := g.Sites[t.key.site]
+func (p rotator) mayRotate(t rotationTask, pod string) (scope.SiteFacts, error) {
+	g, known := p.reach.In(t.key.Group)
+	f := g.Sites[t.key.Site]
 	switch {
 	case !known || !g.Open:
 		return f, errNotNow
-	case g.ActiveSite == t.key.site || f.Writable:
-		return f, fmt.Errorf("%w: %s is the active site", errNotNow, t.key.site)
+	case g.ActiveSite == t.key.Site || f.Writable:
+		return f, fmt.Errorf("%w: %s is the active site", errNotNow, t.key.Site)
 	case !f.MysqlUp || !f.Following || f.Diverged || f.Cloning || f.AdminAddr == "":
 		return f, errNotNow
 	case pod != "" && f.PodUID != pod:

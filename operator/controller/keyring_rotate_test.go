@@ -16,6 +16,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/internal/mysql"
+	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
 // RotateMasterKeys rotates, unless a test says otherwise.
@@ -31,11 +32,11 @@ func (s *server) RotateMasterKeys(context.Context) error {
 func rotating(t *testing.T) (*plant, rotator) {
 	t.Helper()
 	pl := newPlant(t, history, history)
-	pl.fact("b", func(f *SiteFacts) { f.Following, f.PodUID, f.Keyring = true, "pod-b", &wire.KeyringReport{} })
+	pl.fact("b", func(f *scope.SiteFacts) { f.Following, f.PodUID, f.Keyring = true, "pod-b", &wire.KeyringReport{} })
 	return pl, rotator{reach: pl.p.reach, work: pl.work, runner: pl.runner, recorder: pl.p.recorder, done: pl.p.done}
 }
 
-func (pl *plant) fact(site string, change func(*SiteFacts)) {
+func (pl *plant) fact(site string, change func(*scope.SiteFacts)) {
 	g, _ := pl.facts.Sites("", "")
 	f := g.Sites[site]
 	change(&f)
@@ -46,7 +47,7 @@ func TestRotationRunsInAWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pl, r := rotating(t)
 		defer pl.end(t)
-		key := siteKey{testKey, "b"}
+		key := scope.SiteKey{Group: testKey, Site: "b"}
 		b := pl.servers["10.0.0.1:33062"]
 		b.rotate = func() error {
 			w := pl.work.Windows(testKey.Namespace, testKey.Name)
@@ -80,12 +81,14 @@ func TestRotationRunsInAWindow(t *testing.T) {
 // I20: looked at again right before the keys are rotated.
 func TestI20RotationStopsWhenTheFactsChange(t *testing.T) {
 	tests := map[string]func(*plant){
-		"became active":     func(pl *plant) { pl.facts.open("b") },
-		"active site shut":  func(pl *plant) { pl.facts.closed("a") },
-		"accepts writes":    func(pl *plant) { pl.fact("b", func(f *SiteFacts) { f.Writable = true }) },
-		"another pod":       func(pl *plant) { pl.fact("b", func(f *SiteFacts) { f.PodUID = "other" }) },
-		"sealed meanwhile":  func(pl *plant) { pl.fact("b", func(f *SiteFacts) { f.Keyring = &wire.KeyringReport{Sealed: true} }) },
-		"no longer follows": func(pl *plant) { pl.fact("b", func(f *SiteFacts) { f.Following = false }) },
+		"became active":    func(pl *plant) { pl.facts.open("b") },
+		"active site shut": func(pl *plant) { pl.facts.closed("a") },
+		"accepts writes":   func(pl *plant) { pl.fact("b", func(f *scope.SiteFacts) { f.Writable = true }) },
+		"another pod":      func(pl *plant) { pl.fact("b", func(f *scope.SiteFacts) { f.PodUID = "other" }) },
+		"sealed meanwhile": func(pl *plant) {
+			pl.fact("b", func(f *scope.SiteFacts) { f.Keyring = &wire.KeyringReport{Sealed: true} })
+		},
+		"no longer follows": func(pl *plant) { pl.fact("b", func(f *scope.SiteFacts) { f.Following = false }) },
 	}
 	for name, change := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -99,7 +102,7 @@ func TestI20RotationStopsWhenTheFactsChange(t *testing.T) {
 				if calls := pl.servers["10.0.0.1:33062"].calls; len(calls) != 0 {
 					t.Errorf("calls %v", calls)
 				}
-				if j := pl.work.rotation(siteKey{testKey, "b"}, "pod-b"); j.Done || j.Trouble == "" {
+				if j := pl.work.rotation(scope.SiteKey{Group: testKey, Site: "b"}, "pod-b"); j.Done || j.Trouble == "" {
 					t.Errorf("job %+v", j)
 				}
 			})
@@ -129,7 +132,7 @@ func TestFailedRotationClosesTheWindowAndIsTriedAgain(t *testing.T) {
 		b.rotate = nil
 		r.begin(testGroup(), "b")
 		<-pl.ended
-		if j := pl.work.rotation(siteKey{testKey, "b"}, "pod-b"); !j.Done {
+		if j := pl.work.rotation(scope.SiteKey{Group: testKey, Site: "b"}, "pod-b"); !j.Done {
 			t.Errorf("job %+v", j)
 		}
 		wantRotations(t, counted, map[string]float64{rotationFailed: 1, rotationCompleted: 1})
@@ -145,7 +148,7 @@ func TestLockedRotationIsTriedAgain(t *testing.T) {
 		counted := countRotations()
 		r.begin(testGroup(), "b")
 		<-pl.ended
-		if j := pl.work.rotation(siteKey{testKey, "b"}, "pod-b"); j.Done || j.Trouble == "" || pl.said.count(eventKeyringRotationFailed) != 0 {
+		if j := pl.work.rotation(scope.SiteKey{Group: testKey, Site: "b"}, "pod-b"); j.Done || j.Trouble == "" || pl.said.count(eventKeyringRotationFailed) != 0 {
 			t.Errorf("job %+v, events %v", j, pl.said.list)
 		}
 		wantRotations(t, counted, map[string]float64{})
@@ -159,7 +162,7 @@ func TestRotationOfAnotherPodIsForgotten(t *testing.T) {
 		defer pl.end(t)
 		r.begin(testGroup(), "b")
 		<-pl.ended
-		key := siteKey{testKey, "b"}
+		key := scope.SiteKey{Group: testKey, Site: "b"}
 		if j := pl.work.rotation(key, "the next one"); j.Done {
 			t.Errorf("job %+v", j)
 		}
@@ -176,12 +179,12 @@ func TestCloneWaitsForAnUnsealedKeyring(t *testing.T) {
 		defer pl.end(t)
 		g := testGroup(withEncryption)
 		g.Status.EncryptionAtRest = &v1alpha1.EncryptionAtRestStatus{Sites: []v1alpha1.SiteKeyringStatus{{Name: "b", Phase: v1alpha1.KeyringSealed}}}
-		pl.fact("b", func(f *SiteFacts) { f.Keyring = &wire.KeyringReport{Sealed: true, Active: true} })
+		pl.fact("b", func(f *scope.SiteFacts) { f.Keyring = &wire.KeyringReport{Sealed: true, Active: true} })
 		pl.p.begin(g, "b", order{})
-		if o := pl.result(t, "b"); o.verdict != verdictWait || !o.unseal || !pl.work.wantsUnseal(siteKey{testKey, "b"}) {
+		if o := pl.result(t, "b"); o.verdict != verdictWait || !o.unseal || !pl.work.wantsUnseal(scope.SiteKey{Group: testKey, Site: "b"}) {
 			t.Errorf("outcome %+v", o)
 		}
-		pl.work.release(siteKey{testKey, "b"})
+		pl.work.release(scope.SiteKey{Group: testKey, Site: "b"})
 		time.Sleep(time.Minute)
 		st := &g.Status.EncryptionAtRest.Sites[0]
 		st.Phase, st.Work = v1alpha1.KeyringUnsealed, v1alpha1.KeyringClone
@@ -189,9 +192,9 @@ func TestCloneWaitsForAnUnsealedKeyring(t *testing.T) {
 		if o := pl.result(t, "b"); o.verdict != verdictWait || !o.unseal {
 			t.Errorf("cloned into a pod that is still sealed: %+v", o)
 		}
-		pl.work.release(siteKey{testKey, "b"})
+		pl.work.release(scope.SiteKey{Group: testKey, Site: "b"})
 		time.Sleep(time.Minute)
-		pl.fact("b", func(f *SiteFacts) { f.Keyring = &wire.KeyringReport{Active: true} })
+		pl.fact("b", func(f *scope.SiteFacts) { f.Keyring = &wire.KeyringReport{Active: true} })
 		pl.p.begin(g, "b", order{})
 		if o := pl.result(t, "b"); o.verdict != verdictAdopt || !o.cloned {
 			t.Errorf("outcome %+v", o)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/render"
+	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
 // I14: all pods of one unseal are told one round, also by an operator that was restarted, and the next unseal has another: the sidecar
@@ -50,7 +51,7 @@ func TestRoundIsThatOfTheUnsealI14(t *testing.T) {
 	var d appsv1.Deployment
 	w.get(&d, v1alpha1.SiteName(testKey.Name, "c"))
 	pod := &corev1.Pod{ObjectMeta: d.Spec.Template.ObjectMeta}
-	s := &scope{key: testKey, group: w.group(), pods: map[string]*corev1.Pod{"c": pod}, deployments: map[string]*appsv1.Deployment{"c": &d}}
+	s := &scope.Scope{Key: testKey, Group: w.group(), Pods: map[string]*corev1.Pod{"c": pod}, Deployments: map[string]*appsv1.Deployment{"c": &d}}
 	if got := podOf(s, "c"); got.Round != st.Round || !got.Current {
 		t.Errorf("its pod counts as one of round %d (current %t)", got.Round, got.Current)
 	}

@@ -14,16 +14,17 @@ import (
 	applyv1alpha1 "github.com/mysql-mfg/mfg/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/keyring"
 	"github.com/mysql-mfg/mfg/operator/report/conditions"
+	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
 // persistKeyrings writes the keyrings' part of status, under a manager of its own: it must be durable before anything is
 // done, and the rest of status is not known yet then.
-func (r *Encryption) persistKeyrings(ctx context.Context, s *scope, d keyring.Decision) error {
+func (r *Encryption) persistKeyrings(ctx context.Context, s *scope.Scope, d keyring.Decision) error {
 	want := keyringsStatus(d)
 	if want != nil {
 		want.Sites = append(want.Sites, gone(s)...)
 	}
-	if equality.Semantic.DeepEqual(s.group.Status.EncryptionAtRest, want) {
+	if equality.Semantic.DeepEqual(s.Group.Status.EncryptionAtRest, want) {
 		return nil
 	}
 	status := applyv1alpha1.MysqlFailoverGroupStatus()
@@ -35,16 +36,16 @@ func (r *Encryption) persistKeyrings(ctx context.Context, s *scope, d keyring.De
 		status.WithEncryptionAtRest(at)
 	}
 	// The version keeps what a person patched since this group was read.
-	config := applyv1alpha1.MysqlFailoverGroup(s.key.Name, s.key.Namespace).WithUID(s.group.UID).
-		WithResourceVersion(s.group.ResourceVersion).WithStatus(status)
+	config := applyv1alpha1.MysqlFailoverGroup(s.Key.Name, s.Key.Namespace).WithUID(s.Group.UID).
+		WithResourceVersion(s.Group.ResourceVersion).WithStatus(status)
 	err := r.Client.Status().Apply(ctx, config, client.FieldOwner(v1alpha1.ManagerKeyringStatus), client.ForceOwnership)
 	if err != nil {
 		return fmt.Errorf("write status of keyrings: %w", err)
 	}
 	if config.ResourceVersion != nil {
-		s.group.ResourceVersion = *config.ResourceVersion
+		s.Group.ResourceVersion = *config.ResourceVersion
 	}
-	s.group.Status.EncryptionAtRest = want
+	s.Group.Status.EncryptionAtRest = want
 	return nil
 }
 
@@ -128,13 +129,13 @@ func keyringApply(st v1alpha1.SiteKeyringStatus) *applyv1alpha1.SiteKeyringStatu
 }
 
 // reportKeyrings sets the condition and the metrics.
-func (r *Encryption) reportKeyrings(s *scope, d keyring.Decision) {
-	s.condition(encryptionCondition(s.group, d))
+func (r *Encryption) reportKeyrings(s *scope.Scope, d keyring.Decision) {
+	s.Condition(encryptionCondition(s.Group, d))
 	if d.Refused != "" {
 		return
 	}
 	for _, n := range d.Sites {
-		showKeyring(s.key.Namespace, s.key.Name, n.Status)
+		showKeyring(s.Key.Namespace, s.Key.Name, n.Status)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/operator/keyring"
+	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
 func TestANewGroupEndsSealed(t *testing.T) {
@@ -194,11 +195,11 @@ func TestRotationOrders(t *testing.T) {
 		t.Fatalf("stage %q: %s", st.Stage, st.Message)
 	}
 	// What the job does.
-	w.r.Work.beginRotation(siteKey{testKey, "c"}, func() {})
+	w.r.Work.beginRotation(scope.SiteKey{Group: testKey, Site: "c"}, func() {})
 	if purpose, busy := w.r.Work.Busy(testKey.Namespace, testKey.Name, "c"); !busy || purpose != PurposeRotation {
 		t.Error("nobody is told that the keys of c are being rotated")
 	}
-	w.r.Work.finishRotation(siteKey{testKey, "c"}, nil)
+	w.r.Work.finishRotation(scope.SiteKey{Group: testKey, Site: "c"}, nil)
 	w.live("c", func(k *wire.KeyringReport) { k.Digest = wire.KeyringDigest([]byte("two")) })
 	w.reconcile()
 	if st := w.keyring("c"); !st.Rotated {
@@ -269,7 +270,7 @@ func TestAdoption(t *testing.T) {
 // I16: the endpoint is asked for with what a sidecar believes; what cannot be found out is trouble.
 func TestTheEscrowEndpointIsAskedForAsASidecarWould(t *testing.T) {
 	w := encryptedWorld(t, withTLS)
-	s := &scope{group: w.group(), key: testKey, now: time.Now()}
+	s := &scope.Scope{Group: w.group(), Key: testKey, Now: time.Now()}
 	var asked []string
 	w.r.encryption.ReachEscrow = func(_ context.Context, authorities []byte) error {
 		asked = append(asked, string(authorities))
@@ -284,7 +285,7 @@ func TestTheEscrowEndpointIsAskedForAsASidecarWould(t *testing.T) {
 	if why := w.r.encryption.escrowTrouble(w.ctx, s); why == "" || len(asked) != 0 {
 		t.Errorf("looked at again at once: %q, asked with %q", why, asked)
 	}
-	s.now = s.now.Add(reachAgain)
+	s.Now = s.Now.Add(reachAgain)
 	if why := w.r.encryption.escrowTrouble(w.ctx, s); why != "" || fmt.Sprint(asked) != "[authorities]" {
 		t.Errorf("with the Secret: %q, asked with %q", why, asked)
 	}
@@ -293,7 +294,7 @@ func TestTheEscrowEndpointIsAskedForAsASidecarWould(t *testing.T) {
 // I15: what a person or another operator wrote since the group was read is not written over, and nothing is done.
 func TestKeyringStatusIsNotWrittenOverANewerOne(t *testing.T) {
 	w := sealedWorld(t)
-	s := &scope{group: w.group(), key: testKey, now: time.Now(), again: whenSettled}
+	s := &scope.Scope{Group: w.group(), Key: testKey, Now: time.Now(), Again: scope.WhenSettled}
 	w.monitorStatus("a", 9)
 	d := keyring.Decision{Sites: []keyring.Next{{Name: "a", Status: v1alpha1.SiteKeyringStatus{Name: "a", Phase: v1alpha1.KeyringPending}}}}
 	if err := w.r.encryption.persistKeyrings(w.ctx, s, d); err == nil {

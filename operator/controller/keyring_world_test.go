@@ -20,6 +20,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/operator/keyring"
 	"github.com/mysql-mfg/mfg/operator/render"
+	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
 // vault is the store of keyrings, over the API server of the test.
@@ -111,7 +112,7 @@ func (w *world) push(site string, number int64, content string) {
 // escrowSeen is what the watch of escrow Secrets does.
 func (w *world) escrowSeen() {
 	for _, site := range []string{"a", "b", "c"} {
-		w.r.encryption.escrows.forget(siteKey{testKey, site})
+		w.r.encryption.escrows.forget(scope.SiteKey{Group: testKey, Site: site})
 	}
 }
 
@@ -123,7 +124,7 @@ func (w *world) boot(live string, sites ...string) {
 	for _, site := range sites {
 		var d appsv1.Deployment
 		w.get(&d, v1alpha1.SiteName(testKey.Name, site))
-		look := w.r.encryption.renderedAs(&scope{key: testKey}, site, d.Spec.Template.Spec)
+		look := w.r.encryption.renderedAs(&scope.Scope{Key: testKey}, site, d.Spec.Template.Spec)
 		if !look.Keyring {
 			continue
 		}
@@ -203,7 +204,7 @@ func (w *world) data(sites ...string) {
 
 func (w *world) keyring(site string) v1alpha1.SiteKeyringStatus {
 	w.t.Helper()
-	return keyringStatus(w.group(), site)
+	return scope.KeyringStatus(w.group(), site)
 }
 
 func (w *world) phases() string {

@@ -6,13 +6,14 @@ import (
 	"fmt"
 
 	"github.com/mysql-mfg/mfg/internal/mysql"
+	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
 // lapsed says why an order no longer stands when its turn comes, empty if it does. It may have waited for hours, behind
 // another clone for example, and what it was accepted on may be over. Once a clone has begun the site's data is gone, and
 // the order stands whatever happens (I14).
-func (p *provisioner) lapsed(t task, g GroupFacts, last mysql.CloneStatus) string {
-	o, site := t.order, t.key.site
+func (p *provisioner) lapsed(t task, g scope.GroupFacts, last mysql.CloneStatus) string {
+	o, site := t.order, t.key.Site
 	switch {
 	case !o.given() || o.begun || last.State != "" && last.State != cloneCompleted:
 		return ""
@@ -29,11 +30,11 @@ func (p *provisioner) lapsed(t task, g GroupFacts, last mysql.CloneStatus) strin
 }
 
 // otherCopy is true if there is a healthy copy beside the active site and the site of the task.
-func (p *provisioner) otherCopy(t task, g GroupFacts) bool {
+func (p *provisioner) otherCopy(t task, g scope.GroupFacts) bool {
 	for _, other := range t.group.Status.Sites {
 		f := g.Sites[other.Name]
-		_, busy := p.work.Busy(t.key.group.Namespace, t.key.group.Name, other.Name)
-		if other.Name != t.key.site && other.Name != g.ActiveSite && other.Provisioned &&
+		_, busy := p.work.Busy(t.key.Group.Namespace, t.key.Group.Name, other.Name)
+		if other.Name != t.key.Site && other.Name != g.ActiveSite && other.Provisioned &&
 			f.MysqlUp && f.Following && !f.Diverged && !f.Cloning && !busy {
 			return true
 		}

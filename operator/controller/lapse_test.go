@@ -10,14 +10,15 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/internal/mysql"
+	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
 // I14: an order that waited for its turn is judged again by what is the case then.
 func TestOrderLapses(t *testing.T) {
-	following := SiteFacts{MysqlUp: true, Following: true}
+	following := scope.SiteFacts{MysqlUp: true, Following: true}
 	tests := map[string]struct {
 		order order
-		other SiteFacts
+		other scope.SiteFacts
 		last  string
 		want  verdict
 	}{
@@ -27,9 +28,9 @@ func TestOrderLapses(t *testing.T) {
 		"the role has moved, policy":           {order{value: orderOfPolicy, from: "c"}, following, "", verdictLapse},
 		"the role has moved, and it had begun": {order{value: "b:confirm", from: "c", begun: true}, following, "Failed", verdictAdopt},
 		"the role has moved, half a clone":     {order{value: "b:confirm", from: "c"}, following, "Failed", verdictAdopt},
-		"the other copy is gone":               {order{value: "b", from: "a"}, SiteFacts{}, "", verdictLapse},
-		"the other copy is gone, confirmed":    {order{value: "b:confirm", from: "a"}, SiteFacts{}, "", verdictAdopt},
-		"the other copy is gone, half a clone": {order{value: "b", from: "a"}, SiteFacts{}, "Failed", verdictAdopt},
+		"the other copy is gone":               {order{value: "b", from: "a"}, scope.SiteFacts{}, "", verdictLapse},
+		"the other copy is gone, confirmed":    {order{value: "b:confirm", from: "a"}, scope.SiteFacts{}, "", verdictAdopt},
+		"the other copy is gone, half a clone": {order{value: "b", from: "a"}, scope.SiteFacts{}, "Failed", verdictAdopt},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -38,7 +39,7 @@ func TestOrderLapses(t *testing.T) {
 				defer pl.end(t)
 				b := pl.servers["10.0.0.1:33062"]
 				b.status.UserDatabases, b.status.Channels, b.last = 1, 1, mysql.CloneStatus{State: tt.last}
-				pl.facts.set("b", SiteFacts{MysqlUp: true, AdminAddr: "10.0.0.1:33062", Following: true})
+				pl.facts.set("b", scope.SiteFacts{MysqlUp: true, AdminAddr: "10.0.0.1:33062", Following: true})
 				pl.facts.set("c", tt.other)
 				group := testGroup()
 				group.Status.Sites = []v1alpha1.SiteStatus{{Name: "a", Provisioned: true}, {Name: "b"}, {Name: "c", Provisioned: true}}
@@ -73,8 +74,8 @@ func TestAWithdrawnOrderLapses(t *testing.T) {
 				defer pl.end(t)
 				b := pl.servers["10.0.0.1:33062"]
 				b.status.UserDatabases, b.last = 1, mysql.CloneStatus{State: tt.last}
-				pl.facts.set("b", SiteFacts{MysqlUp: true, AdminAddr: "10.0.0.1:33062"})
-				pl.p.withdrawn.note(siteKey{testKey, "b"}, tt.value)
+				pl.facts.set("b", scope.SiteFacts{MysqlUp: true, AdminAddr: "10.0.0.1:33062"})
+				pl.p.withdrawn.note(scope.SiteKey{Group: testKey, Site: "b"}, tt.value)
 				pl.p.begin(testGroup(), "b", order{value: "b:confirm", from: "a", begun: tt.begun})
 				o := pl.result(t, "b")
 				if touched := len(b.calls) > 0; o.verdict != tt.want || touched != (tt.want == verdictAdopt) {
@@ -89,9 +90,9 @@ func TestAWithdrawnOrderLapses(t *testing.T) {
 func TestAnOrderIsWithdrawnWithItsAnnotation(t *testing.T) {
 	w := orderWorld(t)
 	w.ordered("b", "b:confirm")
-	key := siteKey{testKey, "b"}
+	key := scope.SiteKey{Group: testKey, Site: "b"}
 	cancelled := 0
-	w.r.Work.jobs = map[siteKey]*job{key: {cancel: func() { cancelled++ }}}
+	w.r.Work.jobs = map[scope.SiteKey]*job{key: {cancel: func() { cancelled++ }}}
 	is := func(want bool) {
 		t.Helper()
 		w.reconcile()
@@ -154,7 +155,7 @@ func TestNoSiteIsExaminedAgainstAClosedOneI14(t *testing.T) {
 		}
 		pl.p.begin(testGroup(), "b", order{})
 		<-pl.ended
-		if o, ok := pl.work.result(siteKey{testKey, "b"}); ok && o.verdict == verdictAdopt {
+		if o, ok := pl.work.result(scope.SiteKey{Group: testKey, Site: "b"}); ok && o.verdict == verdictAdopt {
 			t.Errorf("I14: outcome %+v", o)
 		}
 	})
@@ -162,39 +163,39 @@ func TestNoSiteIsExaminedAgainstAClosedOneI14(t *testing.T) {
 
 // I14: what would be left is looked for among the sites that hold the group's data and replicate it now.
 func TestOtherCopyI14(t *testing.T) {
-	whole := SiteFacts{MysqlUp: true, Following: true}
-	with := func(change func(*SiteFacts)) SiteFacts {
+	whole := scope.SiteFacts{MysqlUp: true, Following: true}
+	with := func(change func(*scope.SiteFacts)) scope.SiteFacts {
 		f := whole
 		change(&f)
 		return f
 	}
 	for name, tt := range map[string]struct {
-		facts  map[string]SiteFacts
+		facts  map[string]scope.SiteFacts
 		marked string
 		busy   bool
 		want   bool
 	}{
-		"it replicates":            {map[string]SiteFacts{"c": whole}, "abc", false, true},
-		"only the site itself":     {map[string]SiteFacts{"b": whole}, "abc", false, false},
-		"only the active site":     {map[string]SiteFacts{"a": whole}, "abc", false, false},
-		"it has no mark":           {map[string]SiteFacts{"c": whole}, "ab", false, false},
-		"it is down":               {map[string]SiteFacts{"c": with(func(f *SiteFacts) { f.MysqlUp = false })}, "abc", false, false},
-		"it does not follow":       {map[string]SiteFacts{"c": with(func(f *SiteFacts) { f.Following = false })}, "abc", false, false},
-		"it has diverged":          {map[string]SiteFacts{"c": with(func(f *SiteFacts) { f.Diverged = true })}, "abc", false, false},
-		"it is being cloned":       {map[string]SiteFacts{"c": with(func(f *SiteFacts) { f.Cloning = true })}, "abc", false, false},
-		"something is done to it":  {map[string]SiteFacts{"c": whole}, "abc", true, false},
+		"it replicates":            {map[string]scope.SiteFacts{"c": whole}, "abc", false, true},
+		"only the site itself":     {map[string]scope.SiteFacts{"b": whole}, "abc", false, false},
+		"only the active site":     {map[string]scope.SiteFacts{"a": whole}, "abc", false, false},
+		"it has no mark":           {map[string]scope.SiteFacts{"c": whole}, "ab", false, false},
+		"it is down":               {map[string]scope.SiteFacts{"c": with(func(f *scope.SiteFacts) { f.MysqlUp = false })}, "abc", false, false},
+		"it does not follow":       {map[string]scope.SiteFacts{"c": with(func(f *scope.SiteFacts) { f.Following = false })}, "abc", false, false},
+		"it has diverged":          {map[string]scope.SiteFacts{"c": with(func(f *scope.SiteFacts) { f.Diverged = true })}, "abc", false, false},
+		"it is being cloned":       {map[string]scope.SiteFacts{"c": with(func(f *scope.SiteFacts) { f.Cloning = true })}, "abc", false, false},
+		"something is done to it":  {map[string]scope.SiteFacts{"c": whole}, "abc", true, false},
 		"nothing is known of them": {nil, "abc", false, false},
 	} {
-		p := newProvisioner(&Base{}, CloneOptions{Work: NewWork()})
+		p := newProvisioner(&scope.Base{}, CloneOptions{Work: NewWork()})
 		if tt.busy {
-			p.work.begin(siteKey{testKey, "c"}, func() {})
-			p.work.hold(siteKey{testKey, "c"})
+			p.work.begin(scope.SiteKey{Group: testKey, Site: "c"}, func() {})
+			p.work.hold(scope.SiteKey{Group: testKey, Site: "c"})
 		}
 		group := testGroup()
 		for _, site := range []string{"a", "b", "c"} {
 			group.Status.Sites = append(group.Status.Sites, v1alpha1.SiteStatus{Name: site, Provisioned: strings.Contains(tt.marked, site)})
 		}
-		got := p.otherCopy(task{group: group, key: siteKey{testKey, "b"}}, GroupFacts{ActiveSite: "a", Open: true, Sites: tt.facts})
+		got := p.otherCopy(task{group: group, key: scope.SiteKey{Group: testKey, Site: "b"}}, scope.GroupFacts{ActiveSite: "a", Open: true, Sites: tt.facts})
 		if got != tt.want {
 			t.Errorf("I14: %s: %t", name, got)
 		}
@@ -217,9 +218,9 @@ func TestWhatIsNotWithdrawnI14(t *testing.T) {
 	} {
 		g := testGroup(running)
 		g.Annotations = map[string]string{v1alpha1.AnnotationRecloneSite: tt.asked}
-		r := NewClones(&Base{}, CloneOptions{Work: NewWork()})
-		r.withdraw(&scope{key: testKey, group: g, clones: map[string]*v1alpha1.CloneProgress{"b": &tt.clone}})
-		if got := r.provisioner.withdrawn.has(siteKey{testKey, "b"}, order{value: tt.clone.Order}); got != tt.want {
+		r := NewClones(&scope.Base{}, CloneOptions{Work: NewWork()})
+		r.withdraw(&scope.Scope{Key: testKey, Group: g, Clones: map[string]*v1alpha1.CloneProgress{"b": &tt.clone}})
+		if got := r.provisioner.withdrawn.has(scope.SiteKey{Group: testKey, Site: "b"}, order{value: tt.clone.Order}); got != tt.want {
 			t.Errorf("I14: %s: %t", name, got)
 		}
 	}
@@ -231,7 +232,7 @@ func TestNoCloneOfASiteThatWasActiveMeanwhile(t *testing.T) {
 	w := orderWorld(t)
 	w.ordered("b", "b:confirm")
 	cancelled := 0
-	w.r.Work.jobs = map[siteKey]*job{{testKey, "b"}: {cancel: func() { cancelled++ }}}
+	w.r.Work.jobs = map[scope.SiteKey]*job{{testKey, "b"}: {cancel: func() { cancelled++ }}}
 	w.reconcile()
 	if cancelled != 0 {
 		t.Fatal("a job of a replica was ended")
@@ -273,7 +274,7 @@ func TestLapsedOrderIsAnswered(t *testing.T) {
 	if w.site("b").Clone != nil || w.busy("b") || w.said.count(eventRecloneRefused) != 1 {
 		t.Errorf("status %+v, events %v", w.site("b"), w.said.list)
 	}
-	w.r.Work.jobs = map[siteKey]*job{}
+	w.r.Work.jobs = map[scope.SiteKey]*job{}
 	w.ended("b", outcome{verdict: verdictAdopt, message: "its data is the group's"})
 	if w.reconcile(); !w.provisioned("b") {
 		t.Errorf("status %+v", w.site("b"))
@@ -296,7 +297,7 @@ func TestNoCloneBeginsOnAnOldLook(t *testing.T) {
 			pl.mu.Lock()
 			pl.servers["10.0.0.9:33062"] = &server{status: open(past)}
 			pl.mu.Unlock()
-			pl.facts.set("a", SiteFacts{MysqlUp: true, Writable: true, AdminAddr: "10.0.0.9:33062"})
+			pl.facts.set("a", scope.SiteFacts{MysqlUp: true, Writable: true, AdminAddr: "10.0.0.9:33062"})
 		},
 		"somebody wrote on the site": func(pl *plant) {
 			pl.servers["10.0.0.1:33062"].with(func(s *server) { s.status.Executed = set(past + "," + uuidB + ":1") })

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
 // leavingForUpdate is why the controller asks a site to give its role away. The poll loop knows the text, as
@@ -20,7 +22,7 @@ const askedFor = time.Minute
 // wishes are the sites that should give the role of the active site away. The zero value is ready to use.
 type wishes struct {
 	mu  sync.Mutex
-	all map[siteKey]wish
+	all map[scope.SiteKey]wish
 }
 
 type wish struct {
@@ -32,7 +34,7 @@ type wish struct {
 func (w *Work) Leaving(namespace, group, site string) (string, bool) {
 	w.wishes.mu.Lock()
 	defer w.wishes.mu.Unlock()
-	asked, ok := w.wishes.all[siteKey{types.NamespacedName{Namespace: namespace, Name: group}, site}]
+	asked, ok := w.wishes.all[scope.SiteKey{Group: types.NamespacedName{Namespace: namespace, Name: group}, Site: site}]
 	if !ok || time.Now().After(asked.until) {
 		return "", false
 	}
@@ -44,10 +46,10 @@ func (w *Work) Leaving(namespace, group, site string) (string, bool) {
 func (w *Work) askToLeave(group types.NamespacedName, site, reason string) bool {
 	w.wishes.mu.Lock()
 	defer w.wishes.mu.Unlock()
-	key := siteKey{group, site}
+	key := scope.SiteKey{Group: group, Site: site}
 	_, before := w.wishes.all[key]
 	for other := range w.wishes.all {
-		if other.group == group {
+		if other.Group == group {
 			delete(w.wishes.all, other)
 		}
 	}
@@ -55,7 +57,7 @@ func (w *Work) askToLeave(group types.NamespacedName, site, reason string) bool 
 		return false
 	}
 	if w.wishes.all == nil {
-		w.wishes.all = map[siteKey]wish{}
+		w.wishes.all = map[scope.SiteKey]wish{}
 	}
 	w.wishes.all[key] = wish{reason: reason, until: time.Now().Add(askedFor)}
 	return !before

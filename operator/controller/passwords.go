@@ -17,6 +17,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/passwords"
 	"github.com/mysql-mfg/mfg/operator/report/events"
 	asks "github.com/mysql-mfg/mfg/operator/request"
+	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
 var (
@@ -39,7 +40,7 @@ const (
 
 // Passwords replaces the passwords of the operator's accounts.
 type Passwords struct {
-	*Base
+	*scope.Base
 	access Access
 	server PasswordServer
 	runner *Runner
@@ -49,7 +50,7 @@ type Passwords struct {
 }
 
 // NewPasswords makes the shell; without a server it asks MySQL itself.
-func NewPasswords(base *Base, access Access, server PasswordServer, runner *Runner, news func(types.NamespacedName)) *Passwords {
+func NewPasswords(base *scope.Base, access Access, server PasswordServer, runner *Runner, news func(types.NamespacedName)) *Passwords {
 	if server == nil {
 		server = mysqlPasswords{}
 	}
@@ -60,33 +61,33 @@ func NewPasswords(base *Base, access Access, server PasswordServer, runner *Runn
 func (r *Passwords) Forget(key types.NamespacedName) { r.memory.forget(key) }
 
 // rotatePasswords takes the next step in replacing passwords.
-func (r *Passwords) rotatePasswords(ctx context.Context, s *scope) error {
+func (r *Passwords) rotatePasswords(ctx context.Context, s *scope.Scope) error {
 	state := r.passwordState(s)
 	d := passwords.Decide(state)
 	r.tellPasswords(s, d)
 	err := r.performPasswords(ctx, s, d)
 	if apierrors.IsConflict(err) {
-		s.again = min(s.again, whenOvertaken) // somebody wrote the Secret, or the group: decide anew with what stands
+		s.Again = min(s.Again, scope.WhenOvertaken) // somebody wrote the Secret, or the group: decide anew with what stands
 		return nil
 	}
 	return err
 }
 
 // passwordState gathers what the decision rests on.
-func (r *Passwords) passwordState(s *scope) passwords.State {
+func (r *Passwords) passwordState(s *scope.Scope) passwords.State {
 	out := passwords.State{
-		Entries: entriesOf(s.accounts), Serial: serialOf(s.accounts), Fresh: s.group.Status.Epoch == 0, Open: s.open(),
-		Settled: r.Waits.sinceFirst(s, "passwords/"+contentOf(s.accounts)) >= passwordSettled,
+		Entries: entriesOf(s.Accounts), Serial: serialOf(s.Accounts), Fresh: s.Group.Status.Epoch == 0, Open: s.Open(),
+		Settled: r.Waits.SinceFirst(s, "passwords/"+contentOf(s.Accounts)) >= passwordSettled,
 	}
-	order, set := asks.Open(s.group, v1alpha1.RequestRotatePasswords)
+	order, set := asks.Open(s.Group, v1alpha1.RequestRotatePasswords)
 	out.Order, out.HasOrder = order.Value, set
-	look := r.memory.get(s.key).look
-	valid := look.content == contentOf(s.accounts) && look.epoch == s.facts.Epoch && s.now.Sub(look.at) < passwordLookAge
-	for _, spec := range s.group.Spec.Sites {
-		f := s.facts.Sites[spec.Name]
+	look := r.memory.get(s.Key).look
+	valid := look.content == contentOf(s.Accounts) && look.epoch == s.Facts.Epoch && s.Now.Sub(look.at) < passwordLookAge
+	for _, spec := range s.Group.Spec.Sites {
+		f := s.Facts.Sites[spec.Name]
 		site := passwords.Site{
-			Name: spec.Name, Active: spec.Name == s.activeSite(), Provisioned: s.provisioned[spec.Name],
-			Busy: s.busy[spec.Name] != "" || f.Cloning, Serial: f.PasswordSerial,
+			Name: spec.Name, Active: spec.Name == s.ActiveSite(), Provisioned: s.Provisioned[spec.Name],
+			Busy: s.Busy[spec.Name] != "" || f.Cloning, Serial: f.PasswordSerial,
 		}
 		if f.Following {
 			site.Receives = f.ReceiverSerial
@@ -101,8 +102,8 @@ func (r *Passwords) passwordState(s *scope) passwords.State {
 }
 
 // tellPasswords puts how far it is into status. Without anything under way only what came last stands there.
-func (r *Passwords) tellPasswords(s *scope, d passwords.Decision) {
-	job := r.memory.get(s.key)
+func (r *Passwords) tellPasswords(s *scope.Scope, d passwords.Decision) {
+	job := r.memory.get(s.Key)
 	wait := d.Wait
 	if _, looks := d.Effect.(passwords.Look); !looks && d.Effect != nil && job.trouble != "" {
 		wait = passwords.Wait{Reason: v1alpha1.ReasonChangeFailed, Message: "the active site did not take the change, and it is tried again: " + job.trouble}
@@ -111,25 +112,25 @@ func (r *Passwords) tellPasswords(s *scope, d passwords.Decision) {
 	if wait.Reason == v1alpha1.ReasonPasswordRefused || wait.Reason == v1alpha1.ReasonChangeFailed {
 		refused = wait.Message
 	}
-	r.say(s, "passwords", eventPasswordsStuck, refused)
-	before := s.group.Status.Passwords
+	r.Say(s, "passwords", eventPasswordsStuck, refused)
+	before := s.Group.Status.Passwords
 	if before == nil && d.Phase == "" && wait.Reason == "" {
 		return
 	}
-	s.passwords = &v1alpha1.PasswordsStatus{Phase: d.Phase, Accounts: d.Accounts, Reason: wait.Reason, Message: wait.Message}
+	s.Passwords = &v1alpha1.PasswordsStatus{Phase: d.Phase, Accounts: d.Accounts, Reason: wait.Reason, Message: wait.Message}
 	if before != nil {
-		s.passwords.FinishedAt = before.FinishedAt
+		s.Passwords.FinishedAt = before.FinishedAt
 	}
 	if wait.Reason == v1alpha1.ReasonLooking && before != nil && before.Phase == d.Phase {
-		s.passwords.Reason, s.passwords.Message = before.Reason, before.Message // a look is nothing to tell
+		s.Passwords.Reason, s.Passwords.Message = before.Reason, before.Message // a look is nothing to tell
 	}
 	if wait.Reason != "" || d.Effect != nil {
 		// Also for a step that is to be taken: the servers may have been asked a moment ago, and nobody else wakes the group.
-		s.again = min(s.again, whenMoving)
+		s.Again = min(s.Again, scope.WhenMoving)
 	}
 }
 
-func (r *Passwords) performPasswords(ctx context.Context, s *scope, d passwords.Decision) error {
+func (r *Passwords) performPasswords(ctx context.Context, s *scope.Scope, d passwords.Decision) error {
 	switch e := d.Effect.(type) {
 	case passwords.Write:
 		return r.writePasswords(ctx, s, e)
@@ -138,11 +139,11 @@ func (r *Passwords) performPasswords(ctx context.Context, s *scope, d passwords.
 	case passwords.Finish:
 		return r.finishPasswords(ctx, s, e)
 	case passwords.Refuse:
-		value := s.group.Annotations[v1alpha1.AnnotationRotatePasswords]
-		if err := r.answerOrder(ctx, s, v1alpha1.RequestRotatePasswords, value, asks.Refused(v1alpha1.AnswerUnknownAccount, e.Why)); err != nil {
+		value := s.Group.Annotations[v1alpha1.AnnotationRotatePasswords]
+		if err := r.AnswerOrder(ctx, s, v1alpha1.RequestRotatePasswords, value, asks.Refused(v1alpha1.AnswerUnknownAccount, e.Why)); err != nil {
 			return err
 		}
-		r.Recorder.Emit(s.group, nil, eventPasswordsRefused, "The replacement of passwords was refused: %s", e.Why)
+		r.Recorder.Emit(s.Group, nil, eventPasswordsRefused, "The replacement of passwords was refused: %s", e.Why)
 	case passwords.Look:
 		r.askServers(s, func(ctx context.Context, q question) (passwordLook, error) { return q.look(ctx, e.Accounts), nil })
 	case passwords.Introduce:
@@ -155,7 +156,7 @@ func (r *Passwords) performPasswords(ctx context.Context, s *scope, d passwords.
 	return nil
 }
 
-func (r *Passwords) writePasswords(ctx context.Context, s *scope, e passwords.Write) error {
+func (r *Passwords) writePasswords(ctx context.Context, s *scope.Scope, e passwords.Write) error {
 	if err := r.putPasswords(ctx, s, e.Entries, e.Serial); err != nil {
 		return err
 	}
@@ -163,39 +164,39 @@ func (r *Passwords) writePasswords(ctx context.Context, s *scope, e passwords.Wr
 		event := map[passwords.Event]events.Event{
 			passwords.EventEdited: eventPasswordEdited, passwords.EventUndone: eventPasswordEditUndone, passwords.EventUnusable: eventPasswordEditUndone,
 		}[n.Event]
-		r.Recorder.Emit(s.group, nil, event, "Password of the account %s in Secret %s: %s", n.Account, s.accounts.Name, n.Text)
+		r.Recorder.Emit(s.Group, nil, event, "Password of the account %s in Secret %s: %s", n.Account, s.Accounts.Name, n.Text)
 	}
 	return nil
 }
 
-func (r *Passwords) generatePasswords(ctx context.Context, s *scope, e passwords.Generate) error {
-	entries := entriesOf(s.accounts)
+func (r *Passwords) generatePasswords(ctx context.Context, s *scope.Scope, e passwords.Generate) error {
+	entries := entriesOf(s.Accounts)
 	for _, name := range e.Accounts {
 		entry := entries[name]
 		entry.Next = passwordPrefix + rand.Text()
 		entries[name] = entry
 	}
-	if err := r.putPasswords(ctx, s, entries, serialOf(s.accounts)); err != nil {
+	if err := r.putPasswords(ctx, s, entries, serialOf(s.Accounts)); err != nil {
 		return err
 	}
-	r.Recorder.Emit(s.group, nil, eventPasswordsRotating, "New passwords are given to the accounts %s", strings.Join(e.Accounts, ", "))
+	r.Recorder.Emit(s.Group, nil, eventPasswordsRotating, "New passwords are given to the accounts %s", strings.Join(e.Accounts, ", "))
 	return nil
 }
 
 // finishPasswords answers before it forgets: after a crash in between the servers are asked once more, and nothing is answered twice.
-func (r *Passwords) finishPasswords(ctx context.Context, s *scope, e passwords.Finish) error {
+func (r *Passwords) finishPasswords(ctx context.Context, s *scope.Scope, e passwords.Finish) error {
 	accounts := strings.Join(e.Accounts, ", ")
 	if e.Answered {
-		value := s.group.Annotations[v1alpha1.AnnotationRotatePasswords]
-		if err := r.answerOrder(ctx, s, v1alpha1.RequestRotatePasswords, value, asks.Done("the passwords of "+accounts+" were replaced")); err != nil {
+		value := s.Group.Annotations[v1alpha1.AnnotationRotatePasswords]
+		if err := r.AnswerOrder(ctx, s, v1alpha1.RequestRotatePasswords, value, asks.Done("the passwords of "+accounts+" were replaced")); err != nil {
 			return err
 		}
 	}
-	r.Waits.over(s, "passwords/"+contentOf(s.accounts))
-	if err := r.putPasswords(ctx, s, e.Entries, serialOf(s.accounts)); err != nil {
+	r.Waits.Over(s, "passwords/"+contentOf(s.Accounts))
+	if err := r.putPasswords(ctx, s, e.Entries, serialOf(s.Accounts)); err != nil {
 		return err
 	}
-	s.passwords = &v1alpha1.PasswordsStatus{FinishedAt: &metav1.Time{Time: s.now.UTC().Truncate(time.Second)}}
-	r.Recorder.Emit(s.group, nil, eventPasswordsRotated, "The passwords of the accounts %s were replaced; the former ones are refused on every site", accounts)
+	s.Passwords = &v1alpha1.PasswordsStatus{FinishedAt: &metav1.Time{Time: s.Now.UTC().Truncate(time.Second)}}
+	r.Recorder.Emit(s.Group, nil, eventPasswordsRotated, "The passwords of the accounts %s were replaced; the former ones are refused on every site", accounts)
 	return nil
 }

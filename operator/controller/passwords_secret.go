@@ -19,6 +19,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/passwords"
+	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
 // entriesOf reads the accounts Secret.
@@ -52,9 +53,9 @@ func contentOf(secret *corev1.Secret) string {
 }
 
 // putPasswords writes the Secret, if it is still what was read.
-func (r *Passwords) putPasswords(ctx context.Context, s *scope, entries map[string]passwords.Entry, serial int64) error {
-	before := s.accounts.DeepCopy()
-	secret := s.accounts
+func (r *Passwords) putPasswords(ctx context.Context, s *scope.Scope, entries map[string]passwords.Entry, serial int64) error {
+	before := s.Accounts.DeepCopy()
+	secret := s.Accounts
 	put := func(key, value string) {
 		if value == "" {
 			delete(secret.Data, key)
@@ -72,24 +73,24 @@ func (r *Passwords) putPasswords(ctx context.Context, s *scope, entries map[stri
 	put(v1alpha1.PasswordSerial, strconv.FormatInt(max(serial, 1), 10))
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	if err := r.Client.Patch(ctx, secret, patch, client.FieldOwner(v1alpha1.ManagerController)); err != nil {
-		s.accounts = before
+		s.Accounts = before
 		return fmt.Errorf("write passwords: %w", err)
 	}
-	s.again = min(s.again, whenOvertaken)
+	s.Again = min(s.Again, scope.WhenOvertaken)
 	r.nudgePods(ctx, s)
 	return nil
 }
 
 // nudgePods has the kubelets look at the Secret at once: a pod that changes has its volumes looked at, otherwise it takes a minute. What
 // does not succeed only takes longer.
-func (r *Passwords) nudgePods(ctx context.Context, s *scope) {
+func (r *Passwords) nudgePods(ctx context.Context, s *scope.Scope) {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{
-		v1alpha1.AnnotationPasswordSerial: fmt.Sprintf("%d/%s", serialOf(s.accounts), s.accounts.ResourceVersion),
+		v1alpha1.AnnotationPasswordSerial: fmt.Sprintf("%d/%s", serialOf(s.Accounts), s.Accounts.ResourceVersion),
 	}}})
 	if err != nil {
 		return
 	}
-	for _, pod := range s.pods {
+	for _, pod := range s.Pods {
 		target := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}
 		_ = r.Client.Patch(ctx, target, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(v1alpha1.ManagerController))
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/internal/mysql"
 	"github.com/mysql-mfg/mfg/operator/passwords"
+	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
 const (
@@ -139,15 +140,15 @@ type question struct {
 	group   *v1alpha1.MysqlFailoverGroup
 	entries map[string]passwords.Entry
 	content string
-	facts   GroupFacts
+	facts   scope.GroupFacts
 }
 
-func (r *Passwords) askServers(s *scope, do func(context.Context, question) (passwordLook, error)) {
-	if r.access == nil || !s.known {
+func (r *Passwords) askServers(s *scope.Scope, do func(context.Context, question) (passwordLook, error)) {
+	if r.access == nil || !s.Known {
 		return
 	}
-	q := question{r: r, group: s.group.DeepCopy(), entries: entriesOf(s.accounts), content: contentOf(s.accounts), facts: s.facts}
-	key := s.key
+	q := question{r: r, group: s.Group.DeepCopy(), entries: entriesOf(s.Accounts), content: contentOf(s.Accounts), facts: s.Facts}
+	key := s.Key
 	r.runner.Begin(func(context.CancelFunc) bool { return r.memory.begin(key) }, func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, passwordTimeout)
 		defer cancel()

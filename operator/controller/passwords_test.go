@@ -15,6 +15,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/internal/mysql"
+	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
 // fakePasswords are the servers of the sites, by host. The first one is active, and the others replicate at once.
@@ -79,7 +80,7 @@ func passwordWorld(t *testing.T) (*world, *fakePasswords) {
 	w.facts.open("a")
 	w.facts.under(1)
 	for site, host := range map[string]string{"a": "10.0.0.1", "b": "10.0.0.2", "c": "10.0.0.3"} {
-		w.facts.change(site, func(s *SiteFacts) { s.AdminAddr, s.PasswordSerial, s.ReceiverSerial = host+":33062", 1, 1 })
+		w.facts.change(site, func(s *scope.SiteFacts) { s.AdminAddr, s.PasswordSerial, s.ReceiverSerial = host+":33062", 1, 1 })
 	}
 	return w, f
 }
@@ -101,7 +102,7 @@ func (w *world) until(what string, is func() bool) {
 	for range 60 {
 		again := w.reconcile()
 		w.r.runner.Wait()
-		if w.phase() != "" && again > whenMoving {
+		if w.phase() != "" && again > scope.WhenMoving {
 			w.t.Fatalf("a replacement that is under way is looked at again in %v only: nobody else wakes the group", again)
 		}
 		w.r.passwords.memory.mu.Lock()
@@ -146,7 +147,7 @@ func TestPasswordsAreReplacedI21(t *testing.T) {
 		t.Errorf("everybody is to use the new ones: serial %s", got["serial"])
 	}
 	for _, site := range []string{"a", "b", "c"} {
-		w.facts.change(site, func(s *SiteFacts) { s.PasswordSerial, s.ReceiverSerial = 2, 2 })
+		w.facts.change(site, func(s *scope.SiteFacts) { s.PasswordSerial, s.ReceiverSerial = 2, 2 })
 	}
 	w.until("it waits until nobody remembers the former ones", w.waitsFor("Settling"))
 	if !f.takes[mysql.AccountOperator]["o"] {
@@ -197,7 +198,7 @@ func TestAStepThatHasToWaitIsTakenLater(t *testing.T) {
 	for range 3 {
 		again := w.reconcile()
 		w.r.runner.Wait()
-		if again > whenMoving {
+		if again > scope.WhenMoving {
 			t.Fatalf("the next step is taken in %v only", again)
 		}
 	}
@@ -253,7 +254,7 @@ func TestAnOrderForRootIsRefused(t *testing.T) {
 }
 
 // change changes what was seen of a site.
-func (f *fakeFacts) change(site string, do func(*SiteFacts)) {
+func (f *fakeFacts) change(site string, do func(*scope.SiteFacts)) {
 	f.mu.Lock()
 	s := f.g.Sites[site]
 	f.mu.Unlock()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/internal/mysql"
+	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
 func copying(data, estimate int64) mysql.CloneStatus {
@@ -90,7 +91,7 @@ func TestProgressInStatus(t *testing.T) {
 	w.reconcile()
 	w.settle("a", "b", "c")
 	w.reconcile()
-	key := siteKey{testKey, "b"}
+	key := scope.SiteKey{Group: testKey, Site: "b"}
 	w.ordered("b", "b")
 	w.r.Work.begin(key, func() {})
 	w.r.Work.hold(key)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/mysql-mfg/mfg/internal/mysql"
+	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
 // States of a clone that MySQL knows.
@@ -75,7 +76,7 @@ func again(site mysql.Status, why string) (verdict, string) {
 
 // provisionable is true if the facts allow to look closer at a site that is not provisioned. A diverged site is left to
 // a person: the loop remembers what it has seen there, also when a look shows less.
-func provisionable(site string, g GroupFacts, o order) bool {
+func provisionable(site string, g scope.GroupFacts, o order) bool {
 	f := g.Sites[site]
 	return g.Open && site != g.ActiveSite && f.MysqlUp && !f.Writable && (!f.Diverged || o.discards()) && f.AdminAddr != "" &&
 		g.Sites[g.ActiveSite].AdminAddr != ""
@@ -84,7 +85,7 @@ func provisionable(site string, g GroupFacts, o order) bool {
 // stranded is true if a provisioned site can never catch up by itself: the receiver has stopped with an error, and the
 // active site has purged what comes next. The active site must hold everything the site has, since it is about to be
 // cloned. If in doubt it is not stranded: then it only stays behind.
-func stranded(site string, g GroupFacts) bool {
+func stranded(site string, g scope.GroupFacts) bool {
 	f, active := g.Sites[site], g.Sites[g.ActiveSite]
 	if !provisionable(site, g, order{}) || !active.MysqlUp || f.Following || f.IOErrno == 0 || f.Cloning {
 		return false

@@ -20,6 +20,7 @@ import (
 	"github.com/mysql-mfg/mfg/internal/mysql"
 	"github.com/mysql-mfg/mfg/operator/report/events"
 	"github.com/mysql-mfg/mfg/operator/report/metrics"
+	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
 // siteClones counts finished clones of a site, by outcome.
@@ -47,8 +48,8 @@ func (p *provisioner) clone(ctx context.Context, t task, s sight) outcome {
 		return outcome{verdict: verdictWait, message: err.Error(), failed: true}
 	}
 	p.work.hold(t.key)
-	p.recorder.Emit(t.group, s.pod, eventSiteCloning, "Site %s began to clone from %s: %s", t.key.site, s.source, s.message)
-	log.FromContext(ctx).Info("cloning site", "namespace", t.group.Namespace, "group", t.group.Name, "site", t.key.site,
+	p.recorder.Emit(t.group, s.pod, eventSiteCloning, "Site %s began to clone from %s: %s", t.key.Site, s.source, s.message)
+	log.FromContext(ctx).Info("cloning site", "namespace", t.group.Namespace, "group", t.group.Name, "site", t.key.Site,
 		"source", s.source, "reason", s.message)
 	return p.settle(ctx, t, s, p.perform(ctx, t, s, donor))
 }
@@ -66,7 +67,7 @@ func (p *provisioner) resume(ctx context.Context, t task, s sight) outcome {
 // siteOf is the site from which a clone that runs was begun. One from elsewhere is a person's own, and taken for one from
 // the active site: it is judged when it is over.
 func (p *provisioner) siteOf(ctx context.Context, t task, s sight) string {
-	g, _ := p.reach.In(t.key.group)
+	g, _ := p.reach.In(t.key.Group)
 	for _, site := range t.group.Spec.Sites {
 		donor, err := p.reach.Access.Donor(ctx, t.group, site.Name)
 		at := sight{donor: g.Sites[site.Name].AdminAddr}.at(donor)
@@ -86,14 +87,14 @@ type watching struct {
 // settle says what came of a clone.
 func (p *provisioner) settle(ctx context.Context, t task, s sight, err error) outcome {
 	if err != nil {
-		log.FromContext(ctx).Error(err, "clone site", "namespace", t.group.Namespace, "group", t.group.Name, "site", t.key.site)
-		siteClones.WithLabelValues(t.group.Namespace, t.group.Name, t.key.site, "failed").Inc()
+		log.FromContext(ctx).Error(err, "clone site", "namespace", t.group.Namespace, "group", t.group.Name, "site", t.key.Site)
+		siteClones.WithLabelValues(t.group.Namespace, t.group.Name, t.key.Site, "failed").Inc()
 		p.recorder.Emit(t.group, s.pod, eventSiteCloneFailed, "Clone of site %s from %s did not succeed and is tried again: %v",
-			t.key.site, s.source, err)
+			t.key.Site, s.source, err)
 		return outcome{verdict: verdictWait, message: "clone: " + err.Error(), failed: true}
 	}
-	siteClones.WithLabelValues(t.group.Namespace, t.group.Name, t.key.site, "completed").Inc()
-	p.recorder.Emit(t.group, s.pod, eventSiteCloned, "Site %s holds the data of %s", t.key.site, s.source)
+	siteClones.WithLabelValues(t.group.Namespace, t.group.Name, t.key.Site, "completed").Inc()
+	p.recorder.Emit(t.group, s.pod, eventSiteCloned, "Site %s holds the data of %s", t.key.Site, s.source)
 	return p.afterClone(ctx, t)
 }
 
@@ -108,7 +109,7 @@ func (p *provisioner) perform(ctx context.Context, t task, s sight, donor mysql.
 		if err := pause(ctx, spec.Failover.PollInterval.Duration+spec.Sidecar.PeerCheckInterval.Duration+windowMargin); err != nil {
 			return err
 		}
-		if g, known := p.reach.In(t.key.group); !known || g.ActiveSite != s.source || g.Epoch != s.epoch || !g.Open {
+		if g, known := p.reach.In(t.key.Group); !known || g.ActiveSite != s.source || g.Epoch != s.epoch || !g.Open {
 			return fmt.Errorf("not begun: %s is not the open active site any more", s.source)
 		}
 		if err := s.recipient.BeginWindow(ctx); err != nil {
@@ -252,7 +253,7 @@ func waitFor(ctx context.Context, statement <-chan error) (over bool, err error)
 func (p *provisioner) tell(t task, speed *pace, last mysql.CloneStatus) {
 	now := time.Now()
 	if p.work.advance(t.key, speed.progress(last, now), now) {
-		p.news(t.key.group)
+		p.news(t.key.Group)
 	}
 }
 
@@ -265,7 +266,7 @@ type donorWatch struct {
 }
 
 // look says why a clone from the source must not go on; empty if it may.
-func (d *donorWatch) look(g GroupFacts, now time.Time) string {
+func (d *donorWatch) look(g scope.GroupFacts, now time.Time) string {
 	switch {
 	case g.ActiveSite != d.source:
 		// What it copies is no longer what the group will go on with.
@@ -292,7 +293,7 @@ func (d *donorWatch) explain(err error) error {
 // over it, the site's pod is ended, and mysqld with it: nothing else brings the site back, and there is nothing to lose, since
 // the clone has thrown the site's data away and a busy site is no candidate.
 func (p *provisioner) cancelWithout(ctx context.Context, t task, d *donorWatch) {
-	g, known := p.reach.In(t.key.group)
+	g, known := p.reach.In(t.key.Group)
 	if !known {
 		return // nothing is known of the donor, and what it has sent so far is whole
 	}
@@ -301,19 +302,19 @@ func (p *provisioner) cancelWithout(ctx context.Context, t task, d *donorWatch) 
 		return
 	}
 	d.lost = errors.New("cancelled: " + why)
-	site := g.Sites[t.key.site]
-	server, err := p.reach.Open(ctx, t.group, t.key.site, site.AdminAddr)
+	site := g.Sites[t.key.Site]
+	server, err := p.reach.Open(ctx, t.group, t.key.Site, site.AdminAddr)
 	if err != nil {
 		return
 	}
 	defer func() { _ = server.Close() }()
 	err = server.CancelClone(ctx)
 	if errors.Is(err, mysql.ErrCloneHangs) {
-		log.FromContext(ctx).Error(err, "end the pod of a clone that cannot be cancelled", "site", t.key.site, "pod", site.PodName)
-		err = p.endPod(ctx, t.key.group.Namespace, site.PodName, types.UID(site.PodUID))
+		log.FromContext(ctx).Error(err, "end the pod of a clone that cannot be cancelled", "site", t.key.Site, "pod", site.PodName)
+		err = p.endPod(ctx, t.key.Group.Namespace, site.PodName, types.UID(site.PodUID))
 	}
 	if err != nil {
-		log.FromContext(ctx).Error(err, "cancel clone", "site", t.key.site)
+		log.FromContext(ctx).Error(err, "cancel clone", "site", t.key.Site)
 	}
 }
 
@@ -333,8 +334,8 @@ func podEnder(c client.Writer) func(ctx context.Context, namespace, name string,
 func (p *provisioner) ask(ctx context.Context, t task) (mysql.Status, mysql.CloneStatus, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
-	g, _ := p.reach.In(t.key.group)
-	server, err := p.reach.Open(ctx, t.group, t.key.site, g.Sites[t.key.site].AdminAddr)
+	g, _ := p.reach.In(t.key.Group)
+	server, err := p.reach.Open(ctx, t.group, t.key.Site, g.Sites[t.key.Site].AdminAddr)
 	if err != nil {
 		return mysql.Status{}, mysql.CloneStatus{}, err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/internal/gtid"
 	"github.com/mysql-mfg/mfg/internal/mysql"
+	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
 const (
@@ -144,12 +145,12 @@ func TestExamineNeverDestroysWhatIsOnlyThere(t *testing.T) {
 }
 
 func TestStranded(t *testing.T) {
-	base := func(change func(*SiteFacts, *GroupFacts)) GroupFacts {
-		site := SiteFacts{
+	base := func(change func(*scope.SiteFacts, *scope.GroupFacts)) scope.GroupFacts {
+		site := scope.SiteFacts{
 			MysqlUp: true, AdminAddr: "10.0.0.2:33062", IOErrno: 13114,
 			Executed: set(uuidA + ":1-40"),
 		}
-		g := GroupFacts{ActiveSite: "a", Open: true, Sites: map[string]SiteFacts{
+		g := scope.GroupFacts{ActiveSite: "a", Open: true, Sites: map[string]scope.SiteFacts{
 			"a": {MysqlUp: true, Writable: true, AdminAddr: "10.0.0.1:33062", Executed: set(uuidA + ":1-100"), Purged: set(uuidA + ":1-50")},
 		}}
 		change(&site, &g)
@@ -158,24 +159,28 @@ func TestStranded(t *testing.T) {
 	}
 	tests := map[string]struct {
 		reason string
-		g      GroupFacts
+		g      scope.GroupFacts
 		want   bool
 	}{
-		"stranded":        {"what comes next is gone", base(func(*SiteFacts, *GroupFacts) {}), true},
-		"no error":        {"it may only be slow", base(func(s *SiteFacts, _ *GroupFacts) { s.IOErrno = 0 }), false},
-		"follows":         {"it gets what it needs", base(func(s *SiteFacts, _ *GroupFacts) { s.Following = true }), false},
-		"retrieved":       {"its relay log has what was purged", base(func(s *SiteFacts, _ *GroupFacts) { s.Retrieved = set(uuidA + ":41-60") }), false},
-		"diverged":        {"it has what the active site lacks", base(func(s *SiteFacts, _ *GroupFacts) { s.Executed = set(uuidB + ":1") }), false},
-		"relay log":       {"what it retrieved may be the only copy", base(func(s *SiteFacts, _ *GroupFacts) { s.Retrieved = set(uuidB + ":1") }), false},
-		"found diverged":  {"a person decides", base(func(s *SiteFacts, _ *GroupFacts) { s.Diverged = true }), false},
-		"not down":        {"nothing is known of it", base(func(s *SiteFacts, _ *GroupFacts) { s.MysqlUp = false }), false},
-		"writable":        {"what is written there would be lost", base(func(s *SiteFacts, _ *GroupFacts) { s.Writable = true }), false},
-		"active fenced":   {"another may be about to become active", base(func(_ *SiteFacts, g *GroupFacts) { g.Open = false }), false},
-		"is active":       {"it is the source", base(func(_ *SiteFacts, g *GroupFacts) { g.ActiveSite = "b" }), false},
-		"being cloned":    {"it is helped already", base(func(s *SiteFacts, _ *GroupFacts) { s.Cloning = true }), false},
-		"nothing purged":  {"the error is another", base(func(_ *SiteFacts, g *GroupFacts) { a := g.Sites["a"]; a.Purged = gtid.Set{}; g.Sites["a"] = a }), false},
-		"active unheard":  {"its sets are old", base(func(_ *SiteFacts, g *GroupFacts) { a := g.Sites["a"]; a.MysqlUp = false; g.Sites["a"] = a }), false},
-		"no longer there": {"nothing is known of it", GroupFacts{ActiveSite: "a", Open: true}, false},
+		"stranded":       {"what comes next is gone", base(func(*scope.SiteFacts, *scope.GroupFacts) {}), true},
+		"no error":       {"it may only be slow", base(func(s *scope.SiteFacts, _ *scope.GroupFacts) { s.IOErrno = 0 }), false},
+		"follows":        {"it gets what it needs", base(func(s *scope.SiteFacts, _ *scope.GroupFacts) { s.Following = true }), false},
+		"retrieved":      {"its relay log has what was purged", base(func(s *scope.SiteFacts, _ *scope.GroupFacts) { s.Retrieved = set(uuidA + ":41-60") }), false},
+		"diverged":       {"it has what the active site lacks", base(func(s *scope.SiteFacts, _ *scope.GroupFacts) { s.Executed = set(uuidB + ":1") }), false},
+		"relay log":      {"what it retrieved may be the only copy", base(func(s *scope.SiteFacts, _ *scope.GroupFacts) { s.Retrieved = set(uuidB + ":1") }), false},
+		"found diverged": {"a person decides", base(func(s *scope.SiteFacts, _ *scope.GroupFacts) { s.Diverged = true }), false},
+		"not down":       {"nothing is known of it", base(func(s *scope.SiteFacts, _ *scope.GroupFacts) { s.MysqlUp = false }), false},
+		"writable":       {"what is written there would be lost", base(func(s *scope.SiteFacts, _ *scope.GroupFacts) { s.Writable = true }), false},
+		"active fenced":  {"another may be about to become active", base(func(_ *scope.SiteFacts, g *scope.GroupFacts) { g.Open = false }), false},
+		"is active":      {"it is the source", base(func(_ *scope.SiteFacts, g *scope.GroupFacts) { g.ActiveSite = "b" }), false},
+		"being cloned":   {"it is helped already", base(func(s *scope.SiteFacts, _ *scope.GroupFacts) { s.Cloning = true }), false},
+		"nothing purged": {"the error is another", base(func(_ *scope.SiteFacts, g *scope.GroupFacts) {
+			a := g.Sites["a"]
+			a.Purged = gtid.Set{}
+			g.Sites["a"] = a
+		}), false},
+		"active unheard":  {"its sets are old", base(func(_ *scope.SiteFacts, g *scope.GroupFacts) { a := g.Sites["a"]; a.MysqlUp = false; g.Sites["a"] = a }), false},
+		"no longer there": {"nothing is known of it", scope.GroupFacts{ActiveSite: "a", Open: true}, false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

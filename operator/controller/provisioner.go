@@ -14,6 +14,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/internal/mysql"
 	"github.com/mysql-mfg/mfg/operator/report/events"
+	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
 const (
@@ -46,12 +47,12 @@ type provisioner struct {
 // task is one job: what to do is found out when it runs.
 type task struct {
 	group *v1alpha1.MysqlFailoverGroup
-	key   siteKey
+	key   scope.SiteKey
 	// order says whether the site's data may be replaced although it is whole, or thrown away.
 	order order
 }
 
-func newProvisioner(base *Base, o CloneOptions) *provisioner {
+func newProvisioner(base *scope.Base, o CloneOptions) *provisioner {
 	return &provisioner{
 		reach: o.Reach, work: o.Work, runner: o.Runner, recorder: base.Recorder, endPod: podEnder(base.Client), done: o.Wake, news: o.Wake,
 		all: make(chan struct{}, maxClones), donors: map[types.NamespacedName]chan struct{}{},
@@ -60,12 +61,12 @@ func newProvisioner(base *Base, o CloneOptions) *provisioner {
 
 // begin starts the job on a site unless there is one. An order is durable before a job begins under it.
 func (p *provisioner) begin(group *v1alpha1.MysqlFailoverGroup, site string, o order) {
-	t := task{group: group.DeepCopy(), key: siteKey{group: keyOf(group), site: site}, order: o}
+	t := task{group: group.DeepCopy(), key: scope.SiteKey{Group: scope.KeyOf(group), Site: site}, order: o}
 	p.runner.Begin(func(cancel context.CancelFunc) bool { return p.work.begin(t.key, cancel) }, func(ctx context.Context) {
 		o := p.run(ctx, t)
 		o.order = t.order.value
 		p.work.finish(t.key, o)
-		p.done(t.key.group)
+		p.done(t.key.Group)
 	})
 }
 
@@ -92,7 +93,7 @@ func (p *provisioner) run(ctx context.Context, t task) outcome {
 	if why := p.sealedStill(t); why != "" {
 		return outcome{verdict: verdictWait, message: why, unseal: true}
 	}
-	leave, err := p.turn(ctx, t.key.group)
+	leave, err := p.turn(ctx, t.key.Group)
 	if err != nil {
 		return outcome{verdict: verdictWait, message: err.Error()}
 	}
@@ -156,13 +157,13 @@ func (s sight) close() {
 func (p *provisioner) look(ctx context.Context, t task) (sight, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
-	g, ok := p.reach.In(t.key.group)
-	if !ok || !provisionable(t.key.site, g, t.order) {
+	g, ok := p.reach.In(t.key.Group)
+	if !ok || !provisionable(t.key.Site, g, t.order) {
 		return sight{}, errNotNow
 	}
-	f := g.Sites[t.key.site]
+	f := g.Sites[t.key.Site]
 	s := sight{source: g.ActiveSite, epoch: g.Epoch, pod: podReference(t.group, f), volume: f.VolumeID}
-	recipient, err := p.reach.Open(ctx, t.group, t.key.site, f.AdminAddr)
+	recipient, err := p.reach.Open(ctx, t.group, t.key.Site, f.AdminAddr)
 	if err != nil {
 		return sight{}, err
 	}
@@ -186,7 +187,7 @@ func (p *provisioner) read(ctx context.Context, t task, s *sight) error {
 	if s.last, err = s.recipient.CloneStatus(ctx); err != nil {
 		return err
 	}
-	g, ok := p.reach.In(t.key.group)
+	g, ok := p.reach.In(t.key.Group)
 	if !ok || g.ActiveSite != s.source || g.Epoch != s.epoch || !g.Open {
 		return errNotNow
 	}
@@ -201,7 +202,7 @@ func (p *provisioner) read(ctx context.Context, t task, s *sight) error {
 }
 
 // podReference is the site's pod as far as an event needs it.
-func podReference(group *v1alpha1.MysqlFailoverGroup, f SiteFacts) *corev1.Pod {
+func podReference(group *v1alpha1.MysqlFailoverGroup, f scope.SiteFacts) *corev1.Pod {
 	return &corev1.Pod{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: group.Namespace, Name: f.PodName, UID: types.UID(f.PodUID)},

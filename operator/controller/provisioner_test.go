@@ -21,6 +21,7 @@ import (
 	"github.com/mysql-mfg/mfg/internal/gtid"
 	"github.com/mysql-mfg/mfg/internal/mysql"
 	"github.com/mysql-mfg/mfg/operator/report/events"
+	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
 // server is a mysqld as far as provisioning sees it.
@@ -174,11 +175,11 @@ func newPlant(t *testing.T, active string, sites ...string) *plant {
 	}
 	pl.servers["10.0.0.0:33062"] = &server{status: open(active)}
 	pl.facts.open("a")
-	pl.facts.set("a", SiteFacts{MysqlUp: true, Writable: true, AdminAddr: "10.0.0.0:33062"})
+	pl.facts.set("a", scope.SiteFacts{MysqlUp: true, Writable: true, AdminAddr: "10.0.0.0:33062"})
 	for i, executed := range sites {
 		addr := fmt.Sprintf("10.0.0.%d:33062", i+1)
 		pl.servers[addr] = &server{status: fenced(executed), clone: completes(set(active), time.Minute, nil)}
-		pl.facts.set(string(rune('b'+i)), SiteFacts{MysqlUp: true, AdminAddr: addr})
+		pl.facts.set(string(rune('b'+i)), scope.SiteFacts{MysqlUp: true, AdminAddr: addr})
 	}
 	reach := Reach{
 		Facts: pl.facts, Access: fakeAccess{},
@@ -190,10 +191,10 @@ func newPlant(t *testing.T, active string, sites ...string) *plant {
 			return s, nil
 		},
 	}
-	pl.p = newProvisioner(&Base{Recorder: events.NewRecorder(pl.said)}, CloneOptions{Work: pl.work, Runner: pl.runner, Reach: reach})
+	pl.p = newProvisioner(&scope.Base{Recorder: events.NewRecorder(pl.said)}, CloneOptions{Work: pl.work, Runner: pl.runner, Reach: reach})
 	pl.p.done = func(key types.NamespacedName) { pl.ended <- key }
 	pl.p.news = func(key types.NamespacedName) {
-		if p := pl.work.progress(siteKey{key, "b"}); p != nil {
+		if p := pl.work.progress(scope.SiteKey{Group: key, Site: "b"}); p != nil {
 			pl.shown = append(pl.shown, *p)
 		}
 	}
@@ -219,7 +220,7 @@ func (pl *plant) end(t *testing.T) {
 func (pl *plant) result(t *testing.T, site string) outcome {
 	t.Helper()
 	<-pl.ended
-	o, ok := pl.work.result(siteKey{testKey, site})
+	o, ok := pl.work.result(scope.SiteKey{Group: testKey, Site: site})
 	if !ok {
 		t.Fatalf("no outcome for %s", site)
 	}
@@ -258,7 +259,7 @@ func TestProvisionNewSite(t *testing.T) {
 				if !pl.busy("b") {
 					t.Error("the site was let go before its mark is persisted")
 				}
-				pl.work.release(siteKey{testKey, "b"})
+				pl.work.release(scope.SiteKey{Group: testKey, Site: "b"})
 				if pl.busy("b") {
 					t.Error("the site is held for ever")
 				}
@@ -406,7 +407,7 @@ func TestCloneFails(t *testing.T) {
 				if pl.said.count(eventSiteCloneFailed) != 1 {
 					t.Errorf("events %v", pl.said.list)
 				}
-				pl.work.release(siteKey{testKey, "b"})
+				pl.work.release(scope.SiteKey{Group: testKey, Site: "b"})
 				pl.p.begin(testGroup(), "b", order{})
 				synctest.Wait()
 				if len(pl.ended) != 0 || pl.busy("b") {
@@ -464,7 +465,7 @@ func TestClonesOfAGroupTakeTurns(t *testing.T) {
 		<-pl.ended
 		<-pl.ended
 		for _, site := range []string{"b", "c"} {
-			if o, _ := pl.work.result(siteKey{testKey, site}); o.verdict != verdictAdopt {
+			if o, _ := pl.work.result(scope.SiteKey{Group: testKey, Site: site}); o.verdict != verdictAdopt {
 				t.Errorf("%s: %+v", site, o)
 			}
 		}
@@ -507,7 +508,7 @@ func TestCloneIsCancelledWhenTheRoleMoves(t *testing.T) {
 		if o.verdict != verdictWait || !o.failed || !strings.Contains(o.message, "the active site is c now") || time.Since(began) > 5*time.Second {
 			t.Errorf("outcome %+v after %s", o, time.Since(began))
 		}
-		pl.work.release(siteKey{testKey, "b"})
+		pl.work.release(scope.SiteKey{Group: testKey, Site: "b"})
 		if pl.p.begin(testGroup(), "b", order{}); pl.busy("b") {
 			t.Error("it began again at once")
 		}
@@ -530,7 +531,7 @@ func TestCloneThatHangsIsEndedWithItsPod(t *testing.T) {
 		pl := newPlant(t, history, "", uuidA+":1-90")
 		defer pl.end(t)
 		b, c := pl.servers["10.0.0.1:33062"], pl.servers["10.0.0.2:33062"]
-		pl.facts.set("b", SiteFacts{MysqlUp: true, AdminAddr: "10.0.0.1:33062", PodName: "pod-of-b", PodUID: "uid-of-b"})
+		pl.facts.set("b", scope.SiteFacts{MysqlUp: true, AdminAddr: "10.0.0.1:33062", PodName: "pod-of-b", PodUID: "uid-of-b"})
 		b.hangs, b.clone = true, completes(set(history), time.Hour, nil)
 		var ended []string
 		pl.p.endPod = func(_ context.Context, namespace, name string, uid types.UID) error {
@@ -657,7 +658,7 @@ func TestOrderedClone(t *testing.T) {
 				defer pl.end(t)
 				b := pl.servers["10.0.0.1:33062"]
 				b.status.UserDatabases, b.status.Channels = 1, 1
-				pl.facts.set("b", SiteFacts{MysqlUp: true, AdminAddr: "10.0.0.1:33062", Diverged: tt.diverged})
+				pl.facts.set("b", scope.SiteFacts{MysqlUp: true, AdminAddr: "10.0.0.1:33062", Diverged: tt.diverged})
 				pl.p.begin(testGroup(), "b", tt.order)
 				if o := pl.result(t, "b"); o.verdict != tt.want || o.order != tt.order.value {
 					t.Errorf("outcome %+v", o)
@@ -686,7 +687,7 @@ func TestACloneThatDidNotBeginI14(t *testing.T) {
 }
 
 func TestNothingBeginsBeforeLeading(t *testing.T) {
-	p := newProvisioner(&Base{}, CloneOptions{Work: NewWork(), Runner: &Runner{}})
+	p := newProvisioner(&scope.Base{}, CloneOptions{Work: NewWork(), Runner: &Runner{}})
 	p.begin(testGroup(), "b", order{})
 	if len(p.work.jobs) != 0 {
 		t.Error("a job began before this process leads")

@@ -14,6 +14,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/report/conditions"
+	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
 func (w *world) provisioned(site string) bool {
@@ -23,7 +24,7 @@ func (w *world) provisioned(site string) bool {
 
 // ended enters a job that has ended.
 func (w *world) ended(site string, o outcome) {
-	key := siteKey{testKey, site}
+	key := scope.SiteKey{Group: testKey, Site: site}
 	w.r.Work.begin(key, func() {})
 	w.r.Work.hold(key)
 	w.r.Work.finish(key, o)
@@ -71,13 +72,13 @@ func TestTheVolumeOfTheFirstOpeningI12(t *testing.T) {
 	} {
 		g := testGroup()
 		g.Status.ActiveSite, g.Status.Transition = "a", &v1alpha1.Transition{Kind: v1alpha1.FailoverBootstrap, To: "a"}
-		s := &scope{
-			key: testKey, group: g, provisioned: map[string]bool{}, volumes: map[string]string{"a": "old"},
-			facts: GroupFacts{ActiveSite: tt.active, Sites: map[string]SiteFacts{"a": {VolumeID: tt.seen}}},
+		s := &scope.Scope{
+			Key: testKey, Group: g, Provisioned: map[string]bool{}, Volumes: map[string]string{"a": "old"},
+			Facts: scope.GroupFacts{ActiveSite: tt.active, Sites: map[string]scope.SiteFacts{"a": {VolumeID: tt.seen}}},
 		}
-		(&Clones{Base: &Base{}}).markActive(s, "a")
-		if s.volumes["a"] != tt.want || s.provisioned["a"] {
-			t.Errorf("I12: %s: volume %q, provisioned %t", name, s.volumes["a"], s.provisioned["a"])
+		(&Clones{Base: &scope.Base{}}).markActive(s, "a")
+		if s.Volumes["a"] != tt.want || s.Provisioned["a"] {
+			t.Errorf("I12: %s: volume %q, provisioned %t", name, s.Volumes["a"], s.Provisioned["a"])
 		}
 	}
 }
@@ -155,7 +156,7 @@ func TestRefusalStands(t *testing.T) {
 	var seen []conditions.Condition
 	for i := range 4 {
 		if i == 2 {
-			w.r.Work.change(siteKey{testKey, "b"}, func(j *job) { j.cancel = func() {} })
+			w.r.Work.change(scope.SiteKey{Group: testKey, Site: "b"}, func(j *job) { j.cancel = func() {} })
 		}
 		w.reconcile()
 		seen = append(seen, w.condition(v1alpha1.ConditionProgressing))
@@ -207,8 +208,8 @@ func TestDivergedSiteIsNotProvisioned(t *testing.T) {
 	w.monitorStatus("a", 1)
 	w.facts.open("a")
 	w.settle("a", "b", "c")
-	w.facts.set("b", SiteFacts{MysqlUp: true, AdminAddr: "10.0.0.2:33062", Diverged: true})
-	w.facts.set("c", SiteFacts{})
+	w.facts.set("b", scope.SiteFacts{MysqlUp: true, AdminAddr: "10.0.0.2:33062", Diverged: true})
+	w.facts.set("c", scope.SiteFacts{})
 	w.r.runner.base = context.Background()
 	w.reconcile()
 	if len(w.r.Work.jobs) != 0 {

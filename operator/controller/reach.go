@@ -13,6 +13,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/internal/mysql"
+	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
 // Access gives the operator's connection settings; *access.Access implements it.
@@ -61,13 +62,13 @@ var errNotNow = errors.New("the facts do not allow it now")
 
 // Reach is how long work gets at the servers of sites.
 type Reach struct {
-	Facts  Facts
+	Facts  scope.Facts
 	Access Access
 	Dial   func(mysql.Target) (Recipient, error)
 }
 
 // In is the group as the poll loop last saw it; false if it has not yet.
-func (p Reach) In(group types.NamespacedName) (GroupFacts, bool) {
+func (p Reach) In(group types.NamespacedName) (scope.GroupFacts, bool) {
 	return p.Facts.Sites(group.Namespace, group.Name)
 }
 

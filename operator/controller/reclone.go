@@ -13,6 +13,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/report/events"
 	asks "github.com/mysql-mfg/mfg/operator/request"
+	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
 var (
@@ -29,17 +30,17 @@ const (
 
 // takeRequest looks at the annotation reclone-site: it refuses the order, lets it wait, or returns it for the site to be
 // marked. An order that status holds already is on its way.
-func (r *Clones) takeRequest(ctx context.Context, s *scope) (request, error) {
-	value := s.group.Annotations[v1alpha1.AnnotationRecloneSite]
+func (r *Clones) takeRequest(ctx context.Context, s *scope.Scope) (request, error) {
+	value := s.Group.Annotations[v1alpha1.AnnotationRecloneSite]
 	if value == "" {
 		return request{}, nil
 	}
 	q := parseRequest(value)
-	if standing(s.clones[q.site]).value == value && q.site != s.activeSite() {
+	if standing(s.Clones[q.site]).value == value && q.site != s.ActiveSite() {
 		return request{}, nil
 	}
 	if why := r.whyWait(s, q); why != "" {
-		s.progress(moving(v1alpha1.ReasonProvisioning, fmt.Sprintf("reclone of %s waits: %s", q.site, why)), whenMoving)
+		s.Progress(scope.Moving(v1alpha1.ReasonProvisioning, fmt.Sprintf("reclone of %s waits: %s", q.site, why)), scope.WhenMoving)
 		return request{}, nil
 	}
 	for _, refusal := range refusals {
@@ -52,15 +53,15 @@ func (r *Clones) takeRequest(ctx context.Context, s *scope) (request, error) {
 
 // whyWait says why nothing can be said of an order yet. Only what passes by itself is waited for: an order that throws
 // data away must not lie in wait for better times.
-func (r *Clones) whyWait(s *scope, q request) string {
+func (r *Clones) whyWait(s *scope.Scope, q request) string {
 	switch {
-	case !s.known:
+	case !s.Known:
 		return "nothing is known of the sites yet"
-	case !steady(s):
+	case !scope.Steady(s):
 		return "the active site is changing"
-	case s.facts.Sites[q.site].Diverged:
+	case s.Facts.Sites[q.site].Diverged:
 		return "" // what it alone has is known
-	case notSettled(s.group, q.site) && r.Waits.since(s, "settle", replacedBy(s.group, q.site)) < settlePatience:
+	case notSettled(s.Group, q.site) && r.Waits.Since(s, "settle", scope.ReplacedBy(s.Group, q.site)) < settlePatience:
 		return "what it had as the active site is being compared"
 	}
 	return ""
@@ -70,7 +71,7 @@ func (r *Clones) whyWait(s *scope, q request) string {
 // is safe alone. What they stand on is looked at again before data is touched (examine).
 var refusals = []struct {
 	reason string
-	guard  func(*scope, request) string
+	guard  func(*scope.Scope, request) string
 }{
 	{v1alpha1.AnswerUnknownSite, isNoSite},
 	{v1alpha1.AnswerIsActiveSite, isTheActiveSite},
@@ -89,7 +90,7 @@ var refusals = []struct {
 }
 
 // isRefused is true if any of the guards is against it.
-func isRefused(s *scope, q request) bool {
+func isRefused(s *scope.Scope, q request) bool {
 	for _, refusal := range refusals {
 		if refusal.guard(s, q) != "" {
 			return true
@@ -98,38 +99,38 @@ func isRefused(s *scope, q request) bool {
 	return false
 }
 
-func isNoSite(s *scope, q request) string {
-	if _, known := s.sites()[q.site]; known {
+func isNoSite(s *scope.Scope, q request) string {
+	if _, known := s.Sites()[q.site]; known {
 		return ""
 	}
-	return fmt.Sprintf("the group has no site %q: name one of %s, or %s%s", q.site, strings.Join(sorted(s.sites()), ", "), "SITE", confirmed)
+	return fmt.Sprintf("the group has no site %q: name one of %s, or %s%s", q.site, strings.Join(scope.Sorted(s.Sites()), ", "), "SITE", confirmed)
 }
 
-func isTheActiveSite(s *scope, q request) string {
-	if q.site != s.activeSite() {
+func isTheActiveSite(s *scope.Scope, q request) string {
+	if q.site != s.ActiveSite() {
 		return ""
 	}
 	return fmt.Sprintf("%s is the active site: move the role first (annotation %s)", q.site, v1alpha1.AnnotationPlannedFailover)
 }
 
-func donorIsNotOpen(s *scope, _ request) string {
-	if s.facts.Open && s.facts.Sites[s.activeSite()].AdminAddr != "" {
+func donorIsNotOpen(s *scope.Scope, _ request) string {
+	if s.Facts.Open && s.Facts.Sites[s.ActiveSite()].AdminAddr != "" {
 		return ""
 	}
 	// Its copy may be the last one that is whole.
-	return fmt.Sprintf("the active site %s does not accept writes, and nobody else may be cloned from: order it again once it does", s.activeSite())
+	return fmt.Sprintf("the active site %s does not accept writes, and nobody else may be cloned from: order it again once it does", s.ActiveSite())
 }
 
-func donorIsNotWhole(s *scope, _ request) string {
-	active := s.activeSite()
-	if s.provisioned[active] && !replaced(s, active) {
+func donorIsNotWhole(s *scope.Scope, _ request) string {
+	active := s.ActiveSite()
+	if s.Provisioned[active] && !scope.Replaced(s, active) {
 		return ""
 	}
 	return fmt.Sprintf("the active site %s is not known to be on the volume that holds the group's data: a clone would leave no healthy copy", active)
 }
 
-func isAboutToTakeOver(s *scope, q request) string {
-	p := s.group.Status.PlannedFailover
+func isAboutToTakeOver(s *scope.Scope, q request) string {
+	p := s.Group.Status.PlannedFailover
 	if p == nil || p.To != q.site || p.Phase != v1alpha1.PlannedWaiting && p.Phase != v1alpha1.PlannedMoving {
 		return ""
 	}
@@ -138,82 +139,82 @@ func isAboutToTakeOver(s *scope, q request) string {
 
 // hasNoKeyring: the clone begins with an unsealed pod, and the one in place has the only copy of the keyring. It is replaced only on an
 // order that gives its data up, so any other one would wait without end, for a site that no longer counts as a copy.
-func hasNoKeyring(s *scope, q request) string {
-	if q.confirmed || !s.keyrings.missing[q.site] {
+func hasNoKeyring(s *scope.Scope, q request) string {
+	if q.confirmed || !s.Keyrings.Missing[q.site] {
 		return ""
 	}
 	return fmt.Sprintf("the escrow Secret of the keyring of %s is gone, and at most its pod has the keyring still: bring it back with "+
 		"kubectl mfg recover-keyring %s %s -n %s, or order %s%s, which throws away what is on its volume",
-		q.site, s.key.Name, q.site, s.key.Namespace, q.site, confirmed)
+		q.site, s.Key.Name, q.site, s.Key.Namespace, q.site, confirmed)
 }
 
-func neverStarts(s *scope, q request) string {
-	if q.confirmed || !neverOpens(s, q.site) {
+func neverStarts(s *scope.Scope, q request) string {
+	if q.confirmed || !scope.NeverOpens(s, q.site) {
 		return ""
 	}
 	return fmt.Sprintf("mysqld ends at every start of %s, and its keyring is sealed: look at its log; if the keyring does not open the data, name the "+
 		"version that does (docs/encryption.md), or order %s%s, which throws away what is on its volume", q.site, q.site, confirmed)
 }
 
-func doesNotAnswer(s *scope, q request) string {
-	if f := s.facts.Sites[q.site]; f.MysqlUp && f.AdminAddr != "" {
+func doesNotAnswer(s *scope.Scope, q request) string {
+	if f := s.Facts.Sites[q.site]; f.MysqlUp && f.AdminAddr != "" {
 		return ""
 	}
-	if q.confirmed && (s.keyrings.unreadable[q.site] || neverOpens(s, q.site)) {
+	if q.confirmed && (s.Keyrings.Unreadable[q.site] || scope.NeverOpens(s, q.site)) {
 		return "" // it starts again with a fresh keyring, and is cloned then
 	}
 	return fmt.Sprintf("the MySQL of %s does not answer, and a clone needs one that runs: get its pod %s to run; if its volume is lost, delete the "+
 		"PersistentVolumeClaim %s and the pod, and the site is cloned by itself on a new one",
-		q.site, v1alpha1.SiteName(s.key.Name, q.site), v1alpha1.DataVolumeName(s.key.Name, q.site))
+		q.site, v1alpha1.SiteName(s.Key.Name, q.site), v1alpha1.DataVolumeName(s.Key.Name, q.site))
 }
 
-func isNotFenced(s *scope, q request) string {
-	if !s.facts.Sites[q.site].Writable {
+func isNotFenced(s *scope.Scope, q request) string {
+	if !s.Facts.Sites[q.site].Writable {
 		return ""
 	}
 	return fmt.Sprintf("%s accepts writes although it is not the active site, and is being fenced: order it again once it is", q.site)
 }
 
-func isBeingCloned(s *scope, q request) string {
-	if !s.facts.Sites[q.site].Cloning && s.busy[q.site] == "" {
+func isBeingCloned(s *scope.Scope, q request) string {
+	if !s.Facts.Sites[q.site].Cloning && s.Busy[q.site] == "" {
 		return ""
 	}
 	return fmt.Sprintf("%s is being cloned already: see status.sites", q.site)
 }
 
 // donorLosesRows keeps the rows that a clone would not bring, unless a person gives them up on this site.
-func donorLosesRows(s *scope, q request) string {
+func donorLosesRows(s *scope.Scope, q request) string {
 	if q.confirmed {
 		return ""
 	}
-	if why := rowsLost(s.activeSite(), s.facts); why != "" {
+	if why := rowsLost(s.ActiveSite(), s.Facts); why != "" {
 		return fmt.Sprintf("%s; or order %s%s, which leaves %s without them", why, q.site, confirmed, q.site)
 	}
 	return ""
 }
 
-func hasDiverged(s *scope, q request) string {
-	if q.confirmed || !s.facts.Sites[q.site].Diverged {
+func hasDiverged(s *scope.Scope, q request) string {
+	if q.confirmed || !s.Facts.Sites[q.site].Diverged {
 		return ""
 	}
 	return fmt.Sprintf("%s has transactions that nobody else has (status.sites): save what is needed of them, then order %s%s, which throws them away",
 		q.site, q.site, confirmed)
 }
 
-func isNotSettled(s *scope, q request) string {
-	if q.confirmed || !notSettled(s.group, q.site) || s.facts.Sites[q.site].Diverged {
+func isNotSettled(s *scope.Scope, q request) string {
+	if q.confirmed || !notSettled(s.Group, q.site) || s.Facts.Sites[q.site].Diverged {
 		return ""
 	}
 	return fmt.Sprintf("%s was the active site, and what it alone has is not known: order %s%s if it may be thrown away", q.site, q.site, confirmed)
 }
 
 // isOnlyOtherCopy keeps the second healthy copy, unless a person says that one is enough for a while.
-func isOnlyOtherCopy(s *scope, q request) string {
-	if q.confirmed || !healthyCopy(s, q.site) {
+func isOnlyOtherCopy(s *scope.Scope, q request) string {
+	if q.confirmed || !scope.HealthyCopy(s, q.site) {
 		return ""
 	}
-	for _, site := range s.group.Spec.Sites {
-		if site.Name != q.site && site.Name != s.activeSite() && healthyCopy(s, site.Name) {
+	for _, site := range s.Group.Spec.Sites {
+		if site.Name != q.site && site.Name != s.ActiveSite() && scope.HealthyCopy(s, site.Name) {
 			return ""
 		}
 	}
@@ -223,59 +224,59 @@ func isOnlyOtherCopy(s *scope, q request) string {
 
 // notSettled is true if a site was replaced as the active site, and what it alone had is not known.
 func notSettled(group *v1alpha1.MysqlFailoverGroup, site string) bool {
-	record := replacedBy(group, site)
+	record := scope.ReplacedBy(group, site)
 	return record != nil && !record.LossExact
 }
 
 // accept marks a site for its reclone. The mark is durable before anything is done: the clone begins with a later
 // reconcile, which finds the order in status. A site without the mark of provisioning is no candidate and no copy.
-func (r *Clones) accept(s *scope, site string, o order) {
-	s.provisioned[site] = false
-	s.clones[site] = &v1alpha1.CloneProgress{
-		Source: s.activeSite(), Order: o.value, StartedAt: &metav1.Time{Time: s.now.UTC().Truncate(time.Second)},
+func (r *Clones) accept(s *scope.Scope, site string, o order) {
+	s.Provisioned[site] = false
+	s.Clones[site] = &v1alpha1.CloneProgress{
+		Source: s.ActiveSite(), Order: o.value, StartedAt: &metav1.Time{Time: s.Now.UTC().Truncate(time.Second)},
 	}
 	// What came of earlier work says nothing about this order.
-	r.Work.drop(s.work(site))
-	s.again = min(s.again, whenMoving)
-	r.Recorder.Emit(s.group, r.related(s, site), eventRecloneAccepted, "Site %s is cloned anew from %s: %s", site, s.activeSite(), o.why())
+	r.Work.drop(s.SiteKey(site))
+	s.Again = min(s.Again, scope.WhenMoving)
+	r.Recorder.Emit(s.Group, r.Related(s, site), eventRecloneAccepted, "Site %s is cloned anew from %s: %s", site, s.ActiveSite(), o.why())
 }
 
 // refuse answers an order that is not carried out.
-func (r *Clones) refuse(ctx context.Context, s *scope, q request, a asks.Answer) error {
-	if err := r.answerOrder(ctx, s, v1alpha1.RequestRecloneSite, q.value, a); err != nil {
+func (r *Clones) refuse(ctx context.Context, s *scope.Scope, q request, a asks.Answer) error {
+	if err := r.AnswerOrder(ctx, s, v1alpha1.RequestRecloneSite, q.value, a); err != nil {
 		return err
 	}
-	r.Recorder.Emit(s.group, r.related(s, q.site), eventRecloneRefused, "Reclone of %s was refused: %s", q.site, a.Message)
+	r.Recorder.Emit(s.Group, r.Related(s, q.site), eventRecloneRefused, "Reclone of %s was refused: %s", q.site, a.Message)
 	return nil
 }
 
 // policyReclones is true if spec.failover.onDivergence lets a diverged site be cloned anew now: its donor is open and
 // whole, its loss is in a record, and its lost rows are counted as long as there is hope for that. Nobody is asked, so in
 // doubt it stays as it is.
-func (r *Clones) policyReclones(s *scope, site string) bool {
-	spec := s.group.Spec.Failover
+func (r *Clones) policyReclones(s *scope.Scope, site string) bool {
+	spec := s.Group.Spec.Failover
 	if spec.OnDivergence != v1alpha1.DivergenceReclone || spec.Mode == v1alpha1.FailoverObserve || r.paused(s) != "" {
 		return false
 	}
 	q := request{site: site, confirmed: true}
-	f := s.facts.Sites[site]
+	f := s.Facts.Sites[site]
 	if f.Executed.Union(f.Retrieved).Intersect(f.Errant).IsEmpty() {
 		return false // what the loop remembers is of before the last clone: one lost answer of the active site keeps it from looking again
 	}
 	if !f.MysqlUp {
 		return false // only a person gives up data that cannot be looked at
 	}
-	if !s.provisioned[site] || !f.Diverged || r.whyWait(s, q) != "" || notSettled(s.group, site) {
+	if !s.Provisioned[site] || !f.Diverged || r.whyWait(s, q) != "" || notSettled(s.Group, site) {
 		return false
 	}
-	if rowsLost(s.activeSite(), s.facts) != "" {
+	if rowsLost(s.ActiveSite(), s.Facts) != "" {
 		return false // nobody has given up the rows that a clone does not bring
 	}
 	if isRefused(s, q) {
 		return false
 	}
-	if uncounted(s.group, site) && r.Waits.since(s, "count", replacedBy(s.group, site)) < countPatience {
-		s.again = min(s.again, whenWaiting)
+	if uncounted(s.Group, site) && r.Waits.Since(s, "count", scope.ReplacedBy(s.Group, site)) < countPatience {
+		s.Again = min(s.Again, scope.WhenWaiting)
 		return false
 	}
 	return true
@@ -283,6 +284,6 @@ func (r *Clones) policyReclones(s *scope, site string) bool {
 
 // uncounted is true while the rows that a site's lost transactions changed are not counted.
 func uncounted(group *v1alpha1.MysqlFailoverGroup, site string) bool {
-	record := replacedBy(group, site)
+	record := scope.ReplacedBy(group, site)
 	return record != nil && record.LossExact && record.LostTransactions > 0 && record.LostRowsState == ""
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
 	asks "github.com/mysql-mfg/mfg/operator/request"
+	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
 // orderWorld is a group that runs, whose jobs may begin and have nothing to do.
@@ -24,7 +25,7 @@ func orderWorld(t *testing.T) *world {
 	w := volumeWorld(t)
 	w.r.runner.base = context.Background()
 	w.r.clones.provisioner.reach.Access = fakeAccess{}
-	w.r.Work.jobs = map[siteKey]*job{}
+	w.r.Work.jobs = map[scope.SiteKey]*job{}
 	return w
 }
 
@@ -69,7 +70,7 @@ func (w *world) ordered(site, value string) {
 	}
 }
 
-func (w *world) fact(site string, change func(*SiteFacts)) {
+func (w *world) fact(site string, change func(*scope.SiteFacts)) {
 	g, _ := w.facts.Sites("", "")
 	f := g.Sites[site]
 	change(&f)
@@ -84,7 +85,7 @@ func (w *world) status(change func(*v1alpha1.MysqlFailoverGroupStatus)) {
 }
 
 func (w *world) diverge(site string) {
-	w.fact(site, func(f *SiteFacts) {
+	w.fact(site, func(f *scope.SiteFacts) {
 		f.Diverged, f.Following = true, false
 		f.Errant = set(uuidB + ":1-3")
 		f.Executed = f.Executed.Union(f.Errant)
@@ -106,7 +107,7 @@ func TestRecloneOrder(t *testing.T) {
 		t.Errorf("%d jobs, events %v", len(w.r.Work.jobs), w.said.list)
 	}
 	w.r.runner.Wait()
-	w.r.Work.jobs = map[siteKey]*job{}
+	w.r.Work.jobs = map[scope.SiteKey]*job{}
 	w.ended("b", outcome{verdict: verdictAdopt, message: "its data is the group's", cloned: true, order: "b"})
 	w.reconcile()
 	g := w.group()
@@ -178,7 +179,7 @@ func TestRecloneRefusals(t *testing.T) {
 		w.status(func(s *v1alpha1.MysqlFailoverGroupStatus) {
 			s.Failovers = []v1alpha1.FailoverRecord{{Epoch: 1, From: "b", To: "a"}}
 		})
-		w.r.base.Waits.since(&scope{key: testKey, now: time.Now().Add(-2 * settlePatience)}, "settle", &v1alpha1.FailoverRecord{Epoch: 1})
+		w.r.base.Waits.Since(&scope.Scope{Key: testKey, Now: time.Now().Add(-2 * settlePatience)}, "settle", &v1alpha1.FailoverRecord{Epoch: 1})
 	}
 	tests := map[string]struct {
 		value   string
@@ -197,29 +198,29 @@ func TestRecloneRefusals(t *testing.T) {
 				s.PlannedFailover = &v1alpha1.PlannedFailoverStatus{From: "a", To: "b", Cause: "Requested", Phase: v1alpha1.PlannedWaiting}
 			})
 		}, why: "abort-planned-failover"},
-		"MySQL is down": {value: "b:confirm", happens: func(w *world) { w.facts.set("b", SiteFacts{Reachable: true}) }, why: "PersistentVolumeClaim mysql-orders-b-data"},
-		"writable":      {value: "b:confirm", happens: func(w *world) { w.fact("b", func(f *SiteFacts) { f.Writable = true }) }, why: "being fenced"},
-		"being cloned":  {value: "b:confirm", happens: func(w *world) { w.fact("b", func(f *SiteFacts) { f.Cloning = true }) }, why: "already"},
+		"MySQL is down": {value: "b:confirm", happens: func(w *world) { w.facts.set("b", scope.SiteFacts{Reachable: true}) }, why: "PersistentVolumeClaim mysql-orders-b-data"},
+		"writable":      {value: "b:confirm", happens: func(w *world) { w.fact("b", func(f *scope.SiteFacts) { f.Writable = true }) }, why: "being fenced"},
+		"being cloned":  {value: "b:confirm", happens: func(w *world) { w.fact("b", func(f *scope.SiteFacts) { f.Cloning = true }) }, why: "already"},
 		"the donor has rows that no clone brings": {value: "b", happens: func(w *world) {
-			w.fact("a", func(f *SiteFacts) { f.Engines = &wire.EngineReport{Tables: 1, WithRows: 1} })
+			w.fact("a", func(f *scope.SiteFacts) { f.Engines = &wire.EngineReport{Tables: 1, WithRows: 1} })
 		}, why: "ENGINE=InnoDB"},
 		"the donor has rows that no clone brings, confirmed": {value: "b:confirm", happens: func(w *world) {
-			w.fact("a", func(f *SiteFacts) { f.Engines = &wire.EngineReport{Tables: 1, WithRows: 1} })
+			w.fact("a", func(f *scope.SiteFacts) { f.Engines = &wire.EngineReport{Tables: 1, WithRows: 1} })
 		}},
 		"diverged":             {value: "b", happens: func(w *world) { w.diverge("b") }, why: "b:confirm"},
 		"diverged, confirmed":  {value: "b:confirm", happens: func(w *world) { w.diverge("b") }},
 		"unsettled":            {value: "b", happens: lostLog, why: "b:confirm"},
 		"unsettled, confirmed": {value: "b:confirm", happens: lostLog},
 		"the only other copy": {value: "b", happens: func(w *world) {
-			w.fact("c", func(f *SiteFacts) { f.Following = false })
+			w.fact("c", func(f *scope.SiteFacts) { f.Following = false })
 		}, why: "only healthy copy beside"},
 		"the only other copy, confirmed": {value: "b:confirm", happens: func(w *world) {
-			w.fact("c", func(f *SiteFacts) { f.Following = false })
+			w.fact("c", func(f *scope.SiteFacts) { f.Following = false })
 		}},
 		"the other has diverged": {value: "b", happens: func(w *world) { w.diverge("c") }, why: "only healthy copy beside"},
 		"no copy at all": {value: "b", happens: func(w *world) {
-			w.fact("b", func(f *SiteFacts) { f.Following = false })
-			w.fact("c", func(f *SiteFacts) { f.Following = false })
+			w.fact("b", func(f *scope.SiteFacts) { f.Following = false })
+			w.fact("c", func(f *scope.SiteFacts) { f.Following = false })
 		}},
 		"paused": {value: "b", happens: func(w *world) {
 			w.order(v1alpha1.AnnotationPauseUntil, time.Now().Add(time.Hour).UTC().Format(time.RFC3339))
@@ -305,9 +306,9 @@ func TestRecloneRefusedByALook(t *testing.T) {
 func TestRecloneAnswersOnlyWhatItRead(t *testing.T) {
 	w := orderWorld(t)
 	w.order(v1alpha1.AnnotationRecloneSite, "x")
-	s := &scope{key: testKey, group: w.group(), now: time.Now()}
+	s := &scope.Scope{Key: testKey, Group: w.group(), Now: time.Now()}
 	w.order(v1alpha1.AnnotationRecloneSite, "b")
-	if err := w.r.base.answerOrder(w.ctx, s, v1alpha1.RequestRecloneSite, "x", asks.Done("x")); err == nil {
+	if err := w.r.base.AnswerOrder(w.ctx, s, v1alpha1.RequestRecloneSite, "x", asks.Done("x")); err == nil {
 		t.Error("an older view of the group was written")
 	}
 	if got := w.group().Annotations[v1alpha1.AnnotationRecloneSite]; got != "b" || w.last(v1alpha1.RequestRecloneSite) != "" {
@@ -335,7 +336,7 @@ func TestPolicyReclones(t *testing.T) {
 		"rows not counted": {counted(""), false},
 		"waited long enough": {func(w *world) {
 			counted("")(w)
-			w.r.base.Waits.since(&scope{key: testKey, now: time.Now().Add(-2 * countPatience)}, "count", &v1alpha1.FailoverRecord{Epoch: 1})
+			w.r.base.Waits.Since(&scope.Scope{Key: testKey, Now: time.Now().Add(-2 * countPatience)}, "count", &v1alpha1.FailoverRecord{Epoch: 1})
 		}, true},
 		"loss not known": {func(w *world) {
 			w.status(func(s *v1alpha1.MysqlFailoverGroupStatus) {
@@ -349,8 +350,8 @@ func TestPolicyReclones(t *testing.T) {
 		}, false},
 		"donor closed":        {func(w *world) { w.facts.closed("a") }, false},
 		"donor on new volume": {func(w *world) { w.onVolume(map[string]string{"a": "new"}) }, false},
-		"cloned since":        {func(w *world) { w.fact("b", func(f *SiteFacts) { f.Executed = f.Executed.Subtract(f.Errant) }) }, false},
-		"MySQL is down":       {func(w *world) { w.facts.set("b", SiteFacts{Diverged: true}) }, false},
+		"cloned since":        {func(w *world) { w.fact("b", func(f *scope.SiteFacts) { f.Executed = f.Executed.Subtract(f.Errant) }) }, false},
+		"MySQL is down":       {func(w *world) { w.facts.set("b", scope.SiteFacts{Diverged: true}) }, false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

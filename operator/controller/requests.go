@@ -6,12 +6,13 @@ import (
 	"context"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
 // ownRequests are the kinds of requests that the controller carries out; the others are the monitor's.
 var ownRequests = []v1alpha1.RequestKind{v1alpha1.RequestRecloneSite, v1alpha1.RequestRotateKeyring, v1alpha1.RequestRotatePasswords}
 
 // takeUpRequests has every request have a name before anything is done for it, and takes off what an operator before this one answered.
-func (r *Reconciler) takeUpRequests(ctx context.Context, s *scope) error {
-	return r.base.answers().Tidy(ctx, s.group, ownRequests...)
+func (r *Reconciler) takeUpRequests(ctx context.Context, s *scope.Scope) error {
+	return r.base.Answers().Tidy(ctx, s.Group, ownRequests...)
 }

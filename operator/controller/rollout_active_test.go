@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
 // onlyTheActiveIsOld is a group of which everything but the active site got the new image.
@@ -118,8 +119,8 @@ func TestTheRoleIsNotAskedToMove(t *testing.T) {
 			w.facts.set("b", f)
 		}, metav1.ConditionFalse, v1alpha1.ReasonNoCandidate},
 		"the candidate is cloned": {func(w *world) {
-			w.r.Work.begin(siteKey{testKey, "b"}, func() {})
-			w.r.Work.hold(siteKey{testKey, "b"})
+			w.r.Work.begin(scope.SiteKey{Group: testKey, Site: "b"}, func() {})
+			w.r.Work.hold(scope.SiteKey{Group: testKey, Site: "b"})
 		}, metav1.ConditionTrue, v1alpha1.ReasonWaitingForSite},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -166,7 +167,7 @@ func TestNothingElseIsReplacedWhileTheActiveSiteStarts(t *testing.T) {
 		want bool
 	}{
 		"just now": {time.Second, true},
-		"failed":   {2 * brokenAfter, false},
+		"failed":   {2 * scope.BrokenAfter, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := onlyTheActiveIsOld(t)
@@ -177,7 +178,7 @@ func TestNothingElseIsReplacedWhileTheActiveSiteStarts(t *testing.T) {
 			pod.Status.Conditions = nil
 			w.must(w.c.Create(w.ctx, pod))
 			for _, site := range []string{"a", "b", "c"} {
-				w.facts.set(site, SiteFacts{MysqlUp: site == "c"})
+				w.facts.set(site, scope.SiteFacts{MysqlUp: site == "c"})
 			}
 			w.facts.open("")
 			old := w.deployments()

@@ -15,6 +15,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/render"
+	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
 func TestOrderedUpdate(t *testing.T) {
@@ -155,7 +156,7 @@ func TestAnUpdateStopsAtASiteThatDoesNotComeBack(t *testing.T) {
 		Name: render.ContainerMySQL, Image: "mysql:9.7-typo", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull"}},
 	}}
 	w.must(w.c.Status().Update(w.ctx, pod))
-	w.facts.set("c", SiteFacts{PodUID: string(pod.UID)})
+	w.facts.set("c", scope.SiteFacts{PodUID: string(pod.UID)})
 	w.reconcile()
 	c := w.condition(v1alpha1.ConditionProgressing)
 	if c.Status != metav1.ConditionTrue || !strings.Contains(c.Message, "ImagePullBackOff") || w.said.count(eventSiteNotBack) != 0 {
@@ -186,7 +187,7 @@ func TestAnUpdateStopsAtASiteThatDoesNotComeBack(t *testing.T) {
 		t.Errorf("the update does not go on: condition %+v", c)
 	}
 	// Should it happen again, it is told again.
-	if w.r.base.changed(testKey, "SiteNotBack/c", "") {
+	if w.r.base.Changed(testKey, "SiteNotBack/c", "") {
 		t.Error("the site is back, and still said not to be")
 	}
 }
@@ -255,11 +256,11 @@ func TestBrokenSiteIsRepairedFirst(t *testing.T) {
 	w.facts.open("a")
 	w.reconcile()
 	w.settle("a", "b", "c")
-	w.facts.set("c", SiteFacts{})
+	w.facts.set("c", scope.SiteFacts{})
 	d := &appsv1.Deployment{}
 	w.get(d, "mysql-orders-c")
 	d.Status.Conditions = []appsv1.DeploymentCondition{{
-		Type: appsv1.DeploymentAvailable, Status: corev1.ConditionFalse, LastTransitionTime: metav1.NewTime(metav1.Now().Add(-2 * brokenAfter)),
+		Type: appsv1.DeploymentAvailable, Status: corev1.ConditionFalse, LastTransitionTime: metav1.NewTime(metav1.Now().Add(-2 * scope.BrokenAfter)),
 	}}
 	w.must(w.c.Status().Update(w.ctx, d))
 	old := w.deployments()
@@ -280,11 +281,11 @@ func TestNothingIsRepairedBeforeAnythingIsKnown(t *testing.T) {
 	d := &appsv1.Deployment{}
 	w.get(d, "mysql-orders-a")
 	d.Status.Conditions = []appsv1.DeploymentCondition{{
-		Type: appsv1.DeploymentAvailable, Status: corev1.ConditionFalse, LastTransitionTime: metav1.NewTime(metav1.Now().Add(-2 * brokenAfter)),
+		Type: appsv1.DeploymentAvailable, Status: corev1.ConditionFalse, LastTransitionTime: metav1.NewTime(metav1.Now().Add(-2 * scope.BrokenAfter)),
 	}}
 	w.must(w.c.Status().Update(w.ctx, d))
 	old := w.deployments()
-	w.facts.g = GroupFacts{}
+	w.facts.g = scope.GroupFacts{}
 	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Image = "mysql:9.8" })
 	w.reconcile()
 	if diff := cmp.Diff(old, w.deployments()); diff != "" {
@@ -301,7 +302,7 @@ func TestAStoppedUpdateIsLookedAtSeldom(t *testing.T) {
 	w.annotate(v1alpha1.AnnotationPauseUntil, time.Now().Add(time.Hour).Format(time.RFC3339))
 	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Image = "mysql:9.8" })
 	w.reconcile()
-	if again := w.reconcile(); again < whenWaiting {
+	if again := w.reconcile(); again < scope.WhenWaiting {
 		t.Errorf("looked at again after %v", again)
 	}
 }
@@ -312,7 +313,7 @@ func TestADivergedSiteDoesNotHoldUpAnUpdate(t *testing.T) {
 	w.facts.open("a")
 	w.reconcile()
 	w.settle("a", "b", "c")
-	diverge := func() { w.fact("b", func(f *SiteFacts) { f.Diverged, f.Following = true, false }) }
+	diverge := func() { w.fact("b", func(f *scope.SiteFacts) { f.Diverged, f.Following = true, false }) }
 	diverge()
 	w.reconcile()
 	old := w.deployments()
@@ -321,7 +322,7 @@ func TestADivergedSiteDoesNotHoldUpAnUpdate(t *testing.T) {
 	if now := w.deployments(); now["b"] == old["b"] || now["c"] != old["c"] {
 		t.Fatal("the site that does not do its part anyway does not go first")
 	}
-	w.fact("b", func(f *SiteFacts) { f.MysqlUp = false })
+	w.fact("b", func(f *scope.SiteFacts) { f.MysqlUp = false })
 	w.reconcile()
 	if now := w.deployments(); now["c"] != old["c"] {
 		t.Fatal("b is not back, and the next one goes")
@@ -353,14 +354,14 @@ func TestASiteOfAnotherSeriesDoesNotHoldUpAnUpdate(t *testing.T) {
 		}
 	})
 	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Image = "mysql:9.8" })
-	w.fact("a", func(f *SiteFacts) { f.Version = "9.7.4" })
+	w.fact("a", func(f *scope.SiteFacts) { f.Version = "9.7.4" })
 	w.reconcile()
 	w.settle("c")
 	for _, step := range []struct {
 		version string
 		updated bool
 	}{{"", false}, {"9.7.9", false}, {"9.8.0", true}} {
-		w.fact("c", func(f *SiteFacts) { f.Version, f.Following = step.version, false })
+		w.fact("c", func(f *scope.SiteFacts) { f.Version, f.Following = step.version, false })
 		w.status(func(s *v1alpha1.MysqlFailoverGroupStatus) {
 			for i := range s.Sites {
 				s.Sites[i].Provisioned = s.Sites[i].Name != "c"
@@ -408,10 +409,10 @@ func TestWhichSiteIsClonedOnlyInANewPod(t *testing.T) {
 			g.Annotations = map[string]string{v1alpha1.AnnotationPauseUntil: tc.pause}
 		}
 		d := &appsv1.Deployment{}
-		s := &scope{
-			key: testKey, group: g, now: time.Now(), deployments: map[string]*appsv1.Deployment{tc.site: d},
-			provisioned: map[string]bool{}, clones: map[string]*v1alpha1.CloneProgress{tc.site: {Order: tc.order}},
-			pods: map[string]*corev1.Pod{"a": {Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: render.ContainerMySQL, Image: "mysql:1"}}}}},
+		s := &scope.Scope{
+			Key: testKey, Group: g, Now: time.Now(), Deployments: map[string]*appsv1.Deployment{tc.site: d},
+			Provisioned: map[string]bool{}, Clones: map[string]*v1alpha1.CloneProgress{tc.site: {Order: tc.order}},
+			Pods: map[string]*corev1.Pod{"a": {Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: render.ContainerMySQL, Image: "mysql:1"}}}}},
 		}
 		g.Status.Sites = []v1alpha1.SiteStatus{{Name: "a"}, {Name: tc.site, Provisioned: tc.provisioned}}
 		if g.Spec.Image = "mysql:1"; tc.other {

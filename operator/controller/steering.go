@@ -14,9 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/apply"
 	"github.com/mysql-mfg/mfg/operator/render"
 	"github.com/mysql-mfg/mfg/operator/report/conditions"
 	"github.com/mysql-mfg/mfg/operator/report/events"
+	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
 var (
@@ -44,30 +46,30 @@ type follower struct {
 	failed    events.Event
 	wanted    bool
 	// follow makes it point to the active site, which was seen open. An error is tried again, ever more rarely.
-	follow func(context.Context, *scope) (conditions.Condition, error)
+	follow func(context.Context, *scope.Scope) (conditions.Condition, error)
 	// clear takes everything back that follow ever did.
-	clear func(context.Context, *scope) error
+	clear func(context.Context, *scope.Scope) error
 }
 
 // Follow has what is outside the group follow the active site.
 type Follow struct {
-	*Base
-	objects *Applier
+	*scope.Base
+	objects *apply.Applier
 	// limits are what groups may ask for.
 	limits render.Limits
 	memory *steering
 }
 
 // NewFollow makes a Follow.
-func NewFollow(base *Base, objects *Applier, limits render.Limits) *Follow {
+func NewFollow(base *scope.Base, objects *apply.Applier, limits render.Limits) *Follow {
 	return &Follow{Base: base, objects: objects, limits: limits, memory: newSteering()}
 }
 
 // Forget drops what is kept about a group that is gone.
 func (r *Follow) Forget(key types.NamespacedName) { r.memory.forget(key) }
 
-func (r *Follow) followers(s *scope) []follower {
-	spec := s.group.Spec
+func (r *Follow) followers(s *scope.Scope) []follower {
+	spec := s.Group.Spec
 	return []follower{
 		{v1alpha1.ConditionDNSReady, eventDNSFailed, spec.DNS != nil, r.followDNS, r.clearDNS},
 		{v1alpha1.ConditionTaintsReady, eventTaintsFailed, spec.Taints != nil && spec.Taints.Enabled, r.followTaints, r.clearTaints},
@@ -75,35 +77,35 @@ func (r *Follow) followers(s *scope) []follower {
 }
 
 // steer has everything follow the active site. What fails is told in its condition and stops nothing else.
-func (r *Follow) steer(ctx context.Context, s *scope) error {
+func (r *Follow) steer(ctx context.Context, s *scope.Scope) error {
 	for _, f := range r.followers(s) {
 		r.steerOne(ctx, s, f)
 	}
 	return nil
 }
 
-func (r *Follow) steerOne(ctx context.Context, s *scope, f follower) {
-	before := meta.FindStatusCondition(s.group.Status.Conditions, f.condition)
+func (r *Follow) steerOne(ctx context.Context, s *scope.Scope, f follower) {
+	before := meta.FindStatusCondition(s.Group.Status.Conditions, f.condition)
 	switch {
 	case before == nil && !f.wanted:
 		// The condition is written before the first effect, so without it there is nothing to take back.
 		return
 	case before == nil:
-		s.condition(conditions.Unknown(f.condition, v1alpha1.ReasonWaitingForSite, "not begun yet"))
-		s.again = min(s.again, whenSteering)
+		s.Condition(conditions.Unknown(f.condition, v1alpha1.ReasonWaitingForSite, "not begun yet"))
+		s.Again = min(s.Again, whenSteering)
 		return
-	case f.wanted && !s.open():
+	case f.wanted && !s.Open():
 		// The active site may still be fenced, and what points to the old one points to the wrong place no longer than
 		// it must: it is switched as soon as the new one is seen open.
-		s.keep(before)
-		if r.memory.at(s.key, f.condition) != s.activeSite() {
-			s.again = min(s.again, whenOpen(s))
+		s.Keep(before)
+		if r.memory.at(s.Key, f.condition) != s.ActiveSite() {
+			s.Again = min(s.Again, whenOpen(s))
 		}
 		return
 	}
 	if wait := r.memory.wait(s, f.condition); wait > 0 {
-		s.keep(before)
-		s.again = min(s.again, wait)
+		s.Keep(before)
+		s.Again = min(s.Again, wait)
 		return
 	}
 	began := time.Now()
@@ -118,34 +120,34 @@ func (r *Follow) steerOne(ctx context.Context, s *scope, f follower) {
 	}
 	if err != nil {
 		reason, message := explain(err)
-		s.condition(conditions.False(f.condition, reason, message))
-		r.say(s, "", f.failed, message)
-		s.again = min(s.again, r.memory.fail(s, f.condition, time.Since(began)))
+		s.Condition(conditions.False(f.condition, reason, message))
+		r.Say(s, "", f.failed, message)
+		s.Again = min(s.Again, r.memory.fail(s, f.condition, time.Since(began)))
 		return
 	}
 	r.steered(s, f, condition)
 }
 
 // steered says how it went; a follower that was taken back has nothing to say any more.
-func (r *Follow) steered(s *scope, f follower, condition conditions.Condition) {
+func (r *Follow) steered(s *scope.Scope, f follower, condition conditions.Condition) {
 	r.memory.succeed(s, f.condition)
 	text := ""
 	if f.wanted {
-		s.condition(condition)
+		s.Condition(condition)
 		if condition.Status != metav1.ConditionTrue {
 			text = condition.Message
 		}
 	}
-	r.say(s, "", f.failed, text)
+	r.Say(s, "", f.failed, text)
 }
 
 // whenOpen is when to look again for an active site to be open.
-func whenOpen(s *scope) time.Duration {
-	since := s.group.Status.ActiveSiteSince
-	if since != nil && s.now.Sub(since.Time) < freshly {
+func whenOpen(s *scope.Scope) time.Duration {
+	since := s.Group.Status.ActiveSiteSince
+	if since != nil && s.Now.Sub(since.Time) < freshly {
 		return whenSteering
 	}
-	return whenWaiting
+	return scope.WhenWaiting
 }
 
 // hindrance is an error that a person has to settle, with its reason in the condition.
@@ -163,7 +165,7 @@ func explain(err error) (reason v1alpha1.Reason, message string) {
 	switch {
 	case errors.As(err, &h):
 		return h.reason, h.message
-	case errors.Is(err, errForeign):
+	case errors.Is(err, apply.ErrForeign):
 		return v1alpha1.ReasonForeignObject, err.Error()
 	case apierrors.IsForbidden(err):
 		return v1alpha1.ReasonForbidden, "the operator lacks the right; it will try again: " + err.Error()
@@ -216,8 +218,8 @@ func (m *steering) forget(key types.NamespacedName) {
 func (m *steering) at(key types.NamespacedName, what string) string { return m.get(key, what).site }
 
 // wait is how long something that failed is left alone.
-func (m *steering) wait(s *scope, what string) time.Duration {
-	mark := m.get(s.key, what)
+func (m *steering) wait(s *scope.Scope, what string) time.Duration {
+	mark := m.get(s.Key, what)
 	if mark.count == 0 || !mark.holds(s) {
 		return 0
 	}
@@ -226,8 +228,8 @@ func (m *steering) wait(s *scope, what string) time.Duration {
 
 // fail returns when to try again. What hung is left alone for much longer than it hung, so that it never takes up most of
 // the group's time, or that of other groups.
-func (m *steering) fail(s *scope, what string, took time.Duration) time.Duration {
-	mark := m.get(s.key, what)
+func (m *steering) fail(s *scope.Scope, what string, took time.Duration) time.Duration {
+	mark := m.get(s.Key, what)
 	if !mark.holds(s) {
 		mark.count = 0
 	}
@@ -235,16 +237,16 @@ func (m *steering) fail(s *scope, what string, took time.Duration) time.Duration
 	if mark.count < 6 {
 		delay = min(longestRetry, max(firstRetry<<mark.count, 4*took))
 	}
-	m.set(s.key, what, steerMark{
-		site: mark.site, count: mark.count + 1, until: time.Now().Add(delay), generation: s.group.Generation, epoch: s.group.Status.Epoch,
+	m.set(s.Key, what, steerMark{
+		site: mark.site, count: mark.count + 1, until: time.Now().Add(delay), generation: s.Group.Generation, epoch: s.Group.Status.Epoch,
 	})
 	return delay
 }
 
-func (m *steering) succeed(s *scope, what string) {
-	m.set(s.key, what, steerMark{site: s.activeSite()})
+func (m *steering) succeed(s *scope.Scope, what string) {
+	m.set(s.Key, what, steerMark{site: s.ActiveSite()})
 }
 
-func (mark steerMark) holds(s *scope) bool {
-	return mark.generation == s.group.Generation && mark.epoch == s.group.Status.Epoch
+func (mark steerMark) holds(s *scope.Scope) bool {
+	return mark.generation == s.Group.Generation && mark.epoch == s.Group.Status.Epoch
 }

@@ -18,6 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/apply"
+	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
 // intercept puts functions between the controller and its API server.
@@ -29,8 +31,8 @@ func (w *world) intercept(f interceptor.Funcs) {
 	}
 	c := interceptor.NewClient(inner, f)
 	w.r.Client, w.r.Live, w.r.base.Client, w.r.base.Live = c, c, c, c
-	w.r.apply = newApplier(c, c)
-	w.r.apply.restored = w.r.tellRestored
+	w.r.apply = apply.NewApplier(c, c)
+	w.r.apply.Restored = w.r.tellRestored
 	w.r.follow.objects = w.r.apply
 }
 
@@ -43,7 +45,7 @@ func (w *world) open(site string, epoch int64) {
 	defer w.facts.mu.Unlock()
 	w.facts.g.Epoch = epoch
 	if w.facts.g.Sites == nil {
-		w.facts.g.Sites = map[string]SiteFacts{}
+		w.facts.g.Sites = map[string]scope.SiteFacts{}
 	}
 }
 
@@ -234,7 +236,7 @@ func TestHungFollowersHoldUpNobody(t *testing.T) {
 // Retries come ever more rarely, but at once when there is something new to follow.
 func TestBackOff(t *testing.T) {
 	m := newSteering()
-	s := &scope{key: testKey, group: testGroup(running)}
+	s := &scope.Scope{Key: testKey, Group: testGroup(running)}
 	var delays []time.Duration
 	for range 8 {
 		delays = append(delays, m.fail(s, "x", 0))
@@ -252,14 +254,14 @@ func TestBackOff(t *testing.T) {
 	if got := m.wait(s, "y"); got != 0 {
 		t.Errorf("another follower waits %s", got)
 	}
-	s.group.Status.Epoch++
+	s.Group.Status.Epoch++
 	if got := m.wait(s, "x"); got != 0 {
 		t.Errorf("a new epoch waits %s", got)
 	}
 	if got := m.fail(s, "x", 0); got != firstRetry {
 		t.Errorf("the first retry of a new epoch comes after %s", got)
 	}
-	s.group.Generation++
+	s.Group.Generation++
 	if got := m.wait(s, "x"); got != 0 {
 		t.Errorf("a new specification waits %s", got)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/report/conditions"
+	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
 // taintAttempts is how often a node is read anew when somebody else changed it at the same time.
@@ -23,7 +24,7 @@ const taintAttempts = 3
 
 // followTaints puts the group's taint on the nodes of the sites that are not active and takes it off all others. A node
 // that the active site shares with another site is fit.
-func (r *Follow) followTaints(ctx context.Context, s *scope) (conditions.Condition, error) {
+func (r *Follow) followTaints(ctx context.Context, s *scope.Scope) (conditions.Condition, error) {
 	want := unfitNodes(s)
 	var nodes corev1.NodeList
 	// The nodes in the cache are shared: retaint copies the one that it changes.
@@ -35,39 +36,39 @@ func (r *Follow) followTaints(ctx context.Context, s *scope) (conditions.Conditi
 	for i := range nodes.Items {
 		node := &nodes.Items[i]
 		site, unfit := want[node.Name]
-		if err := r.retaint(ctx, s.group, node, site); err != nil {
+		if err := r.retaint(ctx, s.Group, node, site); err != nil {
 			failures = append(failures, err)
 		} else if unfit {
 			tainted = append(tainted, fmt.Sprintf("%s (%s)", node.Name, site))
 		}
 	}
 	if len(failures) > 0 {
-		return conditions.Condition{}, taintError(s.group, errors.Join(failures...))
+		return conditions.Condition{}, taintError(s.Group, errors.Join(failures...))
 	}
-	message := fmt.Sprintf("no node is tainted: the only sites with a node are on that of the active site %s", s.activeSite())
+	message := fmt.Sprintf("no node is tainted: the only sites with a node are on that of the active site %s", s.ActiveSite())
 	if len(tainted) > 0 {
 		slices.Sort(tainted)
-		message = fmt.Sprintf("%s=<site>:%s is on %s; %s is active", v1alpha1.InactiveSiteTaint(s.key.Namespace, s.key.Name),
-			v1alpha1.InactiveSiteEffect, strings.Join(tainted, ", "), s.activeSite())
+		message = fmt.Sprintf("%s=<site>:%s is on %s; %s is active", v1alpha1.InactiveSiteTaint(s.Key.Namespace, s.Key.Name),
+			v1alpha1.InactiveSiteEffect, strings.Join(tainted, ", "), s.ActiveSite())
 	}
 	return conditions.True(v1alpha1.ConditionTaintsReady, v1alpha1.ReasonAsExpected, message), nil
 }
 
 // unfitNodes are the nodes that must carry the taint, with the site that it names.
-func unfitNodes(s *scope) map[string]string {
+func unfitNodes(s *scope.Scope) map[string]string {
 	known := map[string]string{}
-	for _, site := range s.group.Status.Sites {
+	for _, site := range s.Group.Status.Sites {
 		known[site.Name] = site.Node
 	}
-	for name, pod := range s.pods {
+	for name, pod := range s.Pods {
 		if pod.Spec.NodeName != "" {
 			known[name] = pod.Spec.NodeName
 		}
 	}
 	out := map[string]string{}
-	for _, name := range sorted(s.sites()) {
+	for _, name := range scope.Sorted(s.Sites()) {
 		// Of several sites on a node it names the first, always the same.
-		if node := known[name]; node != "" && out[node] == "" && node != known[s.activeSite()] {
+		if node := known[name]; node != "" && out[node] == "" && node != known[s.ActiveSite()] {
 			out[node] = name
 		}
 	}
@@ -75,7 +76,9 @@ func unfitNodes(s *scope) map[string]string {
 }
 
 // clearTaints takes the group's taint off all nodes.
-func (r *Follow) clearTaints(ctx context.Context, s *scope) error { return r.untaint(ctx, s.group) }
+func (r *Follow) clearTaints(ctx context.Context, s *scope.Scope) error {
+	return r.untaint(ctx, s.Group)
+}
 
 // untaint takes the group's taint off all nodes. It reads them live: a taint that the cache does not show yet would
 // stay for ever.

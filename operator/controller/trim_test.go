@@ -20,6 +20,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/render"
+	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
 // fromCache makes a client read as from the manager's cache: trimmed. Every test of the controller runs over it, so that
@@ -71,8 +72,8 @@ func TestTrimKeepsWhatIsRead(t *testing.T) {
 	if diff := cmp.Diff(whole.ObjectMeta, pod.ObjectMeta); diff != "" {
 		t.Errorf("metadata (-whole +trimmed):\n%s", diff)
 	}
-	if pod.Spec.NodeName != "node-1" || mysqlImage(pod) != mysqlImage(whole) || mysqlImage(pod) == "" {
-		t.Errorf("node %q, image %q", pod.Spec.NodeName, mysqlImage(pod))
+	if pod.Spec.NodeName != "node-1" || scope.MySQLImage(pod) != scope.MySQLImage(whole) || scope.MySQLImage(pod) == "" {
+		t.Errorf("node %q, image %q", pod.Spec.NodeName, scope.MySQLImage(pod))
 	}
 	whole.Status.ContainerStatuses[0].ImageID = ""
 	if diff := cmp.Diff(whole.Status, pod.Status); diff != "" {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
 // onVolume has the sites report their volumes.
@@ -57,7 +58,7 @@ func TestVolumesAreNotNotedTooEarly(t *testing.T) {
 	w.reconcile()
 	w.settle("a", "b", "c")
 	w.facts.open("")
-	w.facts.set("b", SiteFacts{MysqlUp: true})
+	w.facts.set("b", scope.SiteFacts{MysqlUp: true})
 	w.onVolume(map[string]string{"a": "va", "b": "vb"})
 	w.reconcile()
 	if w.site("a").VolumeID != "" || w.site("b").VolumeID != "" {
@@ -74,7 +75,7 @@ func TestReplacedVolumeTakesTheMarkAway(t *testing.T) {
 			g.Status.Transition = &v1alpha1.Transition{From: "c", To: "a"}
 			w.must(w.c.Status().Update(w.ctx, g))
 		},
-		"MySQL is down": func(w *world) { w.facts.set("b", SiteFacts{Reachable: true}) },
+		"MySQL is down": func(w *world) { w.facts.set("b", scope.SiteFacts{Reachable: true}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := volumeWorld(t)
@@ -172,7 +173,7 @@ func TestJobsTellTheVolumeTheyLookedAt(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				pl := newPlant(t, history, executed)
 				defer pl.end(t)
-				pl.facts.set("b", SiteFacts{MysqlUp: true, AdminAddr: "10.0.0.1:33062", VolumeID: "vb"})
+				pl.facts.set("b", scope.SiteFacts{MysqlUp: true, AdminAddr: "10.0.0.1:33062", VolumeID: "vb"})
 				pl.p.begin(testGroup(), "b", order{})
 				if o := pl.result(t, "b"); o.verdict != verdictAdopt || o.volume != "vb" || o.cloned != (name == "cloned") {
 					t.Errorf("outcome %+v", o)

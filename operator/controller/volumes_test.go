@@ -183,7 +183,7 @@ func TestResizing(t *testing.T) {
 			claim(new("fast"), asked, status(corev1.PersistentVolumeClaimNodeResizeInfeasible)), v1alpha1.ReasonVolumeCannotGrow, "cannot",
 		},
 	} {
-		if got := resizing(tc.claim); got.reason != tc.reason || !strings.Contains(got.message, tc.says) {
+		if got := resizing(tc.claim); got.Reason != tc.reason || !strings.Contains(got.Message, tc.says) {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}

@@ -6,16 +6,17 @@ import (
 	"sync"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
 // withdrawals are the orders whose annotation a person took off before their clone began. The zero value is ready to use.
 type withdrawals struct {
 	mu  sync.Mutex
-	all map[siteKey]string
+	all map[scope.SiteKey]string
 }
 
 // note keeps whether the order of a site was withdrawn; empty if none was. It returns true for one that is new.
-func (w *withdrawals) note(key siteKey, value string) bool {
+func (w *withdrawals) note(key scope.SiteKey, value string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	before := w.all[key]
@@ -24,13 +25,13 @@ func (w *withdrawals) note(key siteKey, value string) bool {
 		return false
 	}
 	if w.all == nil {
-		w.all = map[siteKey]string{}
+		w.all = map[scope.SiteKey]string{}
 	}
 	w.all[key] = value
 	return before != value
 }
 
-func (w *withdrawals) has(key siteKey, o order) bool {
+func (w *withdrawals) has(key scope.SiteKey, o order) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return o.value != "" && w.all[key] == o.value
@@ -38,16 +39,16 @@ func (w *withdrawals) has(key siteKey, o order) bool {
 
 // withdraw looks which accepted orders a person has taken back. Nothing is dropped here: whether a clone has begun is known
 // to the site's MySQL, and the job that asks it lets the order lapse only if none has (I14).
-func (r *Clones) withdraw(s *scope) {
-	asked := parseRequest(s.group.Annotations[v1alpha1.AnnotationRecloneSite]).site
-	for _, site := range s.group.Spec.Sites {
-		o, taken := standing(s.clones[site.Name]), ""
+func (r *Clones) withdraw(s *scope.Scope) {
+	asked := parseRequest(s.Group.Annotations[v1alpha1.AnnotationRecloneSite]).site
+	for _, site := range s.Group.Spec.Sites {
+		o, taken := standing(s.Clones[site.Name]), ""
 		if o.given() && !o.begun && o.value != orderOfPolicy && asked != site.Name {
 			taken = o.value
 		}
-		if r.provisioner.withdrawn.note(s.work(site.Name), taken) || site.Name == s.activeSite() {
+		if r.provisioner.withdrawn.note(s.SiteKey(site.Name), taken) || site.Name == s.ActiveSite() {
 			// It may wait for its turn, for hours. A site that was promoted meanwhile, by order, is not cloned when it is a replica again.
-			r.Work.giveUp(s.work(site.Name))
+			r.Work.giveUp(s.SiteKey(site.Name))
 		}
 	}
 }

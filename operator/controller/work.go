@@ -12,6 +12,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/operator/failover"
+	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
 // PurposeClone is what Busy says of a site that receives a clone.
@@ -31,10 +32,10 @@ const (
 // fills it.
 type Work struct {
 	mu   sync.Mutex
-	jobs map[siteKey]*job
+	jobs map[scope.SiteKey]*job
 
 	wishes    wishes
-	rotations map[siteKey]*rotation
+	rotations map[scope.SiteKey]*rotation
 }
 
 // job is the work on one site. It stays in the register until what came of it is persisted.
@@ -55,13 +56,13 @@ type job struct {
 }
 
 // NewWork makes an empty register.
-func NewWork() *Work { return &Work{jobs: map[siteKey]*job{}} }
+func NewWork() *Work { return &Work{jobs: map[scope.SiteKey]*job{}} }
 
 // Busy says whether long work holds a site, and which. It holds until what came of it is persisted.
 func (w *Work) Busy(namespace, group, site string) (string, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	key := siteKey{types.NamespacedName{Namespace: namespace, Name: group}, site}
+	key := scope.SiteKey{Group: types.NamespacedName{Namespace: namespace, Name: group}, Site: site}
 	if w.rotates(key) {
 		return PurposeRotation, true
 	}
@@ -77,17 +78,17 @@ func (w *Work) Windows(namespace, group string) []wire.Window {
 	key := types.NamespacedName{Namespace: namespace, Name: group}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	out := w.rotationWindows(siteKey{group: key}, time.Now())
+	out := w.rotationWindows(scope.SiteKey{Group: key}, time.Now())
 	for k, j := range w.jobs {
-		if k.group == key && j.window {
-			out = append(out, wire.Window{Site: k.site, Purpose: wire.WindowClone, Deadline: time.Now().Add(windowLength)})
+		if k.Group == key && j.window {
+			out = append(out, wire.Window{Site: k.Site, Purpose: wire.WindowClone, Deadline: time.Now().Add(windowLength)})
 		}
 	}
 	return out
 }
 
 // begin enters a job unless one runs, waits to be persisted, or failed a moment ago.
-func (w *Work) begin(key siteKey, cancel context.CancelFunc) bool {
+func (w *Work) begin(key scope.SiteKey, cancel context.CancelFunc) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	j := w.jobs[key]
@@ -103,13 +104,13 @@ func (w *Work) begin(key siteKey, cancel context.CancelFunc) bool {
 }
 
 // hold keeps everybody else from the site while it is cloned.
-func (w *Work) hold(key siteKey) { w.change(key, func(j *job) { j.purpose = PurposeClone }) }
+func (w *Work) hold(key scope.SiteKey) { w.change(key, func(j *job) { j.purpose = PurposeClone }) }
 
-func (w *Work) window(key siteKey, open bool) { w.change(key, func(j *job) { j.window = open }) }
+func (w *Work) window(key scope.SiteKey, open bool) { w.change(key, func(j *job) { j.window = open }) }
 
 // finish notes what came of a job. A job that failed, or has to wait, may begin again after a while, which grows; the
 // site is free meanwhile. One that succeeded keeps the site until release.
-func (w *Work) finish(key siteKey, o outcome) {
+func (w *Work) finish(key scope.SiteKey, o outcome) {
 	w.change(key, func(j *job) {
 		j.cancel, j.window, j.outcome, j.taken, j.clone = nil, false, &o, false, nil
 		if o.verdict == verdictAdopt {
@@ -130,7 +131,7 @@ func (w *Work) finish(key siteKey, o outcome) {
 
 // result returns what came of the last job on a site. It stands until the next one ends, so that what is said of the
 // site does not come and go.
-func (w *Work) result(key siteKey) (outcome, bool) {
+func (w *Work) result(key scope.SiteKey) (outcome, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if j := w.jobs[key]; j != nil && j.outcome != nil {
@@ -140,7 +141,7 @@ func (w *Work) result(key siteKey) (outcome, bool) {
 }
 
 // release notes that what result returned is persisted: the site is free, or may be worked on again.
-func (w *Work) release(key siteKey) {
+func (w *Work) release(key scope.SiteKey) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	j := w.jobs[key]
@@ -154,7 +155,7 @@ func (w *Work) release(key siteKey) {
 }
 
 // drop forgets what came of the work on a site, unless it goes on.
-func (w *Work) drop(key siteKey) {
+func (w *Work) drop(key scope.SiteKey) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if j := w.jobs[key]; j != nil && j.cancel == nil {
@@ -167,7 +168,7 @@ func (w *Work) forget(group types.NamespacedName) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for key, j := range w.jobs {
-		if key.group != group {
+		if key.Group != group {
 			continue
 		}
 		if j.cancel != nil {
@@ -176,7 +177,7 @@ func (w *Work) forget(group types.NamespacedName) {
 		delete(w.jobs, key)
 	}
 	for key, o := range w.rotations {
-		if key.group != group {
+		if key.Group != group {
 			continue
 		}
 		if o.cancel != nil {
@@ -186,7 +187,7 @@ func (w *Work) forget(group types.NamespacedName) {
 	}
 }
 
-func (w *Work) change(key siteKey, f func(*job)) {
+func (w *Work) change(key scope.SiteKey, f func(*job)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	// A job that was forgotten meanwhile has nobody to tell.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
 // progressPause keeps writes of the status rare: a clone can take hours.
@@ -13,7 +14,7 @@ const progressPause = 10 * time.Second
 
 // advance notes how far the clone into a site has come, and says whether status has to tell it: a step further, and not
 // too soon after the last one.
-func (w *Work) advance(key siteKey, p v1alpha1.CloneProgress, now time.Time) bool {
+func (w *Work) advance(key scope.SiteKey, p v1alpha1.CloneProgress, now time.Time) bool {
 	news := false
 	w.change(key, func(j *job) {
 		same := j.clone != nil && j.clone.Stage == p.Stage && j.clone.Percent == p.Percent
@@ -26,7 +27,7 @@ func (w *Work) advance(key siteKey, p v1alpha1.CloneProgress, now time.Time) boo
 }
 
 // progress is what status has to tell of the clone into a site; nil if there is none.
-func (w *Work) progress(key siteKey) *v1alpha1.CloneProgress {
+func (w *Work) progress(key scope.SiteKey) *v1alpha1.CloneProgress {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if j := w.jobs[key]; j != nil && j.clone != nil {
@@ -36,7 +37,7 @@ func (w *Work) progress(key siteKey) *v1alpha1.CloneProgress {
 }
 
 // giveUp ends a job that holds its site not yet. Once it does its clone may have begun.
-func (w *Work) giveUp(key siteKey) {
+func (w *Work) giveUp(key scope.SiteKey) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if j := w.jobs[key]; j != nil && j.cancel != nil && j.purpose == "" {

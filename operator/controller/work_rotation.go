@@ -9,6 +9,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/operator/failover"
 	"github.com/mysql-mfg/mfg/operator/keyring"
+	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
 // PurposeRotation is what Busy says of a site whose master keys are rotated. It lasts for seconds.
@@ -27,14 +28,14 @@ type rotation struct {
 }
 
 // beginRotation enters a rotation unless something else runs on the site, or the last try was a moment ago.
-func (w *Work) beginRotation(key siteKey, cancel context.CancelFunc) bool {
+func (w *Work) beginRotation(key scope.SiteKey, cancel context.CancelFunc) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if j := w.jobs[key]; j != nil && j.cancel != nil {
 		return false
 	}
 	if w.rotations == nil {
-		w.rotations = map[siteKey]*rotation{}
+		w.rotations = map[scope.SiteKey]*rotation{}
 	}
 	o := w.rotations[key]
 	if o == nil {
@@ -50,7 +51,7 @@ func (w *Work) beginRotation(key siteKey, cancel context.CancelFunc) bool {
 
 // rotation is what became of the rotation in the pod that a site has. That of a pod which is gone is forgotten: its new keys went
 // with it, and the next pod has yet to be rotated.
-func (w *Work) rotation(key siteKey, pod string) keyring.Job {
+func (w *Work) rotation(key scope.SiteKey, pod string) keyring.Job {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	o := w.rotations[key]
@@ -65,7 +66,7 @@ func (w *Work) rotation(key siteKey, pod string) keyring.Job {
 }
 
 // finishRotation notes what came of a rotation. One that failed may begin again after a while, which grows.
-func (w *Work) finishRotation(key siteKey, err error) {
+func (w *Work) finishRotation(key scope.SiteKey, err error) {
 	w.changeRotation(key, func(o *rotation) {
 		o.cancel, o.window, o.done, o.trouble = nil, false, err == nil, ""
 		if err != nil {
@@ -77,7 +78,7 @@ func (w *Work) finishRotation(key siteKey, err error) {
 }
 
 // endRotation forgets a rotation that status tells of, or that is no longer wanted.
-func (w *Work) endRotation(key siteKey) {
+func (w *Work) endRotation(key scope.SiteKey) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if o := w.rotations[key]; o != nil && o.cancel == nil {
@@ -85,7 +86,7 @@ func (w *Work) endRotation(key siteKey) {
 	}
 }
 
-func (w *Work) changeRotation(key siteKey, f func(*rotation)) {
+func (w *Work) changeRotation(key scope.SiteKey, f func(*rotation)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if o := w.rotations[key]; o != nil {
@@ -94,29 +95,29 @@ func (w *Work) changeRotation(key siteKey, f func(*rotation)) {
 }
 
 // rotates is true while a rotation holds a site. The register is locked.
-func (w *Work) rotates(key siteKey) bool {
+func (w *Work) rotates(key scope.SiteKey) bool {
 	o := w.rotations[key]
 	return o != nil && o.cancel != nil
 }
 
 // wantsUnseal is true if the last look at a site found that it has to be cloned, and that its keyring must be unsealed first.
-func (w *Work) wantsUnseal(key siteKey) bool {
+func (w *Work) wantsUnseal(key scope.SiteKey) bool {
 	o, ok := w.result(key)
 	return ok && o.unseal
 }
 
 // rotationWindows are the windows of rotations. The register is locked.
-func (w *Work) rotationWindows(group siteKey, now time.Time) []wire.Window {
+func (w *Work) rotationWindows(group scope.SiteKey, now time.Time) []wire.Window {
 	var out []wire.Window
 	for k, o := range w.rotations {
-		if k.group == group.group && o.window {
-			out = append(out, wire.Window{Site: k.site, Purpose: wire.WindowRotation, Deadline: now.Add(windowLength)})
+		if k.Group == group.Group && o.window {
+			out = append(out, wire.Window{Site: k.Site, Purpose: wire.WindowRotation, Deadline: now.Add(windowLength)})
 		}
 	}
 	return out
 }
 
 // openRotation makes known that the window of a rotation is to open, in a pod.
-func (w *Work) openRotation(key siteKey, pod string) {
+func (w *Work) openRotation(key scope.SiteKey, pod string) {
 	w.changeRotation(key, func(o *rotation) { o.window, o.pod = true, pod })
 }

@@ -33,6 +33,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/render"
 	"github.com/mysql-mfg/mfg/operator/report/conditions"
 	"github.com/mysql-mfg/mfg/operator/report/events"
+	"github.com/mysql-mfg/mfg/operator/scope"
 	"github.com/mysql-mfg/mfg/operator/signing"
 )
 
@@ -178,7 +179,7 @@ func (w *world) reconcile() time.Duration {
 	if err != nil {
 		w.t.Fatalf("reconcile: %v", err)
 	}
-	if result.RequeueAfter > whenOvertaken && (result.Priority == nil || *result.Priority != afterAll) {
+	if result.RequeueAfter > scope.WhenOvertaken && (result.Priority == nil || *result.Priority != afterAll) {
 		w.t.Errorf("a look that only the clock asks for comes before new groups: %+v", result)
 	}
 	return result.RequeueAfter
@@ -186,9 +187,9 @@ func (w *world) reconcile() time.Duration {
 
 // waitedSince has something been waited for since a moment.
 func (w *world) waitedSince(began time.Time, what string) {
-	s := &scope{key: testKey, now: began}
-	w.r.base.Waits.over(s, what)
-	w.r.base.Waits.sinceFirst(s, what)
+	s := &scope.Scope{Key: testKey, Now: began}
+	w.r.base.Waits.Over(s, what)
+	w.r.base.Waits.SinceFirst(s, what)
 }
 
 func (w *world) group() *v1alpha1.MysqlFailoverGroup {
@@ -269,7 +270,7 @@ func (w *world) settle(sites ...string) {
 		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 		w.must(w.c.DeleteAllOf(w.ctx, &corev1.Pod{}, siteLabels(site)...))
 		w.must(w.c.Create(w.ctx, pod))
-		w.facts.set(site, SiteFacts{
+		w.facts.set(site, scope.SiteFacts{
 			Reachable: true, MysqlUp: true, Writable: site == w.group().Status.ActiveSite, Version: "9.7.4",
 			Following: site != w.group().Status.ActiveSite, AdminAddr: "10.0.0.1:33062", PodName: pod.Name, PodUID: string(pod.UID),
 		})
@@ -294,10 +295,10 @@ func (w *world) site(name string) v1alpha1.SiteStatus {
 // fakeFacts is a poll loop's snapshot.
 type fakeFacts struct {
 	mu sync.Mutex
-	g  GroupFacts
+	g  scope.GroupFacts
 }
 
-func (f *fakeFacts) Sites(string, string) (GroupFacts, bool) {
+func (f *fakeFacts) Sites(string, string) (scope.GroupFacts, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	g := f.g
@@ -305,11 +306,11 @@ func (f *fakeFacts) Sites(string, string) (GroupFacts, bool) {
 	return g, g.Sites != nil
 }
 
-func (f *fakeFacts) set(site string, s SiteFacts) {
+func (f *fakeFacts) set(site string, s scope.SiteFacts) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.g.Sites == nil {
-		f.g.Sites = map[string]SiteFacts{}
+		f.g.Sites = map[string]scope.SiteFacts{}
 	}
 	f.g.Sites[site] = s
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+// Package apply makes objects of a group be as they are wished, and takes them away, without touching what belongs to others.
+package apply
 
 import (
 	"context"
@@ -24,10 +25,10 @@ import (
 )
 
 var (
-	// errForeign means that an object with a name that the group needs belongs to somebody else. It is left alone.
-	errForeign = errors.New("belongs to somebody else")
-	// errLeftOver means that an object of an earlier group of the same name is still being collected.
-	errLeftOver = errors.New("is left over from an earlier group of this name and is being removed")
+	// ErrForeign means that an object with a name that the group needs belongs to somebody else. It is left alone.
+	ErrForeign = errors.New("belongs to somebody else")
+	// ErrLeftOver means that an object of an earlier group of the same name is still being collected.
+	ErrLeftOver = errors.New("is left over from an earlier group of this name and is being removed")
 )
 
 // Applier applies objects by server-side apply, and only when something differs: reconciles come often, and each apply
@@ -35,8 +36,8 @@ var (
 type Applier struct {
 	client client.Client
 	live   client.Reader
-	// restored is told of an object that somebody else had changed.
-	restored func(*v1alpha1.MysqlFailoverGroup, client.Object)
+	// Restored is told of an object that somebody else had changed.
+	Restored func(*v1alpha1.MysqlFailoverGroup, client.Object)
 
 	mu   sync.Mutex
 	done map[types.NamespacedName]map[string]applied
@@ -48,34 +49,36 @@ type applied struct {
 	version string
 }
 
-func newApplier(c client.Client, live client.Reader) *Applier {
-	return &Applier{client: c, live: live, restored: func(*v1alpha1.MysqlFailoverGroup, client.Object) {}, done: map[types.NamespacedName]map[string]applied{}}
+// NewApplier makes an Applier that has applied nothing yet.
+func NewApplier(c client.Client, live client.Reader) *Applier {
+	return &Applier{client: c, live: live, Restored: func(*v1alpha1.MysqlFailoverGroup, client.Object) {}, done: map[types.NamespacedName]map[string]applied{}}
 }
 
-func (a *Applier) forget(group types.NamespacedName) {
+// Forget drops what is kept about a group that is gone.
+func (a *Applier) Forget(group types.NamespacedName) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.done, group)
 }
 
-// groups is how many groups something was applied of.
-func (a *Applier) groups() int {
+// Groups is how many groups something was applied of.
+func (a *Applier) Groups() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return len(a.done)
 }
 
-// apply makes an object of the group be as given, in the fields that are given.
-func (a *Applier) apply(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, obj client.Object) error {
-	current, err := a.current(ctx, obj, a.last(client.ObjectKeyFromObject(group), nameOf(obj)).version != "")
+// Apply makes an object of the group be as given, in the fields that are given.
+func (a *Applier) Apply(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, obj client.Object) error {
+	current, err := a.Current(ctx, obj, a.last(client.ObjectKeyFromObject(group), nameOf(obj)).version != "")
 	if err != nil {
 		return fmt.Errorf("read %s: %w", nameOf(obj), err)
 	}
-	return a.applyOver(ctx, group, obj, current)
+	return a.ApplyOver(ctx, group, obj, current)
 }
 
-// applyOver applies an object over the one in place, which may be nil.
-func (a *Applier) applyOver(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, obj, current client.Object) error {
+// ApplyOver applies an object over the one in place, which may be nil.
+func (a *Applier) ApplyOver(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, obj, current client.Object) error {
 	name := nameOf(obj)
 	config, err := configuration(obj)
 	if err != nil {
@@ -91,7 +94,7 @@ func (a *Applier) applyOver(ctx context.Context, group *v1alpha1.MysqlFailoverGr
 		if last == (applied{sum: sum, version: current.GetResourceVersion()}) {
 			return nil
 		}
-		if err := belongs(group, obj, current); err != nil {
+		if err := Belongs(group, obj, current); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
@@ -103,7 +106,7 @@ func (a *Applier) applyOver(ctx context.Context, group *v1alpha1.MysqlFailoverGr
 	now := config.GetResourceVersion()
 	a.remember(client.ObjectKeyFromObject(group), name, applied{sum: sum, version: now})
 	if last.sum == sum && last.version != now && (current == nil || current.GetResourceVersion() != now) {
-		a.restored(group, obj)
+		a.Restored(group, obj)
 	}
 	return nil
 }
@@ -112,9 +115,9 @@ func nameOf(obj client.Object) string {
 	return obj.GetObjectKind().GroupVersionKind().Kind + " " + obj.GetName()
 }
 
-// current is the object in place, or nil. The cache holds only what carries our labels; whether somebody else's object
+// Current is the object in place, or nil. The cache holds only what carries our labels; whether somebody else's object
 // is in the way is asked live, once.
-func (a *Applier) current(ctx context.Context, obj client.Object, known bool) (client.Object, error) {
+func (a *Applier) Current(ctx context.Context, obj client.Object, known bool) (client.Object, error) {
 	into, ok := reflect.New(reflect.TypeOf(obj).Elem()).Interface().(client.Object)
 	if !ok {
 		return nil, fmt.Errorf("impossible type %T", obj)
@@ -133,20 +136,20 @@ func (a *Applier) current(ctx context.Context, obj client.Object, known bool) (c
 	return into, nil
 }
 
-// belongs checks that the object in place is the group's own, or nobody's and of a kind that may be prepared for it.
-func belongs(group *v1alpha1.MysqlFailoverGroup, obj, current client.Object) error {
+// Belongs checks that the object in place is the group's own, or nobody's and of a kind that may be prepared for it.
+func Belongs(group *v1alpha1.MysqlFailoverGroup, obj, current client.Object) error {
 	labels := current.GetLabels()
 	if owner := metav1.GetControllerOf(current); owner != nil && owner.UID != group.UID {
 		if owner.Kind == "MysqlFailoverGroup" && owner.Name == group.Name {
-			return errLeftOver
+			return ErrLeftOver
 		}
-		return fmt.Errorf("%w: its controller is %s %s", errForeign, owner.Kind, owner.Name)
+		return fmt.Errorf("%w: its controller is %s %s", ErrForeign, owner.Kind, owner.Name)
 	}
 	if other := labels[v1alpha1.LabelGroup]; other != "" && other != group.Name {
-		return fmt.Errorf("%w: it is labelled as part of group %s", errForeign, other)
+		return fmt.Errorf("%w: it is labelled as part of group %s", ErrForeign, other)
 	}
 	if site := labels[v1alpha1.LabelSite]; site != "" && site != obj.GetLabels()[v1alpha1.LabelSite] {
-		return fmt.Errorf("%w: it is labelled as part of site %s", errForeign, site)
+		return fmt.Errorf("%w: it is labelled as part of site %s", ErrForeign, site)
 	}
 	if labels[v1alpha1.LabelGroup] == "" {
 		if owner := metav1.GetControllerOf(current); owner != nil {
@@ -157,7 +160,7 @@ func belongs(group *v1alpha1.MysqlFailoverGroup, obj, current client.Object) err
 		case *corev1.PersistentVolumeClaim, *corev1.Secret:
 			return nil
 		}
-		return fmt.Errorf("%w: it has no label %s; rename or delete it", errForeign, v1alpha1.LabelGroup)
+		return fmt.Errorf("%w: it has no label %s; rename or delete it", ErrForeign, v1alpha1.LabelGroup)
 	}
 	return nil
 }
@@ -209,15 +212,15 @@ func (a *Applier) remember(group types.NamespacedName, name string, what applied
 	a.done[group][name] = what
 }
 
-// isGone is true of an owner that was a group of the same name: there is only one group of a name at a time.
-func isGone(group *v1alpha1.MysqlFailoverGroup, owner metav1.OwnerReference) bool {
+// IsGone is true of an owner that was a group of the same name: there is only one group of a name at a time.
+func IsGone(group *v1alpha1.MysqlFailoverGroup, owner metav1.OwnerReference) bool {
 	return owner.Kind == "MysqlFailoverGroup" && strings.HasPrefix(owner.APIVersion, v1alpha1.GroupVersion.Group+"/") &&
 		owner.Name == group.Name && owner.UID != group.UID
 }
 
-// remove deletes an object if it is the group's, exactly the one that was looked at.
-func (a *Applier) remove(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, obj client.Object) error {
-	current, err := a.current(ctx, obj, true)
+// Remove deletes an object if it is the group's, exactly the one that was looked at.
+func (a *Applier) Remove(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, obj client.Object) error {
+	current, err := a.Current(ctx, obj, true)
 	if err != nil || current == nil || current.GetDeletionTimestamp() != nil {
 		return err
 	}
@@ -230,5 +233,5 @@ func (a *Applier) remove(ctx context.Context, group *v1alpha1.MysqlFailoverGroup
 
 // deletable is true only for an object that is certainly the group's own.
 func deletable(group *v1alpha1.MysqlFailoverGroup, obj, current client.Object) bool {
-	return belongs(group, obj, current) == nil && current.GetLabels()[v1alpha1.LabelGroup] == group.Name
+	return Belongs(group, obj, current) == nil && current.GetLabels()[v1alpha1.LabelGroup] == group.Name
 }
