@@ -92,7 +92,8 @@ func TestAnOrderIsWithdrawnWithItsAnnotation(t *testing.T) {
 	w.ordered("b", "b:confirm")
 	key := scope.SiteKey{Group: testKey, Site: "b"}
 	cancelled := 0
-	w.r.Work.jobs = map[scope.SiteKey]*job{key: {cancel: func() { cancelled++ }}}
+	w.r.Work.forget(testKey)
+	w.r.Work.begin(key, func() { cancelled++ })
 	is := func(want bool) {
 		t.Helper()
 		w.reconcile()
@@ -110,7 +111,7 @@ func TestAnOrderIsWithdrawnWithItsAnnotation(t *testing.T) {
 	if w.provisioned("b") || w.site("b").Clone == nil {
 		t.Error("it was dropped without a look at the site")
 	}
-	w.r.Work.jobs[key].purpose = PurposeClone
+	w.r.Work.hold(key)
 	w.r.clones.provisioner.withdrawn.note(key, "")
 	if is(true); cancelled != 1 {
 		t.Error("a job that holds its site was ended")
@@ -232,7 +233,8 @@ func TestNoCloneOfASiteThatWasActiveMeanwhile(t *testing.T) {
 	w := orderWorld(t)
 	w.ordered("b", "b:confirm")
 	cancelled := 0
-	w.r.Work.jobs = map[scope.SiteKey]*job{{testKey, "b"}: {cancel: func() { cancelled++ }}}
+	w.r.Work.forget(testKey)
+	w.r.Work.begin(scope.SiteKey{Group: testKey, Site: "b"}, func() { cancelled++ })
 	w.reconcile()
 	if cancelled != 0 {
 		t.Fatal("a job of a replica was ended")
@@ -274,7 +276,7 @@ func TestLapsedOrderIsAnswered(t *testing.T) {
 	if w.site("b").Clone != nil || w.busy("b") || w.said.count(eventRecloneRefused) != 1 {
 		t.Errorf("status %+v, events %v", w.site("b"), w.said.list)
 	}
-	w.r.Work.jobs = map[scope.SiteKey]*job{}
+	w.r.Work.forget(testKey)
 	w.ended("b", outcome{verdict: verdictAdopt, message: "its data is the group's"})
 	if w.reconcile(); !w.provisioned("b") {
 		t.Errorf("status %+v", w.site("b"))

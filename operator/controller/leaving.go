@@ -11,10 +11,6 @@ import (
 	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
-// leavingForUpdate is why the controller asks a site to give its role away. The poll loop knows the text, as
-// failover.LeavingForUpdate, and makes it the cause of the planned failover.
-const leavingForUpdate = "its pod is to be updated"
-
 // askedFor is how long a wish stands that is not repeated. Every reconcile repeats it while it is wanted, so one that
 // ended some other way must not move roles for ever.
 const askedFor = time.Minute

@@ -10,9 +10,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
+// forUpdate is why a site is asked to leave in these tests.
+const forUpdate = "its pod is to be updated"
+
 func TestWishesToLeave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := NewWork()
+		own := types.NamespacedName{Namespace: "shop", Name: "orders"}
 		other := types.NamespacedName{Namespace: "shop", Name: "bills"}
 		leaving := func(group types.NamespacedName, site string) string {
 			reason, wanted := w.Leaving(group.Namespace, group.Name, site)
@@ -21,23 +25,23 @@ func TestWishesToLeave(t *testing.T) {
 			}
 			return reason
 		}
-		if leaving(testKey, "a") != "" {
+		if leaving(own, "a") != "" {
 			t.Error("nobody asked")
 		}
-		if !w.askToLeave(testKey, "a", leavingForUpdate) || w.askToLeave(testKey, "a", leavingForUpdate) {
+		if !w.askToLeave(own, "a", forUpdate) || w.askToLeave(own, "a", forUpdate) {
 			t.Error("what is new is told once")
 		}
-		w.askToLeave(other, "a", leavingForUpdate)
-		if leaving(testKey, "a") != leavingForUpdate || leaving(testKey, "b") != "" {
+		w.askToLeave(other, "a", forUpdate)
+		if leaving(own, "a") != forUpdate || leaving(own, "b") != "" {
 			t.Error("only a is asked")
 		}
 		// The role has moved, and the next one is to go.
-		w.askToLeave(testKey, "b", leavingForUpdate)
-		if leaving(testKey, "a") != "" || leaving(testKey, "b") == "" {
+		w.askToLeave(own, "b", forUpdate)
+		if leaving(own, "a") != "" || leaving(own, "b") == "" {
 			t.Error("one site of a group at a time")
 		}
-		w.askToLeave(testKey, "", "")
-		if leaving(testKey, "b") != "" || leaving(other, "a") == "" {
+		w.askToLeave(own, "", "")
+		if leaving(own, "b") != "" || leaving(other, "a") == "" {
 			t.Error("the wish of this group is over, that of the other is not")
 		}
 		time.Sleep(askedFor + time.Second)

@@ -74,7 +74,7 @@ func passwordWorld(t *testing.T) (*world, *fakePasswords) {
 		mysql.AccountProbe: {mysql.ProbePassword("s"): true},
 	}, down: map[string]bool{}}
 	w.r.passwords.access, w.r.passwords.server = passwordAccess{}, f
-	w.r.runner.base = w.ctx
+	w.r.runner.Lead(w.ctx)
 	w.reconcile()
 	w.settle("a", "b", "c")
 	w.facts.open("a")

@@ -689,7 +689,7 @@ func TestACloneThatDidNotBeginI14(t *testing.T) {
 func TestNothingBeginsBeforeLeading(t *testing.T) {
 	p := newProvisioner(&scope.Base{}, CloneOptions{Work: NewWork(), Runner: &Runner{}})
 	p.begin(testGroup(), "b", order{})
-	if len(p.work.jobs) != 0 {
+	if p.work.Jobs() != 0 {
 		t.Error("a job began before this process leads")
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -101,19 +103,19 @@ func TestStrandedSiteLosesItsMarkBeforeTheClone(t *testing.T) {
 	w.settle("a", "b", "c")
 	w.reconcile()
 	w.strand()
-	w.r.runner.base = t.Context()
+	w.r.runner.Lead(t.Context())
 	w.r.clones.provisioner.reach.Access = fakeAccess{}
 
 	w.reconcile()
 	if w.provisioned("b") || w.said.count(eventSiteStranded) != 1 {
 		t.Errorf("provisioned %v, events %v", w.provisioned("b"), w.said.list)
 	}
-	if len(w.r.Work.jobs) != 0 {
+	if w.r.Work.Jobs() != 0 {
 		t.Error("the clone began before the mark was off")
 	}
 	w.reconcile()
-	if len(w.r.Work.jobs) != 1 {
-		t.Errorf("%d jobs", len(w.r.Work.jobs))
+	if w.r.Work.Jobs() != 1 {
+		t.Errorf("%d jobs", w.r.Work.Jobs())
 	}
 	w.r.runner.Wait()
 }
@@ -135,11 +137,11 @@ func TestNothingIsProvisionedDuringFailover(t *testing.T) {
 			w.reconcile()
 			w.settle("a", "b", "c")
 			w.strand()
-			w.r.runner.base = context.Background()
+			w.r.runner.Lead(context.Background())
 			happens(w)
 			w.reconcile()
-			if !w.provisioned("b") || len(w.r.Work.jobs) != 0 {
-				t.Errorf("provisioned %v, %d jobs", w.provisioned("b"), len(w.r.Work.jobs))
+			if !w.provisioned("b") || w.r.Work.Jobs() != 0 {
+				t.Errorf("provisioned %v, %d jobs", w.provisioned("b"), w.r.Work.Jobs())
 			}
 		})
 	}
@@ -147,28 +149,33 @@ func TestNothingIsProvisionedDuringFailover(t *testing.T) {
 
 // What is said of a refused site does not come and go while it is looked at again.
 func TestRefusalStands(t *testing.T) {
-	w := newWorld(t, testGroup())
-	w.reconcile()
-	w.monitorStatus("a", 1)
-	w.facts.open("a")
-	w.settle("a", "b", "c")
-	w.ended("b", outcome{verdict: verdictRefuse, message: "it has 3 transactions"})
-	var seen []conditions.Condition
-	for i := range 4 {
-		if i == 2 {
-			w.r.Work.change(scope.SiteKey{Group: testKey, Site: "b"}, func(j *job) { j.cancel = func() {} })
-		}
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, testGroup())
 		w.reconcile()
-		seen = append(seen, w.condition(v1alpha1.ConditionProgressing))
-	}
-	for _, c := range seen {
-		if c.Reason != v1alpha1.ReasonCloneRefused || c.Status != metav1.ConditionFalse {
-			t.Errorf("condition %+v", c)
+		w.monitorStatus("a", 1)
+		w.facts.open("a")
+		w.settle("a", "b", "c")
+		w.ended("b", outcome{verdict: verdictRefuse, message: "it has 3 transactions"})
+		var seen []conditions.Condition
+		for i := range 4 {
+			if i == 2 {
+				time.Sleep(time.Minute)
+				if !w.r.Work.begin(scope.SiteKey{Group: testKey, Site: "b"}, func() {}) {
+					t.Fatal("the next look did not begin")
+				}
+			}
+			w.reconcile()
+			seen = append(seen, w.condition(v1alpha1.ConditionProgressing))
 		}
-	}
-	if w.said.count(eventSiteCloneRefused) != 1 {
-		t.Errorf("events %v", w.said.list)
-	}
+		for _, c := range seen {
+			if c.Reason != v1alpha1.ReasonCloneRefused || c.Status != metav1.ConditionFalse {
+				t.Errorf("condition %+v", c)
+			}
+		}
+		if w.said.count(eventSiteCloneRefused) != 1 {
+			t.Errorf("events %v", w.said.list)
+		}
+	})
 }
 
 // A refused site that becomes the active site by the hand of a person has the group's data by definition.
@@ -210,10 +217,10 @@ func TestDivergedSiteIsNotProvisioned(t *testing.T) {
 	w.settle("a", "b", "c")
 	w.facts.set("b", scope.SiteFacts{MysqlUp: true, AdminAddr: "10.0.0.2:33062", Diverged: true})
 	w.facts.set("c", scope.SiteFacts{})
-	w.r.runner.base = context.Background()
+	w.r.runner.Lead(context.Background())
 	w.reconcile()
-	if len(w.r.Work.jobs) != 0 {
-		t.Errorf("%d jobs", len(w.r.Work.jobs))
+	if w.r.Work.Jobs() != 0 {
+		t.Errorf("%d jobs", w.r.Work.Jobs())
 	}
 	if c := w.condition(v1alpha1.ConditionProgressing); !strings.Contains(c.Message, "b (it has diverged") {
 		t.Errorf("condition %+v", c)

@@ -23,9 +23,9 @@ import (
 func orderWorld(t *testing.T) *world {
 	t.Helper()
 	w := volumeWorld(t)
-	w.r.runner.base = context.Background()
+	w.r.runner.Lead(context.Background())
 	w.r.clones.provisioner.reach.Access = fakeAccess{}
-	w.r.Work.jobs = map[scope.SiteKey]*job{}
+	w.r.Work.forget(testKey)
 	return w
 }
 
@@ -96,18 +96,18 @@ func (w *world) diverge(site string) {
 func TestRecloneOrder(t *testing.T) {
 	w := orderWorld(t)
 	w.ordered("b", "b")
-	if len(w.r.Work.jobs) != 0 {
+	if w.r.Work.Jobs() != 0 {
 		t.Error("a clone began before the order was durable")
 	}
 	if w.group().Annotations[v1alpha1.AnnotationRecloneSite] == "" {
 		t.Error("the order was answered before it was carried out")
 	}
 	w.reconcile()
-	if len(w.r.Work.jobs) != 1 || w.said.count(eventRecloneAccepted) != 1 {
-		t.Errorf("%d jobs, events %v", len(w.r.Work.jobs), w.said.list)
+	if w.r.Work.Jobs() != 1 || w.said.count(eventRecloneAccepted) != 1 {
+		t.Errorf("%d jobs, events %v", w.r.Work.Jobs(), w.said.list)
 	}
 	w.r.runner.Wait()
-	w.r.Work.jobs = map[scope.SiteKey]*job{}
+	w.r.Work.forget(testKey)
 	w.ended("b", outcome{verdict: verdictAdopt, message: "its data is the group's", cloned: true, order: "b"})
 	w.reconcile()
 	g := w.group()
@@ -136,8 +136,8 @@ func TestRecloneOrderOutlivesTheOperator(t *testing.T) {
 	w.r.clones.Work, w.r.encryption.Work = w.r.Work, w.r.Work
 	w.r.clones.provisioner.work = w.r.Work
 	w.reconcile()
-	if len(w.r.Work.jobs) != 1 || w.site("b").Clone == nil {
-		t.Errorf("%d jobs, %+v", len(w.r.Work.jobs), w.site("b"))
+	if w.r.Work.Jobs() != 1 || w.site("b").Clone == nil {
+		t.Errorf("%d jobs, %+v", w.r.Work.Jobs(), w.site("b"))
 	}
 	w.r.runner.Wait()
 }
@@ -235,8 +235,8 @@ func TestRecloneRefusals(t *testing.T) {
 			if tt.why == "" {
 				w.ordered("b", tt.value)
 				w.reconcile()
-				if len(w.r.Work.jobs) != 1 {
-					t.Errorf("%d jobs", len(w.r.Work.jobs))
+				if w.r.Work.Jobs() != 1 {
+					t.Errorf("%d jobs", w.r.Work.Jobs())
 				}
 				w.r.runner.Wait()
 				return
@@ -252,7 +252,7 @@ func TestRecloneRefusals(t *testing.T) {
 			if said := w.said.of(eventRecloneRefused); len(said) != 1 || !strings.Contains(said[0], tt.why) {
 				t.Errorf("events %v", w.said.list)
 			}
-			if !w.provisioned("b") || w.site("b").Clone != nil || len(w.r.Work.jobs) != 0 {
+			if !w.provisioned("b") || w.site("b").Clone != nil || w.r.Work.Jobs() != 0 {
 				t.Errorf("something was changed: %+v", w.site("b"))
 			}
 		})
@@ -278,7 +278,7 @@ func TestRecloneWaits(t *testing.T) {
 			happens(w)
 			w.order(v1alpha1.AnnotationRecloneSite, "b:confirm")
 			w.reconcile()
-			if w.group().Annotations[v1alpha1.AnnotationRecloneSite] != "b:confirm" || !w.provisioned("b") || len(w.r.Work.jobs) != 0 {
+			if w.group().Annotations[v1alpha1.AnnotationRecloneSite] != "b:confirm" || !w.provisioned("b") || w.r.Work.Jobs() != 0 {
 				t.Errorf("annotations %v, %+v", w.group().Annotations, w.site("b"))
 			}
 		})
@@ -363,8 +363,8 @@ func TestPolicyReclones(t *testing.T) {
 			}
 			w.reconcile()
 			clone := w.site("b").Clone
-			if got := clone != nil && clone.Order == orderOfPolicy && !w.provisioned("b"); got != tt.want || len(w.r.Work.jobs) != 0 {
-				t.Errorf("accepted %v, %d jobs, %+v", got, len(w.r.Work.jobs), w.site("b"))
+			if got := clone != nil && clone.Order == orderOfPolicy && !w.provisioned("b"); got != tt.want || w.r.Work.Jobs() != 0 {
+				t.Errorf("accepted %v, %d jobs, %+v", got, w.r.Work.Jobs(), w.site("b"))
 			}
 		})
 	}
@@ -378,8 +378,8 @@ func TestPauseStopsClones(t *testing.T) {
 	w.onVolume(map[string]string{"c": "new"})
 	w.reconcile()
 	w.reconcile()
-	if !w.provisioned("b") || len(w.r.Work.jobs) != 0 {
-		t.Errorf("provisioned %v, %d jobs", w.provisioned("b"), len(w.r.Work.jobs))
+	if !w.provisioned("b") || w.r.Work.Jobs() != 0 {
+		t.Errorf("provisioned %v, %d jobs", w.provisioned("b"), w.r.Work.Jobs())
 	}
 	if w.provisioned("c") {
 		t.Error("a site without its data passes for a candidate")

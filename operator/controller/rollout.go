@@ -24,6 +24,10 @@ var (
 	eventPauseUnreadable  = events.Warning(v1alpha1.ReasonPauseUnreadable, "Ignore")
 )
 
+// leavingForUpdate is why the controller asks a site to give its role away. The poll loop knows the text, as
+// failover.LeavingForUpdate, and makes it the cause of the planned failover.
+const leavingForUpdate = "its pod is to be updated"
+
 // rollOut makes the pods that are missing, and replaces at most one that is out of date.
 func (r *Reconciler) rollOut(ctx context.Context, s *scope.Scope) error {
 	if !s.TLSReady {

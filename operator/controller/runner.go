@@ -18,11 +18,16 @@ type Runner struct {
 // NeedLeaderElection says that no two operators may do such work at once.
 func (p *Runner) NeedLeaderElection() bool { return true }
 
+// Lead lets work run until ctx ends.
+func (p *Runner) Lead(ctx context.Context) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.base = ctx
+}
+
 // Start lets work run until ctx ends, and waits for it.
 func (p *Runner) Start(ctx context.Context) error {
-	p.mu.Lock()
-	p.base = ctx
-	p.mu.Unlock()
+	p.Lead(ctx)
 	<-ctx.Done()
 	p.running.Wait()
 	return nil

@@ -103,16 +103,16 @@ func TestReplacedVolumeTakesTheMarkAway(t *testing.T) {
 
 func TestReplacedVolumeIsClonedOnlyWhenTheMarkIsOff(t *testing.T) {
 	w := volumeWorld(t)
-	w.r.runner.base = t.Context()
+	w.r.runner.Lead(t.Context())
 	w.r.clones.provisioner.reach.Access = fakeAccess{}
 	w.onVolume(map[string]string{"b": "new"})
 	w.reconcile()
-	if len(w.r.Work.jobs) != 0 {
+	if w.r.Work.Jobs() != 0 {
 		t.Error("the clone began before the mark was off")
 	}
 	w.reconcile()
-	if len(w.r.Work.jobs) != 1 {
-		t.Errorf("%d jobs", len(w.r.Work.jobs))
+	if w.r.Work.Jobs() != 1 {
+		t.Errorf("%d jobs", w.r.Work.Jobs())
 	}
 	w.r.runner.Wait()
 }

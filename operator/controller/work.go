@@ -58,6 +58,13 @@ type job struct {
 // NewWork makes an empty register.
 func NewWork() *Work { return &Work{jobs: map[scope.SiteKey]*job{}} }
 
+// Jobs is how many jobs the register holds, of all groups: those that run, and those of which something is to be told yet.
+func (w *Work) Jobs() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.jobs)
+}
+
 // Busy says whether long work holds a site, and which. It holds until what came of it is persisted.
 func (w *Work) Busy(namespace, group, site string) (string, bool) {
 	w.mu.Lock()
