@@ -28,6 +28,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/render"
 	"github.com/mysql-mfg/mfg/operator/scope"
 	"github.com/mysql-mfg/mfg/operator/signing"
+	"github.com/mysql-mfg/mfg/operator/work"
 )
 
 // A group's life against a real API server: every object is accepted and carries only what the operator means to own, the
@@ -221,8 +222,8 @@ func (c *cluster) sharesStatus() {
 	c.monitor("a", 1)
 	c.facts.open("a")
 	c.settle("a", "b")
-	c.r.Work.begin(scope.SiteKey{Group: testKey, Site: "b"}, func() {})
-	c.r.Work.finish(scope.SiteKey{Group: testKey, Site: "b"}, outcome{verdict: verdictAdopt, message: "adopted"})
+	c.r.Work.Begin(scope.SiteKey{Group: testKey, Site: "b"}, func() {})
+	c.r.Work.Finish(scope.SiteKey{Group: testKey, Site: "b"}, work.Outcome{Verdict: work.VerdictAdopt, Message: "adopted"})
 	c.r.Wake(testKey)
 	c.eventually("marks", func() bool {
 		s := c.group().Status

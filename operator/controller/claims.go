@@ -23,6 +23,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/report/events"
 	"github.com/mysql-mfg/mfg/operator/report/metrics"
 	"github.com/mysql-mfg/mfg/operator/scope"
+	"github.com/mysql-mfg/mfg/operator/work"
 )
 
 // claimedElsewhere is 1 for a group that this operator sees and another release operates.
@@ -59,7 +60,7 @@ func (c *leaseLooks) look(ctx context.Context, live client.Reader, name string, 
 	if at, was := c.looked[name]; was && time.Since(at) < age {
 		return c.seen[name], nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	ctx, cancel := context.WithTimeout(ctx, work.LookTimeout)
 	defer cancel()
 	began := time.Now()
 	namespace, object, ok := strings.Cut(name, "/")
@@ -136,7 +137,7 @@ func (r *Reconciler) claimed(ctx context.Context, group *v1alpha1.MysqlFailoverG
 func (r *Reconciler) leave(group *v1alpha1.MysqlFailoverGroup) {
 	key := scope.KeyOf(group)
 	r.Loops.Forget(key)
-	r.Work.forget(key)
+	r.Work.Forget(key)
 	claimedElsewhere.WithLabelValues(group.Namespace, group.Name).Set(1)
 }
 

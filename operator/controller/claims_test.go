@@ -18,6 +18,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/scope"
+	"github.com/mysql-mfg/mfg/operator/work"
 )
 
 const leaseA, leaseB = "mfg-a/mfg-operator", "mfg-b/mfg-operator"
@@ -34,7 +35,7 @@ func twoReleases(t *testing.T) *releases {
 	x := &releases{world: w, loopsA: &fakeLoops{}, loopsB: &fakeLoops{}}
 	release := func(lease string, loops *fakeLoops) *Reconciler {
 		o := w.r.Options
-		o.Lease, o.Holder, o.Loops, o.Work = lease, "pod of "+lease, loops, NewWork()
+		o.Lease, o.Holder, o.Loops, o.Work = lease, "pod of "+lease, loops, work.New()
 		return New(o)
 	}
 	x.a, x.b = release(leaseA, x.loopsA), release(leaseB, x.loopsB)

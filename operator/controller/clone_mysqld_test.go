@@ -18,6 +18,7 @@ import (
 	"github.com/mysql-mfg/mfg/internal/mysql/mysqltest"
 	"github.com/mysql-mfg/mfg/operator/report/events"
 	"github.com/mysql-mfg/mfg/operator/scope"
+	"github.com/mysql-mfg/mfg/operator/work"
 )
 
 // realAccess reaches servers on this machine.
@@ -60,12 +61,12 @@ func TestOrderedCloneOfARealReplica(t *testing.T) {
 			AdminAddr: net.JoinHostPort("127.0.0.1", strconv.Itoa(s.AdminPort))})
 	}
 	ended := make(chan types.NamespacedName, 1)
-	runner := &Runner{}
+	runner := &work.Runner{}
 	go func() { _ = runner.Start(t.Context()) }()
 	p := newProvisioner(&scope.Base{Recorder: events.NewRecorder(&eventSink{})},
-		CloneOptions{Work: NewWork(), Runner: runner, Reach: Reach{Facts: facts, Access: servers, Dial: Dial}})
+		CloneOptions{Work: work.New(), Runner: runner, Reach: work.Reach{Facts: facts, Access: servers, Dial: work.Dial}})
 	p.done, p.news = func(key types.NamespacedName) { ended <- key }, func(types.NamespacedName) {}
-	run := func(o order) outcome {
+	run := func(o order) work.Outcome {
 		t.Helper()
 		p.begin(testGroup(), "b", o)
 		select {
@@ -73,16 +74,16 @@ func TestOrderedCloneOfARealReplica(t *testing.T) {
 		case <-time.After(2 * time.Minute):
 			t.Fatal("the job did not end")
 		}
-		out, _ := p.work.result(scope.SiteKey{Group: testKey, Site: "b"})
-		p.work.release(scope.SiteKey{Group: testKey, Site: "b"})
-		p.work.drop(scope.SiteKey{Group: testKey, Site: "b"})
+		out, _ := p.work.Result(scope.SiteKey{Group: testKey, Site: "b"})
+		p.work.Release(scope.SiteKey{Group: testKey, Site: "b"})
+		p.work.Drop(scope.SiteKey{Group: testKey, Site: "b"})
 		return out
 	}
 
-	if o := run(order{value: "b"}); o.cloned || status(b).Executed.Equal(status(a).Executed) {
+	if o := run(order{value: "b"}); o.Cloned || status(b).Executed.Equal(status(a).Executed) {
 		t.Errorf("without confirmation: %+v", o)
 	}
-	if o := run(order{value: "b:confirm"}); o.verdict != verdictAdopt || !o.cloned {
+	if o := run(order{value: "b:confirm"}); o.Verdict != work.VerdictAdopt || !o.Cloned {
 		t.Fatalf("with it: %+v", o)
 	}
 	st := status(b)

@@ -32,6 +32,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/report/events"
 	"github.com/mysql-mfg/mfg/operator/scope"
 	"github.com/mysql-mfg/mfg/operator/signing"
+	"github.com/mysql-mfg/mfg/operator/work"
 )
 
 // chartRights are those that the chart gives the operator by default.
@@ -127,7 +128,7 @@ func (c *cluster) run(access *rest.Config, lease string) {
 		c.t.Fatal(err)
 	}
 	c.r = New(Options{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Facts: c.facts, Loops: &fakeLoops{}, Work: NewWork(), Access: fakeAccess{},
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Facts: c.facts, Loops: &fakeLoops{}, Work: work.New(), Access: fakeAccess{},
 		Recorder: events.NewRecorder(mgr.GetEventRecorder("mfg-operator")),
 		Keys:     &signing.Keys{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Namespace: operatorNamespace},
 		Install:  render.Install{SidecarImage: "sidecar:test", OperatorURL: "http://operator"},

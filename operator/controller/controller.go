@@ -29,6 +29,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/report/metrics"
 	"github.com/mysql-mfg/mfg/operator/scope"
 	"github.com/mysql-mfg/mfg/operator/signing"
+	"github.com/mysql-mfg/mfg/operator/work"
 )
 
 // looksPerSecond bounds how many groups that need nothing are looked at in a second: each look reads several Secrets live.
@@ -52,8 +53,8 @@ type Options struct {
 
 	Facts    scope.Facts
 	Loops    Loops
-	Access   Access
-	Work     *Work
+	Access   work.Access
+	Work     *work.Register
 	Recorder *events.Recorder
 	// Keys keeps the keys that sign statements.
 	Keys    *signing.Keys
@@ -72,7 +73,7 @@ type Options struct {
 	PasswordServer PasswordServer
 
 	// Dial opens a connection to a MySQL; Dial is used if nil.
-	Dial func(mysql.Target) (Recipient, error)
+	Dial func(mysql.Target) (work.Recipient, error)
 }
 
 // Reconciler converges the objects of groups.
@@ -81,7 +82,7 @@ type Reconciler struct {
 	base  *scope.Base
 	apply *apply.Applier
 	// runner runs the long work of all parts.
-	runner     *Runner
+	runner     *work.Runner
 	follow     *Follow
 	encryption *Encryption
 	clones     *Clones
@@ -97,14 +98,14 @@ type Reconciler struct {
 // New makes a Reconciler. SetupWithManager gives it to a manager.
 func New(o Options) *Reconciler {
 	if o.Dial == nil {
-		o.Dial = Dial
+		o.Dial = work.Dial
 	}
 	r := &Reconciler{
-		Options: o, base: &scope.Base{Client: o.Client, Live: o.Live, Recorder: o.Recorder}, apply: apply.NewApplier(o.Client, o.Live), runner: &Runner{},
+		Options: o, base: &scope.Base{Client: o.Client, Live: o.Live, Recorder: o.Recorder}, apply: apply.NewApplier(o.Client, o.Live), runner: &work.Runner{},
 		wakes: make(chan event.TypedGenericEvent[types.NamespacedName], 1024), unsettled: map[scope.SiteKey]unsettled{},
 	}
 	r.apply.Restored = r.tellRestored
-	reach := Reach{Facts: o.Facts, Access: o.Access, Dial: o.Dial}
+	reach := work.Reach{Facts: o.Facts, Access: o.Access, Dial: o.Dial}
 	r.follow = NewFollow(r.base, r.apply, o.Limits)
 	r.clones = NewClones(r.base, CloneOptions{Work: o.Work, Runner: r.runner, Reach: reach, Wake: r.Wake, Paused: r.pausedUntil})
 	r.encryption = NewEncryption(r.base, EncryptionOptions{
@@ -193,7 +194,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (resu
 			return
 		}
 		for _, site := range s.Persisted {
-			r.Work.release(site)
+			r.Work.Release(site)
 		}
 	}()
 	for _, phase := range r.phases() {
@@ -289,12 +290,12 @@ func (r *Reconciler) startLoop(_ context.Context, s *scope.Scope) error {
 // forget drops what is kept about a group that is gone.
 func (r *Reconciler) forget(key types.NamespacedName) {
 	r.Loops.Forget(key)
-	r.Work.forget(key)
+	r.Work.Forget(key)
 	r.base.Forget(key)
 	r.apply.Forget(key)
 	r.follow.Forget(key)
 	r.passwords.Forget(key)
-	r.Work.askToLeave(key, "", "")
+	r.Work.AskToLeave(key, "", "")
 	r.forgetUnsettled(key)
 	r.encryption.Forget(key)
 	metrics.ForgetGroup(key.Namespace, key.Name)

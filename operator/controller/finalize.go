@@ -51,7 +51,7 @@ func (r *Reconciler) finalize(ctx context.Context, group *v1alpha1.MysqlFailover
 		r.forget(key)
 		return 0, nil
 	}
-	r.Work.forget(key)
+	r.Work.Forget(key)
 	if !r.encryption.keepsKeyrings(group) {
 		r.Loops.Forget(key)
 	}

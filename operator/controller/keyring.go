@@ -107,7 +107,7 @@ func (r *Encryption) wishKeyrings(s *scope.Scope, d keyring.Decision) {
 			s.In.Keyrings[n.Name] = renderKeyring(s.Key.Name, n.Name, n.Wish)
 		}
 		if n.Status.Rotated || n.Status.Work != v1alpha1.KeyringRotation {
-			r.Work.endRotation(s.SiteKey(n.Name)) // status tells of it, or it is over
+			r.Work.EndRotation(s.SiteKey(n.Name)) // status tells of it, or it is over
 		}
 		switch {
 		case d.Refused != "" || !n.Moved && n.Status.Phase == v1alpha1.KeyringSealed:

@@ -95,8 +95,8 @@ func TestI14PodOfARotationOutlivesAPendingUpdate(t *testing.T) {
 			}
 			w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Image = "mysql:9.8" })
 			// It may begin and end between two looks.
-			w.r.Work.beginRotation(scope.SiteKey{Group: testKey, Site: "c"}, func() {})
-			w.r.Work.finishRotation(scope.SiteKey{Group: testKey, Site: "c"}, ended)
+			w.r.Work.BeginRotation(scope.SiteKey{Group: testKey, Site: "c"}, func() {})
+			w.r.Work.FinishRotation(scope.SiteKey{Group: testKey, Site: "c"}, ended)
 			for range 3 {
 				w.reconcile()
 				w.later(10 * time.Second)

@@ -45,7 +45,7 @@ func (r *Clones) cloneWish(s *scope.Scope, name string) keyring.Clone {
 	switch {
 	case o.given() && o.discards():
 		return keyring.CloneConfirmed
-	case o.given(), r.Work.wantsUnseal(s.SiteKey(name)):
+	case o.given(), r.Work.WantsUnseal(s.SiteKey(name)):
 		return keyring.CloneWanted
 	}
 	return keyring.CloneNone

@@ -11,6 +11,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/operator/scope"
+	"github.com/mysql-mfg/mfg/operator/work"
 )
 
 // unsealedForClone is a group of which b's keyring is unsealed for a clone.
@@ -34,18 +35,18 @@ func TestCloneWaitsForTheDonorsDictionary(t *testing.T) {
 			f.Keyring = &wire.KeyringReport{Sealed: true, Active: true, Coverage: &wire.CoverageReport{RedoLog: true}}
 		})
 		pl.p.begin(g, "b", order{})
-		if o := pl.result(t, "b"); o.verdict != verdictWait || !o.donor || o.unseal || !strings.Contains(o.message, "not encrypted yet") {
+		if o := pl.result(t, "b"); o.Verdict != work.VerdictWait || !o.Donor || o.Unseal || !strings.Contains(o.Message, "not encrypted yet") {
 			t.Errorf("outcome %+v", o)
 		}
 		b := pl.servers["10.0.0.1:33062"]
 		if len(b.calls) != 0 {
 			t.Errorf("calls %v", b.calls)
 		}
-		pl.work.release(scope.SiteKey{Group: testKey, Site: "b"})
+		pl.work.Release(scope.SiteKey{Group: testKey, Site: "b"})
 		time.Sleep(time.Minute)
 		pl.fact("a", func(f *scope.SiteFacts) { f.Keyring.Coverage.SystemTablespace = true })
 		pl.p.begin(g, "b", order{})
-		if o := pl.result(t, "b"); o.verdict != verdictAdopt {
+		if o := pl.result(t, "b"); o.Verdict != work.VerdictAdopt {
 			t.Errorf("outcome %+v", o)
 		}
 	})
@@ -70,7 +71,7 @@ func TestCloneDoesNotBeginFromADonorThatIsCoveredNow(t *testing.T) {
 		pl.fact("a", func(f *scope.SiteFacts) { f.Keyring.Coverage = &wire.CoverageReport{} })
 		leave()
 		o := pl.result(t, "b")
-		if b := pl.servers["10.0.0.1:33062"]; len(b.calls) != 0 || o.verdict != verdictWait || !strings.Contains(o.message, "not encrypted yet") {
+		if b := pl.servers["10.0.0.1:33062"]; len(b.calls) != 0 || o.Verdict != work.VerdictWait || !strings.Contains(o.Message, "not encrypted yet") {
 			t.Errorf("outcome %+v, calls %v", o, b.calls)
 		}
 	})
@@ -80,15 +81,15 @@ func TestCloneDoesNotBeginFromADonorThatIsCoveredNow(t *testing.T) {
 func TestWaitForTheDonorIsTold(t *testing.T) {
 	w := encryptedWorld(t)
 	s := &scope.Scope{Key: testKey, Group: w.group(), Provisioned: map[string]bool{}, Volumes: map[string]string{}}
-	o := outcome{verdict: verdictWait, message: "the data dictionary of a is not encrypted yet", donor: true}
+	o := work.Outcome{Verdict: work.VerdictWait, Message: "the data dictionary of a is not encrypted yet", Donor: true}
 	for range 2 {
 		w.r.clones.takeVerdict(s, "b", o)
 	}
 	if n := w.said.count(eventSiteCloneWaits); n != 1 {
 		t.Errorf("%d events", n)
 	}
-	w.r.Work.begin(scope.SiteKey{Group: testKey, Site: "b"}, func() {})
-	w.r.Work.finish(scope.SiteKey{Group: testKey, Site: "b"}, o)
+	w.r.Work.Begin(scope.SiteKey{Group: testKey, Site: "b"}, func() {})
+	w.r.Work.Finish(scope.SiteKey{Group: testKey, Site: "b"}, o)
 	if why := w.r.clones.lastFailure(s, "b"); !strings.Contains(why, "not encrypted yet") {
 		t.Errorf("the group waits for %q", why)
 	}

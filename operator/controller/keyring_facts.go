@@ -79,7 +79,7 @@ func (r *Encryption) keyringSite(ctx context.Context, s *scope.Scope, name strin
 	site.Versions, site.Rendered, site.InUse, site.TokenRound = look.versions, look.rendered, look.inUse, look.tokenRound
 	site.Pod = podOf(s, name)
 	site.Pod.Projects = look.projects
-	site.Job = r.Work.rotation(s.SiteKey(name), site.Pod.UID)
+	site.Job = r.Work.Rotation(s.SiteKey(name), site.Pod.UID)
 	site.Clone = r.Port.CloneWish(s, name)
 	// A person has given the data up, and durably so: the site starts from a fresh keyring, not from one that mysqld does not start with.
 	site.Pod.Lost = site.Pod.Lost || site.Clone == keyring.CloneConfirmed && site.Pod.Round == 0 && site.Pod.Silent

@@ -12,6 +12,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/keyring"
 	"github.com/mysql-mfg/mfg/operator/scope"
+	"github.com/mysql-mfg/mfg/operator/work"
 )
 
 // Escrow is the store of keyrings. It never gives a content away.
@@ -41,10 +42,10 @@ type EncryptionPort interface {
 // EncryptionOptions is what an Encryption is made of.
 type EncryptionOptions struct {
 	Port EncryptionPort
-	Work *Work
+	Work *work.Register
 	// Runner runs rotations, on the servers that Reach gets at; Wake has a group looked at.
-	Runner *Runner
-	Reach  Reach
+	Runner *work.Runner
+	Reach  work.Reach
 	Wake   func(types.NamespacedName)
 	// Escrow keeps the keyrings; nil if the installation has no escrow listener. EscrowURL is where sidecars push to.
 	Escrow    Escrow

@@ -14,6 +14,7 @@ import (
 	"github.com/mysql-mfg/mfg/internal/mysql"
 	"github.com/mysql-mfg/mfg/operator/report/events"
 	"github.com/mysql-mfg/mfg/operator/scope"
+	"github.com/mysql-mfg/mfg/operator/work"
 )
 
 var eventKeyringRotationFailed = events.Warning(v1alpha1.ReasonKeyringRotationFailed, "Retry")
@@ -23,9 +24,9 @@ var errNoRotation = errors.New("this server has no keyring")
 
 // rotator rotates master keys beside the loops.
 type rotator struct {
-	reach    Reach
-	work     *Work
-	runner   *Runner
+	reach    work.Reach
+	work     *work.Register
+	runner   *work.Runner
 	recorder *events.Recorder
 	// done tells that the rotation of a site has ended.
 	done func(types.NamespacedName)
@@ -40,10 +41,10 @@ type rotationTask struct {
 // begin starts the rotation on a site unless there is one. That it may have begun is durable by then.
 func (p rotator) begin(group *v1alpha1.MysqlFailoverGroup, site string) {
 	t := rotationTask{group: group.DeepCopy(), key: scope.SiteKey{Group: scope.KeyOf(group), Site: site}}
-	p.runner.Begin(func(cancel context.CancelFunc) bool { return p.work.beginRotation(t.key, cancel) }, func(ctx context.Context) {
+	p.runner.Begin(func(cancel context.CancelFunc) bool { return p.work.BeginRotation(t.key, cancel) }, func(ctx context.Context) {
 		err := p.rotate(ctx, t)
 		p.tellRotation(ctx, t, err)
-		p.work.finishRotation(t.key, err)
+		p.work.FinishRotation(t.key, err)
 		p.done(t.key.Group)
 	})
 }
@@ -67,10 +68,10 @@ func (p rotator) rotate(ctx context.Context, t rotationTask) error {
 	if err != nil {
 		return err
 	}
-	p.work.openRotation(t.key, before.PodUID)
+	p.work.OpenRotation(t.key, before.PodUID)
 	spec := t.group.Spec
 	// The sidecar fences a window that it has not heard of.
-	if err := pause(ctx, spec.Failover.PollInterval.Duration+spec.Sidecar.PeerCheckInterval.Duration+windowMargin); err != nil {
+	if err := work.Pause(ctx, spec.Failover.PollInterval.Duration+spec.Sidecar.PeerCheckInterval.Duration+work.WindowMargin); err != nil {
 		return err
 	}
 	// I20: looked at again right before, since the role may have moved while the window was made known.
@@ -83,7 +84,7 @@ func (p rotator) rotate(ctx context.Context, t rotationTask) error {
 		return err
 	}
 	defer func() { _ = server.Close() }()
-	keys, ok := server.(Rotator)
+	keys, ok := server.(work.Rotator)
 	if !ok {
 		return errNoRotation
 	}
@@ -91,7 +92,7 @@ func (p rotator) rotate(ctx context.Context, t rotationTask) error {
 		return err
 	}
 	err = keys.RotateMasterKeys(ctx)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), work.LookTimeout)
 	defer cancel()
 	// A window that stays open is fenced by the sidecar once its deadline is over.
 	return errors.Join(err, keys.EndWindow(ctx))
@@ -103,15 +104,15 @@ func (p rotator) mayRotate(t rotationTask, pod string) (scope.SiteFacts, error) 
 	f := g.Sites[t.key.Site]
 	switch {
 	case !known || !g.Open:
-		return f, errNotNow
+		return f, work.ErrNotNow
 	case g.ActiveSite == t.key.Site || f.Writable:
-		return f, fmt.Errorf("%w: %s is the active site", errNotNow, t.key.Site)
+		return f, fmt.Errorf("%w: %s is the active site", work.ErrNotNow, t.key.Site)
 	case !f.MysqlUp || !f.Following || f.Diverged || f.Cloning || f.AdminAddr == "":
-		return f, errNotNow
+		return f, work.ErrNotNow
 	case pod != "" && f.PodUID != pod:
-		return f, fmt.Errorf("%w: it has another pod", errNotNow)
+		return f, fmt.Errorf("%w: it has another pod", work.ErrNotNow)
 	case f.Keyring == nil || f.Keyring.Sealed:
-		return f, fmt.Errorf("%w: its keyring is sealed", errNotNow)
+		return f, fmt.Errorf("%w: its keyring is sealed", work.ErrNotNow)
 	}
 	return f, nil
 }

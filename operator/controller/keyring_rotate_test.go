@@ -17,6 +17,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/internal/mysql"
 	"github.com/mysql-mfg/mfg/operator/scope"
+	"github.com/mysql-mfg/mfg/operator/work"
 )
 
 // RotateMasterKeys rotates, unless a test says otherwise.
@@ -63,7 +64,7 @@ func TestRotationRunsInAWindow(t *testing.T) {
 			t.Errorf("calls (-want +got):\n%s", diff)
 		}
 		wantRotations(t, counted, map[string]float64{rotationCompleted: 1})
-		if j := pl.work.rotation(key, "pod-b"); !j.Done || j.Running || pl.busy("b") || len(pl.work.Windows(testKey.Namespace, testKey.Name)) != 0 {
+		if j := pl.work.Rotation(key, "pod-b"); !j.Done || j.Running || pl.busy("b") || len(pl.work.Windows(testKey.Namespace, testKey.Name)) != 0 {
 			t.Errorf("job %+v, busy %v", j, pl.busy("b"))
 		}
 		r.begin(testGroup(), "b")
@@ -71,8 +72,8 @@ func TestRotationRunsInAWindow(t *testing.T) {
 		if slices.Contains(b.calls[3:], "rotate") {
 			t.Error("rotated again before status tells of it")
 		}
-		pl.work.endRotation(key)
-		if j := pl.work.rotation(key, "pod-b"); j.Done {
+		pl.work.EndRotation(key)
+		if j := pl.work.Rotation(key, "pod-b"); j.Done {
 			t.Error("not forgotten")
 		}
 	})
@@ -96,13 +97,13 @@ func TestI20RotationStopsWhenTheFactsChange(t *testing.T) {
 				pl, r := rotating(t)
 				defer pl.end(t)
 				r.begin(testGroup(), "b")
-				time.Sleep(windowMargin / 2)
+				time.Sleep(work.WindowMargin / 2)
 				change(pl)
 				<-pl.ended
 				if calls := pl.servers["10.0.0.1:33062"].calls; len(calls) != 0 {
 					t.Errorf("calls %v", calls)
 				}
-				if j := pl.work.rotation(scope.SiteKey{Group: testKey, Site: "b"}, "pod-b"); j.Done || j.Trouble == "" {
+				if j := pl.work.Rotation(scope.SiteKey{Group: testKey, Site: "b"}, "pod-b"); j.Done || j.Trouble == "" {
 					t.Errorf("job %+v", j)
 				}
 			})
@@ -132,7 +133,7 @@ func TestFailedRotationClosesTheWindowAndIsTriedAgain(t *testing.T) {
 		b.rotate = nil
 		r.begin(testGroup(), "b")
 		<-pl.ended
-		if j := pl.work.rotation(scope.SiteKey{Group: testKey, Site: "b"}, "pod-b"); !j.Done {
+		if j := pl.work.Rotation(scope.SiteKey{Group: testKey, Site: "b"}, "pod-b"); !j.Done {
 			t.Errorf("job %+v", j)
 		}
 		wantRotations(t, counted, map[string]float64{rotationFailed: 1, rotationCompleted: 1})
@@ -148,7 +149,7 @@ func TestLockedRotationIsTriedAgain(t *testing.T) {
 		counted := countRotations()
 		r.begin(testGroup(), "b")
 		<-pl.ended
-		if j := pl.work.rotation(scope.SiteKey{Group: testKey, Site: "b"}, "pod-b"); j.Done || j.Trouble == "" || pl.said.count(eventKeyringRotationFailed) != 0 {
+		if j := pl.work.Rotation(scope.SiteKey{Group: testKey, Site: "b"}, "pod-b"); j.Done || j.Trouble == "" || pl.said.count(eventKeyringRotationFailed) != 0 {
 			t.Errorf("job %+v, events %v", j, pl.said.list)
 		}
 		wantRotations(t, counted, map[string]float64{})
@@ -163,10 +164,10 @@ func TestRotationOfAnotherPodIsForgotten(t *testing.T) {
 		r.begin(testGroup(), "b")
 		<-pl.ended
 		key := scope.SiteKey{Group: testKey, Site: "b"}
-		if j := pl.work.rotation(key, "the next one"); j.Done {
+		if j := pl.work.Rotation(key, "the next one"); j.Done {
 			t.Errorf("job %+v", j)
 		}
-		if j := pl.work.rotation(key, "pod-b"); j.Done {
+		if j := pl.work.Rotation(key, "pod-b"); j.Done {
 			t.Errorf("the first pod does not come back: %+v", j)
 		}
 	})
@@ -181,22 +182,22 @@ func TestCloneWaitsForAnUnsealedKeyring(t *testing.T) {
 		g.Status.EncryptionAtRest = &v1alpha1.EncryptionAtRestStatus{Sites: []v1alpha1.SiteKeyringStatus{{Name: "b", Phase: v1alpha1.KeyringSealed}}}
 		pl.fact("b", func(f *scope.SiteFacts) { f.Keyring = &wire.KeyringReport{Sealed: true, Active: true} })
 		pl.p.begin(g, "b", order{})
-		if o := pl.result(t, "b"); o.verdict != verdictWait || !o.unseal || !pl.work.wantsUnseal(scope.SiteKey{Group: testKey, Site: "b"}) {
+		if o := pl.result(t, "b"); o.Verdict != work.VerdictWait || !o.Unseal || !pl.work.WantsUnseal(scope.SiteKey{Group: testKey, Site: "b"}) {
 			t.Errorf("outcome %+v", o)
 		}
-		pl.work.release(scope.SiteKey{Group: testKey, Site: "b"})
+		pl.work.Release(scope.SiteKey{Group: testKey, Site: "b"})
 		time.Sleep(time.Minute)
 		st := &g.Status.EncryptionAtRest.Sites[0]
 		st.Phase, st.Work = v1alpha1.KeyringUnsealed, v1alpha1.KeyringClone
 		pl.p.begin(g, "b", order{})
-		if o := pl.result(t, "b"); o.verdict != verdictWait || !o.unseal {
+		if o := pl.result(t, "b"); o.Verdict != work.VerdictWait || !o.Unseal {
 			t.Errorf("cloned into a pod that is still sealed: %+v", o)
 		}
-		pl.work.release(scope.SiteKey{Group: testKey, Site: "b"})
+		pl.work.Release(scope.SiteKey{Group: testKey, Site: "b"})
 		time.Sleep(time.Minute)
 		pl.fact("b", func(f *scope.SiteFacts) { f.Keyring = &wire.KeyringReport{Active: true} })
 		pl.p.begin(g, "b", order{})
-		if o := pl.result(t, "b"); o.verdict != verdictAdopt || !o.cloned {
+		if o := pl.result(t, "b"); o.Verdict != work.VerdictAdopt || !o.Cloned {
 			t.Errorf("outcome %+v", o)
 		}
 	})

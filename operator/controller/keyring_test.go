@@ -18,6 +18,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/operator/keyring"
 	"github.com/mysql-mfg/mfg/operator/scope"
+	"github.com/mysql-mfg/mfg/operator/work"
 )
 
 func TestANewGroupEndsSealed(t *testing.T) {
@@ -195,11 +196,11 @@ func TestRotationOrders(t *testing.T) {
 		t.Fatalf("stage %q: %s", st.Stage, st.Message)
 	}
 	// What the job does.
-	w.r.Work.beginRotation(scope.SiteKey{Group: testKey, Site: "c"}, func() {})
-	if purpose, busy := w.r.Work.Busy(testKey.Namespace, testKey.Name, "c"); !busy || purpose != PurposeRotation {
+	w.r.Work.BeginRotation(scope.SiteKey{Group: testKey, Site: "c"}, func() {})
+	if purpose, busy := w.r.Work.Busy(testKey.Namespace, testKey.Name, "c"); !busy || purpose != work.PurposeRotation {
 		t.Error("nobody is told that the keys of c are being rotated")
 	}
-	w.r.Work.finishRotation(scope.SiteKey{Group: testKey, Site: "c"}, nil)
+	w.r.Work.FinishRotation(scope.SiteKey{Group: testKey, Site: "c"}, nil)
 	w.live("c", func(k *wire.KeyringReport) { k.Digest = wire.KeyringDigest([]byte("two")) })
 	w.reconcile()
 	if st := w.keyring("c"); !st.Rotated {

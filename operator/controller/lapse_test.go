@@ -11,6 +11,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/internal/mysql"
 	"github.com/mysql-mfg/mfg/operator/scope"
+	"github.com/mysql-mfg/mfg/operator/work"
 )
 
 // I14: an order that waited for its turn is judged again by what is the case then.
@@ -20,17 +21,17 @@ func TestOrderLapses(t *testing.T) {
 		order order
 		other scope.SiteFacts
 		last  string
-		want  verdict
+		want  work.Verdict
 	}{
-		"as it was ordered":                    {order{value: "b", from: "a"}, following, "", verdictAdopt},
-		"the role has moved":                   {order{value: "b", from: "c"}, following, "", verdictLapse},
-		"the role has moved, confirmed":        {order{value: "b:confirm", from: "c"}, following, "", verdictLapse},
-		"the role has moved, policy":           {order{value: orderOfPolicy, from: "c"}, following, "", verdictLapse},
-		"the role has moved, and it had begun": {order{value: "b:confirm", from: "c", begun: true}, following, "Failed", verdictAdopt},
-		"the role has moved, half a clone":     {order{value: "b:confirm", from: "c"}, following, "Failed", verdictAdopt},
-		"the other copy is gone":               {order{value: "b", from: "a"}, scope.SiteFacts{}, "", verdictLapse},
-		"the other copy is gone, confirmed":    {order{value: "b:confirm", from: "a"}, scope.SiteFacts{}, "", verdictAdopt},
-		"the other copy is gone, half a clone": {order{value: "b", from: "a"}, scope.SiteFacts{}, "Failed", verdictAdopt},
+		"as it was ordered":                    {order{value: "b", from: "a"}, following, "", work.VerdictAdopt},
+		"the role has moved":                   {order{value: "b", from: "c"}, following, "", work.VerdictLapse},
+		"the role has moved, confirmed":        {order{value: "b:confirm", from: "c"}, following, "", work.VerdictLapse},
+		"the role has moved, policy":           {order{value: orderOfPolicy, from: "c"}, following, "", work.VerdictLapse},
+		"the role has moved, and it had begun": {order{value: "b:confirm", from: "c", begun: true}, following, "Failed", work.VerdictAdopt},
+		"the role has moved, half a clone":     {order{value: "b:confirm", from: "c"}, following, "Failed", work.VerdictAdopt},
+		"the other copy is gone":               {order{value: "b", from: "a"}, scope.SiteFacts{}, "", work.VerdictLapse},
+		"the other copy is gone, confirmed":    {order{value: "b:confirm", from: "a"}, scope.SiteFacts{}, "", work.VerdictAdopt},
+		"the other copy is gone, half a clone": {order{value: "b", from: "a"}, scope.SiteFacts{}, "Failed", work.VerdictAdopt},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -44,10 +45,10 @@ func TestOrderLapses(t *testing.T) {
 				group := testGroup()
 				group.Status.Sites = []v1alpha1.SiteStatus{{Name: "a", Provisioned: true}, {Name: "b"}, {Name: "c", Provisioned: true}}
 				pl.p.begin(group, "b", tt.order)
-				if o := pl.result(t, "b"); o.verdict != tt.want {
+				if o := pl.result(t, "b"); o.Verdict != tt.want {
 					t.Errorf("outcome %+v", o)
 				}
-				if touched := len(b.calls) > 0; touched != (tt.want == verdictAdopt) {
+				if touched := len(b.calls) > 0; touched != (tt.want == work.VerdictAdopt) {
 					t.Errorf("calls %v", b.calls)
 				}
 			})
@@ -61,12 +62,12 @@ func TestAWithdrawnOrderLapses(t *testing.T) {
 		last  string
 		begun bool
 		value string
-		want  verdict
+		want  work.Verdict
 	}{
-		"before anything was done":  {"", false, "b:confirm", verdictLapse},
-		"another order of the site": {"", false, "b", verdictAdopt},
-		"half a clone":              {"Failed", false, "b:confirm", verdictAdopt},
-		"a clone has begun":         {"Failed", true, "b:confirm", verdictAdopt},
+		"before anything was done":  {"", false, "b:confirm", work.VerdictLapse},
+		"another order of the site": {"", false, "b", work.VerdictAdopt},
+		"half a clone":              {"Failed", false, "b:confirm", work.VerdictAdopt},
+		"a clone has begun":         {"Failed", true, "b:confirm", work.VerdictAdopt},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -78,7 +79,7 @@ func TestAWithdrawnOrderLapses(t *testing.T) {
 				pl.p.withdrawn.note(scope.SiteKey{Group: testKey, Site: "b"}, tt.value)
 				pl.p.begin(testGroup(), "b", order{value: "b:confirm", from: "a", begun: tt.begun})
 				o := pl.result(t, "b")
-				if touched := len(b.calls) > 0; o.verdict != tt.want || touched != (tt.want == verdictAdopt) {
+				if touched := len(b.calls) > 0; o.Verdict != tt.want || touched != (tt.want == work.VerdictAdopt) {
 					t.Errorf("outcome %+v, calls %v", o, b.calls)
 				}
 			})
@@ -92,8 +93,8 @@ func TestAnOrderIsWithdrawnWithItsAnnotation(t *testing.T) {
 	w.ordered("b", "b:confirm")
 	key := scope.SiteKey{Group: testKey, Site: "b"}
 	cancelled := 0
-	w.r.Work.forget(testKey)
-	w.r.Work.begin(key, func() { cancelled++ })
+	w.r.Work.Forget(testKey)
+	w.r.Work.Begin(key, func() { cancelled++ })
 	is := func(want bool) {
 		t.Helper()
 		w.reconcile()
@@ -111,7 +112,7 @@ func TestAnOrderIsWithdrawnWithItsAnnotation(t *testing.T) {
 	if w.provisioned("b") || w.site("b").Clone == nil {
 		t.Error("it was dropped without a look at the site")
 	}
-	w.r.Work.hold(key)
+	w.r.Work.Hold(key)
 	w.r.clones.provisioner.withdrawn.note(key, "")
 	if is(true); cancelled != 1 {
 		t.Error("a job that holds its site was ended")
@@ -137,7 +138,7 @@ func TestNoCloneBeginsFromASiteThatLostItsRole(t *testing.T) {
 				happens(pl.facts)
 			}()
 			pl.p.begin(testGroup(), "b", order{value: "b:confirm", from: "a"})
-			if o := pl.result(t, "b"); !o.failed || len(b.calls) != 0 {
+			if o := pl.result(t, "b"); !o.Failed || len(b.calls) != 0 {
 				t.Errorf("I14: %s: outcome %+v, calls %v", name, o, b.calls)
 			}
 		})
@@ -150,13 +151,13 @@ func TestNoSiteIsExaminedAgainstAClosedOneI14(t *testing.T) {
 		pl := newPlant(t, history, uuidA+":1-40")
 		defer pl.end(t)
 		inner := pl.p.reach.Dial
-		pl.p.reach.Dial = func(target mysql.Target) (Recipient, error) {
+		pl.p.reach.Dial = func(target mysql.Target) (work.Recipient, error) {
 			pl.facts.closed("a") // while the site is asked
 			return inner(target)
 		}
 		pl.p.begin(testGroup(), "b", order{})
 		<-pl.ended
-		if o, ok := pl.work.result(scope.SiteKey{Group: testKey, Site: "b"}); ok && o.verdict == verdictAdopt {
+		if o, ok := pl.work.Result(scope.SiteKey{Group: testKey, Site: "b"}); ok && o.Verdict == work.VerdictAdopt {
 			t.Errorf("I14: outcome %+v", o)
 		}
 	})
@@ -187,10 +188,10 @@ func TestOtherCopyI14(t *testing.T) {
 		"something is done to it":  {map[string]scope.SiteFacts{"c": whole}, "abc", true, false},
 		"nothing is known of them": {nil, "abc", false, false},
 	} {
-		p := newProvisioner(&scope.Base{}, CloneOptions{Work: NewWork()})
+		p := newProvisioner(&scope.Base{}, CloneOptions{Work: work.New()})
 		if tt.busy {
-			p.work.begin(scope.SiteKey{Group: testKey, Site: "c"}, func() {})
-			p.work.hold(scope.SiteKey{Group: testKey, Site: "c"})
+			p.work.Begin(scope.SiteKey{Group: testKey, Site: "c"}, func() {})
+			p.work.Hold(scope.SiteKey{Group: testKey, Site: "c"})
 		}
 		group := testGroup()
 		for _, site := range []string{"a", "b", "c"} {
@@ -219,7 +220,7 @@ func TestWhatIsNotWithdrawnI14(t *testing.T) {
 	} {
 		g := testGroup(running)
 		g.Annotations = map[string]string{v1alpha1.AnnotationRecloneSite: tt.asked}
-		r := NewClones(&scope.Base{}, CloneOptions{Work: NewWork()})
+		r := NewClones(&scope.Base{}, CloneOptions{Work: work.New()})
 		r.withdraw(&scope.Scope{Key: testKey, Group: g, Clones: map[string]*v1alpha1.CloneProgress{"b": &tt.clone}})
 		if got := r.provisioner.withdrawn.has(scope.SiteKey{Group: testKey, Site: "b"}, order{value: tt.clone.Order}); got != tt.want {
 			t.Errorf("I14: %s: %t", name, got)
@@ -233,8 +234,8 @@ func TestNoCloneOfASiteThatWasActiveMeanwhile(t *testing.T) {
 	w := orderWorld(t)
 	w.ordered("b", "b:confirm")
 	cancelled := 0
-	w.r.Work.forget(testKey)
-	w.r.Work.begin(scope.SiteKey{Group: testKey, Site: "b"}, func() { cancelled++ })
+	w.r.Work.Forget(testKey)
+	w.r.Work.Begin(scope.SiteKey{Group: testKey, Site: "b"}, func() { cancelled++ })
 	w.reconcile()
 	if cancelled != 0 {
 		t.Fatal("a job of a replica was ended")
@@ -255,7 +256,7 @@ func TestNoCloneOfASiteThatWasActiveMeanwhile(t *testing.T) {
 		time.Sleep(time.Minute)
 		pl.facts.under(2)
 		pl.result(t, "b")
-		if o := pl.result(t, "c"); o.verdict != verdictWait || len(pl.servers["10.0.0.2:33062"].calls) != 0 {
+		if o := pl.result(t, "c"); o.Verdict != work.VerdictWait || len(pl.servers["10.0.0.2:33062"].calls) != 0 {
 			t.Errorf("I14: the role has moved, perhaps to c and back: outcome %+v, calls %v", o, pl.servers["10.0.0.2:33062"].calls)
 		}
 	})
@@ -265,7 +266,7 @@ func TestNoCloneOfASiteThatWasActiveMeanwhile(t *testing.T) {
 func TestLapsedOrderIsAnswered(t *testing.T) {
 	w := orderWorld(t)
 	w.ordered("b", "b:confirm")
-	w.ended("b", outcome{verdict: verdictLapse, message: "the active site was a", order: "b:confirm"})
+	w.ended("b", work.Outcome{Verdict: work.VerdictLapse, Message: "the active site was a", Order: "b:confirm"})
 	w.reconcile()
 	w.r.runner.Wait()
 	g := w.group()
@@ -276,8 +277,8 @@ func TestLapsedOrderIsAnswered(t *testing.T) {
 	if w.site("b").Clone != nil || w.busy("b") || w.said.count(eventRecloneRefused) != 1 {
 		t.Errorf("status %+v, events %v", w.site("b"), w.said.list)
 	}
-	w.r.Work.forget(testKey)
-	w.ended("b", outcome{verdict: verdictAdopt, message: "its data is the group's"})
+	w.r.Work.Forget(testKey)
+	w.ended("b", work.Outcome{Verdict: work.VerdictAdopt, Message: "its data is the group's"})
 	if w.reconcile(); !w.provisioned("b") {
 		t.Errorf("status %+v", w.site("b"))
 	}
@@ -330,7 +331,7 @@ func checkOldLook(t *testing.T, change func(*plant), late bool) {
 		}()
 	}
 	pl.p.begin(testGroup(), "b", order{})
-	if o, calls := pl.result(t, "b"), strings.Join(b.calls, ", "); !o.failed || calls != want && (late || calls != "") {
+	if o, calls := pl.result(t, "b"), strings.Join(b.calls, ", "); !o.Failed || calls != want && (late || calls != "") {
 		t.Errorf("I14: outcome %+v, calls %s", o, calls)
 	}
 }

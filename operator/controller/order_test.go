@@ -10,6 +10,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/internal/mysql"
+	"github.com/mysql-mfg/mfg/operator/work"
 )
 
 // A clone may be over before status says that it has begun, and the operator may die then. The order is not carried out
@@ -22,19 +23,19 @@ func TestAFastCloneIsNotMadeTwice(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		last   mysql.CloneStatus
-		want   verdict
+		want   work.Verdict
 	}{
-		"since it was accepted":  {"that was it", mysql.CloneStatus{State: cloneCompleted, BeganAt: accepted.Add(5 * time.Second)}, verdictAdopt},
-		"before it was accepted": {"that was another", mysql.CloneStatus{State: cloneCompleted, BeganAt: accepted.Add(-time.Hour)}, verdictReclone},
-		"at a time nobody knows": {"in doubt once more", mysql.CloneStatus{State: cloneCompleted}, verdictReclone},
-		"since, and failed":      {"part of the data is gone", mysql.CloneStatus{State: "Failed", BeganAt: accepted.Add(5 * time.Second)}, verdictReclone},
+		"since it was accepted":  {"that was it", mysql.CloneStatus{State: cloneCompleted, BeganAt: accepted.Add(5 * time.Second)}, work.VerdictAdopt},
+		"before it was accepted": {"that was another", mysql.CloneStatus{State: cloneCompleted, BeganAt: accepted.Add(-time.Hour)}, work.VerdictReclone},
+		"at a time nobody knows": {"in doubt once more", mysql.CloneStatus{State: cloneCompleted}, work.VerdictReclone},
+		"since, and failed":      {"part of the data is gone", mysql.CloneStatus{State: "Failed", BeganAt: accepted.Add(5 * time.Second)}, work.VerdictReclone},
 	} {
 		if got, why := examine(whole, open(history), tc.last, standing(clone)); got != tc.want {
 			t.Errorf("%s: %s: got %s (%s), want %s", name, tc.reason, got, why, tc.want)
 		}
 	}
 	clone.StartedAt = nil
-	if got, _ := examine(whole, open(history), mysql.CloneStatus{State: cloneCompleted, BeganAt: accepted}, standing(clone)); got != verdictReclone {
+	if got, _ := examine(whole, open(history), mysql.CloneStatus{State: cloneCompleted, BeganAt: accepted}, standing(clone)); got != work.VerdictReclone {
 		t.Errorf("nobody knows when it was accepted: got %s", got)
 	}
 }
@@ -48,20 +49,20 @@ func TestExamineUnderAnOrder(t *testing.T) {
 		site   mysql.Status
 		last   string
 		order  order
-		want   verdict
+		want   work.Verdict
 	}{
-		"no order":              {"it holds the data", whole, cloneCompleted, order{}, verdictAdopt},
-		"whole":                 {"it was ordered", whole, cloneCompleted, order{value: "b"}, verdictReclone},
-		"carried out":           {"once is enough", whole, cloneCompleted, order{value: "b"}.carriedOut(), verdictAdopt},
-		"begun and completed":   {"the operator was restarted meanwhile", whole, cloneCompleted, order{value: "b:confirm", begun: true}, verdictAdopt},
-		"begun and failed":      {"part of the data is gone", whole, "Failed", order{value: "b", begun: true}, verdictReclone},
-		"errant":                {"nobody said that it may go", errant, "", order{value: "b"}, verdictRefuse},
-		"errant, confirmed":     {"somebody said so", errant, "", order{value: "b:confirm"}, verdictReclone},
-		"errant, policy":        {"the specification says so", errant, "", order{value: orderOfPolicy}, verdictReclone},
-		"errant after it":       {"the role has moved meanwhile", errant, cloneCompleted, order{value: "b:confirm"}.carriedOut(), verdictRefuse},
-		"errant, begun":         {"the role has moved meanwhile", errant, cloneCompleted, order{value: "b:confirm", begun: true}, verdictRefuse},
-		"unknown data":          {"nobody knows where it comes from", unknown, "", order{value: "b"}, verdictRefuse},
-		"unknown data, confirm": {"somebody said that it may go", unknown, "", order{value: "b:confirm"}, verdictReclone},
+		"no order":              {"it holds the data", whole, cloneCompleted, order{}, work.VerdictAdopt},
+		"whole":                 {"it was ordered", whole, cloneCompleted, order{value: "b"}, work.VerdictReclone},
+		"carried out":           {"once is enough", whole, cloneCompleted, order{value: "b"}.carriedOut(), work.VerdictAdopt},
+		"begun and completed":   {"the operator was restarted meanwhile", whole, cloneCompleted, order{value: "b:confirm", begun: true}, work.VerdictAdopt},
+		"begun and failed":      {"part of the data is gone", whole, "Failed", order{value: "b", begun: true}, work.VerdictReclone},
+		"errant":                {"nobody said that it may go", errant, "", order{value: "b"}, work.VerdictRefuse},
+		"errant, confirmed":     {"somebody said so", errant, "", order{value: "b:confirm"}, work.VerdictReclone},
+		"errant, policy":        {"the specification says so", errant, "", order{value: orderOfPolicy}, work.VerdictReclone},
+		"errant after it":       {"the role has moved meanwhile", errant, cloneCompleted, order{value: "b:confirm"}.carriedOut(), work.VerdictRefuse},
+		"errant, begun":         {"the role has moved meanwhile", errant, cloneCompleted, order{value: "b:confirm", begun: true}, work.VerdictRefuse},
+		"unknown data":          {"nobody knows where it comes from", unknown, "", order{value: "b"}, work.VerdictRefuse},
+		"unknown data, confirm": {"somebody said that it may go", unknown, "", order{value: "b:confirm"}, work.VerdictReclone},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -18,6 +18,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/report/events"
 	asks "github.com/mysql-mfg/mfg/operator/request"
 	"github.com/mysql-mfg/mfg/operator/scope"
+	"github.com/mysql-mfg/mfg/operator/work"
 )
 
 var (
@@ -41,16 +42,16 @@ const (
 // Passwords replaces the passwords of the operator's accounts.
 type Passwords struct {
 	*scope.Base
-	access Access
+	access work.Access
 	server PasswordServer
-	runner *Runner
+	runner *work.Runner
 	// news has a group looked at.
 	news   func(types.NamespacedName)
 	memory passwordWork
 }
 
 // NewPasswords makes the shell; without a server it asks MySQL itself.
-func NewPasswords(base *scope.Base, access Access, server PasswordServer, runner *Runner, news func(types.NamespacedName)) *Passwords {
+func NewPasswords(base *scope.Base, access work.Access, server PasswordServer, runner *work.Runner, news func(types.NamespacedName)) *Passwords {
 	if server == nil {
 		server = mysqlPasswords{}
 	}

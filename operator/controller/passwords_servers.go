@@ -19,6 +19,7 @@ import (
 	"github.com/mysql-mfg/mfg/internal/mysql"
 	"github.com/mysql-mfg/mfg/operator/passwords"
 	"github.com/mysql-mfg/mfg/operator/scope"
+	"github.com/mysql-mfg/mfg/operator/work"
 )
 
 const (
@@ -130,7 +131,7 @@ func (w *passwordWork) end(key types.NamespacedName, look passwordLook, err erro
 	}
 	j.trouble = ""
 	if err != nil {
-		j.trouble, j.notBefore = err.Error(), time.Now().Add(retryFirst)
+		j.trouble, j.notBefore = err.Error(), time.Now().Add(work.RetryFirst)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/internal/mysql"
 	"github.com/mysql-mfg/mfg/operator/scope"
+	"github.com/mysql-mfg/mfg/operator/work"
 )
 
 // States of a clone that MySQL knows.
@@ -19,7 +20,7 @@ const (
 // examine decides what to do with a site. The site was read before the active site, so that a transaction that the
 // active site lacks is really missing there. A clone destroys the site's data, therefore every answer that leads to
 // one comes after the guard that the active site holds all of it, or that somebody said that it may be thrown away.
-func examine(site, active mysql.Status, last mysql.CloneStatus, o order) (verdict, string) {
+func examine(site, active mysql.Status, last mysql.CloneStatus, o order) (work.Verdict, string) {
 	// What was only retrieved counts as much as what was executed: with its source dead a relay log may be the only copy.
 	holds := site.Executed.Union(site.Retrieved)
 	if o.carriedOutBy(last) {
@@ -30,30 +31,30 @@ func examine(site, active mysql.Status, last mysql.CloneStatus, o order) (verdic
 	switch {
 	case !active.Writable():
 		// Another site may be about to become active, and hold more or less than this one.
-		return verdictWait, "the active site is not open"
+		return work.VerdictWait, "the active site is not open"
 	case site.Writable():
 		// What is written there now would be lost or missed.
-		return verdictWait, "the site is not fenced"
+		return work.VerdictWait, "the site is not fenced"
 	case underWay(last) || site.Cloning:
-		return verdictWait, "a clone into the site is under way"
+		return work.VerdictWait, "a clone into the site is under way"
 	case !errant.IsEmpty() && !(o.given() && o.discards()):
-		return verdictRefuse, fmt.Sprintf("the site has %d transactions that the active site lacks (%s)", errant.Count(), errant)
+		return work.VerdictRefuse, fmt.Sprintf("the site has %d transactions that the active site lacks (%s)", errant.Count(), errant)
 	case last.State != "" && last.State != cloneCompleted:
 		// A clone that ended half-way leaves a server that starts, with part of the data: its sets prove nothing.
 		return again(site, fmt.Sprintf("the last clone ended as %s (error %d)", last.State, last.ErrorNo))
 	case o.given() && !o.discards() && site.Executed.IsEmpty() && site.UserDatabases > 0:
 		// Nobody said that it may be thrown away.
-		return verdictRefuse, unknownData(site)
+		return work.VerdictRefuse, unknownData(site)
 	case o.given():
 		return again(site, o.why())
 	case !lacks.IsEmpty():
 		return again(site, fmt.Sprintf("the active site has purged %d transactions that the site lacks", lacks.Count()))
 	case last.State == cloneCompleted || !site.Executed.IsEmpty():
-		return verdictAdopt, "the site's data is part of the active site's"
+		return work.VerdictAdopt, "the site's data is part of the active site's"
 	case site.UserDatabases > 0:
-		return verdictRefuse, unknownData(site)
+		return work.VerdictRefuse, unknownData(site)
 	}
-	return verdictClone, "the site is empty"
+	return work.VerdictClone, "the site is empty"
 }
 
 // unknownData says of a site's data that nobody knows where it comes from: it was written without transaction identifiers.
@@ -67,11 +68,11 @@ func underWay(last mysql.CloneStatus) bool {
 }
 
 // again chooses how to clone: MySQL refuses a server with databases unless a window lifts super_read_only.
-func again(site mysql.Status, why string) (verdict, string) {
+func again(site mysql.Status, why string) (work.Verdict, string) {
 	if site.UserDatabases > 0 {
-		return verdictReclone, why
+		return work.VerdictReclone, why
 	}
-	return verdictClone, why
+	return work.VerdictClone, why
 }
 
 // provisionable is true if the facts allow to look closer at a site that is not provisioned. A diverged site is left to

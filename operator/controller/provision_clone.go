@@ -21,6 +21,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/report/events"
 	"github.com/mysql-mfg/mfg/operator/report/metrics"
 	"github.com/mysql-mfg/mfg/operator/scope"
+	"github.com/mysql-mfg/mfg/operator/work"
 )
 
 // siteClones counts finished clones of a site, by outcome.
@@ -42,12 +43,12 @@ var errGaveUp = errors.New("the server gave the clone up")
 
 // clone replaces the site's data by the active site's. The site is held from before the first change until the
 // outcome is persisted.
-func (p *provisioner) clone(ctx context.Context, t task, s sight) outcome {
+func (p *provisioner) clone(ctx context.Context, t task, s sight) work.Outcome {
 	donor, err := p.reach.Access.Donor(ctx, t.group, s.source)
 	if err != nil {
-		return outcome{verdict: verdictWait, message: err.Error(), failed: true}
+		return work.Outcome{Verdict: work.VerdictWait, Message: err.Error(), Failed: true}
 	}
-	p.work.hold(t.key)
+	p.work.Hold(t.key)
 	p.recorder.Emit(t.group, s.pod, eventSiteCloning, "Site %s began to clone from %s: %s", t.key.Site, s.source, s.message)
 	log.FromContext(ctx).Info("cloning site", "namespace", t.group.Namespace, "group", t.group.Name, "site", t.key.Site,
 		"source", s.source, "reason", s.message)
@@ -55,10 +56,10 @@ func (p *provisioner) clone(ctx context.Context, t task, s sight) outcome {
 }
 
 // resume waits for a clone that somebody else began, such as the operator before a restart.
-func (p *provisioner) resume(ctx context.Context, t task, s sight) outcome {
-	p.work.hold(t.key)
+func (p *provisioner) resume(ctx context.Context, t task, s sight) work.Outcome {
+	p.work.Hold(t.key)
 	if !s.site.SuperReadOnly {
-		p.work.window(t.key, true)
+		p.work.Window(t.key, true)
 	}
 	donor := donorWatch{source: p.siteOf(ctx, t, s)}
 	return p.settle(ctx, t, s, p.watch(ctx, t, s, watching{donor: donor}))
@@ -85,13 +86,13 @@ type watching struct {
 }
 
 // settle says what came of a clone.
-func (p *provisioner) settle(ctx context.Context, t task, s sight, err error) outcome {
+func (p *provisioner) settle(ctx context.Context, t task, s sight, err error) work.Outcome {
 	if err != nil {
 		log.FromContext(ctx).Error(err, "clone site", "namespace", t.group.Namespace, "group", t.group.Name, "site", t.key.Site)
 		siteClones.WithLabelValues(t.group.Namespace, t.group.Name, t.key.Site, "failed").Inc()
 		p.recorder.Emit(t.group, s.pod, eventSiteCloneFailed, "Clone of site %s from %s did not succeed and is tried again: %v",
 			t.key.Site, s.source, err)
-		return outcome{verdict: verdictWait, message: "clone: " + err.Error(), failed: true}
+		return work.Outcome{Verdict: work.VerdictWait, Message: "clone: " + err.Error(), Failed: true}
 	}
 	siteClones.WithLabelValues(t.group.Namespace, t.group.Name, t.key.Site, "completed").Inc()
 	p.recorder.Emit(t.group, s.pod, eventSiteCloned, "Site %s holds the data of %s", t.key.Site, s.source)
@@ -100,13 +101,13 @@ func (p *provisioner) settle(ctx context.Context, t task, s sight, err error) ou
 
 // perform carries the clone out, inside a window if the site has databases.
 func (p *provisioner) perform(ctx context.Context, t task, s sight, donor mysql.Donor) error {
-	inWindow := s.verdict == verdictReclone
+	inWindow := s.verdict == work.VerdictReclone
 	if inWindow {
-		p.work.window(t.key, true)
-		defer p.work.window(t.key, false)
+		p.work.Window(t.key, true)
+		defer p.work.Window(t.key, false)
 		spec := t.group.Spec
 		// The sidecar fences a window that it has not heard of.
-		if err := pause(ctx, spec.Failover.PollInterval.Duration+spec.Sidecar.PeerCheckInterval.Duration+windowMargin); err != nil {
+		if err := work.Pause(ctx, spec.Failover.PollInterval.Duration+spec.Sidecar.PeerCheckInterval.Duration+work.WindowMargin); err != nil {
 			return err
 		}
 		if g, known := p.reach.In(t.key.Group); !known || g.ActiveSite != s.source || g.Epoch != s.epoch || !g.Open {
@@ -144,7 +145,7 @@ func (p *provisioner) perform(ctx context.Context, t task, s sight, donor mysql.
 // unchanged looks a last time: a window takes seconds to open, and a donor that has lost its data meanwhile, or is not open
 // any more, must not be cloned from, nor a site over that holds something new (I14; simulation, seeds 512 and 545).
 func (p *provisioner) unchanged(ctx context.Context, t task, s sight) error {
-	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	ctx, cancel := context.WithTimeout(ctx, work.LookTimeout)
 	defer cancel()
 	now := sight{recipient: s.recipient, source: s.source, epoch: s.epoch}
 	if err := p.read(ctx, t, &now); err != nil {
@@ -178,7 +179,7 @@ func (*provisioner) close(ctx context.Context, s sight, open bool, err error) er
 	if !open {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), work.LookTimeout)
 	defer cancel()
 	if endErr := s.recipient.EndWindow(ctx); endErr != nil {
 		return fmt.Errorf("%w; %w", err, endErr)
@@ -200,7 +201,7 @@ func (p *provisioner) watch(ctx context.Context, t task, s sight, w watching) er
 		}
 		if over {
 			// From here on the server restarts, fenced.
-			p.work.window(t.key, false)
+			p.work.Window(t.key, false)
 			statement = nil
 		}
 		st, last, err := p.ask(ctx, t)
@@ -252,7 +253,7 @@ func waitFor(ctx context.Context, statement <-chan error) (over bool, err error)
 // tell puts into status how far the clone has come, if that is news.
 func (p *provisioner) tell(t task, speed *pace, last mysql.CloneStatus) {
 	now := time.Now()
-	if p.work.advance(t.key, speed.progress(last, now), now) {
+	if p.work.Advance(t.key, speed.progress(last, now), now) {
 		p.news(t.key.Group)
 	}
 }
@@ -332,7 +333,7 @@ func podEnder(c client.Writer) func(ctx context.Context, namespace, name string,
 
 // ask reads the site wherever its pod is now.
 func (p *provisioner) ask(ctx context.Context, t task) (mysql.Status, mysql.CloneStatus, error) {
-	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	ctx, cancel := context.WithTimeout(ctx, work.LookTimeout)
 	defer cancel()
 	g, _ := p.reach.In(t.key.Group)
 	server, err := p.reach.Open(ctx, t.group, t.key.Site, g.Sites[t.key.Site].AdminAddr)
@@ -350,20 +351,20 @@ func (p *provisioner) ask(ctx context.Context, t task) (mysql.Status, mysql.Clon
 
 // afterClone looks once more: the active site may have changed while the clone ran. The order is carried out: what the
 // site has now is judged like any other's.
-func (p *provisioner) afterClone(ctx context.Context, t task) outcome {
+func (p *provisioner) afterClone(ctx context.Context, t task) work.Outcome {
 	t.order = t.order.carriedOut()
 	for range 30 {
 		s, err := p.look(ctx, t)
 		if err == nil {
 			s.close()
-			if s.verdict != verdictWait {
-				return outcome{verdict: s.verdict, message: s.message, cloned: true, volume: s.volume}
+			if s.verdict != work.VerdictWait {
+				return work.Outcome{Verdict: s.verdict, Message: s.message, Cloned: true, Volume: s.volume}
 			}
 		}
-		if pause(ctx, returnPoll) != nil {
+		if work.Pause(ctx, returnPoll) != nil {
 			break
 		}
 	}
 	// The data is there; the next job finds it and adopts it.
-	return outcome{verdict: verdictWait, message: "the active site is not open"}
+	return work.Outcome{Verdict: work.VerdictWait, Message: "the active site is not open"}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/mysql-mfg/mfg/internal/gtid"
 	"github.com/mysql-mfg/mfg/internal/mysql"
 	"github.com/mysql-mfg/mfg/operator/scope"
+	"github.com/mysql-mfg/mfg/operator/work"
 )
 
 const (
@@ -40,58 +41,58 @@ func TestExamine(t *testing.T) {
 		reason       string
 		site, active mysql.Status
 		last         mysql.CloneStatus
-		want         verdict
+		want         work.Verdict
 	}{
-		"new site": {"nothing is lost", fenced(""), open(history), mysql.CloneStatus{}, verdictClone},
+		"new site": {"nothing is lost", fenced(""), open(history), mysql.CloneStatus{}, work.VerdictClone},
 		"new group": {
-			"also when the active site has written nothing yet", fenced(""), open(""), mysql.CloneStatus{}, verdictClone,
+			"also when the active site has written nothing yet", fenced(""), open(""), mysql.CloneStatus{}, work.VerdictClone,
 		},
-		"cloned": {"it has the data", fenced(history), open(history), completed, verdictAdopt},
+		"cloned": {"it has the data", fenced(history), open(history), completed, work.VerdictAdopt},
 		"cloned from an empty site": {
-			"an empty set after a clone is the whole history", fenced(""), open(""), completed, verdictAdopt,
+			"an empty set after a clone is the whole history", fenced(""), open(""), completed, work.VerdictAdopt,
 		},
-		"clone was long": {"the active site went on meanwhile", fenced(uuidA + ":1-90"), open(history), completed, verdictAdopt},
-		"kept volume":    {"an earlier member goes on", fenced(uuidA + ":1-90"), open(history), mysql.CloneStatus{}, verdictAdopt},
-		"clone goes on":  {"asking again is enough", fenced(""), open(history), mysql.CloneStatus{State: "In Progress"}, verdictWait},
-		"clone begins":   {"asking again is enough", fenced(""), open(history), mysql.CloneStatus{State: "Not Started"}, verdictWait},
+		"clone was long": {"the active site went on meanwhile", fenced(uuidA + ":1-90"), open(history), completed, work.VerdictAdopt},
+		"kept volume":    {"an earlier member goes on", fenced(uuidA + ":1-90"), open(history), mysql.CloneStatus{}, work.VerdictAdopt},
+		"clone goes on":  {"asking again is enough", fenced(""), open(history), mysql.CloneStatus{State: "In Progress"}, work.VerdictWait},
+		"clone begins":   {"asking again is enough", fenced(""), open(history), mysql.CloneStatus{State: "Not Started"}, work.VerdictWait},
 		"clone failed": {
-			"half a clone proves nothing", with(fenced(""), func(st *mysql.Status) { st.Executed = set(history) }), open(history), failed, verdictClone,
+			"half a clone proves nothing", with(fenced(""), func(st *mysql.Status) { st.Executed = set(history) }), open(history), failed, work.VerdictClone,
 		},
 		"clone failed, databases left": {
-			"MySQL would refuse without a window", with(fenced(history), databases), open(history), failed, verdictReclone,
+			"MySQL would refuse without a window", with(fenced(history), databases), open(history), failed, work.VerdictReclone,
 		},
 		"clone failed, errant": {
-			"what is only here may be needed", with(fenced(uuidB+":1"), databases), open(history), failed, verdictRefuse,
+			"what is only here may be needed", with(fenced(uuidB+":1"), databases), open(history), failed, work.VerdictRefuse,
 		},
-		"errant": {"never destroy what may exist nowhere else", fenced(history + "," + uuidB + ":1"), open(history), mysql.CloneStatus{}, verdictRefuse},
+		"errant": {"never destroy what may exist nowhere else", fenced(history + "," + uuidB + ":1"), open(history), mysql.CloneStatus{}, work.VerdictRefuse},
 		"errant after a clone": {
-			"the active site changed during the clone", fenced(history + "," + uuidB + ":1"), open(history), completed, verdictRefuse,
+			"the active site changed during the clone", fenced(history + "," + uuidB + ":1"), open(history), completed, work.VerdictRefuse,
 		},
 		"retrieved only": {
 			"the relay log may be the only copy", with(fenced(uuidA+":1-40"), func(st *mysql.Status) { st.Retrieved = set(uuidA + ":41-101") }),
-			open(history), mysql.CloneStatus{}, verdictRefuse,
+			open(history), mysql.CloneStatus{}, work.VerdictRefuse,
 		},
 		"purged, retrieved only": {
 			"the relay log may be the only copy", with(fenced(uuidA+":1-40"), func(st *mysql.Status) { st.Retrieved = set(uuidA + ":90-101") }),
-			purged, mysql.CloneStatus{}, verdictRefuse,
+			purged, mysql.CloneStatus{}, work.VerdictRefuse,
 		},
 		"clone failed, retrieved only": {
 			"the relay log may be the only copy", with(fenced(""), func(st *mysql.Status) { st.Retrieved = set(uuidB + ":1") }),
-			open(history), failed, verdictRefuse,
+			open(history), failed, work.VerdictRefuse,
 		},
-		"unknown data": {"nobody knows whose it is", with(fenced(""), databases), open(history), mysql.CloneStatus{}, verdictRefuse},
+		"unknown data": {"nobody knows whose it is", with(fenced(""), databases), open(history), mysql.CloneStatus{}, work.VerdictRefuse},
 		"purged": {
-			"it can never catch up, and has nothing of its own", with(fenced(uuidA+":1-40"), databases), purged, mysql.CloneStatus{}, verdictReclone,
+			"it can never catch up, and has nothing of its own", with(fenced(uuidA+":1-40"), databases), purged, mysql.CloneStatus{}, work.VerdictReclone,
 		},
 		"purged but retrieved": {
 			"its relay log has what was purged", with(fenced(uuidA+":1-40"), func(st *mysql.Status) { st.Retrieved = set(uuidA + ":41-60") }),
-			purged, mysql.CloneStatus{}, verdictAdopt,
+			purged, mysql.CloneStatus{}, work.VerdictAdopt,
 		},
-		"purged and errant": {"never destroy what may exist nowhere else", fenced(uuidB + ":1"), purged, mysql.CloneStatus{}, verdictRefuse},
+		"purged and errant": {"never destroy what may exist nowhere else", fenced(uuidB + ":1"), purged, mysql.CloneStatus{}, work.VerdictRefuse},
 		"active site fenced": {
-			"another may be about to become active", fenced(""), fenced(history), mysql.CloneStatus{}, verdictWait,
+			"another may be about to become active", fenced(""), fenced(history), mysql.CloneStatus{}, work.VerdictWait,
 		},
-		"site writable": {"what is written there would be lost", open(""), open(history), mysql.CloneStatus{}, verdictWait},
+		"site writable": {"what is written there would be lost", open(""), open(history), mysql.CloneStatus{}, work.VerdictWait},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -125,7 +126,7 @@ func TestExamineNeverDestroysWhatIsOnlyThere(t *testing.T) {
 			begun: rapid.Bool().Draw(t, "begun")}
 		got, _ := examine(site, active, last, o)
 		mayLose := o.discards() && !o.over && !(o.begun && last.State == cloneCompleted)
-		if got != verdictClone && got != verdictReclone {
+		if got != work.VerdictClone && got != work.VerdictReclone {
 			return
 		}
 		if site.Writable() || !active.Writable() || site.Cloning {
@@ -138,7 +139,7 @@ func TestExamineNeverDestroysWhatIsOnlyThere(t *testing.T) {
 			active.Purged.IsEmpty() {
 			t.Fatalf("%s of data that nobody knows: %+v", got, site)
 		}
-		if got == verdictClone && site.UserDatabases > 0 {
+		if got == work.VerdictClone && site.UserDatabases > 0 {
 			t.Fatal("MySQL refuses a clone into a server with databases outside a window")
 		}
 	})

@@ -15,6 +15,7 @@ import (
 	"github.com/mysql-mfg/mfg/internal/mysql"
 	"github.com/mysql-mfg/mfg/operator/report/events"
 	"github.com/mysql-mfg/mfg/operator/scope"
+	"github.com/mysql-mfg/mfg/operator/work"
 )
 
 const (
@@ -28,9 +29,9 @@ const (
 // provisioner brings the group's data to sites that do not have it: one goroutine for each site, beside all loops. It
 // keeps nothing: a job that is cut off is derived again from what the servers say.
 type provisioner struct {
-	reach    Reach
-	work     *Work
-	runner   *Runner
+	reach    work.Reach
+	work     *work.Register
+	runner   *work.Runner
 	recorder *events.Recorder
 	// endPod deletes a pod, if it is still that one.
 	endPod func(ctx context.Context, namespace, name string, uid types.UID) error
@@ -62,49 +63,49 @@ func newProvisioner(base *scope.Base, o CloneOptions) *provisioner {
 // begin starts the job on a site unless there is one. An order is durable before a job begins under it.
 func (p *provisioner) begin(group *v1alpha1.MysqlFailoverGroup, site string, o order) {
 	t := task{group: group.DeepCopy(), key: scope.SiteKey{Group: scope.KeyOf(group), Site: site}, order: o}
-	p.runner.Begin(func(cancel context.CancelFunc) bool { return p.work.begin(t.key, cancel) }, func(ctx context.Context) {
+	p.runner.Begin(func(cancel context.CancelFunc) bool { return p.work.Begin(t.key, cancel) }, func(ctx context.Context) {
 		o := p.run(ctx, t)
-		o.order = t.order.value
-		p.work.finish(t.key, o)
+		o.Order = t.order.value
+		p.work.Finish(t.key, o)
 		p.done(t.key.Group)
 	})
 }
 
 // run looks at the site and does what the look says. A clone first gets its turn and looks again, because the wait may
 // have been long.
-func (p *provisioner) run(ctx context.Context, t task) outcome {
+func (p *provisioner) run(ctx context.Context, t task) work.Outcome {
 	first, err := p.look(ctx, t)
 	if err != nil {
-		return outcome{verdict: verdictWait, message: err.Error()}
+		return work.Outcome{Verdict: work.VerdictWait, Message: err.Error()}
 	}
 	first.close()
 	if underWay(first.last) {
 		return p.resume(ctx, t, first)
 	}
-	if first.verdict != verdictClone && first.verdict != verdictReclone {
-		return outcome{verdict: first.verdict, message: first.message, volume: first.volume}
+	if first.verdict != work.VerdictClone && first.verdict != work.VerdictReclone {
+		return work.Outcome{Verdict: first.verdict, Message: first.message, Volume: first.volume}
 	}
 	if why := p.losesRows(t, first.source); why != "" {
-		return outcome{verdict: verdictRefuse, message: why}
+		return work.Outcome{Verdict: work.VerdictRefuse, Message: why}
 	}
 	if why := p.donorWaits(t, first.source); why != "" {
-		return outcome{verdict: verdictWait, message: why, donor: true}
+		return work.Outcome{Verdict: work.VerdictWait, Message: why, Donor: true}
 	}
 	if why := p.sealedStill(t); why != "" {
-		return outcome{verdict: verdictWait, message: why, unseal: true}
+		return work.Outcome{Verdict: work.VerdictWait, Message: why, Unseal: true}
 	}
 	leave, err := p.turn(ctx, t.key.Group)
 	if err != nil {
-		return outcome{verdict: verdictWait, message: err.Error()}
+		return work.Outcome{Verdict: work.VerdictWait, Message: err.Error()}
 	}
 	defer leave()
 	again, err := p.look(ctx, t)
 	if err != nil {
-		return outcome{verdict: verdictWait, message: err.Error()}
+		return work.Outcome{Verdict: work.VerdictWait, Message: err.Error()}
 	}
 	defer again.close()
 	if again.verdict != first.verdict || again.volume != first.volume || again.epoch != first.epoch {
-		return outcome{verdict: verdictWait, message: "the site has changed meanwhile"}
+		return work.Outcome{Verdict: work.VerdictWait, Message: "the site has changed meanwhile"}
 	}
 	return p.clone(ctx, t, again)
 }
@@ -134,7 +135,7 @@ func (p *provisioner) turn(ctx context.Context, group types.NamespacedName) (fun
 
 // sight is what a look at a site and at the active site showed.
 type sight struct {
-	recipient Recipient
+	recipient work.Recipient
 	pod       *corev1.Pod
 	source    string
 	// epoch is that under which it was looked: in another one the site may have been the active site in between.
@@ -144,7 +145,7 @@ type sight struct {
 	volume       string
 	site, active mysql.Status
 	last         mysql.CloneStatus
-	verdict      verdict
+	verdict      work.Verdict
 	message      string
 }
 
@@ -155,11 +156,11 @@ func (s sight) close() {
 
 // look reads the site, then the active site, and examines them.
 func (p *provisioner) look(ctx context.Context, t task) (sight, error) {
-	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	ctx, cancel := context.WithTimeout(ctx, work.LookTimeout)
 	defer cancel()
 	g, ok := p.reach.In(t.key.Group)
 	if !ok || !provisionable(t.key.Site, g, t.order) {
-		return sight{}, errNotNow
+		return sight{}, work.ErrNotNow
 	}
 	f := g.Sites[t.key.Site]
 	s := sight{source: g.ActiveSite, epoch: g.Epoch, pod: podReference(t.group, f), volume: f.VolumeID}
@@ -173,8 +174,8 @@ func (p *provisioner) look(ctx context.Context, t task) (sight, error) {
 		return sight{}, err
 	}
 	s.verdict, s.message = examine(s.site, s.active, s.last, t.order)
-	if why := p.lapsed(t, g, s.last); why != "" && (s.verdict == verdictClone || s.verdict == verdictReclone) {
-		s.verdict, s.message = verdictLapse, why
+	if why := p.lapsed(t, g, s.last); why != "" && (s.verdict == work.VerdictClone || s.verdict == work.VerdictReclone) {
+		s.verdict, s.message = work.VerdictLapse, why
 	}
 	return s, nil
 }
@@ -189,7 +190,7 @@ func (p *provisioner) read(ctx context.Context, t task, s *sight) error {
 	}
 	g, ok := p.reach.In(t.key.Group)
 	if !ok || g.ActiveSite != s.source || g.Epoch != s.epoch || !g.Open {
-		return errNotNow
+		return work.ErrNotNow
 	}
 	s.donor = g.Sites[s.source].AdminAddr
 	active, err := p.reach.Open(ctx, t.group, s.source, s.donor)

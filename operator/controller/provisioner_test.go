@@ -22,6 +22,7 @@ import (
 	"github.com/mysql-mfg/mfg/internal/mysql"
 	"github.com/mysql-mfg/mfg/operator/report/events"
 	"github.com/mysql-mfg/mfg/operator/scope"
+	"github.com/mysql-mfg/mfg/operator/work"
 )
 
 // server is a mysqld as far as provisioning sees it.
@@ -156,8 +157,8 @@ type plant struct {
 	// mu guards servers, where a test adds one while the provisioner works.
 	mu      sync.Mutex
 	p       *provisioner
-	work    *Work
-	runner  *Runner
+	work    *work.Register
+	runner  *work.Runner
 	facts   *fakeFacts
 	said    *eventSink
 	servers map[string]*server
@@ -170,7 +171,7 @@ type plant struct {
 func newPlant(t *testing.T, active string, sites ...string) *plant {
 	t.Helper()
 	pl := &plant{
-		work: NewWork(), runner: &Runner{}, facts: &fakeFacts{}, said: &eventSink{}, servers: map[string]*server{},
+		work: work.New(), runner: &work.Runner{}, facts: &fakeFacts{}, said: &eventSink{}, servers: map[string]*server{},
 		ended: make(chan types.NamespacedName, 100),
 	}
 	pl.servers["10.0.0.0:33062"] = &server{status: open(active)}
@@ -181,9 +182,9 @@ func newPlant(t *testing.T, active string, sites ...string) *plant {
 		pl.servers[addr] = &server{status: fenced(executed), clone: completes(set(active), time.Minute, nil)}
 		pl.facts.set(string(rune('b'+i)), scope.SiteFacts{MysqlUp: true, AdminAddr: addr})
 	}
-	reach := Reach{
+	reach := work.Reach{
 		Facts: pl.facts, Access: fakeAccess{},
-		Dial: func(target mysql.Target) (Recipient, error) {
+		Dial: func(target mysql.Target) (work.Recipient, error) {
 			pl.mu.Lock()
 			s := pl.servers[target.Addr]
 			pl.mu.Unlock()
@@ -194,7 +195,7 @@ func newPlant(t *testing.T, active string, sites ...string) *plant {
 	pl.p = newProvisioner(&scope.Base{Recorder: events.NewRecorder(pl.said)}, CloneOptions{Work: pl.work, Runner: pl.runner, Reach: reach})
 	pl.p.done = func(key types.NamespacedName) { pl.ended <- key }
 	pl.p.news = func(key types.NamespacedName) {
-		if p := pl.work.progress(scope.SiteKey{Group: key, Site: "b"}); p != nil {
+		if p := pl.work.Progress(scope.SiteKey{Group: key, Site: "b"}); p != nil {
 			pl.shown = append(pl.shown, *p)
 		}
 	}
@@ -217,10 +218,10 @@ func (pl *plant) end(t *testing.T) {
 	}
 }
 
-func (pl *plant) result(t *testing.T, site string) outcome {
+func (pl *plant) result(t *testing.T, site string) work.Outcome {
 	t.Helper()
 	<-pl.ended
-	o, ok := pl.work.result(scope.SiteKey{Group: testKey, Site: site})
+	o, ok := pl.work.Result(scope.SiteKey{Group: testKey, Site: site})
 	if !ok {
 		t.Fatalf("no outcome for %s", site)
 	}
@@ -253,13 +254,13 @@ func TestProvisionNewSite(t *testing.T) {
 					t.Error("an empty site needs no window")
 				}
 				o := pl.result(t, "b")
-				if o.verdict != verdictAdopt || !o.cloned {
+				if o.Verdict != work.VerdictAdopt || !o.Cloned {
 					t.Errorf("outcome %+v", o)
 				}
 				if !pl.busy("b") {
 					t.Error("the site was let go before its mark is persisted")
 				}
-				pl.work.release(scope.SiteKey{Group: testKey, Site: "b"})
+				pl.work.Release(scope.SiteKey{Group: testKey, Site: "b"})
 				if pl.busy("b") {
 					t.Error("the site is held for ever")
 				}
@@ -279,7 +280,7 @@ func TestProvisionAdoptsWithoutClone(t *testing.T) {
 		pl := newPlant(t, history, uuidA+":1-40")
 		defer pl.end(t)
 		pl.p.begin(testGroup(), "b", order{})
-		if o := pl.result(t, "b"); o.verdict != verdictAdopt || o.cloned {
+		if o := pl.result(t, "b"); o.Verdict != work.VerdictAdopt || o.Cloned {
 			t.Errorf("outcome %+v", o)
 		}
 		if len(pl.servers["10.0.0.1:33062"].calls) != 0 || pl.said.count(eventSiteCloning) != 0 {
@@ -293,7 +294,7 @@ func TestProvisionRefuses(t *testing.T) {
 		pl := newPlant(t, history, uuidB+":1-3")
 		defer pl.end(t)
 		pl.p.begin(testGroup(), "b", order{})
-		if o := pl.result(t, "b"); o.verdict != verdictRefuse || !strings.Contains(o.message, "3 transactions") {
+		if o := pl.result(t, "b"); o.Verdict != work.VerdictRefuse || !strings.Contains(o.Message, "3 transactions") {
 			t.Errorf("outcome %+v", o)
 		}
 		if len(pl.servers["10.0.0.1:33062"].calls) != 0 || pl.busy("b") {
@@ -307,14 +308,14 @@ func TestProvisionKeepsRowsThatNoCloneBringsI14(t *testing.T) {
 	for name, tc := range map[string]struct {
 		found *wire.EngineReport
 		order order
-		want  verdict
+		want  work.Verdict
 	}{
-		"rows":            {&wire.EngineReport{Tables: 2, WithRows: 1}, order{}, verdictRefuse},
-		"rows, ordered":   {&wire.EngineReport{Tables: 2, WithRows: 1}, order{value: "b"}, verdictRefuse},
-		"rows, policy":    {&wire.EngineReport{Tables: 2, WithRows: 1}, order{value: orderOfPolicy}, verdictRefuse},
-		"rows, confirmed": {&wire.EngineReport{Tables: 2, WithRows: 1}, order{value: "b:confirm"}, verdictAdopt},
-		"no rows":         {&wire.EngineReport{Tables: 2}, order{}, verdictAdopt},
-		"not known":       {nil, order{}, verdictAdopt},
+		"rows":            {&wire.EngineReport{Tables: 2, WithRows: 1}, order{}, work.VerdictRefuse},
+		"rows, ordered":   {&wire.EngineReport{Tables: 2, WithRows: 1}, order{value: "b"}, work.VerdictRefuse},
+		"rows, policy":    {&wire.EngineReport{Tables: 2, WithRows: 1}, order{value: orderOfPolicy}, work.VerdictRefuse},
+		"rows, confirmed": {&wire.EngineReport{Tables: 2, WithRows: 1}, order{value: "b:confirm"}, work.VerdictAdopt},
+		"no rows":         {&wire.EngineReport{Tables: 2}, order{}, work.VerdictAdopt},
+		"not known":       {nil, order{}, work.VerdictAdopt},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -326,11 +327,11 @@ func TestProvisionKeepsRowsThatNoCloneBringsI14(t *testing.T) {
 				pl.facts.set("a", a)
 				pl.p.begin(testGroup(), "b", tc.order)
 				o := pl.result(t, "b")
-				if o.verdict != tc.want || (o.verdict == verdictRefuse) == (pl.said.count(eventSiteCloning) > 0) {
+				if o.Verdict != tc.want || (o.Verdict == work.VerdictRefuse) == (pl.said.count(eventSiteCloning) > 0) {
 					t.Errorf("outcome %+v", o)
 				}
-				if o.verdict == verdictRefuse && !strings.Contains(o.message, "ENGINE=InnoDB") {
-					t.Errorf("no way out: %s", o.message)
+				if o.Verdict == work.VerdictRefuse && !strings.Contains(o.Message, "ENGINE=InnoDB") {
+					t.Errorf("no way out: %s", o.Message)
 				}
 			})
 		})
@@ -357,7 +358,7 @@ func TestProvisionInWindow(t *testing.T) {
 		group.Spec.Failover.PollInterval.Duration, group.Spec.Sidecar.PeerCheckInterval.Duration = 2*time.Second, 2*time.Second
 		began := time.Now()
 		pl.p.begin(group, "b", order{})
-		if o := pl.result(t, "b"); o.verdict != verdictAdopt {
+		if o := pl.result(t, "b"); o.Verdict != work.VerdictAdopt {
 			t.Errorf("outcome %+v", o)
 		}
 		if got := strings.Join(b.calls, ", "); got != "begin window, stop replication, drop replication, clone from 10.0.0.0" {
@@ -398,7 +399,7 @@ func TestCloneFails(t *testing.T) {
 				defer pl.end(t)
 				pl.servers["10.0.0.1:33062"].clone = tt.clone
 				pl.p.begin(testGroup(), "b", order{})
-				if o := pl.result(t, "b"); o.verdict == verdictAdopt || !o.failed {
+				if o := pl.result(t, "b"); o.Verdict == work.VerdictAdopt || !o.Failed {
 					t.Errorf("%s: outcome %+v", tt.reason, o)
 				}
 				if pl.busy("b") {
@@ -407,7 +408,7 @@ func TestCloneFails(t *testing.T) {
 				if pl.said.count(eventSiteCloneFailed) != 1 {
 					t.Errorf("events %v", pl.said.list)
 				}
-				pl.work.release(scope.SiteKey{Group: testKey, Site: "b"})
+				pl.work.Release(scope.SiteKey{Group: testKey, Site: "b"})
 				pl.p.begin(testGroup(), "b", order{})
 				synctest.Wait()
 				if len(pl.ended) != 0 || pl.busy("b") {
@@ -430,7 +431,7 @@ func TestCloneOfAServerThatStandsStillIsGivenUp(t *testing.T) {
 		}
 		began := time.Now()
 		pl.p.begin(testGroup(), "b", order{})
-		if o := pl.result(t, "b"); o.verdict == verdictAdopt || !o.failed || time.Since(began) > returnTimeout+time.Minute {
+		if o := pl.result(t, "b"); o.Verdict == work.VerdictAdopt || !o.Failed || time.Since(began) > returnTimeout+time.Minute {
 			t.Errorf("outcome %+v after %s", o, time.Since(began))
 		}
 		if pl.busy("b") {
@@ -465,7 +466,7 @@ func TestClonesOfAGroupTakeTurns(t *testing.T) {
 		<-pl.ended
 		<-pl.ended
 		for _, site := range []string{"b", "c"} {
-			if o, _ := pl.work.result(scope.SiteKey{Group: testKey, Site: site}); o.verdict != verdictAdopt {
+			if o, _ := pl.work.Result(scope.SiteKey{Group: testKey, Site: site}); o.Verdict != work.VerdictAdopt {
 				t.Errorf("%s: %+v", site, o)
 			}
 		}
@@ -482,7 +483,7 @@ func TestForgottenGroupIsCancelled(t *testing.T) {
 		pl.servers["10.0.0.1:33062"].clone = completes(set(history), 24*time.Hour, mysql.ErrCloneOutcomeUnknown)
 		pl.p.begin(testGroup(), "b", order{})
 		time.Sleep(time.Minute)
-		pl.work.forget(testKey)
+		pl.work.Forget(testKey)
 		<-pl.ended
 		if pl.busy("b") {
 			t.Error("a group that is gone holds a site")
@@ -505,17 +506,17 @@ func TestCloneIsCancelledWhenTheRoleMoves(t *testing.T) {
 		c.with(func(s *server) { s.status = open(uuidA + ":1-90," + uuidB + ":1") })
 		began := time.Now()
 		o := pl.result(t, "b")
-		if o.verdict != verdictWait || !o.failed || !strings.Contains(o.message, "the active site is c now") || time.Since(began) > 5*time.Second {
+		if o.Verdict != work.VerdictWait || !o.Failed || !strings.Contains(o.Message, "the active site is c now") || time.Since(began) > 5*time.Second {
 			t.Errorf("outcome %+v after %s", o, time.Since(began))
 		}
-		pl.work.release(scope.SiteKey{Group: testKey, Site: "b"})
+		pl.work.Release(scope.SiteKey{Group: testKey, Site: "b"})
 		if pl.p.begin(testGroup(), "b", order{}); pl.busy("b") {
 			t.Error("it began again at once")
 		}
 		time.Sleep(time.Minute)
 		b.with(func(s *server) { s.clone = completes(set(uuidA+":1-90,"+uuidB+":1"), time.Minute, nil) })
 		pl.p.begin(testGroup(), "b", order{})
-		if o = pl.result(t, "b"); o.verdict != verdictAdopt {
+		if o = pl.result(t, "b"); o.Verdict != work.VerdictAdopt {
 			t.Errorf("the second time: %+v", o)
 		}
 		if got := strings.Join(b.calls, ", "); got != "clone from 10.0.0.0, cancel, clone from 10.0.0.2" {
@@ -546,7 +547,7 @@ func TestCloneThatHangsIsEndedWithItsPod(t *testing.T) {
 		time.Sleep(30 * time.Second)
 		pl.facts.open("c")
 		c.with(func(s *server) { s.status = open(uuidA + ":1-90," + uuidB + ":1") })
-		if o := pl.result(t, "b"); o.verdict != verdictWait || !o.failed || !strings.Contains(o.message, "the active site is c now") {
+		if o := pl.result(t, "b"); o.Verdict != work.VerdictWait || !o.Failed || !strings.Contains(o.Message, "the active site is c now") {
 			t.Errorf("outcome %+v", o)
 		}
 		if want := []string{testKey.Namespace + "/pod-of-b uid-of-b"}; !slices.Equal(ended, want) {
@@ -572,7 +573,7 @@ func TestCloneOutlivesABlinkOfTheDonor(t *testing.T) {
 					pl.facts.open("a")
 				}
 				o := pl.result(t, "b")
-				if cancelled := o.verdict != verdictAdopt; cancelled != (name == "dead") {
+				if cancelled := o.Verdict != work.VerdictAdopt; cancelled != (name == "dead") {
 					t.Errorf("outcome %+v", o)
 				}
 				time.Sleep(10 * time.Minute)
@@ -597,7 +598,7 @@ func TestActiveSiteChangesAfterClone(t *testing.T) {
 			return inner(s)
 		}
 		pl.p.begin(testGroup(), "b", order{})
-		if o := pl.result(t, "b"); o.verdict != verdictRefuse || !o.cloned {
+		if o := pl.result(t, "b"); o.Verdict != work.VerdictRefuse || !o.Cloned {
 			t.Errorf("outcome %+v", o)
 		}
 	})
@@ -615,7 +616,7 @@ func TestRunningCloneIsResumed(t *testing.T) {
 		if !pl.busy("b") {
 			t.Error("the site is not held")
 		}
-		if o := pl.result(t, "b"); o.verdict != verdictAdopt || len(b.calls) != 0 || o.order != "b" {
+		if o := pl.result(t, "b"); o.Verdict != work.VerdictAdopt || len(b.calls) != 0 || o.Order != "b" {
 			t.Errorf("outcome %+v, calls %v", o, b.calls)
 		}
 	})
@@ -630,7 +631,7 @@ func TestResumedCloneFromAnOldActiveSiteIsCancelled(t *testing.T) {
 		_ = completes(set(history), time.Hour, nil)(b)
 		b.with(func(s *server) { s.last.Source = "mysql-orders-c:3306" })
 		pl.p.begin(testGroup(), "b", order{})
-		if o := pl.result(t, "b"); !o.failed || strings.Join(b.calls, ", ") != "cancel" {
+		if o := pl.result(t, "b"); !o.Failed || strings.Join(b.calls, ", ") != "cancel" {
 			t.Errorf("outcome %+v, calls %v", o, b.calls)
 		}
 		time.Sleep(2 * time.Hour)
@@ -642,14 +643,14 @@ func TestOrderedClone(t *testing.T) {
 		order    order
 		executed string
 		diverged bool
-		want     verdict
+		want     work.Verdict
 		calls    string
 	}{
-		"whole":                   {order{value: "b"}, uuidA + ":1-100", false, verdictAdopt, "begin window, stop replication, drop replication, clone from 10.0.0.0"},
-		"diverged, confirmed":     {order{value: "b:confirm"}, uuidB + ":1-3", true, verdictAdopt, "begin window, stop replication, drop replication, clone from 10.0.0.0"},
-		"diverged, policy":        {order{value: orderOfPolicy}, uuidB + ":1-3", true, verdictAdopt, "begin window, stop replication, drop replication, clone from 10.0.0.0"},
-		"diverged, not confirmed": {order{value: "b"}, uuidB + ":1-3", false, verdictRefuse, ""},
-		"found diverged":          {order{value: "b"}, uuidA + ":1-100", true, verdictWait, ""},
+		"whole":                   {order{value: "b"}, uuidA + ":1-100", false, work.VerdictAdopt, "begin window, stop replication, drop replication, clone from 10.0.0.0"},
+		"diverged, confirmed":     {order{value: "b:confirm"}, uuidB + ":1-3", true, work.VerdictAdopt, "begin window, stop replication, drop replication, clone from 10.0.0.0"},
+		"diverged, policy":        {order{value: orderOfPolicy}, uuidB + ":1-3", true, work.VerdictAdopt, "begin window, stop replication, drop replication, clone from 10.0.0.0"},
+		"diverged, not confirmed": {order{value: "b"}, uuidB + ":1-3", false, work.VerdictRefuse, ""},
+		"found diverged":          {order{value: "b"}, uuidA + ":1-100", true, work.VerdictWait, ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -660,7 +661,7 @@ func TestOrderedClone(t *testing.T) {
 				b.status.UserDatabases, b.status.Channels = 1, 1
 				pl.facts.set("b", scope.SiteFacts{MysqlUp: true, AdminAddr: "10.0.0.1:33062", Diverged: tt.diverged})
 				pl.p.begin(testGroup(), "b", tt.order)
-				if o := pl.result(t, "b"); o.verdict != tt.want || o.order != tt.order.value {
+				if o := pl.result(t, "b"); o.Verdict != tt.want || o.Order != tt.order.value {
 					t.Errorf("outcome %+v", o)
 				}
 				if got := strings.Join(b.calls, ", "); got != tt.calls {
@@ -680,14 +681,14 @@ func TestACloneThatDidNotBeginI14(t *testing.T) {
 		b.status.UserDatabases, b.last = 1, mysql.CloneStatus{State: cloneCompleted, Began: "2026-11-01 10:00:00"}
 		b.clone = func(*server) error { return fmt.Errorf("x: %w", mysql.ErrCloneOutcomeUnknown) }
 		pl.p.begin(testGroup(), "b", order{value: "b:confirm"})
-		if o := pl.result(t, "b"); !o.failed || o.cloned || !strings.Contains(o.message, "did not begin") {
+		if o := pl.result(t, "b"); !o.Failed || o.Cloned || !strings.Contains(o.Message, "did not begin") {
 			t.Errorf("I14: outcome %+v", o)
 		}
 	})
 }
 
 func TestNothingBeginsBeforeLeading(t *testing.T) {
-	p := newProvisioner(&scope.Base{}, CloneOptions{Work: NewWork(), Runner: &Runner{}})
+	p := newProvisioner(&scope.Base{}, CloneOptions{Work: work.New(), Runner: &work.Runner{}})
 	p.begin(testGroup(), "b", order{})
 	if p.work.Jobs() != 0 {
 		t.Error("a job began before this process leads")

@@ -13,6 +13,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/report/events"
 	asks "github.com/mysql-mfg/mfg/operator/request"
 	"github.com/mysql-mfg/mfg/operator/scope"
+	"github.com/mysql-mfg/mfg/operator/work"
 )
 
 var (
@@ -27,10 +28,10 @@ var (
 
 // CloneOptions is what Clones is made of.
 type CloneOptions struct {
-	Work *Work
+	Work *work.Register
 	// Runner runs the jobs, on the servers that Reach gets at; Wake has a group looked at.
-	Runner *Runner
-	Reach  Reach
+	Runner *work.Runner
+	Reach  work.Reach
 	Wake   func(types.NamespacedName)
 	// Paused is until when a person keeps the operator from beginning anything; empty if nobody does.
 	Paused func(*scope.Scope) string
@@ -39,7 +40,7 @@ type CloneOptions struct {
 // Clones gives the group's data to the sites that do not have it.
 type Clones struct {
 	*scope.Base
-	Work        *Work
+	Work        *work.Register
 	provisioner *provisioner
 	paused      func(*scope.Scope) string
 }
@@ -115,7 +116,7 @@ func (r *Clones) mayClone(s *scope.Scope, o order) bool {
 // showClone puts how far a clone has come into status. An order stays there until it is carried out.
 func (r *Clones) showClone(s *scope.Scope, site string) {
 	o := standing(s.Clones[site])
-	shown := r.Work.progress(s.SiteKey(site))
+	shown := r.Work.Progress(s.SiteKey(site))
 	switch {
 	case s.Provisioned[site] || site == s.ActiveSite():
 		delete(s.Clones, site)
@@ -167,33 +168,33 @@ func neverOpened(s *scope.Scope, site string) bool {
 
 // takeResult takes over what came of the last job on a site.
 func (r *Clones) takeResult(ctx context.Context, s *scope.Scope, site string) error {
-	o, ok := r.Work.result(s.SiteKey(site))
+	o, ok := r.Work.Result(s.SiteKey(site))
 	if !ok {
 		return nil
 	}
 	ordered := standing(s.Clones[site])
 	switch {
-	case s.Provisioned[site] && o.verdict != verdictAdopt, ordered.value != o.order && !s.Provisioned[site]:
+	case s.Provisioned[site] && o.Verdict != work.VerdictAdopt, ordered.value != o.Order && !s.Provisioned[site]:
 		// It got the group's data, or the group got its, or the job knew nothing of the order: what was said of it is over.
-		r.Work.drop(s.SiteKey(site))
+		r.Work.Drop(s.SiteKey(site))
 		return nil
-	case o.verdict == verdictAdopt && ordered.given():
+	case o.Verdict == work.VerdictAdopt && ordered.given():
 		// Answered before it is marked: after a crash in between the order still stands, and the site is looked at again.
 		if err := r.AnswerOrder(ctx, s, v1alpha1.RequestRecloneSite, ordered.value, asks.Done("it holds the data of "+s.ActiveSite())); err != nil {
 			return err
 		}
 		r.Recorder.Emit(s.Group, r.Related(s, site), eventRecloneDone, "Site %s was cloned anew from %s", site, s.ActiveSite())
-	case o.verdict == verdictLapse:
+	case o.Verdict == work.VerdictLapse:
 		// The site is looked at like any other again: what it holds is kept.
-		if err := r.refuse(ctx, s, request{site: site, value: ordered.value}, asks.Refused(v1alpha1.AnswerOrderLapsed, o.message)); err != nil {
+		if err := r.refuse(ctx, s, request{site: site, value: ordered.value}, asks.Refused(v1alpha1.AnswerOrderLapsed, o.Message)); err != nil {
 			return err
 		}
 		delete(s.Clones, site)
-		r.Work.drop(s.SiteKey(site))
+		r.Work.Drop(s.SiteKey(site))
 		s.Again = min(s.Again, scope.WhenMoving)
 		return nil
-	case o.verdict == verdictRefuse && ordered.given():
-		if err := r.AnswerOrder(ctx, s, v1alpha1.RequestRecloneSite, ordered.value, asks.Refused(v1alpha1.AnswerDataAtRisk, o.message)); err != nil {
+	case o.Verdict == work.VerdictRefuse && ordered.given():
+		if err := r.AnswerOrder(ctx, s, v1alpha1.RequestRecloneSite, ordered.value, asks.Refused(v1alpha1.AnswerDataAtRisk, o.Message)); err != nil {
 			return err
 		}
 		delete(s.Clones, site)
@@ -202,25 +203,25 @@ func (r *Clones) takeResult(ctx context.Context, s *scope.Scope, site string) er
 	return nil
 }
 
-func (r *Clones) takeVerdict(s *scope.Scope, site string, o outcome) {
+func (r *Clones) takeVerdict(s *scope.Scope, site string, o work.Outcome) {
 	s.Persisted = append(s.Persisted, s.SiteKey(site))
-	if o.verdict == verdictAdopt && !s.Provisioned[site] {
+	if o.Verdict == work.VerdictAdopt && !s.Provisioned[site] {
 		s.Provisioned[site] = true
-		if o.volume != "" {
-			s.Volumes[site] = o.volume
+		if o.Volume != "" {
+			s.Volumes[site] = o.Volume
 		}
 		// The facts of this reconcile may be older than what the job saw; the next one compares the volumes.
 		s.Again = min(s.Again, scope.WhenMoving)
-		r.Recorder.Emit(s.Group, r.Related(s, site), eventSiteProvisioned, "Site %s: %s", site, o.message)
+		r.Recorder.Emit(s.Group, r.Related(s, site), eventSiteProvisioned, "Site %s: %s", site, o.Message)
 	}
 	waits := ""
-	if o.donor {
-		waits = fmt.Sprintf("The clone of site %s waits: %s", site, o.message)
+	if o.Donor {
+		waits = fmt.Sprintf("The clone of site %s waits: %s", site, o.Message)
 	}
 	r.Say(s, site, eventSiteCloneWaits, waits)
-	if o.verdict == verdictRefuse {
+	if o.Verdict == work.VerdictRefuse {
 		text := fmt.Sprintf("site %s is not provisioned: %s; a clone would destroy that: order it with the annotation %s=%s%s if it may",
-			site, o.message, v1alpha1.AnnotationRecloneSite, site, confirmed)
+			site, o.Message, v1alpha1.AnnotationRecloneSite, site, confirmed)
 		s.Progress(scope.Stuck(v1alpha1.ReasonCloneRefused, text), scope.WhenWaiting)
 		r.Say(s, site, eventSiteCloneRefused, text)
 	}
@@ -231,8 +232,8 @@ func (r *Clones) lastFailure(s *scope.Scope, site string) string {
 	if s.Facts.Sites[site].Diverged && !standing(s.Clones[site]).discards() {
 		return " (it has diverged and is not cloned; a person decides)"
 	}
-	if o, ok := r.Work.result(s.SiteKey(site)); ok && (o.failed || o.donor) {
-		return " (" + o.message + ")"
+	if o, ok := r.Work.Result(s.SiteKey(site)); ok && (o.Failed || o.Donor) {
+		return " (" + o.Message + ")"
 	}
 	return ""
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/report/conditions"
 	"github.com/mysql-mfg/mfg/operator/scope"
+	"github.com/mysql-mfg/mfg/operator/work"
 )
 
 func (w *world) provisioned(site string) bool {
@@ -25,11 +26,11 @@ func (w *world) provisioned(site string) bool {
 }
 
 // ended enters a job that has ended.
-func (w *world) ended(site string, o outcome) {
+func (w *world) ended(site string, o work.Outcome) {
 	key := scope.SiteKey{Group: testKey, Site: site}
-	w.r.Work.begin(key, func() {})
-	w.r.Work.hold(key)
-	w.r.Work.finish(key, o)
+	w.r.Work.Begin(key, func() {})
+	w.r.Work.Hold(key)
+	w.r.Work.Finish(key, o)
 }
 
 func (w *world) busy(site string) bool {
@@ -44,7 +45,7 @@ func TestMarkIsPersistedBeforeRelease(t *testing.T) {
 	w.monitorStatus("a", 1)
 	w.facts.open("a")
 	w.settle("a", "b", "c")
-	w.ended("b", outcome{verdict: verdictAdopt, message: "the site's data is part of the active site's", cloned: true})
+	w.ended("b", work.Outcome{Verdict: work.VerdictAdopt, Message: "the site's data is part of the active site's", Cloned: true})
 
 	w.fail["*v1alpha1.MysqlFailoverGroupApplyConfiguration"] = errors.New("no")
 	if _, err := w.r.Reconcile(w.ctx, reconcile.Request{NamespacedName: testKey}); err == nil {
@@ -155,12 +156,12 @@ func TestRefusalStands(t *testing.T) {
 		w.monitorStatus("a", 1)
 		w.facts.open("a")
 		w.settle("a", "b", "c")
-		w.ended("b", outcome{verdict: verdictRefuse, message: "it has 3 transactions"})
+		w.ended("b", work.Outcome{Verdict: work.VerdictRefuse, Message: "it has 3 transactions"})
 		var seen []conditions.Condition
 		for i := range 4 {
 			if i == 2 {
 				time.Sleep(time.Minute)
-				if !w.r.Work.begin(scope.SiteKey{Group: testKey, Site: "b"}, func() {}) {
+				if !w.r.Work.Begin(scope.SiteKey{Group: testKey, Site: "b"}, func() {}) {
 					t.Fatal("the next look did not begin")
 				}
 			}
@@ -185,7 +186,7 @@ func TestRefusalEnds(t *testing.T) {
 	w.monitorStatus("a", 1)
 	w.facts.open("a")
 	w.settle("a", "b", "c")
-	w.ended("b", outcome{verdict: verdictRefuse, message: "it has 3 transactions"})
+	w.ended("b", work.Outcome{Verdict: work.VerdictRefuse, Message: "it has 3 transactions"})
 	w.reconcile()
 	w.monitorStatus("b", 2)
 	w.facts.open("b")
@@ -202,7 +203,7 @@ func TestFailureIsShown(t *testing.T) {
 	w.monitorStatus("a", 1)
 	w.facts.open("a")
 	w.settle("a", "b", "c")
-	w.ended("b", outcome{verdict: verdictWait, message: "clone: no space left", failed: true})
+	w.ended("b", work.Outcome{Verdict: work.VerdictWait, Message: "clone: no space left", Failed: true})
 	w.reconcile()
 	if c := w.condition(v1alpha1.ConditionProgressing); !strings.Contains(c.Message, "b (clone: no space left), c") {
 		t.Errorf("condition %+v", c)

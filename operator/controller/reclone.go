@@ -236,7 +236,7 @@ func (r *Clones) accept(s *scope.Scope, site string, o order) {
 		Source: s.ActiveSite(), Order: o.value, StartedAt: &metav1.Time{Time: s.Now.UTC().Truncate(time.Second)},
 	}
 	// What came of earlier work says nothing about this order.
-	r.Work.drop(s.SiteKey(site))
+	r.Work.Drop(s.SiteKey(site))
 	s.Again = min(s.Again, scope.WhenMoving)
 	r.Recorder.Emit(s.Group, r.Related(s, site), eventRecloneAccepted, "Site %s is cloned anew from %s: %s", site, s.ActiveSite(), o.why())
 }

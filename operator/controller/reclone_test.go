@@ -17,6 +17,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/wire"
 	asks "github.com/mysql-mfg/mfg/operator/request"
 	"github.com/mysql-mfg/mfg/operator/scope"
+	"github.com/mysql-mfg/mfg/operator/work"
 )
 
 // orderWorld is a group that runs, whose jobs may begin and have nothing to do.
@@ -25,7 +26,7 @@ func orderWorld(t *testing.T) *world {
 	w := volumeWorld(t)
 	w.r.runner.Lead(context.Background())
 	w.r.clones.provisioner.reach.Access = fakeAccess{}
-	w.r.Work.forget(testKey)
+	w.r.Work.Forget(testKey)
 	return w
 }
 
@@ -107,8 +108,8 @@ func TestRecloneOrder(t *testing.T) {
 		t.Errorf("%d jobs, events %v", w.r.Work.Jobs(), w.said.list)
 	}
 	w.r.runner.Wait()
-	w.r.Work.forget(testKey)
-	w.ended("b", outcome{verdict: verdictAdopt, message: "its data is the group's", cloned: true, order: "b"})
+	w.r.Work.Forget(testKey)
+	w.ended("b", work.Outcome{Verdict: work.VerdictAdopt, Message: "its data is the group's", Cloned: true, Order: "b"})
 	w.reconcile()
 	g := w.group()
 	if g.Annotations[v1alpha1.AnnotationRecloneSite] != "" || w.last(v1alpha1.RequestRecloneSite) != "b: Done (Completed): it holds the data of a" {
@@ -132,7 +133,7 @@ func TestRecloneOrderOutlivesTheOperator(t *testing.T) {
 	g := w.group()
 	delete(g.Annotations, v1alpha1.AnnotationRecloneSite)
 	w.must(w.c.Update(w.ctx, g))
-	w.r.Work = NewWork()
+	w.r.Work = work.New()
 	w.r.clones.Work, w.r.encryption.Work = w.r.Work, w.r.Work
 	w.r.clones.provisioner.work = w.r.Work
 	w.reconcile()
@@ -146,7 +147,7 @@ func TestRecloneOrderOutlivesTheOperator(t *testing.T) {
 func TestRecloneIsAnsweredBeforeTheMark(t *testing.T) {
 	w := orderWorld(t)
 	w.ordered("b", "b")
-	w.ended("b", outcome{verdict: verdictAdopt, message: "its data is the group's", cloned: true, order: "b"})
+	w.ended("b", work.Outcome{Verdict: work.VerdictAdopt, Message: "its data is the group's", Cloned: true, Order: "b"})
 	w.fail["*v1alpha1.MysqlFailoverGroup"] = errors.New("no")
 	if _, err := w.r.Reconcile(w.ctx, reconcile.Request{NamespacedName: testKey}); err == nil {
 		t.Fatal("no error")
@@ -165,7 +166,7 @@ func TestRecloneIsAnsweredBeforeTheMark(t *testing.T) {
 func TestRecloneIgnoresEarlierWork(t *testing.T) {
 	w := orderWorld(t)
 	w.ordered("b", "b")
-	w.ended("b", outcome{verdict: verdictAdopt, message: "it holds the data"})
+	w.ended("b", work.Outcome{Verdict: work.VerdictAdopt, Message: "it holds the data"})
 	w.reconcile()
 	if w.provisioned("b") || w.group().Annotations[v1alpha1.AnnotationRecloneSite] == "" {
 		t.Error("an order was answered by work that did not carry it out")
@@ -289,7 +290,7 @@ func TestRecloneWaits(t *testing.T) {
 func TestRecloneRefusedByALook(t *testing.T) {
 	w := orderWorld(t)
 	w.ordered("b", "b")
-	w.ended("b", outcome{verdict: verdictRefuse, message: "the site has 3 transactions that the active site lacks", order: "b"})
+	w.ended("b", work.Outcome{Verdict: work.VerdictRefuse, Message: "the site has 3 transactions that the active site lacks", Order: "b"})
 	w.reconcile()
 	if last := w.last(v1alpha1.RequestRecloneSite); !strings.HasPrefix(last, "b: Refused (DataAtRisk): the site has 3 transactions") {
 		t.Errorf("last request %q", last)

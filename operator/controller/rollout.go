@@ -31,7 +31,7 @@ const leavingForUpdate = "its pod is to be updated"
 // rollOut makes the pods that are missing, and replaces at most one that is out of date.
 func (r *Reconciler) rollOut(ctx context.Context, s *scope.Scope) error {
 	if !s.TLSReady {
-		r.Work.askToLeave(s.Key, "", "")
+		r.Work.AskToLeave(s.Key, "", "")
 		s.Progress(scope.Stuck(v1alpha1.ReasonWaitingForTLS, "pods wait for a usable certificate; see condition TLSReady"), scope.WhenWaiting)
 		return nil
 	}
@@ -71,7 +71,7 @@ func (r *Reconciler) rollOut(ctx context.Context, s *scope.Scope) error {
 
 // askToLeave passes on which site should give its role away, if any.
 func (r *Reconciler) askToLeave(s *scope.Scope, d rollout.Decision) {
-	if r.Work.askToLeave(s.Key, d.Leave, leavingForUpdate) {
+	if r.Work.AskToLeave(s.Key, d.Leave, leavingForUpdate) {
 		r.Recorder.Emit(s.Group, r.base.Related(s, d.Leave), eventSiteAskedToLeave,
 			"Only the active site %s is left to update; its role is moved away before its pod is replaced", d.Leave)
 	}

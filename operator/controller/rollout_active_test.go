@@ -119,8 +119,8 @@ func TestTheRoleIsNotAskedToMove(t *testing.T) {
 			w.facts.set("b", f)
 		}, metav1.ConditionFalse, v1alpha1.ReasonNoCandidate},
 		"the candidate is cloned": {func(w *world) {
-			w.r.Work.begin(scope.SiteKey{Group: testKey, Site: "b"}, func() {})
-			w.r.Work.hold(scope.SiteKey{Group: testKey, Site: "b"})
+			w.r.Work.Begin(scope.SiteKey{Group: testKey, Site: "b"}, func() {})
+			w.r.Work.Hold(scope.SiteKey{Group: testKey, Site: "b"})
 		}, metav1.ConditionTrue, v1alpha1.ReasonWaitingForSite},
 	} {
 		t.Run(name, func(t *testing.T) {

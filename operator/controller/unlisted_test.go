@@ -11,6 +11,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/render"
+	"github.com/mysql-mfg/mfg/operator/work"
 )
 
 // tellsOf is true if the Deployment of a site tells its sidecar of another site.
@@ -52,7 +53,7 @@ func TestANewSiteIsListedOnceItHasItsDataI4(t *testing.T) {
 		t.Error("d is not told of a")
 	}
 	w.settle("d")
-	w.ended("d", outcome{verdict: verdictAdopt, message: "cloned", cloned: true})
+	w.ended("d", work.Outcome{Verdict: work.VerdictAdopt, Message: "cloned", Cloned: true})
 	w.reconcile()
 	if w.site("d").Unlisted || !w.provisioned("d") {
 		t.Errorf("d has its data: %+v", w.site("d"))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/scope"
+	"github.com/mysql-mfg/mfg/operator/work"
 )
 
 // onVolume has the sites report their volumes.
@@ -92,7 +93,7 @@ func TestReplacedVolumeTakesTheMarkAway(t *testing.T) {
 			if w.site("b").VolumeID != "vb" || w.said.count(eventSiteVolumeReplaced) != 1 {
 				t.Errorf("on %q, events %v", w.site("b").VolumeID, w.said.list)
 			}
-			w.ended("b", outcome{verdict: verdictAdopt, message: "cloned", cloned: true, volume: "new"})
+			w.ended("b", work.Outcome{Verdict: work.VerdictAdopt, Message: "cloned", Cloned: true, Volume: "new"})
 			w.reconcile()
 			if !w.provisioned("b") || w.site("b").VolumeID != "new" {
 				t.Errorf("after the clone: provisioned %v on %q", w.provisioned("b"), w.site("b").VolumeID)
@@ -122,7 +123,7 @@ func TestAJobsOutcomeIsOfItsVolume(t *testing.T) {
 	w := volumeWorld(t)
 	w.onVolume(map[string]string{"b": "new"})
 	w.reconcile()
-	w.ended("b", outcome{verdict: verdictAdopt, message: "cloned", cloned: true, volume: "new"})
+	w.ended("b", work.Outcome{Verdict: work.VerdictAdopt, Message: "cloned", Cloned: true, Volume: "new"})
 	w.onVolume(map[string]string{"b": "newer"})
 	w.reconcile()
 	if w.site("b").VolumeID != "new" {
@@ -175,7 +176,7 @@ func TestJobsTellTheVolumeTheyLookedAt(t *testing.T) {
 				defer pl.end(t)
 				pl.facts.set("b", scope.SiteFacts{MysqlUp: true, AdminAddr: "10.0.0.1:33062", VolumeID: "vb"})
 				pl.p.begin(testGroup(), "b", order{})
-				if o := pl.result(t, "b"); o.verdict != verdictAdopt || o.volume != "vb" || o.cloned != (name == "cloned") {
+				if o := pl.result(t, "b"); o.Verdict != work.VerdictAdopt || o.Volume != "vb" || o.Cloned != (name == "cloned") {
 					t.Errorf("outcome %+v", o)
 				}
 			})

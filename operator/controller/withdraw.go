@@ -48,7 +48,7 @@ func (r *Clones) withdraw(s *scope.Scope) {
 		}
 		if r.provisioner.withdrawn.note(s.SiteKey(site.Name), taken) || site.Name == s.ActiveSite() {
 			// It may wait for its turn, for hours. A site that was promoted meanwhile, by order, is not cloned when it is a replica again.
-			r.Work.giveUp(s.SiteKey(site.Name))
+			r.Work.GiveUp(s.SiteKey(site.Name))
 		}
 	}
 }

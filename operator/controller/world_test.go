@@ -35,6 +35,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/report/events"
 	"github.com/mysql-mfg/mfg/operator/scope"
 	"github.com/mysql-mfg/mfg/operator/signing"
+	"github.com/mysql-mfg/mfg/operator/work"
 )
 
 func newScheme(t testing.TB) *runtime.Scheme {
@@ -149,10 +150,10 @@ func newWorld(t *testing.T, group *v1alpha1.MysqlFailoverGroup, others ...client
 		}).Build()
 	w.c = made
 	w.r = New(Options{
-		Client: interceptor.NewClient(made, fromCache()), Live: w.c, Facts: w.facts, Loops: w.loops, Work: NewWork(), Recorder: events.NewRecorder(w.said),
+		Client: interceptor.NewClient(made, fromCache()), Live: w.c, Facts: w.facts, Loops: w.loops, Work: work.New(), Recorder: events.NewRecorder(w.said),
 		Keys:    &signing.Keys{Client: interceptor.NewClient(made, fromCache()), Live: w.c, Namespace: operatorNamespace},
 		Install: render.Install{SidecarImage: "sidecar:test", OperatorURL: "http://operator"},
-		Dial:    func(mysql.Target) (Recipient, error) { return nil, errors.New("nothing to dial in this test") },
+		Dial:    func(mysql.Target) (work.Recipient, error) { return nil, errors.New("nothing to dial in this test") },
 	})
 	return w
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+package work
 
 import (
 	"sync"
@@ -27,7 +27,7 @@ type wish struct {
 }
 
 // Leaving says whether the role should be moved away from a site, and why.
-func (w *Work) Leaving(namespace, group, site string) (string, bool) {
+func (w *Register) Leaving(namespace, group, site string) (string, bool) {
 	w.wishes.mu.Lock()
 	defer w.wishes.mu.Unlock()
 	asked, ok := w.wishes.all[scope.SiteKey{Group: types.NamespacedName{Namespace: namespace, Name: group}, Site: site}]
@@ -37,9 +37,9 @@ func (w *Work) Leaving(namespace, group, site string) (string, bool) {
 	return asked.reason, true
 }
 
-// askToLeave makes a site the only one of its group that should give its role away; none, if site is empty. It returns
+// AskToLeave makes a site the only one of its group that should give its role away; none, if site is empty. It returns
 // true if that is new.
-func (w *Work) askToLeave(group types.NamespacedName, site, reason string) bool {
+func (w *Register) AskToLeave(group types.NamespacedName, site, reason string) bool {
 	w.wishes.mu.Lock()
 	defer w.wishes.mu.Unlock()
 	key := scope.SiteKey{Group: group, Site: site}

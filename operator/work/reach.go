@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+package work
 
 import (
 	"context"
@@ -51,14 +51,14 @@ type Rotator interface {
 func Dial(t mysql.Target) (Recipient, error) { return mysql.Open(t) }
 
 const (
-	// lookTimeout bounds what is asked of a site while it is looked at.
-	lookTimeout = 10 * time.Second
-	// windowMargin is added to the time in which a sidecar hears of a window.
-	windowMargin = 2 * time.Second
+	// LookTimeout bounds what is asked of a site while it is looked at.
+	LookTimeout = 10 * time.Second
+	// WindowMargin is added to the time in which a sidecar hears of a window.
+	WindowMargin = 2 * time.Second
 )
 
-// errNotNow means that the facts do not allow to go on; the next reconcile looks again.
-var errNotNow = errors.New("the facts do not allow it now")
+// ErrNotNow means that the facts do not allow to go on; the next reconcile looks again.
+var ErrNotNow = errors.New("the facts do not allow it now")
 
 // Reach is how long work gets at the servers of sites.
 type Reach struct {
@@ -76,7 +76,7 @@ func (p Reach) In(group types.NamespacedName) (scope.GroupFacts, bool) {
 func (p Reach) Open(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, site, addr string) (Recipient, error) {
 	ip, _, err := net.SplitHostPort(addr)
 	if err != nil {
-		return nil, errNotNow
+		return nil, ErrNotNow
 	}
 	target, err := p.Access.Site(ctx, group, site, ip)
 	if err != nil {
@@ -87,8 +87,8 @@ func (p Reach) Open(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, sit
 	return p.Dial(target)
 }
 
-// pause waits, or until ctx ends.
-func pause(ctx context.Context, d time.Duration) error {
+// Pause waits, or until ctx ends.
+func Pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

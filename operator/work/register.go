@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+package work
 
 import (
 	"context"
@@ -23,14 +23,14 @@ const PurposeClone = failover.WorkClone
 const windowLength = 2 * time.Minute
 
 const (
-	retryFirst   = 5 * time.Second
+	RetryFirst   = 5 * time.Second
 	retryRefused = 30 * time.Second
 	retryLast    = 5 * time.Minute
 )
 
-// Work is the register of long work. It is made before the monitor, which reads it, and given to the Reconciler, which
+// Register is the register of long work. It is made before the monitor, which reads it, and given to the Reconciler, which
 // fills it.
-type Work struct {
+type Register struct {
 	mu   sync.Mutex
 	jobs map[scope.SiteKey]*job
 
@@ -44,7 +44,7 @@ type job struct {
 	purpose string
 	window  bool
 	// outcome is what came of the last run; taken says that it is persisted.
-	outcome *outcome
+	outcome *Outcome
 	taken   bool
 
 	// clone is how far the clone has come, as status shows it since shownAt.
@@ -56,17 +56,17 @@ type job struct {
 }
 
 // NewWork makes an empty register.
-func NewWork() *Work { return &Work{jobs: map[scope.SiteKey]*job{}} }
+func New() *Register { return &Register{jobs: map[scope.SiteKey]*job{}} }
 
 // Jobs is how many jobs the register holds, of all groups: those that run, and those of which something is to be told yet.
-func (w *Work) Jobs() int {
+func (w *Register) Jobs() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.jobs)
 }
 
 // Busy says whether long work holds a site, and which. It holds until what came of it is persisted.
-func (w *Work) Busy(namespace, group, site string) (string, bool) {
+func (w *Register) Busy(namespace, group, site string) (string, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	key := scope.SiteKey{Group: types.NamespacedName{Namespace: namespace, Name: group}, Site: site}
@@ -81,7 +81,7 @@ func (w *Work) Busy(namespace, group, site string) (string, bool) {
 }
 
 // Windows are the windows to put into a group's statement.
-func (w *Work) Windows(namespace, group string) []wire.Window {
+func (w *Register) Windows(namespace, group string) []wire.Window {
 	key := types.NamespacedName{Namespace: namespace, Name: group}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -94,8 +94,8 @@ func (w *Work) Windows(namespace, group string) []wire.Window {
 	return out
 }
 
-// begin enters a job unless one runs, waits to be persisted, or failed a moment ago.
-func (w *Work) begin(key scope.SiteKey, cancel context.CancelFunc) bool {
+// Begin enters a job unless one runs, waits to be persisted, or failed a moment ago.
+func (w *Register) Begin(key scope.SiteKey, cancel context.CancelFunc) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	j := w.jobs[key]
@@ -110,59 +110,62 @@ func (w *Work) begin(key scope.SiteKey, cancel context.CancelFunc) bool {
 	return true
 }
 
-// hold keeps everybody else from the site while it is cloned.
-func (w *Work) hold(key scope.SiteKey) { w.change(key, func(j *job) { j.purpose = PurposeClone }) }
+// Hold keeps everybody else from the site while it is cloned.
+func (w *Register) Hold(key scope.SiteKey) { w.change(key, func(j *job) { j.purpose = PurposeClone }) }
 
-func (w *Work) window(key scope.SiteKey, open bool) { w.change(key, func(j *job) { j.window = open }) }
+// Window opens or closes the window of the work on a site.
+func (w *Register) Window(key scope.SiteKey, open bool) {
+	w.change(key, func(j *job) { j.window = open })
+}
 
-// finish notes what came of a job. A job that failed, or has to wait, may begin again after a while, which grows; the
+// Finish notes what came of a job. A job that failed, or has to wait, may begin again after a while, which grows; the
 // site is free meanwhile. One that succeeded keeps the site until release.
-func (w *Work) finish(key scope.SiteKey, o outcome) {
+func (w *Register) Finish(key scope.SiteKey, o Outcome) {
 	w.change(key, func(j *job) {
 		j.cancel, j.window, j.outcome, j.taken, j.clone = nil, false, &o, false, nil
-		if o.verdict == verdictAdopt {
+		if o.Verdict == VerdictAdopt {
 			return
 		}
 		j.purpose = ""
-		wait := retryFirst
+		wait := RetryFirst
 		switch {
-		case o.failed:
+		case o.Failed:
 			j.failures++
-			wait = min(retryFirst<<min(j.failures, 10), retryLast)
-		case o.verdict == verdictRefuse:
+			wait = min(RetryFirst<<min(j.failures, 10), retryLast)
+		case o.Verdict == VerdictRefuse:
 			wait = retryRefused
 		}
 		j.notBefore = time.Now().Add(wait)
 	})
 }
 
-// result returns what came of the last job on a site. It stands until the next one ends, so that what is said of the
+// Result returns what came of the last job on a site. It stands until the next one ends, so that what is said of the
 // site does not come and go.
-func (w *Work) result(key scope.SiteKey) (outcome, bool) {
+func (w *Register) Result(key scope.SiteKey) (Outcome, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if j := w.jobs[key]; j != nil && j.outcome != nil {
 		return *j.outcome, true
 	}
-	return outcome{}, false
+	return Outcome{}, false
 }
 
-// release notes that what result returned is persisted: the site is free, or may be worked on again.
-func (w *Work) release(key scope.SiteKey) {
+// Release notes that what result returned is persisted: the site is free, or may be worked on again.
+func (w *Register) Release(key scope.SiteKey) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	j := w.jobs[key]
 	switch {
 	case j == nil || j.outcome == nil:
-	case j.outcome.verdict == verdictAdopt:
+	case j.outcome.Verdict == VerdictAdopt:
 		delete(w.jobs, key)
 	default:
 		j.taken = true
 	}
 }
 
-// drop forgets what came of the work on a site, unless it goes on.
-func (w *Work) drop(key scope.SiteKey) {
+// Drop forgets what came of the work on a site, unless it goes on.
+func (w *Register) Drop(key scope.SiteKey) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if j := w.jobs[key]; j != nil && j.cancel == nil {
@@ -170,8 +173,8 @@ func (w *Work) drop(key scope.SiteKey) {
 	}
 }
 
-// forget cancels and drops all work on a group.
-func (w *Work) forget(group types.NamespacedName) {
+// Forget cancels and drops all work on a group.
+func (w *Register) Forget(group types.NamespacedName) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for key, j := range w.jobs {
@@ -194,7 +197,7 @@ func (w *Work) forget(group types.NamespacedName) {
 	}
 }
 
-func (w *Work) change(key scope.SiteKey, f func(*job)) {
+func (w *Register) change(key scope.SiteKey, f func(*job)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	// A job that was forgotten meanwhile has nobody to tell.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+package work
 
 import (
 	"time"
@@ -12,9 +12,9 @@ import (
 // progressPause keeps writes of the status rare: a clone can take hours.
 const progressPause = 10 * time.Second
 
-// advance notes how far the clone into a site has come, and says whether status has to tell it: a step further, and not
+// Advance notes how far the clone into a site has come, and says whether status has to tell it: a step further, and not
 // too soon after the last one.
-func (w *Work) advance(key scope.SiteKey, p v1alpha1.CloneProgress, now time.Time) bool {
+func (w *Register) Advance(key scope.SiteKey, p v1alpha1.CloneProgress, now time.Time) bool {
 	news := false
 	w.change(key, func(j *job) {
 		same := j.clone != nil && j.clone.Stage == p.Stage && j.clone.Percent == p.Percent
@@ -26,8 +26,8 @@ func (w *Work) advance(key scope.SiteKey, p v1alpha1.CloneProgress, now time.Tim
 	return news
 }
 
-// progress is what status has to tell of the clone into a site; nil if there is none.
-func (w *Work) progress(key scope.SiteKey) *v1alpha1.CloneProgress {
+// Progress is what status has to tell of the clone into a site; nil if there is none.
+func (w *Register) Progress(key scope.SiteKey) *v1alpha1.CloneProgress {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if j := w.jobs[key]; j != nil && j.clone != nil {
@@ -36,8 +36,8 @@ func (w *Work) progress(key scope.SiteKey) *v1alpha1.CloneProgress {
 	return nil
 }
 
-// giveUp ends a job that holds its site not yet. Once it does its clone may have begun.
-func (w *Work) giveUp(key scope.SiteKey) {
+// GiveUp ends a job that holds its site not yet. Once it does its clone may have begun.
+func (w *Register) GiveUp(key scope.SiteKey) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if j := w.jobs[key]; j != nil && j.cancel != nil && j.purpose == "" {

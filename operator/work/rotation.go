@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+package work
 
 import (
 	"context"
@@ -27,8 +27,8 @@ type rotation struct {
 	notBefore time.Time
 }
 
-// beginRotation enters a rotation unless something else runs on the site, or the last try was a moment ago.
-func (w *Work) beginRotation(key scope.SiteKey, cancel context.CancelFunc) bool {
+// BeginRotation enters a rotation unless something else runs on the site, or the last try was a moment ago.
+func (w *Register) BeginRotation(key scope.SiteKey, cancel context.CancelFunc) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if j := w.jobs[key]; j != nil && j.cancel != nil {
@@ -49,9 +49,9 @@ func (w *Work) beginRotation(key scope.SiteKey, cancel context.CancelFunc) bool 
 	return true
 }
 
-// rotation is what became of the rotation in the pod that a site has. That of a pod which is gone is forgotten: its new keys went
+// Rotation is what became of the rotation in the pod that a site has. That of a pod which is gone is forgotten: its new keys went
 // with it, and the next pod has yet to be rotated.
-func (w *Work) rotation(key scope.SiteKey, pod string) keyring.Job {
+func (w *Register) Rotation(key scope.SiteKey, pod string) keyring.Job {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	o := w.rotations[key]
@@ -65,20 +65,20 @@ func (w *Work) rotation(key scope.SiteKey, pod string) keyring.Job {
 	return keyring.Job{Running: o.cancel != nil, Done: o.done, Trouble: o.trouble, Failures: o.failures}
 }
 
-// finishRotation notes what came of a rotation. One that failed may begin again after a while, which grows.
-func (w *Work) finishRotation(key scope.SiteKey, err error) {
+// FinishRotation notes what came of a rotation. One that failed may begin again after a while, which grows.
+func (w *Register) FinishRotation(key scope.SiteKey, err error) {
 	w.changeRotation(key, func(o *rotation) {
 		o.cancel, o.window, o.done, o.trouble = nil, false, err == nil, ""
 		if err != nil {
 			o.trouble = err.Error()
 			o.failures++
-			o.notBefore = time.Now().Add(min(retryFirst<<min(o.failures, 10), retryLast))
+			o.notBefore = time.Now().Add(min(RetryFirst<<min(o.failures, 10), retryLast))
 		}
 	})
 }
 
-// endRotation forgets a rotation that status tells of, or that is no longer wanted.
-func (w *Work) endRotation(key scope.SiteKey) {
+// EndRotation forgets a rotation that status tells of, or that is no longer wanted.
+func (w *Register) EndRotation(key scope.SiteKey) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if o := w.rotations[key]; o != nil && o.cancel == nil {
@@ -86,7 +86,7 @@ func (w *Work) endRotation(key scope.SiteKey) {
 	}
 }
 
-func (w *Work) changeRotation(key scope.SiteKey, f func(*rotation)) {
+func (w *Register) changeRotation(key scope.SiteKey, f func(*rotation)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if o := w.rotations[key]; o != nil {
@@ -95,19 +95,19 @@ func (w *Work) changeRotation(key scope.SiteKey, f func(*rotation)) {
 }
 
 // rotates is true while a rotation holds a site. The register is locked.
-func (w *Work) rotates(key scope.SiteKey) bool {
+func (w *Register) rotates(key scope.SiteKey) bool {
 	o := w.rotations[key]
 	return o != nil && o.cancel != nil
 }
 
-// wantsUnseal is true if the last look at a site found that it has to be cloned, and that its keyring must be unsealed first.
-func (w *Work) wantsUnseal(key scope.SiteKey) bool {
-	o, ok := w.result(key)
-	return ok && o.unseal
+// WantsUnseal is true if the last look at a site found that it has to be cloned, and that its keyring must be unsealed first.
+func (w *Register) WantsUnseal(key scope.SiteKey) bool {
+	o, ok := w.Result(key)
+	return ok && o.Unseal
 }
 
 // rotationWindows are the windows of rotations. The register is locked.
-func (w *Work) rotationWindows(group scope.SiteKey, now time.Time) []wire.Window {
+func (w *Register) rotationWindows(group scope.SiteKey, now time.Time) []wire.Window {
 	var out []wire.Window
 	for k, o := range w.rotations {
 		if k.Group == group.Group && o.window {
@@ -117,7 +117,7 @@ func (w *Work) rotationWindows(group scope.SiteKey, now time.Time) []wire.Window
 	return out
 }
 
-// openRotation makes known that the window of a rotation is to open, in a pod.
-func (w *Work) openRotation(key scope.SiteKey, pod string) {
+// OpenRotation makes known that the window of a rotation is to open, in a pod.
+func (w *Register) OpenRotation(key scope.SiteKey, pod string) {
 	w.changeRotation(key, func(o *rotation) { o.window, o.pod = true, pod })
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+package work
 
 import (
 	"testing"
@@ -15,7 +15,7 @@ const forUpdate = "its pod is to be updated"
 
 func TestWishesToLeave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := NewWork()
+		w := New()
 		own := types.NamespacedName{Namespace: "shop", Name: "orders"}
 		other := types.NamespacedName{Namespace: "shop", Name: "bills"}
 		leaving := func(group types.NamespacedName, site string) string {
@@ -28,19 +28,19 @@ func TestWishesToLeave(t *testing.T) {
 		if leaving(own, "a") != "" {
 			t.Error("nobody asked")
 		}
-		if !w.askToLeave(own, "a", forUpdate) || w.askToLeave(own, "a", forUpdate) {
+		if !w.AskToLeave(own, "a", forUpdate) || w.AskToLeave(own, "a", forUpdate) {
 			t.Error("what is new is told once")
 		}
-		w.askToLeave(other, "a", forUpdate)
+		w.AskToLeave(other, "a", forUpdate)
 		if leaving(own, "a") != forUpdate || leaving(own, "b") != "" {
 			t.Error("only a is asked")
 		}
 		// The role has moved, and the next one is to go.
-		w.askToLeave(own, "b", forUpdate)
+		w.AskToLeave(own, "b", forUpdate)
 		if leaving(own, "a") != "" || leaving(own, "b") == "" {
 			t.Error("one site of a group at a time")
 		}
-		w.askToLeave(own, "", "")
+		w.AskToLeave(own, "", "")
 		if leaving(own, "b") != "" || leaving(other, "a") == "" {
 			t.Error("the wish of this group is over, that of the other is not")
 		}
