@@ -361,7 +361,7 @@ func (c *cluster) retains() {
 		if err := c.admin.List(c.t.Context(), &list, client.InNamespace(testKey.Namespace)); err != nil {
 			c.t.Fatal(err)
 		}
-		return slices.ContainsFunc(list.Items, func(e eventsv1.Event) bool { return e.Reason == string(eventGroupDataKept.Reason) })
+		return slices.ContainsFunc(list.Items, func(e eventsv1.Event) bool { return e.Reason == string(v1alpha1.ReasonGroupDataKept) })
 	})
 }
 

@@ -95,7 +95,7 @@ func TestTheKeyIsInTheNamespaceOfTheOperatorI3(t *testing.T) {
 	if w.reconcile(); !w.key().Private.Equal(before.Private) {
 		t.Error("it was made again")
 	}
-	if w.said.count(eventAuthorityReplaced) != 0 {
+	if w.said.count(v1alpha1.ReasonAuthorityReplaced) != 0 {
 		t.Errorf("events %v", w.said.list)
 	}
 }
@@ -125,7 +125,7 @@ func TestAReplacedKeyIsVouchedForI4(t *testing.T) {
 	if diff := cmp.Diff(anchors, w.anchors()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if said := w.said.of(eventAuthorityReplaced); len(said) != wire.MaxChain-1 || !strings.Contains(said[0], "vouches for it") {
+	if said := w.said.of(v1alpha1.ReasonAuthorityReplaced); len(said) != wire.MaxChain-1 || !strings.Contains(said[0], "vouches for it") {
 		t.Errorf("events %v", said)
 	}
 	// A new site trusts what signs now.
@@ -184,7 +184,7 @@ func TestALostKeyReachesTheSitesWithNewPodsI3(t *testing.T) {
 	if next.Chain.Has(lost.Public()) {
 		t.Fatal("somebody vouches for it")
 	}
-	if said := w.said.of(eventAuthorityReplaced); len(said) != 1 || !strings.Contains(said[0], "one after the other") {
+	if said := w.said.of(v1alpha1.ReasonAuthorityReplaced); len(said) != 1 || !strings.Contains(said[0], "one after the other") {
 		t.Errorf("events %v", said)
 	}
 	w.facts.signedBy(next)
@@ -278,7 +278,7 @@ func TestTheFormerKeyIsTakenOver(t *testing.T) {
 	if diff := cmp.Diff(want, w.anchors()); diff != "" {
 		t.Errorf("what the sites are made to trust when the update begins (-want +got):\n%s", diff)
 	}
-	if w.said.count(eventAuthorityReplaced) != 0 {
+	if w.said.count(v1alpha1.ReasonAuthorityReplaced) != 0 {
 		t.Errorf("events %v", w.said.list)
 	}
 	// An operator that ended between the two finds both.

@@ -106,7 +106,7 @@ func TestI1OneReleaseActsOnAGroup(t *testing.T) {
 			t.Fatalf("the other release acts: loops %+v, claim %s", x.loopsB, x.claim())
 		}
 	}
-	if events := x.said.of(eventClaimRefused); len(events) != 1 || !strings.Contains(events[0], leaseA) || x.loopsB.forgotten == 0 {
+	if events := x.said.of(v1alpha1.ReasonGroupClaimedElsewhere); len(events) != 1 || !strings.Contains(events[0], leaseA) || x.loopsB.forgotten == 0 {
 		t.Errorf("told %q, loops %+v", events, x.loopsB)
 	}
 	// In place: the same Lease, another pod. Nothing is written again.
@@ -136,7 +136,7 @@ func TestI1ATakeOverNeedsALeaseThatIsNotRenewed(t *testing.T) {
 	}
 	passes(x.b, 2*time.Second)
 	x.reconciles(x.b)
-	if x.claim() != leaseB || x.loopsB.ensured == 0 || x.said.count(eventGroupTakenOver) != 1 {
+	if x.claim() != leaseB || x.loopsB.ensured == 0 || x.said.count(v1alpha1.ReasonGroupTakenOver) != 1 {
 		t.Errorf("not taken over: %s, loops %+v", x.claim(), x.loopsB)
 	}
 	// The first one comes back: it is not its group any more.
@@ -220,7 +220,7 @@ func TestI4AGroupIsHandedOverWhenNothingAnswersForIt(t *testing.T) {
 	if again := x.reconcile(); again > scope.WhenWaiting {
 		t.Errorf("it looks for the heir after %s", again)
 	}
-	if x.claim() != leaseA || x.said.count(eventHandOverWaits) != 1 {
+	if x.claim() != leaseA || x.said.count(v1alpha1.ReasonHandOverWaits) != 1 {
 		t.Error("given to a release of which no life was seen")
 	}
 	x.renews("mfg-b")

@@ -134,7 +134,7 @@ func TestTLS(t *testing.T) {
 		t.Errorf("condition %+v", c)
 	}
 	w.reconcile()
-	if n := w.said.count(eventTLSSecretMissing); n != 1 {
+	if n := w.said.count(v1alpha1.ReasonTLSSecretMissing); n != 1 {
 		t.Errorf("%d events of one missing Secret", n)
 	}
 	w.must(w.c.Create(w.ctx, &corev1.Secret{
@@ -155,7 +155,7 @@ func TestIgnoredKeysAreSaidOnce(t *testing.T) {
 	}))
 	w.reconcile()
 	w.reconcile()
-	if got := w.said.of(eventConfigKeysIgnored); len(got) != 1 || !strings.Contains(got[0], "super-read-only") {
+	if got := w.said.of(v1alpha1.ReasonConfigKeysIgnored); len(got) != 1 || !strings.Contains(got[0], "super-read-only") {
 		t.Errorf("events %v", got)
 	}
 	if c := w.condition(v1alpha1.ConditionSpecRefused); c.Status != metav1.ConditionTrue || c.Reason != v1alpha1.ReasonSettingsRefused || !strings.Contains(c.Message, "super-read-only") {

@@ -144,7 +144,7 @@ func TestDeletion(t *testing.T) {
 					t.Errorf("%s: %s: %v", tt.reason, obj.GetName(), err)
 				}
 			}
-			if got := w.said.of(tt.event); len(got) != 1 || tt.stays && !strings.Contains(got[0], "kubectl -n shop delete pvc/mysql-orders-a-data") {
+			if got := w.said.of(tt.event.Reason); len(got) != 1 || tt.stays && !strings.Contains(got[0], "kubectl -n shop delete pvc/mysql-orders-a-data") {
 				t.Errorf("events %v", w.said.list)
 			}
 			if err := w.c.Get(w.ctx, keyName, &corev1.Secret{}); !apierrors.IsNotFound(err) {

@@ -85,7 +85,7 @@ func TestWaitForTheDonorIsTold(t *testing.T) {
 	for range 2 {
 		w.r.clones.takeVerdict(s, "b", o)
 	}
-	if n := w.said.count(eventSiteCloneWaits); n != 1 {
+	if n := w.said.count(v1alpha1.ReasonSiteCloneWaits); n != 1 {
 		t.Errorf("%d events", n)
 	}
 	w.r.Work.Begin(scope.SiteKey{Group: testKey, Site: "b"}, func() {})

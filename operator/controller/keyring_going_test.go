@@ -75,12 +75,12 @@ func TestDeletionWaitsForAKeyringInAPodAlone(t *testing.T) {
 	if again := w.reconcile(); again == 0 || again > scope.WhenMoving {
 		t.Errorf("looked at again in %s", again)
 	}
-	if said := w.said.of(eventDeletionWaits); len(said) != 1 || !strings.Contains(said[0], "keyring of c ") || !strings.Contains(said[0], "at the latest") {
+	if said := w.said.of(v1alpha1.ReasonDeletionWaits); len(said) != 1 || !strings.Contains(said[0], "keyring of c ") || !strings.Contains(said[0], "at the latest") {
 		t.Errorf("events %v", said)
 	}
 	w.push("c", 2, "two")
 	w.reconcile()
-	if !w.deleted() || w.loops.forgotten == 0 || w.said.count(eventKeyringLeftBehind) != 0 {
+	if !w.deleted() || w.loops.forgotten == 0 || w.said.count(v1alpha1.ReasonKeyringLeftBehind) != 0 {
 		t.Errorf("in escrow: deleted %t, loop ended %d times, events %v", w.deleted(), w.loops.forgotten, w.said.list)
 	}
 	var kept corev1.Secret
@@ -200,17 +200,17 @@ func TestDeletionDoesNotHang(t *testing.T) {
 				w.reconcile()
 			}
 			if w.deleted() == tt.Waits {
-				t.Fatalf("%s: deleted %t, events %v", tt.reason, w.deleted(), w.said.of(eventDeletionWaits))
+				t.Fatalf("%s: deleted %t, events %v", tt.reason, w.deleted(), w.said.of(v1alpha1.ReasonDeletionWaits))
 			}
 			if !tt.Waits {
-				if w.said.count(eventKeyringLeftBehind) != 0 {
+				if w.said.count(v1alpha1.ReasonKeyringLeftBehind) != 0 {
 					t.Errorf("events %v", w.said.list)
 				}
 				return
 			}
 			w.change(noPatience)
 			w.reconcile()
-			if said := w.said.of(eventKeyringLeftBehind); !w.deleted() || len(said) != 1 || !strings.Contains(said[0], "mysql-orders-c-data") {
+			if said := w.said.of(v1alpha1.ReasonKeyringLeftBehind); !w.deleted() || len(said) != 1 || !strings.Contains(said[0], "mysql-orders-c-data") {
 				t.Errorf("after escrowTimeoutSeconds: deleted %t, events %v", w.deleted(), said)
 			}
 		})
@@ -235,7 +235,7 @@ func TestRemovalWaitsForAKeyringInAPodAlone(t *testing.T) {
 		if st := w.keyring("c"); st.Phase != v1alpha1.KeyringUnsealed {
 			t.Errorf("what its pod pushes is refused: %+v", st)
 		}
-		if said := w.said.of(eventSiteRemovalRefused); len(said) != 1 || !strings.Contains(said[0], "until its keyring is in escrow") {
+		if said := w.said.of(v1alpha1.ReasonSiteRemovalRefused); len(said) != 1 || !strings.Contains(said[0], "until its keyring is in escrow") {
 			t.Errorf("events %v", said)
 		}
 		w.push("c", 2, "two")
@@ -243,7 +243,7 @@ func TestRemovalWaitsForAKeyringInAPodAlone(t *testing.T) {
 		w.live("c", func(*wire.KeyringReport) {})
 		w.calm()
 		w.reconcile()
-		if there(w) || w.said.count(eventKeyringLeftBehind) != 0 {
+		if there(w) || w.said.count(v1alpha1.ReasonKeyringLeftBehind) != 0 {
 			t.Errorf("in escrow: still there %t, events %v", there(w), w.said.list)
 		}
 		if w.reconcile(); w.keyring("c").Phase != "" {
@@ -257,7 +257,7 @@ func TestRemovalWaitsForAKeyringInAPodAlone(t *testing.T) {
 		leave(w)
 		w.change(noPatience)
 		w.reconcile()
-		if there(w) || w.said.count(eventKeyringLeftBehind) != 1 {
+		if there(w) || w.said.count(v1alpha1.ReasonKeyringLeftBehind) != 1 {
 			t.Errorf("still there %t, events %v", there(w), w.said.list)
 		}
 	})

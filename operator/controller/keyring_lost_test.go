@@ -26,8 +26,8 @@ func TestEscrowSecretGone(t *testing.T) {
 	w.must(w.c.Delete(w.ctx, secret("c", 1, "one")))
 	w.escrowSeen()
 	w.reconcile()
-	if st := w.keyring("c"); st.Phase != v1alpha1.KeyringFailed || w.said.count(eventKeyringEscrowMissing) != 1 {
-		t.Fatalf("c is %s; events %v", st.Phase, w.said.of(eventKeyringEscrowMissing))
+	if st := w.keyring("c"); st.Phase != v1alpha1.KeyringFailed || w.said.count(v1alpha1.ReasonKeyringEscrowMissing) != 1 {
+		t.Fatalf("c is %s; events %v", st.Phase, w.said.of(v1alpha1.ReasonKeyringEscrowMissing))
 	}
 	if c := w.condition(v1alpha1.ConditionEncryptionReady); c.Reason != v1alpha1.ReasonKeyringEscrowMissing {
 		t.Errorf("condition %+v", c)
@@ -86,8 +86,8 @@ func TestEscrowSecretGoneUnseen(t *testing.T) {
 	}
 	w.older(late)
 	w.reconcile()
-	if got := w.phases(); got != "Sealed Sealed Failed" || w.said.count(eventKeyringEscrowMissing) != 1 {
-		t.Fatalf("phases %s once a look is due, want Sealed Sealed Failed; events %v", got, w.said.of(eventKeyringEscrowMissing))
+	if got := w.phases(); got != "Sealed Sealed Failed" || w.said.count(v1alpha1.ReasonKeyringEscrowMissing) != 1 {
+		t.Fatalf("phases %s once a look is due, want Sealed Sealed Failed; events %v", got, w.said.of(v1alpha1.ReasonKeyringEscrowMissing))
 	}
 }
 
@@ -147,7 +147,7 @@ func TestI14SilenceIsNoLoss(t *testing.T) {
 	w.fall("c", "the next one", "one")
 	w.rest()
 	w.rest()
-	if w.said.count(eventKeyringLost) != 1 || w.keyring("c").Work != v1alpha1.KeyringClone || w.deployments()["c"] == before {
+	if w.said.count(v1alpha1.ReasonKeyringLost) != 1 || w.keyring("c").Work != v1alpha1.KeyringClone || w.deployments()["c"] == before {
 		t.Errorf("not cloned anew: %+v", w.keyring("c"))
 	}
 }

@@ -35,7 +35,7 @@ func TestKeyringsOutliveAGroupThatRetains(t *testing.T) {
 			}
 			// The chart's policy refuses to delete a keyring that is not marked.
 			const mark = "label secret -l mysql-mfg.io/keyring-version,mysql-mfg.io/failover-group=orders mysql-mfg.io/allow-deletion=true && kubectl -n shop delete "
-			if said := w.said.of(eventGroupDataKept); stays && (len(said) != 1 || !strings.Contains(said[0], mark)) {
+			if said := w.said.of(v1alpha1.ReasonGroupDataKept); stays && (len(said) != 1 || !strings.Contains(said[0], mark)) {
 				t.Errorf("events %v", said)
 			}
 		})
@@ -141,7 +141,7 @@ func TestGroupStaysWhileItsKeyringsAreOutOfReach(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	}
-	if w.group().DeletionTimestamp == nil || w.said.count(eventDeletionWaits) != 1 {
+	if w.group().DeletionTimestamp == nil || w.said.count(v1alpha1.ReasonDeletionWaits) != 1 {
 		t.Errorf("events %v", w.said.list)
 	}
 	w.r.encryption.Escrow = escrow

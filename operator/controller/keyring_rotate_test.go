@@ -149,7 +149,7 @@ func TestLockedRotationIsTriedAgain(t *testing.T) {
 		counted := countRotations()
 		r.begin(testGroup(), "b")
 		<-pl.ended
-		if j := pl.work.Rotation(scope.SiteKey{Group: testKey, Site: "b"}, "pod-b"); j.Done || j.Trouble == "" || pl.said.count(eventKeyringRotationFailed) != 0 {
+		if j := pl.work.Rotation(scope.SiteKey{Group: testKey, Site: "b"}, "pod-b"); j.Done || j.Trouble == "" || pl.said.count(v1alpha1.ReasonKeyringRotationFailed) != 0 {
 			t.Errorf("job %+v, events %v", j, pl.said.list)
 		}
 		wantRotations(t, counted, map[string]float64{})

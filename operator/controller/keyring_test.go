@@ -176,7 +176,7 @@ func TestRotationOrders(t *testing.T) {
 	if why := w.keyring("b").RotationRefused; !strings.Contains(why, "is the active site") {
 		t.Errorf("once the order is off the group, status says %q", why)
 	}
-	if n := w.said.count(eventKeyringRotationRefused); n != 4 {
+	if n := w.said.count(v1alpha1.ReasonKeyringRotationRefused); n != 4 {
 		t.Errorf("%d refusals are told", n)
 	}
 	wantRotations(t, counted, map[string]float64{rotationRefused: 4})
@@ -236,7 +236,7 @@ func TestAdoption(t *testing.T) {
 	if now := w.deployments(); fmt.Sprint(now) != fmt.Sprint(before) || w.group().Status.EncryptionAtRest != nil {
 		t.Errorf("something was changed: %v -> %v", before, now)
 	}
-	if c := w.condition(v1alpha1.ConditionEncryptionReady); c.Reason != v1alpha1.ReasonEncryptionAdoptionRefused || w.said.count(eventEncryptionAdoptionRefused) != 1 {
+	if c := w.condition(v1alpha1.ConditionEncryptionReady); c.Reason != v1alpha1.ReasonEncryptionAdoptionRefused || w.said.count(v1alpha1.ReasonEncryptionAdoptionRefused) != 1 {
 		t.Errorf("condition %+v, events %v", c, w.said.list)
 	}
 	w.change(func(g *v1alpha1.MysqlFailoverGroup) {

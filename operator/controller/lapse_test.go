@@ -274,7 +274,7 @@ func TestLapsedOrderIsAnswered(t *testing.T) {
 	if g.Annotations[v1alpha1.AnnotationRecloneSite] != "" || last != "b:confirm: Refused (OrderLapsed): the active site was a" {
 		t.Errorf("annotations %v, answer %q", g.Annotations, last)
 	}
-	if w.site("b").Clone != nil || w.busy("b") || w.said.count(eventRecloneRefused) != 1 {
+	if w.site("b").Clone != nil || w.busy("b") || w.said.count(v1alpha1.ReasonRecloneRefused) != 1 {
 		t.Errorf("status %+v, events %v", w.site("b"), w.said.list)
 	}
 	w.r.Work.Forget(testKey)

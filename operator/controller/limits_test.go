@@ -43,7 +43,7 @@ func TestAnImageThatIsNotAllowedIsNotRun(t *testing.T) {
 		t.Errorf("condition %+v", c)
 	}
 	w.reconcile()
-	if n := w.said.count(eventImageNotAllowed); n != 1 {
+	if n := w.said.count(v1alpha1.ReasonImageNotAllowed); n != 1 {
 		t.Errorf("told %d times", n)
 	}
 	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Image = "mysql:9.7" })
@@ -100,7 +100,7 @@ func TestANameThatIsNotAllowedIsNotPublished(t *testing.T) {
 	if w.endpoint() == nil {
 		t.Fatal("no record without a limit")
 	}
-	w.r.follow.limits = render.Limits{DNSSuffixes: []string{"{namespace}.example.net"}}
+	w.r.follow = NewFollow(w.r.base, w.r.apply, render.Limits{DNSSuffixes: []string{"{namespace}.example.net"}})
 	w.reconcile()
 	if w.endpoint() != nil {
 		t.Error("the record of a name that is not allowed stays")

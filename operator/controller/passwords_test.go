@@ -174,7 +174,7 @@ func TestPasswordsAreReplacedI21(t *testing.T) {
 	if words := w.last(v1alpha1.RequestRotatePasswords); !strings.Contains(words, ": Done (Completed): the passwords of") {
 		t.Errorf("answered with %q", words)
 	}
-	if p := w.group().Status.Passwords; p == nil || p.Phase != "" || p.FinishedAt == nil || w.said.count(eventPasswordsRotated) != 1 {
+	if p := w.group().Status.Passwords; p == nil || p.Phase != "" || p.FinishedAt == nil || w.said.count(v1alpha1.ReasonPasswordsRotated) != 1 {
 		t.Errorf("status %+v", p)
 	}
 	for _, said := range w.said.list {
@@ -211,8 +211,8 @@ func TestAnEditedPasswordIsOneToChangeToI21(t *testing.T) {
 	secret.Data["clone"] = []byte("of-a-person")
 	w.must(w.c.Update(w.ctx, secret))
 	w.until("the edit is seen", func() bool { return w.accounts()["clone-next"] != "" })
-	if got := w.accounts(); got["clone"] != "c" || got["clone-next"] != "of-a-person" || w.said.count(eventPasswordEdited) != 1 {
-		t.Errorf("I21: what no server knows is in use: %d events", w.said.count(eventPasswordEdited))
+	if got := w.accounts(); got["clone"] != "c" || got["clone-next"] != "of-a-person" || w.said.count(v1alpha1.ReasonPasswordEdited) != 1 {
+		t.Errorf("I21: what no server knows is in use: %d events", w.said.count(v1alpha1.ReasonPasswordEdited))
 	}
 	w.until("everybody changes", func() bool { return w.accounts()["clone"] == "of-a-person" })
 	if !f.takes[mysql.AccountClone]["c"] || !f.takes[mysql.AccountClone]["of-a-person"] {
@@ -233,7 +233,7 @@ func TestPasswordsOfAnEarlierVersion(t *testing.T) {
 	w.must(w.c.Update(w.ctx, secret))
 	f.takes[mysql.AccountClone] = map[string]bool{"other": true}
 	w.until("it is told", w.waitsFor("PasswordRefused"))
-	if w.said.count(eventPasswordsStuck) != 1 || w.accounts()["operator-known"] != "" {
+	if w.said.count(v1alpha1.ReasonPasswordRotationStuck) != 1 || w.accounts()["operator-known"] != "" {
 		t.Errorf("events %v", w.said.list)
 	}
 	f.mu.Lock()
@@ -248,7 +248,7 @@ func TestAnOrderForRootIsRefused(t *testing.T) {
 		g.Annotations = map[string]string{v1alpha1.AnnotationRotatePasswords: "root"}
 	})
 	w.reconcile()
-	if words := w.last(v1alpha1.RequestRotatePasswords); !strings.HasPrefix(words, "root: Refused (UnknownAccount): there is no account") || w.said.count(eventPasswordsRefused) != 1 {
+	if words := w.last(v1alpha1.RequestRotatePasswords); !strings.HasPrefix(words, "root: Refused (UnknownAccount): there is no account") || w.said.count(v1alpha1.ReasonPasswordRotationRefused) != 1 {
 		t.Errorf("answered with %q", words)
 	}
 }

@@ -267,7 +267,7 @@ func TestProvisionNewSite(t *testing.T) {
 				if got := strings.Join(b.calls, ", "); got != "clone from 10.0.0.0" {
 					t.Errorf("calls: %s", got)
 				}
-				if pl.said.count(eventSiteCloning) != 1 || pl.said.count(eventSiteCloned) != 1 {
+				if pl.said.count(v1alpha1.ReasonSiteCloning) != 1 || pl.said.count(v1alpha1.ReasonSiteCloned) != 1 {
 					t.Errorf("events %v", pl.said.list)
 				}
 			})
@@ -283,7 +283,7 @@ func TestProvisionAdoptsWithoutClone(t *testing.T) {
 		if o := pl.result(t, "b"); o.Verdict != work.VerdictAdopt || o.Cloned {
 			t.Errorf("outcome %+v", o)
 		}
-		if len(pl.servers["10.0.0.1:33062"].calls) != 0 || pl.said.count(eventSiteCloning) != 0 {
+		if len(pl.servers["10.0.0.1:33062"].calls) != 0 || pl.said.count(v1alpha1.ReasonSiteCloning) != 0 {
 			t.Error("it was cloned although it has the data")
 		}
 	})
@@ -327,7 +327,7 @@ func TestProvisionKeepsRowsThatNoCloneBringsI14(t *testing.T) {
 				pl.facts.set("a", a)
 				pl.p.begin(testGroup(), "b", tc.order)
 				o := pl.result(t, "b")
-				if o.Verdict != tc.want || (o.Verdict == work.VerdictRefuse) == (pl.said.count(eventSiteCloning) > 0) {
+				if o.Verdict != tc.want || (o.Verdict == work.VerdictRefuse) == (pl.said.count(v1alpha1.ReasonSiteCloning) > 0) {
 					t.Errorf("outcome %+v", o)
 				}
 				if o.Verdict == work.VerdictRefuse && !strings.Contains(o.Message, "ENGINE=InnoDB") {
@@ -405,7 +405,7 @@ func TestCloneFails(t *testing.T) {
 				if pl.busy("b") {
 					t.Error("the site is held although nothing runs")
 				}
-				if pl.said.count(eventSiteCloneFailed) != 1 {
+				if pl.said.count(v1alpha1.ReasonSiteCloneFailed) != 1 {
 					t.Errorf("events %v", pl.said.list)
 				}
 				pl.work.Release(scope.SiteKey{Group: testKey, Site: "b"})

@@ -108,7 +108,7 @@ func TestStrandedSiteLosesItsMarkBeforeTheClone(t *testing.T) {
 	w.r.clones.provisioner.reach.Access = fakeAccess{}
 
 	w.reconcile()
-	if w.provisioned("b") || w.said.count(eventSiteStranded) != 1 {
+	if w.provisioned("b") || w.said.count(v1alpha1.ReasonSiteStranded) != 1 {
 		t.Errorf("provisioned %v, events %v", w.provisioned("b"), w.said.list)
 	}
 	if w.r.Work.Jobs() != 0 {
@@ -173,7 +173,7 @@ func TestRefusalStands(t *testing.T) {
 				t.Errorf("condition %+v", c)
 			}
 		}
-		if w.said.count(eventSiteCloneRefused) != 1 {
+		if w.said.count(v1alpha1.ReasonSiteCloneRefused) != 1 {
 			t.Errorf("events %v", w.said.list)
 		}
 	})

@@ -104,7 +104,7 @@ func TestRecloneOrder(t *testing.T) {
 		t.Error("the order was answered before it was carried out")
 	}
 	w.reconcile()
-	if w.r.Work.Jobs() != 1 || w.said.count(eventRecloneAccepted) != 1 {
+	if w.r.Work.Jobs() != 1 || w.said.count(v1alpha1.ReasonRecloneAccepted) != 1 {
 		t.Errorf("%d jobs, events %v", w.r.Work.Jobs(), w.said.list)
 	}
 	w.r.runner.Wait()
@@ -115,10 +115,10 @@ func TestRecloneOrder(t *testing.T) {
 	if g.Annotations[v1alpha1.AnnotationRecloneSite] != "" || w.last(v1alpha1.RequestRecloneSite) != "b: Done (Completed): it holds the data of a" {
 		t.Errorf("annotations %v", g.Annotations)
 	}
-	if !w.provisioned("b") || w.site("b").Clone != nil || w.said.count(eventRecloneDone) != 1 {
+	if !w.provisioned("b") || w.site("b").Clone != nil || w.said.count(v1alpha1.ReasonRecloneDone) != 1 {
 		t.Errorf("status %+v, events %v", w.site("b"), w.said.list)
 	}
-	if w.reconcile(); w.said.count(eventRecloneAccepted) != 1 || !w.provisioned("b") {
+	if w.reconcile(); w.said.count(v1alpha1.ReasonRecloneAccepted) != 1 || !w.provisioned("b") {
 		t.Error("it was carried out twice")
 	}
 }
@@ -250,7 +250,7 @@ func TestRecloneRefusals(t *testing.T) {
 				t.Errorf("annotations %v, answer %s", g.Annotations, last)
 			}
 			w.offersConfirmation()
-			if said := w.said.of(eventRecloneRefused); len(said) != 1 || !strings.Contains(said[0], tt.why) {
+			if said := w.said.of(v1alpha1.ReasonRecloneRefused); len(said) != 1 || !strings.Contains(said[0], tt.why) {
 				t.Errorf("events %v", w.said.list)
 			}
 			if !w.provisioned("b") || w.site("b").Clone != nil || w.r.Work.Jobs() != 0 {

@@ -76,7 +76,7 @@ func TestTheRoleMovesBeforeTheActiveSiteIsUpdated(t *testing.T) {
 	if c := w.condition(v1alpha1.ConditionProgressing); c.Reason != v1alpha1.ReasonMovingRole || c.Status != metav1.ConditionTrue {
 		t.Errorf("condition %+v", c)
 	}
-	if n := w.said.count(eventSiteAskedToLeave); n != 1 {
+	if n := w.said.count(v1alpha1.ReasonSiteAskedToLeave); n != 1 {
 		t.Errorf("said %d times", n)
 	}
 	w.moveRole("a", "b")

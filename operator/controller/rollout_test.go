@@ -71,7 +71,7 @@ func TestOrderedUpdate(t *testing.T) {
 			t.Errorf("condition %+v", c)
 		}
 	}
-	if n := w.said.count(eventSiteUpdating); n != 3 {
+	if n := w.said.count(v1alpha1.ReasonSiteUpdating); n != 3 {
 		t.Errorf("%d events of an update of three sites", n)
 	}
 }
@@ -159,7 +159,7 @@ func TestAnUpdateStopsAtASiteThatDoesNotComeBack(t *testing.T) {
 	w.facts.set("c", scope.SiteFacts{PodUID: string(pod.UID)})
 	w.reconcile()
 	c := w.condition(v1alpha1.ConditionProgressing)
-	if c.Status != metav1.ConditionTrue || !strings.Contains(c.Message, "ImagePullBackOff") || w.said.count(eventSiteNotBack) != 0 {
+	if c.Status != metav1.ConditionTrue || !strings.Contains(c.Message, "ImagePullBackOff") || w.said.count(v1alpha1.ReasonSiteNotBack) != 0 {
 		t.Errorf("at first: condition %+v", c)
 	}
 	w.age(lateAfter)
@@ -170,7 +170,7 @@ func TestAnUpdateStopsAtASiteThatDoesNotComeBack(t *testing.T) {
 	if c.Status != metav1.ConditionFalse || c.Reason != v1alpha1.ReasonSiteNotBack || !strings.Contains(c.Message, "ImagePullBackOff") {
 		t.Errorf("condition %+v", c)
 	}
-	if n := w.said.count(eventSiteNotBack); n != 1 {
+	if n := w.said.count(v1alpha1.ReasonSiteNotBack); n != 1 {
 		t.Errorf("said %d times", n)
 	}
 	if got := w.deployments(); got["a"] != old["a"] || got["b"] != old["b"] {
@@ -216,7 +216,7 @@ func TestPauseUntil(t *testing.T) {
 			if again := w.reconcile(); tc.paused && again > time.Minute+time.Second {
 				t.Errorf("looked at again after %v", again)
 			}
-			if paused := w.deployments()["c"] == old["c"]; paused != tc.paused || w.said.count(eventPauseUnreadable) != tc.said {
+			if paused := w.deployments()["c"] == old["c"]; paused != tc.paused || w.said.count(v1alpha1.ReasonPauseUnreadable) != tc.said {
 				t.Errorf("paused %v, said %v", paused, w.said.list)
 			}
 		})

@@ -208,7 +208,7 @@ func TestGroupGoesWithoutTheRightToTaint(t *testing.T) {
 			if err := w.c.Get(w.ctx, testKey, &v1alpha1.MysqlFailoverGroup{}); !apierrors.IsNotFound(err) {
 				t.Errorf("the group is still there: %v", err)
 			}
-			if said := w.said.of(eventTaintsFailed); len(said) != 1 || !strings.Contains(said[0], "kubectl taint nodes --all "+testTaint+"-") {
+			if said := w.said.of(v1alpha1.ReasonTaintsFailed); len(said) != 1 || !strings.Contains(said[0], "kubectl taint nodes --all "+testTaint+"-") {
 				t.Errorf("events %v", said)
 			}
 		})

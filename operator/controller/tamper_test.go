@@ -33,7 +33,7 @@ func TestAChangedConfigMapIsPutRightI3(t *testing.T) {
 			if len(config.Data) != 1 || conf == "" {
 				t.Errorf("it has %v", config.Data)
 			}
-			if w.reconcile(); w.said.count(eventConfigRestored) != 0 {
+			if w.reconcile(); w.said.count(v1alpha1.ReasonConfigRestored) != 0 {
 				t.Error("told although nobody changed it")
 			}
 			change(config)
@@ -48,7 +48,7 @@ func TestAChangedConfigMapIsPutRightI3(t *testing.T) {
 			if w.deployments()["b"] != before {
 				t.Error("its pod is replaced for it")
 			}
-			if w.reconcile(); w.said.count(eventConfigRestored) != 1 {
+			if w.reconcile(); w.said.count(v1alpha1.ReasonConfigRestored) != 1 {
 				t.Errorf("events %v", w.said.list)
 			}
 		})

@@ -100,7 +100,7 @@ func TestARunningGroupKeepsItsSecret(t *testing.T) {
 	if c := w.condition(v1alpha1.ConditionTLSReady); c.Status != metav1.ConditionTrue || c.Reason != v1alpha1.ReasonSecretNotMeant {
 		t.Errorf("condition %+v", c)
 	}
-	if n := w.said.count(eventTLSSecretNotMeant); n != 1 {
+	if n := w.said.count(v1alpha1.ReasonTLSSecretNotMeant); n != 1 {
 		t.Errorf("told %d times", n)
 	}
 }

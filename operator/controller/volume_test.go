@@ -83,14 +83,14 @@ func TestReplacedVolumeTakesTheMarkAway(t *testing.T) {
 			happens(w)
 			w.onVolume(map[string]string{"b": "new"})
 			w.reconcile()
-			if w.provisioned("b") || w.site("b").VolumeID != "vb" || w.said.count(eventSiteVolumeReplaced) != 1 {
+			if w.provisioned("b") || w.site("b").VolumeID != "vb" || w.said.count(v1alpha1.ReasonSiteVolumeReplaced) != 1 {
 				t.Errorf("provisioned %v on %q, events %v", w.provisioned("b"), w.site("b").VolumeID, w.said.list)
 			}
 			if !w.provisioned("a") || !w.provisioned("c") {
 				t.Errorf("status %+v", w.group().Status.Sites)
 			}
 			w.reconcile()
-			if w.site("b").VolumeID != "vb" || w.said.count(eventSiteVolumeReplaced) != 1 {
+			if w.site("b").VolumeID != "vb" || w.said.count(v1alpha1.ReasonSiteVolumeReplaced) != 1 {
 				t.Errorf("on %q, events %v", w.site("b").VolumeID, w.said.list)
 			}
 			w.ended("b", work.Outcome{Verdict: work.VerdictAdopt, Message: "cloned", Cloned: true, Volume: "new"})
@@ -147,7 +147,7 @@ func TestReplacedVolumeOfTheActiveSiteIsLeftToAPerson(t *testing.T) {
 			if w.site("a").VolumeID != "va" || !w.provisioned("a") {
 				t.Errorf("provisioned %v on %q", w.provisioned("a"), w.site("a").VolumeID)
 			}
-			if w.said.count(eventActiveVolumeReplaced) != 1 || w.said.count(eventSiteVolumeReplaced) != 0 {
+			if w.said.count(v1alpha1.ReasonActiveVolumeReplaced) != 1 || w.said.count(v1alpha1.ReasonSiteVolumeReplaced) != 0 {
 				t.Errorf("events %v", w.said.list)
 			}
 			// Another site took over: now this one is as any other.

@@ -81,12 +81,12 @@ func TestVolumesGrowWhereTheyCan(t *testing.T) {
 				t.Errorf("%s: size %s", tc.because, got)
 			}
 			if tc.event.Reason == "" {
-				if len(w.said.of(eventVolumeGrowing))+len(w.said.of(eventVolumeCannotGrow))+len(w.said.of(eventVolumeLarger)) > 0 {
+				if len(w.said.of(v1alpha1.ReasonVolumeGrowing))+len(w.said.of(v1alpha1.ReasonVolumeCannotGrow))+len(w.said.of(v1alpha1.ReasonVolumeLarger)) > 0 {
 					t.Errorf("events %v", w.said.list)
 				}
 				return
 			}
-			if said := w.said.of(tc.event); len(said) != 1 || !strings.Contains(said[0], tc.says) || !strings.Contains(said[0], "b") {
+			if said := w.said.of(tc.event.Reason); len(said) != 1 || !strings.Contains(said[0], tc.says) || !strings.Contains(said[0], "b") {
 				t.Errorf("events %v", w.said.list)
 			}
 			// A volume that does not fit keeps nobody from running.
@@ -146,7 +146,7 @@ func TestGrowthThatTheAPIServerRefuses(t *testing.T) {
 		return apierrors.NewForbidden(schema.GroupResource{Resource: "persistentvolumeclaims"}, name, nil)
 	}
 	w.reconcile()
-	if said := w.said.of(eventVolumeCannotGrow); len(said) != 1 || !strings.Contains(said[0], "API server") {
+	if said := w.said.of(v1alpha1.ReasonVolumeCannotGrow); len(said) != 1 || !strings.Contains(said[0], "API server") {
 		t.Errorf("events %v", w.said.list)
 	}
 	if len(w.deployments()) != 3 {

@@ -6,10 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -66,40 +62,11 @@ type world struct {
 	writes int
 }
 
-var testKey = types.NamespacedName{Namespace: "shop", Name: "orders"}
-
-type groupOption func(*v1alpha1.MysqlFailoverGroup)
-
 func withTLS(g *v1alpha1.MysqlFailoverGroup) {
 	g.Spec.TLS = &v1alpha1.TLSSpec{SecretName: "orders-tls"}
 }
 
 func deletePolicy(g *v1alpha1.MysqlFailoverGroup) { g.Spec.DeletionPolicy = v1alpha1.DeletionDelete }
-
-// running is a group that has run: a is the active site, all sites are provisioned.
-func running(g *v1alpha1.MysqlFailoverGroup) {
-	g.Status.ActiveSite, g.Status.Epoch = "a", 1
-	for _, s := range g.Spec.Sites {
-		g.Status.Sites = append(g.Status.Sites, v1alpha1.SiteStatus{Name: s.Name, Provisioned: true})
-	}
-}
-
-func testGroup(options ...groupOption) *v1alpha1.MysqlFailoverGroup {
-	g := &v1alpha1.MysqlFailoverGroup{
-		ObjectMeta: metav1.ObjectMeta{Namespace: testKey.Namespace, Name: testKey.Name, UID: "group-uid", Generation: 1},
-		Spec: v1alpha1.MysqlFailoverGroupSpec{
-			Image: "mysql:9.7", ImagePullPolicy: corev1.PullIfNotPresent, DeletionPolicy: v1alpha1.DeletionRetain,
-			Sites: []v1alpha1.Site{
-				{Name: "a", Role: v1alpha1.PrimaryCandidate}, {Name: "b", Role: v1alpha1.PrimaryCandidate},
-				{Name: "c", Role: v1alpha1.DROnly},
-			},
-		},
-	}
-	for _, o := range options {
-		o(g)
-	}
-	return g
-}
 
 // operatorNamespace is where the operator of the tests keeps its keys.
 const operatorNamespace = "mfg-system"
@@ -293,58 +260,6 @@ func (w *world) site(name string) v1alpha1.SiteStatus {
 	return v1alpha1.SiteStatus{}
 }
 
-// fakeFacts is a poll loop's snapshot.
-type fakeFacts struct {
-	mu sync.Mutex
-	g  scope.GroupFacts
-}
-
-func (f *fakeFacts) Sites(string, string) (scope.GroupFacts, bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	g := f.g
-	g.Sites = maps.Clone(f.g.Sites)
-	return g, g.Sites != nil
-}
-
-func (f *fakeFacts) set(site string, s scope.SiteFacts) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.g.Sites == nil {
-		f.g.Sites = map[string]scope.SiteFacts{}
-	}
-	f.g.Sites[site] = s
-}
-
-// signedBy has the loop sign with a key; the zero one stands for a loop that has none yet.
-func (f *fakeFacts) signedBy(key signing.Key) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.g.SignedBy, f.g.Vouch = nil, nil
-	if key.Private != nil {
-		f.g.SignedBy, f.g.Vouch = key.Public(), key.Vouch
-	}
-}
-
-func (f *fakeFacts) open(site string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.g.ActiveSite, f.g.Open = site, site != ""
-}
-
-func (f *fakeFacts) under(epoch int64) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.g.Epoch = epoch
-}
-
-// closed is the active site, not seen open.
-func (f *fakeFacts) closed(site string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.g.ActiveSite, f.g.Open = site, false
-}
-
 type fakeLoops struct {
 	ensured, forgotten int
 	// ending is true while a forgotten loop still runs.
@@ -355,24 +270,3 @@ func (l *fakeLoops) Ensure(types.NamespacedName) { l.ensured++ }
 func (l *fakeLoops) Forget(types.NamespacedName) { l.forgotten++ }
 
 func (l *fakeLoops) Ended(types.NamespacedName) bool { return !l.ending }
-
-type eventSink struct {
-	mu   sync.Mutex
-	list []string
-}
-
-func (s *eventSink) Eventf(_, _ runtime.Object, _, reason, _, note string, args ...any) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.list = append(s.list, reason+": "+fmt.Sprintf(note, args...))
-}
-
-func (s *eventSink) count(e events.Event) int {
-	return len(s.of(e))
-}
-
-func (s *eventSink) of(e events.Event) []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(s.list), func(line string) bool { return !strings.HasPrefix(line, string(e.Reason)+":") })
-}

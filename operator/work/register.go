@@ -55,7 +55,7 @@ type job struct {
 	notBefore time.Time
 }
 
-// NewWork makes an empty register.
+// New makes an empty register.
 func New() *Register { return &Register{jobs: map[scope.SiteKey]*job{}} }
 
 // Jobs is how many jobs the register holds, of all groups: those that run, and those of which something is to be told yet.
