@@ -18,6 +18,7 @@ import (
 	"github.com/mysql-mfg/mfg/internal/mysql/mysqltest"
 	"github.com/mysql-mfg/mfg/operator/report/events"
 	"github.com/mysql-mfg/mfg/operator/scope"
+	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 	"github.com/mysql-mfg/mfg/operator/work"
 )
 
@@ -54,29 +55,29 @@ func TestOrderedCloneOfARealReplica(t *testing.T) {
 	mysqltest.Eventually(t, "b catches up", func() bool { return status(b).Executed.Equal(status(a).Executed) })
 	b.Exec(t, "SET GLOBAL super_read_only = OFF", "INSERT INTO shop.t VALUES (99)", "SET GLOBAL super_read_only = ON")
 
-	facts := &fakeFacts{}
-	facts.open("a")
+	facts := &scopetest.Facts{}
+	facts.Open("a")
 	for site, s := range servers {
-		facts.set(site, scope.SiteFacts{MysqlUp: true, Writable: site == "a", Diverged: site == "b",
+		facts.Set(site, scope.SiteFacts{MysqlUp: true, Writable: site == "a", Diverged: site == "b",
 			AdminAddr: net.JoinHostPort("127.0.0.1", strconv.Itoa(s.AdminPort))})
 	}
 	ended := make(chan types.NamespacedName, 1)
 	runner := &work.Runner{}
 	go func() { _ = runner.Start(t.Context()) }()
-	p := newProvisioner(&scope.Base{Recorder: events.NewRecorder(&eventSink{})},
+	p := newProvisioner(&scope.Base{Recorder: events.NewRecorder(&scopetest.Events{})},
 		CloneOptions{Work: work.New(), Runner: runner, Reach: work.Reach{Facts: facts, Access: servers, Dial: work.Dial}})
 	p.done, p.news = func(key types.NamespacedName) { ended <- key }, func(types.NamespacedName) {}
 	run := func(o order) work.Outcome {
 		t.Helper()
-		p.begin(testGroup(), "b", o)
+		p.begin(scopetest.Group(), "b", o)
 		select {
 		case <-ended:
 		case <-time.After(2 * time.Minute):
 			t.Fatal("the job did not end")
 		}
-		out, _ := p.work.Result(scope.SiteKey{Group: testKey, Site: "b"})
-		p.work.Release(scope.SiteKey{Group: testKey, Site: "b"})
-		p.work.Drop(scope.SiteKey{Group: testKey, Site: "b"})
+		out, _ := p.work.Result(scope.SiteKey{Group: scopetest.Key, Site: "b"})
+		p.work.Release(scope.SiteKey{Group: scopetest.Key, Site: "b"})
+		p.work.Drop(scope.SiteKey{Group: scopetest.Key, Site: "b"})
 		return out
 	}
 

@@ -23,6 +23,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/internal/mysql"
 	"github.com/mysql-mfg/mfg/operator/apply"
+	"github.com/mysql-mfg/mfg/operator/follow"
 	"github.com/mysql-mfg/mfg/operator/keyring"
 	"github.com/mysql-mfg/mfg/operator/render"
 	"github.com/mysql-mfg/mfg/operator/report/events"
@@ -83,7 +84,7 @@ type Reconciler struct {
 	apply *apply.Applier
 	// runner runs the long work of all parts.
 	runner     *work.Runner
-	follow     *Follow
+	follow     *follow.Follow
 	encryption *Encryption
 	clones     *Clones
 	passwords  *Passwords
@@ -106,7 +107,7 @@ func New(o Options) *Reconciler {
 	}
 	r.apply.Restored = r.tellRestored
 	reach := work.Reach{Facts: o.Facts, Access: o.Access, Dial: o.Dial}
-	r.follow = NewFollow(r.base, r.apply, o.Limits)
+	r.follow = follow.New(r.base, r.apply, o.Limits)
 	r.clones = NewClones(r.base, CloneOptions{Work: o.Work, Runner: r.runner, Reach: reach, Wake: r.Wake, Paused: r.pausedUntil})
 	r.encryption = NewEncryption(r.base, EncryptionOptions{
 		Port: port{r}, Work: o.Work, Runner: r.runner, Reach: reach, Wake: r.Wake,
@@ -222,7 +223,7 @@ func (r *Reconciler) phases() []phase {
 		// Nothing that is wrong with an object keeps the sites that there are from being watched, least of all after a restart.
 		{"go on", r.startLoop},
 		// Early, so that what is wrong with the group's own objects does not keep it from following the active site.
-		{"steer", r.follow.steer},
+		{"steer", r.follow.Steer},
 		{"check features", r.features},
 		{"make secrets", r.secrets},
 		{"check TLS", r.tls},

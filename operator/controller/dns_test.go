@@ -20,12 +20,13 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/render"
+	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 )
 
 // endpoint is the group's DNSEndpoint, nil if there is none.
 func (w *world) endpoint() *unstructured.Unstructured {
 	w.t.Helper()
-	out := render.NoDNSEndpoint(render.Input{Group: testGroup()})
+	out := render.NoDNSEndpoint(render.Input{Group: scopetest.Group()})
 	err := w.c.Get(w.ctx, client.ObjectKeyFromObject(out), out)
 	if apierrors.IsNotFound(err) {
 		return nil
@@ -58,7 +59,7 @@ func TestDNSFollowsTheActiveSite(t *testing.T) {
 	if c.Status != metav1.ConditionTrue || !strings.Contains(c.Message, "CNAME b.example.org, of the active site b") {
 		t.Errorf("condition %+v", c)
 	}
-	if got := w.said.count(v1alpha1.ReasonDNSSwitched); got != 2 {
+	if got := w.said.Count(v1alpha1.ReasonDNSSwitched); got != 2 {
 		t.Errorf("%d events about switches", got)
 	}
 	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.DNS = nil })

@@ -55,7 +55,7 @@ func (r *Reconciler) finalize(ctx context.Context, group *v1alpha1.MysqlFailover
 	if !r.encryption.keepsKeyrings(group) {
 		r.Loops.Forget(key)
 	}
-	if err := r.follow.letGoOfNodes(ctx, group); err != nil {
+	if err := r.follow.LetGoOfNodes(ctx, group); err != nil {
 		return 0, err
 	}
 	data, err := r.letGo(ctx, group)

@@ -12,10 +12,11 @@ import (
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/operator/keyring"
 	"github.com/mysql-mfg/mfg/operator/scope"
+	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 )
 
 func TestCalmIsThatOfTheReport(t *testing.T) {
-	start, site := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC), scope.SiteKey{Group: testKey, Site: "b"}
+	start, site := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC), scope.SiteKey{Group: scopetest.Key, Site: "b"}
 	var e escrows
 	for i, step := range []struct {
 		key      string
@@ -48,7 +49,7 @@ func TestI14ReportFromBeforeTheCloneSealsNothing(t *testing.T) {
 		w.push(site, 1, "one")
 	}
 	w.monitorStatus("a", 1)
-	w.facts.open("a")
+	w.facts.Open("a")
 	w.rest()
 	before := w.deployments()
 	w.data("a", "b", "c") // the clones have ended, and were looked at past the poll loop
@@ -95,8 +96,8 @@ func TestI14PodOfARotationOutlivesAPendingUpdate(t *testing.T) {
 			}
 			w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Image = "mysql:9.8" })
 			// It may begin and end between two looks.
-			w.r.Work.BeginRotation(scope.SiteKey{Group: testKey, Site: "c"}, func() {})
-			w.r.Work.FinishRotation(scope.SiteKey{Group: testKey, Site: "c"}, ended)
+			w.r.Work.BeginRotation(scope.SiteKey{Group: scopetest.Key, Site: "c"}, func() {})
+			w.r.Work.FinishRotation(scope.SiteKey{Group: scopetest.Key, Site: "c"}, ended)
 			for range 3 {
 				w.reconcile()
 				w.later(10 * time.Second)

@@ -11,12 +11,13 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/operator/scope"
+	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 	"github.com/mysql-mfg/mfg/operator/work"
 )
 
 // unsealedForClone is a group of which b's keyring is unsealed for a clone.
 func unsealedForClone() *v1alpha1.MysqlFailoverGroup {
-	g := testGroup(withEncryption)
+	g := scopetest.Group(withEncryption)
 	g.Status.EncryptionAtRest = &v1alpha1.EncryptionAtRestStatus{Sites: []v1alpha1.SiteKeyringStatus{
 		{Name: "a", Phase: v1alpha1.KeyringSealed}, {Name: "b", Phase: v1alpha1.KeyringUnsealed, Work: v1alpha1.KeyringClone},
 	}}
@@ -42,7 +43,7 @@ func TestCloneWaitsForTheDonorsDictionary(t *testing.T) {
 		if len(b.calls) != 0 {
 			t.Errorf("calls %v", b.calls)
 		}
-		pl.work.Release(scope.SiteKey{Group: testKey, Site: "b"})
+		pl.work.Release(scope.SiteKey{Group: scopetest.Key, Site: "b"})
 		time.Sleep(time.Minute)
 		pl.fact("a", func(f *scope.SiteFacts) { f.Keyring.Coverage.SystemTablespace = true })
 		pl.p.begin(g, "b", order{})
@@ -62,7 +63,7 @@ func TestCloneDoesNotBeginFromADonorThatIsCoveredNow(t *testing.T) {
 		pl.fact("a", func(f *scope.SiteFacts) {
 			f.Keyring = &wire.KeyringReport{Sealed: true, Active: true, Coverage: &wire.CoverageReport{SystemTablespace: true}}
 		})
-		leave, err := pl.p.turn(t.Context(), testKey)
+		leave, err := pl.p.turn(t.Context(), scopetest.Key)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,16 +81,16 @@ func TestCloneDoesNotBeginFromADonorThatIsCoveredNow(t *testing.T) {
 // It is told: by an event once, and in what the group waits for.
 func TestWaitForTheDonorIsTold(t *testing.T) {
 	w := encryptedWorld(t)
-	s := &scope.Scope{Key: testKey, Group: w.group(), Provisioned: map[string]bool{}, Volumes: map[string]string{}}
+	s := &scope.Scope{Key: scopetest.Key, Group: w.group(), Provisioned: map[string]bool{}, Volumes: map[string]string{}}
 	o := work.Outcome{Verdict: work.VerdictWait, Message: "the data dictionary of a is not encrypted yet", Donor: true}
 	for range 2 {
 		w.r.clones.takeVerdict(s, "b", o)
 	}
-	if n := w.said.count(v1alpha1.ReasonSiteCloneWaits); n != 1 {
+	if n := w.said.Count(v1alpha1.ReasonSiteCloneWaits); n != 1 {
 		t.Errorf("%d events", n)
 	}
-	w.r.Work.Begin(scope.SiteKey{Group: testKey, Site: "b"}, func() {})
-	w.r.Work.Finish(scope.SiteKey{Group: testKey, Site: "b"}, o)
+	w.r.Work.Begin(scope.SiteKey{Group: scopetest.Key, Site: "b"}, func() {})
+	w.r.Work.Finish(scope.SiteKey{Group: scopetest.Key, Site: "b"}, o)
 	if why := w.r.clones.lastFailure(s, "b"); !strings.Contains(why, "not encrypted yet") {
 		t.Errorf("the group waits for %q", why)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/operator/render"
 	"github.com/mysql-mfg/mfg/operator/scope"
+	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 )
 
 // I12: an address may answer that is another pod's by now; what it says of a keyring is not that of this one.
@@ -88,7 +89,7 @@ func TestWhatAPodSaysOfItsKeyringI14(t *testing.T) {
 		}
 		tt.change(pod)
 		s := &scope.Scope{
-			Group: testGroup(running), Now: now, Known: !tt.unknown, Pods: map[string]*corev1.Pod{"c": pod},
+			Group: scopetest.Group(scopetest.Running), Now: now, Known: !tt.unknown, Pods: map[string]*corev1.Pod{"c": pod},
 			Deployments: map[string]*appsv1.Deployment{"c": {ObjectMeta: metav1.ObjectMeta{
 				Annotations: map[string]string{v1alpha1.AnnotationSpecHash: "h"},
 			}}},
@@ -117,7 +118,7 @@ func TestWholeDonorI14(t *testing.T) {
 		"facts of another leader": {func(s *scope.Scope) { s.Facts.ActiveSite = "b" }, false},
 	} {
 		s := &scope.Scope{
-			Group: testGroup(running), Provisioned: map[string]bool{"a": true}, Volumes: map[string]string{"a": "v"},
+			Group: scopetest.Group(scopetest.Running), Provisioned: map[string]bool{"a": true}, Volumes: map[string]string{"a": "v"},
 			Facts: scope.GroupFacts{ActiveSite: "a", Open: true, Sites: map[string]scope.SiteFacts{"a": {VolumeID: "v"}}},
 		}
 		tt.change(s)
@@ -143,7 +144,7 @@ func TestBothEndsOfAMoveAreActiveI14I20(t *testing.T) {
 		g.Status.ActiveSite, g.Status.Transition = "a", tt.moving
 		got := ""
 		for _, site := range []string{"a", "b", "c"} {
-			one, err := w.r.encryption.keyringSite(w.ctx, &scope.Scope{Key: testKey, Group: g, Now: time.Now()}, site)
+			one, err := w.r.encryption.keyringSite(w.ctx, &scope.Scope{Key: scopetest.Key, Group: g, Now: time.Now()}, site)
 			w.must(err)
 			if one.Active {
 				got += site

@@ -16,6 +16,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/failover"
 	"github.com/mysql-mfg/mfg/operator/render"
 	"github.com/mysql-mfg/mfg/operator/scope"
+	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 )
 
 // The pod of a site whose escrow Secret is gone holds the only copy: it is not replaced, whatever else was changed.
@@ -26,8 +27,8 @@ func TestEscrowSecretGone(t *testing.T) {
 	w.must(w.c.Delete(w.ctx, secret("c", 1, "one")))
 	w.escrowSeen()
 	w.reconcile()
-	if st := w.keyring("c"); st.Phase != v1alpha1.KeyringFailed || w.said.count(v1alpha1.ReasonKeyringEscrowMissing) != 1 {
-		t.Fatalf("c is %s; events %v", st.Phase, w.said.of(v1alpha1.ReasonKeyringEscrowMissing))
+	if st := w.keyring("c"); st.Phase != v1alpha1.KeyringFailed || w.said.Count(v1alpha1.ReasonKeyringEscrowMissing) != 1 {
+		t.Fatalf("c is %s; events %v", st.Phase, w.said.Of(v1alpha1.ReasonKeyringEscrowMissing))
 	}
 	if c := w.condition(v1alpha1.ConditionEncryptionReady); c.Reason != v1alpha1.ReasonKeyringEscrowMissing {
 		t.Errorf("condition %+v", c)
@@ -41,7 +42,7 @@ func TestEscrowSecretGone(t *testing.T) {
 		t.Errorf("%v -> %v: c must stay, and a goes on", before, now)
 	}
 	// A person restores the content alone; the rest is done for them.
-	restored := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: testKey.Namespace, Name: "mysql-orders-c-keyring-v1"},
+	restored := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: scopetest.Key.Namespace, Name: "mysql-orders-c-keyring-v1"},
 		Data: map[string][]byte{v1alpha1.KeyringKey: []byte("wrong")}}
 	w.must(w.c.Create(w.ctx, restored))
 	w.escrowSeen()
@@ -86,8 +87,8 @@ func TestEscrowSecretGoneUnseen(t *testing.T) {
 	}
 	w.older(late)
 	w.reconcile()
-	if got := w.phases(); got != "Sealed Sealed Failed" || w.said.count(v1alpha1.ReasonKeyringEscrowMissing) != 1 {
-		t.Fatalf("phases %s once a look is due, want Sealed Sealed Failed; events %v", got, w.said.of(v1alpha1.ReasonKeyringEscrowMissing))
+	if got := w.phases(); got != "Sealed Sealed Failed" || w.said.Count(v1alpha1.ReasonKeyringEscrowMissing) != 1 {
+		t.Fatalf("phases %s once a look is due, want Sealed Sealed Failed; events %v", got, w.said.Of(v1alpha1.ReasonKeyringEscrowMissing))
 	}
 }
 
@@ -105,7 +106,7 @@ func (w *world) older(d time.Duration) {
 func (w *world) fall(site, uid, live string) {
 	w.t.Helper()
 	var pods corev1.PodList
-	w.must(w.c.List(w.ctx, &pods, client.InNamespace(testKey.Namespace), client.MatchingLabels{v1alpha1.LabelSite: site}))
+	w.must(w.c.List(w.ctx, &pods, client.InNamespace(scopetest.Key.Namespace), client.MatchingLabels{v1alpha1.LabelSite: site}))
 	pod := pods.Items[0].DeepCopy()
 	w.must(w.c.DeleteAllOf(w.ctx, &corev1.Pod{}, siteLabels(site)...))
 	pod.ResourceVersion, pod.UID = "", types.UID(uid)
@@ -118,7 +119,7 @@ func (w *world) fall(site, uid, live string) {
 	f := g.Sites[site]
 	f.MysqlUp, f.Following, f.PodUID = false, false, uid
 	f.Keyring, f.ReportedAt = &wire.KeyringReport{Digest: wire.KeyringDigest([]byte(live))}, time.Now()
-	w.facts.set(site, f)
+	w.facts.Set(site, f)
 }
 
 // I14: a mysqld that does not start in the pod of a rotation has its keyring there, and its data. Only a pod in which it
@@ -147,7 +148,7 @@ func TestI14SilenceIsNoLoss(t *testing.T) {
 	w.fall("c", "the next one", "one")
 	w.rest()
 	w.rest()
-	if w.said.count(v1alpha1.ReasonKeyringLost) != 1 || w.keyring("c").Work != v1alpha1.KeyringClone || w.deployments()["c"] == before {
+	if w.said.Count(v1alpha1.ReasonKeyringLost) != 1 || w.keyring("c").Work != v1alpha1.KeyringClone || w.deployments()["c"] == before {
 		t.Errorf("not cloned anew: %+v", w.keyring("c"))
 	}
 }
@@ -165,7 +166,7 @@ func TestMayDiffer(t *testing.T) {
 		"replaced, recloned since": {false, v1alpha1.FailoverRecord{From: "c", To: "a", FromServerUUID: failover.ServerReplaced}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g := testGroup()
+			g := scopetest.Group()
 			g.Status.Failovers = []v1alpha1.FailoverRecord{tt.record}
 			s := &scope.Scope{Group: g, Facts: scope.GroupFacts{Sites: map[string]scope.SiteFacts{"c": {Diverged: tt.diverged}}}}
 			if got := mayDiffer(s, "c"); got != tt.want {

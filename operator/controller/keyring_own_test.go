@@ -15,6 +15,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/scope"
+	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 )
 
 // The keyrings stay with the volumes that need them, whoever collects what has an owner.
@@ -35,7 +36,7 @@ func TestKeyringsOutliveAGroupThatRetains(t *testing.T) {
 			}
 			// The chart's policy refuses to delete a keyring that is not marked.
 			const mark = "label secret -l mysql-mfg.io/keyring-version,mysql-mfg.io/failover-group=orders mysql-mfg.io/allow-deletion=true && kubectl -n shop delete "
-			if said := w.said.of(v1alpha1.ReasonGroupDataKept); stays && (len(said) != 1 || !strings.Contains(said[0], mark)) {
+			if said := w.said.Of(v1alpha1.ReasonGroupDataKept); stays && (len(said) != 1 || !strings.Contains(said[0], mark)) {
 				t.Errorf("events %v", said)
 			}
 		})
@@ -47,7 +48,7 @@ func TestKeyringsOutliveAGroupThatRetains(t *testing.T) {
 func TestKeyringsOfADeadOwnerAreTakenOverI17(t *testing.T) {
 	dead := func(s *corev1.Secret) { s.OwnerReferences[0].UID = "of-a-group-that-is-gone" }
 	ofOthers := func(s *corev1.Secret) {
-		s.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "Deployment", Name: testKey.Name, UID: "u", Controller: new(true)}}
+		s.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "Deployment", Name: scopetest.Key.Name, UID: "u", Controller: new(true)}}
 	}
 	for name, tt := range map[string]struct {
 		change func(*corev1.Secret)
@@ -87,15 +88,15 @@ func TestKeyringsOfASiteThatLeftGoWithItsData(t *testing.T) {
 		w.push("b", 1, "one")
 		w.push("c", 1, "one")
 		w.must(w.r.encryption.Escrow.RenewToken(w.ctx, w.group(), "c", 1))
-		w.must(w.r.encryption.removeKeyrings(w.ctx, &scope.Scope{Key: testKey, Group: w.group()}, "c"))
+		w.must(w.r.encryption.removeKeyrings(w.ctx, &scope.Scope{Key: scopetest.Key, Group: w.group()}, "c"))
 		is := func(name string) bool {
-			err := w.c.Get(w.ctx, client.ObjectKey{Namespace: testKey.Namespace, Name: name}, &corev1.Secret{})
+			err := w.c.Get(w.ctx, client.ObjectKey{Namespace: scopetest.Key.Namespace, Name: name}, &corev1.Secret{})
 			w.must(client.IgnoreNotFound(err))
 			return err == nil
 		}
-		if is("mysql-orders-c-keyring-v1") != stays || !is("mysql-orders-b-keyring-v1") || is(v1alpha1.KeyringTokenSecret(testKey.Name, "c")) {
+		if is("mysql-orders-c-keyring-v1") != stays || !is("mysql-orders-b-keyring-v1") || is(v1alpha1.KeyringTokenSecret(scopetest.Key.Name, "c")) {
 			t.Errorf("%s: keyring of c %t, of b %t; token of c %t", policy, is("mysql-orders-c-keyring-v1"), is("mysql-orders-b-keyring-v1"),
-				is(v1alpha1.KeyringTokenSecret(testKey.Name, "c")))
+				is(v1alpha1.KeyringTokenSecret(scopetest.Key.Name, "c")))
 		}
 	}
 }
@@ -137,12 +138,12 @@ func TestGroupStaysWhileItsKeyringsAreOutOfReach(t *testing.T) {
 	w.r.encryption.Escrow = nil
 	w.must(w.c.Delete(w.ctx, w.group()))
 	for range 2 {
-		if _, err := w.r.Reconcile(w.ctx, reconcile.Request{NamespacedName: testKey}); !errors.Is(err, errKeyringsOutOfReach) {
+		if _, err := w.r.Reconcile(w.ctx, reconcile.Request{NamespacedName: scopetest.Key}); !errors.Is(err, errKeyringsOutOfReach) {
 			t.Errorf("got %v", err)
 		}
 	}
-	if w.group().DeletionTimestamp == nil || w.said.count(v1alpha1.ReasonDeletionWaits) != 1 {
-		t.Errorf("events %v", w.said.list)
+	if w.group().DeletionTimestamp == nil || w.said.Count(v1alpha1.ReasonDeletionWaits) != 1 {
+		t.Errorf("events %v", w.said.List)
 	}
 	w.r.encryption.Escrow = escrow
 	w.reconcile()

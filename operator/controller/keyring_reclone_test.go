@@ -17,6 +17,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/operator/render"
 	"github.com/mysql-mfg/mfg/operator/scope"
+	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 )
 
 // answered is what became of an order for a reclone; empty while it stands.
@@ -63,7 +64,7 @@ func (w *world) stuck(site string) {
 func (w *world) remake(site string, change func(*corev1.Pod)) {
 	w.t.Helper()
 	var pods corev1.PodList
-	w.must(w.c.List(w.ctx, &pods, client.InNamespace(testKey.Namespace), client.MatchingLabels{v1alpha1.LabelSite: site}))
+	w.must(w.c.List(w.ctx, &pods, client.InNamespace(scopetest.Key.Namespace), client.MatchingLabels{v1alpha1.LabelSite: site}))
 	w.must(w.c.DeleteAllOf(w.ctx, &corev1.Pod{}, siteLabels(site)...))
 	pod := pods.Items[0].DeepCopy()
 	pod.ResourceVersion = ""
@@ -119,7 +120,7 @@ func TestI14RecloneOfAStuckSiteIsRefused(t *testing.T) {
 	}{
 		"no confirmation": {"c", func(*world) {}, "order c:confirm"},
 		"the active site": {"b:confirm", func(w *world) { w.stuck("b") }, "active site"},
-		"donor closed":    {"c:confirm", func(w *world) { w.facts.closed("b") }, "does not accept writes"},
+		"donor closed":    {"c:confirm", func(w *world) { w.facts.Closed("b") }, "does not accept writes"},
 		"donor on new volume": {"c:confirm", func(w *world) {
 			w.onVolume(map[string]string{"b": "old"})
 			w.reconcile()
@@ -213,7 +214,7 @@ func TestI14NeverOpens(t *testing.T) {
 			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: maps.Clone(hash)}, Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{
 				Name: render.ContainerMySQL, LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: scope.SupervisorGaveUp}},
 			}}}}
-			group := testGroup(withEncryption)
+			group := scopetest.Group(withEncryption)
 			tt.status.Name = "c"
 			group.Status.EncryptionAtRest = &v1alpha1.EncryptionAtRestStatus{Sites: []v1alpha1.SiteKeyringStatus{tt.status}}
 			if tt.change != nil {

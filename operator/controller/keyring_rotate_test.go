@@ -17,6 +17,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/internal/mysql"
 	"github.com/mysql-mfg/mfg/operator/scope"
+	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 	"github.com/mysql-mfg/mfg/operator/work"
 )
 
@@ -41,33 +42,33 @@ func (pl *plant) fact(site string, change func(*scope.SiteFacts)) {
 	g, _ := pl.facts.Sites("", "")
 	f := g.Sites[site]
 	change(&f)
-	pl.facts.set(site, f)
+	pl.facts.Set(site, f)
 }
 
 func TestRotationRunsInAWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pl, r := rotating(t)
 		defer pl.end(t)
-		key := scope.SiteKey{Group: testKey, Site: "b"}
+		key := scope.SiteKey{Group: scopetest.Key, Site: "b"}
 		b := pl.servers["10.0.0.1:33062"]
 		b.rotate = func() error {
-			w := pl.work.Windows(testKey.Namespace, testKey.Name)
+			w := pl.work.Windows(scopetest.Key.Namespace, scopetest.Key.Name)
 			if len(w) != 1 || w[0].Purpose != wire.WindowRotation || w[0].Site != "b" || !pl.busy("b") {
 				t.Errorf("windows %+v, busy %v", w, pl.busy("b"))
 			}
 			return nil
 		}
 		counted := countRotations()
-		r.begin(testGroup(), "b")
+		r.begin(scopetest.Group(), "b")
 		<-pl.ended
 		if diff := cmp.Diff([]string{"begin window", "rotate", "end window"}, b.calls); diff != "" {
 			t.Errorf("calls (-want +got):\n%s", diff)
 		}
 		wantRotations(t, counted, map[string]float64{rotationCompleted: 1})
-		if j := pl.work.Rotation(key, "pod-b"); !j.Done || j.Running || pl.busy("b") || len(pl.work.Windows(testKey.Namespace, testKey.Name)) != 0 {
+		if j := pl.work.Rotation(key, "pod-b"); !j.Done || j.Running || pl.busy("b") || len(pl.work.Windows(scopetest.Key.Namespace, scopetest.Key.Name)) != 0 {
 			t.Errorf("job %+v, busy %v", j, pl.busy("b"))
 		}
-		r.begin(testGroup(), "b")
+		r.begin(scopetest.Group(), "b")
 		synctest.Wait()
 		if slices.Contains(b.calls[3:], "rotate") {
 			t.Error("rotated again before status tells of it")
@@ -82,8 +83,8 @@ func TestRotationRunsInAWindow(t *testing.T) {
 // I20: looked at again right before the keys are rotated.
 func TestI20RotationStopsWhenTheFactsChange(t *testing.T) {
 	tests := map[string]func(*plant){
-		"became active":    func(pl *plant) { pl.facts.open("b") },
-		"active site shut": func(pl *plant) { pl.facts.closed("a") },
+		"became active":    func(pl *plant) { pl.facts.Open("b") },
+		"active site shut": func(pl *plant) { pl.facts.Closed("a") },
 		"accepts writes":   func(pl *plant) { pl.fact("b", func(f *scope.SiteFacts) { f.Writable = true }) },
 		"another pod":      func(pl *plant) { pl.fact("b", func(f *scope.SiteFacts) { f.PodUID = "other" }) },
 		"sealed meanwhile": func(pl *plant) {
@@ -96,14 +97,14 @@ func TestI20RotationStopsWhenTheFactsChange(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				pl, r := rotating(t)
 				defer pl.end(t)
-				r.begin(testGroup(), "b")
+				r.begin(scopetest.Group(), "b")
 				time.Sleep(work.WindowMargin / 2)
 				change(pl)
 				<-pl.ended
 				if calls := pl.servers["10.0.0.1:33062"].calls; len(calls) != 0 {
 					t.Errorf("calls %v", calls)
 				}
-				if j := pl.work.Rotation(scope.SiteKey{Group: testKey, Site: "b"}, "pod-b"); j.Done || j.Trouble == "" {
+				if j := pl.work.Rotation(scope.SiteKey{Group: scopetest.Key, Site: "b"}, "pod-b"); j.Done || j.Trouble == "" {
 					t.Errorf("job %+v", j)
 				}
 			})
@@ -118,22 +119,22 @@ func TestFailedRotationClosesTheWindowAndIsTriedAgain(t *testing.T) {
 		b := pl.servers["10.0.0.1:33062"]
 		b.rotate = func() error { return errors.New("no") }
 		counted := countRotations()
-		r.begin(testGroup(), "b")
+		r.begin(scopetest.Group(), "b")
 		<-pl.ended
 		wantRotations(t, counted, map[string]float64{rotationFailed: 1})
 		if diff := cmp.Diff([]string{"begin window", "rotate", "end window"}, b.calls); diff != "" {
 			t.Errorf("calls (-want +got):\n%s", diff)
 		}
-		r.begin(testGroup(), "b")
+		r.begin(scopetest.Group(), "b")
 		synctest.Wait()
 		if len(b.calls) != 3 {
 			t.Error("tried again at once")
 		}
 		time.Sleep(time.Minute)
 		b.rotate = nil
-		r.begin(testGroup(), "b")
+		r.begin(scopetest.Group(), "b")
 		<-pl.ended
-		if j := pl.work.Rotation(scope.SiteKey{Group: testKey, Site: "b"}, "pod-b"); !j.Done {
+		if j := pl.work.Rotation(scope.SiteKey{Group: scopetest.Key, Site: "b"}, "pod-b"); !j.Done {
 			t.Errorf("job %+v", j)
 		}
 		wantRotations(t, counted, map[string]float64{rotationFailed: 1, rotationCompleted: 1})
@@ -147,10 +148,10 @@ func TestLockedRotationIsTriedAgain(t *testing.T) {
 		defer pl.end(t)
 		pl.servers["10.0.0.1:33062"].rotate = func() error { return fmt.Errorf("rotate: %w", mysql.ErrLocked) }
 		counted := countRotations()
-		r.begin(testGroup(), "b")
+		r.begin(scopetest.Group(), "b")
 		<-pl.ended
-		if j := pl.work.Rotation(scope.SiteKey{Group: testKey, Site: "b"}, "pod-b"); j.Done || j.Trouble == "" || pl.said.count(v1alpha1.ReasonKeyringRotationFailed) != 0 {
-			t.Errorf("job %+v, events %v", j, pl.said.list)
+		if j := pl.work.Rotation(scope.SiteKey{Group: scopetest.Key, Site: "b"}, "pod-b"); j.Done || j.Trouble == "" || pl.said.Count(v1alpha1.ReasonKeyringRotationFailed) != 0 {
+			t.Errorf("job %+v, events %v", j, pl.said.List)
 		}
 		wantRotations(t, counted, map[string]float64{})
 	})
@@ -161,9 +162,9 @@ func TestRotationOfAnotherPodIsForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pl, r := rotating(t)
 		defer pl.end(t)
-		r.begin(testGroup(), "b")
+		r.begin(scopetest.Group(), "b")
 		<-pl.ended
-		key := scope.SiteKey{Group: testKey, Site: "b"}
+		key := scope.SiteKey{Group: scopetest.Key, Site: "b"}
 		if j := pl.work.Rotation(key, "the next one"); j.Done {
 			t.Errorf("job %+v", j)
 		}
@@ -178,14 +179,14 @@ func TestCloneWaitsForAnUnsealedKeyring(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pl := newPlant(t, history, "")
 		defer pl.end(t)
-		g := testGroup(withEncryption)
+		g := scopetest.Group(withEncryption)
 		g.Status.EncryptionAtRest = &v1alpha1.EncryptionAtRestStatus{Sites: []v1alpha1.SiteKeyringStatus{{Name: "b", Phase: v1alpha1.KeyringSealed}}}
 		pl.fact("b", func(f *scope.SiteFacts) { f.Keyring = &wire.KeyringReport{Sealed: true, Active: true} })
 		pl.p.begin(g, "b", order{})
-		if o := pl.result(t, "b"); o.Verdict != work.VerdictWait || !o.Unseal || !pl.work.WantsUnseal(scope.SiteKey{Group: testKey, Site: "b"}) {
+		if o := pl.result(t, "b"); o.Verdict != work.VerdictWait || !o.Unseal || !pl.work.WantsUnseal(scope.SiteKey{Group: scopetest.Key, Site: "b"}) {
 			t.Errorf("outcome %+v", o)
 		}
-		pl.work.Release(scope.SiteKey{Group: testKey, Site: "b"})
+		pl.work.Release(scope.SiteKey{Group: scopetest.Key, Site: "b"})
 		time.Sleep(time.Minute)
 		st := &g.Status.EncryptionAtRest.Sites[0]
 		st.Phase, st.Work = v1alpha1.KeyringUnsealed, v1alpha1.KeyringClone
@@ -193,7 +194,7 @@ func TestCloneWaitsForAnUnsealedKeyring(t *testing.T) {
 		if o := pl.result(t, "b"); o.Verdict != work.VerdictWait || !o.Unseal {
 			t.Errorf("cloned into a pod that is still sealed: %+v", o)
 		}
-		pl.work.Release(scope.SiteKey{Group: testKey, Site: "b"})
+		pl.work.Release(scope.SiteKey{Group: scopetest.Key, Site: "b"})
 		time.Sleep(time.Minute)
 		pl.fact("b", func(f *scope.SiteFacts) { f.Keyring = &wire.KeyringReport{Active: true} })
 		pl.p.begin(g, "b", order{})

@@ -18,6 +18,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/operator/keyring"
 	"github.com/mysql-mfg/mfg/operator/scope"
+	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 	"github.com/mysql-mfg/mfg/operator/work"
 )
 
@@ -33,7 +34,7 @@ func TestANewGroupEndsSealed(t *testing.T) {
 	w.get(&token, "mysql-orders-a-keyring-token")
 	w.boot("one", "a", "b", "c")
 	w.monitorStatus("a", 1)
-	w.facts.open("a")
+	w.facts.Open("a")
 	for _, site := range []string{"a", "b", "c"} {
 		w.push(site, 1, "one")
 	}
@@ -71,7 +72,7 @@ func TestANewGroupEndsSealed(t *testing.T) {
 	covered["binlog"], covered["keyring_read_only"] = 0, 1
 	metricsSay(t, "c", v1alpha1.KeyringSealed, 1)
 	metricsCover(t, "c", covered, 3)
-	if err := w.c.Get(w.ctx, client.ObjectKey{Namespace: testKey.Namespace, Name: "mysql-orders-c-keyring-token"}, &token); err == nil {
+	if err := w.c.Get(w.ctx, client.ObjectKey{Namespace: scopetest.Key.Namespace, Name: "mysql-orders-c-keyring-token"}, &token); err == nil {
 		t.Error("I18: a sealed site keeps its token")
 	}
 	if c := w.condition(v1alpha1.ConditionEncryptionReady); c.Status != metav1.ConditionFalse || c.Reason != v1alpha1.ReasonNotSealed {
@@ -99,7 +100,7 @@ func TestAllSealed(t *testing.T) {
 // A group whose keyrings are sealed is not covered for that alone.
 func TestConditionTellsWhatIsNotCovered(t *testing.T) {
 	off := false
-	group := testGroup(withEncryption)
+	group := scopetest.Group(withEncryption)
 	site := func(name string, change func(*v1alpha1.SiteKeyringStatus)) keyring.Next {
 		st := v1alpha1.SiteKeyringStatus{Name: name, Phase: v1alpha1.KeyringSealed, Coverage: v1alpha1.CoverageStatus{
 			KeyringComponent: "component_keyring_file", KeyringReadOnly: true, SystemTablespaceEncrypted: true, RedoLogEncrypted: true,
@@ -176,7 +177,7 @@ func TestRotationOrders(t *testing.T) {
 	if why := w.keyring("b").RotationRefused; !strings.Contains(why, "is the active site") {
 		t.Errorf("once the order is off the group, status says %q", why)
 	}
-	if n := w.said.count(v1alpha1.ReasonKeyringRotationRefused); n != 4 {
+	if n := w.said.Count(v1alpha1.ReasonKeyringRotationRefused); n != 4 {
 		t.Errorf("%d refusals are told", n)
 	}
 	wantRotations(t, counted, map[string]float64{rotationRefused: 4})
@@ -196,11 +197,11 @@ func TestRotationOrders(t *testing.T) {
 		t.Fatalf("stage %q: %s", st.Stage, st.Message)
 	}
 	// What the job does.
-	w.r.Work.BeginRotation(scope.SiteKey{Group: testKey, Site: "c"}, func() {})
-	if purpose, busy := w.r.Work.Busy(testKey.Namespace, testKey.Name, "c"); !busy || purpose != work.PurposeRotation {
+	w.r.Work.BeginRotation(scope.SiteKey{Group: scopetest.Key, Site: "c"}, func() {})
+	if purpose, busy := w.r.Work.Busy(scopetest.Key.Namespace, scopetest.Key.Name, "c"); !busy || purpose != work.PurposeRotation {
 		t.Error("nobody is told that the keys of c are being rotated")
 	}
-	w.r.Work.FinishRotation(scope.SiteKey{Group: testKey, Site: "c"}, nil)
+	w.r.Work.FinishRotation(scope.SiteKey{Group: scopetest.Key, Site: "c"}, nil)
 	w.live("c", func(k *wire.KeyringReport) { k.Digest = wire.KeyringDigest([]byte("two")) })
 	w.reconcile()
 	if st := w.keyring("c"); !st.Rotated {
@@ -226,7 +227,7 @@ func TestRotationOrders(t *testing.T) {
 func TestAdoption(t *testing.T) {
 	w := runningWorld(t)
 	w.r.encryption.Escrow, w.r.encryption.EscrowURL, w.r.Install.EscrowURL = vault{w.c}, "https://operator:8443", "https://operator:8443"
-	w.facts.open("a")
+	w.facts.Open("a")
 	w.reconcile()
 	w.settle("a", "b", "c")
 	w.reconcile()
@@ -236,8 +237,8 @@ func TestAdoption(t *testing.T) {
 	if now := w.deployments(); fmt.Sprint(now) != fmt.Sprint(before) || w.group().Status.EncryptionAtRest != nil {
 		t.Errorf("something was changed: %v -> %v", before, now)
 	}
-	if c := w.condition(v1alpha1.ConditionEncryptionReady); c.Reason != v1alpha1.ReasonEncryptionAdoptionRefused || w.said.count(v1alpha1.ReasonEncryptionAdoptionRefused) != 1 {
-		t.Errorf("condition %+v, events %v", c, w.said.list)
+	if c := w.condition(v1alpha1.ConditionEncryptionReady); c.Reason != v1alpha1.ReasonEncryptionAdoptionRefused || w.said.Count(v1alpha1.ReasonEncryptionAdoptionRefused) != 1 {
+		t.Errorf("condition %+v, events %v", c, w.said.List)
 	}
 	w.change(func(g *v1alpha1.MysqlFailoverGroup) {
 		g.Annotations = map[string]string{v1alpha1.AnnotationEncryptionAdopt: "confirm"}
@@ -252,7 +253,7 @@ func TestAdoption(t *testing.T) {
 		t.Errorf("c says %q", m)
 	}
 	w.r.encryption.ReachEscrow = func(context.Context, []byte) error { return nil }
-	w.r.encryption.escrows.forgetGroup(testKey)
+	w.r.encryption.escrows.forgetGroup(scopetest.Key)
 	w.reconcile()
 	w.reconcile()
 	if now := w.deployments(); now["c"] == before["c"] || now["a"] != before["a"] || now["b"] != before["b"] {
@@ -271,7 +272,7 @@ func TestAdoption(t *testing.T) {
 // I16: the endpoint is asked for with what a sidecar believes; what cannot be found out is trouble.
 func TestTheEscrowEndpointIsAskedForAsASidecarWould(t *testing.T) {
 	w := encryptedWorld(t, withTLS)
-	s := &scope.Scope{Group: w.group(), Key: testKey, Now: time.Now()}
+	s := &scope.Scope{Group: w.group(), Key: scopetest.Key, Now: time.Now()}
 	var asked []string
 	w.r.encryption.ReachEscrow = func(_ context.Context, authorities []byte) error {
 		asked = append(asked, string(authorities))
@@ -281,7 +282,7 @@ func TestTheEscrowEndpointIsAskedForAsASidecarWould(t *testing.T) {
 		t.Errorf("without the Secret: %q, asked with %q", why, asked)
 	}
 	w.must(w.c.Create(w.ctx, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: testKey.Namespace, Name: "orders-tls"}, Data: map[string][]byte{"ca.crt": []byte("authorities")},
+		ObjectMeta: metav1.ObjectMeta{Namespace: scopetest.Key.Namespace, Name: "orders-tls"}, Data: map[string][]byte{"ca.crt": []byte("authorities")},
 	}))
 	if why := w.r.encryption.escrowTrouble(w.ctx, s); why == "" || len(asked) != 0 {
 		t.Errorf("looked at again at once: %q, asked with %q", why, asked)
@@ -295,7 +296,7 @@ func TestTheEscrowEndpointIsAskedForAsASidecarWould(t *testing.T) {
 // I15: what a person or another operator wrote since the group was read is not written over, and nothing is done.
 func TestKeyringStatusIsNotWrittenOverANewerOne(t *testing.T) {
 	w := sealedWorld(t)
-	s := &scope.Scope{Group: w.group(), Key: testKey, Now: time.Now(), Again: scope.WhenSettled}
+	s := &scope.Scope{Group: w.group(), Key: scopetest.Key, Now: time.Now(), Again: scope.WhenSettled}
 	w.monitorStatus("a", 9)
 	d := keyring.Decision{Sites: []keyring.Next{{Name: "a", Status: v1alpha1.SiteKeyringStatus{Name: "a", Phase: v1alpha1.KeyringPending}}}}
 	if err := w.r.encryption.persistKeyrings(w.ctx, s, d); err == nil {

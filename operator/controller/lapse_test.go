@@ -11,6 +11,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/internal/mysql"
 	"github.com/mysql-mfg/mfg/operator/scope"
+	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 	"github.com/mysql-mfg/mfg/operator/work"
 )
 
@@ -40,9 +41,9 @@ func TestOrderLapses(t *testing.T) {
 				defer pl.end(t)
 				b := pl.servers["10.0.0.1:33062"]
 				b.status.UserDatabases, b.status.Channels, b.last = 1, 1, mysql.CloneStatus{State: tt.last}
-				pl.facts.set("b", scope.SiteFacts{MysqlUp: true, AdminAddr: "10.0.0.1:33062", Following: true})
-				pl.facts.set("c", tt.other)
-				group := testGroup()
+				pl.facts.Set("b", scope.SiteFacts{MysqlUp: true, AdminAddr: "10.0.0.1:33062", Following: true})
+				pl.facts.Set("c", tt.other)
+				group := scopetest.Group()
 				group.Status.Sites = []v1alpha1.SiteStatus{{Name: "a", Provisioned: true}, {Name: "b"}, {Name: "c", Provisioned: true}}
 				pl.p.begin(group, "b", tt.order)
 				if o := pl.result(t, "b"); o.Verdict != tt.want {
@@ -75,9 +76,9 @@ func TestAWithdrawnOrderLapses(t *testing.T) {
 				defer pl.end(t)
 				b := pl.servers["10.0.0.1:33062"]
 				b.status.UserDatabases, b.last = 1, mysql.CloneStatus{State: tt.last}
-				pl.facts.set("b", scope.SiteFacts{MysqlUp: true, AdminAddr: "10.0.0.1:33062"})
-				pl.p.withdrawn.note(scope.SiteKey{Group: testKey, Site: "b"}, tt.value)
-				pl.p.begin(testGroup(), "b", order{value: "b:confirm", from: "a", begun: tt.begun})
+				pl.facts.Set("b", scope.SiteFacts{MysqlUp: true, AdminAddr: "10.0.0.1:33062"})
+				pl.p.withdrawn.note(scope.SiteKey{Group: scopetest.Key, Site: "b"}, tt.value)
+				pl.p.begin(scopetest.Group(), "b", order{value: "b:confirm", from: "a", begun: tt.begun})
 				o := pl.result(t, "b")
 				if touched := len(b.calls) > 0; o.Verdict != tt.want || touched != (tt.want == work.VerdictAdopt) {
 					t.Errorf("outcome %+v, calls %v", o, b.calls)
@@ -91,9 +92,9 @@ func TestAWithdrawnOrderLapses(t *testing.T) {
 func TestAnOrderIsWithdrawnWithItsAnnotation(t *testing.T) {
 	w := orderWorld(t)
 	w.ordered("b", "b:confirm")
-	key := scope.SiteKey{Group: testKey, Site: "b"}
+	key := scope.SiteKey{Group: scopetest.Key, Site: "b"}
 	cancelled := 0
-	w.r.Work.Forget(testKey)
+	w.r.Work.Forget(scopetest.Key)
 	w.r.Work.Begin(key, func() { cancelled++ })
 	is := func(want bool) {
 		t.Helper()
@@ -123,10 +124,10 @@ func TestAnOrderIsWithdrawnWithItsAnnotation(t *testing.T) {
 
 // I14: while the sidecar hears of the window, the donor may lose its role.
 func TestNoCloneBeginsFromASiteThatLostItsRole(t *testing.T) {
-	for name, happens := range map[string]func(*fakeFacts){
-		"another site is active":      func(f *fakeFacts) { f.open("c") },
-		"it was active in between":    func(f *fakeFacts) { f.under(2) },
-		"the active site is not open": func(f *fakeFacts) { f.closed("a") },
+	for name, happens := range map[string]func(*scopetest.Facts){
+		"another site is active":      func(f *scopetest.Facts) { f.Open("c") },
+		"it was active in between":    func(f *scopetest.Facts) { f.Under(2) },
+		"the active site is not open": func(f *scopetest.Facts) { f.Closed("a") },
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			pl := newPlant(t, history, history)
@@ -137,7 +138,7 @@ func TestNoCloneBeginsFromASiteThatLostItsRole(t *testing.T) {
 				time.Sleep(time.Second)
 				happens(pl.facts)
 			}()
-			pl.p.begin(testGroup(), "b", order{value: "b:confirm", from: "a"})
+			pl.p.begin(scopetest.Group(), "b", order{value: "b:confirm", from: "a"})
 			if o := pl.result(t, "b"); !o.Failed || len(b.calls) != 0 {
 				t.Errorf("I14: %s: outcome %+v, calls %v", name, o, b.calls)
 			}
@@ -152,12 +153,12 @@ func TestNoSiteIsExaminedAgainstAClosedOneI14(t *testing.T) {
 		defer pl.end(t)
 		inner := pl.p.reach.Dial
 		pl.p.reach.Dial = func(target mysql.Target) (work.Recipient, error) {
-			pl.facts.closed("a") // while the site is asked
+			pl.facts.Closed("a") // while the site is asked
 			return inner(target)
 		}
-		pl.p.begin(testGroup(), "b", order{})
+		pl.p.begin(scopetest.Group(), "b", order{})
 		<-pl.ended
-		if o, ok := pl.work.Result(scope.SiteKey{Group: testKey, Site: "b"}); ok && o.Verdict == work.VerdictAdopt {
+		if o, ok := pl.work.Result(scope.SiteKey{Group: scopetest.Key, Site: "b"}); ok && o.Verdict == work.VerdictAdopt {
 			t.Errorf("I14: outcome %+v", o)
 		}
 	})
@@ -190,14 +191,14 @@ func TestOtherCopyI14(t *testing.T) {
 	} {
 		p := newProvisioner(&scope.Base{}, CloneOptions{Work: work.New()})
 		if tt.busy {
-			p.work.Begin(scope.SiteKey{Group: testKey, Site: "c"}, func() {})
-			p.work.Hold(scope.SiteKey{Group: testKey, Site: "c"})
+			p.work.Begin(scope.SiteKey{Group: scopetest.Key, Site: "c"}, func() {})
+			p.work.Hold(scope.SiteKey{Group: scopetest.Key, Site: "c"})
 		}
-		group := testGroup()
+		group := scopetest.Group()
 		for _, site := range []string{"a", "b", "c"} {
 			group.Status.Sites = append(group.Status.Sites, v1alpha1.SiteStatus{Name: site, Provisioned: strings.Contains(tt.marked, site)})
 		}
-		got := p.otherCopy(task{group: group, key: scope.SiteKey{Group: testKey, Site: "b"}}, scope.GroupFacts{ActiveSite: "a", Open: true, Sites: tt.facts})
+		got := p.otherCopy(task{group: group, key: scope.SiteKey{Group: scopetest.Key, Site: "b"}}, scope.GroupFacts{ActiveSite: "a", Open: true, Sites: tt.facts})
 		if got != tt.want {
 			t.Errorf("I14: %s: %t", name, got)
 		}
@@ -218,11 +219,11 @@ func TestWhatIsNotWithdrawnI14(t *testing.T) {
 		"the policy ordered it":     {v1alpha1.CloneProgress{Order: orderOfPolicy}, "", false},
 		"nobody ordered anything":   {v1alpha1.CloneProgress{}, "", false},
 	} {
-		g := testGroup(running)
+		g := scopetest.Group(scopetest.Running)
 		g.Annotations = map[string]string{v1alpha1.AnnotationRecloneSite: tt.asked}
 		r := NewClones(&scope.Base{}, CloneOptions{Work: work.New()})
-		r.withdraw(&scope.Scope{Key: testKey, Group: g, Clones: map[string]*v1alpha1.CloneProgress{"b": &tt.clone}})
-		if got := r.provisioner.withdrawn.has(scope.SiteKey{Group: testKey, Site: "b"}, order{value: tt.clone.Order}); got != tt.want {
+		r.withdraw(&scope.Scope{Key: scopetest.Key, Group: g, Clones: map[string]*v1alpha1.CloneProgress{"b": &tt.clone}})
+		if got := r.provisioner.withdrawn.has(scope.SiteKey{Group: scopetest.Key, Site: "b"}, order{value: tt.clone.Order}); got != tt.want {
 			t.Errorf("I14: %s: %t", name, got)
 		}
 	}
@@ -234,14 +235,14 @@ func TestNoCloneOfASiteThatWasActiveMeanwhile(t *testing.T) {
 	w := orderWorld(t)
 	w.ordered("b", "b:confirm")
 	cancelled := 0
-	w.r.Work.Forget(testKey)
-	w.r.Work.Begin(scope.SiteKey{Group: testKey, Site: "b"}, func() { cancelled++ })
+	w.r.Work.Forget(scopetest.Key)
+	w.r.Work.Begin(scope.SiteKey{Group: scopetest.Key, Site: "b"}, func() { cancelled++ })
 	w.reconcile()
 	if cancelled != 0 {
 		t.Fatal("a job of a replica was ended")
 	}
 	w.monitorStatus("b", 2)
-	w.facts.open("b")
+	w.facts.Open("b")
 	if w.reconcile(); cancelled != 1 {
 		t.Errorf("I14: what waited to clone the active site was ended %d times", cancelled)
 	}
@@ -250,11 +251,11 @@ func TestNoCloneOfASiteThatWasActiveMeanwhile(t *testing.T) {
 		pl := newPlant(t, history, "", "")
 		defer pl.end(t)
 		pl.servers["10.0.0.1:33062"].clone = completes(set(history), time.Hour, nil)
-		pl.p.begin(testGroup(), "b", order{})
+		pl.p.begin(scopetest.Group(), "b", order{})
 		time.Sleep(time.Second)
-		pl.p.begin(testGroup(), "c", order{}) // waits for the donor
+		pl.p.begin(scopetest.Group(), "c", order{}) // waits for the donor
 		time.Sleep(time.Minute)
-		pl.facts.under(2)
+		pl.facts.Under(2)
 		pl.result(t, "b")
 		if o := pl.result(t, "c"); o.Verdict != work.VerdictWait || len(pl.servers["10.0.0.2:33062"].calls) != 0 {
 			t.Errorf("I14: the role has moved, perhaps to c and back: outcome %+v, calls %v", o, pl.servers["10.0.0.2:33062"].calls)
@@ -274,10 +275,10 @@ func TestLapsedOrderIsAnswered(t *testing.T) {
 	if g.Annotations[v1alpha1.AnnotationRecloneSite] != "" || last != "b:confirm: Refused (OrderLapsed): the active site was a" {
 		t.Errorf("annotations %v, answer %q", g.Annotations, last)
 	}
-	if w.site("b").Clone != nil || w.busy("b") || w.said.count(v1alpha1.ReasonRecloneRefused) != 1 {
-		t.Errorf("status %+v, events %v", w.site("b"), w.said.list)
+	if w.site("b").Clone != nil || w.busy("b") || w.said.Count(v1alpha1.ReasonRecloneRefused) != 1 {
+		t.Errorf("status %+v, events %v", w.site("b"), w.said.List)
 	}
-	w.r.Work.Forget(testKey)
+	w.r.Work.Forget(scopetest.Key)
 	w.ended("b", work.Outcome{Verdict: work.VerdictAdopt, Message: "its data is the group's"})
 	if w.reconcile(); !w.provisioned("b") {
 		t.Errorf("status %+v", w.site("b"))
@@ -295,12 +296,12 @@ func TestNoCloneBeginsOnAnOldLook(t *testing.T) {
 		"the donor lost its data": func(pl *plant) {
 			pl.servers["10.0.0.0:33062"].with(func(s *server) { s.status.Executed = set("") })
 		},
-		"the role has moved there and back": func(pl *plant) { pl.facts.under(2) },
+		"the role has moved there and back": func(pl *plant) { pl.facts.Under(2) },
 		"the donor runs elsewhere": func(pl *plant) {
 			pl.mu.Lock()
 			pl.servers["10.0.0.9:33062"] = &server{status: open(past)}
 			pl.mu.Unlock()
-			pl.facts.set("a", scope.SiteFacts{MysqlUp: true, Writable: true, AdminAddr: "10.0.0.9:33062"})
+			pl.facts.Set("a", scope.SiteFacts{MysqlUp: true, Writable: true, AdminAddr: "10.0.0.9:33062"})
 		},
 		"somebody wrote on the site": func(pl *plant) {
 			pl.servers["10.0.0.1:33062"].with(func(s *server) { s.status.Executed = set(past + "," + uuidB + ":1") })
@@ -330,7 +331,7 @@ func checkOldLook(t *testing.T, change func(*plant), late bool) {
 			change(pl)
 		}()
 	}
-	pl.p.begin(testGroup(), "b", order{})
+	pl.p.begin(scopetest.Group(), "b", order{})
 	if o, calls := pl.result(t, "b"), strings.Join(b.calls, ", "); !o.Failed || calls != want && (late || calls != "") {
 		t.Errorf("I14: outcome %+v, calls %s", o, calls)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/internal/mysql"
 	"github.com/mysql-mfg/mfg/operator/scope"
+	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 )
 
 // fakePasswords are the servers of the sites, by host. The first one is active, and the others replicate at once.
@@ -77,10 +78,10 @@ func passwordWorld(t *testing.T) (*world, *fakePasswords) {
 	w.r.runner.Lead(w.ctx)
 	w.reconcile()
 	w.settle("a", "b", "c")
-	w.facts.open("a")
-	w.facts.under(1)
+	w.facts.Open("a")
+	w.facts.Under(1)
 	for site, host := range map[string]string{"a": "10.0.0.1", "b": "10.0.0.2", "c": "10.0.0.3"} {
-		w.facts.change(site, func(s *scope.SiteFacts) { s.AdminAddr, s.PasswordSerial, s.ReceiverSerial = host+":33062", 1, 1 })
+		w.facts.Change(site, func(s *scope.SiteFacts) { s.AdminAddr, s.PasswordSerial, s.ReceiverSerial = host+":33062", 1, 1 })
 	}
 	return w, f
 }
@@ -147,16 +148,16 @@ func TestPasswordsAreReplacedI21(t *testing.T) {
 		t.Errorf("everybody is to use the new ones: serial %s", got["serial"])
 	}
 	for _, site := range []string{"a", "b", "c"} {
-		w.facts.change(site, func(s *scope.SiteFacts) { s.PasswordSerial, s.ReceiverSerial = 2, 2 })
+		w.facts.Change(site, func(s *scope.SiteFacts) { s.PasswordSerial, s.ReceiverSerial = 2, 2 })
 	}
 	w.until("it waits until nobody remembers the former ones", w.waitsFor("Settling"))
 	if !f.takes[mysql.AccountOperator]["o"] {
 		t.Error("I21: the former password is refused while it may be used")
 	}
 	// Half a minute later, in another operator: it has nothing but the Secret.
-	w.r.passwords.Forget(testKey)
+	w.r.passwords.Forget(scopetest.Key)
 	secret := &corev1.Secret{}
-	w.get(secret, v1alpha1.AccountsSecret(testKey.Name))
+	w.get(secret, v1alpha1.AccountsSecret(scopetest.Key.Name))
 	w.waitedSince(time.Now().Add(-passwordSettled), "passwords/"+contentOf(secret))
 	w.until("it is over", func() bool { _, asked := w.group().Annotations[v1alpha1.AnnotationRotatePasswords]; return !asked })
 	w.reconcile()
@@ -174,10 +175,10 @@ func TestPasswordsAreReplacedI21(t *testing.T) {
 	if words := w.last(v1alpha1.RequestRotatePasswords); !strings.Contains(words, ": Done (Completed): the passwords of") {
 		t.Errorf("answered with %q", words)
 	}
-	if p := w.group().Status.Passwords; p == nil || p.Phase != "" || p.FinishedAt == nil || w.said.count(v1alpha1.ReasonPasswordsRotated) != 1 {
+	if p := w.group().Status.Passwords; p == nil || p.Phase != "" || p.FinishedAt == nil || w.said.Count(v1alpha1.ReasonPasswordsRotated) != 1 {
 		t.Errorf("status %+v", p)
 	}
-	for _, said := range w.said.list {
+	for _, said := range w.said.List {
 		for _, secret := range now {
 			if len(secret) > 8 && strings.Contains(said, secret) {
 				t.Errorf("an event shows a password")
@@ -211,8 +212,8 @@ func TestAnEditedPasswordIsOneToChangeToI21(t *testing.T) {
 	secret.Data["clone"] = []byte("of-a-person")
 	w.must(w.c.Update(w.ctx, secret))
 	w.until("the edit is seen", func() bool { return w.accounts()["clone-next"] != "" })
-	if got := w.accounts(); got["clone"] != "c" || got["clone-next"] != "of-a-person" || w.said.count(v1alpha1.ReasonPasswordEdited) != 1 {
-		t.Errorf("I21: what no server knows is in use: %d events", w.said.count(v1alpha1.ReasonPasswordEdited))
+	if got := w.accounts(); got["clone"] != "c" || got["clone-next"] != "of-a-person" || w.said.Count(v1alpha1.ReasonPasswordEdited) != 1 {
+		t.Errorf("I21: what no server knows is in use: %d events", w.said.Count(v1alpha1.ReasonPasswordEdited))
 	}
 	w.until("everybody changes", func() bool { return w.accounts()["clone"] == "of-a-person" })
 	if !f.takes[mysql.AccountClone]["c"] || !f.takes[mysql.AccountClone]["of-a-person"] {
@@ -233,8 +234,8 @@ func TestPasswordsOfAnEarlierVersion(t *testing.T) {
 	w.must(w.c.Update(w.ctx, secret))
 	f.takes[mysql.AccountClone] = map[string]bool{"other": true}
 	w.until("it is told", w.waitsFor("PasswordRefused"))
-	if w.said.count(v1alpha1.ReasonPasswordRotationStuck) != 1 || w.accounts()["operator-known"] != "" {
-		t.Errorf("events %v", w.said.list)
+	if w.said.Count(v1alpha1.ReasonPasswordRotationStuck) != 1 || w.accounts()["operator-known"] != "" {
+		t.Errorf("events %v", w.said.List)
 	}
 	f.mu.Lock()
 	f.takes[mysql.AccountClone] = map[string]bool{"c": true}
@@ -248,16 +249,7 @@ func TestAnOrderForRootIsRefused(t *testing.T) {
 		g.Annotations = map[string]string{v1alpha1.AnnotationRotatePasswords: "root"}
 	})
 	w.reconcile()
-	if words := w.last(v1alpha1.RequestRotatePasswords); !strings.HasPrefix(words, "root: Refused (UnknownAccount): there is no account") || w.said.count(v1alpha1.ReasonPasswordRotationRefused) != 1 {
+	if words := w.last(v1alpha1.RequestRotatePasswords); !strings.HasPrefix(words, "root: Refused (UnknownAccount): there is no account") || w.said.Count(v1alpha1.ReasonPasswordRotationRefused) != 1 {
 		t.Errorf("answered with %q", words)
 	}
-}
-
-// change changes what was seen of a site.
-func (f *fakeFacts) change(site string, do func(*scope.SiteFacts)) {
-	f.mu.Lock()
-	s := f.g.Sites[site]
-	f.mu.Unlock()
-	do(&s)
-	f.set(site, s)
 }

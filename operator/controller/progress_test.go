@@ -12,6 +12,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/internal/mysql"
 	"github.com/mysql-mfg/mfg/operator/scope"
+	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 	"github.com/mysql-mfg/mfg/operator/work"
 )
 
@@ -70,7 +71,7 @@ func TestProgressIsToldRarely(t *testing.T) {
 			}()
 			return err
 		}
-		pl.p.begin(testGroup(), "b", order{})
+		pl.p.begin(scopetest.Group(), "b", order{})
 		pl.result(t, "b")
 		if n := len(pl.shown); n < 15 || n > 25 {
 			t.Errorf("told %d times", n)
@@ -88,11 +89,11 @@ func TestProgressIsToldRarely(t *testing.T) {
 
 func TestProgressInStatus(t *testing.T) {
 	w := runningWorld(t)
-	w.facts.open("a")
+	w.facts.Open("a")
 	w.reconcile()
 	w.settle("a", "b", "c")
 	w.reconcile()
-	key := scope.SiteKey{Group: testKey, Site: "b"}
+	key := scope.SiteKey{Group: scopetest.Key, Site: "b"}
 	w.ordered("b", "b")
 	w.r.Work.Begin(key, func() {})
 	w.r.Work.Hold(key)

@@ -22,6 +22,7 @@ import (
 	"github.com/mysql-mfg/mfg/internal/mysql"
 	"github.com/mysql-mfg/mfg/operator/report/events"
 	"github.com/mysql-mfg/mfg/operator/scope"
+	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 	"github.com/mysql-mfg/mfg/operator/work"
 )
 
@@ -159,8 +160,8 @@ type plant struct {
 	p       *provisioner
 	work    *work.Register
 	runner  *work.Runner
-	facts   *fakeFacts
-	said    *eventSink
+	facts   *scopetest.Facts
+	said    *scopetest.Events
 	servers map[string]*server
 	ended   chan types.NamespacedName
 	// shown is what status was to tell of the clone into b, one after the other.
@@ -171,16 +172,16 @@ type plant struct {
 func newPlant(t *testing.T, active string, sites ...string) *plant {
 	t.Helper()
 	pl := &plant{
-		work: work.New(), runner: &work.Runner{}, facts: &fakeFacts{}, said: &eventSink{}, servers: map[string]*server{},
+		work: work.New(), runner: &work.Runner{}, facts: &scopetest.Facts{}, said: &scopetest.Events{}, servers: map[string]*server{},
 		ended: make(chan types.NamespacedName, 100),
 	}
 	pl.servers["10.0.0.0:33062"] = &server{status: open(active)}
-	pl.facts.open("a")
-	pl.facts.set("a", scope.SiteFacts{MysqlUp: true, Writable: true, AdminAddr: "10.0.0.0:33062"})
+	pl.facts.Open("a")
+	pl.facts.Set("a", scope.SiteFacts{MysqlUp: true, Writable: true, AdminAddr: "10.0.0.0:33062"})
 	for i, executed := range sites {
 		addr := fmt.Sprintf("10.0.0.%d:33062", i+1)
 		pl.servers[addr] = &server{status: fenced(executed), clone: completes(set(active), time.Minute, nil)}
-		pl.facts.set(string(rune('b'+i)), scope.SiteFacts{MysqlUp: true, AdminAddr: addr})
+		pl.facts.Set(string(rune('b'+i)), scope.SiteFacts{MysqlUp: true, AdminAddr: addr})
 	}
 	reach := work.Reach{
 		Facts: pl.facts, Access: fakeAccess{},
@@ -221,7 +222,7 @@ func (pl *plant) end(t *testing.T) {
 func (pl *plant) result(t *testing.T, site string) work.Outcome {
 	t.Helper()
 	<-pl.ended
-	o, ok := pl.work.Result(scope.SiteKey{Group: testKey, Site: site})
+	o, ok := pl.work.Result(scope.SiteKey{Group: scopetest.Key, Site: site})
 	if !ok {
 		t.Fatalf("no outcome for %s", site)
 	}
@@ -229,7 +230,7 @@ func (pl *plant) result(t *testing.T, site string) work.Outcome {
 }
 
 func (pl *plant) busy(site string) bool {
-	_, busy := pl.work.Busy(testKey.Namespace, testKey.Name, site)
+	_, busy := pl.work.Busy(scopetest.Key.Namespace, scopetest.Key.Name, site)
 	return busy
 }
 
@@ -245,12 +246,12 @@ func TestProvisionNewSite(t *testing.T) {
 				defer pl.end(t)
 				b := pl.servers["10.0.0.1:33062"]
 				b.clone = completes(set(history), time.Hour, result)
-				pl.p.begin(testGroup(), "b", order{})
+				pl.p.begin(scopetest.Group(), "b", order{})
 				time.Sleep(10 * time.Minute)
 				if !pl.busy("b") {
 					t.Error("the site is not held while it is cloned")
 				}
-				if len(pl.work.Windows(testKey.Namespace, testKey.Name)) != 0 {
+				if len(pl.work.Windows(scopetest.Key.Namespace, scopetest.Key.Name)) != 0 {
 					t.Error("an empty site needs no window")
 				}
 				o := pl.result(t, "b")
@@ -260,15 +261,15 @@ func TestProvisionNewSite(t *testing.T) {
 				if !pl.busy("b") {
 					t.Error("the site was let go before its mark is persisted")
 				}
-				pl.work.Release(scope.SiteKey{Group: testKey, Site: "b"})
+				pl.work.Release(scope.SiteKey{Group: scopetest.Key, Site: "b"})
 				if pl.busy("b") {
 					t.Error("the site is held for ever")
 				}
 				if got := strings.Join(b.calls, ", "); got != "clone from 10.0.0.0" {
 					t.Errorf("calls: %s", got)
 				}
-				if pl.said.count(v1alpha1.ReasonSiteCloning) != 1 || pl.said.count(v1alpha1.ReasonSiteCloned) != 1 {
-					t.Errorf("events %v", pl.said.list)
+				if pl.said.Count(v1alpha1.ReasonSiteCloning) != 1 || pl.said.Count(v1alpha1.ReasonSiteCloned) != 1 {
+					t.Errorf("events %v", pl.said.List)
 				}
 			})
 		})
@@ -279,11 +280,11 @@ func TestProvisionAdoptsWithoutClone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pl := newPlant(t, history, uuidA+":1-40")
 		defer pl.end(t)
-		pl.p.begin(testGroup(), "b", order{})
+		pl.p.begin(scopetest.Group(), "b", order{})
 		if o := pl.result(t, "b"); o.Verdict != work.VerdictAdopt || o.Cloned {
 			t.Errorf("outcome %+v", o)
 		}
-		if len(pl.servers["10.0.0.1:33062"].calls) != 0 || pl.said.count(v1alpha1.ReasonSiteCloning) != 0 {
+		if len(pl.servers["10.0.0.1:33062"].calls) != 0 || pl.said.Count(v1alpha1.ReasonSiteCloning) != 0 {
 			t.Error("it was cloned although it has the data")
 		}
 	})
@@ -293,7 +294,7 @@ func TestProvisionRefuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pl := newPlant(t, history, uuidB+":1-3")
 		defer pl.end(t)
-		pl.p.begin(testGroup(), "b", order{})
+		pl.p.begin(scopetest.Group(), "b", order{})
 		if o := pl.result(t, "b"); o.Verdict != work.VerdictRefuse || !strings.Contains(o.Message, "3 transactions") {
 			t.Errorf("outcome %+v", o)
 		}
@@ -324,10 +325,10 @@ func TestProvisionKeepsRowsThatNoCloneBringsI14(t *testing.T) {
 				g, _ := pl.facts.Sites("", "")
 				a := g.Sites["a"]
 				a.Engines = tc.found
-				pl.facts.set("a", a)
-				pl.p.begin(testGroup(), "b", tc.order)
+				pl.facts.Set("a", a)
+				pl.p.begin(scopetest.Group(), "b", tc.order)
 				o := pl.result(t, "b")
-				if o.Verdict != tc.want || (o.Verdict == work.VerdictRefuse) == (pl.said.count(v1alpha1.ReasonSiteCloning) > 0) {
+				if o.Verdict != tc.want || (o.Verdict == work.VerdictRefuse) == (pl.said.Count(v1alpha1.ReasonSiteCloning) > 0) {
 					t.Errorf("outcome %+v", o)
 				}
 				if o.Verdict == work.VerdictRefuse && !strings.Contains(o.Message, "ENGINE=InnoDB") {
@@ -348,13 +349,13 @@ func TestProvisionInWindow(t *testing.T) {
 		b.status.UserDatabases = 1
 		inner := b.clone
 		b.clone = func(s *server) error {
-			w := pl.work.Windows(testKey.Namespace, testKey.Name)
+			w := pl.work.Windows(scopetest.Key.Namespace, scopetest.Key.Name)
 			if len(w) != 1 || w[0].Site != "b" || w[0].Purpose != wire.WindowClone || !w[0].Deadline.After(time.Now()) {
 				t.Errorf("windows %+v", w)
 			}
 			return inner(s)
 		}
-		group := testGroup()
+		group := scopetest.Group()
 		group.Spec.Failover.PollInterval.Duration, group.Spec.Sidecar.PeerCheckInterval.Duration = 2*time.Second, 2*time.Second
 		began := time.Now()
 		pl.p.begin(group, "b", order{})
@@ -367,7 +368,7 @@ func TestProvisionInWindow(t *testing.T) {
 		if took := time.Since(began); took < time.Minute+4*time.Second {
 			t.Errorf("took %s: the sidecar had no time to hear of the window", took)
 		}
-		if len(pl.work.Windows(testKey.Namespace, testKey.Name)) != 0 {
+		if len(pl.work.Windows(scopetest.Key.Namespace, scopetest.Key.Name)) != 0 {
 			t.Error("the window is still open")
 		}
 	})
@@ -398,18 +399,18 @@ func TestCloneFails(t *testing.T) {
 				pl := newPlant(t, history, "")
 				defer pl.end(t)
 				pl.servers["10.0.0.1:33062"].clone = tt.clone
-				pl.p.begin(testGroup(), "b", order{})
+				pl.p.begin(scopetest.Group(), "b", order{})
 				if o := pl.result(t, "b"); o.Verdict == work.VerdictAdopt || !o.Failed {
 					t.Errorf("%s: outcome %+v", tt.reason, o)
 				}
 				if pl.busy("b") {
 					t.Error("the site is held although nothing runs")
 				}
-				if pl.said.count(v1alpha1.ReasonSiteCloneFailed) != 1 {
-					t.Errorf("events %v", pl.said.list)
+				if pl.said.Count(v1alpha1.ReasonSiteCloneFailed) != 1 {
+					t.Errorf("events %v", pl.said.List)
 				}
-				pl.work.Release(scope.SiteKey{Group: testKey, Site: "b"})
-				pl.p.begin(testGroup(), "b", order{})
+				pl.work.Release(scope.SiteKey{Group: scopetest.Key, Site: "b"})
+				pl.p.begin(scopetest.Group(), "b", order{})
 				synctest.Wait()
 				if len(pl.ended) != 0 || pl.busy("b") {
 					t.Error("tried again at once")
@@ -430,7 +431,7 @@ func TestCloneOfAServerThatStandsStillIsGivenUp(t *testing.T) {
 			return mysql.ErrCloneOutcomeUnknown
 		}
 		began := time.Now()
-		pl.p.begin(testGroup(), "b", order{})
+		pl.p.begin(scopetest.Group(), "b", order{})
 		if o := pl.result(t, "b"); o.Verdict == work.VerdictAdopt || !o.Failed || time.Since(began) > returnTimeout+time.Minute {
 			t.Errorf("outcome %+v after %s", o, time.Since(began))
 		}
@@ -460,13 +461,13 @@ func TestClonesOfAGroupTakeTurns(t *testing.T) {
 				return inner(s)
 			}
 		}
-		pl.p.begin(testGroup(), "b", order{})
-		pl.p.begin(testGroup(), "c", order{})
-		pl.p.begin(testGroup(), "c", order{})
+		pl.p.begin(scopetest.Group(), "b", order{})
+		pl.p.begin(scopetest.Group(), "c", order{})
+		pl.p.begin(scopetest.Group(), "c", order{})
 		<-pl.ended
 		<-pl.ended
 		for _, site := range []string{"b", "c"} {
-			if o, _ := pl.work.Result(scope.SiteKey{Group: testKey, Site: site}); o.Verdict != work.VerdictAdopt {
+			if o, _ := pl.work.Result(scope.SiteKey{Group: scopetest.Key, Site: site}); o.Verdict != work.VerdictAdopt {
 				t.Errorf("%s: %+v", site, o)
 			}
 		}
@@ -481,9 +482,9 @@ func TestForgottenGroupIsCancelled(t *testing.T) {
 		pl := newPlant(t, history, "")
 		defer pl.end(t)
 		pl.servers["10.0.0.1:33062"].clone = completes(set(history), 24*time.Hour, mysql.ErrCloneOutcomeUnknown)
-		pl.p.begin(testGroup(), "b", order{})
+		pl.p.begin(scopetest.Group(), "b", order{})
 		time.Sleep(time.Minute)
-		pl.work.Forget(testKey)
+		pl.work.Forget(scopetest.Key)
 		<-pl.ended
 		if pl.busy("b") {
 			t.Error("a group that is gone holds a site")
@@ -500,22 +501,22 @@ func TestCloneIsCancelledWhenTheRoleMoves(t *testing.T) {
 		defer pl.end(t)
 		b, c := pl.servers["10.0.0.1:33062"], pl.servers["10.0.0.2:33062"]
 		b.clone = completes(set(history), time.Hour, nil)
-		pl.p.begin(testGroup(), "b", order{})
+		pl.p.begin(scopetest.Group(), "b", order{})
 		time.Sleep(30 * time.Second)
-		pl.facts.open("c")
+		pl.facts.Open("c")
 		c.with(func(s *server) { s.status = open(uuidA + ":1-90," + uuidB + ":1") })
 		began := time.Now()
 		o := pl.result(t, "b")
 		if o.Verdict != work.VerdictWait || !o.Failed || !strings.Contains(o.Message, "the active site is c now") || time.Since(began) > 5*time.Second {
 			t.Errorf("outcome %+v after %s", o, time.Since(began))
 		}
-		pl.work.Release(scope.SiteKey{Group: testKey, Site: "b"})
-		if pl.p.begin(testGroup(), "b", order{}); pl.busy("b") {
+		pl.work.Release(scope.SiteKey{Group: scopetest.Key, Site: "b"})
+		if pl.p.begin(scopetest.Group(), "b", order{}); pl.busy("b") {
 			t.Error("it began again at once")
 		}
 		time.Sleep(time.Minute)
 		b.with(func(s *server) { s.clone = completes(set(uuidA+":1-90,"+uuidB+":1"), time.Minute, nil) })
-		pl.p.begin(testGroup(), "b", order{})
+		pl.p.begin(scopetest.Group(), "b", order{})
 		if o = pl.result(t, "b"); o.Verdict != work.VerdictAdopt {
 			t.Errorf("the second time: %+v", o)
 		}
@@ -532,7 +533,7 @@ func TestCloneThatHangsIsEndedWithItsPod(t *testing.T) {
 		pl := newPlant(t, history, "", uuidA+":1-90")
 		defer pl.end(t)
 		b, c := pl.servers["10.0.0.1:33062"], pl.servers["10.0.0.2:33062"]
-		pl.facts.set("b", scope.SiteFacts{MysqlUp: true, AdminAddr: "10.0.0.1:33062", PodName: "pod-of-b", PodUID: "uid-of-b"})
+		pl.facts.Set("b", scope.SiteFacts{MysqlUp: true, AdminAddr: "10.0.0.1:33062", PodName: "pod-of-b", PodUID: "uid-of-b"})
 		b.hangs, b.clone = true, completes(set(history), time.Hour, nil)
 		var ended []string
 		pl.p.endPod = func(_ context.Context, namespace, name string, uid types.UID) error {
@@ -543,14 +544,14 @@ func TestCloneThatHangsIsEndedWithItsPod(t *testing.T) {
 			})
 			return nil
 		}
-		pl.p.begin(testGroup(), "b", order{})
+		pl.p.begin(scopetest.Group(), "b", order{})
 		time.Sleep(30 * time.Second)
-		pl.facts.open("c")
+		pl.facts.Open("c")
 		c.with(func(s *server) { s.status = open(uuidA + ":1-90," + uuidB + ":1") })
 		if o := pl.result(t, "b"); o.Verdict != work.VerdictWait || !o.Failed || !strings.Contains(o.Message, "the active site is c now") {
 			t.Errorf("outcome %+v", o)
 		}
-		if want := []string{testKey.Namespace + "/pod-of-b uid-of-b"}; !slices.Equal(ended, want) {
+		if want := []string{scopetest.Key.Namespace + "/pod-of-b uid-of-b"}; !slices.Equal(ended, want) {
 			t.Errorf("ended %q, want %q", ended, want)
 		}
 		time.Sleep(2 * time.Hour) // the cancelled clone of the fake server
@@ -565,12 +566,12 @@ func TestCloneOutlivesABlinkOfTheDonor(t *testing.T) {
 				pl := newPlant(t, history, "")
 				defer pl.end(t)
 				pl.servers["10.0.0.1:33062"].clone = completes(set(history), 5*time.Minute, nil)
-				pl.p.begin(testGroup(), "b", order{})
+				pl.p.begin(scopetest.Group(), "b", order{})
 				for range 2 {
 					time.Sleep(time.Minute)
-					pl.facts.closed("a")
+					pl.facts.Closed("a")
 					time.Sleep(closed)
-					pl.facts.open("a")
+					pl.facts.Open("a")
 				}
 				o := pl.result(t, "b")
 				if cancelled := o.Verdict != work.VerdictAdopt; cancelled != (name == "dead") {
@@ -592,12 +593,12 @@ func TestActiveSiteChangesAfterClone(t *testing.T) {
 		b.clone = func(s *server) error {
 			go func() {
 				time.Sleep(time.Minute + time.Second) // it restarts
-				pl.facts.open("c")
+				pl.facts.Open("c")
 				pl.servers["10.0.0.2:33062"].with(func(s *server) { s.status = open(uuidA + ":1-90," + uuidB + ":1") })
 			}()
 			return inner(s)
 		}
-		pl.p.begin(testGroup(), "b", order{})
+		pl.p.begin(scopetest.Group(), "b", order{})
 		if o := pl.result(t, "b"); o.Verdict != work.VerdictRefuse || !o.Cloned {
 			t.Errorf("outcome %+v", o)
 		}
@@ -611,7 +612,7 @@ func TestRunningCloneIsResumed(t *testing.T) {
 		defer pl.end(t)
 		b := pl.servers["10.0.0.1:33062"]
 		_ = completes(set(history), time.Minute, nil)(b)
-		pl.p.begin(testGroup(), "b", order{value: "b", begun: true})
+		pl.p.begin(scopetest.Group(), "b", order{value: "b", begun: true})
 		time.Sleep(5 * time.Second)
 		if !pl.busy("b") {
 			t.Error("the site is not held")
@@ -630,7 +631,7 @@ func TestResumedCloneFromAnOldActiveSiteIsCancelled(t *testing.T) {
 		b := pl.servers["10.0.0.1:33062"]
 		_ = completes(set(history), time.Hour, nil)(b)
 		b.with(func(s *server) { s.last.Source = "mysql-orders-c:3306" })
-		pl.p.begin(testGroup(), "b", order{})
+		pl.p.begin(scopetest.Group(), "b", order{})
 		if o := pl.result(t, "b"); !o.Failed || strings.Join(b.calls, ", ") != "cancel" {
 			t.Errorf("outcome %+v, calls %v", o, b.calls)
 		}
@@ -659,8 +660,8 @@ func TestOrderedClone(t *testing.T) {
 				defer pl.end(t)
 				b := pl.servers["10.0.0.1:33062"]
 				b.status.UserDatabases, b.status.Channels = 1, 1
-				pl.facts.set("b", scope.SiteFacts{MysqlUp: true, AdminAddr: "10.0.0.1:33062", Diverged: tt.diverged})
-				pl.p.begin(testGroup(), "b", tt.order)
+				pl.facts.Set("b", scope.SiteFacts{MysqlUp: true, AdminAddr: "10.0.0.1:33062", Diverged: tt.diverged})
+				pl.p.begin(scopetest.Group(), "b", tt.order)
 				if o := pl.result(t, "b"); o.Verdict != tt.want || o.Order != tt.order.value {
 					t.Errorf("outcome %+v", o)
 				}
@@ -680,7 +681,7 @@ func TestACloneThatDidNotBeginI14(t *testing.T) {
 		b := pl.servers["10.0.0.1:33062"]
 		b.status.UserDatabases, b.last = 1, mysql.CloneStatus{State: cloneCompleted, Began: "2026-11-01 10:00:00"}
 		b.clone = func(*server) error { return fmt.Errorf("x: %w", mysql.ErrCloneOutcomeUnknown) }
-		pl.p.begin(testGroup(), "b", order{value: "b:confirm"})
+		pl.p.begin(scopetest.Group(), "b", order{value: "b:confirm"})
 		if o := pl.result(t, "b"); !o.Failed || o.Cloned || !strings.Contains(o.Message, "did not begin") {
 			t.Errorf("I14: outcome %+v", o)
 		}
@@ -689,7 +690,7 @@ func TestACloneThatDidNotBeginI14(t *testing.T) {
 
 func TestNothingBeginsBeforeLeading(t *testing.T) {
 	p := newProvisioner(&scope.Base{}, CloneOptions{Work: work.New(), Runner: &work.Runner{}})
-	p.begin(testGroup(), "b", order{})
+	p.begin(scopetest.Group(), "b", order{})
 	if p.work.Jobs() != 0 {
 		t.Error("a job began before this process leads")
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/report/conditions"
 	"github.com/mysql-mfg/mfg/operator/scope"
+	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 	"github.com/mysql-mfg/mfg/operator/work"
 )
 
@@ -27,28 +28,28 @@ func (w *world) provisioned(site string) bool {
 
 // ended enters a job that has ended.
 func (w *world) ended(site string, o work.Outcome) {
-	key := scope.SiteKey{Group: testKey, Site: site}
+	key := scope.SiteKey{Group: scopetest.Key, Site: site}
 	w.r.Work.Begin(key, func() {})
 	w.r.Work.Hold(key)
 	w.r.Work.Finish(key, o)
 }
 
 func (w *world) busy(site string) bool {
-	_, busy := w.r.Work.Busy(testKey.Namespace, testKey.Name, site)
+	_, busy := w.r.Work.Busy(scopetest.Key.Namespace, scopetest.Key.Name, site)
 	return busy
 }
 
 // While the mark is not in status, the site must stay out of the poll loop's hands: after a crash nobody would know.
 func TestMarkIsPersistedBeforeRelease(t *testing.T) {
-	w := newWorld(t, testGroup())
+	w := newWorld(t, scopetest.Group())
 	w.reconcile()
 	w.monitorStatus("a", 1)
-	w.facts.open("a")
+	w.facts.Open("a")
 	w.settle("a", "b", "c")
 	w.ended("b", work.Outcome{Verdict: work.VerdictAdopt, Message: "the site's data is part of the active site's", Cloned: true})
 
 	w.fail["*v1alpha1.MysqlFailoverGroupApplyConfiguration"] = errors.New("no")
-	if _, err := w.r.Reconcile(w.ctx, reconcile.Request{NamespacedName: testKey}); err == nil {
+	if _, err := w.r.Reconcile(w.ctx, reconcile.Request{NamespacedName: scopetest.Key}); err == nil {
 		t.Fatal("no error")
 	}
 	if w.provisioned("b") || !w.busy("b") {
@@ -73,10 +74,10 @@ func TestTheVolumeOfTheFirstOpeningI12(t *testing.T) {
 		"not seen":                          {"", "a", "old"},
 		"seen by one who knows another one": {"new", "b", "old"},
 	} {
-		g := testGroup()
+		g := scopetest.Group()
 		g.Status.ActiveSite, g.Status.Transition = "a", &v1alpha1.Transition{Kind: v1alpha1.FailoverBootstrap, To: "a"}
 		s := &scope.Scope{
-			Key: testKey, Group: g, Provisioned: map[string]bool{}, Volumes: map[string]string{"a": "old"},
+			Key: scopetest.Key, Group: g, Provisioned: map[string]bool{}, Volumes: map[string]string{"a": "old"},
 			Facts: scope.GroupFacts{ActiveSite: tt.active, Sites: map[string]scope.SiteFacts{"a": {VolumeID: tt.seen}}},
 		}
 		(&Clones{Base: &scope.Base{}}).markActive(s, "a")
@@ -92,14 +93,14 @@ func (w *world) strand() {
 	a, b := f.Sites["a"], f.Sites["b"]
 	a.Executed, a.Purged = set(uuidA+":1-100"), set(uuidA+":1-50")
 	b.Executed, b.IOErrno, b.Following = set(uuidA+":1-40"), 13114, false
-	w.facts.set("a", a)
-	w.facts.set("b", b)
+	w.facts.Set("a", a)
+	w.facts.Set("b", b)
 }
 
 // A clone that ends half-way must not leave a site that passes for whole, so the mark goes first.
 func TestStrandedSiteLosesItsMarkBeforeTheClone(t *testing.T) {
 	w := runningWorld(t)
-	w.facts.open("a")
+	w.facts.Open("a")
 	w.reconcile()
 	w.settle("a", "b", "c")
 	w.reconcile()
@@ -108,8 +109,8 @@ func TestStrandedSiteLosesItsMarkBeforeTheClone(t *testing.T) {
 	w.r.clones.provisioner.reach.Access = fakeAccess{}
 
 	w.reconcile()
-	if w.provisioned("b") || w.said.count(v1alpha1.ReasonSiteStranded) != 1 {
-		t.Errorf("provisioned %v, events %v", w.provisioned("b"), w.said.list)
+	if w.provisioned("b") || w.said.Count(v1alpha1.ReasonSiteStranded) != 1 {
+		t.Errorf("provisioned %v, events %v", w.provisioned("b"), w.said.List)
 	}
 	if w.r.Work.Jobs() != 0 {
 		t.Error("the clone began before the mark was off")
@@ -128,13 +129,13 @@ func TestNothingIsProvisionedDuringFailover(t *testing.T) {
 			g.Status.Transition = &v1alpha1.Transition{To: "b"}
 			w.must(w.c.Status().Update(w.ctx, g))
 		},
-		"old facts":     func(w *world) { w.facts.open("c") },
-		"nobody active": func(w *world) { w.facts.open("") },
+		"old facts":     func(w *world) { w.facts.Open("c") },
+		"nobody active": func(w *world) { w.facts.Open("") },
 	}
 	for name, happens := range tests {
 		t.Run(name, func(t *testing.T) {
 			w := runningWorld(t)
-			w.facts.open("a")
+			w.facts.Open("a")
 			w.reconcile()
 			w.settle("a", "b", "c")
 			w.strand()
@@ -151,17 +152,17 @@ func TestNothingIsProvisionedDuringFailover(t *testing.T) {
 // What is said of a refused site does not come and go while it is looked at again.
 func TestRefusalStands(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, testGroup())
+		w := newWorld(t, scopetest.Group())
 		w.reconcile()
 		w.monitorStatus("a", 1)
-		w.facts.open("a")
+		w.facts.Open("a")
 		w.settle("a", "b", "c")
 		w.ended("b", work.Outcome{Verdict: work.VerdictRefuse, Message: "it has 3 transactions"})
 		var seen []conditions.Condition
 		for i := range 4 {
 			if i == 2 {
 				time.Sleep(time.Minute)
-				if !w.r.Work.Begin(scope.SiteKey{Group: testKey, Site: "b"}, func() {}) {
+				if !w.r.Work.Begin(scope.SiteKey{Group: scopetest.Key, Site: "b"}, func() {}) {
 					t.Fatal("the next look did not begin")
 				}
 			}
@@ -173,23 +174,23 @@ func TestRefusalStands(t *testing.T) {
 				t.Errorf("condition %+v", c)
 			}
 		}
-		if w.said.count(v1alpha1.ReasonSiteCloneRefused) != 1 {
-			t.Errorf("events %v", w.said.list)
+		if w.said.Count(v1alpha1.ReasonSiteCloneRefused) != 1 {
+			t.Errorf("events %v", w.said.List)
 		}
 	})
 }
 
 // A refused site that becomes the active site by the hand of a person has the group's data by definition.
 func TestRefusalEnds(t *testing.T) {
-	w := newWorld(t, testGroup())
+	w := newWorld(t, scopetest.Group())
 	w.reconcile()
 	w.monitorStatus("a", 1)
-	w.facts.open("a")
+	w.facts.Open("a")
 	w.settle("a", "b", "c")
 	w.ended("b", work.Outcome{Verdict: work.VerdictRefuse, Message: "it has 3 transactions"})
 	w.reconcile()
 	w.monitorStatus("b", 2)
-	w.facts.open("b")
+	w.facts.Open("b")
 	w.reconcile()
 	w.reconcile()
 	if c := w.condition(v1alpha1.ConditionProgressing); c.Reason == v1alpha1.ReasonCloneRefused {
@@ -198,10 +199,10 @@ func TestRefusalEnds(t *testing.T) {
 }
 
 func TestFailureIsShown(t *testing.T) {
-	w := newWorld(t, testGroup())
+	w := newWorld(t, scopetest.Group())
 	w.reconcile()
 	w.monitorStatus("a", 1)
-	w.facts.open("a")
+	w.facts.Open("a")
 	w.settle("a", "b", "c")
 	w.ended("b", work.Outcome{Verdict: work.VerdictWait, Message: "clone: no space left", Failed: true})
 	w.reconcile()
@@ -211,13 +212,13 @@ func TestFailureIsShown(t *testing.T) {
 }
 
 func TestDivergedSiteIsNotProvisioned(t *testing.T) {
-	w := newWorld(t, testGroup())
+	w := newWorld(t, scopetest.Group())
 	w.reconcile()
 	w.monitorStatus("a", 1)
-	w.facts.open("a")
+	w.facts.Open("a")
 	w.settle("a", "b", "c")
-	w.facts.set("b", scope.SiteFacts{MysqlUp: true, AdminAddr: "10.0.0.2:33062", Diverged: true})
-	w.facts.set("c", scope.SiteFacts{})
+	w.facts.Set("b", scope.SiteFacts{MysqlUp: true, AdminAddr: "10.0.0.2:33062", Diverged: true})
+	w.facts.Set("c", scope.SiteFacts{})
 	w.r.runner.Lead(context.Background())
 	w.reconcile()
 	if w.r.Work.Jobs() != 0 {

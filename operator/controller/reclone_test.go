@@ -17,6 +17,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/wire"
 	asks "github.com/mysql-mfg/mfg/operator/request"
 	"github.com/mysql-mfg/mfg/operator/scope"
+	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 	"github.com/mysql-mfg/mfg/operator/work"
 )
 
@@ -26,7 +27,7 @@ func orderWorld(t *testing.T) *world {
 	w := volumeWorld(t)
 	w.r.runner.Lead(context.Background())
 	w.r.clones.provisioner.reach.Access = fakeAccess{}
-	w.r.Work.Forget(testKey)
+	w.r.Work.Forget(scopetest.Key)
 	return w
 }
 
@@ -75,7 +76,7 @@ func (w *world) fact(site string, change func(*scope.SiteFacts)) {
 	g, _ := w.facts.Sites("", "")
 	f := g.Sites[site]
 	change(&f)
-	w.facts.set(site, f)
+	w.facts.Set(site, f)
 }
 
 func (w *world) status(change func(*v1alpha1.MysqlFailoverGroupStatus)) {
@@ -104,21 +105,21 @@ func TestRecloneOrder(t *testing.T) {
 		t.Error("the order was answered before it was carried out")
 	}
 	w.reconcile()
-	if w.r.Work.Jobs() != 1 || w.said.count(v1alpha1.ReasonRecloneAccepted) != 1 {
-		t.Errorf("%d jobs, events %v", w.r.Work.Jobs(), w.said.list)
+	if w.r.Work.Jobs() != 1 || w.said.Count(v1alpha1.ReasonRecloneAccepted) != 1 {
+		t.Errorf("%d jobs, events %v", w.r.Work.Jobs(), w.said.List)
 	}
 	w.r.runner.Wait()
-	w.r.Work.Forget(testKey)
+	w.r.Work.Forget(scopetest.Key)
 	w.ended("b", work.Outcome{Verdict: work.VerdictAdopt, Message: "its data is the group's", Cloned: true, Order: "b"})
 	w.reconcile()
 	g := w.group()
 	if g.Annotations[v1alpha1.AnnotationRecloneSite] != "" || w.last(v1alpha1.RequestRecloneSite) != "b: Done (Completed): it holds the data of a" {
 		t.Errorf("annotations %v", g.Annotations)
 	}
-	if !w.provisioned("b") || w.site("b").Clone != nil || w.said.count(v1alpha1.ReasonRecloneDone) != 1 {
-		t.Errorf("status %+v, events %v", w.site("b"), w.said.list)
+	if !w.provisioned("b") || w.site("b").Clone != nil || w.said.Count(v1alpha1.ReasonRecloneDone) != 1 {
+		t.Errorf("status %+v, events %v", w.site("b"), w.said.List)
 	}
-	if w.reconcile(); w.said.count(v1alpha1.ReasonRecloneAccepted) != 1 || !w.provisioned("b") {
+	if w.reconcile(); w.said.Count(v1alpha1.ReasonRecloneAccepted) != 1 || !w.provisioned("b") {
 		t.Error("it was carried out twice")
 	}
 }
@@ -149,7 +150,7 @@ func TestRecloneIsAnsweredBeforeTheMark(t *testing.T) {
 	w.ordered("b", "b")
 	w.ended("b", work.Outcome{Verdict: work.VerdictAdopt, Message: "its data is the group's", Cloned: true, Order: "b"})
 	w.fail["*v1alpha1.MysqlFailoverGroup"] = errors.New("no")
-	if _, err := w.r.Reconcile(w.ctx, reconcile.Request{NamespacedName: testKey}); err == nil {
+	if _, err := w.r.Reconcile(w.ctx, reconcile.Request{NamespacedName: scopetest.Key}); err == nil {
 		t.Fatal("no error")
 	}
 	if w.provisioned("b") || !w.busy("b") {
@@ -180,7 +181,7 @@ func TestRecloneRefusals(t *testing.T) {
 		w.status(func(s *v1alpha1.MysqlFailoverGroupStatus) {
 			s.Failovers = []v1alpha1.FailoverRecord{{Epoch: 1, From: "b", To: "a"}}
 		})
-		w.r.base.Waits.Since(&scope.Scope{Key: testKey, Now: time.Now().Add(-2 * settlePatience)}, "settle", &v1alpha1.FailoverRecord{Epoch: 1})
+		w.r.base.Waits.Since(&scope.Scope{Key: scopetest.Key, Now: time.Now().Add(-2 * settlePatience)}, "settle", &v1alpha1.FailoverRecord{Epoch: 1})
 	}
 	tests := map[string]struct {
 		value   string
@@ -192,14 +193,14 @@ func TestRecloneRefusals(t *testing.T) {
 		"no site":             {value: "x", why: "no site"},
 		"no value":            {value: ":confirm", why: "no site"},
 		"active site":         {value: "a:confirm", why: "planned-failover"},
-		"donor closed":        {value: "b:confirm", happens: func(w *world) { w.facts.closed("a") }, why: "does not accept writes"},
+		"donor closed":        {value: "b:confirm", happens: func(w *world) { w.facts.Closed("a") }, why: "does not accept writes"},
 		"donor on new volume": {value: "b:confirm", happens: func(w *world) { w.onVolume(map[string]string{"a": "new"}) }, why: "no healthy copy"},
 		"takes over": {value: "b:confirm", happens: func(w *world) {
 			w.status(func(s *v1alpha1.MysqlFailoverGroupStatus) {
 				s.PlannedFailover = &v1alpha1.PlannedFailoverStatus{From: "a", To: "b", Cause: "Requested", Phase: v1alpha1.PlannedWaiting}
 			})
 		}, why: "abort-planned-failover"},
-		"MySQL is down": {value: "b:confirm", happens: func(w *world) { w.facts.set("b", scope.SiteFacts{Reachable: true}) }, why: "PersistentVolumeClaim mysql-orders-b-data"},
+		"MySQL is down": {value: "b:confirm", happens: func(w *world) { w.facts.Set("b", scope.SiteFacts{Reachable: true}) }, why: "PersistentVolumeClaim mysql-orders-b-data"},
 		"writable":      {value: "b:confirm", happens: func(w *world) { w.fact("b", func(f *scope.SiteFacts) { f.Writable = true }) }, why: "being fenced"},
 		"being cloned":  {value: "b:confirm", happens: func(w *world) { w.fact("b", func(f *scope.SiteFacts) { f.Cloning = true }) }, why: "already"},
 		"the donor has rows that no clone brings": {value: "b", happens: func(w *world) {
@@ -250,8 +251,8 @@ func TestRecloneRefusals(t *testing.T) {
 				t.Errorf("annotations %v, answer %s", g.Annotations, last)
 			}
 			w.offersConfirmation()
-			if said := w.said.of(v1alpha1.ReasonRecloneRefused); len(said) != 1 || !strings.Contains(said[0], tt.why) {
-				t.Errorf("events %v", w.said.list)
+			if said := w.said.Of(v1alpha1.ReasonRecloneRefused); len(said) != 1 || !strings.Contains(said[0], tt.why) {
+				t.Errorf("events %v", w.said.List)
 			}
 			if !w.provisioned("b") || w.site("b").Clone != nil || w.r.Work.Jobs() != 0 {
 				t.Errorf("something was changed: %+v", w.site("b"))
@@ -263,7 +264,7 @@ func TestRecloneRefusals(t *testing.T) {
 // What passes by itself is waited for.
 func TestRecloneWaits(t *testing.T) {
 	tests := map[string]func(*world){
-		"nothing known": func(w *world) { w.facts.g.Sites = nil },
+		"nothing known": func(w *world) { w.facts.G.Sites = nil },
 		"transition": func(w *world) {
 			w.status(func(s *v1alpha1.MysqlFailoverGroupStatus) { s.Transition = &v1alpha1.Transition{From: "a", To: "b"} })
 		},
@@ -307,7 +308,7 @@ func TestRecloneRefusedByALook(t *testing.T) {
 func TestRecloneAnswersOnlyWhatItRead(t *testing.T) {
 	w := orderWorld(t)
 	w.order(v1alpha1.AnnotationRecloneSite, "x")
-	s := &scope.Scope{Key: testKey, Group: w.group(), Now: time.Now()}
+	s := &scope.Scope{Key: scopetest.Key, Group: w.group(), Now: time.Now()}
 	w.order(v1alpha1.AnnotationRecloneSite, "b")
 	if err := w.r.base.AnswerOrder(w.ctx, s, v1alpha1.RequestRecloneSite, "x", asks.Done("x")); err == nil {
 		t.Error("an older view of the group was written")
@@ -337,7 +338,7 @@ func TestPolicyReclones(t *testing.T) {
 		"rows not counted": {counted(""), false},
 		"waited long enough": {func(w *world) {
 			counted("")(w)
-			w.r.base.Waits.Since(&scope.Scope{Key: testKey, Now: time.Now().Add(-2 * countPatience)}, "count", &v1alpha1.FailoverRecord{Epoch: 1})
+			w.r.base.Waits.Since(&scope.Scope{Key: scopetest.Key, Now: time.Now().Add(-2 * countPatience)}, "count", &v1alpha1.FailoverRecord{Epoch: 1})
 		}, true},
 		"loss not known": {func(w *world) {
 			w.status(func(s *v1alpha1.MysqlFailoverGroupStatus) {
@@ -349,10 +350,10 @@ func TestPolicyReclones(t *testing.T) {
 		"paused": {func(w *world) {
 			w.order(v1alpha1.AnnotationPauseUntil, time.Now().Add(time.Hour).UTC().Format(time.RFC3339))
 		}, false},
-		"donor closed":        {func(w *world) { w.facts.closed("a") }, false},
+		"donor closed":        {func(w *world) { w.facts.Closed("a") }, false},
 		"donor on new volume": {func(w *world) { w.onVolume(map[string]string{"a": "new"}) }, false},
 		"cloned since":        {func(w *world) { w.fact("b", func(f *scope.SiteFacts) { f.Executed = f.Executed.Subtract(f.Errant) }) }, false},
-		"MySQL is down":       {func(w *world) { w.facts.set("b", scope.SiteFacts{Diverged: true}) }, false},
+		"MySQL is down":       {func(w *world) { w.facts.Set("b", scope.SiteFacts{Diverged: true}) }, false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

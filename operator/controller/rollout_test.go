@@ -16,11 +16,12 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/render"
 	"github.com/mysql-mfg/mfg/operator/scope"
+	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 )
 
 func TestOrderedUpdate(t *testing.T) {
 	w := runningWorld(t)
-	w.facts.open("a")
+	w.facts.Open("a")
 	w.reconcile()
 	w.settle("a", "b", "c")
 	w.reconcile()
@@ -71,14 +72,14 @@ func TestOrderedUpdate(t *testing.T) {
 			t.Errorf("condition %+v", c)
 		}
 	}
-	if n := w.said.count(v1alpha1.ReasonSiteUpdating); n != 3 {
+	if n := w.said.Count(v1alpha1.ReasonSiteUpdating); n != 3 {
 		t.Errorf("%d events of an update of three sites", n)
 	}
 }
 
 func TestNoUpdateDuringFailover(t *testing.T) {
 	w := runningWorld(t)
-	w.facts.open("a")
+	w.facts.Open("a")
 	w.reconcile()
 	w.settle("a", "b", "c")
 	old := w.deployments()
@@ -95,13 +96,13 @@ func TestNoUpdateDuringFailover(t *testing.T) {
 // A clone that an operator before this one began is long work too, though nobody has taken it up yet.
 func TestNoUpdateOfASiteThatIsBeingCloned(t *testing.T) {
 	w := runningWorld(t)
-	w.facts.open("a")
+	w.facts.Open("a")
 	w.reconcile()
 	w.settle("a", "b", "c")
 	f, _ := w.facts.Sites("", "")
 	cloning := f.Sites["b"]
 	cloning.Cloning, cloning.Following = true, false
-	w.facts.set("b", cloning)
+	w.facts.Set("b", cloning)
 	old := w.deployments()
 	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Image = "mysql:9.8" })
 	w.reconcile()
@@ -113,13 +114,13 @@ func TestNoUpdateOfASiteThatIsBeingCloned(t *testing.T) {
 // Facts of the pod that was there before say nothing about the one that is there now.
 func TestSettledNeedsFactsOfThisPod(t *testing.T) {
 	w := runningWorld(t)
-	w.facts.open("a")
+	w.facts.Open("a")
 	w.reconcile()
 	w.settle("a", "b", "c")
 	f, _ := w.facts.Sites("", "")
 	stale := f.Sites["b"]
 	stale.PodUID = "the-pod-before"
-	w.facts.set("b", stale)
+	w.facts.Set("b", stale)
 	old := w.deployments()
 	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Image = "mysql:9.8" })
 	w.reconcile()
@@ -141,7 +142,7 @@ func (w *world) age(by time.Duration) {
 // An update that goes wrong stops at the first site, says why, and goes on with a corrected specification.
 func TestAnUpdateStopsAtASiteThatDoesNotComeBack(t *testing.T) {
 	w := runningWorld(t)
-	w.facts.open("a")
+	w.facts.Open("a")
 	w.reconcile()
 	w.settle("a", "b", "c")
 	w.reconcile()
@@ -156,10 +157,10 @@ func TestAnUpdateStopsAtASiteThatDoesNotComeBack(t *testing.T) {
 		Name: render.ContainerMySQL, Image: "mysql:9.7-typo", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull"}},
 	}}
 	w.must(w.c.Status().Update(w.ctx, pod))
-	w.facts.set("c", scope.SiteFacts{PodUID: string(pod.UID)})
+	w.facts.Set("c", scope.SiteFacts{PodUID: string(pod.UID)})
 	w.reconcile()
 	c := w.condition(v1alpha1.ConditionProgressing)
-	if c.Status != metav1.ConditionTrue || !strings.Contains(c.Message, "ImagePullBackOff") || w.said.count(v1alpha1.ReasonSiteNotBack) != 0 {
+	if c.Status != metav1.ConditionTrue || !strings.Contains(c.Message, "ImagePullBackOff") || w.said.Count(v1alpha1.ReasonSiteNotBack) != 0 {
 		t.Errorf("at first: condition %+v", c)
 	}
 	w.age(lateAfter)
@@ -170,7 +171,7 @@ func TestAnUpdateStopsAtASiteThatDoesNotComeBack(t *testing.T) {
 	if c.Status != metav1.ConditionFalse || c.Reason != v1alpha1.ReasonSiteNotBack || !strings.Contains(c.Message, "ImagePullBackOff") {
 		t.Errorf("condition %+v", c)
 	}
-	if n := w.said.count(v1alpha1.ReasonSiteNotBack); n != 1 {
+	if n := w.said.Count(v1alpha1.ReasonSiteNotBack); n != 1 {
 		t.Errorf("said %d times", n)
 	}
 	if got := w.deployments(); got["a"] != old["a"] || got["b"] != old["b"] {
@@ -187,7 +188,7 @@ func TestAnUpdateStopsAtASiteThatDoesNotComeBack(t *testing.T) {
 		t.Errorf("the update does not go on: condition %+v", c)
 	}
 	// Should it happen again, it is told again.
-	if w.r.base.Changed(testKey, "SiteNotBack/c", "") {
+	if w.r.base.Changed(scopetest.Key, "SiteNotBack/c", "") {
 		t.Error("the site is back, and still said not to be")
 	}
 }
@@ -205,7 +206,7 @@ func TestPauseUntil(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := runningWorld(t)
-			w.facts.open("a")
+			w.facts.Open("a")
 			w.reconcile()
 			w.settle("a", "b", "c")
 			w.reconcile()
@@ -216,8 +217,8 @@ func TestPauseUntil(t *testing.T) {
 			if again := w.reconcile(); tc.paused && again > time.Minute+time.Second {
 				t.Errorf("looked at again after %v", again)
 			}
-			if paused := w.deployments()["c"] == old["c"]; paused != tc.paused || w.said.count(v1alpha1.ReasonPauseUnreadable) != tc.said {
-				t.Errorf("paused %v, said %v", paused, w.said.list)
+			if paused := w.deployments()["c"] == old["c"]; paused != tc.paused || w.said.Count(v1alpha1.ReasonPauseUnreadable) != tc.said {
+				t.Errorf("paused %v, said %v", paused, w.said.List)
 			}
 		})
 	}
@@ -253,10 +254,10 @@ func TestTrouble(t *testing.T) {
 
 func TestBrokenSiteIsRepairedFirst(t *testing.T) {
 	w := runningWorld(t)
-	w.facts.open("a")
+	w.facts.Open("a")
 	w.reconcile()
 	w.settle("a", "b", "c")
-	w.facts.set("c", scope.SiteFacts{})
+	w.facts.Set("c", scope.SiteFacts{})
 	d := &appsv1.Deployment{}
 	w.get(d, "mysql-orders-c")
 	d.Status.Conditions = []appsv1.DeploymentCondition{{
@@ -275,7 +276,7 @@ func TestBrokenSiteIsRepairedFirst(t *testing.T) {
 // After a restart of the operator nothing is known yet, and a site that is not ready may be the one that serves.
 func TestNothingIsRepairedBeforeAnythingIsKnown(t *testing.T) {
 	w := runningWorld(t)
-	w.facts.open("a")
+	w.facts.Open("a")
 	w.reconcile()
 	w.settle("a", "b", "c")
 	d := &appsv1.Deployment{}
@@ -285,7 +286,7 @@ func TestNothingIsRepairedBeforeAnythingIsKnown(t *testing.T) {
 	}}
 	w.must(w.c.Status().Update(w.ctx, d))
 	old := w.deployments()
-	w.facts.g = scope.GroupFacts{}
+	w.facts.G = scope.GroupFacts{}
 	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Image = "mysql:9.8" })
 	w.reconcile()
 	if diff := cmp.Diff(old, w.deployments()); diff != "" {
@@ -296,7 +297,7 @@ func TestNothingIsRepairedBeforeAnythingIsKnown(t *testing.T) {
 // A group whose update is stopped, by a person for a week perhaps, is not looked at every two seconds.
 func TestAStoppedUpdateIsLookedAtSeldom(t *testing.T) {
 	w := runningWorld(t)
-	w.facts.open("a")
+	w.facts.Open("a")
 	w.reconcile()
 	w.settle("a", "b", "c")
 	w.annotate(v1alpha1.AnnotationPauseUntil, time.Now().Add(time.Hour).Format(time.RFC3339))
@@ -310,7 +311,7 @@ func TestAStoppedUpdateIsLookedAtSeldom(t *testing.T) {
 // A diverged site waits for a person, perhaps for a week. The update of the others does not wait for that person too.
 func TestADivergedSiteDoesNotHoldUpAnUpdate(t *testing.T) {
 	w := runningWorld(t)
-	w.facts.open("a")
+	w.facts.Open("a")
 	w.reconcile()
 	w.settle("a", "b", "c")
 	diverge := func() { w.fact("b", func(f *scope.SiteFacts) { f.Diverged, f.Following = true, false }) }
@@ -343,7 +344,7 @@ func TestADivergedSiteDoesNotHoldUpAnUpdate(t *testing.T) {
 // A site that cannot be cloned before the active site is updated too must not hold the update up.
 func TestASiteOfAnotherSeriesDoesNotHoldUpAnUpdate(t *testing.T) {
 	w := runningWorld(t)
-	w.facts.open("a")
+	w.facts.Open("a")
 	w.reconcile()
 	w.settle("a", "b", "c")
 	w.reconcile()
@@ -410,7 +411,7 @@ func TestWhichSiteIsClonedOnlyInANewPod(t *testing.T) {
 		}
 		d := &appsv1.Deployment{}
 		s := &scope.Scope{
-			Key: testKey, Group: g, Now: time.Now(), Deployments: map[string]*appsv1.Deployment{tc.site: d},
+			Key: scopetest.Key, Group: g, Now: time.Now(), Deployments: map[string]*appsv1.Deployment{tc.site: d},
 			Provisioned: map[string]bool{}, Clones: map[string]*v1alpha1.CloneProgress{tc.site: {Order: tc.order}},
 			Pods: map[string]*corev1.Pod{"a": {Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: render.ContainerMySQL, Image: "mysql:1"}}}}},
 		}

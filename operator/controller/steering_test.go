@@ -19,7 +19,9 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/apply"
+	"github.com/mysql-mfg/mfg/operator/follow"
 	"github.com/mysql-mfg/mfg/operator/scope"
+	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 )
 
 // intercept puts functions between the controller and its API server.
@@ -33,24 +35,24 @@ func (w *world) intercept(f interceptor.Funcs) {
 	w.r.Client, w.r.Live, w.r.base.Client, w.r.base.Live = c, c, c, c
 	w.r.apply = apply.NewApplier(c, c)
 	w.r.apply.Restored = w.r.tellRestored
-	w.r.follow = NewFollow(w.r.base, w.r.apply, w.r.Limits)
+	w.r.follow = follow.New(w.r.base, w.r.apply, w.r.Limits)
 }
 
 // open lets the poll loop see the active site open under an epoch.
 func (w *world) open(site string, epoch int64) {
 	w.t.Helper()
 	w.monitorStatus(site, epoch)
-	w.facts.open(site)
-	w.facts.mu.Lock()
-	defer w.facts.mu.Unlock()
-	w.facts.g.Epoch = epoch
-	if w.facts.g.Sites == nil {
-		w.facts.g.Sites = map[string]scope.SiteFacts{}
+	w.facts.Open(site)
+	w.facts.Mu.Lock()
+	defer w.facts.Mu.Unlock()
+	w.facts.G.Epoch = epoch
+	if w.facts.G.Sites == nil {
+		w.facts.G.Sites = map[string]scope.SiteFacts{}
 	}
 }
 
 // steeredWorld is a running group with both followers, each site on its own node and with an address.
-func steeredWorld(t *testing.T, edits ...groupOption) *world {
+func steeredWorld(t *testing.T, edits ...scopetest.Option) *world {
 	t.Helper()
 	w := runningWorld(t)
 	for _, name := range []string{"node-a", "node-b", "node-c", "node-d"} {
@@ -123,9 +125,9 @@ func TestOnlyAnOpenSiteIsFollowed(t *testing.T) {
 	tests := map[string]func(w *world){
 		"not open": func(w *world) {
 			w.open("b", 2)
-			w.facts.mu.Lock()
-			defer w.facts.mu.Unlock()
-			w.facts.g.Open = false
+			w.facts.Mu.Lock()
+			defer w.facts.Mu.Unlock()
+			w.facts.G.Open = false
 		},
 		"open in an older epoch": func(w *world) {
 			w.open("b", 2)
@@ -138,7 +140,7 @@ func TestOnlyAnOpenSiteIsFollowed(t *testing.T) {
 			g.Status.Transition = &v1alpha1.Transition{From: "a", To: "b"}
 			w.must(w.c.Status().Update(w.ctx, g))
 		},
-		"facts are missing": func(w *world) { w.open("b", 2); w.r.Facts = &fakeFacts{} },
+		"facts are missing": func(w *world) { w.open("b", 2); w.r.Facts = &scopetest.Facts{} },
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -182,7 +184,7 @@ func TestNoHurryWhenNothingIsToSwitch(t *testing.T) {
 	w := steeredWorld(t)
 	w.open("a", 1)
 	w.steer()
-	w.facts.open("")
+	w.facts.Open("")
 	if again := w.steer(); again <= time.Second {
 		t.Errorf("looked at again after %s", again)
 	}
@@ -248,11 +250,11 @@ func TestFailedFollowerRecovers(t *testing.T) {
 			},
 		})
 		for range 6 {
-			again, err := w.r.Reconcile(w.ctx, reconcile.Request{NamespacedName: testKey})
+			again, err := w.r.Reconcile(w.ctx, reconcile.Request{NamespacedName: scopetest.Key})
 			w.must(err)
 			time.Sleep(again.RequeueAfter)
 		}
-		if got := w.said.count(v1alpha1.ReasonDNSFailed); got != 1 {
+		if got := w.said.Count(v1alpha1.ReasonDNSFailed); got != 1 {
 			t.Errorf("%d events", got)
 		}
 		if c := w.condition(v1alpha1.ConditionTaintsReady); c.Status != metav1.ConditionTrue {

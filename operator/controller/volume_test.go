@@ -11,6 +11,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/scope"
+	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 	"github.com/mysql-mfg/mfg/operator/work"
 )
 
@@ -20,7 +21,7 @@ func (w *world) onVolume(volumes map[string]string) {
 	for site, id := range volumes {
 		f := g.Sites[site]
 		f.VolumeID = id
-		w.facts.set(site, f)
+		w.facts.Set(site, f)
 	}
 }
 
@@ -28,7 +29,7 @@ func (w *world) onVolume(volumes map[string]string) {
 func volumeWorld(t *testing.T) *world {
 	t.Helper()
 	w := runningWorld(t)
-	w.facts.open("a")
+	w.facts.Open("a")
 	w.reconcile()
 	w.settle("a", "b", "c")
 	w.reconcile()
@@ -55,11 +56,11 @@ func TestVolumesAreNoted(t *testing.T) {
 // Nobody knows yet that the data on an unknown volume is the group's: it follows nothing, or is not open.
 func TestVolumesAreNotNotedTooEarly(t *testing.T) {
 	w := runningWorld(t)
-	w.facts.open("a")
+	w.facts.Open("a")
 	w.reconcile()
 	w.settle("a", "b", "c")
-	w.facts.open("")
-	w.facts.set("b", scope.SiteFacts{MysqlUp: true})
+	w.facts.Open("")
+	w.facts.Set("b", scope.SiteFacts{MysqlUp: true})
 	w.onVolume(map[string]string{"a": "va", "b": "vb"})
 	w.reconcile()
 	if w.site("a").VolumeID != "" || w.site("b").VolumeID != "" {
@@ -76,22 +77,22 @@ func TestReplacedVolumeTakesTheMarkAway(t *testing.T) {
 			g.Status.Transition = &v1alpha1.Transition{From: "c", To: "a"}
 			w.must(w.c.Status().Update(w.ctx, g))
 		},
-		"MySQL is down": func(w *world) { w.facts.set("b", scope.SiteFacts{Reachable: true}) },
+		"MySQL is down": func(w *world) { w.facts.Set("b", scope.SiteFacts{Reachable: true}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := volumeWorld(t)
 			happens(w)
 			w.onVolume(map[string]string{"b": "new"})
 			w.reconcile()
-			if w.provisioned("b") || w.site("b").VolumeID != "vb" || w.said.count(v1alpha1.ReasonSiteVolumeReplaced) != 1 {
-				t.Errorf("provisioned %v on %q, events %v", w.provisioned("b"), w.site("b").VolumeID, w.said.list)
+			if w.provisioned("b") || w.site("b").VolumeID != "vb" || w.said.Count(v1alpha1.ReasonSiteVolumeReplaced) != 1 {
+				t.Errorf("provisioned %v on %q, events %v", w.provisioned("b"), w.site("b").VolumeID, w.said.List)
 			}
 			if !w.provisioned("a") || !w.provisioned("c") {
 				t.Errorf("status %+v", w.group().Status.Sites)
 			}
 			w.reconcile()
-			if w.site("b").VolumeID != "vb" || w.said.count(v1alpha1.ReasonSiteVolumeReplaced) != 1 {
-				t.Errorf("on %q, events %v", w.site("b").VolumeID, w.said.list)
+			if w.site("b").VolumeID != "vb" || w.said.Count(v1alpha1.ReasonSiteVolumeReplaced) != 1 {
+				t.Errorf("on %q, events %v", w.site("b").VolumeID, w.said.List)
 			}
 			w.ended("b", work.Outcome{Verdict: work.VerdictAdopt, Message: "cloned", Cloned: true, Volume: "new"})
 			w.reconcile()
@@ -140,26 +141,26 @@ func TestReplacedVolumeOfTheActiveSiteIsLeftToAPerson(t *testing.T) {
 	for name, open := range map[string]string{"closed": "", "open": "a"} {
 		t.Run(name, func(t *testing.T) {
 			w := volumeWorld(t)
-			w.facts.open(open)
+			w.facts.Open(open)
 			w.onVolume(map[string]string{"a": "new"})
 			w.reconcile()
 			w.reconcile()
 			if w.site("a").VolumeID != "va" || !w.provisioned("a") {
 				t.Errorf("provisioned %v on %q", w.provisioned("a"), w.site("a").VolumeID)
 			}
-			if w.said.count(v1alpha1.ReasonActiveVolumeReplaced) != 1 || w.said.count(v1alpha1.ReasonSiteVolumeReplaced) != 0 {
-				t.Errorf("events %v", w.said.list)
+			if w.said.Count(v1alpha1.ReasonActiveVolumeReplaced) != 1 || w.said.Count(v1alpha1.ReasonSiteVolumeReplaced) != 0 {
+				t.Errorf("events %v", w.said.List)
 			}
 			// Another site took over: now this one is as any other.
 			w.monitorStatus("b", 2)
-			w.facts.open("b")
+			w.facts.Open("b")
 			w.reconcile()
 			if w.provisioned("a") || w.site("a").VolumeID != "va" {
 				t.Errorf("after failover: provisioned %v on %q", w.provisioned("a"), w.site("a").VolumeID)
 			}
 			// And is not marked again by a role that it gets without the data.
 			w.monitorStatus("a", 3)
-			w.facts.open("a")
+			w.facts.Open("a")
 			w.reconcile()
 			if w.provisioned("a") || w.site("a").VolumeID != "va" {
 				t.Errorf("active again: provisioned %v on %q", w.provisioned("a"), w.site("a").VolumeID)
@@ -174,8 +175,8 @@ func TestJobsTellTheVolumeTheyLookedAt(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				pl := newPlant(t, history, executed)
 				defer pl.end(t)
-				pl.facts.set("b", scope.SiteFacts{MysqlUp: true, AdminAddr: "10.0.0.1:33062", VolumeID: "vb"})
-				pl.p.begin(testGroup(), "b", order{})
+				pl.facts.Set("b", scope.SiteFacts{MysqlUp: true, AdminAddr: "10.0.0.1:33062", VolumeID: "vb"})
+				pl.p.begin(scopetest.Group(), "b", order{})
 				if o := pl.result(t, "b"); o.Verdict != work.VerdictAdopt || o.Volume != "vb" || o.Cloned != (name == "cloned") {
 					t.Errorf("outcome %+v", o)
 				}
@@ -188,7 +189,7 @@ func TestJobsTellTheVolumeTheyLookedAt(t *testing.T) {
 // because nothing was acknowledged on it yet; once the gate was passed nothing is.
 func TestTheFirstVolumeIsNotedBeforeItIsOpenedI12(t *testing.T) {
 	w := runningWorld(t)
-	w.facts.closed("a")
+	w.facts.Closed("a")
 	w.status(func(s *v1alpha1.MysqlFailoverGroupStatus) {
 		for i := range s.Sites {
 			s.Sites[i].Provisioned = false
@@ -233,7 +234,7 @@ func TestAnOrderedSiteKeepsTheNameOfItsVolume(t *testing.T) {
 				s.Sites[i].Provisioned = s.Sites[i].Name != "b"
 			}
 		})
-		w.facts.closed("b")
+		w.facts.Closed("b")
 		w.onVolume(map[string]string{"b": "new"})
 		w.reconcile()
 		if got := w.site("b").VolumeID; got != want {

@@ -30,6 +30,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/report/conditions"
 	"github.com/mysql-mfg/mfg/operator/report/events"
 	"github.com/mysql-mfg/mfg/operator/scope"
+	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 	"github.com/mysql-mfg/mfg/operator/signing"
 	"github.com/mysql-mfg/mfg/operator/work"
 )
@@ -51,9 +52,9 @@ type world struct {
 	ctx   context.Context
 	c     client.Client
 	r     *Reconciler
-	facts *fakeFacts
+	facts *scopetest.Facts
 	loops *fakeLoops
-	said  *eventSink
+	said  *scopetest.Events
 	// fail makes every write of a kind fail.
 	fail map[string]error
 	// reject makes the apply of an object of a name fail.
@@ -73,7 +74,7 @@ const operatorNamespace = "mfg-system"
 
 func newWorld(t *testing.T, group *v1alpha1.MysqlFailoverGroup, others ...client.Object) *world {
 	t.Helper()
-	w := &world{t: t, ctx: t.Context(), facts: &fakeFacts{}, loops: &fakeLoops{}, said: &eventSink{}, fail: map[string]error{}}
+	w := &world{t: t, ctx: t.Context(), facts: &scopetest.Facts{}, loops: &fakeLoops{}, said: &scopetest.Events{}, fail: map[string]error{}}
 	scheme := newScheme(t)
 	count := func(obj any) error {
 		w.writes++
@@ -128,14 +129,14 @@ func newWorld(t *testing.T, group *v1alpha1.MysqlFailoverGroup, others ...client
 // runningWorld is a world whose group has run.
 func runningWorld(t *testing.T) *world {
 	t.Helper()
-	accounts := render.AccountsSecret(render.Input{Group: testGroup()},
+	accounts := render.AccountsSecret(render.Input{Group: scopetest.Group()},
 		render.Passwords{Operator: "o", Replication: "r", Sidecar: "s", Clone: "c"})
-	w := newWorld(t, testGroup(), accounts)
+	w := newWorld(t, scopetest.Group(), accounts)
 	status := applyv1alpha1.MysqlFailoverGroupStatus()
-	for _, s := range testGroup(running).Status.Sites {
+	for _, s := range scopetest.Group(scopetest.Running).Status.Sites {
 		status.WithSites(siteApply(s))
 	}
-	config := applyv1alpha1.MysqlFailoverGroup(testKey.Name, testKey.Namespace).WithStatus(status)
+	config := applyv1alpha1.MysqlFailoverGroup(scopetest.Key.Name, scopetest.Key.Namespace).WithStatus(status)
 	w.must(w.c.Status().Apply(w.ctx, config, client.FieldOwner(v1alpha1.ManagerControllerStatus), client.ForceOwnership))
 	w.monitorStatus("a", 1)
 	return w
@@ -143,7 +144,7 @@ func runningWorld(t *testing.T) *world {
 
 func (w *world) reconcile() time.Duration {
 	w.t.Helper()
-	result, err := w.r.Reconcile(w.ctx, reconcile.Request{NamespacedName: testKey})
+	result, err := w.r.Reconcile(w.ctx, reconcile.Request{NamespacedName: scopetest.Key})
 	if err != nil {
 		w.t.Fatalf("reconcile: %v", err)
 	}
@@ -155,7 +156,7 @@ func (w *world) reconcile() time.Duration {
 
 // waitedSince has something been waited for since a moment.
 func (w *world) waitedSince(began time.Time, what string) {
-	s := &scope.Scope{Key: testKey, Now: began}
+	s := &scope.Scope{Key: scopetest.Key, Now: began}
 	w.r.base.Waits.Over(s, what)
 	w.r.base.Waits.SinceFirst(s, what)
 }
@@ -163,13 +164,13 @@ func (w *world) waitedSince(began time.Time, what string) {
 func (w *world) group() *v1alpha1.MysqlFailoverGroup {
 	w.t.Helper()
 	g := &v1alpha1.MysqlFailoverGroup{}
-	w.get(g, testKey.Name)
+	w.get(g, scopetest.Key.Name)
 	return g
 }
 
 func (w *world) get(obj client.Object, name string) {
 	w.t.Helper()
-	if err := w.c.Get(w.ctx, types.NamespacedName{Namespace: testKey.Namespace, Name: name}, obj); err != nil {
+	if err := w.c.Get(w.ctx, types.NamespacedName{Namespace: scopetest.Key.Namespace, Name: name}, obj); err != nil {
 		w.t.Fatalf("get %T %s: %v", obj, name, err)
 	}
 }
@@ -182,7 +183,7 @@ func (w *world) must(err error) {
 }
 
 // change edits the group as a user does.
-func (w *world) change(edit groupOption) {
+func (w *world) change(edit scopetest.Option) {
 	w.t.Helper()
 	g := w.group()
 	edit(g)
@@ -197,7 +198,7 @@ func (w *world) monitorStatus(active string, epoch int64) {
 	for _, s := range w.group().Spec.Sites {
 		status.WithSites(applyv1alpha1.SiteStatus().WithName(s.Name).WithState(v1alpha1.SiteReplica))
 	}
-	config := applyv1alpha1.MysqlFailoverGroup(testKey.Name, testKey.Namespace).WithStatus(status)
+	config := applyv1alpha1.MysqlFailoverGroup(scopetest.Key.Name, scopetest.Key.Namespace).WithStatus(status)
 	w.must(w.c.Status().Apply(w.ctx, config, client.FieldOwner(v1alpha1.ManagerMonitorStatus), client.ForceOwnership))
 }
 
@@ -214,7 +215,7 @@ func (w *world) condition(kind string) conditions.Condition {
 func (w *world) deployments() map[string]string {
 	w.t.Helper()
 	var list appsv1.DeploymentList
-	w.must(w.c.List(w.ctx, &list, client.InNamespace(testKey.Namespace)))
+	w.must(w.c.List(w.ctx, &list, client.InNamespace(scopetest.Key.Namespace)))
 	out := map[string]string{}
 	for _, d := range list.Items {
 		out[d.Labels[v1alpha1.LabelSite]] = d.Annotations[v1alpha1.AnnotationSpecHash]
@@ -227,9 +228,9 @@ func (w *world) settle(sites ...string) {
 	w.t.Helper()
 	for _, site := range sites {
 		var d appsv1.Deployment
-		w.get(&d, v1alpha1.SiteName(testKey.Name, site))
+		w.get(&d, v1alpha1.SiteName(scopetest.Key.Name, site))
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-			Namespace: testKey.Namespace, Name: d.Name + "-" + d.Annotations[v1alpha1.AnnotationSpecHash],
+			Namespace: scopetest.Key.Namespace, Name: d.Name + "-" + d.Annotations[v1alpha1.AnnotationSpecHash],
 			UID:    types.UID("pod-" + site + d.Annotations[v1alpha1.AnnotationSpecHash]),
 			Labels: d.Spec.Template.Labels, Annotations: d.Spec.Template.Annotations,
 		}, Spec: *d.Spec.Template.Spec.DeepCopy()}
@@ -238,7 +239,7 @@ func (w *world) settle(sites ...string) {
 		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 		w.must(w.c.DeleteAllOf(w.ctx, &corev1.Pod{}, siteLabels(site)...))
 		w.must(w.c.Create(w.ctx, pod))
-		w.facts.set(site, scope.SiteFacts{
+		w.facts.Set(site, scope.SiteFacts{
 			Reachable: true, MysqlUp: true, Writable: site == w.group().Status.ActiveSite, Version: "9.7.4",
 			Following: site != w.group().Status.ActiveSite, AdminAddr: "10.0.0.1:33062", PodName: pod.Name, PodUID: string(pod.UID),
 		})
@@ -246,7 +247,7 @@ func (w *world) settle(sites ...string) {
 }
 
 func siteLabels(site string) []client.DeleteAllOfOption {
-	return []client.DeleteAllOfOption{client.InNamespace(testKey.Namespace), client.MatchingLabels{v1alpha1.LabelSite: site}}
+	return []client.DeleteAllOfOption{client.InNamespace(scopetest.Key.Namespace), client.MatchingLabels{v1alpha1.LabelSite: site}}
 }
 
 // site is what status says of a site.

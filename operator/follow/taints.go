@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+package follow
 
 import (
 	"context"
@@ -99,9 +99,9 @@ func (r *Follow) untaint(ctx context.Context, group *v1alpha1.MysqlFailoverGroup
 	return nil
 }
 
-// letGoOfNodes takes the taints of a group off that is being deleted. Without the right to do it the group must go all
+// LetGoOfNodes takes the taints of a group off that is being deleted. Without the right to do it the group must go all
 // the same: the taint only asks the scheduler, and the event says how to remove it.
-func (r *Follow) letGoOfNodes(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) error {
+func (r *Follow) LetGoOfNodes(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) error {
 	if meta.FindStatusCondition(group.Status.Conditions, v1alpha1.ConditionTaintsReady) == nil {
 		return nil
 	}

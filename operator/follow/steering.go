@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+// Package follow has what is outside a group follow its active site: a DNS record, and taints of nodes.
+package follow
 
 import (
 	"context"
@@ -60,8 +61,8 @@ type Follow struct {
 	memory *steering
 }
 
-// NewFollow makes a Follow.
-func NewFollow(base *scope.Base, objects *apply.Applier, limits render.Limits) *Follow {
+// New makes a Follow.
+func New(base *scope.Base, objects *apply.Applier, limits render.Limits) *Follow {
 	return &Follow{Base: base, objects: objects, limits: limits, memory: newSteering()}
 }
 
@@ -76,8 +77,8 @@ func (r *Follow) followers(s *scope.Scope) []follower {
 	}
 }
 
-// steer has everything follow the active site. What fails is told in its condition and stops nothing else.
-func (r *Follow) steer(ctx context.Context, s *scope.Scope) error {
+// Steer has everything follow the active site. What fails is told in its condition and stops nothing else.
+func (r *Follow) Steer(ctx context.Context, s *scope.Scope) error {
 	for _, f := range r.followers(s) {
 		r.steerOne(ctx, s, f)
 	}

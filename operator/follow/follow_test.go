@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+package follow
 
 import (
 	"strings"
@@ -12,6 +12,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/render"
 	"github.com/mysql-mfg/mfg/operator/scope"
+	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 )
 
 func TestDNSRecord(t *testing.T) {
@@ -50,7 +51,7 @@ func TestDNSRecord(t *testing.T) {
 // Retries come ever more rarely, but at once when there is something new to follow.
 func TestBackOff(t *testing.T) {
 	m := newSteering()
-	s := &scope.Scope{Key: testKey, Group: testGroup(running)}
+	s := &scope.Scope{Key: scopetest.Key, Group: scopetest.Group(scopetest.Running)}
 	var delays []time.Duration
 	for range 8 {
 		delays = append(delays, m.fail(s, "x", 0))
@@ -80,11 +81,11 @@ func TestBackOff(t *testing.T) {
 		t.Errorf("a new specification waits %s", got)
 	}
 	m.succeed(s, "x")
-	if got := m.at(testKey, "x"); got != "a" || m.wait(s, "x") != 0 {
+	if got := m.at(scopetest.Key, "x"); got != "a" || m.wait(s, "x") != 0 {
 		t.Errorf("after a success: at %q, waits %s", got, m.wait(s, "x"))
 	}
-	m.forget(testKey)
-	if got := m.at(testKey, "x"); got != "" {
+	m.forget(scopetest.Key)
+	if got := m.at(scopetest.Key, "x"); got != "" {
 		t.Errorf("a group that is gone is at %q", got)
 	}
 }
