@@ -204,7 +204,7 @@ func (c *cluster) endsPods() {
 	}
 	c.create(pod)
 	end := func(uid types.UID) (found bool) {
-		if err := c.r.clones.provisioner.endPod(c.t.Context(), pod.Namespace, pod.Name, uid); err != nil {
+		if err := EndPod(c.r.Client)(c.t.Context(), pod.Namespace, pod.Name, uid); err != nil {
 			c.t.Errorf("end the pod: %v", err)
 		}
 		return c.get(&corev1.Pod{}, pod.Name) == nil

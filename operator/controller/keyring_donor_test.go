@@ -10,6 +10,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/operator/report/events"
 	"github.com/mysql-mfg/mfg/operator/scope"
 	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 	"github.com/mysql-mfg/mfg/operator/work"
@@ -17,7 +18,8 @@ import (
 
 // unsealedForClone is a group of which b's keyring is unsealed for a clone.
 func unsealedForClone() *v1alpha1.MysqlFailoverGroup {
-	g := scopetest.Group(withEncryption)
+	g := scopetest.Group()
+	g.Spec.EncryptionAtRest = &v1alpha1.EncryptionAtRestSpec{Enabled: true}
 	g.Status.EncryptionAtRest = &v1alpha1.EncryptionAtRestStatus{Sites: []v1alpha1.SiteKeyringStatus{
 		{Name: "a", Phase: v1alpha1.KeyringSealed}, {Name: "b", Phase: v1alpha1.KeyringUnsealed, Work: v1alpha1.KeyringClone},
 	}}
@@ -80,18 +82,19 @@ func TestCloneDoesNotBeginFromADonorThatIsCoveredNow(t *testing.T) {
 
 // It is told: by an event once, and in what the group waits for.
 func TestWaitForTheDonorIsTold(t *testing.T) {
-	w := encryptedWorld(t)
-	s := &scope.Scope{Key: scopetest.Key, Group: w.group(), Provisioned: map[string]bool{}, Volumes: map[string]string{}}
+	said := &scopetest.Events{}
+	c := NewClones(&scope.Base{Recorder: events.NewRecorder(said)}, CloneOptions{Work: work.New()})
+	s := &scope.Scope{Key: scopetest.Key, Group: scopetest.Group(), Provisioned: map[string]bool{}, Volumes: map[string]string{}}
 	o := work.Outcome{Verdict: work.VerdictWait, Message: "the data dictionary of a is not encrypted yet", Donor: true}
 	for range 2 {
-		w.r.clones.takeVerdict(s, "b", o)
+		c.takeVerdict(s, "b", o)
 	}
-	if n := w.said.Count(v1alpha1.ReasonSiteCloneWaits); n != 1 {
+	if n := said.Count(v1alpha1.ReasonSiteCloneWaits); n != 1 {
 		t.Errorf("%d events", n)
 	}
-	w.r.Work.Begin(scope.SiteKey{Group: scopetest.Key, Site: "b"}, func() {})
-	w.r.Work.Finish(scope.SiteKey{Group: scopetest.Key, Site: "b"}, o)
-	if why := w.r.clones.lastFailure(s, "b"); !strings.Contains(why, "not encrypted yet") {
+	c.Work.Begin(scope.SiteKey{Group: scopetest.Key, Site: "b"}, func() {})
+	c.Work.Finish(scope.SiteKey{Group: scopetest.Key, Site: "b"}, o)
+	if why := c.lastFailure(s, "b"); !strings.Contains(why, "not encrypted yet") {
 		t.Errorf("the group waits for %q", why)
 	}
 }

@@ -12,37 +12,68 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/internal/mysql"
+	"github.com/mysql-mfg/mfg/operator/report/events"
 	"github.com/mysql-mfg/mfg/operator/scope"
 	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 	"github.com/mysql-mfg/mfg/operator/work"
 )
 
-// RotateMasterKeys rotates, unless a test says otherwise.
-func (s *server) RotateMasterKeys(context.Context) error {
-	s.note("rotate")
-	if s.rotate != nil {
-		return s.rotate()
-	}
-	return nil
+// bench is two servers, and all that a rotation stands on: a is active, and b a replica whose keyring is unsealed.
+type bench struct {
+	work    *work.Register
+	facts   *scopetest.Facts
+	said    *scopetest.Events
+	servers map[string]*server
+	ended   chan types.NamespacedName
+	stop    context.CancelFunc
 }
 
-// rotating is a plant with a replica whose keyring is unsealed.
-func rotating(t *testing.T) (*plant, rotator) {
+func rotating(t *testing.T) (*bench, rotator) {
 	t.Helper()
-	pl := newPlant(t, history, history)
-	pl.fact("b", func(f *scope.SiteFacts) { f.Following, f.PodUID, f.Keyring = true, "pod-b", &wire.KeyringReport{} })
-	return pl, rotator{reach: pl.p.reach, work: pl.work, runner: pl.runner, recorder: pl.p.recorder, done: pl.p.done}
+	ctx, stop := context.WithCancel(t.Context())
+	pl := &bench{
+		work: work.New(), facts: &scopetest.Facts{}, said: &scopetest.Events{}, ended: make(chan types.NamespacedName, 100), stop: stop,
+		servers: map[string]*server{"10.0.0.0:33062": {}, "10.0.0.1:33062": {}},
+	}
+	pl.facts.Open("a")
+	pl.facts.Set("a", scope.SiteFacts{MysqlUp: true, Writable: true, AdminAddr: "10.0.0.0:33062"})
+	pl.facts.Set("b", scope.SiteFacts{
+		MysqlUp: true, AdminAddr: "10.0.0.1:33062", Following: true, PodUID: "pod-b", Keyring: &wire.KeyringReport{},
+	})
+	reach := work.Reach{Facts: pl.facts, Access: fakeAccess{}, Dial: func(target mysql.Target) (work.Recipient, error) {
+		s := pl.servers[target.Addr]
+		s.with(func(s *server) { s.opened++ })
+		return s, nil
+	}}
+	runner := &work.Runner{}
+	go func() { _ = runner.Start(ctx) }()
+	synctest.Wait()
+	done := func(key types.NamespacedName) { pl.ended <- key }
+	return pl, rotator{reach: reach, work: pl.work, runner: runner, recorder: events.NewRecorder(pl.said), done: done}
 }
 
-func (pl *plant) fact(site string, change func(*scope.SiteFacts)) {
-	g, _ := pl.facts.Sites("", "")
-	f := g.Sites[site]
-	change(&f)
-	pl.facts.Set(site, f)
+// end stops what runs, and checks that no connection is left.
+func (pl *bench) end(t *testing.T) {
+	t.Helper()
+	pl.stop()
+	synctest.Wait()
+	for addr, s := range pl.servers {
+		if s.opened != 0 {
+			t.Errorf("%d connections to %s are left open", s.opened, addr)
+		}
+	}
+}
+
+func (pl *bench) fact(site string, change func(*scope.SiteFacts)) { pl.facts.Change(site, change) }
+
+func (pl *bench) busy(site string) bool {
+	_, busy := pl.work.Busy(scopetest.Key.Namespace, scopetest.Key.Name, site)
+	return busy
 }
 
 func TestRotationRunsInAWindow(t *testing.T) {
@@ -82,15 +113,15 @@ func TestRotationRunsInAWindow(t *testing.T) {
 
 // I20: looked at again right before the keys are rotated.
 func TestI20RotationStopsWhenTheFactsChange(t *testing.T) {
-	tests := map[string]func(*plant){
-		"became active":    func(pl *plant) { pl.facts.Open("b") },
-		"active site shut": func(pl *plant) { pl.facts.Closed("a") },
-		"accepts writes":   func(pl *plant) { pl.fact("b", func(f *scope.SiteFacts) { f.Writable = true }) },
-		"another pod":      func(pl *plant) { pl.fact("b", func(f *scope.SiteFacts) { f.PodUID = "other" }) },
-		"sealed meanwhile": func(pl *plant) {
+	tests := map[string]func(*bench){
+		"became active":    func(pl *bench) { pl.facts.Open("b") },
+		"active site shut": func(pl *bench) { pl.facts.Closed("a") },
+		"accepts writes":   func(pl *bench) { pl.fact("b", func(f *scope.SiteFacts) { f.Writable = true }) },
+		"another pod":      func(pl *bench) { pl.fact("b", func(f *scope.SiteFacts) { f.PodUID = "other" }) },
+		"sealed meanwhile": func(pl *bench) {
 			pl.fact("b", func(f *scope.SiteFacts) { f.Keyring = &wire.KeyringReport{Sealed: true} })
 		},
-		"no longer follows": func(pl *plant) { pl.fact("b", func(f *scope.SiteFacts) { f.Following = false }) },
+		"no longer follows": func(pl *bench) { pl.fact("b", func(f *scope.SiteFacts) { f.Following = false }) },
 	}
 	for name, change := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -170,36 +201,6 @@ func TestRotationOfAnotherPodIsForgotten(t *testing.T) {
 		}
 		if j := pl.work.Rotation(key, "pod-b"); j.Done {
 			t.Errorf("the first pod does not come back: %+v", j)
-		}
-	})
-}
-
-// A clone into a sealed site would fail half-way: it waits until the keyring can be written, and status knows that.
-func TestCloneWaitsForAnUnsealedKeyring(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		pl := newPlant(t, history, "")
-		defer pl.end(t)
-		g := scopetest.Group(withEncryption)
-		g.Status.EncryptionAtRest = &v1alpha1.EncryptionAtRestStatus{Sites: []v1alpha1.SiteKeyringStatus{{Name: "b", Phase: v1alpha1.KeyringSealed}}}
-		pl.fact("b", func(f *scope.SiteFacts) { f.Keyring = &wire.KeyringReport{Sealed: true, Active: true} })
-		pl.p.begin(g, "b", order{})
-		if o := pl.result(t, "b"); o.Verdict != work.VerdictWait || !o.Unseal || !pl.work.WantsUnseal(scope.SiteKey{Group: scopetest.Key, Site: "b"}) {
-			t.Errorf("outcome %+v", o)
-		}
-		pl.work.Release(scope.SiteKey{Group: scopetest.Key, Site: "b"})
-		time.Sleep(time.Minute)
-		st := &g.Status.EncryptionAtRest.Sites[0]
-		st.Phase, st.Work = v1alpha1.KeyringUnsealed, v1alpha1.KeyringClone
-		pl.p.begin(g, "b", order{})
-		if o := pl.result(t, "b"); o.Verdict != work.VerdictWait || !o.Unseal {
-			t.Errorf("cloned into a pod that is still sealed: %+v", o)
-		}
-		pl.work.Release(scope.SiteKey{Group: scopetest.Key, Site: "b"})
-		time.Sleep(time.Minute)
-		pl.fact("b", func(f *scope.SiteFacts) { f.Keyring = &wire.KeyringReport{Active: true} })
-		pl.p.begin(g, "b", order{})
-		if o := pl.result(t, "b"); o.Verdict != work.VerdictAdopt || !o.Cloned {
-			t.Errorf("outcome %+v", o)
 		}
 	})
 }

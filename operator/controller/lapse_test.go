@@ -88,40 +88,6 @@ func TestAWithdrawnOrderLapses(t *testing.T) {
 	}
 }
 
-// The annotation is what a person takes back; that the policy ordered, or that the site is named again, is no withdrawal.
-func TestAnOrderIsWithdrawnWithItsAnnotation(t *testing.T) {
-	w := orderWorld(t)
-	w.ordered("b", "b:confirm")
-	key := scope.SiteKey{Group: scopetest.Key, Site: "b"}
-	cancelled := 0
-	w.r.Work.Forget(scopetest.Key)
-	w.r.Work.Begin(key, func() { cancelled++ })
-	is := func(want bool) {
-		t.Helper()
-		w.reconcile()
-		if got := w.r.clones.provisioner.withdrawn.has(key, order{value: "b:confirm"}); got != want {
-			t.Errorf("withdrawn %t", got)
-		}
-	}
-	is(false)
-	w.order(v1alpha1.AnnotationRecloneSite, "")
-	is(true)
-	is(true)
-	if cancelled != 1 {
-		t.Errorf("what waits for its turn was ended %d times", cancelled)
-	}
-	if w.provisioned("b") || w.site("b").Clone == nil {
-		t.Error("it was dropped without a look at the site")
-	}
-	w.r.Work.Hold(key)
-	w.r.clones.provisioner.withdrawn.note(key, "")
-	if is(true); cancelled != 1 {
-		t.Error("a job that holds its site was ended")
-	}
-	w.order(v1alpha1.AnnotationRecloneSite, "b:confirm")
-	is(false)
-}
-
 // I14: while the sidecar hears of the window, the donor may lose its role.
 func TestNoCloneBeginsFromASiteThatLostItsRole(t *testing.T) {
 	for name, happens := range map[string]func(*scopetest.Facts){
@@ -226,62 +192,6 @@ func TestWhatIsNotWithdrawnI14(t *testing.T) {
 		if got := r.provisioner.withdrawn.has(scope.SiteKey{Group: scopetest.Key, Site: "b"}, order{value: tt.clone.Order}); got != tt.want {
 			t.Errorf("I14: %s: %t", name, got)
 		}
-	}
-}
-
-// I14: a site that was promoted while its clone waited for its turn is not cloned when it is a replica again: what it took in
-// between may be nowhere else.
-func TestNoCloneOfASiteThatWasActiveMeanwhile(t *testing.T) {
-	w := orderWorld(t)
-	w.ordered("b", "b:confirm")
-	cancelled := 0
-	w.r.Work.Forget(scopetest.Key)
-	w.r.Work.Begin(scope.SiteKey{Group: scopetest.Key, Site: "b"}, func() { cancelled++ })
-	w.reconcile()
-	if cancelled != 0 {
-		t.Fatal("a job of a replica was ended")
-	}
-	w.monitorStatus("b", 2)
-	w.facts.Open("b")
-	if w.reconcile(); cancelled != 1 {
-		t.Errorf("I14: what waited to clone the active site was ended %d times", cancelled)
-	}
-
-	synctest.Test(t, func(t *testing.T) {
-		pl := newPlant(t, history, "", "")
-		defer pl.end(t)
-		pl.servers["10.0.0.1:33062"].clone = completes(set(history), time.Hour, nil)
-		pl.p.begin(scopetest.Group(), "b", order{})
-		time.Sleep(time.Second)
-		pl.p.begin(scopetest.Group(), "c", order{}) // waits for the donor
-		time.Sleep(time.Minute)
-		pl.facts.Under(2)
-		pl.result(t, "b")
-		if o := pl.result(t, "c"); o.Verdict != work.VerdictWait || len(pl.servers["10.0.0.2:33062"].calls) != 0 {
-			t.Errorf("I14: the role has moved, perhaps to c and back: outcome %+v, calls %v", o, pl.servers["10.0.0.2:33062"].calls)
-		}
-	})
-}
-
-// A lapsed order is answered, and its site is whole again without a clone.
-func TestLapsedOrderIsAnswered(t *testing.T) {
-	w := orderWorld(t)
-	w.ordered("b", "b:confirm")
-	w.ended("b", work.Outcome{Verdict: work.VerdictLapse, Message: "the active site was a", Order: "b:confirm"})
-	w.reconcile()
-	w.r.runner.Wait()
-	g := w.group()
-	last := w.last(v1alpha1.RequestRecloneSite)
-	if g.Annotations[v1alpha1.AnnotationRecloneSite] != "" || last != "b:confirm: Refused (OrderLapsed): the active site was a" {
-		t.Errorf("annotations %v, answer %q", g.Annotations, last)
-	}
-	if w.site("b").Clone != nil || w.busy("b") || w.said.Count(v1alpha1.ReasonRecloneRefused) != 1 {
-		t.Errorf("status %+v, events %v", w.site("b"), w.said.List)
-	}
-	w.r.Work.Forget(scopetest.Key)
-	w.ended("b", work.Outcome{Verdict: work.VerdictAdopt, Message: "its data is the group's"})
-	if w.reconcile(); !w.provisioned("b") {
-		t.Errorf("status %+v", w.site("b"))
 	}
 }
 

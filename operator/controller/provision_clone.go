@@ -319,8 +319,8 @@ func (p *provisioner) cancelWithout(ctx context.Context, t task, d *donorWatch) 
 	}
 }
 
-// podEnder is endPod over the API. A pod that is gone, or another under the same name, is what was wanted.
-func podEnder(c client.Writer) func(ctx context.Context, namespace, name string, uid types.UID) error {
+// EndPod deletes a pod, if it is still that one. A pod that is gone, or another under the same name, is what was wanted.
+func EndPod(c client.Writer) func(ctx context.Context, namespace, name string, uid types.UID) error {
 	return func(ctx context.Context, namespace, name string, uid types.UID) error {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 		err := c.Delete(ctx, pod, client.Preconditions{UID: &uid})

@@ -55,7 +55,7 @@ type task struct {
 
 func newProvisioner(base *scope.Base, o CloneOptions) *provisioner {
 	return &provisioner{
-		reach: o.Reach, work: o.Work, runner: o.Runner, recorder: base.Recorder, endPod: podEnder(base.Client), done: o.Wake, news: o.Wake,
+		reach: o.Reach, work: o.Work, runner: o.Runner, recorder: base.Recorder, endPod: EndPod(base.Client), done: o.Wake, news: o.Wake,
 		all: make(chan struct{}, maxClones), donors: map[types.NamespacedName]chan struct{}{},
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -65,34 +64,12 @@ func TestMarkIsPersistedBeforeRelease(t *testing.T) {
 	}
 }
 
-// I12: before the first opening the volume is noted that the site is seen on, and only by who looks after the group as it is.
-func TestTheVolumeOfTheFirstOpeningI12(t *testing.T) {
-	for name, tt := range map[string]struct {
-		seen, active, want string
-	}{
-		"seen":                              {"new", "a", "new"},
-		"not seen":                          {"", "a", "old"},
-		"seen by one who knows another one": {"new", "b", "old"},
-	} {
-		g := scopetest.Group()
-		g.Status.ActiveSite, g.Status.Transition = "a", &v1alpha1.Transition{Kind: v1alpha1.FailoverBootstrap, To: "a"}
-		s := &scope.Scope{
-			Key: scopetest.Key, Group: g, Provisioned: map[string]bool{}, Volumes: map[string]string{"a": "old"},
-			Facts: scope.GroupFacts{ActiveSite: tt.active, Sites: map[string]scope.SiteFacts{"a": {VolumeID: tt.seen}}},
-		}
-		(&Clones{Base: &scope.Base{}}).markActive(s, "a")
-		if s.Volumes["a"] != tt.want || s.Provisioned["a"] {
-			t.Errorf("I12: %s: volume %q, provisioned %t", name, s.Volumes["a"], s.Provisioned["a"])
-		}
-	}
-}
-
 // strand makes b need what a has purged.
 func (w *world) strand() {
 	f, _ := w.facts.Sites("", "")
 	a, b := f.Sites["a"], f.Sites["b"]
-	a.Executed, a.Purged = set(uuidA+":1-100"), set(uuidA+":1-50")
-	b.Executed, b.IOErrno, b.Following = set(uuidA+":1-40"), 13114, false
+	a.Executed, a.Purged = sets(uuidOfA+":1-100"), sets(uuidOfA+":1-50")
+	b.Executed, b.IOErrno, b.Following = sets(uuidOfA+":1-40"), 13114, false
 	w.facts.Set("a", a)
 	w.facts.Set("b", b)
 }
@@ -106,7 +83,7 @@ func TestStrandedSiteLosesItsMarkBeforeTheClone(t *testing.T) {
 	w.reconcile()
 	w.strand()
 	w.r.runner.Lead(t.Context())
-	w.r.clones.provisioner.reach.Access = fakeAccess{}
+	w.mayClone()
 
 	w.reconcile()
 	if w.provisioned("b") || w.said.Count(v1alpha1.ReasonSiteStranded) != 1 {
@@ -226,14 +203,5 @@ func TestDivergedSiteIsNotProvisioned(t *testing.T) {
 	}
 	if c := w.condition(v1alpha1.ConditionProgressing); !strings.Contains(c.Message, "b (it has diverged") {
 		t.Errorf("condition %+v", c)
-	}
-}
-
-func TestCandidatesAreProvisionedFirst(t *testing.T) {
-	got := provisionOrder([]v1alpha1.Site{
-		{Name: "dr", Role: v1alpha1.DROnly}, {Name: "x", Role: v1alpha1.PrimaryCandidate}, {Name: "y", Role: v1alpha1.PrimaryCandidate},
-	})
-	if diff := cmp.Diff([]string{"x", "y", "dr"}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -26,7 +26,7 @@ func orderWorld(t *testing.T) *world {
 	t.Helper()
 	w := volumeWorld(t)
 	w.r.runner.Lead(context.Background())
-	w.r.clones.provisioner.reach.Access = fakeAccess{}
+	w.mayClone()
 	w.r.Work.Forget(scopetest.Key)
 	return w
 }
@@ -36,7 +36,7 @@ func (w *world) offersConfirmation() {
 	w.t.Helper()
 	g := w.group()
 	last := g.Status.LastRequest(v1alpha1.RequestRecloneSite)
-	if offers := strings.Contains(last.Message, "order "+last.Target+confirmed); offers != v1alpha1.IsConfirmable(last.Reason) {
+	if offers := strings.Contains(last.Message, "order "+last.Target+":confirm"); offers != v1alpha1.IsConfirmable(last.Reason) {
 		w.t.Errorf("%s says: %s", last.Reason, last.Message)
 	}
 }
@@ -89,7 +89,7 @@ func (w *world) status(change func(*v1alpha1.MysqlFailoverGroupStatus)) {
 func (w *world) diverge(site string) {
 	w.fact(site, func(f *scope.SiteFacts) {
 		f.Diverged, f.Following = true, false
-		f.Errant = set(uuidB + ":1-3")
+		f.Errant = sets(uuidOfB + ":1-3")
 		f.Executed = f.Executed.Union(f.Errant)
 	})
 }
@@ -135,8 +135,8 @@ func TestRecloneOrderOutlivesTheOperator(t *testing.T) {
 	delete(g.Annotations, v1alpha1.AnnotationRecloneSite)
 	w.must(w.c.Update(w.ctx, g))
 	w.r.Work = work.New()
-	w.r.clones.Work, w.r.encryption.Work = w.r.Work, w.r.Work
-	w.r.clones.provisioner.work = w.r.Work
+	w.r.encryption.Work = w.r.Work
+	w.mayClone()
 	w.reconcile()
 	if w.r.Work.Jobs() != 1 || w.site("b").Clone == nil {
 		t.Errorf("%d jobs, %+v", w.r.Work.Jobs(), w.site("b"))
@@ -181,7 +181,7 @@ func TestRecloneRefusals(t *testing.T) {
 		w.status(func(s *v1alpha1.MysqlFailoverGroupStatus) {
 			s.Failovers = []v1alpha1.FailoverRecord{{Epoch: 1, From: "b", To: "a"}}
 		})
-		w.r.base.Waits.Since(&scope.Scope{Key: scopetest.Key, Now: time.Now().Add(-2 * settlePatience)}, "settle", &v1alpha1.FailoverRecord{Epoch: 1})
+		w.r.base.Waits.Since(&scope.Scope{Key: scopetest.Key, Now: time.Now().Add(-2 * time.Minute)}, "settle", &v1alpha1.FailoverRecord{Epoch: 1})
 	}
 	tests := map[string]struct {
 		value   string
@@ -322,7 +322,7 @@ func TestPolicyReclones(t *testing.T) {
 	counted := func(state string) func(*world) {
 		return func(w *world) {
 			w.status(func(s *v1alpha1.MysqlFailoverGroupStatus) {
-				s.Failovers = []v1alpha1.FailoverRecord{{Epoch: 1, From: "b", To: "a", LossExact: true, LostTransactions: 3, LostSet: uuidB + ":1-3", LostRowsState: state}}
+				s.Failovers = []v1alpha1.FailoverRecord{{Epoch: 1, From: "b", To: "a", LossExact: true, LostTransactions: 3, LostSet: uuidOfB + ":1-3", LostRowsState: state}}
 			})
 		}
 	}
@@ -338,7 +338,7 @@ func TestPolicyReclones(t *testing.T) {
 		"rows not counted": {counted(""), false},
 		"waited long enough": {func(w *world) {
 			counted("")(w)
-			w.r.base.Waits.Since(&scope.Scope{Key: scopetest.Key, Now: time.Now().Add(-2 * countPatience)}, "count", &v1alpha1.FailoverRecord{Epoch: 1})
+			w.r.base.Waits.Since(&scope.Scope{Key: scopetest.Key, Now: time.Now().Add(-30 * time.Minute)}, "count", &v1alpha1.FailoverRecord{Epoch: 1})
 		}, true},
 		"loss not known": {func(w *world) {
 			w.status(func(s *v1alpha1.MysqlFailoverGroupStatus) {
@@ -365,7 +365,7 @@ func TestPolicyReclones(t *testing.T) {
 			}
 			w.reconcile()
 			clone := w.site("b").Clone
-			if got := clone != nil && clone.Order == orderOfPolicy && !w.provisioned("b"); got != tt.want || w.r.Work.Jobs() != 0 {
+			if got := clone != nil && clone.Order == "onDivergence" && !w.provisioned("b"); got != tt.want || w.r.Work.Jobs() != 0 {
 				t.Errorf("accepted %v, %d jobs, %+v", got, w.r.Work.Jobs(), w.site("b"))
 			}
 		})

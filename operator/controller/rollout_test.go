@@ -398,7 +398,7 @@ func TestWhichSiteIsClonedOnlyInANewPod(t *testing.T) {
 		"another image is wished for": {site: "b", other: true},
 		"paused":                      {site: "b", pause: paused},
 		"paused, a person ordered it": {site: "b", pause: paused, order: "b:confirm", want: true},
-		"paused, the policy says so":  {site: "b", pause: paused, order: orderOfPolicy},
+		"paused, the policy says so":  {site: "b", pause: paused, order: "onDivergence"},
 	} {
 		w := encryptedWorld(t)
 		g := w.group()

@@ -4,14 +4,12 @@ package controller
 
 import (
 	"testing"
-	"testing/synctest"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/scope"
-	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 	"github.com/mysql-mfg/mfg/operator/work"
 )
 
@@ -106,7 +104,7 @@ func TestReplacedVolumeTakesTheMarkAway(t *testing.T) {
 func TestReplacedVolumeIsClonedOnlyWhenTheMarkIsOff(t *testing.T) {
 	w := volumeWorld(t)
 	w.r.runner.Lead(t.Context())
-	w.r.clones.provisioner.reach.Access = fakeAccess{}
+	w.mayClone()
 	w.onVolume(map[string]string{"b": "new"})
 	w.reconcile()
 	if w.r.Work.Jobs() != 0 {
@@ -165,22 +163,6 @@ func TestReplacedVolumeOfTheActiveSiteIsLeftToAPerson(t *testing.T) {
 			if w.provisioned("a") || w.site("a").VolumeID != "va" {
 				t.Errorf("active again: provisioned %v on %q", w.provisioned("a"), w.site("a").VolumeID)
 			}
-		})
-	}
-}
-
-func TestJobsTellTheVolumeTheyLookedAt(t *testing.T) {
-	for name, executed := range map[string]string{"cloned": "", "adopted": history} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				pl := newPlant(t, history, executed)
-				defer pl.end(t)
-				pl.facts.Set("b", scope.SiteFacts{MysqlUp: true, AdminAddr: "10.0.0.1:33062", VolumeID: "vb"})
-				pl.p.begin(scopetest.Group(), "b", order{})
-				if o := pl.result(t, "b"); o.Verdict != work.VerdictAdopt || o.Volume != "vb" || o.Cloned != (name == "cloned") {
-					t.Errorf("outcome %+v", o)
-				}
-			})
 		})
 	}
 }

@@ -37,6 +37,11 @@ func (w *withdrawals) has(key scope.SiteKey, o order) bool {
 	return o.value != "" && w.all[key] == o.value
 }
 
+// Withdrawn is true if a person has taken back the order of a site, by its value in status, before its clone began.
+func (r *Clones) Withdrawn(site scope.SiteKey, value string) bool {
+	return r.provisioner.withdrawn.has(site, order{value: value})
+}
+
 // withdraw looks which accepted orders a person has taken back. Nothing is dropped here: whether a clone has begun is known
 // to the site's MySQL, and the job that asks it lets the order lapse only if none has (I14).
 func (r *Clones) withdraw(s *scope.Scope) {

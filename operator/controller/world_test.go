@@ -25,6 +25,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/v1alpha1/applyconfiguration"
 	applyv1alpha1 "github.com/mysql-mfg/mfg/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/internal/gtid"
 	"github.com/mysql-mfg/mfg/internal/mysql"
 	"github.com/mysql-mfg/mfg/operator/render"
 	"github.com/mysql-mfg/mfg/operator/report/conditions"
@@ -153,6 +154,21 @@ func (w *world) reconcile() time.Duration {
 	}
 	return result.RequeueAfter
 }
+
+// mayClone has the group's sites be cloned over servers of the test, by a part that remembers nothing.
+func (w *world) mayClone() {
+	w.r.clones = NewClones(w.r.base, CloneOptions{
+		Work: w.r.Work, Runner: w.r.runner, Wake: w.r.Wake, Paused: w.r.pausedUntil,
+		Reach: work.Reach{Facts: w.facts, Access: fakeAccess{}, Dial: w.r.Dial},
+	})
+}
+
+const (
+	uuidOfA = "aaaaaaaa-0000-0000-0000-000000000001"
+	uuidOfB = "bbbbbbbb-0000-0000-0000-000000000002"
+)
+
+func sets(text string) gtid.Set { return gtid.MustParse(text) }
 
 // waitedSince has something been waited for since a moment.
 func (w *world) waitedSince(began time.Time, what string) {
