@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/clone"
 	"github.com/mysql-mfg/mfg/operator/passwords"
 	"github.com/mysql-mfg/mfg/operator/render"
 	"github.com/mysql-mfg/mfg/operator/scope"
@@ -204,7 +205,7 @@ func (c *cluster) endsPods() {
 	}
 	c.create(pod)
 	end := func(uid types.UID) (found bool) {
-		if err := EndPod(c.r.Client)(c.t.Context(), pod.Namespace, pod.Name, uid); err != nil {
+		if err := clone.EndPod(c.r.Client)(c.t.Context(), pod.Namespace, pod.Name, uid); err != nil {
 			c.t.Errorf("end the pod: %v", err)
 		}
 		return c.get(&corev1.Pod{}, pod.Name) == nil

@@ -34,6 +34,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 	"github.com/mysql-mfg/mfg/operator/signing"
 	"github.com/mysql-mfg/mfg/operator/work"
+	"github.com/mysql-mfg/mfg/operator/work/worktest"
 )
 
 // chartRights are those that the chart gives the operator by default.
@@ -129,7 +130,7 @@ func (c *cluster) run(access *rest.Config, lease string) {
 		c.t.Fatal(err)
 	}
 	c.r = New(Options{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Facts: c.facts, Loops: &fakeLoops{}, Work: work.New(), Access: fakeAccess{},
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Facts: c.facts, Loops: &fakeLoops{}, Work: work.New(), Access: worktest.Access{},
 		Recorder: events.NewRecorder(mgr.GetEventRecorder("mfg-operator")),
 		Keys:     &signing.Keys{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Namespace: operatorNamespace},
 		Install:  render.Install{SidecarImage: "sidecar:test", OperatorURL: "http://operator"},

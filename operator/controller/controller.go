@@ -23,6 +23,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/internal/mysql"
 	"github.com/mysql-mfg/mfg/operator/apply"
+	"github.com/mysql-mfg/mfg/operator/clone"
 	"github.com/mysql-mfg/mfg/operator/follow"
 	"github.com/mysql-mfg/mfg/operator/keyring"
 	"github.com/mysql-mfg/mfg/operator/render"
@@ -86,7 +87,7 @@ type Reconciler struct {
 	runner     *work.Runner
 	follow     *follow.Follow
 	encryption *Encryption
-	clones     *Clones
+	clones     *clone.Clones
 	passwords  *Passwords
 	leases     leaseLooks
 	wakes      chan event.TypedGenericEvent[types.NamespacedName]
@@ -108,7 +109,7 @@ func New(o Options) *Reconciler {
 	r.apply.Restored = r.tellRestored
 	reach := work.Reach{Facts: o.Facts, Access: o.Access, Dial: o.Dial}
 	r.follow = follow.New(r.base, r.apply, o.Limits)
-	r.clones = NewClones(r.base, CloneOptions{Work: o.Work, Runner: r.runner, Reach: reach, Wake: r.Wake, Paused: r.pausedUntil})
+	r.clones = clone.New(r.base, clone.Options{Work: o.Work, Runner: r.runner, Reach: reach, Wake: r.Wake, Paused: r.pausedUntil})
 	r.encryption = NewEncryption(r.base, EncryptionOptions{
 		Port: port{r}, Work: o.Work, Runner: r.runner, Reach: reach, Wake: r.Wake,
 		Escrow: o.Escrow, EscrowURL: o.Install.EscrowURL, ReachEscrow: o.ReachEscrow, GroupOf: groupOf,
@@ -134,7 +135,7 @@ func (p port) TellIgnoredKeys(s *scope.Scope) { p.r.ignoredKeys(s) }
 
 // CloneWish implements EncryptionPort.
 func (p port) CloneWish(s *scope.Scope, site string) keyring.Clone {
-	return p.r.clones.cloneWish(s, site)
+	return p.r.clones.CloneWish(s, site)
 }
 
 // Wake has a group looked at soon. It never blocks: when nobody takes wakes, the next reconcile comes by itself.
@@ -233,7 +234,7 @@ func (r *Reconciler) phases() []phase {
 		{"keep keyrings", r.encryption.keyrings},
 		{"roll out", r.rollOut},
 		{"start loop", r.startLoop},
-		{"provision", r.clones.provision},
+		{"provision", r.clones.Provision},
 		{"replace passwords", r.passwords.rotatePasswords},
 		{"tell about volumes", r.tellVolumes},
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/scope"
 	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 	"github.com/mysql-mfg/mfg/operator/work"
+	"github.com/mysql-mfg/mfg/operator/work/worktest"
 )
 
 // bench is two servers, and all that a rotation stands on: a is active, and b a replica whose keyring is unsealed.
@@ -28,7 +29,7 @@ type bench struct {
 	work    *work.Register
 	facts   *scopetest.Facts
 	said    *scopetest.Events
-	servers map[string]*server
+	servers map[string]*worktest.Server
 	ended   chan types.NamespacedName
 	stop    context.CancelFunc
 }
@@ -38,16 +39,16 @@ func rotating(t *testing.T) (*bench, rotator) {
 	ctx, stop := context.WithCancel(t.Context())
 	pl := &bench{
 		work: work.New(), facts: &scopetest.Facts{}, said: &scopetest.Events{}, ended: make(chan types.NamespacedName, 100), stop: stop,
-		servers: map[string]*server{"10.0.0.0:33062": {}, "10.0.0.1:33062": {}},
+		servers: map[string]*worktest.Server{"10.0.0.0:33062": {}, "10.0.0.1:33062": {}},
 	}
 	pl.facts.Open("a")
 	pl.facts.Set("a", scope.SiteFacts{MysqlUp: true, Writable: true, AdminAddr: "10.0.0.0:33062"})
 	pl.facts.Set("b", scope.SiteFacts{
 		MysqlUp: true, AdminAddr: "10.0.0.1:33062", Following: true, PodUID: "pod-b", Keyring: &wire.KeyringReport{},
 	})
-	reach := work.Reach{Facts: pl.facts, Access: fakeAccess{}, Dial: func(target mysql.Target) (work.Recipient, error) {
+	reach := work.Reach{Facts: pl.facts, Access: worktest.Access{}, Dial: func(target mysql.Target) (work.Recipient, error) {
 		s := pl.servers[target.Addr]
-		s.with(func(s *server) { s.opened++ })
+		s.With(func(s *worktest.Server) { s.Opened++ })
 		return s, nil
 	}}
 	runner := &work.Runner{}
@@ -63,8 +64,8 @@ func (pl *bench) end(t *testing.T) {
 	pl.stop()
 	synctest.Wait()
 	for addr, s := range pl.servers {
-		if s.opened != 0 {
-			t.Errorf("%d connections to %s are left open", s.opened, addr)
+		if s.Opened != 0 {
+			t.Errorf("%d connections to %s are left open", s.Opened, addr)
 		}
 	}
 }
@@ -82,7 +83,7 @@ func TestRotationRunsInAWindow(t *testing.T) {
 		defer pl.end(t)
 		key := scope.SiteKey{Group: scopetest.Key, Site: "b"}
 		b := pl.servers["10.0.0.1:33062"]
-		b.rotate = func() error {
+		b.OnRotate = func() error {
 			w := pl.work.Windows(scopetest.Key.Namespace, scopetest.Key.Name)
 			if len(w) != 1 || w[0].Purpose != wire.WindowRotation || w[0].Site != "b" || !pl.busy("b") {
 				t.Errorf("windows %+v, busy %v", w, pl.busy("b"))
@@ -92,7 +93,7 @@ func TestRotationRunsInAWindow(t *testing.T) {
 		counted := countRotations()
 		r.begin(scopetest.Group(), "b")
 		<-pl.ended
-		if diff := cmp.Diff([]string{"begin window", "rotate", "end window"}, b.calls); diff != "" {
+		if diff := cmp.Diff([]string{"begin window", "rotate", "end window"}, b.Calls); diff != "" {
 			t.Errorf("calls (-want +got):\n%s", diff)
 		}
 		wantRotations(t, counted, map[string]float64{rotationCompleted: 1})
@@ -101,7 +102,7 @@ func TestRotationRunsInAWindow(t *testing.T) {
 		}
 		r.begin(scopetest.Group(), "b")
 		synctest.Wait()
-		if slices.Contains(b.calls[3:], "rotate") {
+		if slices.Contains(b.Calls[3:], "rotate") {
 			t.Error("rotated again before status tells of it")
 		}
 		pl.work.EndRotation(key)
@@ -132,7 +133,7 @@ func TestI20RotationStopsWhenTheFactsChange(t *testing.T) {
 				time.Sleep(work.WindowMargin / 2)
 				change(pl)
 				<-pl.ended
-				if calls := pl.servers["10.0.0.1:33062"].calls; len(calls) != 0 {
+				if calls := pl.servers["10.0.0.1:33062"].Calls; len(calls) != 0 {
 					t.Errorf("calls %v", calls)
 				}
 				if j := pl.work.Rotation(scope.SiteKey{Group: scopetest.Key, Site: "b"}, "pod-b"); j.Done || j.Trouble == "" {
@@ -148,21 +149,21 @@ func TestFailedRotationClosesTheWindowAndIsTriedAgain(t *testing.T) {
 		pl, r := rotating(t)
 		defer pl.end(t)
 		b := pl.servers["10.0.0.1:33062"]
-		b.rotate = func() error { return errors.New("no") }
+		b.OnRotate = func() error { return errors.New("no") }
 		counted := countRotations()
 		r.begin(scopetest.Group(), "b")
 		<-pl.ended
 		wantRotations(t, counted, map[string]float64{rotationFailed: 1})
-		if diff := cmp.Diff([]string{"begin window", "rotate", "end window"}, b.calls); diff != "" {
+		if diff := cmp.Diff([]string{"begin window", "rotate", "end window"}, b.Calls); diff != "" {
 			t.Errorf("calls (-want +got):\n%s", diff)
 		}
 		r.begin(scopetest.Group(), "b")
 		synctest.Wait()
-		if len(b.calls) != 3 {
+		if len(b.Calls) != 3 {
 			t.Error("tried again at once")
 		}
 		time.Sleep(time.Minute)
-		b.rotate = nil
+		b.OnRotate = nil
 		r.begin(scopetest.Group(), "b")
 		<-pl.ended
 		if j := pl.work.Rotation(scope.SiteKey{Group: scopetest.Key, Site: "b"}, "pod-b"); !j.Done {
@@ -177,7 +178,7 @@ func TestLockedRotationIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pl, r := rotating(t)
 		defer pl.end(t)
-		pl.servers["10.0.0.1:33062"].rotate = func() error { return fmt.Errorf("rotate: %w", mysql.ErrLocked) }
+		pl.servers["10.0.0.1:33062"].OnRotate = func() error { return fmt.Errorf("rotate: %w", mysql.ErrLocked) }
 		counted := countRotations()
 		r.begin(scopetest.Group(), "b")
 		<-pl.ended

@@ -46,7 +46,7 @@ func (r *Reconciler) rolloutSite(s *scope.Scope, spec v1alpha1.Site, want *appsv
 	site.UpToDate = scope.SpecHash(current) == scope.SpecHash(want)
 	site.Settled = scope.Settled(s, name) && !busy
 	site.Held = (site.Diverged || otherSeries(s, name)) && scope.Serves(s, name) && !busy
-	site.Uncloned = scope.Encrypted(s.Group) && r.clones.uncloned(s, name)
+	site.Uncloned = scope.Encrypted(s.Group) && r.clones.Uncloned(s, name)
 	site.Starting = scope.BeingReplaced(s, name)
 	// As long as nothing is known of the sites, as after a restart, one that is not ready may still serve.
 	site.Broken = s.Known && !s.Facts.Sites[name].MysqlUp && s.Now.Sub(scope.UnavailableSince(current, s.Now)) >= scope.BrokenAfter

@@ -27,6 +27,7 @@ import (
 	applyv1alpha1 "github.com/mysql-mfg/mfg/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/internal/gtid"
 	"github.com/mysql-mfg/mfg/internal/mysql"
+	"github.com/mysql-mfg/mfg/operator/clone"
 	"github.com/mysql-mfg/mfg/operator/render"
 	"github.com/mysql-mfg/mfg/operator/report/conditions"
 	"github.com/mysql-mfg/mfg/operator/report/events"
@@ -34,6 +35,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 	"github.com/mysql-mfg/mfg/operator/signing"
 	"github.com/mysql-mfg/mfg/operator/work"
+	"github.com/mysql-mfg/mfg/operator/work/worktest"
 )
 
 func newScheme(t testing.TB) *runtime.Scheme {
@@ -157,9 +159,9 @@ func (w *world) reconcile() time.Duration {
 
 // mayClone has the group's sites be cloned over servers of the test, by a part that remembers nothing.
 func (w *world) mayClone() {
-	w.r.clones = NewClones(w.r.base, CloneOptions{
+	w.r.clones = clone.New(w.r.base, clone.Options{
 		Work: w.r.Work, Runner: w.r.runner, Wake: w.r.Wake, Paused: w.r.pausedUntil,
-		Reach: work.Reach{Facts: w.facts, Access: fakeAccess{}, Dial: w.r.Dial},
+		Reach: work.Reach{Facts: w.facts, Access: worktest.Access{}, Dial: w.r.Dial},
 	})
 }
 

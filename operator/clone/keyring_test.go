@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+package clone
 
 import (
 	"strings"
@@ -42,8 +42,8 @@ func TestCloneWaitsForTheDonorsDictionary(t *testing.T) {
 			t.Errorf("outcome %+v", o)
 		}
 		b := pl.servers["10.0.0.1:33062"]
-		if len(b.calls) != 0 {
-			t.Errorf("calls %v", b.calls)
+		if len(b.Calls) != 0 {
+			t.Errorf("calls %v", b.Calls)
 		}
 		pl.work.Release(scope.SiteKey{Group: scopetest.Key, Site: "b"})
 		time.Sleep(time.Minute)
@@ -74,8 +74,8 @@ func TestCloneDoesNotBeginFromADonorThatIsCoveredNow(t *testing.T) {
 		pl.fact("a", func(f *scope.SiteFacts) { f.Keyring.Coverage = &wire.CoverageReport{} })
 		leave()
 		o := pl.result(t, "b")
-		if b := pl.servers["10.0.0.1:33062"]; len(b.calls) != 0 || o.Verdict != work.VerdictWait || !strings.Contains(o.Message, "not encrypted yet") {
-			t.Errorf("outcome %+v, calls %v", o, b.calls)
+		if b := pl.servers["10.0.0.1:33062"]; len(b.Calls) != 0 || o.Verdict != work.VerdictWait || !strings.Contains(o.Message, "not encrypted yet") {
+			t.Errorf("outcome %+v, calls %v", o, b.Calls)
 		}
 	})
 }
@@ -83,7 +83,7 @@ func TestCloneDoesNotBeginFromADonorThatIsCoveredNow(t *testing.T) {
 // It is told: by an event once, and in what the group waits for.
 func TestWaitForTheDonorIsTold(t *testing.T) {
 	said := &scopetest.Events{}
-	c := NewClones(&scope.Base{Recorder: events.NewRecorder(said)}, CloneOptions{Work: work.New()})
+	c := New(&scope.Base{Recorder: events.NewRecorder(said)}, Options{Work: work.New()})
 	s := &scope.Scope{Key: scopetest.Key, Group: scopetest.Group(), Provisioned: map[string]bool{}, Volumes: map[string]string{}}
 	o := work.Outcome{Verdict: work.VerdictWait, Message: "the data dictionary of a is not encrypted yet", Donor: true}
 	for range 2 {

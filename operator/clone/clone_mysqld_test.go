@@ -2,7 +2,7 @@
 
 //go:build mysqld
 
-package controller
+package clone
 
 import (
 	"context"
@@ -65,7 +65,7 @@ func TestOrderedCloneOfARealReplica(t *testing.T) {
 	runner := &work.Runner{}
 	go func() { _ = runner.Start(t.Context()) }()
 	p := newProvisioner(&scope.Base{Recorder: events.NewRecorder(&scopetest.Events{})},
-		CloneOptions{Work: work.New(), Runner: runner, Reach: work.Reach{Facts: facts, Access: servers, Dial: work.Dial}})
+		Options{Work: work.New(), Runner: runner, Reach: work.Reach{Facts: facts, Access: servers, Dial: work.Dial}})
 	p.done, p.news = func(key types.NamespacedName) { ended <- key }, func(types.NamespacedName) {}
 	run := func(o order) work.Outcome {
 		t.Helper()

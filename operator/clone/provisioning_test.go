@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+package clone
 
 import (
 	"testing"
@@ -14,6 +14,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/scope"
 	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 	"github.com/mysql-mfg/mfg/operator/work"
+	"github.com/mysql-mfg/mfg/operator/work/worktest"
 )
 
 // I12: before the first opening the volume is noted that the site is seen on, and only by who looks after the group as it is.
@@ -99,15 +100,15 @@ func TestNoCloneOfASiteThatWasActiveBetweenTwoLooksI14(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pl := newPlant(t, history, "", "")
 		defer pl.end(t)
-		pl.servers["10.0.0.1:33062"].clone = completes(set(history), time.Hour, nil)
+		pl.servers["10.0.0.1:33062"].OnClone = worktest.Completes(set(history), time.Hour, nil)
 		pl.p.begin(scopetest.Group(), "b", order{})
 		time.Sleep(time.Second)
 		pl.p.begin(scopetest.Group(), "c", order{}) // waits for the donor
 		time.Sleep(time.Minute)
 		pl.facts.Under(2)
 		pl.result(t, "b")
-		if o := pl.result(t, "c"); o.Verdict != work.VerdictWait || len(pl.servers["10.0.0.2:33062"].calls) != 0 {
-			t.Errorf("I14: the role has moved, perhaps to c and back: outcome %+v, calls %v", o, pl.servers["10.0.0.2:33062"].calls)
+		if o := pl.result(t, "c"); o.Verdict != work.VerdictWait || len(pl.servers["10.0.0.2:33062"].Calls) != 0 {
+			t.Errorf("I14: the role has moved, perhaps to c and back: outcome %+v, calls %v", o, pl.servers["10.0.0.2:33062"].Calls)
 		}
 	})
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+package clone
 
 import (
 	"context"
@@ -26,8 +26,8 @@ var (
 	eventRecloneDone          = events.Normal(v1alpha1.ReasonRecloneDone, "Clone")
 )
 
-// CloneOptions is what Clones is made of.
-type CloneOptions struct {
+// Options is what Clones is made of.
+type Options struct {
 	Work *work.Register
 	// Runner runs the jobs, on the servers that Reach gets at; Wake has a group looked at.
 	Runner *work.Runner
@@ -45,13 +45,13 @@ type Clones struct {
 	paused      func(*scope.Scope) string
 }
 
-// NewClones makes Clones.
-func NewClones(base *scope.Base, o CloneOptions) *Clones {
+// New makes Clones.
+func New(base *scope.Base, o Options) *Clones {
 	return &Clones{Base: base, Work: o.Work, paused: o.Paused, provisioner: newProvisioner(base, o)}
 }
 
-// provision marks the sites that have the group's data, and has the others given it.
-func (r *Clones) provision(ctx context.Context, s *scope.Scope) error {
+// Provision marks the sites that have the group's data, and has the others given it.
+func (r *Clones) Provision(ctx context.Context, s *scope.Scope) error {
 	for _, site := range s.Group.Spec.Sites {
 		s.Busy[site.Name], _ = r.Work.Busy(s.Key.Namespace, s.Key.Name, site.Name)
 	}
@@ -251,9 +251,9 @@ func provisionOrder(sites []v1alpha1.Site) []string {
 	return append(first, last...)
 }
 
-// uncloned is true for a site that waits for its data. What is durable counts: a mark that was taken off just now may not stay off.
+// Uncloned is true for a site that waits for its data. What is durable counts: a mark that was taken off just now may not stay off.
 // Another image than that of the active site could make it one that cannot be cloned.
-func (r *Clones) uncloned(s *scope.Scope, name string) bool {
+func (r *Clones) Uncloned(s *scope.Scope, name string) bool {
 	active := s.Pods[s.ActiveSite()]
 	if name == s.ActiveSite() || active == nil || scope.MySQLImage(active) != s.Group.Spec.Image {
 		return false

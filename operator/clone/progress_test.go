@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+package clone
 
 import (
 	"fmt"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/internal/mysql"
 	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
+	"github.com/mysql-mfg/mfg/operator/work/worktest"
 )
 
 func copying(data, estimate int64) mysql.CloneStatus {
@@ -52,14 +53,14 @@ func TestProgressIsToldRarely(t *testing.T) {
 		pl := newPlant(t, history, "")
 		defer pl.end(t)
 		b := pl.servers["10.0.0.1:33062"]
-		inner := completes(set(history), time.Hour, nil)
-		b.clone = func(s *server) error {
+		inner := worktest.Completes(set(history), time.Hour, nil)
+		b.OnClone = func(s *worktest.Server) error {
 			err := inner(s)
 			go func() {
 				for i := range int64(3599) {
-					s.with(func(s *server) {
-						if s.last.State == cloneInProgress {
-							s.last = copying(i, 3600)
+					s.With(func(s *worktest.Server) {
+						if s.Last.State == cloneInProgress {
+							s.Last = copying(i, 3600)
 						}
 					})
 					time.Sleep(time.Second)

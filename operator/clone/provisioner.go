@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+package clone
 
 import (
 	"context"
@@ -53,7 +53,7 @@ type task struct {
 	order order
 }
 
-func newProvisioner(base *scope.Base, o CloneOptions) *provisioner {
+func newProvisioner(base *scope.Base, o Options) *provisioner {
 	return &provisioner{
 		reach: o.Reach, work: o.Work, runner: o.Runner, recorder: base.Recorder, endPod: EndPod(base.Client), done: o.Wake, news: o.Wake,
 		all: make(chan struct{}, maxClones), donors: map[types.NamespacedName]chan struct{}{},

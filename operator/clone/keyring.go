@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+package clone
 
 import (
 	"github.com/mysql-mfg/mfg/operator/keyring"
@@ -36,8 +36,8 @@ func (p *provisioner) donorWaits(t task, source string) string {
 	})
 }
 
-// cloneWish says whether the site's data is about to be replaced. What is not persisted does not count (I15).
-func (r *Clones) cloneWish(s *scope.Scope, name string) keyring.Clone {
+// CloneWish says whether the site's data is about to be replaced. What is not persisted does not count (I15).
+func (r *Clones) CloneWish(s *scope.Scope, name string) keyring.Clone {
 	if s.Provisioned[name] || name == s.ActiveSite() {
 		return keyring.CloneNone
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+package clone
 
 import (
 	"strings"
@@ -13,6 +13,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/scope"
 	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 	"github.com/mysql-mfg/mfg/operator/work"
+	"github.com/mysql-mfg/mfg/operator/work/worktest"
 )
 
 // I14: an order that waited for its turn is judged again by what is the case then.
@@ -40,7 +41,7 @@ func TestOrderLapses(t *testing.T) {
 				pl := newPlant(t, history, history)
 				defer pl.end(t)
 				b := pl.servers["10.0.0.1:33062"]
-				b.status.UserDatabases, b.status.Channels, b.last = 1, 1, mysql.CloneStatus{State: tt.last}
+				b.Answers.UserDatabases, b.Answers.Channels, b.Last = 1, 1, mysql.CloneStatus{State: tt.last}
 				pl.facts.Set("b", scope.SiteFacts{MysqlUp: true, AdminAddr: "10.0.0.1:33062", Following: true})
 				pl.facts.Set("c", tt.other)
 				group := scopetest.Group()
@@ -49,8 +50,8 @@ func TestOrderLapses(t *testing.T) {
 				if o := pl.result(t, "b"); o.Verdict != tt.want {
 					t.Errorf("outcome %+v", o)
 				}
-				if touched := len(b.calls) > 0; touched != (tt.want == work.VerdictAdopt) {
-					t.Errorf("calls %v", b.calls)
+				if touched := len(b.Calls) > 0; touched != (tt.want == work.VerdictAdopt) {
+					t.Errorf("calls %v", b.Calls)
 				}
 			})
 		})
@@ -75,13 +76,13 @@ func TestAWithdrawnOrderLapses(t *testing.T) {
 				pl := newPlant(t, history, history)
 				defer pl.end(t)
 				b := pl.servers["10.0.0.1:33062"]
-				b.status.UserDatabases, b.last = 1, mysql.CloneStatus{State: tt.last}
+				b.Answers.UserDatabases, b.Last = 1, mysql.CloneStatus{State: tt.last}
 				pl.facts.Set("b", scope.SiteFacts{MysqlUp: true, AdminAddr: "10.0.0.1:33062"})
 				pl.p.withdrawn.note(scope.SiteKey{Group: scopetest.Key, Site: "b"}, tt.value)
 				pl.p.begin(scopetest.Group(), "b", order{value: "b:confirm", from: "a", begun: tt.begun})
 				o := pl.result(t, "b")
-				if touched := len(b.calls) > 0; o.Verdict != tt.want || touched != (tt.want == work.VerdictAdopt) {
-					t.Errorf("outcome %+v, calls %v", o, b.calls)
+				if touched := len(b.Calls) > 0; o.Verdict != tt.want || touched != (tt.want == work.VerdictAdopt) {
+					t.Errorf("outcome %+v, calls %v", o, b.Calls)
 				}
 			})
 		})
@@ -99,14 +100,14 @@ func TestNoCloneBeginsFromASiteThatLostItsRole(t *testing.T) {
 			pl := newPlant(t, history, history)
 			defer pl.end(t)
 			b := pl.servers["10.0.0.1:33062"]
-			b.status.UserDatabases = 1
+			b.Answers.UserDatabases = 1
 			go func() {
 				time.Sleep(time.Second)
 				happens(pl.facts)
 			}()
 			pl.p.begin(scopetest.Group(), "b", order{value: "b:confirm", from: "a"})
-			if o := pl.result(t, "b"); !o.Failed || len(b.calls) != 0 {
-				t.Errorf("I14: %s: outcome %+v, calls %v", name, o, b.calls)
+			if o := pl.result(t, "b"); !o.Failed || len(b.Calls) != 0 {
+				t.Errorf("I14: %s: outcome %+v, calls %v", name, o, b.Calls)
 			}
 		})
 	}
@@ -155,7 +156,7 @@ func TestOtherCopyI14(t *testing.T) {
 		"something is done to it":  {map[string]scope.SiteFacts{"c": whole}, "abc", true, false},
 		"nothing is known of them": {nil, "abc", false, false},
 	} {
-		p := newProvisioner(&scope.Base{}, CloneOptions{Work: work.New()})
+		p := newProvisioner(&scope.Base{}, Options{Work: work.New()})
 		if tt.busy {
 			p.work.Begin(scope.SiteKey{Group: scopetest.Key, Site: "c"}, func() {})
 			p.work.Hold(scope.SiteKey{Group: scopetest.Key, Site: "c"})
@@ -187,7 +188,7 @@ func TestWhatIsNotWithdrawnI14(t *testing.T) {
 	} {
 		g := scopetest.Group(scopetest.Running)
 		g.Annotations = map[string]string{v1alpha1.AnnotationRecloneSite: tt.asked}
-		r := NewClones(&scope.Base{}, CloneOptions{Work: work.New()})
+		r := New(&scope.Base{}, Options{Work: work.New()})
 		r.withdraw(&scope.Scope{Key: scopetest.Key, Group: g, Clones: map[string]*v1alpha1.CloneProgress{"b": &tt.clone}})
 		if got := r.provisioner.withdrawn.has(scope.SiteKey{Group: scopetest.Key, Site: "b"}, order{value: tt.clone.Order}); got != tt.want {
 			t.Errorf("I14: %s: %t", name, got)
@@ -201,20 +202,20 @@ func TestNoCloneBeginsOnAnOldLook(t *testing.T) {
 	const past = uuidA + ":1-90"
 	for name, change := range map[string]func(*plant){
 		"the donor is not open": func(pl *plant) {
-			pl.servers["10.0.0.0:33062"].with(func(s *server) { s.status.ReadOnly, s.status.SuperReadOnly = true, true })
+			pl.servers["10.0.0.0:33062"].With(func(s *worktest.Server) { s.Answers.ReadOnly, s.Answers.SuperReadOnly = true, true })
 		},
 		"the donor lost its data": func(pl *plant) {
-			pl.servers["10.0.0.0:33062"].with(func(s *server) { s.status.Executed = set("") })
+			pl.servers["10.0.0.0:33062"].With(func(s *worktest.Server) { s.Answers.Executed = set("") })
 		},
 		"the role has moved there and back": func(pl *plant) { pl.facts.Under(2) },
 		"the donor runs elsewhere": func(pl *plant) {
 			pl.mu.Lock()
-			pl.servers["10.0.0.9:33062"] = &server{status: open(past)}
+			pl.servers["10.0.0.9:33062"] = &worktest.Server{Answers: open(past)}
 			pl.mu.Unlock()
 			pl.facts.Set("a", scope.SiteFacts{MysqlUp: true, Writable: true, AdminAddr: "10.0.0.9:33062"})
 		},
 		"somebody wrote on the site": func(pl *plant) {
-			pl.servers["10.0.0.1:33062"].with(func(s *server) { s.status.Executed = set(past + "," + uuidB + ":1") })
+			pl.servers["10.0.0.1:33062"].With(func(s *worktest.Server) { s.Answers.Executed = set(past + "," + uuidB + ":1") })
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -232,9 +233,9 @@ func checkOldLook(t *testing.T, change func(*plant), late bool) {
 	pl := newPlant(t, past, past)
 	defer pl.end(t)
 	b, want := pl.servers["10.0.0.1:33062"], "begin window, end window"
-	b.status.UserDatabases, b.last.State = 1, "Failed"
+	b.Answers.UserDatabases, b.Last.State = 1, "Failed"
 	if late {
-		b.stopped, want = func() { change(pl) }, "begin window, stop replication, end window"
+		b.Stopped, want = func() { change(pl) }, "begin window, stop replication, end window"
 	} else {
 		go func() {
 			time.Sleep(time.Second)
@@ -242,7 +243,7 @@ func checkOldLook(t *testing.T, change func(*plant), late bool) {
 		}()
 	}
 	pl.p.begin(scopetest.Group(), "b", order{})
-	if o, calls := pl.result(t, "b"), strings.Join(b.calls, ", "); !o.Failed || calls != want && (late || calls != "") {
+	if o, calls := pl.result(t, "b"), strings.Join(b.Calls, ", "); !o.Failed || calls != want && (late || calls != "") {
 		t.Errorf("I14: outcome %+v, calls %s", o, calls)
 	}
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+package clone
 
 import (
 	"context"
@@ -22,6 +22,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/scope"
 	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 	"github.com/mysql-mfg/mfg/operator/work"
+	"github.com/mysql-mfg/mfg/operator/work/worktest"
 )
 
 // plant is a provisioner over fake servers at 10.0.0.<n>; the site of index 0, "a", is active and open.
@@ -33,7 +34,7 @@ type plant struct {
 	runner  *work.Runner
 	facts   *scopetest.Facts
 	said    *scopetest.Events
-	servers map[string]*server
+	servers map[string]*worktest.Server
 	ended   chan types.NamespacedName
 	// shown is what status was to tell of the clone into b, one after the other.
 	shown []v1alpha1.CloneProgress
@@ -43,28 +44,28 @@ type plant struct {
 func newPlant(t *testing.T, active string, sites ...string) *plant {
 	t.Helper()
 	pl := &plant{
-		work: work.New(), runner: &work.Runner{}, facts: &scopetest.Facts{}, said: &scopetest.Events{}, servers: map[string]*server{},
+		work: work.New(), runner: &work.Runner{}, facts: &scopetest.Facts{}, said: &scopetest.Events{}, servers: map[string]*worktest.Server{},
 		ended: make(chan types.NamespacedName, 100),
 	}
-	pl.servers["10.0.0.0:33062"] = &server{status: open(active)}
+	pl.servers["10.0.0.0:33062"] = &worktest.Server{Answers: open(active)}
 	pl.facts.Open("a")
 	pl.facts.Set("a", scope.SiteFacts{MysqlUp: true, Writable: true, AdminAddr: "10.0.0.0:33062"})
 	for i, executed := range sites {
 		addr := fmt.Sprintf("10.0.0.%d:33062", i+1)
-		pl.servers[addr] = &server{status: fenced(executed), clone: completes(set(active), time.Minute, nil)}
+		pl.servers[addr] = &worktest.Server{Answers: fenced(executed), OnClone: worktest.Completes(set(active), time.Minute, nil)}
 		pl.facts.Set(string(rune('b'+i)), scope.SiteFacts{MysqlUp: true, AdminAddr: addr})
 	}
 	reach := work.Reach{
-		Facts: pl.facts, Access: fakeAccess{},
+		Facts: pl.facts, Access: worktest.Access{},
 		Dial: func(target mysql.Target) (work.Recipient, error) {
 			pl.mu.Lock()
 			s := pl.servers[target.Addr]
 			pl.mu.Unlock()
-			s.with(func(s *server) { s.opened++ })
+			s.With(func(s *worktest.Server) { s.Opened++ })
 			return s, nil
 		},
 	}
-	pl.p = newProvisioner(&scope.Base{Recorder: events.NewRecorder(pl.said)}, CloneOptions{Work: pl.work, Runner: pl.runner, Reach: reach})
+	pl.p = newProvisioner(&scope.Base{Recorder: events.NewRecorder(pl.said)}, Options{Work: pl.work, Runner: pl.runner, Reach: reach})
 	pl.p.done = func(key types.NamespacedName) { pl.ended <- key }
 	pl.p.news = func(key types.NamespacedName) {
 		if p := pl.work.Progress(scope.SiteKey{Group: key, Site: "b"}); p != nil {
@@ -84,8 +85,8 @@ func (pl *plant) end(t *testing.T) {
 	pl.stop()
 	synctest.Wait()
 	for addr, s := range pl.servers {
-		if s.opened != 0 {
-			t.Errorf("%d connections to %s are left open", s.opened, addr)
+		if s.Opened != 0 {
+			t.Errorf("%d connections to %s are left open", s.Opened, addr)
 		}
 	}
 }
@@ -123,7 +124,7 @@ func TestProvisionNewSite(t *testing.T) {
 				pl := newPlant(t, history, "")
 				defer pl.end(t)
 				b := pl.servers["10.0.0.1:33062"]
-				b.clone = completes(set(history), time.Hour, result)
+				b.OnClone = worktest.Completes(set(history), time.Hour, result)
 				pl.p.begin(scopetest.Group(), "b", order{})
 				time.Sleep(10 * time.Minute)
 				if !pl.busy("b") {
@@ -143,7 +144,7 @@ func TestProvisionNewSite(t *testing.T) {
 				if pl.busy("b") {
 					t.Error("the site is held for ever")
 				}
-				if got := strings.Join(b.calls, ", "); got != "clone from 10.0.0.0" {
+				if got := strings.Join(b.Calls, ", "); got != "clone from 10.0.0.0" {
 					t.Errorf("calls: %s", got)
 				}
 				if pl.said.Count(v1alpha1.ReasonSiteCloning) != 1 || pl.said.Count(v1alpha1.ReasonSiteCloned) != 1 {
@@ -162,7 +163,7 @@ func TestProvisionAdoptsWithoutClone(t *testing.T) {
 		if o := pl.result(t, "b"); o.Verdict != work.VerdictAdopt || o.Cloned {
 			t.Errorf("outcome %+v", o)
 		}
-		if len(pl.servers["10.0.0.1:33062"].calls) != 0 || pl.said.Count(v1alpha1.ReasonSiteCloning) != 0 {
+		if len(pl.servers["10.0.0.1:33062"].Calls) != 0 || pl.said.Count(v1alpha1.ReasonSiteCloning) != 0 {
 			t.Error("it was cloned although it has the data")
 		}
 	})
@@ -176,7 +177,7 @@ func TestProvisionRefuses(t *testing.T) {
 		if o := pl.result(t, "b"); o.Verdict != work.VerdictRefuse || !strings.Contains(o.Message, "3 transactions") {
 			t.Errorf("outcome %+v", o)
 		}
-		if len(pl.servers["10.0.0.1:33062"].calls) != 0 || pl.busy("b") {
+		if len(pl.servers["10.0.0.1:33062"].Calls) != 0 || pl.busy("b") {
 			t.Error("it was touched or held")
 		}
 	})
@@ -223,10 +224,10 @@ func TestProvisionInWindow(t *testing.T) {
 		pl := newPlant(t, history, uuidA+":1-40")
 		defer pl.end(t)
 		b, a := pl.servers["10.0.0.1:33062"], pl.servers["10.0.0.0:33062"]
-		a.status.Purged = set(uuidA + ":1-50")
-		b.status.UserDatabases = 1
-		inner := b.clone
-		b.clone = func(s *server) error {
+		a.Answers.Purged = set(uuidA + ":1-50")
+		b.Answers.UserDatabases = 1
+		inner := b.OnClone
+		b.OnClone = func(s *worktest.Server) error {
 			w := pl.work.Windows(scopetest.Key.Namespace, scopetest.Key.Name)
 			if len(w) != 1 || w[0].Site != "b" || w[0].Purpose != wire.WindowClone || !w[0].Deadline.After(time.Now()) {
 				t.Errorf("windows %+v", w)
@@ -240,7 +241,7 @@ func TestProvisionInWindow(t *testing.T) {
 		if o := pl.result(t, "b"); o.Verdict != work.VerdictAdopt {
 			t.Errorf("outcome %+v", o)
 		}
-		if got := strings.Join(b.calls, ", "); got != "begin window, stop replication, drop replication, clone from 10.0.0.0" {
+		if got := strings.Join(b.Calls, ", "); got != "begin window, stop replication, drop replication, clone from 10.0.0.0" {
 			t.Errorf("calls: %s", got)
 		}
 		if took := time.Since(began); took < time.Minute+4*time.Second {
@@ -255,19 +256,21 @@ func TestProvisionInWindow(t *testing.T) {
 func TestCloneFails(t *testing.T) {
 	tests := map[string]struct {
 		reason string
-		clone  func(*server) error
+		clone  func(*worktest.Server) error
 	}{
-		"refused": {"the server answered with an error", func(*server) error { return errors.New("error 3862") }},
-		"ended as failed": {"clone_status knows", func(s *server) error {
-			s.with(func(s *server) { s.last = mysql.CloneStatus{State: "Failed", ErrorNo: 3862, Message: "no space"} })
+		"refused": {"the server answered with an error", func(*worktest.Server) error { return errors.New("error 3862") }},
+		"ended as failed": {"clone_status knows", func(s *worktest.Server) error {
+			s.With(func(s *worktest.Server) {
+				s.Last = mysql.CloneStatus{State: "Failed", ErrorNo: 3862, Message: "no space"}
+			})
 			return mysql.ErrCloneOutcomeUnknown
 		}},
-		"never began": {"an old row says Completed, but the data is old too", func(s *server) error {
-			s.with(func(s *server) { s.last = mysql.CloneStatus{State: "Completed"} })
+		"never began": {"an old row says Completed, but the data is old too", func(s *worktest.Server) error {
+			s.With(func(s *worktest.Server) { s.Last = mysql.CloneStatus{State: "Completed"} })
 			return mysql.ErrCloneOutcomeUnknown
 		}},
-		"never came back": {"the wait has an end", func(s *server) error {
-			s.with(func(s *server) { s.down = true })
+		"never came back": {"the wait has an end", func(s *worktest.Server) error {
+			s.With(func(s *worktest.Server) { s.Down = true })
 			return nil
 		}},
 	}
@@ -276,7 +279,7 @@ func TestCloneFails(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				pl := newPlant(t, history, "")
 				defer pl.end(t)
-				pl.servers["10.0.0.1:33062"].clone = tt.clone
+				pl.servers["10.0.0.1:33062"].OnClone = tt.clone
 				pl.p.begin(scopetest.Group(), "b", order{})
 				if o := pl.result(t, "b"); o.Verdict == work.VerdictAdopt || !o.Failed {
 					t.Errorf("%s: outcome %+v", tt.reason, o)
@@ -303,8 +306,8 @@ func TestCloneOfAServerThatStandsStillIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pl := newPlant(t, history, "")
 		defer pl.end(t)
-		pl.servers["10.0.0.1:33062"].clone = func(s *server) error {
-			s.with(func(s *server) { s.last, s.down = mysql.CloneStatus{State: "In Progress"}, true })
+		pl.servers["10.0.0.1:33062"].OnClone = func(s *worktest.Server) error {
+			s.With(func(s *worktest.Server) { s.Last, s.Down = mysql.CloneStatus{State: "In Progress"}, true })
 			time.Sleep(2 * returnTimeout)
 			return mysql.ErrCloneOutcomeUnknown
 		}
@@ -328,8 +331,8 @@ func TestClonesOfAGroupTakeTurns(t *testing.T) {
 		var running, most int
 		var mu sync.Mutex
 		for _, addr := range []string{"10.0.0.1:33062", "10.0.0.2:33062"} {
-			inner := completes(set(history), time.Minute, nil)
-			pl.servers[addr].clone = func(s *server) error {
+			inner := worktest.Completes(set(history), time.Minute, nil)
+			pl.servers[addr].OnClone = func(s *worktest.Server) error {
 				mu.Lock()
 				running++
 				most = max(most, running)
@@ -359,7 +362,7 @@ func TestForgottenGroupIsCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pl := newPlant(t, history, "")
 		defer pl.end(t)
-		pl.servers["10.0.0.1:33062"].clone = completes(set(history), 24*time.Hour, mysql.ErrCloneOutcomeUnknown)
+		pl.servers["10.0.0.1:33062"].OnClone = worktest.Completes(set(history), 24*time.Hour, mysql.ErrCloneOutcomeUnknown)
 		pl.p.begin(scopetest.Group(), "b", order{})
 		time.Sleep(time.Minute)
 		pl.work.Forget(scopetest.Key)
@@ -378,11 +381,11 @@ func TestCloneIsCancelledWhenTheRoleMoves(t *testing.T) {
 		pl := newPlant(t, history, "", uuidA+":1-90")
 		defer pl.end(t)
 		b, c := pl.servers["10.0.0.1:33062"], pl.servers["10.0.0.2:33062"]
-		b.clone = completes(set(history), time.Hour, nil)
+		b.OnClone = worktest.Completes(set(history), time.Hour, nil)
 		pl.p.begin(scopetest.Group(), "b", order{})
 		time.Sleep(30 * time.Second)
 		pl.facts.Open("c")
-		c.with(func(s *server) { s.status = open(uuidA + ":1-90," + uuidB + ":1") })
+		c.With(func(s *worktest.Server) { s.Answers = open(uuidA + ":1-90," + uuidB + ":1") })
 		began := time.Now()
 		o := pl.result(t, "b")
 		if o.Verdict != work.VerdictWait || !o.Failed || !strings.Contains(o.Message, "the active site is c now") || time.Since(began) > 5*time.Second {
@@ -393,12 +396,14 @@ func TestCloneIsCancelledWhenTheRoleMoves(t *testing.T) {
 			t.Error("it began again at once")
 		}
 		time.Sleep(time.Minute)
-		b.with(func(s *server) { s.clone = completes(set(uuidA+":1-90,"+uuidB+":1"), time.Minute, nil) })
+		b.With(func(s *worktest.Server) {
+			s.OnClone = worktest.Completes(set(uuidA+":1-90,"+uuidB+":1"), time.Minute, nil)
+		})
 		pl.p.begin(scopetest.Group(), "b", order{})
 		if o = pl.result(t, "b"); o.Verdict != work.VerdictAdopt {
 			t.Errorf("the second time: %+v", o)
 		}
-		if got := strings.Join(b.calls, ", "); got != "clone from 10.0.0.0, cancel, clone from 10.0.0.2" {
+		if got := strings.Join(b.Calls, ", "); got != "clone from 10.0.0.0, cancel, clone from 10.0.0.2" {
 			t.Errorf("calls: %s", got)
 		}
 		time.Sleep(2 * time.Hour) // the cancelled clone of the fake server
@@ -412,20 +417,20 @@ func TestCloneThatHangsIsEndedWithItsPod(t *testing.T) {
 		defer pl.end(t)
 		b, c := pl.servers["10.0.0.1:33062"], pl.servers["10.0.0.2:33062"]
 		pl.facts.Set("b", scope.SiteFacts{MysqlUp: true, AdminAddr: "10.0.0.1:33062", PodName: "pod-of-b", PodUID: "uid-of-b"})
-		b.hangs, b.clone = true, completes(set(history), time.Hour, nil)
+		b.Hangs, b.OnClone = true, worktest.Completes(set(history), time.Hour, nil)
 		var ended []string
 		pl.p.endPod = func(_ context.Context, namespace, name string, uid types.UID) error {
 			ended = append(ended, namespace+"/"+name+" "+string(uid))
-			b.with(func(s *server) {
-				s.hangs, s.cancelled = false, true
-				s.last = mysql.CloneStatus{State: "Failed", ErrorNo: 1158, Message: "network"}
+			b.With(func(s *worktest.Server) {
+				s.Hangs, s.Cancelled = false, true
+				s.Last = mysql.CloneStatus{State: "Failed", ErrorNo: 1158, Message: "network"}
 			})
 			return nil
 		}
 		pl.p.begin(scopetest.Group(), "b", order{})
 		time.Sleep(30 * time.Second)
 		pl.facts.Open("c")
-		c.with(func(s *server) { s.status = open(uuidA + ":1-90," + uuidB + ":1") })
+		c.With(func(s *worktest.Server) { s.Answers = open(uuidA + ":1-90," + uuidB + ":1") })
 		if o := pl.result(t, "b"); o.Verdict != work.VerdictWait || !o.Failed || !strings.Contains(o.Message, "the active site is c now") {
 			t.Errorf("outcome %+v", o)
 		}
@@ -443,7 +448,7 @@ func TestCloneOutlivesABlinkOfTheDonor(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				pl := newPlant(t, history, "")
 				defer pl.end(t)
-				pl.servers["10.0.0.1:33062"].clone = completes(set(history), 5*time.Minute, nil)
+				pl.servers["10.0.0.1:33062"].OnClone = worktest.Completes(set(history), 5*time.Minute, nil)
 				pl.p.begin(scopetest.Group(), "b", order{})
 				for range 2 {
 					time.Sleep(time.Minute)
@@ -467,12 +472,12 @@ func TestActiveSiteChangesAfterClone(t *testing.T) {
 		pl := newPlant(t, history, "", uuidA+":1-90")
 		defer pl.end(t)
 		b := pl.servers["10.0.0.1:33062"]
-		inner := b.clone
-		b.clone = func(s *server) error {
+		inner := b.OnClone
+		b.OnClone = func(s *worktest.Server) error {
 			go func() {
 				time.Sleep(time.Minute + time.Second) // it restarts
 				pl.facts.Open("c")
-				pl.servers["10.0.0.2:33062"].with(func(s *server) { s.status = open(uuidA + ":1-90," + uuidB + ":1") })
+				pl.servers["10.0.0.2:33062"].With(func(s *worktest.Server) { s.Answers = open(uuidA + ":1-90," + uuidB + ":1") })
 			}()
 			return inner(s)
 		}
@@ -489,14 +494,14 @@ func TestRunningCloneIsResumed(t *testing.T) {
 		pl := newPlant(t, history, "")
 		defer pl.end(t)
 		b := pl.servers["10.0.0.1:33062"]
-		_ = completes(set(history), time.Minute, nil)(b)
+		_ = worktest.Completes(set(history), time.Minute, nil)(b)
 		pl.p.begin(scopetest.Group(), "b", order{value: "b", begun: true})
 		time.Sleep(5 * time.Second)
 		if !pl.busy("b") {
 			t.Error("the site is not held")
 		}
-		if o := pl.result(t, "b"); o.Verdict != work.VerdictAdopt || len(b.calls) != 0 || o.Order != "b" {
-			t.Errorf("outcome %+v, calls %v", o, b.calls)
+		if o := pl.result(t, "b"); o.Verdict != work.VerdictAdopt || len(b.Calls) != 0 || o.Order != "b" {
+			t.Errorf("outcome %+v, calls %v", o, b.Calls)
 		}
 	})
 }
@@ -507,11 +512,11 @@ func TestResumedCloneFromAnOldActiveSiteIsCancelled(t *testing.T) {
 		pl := newPlant(t, history, "")
 		defer pl.end(t)
 		b := pl.servers["10.0.0.1:33062"]
-		_ = completes(set(history), time.Hour, nil)(b)
-		b.with(func(s *server) { s.last.Source = "mysql-orders-c:3306" })
+		_ = worktest.Completes(set(history), time.Hour, nil)(b)
+		b.With(func(s *worktest.Server) { s.Last.Source = "mysql-orders-c:3306" })
 		pl.p.begin(scopetest.Group(), "b", order{})
-		if o := pl.result(t, "b"); !o.Failed || strings.Join(b.calls, ", ") != "cancel" {
-			t.Errorf("outcome %+v, calls %v", o, b.calls)
+		if o := pl.result(t, "b"); !o.Failed || strings.Join(b.Calls, ", ") != "cancel" {
+			t.Errorf("outcome %+v, calls %v", o, b.Calls)
 		}
 		time.Sleep(2 * time.Hour)
 	})
@@ -537,13 +542,13 @@ func TestOrderedClone(t *testing.T) {
 				pl := newPlant(t, history, tt.executed)
 				defer pl.end(t)
 				b := pl.servers["10.0.0.1:33062"]
-				b.status.UserDatabases, b.status.Channels = 1, 1
+				b.Answers.UserDatabases, b.Answers.Channels = 1, 1
 				pl.facts.Set("b", scope.SiteFacts{MysqlUp: true, AdminAddr: "10.0.0.1:33062", Diverged: tt.diverged})
 				pl.p.begin(scopetest.Group(), "b", tt.order)
 				if o := pl.result(t, "b"); o.Verdict != tt.want || o.Order != tt.order.value {
 					t.Errorf("outcome %+v", o)
 				}
-				if got := strings.Join(b.calls, ", "); got != tt.calls {
+				if got := strings.Join(b.Calls, ", "); got != tt.calls {
 					t.Errorf("calls: %s", got)
 				}
 			})
@@ -557,8 +562,8 @@ func TestACloneThatDidNotBeginI14(t *testing.T) {
 		pl := newPlant(t, history, history)
 		defer pl.end(t)
 		b := pl.servers["10.0.0.1:33062"]
-		b.status.UserDatabases, b.last = 1, mysql.CloneStatus{State: cloneCompleted, Began: "2026-11-01 10:00:00"}
-		b.clone = func(*server) error { return fmt.Errorf("x: %w", mysql.ErrCloneOutcomeUnknown) }
+		b.Answers.UserDatabases, b.Last = 1, mysql.CloneStatus{State: cloneCompleted, Began: "2026-11-01 10:00:00"}
+		b.OnClone = func(*worktest.Server) error { return fmt.Errorf("x: %w", mysql.ErrCloneOutcomeUnknown) }
 		pl.p.begin(scopetest.Group(), "b", order{value: "b:confirm"})
 		if o := pl.result(t, "b"); !o.Failed || o.Cloned || !strings.Contains(o.Message, "did not begin") {
 			t.Errorf("I14: outcome %+v", o)
@@ -567,7 +572,7 @@ func TestACloneThatDidNotBeginI14(t *testing.T) {
 }
 
 func TestNothingBeginsBeforeLeading(t *testing.T) {
-	p := newProvisioner(&scope.Base{}, CloneOptions{Work: work.New(), Runner: &work.Runner{}})
+	p := newProvisioner(&scope.Base{}, Options{Work: work.New(), Runner: &work.Runner{}})
 	p.begin(scopetest.Group(), "b", order{})
 	if p.work.Jobs() != 0 {
 		t.Error("a job began before this process leads")
