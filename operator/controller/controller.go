@@ -114,7 +114,7 @@ func New(o Options) *Reconciler {
 		Port: port{r}, Work: o.Work, Runner: r.runner, Reach: reach, Wake: r.Wake,
 		Escrow: o.Escrow, EscrowURL: o.Install.EscrowURL, ReachEscrow: o.ReachEscrow, GroupOf: groupOf,
 	})
-	r.passwords = NewPasswords(r.base, o.Access, o.PasswordServer, r.runner, r.Wake)
+	r.passwords = NewPasswords(r.base, PasswordsOptions{Access: o.Access, Server: o.PasswordServer, Runner: r.runner, Wake: r.Wake, Pauses: UsualPauses})
 	return r
 }
 

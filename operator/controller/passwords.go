@@ -39,23 +39,39 @@ const (
 	passwordPrefix = "mP1-"
 )
 
+// PasswordsOptions is what Passwords is made of.
+type PasswordsOptions struct {
+	Access work.Access
+	// Server changes and tries passwords; nil means MySQL itself.
+	Server PasswordServer
+	// Runner asks the servers beside the reconciles; Wake has a group looked at.
+	Runner *work.Runner
+	Wake   func(types.NamespacedName)
+	Pauses Pauses
+}
+
 // Passwords replaces the passwords of the operator's accounts.
 type Passwords struct {
 	*scope.Base
-	access work.Access
-	server PasswordServer
-	runner *work.Runner
-	// news has a group looked at.
-	news   func(types.NamespacedName)
+	PasswordsOptions
 	memory passwordWork
 }
 
-// NewPasswords makes the shell; without a server it asks MySQL itself.
-func NewPasswords(base *scope.Base, access work.Access, server PasswordServer, runner *work.Runner, news func(types.NamespacedName)) *Passwords {
-	if server == nil {
-		server = mysqlPasswords{}
+// Pauses are for how long the servers are left alone.
+type Pauses struct {
+	// Look is the least time from one look at the servers to the next, Retry that from a change that did not succeed to the next try.
+	Look, Retry time.Duration
+}
+
+// UsualPauses are those of an operator that is no test.
+var UsualPauses = Pauses{Look: 2 * time.Second, Retry: 5 * time.Second}
+
+// NewPasswords makes the shell.
+func NewPasswords(base *scope.Base, o PasswordsOptions) *Passwords {
+	if o.Server == nil {
+		o.Server = mysqlPasswords{}
 	}
-	return &Passwords{Base: base, access: access, server: server, runner: runner, news: news}
+	return &Passwords{Base: base, PasswordsOptions: o}
 }
 
 // Forget drops what is kept about a group that is gone.
@@ -78,7 +94,7 @@ func (r *Passwords) rotatePasswords(ctx context.Context, s *scope.Scope) error {
 func (r *Passwords) passwordState(s *scope.Scope) passwords.State {
 	out := passwords.State{
 		Entries: entriesOf(s.Accounts), Serial: serialOf(s.Accounts), Fresh: s.Group.Status.Epoch == 0, Open: s.Open(),
-		Settled: r.Waits.SinceFirst(s, "passwords/"+contentOf(s.Accounts)) >= passwordSettled,
+		Settled: r.Waits.SinceFirst(s, settling(s.Accounts)) >= passwordSettled,
 	}
 	order, set := asks.Open(s.Group, v1alpha1.RequestRotatePasswords)
 	out.Order, out.HasOrder = order.Value, set
@@ -193,7 +209,7 @@ func (r *Passwords) finishPasswords(ctx context.Context, s *scope.Scope, e passw
 			return err
 		}
 	}
-	r.Waits.Over(s, "passwords/"+contentOf(s.Accounts))
+	r.Waits.Over(s, settling(s.Accounts))
 	if err := r.putPasswords(ctx, s, e.Entries, serialOf(s.Accounts)); err != nil {
 		return err
 	}

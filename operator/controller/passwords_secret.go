@@ -42,6 +42,9 @@ func serialOf(secret *corev1.Secret) int64 {
 	return n
 }
 
+// settling names the wait for nobody to go by an older content of the Secret any more.
+func settling(secret *corev1.Secret) string { return "passwords/" + contentOf(secret) }
+
 // contentOf names a content of the Secret, in memory only.
 func contentOf(secret *corev1.Secret) string {
 	sum := sha256.New()

@@ -19,15 +19,10 @@ import (
 	"github.com/mysql-mfg/mfg/internal/mysql"
 	"github.com/mysql-mfg/mfg/operator/passwords"
 	"github.com/mysql-mfg/mfg/operator/scope"
-	"github.com/mysql-mfg/mfg/operator/work"
 )
 
-const (
-	// passwordPause is the least time from one look at the servers to the next.
-	passwordPause = 2 * time.Second
-	// passwordTimeout bounds one look, or one change.
-	passwordTimeout = 20 * time.Second
-)
+// passwordTimeout bounds one look at the servers, or one change.
+const passwordTimeout = 20 * time.Second
 
 // PasswordServer changes and tries passwords; nil in Options means MySQL itself.
 type PasswordServer interface {
@@ -117,7 +112,7 @@ func (w *passwordWork) begin(key types.NamespacedName) bool {
 }
 
 // end takes what came of it. After a change nothing is known of the servers any more.
-func (w *passwordWork) end(key types.NamespacedName, look passwordLook, err error) {
+func (w *passwordWork) end(key types.NamespacedName, look passwordLook, err error, pause Pauses) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	j := w.groups[key]
@@ -126,12 +121,12 @@ func (w *passwordWork) end(key types.NamespacedName, look passwordLook, err erro
 	}
 	j.running, j.look, j.notBefore = false, look, time.Time{}
 	if look.content != "" {
-		j.notBefore = time.Now().Add(passwordPause)
+		j.notBefore = time.Now().Add(pause.Look)
 		return // a look leaves standing why a change did not succeed
 	}
 	j.trouble = ""
 	if err != nil {
-		j.trouble, j.notBefore = err.Error(), time.Now().Add(work.RetryFirst)
+		j.trouble, j.notBefore = err.Error(), time.Now().Add(pause.Retry)
 	}
 }
 
@@ -145,17 +140,17 @@ type question struct {
 }
 
 func (r *Passwords) askServers(s *scope.Scope, do func(context.Context, question) (passwordLook, error)) {
-	if r.access == nil || !s.Known {
+	if r.Access == nil || !s.Known {
 		return
 	}
 	q := question{r: r, group: s.Group.DeepCopy(), entries: entriesOf(s.Accounts), content: contentOf(s.Accounts), facts: s.Facts}
 	key := s.Key
-	r.runner.Begin(func(context.CancelFunc) bool { return r.memory.begin(key) }, func(ctx context.Context) {
+	r.Runner.Begin(func(context.CancelFunc) bool { return r.memory.begin(key) }, func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, passwordTimeout)
 		defer cancel()
 		look, err := do(ctx, q)
-		r.memory.end(key, look, err)
-		r.news(key)
+		r.memory.end(key, look, err, r.Pauses)
+		r.Wake(key)
 	})
 }
 
@@ -215,7 +210,7 @@ func (q question) taken(ctx context.Context, base mysql.Target, l login, e passw
 		if one.password == "" {
 			continue
 		}
-		ok, err := q.r.server.Accepts(ctx, l.at(base, one.password))
+		ok, err := q.r.Server.Accepts(ctx, l.at(base, one.password))
 		if err != nil {
 			return passwords.Taken{}, err
 		}
@@ -233,7 +228,7 @@ func (q question) introduce(ctx context.Context, e passwords.Introduce) error {
 	for _, name := range slices.Sorted(maps.Keys(e.Secrets)) {
 		pair := e.Secrets[name]
 		err := q.forLogins(ctx, base, name, pair.Stays, func(l login) error {
-			return q.r.server.Introduce(ctx, l.at(base, pair.Stays), l.password(pair.Comes))
+			return q.r.Server.Introduce(ctx, l.at(base, pair.Stays), l.password(pair.Comes))
 		})
 		if err != nil {
 			return err
@@ -250,7 +245,7 @@ func (q question) retire(ctx context.Context, e passwords.Retire) error {
 	}
 	for _, name := range e.Accounts {
 		current := q.entries[name].Current
-		err := q.forLogins(ctx, base, name, current, func(l login) error { return q.r.server.Retire(ctx, l.at(base, current)) })
+		err := q.forLogins(ctx, base, name, current, func(l login) error { return q.r.Server.Retire(ctx, l.at(base, current)) })
 		if err != nil {
 			return err
 		}
@@ -262,7 +257,7 @@ func (q question) retire(ctx context.Context, e passwords.Retire) error {
 func (q question) forLogins(ctx context.Context, base mysql.Target, name, password string, do func(login) error) error {
 	for i, l := range loginsOf(name) {
 		if i > 0 {
-			there, err := q.r.server.Accepts(ctx, l.at(base, password))
+			there, err := q.r.Server.Accepts(ctx, l.at(base, password))
 			if err != nil {
 				return err
 			}
@@ -283,7 +278,7 @@ func (q question) target(ctx context.Context, site string) (mysql.Target, error)
 	if err != nil {
 		return mysql.Target{}, fmt.Errorf("%s has no pod that runs", site)
 	}
-	return q.r.access.Site(ctx, q.group, site, host)
+	return q.r.Access.Site(ctx, q.group, site, host)
 }
 
 // login is an account of MySQL that belongs to an account of the Secret.

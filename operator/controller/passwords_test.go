@@ -74,7 +74,7 @@ func passwordWorld(t *testing.T) (*world, *fakePasswords) {
 		mysql.AccountOperator: {"o": true}, mysql.AccountReplication: {"r": true}, mysql.AccountSidecar: {"s": true}, mysql.AccountClone: {"c": true},
 		mysql.AccountProbe: {mysql.ProbePassword("s"): true},
 	}, down: map[string]bool{}}
-	w.r.passwords.access, w.r.passwords.server = passwordAccess{}, f
+	w.r.passwords = NewPasswords(w.r.base, PasswordsOptions{Access: passwordAccess{}, Server: f, Runner: w.r.runner, Wake: w.r.Wake}) // nobody pauses here
 	w.r.runner.Lead(w.ctx)
 	w.reconcile()
 	w.settle("a", "b", "c")
@@ -106,11 +106,6 @@ func (w *world) until(what string, is func() bool) {
 		if w.phase() != "" && again > scope.WhenMoving {
 			w.t.Fatalf("a replacement that is under way is looked at again in %v only: nobody else wakes the group", again)
 		}
-		w.r.passwords.memory.mu.Lock()
-		for _, j := range w.r.passwords.memory.groups {
-			j.notBefore = time.Time{}
-		}
-		w.r.passwords.memory.mu.Unlock()
 		if is() {
 			return
 		}
@@ -158,7 +153,7 @@ func TestPasswordsAreReplacedI21(t *testing.T) {
 	w.r.passwords.Forget(scopetest.Key)
 	secret := &corev1.Secret{}
 	w.get(secret, v1alpha1.AccountsSecret(scopetest.Key.Name))
-	w.waitedSince(time.Now().Add(-passwordSettled), "passwords/"+contentOf(secret))
+	w.waitedSince(time.Now().Add(-passwordSettled), settling(secret))
 	w.until("it is over", func() bool { _, asked := w.group().Annotations[v1alpha1.AnnotationRotatePasswords]; return !asked })
 	w.reconcile()
 	now := w.accounts()
