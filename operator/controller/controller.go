@@ -22,6 +22,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/internal/mysql"
+	"github.com/mysql-mfg/mfg/operator/accounts"
 	"github.com/mysql-mfg/mfg/operator/apply"
 	"github.com/mysql-mfg/mfg/operator/clone"
 	"github.com/mysql-mfg/mfg/operator/follow"
@@ -72,7 +73,7 @@ type Options struct {
 	Lease, Holder string
 
 	// PasswordServer changes and tries passwords of MySQL; nil means the servers themselves.
-	PasswordServer PasswordServer
+	PasswordServer accounts.Server
 
 	// Dial opens a connection to a MySQL; Dial is used if nil.
 	Dial func(mysql.Target) (work.Recipient, error)
@@ -88,7 +89,7 @@ type Reconciler struct {
 	follow     *follow.Follow
 	encryption *Encryption
 	clones     *clone.Clones
-	passwords  *Passwords
+	passwords  *accounts.Passwords
 	leases     leaseLooks
 	wakes      chan event.TypedGenericEvent[types.NamespacedName]
 
@@ -114,7 +115,7 @@ func New(o Options) *Reconciler {
 		Port: port{r}, Work: o.Work, Runner: r.runner, Reach: reach, Wake: r.Wake,
 		Escrow: o.Escrow, EscrowURL: o.Install.EscrowURL, ReachEscrow: o.ReachEscrow, GroupOf: groupOf,
 	})
-	r.passwords = NewPasswords(r.base, PasswordsOptions{Access: o.Access, Server: o.PasswordServer, Runner: r.runner, Wake: r.Wake, Pauses: UsualPauses})
+	r.passwords = accounts.New(r.base, accounts.Options{Access: o.Access, Server: o.PasswordServer, Runner: r.runner, Wake: r.Wake, Pauses: accounts.UsualPauses})
 	return r
 }
 
@@ -235,7 +236,7 @@ func (r *Reconciler) phases() []phase {
 		{"roll out", r.rollOut},
 		{"start loop", r.startLoop},
 		{"provision", r.clones.Provision},
-		{"replace passwords", r.passwords.rotatePasswords},
+		{"replace passwords", r.passwords.RotatePasswords},
 		{"tell about volumes", r.tellVolumes},
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/internal/mysql"
+	"github.com/mysql-mfg/mfg/operator/accounts"
 	"github.com/mysql-mfg/mfg/operator/scope"
 	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 )
@@ -74,7 +75,7 @@ func passwordWorld(t *testing.T) (*world, *fakePasswords) {
 		mysql.AccountOperator: {"o": true}, mysql.AccountReplication: {"r": true}, mysql.AccountSidecar: {"s": true}, mysql.AccountClone: {"c": true},
 		mysql.AccountProbe: {mysql.ProbePassword("s"): true},
 	}, down: map[string]bool{}}
-	w.r.passwords = NewPasswords(w.r.base, PasswordsOptions{Access: passwordAccess{}, Server: f, Runner: w.r.runner, Wake: w.r.Wake}) // nobody pauses here
+	w.r.passwords = accounts.New(w.r.base, accounts.Options{Access: passwordAccess{}, Server: f, Runner: w.r.runner, Wake: w.r.Wake}) // nobody pauses here
 	w.r.runner.Lead(w.ctx)
 	w.reconcile()
 	w.settle("a", "b", "c")
@@ -153,7 +154,7 @@ func TestPasswordsAreReplacedI21(t *testing.T) {
 	w.r.passwords.Forget(scopetest.Key)
 	secret := &corev1.Secret{}
 	w.get(secret, v1alpha1.AccountsSecret(scopetest.Key.Name))
-	w.waitedSince(time.Now().Add(-passwordSettled), settling(secret))
+	w.waitedSince(time.Now().Add(-accounts.SettledAfter), accounts.Settling(secret))
 	w.until("it is over", func() bool { _, asked := w.group().Annotations[v1alpha1.AnnotationRotatePasswords]; return !asked })
 	w.reconcile()
 	now := w.accounts()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+package accounts
 
 import (
 	"context"
@@ -42,8 +42,8 @@ func serialOf(secret *corev1.Secret) int64 {
 	return n
 }
 
-// settling names the wait for nobody to go by an older content of the Secret any more.
-func settling(secret *corev1.Secret) string { return "passwords/" + contentOf(secret) }
+// Settling names the wait for nobody to go by an older content of the Secret any more.
+func Settling(secret *corev1.Secret) string { return "passwords/" + contentOf(secret) }
 
 // contentOf names a content of the Secret, in memory only.
 func contentOf(secret *corev1.Secret) string {

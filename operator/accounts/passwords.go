@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+// Package accounts is the shell around operator/passwords: it replaces the passwords of the operator's accounts on every site.
+package accounts
 
 import (
 	"context"
@@ -33,17 +34,17 @@ var (
 const (
 	// passwordLookAge is how old an answer of the servers may be that something is decided on.
 	passwordLookAge = 10 * time.Second
-	// passwordSettled is for how long a Secret has to stand until nobody goes by an older one that is only in memory.
-	passwordSettled = 2 * access.SecretAge
+	// SettledAfter is for how long a Secret has to stand until nobody goes by an older one that is only in memory.
+	SettledAfter = 2 * access.SecretAge
 	// passwordPrefix satisfies a server that checks passwords for kinds of letters.
 	passwordPrefix = "mP1-"
 )
 
-// PasswordsOptions is what Passwords is made of.
-type PasswordsOptions struct {
+// Options is what Passwords is made of.
+type Options struct {
 	Access work.Access
 	// Server changes and tries passwords; nil means MySQL itself.
-	Server PasswordServer
+	Server Server
 	// Runner asks the servers beside the reconciles; Wake has a group looked at.
 	Runner *work.Runner
 	Wake   func(types.NamespacedName)
@@ -53,7 +54,7 @@ type PasswordsOptions struct {
 // Passwords replaces the passwords of the operator's accounts.
 type Passwords struct {
 	*scope.Base
-	PasswordsOptions
+	Options
 	memory passwordWork
 }
 
@@ -66,19 +67,19 @@ type Pauses struct {
 // UsualPauses are those of an operator that is no test.
 var UsualPauses = Pauses{Look: 2 * time.Second, Retry: 5 * time.Second}
 
-// NewPasswords makes the shell.
-func NewPasswords(base *scope.Base, o PasswordsOptions) *Passwords {
+// New makes the shell.
+func New(base *scope.Base, o Options) *Passwords {
 	if o.Server == nil {
 		o.Server = mysqlPasswords{}
 	}
-	return &Passwords{Base: base, PasswordsOptions: o}
+	return &Passwords{Base: base, Options: o}
 }
 
 // Forget drops what is kept about a group that is gone.
 func (r *Passwords) Forget(key types.NamespacedName) { r.memory.forget(key) }
 
-// rotatePasswords takes the next step in replacing passwords.
-func (r *Passwords) rotatePasswords(ctx context.Context, s *scope.Scope) error {
+// RotatePasswords takes the next step in replacing passwords.
+func (r *Passwords) RotatePasswords(ctx context.Context, s *scope.Scope) error {
 	state := r.passwordState(s)
 	d := passwords.Decide(state)
 	r.tellPasswords(s, d)
@@ -94,7 +95,7 @@ func (r *Passwords) rotatePasswords(ctx context.Context, s *scope.Scope) error {
 func (r *Passwords) passwordState(s *scope.Scope) passwords.State {
 	out := passwords.State{
 		Entries: entriesOf(s.Accounts), Serial: serialOf(s.Accounts), Fresh: s.Group.Status.Epoch == 0, Open: s.Open(),
-		Settled: r.Waits.SinceFirst(s, settling(s.Accounts)) >= passwordSettled,
+		Settled: r.Waits.SinceFirst(s, Settling(s.Accounts)) >= SettledAfter,
 	}
 	order, set := asks.Open(s.Group, v1alpha1.RequestRotatePasswords)
 	out.Order, out.HasOrder = order.Value, set
@@ -209,7 +210,7 @@ func (r *Passwords) finishPasswords(ctx context.Context, s *scope.Scope, e passw
 			return err
 		}
 	}
-	r.Waits.Over(s, settling(s.Accounts))
+	r.Waits.Over(s, Settling(s.Accounts))
 	if err := r.putPasswords(ctx, s, e.Entries, serialOf(s.Accounts)); err != nil {
 		return err
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+package accounts
 
 import (
 	"context"
@@ -24,8 +24,8 @@ import (
 // passwordTimeout bounds one look at the servers, or one change.
 const passwordTimeout = 20 * time.Second
 
-// PasswordServer changes and tries passwords; nil in Options means MySQL itself.
-type PasswordServer interface {
+// Server changes and tries passwords; nil in Options means MySQL itself.
+type Server interface {
 	Accepts(ctx context.Context, target mysql.Target) (bool, error)
 	Introduce(ctx context.Context, target mysql.Target, next string) error
 	Retire(ctx context.Context, target mysql.Target) error
