@@ -5,39 +5,15 @@ package controller
 import (
 	"context"
 	"errors"
+	"github.com/mysql-mfg/mfg/operator/keyring"
 	"testing"
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
-	"github.com/mysql-mfg/mfg/operator/keyring"
 	"github.com/mysql-mfg/mfg/operator/scope"
 	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 )
-
-func TestCalmIsThatOfTheReport(t *testing.T) {
-	start, site := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC), scope.SiteKey{Group: scopetest.Key, Site: "b"}
-	var e escrows
-	for i, step := range []struct {
-		key      string
-		at, made time.Duration
-		want     time.Duration
-	}{
-		{"one", 0, -20 * time.Second, 0},
-		{"one", 30 * time.Second, -20 * time.Second, 0}, // the same report, looked at again
-		{"one", 31 * time.Second, 4 * time.Second, 4 * time.Second},
-		{"one", 60 * time.Second, 59 * time.Second, 59 * time.Second},
-		{"two", 61 * time.Second, 60 * time.Second, 0},
-		{"two", 70 * time.Second, 70 * time.Second, 9 * time.Second},
-	} {
-		if got := e.calm(site, step.key, start.Add(step.at), start.Add(step.made)); got != step.want {
-			t.Errorf("step %d: calm for %s, want %s", i, got, step.want)
-		}
-	}
-	if got := e.calm(site, "two", start.Add(time.Hour), time.Time{}); got != 0 {
-		t.Errorf("nobody reports, and it is calm for %s", got)
-	}
-}
 
 // A site is not sealed, nor its pod replaced, on the word of a report from before its clone, however often that is looked at: with
 // a poll interval of 30 s one report stands for longer than any calm.

@@ -121,6 +121,20 @@ func (e *escrows) forget(site scope.SiteKey) {
 	e.turns[site]++
 }
 
+// Age makes what is remembered of looks, and of keyrings that stand still, older by so much. Tests let time pass so.
+func (r *Encryption) Age(looks, calm time.Duration) {
+	r.escrows.mu.Lock()
+	defer r.escrows.mu.Unlock()
+	for key, l := range r.escrows.looks {
+		l.at = l.at.Add(-looks)
+		r.escrows.looks[key] = l
+	}
+	for key, c := range r.escrows.calmed {
+		c.since = c.since.Add(-calm)
+		r.escrows.calmed[key] = c
+	}
+}
+
 // groupOfKeyring has the group of an escrow Secret looked at, and what was read of the site before is not used again.
 func (r *Encryption) groupOfKeyring(ctx context.Context, obj client.Object) []reconcile.Request {
 	requests := r.GroupOf(ctx, obj)
@@ -218,7 +232,7 @@ func (r *Encryption) readPods(ctx context.Context, s *scope.Scope, name string, 
 			return fmt.Errorf("read deployment: %w", err)
 		}
 		if err == nil {
-			l.rendered = r.renderedAs(s, name, d.Spec.Template.Spec)
+			l.rendered = renderedAs(s.Key.Name, name, d.Spec.Template.Spec)
 			l.inUse = append(l.inUse, escrowNamed(s.Key.Name, name, d.Spec.Template.Spec)...)
 		}
 	}
@@ -239,7 +253,8 @@ func (r *Encryption) readPods(ctx context.Context, s *scope.Scope, name string, 
 // envKeyringFile is in the environment of every pod that has a keyring.
 const envKeyringFile = "MFG_KEYRING_FILE"
 
-func (r *Encryption) renderedAs(s *scope.Scope, site string, spec corev1.PodSpec) keyring.Rendered {
+// renderedAs is how a site was rendered, by the template of its pod.
+func renderedAs(group, site string, spec corev1.PodSpec) keyring.Rendered {
 	out := keyring.Rendered{Exists: true}
 	for _, c := range spec.InitContainers {
 		for _, e := range c.Env {
@@ -249,7 +264,7 @@ func (r *Encryption) renderedAs(s *scope.Scope, site string, spec corev1.PodSpec
 			}
 		}
 	}
-	if names := escrowNamed(s.Key.Name, site, spec); out.Sealed && len(names) > 0 {
+	if names := escrowNamed(group, site, spec); out.Sealed && len(names) > 0 {
 		out.Secret = names[0]
 	}
 	return out

@@ -4,18 +4,18 @@ package controller
 
 import (
 	"context"
+	"github.com/mysql-mfg/mfg/operator/keyring"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
-	"github.com/mysql-mfg/mfg/operator/keyring"
 	"github.com/mysql-mfg/mfg/operator/render"
 	"github.com/mysql-mfg/mfg/operator/scope"
 	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
@@ -266,7 +266,7 @@ func TestRemovalWaitsForAKeyringInAPodAlone(t *testing.T) {
 		w := rotatedWorld(t)
 		sites := w.group().Spec.Sites
 		leave(w)
-		w.waitedSince(time.Now().Add(-escrowPatience(w.group())), waitForKeyring("c"))
+		w.waitedSince(time.Now().Add(-10*time.Minute), waitForKeyring("c"))
 		w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Sites = sites })
 		w.reconcile()
 		leave(w)

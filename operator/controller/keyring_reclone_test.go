@@ -214,7 +214,7 @@ func TestI14NeverOpens(t *testing.T) {
 			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: maps.Clone(hash)}, Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{
 				Name: render.ContainerMySQL, LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: scope.SupervisorGaveUp}},
 			}}}}
-			group := scopetest.Group(withEncryption)
+			group := scopetest.Group(scopetest.WithEncryption)
 			tt.status.Name = "c"
 			group.Status.EncryptionAtRest = &v1alpha1.EncryptionAtRestStatus{Sites: []v1alpha1.SiteKeyringStatus{tt.status}}
 			if tt.change != nil {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
@@ -90,13 +91,13 @@ func TestRotationRunsInAWindow(t *testing.T) {
 			}
 			return nil
 		}
-		counted := countRotations()
+		counted := rotationsCounted()
 		r.begin(scopetest.Group(), "b")
 		<-pl.ended
 		if diff := cmp.Diff([]string{"begin window", "rotate", "end window"}, b.Calls); diff != "" {
 			t.Errorf("calls (-want +got):\n%s", diff)
 		}
-		wantRotations(t, counted, map[string]float64{rotationCompleted: 1})
+		wantOutcomes(t, counted, map[string]float64{rotationCompleted: 1})
 		if j := pl.work.Rotation(key, "pod-b"); !j.Done || j.Running || pl.busy("b") || len(pl.work.Windows(scopetest.Key.Namespace, scopetest.Key.Name)) != 0 {
 			t.Errorf("job %+v, busy %v", j, pl.busy("b"))
 		}
@@ -150,10 +151,10 @@ func TestFailedRotationClosesTheWindowAndIsTriedAgain(t *testing.T) {
 		defer pl.end(t)
 		b := pl.servers["10.0.0.1:33062"]
 		b.OnRotate = func() error { return errors.New("no") }
-		counted := countRotations()
+		counted := rotationsCounted()
 		r.begin(scopetest.Group(), "b")
 		<-pl.ended
-		wantRotations(t, counted, map[string]float64{rotationFailed: 1})
+		wantOutcomes(t, counted, map[string]float64{rotationFailed: 1})
 		if diff := cmp.Diff([]string{"begin window", "rotate", "end window"}, b.Calls); diff != "" {
 			t.Errorf("calls (-want +got):\n%s", diff)
 		}
@@ -169,7 +170,7 @@ func TestFailedRotationClosesTheWindowAndIsTriedAgain(t *testing.T) {
 		if j := pl.work.Rotation(scope.SiteKey{Group: scopetest.Key, Site: "b"}, "pod-b"); !j.Done {
 			t.Errorf("job %+v", j)
 		}
-		wantRotations(t, counted, map[string]float64{rotationFailed: 1, rotationCompleted: 1})
+		wantOutcomes(t, counted, map[string]float64{rotationFailed: 1, rotationCompleted: 1})
 	})
 }
 
@@ -179,13 +180,13 @@ func TestLockedRotationIsTriedAgain(t *testing.T) {
 		pl, r := rotating(t)
 		defer pl.end(t)
 		pl.servers["10.0.0.1:33062"].OnRotate = func() error { return fmt.Errorf("rotate: %w", mysql.ErrLocked) }
-		counted := countRotations()
+		counted := rotationsCounted()
 		r.begin(scopetest.Group(), "b")
 		<-pl.ended
 		if j := pl.work.Rotation(scope.SiteKey{Group: scopetest.Key, Site: "b"}, "pod-b"); j.Done || j.Trouble == "" || pl.said.Count(v1alpha1.ReasonKeyringRotationFailed) != 0 {
 			t.Errorf("job %+v, events %v", j, pl.said.List)
 		}
-		wantRotations(t, counted, map[string]float64{})
+		wantOutcomes(t, counted, map[string]float64{})
 	})
 }
 
@@ -204,4 +205,33 @@ func TestRotationOfAnotherPodIsForgotten(t *testing.T) {
 			t.Errorf("the first pod does not come back: %+v", j)
 		}
 	})
+}
+
+// rotationsCounted gives the outcomes of rotations that were counted since it was called; those that were not are left out.
+func rotationsCounted() func() map[string]float64 {
+	all := func() map[string]float64 {
+		out := map[string]float64{}
+		for _, outcome := range []string{rotationCompleted, rotationFailed, rotationRefused} {
+			out[outcome] = testutil.ToFloat64(keyringRotations.WithLabelValues(outcome))
+		}
+		return out
+	}
+	before := all()
+	return func() map[string]float64 {
+		out := map[string]float64{}
+		for outcome, n := range all() {
+			if n != before[outcome] {
+				out[outcome] = n - before[outcome]
+			}
+		}
+		return out
+	}
+}
+
+// wantOutcomes compares the outcomes that were counted.
+func wantOutcomes(t *testing.T, counted func() map[string]float64, want map[string]float64) {
+	t.Helper()
+	if diff := cmp.Diff(want, counted()); diff != "" {
+		t.Errorf("rotations in the metrics (-want +got):\n%s", diff)
+	}
 }

@@ -44,7 +44,7 @@ func TestRoundIsThatOfTheUnsealI14(t *testing.T) {
 		t.Fatalf("told %q in round %d", first, st.Round)
 	}
 	w.boot("one", "c")
-	w.r.encryption.escrows = escrows{}
+	w.r.encryption.Forget(scopetest.Key)
 	w.rest()
 	if got := told(); got != first || w.keyring("c").Round != st.Round {
 		t.Errorf("after a restart: round %s, before %s", got, first)

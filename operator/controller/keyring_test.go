@@ -80,79 +80,6 @@ func TestANewGroupEndsSealed(t *testing.T) {
 	}
 }
 
-func TestAllSealed(t *testing.T) {
-	w := sealedWorld(t)
-	if c := w.condition(v1alpha1.ConditionEncryptionReady); c.Status != metav1.ConditionTrue || c.Reason != v1alpha1.ReasonAllSealed {
-		t.Errorf("condition %+v", c)
-	}
-	if at := w.group().Status.EncryptionAtRest; !at.Sealed || !at.Sites[0].Coverage.KeyringReadOnly || at.Sites[0].Work != "" {
-		t.Errorf("status %+v", at)
-	}
-	hashes := w.deployments()
-	// An operator that was restarted wishes the same.
-	w.r.encryption.escrows = escrows{}
-	w.rest()
-	if now := w.deployments(); fmt.Sprint(now) != fmt.Sprint(hashes) || w.phases() != "Sealed Sealed Sealed" {
-		t.Errorf("a restart changes something: %v, %s", now, w.phases())
-	}
-}
-
-// A group whose keyrings are sealed is not covered for that alone.
-func TestConditionTellsWhatIsNotCovered(t *testing.T) {
-	off := false
-	group := scopetest.Group(withEncryption)
-	site := func(name string, change func(*v1alpha1.SiteKeyringStatus)) keyring.Next {
-		st := v1alpha1.SiteKeyringStatus{Name: name, Phase: v1alpha1.KeyringSealed, Coverage: v1alpha1.CoverageStatus{
-			KeyringComponent: "component_keyring_file", KeyringReadOnly: true, SystemTablespaceEncrypted: true, RedoLogEncrypted: true,
-			UndoLogEncrypted: true, BinlogEncrypted: true,
-		}}
-		change(&st)
-		return keyring.Next{Name: name, Status: st}
-	}
-	tests := map[string]struct {
-		reason string
-		wish   v1alpha1.CoverageSpec
-		given  func(*v1alpha1.SiteKeyringStatus)
-		want   v1alpha1.Reason
-		says   []string
-	}{
-		"all":             {"nothing is in the clear", v1alpha1.CoverageSpec{}, func(*v1alpha1.SiteKeyringStatus) {}, v1alpha1.ReasonAllSealed, nil},
-		"redo log":        {"", v1alpha1.CoverageSpec{}, func(s *v1alpha1.SiteKeyringStatus) { s.Coverage.RedoLogEncrypted = false }, v1alpha1.ReasonPartialCoverage, []string{"the redo log of b"}},
-		"undo log":        {"", v1alpha1.CoverageSpec{}, func(s *v1alpha1.SiteKeyringStatus) { s.Coverage.UndoLogEncrypted = false }, v1alpha1.ReasonPartialCoverage, []string{"the undo log of b"}},
-		"old binary logs": {"as after an adoption", v1alpha1.CoverageSpec{}, func(s *v1alpha1.SiteKeyringStatus) { s.Coverage.BinlogEncrypted = false }, v1alpha1.ReasonPartialCoverage, []string{"binary or relay logs of b", "purged"}},
-		"names":           {"", v1alpha1.CoverageSpec{}, func(s *v1alpha1.SiteKeyringStatus) { s.Coverage.SystemTablespaceEncrypted = false }, v1alpha1.ReasonPartialCoverage, []string{"columns of b"}},
-		"not wished": {"what the specification leaves out is said, and no fault", v1alpha1.CoverageSpec{BinaryLog: &off},
-			func(s *v1alpha1.SiteKeyringStatus) { s.Coverage.BinlogEncrypted = false }, v1alpha1.ReasonAllSealed, []string{"by specification not encrypted: binary and relay logs"}},
-		"tables, and not wished": {"both are said", v1alpha1.CoverageSpec{BinaryLog: &off},
-			func(s *v1alpha1.SiteKeyringStatus) {
-				s.Coverage.UnencryptedTablespaces, s.Coverage.BinlogEncrypted = 2, false
-			}, v1alpha1.ReasonPartialCoverage,
-			[]string{"2 tablespaces of b", "ENCRYPTION='Y'", "by specification not encrypted: binary and relay logs"}},
-		"silent": {"0 would be a claim", v1alpha1.CoverageSpec{}, func(s *v1alpha1.SiteKeyringStatus) { s.Coverage = v1alpha1.CoverageStatus{} }, v1alpha1.ReasonAllSealed, nil},
-		"not sealed": {"that comes first", v1alpha1.CoverageSpec{RedoLog: &off}, func(s *v1alpha1.SiteKeyringStatus) {
-			s.Phase, s.Coverage.UndoLogEncrypted = v1alpha1.KeyringUnsealed, false
-		}, v1alpha1.ReasonNotSealed, []string{"b is Unsealed", "by specification not encrypted: the redo log"}},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			group.Spec.EncryptionAtRest.Coverage = tt.wish
-			whole := site("a", func(*v1alpha1.SiteKeyringStatus) {})
-			c := encryptionCondition(group, keyring.Decision{Sites: []keyring.Next{whole, site("b", tt.given)}})
-			if c.Reason != tt.want || (c.Status == metav1.ConditionTrue) != (tt.want == v1alpha1.ReasonAllSealed) {
-				t.Errorf("%s: %+v, want %s", tt.reason, c, tt.want)
-			}
-			for _, words := range tt.says {
-				if !strings.Contains(c.Message, words) {
-					t.Errorf("%q does not say %q", c.Message, words)
-				}
-			}
-			if strings.Contains(c.Message, " of a") {
-				t.Errorf("%q speaks of a", c.Message)
-			}
-		})
-	}
-}
-
 func TestRotationOrders(t *testing.T) {
 	freshMetrics(t)
 	w, counted := sealedWorld(t), countRotations()
@@ -232,7 +159,7 @@ func TestAdoption(t *testing.T) {
 	w.settle("a", "b", "c")
 	w.reconcile()
 	before := w.deployments()
-	w.change(withEncryption)
+	w.change(scopetest.WithEncryption)
 	w.rest()
 	if now := w.deployments(); fmt.Sprint(now) != fmt.Sprint(before) || w.group().Status.EncryptionAtRest != nil {
 		t.Errorf("something was changed: %v -> %v", before, now)
@@ -253,7 +180,7 @@ func TestAdoption(t *testing.T) {
 		t.Errorf("c says %q", m)
 	}
 	w.r.encryption.ReachEscrow = func(context.Context, []byte) error { return nil }
-	w.r.encryption.escrows.forgetGroup(scopetest.Key)
+	w.r.encryption.Forget(scopetest.Key)
 	w.reconcile()
 	w.reconcile()
 	if now := w.deployments(); now["c"] == before["c"] || now["a"] != before["a"] || now["b"] != before["b"] {
@@ -287,7 +214,7 @@ func TestTheEscrowEndpointIsAskedForAsASidecarWould(t *testing.T) {
 	if why := w.r.encryption.escrowTrouble(w.ctx, s); why == "" || len(asked) != 0 {
 		t.Errorf("looked at again at once: %q, asked with %q", why, asked)
 	}
-	s.Now = s.Now.Add(reachAgain)
+	s.Now = s.Now.Add(15 * time.Second)
 	if why := w.r.encryption.escrowTrouble(w.ctx, s); why != "" || fmt.Sprint(asked) != "[authorities]" {
 		t.Errorf("with the Secret: %q, asked with %q", why, asked)
 	}
@@ -324,5 +251,22 @@ func TestRollBackByStatus(t *testing.T) {
 	w.rest()
 	if st := w.keyring("c"); st.Phase != v1alpha1.KeyringSealed || st.KeyringVersion != 2 {
 		t.Errorf("c is %+v", st)
+	}
+}
+
+func TestAllSealed(t *testing.T) {
+	w := sealedWorld(t)
+	if c := w.condition(v1alpha1.ConditionEncryptionReady); c.Status != metav1.ConditionTrue || c.Reason != v1alpha1.ReasonAllSealed {
+		t.Errorf("condition %+v", c)
+	}
+	if at := w.group().Status.EncryptionAtRest; !at.Sealed || !at.Sites[0].Coverage.KeyringReadOnly || at.Sites[0].Work != "" {
+		t.Errorf("status %+v", at)
+	}
+	hashes := w.deployments()
+	// An operator that was restarted wishes the same.
+	w.r.encryption.Forget(scopetest.Key)
+	w.rest()
+	if now := w.deployments(); fmt.Sprint(now) != fmt.Sprint(hashes) || w.phases() != "Sealed Sealed Sealed" {
+		t.Errorf("a restart changes something: %v, %s", now, w.phases())
 	}
 }

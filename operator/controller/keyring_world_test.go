@@ -75,16 +75,10 @@ func (v vault) DropToken(ctx context.Context, g *v1alpha1.MysqlFailoverGroup, si
 	}}))
 }
 
-func withEncryption(g *v1alpha1.MysqlFailoverGroup) {
-	g.Spec.EncryptionAtRest = &v1alpha1.EncryptionAtRestSpec{Enabled: true, Keyring: v1alpha1.KeyringSpec{
-		DataFileDir: "/run/mysql-keyring", MysqldDir: "/usr/sbin", PluginDir: "/usr/lib/mysql/plugin", RetainVersions: 2, EscrowTimeoutSeconds: 600,
-	}}
-}
-
 // encryptedWorld is a world with a group that is to be encrypted.
 func encryptedWorld(t *testing.T, options ...scopetest.Option) *world {
 	t.Helper()
-	w := newWorld(t, scopetest.Group(append(options, withEncryption)...))
+	w := newWorld(t, scopetest.Group(append(options, scopetest.WithEncryption)...))
 	w.r.encryption.Escrow, w.r.encryption.EscrowURL, w.r.Install.EscrowURL = vault{w.c}, "https://operator:8443", "https://operator:8443"
 	return w
 }
@@ -113,7 +107,7 @@ func (w *world) push(site string, number int64, content string) {
 // escrowSeen is what the watch of escrow Secrets does.
 func (w *world) escrowSeen() {
 	for _, site := range []string{"a", "b", "c"} {
-		w.r.encryption.escrows.forget(scope.SiteKey{Group: scopetest.Key, Site: site})
+		w.r.encryption.groupOfKeyring(w.ctx, secret(site, 1, ""))
 	}
 }
 
@@ -125,7 +119,7 @@ func (w *world) boot(live string, sites ...string) {
 	for _, site := range sites {
 		var d appsv1.Deployment
 		w.get(&d, v1alpha1.SiteName(scopetest.Key.Name, site))
-		look := w.r.encryption.renderedAs(&scope.Scope{Key: scopetest.Key}, site, d.Spec.Template.Spec)
+		look := renderedAs(scopetest.Key.Name, site, d.Spec.Template.Spec)
 		if !look.Keyring {
 			continue
 		}
@@ -160,23 +154,11 @@ func (w *world) live(site string, change func(*wire.KeyringReport)) {
 }
 
 // calm lets time pass in which nothing changes, and after which the sidecars say so.
-func (w *world) calm() {
-	w.r.encryption.escrows.mu.Lock()
-	defer w.r.encryption.escrows.mu.Unlock()
-	for key, c := range w.r.encryption.escrows.calmed {
-		c.since = c.since.Add(-time.Minute)
-		w.r.encryption.escrows.calmed[key] = c
-	}
-}
+func (w *world) calm() { w.r.encryption.Age(0, time.Minute) }
 
 // later lets time pass in which nobody hears of the sidecars: the reports grow older too.
 func (w *world) later(d time.Duration) {
-	w.r.encryption.escrows.mu.Lock()
-	defer w.r.encryption.escrows.mu.Unlock()
-	for key, c := range w.r.encryption.escrows.calmed {
-		c.since = c.since.Add(-d)
-		w.r.encryption.escrows.calmed[key] = c
-	}
+	w.r.encryption.Age(0, d)
 	g, _ := w.facts.Sites("", "")
 	for site, f := range g.Sites {
 		f.ReportedAt = f.ReportedAt.Add(-d)

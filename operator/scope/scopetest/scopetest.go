@@ -141,3 +141,10 @@ func (f *Facts) Change(site string, do func(*scope.SiteFacts)) {
 	do(&s)
 	f.Set(site, s)
 }
+
+// WithEncryption is a group that is to be encrypted.
+func WithEncryption(g *v1alpha1.MysqlFailoverGroup) {
+	g.Spec.EncryptionAtRest = &v1alpha1.EncryptionAtRestSpec{Enabled: true, Keyring: v1alpha1.KeyringSpec{
+		DataFileDir: "/run/mysql-keyring", MysqldDir: "/usr/sbin", PluginDir: "/usr/lib/mysql/plugin", RetainVersions: 2, EscrowTimeoutSeconds: 600,
+	}}
+}
