@@ -338,13 +338,13 @@ func (c *cluster) seesNamespaceEnd() {
 	doomed := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "doomed"}}
 	group := &v1alpha1.MysqlFailoverGroup{ObjectMeta: metav1.ObjectMeta{Namespace: doomed.Name, Name: scopetest.Key.Name}}
 	c.create(doomed)
-	if c.r.encryption.refusesSecrets(c.t.Context(), group) {
+	if c.r.encryption.RefusesSecrets(c.t.Context(), group) {
 		c.t.Error("a namespace that stays passes for one that is deleted")
 	}
 	if err := c.admin.Delete(c.t.Context(), doomed); err != nil {
 		c.t.Fatal(err)
 	}
-	c.eventually("the namespace refuses Secrets", func() bool { return c.r.encryption.refusesSecrets(c.t.Context(), group) })
+	c.eventually("the namespace refuses Secrets", func() bool { return c.r.encryption.RefusesSecrets(c.t.Context(), group) })
 	var made corev1.SecretList
 	if err := c.admin.List(c.t.Context(), &made, client.InNamespace(doomed.Name)); err != nil || len(made.Items) > 0 {
 		c.t.Errorf("asking made %d Secrets (%v)", len(made.Items), err)

@@ -25,6 +25,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/accounts"
 	"github.com/mysql-mfg/mfg/operator/apply"
 	"github.com/mysql-mfg/mfg/operator/clone"
+	"github.com/mysql-mfg/mfg/operator/encryption"
 	"github.com/mysql-mfg/mfg/operator/follow"
 	"github.com/mysql-mfg/mfg/operator/keyring"
 	"github.com/mysql-mfg/mfg/operator/render"
@@ -65,7 +66,7 @@ type Options struct {
 	// Limits are what groups may ask for.
 	Limits render.Limits
 	// Escrow keeps the keyrings of encrypted groups; nil if the installation has no escrow listener.
-	Escrow Escrow
+	Escrow encryption.Escrow
 	// ReachEscrow looks whether the escrow endpoint can be reached by who believes these authorities alone; nil asks nobody.
 	ReachEscrow func(ctx context.Context, authorities []byte) error
 
@@ -87,7 +88,7 @@ type Reconciler struct {
 	// runner runs the long work of all parts.
 	runner     *work.Runner
 	follow     *follow.Follow
-	encryption *Encryption
+	encryption *encryption.Encryption
 	clones     *clone.Clones
 	passwords  *accounts.Passwords
 	leases     leaseLooks
@@ -111,7 +112,7 @@ func New(o Options) *Reconciler {
 	reach := work.Reach{Facts: o.Facts, Access: o.Access, Dial: o.Dial}
 	r.follow = follow.New(r.base, r.apply, o.Limits)
 	r.clones = clone.New(r.base, clone.Options{Work: o.Work, Runner: r.runner, Reach: reach, Wake: r.Wake, Paused: r.pausedUntil})
-	r.encryption = NewEncryption(r.base, EncryptionOptions{
+	r.encryption = encryption.New(r.base, encryption.Options{
 		Port: port{r}, Work: o.Work, Runner: r.runner, Reach: reach, Wake: r.Wake,
 		Escrow: o.Escrow, EscrowURL: o.Install.EscrowURL, ReachEscrow: o.ReachEscrow, GroupOf: groupOf,
 	})
@@ -122,19 +123,19 @@ func New(o Options) *Reconciler {
 // port is what encryption needs of the Reconciler.
 type port struct{ r *Reconciler }
 
-// NewScope implements EncryptionPort.
+// NewScope implements Port.
 func (p port) NewScope(group *v1alpha1.MysqlFailoverGroup) *scope.Scope { return p.r.newScope(group) }
 
-// Observe implements EncryptionPort.
+// Observe implements Port.
 func (p port) Observe(ctx context.Context, s *scope.Scope) error { return p.r.observe(ctx, s) }
 
-// Ensure implements EncryptionPort.
+// Ensure implements Port.
 func (p port) Ensure(key types.NamespacedName) { p.r.Loops.Ensure(key) }
 
-// TellIgnoredKeys implements EncryptionPort.
+// TellIgnoredKeys implements Port.
 func (p port) TellIgnoredKeys(s *scope.Scope) { p.r.ignoredKeys(s) }
 
-// CloneWish implements EncryptionPort.
+// CloneWish implements Port.
 func (p port) CloneWish(s *scope.Scope, site string) keyring.Clone {
 	return p.r.clones.CloneWish(s, site)
 }
@@ -232,7 +233,7 @@ func (r *Reconciler) phases() []phase {
 		{"apply objects", r.objects},
 		{"remove sites", r.removeSites},
 		{"take up requests", r.takeUpRequests},
-		{"keep keyrings", r.encryption.keyrings},
+		{"keep keyrings", r.encryption.Keep},
 		{"roll out", r.rollOut},
 		{"start loop", r.startLoop},
 		{"provision", r.clones.Provision},

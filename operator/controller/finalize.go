@@ -52,7 +52,7 @@ func (r *Reconciler) finalize(ctx context.Context, group *v1alpha1.MysqlFailover
 		return 0, nil
 	}
 	r.Work.Forget(key)
-	if !r.encryption.keepsKeyrings(group) {
+	if !r.encryption.KeepsKeyrings(group) {
 		r.Loops.Forget(key)
 	}
 	if err := r.follow.LetGoOfNodes(ctx, group); err != nil {
@@ -62,9 +62,9 @@ func (r *Reconciler) finalize(ctx context.Context, group *v1alpha1.MysqlFailover
 	if err != nil {
 		return 0, err
 	}
-	if r.encryption.keepsKeyrings(group) {
+	if r.encryption.KeepsKeyrings(group) {
 		// Only now: in a foreground deletion the garbage collector waits for nobody.
-		if waits, err := r.encryption.awaitEscrow(ctx, group); err != nil || waits {
+		if waits, err := r.encryption.AwaitEscrow(ctx, group); err != nil || waits {
 			return scope.WhenMoving, err
 		}
 		r.Loops.Forget(key)
@@ -127,7 +127,7 @@ func (r *Reconciler) data(ctx context.Context, group *v1alpha1.MysqlFailoverGrou
 		}
 		out = append(out, secret)
 	}
-	keyrings, err := r.encryption.keyringData(ctx, group)
+	keyrings, err := r.encryption.KeyringData(ctx, group)
 	if err != nil {
 		return nil, err
 	}

@@ -118,7 +118,7 @@ func TestDeletionDuringALookIsSeenAtTheNextOne(t *testing.T) {
 	v.meanwhile = func() {
 		gone := secret("c", 1, "one")
 		w.must(w.c.Delete(w.ctx, gone))
-		w.r.encryption.groupOfKeyring(w.ctx, gone)
+		w.r.encryption.GroupOfKeyring(w.ctx, gone)
 	}
 	w.reconcile()
 	w.reconcile()

@@ -27,7 +27,7 @@ func TestBothEndsOfAMoveAreActiveI14I20(t *testing.T) {
 		g.Status.ActiveSite, g.Status.Transition = "a", tt.moving
 		got := ""
 		for _, site := range []string{"a", "b", "c"} {
-			one, err := w.r.encryption.keyringSite(w.ctx, &scope.Scope{Key: scopetest.Key, Group: g, Now: time.Now()}, site)
+			one, err := w.r.encryption.Site(w.ctx, &scope.Scope{Key: scopetest.Key, Group: g, Now: time.Now()}, site)
 			w.must(err)
 			if one.Active {
 				got += site

@@ -16,6 +16,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/operator/encryption"
 	"github.com/mysql-mfg/mfg/operator/render"
 	"github.com/mysql-mfg/mfg/operator/scope"
 	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
@@ -266,7 +267,7 @@ func TestRemovalWaitsForAKeyringInAPodAlone(t *testing.T) {
 		w := rotatedWorld(t)
 		sites := w.group().Spec.Sites
 		leave(w)
-		w.waitedSince(time.Now().Add(-10*time.Minute), waitForKeyring("c"))
+		w.waitedSince(time.Now().Add(-10*time.Minute), encryption.WaitForKeyring("c"))
 		w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Sites = sites })
 		w.reconcile()
 		leave(w)

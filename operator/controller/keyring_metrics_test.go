@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/encryption"
 	"github.com/mysql-mfg/mfg/operator/report/metrics"
 	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 )
@@ -36,11 +37,11 @@ func metricsSay(t *testing.T, site string, phase v1alpha1.KeyringPhase, version 
 			want = 1
 		}
 		name := strings.ToLower(string(p))
-		if got := testutil.ToFloat64(keyringPhase.WithLabelValues(scopetest.Key.Namespace, scopetest.Key.Name, site, name)); got != want {
+		if got := testutil.ToFloat64(encryption.Phases.WithLabelValues(scopetest.Key.Namespace, scopetest.Key.Name, site, name)); got != want {
 			t.Errorf("metrics give %v for the phase %s of %s, want %v: it is %s", got, name, site, want, phase)
 		}
 	}
-	if got := testutil.ToFloat64(keyringVersion.WithLabelValues(scopetest.Key.Namespace, scopetest.Key.Name, site)); got != version {
+	if got := testutil.ToFloat64(encryption.EscrowVersion.WithLabelValues(scopetest.Key.Namespace, scopetest.Key.Name, site)); got != version {
 		t.Errorf("metrics give version %v of %s, want %v", got, site, version)
 	}
 }
@@ -50,12 +51,12 @@ func metricsCover(t *testing.T, site string, want map[string]float64, tablespace
 	t.Helper()
 	got := map[string]float64{}
 	for aspect := range want {
-		got[aspect] = testutil.ToFloat64(encryptionCoverage.WithLabelValues(scopetest.Key.Namespace, scopetest.Key.Name, site, aspect))
+		got[aspect] = testutil.ToFloat64(encryption.Coverage.WithLabelValues(scopetest.Key.Namespace, scopetest.Key.Name, site, aspect))
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("coverage of %s in the metrics (-want +got):\n%s", site, diff)
 	}
-	if n := testutil.ToFloat64(unencryptedTablespaces.WithLabelValues(scopetest.Key.Namespace, scopetest.Key.Name, site)); n != tablespaces {
+	if n := testutil.ToFloat64(encryption.UnencryptedTablespaces.WithLabelValues(scopetest.Key.Namespace, scopetest.Key.Name, site)); n != tablespaces {
 		t.Errorf("metrics give %v unencrypted tablespaces of %s, want %v", n, site, tablespaces)
 	}
 }
@@ -64,8 +65,8 @@ func metricsCover(t *testing.T, site string, want map[string]float64, tablespace
 func countRotations() func() map[string]float64 {
 	all := func() map[string]float64 {
 		out := map[string]float64{}
-		for _, outcome := range []string{rotationCompleted, rotationFailed, rotationRefused} {
-			out[outcome] = testutil.ToFloat64(keyringRotations.WithLabelValues(outcome))
+		for _, outcome := range []string{encryption.RotationCompleted, encryption.RotationFailed, encryption.RotationRefused} {
+			out[outcome] = testutil.ToFloat64(encryption.Rotations.WithLabelValues(outcome))
 		}
 		return out
 	}

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/encryption"
 	"github.com/mysql-mfg/mfg/operator/scope"
 	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 )
@@ -88,7 +89,7 @@ func TestKeyringsOfASiteThatLeftGoWithItsData(t *testing.T) {
 		w.push("b", 1, "one")
 		w.push("c", 1, "one")
 		w.must(w.r.encryption.Escrow.RenewToken(w.ctx, w.group(), "c", 1))
-		w.must(w.r.encryption.removeKeyrings(w.ctx, &scope.Scope{Key: scopetest.Key, Group: w.group()}, "c"))
+		w.must(w.r.encryption.RemoveKeyrings(w.ctx, &scope.Scope{Key: scopetest.Key, Group: w.group()}, "c"))
 		is := func(name string) bool {
 			err := w.c.Get(w.ctx, client.ObjectKey{Namespace: scopetest.Key.Namespace, Name: name}, &corev1.Secret{})
 			w.must(client.IgnoreNotFound(err))
@@ -138,7 +139,7 @@ func TestGroupStaysWhileItsKeyringsAreOutOfReach(t *testing.T) {
 	w.r.encryption.Escrow = nil
 	w.must(w.c.Delete(w.ctx, w.group()))
 	for range 2 {
-		if _, err := w.r.Reconcile(w.ctx, reconcile.Request{NamespacedName: scopetest.Key}); !errors.Is(err, errKeyringsOutOfReach) {
+		if _, err := w.r.Reconcile(w.ctx, reconcile.Request{NamespacedName: scopetest.Key}); !errors.Is(err, encryption.ErrKeyringsOutOfReach) {
 			t.Errorf("got %v", err)
 		}
 	}

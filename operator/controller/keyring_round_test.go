@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/encryption"
 	"github.com/mysql-mfg/mfg/operator/render"
 	"github.com/mysql-mfg/mfg/operator/scope"
 	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
@@ -53,7 +54,7 @@ func TestRoundIsThatOfTheUnsealI14(t *testing.T) {
 	w.get(&d, v1alpha1.SiteName(scopetest.Key.Name, "c"))
 	pod := &corev1.Pod{ObjectMeta: d.Spec.Template.ObjectMeta}
 	s := &scope.Scope{Key: scopetest.Key, Group: w.group(), Pods: map[string]*corev1.Pod{"c": pod}, Deployments: map[string]*appsv1.Deployment{"c": &d}}
-	if got := podOf(s, "c"); got.Round != st.Round || !got.Current {
+	if got := encryption.PodOf(s, "c"); got.Round != st.Round || !got.Current {
 		t.Errorf("its pod counts as one of round %d (current %t)", got.Round, got.Current)
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/operator/encryption"
 	"github.com/mysql-mfg/mfg/operator/keyring"
 	"github.com/mysql-mfg/mfg/operator/scope"
 	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
@@ -107,7 +108,7 @@ func TestRotationOrders(t *testing.T) {
 	if n := w.said.Count(v1alpha1.ReasonKeyringRotationRefused); n != 4 {
 		t.Errorf("%d refusals are told", n)
 	}
-	wantRotations(t, counted, map[string]float64{rotationRefused: 4})
+	wantRotations(t, counted, map[string]float64{encryption.RotationRefused: 4})
 	annotate("c")
 	w.reconcile()
 	if st := w.keyring("c"); st.Phase != v1alpha1.KeyringPending || st.Work != v1alpha1.KeyringRotation {
@@ -145,7 +146,7 @@ func TestRotationOrders(t *testing.T) {
 		t.Errorf("c is %+v", st)
 	}
 	metricsSay(t, "c", v1alpha1.KeyringSealed, 2)
-	wantRotations(t, counted, map[string]float64{rotationRefused: 4}) // what ends well is counted by the job
+	wantRotations(t, counted, map[string]float64{encryption.RotationRefused: 4}) // what ends well is counted by the job
 	if last := w.last(v1alpha1.RequestRotateKeyring); !strings.HasPrefix(last, "c: Done (Completed): ") || g.Annotations[v1alpha1.AnnotationRotateKeyring] != "" {
 		t.Errorf("annotations %v", g.Annotations)
 	}
@@ -205,17 +206,17 @@ func TestTheEscrowEndpointIsAskedForAsASidecarWould(t *testing.T) {
 		asked = append(asked, string(authorities))
 		return nil
 	}
-	if why := w.r.encryption.escrowTrouble(w.ctx, s); !strings.Contains(why, "orders-tls") || len(asked) != 0 {
+	if why := w.r.encryption.EscrowTrouble(w.ctx, s); !strings.Contains(why, "orders-tls") || len(asked) != 0 {
 		t.Errorf("without the Secret: %q, asked with %q", why, asked)
 	}
 	w.must(w.c.Create(w.ctx, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: scopetest.Key.Namespace, Name: "orders-tls"}, Data: map[string][]byte{"ca.crt": []byte("authorities")},
 	}))
-	if why := w.r.encryption.escrowTrouble(w.ctx, s); why == "" || len(asked) != 0 {
+	if why := w.r.encryption.EscrowTrouble(w.ctx, s); why == "" || len(asked) != 0 {
 		t.Errorf("looked at again at once: %q, asked with %q", why, asked)
 	}
 	s.Now = s.Now.Add(15 * time.Second)
-	if why := w.r.encryption.escrowTrouble(w.ctx, s); why != "" || fmt.Sprint(asked) != "[authorities]" {
+	if why := w.r.encryption.EscrowTrouble(w.ctx, s); why != "" || fmt.Sprint(asked) != "[authorities]" {
 		t.Errorf("with the Secret: %q, asked with %q", why, asked)
 	}
 }
@@ -226,7 +227,7 @@ func TestKeyringStatusIsNotWrittenOverANewerOne(t *testing.T) {
 	s := &scope.Scope{Group: w.group(), Key: scopetest.Key, Now: time.Now(), Again: scope.WhenSettled}
 	w.monitorStatus("a", 9)
 	d := keyring.Decision{Sites: []keyring.Next{{Name: "a", Status: v1alpha1.SiteKeyringStatus{Name: "a", Phase: v1alpha1.KeyringPending}}}}
-	if err := w.r.encryption.persistKeyrings(w.ctx, s, d); err == nil {
+	if err := w.r.encryption.Persist(w.ctx, s, d); err == nil {
 		t.Error("an old look was written over a newer one")
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	applyv1alpha1 "github.com/mysql-mfg/mfg/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/operator/encryption"
 	"github.com/mysql-mfg/mfg/operator/keyring"
 	"github.com/mysql-mfg/mfg/operator/render"
 	"github.com/mysql-mfg/mfg/operator/scope"
@@ -107,7 +108,7 @@ func (w *world) push(site string, number int64, content string) {
 // escrowSeen is what the watch of escrow Secrets does.
 func (w *world) escrowSeen() {
 	for _, site := range []string{"a", "b", "c"} {
-		w.r.encryption.groupOfKeyring(w.ctx, secret(site, 1, ""))
+		w.r.encryption.GroupOfKeyring(w.ctx, secret(site, 1, ""))
 	}
 }
 
@@ -119,7 +120,7 @@ func (w *world) boot(live string, sites ...string) {
 	for _, site := range sites {
 		var d appsv1.Deployment
 		w.get(&d, v1alpha1.SiteName(scopetest.Key.Name, site))
-		look := renderedAs(scopetest.Key.Name, site, d.Spec.Template.Spec)
+		look := encryption.RenderedAs(scopetest.Key.Name, site, d.Spec.Template.Spec)
 		if !look.Keyring {
 			continue
 		}

@@ -29,6 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/encryption"
 )
 
 const (
@@ -100,8 +101,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		b = b.Watches(kind, handler.EnqueueRequestsFromMapFunc(groupOf))
 	}
 	if r.Escrow != nil {
-		startRotations()
-		b = b.WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.encryption.groupOfKeyring))
+		encryption.StartRotations()
+		b = b.WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.encryption.GroupOfKeyring))
 	}
 	return b.Complete(r)
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/apply"
+	"github.com/mysql-mfg/mfg/operator/encryption"
 	"github.com/mysql-mfg/mfg/operator/render"
 	"github.com/mysql-mfg/mfg/operator/report/events"
 	"github.com/mysql-mfg/mfg/operator/report/metrics"
@@ -77,13 +78,13 @@ func (r *Reconciler) removeSites(ctx context.Context, s *scope.Scope) error {
 	keep := s.Sites()
 	for _, site := range scope.Sorted(s.Deployments) {
 		if _, ok := keep[site]; ok {
-			r.base.Waits.Over(s, waitForKeyring(site))
+			r.base.Waits.Over(s, encryption.WaitForKeyring(site))
 			continue
 		}
 		if why := whyKept(s, site); why != "" {
 			text := fmt.Sprintf("site %s left the specification, but %s", site, why)
 			s.Progress(scope.Stuck(v1alpha1.ReasonActiveSiteKept, text), scope.WhenWaiting)
-			r.base.Say(s, site, eventSiteRemovalRefused, text)
+			r.base.Say(s, site, encryption.EventSiteRemovalRefused, text)
 			continue
 		}
 		if isPeer(s, site) {
@@ -92,7 +93,7 @@ func (r *Reconciler) removeSites(ctx context.Context, s *scope.Scope) error {
 			s.Again = min(s.Again, scope.WhenMoving)
 			continue
 		}
-		if waits, err := r.encryption.removalWaits(ctx, s, site); err != nil {
+		if waits, err := r.encryption.RemovalWaits(ctx, s, site); err != nil {
 			return fmt.Errorf("remove %s: %w", site, err)
 		} else if waits {
 			continue
@@ -142,7 +143,7 @@ func (r *Reconciler) removeSite(ctx context.Context, s *scope.Scope, site string
 			return err
 		}
 	}
-	if err := r.encryption.removeKeyrings(ctx, s, site); err != nil {
+	if err := r.encryption.RemoveKeyrings(ctx, s, site); err != nil {
 		return err
 	}
 	metrics.ForgetSite(s.Key.Namespace, s.Key.Name, site)

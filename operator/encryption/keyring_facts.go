@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+package encryption
 
 import (
 	"context"
@@ -35,7 +35,7 @@ func (r *Encryption) keyringGroup(ctx context.Context, s *scope.Scope) (keyring.
 	order, set := asks.Open(s.Group, v1alpha1.RequestRotateKeyring)
 	g.Rotate, g.RotateID, g.RotateSet = order.Value, order.ID, set
 	for _, site := range s.Group.Spec.Sites {
-		one, err := r.keyringSite(ctx, s, site.Name)
+		one, err := r.Site(ctx, s, site.Name)
 		if err != nil {
 			return keyring.Group{}, fmt.Errorf("look at the keyring of %s: %w", site.Name, err)
 		}
@@ -45,7 +45,7 @@ func (r *Encryption) keyringGroup(ctx context.Context, s *scope.Scope) (keyring.
 		g.Update = r.updateInFlight(s, g)
 	}
 	if keyring.AdoptsNext(g) {
-		g.EscrowTrouble = r.escrowTrouble(ctx, s)
+		g.EscrowTrouble = r.EscrowTrouble(ctx, s)
 	}
 	return g, nil
 }
@@ -62,8 +62,8 @@ func donorWhole(s *scope.Scope) bool {
 	return scope.Steady(s) && s.Facts.Open && s.Provisioned[active] && !scope.Replaced(s, active)
 }
 
-// keyringSite is one site as it is now.
-func (r *Encryption) keyringSite(ctx context.Context, s *scope.Scope, name string) (keyring.Site, error) {
+// Site is one site as it is now.
+func (r *Encryption) Site(ctx context.Context, s *scope.Scope, name string) (keyring.Site, error) {
 	moving := s.Group.Status.Transition
 	_, busy := r.Work.Busy(s.Key.Namespace, s.Key.Name, name)
 	site := keyring.Site{
@@ -77,7 +77,7 @@ func (r *Encryption) keyringSite(ctx context.Context, s *scope.Scope, name strin
 		return keyring.Site{}, err
 	}
 	site.Versions, site.Rendered, site.InUse, site.TokenRound = look.versions, look.rendered, look.inUse, look.tokenRound
-	site.Pod = podOf(s, name)
+	site.Pod = PodOf(s, name)
 	site.Pod.Projects = look.projects
 	site.Job = r.Work.Rotation(s.SiteKey(name), site.Pod.UID)
 	site.Clone = r.Port.CloneWish(s, name)
@@ -104,8 +104,8 @@ func reportOf(s *scope.Scope, name string) *wire.KeyringReport {
 	return f.Keyring
 }
 
-// podOf is the pod of a site as far as its keyring goes.
-func podOf(s *scope.Scope, name string) keyring.Pod {
+// PodOf is the pod of a site as far as its keyring goes.
+func PodOf(s *scope.Scope, name string) keyring.Pod {
 	pod := s.Pods[name]
 	if pod == nil || s.Deployments[name] == nil {
 		return keyring.Pod{}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+package encryption
 
 import (
 	"context"
@@ -51,13 +51,13 @@ func (p rotator) begin(group *v1alpha1.MysqlFailoverGroup, site string) {
 
 func (p rotator) tellRotation(ctx context.Context, t rotationTask, err error) {
 	if err == nil {
-		keyringRotations.WithLabelValues(rotationCompleted).Inc()
+		Rotations.WithLabelValues(RotationCompleted).Inc()
 		return
 	}
 	if errors.Is(err, mysql.ErrLocked) {
 		return // not now: nothing went wrong, and status says what it waits for
 	}
-	keyringRotations.WithLabelValues(rotationFailed).Inc()
+	Rotations.WithLabelValues(RotationFailed).Inc()
 	log.FromContext(ctx).Error(err, "rotate master keys", "namespace", t.group.Namespace, "group", t.group.Name, "site", t.key.Site)
 	p.recorder.Emit(t.group, nil, eventKeyringRotationFailed, "Rotation of the master keys of site %s did not succeed and is tried again: %v", t.key.Site, err)
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+package encryption
 
 import (
 	"context"
@@ -22,9 +22,9 @@ type unreached struct {
 	why string
 }
 
-// escrowTrouble says why a sidecar of the group would not bring its keyring into escrow, as far as can be seen from here; empty if it
+// EscrowTrouble says why a sidecar of the group would not bring its keyring into escrow, as far as can be seen from here; empty if it
 // would. Asked only before a site is adopted: what runs encrypted already has to go on trying.
-func (r *Encryption) escrowTrouble(ctx context.Context, s *scope.Scope) string {
+func (r *Encryption) EscrowTrouble(ctx context.Context, s *scope.Scope) string {
 	if r.ReachEscrow == nil {
 		return ""
 	}

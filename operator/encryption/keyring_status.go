@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+package encryption
 
 import (
 	"context"
@@ -17,9 +17,9 @@ import (
 	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
-// persistKeyrings writes the keyrings' part of status, under a manager of its own: it must be durable before anything is
+// Persist writes the keyrings' part of status, under a manager of its own: it must be durable before anything is
 // done, and the rest of status is not known yet then.
-func (r *Encryption) persistKeyrings(ctx context.Context, s *scope.Scope, d keyring.Decision) error {
+func (r *Encryption) Persist(ctx context.Context, s *scope.Scope, d keyring.Decision) error {
 	want := keyringsStatus(d)
 	if want != nil {
 		want.Sites = append(want.Sites, gone(s)...)

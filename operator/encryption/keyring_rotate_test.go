@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+package encryption
 
 import (
 	"context"
@@ -97,7 +97,7 @@ func TestRotationRunsInAWindow(t *testing.T) {
 		if diff := cmp.Diff([]string{"begin window", "rotate", "end window"}, b.Calls); diff != "" {
 			t.Errorf("calls (-want +got):\n%s", diff)
 		}
-		wantOutcomes(t, counted, map[string]float64{rotationCompleted: 1})
+		wantOutcomes(t, counted, map[string]float64{RotationCompleted: 1})
 		if j := pl.work.Rotation(key, "pod-b"); !j.Done || j.Running || pl.busy("b") || len(pl.work.Windows(scopetest.Key.Namespace, scopetest.Key.Name)) != 0 {
 			t.Errorf("job %+v, busy %v", j, pl.busy("b"))
 		}
@@ -154,7 +154,7 @@ func TestFailedRotationClosesTheWindowAndIsTriedAgain(t *testing.T) {
 		counted := rotationsCounted()
 		r.begin(scopetest.Group(), "b")
 		<-pl.ended
-		wantOutcomes(t, counted, map[string]float64{rotationFailed: 1})
+		wantOutcomes(t, counted, map[string]float64{RotationFailed: 1})
 		if diff := cmp.Diff([]string{"begin window", "rotate", "end window"}, b.Calls); diff != "" {
 			t.Errorf("calls (-want +got):\n%s", diff)
 		}
@@ -170,7 +170,7 @@ func TestFailedRotationClosesTheWindowAndIsTriedAgain(t *testing.T) {
 		if j := pl.work.Rotation(scope.SiteKey{Group: scopetest.Key, Site: "b"}, "pod-b"); !j.Done {
 			t.Errorf("job %+v", j)
 		}
-		wantOutcomes(t, counted, map[string]float64{rotationFailed: 1, rotationCompleted: 1})
+		wantOutcomes(t, counted, map[string]float64{RotationFailed: 1, RotationCompleted: 1})
 	})
 }
 
@@ -211,8 +211,8 @@ func TestRotationOfAnotherPodIsForgotten(t *testing.T) {
 func rotationsCounted() func() map[string]float64 {
 	all := func() map[string]float64 {
 		out := map[string]float64{}
-		for _, outcome := range []string{rotationCompleted, rotationFailed, rotationRefused} {
-			out[outcome] = testutil.ToFloat64(keyringRotations.WithLabelValues(outcome))
+		for _, outcome := range []string{RotationCompleted, RotationFailed, RotationRefused} {
+			out[outcome] = testutil.ToFloat64(Rotations.WithLabelValues(outcome))
 		}
 		return out
 	}

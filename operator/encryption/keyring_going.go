@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+package encryption
 
 import (
 	"context"
@@ -21,13 +21,13 @@ import (
 )
 
 var (
-	eventSiteRemovalRefused = events.Warning(v1alpha1.ReasonSiteRemovalRefused, "Refuse")
+	EventSiteRemovalRefused = events.Warning(v1alpha1.ReasonSiteRemovalRefused, "Refuse")
 	eventDeletionWaits      = events.Warning(v1alpha1.ReasonDeletionWaits, "Hold")
 	eventKeyringLeftBehind  = events.Warning(v1alpha1.ReasonKeyringLeftBehind, "Remove")
 )
 
-// keepsKeyrings is true for a group whose volumes outlive its pods, and need their keyrings then.
-func (r *Encryption) keepsKeyrings(group *v1alpha1.MysqlFailoverGroup) bool {
+// KeepsKeyrings is true for a group whose volumes outlive its pods, and need their keyrings then.
+func (r *Encryption) KeepsKeyrings(group *v1alpha1.MysqlFailoverGroup) bool {
 	return scope.Encrypted(group) && r.Escrow != nil && scope.Keeps(group)
 }
 
@@ -44,7 +44,7 @@ func (r *Encryption) inPodAlone(ctx context.Context, s *scope.Scope, name string
 	if pod == nil || pod.Spec.NodeName == "" {
 		return "", nil // nothing is in any memory
 	}
-	site, err := r.keyringSite(ctx, s, name)
+	site, err := r.Site(ctx, s, name)
 	if err != nil {
 		return "", fmt.Errorf("look at the keyring of %s: %w", name, err)
 	}
@@ -68,9 +68,9 @@ func (r *Encryption) inPodAlone(ctx context.Context, s *scope.Scope, name string
 	}
 }
 
-// awaitEscrow is true while a group that is being deleted has to wait, since the volume of a site stays and its keyring would go with
+// AwaitEscrow is true while a group that is being deleted has to wait, since the volume of a site stays and its keyring would go with
 // its pod. The poll loop goes on meanwhile: it vouches for the pods that push keyrings, and hears what they have.
-func (r *Encryption) awaitEscrow(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) (bool, error) {
+func (r *Encryption) AwaitEscrow(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) (bool, error) {
 	s := r.Port.NewScope(group)
 	alone, err := r.allInPodAlone(ctx, s)
 	if s.Now.Sub(group.DeletionTimestamp.Time) >= escrowPatience(group) {
@@ -79,7 +79,7 @@ func (r *Encryption) awaitEscrow(ctx context.Context, group *v1alpha1.MysqlFailo
 		}
 		return false, nil // whatever is wrong, also with the look itself
 	}
-	if err != nil || len(alone) == 0 || r.refusesSecrets(ctx, group) {
+	if err != nil || len(alone) == 0 || r.RefusesSecrets(ctx, group) {
 		return false, err
 	}
 	r.Port.Ensure(s.Key)
@@ -114,33 +114,33 @@ func (r *Encryption) allInPodAlone(ctx context.Context, s *scope.Scope) (map[str
 	return alone, nil
 }
 
-// refusesSecrets is true for a namespace that is being deleted: no keyring comes into escrow there any more, and the volumes go too.
+// RefusesSecrets is true for a namespace that is being deleted: no keyring comes into escrow there any more, and the volumes go too.
 // The operator may not read namespaces, so it asks whether a Secret could be made. What else is wrong with that may pass.
-func (r *Encryption) refusesSecrets(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) bool {
+func (r *Encryption) RefusesSecrets(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) bool {
 	probe := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: group.Namespace, GenerateName: v1alpha1.AccountsSecret(group.Name) + "-"}}
 	err := r.Client.Create(ctx, probe, client.DryRunAll, client.FieldOwner(v1alpha1.ManagerController))
 	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) || apierrors.IsNotFound(err)
 }
 
-// waitForKeyring names how long a site that left the specification has been kept.
-func waitForKeyring(site string) string { return "keyring of " + site }
+// WaitForKeyring names how long a site that left the specification has been kept.
+func WaitForKeyring(site string) string { return "keyring of " + site }
 
-// removalWaits is true while a site that left the specification keeps its pod for its keyring.
-func (r *Encryption) removalWaits(ctx context.Context, s *scope.Scope, site string) (bool, error) {
-	if !r.keepsKeyrings(s.Group) {
+// RemovalWaits is true while a site that left the specification keeps its pod for its keyring.
+func (r *Encryption) RemovalWaits(ctx context.Context, s *scope.Scope, site string) (bool, error) {
+	if !r.KeepsKeyrings(s.Group) {
 		return false, nil
 	}
 	why, err := r.inPodAlone(ctx, s, site)
 	if err != nil || why == "" {
 		return false, err
 	}
-	if r.Waits.SinceFirst(s, waitForKeyring(site)) >= escrowPatience(s.Group) {
+	if r.Waits.SinceFirst(s, WaitForKeyring(site)) >= escrowPatience(s.Group) {
 		r.leaveBehind(s, site, why)
 		return false, nil
 	}
 	text := fmt.Sprintf("site %s left the specification, and its volume stays: its pod is kept until its keyring is in escrow: %s", site, why)
 	s.Progress(scope.Moving(v1alpha1.ReasonWaitingForKeyring, text), scope.WhenMoving)
-	r.Say(s, site, eventSiteRemovalRefused, fmt.Sprintf("site %s left the specification, and is kept until its keyring is in escrow", site))
+	r.Say(s, site, EventSiteRemovalRefused, fmt.Sprintf("site %s left the specification, and is kept until its keyring is in escrow", site))
 	return true, nil
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+package encryption
 
 import (
 	"context"
@@ -135,8 +135,8 @@ func (r *Encryption) Age(looks, calm time.Duration) {
 	}
 }
 
-// groupOfKeyring has the group of an escrow Secret looked at, and what was read of the site before is not used again.
-func (r *Encryption) groupOfKeyring(ctx context.Context, obj client.Object) []reconcile.Request {
+// GroupOfKeyring has the group of an escrow Secret looked at, and what was read of the site before is not used again.
+func (r *Encryption) GroupOfKeyring(ctx context.Context, obj client.Object) []reconcile.Request {
 	requests := r.GroupOf(ctx, obj)
 	for _, q := range requests {
 		r.escrows.forget(scope.SiteKey{Group: q.NamespacedName, Site: obj.GetLabels()[v1alpha1.LabelSite]})
@@ -232,7 +232,7 @@ func (r *Encryption) readPods(ctx context.Context, s *scope.Scope, name string, 
 			return fmt.Errorf("read deployment: %w", err)
 		}
 		if err == nil {
-			l.rendered = renderedAs(s.Key.Name, name, d.Spec.Template.Spec)
+			l.rendered = RenderedAs(s.Key.Name, name, d.Spec.Template.Spec)
 			l.inUse = append(l.inUse, escrowNamed(s.Key.Name, name, d.Spec.Template.Spec)...)
 		}
 	}
@@ -253,8 +253,8 @@ func (r *Encryption) readPods(ctx context.Context, s *scope.Scope, name string, 
 // envKeyringFile is in the environment of every pod that has a keyring.
 const envKeyringFile = "MFG_KEYRING_FILE"
 
-// renderedAs is how a site was rendered, by the template of its pod.
-func renderedAs(group, site string, spec corev1.PodSpec) keyring.Rendered {
+// RenderedAs is how a site was rendered, by the template of its pod.
+func RenderedAs(group, site string, spec corev1.PodSpec) keyring.Rendered {
 	out := keyring.Rendered{Exists: true}
 	for _, c := range spec.InitContainers {
 		for _, e := range c.Env {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+package encryption
 
 import (
 	"strings"
@@ -100,7 +100,7 @@ func TestWhatAPodSaysOfItsKeyringI14(t *testing.T) {
 			}}},
 			Facts: scope.GroupFacts{Sites: map[string]scope.SiteFacts{"c": tt.facts}},
 		}
-		if got := podOf(s, "c"); got.Lost != tt.lost || got.Silent != tt.silence {
+		if got := PodOf(s, "c"); got.Lost != tt.lost || got.Silent != tt.silence {
 			t.Errorf("I14: %s: %+v", name, got)
 		}
 	}
@@ -157,7 +157,7 @@ func TestAPodThatNeverBeganI16(t *testing.T) {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "u", Annotations: map[string]string{v1alpha1.AnnotationSpecHash: "h"}}}
 		pod.Status.InitContainerStatuses = []corev1.ContainerStatus{tt.status}
 		s := &scope.Scope{Pods: map[string]*corev1.Pod{"c": pod}, Deployments: map[string]*appsv1.Deployment{"c": d}, Now: time.Now(), Group: &v1alpha1.MysqlFailoverGroup{}}
-		if got := podOf(s, "c"); got.Unborn != tt.want || got.Plain != strings.Contains(name, "in the clear") {
+		if got := PodOf(s, "c"); got.Unborn != tt.want || got.Plain != strings.Contains(name, "in the clear") {
 			t.Errorf("I16: %s: %+v", name, got)
 		}
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+package encryption
 
 import (
 	"context"
@@ -112,8 +112,8 @@ func (r *Encryption) completeRestored(ctx context.Context, s *scope.Scope, site 
 	return nil
 }
 
-// removeKeyrings takes the token of a site that left the specification away, and its keyrings if its data goes too.
-func (r *Encryption) removeKeyrings(ctx context.Context, s *scope.Scope, site string) error {
+// RemoveKeyrings takes the token of a site that left the specification away, and its keyrings if its data goes too.
+func (r *Encryption) RemoveKeyrings(ctx context.Context, s *scope.Scope, site string) error {
 	if r.Escrow == nil || !scope.Encrypted(s.Group) {
 		return nil
 	}
@@ -137,8 +137,8 @@ func (r *Encryption) removeKeyrings(ctx context.Context, s *scope.Scope, site st
 	return nil
 }
 
-// keyringData are the escrow Secrets of a group, for its finalizer.
-func (r *Encryption) keyringData(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) ([]client.Object, error) {
+// KeyringData are the escrow Secrets of a group, for its finalizer.
+func (r *Encryption) KeyringData(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) ([]client.Object, error) {
 	if r.Escrow == nil {
 		return nil, r.keyringsOutOfReach(group)
 	}
@@ -153,8 +153,8 @@ func (r *Encryption) keyringData(ctx context.Context, group *v1alpha1.MysqlFailo
 	return out, nil
 }
 
-// errKeyringsOutOfReach: without its escrow listener the operator has no right to list Secrets.
-var errKeyringsOutOfReach = errors.New("the group may have keyrings in escrow, and the operator was installed without its escrow listener, " +
+// ErrKeyringsOutOfReach: without its escrow listener the operator has no right to list Secrets.
+var ErrKeyringsOutOfReach = errors.New("the group may have keyrings in escrow, and the operator was installed without its escrow listener, " +
 	"so it cannot let go of them: set auxiliary.escrowTLS.enabled and auxiliary.escrowTLS.existingSecret; the deletion goes on then")
 
 // keyringsOutOfReach keeps the group, if keyrings were ever taken of it: the garbage collector would come for what the
@@ -163,8 +163,8 @@ func (r *Encryption) keyringsOutOfReach(group *v1alpha1.MysqlFailoverGroup) erro
 	if group.Status.EncryptionAtRest == nil {
 		return nil
 	}
-	if r.Changed(scope.KeyOf(group), string(eventDeletionWaits.Reason), errKeyringsOutOfReach.Error()) {
-		r.Recorder.Emit(group, nil, eventDeletionWaits, "%s", errKeyringsOutOfReach)
+	if r.Changed(scope.KeyOf(group), string(eventDeletionWaits.Reason), ErrKeyringsOutOfReach.Error()) {
+		r.Recorder.Emit(group, nil, eventDeletionWaits, "%s", ErrKeyringsOutOfReach)
 	}
-	return errKeyringsOutOfReach
+	return ErrKeyringsOutOfReach
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+package encryption
 
 import (
 	"context"
@@ -26,8 +26,8 @@ type Escrow interface {
 	DropToken(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, site string) error
 }
 
-// EncryptionPort is what the keyrings need of the rest of the reconcile.
-type EncryptionPort interface {
+// Port is what the keyrings need of the rest of the reconcile.
+type Port interface {
 	// NewScope begins a look at a group, and Observe reads its Deployments, pods and facts.
 	NewScope(group *v1alpha1.MysqlFailoverGroup) *scope.Scope
 	Observe(ctx context.Context, s *scope.Scope) error
@@ -39,9 +39,9 @@ type EncryptionPort interface {
 	CloneWish(s *scope.Scope, site string) keyring.Clone
 }
 
-// EncryptionOptions is what an Encryption is made of.
-type EncryptionOptions struct {
-	Port EncryptionPort
+// Options is what an Encryption is made of.
+type Options struct {
+	Port Port
 	Work *work.Register
 	// Runner runs rotations, on the servers that Reach gets at; Wake has a group looked at.
 	Runner *work.Runner
@@ -59,14 +59,14 @@ type EncryptionOptions struct {
 // Encryption is the shell around the phases of keyrings.
 type Encryption struct {
 	*scope.Base
-	EncryptionOptions
+	Options
 	rotator rotator
 	escrows escrows
 }
 
-// NewEncryption makes an Encryption.
-func NewEncryption(base *scope.Base, o EncryptionOptions) *Encryption {
-	return &Encryption{Base: base, EncryptionOptions: o,
+// New makes an Encryption.
+func New(base *scope.Base, o Options) *Encryption {
+	return &Encryption{Base: base, Options: o,
 		rotator: rotator{reach: o.Reach, work: o.Work, runner: o.Runner, recorder: base.Recorder, done: o.Wake}}
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+package encryption
 
 import (
 	"context"
@@ -34,9 +34,9 @@ var (
 	eventEncryptionAdoptionRefused = events.Warning(v1alpha1.ReasonEncryptionAdoptionRefused, "Refuse")
 )
 
-// keyrings takes a step with the keyring of each site, before anything is rendered. What is decided is persisted before it
+// Keep takes a step with the keyring of each site, before anything is rendered. What is decided is persisted before it
 // is carried out, with the version of the group that it was decided on: a person may have patched it meanwhile.
-func (r *Encryption) keyrings(ctx context.Context, s *scope.Scope) error {
+func (r *Encryption) Keep(ctx context.Context, s *scope.Scope) error {
 	if !scope.Encrypted(s.Group) {
 		return r.refuseWithoutEncryption(ctx, s)
 	}
@@ -48,7 +48,7 @@ func (r *Encryption) keyrings(ctx context.Context, s *scope.Scope) error {
 		return err
 	}
 	d := keyring.Decide(g)
-	if err := r.persistKeyrings(ctx, s, d); err != nil {
+	if err := r.Persist(ctx, s, d); err != nil {
 		if apierrors.IsConflict(err) {
 			s.Again = min(s.Again, scope.WhenOvertaken)
 			return scope.ErrStop // somebody wrote meanwhile: begin anew with what stands
@@ -177,7 +177,7 @@ func (r *Encryption) answerRotation(ctx context.Context, s *scope.Scope, e keyri
 		return err
 	}
 	if !e.Done {
-		keyringRotations.WithLabelValues(rotationRefused).Inc()
+		Rotations.WithLabelValues(RotationRefused).Inc()
 	}
 	return nil
 }
