@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"strings"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -210,12 +209,6 @@ func (a *Applier) remember(group types.NamespacedName, name string, what applied
 		a.done[group] = map[string]applied{}
 	}
 	a.done[group][name] = what
-}
-
-// IsGone is true of an owner that was a group of the same name: there is only one group of a name at a time.
-func IsGone(group *v1alpha1.MysqlFailoverGroup, owner metav1.OwnerReference) bool {
-	return owner.Kind == "MysqlFailoverGroup" && strings.HasPrefix(owner.APIVersion, v1alpha1.GroupVersion.Group+"/") &&
-		owner.Name == group.Name && owner.UID != group.UID
 }
 
 // Remove deletes an object if it is the group's, exactly the one that was looked at.

@@ -15,6 +15,9 @@ type core struct {
 	// draws is how often property tests are drawn, in one run after the other until one fails. Never zero: a property that is
 	// not drawn at all proves nothing, and fails without any mutation.
 	draws []int
+	// also are the folders of more tests that examine it, none of which has properties: a wing of the controller is examined by the
+	// tests of the whole reconcile too.
+	also []string
 	// timed is true if its tests wait for clocks and other processes: only a failure that repeats itself counts.
 	timed bool
 }
@@ -43,11 +46,19 @@ var cores = []core{
 	{folder: "sidecar/agent", files: []string{"keys.go", "opening.go", "slot.go", "store.go"}, draws: []int{10}, timed: true},
 	{folder: "sidecar/escrow", files: []string{"file.go"}, draws: []int{10}, timed: true},
 	{folder: "sidecar", files: []string{"accounts.go", "keyring.go", "supervise.go"}, draws: []int{10}, timed: true},
-	{folder: "operator/controller", files: []string{
-		"authority.go", "claims.go", "engines.go", "keyring_facts.go", "keyring_own.go", "keyring_rotate.go", "lapse.go", "passwords.go",
-		"passwords_secret.go", "passwords_servers.go", "provision.go", "provision_clone.go", "provisioning.go", "reclone.go", "status.go", "unlisted.go",
-	}, draws: []int{10}, timed: true},
+	{folder: "operator/controller", files: []string{"authority.go", "claims.go", "status.go", "unlisted.go"}, draws: []int{10}, timed: true},
+	{folder: "operator/work", files: []string{"rotation.go"}, draws: []int{10}, also: reconcile, timed: true},
+	{folder: "operator/scope", files: []string{"silent.go", "site.go"}, draws: []int{10}, also: reconcile, timed: true},
+	{folder: "operator/apply", files: []string{"owner.go"}, draws: []int{10}, also: reconcile, timed: true},
+	{folder: "operator/clone", files: []string{
+		"engines.go", "lapse.go", "provision.go", "provision_clone.go", "provisioning.go", "reclone.go",
+	}, draws: []int{10}, also: reconcile, timed: true},
+	{folder: "operator/encryption", files: []string{"keyring_facts.go", "keyring_own.go", "keyring_rotate.go"}, draws: []int{10}, also: reconcile, timed: true},
+	{folder: "operator/accounts", files: []string{"passwords.go", "secret.go", "servers.go"}, draws: []int{10}, also: reconcile, timed: true},
 }
+
+// reconcile is where the tests of the whole reconcile are.
+var reconcile = []string{"operator/controller"}
 
 // elsewhere are the files and folders that docs/invariants.md names and that are not mutated, with the reason.
 var elsewhere = map[string]string{
@@ -57,6 +68,9 @@ var elsewhere = map[string]string{
 }
 
 func (c core) packageOf() string { return "./" + c.folder }
+
+// examiners are the folders whose tests examine it.
+func (c core) examiners() []string { return append([]string{c.folder}, c.also...) }
 
 func (c core) holds(file string) bool {
 	return len(c.files) == 0 || slices.Contains(c.files, path.Base(file))

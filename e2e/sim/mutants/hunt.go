@@ -101,7 +101,7 @@ func (h *hunter) groups(m mutant, before outcome) [][]exam {
 			continue
 		}
 		last := len(out) - 1
-		if last >= 0 && took+e.took < quick && out[last][0].draws == e.draws {
+		if last >= 0 && took+e.took < quick && out[last][0].draws == e.draws && out[last][0].folder == e.folder {
 			out[last], took = append(out[last], e), took+e.took
 			continue
 		}
@@ -134,8 +134,9 @@ func (h *hunter) ask(ctx context.Context, m mutant, group []exam, out *outcome) 
 }
 
 func (h *hunter) test(ctx context.Context, m mutant, group []exam, names []string) (result, error) {
-	command := append([]string{h.testsOf(m.source.core)}, m.source.arguments(group[0].draws, names...)...)
-	return run(ctx, limit(group...), h.folderOf(m.source), m.active(), "", command...)
+	in := group[0].folder
+	command := append([]string{h.testsOf(in)}, m.source.arguments(in, group[0].draws, names...)...)
+	return run(ctx, limit(group...), h.folderOf(in), m.active(), "", command...)
 }
 
 var verdict = regexp.MustCompile(`FAIL seed ([0-9]+): (.*)`)

@@ -179,7 +179,7 @@ func newHunter(o options, dir string, points []point) *hunter {
 	return &hunter{options: o, programs: programs{dir: dir}, points: points, exams: map[*source][]exam{}}
 }
 
-func (h *hunter) folderOf(s *source) string { return filepath.Join(h.tree(), s.folder) }
+func (h *hunter) folderOf(folder string) string { return filepath.Join(h.tree(), folder) }
 
 // all hunts the mutants, a few at once.
 func (h *hunter) all(ctx context.Context, wanted []mutant, began time.Time) (int, error) {
