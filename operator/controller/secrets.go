@@ -22,7 +22,7 @@ import (
 
 var eventAccountsMissing = events.Warning(v1alpha1.ReasonAccountsSecretMissing, "Wait")
 
-// secrets makes what is generated once: the key that signs statements, and the passwords. How those are replaced: passwords.go.
+// secrets makes what is generated once: the key that signs statements, and the passwords. How those are replaced: operator/accounts.
 func (r *Reconciler) secrets(ctx context.Context, s *scope.Scope) error {
 	if err := r.authority(ctx, s); err != nil {
 		return err

@@ -42,15 +42,15 @@ type Scope struct {
 
 	// TLSReady is false while the pods have to wait for the group's certificate.
 	TLSReady bool
-	// Accounts is the Secret with the passwords, passwords what status says of them.
+	// Accounts is the Secret with the passwords, Passwords what status says of them.
 	Accounts  *corev1.Secret
 	Passwords *v1alpha1.PasswordsStatus
-	// Provisioned is what status will say of each site; persisted are the sites whose work ends with it.
+	// Provisioned is what status will say of each site; Persisted are the sites whose work ends with it.
 	Provisioned map[string]bool
 	Persisted   []SiteKey
 	// Volumes are the data volumes on which the sites were provisioned; "" for one that is not known.
 	Volumes map[string]string
-	// Clones is what status will say of clones and of orders for them; busy is the long work that holds each site.
+	// Clones is what status will say of clones and of orders for them; Busy is the long work that holds each site.
 	Clones map[string]*v1alpha1.CloneProgress
 	Busy   map[string]string
 
@@ -117,7 +117,7 @@ func (s *Scope) Sites() map[string]v1alpha1.Site {
 // ActiveSite is the site that takes writes or is about to.
 func (s *Scope) ActiveSite() string { return s.Group.Status.ActiveSite }
 
-// work is the key of the long work on a site.
+// SiteKey is the key of the long work on a site.
 func (s *Scope) SiteKey(site string) SiteKey { return SiteKey{Group: s.Key, Site: site} }
 
 // KeyOf is the key of a group.
@@ -128,7 +128,7 @@ func KeyOf(group *v1alpha1.MysqlFailoverGroup) types.NamespacedName {
 // Sorted are the keys of a map in their order.
 func Sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// keyringScope is what a reconcile knows of keyrings.
+// Keyrings is what a reconcile knows of keyrings.
 type Keyrings struct {
 	// Kept says of each site why its pod must not be replaced.
 	Kept map[string]string
