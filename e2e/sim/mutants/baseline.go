@@ -19,10 +19,10 @@ import (
 // Before the hunt everything is run with no mutant active, each test and each schedule by itself. All must pass: a test that
 // fails anyway would miss every mutant. What each of them reaches is noted, so that a mutant is shown only to who can see it.
 
-// exam is a test of a folder, with a number of draws, or a schedule of the simulation.
+// exam is a test of a core, with a number of draws, or a schedule of the simulation.
 type exam struct {
 	test     string
-	folder   string
+	in       *source // whose test it is
 	draws    int
 	scenario string
 	from     int
@@ -56,29 +56,15 @@ const mostBaseline = 5 * time.Minute
 
 // baseline runs the tests of a core, and returns who sees what. It fails if any of them does.
 func (h *hunter) baseline(ctx context.Context, s *source) ([]exam, error) {
-	var exams []exam
-	for _, folder := range s.examiners() {
-		more, err := h.examine(ctx, s, folder)
-		if err != nil {
-			return nil, err
-		}
-		exams = append(exams, more...)
-	}
-	slices.SortFunc(exams, func(a, b exam) int { return cmp.Or(cmp.Compare(a.took, b.took), cmp.Compare(a.test, b.test)) })
-	return exams, nil
-}
-
-// examine runs the tests of one folder.
-func (h *hunter) examine(ctx context.Context, s *source, folder string) ([]exam, error) {
-	r, err := run(ctx, mostBaseline, h.folderOf(folder), "", "", h.testsOf(folder), "-test.list", "^Test")
+	r, err := run(ctx, mostBaseline, h.folderOf(s), "", "", h.testsOf(s.core), "-test.list", "^Test")
 	if err != nil || r.failed {
-		return nil, fmt.Errorf("%s: list tests of %s: %w %s", s.folder, folder, err, r.said)
+		return nil, fmt.Errorf("%s: list tests: %w %s", s.folder, err, r.said)
 	}
 	var mu sync.Mutex
 	var exams []exam
 	err = h.each(strings.Fields(r.said), func(test string) error {
 		for _, draws := range s.draws {
-			e, property, err := h.sit(ctx, s, exam{test: test, folder: folder, draws: draws})
+			e, property, err := h.sit(ctx, s, exam{test: test, in: s, draws: draws})
 			if err != nil {
 				return err
 			}
@@ -91,6 +77,7 @@ func (h *hunter) examine(ctx context.Context, s *source, folder string) ([]exam,
 		}
 		return nil
 	})
+	slices.SortFunc(exams, func(a, b exam) int { return cmp.Or(cmp.Compare(a.took, b.took), cmp.Compare(a.test, b.test)) })
 	return exams, err
 }
 
@@ -126,12 +113,12 @@ func (h *hunter) sit(ctx context.Context, s *source, e exam) (exam, bool, error)
 	if e.draws <= 0 {
 		return e, false, fmt.Errorf("%s: properties are to be drawn %d times, which proves nothing", s.folder, e.draws)
 	}
-	reach, err := h.notes(s.folder + e.folder + e.test + strconv.Itoa(e.draws))
+	reach, err := h.notes(s.folder + e.test + strconv.Itoa(e.draws))
 	if err != nil {
 		return e, false, err
 	}
 	began := time.Now()
-	r, err := run(ctx, mostBaseline, h.folderOf(e.folder), "", reach, append([]string{h.testsOf(e.folder)}, s.arguments(e.folder, e.draws, e.test)...)...)
+	r, err := run(ctx, mostBaseline, h.folderOf(s), "", reach, append([]string{h.testsOf(s.core)}, s.arguments(e.draws, e.test)...)...)
 	if err != nil {
 		return e, false, err
 	}

@@ -12,12 +12,11 @@ type core struct {
 	folder string
 	// files are those that hold guards; none are all of the package.
 	files []string
+	// also is another core whose tests come by, after its own; empty is none.
+	also string
 	// draws is how often property tests are drawn, in one run after the other until one fails. Never zero: a property that is
 	// not drawn at all proves nothing, and fails without any mutation.
 	draws []int
-	// also are the folders of more tests that examine it, none of which has properties: a wing of the controller is examined by the
-	// tests of the whole reconcile too.
-	also []string
 	// timed is true if its tests wait for clocks and other processes: only a failure that repeats itself counts.
 	timed bool
 }
@@ -57,8 +56,8 @@ var cores = []core{
 	{folder: "operator/accounts", files: []string{"passwords.go", "secret.go", "servers.go"}, draws: []int{10}, also: reconcile, timed: true},
 }
 
-// reconcile is where the tests of the whole reconcile are.
-var reconcile = []string{"operator/controller"}
+// reconcile is where the tests of the whole reconcile are: they examine its wings too.
+const reconcile = "operator/controller"
 
 // elsewhere are the files and folders that docs/invariants.md names and that are not mutated, with the reason.
 var elsewhere = map[string]string{
@@ -67,10 +66,15 @@ var elsewhere = map[string]string{
 	"api/client":       "an HTTP client: it decides nothing",
 }
 
-func (c core) packageOf() string { return "./" + c.folder }
+// tested are the folders whose tests see the core.
+func (c core) tested() []string {
+	if c.also == "" {
+		return []string{c.folder}
+	}
+	return []string{c.folder, c.also}
+}
 
-// examiners are the folders whose tests examine it.
-func (c core) examiners() []string { return append([]string{c.folder}, c.also...) }
+func (c core) packageOf() string { return "./" + c.folder }
 
 func (c core) holds(file string) bool {
 	return len(c.files) == 0 || slices.Contains(c.files, path.Base(file))

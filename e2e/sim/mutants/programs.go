@@ -19,8 +19,8 @@ import (
 // programs are the tests of the cores and the simulation, each with all mutants built in.
 type programs struct{ dir string }
 
-func (p programs) testsOf(folder string) string {
-	return filepath.Join(p.dir, strings.ReplaceAll(folder, "/", "-")+".test")
+func (p programs) testsOf(c core) string {
+	return filepath.Join(p.dir, strings.ReplaceAll(c.folder, "/", "-")+".test")
 }
 
 func (p programs) simulation() string { return filepath.Join(p.dir, "sim") }
@@ -30,16 +30,9 @@ func (p programs) tree() string { return filepath.Join(p.dir, "tree") }
 
 // buildTests compiles the tests of the cores, buildSimulation the simulation.
 func (p programs) buildTests(ctx context.Context, root, overlay string, cores []core) error {
-	built := map[string]bool{}
 	for _, c := range cores {
-		for _, folder := range c.examiners() {
-			if built[folder] {
-				continue
-			}
-			built[folder] = true
-			if _, err := output(ctx, root, "go", "test", "-p", "1", "-c", "-vet=off", "-overlay", overlay, "-o", p.testsOf(folder), "./"+folder); err != nil {
-				return err
-			}
+		if _, err := output(ctx, root, "go", "test", "-p", "1", "-c", "-vet=off", "-overlay", overlay, "-o", p.testsOf(c), c.packageOf()); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -110,9 +103,9 @@ func run(ctx context.Context, limit time.Duration, dir, mutant, reach string, co
 }
 
 // arguments are those of a program of tests.
-func (s *source) arguments(folder string, draws int, tests ...string) []string {
+func (s *source) arguments(draws int, tests ...string) []string {
 	args := []string{"-test.run", "^(" + strings.Join(tests, "|") + ")$", "-test.failfast", "-test.v"}
-	if s.properties && folder == s.folder {
+	if s.properties {
 		args = append(args, "-rapid.nofailfile", "-rapid.seed=1", "-rapid.shrinktime=0s", "-rapid.checks="+strconv.Itoa(draws))
 	}
 	return args

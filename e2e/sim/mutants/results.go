@@ -46,7 +46,7 @@ func printsOf(tree string, files []string, cores []core) (prints, error) {
 			all.Write(sum[:])
 		}
 		for _, c := range cores {
-			for _, folder := range c.examiners() {
+			for _, folder := range c.tested() {
 				if path.Dir(name) == folder || strings.HasPrefix(name, folder+"/testdata/") {
 					own[c.folder] = append(own[c.folder], sum[:]...)
 				}
