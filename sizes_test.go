@@ -24,9 +24,7 @@ const (
 )
 
 // oversized are the packages that may be over the limits, files and types of theirs included, each with the reason.
-var oversized = map[string]string{
-	"operator/controller": "its clones, keyrings, passwords and what follows the active site are about to become packages of their own",
-}
+var oversized = map[string]string{}
 
 // size is how large a package of product code is.
 type size struct {

@@ -50,11 +50,19 @@ var cores = []core{
 	{folder: "sidecar/agent", files: []string{"keys.go", "opening.go", "slot.go", "store.go"}, draws: []int{10}, timed: true},
 	{folder: "sidecar/escrow", files: []string{"file.go"}, draws: []int{10}, timed: true},
 	{folder: "sidecar", files: []string{"accounts.go", "keyring.go", "supervise.go"}, draws: []int{10}, timed: true},
-	{folder: "operator/controller", files: []string{
-		"authority.go", "claims.go", "engines.go", "keyring_facts.go", "keyring_own.go", "keyring_rotate.go", "lapse.go", "passwords.go",
-		"passwords_secret.go", "passwords_servers.go", "provision.go", "provision_clone.go", "provisioning.go", "reclone.go", "status.go", "unlisted.go",
-	}, draws: []int{10}, timed: true},
+	{folder: "operator/controller", files: []string{"authority.go", "claims.go", "status.go", "unlisted.go"}, draws: []int{10}, timed: true},
+	{folder: "operator/work", files: []string{"rotation.go"}, draws: []int{10}, also: reconcile, timed: true},
+	{folder: "operator/scope", files: []string{"silent.go", "site.go"}, draws: []int{10}, also: reconcile, timed: true},
+	{folder: "operator/apply", files: []string{"owner.go"}, draws: []int{10}, also: reconcile, timed: true},
+	{folder: "operator/clone", files: []string{
+		"engines.go", "lapse.go", "provision.go", "provision_clone.go", "provisioning.go", "reclone.go",
+	}, draws: []int{10}, also: reconcile, timed: true},
+	{folder: "operator/encryption", files: []string{"keyring_facts.go", "keyring_own.go", "keyring_rotate.go"}, draws: []int{10}, also: reconcile, timed: true},
+	{folder: "operator/accounts", files: []string{"passwords.go", "secret.go", "servers.go"}, draws: []int{10}, also: reconcile, timed: true},
 }
+
+// reconcile is where the tests of the whole reconcile are: they examine its wings too.
+const reconcile = "operator/controller"
 
 // elsewhere are the files and folders that docs/invariants.md names and that are not mutated, with the reason.
 var elsewhere = map[string]string{
