@@ -145,8 +145,8 @@ func (op *Client) password(ctx context.Context, c Cluster, g *v1alpha1.MysqlFail
 // interactive hands the terminal over.
 func (op *Client) interactive(ctx context.Context, env cli.Environment, c Cluster, g *v1alpha1.MysqlFailoverGroup, e pods.Execution, password string) (int, error) {
 	t := newTypist(env.In, env.Out, password)
-	defer t.close()
-	e.In, e.Out = t, t.screen()
+	defer t.giveUp()
+	e.In, e.Out = t, t
 	if file, is := env.In.(*os.File); is {
 		fd := int(file.Fd())
 		before, err := term.MakeRaw(fd)
@@ -156,9 +156,7 @@ func (op *Client) interactive(ctx context.Context, env cli.Environment, c Cluste
 		defer func() { _ = term.Restore(fd, before) }()
 		e.Resize = &terminalSize{fd: fd}
 	}
-	err := c.Exec(ctx, e)
-	t.leave()
-	return op.outcome(g, err)
+	return op.outcome(g, c.Exec(ctx, e))
 }
 
 // terminalSize tells the size once.

@@ -5,86 +5,126 @@ package cache
 import (
 	"bytes"
 	"io"
-	"strings"
 	"sync"
+	"time"
 )
 
-// askedFor ends the question of the client for the password.
-const askedFor = "password: "
+const (
+	// askedFor ends the question of the client for the password.
+	askedFor = "password: "
+	// mostAsked is how much a client may say before it asks for the password, in bytes, and askWithin how long it may take. One that
+	// goes beyond does not ask: the person sees what it says, and types.
+	mostAsked = 8 << 10
+	askWithin = 10 * time.Second
+	// whereIs asks a terminal where its cursor is. The client finds out so how wide a terminal is of which it was not told the
+	// size yet: at the left edge first, then at the right one.
+	whereIs = "\x1b[6n"
+)
 
-// mostAsked is how much a client may say before it asks for the password, in bytes. One that says more does not ask.
-const mostAsked = 8 << 10
+// edges are the answers to whereIs, of a terminal with 80 columns.
+var edges = []string{"\x1b[1;1R", "\x1b[1;80R"}
 
 // typist is the keyboard of a client that asks for a password: it types that once the client has asked, by when the terminal does not
 // echo any more, and hands over the person's keys after it. What the client shows of the typing is kept off the screen.
 type typist struct {
 	in       io.Reader
 	out      io.Writer
-	password io.Reader
-	asked    chan struct{}
-	once     sync.Once
+	password string
+	// typed is what is typed for the person; closed once the person types.
+	typed chan string
+	rest  string
+	timer *time.Timer
 
-	mu    sync.Mutex
-	heard []byte // nil once what is shown is for the person
+	mu       sync.Mutex
+	heard    []byte // what the client said and nobody saw
+	hidden   bool   // what it says is kept off the screen
+	answered int    // of edges
+	asked    bool
+	over     bool // the person types
 }
 
 func newTypist(in io.Reader, out io.Writer, password string) *typist {
-	return &typist{in: in, out: out, password: strings.NewReader(password + "\r"), asked: make(chan struct{}), heard: []byte{}}
+	t := &typist{in: in, out: out, password: password + "\r", typed: make(chan string, len(edges)+1), hidden: true}
+	t.timer = time.AfterFunc(askWithin, t.giveUp)
+	return t
 }
 
-// Read waits for the question, types the password, and then reads the person's keys.
+// Read is what is typed: by the typist first, then by the person.
 func (t *typist) Read(p []byte) (int, error) {
-	<-t.asked
-	if n, err := t.password.Read(p); err == nil {
-		return n, nil
+	if t.rest == "" {
+		t.rest = <-t.typed // "" once it is closed
 	}
-	return t.in.Read(p)
+	if t.rest == "" {
+		return t.in.Read(p)
+	}
+	n := copy(p, t.rest)
+	t.rest = t.rest[n:]
+	return n, nil
 }
 
-// close lets a Read go that still waits, where the client ended before it asked.
-func (t *typist) close() { t.once.Do(func() { close(t.asked) }) }
-
-// screen is where the client shows what it shows.
-func (t *typist) screen() io.Writer { return typistScreen{t} }
-
-type typistScreen struct{ t *typist }
-
-// Write keeps the question and the line on which it is answered to itself, and shows what comes after them; all of it, if the client
-// says something else instead.
-func (s typistScreen) Write(p []byte) (int, error) {
-	t := s.t
+// Write is what the client shows. The question and the line on which it is answered are kept back, and what comes after them is shown;
+// all of it, if the client says something else instead.
+func (t *typist) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.heard == nil {
+	if !t.hidden {
 		return t.out.Write(p)
 	}
 	t.heard = append(t.heard, p...)
-	at := bytes.Index(t.heard, []byte(askedFor))
-	if at < 0 {
+	if !t.asked {
+		t.hear()
+	}
+	if !t.asked {
 		if len(t.heard) > mostAsked {
-			return len(p), t.show(t.heard)
+			return len(p), t.show()
 		}
 		return len(p), nil
 	}
-	t.close()
-	if end := bytes.IndexByte(t.heard[at:], '\n'); end >= 0 {
-		return len(p), t.show(t.heard[at+end+1:])
+	_, after, ended := bytes.Cut(t.heard, []byte("\n"))
+	if !ended {
+		t.heard = nil
+		return len(p), nil
 	}
-	return len(p), nil
+	t.heard = after
+	return len(p), t.show()
+}
+
+// hear answers what the client asks the terminal, and types the password once it asks for that.
+func (t *typist) hear() {
+	before, after, asked := bytes.Cut(t.heard, []byte(askedFor))
+	for n := bytes.Count(before, []byte(whereIs)); t.answered < min(n, len(edges)); t.answered++ {
+		t.typed <- edges[t.answered]
+	}
+	if asked && !t.over {
+		t.asked, t.heard = true, after
+		t.typed <- t.password
+		t.handOver()
+	}
+}
+
+// handOver lets the person type.
+func (t *typist) handOver() {
+	if !t.over {
+		t.over = true
+		t.timer.Stop()
+		close(t.typed)
+	}
 }
 
 // show ends the keeping back.
-func (t *typist) show(rest []byte) error {
+func (t *typist) show() error {
+	t.handOver()
+	t.hidden = false
+	_, err := t.out.Write(t.heard)
 	t.heard = nil
-	_, err := t.out.Write(rest)
 	return err
 }
 
-// leave shows what was kept back of a client that ended without a question: it says why.
-func (t *typist) leave() {
+// giveUp shows what was kept back of a client that does not ask, or has ended: it says why.
+func (t *typist) giveUp() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.heard != nil && !bytes.Contains(t.heard, []byte(askedFor)) {
-		_ = t.show(t.heard)
+	if t.hidden {
+		_ = t.show()
 	}
 }
