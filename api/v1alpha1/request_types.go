@@ -109,23 +109,6 @@ const (
 	AnswerKeyringNotSealed = "KeyringNotSealed"
 	AnswerKeyringFull      = "KeyringFull"
 	AnswerOtherKeyring     = "OtherKeyringNotSealed"
-
-	// What is wrong with a promotion of a cache. Beside them: UnknownSite, RoleIsMoving while MySQL moves.
-	//
-	// AnswerCacheOff: the group has no cache store.
-	AnswerCacheOff = "CacheOff"
-	// AnswerCacheMoving: the cache's master changes already.
-	AnswerCacheMoving = "CacheIsMoving"
-	// AnswerCacheCoolingDown: the master changed a moment ago; the message says from when on it may change again.
-	AnswerCacheCoolingDown = "CacheCoolingDown"
-	// AnswerCacheNotAnswering: the cache of the site that is asked for does not answer.
-	AnswerCacheNotAnswering = "CacheNotAnswering"
-	// AnswerCacheNotSynced: the cache of that site has not caught up with the master, and the master lives: its sessions would be lost.
-	AnswerCacheNotSynced = "CacheNotSynced"
-	// AnswerCacheGoesHome: the site is not active, and the cache of the active site is fit: the master would move back at once.
-	AnswerCacheGoesHome = "CacheGoesHome"
-	// AnswerCacheMoveFailed: the take-over was begun and the master is another one than was asked for.
-	AnswerCacheMoveFailed = "CacheMoveFailed"
 )
 
 // confirmable are the reasons for which a new copy is refused unless a person gives up what the site alone has.
@@ -140,8 +123,7 @@ func IsConfirmable(reason string) bool { return slices.Contains(confirmable, rea
 // LastRequest is the last answer to a request of one kind. Only the operator writes it, and only once the outcome is known: how
 // far a request is that is under way stands in plannedFailover, transition, sites[].clone, encryptionAtRest and passwords.
 type LastRequest struct {
-	// kind of the request: PlannedFailover, AbortFailover, ForceFailover, RecloneSite, RotateKeyring, RotatePasswords or
-	// PromoteCache.
+	// kind of the request: PlannedFailover, AbortFailover, ForceFailover, RecloneSite, RotateKeyring, RotatePasswords or PromoteCache.
 	//
 	// +required
 	Kind RequestKind `json:"kind"`

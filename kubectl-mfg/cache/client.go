@@ -128,9 +128,10 @@ func containerOf(pod corev1.Pod) string {
 	return pod.Spec.Containers[0].Name
 }
 
-// password reads the Secret with the caller's own rights.
+// password reads the Secret with the caller's own rights: the operator's, which holds what the pods have by now, also while a new one in the
+// Secret of spec.cache.auth cannot be used.
 func (op *Client) password(ctx context.Context, c Cluster, g *v1alpha1.MysqlFailoverGroup) (string, error) {
-	name := report.CachePasswordSecret(g)
+	name := v1alpha1.CacheAuthSecret(g.Name)
 	secret, err := c.Kube().CoreV1().Secrets(op.Namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return "", cli.RightsHint(err, "get", "secrets/"+name, op.Namespace)

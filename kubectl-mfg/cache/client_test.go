@@ -4,6 +4,7 @@ package cache
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -85,9 +86,9 @@ func TestClient(t *testing.T) {
 		"Command":   {op: Client{Args: []string{"INFO", "replication"}}, pod: "orders-cache-paris-0", typed: "hunter2.x\n", command: "-p 6379 INFO replication"},
 		"OwnTLS":    {change: func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Cache.TLS.Enabled = &on }, typed: "hunter2.x\ntyped", command: "-p 6379 --tls --insecure"},
 		"GroupTLS":  {change: func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.TLS = &v1alpha1.TLSSpec{} }, typed: "hunter2.x\ntyped", command: "-p 6379 --tls --insecure"},
-		"OwnSecret": {change: func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Cache.Auth.SecretName = "mine" }, typed: "of-my-own\ntyped", command: "-p 6379"},
-		"BadSecret": {change: func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Cache.Auth.SecretName = "bad" }, says: "no usable key password"},
-		"NoSecret":  {change: func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Cache.Auth.SecretName = "none" }, says: "not found"},
+		"OwnSecret": {change: func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Cache.Auth.SecretName = "mine" }, typed: "hunter2.x\ntyped", command: "-p 6379"},
+		"BadSecret": {op: Client{Group: "bad"}, says: "no usable key password"},
+		"NoSecret":  {op: Client{Group: "none"}, says: "not found"},
 		"Off":       {change: func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Cache.Enabled = false }, says: "has no cache store"},
 		"NoMaster":  {change: func(g *v1alpha1.MysqlFailoverGroup) { g.Status.Cache = nil }, says: "--site SITE"},
 		"NoSite":    {op: Client{Site: "oslo"}, says: "its sites are paris, rome, bern", usage: true},
@@ -97,12 +98,18 @@ func TestClient(t *testing.T) {
 		"Failed":    {err: utilexec.CodeExitError{Code: 1, Err: errors.New("x")}, says: "code 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tc.op.Namespace, tc.op.Group = "shop", "orders"
+			tc.op.Namespace, tc.op.Group = "shop", cmp.Or(tc.op.Group, "orders")
 			secret := func(name, key, value string) *corev1.Secret {
 				return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}, Data: map[string][]byte{key: []byte(value)}}
 			}
 			s := &shell{group: cached(), err: tc.err, kube: fake.NewClientset(cachePod("paris", "istio", "cache"), cachePod("rome", "cache"), &corev1.Pod{},
-				secret("orders-cache-auth", "password", "hunter2.x"), secret("mine", "password", "of-my-own"), secret("bad", "password", "two\nlines"))}
+				secret("orders-cache-auth", "password", "hunter2.x"), secret("mine", "password", "of-my-own"), secret("bad-cache-auth", "password", "two\nlines"))}
+			s.group.Name = tc.op.Group
+			if tc.op.Group != "orders" {
+				pod := cachePod("paris", "cache")
+				pod.Name, pod.Labels[v1alpha1.LabelGroup] = "p", tc.op.Group
+				_, _ = s.kube.CoreV1().Pods("shop").Create(t.Context(), pod, metav1.CreateOptions{})
+			}
 			if tc.change != nil {
 				tc.change(s.group)
 			}

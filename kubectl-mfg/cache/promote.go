@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
@@ -86,7 +85,7 @@ func (op *Promote) allowed(g *v1alpha1.MysqlFailoverGroup) error {
 		return cli.Refused("refused: a move of the cache to %q was asked for and is not answered yet\n  see how far it is: %s", other, op.look())
 	}
 	if t := g.Status.Cache.Transition; t != nil && t.To != op.To {
-		return cli.Refused("refused: the cache's master is moving to %s (%s)\n  see how far it is: %s", t.To, strings.ToLower(string(t.Kind)), op.look())
+		return cli.Refused("refused: the cache's master is moving to %s (%s)\n  see how far it is: %s", t.To, report.CacheMoveWords(string(t.Kind)), op.look())
 	}
 	return request.NotMoving(g)
 }
@@ -100,7 +99,7 @@ func (op *Promote) plan(r report.MysqlFailoverGroupReport) []screen.Line {
 		{Label: "Sessions", Text: op.sessions(c)},
 	}
 	if op.To != r.ActiveSite {
-		plan = append(plan, screen.Line{Label: "Later", Text: "the master belongs beside MySQL: once the cache of " + cli.OrDash(r.ActiveSite) + " is fit, the operator moves it back there"})
+		plan = append(plan, screen.Line{Label: "Later", Text: "it stays on " + op.To + ", away from MySQL, until MySQL moves, or somebody promotes the cache of " + cli.OrDash(r.ActiveSite)})
 	}
 	return plan
 }

@@ -86,8 +86,8 @@ func (a *app) cachePromoteCommand() *cobra.Command {
 		Long: `Move the cache's master to another site, and leave MySQL where it is. The operator refuses while the cache of that site has not
 caught up, because its sessions would be lost. Clients of the cache are cut off once and connect again.
 
-The master belongs on the active site. One that is moved away goes back there once the cache of the active site is fit, so use
-this to bring the master home at once, or to take it off a site before work on its node.
+The master belongs on the active site. Use this to bring it home at once, or to take it off a site before work on its node: where a
+person has put it, it stays until MySQL moves to another site, or somebody promotes the cache of the active one.
 
 ` + cli.ExitCodes,
 		Example: `  # Bring the master back beside MySQL now

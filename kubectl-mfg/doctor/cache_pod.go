@@ -52,7 +52,7 @@ func cacheOfSite(w World, s report.CacheSite, pods []corev1.Pod) []Finding {
 		case slices.Contains(imageTroubles, waiting.Reason):
 			return describe("the image of the cache of %s cannot be had (%s): %s", s.Name, c.Image, waiting.Message)
 		case slices.Contains(configTroubles, waiting.Reason):
-			return describe("the cache of %s cannot start: %s (its Secret is %s, with the key %s)", s.Name, waiting.Message, report.CachePasswordSecret(w.Group), v1alpha1.CachePassword)
+			return describe("the cache of %s cannot start: %s", s.Name, waiting.Message)
 		case waiting.Reason == crashLoop:
 			return one(Fail, wire.Remedy{Text: "a setting of spec.cache.config that the engine does not know ends it", Command: fmt.Sprintf("kubectl logs -n %s %s --previous --tail=50", p.Namespace, p.Name)},
 				"the cache of %s ends again and again", s.Name)

@@ -127,7 +127,7 @@ func TestCacheFindings(t *testing.T) {
 			return o
 		}, Fail, "fits no node: 0/3 nodes"},
 		"NoImage":  {waiting("ImagePullBackOff"), Fail, "cannot be had (valkey:9): the kubelet's words"},
-		"NoKey":    {waiting("CreateContainerConfigError"), Fail, "the kubelet's words (its Secret is orders-cache-auth, with the key password)"},
+		"NoKey":    {waiting("CreateContainerConfigError"), Fail, "cannot start: the kubelet's words"},
 		"Crashing": {waiting("CrashLoopBackOff"), Fail, "again and again"},
 		"Killed": {func(_ *World, o []runtime.Object) []runtime.Object {
 			change(o, "orders-cache-rome-0", func(p *corev1.Pod) {

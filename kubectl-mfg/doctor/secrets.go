@@ -124,7 +124,7 @@ func isOurs(g *v1alpha1.MysqlFailoverGroup, name string) bool {
 	if g.Spec.TLS != nil && name == g.Spec.TLS.SecretName {
 		return true
 	}
-	if slices.Contains([]string{v1alpha1.RootSecret(g.Name), v1alpha1.AccountsSecret(g.Name), v1alpha1.FormerAuthoritySecret(g.Name), report.CachePasswordSecret(g)}, name) {
+	if slices.Contains([]string{v1alpha1.RootSecret(g.Name), v1alpha1.AccountsSecret(g.Name), v1alpha1.FormerAuthoritySecret(g.Name), v1alpha1.CacheAuthSecret(g.Name), report.CachePasswordSecret(g)}, name) {
 		return true
 	}
 	rest, of := strings.CutPrefix(name, v1alpha1.SiteName(g.Name, ""))

@@ -5,6 +5,7 @@ package report
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -64,8 +65,27 @@ type CachePromotion struct {
 	Message    string          `json:"message,omitempty"`
 }
 
+// CacheMoveWords say why the cache's master changes.
+func CacheMoveWords(kind string) string {
+	if kind == string(v1alpha1.CacheMoveOnly) {
+		return "cache only"
+	}
+	return strings.ToLower(kind)
+}
+
 // IsFirst is true for the first master of a group, before which there was nothing to lose.
 func (p CachePromotion) IsFirst() bool { return p.Method == string(v1alpha1.CacheByFirstStart) }
+
+// What says what happened: a move, or a master whose process began again.
+func (p CachePromotion) What(arrow func(from, to string) string) string {
+	switch {
+	case p.IsFirst():
+		return p.To + " is the first master"
+	case p.From == p.To:
+		return "the cache of " + p.To + " began again, and stayed the master"
+	}
+	return CacheMoveWords(p.Kind) + " " + arrow(p.From, p.To)
+}
 
 // CacheSite is the cache of one site.
 type CacheSite struct {

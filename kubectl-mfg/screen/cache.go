@@ -72,7 +72,7 @@ func (o Options) cacheChanging(t *report.CacheTransition) string {
 	if t == nil {
 		return ""
 	}
-	return o.paragraph(text{"Moving", warn}, fmt.Sprintf("cache %s, %s; begun %s ago", arrow(t.From, t.To), lower(t.Kind), o.ago(t.StartedAt)))
+	return o.paragraph(text{"Moving", warn}, fmt.Sprintf("cache %s, %s; begun %s ago", arrow(t.From, t.To), report.CacheMoveWords(t.Kind), o.ago(t.StartedAt)))
 }
 
 // cachePast is the last change of the master.
@@ -82,9 +82,9 @@ func (o Options) cachePast(p *report.CachePromotion) string {
 	}
 	label := text{s: "Promoted"}
 	if p.IsFirst() {
-		return o.paragraph(label, fmt.Sprintf("%s is the first master, since %s", p.To, o.ago(p.At)))
+		return o.paragraph(label, fmt.Sprintf("%s, for %s", p.What(arrow), o.ago(p.At)))
 	}
-	words, sessions := fmt.Sprintf("%s %s, %s ago, %s, ", lower(p.Kind), arrow(p.From, p.To), o.ago(p.At), millis(p.TookMillis)), "sessions preserved"
+	words, sessions := fmt.Sprintf("%s, %s ago, %s, ", p.What(arrow), o.ago(p.At), millis(p.TookMillis)), "sessions preserved"
 	if !p.SessionsPreserved {
 		label.colour, sessions = warn, "sessions NOT preserved"
 		if p.Reason != "" {
