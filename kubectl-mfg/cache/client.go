@@ -68,16 +68,18 @@ func (op *Client) Run(ctx context.Context, env cli.Environment, c Cluster) (int,
 	}
 	e := pods.Execution{Namespace: op.Namespace, Pod: pod.Name, Container: containerOf(pod), Out: env.Out, ErrOut: env.ErrOut}
 	e.Command = append([]string{"sh", "-c", startClient, "sh"}, op.arguments(g)...)
-	if !env.Interactive() {
-		in := env.In
-		if len(op.Args) > 0 {
-			in = strings.NewReader("") // one command reads nothing else
-		}
-		e.In = io.MultiReader(strings.NewReader(password+"\n"), in)
-		return op.outcome(g, c.Exec(ctx, e))
+	switch {
+	case len(op.Args) > 0: // one command reads nothing else
+		e.In = strings.NewReader(password + "\n")
+		err = c.Exec(ctx, e)
+	case !env.Interactive():
+		e.In = io.MultiReader(strings.NewReader(password+"\n"), env.In)
+		err = c.Exec(ctx, e)
+	default:
+		e.TTY = true
+		err = interactive(ctx, env, c, e, password)
 	}
-	e.TTY = true
-	return op.interactive(ctx, env, c, g, e, password)
+	return op.outcome(g, err)
 }
 
 // arguments are those of the client. The connection stays in the pod, so that the name in the certificate, and whether it is still valid,
@@ -144,7 +146,7 @@ func (op *Client) password(ctx context.Context, c Cluster, g *v1alpha1.MysqlFail
 }
 
 // interactive hands the terminal over.
-func (op *Client) interactive(ctx context.Context, env cli.Environment, c Cluster, g *v1alpha1.MysqlFailoverGroup, e pods.Execution, password string) (int, error) {
+func interactive(ctx context.Context, env cli.Environment, c Cluster, e pods.Execution, password string) error {
 	t := newTypist(env.In, env.Out, password)
 	defer t.giveUp()
 	e.In, e.Out = t, t
@@ -152,12 +154,12 @@ func (op *Client) interactive(ctx context.Context, env cli.Environment, c Cluste
 		fd := int(file.Fd())
 		before, err := term.MakeRaw(fd)
 		if err != nil {
-			return cli.ExitError, fmt.Errorf("prepare the terminal: %w", err)
+			return fmt.Errorf("prepare the terminal: %w", err)
 		}
 		defer func() { _ = term.Restore(fd, before) }()
 		e.Resize = &terminalSize{fd: fd}
 	}
-	return op.outcome(g, c.Exec(ctx, e))
+	return c.Exec(ctx, e)
 }
 
 // terminalSize tells the size once.

@@ -81,21 +81,22 @@ func TestClient(t *testing.T) {
 		says     string
 		usage    bool
 	}{
-		"Master":    {terminal: true, pod: "orders-cache-paris-0", typed: "hunter2.x\rtyped", command: "sh -h 127.0.0.1 -p 6379"},
-		"Site":      {op: Client{Site: "rome"}, pod: "orders-cache-rome-0", typed: "hunter2.x\ntyped", command: "sh -h 127.0.0.1 -p 6379"},
-		"Command":   {op: Client{Args: []string{"INFO", "replication"}}, pod: "orders-cache-paris-0", typed: "hunter2.x\n", command: "-p 6379 INFO replication"},
-		"OwnTLS":    {change: func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Cache.TLS.Enabled = &on }, typed: "hunter2.x\ntyped", command: "-p 6379 --tls --insecure"},
-		"GroupTLS":  {change: func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.TLS = &v1alpha1.TLSSpec{} }, typed: "hunter2.x\ntyped", command: "-p 6379 --tls --insecure"},
-		"OwnSecret": {change: func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Cache.Auth.SecretName = "mine" }, typed: "hunter2.x\ntyped", command: "-p 6379"},
-		"BadSecret": {op: Client{Group: "bad"}, says: "no usable key password"},
-		"NoSecret":  {op: Client{Group: "none"}, says: "not found"},
-		"Off":       {change: func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Cache.Enabled = false }, says: "has no cache store"},
-		"NoMaster":  {change: func(g *v1alpha1.MysqlFailoverGroup) { g.Status.Cache = nil }, says: "--site SITE"},
-		"NoSite":    {op: Client{Site: "oslo"}, says: "its sites are paris, rome, bern", usage: true},
-		"NoPod":     {op: Client{Site: "bern"}, says: "kubectl describe pods -n shop"},
-		"NoClient":  {err: utilexec.CodeExitError{Code: 127, Err: errors.New("x")}, says: "kubectl port-forward -n shop service/orders-cache 6379"},
-		"NoShell":   {err: errors.New(`exec: "sh": executable file not found in $PATH`), says: "neither valkey-cli nor redis-cli"},
-		"Failed":    {err: utilexec.CodeExitError{Code: 1, Err: errors.New("x")}, says: "code 1"},
+		"Master":             {terminal: true, pod: "orders-cache-paris-0", typed: "hunter2.x\rtyped", command: "sh -h 127.0.0.1 -p 6379"},
+		"Site":               {op: Client{Site: "rome"}, pod: "orders-cache-rome-0", typed: "hunter2.x\ntyped", command: "sh -h 127.0.0.1 -p 6379"},
+		"Command":            {op: Client{Args: []string{"INFO", "replication"}}, pod: "orders-cache-paris-0", typed: "hunter2.x\n", command: "-p 6379 INFO replication"},
+		"CommandOnATerminal": {op: Client{Args: []string{"DBSIZE"}}, terminal: true, typed: "hunter2.x\n", command: "-p 6379 DBSIZE"},
+		"OwnTLS":             {change: func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Cache.TLS.Enabled = &on }, typed: "hunter2.x\ntyped", command: "-p 6379 --tls --insecure"},
+		"GroupTLS":           {change: func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.TLS = &v1alpha1.TLSSpec{} }, typed: "hunter2.x\ntyped", command: "-p 6379 --tls --insecure"},
+		"OwnSecret":          {change: func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Cache.Auth.SecretName = "mine" }, typed: "hunter2.x\ntyped", command: "-p 6379"},
+		"BadSecret":          {op: Client{Group: "bad"}, says: "no usable key password"},
+		"NoSecret":           {op: Client{Group: "none"}, says: "not found"},
+		"Off":                {change: func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Cache.Enabled = false }, says: "has no cache store"},
+		"NoMaster":           {change: func(g *v1alpha1.MysqlFailoverGroup) { g.Status.Cache = nil }, says: "--site SITE"},
+		"NoSite":             {op: Client{Site: "oslo"}, says: "its sites are paris, rome, bern", usage: true},
+		"NoPod":              {op: Client{Site: "bern"}, says: "kubectl describe pods -n shop"},
+		"NoClient":           {err: utilexec.CodeExitError{Code: 127, Err: errors.New("x")}, says: "kubectl port-forward -n shop service/orders-cache 6379"},
+		"NoShell":            {err: errors.New(`exec: "sh": executable file not found in $PATH`), says: "neither valkey-cli nor redis-cli"},
+		"Failed":             {err: utilexec.CodeExitError{Code: 1, Err: errors.New("x")}, says: "code 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.op.Namespace, tc.op.Group = "shop", cmp.Or(tc.op.Group, "orders")
@@ -122,7 +123,7 @@ func TestClient(t *testing.T) {
 				return
 			}
 			line := strings.Join(s.ran.Command, " ")
-			if err != nil || s.typed != tc.typed || !strings.HasSuffix(line, tc.command) || s.ran.TTY != tc.terminal || s.ran.Container != "cache" ||
+			if err != nil || s.typed != tc.typed || !strings.HasSuffix(line, tc.command) || s.ran.TTY != (tc.terminal && len(tc.op.Args) == 0) || s.ran.Container != "cache" ||
 				tc.pod != "" && s.ran.Pod != tc.pod {
 				t.Errorf("%v, typed %q, ran %q in %s/%s", err, s.typed, line, s.ran.Pod, s.ran.Container)
 			}
