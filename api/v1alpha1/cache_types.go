@@ -98,7 +98,7 @@ type CacheSpec struct {
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=24
 	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('500ms') && duration(self) <= duration('60s')",message="emergencyBudget is between 500ms and 60s: choose a time in between",reason=FieldValueInvalid
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('500ms') && duration(self) <= duration('60s')",message="emergencyBudget is between 500ms and 60s",reason=FieldValueInvalid
 	EmergencyBudget metav1.Duration `json:"emergencyBudget,omitempty,omitzero"`
 }
 
@@ -159,7 +159,7 @@ type CachePlanned struct {
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=24
 	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`
-	// +kubebuilder:validation:XValidation:rule="duration(self) <= duration('10m')",message="syncTimeout is at most 10m: choose a shorter time",reason=FieldValueInvalid
+	// +kubebuilder:validation:XValidation:rule="duration(self) <= duration('10m')",message="syncTimeout is at most 10m",reason=FieldValueInvalid
 	SyncTimeout metav1.Duration `json:"syncTimeout,omitempty,omitzero"`
 	// onTimeout is Proceed, which moves MySQL and may lose sessions, or Refuse, which changes nothing. Default Proceed.
 	//
