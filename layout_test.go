@@ -101,6 +101,7 @@ var layout = map[string]rule{
 	"kubectl-mfg/cmd":                 {own: []string{"kubectl-mfg", "api", "tui"}},
 	"kubectl-mfg/adopt":               {own: []string{"api/v1alpha1", "kubectl-mfg/cli", "kubectl-mfg/keyrings", "kubectl-mfg/mysqlclient", "kubectl-mfg/report", "kubectl-mfg/request", "kubectl-mfg/screen"}},
 	"kubectl-mfg/bundle":              {own: []string{"api/v1alpha1"}},
+	"kubectl-mfg/cache":               {own: []string{"api/v1alpha1", "kubectl-mfg/cli", "kubectl-mfg/live", "kubectl-mfg/pods", "kubectl-mfg/report", "kubectl-mfg/request", "kubectl-mfg/screen"}},
 	"kubectl-mfg/cli":                 {own: []string{"api/v1alpha1"}},
 	"kubectl-mfg/cluster":             {own: []string{"api/v1alpha1", "api/wire", "kubectl-mfg/cli", "kubectl-mfg/live", "kubectl-mfg/pods", "tui/feed"}},
 	"kubectl-mfg/dashboard":           {own: []string{"kubectl-mfg/cli", "kubectl-mfg/failover", "kubectl-mfg/inspect", "kubectl-mfg/live", "kubectl-mfg/pause", "kubectl-mfg/reclone", "kubectl-mfg/request", "kubectl-mfg/screen", "tui", "tui/feed"}},
