@@ -59,7 +59,7 @@ const (
 	AnnotationPlannedFailover = Domain + "/planned-failover"
 	// AnnotationPromoteCache moves the cache's master to the site that it names. The operator takes it off when it is done or refused.
 	AnnotationPromoteCache = Domain + "/promote-cache"
-	AnnotationRecloneSite     = Domain + "/reclone-site"
+	AnnotationRecloneSite  = Domain + "/reclone-site"
 	// AnnotationRotatePasswords has the passwords of the operator's own accounts replaced: all, or some of operator, replication,
 	// sidecar and clone, separated by commas. The operator takes it off when it is done or refused.
 	AnnotationRotatePasswords = Domain + "/rotate-passwords"
