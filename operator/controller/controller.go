@@ -25,6 +25,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/internal/mysql"
+	"github.com/mysql-mfg/mfg/operator/cacheobjects"
 	"github.com/mysql-mfg/mfg/operator/render"
 	"github.com/mysql-mfg/mfg/operator/report/conditions"
 	"github.com/mysql-mfg/mfg/operator/report/events"
@@ -74,6 +75,9 @@ type Options struct {
 	// ReachEscrow looks whether the escrow endpoint can be reached by who believes these authorities alone; nil asks nobody.
 	ReachEscrow func(ctx context.Context, authorities []byte) error
 
+	// CacheTroubles are told of what keeps cache stores from working; made by New if nil.
+	CacheTroubles *cacheobjects.Troubles
+
 	// Lease is the Lease by which this process leads, as namespace/name; empty without leader election. Holder is its own name.
 	Lease, Holder string
 
@@ -114,6 +118,9 @@ func New(o Options) *Reconciler {
 	}
 	if o.PasswordServer == nil {
 		o.PasswordServer = mysqlPasswords{}
+	}
+	if o.CacheTroubles == nil {
+		o.CacheTroubles = &cacheobjects.Troubles{}
 	}
 	r := &Reconciler{
 		Options: o, apply: newApplier(o.Client, o.Live), provisioner: newProvisioner(o), steering: newSteering(),
@@ -266,6 +273,8 @@ func (r *Reconciler) phases() []phase {
 		{"provision", r.provision},
 		{"replace passwords", r.rotatePasswords},
 		{"tell about volumes", r.tellVolumes},
+		// Last, because MySQL needs none of it.
+		{"run cache", r.cache},
 	}
 }
 
@@ -329,6 +338,7 @@ func (r *Reconciler) forget(key types.NamespacedName) {
 	r.Work.askToLeave(key, "", "")
 	r.forgetUnsettled(key)
 	r.escrows.forgetGroup(key)
+	r.CacheTroubles.Forget(key)
 	metrics.ForgetGroup(key.Namespace, key.Name)
 	r.mu.Lock()
 	defer r.mu.Unlock()

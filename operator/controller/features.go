@@ -29,9 +29,6 @@ func (r *Reconciler) features(_ context.Context, s *scope) error {
 	if spec.Backup != nil {
 		s.condition(conditions.False(v1alpha1.ConditionBackupReady, v1alpha1.ReasonNotBuilt, "this version does not make backups"))
 	}
-	if spec.Cache != nil && spec.Cache.Enabled {
-		s.condition(conditions.False(v1alpha1.ConditionCacheReady, v1alpha1.ReasonNotBuilt, "this version does not run a cache store"))
-	}
 	if !encrypted(s.group) {
 		r.ignoredKeys(s) // what is ignored depends on it
 	}
