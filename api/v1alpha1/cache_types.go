@@ -30,6 +30,8 @@ type CacheSetting string
 // sessions and cached data. It may lose keys.
 //
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.enabled) || !oldSelf.enabled || !has(self.enabled) || !self.enabled || self.engine == oldSelf.engine",message="the engine of a running cache cannot change, because the two do not replicate from each other: set cache.enabled to false, wait until the cache pods are gone, and turn it on with the other engine",fieldPath=".engine",reason=FieldValueForbidden
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.enabled) || !oldSelf.enabled || !has(self.enabled) || !self.enabled || (has(self.tls) && has(self.tls.enabled) ? string(self.tls.enabled) : '') == (has(oldSelf.tls) && has(oldSelf.tls.enabled) ? string(oldSelf.tls.enabled) : '')",message="TLS of a running cache can neither be turned on nor off, because pods with and without it do not replicate from each other while they are updated: set cache.enabled to false, wait until the cache pods are gone, and turn it on as you want it",fieldPath=".tls.enabled",reason=FieldValueForbidden
+// +kubebuilder:validation:XValidation:rule="self.engine != 'Dragonfly' || quantity(self.maxMemory).compareTo(quantity('256Mi')) >= 0",message="Dragonfly does not start with less than 256Mi: raise cache.maxMemory, or use the engine Valkey",fieldPath=".maxMemory",reason=FieldValueInvalid
 type CacheSpec struct {
 	// enabled creates a cache pod beside every site. Default false. Turning it off removes the pods and their volumes.
 	//
@@ -53,14 +55,14 @@ type CacheSpec struct {
 	// +kubebuilder:default=IfNotPresent
 	// +kubebuilder:validation:Enum=Always;IfNotPresent;Never
 	ImagePullPolicy corev1.PullPolicy `json:"imagePullPolicy,omitempty"`
-	// maxMemory is how much data each cache pod holds, with a unit, such as 2Gi. From 64Mi on. Default 512Mi. The memory limit of
+	// maxMemory is how much data each cache pod holds, with a unit, such as 2Gi. From 64Mi on, with Dragonfly from 256Mi on. Default 512Mi. The memory limit of
 	// the pod, if resources sets none, is a quarter more and at least 128Mi more.
 	//
 	// +optional
 	// +kubebuilder:default="512Mi"
 	// +kubebuilder:validation:XValidation:rule="quantity(self).compareTo(quantity('64Mi')) >= 0",message="a cache of less than 64Mi is full before the first session: raise maxMemory",reason=FieldValueInvalid
 	MaxMemory resource.Quantity `json:"maxMemory,omitempty,omitzero"`
-	// config are settings of the engine, name to value; at most 32. Role, accounts, TLS, ports, files and memory are the operator's, and
+	// config are settings of the engine, name to value; at most 32, of those in docs/security.md. Role, accounts, TLS, ports, files and memory are the operator's, and
 	// settings for them are refused with the condition SpecRefused. Default none.
 	//
 	// +optional
