@@ -34,7 +34,7 @@ var valkeyPassed = []Category{
 		maxmemory-samples set-max-intset-entries set-max-listpack-entries set-max-listpack-value stream-node-max-bytes
 		stream-node-max-entries zset-max-listpack-entries zset-max-listpack-value zset-max-ziplist-entries zset-max-ziplist-value`),
 	category("connections and commands", "how long clients may take, and what they may ask", `
-		client-query-buffer-limit databases hz dynamic-hz io-threads lua-time-limit busy-reply-threshold notify-keyspace-events
+		client-query-buffer-limit databases hz io-threads lua-time-limit busy-reply-threshold notify-keyspace-events
 		proto-max-bulk-len tcp-keepalive timeout tracking-table-max-keys`),
 	category("replication", "how much a replica that was away may catch up with", `repl-backlog-size repl-backlog-ttl`),
 	category("what is measured", "slow commands and latencies", `
