@@ -62,7 +62,7 @@ type CacheSpec struct {
 	// +kubebuilder:default="512Mi"
 	// +kubebuilder:validation:XValidation:rule="quantity(self).compareTo(quantity('64Mi')) >= 0",message="a cache of less than 64Mi is full before the first session: raise maxMemory",reason=FieldValueInvalid
 	MaxMemory resource.Quantity `json:"maxMemory,omitempty,omitzero"`
-	// config are settings of the engine, name to value; at most 32, of those in docs/security.md. Role, accounts, TLS, ports, files and memory are the operator's, and
+	// config are settings of the engine, name to value; at most 32. Role, accounts, TLS, ports, files and memory are the operator's, and
 	// settings for them are refused with the condition SpecRefused. Default none.
 	//
 	// +optional

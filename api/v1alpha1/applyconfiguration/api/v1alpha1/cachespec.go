@@ -28,7 +28,7 @@ type CacheSpecApplyConfiguration struct {
 	// maxMemory is how much data each cache pod holds, with a unit, such as 2Gi. From 64Mi on, with Dragonfly from 256Mi on. Default 512Mi. The memory limit of
 	// the pod, if resources sets none, is a quarter more and at least 128Mi more.
 	MaxMemory *resource.Quantity `json:"maxMemory,omitempty"`
-	// config are settings of the engine, name to value; at most 32, of those in docs/security.md. Role, accounts, TLS, ports, files and memory are the operator's, and
+	// config are settings of the engine, name to value; at most 32. Role, accounts, TLS, ports, files and memory are the operator's, and
 	// settings for them are refused with the condition SpecRefused. Default none.
 	Config map[string]apiv1alpha1.CacheSetting `json:"config,omitempty"`
 	// resources of the cache container. Default: a memory limit that fits maxMemory.
