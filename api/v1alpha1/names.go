@@ -59,6 +59,9 @@ const (
 	AnnotationPlannedFailover = Domain + "/planned-failover"
 	// AnnotationPromoteCache moves the cache's master to the site that it names. The operator takes it off when it is done or refused.
 	AnnotationPromoteCache = Domain + "/promote-cache"
+	// AnnotationCacheLeaving, on the pod of a cache, says why it is about to go: the controller sets it on a master that is to be
+	// updated or evicted, and replaces the pod once status.cache.activeSite names another site and status.cache.transition is gone.
+	AnnotationCacheLeaving = Domain + "/cache-leaving"
 	AnnotationRecloneSite     = Domain + "/reclone-site"
 	// AnnotationRotatePasswords has the passwords of the operator's own accounts replaced: all, or some of operator, replication,
 	// sidecar and clone, separated by commas. The operator takes it off when it is done or refused.
@@ -197,6 +200,9 @@ func CacheAuthSecret(group string) string { return group + "-cache-auth" }
 
 // CachePassword is the key of the Secret with the cache's password.
 const CachePassword = "password"
+
+// CachePasswordPrevious is the key of the password before it, which is tried at a pod that does not have the new one yet.
+const CachePasswordPrevious = CachePassword + PasswordPrevious
 
 // CachePort is the port of the cache, with TLS or without.
 const CachePort = 6379
