@@ -108,7 +108,9 @@ func isNumber(text string) bool {
 
 // replicaOf finds the replica that is known by one of these names.
 func (i Info) replicaOf(hosts []string) (Replica, bool) {
-	at := slices.IndexFunc(i.Replicas, func(r Replica) bool { return slices.ContainsFunc(hosts, func(h string) bool { return SameHost(h, r.Host) }) })
+	at := slices.IndexFunc(i.Replicas, func(r Replica) bool {
+		return slices.ContainsFunc(hosts, func(h string) bool { return SameHost(h, r.Host) })
+	})
 	if at < 0 {
 		return Replica{}, false
 	}
