@@ -137,6 +137,8 @@ type Memory struct {
 	// FailedAt is when a move was given up that had begun under FailedEpoch.
 	FailedAt    time.Time
 	FailedEpoch int64
+	// OnlyAt is when the cache alone was last promoted.
+	OnlyAt time.Time
 }
 
 func (m Memory) of(site string) SiteMemory { return m.Sites[site] }

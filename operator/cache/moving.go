@@ -24,6 +24,8 @@ func moving(s Snapshot, d Decision) Decision {
 		return targetRestarted(s, d, from, to)
 	case to.Master():
 		return settle(s, d, from, to)
+	case t.Method == v1alpha1.CacheByPromotion && eligible(to):
+		return d.promote(s, t.Reason) // that nothing can be handed over was decided before
 	case from.Reachable && from.Role == v1alpha1.CacheMaster:
 		return handOver(s, d, from, to)
 	case from.Reachable && !from.Loading:
@@ -118,6 +120,9 @@ func (d Decision) record(s Snapshot, t Transition, to Pod) Decision {
 	}
 	p.Message = lossMessage(t)
 	d.Status.Last = &p
+	if t.Kind == v1alpha1.CacheMoveOnly && from != t.To {
+		d.Memory.OnlyAt = s.Now
+	}
 	if p.SessionsPreserved {
 		return d.tell(v1alpha1.ReasonCachePromoted, to.Site, "the cache of %s became the master (%s, %s), within %d ms and with every key", to.Site, t.Kind, t.Method, p.TookMillis)
 	}

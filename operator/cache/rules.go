@@ -35,7 +35,10 @@ func moved(s Snapshot, d *Decision) (Transition, bool) {
 	t := Transition{Kind: v1alpha1.CacheMovePlanned, From: active.Site, To: target.Site}
 	if s.MySQL.Kind != v1alpha1.FailoverPlanned {
 		t.Kind = v1alpha1.CacheMoveEmergency
-		if target.Exists && !target.Removed || !active.Reachable {
+		switch {
+		case !active.Reachable:
+			return instead(s, d, t), true
+		case target.Exists && !target.Removed && !target.Master(): // one that is a master has nothing of this one; it follows first
 			return t, true
 		}
 	}
@@ -43,9 +46,22 @@ func moved(s Snapshot, d *Decision) (Transition, bool) {
 		return t, true
 	}
 	if active.Reachable { // the sessions stay where they are, and move once the cache of the active site has caught up
-		d.failed(s, fmt.Sprintf("MySQL moves to %s, and the master of the cache stays on %s: the cache of %s has not caught up%s", target.Site, active.Site, target.Site, trouble(target)))
+		d.Memory.FailedEpoch = s.MySQL.Epoch
+		*d = d.tell(v1alpha1.ReasonCacheMoveFailed, active.Site, "%s", fmt.Sprintf("MySQL moves to %s, and the master of the cache stays on %s: the cache of %s has not caught up%s", target.Site, active.Site, target.Site, trouble(target)))
 	}
 	return Transition{}, false
+}
+
+// instead has the target take the place of a master that does not answer, or, if it has no data and another one has, that one.
+func instead(s Snapshot, d *Decision, t Transition) Transition {
+	to := s.Pod(t.To)
+	if better, found := best(s, t.From); found && (!eligible(to) || to.Keys == 0 && better.Keys > 0) {
+		to, d.Memory.FailedEpoch = better, s.MySQL.Epoch
+	}
+	if eligible(to) {
+		t.To, t.Method, t.Reason = to.Site, v1alpha1.CacheByPromotion, v1alpha1.ReasonCacheMasterSilent
+	}
+	return t
 }
 
 // away is for a master that is gone, silent or no master any more while nobody moved it.
@@ -56,19 +72,26 @@ func away(s Snapshot, d *Decision) (Transition, bool) {
 		patience = gonePatience
 	}
 	since := d.Memory.of(active.Site).AwaySince
-	switch last := s.Status.Last; {
+	lately := d.Memory.OnlyAt
+	if last := s.Status.Last; last != nil && last.Kind == v1alpha1.CacheMoveOnly && last.From != last.To && last.At.After(lately) {
+		lately = last.At.Time
+	}
+	switch {
 	case active.Master() || s.Now.Sub(orNow(since, s.Now)) < patience || s.Policy.Held != "":
 		return Transition{}, false
-	case last != nil && last.Kind == v1alpha1.CacheMoveOnly && s.Now.Sub(last.At.Time) < onlyCooldown:
+	case !lately.IsZero() && s.Now.Sub(lately) < onlyCooldown:
 		return Transition{}, false // two that fail in turn would otherwise pass the role to and fro
 	}
 	to, found := best(s)
 	if !found {
 		return Transition{}, false
 	}
-	t := Transition{Kind: v1alpha1.CacheMoveOnly, From: active.Site, To: to.Site}
-	if to.Site == active.Site {
-		t.Method = v1alpha1.CacheByPromotion // it lost the role and nothing else
+	t := Transition{Kind: v1alpha1.CacheMoveOnly, From: active.Site, To: to.Site, Method: v1alpha1.CacheByPromotion, Reason: v1alpha1.ReasonCacheMasterSilent}
+	switch {
+	case to.Site == active.Site:
+		t.Reason = "" // it lost the role and nothing else
+	case to.Master() && active.Following == to.Site:
+		t.Method, t.Reason = v1alpha1.CacheByTakeOver, "" // somebody else moved it
 	}
 	return t, true
 }
