@@ -11,7 +11,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 )
 
-// Info asks the engine what it is.
+// Info asks the engine what it is. One that was found to take an older password is given the first of them.
 func (c *Client) Info(ctx context.Context) (Info, error) {
 	answer, err := c.do(ctx, "INFO")
 	if err != nil {
@@ -21,6 +21,7 @@ func (c *Client) Info(ctx context.Context) (Info, error) {
 	if out.Role == "" {
 		return Info{}, &Error{c.target.Addr, "what answers is no cache engine: INFO names no role", nil}
 	}
+	_ = c.SetPassword(ctx) // it answers all the same; Outdated says that it is not done
 	return out, nil
 }
 

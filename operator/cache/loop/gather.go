@@ -170,6 +170,9 @@ func (l *loop) ask(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, pod 
 		return
 	}
 	k.info = info
+	if old, is := k.engine.(interface{ Outdated() bool }); is && old.Outdated() {
+		p.Trouble = "it takes an older password than that in the Secret, and does not take the new one"
+	}
 	p.Reachable, p.Role, p.Linked, p.Syncing = true, info.Role, info.LinkUp, info.Syncing
 	p.FailingOver, p.Loading, p.Offset, p.Keys = info.FailingOver, info.Loading, info.Offset, info.Keys
 	if p.Run = info.Run; p.Run == "" {
