@@ -9,7 +9,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 )
 
-// A cache delays a planned failover by no more than it may, and a group without one by nothing.
+// I22: a cache delays a planned failover by no more than it may, and a group without one by nothing.
 func TestACacheIsWaitedForNoLongerThanSaid(t *testing.T) {
 	minute := CachePolicy{SyncTimeout: time.Minute}
 	refuses := CachePolicy{SyncTimeout: time.Minute, Refuses: true}

@@ -49,7 +49,7 @@ func (c *stubborn) Readiness(string, string, string) cache.Readiness {
 	return c.answer
 }
 
-// Whoever looks after the caches may be absent, slow or hang: what is asked and told takes no time, and changes nothing.
+// I22: whoever looks after the caches may be absent, slow or hang: what is asked and told takes no time, and changes nothing.
 func TestNobodyWaitsForTheCaches(t *testing.T) {
 	behind := cache.Readiness{Known: true, Why: "it lags"}
 	for name, tc := range map[string]struct {

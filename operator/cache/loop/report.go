@@ -34,14 +34,17 @@ var eventOf = map[v1alpha1.Reason]events.Event{
 
 // said is what was reported last, so that everything is said on change and nothing twice.
 type said struct {
-	decision, failed, status string
-	event                    string
-	written                  time.Time
+	decision, failed, event string
+	// status is what was written last, words that without the numbers that change with every look.
+	status, words string
+	written       time.Time
 }
 
 const (
 	// freshFor is how old numbers in status may be that change with every look.
-	freshFor = 30 * time.Second
+	freshFor = time.Minute
+	// cacheDelay is how old what the manager's cache shows may be. Until then what was written counts as what stands.
+	cacheDelay = 10 * time.Second
 	// memoryStep is how exact the used memory in status is.
 	memoryStep = 1 << 20
 )
@@ -150,25 +153,31 @@ func (l *loop) writeStatus(ctx context.Context, k look) {
 	}
 	k.decision.Status = l.durable
 	status := l.status(k.group, k)
-	text := l.words(status)
-	stands := k.group.Status.Cache != nil
-	if text == l.said.status && stands && time.Since(l.said.written) < freshFor {
+	words, text := wordsOf(status), textOf(status)
+	age := time.Since(l.said.written)
+	switch stands := k.group.Status.Cache != nil; {
+	case words != l.said.words, !stands && age > cacheDelay:
+	case text == l.said.status || age < freshFor:
 		return
 	}
 	if err := l.apply(ctx, k.group, status); err != nil {
 		l.log.Debug("write status", "error", err) // the next look tries again, with what stands then
 		return
 	}
-	l.said.status, l.said.written = text, time.Now()
+	l.said.status, l.said.words, l.said.written = text, words, time.Now()
 }
 
-// words is a status without what changes with every look.
-func (l *loop) words(status v1alpha1.MysqlFailoverGroupStatus) string {
-	c := status.Cache.DeepCopy()
-	for i := range c.Sites {
-		c.Sites[i].OffsetBehind, c.Sites[i].UsedMemory = nil, nil
+// wordsOf is a status without the numbers that change with every look.
+func wordsOf(status v1alpha1.MysqlFailoverGroupStatus) string {
+	status.Cache = status.Cache.DeepCopy()
+	for i := range status.Cache.Sites {
+		status.Cache.Sites[i].OffsetBehind, status.Cache.Sites[i].UsedMemory = nil, nil
 	}
-	text, err := json.Marshal([]any{c, status.Conditions})
+	return textOf(status)
+}
+
+func textOf(status v1alpha1.MysqlFailoverGroupStatus) string {
+	text, err := json.Marshal([]any{status.Cache, status.Conditions})
 	if err != nil {
 		return ""
 	}
