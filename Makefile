@@ -17,7 +17,7 @@ TOOL_helm := helm.sh/helm/v4/cmd/helm
 
 # The parts of `make check` and of `make test`, in the order in which they run.
 CHECKS := format vet lint tidy generated unit unit-e2e
-TESTS := $(CHECKS) race root helm mysqld clone adopt lab terminal apiserver
+TESTS := $(CHECKS) race root helm mysqld valkey clone adopt lab terminal apiserver
 
 COUNT := bin/counts
 OUT := out/test
@@ -203,7 +203,7 @@ part-format: $(COUNT)
 		[ -z "$$bad" ] || { echo "not formatted (make fmt):"; echo "$$bad"; exit 1; }'
 
 part-vet: $(COUNT)
-	@$(step) bash -c 'go vet -tags helm,mysqld ./... && go -C e2e vet -tags lab,mysqld ./... && go -C e2e vet -tags lab,stories,kills,dashboard ./suites/'
+	@$(step) bash -c 'go vet -tags helm,mysqld,valkey ./... && go -C e2e vet -tags lab,mysqld ./... && go -C e2e vet -tags lab,stories,kills,dashboard ./suites/'
 
 part-lint: $(COUNT) bin/golangci-lint
 	@$(step) $(MAKE) --no-print-directory lint
@@ -223,7 +223,7 @@ part-unit-e2e: $(COUNT)
 
 # Where goroutines meet. The detector of races needs cgo, and so a C compiler.
 # Not operator/controller, whose tests take six minutes and more under it.
-RACE := ./sidecar ./sidecar/agent ./operator/monitor ./operator/monitor/workers ./operator/server ./api/client ./tui ./tui/feed
+RACE := ./sidecar ./sidecar/agent ./operator/cache/engine ./operator/cache/loop ./operator/monitor ./operator/monitor/workers ./operator/server ./api/client ./tui ./tui/feed
 part-race: $(COUNT)
 	@command -v gcc >/dev/null || { echo "installing the Debian packages gcc and libc6-dev"; apt-get -qq update && \
 		DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends gcc libc6-dev >/dev/null; }
@@ -243,6 +243,12 @@ part-mysqld: $(COUNT)
 	@command -v mmdebstrap >/dev/null || { echo "installing the Debian package mmdebstrap"; apt-get -qq update && \
 		DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends mmdebstrap >/dev/null; }
 	@$(tests) -no-skip -- -tags mysqld -count=1 ./internal/... ./sidecar/... ./e2e/commits/ ./operator/render/
+
+# So does Valkey.
+part-valkey: $(COUNT)
+	@command -v mmdebstrap >/dev/null || { echo "installing the Debian package mmdebstrap"; apt-get -qq update && \
+		DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends mmdebstrap >/dev/null; }
+	@$(tests) -no-skip -- -tags valkey -count=1 ./operator/cache/engine/
 
 part-clone: $(COUNT)
 	@$(tests) -no-skip -- -tags mysqld -count=1 -run TestOrderedCloneOfARealReplica ./operator/clone/

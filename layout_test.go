@@ -74,7 +74,10 @@ var layout = map[string]rule{
 	"operator/access":                 {own: []string{"api", "internal"}},
 	"operator/lost":                   {own: []string{"api/v1alpha1", "api/wire", "internal"}},
 	"operator/signing":                {own: []string{"api/v1alpha1", "api/wire"}},
-	"operator/monitor":                {own: []string{"operator/signing", "operator/access", "operator/authority", "operator/explain", "operator/failover", "operator/report", "operator/request", "api", "internal"}},
+	"operator/cache":                  {pure: true, own: []string{"api/v1alpha1"}},
+	"operator/cache/engine":           {own: []string{"api/v1alpha1"}},
+	"operator/cache/loop":             {own: []string{"operator/cache", "operator/report", "operator/request", "api/v1alpha1"}},
+	"operator/monitor":                {own: []string{"operator/cache", "operator/signing", "operator/access", "operator/authority", "operator/explain", "operator/failover", "operator/report", "operator/request", "api", "internal"}},
 	"operator/monitor/evidence":       {own: []string{"operator/failover", "api/v1alpha1"}},
 	"operator/monitor/groupevents":    {own: []string{"operator/failover", "operator/monitor/groupstatus", "operator/report/events", "operator/report/metrics", "api/v1alpha1"}},
 	"operator/monitor/groupstatus":    {pure: true, own: []string{"operator/failover", "operator/report/conditions", "internal/gtid", "api/v1alpha1", "api/wire"}},
@@ -219,7 +222,7 @@ func TestSidecarKnowsNoKubernetes(t *testing.T) {
 
 func TestShellsDoNotImportShells(t *testing.T) {
 	shells := []string{
-		"operator/monitor", "operator/controller", "operator/server", "operator/follow", "operator/encryption", "operator/accounts", "operator/clone",
+		"operator/monitor", "operator/controller", "operator/server", "operator/follow", "operator/encryption", "operator/accounts", "operator/clone", "operator/cache/loop",
 	}
 	for _, shell := range shells {
 		for _, p := range list(t, "./"+shell) {

@@ -22,6 +22,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/client"
 	"github.com/mysql-mfg/mfg/internal/logpipe"
 	"github.com/mysql-mfg/mfg/operator/access"
+	cacheloop "github.com/mysql-mfg/mfg/operator/cache/loop"
 	"github.com/mysql-mfg/mfg/operator/controller"
 	"github.com/mysql-mfg/mfg/operator/lost"
 	"github.com/mysql-mfg/mfg/operator/monitor"
@@ -133,13 +134,17 @@ func wire(mgr ctrl.Manager, s settings, log *slog.Logger) error {
 	board := server.NewBoard()
 	register := work.New()
 	keys := &signing.Keys{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Namespace: s.namespace}
+	caches := cacheloop.New(cacheloop.Options{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Access: reach, Events: recorder, Log: log, Lease: s.lease()})
+	if err := cacheloop.Index(context.Background(), mgr.GetFieldIndexer()); err != nil {
+		return fmt.Errorf("index cache pods: %w", err)
+	}
 	loops := monitor.New(monitor.Options{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Cache: mgr.GetCache(), Access: reach, Keys: keys, Push: client.NewFrugal(nil),
 		LongWork: register, Losses: lost.New(lost.Options{Access: reach, Log: log}), Board: board, Events: recorder, Log: log,
-		Lease: s.lease(),
+		Lease: s.lease(), Caches: caches,
 	})
 	reconciler := controller.New(controller.Options{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Facts: factsOf{loops}, Loops: loops, Access: reach, Work: register, Keys: keys,
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Facts: factsOf{loops}, Loops: bothLoops{loops, caches}, Access: reach, Work: register, Keys: keys,
 		Recorder: recorder, Install: render.Install{
 			SidecarImage: s.sidecarImage, SidecarPullPolicy: corev1.PullPolicy(s.sidecarPullPolicy), OperatorURL: s.auxiliaryURL,
 			EscrowURL: s.escrowURL,
@@ -152,6 +157,9 @@ func wire(mgr ctrl.Manager, s settings, log *slog.Logger) error {
 	}
 	if err := mgr.Add(loops); err != nil {
 		return fmt.Errorf("add poll loops: %w", err)
+	}
+	if err := mgr.Add(caches); err != nil {
+		return fmt.Errorf("add what looks after the caches: %w", err)
 	}
 	if err := mgr.Add(loops.Endings()); err != nil {
 		return fmt.Errorf("add what notes how pods end: %w", err)

@@ -196,6 +196,8 @@ const (
 	CacheMoveRollout CacheMove = "Rollout"
 	// CacheMoveRequested: a person asked for it.
 	CacheMoveRequested CacheMove = "Requested"
+	// CacheMoveFirst: the first master of the group.
+	CacheMoveFirst CacheMove = "First"
 )
 
 // CacheMethod is how a cache became the master.
@@ -209,6 +211,8 @@ const (
 	CacheByPromotion CacheMethod = "Promotion"
 	// CacheByFirstStart: the first master of the group.
 	CacheByFirstStart CacheMethod = "FirstStart"
+	// CacheByRestart: the process of the master ended and began again, and nobody else held more than it.
+	CacheByRestart CacheMethod = "Restart"
 )
 
 // CacheStatus is the state of the cache store. operator/cache writes it, through the field manager mfg-cache-status.
@@ -217,6 +221,10 @@ type CacheStatus struct {
 	//
 	// +optional
 	ActiveSite string `json:"activeSite,omitempty"`
+	// activeRun names the process that is the master, as the engine and its pod do: one that began again may have come back empty.
+	//
+	// +optional
+	ActiveRun string `json:"activeRun,omitempty"`
 	// transition is the change of the master that is under way.
 	//
 	// +optional
@@ -250,6 +258,18 @@ type CacheTransition struct {
 	Epoch int64 `json:"epoch,omitempty"`
 	// startedAt is when it was decided.
 	StartedAt metav1.MicroTime `json:"startedAt"`
+	// toRun names the process at the site to when it was decided. If that process begins again, it is not the master meant here.
+	//
+	// +optional
+	ToRun string `json:"toRun,omitempty"`
+	// method is how to becomes the master. It is persisted before a promotion that loses what was not received.
+	//
+	// +optional
+	Method CacheMethod `json:"method,omitempty"`
+	// reason is why sessions are lost; empty while none are.
+	//
+	// +optional
+	Reason Reason `json:"reason,omitempty"`
 }
 
 // CacheSiteStatus is what is known of one cache pod.
@@ -288,6 +308,10 @@ type CachePromotion struct {
 	At metav1.MicroTime `json:"at"`
 	// kind is why.
 	Kind CacheMove `json:"kind"`
+	// epoch is status.epoch when it was decided.
+	//
+	// +optional
+	Epoch int64 `json:"epoch,omitempty"`
 	// from is the site that had the master before; empty if there was none.
 	//
 	// +optional

@@ -22,7 +22,7 @@ const (
 	ConditionEncryptionReady = "EncryptionAtRestReady"
 	// ConditionBackupReady: backups are made; always false in this version, which makes none.
 	ConditionBackupReady = "BackupReady"
-	// ConditionCacheReady: the cache store follows the active site; always false in this version, which runs none.
+	// ConditionCacheReady: the cache store follows the active site.
 	ConditionCacheReady = "CacheReady"
 	// ConditionUnbuiltFeatures: the specification asks for something that this version does not have.
 	ConditionUnbuiltFeatures = "UnbuiltFeatures"

@@ -39,9 +39,11 @@ type Site struct {
 	Busy string
 	// Leaving says why the site is about to go: its pod is being deleted, its node drained, an update waits. Empty normally.
 	Leaving string
-	Sidecar Sidecar
-	MySQL   MySQL
-	Pod     Pod
+	// CacheBehind says why the cache of the site has not caught up. Empty if it has, if there is none, or if nobody knows.
+	CacheBehind string
+	Sidecar     Sidecar
+	MySQL       MySQL
+	Pod         Pod
 	// Runs are the incarnations of the site that may still run; Decide fills them in.
 	Runs []Run
 }

@@ -44,6 +44,8 @@ type Policy struct {
 	PausedUntil time.Time
 	// MaxReadLag takes a replica that lags more out of the Service of the readers; zero means no limit.
 	MaxReadLag time.Duration
+	// Cache is how a planned failover waits for the cache of its target.
+	Cache CachePolicy
 }
 
 // LeaseMargin is added to the lease before it counts as run out.

@@ -141,6 +141,9 @@ func waiting(s Snapshot, d Decision, a Site, p Planned) Decision {
 		d.Message = fmt.Sprintf("%s is active; the planned failover waits: %s %s", a.Name, p.To, distance)
 		return d.within(s.Policy.PollInterval / 20)
 	}
+	if asked, waits := awaitCache(s, d, p); waits {
+		return asked
+	}
 	return d.move(s, p)
 }
 

@@ -29,6 +29,7 @@ import (
 //	                                        out-of-service, exec=A:1-10, recv=A:1-12, follows=NAME, busy=Clone,
 //	                                        epoch=N (what its sidecar acknowledged; "now" follows the statement),
 //	                                        names=NAME (the site that this epoch names, as its sidecar says),
+//	                                        cache=WHY (its cache has not caught up; "" ends it),
 //	                                        lag=SECONDS, leaving=WHY ("" ends it), at=A:1-10 (what its sidecar reports),
 //	                                        vouched=NAME@AGE, lease=D (what its pod was started with),
 //	                                        mysqld-tries, silent-for=D (since when its sidecar saw MySQL answer nobody),
@@ -161,6 +162,10 @@ func (st *story) policy(t *testing.T, words []string) {
 			p.LeaseTimeout = duration(t, value)
 		case "crashGrace":
 			p.CrashGrace = duration(t, value)
+		case "cacheWait":
+			p.Cache.SyncTimeout = duration(t, value)
+		case "cacheRefuses":
+			p.Cache.Refuses = true
 		default:
 			t.Fatalf("unknown policy %q", w)
 		}
@@ -228,6 +233,8 @@ func (st *story) see(t *testing.T, site *Site, word string) {
 		site.MySQL.LagSeconds = &lag
 	case "leaving":
 		site.Leaving = strings.ReplaceAll(value, "_", " ")
+	case "cache":
+		site.CacheBehind = strings.ReplaceAll(value, "_", " ")
 	case "at":
 		r.GTIDExecuted = factstest.Set(value).String()
 	case "uuid":

@@ -70,6 +70,7 @@ func (l *loop) gather(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) f
 	l.cluster().Nodes(ctx, &s, l.memory.Runs.Of)
 	l.nameSources(group, s.Sites)
 	evenClocks(s.Sites, seen)
+	l.noteCache(group, &s)
 	names := make([]string, 0, len(s.Sites))
 	for _, site := range s.Sites {
 		names = append(names, site.Name)

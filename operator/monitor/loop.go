@@ -36,6 +36,7 @@ type loop struct {
 	facts   atomic.Pointer[Facts]
 
 	client  *siteClient
+	caches  cacheDesk
 	sites   map[string]*siteLink
 	started time.Time
 	// fenced holds what the operator fenced by SQL since the last poll, by site; it locks itself.
@@ -69,7 +70,7 @@ func newLoop(m *Monitor, key types.NamespacedName, stop context.CancelFunc) *loo
 	signs := authority.New()
 	return &loop{
 		m: m, key: key, stop: stop, wakes: make(chan struct{}, 1), log: log, client: &siteClient{m: m, key: key, log: log},
-		authority: signs, signer: signer{m: m, authority: signs, log: log}, sites: map[string]*siteLink{}, started: time.Now(), told: groupevents.Told{Key: key},
+		authority: signs, signer: signer{m: m, authority: signs, log: log}, sites: map[string]*siteLink{}, started: time.Now(), caches: cacheDesk{port: m.Caches, key: key}, told: groupevents.Told{Key: key},
 	}
 }
 
@@ -194,6 +195,9 @@ func (l *loop) carryOut(ctx context.Context, group *v1alpha1.MysqlFailoverGroup,
 		detached := l.detachBeside(ctx, group, d)
 		unwritten = l.persist(ctx, group, d)
 		detached()
+		if unwritten == nil {
+			l.caches.tell(d.Status) // beside what follows, and never waited for
+		}
 	}
 	l.unwritten = unwritten != nil
 	if l.unwritten && !l.loaded {

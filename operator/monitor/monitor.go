@@ -76,8 +76,10 @@ type Options struct {
 	LongWork LongWork
 	Losses   Losses
 	Board    Publisher
-	Events   *events.Recorder
-	Log      *slog.Logger
+	// Caches looks after the caches; nil without any.
+	Caches Caches
+	Events *events.Recorder
+	Log    *slog.Logger
 	// Lease is the Lease by which this process leads, as namespace/name; empty without leader election.
 	Lease string
 }
@@ -216,6 +218,9 @@ func (m *Monitor) watch(ctx context.Context) error {
 		}
 		switch o := obj.(type) {
 		case *corev1.Pod:
+			if o.Labels[v1alpha1.LabelName] != v1alpha1.NameMySQL {
+				return // a cache's pod is none of a site's MySQL
+			}
 			m.wake(types.NamespacedName{Namespace: o.Namespace, Name: o.Labels[v1alpha1.LabelGroup]})
 		case *v1alpha1.MysqlFailoverGroup:
 			m.wake(client.ObjectKeyFromObject(o))

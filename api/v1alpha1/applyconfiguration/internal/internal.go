@@ -85,6 +85,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: at
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
+    - name: epoch
+      type:
+        scalar: numeric
     - name: from
       type:
         scalar: string
@@ -189,6 +192,9 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.CacheStatus
   map:
     fields:
+    - name: activeRun
+      type:
+        scalar: string
     - name: activeSite
       type:
         scalar: string
@@ -234,10 +240,19 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: kind
       type:
         namedType: com.github.mysql-mfg.mfg.api.v1alpha1.CacheMove
+    - name: method
+      type:
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.CacheMethod
+    - name: reason
+      type:
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.Reason
     - name: startedAt
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
     - name: to
+      type:
+        scalar: string
+    - name: toRun
       type:
         scalar: string
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.CloneProgress

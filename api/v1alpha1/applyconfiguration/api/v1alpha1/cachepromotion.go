@@ -18,6 +18,8 @@ type CachePromotionApplyConfiguration struct {
 	At *v1.MicroTime `json:"at,omitempty"`
 	// kind is why.
 	Kind *apiv1alpha1.CacheMove `json:"kind,omitempty"`
+	// epoch is status.epoch when it was decided.
+	Epoch *int64 `json:"epoch,omitempty"`
 	// from is the site that had the master before; empty if there was none.
 	From *string `json:"from,omitempty"`
 	// to is the site that has it.
@@ -53,6 +55,14 @@ func (b *CachePromotionApplyConfiguration) WithAt(value v1.MicroTime) *CacheProm
 // If called multiple times, the Kind field is set to the value of the last call.
 func (b *CachePromotionApplyConfiguration) WithKind(value apiv1alpha1.CacheMove) *CachePromotionApplyConfiguration {
 	b.Kind = &value
+	return b
+}
+
+// WithEpoch sets the Epoch field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Epoch field is set to the value of the last call.
+func (b *CachePromotionApplyConfiguration) WithEpoch(value int64) *CachePromotionApplyConfiguration {
+	b.Epoch = &value
 	return b
 }
 

@@ -11,6 +11,8 @@ package v1alpha1
 type CacheStatusApplyConfiguration struct {
 	// activeSite is the site whose cache is the master and takes the traffic; empty while none does.
 	ActiveSite *string `json:"activeSite,omitempty"`
+	// activeRun names the process that is the master, as the engine and its pod do: one that began again may have come back empty.
+	ActiveRun *string `json:"activeRun,omitempty"`
 	// transition is the change of the master that is under way.
 	Transition *CacheTransitionApplyConfiguration `json:"transition,omitempty"`
 	// sites holds one entry for each cache pod.
@@ -30,6 +32,14 @@ func CacheStatus() *CacheStatusApplyConfiguration {
 // If called multiple times, the ActiveSite field is set to the value of the last call.
 func (b *CacheStatusApplyConfiguration) WithActiveSite(value string) *CacheStatusApplyConfiguration {
 	b.ActiveSite = &value
+	return b
+}
+
+// WithActiveRun sets the ActiveRun field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ActiveRun field is set to the value of the last call.
+func (b *CacheStatusApplyConfiguration) WithActiveRun(value string) *CacheStatusApplyConfiguration {
+	b.ActiveRun = &value
 	return b
 }
 

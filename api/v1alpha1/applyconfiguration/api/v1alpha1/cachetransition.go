@@ -24,6 +24,12 @@ type CacheTransitionApplyConfiguration struct {
 	Epoch *int64 `json:"epoch,omitempty"`
 	// startedAt is when it was decided.
 	StartedAt *v1.MicroTime `json:"startedAt,omitempty"`
+	// toRun names the process at the site to when it was decided. If that process begins again, it is not the master meant here.
+	ToRun *string `json:"toRun,omitempty"`
+	// method is how to becomes the master. It is persisted before a promotion that loses what was not received.
+	Method *apiv1alpha1.CacheMethod `json:"method,omitempty"`
+	// reason is why sessions are lost; empty while none are.
+	Reason *apiv1alpha1.Reason `json:"reason,omitempty"`
 }
 
 // CacheTransitionApplyConfiguration constructs a declarative configuration of the CacheTransition type for use with
@@ -69,5 +75,29 @@ func (b *CacheTransitionApplyConfiguration) WithEpoch(value int64) *CacheTransit
 // If called multiple times, the StartedAt field is set to the value of the last call.
 func (b *CacheTransitionApplyConfiguration) WithStartedAt(value v1.MicroTime) *CacheTransitionApplyConfiguration {
 	b.StartedAt = &value
+	return b
+}
+
+// WithToRun sets the ToRun field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ToRun field is set to the value of the last call.
+func (b *CacheTransitionApplyConfiguration) WithToRun(value string) *CacheTransitionApplyConfiguration {
+	b.ToRun = &value
+	return b
+}
+
+// WithMethod sets the Method field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Method field is set to the value of the last call.
+func (b *CacheTransitionApplyConfiguration) WithMethod(value apiv1alpha1.CacheMethod) *CacheTransitionApplyConfiguration {
+	b.Method = &value
+	return b
+}
+
+// WithReason sets the Reason field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Reason field is set to the value of the last call.
+func (b *CacheTransitionApplyConfiguration) WithReason(value apiv1alpha1.Reason) *CacheTransitionApplyConfiguration {
+	b.Reason = &value
 	return b
 }

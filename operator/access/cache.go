@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package access
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+)
+
+// Cache returns how to reach the caches of a group: the passwords that one may take, first the one that all are to take, and for a
+// site the TLS settings, nil without TLS. A cache shows the certificate of the group, so it is verified by the name of the site's MySQL,
+// which is in it whoever made it.
+func (a *Access) Cache(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, site string) (passwords []string, config *tls.Config, err error) {
+	name := types.NamespacedName{Namespace: group.Namespace, Name: v1alpha1.CacheAuthSecret(group.Name)}
+	secret, err := a.secret(ctx, a.generated, name)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read the cache's password: %w", err)
+	}
+	// The operator's copy is what the pods are made with; the other one may be a person's wish that was not looked at yet.
+	for _, key := range []string{v1alpha1.CachePassword + v1alpha1.PasswordKnown, v1alpha1.CachePassword, v1alpha1.CachePasswordPrevious} {
+		if p := string(secret.Data[key]); p != "" && !slices.Contains(passwords, p) {
+			passwords = append(passwords, p)
+		}
+	}
+	if len(passwords) == 0 {
+		return nil, nil, fmt.Errorf("%w: %s has no key %q", ErrSecretIncomplete, name, v1alpha1.CachePassword)
+	}
+	if on := group.Spec.Cache.TLS.Enabled; on != nil && !*on {
+		return passwords, nil, nil
+	}
+	config, err = a.clientTLS(ctx, group, site)
+	return passwords, config, err
+}

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"fmt"
+	"maps"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+)
+
+const (
+	// moveBudget is how long a move of a master that answers may take, from the traffic of the old one to that of the new: what
+	// has not succeeded by then is given up, and the old one goes on.
+	moveBudget = 2 * time.Second
+	// leastBudget is the shortest take-over that is worth beginning.
+	leastBudget = 100 * time.Millisecond
+	// hungPatience is how long an old master that has let go may wait for the new one to take over. Nobody takes writes meanwhile, and
+	// an engine alone waits for ever.
+	hungPatience = 500 * time.Millisecond
+	// cutMost is for how long it is tried to cut the clients of the old master before a move counts as done without.
+	cutMost = 10 * time.Second
+	// awayPatience is how long the master may be silent, gonePatience how long it may have no pod, before another one takes its place.
+	awayPatience = 5 * time.Second
+	gonePatience = 2 * time.Second
+	// onlyCooldown is how long after a promotion of the cache alone the next one may follow.
+	onlyCooldown = time.Minute
+	// firstPatience is how long the first master waits for the cache of the active site.
+	firstPatience = 20 * time.Second
+	// homeSettled is how long the cache of the active site must have followed before the master moves there, homeRetry how long after
+	// a move that failed.
+	homeSettled = 5 * time.Second
+	homeRetry   = 30 * time.Second
+	// leavingRetry is how long after a move that failed one away from a pod that is about to go is tried again.
+	leavingRetry = 5 * time.Second
+	// syncedBytes is how much a replica may lack and count as caught up: a take-over waits for so little in no time that anybody notices.
+	syncedBytes = 1 << 20
+	// movingQuiet is how long a move may take without being told of in the condition.
+	movingQuiet = 5 * time.Second
+	// hurry is when to look again while nobody takes the traffic, restless while something is not as it should be.
+	hurry    = 100 * time.Millisecond
+	restless = 500 * time.Millisecond
+)
+
+// Decide says what is to be done about the caches of a group.
+func Decide(s Snapshot, m Memory) Decision {
+	d := Decision{Status: s.Status, Memory: remember(s, m)}
+	switch {
+	case s.Status.Transition != nil:
+		d = moving(s, d)
+	case s.Status.ActiveSite == "":
+		d = first(s, d)
+	default:
+		d = steady(s, d)
+	}
+	d.Synced = synced(s)
+	return d
+}
+
+// remember notes since when what is so.
+func remember(s Snapshot, m Memory) Memory {
+	m.Began = orNow(m.Began, s.Now)
+	sites := map[string]SiteMemory{}
+	maps.Copy(sites, m.Sites)
+	for _, p := range s.Pods {
+		is := sites[p.Site]
+		is.AwaySince, is.LinkedSince = since(is.AwaySince, s.Now, !p.Master()), since(is.LinkedSince, s.Now, p.Follows(s.Status.ActiveSite))
+		sites[p.Site] = is
+	}
+	m.Sites = sites
+	return m
+}
+
+func since(before, now time.Time, so bool) time.Time {
+	if !so {
+		return time.Time{}
+	}
+	return orNow(before, now)
+}
+
+func orNow(t, now time.Time) time.Time {
+	if t.IsZero() {
+		return now
+	}
+	return t
+}
+
+// first finds the first master: the cache of the active site, or, if that does not come, another. One that has the traffic
+// already is left with it: then only status was lost.
+func first(s Snapshot, d Decision) Decision {
+	for _, p := range s.Pods {
+		if p.Traffic && p.Master() && !p.Removed {
+			return d.begin(s, Transition{Kind: v1alpha1.CacheMoveFirst, To: p.Site, Method: v1alpha1.CacheByFirstStart})
+		}
+	}
+	if s.Home() == "" {
+		return d.say(false, v1alpha1.ReasonCacheStarting, "the cache gets its master once a site of the group is active")
+	}
+	to := s.Pod(s.Home())
+	if other, found := best(s); !eligible(to) && found && s.Now.Sub(d.Memory.Began) >= firstPatience {
+		to = other
+	}
+	if !eligible(to) {
+		return d.say(false, v1alpha1.ReasonCacheStarting, "the cache of %s does not answer yet%s", s.Home(), trouble(to)).within(restless)
+	}
+	return d.begin(s, Transition{Kind: v1alpha1.CacheMoveFirst, To: to.Site, Method: v1alpha1.CacheByFirstStart})
+}
+
+// begin starts a move, and says what is done first. From here on it is durable.
+func (d Decision) begin(s Snapshot, t Transition) Decision {
+	t.Epoch, t.StartedAt, t.ToRun = s.MySQL.Epoch, metav1.NewMicroTime(s.Now), s.Pod(t.To).Run
+	if t.Method == "" {
+		t.Method = v1alpha1.CacheByTakeOver
+	}
+	d.Memory.HungSince = time.Time{}
+	d.Status.Transition, d.Persist = &t, true
+	s.Status = d.Status
+	return moving(s, d)
+}
+
+// steady looks after the master while it need not move.
+func steady(s Snapshot, d Decision) Decision {
+	for _, rule := range rules {
+		if t, due := rule(s, &d); due {
+			return d.begin(s, t)
+		}
+	}
+	return keep(s, d)
+}
+
+// keep has the master take the traffic and everybody else follow it.
+func keep(s Snapshot, d Decision) Decision {
+	active := s.Pod(s.Status.ActiveSite)
+	if !active.Master() {
+		away := d.Memory.of(active.Site).AwaySince
+		d.Keep = s.Now.Sub(away) < awayPatience
+		return d.say(false, v1alpha1.ReasonCacheNoMaster, "the cache of %s, which is the master, does not answer as one%s%s", active.Site, trouble(active), kept(s)).within(restless)
+	}
+	d = follow(s, traffic(s, d, active), active)
+	replicas, following := 0, 0
+	for _, p := range s.Pods {
+		if p.Site == active.Site || p.Removed {
+			continue
+		}
+		if replicas++; p.Follows(active.Site) {
+			following++
+		}
+	}
+	if following < replicas {
+		d = d.within(restless)
+	}
+	switch {
+	case s.Home() != "" && s.Home() != active.Site:
+		return d.say(false, v1alpha1.ReasonCacheNotHome, "%s has the master of the cache, %s is active; it moves there once the cache there has caught up%s%s",
+			active.Site, s.Home(), trouble(s.Pod(s.Home())), kept(s))
+	case replicas > 0 && following == 0:
+		return d.say(false, v1alpha1.ReasonCacheNoReplica, "%s has the master of the cache, and no replica has caught up: losing it now would lose the sessions%s",
+			active.Site, firstTrouble(s, active.Site))
+	}
+	return d.say(true, v1alpha1.ReasonAsExpected, "%s has the master of the cache, and %d of %d replicas have caught up%s", active.Site, following, replicas, firstTrouble(s, active.Site))
+}
+
+// traffic takes the traffic from everybody but the one who is to have it, and gives it to that.
+func traffic(s Snapshot, d Decision, to Pod) Decision {
+	for _, p := range s.Pods {
+		if p.Traffic && p.Site != to.Site {
+			d = d.do(TrafficOff{p.Site})
+		}
+	}
+	if !to.Traffic || to.RoleLabel != v1alpha1.CacheMaster {
+		d = d.do(TrafficOn{to.Site})
+	}
+	return d
+}
+
+// follow makes replicas of all but the master. A second master with data was one for somebody: its clients are cut, or they would go
+// on to write what is thrown away.
+func follow(s Snapshot, d Decision, master Pod) Decision {
+	for _, p := range s.Pods {
+		if p.Site == master.Site || !p.Exists {
+			continue
+		}
+		second := p.Reachable && p.Role == v1alpha1.CacheMaster
+		if second && (p.Keys > 0 || p.Traffic || p.RoleLabel == v1alpha1.CacheMaster) {
+			d = d.tell(v1alpha1.ReasonCacheSecondMaster, p.Site, "the cache of %s was a master beside that of %s, with %d keys; it follows now, and its clients were cut", p.Site, master.Site, p.Keys)
+		}
+		if p.Reachable && !p.Loading && (second || p.FailingOver || p.Following != master.Site) {
+			d = d.do(Follow{p.Site, master.Site})
+		}
+		if p.RoleLabel != v1alpha1.CacheReplica {
+			d = d.do(Label{p.Site, v1alpha1.CacheReplica})
+		}
+		if second {
+			d = d.do(CutClients{p.Site})
+		}
+	}
+	return d
+}
+
+// synced says of each site whether a planned failover of MySQL to it would keep the sessions.
+func synced(s Snapshot) []Synced {
+	var out []Synced
+	active := s.Pod(s.Status.ActiveSite)
+	for _, p := range s.Pods {
+		behind := active.Offset - p.Offset
+		why := ""
+		switch {
+		case p.Site == active.Site, !active.Reachable && s.Status.Transition == nil:
+			// There is nothing to wait for: it is the master, or there is none whose sessions could be kept.
+		case s.Status.Transition != nil && s.Status.Transition.To != p.Site:
+			why = "the master of the cache moves to " + s.Status.Transition.To
+		case s.Status.Transition != nil:
+		case !p.Reachable:
+			why = fmt.Sprintf("the cache of %s does not answer%s", p.Site, trouble(p))
+		case !p.Follows(active.Site):
+			why = fmt.Sprintf("the cache of %s has not caught up with that of %s", p.Site, active.Site)
+		case behind > syncedBytes:
+			why = fmt.Sprintf("the cache of %s is %d bytes behind that of %s", p.Site, behind, active.Site)
+		}
+		out = append(out, Synced{p.Site, why == "", why})
+	}
+	return out
+}
+
+func trouble(p Pod) string {
+	switch {
+	case p.Trouble != "":
+		return ": " + p.Trouble
+	case !p.Exists:
+		return ": it has no pod"
+	}
+	return ""
+}
+
+func firstTrouble(s Snapshot, but string) string {
+	for _, p := range s.Pods {
+		if p.Site != but && !p.Removed && (p.Trouble != "" || !p.Exists) {
+			return fmt.Sprintf("; %s%s", p.Site, trouble(p))
+		}
+	}
+	return ""
+}
+
+// kept says that nothing is begun, and why.
+func kept(s Snapshot) string {
+	if s.Policy.Held == "" {
+		return ""
+	}
+	return "; it moves nowhere by itself: " + s.Policy.Held
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Decision is what one look leads to.
+type Decision struct {
+	// Status is to be durable before the first action, if Persist is set.
+	Status  Durable
+	Persist bool
+	Memory  Memory
+	Actions []Action
+	// Ready is whether all is as it should be; Reason and Message say what is so.
+	Ready   bool
+	Reason  Reason
+	Message string
+	// Keep is true while something passes that nobody need be told about: the condition stays as it is.
+	Keep   bool
+	Events []Event
+	// Answer answers the request that stands; nil while it is open or there is none.
+	Answer *Answer
+	// Synced says of each site whether a planned failover of MySQL to it would keep the sessions.
+	Synced []Synced
+	// Next is when to look again at the latest; zero means at the next turn.
+	Next time.Duration
+}
+
+// Event is something that happened.
+type Event struct {
+	Reason  Reason
+	Site    string
+	Message string
+}
+
+// Answer is what came of a request.
+type Answer struct {
+	Request Request
+	Done    bool
+	// Failed is true if it was begun and taken back.
+	Failed  bool
+	Reason  Reason
+	Message string
+}
+
+// Synced is whether the cache of a site has caught up.
+type Synced struct {
+	Site string
+	Yes  bool
+	// Why not, to people; empty if it has.
+	Why string
+}
+
+// Errors of Check.
+var (
+	ErrTwoMasters = errors.New("a decision gives traffic to two caches")
+	ErrNotDurable = errors.New("a decision changes the master without a durable transition to it")
+	ErrNotAway    = errors.New("a decision gives traffic to one cache and leaves it with another")
+)
+
+// Check verifies a decision before it is performed; one that breaks a rule is a defect, and nothing of it is done.
+func (d Decision) Check(s Snapshot) error {
+	traffic := map[string]bool{}
+	for _, p := range s.Pods {
+		if p.Traffic {
+			traffic[p.Site] = true
+		}
+	}
+	for _, a := range d.Actions {
+		to := ""
+		switch a := a.(type) {
+		case TrafficOff:
+			delete(traffic, a.Site)
+		case TrafficOn:
+			for site := range traffic {
+				if site != a.Site {
+					return fmt.Errorf("%w: %s and %s", ErrNotAway, site, a.Site)
+				}
+			}
+			traffic[a.Site], to = true, a.Site
+		case Promote:
+			to = a.Site
+		case TakeOver:
+			to = a.To
+		case Follow, CutClients, Label:
+		}
+		if to != "" && to != d.Status.aim() {
+			return fmt.Errorf("%w: %s", ErrNotDurable, a)
+		}
+	}
+	if len(traffic) > 1 && len(d.Actions) > 0 {
+		return ErrTwoMasters
+	}
+	return nil
+}
+
+// aim is the one site that may be made the master and take the traffic.
+func (d Durable) aim() string {
+	if d.Transition != nil {
+		return d.Transition.To
+	}
+	return d.ActiveSite
+}
+
+func (d Decision) do(actions ...Action) Decision {
+	d.Actions = append(d.Actions, actions...)
+	return d
+}
+
+// within has the next look made no later than that.
+func (d Decision) within(next time.Duration) Decision {
+	if d.Next == 0 || next < d.Next {
+		d.Next = next
+	}
+	return d
+}
+
+func (d Decision) say(ready bool, why Reason, format string, args ...any) Decision {
+	d.Ready, d.Reason, d.Message = ready, why, fmt.Sprintf(format, args...)
+	return d
+}
+
+func (d Decision) tell(why Reason, site, format string, args ...any) Decision {
+	d.Events = append(d.Events, Event{why, site, fmt.Sprintf(format, args...)})
+	return d
+}
+
+func (d Decision) answer(s Snapshot, done, failed bool, why Reason, message string) Decision {
+	if s.Request != nil {
+		d.Answer = &Answer{Request: *s.Request, Done: done, Failed: failed, Reason: why, Message: message}
+	}
+	return d
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+)
+
+// Info is what an engine says of itself.
+type Info struct {
+	// Run is the engine's own name of its process; empty if it has none.
+	Run        string
+	Version    string
+	Role       v1alpha1.CacheRole
+	MasterHost string
+	// LinkUp and Syncing are of a replica.
+	LinkUp, Syncing bool
+	// FailingOver is true while it hands its role over, Demoted if it has let go of it already.
+	FailingOver, Demoted bool
+	Loading              bool
+	// Offset counts the bytes of changes that it has written or received; 0 if it does not say.
+	Offset     int64
+	Keys       int64
+	UsedMemory int64
+	Replicas   []Replica
+}
+
+// Replica is one that a master knows.
+type Replica struct {
+	Host   string
+	Port   int
+	Online bool
+	Offset int64
+}
+
+// parse reads the answer to INFO, of any engine.
+func parse(text string) Info {
+	f := map[string]string{}
+	var out Info
+	for line := range strings.Lines(text) {
+		key, value, ok := strings.Cut(strings.TrimSpace(line), ":")
+		if !ok || len(f) > 2000 {
+			continue
+		}
+		f[key] = value
+		if number, is := strings.CutPrefix(key, "slave"); is && isNumber(number) && len(out.Replicas) < 64 {
+			out.Replicas = append(out.Replicas, replica(value))
+		}
+		if number, is := strings.CutPrefix(key, "db"); is && isNumber(number) {
+			out.Keys += integer(fields(value)["keys"])
+		}
+	}
+	out.Run, out.Loading = f["run_id"], f["loading"] == "1"
+	out.Version = f["redis_version"]
+	for _, key := range []string{"valkey_version", "dragonfly_version"} {
+		if f[key] != "" {
+			out.Version = f[key]
+		}
+	}
+	out.UsedMemory = integer(f["used_memory"])
+	state := f["master_failover_state"]
+	out.FailingOver, out.Demoted = state != "" && state != "no-failover", state == "failover-in-progress"
+	switch f["role"] {
+	case "master":
+		out.Role, out.Offset = v1alpha1.CacheMaster, integer(f["master_repl_offset"])
+	case "slave", "replica":
+		out.Role, out.MasterHost = v1alpha1.CacheReplica, f["master_host"]
+		out.LinkUp, out.Syncing = f["master_link_status"] == "up", f["master_sync_in_progress"] == "1"
+		out.Offset = integer(f["slave_repl_offset"])
+	}
+	return out
+}
+
+// replica reads a line such as ip=10.0.0.1,port=6379,state=online,offset=14,lag=0.
+func replica(value string) Replica {
+	f := fields(value)
+	// Valkey says online, Dragonfly stable_sync.
+	return Replica{Host: f["ip"], Port: int(integer(f["port"])), Online: f["state"] == "online" || f["state"] == "stable_sync", Offset: integer(f["offset"])}
+}
+
+func fields(value string) map[string]string {
+	out := map[string]string{}
+	for pair := range strings.SplitSeq(value, ",") {
+		if key, v, ok := strings.Cut(pair, "="); ok {
+			out[key] = v
+		}
+	}
+	return out
+}
+
+func integer(text string) int64 {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0 // not said
+	}
+	return n
+}
+
+func isNumber(text string) bool {
+	_, err := strconv.ParseUint(text, 10, 16)
+	return err == nil
+}
+
+// replicaOf finds the replica that is known by one of these names.
+func (i Info) replicaOf(hosts []string) (Replica, bool) {
+	at := slices.IndexFunc(i.Replicas, func(r Replica) bool {
+		return slices.ContainsFunc(hosts, func(h string) bool { return SameHost(h, r.Host) })
+	})
+	if at < 0 {
+		return Replica{}, false
+	}
+	return i.Replicas[at], true
+}
+
+// SameHost is true for two ways to write one host.
+func SameHost(a, b string) bool {
+	if x, y := net.ParseIP(a), net.ParseIP(b); x != nil && y != nil {
+		return x.Equal(y)
+	}
+	return a != "" && strings.EqualFold(strings.TrimSuffix(a, "."), strings.TrimSuffix(b, "."))
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"time"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+)
+
+// Short names of what the API calls them.
+type (
+	Reason     = v1alpha1.Reason
+	Transition = v1alpha1.CacheTransition
+	Promotion  = v1alpha1.CachePromotion
+)
+
+// Pod is what was seen of one site's cache in one look.
+type Pod struct {
+	Site string
+	// Exists is true if the site has a pod that is not about to be replaced by another of the same name.
+	Exists bool
+	// Removed is true for a site that left the specification: its cache can never be made the master.
+	Removed bool
+	// Leaving says why the pod is about to go: it is being deleted, its node drained, an update waits. Empty normally.
+	Leaving string
+
+	// Reachable is true if the engine answered; what follows up to Keys is as of then.
+	Reachable bool
+	// Run names the process that answered; another one may have come back empty.
+	Run string
+	// Role is master or replica.
+	Role v1alpha1.CacheRole
+	// Following is the site that a replica follows; empty if that is no cache of this group.
+	Following string
+	// Linked is true for a replica whose link to its master is up and past the first synchronisation.
+	Linked bool
+	// Syncing is true for a replica that gets its first copy.
+	Syncing bool
+	// FailingOver is true for one that hands its role over, or has and waits for the other to take it.
+	FailingOver bool
+	// Loading is true while it reads its data from a file.
+	Loading bool
+	// Offset counts the bytes of changes that it has written or received. Two are comparable if one follows the other.
+	Offset int64
+	// Keys is how many it holds.
+	Keys int64
+
+	// RoleLabel and Traffic are the labels of the pod.
+	RoleLabel v1alpha1.CacheRole
+	Traffic   bool
+	// CutAt, TrafficOffAt and TrafficOnAt are when this operator last did that; zero if it never has.
+	CutAt, TrafficOffAt, TrafficOnAt time.Time
+
+	// Trouble says why it cannot be asked, to people; empty if it answers, or nobody knows.
+	Trouble string
+}
+
+// Master is true for a pod that was seen to be a master with its data, and not in the middle of handing that over.
+func (p Pod) Master() bool {
+	return p.Reachable && p.Role == v1alpha1.CacheMaster && !p.FailingOver && !p.Loading
+}
+
+// Follows is true for a pod that replicates from a site and has all but the newest changes.
+func (p Pod) Follows(site string) bool {
+	return p.Reachable && p.Role == v1alpha1.CacheReplica && p.Linked && !p.Syncing && !p.Loading && p.Following == site
+}
+
+// MySQL is what MySQL's failover has decided, as far as it is durable.
+type MySQL struct {
+	// Active is the site that is, or is about to be, open for writes; empty before the first.
+	Active string
+	Epoch  int64
+	// Moving is true while its role moves, Kind how.
+	Moving bool
+	Kind   v1alpha1.FailoverKind
+}
+
+// Policy is what the specification says, defaults filled in.
+type Policy struct {
+	EmergencyBudget time.Duration
+	// Held says why no master moves by itself; empty normally. MySQL is followed all the same.
+	Held string
+}
+
+// Request is what a person asks for by an annotation.
+type Request struct {
+	Site string
+	// ID tells it from others.
+	ID string
+}
+
+// Durable is the part of status.cache that decisions rest on. It is persisted before any effect.
+type Durable struct {
+	ActiveSite string
+	ActiveRun  string
+	Transition *Transition
+	Last       *Promotion
+}
+
+// Snapshot is everything that was seen in one look. Pods are sorted by site.
+type Snapshot struct {
+	Now     time.Time
+	Policy  Policy
+	MySQL   MySQL
+	Status  Durable
+	Pods    []Pod
+	Request *Request
+}
+
+// Pod returns the cache of a site; one that is not known is not there.
+func (s Snapshot) Pod(site string) Pod {
+	for _, p := range s.Pods {
+		if p.Site == site {
+			return p
+		}
+	}
+	return Pod{Site: site}
+}
+
+// Home is where the master belongs: beside the active MySQL.
+func (s Snapshot) Home() string { return s.MySQL.Active }
+
+// SiteMemory is what is remembered of one site.
+type SiteMemory struct {
+	// AwaySince is since when its pod is not a master that answers, LinkedSince since when it follows the master in full.
+	AwaySince, LinkedSince time.Time
+}
+
+// Memory is what is remembered from one look to the next. Losing it costs a wait and nothing else.
+type Memory struct {
+	// Began is when this memory did.
+	Began time.Time
+	Sites map[string]SiteMemory
+	// HungSince is since when the old master has let go and nobody has taken over.
+	HungSince time.Time
+	// FailedAt is when a move was given up that had begun under FailedEpoch.
+	FailedAt    time.Time
+	FailedEpoch int64
+	// OnlyAt is when the cache alone was last promoted.
+	OnlyAt time.Time
+}
+
+func (m Memory) of(site string) SiteMemory { return m.Sites[site] }

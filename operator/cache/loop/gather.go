@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package loop
+
+import (
+	"context"
+	"errors"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/cache"
+	"github.com/mysql-mfg/mfg/operator/cache/engine"
+)
+
+// indexCache is the index by which the cache pods of a group are found.
+const indexCache = "mfg.cache"
+
+// Index makes the index by which the cache pods of a group are found. It is made once, before the manager starts.
+func Index(ctx context.Context, indexer client.FieldIndexer) error {
+	return indexer.IndexField(ctx, &corev1.Pod{}, indexCache, indexed)
+}
+
+func indexed(obj client.Object) []string {
+	if obj.GetLabels()[v1alpha1.LabelName] != v1alpha1.NameCache {
+		return nil
+	}
+	return []string{obj.GetLabels()[v1alpha1.LabelGroup]}
+}
+
+// link is what is kept of one site's cache between looks.
+type link struct {
+	uid    string
+	target engine.Target
+	engine Engine
+	info   engine.Info
+	// written are labels that this loop wrote, and the version of the pod that has them.
+	written            map[string]string
+	version            string
+	writtenAt          time.Time
+	cutAt, offAt, onAt time.Time
+}
+
+func (k *link) close() {
+	if k.engine != nil {
+		k.engine.Close()
+		k.engine = nil
+	}
+}
+
+// become makes the link that of a pod, reached in a way.
+func (k *link) become(uid string, t engine.Target, dial func(engine.Target) Engine) {
+	same := k.uid == uid && k.engine != nil && t.Addr == k.target.Addr && t.Engine == k.target.Engine &&
+		slices.Equal(t.Passwords, k.target.Passwords) && sameTLS(k.target, t)
+	if same {
+		return
+	}
+	k.close()
+	if k.uid != uid {
+		*k = link{uid: uid}
+	}
+	k.target, k.engine = t, dial(t)
+}
+
+// sameTLS compares what a certificate is verified by.
+func sameTLS(a, b engine.Target) bool {
+	if a.TLS == nil || b.TLS == nil {
+		return a.TLS == b.TLS
+	}
+	return a.TLS.ServerName == b.TLS.ServerName && a.TLS.RootCAs.Equal(b.TLS.RootCAs)
+}
+
+// gather asks every cache at once. It takes no longer than askTimeout and a little.
+func (l *loop) gather(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) (cache.Snapshot, map[string]*corev1.Pod) {
+	pods := l.podsOf(ctx, group)
+	s := cache.Snapshot{Policy: policy(group), MySQL: l.mysql(group), Status: l.durable, Request: request(group)}
+	s.Pods = sitesOf(group, pods)
+	for _, p := range s.Pods {
+		if l.links[p.Site] == nil {
+			l.links[p.Site] = &link{}
+		}
+	}
+	var all sync.WaitGroup
+	for i := range s.Pods {
+		p := &s.Pods[i]
+		all.Go(func() { l.ask(ctx, group, pods[p.Site], p) })
+	}
+	all.Wait()
+	for site, k := range l.links {
+		if !slices.ContainsFunc(s.Pods, func(p cache.Pod) bool { return p.Site == site }) {
+			k.close()
+			delete(l.links, site)
+			forgetSite(l.key, site)
+		}
+	}
+	l.nameMasters(group, s.Pods)
+	s.Now = time.Now()
+	return s, pods
+}
+
+// podsOf are the cache pods of the group by site; of several the one that is not going.
+func (l *loop) podsOf(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) map[string]*corev1.Pod {
+	var list corev1.PodList
+	if err := l.m.Client.List(ctx, &list, client.InNamespace(group.Namespace), client.MatchingFields{indexCache: group.Name}, client.UnsafeDisableDeepCopy); err != nil {
+		l.log.Error("list pods", "error", err)
+	}
+	out := map[string]*corev1.Pod{}
+	for i := range list.Items {
+		pod := &list.Items[i]
+		site := pod.Labels[v1alpha1.LabelSite]
+		if before := out[site]; site != "" && (before == nil || before.DeletionTimestamp != nil && pod.DeletionTimestamp == nil) {
+			out[site] = pod
+		}
+	}
+	return out
+}
+
+// sitesOf lists the sites of the specification, and those that left it and still have a pod.
+func sitesOf(group *v1alpha1.MysqlFailoverGroup, pods map[string]*corev1.Pod) []cache.Pod {
+	var out []cache.Pod
+	known := map[string]bool{}
+	for _, site := range group.Spec.Sites {
+		known[site.Name] = true
+		out = append(out, cache.Pod{Site: site.Name})
+	}
+	for site := range pods {
+		if !known[site] {
+			out = append(out, cache.Pod{Site: site, Removed: true})
+		}
+	}
+	slices.SortFunc(out, func(a, b cache.Pod) int { return strings.Compare(a.Site, b.Site) })
+	return out
+}
+
+// ask looks at one site's cache.
+func (l *loop) ask(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, pod *corev1.Pod, p *cache.Pod) {
+	k := l.links[p.Site]
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	if pod == nil || pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded {
+		k.close()
+		return
+	}
+	p.Exists, p.Leaving = true, l.leaving(ctx, pod)
+	target, err := l.targetOf(ctx, group, p.Site, pod)
+	if err != nil {
+		p.Trouble = err.Error()
+		if errors.Is(err, context.DeadlineExceeded) {
+			p.Trouble = "its password or certificate could not be read in time"
+		}
+		return
+	}
+	k.become(string(pod.UID), target, l.m.Dial)
+	p.RoleLabel, p.Traffic = k.labels(pod)
+	p.CutAt, p.TrafficOffAt, p.TrafficOnAt = k.cutAt, k.offAt, k.onAt
+	if pod.Status.PodIP == "" {
+		p.Trouble = "its pod has no address yet"
+		return
+	}
+	info, err := k.engine.Info(ctx)
+	if err != nil {
+		p.Trouble = err.Error()
+		return
+	}
+	k.info = info
+	if old, is := k.engine.(interface{ Outdated() bool }); is && old.Outdated() {
+		p.Trouble = "it takes an older password than that in the Secret, and does not take the new one"
+	}
+	p.Reachable, p.Role, p.Linked, p.Syncing = true, info.Role, info.LinkUp, info.Syncing
+	p.FailingOver, p.Loading, p.Offset, p.Keys = info.FailingOver, info.Loading, info.Offset, info.Keys
+	if p.Run = info.Run; p.Run == "" {
+		p.Run = string(pod.UID) + "/" + strconv.Itoa(restarts(pod))
+	}
+}
+
+func restarts(pod *corev1.Pod) int {
+	n := 0
+	for _, c := range pod.Status.ContainerStatuses {
+		n += int(c.RestartCount)
+	}
+	return n
+}
+
+// labels are those of the pod, or those that this loop wrote while the manager's cache does not show them yet.
+func (k *link) labels(pod *corev1.Pod) (v1alpha1.CacheRole, bool) {
+	have := pod.Labels
+	if k.written != nil && pod.ResourceVersion != k.version && time.Since(k.writtenAt) < apiTimeout {
+		have = k.written
+	}
+	return v1alpha1.CacheRole(have[v1alpha1.LabelCacheRole]), have[v1alpha1.LabelCacheTraffic] == v1alpha1.CacheTrafficOn
+}
+
+// leaving says why a pod is about to go, or "".
+func (l *loop) leaving(ctx context.Context, pod *corev1.Pod) string {
+	if pod.DeletionTimestamp != nil {
+		return "pod " + pod.Name + " is being deleted"
+	}
+	if why := pod.Annotations[v1alpha1.AnnotationCacheLeaving]; why != "" {
+		return why
+	}
+	node := &corev1.Node{}
+	if pod.Spec.NodeName == "" || l.m.Client.Get(ctx, client.ObjectKey{Name: pod.Spec.NodeName}, node, client.UnsafeDisableDeepCopy) != nil {
+		return ""
+	}
+	if node.Spec.Unschedulable {
+		return "node " + node.Name + " is cordoned"
+	}
+	return ""
+}
+
+func (l *loop) targetOf(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, site string, pod *corev1.Pod) (engine.Target, error) {
+	passwords, config, err := l.m.Access.Cache(ctx, group, site)
+	if err != nil {
+		return engine.Target{}, err
+	}
+	t := engine.Target{Engine: group.Spec.Cache.Engine, Passwords: passwords, TLS: config,
+		Addr: net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(v1alpha1.CachePort)), Hosts: hostsOf(group, site, pod)}
+	if k := l.links[site]; k != nil && k.uid == string(pod.UID) {
+		for _, p := range k.target.Passwords { // what it took until now, if the Secret has changed since
+			if !slices.Contains(t.Passwords, p) && len(t.Passwords) < mostPasswords {
+				t.Passwords = append(slices.Clone(t.Passwords), p)
+			}
+		}
+	}
+	return t, nil
+}
+
+// mostPasswords bounds how many passwords are tried at one engine.
+const mostPasswords = 4
+
+// hostOf is the name under which the others reach a site's cache.
+func hostOf(group *v1alpha1.MysqlFailoverGroup, site string) string {
+	return v1alpha1.CacheSiteName(group.Name, site) + "." + group.Namespace + ".svc"
+}
+
+func hostsOf(group *v1alpha1.MysqlFailoverGroup, site string, pod *corev1.Pod) []string {
+	short := v1alpha1.CacheSiteName(group.Name, site)
+	hosts := []string{hostOf(group, site), short, short + "." + group.Namespace, hostOf(group, site) + ".cluster.local"}
+	if pod != nil && pod.Status.PodIP != "" {
+		hosts = append(hosts, pod.Status.PodIP)
+	}
+	return hosts
+}
+
+// nameMasters turns the host that a replica follows into the name of its site.
+func (l *loop) nameMasters(group *v1alpha1.MysqlFailoverGroup, pods []cache.Pod) {
+	for i := range pods {
+		k := l.links[pods[i].Site]
+		if !pods[i].Reachable || pods[i].Role != v1alpha1.CacheReplica || k == nil {
+			continue
+		}
+		for _, other := range pods {
+			hosts := hostsOf(group, other.Site, nil)
+			if o := l.links[other.Site]; o != nil {
+				hosts = append(hosts, o.target.Hosts...)
+			}
+			if slices.ContainsFunc(hosts, func(h string) bool { return engine.SameHost(h, k.info.MasterHost) }) {
+				pods[i].Following = other.Site
+			}
+		}
+	}
+}
+
+// mysql is what MySQL's failover has decided: as it left word, unless status knows of more.
+func (l *loop) mysql(group *v1alpha1.MysqlFailoverGroup) cache.MySQL {
+	s := group.Status
+	out := cache.MySQL{Active: s.ActiveSite, Epoch: s.Epoch}
+	if s.Transition != nil {
+		out.Moving, out.Kind = true, s.Transition.Kind
+	}
+	if told := l.told.Load(); told != nil && told.Epoch >= out.Epoch {
+		out = *told
+	}
+	return out
+}
+
+func policy(group *v1alpha1.MysqlFailoverGroup) cache.Policy {
+	p := cache.Policy{EmergencyBudget: group.Spec.Cache.EmergencyBudget.Duration}
+	if p.EmergencyBudget <= 0 {
+		p.EmergencyBudget = 3 * time.Second
+	}
+	until, _ := time.Parse(time.RFC3339, group.Annotations[v1alpha1.AnnotationPauseUntil])
+	switch {
+	case time.Now().Before(until):
+		p.Held = "the group is paused until " + until.UTC().Format(time.RFC3339)
+	case group.Spec.Failover.Mode == v1alpha1.FailoverObserve:
+		p.Held = "spec.failover.mode is Observe"
+	}
+	return p
+}

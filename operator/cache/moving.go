@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+)
+
+// moving goes on with a change of the master, wherever whoever began it has left it.
+func moving(s Snapshot, d Decision) Decision {
+	t := *s.Status.Transition
+	from, to := s.Pod(t.From), s.Pod(t.To)
+	d = d.quiet(s)
+	if next, is := redirected(s, t); is {
+		return d.begin(s, next)
+	}
+	began := to.Reachable && t.ToRun != "" && to.Run != t.ToRun && t.Method != v1alpha1.CacheByRestart
+	switch {
+	case began:
+		return targetRestarted(s, d, from, to)
+	case to.Master():
+		return settle(s, d, from, to)
+	case t.Method == v1alpha1.CacheByPromotion && eligible(to):
+		return d.promote(s, t.Reason) // that nothing can be handed over was decided before
+	case from.Reachable && from.Role == v1alpha1.CacheMaster:
+		return handOver(s, d, from, to)
+	case from.Reachable && !from.Loading:
+		return hung(s, d, from, to)
+	}
+	return without(s, d, from, to)
+}
+
+// quiet is what is said of a move: nothing, unless it takes long.
+func (d Decision) quiet(s Snapshot) Decision {
+	t := s.Status.Transition
+	d.Keep = age(s) < movingQuiet
+	return d.say(false, v1alpha1.ReasonCacheMoving, "the master of the cache moves to %s (%s)", t.To, t.Kind).within(hurry)
+}
+
+// age is how long a transition has been under way.
+func age(s Snapshot) time.Duration { return s.Now.Sub(s.Status.Transition.StartedAt.Time) }
+
+// budget is how long the old master of a transition has to hand over.
+func budget(s Snapshot) time.Duration {
+	if s.Status.Transition.Kind == v1alpha1.CacheMoveEmergency {
+		return s.Policy.EmergencyBudget
+	}
+	return moveBudget
+}
+
+// redirected is for a MySQL that has gone elsewhere meanwhile: it was reverted, or failed over once more. Whoever is the master by now
+// hands over to the cache there, if that can take over.
+func redirected(s Snapshot, t Transition) (Transition, bool) {
+	target := s.Pod(s.Home())
+	if s.Home() == "" || s.Home() == t.To || s.MySQL.Epoch == t.Epoch || !eligible(target) {
+		return t, false
+	}
+	next := Transition{Kind: v1alpha1.CacheMoveHome, From: t.From, To: target.Site}
+	if to := s.Pod(t.To); to.Master() || target.Site == t.From {
+		next.From = t.To
+	}
+	if from := s.Pod(next.From); from.Master() && !target.Master() && !target.Follows(from.Site) {
+		return t, false // it would only be given up again; the way home is looked for once this move is over
+	}
+	switch {
+	case s.MySQL.Moving && s.MySQL.Kind == v1alpha1.FailoverPlanned:
+		next.Kind = v1alpha1.CacheMovePlanned
+	case s.MySQL.Moving:
+		next.Kind = v1alpha1.CacheMoveEmergency
+	}
+	return next, true
+}
+
+// settle ends a move whose target is the master: it takes the traffic, and the clients of the old one are cut. Only once all of that
+// is done the transition is dropped.
+func settle(s Snapshot, d Decision, from, to Pod) Decision {
+	t := *s.Status.Transition
+	d = traffic(s, d, to)
+	cut := from.Site == "" || from.Site == to.Site || !from.Reachable || !from.CutAt.Before(t.StartedAt.Time) || age(s) > cutMost
+	if from.Site != to.Site && from.Reachable && from.Role == v1alpha1.CacheMaster {
+		d = d.do(Follow{from.Site, to.Site})
+	}
+	if !cut {
+		d = d.do(CutClients{from.Site})
+	}
+	if len(d.Actions) > 0 {
+		return d.within(time.Millisecond)
+	}
+	return d.end(s, to)
+}
+
+// end drops the transition and records what came of it.
+func (d Decision) end(s Snapshot, to Pod) Decision {
+	t := *s.Status.Transition
+	d.Persist = true
+	changed := t.To != s.Status.ActiveSite || to.Run != s.Status.ActiveRun
+	d.Status.ActiveSite, d.Status.ActiveRun, d.Status.Transition = to.Site, to.Run, nil
+	d.Memory.HungSince = time.Time{}
+	if changed {
+		d = d.record(s, t, to)
+	}
+	s.Status = d.Status
+	return keep(s, d).within(time.Millisecond)
+}
+
+// record says how the master changed.
+func (d Decision) record(s Snapshot, t Transition, to Pod) Decision {
+	from := t.From
+	if from == "" && s.Status.ActiveSite != to.Site {
+		from = s.Status.ActiveSite
+	}
+	p := Promotion{At: metav1.NewMicroTime(s.Now), Kind: t.Kind, Epoch: t.Epoch, From: from, To: t.To, Method: t.Method, SessionsPreserved: t.Reason == "", Reason: t.Reason}
+	p.TookMillis = max(0, s.Now.Sub(t.StartedAt.Time).Milliseconds())
+	if off := s.Pod(t.From).TrafficOffAt; !to.TrafficOnAt.IsZero() && off.After(t.StartedAt.Time) && to.TrafficOnAt.After(off) {
+		p.At, p.TookMillis = metav1.NewMicroTime(to.TrafficOnAt), to.TrafficOnAt.Sub(off).Milliseconds()
+	}
+	p.Message = lossMessage(t)
+	d.Status.Last = &p
+	if t.Kind == v1alpha1.CacheMoveOnly && from != t.To {
+		d.Memory.OnlyAt = s.Now
+	}
+	if p.SessionsPreserved {
+		return d.tell(v1alpha1.ReasonCachePromoted, to.Site, "the cache of %s became the master (%s, %s), within %d ms and with every key", to.Site, t.Kind, t.Method, p.TookMillis)
+	}
+	return d.tell(v1alpha1.ReasonCacheSessionsLost, to.Site, "the cache of %s became the master (%s, %s), within %d ms: %s", to.Site, t.Kind, t.Method, p.TookMillis, p.Message)
+}
+
+// lossMessage says to people why sessions were lost.
+func lossMessage(t Transition) string {
+	switch t.Reason {
+	case v1alpha1.ReasonCacheMasterSilent:
+		return "the cache of " + t.From + " did not answer, so what that of " + t.To + " had not received is lost"
+	case v1alpha1.ReasonCacheMasterRestarted:
+		return "the process of the cache of " + t.From + " ended, and what no other cache held is lost"
+	case v1alpha1.ReasonCacheTakeOverFailed:
+		return "the cache of " + t.From + " did not hand over in time, so what that of " + t.To + " had not received is lost"
+	}
+	return ""
+}
+
+// handOver has the old master, which answers, hand its role over with every key.
+func handOver(s Snapshot, d Decision, from, to Pod) Decision {
+	fit, left := to.Follows(from.Site), budget(s)-age(s)
+	emergency := s.Status.Transition.Kind == v1alpha1.CacheMoveEmergency
+	d.Memory.HungSince = time.Time{}
+	switch {
+	case fit && left >= leastBudget:
+		return d.do(TrafficOff{from.Site}, TakeOver{from.Site, to.Site, left}, TrafficOn{to.Site}, Label{from.Site, v1alpha1.CacheReplica}, CutClients{from.Site}).within(time.Millisecond)
+	case fit && emergency:
+		return d.lose(s, v1alpha1.ReasonCacheTakeOverFailed)
+	case fit:
+		return d.giveUp(s, from, to, "it did not take over within "+budget(s).String())
+	case emergency && left >= leastBudget && to.Exists:
+		return d.do(TrafficOff{from.Site}) // the site is given up; its clients must not write to it any longer than they have to
+	}
+	return d.giveUp(s, from, to, "it has not caught up"+trouble(to))
+}
+
+// giveUp leaves the role where it is: the old master answers, and nothing is lost by going on with it.
+func (d Decision) giveUp(s Snapshot, from, to Pod, why string) Decision {
+	t := *s.Status.Transition
+	message := "the master of the cache stays on " + from.Site + " and does not move to " + to.Site + " (" + string(t.Kind) + "): " + why
+	d.failed(s, message)
+	if t.Kind == v1alpha1.CacheMoveRequested {
+		d = d.answer(s, false, true, v1alpha1.ReasonCacheMoveFailed, message)
+	}
+	return d.begin(s, Transition{Kind: t.Kind, From: to.Site, To: from.Site})
+}
+
+// hung is for an old master that has let go while the new one has not taken over: nobody takes writes, and no engine ends that. Nothing
+// was written since, so whoever of the two received all of it becomes the master.
+func hung(s Snapshot, d Decision, from, to Pod) Decision {
+	d.Memory.HungSince = orNow(d.Memory.HungSince, s.Now)
+	t := *s.Status.Transition
+	switch {
+	case s.Now.Sub(d.Memory.HungSince) < hungPatience:
+		return d
+	case eligible(to) && to.Offset >= from.Offset:
+		return d.promote(s, t.Reason)
+	}
+	d.failed(s, "the cache of "+to.Site+" did not take over from that of "+from.Site+", which has let go and is made the master again")
+	return d.begin(s, Transition{Kind: t.Kind, From: to.Site, To: from.Site, Method: v1alpha1.CacheByPromotion, Reason: t.Reason})
+}
+
+// without is for an old master that does not answer.
+func without(s Snapshot, d Decision, from, to Pod) Decision {
+	t := *s.Status.Transition
+	patient := t.Kind != v1alpha1.CacheMoveEmergency && t.Kind != v1alpha1.CacheMoveOnly && t.Method == v1alpha1.CacheByTakeOver
+	if patient && age(s) < budget(s) {
+		return d // one lost answer must not cost the sessions
+	}
+	better, found := best(s, from.Site)
+	switch {
+	case !found && !eligible(to):
+		d.Keep = false
+		return d.say(false, v1alpha1.ReasonCacheNoMaster, "no cache answers that could be the master%s", trouble(to)).within(restless)
+	case found && (!eligible(to) || to.Keys == 0 && better.Keys > 0):
+		t.To = better.Site
+		return d.begin(s, t)
+	case t.Method == v1alpha1.CacheByTakeOver:
+		return d.lose(s, v1alpha1.ReasonCacheMasterSilent)
+	}
+	return d.promote(s, t.Reason)
+}
+
+// targetRestarted is for a target whose process is another one than that which was meant: it is no replica of anything any more.
+func targetRestarted(s Snapshot, d Decision, from, to Pod) Decision {
+	t := *s.Status.Transition
+	if from.Master() {
+		return d.giveUp(s, from, to, "its process began again meanwhile")
+	}
+	if other, found := best(s); found {
+		t.To = other.Site
+	}
+	if t.Reason == "" && t.Kind != v1alpha1.CacheMoveFirst {
+		t.Method, t.Reason = v1alpha1.CacheByPromotion, v1alpha1.ReasonCacheMasterRestarted
+	}
+	return d.begin(s, t)
+}
+
+// lose promotes the target although keys are lost, for a reason that is durable first.
+func (d Decision) lose(s Snapshot, why Reason) Decision {
+	t := *s.Status.Transition
+	t.Method, t.Reason = v1alpha1.CacheByPromotion, why
+	d.Status.Transition, d.Persist = &t, true
+	s.Status = d.Status
+	return d.promote(s, why)
+}
+
+// promote makes the target the master without the old one, which follows if it answers.
+func (d Decision) promote(s Snapshot, why Reason) Decision {
+	t := *s.Status.Transition
+	if t.Method == v1alpha1.CacheByTakeOver || t.Reason != why {
+		t.Method, t.Reason = v1alpha1.CacheByPromotion, why
+		d.Status.Transition, d.Persist = &t, true
+	}
+	from := s.Pod(t.From)
+	for _, p := range s.Pods {
+		if p.Site != t.To && (p.Traffic || p.Site == from.Site && p.Exists) {
+			d = d.do(TrafficOff{p.Site})
+		}
+	}
+	d = d.do(Promote{t.To}, TrafficOn{t.To})
+	if from.Reachable && from.Site != t.To {
+		d = d.do(Follow{from.Site, t.To}, CutClients{from.Site})
+	}
+	return d.within(time.Millisecond)
+}

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+)
+
+// rules are the causes for which a master that stands is replaced, the most urgent first. Each may add to the decision what it found.
+var rules = []func(Snapshot, *Decision) (Transition, bool){restarted, moved, away, requested, leaving, home}
+
+// restarted is for a master whose process is another one than that which took the traffic. One that came back empty would have its
+// replicas throw away what they hold, so the one that holds the most takes its place; if nobody holds more, it goes on.
+func restarted(s Snapshot, _ *Decision) (Transition, bool) {
+	active := s.Pod(s.Status.ActiveSite)
+	if !active.Reachable || active.Loading || s.Status.ActiveRun == "" || active.Run == s.Status.ActiveRun {
+		return Transition{}, false
+	}
+	t := Transition{Kind: v1alpha1.CacheMoveOnly, From: active.Site, To: active.Site, Method: v1alpha1.CacheByRestart, Reason: v1alpha1.ReasonCacheMasterRestarted}
+	if holder, found := best(s, active.Site); found && holder.Keys > 0 && active.Keys == 0 && s.Policy.Held == "" {
+		t.To, t.Method = holder.Site, v1alpha1.CacheByPromotion
+	}
+	return t, true
+}
+
+// moved is for a MySQL whose role moves to another site right now.
+func moved(s Snapshot, d *Decision) (Transition, bool) {
+	active, target := s.Pod(s.Status.ActiveSite), s.Pod(s.Home())
+	if !s.MySQL.Moving || s.Home() == "" || s.Home() == active.Site || d.Memory.FailedEpoch == s.MySQL.Epoch {
+		return Transition{}, false
+	}
+	t := Transition{Kind: v1alpha1.CacheMovePlanned, From: active.Site, To: target.Site}
+	if s.MySQL.Kind != v1alpha1.FailoverPlanned {
+		t.Kind = v1alpha1.CacheMoveEmergency
+		switch {
+		case !active.Reachable:
+			return instead(s, d, t), true
+		case target.Exists && !target.Removed && !target.Master(): // one that is a master has nothing of this one; it follows first
+			return t, true
+		}
+	}
+	if active.Master() && target.Follows(active.Site) {
+		return t, true
+	}
+	if active.Reachable { // the sessions stay where they are, and move once the cache of the active site has caught up
+		d.Memory.FailedEpoch = s.MySQL.Epoch
+		*d = d.tell(v1alpha1.ReasonCacheMoveFailed, active.Site, "%s", fmt.Sprintf("MySQL moves to %s, and the master of the cache stays on %s: the cache of %s has not caught up%s", target.Site, active.Site, target.Site, trouble(target)))
+	}
+	return Transition{}, false
+}
+
+// instead has the target take the place of a master that does not answer, or, if it has no data and another one has, that one.
+func instead(s Snapshot, d *Decision, t Transition) Transition {
+	to := s.Pod(t.To)
+	if better, found := best(s, t.From); found && (!eligible(to) || to.Keys == 0 && better.Keys > 0) {
+		to, d.Memory.FailedEpoch = better, s.MySQL.Epoch
+	}
+	if eligible(to) {
+		t.To, t.Method, t.Reason = to.Site, v1alpha1.CacheByPromotion, v1alpha1.ReasonCacheMasterSilent
+	}
+	return t
+}
+
+// away is for a master that is gone, silent or no master any more while nobody moved it.
+func away(s Snapshot, d *Decision) (Transition, bool) {
+	active := s.Pod(s.Status.ActiveSite)
+	patience := awayPatience
+	if !active.Exists || active.Reachable && !active.Loading {
+		patience = gonePatience
+	}
+	since := d.Memory.of(active.Site).AwaySince
+	lately := d.Memory.OnlyAt
+	if last := s.Status.Last; last != nil && last.Kind == v1alpha1.CacheMoveOnly && last.From != last.To && last.At.After(lately) {
+		lately = last.At.Time
+	}
+	switch {
+	case active.Master() || s.Now.Sub(orNow(since, s.Now)) < patience || s.Policy.Held != "":
+		return Transition{}, false
+	case !lately.IsZero() && s.Now.Sub(lately) < onlyCooldown:
+		return Transition{}, false // two that fail in turn would otherwise pass the role to and fro
+	}
+	to, found := best(s)
+	if !found {
+		return Transition{}, false
+	}
+	t := Transition{Kind: v1alpha1.CacheMoveOnly, From: active.Site, To: to.Site, Method: v1alpha1.CacheByPromotion, Reason: v1alpha1.ReasonCacheMasterSilent}
+	switch {
+	case to.Site == active.Site:
+		t.Reason = "" // it lost the role and nothing else
+	case to.Master() && active.Following == to.Site:
+		t.Method, t.Reason = v1alpha1.CacheByTakeOver, "" // somebody else moved it
+	}
+	return t, true
+}
+
+// requested is for what a person asks for.
+func requested(s Snapshot, d *Decision) (Transition, bool) {
+	if s.Request == nil || s.MySQL.Moving {
+		return Transition{}, false
+	}
+	active, to := s.Pod(s.Status.ActiveSite), s.Pod(s.Request.Site)
+	known := slices.ContainsFunc(s.Pods, func(p Pod) bool { return p.Site == to.Site && !p.Removed })
+	switch {
+	case !known:
+		*d = d.answer(s, false, false, v1alpha1.ReasonUnknownSite, fmt.Sprintf("the group has no site %q", to.Site))
+	case to.Site == active.Site && active.Master():
+		*d = d.answer(s, true, false, "", fmt.Sprintf("%s has the master of the cache", to.Site))
+	case active.Master() && !to.Follows(active.Site):
+		*d = d.answer(s, false, false, v1alpha1.ReasonCacheTargetNotSynced,
+			fmt.Sprintf("nothing was changed: the cache of %s has not caught up with that of %s%s; ask again once it has", to.Site, active.Site, trouble(to)))
+	case !eligible(to):
+		*d = d.answer(s, false, false, v1alpha1.ReasonCacheTargetNotSynced, fmt.Sprintf("nothing was changed: the cache of %s does not answer%s", to.Site, trouble(to)))
+	default:
+		return Transition{Kind: v1alpha1.CacheMoveRequested, From: active.Site, To: to.Site}, true
+	}
+	return Transition{}, false
+}
+
+// leaving is for a master whose pod is about to go.
+func leaving(s Snapshot, d *Decision) (Transition, bool) {
+	active := s.Pod(s.Status.ActiveSite)
+	if active.Leaving == "" && !active.Removed || !active.Master() || s.MySQL.Moving || !d.Memory.FailedAt.IsZero() && s.Now.Sub(d.Memory.FailedAt) < leavingRetry {
+		return Transition{}, false
+	}
+	var fit []Pod
+	for _, p := range s.Pods {
+		if p.Site != active.Site && p.Leaving == "" && !p.Removed && p.Follows(active.Site) {
+			fit = append(fit, p)
+		}
+	}
+	if len(fit) == 0 {
+		return Transition{}, false
+	}
+	to := slices.MaxFunc(fit, func(a, b Pod) int { return rank(s, a, b) })
+	return Transition{Kind: v1alpha1.CacheMoveRollout, From: active.Site, To: to.Site}, true
+}
+
+// home is for a master that is elsewhere than the active site, whose cache has caught up.
+func home(s Snapshot, d *Decision) (Transition, bool) {
+	active, to := s.Pod(s.Status.ActiveSite), s.Pod(s.Home())
+	last, linked := s.Status.Last, d.Memory.of(to.Site).LinkedSince
+	switch {
+	case s.Home() == "" || to.Site == active.Site || s.MySQL.Moving || s.Policy.Held != "":
+		return Transition{}, false
+	case !active.Master() || !to.Follows(active.Site) || to.Leaving != "" || to.Removed || s.Now.Sub(orNow(linked, s.Now)) < homeSettled:
+		return Transition{}, false
+	case !d.Memory.FailedAt.IsZero() && s.Now.Sub(d.Memory.FailedAt) < homeRetry:
+		return Transition{}, false
+	case last != nil && last.Kind == v1alpha1.CacheMoveRequested && last.To == active.Site && last.Epoch == s.MySQL.Epoch:
+		return Transition{}, false // a person put it there; it follows MySQL again when that moves
+	}
+	return Transition{Kind: v1alpha1.CacheMoveHome, From: active.Site, To: to.Site}, true
+}
+
+// failed notes a move that was given up, and tells of it once.
+func (d *Decision) failed(s Snapshot, message string) {
+	d.Memory.FailedAt, d.Memory.FailedEpoch = s.Now, s.MySQL.Epoch
+	*d = d.tell(v1alpha1.ReasonCacheMoveFailed, s.Status.ActiveSite, "%s", message)
+}
+
+// eligible is true for a cache that can be made the master.
+func eligible(p Pod) bool { return p.Reachable && !p.Loading && !p.Removed }
+
+// best is the cache that keeps the most: one with data before one without, a master before a replica, then the one that received the most.
+func best(s Snapshot, but ...string) (Pod, bool) {
+	fit := slices.DeleteFunc(slices.Clone(s.Pods), func(p Pod) bool { return !eligible(p) || slices.Contains(but, p.Site) })
+	if len(fit) == 0 {
+		return Pod{}, false
+	}
+	return slices.MaxFunc(fit, func(a, b Pod) int { return rank(s, a, b) }), true
+}
+
+func rank(s Snapshot, a, b Pod) int {
+	for _, better := range []func(Pod) int64{
+		func(p Pod) int64 { return number(p.Keys > 0) },
+		func(p Pod) int64 { return number(p.Master()) },
+		func(p Pod) int64 { return p.Offset },
+		func(p Pod) int64 { return number(p.Leaving == "") },
+		func(p Pod) int64 { return number(p.Site == s.Home()) },
+	} {
+		if x, y := better(a), better(b); x != y {
+			return int(min(max(x-y, -1), 1))
+		}
+	}
+	return 0
+}
+
+func number(yes bool) int64 {
+	if yes {
+		return 1
+	}
+	return 0
+}

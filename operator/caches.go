@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/mysql-mfg/mfg/operator/controller"
+)
+
+// bothLoops are the loops of a group: that of MySQL and that of its cache. They begin and end together.
+type bothLoops struct{ mysql, cache controller.Loops }
+
+func (b bothLoops) Ensure(key types.NamespacedName) {
+	b.mysql.Ensure(key)
+	b.cache.Ensure(key)
+}
+
+func (b bothLoops) Forget(key types.NamespacedName) {
+	b.mysql.Forget(key)
+	b.cache.Forget(key)
+}
+
+// Ended is true once neither runs any more: only then may another release operate the group.
+func (b bothLoops) Ended(key types.NamespacedName) bool {
+	return b.mysql.Ended(key) && b.cache.Ended(key)
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package failover
+
+import (
+	"fmt"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/facts"
+	"github.com/mysql-mfg/mfg/operator/remedy"
+)
+
+// CachePolicy is facts.CachePolicy.
+type CachePolicy = facts.CachePolicy
+
+// awaitCache waits until the cache of the target has caught up, before writes pause: then the sessions move with MySQL. It may lose
+// sessions and never a failover, so this is bounded, is asked of planned failovers that a person wants and of nothing else, and a cache
+// of which nobody knows anything is not waited for.
+func awaitCache(s Snapshot, d Decision, p Planned) (Decision, bool) {
+	target, _ := s.Site(p.To)
+	waited := s.Now.Sub(p.StartedAt)
+	switch {
+	case target.CacheBehind == "" || waited >= s.Policy.Cache.SyncTimeout && !s.Policy.Cache.Refuses:
+		return d, false
+	case waited >= s.Policy.Cache.SyncTimeout:
+		return d.end(p, s.Now, v1alpha1.PlannedRefused, v1alpha1.ReasonCacheTargetNotSynced,
+			"nothing was changed: %s, and did not catch up within cache.planned.syncTimeout %s", target.CacheBehind, s.Policy.Cache.SyncTimeout).
+			advise(remedy.New("see what is wrong with the cache", s.Group.Command("status", "", "")),
+				remedy.New("to move all the same, and perhaps lose the sessions, set spec.cache.planned.onTimeout to Proceed, then", remedy.MoveTo(s.Group, p.To))), true
+	}
+	if p.Phase == "" {
+		p.Phase, p.Reason, p.Message = v1alpha1.PlannedWaiting, v1alpha1.ReasonCacheTargetNotSynced, target.CacheBehind+"; nothing was changed yet"
+		d.Status.Planned, d.Persist = &p, true
+	}
+	d.Message = fmt.Sprintf("%s is active; the planned failover waits: %s", p.From, target.CacheBehind)
+	return d.within(s.Policy.PollInterval / 20), true
+}
