@@ -121,37 +121,31 @@ func lookAtLast(store *session.Store, address string) error {
 // writes at the same time.
 func checkSessions(out io.Writer, paths []string) error {
 	var journals []journal.Journal
-	lost := 0
 	for _, path := range paths {
 		j, err := journal.ReadFile(path)
 		if err != nil {
 			return err
 		}
 		journals = append(journals, j)
-		sessions := map[int]bool{}
-		for _, l := range j.Lost {
-			sessions[l.Worker] = true
-			fmt.Fprintf(out, "%s: session %d: write %d was acknowledged, and found was %s\n", j.Writer, l.Worker, l.Seq, l.Found)
-		}
-		lost += len(sessions)
-		fmt.Fprintf(out, "%s: %d acknowledged, %d unknown, refused %v, whole %t; %d sessions lost, %d keys\n",
-			j.Writer, len(j.Commits), len(j.Unknown), j.Refused, j.Complete, len(sessions), len(j.Lost))
+		fmt.Fprintf(out, "%s: %d acknowledged, %d unknown, refused %v, whole %t\n", j.Writer, len(j.Commits), len(j.Unknown), j.Refused, j.Complete)
+	}
+	v := session.Judge(journals...)
+	for _, l := range v.Lost {
+		fmt.Fprintf(out, "%s: session %d: write %d was acknowledged, and found was %s\n", l.Writer, l.Worker, l.Seq, l.Found)
 	}
 	acked := journal.Commits(journals...)
-	var order []string
 	for _, p := range journal.Periods(acked) {
-		order = append(order, p.Site)
 		fmt.Fprintf(out, "%-12s %6d writes, %s to %s\n", p.Site, p.Commits, p.FirstAck, p.LastAck)
 	}
 	if pause, ok := journal.LongestPause(acked, 0); ok {
 		fmt.Fprintf(out, "longest pause of all sessions: %s\n", pause.Length())
 	}
-	overlaps := journal.Overlaps(acked, order)
-	for _, o := range overlaps {
+	for _, o := range v.Overlaps {
 		fmt.Fprintln(out, o)
 	}
-	if lost+len(overlaps) > 0 {
-		return fmt.Errorf("%d sessions were lost, and two servers took writes at the same time %d times", lost, len(overlaps))
+	if v.LostSessions+len(v.Overlaps) > 0 {
+		return fmt.Errorf("%d of %d sessions were lost, and two servers took writes at the same time %d times",
+			v.LostSessions, v.Sessions, len(v.Overlaps))
 	}
 	return nil
 }

@@ -88,7 +88,7 @@ func (c *cache) answer(args []string) []byte {
 	defer c.mu.Unlock()
 	switch args[0] {
 	case "INFO":
-		return resp.AppendBulk(nil, "# Server\r\nrun_id:0123456789abcdef\r\nrole:" + c.role() + "\r\n")
+		return resp.AppendBulk(nil, "# Server\r\nrun_id:0123456789abcdef\r\nrole:"+c.role()+"\r\n")
 	case "MGET":
 		out := []byte("*" + strconv.Itoa(len(args)-1) + "\r\n")
 		for _, key := range args[1:] {
@@ -213,5 +213,29 @@ func TestAReplicaThatIsBehindHasLostNothing(t *testing.T) {
 	})
 	if len(j.Lost) != 0 {
 		t.Errorf("lost %+v", j.Lost)
+	}
+}
+
+func TestTheVerdictTellsSessionsFromKeysAndSeesTwoMasters(t *testing.T) {
+	ack := func(site string, worker int, start, at time.Duration) journal.Commit {
+		return journal.Commit{Key: journal.Key{Writer: "w", Worker: worker}, Server: journal.Server{Site: site}, Start: start, Ack: at}
+	}
+	j := journal.Journal{
+		Writer:  "w",
+		Commits: []journal.Commit{ack("a", 0, 1, 2), ack("a", 1, 5, 6), ack("b", 0, 7, 8), ack("a", 1, 9, 10)},
+		Lost: []journal.Loss{
+			{Key: journal.Key{Writer: "w", Worker: 1, Seq: 1}, At: 8}, {Key: journal.Key{Writer: "w", Worker: 1, Seq: 2}, At: 20},
+		},
+	}
+	v := Judge(j)
+	if v.Acked != 4 || v.Sessions != 2 || len(v.Lost) != 2 || v.LostSessions != 1 || len(v.Overlaps) != 0 {
+		t.Errorf("verdict = %+v", v)
+	}
+	if n := LostBetween(j.Lost, 0, 10); n != 1 {
+		t.Errorf("%d sessions lost in time", n)
+	}
+	j.Commits[2].Start = 5
+	if v := Judge(j); len(v.Overlaps) == 0 {
+		t.Error("two masters at the same time were not seen")
 	}
 }
