@@ -20,6 +20,12 @@ const (
 	CacheValkey CacheEngine = "Valkey"
 )
 
+// CacheSetting is the value of one setting: one line of at most 256 characters.
+//
+// +kubebuilder:validation:MaxLength=256
+// +kubebuilder:validation:Pattern=`^[^\r\n]*$`
+type CacheSetting string
+
 // CacheSpec turns on the cache store: one pod beside each site, one of them the master, on the site that is active. It holds
 // sessions and cached data. It may lose keys.
 //
@@ -54,13 +60,13 @@ type CacheSpec struct {
 	// +kubebuilder:default="512Mi"
 	// +kubebuilder:validation:XValidation:rule="quantity(self).compareTo(quantity('64Mi')) >= 0",message="a cache of less than 64Mi is full before the first session: raise maxMemory",reason=FieldValueInvalid
 	MaxMemory resource.Quantity `json:"maxMemory,omitempty,omitzero"`
-	// config are settings of the engine, name to value; at most 64. Role, accounts, TLS, ports, files and memory are the operator's, and
+	// config are settings of the engine, name to value; at most 32. Role, accounts, TLS, ports, files and memory are the operator's, and
 	// settings for them are refused with the condition SpecRefused. Default none.
 	//
 	// +optional
-	// +kubebuilder:validation:MaxProperties=64
-	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 64 && k.matches('^[a-z][a-z0-9_-]*$') && self[k].size() <= 256 && !self[k].contains('\\n') && !self[k].contains('\\r'))",message="a key of cache.config is the name of an engine's setting in lower case, at most 64 characters, and a value one line of at most 256 characters; correct or remove the others",reason=FieldValueInvalid
-	Config map[string]string `json:"config,omitempty"`
+	// +kubebuilder:validation:MaxProperties=32
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 64 && k.matches('^[a-z][a-z0-9_-]*$'))",message="a key of cache.config is the name of an engine's setting: a lower-case letter, then lower-case letters, digits, '_' and '-', at most 64 characters; correct or remove the others",reason=FieldValueInvalid
+	Config map[string]CacheSetting `json:"config,omitempty"`
 	// resources of the cache container. Default: a memory limit that fits maxMemory.
 	//
 	// +optional

@@ -152,7 +152,7 @@ func (in *CacheSpec) DeepCopyInto(out *CacheSpec) {
 	out.MaxMemory = in.MaxMemory.DeepCopy()
 	if in.Config != nil {
 		in, out := &in.Config, &out.Config
-		*out = make(map[string]string, len(*in))
+		*out = make(map[string]CacheSetting, len(*in))
 		for key, val := range *in {
 			(*out)[key] = val
 		}

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -279,6 +280,9 @@ func (w *world) atRest() bool {
 		w.truth.healedAt = w.now // it goes on when that ends
 	}
 	settleFor := settleFor
+	if w.unknownVolume() && w.now < faultsFor+failover.RunsKept+settleFor {
+		w.truth.healedAt = w.now // the same
+	}
 	if w.moved {
 		settleFor += failover.RunsKept // until then a pod that is gone may be left
 	}
@@ -294,6 +298,20 @@ func (w *world) atRest() bool {
 	}
 	w.fail("live", "not at rest %s after the last fault: %s; %s %s %s: %s", settleFor, why, d.Topology, d.Verdict, d.Reason, d.Message)
 	return true
+}
+
+// unknownVolume is true if the operator knows of a pod that was gone before its sidecar told which volume it has: no successor's lock
+// proves that such a one has ended.
+func (w *world) unknownVolume() bool {
+	for _, runs := range w.api.group.durable.Runs {
+		for _, r := range runs {
+			exists := slices.ContainsFunc(w.api.pods, func(p *pod) bool { return p.uid == r.UID })
+			if r.Volume == "" && !exists {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // restless is why the group is not at rest: exactly one site is open, the one that status names, and every site that holds

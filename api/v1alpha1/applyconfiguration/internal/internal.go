@@ -111,6 +111,8 @@ var schemaYAML = typed.YAMLObject(`types:
         scalar: numeric
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.CacheRole
   scalar: string
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.CacheSetting
+  scalar: string
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.CacheSiteStatus
   map:
     fields:
@@ -146,7 +148,7 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         map:
           elementType:
-            scalar: string
+            namedType: com.github.mysql-mfg.mfg.api.v1alpha1.CacheSetting
     - name: emergencyBudget
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration

@@ -28,9 +28,9 @@ type CacheSpecApplyConfiguration struct {
 	// maxMemory is how much data each cache pod holds, with a unit, such as 2Gi. From 64Mi on. Default 512Mi. The memory limit of
 	// the pod, if resources sets none, is a quarter more and at least 128Mi more.
 	MaxMemory *resource.Quantity `json:"maxMemory,omitempty"`
-	// config are settings of the engine, name to value; at most 64. Role, accounts, TLS, ports, files and memory are the operator's, and
+	// config are settings of the engine, name to value; at most 32. Role, accounts, TLS, ports, files and memory are the operator's, and
 	// settings for them are refused with the condition SpecRefused. Default none.
-	Config map[string]string `json:"config,omitempty"`
+	Config map[string]apiv1alpha1.CacheSetting `json:"config,omitempty"`
 	// resources of the cache container. Default: a memory limit that fits maxMemory.
 	Resources *v1.ResourceRequirements `json:"resources,omitempty"`
 	// storage gives each cache pod a volume, from which it starts with its data after a restart. Default none: memory only.
@@ -96,9 +96,9 @@ func (b *CacheSpecApplyConfiguration) WithMaxMemory(value resource.Quantity) *Ca
 // and returns the receiver, so that objects can be build by chaining "With" function invocations.
 // If called multiple times, the entries provided by each call will be put on the Config field,
 // overwriting an existing map entries in Config field with the same key.
-func (b *CacheSpecApplyConfiguration) WithConfig(entries map[string]string) *CacheSpecApplyConfiguration {
+func (b *CacheSpecApplyConfiguration) WithConfig(entries map[string]apiv1alpha1.CacheSetting) *CacheSpecApplyConfiguration {
 	if b.Config == nil && len(entries) > 0 {
-		b.Config = make(map[string]string, len(entries))
+		b.Config = make(map[string]apiv1alpha1.CacheSetting, len(entries))
 	}
 	for k, v := range entries {
 		b.Config[k] = v
