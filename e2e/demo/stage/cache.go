@@ -5,6 +5,8 @@ package stage
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"net"
@@ -119,10 +121,40 @@ func (g *Group) DialCache(ctx context.Context, site string) (*resp.Client, error
 		return nil, err
 	}
 	dialer := resp.Dialer{Password: password, DialTimeout: 2 * time.Second, Timeout: 5 * time.Second}
-	if dialer.TLS, err = g.cacheTLS(ctx); err != nil {
+	secure, err := g.cacheHasTLS(ctx)
+	if err != nil {
 		return nil, err
 	}
+	if secure {
+		if dialer.TLS, err = g.cacheTLS(ctx); err != nil {
+			return nil, err
+		}
+	}
 	return dialer.Dial(ctx, "tcp", net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(v1alpha1.CachePort)))
+}
+
+// cacheHasTLS is true if the cache takes connections over TLS: as the group, unless spec.cache.tls says no.
+func (g *Group) cacheHasTLS(ctx context.Context) (bool, error) {
+	group, err := g.Get(ctx)
+	if err != nil || g.ca == nil || group.Spec.Cache == nil {
+		return false, err
+	}
+	asked := group.Spec.Cache.TLS.Enabled
+	return asked == nil || *asked, nil
+}
+
+// certifies is true if the group's certificate is good for its cache: one of an earlier build is not.
+func (g *Group) certifies(ctx context.Context, secretName string) bool {
+	secret := &corev1.Secret{}
+	if err := g.Kube.Get(ctx, client.ObjectKey{Namespace: g.Namespace, Name: secretName}, secret); err != nil {
+		return false
+	}
+	block, _ := pem.Decode(secret.Data["tls.crt"])
+	if block == nil {
+		return false
+	}
+	certificate, err := x509.ParseCertificate(block.Bytes)
+	return err == nil && certificate.VerifyHostname(v1alpha1.CacheService(g.Name)) == nil
 }
 
 // cacheTLS knows a cache by the name of its Service, and has a certificate to show where one is asked for.
@@ -262,7 +294,11 @@ func (g *Group) StartSessions(ctx context.Context, run, dir string, args ...stri
 	sources := []corev1.VolumeProjection{{Secret: &corev1.SecretProjection{
 		LocalObjectReference: corev1.LocalObjectReference{Name: v1alpha1.CacheAuthSecret(g.Name)},
 	}}}
-	if g.ca != nil {
+	secure, err := g.cacheHasTLS(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if secure {
 		flags = append(flags, "--tls-ca=/etc/app/ca.crt", "--tls-cert=/etc/app/tls.crt", "--tls-key=/etc/app/tls.key")
 		sources = append(sources, g.certificates("ca.crt", "tls.crt", "tls.key"))
 	}
