@@ -86,6 +86,10 @@ bench-flood: build ## Make failovers for two minutes beside strangers on every l
 bench-keyring: build ## Measure encryption at rest: bring-up, a rotation, throughput and pauses with and without, CASE=round,planned RUNS=10 MERGE=1; writes out/bench-keyring.json
 	@bin/bench -keyring $(if $(RUNS),-runs $(RUNS)) $(if $(CASE),-case $(CASE)) $(if $(filter-out 0,$(MERGE)),-merge) -out out/bench-keyring.json
 
+.PHONY: bench-cache
+bench-cache: build ## Measure planned failovers with sessions in a cache beside ones without, and emergencies beside caches in every state, CASE=planned,emergency RUNS=10 MERGE=1; writes out/bench-cache.json
+	@bin/bench -cache $(if $(RUNS),-runs $(RUNS)) $(if $(CASE),-case $(CASE)) $(if $(LEASE),-lease $(LEASE)) $(if $(filter-out 0,$(MERGE)),-merge) -out out/bench-cache.json
+
 .PHONY: bench-status
 bench-status: build ## Measure how long `kubectl mfg status` takes on the lab, RUNS=50; writes out/bench-status.json
 	@bin/bench -status $(if $(RUNS),-runs $(RUNS)) -out out/bench-status.json
@@ -242,7 +246,7 @@ part-helm: $(COUNT) bin/helm bin/promtool
 part-mysqld: $(COUNT)
 	@command -v mmdebstrap >/dev/null || { echo "installing the Debian package mmdebstrap"; apt-get -qq update && \
 		DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends mmdebstrap >/dev/null; }
-	@$(tests) -no-skip -- -tags mysqld -count=1 ./internal/... ./sidecar/... ./e2e/commits/ ./operator/render/
+	@$(tests) -no-skip -- -tags mysqld -count=1 ./internal/... ./sidecar/... ./e2e/commits/ ./e2e/dragonfly/ ./operator/render/
 
 part-clone: $(COUNT)
 	@$(tests) -no-skip -- -tags mysqld -count=1 -run TestOrderedCloneOfARealReplica ./operator/controller/

@@ -39,6 +39,7 @@ type options struct {
 	merge       bool
 	switchovers bool
 	keyring     bool
+	cache       bool
 	status      bool
 	flood       bool
 }
@@ -55,6 +56,7 @@ func parse(args []string) (options, error) {
 	f.BoolVar(&o.flood, "flood", false, "failovers beside strangers on every listener")
 	f.BoolVar(&o.status, "status", false, "how long kubectl mfg status takes")
 	f.BoolVar(&o.keyring, "keyring", false, "what encryption at rest costs; its -case are parts: "+strings.Join(keyringParts(), ", "))
+	f.BoolVar(&o.cache, "cache", false, "what a cache costs MySQL and what its sessions see; its -case are parts: "+strings.Join(cacheParts(), ", "))
 	if err := f.Parse(args); err != nil {
 		return o, fmt.Errorf("parse flags: %w", err)
 	}
@@ -75,6 +77,15 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 			return err
 		}
 		return b.keyring(ctx)
+	}
+	if o.cache {
+		if _, err := cachePartsNamed(o.only); err != nil {
+			return err
+		}
+		if err := b.open(ctx); err != nil {
+			return err
+		}
+		return b.cache(ctx)
 	}
 	cases, err := casesNamed(o.only)
 	if err != nil {
