@@ -27,6 +27,7 @@ RUNS ?=
 CASE ?=
 MERGE ?=
 POINTS ?=
+CACHES ?=
 
 .PHONY: help
 help: ## List the targets
@@ -103,8 +104,8 @@ chaos-table: bin/chaos ## Put the results of a complete run of `make chaos` into
 	@bin/chaos -table -out out/chaos.json -docs docs/chaos.md
 
 .PHONY: bench-scale
-bench-scale: bin/scale bin/operator ## Measure one operator with 10, 100 and 1,000 groups of fake sites (no root; needs what the lab was made of), POINTS=10x3,1x16; writes out/bench-scale.json
-	@bin/scale $(if $(POINTS),-points $(POINTS)) -operator bin/operator -out out/bench-scale.json
+bench-scale: bin/scale bin/operator ## Measure one operator with 10, 100 and 1,000 groups of fake sites (no root; needs what the lab was made of), POINTS=10x3,1x16; with a cache in every group: CACHES=1; writes out/bench-scale.json, or out/bench-scale-caches.json
+	@bin/scale $(if $(POINTS),-points $(POINTS)) -operator bin/operator $(if $(filter-out 0,$(CACHES)),-cache -out out/bench-scale-caches.json,-out out/bench-scale.json)
 
 .PHONY: sim
 sim: bin/sim ## Play failovers in simulation, SEEDS=20000; one run with its transcript: SEED=123 (no root, about five minutes)
