@@ -25,7 +25,11 @@ const (
 
 // valkeyPackages make the root file system of both. A shell and the usual tools are in it, as in the official images, for scripts
 // of probes and for people who look around with kubectl exec.
-var valkeyPackages = []string{"valkey-server", "valkey-tools", "coreutils", "dash", "grep", "libc-bin", "sed"}
+var valkeyPackages = []string{
+	"valkey-server", "valkey-tools",
+	// Without base-files there is no /bin and no /lib: they are links into /usr.
+	"base-files", "bash", "coreutils", "dash", "grep", "hostname", "libc-bin", "procps", "sed",
+}
 
 // valkeyDropped is what the containers have no use for, beyond what the MySQL image goes without.
 var valkeyDropped = []string{
@@ -35,7 +39,7 @@ var valkeyDropped = []string{
 }
 
 // cacheRecipe changes with everything that the root file system is made of.
-const cacheRecipe = "cache recipe 1"
+const cacheRecipe = "cache recipe 2"
 
 // valkeyRootfs makes the root file system with Valkey as a tar, or takes it from the cache.
 func (c *Cluster) valkeyRootfs(ctx context.Context, cache string) (string, error) {
