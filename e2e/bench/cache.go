@@ -162,19 +162,7 @@ func (k *cacheBench) planned(ctx context.Context) error {
 		}
 		for _, a := range order {
 			k.stage.Say("planned, run %d of %d, %s a cache", n+1, runs, a.name)
-			samples, err := k.moves(ctx, a, n+1, p)
-			for i, s := range samples {
-				samples[i].Run = n + 1
-				k.stage.Say("planned, %s a cache: %.3f s (operator's %s), %d acknowledged rows missing, %.1f %% stolen",
-					a.name, s.Seconds, operatorSaid(s), s.Lost, s.StolenPercent)
-			}
-			if a.cache {
-				p.With.Samples = append(p.With.Samples, samples...)
-			} else {
-				p.Without.Samples = append(p.Without.Samples, samples...)
-			}
-			if err != nil {
-				err = fmt.Errorf("run %d, %s a cache: %w", n+1, a.name, err)
+			if err := k.run(ctx, a, n+1, p); err != nil {
 				k.stage.Say("FAILED: %v", err)
 				errs, p.FailedRuns = append(errs, err), append(p.FailedRuns, err.Error())
 			}
@@ -188,6 +176,25 @@ func (k *cacheBench) planned(ctx context.Context) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// run is one set of writers on one of the groups.
+func (k *cacheBench) run(ctx context.Context, a cacheArm, number int, p *cachePlanned) error {
+	samples, err := k.moves(ctx, a, number, p)
+	for i, s := range samples {
+		samples[i].Run = number
+		k.stage.Say("planned, %s a cache: %.3f s (operator's %s), %d acknowledged rows missing, %.1f %% stolen",
+			a.name, s.Seconds, operatorSaid(s), s.Lost, s.StolenPercent)
+	}
+	to := &p.Without
+	if a.cache {
+		to = &p.With
+	}
+	to.Samples = append(to.Samples, samples...)
+	if err != nil {
+		return fmt.Errorf("run %d, %s a cache: %w", number, a.name, err)
+	}
+	return nil
 }
 
 // moves makes some planned failovers of one group under one set of writers, with sessions in its cache if it has one.

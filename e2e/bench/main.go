@@ -69,23 +69,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	b := &bench{options: o, out: out}
-	if o.keyring {
-		if _, err := partsNamed(o.only); err != nil {
-			return err
-		}
-		if err := b.open(ctx); err != nil {
-			return err
-		}
-		return b.keyring(ctx)
-	}
-	if o.cache {
-		if _, err := cachePartsNamed(o.only); err != nil {
-			return err
-		}
-		if err := b.open(ctx); err != nil {
-			return err
-		}
-		return b.cache(ctx)
+	if o.keyring || o.cache {
+		return b.compare(ctx)
 	}
 	cases, err := casesNamed(o.only)
 	if err != nil {
@@ -120,6 +105,21 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	b.figures.print(out)
 	b.stage.Say("wrote %s", o.out)
 	return errors.Join(errs...)
+}
+
+// compare measures two groups beside each other, which differ in one thing.
+func (b *bench) compare(ctx context.Context) error {
+	named, measure := partsNamed, b.keyring
+	if b.options.cache {
+		named, measure = cachePartsNamed, b.cache
+	}
+	if _, err := named(b.options.only); err != nil {
+		return err
+	}
+	if err := b.open(ctx); err != nil {
+		return err
+	}
+	return measure(ctx)
 }
 
 // open takes the lab, with an operator of this checkout.

@@ -54,7 +54,7 @@ func startChild(ctx context.Context, s settings) (*child, error) {
 		return nil, fmt.Errorf("configure the server: %w", err)
 	}
 	// Not with the context: at its end the server is asked to save first.
-	c.command = exec.Command(cmp.Or(os.Getenv(serverVariable), "valkey-server"), filepath.Join(dir, "conf")) //nolint:gosec,noctx // a program of the image
+	c.command = exec.Command(cmp.Or(os.Getenv(serverVariable), "valkey-server"), filepath.Join(dir, "conf")) //nolint:noctx // it outlives the context, to be asked to save
 	c.command.Stdout, c.command.Stderr = os.Stderr, os.Stderr
 	if err := c.command.Start(); err != nil {
 		c.remove()

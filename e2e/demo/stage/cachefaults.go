@@ -17,34 +17,13 @@ import (
 const cacheChain = "MFG-CACHE"
 
 // CutCache cuts the cache pod of a site off from everybody but the kubelet of its node.
-func (g *Group) CutCache(ctx context.Context, site string) error { return g.cutCacheFrom(ctx, site) }
-
-// CutCacheFrom cuts the cache pods of a site and of others off from each other, and from nobody else.
-func (g *Group) CutCacheFrom(ctx context.Context, site string, others ...string) error {
-	var addresses []string
-	for _, other := range others {
-		pod, err := g.CachePod(ctx, other)
-		if err != nil {
-			return err
-		}
-		addresses = append(addresses, pod.Status.PodIP)
-	}
-	return g.cutCacheFrom(ctx, site, addresses...)
-}
-
-func (g *Group) cutCacheFrom(ctx context.Context, site string, addresses ...string) error {
+func (g *Group) CutCache(ctx context.Context, site string) error {
 	pod, err := g.CachePod(ctx, site)
 	if err != nil {
 		return err
 	}
 	node, own := pod.Spec.NodeName, pod.Status.PodIP
 	rules := []string{"-s " + own, "-d " + own}
-	if len(addresses) > 0 {
-		rules = nil
-	}
-	for _, a := range addresses {
-		rules = append(rules, "-s "+own+" -d "+a, "-s "+a+" -d "+own)
-	}
 	if _, err := g.Lab.Exec(ctx, node, "iptables", "-w", "-t", "mangle", "-C", "PREROUTING", "-j", cacheChain); err != nil {
 		// The chain may be there without being hooked in, if an earlier run was killed in between.
 		_, _ = g.Lab.Exec(ctx, node, "iptables", "-w", "-t", "mangle", "-N", cacheChain)
