@@ -250,7 +250,7 @@ part-mysqld: $(COUNT)
 	@$(tests) -no-skip -- -tags mysqld -count=1 ./internal/... ./sidecar/... ./e2e/commits/ ./e2e/dragonfly/ ./operator/render/
 
 part-clone: $(COUNT)
-	@$(tests) -no-skip -- -tags mysqld -count=1 -run TestOrderedCloneOfARealReplica ./operator/controller/
+	@$(tests) -no-skip -- -tags mysqld -count=1 -run TestOrderedCloneOfARealReplica ./operator/clone/
 
 part-adopt: $(COUNT)
 	@$(tests) -no-skip -- -tags mysqld -count=1 -run TestPlaintextIsListedAndGone ./kubectl-mfg/cmd/

@@ -23,8 +23,8 @@ const reasonFiles = "api/v1alpha1/reasons*.go"
 
 // notReasons are files with words of other lists that are spelled as a reason is.
 var notReasons = map[string]string{
-	"operator/failover/rules.go":        "names of rules",
-	"operator/failover/candidate.go":    "rules of the ranking",
+	"operator/promotion/rules.go":       "names of rules",
+	"operator/promotion/candidate.go":   "rules of the ranking",
 	"operator/monitor/evidence/runs.go": "a reason of Kubernetes",
 	"kubectl-mfg/cli/failure.go":        "outcomes of requests",
 }

@@ -7,8 +7,8 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	apiwire "github.com/mysql-mfg/mfg/api/wire"
-	"github.com/mysql-mfg/mfg/operator/controller"
 	"github.com/mysql-mfg/mfg/operator/monitor"
+	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
 // factsOf hands what the poll loops saw to the controller, in the controller's words.
@@ -54,15 +54,15 @@ func serialOf(s monitor.SiteFacts) int64 {
 	return s.Sidecar.Report.Accounts.Serial
 }
 
-// Sites implements controller.Facts.
-func (f factsOf) Sites(namespace, group string) (controller.GroupFacts, bool) {
+// Sites implements scope.Facts.
+func (f factsOf) Sites(namespace, group string) (scope.GroupFacts, bool) {
 	seen, known := f.monitor.Facts(namespace, group)
 	if !known {
-		return controller.GroupFacts{}, false
+		return scope.GroupFacts{}, false
 	}
-	out := controller.GroupFacts{ActiveSite: seen.ActiveSite, Epoch: seen.Epoch, Open: seen.Open, SignedBy: seen.SignedBy, Vouch: seen.Vouch, Sites: map[string]controller.SiteFacts{}}
+	out := scope.GroupFacts{ActiveSite: seen.ActiveSite, Epoch: seen.Epoch, Open: seen.Open, SignedBy: seen.SignedBy, Vouch: seen.Vouch, Sites: map[string]scope.SiteFacts{}}
 	for _, s := range seen.Sites {
-		out.Sites[s.Name] = controller.SiteFacts{
+		out.Sites[s.Name] = scope.SiteFacts{
 			Reachable: s.Reachable(), MysqlUp: s.MySQL.Direct, Writable: s.Writable(), Cloning: s.MySQL.Cloning,
 			Executed: s.MySQL.Executed, Retrieved: s.MySQL.Retrieved, Purged: s.MySQL.Purged, UserDatabases: s.MySQL.UserDatabases, IOErrno: s.MySQL.IOErrno,
 			Following: s.MySQL.ReplicaOf == seen.ActiveSite && s.MySQL.IORunning && s.MySQL.SQLRunning,

@@ -9,7 +9,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
-	"github.com/mysql-mfg/mfg/operator/controller"
+	"github.com/mysql-mfg/mfg/operator/encryption"
 	"github.com/mysql-mfg/mfg/operator/escrow"
 	"github.com/mysql-mfg/mfg/operator/keyring"
 )
@@ -19,14 +19,14 @@ type keyringsOf struct{ *escrow.Store }
 
 // newKeyrings makes the controller's store, which only reads, prunes and makes tokens; nil without an escrow listener:
 // then the operator has no right to list Secrets.
-func newKeyrings(mgr ctrl.Manager, s settings) controller.Escrow {
+func newKeyrings(mgr ctrl.Manager, s settings) encryption.Escrow {
 	if s.escrowAddr == "" {
 		return nil
 	}
 	return keyringsOf{escrow.New(escrow.Options{Client: mgr.GetClient(), Live: mgr.GetAPIReader()})}
 }
 
-// Versions implements controller.Escrow. A Secret that is on its way out is as good as gone.
+// Versions implements encryption.Escrow. A Secret that is on its way out is as good as gone.
 func (k keyringsOf) Versions(ctx context.Context, namespace, group, site string) ([]keyring.Version, error) {
 	all, err := k.Store.Versions(ctx, namespace, group, site)
 	if err != nil {
@@ -48,7 +48,7 @@ func (k keyringsOf) Versions(ctx context.Context, namespace, group, site string)
 	return out, nil
 }
 
-// Prune implements controller.Escrow. A version that is still in use, by a pod on its way out for example, is pruned later.
+// Prune implements encryption.Escrow. A version that is still in use, by a pod on its way out for example, is pruned later.
 func (k keyringsOf) Prune(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, site, name string) error {
 	err := k.Store.Prune(ctx, group, site, name)
 	if errors.Is(err, escrow.ErrInUse) {
@@ -57,7 +57,7 @@ func (k keyringsOf) Prune(ctx context.Context, group *v1alpha1.MysqlFailoverGrou
 	return err
 }
 
-// Digest implements controller.Escrow.
+// Digest implements encryption.Escrow.
 func (k keyringsOf) Digest(ctx context.Context, namespace, name string) (string, error) {
 	digest, _, err := k.measure(ctx, namespace, name)
 	return digest, err

@@ -30,6 +30,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/report/metrics"
 	"github.com/mysql-mfg/mfg/operator/server"
 	"github.com/mysql-mfg/mfg/operator/signing"
+	"github.com/mysql-mfg/mfg/operator/work"
 )
 
 // settings are the command line.
@@ -130,15 +131,15 @@ func wire(mgr ctrl.Manager, s settings, log *slog.Logger) error {
 	recorder := events.NewRecorder(mgr.GetEventRecorder("mfg"))
 	reach := access.New(mgr.GetClient(), mgr.GetAPIReader())
 	board := server.NewBoard()
-	work := controller.NewWork()
+	register := work.New()
 	keys := &signing.Keys{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Namespace: s.namespace}
 	loops := monitor.New(monitor.Options{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Cache: mgr.GetCache(), Access: reach, Keys: keys, Push: client.NewFrugal(nil),
-		LongWork: work, Losses: lost.New(lost.Options{Access: reach, Log: log}), Board: board, Events: recorder, Log: log,
+		LongWork: register, Losses: lost.New(lost.Options{Access: reach, Log: log}), Board: board, Events: recorder, Log: log,
 		Lease: s.lease(),
 	})
 	reconciler := controller.New(controller.Options{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Facts: factsOf{loops}, Loops: loops, Access: reach, Work: work, Keys: keys,
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Facts: factsOf{loops}, Loops: loops, Access: reach, Work: register, Keys: keys,
 		Recorder: recorder, Install: render.Install{
 			SidecarImage: s.sidecarImage, SidecarPullPolicy: corev1.PullPolicy(s.sidecarPullPolicy), OperatorURL: s.auxiliaryURL,
 			EscrowURL: s.escrowURL,

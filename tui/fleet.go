@@ -97,6 +97,7 @@ func standIn(s wire.GroupStatus) *v1alpha1.MysqlFailoverGroup {
 	g.Status.ActiveSite, g.Status.Epoch = s.ActiveSite, s.Epoch
 	// Conditions are not known. One that speaks for nothing keeps the report from saying that nobody looks at the group.
 	g.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionProgressing, Status: metav1.ConditionUnknown}}
+	standInCache(g, s.Cache)
 	return g
 }
 
@@ -234,6 +235,7 @@ func (f *fleet) compare(g *group, old wire.GroupStatus, t feed.Told) {
 		}
 		f.tell(g, item{at: at, words: words, st: st})
 	}
+	f.compareCache(g, old.Cache, now.Cache, at)
 	was := map[string]wire.SiteStatus{}
 	for _, s := range old.Sites {
 		was[s.Name] = s

@@ -81,6 +81,9 @@ func TestFrames(t *testing.T) {
 		"hints":      {model: func() Model { return begin(Options{Group: "carts"}).m }},
 		"split":      {model: func() Model { return splitBrain(begin(Options{Group: "users"})).m }},
 		"split-list": {model: func() Model { return splitBrain(begin(Options{})).m }},
+		"cache":      {model: func() Model { return cached(begin(Options{Group: "orders"})).m }},
+		"cache-list": {model: func() Model { return cached(begin(Options{})).m }},
+		"cache-move": {model: func() Model { return cacheFollows(failingOver(cached(begin(Options{Group: "orders"})))).m }},
 		"help":       {model: func() Model { return begin(Options{AllowActions: true}).m }, keys: []string{"?"}},
 		"read-only":  {model: func() Model { return begin(Options{Group: "orders"}).m }, keys: []string{"j", "f"}},
 	}
@@ -148,7 +151,8 @@ func TestDocumentedFrames(t *testing.T) {
 
 // TestAnySize: no size makes a frame that does not fit, or panics.
 func TestAnySize(t *testing.T) {
-	models := []Model{begin(Options{}).m, failingOver(begin(Options{Group: "orders"})).m, New(Options{Now: noon}), failingOver(begin(Options{Group: "orders", ASCII: true})).m}
+	models := []Model{begin(Options{}).m, failingOver(begin(Options{Group: "orders"})).m, New(Options{Now: noon}), failingOver(begin(Options{Group: "orders", ASCII: true})).m,
+		cacheFollows(failingOver(cached(begin(Options{Group: "orders"})))).m}
 	for _, m := range models {
 		for width := leastWidth; width <= 210; width += 7 {
 			for height := leastHeight; height <= 64; height += 5 {

@@ -106,6 +106,7 @@ func (v listView) columns(width, from, to int) []canvas.Column {
 	epoch := canvas.Column{Title: "EPOCH", Drop: 5}
 	loss := canvas.Column{Title: "IF LOST NOW", Drop: 4, Most: 24}
 	problem := canvas.Column{Title: "PROBLEM", Drop: 1, Most: 40}
+	cache := canvas.Column{Title: "CACHE", Drop: 2, Most: 24}
 	plotWidth := min(60, max(10, width/5))
 	for _, key := range v.fleet.order[from:to] {
 		g := v.fleet.groups[key]
@@ -128,8 +129,13 @@ func (v listView) columns(width, from, to int) []canvas.Column {
 		epoch.Cells = append(epoch.Cells, canvas.Span{Text: fmt.Sprint(r.Epoch)})
 		loss.Cells = append(loss.Cells, forecastSpan(r.Forecast))
 		problem.Cells = append(problem.Cells, problemSpan(r))
+		cache.Cells = append(cache.Cells, v.cacheMark(r.Cache))
 	}
-	return []canvas.Column{mark, name, status, active, sites, lag, behind, plot, epoch, loss, problem}
+	columns := []canvas.Column{mark, name, status, active, sites, lag, behind}
+	if v.fleet.hasCache() {
+		columns = append(columns, cache)
+	}
+	return append(columns, plot, epoch, loss, problem)
 }
 
 func (v listView) shortName(r report.MysqlFailoverGroupReport) string {

@@ -74,7 +74,11 @@ func (v timelineView) unfolding(t v1alpha1.Transition, width int) canvas.Block {
 	head := fmt.Sprintf("%s %s under epoch %d, %s so far: %s", strings.ToLower(string(t.Kind)), v.move(t.From, t.To), v.g.report.Epoch,
 		seconds(max(0, v.clock().Sub(began))), t.Reason)
 	out := v.signs.Paragraph(canvas.Span{Text: "Changing", Style: canvas.Warn}, head, width)
-	for _, s := range v.steps(t, began) {
+	steps := v.steps(t, began)
+	if s, has := v.cacheStep(t, began); has {
+		steps = append(steps, s)
+	}
+	for _, s := range steps {
 		out = append(out, v.stepLine(s, began, width))
 		if s.state == stepNow && s.fences {
 			out = append(out, v.fences(width)...)
@@ -146,6 +150,7 @@ func (v timelineView) past(f v1alpha1.FailoverRecord, width int) canvas.Block {
 		}
 		out = append(out, v.signs.Paragraph(canvas.Span{}, strings.Join(steps, ", "), width)...)
 	}
+	out = append(out, v.cacheBeside(f, from, width)...)
 	for _, e := range f.Evidence {
 		out = append(out, v.signs.Paragraph(canvas.Span{Text: "Evidence", Style: canvas.Faint}, e, width)...)
 	}

@@ -20,6 +20,7 @@ const (
 	RequestRecloneSite     RequestKind = "RecloneSite"
 	RequestRotateKeyring   RequestKind = "RotateKeyring"
 	RequestRotatePasswords RequestKind = "RotatePasswords"
+	RequestPromoteCache    RequestKind = "PromoteCache"
 )
 
 // requestAnnotations are the annotations by which each kind is asked for.
@@ -30,6 +31,7 @@ var requestAnnotations = map[RequestKind]string{
 	RequestRecloneSite:     AnnotationRecloneSite,
 	RequestRotateKeyring:   AnnotationRotateKeyring,
 	RequestRotatePasswords: AnnotationRotatePasswords,
+	RequestPromoteCache:    AnnotationPromoteCache,
 }
 
 // RequestKinds are all kinds, in the order of their names.
@@ -121,7 +123,7 @@ func IsConfirmable(reason string) bool { return slices.Contains(confirmable, rea
 // LastRequest is the last answer to a request of one kind. Only the operator writes it, and only once the outcome is known: how
 // far a request is that is under way stands in plannedFailover, transition, sites[].clone, encryptionAtRest and passwords.
 type LastRequest struct {
-	// kind of the request: PlannedFailover, AbortFailover, ForceFailover, RecloneSite, RotateKeyring or RotatePasswords.
+	// kind of the request: PlannedFailover, AbortFailover, ForceFailover, RecloneSite, RotateKeyring, RotatePasswords or PromoteCache.
 	//
 	// +required
 	Kind RequestKind `json:"kind"`

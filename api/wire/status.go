@@ -27,6 +27,8 @@ type GroupStatus struct {
 	// Forecast is what would happen if the active site were lost now; nil unless the group is healthy.
 	Forecast *Forecast    `json:"forecast,omitempty"`
 	Sites    []SiteStatus `json:"sites"`
+	// Cache is the cache store; nil in a group without one.
+	Cache *CacheStatus `json:"cache,omitempty"`
 }
 
 // Forecast is what an emergency failover would do if the active site were lost now.

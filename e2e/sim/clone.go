@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// The jobs that bring the group's data to a site, re-enacted from operator/controller: provisioner.go (run, look, read),
+// The jobs that bring the group's data to a site, re-enacted from operator/clone: provisioner.go (run, look, read),
 // provision.go (examine) and provision_clone.go (clone, resume, perform, watch, donorWatch, afterClone).
 
 const (
@@ -99,7 +99,7 @@ func (p *provisioning) read(t *task, s *sight) error {
 	return p.on(t, s.donor, func(m *mysqld) error { s.active = m.status(); return nil })
 }
 
-// examine is operator/controller/provision.go's examine, without orders.
+// examine is operator/clone/provision.go's examine, without orders.
 func examine(here, active mysqlStatus) int {
 	holds := here.executed.union(here.retrieved)
 	again := clones

@@ -11,11 +11,11 @@ import (
 	"github.com/mysql-mfg/mfg/api/wire"
 )
 
-// The controller's part in who holds the group's data, re-enacted from operator/controller: provisioning.go (provision,
-// provisionSite, markActive, takeResult), status.go (siteStatuses, writeStatus) and work.go (the register of long work,
-// which Busy and Windows read). clone.go holds the jobs.
+// The controller's part in who holds the group's data, re-enacted: provisioning.go of operator/clone (Provision,
+// provisionSite, markActive, takeResult), status.go of operator/controller (siteStatuses, writeStatus) and register.go of
+// operator/work (the register of long work, which Busy and Windows read). clone.go holds the jobs.
 
-// Of operator/controller/work.go.
+// Of operator/work/register.go.
 const (
 	windowLength = 2 * time.Minute
 	retryFirst   = 5 * time.Second

@@ -10,6 +10,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/internal/gtid"
 	"github.com/mysql-mfg/mfg/operator/failover"
+	"github.com/mysql-mfg/mfg/operator/memory"
 )
 
 // decided holds what must be true of a decision, given what the poll saw.
@@ -280,11 +281,11 @@ func (w *world) atRest() bool {
 		w.truth.healedAt = w.now // it goes on when that ends
 	}
 	settleFor := settleFor
-	if w.unknownVolume() && w.now < faultsFor+failover.RunsKept+settleFor {
+	if w.unknownVolume() && w.now < faultsFor+memory.RunsKept+settleFor {
 		w.truth.healedAt = w.now // the same
 	}
 	if w.moved {
-		settleFor += failover.RunsKept // until then a pod that is gone may be left
+		settleFor += memory.RunsKept // until then a pod that is gone may be left
 	}
 	if w.now < w.truth.healedAt+settleFor {
 		return false

@@ -156,7 +156,7 @@ func updatedAfterwards(t *testing.T, v *vault, site, want string, before *corev1
 		if err != nil || now.UID == before.UID {
 			return errors.Join(err, errors.New("there is no new pod yet"))
 		}
-		return errors.Join(notUpdated(group), hasConnections(t.Context(), v, site, want))
+		return errors.Join(stage.NotUpdated(group), hasConnections(t.Context(), v, site, want))
 	}); err != nil {
 		t.Fatal(err)
 	}

@@ -233,7 +233,7 @@ func (k *killing) whole(t *testing.T) *vault {
 	t.Helper()
 	if k.vault != nil {
 		_, err := k.vault.Await(t.Context(), resealing, "the group to be whole", func(group *v1alpha1.MysqlFailoverGroup) error {
-			return errors.Join(notSealed(group), notUpdated(group))
+			return errors.Join(notSealed(group), stage.NotUpdated(group))
 		})
 		if err == nil {
 			return k.vault

@@ -202,7 +202,7 @@ func (v *vault) sealed(t *testing.T, limit time.Duration) *v1alpha1.MysqlFailove
 		if missing != nil {
 			v.learn(t) // a token is gone by the time its site is sealed
 		}
-		return errors.Join(missing, notUpdated(group))
+		return errors.Join(missing, stage.NotUpdated(group))
 	})
 	if err != nil {
 		t.Fatal(err)

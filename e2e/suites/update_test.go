@@ -43,7 +43,7 @@ func edit(t *testing.T, g *stage.Group, change func(*v1alpha1.MysqlFailoverGroup
 		if err := setSpec(context.Background(), g, func(spec *v1alpha1.MysqlFailoverGroupSpec) { *spec = *before }); err != nil {
 			t.Errorf("take the change back: %v", err)
 		}
-		if _, err := g.Await(context.Background(), rolling, "the change to be taken back", notUpdated); err != nil {
+		if _, err := g.Await(context.Background(), rolling, "the change to be taken back", stage.NotUpdated); err != nil {
 			t.Error(err)
 		}
 	})
@@ -60,20 +60,6 @@ func setSpec(ctx context.Context, g *stage.Group, change func(*v1alpha1.MysqlFai
 	before := group.DeepCopy()
 	change(&group.Spec)
 	return g.Kube.Patch(ctx, group, client.MergeFrom(before))
-}
-
-// notUpdated says why a group is not yet as its specification says, and whole.
-func notUpdated(group *v1alpha1.MysqlFailoverGroup) error {
-	c := meta.FindStatusCondition(group.Status.Conditions, v1alpha1.ConditionProgressing)
-	switch {
-	case group.Status.ObservedGeneration != group.Generation || c == nil || c.ObservedGeneration != group.Generation:
-		return errors.New("the change was not looked at yet")
-	case c.Reason != "AsExpected":
-		return fmt.Errorf("%s: %s", c.Reason, c.Message)
-	case !meta.IsStatusConditionTrue(group.Status.Conditions, v1alpha1.ConditionReady) || group.Status.Transition != nil:
-		return errors.New(stage.Describe(group))
-	}
-	return nil
 }
 
 // order notes in which order the sites get another pod, and who was active then.
@@ -133,7 +119,7 @@ func (o *order) look(ctx context.Context, g *stage.Group) error {
 func (o *order) follow(t *testing.T, g *stage.Group) *v1alpha1.MysqlFailoverGroup {
 	t.Helper()
 	after, err := g.Await(t.Context(), rolling, "the update", func(group *v1alpha1.MysqlFailoverGroup) error {
-		return errors.Join(o.look(t.Context(), g), notUpdated(group))
+		return errors.Join(o.look(t.Context(), g), stage.NotUpdated(group))
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -225,7 +211,7 @@ func TestUpdateThatGoesWrongStops(t *testing.T) {
 	if err := setSpec(t.Context(), g, func(spec *v1alpha1.MysqlFailoverGroupSpec) { spec.MysqlConf = nil }); err != nil {
 		t.Fatal(err)
 	}
-	after, err := g.Await(t.Context(), rolling, "the correction", notUpdated)
+	after, err := g.Await(t.Context(), rolling, "the correction", stage.NotUpdated)
 	if err != nil {
 		t.Fatal(err)
 	}

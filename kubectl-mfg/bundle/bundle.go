@@ -155,8 +155,11 @@ func (b *Bundle) objects(ctx context.Context, o Options, selector string) {
 	keep(b, "persistentvolumeclaims.yaml", func() (runtime.Object, error) { return core.PersistentVolumeClaims(ns).List(ctx, list) })
 	keep(b, "configmaps.yaml", func() (runtime.Object, error) { return core.ConfigMaps(ns).List(ctx, list) })
 	keep(b, "deployments.yaml", func() (runtime.Object, error) { return o.Kube.AppsV1().Deployments(ns).List(ctx, list) })
+	if o.Group.Spec.Cache != nil {
+		keep(b, "statefulsets.yaml", func() (runtime.Object, error) { return o.Kube.AppsV1().StatefulSets(ns).List(ctx, list) })
+	}
 	keep(b, "poddisruptionbudgets.yaml", func() (runtime.Object, error) { return o.Kube.PolicyV1().PodDisruptionBudgets(ns).List(ctx, list) })
-	for _, service := range []string{v1alpha1.PrimaryService(o.Group.Name), v1alpha1.ReplicasService(o.Group.Name)} {
+	for _, service := range []string{v1alpha1.PrimaryService(o.Group.Name), v1alpha1.ReplicasService(o.Group.Name), v1alpha1.CacheService(o.Group.Name)} {
 		keep(b, "endpointslices-"+service+".yaml", func() (runtime.Object, error) {
 			return o.Kube.DiscoveryV1().EndpointSlices(ns).List(ctx, metav1.ListOptions{LabelSelector: "kubernetes.io/service-name=" + service})
 		})

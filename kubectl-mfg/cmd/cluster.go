@@ -3,6 +3,7 @@
 package cmd
 
 import (
+	"github.com/mysql-mfg/mfg/kubectl-mfg/cache"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/dashboard"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/doctor"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/inspect"
@@ -15,6 +16,7 @@ type Cluster interface {
 	request.Cluster
 	inspect.Cluster
 	mysqlclient.Cluster
+	cache.Cluster
 	doctor.Cluster
 	dashboard.Cluster
 }

@@ -24,7 +24,9 @@ func TestEventsOfNeighbours(t *testing.T) {
 		return g
 	}
 	all := []v1alpha1.MysqlFailoverGroup{group("orders", "eu", "us"), group("orders-eu", "paris")}
+	all[0].Spec.Cache = &v1alpha1.CacheSpec{} // off by now
 	whose := map[string]string{
+		"orders-cache-eu-0": "orders", "orders-cache-us": "orders", "orders-cache-paris-0": "", "orders-eu-cache-paris-0": "",
 		"mysql-orders-eu-7d9f-x2x": "orders", "mysql-orders-eu": "orders", "mysql-orders-us-data": "orders",
 		"mysql-orders-eu-paris-7d9f-x2x": "orders-eu", "mysql-orders-eu-paris": "orders-eu", "mysql-orders2-us": "",
 	}

@@ -36,7 +36,8 @@ func golden(t *testing.T, path, got string) {
 
 // TestStatusScreens draws every fixture in every width and format.
 func TestStatusScreens(t *testing.T) {
-	codes := map[string]int{"healthy": cli.ExitHealthy, "failing": cli.ExitDegraded, "last-known": cli.ExitDegraded, "blocked": cli.ExitDegraded, "new": cli.ExitDegraded, "moving": cli.ExitDegraded, "encrypted": cli.ExitDegraded}
+	codes := map[string]int{"healthy": cli.ExitHealthy, "failing": cli.ExitDegraded, "last-known": cli.ExitDegraded, "blocked": cli.ExitDegraded, "new": cli.ExitDegraded, "moving": cli.ExitDegraded, "encrypted": cli.ExitDegraded,
+		"cached": cli.ExitHealthy, "cache-down": cli.ExitDegraded}
 	for name, code := range codes {
 		dir := filepath.Join("testdata", "status", name)
 		for file, args := range map[string][]string{

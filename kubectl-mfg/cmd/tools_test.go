@@ -98,10 +98,13 @@ func TestMySQL(t *testing.T) {
 
 func TestCompletionOfSites(t *testing.T) {
 	for args, want := range map[string][]string{
-		"__complete failover -n shop orders --to ": {"paris\tprimary-candidate, primary, active", "frankfurt\tprimary-candidate, replica", "madrid\tdr-only, replica", ":4", ""},
-		"__complete reclone -n shop orders ":       {"paris\tprimary-candidate, primary, active", "frankfurt\tprimary-candidate, replica", "madrid\tdr-only, replica", ":4", ""},
-		"__complete mysql -n shop ":                {"orders\tRunning, active site paris", "stock\tFailingOver, active site frankfurt", ":4", ""},
-		"__complete completion ":                   {"bash", "zsh", "fish", "powershell", "install", ":4", ""},
+		"__complete failover -n shop orders --to ":      {"paris\tprimary-candidate, primary, active", "frankfurt\tprimary-candidate, replica", "madrid\tdr-only, replica", ":4", ""},
+		"__complete reclone -n shop orders ":            {"paris\tprimary-candidate, primary, active", "frankfurt\tprimary-candidate, replica", "madrid\tdr-only, replica", ":4", ""},
+		"__complete cache promote -n shop orders --to ": {"paris\tprimary-candidate, primary, active", "frankfurt\tprimary-candidate, replica", "madrid\tdr-only, replica", ":4", ""},
+		"__complete cache cli -n shop orders --site ":   {"paris\tprimary-candidate, primary, active", "frankfurt\tprimary-candidate, replica", "madrid\tdr-only, replica", ":4", ""},
+		"__complete cache status -n shop ":              {"orders\tRunning, active site paris", "stock\tFailingOver, active site frankfurt", ":4", ""},
+		"__complete mysql -n shop ":                     {"orders\tRunning, active site paris", "stock\tFailingOver, active site frankfurt", ":4", ""},
+		"__complete completion ":                        {"bash", "zsh", "fish", "powershell", "install", ":4", ""},
 	} {
 		got := runCompletion(t, fleet(t), strings.Split(args, " "))
 		if diff := cmp.Diff(want, strings.Split(got, "\n")); diff != "" {

@@ -87,6 +87,8 @@ type World struct {
 	Problems []report.Problem
 	// Escrow is nil for a group without encryption.
 	Escrow *Endpoint
+	// CacheCertificate is nil for a group without a cache store, or whose cache does not speak TLS.
+	CacheCertificate *Certificate
 }
 
 // check looks at one thing. It returns one or more findings under its name.
@@ -107,6 +109,7 @@ var checks = []check{
 	{"swap", swap},
 	{"eviction", eviction},
 	{"volumes", volumes},
+	{"cache", cacheStore},
 	{"escrow", escrow},
 	{"secrets at rest", secretsAtRest},
 	{"who reads secrets", secretReaders},

@@ -12,10 +12,14 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/pods"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
 )
 
-// authoritiesFile is where every pod of a group with TLS has the authorities that it believes (operator/render/pod.go).
-const authoritiesFile = "/etc/mfg-tls/ca.crt"
+// Where every pod of a group with TLS has the authorities that it believes, and the certificate that it shows (operator/render/pod.go).
+const (
+	authoritiesFile = "/etc/mfg-tls/ca.crt"
+	certificateFile = "/etc/mfg-tls/tls.crt"
+)
 
 // escrow looks at the escrow endpoint as a sidecar of the group would; nil for a group without encryption.
 func (op *Op) escrow(ctx context.Context, c Cluster, g *v1alpha1.MysqlFailoverGroup) *Endpoint {
@@ -24,13 +28,23 @@ func (op *Op) escrow(ctx context.Context, c Cluster, g *v1alpha1.MysqlFailoverGr
 	}
 	e := &Endpoint{}
 	if e.Chain, e.Err = c.EscrowChain(ctx, op.OperatorNamespace); e.Err == nil {
-		e.Authorities, e.AuthoritiesErr = authorities(ctx, c, g)
+		e.Authorities, e.AuthoritiesErr = publicFile(ctx, c, g, authoritiesFile)
 	}
 	return e
 }
 
-// authorities reads ca.crt out of a running pod of the group: it is public, and reading the Secret would show the key too.
-func authorities(ctx context.Context, c Cluster, g *v1alpha1.MysqlFailoverGroup) ([]byte, error) {
+// cacheCertificateOf is the certificate that the cache shows; MySQL shows the same one, and its pods are there anyway.
+func cacheCertificateOf(ctx context.Context, c Cluster, g *v1alpha1.MysqlFailoverGroup) *Certificate {
+	if at := report.CacheOf(g, "", nil); at == nil || !at.TLS || g.Spec.TLS == nil {
+		return nil
+	}
+	raw, err := publicFile(ctx, c, g, certificateFile)
+	return &Certificate{PEM: raw, Err: err}
+}
+
+// publicFile reads a file of the group's TLS Secret out of a running pod of the group: it is public, and reading the Secret would show the
+// key too.
+func publicFile(ctx context.Context, c Cluster, g *v1alpha1.MysqlFailoverGroup, file string) ([]byte, error) {
 	all, err := c.Kube().CoreV1().Pods(g.Namespace).List(ctx, metav1.ListOptions{LabelSelector: pods.Selector(g.Name, "")})
 	if err != nil {
 		return nil, err
@@ -40,7 +54,7 @@ func authorities(ctx context.Context, c Cluster, g *v1alpha1.MysqlFailoverGroup)
 			continue
 		}
 		var pem bytes.Buffer
-		err := c.Exec(ctx, pods.Execution{Namespace: pod.Namespace, Pod: pod.Name, Container: pods.ContainerMySQL, Command: []string{"cat", authoritiesFile}, Out: &pem})
+		err := c.Exec(ctx, pods.Execution{Namespace: pod.Namespace, Pod: pod.Name, Container: pods.ContainerMySQL, Command: []string{"cat", file}, Out: &pem})
 		return pem.Bytes(), err
 	}
 	return nil, errors.New("no pod of the group runs")

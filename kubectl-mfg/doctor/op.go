@@ -85,6 +85,7 @@ func (op *Op) Examine(ctx context.Context, env cli.Environment, c Cluster) (Repo
 	w.Now = env.Now()
 	w.ServerTime, w.ServerTook, w.ServerErr = c.Clock(ctx)
 	w.Escrow = op.escrow(ctx, c, g)
+	w.CacheCertificate = cacheCertificateOf(ctx, c, g)
 	rep := report.Build(g, view)
 	w.Forecast, w.Problems = rep.Forecast, rep.Problems
 	if ctx.Err() != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
 )
 
 // secretsAtRest looks at the command lines of the API servers, where they run as pods that can be seen. What their
@@ -123,7 +124,7 @@ func isOurs(g *v1alpha1.MysqlFailoverGroup, name string) bool {
 	if g.Spec.TLS != nil && name == g.Spec.TLS.SecretName {
 		return true
 	}
-	if slices.Contains([]string{v1alpha1.RootSecret(g.Name), v1alpha1.AccountsSecret(g.Name), v1alpha1.FormerAuthoritySecret(g.Name)}, name) {
+	if slices.Contains([]string{v1alpha1.RootSecret(g.Name), v1alpha1.AccountsSecret(g.Name), v1alpha1.FormerAuthoritySecret(g.Name), v1alpha1.CacheAuthSecret(g.Name), report.CachePasswordSecret(g)}, name) {
 		return true
 	}
 	rest, of := strings.CutPrefix(name, v1alpha1.SiteName(g.Name, ""))

@@ -121,12 +121,15 @@ func (op *Events) Gather(ctx context.Context, env cli.Environment, c Cluster) ([
 }
 
 // Belongs tells whether an object is the group or one of its parts. Names of what is gone by now are known by their
-// pattern: mysql-GROUP-SITE and what Kubernetes adds. The longest such name of any group counts: mysql-orders-eu-paris-x is no
+// pattern: mysql-GROUP-SITE, GROUP-cache-SITE and what Kubernetes adds. The longest such name of any group counts: mysql-orders-eu-paris-x is no
 // part of the site eu of orders where there is a group orders-eu with a site paris.
 func (op *Events) Belongs(g *v1alpha1.MysqlFailoverGroup, others []v1alpha1.MysqlFailoverGroup) func(corev1.ObjectReference) bool {
 	names := func(g *v1alpha1.MysqlFailoverGroup) (parts []string) {
 		for _, s := range g.Spec.Sites {
 			parts = append(parts, v1alpha1.SiteName(g.Name, s.Name))
+			if g.Spec.Cache != nil { // also of one that is off by now
+				parts = append(parts, v1alpha1.CacheSiteName(g.Name, s.Name))
+			}
 		}
 		return parts
 	}

@@ -30,6 +30,10 @@ type Explained struct {
 	// Forecast and Conditions are what the custom resource says.
 	Forecast   *Forecast   `json:"forecast,omitempty"`
 	Conditions []Condition `json:"conditions,omitempty"`
+	// Cache is the cache store with what would become of its sessions; nil in groups without one. CacheHints are the next steps while
+	// it is not ready.
+	Cache      *Cache `json:"cache,omitempty"`
+	CacheHints []Hint `json:"cacheHints,omitempty"`
 	// Problems and Hints are those of status; only without an Explanation, which says more.
 	Problems []Problem `json:"problems,omitempty"`
 	Hints    []Hint    `json:"hints,omitempty"`
@@ -103,6 +107,10 @@ func BuildExplained(cr *v1alpha1.MysqlFailoverGroup, view LiveView, e *wire.Expl
 	}
 	if live != nil && live.Epoch > out.Epoch {
 		out.Epoch, out.ActiveSite = live.Epoch, live.ActiveSite
+	}
+	out.Cache = CacheOf(cr, out.ActiveSite, out.Forecast)
+	if c := out.Cache; c != nil && c.Ready != nil && !*c.Ready {
+		out.CacheHints = CacheHints(cr.Namespace, cr.Name, c)
 	}
 	if e == nil {
 		out.Conditions = conditionsOf(cr.Status.Conditions)

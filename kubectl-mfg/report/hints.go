@@ -33,6 +33,8 @@ func (r MysqlFailoverGroupReport) hintsFor(cr *v1alpha1.MysqlFailoverGroup, p Pr
 		return r.why("see what keeps the failover from happening, and the way out")
 	case r.Transition == nil && r.says(v1alpha1.ConditionAvailable, metav1.ConditionFalse, p.Reason):
 		return r.why("see why nobody can write, and what the operator waits for")
+	case r.Cache != nil && r.says(v1alpha1.ConditionCacheReady, metav1.ConditionFalse, p.Reason):
+		return CacheHints(r.Metadata.Namespace, r.Metadata.Name, r.Cache)
 	case p.Site != "":
 		return r.siteHints(cr, p)
 	}

@@ -13,6 +13,8 @@ type History struct {
 	Kind       string   `json:"kind"`
 	Metadata   Metadata `json:"metadata"`
 	Items      []Change `json:"items"`
+	// LastCachePromotion is the last change of the cache's master; nil where there was none, and for one epoch alone.
+	LastCachePromotion *CachePromotion `json:"lastCachePromotion,omitempty"`
 }
 
 // Change is one change of the active site: the record of the custom resource, and how long it took.
@@ -40,6 +42,9 @@ func BuildHistory(cr *v1alpha1.MysqlFailoverGroup, epoch int64) History {
 		h.Items = append(h.Items, Change{
 			FailoverRecord: r, DurationMillis: r.OpenedAt.Sub(from).Milliseconds(), Reverted: reverted, IntendedTo: intended,
 		})
+	}
+	if cr.Status.Cache != nil && epoch == 0 {
+		h.LastCachePromotion = cachePromotionOf(cr.Status.Cache.LastPromotion)
 	}
 	return h
 }

@@ -55,6 +55,8 @@ type MysqlFailoverGroupReport struct {
 	Forecast *Forecast `json:"forecast,omitempty"`
 	// Encryption is set in groups with encryption at rest.
 	Encryption *Encryption `json:"encryption,omitempty"`
+	// Cache is the cache store; nil in groups without one.
+	Cache *Cache `json:"cache,omitempty"`
 	// PausedUntil is set while the operator does nothing by itself.
 	PausedUntil *time.Time  `json:"pausedUntil,omitempty"`
 	Endpoints   Endpoints   `json:"endpoints"`

@@ -93,6 +93,8 @@ type Report struct {
 	Epoch            int64  `json:"epoch,omitempty"`
 	WritePauseMillis *int64 `json:"writePauseMillis,omitempty"`
 	LostTransactions *int64 `json:"lostTransactions,omitempty"`
+	// SessionsPreserved is what became of the sessions in the cache, once its master was moved.
+	SessionsPreserved *bool `json:"sessionsPreserved,omitempty"`
 	// Short is the message without where to look further, for one line of a screen.
 	Short string `json:"-"`
 }

@@ -43,6 +43,7 @@ func Explanation(e report.Explained, o Options) string {
 		}
 	}
 	b.WriteString("\n" + o.consequences(x))
+	b.WriteString(o.explainedCache(e))
 	return b.String()
 }
 
@@ -71,6 +72,7 @@ func (o Options) unexplained(e report.Explained) string {
 	if e.Forecast != nil {
 		b.WriteString(o.paragraph(text{s: "Forecast"}, orLastKnown(e.Facts, "last known: ")+e.Forecast.Message))
 	}
+	b.WriteString(o.explainedCache(e))
 	b.WriteString(o.problems(e.Problems, e.Transition))
 	for _, c := range e.Conditions {
 		if c.Message != "" && noteworthy(c) && !told(e.Problems, c.Message) {

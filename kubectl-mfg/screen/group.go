@@ -35,6 +35,7 @@ func Group(r report.MysqlFailoverGroupReport, o Options) string {
 	b.WriteString(o.flow(0,
 		text{s: "Writes    " + r.Endpoints.Writes},
 		text{s: fmt.Sprintf("Reads     %s (%d healthy%s)", r.Endpoints.Reads, r.Endpoints.HealthyReplicas, orLastKnown(r.Facts, ", as last known"))}))
+	b.WriteString(o.cacheSummary(r))
 	if r.Encryption != nil {
 		b.WriteString(o.encryption(r))
 	}
@@ -48,6 +49,7 @@ func Group(r report.MysqlFailoverGroupReport, o Options) string {
 	}
 	b.WriteString(o.outlook(r))
 	b.WriteString("\n" + o.table(o.siteColumns(r)))
+	b.WriteString(o.cacheTable(r.Cache))
 	b.WriteString(o.remarks(r))
 	return b.String()
 }

@@ -17,14 +17,14 @@ const shownSet = 60
 // History draws the changes of the active site: a table, then each with its timeline and what was lost.
 func History(h report.History, o Options) string {
 	if len(h.Items) == 0 {
-		return o.flow(labelWidth, text{h.Metadata.Name, bold}, text{s: h.Metadata.Namespace}, text{s: "the active site never changed"})
+		return o.flow(labelWidth, text{h.Metadata.Name, bold}, text{s: h.Metadata.Namespace}, text{s: "the active site never changed"}) + o.historyCache(h.LastCachePromotion)
 	}
 	var b strings.Builder
 	b.WriteString(o.table(o.changeColumns(h.Items)))
 	for _, c := range h.Items {
 		b.WriteString("\n" + o.change(c))
 	}
-	return b.String()
+	return b.String() + o.historyCache(h.LastCachePromotion)
 }
 
 func (o Options) changeColumns(all []report.Change) []column {

@@ -23,7 +23,8 @@ func List(reports []report.MysqlFailoverGroupReport, o Options) string {
 	age := column{title: "AGE", drop: 2}
 	version := column{title: "MYSQL", drop: 6}
 	facts := column{title: "FACTS", drop: 7}
-	remembered := false
+	remembered, caches := false, false
+	cache := column{title: "CACHE", drop: 5}
 	problem := column{title: "PROBLEM", drop: 8}
 	for _, r := range splitBrainFirst(reports) {
 		namespace.cells = append(namespace.cells, text{s: r.Metadata.Namespace})
@@ -38,6 +39,8 @@ func List(reports []report.MysqlFailoverGroupReport, o Options) string {
 		version.cells = append(version.cells, text{s: orNone(r.MySQL)})
 		facts.cells = append(facts.cells, text{s: string(r.Facts.Source)})
 		remembered = remembered || r.Facts.Source == report.LastKnown
+		caches = caches || r.Cache != nil
+		cache.cells = append(cache.cells, cacheCell(r.Cache))
 		problem.cells = append(problem.cells, problemCell(r.Problems))
 	}
 	columns := []column{name, status, active, sites, lag, epoch, failover, age}
@@ -46,6 +49,9 @@ func List(reports []report.MysqlFailoverGroupReport, o Options) string {
 	}
 	if o.Wide {
 		columns = append(columns, version)
+	}
+	if o.Wide && caches {
+		columns = append(columns, cache)
 	}
 	if remembered { // what is merely remembered is never shown without being marked so
 		facts.drop = 0

@@ -24,9 +24,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/clone"
 	"github.com/mysql-mfg/mfg/operator/passwords"
 	"github.com/mysql-mfg/mfg/operator/render"
+	"github.com/mysql-mfg/mfg/operator/scope"
+	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 	"github.com/mysql-mfg/mfg/operator/signing"
+	"github.com/mysql-mfg/mfg/operator/work"
 )
 
 // A group's life against a real API server: every object is accepted and carries only what the operator means to own, the
@@ -35,7 +39,7 @@ import (
 func TestAgainstAPIServer(t *testing.T) {
 	c := newCluster(t)
 	c.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
-		Name: testKey.Namespace, Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
+		Name: scopetest.Key.Namespace, Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
 	}})
 	c.createGroup()
 	t.Run("pod security", func(*testing.T) { c.podIsAdmitted() })
@@ -65,10 +69,10 @@ func (c *cluster) replacesKey() {
 	pods := func() (all string) {
 		for _, site := range []string{"a", "b"} {
 			var d appsv1.Deployment
-			if err := c.get(&d, v1alpha1.SiteName(testKey.Name, site)); err != nil {
+			if err := c.get(&d, v1alpha1.SiteName(scopetest.Key.Name, site)); err != nil {
 				c.t.Fatal(err)
 			}
-			all += specHash(&d) + " " + strconv.FormatInt(d.Generation, 10) + " "
+			all += scope.SpecHash(&d) + " " + strconv.FormatInt(d.Generation, 10) + " "
 		}
 		return all
 	}
@@ -78,18 +82,18 @@ func (c *cluster) replacesKey() {
 		}}); err != nil {
 			c.t.Fatal(err)
 		}
-		c.r.Wake(testKey)
+		c.r.Wake(scopetest.Key)
 		c.eventually("a key is made", func() bool { return read().Private != nil })
 	}
 	former, before := read(), pods()
-	c.facts.signedBy(former)
+	c.facts.SignedBy(former)
 	lose()
 	next := read()
 	if by, ok := next.Chain.Last(former.Public()); !ok || !by.Equal(next.Public()) || next.Private.Equal(former.Private) {
 		c.t.Errorf("nothing leads to the new key: a chain of %d", len(next.Chain))
 	}
 	// A person puts another one there, which nobody vouches for yet.
-	c.facts.signedBy(next)
+	c.facts.SignedBy(next)
 	other, err := signing.New()
 	if err != nil {
 		c.t.Fatal(err)
@@ -103,7 +107,7 @@ func (c *cluster) replacesKey() {
 	if other, err = keys.Create(c.t.Context(), c.group(), other); err != nil {
 		c.t.Fatal(err)
 	}
-	c.r.Wake(testKey)
+	c.r.Wake(scopetest.Key)
 	c.eventually("the key in use vouches for the other one", func() bool {
 		key := read()
 		return key.Private.Equal(other.Private) && key.Chain.Has(former.Public()) && key.Chain.Has(next.Public())
@@ -116,7 +120,7 @@ func (c *cluster) replacesKey() {
 // asksForCertificate makes a group whose certificate comes from cert-manager, first without and then with its CRD.
 func (c *cluster) asksForCertificate() {
 	c.create(&v1alpha1.MysqlFailoverGroup{
-		ObjectMeta: metav1.ObjectMeta{Namespace: testKey.Namespace, Name: "secure"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: scopetest.Key.Namespace, Name: "secure"},
 		Spec: v1alpha1.MysqlFailoverGroupSpec{
 			Sites: []v1alpha1.Site{{Name: "a", Role: v1alpha1.PrimaryCandidate}, {Name: "b", Role: v1alpha1.PrimaryCandidate}},
 			TLS:   &v1alpha1.TLSSpec{SecretName: "secure-tls", IssuerRef: &v1alpha1.IssuerRef{Name: "ca"}},
@@ -146,7 +150,7 @@ func (c *cluster) asksForCertificate() {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	c.r.Wake(types.NamespacedName{Namespace: testKey.Namespace, Name: "secure"})
+	c.r.Wake(types.NamespacedName{Namespace: scopetest.Key.Namespace, Name: "secure"})
 	c.eventually("the Secret is waited for", reason(v1alpha1.ReasonSecretMissing))
 	certificate := &unstructured.Unstructured{}
 	certificate.SetAPIVersion("cert-manager.io/v1")
@@ -173,10 +177,10 @@ func (c *cluster) podIsAdmitted() {
 		c.t.Fatal(err)
 	}
 	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: testKey.Namespace, Name: "admitted", Labels: d.Spec.Template.Labels},
+		ObjectMeta: metav1.ObjectMeta{Namespace: scopetest.Key.Namespace, Name: "admitted", Labels: d.Spec.Template.Labels},
 		Spec:       d.Spec.Template.Spec,
 	}
-	c.create(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: testKey.Namespace, Name: "default"}})
+	c.create(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: scopetest.Key.Namespace, Name: "default"}})
 	if err := c.admin.Create(c.t.Context(), pod, client.DryRunAll); err != nil {
 		c.t.Errorf("the pod is not admitted: %v", err)
 	}
@@ -189,7 +193,7 @@ func (c *cluster) podIsAdmitted() {
 // endsPods ends a pod with the rights of the chart, and not one that came after it under its name.
 func (c *cluster) endsPods() {
 	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: testKey.Namespace, Name: "hangs"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: scopetest.Key.Namespace, Name: "hangs"},
 		Spec: corev1.PodSpec{
 			SecurityContext: &corev1.PodSecurityContext{
 				RunAsNonRoot: new(true), SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
@@ -201,7 +205,7 @@ func (c *cluster) endsPods() {
 	}
 	c.create(pod)
 	end := func(uid types.UID) (found bool) {
-		if err := c.r.provisioner.endPod(c.t.Context(), pod.Namespace, pod.Name, uid); err != nil {
+		if err := clone.EndPod(c.r.Client)(c.t.Context(), pod.Namespace, pod.Name, uid); err != nil {
 			c.t.Errorf("end the pod: %v", err)
 		}
 		return c.get(&corev1.Pod{}, pod.Name) == nil
@@ -218,11 +222,11 @@ func (c *cluster) endsPods() {
 
 func (c *cluster) sharesStatus() {
 	c.monitor("a", 1)
-	c.facts.open("a")
+	c.facts.Open("a")
 	c.settle("a", "b")
-	c.r.Work.begin(siteKey{testKey, "b"}, func() {})
-	c.r.Work.finish(siteKey{testKey, "b"}, outcome{verdict: verdictAdopt, message: "adopted"})
-	c.r.Wake(testKey)
+	c.r.Work.Begin(scope.SiteKey{Group: scopetest.Key, Site: "b"}, func() {})
+	c.r.Work.Finish(scope.SiteKey{Group: scopetest.Key, Site: "b"}, work.Outcome{Verdict: work.VerdictAdopt, Message: "adopted"})
+	c.r.Wake(scopetest.Key)
 	c.eventually("marks", func() bool {
 		s := c.group().Status
 		return len(s.Sites) == 2 && s.Sites[0].Provisioned && s.Sites[1].Provisioned && s.Sites[0].Version == "9.7.4"
@@ -237,7 +241,7 @@ func (c *cluster) sharesStatus() {
 func (c *cluster) updatesInOrder() {
 	hash := func(site string) string {
 		var d appsv1.Deployment
-		if err := c.get(&d, v1alpha1.SiteName(testKey.Name, site)); err != nil {
+		if err := c.get(&d, v1alpha1.SiteName(scopetest.Key.Name, site)); err != nil {
 			c.t.Fatal(err)
 		}
 		return d.Annotations[v1alpha1.AnnotationSpecHash]
@@ -250,7 +254,7 @@ func (c *cluster) updatesInOrder() {
 	}
 	c.settle("b")
 	c.eventually("wish to move the role", func() bool {
-		_, wanted := c.r.Work.Leaving(testKey.Namespace, testKey.Name, "a")
+		_, wanted := c.r.Work.Leaving(scopetest.Key.Namespace, scopetest.Key.Name, "a")
 		return wanted
 	})
 	if hash("a") != a {
@@ -269,13 +273,13 @@ func (c *cluster) updatesInOrder() {
 // moveRole does what a planned failover does.
 func (c *cluster) moveRole(to string, epoch int64) {
 	c.monitor(to, epoch)
-	c.facts.open(to)
+	c.facts.Open(to)
 	g, _ := c.facts.Sites("", "")
 	for site, f := range g.Sites {
 		f.Writable, f.Following = site == to, site != to
-		c.facts.set(site, f)
+		c.facts.Set(site, f)
 	}
-	c.r.Wake(testKey)
+	c.r.Wake(scopetest.Key)
 }
 
 // isQuiet checks that a settled group causes no writes, whatever the API server adds to what is applied.
@@ -295,7 +299,7 @@ func (c *cluster) isQuiet() {
 	}
 	before := versions()
 	for range 5 {
-		c.r.Wake(testKey)
+		c.r.Wake(scopetest.Key)
 		time.Sleep(200 * time.Millisecond)
 	}
 	after := versions()
@@ -332,15 +336,15 @@ func (c *cluster) changesOwners() {
 // here, so the one that is deleted stays as it is.
 func (c *cluster) seesNamespaceEnd() {
 	doomed := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "doomed"}}
-	group := &v1alpha1.MysqlFailoverGroup{ObjectMeta: metav1.ObjectMeta{Namespace: doomed.Name, Name: testKey.Name}}
+	group := &v1alpha1.MysqlFailoverGroup{ObjectMeta: metav1.ObjectMeta{Namespace: doomed.Name, Name: scopetest.Key.Name}}
 	c.create(doomed)
-	if c.r.refusesSecrets(c.t.Context(), group) {
+	if c.r.encryption.RefusesSecrets(c.t.Context(), group) {
 		c.t.Error("a namespace that stays passes for one that is deleted")
 	}
 	if err := c.admin.Delete(c.t.Context(), doomed); err != nil {
 		c.t.Fatal(err)
 	}
-	c.eventually("the namespace refuses Secrets", func() bool { return c.r.refusesSecrets(c.t.Context(), group) })
+	c.eventually("the namespace refuses Secrets", func() bool { return c.r.encryption.RefusesSecrets(c.t.Context(), group) })
 	var made corev1.SecretList
 	if err := c.admin.List(c.t.Context(), &made, client.InNamespace(doomed.Name)); err != nil || len(made.Items) > 0 {
 		c.t.Errorf("asking made %d Secrets (%v)", len(made.Items), err)
@@ -356,10 +360,10 @@ func (c *cluster) retains() {
 	}
 	c.eventually("event", func() bool {
 		var list eventsv1.EventList
-		if err := c.admin.List(c.t.Context(), &list, client.InNamespace(testKey.Namespace)); err != nil {
+		if err := c.admin.List(c.t.Context(), &list, client.InNamespace(scopetest.Key.Namespace)); err != nil {
 			c.t.Fatal(err)
 		}
-		return slices.ContainsFunc(list.Items, func(e eventsv1.Event) bool { return e.Reason == string(eventGroupDataKept.Reason) })
+		return slices.ContainsFunc(list.Items, func(e eventsv1.Event) bool { return e.Reason == string(v1alpha1.ReasonGroupDataKept) })
 	})
 }
 
@@ -373,14 +377,14 @@ func (c *cluster) goesOn() {
 	for _, obj := range []client.Object{
 		&appsv1.Deployment{}, &corev1.Service{}, &corev1.ConfigMap{}, &policyv1.PodDisruptionBudget{}, &corev1.Pod{},
 	} {
-		err := c.admin.DeleteAllOf(c.t.Context(), obj, client.InNamespace(testKey.Namespace),
-			client.MatchingLabels(render.GroupLabels(testKey.Name)), client.GracePeriodSeconds(0))
+		err := c.admin.DeleteAllOf(c.t.Context(), obj, client.InNamespace(scopetest.Key.Namespace),
+			client.MatchingLabels(render.GroupLabels(scopetest.Key.Name)), client.GracePeriodSeconds(0))
 		if err != nil {
 			c.t.Fatal(err)
 		}
 	}
 	var secrets corev1.SecretList
-	if err := c.admin.List(c.t.Context(), &secrets, client.InNamespace(testKey.Namespace)); err != nil {
+	if err := c.admin.List(c.t.Context(), &secrets, client.InNamespace(scopetest.Key.Namespace)); err != nil {
 		c.t.Fatal(err)
 	}
 	for i := range secrets.Items {

@@ -13,6 +13,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/operator/report/events"
+	"github.com/mysql-mfg/mfg/operator/scope"
 	"github.com/mysql-mfg/mfg/operator/signing"
 )
 
@@ -20,33 +21,33 @@ var eventAuthorityReplaced = events.Warning(v1alpha1.ReasonAuthorityReplaced, "C
 
 // authority sees to the key that signs statements, and decides which key each site trusts first. A key that is missing is made anew
 // even for a group that has run: without it no lease can be renewed.
-func (r *Reconciler) authority(ctx context.Context, s *scope) error {
-	key, err := r.Keys.Read(ctx, s.group)
+func (r *Reconciler) authority(ctx context.Context, s *scope.Scope) error {
+	key, err := r.Keys.Read(ctx, s.Group)
 	if apierrors.IsNotFound(err) {
 		key, err = r.makeKey(ctx, s)
 	}
 	if errors.Is(err, signing.ErrIncomplete) {
-		s.progress(stuck(v1alpha1.ReasonSecretIncomplete, err.Error()+"; restore it, or delete it to have it made anew"), whenWaiting)
-		return errStop
+		s.Progress(scope.Stuck(v1alpha1.ReasonSecretIncomplete, err.Error()+"; restore it, or delete it to have it made anew"), scope.WhenWaiting)
+		return scope.ErrStop
 	}
 	if err != nil {
 		return err
 	}
 	if unanchored(s) {
-		if err := r.Keys.DropFormer(ctx, s.group); err != nil {
+		if err := r.Keys.DropFormer(ctx, s.Group); err != nil {
 			return err
 		}
 	}
 	if key, err = r.linkKey(ctx, s, key); err != nil {
 		return err
 	}
-	s.in.Anchors = map[string]string{}
-	names := s.sites()
-	for site := range s.deployments {
+	s.In.Anchors = map[string]string{}
+	names := s.Sites()
+	for site := range s.Deployments {
 		names[site] = v1alpha1.Site{Name: site} // also of a site that is about to go
 	}
 	for site := range names {
-		s.in.Anchors[site] = wire.EncodeKey(anchor(s.deployments[site], key, s.facts.SignedBy))
+		s.In.Anchors[site] = wire.EncodeKey(anchor(s.Deployments[site], key, s.Facts.SignedBy))
 	}
 	return nil
 }
@@ -67,8 +68,8 @@ func anchor(current *appsv1.Deployment, key signing.Key, signedBy ed25519.Public
 }
 
 // unanchored is true as long as a site has the pod of an operator before this one, which trusts what is in its ConfigMap.
-func unanchored(s *scope) bool {
-	for _, d := range s.deployments {
+func unanchored(s *scope.Scope) bool {
+	for _, d := range s.Deployments {
 		if _, is := d.Annotations[v1alpha1.AnnotationAuthority]; !is {
 			return true
 		}
@@ -78,14 +79,14 @@ func unanchored(s *scope) bool {
 
 // makeKey gives a group its key: the one that an operator before this one kept beside the group, or a new one. Only a group none of
 // whose pods has been told which key to trust can have the former one: anybody who may make Secrets there could have put it there.
-func (r *Reconciler) makeKey(ctx context.Context, s *scope) (signing.Key, error) {
+func (r *Reconciler) makeKey(ctx context.Context, s *scope.Scope) (signing.Key, error) {
 	if allUnanchored(s) {
-		former, found, err := r.Keys.Former(ctx, s.group)
+		former, found, err := r.Keys.Former(ctx, s.Group)
 		if err != nil {
 			return signing.Key{}, err
 		}
 		if found {
-			return r.Keys.Create(ctx, s.group, former)
+			return r.Keys.Create(ctx, s.Group, former)
 		}
 	}
 	key, err := signing.New()
@@ -94,33 +95,33 @@ func (r *Reconciler) makeKey(ctx context.Context, s *scope) (signing.Key, error)
 	}
 	text := "nobody has what signed before, so no site takes what is signed with the new one: the pods are replaced one after the other, " +
 		"and if the active site is lost before that, nobody takes over. A backup of the Secret ends this at once"
-	if s.facts.Vouch != nil {
-		key.Chain = s.facts.Vouch(key.Public())
+	if s.Facts.Vouch != nil {
+		key.Chain = s.Facts.Vouch(key.Public())
 		text = "the operator still has the former one and vouches for it, so every site takes it, and no pod is replaced"
 	}
-	kept, err := r.Keys.Create(ctx, s.group, key)
-	if err == nil && kept.Private.Equal(key.Private) && s.group.Status.Epoch > 0 {
-		r.Recorder.Emit(s.group, nil, eventAuthorityReplaced, "Secret %s/%s was missing and was made anew; %s",
-			r.Keys.Namespace, v1alpha1.AuthoritySecret(s.group.UID), text)
+	kept, err := r.Keys.Create(ctx, s.Group, key)
+	if err == nil && kept.Private.Equal(key.Private) && s.Group.Status.Epoch > 0 {
+		r.Recorder.Emit(s.Group, nil, eventAuthorityReplaced, "Secret %s/%s was missing and was made anew; %s",
+			r.Keys.Namespace, v1alpha1.AuthoritySecret(s.Group.UID), text)
 	}
 	return kept, err
 }
 
 // allUnanchored is true for a group that has pods, none of which an operator of this version has made.
-func allUnanchored(s *scope) bool {
-	for _, d := range s.deployments {
+func allUnanchored(s *scope.Scope) bool {
+	for _, d := range s.Deployments {
 		if _, is := d.Annotations[v1alpha1.AnnotationAuthority]; is {
 			return false
 		}
 	}
-	return len(s.deployments) > 0
+	return len(s.Deployments) > 0
 }
 
 // linkKey has the key that still signs vouch for one that came into the Secret without it, as when a person has put it there.
-func (r *Reconciler) linkKey(ctx context.Context, s *scope, key signing.Key) (signing.Key, error) {
-	if s.facts.Vouch == nil || key.Chain.Has(s.facts.SignedBy) {
+func (r *Reconciler) linkKey(ctx context.Context, s *scope.Scope, key signing.Key) (signing.Key, error) {
+	if s.Facts.Vouch == nil || key.Chain.Has(s.Facts.SignedBy) {
 		return key, nil
 	}
-	key.Chain = s.facts.Vouch(key.Public())
-	return key, r.Keys.Link(ctx, s.group, key)
+	key.Chain = s.Facts.Vouch(key.Public())
+	return key, r.Keys.Link(ctx, s.Group, key)
 }

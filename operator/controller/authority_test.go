@@ -18,13 +18,14 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/operator/render"
+	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 	"github.com/mysql-mfg/mfg/operator/signing"
 )
 
 // keyName is the Secret with the key of the test's group, formerName where an older operator had it.
 var (
 	keyName    = types.NamespacedName{Namespace: operatorNamespace, Name: "mfg-authority-group-uid"}
-	formerName = types.NamespacedName{Namespace: testKey.Namespace, Name: "mysql-orders-authority"}
+	formerName = types.NamespacedName{Namespace: scopetest.Key.Namespace, Name: "mysql-orders-authority"}
 )
 
 func (w *world) key() signing.Key {
@@ -39,7 +40,7 @@ func (w *world) anchors() map[string]string {
 	w.t.Helper()
 	out := map[string]string{}
 	var list appsv1.DeploymentList
-	w.must(w.c.List(w.ctx, &list, client.InNamespace(testKey.Namespace)))
+	w.must(w.c.List(w.ctx, &list, client.InNamespace(scopetest.Key.Namespace)))
 	for _, d := range list.Items {
 		for _, c := range d.Spec.Template.Spec.InitContainers {
 			for _, e := range c.Env {
@@ -62,8 +63,8 @@ func runsWithKey(t *testing.T) *world {
 	w.must(err)
 	w.reconcile()
 	w.settle("a", "b", "c")
-	w.facts.open("a")
-	w.facts.signedBy(w.key())
+	w.facts.Open("a")
+	w.facts.SignedBy(w.key())
 	w.reconcile()
 	return w
 }
@@ -75,7 +76,7 @@ func (w *world) loseKey() {
 
 // TestTheKeyIsInTheNamespaceOfTheOperatorI3: with it a site is opened. Nothing beside the group has it.
 func TestTheKeyIsInTheNamespaceOfTheOperatorI3(t *testing.T) {
-	w := newWorld(t, testGroup())
+	w := newWorld(t, scopetest.Group())
 	w.reconcile()
 	secret := &corev1.Secret{}
 	w.must(w.c.Get(w.ctx, keyName, secret))
@@ -83,7 +84,7 @@ func TestTheKeyIsInTheNamespaceOfTheOperatorI3(t *testing.T) {
 		t.Errorf("labels %v", secret.Labels)
 	}
 	var beside corev1.SecretList
-	w.must(w.c.List(w.ctx, &beside, client.InNamespace(testKey.Namespace)))
+	w.must(w.c.List(w.ctx, &beside, client.InNamespace(scopetest.Key.Namespace)))
 	for _, s := range beside.Items {
 		for name, value := range s.Data {
 			if strings.Contains(string(value), "PRIVATE KEY") {
@@ -95,8 +96,8 @@ func TestTheKeyIsInTheNamespaceOfTheOperatorI3(t *testing.T) {
 	if w.reconcile(); !w.key().Private.Equal(before.Private) {
 		t.Error("it was made again")
 	}
-	if w.said.count(eventAuthorityReplaced) != 0 {
-		t.Errorf("events %v", w.said.list)
+	if w.said.Count(v1alpha1.ReasonAuthorityReplaced) != 0 {
+		t.Errorf("events %v", w.said.List)
 	}
 }
 
@@ -115,7 +116,7 @@ func TestAReplacedKeyIsVouchedForI4(t *testing.T) {
 		if by, ok := next.Chain.Last(first.Public()); !ok || !by.Equal(next.Public()) {
 			t.Fatal("I4: nothing leads to the new key")
 		}
-		w.facts.signedBy(next)
+		w.facts.SignedBy(next)
 		w.reconcile()
 		last = next
 	}
@@ -125,7 +126,7 @@ func TestAReplacedKeyIsVouchedForI4(t *testing.T) {
 	if diff := cmp.Diff(anchors, w.anchors()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if said := w.said.of(eventAuthorityReplaced); len(said) != wire.MaxChain-1 || !strings.Contains(said[0], "vouches for it") {
+	if said := w.said.Of(v1alpha1.ReasonAuthorityReplaced); len(said) != wire.MaxChain-1 || !strings.Contains(said[0], "vouches for it") {
 		t.Errorf("events %v", said)
 	}
 	// A new site trusts what signs now.
@@ -178,16 +179,16 @@ func TestALostKeyReachesTheSitesWithNewPodsI3(t *testing.T) {
 	w := runsWithKey(t)
 	lost, anchors := w.key(), w.anchors()
 	w.loseKey()
-	w.facts.signedBy(signing.Key{})
+	w.facts.SignedBy(signing.Key{})
 	w.reconcile()
 	next := w.key()
 	if next.Chain.Has(lost.Public()) {
 		t.Fatal("somebody vouches for it")
 	}
-	if said := w.said.of(eventAuthorityReplaced); len(said) != 1 || !strings.Contains(said[0], "one after the other") {
+	if said := w.said.Of(v1alpha1.ReasonAuthorityReplaced); len(said) != 1 || !strings.Contains(said[0], "one after the other") {
 		t.Errorf("events %v", said)
 	}
-	w.facts.signedBy(next)
+	w.facts.SignedBy(next)
 	for i, want := range []string{"c", "b"} {
 		got := changedSites(anchors, w.anchors())
 		if len(got) != i+1 || w.anchors()[want] != wire.EncodeKey(next.Public()) {
@@ -245,7 +246,7 @@ func before(w *world, key signing.Key) {
 		w.must(w.c.Create(w.ctx, d))
 		w.settle(site)
 	}
-	w.facts.open("a")
+	w.facts.Open("a")
 }
 
 func formerSecret(w *world, key signing.Key) *corev1.Secret {
@@ -278,8 +279,8 @@ func TestTheFormerKeyIsTakenOver(t *testing.T) {
 	if diff := cmp.Diff(want, w.anchors()); diff != "" {
 		t.Errorf("what the sites are made to trust when the update begins (-want +got):\n%s", diff)
 	}
-	if w.said.count(eventAuthorityReplaced) != 0 {
-		t.Errorf("events %v", w.said.list)
+	if w.said.Count(v1alpha1.ReasonAuthorityReplaced) != 0 {
+		t.Errorf("events %v", w.said.List)
 	}
 	// An operator that ended between the two finds both.
 	w.must(w.c.Create(w.ctx, formerSecret(w, former)))
@@ -296,7 +297,7 @@ func TestAKeyThatATenantPutBesideTheGroupIsNotTakenI3(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Run("a new group", func(t *testing.T) {
-		w := newWorld(t, testGroup())
+		w := newWorld(t, scopetest.Group())
 		w.must(w.c.Create(w.ctx, formerSecret(w, planted)))
 		w.reconcile()
 		if w.key().Private.Equal(planted.Private) {
@@ -307,7 +308,7 @@ func TestAKeyThatATenantPutBesideTheGroupIsNotTakenI3(t *testing.T) {
 		w := runsWithKey(t)
 		w.must(w.c.Create(w.ctx, formerSecret(w, planted)))
 		w.loseKey()
-		w.facts.signedBy(signing.Key{})
+		w.facts.SignedBy(signing.Key{})
 		w.reconcile()
 		if w.key().Private.Equal(planted.Private) {
 			t.Error("I3: the tenant's key signs")

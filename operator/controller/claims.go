@@ -22,6 +22,8 @@ import (
 	"github.com/mysql-mfg/mfg/operator/claims"
 	"github.com/mysql-mfg/mfg/operator/report/events"
 	"github.com/mysql-mfg/mfg/operator/report/metrics"
+	"github.com/mysql-mfg/mfg/operator/scope"
+	"github.com/mysql-mfg/mfg/operator/work"
 )
 
 // claimedElsewhere is 1 for a group that this operator sees and another release operates.
@@ -58,7 +60,7 @@ func (c *leaseLooks) look(ctx context.Context, live client.Reader, name string, 
 	if at, was := c.looked[name]; was && time.Since(at) < age {
 		return c.seen[name], nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	ctx, cancel := context.WithTimeout(ctx, work.LookTimeout)
 	defer cancel()
 	began := time.Now()
 	namespace, object, ok := strings.Cut(name, "/")
@@ -116,7 +118,7 @@ func (r *Reconciler) claimed(ctx context.Context, group *v1alpha1.MysqlFailoverG
 		r.tellClaim(group, eventHandOverWaits, why)
 		claimedElsewhere.DeleteLabelValues(group.Namespace, group.Name)
 		if why != "" {
-			again = whenWaiting // two looks at the other Lease show that somebody leads there
+			again = scope.WhenWaiting // two looks at the other Lease show that somebody leads there
 		}
 		return true, again, nil
 	case claims.Take:
@@ -133,9 +135,9 @@ func (r *Reconciler) claimed(ctx context.Context, group *v1alpha1.MysqlFailoverG
 
 // leave ends whatever this process does for a group of another release.
 func (r *Reconciler) leave(group *v1alpha1.MysqlFailoverGroup) {
-	key := keyOf(group)
+	key := scope.KeyOf(group)
 	r.Loops.Forget(key)
-	r.Work.forget(key)
+	r.Work.Forget(key)
 	claimedElsewhere.WithLabelValues(group.Namespace, group.Name).Set(1)
 }
 
@@ -145,7 +147,7 @@ func (r *Reconciler) take(ctx context.Context, group *v1alpha1.MysqlFailoverGrou
 	former := group.Status.Claim
 	if err := r.writeClaim(ctx, group, &v1alpha1.GroupClaim{Lease: r.Lease, Holder: r.Holder, Since: metav1.Now()}); err != nil {
 		if apierrors.IsConflict(err) {
-			return false, whenOvertaken, nil // somebody else may have claimed it: look again
+			return false, scope.WhenOvertaken, nil // somebody else may have claimed it: look again
 		}
 		return false, 0, err
 	}
@@ -163,16 +165,16 @@ func (r *Reconciler) take(ctx context.Context, group *v1alpha1.MysqlFailoverGrou
 		return true, 0, nil
 	}
 	logger.Info("gave the group back: its release is there again", "former", former.Lease, "error", err)
-	return false, whenOvertaken, r.writeClaim(ctx, group, former)
+	return false, scope.WhenOvertaken, r.writeClaim(ctx, group, former)
 }
 
 // handOver claims a group for another release, once nothing is done for it here any more.
 func (r *Reconciler) handOver(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, to string) (time.Duration, error) {
-	key := keyOf(group)
+	key := scope.KeyOf(group)
 	for _, site := range group.Spec.Sites {
 		if purpose, busy := r.Work.Busy(key.Namespace, key.Name, site.Name); busy {
 			r.tellClaim(group, eventHandOverWaits, fmt.Sprintf("it is handed over to Lease %s when the work on site %s has ended: %s", to, site.Name, purpose))
-			return whenMoving, nil
+			return scope.WhenMoving, nil
 		}
 	}
 	r.leave(group)
@@ -205,7 +207,7 @@ func (r *Reconciler) writeClaim(ctx context.Context, group *v1alpha1.MysqlFailov
 
 // tellClaim emits an event when its text differs from the last one.
 func (r *Reconciler) tellClaim(group *v1alpha1.MysqlFailoverGroup, e events.Event, text string) {
-	if r.changed(keyOf(group), string(e.Reason), text) && text != "" {
+	if r.base.Changed(scope.KeyOf(group), string(e.Reason), text) && text != "" {
 		r.Recorder.Emit(group, nil, e, "The operator with Lease %s: %s", r.Lease, text)
 	}
 }

@@ -10,19 +10,21 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/scope"
+	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 )
 
 // TestClaimsAgainstAPIServer: with the rights of the chart a group of another release is left alone, taken over when its Lease
 // is not renewed, and claimed once (I1).
 func TestClaimsAgainstAPIServer(t *testing.T) {
 	c := newClusterOf(t, leaseB)
-	for _, name := range []string{testKey.Namespace, "mfg-a", "mfg-b"} {
+	for _, name := range []string{scopetest.Key.Namespace, "mfg-a", "mfg-b"} {
 		c.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	}
 	c.create(leaseObject("mfg-a"))
 	read := func() *v1alpha1.MysqlFailoverGroup {
 		g := &v1alpha1.MysqlFailoverGroup{}
-		if err := c.get(g, testKey.Name); err != nil {
+		if err := c.get(g, scopetest.Key.Name); err != nil {
 			t.Fatal(err)
 		}
 		return g
@@ -35,7 +37,7 @@ func TestClaimsAgainstAPIServer(t *testing.T) {
 	}
 
 	// The group of another release.
-	other := testGroup()
+	other := scopetest.Group()
 	other.Name, other.UID, other.Generation = "billing", "", 0
 	other.Annotations = map[string]string{v1alpha1.AnnotationOperatedBy: leaseA} // until its claim stands
 	c.create(other)
@@ -64,7 +66,7 @@ func TestClaimsAgainstAPIServer(t *testing.T) {
 		t.Errorf("it was touched: %+v", g)
 	}
 	passes(c.r, time.Hour)
-	c.r.Wake(keyOf(other))
+	c.r.Wake(scope.KeyOf(other))
 	c.eventually("it is taken over", func() bool { return leaseOfClaim(billing()) == leaseB && len(billing().Finalizers) > 0 })
 	if again := read().Status.Claim; !again.Since.Equal(&first.Since) {
 		t.Errorf("a claim is written again: %+v, before %+v", again, first)

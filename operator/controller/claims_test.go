@@ -17,6 +17,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/scope"
+	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
+	"github.com/mysql-mfg/mfg/operator/work"
 )
 
 const leaseA, leaseB = "mfg-a/mfg-operator", "mfg-b/mfg-operator"
@@ -29,11 +32,11 @@ type releases struct {
 }
 
 func twoReleases(t *testing.T) *releases {
-	w := newWorld(t, testGroup(), leaseObject("mfg-a"), leaseObject("mfg-b"))
+	w := newWorld(t, scopetest.Group(), leaseObject("mfg-a"), leaseObject("mfg-b"))
 	x := &releases{world: w, loopsA: &fakeLoops{}, loopsB: &fakeLoops{}}
 	release := func(lease string, loops *fakeLoops) *Reconciler {
 		o := w.r.Options
-		o.Lease, o.Holder, o.Loops, o.Work = lease, "pod of "+lease, loops, NewWork()
+		o.Lease, o.Holder, o.Loops, o.Work = lease, "pod of "+lease, loops, work.New()
 		return New(o)
 	}
 	x.a, x.b = release(leaseA, x.loopsA), release(leaseB, x.loopsB)
@@ -73,7 +76,7 @@ func (x *releases) reconciles(r *Reconciler) {
 
 func (x *releases) claim() string {
 	g := &v1alpha1.MysqlFailoverGroup{}
-	x.must(x.c.Get(x.ctx, testKey, g))
+	x.must(x.c.Get(x.ctx, scopetest.Key, g))
 	return leaseOfClaim(g)
 }
 
@@ -104,7 +107,7 @@ func TestI1OneReleaseActsOnAGroup(t *testing.T) {
 			t.Fatalf("the other release acts: loops %+v, claim %s", x.loopsB, x.claim())
 		}
 	}
-	if events := x.said.of(eventClaimRefused); len(events) != 1 || !strings.Contains(events[0], leaseA) || x.loopsB.forgotten == 0 {
+	if events := x.said.Of(v1alpha1.ReasonGroupClaimedElsewhere); len(events) != 1 || !strings.Contains(events[0], leaseA) || x.loopsB.forgotten == 0 {
 		t.Errorf("told %q, loops %+v", events, x.loopsB)
 	}
 	// In place: the same Lease, another pod. Nothing is written again.
@@ -116,7 +119,7 @@ func TestI1OneReleaseActsOnAGroup(t *testing.T) {
 
 	// Deleted, too, it is the other's.
 	g := &v1alpha1.MysqlFailoverGroup{}
-	x.must(x.c.Get(x.ctx, testKey, g))
+	x.must(x.c.Get(x.ctx, scopetest.Key, g))
 	x.must(x.c.Delete(x.ctx, g))
 	x.renews("mfg-a")
 	if !x.untouched(x.b) {
@@ -134,7 +137,7 @@ func TestI1ATakeOverNeedsALeaseThatIsNotRenewed(t *testing.T) {
 	}
 	passes(x.b, 2*time.Second)
 	x.reconciles(x.b)
-	if x.claim() != leaseB || x.loopsB.ensured == 0 || x.said.count(eventGroupTakenOver) != 1 {
+	if x.claim() != leaseB || x.loopsB.ensured == 0 || x.said.Count(v1alpha1.ReasonGroupTakenOver) != 1 {
 		t.Errorf("not taken over: %s, loops %+v", x.claim(), x.loopsB)
 	}
 	// The first one comes back: it is not its group any more.
@@ -196,7 +199,7 @@ func TestI1NotToKnowIsNoRight(t *testing.T) {
 		},
 	})
 	g := &v1alpha1.MysqlFailoverGroup{}
-	x.must(x.c.Get(x.ctx, testKey, g))
+	x.must(x.c.Get(x.ctx, scopetest.Key, g))
 	if mine, _, err := x.b.claimed(x.ctx, g); mine || err == nil {
 		t.Errorf("it operates the group: %v", err)
 	}
@@ -210,15 +213,15 @@ func TestI4AGroupIsHandedOverWhenNothingAnswersForIt(t *testing.T) {
 	x := twoReleases(t)
 	x.reconciles(x.a)
 	g := &v1alpha1.MysqlFailoverGroup{}
-	x.must(x.c.Get(x.ctx, testKey, g))
+	x.must(x.c.Get(x.ctx, scopetest.Key, g))
 	g.Annotations = map[string]string{v1alpha1.AnnotationOperatedBy: leaseB}
 	x.must(x.c.Update(x.ctx, g))
 
 	x.r = x.a
-	if again := x.reconcile(); again > whenWaiting {
+	if again := x.reconcile(); again > scope.WhenWaiting {
 		t.Errorf("it looks for the heir after %s", again)
 	}
-	if x.claim() != leaseA || x.said.count(eventHandOverWaits) != 1 {
+	if x.claim() != leaseA || x.said.Count(v1alpha1.ReasonHandOverWaits) != 1 {
 		t.Error("given to a release of which no life was seen")
 	}
 	x.renews("mfg-b")

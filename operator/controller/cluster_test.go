@@ -30,7 +30,11 @@ import (
 	applyv1alpha1 "github.com/mysql-mfg/mfg/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/render"
 	"github.com/mysql-mfg/mfg/operator/report/events"
+	"github.com/mysql-mfg/mfg/operator/scope"
+	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 	"github.com/mysql-mfg/mfg/operator/signing"
+	"github.com/mysql-mfg/mfg/operator/work"
+	"github.com/mysql-mfg/mfg/operator/work/worktest"
 )
 
 // chartRights are those that the chart gives the operator by default.
@@ -58,7 +62,7 @@ type cluster struct {
 	admin client.Client
 	// config is the administrator's.
 	config *rest.Config
-	facts  *fakeFacts
+	facts  *scopetest.Facts
 	r      *Reconciler
 }
 
@@ -91,7 +95,7 @@ func newClusterOf(t *testing.T, lease string) *cluster {
 			t.Error(err)
 		}
 	})
-	c := &cluster{t: t, config: config, facts: &fakeFacts{}}
+	c := &cluster{t: t, config: config, facts: &scopetest.Facts{}}
 	if c.admin, err = client.New(config, client.Options{Scheme: newScheme(t)}); err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +130,7 @@ func (c *cluster) run(access *rest.Config, lease string) {
 		c.t.Fatal(err)
 	}
 	c.r = New(Options{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Facts: c.facts, Loops: &fakeLoops{}, Work: NewWork(), Access: fakeAccess{},
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Facts: c.facts, Loops: &fakeLoops{}, Work: work.New(), Access: worktest.Access{},
 		Recorder: events.NewRecorder(mgr.GetEventRecorder("mfg-operator")),
 		Keys:     &signing.Keys{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Namespace: operatorNamespace},
 		Install:  render.Install{SidecarImage: "sidecar:test", OperatorURL: "http://operator"},
@@ -154,7 +158,7 @@ func (c *cluster) create(obj client.Object) {
 }
 
 func (c *cluster) get(obj client.Object, name string) error {
-	return c.admin.Get(c.t.Context(), types.NamespacedName{Namespace: testKey.Namespace, Name: name}, obj)
+	return c.admin.Get(c.t.Context(), types.NamespacedName{Namespace: scopetest.Key.Namespace, Name: name}, obj)
 }
 
 // eventually waits for what the controller does in its own time.
@@ -167,20 +171,20 @@ func (c *cluster) eventually(what string, done func() bool) {
 		time.Sleep(100 * time.Millisecond)
 	}
 	g := &v1alpha1.MysqlFailoverGroup{}
-	err := c.get(g, testKey.Name)
+	err := c.get(g, scopetest.Key.Name)
 	c.t.Fatalf("%s: not within 30 s; conditions %+v (%v)", what, g.Status.Conditions, err)
 }
 
 func (c *cluster) group() *v1alpha1.MysqlFailoverGroup {
 	c.t.Helper()
 	g := &v1alpha1.MysqlFailoverGroup{}
-	if err := c.get(g, testKey.Name); err != nil {
+	if err := c.get(g, scopetest.Key.Name); err != nil {
 		c.t.Fatal(err)
 	}
 	return g
 }
 
-func (c *cluster) edit(edit groupOption) {
+func (c *cluster) edit(edit scopetest.Option) {
 	c.t.Helper()
 	g := c.group()
 	before := g.DeepCopy()
@@ -193,7 +197,7 @@ func (c *cluster) edit(edit groupOption) {
 func (c *cluster) createGroup() {
 	c.t.Helper()
 	c.create(&v1alpha1.MysqlFailoverGroup{
-		ObjectMeta: metav1.ObjectMeta{Namespace: testKey.Namespace, Name: testKey.Name},
+		ObjectMeta: metav1.ObjectMeta{Namespace: scopetest.Key.Namespace, Name: scopetest.Key.Name},
 		Spec: v1alpha1.MysqlFailoverGroupSpec{Sites: []v1alpha1.Site{
 			{Name: "a", Role: v1alpha1.PrimaryCandidate}, {Name: "b", Role: v1alpha1.PrimaryCandidate},
 		}},
@@ -210,7 +214,7 @@ func (c *cluster) monitor(active string, epoch int64) {
 	for _, site := range []string{"a", "b"} {
 		status.WithSites(applyv1alpha1.SiteStatus().WithName(site).WithState(v1alpha1.SiteReplica))
 	}
-	config := applyv1alpha1.MysqlFailoverGroup(testKey.Name, testKey.Namespace).WithStatus(status)
+	config := applyv1alpha1.MysqlFailoverGroup(scopetest.Key.Name, scopetest.Key.Namespace).WithStatus(status)
 	err := c.admin.Status().Apply(c.t.Context(), config, client.FieldOwner(v1alpha1.ManagerMonitorStatus), client.ForceOwnership)
 	if err != nil {
 		c.t.Fatal(err)
@@ -222,17 +226,17 @@ func (c *cluster) settle(sites ...string) {
 	c.t.Helper()
 	for _, site := range sites {
 		var d appsv1.Deployment
-		if err := c.get(&d, v1alpha1.SiteName(testKey.Name, site)); err != nil {
+		if err := c.get(&d, v1alpha1.SiteName(scopetest.Key.Name, site)); err != nil {
 			c.t.Fatal(err)
 		}
 		hash := d.Annotations[v1alpha1.AnnotationSpecHash]
 		pod := &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{
-				Namespace: testKey.Namespace, Name: d.Name + "-" + hash, Labels: d.Spec.Template.Labels, Annotations: d.Spec.Template.Annotations,
+				Namespace: scopetest.Key.Namespace, Name: d.Name + "-" + hash, Labels: d.Spec.Template.Labels, Annotations: d.Spec.Template.Annotations,
 			},
 			Spec: d.Spec.Template.Spec,
 		}
-		err := c.admin.DeleteAllOf(c.t.Context(), &corev1.Pod{}, client.InNamespace(testKey.Namespace),
+		err := c.admin.DeleteAllOf(c.t.Context(), &corev1.Pod{}, client.InNamespace(scopetest.Key.Namespace),
 			client.MatchingLabels{v1alpha1.LabelSite: site}, client.GracePeriodSeconds(0))
 		if err != nil {
 			c.t.Fatal(err)
@@ -242,7 +246,7 @@ func (c *cluster) settle(sites ...string) {
 		if err := c.admin.Status().Update(c.t.Context(), pod); err != nil {
 			c.t.Fatal(err)
 		}
-		c.facts.set(site, SiteFacts{
+		c.facts.Set(site, scope.SiteFacts{
 			Reachable: true, MysqlUp: true, Writable: site == c.group().Status.ActiveSite, Following: site != c.group().Status.ActiveSite, Version: "9.7.4", PodName: pod.Name, PodUID: string(pod.UID),
 		})
 	}
@@ -254,7 +258,7 @@ func (c *cluster) deleteGroup() {
 		c.t.Fatal(err)
 	}
 	c.eventually("end of the group", func() bool {
-		return apierrors.IsNotFound(c.get(&v1alpha1.MysqlFailoverGroup{}, testKey.Name))
+		return apierrors.IsNotFound(c.get(&v1alpha1.MysqlFailoverGroup{}, scopetest.Key.Name))
 	})
 }
 

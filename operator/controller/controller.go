@@ -7,15 +7,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/ptr"
@@ -25,19 +22,18 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/internal/mysql"
+	"github.com/mysql-mfg/mfg/operator/accounts"
+	"github.com/mysql-mfg/mfg/operator/apply"
+	"github.com/mysql-mfg/mfg/operator/clone"
+	"github.com/mysql-mfg/mfg/operator/encryption"
+	"github.com/mysql-mfg/mfg/operator/follow"
+	"github.com/mysql-mfg/mfg/operator/keyring"
 	"github.com/mysql-mfg/mfg/operator/render"
-	"github.com/mysql-mfg/mfg/operator/report/conditions"
 	"github.com/mysql-mfg/mfg/operator/report/events"
 	"github.com/mysql-mfg/mfg/operator/report/metrics"
+	"github.com/mysql-mfg/mfg/operator/scope"
 	"github.com/mysql-mfg/mfg/operator/signing"
-)
-
-// How soon a group is looked at again without an event.
-const (
-	whenOvertaken = 100 * time.Millisecond
-	whenMoving    = 2 * time.Second
-	whenWaiting   = 10 * time.Second
-	whenSettled   = time.Minute // at the least
+	"github.com/mysql-mfg/mfg/operator/work"
 )
 
 // looksPerSecond bounds how many groups that need nothing are looked at in a second: each look reads several Secrets live.
@@ -47,8 +43,8 @@ const looksPerSecond = 5
 // they are after a start.
 func whenNothing(groups int) time.Duration {
 	turn := time.Duration(groups) * time.Second / looksPerSecond
-	if turn <= whenSettled {
-		return whenSettled
+	if turn <= scope.WhenSettled {
+		return scope.WhenSettled
 	}
 	return wait.Jitter(turn, 0.25)
 }
@@ -59,10 +55,10 @@ type Options struct {
 	Client client.Client
 	Live   client.Reader
 
-	Facts    Facts
+	Facts    scope.Facts
 	Loops    Loops
-	Access   Access
-	Work     *Work
+	Access   work.Access
+	Work     *work.Register
 	Recorder *events.Recorder
 	// Keys keeps the keys that sign statements.
 	Keys    *signing.Keys
@@ -70,7 +66,7 @@ type Options struct {
 	// Limits are what groups may ask for.
 	Limits render.Limits
 	// Escrow keeps the keyrings of encrypted groups; nil if the installation has no escrow listener.
-	Escrow Escrow
+	Escrow encryption.Escrow
 	// ReachEscrow looks whether the escrow endpoint can be reached by who believes these authorities alone; nil asks nobody.
 	ReachEscrow func(ctx context.Context, authorities []byte) error
 
@@ -78,52 +74,70 @@ type Options struct {
 	Lease, Holder string
 
 	// PasswordServer changes and tries passwords of MySQL; nil means the servers themselves.
-	PasswordServer PasswordServer
+	PasswordServer accounts.Server
 
 	// Dial opens a connection to a MySQL; Dial is used if nil.
-	Dial func(mysql.Target) (Recipient, error)
+	Dial func(mysql.Target) (work.Recipient, error)
 }
-
-// Dial is mysql.Open for Options.
-func Dial(t mysql.Target) (Recipient, error) { return mysql.Open(t) }
 
 // Reconciler converges the objects of groups.
 type Reconciler struct {
 	Options
-	apply       *applier
-	provisioner *provisioner
-	rotator     rotator
-	passwords   passwordWork
-	escrows     escrows
-	waits       waits
-	leases      leaseLooks
-	steering    *steering
-	wakes       chan event.TypedGenericEvent[types.NamespacedName]
+	base  *scope.Base
+	apply *apply.Applier
+	// runner runs the long work of all parts.
+	runner     *work.Runner
+	follow     *follow.Follow
+	encryption *encryption.Encryption
+	clones     *clone.Clones
+	passwords  *accounts.Passwords
+	leases     leaseLooks
+	wakes      chan event.TypedGenericEvent[types.NamespacedName]
 
 	mu sync.Mutex
-	// said holds the last text of each event that is emitted on change only.
-	said map[types.NamespacedName]map[string]string
 	// unsettled holds the sites that do not do their part, and since when.
-	unsettled map[siteKey]unsettled
+	unsettled map[scope.SiteKey]unsettled
 }
 
 // New makes a Reconciler. SetupWithManager gives it to a manager.
 func New(o Options) *Reconciler {
 	if o.Dial == nil {
-		o.Dial = Dial
-	}
-	if o.PasswordServer == nil {
-		o.PasswordServer = mysqlPasswords{}
+		o.Dial = work.Dial
 	}
 	r := &Reconciler{
-		Options: o, apply: newApplier(o.Client, o.Live), provisioner: newProvisioner(o), steering: newSteering(),
-		wakes: make(chan event.TypedGenericEvent[types.NamespacedName], 1024),
-		said:  map[types.NamespacedName]map[string]string{}, unsettled: map[siteKey]unsettled{},
+		Options: o, base: &scope.Base{Client: o.Client, Live: o.Live, Recorder: o.Recorder}, apply: apply.NewApplier(o.Client, o.Live), runner: &work.Runner{},
+		wakes: make(chan event.TypedGenericEvent[types.NamespacedName], 1024), unsettled: map[scope.SiteKey]unsettled{},
 	}
-	r.provisioner.done, r.provisioner.news = r.Wake, r.Wake
-	r.rotator = rotator{r.provisioner}
-	r.apply.restored = r.tellRestored
+	r.apply.Restored = r.tellRestored
+	reach := work.Reach{Facts: o.Facts, Access: o.Access, Dial: o.Dial}
+	r.follow = follow.New(r.base, r.apply, o.Limits)
+	r.clones = clone.New(r.base, clone.Options{Work: o.Work, Runner: r.runner, Reach: reach, Wake: r.Wake, Paused: r.pausedUntil})
+	r.encryption = encryption.New(r.base, encryption.Options{
+		Port: port{r}, Work: o.Work, Runner: r.runner, Reach: reach, Wake: r.Wake,
+		Escrow: o.Escrow, EscrowURL: o.Install.EscrowURL, ReachEscrow: o.ReachEscrow, GroupOf: groupOf,
+	})
+	r.passwords = accounts.New(r.base, accounts.Options{Access: o.Access, Server: o.PasswordServer, Runner: r.runner, Wake: r.Wake, Pauses: accounts.UsualPauses})
 	return r
+}
+
+// port is what encryption needs of the Reconciler.
+type port struct{ r *Reconciler }
+
+// NewScope implements Port.
+func (p port) NewScope(group *v1alpha1.MysqlFailoverGroup) *scope.Scope { return p.r.newScope(group) }
+
+// Observe implements Port.
+func (p port) Observe(ctx context.Context, s *scope.Scope) error { return p.r.observe(ctx, s) }
+
+// Ensure implements Port.
+func (p port) Ensure(key types.NamespacedName) { p.r.Loops.Ensure(key) }
+
+// TellIgnoredKeys implements Port.
+func (p port) TellIgnoredKeys(s *scope.Scope) { p.r.ignoredKeys(s) }
+
+// CloneWish implements Port.
+func (p port) CloneWish(s *scope.Scope, site string) keyring.Clone {
+	return p.r.clones.CloneWish(s, site)
 }
 
 // Wake has a group looked at soon. It never blocks: when nobody takes wakes, the next reconcile comes by itself.
@@ -134,57 +148,19 @@ func (r *Reconciler) Wake(key types.NamespacedName) {
 	}
 }
 
-// scope is one reconcile of one group.
-type scope struct {
-	group *v1alpha1.MysqlFailoverGroup
-	key   types.NamespacedName
-	in    render.Input
-	now   time.Time
-
-	facts       GroupFacts
-	known       bool
-	deployments map[string]*appsv1.Deployment
-	pods        map[string]*corev1.Pod
-
-	// tlsReady is false while the pods have to wait for the group's certificate.
-	tlsReady bool
-	// accounts is the Secret with the passwords, passwords what status says of them.
-	accounts  *corev1.Secret
-	passwords *v1alpha1.PasswordsStatus
-	// provisioned is what status will say of each site; persisted are the sites whose work ends with it.
-	provisioned map[string]bool
-	persisted   []siteKey
-	// volumes are the data volumes on which the sites were provisioned; "" for one that is not known.
-	volumes map[string]string
-	// clones is what status will say of clones and of orders for them; busy is the long work that holds each site.
-	clones map[string]*v1alpha1.CloneProgress
-	busy   map[string]string
-
-	// volumeNotes are what is to be said of the data volumes.
-	volumeNotes []volumeNote
-
-	keyrings keyringScope
-
-	conditions  []conditions.Condition
-	progressing *conditions.Condition
-	// stopped is true if a phase had nothing to say because one before it stopped.
-	stopped bool
-	again   time.Duration
-}
-
 // newScope begins with what status says.
-func (r *Reconciler) newScope(group *v1alpha1.MysqlFailoverGroup) *scope {
-	s := &scope{
-		group: group, key: keyOf(group), now: time.Now(), tlsReady: true, again: whenNothing(r.apply.groups()),
-		in:          render.Input{Group: group, Install: r.Install},
-		provisioned: map[string]bool{}, volumes: map[string]string{},
-		clones: map[string]*v1alpha1.CloneProgress{}, busy: map[string]string{}, passwords: group.Status.Passwords.DeepCopy(),
+func (r *Reconciler) newScope(group *v1alpha1.MysqlFailoverGroup) *scope.Scope {
+	s := &scope.Scope{
+		Group: group, Key: scope.KeyOf(group), Now: time.Now(), TLSReady: true, Again: whenNothing(r.apply.Groups()),
+		In:          render.Input{Group: group, Install: r.Install},
+		Provisioned: map[string]bool{}, Volumes: map[string]string{},
+		Clones: map[string]*v1alpha1.CloneProgress{}, Busy: map[string]string{}, Passwords: group.Status.Passwords.DeepCopy(),
 	}
 	for _, site := range group.Status.Sites {
 		if site.Clone != nil {
-			s.clones[site.Name] = site.Clone.DeepCopy()
+			s.Clones[site.Name] = site.Clone.DeepCopy()
 		}
-		s.provisioned[site.Name], s.volumes[site.Name] = site.Provisioned, site.VolumeID
+		s.Provisioned[site.Name], s.Volumes[site.Name] = site.Provisioned, site.VolumeID
 	}
 	return s
 }
@@ -210,40 +186,37 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (resu
 		return reconcile.Result{RequeueAfter: again, Priority: ptr.To(afterAll)}, err
 	}
 	s := r.newScope(group)
-	s.again = cmp.Or(again, s.again)
+	s.Again = cmp.Or(again, s.Again)
 	defer func() {
 		statusErr := r.writeStatus(ctx, s, err)
 		if apierrors.IsConflict(statusErr) && err == nil {
-			result = reconcile.Result{RequeueAfter: whenOvertaken} // somebody wrote meanwhile: begin anew with what stands
+			result = reconcile.Result{RequeueAfter: scope.WhenOvertaken} // somebody wrote meanwhile: begin anew with what stands
 			return
 		}
 		if statusErr != nil {
 			err = errors.Join(err, statusErr)
 			return
 		}
-		for _, work := range s.persisted {
-			r.Work.release(work)
+		for _, site := range s.Persisted {
+			r.Work.Release(site)
 		}
 	}()
 	for _, phase := range r.phases() {
 		if err := phase.run(ctx, s); err != nil {
-			if errors.Is(err, errStop) {
-				s.stopped = true
+			if errors.Is(err, scope.ErrStop) {
+				s.Stopped = true
 				break
 			}
 			return reconcile.Result{}, fmt.Errorf("%s: %w", phase.name, err)
 		}
 	}
 	// In turn with the new groups: what happens raises it, but looks by the clock must not keep those from ever being begun.
-	return reconcile.Result{RequeueAfter: s.again, Priority: ptr.To(afterAll)}, nil
+	return reconcile.Result{RequeueAfter: s.Again, Priority: ptr.To(afterAll)}, nil
 }
-
-// errStop ends the phases without an error: what follows has to wait for a person, and a condition says so.
-var errStop = errors.New("the following phases have to wait")
 
 type phase struct {
 	name string
-	run  func(context.Context, *scope) error
+	run  func(context.Context, *scope.Scope) error
 }
 
 func (r *Reconciler) phases() []phase {
@@ -253,51 +226,51 @@ func (r *Reconciler) phases() []phase {
 		// Nothing that is wrong with an object keeps the sites that there are from being watched, least of all after a restart.
 		{"go on", r.startLoop},
 		// Early, so that what is wrong with the group's own objects does not keep it from following the active site.
-		{"steer", r.steer},
+		{"steer", r.follow.Steer},
 		{"check features", r.features},
 		{"make secrets", r.secrets},
 		{"check TLS", r.tls},
 		{"apply objects", r.objects},
 		{"remove sites", r.removeSites},
 		{"take up requests", r.takeUpRequests},
-		{"keep keyrings", r.keyrings},
+		{"keep keyrings", r.encryption.Keep},
 		{"roll out", r.rollOut},
 		{"start loop", r.startLoop},
-		{"provision", r.provision},
-		{"replace passwords", r.rotatePasswords},
+		{"provision", r.clones.Provision},
+		{"replace passwords", r.passwords.RotatePasswords},
 		{"tell about volumes", r.tellVolumes},
 	}
 }
 
 // observe reads what later phases decide on: Deployments, pods and the facts of the poll loop.
-func (r *Reconciler) observe(ctx context.Context, s *scope) error {
-	mine := []client.ListOption{client.InNamespace(s.key.Namespace), client.MatchingFields{v1alpha1.IndexGroup: s.key.Name},
-		client.MatchingLabels(render.GroupLabels(s.key.Name))}
+func (r *Reconciler) observe(ctx context.Context, s *scope.Scope) error {
+	mine := []client.ListOption{client.InNamespace(s.Key.Namespace), client.MatchingFields{v1alpha1.IndexGroup: s.Key.Name},
+		client.MatchingLabels(render.GroupLabels(s.Key.Name))}
 	var deployments appsv1.DeploymentList
 	if err := r.Client.List(ctx, &deployments, mine...); err != nil {
 		return fmt.Errorf("list deployments: %w", err)
 	}
-	s.deployments = map[string]*appsv1.Deployment{}
+	s.Deployments = map[string]*appsv1.Deployment{}
 	for i := range deployments.Items {
 		d := &deployments.Items[i]
 		if d.DeletionTimestamp == nil {
-			s.deployments[d.Labels[v1alpha1.LabelSite]] = d
+			s.Deployments[d.Labels[v1alpha1.LabelSite]] = d
 		}
 	}
 	var pods corev1.PodList
 	if err := r.Client.List(ctx, &pods, mine...); err != nil {
 		return fmt.Errorf("list pods: %w", err)
 	}
-	s.pods = map[string]*corev1.Pod{}
+	s.Pods = map[string]*corev1.Pod{}
 	for i := range pods.Items {
 		p := &pods.Items[i]
 		site := p.Labels[v1alpha1.LabelSite]
-		if s.pods[site] == nil || newer(p, s.pods[site]) {
-			s.pods[site] = p
+		if s.Pods[site] == nil || newer(p, s.Pods[site]) {
+			s.Pods[site] = p
 		}
 	}
-	s.in.Unlisted = unlisted(s.group, pods.Items)
-	s.facts, s.known = r.Facts.Sites(s.key.Namespace, s.key.Name)
+	s.In.Unlisted = unlisted(s.Group, pods.Items)
+	s.Facts, s.Known = r.Facts.Sites(s.Key.Namespace, s.Key.Name)
 	return nil
 }
 
@@ -311,9 +284,9 @@ func newer(a, b *corev1.Pod) bool {
 
 // startLoop has the poll loop run once there is something to poll. It runs early for the sites that exist, and again when the
 // first ones have been made.
-func (r *Reconciler) startLoop(_ context.Context, s *scope) error {
-	if len(s.deployments) > 0 {
-		r.Loops.Ensure(s.key)
+func (r *Reconciler) startLoop(_ context.Context, s *scope.Scope) error {
+	if len(s.Deployments) > 0 {
+		r.Loops.Ensure(s.Key)
 	}
 	return nil
 }
@@ -321,98 +294,13 @@ func (r *Reconciler) startLoop(_ context.Context, s *scope) error {
 // forget drops what is kept about a group that is gone.
 func (r *Reconciler) forget(key types.NamespacedName) {
 	r.Loops.Forget(key)
-	r.Work.forget(key)
-	r.waits.forget(key)
-	r.apply.forget(key)
-	r.steering.forget(key)
-	r.passwords.forget(key)
-	r.Work.askToLeave(key, "", "")
+	r.Work.Forget(key)
+	r.base.Forget(key)
+	r.apply.Forget(key)
+	r.follow.Forget(key)
+	r.passwords.Forget(key)
+	r.Work.AskToLeave(key, "", "")
 	r.forgetUnsettled(key)
-	r.escrows.forgetGroup(key)
+	r.encryption.Forget(key)
 	metrics.ForgetGroup(key.Namespace, key.Name)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.said, key)
 }
-
-// say emits an event when its text differs from the last one about the same thing.
-func (r *Reconciler) say(s *scope, about string, e events.Event, text string) {
-	if !r.changed(s.key, string(e.Reason)+"/"+about, text) || text == "" {
-		return
-	}
-	r.Recorder.Emit(s.group, r.related(s, about), e, "%s", text)
-}
-
-// related is the pod of a site, for an event about it.
-func (r *Reconciler) related(s *scope, site string) runtime.Object {
-	if pod := s.pods[site]; pod != nil {
-		return pod
-	}
-	return nil
-}
-
-func (r *Reconciler) changed(key types.NamespacedName, about, text string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.said[key] == nil {
-		r.said[key] = map[string]string{}
-	}
-	before := r.said[key][about]
-	r.said[key][about] = text
-	return before != text
-}
-
-// progress says what is under way or stuck. The first phase to say something is nearest to the cause.
-func (s *scope) progress(c conditions.Condition, again time.Duration) {
-	s.again = min(s.again, again)
-	if s.progressing == nil {
-		s.progressing = &c
-	}
-}
-
-func moving(reason v1alpha1.Reason, message string) conditions.Condition {
-	return conditions.True(v1alpha1.ConditionProgressing, reason, message)
-}
-
-func stuck(reason v1alpha1.Reason, message string) conditions.Condition {
-	return conditions.False(v1alpha1.ConditionProgressing, reason, message)
-}
-
-// condition says what is so; the last phase to say something of a type knows most about it.
-func (s *scope) condition(c conditions.Condition) {
-	s.conditions = slices.DeleteFunc(s.conditions, func(old conditions.Condition) bool { return old.Type == c.Type })
-	s.conditions = append(s.conditions, c)
-}
-
-// refuse says what the specification asks for in vain. The group runs without it: a refusal takes nothing away from a group that
-// runs, and never keeps it from failing over.
-func (s *scope) refuse(reason v1alpha1.Reason, message string) {
-	for i, c := range s.conditions {
-		if c.Type == v1alpha1.ConditionSpecRefused {
-			s.conditions[i].Message += "; " + message
-			return
-		}
-	}
-	s.condition(conditions.True(v1alpha1.ConditionSpecRefused, reason, message))
-}
-
-// sites are the sites of the specification by name.
-func (s *scope) sites() map[string]v1alpha1.Site {
-	out := map[string]v1alpha1.Site{}
-	for _, site := range s.group.Spec.Sites {
-		out[site.Name] = site
-	}
-	return out
-}
-
-// activeSite is the site that takes writes or is about to.
-func (s *scope) activeSite() string { return s.group.Status.ActiveSite }
-
-// work is the key of the long work on a site.
-func (s *scope) work(site string) siteKey { return siteKey{s.key, site} }
-
-func keyOf(group *v1alpha1.MysqlFailoverGroup) types.NamespacedName {
-	return client.ObjectKeyFromObject(group)
-}
-
-func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

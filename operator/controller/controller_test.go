@@ -18,11 +18,14 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/operator/apply"
 	"github.com/mysql-mfg/mfg/operator/render"
+	"github.com/mysql-mfg/mfg/operator/scope"
+	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 )
 
 func TestNewGroupIsCreatedAtOnce(t *testing.T) {
-	w := newWorld(t, testGroup())
+	w := newWorld(t, scopetest.Group())
 	w.reconcile()
 
 	if got := w.deployments(); len(got) != 3 {
@@ -62,7 +65,7 @@ func TestNewGroupIsCreatedAtOnce(t *testing.T) {
 
 func TestNothingIsWrittenTwice(t *testing.T) {
 	w := runningWorld(t)
-	w.facts.open("a")
+	w.facts.Open("a")
 	w.reconcile()
 	w.settle("a", "b", "c")
 	for range 3 {
@@ -75,7 +78,7 @@ func TestNothingIsWrittenTwice(t *testing.T) {
 	if w.writes != 0 {
 		t.Errorf("%d writes although nothing has changed", w.writes)
 	}
-	if again != whenSettled {
+	if again != scope.WhenSettled {
 		t.Errorf("looks again after %s", again)
 	}
 	after := &corev1.Secret{}
@@ -120,8 +123,8 @@ func TestPrimarySelectorIsLeftAlone(t *testing.T) {
 }
 
 func TestTLS(t *testing.T) {
-	w := newWorld(t, testGroup(withTLS))
-	if again := w.reconcile(); again > whenWaiting {
+	w := newWorld(t, scopetest.Group(withTLS))
+	if again := w.reconcile(); again > scope.WhenWaiting {
 		t.Errorf("looks again after %s", again)
 	}
 	if len(w.deployments()) != 0 {
@@ -132,7 +135,7 @@ func TestTLS(t *testing.T) {
 		t.Errorf("condition %+v", c)
 	}
 	w.reconcile()
-	if n := w.said.count(eventTLSSecretMissing); n != 1 {
+	if n := w.said.Count(v1alpha1.ReasonTLSSecretMissing); n != 1 {
 		t.Errorf("%d events of one missing Secret", n)
 	}
 	w.must(w.c.Create(w.ctx, &corev1.Secret{
@@ -148,12 +151,12 @@ func TestTLS(t *testing.T) {
 }
 
 func TestIgnoredKeysAreSaidOnce(t *testing.T) {
-	w := newWorld(t, testGroup(func(g *v1alpha1.MysqlFailoverGroup) {
+	w := newWorld(t, scopetest.Group(func(g *v1alpha1.MysqlFailoverGroup) {
 		g.Spec.MysqlConf = map[string]string{"super-read-only": "OFF"}
 	}))
 	w.reconcile()
 	w.reconcile()
-	if got := w.said.of(eventConfigKeysIgnored); len(got) != 1 || !strings.Contains(got[0], "super-read-only") {
+	if got := w.said.Of(v1alpha1.ReasonConfigKeysIgnored); len(got) != 1 || !strings.Contains(got[0], "super-read-only") {
 		t.Errorf("events %v", got)
 	}
 	if c := w.condition(v1alpha1.ConditionSpecRefused); c.Status != metav1.ConditionTrue || c.Reason != v1alpha1.ReasonSettingsRefused || !strings.Contains(c.Message, "super-read-only") {
@@ -172,7 +175,7 @@ func TestASettingThatIsRefusedNowStopsNothing(t *testing.T) {
 	w := runningWorld(t)
 	w.reconcile()
 	w.settle("a", "b", "c")
-	w.facts.open("a")
+	w.facts.Open("a")
 	w.reconcile()
 	w.change(func(g *v1alpha1.MysqlFailoverGroup) {
 		g.Spec.MysqlConf = map[string]string{"general_log_file": "/var/lib/mysql/mfg/x"}
@@ -205,7 +208,7 @@ func TestForeignObjectsAreLeftAlone(t *testing.T) {
 	}
 	for name, foreign := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, testGroup(), foreign)
+			w := newWorld(t, scopetest.Group(), foreign)
 			w.reconcile()
 			got := &corev1.Service{}
 			w.get(got, "mysql-orders-b")
@@ -220,12 +223,12 @@ func TestForeignObjectsAreLeftAlone(t *testing.T) {
 }
 
 func TestLeftOverOfAnEarlierGroup(t *testing.T) {
-	old := testGroup()
+	old := scopetest.Group()
 	old.UID = "earlier"
 	service := render.SiteService(render.Input{Group: old}, old.Spec.Sites[0])
-	w := newWorld(t, testGroup(), service)
-	_, err := w.r.Reconcile(w.ctx, reconcile.Request{NamespacedName: testKey})
-	if !errors.Is(err, errLeftOver) {
+	w := newWorld(t, scopetest.Group(), service)
+	_, err := w.r.Reconcile(w.ctx, reconcile.Request{NamespacedName: scopetest.Key})
+	if !errors.Is(err, apply.ErrLeftOver) {
 		t.Errorf("got %v, want a retry", err)
 	}
 }
@@ -236,7 +239,7 @@ func TestPreparedVolumeIsUsed(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "mysql-orders-a-data"},
 		Spec:       corev1.PersistentVolumeClaimSpec{StorageClassName: &class},
 	}
-	w := newWorld(t, testGroup(), prepared)
+	w := newWorld(t, scopetest.Group(), prepared)
 	w.reconcile()
 	got := &corev1.PersistentVolumeClaim{}
 	w.get(got, prepared.Name)
@@ -246,10 +249,10 @@ func TestPreparedVolumeIsUsed(t *testing.T) {
 }
 
 func TestStatusHasTwoOwners(t *testing.T) {
-	w := newWorld(t, testGroup())
+	w := newWorld(t, scopetest.Group())
 	w.reconcile()
 	w.monitorStatus("a", 1)
-	w.facts.open("a")
+	w.facts.Open("a")
 	w.settle("a", "b", "c")
 	w.reconcile()
 	w.reconcile()
@@ -275,8 +278,8 @@ func TestStatusHasTwoOwners(t *testing.T) {
 // found out, such as the name of the volume that holds the data.
 func TestAnOldReconcileWritesNothingOver(t *testing.T) {
 	w := runningWorld(t)
-	old := &scope{group: w.group(), key: testKey, volumes: map[string]string{"a": "old"}, provisioned: map[string]bool{}}
-	w.facts.open("a")
+	old := &scope.Scope{Group: w.group(), Key: scopetest.Key, Volumes: map[string]string{"a": "old"}, Provisioned: map[string]bool{}}
+	w.facts.Open("a")
 	w.monitorStatus("a", 2)
 	if err := w.r.writeStatus(w.ctx, old, nil); !apierrors.IsConflict(err) {
 		t.Errorf("I15: an old look is written: %v", err)
@@ -292,7 +295,7 @@ func TestAnOldReconcileWritesNothingOver(t *testing.T) {
 func TestFailureKeepsTheMarks(t *testing.T) {
 	w := runningWorld(t)
 	w.fail["*v1alpha1.MysqlFailoverGroup"] = errors.New("no")
-	if _, err := w.r.Reconcile(w.ctx, reconcile.Request{NamespacedName: testKey}); err == nil {
+	if _, err := w.r.Reconcile(w.ctx, reconcile.Request{NamespacedName: scopetest.Key}); err == nil {
 		t.Fatal("no error")
 	}
 	for _, s := range w.group().Status.Sites {
@@ -312,7 +315,7 @@ func TestTheLoopStartsAlthoughNothingCanBeApplied(t *testing.T) {
 	w.reconcile()
 	w.r, w.loops.ensured = New(w.r.Options), 0
 	w.reject = func(name string) error { return errors.New("the webhook does not answer for " + name) }
-	if _, err := w.r.Reconcile(w.ctx, reconcile.Request{NamespacedName: testKey}); err == nil {
+	if _, err := w.r.Reconcile(w.ctx, reconcile.Request{NamespacedName: scopetest.Key}); err == nil {
 		t.Fatal("no error")
 	}
 	if w.loops.ensured == 0 {

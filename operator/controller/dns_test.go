@@ -20,12 +20,13 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/render"
+	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 )
 
 // endpoint is the group's DNSEndpoint, nil if there is none.
 func (w *world) endpoint() *unstructured.Unstructured {
 	w.t.Helper()
-	out := render.NoDNSEndpoint(render.Input{Group: testGroup()})
+	out := render.NoDNSEndpoint(render.Input{Group: scopetest.Group()})
 	err := w.c.Get(w.ctx, client.ObjectKeyFromObject(out), out)
 	if apierrors.IsNotFound(err) {
 		return nil
@@ -34,45 +35,12 @@ func (w *world) endpoint() *unstructured.Unstructured {
 	return out
 }
 
-func TestDNSRecord(t *testing.T) {
-	tests := map[string]struct {
-		want  render.DNSRecord
-		wrong string
-	}{
-		"192.0.2.7":           {want: render.DNSRecord{Type: "A", Target: "192.0.2.7"}},
-		"2001:DB8::0:1":       {want: render.DNSRecord{Type: "AAAA", Target: "2001:db8::1"}},
-		"Paris.Example.org":   {want: render.DNSRecord{Type: "CNAME", Target: "paris.example.org"}},
-		"paris":               {want: render.DNSRecord{Type: "CNAME", Target: "paris"}},
-		"":                    {wrong: "has no externalAddress"},
-		"paris.example.org:1": {wrong: "without a port"},
-		"192.0.2.7:3306":      {wrong: "without a port"},
-		"192.0.2.300":         {wrong: "neither"},
-		"::ffff:192.0.2.7":    {wrong: "neither"},
-		"a..b":                {wrong: "neither"},
-		"db.example.org":      {wrong: "the name itself"},
-	}
-	for address, tc := range tests {
-		t.Run(address, func(t *testing.T) {
-			got, err := dnsRecord("db.example.org", v1alpha1.Site{ExternalAddress: address})
-			if tc.wrong != "" {
-				if err == nil || !strings.Contains(err.Error(), tc.wrong) {
-					t.Errorf("%+v, %v, want an error about %q", got, err, tc.wrong)
-				}
-				return
-			}
-			if err != nil || got != tc.want {
-				t.Errorf("%+v, %v, want %+v", got, err, tc.want)
-			}
-		})
-	}
-}
-
 func TestDNSFollowsTheActiveSite(t *testing.T) {
 	w := steeredWorld(t)
 	w.open("a", 1)
 	w.steer()
 	endpoint := w.endpoint()
-	if got := targets(endpoint); !cmp.Equal(got, []string{"a.example.org"}) {
+	if got := targetsOf(endpoint); !cmp.Equal(got, []string{"a.example.org"}) {
 		t.Fatalf("targets %v", got)
 	}
 	if owner := metav1.GetControllerOf(endpoint); owner == nil || owner.UID != "group-uid" {
@@ -84,14 +52,14 @@ func TestDNSFollowsTheActiveSite(t *testing.T) {
 	}
 	w.open("b", 2)
 	w.reconcile()
-	if got := targets(w.endpoint()); !cmp.Equal(got, []string{"b.example.org"}) {
+	if got := targetsOf(w.endpoint()); !cmp.Equal(got, []string{"b.example.org"}) {
 		t.Errorf("targets after the failover %v", got)
 	}
 	c := w.condition(v1alpha1.ConditionDNSReady)
 	if c.Status != metav1.ConditionTrue || !strings.Contains(c.Message, "CNAME b.example.org, of the active site b") {
 		t.Errorf("condition %+v", c)
 	}
-	if got := w.said.count(eventDNSSwitched); got != 2 {
+	if got := w.said.Count(v1alpha1.ReasonDNSSwitched); got != 2 {
 		t.Errorf("%d events about switches", got)
 	}
 	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.DNS = nil })
@@ -132,7 +100,7 @@ func TestActiveSiteWithoutAddress(t *testing.T) {
 	if c.Reason != v1alpha1.ReasonAddressMissing || !strings.Contains(c.Message, "site b has no externalAddress") || strings.Contains(c.Message, "site c") {
 		t.Errorf("not told before it matters: %+v", c)
 	}
-	if got := targets(w.endpoint()); !cmp.Equal(got, []string{"a.example.org"}) {
+	if got := targetsOf(w.endpoint()); !cmp.Equal(got, []string{"a.example.org"}) {
 		t.Errorf("targets %v", got)
 	}
 	w.open("b", 2)
@@ -146,7 +114,7 @@ func TestActiveSiteWithoutAddress(t *testing.T) {
 	}
 	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Sites[1].ExternalAddress = "192.0.2.9" })
 	w.reconcile()
-	if got := targets(w.endpoint()); !cmp.Equal(got, []string{"192.0.2.9"}) {
+	if got := targetsOf(w.endpoint()); !cmp.Equal(got, []string{"192.0.2.9"}) {
 		t.Errorf("targets %v", got)
 	}
 }
@@ -212,9 +180,22 @@ func TestForeignDNSEndpoint(t *testing.T) {
 	}
 	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.DNS = nil })
 	w.reconcile()
-	if got := targets(w.endpoint()); !cmp.Equal(got, []string{"192.0.2.99"}) {
+	if got := targetsOf(w.endpoint()); !cmp.Equal(got, []string{"192.0.2.99"}) {
 		t.Errorf("targets %v", got)
 	}
 	var d appsv1.Deployment
 	w.get(&d, "mysql-orders-a")
+}
+
+// targetsOf are what the names of a DNSEndpoint point to.
+func targetsOf(endpoint *unstructured.Unstructured) []string {
+	list, _, _ := unstructured.NestedSlice(endpoint.Object, "spec", "endpoints")
+	var out []string
+	for _, item := range list {
+		if fields, ok := item.(map[string]any); ok {
+			some, _, _ := unstructured.NestedStringSlice(fields, "targets")
+			out = append(out, some...)
+		}
+	}
+	return out
 }

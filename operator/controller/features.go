@@ -10,6 +10,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/render"
 	"github.com/mysql-mfg/mfg/operator/report/conditions"
 	"github.com/mysql-mfg/mfg/operator/report/events"
+	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
 var (
@@ -19,39 +20,39 @@ var (
 
 // features says what the specification asks for and does not get. Without some of it a new group must not run at all:
 // people would take an empty database for a restored one.
-func (r *Reconciler) features(_ context.Context, s *scope) error {
-	spec := &s.group.Spec
+func (r *Reconciler) features(_ context.Context, s *scope.Scope) error {
+	spec := &s.Group.Spec
 	if unbuilt := v1alpha1.UnbuiltFeatures(spec); len(unbuilt) > 0 {
 		message := "this version does not have, and ignores: " + strings.Join(unbuilt, ", ")
-		s.condition(conditions.True(v1alpha1.ConditionUnbuiltFeatures, v1alpha1.ReasonNotBuilt, message))
-		r.say(s, "", eventFeaturesUnbuilt, message)
+		s.Condition(conditions.True(v1alpha1.ConditionUnbuiltFeatures, v1alpha1.ReasonNotBuilt, message))
+		r.base.Say(s, "", eventFeaturesUnbuilt, message)
 	}
 	if spec.Backup != nil {
-		s.condition(conditions.False(v1alpha1.ConditionBackupReady, v1alpha1.ReasonNotBuilt, "this version does not make backups"))
+		s.Condition(conditions.False(v1alpha1.ConditionBackupReady, v1alpha1.ReasonNotBuilt, "this version does not make backups"))
 	}
 	if spec.Cache != nil && spec.Cache.Enabled {
-		s.condition(conditions.False(v1alpha1.ConditionCacheReady, v1alpha1.ReasonNotBuilt, "this version does not run a cache store"))
+		s.Condition(conditions.False(v1alpha1.ConditionCacheReady, v1alpha1.ReasonNotBuilt, "this version does not run a cache store"))
 	}
-	if !encrypted(s.group) {
+	if !scope.Encrypted(s.Group) {
 		r.ignoredKeys(s) // what is ignored depends on it
 	}
-	if missing := v1alpha1.MustNotRun(spec); len(missing) > 0 && len(s.deployments) == 0 {
-		s.progress(stuck(v1alpha1.ReasonNotBuilt, "no pods are created, because this version lacks "+strings.Join(missing, ", ")+
-			"; remove it from the specification"), whenSettled)
-		return errStop
+	if missing := v1alpha1.MustNotRun(spec); len(missing) > 0 && len(s.Deployments) == 0 {
+		s.Progress(scope.Stuck(v1alpha1.ReasonNotBuilt, "no pods are created, because this version lacks "+strings.Join(missing, ", ")+
+			"; remove it from the specification"), scope.WhenSettled)
+		return scope.ErrStop
 	}
 	return nil
 }
 
-func (r *Reconciler) ignoredKeys(s *scope) {
+func (r *Reconciler) ignoredKeys(s *scope.Scope) {
 	var keys []string
-	for _, k := range render.IgnoredKeys(s.in) {
+	for _, k := range render.IgnoredKeys(s.In) {
 		keys = append(keys, k.Key+" ("+k.Why+")")
 	}
 	text := ""
 	if len(keys) > 0 {
 		text = "spec.mysqlConf has settings that are not passed on: " + strings.Join(keys, ", ") + "; remove them, see docs/reference/mysql-conf.md"
-		s.refuse(v1alpha1.ReasonSettingsRefused, text)
+		s.Refuse(v1alpha1.ReasonSettingsRefused, text)
 	}
-	r.say(s, "", eventConfigKeysIgnored, text)
+	r.base.Say(s, "", eventConfigKeysIgnored, text)
 }

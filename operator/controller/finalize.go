@@ -5,20 +5,22 @@ package controller
 import (
 	"context"
 	"fmt"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/apply"
 	"github.com/mysql-mfg/mfg/operator/render"
 	"github.com/mysql-mfg/mfg/operator/report/events"
+	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
 var (
@@ -27,8 +29,8 @@ var (
 )
 
 // addFinalizer makes sure that the group does not go before what must outlive it has been let go.
-func (r *Reconciler) addFinalizer(ctx context.Context, s *scope) error {
-	return r.setFinalizer(ctx, s.group, controllerutil.AddFinalizer)
+func (r *Reconciler) addFinalizer(ctx context.Context, s *scope.Scope) error {
+	return r.setFinalizer(ctx, s.Group, controllerutil.AddFinalizer)
 }
 
 func (r *Reconciler) setFinalizer(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, set func(client.Object, string) bool) error {
@@ -44,26 +46,26 @@ func (r *Reconciler) setFinalizer(ctx context.Context, group *v1alpha1.MysqlFail
 // finalize ends the work and the loop of a group that is being deleted, and lets its data go or stay as the deletion policy says. The
 // pods end with the group, by the garbage collector. It returns when to look again, if it has to wait for something.
 func (r *Reconciler) finalize(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) (time.Duration, error) {
-	key := keyOf(group)
+	key := scope.KeyOf(group)
 	if !controllerutil.ContainsFinalizer(group, v1alpha1.Finalizer) {
 		r.forget(key)
 		return 0, nil
 	}
-	r.Work.forget(key)
-	if !r.keepsKeyrings(group) {
+	r.Work.Forget(key)
+	if !r.encryption.KeepsKeyrings(group) {
 		r.Loops.Forget(key)
 	}
-	if err := r.letGoOfNodes(ctx, group); err != nil {
+	if err := r.follow.LetGoOfNodes(ctx, group); err != nil {
 		return 0, err
 	}
 	data, err := r.letGo(ctx, group)
 	if err != nil {
 		return 0, err
 	}
-	if r.keepsKeyrings(group) {
+	if r.encryption.KeepsKeyrings(group) {
 		// Only now: in a foreground deletion the garbage collector waits for nobody.
-		if waits, err := r.awaitEscrow(ctx, group); err != nil || waits {
-			return whenMoving, err
+		if waits, err := r.encryption.AwaitEscrow(ctx, group); err != nil || waits {
+			return scope.WhenMoving, err
 		}
 		r.Loops.Forget(key)
 		// What a person brought back in between is the group's.
@@ -78,14 +80,9 @@ func (r *Reconciler) finalize(ctx context.Context, group *v1alpha1.MysqlFailover
 	if err := r.setFinalizer(ctx, group, controllerutil.RemoveFinalizer); err != nil {
 		return 0, client.IgnoreNotFound(err)
 	}
-	r.farewell(ctx, group, data, keeps(group))
+	r.farewell(ctx, group, data, scope.Keeps(group))
 	r.forget(key)
 	return 0, nil
-}
-
-// keeps is true for a group whose data outlives it.
-func keeps(group *v1alpha1.MysqlFailoverGroup) bool {
-	return group.Spec.DeletionPolicy != v1alpha1.DeletionDelete
 }
 
 // letGo takes the group off the owners of its data, or deletes it, and returns what that is.
@@ -95,7 +92,7 @@ func (r *Reconciler) letGo(ctx context.Context, group *v1alpha1.MysqlFailoverGro
 		return nil, err
 	}
 	for _, obj := range data {
-		if keeps(group) {
+		if scope.Keeps(group) {
 			err = r.orphan(ctx, group, obj)
 		} else {
 			uid := obj.GetUID()
@@ -130,7 +127,7 @@ func (r *Reconciler) data(ctx context.Context, group *v1alpha1.MysqlFailoverGrou
 		}
 		out = append(out, secret)
 	}
-	keyrings, err := r.keyringData(ctx, group)
+	keyrings, err := r.encryption.KeyringData(ctx, group)
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +142,7 @@ func (r *Reconciler) orphan(ctx context.Context, group *v1alpha1.MysqlFailoverGr
 	}
 	var owners []metav1.OwnerReference
 	for _, o := range obj.GetOwnerReferences() {
-		if o.UID != group.UID && !isGone(group, o) {
+		if o.UID != group.UID && !apply.IsGone(group, o) {
 			owners = append(owners, o)
 		}
 	}

@@ -15,11 +15,13 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/report/events"
+	"github.com/mysql-mfg/mfg/operator/scope"
+	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 )
 
 func TestRemovedSite(t *testing.T) {
 	w := runningWorld(t)
-	w.facts.open("a")
+	w.facts.Open("a")
 	w.reconcile()
 	w.settle("a", "b", "c")
 	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Sites = g.Spec.Sites[:2] })
@@ -56,7 +58,7 @@ func TestRemovedSite(t *testing.T) {
 // Whoever removes an end of a move that is under way takes away the proof, or the data, that it waits for.
 func TestEndsOfATransitionAreKept(t *testing.T) {
 	w := runningWorld(t)
-	w.facts.open("a")
+	w.facts.Open("a")
 	w.reconcile()
 	w.settle("a", "b", "c")
 	w.reconcile()
@@ -66,7 +68,7 @@ func TestEndsOfATransitionAreKept(t *testing.T) {
 	w.must(w.c.Status().Update(w.ctx, g))
 	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Sites = []v1alpha1.Site{{Name: "d"}, {Name: "e"}} })
 	w.reconcile()
-	if got := sorted(w.deployments()); !cmp.Equal(got, []string{"a", "b", "d", "e"}) {
+	if got := scope.Sorted(w.deployments()); !cmp.Equal(got, []string{"a", "b", "d", "e"}) {
 		t.Errorf("deployments of %v", got)
 	}
 	if a := w.site("a"); a.Node != "node-a" || !a.Provisioned {
@@ -82,7 +84,7 @@ func TestEndsOfATransitionAreKept(t *testing.T) {
 	g.Status.Transition = nil
 	w.must(w.c.Status().Update(w.ctx, g))
 	w.reconcile()
-	if got := sorted(w.deployments()); !cmp.Equal(got, []string{"b", "d", "e"}) {
+	if got := scope.Sorted(w.deployments()); !cmp.Equal(got, []string{"b", "d", "e"}) {
 		t.Errorf("after the move deployments of %v", got)
 	}
 	if a := w.site("a"); a.Node != "node-a" || a.Provisioned {
@@ -104,7 +106,7 @@ func TestEndsOfATransitionAreKept(t *testing.T) {
 func TestDeletion(t *testing.T) {
 	tests := map[string]struct {
 		reason string
-		option groupOption
+		option scopetest.Option
 		stays  bool
 		event  events.Event
 	}{
@@ -113,7 +115,7 @@ func TestDeletion(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, testGroup(tt.option))
+			w := newWorld(t, scopetest.Group(tt.option))
 			w.reconcile()
 			if !tt.stays {
 				// Changed at the last moment: the owner references are still those of the other policy.
@@ -127,7 +129,7 @@ func TestDeletion(t *testing.T) {
 			}
 			w.must(w.c.Delete(w.ctx, w.group()))
 			w.reconcile()
-			if err := w.c.Get(w.ctx, testKey, &v1alpha1.MysqlFailoverGroup{}); !apierrors.IsNotFound(err) {
+			if err := w.c.Get(w.ctx, scopetest.Key, &v1alpha1.MysqlFailoverGroup{}); !apierrors.IsNotFound(err) {
 				t.Errorf("the group is still there: %v", err)
 			}
 			for _, obj := range []client.Object{
@@ -143,8 +145,8 @@ func TestDeletion(t *testing.T) {
 					t.Errorf("%s: %s: %v", tt.reason, obj.GetName(), err)
 				}
 			}
-			if got := w.said.of(tt.event); len(got) != 1 || tt.stays && !strings.Contains(got[0], "kubectl -n shop delete pvc/mysql-orders-a-data") {
-				t.Errorf("events %v", w.said.list)
+			if got := w.said.Of(tt.event.Reason); len(got) != 1 || tt.stays && !strings.Contains(got[0], "kubectl -n shop delete pvc/mysql-orders-a-data") {
+				t.Errorf("events %v", w.said.List)
 			}
 			if err := w.c.Get(w.ctx, keyName, &corev1.Secret{}); !apierrors.IsNotFound(err) {
 				t.Errorf("the key that signed is still there: %v", err)
@@ -158,7 +160,7 @@ func TestDeletion(t *testing.T) {
 }
 
 func TestOwnersFollowThePolicy(t *testing.T) {
-	w := newWorld(t, testGroup())
+	w := newWorld(t, scopetest.Group())
 	owners := func() (n int) {
 		for _, name := range []string{"mysql-orders-accounts", "mysql-orders-root"} {
 			s := &corev1.Secret{}

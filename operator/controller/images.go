@@ -13,6 +13,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/render"
 	"github.com/mysql-mfg/mfg/operator/report/events"
+	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
 var eventImageNotAllowed = events.Warning(v1alpha1.ReasonImageNotAllowed, "Refuse")
@@ -20,16 +21,16 @@ var eventImageNotAllowed = events.Warning(v1alpha1.ReasonImageNotAllowed, "Refus
 // wanted are the Deployments of the sites as they are to be. With an image that the installation does not allow a site that exists
 // keeps the one that it has, whatever else about it changes, so that it can always be updated, sealed and failed over to; one that
 // does not exist is not made.
-func (r *Reconciler) wanted(ctx context.Context, s *scope) (map[string]*appsv1.Deployment, error) {
+func (r *Reconciler) wanted(ctx context.Context, s *scope.Scope) (map[string]*appsv1.Deployment, error) {
 	want := map[string]*appsv1.Deployment{}
-	if r.Limits.AllowsImage(s.group.Spec.Image) {
-		r.say(s, "", eventImageNotAllowed, "")
-		for _, site := range s.group.Spec.Sites {
-			want[site.Name] = render.Deployment(s.in, site)
+	if r.Limits.AllowsImage(s.Group.Spec.Image) {
+		r.base.Say(s, "", eventImageNotAllowed, "")
+		for _, site := range s.Group.Spec.Sites {
+			want[site.Name] = render.Deployment(s.In, site)
 		}
 		return want, nil
 	}
-	for _, site := range s.group.Spec.Sites {
+	for _, site := range s.Group.Spec.Sites {
 		image, err := r.imageInPlace(ctx, s, site)
 		if err != nil {
 			return nil, err
@@ -37,24 +38,24 @@ func (r *Reconciler) wanted(ctx context.Context, s *scope) (map[string]*appsv1.D
 		if image == "" {
 			continue
 		}
-		in := s.in
-		in.Group = s.group.DeepCopy()
+		in := s.In
+		in.Group = s.Group.DeepCopy()
 		in.Group.Spec.Image = image
 		want[site.Name] = render.Deployment(in, site)
 	}
 	text := fmt.Sprintf("spec.image %s is not among the images that the operator may run (tenants.allowedImages of its chart: %s): sites keep the image that they "+
-		"have, and new ones are not made; set an image that is allowed", s.group.Spec.Image, strings.Join(r.Limits.Images, ", "))
-	s.refuse(v1alpha1.ReasonImageNotAllowed, text)
-	r.say(s, "", eventImageNotAllowed, text)
+		"have, and new ones are not made; set an image that is allowed", s.Group.Spec.Image, strings.Join(r.Limits.Images, ", "))
+	s.Refuse(v1alpha1.ReasonImageNotAllowed, text)
+	r.base.Say(s, "", eventImageNotAllowed, text)
 	return want, nil
 }
 
 // imageInPlace is the MySQL image of a site's Deployment, which is read live, because the cache keeps no templates. Without a
 // Deployment it is what the site's pod last had; empty if it never had one.
-func (r *Reconciler) imageInPlace(ctx context.Context, s *scope, site v1alpha1.Site) (string, error) {
-	if s.deployments[site.Name] != nil {
+func (r *Reconciler) imageInPlace(ctx context.Context, s *scope.Scope, site v1alpha1.Site) (string, error) {
+	if s.Deployments[site.Name] != nil {
 		d := &appsv1.Deployment{}
-		err := r.Live.Get(ctx, client.ObjectKeyFromObject(s.deployments[site.Name]), d)
+		err := r.Live.Get(ctx, client.ObjectKeyFromObject(s.Deployments[site.Name]), d)
 		if client.IgnoreNotFound(err) != nil {
 			return "", fmt.Errorf("read the image of %s: %w", site.Name, err)
 		}
@@ -64,7 +65,7 @@ func (r *Reconciler) imageInPlace(ctx context.Context, s *scope, site v1alpha1.S
 			}
 		}
 	}
-	for _, status := range s.group.Status.Sites {
+	for _, status := range s.Group.Status.Sites {
 		if status.Name == site.Name {
 			return status.Image, nil
 		}

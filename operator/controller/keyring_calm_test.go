@@ -5,37 +5,15 @@ package controller
 import (
 	"context"
 	"errors"
+	"github.com/mysql-mfg/mfg/operator/keyring"
 	"testing"
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
-	"github.com/mysql-mfg/mfg/operator/keyring"
+	"github.com/mysql-mfg/mfg/operator/scope"
+	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 )
-
-func TestCalmIsThatOfTheReport(t *testing.T) {
-	start, site := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC), siteKey{testKey, "b"}
-	var e escrows
-	for i, step := range []struct {
-		key      string
-		at, made time.Duration
-		want     time.Duration
-	}{
-		{"one", 0, -20 * time.Second, 0},
-		{"one", 30 * time.Second, -20 * time.Second, 0}, // the same report, looked at again
-		{"one", 31 * time.Second, 4 * time.Second, 4 * time.Second},
-		{"one", 60 * time.Second, 59 * time.Second, 59 * time.Second},
-		{"two", 61 * time.Second, 60 * time.Second, 0},
-		{"two", 70 * time.Second, 70 * time.Second, 9 * time.Second},
-	} {
-		if got := e.calm(site, step.key, start.Add(step.at), start.Add(step.made)); got != step.want {
-			t.Errorf("step %d: calm for %s, want %s", i, got, step.want)
-		}
-	}
-	if got := e.calm(site, "two", start.Add(time.Hour), time.Time{}); got != 0 {
-		t.Errorf("nobody reports, and it is calm for %s", got)
-	}
-}
 
 // A site is not sealed, nor its pod replaced, on the word of a report from before its clone, however often that is looked at: with
 // a poll interval of 30 s one report stands for longer than any calm.
@@ -47,7 +25,7 @@ func TestI14ReportFromBeforeTheCloneSealsNothing(t *testing.T) {
 		w.push(site, 1, "one")
 	}
 	w.monitorStatus("a", 1)
-	w.facts.open("a")
+	w.facts.Open("a")
 	w.rest()
 	before := w.deployments()
 	w.data("a", "b", "c") // the clones have ended, and were looked at past the poll loop
@@ -94,8 +72,8 @@ func TestI14PodOfARotationOutlivesAPendingUpdate(t *testing.T) {
 			}
 			w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Image = "mysql:9.8" })
 			// It may begin and end between two looks.
-			w.r.Work.beginRotation(siteKey{testKey, "c"}, func() {})
-			w.r.Work.finishRotation(siteKey{testKey, "c"}, ended)
+			w.r.Work.BeginRotation(scope.SiteKey{Group: scopetest.Key, Site: "c"}, func() {})
+			w.r.Work.FinishRotation(scope.SiteKey{Group: scopetest.Key, Site: "c"}, ended)
 			for range 3 {
 				w.reconcile()
 				w.later(10 * time.Second)
@@ -129,7 +107,7 @@ func (v *lateVault) Versions(ctx context.Context, ns, group, site string) ([]key
 func TestDeletionDuringALookIsSeenAtTheNextOne(t *testing.T) {
 	w := sealedWorld(t)
 	v := &lateVault{vault: vault{w.c}}
-	w.r.Escrow = v
+	w.r.encryption.Escrow = v
 	w.reconcile()
 	v.asked = 0
 	w.reconcile()
@@ -140,7 +118,7 @@ func TestDeletionDuringALookIsSeenAtTheNextOne(t *testing.T) {
 	v.meanwhile = func() {
 		gone := secret("c", 1, "one")
 		w.must(w.c.Delete(w.ctx, gone))
-		w.r.groupOfKeyring(w.ctx, gone)
+		w.r.encryption.GroupOfKeyring(w.ctx, gone)
 	}
 	w.reconcile()
 	w.reconcile()

@@ -3,128 +3,13 @@
 package controller
 
 import (
-	"strings"
 	"testing"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
-	"github.com/mysql-mfg/mfg/api/wire"
-	"github.com/mysql-mfg/mfg/operator/render"
+	"github.com/mysql-mfg/mfg/operator/scope"
+	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 )
-
-// I12: an address may answer that is another pod's by now; what it says of a keyring is not that of this one.
-func TestReportIsThatOfThePodI12(t *testing.T) {
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "new"}}
-	for name, tt := range map[string]struct {
-		pod   *corev1.Pod
-		known bool
-		uid   string
-		want  bool
-	}{
-		"this pod":             {pod, true, "new", true},
-		"the pod before":       {pod, true, "old", false},
-		"nobody says which":    {pod, true, "", false},
-		"facts of another day": {pod, false, "new", false},
-		"no pod":               {nil, true, "", false},
-	} {
-		s := &scope{
-			pods: map[string]*corev1.Pod{"c": tt.pod}, known: tt.known,
-			facts: GroupFacts{Sites: map[string]SiteFacts{"c": {PodUID: tt.uid, Keyring: &wire.KeyringReport{Digest: "d"}}}},
-		}
-		if got := reportOf(s, "c"); (got != nil) != tt.want {
-			t.Errorf("I12: %s: %+v", name, got)
-		}
-	}
-}
-
-// I14: data is given up on what a pod says of its keyring, so only the pod counts that is the one to be, and silence only where
-// mysqld does not start at all.
-func TestWhatAPodSaysOfItsKeyringI14(t *testing.T) {
-	now := time.Now()
-	lost := func(p *corev1.Pod) {
-		p.Status.InitContainerStatuses = []corev1.ContainerStatus{{
-			Name:  render.ContainerBootstrap,
-			State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, Message: errLost}},
-		}}
-	}
-	both := func(all ...func(*corev1.Pod)) func(*corev1.Pod) {
-		return func(p *corev1.Pod) {
-			for _, change := range all {
-				change(p)
-			}
-		}
-	}
-	for name, tt := range map[string]struct {
-		change        func(*corev1.Pod)
-		facts         SiteFacts
-		unknown       bool
-		lost, silence bool
-	}{
-		"its mysqld ends at every start": {change: func(*corev1.Pod) {}, silence: true},
-		"a moment ago":                   {change: func(p *corev1.Pod) { p.CreationTimestamp = metav1.NewTime(now) }},
-		"it is ready":                    {change: func(p *corev1.Pod) { p.Status.Conditions[0].Status = corev1.ConditionTrue }},
-		"it answers":                     {change: func(*corev1.Pod) {}, facts: SiteFacts{MysqlUp: true}},
-		"nobody has looked":              {change: func(*corev1.Pod) {}, unknown: true},
-		"it starts slowly":               {change: func(p *corev1.Pod) { p.Status.ContainerStatuses = nil }},
-		"bootstrap found it lost":        {change: lost, lost: true, silence: true},
-		"of the Deployment before":       {change: both(lost, func(p *corev1.Pod) { p.Annotations[v1alpha1.AnnotationSpecHash] = "old" })},
-		"it is being deleted":            {change: both(lost, func(p *corev1.Pod) { p.DeletionTimestamp = new(metav1.Now()) })},
-	} {
-		pod := &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{
-				UID: "u", Annotations: map[string]string{v1alpha1.AnnotationSpecHash: "h"}, CreationTimestamp: metav1.NewTime(now.Add(-time.Hour)),
-			},
-			Status: corev1.PodStatus{
-				Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse}},
-				ContainerStatuses: []corev1.ContainerStatus{{
-					Name: render.ContainerMySQL, LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1}},
-				}},
-			},
-		}
-		tt.change(pod)
-		s := &scope{
-			group: testGroup(running), now: now, known: !tt.unknown, pods: map[string]*corev1.Pod{"c": pod},
-			deployments: map[string]*appsv1.Deployment{"c": {ObjectMeta: metav1.ObjectMeta{
-				Annotations: map[string]string{v1alpha1.AnnotationSpecHash: "h"},
-			}}},
-			facts: GroupFacts{Sites: map[string]SiteFacts{"c": tt.facts}},
-		}
-		if got := podOf(s, "c"); got.Lost != tt.lost || got.Silent != tt.silence {
-			t.Errorf("I14: %s: %+v", name, got)
-		}
-	}
-}
-
-// errLost is what the bootstrap of a pod ends with that has lost its keyring.
-const errLost = wire.MarkKeyringLost + " is lost"
-
-// I14: a site is given up for what the active site has, so that one must be open, and on the volume that holds the group's data.
-func TestWholeDonorI14(t *testing.T) {
-	for name, tt := range map[string]struct {
-		change func(*scope)
-		want   bool
-	}{
-		"as it should be":         {func(*scope) {}, true},
-		"not open":                {func(s *scope) { s.facts.Open = false }, false},
-		"without the mark":        {func(s *scope) { s.provisioned["a"] = false }, false},
-		"on another volume":       {func(s *scope) { s.volumes["a"] = "another" }, false},
-		"in a transition":         {func(s *scope) { s.group.Status.Transition = &v1alpha1.Transition{To: "b"} }, false},
-		"facts of another leader": {func(s *scope) { s.facts.ActiveSite = "b" }, false},
-	} {
-		s := &scope{
-			group: testGroup(running), provisioned: map[string]bool{"a": true}, volumes: map[string]string{"a": "v"},
-			facts: GroupFacts{ActiveSite: "a", Open: true, Sites: map[string]SiteFacts{"a": {VolumeID: "v"}}},
-		}
-		tt.change(s)
-		if got := donorWhole(s); got != tt.want {
-			t.Errorf("I14: %s: %t", name, got)
-		}
-	}
-}
 
 // I14: both ends of a move of the role count as active, whatever status names: the data of neither is given up, and on neither
 // runs a rotation (I20).
@@ -142,7 +27,7 @@ func TestBothEndsOfAMoveAreActiveI14I20(t *testing.T) {
 		g.Status.ActiveSite, g.Status.Transition = "a", tt.moving
 		got := ""
 		for _, site := range []string{"a", "b", "c"} {
-			one, err := w.r.keyringSite(w.ctx, &scope{key: testKey, group: g, now: time.Now()}, site)
+			one, err := w.r.encryption.Site(w.ctx, &scope.Scope{Key: scopetest.Key, Group: g, Now: time.Now()}, site)
 			w.must(err)
 			if one.Active {
 				got += site
@@ -150,71 +35,6 @@ func TestBothEndsOfAMoveAreActiveI14I20(t *testing.T) {
 		}
 		if got != tt.want {
 			t.Errorf("I14, I20: %s: %q, want %q", name, got, tt.want)
-		}
-	}
-}
-
-// I16: a pod whose bootstrap has never begun has nothing in its memory; one that may have begun may have the only copy of a keyring.
-func TestAPodThatNeverBeganI16(t *testing.T) {
-	waiting := corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "PodInitializing"}}
-	ended := func(message string) corev1.ContainerState {
-		return corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, Message: message}}
-	}
-	for name, tt := range map[string]struct {
-		container string
-		status    corev1.ContainerStatus
-		want      bool
-	}{
-		"waits for a volume":        {render.ContainerBootstrap, corev1.ContainerStatus{State: waiting}, true},
-		"runs":                      {render.ContainerBootstrap, corev1.ContainerStatus{State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}, false},
-		"has run":                   {render.ContainerBootstrap, corev1.ContainerStatus{State: waiting, LastTerminationState: ended("")}, false},
-		"has run, as the count":     {render.ContainerBootstrap, corev1.ContainerStatus{State: waiting, RestartCount: 1}, false},
-		"refused data in the clear": {render.ContainerBootstrap, corev1.ContainerStatus{State: ended(wire.MarkPlainData + ", and")}, true},
-		"did not start from it":     {render.ContainerBootstrap, corev1.ContainerStatus{State: ended(wire.MarkNoSeed + " is missing")}, true},
-		"again and again":           {render.ContainerBootstrap, corev1.ContainerStatus{State: waiting, RestartCount: 3, LastTerminationState: ended(wire.MarkNoSeed + " has another digest")}, true},
-		"failed for another cause":  {render.ContainerBootstrap, corev1.ContainerStatus{State: ended("no space left")}, false},
-		"another container":         {"other", corev1.ContainerStatus{State: waiting}, false},
-	} {
-		tt.status.Name = tt.container
-		d := &appsv1.Deployment{}
-		d.Annotations = map[string]string{v1alpha1.AnnotationSpecHash: "h"}
-		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "u", Annotations: map[string]string{v1alpha1.AnnotationSpecHash: "h"}}}
-		pod.Status.InitContainerStatuses = []corev1.ContainerStatus{tt.status}
-		s := &scope{pods: map[string]*corev1.Pod{"c": pod}, deployments: map[string]*appsv1.Deployment{"c": d}, now: time.Now(), group: &v1alpha1.MysqlFailoverGroup{}}
-		if got := podOf(s, "c"); got.Unborn != tt.want || got.Plain != strings.Contains(name, "in the clear") {
-			t.Errorf("I16: %s: %+v", name, got)
-		}
-	}
-}
-
-func TestProjectedSeesWhatCoversTheKeyring(t *testing.T) {
-	const dir = "/run/mysql-keyring"
-	mounts := func(all ...corev1.VolumeMount) corev1.PodSpec {
-		return corev1.PodSpec{
-			Containers: []corev1.Container{{Name: render.ContainerMySQL, VolumeMounts: all}},
-			Volumes: []corev1.Volume{
-				{Name: "k", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "v3"}}},
-				{Name: "e", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
-			},
-		}
-	}
-	ro := corev1.VolumeMount{Name: "k", MountPath: dir, ReadOnly: true}
-	tests := map[string]struct {
-		spec corev1.PodSpec
-		want string
-	}{
-		"sealed":    {mounts(ro), "v3"},
-		"writable":  {mounts(corev1.VolumeMount{Name: "k", MountPath: dir}), ""},
-		"covered":   {mounts(ro, corev1.VolumeMount{Name: "e", MountPath: dir + "/keyring"}), ""},
-		"twice":     {mounts(ro, corev1.VolumeMount{Name: "e", MountPath: dir, ReadOnly: true}), ""},
-		"below":     {mounts(corev1.VolumeMount{Name: "k", MountPath: dir + "/x", ReadOnly: true}), ""},
-		"emptyDir":  {mounts(corev1.VolumeMount{Name: "e", MountPath: dir, ReadOnly: true}), ""},
-		"elsewhere": {mounts(corev1.VolumeMount{Name: "k", MountPath: dir + "-too", ReadOnly: true}), ""},
-		"no mysqld": {corev1.PodSpec{}, ""},
-	}
-	for name, tt := range tests {
-		if got := projected(tt.spec, dir); got != tt.want {
-			t.Errorf("%s: %q, want %q", name, got, tt.want)
 		}
 	}
 }

@@ -4,22 +4,26 @@ package controller
 
 import (
 	"context"
+	"github.com/mysql-mfg/mfg/operator/keyring"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
-	"github.com/mysql-mfg/mfg/operator/keyring"
+	"github.com/mysql-mfg/mfg/operator/encryption"
 	"github.com/mysql-mfg/mfg/operator/render"
+	"github.com/mysql-mfg/mfg/operator/scope"
+	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 )
 
 // rotatedWorld is a group whose site c has new master keys, in its pod alone.
-func rotatedWorld(t *testing.T, options ...groupOption) *world {
+func rotatedWorld(t *testing.T, options ...scopetest.Option) *world {
 	t.Helper()
 	w := sealedWorld(t, options...)
 	w.order(v1alpha1.AnnotationRotateKeyring, "c")
@@ -37,7 +41,7 @@ func rotatedWorld(t *testing.T, options ...groupOption) *world {
 
 func (w *world) deleted() bool {
 	w.t.Helper()
-	err := w.c.Get(w.ctx, testKey, &v1alpha1.MysqlFailoverGroup{})
+	err := w.c.Get(w.ctx, scopetest.Key, &v1alpha1.MysqlFailoverGroup{})
 	w.must(client.IgnoreNotFound(err))
 	return apierrors.IsNotFound(err)
 }
@@ -70,16 +74,16 @@ func TestDeletionWaitsForAKeyringInAPodAlone(t *testing.T) {
 	if w.loops.forgotten != 0 || w.loops.ensured == 0 {
 		t.Errorf("the loop that vouches for the pod: asked for %d times, ended %d times", w.loops.ensured, w.loops.forgotten)
 	}
-	if again := w.reconcile(); again == 0 || again > whenMoving {
+	if again := w.reconcile(); again == 0 || again > scope.WhenMoving {
 		t.Errorf("looked at again in %s", again)
 	}
-	if said := w.said.of(eventDeletionWaits); len(said) != 1 || !strings.Contains(said[0], "keyring of c ") || !strings.Contains(said[0], "at the latest") {
+	if said := w.said.Of(v1alpha1.ReasonDeletionWaits); len(said) != 1 || !strings.Contains(said[0], "keyring of c ") || !strings.Contains(said[0], "at the latest") {
 		t.Errorf("events %v", said)
 	}
 	w.push("c", 2, "two")
 	w.reconcile()
-	if !w.deleted() || w.loops.forgotten == 0 || w.said.count(eventKeyringLeftBehind) != 0 {
-		t.Errorf("in escrow: deleted %t, loop ended %d times, events %v", w.deleted(), w.loops.forgotten, w.said.list)
+	if !w.deleted() || w.loops.forgotten == 0 || w.said.Count(v1alpha1.ReasonKeyringLeftBehind) != 0 {
+		t.Errorf("in escrow: deleted %t, loop ended %d times, events %v", w.deleted(), w.loops.forgotten, w.said.List)
 	}
 	var kept corev1.Secret
 	if w.get(&kept, "mysql-orders-c-keyring-v2"); len(kept.OwnerReferences) != 0 {
@@ -97,7 +101,7 @@ func TestDeletionKeepsWhatIsBroughtBack(t *testing.T) {
 	if w.deleted() {
 		t.Fatal("the only copy goes with the pod")
 	}
-	w.r.Escrow = restoring{vault{w.c}, w}
+	w.r.encryption.Escrow = restoring{vault{w.c}, w}
 	w.reconcile()
 	var kept corev1.Secret
 	if w.get(&kept, "mysql-orders-c-keyring-v1"); !w.deleted() || len(kept.OwnerReferences) != 0 {
@@ -149,20 +153,20 @@ func TestDeletionDoesNotHang(t *testing.T) {
 		reason  string
 		world   func(*testing.T) *world
 		happens func(*world)
-		waits   bool
+		Waits   bool
 	}{
 		"sealed":                     {"all is in escrow", sealed, nil, false},
-		"sealed, after a restart":    {"nothing has to be known of sealed pods", sealed, func(w *world) { w.facts.g.Sites = nil }, false},
-		"rotated, after a restart":   {"nobody knows yet what the pod has", rotated, func(w *world) { w.facts.g.Sites = nil }, true},
-		"rotated, sidecar is silent": {"nor now", rotated, func(w *world) { w.fact("c", func(f *SiteFacts) { f.Keyring = nil }) }, true},
-		"namespace ends":             {"no Secret is taken there any more", rotated, func(w *world) { w.r.Client = ending{w.r.Client} }, false},
+		"sealed, after a restart":    {"nothing has to be known of sealed pods", sealed, func(w *world) { w.facts.G.Sites = nil }, false},
+		"rotated, after a restart":   {"nobody knows yet what the pod has", rotated, func(w *world) { w.facts.G.Sites = nil }, true},
+		"rotated, sidecar is silent": {"nor now", rotated, func(w *world) { w.fact("c", func(f *scope.SiteFacts) { f.Keyring = nil }) }, true},
+		"namespace ends":             {"no Secret is taken there any more", rotated, func(w *world) { w.r.base.Client = ending{w.r.base.Client} }, false},
 		"pod is gone":                {"nothing is in memory", rotated, func(w *world) { w.must(w.c.DeleteAllOf(w.ctx, &corev1.Pod{}, siteLabels("c")...)) }, false},
 		"pod waits for a node":       {"nor there", rotated, func(w *world) { w.remake("c", func(p *corev1.Pod) { p.Spec.NodeName = "" }) }, false},
 		"pod did not begin": {"nor in that one", rotated, func(w *world) {
 			w.remake("c", func(p *corev1.Pod) {
 				p.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: render.ContainerBootstrap, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{}}}}
 			})
-			w.fact("c", func(f *SiteFacts) { f.Keyring = nil })
+			w.fact("c", func(f *scope.SiteFacts) { f.Keyring = nil })
 		}, false},
 		"keys of the pod, in escrow": {"no pod comes that has to start from them", rotated, func(w *world) {
 			w.status(func(s *v1alpha1.MysqlFailoverGroupStatus) {
@@ -180,9 +184,9 @@ func TestDeletionDoesNotHang(t *testing.T) {
 			w.data("a", "b")
 		}, true},
 		"Secret is gone":                  {"the pod has the only copy, and a person may save it", missing, nil, true},
-		"Secret is gone, after a restart": {"it may have it", missing, func(w *world) { w.facts.g.Sites = nil }, true},
+		"Secret is gone, after a restart": {"it may have it", missing, func(w *world) { w.facts.G.Sites = nil }, true},
 		"Secret is gone, its sidecar silent": {"one lost answer is no proof that there is nothing to save", missing, func(w *world) {
-			w.fact("c", func(f *SiteFacts) { f.Keyring = nil })
+			w.fact("c", func(f *scope.SiteFacts) { f.Keyring = nil })
 		}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -197,18 +201,18 @@ func TestDeletionDoesNotHang(t *testing.T) {
 			if !w.deleted() {
 				w.reconcile()
 			}
-			if w.deleted() == tt.waits {
-				t.Fatalf("%s: deleted %t, events %v", tt.reason, w.deleted(), w.said.of(eventDeletionWaits))
+			if w.deleted() == tt.Waits {
+				t.Fatalf("%s: deleted %t, events %v", tt.reason, w.deleted(), w.said.Of(v1alpha1.ReasonDeletionWaits))
 			}
-			if !tt.waits {
-				if w.said.count(eventKeyringLeftBehind) != 0 {
-					t.Errorf("events %v", w.said.list)
+			if !tt.Waits {
+				if w.said.Count(v1alpha1.ReasonKeyringLeftBehind) != 0 {
+					t.Errorf("events %v", w.said.List)
 				}
 				return
 			}
 			w.change(noPatience)
 			w.reconcile()
-			if said := w.said.of(eventKeyringLeftBehind); !w.deleted() || len(said) != 1 || !strings.Contains(said[0], "mysql-orders-c-data") {
+			if said := w.said.Of(v1alpha1.ReasonKeyringLeftBehind); !w.deleted() || len(said) != 1 || !strings.Contains(said[0], "mysql-orders-c-data") {
 				t.Errorf("after escrowTimeoutSeconds: deleted %t, events %v", w.deleted(), said)
 			}
 		})
@@ -233,7 +237,7 @@ func TestRemovalWaitsForAKeyringInAPodAlone(t *testing.T) {
 		if st := w.keyring("c"); st.Phase != v1alpha1.KeyringUnsealed {
 			t.Errorf("what its pod pushes is refused: %+v", st)
 		}
-		if said := w.said.of(eventSiteRemovalRefused); len(said) != 1 || !strings.Contains(said[0], "until its keyring is in escrow") {
+		if said := w.said.Of(v1alpha1.ReasonSiteRemovalRefused); len(said) != 1 || !strings.Contains(said[0], "until its keyring is in escrow") {
 			t.Errorf("events %v", said)
 		}
 		w.push("c", 2, "two")
@@ -241,8 +245,8 @@ func TestRemovalWaitsForAKeyringInAPodAlone(t *testing.T) {
 		w.live("c", func(*wire.KeyringReport) {})
 		w.calm()
 		w.reconcile()
-		if there(w) || w.said.count(eventKeyringLeftBehind) != 0 {
-			t.Errorf("in escrow: still there %t, events %v", there(w), w.said.list)
+		if there(w) || w.said.Count(v1alpha1.ReasonKeyringLeftBehind) != 0 {
+			t.Errorf("in escrow: still there %t, events %v", there(w), w.said.List)
 		}
 		if w.reconcile(); w.keyring("c").Phase != "" {
 			t.Errorf("status of what is gone: %+v", w.keyring("c"))
@@ -255,15 +259,15 @@ func TestRemovalWaitsForAKeyringInAPodAlone(t *testing.T) {
 		leave(w)
 		w.change(noPatience)
 		w.reconcile()
-		if there(w) || w.said.count(eventKeyringLeftBehind) != 1 {
-			t.Errorf("still there %t, events %v", there(w), w.said.list)
+		if there(w) || w.said.Count(v1alpha1.ReasonKeyringLeftBehind) != 1 {
+			t.Errorf("still there %t, events %v", there(w), w.said.List)
 		}
 	})
 	t.Run("each time anew", func(t *testing.T) {
 		w := rotatedWorld(t)
 		sites := w.group().Spec.Sites
 		leave(w)
-		w.r.waits.began[testKey][waitForKeyring("c")] = w.r.waits.began[testKey][waitForKeyring("c")].Add(-escrowPatience(w.group()))
+		w.waitedSince(time.Now().Add(-10*time.Minute), encryption.WaitForKeyring("c"))
 		w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Sites = sites })
 		w.reconcile()
 		leave(w)

@@ -13,8 +13,8 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
-	"github.com/mysql-mfg/mfg/operator/failover"
 	"github.com/mysql-mfg/mfg/operator/render"
+	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 )
 
 // The pod of a site whose escrow Secret is gone holds the only copy: it is not replaced, whatever else was changed.
@@ -25,8 +25,8 @@ func TestEscrowSecretGone(t *testing.T) {
 	w.must(w.c.Delete(w.ctx, secret("c", 1, "one")))
 	w.escrowSeen()
 	w.reconcile()
-	if st := w.keyring("c"); st.Phase != v1alpha1.KeyringFailed || w.said.count(eventKeyringEscrowMissing) != 1 {
-		t.Fatalf("c is %s; events %v", st.Phase, w.said.of(eventKeyringEscrowMissing))
+	if st := w.keyring("c"); st.Phase != v1alpha1.KeyringFailed || w.said.Count(v1alpha1.ReasonKeyringEscrowMissing) != 1 {
+		t.Fatalf("c is %s; events %v", st.Phase, w.said.Of(v1alpha1.ReasonKeyringEscrowMissing))
 	}
 	if c := w.condition(v1alpha1.ConditionEncryptionReady); c.Reason != v1alpha1.ReasonKeyringEscrowMissing {
 		t.Errorf("condition %+v", c)
@@ -40,7 +40,7 @@ func TestEscrowSecretGone(t *testing.T) {
 		t.Errorf("%v -> %v: c must stay, and a goes on", before, now)
 	}
 	// A person restores the content alone; the rest is done for them.
-	restored := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: testKey.Namespace, Name: "mysql-orders-c-keyring-v1"},
+	restored := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: scopetest.Key.Namespace, Name: "mysql-orders-c-keyring-v1"},
 		Data: map[string][]byte{v1alpha1.KeyringKey: []byte("wrong")}}
 	w.must(w.c.Create(w.ctx, restored))
 	w.escrowSeen()
@@ -76,35 +76,28 @@ func TestEscrowSecretGoneUnseen(t *testing.T) {
 	w.reconcile() // every look is of this moment
 	const late = time.Minute
 	w.must(w.c.Delete(w.ctx, secret("c", 1, "one")))
-	w.older(escrowCheck - late)
-	if again := w.reconcile(); again > escrowCheck {
-		t.Errorf("looked at again after %s only: the Secrets are to be looked at every %s", again, escrowCheck)
+	w.older(5*time.Minute - late)
+	if again := w.reconcile(); again > 5*time.Minute {
+		t.Errorf("looked at again after %s only: the Secrets are to be looked at every %s", again, 5*time.Minute)
 	}
 	if got := w.phases(); got != "Sealed Sealed Sealed" {
 		t.Fatalf("phases %s before a look is due: the Secrets are read at every reconcile", got)
 	}
 	w.older(late)
 	w.reconcile()
-	if got := w.phases(); got != "Sealed Sealed Failed" || w.said.count(eventKeyringEscrowMissing) != 1 {
-		t.Fatalf("phases %s once a look is due, want Sealed Sealed Failed; events %v", got, w.said.of(eventKeyringEscrowMissing))
+	if got := w.phases(); got != "Sealed Sealed Failed" || w.said.Count(v1alpha1.ReasonKeyringEscrowMissing) != 1 {
+		t.Fatalf("phases %s once a look is due, want Sealed Sealed Failed; events %v", got, w.said.Of(v1alpha1.ReasonKeyringEscrowMissing))
 	}
 }
 
 // older lets time pass for the looks that are remembered.
-func (w *world) older(d time.Duration) {
-	w.r.escrows.mu.Lock()
-	defer w.r.escrows.mu.Unlock()
-	for key, l := range w.r.escrows.looks {
-		l.at = l.at.Add(-d)
-		w.r.escrows.looks[key] = l
-	}
-}
+func (w *world) older(d time.Duration) { w.r.encryption.Age(d, 0) }
 
 // fall has mysqld end at every start in the pod of a site that answers to a UID, with a keyring in its memory.
 func (w *world) fall(site, uid, live string) {
 	w.t.Helper()
 	var pods corev1.PodList
-	w.must(w.c.List(w.ctx, &pods, client.InNamespace(testKey.Namespace), client.MatchingLabels{v1alpha1.LabelSite: site}))
+	w.must(w.c.List(w.ctx, &pods, client.InNamespace(scopetest.Key.Namespace), client.MatchingLabels{v1alpha1.LabelSite: site}))
 	pod := pods.Items[0].DeepCopy()
 	w.must(w.c.DeleteAllOf(w.ctx, &corev1.Pod{}, siteLabels(site)...))
 	pod.ResourceVersion, pod.UID = "", types.UID(uid)
@@ -117,7 +110,7 @@ func (w *world) fall(site, uid, live string) {
 	f := g.Sites[site]
 	f.MysqlUp, f.Following, f.PodUID = false, false, uid
 	f.Keyring, f.ReportedAt = &wire.KeyringReport{Digest: wire.KeyringDigest([]byte(live))}, time.Now()
-	w.facts.set(site, f)
+	w.facts.Set(site, f)
 }
 
 // I14: a mysqld that does not start in the pod of a rotation has its keyring there, and its data. Only a pod in which it
@@ -146,53 +139,7 @@ func TestI14SilenceIsNoLoss(t *testing.T) {
 	w.fall("c", "the next one", "one")
 	w.rest()
 	w.rest()
-	if w.said.count(eventKeyringLost) != 1 || w.keyring("c").Work != v1alpha1.KeyringClone || w.deployments()["c"] == before {
+	if w.said.Count(v1alpha1.ReasonKeyringLost) != 1 || w.keyring("c").Work != v1alpha1.KeyringClone || w.deployments()["c"] == before {
 		t.Errorf("not cloned anew: %+v", w.keyring("c"))
-	}
-}
-
-func TestMayDiffer(t *testing.T) {
-	for name, tt := range map[string]struct {
-		diverged bool
-		record   v1alpha1.FailoverRecord
-		want     bool
-	}{
-		"follows":                  {false, v1alpha1.FailoverRecord{From: "x", To: "a"}, false},
-		"diverged":                 {true, v1alpha1.FailoverRecord{From: "x", To: "a"}, true},
-		"replaced, not compared":   {false, v1alpha1.FailoverRecord{From: "c", To: "a", FromServerUUID: "u"}, true},
-		"replaced, compared":       {false, v1alpha1.FailoverRecord{From: "c", To: "a", FromServerUUID: "u", LossExact: true}, false},
-		"replaced, recloned since": {false, v1alpha1.FailoverRecord{From: "c", To: "a", FromServerUUID: failover.ServerReplaced}, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			g := testGroup()
-			g.Status.Failovers = []v1alpha1.FailoverRecord{tt.record}
-			s := &scope{group: g, facts: GroupFacts{Sites: map[string]SiteFacts{"c": {Diverged: tt.diverged}}}}
-			if got := mayDiffer(s, "c"); got != tt.want {
-				t.Errorf("got %v", got)
-			}
-		})
-	}
-}
-
-func TestEndsAtOnce(t *testing.T) {
-	ended := func(code int32) corev1.ContainerState {
-		return corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code}}
-	}
-	for name, tt := range map[string]struct {
-		status corev1.ContainerStatus
-		want   bool
-	}{
-		"runs":              {corev1.ContainerStatus{Name: render.ContainerMySQL}, false},
-		"was killed":        {corev1.ContainerStatus{Name: render.ContainerMySQL, LastTerminationState: ended(137)}, false},
-		"ended":             {corev1.ContainerStatus{Name: render.ContainerMySQL, State: ended(0)}, false},
-		"gave up":           {corev1.ContainerStatus{Name: render.ContainerMySQL, State: ended(1)}, true},
-		"gave up before":    {corev1.ContainerStatus{Name: render.ContainerMySQL, LastTerminationState: ended(1)}, true},
-		"another container": {corev1.ContainerStatus{Name: "other", State: ended(1)}, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got := endsAtOnce(&corev1.Pod{Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{tt.status}}}); got != tt.want {
-				t.Errorf("got %v", got)
-			}
-		})
 	}
 }

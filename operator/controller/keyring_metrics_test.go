@@ -13,13 +13,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/encryption"
 	"github.com/mysql-mfg/mfg/operator/report/metrics"
+	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 )
 
 // freshMetrics forgets what other tests made the metrics say of the group: they are one for the whole process.
 func freshMetrics(t *testing.T) {
 	t.Helper()
-	forget := func() { metrics.ForgetGroup(testKey.Namespace, testKey.Name) }
+	forget := func() { metrics.ForgetGroup(scopetest.Key.Namespace, scopetest.Key.Name) }
 	forget()
 	t.Cleanup(forget)
 }
@@ -35,11 +37,11 @@ func metricsSay(t *testing.T, site string, phase v1alpha1.KeyringPhase, version 
 			want = 1
 		}
 		name := strings.ToLower(string(p))
-		if got := testutil.ToFloat64(keyringPhase.WithLabelValues(testKey.Namespace, testKey.Name, site, name)); got != want {
+		if got := testutil.ToFloat64(encryption.Phases.WithLabelValues(scopetest.Key.Namespace, scopetest.Key.Name, site, name)); got != want {
 			t.Errorf("metrics give %v for the phase %s of %s, want %v: it is %s", got, name, site, want, phase)
 		}
 	}
-	if got := testutil.ToFloat64(keyringVersion.WithLabelValues(testKey.Namespace, testKey.Name, site)); got != version {
+	if got := testutil.ToFloat64(encryption.EscrowVersion.WithLabelValues(scopetest.Key.Namespace, scopetest.Key.Name, site)); got != version {
 		t.Errorf("metrics give version %v of %s, want %v", got, site, version)
 	}
 }
@@ -49,12 +51,12 @@ func metricsCover(t *testing.T, site string, want map[string]float64, tablespace
 	t.Helper()
 	got := map[string]float64{}
 	for aspect := range want {
-		got[aspect] = testutil.ToFloat64(encryptionCoverage.WithLabelValues(testKey.Namespace, testKey.Name, site, aspect))
+		got[aspect] = testutil.ToFloat64(encryption.Coverage.WithLabelValues(scopetest.Key.Namespace, scopetest.Key.Name, site, aspect))
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("coverage of %s in the metrics (-want +got):\n%s", site, diff)
 	}
-	if n := testutil.ToFloat64(unencryptedTablespaces.WithLabelValues(testKey.Namespace, testKey.Name, site)); n != tablespaces {
+	if n := testutil.ToFloat64(encryption.UnencryptedTablespaces.WithLabelValues(scopetest.Key.Namespace, scopetest.Key.Name, site)); n != tablespaces {
 		t.Errorf("metrics give %v unencrypted tablespaces of %s, want %v", n, site, tablespaces)
 	}
 }
@@ -63,8 +65,8 @@ func metricsCover(t *testing.T, site string, want map[string]float64, tablespace
 func countRotations() func() map[string]float64 {
 	all := func() map[string]float64 {
 		out := map[string]float64{}
-		for _, outcome := range []string{rotationCompleted, rotationFailed, rotationRefused} {
-			out[outcome] = testutil.ToFloat64(keyringRotations.WithLabelValues(outcome))
+		for _, outcome := range []string{encryption.RotationCompleted, encryption.RotationFailed, encryption.RotationRefused} {
+			out[outcome] = testutil.ToFloat64(encryption.Rotations.WithLabelValues(outcome))
 		}
 		return out
 	}
@@ -99,10 +101,10 @@ func (withoutTokens) RenewToken(context.Context, *v1alpha1.MysqlFailoverGroup, s
 func TestMetricsOfKeyringsWhileAnEffectFails(t *testing.T) {
 	freshMetrics(t)
 	w := sealedWorld(t)
-	w.r.Escrow = withoutTokens{vault{w.c}}
+	w.r.encryption.Escrow = withoutTokens{vault{w.c}}
 	w.order(v1alpha1.AnnotationRotateKeyring, "c")
 	for range 3 {
-		_, _ = w.r.Reconcile(w.ctx, reconcile.Request{NamespacedName: testKey})
+		_, _ = w.r.Reconcile(w.ctx, reconcile.Request{NamespacedName: scopetest.Key})
 	}
 	if got := w.keyring("c").Phase; got != v1alpha1.KeyringUnsealed {
 		t.Fatalf("c is %s", got)
@@ -114,8 +116,8 @@ func TestMetricsOfKeyringsWhileAnEffectFails(t *testing.T) {
 func TestMetricsOfKeyringsWithoutAListener(t *testing.T) {
 	freshMetrics(t)
 	w := sealedWorld(t)
-	metrics.ForgetGroup(testKey.Namespace, testKey.Name)
-	w.r.Escrow = nil
+	metrics.ForgetGroup(scopetest.Key.Namespace, scopetest.Key.Name)
+	w.r.encryption.Escrow = nil
 	w.reconcile()
 	metricsSay(t, "c", v1alpha1.KeyringSealed, 1)
 }

@@ -14,6 +14,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/encryption"
+	"github.com/mysql-mfg/mfg/operator/scope"
+	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 )
 
 // The keyrings stay with the volumes that need them, whoever collects what has an owner.
@@ -34,7 +37,7 @@ func TestKeyringsOutliveAGroupThatRetains(t *testing.T) {
 			}
 			// The chart's policy refuses to delete a keyring that is not marked.
 			const mark = "label secret -l mysql-mfg.io/keyring-version,mysql-mfg.io/failover-group=orders mysql-mfg.io/allow-deletion=true && kubectl -n shop delete "
-			if said := w.said.of(eventGroupDataKept); stays && (len(said) != 1 || !strings.Contains(said[0], mark)) {
+			if said := w.said.Of(v1alpha1.ReasonGroupDataKept); stays && (len(said) != 1 || !strings.Contains(said[0], mark)) {
 				t.Errorf("events %v", said)
 			}
 		})
@@ -46,7 +49,7 @@ func TestKeyringsOutliveAGroupThatRetains(t *testing.T) {
 func TestKeyringsOfADeadOwnerAreTakenOverI17(t *testing.T) {
 	dead := func(s *corev1.Secret) { s.OwnerReferences[0].UID = "of-a-group-that-is-gone" }
 	ofOthers := func(s *corev1.Secret) {
-		s.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "Deployment", Name: testKey.Name, UID: "u", Controller: new(true)}}
+		s.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "Deployment", Name: scopetest.Key.Name, UID: "u", Controller: new(true)}}
 	}
 	for name, tt := range map[string]struct {
 		change func(*corev1.Secret)
@@ -85,16 +88,16 @@ func TestKeyringsOfASiteThatLeftGoWithItsData(t *testing.T) {
 		w := encryptedWorld(t, func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.DeletionPolicy = policy })
 		w.push("b", 1, "one")
 		w.push("c", 1, "one")
-		w.must(w.r.Escrow.RenewToken(w.ctx, w.group(), "c", 1))
-		w.must(w.r.removeKeyrings(w.ctx, &scope{key: testKey, group: w.group()}, "c"))
+		w.must(w.r.encryption.Escrow.RenewToken(w.ctx, w.group(), "c", 1))
+		w.must(w.r.encryption.RemoveKeyrings(w.ctx, &scope.Scope{Key: scopetest.Key, Group: w.group()}, "c"))
 		is := func(name string) bool {
-			err := w.c.Get(w.ctx, client.ObjectKey{Namespace: testKey.Namespace, Name: name}, &corev1.Secret{})
+			err := w.c.Get(w.ctx, client.ObjectKey{Namespace: scopetest.Key.Namespace, Name: name}, &corev1.Secret{})
 			w.must(client.IgnoreNotFound(err))
 			return err == nil
 		}
-		if is("mysql-orders-c-keyring-v1") != stays || !is("mysql-orders-b-keyring-v1") || is(v1alpha1.KeyringTokenSecret(testKey.Name, "c")) {
+		if is("mysql-orders-c-keyring-v1") != stays || !is("mysql-orders-b-keyring-v1") || is(v1alpha1.KeyringTokenSecret(scopetest.Key.Name, "c")) {
 			t.Errorf("%s: keyring of c %t, of b %t; token of c %t", policy, is("mysql-orders-c-keyring-v1"), is("mysql-orders-b-keyring-v1"),
-				is(v1alpha1.KeyringTokenSecret(testKey.Name, "c")))
+				is(v1alpha1.KeyringTokenSecret(scopetest.Key.Name, "c")))
 		}
 	}
 }
@@ -119,7 +122,7 @@ func TestRecreatedGroupFindsItsKeyrings(t *testing.T) {
 
 func TestWithoutAnEscrowListenerNothingRuns(t *testing.T) {
 	w := encryptedWorld(t)
-	w.r.Escrow = nil
+	w.r.encryption.Escrow = nil
 	w.reconcile()
 	if len(w.deployments()) != 0 {
 		t.Errorf("pods for %v", w.deployments())
@@ -132,18 +135,18 @@ func TestWithoutAnEscrowListenerNothingRuns(t *testing.T) {
 // The keyrings of a group are let go of by name, or the group stays: the garbage collector takes what it owns.
 func TestGroupStaysWhileItsKeyringsAreOutOfReach(t *testing.T) {
 	w := sealedWorld(t)
-	escrow := w.r.Escrow
-	w.r.Escrow = nil
+	escrow := w.r.encryption.Escrow
+	w.r.encryption.Escrow = nil
 	w.must(w.c.Delete(w.ctx, w.group()))
 	for range 2 {
-		if _, err := w.r.Reconcile(w.ctx, reconcile.Request{NamespacedName: testKey}); !errors.Is(err, errKeyringsOutOfReach) {
+		if _, err := w.r.Reconcile(w.ctx, reconcile.Request{NamespacedName: scopetest.Key}); !errors.Is(err, encryption.ErrKeyringsOutOfReach) {
 			t.Errorf("got %v", err)
 		}
 	}
-	if w.group().DeletionTimestamp == nil || w.said.count(eventDeletionWaits) != 1 {
-		t.Errorf("events %v", w.said.list)
+	if w.group().DeletionTimestamp == nil || w.said.Count(v1alpha1.ReasonDeletionWaits) != 1 {
+		t.Errorf("events %v", w.said.List)
 	}
-	w.r.Escrow = escrow
+	w.r.encryption.Escrow = escrow
 	w.reconcile()
 	var s corev1.Secret
 	w.get(&s, "mysql-orders-c-keyring-v1")
@@ -156,7 +159,7 @@ func TestGroupStaysWhileItsKeyringsAreOutOfReach(t *testing.T) {
 func TestListenerLostLeavesPodsAlone(t *testing.T) {
 	w := sealedWorld(t)
 	before := w.deployments()
-	w.r.Escrow, w.loops.ensured = nil, 0
+	w.r.encryption.Escrow, w.loops.ensured = nil, 0
 	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Image = "mysql:9.8" })
 	w.reconcile()
 	if now := w.deployments(); fmt.Sprint(now) != fmt.Sprint(before) || w.loops.ensured == 0 {

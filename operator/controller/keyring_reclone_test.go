@@ -16,6 +16,8 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/operator/render"
+	"github.com/mysql-mfg/mfg/operator/scope"
+	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 )
 
 // answered is what became of an order for a reclone; empty while it stands.
@@ -62,7 +64,7 @@ func (w *world) stuck(site string) {
 func (w *world) remake(site string, change func(*corev1.Pod)) {
 	w.t.Helper()
 	var pods corev1.PodList
-	w.must(w.c.List(w.ctx, &pods, client.InNamespace(testKey.Namespace), client.MatchingLabels{v1alpha1.LabelSite: site}))
+	w.must(w.c.List(w.ctx, &pods, client.InNamespace(scopetest.Key.Namespace), client.MatchingLabels{v1alpha1.LabelSite: site}))
 	w.must(w.c.DeleteAllOf(w.ctx, &corev1.Pod{}, siteLabels(site)...))
 	pod := pods.Items[0].DeepCopy()
 	pod.ResourceVersion = ""
@@ -118,7 +120,7 @@ func TestI14RecloneOfAStuckSiteIsRefused(t *testing.T) {
 	}{
 		"no confirmation": {"c", func(*world) {}, "order c:confirm"},
 		"the active site": {"b:confirm", func(w *world) { w.stuck("b") }, "active site"},
-		"donor closed":    {"c:confirm", func(w *world) { w.facts.closed("b") }, "does not accept writes"},
+		"donor closed":    {"c:confirm", func(w *world) { w.facts.Closed("b") }, "does not accept writes"},
 		"donor on new volume": {"c:confirm", func(w *world) {
 			w.onVolume(map[string]string{"b": "old"})
 			w.reconcile()
@@ -134,7 +136,7 @@ func TestI14RecloneOfAStuckSiteIsRefused(t *testing.T) {
 			w.remake("c", func(p *corev1.Pod) { p.Status.ContainerStatuses[0].LastTerminationState.Terminated.ExitCode = 137 })
 		}, "does not answer"},
 		"the pod is young": {"c:confirm", func(w *world) {
-			w.remake("c", func(p *corev1.Pod) { p.CreationTimestamp = metav1.NewTime(time.Now().Add(-lostAfter / 2)) })
+			w.remake("c", func(p *corev1.Pod) { p.CreationTimestamp = metav1.NewTime(time.Now().Add(-scope.LostAfter / 2)) })
 		}, "does not answer"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -210,17 +212,17 @@ func TestI14NeverOpens(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			hash := map[string]string{v1alpha1.AnnotationSpecHash: "h"}
 			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: maps.Clone(hash)}, Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{
-				Name: render.ContainerMySQL, LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: supervisorGaveUp}},
+				Name: render.ContainerMySQL, LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: scope.SupervisorGaveUp}},
 			}}}}
-			group := testGroup(withEncryption)
+			group := scopetest.Group(scopetest.WithEncryption)
 			tt.status.Name = "c"
 			group.Status.EncryptionAtRest = &v1alpha1.EncryptionAtRestStatus{Sites: []v1alpha1.SiteKeyringStatus{tt.status}}
 			if tt.change != nil {
 				tt.change(pod, group)
 			}
-			s := &scope{group: group, now: time.Now(), known: true, pods: map[string]*corev1.Pod{"c": pod},
-				deployments: map[string]*appsv1.Deployment{"c": {ObjectMeta: metav1.ObjectMeta{Annotations: hash}}}}
-			if got := neverOpens(s, "c"); got != tt.want {
+			s := &scope.Scope{Group: group, Now: time.Now(), Known: true, Pods: map[string]*corev1.Pod{"c": pod},
+				Deployments: map[string]*appsv1.Deployment{"c": {ObjectMeta: metav1.ObjectMeta{Annotations: hash}}}}
+			if got := scope.NeverOpens(s, "c"); got != tt.want {
 				t.Errorf("got %v", got)
 			}
 		})

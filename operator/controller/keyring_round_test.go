@@ -10,7 +10,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/encryption"
 	"github.com/mysql-mfg/mfg/operator/render"
+	"github.com/mysql-mfg/mfg/operator/scope"
+	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 )
 
 // I14: all pods of one unseal are told one round, also by an operator that was restarted, and the next unseal has another: the sidecar
@@ -19,7 +22,7 @@ func TestRoundIsThatOfTheUnsealI14(t *testing.T) {
 	w := sealedWorld(t)
 	told := func() string {
 		var d appsv1.Deployment
-		w.get(&d, v1alpha1.SiteName(testKey.Name, "c"))
+		w.get(&d, v1alpha1.SiteName(scopetest.Key.Name, "c"))
 		for _, c := range d.Spec.Template.Spec.InitContainers {
 			for _, e := range c.Env {
 				if c.Name == render.ContainerBootstrap && e.Name == "MFG_KEYRING_ROUND" {
@@ -42,16 +45,16 @@ func TestRoundIsThatOfTheUnsealI14(t *testing.T) {
 		t.Fatalf("told %q in round %d", first, st.Round)
 	}
 	w.boot("one", "c")
-	w.r.escrows = escrows{}
+	w.r.encryption.Forget(scopetest.Key)
 	w.rest()
 	if got := told(); got != first || w.keyring("c").Round != st.Round {
 		t.Errorf("after a restart: round %s, before %s", got, first)
 	}
 	var d appsv1.Deployment
-	w.get(&d, v1alpha1.SiteName(testKey.Name, "c"))
+	w.get(&d, v1alpha1.SiteName(scopetest.Key.Name, "c"))
 	pod := &corev1.Pod{ObjectMeta: d.Spec.Template.ObjectMeta}
-	s := &scope{key: testKey, group: w.group(), pods: map[string]*corev1.Pod{"c": pod}, deployments: map[string]*appsv1.Deployment{"c": &d}}
-	if got := podOf(s, "c"); got.Round != st.Round || !got.Current {
+	s := &scope.Scope{Key: scopetest.Key, Group: w.group(), Pods: map[string]*corev1.Pod{"c": pod}, Deployments: map[string]*appsv1.Deployment{"c": &d}}
+	if got := encryption.PodOf(s, "c"); got.Round != st.Round || !got.Current {
 		t.Errorf("its pod counts as one of round %d (current %t)", got.Round, got.Current)
 	}
 }

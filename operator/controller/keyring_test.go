@@ -16,7 +16,11 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/operator/encryption"
 	"github.com/mysql-mfg/mfg/operator/keyring"
+	"github.com/mysql-mfg/mfg/operator/scope"
+	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
+	"github.com/mysql-mfg/mfg/operator/work"
 )
 
 func TestANewGroupEndsSealed(t *testing.T) {
@@ -31,7 +35,7 @@ func TestANewGroupEndsSealed(t *testing.T) {
 	w.get(&token, "mysql-orders-a-keyring-token")
 	w.boot("one", "a", "b", "c")
 	w.monitorStatus("a", 1)
-	w.facts.open("a")
+	w.facts.Open("a")
 	for _, site := range []string{"a", "b", "c"} {
 		w.push(site, 1, "one")
 	}
@@ -69,84 +73,11 @@ func TestANewGroupEndsSealed(t *testing.T) {
 	covered["binlog"], covered["keyring_read_only"] = 0, 1
 	metricsSay(t, "c", v1alpha1.KeyringSealed, 1)
 	metricsCover(t, "c", covered, 3)
-	if err := w.c.Get(w.ctx, client.ObjectKey{Namespace: testKey.Namespace, Name: "mysql-orders-c-keyring-token"}, &token); err == nil {
+	if err := w.c.Get(w.ctx, client.ObjectKey{Namespace: scopetest.Key.Namespace, Name: "mysql-orders-c-keyring-token"}, &token); err == nil {
 		t.Error("I18: a sealed site keeps its token")
 	}
 	if c := w.condition(v1alpha1.ConditionEncryptionReady); c.Status != metav1.ConditionFalse || c.Reason != v1alpha1.ReasonNotSealed {
 		t.Errorf("condition %+v", c)
-	}
-}
-
-func TestAllSealed(t *testing.T) {
-	w := sealedWorld(t)
-	if c := w.condition(v1alpha1.ConditionEncryptionReady); c.Status != metav1.ConditionTrue || c.Reason != v1alpha1.ReasonAllSealed {
-		t.Errorf("condition %+v", c)
-	}
-	if at := w.group().Status.EncryptionAtRest; !at.Sealed || !at.Sites[0].Coverage.KeyringReadOnly || at.Sites[0].Work != "" {
-		t.Errorf("status %+v", at)
-	}
-	hashes := w.deployments()
-	// An operator that was restarted wishes the same.
-	w.r.escrows = escrows{}
-	w.rest()
-	if now := w.deployments(); fmt.Sprint(now) != fmt.Sprint(hashes) || w.phases() != "Sealed Sealed Sealed" {
-		t.Errorf("a restart changes something: %v, %s", now, w.phases())
-	}
-}
-
-// A group whose keyrings are sealed is not covered for that alone.
-func TestConditionTellsWhatIsNotCovered(t *testing.T) {
-	off := false
-	group := testGroup(withEncryption)
-	site := func(name string, change func(*v1alpha1.SiteKeyringStatus)) keyring.Next {
-		st := v1alpha1.SiteKeyringStatus{Name: name, Phase: v1alpha1.KeyringSealed, Coverage: v1alpha1.CoverageStatus{
-			KeyringComponent: "component_keyring_file", KeyringReadOnly: true, SystemTablespaceEncrypted: true, RedoLogEncrypted: true,
-			UndoLogEncrypted: true, BinlogEncrypted: true,
-		}}
-		change(&st)
-		return keyring.Next{Name: name, Status: st}
-	}
-	tests := map[string]struct {
-		reason string
-		wish   v1alpha1.CoverageSpec
-		given  func(*v1alpha1.SiteKeyringStatus)
-		want   v1alpha1.Reason
-		says   []string
-	}{
-		"all":             {"nothing is in the clear", v1alpha1.CoverageSpec{}, func(*v1alpha1.SiteKeyringStatus) {}, v1alpha1.ReasonAllSealed, nil},
-		"redo log":        {"", v1alpha1.CoverageSpec{}, func(s *v1alpha1.SiteKeyringStatus) { s.Coverage.RedoLogEncrypted = false }, v1alpha1.ReasonPartialCoverage, []string{"the redo log of b"}},
-		"undo log":        {"", v1alpha1.CoverageSpec{}, func(s *v1alpha1.SiteKeyringStatus) { s.Coverage.UndoLogEncrypted = false }, v1alpha1.ReasonPartialCoverage, []string{"the undo log of b"}},
-		"old binary logs": {"as after an adoption", v1alpha1.CoverageSpec{}, func(s *v1alpha1.SiteKeyringStatus) { s.Coverage.BinlogEncrypted = false }, v1alpha1.ReasonPartialCoverage, []string{"binary or relay logs of b", "purged"}},
-		"names":           {"", v1alpha1.CoverageSpec{}, func(s *v1alpha1.SiteKeyringStatus) { s.Coverage.SystemTablespaceEncrypted = false }, v1alpha1.ReasonPartialCoverage, []string{"columns of b"}},
-		"not wished": {"what the specification leaves out is said, and no fault", v1alpha1.CoverageSpec{BinaryLog: &off},
-			func(s *v1alpha1.SiteKeyringStatus) { s.Coverage.BinlogEncrypted = false }, v1alpha1.ReasonAllSealed, []string{"by specification not encrypted: binary and relay logs"}},
-		"tables, and not wished": {"both are said", v1alpha1.CoverageSpec{BinaryLog: &off},
-			func(s *v1alpha1.SiteKeyringStatus) {
-				s.Coverage.UnencryptedTablespaces, s.Coverage.BinlogEncrypted = 2, false
-			}, v1alpha1.ReasonPartialCoverage,
-			[]string{"2 tablespaces of b", "ENCRYPTION='Y'", "by specification not encrypted: binary and relay logs"}},
-		"silent": {"0 would be a claim", v1alpha1.CoverageSpec{}, func(s *v1alpha1.SiteKeyringStatus) { s.Coverage = v1alpha1.CoverageStatus{} }, v1alpha1.ReasonAllSealed, nil},
-		"not sealed": {"that comes first", v1alpha1.CoverageSpec{RedoLog: &off}, func(s *v1alpha1.SiteKeyringStatus) {
-			s.Phase, s.Coverage.UndoLogEncrypted = v1alpha1.KeyringUnsealed, false
-		}, v1alpha1.ReasonNotSealed, []string{"b is Unsealed", "by specification not encrypted: the redo log"}},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			group.Spec.EncryptionAtRest.Coverage = tt.wish
-			whole := site("a", func(*v1alpha1.SiteKeyringStatus) {})
-			c := encryptionCondition(group, keyring.Decision{Sites: []keyring.Next{whole, site("b", tt.given)}})
-			if c.Reason != tt.want || (c.Status == metav1.ConditionTrue) != (tt.want == v1alpha1.ReasonAllSealed) {
-				t.Errorf("%s: %+v, want %s", tt.reason, c, tt.want)
-			}
-			for _, words := range tt.says {
-				if !strings.Contains(c.Message, words) {
-					t.Errorf("%q does not say %q", c.Message, words)
-				}
-			}
-			if strings.Contains(c.Message, " of a") {
-				t.Errorf("%q speaks of a", c.Message)
-			}
-		})
 	}
 }
 
@@ -174,10 +105,10 @@ func TestRotationOrders(t *testing.T) {
 	if why := w.keyring("b").RotationRefused; !strings.Contains(why, "is the active site") {
 		t.Errorf("once the order is off the group, status says %q", why)
 	}
-	if n := w.said.count(eventKeyringRotationRefused); n != 4 {
+	if n := w.said.Count(v1alpha1.ReasonKeyringRotationRefused); n != 4 {
 		t.Errorf("%d refusals are told", n)
 	}
-	wantRotations(t, counted, map[string]float64{rotationRefused: 4})
+	wantRotations(t, counted, map[string]float64{encryption.RotationRefused: 4})
 	annotate("c")
 	w.reconcile()
 	if st := w.keyring("c"); st.Phase != v1alpha1.KeyringPending || st.Work != v1alpha1.KeyringRotation {
@@ -194,11 +125,11 @@ func TestRotationOrders(t *testing.T) {
 		t.Fatalf("stage %q: %s", st.Stage, st.Message)
 	}
 	// What the job does.
-	w.r.Work.beginRotation(siteKey{testKey, "c"}, func() {})
-	if purpose, busy := w.r.Work.Busy(testKey.Namespace, testKey.Name, "c"); !busy || purpose != PurposeRotation {
+	w.r.Work.BeginRotation(scope.SiteKey{Group: scopetest.Key, Site: "c"}, func() {})
+	if purpose, busy := w.r.Work.Busy(scopetest.Key.Namespace, scopetest.Key.Name, "c"); !busy || purpose != work.PurposeRotation {
 		t.Error("nobody is told that the keys of c are being rotated")
 	}
-	w.r.Work.finishRotation(siteKey{testKey, "c"}, nil)
+	w.r.Work.FinishRotation(scope.SiteKey{Group: scopetest.Key, Site: "c"}, nil)
 	w.live("c", func(k *wire.KeyringReport) { k.Digest = wire.KeyringDigest([]byte("two")) })
 	w.reconcile()
 	if st := w.keyring("c"); !st.Rotated {
@@ -215,7 +146,7 @@ func TestRotationOrders(t *testing.T) {
 		t.Errorf("c is %+v", st)
 	}
 	metricsSay(t, "c", v1alpha1.KeyringSealed, 2)
-	wantRotations(t, counted, map[string]float64{rotationRefused: 4}) // what ends well is counted by the job
+	wantRotations(t, counted, map[string]float64{encryption.RotationRefused: 4}) // what ends well is counted by the job
 	if last := w.last(v1alpha1.RequestRotateKeyring); !strings.HasPrefix(last, "c: Done (Completed): ") || g.Annotations[v1alpha1.AnnotationRotateKeyring] != "" {
 		t.Errorf("annotations %v", g.Annotations)
 	}
@@ -223,25 +154,25 @@ func TestRotationOrders(t *testing.T) {
 
 func TestAdoption(t *testing.T) {
 	w := runningWorld(t)
-	w.r.Escrow, w.r.Install.EscrowURL = vault{w.c}, "https://operator:8443"
-	w.facts.open("a")
+	w.r.encryption.Escrow, w.r.encryption.EscrowURL, w.r.Install.EscrowURL = vault{w.c}, "https://operator:8443", "https://operator:8443"
+	w.facts.Open("a")
 	w.reconcile()
 	w.settle("a", "b", "c")
 	w.reconcile()
 	before := w.deployments()
-	w.change(withEncryption)
+	w.change(scopetest.WithEncryption)
 	w.rest()
 	if now := w.deployments(); fmt.Sprint(now) != fmt.Sprint(before) || w.group().Status.EncryptionAtRest != nil {
 		t.Errorf("something was changed: %v -> %v", before, now)
 	}
-	if c := w.condition(v1alpha1.ConditionEncryptionReady); c.Reason != v1alpha1.ReasonEncryptionAdoptionRefused || w.said.count(eventEncryptionAdoptionRefused) != 1 {
-		t.Errorf("condition %+v, events %v", c, w.said.list)
+	if c := w.condition(v1alpha1.ConditionEncryptionReady); c.Reason != v1alpha1.ReasonEncryptionAdoptionRefused || w.said.Count(v1alpha1.ReasonEncryptionAdoptionRefused) != 1 {
+		t.Errorf("condition %+v, events %v", c, w.said.List)
 	}
 	w.change(func(g *v1alpha1.MysqlFailoverGroup) {
 		g.Annotations = map[string]string{v1alpha1.AnnotationEncryptionAdopt: "confirm"}
 	})
 	// I16: what cannot come into escrow is no candidate, so nothing is begun while the endpoint is out of reach.
-	w.r.ReachEscrow = func(context.Context, []byte) error { return errors.New("connection refused") }
+	w.r.encryption.ReachEscrow = func(context.Context, []byte) error { return errors.New("connection refused") }
 	w.rest()
 	if now := w.deployments(); fmt.Sprint(now) != fmt.Sprint(before) || w.keyring("c").Phase != "" {
 		t.Errorf("adopted without an escrow: %v -> %v, c %+v", before, now, w.keyring("c"))
@@ -249,8 +180,8 @@ func TestAdoption(t *testing.T) {
 	if m := w.keyring("c").Message; !strings.Contains(m, "connection refused") {
 		t.Errorf("c says %q", m)
 	}
-	w.r.ReachEscrow = func(context.Context, []byte) error { return nil }
-	w.r.escrows.forgetGroup(testKey)
+	w.r.encryption.ReachEscrow = func(context.Context, []byte) error { return nil }
+	w.r.encryption.Forget(scopetest.Key)
 	w.reconcile()
 	w.reconcile()
 	if now := w.deployments(); now["c"] == before["c"] || now["a"] != before["a"] || now["b"] != before["b"] {
@@ -269,23 +200,23 @@ func TestAdoption(t *testing.T) {
 // I16: the endpoint is asked for with what a sidecar believes; what cannot be found out is trouble.
 func TestTheEscrowEndpointIsAskedForAsASidecarWould(t *testing.T) {
 	w := encryptedWorld(t, withTLS)
-	s := &scope{group: w.group(), key: testKey, now: time.Now()}
+	s := &scope.Scope{Group: w.group(), Key: scopetest.Key, Now: time.Now()}
 	var asked []string
-	w.r.ReachEscrow = func(_ context.Context, authorities []byte) error {
+	w.r.encryption.ReachEscrow = func(_ context.Context, authorities []byte) error {
 		asked = append(asked, string(authorities))
 		return nil
 	}
-	if why := w.r.escrowTrouble(w.ctx, s); !strings.Contains(why, "orders-tls") || len(asked) != 0 {
+	if why := w.r.encryption.EscrowTrouble(w.ctx, s); !strings.Contains(why, "orders-tls") || len(asked) != 0 {
 		t.Errorf("without the Secret: %q, asked with %q", why, asked)
 	}
 	w.must(w.c.Create(w.ctx, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: testKey.Namespace, Name: "orders-tls"}, Data: map[string][]byte{"ca.crt": []byte("authorities")},
+		ObjectMeta: metav1.ObjectMeta{Namespace: scopetest.Key.Namespace, Name: "orders-tls"}, Data: map[string][]byte{"ca.crt": []byte("authorities")},
 	}))
-	if why := w.r.escrowTrouble(w.ctx, s); why == "" || len(asked) != 0 {
+	if why := w.r.encryption.EscrowTrouble(w.ctx, s); why == "" || len(asked) != 0 {
 		t.Errorf("looked at again at once: %q, asked with %q", why, asked)
 	}
-	s.now = s.now.Add(reachAgain)
-	if why := w.r.escrowTrouble(w.ctx, s); why != "" || fmt.Sprint(asked) != "[authorities]" {
+	s.Now = s.Now.Add(15 * time.Second)
+	if why := w.r.encryption.EscrowTrouble(w.ctx, s); why != "" || fmt.Sprint(asked) != "[authorities]" {
 		t.Errorf("with the Secret: %q, asked with %q", why, asked)
 	}
 }
@@ -293,10 +224,10 @@ func TestTheEscrowEndpointIsAskedForAsASidecarWould(t *testing.T) {
 // I15: what a person or another operator wrote since the group was read is not written over, and nothing is done.
 func TestKeyringStatusIsNotWrittenOverANewerOne(t *testing.T) {
 	w := sealedWorld(t)
-	s := &scope{group: w.group(), key: testKey, now: time.Now(), again: whenSettled}
+	s := &scope.Scope{Group: w.group(), Key: scopetest.Key, Now: time.Now(), Again: scope.WhenSettled}
 	w.monitorStatus("a", 9)
 	d := keyring.Decision{Sites: []keyring.Next{{Name: "a", Status: v1alpha1.SiteKeyringStatus{Name: "a", Phase: v1alpha1.KeyringPending}}}}
-	if err := w.r.persistKeyrings(w.ctx, s, d); err == nil {
+	if err := w.r.encryption.Persist(w.ctx, s, d); err == nil {
 		t.Error("an old look was written over a newer one")
 	}
 }
@@ -321,5 +252,22 @@ func TestRollBackByStatus(t *testing.T) {
 	w.rest()
 	if st := w.keyring("c"); st.Phase != v1alpha1.KeyringSealed || st.KeyringVersion != 2 {
 		t.Errorf("c is %+v", st)
+	}
+}
+
+func TestAllSealed(t *testing.T) {
+	w := sealedWorld(t)
+	if c := w.condition(v1alpha1.ConditionEncryptionReady); c.Status != metav1.ConditionTrue || c.Reason != v1alpha1.ReasonAllSealed {
+		t.Errorf("condition %+v", c)
+	}
+	if at := w.group().Status.EncryptionAtRest; !at.Sealed || !at.Sites[0].Coverage.KeyringReadOnly || at.Sites[0].Work != "" {
+		t.Errorf("status %+v", at)
+	}
+	hashes := w.deployments()
+	// An operator that was restarted wishes the same.
+	w.r.encryption.Forget(scopetest.Key)
+	w.rest()
+	if now := w.deployments(); fmt.Sprint(now) != fmt.Sprint(hashes) || w.phases() != "Sealed Sealed Sealed" {
+		t.Errorf("a restart changes something: %v, %s", now, w.phases())
 	}
 }

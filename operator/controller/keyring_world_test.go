@@ -18,8 +18,11 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	applyv1alpha1 "github.com/mysql-mfg/mfg/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/operator/encryption"
 	"github.com/mysql-mfg/mfg/operator/keyring"
 	"github.com/mysql-mfg/mfg/operator/render"
+	"github.com/mysql-mfg/mfg/operator/scope"
+	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 )
 
 // vault is the store of keyrings, over the API server of the test.
@@ -73,29 +76,23 @@ func (v vault) DropToken(ctx context.Context, g *v1alpha1.MysqlFailoverGroup, si
 	}}))
 }
 
-func withEncryption(g *v1alpha1.MysqlFailoverGroup) {
-	g.Spec.EncryptionAtRest = &v1alpha1.EncryptionAtRestSpec{Enabled: true, Keyring: v1alpha1.KeyringSpec{
-		DataFileDir: "/run/mysql-keyring", MysqldDir: "/usr/sbin", PluginDir: "/usr/lib/mysql/plugin", RetainVersions: 2, EscrowTimeoutSeconds: 600,
-	}}
-}
-
 // encryptedWorld is a world with a group that is to be encrypted.
-func encryptedWorld(t *testing.T, options ...groupOption) *world {
+func encryptedWorld(t *testing.T, options ...scopetest.Option) *world {
 	t.Helper()
-	w := newWorld(t, testGroup(append(options, withEncryption)...))
-	w.r.Escrow, w.r.Install.EscrowURL = vault{w.c}, "https://operator:8443"
+	w := newWorld(t, scopetest.Group(append(options, scopetest.WithEncryption)...))
+	w.r.encryption.Escrow, w.r.encryption.EscrowURL, w.r.Install.EscrowURL = vault{w.c}, "https://operator:8443", "https://operator:8443"
 	return w
 }
 
 // secret is the escrow Secret of a version.
 func secret(site string, number int64, content string) *corev1.Secret {
-	labels := render.SiteLabels(testKey.Name, site)
+	labels := render.SiteLabels(scopetest.Key.Name, site)
 	labels[v1alpha1.LabelName], labels[v1alpha1.LabelKeyringVersion] = v1alpha1.NameKeyring, fmt.Sprint(number)
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: testKey.Namespace, Name: v1alpha1.KeyringSecret(testKey.Name, site, number), Labels: labels,
+			Namespace: scopetest.Key.Namespace, Name: v1alpha1.KeyringSecret(scopetest.Key.Name, site, number), Labels: labels,
 			Annotations:     map[string]string{v1alpha1.AnnotationKeyringDigest: wire.KeyringDigest([]byte(content))},
-			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(testGroup(), v1alpha1.GroupVersion.WithKind("MysqlFailoverGroup"))},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(scopetest.Group(), v1alpha1.GroupVersion.WithKind("MysqlFailoverGroup"))},
 		},
 		Data: map[string][]byte{v1alpha1.KeyringKey: []byte(content)}, Immutable: new(true),
 	}
@@ -111,7 +108,7 @@ func (w *world) push(site string, number int64, content string) {
 // escrowSeen is what the watch of escrow Secrets does.
 func (w *world) escrowSeen() {
 	for _, site := range []string{"a", "b", "c"} {
-		w.r.escrows.forget(siteKey{testKey, site})
+		w.r.encryption.GroupOfKeyring(w.ctx, secret(site, 1, ""))
 	}
 }
 
@@ -122,8 +119,8 @@ func (w *world) boot(live string, sites ...string) {
 	w.settle(sites...)
 	for _, site := range sites {
 		var d appsv1.Deployment
-		w.get(&d, v1alpha1.SiteName(testKey.Name, site))
-		look := w.r.renderedAs(&scope{key: testKey}, site, d.Spec.Template.Spec)
+		w.get(&d, v1alpha1.SiteName(scopetest.Key.Name, site))
+		look := encryption.RenderedAs(scopetest.Key.Name, site, d.Spec.Template.Spec)
 		if !look.Keyring {
 			continue
 		}
@@ -154,31 +151,19 @@ func (w *world) live(site string, change func(*wire.KeyringReport)) {
 	}
 	change(&k)
 	f.Keyring, f.ReportedAt = &k, time.Now()
-	w.facts.set(site, f)
+	w.facts.Set(site, f)
 }
 
 // calm lets time pass in which nothing changes, and after which the sidecars say so.
-func (w *world) calm() {
-	w.r.escrows.mu.Lock()
-	defer w.r.escrows.mu.Unlock()
-	for key, c := range w.r.escrows.calmed {
-		c.since = c.since.Add(-time.Minute)
-		w.r.escrows.calmed[key] = c
-	}
-}
+func (w *world) calm() { w.r.encryption.Age(0, time.Minute) }
 
 // later lets time pass in which nobody hears of the sidecars: the reports grow older too.
 func (w *world) later(d time.Duration) {
-	w.r.escrows.mu.Lock()
-	defer w.r.escrows.mu.Unlock()
-	for key, c := range w.r.escrows.calmed {
-		c.since = c.since.Add(-d)
-		w.r.escrows.calmed[key] = c
-	}
+	w.r.encryption.Age(0, d)
 	g, _ := w.facts.Sites("", "")
 	for site, f := range g.Sites {
 		f.ReportedAt = f.ReportedAt.Add(-d)
-		w.facts.set(site, f)
+		w.facts.Set(site, f)
 	}
 }
 
@@ -197,13 +182,13 @@ func (w *world) data(sites ...string) {
 	for _, s := range w.group().Spec.Sites {
 		status.WithSites(siteApply(v1alpha1.SiteStatus{Name: s.Name, Provisioned: slices.Contains(sites, s.Name)}))
 	}
-	config := applyv1alpha1.MysqlFailoverGroup(testKey.Name, testKey.Namespace).WithStatus(status)
+	config := applyv1alpha1.MysqlFailoverGroup(scopetest.Key.Name, scopetest.Key.Namespace).WithStatus(status)
 	w.must(w.c.Status().Apply(w.ctx, config, client.FieldOwner(v1alpha1.ManagerControllerStatus), client.ForceOwnership))
 }
 
 func (w *world) keyring(site string) v1alpha1.SiteKeyringStatus {
 	w.t.Helper()
-	return keyringStatus(w.group(), site)
+	return scope.KeyringStatus(w.group(), site)
 }
 
 func (w *world) phases() string {
@@ -216,7 +201,7 @@ func (w *world) phases() string {
 }
 
 // sealedWorld is a group of three sites that went all the way.
-func sealedWorld(t *testing.T, options ...groupOption) *world {
+func sealedWorld(t *testing.T, options ...scopetest.Option) *world {
 	t.Helper()
 	w := encryptedWorld(t, options...)
 	w.reconcile()
@@ -225,7 +210,7 @@ func sealedWorld(t *testing.T, options ...groupOption) *world {
 		w.push(site, 1, "one")
 	}
 	w.monitorStatus("a", 1)
-	w.facts.open("a")
+	w.facts.Open("a")
 	w.data("a", "b", "c")
 	w.rest()
 	w.rest()
@@ -234,7 +219,7 @@ func sealedWorld(t *testing.T, options ...groupOption) *world {
 		w.rest()
 	}
 	w.monitorStatus("b", 2)
-	w.facts.open("b")
+	w.facts.Open("b")
 	w.boot("", "b", "c")
 	w.rest()
 	w.boot("", "a")

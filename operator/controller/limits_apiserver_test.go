@@ -19,6 +19,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/render"
+	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 )
 
 // tenantManifests are what the chart installs with limits for groups; a test of the chart keeps the file up to date.
@@ -34,7 +35,7 @@ func TestTenantPolicyOnAPIServer(t *testing.T) {
 		"mysql", "mysql:9.7", "mysql:9.7@sha256:00", "mysql@sha256:00", "mysql-evil:9.7", "mysql/evil", "mysql:5000/evil", "evil/mysql:9.7",
 		"registry.example.com/db/mysql:9", "registry.example.com/dbs/mysql:9", "registry.example.com/db",
 	} {
-		group := testGroup(func(g *v1alpha1.MysqlFailoverGroup) { g.UID, g.Spec.Image = "", image })
+		group := scopetest.Group(func(g *v1alpha1.MysqlFailoverGroup) { g.UID, g.Spec.Image = "", image })
 		err := c.Create(t.Context(), group, client.DryRunAll)
 		if want := tenantLimits.AllowsImage(image); (err == nil) != want || err != nil && !strings.Contains(err.Error(), "allowedImages") {
 			t.Errorf("image %s: %v, and the operator allows it: %t", image, err, want)
@@ -43,9 +44,9 @@ func TestTenantPolicyOnAPIServer(t *testing.T) {
 	for _, name := range []string{
 		"shop.db.example.com", "a.shop.db.example.com", "eshop.db.example.com", "a.billing.db.example.com", "www.example.com", "db.example.com",
 	} {
-		group := testGroup(func(g *v1alpha1.MysqlFailoverGroup) { g.UID, g.Spec.DNS = "", &v1alpha1.DNSSpec{Name: name} })
+		group := scopetest.Group(func(g *v1alpha1.MysqlFailoverGroup) { g.UID, g.Spec.DNS = "", &v1alpha1.DNSSpec{Name: name} })
 		err := c.Create(t.Context(), group, client.DryRunAll)
-		if want := tenantLimits.AllowsName(name, testKey.Namespace); (err == nil) != want || err != nil && !strings.Contains(err.Error(), "allowedDNSSuffixes") {
+		if want := tenantLimits.AllowsName(name, scopetest.Key.Namespace); (err == nil) != want || err != nil && !strings.Contains(err.Error(), "allowedDNSSuffixes") {
 			t.Errorf("name %s: %v, and the operator allows it: %t", name, err, want)
 		}
 	}
@@ -78,14 +79,14 @@ func startTenants(t *testing.T) client.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	old := testGroup(func(g *v1alpha1.MysqlFailoverGroup) { g.UID, g.Name, g.Spec.Image = "", "old", "evil/mysql:9.7" })
-	for _, obj := range []client.Object{&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: testKey.Namespace}}, old} {
+	old := scopetest.Group(func(g *v1alpha1.MysqlFailoverGroup) { g.UID, g.Name, g.Spec.Image = "", "old", "evil/mysql:9.7" })
+	for _, obj := range []client.Object{&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: scopetest.Key.Namespace}}, old} {
 		if err := c.Create(t.Context(), obj); err != nil {
 			t.Fatal(err)
 		}
 	}
 	installTenants(t, c)
-	probe := testGroup(func(g *v1alpha1.MysqlFailoverGroup) { g.UID, g.Spec.Image = "", "evil/mysql:9.7" })
+	probe := scopetest.Group(func(g *v1alpha1.MysqlFailoverGroup) { g.UID, g.Spec.Image = "", "evil/mysql:9.7" })
 	for deadline := time.Now().Add(time.Minute); !apierrors.IsForbidden(c.Create(t.Context(), probe.DeepCopy(), client.DryRunAll)); time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the policy is not in force")

@@ -10,7 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/follow"
 	"github.com/mysql-mfg/mfg/operator/render"
+	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 )
 
 // images are what the Deployments run, bootstrap and mysqld alike.
@@ -30,7 +32,7 @@ func (w *world) images() map[string]string {
 }
 
 func TestAnImageThatIsNotAllowedIsNotRun(t *testing.T) {
-	w := newWorld(t, testGroup(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Image = "evil/mysql:9.7" }))
+	w := newWorld(t, scopetest.Group(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Image = "evil/mysql:9.7" }))
 	w.r.Limits = render.Limits{Images: []string{"mysql"}}
 	w.reconcile()
 	if got := w.images(); len(got) != 0 {
@@ -43,7 +45,7 @@ func TestAnImageThatIsNotAllowedIsNotRun(t *testing.T) {
 		t.Errorf("condition %+v", c)
 	}
 	w.reconcile()
-	if n := w.said.count(eventImageNotAllowed); n != 1 {
+	if n := w.said.Count(v1alpha1.ReasonImageNotAllowed); n != 1 {
 		t.Errorf("told %d times", n)
 	}
 	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Image = "mysql:9.7" })
@@ -62,7 +64,7 @@ func TestARunningGroupKeepsItsImage(t *testing.T) {
 	w := runningWorld(t)
 	w.reconcile()
 	w.settle("a", "b", "c")
-	w.facts.open("a")
+	w.facts.Open("a")
 	w.reconcile()
 	w.r.Limits = render.Limits{Images: []string{"registry.example.com/mysql"}}
 	before := w.deployments()
@@ -85,7 +87,7 @@ func TestARunningGroupKeepsItsImage(t *testing.T) {
 		t.Errorf("images (-want +got): %s", diff)
 	}
 	var d appsv1.Deployment
-	w.get(&d, v1alpha1.SiteName(testKey.Name, "b"))
+	w.get(&d, v1alpha1.SiteName(scopetest.Key.Name, "b"))
 	w.must(w.c.Delete(w.ctx, &d))
 	w.reconcile()
 	if diff := cmp.Diff(want, w.images()); diff != "" {
@@ -100,7 +102,7 @@ func TestANameThatIsNotAllowedIsNotPublished(t *testing.T) {
 	if w.endpoint() == nil {
 		t.Fatal("no record without a limit")
 	}
-	w.r.Limits = render.Limits{DNSSuffixes: []string{"{namespace}.example.net"}}
+	w.r.follow = follow.New(w.r.base, w.r.apply, render.Limits{DNSSuffixes: []string{"{namespace}.example.net"}})
 	w.reconcile()
 	if w.endpoint() != nil {
 		t.Error("the record of a name that is not allowed stays")

@@ -29,6 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/encryption"
 )
 
 const (
@@ -81,7 +82,7 @@ func indexed(obj client.Object) []string {
 
 // SetupWithManager registers the controller and its long work with a manager.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
-	if err := mgr.Add(r.provisioner); err != nil {
+	if err := mgr.Add(r.runner); err != nil {
 		return err
 	}
 	if err := index(context.Background(), mgr.GetFieldIndexer()); err != nil {
@@ -100,8 +101,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		b = b.Watches(kind, handler.EnqueueRequestsFromMapFunc(groupOf))
 	}
 	if r.Escrow != nil {
-		startRotations()
-		b = b.WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.groupOfKeyring))
+		encryption.StartRotations()
+		b = b.WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.encryption.GroupOfKeyring))
 	}
 	return b.Complete(r)
 }

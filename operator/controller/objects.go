@@ -13,9 +13,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/apply"
+	"github.com/mysql-mfg/mfg/operator/encryption"
 	"github.com/mysql-mfg/mfg/operator/render"
 	"github.com/mysql-mfg/mfg/operator/report/events"
 	"github.com/mysql-mfg/mfg/operator/report/metrics"
+	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
 var (
@@ -27,19 +30,19 @@ var (
 
 // objects applies what restarts no pod. ConfigMaps are not among it: a mounted one reaches running pods, so a site's
 // changes only when it is the site's turn.
-func (r *Reconciler) objects(ctx context.Context, s *scope) error {
+func (r *Reconciler) objects(ctx context.Context, s *scope.Scope) error {
 	wanted := []client.Object{
-		render.PrimaryService(s.in), render.ReplicasService(s.in), render.DisruptionBudget(s.in), render.Protection(s.in),
+		render.PrimaryService(s.In), render.ReplicasService(s.In), render.DisruptionBudget(s.In), render.Protection(s.In),
 	}
-	for _, site := range s.group.Spec.Sites {
-		wanted = append(wanted, render.SiteService(s.in, site))
+	for _, site := range s.Group.Spec.Sites {
+		wanted = append(wanted, render.SiteService(s.In, site))
 	}
 	for _, obj := range wanted {
-		if err := r.apply.apply(ctx, s.group, obj); err != nil {
+		if err := r.apply.Apply(ctx, s.Group, obj); err != nil {
 			return r.refused(s, err)
 		}
 	}
-	for _, site := range s.group.Spec.Sites {
+	for _, site := range s.Group.Spec.Sites {
 		if err := r.volume(ctx, s, site); err != nil {
 			return r.refused(s, err)
 		}
@@ -56,14 +59,14 @@ func (r *Reconciler) tellRestored(group *v1alpha1.MysqlFailoverGroup, obj client
 }
 
 // refused turns errors that a person has to settle into a condition; others go on as errors.
-func (r *Reconciler) refused(s *scope, err error) error {
+func (r *Reconciler) refused(s *scope.Scope, err error) error {
 	switch {
-	case errors.Is(err, errForeign):
-		s.progress(stuck(v1alpha1.ReasonForeignObject, err.Error()), whenWaiting)
-		r.say(s, "", eventForeignObjectInPlay, err.Error())
-		return errStop
+	case errors.Is(err, apply.ErrForeign):
+		s.Progress(scope.Stuck(v1alpha1.ReasonForeignObject, err.Error()), scope.WhenWaiting)
+		r.base.Say(s, "", eventForeignObjectInPlay, err.Error())
+		return scope.ErrStop
 	case apierrors.IsInvalid(err), apierrors.IsForbidden(err):
-		r.say(s, "", eventObjectRefused, err.Error())
+		r.base.Say(s, "", eventObjectRefused, err.Error())
 	}
 	return err
 }
@@ -71,26 +74,26 @@ func (r *Reconciler) refused(s *scope, err error) error {
 // removeSites removes the objects of sites that left the specification. The active site stays: without it nobody takes
 // writes, and its data may be the newest. While the role moves both ends stay: the old one may hold what the new one
 // lacks, and its sidecar is whom the promotion gate asks for the proof. A pod stays whose keyring the volume that it leaves needs.
-func (r *Reconciler) removeSites(ctx context.Context, s *scope) error {
-	keep := s.sites()
-	for _, site := range sorted(s.deployments) {
+func (r *Reconciler) removeSites(ctx context.Context, s *scope.Scope) error {
+	keep := s.Sites()
+	for _, site := range scope.Sorted(s.Deployments) {
 		if _, ok := keep[site]; ok {
-			r.waits.over(s, waitForKeyring(site))
+			r.base.Waits.Over(s, encryption.WaitForKeyring(site))
 			continue
 		}
 		if why := whyKept(s, site); why != "" {
 			text := fmt.Sprintf("site %s left the specification, but %s", site, why)
-			s.progress(stuck(v1alpha1.ReasonActiveSiteKept, text), whenWaiting)
-			r.say(s, site, eventSiteRemovalRefused, text)
+			s.Progress(scope.Stuck(v1alpha1.ReasonActiveSiteKept, text), scope.WhenWaiting)
+			r.base.Say(s, site, encryption.EventSiteRemovalRefused, text)
 			continue
 		}
 		if isPeer(s, site) {
 			// As long as it runs it acknowledges every epoch. Gone, it could not, and a failover by time would wait for a person. The
 			// update that replaces those pods says how far it is.
-			s.again = min(s.again, whenMoving)
+			s.Again = min(s.Again, scope.WhenMoving)
 			continue
 		}
-		if waits, err := r.removalWaits(ctx, s, site); err != nil {
+		if waits, err := r.encryption.RemovalWaits(ctx, s, site); err != nil {
 			return fmt.Errorf("remove %s: %w", site, err)
 		} else if waits {
 			continue
@@ -103,66 +106,48 @@ func (r *Reconciler) removeSites(ctx context.Context, s *scope) error {
 }
 
 // whyKept says why a site must not be removed; empty if it may be.
-func whyKept(s *scope, site string) string {
-	moving := s.group.Status.Transition
+func whyKept(s *scope.Scope, site string) string {
+	moving := s.Group.Status.Transition
 	switch {
 	case moving != nil && (site == moving.From || site == moving.To):
 		return "the role of the active site is moving to or from it: it is kept until that has ended"
-	case site == s.activeSite():
+	case site == s.ActiveSite():
 		return "is the active site: move the role away first"
 	}
 	return ""
 }
 
 // isPeer is true while the pod of another site was started with this one as a peer.
-func isPeer(s *scope, site string) bool {
-	for _, other := range s.group.Spec.Sites {
-		pod := s.pods[other.Name]
-		if pod != nil && slices.Contains(v1alpha1.Peers(pod), render.PeerAddr(s.key.Namespace, s.key.Name, site)) {
+func isPeer(s *scope.Scope, site string) bool {
+	for _, other := range s.Group.Spec.Sites {
+		pod := s.Pods[other.Name]
+		if pod != nil && slices.Contains(v1alpha1.Peers(pod), render.PeerAddr(s.Key.Namespace, s.Key.Name, site)) {
 			return true
 		}
 	}
 	return false
 }
 
-func (r *Reconciler) removeSite(ctx context.Context, s *scope, site string) error {
+func (r *Reconciler) removeSite(ctx context.Context, s *scope.Scope, site string) error {
 	gone := v1alpha1.Site{Name: site}
-	doomed := []client.Object{render.SiteService(s.in, gone), render.ConfigMap(s.in, gone), render.ReportSecret(s.in, site, nil)}
-	kept := "its volume " + v1alpha1.DataVolumeName(s.key.Name, site) + " stays"
-	if s.group.Spec.DeletionPolicy == v1alpha1.DeletionDelete {
-		doomed = append(doomed, render.DataVolume(s.in, gone))
+	doomed := []client.Object{render.SiteService(s.In, gone), render.ConfigMap(s.In, gone), render.ReportSecret(s.In, site, nil)}
+	kept := "its volume " + v1alpha1.DataVolumeName(s.Key.Name, site) + " stays"
+	if s.Group.Spec.DeletionPolicy == v1alpha1.DeletionDelete {
+		doomed = append(doomed, render.DataVolume(s.In, gone))
 		kept = "its volume was deleted"
 	}
 	// The Deployment last: it is how the site is found.
-	doomed = append(doomed, s.deployments[site])
+	doomed = append(doomed, s.Deployments[site])
 	for _, obj := range doomed {
-		if err := r.remove(ctx, s.group, obj); err != nil {
+		if err := r.apply.Remove(ctx, s.Group, obj); err != nil {
 			return err
 		}
 	}
-	if err := r.removeKeyrings(ctx, s, site); err != nil {
+	if err := r.encryption.RemoveKeyrings(ctx, s, site); err != nil {
 		return err
 	}
-	metrics.ForgetSite(s.key.Namespace, s.key.Name, site)
-	r.Recorder.Emit(s.group, nil, eventSiteRemoved, "Site %s left the specification and was removed; %s", site, kept)
-	delete(s.deployments, site)
+	metrics.ForgetSite(s.Key.Namespace, s.Key.Name, site)
+	r.Recorder.Emit(s.Group, nil, eventSiteRemoved, "Site %s left the specification and was removed; %s", site, kept)
+	delete(s.Deployments, site)
 	return nil
-}
-
-// remove deletes an object if it is the group's, exactly the one that was looked at.
-func (r *Reconciler) remove(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, obj client.Object) error {
-	current, err := r.apply.current(ctx, obj, true)
-	if err != nil || current == nil || current.GetDeletionTimestamp() != nil {
-		return err
-	}
-	if !deletable(group, obj, current) {
-		return nil
-	}
-	uid := current.GetUID()
-	return client.IgnoreNotFound(r.Client.Delete(ctx, current, client.Preconditions{UID: &uid}))
-}
-
-// deletable is true only for an object that is certainly the group's own.
-func deletable(group *v1alpha1.MysqlFailoverGroup, obj, current client.Object) bool {
-	return belongs(group, obj, current) == nil && current.GetLabels()[v1alpha1.LabelGroup] == group.Name
 }

@@ -15,6 +15,9 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/internal/mysql"
+	"github.com/mysql-mfg/mfg/operator/accounts"
+	"github.com/mysql-mfg/mfg/operator/scope"
+	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 )
 
 // fakePasswords are the servers of the sites, by host. The first one is active, and the others replicate at once.
@@ -72,14 +75,14 @@ func passwordWorld(t *testing.T) (*world, *fakePasswords) {
 		mysql.AccountOperator: {"o": true}, mysql.AccountReplication: {"r": true}, mysql.AccountSidecar: {"s": true}, mysql.AccountClone: {"c": true},
 		mysql.AccountProbe: {mysql.ProbePassword("s"): true},
 	}, down: map[string]bool{}}
-	w.r.Access, w.r.PasswordServer = passwordAccess{}, f
-	w.r.provisioner.base = w.ctx
+	w.r.passwords = accounts.New(w.r.base, accounts.Options{Access: passwordAccess{}, Server: f, Runner: w.r.runner, Wake: w.r.Wake}) // nobody pauses here
+	w.r.runner.Lead(w.ctx)
 	w.reconcile()
 	w.settle("a", "b", "c")
-	w.facts.open("a")
-	w.facts.under(1)
+	w.facts.Open("a")
+	w.facts.Under(1)
 	for site, host := range map[string]string{"a": "10.0.0.1", "b": "10.0.0.2", "c": "10.0.0.3"} {
-		w.facts.change(site, func(s *SiteFacts) { s.AdminAddr, s.PasswordSerial, s.ReceiverSerial = host+":33062", 1, 1 })
+		w.facts.Change(site, func(s *scope.SiteFacts) { s.AdminAddr, s.PasswordSerial, s.ReceiverSerial = host+":33062", 1, 1 })
 	}
 	return w, f
 }
@@ -100,15 +103,10 @@ func (w *world) until(what string, is func() bool) {
 	w.t.Helper()
 	for range 60 {
 		again := w.reconcile()
-		w.r.provisioner.running.Wait()
-		if w.phase() != "" && again > whenMoving {
+		w.r.runner.Wait()
+		if w.phase() != "" && again > scope.WhenMoving {
 			w.t.Fatalf("a replacement that is under way is looked at again in %v only: nobody else wakes the group", again)
 		}
-		w.r.passwords.mu.Lock()
-		for _, j := range w.r.passwords.groups {
-			j.notBefore = time.Time{}
-		}
-		w.r.passwords.mu.Unlock()
 		if is() {
 			return
 		}
@@ -146,19 +144,17 @@ func TestPasswordsAreReplacedI21(t *testing.T) {
 		t.Errorf("everybody is to use the new ones: serial %s", got["serial"])
 	}
 	for _, site := range []string{"a", "b", "c"} {
-		w.facts.change(site, func(s *SiteFacts) { s.PasswordSerial, s.ReceiverSerial = 2, 2 })
+		w.facts.Change(site, func(s *scope.SiteFacts) { s.PasswordSerial, s.ReceiverSerial = 2, 2 })
 	}
 	w.until("it waits until nobody remembers the former ones", w.waitsFor("Settling"))
 	if !f.takes[mysql.AccountOperator]["o"] {
 		t.Error("I21: the former password is refused while it may be used")
 	}
 	// Half a minute later, in another operator: it has nothing but the Secret.
-	w.r.passwords = passwordWork{}
-	w.r.waits.mu.Lock()
-	for key := range w.r.waits.began[testKey] {
-		w.r.waits.began[testKey][key] = time.Now().Add(-passwordSettled)
-	}
-	w.r.waits.mu.Unlock()
+	w.r.passwords.Forget(scopetest.Key)
+	secret := &corev1.Secret{}
+	w.get(secret, v1alpha1.AccountsSecret(scopetest.Key.Name))
+	w.waitedSince(time.Now().Add(-accounts.SettledAfter), accounts.Settling(secret))
 	w.until("it is over", func() bool { _, asked := w.group().Annotations[v1alpha1.AnnotationRotatePasswords]; return !asked })
 	w.reconcile()
 	now := w.accounts()
@@ -175,10 +171,10 @@ func TestPasswordsAreReplacedI21(t *testing.T) {
 	if words := w.last(v1alpha1.RequestRotatePasswords); !strings.Contains(words, ": Done (Completed): the passwords of") {
 		t.Errorf("answered with %q", words)
 	}
-	if p := w.group().Status.Passwords; p == nil || p.Phase != "" || p.FinishedAt == nil || w.said.count(eventPasswordsRotated) != 1 {
+	if p := w.group().Status.Passwords; p == nil || p.Phase != "" || p.FinishedAt == nil || w.said.Count(v1alpha1.ReasonPasswordsRotated) != 1 {
 		t.Errorf("status %+v", p)
 	}
-	for _, said := range w.said.list {
+	for _, said := range w.said.List {
 		for _, secret := range now {
 			if len(secret) > 8 && strings.Contains(said, secret) {
 				t.Errorf("an event shows a password")
@@ -198,8 +194,8 @@ func TestAStepThatHasToWaitIsTakenLater(t *testing.T) {
 	w.until("it is begun", func() bool { return w.phase() == v1alpha1.PasswordsIntroducing })
 	for range 3 {
 		again := w.reconcile()
-		w.r.provisioner.running.Wait()
-		if again > whenMoving {
+		w.r.runner.Wait()
+		if again > scope.WhenMoving {
 			t.Fatalf("the next step is taken in %v only", again)
 		}
 	}
@@ -212,8 +208,8 @@ func TestAnEditedPasswordIsOneToChangeToI21(t *testing.T) {
 	secret.Data["clone"] = []byte("of-a-person")
 	w.must(w.c.Update(w.ctx, secret))
 	w.until("the edit is seen", func() bool { return w.accounts()["clone-next"] != "" })
-	if got := w.accounts(); got["clone"] != "c" || got["clone-next"] != "of-a-person" || w.said.count(eventPasswordEdited) != 1 {
-		t.Errorf("I21: what no server knows is in use: %d events", w.said.count(eventPasswordEdited))
+	if got := w.accounts(); got["clone"] != "c" || got["clone-next"] != "of-a-person" || w.said.Count(v1alpha1.ReasonPasswordEdited) != 1 {
+		t.Errorf("I21: what no server knows is in use: %d events", w.said.Count(v1alpha1.ReasonPasswordEdited))
 	}
 	w.until("everybody changes", func() bool { return w.accounts()["clone"] == "of-a-person" })
 	if !f.takes[mysql.AccountClone]["c"] || !f.takes[mysql.AccountClone]["of-a-person"] {
@@ -234,8 +230,8 @@ func TestPasswordsOfAnEarlierVersion(t *testing.T) {
 	w.must(w.c.Update(w.ctx, secret))
 	f.takes[mysql.AccountClone] = map[string]bool{"other": true}
 	w.until("it is told", w.waitsFor("PasswordRefused"))
-	if w.said.count(eventPasswordsStuck) != 1 || w.accounts()["operator-known"] != "" {
-		t.Errorf("events %v", w.said.list)
+	if w.said.Count(v1alpha1.ReasonPasswordRotationStuck) != 1 || w.accounts()["operator-known"] != "" {
+		t.Errorf("events %v", w.said.List)
 	}
 	f.mu.Lock()
 	f.takes[mysql.AccountClone] = map[string]bool{"c": true}
@@ -249,16 +245,7 @@ func TestAnOrderForRootIsRefused(t *testing.T) {
 		g.Annotations = map[string]string{v1alpha1.AnnotationRotatePasswords: "root"}
 	})
 	w.reconcile()
-	if words := w.last(v1alpha1.RequestRotatePasswords); !strings.HasPrefix(words, "root: Refused (UnknownAccount): there is no account") || w.said.count(eventPasswordsRefused) != 1 {
+	if words := w.last(v1alpha1.RequestRotatePasswords); !strings.HasPrefix(words, "root: Refused (UnknownAccount): there is no account") || w.said.Count(v1alpha1.ReasonPasswordRotationRefused) != 1 {
 		t.Errorf("answered with %q", words)
 	}
-}
-
-// change changes what was seen of a site.
-func (f *fakeFacts) change(site string, do func(*SiteFacts)) {
-	f.mu.Lock()
-	s := f.g.Sites[site]
-	f.mu.Unlock()
-	do(&s)
-	f.set(site, s)
 }

@@ -21,6 +21,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/render"
+	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 )
 
 // TestPodProtectionOnAPIServer: the policies keep nobody from making and changing the pods of a site whose work it is, with an account for
@@ -43,7 +44,7 @@ func refused(err error) bool {
 
 func aPod(labels map[string]string) *corev1.Pod {
 	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: testKey.Namespace, GenerateName: "some-", Labels: maps.Clone(labels)},
+		ObjectMeta: metav1.ObjectMeta{Namespace: scopetest.Key.Namespace, GenerateName: "some-", Labels: maps.Clone(labels)},
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "mysql", Image: "evil/mysql:9.7"}}},
 	}
 }
@@ -59,7 +60,7 @@ func aTemplate(labels map[string]string) (*metav1.LabelSelector, corev1.PodTempl
 func aDeployment(own, labels map[string]string) *appsv1.Deployment {
 	selector, template := aTemplate(labels)
 	return &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Namespace: testKey.Namespace, GenerateName: "some-", Labels: own},
+		ObjectMeta: metav1.ObjectMeta{Namespace: scopetest.Key.Namespace, GenerateName: "some-", Labels: own},
 		Spec:       appsv1.DeploymentSpec{Selector: selector, Template: template},
 	}
 }
@@ -67,7 +68,7 @@ func aDeployment(own, labels map[string]string) *appsv1.Deployment {
 func aReplicaSet(own, labels map[string]string) *appsv1.ReplicaSet {
 	selector, template := aTemplate(labels)
 	return &appsv1.ReplicaSet{
-		ObjectMeta: metav1.ObjectMeta{Namespace: testKey.Namespace, GenerateName: "some-", Labels: own},
+		ObjectMeta: metav1.ObjectMeta{Namespace: scopetest.Key.Namespace, GenerateName: "some-", Labels: own},
 		Spec:       appsv1.ReplicaSetSpec{Selector: selector, Template: template},
 	}
 }
@@ -80,22 +81,22 @@ func ownedBy[T client.Object](obj T, owner client.Object, kind string) T {
 
 // siteInput is a group whose objects are made by hand here: the operator itself does not run.
 func siteInput() render.Input {
-	group := testGroup(func(*v1alpha1.MysqlFailoverGroup) {})
+	group := scopetest.Group(func(*v1alpha1.MysqlFailoverGroup) {})
 	return render.Input{Group: group, Install: render.Install{SidecarImage: "sidecar:test", OperatorURL: "http://operator"}}
 }
 
 // site gives what there is of site a.
 func (l *locked) site() (d appsv1.Deployment, sets []appsv1.ReplicaSet, pods []corev1.Pod) {
 	l.t.Helper()
-	labels := client.MatchingLabels(render.SiteLabels(testKey.Name, "a"))
+	labels := client.MatchingLabels(render.SiteLabels(scopetest.Key.Name, "a"))
 	var allSets appsv1.ReplicaSetList
 	var allPods corev1.PodList
 	for _, list := range []client.ObjectList{&allSets, &allPods} {
-		if err := l.admin.List(l.t.Context(), list, client.InNamespace(testKey.Namespace), labels); err != nil {
+		if err := l.admin.List(l.t.Context(), list, client.InNamespace(scopetest.Key.Namespace), labels); err != nil {
 			l.t.Fatal(err)
 		}
 	}
-	err := l.admin.Get(l.t.Context(), client.ObjectKey{Namespace: testKey.Namespace, Name: v1alpha1.SiteName(testKey.Name, "a")}, &d)
+	err := l.admin.Get(l.t.Context(), client.ObjectKey{Namespace: scopetest.Key.Namespace, Name: v1alpha1.SiteName(scopetest.Key.Name, "a")}, &d)
 	if client.IgnoreNotFound(err) != nil {
 		l.t.Fatal(err)
 	}
@@ -182,8 +183,8 @@ func (l *locked) lives() {
 func (l *locked) refuses() {
 	d, sets, pods := l.site()
 	set, pod := &sets[0], &pods[0]
-	labels, none := render.SiteLabels(testKey.Name, "b"), map[string]string{}
-	group := map[string]string{v1alpha1.LabelGroup: testKey.Name}
+	labels, none := render.SiteLabels(scopetest.Key.Name, "b"), map[string]string{}
+	group := map[string]string{v1alpha1.LabelGroup: scopetest.Key.Name}
 	own := aPod(none)
 	l.create(own)
 	tests := []struct {
@@ -230,7 +231,7 @@ func (l *locked) refuses() {
 func (l *locked) refusesChanges(d *appsv1.Deployment, set *appsv1.ReplicaSet, pod, own *corev1.Pod) {
 	tenant := l.as(tenantAccount)
 	template := func(s *corev1.PodTemplateSpec) { s.Spec.Containers[0].Image = "evil/mysql:9.7" }
-	relabel := func(o client.Object) { o.SetLabels(render.SiteLabels(testKey.Name, "b")) }
+	relabel := func(o client.Object) { o.SetLabels(render.SiteLabels(scopetest.Key.Name, "b")) }
 	tests := []struct {
 		what    string
 		obj     client.Object
@@ -275,7 +276,7 @@ func (l *locked) audits() {
 			l.t.Fatal(err)
 		}
 	}
-	labels := render.SiteLabels(testKey.Name, "b")
+	labels := render.SiteLabels(scopetest.Key.Name, "b")
 	l.eventually("nothing is refused", func() bool {
 		return l.admin.Create(l.t.Context(), aPod(labels), client.DryRunAll) == nil &&
 			l.admin.Create(l.t.Context(), aDeployment(labels, labels), client.DryRunAll) == nil

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/mysql-mfg/mfg/operator/render"
+	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 )
 
 // podManifests are what the chart installs with protected pods; a test of the chart keeps the file up to date.
@@ -72,7 +73,7 @@ func startLocked(t *testing.T, own bool) *locked {
 			Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}},
 		})
 	}
-	l.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: testKey.Namespace}})
+	l.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: scopetest.Key.Namespace}})
 	l.install()
 	user, err := env.AddUser(envtest.User{Name: managerAccount}, config)
 	if err != nil {
@@ -165,7 +166,7 @@ func (l *locked) install() {
 	if installed != 4 {
 		l.t.Fatalf("%d objects of the policies", installed)
 	}
-	labels := render.SiteLabels(testKey.Name, "a")
+	labels := render.SiteLabels(scopetest.Key.Name, "a")
 	l.eventually("the policies are in force", func() bool {
 		return refused(l.admin.Create(l.t.Context(), aPod(labels), client.DryRunAll)) &&
 			refused(l.admin.Create(l.t.Context(), aDeployment(labels, labels), client.DryRunAll))

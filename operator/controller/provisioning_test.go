@@ -7,13 +7,17 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/report/conditions"
+	"github.com/mysql-mfg/mfg/operator/scope"
+	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
+	"github.com/mysql-mfg/mfg/operator/work"
 )
 
 func (w *world) provisioned(site string) bool {
@@ -22,29 +26,29 @@ func (w *world) provisioned(site string) bool {
 }
 
 // ended enters a job that has ended.
-func (w *world) ended(site string, o outcome) {
-	key := siteKey{testKey, site}
-	w.r.Work.begin(key, func() {})
-	w.r.Work.hold(key)
-	w.r.Work.finish(key, o)
+func (w *world) ended(site string, o work.Outcome) {
+	key := scope.SiteKey{Group: scopetest.Key, Site: site}
+	w.r.Work.Begin(key, func() {})
+	w.r.Work.Hold(key)
+	w.r.Work.Finish(key, o)
 }
 
 func (w *world) busy(site string) bool {
-	_, busy := w.r.Work.Busy(testKey.Namespace, testKey.Name, site)
+	_, busy := w.r.Work.Busy(scopetest.Key.Namespace, scopetest.Key.Name, site)
 	return busy
 }
 
 // While the mark is not in status, the site must stay out of the poll loop's hands: after a crash nobody would know.
 func TestMarkIsPersistedBeforeRelease(t *testing.T) {
-	w := newWorld(t, testGroup())
+	w := newWorld(t, scopetest.Group())
 	w.reconcile()
 	w.monitorStatus("a", 1)
-	w.facts.open("a")
+	w.facts.Open("a")
 	w.settle("a", "b", "c")
-	w.ended("b", outcome{verdict: verdictAdopt, message: "the site's data is part of the active site's", cloned: true})
+	w.ended("b", work.Outcome{Verdict: work.VerdictAdopt, Message: "the site's data is part of the active site's", Cloned: true})
 
 	w.fail["*v1alpha1.MysqlFailoverGroupApplyConfiguration"] = errors.New("no")
-	if _, err := w.r.Reconcile(w.ctx, reconcile.Request{NamespacedName: testKey}); err == nil {
+	if _, err := w.r.Reconcile(w.ctx, reconcile.Request{NamespacedName: scopetest.Key}); err == nil {
 		t.Fatal("no error")
 	}
 	if w.provisioned("b") || !w.busy("b") {
@@ -60,62 +64,39 @@ func TestMarkIsPersistedBeforeRelease(t *testing.T) {
 	}
 }
 
-// I12: before the first opening the volume is noted that the site is seen on, and only by who looks after the group as it is.
-func TestTheVolumeOfTheFirstOpeningI12(t *testing.T) {
-	for name, tt := range map[string]struct {
-		seen, active, want string
-	}{
-		"seen":                              {"new", "a", "new"},
-		"not seen":                          {"", "a", "old"},
-		"seen by one who knows another one": {"new", "b", "old"},
-	} {
-		g := testGroup()
-		g.Status.ActiveSite, g.Status.Transition = "a", &v1alpha1.Transition{Kind: v1alpha1.FailoverBootstrap, To: "a"}
-		s := &scope{
-			key: testKey, group: g, provisioned: map[string]bool{}, volumes: map[string]string{"a": "old"},
-			facts: GroupFacts{ActiveSite: tt.active, Sites: map[string]SiteFacts{"a": {VolumeID: tt.seen}}},
-		}
-		(&Reconciler{}).markActive(s, "a")
-		if s.volumes["a"] != tt.want || s.provisioned["a"] {
-			t.Errorf("I12: %s: volume %q, provisioned %t", name, s.volumes["a"], s.provisioned["a"])
-		}
-	}
-}
-
 // strand makes b need what a has purged.
 func (w *world) strand() {
 	f, _ := w.facts.Sites("", "")
 	a, b := f.Sites["a"], f.Sites["b"]
-	a.Executed, a.Purged = set(uuidA+":1-100"), set(uuidA+":1-50")
-	b.Executed, b.IOErrno, b.Following = set(uuidA+":1-40"), 13114, false
-	w.facts.set("a", a)
-	w.facts.set("b", b)
+	a.Executed, a.Purged = sets(uuidOfA+":1-100"), sets(uuidOfA+":1-50")
+	b.Executed, b.IOErrno, b.Following = sets(uuidOfA+":1-40"), 13114, false
+	w.facts.Set("a", a)
+	w.facts.Set("b", b)
 }
 
 // A clone that ends half-way must not leave a site that passes for whole, so the mark goes first.
 func TestStrandedSiteLosesItsMarkBeforeTheClone(t *testing.T) {
 	w := runningWorld(t)
-	w.facts.open("a")
+	w.facts.Open("a")
 	w.reconcile()
 	w.settle("a", "b", "c")
 	w.reconcile()
 	w.strand()
-	w.r.provisioner.base = t.Context()
-	w.r.Access = fakeAccess{}
-	w.r.provisioner.access = fakeAccess{}
+	w.r.runner.Lead(t.Context())
+	w.mayClone()
 
 	w.reconcile()
-	if w.provisioned("b") || w.said.count(eventSiteStranded) != 1 {
-		t.Errorf("provisioned %v, events %v", w.provisioned("b"), w.said.list)
+	if w.provisioned("b") || w.said.Count(v1alpha1.ReasonSiteStranded) != 1 {
+		t.Errorf("provisioned %v, events %v", w.provisioned("b"), w.said.List)
 	}
-	if len(w.r.Work.jobs) != 0 {
+	if w.r.Work.Jobs() != 0 {
 		t.Error("the clone began before the mark was off")
 	}
 	w.reconcile()
-	if len(w.r.Work.jobs) != 1 {
-		t.Errorf("%d jobs", len(w.r.Work.jobs))
+	if w.r.Work.Jobs() != 1 {
+		t.Errorf("%d jobs", w.r.Work.Jobs())
 	}
-	w.r.provisioner.running.Wait()
+	w.r.runner.Wait()
 }
 
 func TestNothingIsProvisionedDuringFailover(t *testing.T) {
@@ -125,21 +106,21 @@ func TestNothingIsProvisionedDuringFailover(t *testing.T) {
 			g.Status.Transition = &v1alpha1.Transition{To: "b"}
 			w.must(w.c.Status().Update(w.ctx, g))
 		},
-		"old facts":     func(w *world) { w.facts.open("c") },
-		"nobody active": func(w *world) { w.facts.open("") },
+		"old facts":     func(w *world) { w.facts.Open("c") },
+		"nobody active": func(w *world) { w.facts.Open("") },
 	}
 	for name, happens := range tests {
 		t.Run(name, func(t *testing.T) {
 			w := runningWorld(t)
-			w.facts.open("a")
+			w.facts.Open("a")
 			w.reconcile()
 			w.settle("a", "b", "c")
 			w.strand()
-			w.r.provisioner.base = context.Background()
+			w.r.runner.Lead(context.Background())
 			happens(w)
 			w.reconcile()
-			if !w.provisioned("b") || len(w.r.Work.jobs) != 0 {
-				t.Errorf("provisioned %v, %d jobs", w.provisioned("b"), len(w.r.Work.jobs))
+			if !w.provisioned("b") || w.r.Work.Jobs() != 0 {
+				t.Errorf("provisioned %v, %d jobs", w.provisioned("b"), w.r.Work.Jobs())
 			}
 		})
 	}
@@ -147,41 +128,46 @@ func TestNothingIsProvisionedDuringFailover(t *testing.T) {
 
 // What is said of a refused site does not come and go while it is looked at again.
 func TestRefusalStands(t *testing.T) {
-	w := newWorld(t, testGroup())
-	w.reconcile()
-	w.monitorStatus("a", 1)
-	w.facts.open("a")
-	w.settle("a", "b", "c")
-	w.ended("b", outcome{verdict: verdictRefuse, message: "it has 3 transactions"})
-	var seen []conditions.Condition
-	for i := range 4 {
-		if i == 2 {
-			w.r.Work.change(siteKey{testKey, "b"}, func(j *job) { j.cancel = func() {} })
-		}
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, scopetest.Group())
 		w.reconcile()
-		seen = append(seen, w.condition(v1alpha1.ConditionProgressing))
-	}
-	for _, c := range seen {
-		if c.Reason != v1alpha1.ReasonCloneRefused || c.Status != metav1.ConditionFalse {
-			t.Errorf("condition %+v", c)
+		w.monitorStatus("a", 1)
+		w.facts.Open("a")
+		w.settle("a", "b", "c")
+		w.ended("b", work.Outcome{Verdict: work.VerdictRefuse, Message: "it has 3 transactions"})
+		var seen []conditions.Condition
+		for i := range 4 {
+			if i == 2 {
+				time.Sleep(time.Minute)
+				if !w.r.Work.Begin(scope.SiteKey{Group: scopetest.Key, Site: "b"}, func() {}) {
+					t.Fatal("the next look did not begin")
+				}
+			}
+			w.reconcile()
+			seen = append(seen, w.condition(v1alpha1.ConditionProgressing))
 		}
-	}
-	if w.said.count(eventSiteCloneRefused) != 1 {
-		t.Errorf("events %v", w.said.list)
-	}
+		for _, c := range seen {
+			if c.Reason != v1alpha1.ReasonCloneRefused || c.Status != metav1.ConditionFalse {
+				t.Errorf("condition %+v", c)
+			}
+		}
+		if w.said.Count(v1alpha1.ReasonSiteCloneRefused) != 1 {
+			t.Errorf("events %v", w.said.List)
+		}
+	})
 }
 
 // A refused site that becomes the active site by the hand of a person has the group's data by definition.
 func TestRefusalEnds(t *testing.T) {
-	w := newWorld(t, testGroup())
+	w := newWorld(t, scopetest.Group())
 	w.reconcile()
 	w.monitorStatus("a", 1)
-	w.facts.open("a")
+	w.facts.Open("a")
 	w.settle("a", "b", "c")
-	w.ended("b", outcome{verdict: verdictRefuse, message: "it has 3 transactions"})
+	w.ended("b", work.Outcome{Verdict: work.VerdictRefuse, Message: "it has 3 transactions"})
 	w.reconcile()
 	w.monitorStatus("b", 2)
-	w.facts.open("b")
+	w.facts.Open("b")
 	w.reconcile()
 	w.reconcile()
 	if c := w.condition(v1alpha1.ConditionProgressing); c.Reason == v1alpha1.ReasonCloneRefused {
@@ -190,12 +176,12 @@ func TestRefusalEnds(t *testing.T) {
 }
 
 func TestFailureIsShown(t *testing.T) {
-	w := newWorld(t, testGroup())
+	w := newWorld(t, scopetest.Group())
 	w.reconcile()
 	w.monitorStatus("a", 1)
-	w.facts.open("a")
+	w.facts.Open("a")
 	w.settle("a", "b", "c")
-	w.ended("b", outcome{verdict: verdictWait, message: "clone: no space left", failed: true})
+	w.ended("b", work.Outcome{Verdict: work.VerdictWait, Message: "clone: no space left", Failed: true})
 	w.reconcile()
 	if c := w.condition(v1alpha1.ConditionProgressing); !strings.Contains(c.Message, "b (clone: no space left), c") {
 		t.Errorf("condition %+v", c)
@@ -203,28 +189,19 @@ func TestFailureIsShown(t *testing.T) {
 }
 
 func TestDivergedSiteIsNotProvisioned(t *testing.T) {
-	w := newWorld(t, testGroup())
+	w := newWorld(t, scopetest.Group())
 	w.reconcile()
 	w.monitorStatus("a", 1)
-	w.facts.open("a")
+	w.facts.Open("a")
 	w.settle("a", "b", "c")
-	w.facts.set("b", SiteFacts{MysqlUp: true, AdminAddr: "10.0.0.2:33062", Diverged: true})
-	w.facts.set("c", SiteFacts{})
-	w.r.provisioner.base = context.Background()
+	w.facts.Set("b", scope.SiteFacts{MysqlUp: true, AdminAddr: "10.0.0.2:33062", Diverged: true})
+	w.facts.Set("c", scope.SiteFacts{})
+	w.r.runner.Lead(context.Background())
 	w.reconcile()
-	if len(w.r.Work.jobs) != 0 {
-		t.Errorf("%d jobs", len(w.r.Work.jobs))
+	if w.r.Work.Jobs() != 0 {
+		t.Errorf("%d jobs", w.r.Work.Jobs())
 	}
 	if c := w.condition(v1alpha1.ConditionProgressing); !strings.Contains(c.Message, "b (it has diverged") {
 		t.Errorf("condition %+v", c)
-	}
-}
-
-func TestCandidatesAreProvisionedFirst(t *testing.T) {
-	got := provisionOrder([]v1alpha1.Site{
-		{Name: "dr", Role: v1alpha1.DROnly}, {Name: "x", Role: v1alpha1.PrimaryCandidate}, {Name: "y", Role: v1alpha1.PrimaryCandidate},
-	})
-	if diff := cmp.Diff([]string{"x", "y", "dr"}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

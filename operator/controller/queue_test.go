@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
 // TestNewGroupsWait: groups under way come before new ones, however many there are, and each is queued by one of the two watches.
@@ -59,7 +60,7 @@ func TestNewGroupsWait(t *testing.T) {
 // TestSettledGroupsTakeTurns: a few are looked at every minute, and however many there are, so many a second and no more.
 func TestSettledGroupsTakeTurns(t *testing.T) {
 	for _, groups := range []int{0, 1, 300} {
-		if got := whenNothing(groups); got != whenSettled {
+		if got := whenNothing(groups); got != scope.WhenSettled {
 			t.Errorf("%d groups: after %v", groups, got)
 		}
 	}

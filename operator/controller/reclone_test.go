@@ -16,15 +16,18 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
 	asks "github.com/mysql-mfg/mfg/operator/request"
+	"github.com/mysql-mfg/mfg/operator/scope"
+	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
+	"github.com/mysql-mfg/mfg/operator/work"
 )
 
 // orderWorld is a group that runs, whose jobs may begin and have nothing to do.
 func orderWorld(t *testing.T) *world {
 	t.Helper()
 	w := volumeWorld(t)
-	w.r.provisioner.base = context.Background()
-	w.r.provisioner.access = fakeAccess{}
-	w.r.Work.jobs = map[siteKey]*job{}
+	w.r.runner.Lead(context.Background())
+	w.mayClone()
+	w.r.Work.Forget(scopetest.Key)
 	return w
 }
 
@@ -33,7 +36,7 @@ func (w *world) offersConfirmation() {
 	w.t.Helper()
 	g := w.group()
 	last := g.Status.LastRequest(v1alpha1.RequestRecloneSite)
-	if offers := strings.Contains(last.Message, "order "+last.Target+confirmed); offers != v1alpha1.IsConfirmable(last.Reason) {
+	if offers := strings.Contains(last.Message, "order "+last.Target+":confirm"); offers != v1alpha1.IsConfirmable(last.Reason) {
 		w.t.Errorf("%s says: %s", last.Reason, last.Message)
 	}
 }
@@ -69,11 +72,11 @@ func (w *world) ordered(site, value string) {
 	}
 }
 
-func (w *world) fact(site string, change func(*SiteFacts)) {
+func (w *world) fact(site string, change func(*scope.SiteFacts)) {
 	g, _ := w.facts.Sites("", "")
 	f := g.Sites[site]
 	change(&f)
-	w.facts.set(site, f)
+	w.facts.Set(site, f)
 }
 
 func (w *world) status(change func(*v1alpha1.MysqlFailoverGroupStatus)) {
@@ -84,9 +87,9 @@ func (w *world) status(change func(*v1alpha1.MysqlFailoverGroupStatus)) {
 }
 
 func (w *world) diverge(site string) {
-	w.fact(site, func(f *SiteFacts) {
+	w.fact(site, func(f *scope.SiteFacts) {
 		f.Diverged, f.Following = true, false
-		f.Errant = set(uuidB + ":1-3")
+		f.Errant = sets(uuidOfB + ":1-3")
 		f.Executed = f.Executed.Union(f.Errant)
 	})
 }
@@ -95,28 +98,28 @@ func (w *world) diverge(site string) {
 func TestRecloneOrder(t *testing.T) {
 	w := orderWorld(t)
 	w.ordered("b", "b")
-	if len(w.r.Work.jobs) != 0 {
+	if w.r.Work.Jobs() != 0 {
 		t.Error("a clone began before the order was durable")
 	}
 	if w.group().Annotations[v1alpha1.AnnotationRecloneSite] == "" {
 		t.Error("the order was answered before it was carried out")
 	}
 	w.reconcile()
-	if len(w.r.Work.jobs) != 1 || w.said.count(eventRecloneAccepted) != 1 {
-		t.Errorf("%d jobs, events %v", len(w.r.Work.jobs), w.said.list)
+	if w.r.Work.Jobs() != 1 || w.said.Count(v1alpha1.ReasonRecloneAccepted) != 1 {
+		t.Errorf("%d jobs, events %v", w.r.Work.Jobs(), w.said.List)
 	}
-	w.r.provisioner.running.Wait()
-	w.r.Work.jobs = map[siteKey]*job{}
-	w.ended("b", outcome{verdict: verdictAdopt, message: "its data is the group's", cloned: true, order: order{value: "b"}})
+	w.r.runner.Wait()
+	w.r.Work.Forget(scopetest.Key)
+	w.ended("b", work.Outcome{Verdict: work.VerdictAdopt, Message: "its data is the group's", Cloned: true, Order: "b"})
 	w.reconcile()
 	g := w.group()
 	if g.Annotations[v1alpha1.AnnotationRecloneSite] != "" || w.last(v1alpha1.RequestRecloneSite) != "b: Done (Completed): it holds the data of a" {
 		t.Errorf("annotations %v", g.Annotations)
 	}
-	if !w.provisioned("b") || w.site("b").Clone != nil || w.said.count(eventRecloneDone) != 1 {
-		t.Errorf("status %+v, events %v", w.site("b"), w.said.list)
+	if !w.provisioned("b") || w.site("b").Clone != nil || w.said.Count(v1alpha1.ReasonRecloneDone) != 1 {
+		t.Errorf("status %+v, events %v", w.site("b"), w.said.List)
 	}
-	if w.reconcile(); w.said.count(eventRecloneAccepted) != 1 || !w.provisioned("b") {
+	if w.reconcile(); w.said.Count(v1alpha1.ReasonRecloneAccepted) != 1 || !w.provisioned("b") {
 		t.Error("it was carried out twice")
 	}
 }
@@ -131,22 +134,23 @@ func TestRecloneOrderOutlivesTheOperator(t *testing.T) {
 	g := w.group()
 	delete(g.Annotations, v1alpha1.AnnotationRecloneSite)
 	w.must(w.c.Update(w.ctx, g))
-	w.r.Work = NewWork()
-	w.r.provisioner.work = w.r.Work
+	w.r.Work = work.New()
+	w.r.encryption.Work = w.r.Work
+	w.mayClone()
 	w.reconcile()
-	if len(w.r.Work.jobs) != 1 || w.site("b").Clone == nil {
-		t.Errorf("%d jobs, %+v", len(w.r.Work.jobs), w.site("b"))
+	if w.r.Work.Jobs() != 1 || w.site("b").Clone == nil {
+		t.Errorf("%d jobs, %+v", w.r.Work.Jobs(), w.site("b"))
 	}
-	w.r.provisioner.running.Wait()
+	w.r.runner.Wait()
 }
 
 // While the order cannot be answered, it is not done.
 func TestRecloneIsAnsweredBeforeTheMark(t *testing.T) {
 	w := orderWorld(t)
 	w.ordered("b", "b")
-	w.ended("b", outcome{verdict: verdictAdopt, message: "its data is the group's", cloned: true, order: order{value: "b"}})
+	w.ended("b", work.Outcome{Verdict: work.VerdictAdopt, Message: "its data is the group's", Cloned: true, Order: "b"})
 	w.fail["*v1alpha1.MysqlFailoverGroup"] = errors.New("no")
-	if _, err := w.r.Reconcile(w.ctx, reconcile.Request{NamespacedName: testKey}); err == nil {
+	if _, err := w.r.Reconcile(w.ctx, reconcile.Request{NamespacedName: scopetest.Key}); err == nil {
 		t.Fatal("no error")
 	}
 	if w.provisioned("b") || !w.busy("b") {
@@ -163,12 +167,12 @@ func TestRecloneIsAnsweredBeforeTheMark(t *testing.T) {
 func TestRecloneIgnoresEarlierWork(t *testing.T) {
 	w := orderWorld(t)
 	w.ordered("b", "b")
-	w.ended("b", outcome{verdict: verdictAdopt, message: "it holds the data"})
+	w.ended("b", work.Outcome{Verdict: work.VerdictAdopt, Message: "it holds the data"})
 	w.reconcile()
 	if w.provisioned("b") || w.group().Annotations[v1alpha1.AnnotationRecloneSite] == "" {
 		t.Error("an order was answered by work that did not carry it out")
 	}
-	w.r.provisioner.running.Wait()
+	w.r.runner.Wait()
 }
 
 // I14: what would be thrown away, or leave no healthy copy, is refused.
@@ -177,7 +181,7 @@ func TestRecloneRefusals(t *testing.T) {
 		w.status(func(s *v1alpha1.MysqlFailoverGroupStatus) {
 			s.Failovers = []v1alpha1.FailoverRecord{{Epoch: 1, From: "b", To: "a"}}
 		})
-		w.r.waits.since(&scope{key: testKey, now: time.Now().Add(-2 * settlePatience)}, "settle", &v1alpha1.FailoverRecord{Epoch: 1})
+		w.r.base.Waits.Since(&scope.Scope{Key: scopetest.Key, Now: time.Now().Add(-2 * time.Minute)}, "settle", &v1alpha1.FailoverRecord{Epoch: 1})
 	}
 	tests := map[string]struct {
 		value   string
@@ -189,36 +193,36 @@ func TestRecloneRefusals(t *testing.T) {
 		"no site":             {value: "x", why: "no site"},
 		"no value":            {value: ":confirm", why: "no site"},
 		"active site":         {value: "a:confirm", why: "planned-failover"},
-		"donor closed":        {value: "b:confirm", happens: func(w *world) { w.facts.closed("a") }, why: "does not accept writes"},
+		"donor closed":        {value: "b:confirm", happens: func(w *world) { w.facts.Closed("a") }, why: "does not accept writes"},
 		"donor on new volume": {value: "b:confirm", happens: func(w *world) { w.onVolume(map[string]string{"a": "new"}) }, why: "no healthy copy"},
 		"takes over": {value: "b:confirm", happens: func(w *world) {
 			w.status(func(s *v1alpha1.MysqlFailoverGroupStatus) {
 				s.PlannedFailover = &v1alpha1.PlannedFailoverStatus{From: "a", To: "b", Cause: "Requested", Phase: v1alpha1.PlannedWaiting}
 			})
 		}, why: "abort-planned-failover"},
-		"MySQL is down": {value: "b:confirm", happens: func(w *world) { w.facts.set("b", SiteFacts{Reachable: true}) }, why: "PersistentVolumeClaim mysql-orders-b-data"},
-		"writable":      {value: "b:confirm", happens: func(w *world) { w.fact("b", func(f *SiteFacts) { f.Writable = true }) }, why: "being fenced"},
-		"being cloned":  {value: "b:confirm", happens: func(w *world) { w.fact("b", func(f *SiteFacts) { f.Cloning = true }) }, why: "already"},
+		"MySQL is down": {value: "b:confirm", happens: func(w *world) { w.facts.Set("b", scope.SiteFacts{Reachable: true}) }, why: "PersistentVolumeClaim mysql-orders-b-data"},
+		"writable":      {value: "b:confirm", happens: func(w *world) { w.fact("b", func(f *scope.SiteFacts) { f.Writable = true }) }, why: "being fenced"},
+		"being cloned":  {value: "b:confirm", happens: func(w *world) { w.fact("b", func(f *scope.SiteFacts) { f.Cloning = true }) }, why: "already"},
 		"the donor has rows that no clone brings": {value: "b", happens: func(w *world) {
-			w.fact("a", func(f *SiteFacts) { f.Engines = &wire.EngineReport{Tables: 1, WithRows: 1} })
+			w.fact("a", func(f *scope.SiteFacts) { f.Engines = &wire.EngineReport{Tables: 1, WithRows: 1} })
 		}, why: "ENGINE=InnoDB"},
 		"the donor has rows that no clone brings, confirmed": {value: "b:confirm", happens: func(w *world) {
-			w.fact("a", func(f *SiteFacts) { f.Engines = &wire.EngineReport{Tables: 1, WithRows: 1} })
+			w.fact("a", func(f *scope.SiteFacts) { f.Engines = &wire.EngineReport{Tables: 1, WithRows: 1} })
 		}},
 		"diverged":             {value: "b", happens: func(w *world) { w.diverge("b") }, why: "b:confirm"},
 		"diverged, confirmed":  {value: "b:confirm", happens: func(w *world) { w.diverge("b") }},
 		"unsettled":            {value: "b", happens: lostLog, why: "b:confirm"},
 		"unsettled, confirmed": {value: "b:confirm", happens: lostLog},
 		"the only other copy": {value: "b", happens: func(w *world) {
-			w.fact("c", func(f *SiteFacts) { f.Following = false })
+			w.fact("c", func(f *scope.SiteFacts) { f.Following = false })
 		}, why: "only healthy copy beside"},
 		"the only other copy, confirmed": {value: "b:confirm", happens: func(w *world) {
-			w.fact("c", func(f *SiteFacts) { f.Following = false })
+			w.fact("c", func(f *scope.SiteFacts) { f.Following = false })
 		}},
 		"the other has diverged": {value: "b", happens: func(w *world) { w.diverge("c") }, why: "only healthy copy beside"},
 		"no copy at all": {value: "b", happens: func(w *world) {
-			w.fact("b", func(f *SiteFacts) { f.Following = false })
-			w.fact("c", func(f *SiteFacts) { f.Following = false })
+			w.fact("b", func(f *scope.SiteFacts) { f.Following = false })
+			w.fact("c", func(f *scope.SiteFacts) { f.Following = false })
 		}},
 		"paused": {value: "b", happens: func(w *world) {
 			w.order(v1alpha1.AnnotationPauseUntil, time.Now().Add(time.Hour).UTC().Format(time.RFC3339))
@@ -233,10 +237,10 @@ func TestRecloneRefusals(t *testing.T) {
 			if tt.why == "" {
 				w.ordered("b", tt.value)
 				w.reconcile()
-				if len(w.r.Work.jobs) != 1 {
-					t.Errorf("%d jobs", len(w.r.Work.jobs))
+				if w.r.Work.Jobs() != 1 {
+					t.Errorf("%d jobs", w.r.Work.Jobs())
 				}
-				w.r.provisioner.running.Wait()
+				w.r.runner.Wait()
 				return
 			}
 			w.order(v1alpha1.AnnotationRecloneSite, tt.value)
@@ -247,10 +251,10 @@ func TestRecloneRefusals(t *testing.T) {
 				t.Errorf("annotations %v, answer %s", g.Annotations, last)
 			}
 			w.offersConfirmation()
-			if said := w.said.of(eventRecloneRefused); len(said) != 1 || !strings.Contains(said[0], tt.why) {
-				t.Errorf("events %v", w.said.list)
+			if said := w.said.Of(v1alpha1.ReasonRecloneRefused); len(said) != 1 || !strings.Contains(said[0], tt.why) {
+				t.Errorf("events %v", w.said.List)
 			}
-			if !w.provisioned("b") || w.site("b").Clone != nil || len(w.r.Work.jobs) != 0 {
+			if !w.provisioned("b") || w.site("b").Clone != nil || w.r.Work.Jobs() != 0 {
 				t.Errorf("something was changed: %+v", w.site("b"))
 			}
 		})
@@ -260,7 +264,7 @@ func TestRecloneRefusals(t *testing.T) {
 // What passes by itself is waited for.
 func TestRecloneWaits(t *testing.T) {
 	tests := map[string]func(*world){
-		"nothing known": func(w *world) { w.facts.g.Sites = nil },
+		"nothing known": func(w *world) { w.facts.G.Sites = nil },
 		"transition": func(w *world) {
 			w.status(func(s *v1alpha1.MysqlFailoverGroupStatus) { s.Transition = &v1alpha1.Transition{From: "a", To: "b"} })
 		},
@@ -276,7 +280,7 @@ func TestRecloneWaits(t *testing.T) {
 			happens(w)
 			w.order(v1alpha1.AnnotationRecloneSite, "b:confirm")
 			w.reconcile()
-			if w.group().Annotations[v1alpha1.AnnotationRecloneSite] != "b:confirm" || !w.provisioned("b") || len(w.r.Work.jobs) != 0 {
+			if w.group().Annotations[v1alpha1.AnnotationRecloneSite] != "b:confirm" || !w.provisioned("b") || w.r.Work.Jobs() != 0 {
 				t.Errorf("annotations %v, %+v", w.group().Annotations, w.site("b"))
 			}
 		})
@@ -287,7 +291,7 @@ func TestRecloneWaits(t *testing.T) {
 func TestRecloneRefusedByALook(t *testing.T) {
 	w := orderWorld(t)
 	w.ordered("b", "b")
-	w.ended("b", outcome{verdict: verdictRefuse, message: "the site has 3 transactions that the active site lacks", order: order{value: "b"}})
+	w.ended("b", work.Outcome{Verdict: work.VerdictRefuse, Message: "the site has 3 transactions that the active site lacks", Order: "b"})
 	w.reconcile()
 	if last := w.last(v1alpha1.RequestRecloneSite); !strings.HasPrefix(last, "b: Refused (DataAtRisk): the site has 3 transactions") {
 		t.Errorf("last request %q", last)
@@ -304,9 +308,9 @@ func TestRecloneRefusedByALook(t *testing.T) {
 func TestRecloneAnswersOnlyWhatItRead(t *testing.T) {
 	w := orderWorld(t)
 	w.order(v1alpha1.AnnotationRecloneSite, "x")
-	s := &scope{key: testKey, group: w.group(), now: time.Now()}
+	s := &scope.Scope{Key: scopetest.Key, Group: w.group(), Now: time.Now()}
 	w.order(v1alpha1.AnnotationRecloneSite, "b")
-	if err := w.r.answerOrder(w.ctx, s, v1alpha1.RequestRecloneSite, "x", asks.Done("x")); err == nil {
+	if err := w.r.base.AnswerOrder(w.ctx, s, v1alpha1.RequestRecloneSite, "x", asks.Done("x")); err == nil {
 		t.Error("an older view of the group was written")
 	}
 	if got := w.group().Annotations[v1alpha1.AnnotationRecloneSite]; got != "b" || w.last(v1alpha1.RequestRecloneSite) != "" {
@@ -318,7 +322,7 @@ func TestPolicyReclones(t *testing.T) {
 	counted := func(state string) func(*world) {
 		return func(w *world) {
 			w.status(func(s *v1alpha1.MysqlFailoverGroupStatus) {
-				s.Failovers = []v1alpha1.FailoverRecord{{Epoch: 1, From: "b", To: "a", LossExact: true, LostTransactions: 3, LostSet: uuidB + ":1-3", LostRowsState: state}}
+				s.Failovers = []v1alpha1.FailoverRecord{{Epoch: 1, From: "b", To: "a", LossExact: true, LostTransactions: 3, LostSet: uuidOfB + ":1-3", LostRowsState: state}}
 			})
 		}
 	}
@@ -334,7 +338,7 @@ func TestPolicyReclones(t *testing.T) {
 		"rows not counted": {counted(""), false},
 		"waited long enough": {func(w *world) {
 			counted("")(w)
-			w.r.waits.since(&scope{key: testKey, now: time.Now().Add(-2 * countPatience)}, "count", &v1alpha1.FailoverRecord{Epoch: 1})
+			w.r.base.Waits.Since(&scope.Scope{Key: scopetest.Key, Now: time.Now().Add(-30 * time.Minute)}, "count", &v1alpha1.FailoverRecord{Epoch: 1})
 		}, true},
 		"loss not known": {func(w *world) {
 			w.status(func(s *v1alpha1.MysqlFailoverGroupStatus) {
@@ -346,10 +350,10 @@ func TestPolicyReclones(t *testing.T) {
 		"paused": {func(w *world) {
 			w.order(v1alpha1.AnnotationPauseUntil, time.Now().Add(time.Hour).UTC().Format(time.RFC3339))
 		}, false},
-		"donor closed":        {func(w *world) { w.facts.closed("a") }, false},
+		"donor closed":        {func(w *world) { w.facts.Closed("a") }, false},
 		"donor on new volume": {func(w *world) { w.onVolume(map[string]string{"a": "new"}) }, false},
-		"cloned since":        {func(w *world) { w.fact("b", func(f *SiteFacts) { f.Executed = f.Executed.Subtract(f.Errant) }) }, false},
-		"MySQL is down":       {func(w *world) { w.facts.set("b", SiteFacts{Diverged: true}) }, false},
+		"cloned since":        {func(w *world) { w.fact("b", func(f *scope.SiteFacts) { f.Executed = f.Executed.Subtract(f.Errant) }) }, false},
+		"MySQL is down":       {func(w *world) { w.facts.Set("b", scope.SiteFacts{Diverged: true}) }, false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -361,8 +365,8 @@ func TestPolicyReclones(t *testing.T) {
 			}
 			w.reconcile()
 			clone := w.site("b").Clone
-			if got := clone != nil && clone.Order == orderOfPolicy && !w.provisioned("b"); got != tt.want || len(w.r.Work.jobs) != 0 {
-				t.Errorf("accepted %v, %d jobs, %+v", got, len(w.r.Work.jobs), w.site("b"))
+			if got := clone != nil && clone.Order == "onDivergence" && !w.provisioned("b"); got != tt.want || w.r.Work.Jobs() != 0 {
+				t.Errorf("accepted %v, %d jobs, %+v", got, w.r.Work.Jobs(), w.site("b"))
 			}
 		})
 	}
@@ -376,8 +380,8 @@ func TestPauseStopsClones(t *testing.T) {
 	w.onVolume(map[string]string{"c": "new"})
 	w.reconcile()
 	w.reconcile()
-	if !w.provisioned("b") || len(w.r.Work.jobs) != 0 {
-		t.Errorf("provisioned %v, %d jobs", w.provisioned("b"), len(w.r.Work.jobs))
+	if !w.provisioned("b") || w.r.Work.Jobs() != 0 {
+		t.Errorf("provisioned %v, %d jobs", w.provisioned("b"), w.r.Work.Jobs())
 	}
 	if w.provisioned("c") {
 		t.Error("a site without its data passes for a candidate")

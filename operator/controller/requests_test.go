@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 )
 
 const groupType = "*v1alpha1.MysqlFailoverGroup"
@@ -50,7 +51,7 @@ func TestAnAnsweredOrderIsNotCarriedOut(t *testing.T) {
 		})
 		w.asksWithID(kind, "c", "1")
 		w.fail[groupType] = errors.New("ends here")
-		if _, err := w.r.Reconcile(w.ctx, reconcile.Request{NamespacedName: testKey}); err == nil {
+		if _, err := w.r.Reconcile(w.ctx, reconcile.Request{NamespacedName: scopetest.Key}); err == nil {
 			t.Fatalf("%s: no error", kind)
 		}
 		first := *w.group().Status.LastRequest(kind)
@@ -80,7 +81,7 @@ func TestAnOrderStaysUntilItsAnswerIsDurable(t *testing.T) {
 	w := sealedWorld(t)
 	w.asksWithID(v1alpha1.RequestRotateKeyring, "nowhere", "1")
 	w.fail["*v1alpha1.MysqlFailoverGroupApplyConfiguration"] = errors.New("away")
-	if _, err := w.r.Reconcile(w.ctx, reconcile.Request{NamespacedName: testKey}); err == nil || !strings.Contains(err.Error(), "away") {
+	if _, err := w.r.Reconcile(w.ctx, reconcile.Request{NamespacedName: scopetest.Key}); err == nil || !strings.Contains(err.Error(), "away") {
 		t.Fatalf("error %v", err)
 	}
 	if w.group().Annotations[v1alpha1.AnnotationRotateKeyring] != "nowhere" || w.last(v1alpha1.RequestRotateKeyring) != "" {

@@ -12,13 +12,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/scope"
+	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 )
 
 // onlyTheActiveIsOld is a group of which everything but the active site got the new image.
 func onlyTheActiveIsOld(t *testing.T) *world {
 	t.Helper()
 	w := runningWorld(t)
-	w.facts.open("a")
+	w.facts.Open("a")
 	w.reconcile()
 	w.settle("a", "b", "c")
 	w.reconcile()
@@ -33,7 +35,7 @@ func onlyTheActiveIsOld(t *testing.T) *world {
 // asked is true if the poll loop is asked to move the role away from a site.
 func (w *world) asked(site string) bool {
 	w.t.Helper()
-	reason, wanted := w.r.Work.Leaving(testKey.Namespace, testKey.Name, site)
+	reason, wanted := w.r.Work.Leaving(scopetest.Key.Namespace, scopetest.Key.Name, site)
 	if wanted && reason != "its pod is to be updated" {
 		w.t.Errorf("the poll loop does not know the reason %q", reason)
 	}
@@ -44,13 +46,13 @@ func (w *world) asked(site string) bool {
 func (w *world) moveRole(from, to string) {
 	w.t.Helper()
 	w.monitorStatus(to, w.group().Status.Epoch+1)
-	w.facts.open(to)
+	w.facts.Open(to)
 	g, _ := w.facts.Sites("", "")
 	old, active := g.Sites[from], g.Sites[to]
 	old.Writable, old.Following = false, true
 	active.Writable, active.Following = true, false
-	w.facts.set(from, old)
-	w.facts.set(to, active)
+	w.facts.Set(from, old)
+	w.facts.Set(to, active)
 }
 
 func (w *world) annotate(key, value string) {
@@ -75,7 +77,7 @@ func TestTheRoleMovesBeforeTheActiveSiteIsUpdated(t *testing.T) {
 	if c := w.condition(v1alpha1.ConditionProgressing); c.Reason != v1alpha1.ReasonMovingRole || c.Status != metav1.ConditionTrue {
 		t.Errorf("condition %+v", c)
 	}
-	if n := w.said.count(eventSiteAskedToLeave); n != 1 {
+	if n := w.said.Count(v1alpha1.ReasonSiteAskedToLeave); n != 1 {
 		t.Errorf("said %d times", n)
 	}
 	w.moveRole("a", "b")
@@ -115,11 +117,11 @@ func TestTheRoleIsNotAskedToMove(t *testing.T) {
 			g, _ := w.facts.Sites("", "")
 			f := g.Sites["b"]
 			f.Diverged = true
-			w.facts.set("b", f)
+			w.facts.Set("b", f)
 		}, metav1.ConditionFalse, v1alpha1.ReasonNoCandidate},
 		"the candidate is cloned": {func(w *world) {
-			w.r.Work.begin(siteKey{testKey, "b"}, func() {})
-			w.r.Work.hold(siteKey{testKey, "b"})
+			w.r.Work.Begin(scope.SiteKey{Group: scopetest.Key, Site: "b"}, func() {})
+			w.r.Work.Hold(scope.SiteKey{Group: scopetest.Key, Site: "b"})
 		}, metav1.ConditionTrue, v1alpha1.ReasonWaitingForSite},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -166,7 +168,7 @@ func TestNothingElseIsReplacedWhileTheActiveSiteStarts(t *testing.T) {
 		want bool
 	}{
 		"just now": {time.Second, true},
-		"failed":   {2 * brokenAfter, false},
+		"failed":   {2 * scope.BrokenAfter, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := onlyTheActiveIsOld(t)
@@ -177,9 +179,9 @@ func TestNothingElseIsReplacedWhileTheActiveSiteStarts(t *testing.T) {
 			pod.Status.Conditions = nil
 			w.must(w.c.Create(w.ctx, pod))
 			for _, site := range []string{"a", "b", "c"} {
-				w.facts.set(site, SiteFacts{MysqlUp: site == "c"})
+				w.facts.Set(site, scope.SiteFacts{MysqlUp: site == "c"})
 			}
-			w.facts.open("")
+			w.facts.Open("")
 			old := w.deployments()
 			w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Image = "mysql:9.9" })
 			w.reconcile()
@@ -194,15 +196,15 @@ func TestNothingElseIsReplacedWhileTheActiveSiteStarts(t *testing.T) {
 // The active site's mysqld crashes in the middle of an update: whoever does not follow it now may be about to replace it.
 func TestNoCandidateIsTakenWhileTheActiveSiteIsDown(t *testing.T) {
 	w := runningWorld(t)
-	w.facts.open("a")
+	w.facts.Open("a")
 	w.reconcile()
 	w.settle("a", "b", "c")
 	g, _ := w.facts.Sites("", "")
 	for site, f := range g.Sites {
 		f.Following, f.Writable, f.MysqlUp = false, false, site != "a"
-		w.facts.set(site, f)
+		w.facts.Set(site, f)
 	}
-	w.facts.open("")
+	w.facts.Open("")
 	old := w.deployments()
 	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Image = "mysql:9.8" })
 	w.reconcile()

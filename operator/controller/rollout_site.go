@@ -14,15 +14,11 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/rollout"
+	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
-const (
-	// brokenAfter is how long a pod must have been unavailable before replacing it counts as taking nothing away. It is
-	// longer than a restart of mysqld with a recovery of usual length.
-	brokenAfter = time.Minute
-	// lateAfter is how long a site with the wished pod may take to do its part before people are told.
-	lateAfter = 2 * time.Minute
-)
+// lateAfter is how long a site with the wished pod may take to do its part before people are told.
+const lateAfter = 2 * time.Minute
 
 // unsettled is since when a site has not done its part with a pod of one template.
 type unsettled struct {
@@ -30,30 +26,30 @@ type unsettled struct {
 	since time.Time
 }
 
-func (r *Reconciler) rolloutSite(s *scope, spec v1alpha1.Site, want *appsv1.Deployment) rollout.Site {
+func (r *Reconciler) rolloutSite(s *scope.Scope, spec v1alpha1.Site, want *appsv1.Deployment) rollout.Site {
 	name := spec.Name
-	_, busy := r.Work.Busy(s.key.Namespace, s.key.Name, name)
+	_, busy := r.Work.Busy(s.Key.Namespace, s.Key.Name, name)
 	// The job of a clone that an operator before this one began is taken up only after the first look at the pods.
-	busy = busy || s.facts.Sites[name].Cloning
+	busy = busy || s.Facts.Sites[name].Cloning
 	site := rollout.Site{
-		Name: name, Active: name == s.activeSite(), Busy: busy, Candidate: spec.Role == v1alpha1.PrimaryCandidate,
-		Diverged: s.facts.Sites[name].Diverged,
+		Name: name, Active: name == s.ActiveSite(), Busy: busy, Candidate: spec.Role == v1alpha1.PrimaryCandidate,
+		Diverged: s.Facts.Sites[name].Diverged,
 	}
-	if t := s.group.Status.Transition; t != nil {
+	if t := s.Group.Status.Transition; t != nil {
 		site.Moving = name == t.From || name == t.To
 	}
-	current := s.deployments[name]
+	current := s.Deployments[name]
 	if current == nil {
 		return site
 	}
-	site.Exists, site.Kept = true, s.keyrings.kept[name]
-	site.UpToDate = specHash(current) == specHash(want)
-	site.Settled = settled(s, name) && !busy
-	site.Held = (site.Diverged || otherSeries(s, name)) && serves(s, name) && !busy
-	site.Uncloned = encrypted(s.group) && r.uncloned(s, name)
-	site.Starting = beingReplaced(s, name)
+	site.Exists, site.Kept = true, s.Keyrings.Kept[name]
+	site.UpToDate = scope.SpecHash(current) == scope.SpecHash(want)
+	site.Settled = scope.Settled(s, name) && !busy
+	site.Held = (site.Diverged || otherSeries(s, name)) && scope.Serves(s, name) && !busy
+	site.Uncloned = scope.Encrypted(s.Group) && r.clones.Uncloned(s, name)
+	site.Starting = scope.BeingReplaced(s, name)
 	// As long as nothing is known of the sites, as after a restart, one that is not ready may still serve.
-	site.Broken = s.known && !s.facts.Sites[name].MysqlUp && s.now.Sub(unavailableSince(current, s.now)) >= brokenAfter
+	site.Broken = s.Known && !s.Facts.Sites[name].MysqlUp && s.Now.Sub(scope.UnavailableSince(current, s.Now)) >= scope.BrokenAfter
 	site.Late = r.late(s, site)
 	if !site.Settled {
 		site.Trouble = trouble(s, name)
@@ -63,57 +59,35 @@ func (r *Reconciler) rolloutSite(s *scope, spec v1alpha1.Site, want *appsv1.Depl
 
 // late is true if a site has had the wished pod for so long that it should be settled. One that is waiting for its data is
 // in the hands of provisioning.
-func (r *Reconciler) late(s *scope, site rollout.Site) bool {
+func (r *Reconciler) late(s *scope.Scope, site rollout.Site) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	key, hash := s.work(site.Name), specHash(s.deployments[site.Name])
-	if site.Settled || site.Busy || (!s.provisioned[site.Name] && s.facts.Sites[site.Name].MysqlUp) {
+	key, hash := s.SiteKey(site.Name), scope.SpecHash(s.Deployments[site.Name])
+	if site.Settled || site.Busy || (!s.Provisioned[site.Name] && s.Facts.Sites[site.Name].MysqlUp) {
 		delete(r.unsettled, key)
 		return false
 	}
 	if r.unsettled[key].hash != hash {
-		r.unsettled[key] = unsettled{hash: hash, since: s.now}
+		r.unsettled[key] = unsettled{hash: hash, since: s.Now}
 	}
-	return site.UpToDate && s.now.Sub(r.unsettled[key].since) >= lateAfter
+	return site.UpToDate && s.Now.Sub(r.unsettled[key].since) >= lateAfter
 }
 
 func (r *Reconciler) forgetUnsettled(group types.NamespacedName) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for key := range r.unsettled {
-		if key.group == group {
+		if key.Group == group {
 			delete(r.unsettled, key)
 		}
 	}
 }
 
-// serves is true if the pod of the site's Deployment is ready and its MySQL answers, whatever its part in the group.
-func serves(s *scope, name string) bool {
-	pod, f := s.pods[name], s.facts.Sites[name]
-	return pod != nil && pod.DeletionTimestamp == nil && podReady(pod) && s.known && f.MysqlUp &&
-		pod.Annotations[v1alpha1.AnnotationSpecHash] == specHash(s.deployments[name]) && f.PodUID == string(pod.UID)
-}
-
-// uncloned is true for a site that waits for its data. What is durable counts: a mark that was taken off just now may not stay off.
-// Another image than that of the active site could make it one that cannot be cloned.
-func (r *Reconciler) uncloned(s *scope, name string) bool {
-	active := s.pods[s.activeSite()]
-	if name == s.activeSite() || active == nil || mysqlImage(active) != s.group.Spec.Image {
-		return false
-	}
-	for _, site := range s.group.Status.Sites {
-		if site.Name == name && site.Provisioned {
-			return false
-		}
-	}
-	return !s.provisioned[name] && r.mayClone(s, standing(s.clones[name]))
-}
-
 // otherSeries is true for a site that waits for its data, and whose MySQL is of another series than that of the active site:
 // MySQL clones within one series only.
-func otherSeries(s *scope, name string) bool {
-	f, active := s.facts.Sites[name], s.facts.Sites[s.activeSite()]
-	if s.provisioned[name] || !f.MysqlUp || f.Version == "" || active.Version == "" {
+func otherSeries(s *scope.Scope, name string) bool {
+	f, active := s.Facts.Sites[name], s.Facts.Sites[s.ActiveSite()]
+	if s.Provisioned[name] || !f.MysqlUp || f.Version == "" || active.Version == "" {
 		return false // what is not known holds nobody up for longer than it takes to know
 	}
 	return series(f.Version) != series(active.Version)
@@ -125,40 +99,10 @@ func series(version string) string {
 	return strings.Join(parts[:min(2, len(parts))], ".")
 }
 
-// settled is true if the pod of the site's Deployment is ready and does its part. The facts must be those of this very
-// pod: those of its predecessor may be two seconds old and all well.
-func settled(s *scope, name string) bool {
-	f := s.facts.Sites[name]
-	switch {
-	case !serves(s, name):
-		return false
-	case s.activeSite() == "":
-		// There is nothing to follow yet.
-		return true
-	case name == s.activeSite():
-		return s.facts.Open && s.facts.ActiveSite == name
-	}
-	return s.provisioned[name] && f.Following
-}
-
-// beingReplaced is true from when a site's Deployment was changed, or its pod deleted, until the new pod does its part,
-// for as long as such a replacement usually takes. After that the site has failed, and the others must not wait for it:
-// one of them may need the update in order to take over.
-func beingReplaced(s *scope, site string) bool {
-	d, pod := s.deployments[site], s.pods[site]
-	if d == nil || settled(s, site) {
-		return false
-	}
-	if pod == nil || pod.DeletionTimestamp != nil || pod.Annotations[v1alpha1.AnnotationSpecHash] != specHash(d) {
-		return s.now.Sub(unavailableSince(d, s.now)) < brokenAfter
-	}
-	return s.now.Sub(pod.CreationTimestamp.Time) < brokenAfter
-}
-
 // trouble is what is known about why a site is not settled, for people. It holds nothing that changes while nothing
 // happens.
-func trouble(s *scope, name string) string {
-	pod, f := s.pods[name], s.facts.Sites[name]
+func trouble(s *scope.Scope, name string) string {
+	pod, f := s.Pods[name], s.Facts.Sites[name]
 	switch {
 	case pod == nil:
 		return "it has no pod; see the events of its Deployment"
@@ -173,9 +117,9 @@ func trouble(s *scope, name string) string {
 	case otherSeries(s, name):
 		return fmt.Sprintf("its MySQL %s cannot be given the data of %s, which runs %s: it gets it once %s is updated too; or put the older image "+
 			"back and delete its PersistentVolumeClaim and its pod, since the older MySQL does not start on that volume",
-			f.Version, s.activeSite(), s.facts.Sites[s.activeSite()].Version, s.activeSite())
-	case name != s.activeSite() && s.activeSite() != "" && !f.Following:
-		return "MySQL runs, but does not replicate from " + s.activeSite()
+			f.Version, s.ActiveSite(), s.Facts.Sites[s.ActiveSite()].Version, s.ActiveSite())
+	case name != s.ActiveSite() && s.ActiveSite() != "" && !f.Following:
+		return "MySQL runs, but does not replicate from " + s.ActiveSite()
 	}
 	return ""
 }
@@ -212,25 +156,3 @@ func podTrouble(pod *corev1.Pod) string {
 	}
 	return ""
 }
-
-func podReady(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
-	})
-}
-
-// unavailableSince is since when a Deployment has had no ready pod; now if it has one.
-func unavailableSince(d *appsv1.Deployment, now time.Time) time.Time {
-	for _, c := range d.Status.Conditions {
-		if c.Type != appsv1.DeploymentAvailable {
-			continue
-		}
-		if c.Status == corev1.ConditionTrue {
-			return now
-		}
-		return c.LastTransitionTime.Time
-	}
-	return d.CreationTimestamp.Time
-}
-
-func specHash(d *appsv1.Deployment) string { return d.Annotations[v1alpha1.AnnotationSpecHash] }

@@ -15,11 +15,13 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/render"
+	"github.com/mysql-mfg/mfg/operator/scope"
+	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 )
 
 func TestOrderedUpdate(t *testing.T) {
 	w := runningWorld(t)
-	w.facts.open("a")
+	w.facts.Open("a")
 	w.reconcile()
 	w.settle("a", "b", "c")
 	w.reconcile()
@@ -70,14 +72,14 @@ func TestOrderedUpdate(t *testing.T) {
 			t.Errorf("condition %+v", c)
 		}
 	}
-	if n := w.said.count(eventSiteUpdating); n != 3 {
+	if n := w.said.Count(v1alpha1.ReasonSiteUpdating); n != 3 {
 		t.Errorf("%d events of an update of three sites", n)
 	}
 }
 
 func TestNoUpdateDuringFailover(t *testing.T) {
 	w := runningWorld(t)
-	w.facts.open("a")
+	w.facts.Open("a")
 	w.reconcile()
 	w.settle("a", "b", "c")
 	old := w.deployments()
@@ -94,13 +96,13 @@ func TestNoUpdateDuringFailover(t *testing.T) {
 // A clone that an operator before this one began is long work too, though nobody has taken it up yet.
 func TestNoUpdateOfASiteThatIsBeingCloned(t *testing.T) {
 	w := runningWorld(t)
-	w.facts.open("a")
+	w.facts.Open("a")
 	w.reconcile()
 	w.settle("a", "b", "c")
 	f, _ := w.facts.Sites("", "")
 	cloning := f.Sites["b"]
 	cloning.Cloning, cloning.Following = true, false
-	w.facts.set("b", cloning)
+	w.facts.Set("b", cloning)
 	old := w.deployments()
 	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Image = "mysql:9.8" })
 	w.reconcile()
@@ -112,13 +114,13 @@ func TestNoUpdateOfASiteThatIsBeingCloned(t *testing.T) {
 // Facts of the pod that was there before say nothing about the one that is there now.
 func TestSettledNeedsFactsOfThisPod(t *testing.T) {
 	w := runningWorld(t)
-	w.facts.open("a")
+	w.facts.Open("a")
 	w.reconcile()
 	w.settle("a", "b", "c")
 	f, _ := w.facts.Sites("", "")
 	stale := f.Sites["b"]
 	stale.PodUID = "the-pod-before"
-	w.facts.set("b", stale)
+	w.facts.Set("b", stale)
 	old := w.deployments()
 	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Image = "mysql:9.8" })
 	w.reconcile()
@@ -140,7 +142,7 @@ func (w *world) age(by time.Duration) {
 // An update that goes wrong stops at the first site, says why, and goes on with a corrected specification.
 func TestAnUpdateStopsAtASiteThatDoesNotComeBack(t *testing.T) {
 	w := runningWorld(t)
-	w.facts.open("a")
+	w.facts.Open("a")
 	w.reconcile()
 	w.settle("a", "b", "c")
 	w.reconcile()
@@ -155,10 +157,10 @@ func TestAnUpdateStopsAtASiteThatDoesNotComeBack(t *testing.T) {
 		Name: render.ContainerMySQL, Image: "mysql:9.7-typo", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull"}},
 	}}
 	w.must(w.c.Status().Update(w.ctx, pod))
-	w.facts.set("c", SiteFacts{PodUID: string(pod.UID)})
+	w.facts.Set("c", scope.SiteFacts{PodUID: string(pod.UID)})
 	w.reconcile()
 	c := w.condition(v1alpha1.ConditionProgressing)
-	if c.Status != metav1.ConditionTrue || !strings.Contains(c.Message, "ImagePullBackOff") || w.said.count(eventSiteNotBack) != 0 {
+	if c.Status != metav1.ConditionTrue || !strings.Contains(c.Message, "ImagePullBackOff") || w.said.Count(v1alpha1.ReasonSiteNotBack) != 0 {
 		t.Errorf("at first: condition %+v", c)
 	}
 	w.age(lateAfter)
@@ -169,7 +171,7 @@ func TestAnUpdateStopsAtASiteThatDoesNotComeBack(t *testing.T) {
 	if c.Status != metav1.ConditionFalse || c.Reason != v1alpha1.ReasonSiteNotBack || !strings.Contains(c.Message, "ImagePullBackOff") {
 		t.Errorf("condition %+v", c)
 	}
-	if n := w.said.count(eventSiteNotBack); n != 1 {
+	if n := w.said.Count(v1alpha1.ReasonSiteNotBack); n != 1 {
 		t.Errorf("said %d times", n)
 	}
 	if got := w.deployments(); got["a"] != old["a"] || got["b"] != old["b"] {
@@ -186,7 +188,7 @@ func TestAnUpdateStopsAtASiteThatDoesNotComeBack(t *testing.T) {
 		t.Errorf("the update does not go on: condition %+v", c)
 	}
 	// Should it happen again, it is told again.
-	if w.r.said[testKey]["SiteNotBack/c"] != "" {
+	if w.r.base.Changed(scopetest.Key, "SiteNotBack/c", "") {
 		t.Error("the site is back, and still said not to be")
 	}
 }
@@ -204,7 +206,7 @@ func TestPauseUntil(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := runningWorld(t)
-			w.facts.open("a")
+			w.facts.Open("a")
 			w.reconcile()
 			w.settle("a", "b", "c")
 			w.reconcile()
@@ -215,8 +217,8 @@ func TestPauseUntil(t *testing.T) {
 			if again := w.reconcile(); tc.paused && again > time.Minute+time.Second {
 				t.Errorf("looked at again after %v", again)
 			}
-			if paused := w.deployments()["c"] == old["c"]; paused != tc.paused || w.said.count(eventPauseUnreadable) != tc.said {
-				t.Errorf("paused %v, said %v", paused, w.said.list)
+			if paused := w.deployments()["c"] == old["c"]; paused != tc.paused || w.said.Count(v1alpha1.ReasonPauseUnreadable) != tc.said {
+				t.Errorf("paused %v, said %v", paused, w.said.List)
 			}
 		})
 	}
@@ -252,14 +254,14 @@ func TestTrouble(t *testing.T) {
 
 func TestBrokenSiteIsRepairedFirst(t *testing.T) {
 	w := runningWorld(t)
-	w.facts.open("a")
+	w.facts.Open("a")
 	w.reconcile()
 	w.settle("a", "b", "c")
-	w.facts.set("c", SiteFacts{})
+	w.facts.Set("c", scope.SiteFacts{})
 	d := &appsv1.Deployment{}
 	w.get(d, "mysql-orders-c")
 	d.Status.Conditions = []appsv1.DeploymentCondition{{
-		Type: appsv1.DeploymentAvailable, Status: corev1.ConditionFalse, LastTransitionTime: metav1.NewTime(metav1.Now().Add(-2 * brokenAfter)),
+		Type: appsv1.DeploymentAvailable, Status: corev1.ConditionFalse, LastTransitionTime: metav1.NewTime(metav1.Now().Add(-2 * scope.BrokenAfter)),
 	}}
 	w.must(w.c.Status().Update(w.ctx, d))
 	old := w.deployments()
@@ -274,17 +276,17 @@ func TestBrokenSiteIsRepairedFirst(t *testing.T) {
 // After a restart of the operator nothing is known yet, and a site that is not ready may be the one that serves.
 func TestNothingIsRepairedBeforeAnythingIsKnown(t *testing.T) {
 	w := runningWorld(t)
-	w.facts.open("a")
+	w.facts.Open("a")
 	w.reconcile()
 	w.settle("a", "b", "c")
 	d := &appsv1.Deployment{}
 	w.get(d, "mysql-orders-a")
 	d.Status.Conditions = []appsv1.DeploymentCondition{{
-		Type: appsv1.DeploymentAvailable, Status: corev1.ConditionFalse, LastTransitionTime: metav1.NewTime(metav1.Now().Add(-2 * brokenAfter)),
+		Type: appsv1.DeploymentAvailable, Status: corev1.ConditionFalse, LastTransitionTime: metav1.NewTime(metav1.Now().Add(-2 * scope.BrokenAfter)),
 	}}
 	w.must(w.c.Status().Update(w.ctx, d))
 	old := w.deployments()
-	w.facts.g = GroupFacts{}
+	w.facts.G = scope.GroupFacts{}
 	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Image = "mysql:9.8" })
 	w.reconcile()
 	if diff := cmp.Diff(old, w.deployments()); diff != "" {
@@ -295,13 +297,13 @@ func TestNothingIsRepairedBeforeAnythingIsKnown(t *testing.T) {
 // A group whose update is stopped, by a person for a week perhaps, is not looked at every two seconds.
 func TestAStoppedUpdateIsLookedAtSeldom(t *testing.T) {
 	w := runningWorld(t)
-	w.facts.open("a")
+	w.facts.Open("a")
 	w.reconcile()
 	w.settle("a", "b", "c")
 	w.annotate(v1alpha1.AnnotationPauseUntil, time.Now().Add(time.Hour).Format(time.RFC3339))
 	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Image = "mysql:9.8" })
 	w.reconcile()
-	if again := w.reconcile(); again < whenWaiting {
+	if again := w.reconcile(); again < scope.WhenWaiting {
 		t.Errorf("looked at again after %v", again)
 	}
 }
@@ -309,10 +311,10 @@ func TestAStoppedUpdateIsLookedAtSeldom(t *testing.T) {
 // A diverged site waits for a person, perhaps for a week. The update of the others does not wait for that person too.
 func TestADivergedSiteDoesNotHoldUpAnUpdate(t *testing.T) {
 	w := runningWorld(t)
-	w.facts.open("a")
+	w.facts.Open("a")
 	w.reconcile()
 	w.settle("a", "b", "c")
-	diverge := func() { w.fact("b", func(f *SiteFacts) { f.Diverged, f.Following = true, false }) }
+	diverge := func() { w.fact("b", func(f *scope.SiteFacts) { f.Diverged, f.Following = true, false }) }
 	diverge()
 	w.reconcile()
 	old := w.deployments()
@@ -321,7 +323,7 @@ func TestADivergedSiteDoesNotHoldUpAnUpdate(t *testing.T) {
 	if now := w.deployments(); now["b"] == old["b"] || now["c"] != old["c"] {
 		t.Fatal("the site that does not do its part anyway does not go first")
 	}
-	w.fact("b", func(f *SiteFacts) { f.MysqlUp = false })
+	w.fact("b", func(f *scope.SiteFacts) { f.MysqlUp = false })
 	w.reconcile()
 	if now := w.deployments(); now["c"] != old["c"] {
 		t.Fatal("b is not back, and the next one goes")
@@ -342,7 +344,7 @@ func TestADivergedSiteDoesNotHoldUpAnUpdate(t *testing.T) {
 // A site that cannot be cloned before the active site is updated too must not hold the update up.
 func TestASiteOfAnotherSeriesDoesNotHoldUpAnUpdate(t *testing.T) {
 	w := runningWorld(t)
-	w.facts.open("a")
+	w.facts.Open("a")
 	w.reconcile()
 	w.settle("a", "b", "c")
 	w.reconcile()
@@ -353,14 +355,14 @@ func TestASiteOfAnotherSeriesDoesNotHoldUpAnUpdate(t *testing.T) {
 		}
 	})
 	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Image = "mysql:9.8" })
-	w.fact("a", func(f *SiteFacts) { f.Version = "9.7.4" })
+	w.fact("a", func(f *scope.SiteFacts) { f.Version = "9.7.4" })
 	w.reconcile()
 	w.settle("c")
 	for _, step := range []struct {
 		version string
 		updated bool
 	}{{"", false}, {"9.7.9", false}, {"9.8.0", true}} {
-		w.fact("c", func(f *SiteFacts) { f.Version, f.Following = step.version, false })
+		w.fact("c", func(f *scope.SiteFacts) { f.Version, f.Following = step.version, false })
 		w.status(func(s *v1alpha1.MysqlFailoverGroupStatus) {
 			for i := range s.Sites {
 				s.Sites[i].Provisioned = s.Sites[i].Name != "c"
@@ -396,7 +398,7 @@ func TestWhichSiteIsClonedOnlyInANewPod(t *testing.T) {
 		"another image is wished for": {site: "b", other: true},
 		"paused":                      {site: "b", pause: paused},
 		"paused, a person ordered it": {site: "b", pause: paused, order: "b:confirm", want: true},
-		"paused, the policy says so":  {site: "b", pause: paused, order: orderOfPolicy},
+		"paused, the policy says so":  {site: "b", pause: paused, order: "onDivergence"},
 	} {
 		w := encryptedWorld(t)
 		g := w.group()
@@ -408,10 +410,10 @@ func TestWhichSiteIsClonedOnlyInANewPod(t *testing.T) {
 			g.Annotations = map[string]string{v1alpha1.AnnotationPauseUntil: tc.pause}
 		}
 		d := &appsv1.Deployment{}
-		s := &scope{
-			key: testKey, group: g, now: time.Now(), deployments: map[string]*appsv1.Deployment{tc.site: d},
-			provisioned: map[string]bool{}, clones: map[string]*v1alpha1.CloneProgress{tc.site: {Order: tc.order}},
-			pods: map[string]*corev1.Pod{"a": {Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: render.ContainerMySQL, Image: "mysql:1"}}}}},
+		s := &scope.Scope{
+			Key: scopetest.Key, Group: g, Now: time.Now(), Deployments: map[string]*appsv1.Deployment{tc.site: d},
+			Provisioned: map[string]bool{}, Clones: map[string]*v1alpha1.CloneProgress{tc.site: {Order: tc.order}},
+			Pods: map[string]*corev1.Pod{"a": {Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: render.ContainerMySQL, Image: "mysql:1"}}}}},
 		}
 		g.Status.Sites = []v1alpha1.SiteStatus{{Name: "a"}, {Name: tc.site, Provisioned: tc.provisioned}}
 		if g.Spec.Image = "mysql:1"; tc.other {

@@ -17,21 +17,22 @@ import (
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/operator/render"
 	"github.com/mysql-mfg/mfg/operator/report/events"
+	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
 var eventAccountsMissing = events.Warning(v1alpha1.ReasonAccountsSecretMissing, "Wait")
 
-// secrets makes what is generated once: the key that signs statements, and the passwords. How those are replaced: passwords.go.
-func (r *Reconciler) secrets(ctx context.Context, s *scope) error {
+// secrets makes what is generated once: the key that signs statements, and the passwords. How those are replaced: operator/accounts.
+func (r *Reconciler) secrets(ctx context.Context, s *scope.Scope) error {
 	if err := r.authority(ctx, s); err != nil {
 		return err
 	}
-	accounts, err := r.once(ctx, s, v1alpha1.AccountsSecret(s.key.Name), func() (*corev1.Secret, error) {
-		if s.group.Status.Epoch > 0 {
+	accounts, err := r.once(ctx, s, v1alpha1.AccountsSecret(s.Key.Name), func() (*corev1.Secret, error) {
+		if s.Group.Status.Epoch > 0 {
 			// New passwords would fit no server, and lock the operator out for good.
 			return nil, fmt.Errorf("%w: it is missing, although the group has run", render.ErrSecretIncomplete)
 		}
-		return render.AccountsSecret(s.in, render.Passwords{
+		return render.AccountsSecret(s.In, render.Passwords{
 			Operator: rand.Text(), Replication: rand.Text(), Sidecar: rand.Text(), Clone: rand.Text(),
 		}), nil
 	})
@@ -40,17 +41,17 @@ func (r *Reconciler) secrets(ctx context.Context, s *scope) error {
 	}
 	if errors.Is(err, render.ErrSecretIncomplete) {
 		text := fmt.Sprintf("Secret %s: %v; restore it from a backup: it holds the passwords of the operator's accounts",
-			v1alpha1.AccountsSecret(s.key.Name), err)
-		s.progress(stuck(v1alpha1.ReasonSecretIncomplete, text), whenWaiting)
-		r.say(s, "", eventAccountsMissing, text)
-		return errStop
+			v1alpha1.AccountsSecret(s.Key.Name), err)
+		s.Progress(scope.Stuck(v1alpha1.ReasonSecretIncomplete, text), scope.WhenWaiting)
+		r.base.Say(s, "", eventAccountsMissing, text)
+		return scope.ErrStop
 	}
 	if err != nil {
 		return err
 	}
-	s.accounts = accounts
-	if _, err = r.once(ctx, s, v1alpha1.RootSecret(s.key.Name), func() (*corev1.Secret, error) {
-		return render.RootSecret(s.in, rand.Text()), nil
+	s.Accounts = accounts
+	if _, err = r.once(ctx, s, v1alpha1.RootSecret(s.Key.Name), func() (*corev1.Secret, error) {
+		return render.RootSecret(s.In, rand.Text()), nil
 	}); err != nil {
 		return err
 	}
@@ -59,24 +60,24 @@ func (r *Reconciler) secrets(ctx context.Context, s *scope) error {
 
 // reportKeys makes the key with which each site authenticates its reports. One that is deleted is made again: the running pod gets the
 // new one within a minute or two, and until then its sidecar counts as silent.
-func (r *Reconciler) reportKeys(ctx context.Context, s *scope) error {
-	for _, site := range s.group.Spec.Sites {
-		name := v1alpha1.ReportSecret(s.key.Name, site.Name)
+func (r *Reconciler) reportKeys(ctx context.Context, s *scope.Scope) error {
+	for _, site := range s.Group.Spec.Sites {
+		name := v1alpha1.ReportSecret(s.Key.Name, site.Name)
 		secret, err := r.existing(ctx, s, name, func() (*corev1.Secret, error) {
 			key := make([]byte, wire.ReportKeyBytes)
 			_, _ = rand.Read(key) // it never fails
-			return render.ReportSecret(s.in, site.Name, key), nil
+			return render.ReportSecret(s.In, site.Name, key), nil
 		})
 		if err == nil {
-			err = r.adopt(ctx, s, render.ReportSecret(s.in, site.Name, nil), secret)
+			err = r.adopt(ctx, s, render.ReportSecret(s.In, site.Name, nil), secret)
 		}
 		if err != nil {
 			return err
 		}
 		if len(secret.Data[v1alpha1.ReportKey]) != wire.ReportKeyBytes {
-			s.progress(stuck(v1alpha1.ReasonSecretIncomplete, fmt.Sprintf("Secret %s has no key %q of %d bytes; delete it, and a new one is made",
-				name, v1alpha1.ReportKey, wire.ReportKeyBytes)), whenWaiting)
-			return errStop
+			s.Progress(scope.Stuck(v1alpha1.ReasonSecretIncomplete, fmt.Sprintf("Secret %s has no key %q of %d bytes; delete it, and a new one is made",
+				name, v1alpha1.ReportKey, wire.ReportKeyBytes)), scope.WhenWaiting)
+			return scope.ErrStop
 		}
 	}
 	return nil
@@ -84,17 +85,17 @@ func (r *Reconciler) reportKeys(ctx context.Context, s *scope) error {
 
 // once returns a Secret, made by make if it does not exist. It is created, never applied: an existing one, seen or not,
 // keeps its content. Only its labels and owner follow the specification.
-func (r *Reconciler) once(ctx context.Context, s *scope, name string, make func() (*corev1.Secret, error)) (*corev1.Secret, error) {
+func (r *Reconciler) once(ctx context.Context, s *scope.Scope, name string, make func() (*corev1.Secret, error)) (*corev1.Secret, error) {
 	secret, err := r.existing(ctx, s, name, make)
 	if err != nil {
 		return nil, err
 	}
-	return secret, r.adopt(ctx, s, render.RootSecret(s.in, ""), secret)
+	return secret, r.adopt(ctx, s, render.RootSecret(s.In, ""), secret)
 }
 
 // existing returns a Secret as it is, made by make if it does not exist.
-func (r *Reconciler) existing(ctx context.Context, s *scope, name string, make func() (*corev1.Secret, error)) (*corev1.Secret, error) {
-	key := types.NamespacedName{Namespace: s.key.Namespace, Name: name}
+func (r *Reconciler) existing(ctx context.Context, s *scope.Scope, name string, make func() (*corev1.Secret, error)) (*corev1.Secret, error) {
+	key := types.NamespacedName{Namespace: s.Key.Namespace, Name: name}
 	secret := &corev1.Secret{}
 	err := r.Live.Get(ctx, key, secret)
 	if apierrors.IsNotFound(err) {
@@ -126,7 +127,7 @@ func (r *Reconciler) create(ctx context.Context, key types.NamespacedName, make 
 
 // adopt applies labels and owner, those of bare, and nothing of the content. The uid keeps the apply from making a Secret without
 // content if somebody has deleted it just now.
-func (r *Reconciler) adopt(ctx context.Context, s *scope, bare, secret *corev1.Secret) error {
+func (r *Reconciler) adopt(ctx context.Context, s *scope.Scope, bare, secret *corev1.Secret) error {
 	bare.Name, bare.UID, bare.Data, bare.Type = secret.Name, secret.UID, nil, ""
-	return r.apply.applyOver(ctx, s.group, bare, secret)
+	return r.apply.ApplyOver(ctx, s.Group, bare, secret)
 }

@@ -14,11 +14,12 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 )
 
 func TestLostSecrets(t *testing.T) {
 	t.Run("accounts of a group that has run", func(t *testing.T) {
-		w := newWorld(t, testGroup(running))
+		w := newWorld(t, scopetest.Group(scopetest.Running))
 		g := w.group()
 		w.reconcileStuck(v1alpha1.ReasonSecretIncomplete)
 		if err := w.c.Get(w.ctx, types.NamespacedName{Namespace: "shop", Name: "mysql-orders-accounts"}, &corev1.Secret{}); !apierrors.IsNotFound(err) {
@@ -32,7 +33,7 @@ func TestLostSecrets(t *testing.T) {
 
 // TestKeysForReportsI12: each site has its own, made once. One that was deleted is made again, and one that is none is told.
 func TestKeysForReportsI12(t *testing.T) {
-	w := newWorld(t, testGroup())
+	w := newWorld(t, scopetest.Group())
 	key := func(site string) string {
 		t.Helper()
 		secret := &corev1.Secret{}

@@ -19,6 +19,7 @@ import (
 	applyv1alpha1 "github.com/mysql-mfg/mfg/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/render"
 	"github.com/mysql-mfg/mfg/operator/report/conditions"
+	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
 // ownConditions are the conditions that the controller writes; the others are the monitor's.
@@ -29,14 +30,14 @@ var ownConditions = []string{
 }
 
 // writeStatus applies the controller's part of status, all of it: what is left out is taken away.
-func (r *Reconciler) writeStatus(ctx context.Context, s *scope, failure error) error {
-	conditions := s.stampedConditions(failure)
-	sites := s.siteStatuses()
-	if s.group.Status.ObservedGeneration == s.group.Generation && s.sameConditions(conditions) && s.sameSites(sites) &&
-		equality.Semantic.DeepEqual(s.passwords, s.group.Status.Passwords) {
+func (r *Reconciler) writeStatus(ctx context.Context, s *scope.Scope, failure error) error {
+	conditions := stampedConditions(s, failure)
+	sites := siteStatuses(s)
+	if s.Group.Status.ObservedGeneration == s.Group.Generation && sameConditions(s, conditions) && sameSites(s, sites) &&
+		equality.Semantic.DeepEqual(s.Passwords, s.Group.Status.Passwords) {
 		return nil
 	}
-	status := applyv1alpha1.MysqlFailoverGroupStatus().WithObservedGeneration(s.group.Generation)
+	status := applyv1alpha1.MysqlFailoverGroupStatus().WithObservedGeneration(s.Group.Generation)
 	for _, c := range conditions {
 		status.WithConditions(applymetav1.Condition().
 			WithType(c.Type).WithStatus(c.Status).WithReason(c.Reason).WithMessage(c.Message).
@@ -45,13 +46,13 @@ func (r *Reconciler) writeStatus(ctx context.Context, s *scope, failure error) e
 	for _, site := range sites {
 		status.WithSites(siteApply(site))
 	}
-	if s.passwords != nil {
-		status.WithPasswords(passwordsApply(s.passwords))
+	if s.Passwords != nil {
+		status.WithPasswords(passwordsApply(s.Passwords))
 	}
 	// The uid keeps the apply from making a group that was deleted just now, the version an operator that stood still since it
 	// read the group from writing over what its successor found (I12, I15; simulation, seed 661).
-	config := applyv1alpha1.MysqlFailoverGroup(s.key.Name, s.key.Namespace).WithUID(s.group.UID).
-		WithResourceVersion(s.group.ResourceVersion).WithStatus(status)
+	config := applyv1alpha1.MysqlFailoverGroup(s.Key.Name, s.Key.Namespace).WithUID(s.Group.UID).
+		WithResourceVersion(s.Group.ResourceVersion).WithStatus(status)
 	err := r.Client.Status().Apply(ctx, config, client.FieldOwner(v1alpha1.ManagerControllerStatus), client.ForceOwnership)
 	if apierrors.IsNotFound(err) {
 		return nil
@@ -113,14 +114,14 @@ func cloneApply(clone *v1alpha1.CloneProgress) *applyv1alpha1.CloneProgressApply
 
 // stampedConditions are the controller's conditions as they belong into status, sorted by type. After a failure those
 // that no phase came to say anything about stay as they are.
-func (s *scope) stampedConditions(failure error) []metav1.Condition {
-	wanted := append(slices.Clone(s.conditions), s.progressCondition(failure))
+func stampedConditions(s *scope.Scope, failure error) []metav1.Condition {
+	wanted := append(slices.Clone(s.Conditions), progressCondition(s, failure))
 	var out []metav1.Condition
 	for _, c := range wanted {
-		out = append(out, conditions.Stamp(s.group.Status.Conditions, c, s.group.Generation, s.now))
+		out = append(out, conditions.Stamp(s.Group.Status.Conditions, c, s.Group.Generation, s.Now))
 	}
-	if failure != nil || s.stopped {
-		for _, old := range s.group.Status.Conditions {
+	if failure != nil || s.Stopped {
+		for _, old := range s.Group.Status.Conditions {
 			if slices.Contains(ownConditions, old.Type) && meta.FindStatusCondition(out, old.Type) == nil {
 				out = append(out, old)
 			}
@@ -135,57 +136,57 @@ func (s *scope) stampedConditions(failure error) []metav1.Condition {
 	return out
 }
 
-func (s *scope) progressCondition(failure error) conditions.Condition {
+func progressCondition(s *scope.Scope, failure error) conditions.Condition {
 	switch {
-	case failure != nil && s.progressing == nil:
-		return moving(v1alpha1.ReasonReconcileError, failure.Error())
-	case s.progressing != nil:
-		return *s.progressing
+	case failure != nil && s.Progressing == nil:
+		return scope.Moving(v1alpha1.ReasonReconcileError, failure.Error())
+	case s.Progressing != nil:
+		return *s.Progressing
 	}
-	return stuck(v1alpha1.ReasonAsExpected, "everything is as specified")
+	return scope.Stuck(v1alpha1.ReasonAsExpected, "everything is as specified")
 }
 
-func (s *scope) sameConditions(stamped []metav1.Condition) bool {
+func sameConditions(s *scope.Scope, stamped []metav1.Condition) bool {
 	count := 0
-	for _, old := range s.group.Status.Conditions {
+	for _, old := range s.Group.Status.Conditions {
 		if slices.Contains(ownConditions, old.Type) {
 			count++
 		}
 	}
 	return count == len(stamped) && !slices.ContainsFunc(stamped, func(c metav1.Condition) bool {
-		old := meta.FindStatusCondition(s.group.Status.Conditions, c.Type)
-		return conditions.Changed(s.group.Status.Conditions, c) || old.ObservedGeneration != c.ObservedGeneration
+		old := meta.FindStatusCondition(s.Group.Status.Conditions, c.Type)
+		return conditions.Changed(s.Group.Status.Conditions, c) || old.ObservedGeneration != c.ObservedGeneration
 	})
 }
 
 // siteStatuses are the controller's fields of each site of the specification, and of those that left it and are kept.
-func (s *scope) siteStatuses() []v1alpha1.SiteStatus {
+func siteStatuses(s *scope.Scope) []v1alpha1.SiteStatus {
 	before := map[string]v1alpha1.SiteStatus{}
-	for _, old := range s.group.Status.Sites {
+	for _, old := range s.Group.Status.Sites {
 		before[old.Name] = old
 	}
-	names := make([]string, 0, len(s.group.Spec.Sites))
-	for _, site := range s.group.Spec.Sites {
+	names := make([]string, 0, len(s.Group.Spec.Sites))
+	for _, site := range s.Group.Spec.Sites {
 		names = append(names, site.Name)
 	}
-	for _, old := range s.group.Status.Sites {
+	for _, old := range s.Group.Status.Sites {
 		if !slices.Contains(names, old.Name) && whyKept(s, old.Name) != "" {
 			names = append(names, old.Name)
 		}
 	}
-	out := s.nodesInSight(names)
+	out := nodesInSight(s, names)
 	for _, name := range names {
 		old := before[name]
 		status := v1alpha1.SiteStatus{
-			Name: name, Provisioned: s.provisioned[name], VolumeID: s.volumes[name], Unlisted: s.in.Unlisted[name] && !s.provisioned[name],
-			Node: old.Node, Image: old.Image, Version: old.Version, Clone: s.clones[name],
+			Name: name, Provisioned: s.Provisioned[name], VolumeID: s.Volumes[name], Unlisted: s.In.Unlisted[name] && !s.Provisioned[name],
+			Node: old.Node, Image: old.Image, Version: old.Version, Clone: s.Clones[name],
 		}
-		if pod := s.pods[name]; pod != nil {
+		if pod := s.Pods[name]; pod != nil {
 			if node := pod.Spec.NodeName; node != "" && sidecarStarted(pod) && holdsTheData(s, name, pod) {
 				status.Node = node
 			}
-			status.Image = mysqlImage(pod)
-			if f := s.facts.Sites[name]; f.PodUID == string(pod.UID) && f.Version != "" {
+			status.Image = scope.MySQLImage(pod)
+			if f := s.Facts.Sites[name]; f.PodUID == string(pod.UID) && f.Version != "" {
 				status.Version = f.Version
 			}
 		}
@@ -196,9 +197,9 @@ func (s *scope) siteStatuses() []v1alpha1.SiteStatus {
 
 // nodesInSight are the nodes of sites that the poll loop keeps in sight although they are none of these: the pod of one may still
 // run and vouch, and a taint of that node is what proves that it does not (I4).
-func (s *scope) nodesInSight(but []string) []v1alpha1.SiteStatus {
+func nodesInSight(s *scope.Scope, but []string) []v1alpha1.SiteStatus {
 	var out []v1alpha1.SiteStatus
-	for _, old := range s.group.Status.Sites {
+	for _, old := range s.Group.Status.Sites {
 		if !slices.Contains(but, old.Name) && old.State != "" && (old.Node != "" || old.Unlisted) {
 			out = append(out, v1alpha1.SiteStatus{Name: old.Name, Node: old.Node, Unlisted: old.Unlisted})
 		}
@@ -208,8 +209,8 @@ func (s *scope) nodesInSight(but []string) []v1alpha1.SiteStatus {
 
 // holdsTheData is false for a pod on another volume than the one that was noted, and until that is known: the pod that held
 // the data may still run where it was, and its node is what a person's taint speaks of.
-func holdsTheData(s *scope, name string, pod *corev1.Pod) bool {
-	noted, f := s.volumes[name], s.facts.Sites[name]
+func holdsTheData(s *scope.Scope, name string, pod *corev1.Pod) bool {
+	noted, f := s.Volumes[name], s.Facts.Sites[name]
 	return noted == "" || f.PodUID == string(pod.UID) && f.VolumeID == noted
 }
 
@@ -224,18 +225,9 @@ func sidecarStarted(pod *corev1.Pod) bool {
 	})
 }
 
-func mysqlImage(pod *corev1.Pod) string {
-	for _, c := range pod.Spec.Containers {
-		if c.Name == render.ContainerMySQL {
-			return c.Image
-		}
-	}
-	return ""
-}
-
-func (s *scope) sameSites(sites []v1alpha1.SiteStatus) bool {
+func sameSites(s *scope.Scope, sites []v1alpha1.SiteStatus) bool {
 	before := map[string]v1alpha1.SiteStatus{}
-	for _, old := range s.group.Status.Sites {
+	for _, old := range s.Group.Status.Sites {
 		before[old.Name] = v1alpha1.SiteStatus{
 			Name: old.Name, Provisioned: old.Provisioned, VolumeID: old.VolumeID, Unlisted: old.Unlisted,
 			Node: old.Node, Image: old.Image, Version: old.Version, Clone: old.Clone,
@@ -255,4 +247,24 @@ func (s *scope) sameSites(sites []v1alpha1.SiteStatus) bool {
 		}
 	}
 	return true
+}
+
+func passwordsApply(p *v1alpha1.PasswordsStatus) *applyv1alpha1.PasswordsStatusApplyConfiguration {
+	out := applyv1alpha1.PasswordsStatus()
+	if p.Phase != "" {
+		out.WithPhase(p.Phase)
+	}
+	if len(p.Accounts) > 0 {
+		out.WithAccounts(p.Accounts...)
+	}
+	if p.Reason != "" {
+		out.WithReason(p.Reason)
+	}
+	if p.Message != "" {
+		out.WithMessage(p.Message)
+	}
+	if p.FinishedAt != nil {
+		out.WithFinishedAt(*p.FinishedAt)
+	}
+	return out
 }

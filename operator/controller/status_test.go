@@ -11,6 +11,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/render"
+	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 )
 
 // The node is where the gate looks for the proof that a lost pod is gone: it must not move before the pod has.
@@ -37,19 +38,19 @@ func TestNodeIsThatOfThePodThatRan(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := runningWorld(t)
-			w.facts.open("a")
+			w.facts.Open("a")
 			w.reconcile()
 			w.settle("a", "b", "c")
 			w.reconcile()
 			var d appsv1.Deployment
-			w.get(&d, v1alpha1.SiteName(testKey.Name, "b"))
+			w.get(&d, v1alpha1.SiteName(scopetest.Key.Name, "b"))
 			w.must(w.c.DeleteAllOf(w.ctx, &corev1.Pod{}, siteLabels("b")...))
 			w.reconcile()
 			if got := w.site("b").Node; got != "node-b" {
 				t.Errorf("without a pod: %q", got)
 			}
 			pod := &corev1.Pod{
-				ObjectMeta: metav1.ObjectMeta{Namespace: testKey.Namespace, Name: d.Name + "-new", Labels: d.Spec.Template.Labels},
+				ObjectMeta: metav1.ObjectMeta{Namespace: scopetest.Key.Namespace, Name: d.Name + "-new", Labels: d.Spec.Template.Labels},
 				Spec:       corev1.PodSpec{NodeName: tc.node}, Status: corev1.PodStatus{InitContainerStatuses: tc.init},
 			}
 			w.must(w.c.Create(w.ctx, pod))

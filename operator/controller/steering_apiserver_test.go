@@ -22,14 +22,15 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/render"
+	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 )
 
 // The followers against a real API server, with exactly the rights of the chart: first without the definition of
 // external-dns and without the right to change nodes, then with both, through a failover, to the end of the group.
 func TestSteeringAgainstAPIServer(t *testing.T) {
 	c := newCluster(t)
-	c.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: testKey.Namespace}})
-	c.create(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: testKey.Namespace, Name: "default"}})
+	c.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: scopetest.Key.Namespace}})
+	c.create(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: scopetest.Key.Namespace, Name: "default"}})
 	for _, site := range []string{"a", "b"} {
 		c.create(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-" + site}})
 	}
@@ -60,7 +61,7 @@ func TestSteeringAgainstAPIServer(t *testing.T) {
 	t.Run("quiet", func(*testing.T) { c.steersQuietly() })
 	c.monitor("b", 2)
 	c.openAt("b", 2)
-	c.r.Wake(testKey)
+	c.r.Wake(scopetest.Key)
 	c.eventually("both follow the failover", c.steeredTo("CNAME", "b.example.org", mine("a")[0], ""))
 	t.Run("external-dns is removed", func(*testing.T) { c.losesExternalDNS() })
 	c.deleteGroup()
@@ -83,10 +84,10 @@ func (c *cluster) allow(name string, rules ...rbacv1.PolicyRule) {
 }
 
 func (c *cluster) openAt(site string, epoch int64) {
-	c.facts.open(site)
-	c.facts.mu.Lock()
-	defer c.facts.mu.Unlock()
-	c.facts.g.Epoch = epoch
+	c.facts.Open(site)
+	c.facts.Mu.Lock()
+	defer c.facts.Mu.Unlock()
+	c.facts.G.Epoch = epoch
 }
 
 // bind does what the scheduler does.
@@ -94,7 +95,7 @@ func (c *cluster) bind(sites ...string) {
 	c.t.Helper()
 	for _, site := range sites {
 		var pods corev1.PodList
-		if err := c.admin.List(c.t.Context(), &pods, client.InNamespace(testKey.Namespace), client.MatchingLabels{v1alpha1.LabelSite: site}); err != nil {
+		if err := c.admin.List(c.t.Context(), &pods, client.InNamespace(scopetest.Key.Namespace), client.MatchingLabels{v1alpha1.LabelSite: site}); err != nil {
 			c.t.Fatal(err)
 		}
 		for i := range pods.Items {
@@ -115,7 +116,7 @@ func (c *cluster) reason(condition string) v1alpha1.Reason {
 
 func (c *cluster) endpoint() *unstructured.Unstructured {
 	c.t.Helper()
-	out := render.NoDNSEndpoint(render.Input{Group: testGroup()})
+	out := render.NoDNSEndpoint(render.Input{Group: scopetest.Group()})
 	err := c.admin.Get(c.t.Context(), client.ObjectKeyFromObject(out), out)
 	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
 		return nil
@@ -168,7 +169,7 @@ func (c *cluster) confirmsRecord() {
 		c.t.Fatal(err)
 	}
 	c.eventually("the confirmation is told", func() bool {
-		c.r.Wake(testKey)
+		c.r.Wake(scopetest.Key)
 		found := meta.FindStatusCondition(c.group().Status.Conditions, v1alpha1.ConditionDNSReady)
 		return found != nil && strings.Contains(found.Message, "has taken it over")
 	})
@@ -189,7 +190,7 @@ func (c *cluster) steersQuietly() {
 	}
 	before := versions()
 	for range 5 {
-		c.r.Wake(testKey)
+		c.r.Wake(scopetest.Key)
 		time.Sleep(200 * time.Millisecond)
 	}
 	if after := versions(); !slices.Equal(before, after) {
@@ -205,7 +206,7 @@ func (c *cluster) losesExternalDNS() {
 		c.t.Fatal(err)
 	}
 	c.eventually("the loss is told", func() bool {
-		c.r.Wake(testKey)
+		c.r.Wake(scopetest.Key)
 		return c.reason(v1alpha1.ConditionDNSReady) == v1alpha1.ReasonExternalDNSMissing
 	})
 	c.edit(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.DNS = nil })

@@ -18,6 +18,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/apply"
+	"github.com/mysql-mfg/mfg/operator/follow"
+	"github.com/mysql-mfg/mfg/operator/scope"
+	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 )
 
 // intercept puts functions between the controller and its API server.
@@ -28,25 +32,27 @@ func (w *world) intercept(f interceptor.Funcs) {
 		w.t.Fatalf("%T cannot be intercepted", w.c)
 	}
 	c := interceptor.NewClient(inner, f)
-	w.r.Client, w.r.Live = c, c
-	w.r.apply.client, w.r.apply.live = c, c
+	w.r.Client, w.r.Live, w.r.base.Client, w.r.base.Live = c, c, c, c
+	w.r.apply = apply.NewApplier(c, c)
+	w.r.apply.Restored = w.r.tellRestored
+	w.r.follow = follow.New(w.r.base, w.r.apply, w.r.Limits)
 }
 
 // open lets the poll loop see the active site open under an epoch.
 func (w *world) open(site string, epoch int64) {
 	w.t.Helper()
 	w.monitorStatus(site, epoch)
-	w.facts.open(site)
-	w.facts.mu.Lock()
-	defer w.facts.mu.Unlock()
-	w.facts.g.Epoch = epoch
-	if w.facts.g.Sites == nil {
-		w.facts.g.Sites = map[string]SiteFacts{}
+	w.facts.Open(site)
+	w.facts.Mu.Lock()
+	defer w.facts.Mu.Unlock()
+	w.facts.G.Epoch = epoch
+	if w.facts.G.Sites == nil {
+		w.facts.G.Sites = map[string]scope.SiteFacts{}
 	}
 }
 
 // steeredWorld is a running group with both followers, each site on its own node and with an address.
-func steeredWorld(t *testing.T, edits ...groupOption) *world {
+func steeredWorld(t *testing.T, edits ...scopetest.Option) *world {
 	t.Helper()
 	w := runningWorld(t)
 	for _, name := range []string{"node-a", "node-b", "node-c", "node-d"} {
@@ -119,9 +125,9 @@ func TestOnlyAnOpenSiteIsFollowed(t *testing.T) {
 	tests := map[string]func(w *world){
 		"not open": func(w *world) {
 			w.open("b", 2)
-			w.facts.mu.Lock()
-			defer w.facts.mu.Unlock()
-			w.facts.g.Open = false
+			w.facts.Mu.Lock()
+			defer w.facts.Mu.Unlock()
+			w.facts.G.Open = false
 		},
 		"open in an older epoch": func(w *world) {
 			w.open("b", 2)
@@ -134,7 +140,7 @@ func TestOnlyAnOpenSiteIsFollowed(t *testing.T) {
 			g.Status.Transition = &v1alpha1.Transition{From: "a", To: "b"}
 			w.must(w.c.Status().Update(w.ctx, g))
 		},
-		"facts are missing": func(w *world) { w.open("b", 2); w.r.Facts = &fakeFacts{} },
+		"facts are missing": func(w *world) { w.open("b", 2); w.r.Facts = &scopetest.Facts{} },
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -145,10 +151,10 @@ func TestOnlyAnOpenSiteIsFollowed(t *testing.T) {
 			g := w.group()
 			g.Status.ActiveSiteSince = &metav1.Time{Time: time.Now()}
 			w.must(w.c.Status().Update(w.ctx, g))
-			if again := w.steer(); again > whenSteering {
+			if again := w.steer(); again > time.Second {
 				t.Errorf("looked at again after %s", again)
 			}
-			if got := targets(w.endpoint()); !cmp.Equal(got, []string{"a.example.org"}) {
+			if got := targetsOf(w.endpoint()); !cmp.Equal(got, []string{"a.example.org"}) {
 				t.Errorf("the name points to %v", got)
 			}
 			if len(w.taints("node-a")) > 0 || len(w.taints("node-b")) != 1 {
@@ -166,9 +172,9 @@ func TestNoHurryForASiteThatStaysClosed(t *testing.T) {
 	w := steeredWorld(t)
 	w.monitorStatus("b", 2)
 	g := w.group()
-	g.Status.ActiveSiteSince = &metav1.Time{Time: time.Now().Add(-2 * freshly)}
+	g.Status.ActiveSiteSince = &metav1.Time{Time: time.Now().Add(-2 * time.Minute)}
 	w.must(w.c.Status().Update(w.ctx, g))
-	if again := w.steer(); again <= whenSteering {
+	if again := w.steer(); again <= time.Second {
 		t.Errorf("looked at again after %s", again)
 	}
 }
@@ -178,8 +184,8 @@ func TestNoHurryWhenNothingIsToSwitch(t *testing.T) {
 	w := steeredWorld(t)
 	w.open("a", 1)
 	w.steer()
-	w.facts.open("")
-	if again := w.steer(); again <= whenSteering {
+	w.facts.Open("")
+	if again := w.steer(); again <= time.Second {
 		t.Errorf("looked at again after %s", again)
 	}
 }
@@ -210,7 +216,7 @@ func TestHungFollowersHoldUpNobody(t *testing.T) {
 		w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.MysqlConf = map[string]string{"max_connections": "77"} })
 		began := time.Now()
 		w.reconcile()
-		if took := time.Since(began); took > 2*steerTimeout {
+		if took := time.Since(began); took > 10*time.Second {
 			t.Errorf("the reconcile took %s", took)
 		}
 		if cmp.Equal(before, w.deployments()) {
@@ -229,48 +235,6 @@ func TestHungFollowersHoldUpNobody(t *testing.T) {
 	})
 }
 
-// Retries come ever more rarely, but at once when there is something new to follow.
-func TestBackOff(t *testing.T) {
-	m := newSteering()
-	s := &scope{key: testKey, group: testGroup(running)}
-	var delays []time.Duration
-	for range 8 {
-		delays = append(delays, m.fail(s, "x", 0))
-	}
-	want := []time.Duration{2, 4, 8, 16, 32, 64, 120, 120}
-	for i := range want {
-		want[i] *= time.Second
-	}
-	if diff := cmp.Diff(want, delays); diff != "" {
-		t.Errorf("delays (-want +got):\n%s", diff)
-	}
-	if got := m.wait(s, "x"); got <= time.Minute || got > longestRetry {
-		t.Errorf("waits %s", got)
-	}
-	if got := m.wait(s, "y"); got != 0 {
-		t.Errorf("another follower waits %s", got)
-	}
-	s.group.Status.Epoch++
-	if got := m.wait(s, "x"); got != 0 {
-		t.Errorf("a new epoch waits %s", got)
-	}
-	if got := m.fail(s, "x", 0); got != firstRetry {
-		t.Errorf("the first retry of a new epoch comes after %s", got)
-	}
-	s.group.Generation++
-	if got := m.wait(s, "x"); got != 0 {
-		t.Errorf("a new specification waits %s", got)
-	}
-	m.succeed(s, "x")
-	if got := m.at(testKey, "x"); got != "a" || m.wait(s, "x") != 0 {
-		t.Errorf("after a success: at %q, waits %s", got, m.wait(s, "x"))
-	}
-	m.forget(testKey)
-	if got := m.at(testKey, "x"); got != "" {
-		t.Errorf("a group that is gone is at %q", got)
-	}
-}
-
 // What fails is tried again and told once; then it is well again.
 func TestFailedFollowerRecovers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -286,18 +250,18 @@ func TestFailedFollowerRecovers(t *testing.T) {
 			},
 		})
 		for range 6 {
-			again, err := w.r.Reconcile(w.ctx, reconcile.Request{NamespacedName: testKey})
+			again, err := w.r.Reconcile(w.ctx, reconcile.Request{NamespacedName: scopetest.Key})
 			w.must(err)
 			time.Sleep(again.RequeueAfter)
 		}
-		if got := w.said.count(eventDNSFailed); got != 1 {
+		if got := w.said.Count(v1alpha1.ReasonDNSFailed); got != 1 {
 			t.Errorf("%d events", got)
 		}
 		if c := w.condition(v1alpha1.ConditionTaintsReady); c.Status != metav1.ConditionTrue {
 			t.Errorf("the other follower: %+v", c)
 		}
 		broken = false
-		time.Sleep(longestRetry)
+		time.Sleep(2 * time.Minute)
 		w.reconcile()
 		if c := w.condition(v1alpha1.ConditionDNSReady); c.Status != metav1.ConditionTrue {
 			t.Errorf("condition %+v", c)

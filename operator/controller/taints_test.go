@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 )
 
 const testTaint = "orders.shop.mysql-mfg.io/inactive-site"
@@ -205,10 +206,10 @@ func TestGroupGoesWithoutTheRightToTaint(t *testing.T) {
 			refuseNodes(w, refusal)
 			w.must(w.c.Delete(w.ctx, w.group()))
 			w.reconcile()
-			if err := w.c.Get(w.ctx, testKey, &v1alpha1.MysqlFailoverGroup{}); !apierrors.IsNotFound(err) {
+			if err := w.c.Get(w.ctx, scopetest.Key, &v1alpha1.MysqlFailoverGroup{}); !apierrors.IsNotFound(err) {
 				t.Errorf("the group is still there: %v", err)
 			}
-			if said := w.said.of(eventTaintsFailed); len(said) != 1 || !strings.Contains(said[0], "kubectl taint nodes --all "+testTaint+"-") {
+			if said := w.said.Of(v1alpha1.ReasonTaintsFailed); len(said) != 1 || !strings.Contains(said[0], "kubectl taint nodes --all "+testTaint+"-") {
 				t.Errorf("events %v", said)
 			}
 		})

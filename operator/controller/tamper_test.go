@@ -9,6 +9,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/render"
+	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 )
 
 // Who may edit ConfigMaps could have mysqld start unfenced (I3). What was changed is put right as soon as it is seen, which is before the
@@ -25,15 +26,15 @@ func TestAChangedConfigMapIsPutRightI3(t *testing.T) {
 			w := runningWorld(t)
 			w.reconcile()
 			w.settle("a", "b", "c")
-			w.facts.open("a")
+			w.facts.Open("a")
 			w.reconcile()
 			config := &corev1.ConfigMap{}
-			w.get(config, v1alpha1.ConfigName(testKey.Name, "b"))
+			w.get(config, v1alpha1.ConfigName(scopetest.Key.Name, "b"))
 			conf, labels := config.Data[render.ConfigKeyMyCnf], len(config.Labels)
 			if len(config.Data) != 1 || conf == "" {
 				t.Errorf("it has %v", config.Data)
 			}
-			if w.reconcile(); w.said.count(eventConfigRestored) != 0 {
+			if w.reconcile(); w.said.Count(v1alpha1.ReasonConfigRestored) != 0 {
 				t.Error("told although nobody changed it")
 			}
 			change(config)
@@ -41,15 +42,15 @@ func TestAChangedConfigMapIsPutRightI3(t *testing.T) {
 			before := w.deployments()["b"]
 			w.reconcile()
 			config = &corev1.ConfigMap{}
-			w.get(config, v1alpha1.ConfigName(testKey.Name, "b"))
+			w.get(config, v1alpha1.ConfigName(scopetest.Key.Name, "b"))
 			if config.Data[render.ConfigKeyMyCnf] != conf || len(config.Labels) != labels {
 				t.Errorf("I3: the site has %q with %v", config.Data[render.ConfigKeyMyCnf], config.Labels)
 			}
 			if w.deployments()["b"] != before {
 				t.Error("its pod is replaced for it")
 			}
-			if w.reconcile(); w.said.count(eventConfigRestored) != 1 {
-				t.Errorf("events %v", w.said.list)
+			if w.reconcile(); w.said.Count(v1alpha1.ReasonConfigRestored) != 1 {
+				t.Errorf("events %v", w.said.List)
 			}
 		})
 	}

@@ -16,9 +16,11 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/access"
+	"github.com/mysql-mfg/mfg/operator/apply"
 	"github.com/mysql-mfg/mfg/operator/render"
 	"github.com/mysql-mfg/mfg/operator/report/conditions"
 	"github.com/mysql-mfg/mfg/operator/report/events"
+	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
 var (
@@ -30,8 +32,8 @@ var (
 
 // tls asks for the group's certificate and says whether the pods can run with it. They wait while they cannot: mysqld
 // would not start, or no replica could verify its source.
-func (r *Reconciler) tls(ctx context.Context, s *scope) error {
-	spec := s.group.Spec.TLS
+func (r *Reconciler) tls(ctx context.Context, s *scope.Scope) error {
+	spec := s.Group.Spec.TLS
 	if spec == nil {
 		return nil
 	}
@@ -39,7 +41,7 @@ func (r *Reconciler) tls(ctx context.Context, s *scope) error {
 		return err
 	}
 	secret := &corev1.Secret{}
-	err := r.Live.Get(ctx, types.NamespacedName{Namespace: s.key.Namespace, Name: spec.SecretName}, secret)
+	err := r.Live.Get(ctx, types.NamespacedName{Namespace: s.Key.Namespace, Name: spec.SecretName}, secret)
 	switch {
 	case apierrors.IsNotFound(err):
 		r.tlsFails(s, eventTLSSecretMissing, v1alpha1.ReasonSecretMissing, missingSecret(spec))
@@ -48,10 +50,10 @@ func (r *Reconciler) tls(ctx context.Context, s *scope) error {
 		return fmt.Errorf("read TLS secret: %w", err)
 	}
 	var names []string
-	for _, site := range s.group.Spec.Sites {
-		names = append(names, render.Host(s.key.Namespace, s.key.Name, site.Name))
+	for _, site := range s.Group.Spec.Sites {
+		names = append(names, render.Host(s.Key.Namespace, s.Key.Name, site.Name))
 	}
-	if err := access.CheckTLS(secret, names, s.now); err != nil {
+	if err := access.CheckTLS(secret, names, s.Now); err != nil {
 		reason := v1alpha1.ReasonSecretUnusable
 		if errors.Is(err, access.ErrTLSNames) {
 			reason = v1alpha1.ReasonWrongNames
@@ -59,35 +61,35 @@ func (r *Reconciler) tls(ctx context.Context, s *scope) error {
 		r.tlsFails(s, eventTLSSecretMissing, reason, fmt.Sprintf("Secret %s: %v", spec.SecretName, err))
 		return nil
 	}
-	r.changed(s.key, string(eventTLSSecretMissing.Reason)+"/", "")
-	notMeant := whyNotMeant(secret, s.group)
+	r.base.Changed(s.Key, string(eventTLSSecretMissing.Reason)+"/", "")
+	notMeant := whyNotMeant(secret, s.Group)
 	if notMeant != "" {
 		notMeant = fmt.Sprintf("Secret %s: %s", spec.SecretName, notMeant)
-		if s.group.Status.Epoch == 0 {
+		if s.Group.Status.Epoch == 0 {
 			r.tlsFails(s, eventTLSSecretNotMeant, v1alpha1.ReasonSecretNotMeant, notMeant)
 			return nil
 		}
 	}
-	r.say(s, "", eventTLSSecretNotMeant, notMeant)
+	r.base.Say(s, "", eventTLSSecretNotMeant, notMeant)
 	trouble := shownTrouble(s)
-	r.say(s, "", eventCertificateNotRenewed, trouble)
+	r.base.Say(s, "", eventCertificateNotRenewed, trouble)
 	if trouble != "" {
 		// Pods need not wait: a new one starts with what is in the Secret.
-		s.condition(conditions.False(v1alpha1.ConditionTLSReady, v1alpha1.ReasonCertificateNotRenewed, trouble))
+		s.Condition(conditions.False(v1alpha1.ConditionTLSReady, v1alpha1.ReasonCertificateNotRenewed, trouble))
 		return nil
 	}
 	if notMeant != "" {
 		// A group that has run keeps its Secret for good: it goes on with it, and people are told.
-		s.condition(conditions.True(v1alpha1.ConditionTLSReady, v1alpha1.ReasonSecretNotMeant, notMeant))
+		s.Condition(conditions.True(v1alpha1.ConditionTLSReady, v1alpha1.ReasonSecretNotMeant, notMeant))
 		return nil
 	}
-	s.condition(conditions.True(v1alpha1.ConditionTLSReady, v1alpha1.ReasonAsExpected, "the certificate names every site"))
+	s.Condition(conditions.True(v1alpha1.ConditionTLSReady, v1alpha1.ReasonAsExpected, "the certificate names every site"))
 	return nil
 }
 
 // askForCertificate asks cert-manager, if the group names an issuer; false if it must not or cannot be asked.
-func (r *Reconciler) askForCertificate(ctx context.Context, s *scope) (bool, error) {
-	certificate := render.Certificate(s.in)
+func (r *Reconciler) askForCertificate(ctx context.Context, s *scope.Scope) (bool, error) {
+	certificate := render.Certificate(s.In)
 	if certificate == nil {
 		return true, nil
 	}
@@ -97,14 +99,14 @@ func (r *Reconciler) askForCertificate(ctx context.Context, s *scope) (bool, err
 		return false, nil
 	}
 	if err == nil {
-		err = r.apply.apply(ctx, s.group, certificate)
+		err = r.apply.Apply(ctx, s.Group, certificate)
 	}
 	switch {
 	case meta.IsNoMatchError(err):
 		r.tlsFails(s, eventCertManagerMissing, v1alpha1.ReasonCertManagerMissing,
-			"spec.tls.issuerRef is set, but cert-manager is not installed: install it, or remove issuerRef and create Secret "+s.group.Spec.TLS.SecretName)
+			"spec.tls.issuerRef is set, but cert-manager is not installed: install it, or remove issuerRef and create Secret "+s.Group.Spec.TLS.SecretName)
 		return false, nil
-	case errors.Is(err, errForeign):
+	case errors.Is(err, apply.ErrForeign):
 		r.tlsFails(s, eventForeignObjectInPlay, v1alpha1.ReasonForeignObject, err.Error())
 		return false, nil
 	}
@@ -117,10 +119,10 @@ const longestNotice = 14 * 24 * time.Hour
 
 // shownTrouble is what is wrong with the certificates that the sites show, which is not what is in the Secret until the
 // kubelet and the sidecar have seen to it; empty if all is well.
-func shownTrouble(s *scope) string {
+func shownTrouble(s *scope.Scope) string {
 	var wrong []string
-	for _, site := range s.group.Spec.Sites {
-		shown := s.facts.Sites[site.Name].Certificate
+	for _, site := range s.Group.Spec.Sites {
+		shown := s.Facts.Sites[site.Name].Certificate
 		if shown == nil {
 			continue
 		}
@@ -130,7 +132,7 @@ func shownTrouble(s *scope) string {
 		if shown.NotBefore == nil || shown.NotAfter == nil {
 			continue
 		}
-		if s.now.Add(min(longestNotice, shown.NotAfter.Sub(*shown.NotBefore)/6)).After(*shown.NotAfter) {
+		if s.Now.Add(min(longestNotice, shown.NotAfter.Sub(*shown.NotBefore)/6)).After(*shown.NotAfter) {
 			wrong = append(wrong, fmt.Sprintf("%s shows a certificate that ends at %s, and nobody can connect to it after that", site.Name,
 				shown.NotAfter.UTC().Format(time.RFC3339)))
 		}
@@ -139,7 +141,7 @@ func shownTrouble(s *scope) string {
 		return ""
 	}
 	return fmt.Sprintf("%s; Secret %s has to be renewed, which the sites take within minutes, without a restart",
-		strings.Join(wrong, "; "), s.group.Spec.TLS.SecretName)
+		strings.Join(wrong, "; "), s.Group.Spec.TLS.SecretName)
 }
 
 func missingSecret(spec *v1alpha1.TLSSpec) string {
@@ -149,8 +151,8 @@ func missingSecret(spec *v1alpha1.TLSSpec) string {
 	return fmt.Sprintf("Secret %s does not exist: create it with tls.crt, tls.key and ca.crt, for the Service of every site", spec.SecretName)
 }
 
-func (r *Reconciler) tlsFails(s *scope, e events.Event, reason v1alpha1.Reason, message string) {
-	s.tlsReady = false
-	s.condition(conditions.False(v1alpha1.ConditionTLSReady, reason, message))
-	r.say(s, "", e, message)
+func (r *Reconciler) tlsFails(s *scope.Scope, e events.Event, reason v1alpha1.Reason, message string) {
+	s.TLSReady = false
+	s.Condition(conditions.False(v1alpha1.ConditionTLSReady, reason, message))
+	r.base.Say(s, "", e, message)
 }

@@ -18,7 +18,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/apply"
 	"github.com/mysql-mfg/mfg/operator/render"
+	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
 // Whoever may edit groups need not be allowed to use every Secret of the namespace: the operator lends them its own rights only as
@@ -88,8 +90,8 @@ func ownName(name string, group *v1alpha1.MysqlFailoverGroup) bool {
 var generated = regexp.MustCompile(`^(mysql-.+-(accounts|root|authority|keyring-token|keyring-v[0-9]+)|mfg-authority-.+)$`)
 
 // whyNotWritten says why cert-manager must not be asked to write a Secret; empty if it may. It writes over what is there.
-func (r *Reconciler) whyNotWritten(ctx context.Context, s *scope) (string, error) {
-	name := s.group.Spec.TLS.SecretName
+func (r *Reconciler) whyNotWritten(ctx context.Context, s *scope.Scope) (string, error) {
+	name := s.Group.Spec.TLS.SecretName
 	asked, err := r.askedBefore(ctx, s)
 	if err != nil || asked {
 		return "", err // what it would overwrite is overwritten
@@ -98,31 +100,31 @@ func (r *Reconciler) whyNotWritten(ctx context.Context, s *scope) (string, error
 		return fmt.Sprintf("Secret %s has a name under which the operator keeps passwords and keys: choose another in spec.tls.secretName", name), nil
 	}
 	secret := &corev1.Secret{}
-	err = r.Live.Get(ctx, types.NamespacedName{Namespace: s.key.Namespace, Name: name}, secret)
+	err = r.Live.Get(ctx, types.NamespacedName{Namespace: s.Key.Namespace, Name: name}, secret)
 	switch {
 	case apierrors.IsNotFound(err):
 		return "", nil
 	case err != nil:
 		return "", fmt.Errorf("read TLS secret: %w", err)
-	case allows(secret, s.key.Name) || secret.Annotations[certificateAnnotation] == render.CertificateName(s.key.Name):
+	case allows(secret, s.Key.Name) || secret.Annotations[certificateAnnotation] == render.CertificateName(s.Key.Name):
 		return "", nil
 	}
 	return fmt.Sprintf("Secret %s is there already and was not made for this group, and cert-manager would write over it: choose another name in "+
 		"spec.tls.secretName, or have whoever may edit the Secret give it away: kubectl -n %s annotate secret %s %s=%s",
-		name, s.key.Namespace, name, v1alpha1.AnnotationAllowGroups, s.key.Name), nil
+		name, s.Key.Namespace, name, v1alpha1.AnnotationAllowGroups, s.Key.Name), nil
 }
 
 // askedBefore is true if the group's Certificate names this very Secret already.
-func (r *Reconciler) askedBefore(ctx context.Context, s *scope) (bool, error) {
-	certificate := render.Certificate(s.in)
-	current, err := r.apply.current(ctx, certificate, true)
+func (r *Reconciler) askedBefore(ctx context.Context, s *scope.Scope) (bool, error) {
+	certificate := render.Certificate(s.In)
+	current, err := r.apply.Current(ctx, certificate, true)
 	if err != nil || current == nil {
 		return false, client.IgnoreNotFound(err)
 	}
 	have, ok := current.(*unstructured.Unstructured)
-	if foreign := belongs(s.group, certificate, current); !ok || foreign != nil {
+	if foreign := apply.Belongs(s.Group, certificate, current); !ok || foreign != nil {
 		return false, nil //nolint:nilerr // another's Certificate asks for nothing in the name of this group
 	}
 	name, _, _ := unstructured.NestedString(have.Object, "spec", "secretName")
-	return name == s.group.Spec.TLS.SecretName, nil
+	return name == s.Group.Spec.TLS.SecretName, nil
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/render"
+	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 )
 
 var siteHosts = []string{"mysql-orders-a.shop.svc", "mysql-orders-b.shop.svc", "mysql-orders-c.shop.svc"}
@@ -74,7 +75,7 @@ func TestASecretThatIsNotMeantForTheGroupIsNotMounted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			secret := tlsSecret(t, tc.names...)
 			secret.Annotations = tc.annotate
-			w := newWorld(t, testGroup(withTLS), secret)
+			w := newWorld(t, scopetest.Group(withTLS), secret)
 			w.reconcile()
 			c := w.condition(v1alpha1.ConditionTLSReady)
 			if made := len(w.deployments()) > 0; made != tc.allowed {
@@ -89,7 +90,7 @@ func TestASecretThatIsNotMeantForTheGroupIsNotMounted(t *testing.T) {
 
 // A group that has run keeps the Secret that it has: the API lets it name no other.
 func TestARunningGroupKeepsItsSecret(t *testing.T) {
-	group := testGroup(withTLS, running)
+	group := scopetest.Group(withTLS, scopetest.Running)
 	accounts := render.AccountsSecret(render.Input{Group: group}, render.Passwords{Operator: "o", Replication: "r", Sidecar: "s", Clone: "c"})
 	w := newWorld(t, group, accounts, tlsSecret(t, "*.shop.svc"))
 	w.reconcile()
@@ -100,12 +101,12 @@ func TestARunningGroupKeepsItsSecret(t *testing.T) {
 	if c := w.condition(v1alpha1.ConditionTLSReady); c.Status != metav1.ConditionTrue || c.Reason != v1alpha1.ReasonSecretNotMeant {
 		t.Errorf("condition %+v", c)
 	}
-	if n := w.said.count(eventTLSSecretNotMeant); n != 1 {
+	if n := w.said.Count(v1alpha1.ReasonTLSSecretNotMeant); n != 1 {
 		t.Errorf("told %d times", n)
 	}
 }
 
-func withIssuer(name string) groupOption {
+func withIssuer(name string) scopetest.Option {
 	return func(g *v1alpha1.MysqlFailoverGroup) {
 		g.Spec.TLS = &v1alpha1.TLSSpec{SecretName: name, IssuerRef: &v1alpha1.IssuerRef{Name: "ca"}}
 	}
@@ -140,7 +141,7 @@ func TestCertManagerIsNotMadeToOverwriteASecret(t *testing.T) {
 		"a name that looks a bit alike": {"mysql-orders-tls", nil, false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			group := testGroup(withIssuer(tc.secretName))
+			group := scopetest.Group(withIssuer(tc.secretName))
 			w := newWorld(t, group)
 			if tc.secret != nil {
 				w.must(w.c.Create(w.ctx, tc.secret))
@@ -151,7 +152,7 @@ func TestCertManagerIsNotMadeToOverwriteASecret(t *testing.T) {
 			w.reconcile()
 			certificate := &unstructured.Unstructured{}
 			certificate.SetGroupVersionKind(render.Certificate(render.Input{Group: group}).GroupVersionKind())
-			asked := w.c.Get(w.ctx, types.NamespacedName{Namespace: testKey.Namespace, Name: render.CertificateName("orders")}, certificate) == nil
+			asked := w.c.Get(w.ctx, types.NamespacedName{Namespace: scopetest.Key.Namespace, Name: render.CertificateName("orders")}, certificate) == nil
 			c := w.condition(v1alpha1.ConditionTLSReady)
 			if asked != tc.asked {
 				t.Errorf("cert-manager is asked: %t, want %t; %+v", asked, tc.asked, c)

@@ -9,6 +9,8 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/operator/scope"
+	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 )
 
 // TestWhatASiteShowsCounts: what is in the Secret says nothing about what mysqld shows.
@@ -35,13 +37,13 @@ func TestWhatASiteShowsCounts(t *testing.T) {
 		"refused":                           {refused, "MySQL of b does not take the certificate: it keeps the former one"},
 		"MySQL has not answered as to that": {wire.CertificateReport{}, ""},
 	} {
-		s := &scope{group: testGroup(withTLS), now: now, facts: GroupFacts{Sites: map[string]SiteFacts{"b": {Certificate: &tc.shown}}}}
+		s := &scope.Scope{Group: scopetest.Group(withTLS), Now: now, Facts: scope.GroupFacts{Sites: map[string]scope.SiteFacts{"b": {Certificate: &tc.shown}}}}
 		got := shownTrouble(s)
 		if !strings.Contains(got, tc.want) || (got == "") != (tc.want == "") || (got != "" && !strings.Contains(got, "Secret orders-tls")) {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
 		}
 	}
-	if got := shownTrouble(&scope{group: &v1alpha1.MysqlFailoverGroup{}, now: now}); got != "" {
+	if got := shownTrouble(&scope.Scope{Group: &v1alpha1.MysqlFailoverGroup{}, Now: now}); got != "" {
 		t.Errorf("nothing known: %q", got)
 	}
 }

@@ -20,6 +20,8 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/render"
+	"github.com/mysql-mfg/mfg/operator/scope"
+	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 )
 
 // fromCache makes a client read as from the manager's cache: trimmed. Every test of the controller runs over it, so that
@@ -48,7 +50,7 @@ func fromCache() interceptor.Funcs {
 // renderedPod is a pod as the operator makes them, after a kubelet has started it.
 func renderedPod(t *testing.T) *corev1.Pod {
 	t.Helper()
-	group := testGroup(withTLS)
+	group := scopetest.Group(withTLS)
 	group.Spec.Sidecar.LeaseTimeout.Duration, group.Spec.Sidecar.FenceTimeout.Duration = 20*time.Second, 2*time.Second
 	d := render.Deployment(render.Input{Group: group, Install: render.Install{SidecarImage: "sidecar:test"}}, group.Spec.Sites[0])
 	pod := &corev1.Pod{ObjectMeta: d.Spec.Template.ObjectMeta, Spec: d.Spec.Template.Spec}
@@ -71,8 +73,8 @@ func TestTrimKeepsWhatIsRead(t *testing.T) {
 	if diff := cmp.Diff(whole.ObjectMeta, pod.ObjectMeta); diff != "" {
 		t.Errorf("metadata (-whole +trimmed):\n%s", diff)
 	}
-	if pod.Spec.NodeName != "node-1" || mysqlImage(pod) != mysqlImage(whole) || mysqlImage(pod) == "" {
-		t.Errorf("node %q, image %q", pod.Spec.NodeName, mysqlImage(pod))
+	if pod.Spec.NodeName != "node-1" || scope.MySQLImage(pod) != scope.MySQLImage(whole) || scope.MySQLImage(pod) == "" {
+		t.Errorf("node %q, image %q", pod.Spec.NodeName, scope.MySQLImage(pod))
 	}
 	whole.Status.ContainerStatuses[0].ImageID = ""
 	if diff := cmp.Diff(whole.Status, pod.Status); diff != "" {
@@ -102,7 +104,7 @@ func TestTrimKeepsWhatIsRead(t *testing.T) {
 // TestTrimSavesMemory: what is kept of a pod, a Deployment and a ConfigMap is a small part of them.
 func TestTrimSavesMemory(t *testing.T) {
 	pod := renderedPod(t)
-	group := testGroup(withTLS)
+	group := scopetest.Group(withTLS)
 	in := render.Input{Group: group, Install: render.Install{SidecarImage: "sidecar:test"}}
 	group.Annotations = map[string]string{lastApplied: "{}", "mine": "stays"}
 	node := &corev1.Node{Status: corev1.NodeStatus{Images: make([]corev1.ContainerImage, 50)}, Spec: corev1.NodeSpec{Unschedulable: true}}

@@ -11,14 +11,16 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/render"
+	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
+	"github.com/mysql-mfg/mfg/operator/work"
 )
 
 // tellsOf is true if the Deployment of a site tells its sidecar of another site.
 func (w *world) tellsOf(site, other string) bool {
 	w.t.Helper()
 	var d appsv1.Deployment
-	w.get(&d, v1alpha1.SiteName(testKey.Name, site))
-	return slices.Contains(v1alpha1.Peers(&corev1.Pod{Spec: d.Spec.Template.Spec}), render.PeerAddr(testKey.Namespace, testKey.Name, other))
+	w.get(&d, v1alpha1.SiteName(scopetest.Key.Name, site))
+	return slices.Contains(v1alpha1.Peers(&corev1.Pod{Spec: d.Spec.Template.Spec}), render.PeerAddr(scopetest.Key.Namespace, scopetest.Key.Name, other))
 }
 
 func addD(g *v1alpha1.MysqlFailoverGroup) {
@@ -29,7 +31,7 @@ func addD(g *v1alpha1.MysqlFailoverGroup) {
 // stops to say so before the first pod is made that does.
 func TestANewSiteIsListedOnceItHasItsDataI4(t *testing.T) {
 	w := runningWorld(t)
-	w.facts.open("a")
+	w.facts.Open("a")
 	w.reconcile()
 	w.settle("a", "b", "c")
 	w.reconcile()
@@ -52,7 +54,7 @@ func TestANewSiteIsListedOnceItHasItsDataI4(t *testing.T) {
 		t.Error("d is not told of a")
 	}
 	w.settle("d")
-	w.ended("d", outcome{verdict: verdictAdopt, message: "cloned", cloned: true})
+	w.ended("d", work.Outcome{Verdict: work.VerdictAdopt, Message: "cloned", Cloned: true})
 	w.reconcile()
 	if w.site("d").Unlisted || !w.provisioned("d") {
 		t.Errorf("d has its data: %+v", w.site("d"))
@@ -76,7 +78,7 @@ func TestWhoIsUnlistedI4(t *testing.T) {
 		always := corev1.ContainerRestartPolicyAlways
 		list := ""
 		for _, peer := range peers {
-			list += render.PeerAddr(testKey.Namespace, testKey.Name, peer) + ","
+			list += render.PeerAddr(scopetest.Key.Namespace, scopetest.Key.Name, peer) + ","
 		}
 		p.Spec.InitContainers = []corev1.Container{{Name: v1alpha1.ContainerSidecar, RestartPolicy: &always, Env: []corev1.EnvVar{{Name: v1alpha1.EnvPeers, Value: list}}}}
 		return p
@@ -102,7 +104,7 @@ func TestWhoIsUnlistedI4(t *testing.T) {
 		"it was so, and a pod is not seen":   {status(has, has, v1alpha1.SiteStatus{Unlisted: true}), alone[:1], true},
 		"status of before, and there is one": {status(has, has, v1alpha1.SiteStatus{Unlisted: true}), []corev1.Pod{pod("a", "b", "c"), pod("b", "a")}, false},
 	} {
-		g := testGroup()
+		g := scopetest.Group()
 		g.Status.Sites = tc.sites
 		got := unlisted(g, tc.pods)
 		if got["c"] != tc.want || got["a"] || got["b"] {

@@ -4,12 +4,13 @@ package controller
 
 import (
 	"testing"
-	"testing/synctest"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/scope"
+	"github.com/mysql-mfg/mfg/operator/work"
 )
 
 // onVolume has the sites report their volumes.
@@ -18,7 +19,7 @@ func (w *world) onVolume(volumes map[string]string) {
 	for site, id := range volumes {
 		f := g.Sites[site]
 		f.VolumeID = id
-		w.facts.set(site, f)
+		w.facts.Set(site, f)
 	}
 }
 
@@ -26,7 +27,7 @@ func (w *world) onVolume(volumes map[string]string) {
 func volumeWorld(t *testing.T) *world {
 	t.Helper()
 	w := runningWorld(t)
-	w.facts.open("a")
+	w.facts.Open("a")
 	w.reconcile()
 	w.settle("a", "b", "c")
 	w.reconcile()
@@ -53,11 +54,11 @@ func TestVolumesAreNoted(t *testing.T) {
 // Nobody knows yet that the data on an unknown volume is the group's: it follows nothing, or is not open.
 func TestVolumesAreNotNotedTooEarly(t *testing.T) {
 	w := runningWorld(t)
-	w.facts.open("a")
+	w.facts.Open("a")
 	w.reconcile()
 	w.settle("a", "b", "c")
-	w.facts.open("")
-	w.facts.set("b", SiteFacts{MysqlUp: true})
+	w.facts.Open("")
+	w.facts.Set("b", scope.SiteFacts{MysqlUp: true})
 	w.onVolume(map[string]string{"a": "va", "b": "vb"})
 	w.reconcile()
 	if w.site("a").VolumeID != "" || w.site("b").VolumeID != "" {
@@ -74,24 +75,24 @@ func TestReplacedVolumeTakesTheMarkAway(t *testing.T) {
 			g.Status.Transition = &v1alpha1.Transition{From: "c", To: "a"}
 			w.must(w.c.Status().Update(w.ctx, g))
 		},
-		"MySQL is down": func(w *world) { w.facts.set("b", SiteFacts{Reachable: true}) },
+		"MySQL is down": func(w *world) { w.facts.Set("b", scope.SiteFacts{Reachable: true}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := volumeWorld(t)
 			happens(w)
 			w.onVolume(map[string]string{"b": "new"})
 			w.reconcile()
-			if w.provisioned("b") || w.site("b").VolumeID != "vb" || w.said.count(eventSiteVolumeReplaced) != 1 {
-				t.Errorf("provisioned %v on %q, events %v", w.provisioned("b"), w.site("b").VolumeID, w.said.list)
+			if w.provisioned("b") || w.site("b").VolumeID != "vb" || w.said.Count(v1alpha1.ReasonSiteVolumeReplaced) != 1 {
+				t.Errorf("provisioned %v on %q, events %v", w.provisioned("b"), w.site("b").VolumeID, w.said.List)
 			}
 			if !w.provisioned("a") || !w.provisioned("c") {
 				t.Errorf("status %+v", w.group().Status.Sites)
 			}
 			w.reconcile()
-			if w.site("b").VolumeID != "vb" || w.said.count(eventSiteVolumeReplaced) != 1 {
-				t.Errorf("on %q, events %v", w.site("b").VolumeID, w.said.list)
+			if w.site("b").VolumeID != "vb" || w.said.Count(v1alpha1.ReasonSiteVolumeReplaced) != 1 {
+				t.Errorf("on %q, events %v", w.site("b").VolumeID, w.said.List)
 			}
-			w.ended("b", outcome{verdict: verdictAdopt, message: "cloned", cloned: true, volume: "new"})
+			w.ended("b", work.Outcome{Verdict: work.VerdictAdopt, Message: "cloned", Cloned: true, Volume: "new"})
 			w.reconcile()
 			if !w.provisioned("b") || w.site("b").VolumeID != "new" {
 				t.Errorf("after the clone: provisioned %v on %q", w.provisioned("b"), w.site("b").VolumeID)
@@ -102,18 +103,18 @@ func TestReplacedVolumeTakesTheMarkAway(t *testing.T) {
 
 func TestReplacedVolumeIsClonedOnlyWhenTheMarkIsOff(t *testing.T) {
 	w := volumeWorld(t)
-	w.r.provisioner.base = t.Context()
-	w.r.provisioner.access = fakeAccess{}
+	w.r.runner.Lead(t.Context())
+	w.mayClone()
 	w.onVolume(map[string]string{"b": "new"})
 	w.reconcile()
-	if len(w.r.Work.jobs) != 0 {
+	if w.r.Work.Jobs() != 0 {
 		t.Error("the clone began before the mark was off")
 	}
 	w.reconcile()
-	if len(w.r.Work.jobs) != 1 {
-		t.Errorf("%d jobs", len(w.r.Work.jobs))
+	if w.r.Work.Jobs() != 1 {
+		t.Errorf("%d jobs", w.r.Work.Jobs())
 	}
-	w.r.provisioner.running.Wait()
+	w.r.runner.Wait()
 }
 
 // The volume was replaced while the job ran: what it saw says nothing about the new one.
@@ -121,7 +122,7 @@ func TestAJobsOutcomeIsOfItsVolume(t *testing.T) {
 	w := volumeWorld(t)
 	w.onVolume(map[string]string{"b": "new"})
 	w.reconcile()
-	w.ended("b", outcome{verdict: verdictAdopt, message: "cloned", cloned: true, volume: "new"})
+	w.ended("b", work.Outcome{Verdict: work.VerdictAdopt, Message: "cloned", Cloned: true, Volume: "new"})
 	w.onVolume(map[string]string{"b": "newer"})
 	w.reconcile()
 	if w.site("b").VolumeID != "new" {
@@ -138,26 +139,26 @@ func TestReplacedVolumeOfTheActiveSiteIsLeftToAPerson(t *testing.T) {
 	for name, open := range map[string]string{"closed": "", "open": "a"} {
 		t.Run(name, func(t *testing.T) {
 			w := volumeWorld(t)
-			w.facts.open(open)
+			w.facts.Open(open)
 			w.onVolume(map[string]string{"a": "new"})
 			w.reconcile()
 			w.reconcile()
 			if w.site("a").VolumeID != "va" || !w.provisioned("a") {
 				t.Errorf("provisioned %v on %q", w.provisioned("a"), w.site("a").VolumeID)
 			}
-			if w.said.count(eventActiveVolumeReplaced) != 1 || w.said.count(eventSiteVolumeReplaced) != 0 {
-				t.Errorf("events %v", w.said.list)
+			if w.said.Count(v1alpha1.ReasonActiveVolumeReplaced) != 1 || w.said.Count(v1alpha1.ReasonSiteVolumeReplaced) != 0 {
+				t.Errorf("events %v", w.said.List)
 			}
 			// Another site took over: now this one is as any other.
 			w.monitorStatus("b", 2)
-			w.facts.open("b")
+			w.facts.Open("b")
 			w.reconcile()
 			if w.provisioned("a") || w.site("a").VolumeID != "va" {
 				t.Errorf("after failover: provisioned %v on %q", w.provisioned("a"), w.site("a").VolumeID)
 			}
 			// And is not marked again by a role that it gets without the data.
 			w.monitorStatus("a", 3)
-			w.facts.open("a")
+			w.facts.Open("a")
 			w.reconcile()
 			if w.provisioned("a") || w.site("a").VolumeID != "va" {
 				t.Errorf("active again: provisioned %v on %q", w.provisioned("a"), w.site("a").VolumeID)
@@ -166,27 +167,11 @@ func TestReplacedVolumeOfTheActiveSiteIsLeftToAPerson(t *testing.T) {
 	}
 }
 
-func TestJobsTellTheVolumeTheyLookedAt(t *testing.T) {
-	for name, executed := range map[string]string{"cloned": "", "adopted": history} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				pl := newPlant(t, history, executed)
-				defer pl.end(t)
-				pl.facts.set("b", SiteFacts{MysqlUp: true, AdminAddr: "10.0.0.1:33062", VolumeID: "vb"})
-				pl.p.begin(testGroup(), "b", order{})
-				if o := pl.result(t, "b"); o.verdict != verdictAdopt || o.volume != "vb" || o.cloned != (name == "cloned") {
-					t.Errorf("outcome %+v", o)
-				}
-			})
-		})
-	}
-}
-
 // TestTheFirstVolumeIsNotedBeforeItIsOpenedI12: the poll loop waits for it. What is seen while the gate is closed is noted anew,
 // because nothing was acknowledged on it yet; once the gate was passed nothing is.
 func TestTheFirstVolumeIsNotedBeforeItIsOpenedI12(t *testing.T) {
 	w := runningWorld(t)
-	w.facts.closed("a")
+	w.facts.Closed("a")
 	w.status(func(s *v1alpha1.MysqlFailoverGroupStatus) {
 		for i := range s.Sites {
 			s.Sites[i].Provisioned = false
@@ -231,7 +216,7 @@ func TestAnOrderedSiteKeepsTheNameOfItsVolume(t *testing.T) {
 				s.Sites[i].Provisioned = s.Sites[i].Name != "b"
 			}
 		})
-		w.facts.closed("b")
+		w.facts.Closed("b")
 		w.onVolume(map[string]string{"b": "new"})
 		w.reconcile()
 		if got := w.site("b").VolumeID; got != want {

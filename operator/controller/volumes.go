@@ -15,6 +15,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/render"
 	"github.com/mysql-mfg/mfg/operator/report/events"
+	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
 var (
@@ -23,29 +24,21 @@ var (
 	eventVolumeLarger     = events.Warning(v1alpha1.ReasonVolumeLarger, "Refuse")
 )
 
-// volumeNote is what is to be said of a site's data volume.
-type volumeNote struct {
-	site    string
-	reason  v1alpha1.Reason
-	message string
-	event   events.Event
-}
-
 // volume applies the PVC of a site. One that is there already keeps its class, and grows if its storage allows that; a
 // volume that does not fit the specification is told of and stops nothing.
-func (r *Reconciler) volume(ctx context.Context, s *scope, site v1alpha1.Site) error {
-	want := render.DataVolume(s.in, site)
-	current, err := r.apply.current(ctx, want, false)
+func (r *Reconciler) volume(ctx context.Context, s *scope.Scope, site v1alpha1.Site) error {
+	want := render.DataVolume(s.In, site)
+	current, err := r.apply.Current(ctx, want, false)
 	if err != nil {
 		return fmt.Errorf("read volume of %s: %w", site.Name, err)
 	}
 	have, ok := current.(*corev1.PersistentVolumeClaim)
 	if !ok {
-		return r.apply.apply(ctx, s.group, want)
+		return r.apply.Apply(ctx, s.Group, want)
 	}
 	want.Spec.StorageClassName, want.Spec.AccessModes = have.Spec.StorageClassName, have.Spec.AccessModes
 	note, grows := r.resize(ctx, have, want)
-	err = r.apply.apply(ctx, s.group, want)
+	err = r.apply.Apply(ctx, s.Group, want)
 	switch {
 	case grows && (apierrors.IsForbidden(err) || apierrors.IsInvalid(err)):
 		// The data is where it was; only the growth is refused.
@@ -53,11 +46,11 @@ func (r *Reconciler) volume(ctx context.Context, s *scope, site v1alpha1.Site) e
 	case err != nil:
 		return err
 	}
-	if note.reason == "" {
+	if note.Reason == "" {
 		note = resizing(have)
 	}
-	note.site = site.Name
-	s.volumeNotes = append(s.volumeNotes, note)
+	note.Site = site.Name
+	s.VolumeNotes = append(s.VolumeNotes, note)
 	return err
 }
 
@@ -67,16 +60,16 @@ func storage(claim *corev1.PersistentVolumeClaim) string {
 }
 
 // resize gives the wished claim a size that may be asked for. It returns true if that is more than before.
-func (r *Reconciler) resize(ctx context.Context, have, want *corev1.PersistentVolumeClaim) (volumeNote, bool) {
+func (r *Reconciler) resize(ctx context.Context, have, want *corev1.PersistentVolumeClaim) (scope.VolumeNote, bool) {
 	old, asked := have.Spec.Resources.Requests[corev1.ResourceStorage], want.Spec.Resources.Requests[corev1.ResourceStorage]
 	if asked.Cmp(old) == 0 {
-		return volumeNote{}, false
+		return scope.VolumeNote{}, false
 	}
-	growing := volumeNote{
-		reason: v1alpha1.ReasonVolumeGrowing, event: eventVolumeGrowing,
-		message: fmt.Sprintf("volume %s grows to %s", have.Name, &asked),
+	growing := scope.VolumeNote{
+		Reason: v1alpha1.ReasonVolumeGrowing, Event: eventVolumeGrowing,
+		Message: fmt.Sprintf("volume %s grows to %s", have.Name, &asked),
 	}
-	keep := func(note volumeNote) (volumeNote, bool) {
+	keep := func(note scope.VolumeNote) (scope.VolumeNote, bool) {
 		want.Spec.Resources.Requests[corev1.ResourceStorage] = old
 		return note, false
 	}
@@ -85,14 +78,14 @@ func (r *Reconciler) resize(ctx context.Context, have, want *corev1.PersistentVo
 		return growing, true
 	}
 	if asked.Cmp(old) < 0 {
-		return keep(volumeNote{
-			reason: v1alpha1.ReasonVolumeLarger, event: eventVolumeLarger,
-			message: fmt.Sprintf("volume %s has %s, more than the %s that are specified, and volumes do not shrink: "+
+		return keep(scope.VolumeNote{
+			Reason: v1alpha1.ReasonVolumeLarger, Event: eventVolumeLarger,
+			Message: fmt.Sprintf("volume %s has %s, more than the %s that are specified, and volumes do not shrink: "+
 				"set the size to %s, or move to a new site with a smaller volume", have.Name, &old, &asked, &old),
 		})
 	}
 	if have.Status.Phase != corev1.ClaimBound {
-		growing.message += " once it is bound"
+		growing.Message += " once it is bound"
 		return keep(growing)
 	}
 	if why := r.whyFixed(ctx, have); why != "" {
@@ -118,57 +111,57 @@ func (r *Reconciler) whyFixed(ctx context.Context, have *corev1.PersistentVolume
 	return ""
 }
 
-func cannotGrow(have *corev1.PersistentVolumeClaim, to resource.Quantity, why string) volumeNote {
-	return volumeNote{
-		reason: v1alpha1.ReasonVolumeCannotGrow, event: eventVolumeCannotGrow,
-		message: fmt.Sprintf("volume %s has %s and cannot grow to %s: %s. Allow it in the storage class if the storage can, "+
+func cannotGrow(have *corev1.PersistentVolumeClaim, to resource.Quantity, why string) scope.VolumeNote {
+	return scope.VolumeNote{
+		Reason: v1alpha1.ReasonVolumeCannotGrow, Event: eventVolumeCannotGrow,
+		Message: fmt.Sprintf("volume %s has %s and cannot grow to %s: %s. Allow it in the storage class if the storage can, "+
 			"or add a site with a larger volume, move the role there and remove this one", have.Name, storage(have), &to, why),
 	}
 }
 
 // resizing is how far a volume has come that was asked to grow.
-func resizing(have *corev1.PersistentVolumeClaim) volumeNote {
+func resizing(have *corev1.PersistentVolumeClaim) scope.VolumeNote {
 	request, capacity := have.Spec.Resources.Requests[corev1.ResourceStorage], have.Status.Capacity[corev1.ResourceStorage]
 	if have.Status.Phase != corev1.ClaimBound || capacity.IsZero() || capacity.Cmp(request) >= 0 {
-		return volumeNote{}
+		return scope.VolumeNote{}
 	}
 	state := have.Status.AllocatedResourceStatuses[corev1.ResourceStorage]
 	if state == corev1.PersistentVolumeClaimControllerResizeInfeasible || state == corev1.PersistentVolumeClaimNodeResizeInfeasible {
-		return volumeNote{
-			reason: v1alpha1.ReasonVolumeCannotGrow, event: eventVolumeCannotGrow,
-			message: fmt.Sprintf("volume %s does not grow to %s: its storage says that it cannot; see the events of the claim", have.Name, &request),
+		return scope.VolumeNote{
+			Reason: v1alpha1.ReasonVolumeCannotGrow, Event: eventVolumeCannotGrow,
+			Message: fmt.Sprintf("volume %s does not grow to %s: its storage says that it cannot; see the events of the claim", have.Name, &request),
 		}
 	}
-	note := volumeNote{
-		reason: v1alpha1.ReasonVolumeGrowing, event: eventVolumeGrowing,
-		message: fmt.Sprintf("volume %s grows to %s", have.Name, &request),
+	note := scope.VolumeNote{
+		Reason: v1alpha1.ReasonVolumeGrowing, Event: eventVolumeGrowing,
+		Message: fmt.Sprintf("volume %s grows to %s", have.Name, &request),
 	}
 	for _, c := range have.Status.Conditions {
 		if c.Type == corev1.PersistentVolumeClaimFileSystemResizePending && c.Status == corev1.ConditionTrue {
-			note.message += "; what is left is its file system, for which some storage needs the pod to start anew: delete the pod of the site if it stays so"
+			note.Message += "; what is left is its file system, for which some storage needs the pod to start anew: delete the pod of the site if it stays so"
 		}
 	}
 	return note
 }
 
 // tellVolumes says what phases before it found about the volumes. It comes last: pods and data matter more.
-func (r *Reconciler) tellVolumes(_ context.Context, s *scope) error {
+func (r *Reconciler) tellVolumes(_ context.Context, s *scope.Scope) error {
 	for _, e := range []events.Event{eventVolumeGrowing, eventVolumeCannotGrow, eventVolumeLarger} {
-		for _, note := range s.volumeNotes {
+		for _, note := range s.VolumeNotes {
 			text := ""
-			if note.event == e {
-				text = "Site " + note.site + ": " + note.message
+			if note.Event == e {
+				text = "Site " + note.Site + ": " + note.Message
 			}
-			r.say(s, note.site, e, text)
+			r.base.Say(s, note.Site, e, text)
 		}
 	}
-	for _, note := range s.volumeNotes {
-		switch note.reason {
+	for _, note := range s.VolumeNotes {
+		switch note.Reason {
 		case "":
 		case v1alpha1.ReasonVolumeGrowing:
-			s.progress(moving(note.reason, "site "+note.site+": "+note.message), whenWaiting)
+			s.Progress(scope.Moving(note.Reason, "site "+note.Site+": "+note.Message), scope.WhenWaiting)
 		default:
-			s.progress(stuck(note.reason, "site "+note.site+": "+note.message), whenSettled)
+			s.Progress(scope.Stuck(note.Reason, "site "+note.Site+": "+note.Message), scope.WhenSettled)
 		}
 	}
 	return nil

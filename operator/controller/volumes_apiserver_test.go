@@ -11,16 +11,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 )
 
 // The API server takes the growth of a bound claim, and the operator's rights are enough to ask for it.
 func TestVolumeGrowthAgainstAPIServer(t *testing.T) {
 	c := newCluster(t)
-	c.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: testKey.Namespace}})
+	c.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: scopetest.Key.Namespace}})
 	c.create(storageClass("fast", new(true)))
 	c.create(storageClass("slow", new(false)))
 	c.create(&v1alpha1.MysqlFailoverGroup{
-		ObjectMeta: metav1.ObjectMeta{Namespace: testKey.Namespace, Name: testKey.Name},
+		ObjectMeta: metav1.ObjectMeta{Namespace: scopetest.Key.Namespace, Name: scopetest.Key.Name},
 		Spec: v1alpha1.MysqlFailoverGroupSpec{Sites: []v1alpha1.Site{
 			{Name: "a", Role: v1alpha1.PrimaryCandidate, Storage: v1alpha1.StorageSpec{StorageClassName: new("fast")}},
 			{Name: "b", Role: v1alpha1.PrimaryCandidate, Storage: v1alpha1.StorageSpec{StorageClassName: new("slow")}},
@@ -28,7 +29,7 @@ func TestVolumeGrowthAgainstAPIServer(t *testing.T) {
 	})
 	volume := func(site string) *corev1.PersistentVolumeClaim {
 		v := &corev1.PersistentVolumeClaim{}
-		if c.get(v, v1alpha1.DataVolumeName(testKey.Name, site)) != nil {
+		if c.get(v, v1alpha1.DataVolumeName(scopetest.Key.Name, site)) != nil {
 			return nil
 		}
 		return v

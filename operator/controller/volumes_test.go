@@ -15,6 +15,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/report/events"
+	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 )
 
 func storageClass(name string, grows *bool) *storagev1.StorageClass {
@@ -25,7 +26,7 @@ func storageClass(name string, grows *bool) *storagev1.StorageClass {
 func claim(class *string, change ...func(*corev1.PersistentVolumeClaim)) *corev1.PersistentVolumeClaim {
 	ten := corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("10Gi")}
 	c := &corev1.PersistentVolumeClaim{
-		ObjectMeta: metav1.ObjectMeta{Namespace: testKey.Namespace, Name: v1alpha1.DataVolumeName(testKey.Name, "b")},
+		ObjectMeta: metav1.ObjectMeta{Namespace: scopetest.Key.Namespace, Name: v1alpha1.DataVolumeName(scopetest.Key.Name, "b")},
 		Spec:       corev1.PersistentVolumeClaimSpec{StorageClassName: class, Resources: corev1.VolumeResourceRequirements{Requests: ten}},
 		Status:     corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound, Capacity: ten.DeepCopy()},
 	}
@@ -35,14 +36,14 @@ func claim(class *string, change ...func(*corev1.PersistentVolumeClaim)) *corev1
 	return c
 }
 
-func sized(size string) groupOption {
+func sized(size string) scopetest.Option {
 	return func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Sites[1].Storage.Size = resource.MustParse(size) }
 }
 
 func (w *world) sizeOf(site string) string {
 	w.t.Helper()
 	c := &corev1.PersistentVolumeClaim{}
-	w.get(c, v1alpha1.DataVolumeName(testKey.Name, site))
+	w.get(c, v1alpha1.DataVolumeName(scopetest.Key.Name, site))
 	return storage(c)
 }
 
@@ -73,7 +74,7 @@ func TestVolumesGrowWhereTheyCan(t *testing.T) {
 		"a slip, at once": {"Kubernetes takes no less than a little more", claim(new("fast"), slip), "10Gi", "1000Gi", eventVolumeLarger, "do not shrink"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, testGroup(sized(tc.wished)), tc.claim,
+			w := newWorld(t, scopetest.Group(sized(tc.wished)), tc.claim,
 				storageClass("fast", new(true)), storageClass("slow", new(false)), storageClass("local", nil))
 			w.reconcile()
 			w.reconcile()
@@ -81,13 +82,13 @@ func TestVolumesGrowWhereTheyCan(t *testing.T) {
 				t.Errorf("%s: size %s", tc.because, got)
 			}
 			if tc.event.Reason == "" {
-				if len(w.said.of(eventVolumeGrowing))+len(w.said.of(eventVolumeCannotGrow))+len(w.said.of(eventVolumeLarger)) > 0 {
-					t.Errorf("events %v", w.said.list)
+				if len(w.said.Of(v1alpha1.ReasonVolumeGrowing))+len(w.said.Of(v1alpha1.ReasonVolumeCannotGrow))+len(w.said.Of(v1alpha1.ReasonVolumeLarger)) > 0 {
+					t.Errorf("events %v", w.said.List)
 				}
 				return
 			}
-			if said := w.said.of(tc.event); len(said) != 1 || !strings.Contains(said[0], tc.says) || !strings.Contains(said[0], "b") {
-				t.Errorf("events %v", w.said.list)
+			if said := w.said.Of(tc.event.Reason); len(said) != 1 || !strings.Contains(said[0], tc.says) || !strings.Contains(said[0], "b") {
+				t.Errorf("events %v", w.said.List)
 			}
 			// A volume that does not fit keeps nobody from running.
 			if len(w.deployments()) != 3 {
@@ -102,7 +103,7 @@ func TestVolumesAreToldLast(t *testing.T) {
 	w := runningWorld(t)
 	w.must(w.c.Create(w.ctx, claim(new("slow"))))
 	w.must(w.c.Create(w.ctx, storageClass("slow", nil)))
-	w.facts.open("a")
+	w.facts.Open("a")
 	w.reconcile()
 	w.settle("a", "b", "c")
 	w.change(sized("20Gi"))
@@ -122,7 +123,7 @@ func TestAMistypedSizeIsTakenBack(t *testing.T) {
 	w := runningWorld(t)
 	w.must(w.c.Create(w.ctx, claim(new("slow"))))
 	w.must(w.c.Create(w.ctx, storageClass("slow", nil)))
-	w.facts.open("a")
+	w.facts.Open("a")
 	w.reconcile()
 	w.settle("a", "b", "c")
 	w.change(sized("1000Gi"))
@@ -138,16 +139,16 @@ func TestAMistypedSizeIsTakenBack(t *testing.T) {
 }
 
 func TestGrowthThatTheAPIServerRefuses(t *testing.T) {
-	w := newWorld(t, testGroup(sized("20Gi")), claim(new("fast")), storageClass("fast", new(true)))
+	w := newWorld(t, scopetest.Group(sized("20Gi")), claim(new("fast")), storageClass("fast", new(true)))
 	w.reject = func(name string) error {
-		if name != v1alpha1.DataVolumeName(testKey.Name, "b") {
+		if name != v1alpha1.DataVolumeName(scopetest.Key.Name, "b") {
 			return nil
 		}
 		return apierrors.NewForbidden(schema.GroupResource{Resource: "persistentvolumeclaims"}, name, nil)
 	}
 	w.reconcile()
-	if said := w.said.of(eventVolumeCannotGrow); len(said) != 1 || !strings.Contains(said[0], "API server") {
-		t.Errorf("events %v", w.said.list)
+	if said := w.said.Of(v1alpha1.ReasonVolumeCannotGrow); len(said) != 1 || !strings.Contains(said[0], "API server") {
+		t.Errorf("events %v", w.said.List)
 	}
 	if len(w.deployments()) != 3 {
 		t.Error("the group does not run")
@@ -183,7 +184,7 @@ func TestResizing(t *testing.T) {
 			claim(new("fast"), asked, status(corev1.PersistentVolumeClaimNodeResizeInfeasible)), v1alpha1.ReasonVolumeCannotGrow, "cannot",
 		},
 	} {
-		if got := resizing(tc.claim); got.reason != tc.reason || !strings.Contains(got.message, tc.says) {
+		if got := resizing(tc.claim); got.Reason != tc.reason || !strings.Contains(got.Message, tc.says) {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}

@@ -6,10 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -29,11 +25,17 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/v1alpha1/applyconfiguration"
 	applyv1alpha1 "github.com/mysql-mfg/mfg/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/internal/gtid"
 	"github.com/mysql-mfg/mfg/internal/mysql"
+	"github.com/mysql-mfg/mfg/operator/clone"
 	"github.com/mysql-mfg/mfg/operator/render"
 	"github.com/mysql-mfg/mfg/operator/report/conditions"
 	"github.com/mysql-mfg/mfg/operator/report/events"
+	"github.com/mysql-mfg/mfg/operator/scope"
+	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 	"github.com/mysql-mfg/mfg/operator/signing"
+	"github.com/mysql-mfg/mfg/operator/work"
+	"github.com/mysql-mfg/mfg/operator/work/worktest"
 )
 
 func newScheme(t testing.TB) *runtime.Scheme {
@@ -53,9 +55,9 @@ type world struct {
 	ctx   context.Context
 	c     client.Client
 	r     *Reconciler
-	facts *fakeFacts
+	facts *scopetest.Facts
 	loops *fakeLoops
-	said  *eventSink
+	said  *scopetest.Events
 	// fail makes every write of a kind fail.
 	fail map[string]error
 	// reject makes the apply of an object of a name fail.
@@ -64,47 +66,18 @@ type world struct {
 	writes int
 }
 
-var testKey = types.NamespacedName{Namespace: "shop", Name: "orders"}
-
-type groupOption func(*v1alpha1.MysqlFailoverGroup)
-
 func withTLS(g *v1alpha1.MysqlFailoverGroup) {
 	g.Spec.TLS = &v1alpha1.TLSSpec{SecretName: "orders-tls"}
 }
 
 func deletePolicy(g *v1alpha1.MysqlFailoverGroup) { g.Spec.DeletionPolicy = v1alpha1.DeletionDelete }
 
-// running is a group that has run: a is the active site, all sites are provisioned.
-func running(g *v1alpha1.MysqlFailoverGroup) {
-	g.Status.ActiveSite, g.Status.Epoch = "a", 1
-	for _, s := range g.Spec.Sites {
-		g.Status.Sites = append(g.Status.Sites, v1alpha1.SiteStatus{Name: s.Name, Provisioned: true})
-	}
-}
-
-func testGroup(options ...groupOption) *v1alpha1.MysqlFailoverGroup {
-	g := &v1alpha1.MysqlFailoverGroup{
-		ObjectMeta: metav1.ObjectMeta{Namespace: testKey.Namespace, Name: testKey.Name, UID: "group-uid", Generation: 1},
-		Spec: v1alpha1.MysqlFailoverGroupSpec{
-			Image: "mysql:9.7", ImagePullPolicy: corev1.PullIfNotPresent, DeletionPolicy: v1alpha1.DeletionRetain,
-			Sites: []v1alpha1.Site{
-				{Name: "a", Role: v1alpha1.PrimaryCandidate}, {Name: "b", Role: v1alpha1.PrimaryCandidate},
-				{Name: "c", Role: v1alpha1.DROnly},
-			},
-		},
-	}
-	for _, o := range options {
-		o(g)
-	}
-	return g
-}
-
 // operatorNamespace is where the operator of the tests keeps its keys.
 const operatorNamespace = "mfg-system"
 
 func newWorld(t *testing.T, group *v1alpha1.MysqlFailoverGroup, others ...client.Object) *world {
 	t.Helper()
-	w := &world{t: t, ctx: t.Context(), facts: &fakeFacts{}, loops: &fakeLoops{}, said: &eventSink{}, fail: map[string]error{}}
+	w := &world{t: t, ctx: t.Context(), facts: &scopetest.Facts{}, loops: &fakeLoops{}, said: &scopetest.Events{}, fail: map[string]error{}}
 	scheme := newScheme(t)
 	count := func(obj any) error {
 		w.writes++
@@ -148,10 +121,10 @@ func newWorld(t *testing.T, group *v1alpha1.MysqlFailoverGroup, others ...client
 		}).Build()
 	w.c = made
 	w.r = New(Options{
-		Client: interceptor.NewClient(made, fromCache()), Live: w.c, Facts: w.facts, Loops: w.loops, Work: NewWork(), Recorder: events.NewRecorder(w.said),
+		Client: interceptor.NewClient(made, fromCache()), Live: w.c, Facts: w.facts, Loops: w.loops, Work: work.New(), Recorder: events.NewRecorder(w.said),
 		Keys:    &signing.Keys{Client: interceptor.NewClient(made, fromCache()), Live: w.c, Namespace: operatorNamespace},
 		Install: render.Install{SidecarImage: "sidecar:test", OperatorURL: "http://operator"},
-		Dial:    func(mysql.Target) (Recipient, error) { return nil, errors.New("nothing to dial in this test") },
+		Dial:    func(mysql.Target) (work.Recipient, error) { return nil, errors.New("nothing to dial in this test") },
 	})
 	return w
 }
@@ -159,14 +132,14 @@ func newWorld(t *testing.T, group *v1alpha1.MysqlFailoverGroup, others ...client
 // runningWorld is a world whose group has run.
 func runningWorld(t *testing.T) *world {
 	t.Helper()
-	accounts := render.AccountsSecret(render.Input{Group: testGroup()},
+	accounts := render.AccountsSecret(render.Input{Group: scopetest.Group()},
 		render.Passwords{Operator: "o", Replication: "r", Sidecar: "s", Clone: "c"})
-	w := newWorld(t, testGroup(), accounts)
+	w := newWorld(t, scopetest.Group(), accounts)
 	status := applyv1alpha1.MysqlFailoverGroupStatus()
-	for _, s := range testGroup(running).Status.Sites {
+	for _, s := range scopetest.Group(scopetest.Running).Status.Sites {
 		status.WithSites(siteApply(s))
 	}
-	config := applyv1alpha1.MysqlFailoverGroup(testKey.Name, testKey.Namespace).WithStatus(status)
+	config := applyv1alpha1.MysqlFailoverGroup(scopetest.Key.Name, scopetest.Key.Namespace).WithStatus(status)
 	w.must(w.c.Status().Apply(w.ctx, config, client.FieldOwner(v1alpha1.ManagerControllerStatus), client.ForceOwnership))
 	w.monitorStatus("a", 1)
 	return w
@@ -174,26 +147,48 @@ func runningWorld(t *testing.T) *world {
 
 func (w *world) reconcile() time.Duration {
 	w.t.Helper()
-	result, err := w.r.Reconcile(w.ctx, reconcile.Request{NamespacedName: testKey})
+	result, err := w.r.Reconcile(w.ctx, reconcile.Request{NamespacedName: scopetest.Key})
 	if err != nil {
 		w.t.Fatalf("reconcile: %v", err)
 	}
-	if result.RequeueAfter > whenOvertaken && (result.Priority == nil || *result.Priority != afterAll) {
+	if result.RequeueAfter > scope.WhenOvertaken && (result.Priority == nil || *result.Priority != afterAll) {
 		w.t.Errorf("a look that only the clock asks for comes before new groups: %+v", result)
 	}
 	return result.RequeueAfter
 }
 
+// mayClone has the group's sites be cloned over servers of the test, by a part that remembers nothing.
+func (w *world) mayClone() {
+	w.r.clones = clone.New(w.r.base, clone.Options{
+		Work: w.r.Work, Runner: w.r.runner, Wake: w.r.Wake, Paused: w.r.pausedUntil,
+		Reach: work.Reach{Facts: w.facts, Access: worktest.Access{}, Dial: w.r.Dial},
+	})
+}
+
+const (
+	uuidOfA = "aaaaaaaa-0000-0000-0000-000000000001"
+	uuidOfB = "bbbbbbbb-0000-0000-0000-000000000002"
+)
+
+func sets(text string) gtid.Set { return gtid.MustParse(text) }
+
+// waitedSince has something been waited for since a moment.
+func (w *world) waitedSince(began time.Time, what string) {
+	s := &scope.Scope{Key: scopetest.Key, Now: began}
+	w.r.base.Waits.Over(s, what)
+	w.r.base.Waits.SinceFirst(s, what)
+}
+
 func (w *world) group() *v1alpha1.MysqlFailoverGroup {
 	w.t.Helper()
 	g := &v1alpha1.MysqlFailoverGroup{}
-	w.get(g, testKey.Name)
+	w.get(g, scopetest.Key.Name)
 	return g
 }
 
 func (w *world) get(obj client.Object, name string) {
 	w.t.Helper()
-	if err := w.c.Get(w.ctx, types.NamespacedName{Namespace: testKey.Namespace, Name: name}, obj); err != nil {
+	if err := w.c.Get(w.ctx, types.NamespacedName{Namespace: scopetest.Key.Namespace, Name: name}, obj); err != nil {
 		w.t.Fatalf("get %T %s: %v", obj, name, err)
 	}
 }
@@ -206,7 +201,7 @@ func (w *world) must(err error) {
 }
 
 // change edits the group as a user does.
-func (w *world) change(edit groupOption) {
+func (w *world) change(edit scopetest.Option) {
 	w.t.Helper()
 	g := w.group()
 	edit(g)
@@ -221,7 +216,7 @@ func (w *world) monitorStatus(active string, epoch int64) {
 	for _, s := range w.group().Spec.Sites {
 		status.WithSites(applyv1alpha1.SiteStatus().WithName(s.Name).WithState(v1alpha1.SiteReplica))
 	}
-	config := applyv1alpha1.MysqlFailoverGroup(testKey.Name, testKey.Namespace).WithStatus(status)
+	config := applyv1alpha1.MysqlFailoverGroup(scopetest.Key.Name, scopetest.Key.Namespace).WithStatus(status)
 	w.must(w.c.Status().Apply(w.ctx, config, client.FieldOwner(v1alpha1.ManagerMonitorStatus), client.ForceOwnership))
 }
 
@@ -238,7 +233,7 @@ func (w *world) condition(kind string) conditions.Condition {
 func (w *world) deployments() map[string]string {
 	w.t.Helper()
 	var list appsv1.DeploymentList
-	w.must(w.c.List(w.ctx, &list, client.InNamespace(testKey.Namespace)))
+	w.must(w.c.List(w.ctx, &list, client.InNamespace(scopetest.Key.Namespace)))
 	out := map[string]string{}
 	for _, d := range list.Items {
 		out[d.Labels[v1alpha1.LabelSite]] = d.Annotations[v1alpha1.AnnotationSpecHash]
@@ -251,9 +246,9 @@ func (w *world) settle(sites ...string) {
 	w.t.Helper()
 	for _, site := range sites {
 		var d appsv1.Deployment
-		w.get(&d, v1alpha1.SiteName(testKey.Name, site))
+		w.get(&d, v1alpha1.SiteName(scopetest.Key.Name, site))
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-			Namespace: testKey.Namespace, Name: d.Name + "-" + d.Annotations[v1alpha1.AnnotationSpecHash],
+			Namespace: scopetest.Key.Namespace, Name: d.Name + "-" + d.Annotations[v1alpha1.AnnotationSpecHash],
 			UID:    types.UID("pod-" + site + d.Annotations[v1alpha1.AnnotationSpecHash]),
 			Labels: d.Spec.Template.Labels, Annotations: d.Spec.Template.Annotations,
 		}, Spec: *d.Spec.Template.Spec.DeepCopy()}
@@ -262,7 +257,7 @@ func (w *world) settle(sites ...string) {
 		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 		w.must(w.c.DeleteAllOf(w.ctx, &corev1.Pod{}, siteLabels(site)...))
 		w.must(w.c.Create(w.ctx, pod))
-		w.facts.set(site, SiteFacts{
+		w.facts.Set(site, scope.SiteFacts{
 			Reachable: true, MysqlUp: true, Writable: site == w.group().Status.ActiveSite, Version: "9.7.4",
 			Following: site != w.group().Status.ActiveSite, AdminAddr: "10.0.0.1:33062", PodName: pod.Name, PodUID: string(pod.UID),
 		})
@@ -270,7 +265,7 @@ func (w *world) settle(sites ...string) {
 }
 
 func siteLabels(site string) []client.DeleteAllOfOption {
-	return []client.DeleteAllOfOption{client.InNamespace(testKey.Namespace), client.MatchingLabels{v1alpha1.LabelSite: site}}
+	return []client.DeleteAllOfOption{client.InNamespace(scopetest.Key.Namespace), client.MatchingLabels{v1alpha1.LabelSite: site}}
 }
 
 // site is what status says of a site.
@@ -284,58 +279,6 @@ func (w *world) site(name string) v1alpha1.SiteStatus {
 	return v1alpha1.SiteStatus{}
 }
 
-// fakeFacts is a poll loop's snapshot.
-type fakeFacts struct {
-	mu sync.Mutex
-	g  GroupFacts
-}
-
-func (f *fakeFacts) Sites(string, string) (GroupFacts, bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	g := f.g
-	g.Sites = maps.Clone(f.g.Sites)
-	return g, g.Sites != nil
-}
-
-func (f *fakeFacts) set(site string, s SiteFacts) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.g.Sites == nil {
-		f.g.Sites = map[string]SiteFacts{}
-	}
-	f.g.Sites[site] = s
-}
-
-// signedBy has the loop sign with a key; the zero one stands for a loop that has none yet.
-func (f *fakeFacts) signedBy(key signing.Key) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.g.SignedBy, f.g.Vouch = nil, nil
-	if key.Private != nil {
-		f.g.SignedBy, f.g.Vouch = key.Public(), key.Vouch
-	}
-}
-
-func (f *fakeFacts) open(site string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.g.ActiveSite, f.g.Open = site, site != ""
-}
-
-func (f *fakeFacts) under(epoch int64) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.g.Epoch = epoch
-}
-
-// closed is the active site, not seen open.
-func (f *fakeFacts) closed(site string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.g.ActiveSite, f.g.Open = site, false
-}
-
 type fakeLoops struct {
 	ensured, forgotten int
 	// ending is true while a forgotten loop still runs.
@@ -346,24 +289,3 @@ func (l *fakeLoops) Ensure(types.NamespacedName) { l.ensured++ }
 func (l *fakeLoops) Forget(types.NamespacedName) { l.forgotten++ }
 
 func (l *fakeLoops) Ended(types.NamespacedName) bool { return !l.ending }
-
-type eventSink struct {
-	mu   sync.Mutex
-	list []string
-}
-
-func (s *eventSink) Eventf(_, _ runtime.Object, _, reason, _, note string, args ...any) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.list = append(s.list, reason+": "+fmt.Sprintf(note, args...))
-}
-
-func (s *eventSink) count(e events.Event) int {
-	return len(s.of(e))
-}
-
-func (s *eventSink) of(e events.Event) []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(s.list), func(line string) bool { return !strings.HasPrefix(line, string(e.Reason)+":") })
-}

@@ -169,3 +169,6 @@ func (s Site) NeverRan() bool {
 func (s Site) Whole() bool {
 	return s.Noted && s.MySQL.Direct && !s.MySQL.NoClone && !s.MySQL.HalfCloned && !s.ThrownAway() && !s.MySQL.Executed.IsEmpty()
 }
+
+// LeavingForUpdate is what Site.Leaving says when an ordered update wants the role elsewhere.
+const LeavingForUpdate = "its pod is to be updated"

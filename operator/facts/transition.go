@@ -83,6 +83,9 @@ func (t *Transition) Change() Change {
 	return ChangeTakeover
 }
 
+// Moves is true for a transition that moves the role from a site that is alive to another. A missing one moves nothing.
+func (t *Transition) Moves() bool { return t != nil && t.Change() == ChangeMove }
+
 // Replaces is true if one site gets the role that another has.
 func (t *Transition) Replaces() bool { return t.Change() == ChangeMove || t.Change() == ChangeTakeover }
 

@@ -6,13 +6,15 @@ import (
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/memory"
+	"github.com/mysql-mfg/mfg/operator/promotion"
 )
 
-// behindTheSites is true if a site of the group has adopted an epoch that status does not know: the status was restored
+// BehindTheSites is true if a site of the group has adopted an epoch that status does not know: the status was restored
 // from a backup or edited. A site that is open and that the highest epoch names, as it says itself, is the active one. Any other
 // that accepts writes was opened by hand, and may lack what the one that is named has acknowledged. Volumes that are not part
 // of the group may remember anything.
-func behindTheSites(s Snapshot) (writer string, behind bool) {
+func BehindTheSites(s Snapshot) (writer string, behind bool) {
 	highest := s.Status.Epoch
 	var writers []string
 	for _, site := range s.Sites {
@@ -45,36 +47,36 @@ func catchUp(s Snapshot, d Decision, writer string) Decision {
 // bootstrap chooses the first active site. All candidates must have been seen: a group that was created anew over
 // retained volumes has a history that only the sites know.
 func bootstrap(s Snapshot, d Decision) Decision {
-	var best Candidate
+	var best promotion.Candidate
 	highest, unseen := int64(0), int64(0)
 	for _, site := range s.Sites {
 		if site.Role == v1alpha1.PrimaryCandidate && !site.Removed && !(site.Sidecar.Answered && site.MySQL.Direct) {
-			if unseen = unseenEpochs; !ordered(s) {
+			if unseen = memory.UnseenEpochs; !promotion.Ordered(s) {
 				return awaitCandidate(s, d, site)
 			}
 		}
 		highest = max(highest, site.Sidecar.Report.Epoch)
-		c := Candidate{Site: site, All: site.All()}
-		if site.Role == v1alpha1.PrimaryCandidate && !site.Removed && !site.OtherVolume && (best.Site.Name == "" || better(c, best) < 0) {
+		c := promotion.Candidate{Site: site, All: site.All()}
+		if site.Role == v1alpha1.PrimaryCandidate && !site.Removed && !site.OtherVolume && (best.Site.Name == "" || promotion.Better(c, best) < 0) {
 			best = c
 		}
 	}
 	if best.Site.Name == "" {
 		return d.say(TopologyUninitialised, VerdictBlocked, v1alpha1.ReasonNoFitCandidate, "the group has no primary-candidate on the volume that holds its data; bring one back on that volume, or make another site a primary-candidate in spec.sites")
 	}
-	if ordered(s) {
+	if promotion.Ordered(s) {
 		best.Site, _ = s.Site(s.Policy.ForceTo)
 		best.All = best.Site.All()
 	}
 	for _, site := range s.Sites {
 		diverged := !d.Memory.Of(site.Name).Diverged.IsEmpty()
 		lacks := site.All().Subtract(best.All)
-		if site.SQLAnswers() && !lacks.IsEmpty() && !ordered(s) && !diverged && !site.Removed && !site.OtherVolume {
+		if site.SQLAnswers() && !lacks.IsEmpty() && !promotion.Ordered(s) && !diverged && !site.Removed && !site.OtherVolume {
 			return d.say(TopologyUninitialised, VerdictBlocked, v1alpha1.ReasonMissingTransactions,
-				"no site holds all transactions: %s has %s, which %s lacks; a person must choose; %s", site.Name, lacks, best.Site.Name, wayOut(s, d.Memory, best, forcible(s, best.Site)))
+				"no site holds all transactions: %s has %s, which %s lacks; a person must choose; %s", site.Name, lacks, best.Site.Name, promotion.WayOut(s, d.Memory, best, promotion.Forcible(s, best.Site)))
 		}
 	}
-	if why := isUnescrowed(s, d.Memory, best.Site); why != "" {
+	if why := promotion.IsUnescrowed(s, d.Memory, best.Site); why != "" {
 		return d.say(TopologyUninitialised, VerdictWait, v1alpha1.ReasonKeyringNotEscrowed, "%s is to be the first active site, and %s", best.Site.Name, why).
 			within(s.Policy.PollInterval / 4)
 	}
@@ -84,10 +86,6 @@ func bootstrap(s Snapshot, d Decision) Decision {
 	return d.say(TopologyUninitialised, VerdictBootstrap, v1alpha1.ReasonFirstSite, "%s becomes active; the sites have seen epoch %d",
 		best.Site.Name, highest)
 }
-
-// unseenEpochs is left out when a person orders the first opening although a candidate was not seen, which may know a later epoch
-// than the others: none of those may be used for two sites (I1).
-const unseenEpochs = 1_000_000
 
 // firstPatience is how long a candidate of a group without an active site may take to come up before people are told.
 const firstPatience = 10 * time.Minute
@@ -100,5 +98,5 @@ func awaitCandidate(s Snapshot, d Decision, site Site) Decision {
 			"waiting for MySQL of candidate %s before the first active site is chosen", site.Name)
 	}
 	return d.say(TopologyUninitialised, VerdictBlocked, v1alpha1.ReasonWaitingForSites, "MySQL of candidate %s does not come up, for more than %s: "+
-		"which site has the data is not known without it; look at its pod and at the other conditions, and %s", site.Name, firstPatience, withoutCandidate(s, d.Memory, ""))
+		"which site has the data is not known without it; look at its pod and at the other conditions, and %s", site.Name, firstPatience, promotion.WithoutCandidate(s, d.Memory, ""))
 }

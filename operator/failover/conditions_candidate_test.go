@@ -7,8 +7,9 @@ import (
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
-	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/internal/gtid"
+	"github.com/mysql-mfg/mfg/operator/facts/factstest"
+	"github.com/mysql-mfg/mfg/operator/lineage"
 )
 
 // These tests ask single conditions that another one hides in the whole: their order may change.
@@ -25,37 +26,11 @@ func TestWhatMakesASiteWholeI12(t *testing.T) {
 		"it is being cloned by the group": func(b *Site) { b.Busy = WorkClone },
 		"it is empty":                     func(b *Site) { b.MySQL.Executed = gtid.Set{} },
 	} {
-		b := seen("b", "A:1-9", 4)
+		b := factstest.Seen("b", "A:1-9", 4)
 		b.Noted = true
 		change(&b)
 		if got := b.Whole(); got != (name == "") {
 			t.Errorf("I12: %s: whole %t", name, got)
-		}
-	}
-}
-
-// TestAHalfClonedSiteI12: the mark of a clone counts where a clone was ordered, and not where the group's data begins.
-func TestAHalfClonedSiteI12(t *testing.T) {
-	for name, tc := range map[string]struct {
-		change func(*Snapshot, *Site)
-		fit    bool
-	}{
-		"a clone that did not end well": {func(_ *Snapshot, b *Site) { b.MySQL.HalfCloned = true }, false},
-		"no clone":                      {func(*Snapshot, *Site) {}, true},
-		"it holds no data of the group": {func(_ *Snapshot, b *Site) { b.MySQL.HalfCloned, b.Provisioned = true, false }, true},
-		"while the first active site is begun": {func(s *Snapshot, b *Site) {
-			b.MySQL.HalfCloned = true
-			s.Status.Transition = &Transition{Kind: v1alpha1.FailoverBootstrap}
-		}, true},
-		"in another change of the active site": {func(s *Snapshot, b *Site) {
-			b.MySQL.HalfCloned = true
-			s.Status.Transition = &Transition{Kind: v1alpha1.FailoverPlanned}
-		}, false},
-	} {
-		s := world(Durable{Epoch: 4, ActiveSite: "a"}, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4))
-		tc.change(&s, &s.Sites[1])
-		if why := isHalfCloned(s, Memory{}, s.Sites[1]); (why == "") != tc.fit {
-			t.Errorf("I12: %s: %q", name, why)
 		}
 	}
 }
@@ -72,75 +47,16 @@ func TestWhoIsUnsettledI10(t *testing.T) {
 		"it was replaced":                        {Durable{ActiveSite: "a"}, []v1alpha1.FailoverRecord{replaced}, true},
 		"so was another one since":               {Durable{ActiveSite: "a"}, []v1alpha1.FailoverRecord{other, replaced}, true},
 		"only another one was":                   {Durable{ActiveSite: "a"}, []v1alpha1.FailoverRecord{other}, false},
-		"another one was, and its loss is known": {Durable{ActiveSite: "a"}, []v1alpha1.FailoverRecord{{From: "c", To: "a", LossExact: true, LostTransactions: 1, LostSet: set("A:9").String()}}, false},
+		"another one was, and its loss is known": {Durable{ActiveSite: "a"}, []v1alpha1.FailoverRecord{{From: "c", To: "a", LossExact: true, LostTransactions: 1, LostSet: factstest.Set("A:9").String()}}, false},
 		"it is the active site":                  {Durable{ActiveSite: "b"}, []v1alpha1.FailoverRecord{replaced}, false},
 		"the role moves away from it":            {Durable{ActiveSite: "a", Transition: &Transition{From: "b", To: "a"}}, []v1alpha1.FailoverRecord{replaced}, false},
 		"the role moves away from another site":  {Durable{ActiveSite: "a", Transition: &Transition{From: "c", To: "a"}}, []v1alpha1.FailoverRecord{replaced}, true},
 	} {
-		s := world(tc.status, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4), seen("c", "A:1-9", 4))
+		s := factstest.World(tc.status, factstest.Seen("a", "A:1-9", 4), factstest.Seen("b", "A:1-9", 4), factstest.Seen("c", "A:1-9", 4))
 		s.Status.Records = tc.records
-		if got := unsettled(s, Memory{Sites: map[string]*SiteMemory{"b": {UUID: "b"}}}, "b"); got != tc.want {
+		if got := lineage.Unsettled(s, Memory{Sites: map[string]*SiteMemory{"b": {UUID: "b"}}}, "b"); got != tc.want {
 			t.Errorf("I10: %s: unsettled %t", name, got)
 		}
-	}
-}
-
-// TestWhetherItIsTheServerOfItsRecordI10: what is not known counts as the same.
-func TestWhetherItIsTheServerOfItsRecordI10(t *testing.T) {
-	for name, tc := range map[string]struct {
-		record, now string
-		want        bool
-	}{
-		"the same":                       {"u", "u", true},
-		"another":                        {"u", "v", false},
-		"the record does not say":        {"", "u", true},
-		"the record says it was another": {ServerReplaced, "u", false},
-		"it is not seen":                 {"u", "", true},
-		"it is not seen, and is another": {ServerReplaced, "", false},
-	} {
-		if got := sameServer(v1alpha1.FailoverRecord{FromServerUUID: tc.record}, tc.now); got != tc.want {
-			t.Errorf("I10: %s: %t", name, got)
-		}
-	}
-}
-
-// TestWhatIsStillHeldOfALossI9: as far as can be seen, and in doubt all of it.
-func TestWhatIsStillHeldOfALossI9(t *testing.T) {
-	lost := set("B:5-6").String()
-	for name, tc := range map[string]struct {
-		record v1alpha1.FailoverRecord
-		known  string
-		want   bool
-	}{
-		"it has some of it":                {v1alpha1.FailoverRecord{LostTransactions: 2, LostSet: lost}, "A:1-9", true},
-		"the active site has it too":       {v1alpha1.FailoverRecord{LostTransactions: 2, LostSet: lost}, "A:1-9,B:1-6", false},
-		"nothing was lost":                 {v1alpha1.FailoverRecord{LostSet: lost}, "A:1-9", false},
-		"what was lost cannot be read":     {v1alpha1.FailoverRecord{LostTransactions: 2, LostSet: "?"}, "A:1-9", true},
-		"it has none of what was lost":     {v1alpha1.FailoverRecord{LostTransactions: 2, LostSet: set("B:7-8").String()}, "A:1-9", false},
-		"nothing was lost, and not a word": {v1alpha1.FailoverRecord{LostSet: "?"}, "A:1-9", false},
-	} {
-		s := world(Durable{Epoch: 4, ActiveSite: "a"}, seen("a", "A:1-9", 4), seen("b", "A:1-9,B:1-6", 4))
-		if got := holdsLost(s, Memory{Sites: map[string]*SiteMemory{"a": {Executed: set(tc.known)}}}, tc.record, "b"); got != tc.want {
-			t.Errorf("I9: %s: %t", name, got)
-		}
-	}
-}
-
-// TestWhatASuccessorHadI7: by the newest record of that very site, if it can be read.
-func TestWhatASuccessorHadI7(t *testing.T) {
-	record := func(from, had string) v1alpha1.FailoverRecord {
-		return v1alpha1.FailoverRecord{From: from, ToExecuted: had}
-	}
-	s := world(Durable{Records: []v1alpha1.FailoverRecord{record("c", set("C:1").String()), record("b", set("A:1-5").String()), record("b", set("A:1-2").String())}})
-	if got := successorHad(s, "b"); !got.Equal(set("A:1-5")) {
-		t.Errorf("I7: %s", got)
-	}
-	s.Status.Records[1].ToExecuted = "?"
-	if got := successorHad(s, "b"); !got.IsEmpty() {
-		t.Errorf("I7: %s", got)
-	}
-	if got := successorHad(s, "a"); !got.IsEmpty() {
-		t.Errorf("I7: %s was never replaced", got)
 	}
 }
 
@@ -149,14 +65,14 @@ func TestABrokenApplierI7(t *testing.T) {
 	for name, change := range map[string]func(*Site){
 		"":                         func(*Site) {},
 		"its MySQL was not seen":   func(b *Site) { b.MySQL.Direct = false },
-		"it has applied all":       func(b *Site) { b.MySQL.Retrieved = set("A:1-9") },
+		"it has applied all":       func(b *Site) { b.MySQL.Retrieved = factstest.Set("A:1-9") },
 		"it runs":                  func(b *Site) { b.MySQL.SQLRunning = true },
 		"it stopped without error": func(b *Site) { b.MySQL.SQLError = "" },
 	} {
-		b := seen("b", "A:1-9", 4)
-		b.MySQL.Retrieved, b.MySQL.SQLError = set("A:10"), "broken"
+		b := factstest.Seen("b", "A:1-9", 4)
+		b.MySQL.Retrieved, b.MySQL.SQLError = factstest.Set("A:10"), "broken"
 		change(&b)
-		if got := brokenApplier(b); got != (name == "") {
+		if got := lineage.BrokenApplier(b); got != (name == "") {
 			t.Errorf("I7: %s: broken %t", name, got)
 		}
 	}
@@ -189,9 +105,9 @@ func TestTheEpochThatTheSitesKnowI2(t *testing.T) {
 		"b says that it is another":             {func(_ *Snapshot, b, _ *Site) { open(7, b); b.Sidecar.Report.ActiveSite = "c" }, "", true},
 		"b is a replica":                        {func(_ *Snapshot, b, _ *Site) { open(7, b); b.MySQL.ReplicaHost = "c" }, "", true},
 	} {
-		s := world(Durable{Epoch: 4, ActiveSite: "a"}, seen("b", "A:1-9", 4), seen("c", "A:1-9", 4))
+		s := factstest.World(Durable{Epoch: 4, ActiveSite: "a"}, factstest.Seen("b", "A:1-9", 4), factstest.Seen("c", "A:1-9", 4))
 		tc.change(&s, &s.Sites[0], &s.Sites[1])
-		if writer, behind := behindTheSites(s); writer != tc.writer || behind != tc.behind {
+		if writer, behind := BehindTheSites(s); writer != tc.writer || behind != tc.behind {
 			t.Errorf("I2: %s: %q, behind %t", name, writer, behind)
 		}
 	}
@@ -199,9 +115,9 @@ func TestTheEpochThatTheSitesKnowI2(t *testing.T) {
 
 // TestCatchingUpI2: the site that is open stays so, under an epoch that nobody has used, and nothing of the old status goes on.
 func TestCatchingUpI2(t *testing.T) {
-	b := seen("b", "A:1-9", 7)
+	b := factstest.Seen("b", "A:1-9", 7)
 	b.Sidecar.Report.Writable, b.Sidecar.Report.ActiveSite = true, "b"
-	s := world(Durable{Epoch: 4, ActiveSite: "a", ActiveSince: start.Add(-time.Hour), Transition: &Transition{From: "a", To: "b"}}, seen("a", "A:1-9", 4), b)
+	s := factstest.World(Durable{Epoch: 4, ActiveSite: "a", ActiveSince: factstest.Start.Add(-time.Hour), Transition: &Transition{From: "a", To: "b"}}, factstest.Seen("a", "A:1-9", 4), b)
 	d := Decide(s, Memory{})
 	got := d.Status
 	if got.Epoch != 8 || got.ActiveSite != "b" || got.Transition != nil || !got.ActiveSince.Equal(s.Now) || !d.Persist || !d.Hold || d.Reason != v1alpha1.ReasonStatusBehind {
@@ -227,33 +143,5 @@ func TestTheSoonerLookCounts(t *testing.T) {
 		if got := (Decision{Next: tc.was}).within(tc.asked).Next; got != tc.want {
 			t.Errorf("%d within %d: %d", tc.was, tc.asked, got)
 		}
-	}
-}
-
-// TestEpochsThatNobodyReachedI2: each bound, at the bound.
-func TestEpochsThatNobodyReachedI2(t *testing.T) {
-	for name, tc := range map[string]struct {
-		epoch, known int64
-		want         bool
-	}{
-		"the present one":                    {4, 4, false},
-		"an older one":                       {3, 4, false},
-		"a negative one":                     {-1, 4, true},
-		"as many as a new group may have":    {firstEpochs, 4, false},
-		"one more":                           {firstEpochs + 1, 4, true},
-		"as many as a status may be behind":  {2*firstEpochs + lostEpochs, 2 * firstEpochs, false},
-		"one more than that":                 {2*firstEpochs + lostEpochs + 1, 2 * firstEpochs, true},
-		"near the end of all":                {wire.MaxEpoch - lostEpochs, wire.MaxEpoch - 2*lostEpochs, false},
-		"nearer":                             {wire.MaxEpoch - lostEpochs + 1, wire.MaxEpoch - lostEpochs, true},
-		"as near as the present one already": {wire.MaxEpoch - 1, wire.MaxEpoch - 1, false},
-	} {
-		if got := impossible(tc.epoch, tc.known); got != tc.want {
-			t.Errorf("I2: %s: impossible %t", name, got)
-		}
-	}
-	s := world(Durable{Epoch: 4, ActiveSite: "a"}, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4))
-	s.Sites[1].Sidecar.Report.Epoch = -1
-	if got := believed(s); !got.Sites[1].Impossible || s.Sites[1].Impossible {
-		t.Error("I2: what was looked at is changed")
 	}
 }

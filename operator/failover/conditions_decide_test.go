@@ -11,6 +11,8 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/operator/facts/factstest"
+	"github.com/mysql-mfg/mfg/operator/promotion"
 )
 
 // TestTheFirstActiveSiteI7I12: who is waited for, who is chosen, and what its successor must hold.
@@ -34,14 +36,17 @@ func TestTheFirstActiveSiteI7I12(t *testing.T) {
 		"c left the specification":   {func(_ *Snapshot, _ *Memory, _, c *Site) { c.Removed = true }, VerdictBootstrap, "b"},
 		"c is on another volume":     {func(_ *Snapshot, _ *Memory, _, c *Site) { c.OtherVolume = true }, VerdictBootstrap, "b"},
 		"c is dr-only, and has more": {func(_ *Snapshot, _ *Memory, _, c *Site) { c.Role = v1alpha1.DROnly }, VerdictBlocked, ""},
-		"the same, and has diverged": {func(_ *Snapshot, m *Memory, _, c *Site) { c.Role = v1alpha1.DROnly; m.At("c").Diverged = set("A:10") }, VerdictBootstrap, "b"},
+		"the same, and has diverged": {func(_ *Snapshot, m *Memory, _, c *Site) {
+			c.Role = v1alpha1.DROnly
+			m.At("c").Diverged = factstest.Set("A:10")
+		}, VerdictBootstrap, "b"},
 		"the same, and nobody sees its MySQL": {func(_ *Snapshot, _ *Memory, _, c *Site) {
 			c.Role = v1alpha1.DROnly
 			c.MySQL.Direct, c.Sidecar.Report.Answered = false, false
 		}, VerdictBootstrap, "b"},
 		"b is ordered": {func(s *Snapshot, _ *Memory, _, _ *Site) { s.Policy.ForceTo = "b" }, VerdictBootstrap, "b"},
 	} {
-		s := world(Durable{}, seen("b", "A:1-9", 4), seen("c", "A:1-10", 4))
+		s := factstest.World(Durable{}, factstest.Seen("b", "A:1-9", 4), factstest.Seen("c", "A:1-10", 4))
 		m := Memory{}
 		tc.change(&s, &m, &s.Sites[0], &s.Sites[1])
 		d := bootstrap(s, Decision{Status: s.Status, Memory: m, Hold: true})
@@ -61,13 +66,13 @@ func TestTheFirstActiveSiteI7I12(t *testing.T) {
 
 // TestWhatAPersonIsToldOfTheFirstSite: an order is named only for a site that an order opens.
 func TestWhatAPersonIsToldOfTheFirstSite(t *testing.T) {
-	s := world(Durable{}, seen("b", "A:1-9", 4), seen("c", "A:1-10", 4))
+	s := factstest.World(Durable{}, factstest.Seen("b", "A:1-9", 4), factstest.Seen("c", "A:1-10", 4))
 	s.Sites[1].Role = v1alpha1.DROnly
-	if d := bootstrap(s, Decision{}); !strings.Contains(d.Message, override("b")) {
+	if d := bootstrap(s, Decision{}); !strings.Contains(d.Message, promotion.HowToOrder("b")) {
 		t.Errorf("%s", d.Message)
 	}
 	s.Sites[0].Busy = WorkClone
-	if d := bootstrap(s, Decision{}); strings.Contains(d.Message, override("b")) {
+	if d := bootstrap(s, Decision{}); strings.Contains(d.Message, promotion.HowToOrder("b")) {
 		t.Errorf("an order for a site that is being cloned: %s", d.Message)
 	}
 }
@@ -91,26 +96,26 @@ func TestWhoFollowsI10(t *testing.T) {
 		"it holds no data of the group":         {func(_ *Memory, _, b *Site) { b.Provisioned = false }, false},
 		"it is on another volume":               {func(_ *Memory, _, b *Site) { b.OtherVolume = true }, false},
 		"it is worked on":                       {func(_ *Memory, _, b *Site) { b.Busy = WorkRotation }, false},
-		"it has diverged":                       {func(m *Memory, _, _ *Site) { m.At("b").Diverged = set("B:1") }, false},
+		"it has diverged":                       {func(m *Memory, _, _ *Site) { m.At("b").Diverged = factstest.Set("B:1") }, false},
 		"it left the specification":             {func(_ *Memory, _, b *Site) { b.Removed = true }, false},
 		"its MySQL is not seen":                 {func(_ *Memory, _, b *Site) { b.MySQL.Direct = false }, false},
 		"the active site's is not":              {func(_ *Memory, a, _ *Site) { a.MySQL.Direct = false }, false},
 		"it is writable":                        {func(_ *Memory, _, b *Site) { b.MySQL.SuperReadOnly, b.MySQL.ReadOnly = false, false }, false},
-		"it has more":                           {func(_ *Memory, _, b *Site) { b.MySQL.Executed = set("A:1-9,B:1") }, false},
-		"it has more, and is a stopped replica": {func(_ *Memory, _, b *Site) { b.MySQL.Executed, b.MySQL.ReplicaOf = set("A:1-10"), "a" }, true},
+		"it has more":                           {func(_ *Memory, _, b *Site) { b.MySQL.Executed = factstest.Set("A:1-9,B:1") }, false},
+		"it has more, and is a stopped replica": {func(_ *Memory, _, b *Site) { b.MySQL.Executed, b.MySQL.ReplicaOf = factstest.Set("A:1-10"), "a" }, true},
 		"it has more, and is a running replica": {func(_ *Memory, _, b *Site) {
-			b.MySQL.Executed, b.MySQL.ReplicaOf, b.MySQL.ReceiverStopped = set("A:1-10"), "a", false
+			b.MySQL.Executed, b.MySQL.ReplicaOf, b.MySQL.ReceiverStopped = factstest.Set("A:1-10"), "a", false
 		}, false},
-		"it has more, of another source": {func(_ *Memory, _, b *Site) { b.MySQL.Executed, b.MySQL.ReplicaOf = set("A:1-10"), "c" }, false},
+		"it has more, of another source": {func(_ *Memory, _, b *Site) { b.MySQL.Executed, b.MySQL.ReplicaOf = factstest.Set("A:1-10"), "c" }, false},
 	} {
-		s := world(Durable{Epoch: 4, ActiveSite: "a"}, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4))
+		s := factstest.World(Durable{Epoch: 4, ActiveSite: "a"}, factstest.Seen("a", "A:1-9", 4), factstest.Seen("b", "A:1-9", 4))
 		m := Memory{}
 		tc.change(&m, &s.Sites[0], &s.Sites[1])
 		if got := shouldFollow(s, m, s.Sites[1], s.Sites[0]); got != tc.want {
 			t.Errorf("I10: %s: %t", name, got)
 		}
 	}
-	s := world(Durable{Epoch: 4, ActiveSite: "a", Records: []v1alpha1.FailoverRecord{{From: "b", To: "a"}}}, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4))
+	s := factstest.World(Durable{Epoch: 4, ActiveSite: "a", Records: []v1alpha1.FailoverRecord{{From: "b", To: "a"}}}, factstest.Seen("a", "A:1-9", 4), factstest.Seen("b", "A:1-9", 4))
 	if shouldFollow(s, Memory{}, s.Sites[1], s.Sites[0]) {
 		t.Error("I10: it was replaced, and was not compared yet")
 	}
@@ -153,9 +158,9 @@ func TestWhatIsDoneAroundAHealthySite(t *testing.T) {
 		}, false, false},
 		"it was not replaced, and receives": {func(_ *Snapshot, b *Site) { receiving(b); b.Busy = "x" }, false, false},
 	} {
-		a := seen("a", "A:1-9", 4)
+		a := factstest.Seen("a", "A:1-9", 4)
 		a.MySQL.SuperReadOnly, a.MySQL.ReadOnly = false, false
-		s := world(Durable{Epoch: 4, ActiveSite: "a"}, a, seen("b", "A:1-9", 4))
+		s := factstest.World(Durable{Epoch: 4, ActiveSite: "a"}, a, factstest.Seen("b", "A:1-9", 4))
 		tc.change(&s, &s.Sites[1])
 		d := healthy(s, Decision{Status: s.Status, Memory: Memory{}}, s.Sites[0])
 		fences := slices.ContainsFunc(d.Effects, func(e Effect) bool { x, is := e.(Announce); return is && slices.Equal(x.Fence, []string{"b"}) })
@@ -180,7 +185,7 @@ func TestTheTimeOfAReopening(t *testing.T) {
 		"its sidecar is silent":     {func(a *Site) { a.Sidecar.Answered = false }, false},
 		"its MySQL does not answer": {func(a *Site) { a.MySQL.Direct, a.Sidecar.Report.Answered = false, false }, false},
 	} {
-		s := world(Durable{Epoch: 4, ActiveSite: "a"}, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4))
+		s := factstest.World(Durable{Epoch: 4, ActiveSite: "a"}, factstest.Seen("a", "A:1-9", 4), factstest.Seen("b", "A:1-9", 4))
 		tc.change(&s.Sites[0])
 		m := Memory{ReopenSince: s.Now.Add(-time.Second)}
 		if d := steady(s, Decision{Status: s.Status, Memory: m, Hold: true}, m); d.Memory.ReopenSince.IsZero() == tc.want {
@@ -191,24 +196,24 @@ func TestTheTimeOfAReopening(t *testing.T) {
 
 // TestAnActiveSiteThatLostDataIsRememberedI12: what it had is not forgotten by what it has.
 func TestAnActiveSiteThatLostDataIsRememberedI12(t *testing.T) {
-	s := world(Durable{Epoch: 4, ActiveSite: "a"}, seen("a", "A:1-5", 4), seen("b", "A:1-5", 4))
-	old := Memory{Sites: map[string]*SiteMemory{"a": {Executed: set("A:1-9")}}}
-	d := returned(s, Decision{Status: s.Status, Memory: Memory{Sites: map[string]*SiteMemory{"a": {Executed: set("A:1-5")}}}}, s.Sites[0], old)
-	if !d.Memory.At("a").Executed.Equal(set("A:1-9")) || d.Reason != v1alpha1.ReasonActiveSiteBehind {
+	s := factstest.World(Durable{Epoch: 4, ActiveSite: "a"}, factstest.Seen("a", "A:1-5", 4), factstest.Seen("b", "A:1-5", 4))
+	old := Memory{Sites: map[string]*SiteMemory{"a": {Executed: factstest.Set("A:1-9")}}}
+	d := returned(s, Decision{Status: s.Status, Memory: Memory{Sites: map[string]*SiteMemory{"a": {Executed: factstest.Set("A:1-5")}}}}, s.Sites[0], old)
+	if !d.Memory.At("a").Executed.Equal(factstest.Set("A:1-9")) || d.Reason != v1alpha1.ReasonActiveSiteBehind {
 		t.Errorf("I12: %s, %s", d.Reason, d.Memory.At("a").Executed)
 	}
 }
 
 // TestWhatIsToldOfASiteThatDoesNotOpen: what its sidecar says, and the order that helps.
 func TestWhatIsToldOfASiteThatDoesNotOpen(t *testing.T) {
-	s := world(Durable{Epoch: 4, ActiveSite: "a"}, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4))
+	s := factstest.World(Durable{Epoch: 4, ActiveSite: "a"}, factstest.Seen("a", "A:1-9", 4), factstest.Seen("b", "A:1-9", 4))
 	s.Sites[0].Sidecar.Report.Message = "no room"
 	d := Decision{Memory: Memory{}}.triedOn(s, s.Sites[0])
-	if !strings.Contains(d.Message, "does not open (no room),") || !strings.HasSuffix(d.Message, "; "+override("b")) || strings.Contains(d.Message, bringBack) {
+	if !strings.Contains(d.Message, "does not open (no room),") || !strings.HasSuffix(d.Message, "; "+promotion.HowToOrder("b")) || strings.Contains(d.Message, "bring a primary-candidate back") {
 		t.Errorf("%s", d.Message)
 	}
 	s.Sites[0].Sidecar.Report.Message, s.Sites[1].Role = "", v1alpha1.DROnly
-	if d = (Decision{}).triedOn(s, s.Sites[0]); !strings.Contains(d.Message, "does not open, which") || !strings.Contains(d.Message, bringBack) {
+	if d = (Decision{}).triedOn(s, s.Sites[0]); !strings.Contains(d.Message, "does not open, which") || !strings.Contains(d.Message, "bring a primary-candidate back") {
 		t.Errorf("%s", d.Message)
 	}
 }
@@ -228,13 +233,13 @@ func TestWhoIsDueByOrder(t *testing.T) {
 			s.Policy.ForceTo, b.Role, s.Policy.Mode = "b", v1alpha1.DROnly, v1alpha1.FailoverManual
 		}, v1alpha1.ReasonForced, VerdictBlocked},
 		"no order, and the mode is Manual":  {func(s *Snapshot, _ *Site) { s.Policy.Mode = v1alpha1.FailoverManual }, v1alpha1.ReasonActiveSiteDown, VerdictBlocked},
-		"it is down, and c is silent":       {func(s *Snapshot, _ *Site) { silence(&s.Sites[2]) }, v1alpha1.ReasonActiveSiteDown, VerdictFailover},
-		"it is silent, and c has just been": {func(s *Snapshot, _ *Site) { silence(&s.Sites[2]) }, v1alpha1.ReasonActiveSiteSilent, VerdictWait},
+		"it is down, and c is silent":       {func(s *Snapshot, _ *Site) { factstest.Silence(&s.Sites[2]) }, v1alpha1.ReasonActiveSiteDown, VerdictFailover},
+		"it is silent, and c has just been": {func(s *Snapshot, _ *Site) { factstest.Silence(&s.Sites[2]) }, v1alpha1.ReasonActiveSiteSilent, VerdictWait},
 	} {
-		s := world(Durable{Epoch: 4, ActiveSite: "a", Records: []v1alpha1.FailoverRecord{{Epoch: 4}}}, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4), seen("c", "A:1-9", 4))
-		silence(&s.Sites[0])
+		s := factstest.World(Durable{Epoch: 4, ActiveSite: "a", Records: []v1alpha1.FailoverRecord{{Epoch: 4}}}, factstest.Seen("a", "A:1-9", 4), factstest.Seen("b", "A:1-9", 4), factstest.Seen("c", "A:1-9", 4))
+		factstest.Silence(&s.Sites[0])
 		tc.change(&s, &s.Sites[1])
-		begun := Decision{Status: s.Status, Memory: Memory{Sites: map[string]*SiteMemory{"a": {Executed: set("A:1-9")}}}}
+		begun := Decision{Status: s.Status, Memory: Memory{Sites: map[string]*SiteMemory{"a": {Executed: factstest.Set("A:1-9")}}}}
 		begun.Status.Records = []v1alpha1.FailoverRecord{{Epoch: 5}, {Epoch: 4}} // of the change that this one would end
 		d := due(s, begun, TopologyActiveSilent, tc.why)
 		if d.Verdict != tc.want {
@@ -246,11 +251,6 @@ func TestWhoIsDueByOrder(t *testing.T) {
 	}
 }
 
-// silence takes all answers of a site away.
-func silence(site *Site) {
-	site.Sidecar, site.MySQL = Sidecar{}, MySQL{}
-}
-
 // TestASilentSiteThatOutlivedItsLeaseI4: no failover is begun that could not be ended, and nothing ends for it.
 func TestASilentSiteThatOutlivedItsLeaseI4(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -258,14 +258,14 @@ func TestASilentSiteThatOutlivedItsLeaseI4(t *testing.T) {
 		why    Reason
 		want   Verdict
 	}{
-		"it is silent":           {func(_ *Snapshot, a *Site) { silence(a) }, v1alpha1.ReasonActiveSiteSilent, VerdictBlocked},
-		"it is down":             {func(_ *Snapshot, a *Site) { silence(a) }, v1alpha1.ReasonActiveSiteDown, VerdictFailover},
-		"its pod has ended":      {func(_ *Snapshot, a *Site) { silence(a); a.Pod.Ended = true }, v1alpha1.ReasonActiveSiteSilent, VerdictFailover},
-		"its node is out of use": {func(_ *Snapshot, a *Site) { silence(a); a.OtherVolume, a.Pod.OutOfService = true, true }, v1alpha1.ReasonActiveSiteSilent, VerdictFailover},
+		"it is silent":           {func(_ *Snapshot, a *Site) { factstest.Silence(a) }, v1alpha1.ReasonActiveSiteSilent, VerdictBlocked},
+		"it is down":             {func(_ *Snapshot, a *Site) { factstest.Silence(a) }, v1alpha1.ReasonActiveSiteDown, VerdictFailover},
+		"its pod has ended":      {func(_ *Snapshot, a *Site) { factstest.Silence(a); a.Pod.Ended = true }, v1alpha1.ReasonActiveSiteSilent, VerdictFailover},
+		"its node is out of use": {func(_ *Snapshot, a *Site) { factstest.Silence(a); a.OtherVolume, a.Pod.OutOfService = true, true }, v1alpha1.ReasonActiveSiteSilent, VerdictFailover},
 		"it answers":             {func(*Snapshot, *Site) {}, v1alpha1.ReasonActiveSiteSilent, VerdictFailover},
 		"it is in no list":       {func(s *Snapshot, _ *Site) { s.Sites = s.Sites[1:] }, v1alpha1.ReasonActiveSiteSilent, VerdictBlocked},
 	} {
-		s := world(Durable{Epoch: 4, ActiveSite: "a"}, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4))
+		s := factstest.World(Durable{Epoch: 4, ActiveSite: "a"}, factstest.Seen("a", "A:1-9", 4), factstest.Seen("b", "A:1-9", 4))
 		tc.change(&s, &s.Sites[0])
 		begun := Decision{Status: s.Status, Memory: Memory{Sites: map[string]*SiteMemory{"a": {Outlived: true}}}}
 		begun.Status.Records = []v1alpha1.FailoverRecord{{Epoch: 5}}
@@ -276,31 +276,9 @@ func TestASilentSiteThatOutlivedItsLeaseI4(t *testing.T) {
 	}
 }
 
-// TestWhoMayVouchIsAskedOnlyWithoutProof: for a site that is known to have ended nobody has to be heard.
-func TestWhoMayVouchIsAskedOnlyWithoutProof(t *testing.T) {
-	for name, tc := range map[string]struct {
-		change func(s *Snapshot, a *Site)
-		want   string
-	}{
-		"nothing is known of it": {func(*Snapshot, *Site) {}, "c"},
-		"it is in no list":       {func(s *Snapshot, _ *Site) { s.Sites = s.Sites[1:] }, ""},
-		"it answers":             {func(_ *Snapshot, a *Site) { a.MySQL.Direct = true }, ""},
-		"its pod has ended":      {func(_ *Snapshot, a *Site) { a.Pod.Ended = true }, ""},
-		"its node is tainted":    {func(_ *Snapshot, a *Site) { a.Pod.OutOfService, a.OtherVolume = true, true }, ""},
-	} {
-		s := world(Durable{Epoch: 4, ActiveSite: "a"}, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4), seen("c", "A:1-9", 4))
-		silence(&s.Sites[0])
-		silence(&s.Sites[2])
-		tc.change(&s, &s.Sites[0])
-		if got, _ := vouchedFor(s, Memory{}, "b"); got != tc.want {
-			t.Errorf("%s: %q", name, got)
-		}
-	}
-}
-
 // TestWhatAnIntentSaysI1: whom it fences, that it holds, and that it is written before anything is done.
 func TestWhatAnIntentSaysI1(t *testing.T) {
-	s := world(Durable{Epoch: 4, ActiveSite: "a"}, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4))
+	s := factstest.World(Durable{Epoch: 4, ActiveSite: "a"}, factstest.Seen("a", "A:1-9", 4), factstest.Seen("b", "A:1-9", 4))
 	d := Decision{Status: s.Status}.begin(s, v1alpha1.FailoverEmergency, "b", v1alpha1.ReasonActiveSiteDown)
 	if !reflect.DeepEqual(d.Effects, []Effect{Select{Site: "b"}, Announce{Fence: []string{"a"}, Drain: "b"}}) || !d.Hold || !d.Persist {
 		t.Errorf("I1: %v", d.Effects)
@@ -340,16 +318,16 @@ func TestWhatIsUrgent(t *testing.T) {
 		want bool
 	}{
 		"none":        {nil, false},
-		"planned":     {&Transition{Kind: v1alpha1.FailoverPlanned, StartedAt: start.Add(-9 * time.Second)}, true},
-		"too long":    {&Transition{Kind: v1alpha1.FailoverPlanned, StartedAt: start.Add(-10 * time.Second)}, false},
-		"not planned": {&Transition{Kind: v1alpha1.FailoverEmergency, StartedAt: start}, false},
+		"planned":     {&Transition{Kind: v1alpha1.FailoverPlanned, StartedAt: factstest.Start.Add(-9 * time.Second)}, true},
+		"too long":    {&Transition{Kind: v1alpha1.FailoverPlanned, StartedAt: factstest.Start.Add(-10 * time.Second)}, false},
+		"not planned": {&Transition{Kind: v1alpha1.FailoverEmergency, StartedAt: factstest.Start}, false},
 	} {
-		if got := tc.t.Urgent(start, p); got != tc.want {
+		if got := tc.t.Urgent(factstest.Start, p); got != tc.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}
-	s := atRest()
-	if s.Policy.PlannedTo = "b"; !Decide(s, Memory{}).Urgent() || Decide(atRest(), Memory{}).Urgent() {
+	s := factstest.AtRest()
+	if s.Policy.PlannedTo = "b"; !Decide(s, Memory{}).Urgent() || Decide(factstest.AtRest(), Memory{}).Urgent() {
 		t.Error("the decision that begins a planned failover is as urgent as the others")
 	}
 	for verdict, want := range map[Verdict]bool{VerdictAlert: true, VerdictBlocked: true, VerdictWait: false} {
@@ -362,8 +340,8 @@ func TestWhatIsUrgent(t *testing.T) {
 // TestHowLongASiteIsWaitedFor: never short for one that may still be heard in time, and never for good.
 func TestHowLongASiteIsWaitedFor(t *testing.T) {
 	p := Policy{PlannedPauseTimeout: 5 * time.Second, LeaseTimeout: 20 * time.Second, FenceTimeout: 2 * time.Second}
-	planned := &Transition{Kind: v1alpha1.FailoverPlanned, From: "a", To: "b", StartedAt: start}
-	emergency := &Transition{Kind: v1alpha1.FailoverEmergency, From: "a", To: "b", StartedAt: start}
+	planned := &Transition{Kind: v1alpha1.FailoverPlanned, From: "a", To: "b", StartedAt: factstest.Start}
+	emergency := &Transition{Kind: v1alpha1.FailoverEmergency, From: "a", To: "b", StartedAt: factstest.Start}
 	for name, tc := range map[string]struct {
 		t      *Transition
 		site   string
@@ -380,9 +358,9 @@ func TestHowLongASiteIsWaitedFor(t *testing.T) {
 		"the lost site answered just now":  {emergency, "a", false, 0, AskTimeout},
 		"another site in an emergency":     {emergency, "c", true, 0, AskTimeout},
 		"the new site, for its own answer": {emergency, "b", true, 0, AskTimeout},
-		"by order":                         {&Transition{Kind: v1alpha1.FailoverForced, From: "a", To: "b", StartedAt: start}, "a", true, 0, AskTimeout},
+		"by order":                         {&Transition{Kind: v1alpha1.FailoverForced, From: "a", To: "b", StartedAt: factstest.Start}, "a", true, 0, AskTimeout},
 	} {
-		if got := tc.t.Patience(tc.site, tc.silent, start.Add(tc.after), p); got != tc.want {
+		if got := tc.t.Patience(tc.site, tc.silent, factstest.Start.Add(tc.after), p); got != tc.want {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
@@ -390,7 +368,7 @@ func TestHowLongASiteIsWaitedFor(t *testing.T) {
 
 // TestNoEpochIsSkippedByTheLastGuardI2: an epoch that a statement cannot carry is refused only if it is new.
 func TestNoEpochIsSkippedByTheLastGuardI2(t *testing.T) {
-	s := world(Durable{Epoch: wire.MaxEpoch + 1, ActiveSite: "a"}, seen("a", "A:1-9", 4))
+	s := factstest.World(Durable{Epoch: wire.MaxEpoch + 1, ActiveSite: "a"}, factstest.Seen("a", "A:1-9", 4))
 	if err := (Decision{Status: s.Status, Hold: true}).check(s); err != nil {
 		t.Errorf("a status that is beyond all help stops what would be done about it: %v", err)
 	}
@@ -398,89 +376,5 @@ func TestNoEpochIsSkippedByTheLastGuardI2(t *testing.T) {
 	d.Status.Epoch++
 	if err := d.check(s); err == nil {
 		t.Error("I2: an epoch that no statement carries")
-	}
-}
-
-// TestRowsThatNoCloneBrings: of two sites of which both were looked at.
-func TestRowsThatNoCloneBrings(t *testing.T) {
-	site := func(name string, tables, rows int) Site {
-		s := seen(name, "A:1-9", 4)
-		s.Sidecar.Report.Engines = &wire.EngineReport{Tables: tables, WithRows: rows}
-		return s
-	}
-	silent := site("a", 2, 2)
-	silent.Sidecar.Answered = false
-	blind := site("a", 2, 2)
-	blind.Sidecar.Report.Engines = nil
-	for name, tc := range map[string]struct {
-		site, active Site
-		want         Reason
-	}{
-		"the active site has some":                {site("a", 2, 2), site("a", 2, 2), v1alpha1.ReasonRowsNotCloned},
-		"the active site has none":                {site("a", 2, 0), site("a", 2, 0), ""},
-		"the replica has fewer":                   {site("b", 2, 1), site("a", 2, 2), v1alpha1.ReasonRowsMissing},
-		"the replica has as many":                 {site("b", 2, 2), site("a", 2, 2), ""},
-		"the replica has no such tables":          {site("b", 0, 0), site("a", 2, 2), ""},
-		"the active site says nothing now":        {site("b", 2, 1), silent, ""},
-		"the active site does not look":           {site("b", 2, 1), blind, ""},
-		"the active site is told of a later look": {site("a", 2, 0), site("a", 2, 2), ""},
-	} {
-		if got, _ := outsideInnoDB(Group{}, tc.site, tc.active); got != tc.want {
-			t.Errorf("%s: %q", name, got)
-		}
-	}
-}
-
-// TestWhatTheEscrowKeepsI16: which of several silent sites is named, and when it is told loudly.
-func TestWhatTheEscrowKeepsI16(t *testing.T) {
-	for name, tc := range map[string]struct {
-		change func(s *Snapshot)
-		want   string
-	}{
-		"b's Secret is gone":            {func(s *Snapshot) { s.Sites[1].EscrowMissing = true }, "b"},
-		"nobody's is":                   {func(*Snapshot) {}, ""},
-		"the active site's is":          {func(s *Snapshot) { s.Sites[0].EscrowMissing = true }, ""},
-		"b's is, and it is dr-only too": {func(s *Snapshot) { s.Sites[1].EscrowMissing, s.Sites[1].Role = true, v1alpha1.DROnly }, ""},
-	} {
-		s := world(Durable{Epoch: 4, ActiveSite: "a"}, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4))
-		tc.change(&s)
-		if got, found := restorable(s, Memory{}); got != tc.want || found != (tc.want != "") {
-			t.Errorf("I16: %s: %q", name, got)
-		}
-	}
-	for name, tc := range map[string]struct {
-		change func(s *Snapshot)
-		want   Reason
-	}{
-		"b's keyring is not escrowed":       {func(s *Snapshot) { s.Sites[1].Sidecar.Report.Keyring = keyring("behind") }, v1alpha1.ReasonKeyringNotEscrowed},
-		"b is fit":                          {func(*Snapshot) {}, v1alpha1.ReasonNoFitCandidate},
-		"b is down":                         {func(s *Snapshot) { silence(&s.Sites[1]) }, v1alpha1.ReasonNoFitCandidate},
-		"the active site's is not escrowed": {func(s *Snapshot) { s.Sites[0].Sidecar.Report.Keyring = keyring("behind") }, v1alpha1.ReasonNoFitCandidate},
-	} {
-		s := world(Durable{Epoch: 4, ActiveSite: "a"}, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4))
-		tc.change(&s)
-		if got := nobodyFit(s, Memory{}); got != tc.want {
-			t.Errorf("I16: %s: %s", name, got)
-		}
-	}
-	target := seen("b", "A:1-9", 4)
-	s := world(Durable{Epoch: 4, ActiveSite: "b", Transition: &Transition{From: "a", To: "b", GatePassedAt: start.Add(-31 * time.Second)}}, target)
-	if got := lostFor(s, Memory{}, target); got != v1alpha1.ReasonTargetLost {
-		t.Errorf("I16: %s", got)
-	}
-	target.Sidecar.Report.Keyring = keyring("behind")
-	if got := lostFor(s, Memory{}, target); got != v1alpha1.ReasonKeyringNotEscrowed {
-		t.Errorf("I16: %s", got)
-	}
-	if d := (Decision{Memory: Memory{ReopenSince: s.Now}}).keptShut(s, TopologyTransition, "b", "why"); d.Verdict != VerdictBlocked || !strings.Contains(d.Message, notEscrowedRemedy.Text) {
-		t.Errorf("I16: %s: %s", d.Verdict, d.Message)
-	}
-	s.LeaderSince = s.Now // who leads since now has seen none of that time
-	if d := (Decision{}).keptShut(s, TopologyTransition, "b", "why"); d.Verdict != VerdictWait || strings.Contains(d.Message, notEscrowedRemedy.Text) {
-		t.Errorf("I16: %s: %s", d.Verdict, d.Message)
-	}
-	s.Status.Transition = nil
-	if d := (Decision{Memory: Memory{ReopenSince: s.Now.Add(-31 * time.Second)}}).keptShut(s, TopologyActiveReadOnly, "b", "why"); d.Verdict != VerdictBlocked {
-		t.Errorf("I16: %s: %s", d.Verdict, d.Message)
 	}
 }

@@ -7,60 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/operator/facts/factstest"
+	"github.com/mysql-mfg/mfg/operator/memory"
 )
-
-// TestWhatIsExplainedOfASiteThatReturned: only what keeps the role there speaks against a failover.
-func TestWhatIsExplainedOfASiteThatReturned(t *testing.T) {
-	for name, tc := range map[string]struct {
-		verdict Verdict
-		reason  Reason
-		keyring string
-		remedy  string
-	}{
-		"it is opened":                         {VerdictReopen, v1alpha1.ReasonReturnedWhole, "", "loses nothing"},
-		"it is opened by order":                {VerdictReopen, v1alpha1.ReasonForced, "", "as was ordered"},
-		"it does not open":                     {VerdictBlocked, v1alpha1.ReasonActiveSiteCannotOpen, "", "its log"},
-		"it does not open, another takes over": {VerdictFailover, v1alpha1.ReasonActiveSiteCannotOpen, "", ""},
-		"it is behind":                         {VerdictBlocked, v1alpha1.ReasonModeManual, "", ""},
-		"its keyring is not in escrow":         {VerdictWait, v1alpha1.ReasonKeyringNotEscrowed, "behind", "wait: its sidecar"},
-		"that of all others is not":            {VerdictBlocked, v1alpha1.ReasonKeyringNotEscrowed, "escrowed", ""},
-		"it is behind, and so is its escrow":   {VerdictBlocked, v1alpha1.ReasonModeManual, "behind", ""},
-	} {
-		a := seen("a", "A:1-9", 4)
-		a.Sidecar.Report.Keyring = keyring(tc.keyring)
-		r := explained{s: world(Durable{Epoch: 4, ActiveSite: "a"}, a), active: a, d: Decision{Verdict: tc.verdict, Reason: tc.reason}}.returned()
-		if (r.Verdict == wire.RuleAgainst) != (tc.remedy != "") || !strings.Contains(wire.InWords(r.Remedies), tc.remedy) || tc.remedy != "" && r.Reason != string(tc.reason) {
-			t.Errorf("%s: %+v", name, r)
-		}
-	}
-}
-
-// TestWhatIsExplainedOfAChange: what the loss budget says of each, and which verdicts keep it from going on.
-func TestWhatIsExplainedOfAChange(t *testing.T) {
-	for name, tc := range map[string]struct {
-		from, to string
-		against  bool
-	}{
-		"to another site":   {"a", "b", true},
-		"back to the same":  {"b", "b", false}, // there is nobody else who has it
-		"to the first site": {"", "b", false},
-	} {
-		s := between(v1alpha1.FailoverEmergency, seen("a", "A:1-12", 4), seen("b", "A:1-9", 4))
-		s.Status.Transition.From, s.Status.Transition.To, s.Status.Transition.FromExecuted, s.Policy.MaxLost = tc.from, tc.to, set("A:1-12"), new(int64)
-		if r := (explained{s: s}).transitionBudget(s.Sites[1]); (r.Verdict == wire.RuleAgainst) != tc.against {
-			t.Errorf("%s: %+v", name, r)
-		}
-	}
-	for verdict, want := range map[Verdict]wire.RuleVerdict{
-		VerdictWait: wire.RuleAgainst, VerdictBlocked: wire.RuleAgainst, VerdictAlert: wire.RuleAgainst, VerdictPromote: wire.RuleFor,
-	} {
-		if got := verdictOf(Decision{Verdict: verdict}); got != want {
-			t.Errorf("%s: %s", verdict, got)
-		}
-	}
-}
 
 // TestWhatIsExplainedOfAStall: when another site takes over, or that none does.
 func TestWhatIsExplainedOfAStall(t *testing.T) {
@@ -69,7 +19,7 @@ func TestWhatIsExplainedOfAStall(t *testing.T) {
 		wire.WriteNoAnswer:    {time.Minute: ""},
 	} {
 		for limit, want := range limits {
-			s := stalledGroup(reason)
+			s := factstest.StalledGroup(reason)
 			s.Policy.StallTimeout = limit
 			s, d := lasts(s, Memory{}, 20*time.Second)
 			e := Explain(s, d.Memory, d)
@@ -81,29 +31,11 @@ func TestWhatIsExplainedOfAStall(t *testing.T) {
 	}
 }
 
-// TestWhomAFailoverNeeds: whoever is to take over answers by then, and vouches for nobody.
-func TestWhomAFailoverNeeds(t *testing.T) {
-	s := threeSites()
-	s.Sites[1].Sidecar, s.Sites[2].Sidecar = Sidecar{}, Sidecar{}
-	if got := strings.Join(silentVouchers(s, Memory{}, "b"), " "); got != "c" {
-		t.Errorf("I4: waits for %q", got)
-	}
-}
-
-// TestWhoFollowsNobody: a replica of something that is no site is no replica of a group without an active site.
-func TestWhoFollowsNobody(t *testing.T) {
-	b := seen("b", "A:1-9", 4)
-	b.MySQL.IORunning, b.MySQL.SQLRunning = true, true
-	if got, _, _ := state(Decision{}, b, Site{}); got != v1alpha1.SiteDetached {
-		t.Errorf("it is a %s of nobody", got)
-	}
-}
-
 // TestSinceWhenAVolumeIsStalled: silence alone is no stall, and begins none.
 func TestSinceWhenAVolumeIsStalled(t *testing.T) {
-	s := stalledGroup(wire.WriteDiskStalled)
+	s := factstest.StalledGroup(wire.WriteDiskStalled)
 	s.Sites[0].Sidecar = Sidecar{}
-	if since := remember(s, Memory{}).Of("a").StalledSince; !since.IsZero() {
+	if since := memory.Remember(s, Memory{}).Of("a").StalledSince; !since.IsZero() {
 		t.Errorf("since %s", since)
 	}
 	for name, tc := range map[string]struct {
@@ -115,9 +47,9 @@ func TestSinceWhenAVolumeIsStalled(t *testing.T) {
 		"it is read-only":        {func(a *Site) { a.MySQL.SuperReadOnly = true }, false},
 		"it takes writes":        {func(a *Site) { a.Sidecar.Report.WriteProbe = &wire.WriteProbe{Outcome: wire.WriteDone} }, false},
 	} {
-		a := stalledGroup(wire.WriteDiskStalled).Sites[0]
+		a := factstest.StalledGroup(wire.WriteDiskStalled).Sites[0]
 		tc.change(&a)
-		if stalls(a) != tc.want {
+		if a.Stalls() != tc.want {
 			t.Errorf("%s: %t", name, !tc.want)
 		}
 	}

@@ -8,20 +8,9 @@ import (
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/facts/factstest"
+	"github.com/mysql-mfg/mfg/operator/promotion"
 )
-
-// atRest is a group of three that is healthy: a is open, and b and c follow it.
-func atRest() Snapshot {
-	none := 0.0
-	s := world(Durable{Epoch: 4, ActiveSite: "a"}, seen("a", "A:1-1000", 4), seen("b", "A:1-1000", 4), seen("c", "A:1-1000", 4))
-	s.Sites[0].MySQL.SuperReadOnly, s.Sites[0].MySQL.ReadOnly = false, false
-	s.Sites[0].Sidecar.Report.Writable, s.Sites[0].Sidecar.Report.SuperReadOnly = true, false
-	for i := range s.Sites[1:] {
-		m := &s.Sites[i+1].MySQL
-		m.ReplicaOf, m.ReplicaHost, m.ReceiverStopped, m.IORunning, m.SQLRunning, m.LagSeconds = "a", "a", false, true, true, &none
-	}
-	return s
-}
 
 // TestWhatAPreflightRefuses: each refusal, alone.
 func TestWhatAPreflightRefuses(t *testing.T) {
@@ -44,13 +33,13 @@ func TestWhatAPreflightRefuses(t *testing.T) {
 		"c is, and a is about to go": {func(s *Snapshot) { s.Sites[2].Busy, s.Sites[0].Leaving = WorkClone, "drained" }, ""},
 		"a is about to go":           {func(s *Snapshot) { s.Sites[0].Leaving = "drained" }, ""},
 	} {
-		s := atRest()
+		s := factstest.AtRest()
 		tc.change(&s)
-		if got := preflight(s, Memory{}, s.Sites[0], "b"); got.Reason != tc.want {
+		if got := promotion.Preflight(s, Memory{}, s.Sites[0], "b"); got.Reason != tc.want {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
-	if got := preflight(atRest(), Memory{}, atRest().Sites[0], "x"); got.Reason != v1alpha1.ReasonUnknownSite || !strings.Contains(got.Message, "a, b, c") {
+	if got := promotion.Preflight(factstest.AtRest(), Memory{}, factstest.AtRest().Sites[0], "x"); got.Reason != v1alpha1.ReasonUnknownSite || !strings.Contains(got.Message, "a, b, c") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -68,11 +57,14 @@ func TestAPlannedFailoverThatWaits(t *testing.T) {
 		"another is asked for":                {func(s *Snapshot, _ *Planned) { s.Policy.PlannedTo = "c" }, v1alpha1.PlannedAborted, v1alpha1.ReasonAborted},
 		"another is, but nobody asked for it": {func(s *Snapshot, p *Planned) { s.Policy.PlannedTo, p.Cause = "c", v1alpha1.ReasonSiteLeaving }, v1alpha1.PlannedMoving, Reason(v1alpha1.ReasonSiteLeaving)},
 		"its target is active":                {func(s *Snapshot, p *Planned) { s.Policy.PlannedTo, p.To = "a", "a" }, v1alpha1.PlannedRefused, v1alpha1.ReasonAlreadyActive},
-		"its target is silent, for a while":   {func(s *Snapshot, _ *Planned) { silence(&s.Sites[1]) }, v1alpha1.PlannedWaiting, ""},
-		"its target is, for long":             {func(s *Snapshot, p *Planned) { silence(&s.Sites[1]); p.StartedAt = s.Now.Add(-time.Minute - 1) }, v1alpha1.PlannedRefused, v1alpha1.ReasonNotFit},
-		"its target is, at once":              {func(s *Snapshot, p *Planned) { silence(&s.Sites[1]); p.Phase = "" }, v1alpha1.PlannedRefused, v1alpha1.ReasonNotFit},
-		"it is paused now":                    {func(s *Snapshot, _ *Planned) { s.Policy.PausedUntil = s.Now.Add(1) }, v1alpha1.PlannedRefused, v1alpha1.ReasonPaused},
-		"its target is near":                  {func(s *Snapshot, _ *Planned) { s.Sites[1].MySQL.LagSeconds = lag(0.3) }, v1alpha1.PlannedWaiting, ""},
+		"its target is silent, for a while":   {func(s *Snapshot, _ *Planned) { factstest.Silence(&s.Sites[1]) }, v1alpha1.PlannedWaiting, ""},
+		"its target is, for long": {func(s *Snapshot, p *Planned) {
+			factstest.Silence(&s.Sites[1])
+			p.StartedAt = s.Now.Add(-time.Minute - 1)
+		}, v1alpha1.PlannedRefused, v1alpha1.ReasonNotFit},
+		"its target is, at once": {func(s *Snapshot, p *Planned) { factstest.Silence(&s.Sites[1]); p.Phase = "" }, v1alpha1.PlannedRefused, v1alpha1.ReasonNotFit},
+		"it is paused now":       {func(s *Snapshot, _ *Planned) { s.Policy.PausedUntil = s.Now.Add(1) }, v1alpha1.PlannedRefused, v1alpha1.ReasonPaused},
+		"its target is near":     {func(s *Snapshot, _ *Planned) { s.Sites[1].MySQL.LagSeconds = lag(0.3) }, v1alpha1.PlannedWaiting, ""},
 		"its target is near, for long": {func(s *Snapshot, p *Planned) {
 			s.Sites[1].MySQL.LagSeconds = lag(0.3)
 			p.StartedAt = s.Now.Add(-handTime)
@@ -88,7 +80,7 @@ func TestAPlannedFailoverThatWaits(t *testing.T) {
 		}, v1alpha1.PlannedRefused, v1alpha1.ReasonTargetLags},
 		"its target is far, and it is new": {func(s *Snapshot, p *Planned) { s.Sites[1].MySQL.LagSeconds = lag(3); p.Phase = "" }, v1alpha1.PlannedWaiting, v1alpha1.ReasonTargetLags},
 	} {
-		s := atRest()
+		s := factstest.AtRest()
 		s.Policy.PlannedTo = "b"
 		p := Planned{From: "a", To: "b", Cause: v1alpha1.ReasonRequested, Phase: v1alpha1.PlannedWaiting, StartedAt: s.Now}
 		tc.change(&s, &p)
@@ -153,7 +145,7 @@ func TestWhatIsPlanned(t *testing.T) {
 			s.Sites[0].Leaving, s.Policy.AbortPlanned, s.Status.Planned = "drained", true, &Planned{To: "b", Cause: v1alpha1.ReasonRequested, Phase: v1alpha1.PlannedWaiting, StartedAt: s.Now}
 		}, "a", v1alpha1.PlannedAborted, false},
 	} {
-		s := atRest()
+		s := factstest.AtRest()
 		tc.change(&s)
 		d := plan(s, Decision{Status: s.Status, Topology: TopologyHealthy, Memory: Memory{LeavingSince: s.Now.Add(-leavingStands)}}, s.Sites[0])
 		phase := v1alpha1.PlannedPhase("")
@@ -169,7 +161,7 @@ func TestWhatIsPlanned(t *testing.T) {
 // TestWhoTakesTheRoleOfALeavingSite: when, and what is told meanwhile.
 func TestWhoTakesTheRoleOfALeavingSite(t *testing.T) {
 	lag := func(seconds float64) *float64 { return &seconds }
-	failed := &Planned{From: "a", To: "b", Cause: v1alpha1.ReasonSiteLeaving, Phase: v1alpha1.PlannedReverted, FinishedAt: start.Add(-leavingRetry + 1), Message: "no luck"}
+	failed := &Planned{From: "a", To: "b", Cause: v1alpha1.ReasonSiteLeaving, Phase: v1alpha1.PlannedReverted, FinishedAt: factstest.Start.Add(-leavingRetry + 1), Message: "no luck"}
 	for name, tc := range map[string]struct {
 		change func(s *Snapshot, since *time.Time)
 		to     string
@@ -197,7 +189,7 @@ func TestWhoTakesTheRoleOfALeavingSite(t *testing.T) {
 		"the last try has just failed": {func(s *Snapshot, _ *time.Time) { s.Status.Planned = failed }, "a", "", "no luck"},
 		"it failed a while ago": {func(s *Snapshot, _ *time.Time) {
 			p := *failed
-			p.FinishedAt = start.Add(-leavingRetry)
+			p.FinishedAt = factstest.Start.Add(-leavingRetry)
 			s.Status.Planned = &p
 		}, "b", "", ""},
 		"the last try has succeeded": {func(s *Snapshot, _ *time.Time) {
@@ -216,7 +208,7 @@ func TestWhoTakesTheRoleOfALeavingSite(t *testing.T) {
 			s.Status.Planned = &p
 		}, "b", "", ""},
 	} {
-		s := atRest()
+		s := factstest.AtRest()
 		s.Sites, s.Sites[0].Leaving = s.Sites[:2], "drained"
 		since := s.Now.Add(-time.Hour)
 		tc.change(&s, &since)
@@ -306,7 +298,7 @@ func TestTheNoteOfAPlannedFailover(t *testing.T) {
 			d.Status.Planned.Phase, d.Status.Planned.Answered, d.Topology, d.Status.Transition = v1alpha1.PlannedMoving, true, TopologyActiveDown, &Transition{Kind: v1alpha1.FailoverPlanned}
 		}, v1alpha1.PlannedMoving, true},
 	} {
-		s := atRest()
+		s := factstest.AtRest()
 		s.Policy.PlannedTo = "b"
 		d := Decision{Status: s.Status, Topology: TopologyHealthy, Verdict: VerdictNothing}
 		d.Status.Planned = &Planned{From: "a", To: "b", Cause: v1alpha1.ReasonRequested, Phase: v1alpha1.PlannedWaiting, StartedAt: s.Now}
@@ -319,10 +311,10 @@ func TestTheNoteOfAPlannedFailover(t *testing.T) {
 		}
 	}
 	for cause, answered := range map[Reason]bool{v1alpha1.ReasonRequested: false, v1alpha1.ReasonSiteLeaving: true} {
-		if d := (Decision{}).end(Planned{Cause: cause}, start, v1alpha1.PlannedSucceeded, v1alpha1.ReasonOpened, ""); d.Status.Planned.Answered != answered || !d.Persist {
+		if d := (Decision{}).end(Planned{Cause: cause}, factstest.Start, v1alpha1.PlannedSucceeded, v1alpha1.ReasonOpened, ""); d.Status.Planned.Answered != answered || !d.Persist {
 			t.Errorf("%s: %+v", cause, d.Status.Planned)
 		}
-		if d := (Decision{}).end(Planned{Cause: cause, Answered: true}, start, v1alpha1.PlannedSucceeded, v1alpha1.ReasonOpened, ""); d.Status.Planned.Answered != answered {
+		if d := (Decision{}).end(Planned{Cause: cause, Answered: true}, factstest.Start, v1alpha1.PlannedSucceeded, v1alpha1.ReasonOpened, ""); d.Status.Planned.Answered != answered {
 			t.Errorf("%s: the answer to another one: %+v", cause, d.Status.Planned)
 		}
 	}
@@ -343,12 +335,12 @@ func TestWhoHasGivenItsRoleAway(t *testing.T) {
 		"it stays":                   {func(b *Site, _ *Memory) { b.Leaving = "" }, false},
 		"it has only just been seen": {func(_ *Site, m *Memory) { m.At("b").LeavingSince = time.Time{} }, false},
 	} {
-		s := atRest()
+		s := factstest.AtRest()
 		s.Sites[1].Leaving = "drained"
 		d := Decision{Status: s.Status, Memory: Memory{Sites: map[string]*SiteMemory{"b": {LeavingSince: s.Now.Add(-time.Minute)}}}}
 		d.Status.Planned = &Planned{From: "b", To: "a", Cause: v1alpha1.ReasonSiteLeaving, Phase: v1alpha1.PlannedSucceeded, FinishedAt: s.Now.Add(-time.Second)}
 		tc.change(&s.Sites[1], &d.Memory)
-		if got := d.movedAway(s, "b"); got != tc.want {
+		if got := d.decided().MovedAway(s, "b"); got != tc.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}

@@ -10,6 +10,10 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/internal/gtid"
+	"github.com/mysql-mfg/mfg/operator/facts/factstest"
+	"github.com/mysql-mfg/mfg/operator/lineage"
+	"github.com/mysql-mfg/mfg/operator/memory"
+	"github.com/mysql-mfg/mfg/operator/views"
 )
 
 // TestWhoIsSeenToAcceptWritesI1: by either witness, and only by one that answered.
@@ -27,13 +31,13 @@ func TestWhoIsSeenToAcceptWritesI1(t *testing.T) {
 		"the operator, that reads the other":     {func(a *Site) { a.MySQL.ReadOnly = false }, false},
 		"the operator, without an answer":        {func(a *Site) { a.MySQL = MySQL{} }, false},
 	} {
-		a := seen("a", "A:1-9", 4)
+		a := factstest.Seen("a", "A:1-9", 4)
 		tc.change(&a)
 		if got := a.Writable(); got != tc.want {
 			t.Errorf("I1: %s: %t", name, got)
 		}
 	}
-	open := seen("a", "A:1-9", 4)
+	open := factstest.Seen("a", "A:1-9", 4)
 	open.Sidecar.Answered, open.MySQL.SuperReadOnly, open.MySQL.ReadOnly = false, false, false
 	if open.Unusable() {
 		t.Error("a site that serves without its sidecar counts as down")
@@ -46,48 +50,48 @@ func TestWhoIsSeenToAcceptWritesI1(t *testing.T) {
 
 // TestWhatIsRememberedOfAnotherVolumeI12: it takes an answer to forget it.
 func TestWhatIsRememberedOfAnotherVolumeI12(t *testing.T) {
-	s := world(Durable{Epoch: 4, ActiveSite: "a"}, seen("a", "A:1-9", 4))
+	s := factstest.World(Durable{Epoch: 4, ActiveSite: "a"}, factstest.Seen("a", "A:1-9", 4))
 	old := Memory{Sites: map[string]*SiteMemory{"a": {OtherVolume: true}}}
-	if onKnownVolumes(s, old).Sites[0].OtherVolume {
+	if memory.OnKnownVolumes(s, old).Sites[0].OtherVolume {
 		t.Error("its sidecar says that it is on its volume")
 	}
 	s.Sites[0].Sidecar.Answered = false
-	if !onKnownVolumes(s, old).Sites[0].OtherVolume || s.Sites[0].OtherVolume {
+	if !memory.OnKnownVolumes(s, old).Sites[0].OtherVolume || s.Sites[0].OtherVolume {
 		t.Error("I12: forgotten by silence, or what was looked at is changed")
 	}
-	if onKnownVolumes(s, Memory{}).Sites[0].OtherVolume {
+	if memory.OnKnownVolumes(s, Memory{}).Sites[0].OtherVolume {
 		t.Error("a site that merely is silent")
 	}
 	s.Sites[0].OtherVolume = true
-	if m := remember(s, Memory{}); !m.At("a").OtherVolume {
+	if m := memory.Remember(s, Memory{}); !m.At("a").OtherVolume {
 		t.Error("I12: not remembered")
 	}
 }
 
 // TestWhatIsRememberedOfChangesI9: from when a step counts, who was open, and who is about to go.
 func TestWhatIsRememberedOfChangesI9(t *testing.T) {
-	before := start.Add(-time.Hour)
-	s := world(Durable{Epoch: 4, ActiveSite: "b"}, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4))
-	if m := remember(s, Memory{OpenAt: before}); !m.DrainSince.IsZero() || !m.OpenAt.Equal(before) || !m.LeavingSince.IsZero() || !m.Of("a").LeavingSince.IsZero() || !m.Of("b").LeavingSince.IsZero() {
+	before := factstest.Start.Add(-time.Hour)
+	s := factstest.World(Durable{Epoch: 4, ActiveSite: "b"}, factstest.Seen("a", "A:1-9", 4), factstest.Seen("b", "A:1-9", 4))
+	if m := memory.Remember(s, Memory{OpenAt: before}); !m.DrainSince.IsZero() || !m.OpenAt.Equal(before) || !m.LeavingSince.IsZero() || !m.Of("a").LeavingSince.IsZero() || !m.Of("b").LeavingSince.IsZero() {
 		t.Errorf("nothing goes on: %+v", m)
 	}
 	s.Status.Transition = &Transition{From: "a", To: "b", Kind: v1alpha1.FailoverEmergency}
-	if m := remember(s, Memory{}); !m.DrainSince.Equal(s.Now) {
+	if m := memory.Remember(s, Memory{}); !m.DrainSince.Equal(s.Now) {
 		t.Errorf("I9: the target has no time: %s", m.DrainSince)
 	}
-	if m := remember(s, Memory{DrainSince: before}); !m.DrainSince.Equal(before) {
+	if m := memory.Remember(s, Memory{DrainSince: before}); !m.DrainSince.Equal(before) {
 		t.Errorf("I9: the target has its time again and again: %s", m.DrainSince)
 	}
 	s.Sites[0].Leaving = "its node is drained"
-	if m := remember(s, Memory{LeavingSince: before}); !m.LeavingSince.IsZero() {
+	if m := memory.Remember(s, Memory{LeavingSince: before}); !m.LeavingSince.IsZero() {
 		t.Errorf("who was replaced leaves, which is no matter: %s", m.LeavingSince)
 	}
 	s.Status.Transition.Kind = v1alpha1.FailoverPlanned
-	if m := remember(s, Memory{LeavingSince: before}); !m.LeavingSince.Equal(before) || !m.At("a").LeavingSince.Equal(s.Now) {
+	if m := memory.Remember(s, Memory{LeavingSince: before}); !m.LeavingSince.Equal(before) || !m.At("a").LeavingSince.Equal(s.Now) {
 		t.Errorf("who is being replaced leaves: %s", m.LeavingSince)
 	}
 	s.Sites[1].MySQL.SuperReadOnly, s.Sites[1].MySQL.ReadOnly = false, false
-	if m := remember(s, Memory{OpenAt: before}); !m.OpenAt.Equal(s.Now) {
+	if m := memory.Remember(s, Memory{OpenAt: before}); !m.OpenAt.Equal(s.Now) {
 		t.Errorf("it is open: %s", m.OpenAt)
 	}
 }
@@ -99,115 +103,100 @@ func TestWhatStaysDivergedI10(t *testing.T) {
 		change func(s *Snapshot, old *Memory, a, b *Site)
 		want   gtid.Set
 	}{
-		"nobody is there to compare with": {func(_ *Snapshot, old *Memory, a, _ *Site) { silence(a); old.At("b").Diverged = set("B:1") }, set("B:1")},
-		"nothing was found":               {func(_ *Snapshot, _ *Memory, a, _ *Site) { silence(a) }, gtid.Set{}},
-		"it is compared":                  {func(_ *Snapshot, old *Memory, a, _ *Site) { open(a); old.At("b").Diverged = set("B:1") }, gtid.Set{}},
-		"it is found now":                 {func(_ *Snapshot, old *Memory, a, _ *Site) { open(a); old.At("b").PreviousAll = new(set("A:1-9,B:5")) }, set("B:5")},
-		"the active site is read-only":    {func(_ *Snapshot, old *Memory, _, _ *Site) { old.At("b").PreviousAll = new(set("A:1-9,B:5")) }, gtid.Set{}},
+		"nobody is there to compare with": {func(_ *Snapshot, old *Memory, a, _ *Site) {
+			factstest.Silence(a)
+			old.At("b").Diverged = factstest.Set("B:1")
+		}, factstest.Set("B:1")},
+		"nothing was found": {func(_ *Snapshot, _ *Memory, a, _ *Site) { factstest.Silence(a) }, gtid.Set{}},
+		"it is compared":    {func(_ *Snapshot, old *Memory, a, _ *Site) { open(a); old.At("b").Diverged = factstest.Set("B:1") }, gtid.Set{}},
+		"it is found now": {func(_ *Snapshot, old *Memory, a, _ *Site) {
+			open(a)
+			old.At("b").PreviousAll = new(factstest.Set("A:1-9,B:5"))
+		}, factstest.Set("B:5")},
+		"the active site is read-only": {func(_ *Snapshot, old *Memory, _, _ *Site) { old.At("b").PreviousAll = new(factstest.Set("A:1-9,B:5")) }, gtid.Set{}},
 		"the active site is silent": {func(_ *Snapshot, old *Memory, a, _ *Site) {
 			open(a)
 			a.MySQL.Direct, a.Sidecar.Answered = false, false
-			old.At("b").PreviousAll = new(set("A:1-9,B:5"))
+			old.At("b").PreviousAll = new(factstest.Set("A:1-9,B:5"))
 		}, gtid.Set{}},
 		"it was not looked at before": {func(_ *Snapshot, old *Memory, a, _ *Site) { open(a); old.At("b").PreviousAll = nil }, gtid.Set{}},
 		"nor was it, and was found": {func(_ *Snapshot, old *Memory, a, _ *Site) {
 			open(a)
 			old.At("b").PreviousAll = nil
-			old.At("b").Diverged = set("B:1")
-		}, set("B:1")},
+			old.At("b").Diverged = factstest.Set("B:1")
+		}, factstest.Set("B:1")},
 		"it holds no data of the group": {func(_ *Snapshot, old *Memory, a, b *Site) {
 			open(a)
 			b.Provisioned = false
-			old.At("b").PreviousAll = new(set("A:1-9,B:5"))
+			old.At("b").PreviousAll = new(factstest.Set("A:1-9,B:5"))
 		}, gtid.Set{}},
 		"it is silent now": {func(_ *Snapshot, old *Memory, a, b *Site) {
 			open(a)
-			silence(b)
-			old.At("b").PreviousAll = new(set("A:1-9,B:5"))
+			factstest.Silence(b)
+			old.At("b").PreviousAll = new(factstest.Set("A:1-9,B:5"))
 		}, gtid.Set{}},
 		"the active site lost its volume": {func(_ *Snapshot, old *Memory, a, _ *Site) {
 			open(a)
 			a.OtherVolume = true
-			old.At("b").PreviousAll = new(set("A:1-9,B:5"))
+			old.At("b").PreviousAll = new(factstest.Set("A:1-9,B:5"))
 		}, gtid.Set{}},
 		"the active site changes": {func(s *Snapshot, old *Memory, a, _ *Site) {
 			open(a)
 			s.Status.Transition = &Transition{From: "b", To: "a"}
-			old.At("b").PreviousAll = new(set("A:1-9,B:5"))
+			old.At("b").PreviousAll = new(factstest.Set("A:1-9,B:5"))
 		}, gtid.Set{}},
 		"there is no active site": {func(s *Snapshot, old *Memory, a, _ *Site) {
 			open(a)
 			s.Status.ActiveSite = ""
-			old.At("b").PreviousAll = new(set("A:1-9,B:5"))
+			old.At("b").PreviousAll = new(factstest.Set("A:1-9,B:5"))
 		}, gtid.Set{}},
 		"it is the history": {func(s *Snapshot, old *Memory, a, b *Site) {
-			silence(a)
-			s.Status.ActiveSite, old.At("b").Diverged = "b", set("B:1")
+			factstest.Silence(a)
+			s.Status.ActiveSite, old.At("b").Diverged = "b", factstest.Set("B:1")
 			b.Sidecar.Report.Writable, b.MySQL.Direct = true, false
 		}, gtid.Set{}},
 		"it is not, as its MySQL is silent": {func(s *Snapshot, old *Memory, a, b *Site) {
-			silence(a)
-			s.Status.ActiveSite, old.At("b").Diverged = "b", set("B:1")
+			factstest.Silence(a)
+			s.Status.ActiveSite, old.At("b").Diverged = "b", factstest.Set("B:1")
 			b.Sidecar.Report.Writable, b.Sidecar.Report.Answered, b.MySQL.Direct = true, false, false
-		}, set("B:1")},
+		}, factstest.Set("B:1")},
 		"what it has was there when the active site was opened": {func(s *Snapshot, old *Memory, a, _ *Site) {
-			silence(a)
-			old.At("b").Diverged = set("B:1")
-			s.Status.Records = []v1alpha1.FailoverRecord{{To: "a", Epoch: 4, ToExecuted: set("A:1-9").String()}}
+			factstest.Silence(a)
+			old.At("b").Diverged = factstest.Set("B:1")
+			s.Status.Records = []v1alpha1.FailoverRecord{{To: "a", Epoch: 4, ToExecuted: factstest.Set("A:1-9").String()}}
 		}, gtid.Set{}},
 		"that cannot be read": {func(s *Snapshot, old *Memory, a, _ *Site) {
-			silence(a)
-			old.At("b").Diverged = set("B:1")
-			s.Status.Records = []v1alpha1.FailoverRecord{{To: "a", Epoch: 4, ToExecuted: set("A:1-9").String() + ",?"}}
-		}, set("B:1")},
+			factstest.Silence(a)
+			old.At("b").Diverged = factstest.Set("B:1")
+			s.Status.Records = []v1alpha1.FailoverRecord{{To: "a", Epoch: 4, ToExecuted: factstest.Set("A:1-9").String() + ",?"}}
+		}, factstest.Set("B:1")},
 	} {
-		s := world(Durable{Epoch: 4, ActiveSite: "a"}, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4))
-		old := Memory{Sites: map[string]*SiteMemory{"b": {PreviousAll: new(set("A:1-9"))}}}
+		s := factstest.World(Durable{Epoch: 4, ActiveSite: "a"}, factstest.Seen("a", "A:1-9", 4), factstest.Seen("b", "A:1-9", 4))
+		old := Memory{Sites: map[string]*SiteMemory{"b": {PreviousAll: new(factstest.Set("A:1-9"))}}}
 		tc.change(&s, &old, &s.Sites[0], &s.Sites[1])
-		if got := remember(s, old).Of("b").Diverged; !got.Equal(tc.want) {
+		if got := memory.Remember(s, old).Of("b").Diverged; !got.Equal(tc.want) {
 			t.Errorf("I10: %s: %q, want %q", name, got, tc.want)
 		}
 	}
-	s := world(Durable{Epoch: 4, ActiveSite: "a"}, seen("a", "A:1-9", 4))
+	s := factstest.World(Durable{Epoch: 4, ActiveSite: "a"}, factstest.Seen("a", "A:1-9", 4))
 	s.Sites[0].MySQL.SuperReadOnly, s.Sites[0].MySQL.ReadOnly = false, false
-	if _, known := errantOf(s.Sites[0], s.Sites[0], Memory{Sites: map[string]*SiteMemory{"a": {PreviousAll: new(set("A:1-12"))}}}, s); known {
+	if _, known := lineage.ErrantOf(s.Sites[0], s.Sites[0], Memory{Sites: map[string]*SiteMemory{"a": {PreviousAll: new(factstest.Set("A:1-12"))}}}, s); known {
 		t.Error("I10: the active site diverges from itself")
 	}
 }
 
 // TestWhatIsCoveredWithoutReadingI7: a set that cannot be read covers nothing, not even nothing.
 func TestWhatIsCoveredWithoutReadingI7(t *testing.T) {
-	s := world(Durable{Epoch: 4, ActiveSite: "a", Records: []v1alpha1.FailoverRecord{{To: "a", Epoch: 4, ToExecuted: "?"}}}, seen("b", "A:1-9", 4))
+	s := factstest.World(Durable{Epoch: 4, ActiveSite: "a", Records: []v1alpha1.FailoverRecord{{To: "a", Epoch: 4, ToExecuted: "?"}}}, factstest.Seen("b", "A:1-9", 4))
 	s.Sites[0].MySQL.Executed = gtid.Set{}
-	if isCovered(s, s.Sites[0]) {
+	if lineage.IsCovered(s, s.Sites[0]) {
 		t.Error("I7")
-	}
-}
-
-// TestForHowLongASiteWasSilentI9: by what its sidecar says, and never longer than since the last poll.
-func TestForHowLongASiteWasSilentI9(t *testing.T) {
-	for name, tc := range map[string]struct {
-		change func(*Site)
-		want   time.Duration
-	}{
-		"for a while":                 {func(*Site) {}, 1500 * time.Millisecond},
-		"for long":                    {func(a *Site) { a.Sidecar.Report.SilentMillis = 60_000 }, 2 * time.Second},
-		"by a clock that went back":   {func(a *Site) { a.Sidecar.Report.SilentMillis = -1 }, 0},
-		"its sidecar does not answer": {func(a *Site) { a.Sidecar.Answered = false }, 0},
-		"its MySQL does":              {func(a *Site) { a.Sidecar.Report.Answered = true }, 0},
-	} {
-		a := seen("a", "A:1-9", 4)
-		a.Sidecar.Report.Answered, a.Sidecar.Report.SilentMillis = false, 1500
-		tc.change(&a)
-		if got := silentFor(world(Durable{}), a); got != tc.want {
-			t.Errorf("I9: %s: %s", name, got)
-		}
 	}
 }
 
 // TestWhatIsRememberedOfAServerI9I12: of the one that was there, and not of the one that is there now.
 func TestWhatIsRememberedOfAServerI9I12(t *testing.T) {
-	old := Memory{Sites: map[string]*SiteMemory{"a": {Executed: set("A:1-5"), UUID: "old", Confirmed: "pod-1", Lease: 40 * time.Second}}}
+	old := Memory{Sites: map[string]*SiteMemory{"a": {Executed: factstest.Set("A:1-5"), UUID: "old", Confirmed: "pod-1", Lease: 40 * time.Second}}}
 	for name, tc := range map[string]struct {
 		change func(s *Snapshot, a *Site)
 		uuid   string
@@ -226,10 +215,10 @@ func TestWhatIsRememberedOfAServerI9I12(t *testing.T) {
 		"it is being replaced":          {func(s *Snapshot, _ *Site) { s.Status.Transition = &Transition{From: "a", To: "b"} }, "a", "pod-2", 40 * time.Second, true},
 		"another one is being replaced": {func(s *Snapshot, _ *Site) { s.Status.Transition = &Transition{From: "b", To: "a"} }, "a", "pod-2", 22 * time.Second, true},
 	} {
-		s := world(Durable{Epoch: 4, ActiveSite: "a"}, seen("a", "A:1-9", 4))
+		s := factstest.World(Durable{Epoch: 4, ActiveSite: "a"}, factstest.Seen("a", "A:1-9", 4))
 		s.Sites[0].Pod = Pod{Exists: true, UID: "pod-2", Lease: 22 * time.Second}
 		tc.change(&s, &s.Sites[0])
-		m := remember(s, old)
+		m := memory.Remember(s, old)
 		if looked := m.At("a").PreviousAll != nil; m.At("a").UUID != tc.uuid || m.At("a").Confirmed != tc.pod || m.At("a").Lease != tc.lease || looked != tc.looked {
 			t.Errorf("I9, I12: %s: %q %q %s %t", name, m.At("a").UUID, m.At("a").Confirmed, m.At("a").Lease, looked)
 		}
@@ -238,12 +227,12 @@ func TestWhatIsRememberedOfAServerI9I12(t *testing.T) {
 
 // TestNobodyAcknowledgesBySilenceI5: an acknowledgement that nobody gave is not remembered.
 func TestNobodyAcknowledgesBySilenceI5(t *testing.T) {
-	s := world(Durable{Epoch: 4, ActiveSite: "a"}, seen("a", "A:1-9", 4))
+	s := factstest.World(Durable{Epoch: 4, ActiveSite: "a"}, factstest.Seen("a", "A:1-9", 4))
 	s.Sites[0].Sidecar.Answered = false
-	if remember(s, Memory{}).Of("a").Ack != nil {
+	if memory.Remember(s, Memory{}).Of("a").Ack != nil {
 		t.Error("I5")
 	}
-	if remember(s, Memory{Sites: map[string]*SiteMemory{"a": {Ack: &Ack{Epoch: 4}}}}).Of("a").Ack == nil {
+	if memory.Remember(s, Memory{Sites: map[string]*SiteMemory{"a": {Ack: &Ack{Epoch: 4}}}}).Of("a").Ack == nil {
 		t.Error("I5: an acknowledgement is forgotten by silence")
 	}
 }
@@ -260,12 +249,12 @@ func TestSinceWhenAReplicaFollows(t *testing.T) {
 		"its applier does not run":  {func(_, b *Site) { b.MySQL.SQLRunning = false }, false},
 		"it follows another":        {func(_, b *Site) { b.MySQL.ReplicaOf = "c" }, false},
 	} {
-		s := world(Durable{Epoch: 4, ActiveSite: "a"}, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4))
+		s := factstest.World(Durable{Epoch: 4, ActiveSite: "a"}, factstest.Seen("a", "A:1-9", 4), factstest.Seen("b", "A:1-9", 4))
 		s.Sites[0].MySQL.SuperReadOnly, s.Sites[0].MySQL.ReadOnly = false, false
 		s.Sites[1].MySQL.ReplicaOf, s.Sites[1].MySQL.IORunning, s.Sites[1].MySQL.SQLRunning = "a", true, true
 		s.Sites[0].MySQL.ReplicaOf, s.Sites[0].MySQL.IORunning, s.Sites[0].MySQL.SQLRunning = "a", true, true // left over, of itself
 		tc.change(&s.Sites[0], &s.Sites[1])
-		m := remember(s, Memory{})
+		m := memory.Remember(s, Memory{})
 		if got := m.At("b").FollowedAt.Equal(s.Now); got != tc.want {
 			t.Errorf("%s: %t", name, got)
 		}
@@ -277,11 +266,11 @@ func TestSinceWhenAReplicaFollows(t *testing.T) {
 
 // TestWhatAWriteProbeIsCalled: a reason that this version does not know, and the error that MySQL gave.
 func TestWhatAWriteProbeIsCalled(t *testing.T) {
-	words, way := (Unwritable{Site: "a", Errno: 3032}).Message()
+	words, way := (views.Unwritable{Site: "a", Errno: 3032}).Message()
 	if !strings.Contains(words, "it refuses a write (error 3032)") || way.Command == "" {
 		t.Errorf("%s; %s", words, way)
 	}
-	words, _ = (Unwritable{Site: "a", Reason: wire.WriteDiskFull}).Message()
+	words, _ = (views.Unwritable{Site: "a", Reason: wire.WriteDiskFull}).Message()
 	if strings.Contains(words, "error 0") || !strings.Contains(words, "its data volume is full") {
 		t.Errorf("%s", words)
 	}
@@ -289,7 +278,7 @@ func TestWhatAWriteProbeIsCalled(t *testing.T) {
 
 // TestWhenAProbeThatFailsIsTold: in front of nothing else that is to be said.
 func TestWhenAProbeThatFailsIsTold(t *testing.T) {
-	s := world(Durable{Epoch: 4, ActiveSite: "a"}, seen("a", "A:1-9", 4))
+	s := factstest.World(Durable{Epoch: 4, ActiveSite: "a"}, factstest.Seen("a", "A:1-9", 4))
 	s.Sites[0].Sidecar.Report.WriteProbe = &wire.WriteProbe{Outcome: wire.WriteFails, Reason: wire.WriteDiskFull, ForMillis: 3_600_000}
 	healthy := Decision{Status: s.Status, Topology: TopologyHealthy, Verdict: VerdictNothing, Reason: v1alpha1.ReasonHealthy}
 	if d := healthy.sayUnwritable(s); d.Unwritable == nil || d.Reason != Reason(wire.WriteDiskFull) {
@@ -302,7 +291,7 @@ func TestWhenAProbeThatFailsIsTold(t *testing.T) {
 	}
 	s.Sites[0].Name = "b" // the active site is in no list
 	s.Status.ActiveSite, s.Sites[0].Sidecar.Answered = "a", true
-	if got := unwritable(s, healthy); got != nil {
+	if got := views.UnwritableOf(s, healthy.decided(), ""); got != nil {
 		t.Errorf("%+v", got)
 	}
 }

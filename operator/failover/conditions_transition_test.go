@@ -10,13 +10,10 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/internal/gtid"
+	"github.com/mysql-mfg/mfg/operator/facts/factstest"
+	"github.com/mysql-mfg/mfg/operator/lineage"
+	"github.com/mysql-mfg/mfg/operator/promotion"
 )
-
-// between is a change from a to b that is not through its gate, with all sites whole.
-func between(kind v1alpha1.FailoverKind, sites ...Site) Snapshot {
-	return world(Durable{Epoch: 4, ActiveSite: "b", Transition: &Transition{Kind: kind, Step: v1alpha1.TransitionFencing, From: "a", To: "b",
-		StartedAt: start, DetectedAt: start}}, sites...)
-}
 
 // TestWhoReturnsWholeI7I10: each of what keeps the old active site from being opened again, alone.
 func TestWhoReturnsWholeI7I10(t *testing.T) {
@@ -25,8 +22,8 @@ func TestWhoReturnsWholeI7I10(t *testing.T) {
 		want   bool
 	}{
 		"it has more":                   {func(*Snapshot, *Memory, *Site) {}, true},
-		"it has no more":                {func(_ *Snapshot, _ *Memory, a *Site) { a.MySQL.Executed = set("A:1-9") }, false},
-		"it lacks what c has":           {func(s *Snapshot, _ *Memory, _ *Site) { s.Sites = append(s.Sites, seen("c", "A:1-9,C:1", 4)) }, false},
+		"it has no more":                {func(_ *Snapshot, _ *Memory, a *Site) { a.MySQL.Executed = factstest.Set("A:1-9") }, false},
+		"it lacks what c has":           {func(s *Snapshot, _ *Memory, _ *Site) { s.Sites = append(s.Sites, factstest.Seen("c", "A:1-9,C:1", 4)) }, false},
 		"there is none of its name":     {func(s *Snapshot, _ *Memory, _ *Site) { s.Status.Transition.From = "" }, false},
 		"it is the target":              {func(s *Snapshot, _ *Memory, _ *Site) { s.Status.Transition.To = "a" }, false},
 		"a person ordered b":            {func(s *Snapshot, _ *Memory, _ *Site) { s.Policy.ForceTo = "b" }, false},
@@ -34,13 +31,13 @@ func TestWhoReturnsWholeI7I10(t *testing.T) {
 		"it reports an older epoch":     {func(_ *Snapshot, _ *Memory, a *Site) { a.Sidecar.Report.Epoch = 3 }, false},
 		"it accepts writes":             {func(_ *Snapshot, _ *Memory, a *Site) { a.MySQL.SuperReadOnly, a.MySQL.ReadOnly = false, false }, false},
 		"it left the specification":     {func(_ *Snapshot, _ *Memory, a *Site) { a.Removed = true }, false},
-		"it has diverged":               {func(_ *Snapshot, m *Memory, _ *Site) { m.At("a").Diverged = set("A:10") }, false},
+		"it has diverged":               {func(_ *Snapshot, m *Memory, _ *Site) { m.At("a").Diverged = factstest.Set("A:10") }, false},
 		"it is dr-only":                 {func(_ *Snapshot, _ *Memory, a *Site) { a.Role = v1alpha1.DROnly }, false},
 		"it holds no data of the group": {func(_ *Snapshot, _ *Memory, a *Site) { a.Provisioned = false }, false},
 		"it is being worked on":         {func(_ *Snapshot, _ *Memory, a *Site) { a.Busy = WorkRotation }, false},
-		"its keyring is not in escrow":  {func(_ *Snapshot, _ *Memory, a *Site) { a.Sidecar.Report.Keyring = keyring("behind") }, false},
+		"its keyring is not in escrow":  {func(_ *Snapshot, _ *Memory, a *Site) { a.Sidecar.Report.Keyring = factstest.Keyring("behind") }, false},
 	} {
-		s, m := between(v1alpha1.FailoverEmergency, seen("a", "A:1-11", 4), seen("b", "A:1-9", 4)), Memory{}
+		s, m := factstest.Between(v1alpha1.FailoverEmergency, factstest.Seen("a", "A:1-11", 4), factstest.Seen("b", "A:1-9", 4)), Memory{}
 		tc.change(&s, &m, &s.Sites[0])
 		target := s.Sites[1]
 		if _, got := returnedWhole(s, m, target); got != tc.want {
@@ -51,8 +48,8 @@ func TestWhoReturnsWholeI7I10(t *testing.T) {
 
 // TestHowLongATargetIsWaitedFor: from when what is silent fell silent.
 func TestHowLongATargetIsWaitedFor(t *testing.T) {
-	s := between(v1alpha1.FailoverEmergency, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4))
-	m := Memory{Sites: map[string]*SiteMemory{"b": {DownSince: start.Add(-3 * time.Second), IndirectSince: start.Add(-time.Second)}}}
+	s := factstest.Between(v1alpha1.FailoverEmergency, factstest.Seen("a", "A:1-9", 4), factstest.Seen("b", "A:1-9", 4))
+	m := Memory{Sites: map[string]*SiteMemory{"b": {DownSince: factstest.Start.Add(-3 * time.Second), IndirectSince: factstest.Start.Add(-time.Second)}}}
 	target := s.Sites[1]
 	target.MySQL.Direct = false
 	if why, patience := targetUnfit(s, m, target); why.By == "" || patience != 3*time.Second {
@@ -71,7 +68,7 @@ func TestHowLongATargetIsWaitedFor(t *testing.T) {
 
 // TestWhenALostTargetIsReplaced: what forbids a failover forbids it only where none was begun.
 func TestWhenALostTargetIsReplaced(t *testing.T) {
-	s := between(v1alpha1.FailoverEmergency, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4), seen("c", "A:1-9", 4))
+	s := factstest.Between(v1alpha1.FailoverEmergency, factstest.Seen("a", "A:1-9", 4), factstest.Seen("b", "A:1-9", 4), factstest.Seen("c", "A:1-9", 4))
 	s.Policy.Mode = v1alpha1.FailoverManual
 	if d := targetLost(s, Decision{Status: s.Status}, "is gone"); d.Verdict != VerdictFailover {
 		t.Errorf("%s", d.Message)
@@ -106,9 +103,9 @@ func TestWhatATargetFetchesI7I8(t *testing.T) {
 		waits   bool
 		verdict Verdict
 	}{
-		"it has all":                      {func(_ *Snapshot, _, c *Site) { c.MySQL.Executed = set("A:1-9") }, "", false, ""},
+		"it has all":                      {func(_ *Snapshot, _, c *Site) { c.MySQL.Executed = factstest.Set("A:1-9") }, "", false, ""},
 		"c has more":                      {func(*Snapshot, *Site, *Site) {}, "c", true, VerdictWait},
-		"c has more, and it has to apply": {func(_ *Snapshot, b, _ *Site) { b.MySQL.Retrieved = set("A:1-10") }, "", true, VerdictWait},
+		"c has more, and it has to apply": {func(_ *Snapshot, b, _ *Site) { b.MySQL.Retrieved = factstest.Set("A:1-10") }, "", true, VerdictWait},
 		"c has more, and it receives from a": {func(_ *Snapshot, b, _ *Site) {
 			b.MySQL.ReplicaHost, b.MySQL.ReplicaOf, b.MySQL.ReceiverStopped = "a", "a", false
 		}, "", true, VerdictWait},
@@ -116,20 +113,23 @@ func TestWhatATargetFetchesI7I8(t *testing.T) {
 			b.MySQL.ReplicaHost, b.MySQL.ReplicaOf, b.MySQL.ReceiverStopped = "c", "c", false
 		}, "c", true, VerdictWait},
 		"it receives, and has all": {func(_ *Snapshot, b, c *Site) {
-			c.MySQL.Executed = set("A:1-9")
+			c.MySQL.Executed = factstest.Set("A:1-9")
 			b.MySQL.ReplicaHost, b.MySQL.ReceiverStopped = "a", false
 		}, "", true, VerdictWait},
-		"it has no source, so receives none": {func(_ *Snapshot, b, c *Site) { c.MySQL.Executed = set("A:1-9"); b.MySQL.ReceiverStopped = false }, "", false, ""},
+		"it has no source, so receives none": {func(_ *Snapshot, b, c *Site) {
+			c.MySQL.Executed = factstest.Set("A:1-9")
+			b.MySQL.ReceiverStopped = false
+		}, "", false, ""},
 		"c is unsettled": {func(s *Snapshot, _, _ *Site) {
-			s.Status.Records = []v1alpha1.FailoverRecord{{From: "c", To: "x", ToExecuted: set("A:1-12").String()}}
+			s.Status.Records = []v1alpha1.FailoverRecord{{From: "c", To: "x", ToExecuted: factstest.Set("A:1-12").String()}}
 		}, "", true, VerdictBlocked},
 		"c is unsettled, and it has to apply": {func(s *Snapshot, b, _ *Site) {
-			s.Status.Records = []v1alpha1.FailoverRecord{{From: "c", To: "x", ToExecuted: set("A:1-12").String()}}
-			b.MySQL.Retrieved = set("A:1-10")
+			s.Status.Records = []v1alpha1.FailoverRecord{{From: "c", To: "x", ToExecuted: factstest.Set("A:1-12").String()}}
+			b.MySQL.Retrieved = factstest.Set("A:1-10")
 		}, "", true, VerdictWait},
 	} {
-		s := between(v1alpha1.FailoverEmergency, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4), seen("c", "A:1-12", 4))
-		silence(&s.Sites[0])
+		s := factstest.Between(v1alpha1.FailoverEmergency, factstest.Seen("a", "A:1-9", 4), factstest.Seen("b", "A:1-9", 4), factstest.Seen("c", "A:1-12", 4))
+		factstest.Silence(&s.Sites[0])
 		tc.change(&s, &s.Sites[1], &s.Sites[2])
 		d, waits := drained(s, Decision{Status: s.Status, Memory: Memory{DrainSince: s.Now}}, s.Sites[1])
 		if waits != tc.waits || strings.TrimPrefix(follow(d), "from ") != tc.from || (follow(d) != "") != (tc.from != "") || d.Verdict != tc.verdict {
@@ -152,9 +152,9 @@ func TestAnOrderGoesPastABrokenApplierI8(t *testing.T) {
 		"ordered, not late":             {func(s *Snapshot, _ *Site, since *time.Time) { *since = s.Now }, true},
 		"late, ordered, still receives": {func(_ *Snapshot, b *Site, _ *time.Time) { b.MySQL.ReplicaHost, b.MySQL.ReceiverStopped = "a", false }, true},
 	} {
-		s := between(v1alpha1.FailoverForced, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4))
+		s := factstest.Between(v1alpha1.FailoverForced, factstest.Seen("a", "A:1-9", 4), factstest.Seen("b", "A:1-9", 4))
 		s.Policy.ForceTo = "b"
-		s.Sites[1].MySQL.Retrieved = set("A:10")
+		s.Sites[1].MySQL.Retrieved = factstest.Set("A:10")
 		since := s.Now.Add(-s.Policy.DrainTimeout - 1)
 		tc.change(&s, &s.Sites[1], &since)
 		if _, waits := drained(s, Decision{Status: s.Status, Memory: Memory{DrainSince: since}}, s.Sites[1]); waits != tc.waits {
@@ -176,19 +176,19 @@ func TestWhoTakesThePlaceOfABrokenTarget(t *testing.T) {
 		"c is broken too":     {func(s *Snapshot, b *Site) { s.Sites[2].MySQL = b.MySQL }, ""},
 		"c is dr-only":        {func(s *Snapshot, _ *Site) { s.Sites[2].Role = v1alpha1.DROnly }, ""},
 	} {
-		s := between(v1alpha1.FailoverEmergency, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4), seen("c", "A:1-9", 4))
-		silence(&s.Sites[0])
-		s.Sites[1].MySQL.Retrieved, s.Sites[1].MySQL.SQLError = set("A:10"), "broken"
+		s := factstest.Between(v1alpha1.FailoverEmergency, factstest.Seen("a", "A:1-9", 4), factstest.Seen("b", "A:1-9", 4), factstest.Seen("c", "A:1-9", 4))
+		factstest.Silence(&s.Sites[0])
+		s.Sites[1].MySQL.Retrieved, s.Sites[1].MySQL.SQLError = factstest.Set("A:10"), "broken"
 		tc.change(&s, &s.Sites[1])
 		if got, _ := unbroken(s, Memory{}, s.Sites[1]); got != tc.want {
 			t.Errorf("%s: %q", name, got)
 		}
 	}
 	// The target as it is now counts, not as it was listed.
-	s := between(v1alpha1.FailoverEmergency, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4))
-	silence(&s.Sites[0])
+	s := factstest.Between(v1alpha1.FailoverEmergency, factstest.Seen("a", "A:1-9", 4), factstest.Seen("b", "A:1-9", 4))
+	factstest.Silence(&s.Sites[0])
 	broken := s.Sites[1]
-	broken.MySQL.Retrieved, broken.MySQL.SQLError = set("A:10"), "broken"
+	broken.MySQL.Retrieved, broken.MySQL.SQLError = factstest.Set("A:10"), "broken"
 	if got, found := unbroken(s, Memory{}, broken); found {
 		t.Errorf("%q takes its own place", got)
 	}
@@ -201,15 +201,15 @@ func TestWhatTheOldActiveSiteIsKnownToHaveHadG3(t *testing.T) {
 		begun, last gtid.Set
 		want        gtid.Set
 	}{
-		"at the beginning":                {"a", set("A:1-9"), gtid.Set{}, set("A:1-9,C:1")},
-		"since":                           {"a", gtid.Set{}, set("A:1-9"), set("A:1-9,C:1")},
+		"at the beginning":                {"a", factstest.Set("A:1-9"), gtid.Set{}, factstest.Set("A:1-9,C:1")},
+		"since":                           {"a", gtid.Set{}, factstest.Set("A:1-9"), factstest.Set("A:1-9,C:1")},
 		"never":                           {"a", gtid.Set{}, gtid.Set{}, gtid.Set{}},
-		"there was none":                  {"", set("A:1-9"), gtid.Set{}, set("A:1-9")},
+		"there was none":                  {"", factstest.Set("A:1-9"), gtid.Set{}, factstest.Set("A:1-9")},
 		"there was none, and nothing was": {"", gtid.Set{}, gtid.Set{}, gtid.Set{}},
 	} {
-		s := between(v1alpha1.FailoverEmergency, seen("b", "A:1-9", 4), seen("c", "A:1-9,C:1", 4))
+		s := factstest.Between(v1alpha1.FailoverEmergency, factstest.Seen("b", "A:1-9", 4), factstest.Seen("c", "A:1-9,C:1", 4))
 		tr := &Transition{From: tc.from, To: "b", FromExecuted: tc.begun}
-		if got := knownOf(tr, s, Memory{Sites: map[string]*SiteMemory{"a": {Executed: tc.last}, "": {Executed: set("A:1-3")}}}, s.Sites[0]); !got.Equal(tc.want) {
+		if got := knownOf(tr, s, Memory{Sites: map[string]*SiteMemory{"a": {Executed: tc.last}, "": {Executed: factstest.Set("A:1-3")}}}, s.Sites[0]); !got.Equal(tc.want) {
 			t.Errorf("G3: %s: %s", name, got)
 		}
 	}
@@ -228,9 +228,9 @@ func TestWhenAGateIsLookedAtAgainI4(t *testing.T) {
 		"it answers":                          {10 * time.Second, true, 0, 10 * time.Second},
 		"it is silent, and soon it is over":   {LostTimeout, false, 0, LostTimeout},
 	} {
-		s := between(v1alpha1.FailoverEmergency, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4))
+		s := factstest.Between(v1alpha1.FailoverEmergency, factstest.Seen("a", "A:1-9", 4), factstest.Seen("b", "A:1-9", 4))
 		if !tc.answers {
-			silence(&s.Sites[0])
+			factstest.Silence(&s.Sites[0])
 		}
 		s.Status.Transition.StartedAt = s.Now.Add(-tc.since)
 		d := gateClosed(s, Decision{}, Gate{ReadyAt: s.Now.Add(tc.left)})
@@ -238,7 +238,7 @@ func TestWhenAGateIsLookedAtAgainI4(t *testing.T) {
 			t.Errorf("I4: %s: %s", name, d.Next)
 		}
 	}
-	s := between(v1alpha1.FailoverEmergency, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4))
+	s := factstest.Between(v1alpha1.FailoverEmergency, factstest.Seen("a", "A:1-9", 4), factstest.Seen("b", "A:1-9", 4))
 	if d := gateClosed(s, Decision{}, Gate{Outlived: "it outlived it", ReadyAt: s.Now}); d.Verdict != VerdictBlocked || d.Reason != v1alpha1.ReasonLeaseOutlived {
 		t.Errorf("I4: %s: %s", d.Verdict, d.Message)
 	}
@@ -257,13 +257,13 @@ func TestWhatIsLeftBehindIsToldG1(t *testing.T) {
 		lost    gtid.Set
 		told    bool
 	}{
-		"an emergency":   {v1alpha1.FailoverEmergency, "a", false, set("A:1-9,C:1"), true},
-		"by order":       {v1alpha1.FailoverForced, "a", true, set("A:1-9"), true},
-		"a planned move": {v1alpha1.FailoverPlanned, "a", false, set("A:1-9"), false},
-		"the first one":  {v1alpha1.FailoverBootstrap, "", false, set("A:1-9"), false},
+		"an emergency":   {v1alpha1.FailoverEmergency, "a", false, factstest.Set("A:1-9,C:1"), true},
+		"by order":       {v1alpha1.FailoverForced, "a", true, factstest.Set("A:1-9"), true},
+		"a planned move": {v1alpha1.FailoverPlanned, "a", false, factstest.Set("A:1-9"), false},
+		"the first one":  {v1alpha1.FailoverBootstrap, "", false, factstest.Set("A:1-9"), false},
 	} {
-		s := between(tc.kind, seen("b", "A:1-9", 4), seen("c", "A:1-9,C:1", 4))
-		s.Status.Transition.From, s.Status.Transition.FromExecuted = tc.from, set("A:1-9")
+		s := factstest.Between(tc.kind, factstest.Seen("b", "A:1-9", 4), factstest.Seen("c", "A:1-9,C:1", 4))
+		s.Status.Transition.From, s.Status.Transition.FromExecuted = tc.from, factstest.Set("A:1-9")
 		if tc.ordered {
 			s.Policy.ForceTo = "b"
 		}
@@ -280,29 +280,32 @@ func TestWhatIsDoneAboutATargetThatIsOpenedI7I12(t *testing.T) {
 		change func(s *Snapshot, m *Memory, b *Site)
 		want   Reason
 	}{
-		"it is open":                    {func(_ *Snapshot, _ *Memory, b *Site) { b.MySQL.SuperReadOnly, b.MySQL.ReadOnly = false, false }, v1alpha1.ReasonOpened},
-		"it holds all":                  {func(*Snapshot, *Memory, *Site) {}, v1alpha1.ReasonOpening},
-		"it holds less":                 {func(_ *Snapshot, _ *Memory, b *Site) { b.MySQL.Executed = set("A:1-5") }, v1alpha1.ReasonActiveSiteBehind},
-		"it holds less, and is ordered": {func(s *Snapshot, _ *Memory, b *Site) { b.MySQL.Executed = set("A:1-5"); s.Policy.ForceTo = "b" }, v1alpha1.ReasonForced},
-		"its sidecar is silent":         {func(_ *Snapshot, _ *Memory, b *Site) { b.Sidecar.Answered = false; b.MySQL.Executed = gtid.Set{} }, v1alpha1.ReasonOpening},
-		"its MySQL is, for a moment":    {func(_ *Snapshot, m *Memory, b *Site) { b.MySQL = MySQL{}; m.At("b").SilentPolls = 9 }, v1alpha1.ReasonOpening},
+		"it is open":    {func(_ *Snapshot, _ *Memory, b *Site) { b.MySQL.SuperReadOnly, b.MySQL.ReadOnly = false, false }, v1alpha1.ReasonOpened},
+		"it holds all":  {func(*Snapshot, *Memory, *Site) {}, v1alpha1.ReasonOpening},
+		"it holds less": {func(_ *Snapshot, _ *Memory, b *Site) { b.MySQL.Executed = factstest.Set("A:1-5") }, v1alpha1.ReasonActiveSiteBehind},
+		"it holds less, and is ordered": {func(s *Snapshot, _ *Memory, b *Site) {
+			b.MySQL.Executed = factstest.Set("A:1-5")
+			s.Policy.ForceTo = "b"
+		}, v1alpha1.ReasonForced},
+		"its sidecar is silent":      {func(_ *Snapshot, _ *Memory, b *Site) { b.Sidecar.Answered = false; b.MySQL.Executed = gtid.Set{} }, v1alpha1.ReasonOpening},
+		"its MySQL is, for a moment": {func(_ *Snapshot, m *Memory, b *Site) { b.MySQL = MySQL{}; m.At("b").SilentPolls = 9 }, v1alpha1.ReasonOpening},
 		"its MySQL is, for long": {func(s *Snapshot, m *Memory, b *Site) {
 			b.MySQL = MySQL{}
 			m.At("b").IndirectSince = s.Now.Add(-time.Minute)
 		}, v1alpha1.ReasonActiveSiteSilent},
 		"all of it is, for long": {func(s *Snapshot, m *Memory, b *Site) {
-			silence(b)
+			factstest.Silence(b)
 			m.At("b").SilentPolls = 9
 			m.At("b").IndirectSince = s.Now
 		}, v1alpha1.ReasonActiveSiteSilent},
 		"another one is ordered":            {func(s *Snapshot, _ *Memory, _ *Site) { s.Policy.ForceTo = "c" }, v1alpha1.ReasonForced},
 		"another one is, that is not there": {func(s *Snapshot, _ *Memory, _ *Site) { s.Policy.ForceTo = "x" }, v1alpha1.ReasonOpening},
 	} {
-		s := between(v1alpha1.FailoverEmergency, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4), seen("c", "A:1-9", 4))
-		silence(&s.Sites[0])
+		s := factstest.Between(v1alpha1.FailoverEmergency, factstest.Seen("a", "A:1-9", 4), factstest.Seen("b", "A:1-9", 4), factstest.Seen("c", "A:1-9", 4))
+		factstest.Silence(&s.Sites[0])
 		s.Sites[0].Pod.Ended = true
-		s.Status.Transition.Step, s.Status.Transition.GatePassedAt, s.Status.Transition.ToExecuted = v1alpha1.TransitionOpening, s.Now, set("A:1-9")
-		m := Memory{Sites: map[string]*SiteMemory{"b": {Executed: set("A:1-5")}}}
+		s.Status.Transition.Step, s.Status.Transition.GatePassedAt, s.Status.Transition.ToExecuted = v1alpha1.TransitionOpening, s.Now, factstest.Set("A:1-9")
+		m := Memory{Sites: map[string]*SiteMemory{"b": {Executed: factstest.Set("A:1-5")}}}
 		tc.change(&s, &m, &s.Sites[1])
 		d := opening(s, Decision{Status: s.Status, Memory: m, Hold: true})
 		if d.Reason != tc.want {
@@ -311,7 +314,7 @@ func TestWhatIsDoneAboutATargetThatIsOpenedI7I12(t *testing.T) {
 		if opens := opensSite(d, "b"); opens != (name == "it holds all" || name == "another one is, that is not there") {
 			t.Errorf("I7, I12: %s: opened %t", name, opens)
 		}
-		if tc.want == v1alpha1.ReasonActiveSiteBehind && !d.Memory.At("b").Executed.Equal(set("A:1-9")) {
+		if tc.want == v1alpha1.ReasonActiveSiteBehind && !d.Memory.At("b").Executed.Equal(factstest.Set("A:1-9")) {
 			t.Errorf("I7: %s: what it had is forgotten: %s", name, d.Memory.At("b").Executed)
 		}
 	}
@@ -326,15 +329,15 @@ func TestWhatIsDoneBeforeASiteIsOpenedI8(t *testing.T) {
 		"it has no source":             {func(*Snapshot, *Site) {}, []Effect{Open{Site: "b"}}},
 		"it has one":                   {func(_ *Snapshot, b *Site) { b.MySQL.ReplicaHost = "a" }, []Effect{Detach{Site: "b"}, Open{Site: "b"}}},
 		"it has one, and receives":     {func(_ *Snapshot, b *Site) { b.MySQL.ReplicaHost, b.MySQL.ReceiverStopped = "a", false }, []Effect{Drain{Site: "b"}}},
-		"it has one, and has to apply": {func(_ *Snapshot, b *Site) { b.MySQL.ReplicaHost, b.MySQL.Retrieved = "a", set("A:10") }, []Effect{Drain{Site: "b"}}},
+		"it has one, and has to apply": {func(_ *Snapshot, b *Site) { b.MySQL.ReplicaHost, b.MySQL.Retrieved = "a", factstest.Set("A:10") }, []Effect{Drain{Site: "b"}}},
 		"it has one, and has to apply, and ordered": {func(s *Snapshot, b *Site) {
-			b.MySQL.ReplicaHost, b.MySQL.Retrieved, s.Policy.ForceTo = "a", set("A:10"), "b"
+			b.MySQL.ReplicaHost, b.MySQL.Retrieved, s.Policy.ForceTo = "a", factstest.Set("A:10"), "b"
 		}, []Effect{Detach{Site: "b"}, Open{Site: "b"}}},
 		"the same, and receives": {func(s *Snapshot, b *Site) {
-			b.MySQL.ReplicaHost, b.MySQL.Retrieved, b.MySQL.ReceiverStopped, s.Policy.ForceTo = "a", set("A:10"), false, "b"
+			b.MySQL.ReplicaHost, b.MySQL.Retrieved, b.MySQL.ReceiverStopped, s.Policy.ForceTo = "a", factstest.Set("A:10"), false, "b"
 		}, []Effect{Drain{Site: "b"}}},
 	} {
-		s := between(v1alpha1.FailoverEmergency, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4))
+		s := factstest.Between(v1alpha1.FailoverEmergency, factstest.Seen("a", "A:1-9", 4), factstest.Seen("b", "A:1-9", 4))
 		tc.change(&s, &s.Sites[1])
 		if got := toOpen(s, s.Sites[1]); !slices.Equal(got, tc.want) {
 			t.Errorf("I8: %s: %v", name, got)
@@ -345,8 +348,8 @@ func TestWhatIsDoneBeforeASiteIsOpenedI8(t *testing.T) {
 // TestWhatIsRecordedG1: of which changes, as what, and with which times.
 func TestWhatIsRecordedG1(t *testing.T) {
 	end := func(change func(*Snapshot)) Durable {
-		s := between(v1alpha1.FailoverEmergency, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4))
-		s.Now = start.Add(3 * time.Second)
+		s := factstest.Between(v1alpha1.FailoverEmergency, factstest.Seen("a", "A:1-9", 4), factstest.Seen("b", "A:1-9", 4))
+		s.Now = factstest.Start.Add(3 * time.Second)
 		s.Status.Records = []v1alpha1.FailoverRecord{{Epoch: 2}}
 		change(&s)
 		return complete(s, Decision{Status: s.Status}).Status
@@ -361,8 +364,8 @@ func TestWhatIsRecordedG1(t *testing.T) {
 	}
 
 	got := end(func(*Snapshot) {})
-	if got.Transition != nil || !got.ActiveSince.Equal(start.Add(3*time.Second)) || len(got.Records) != 2 || got.Records[0].Kind != v1alpha1.FailoverEmergency ||
-		got.Records[0].WritePauseMillis != nil || got.Records[1].Epoch != 2 || !got.CooldownUntil.Equal(start.Add(3*time.Second+10*time.Minute)) {
+	if got.Transition != nil || !got.ActiveSince.Equal(factstest.Start.Add(3*time.Second)) || len(got.Records) != 2 || got.Records[0].Kind != v1alpha1.FailoverEmergency ||
+		got.Records[0].WritePauseMillis != nil || got.Records[1].Epoch != 2 || !got.CooldownUntil.Equal(factstest.Start.Add(3*time.Second+10*time.Minute)) {
 		t.Errorf("G1: %+v", got)
 	}
 	if got = end(func(s *Snapshot) { s.Policy.ForceTo = "b" }); got.Records[0].Kind != v1alpha1.FailoverForced || !got.CooldownUntil.IsZero() {
@@ -394,9 +397,9 @@ func TestWhatIsRecordedG1(t *testing.T) {
 		t.Errorf("an emergency on the way back: %+v", got.Planned)
 	}
 
-	s := between(v1alpha1.FailoverPlanned, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4))
+	s := factstest.Between(v1alpha1.FailoverPlanned, factstest.Seen("a", "A:1-9", 4), factstest.Seen("b", "A:1-9", 4))
 	exact := func(kind v1alpha1.FailoverKind, from, had string) bool {
-		return record(s, Transition{Kind: kind, From: from, To: "b", FromExecuted: set(had), ToExecuted: set("A:1-9")}).LossExact
+		return record(s, Transition{Kind: kind, From: from, To: "b", FromExecuted: factstest.Set(had), ToExecuted: factstest.Set("A:1-9")}).LossExact
 	}
 	if !exact(v1alpha1.FailoverPlanned, "a", "A:1-9") || exact(v1alpha1.FailoverPlanned, "a", "A:1-10") || !exact(v1alpha1.FailoverEmergency, "b", "A:1-9") || exact(v1alpha1.FailoverEmergency, "a", "A:1-9") {
 		t.Error("G1: a loss is called exact that is not, or the other way")
@@ -433,14 +436,14 @@ func TestWhenALossIsCountedG1(t *testing.T) {
 		"it is in no list":                   {func(s *Snapshot, _ *Memory, _, _ *Site) { s.Sites = s.Sites[:1] }, false, false},
 		"it went back to itself":             {func(s *Snapshot, _ *Memory, _, _ *Site) { s.Status.Records[0].To = "b" }, false, false},
 	} {
-		s := world(Durable{Epoch: 4, ActiveSite: "a", Records: []v1alpha1.FailoverRecord{newest}}, seen("a", "A:1-9", 4), seen("b", "A:1-9,B:1", 4))
-		m := Memory{Sites: map[string]*SiteMemory{"b": {PreviousAll: new(set("A:1-9,B:1"))}}}
+		s := factstest.World(Durable{Epoch: 4, ActiveSite: "a", Records: []v1alpha1.FailoverRecord{newest}}, factstest.Seen("a", "A:1-9", 4), factstest.Seen("b", "A:1-9,B:1", 4))
+		m := Memory{Sites: map[string]*SiteMemory{"b": {PreviousAll: new(factstest.Set("A:1-9,B:1"))}}}
 		tc.change(&s, &m, &s.Sites[0], &s.Sites[min(1, len(s.Sites)-1)])
-		got := settleLoss(s, m, s.Sites[0])[0]
-		if got.LossExact != tc.exact || (got.FromServerUUID == ServerReplaced) != tc.replaced {
+		got := lineage.SettleLoss(s, m, s.Sites[0])[0]
+		if got.LossExact != tc.exact || (got.FromServerUUID == lineage.ServerReplaced) != tc.replaced {
 			t.Errorf("G1: %s: %+v", name, got)
 		}
-		if tc.exact && (got.LostSet != set("B:1").String() || got.LostTransactions != 1 || !m.At("b").Diverged.Equal(set("B:1"))) {
+		if tc.exact && (got.LostSet != factstest.Set("B:1").String() || got.LostTransactions != 1 || !m.At("b").Diverged.Equal(factstest.Set("B:1"))) {
 			t.Errorf("G1: %s: %+v, %v", name, got, m.Of("b").Diverged)
 		}
 		if s.Status.Records[0].LossExact {
@@ -453,18 +456,18 @@ func TestWhenALossIsCountedG1(t *testing.T) {
 	}{
 		"a loss that is exact is not counted again":       {v1alpha1.FailoverRecord{From: "b", To: "a", LossExact: true, LostTransactions: 7, FromServerUUID: "b"}, ""},
 		"nor forgotten when its site is cloned":           {v1alpha1.FailoverRecord{From: "b", To: "a", LossExact: true, LostTransactions: 7, FromServerUUID: "b"}, WorkClone},
-		"a server that was replaced is replaced for good": {v1alpha1.FailoverRecord{From: "b", To: "a", FromServerUUID: ServerReplaced}, WorkClone},
+		"a server that was replaced is replaced for good": {v1alpha1.FailoverRecord{From: "b", To: "a", FromServerUUID: lineage.ServerReplaced}, WorkClone},
 	} {
-		s := world(Durable{Epoch: 4, ActiveSite: "a", Records: []v1alpha1.FailoverRecord{tc.record}}, seen("a", "A:1-9", 4), seen("b", "A:1-9,B:1", 4))
+		s := factstest.World(Durable{Epoch: 4, ActiveSite: "a", Records: []v1alpha1.FailoverRecord{tc.record}}, factstest.Seen("a", "A:1-9", 4), factstest.Seen("b", "A:1-9,B:1", 4))
 		s.Sites[1].Busy = tc.busy
-		got := settleLoss(s, Memory{Sites: map[string]*SiteMemory{"b": {PreviousAll: new(set("A:1-9,B:1"))}}}, s.Sites[0])
-		if recordsDiffer(got, s.Status.Records) || got[0].LostTransactions != tc.record.LostTransactions || &got[0] != &s.Status.Records[0] {
+		got := lineage.SettleLoss(s, Memory{Sites: map[string]*SiteMemory{"b": {PreviousAll: new(factstest.Set("A:1-9,B:1"))}}}, s.Sites[0])
+		if lineage.RecordsDiffer(got, s.Status.Records) || got[0].LostTransactions != tc.record.LostTransactions || &got[0] != &s.Status.Records[0] {
 			t.Errorf("G1: %s: %+v", name, got[0])
 		}
 	}
 	one := []v1alpha1.FailoverRecord{{Epoch: 4}}
 	for name, other := range map[string]v1alpha1.FailoverRecord{"epoch": {Epoch: 5}, "loss": {Epoch: 4, LossExact: true}, "server": {Epoch: 4, FromServerUUID: "x"}} {
-		if !recordsDiffer(one, []v1alpha1.FailoverRecord{other}) {
+		if !lineage.RecordsDiffer(one, []v1alpha1.FailoverRecord{other}) {
 			t.Errorf("another %s is not written", name)
 		}
 	}
@@ -487,33 +490,33 @@ func TestWhenAGateIsGonePastG3(t *testing.T) {
 		"more goes, and it is ordered": {func(s *Snapshot, _ *Memory) { s.Policy.MaxLost, s.Policy.ForceTo = &budget, "b" }, v1alpha1.ReasonGatePassed},
 		"more goes, and it is opened again": {func(s *Snapshot, m *Memory) {
 			s.Policy.MaxLost, s.Status.Transition.From = &budget, "b"
-			m.At("b").Executed = set("A:1-12")
+			m.At("b").Executed = factstest.Set("A:1-12")
 		}, v1alpha1.ReasonGatePassed},
 		"more goes, and there was no old one": {func(s *Snapshot, m *Memory) {
 			s.Policy.MaxLost, s.Status.Transition.From = &budget, ""
 			m.At("c").Ack, m.At("a").Ack = &Ack{Epoch: 4, Fenced: true}, &Ack{Epoch: 4, Fenced: true}
 		}, v1alpha1.ReasonGatePassed},
 	} {
-		s := between(v1alpha1.FailoverEmergency, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4), seen("c", "A:1-9", 4))
-		silence(&s.Sites[0])
+		s := factstest.Between(v1alpha1.FailoverEmergency, factstest.Seen("a", "A:1-9", 4), factstest.Seen("b", "A:1-9", 4), factstest.Seen("c", "A:1-9", 4))
+		factstest.Silence(&s.Sites[0])
 		s.Sites[0].Pod.Ended, s.Sites[0].Pod.UID = true, "pod"
-		s.Status.Transition.FromExecuted = set("A:1-12")
+		s.Status.Transition.FromExecuted = factstest.Set("A:1-12")
 		m := Memory{Sites: map[string]*SiteMemory{"a": {Ack: &Ack{Epoch: 4, Fenced: true}}, "b": {Ack: &Ack{Epoch: 4, Fenced: true}}, "c": {Ack: &Ack{Epoch: 4, Fenced: true}}}, DrainSince: s.Now}
 		tc.change(&s, &m)
 		if d := fencing(s, Decision{Status: s.Status, Memory: m, Hold: true}); d.Reason != tc.want {
 			t.Errorf("G3: %s: %s: %s", name, d.Reason, d.Message)
 		}
 	}
-	s := between(v1alpha1.FailoverEmergency)
+	s := factstest.Between(v1alpha1.FailoverEmergency)
 	s.Policy.ForceTo = "b"
-	if !forced(s) {
+	if !promotion.Forced(s) {
 		t.Error("an order for the target is none")
 	}
-	if s.Status.Transition = nil; forced(s) {
+	if s.Status.Transition = nil; promotion.Forced(s) {
 		t.Error("an order for the target of nothing")
 	}
 	s.Policy.ForceTo, s.Status.Transition = "", &Transition{}
-	if forced(s) {
+	if promotion.Forced(s) {
 		t.Error("nobody orders nobody")
 	}
 	for _, tc := range []struct {

@@ -7,14 +7,17 @@ import (
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/memory"
+	"github.com/mysql-mfg/mfg/operator/promotion"
+	"github.com/mysql-mfg/mfg/operator/views"
 )
 
 // Decide answers what to do about one snapshot.
 func Decide(s Snapshot, old Memory) Decision {
-	s, known := withRuns(onKnownVolumes(believed(s), old), old)
-	d := Decision{Status: s.Status, Memory: remember(s, old), Hold: true}
+	s, known := memory.WithRuns(memory.OnKnownVolumes(memory.Believed(s), old), old)
+	d := Decision{Status: s.Status, Memory: memory.Remember(s, old), Hold: true}
 	d.Memory.Runs = known
-	writer, behind := behindTheSites(s)
+	writer, behind := BehindTheSites(s)
 	if behind {
 		known.Open()
 	}
@@ -34,7 +37,10 @@ func Decide(s Snapshot, old Memory) Decision {
 	if last := d.lastCandidate(s); last != "" {
 		d.Memory.At(last).LastCandidateAt = s.Now
 	}
-	d.Views, d.Forecast = views(s, d), forecast(s, d)
+	d.Views = views.Of(s, d.decided())
+	if d.Topology == TopologyHealthy {
+		d.Forecast = promotion.Foresee(s, d.Memory)
+	}
 	d = d.sayUnwritable(s)
 	d.urgent = !d.Blocked() && (d.Status.Transition.Urgent(s.Now, s.Policy) || s.Status.Transition.Urgent(s.Now, s.Policy))
 	if err := d.check(s); err != nil {
@@ -69,18 +75,18 @@ func steady(s Snapshot, d Decision, old Memory) Decision {
 	if a.Writable() || !(a.Sidecar.Answered && a.SQLAnswers()) {
 		d.Memory.ReopenSince = time.Time{}
 	}
-	down := s.Now.Sub(orNow(d.Memory.Of(s.Status.ActiveSite).DownSince, s.Now))
+	down := s.Now.Sub(memory.OrNow(d.Memory.Of(s.Status.ActiveSite).DownSince, s.Now))
 	silent := d.Memory.Of(s.Status.ActiveSite).SilentPolls
 	switch {
 	case a.Writable():
 		// A person's order to accept loss is for a group that is down; a healthy one moves by planned failover.
 		// I16: open, it stays open under a hold; should it restart between two looks, it waits for its escrow.
-		d.Hold = isUnescrowed(s, d.Memory, a) != ""
+		d.Hold = promotion.IsUnescrowed(s, d.Memory, a) != ""
 		if a.OtherVolume {
 			d.Hold = true // somebody opened it by hand: its sidecar closes it, and must not open it again on this look (I12)
 		}
 		return plan(s, healthy(s, d, a), a)
-	case ordered(s) && s.Policy.ForceTo != s.Status.ActiveSite:
+	case promotion.Ordered(s) && s.Policy.ForceTo != s.Status.ActiveSite:
 		return due(s, d, TopologyActiveDown, v1alpha1.ReasonForced)
 	case a.Sidecar.Answered && a.SQLAnswers():
 		return returned(s, d, a, old)
@@ -89,29 +95,13 @@ func steady(s Snapshot, d Decision, old Memory) Decision {
 			"MySQL of %s is down; it may restart in place for %s", a.Name, s.Policy.CrashGrace).within(s.Policy.CrashGrace - down)
 	case a.Sidecar.Answered:
 		return due(s, d, TopologyActiveDown, v1alpha1.ReasonActiveSiteDown)
-	case !isLongSilent(s, d.Memory, s.Status.ActiveSite):
+	case !memory.IsLongSilent(s, d.Memory, s.Status.ActiveSite):
 		// Also an active site whose sidecar alone is silent waits here: without its sidecar it cannot be opened again.
 		return d.say(TopologyActiveSilent, VerdictWait, v1alpha1.ReasonBelowThreshold,
 			"%s does not answer (%d of %d polls)", s.Status.ActiveSite, silent, s.Policy.Threshold).
 			within(time.Duration(s.Policy.Threshold-1)*s.Policy.PollInterval - down)
-	case everySiteSilent(s):
+	case memory.EverySiteSilent(s):
 		return d.say(TopologyAllUnreachable, VerdictAlert, v1alpha1.ReasonEverySiteUnreachable, "no site answers, so nothing is done; look at their nodes, and at the operator's own network: it may be what is cut off")
 	}
 	return due(s, d, TopologyActiveSilent, v1alpha1.ReasonActiveSiteSilent)
-}
-
-func orNow(t, now time.Time) time.Time {
-	if t.IsZero() {
-		return now
-	}
-	return t
-}
-
-func everySiteSilent(s Snapshot) bool {
-	for _, site := range s.Sites {
-		if site.Reachable() {
-			return false
-		}
-	}
-	return true
 }

@@ -8,8 +8,8 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
-	"github.com/mysql-mfg/mfg/internal/gtid"
-	"github.com/mysql-mfg/mfg/operator/facts"
+	"github.com/mysql-mfg/mfg/operator/promotion"
+	"github.com/mysql-mfg/mfg/operator/views"
 )
 
 // Topology is what is seen, in one word.
@@ -56,11 +56,11 @@ type Decision struct {
 	Hold bool
 	// Effects are performed in order; the first failure ends the pass.
 	Effects []Effect
-	Views   []View
+	Views   []views.View
 	// Forecast is what would happen if the active site were lost; nil unless the group is healthy.
-	Forecast *Forecast
+	Forecast *promotion.Forecast
 	// Unwritable is set while the active site is open and clients cannot write to it all the same.
-	Unwritable *Unwritable
+	Unwritable *views.Unwritable
 	// Stays is set while the active site is about to go and keeps its role.
 	Stays *Stays
 	// StallStands says why no other site takes over from one whose volume takes no writes; empty if that is not due.
@@ -78,25 +78,6 @@ type Stays struct {
 	Site, Leaving string
 	Reason        Reason
 	Message       string
-}
-
-// View is what one site is.
-type View struct {
-	Name    string
-	State   v1alpha1.SiteState
-	Reason  Reason
-	Message string
-	Errant  gtid.Set
-	// Behind counts the active site's transactions that this site has not applied; negative when unknown.
-	Behind  int64
-	Role    string
-	Healthy bool
-	// Serves is true for a replica whose data is as good as any replica's now: it follows, or lost the source that all lost.
-	Serves bool
-	// Readable is true for a replica that takes reads; Protected for a site whose pod must not be evicted now.
-	Readable, Protected bool
-	// Gone is true for a site that left the spec and needs no more looking after.
-	Gone bool
 }
 
 // check verifies what must hold of every decision before it is performed. A violation is a bug: nothing is performed.
@@ -117,7 +98,7 @@ func (d Decision) check(s Snapshot) error {
 		if d.Hold {
 			return fmt.Errorf("opens %s while the statement holds (I1)", open.Site)
 		}
-		if site, _ := s.Site(open.Site); isUnescrowed(s, d.Memory, site) != "" {
+		if site, _ := s.Site(open.Site); promotion.IsUnescrowed(s, d.Memory, site) != "" {
 			return fmt.Errorf("opens %s, whose keyring is not escrowed (I16)", open.Site)
 		}
 	}
@@ -130,15 +111,12 @@ func (d Decision) check(s Snapshot) error {
 		return fmt.Errorf("active site changes from %s to %s under epoch %d (I2)", before.ActiveSite, d.Status.ActiveSite, before.Epoch)
 	case d.Status.Transition != nil && d.Status.Transition.Step == v1alpha1.TransitionFencing && !d.Hold:
 		return fmt.Errorf("statement does not hold before the promotion gate (I1)")
-	case planned(d.Status.Transition) && d.Status.Transition.Step == v1alpha1.TransitionOpening &&
+	case d.Status.Transition.Moves() && d.Status.Transition.Step == v1alpha1.TransitionOpening &&
 		!d.Status.Transition.ToExecuted.Contains(d.Status.Transition.FromExecuted):
 		return fmt.Errorf("planned failover opens %s without all of %s (I13)", d.Status.Transition.To, d.Status.Transition.From)
 	}
 	return nil
 }
-
-// planned is true for a transition that moves the role from a site that is alive to another.
-func planned(t *Transition) bool { return t != nil && t.Change() == facts.ChangeMove }
 
 // Urgent is true while a planned failover keeps writes out: nothing but the move itself may take time. So it is for the
 // decision that ends it, which rests on a look that hardly waited for the other sites: what they are is told after the next. What

@@ -9,29 +9,37 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/internal/gtid"
 	"github.com/mysql-mfg/mfg/operator/facts"
+	"github.com/mysql-mfg/mfg/operator/lineage"
+	"github.com/mysql-mfg/mfg/operator/promotion"
 )
+
+// DrainedOf says what is waited for until the target of the change under way has applied and fetched what it can; false if it has.
+func DrainedOf(s Snapshot, m Memory) (wait Decision, waits bool) {
+	target, _ := s.Site(s.Status.Transition.To)
+	return drained(s, Decision{Memory: m}, target)
+}
 
 // drained waits until the target receives no more, has applied all it received, and has fetched what other reachable
 // sites have. Detaching it before would throw away what had arrived.
 func drained(s Snapshot, d Decision, target Site) (Decision, bool) {
-	lacks, where := missing(s, d.Memory, target)
+	lacks, where := lineage.Missing(s, d.Memory, target)
 	if late(s, d.Memory.DrainSince) {
 		// What only the relay log of a broken applier has can be had from nobody. It has had its time: a candidate that is whole
 		// otherwise is opened, and what is left behind is counted and told, and stays where it is (I7, I8, decision 0012).
-		lacks, where = obtainable(s, d.Memory, target)
+		lacks, where = lineage.Obtainable(s, d.Memory, target)
 	}
 	left := target.MySQL.Retrieved.Subtract(target.MySQL.Executed)
-	if forced(s) {
+	if promotion.Forced(s) {
 		lacks = gtid.Set{} // accepted by a person; what the site itself has received is applied all the same
 	}
 	receiving := target.MySQL.ReplicaHost != "" && !target.MySQL.ReceiverStopped
 	if lacks.IsEmpty() && left.IsEmpty() && !receiving {
 		return d, false
 	}
-	if left.IsEmpty() && !lacks.IsEmpty() && unsettled(s, d.Memory, where) {
+	if left.IsEmpty() && !lacks.IsEmpty() && lineage.Unsettled(s, d.Memory, where) {
 		// It may be fetched from nobody: with what is good, what was written off would come too (I10).
 		return d.say(TopologyTransition, VerdictBlocked, v1alpha1.ReasonMissingTransactions, "%s lacks %s, which only %s has, together with what may have been written off; bring back %s; %s",
-			target.Name, lacks, where, s.Status.Transition.From, override(target.Name)).then(Announce{Fence: fenceTargets(s.Status.Transition)}), true
+			target.Name, lacks, where, s.Status.Transition.From, promotion.HowToOrder(target.Name)).then(Announce{Fence: fenceTargets(s.Status.Transition)}), true
 	}
 	effects, reason := []Effect{Drain{Site: target.Name}}, v1alpha1.ReasonDrainingRelayLog
 	message := fmt.Sprintf("%s has %d transactions left to apply", target.Name, left.Count())
@@ -44,7 +52,7 @@ func drained(s Snapshot, d Decision, target Site) (Decision, bool) {
 		message = fmt.Sprintf("%s lacks %s and fetches it from %s", target.Name, lacks, where)
 	}
 	d = d.then(Announce{Fence: fenceTargets(s.Status.Transition)}).then(effects...).within(s.Policy.PollInterval / 8)
-	if late(s, d.Memory.DrainSince) && forced(s) && !receiving {
+	if late(s, d.Memory.DrainSince) && promotion.Forced(s) && !receiving {
 		return d, false // a person ordered it, and what is left cannot be applied
 	}
 	if next, found := unbroken(s, d.Memory, target); found && late(s, d.Memory.DrainSince) {
@@ -54,7 +62,7 @@ func drained(s Snapshot, d Decision, target Site) (Decision, bool) {
 	if late(s, d.Memory.DrainSince) {
 		// Going on would lose what is known to exist; a person may order that, the system does not.
 		return d.say(TopologyTransition, VerdictBlocked, v1alpha1.ReasonDrainTimeout, "%s, for longer than drainTimeout %s; %s",
-			message, s.Policy.DrainTimeout, override(target.Name)), true
+			message, s.Policy.DrainTimeout, promotion.HowToOrder(target.Name)), true
 	}
 	return d.say(TopologyTransition, VerdictWait, reason, "%s", message), true
 }
@@ -62,11 +70,11 @@ func drained(s Snapshot, d Decision, target Site) (Decision, bool) {
 // unbroken is the candidate that takes the place of a target whose applier is broken, if there is one.
 func unbroken(s Snapshot, m Memory, target Site) (string, bool) {
 	t := s.Status.Transition
-	if !brokenApplier(target) || !t.Replaces() {
+	if !lineage.BrokenApplier(target) || !t.Replaces() {
 		return "", false // the first active site is the one that holds what any held (I7); one that is opened again has no source
 	}
-	for _, c := range candidates(s, m) {
-		if c.Unfit.By == "" && c.Site.Name != t.To && !brokenApplier(c.Site) {
+	for _, c := range promotion.Rank(s, m) {
+		if c.Unfit.By == "" && c.Site.Name != t.To && !lineage.BrokenApplier(c.Site) {
 			return c.Site.Name, true
 		}
 	}
@@ -84,7 +92,7 @@ func knownOf(t *Transition, s Snapshot, m Memory, target Site) gtid.Set {
 	if t.Change() == facts.ChangeFirst {
 		return t.FromExecuted // there was none
 	}
-	behind, _ := leftBehind(s, m, target)
+	behind, _ := lineage.LeftBehind(s, m, target)
 	if t.FromExecuted.IsEmpty() && m.Of(t.From).Executed.IsEmpty() {
 		return gtid.Set{} // not known; a part of it would pass for all
 	}

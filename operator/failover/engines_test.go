@@ -8,6 +8,9 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/operator/facts/factstest"
+	"github.com/mysql-mfg/mfg/operator/promotion"
+	"github.com/mysql-mfg/mfg/operator/views"
 )
 
 // Rows that no clone brings are told of the site that has them, and of the replica that lacks them.
@@ -29,10 +32,10 @@ func TestRowsOutsideInnoDBAreTold(t *testing.T) {
 		"not there yet":      {"the table itself has not been replicated", found(2, 2), found(0, 0), "RowsNotCloned", "", true},
 		"replica silent":     {"what it said is of another poll", found(2, 2), found(2, 1), "RowsNotCloned", "", false},
 	} {
-		s := healthyThree()
+		s := factstest.HealthyThree()
 		s.Sites[0].Sidecar.Report.Engines, s.Sites[1].Sidecar.Report.Engines = tc.a, tc.b
 		s.Sites[1].Sidecar.Answered = tc.bAnswers
-		got := map[string]View{}
+		got := map[string]views.View{}
 		for _, v := range Decide(s, Memory{}).Views {
 			got[v.Name] = v
 		}
@@ -60,7 +63,7 @@ func TestWhoLacksRowsIsPromotedByOrderOnlyI7(t *testing.T) {
 		"both were":                   {found(2, 0), found(2, 1), "", ""},
 		"both were, and a person did": {found(2, 0), found(2, 1), "b", "b"},
 	} {
-		s, m := threeSites(), Memory{}
+		s, m := factstest.ThreeSites(), Memory{}
 		r := &s.Sites[0].Sidecar.Report
 		r.Epoch, r.Answered, r.Writable = s.Status.Epoch, true, true
 		for i, e := range []*wire.EngineReport{found(2, 2), tc.b, tc.c} {
@@ -71,7 +74,7 @@ func TestWhoLacksRowsIsPromotedByOrderOnlyI7(t *testing.T) {
 			t.Fatalf("%s: I9: what the active site has is not durable: %d", name, d.Status.RowsOutside)
 		}
 		s.Status = d.Status
-		why := preflight(s, d.Memory, s.Sites[0], "b")
+		why := promotion.Preflight(s, d.Memory, s.Sites[0], "b")
 		if refused := why.Reason == v1alpha1.ReasonNotFit; refused != (tc.to != "b" || tc.force != "") {
 			t.Errorf("I7: %s: planned: %+v", name, why)
 		}
@@ -99,14 +102,14 @@ func TestWhoLacksRowsIsPromotedByOrderOnlyI7(t *testing.T) {
 
 // TestWhoOpensTheActiveSiteAgainLacksNothingI7: what is compared is what the role would move to.
 func TestWhoOpensTheActiveSiteAgainLacksNothingI7(t *testing.T) {
-	s := threeSites()
+	s := factstest.ThreeSites()
 	s.Status.RowsOutside = 2
 	lacks := func(site int, tr *Transition) bool {
 		if s.Status.Transition, s.Status.ActiveSite = tr, "a"; tr != nil {
 			s.Status.ActiveSite = tr.To
 		}
 		s.Sites[site].Sidecar.Report.Engines = &wire.EngineReport{Tables: 2, WithRows: 1}
-		return isWithoutRows(s, Memory{}, s.Sites[site]) != ""
+		return promotion.IsWithoutRows(s, Memory{}, s.Sites[site]) != ""
 	}
 	from := func(kind v1alpha1.FailoverKind, from, to string) *Transition {
 		return &Transition{Kind: kind, Step: v1alpha1.TransitionFencing, From: from, To: to}
@@ -141,7 +144,7 @@ func TestWhatIsKnownOfRowsI7I9(t *testing.T) {
 		"it is not open":     {func(s *Snapshot) { s.Sites[0].Sidecar.Report.Writable = false }, 1, false},
 		"it has not looked":  {func(s *Snapshot) { s.Sites[0].Sidecar.Report.Engines = nil }, 1, false},
 	} {
-		s := atRest()
+		s := factstest.AtRest()
 		s.Status.RowsOutside, s.Sites[0].Sidecar.Report.Engines = 1, found(2)
 		tc.change(&s)
 		if d := (Decision{Status: s.Status}).noteRows(s); d.Status.RowsOutside != tc.rows || d.Persist != tc.persist {
@@ -158,14 +161,14 @@ func TestWhatIsKnownOfRowsI7I9(t *testing.T) {
 		"the target alone does": {func(s *Snapshot) { lacks(s, 1); s.Sites[2].Role = v1alpha1.DROnly }, v1alpha1.ReasonTargetLost},
 		"c has not looked":      {func(s *Snapshot) { s.Sites[2].Sidecar.Report.Engines = nil }, v1alpha1.ReasonRowsMissing},
 		"c is silent":           {func(s *Snapshot) { s.Sites[2].Sidecar = Sidecar{} }, v1alpha1.ReasonTargetLost},
-		"c is not in escrow":    {func(s *Snapshot) { s.Sites[2].Sidecar.Report.Keyring = keyring("behind") }, v1alpha1.ReasonKeyringNotEscrowed},
-		"nor is the target":     {func(s *Snapshot) { s.Sites[1].Sidecar.Report.Keyring = keyring("behind"); lacks(s, 2) }, v1alpha1.ReasonKeyringNotEscrowed},
+		"c is not in escrow":    {func(s *Snapshot) { s.Sites[2].Sidecar.Report.Keyring = factstest.Keyring("behind") }, v1alpha1.ReasonKeyringNotEscrowed},
+		"nor is the target":     {func(s *Snapshot) { s.Sites[1].Sidecar.Report.Keyring = factstest.Keyring("behind"); lacks(s, 2) }, v1alpha1.ReasonKeyringNotEscrowed},
 	} {
-		s := between(v1alpha1.FailoverEmergency, Site{Name: "a"}, seen("b", "A:1-9", 4), seen("c", "A:1-9", 4))
+		s := factstest.Between(v1alpha1.FailoverEmergency, Site{Name: "a"}, factstest.Seen("b", "A:1-9", 4), factstest.Seen("c", "A:1-9", 4))
 		s.Status.RowsOutside = 2
 		s.Sites[1].Sidecar.Report.Engines, s.Sites[2].Sidecar.Report.Engines = found(2), found(2)
 		tc.change(&s)
-		if got := lostFor(s, Memory{}, s.Sites[1]); got != tc.want {
+		if got := promotion.LostFor(s, Memory{}, s.Sites[1]); got != tc.want {
 			t.Errorf("%s: %s, want %s", name, got, tc.want)
 		}
 		evidence := strings.Join(pass(s, Decision{Status: s.Status}, s.Sites[1], Gate{}).Status.Transition.Evidence, "; ")
@@ -173,7 +176,7 @@ func TestWhatIsKnownOfRowsI7I9(t *testing.T) {
 			t.Errorf("I7: %s: opened by %q", name, evidence)
 		}
 		s.Sites[1].Sidecar.Answered = false
-		if why := isWithoutRows(s, Memory{}, s.Sites[1]); why != "" {
+		if why := promotion.IsWithoutRows(s, Memory{}, s.Sites[1]); why != "" {
 			t.Errorf("%s: of a silent site: %s", name, why)
 		}
 	}

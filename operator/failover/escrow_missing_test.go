@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/facts/factstest"
+	"github.com/mysql-mfg/mfg/operator/lineage"
+	"github.com/mysql-mfg/mfg/operator/promotion"
 )
 
 // Sealed sites whose escrow Secret is gone: the next restart of such a pod makes its data unreadable (I16).
@@ -18,7 +21,7 @@ func withoutEscrow(s Snapshot, names ...string) Snapshot {
 		for _, name := range names {
 			if s.Sites[i].Name == name {
 				s.Sites[i].EscrowMissing = true
-				s.Sites[i].Sidecar.Report.Keyring = keyring("sealed")
+				s.Sites[i].Sidecar.Report.Keyring = factstest.Keyring("sealed")
 			}
 		}
 	}
@@ -27,7 +30,7 @@ func withoutEscrow(s Snapshot, names ...string) Snapshot {
 
 // two is a group of which a accepts writes, and b follows.
 func two() Snapshot {
-	s := world(Durable{Epoch: 4, ActiveSite: "a"}, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4))
+	s := factstest.World(Durable{Epoch: 4, ActiveSite: "a"}, factstest.Seen("a", "A:1-9", 4), factstest.Seen("b", "A:1-9", 4))
 	lag := 0.0
 	s.Sites[0].MySQL.SuperReadOnly, s.Sites[0].MySQL.ReadOnly = false, false
 	b := &s.Sites[1].MySQL
@@ -37,7 +40,7 @@ func two() Snapshot {
 
 // lost is what is remembered while a has been down for long.
 func lost() Memory {
-	return Memory{Sites: map[string]*SiteMemory{"a": {DownSince: start.Add(-time.Minute), SilentPolls: 99}}}
+	return Memory{Sites: map[string]*SiteMemory{"a": {DownSince: factstest.Start.Add(-time.Minute), SilentPolls: 99}}}
 }
 
 func down(s Snapshot) Snapshot {
@@ -77,7 +80,7 @@ func TestTheRoleDoesNotMoveToASiteWithoutItsEscrowSecret(t *testing.T) {
 			t.Errorf("%s: the explanation does not say it: %+v", name, c)
 		}
 		for _, r := range e.Rules {
-			if r.Name == RuleCandidate && !strings.Contains(r.Remedy, "recover-keyring GROUP b") {
+			if r.Name == promotion.RuleCandidate && !strings.Contains(r.Remedy, "recover-keyring GROUP b") {
 				t.Errorf("%s: the explanation names no next step: %+v", name, r)
 			}
 		}
@@ -87,12 +90,12 @@ func TestTheRoleDoesNotMoveToASiteWithoutItsEscrowSecret(t *testing.T) {
 // TestAnotherCandidateTakesOver covers I16: it comes before one whose keyring is in its pod alone, also if it lags, and fetches
 // from there what it lacks.
 func TestAnotherCandidateTakesOver(t *testing.T) {
-	s := down(withoutEscrow(world(Durable{Epoch: 4, ActiveSite: "a"}, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4), seen("c", "A:1-8", 4)), "b"))
+	s := down(withoutEscrow(factstest.World(Durable{Epoch: 4, ActiveSite: "a"}, factstest.Seen("a", "A:1-9", 4), factstest.Seen("b", "A:1-9", 4), factstest.Seen("c", "A:1-8", 4)), "b"))
 	d := Decide(s, lost())
 	if d.Status.ActiveSite != "c" || d.Verdict != VerdictFailover {
 		t.Fatalf("I16: %s %s: %s", d.Status.ActiveSite, d.Verdict, d.Message)
 	}
-	if lacks, where := missing(s, d.Memory, s.Sites[2]); where != "b" || lacks.Count() != 1 {
+	if lacks, where := lineage.Missing(s, d.Memory, s.Sites[2]); where != "b" || lacks.Count() != 1 {
 		t.Errorf("I7: what b has is given up: %s on %q", lacks, where)
 	}
 }
@@ -108,12 +111,12 @@ func TestAPersonMayOrderASiteWithoutItsEscrowSecret(t *testing.T) {
 	if d.Status.ActiveSite != "b" || d.Verdict != VerdictFailover {
 		t.Fatalf("an order is refused: %s %s: %s", d.Verdict, d.Reason, d.Message)
 	}
-	moved := withoutEscrow(under(v1alpha1.FailoverForced), "b")
+	moved := withoutEscrow(factstest.Under(v1alpha1.FailoverForced), "b")
 	moved.Policy.ForceTo = "b"
 	if d := Decide(moved, Memory{}); d.Verdict != VerdictPromote {
 		t.Errorf("an order is not carried through: %s %s: %s", d.Verdict, d.Reason, d.Message)
 	}
-	if d := Decide(withoutEscrow(under(v1alpha1.FailoverEmergency), "b"), Memory{}); d.Verdict == VerdictPromote || d.Status.ActiveSite == "b" {
+	if d := Decide(withoutEscrow(factstest.Under(v1alpha1.FailoverEmergency), "b"), Memory{}); d.Verdict == VerdictPromote || d.Status.ActiveSite == "b" {
 		t.Errorf("I16: the Secret is lost on the way, and b is opened without an order: %s", d.Message)
 	}
 }
@@ -124,11 +127,11 @@ func TestWhoHasTheRoleKeepsItWithoutItsEscrowSecret(t *testing.T) {
 	if d := Decide(withoutEscrow(two(), "a"), Memory{}); d.Verdict != VerdictNothing || d.Hold || d.Status.Transition != nil {
 		t.Errorf("a is open, and does not stay so: %s %s: %s", d.Verdict, d.Reason, d.Message)
 	}
-	closed := withoutEscrow(world(Durable{Epoch: 4, ActiveSite: "a"}, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4)), "a")
+	closed := withoutEscrow(factstest.World(Durable{Epoch: 4, ActiveSite: "a"}, factstest.Seen("a", "A:1-9", 4), factstest.Seen("b", "A:1-9", 4)), "a")
 	if d := Decide(closed, Memory{}); !opensSite(d, "a") {
 		t.Errorf("a is back, and is not opened again: %s %s: %s", d.Verdict, d.Reason, d.Message)
 	}
-	s := withoutEscrow(under(v1alpha1.FailoverPlanned), "a")
+	s := withoutEscrow(factstest.Under(v1alpha1.FailoverPlanned), "a")
 	s.Policy.AbortPlanned = true
 	d := Decide(s, Memory{})
 	s.Status, s.Policy.AbortPlanned = d.Status, false
@@ -143,7 +146,7 @@ func TestWhoHasTheRoleKeepsItWithoutItsEscrowSecret(t *testing.T) {
 // TestWhoHasTheOnlyKeyringIsNotEvicted covers I16: whether or not it could take over.
 func TestWhoHasTheOnlyKeyringIsNotEvicted(t *testing.T) {
 	for _, missing := range []bool{true, false} {
-		s := threeSites() // with two that have caught up neither is protected
+		s := factstest.ThreeSites() // with two that have caught up neither is protected
 		s.Sites[1].EscrowMissing = missing
 		s.Sites[2].MySQL.IORunning = true
 		if v := Decide(s, Memory{}).Views[1]; v.Protected != missing {

@@ -3,28 +3,17 @@
 package failover
 
 import (
+	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
-	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/operator/facts/factstest"
+	"github.com/mysql-mfg/mfg/operator/promotion"
+	"github.com/mysql-mfg/mfg/operator/remedy"
 )
-
-// keyring is what a sidecar reports in the states that matter to failover.
-func keyring(state string) *wire.KeyringReport {
-	switch state {
-	case "escrowed":
-		return &wire.KeyringReport{Digest: "sha256:1", EscrowedDigest: "sha256:1"}
-	case "behind":
-		return &wire.KeyringReport{Digest: "sha256:2", EscrowedDigest: "sha256:1", Trouble: "the operator does not answer"}
-	case "unreadable":
-		return &wire.KeyringReport{}
-	case "sealed":
-		return &wire.KeyringReport{Sealed: true, Digest: "sha256:2"}
-	}
-	return nil
-}
 
 // TestNobodyIsOpenedWithoutEscrow covers I16: whatever is seen and whatever a person orders, a site whose live keyring is
 // not in escrow is neither opened nor let open by a statement; one that is open is not closed.
@@ -41,7 +30,7 @@ func TestNobodyIsOpenedWithoutEscrow(t *testing.T) {
 			free := Decide(s, m)
 			for i := range s.Sites {
 				if state := rapid.SampledFrom([]string{"", "behind", "unreadable"}).Draw(t, "keyring"); s.Sites[i].Sidecar.Answered {
-					s.Sites[i].Sidecar.Report.Keyring = keyring(state)
+					s.Sites[i].Sidecar.Report.Keyring = factstest.Keyring(state)
 				}
 			}
 			d := Decide(s, m)
@@ -49,7 +38,7 @@ func TestNobodyIsOpenedWithoutEscrow(t *testing.T) {
 			if d.Reason == "InvariantViolated" {
 				t.Fatal(d.Message)
 			}
-			if isUnescrowed(s, d.Memory, named) == "" {
+			if promotion.IsUnescrowed(s, d.Memory, named) == "" {
 				continue
 			}
 			if !d.Hold {
@@ -76,14 +65,30 @@ func TestNobodyIsOpenedWithoutEscrow(t *testing.T) {
 // TestCheckStopsAnOpeningWithoutEscrow covers I16: the last guard stands by itself.
 func TestCheckStopsAnOpeningWithoutEscrow(t *testing.T) {
 	site := Site{Name: "b"}
-	site.Sidecar.Report.Keyring = keyring("behind")
+	site.Sidecar.Report.Keyring = factstest.Keyring("behind")
 	s := Snapshot{Status: Durable{Epoch: 3, ActiveSite: "b"}, Sites: []Site{site}}
 	d := Decision{Status: s.Status, Effects: []Effect{Open{Site: "b"}}}
 	if d.check(s) == nil {
 		t.Error("I16: b is opened although its keyring is not escrowed")
 	}
-	s.Sites[0].Sidecar.Report.Keyring = keyring("escrowed")
+	s.Sites[0].Sidecar.Report.Keyring = factstest.Keyring("escrowed")
 	if err := d.check(s); err != nil {
 		t.Errorf("an escrowed site is stopped: %v", err)
+	}
+}
+
+// TestHowLongASiteIsKeptShutI16: it is told loudly once that takes longer than any step may.
+func TestHowLongASiteIsKeptShutI16(t *testing.T) {
+	s := factstest.World(Durable{Epoch: 4, ActiveSite: "b", Transition: &Transition{From: "a", To: "b", GatePassedAt: factstest.Start.Add(-31 * time.Second)}}, factstest.Seen("b", "A:1-9", 4))
+	if d := (Decision{Memory: Memory{ReopenSince: s.Now}}).keptShut(s, TopologyTransition, "b", "why"); d.Verdict != VerdictBlocked || !strings.Contains(d.Message, remedy.NotEscrowed.Text) {
+		t.Errorf("I16: %s: %s", d.Verdict, d.Message)
+	}
+	s.LeaderSince = s.Now // who leads since now has seen none of that time
+	if d := (Decision{}).keptShut(s, TopologyTransition, "b", "why"); d.Verdict != VerdictWait || strings.Contains(d.Message, remedy.NotEscrowed.Text) {
+		t.Errorf("I16: %s: %s", d.Verdict, d.Message)
+	}
+	s.Status.Transition = nil
+	if d := (Decision{Memory: Memory{ReopenSince: s.Now.Add(-31 * time.Second)}}).keptShut(s, TopologyActiveReadOnly, "b", "why"); d.Verdict != VerdictBlocked {
+		t.Errorf("I16: %s: %s", d.Verdict, d.Message)
 	}
 }

@@ -13,12 +13,14 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/operator/facts/factstest"
+	"github.com/mysql-mfg/mfg/operator/promotion"
 )
 
 // first is the rule that keeps the role where it is, but for the gate before a failover began: that is a forecast.
 func first(s Snapshot, e Explanation) (wire.ExplainedRule, bool) {
 	for _, r := range e.Rules {
-		forecast := r.Name == RuleGate && s.Status.Transition == nil
+		forecast := r.Name == promotion.RuleGate && s.Status.Transition == nil
 		if r.Verdict == wire.RuleAgainst && !forecast {
 			return r, true
 		}
@@ -88,21 +90,6 @@ func drawPolicy(t *rapid.T, s *Snapshot) {
 	}
 }
 
-// healthyThree is a group of three of which a accepts writes.
-func healthyThree() Snapshot {
-	lag := 0.5
-	site := func(name, executed string) Site {
-		return Site{Name: name, Role: v1alpha1.PrimaryCandidate, Provisioned: true, Sidecar: Sidecar{Answered: true, At: start},
-			MySQL: MySQL{Direct: true, SuperReadOnly: true, ReadOnly: true, Executed: set(executed), LagSeconds: &lag,
-				ReplicaOf: "a", IORunning: true, SQLRunning: true}}
-	}
-	s := newStory().s
-	s.Sites = []Site{site("a", "A:1-10"), site("b", "A:1-8"), site("c", "A:1-9")}
-	s.Sites[0].MySQL.SuperReadOnly, s.Sites[0].MySQL.ReadOnly = false, false
-	s.Status = Durable{Epoch: 3, ActiveSite: "a"}
-	return s
-}
-
 func TestExplainRanksAndNamesWhy(t *testing.T) {
 	type ranked struct{ Site, By, Unfit, Planned string }
 	tests := map[string]struct {
@@ -111,11 +98,11 @@ func TestExplainRanksAndNamesWhy(t *testing.T) {
 	}{
 		"MostTransactions": {func(*Snapshot) {}, []ranked{{"c", "MostTransactions", "", ""}, {"b", "MostTransactions", "", ""}}},
 		"LeastToApply": {func(s *Snapshot) {
-			s.Sites[1].MySQL.Executed, s.Sites[1].MySQL.Retrieved = set("A:1-8"), set("A:1-9")
+			s.Sites[1].MySQL.Executed, s.Sites[1].MySQL.Retrieved = factstest.Set("A:1-8"), factstest.Set("A:1-9")
 		}, []ranked{{"c", "LeastToApply", "", ""}, {"b", "LeastToApply", "", ""}}},
-		"Priority": {func(s *Snapshot) { s.Sites[1].MySQL.Executed, s.Sites[1].Priority = set("A:1-9"), 5 },
+		"Priority": {func(s *Snapshot) { s.Sites[1].MySQL.Executed, s.Sites[1].Priority = factstest.Set("A:1-9"), 5 },
 			[]ranked{{"b", "Priority", "", ""}, {"c", "Priority", "", ""}}},
-		"Name": {func(s *Snapshot) { s.Sites[1].MySQL.Executed = set("A:1-9") },
+		"Name": {func(s *Snapshot) { s.Sites[1].MySQL.Executed = factstest.Set("A:1-9") },
 			[]ranked{{"b", "Name", "", ""}, {"c", "Name", "", ""}}},
 		"Fit": {func(s *Snapshot) { s.Sites[2].Role = v1alpha1.DROnly },
 			[]ranked{{"b", "Fit", "", ""}, {"c", "Fit", "is dr-only", "NotFit"}}},
@@ -125,7 +112,7 @@ func TestExplainRanksAndNamesWhy(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := healthyThree()
+			s := factstest.HealthyThree()
 			s.Sites = slices.Clone(s.Sites)
 			tc.change(&s)
 			d := Decide(s, Memory{})
@@ -149,12 +136,12 @@ func TestExplainRanksAndNamesWhy(t *testing.T) {
 }
 
 func TestExplainLossAndBlockers(t *testing.T) {
-	s := healthyThree()
+	s := factstest.HealthyThree()
 	e := Explain(s, Memory{}, Decide(s, Memory{}))
-	if e.Loss == nil || e.Loss.Site != "c" || e.Loss.Transactions == nil || *e.Loss.Transactions != 1 || short(e.Loss.Set) != "A:10" {
+	if e.Loss == nil || e.Loss.Site != "c" || e.Loss.Transactions == nil || *e.Loss.Transactions != 1 || factstest.Short(e.Loss.Set) != "A:10" {
 		t.Errorf("loss %+v", e.Loss)
 	}
-	if len(e.Blockers) != 0 || e.DecidedBy != RuleActiveWrites || e.Now {
+	if len(e.Blockers) != 0 || e.DecidedBy != promotion.RuleActiveWrites || e.Now {
 		t.Errorf("blockers %v, decided by %s", e.Blockers, e.DecidedBy)
 	}
 	s.Policy.Mode, s.Policy.PausedUntil, s.Status.CooldownUntil = v1alpha1.FailoverManual, s.Now.Add(time.Hour), s.Now.Add(time.Hour)
@@ -189,11 +176,11 @@ func noOrderWhileOneServes(t *rapid.T, s Snapshot, e Explanation) {
 // TestExplainWhileTheRoleMoves: what is lost is counted against the old active site, whose role it was, and nobody is told that a
 // planned failover could begin.
 func TestExplainWhileTheRoleMoves(t *testing.T) {
-	s := healthyThree()
+	s := factstest.HealthyThree()
 	s.Sites = slices.Clone(s.Sites)
 	s.Sites[0].Sidecar, s.Sites[0].MySQL = Sidecar{}, MySQL{}
 	s.Status = Durable{Epoch: 4, ActiveSite: "c", Transition: &Transition{Kind: v1alpha1.FailoverEmergency, Step: v1alpha1.TransitionFencing,
-		From: "a", To: "c", FromExecuted: set("A:1-12"), StartedAt: s.Now, DetectedAt: s.Now}}
+		From: "a", To: "c", FromExecuted: factstest.Set("A:1-12"), StartedAt: s.Now, DetectedAt: s.Now}}
 	e := Explain(s, Memory{}, Decide(s, Memory{}))
 	lost := map[string]int64{}
 	for _, c := range e.Candidates {
@@ -210,8 +197,8 @@ func TestExplainWhileTheRoleMoves(t *testing.T) {
 	if l := e.Loss; l == nil || l.Site != "c" || l.Transactions == nil || *l.Transactions != 3 {
 		t.Errorf("loss %+v", l)
 	}
-	s.Status.Transition.FromExecuted = set("")
-	e = Explain(s, Memory{Sites: map[string]*SiteMemory{"c": {Executed: set("A:1-9")}}}, Decide(s, Memory{}))
+	s.Status.Transition.FromExecuted = factstest.Set("")
+	e = Explain(s, Memory{Sites: map[string]*SiteMemory{"c": {Executed: factstest.Set("A:1-9")}}}, Decide(s, Memory{}))
 	if l := e.Loss; l == nil || l.Transactions != nil || e.Candidates[0].LostTransactions != nil {
 		t.Errorf("what the old active site had is not known, but so is the loss: %+v", l)
 	}
@@ -219,7 +206,7 @@ func TestExplainWhileTheRoleMoves(t *testing.T) {
 	if l := Explain(s, Memory{}, Decide(s, Memory{})).Loss; l != nil {
 		t.Errorf("nobody had the role, and something is lost: %+v", l)
 	}
-	s = healthyThree()
+	s = factstest.HealthyThree()
 	s.Status = Durable{}
 	if c := Explain(s, Memory{}, Decide(s, Memory{})).Candidates[0]; c.PlannedBlockedBy != string(v1alpha1.ReasonNotHealthy) || !strings.Contains(c.PlannedMessage, "no site is active yet") {
 		t.Errorf("without an active site a planned failover seems possible: %+v", c)

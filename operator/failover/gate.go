@@ -10,6 +10,8 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/facts"
 	"github.com/mysql-mfg/mfg/operator/gate"
+	"github.com/mysql-mfg/mfg/operator/memory"
+	"github.com/mysql-mfg/mfg/operator/promotion"
 )
 
 // Gate is the answer of the promotion gate to the transition under way, in words for people: may the target be opened now?
@@ -26,8 +28,8 @@ type Gate struct {
 	ReadyAt time.Time
 }
 
-// askGate asks the promotion gate for the transition under way.
-func askGate(s Snapshot, m Memory) Gate {
+// AskGate asks the promotion gate for the transition under way.
+func AskGate(s Snapshot, m Memory) Gate {
 	q := questionOf(s, m)
 	return inWords(q, gate.Decide(q))
 }
@@ -35,7 +37,7 @@ func askGate(s Snapshot, m Memory) Gate {
 // questionOf is what the gate is asked. It is the only place that says which facts a proof rests on.
 func questionOf(s Snapshot, m Memory) gate.Question {
 	t := s.Status.Transition
-	q := gate.Question{Now: s.Now, Epoch: s.Status.Epoch, Target: t.To, Ordered: forced(s), Sites: make([]gate.Site, len(s.Sites))}
+	q := gate.Question{Now: s.Now, Epoch: s.Status.Epoch, Target: t.To, Ordered: promotion.Forced(s), Sites: make([]gate.Site, len(s.Sites))}
 	for i, site := range s.Sites {
 		q.Sites[i] = witness(s, m, site)
 	}
@@ -56,11 +58,11 @@ func witness(s Snapshot, m Memory, site Site) gate.Site {
 	return gate.Site{
 		Name: name, Runs: site.Runs, Writes: site.Writes(),
 		NeverActive: !site.Provisioned && (site.Role == v1alpha1.DROnly || site.Removed && !site.Pod.Exists),
-		NeverRan:    site.NeverRan(), Unasked: askedByNobody(m, site), OtherVolume: site.OtherVolume,
+		NeverRan:    site.NeverRan(), Unasked: memory.AskedByNobody(m, site), OtherVolume: site.OtherVolume,
 		Pod: site.Pod.UID, PodEnded: site.Pod.Ended, OutOfService: site.Pod.OutOfService, Confirmed: known.Confirmed,
-		Ack: ack, Acked: known.Ack != nil, ReadBack: known.FencedBySQL, Permitted: later(s.Permitted[name], s.LeaderSince),
-		Answered: later(s.Answered[name], s.LeaderSince), GoneSince: known.GoneSince, EndedAt: m.Runs.EndedAt[name],
-		Lease: longestLease(s, m, name), Outlived: known.Outlived, WritableAt: known.WritableAt, HeardUntil: known.HeardUntil,
+		Ack: ack, Acked: known.Ack != nil, ReadBack: known.FencedBySQL, Permitted: gate.Later(s.Permitted[name], s.LeaderSince),
+		Answered: gate.Later(s.Answered[name], s.LeaderSince), GoneSince: known.GoneSince, EndedAt: m.Runs.EndedAt[name],
+		Lease: memory.LongestLease(s, m, name), Outlived: known.Outlived, WritableAt: known.WritableAt, HeardUntil: known.HeardUntil,
 	}
 }
 
@@ -68,7 +70,7 @@ func witness(s Snapshot, m Memory, site Site) gate.Site {
 func inWords(q gate.Question, a gate.Answer) Gate {
 	g := Gate{Passed: a.Proof != "", Blockers: a.Blockers, Writer: a.Writer, ReadyAt: a.ReadyAt}
 	if a.Outlived {
-		g.Outlived = outlivedWords(q.Old.Name)
+		g.Outlived = memory.OutlivedWords(q.Old.Name)
 	}
 	if g.Passed {
 		g.Evidence = []string{evidence(q, a, g.Outlived)}
@@ -102,36 +104,3 @@ func evidence(q gate.Question, a gate.Answer, outlived string) string {
 	}
 	return "ordered by a person although " + outlived
 }
-
-func writableElsewhere(s Snapshot, target string) string {
-	for _, site := range s.Sites {
-		if site.Name != target && site.Writes() {
-			return site.Name
-		}
-	}
-	return ""
-}
-
-// askedByNobody is true for a new site without data that no pod of another one was ever started with as a peer: it may run, and answer
-// whoever asks, but nobody asks it (decision 0019). Status says so, and no more before the first such pod is made. Who is listed is fixed
-// when a pod starts, and a site that is open was started before its failover began.
-func askedByNobody(m Memory, site Site) bool {
-	return site.Unlisted && !site.Provisioned && !m.Of(site.Name).Listed
-}
-
-// longestLease is how long x may stay open at most, the fence's deadline included. A spec with a shorter lease binds only
-// a sidecar that heard of it: a pod that was started with a longer one and is cut off keeps that. Of a pod that was
-// never seen the worst that any site was given is assumed.
-func longestLease(s Snapshot, m Memory, x string) time.Duration {
-	site, _ := s.Site(x)
-	longest := max(s.Policy.LeaseTimeout+s.Policy.FenceTimeout, gate.Runs(site.Runs).LongestLease())
-	if known := m.Of(x).Lease; known > 0 {
-		return max(longest, known)
-	}
-	for _, other := range m.Sites {
-		longest = max(longest, other.Lease)
-	}
-	return longest
-}
-
-func later(a, b time.Time) time.Time { return gate.Later(a, b) }

@@ -7,16 +7,9 @@ import (
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/facts/factstest"
+	"github.com/mysql-mfg/mfg/operator/promotion"
 )
-
-// under is a group whose role moves from a to b under epoch 4; c looks on.
-func under(kind v1alpha1.FailoverKind) Snapshot {
-	s := world(Durable{Epoch: 4, ActiveSite: "b", Transition: &Transition{Kind: kind, Step: v1alpha1.TransitionFencing, From: "a", To: "b", StartedAt: start}},
-		seen("a", "A:1-9", 4), seen("b", "A:1-9", 4), seen("c", "A:1-9", 4))
-	s.Policy.PlannedPauseTimeout = 5 * time.Second
-	s.Now = start.Add(time.Second)
-	return s
-}
 
 // TestEachGuardAloneStopsAMoveI13: a planned failover passes only if nothing speaks against it.
 func TestEachGuardAloneStopsAMoveI13(t *testing.T) {
@@ -24,13 +17,13 @@ func TestEachGuardAloneStopsAMoveI13(t *testing.T) {
 		"I13: the source is not fenced":               func(s *Snapshot) { s.Sites[0].Sidecar.Report.SuperReadOnly = false },
 		"I12: the source is on another volume":        func(s *Snapshot) { s.Sites[0].OtherVolume = true },
 		"I2: the target has not acknowledged":         func(s *Snapshot) { s.Sites[1].Sidecar.Report.Epoch = 3 },
-		"I13: the target lacks what the source holds": func(s *Snapshot) { s.Sites[1].MySQL.Executed = set("A:1-8") },
-		"I7: the target lacks what another holds":     func(s *Snapshot) { s.Sites[2].MySQL.Executed = set("A:1-10") },
+		"I13: the target lacks what the source holds": func(s *Snapshot) { s.Sites[1].MySQL.Executed = factstest.Set("A:1-8") },
+		"I7: the target lacks what another holds":     func(s *Snapshot) { s.Sites[2].MySQL.Executed = factstest.Set("A:1-10") },
 		"I10: the target is cloned":                   func(s *Snapshot) { s.Sites[1].MySQL.Cloning = true },
 		"a person gives it up":                        func(s *Snapshot) { s.Policy.AbortPlanned = true },
 		"":                                            func(*Snapshot) {},
 	} {
-		s := under(v1alpha1.FailoverPlanned)
+		s := factstest.Under(v1alpha1.FailoverPlanned)
 		change(&s)
 		if d := Decide(s, Memory{}); (d.Verdict == VerdictPromote) != (name == "") {
 			t.Errorf("%s: %s %s: %s", name, d.Verdict, d.Reason, d.Message)
@@ -47,7 +40,7 @@ func TestWhatIsCapturedI13(t *testing.T) {
 		"it is not read-only":     func(a *Site) { a.Sidecar.Report.SuperReadOnly = false },
 		"":                        func(*Site) {},
 	} {
-		s := under(v1alpha1.FailoverPlanned)
+		s := factstest.Under(v1alpha1.FailoverPlanned)
 		change(&s.Sites[0])
 		if set, captured := capturedSet(s, s.Sites[0]); captured != (name == "") {
 			t.Errorf("I13: %s: %s is captured: %t", name, set, captured)
@@ -70,14 +63,14 @@ func TestEachGuardAloneRefusesAMoveI13(t *testing.T) {
 		"another site accepts writes":        func(s *Snapshot) { s.Sites[2].MySQL.SuperReadOnly, s.Sites[2].MySQL.ReadOnly = false, false },
 		"another site is given the data":     func(s *Snapshot) { s.Sites[2].Busy = "Clone" },
 		"the target's escrow Secret is gone": func(s *Snapshot) { s.Sites[1].EscrowMissing = true },
-		"the target's keyring is in memory":  func(s *Snapshot) { s.Sites[1].Sidecar.Report.Keyring = keyring("behind") },
+		"the target's keyring is in memory":  func(s *Snapshot) { s.Sites[1].Sidecar.Report.Keyring = factstest.Keyring("behind") },
 		"":                                   func(*Snapshot) {},
 	} {
-		s := world(Durable{Epoch: 4, ActiveSite: "a"}, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4), seen("c", "A:1-9", 4))
+		s := factstest.World(Durable{Epoch: 4, ActiveSite: "a"}, factstest.Seen("a", "A:1-9", 4), factstest.Seen("b", "A:1-9", 4), factstest.Seen("c", "A:1-9", 4))
 		b := &s.Sites[1].MySQL
 		b.ReplicaOf, b.ReplicaHost, b.IORunning, b.SQLRunning, b.ReceiverStopped = "a", "a", true, true, false
 		change(&s)
-		if why := preflight(s, Memory{}, s.Sites[0], "b"); (why.Reason != "") != (name != "") {
+		if why := promotion.Preflight(s, Memory{}, s.Sites[0], "b"); (why.Reason != "") != (name != "") {
 			t.Errorf("I13: %s: %+v", name, why)
 		}
 	}
@@ -86,11 +79,11 @@ func TestEachGuardAloneRefusesAMoveI13(t *testing.T) {
 // TestOnlyAFitTargetOvertakes: a move whose source dies becomes an emergency failover only if its target can be opened.
 func TestOnlyAFitTargetOvertakes(t *testing.T) {
 	for _, fit := range []bool{true, false} {
-		s := under(v1alpha1.FailoverPlanned)
+		s := factstest.Under(v1alpha1.FailoverPlanned)
 		s.Sites[0].Sidecar.Answered, s.Sites[0].MySQL = false, MySQL{}
 		s.Sites[1].MySQL.Cloning = !fit
-		s.Now = start.Add(time.Minute)
-		d := Decide(s, Memory{Sites: map[string]*SiteMemory{"a": {DownSince: start, SilentPolls: 99}}})
+		s.Now = factstest.Start.Add(time.Minute)
+		d := Decide(s, Memory{Sites: map[string]*SiteMemory{"a": {DownSince: factstest.Start, SilentPolls: 99}}})
 		overtaken := d.Status.Transition != nil && d.Status.Transition.Kind == v1alpha1.FailoverEmergency && d.Status.ActiveSite == "b"
 		if overtaken != fit {
 			t.Errorf("I10: the target is fit: %t: %s %s: %s", fit, d.Verdict, d.Reason, d.Message)
@@ -108,8 +101,8 @@ func TestWhoReturnsWholeMissesNothingI7(t *testing.T) {
 		"it holds as much":            {"A:1-9", "A:1-9", false},
 		"it holds more, c has others": {"A:1-10", "A:1-9,C:1", false},
 	} {
-		s := under(v1alpha1.FailoverEmergency)
-		s.Sites[0].MySQL.Executed, s.Sites[2].MySQL.Executed = set(tc.a), set(tc.c)
+		s := factstest.Under(v1alpha1.FailoverEmergency)
+		s.Sites[0].MySQL.Executed, s.Sites[2].MySQL.Executed = factstest.Set(tc.a), factstest.Set(tc.c)
 		if _, got := returnedWhole(s, Memory{}, s.Sites[1]); got != tc.back {
 			t.Errorf("I7: %s: it takes the role back: %t", name, got)
 		}
@@ -119,15 +112,15 @@ func TestWhoReturnsWholeMissesNothingI7(t *testing.T) {
 // TestADrainHasAnEnd: what cannot be applied is told to a person, and not waited for without a word.
 func TestADrainHasAnEnd(t *testing.T) {
 	for _, late := range []bool{false, true} {
-		s := under(v1alpha1.FailoverEmergency)
+		s := factstest.Under(v1alpha1.FailoverEmergency)
 		s.Sites[0].Sidecar.Answered, s.Sites[0].MySQL = false, MySQL{}
-		s.Sites[1].MySQL.Retrieved, s.Sites[1].MySQL.ReplicaHost = set("A:1-12"), "a"
+		s.Sites[1].MySQL.Retrieved, s.Sites[1].MySQL.ReplicaHost = factstest.Set("A:1-12"), "a"
 		s.Policy.DrainTimeout = 30 * time.Second
-		s.Now = start.Add(20 * time.Second)
+		s.Now = factstest.Start.Add(20 * time.Second)
 		if late {
-			s.Now = start.Add(40 * time.Second)
+			s.Now = factstest.Start.Add(40 * time.Second)
 		}
-		d := Decide(s, Memory{DrainSince: start})
+		d := Decide(s, Memory{DrainSince: factstest.Start})
 		if got := d.Verdict == VerdictBlocked && d.Reason == v1alpha1.ReasonDrainTimeout; got != late {
 			t.Errorf("later than drainTimeout: %t: %s %s: %s", late, d.Verdict, d.Reason, d.Message)
 		}

@@ -9,6 +9,10 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/internal/gtid"
+	"github.com/mysql-mfg/mfg/operator/facts/factstest"
+	"github.com/mysql-mfg/mfg/operator/lineage"
+	"github.com/mysql-mfg/mfg/operator/memory"
+	"github.com/mysql-mfg/mfg/operator/promotion"
 )
 
 // Each guard by itself, with all others content: what `make sim-mutants` takes away is missed here, also where in a
@@ -27,15 +31,15 @@ func TestEachGuardAloneMakesUnfit(t *testing.T) {
 		"I1: its sidecar does not answer":      func(_ *Snapshot, _ *Memory, b *Site) { b.Sidecar.Answered = false },
 		"I8: its relay log is not seen":        func(_ *Snapshot, _ *Memory, b *Site) { b.MySQL.Direct = false },
 		"I1: somebody opened it":               func(_ *Snapshot, _ *Memory, b *Site) { b.MySQL.SuperReadOnly, b.MySQL.ReadOnly = false, false },
-		"I10: it has diverged":                 func(_ *Snapshot, m *Memory, _ *Site) { m.At("b").Diverged = set("B:1") },
+		"I10: it has diverged":                 func(_ *Snapshot, m *Memory, _ *Site) { m.At("b").Diverged = factstest.Set("B:1") },
 		"I10: it was replaced, and not looked": func(s *Snapshot, _ *Memory, _ *Site) { s.Status.Records = []v1alpha1.FailoverRecord{replaced} },
 		"I16: its escrow Secret is gone":       func(_ *Snapshot, _ *Memory, b *Site) { b.EscrowMissing = true },
-		"I16: its keyring is not escrowed":     func(_ *Snapshot, _ *Memory, b *Site) { b.Sidecar.Report.Keyring = keyring("behind") },
+		"I16: its keyring is not escrowed":     func(_ *Snapshot, _ *Memory, b *Site) { b.Sidecar.Report.Keyring = factstest.Keyring("behind") },
 		"":                                     func(*Snapshot, *Memory, *Site) {},
 	} {
-		s, m := world(Durable{Epoch: 4, ActiveSite: "a"}, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4)), Memory{}
+		s, m := factstest.World(Durable{Epoch: 4, ActiveSite: "a"}, factstest.Seen("a", "A:1-9", 4), factstest.Seen("b", "A:1-9", 4)), Memory{}
 		change(&s, &m, &s.Sites[1])
-		if _, found := choose(s, m, "a"); found != (name == "") {
+		if _, found := promotion.Choose(s, m, "a"); found != (name == "") {
 			t.Errorf("%s: b is a candidate: %t", name, found)
 		}
 	}
@@ -43,15 +47,15 @@ func TestEachGuardAloneMakesUnfit(t *testing.T) {
 
 // TestWhoeverWasActiveAgainIsSettled: only the newest change of a site says whether it was compared.
 func TestWhoeverWasActiveAgainIsSettled(t *testing.T) {
-	s := world(Durable{Epoch: 5, ActiveSite: "a", Records: []v1alpha1.FailoverRecord{
+	s := factstest.World(Durable{Epoch: 5, ActiveSite: "a", Records: []v1alpha1.FailoverRecord{
 		{Epoch: 5, From: "b", To: "a", LossExact: true}, {Epoch: 4, From: "a", To: "b", FromServerUUID: "a"},
-	}}, seen("a", "A:1-9", 5), seen("b", "A:1-9", 5))
+	}}, factstest.Seen("a", "A:1-9", 5), factstest.Seen("b", "A:1-9", 5))
 	s.Status.ActiveSite = "c" // neither is judged as the active site
-	if unsettled(s, Memory{}, "a") {
+	if lineage.Unsettled(s, Memory{}, "a") {
 		t.Error("a was opened again since it was replaced, and is still called unsettled")
 	}
 	s.Status.Records = s.Status.Records[1:]
-	if !unsettled(s, Memory{}, "a") {
+	if !lineage.Unsettled(s, Memory{}, "a") {
 		t.Error("I10: a was replaced and not compared, and is called settled")
 	}
 }
@@ -62,9 +66,11 @@ func TestWhoseTransactionsAreMissed(t *testing.T) {
 		change func(*Memory, *Site)
 		want   string
 	}{
-		"I7: what is applied":                    {func(*Memory, *Site) {}, "A:10"},
-		"I7: what is in a relay log":             {func(_ *Memory, c *Site) { c.MySQL.Executed, c.MySQL.Retrieved = set("A:1-5"), set("A:6-11") }, "A:10-11"},
-		"I10: what a diverged site has is not":   {func(m *Memory, _ *Site) { m.At("c").Diverged = set("A:10") }, ""},
+		"I7: what is applied": {func(*Memory, *Site) {}, "A:10"},
+		"I7: what is in a relay log": {func(_ *Memory, c *Site) {
+			c.MySQL.Executed, c.MySQL.Retrieved = factstest.Set("A:1-5"), factstest.Set("A:6-11")
+		}, "A:10-11"},
+		"I10: what a diverged site has is not":   {func(m *Memory, _ *Site) { m.At("c").Diverged = factstest.Set("A:10") }, ""},
 		"I12: what another volume holds is not":  {func(_ *Memory, c *Site) { c.OtherVolume = true }, ""},
 		"I12: what is not the group's is not":    {func(_ *Memory, c *Site) { c.Provisioned = false }, ""},
 		"I10: what is thrown away by a clone":    {func(_ *Memory, c *Site) { c.Busy = WorkClone }, ""},
@@ -73,13 +79,13 @@ func TestWhoseTransactionsAreMissed(t *testing.T) {
 		"who does not answer has nothing to say": {func(_ *Memory, c *Site) { c.Sidecar.Answered, c.MySQL.Direct = false, false }, ""},
 	} {
 		m := Memory{}
-		s := world(Durable{Epoch: 4, ActiveSite: "a"}, seen("b", "A:1-9", 4), seen("c", "A:1-10", 4))
+		s := factstest.World(Durable{Epoch: 4, ActiveSite: "a"}, factstest.Seen("b", "A:1-9", 4), factstest.Seen("c", "A:1-10", 4))
 		tc.change(&m, &s.Sites[1])
 		want := gtid.Set{}
 		if tc.want != "" {
-			want = set(tc.want)
+			want = factstest.Set(tc.want)
 		}
-		if got, _ := missing(s, m, s.Sites[0]); !got.Equal(want) {
+		if got, _ := lineage.Missing(s, m, s.Sites[0]); !got.Equal(want) {
 			t.Errorf("%s: %q is missing, want %q", name, got, tc.want)
 		}
 	}
@@ -87,11 +93,11 @@ func TestWhoseTransactionsAreMissed(t *testing.T) {
 
 // cutOff is a failover from a, of which nothing is seen, to b; c has acknowledged.
 func cutOff() (Snapshot, Memory) {
-	s := world(Durable{Epoch: 4, ActiveSite: "b", Transition: &Transition{Kind: v1alpha1.FailoverEmergency, Step: v1alpha1.TransitionFencing,
-		From: "a", To: "b", StartedAt: start}}, Site{Name: "a", Role: v1alpha1.PrimaryCandidate, Provisioned: true}, seen("b", "A:1-9", 4), seen("c", "A:1-9", 4))
+	s := factstest.World(Durable{Epoch: 4, ActiveSite: "b", Transition: &Transition{Kind: v1alpha1.FailoverEmergency, Step: v1alpha1.TransitionFencing,
+		From: "a", To: "b", StartedAt: factstest.Start}}, Site{Name: "a", Role: v1alpha1.PrimaryCandidate, Provisioned: true}, factstest.Seen("b", "A:1-9", 4), factstest.Seen("c", "A:1-9", 4))
 	s.Sites[0].Pod = Pod{Exists: true, UID: "pod-a", Lease: 22 * time.Second}
-	s.Now = start.Add(10 * time.Second)
-	s.LeaderSince = start
+	s.Now = factstest.Start.Add(10 * time.Second)
+	s.LeaderSince = factstest.Start
 	m := Memory{Sites: map[string]*SiteMemory{"a": {Confirmed: "pod-a"}, "b": {Ack: &Ack{Epoch: 4, Fenced: true}}, "c": {Ack: &Ack{Epoch: 4, Fenced: true}}}}
 	return s, m
 }
@@ -99,7 +105,7 @@ func cutOff() (Snapshot, Memory) {
 // TestWhatIsNoFenceProof covers I1, I2 and I12: evidence of another epoch, pod or volume proves nothing.
 func TestWhatIsNoFenceProof(t *testing.T) {
 	read := func(epoch int64, after time.Duration, pod string) SQLFence {
-		return SQLFence{Epoch: epoch, At: start.Add(after), PodUID: pod}
+		return SQLFence{Epoch: epoch, At: factstest.Start.Add(after), PodUID: pod}
 	}
 	for name, tc := range map[string]struct {
 		change func(*Snapshot, *Memory)
@@ -114,7 +120,7 @@ func TestWhatIsNoFenceProof(t *testing.T) {
 		"read back on another pod":          {func(_ *Snapshot, m *Memory) { m.At("a").FencedBySQL = read(4, 9*time.Second, "pod-2") }, false},
 		"read back soon after a new leader": {func(_ *Snapshot, m *Memory) { m.At("a").FencedBySQL = read(4, time.Second, "pod-a") }, false},
 		"read back soon after it was permitted": {func(s *Snapshot, m *Memory) {
-			s.Permitted = map[string]time.Time{"a": start.Add(8 * time.Second)}
+			s.Permitted = map[string]time.Time{"a": factstest.Start.Add(8 * time.Second)}
 			m.At("a").FencedBySQL = read(4, 9*time.Second, "pod-a")
 		}, false},
 		"its pod has ended":           {func(s *Snapshot, _ *Memory) { s.Sites[0].Pod.Ended = true }, true},
@@ -137,12 +143,14 @@ func TestWhenALeaseHasRunOut(t *testing.T) {
 		after  time.Duration
 	}{
 		"from when this leader began": {func(*Snapshot, *Memory) {}, usual + margin},
-		"what this leader answered":   {func(s *Snapshot, _ *Memory) { s.Answered = map[string]time.Time{"a": start.Add(5 * time.Second)} }, 5*time.Second + usual + margin},
+		"what this leader answered": {func(s *Snapshot, _ *Memory) {
+			s.Answered = map[string]time.Time{"a": factstest.Start.Add(5 * time.Second)}
+		}, 5*time.Second + usual + margin},
 		"what a peer answered": {func(_ *Snapshot, m *Memory) {
-			m.At("c").Ack = &Ack{Epoch: 4, LastVouch: map[string]time.Time{"a": start.Add(3 * time.Second)}}
+			m.At("c").Ack = &Ack{Epoch: 4, LastVouch: map[string]time.Time{"a": factstest.Start.Add(3 * time.Second)}}
 		}, 3*time.Second + usual + margin},
 		"what a peer that is gone answered before": {func(s *Snapshot, m *Memory) {
-			s.Sites[2].Pod.OutOfService, m.At("c").Ack, m.At("c").GoneSince = true, &Ack{}, start.Add(4*time.Second)
+			s.Sites[2].Pod.OutOfService, m.At("c").Ack, m.At("c").GoneSince = true, &Ack{}, factstest.Start.Add(4*time.Second)
 		}, 4*time.Second + usual + margin},
 		"a longer one, with which its pod began":  {func(_ *Snapshot, m *Memory) { m.At("a").Lease = 30 * time.Second }, 30*time.Second + margin},
 		"the longest, of a pod that was not seen": {func(_ *Snapshot, m *Memory) { m.At("c").Lease = 40 * time.Second }, 40*time.Second + margin},
@@ -150,16 +158,16 @@ func TestWhenALeaseHasRunOut(t *testing.T) {
 		s, m := cutOff()
 		s.Policy.LeaseTimeout, s.Policy.FenceTimeout = 20*time.Second, 2*time.Second
 		tc.change(&s, &m)
-		if g := leaseRunOut(s, m, "a"); !g.ReadyAt.Equal(start.Add(tc.after)) {
-			t.Errorf("I4: %s: run out after %s, want %s", name, g.ReadyAt.Sub(start), tc.after)
+		if g := leaseRunOut(s, m, "a"); !g.ReadyAt.Equal(factstest.Start.Add(tc.after)) {
+			t.Errorf("I4: %s: run out after %s, want %s", name, g.ReadyAt.Sub(factstest.Start), tc.after)
 		}
 		for _, forced := range []string{"", "b"} {
 			s.Policy.ForceTo = forced
-			s.Now = start.Add(tc.after - time.Millisecond)
+			s.Now = factstest.Start.Add(tc.after - time.Millisecond)
 			if leaseRunOut(s, m, "a").Passed {
 				t.Errorf("I4: %s: passed a moment before, ordered: %q", name, forced)
 			}
-			if s.Now = start.Add(tc.after); !leaseRunOut(s, m, "a").Passed {
+			if s.Now = factstest.Start.Add(tc.after); !leaseRunOut(s, m, "a").Passed {
 				t.Errorf("%s: does not pass when it has run out", name)
 			}
 		}
@@ -179,7 +187,7 @@ func TestWithoutAnEarlierActiveSiteEachMustBeFenced(t *testing.T) {
 	} {
 		s, m := cutOff()
 		s.Status.Transition.From, m.At("a").Ack = "", &tc.ack
-		if got := askGate(s, m); got.Passed != tc.pass {
+		if got := AskGate(s, m); got.Passed != tc.pass {
 			t.Errorf("I1: %s: passed %t, want %t", name, got.Passed, tc.pass)
 		}
 	}
@@ -194,11 +202,11 @@ func TestTheFirstActiveSiteHoldsEverythingI7(t *testing.T) {
 		"b has what a lacks":      {func(*Snapshot) {}, false},
 		"b left the spec":         {func(s *Snapshot) { s.Sites[1].Removed = true }, true},
 		"b is on another volume":  {func(s *Snapshot) { s.Sites[1].OtherVolume = true }, true},
-		"b has nothing else":      {func(s *Snapshot) { s.Sites[1].MySQL.Executed = set("A:1-2") }, true},
+		"b has nothing else":      {func(s *Snapshot) { s.Sites[1].MySQL.Executed = factstest.Set("A:1-2") }, true},
 		"a person has chosen one": {func(s *Snapshot) { s.Policy.ForceTo = "a" }, true},
 		"b was not seen":          {func(s *Snapshot) { s.Sites[1].Sidecar.Answered, s.Sites[1].MySQL = false, MySQL{} }, false},
 	} {
-		s := world(Durable{}, seen("a", "A:1-9", 0), seen("b", "B:1-3", 0))
+		s := factstest.World(Durable{}, factstest.Seen("a", "A:1-9", 0), factstest.Seen("b", "B:1-3", 0))
 		tc.change(&s)
 		if d := Decide(s, Memory{}); (d.Verdict == VerdictBootstrap) != tc.begins {
 			t.Errorf("I7: %s: %s %s: %s", name, d.Verdict, d.Reason, d.Message)
@@ -211,11 +219,11 @@ func TestTheFirstActiveSiteHoldsEverythingI7(t *testing.T) {
 func TestOneLostAnswerDoesNotMakeAVolumeTheRightOneI12(t *testing.T) {
 	for _, other := range []bool{true, false} {
 		s, m := cutOff()
-		s.Now = start.Add(time.Minute)
+		s.Now = factstest.Start.Add(time.Minute)
 		m.At("c").OtherVolume = other
 		m.At("c").Ack = nil
 		s.Sites[2].Sidecar.Answered, s.Sites[2].MySQL, s.Sites[2].Pod.Ended = false, MySQL{}, true
-		m.At("c").GoneSince = start
+		m.At("c").GoneSince = factstest.Start
 		if d := Decide(s, m); (d.Verdict == VerdictPromote) == other {
 			t.Errorf("I12: its pod has ended, on another volume: %t: %s %s", other, d.Verdict, d.Message)
 		}
@@ -224,16 +232,16 @@ func TestOneLostAnswerDoesNotMakeAVolumeTheRightOneI12(t *testing.T) {
 
 // TestOnlyTheNewestChangeOfASiteIsSettled: what a site has that nobody else has was lost in its last change, not in an earlier one.
 func TestOnlyTheNewestChangeOfASiteIsSettled(t *testing.T) {
-	s := world(Durable{Epoch: 6, ActiveSite: "b", Records: []v1alpha1.FailoverRecord{
+	s := factstest.World(Durable{Epoch: 6, ActiveSite: "b", Records: []v1alpha1.FailoverRecord{
 		{Epoch: 6, From: "a", To: "b", FromServerUUID: "a", LossExact: true},
 		{Epoch: 3, From: "a", To: "b", FromServerUUID: "a"},
-	}}, seen("a", "A:1-11", 6), seen("b", "A:1-9", 6))
-	m := Memory{Sites: map[string]*SiteMemory{"a": {PreviousAll: new(set("A:1-11"))}}}
-	if got := settleLoss(s, m, s.Sites[1]); got[1].LossExact {
+	}}, factstest.Seen("a", "A:1-11", 6), factstest.Seen("b", "A:1-9", 6))
+	m := Memory{Sites: map[string]*SiteMemory{"a": {PreviousAll: new(factstest.Set("A:1-11"))}}}
+	if got := lineage.SettleLoss(s, m, s.Sites[1]); got[1].LossExact {
 		t.Errorf("the loss of epoch 3 is told as %s, which was lost later", got[1].LostSet)
 	}
 	s.Status.Records[0].LossExact = false
-	if got := settleLoss(s, m, s.Sites[1]); !got[0].LossExact || got[0].LostTransactions != 2 {
+	if got := lineage.SettleLoss(s, m, s.Sites[1]); !got[0].LossExact || got[0].LostTransactions != 2 {
 		t.Errorf("the newest change is not settled: %+v", got[0])
 	}
 }
@@ -243,11 +251,11 @@ func TestOnlyTheNewestChangeOfASiteIsSettled(t *testing.T) {
 func TestARotationThrowsNothingAwayI10(t *testing.T) {
 	replaced := v1alpha1.FailoverRecord{Epoch: 3, From: "b", To: "a", FromServerUUID: "b"}
 	for work, thrown := range map[string]bool{WorkClone: true, WorkRotation: false} {
-		s, m := two(), Memory{Sites: map[string]*SiteMemory{"b": {PreviousAll: new(set("A:1-9,B:1"))}}}
+		s, m := two(), Memory{Sites: map[string]*SiteMemory{"b": {PreviousAll: new(factstest.Set("A:1-9,B:1"))}}}
 		s.Status.Records = []v1alpha1.FailoverRecord{replaced}
 		s.Sites[1].Busy = work
-		got := settleLoss(s, m, s.Sites[0])[0]
-		if replaced := got.FromServerUUID == ServerReplaced; replaced != thrown || got.LossExact {
+		got := lineage.SettleLoss(s, m, s.Sites[0])[0]
+		if replaced := got.FromServerUUID == lineage.ServerReplaced; replaced != thrown || got.LossExact {
 			t.Errorf("I10: %s: its data counts as replaced: %t, want %t; its loss as exact: %t", work, replaced, thrown, got.LossExact)
 		}
 	}
@@ -260,15 +268,15 @@ func TestWhoIsAttachedI10(t *testing.T) {
 		"it holds no data of the group":         func(_ *Snapshot, _ *Memory, b *Site) { b.Provisioned = false },
 		"it is on another volume":               func(_ *Snapshot, _ *Memory, b *Site) { b.OtherVolume = true },
 		"it is worked on":                       func(_ *Snapshot, _ *Memory, b *Site) { b.Busy = "Clone" },
-		"it has diverged":                       func(_ *Snapshot, m *Memory, _ *Site) { m.At("b").Diverged = set("B:1") },
+		"it has diverged":                       func(_ *Snapshot, m *Memory, _ *Site) { m.At("b").Diverged = factstest.Set("B:1") },
 		"it left the specification":             func(_ *Snapshot, _ *Memory, b *Site) { b.Removed = true },
 		"it does not answer":                    func(_ *Snapshot, _ *Memory, b *Site) { b.MySQL.Direct = false },
 		"it accepts writes":                     func(_ *Snapshot, _ *Memory, b *Site) { b.MySQL.SuperReadOnly, b.MySQL.ReadOnly = false, false },
 		"it was replaced, and not looked at":    func(s *Snapshot, _ *Memory, _ *Site) { s.Status.Records = []v1alpha1.FailoverRecord{replaced} },
-		"it holds what the active site has not": func(_ *Snapshot, _ *Memory, b *Site) { b.MySQL.Executed = set("A:1-10") },
+		"it holds what the active site has not": func(_ *Snapshot, _ *Memory, b *Site) { b.MySQL.Executed = factstest.Set("A:1-10") },
 		"":                                      func(*Snapshot, *Memory, *Site) {},
 	} {
-		s, m := world(Durable{Epoch: 4, ActiveSite: "a"}, seen("a", "A:1-9", 4), seen("b", "A:1-8", 4)), Memory{}
+		s, m := factstest.World(Durable{Epoch: 4, ActiveSite: "a"}, factstest.Seen("a", "A:1-9", 4), factstest.Seen("b", "A:1-8", 4)), Memory{}
 		change(&s, &m, &s.Sites[1])
 		if got := shouldFollow(s, m, s.Sites[1], s.Sites[0]); got != (name == "") {
 			t.Errorf("I10: %s: attached %t", name, got)
@@ -279,15 +287,15 @@ func TestWhoIsAttachedI10(t *testing.T) {
 // TestWhatCameBackIsOpenedOnlyWholeI7: an active site that is read-only again is opened if nothing that is known is missing.
 func TestWhatCameBackIsOpenedOnlyWholeI7(t *testing.T) {
 	for name, change := range map[string]func(*Snapshot, *Memory){
-		"I7: another site has more":    func(s *Snapshot, _ *Memory) { s.Sites[1].MySQL.Executed = set("A:1-10") },
-		"I7: it had more itself":       func(_ *Snapshot, m *Memory) { m.At("a").Executed = set("A:1-10") },
+		"I7: another site has more":    func(s *Snapshot, _ *Memory) { s.Sites[1].MySQL.Executed = factstest.Set("A:1-10") },
+		"I7: it had more itself":       func(_ *Snapshot, m *Memory) { m.At("a").Executed = factstest.Set("A:1-10") },
 		"I12: it is on another volume": func(s *Snapshot, _ *Memory) { s.Sites[0].OtherVolume = true },
 		"I10: it is being cloned":      func(s *Snapshot, _ *Memory) { s.Sites[0].MySQL.Cloning = true },
 		"I10: it is worked on":         func(s *Snapshot, _ *Memory) { s.Sites[0].Busy = "Clone" },
-		"I16: it is not in escrow":     func(s *Snapshot, _ *Memory) { s.Sites[0].Sidecar.Report.Keyring = keyring("behind") },
+		"I16: it is not in escrow":     func(s *Snapshot, _ *Memory) { s.Sites[0].Sidecar.Report.Keyring = factstest.Keyring("behind") },
 		"":                             func(*Snapshot, *Memory) {},
 	} {
-		s, m := world(Durable{Epoch: 4, ActiveSite: "a"}, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4)), Memory{}
+		s, m := factstest.World(Durable{Epoch: 4, ActiveSite: "a"}, factstest.Seen("a", "A:1-9", 4), factstest.Seen("b", "A:1-9", 4)), Memory{}
 		change(&s, &m)
 		d := Decide(s, m)
 		if got := opensSite(d, "a") || !d.Hold; got != (name == "") {
@@ -299,9 +307,9 @@ func TestWhatCameBackIsOpenedOnlyWholeI7(t *testing.T) {
 // TestOnlyAnOpenActiveSiteTellsWhoHasDivergedI10: one that is closed, as after a restart, may have less than it will have.
 func TestOnlyAnOpenActiveSiteTellsWhoHasDivergedI10(t *testing.T) {
 	for _, open := range []bool{true, false} {
-		s := world(Durable{Epoch: 4, ActiveSite: "a"}, seen("a", "A:1-9", 4), seen("b", "A:1-10", 4))
+		s := factstest.World(Durable{Epoch: 4, ActiveSite: "a"}, factstest.Seen("a", "A:1-9", 4), factstest.Seen("b", "A:1-10", 4))
 		s.Sites[0].MySQL.SuperReadOnly, s.Sites[0].MySQL.ReadOnly = !open, !open
-		d := Decide(s, Memory{Sites: map[string]*SiteMemory{"b": {PreviousAll: new(set("A:1-10"))}}})
+		d := Decide(s, Memory{Sites: map[string]*SiteMemory{"b": {PreviousAll: new(factstest.Set("A:1-10"))}}})
 		if diverged := !d.Memory.Of("b").Diverged.IsEmpty(); diverged != open {
 			t.Errorf("I10: the active site is open: %t, b is called diverged: %t", open, diverged)
 		}
@@ -321,11 +329,11 @@ func TestWhatIsKeptOfProofI1I12(t *testing.T) {
 		"it does not answer":      {func(a *Site) { a.Sidecar.Answered, a.MySQL = false, MySQL{} }, true, "pod-a"},
 	} {
 		s, m := cutOff()
-		m.At("a").FencedBySQL = SQLFence{Epoch: 4, At: start, PodUID: "pod-a"}
-		s.Sites[0] = seen("a", "A:1-9", 4)
+		m.At("a").FencedBySQL = SQLFence{Epoch: 4, At: factstest.Start, PodUID: "pod-a"}
+		s.Sites[0] = factstest.Seen("a", "A:1-9", 4)
 		s.Sites[0].Pod.UID = "pod-2"
 		tc.change(&s.Sites[0])
-		got := remember(s, m).Of("a")
+		got := memory.Remember(s, m).Of("a")
 		if kept := got.FencedBySQL != (SQLFence{}); kept != tc.fence || got.Confirmed != tc.confirmed {
 			t.Errorf("I1, I12: %s: read-back kept %t, want %t; confirmed %s, want %s", name, kept, tc.fence, got.Confirmed, tc.confirmed)
 		}
@@ -335,14 +343,14 @@ func TestWhatIsKeptOfProofI1I12(t *testing.T) {
 // TestReopeningKeepsWhatIsInTheRelayLogI8: a target whose gate was passed may have begun to receive again.
 func TestReopeningKeepsWhatIsInTheRelayLogI8(t *testing.T) {
 	for name, change := range map[string]func(*Site){
-		"it has something left to apply": func(b *Site) { b.MySQL.Retrieved = set("A:1-12") },
+		"it has something left to apply": func(b *Site) { b.MySQL.Retrieved = factstest.Set("A:1-12") },
 		"it receives":                    func(b *Site) { b.MySQL.ReceiverStopped = false },
 		"":                               func(*Site) {},
 	} {
 		s, m := cutOff()
 		s.Status.Transition.Step, s.Status.Transition.GatePassedAt = v1alpha1.TransitionOpening, s.Now
 		b := &s.Sites[1]
-		b.MySQL.ReplicaHost, b.MySQL.ReplicaOf, b.MySQL.Retrieved = "a", "a", set("A:1-9")
+		b.MySQL.ReplicaHost, b.MySQL.ReplicaOf, b.MySQL.Retrieved = "a", "a", factstest.Set("A:1-9")
 		change(b)
 		detaches := slices.ContainsFunc(Decide(s, m).Effects, func(e Effect) bool { _, is := e.(Detach); return is })
 		if detaches != (name == "") {
@@ -356,7 +364,7 @@ func TestCheckStopsEveryMistake(t *testing.T) {
 	before := Snapshot{Status: Durable{Epoch: 3, ActiveSite: "a"}}
 	fencing := &Transition{Kind: v1alpha1.FailoverEmergency, Step: v1alpha1.TransitionFencing, From: "a", To: "b"}
 	planned := func(holds string) *Transition {
-		return &Transition{Kind: v1alpha1.FailoverPlanned, Step: v1alpha1.TransitionOpening, From: "a", To: "b", FromExecuted: set("A:1-9"), ToExecuted: set(holds)}
+		return &Transition{Kind: v1alpha1.FailoverPlanned, Step: v1alpha1.TransitionOpening, From: "a", To: "b", FromExecuted: factstest.Set("A:1-9"), ToExecuted: factstest.Set(holds)}
 	}
 	for name, tc := range map[string]struct {
 		d    Decision

@@ -2,7 +2,11 @@
 
 package failover
 
-import "github.com/mysql-mfg/mfg/api/v1alpha1"
+import (
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/lineage"
+	"github.com/mysql-mfg/mfg/operator/views"
+)
 
 // healthy keeps everything around a writable active site right.
 func healthy(s Snapshot, d Decision, a Site) Decision {
@@ -16,31 +20,40 @@ func healthy(s Snapshot, d Decision, a Site) Decision {
 	if len(foreign) > 0 {
 		d = d.then(Announce{Fence: foreign})
 	}
-	d.Status.Records = settleLoss(s, d.Memory, a)
+	d.Status.Records = lineage.SettleLoss(s, d.Memory, a)
 	for _, site := range s.Sites {
-		if unsettled(s, d.Memory, site.Name) && site.MySQL.Direct && site.MySQL.ReplicaHost != "" && !site.MySQL.ReceiverStopped {
+		if lineage.Unsettled(s, d.Memory, site.Name) && site.MySQL.Direct && site.MySQL.ReplicaHost != "" && !site.MySQL.ReceiverStopped {
 			d = d.then(Drain{Site: site.Name}) // what it alone has can be counted only while nothing arrives
 		}
 		if shouldFollow(s, d.Memory, site, a) {
 			d = d.then(Follow{Site: site.Name, Source: a.Name})
 		}
 	}
-	d.Persist = recordsDiffer(d.Status.Records, s.Status.Records)
+	d.Persist = lineage.RecordsDiffer(d.Status.Records, s.Status.Records)
 	return d
 }
 
 // shouldFollow is true for a site that may be attached to the active site and is not.
 func shouldFollow(s Snapshot, m Memory, site, a Site) bool {
-	switch identity := identityOf(s, m, site); {
-	case site.Name == a.Name, site.Removed, site.Busy != "", identity == IdentityNone, identity == IdentityDiverged:
+	switch identity := lineage.IdentityOf(s, m, site); {
+	case site.Name == a.Name, site.Removed, site.Busy != "", identity == lineage.IdentityNone, identity == lineage.IdentityDiverged:
 		return false
 	case !site.MySQL.Direct, !a.MySQL.Direct, !site.Fenced():
 		return false // never CHANGE REPLICATION SOURCE on a site that might accept writes, or that was not compared
-	case identity == IdentityUnsettled:
+	case identity == lineage.IdentityUnsettled:
 		return false // what it alone has is counted first
 	case !site.All().Subtract(a.MySQL.Executed).IsEmpty():
 		// Not comparable in this poll, or diverged: attaching would mix histories.
 		return site.MySQL.ReplicaOf == a.Name && site.MySQL.ReceiverStopped
 	}
 	return site.MySQL.ReplicaOf != a.Name || site.MySQL.ReceiverStopped || !site.MySQL.SQLRunning
+}
+
+// sayUnwritable puts it in front of what is said of a group of which there is nothing else to say.
+func (d Decision) sayUnwritable(s Snapshot) Decision {
+	if d.Unwritable = views.UnwritableOf(s, d.decided(), d.StallStands); d.Unwritable != nil && d.Verdict == VerdictNothing {
+		words, way := d.Unwritable.Message()
+		d.Reason, d.Message = d.Unwritable.Reason, words+"; "+way.String()
+	}
+	return d
 }

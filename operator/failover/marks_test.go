@@ -9,11 +9,12 @@ import (
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/facts/factstest"
 )
 
 // TestMarksStandStillUnderLoad: a lag that comes and goes around a limit must not write labels with every poll.
 func TestMarksStandStillUnderLoad(t *testing.T) {
-	s, m := threeSites(), Memory{}
+	s, m := factstest.ThreeSites(), Memory{}
 	s.Policy.MaxReadLag = 500 * time.Millisecond
 	type mark struct{ readable, protected bool }
 	var before [3]mark
@@ -57,13 +58,13 @@ func TestMarksStandStillUnderLoad(t *testing.T) {
 // TestASilentSiteKeepsWhatItAloneHas covers I10 (simulation, seed 3303): status must say that a site has diverged also while it
 // does not answer, or an operator that restarts meanwhile takes it for whole.
 func TestASilentSiteKeepsWhatItAloneHas(t *testing.T) {
-	s, m := threeSites(), Memory{}
-	s.Sites[2].MySQL.Executed = set("A:1-9,C:1-2")
+	s, m := factstest.ThreeSites(), Memory{}
+	s.Sites[2].MySQL.Executed = factstest.Set("A:1-9,C:1-2")
 	for range 2 {
 		m = Decide(s, m).Memory
 	}
 	s.Sites[2].Sidecar, s.Sites[2].MySQL = Sidecar{}, MySQL{}
-	if v := Decide(s, m).Views[2]; !v.Errant.Equal(set("C:1-2")) {
+	if v := Decide(s, m).Views[2]; !v.Errant.Equal(factstest.Set("C:1-2")) {
 		t.Errorf("I10: a silent site is shown with %q, state %s", v.Errant, v.State)
 	}
 }
@@ -83,7 +84,7 @@ func TestOneCandidateIsKeptFromEviction(t *testing.T) {
 		"the only one that caught up":    {map[string]string{"b": drained}, "c", "b", "b"},
 		"an update does not ask anybody": {map[string]string{"b": LeavingForUpdate}, "c", "b", ""},
 	} {
-		s := threeSites()
+		s := factstest.ThreeSites()
 		far, near := 100.0, 0.0
 		for i := range s.Sites[1:] {
 			site := &s.Sites[i+1]
@@ -105,15 +106,15 @@ func TestOneCandidateIsKeptFromEviction(t *testing.T) {
 
 // TestTheSameCandidateIsKeptUnderLoad: the ranking of two that are drained changes with every poll, and both would be kept.
 func TestTheSameCandidateIsKeptUnderLoad(t *testing.T) {
-	s, m := threeSites(), Memory{}
+	s, m := factstest.ThreeSites(), Memory{}
 	near := 0.0
 	for i := range s.Sites[1:] {
 		s.Sites[i+1].Leaving, s.Sites[i+1].MySQL.LagSeconds = "its node is drained", &near
 	}
 	for i := range 20 {
 		s.Now = s.Now.Add(s.Policy.PollInterval)
-		s.Sites[0].MySQL.Executed = set(fmt.Sprintf("A:1-%d", 20+2*i))
-		s.Sites[1].MySQL.Executed, s.Sites[2].MySQL.Executed = set(fmt.Sprintf("A:1-%d", 19+i%2+2*i-1)), set(fmt.Sprintf("A:1-%d", 19+(i+1)%2+2*i-1))
+		s.Sites[0].MySQL.Executed = factstest.Set(fmt.Sprintf("A:1-%d", 20+2*i))
+		s.Sites[1].MySQL.Executed, s.Sites[2].MySQL.Executed = factstest.Set(fmt.Sprintf("A:1-%d", 19+i%2+2*i-1)), factstest.Set(fmt.Sprintf("A:1-%d", 19+(i+1)%2+2*i-1))
 		d := Decide(s, m)
 		m = d.Memory
 		if b, c := d.Views[1].Protected, d.Views[2].Protected; !b || c {
@@ -124,7 +125,7 @@ func TestTheSameCandidateIsKeptUnderLoad(t *testing.T) {
 
 // TestOneThatMovedItsRoleAwayHidesNobody: it may go, and another drained at the same moment must not go with it.
 func TestOneThatMovedItsRoleAwayHidesNobody(t *testing.T) {
-	s, near := threeSites(), 0.0
+	s, near := factstest.ThreeSites(), 0.0
 	s.Sites[0].Leaving, s.Sites[1].Leaving, s.Sites[1].MySQL.LagSeconds = "", "its node is drained", &near
 	s.Sites[2].Leaving, s.Sites[2].MySQL.LagSeconds = "its node is drained", &near
 	s.Status.Planned = &Planned{From: "b", To: "a", Cause: v1alpha1.ReasonSiteLeaving, Phase: v1alpha1.PlannedSucceeded, FinishedAt: s.Now, Answered: true}
@@ -139,7 +140,7 @@ func TestOneThatMovedItsRoleAwayHidesNobody(t *testing.T) {
 // started with it as a peer, what it says counts there.
 func TestARemovedSiteIsKeptInSightWhileItMayBeAskedI4(t *testing.T) {
 	for _, tc := range []struct{ listed, pod, gone bool }{{false, false, true}, {true, false, false}, {false, true, false}} {
-		s := threeSites()
+		s := factstest.ThreeSites()
 		s.Sites[2].Removed, s.Sites[2].Listed, s.Sites[2].Pod.Exists = true, tc.listed, tc.pod
 		if v := Decide(s, Memory{}).Views[2]; v.Gone != tc.gone {
 			t.Errorf("I4: listed %t, pod %t: gone %t", tc.listed, tc.pod, v.Gone)

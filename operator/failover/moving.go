@@ -9,6 +9,10 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/internal/gtid"
+	"github.com/mysql-mfg/mfg/operator/lineage"
+	"github.com/mysql-mfg/mfg/operator/memory"
+	"github.com/mysql-mfg/mfg/operator/promotion"
+	"github.com/mysql-mfg/mfg/operator/remedy"
 )
 
 // moving goes on with a planned failover whose target may not be opened yet: fenced, captured, applied, opened. Whatever
@@ -22,16 +26,16 @@ func moving(s Snapshot, d Decision) Decision {
 	captured, fenced := capturedSet(s, from)
 	needed := captured.Union(target.MySQL.Retrieved)
 	lacks := needed.Subtract(target.MySQL.Executed)
-	elsewhere, where := missing(s, d.Memory, target)
-	refused := unfit(s, d.Memory, target) // nothing is waited for here: writes are kept out
+	elsewhere, where := lineage.Missing(s, d.Memory, target)
+	refused := promotion.UnfitOf(s, d.Memory, target) // nothing is waited for here: writes are kept out
 	over, dying, lost := overtaken(s, d, from, target)
 	switch {
 	case lost:
 		return over
 	case s.Policy.AbortPlanned:
-		return d.revert(s, v1alpha1.PlannedAborted, v1alpha1.ReasonAborted, "a person gave it up", remedy("to try again", moveTo(s.Group, t.To)))
+		return d.revert(s, v1alpha1.PlannedAborted, v1alpha1.ReasonAborted, "a person gave it up", remedy.New("to try again", remedy.MoveTo(s.Group, t.To)))
 	case refused.By != "":
-		return d.revert(s, v1alpha1.PlannedReverted, v1alpha1.ReasonTargetLost, fmt.Sprintf("%s: %s", t.To, refused.Why), refused.cure(s.Group, target.Name)...)
+		return d.revert(s, v1alpha1.PlannedReverted, v1alpha1.ReasonTargetLost, fmt.Sprintf("%s: %s", t.To, refused.Why), refused.Cure(s.Group, target.Name)...)
 	case !fenced:
 		step = fmt.Sprintf("%s has not reported itself fenced under epoch %d yet", t.From, s.Status.Epoch)
 	case target.Sidecar.Report.Epoch < s.Status.Epoch:
@@ -41,7 +45,7 @@ func moving(s Snapshot, d Decision) Decision {
 	case !elsewhere.IsEmpty():
 		step, reason = fmt.Sprintf("%s lacks %s, which %s has", t.To, elsewhere, where), v1alpha1.ReasonMissingTransactions
 	}
-	if g := askGate(s, d.Memory); step == "" && g.Passed {
+	if g := AskGate(s, d.Memory); step == "" && g.Passed {
 		moved := s
 		moved.Status.Transition = capture(t, captured)
 		return pass(moved, d, target, g)
@@ -51,8 +55,8 @@ func moving(s Snapshot, d Decision) Decision {
 	if paused := s.Now.Sub(t.StartedAt); !dying && paused > s.Policy.PlannedPauseTimeout {
 		return d.revert(s, v1alpha1.PlannedReverted, v1alpha1.ReasonPauseTimeout,
 			fmt.Sprintf("%s, for longer than plannedPauseTimeout %s", step, s.Policy.PlannedPauseTimeout),
-			remedy("find out what holds it up (a long transaction, a lag of "+t.To+")", s.Group.Command("events", "", "--since 10m")),
-			remedy("then", moveTo(s.Group, t.To)))
+			remedy.New("find out what holds it up (a long transaction, a lag of "+t.To+")", s.Group.Command("events", "", "--since 10m")),
+			remedy.New("then", remedy.MoveTo(s.Group, t.To)))
 	}
 	return d.say(TopologyTransition, VerdictWait, reason, "%s", step).then(effect).within(time.Millisecond)
 }
@@ -94,10 +98,10 @@ func (d Decision) revert(s Snapshot, phase v1alpha1.PlannedPhase, why Reason, me
 // rules of one would act. To open a lost site again, as a failed move does otherwise, would only cost another wait. dying is
 // true while the source is down and not yet long enough: then neither happens.
 func overtaken(s Snapshot, d Decision, from, target Site) (over Decision, dying, lost bool) {
-	if !from.Unusable() || s.Policy.AbortPlanned || unfit(s, d.Memory, target).By != "" {
+	if !from.Unusable() || s.Policy.AbortPlanned || promotion.UnfitOf(s, d.Memory, target).By != "" {
 		return d, false, false // the source can be opened again, or must be: the target cannot be opened
 	}
-	if no := refusal(permissions, takeover{s, d.Memory, Candidate{Site: target, All: target.All()}, true}); no.reason != "" || overBudget(s, d.Memory.Of(from.Name).Executed, target) != "" {
+	if no := promotion.FirstAgainst(promotion.Permissions, promotion.Ask(s, d.Memory, promotion.Candidate{Site: target, All: target.All()}, true)); no.Reason != "" || promotion.OverBudget(s, d.Memory.Of(from.Name).Executed, target) != "" {
 		return d, false, false // an emergency failover would not be begun now either
 	}
 	why, message := lostBy(s, d.Memory, from)
@@ -116,7 +120,7 @@ func overtaken(s Snapshot, d Decision, from, target Site) (over Decision, dying,
 
 // lostBy names the rule by which an active site that is down would be replaced now, or "": the same as in steady.
 func lostBy(s Snapshot, m Memory, site Site) (Reason, string) {
-	down := s.Now.Sub(orNow(m.Of(site.Name).DownSince, s.Now))
+	down := s.Now.Sub(memory.OrNow(m.Of(site.Name).DownSince, s.Now))
 	polls := m.Of(site.Name).SilentPolls
 	switch {
 	case site.Sidecar.Answered && down >= s.Policy.CrashGrace:

@@ -2,9 +2,13 @@
 
 package failover
 
-import "github.com/mysql-mfg/mfg/operator/facts"
+import (
+	"github.com/mysql-mfg/mfg/operator/facts"
+	"github.com/mysql-mfg/mfg/operator/promotion"
+	"github.com/mysql-mfg/mfg/operator/views"
+)
 
-// The types of facts live in operator/facts; here they have their short names.
+// The types of facts live in operator/facts, what is told of sites in operator/views and operator/promotion; here they have their short names.
 type (
 	// Policy is facts.Policy.
 	Policy = facts.Policy
@@ -44,7 +48,12 @@ type (
 	Reason = facts.Reason
 	// Remedy is facts.Remedy.
 	Remedy = facts.Remedy
-	runs   = facts.Runs
+	// View is views.View.
+	View = views.View
+	// Unwritable is views.Unwritable.
+	Unwritable = views.Unwritable
+	// Forecast is promotion.Forecast.
+	Forecast = promotion.Forecast
 )
 
 const (
@@ -64,4 +73,6 @@ const (
 	WorkClone = facts.WorkClone
 	// WorkRotation is another.
 	WorkRotation = facts.WorkRotation
+	// LeavingForUpdate is what Site.Leaving says when an ordered update wants the role elsewhere.
+	LeavingForUpdate = facts.LeavingForUpdate
 )

@@ -6,6 +6,9 @@ import (
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/gate"
+	"github.com/mysql-mfg/mfg/operator/memory"
+	"github.com/mysql-mfg/mfg/operator/promotion"
 )
 
 // opening goes on with a transition whose gate was passed: nobody but the target can be open under this epoch or an
@@ -13,16 +16,16 @@ import (
 func opening(s Snapshot, d Decision) Decision {
 	t := s.Status.Transition
 	target, _ := s.Site(t.To)
-	down := s.Now.Sub(orNow(d.Memory.Of(t.To).IndirectSince, s.Now))
-	stuck := late(s, later(t.GatePassedAt, s.LeaderSince))
+	down := s.Now.Sub(memory.OrNow(d.Memory.Of(t.To).IndirectSince, s.Now))
+	stuck := late(s, gate.Later(t.GatePassedAt, s.LeaderSince))
 	switch {
 	case target.Writable():
-		d.Hold = isUnescrowed(s, d.Memory, target) != "" // I16: as in steady
+		d.Hold = promotion.IsUnescrowed(s, d.Memory, target) != "" // I16: as in steady
 		return complete(s, d)
-	case ordered(s) && s.Policy.ForceTo != t.To:
+	case promotion.Ordered(s) && s.Policy.ForceTo != t.To:
 		return due(s, d.closed(s), TopologyActiveReadOnly, v1alpha1.ReasonForced)
 	case target.Sidecar.Answered && target.MySQL.Direct && (target.OtherVolume || !target.MySQL.Executed.Contains(t.ToExecuted)):
-		if ordered(s) { // it is this site that was ordered
+		if promotion.Ordered(s) { // it is this site that was ordered
 			return accepted(s, d, target)
 		}
 		// What it had when its gate was passed is gone: opened now, it would be a copy from the past (I7, I12).
@@ -35,7 +38,7 @@ func opening(s Snapshot, d Decision) Decision {
 		if next := due(s, d.closed(s), TopologyActiveReadOnly, v1alpha1.ReasonActiveSiteCannotOpen); stuck && next.Verdict != VerdictBlocked {
 			return next
 		}
-		if why := isUnescrowed(s, d.Memory, target); why != "" {
+		if why := promotion.IsUnescrowed(s, d.Memory, target); why != "" {
 			return d.keptShut(s, TopologyTransition, t.To, why)
 		}
 		d.Hold = false

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/mysql-mfg/mfg/operator/facts/factstest"
 )
 
 // TestWhoOutlivedItsLeaseI4: a site that is seen to accept writes after its lease must have ended is fenced by nobody. One whose lease
@@ -13,17 +15,19 @@ import (
 func TestWhoOutlivedItsLeaseI4(t *testing.T) {
 	const longest = 22 * time.Second
 	left := func(d time.Duration) *int64 { ms := d.Milliseconds(); return &ms }
-	later := start.Add(longest + LeaseMargin + AskTimeout + time.Millisecond)
+	later := factstest.Start.Add(longest + LeaseMargin + AskTimeout + time.Millisecond)
 	for name, tc := range map[string]struct {
 		change func(*Snapshot, *Memory, *Site)
 		want   bool
 	}{
-		"its sidecar is silent":                   {func(*Snapshot, *Memory, *Site) {}, true},
-		"its lease may just stand":                {func(s *Snapshot, _ *Memory, _ *Site) { s.Now = s.Now.Add(-time.Millisecond) }, false},
-		"it is read-only":                         {func(_ *Snapshot, _ *Memory, a *Site) { a.MySQL.SuperReadOnly, a.MySQL.ReadOnly = true, true }, false},
-		"it does not answer":                      {func(_ *Snapshot, _ *Memory, a *Site) { a.MySQL = MySQL{} }, false},
-		"the operator has answered it since":      {func(s *Snapshot, _ *Memory, _ *Site) { s.Renewed = map[string]time.Time{"a": start.Add(time.Second)} }, false},
-		"this operator leads since a short while": {func(s *Snapshot, _ *Memory, _ *Site) { s.LeaderSince = start.Add(time.Second) }, false},
+		"its sidecar is silent":    {func(*Snapshot, *Memory, *Site) {}, true},
+		"its lease may just stand": {func(s *Snapshot, _ *Memory, _ *Site) { s.Now = s.Now.Add(-time.Millisecond) }, false},
+		"it is read-only":          {func(_ *Snapshot, _ *Memory, a *Site) { a.MySQL.SuperReadOnly, a.MySQL.ReadOnly = true, true }, false},
+		"it does not answer":       {func(_ *Snapshot, _ *Memory, a *Site) { a.MySQL = MySQL{} }, false},
+		"the operator has answered it since": {func(s *Snapshot, _ *Memory, _ *Site) {
+			s.Renewed = map[string]time.Time{"a": factstest.Start.Add(time.Second)}
+		}, false},
+		"this operator leads since a short while": {func(s *Snapshot, _ *Memory, _ *Site) { s.LeaderSince = factstest.Start.Add(time.Second) }, false},
 		"its pod was started with a longer one":   {func(_ *Snapshot, _ *Memory, a *Site) { a.Pod.Lease = longest + time.Second }, false},
 		"it was noted":                            {func(s *Snapshot, _ *Memory, a *Site) { s.Status.Outlived, a.MySQL = []string{"a"}, MySQL{} }, true},
 		"it was noted, and a new leader came":     {func(s *Snapshot, _ *Memory, _ *Site) { s.Status.Outlived, s.LeaderSince = []string{"a"}, s.Now }, true},
@@ -47,16 +51,16 @@ func TestWhoOutlivedItsLeaseI4(t *testing.T) {
 			answers(s, a, left(0))
 			a.Sidecar.Answered, a.Sidecar.Deaf = false, true
 		}, true},
-		"what its sidecar said last is over": {func(_ *Snapshot, m *Memory, _ *Site) { m.At("a").HeardUntil = start.Add(longest) }, true},
+		"what its sidecar said last is over": {func(_ *Snapshot, m *Memory, _ *Site) { m.At("a").HeardUntil = factstest.Start.Add(longest) }, true},
 		"what its sidecar said last may be so yet": {func(_ *Snapshot, m *Memory, _ *Site) {
-			m.At("a").HeardUntil = start.Add(longest + time.Second)
+			m.At("a").HeardUntil = factstest.Start.Add(longest + time.Second)
 		}, false},
 	} {
-		a := seen("a", "A:1-9", 4)
+		a := factstest.Seen("a", "A:1-9", 4)
 		a.Sidecar = Sidecar{}
 		a.MySQL.SuperReadOnly, a.MySQL.ReadOnly = false, false
-		s, m := world(Durable{Epoch: 4, ActiveSite: "a"}, a, seen("b", "A:1-9", 4)), Memory{}
-		s.LeaderSince, s.Now = start, later
+		s, m := factstest.World(Durable{Epoch: 4, ActiveSite: "a"}, a, factstest.Seen("b", "A:1-9", 4)), Memory{}
+		s.LeaderSince, s.Now = factstest.Start, later
 		tc.change(&s, &m, &s.Sites[0])
 		d := Decide(s, m)
 		if got := slices.Contains(d.Status.Outlived, "a"); got != tc.want || d.Memory.At("a").Outlived != tc.want {
@@ -89,12 +93,12 @@ func TestTimeProvesNothingOfWhoOutlivedItsLeaseI4(t *testing.T) {
 		"it outlived it once":   {func(_ *Snapshot, m *Memory) { m.At("a").Outlived = true }, false},
 		"another one did":       {func(_ *Snapshot, m *Memory) { m.At("c").Outlived = true }, true},
 		"it was open when it must be closed": {func(_ *Snapshot, m *Memory) {
-			m.At("a").WritableAt = start.Add(ready + time.Millisecond)
+			m.At("a").WritableAt = factstest.Start.Add(ready + time.Millisecond)
 		}, false},
-		"it was open as long as it may be": {func(_ *Snapshot, m *Memory) { m.At("a").WritableAt = start.Add(ready) }, true},
+		"it was open as long as it may be": {func(_ *Snapshot, m *Memory) { m.At("a").WritableAt = factstest.Start.Add(ready) }, true},
 		"its sidecar had a lease all the time": {func(_ *Snapshot, m *Memory) {
-			m.At("a").WritableAt = start.Add(ready + time.Millisecond)
-			m.At("a").HeardUntil = start.Add(ready)
+			m.At("a").WritableAt = factstest.Start.Add(ready + time.Millisecond)
+			m.At("a").HeardUntil = factstest.Start.Add(ready)
 		}, true},
 		"it outlived it, and is out of service": {func(s *Snapshot, m *Memory) {
 			m.At("a").Outlived, s.Sites[0].Pod.OutOfService = true, true
@@ -104,9 +108,9 @@ func TestTimeProvesNothingOfWhoOutlivedItsLeaseI4(t *testing.T) {
 		}, true},
 	} {
 		s, m := cutOff()
-		s.Now = start.Add(time.Minute)
+		s.Now = factstest.Start.Add(time.Minute)
 		tc.change(&s, &m)
-		if g := askGate(s, m); g.Passed != tc.pass {
+		if g := AskGate(s, m); g.Passed != tc.pass {
 			t.Errorf("I4: %s: passed %t, want %t: %+v", name, g.Passed, tc.pass, g)
 		}
 	}

@@ -7,24 +7,8 @@ import (
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/facts/factstest"
 )
-
-// threeSites is a healthy group whose active site is a.
-func threeSites() Snapshot {
-	lag := 0.0
-	s := newStory().s
-	for _, name := range []string{"a", "b", "c"} {
-		open := name == "a"
-		site := Site{Name: name, Role: v1alpha1.PrimaryCandidate, Provisioned: true, Sidecar: Sidecar{Answered: true, At: start},
-			MySQL: MySQL{Direct: true, SuperReadOnly: !open, ReadOnly: !open, Executed: set("A:1-9"), LagSeconds: &lag}}
-		if !open {
-			site.MySQL.ReplicaOf, site.MySQL.ReplicaHost, site.MySQL.IORunning, site.MySQL.SQLRunning = "a", "a", true, true
-		}
-		s.Sites = append(s.Sites, site)
-	}
-	s.Status = Durable{Epoch: 3, ActiveSite: "a"}
-	return s
-}
 
 // TestAPlannedFailoverThatDragsOnIsTold: nothing is reported while writes are kept out for a moment. A move that is blocked, or
 // over its time, must end that silence, or the group is down with nobody told.
@@ -51,7 +35,7 @@ func TestAPlannedFailoverThatDragsOnIsTold(t *testing.T) {
 			s.Status.Transition.StartedAt = s.Now.Add(-10 * time.Second)
 		}, false},
 	} {
-		s := threeSites()
+		s := factstest.ThreeSites()
 		s.Sites[0].MySQL.SuperReadOnly, s.Sites[0].MySQL.ReadOnly = true, true
 		s.Status = Durable{Epoch: 4, ActiveSite: "b", Transition: &Transition{Kind: v1alpha1.FailoverPlanned,
 			Step: v1alpha1.TransitionFencing, From: "a", To: "b", StartedAt: s.Now.Add(-time.Second)}}
@@ -78,7 +62,7 @@ func TestACordonedNodeCostsNoHaste(t *testing.T) {
 		"all nodes are cordoned": {func(s *Snapshot, _ *Memory) { s.Sites[1].Leaving, s.Sites[2].Leaving = "cordoned", "cordoned" }, 0},
 		"paused":                 {func(s *Snapshot, _ *Memory) { s.Policy.PausedUntil = s.Now.Add(time.Hour) }, 0},
 	} {
-		s, m := threeSites(), Memory{}
+		s, m := factstest.ThreeSites(), Memory{}
 		s.Sites[0].Leaving = "node a is cordoned"
 		tc.change(&s, &m)
 		if d := Decide(s, m); d.Next != tc.want || d.Status.Transition != nil {
@@ -97,7 +81,7 @@ func TestTheEndOfTheThresholdIsLookedFor(t *testing.T) {
 		"just before":        {3900 * time.Millisecond, 100 * time.Millisecond},
 		"polls are missing":  {5 * time.Second, 0},
 	} {
-		s := threeSites()
+		s := factstest.ThreeSites()
 		s.Policy.Threshold, s.Policy.PollInterval = 3, 2*time.Second
 		s.Sites[0].Sidecar.Answered, s.Sites[0].MySQL = false, MySQL{}
 		m := Memory{Sites: map[string]*SiteMemory{"a": {DownSince: s.Now.Add(-tc.down), SilentPolls: 1}}}
@@ -119,7 +103,7 @@ func TestWhenNobodyIsHeard(t *testing.T) {
 		"for too many polls":       {func(_ *Snapshot, m *Memory) { m.At("c").SilentPolls = 3 }, false},
 		"for long, with few polls": {func(s *Snapshot, m *Memory) { m.At("a").DownSince = s.Now.Add(-11 * time.Second) }, false},
 	} {
-		s := threeSites()
+		s := factstest.ThreeSites()
 		s.Policy.Threshold = 3
 		m := Memory{}
 		for i := range s.Sites {
@@ -135,7 +119,7 @@ func TestWhenNobodyIsHeard(t *testing.T) {
 
 // TestAMoveThatFailsIsTriedLessAndLess: each attempt keeps writes out for a while, and the node may stay cordoned for days.
 func TestAMoveThatFailsIsTriedLessAndLess(t *testing.T) {
-	s, m := threeSites(), Memory{}
+	s, m := factstest.ThreeSites(), Memory{}
 	s.Sites[0].Leaving = "node a is cordoned"
 	begun := s.Now
 	tries := 0
@@ -165,7 +149,7 @@ func TestAMoveThatFailsIsTriedLessAndLess(t *testing.T) {
 // TestALeavingSiteDoesNotWaitForTheSiteThatWasAskedFor: its pod has seconds, a request may wait a minute.
 func TestALeavingSiteDoesNotWaitForTheSiteThatWasAskedFor(t *testing.T) {
 	lag := 20.0
-	s := threeSites()
+	s := factstest.ThreeSites()
 	s.Policy.PlannedTo = "b"
 	s.Sites[1].MySQL.LagSeconds = &lag
 	d := Decide(s, Memory{})
@@ -189,7 +173,7 @@ func TestALeavingSiteDoesNotWaitForTheSiteThatWasAskedFor(t *testing.T) {
 
 // TestAnotherRequestIsNotAnsweredWithTheFirst: who changes the annotation while the first request is looked at asks for the other.
 func TestAnotherRequestIsNotAnsweredWithTheFirst(t *testing.T) {
-	s := threeSites()
+	s := factstest.ThreeSites()
 	s.Status.Planned = &Planned{From: "a", To: "b", Cause: v1alpha1.ReasonRequested, Phase: v1alpha1.PlannedAborted}
 	s.Policy.PlannedTo = "c"
 	d := Decide(s, Memory{})
@@ -204,7 +188,7 @@ func TestAnotherRequestIsNotAnsweredWithTheFirst(t *testing.T) {
 
 // TestAChangeThatIsNotOverIsNotRecorded: what is blocked in the middle of a change may be persisted for another reason.
 func TestAChangeThatIsNotOverIsNotRecorded(t *testing.T) {
-	s := threeSites()
+	s := factstest.ThreeSites()
 	for i := range s.Sites {
 		s.Sites[i].Sidecar, s.Sites[i].MySQL = Sidecar{}, MySQL{}
 	}
@@ -224,7 +208,7 @@ func TestAChangeThatIsNotOverIsNotRecorded(t *testing.T) {
 // TestNothingMissingBlocksNothing: a target that only still receives lacks nothing, and nobody has what it lacks; that must not
 // pass for a site whose data was written off, or the failover waits for ever.
 func TestNothingMissingBlocksNothing(t *testing.T) {
-	s := threeSites()
+	s := factstest.ThreeSites()
 	s.Sites[0].Sidecar, s.Sites[0].MySQL = Sidecar{}, MySQL{}
 	for i := range s.Sites[1:] {
 		s.Sites[i+1].Sidecar.Report.Epoch = 4

@@ -9,21 +9,16 @@ import (
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/lineage"
+	"github.com/mysql-mfg/mfg/operator/memory"
+	"github.com/mysql-mfg/mfg/operator/promotion"
+	"github.com/mysql-mfg/mfg/operator/remedy"
 )
 
-// LeavingForUpdate is what Site.Leaving says when an ordered update wants the role elsewhere.
-const LeavingForUpdate = "its pod is to be updated"
-
 const (
-	// closeLag and closeCount are how far behind a target may be when writes are stopped: the rest is applied while they
-	// are kept out.
-	closeLag   = 0.5
-	closeCount = 500
-	// handLag and handCount are how far behind a target is at a good moment. For handTime such a moment is waited for,
-	// because every transaction that is left costs the clients time; then the limits above have to do.
-	handLag   = 0.1
-	handCount = 20
-	handTime  = 20 * time.Second
+	// handTime is for how long a good moment is waited for, because every transaction that is left costs the clients time; then the limits
+	// of isClose have to do.
+	handTime = 20 * time.Second
 	// leavingPatience is how long such a moment is waited for when the active site is about to go: its pod may have 10 s.
 	leavingPatience = 2 * time.Second
 	// leavingStands is for how long a site that is about to go keeps its role before people are told.
@@ -60,10 +55,10 @@ func settlePlanned(s Snapshot, d Decision) Decision {
 	switch {
 	case p != nil && p.Phase == v1alpha1.PlannedMoving && !moving:
 		return d.end(*p, s.Now, v1alpha1.PlannedReverted, v1alpha1.ReasonEmergencyFailover, "an emergency failover took over: %s", d.Message).
-			advise(remedy("see what took over, and why", s.Group.Command("history", "", "")))
+			advise(remedy.New("see what took over, and why", s.Group.Command("history", "", "")))
 	case p != nil && p.Phase == v1alpha1.PlannedWaiting && d.Topology != TopologyHealthy && !moving && !blip(s, d, p):
 		return d.end(*p, s.Now, v1alpha1.PlannedRefused, v1alpha1.ReasonNotHealthy, "nothing was changed: %s; ask again once the group is healthy", d.Message).
-			advise(everyRule(s.Group)...)
+			advise(remedy.EveryRule(s.Group)...)
 	case p != nil && p.Over() && !p.Answered && request != p.To: // taken off, or another is asked for by now
 		answered := *p
 		answered.Answered = true
@@ -72,7 +67,7 @@ func settlePlanned(s Snapshot, d Decision) Decision {
 		// A request that waited for the end of an outage would move the role when nobody expects it any more.
 		return d.end(Planned{From: s.Status.ActiveSite, To: request, Cause: v1alpha1.ReasonRequested, StartedAt: s.Now}, s.Now,
 			v1alpha1.PlannedRefused, v1alpha1.ReasonNotHealthy, "nothing was changed: %s; ask again once the group is healthy", d.Message).
-			advise(everyRule(s.Group)...)
+			advise(remedy.EveryRule(s.Group)...)
 	}
 	return d
 }
@@ -114,14 +109,14 @@ func plan(s Snapshot, d Decision, a Site) Decision {
 // nothing is changed.
 func waiting(s Snapshot, d Decision, a Site, p Planned) Decision {
 	withdrawn := p.Cause == v1alpha1.ReasonRequested && s.Policy.PlannedTo != p.To
-	switch why := preflight(s, d.Memory, a, p.To); {
+	switch why := promotion.Preflight(s, d.Memory, a, p.To); {
 	case s.Policy.AbortPlanned || withdrawn:
 		return d.end(p, s.Now, v1alpha1.PlannedAborted, v1alpha1.ReasonAborted, "given up before anything was changed").
-			advise(remedy("to try again", moveTo(s.Group, p.To)))
+			advise(remedy.New("to try again", remedy.MoveTo(s.Group, p.To)))
 	case a.Name == p.To:
 		return d.end(p, s.Now, v1alpha1.PlannedRefused, v1alpha1.ReasonAlreadyActive, "nothing was changed: %s is active already", p.To).
-			advise(remedy("see who is active", s.Group.Command("status", "", "")))
-	case why.Reason != "" && p.Phase == v1alpha1.PlannedWaiting && passing(why.Reason) && s.Now.Sub(p.StartedAt) <= s.Policy.PlannedLagTimeout:
+			advise(remedy.New("see who is active", s.Group.Command("status", "", "")))
+	case why.Reason != "" && p.Phase == v1alpha1.PlannedWaiting && promotion.Passing(why.Reason) && s.Now.Sub(p.StartedAt) <= s.Policy.PlannedLagTimeout:
 		// It was fit when it was asked for: one lost answer is not the end of it.
 		d.Message = fmt.Sprintf("%s is active; the planned failover waits: %s", a.Name, why.Message)
 		return d
@@ -129,14 +124,14 @@ func waiting(s Snapshot, d Decision, a Site, p Planned) Decision {
 		return d.end(p, s.Now, v1alpha1.PlannedRefused, why.Reason, "nothing was changed: %s", why.Message).advise(why.Remedies...)
 	}
 	target, _ := s.Site(p.To)
-	near, distance := isClose(a, target)
-	if soon := s.Now.Sub(p.StartedAt) < handTime; near && soon && !atHand(a, target) {
+	near, distance := promotion.IsClose(a, target)
+	if soon := s.Now.Sub(p.StartedAt) < handTime; near && soon && !promotion.AtHand(a, target) {
 		near, distance = false, distance+", and may be nearer in a moment"
 	}
 	if !near {
 		if s.Now.Sub(p.StartedAt) > s.Policy.PlannedLagTimeout {
 			return d.end(p, s.Now, v1alpha1.PlannedRefused, v1alpha1.ReasonTargetLags, "nothing was changed: %s %s, and did not catch up within plannedLagTimeout %s",
-				p.To, distance, s.Policy.PlannedLagTimeout).advise(waitAndAsk(s.Group, "watch it catch up", p.To)...)
+				p.To, distance, s.Policy.PlannedLagTimeout).advise(remedy.WaitAndAsk(s.Group, "watch it catch up", p.To)...)
 		}
 		if p.Phase == "" {
 			p.Phase, p.Reason, p.Message = v1alpha1.PlannedWaiting, v1alpha1.ReasonTargetLags, p.To+" catches up; nothing was changed yet"
@@ -162,7 +157,7 @@ func (d Decision) move(s Snapshot, p Planned) Decision {
 // site goes when it must.
 func evacuate(s Snapshot, d Decision, a Site) Decision {
 	p := s.Status.Planned
-	began := orNow(d.Memory.LeavingSince, s.Now)
+	began := memory.OrNow(d.Memory.LeavingSince, s.Now)
 	if p != nil && p.Over() && p.Phase != v1alpha1.PlannedSucceeded && p.Cause != v1alpha1.ReasonRequested && s.Now.Sub(p.FinishedAt) < retryAfter(s.Status.Records) {
 		return d.stays(s, a, p.Reason, "the last try was given up, and is made again by itself: "+p.Message)
 	}
@@ -170,10 +165,10 @@ func evacuate(s Snapshot, d Decision, a Site) Decision {
 	catchingUp := false
 	var each, lasting []string
 	reason := v1alpha1.ReasonNoFitCandidate
-	for _, c := range candidates(s, d.Memory) {
-		why := preflight(s, d.Memory, a, c.Site.Name)
-		near, distance := isClose(a, c.Site)
-		near = near && (hurry || atHand(a, c.Site))
+	for _, c := range promotion.Rank(s, d.Memory) {
+		why := promotion.Preflight(s, d.Memory, a, c.Site.Name)
+		near, distance := promotion.IsClose(a, c.Site)
+		near = near && (hurry || promotion.AtHand(a, c.Site))
 		switch {
 		case c.Site.Name == a.Name:
 			continue
@@ -208,7 +203,7 @@ func evacuate(s Snapshot, d Decision, a Site) Decision {
 // stays says that the role stays on a site that is about to go, once that is no matter of a moment. Whoever drains its node
 // sees only that the eviction is refused.
 func (d Decision) stays(s Snapshot, a Site, why Reason, message string) Decision {
-	if s.Now.Sub(orNow(d.Memory.LeavingSince, s.Now)) < leavingStands {
+	if s.Now.Sub(memory.OrNow(d.Memory.LeavingSince, s.Now)) < leavingStands {
 		return d
 	}
 	if message == "" {
@@ -222,7 +217,7 @@ func (d Decision) stays(s Snapshot, a Site, why Reason, message string) Decision
 func retryAfter(records []v1alpha1.FailoverRecord) time.Duration {
 	wait := leavingRetry / 2
 	for _, r := range records {
-		if r.Kind != v1alpha1.FailoverPlanned || !reopens(r) {
+		if r.Kind != v1alpha1.FailoverPlanned || !lineage.Reopens(r) {
 			break
 		}
 		wait *= 2

@@ -11,6 +11,8 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/internal/gtid"
+	"github.com/mysql-mfg/mfg/operator/facts/factstest"
+	"github.com/mysql-mfg/mfg/operator/lineage"
 )
 
 func drawPlanned(t *rapid.T) Snapshot {
@@ -23,7 +25,7 @@ func drawPlanned(t *rapid.T) Snapshot {
 	for i := range s.Sites {
 		site := &s.Sites[i]
 		if site.Sidecar.Report.Answered {
-			site.Sidecar.Report.GTIDExecuted = set(rapid.SampledFrom([]string{"A:1-4", "A:1-5"}).Draw(t, site.Name+"reported")).String()
+			site.Sidecar.Report.GTIDExecuted = factstest.Set(rapid.SampledFrom([]string{"A:1-4", "A:1-5"}).Draw(t, site.Name+"reported")).String()
 		}
 	}
 	return s
@@ -65,12 +67,12 @@ func TestCheckStopsAPlannedLoss(t *testing.T) {
 	before := Durable{Epoch: 3, ActiveSite: "b"}
 	after := before
 	after.Transition = &Transition{Kind: v1alpha1.FailoverPlanned, Step: v1alpha1.TransitionOpening, From: "a", To: "b",
-		FromExecuted: set("A:1-5"), ToExecuted: set("A:1-4")}
+		FromExecuted: factstest.Set("A:1-5"), ToExecuted: factstest.Set("A:1-4")}
 	d := Decision{Status: after}
 	if err := d.check(Snapshot{Status: before}); err == nil {
 		t.Error("I13: a planned failover that loses A:5 passes the last check")
 	}
-	after.Transition.ToExecuted = set("A:1-5")
+	after.Transition.ToExecuted = factstest.Set("A:1-5")
 	if err := d.check(Snapshot{Status: before}); err != nil {
 		t.Errorf("a planned failover that loses nothing is stopped: %v", err)
 	}
@@ -79,10 +81,10 @@ func TestCheckStopsAPlannedLoss(t *testing.T) {
 func TestForecastAnswersAsTheDecisionWould(t *testing.T) {
 	lag := 0.5
 	site := func(name string, executed string) Site {
-		return Site{Name: name, Role: v1alpha1.PrimaryCandidate, Provisioned: true, Sidecar: Sidecar{Answered: true, At: start},
-			MySQL: MySQL{Direct: true, SuperReadOnly: true, ReadOnly: true, Executed: set(executed), LagSeconds: &lag}}
+		return Site{Name: name, Role: v1alpha1.PrimaryCandidate, Provisioned: true, Sidecar: Sidecar{Answered: true, At: factstest.Start},
+			MySQL: MySQL{Direct: true, SuperReadOnly: true, ReadOnly: true, Executed: factstest.Set(executed), LagSeconds: &lag}}
 	}
-	s := newStory().s
+	s := factstest.Base()
 	s.Sites = []Site{site("a", "A:1-10"), site("b", "A:1-8"), site("c", "A:1-7")}
 	s.Sites[0].MySQL.SuperReadOnly, s.Sites[0].MySQL.ReadOnly = false, false
 	s.Status = Durable{Epoch: 3, ActiveSite: "a"}
@@ -114,10 +116,10 @@ func TestForecastAnswersAsTheDecisionWould(t *testing.T) {
 // TestTheOnlyHopeIsProtected: the one candidate that has caught up must not be evicted, unless it gave its role away to go.
 func TestTheOnlyHopeIsProtected(t *testing.T) {
 	lag := 0.0
-	s := newStory().s
+	s := factstest.Base()
 	for _, name := range []string{"a", "b"} {
-		s.Sites = append(s.Sites, Site{Name: name, Role: v1alpha1.PrimaryCandidate, Provisioned: true, Sidecar: Sidecar{Answered: true, At: start},
-			MySQL: MySQL{Direct: true, SuperReadOnly: name == "b", ReadOnly: name == "b", Executed: set("A:1-9"), LagSeconds: &lag, ReplicaOf: "a", IORunning: true, SQLRunning: true}})
+		s.Sites = append(s.Sites, Site{Name: name, Role: v1alpha1.PrimaryCandidate, Provisioned: true, Sidecar: Sidecar{Answered: true, At: factstest.Start},
+			MySQL: MySQL{Direct: true, SuperReadOnly: name == "b", ReadOnly: name == "b", Executed: factstest.Set("A:1-9"), LagSeconds: &lag, ReplicaOf: "a", IORunning: true, SQLRunning: true}})
 	}
 	s.Status = Durable{Epoch: 3, ActiveSite: "a"}
 	protected := func() bool { return Decide(s, Memory{}).Views[1].Protected }
@@ -146,16 +148,16 @@ func TestTheOnlyHopeIsProtected(t *testing.T) {
 // TestALossThatCannotBeComparedIsNeverExact covers I10: a clone keeps the server's UUID, so a site whose data was thrown away
 // before it was compared must not pass for one that had nothing of its own.
 func TestALossThatCannotBeComparedIsNeverExact(t *testing.T) {
-	s := newStory().s
+	s := factstest.Base()
 	for _, name := range []string{"a", "b"} {
-		s.Sites = append(s.Sites, Site{Name: name, Role: v1alpha1.PrimaryCandidate, Provisioned: true, Sidecar: Sidecar{Answered: true, At: start},
-			MySQL: MySQL{Direct: true, SuperReadOnly: name == "a", ReadOnly: name == "a", Executed: set("A:1-9"), ServerUUID: name}})
+		s.Sites = append(s.Sites, Site{Name: name, Role: v1alpha1.PrimaryCandidate, Provisioned: true, Sidecar: Sidecar{Answered: true, At: factstest.Start},
+			MySQL: MySQL{Direct: true, SuperReadOnly: name == "a", ReadOnly: name == "a", Executed: factstest.Set("A:1-9"), ServerUUID: name}})
 	}
 	s.Status = Durable{Epoch: 3, ActiveSite: "b", Records: []v1alpha1.FailoverRecord{
 		{Epoch: 3, From: "a", To: "b", FromServerUUID: "a", LostTransactions: 5}}}
 	s.Sites[0].Provisioned = false
 	d := Decide(s, Memory{})
-	if d.Status.Records[0].FromServerUUID != ServerReplaced || !d.Persist {
+	if d.Status.Records[0].FromServerUUID != lineage.ServerReplaced || !d.Persist {
 		t.Fatalf("I10: the record still speaks of the server that is cloned over: %+v", d.Status.Records[0])
 	}
 	s.Status, s.Sites[0].Provisioned = d.Status, true
@@ -166,7 +168,7 @@ func TestALossThatCannotBeComparedIsNeverExact(t *testing.T) {
 	if r := d.Status.Records[0]; r.LossExact || r.LostTransactions != 5 {
 		t.Errorf("I10: the loss is called exact: %+v", r)
 	}
-	if unsettled(s, d.Memory, "a") {
+	if lineage.Unsettled(s, d.Memory, "a") {
 		t.Error("a site that was cloned anew waits for a comparison for ever")
 	}
 }

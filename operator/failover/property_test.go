@@ -12,6 +12,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/operator/facts/factstest"
 	"github.com/mysql-mfg/mfg/operator/gate"
 )
 
@@ -35,7 +36,7 @@ func drawSite(t *rapid.T, name string, epoch int64, now time.Time) Site {
 	site.Pod.Ended = rapid.IntRange(0, 9).Draw(t, name+"ended") == 0
 	site.Sidecar.Answered, site.Sidecar.At = flag("sidecar"), now
 	writable := !flag("fenced")
-	executed := set(fmt.Sprintf("A:1-%d", 4-max(0, rapid.IntRange(-6, 1).Draw(t, name+"behind"))))
+	executed := factstest.Set(fmt.Sprintf("A:1-%d", 4-max(0, rapid.IntRange(-6, 1).Draw(t, name+"behind"))))
 	if site.Sidecar.Answered {
 		r := &site.Sidecar.Report
 		r.Site, r.Epoch = name, epoch
@@ -51,17 +52,17 @@ func drawSite(t *rapid.T, name string, epoch int64, now time.Time) Site {
 	}
 	if flag("direct") && site.Sidecar.Report.Answered || !site.Sidecar.Answered && flag("alone") {
 		site.MySQL = MySQL{Direct: true, SuperReadOnly: !writable, ReadOnly: !writable, Executed: executed,
-			Retrieved: set(fmt.Sprintf("A:1-%d", 4-max(0, rapid.IntRange(-6, 1).Draw(t, name+"notReceived")))),
+			Retrieved: factstest.Set(fmt.Sprintf("A:1-%d", 4-max(0, rapid.IntRange(-6, 1).Draw(t, name+"notReceived")))),
 			ReplicaOf: "a", ReplicaHost: "a", ReceiverStopped: flag("stopped")}
 	}
 	return site
 }
 
 func drawSnapshot(t *rapid.T) Snapshot {
-	now := start
+	now := factstest.Start
 	epoch := rapid.Int64Range(2, 5).Draw(t, "epoch")
 	s := Snapshot{Now: now, LeaderSince: now.Add(-time.Duration(drawAge(t, "leader")) * time.Millisecond),
-		Policy: newStory().s.Policy, Answered: map[string]time.Time{}, Permitted: map[string]time.Time{}}
+		Policy: factstest.Base().Policy, Answered: map[string]time.Time{}, Permitted: map[string]time.Time{}}
 	s.Status = Durable{Epoch: epoch, ActiveSite: "b", Transition: &Transition{Kind: v1alpha1.FailoverEmergency,
 		Step: v1alpha1.TransitionFencing, From: "a", To: "b", StartedAt: now.Add(-5 * time.Second), DetectedAt: now.Add(-9 * time.Second)}}
 	if rapid.Bool().Draw(t, "steady") {

@@ -9,12 +9,13 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/facts"
+	"github.com/mysql-mfg/mfg/operator/promotion"
 )
 
 // complete records the change once the target was seen open.
 func complete(s Snapshot, d Decision) Decision {
 	t := *s.Status.Transition
-	if forced(s) {
+	if promotion.Forced(s) {
 		t.Kind = v1alpha1.FailoverForced
 	}
 	d.Status.Transition = nil
@@ -26,7 +27,7 @@ func complete(s Snapshot, d Decision) Decision {
 		d.Status.Records = withRecord(s, t)
 	}
 	d.Persist = true
-	if p := s.Status.Planned; planned(&t) && p != nil && !p.Over() {
+	if p := s.Status.Planned; t.Moves() && p != nil && !p.Over() {
 		d = d.end(*p, s.Now, v1alpha1.PlannedSucceeded, v1alpha1.ReasonOpened, "%s is active, writes were kept out for %s",
 			t.To, s.Now.Sub(t.StartedAt).Round(time.Millisecond))
 		d.Status.Planned.WritePause = s.Now.Sub(t.StartedAt)
@@ -73,7 +74,7 @@ func record(s Snapshot, t Transition) v1alpha1.FailoverRecord {
 		Evidence: t.Evidence, FromExecuted: t.FromExecuted.String(), ToExecuted: t.ToExecuted.String(),
 		LostTransactions: lost.Count(), LostSet: lost.String(), FromServerUUID: t.FromUUID,
 	}
-	if t.Change() == facts.ChangeReopen || planned(&t) {
+	if t.Change() == facts.ChangeReopen || t.Moves() {
 		r.LossExact = lost.IsEmpty()
 	}
 	if t.Kind == v1alpha1.FailoverPlanned {

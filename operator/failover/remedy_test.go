@@ -12,11 +12,14 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/operator/facts/factstest"
+	"github.com/mysql-mfg/mfg/operator/promotion"
+	"github.com/mysql-mfg/mfg/operator/remedy"
 )
 
 // orders is a group at rest that has a name.
 func orders() Snapshot {
-	s := atRest()
+	s := factstest.AtRest()
 	s.Group = Group{Namespace: "shop", Name: "orders"}
 	return s
 }
@@ -50,7 +53,7 @@ func TestARefusedMoveComesWithWhatToDo(t *testing.T) {
 	} {
 		s := orders()
 		tc.change(&s)
-		got := preflight(s, Memory{}, s.Sites[0], tc.to)
+		got := promotion.Preflight(s, Memory{}, s.Sites[0], tc.to)
 		if diff := cmp.Diff(tc.want, commandsOf(got.Remedies)); diff != "" || got.Reason != tc.why {
 			t.Errorf("%s: %s: %s", name, got.Reason, diff)
 		}
@@ -84,7 +87,7 @@ func TestAMoveThatEndsComesWithWhatToDo(t *testing.T) {
 			[]string{"kubectl describe pods -n shop -l " + v1alpha1.LabelGroup + "=orders," + v1alpha1.LabelSite + "=b"}},
 	} {
 		for cause, told := range map[Reason]bool{v1alpha1.ReasonRequested: true, v1alpha1.ReasonSiteLeaving: false} {
-			s := under(v1alpha1.FailoverPlanned)
+			s := factstest.Under(v1alpha1.FailoverPlanned)
 			s.Group, s.Policy.PlannedPauseTimeout = Group{Namespace: "shop", Name: "orders"}, 5*time.Second
 			s.Status.Planned = &Planned{From: "a", To: "b", Cause: cause, Phase: v1alpha1.PlannedMoving, StartedAt: s.Now}
 			tc.change(&s)
@@ -112,12 +115,12 @@ func TestCommandsNameTheGroup(t *testing.T) {
 		"kubectl mfg explain GROUP":                            Group{}.Command("explain", "", ""),
 		"kubectl mfg mysql GROUP b -e 'x'":                     Group{}.Command("mysql", "b", "-e 'x'"),
 		"kubectl mfg explain orders -n shop":                   Group{Namespace: "shop", Name: "orders"}.Command("explain", "", ""),
-		"kubectl mfg failover orders -n shop --to b":           moveTo(Group{Namespace: "shop", Name: "orders"}, "b"),
-		"kubectl mfg recover-keyring orders b -n shop":         restoreEscrow(Group{Namespace: "shop", Name: "orders"}, "b").Command,
-		"kubectl mfg failover GROUP --to b --accept-data-loss": forceTo(Group{}, "b"),
-		"to go on: kubectl mfg resume GROUP":                   remedy("to go on", Group{}.Command("resume", "", "")).String(),
-		"wait":                                                 advice("wait").String(),
-		"wait; or order it: kubectl mfg failover GROUP --to b": wire.InWords([]Remedy{advice("wait"), remedy("or order it", moveTo(Group{}, "b"))}),
+		"kubectl mfg failover orders -n shop --to b":           remedy.MoveTo(Group{Namespace: "shop", Name: "orders"}, "b"),
+		"kubectl mfg recover-keyring orders b -n shop":         remedy.RestoreEscrow(Group{Namespace: "shop", Name: "orders"}, "b").Command,
+		"kubectl mfg failover GROUP --to b --accept-data-loss": remedy.ForceTo(Group{}, "b"),
+		"to go on: kubectl mfg resume GROUP":                   remedy.New("to go on", Group{}.Command("resume", "", "")).String(),
+		"wait":                                                 remedy.Advice("wait").String(),
+		"wait; or order it: kubectl mfg failover GROUP --to b": wire.InWords([]Remedy{remedy.Advice("wait"), remedy.New("or order it", remedy.MoveTo(Group{}, "b"))}),
 		"kubectl mfg resume GROUP":                             Remedy{Command: Group{}.Command("resume", "", "")}.String(),
 	} {
 		if got != want {

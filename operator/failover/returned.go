@@ -7,14 +7,16 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/internal/gtid"
+	"github.com/mysql-mfg/mfg/operator/lineage"
+	"github.com/mysql-mfg/mfg/operator/promotion"
 )
 
 // returned handles an active site that answers but is read-only: it restarted, or fenced itself when it was isolated.
 func returned(s Snapshot, d Decision, a Site, old Memory) Decision {
-	if ordered(s) {
+	if promotion.Ordered(s) {
 		return reopened(s, d, a) // it is this site that was ordered: what it lacks was accepted, and all else is asked of every order
 	}
-	if lacks, where := missing(s, d.Memory, a); !lacks.IsEmpty() {
+	if lacks, where := lineage.Missing(s, d.Memory, a); !lacks.IsEmpty() {
 		d = due(s, d, TopologyActiveReadOnly, v1alpha1.ReasonActiveSiteBehind)
 		d.Message = fmt.Sprintf("%s came back without %s, which %s has: %s", a.Name, lacks, where, d.Message)
 		return d
@@ -26,7 +28,7 @@ func returned(s Snapshot, d Decision, a Site, old Memory) Decision {
 		d.Message = fmt.Sprintf("%s %s: %s", a.Name, lostItself(a, known), d.Message)
 		return d
 	}
-	if isBusy(s, d.Memory, a) != "" {
+	if promotion.IsBusy(s, d.Memory, a) != "" {
 		return due(s, d, TopologyActiveReadOnly, v1alpha1.ReasonActiveSiteBehind)
 	}
 	return reopened(s, d, a)
@@ -54,12 +56,12 @@ func reopened(s Snapshot, d Decision, a Site) Decision {
 			return next
 		}
 	}
-	if why := isUnescrowed(s, d.Memory, a); why != "" {
+	if why := promotion.IsUnescrowed(s, d.Memory, a); why != "" {
 		return d.keptShut(s, TopologyActiveReadOnly, a.Name, why)
 	}
 	d.Hold = false
 	why, message := v1alpha1.ReasonReturnedWhole, fmt.Sprintf("%s is back and holds everything seen; it is opened again under epoch %d", a.Name, s.Status.Epoch)
-	if ordered(s) {
+	if promotion.Ordered(s) {
 		why, message = v1alpha1.ReasonForced, fmt.Sprintf("a person ordered %s, and accepted what it lacks; it is opened again under epoch %d", a.Name, s.Status.Epoch)
 	}
 	d = d.say(TopologyActiveReadOnly, VerdictReopen, why, "%s", message)
@@ -85,11 +87,11 @@ func (d Decision) triedOn(s Snapshot, site Site) Decision {
 	if said := site.Sidecar.Report.Message; said != "" {
 		trouble = " (" + said + ")"
 	}
-	best, found := choose(s, d.Memory, site.Name)
-	forbids := refusal(permissions, takeover{s, d.Memory, best, found}).message
-	out := withoutCandidate(s, d.Memory, site.Name)
+	best, found := promotion.Choose(s, d.Memory, site.Name)
+	forbids := promotion.FirstAgainst(promotion.Permissions, promotion.Ask(s, d.Memory, best, found)).Message
+	out := promotion.WithoutCandidate(s, d.Memory, site.Name)
 	if found {
-		out = override(best.Site.Name)
+		out = promotion.HowToOrder(best.Site.Name)
 	}
 	return d.say(d.Topology, VerdictBlocked, v1alpha1.ReasonActiveSiteCannotOpen, "%s does not open%s, which is tried on, and nobody takes its place: %s; %s",
 		site.Name, trouble, forbids, out)
@@ -102,7 +104,7 @@ func toOpen(s Snapshot, target Site) []Effect {
 	switch {
 	case target.MySQL.ReplicaHost == "":
 		return []Effect{Open{Site: target.Name}}
-	case !left.IsEmpty() && !forced(s), !target.MySQL.ReceiverStopped:
+	case !left.IsEmpty() && !promotion.Forced(s), !target.MySQL.ReceiverStopped:
 		return []Effect{Drain{Site: target.Name}}
 	}
 	return []Effect{Detach{Site: target.Name}, Open{Site: target.Name}}

@@ -12,34 +12,21 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/facts/factstest"
+	"github.com/mysql-mfg/mfg/operator/memory"
 )
 
 // What one pod of a site says is no word of another that may still run.
 
-// on is a run on a node of that name; the machine behind it has the same one.
-func on(uid, node string) Run { return Run{UID: uid, Node: node, Machine: node, Volume: "v"} }
-
-// podOn gives a site a pod that is there, runs on a node, and answers from a volume.
-func podOn(s *Snapshot, i int, uid, node, volume string) {
-	site := &s.Sites[i]
-	site.Pod.Exists, site.Pod.UID = true, uid
-	site.Pod.Runs = append(site.Pod.Runs, SeenRun{UID: uid, Node: node, Machine: node, Lease: 22 * time.Second, Started: true})
-	site.Sidecar.Report.VolumeID, site.Sidecar.Report.PodUID = volume, uid
-	if s.Nodes == nil {
-		s.Nodes = map[string]Node{}
-	}
-	s.Nodes[node] = Node{Machine: node, Ready: true}
-}
-
 // TestWhatAnotherPodSaysIsNoProofI1I2: each proof of a fence by itself, while another run of the site may be open, or only vouch.
 func TestWhatAnotherPodSaysIsNoProofI1I2(t *testing.T) {
-	old := on("old", "n1")
+	old := factstest.On("old", "n1")
 	closed, idle := old, old
 	closed.Closed, idle.Idle = true, true
 	for name, proof := range map[string]func(*Snapshot, *Memory){
 		"its sidecar": func(_ *Snapshot, m *Memory) { m.At("a").Ack = &Ack{Epoch: 4, Fenced: true, PodUID: "pod-a"} },
 		"read back": func(_ *Snapshot, m *Memory) {
-			m.At("a").FencedBySQL = SQLFence{Epoch: 4, At: start.Add(9 * time.Second), PodUID: "pod-a"}
+			m.At("a").FencedBySQL = SQLFence{Epoch: 4, At: factstest.Start.Add(9 * time.Second), PodUID: "pod-a"}
 		},
 		"its pod has ended":          func(s *Snapshot, _ *Memory) { s.Sites[0].Pod.Ended = true },
 		"its node is out of service": func(s *Snapshot, _ *Memory) { s.Sites[0].Pod.OutOfService = true },
@@ -61,7 +48,7 @@ func TestWhatAnotherPodSaysIsNoProofI1I2(t *testing.T) {
 
 // TestWhatAnotherPodAcknowledgesIsNoAcknowledgementI4: a voucher has acknowledged for the pod that said it, and for no other.
 func TestWhatAnotherPodAcknowledgesIsNoAcknowledgementI4(t *testing.T) {
-	closed := on("old", "n1")
+	closed := factstest.On("old", "n1")
 	closed.Closed = true
 	for name, tc := range map[string]struct {
 		change func(*Snapshot, *Memory)
@@ -69,7 +56,7 @@ func TestWhatAnotherPodAcknowledgesIsNoAcknowledgementI4(t *testing.T) {
 	}{
 		"alone":                      {func(*Snapshot, *Memory) {}, false},
 		"another may vouch":          {func(s *Snapshot, _ *Memory) { s.Sites[2].Runs = []Run{closed} }, true},
-		"it is another that said it": {func(s *Snapshot, _ *Memory) { s.Sites[2].Runs = []Run{on("pod-c", "n2")} }, false},
+		"it is another that said it": {func(s *Snapshot, _ *Memory) { s.Sites[2].Runs = []Run{factstest.On("pod-c", "n2")} }, false},
 		"it ended":                   {func(s *Snapshot, m *Memory) { m.At("c").Ack = nil; s.Sites[2].Pod = Pod{UID: "pod-c", Ended: true} }, false},
 		"it ended, another may vouch": {func(s *Snapshot, m *Memory) {
 			m.At("c").Ack = nil
@@ -94,7 +81,7 @@ func TestWhatAnotherPodAcknowledgesIsNoAcknowledgementI4(t *testing.T) {
 	} {
 		s, m := cutOff()
 		m.At("b").Ack, m.At("c").Ack = &Ack{Epoch: 4, Fenced: true, PodUID: "pod-b"}, &Ack{Epoch: 4, Fenced: true, PodUID: "pod-c"}
-		s.Now = start.Add(time.Hour)
+		s.Now = factstest.Start.Add(time.Hour)
 		tc.change(&s, &m)
 		if g := leaseRunOut(s, m, "a"); len(g.Blockers) > 0 != tc.blocks || g.Passed == tc.blocks {
 			t.Errorf("I4: %s: passed %t, blocked by %v", name, g.Passed, g.Blockers)
@@ -104,10 +91,10 @@ func TestWhatAnotherPodAcknowledgesIsNoAcknowledgementI4(t *testing.T) {
 		s, m := cutOff()
 		m.At("b").Ack, m.At("c").Ack = &Ack{Epoch: 4, Fenced: true, PodUID: "pod-b"}, &Ack{Epoch: 4, Fenced: true, PodUID: "pod-c"}
 		s.Status.Transition.From, m.At("a").Ack = "", &Ack{Epoch: 4, Fenced: true}
-		if !askGate(s, m).Passed {
+		if !AskGate(s, m).Passed {
 			t.Error("without an earlier active site: does not pass although all are fenced")
 		}
-		if s.Sites[site].Runs = []Run{on("old", "n1")}; askGate(s, m).Passed {
+		if s.Sites[site].Runs = []Run{factstest.On("old", "n1")}; AskGate(s, m).Passed {
 			t.Errorf("I1: without an earlier active site: passed although another pod of %s may be open", s.Sites[site].Name)
 		}
 	}
@@ -117,21 +104,16 @@ func TestWhatAnotherPodAcknowledgesIsNoAcknowledgementI4(t *testing.T) {
 func TestTheLeaseOfEachRunIsWaitedForI4(t *testing.T) {
 	s, m := cutOff()
 	usual := leaseRunOut(s, m, "a").ReadyAt
-	long := on("old", "n1")
+	long := factstest.On("old", "n1")
 	long.Lease = time.Minute
 	s.Sites[0].Runs = []Run{long}
-	if got, want := leaseRunOut(s, m, "a").ReadyAt, start.Add(time.Minute+LeaseMargin); !got.Equal(want) {
+	if got, want := leaseRunOut(s, m, "a").ReadyAt, factstest.Start.Add(time.Minute+LeaseMargin); !got.Equal(want) {
 		t.Errorf("I4: with a run that has a lease of a minute: ready %s, want %s", got, want)
 	}
 	s, m = cutOff()
-	m.Runs.EndedAt = map[string]time.Time{"c": start.Add(7 * time.Second)}
+	m.Runs.EndedAt = map[string]time.Time{"c": factstest.Start.Add(7 * time.Second)}
 	if got := leaseRunOut(s, m, "a").ReadyAt; !got.Equal(usual.Add(7 * time.Second)) {
 		t.Errorf("I4: another pod of a voucher ended 7 s later: ready %s, want %s", got, usual.Add(7*time.Second))
-	}
-	ack := acknowledge(&Ack{Epoch: 4, PodUID: "old", LastVouch: map[string]time.Time{"a": start}}, Site{Name: "c", Pod: Pod{UID: "new"},
-		Sidecar: Sidecar{Answered: true, At: start.Add(9 * time.Second), Report: seen("c", "A:1", 4).Sidecar.Report}}, s.Sites)
-	if got := ack.LastVouch["a"]; ack.PodUID != "new" || !got.After(start) {
-		t.Errorf("I4: the bound of another pod is taken for its own: %+v", ack)
 	}
 }
 
@@ -154,52 +136,61 @@ func TestWhichRunsMayBeLeftI4I9(t *testing.T) {
 		"nothing is known of its node":     {func(*Snapshot, *Memory) {}, true},
 		"its node is not Ready":            {gone(Node{Machine: "n1"}), true},
 		"its node was just Ready":          {gone(ready), true},
-		"its node is Ready for long":       {quietFor(RunsKept, ready), false},
-		"its node is Ready, not for long":  {quietFor(RunsKept-time.Second, ready), true},
-		"its node was Ready for long":      {quietFor(RunsKept, Node{Machine: "n1"}), true},
-		"its node was taken out long ago":  {quietFor(RunsKept, Node{Gone: true}), false},
+		"its node is Ready for long":       {quietFor(memory.RunsKept, ready), false},
+		"its node is Ready, not for long":  {quietFor(memory.RunsKept-time.Second, ready), true},
+		"its node was Ready for long":      {quietFor(memory.RunsKept, Node{Machine: "n1"}), true},
+		"its node was taken out long ago":  {quietFor(memory.RunsKept, Node{Gone: true}), false},
 		"its node was just taken out":      {gone(Node{Gone: true}), true},
 		"its node is another machine":      {gone(Node{Machine: "n9"}), true},
-		"its node is another one for long": {quietFor(RunsKept, Node{Machine: "n9"}), false},
+		"its node is another one for long": {quietFor(memory.RunsKept, Node{Machine: "n9"}), false},
 		"its node is out of service":       {gone(Node{Machine: "n1", OutOfService: true}), false},
 		"its kubelet told that it ended":   {func(s *Snapshot, _ *Memory) { s.EndedPods = map[string]bool{"old": true} }, false},
 		"another one ended":                {func(s *Snapshot, _ *Memory) { s.EndedPods = map[string]bool{"other": true} }, true},
-		"the next has the lock, elsewhere": {func(s *Snapshot, _ *Memory) { podOn(s, 1, "new", "n2", "v") }, true},
-		"the next has the lock":            {func(s *Snapshot, _ *Memory) { podOn(s, 1, "new", "n1", "v") }, false},
-		"of another volume":                {func(s *Snapshot, _ *Memory) { podOn(s, 1, "new", "n1", "v2") }, true},
-		"of a machine that took the name":  {func(s *Snapshot, _ *Memory) { podOn(s, 1, "new", "n1", "v"); s.Sites[1].Pod.Runs[0].Machine = "n9" }, true},
-		"of a machine that is not known":   {func(s *Snapshot, _ *Memory) { podOn(s, 1, "new", "n1", "v"); s.Sites[1].Pod.Runs[0].Machine = "" }, true},
-		"the next is there and is silent":  {func(s *Snapshot, _ *Memory) { podOn(s, 1, "new", "n1", "v"); s.Sites[1].Sidecar = Sidecar{} }, true},
-		"the same pod, on another machine": {func(s *Snapshot, _ *Memory) { podOn(s, 1, "old", "n1", "v"); s.Sites[1].Pod.Runs[0].Machine = "n9" }, true},
-		"it is the pod that answers":       {func(s *Snapshot, _ *Memory) { podOn(s, 1, "old", "n1", "v") }, false},
+		"the next has the lock, elsewhere": {func(s *Snapshot, _ *Memory) { factstest.PodOn(s, 1, "new", "n2", "v") }, true},
+		"the next has the lock":            {func(s *Snapshot, _ *Memory) { factstest.PodOn(s, 1, "new", "n1", "v") }, false},
+		"of another volume":                {func(s *Snapshot, _ *Memory) { factstest.PodOn(s, 1, "new", "n1", "v2") }, true},
+		"of a machine that took the name": {func(s *Snapshot, _ *Memory) {
+			factstest.PodOn(s, 1, "new", "n1", "v")
+			s.Sites[1].Pod.Runs[0].Machine = "n9"
+		}, true},
+		"of a machine that is not known": {func(s *Snapshot, _ *Memory) {
+			factstest.PodOn(s, 1, "new", "n1", "v")
+			s.Sites[1].Pod.Runs[0].Machine = ""
+		}, true},
+		"the next is there and is silent": {func(s *Snapshot, _ *Memory) { factstest.PodOn(s, 1, "new", "n1", "v"); s.Sites[1].Sidecar = Sidecar{} }, true},
+		"the same pod, on another machine": {func(s *Snapshot, _ *Memory) {
+			factstest.PodOn(s, 1, "old", "n1", "v")
+			s.Sites[1].Pod.Runs[0].Machine = "n9"
+		}, true},
+		"it is the pod that answers": {func(s *Snapshot, _ *Memory) { factstest.PodOn(s, 1, "old", "n1", "v") }, false},
 		"it is there and ended": {func(s *Snapshot, _ *Memory) {
-			podOn(s, 1, "old", "n1", "v")
+			factstest.PodOn(s, 1, "old", "n1", "v")
 			s.Sites[1].Pod.Runs[0].Ended = true
-			podOn(s, 1, "new", "n2", "v")
+			factstest.PodOn(s, 1, "new", "n2", "v")
 		}, false},
 		"it is there and did not begin": {func(s *Snapshot, _ *Memory) {
-			podOn(s, 1, "old", "n1", "v")
+			factstest.PodOn(s, 1, "old", "n1", "v")
 			s.Sites[1].Pod.Runs[0].Started = false
-			podOn(s, 1, "new", "n2", "v")
+			factstest.PodOn(s, 1, "new", "n2", "v")
 		}, false},
 		"it may have begun on a dead node": {func(s *Snapshot, _ *Memory) {
-			podOn(s, 1, "old", "n1", "v")
+			factstest.PodOn(s, 1, "old", "n1", "v")
 			s.Sites[1].Pod.Runs[0].Started = false
-			podOn(s, 1, "new", "n2", "v")
+			factstest.PodOn(s, 1, "new", "n2", "v")
 			s.Nodes["n1"] = Node{Machine: "n1"}
 		}, true},
 	} {
 		for _, kept := range []string{"in status", "in memory"} {
-			s, m := world(Durable{Epoch: 4, ActiveSite: "a"}, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4)), Memory{}
+			s, m := factstest.World(Durable{Epoch: 4, ActiveSite: "a"}, factstest.Seen("a", "A:1-9", 4), factstest.Seen("b", "A:1-9", 4)), Memory{}
 			s.Nodes = map[string]Node{}
-			if all := map[string][]Run{"b": {on("old", "n1")}}; kept == "in status" {
+			if all := map[string][]Run{"b": {factstest.On("old", "n1")}}; kept == "in status" {
 				s.Status.Runs = all
 			} else {
 				m.Runs.Of = all
 			}
 			tc.change(&s, &m)
 			d := Decide(s, m)
-			s, _ = withRuns(s, m)
+			s, _ = memory.WithRuns(s, m)
 			r, left := s.Sites[1].Beside(s.Sites[1].Pod.UID)
 			if left != tc.left || left && r.UID != "old" {
 				t.Errorf("I4, I9: %s, %s: left %t (%v), want %t", name, kept, left, r, tc.left)
@@ -217,7 +208,7 @@ func TestWhichRunsMayBeLeftI4I9(t *testing.T) {
 
 // TestWhenARunEndedIsRememberedI4: until it was known to have ended it may have vouched; a lock says that it ended before the next began.
 func TestWhenARunEndedIsRememberedI4(t *testing.T) {
-	s := world(Durable{Epoch: 4, ActiveSite: "a", Runs: map[string][]Run{"b": {on("old", "n1")}}}, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4))
+	s := factstest.World(Durable{Epoch: 4, ActiveSite: "a", Runs: map[string][]Run{"b": {factstest.On("old", "n1")}}}, factstest.Seen("a", "A:1-9", 4), factstest.Seen("b", "A:1-9", 4))
 	s.EndedPods = map[string]bool{"old": true}
 	m := Decide(s, Memory{}).Memory
 	if !m.Runs.EndedAt["b"].Equal(s.Now) {
@@ -228,7 +219,7 @@ func TestWhenARunEndedIsRememberedI4(t *testing.T) {
 		t.Errorf("it ended again at %s", again)
 	}
 	s.EndedPods = nil
-	podOn(&s, 1, "new", "n1", "v")
+	factstest.PodOn(&s, 1, "new", "n1", "v")
 	if at := Decide(s, Memory{}).Memory.Runs.EndedAt["b"]; !at.IsZero() {
 		t.Errorf("a pod that had to give its lock away counts as ended at %s: every restart would cost a lease", at)
 	}
@@ -237,13 +228,13 @@ func TestWhenARunEndedIsRememberedI4(t *testing.T) {
 // TestAnotherPodOfTheActiveSiteMayBeOpenI1: what comes back in another pod is opened behind the gate, under an epoch that does not follow the
 // present one directly, because a site that is named again by the next one goes on.
 func TestAnotherPodOfTheActiveSiteMayBeOpenI1(t *testing.T) {
-	opened := &Transition{Kind: v1alpha1.FailoverEmergency, Step: v1alpha1.TransitionOpening, From: "b", To: "a", GatePassedAt: start, ToExecuted: set("A:1-9")}
+	opened := &Transition{Kind: v1alpha1.FailoverEmergency, Step: v1alpha1.TransitionOpening, From: "b", To: "a", GatePassedAt: factstest.Start, ToExecuted: factstest.Set("A:1-9")}
 	for name, under := range map[string]*Transition{"at rest": nil, "while it is opened": opened} {
 		for _, closed := range []bool{false, true} {
-			old := on("old", "n1")
+			old := factstest.On("old", "n1")
 			old.Closed = closed
-			s := world(Durable{Epoch: 4, ActiveSite: "a", Transition: under, Runs: map[string][]Run{"a": {old}}}, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4))
-			podOn(&s, 0, "new", "n2", "v")
+			s := factstest.World(Durable{Epoch: 4, ActiveSite: "a", Transition: under, Runs: map[string][]Run{"a": {old}}}, factstest.Seen("a", "A:1-9", 4), factstest.Seen("b", "A:1-9", 4))
+			factstest.PodOn(&s, 0, "new", "n2", "v")
 			d := Decide(s, Memory{})
 			if closed {
 				if !opensSite(d, "a") || d.Status.Epoch != 4 {
@@ -267,15 +258,15 @@ func TestAnotherPodOfTheActiveSiteMayBeOpenI1(t *testing.T) {
 // TestWhoIsClosedByAGateI1: once the gate has passed nobody is open but who is opened; and who may be let open is noted as such before.
 func TestWhoIsClosedByAGateI1(t *testing.T) {
 	s, m := cutOff()
-	s.Policy.LeaseTimeout, s.Now = 20*time.Second, start.Add(time.Hour)
+	s.Policy.LeaseTimeout, s.Now = 20*time.Second, factstest.Start.Add(time.Hour)
 	s.Sites[1].Sidecar.Report.Epoch, s.Sites[2].Sidecar.Report.Epoch = 4, 4
 	s.Sites[0].Pod = Pod{}
-	s.Status.Runs = map[string][]Run{"a": {on("pod-a", "n1")}, "b": {on("older", "n9")}}
+	s.Status.Runs = map[string][]Run{"a": {factstest.On("pod-a", "n1")}, "b": {factstest.On("older", "n9")}}
 	s.Nodes = map[string]Node{"n9": {Machine: "n9", OutOfService: true}}
 	s.Sites[1].Pod.Runs = []SeenRun{{UID: "older", Node: "n9", Machine: "n9", Started: true}} // down, and perhaps back later
 	m.Runs.Over = map[string]bool{"older n9": true}
-	podOn(&s, 1, "pod-b", "n2", "v")
-	podOn(&s, 2, "pod-c", "n3", "v")
+	factstest.PodOn(&s, 1, "pod-b", "n2", "v")
+	factstest.PodOn(&s, 2, "pod-c", "n3", "v")
 	d := Decide(s, m)
 	if d.Verdict != VerdictPromote {
 		t.Fatalf("%s %s: %s", d.Verdict, d.Reason, d.Message)
@@ -309,17 +300,17 @@ func TestWhoIsClosedByAGateI1(t *testing.T) {
 
 // TestManyRunsAreFoldedI9: however many pods are deleted by force, what is kept stays small, and nothing is forgotten.
 func TestManyRunsAreFoldedI9(t *testing.T) {
-	s := world(Durable{Epoch: 4, ActiveSite: "a"}, seen("a", "A:1-9", 4), seen("b", "A:1-9", 4))
+	s := factstest.World(Durable{Epoch: 4, ActiveSite: "a"}, factstest.Seen("a", "A:1-9", 4), factstest.Seen("b", "A:1-9", 4))
 	s.Nodes = map[string]Node{}
 	m, pod := Memory{}, s.Sites[1]
 	for i := range 60 {
 		s.Sites[1] = pod
 		uid := fmt.Sprintf("pod-%d", i)
-		podOn(&s, 1, uid, fmt.Sprintf("n%d", i%3), "v")
+		factstest.PodOn(&s, 1, uid, fmt.Sprintf("n%d", i%3), "v")
 		s.Nodes[fmt.Sprintf("n%d", i%3)] = Node{Machine: fmt.Sprintf("n%d", i%3)}
 		s.Sites[1].Sidecar = Sidecar{} // it never comes to the lock
 		d := Decide(s, m)
-		if got := len(d.Status.Runs["b"]); got > runsMost+1 {
+		if got := len(d.Status.Runs["b"]); got > 16+1 {
 			t.Fatalf("%d runs are kept", got)
 		}
 		for _, earlier := range []string{"n0", "n1", "n2"}[:min(i, 3)] {
@@ -331,11 +322,11 @@ func TestManyRunsAreFoldedI9(t *testing.T) {
 	}
 	s.EndedPods = map[string]bool{}
 	for _, r := range s.Status.Runs["b"] {
-		if r.UID != several && r.UID != "pod-59" {
+		if r.UID != "several" && r.UID != "pod-59" {
 			s.EndedPods[r.UID] = true
 		}
 	}
-	s, _ = withRuns(s, m)
+	s, _ = memory.WithRuns(s, m)
 	if _, left := s.Sites[1].Beside("pod-59"); !left {
 		t.Error("I9: those that were folded ended with one that was told alone")
 	}
@@ -344,10 +335,10 @@ func TestManyRunsAreFoldedI9(t *testing.T) {
 // TestAnEarlierPodIsToldI4: why a failover would not end is said while all is well, and a failover that could not end is not begun.
 func TestAnEarlierPodIsToldI4(t *testing.T) {
 	for _, site := range []int{1, 2} {
-		s := threeSites()
+		s := factstest.ThreeSites()
 		name := s.Sites[site].Name
-		s.Status.Runs = map[string][]Run{name: {on("old", "n1")}}
-		podOn(&s, site, "new", "n2", "v")
+		s.Status.Runs = map[string][]Run{name: {factstest.On("old", "n1")}}
+		factstest.PodOn(&s, site, "new", "n2", "v")
 		d := Decide(s, Memory{})
 		if v := d.Views[site]; v.Reason != v1alpha1.ReasonEarlierPodMayRun || !strings.Contains(v.Message, v1alpha1.OutOfServiceTaint) || !v.Healthy {
 			t.Errorf("%s: %s: %s", name, v.Reason, v.Message)
@@ -372,16 +363,64 @@ func TestAnEarlierPodIsToldI4(t *testing.T) {
 
 // TestAnotherPodTakesNothingBackI9: the new pod of a site that outlived its lease has one, which says nothing of the old.
 func TestAnotherPodTakesNothingBackI9(t *testing.T) {
-	s := threeSites()
+	s := factstest.ThreeSites()
 	left := int64(20_000)
 	s.Sites[0].Sidecar.Report.LeaseMillis = &left
-	s.Status.Outlived, s.Status.Runs = []string{"a"}, map[string][]Run{"a": {on("old", "n1")}}
-	podOn(&s, 0, "new", "n2", "v")
+	s.Status.Outlived, s.Status.Runs = []string{"a"}, map[string][]Run{"a": {factstest.On("old", "n1")}}
+	factstest.PodOn(&s, 0, "new", "n2", "v")
 	if d := Decide(s, Memory{}); !slices.Contains(d.Status.Outlived, "a") {
 		t.Error("I9: forgotten while the pod that was seen may run")
 	}
 	s.EndedPods = map[string]bool{"old": true}
 	if d := Decide(s, Memory{}); slices.Contains(d.Status.Outlived, "a") {
 		t.Error("it is remembered although that pod has ended")
+	}
+}
+
+// TestAnEarlierPodHidesNothing: what is wrong with the site itself is told first.
+func TestAnEarlierPodHidesNothing(t *testing.T) {
+	s := factstest.ThreeSites()
+	s.Status.Runs = map[string][]Run{"b": {factstest.On("old", "n1")}}
+	factstest.PodOn(&s, 1, "new", "n2", "v")
+	s.Sites[1].MySQL.IORunning = false
+	if v := Decide(s, Memory{}).Views[1]; v.Reason != "NotReplicating" {
+		t.Errorf("what is wrong with it is hidden by %s", v.Reason)
+	}
+}
+
+// TestWhenAGateClosesI1: in the very decision that passes it, all runs but the one that is let open; what comes later was not asked.
+func TestWhenAGateClosesI1(t *testing.T) {
+	fencing, opening := &Transition{Step: v1alpha1.TransitionFencing}, &Transition{Step: v1alpha1.TransitionOpening}
+	for name, tc := range map[string]struct {
+		before, after *Transition
+		closes        bool
+	}{
+		"it passes":              {fencing, opening, true},
+		"it does not pass yet":   {fencing, fencing, false},
+		"it has passed before":   {opening, opening, false},
+		"the change is given up": {fencing, nil, false},
+		"a change begins":        {nil, fencing, false},
+		"nothing changes":        {nil, nil, false},
+	} {
+		s := factstest.World(Durable{Epoch: 4, ActiveSite: "b", Transition: tc.before, Runs: map[string][]Run{"a": {factstest.On("old", "n1")}, "b": {factstest.On("pod-b", "n3")}}}, Site{Name: "a"}, Site{Name: "b"})
+		factstest.PodOn(&s, 1, "pod-b", "n2", "v")
+		s, known := memory.WithRuns(s, Memory{})
+		d := Decision{Status: s.Status, Memory: Memory{Runs: known}}
+		d.Status.Transition = tc.after
+		d = d.noteRuns(s, known)
+		want := map[string]string{"a": "old@n1/v", "b": "pod-b@n3/v; pod-b@n2/ 22s"}
+		if tc.closes {
+			want = map[string]string{"a": "old@n1/v closed", "b": "pod-b@n3/v closed; pod-b@n2/ 22s"}
+		}
+		got := map[string]string{}
+		for site, all := range d.Status.Runs {
+			got[site] = factstest.TextOf(all)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("I1: %s (-want +got):\n%s", name, diff)
+		}
+		if text := factstest.TextOf(s.Sites[0].Runs); text != "old@n1/v" {
+			t.Errorf("%s: what was asked is changed to %s", name, text)
+		}
 	}
 }

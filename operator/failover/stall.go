@@ -4,13 +4,14 @@ package failover
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/operator/memory"
+	"github.com/mysql-mfg/mfg/operator/promotion"
 )
 
 // An active site is open, its sidecar and its MySQL answer, and its data volume takes no writes: every commit hangs, or fails. It looks
@@ -19,18 +20,12 @@ import (
 // volumeValid is how old the last try on a candidate's volume may be.
 const volumeValid = 30 * time.Second
 
-// stalls is true if the sidecar of an open site has just found that its volume takes no writes.
-func stalls(site Site) bool {
-	p := site.Sidecar.Report.WriteProbe
-	return site.Sidecar.Answered && site.Writable() && p.Stalled() && time.Duration(p.AgeMillis)*time.Millisecond <= probeValid
-}
-
-// stalledFor is for how long it has been so: by what was reported poll by poll, and by the probe, which looks more often.
-func stalledFor(s Snapshot, m Memory, a Site) time.Duration {
-	if !stalls(a) {
+// StalledFor is for how long it has been so: by what was reported poll by poll, and by the probe, which looks more often.
+func StalledFor(s Snapshot, m Memory, a Site) time.Duration {
+	if !a.Stalls() {
 		return 0
 	}
-	return min(s.Now.Sub(orNow(m.Of(a.Name).StalledSince, s.Now)), time.Duration(a.Sidecar.Report.WriteProbe.ForMillis)*time.Millisecond)
+	return min(s.Now.Sub(memory.OrNow(m.Of(a.Name).StalledSince, s.Now)), time.Duration(a.Sidecar.Report.WriteProbe.ForMillis)*time.Millisecond)
 }
 
 // takesNoWrites names why a candidate is no better than a site whose volume is stalled, or "". Nothing is taken for granted: replicas may
@@ -48,15 +43,15 @@ func takesNoWrites(site Site) string {
 
 // stalled replaces an active site whose volume has taken no writes for stallTimeout, or says why that may not be.
 func stalled(s Snapshot, d Decision, a Site) Decision {
-	limit, lasted := s.Policy.StallTimeout, stalledFor(s, d.Memory, a)
+	limit, lasted := s.Policy.StallTimeout, StalledFor(s, d.Memory, a)
 	if limit <= 0 || lasted == 0 {
 		return d
 	}
 	if lasted < limit {
 		return d.within(limit - lasted)
 	}
-	best, each := Candidate{}, []string(nil)
-	for _, c := range candidates(s, d.Memory) {
+	best, each := promotion.Candidate{}, []string(nil)
+	for _, c := range promotion.Rank(s, d.Memory) {
 		if c.Site.Name == a.Name {
 			continue
 		}
@@ -67,8 +62,8 @@ func stalled(s Snapshot, d Decision, a Site) Decision {
 		}
 	}
 	found := best.Site.Name != ""
-	if no := refusal(permissions, takeover{s, d.Memory, best, found}); no.reason != "" {
-		message := no.message
+	if no := promotion.FirstAgainst(promotion.Permissions, promotion.Ask(s, d.Memory, best, found)); no.Reason != "" {
+		message := no.Message
 		if !found && s.Policy.Mode == v1alpha1.FailoverAuto && !s.Paused() {
 			slices.Sort(each) // the ranking may change with every look
 			message = "no site is fit (" + strings.Join(each, ", ") + ")"
@@ -77,8 +72,8 @@ func stalled(s Snapshot, d Decision, a Site) Decision {
 		return d
 	}
 	why := Reason(a.Sidecar.Report.WriteProbe.Reason)
-	if refused := preflight(s, d.Memory, a, best.Site.Name); why == ReasonDiskFailed && refused.Reason == "" && !triedPlanned(s) {
-		if near, _ := isClose(a, best.Site); near {
+	if refused := promotion.Preflight(s, d.Memory, a, best.Site.Name); why == ReasonDiskFailed && refused.Reason == "" && !triedPlanned(s) {
+		if near, _ := promotion.IsClose(a, best.Site); near {
 			// Its commits fail and do not hang, so it can be fenced with all that it holds: that loses nothing.
 			return d.move(s, Planned{From: a.Name, To: best.Site.Name, Cause: v1alpha1.ReasonVolumeFails, StartedAt: s.Now})
 		}
@@ -94,16 +89,4 @@ func stalled(s Snapshot, d Decision, a Site) Decision {
 func triedPlanned(s Snapshot) bool {
 	p := s.Status.Planned
 	return p != nil && p.Cause == v1alpha1.ReasonVolumeFails && p.Phase == v1alpha1.PlannedReverted && s.Now.Sub(p.FinishedAt) < leavingRetryMost
-}
-
-// stallRule says how far that is, for people.
-func (x explained) stallRule() string {
-	lasted := stalledFor(x.s, x.m, x.active)
-	switch {
-	case lasted == 0:
-		return ""
-	case x.s.Policy.StallTimeout <= 0:
-		return "; spec.failover.stallTimeout is 0s, so no other site takes over"
-	}
-	return fmt.Sprintf("; another site takes over after spec.failover.stallTimeout %s, of which %s have passed", x.s.Policy.StallTimeout, seconds(lasted))
 }

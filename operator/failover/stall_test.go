@@ -10,18 +10,8 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/operator/facts/factstest"
 )
-
-// stalledGroup is a group whose active site a is open, and whose volume has just begun to take no writes.
-func stalledGroup(reason string) Snapshot {
-	s := threeSites()
-	s.Policy.StallTimeout = time.Minute
-	s.Sites[0].Sidecar.Report.WriteProbe = &wire.WriteProbe{Outcome: wire.WriteFails, Reason: reason, ForMillis: 3_600_000, AgeMillis: 900}
-	for i := range 2 {
-		s.Sites[i+1].Sidecar.Report.VolumeProbe = &wire.VolumeProbe{Outcome: wire.WriteDone, AgeMillis: 9_000}
-	}
-	return s
-}
 
 // lasts polls for a time, as long as nothing begins.
 func lasts(s Snapshot, m Memory, d time.Duration) (Snapshot, Decision) {
@@ -64,7 +54,7 @@ func TestAStalledVolumeMovesTheRole(t *testing.T) {
 		"mode Manual":                 {wire.WriteDiskStalled, func(s *Snapshot) { s.Policy.Mode = v1alpha1.FailoverManual }, time.Hour, "", "", "spec.failover.mode is Manual"},
 		"in the cooldown":             {wire.WriteDiskStalled, func(s *Snapshot) { s.Status.CooldownUntil = s.Now.Add(2 * time.Hour) }, time.Hour, "", "", "cooldown"},
 		"paused":                      {wire.WriteDiskFailed, func(s *Snapshot) { s.Policy.PausedUntil = s.Now.Add(2 * time.Hour) }, time.Hour, "", "", "paused"},
-		"more would be lost than may": {wire.WriteDiskStalled, func(s *Snapshot) { s.Policy.MaxLost, s.Sites[0].MySQL.Executed = &one, set("A:1-11") }, time.Hour, "", "", "maxLostTransactions"},
+		"more would be lost than may": {wire.WriteDiskStalled, func(s *Snapshot) { s.Policy.MaxLost, s.Sites[0].MySQL.Executed = &one, factstest.Set("A:1-11") }, time.Hour, "", "", "maxLostTransactions"},
 		"it fails, and b lags": {wire.WriteDiskFailed, func(s *Snapshot) {
 			lag := 5.0
 			s.Sites[1].MySQL.LagSeconds, s.Sites[2].Role = &lag, v1alpha1.DROnly
@@ -86,13 +76,13 @@ func TestAStalledVolumeMovesTheRole(t *testing.T) {
 			s.Policy.PausedUntil, volumeOf(s, 1).Outcome, volumeOf(s, 2).Outcome = s.Now.Add(2*time.Hour), wire.WriteFails, wire.WriteFails
 		}, time.Hour, "", "", "paused"},
 		"who has most is not named first": {wire.WriteDiskStalled, func(s *Snapshot) {
-			s.Sites[0].MySQL.Executed, s.Sites[2].MySQL.Executed, volumeOf(s, 1).Outcome, volumeOf(s, 2).Outcome = set("A:1-10"), set("A:1-10"), wire.WriteFails, wire.WriteFails
+			s.Sites[0].MySQL.Executed, s.Sites[2].MySQL.Executed, volumeOf(s, 1).Outcome, volumeOf(s, 2).Outcome = factstest.Set("A:1-10"), factstest.Set("A:1-10"), wire.WriteFails, wire.WriteFails
 		}, time.Hour, "", "", "no site is fit (b: its own volume takes no writes (), c: its own volume takes no writes ())"},
 		"it fails, and was not fenced": {wire.WriteDiskFailed, func(s *Snapshot) {
 			s.Status.Planned = &Planned{From: "a", To: "b", Cause: v1alpha1.ReasonVolumeFails, Phase: v1alpha1.PlannedReverted, FinishedAt: s.Now, Answered: true}
 		}, time.Minute, v1alpha1.FailoverEmergency, "b", ""},
 	} {
-		s := stalledGroup(tc.reason)
+		s := factstest.StalledGroup(tc.reason)
 		if tc.change != nil {
 			tc.change(&s)
 		}
@@ -130,7 +120,7 @@ func TestAStallCountsUnbroken(t *testing.T) {
 		"a write succeeds": {func(a *Site) { a.Sidecar.Report.WriteProbe = &wire.WriteProbe{Outcome: wire.WriteDone} }, false},
 		"offline_mode":     {func(a *Site) { a.Sidecar.Report.WriteProbe = fails(wire.WriteOffline, 3_600_000) }, false},
 	} {
-		s := stalledGroup(wire.WriteDiskStalled)
+		s := factstest.StalledGroup(wire.WriteDiskStalled)
 		s, d := lasts(s, Memory{}, 50*time.Second)
 		other := s
 		other.Sites = append([]Site(nil), s.Sites...)
@@ -149,7 +139,7 @@ func TestAStalledSiteIsNotOpenedAgain(t *testing.T) {
 	for reason, again := range map[Reason]bool{ReasonDiskStalled: false, ReasonDiskFailed: false, v1alpha1.ReasonActiveSiteSilent: true} {
 		s, m := cutOff()
 		s.Status.Transition.Reason = reason
-		s.Sites[0] = seen("a", "A:1-10", 4)
+		s.Sites[0] = factstest.Seen("a", "A:1-10", 4)
 		d := Decide(s, m)
 		if back := d.Status.ActiveSite == "a"; back != again {
 			t.Errorf("%s: active is %s: %s", reason, d.Status.ActiveSite, d.Message)
@@ -162,8 +152,8 @@ func TestAStalledSiteIsNotOpenedAgain(t *testing.T) {
 
 // TestAStallIsMoreUrgentThanARequest: who is asked for may be on the same storage, and waits for what the stalled site cannot give.
 func TestAStallIsMoreUrgentThanARequest(t *testing.T) {
-	s := stalledGroup(wire.WriteDiskStalled)
-	well := stalledGroup(wire.WriteDiskStalled)
+	s := factstest.StalledGroup(wire.WriteDiskStalled)
+	well := factstest.StalledGroup(wire.WriteDiskStalled)
 	well.Sites[0].Sidecar.Report.WriteProbe = nil
 	if d := Decide(well, Memory{}); d.Next != 0 {
 		t.Errorf("a healthy group is looked at in %s for a stall that is none", d.Next)

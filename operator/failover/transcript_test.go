@@ -15,7 +15,8 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
-	"github.com/mysql-mfg/mfg/internal/gtid"
+	"github.com/mysql-mfg/mfg/operator/facts/factstest"
+	"github.com/mysql-mfg/mfg/operator/lineage"
 )
 
 // The transcripts in testdata tell stories in domain words:
@@ -55,15 +56,8 @@ type story struct {
 	auto map[string]bool // sites that acknowledge every epoch at once
 }
 
-var start = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-
 func newStory() *story {
-	return &story{m: Memory{}, auto: map[string]bool{}, s: Snapshot{
-		Now: start, LeaderSince: start.Add(-time.Hour), Answered: map[string]time.Time{}, Permitted: map[string]time.Time{},
-		Policy: Policy{Mode: v1alpha1.FailoverAuto, PollInterval: 2 * time.Second, Threshold: 3, CrashGrace: 5 * time.Second,
-			Cooldown: 10 * time.Minute, DrainTimeout: 30 * time.Second, LeaseTimeout: 20 * time.Second, FenceTimeout: 2 * time.Second,
-			PlannedLagTimeout: time.Minute, PlannedPauseTimeout: 5 * time.Second},
-	}}
+	return &story{m: Memory{}, auto: map[string]bool{}, s: factstest.Base()}
 }
 
 func (st *story) run(t *testing.T, d *datadriven.TestData) string {
@@ -204,9 +198,9 @@ func (st *story) see(t *testing.T, site *Site, word string) {
 	case "out-of-service":
 		site.Pod.OutOfService = true
 	case "exec":
-		site.MySQL.Executed = set(value)
+		site.MySQL.Executed = factstest.Set(value)
 	case "recv":
-		site.MySQL.Retrieved = set(value)
+		site.MySQL.Retrieved = factstest.Set(value)
 	case "follows":
 		site.MySQL.ReplicaHost, site.MySQL.ReceiverStopped = value, value == ""
 		site.MySQL.ReplicaOf, site.MySQL.IORunning, site.MySQL.SQLRunning = value, value != "", value != ""
@@ -235,11 +229,11 @@ func (st *story) see(t *testing.T, site *Site, word string) {
 	case "leaving":
 		site.Leaving = strings.ReplaceAll(value, "_", " ")
 	case "at":
-		r.GTIDExecuted = set(value).String()
+		r.GTIDExecuted = factstest.Set(value).String()
 	case "uuid":
 		site.MySQL.ServerUUID = value
 	case "keyring":
-		r.Keyring = keyring(value)
+		r.Keyring = factstest.Keyring(value)
 	case "lease":
 		site.Pod.Lease = duration(t, value)
 	case "epoch":
@@ -302,18 +296,18 @@ func describe(now time.Time, before Durable, d Decision) string {
 		hold = " hold"
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%5.1fs %s %s %s%s: %s\n", now.Sub(start).Seconds(), d.Topology, d.Verdict, d.Reason, hold, short(d.Message))
+	fmt.Fprintf(&b, "%5.1fs %s %s %s%s: %s\n", now.Sub(factstest.Start).Seconds(), d.Topology, d.Verdict, d.Reason, hold, factstest.Short(d.Message))
 	if d.Persist {
 		fmt.Fprintf(&b, "       persist epoch %d active %s", d.Status.Epoch, d.Status.ActiveSite)
 		if t := d.Status.Transition; t != nil {
 			fmt.Fprintf(&b, " %s %s %s->%s", t.Kind, t.Step, t.From, t.To)
 		}
-		if len(d.Status.Records) > len(before.Records) || recordsDiffer(d.Status.Records, before.Records) {
+		if len(d.Status.Records) > len(before.Records) || lineage.RecordsDiffer(d.Status.Records, before.Records) {
 			r := d.Status.Records[0]
 			fmt.Fprintf(&b, " record lost=%d exact=%t", r.LostTransactions, r.LossExact)
 		}
 		if p := d.Status.Planned; p != nil && (before.Planned == nil || !reflect.DeepEqual(*p, *before.Planned)) {
-			fmt.Fprintf(&b, "\n       planned %s to %s %s %s answered=%t: %s", p.Cause, p.To, p.Phase, p.Reason, p.Answered, short(p.Message))
+			fmt.Fprintf(&b, "\n       planned %s to %s %s %s answered=%t: %s", p.Cause, p.To, p.Phase, p.Reason, p.Answered, factstest.Short(p.Message))
 		}
 		b.WriteString("\n")
 	}
@@ -321,7 +315,7 @@ func describe(now time.Time, before Durable, d Decision) string {
 		fmt.Fprintf(&b, "       %s\n", e)
 	}
 	if d.Stays != nil {
-		fmt.Fprintf(&b, "       stays on %s (%s) %s: %s\n", d.Stays.Site, d.Stays.Leaving, d.Stays.Reason, short(d.Stays.Message))
+		fmt.Fprintf(&b, "       stays on %s (%s) %s: %s\n", d.Stays.Site, d.Stays.Leaving, d.Stays.Reason, factstest.Short(d.Stays.Message))
 	}
 	states := make([]string, 0, len(d.Views))
 	for _, v := range d.Views {
@@ -333,27 +327,6 @@ func describe(now time.Time, before Durable, d Decision) string {
 	}
 	fmt.Fprintf(&b, "       %s\n", strings.Join(states, " "))
 	return b.String()
-}
-
-var uuids = map[string]string{"A": uuid("a"), "B": uuid("b"), "C": uuid("c")}
-
-func uuid(digit string) string {
-	r := strings.Repeat
-	return r(digit, 8) + "-" + r(digit, 4) + "-" + r(digit, 4) + "-" + r(digit, 4) + "-" + r(digit, 12)
-}
-
-func set(text string) gtid.Set {
-	for name, id := range uuids {
-		text = strings.ReplaceAll(text, name+":", id+":")
-	}
-	return gtid.MustParse(text)
-}
-
-func short(text string) string {
-	for name, id := range uuids {
-		text = strings.ReplaceAll(text, id+":", name+":")
-	}
-	return text
 }
 
 func number(t *testing.T, word string) int64 {

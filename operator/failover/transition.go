@@ -9,26 +9,29 @@ import (
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
-	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/operator/facts"
+	"github.com/mysql-mfg/mfg/operator/lineage"
+	"github.com/mysql-mfg/mfg/operator/memory"
+	"github.com/mysql-mfg/mfg/operator/promotion"
+	"github.com/mysql-mfg/mfg/operator/remedy"
 )
 
 // fencing goes on with a transition whose target may not be opened yet.
 func fencing(s Snapshot, d Decision) Decision {
 	t := s.Status.Transition
 	target, _ := s.Site(t.To)
-	if ordered(s) && s.Policy.ForceTo != t.To {
+	if promotion.Ordered(s) && s.Policy.ForceTo != t.To {
 		return d.retarget(s, s.Policy.ForceTo, v1alpha1.ReasonForced).say(TopologyTransition, VerdictFailover, v1alpha1.ReasonForced,
 			"a person ordered %s to take over and accepted the loss", s.Policy.ForceTo)
 	}
-	if planned(t) {
+	if t.Moves() {
 		return moving(s, d)
 	}
 	if back, whole := returnedWhole(s, d.Memory, target); whole {
 		return d.retarget(s, back.Name, v1alpha1.ReasonReturnedWhole).say(TopologyTransition, VerdictFailover, v1alpha1.ReasonReturnedWhole,
 			"%s is back, fenced, and holds more than %s: it is opened again and nothing is lost", back.Name, t.To)
 	}
-	c := change{s: s, d: d, t: t, target: target, gate: askGate(s, d.Memory)}
+	c := change{s: s, d: d, t: t, target: target, gate: AskGate(s, d.Memory)}
 	for _, step := range steps {
 		if wait, waits := step.await(c); waits {
 			return wait
@@ -51,55 +54,71 @@ type change struct {
 var steps = []struct {
 	name string
 	// await says what is done about a step that is not so; false if it is.
-	await   func(change) (Decision, bool)
-	explain func(explained, Site) wire.ExplainedRule
+	await func(change) (Decision, bool)
 }{
-	{RuleTarget, change.awaitTarget, explained.target},
-	{RuleDrain, change.awaitDrain, explained.drain},
-	{RuleGate, change.awaitGate, explained.gate},
-	{RuleLossBudget, change.awaitBudget, explained.transitionBudget},
-	{"VolumeNoted", change.awaitVolume, nil},
+	{promotion.RuleTarget, change.awaitTarget},
+	{promotion.RuleDrain, change.awaitDrain},
+	{promotion.RuleGate, change.awaitGate},
+	{promotion.RuleLossBudget, change.awaitBudget},
+	{"VolumeNoted", change.awaitVolume},
 }
 
-// readiness is whether the target of a change can be opened, as far as it is up to the target.
-type readiness int
+// Steps are the names of what must be so before the target of a change is opened, in the order in which it is asked.
+func Steps() []string {
+	names := make([]string, len(steps))
+	for i, step := range steps {
+		names[i] = step.name
+	}
+	return names
+}
 
+// Readiness is whether the target of a change can be opened, as far as it is up to the target.
+type Readiness int
+
+// What it may be.
 const (
-	targetReady   readiness = iota
-	targetSilent            // it has lost an answer, and is waited for
-	targetRefused           // a guard is against it
-	targetIgnores           // it does not acknowledge the epoch, and has had its time
-	targetBehind            // it has not acknowledged the epoch yet
+	TargetReady   Readiness = iota
+	TargetSilent            // it has lost an answer, and is waited for
+	TargetRefused           // a guard is against it
+	TargetIgnores           // it does not acknowledge the epoch, and has had its time
+	TargetBehind            // it has not acknowledged the epoch yet
 )
 
+// ReadinessOf is whether the target of the change under way can be opened, and which guard is against it.
+func ReadinessOf(s Snapshot, m Memory) (Readiness, promotion.Unfit) {
+	t := s.Status.Transition
+	target, _ := s.Site(t.To)
+	return change{s: s, d: Decision{Memory: m}, t: t, target: target}.readiness()
+}
+
 // readiness asks the target, and says which guard is against it.
-func (c change) readiness() (readiness, Unfit) {
+func (c change) readiness() (Readiness, promotion.Unfit) {
 	refused, patience := targetUnfit(c.s, c.d.Memory, c.target)
 	behind := c.target.Sidecar.Report.Epoch < c.s.Status.Epoch
 	switch {
 	case patience > 0:
-		return targetSilent, refused
+		return TargetSilent, refused
 	case refused.By != "":
-		return targetRefused, refused
+		return TargetRefused, refused
 	case behind && late(c.s, c.d.Memory.DrainSince):
-		return targetIgnores, refused
+		return TargetIgnores, refused
 	case behind:
-		return targetBehind, refused
+		return TargetBehind, refused
 	}
-	return targetReady, refused
+	return TargetReady, refused
 }
 
 func (c change) awaitTarget() (Decision, bool) {
 	waits := c.d.then(Announce{Fence: fenceTargets(c.t)}).within(c.s.Policy.PollInterval / 4)
 	switch ready, refused := c.readiness(); ready {
-	case targetReady:
-	case targetSilent:
+	case TargetReady:
+	case TargetSilent:
 		return waits.say(TopologyTransition, VerdictWait, v1alpha1.ReasonTargetSilent, "%s is to be opened but %s", c.t.To, refused.Why), true
-	case targetRefused:
+	case TargetRefused:
 		return targetLost(c.s, c.d, refused.Why), true
-	case targetIgnores:
+	case TargetIgnores:
 		return targetLost(c.s, c.d, fmt.Sprintf("does not acknowledge epoch %d (%s)", c.s.Status.Epoch, c.target.Sidecar.Report.Message)), true
-	case targetBehind:
+	case TargetBehind:
 		return waits.say(TopologyTransition, VerdictWait, v1alpha1.ReasonAwaitingFenceProof, "%s has not acknowledged epoch %d yet", c.t.To, c.s.Status.Epoch), true
 	}
 	return c.d, false
@@ -116,11 +135,11 @@ func (c change) awaitGate() (Decision, bool) {
 
 // awaitBudget asks once more what would be lost: the relay log is applied now, and the target may be another.
 func (c change) awaitBudget() (Decision, bool) {
-	over := overBudget(c.s, knownOf(c.t, c.s, c.d.Memory, c.target), c.target)
-	if over == "" || !c.t.Replaces() || forced(c.s) {
+	over := promotion.OverBudget(c.s, knownOf(c.t, c.s, c.d.Memory, c.target), c.target)
+	if over == "" || !c.t.Replaces() || promotion.Forced(c.s) {
 		return c.d, false
 	}
-	return c.d.say(TopologyTransition, VerdictBlocked, v1alpha1.ReasonLossBudget, "%s; %s", over, override(c.t.To)), true
+	return c.d.say(TopologyTransition, VerdictBlocked, v1alpha1.ReasonLossBudget, "%s; %s", over, promotion.HowToOrder(c.t.To)), true
 }
 
 func (c change) awaitVolume() (Decision, bool) {
@@ -135,11 +154,6 @@ func (c change) awaitVolume() (Decision, bool) {
 // nobody could tell, and the new one, which is empty, would be opened for it (I12). The controller notes the name.
 func isUnnoted(target Site) bool { return !target.Provisioned && target.Unnoted }
 
-// forced is true if a person ordered this very target and accepted the loss.
-func forced(s Snapshot) bool {
-	return s.Policy.ForceTo != "" && s.Status.Transition != nil && s.Policy.ForceTo == s.Status.Transition.To
-}
-
 func fenceTargets(t *Transition) []string {
 	if !t.Replaces() {
 		return nil
@@ -152,33 +166,33 @@ func returnedWhole(s Snapshot, m Memory, target Site) (Site, bool) {
 	t := s.Status.Transition
 	from, known := s.Site(t.From)
 	switch {
-	case !known || !t.Replaces() || forced(s) || t.OverDisk():
+	case !known || !t.Replaces() || promotion.Forced(s) || t.OverDisk():
 		return Site{}, false
 	case !from.Sidecar.Answered || !from.Sidecar.Report.FencedUnder(s.Status.Epoch) || !from.Fenced():
 		return Site{}, false
-	case isRemoved(s, m, from) != "" || isDiverged(s, m, from) != "":
+	case promotion.IsRemoved(s, m, from) != "" || promotion.IsDiverged(s, m, from) != "":
 		return Site{}, false // as a target it would be refused in the next poll, and change places with the present one for ever
-	case isDROnly(s, m, from) != "" || isNotProvisioned(s, m, from) != "" || isBusy(s, m, from) != "" || isUnescrowed(s, m, from) != "":
+	case promotion.IsDROnly(s, m, from) != "" || lineage.IsNotProvisioned(s, m, from) != "" || promotion.IsBusy(s, m, from) != "" || promotion.IsUnescrowed(s, m, from) != "":
 		return Site{}, false
 	}
 	more := !from.All().Subtract(target.All()).IsEmpty()
-	lacks, _ := missing(s, m, from)
+	lacks, _ := lineage.Missing(s, m, from)
 	return from, more && lacks.IsEmpty()
 }
 
 // targetUnfit names why the target cannot be opened. One that merely does not answer is waited for until the threshold,
 // or every lost packet would cost an epoch; patience is how much of that is left.
-func targetUnfit(s Snapshot, m Memory, target Site) (why Unfit, patience time.Duration) {
-	if why = unfit(s, m, target); forced(s) {
-		why = unfitByOrder(s, m, target)
+func targetUnfit(s Snapshot, m Memory, target Site) (why promotion.Unfit, patience time.Duration) {
+	if why = promotion.UnfitOf(s, m, target); promotion.Forced(s) {
+		why = promotion.UnfitByOrder(s, m, target)
 	}
-	if why.By != GuardSilent {
+	if why.By != promotion.GuardSilent {
 		return why, 0
 	}
 	grace := time.Duration(s.Policy.Threshold-1) * s.Policy.PollInterval
-	since := orNow(m.Of(target.Name).IndirectSince, s.Now)
+	since := memory.OrNow(m.Of(target.Name).IndirectSince, s.Now)
 	if !target.Sidecar.Answered {
-		since = orNow(m.Of(target.Name).DownSince, since)
+		since = memory.OrNow(m.Of(target.Name).DownSince, since)
 	}
 	return why, max(0, grace-s.Now.Sub(since))
 }
@@ -186,21 +200,21 @@ func targetUnfit(s Snapshot, m Memory, target Site) (why Unfit, patience time.Du
 func targetLost(s Snapshot, d Decision, why string) Decision {
 	t := s.Status.Transition
 	target, _ := s.Site(t.To)
-	next, found := choose(s, d.Memory, t.To)
+	next, found := promotion.Choose(s, d.Memory, t.To)
 	if !found {
-		return d.say(TopologyTransition, VerdictBlocked, lostFor(s, d.Memory, target), "%s %s, and %s; %s", t.To, why, whyNobody(s, d.Memory), lostWayOut(s, d.Memory, target)).
+		return d.say(TopologyTransition, VerdictBlocked, promotion.LostFor(s, d.Memory, target), "%s %s, and %s; %s", t.To, why, promotion.WhyNobody(s, d.Memory), promotion.LostWayOut(s, d.Memory, target)).
 			then(Announce{Fence: fenceTargets(t)})
 	}
-	if no := refusal(permissions, takeover{s, d.Memory, next, true}); no.reason != "" && t.Change() == facts.ChangeReopen {
+	if no := promotion.FirstAgainst(promotion.Permissions, promotion.Ask(s, d.Memory, next, true)); no.Reason != "" && t.Change() == facts.ChangeReopen {
 		// No failover was begun: the active site is opened again after a planned one, and one that dies meanwhile is replaced
 		// under the rules of any other time. It is opened as soon as it is back.
-		return d.say(TopologyTransition, VerdictBlocked, no.reason, "%s is to be opened again, but %s; %s; %s",
-			t.To, why, no.message, wayOut(s, d.Memory, next, true))
+		return d.say(TopologyTransition, VerdictBlocked, no.Reason, "%s is to be opened again, but %s; %s; %s",
+			t.To, why, no.Message, promotion.WayOut(s, d.Memory, next, true))
 	}
 	if lacks := t.FromExecuted.Subtract(next.All); t.Change() == facts.ChangeFirst && !lacks.IsEmpty() {
 		// The first active site was chosen because it holds what any site held; silent as it is now, it holds that still (I7).
 		return d.say(TopologyTransition, VerdictBlocked, v1alpha1.ReasonTargetLost, "%s %s, and %s lacks %s, which it held; bring it back; %s",
-			t.To, why, next.Site.Name, lacks, override(next.Site.Name)).then(Announce{Fence: fenceTargets(t)})
+			t.To, why, next.Site.Name, lacks, promotion.HowToOrder(next.Site.Name)).then(Announce{Fence: fenceTargets(t)})
 	}
 	return d.retarget(s, next.Site.Name, v1alpha1.ReasonTargetLost).say(TopologyTransition, VerdictFailover, v1alpha1.ReasonTargetLost,
 		"%s %s; %s takes its place", t.To, why, next.Site.Name)
@@ -209,9 +223,9 @@ func targetLost(s Snapshot, d Decision, why string) Decision {
 func gateClosed(s Snapshot, d Decision, g Gate) Decision {
 	t := s.Status.Transition
 	if t.Change() == facts.ChangeFirst && g.Writer == "" {
-		verdict, message := VerdictWait, fmt.Sprintf("%s must acknowledge epoch %d fenced before %s is opened", named(s, g.Blockers), s.Status.Epoch, t.To)
+		verdict, message := VerdictWait, fmt.Sprintf("%s must acknowledge epoch %d fenced before %s is opened", memory.Named(s, g.Blockers), s.Status.Epoch, t.To)
 		if late(s, d.Memory.DrainSince) {
-			verdict, message = VerdictBlocked, message+"; bring it back; "+override(t.To)
+			verdict, message = VerdictBlocked, message+"; bring it back; "+promotion.HowToOrder(t.To)
 		}
 		return d.say(TopologyTransition, verdict, v1alpha1.ReasonAwaitingFenceProof, "%s", message).then(Announce{Fence: g.Blockers}).within(s.Policy.PollInterval / 8)
 	}
@@ -226,11 +240,11 @@ func gateClosed(s Snapshot, d Decision, g Gate) Decision {
 	if len(g.Blockers) > 0 {
 		return d.say(TopologyTransition, VerdictBlocked, v1alpha1.ReasonSiteMayStillVouch,
 			"no proof that %s is fenced, and %s may still tell it that it is active; bring it back, taint its node %s if it is down; %s",
-			t.From, named(s, g.Blockers), v1alpha1.OutOfServiceTaint, override(t.To))
+			t.From, memory.Named(s, g.Blockers), v1alpha1.OutOfServiceTaint, promotion.HowToOrder(t.To))
 	}
 	if g.Outlived != "" {
 		return d.say(TopologyTransition, VerdictBlocked, v1alpha1.ReasonLeaseOutlived, "no proof that %s is fenced: %s; %s; %s",
-			t.From, g.Outlived, outlivedRemedy(t.From), override(t.To))
+			t.From, g.Outlived, remedy.Outlived(t.From), promotion.HowToOrder(t.To))
 	}
 	left := g.ReadyAt.Sub(s.Now)
 	if from, _ := s.Site(t.From); !from.Reachable() {
@@ -246,13 +260,13 @@ func gateClosed(s Snapshot, d Decision, g Gate) Decision {
 func pass(s Snapshot, d Decision, target Site, g Gate) Decision {
 	t := *s.Status.Transition
 	t.Step, t.GatePassedAt, t.Evidence, t.ToExecuted = v1alpha1.TransitionOpening, s.Now, g.Evidence, target.MySQL.Executed
-	if behind, where := leftBehind(s, d.Memory, target); t.Change() != facts.ChangeFirst && !planned(&t) && !behind.IsEmpty() {
-		if !forced(s) { // by order also what a site has of its own is left behind: that was never the old active site's
+	if behind, where := lineage.LeftBehind(s, d.Memory, target); t.Change() != facts.ChangeFirst && !t.Moves() && !behind.IsEmpty() {
+		if !promotion.Forced(s) { // by order also what a site has of its own is left behind: that was never the old active site's
 			t.FromExecuted = t.FromExecuted.Union(behind)
 		}
 		t.Evidence = append(slices.Clone(t.Evidence), fmt.Sprintf("left behind: %s, which %s has", behind, strings.Join(where, ", ")))
 	}
-	if why := isWithoutRows(s, d.Memory, target); why != "" {
+	if why := promotion.IsWithoutRows(s, d.Memory, target); why != "" {
 		t.Evidence = append(slices.Clone(t.Evidence), t.To+" "+why)
 	}
 	d.Status.Transition = &t

@@ -8,16 +8,18 @@ import (
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/facts/factstest"
+	"github.com/mysql-mfg/mfg/operator/memory"
 )
 
 // What happens around a group while no site of it is open.
 
 // TestWhoTakesOverIsKeptFromEviction: a drain that is asked again every five seconds must not end the failover.
 func TestWhoTakesOverIsKeptFromEviction(t *testing.T) {
-	s, m := threeSites(), Memory{}
+	s, m := factstest.ThreeSites(), Memory{}
 	m = Decide(s, m).Memory
 	s.Sites[0].Sidecar, s.Sites[0].MySQL = Sidecar{}, MySQL{}
-	s.Sites[1].MySQL.Executed = set("A:1-10")
+	s.Sites[1].MySQL.Executed = factstest.Set("A:1-10")
 	for i := range 2 {
 		s.Sites[i+1].MySQL.IORunning, s.Sites[i+1].Leaving = false, "its node is drained"
 	}
@@ -61,10 +63,10 @@ func TestReadsGoOnWithoutAnActiveSite(t *testing.T) {
 		"nobody knows how far it lags":     {nil, nil, time.Minute, true, false},
 		"it was detached long before":      {func(c *Site) { c.MySQL.IORunning = false }, nil, 0, true, false},
 		"the operator never saw it follow": {nil, nil, 0, false, false},
-		"it has diverged":                  {nil, func(c *Site) { c.MySQL.Executed = set("A:1-9,C:1") }, 0, true, false},
+		"it has diverged":                  {nil, func(c *Site) { c.MySQL.Executed = factstest.Set("A:1-9,C:1") }, 0, true, false},
 		"it does not answer":               {nil, func(c *Site) { c.Sidecar, c.MySQL = Sidecar{}, MySQL{} }, 0, true, false},
 	} {
-		s, m := threeSites(), Memory{}
+		s, m := factstest.ThreeSites(), Memory{}
 		s.Policy.MaxReadLag, s.Policy.Mode = tc.limit, v1alpha1.FailoverManual
 		if tc.before != nil {
 			tc.before(&s.Sites[2])
@@ -91,7 +93,7 @@ func TestReadsGoOnWithoutAnActiveSite(t *testing.T) {
 // TestAReplicaThatKeepsReadersOutIsNotReadFrom: it stays healthy, and says why.
 func TestAReplicaThatKeepsReadersOutIsNotReadFrom(t *testing.T) {
 	for prepared, want := range map[int]Reason{1: "PreparedXA", 0: "ReadersKeptOut", -1: ""} {
-		s := threeSites()
+		s := factstest.ThreeSites()
 		s.Sites[2].MySQL.OfflineMode, s.Sites[2].Sidecar.Report.PreparedXA = prepared >= 0, max(prepared, 0)
 		d := Decide(s, Memory{})
 		if v := d.Views[2]; v.Readable != (want == "") || v.Reason != want || !v.Healthy {
@@ -119,7 +121,7 @@ func TestAFailoverThatCouldNotEndIsNotBegun(t *testing.T) {
 		"it can be fenced: its sidecar answers": {func(s *Snapshot) { lost(&s.Sites[2]); s.Sites[0].Sidecar.Answered = true }, true},
 		"a person ordered it":                   {func(s *Snapshot) { lost(&s.Sites[2]); s.Policy.ForceTo = "b" }, true},
 	} {
-		s, m := threeSites(), Memory{}
+		s, m := factstest.ThreeSites(), Memory{}
 		m = Decide(s, m).Memory
 		lost(&s.Sites[0])
 		tc.change(&s)
@@ -143,7 +145,7 @@ func TestAFailoverThatCouldNotEndIsNotBegun(t *testing.T) {
 // TestOneLostAnswerOfAVoucherIsWaitedOut: whether it is behind the same cut is known a moment later. One that is long silent is not
 // forgotten for it.
 func TestOneLostAnswerOfAVoucherIsWaitedOut(t *testing.T) {
-	s, m := threeSites(), Memory{}
+	s, m := factstest.ThreeSites(), Memory{}
 	m = Decide(s, m).Memory
 	s.Sites[0].Sidecar, s.Sites[0].MySQL = Sidecar{}, MySQL{}
 	for range s.Policy.Threshold - 1 {
@@ -228,7 +230,7 @@ func TestASiteThatNobodyAsksHoldsNoLeaseI4(t *testing.T) {
 
 // TestWhoWasListedStaysSoI4: the pod that asks may run on after its object is gone.
 func TestWhoWasListedStaysSoI4(t *testing.T) {
-	s := threeSites()
+	s := factstest.ThreeSites()
 	s.Sites[2].Provisioned, s.Sites[2].Unlisted, s.Sites[2].Listed = false, true, true
 	m := Decide(s, Memory{}).Memory
 	s.Sites[2].Listed = false
@@ -236,14 +238,14 @@ func TestWhoWasListedStaysSoI4(t *testing.T) {
 		s.Now = s.Now.Add(s.Policy.PollInterval)
 		m = Decide(s, m).Memory
 	}
-	if askedByNobody(m, s.Sites[2]) {
+	if memory.AskedByNobody(m, s.Sites[2]) {
 		t.Error("I4: a site that a pod was started to ask counts as one that nobody asks")
 	}
 }
 
 // TestAFirstOpeningThatWaitsForADeadSite: people are told, and an order ends it.
 func TestAFirstOpeningThatWaitsForADeadSite(t *testing.T) {
-	s := world(Durable{}, seen("a", "A:1-9", 0), seen("b", "A:1-9", 0))
+	s := factstest.World(Durable{}, factstest.Seen("a", "A:1-9", 0), factstest.Seen("b", "A:1-9", 0))
 	s.Sites[1].Sidecar, s.Sites[1].MySQL = Sidecar{}, MySQL{}
 	m := Memory{}
 	d := Decide(s, m)
@@ -258,7 +260,7 @@ func TestAFirstOpeningThatWaitsForADeadSite(t *testing.T) {
 	}
 	s.Policy.ForceTo = "a"
 	// b may have been active under an epoch that a never heard of: none of its may be used again.
-	if d = Decide(s, m); d.Verdict != VerdictBootstrap || d.Status.ActiveSite != "a" || d.Status.Epoch <= unseenEpochs {
+	if d = Decide(s, m); d.Verdict != VerdictBootstrap || d.Status.ActiveSite != "a" || d.Status.Epoch <= memory.UnseenEpochs {
 		t.Errorf("I1: ordered: %s %s (%s) under epoch %d", d.Verdict, d.Reason, d.Message, d.Status.Epoch)
 	}
 	if s.Policy.ForceTo = "b"; Decide(s, m).Verdict == VerdictBootstrap {
@@ -269,8 +271,8 @@ func TestAFirstOpeningThatWaitsForADeadSite(t *testing.T) {
 // TestAPodWithTheOnlyCopyOfItsKeyringIsNotEvicted: its new keys are in nobody else's hands yet.
 func TestAPodWithTheOnlyCopyOfItsKeyringIsNotEvicted(t *testing.T) {
 	for _, state := range []string{"behind", "escrowed"} {
-		s := threeSites()
-		s.Sites[2].Sidecar.Report.Keyring, s.Sites[2].Busy, s.Sites[2].Leaving = keyring(state), WorkRotation, "its node is drained"
+		s := factstest.ThreeSites()
+		s.Sites[2].Sidecar.Report.Keyring, s.Sites[2].Busy, s.Sites[2].Leaving = factstest.Keyring(state), WorkRotation, "its node is drained"
 		d := Decide(s, Memory{})
 		v := d.Views[2]
 		if want := state == "behind"; v.Protected != want || (v.Reason == "NotEscrowed") != want {
@@ -285,7 +287,7 @@ func TestAPodWithTheOnlyCopyOfItsKeyringIsNotEvicted(t *testing.T) {
 
 // TestSilenceIsCountedInTimeToo: a group that is not well is polled more often, and an outage takes no less time for it.
 func TestSilenceIsCountedInTimeToo(t *testing.T) {
-	s, m := threeSites(), Memory{}
+	s, m := factstest.ThreeSites(), Memory{}
 	m = Decide(s, m).Memory
 	s.Sites[0].Sidecar, s.Sites[0].MySQL = Sidecar{}, MySQL{}
 	began := s.Now

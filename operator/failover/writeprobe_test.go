@@ -7,11 +7,13 @@ import (
 	"testing"
 
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/operator/facts/factstest"
+	"github.com/mysql-mfg/mfg/operator/views"
 )
 
 // probed is a healthy group whose active site was written to with that outcome.
 func probed(p *wire.WriteProbe) Snapshot {
-	s := healthyThree()
+	s := factstest.HealthyThree()
 	for i := range s.Sites {
 		if s.Sites[i].Name == s.Status.ActiveSite {
 			s.Sites[i].Sidecar.Report.WriteProbe = p
@@ -83,7 +85,7 @@ func TestEveryTroubleHasAWayOut(t *testing.T) {
 		wire.WriteNoAnswer, wire.WriteOffline, wire.WriteReadOnly, wire.WriteTooManyConnections, wire.WriteSecureTransport, wire.WriteDiskFull,
 		wire.WriteDiskStalled, wire.WriteDiskFailed, wire.WriteLocked, wire.WriteRefused, "OfANewerVersion",
 	} {
-		words, way := Unwritable{Site: "paris", Reason: reason, Errno: 7}.Message()
+		words, way := views.Unwritable{Site: "paris", Reason: reason, Errno: 7}.Message()
 		if !strings.HasPrefix(words, "paris is open, but clients cannot write: ") || !strings.HasSuffix(words, "(error 7)") {
 			t.Errorf("%s: %s", reason, words)
 		}

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/operator/explain"
 	"github.com/mysql-mfg/mfg/operator/failover"
 )
 
@@ -40,7 +41,7 @@ func (e *Explanations) Explain(namespace, group string) (wire.Explanation, bool)
 	if !ok {
 		return wire.Explanation{}, false
 	}
-	out := failover.Explain(seen.snapshot, seen.memory, seen.decision)
+	out := explain.Explain(seen.snapshot, seen.memory, seen.decision)
 	out.At = out.At.UTC()
 	return out, true
 }

@@ -182,6 +182,7 @@ func cloneStatus(g wire.GroupStatus) wire.GroupStatus {
 		f.LostTransactions, f.LostSeconds = clonePointer(f.LostTransactions), clonePointer(f.LostSeconds)
 		g.Forecast = &f
 	}
+	g.Cache = cloneCache(g.Cache)
 	return g
 }
 
@@ -195,7 +196,7 @@ func clonePointer[T any](p *T) *T {
 
 // sameStatus is true if nothing differs but when it was seen.
 func sameStatus(a, b wire.GroupStatus) bool {
-	if !slices.EqualFunc(a.Sites, b.Sites, sameSite) || !sameForecast(a.Forecast, b.Forecast) {
+	if !slices.EqualFunc(a.Sites, b.Sites, sameSite) || !sameForecast(a.Forecast, b.Forecast) || !sameCache(a.Cache, b.Cache) {
 		return false
 	}
 	return a.Namespace == b.Namespace && a.Group == b.Group && a.ActiveSite == b.ActiveSite && a.Epoch == b.Epoch &&

@@ -196,6 +196,8 @@ func TestSameStatusLooksAtEveryField(t *testing.T) {
 			changed.Sites = changed.Sites[:1]
 		case *wire.Forecast:
 			changed.Forecast = &wire.Forecast{Site: "frankfurt", LostTransactions: pointer(int64(1))}
+		case *wire.CacheStatus:
+			changed.Cache = &wire.CacheStatus{ActiveSite: "paris"}
 		case time.Time:
 			changed.ObservedAt = changed.ObservedAt.Add(time.Second)
 		default:

@@ -253,7 +253,30 @@ func (s *Stage) EnsureGroup(ctx context.Context, namespace, name string, spec v1
 			return nil, err
 		}
 	}
-	return s.NewGroup(ctx, namespace, name, spec)
+	g, err := s.NewGroup(ctx, namespace, name, spec)
+	if err != nil || why != nil {
+		return g, err
+	}
+	// Its pods run with the old settings, the lease for one, until the ordered update has replaced them.
+	_, err = g.Await(ctx, updateLimit, "group "+name+" to run with the new specification", NotUpdated)
+	return g, err
+}
+
+// updateLimit is how long an ordered update of all sites may take.
+const updateLimit = 5 * time.Minute
+
+// NotUpdated says why a group is not yet as its specification says, and whole.
+func NotUpdated(group *v1alpha1.MysqlFailoverGroup) error {
+	c := meta.FindStatusCondition(group.Status.Conditions, v1alpha1.ConditionProgressing)
+	switch {
+	case group.Status.ObservedGeneration != group.Generation || c == nil || c.ObservedGeneration != group.Generation:
+		return errors.New("the change was not looked at yet")
+	case c.Reason != string(v1alpha1.ReasonAsExpected):
+		return fmt.Errorf("%s: %s", c.Reason, c.Message)
+	case !meta.IsStatusConditionTrue(group.Status.Conditions, v1alpha1.ConditionReady) || group.Status.Transition != nil:
+		return errors.New(Describe(group))
+	}
+	return nil
 }
 
 // Reusable tells why a group that is there cannot serve another run, or nothing.

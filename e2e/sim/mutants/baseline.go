@@ -22,6 +22,7 @@ import (
 // exam is a test of a core, with a number of draws, or a schedule of the simulation.
 type exam struct {
 	test     string
+	in       *source // whose test it is
 	draws    int
 	scenario string
 	from     int
@@ -63,7 +64,7 @@ func (h *hunter) baseline(ctx context.Context, s *source) ([]exam, error) {
 	var exams []exam
 	err = h.each(strings.Fields(r.said), func(test string) error {
 		for _, draws := range s.draws {
-			e, property, err := h.sit(ctx, s, exam{test: test, draws: draws})
+			e, property, err := h.sit(ctx, s, exam{test: test, in: s, draws: draws})
 			if err != nil {
 				return err
 			}

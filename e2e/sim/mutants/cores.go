@@ -12,6 +12,8 @@ type core struct {
 	folder string
 	// files are those that hold guards; none are all of the package.
 	files []string
+	// also is another core whose tests come by, after its own; empty is none.
+	also string
 	// draws is how often property tests are drawn, in one run after the other until one fails. Never zero: a property that is
 	// not drawn at all proves nothing, and fails without any mutation.
 	draws []int
@@ -22,6 +24,11 @@ type core struct {
 // cores are the packages that decide, and of the shells the files that docs/invariants.md names.
 var cores = []core{
 	{folder: "operator/failover", draws: []int{20}},
+	{folder: "operator/lineage", also: "operator/failover", draws: []int{20}},
+	{folder: "operator/memory", also: "operator/failover", draws: []int{20}},
+	{folder: "operator/promotion", also: "operator/failover", draws: []int{20}},
+	{folder: "operator/views", also: "operator/failover", draws: []int{20}},
+	{folder: "operator/explain", also: "operator/failover", draws: []int{20}},
 	{folder: "operator/facts", draws: []int{10}},
 	{folder: "operator/gate", draws: []int{10, 100}},
 	{folder: "sidecar/fence", draws: []int{10, 100}},
@@ -43,17 +50,33 @@ var cores = []core{
 	{folder: "sidecar/agent", files: []string{"keys.go", "opening.go", "slot.go", "store.go"}, draws: []int{10}, timed: true},
 	{folder: "sidecar/escrow", files: []string{"file.go"}, draws: []int{10}, timed: true},
 	{folder: "sidecar", files: []string{"accounts.go", "keyring.go", "supervise.go"}, draws: []int{10}, timed: true},
-	{folder: "operator/controller", files: []string{
-		"authority.go", "claims.go", "engines.go", "keyring_facts.go", "keyring_own.go", "keyring_rotate.go", "lapse.go", "passwords.go",
-		"passwords_secret.go", "passwords_servers.go", "provision.go", "provision_clone.go", "provisioning.go", "reclone.go", "status.go", "unlisted.go",
-	}, draws: []int{10}, timed: true},
+	{folder: "operator/controller", files: []string{"authority.go", "claims.go", "status.go", "unlisted.go"}, draws: []int{10}, timed: true},
+	{folder: "operator/work", files: []string{"rotation.go"}, draws: []int{10}, also: reconcile, timed: true},
+	{folder: "operator/scope", files: []string{"silent.go", "site.go"}, draws: []int{10}, also: reconcile, timed: true},
+	{folder: "operator/apply", files: []string{"owner.go"}, draws: []int{10}, also: reconcile, timed: true},
+	{folder: "operator/clone", files: []string{
+		"engines.go", "lapse.go", "provision.go", "provision_clone.go", "provisioning.go", "reclone.go",
+	}, draws: []int{10}, also: reconcile, timed: true},
+	{folder: "operator/encryption", files: []string{"keyring_facts.go", "keyring_own.go", "keyring_rotate.go"}, draws: []int{10}, also: reconcile, timed: true},
+	{folder: "operator/accounts", files: []string{"passwords.go", "secret.go", "servers.go"}, draws: []int{10}, also: reconcile, timed: true},
 }
+
+// reconcile is where the tests of the whole reconcile are: they examine its wings too.
+const reconcile = "operator/controller"
 
 // elsewhere are the files and folders that docs/invariants.md names and that are not mutated, with the reason.
 var elsewhere = map[string]string{
 	"internal/mysql":   "statements to MySQL: a real mysqld misses them (`go test -tags mysqld`), which a hunt cannot start thousands of times",
 	"internal/logpipe": "a queue that drops: what is lost without a guard is time, which its tests measure under load",
 	"api/client":       "an HTTP client: it decides nothing",
+}
+
+// tested are the folders whose tests see the core.
+func (c core) tested() []string {
+	if c.also == "" {
+		return []string{c.folder}
+	}
+	return []string{c.folder, c.also}
 }
 
 func (c core) packageOf() string { return "./" + c.folder }

@@ -25,22 +25,22 @@ var exceptions = []exception{
 	{failover, "Decide", "behind (2)", force, "behindTheSites names a writer only where it is behind"},
 	{failover, "Decide", `last != ""`, force, "nobody asks for the time of a site without a name"},
 	{failover, "due", "known", force, noSite + ", so no order can be followed to it"},
-	{failover, "ordered", "known", force, noSite + ", so no order can be followed to it"},
-	{failover, "outlivedAndSilent", "known", force, noSite + ", and has no pod that could have ended"},
-	{failover, "successorHad", "err != nil", deny, "what cannot be parsed is the empty set"},
-	{failover, "isNumberingAgain", "err != nil", deny, "what cannot be parsed is the empty set"},
+	{promotion, "Ordered", "known", force, noSite + ", so no order can be followed to it"},
+	{memory, "OutlivedAndSilent", "known", force, noSite + ", and has no pod that could have ended"},
+	{lineage, "successorHad", "err != nil", deny, "what cannot be parsed is the empty set"},
+	{promotion, "IsNumberingAgain", "err != nil", deny, "what cannot be parsed is the empty set"},
 	{failover, "waiting", `why.Reason != ""`, force, "no reason is no passing one"},
-	{failover, "remember", "known", force, "what is not known to be errant is the empty set"},
-	{failover, "errantOf", `active.Name == ""`, deny, noSite + ", which the third case asks"},
-	{failover, "errantOf", "!active.SQLAnswers()", deny, "whose MySQL does not answer is not writable, which is asked beside it"},
+	{memory, "Remember", "known", force, "what is not known to be errant is the empty set"},
+	{lineage, "ErrantOf", `active.Name == ""`, deny, noSite + ", which the third case asks"},
+	{lineage, "ErrantOf", "!active.SQLAnswers()", deny, "whose MySQL does not answer is not writable, which is asked beside it"},
 	{failover, "returnedWhole", "!known", deny, noSite + ", which the second case asks"},
-	{failover, "settleLoss", "!known", deny, noSite + ", which is asked beside it"},
-	{failover, "settleLoss", "from.OtherVolume (2)", deny, "its record was marked before, and sameServer, which is asked beside it, is false of those"},
-	{failover, "unwritable", "!known", deny, noSite + ", which is asked beside it"},
-	{failover, "explained.taker", "known", force, noSite + ", which is asked beside it"},
-	{failover, "Decision.lately", "!at.IsZero()", force, "the time zero is long ago"},
-	{failover, "Decision.Unheard", "since.IsZero()", deny, "the time zero is long ago, which is asked beside it"},
-	{failover, "remarked", `reason != ""`, force, "a healthy site has no reason and no message before"},
+	{lineage, "SettleLoss", "!known", deny, noSite + ", which is asked beside it"},
+	{lineage, "SettleLoss", "from.OtherVolume (2)", deny, "its record was marked before, and sameServer, which is asked beside it, is false of those"},
+	{views, "UnwritableOf", "!known", deny, noSite + ", which is asked beside it"},
+	{explain, "explained.taker", "known", force, noSite + ", which is asked beside it"},
+	{views, "Lately", "!at.IsZero()", force, "the time zero is long ago"},
+	{views, "Unheard", "since.IsZero()", deny, "the time zero is long ago, which is asked beside it"},
+	{views, "remarked", `reason != ""`, force, "a healthy site has no reason and no message before"},
 	{"operator/claims", "Decide", `holder != ""`, force, "without a Lease and without a claim the group is operated by the last case too"},
 	{"operator/render", "jsonText", "err != nil", deny, "strings and booleans are always encoded"},
 	{wire, "Sign", "err != nil", deny, encodes},
@@ -60,12 +60,17 @@ var exceptions = []exception{
 }
 
 const (
-	failover = "operator/failover"
-	wire     = "api/wire"
-	encodes  = "a struct of strings, numbers and times in this century is always encoded"
-	clock    = "Linux has the clock; a supervisor without one must not guess"
-	signs    = "the library signs with every key of the right length"
-	noSite   = "a site that is not there does not answer"
+	failover  = "operator/failover"
+	lineage   = "operator/lineage"
+	memory    = "operator/memory"
+	promotion = "operator/promotion"
+	views     = "operator/views"
+	explain   = "operator/explain"
+	wire      = "api/wire"
+	encodes   = "a struct of strings, numbers and times in this century is always encoded"
+	clock     = "Linux has the clock; a supervisor without one must not guess"
+	signs     = "the library signs with every key of the right length"
+	noSite    = "a site that is not there does not answer"
 )
 
 // stale are the exceptions that fit no mutant, or give no reason.

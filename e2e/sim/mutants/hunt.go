@@ -58,6 +58,7 @@ func (m mutant) active() string { return strconv.Itoa(m.id) + ":" + string(m.cha
 type hunter struct {
 	options
 	programs
+	sources   []*source
 	points    []point
 	exams     map[*source][]exam
 	schedules []exam
@@ -91,7 +92,7 @@ const quick = 300 * time.Millisecond
 func (h *hunter) groups(m mutant, before outcome) [][]exam {
 	var out [][]exam
 	var took time.Duration
-	for _, e := range h.exams[m.source] {
+	for _, e := range h.examsOf(m.source) {
 		if !e.sees(m.point, m.change) {
 			continue
 		}
@@ -101,13 +102,26 @@ func (h *hunter) groups(m mutant, before outcome) [][]exam {
 			continue
 		}
 		last := len(out) - 1
-		if last >= 0 && took+e.took < quick && out[last][0].draws == e.draws {
+		if last >= 0 && took+e.took < quick && out[last][0].draws == e.draws && out[last][0].in == e.in {
 			out[last], took = append(out[last], e), took+e.took
 			continue
 		}
 		out, took = append(out, []exam{e}), e.took
 	}
 	return out
+}
+
+// examsOf are the tests that may see a core, its own first.
+func (h *hunter) examsOf(s *source) []exam {
+	var all []exam
+	for _, folder := range s.tested() {
+		for of, exams := range h.exams {
+			if of.folder == folder {
+				all = append(all, exams...)
+			}
+		}
+	}
+	return all
 }
 
 // ask runs tests with a mutant.
@@ -121,7 +135,7 @@ func (h *hunter) ask(ctx context.Context, m mutant, group []exam, out *outcome) 
 		return false, err
 	}
 	name := r.failing()
-	if m.source.timed && name != "" {
+	if group[0].in.timed && name != "" {
 		if r, err = h.test(ctx, m, group, []string{name}); err != nil || !r.failed {
 			return false, err
 		}
@@ -134,8 +148,8 @@ func (h *hunter) ask(ctx context.Context, m mutant, group []exam, out *outcome) 
 }
 
 func (h *hunter) test(ctx context.Context, m mutant, group []exam, names []string) (result, error) {
-	command := append([]string{h.testsOf(m.source.core)}, m.source.arguments(group[0].draws, names...)...)
-	return run(ctx, limit(group...), h.folderOf(m.source), m.active(), "", command...)
+	command := append([]string{h.testsOf(group[0].in.core)}, group[0].in.arguments(group[0].draws, names...)...)
+	return run(ctx, limit(group...), h.folderOf(group[0].in), m.active(), "", command...)
 }
 
 var verdict = regexp.MustCompile(`FAIL seed ([0-9]+): (.*)`)

@@ -90,7 +90,7 @@ func (o options) run(ctx context.Context, dir string) (int, error) {
 		fmt.Printf("%d mutants at %d points of %d packages, %d exceptions\n", len(wanted), len(points), len(sources), len(exceptions))
 		return 0, err
 	}
-	h := newHunter(o, dir, points)
+	h := newHunter(o, dir, sources, points)
 	if err := h.prepare(ctx, file, wanted); err != nil {
 		return 0, err
 	}
@@ -154,11 +154,17 @@ func (h *hunter) prepare(ctx context.Context, overlay string, wanted []mutant) e
 
 // baselines does that for the tests of the packages that are asked for.
 func (h *hunter) baselines(ctx context.Context, overlay string, wanted []mutant) error {
+	folders := map[string]bool{}
+	for _, m := range wanted {
+		for _, folder := range m.source.tested() {
+			folders[folder] = true
+		}
+	}
 	var asked []*source
 	var of []core
-	for _, m := range wanted {
-		if len(asked) == 0 || asked[len(asked)-1] != m.source {
-			asked, of = append(asked, m.source), append(of, m.source.core)
+	for _, s := range h.sources {
+		if folders[s.folder] {
+			asked, of = append(asked, s), append(of, s.core)
 		}
 	}
 	if err := h.buildTests(ctx, h.root, overlay, of); err != nil {
@@ -175,8 +181,8 @@ func (h *hunter) baselines(ctx context.Context, overlay string, wanted []mutant)
 	return nil
 }
 
-func newHunter(o options, dir string, points []point) *hunter {
-	return &hunter{options: o, programs: programs{dir: dir}, points: points, exams: map[*source][]exam{}}
+func newHunter(o options, dir string, sources []*source, points []point) *hunter {
+	return &hunter{options: o, programs: programs{dir: dir}, sources: sources, points: points, exams: map[*source][]exam{}}
 }
 
 func (h *hunter) folderOf(s *source) string { return filepath.Join(h.tree(), s.folder) }

@@ -183,7 +183,7 @@ func toyHunter(t *testing.T, tests string, draws int) (*hunter, []mutant, string
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := newHunter(o, dir, points)
+	h := newHunter(o, dir, sources, points)
 	if err := h.copyTree(root, []string{"p/p.go"}); err != nil {
 		t.Fatal(err)
 	}
@@ -261,7 +261,7 @@ func TestNoHuntWithTestsThatFail(t *testing.T) {
 
 // TestWhatStands: an earlier outcome counts for the very same code alone, and never for tests that were changed.
 func TestWhatStands(t *testing.T) {
-	h := newHunter(options{seeds: 10}, "", nil)
+	h := newHunter(options{seeds: 10}, "", nil, nil)
 	h.prints = prints{sources: "s", own: map[string]string{"p": "o"}}
 	for name, tc := range map[string]struct {
 		outcome

@@ -46,8 +46,10 @@ func printsOf(tree string, files []string, cores []core) (prints, error) {
 			all.Write(sum[:])
 		}
 		for _, c := range cores {
-			if path.Dir(name) == c.folder || strings.HasPrefix(name, c.folder+"/testdata/") {
-				own[c.folder] = append(own[c.folder], sum[:]...)
+			for _, folder := range c.tested() {
+				if path.Dir(name) == folder || strings.HasPrefix(name, folder+"/testdata/") {
+					own[c.folder] = append(own[c.folder], sum[:]...)
+				}
 			}
 		}
 	}

@@ -20,6 +20,7 @@ func Live(group *v1alpha1.MysqlFailoverGroup, s failover.Snapshot, d failover.De
 			out.Forecast.LostTransactions = &f.LostTransactions
 		}
 	}
+	out.Cache = cacheOf(group)
 	for _, v := range d.Views {
 		site, _ := s.Site(v.Name)
 		w := wire.SiteStatus{Name: v.Name, Role: string(site.Role), State: string(v.State), Reachable: site.Reachable(),

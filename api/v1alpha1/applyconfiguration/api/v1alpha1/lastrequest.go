@@ -15,7 +15,7 @@ import (
 // LastRequest is the last answer to a request of one kind. Only the operator writes it, and only once the outcome is known: how
 // far a request is that is under way stands in plannedFailover, transition, sites[].clone, encryptionAtRest and passwords.
 type LastRequestApplyConfiguration struct {
-	// kind of the request: PlannedFailover, AbortFailover, ForceFailover, RecloneSite, RotateKeyring or RotatePasswords.
+	// kind of the request: PlannedFailover, AbortFailover, ForceFailover, RecloneSite, RotateKeyring, RotatePasswords or PromoteCache.
 	Kind *apiv1alpha1.RequestKind `json:"kind,omitempty"`
 	// id tells the request from others of its kind: the value of the annotation that ends in -id.
 	ID *string `json:"id,omitempty"`

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package clone
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/report/events"
+	asks "github.com/mysql-mfg/mfg/operator/request"
+	"github.com/mysql-mfg/mfg/operator/scope"
+)
+
+var (
+	eventRecloneAccepted = events.Normal(v1alpha1.ReasonRecloneAccepted, "Clone")
+	eventRecloneRefused  = events.Warning(v1alpha1.ReasonRecloneRefused, "Refuse")
+)
+
+const (
+	// settlePatience is how long an order waits for the loss of a replaced active site to be known.
+	settlePatience = time.Minute
+	// countPatience is how long the policy waits for lost rows to be counted before the binary logs that tell go away.
+	countPatience = 15 * time.Minute
+)
+
+// takeRequest looks at the annotation reclone-site: it refuses the order, lets it wait, or returns it for the site to be
+// marked. An order that status holds already is on its way.
+func (r *Clones) takeRequest(ctx context.Context, s *scope.Scope) (request, error) {
+	value := s.Group.Annotations[v1alpha1.AnnotationRecloneSite]
+	if value == "" {
+		return request{}, nil
+	}
+	q := parseRequest(value)
+	if standing(s.Clones[q.site]).value == value && q.site != s.ActiveSite() {
+		return request{}, nil
+	}
+	if why := r.whyWait(s, q); why != "" {
+		s.Progress(scope.Moving(v1alpha1.ReasonProvisioning, fmt.Sprintf("reclone of %s waits: %s", q.site, why)), scope.WhenMoving)
+		return request{}, nil
+	}
+	for _, refusal := range refusals {
+		if why := refusal.guard(s, q); why != "" {
+			return request{}, r.refuse(ctx, s, q, asks.Refused(refusal.reason, why))
+		}
+	}
+	return q, nil
+}
+
+// whyWait says why nothing can be said of an order yet. Only what passes by itself is waited for: an order that throws
+// data away must not lie in wait for better times.
+func (r *Clones) whyWait(s *scope.Scope, q request) string {
+	switch {
+	case !s.Known:
+		return "nothing is known of the sites yet"
+	case !scope.Steady(s):
+		return "the active site is changing"
+	case s.Facts.Sites[q.site].Diverged:
+		return "" // what it alone has is known
+	case notSettled(s.Group, q.site) && r.Waits.Since(s, "settle", scope.ReplacedBy(s.Group, q.site)) < settlePatience:
+		return "what it had as the active site is being compared"
+	}
+	return ""
+}
+
+// refusals is the chain of guards before an order is accepted: the first that answers says why not, and what to do. Each
+// is safe alone. What they stand on is looked at again before data is touched (examine).
+var refusals = []struct {
+	reason string
+	guard  func(*scope.Scope, request) string
+}{
+	{v1alpha1.AnswerUnknownSite, isNoSite},
+	{v1alpha1.AnswerIsActiveSite, isTheActiveSite},
+	{v1alpha1.AnswerDonorNotOpen, donorIsNotOpen},
+	{v1alpha1.AnswerDonorNotWhole, donorIsNotWhole},
+	{v1alpha1.AnswerRoleMoving, isAboutToTakeOver},
+	{v1alpha1.AnswerKeyringMissing, hasNoKeyring},
+	{v1alpha1.AnswerSiteNeverStarts, neverStarts},
+	{v1alpha1.AnswerSiteNotAnswering, doesNotAnswer},
+	{v1alpha1.AnswerSiteNotFenced, isNotFenced},
+	{v1alpha1.AnswerCloneUnderWay, isBeingCloned},
+	{v1alpha1.AnswerDonorLosesRows, donorLosesRows},
+	{v1alpha1.AnswerSiteDiverged, hasDiverged},
+	{v1alpha1.AnswerLossUnknown, isNotSettled},
+	{v1alpha1.AnswerOnlyOtherCopy, isOnlyOtherCopy},
+}
+
+// isRefused is true if any of the guards is against it.
+func isRefused(s *scope.Scope, q request) bool {
+	for _, refusal := range refusals {
+		if refusal.guard(s, q) != "" {
+			return true
+		}
+	}
+	return false
+}
+
+func isNoSite(s *scope.Scope, q request) string {
+	if _, known := s.Sites()[q.site]; known {
+		return ""
+	}
+	return fmt.Sprintf("the group has no site %q: name one of %s, or %s%s", q.site, strings.Join(scope.Sorted(s.Sites()), ", "), "SITE", confirmed)
+}
+
+func isTheActiveSite(s *scope.Scope, q request) string {
+	if q.site != s.ActiveSite() {
+		return ""
+	}
+	return fmt.Sprintf("%s is the active site: move the role first (annotation %s)", q.site, v1alpha1.AnnotationPlannedFailover)
+}
+
+func donorIsNotOpen(s *scope.Scope, _ request) string {
+	if s.Facts.Open && s.Facts.Sites[s.ActiveSite()].AdminAddr != "" {
+		return ""
+	}
+	// Its copy may be the last one that is whole.
+	return fmt.Sprintf("the active site %s does not accept writes, and nobody else may be cloned from: order it again once it does", s.ActiveSite())
+}
+
+func donorIsNotWhole(s *scope.Scope, _ request) string {
+	active := s.ActiveSite()
+	if s.Provisioned[active] && !scope.Replaced(s, active) {
+		return ""
+	}
+	return fmt.Sprintf("the active site %s is not known to be on the volume that holds the group's data: a clone would leave no healthy copy", active)
+}
+
+func isAboutToTakeOver(s *scope.Scope, q request) string {
+	p := s.Group.Status.PlannedFailover
+	if p == nil || p.To != q.site || p.Phase != v1alpha1.PlannedWaiting && p.Phase != v1alpha1.PlannedMoving {
+		return ""
+	}
+	return fmt.Sprintf("a planned failover to %s is under way: wait for it, or give it up (annotation %s)", q.site, v1alpha1.AnnotationAbortFailover)
+}
+
+// hasNoKeyring: the clone begins with an unsealed pod, and the one in place has the only copy of the keyring. It is replaced only on an
+// order that gives its data up, so any other one would wait without end, for a site that no longer counts as a copy.
+func hasNoKeyring(s *scope.Scope, q request) string {
+	if q.confirmed || !s.Keyrings.Missing[q.site] {
+		return ""
+	}
+	return fmt.Sprintf("the escrow Secret of the keyring of %s is gone, and at most its pod has the keyring still: bring it back with "+
+		"kubectl mfg recover-keyring %s %s -n %s, or order %s%s, which throws away what is on its volume",
+		q.site, s.Key.Name, q.site, s.Key.Namespace, q.site, confirmed)
+}
+
+func neverStarts(s *scope.Scope, q request) string {
+	if q.confirmed || !scope.NeverOpens(s, q.site) {
+		return ""
+	}
+	return fmt.Sprintf("mysqld ends at every start of %s, and its keyring is sealed: look at its log; if the keyring does not open the data, name the "+
+		"version that does (docs/encryption.md), or order %s%s, which throws away what is on its volume", q.site, q.site, confirmed)
+}
+
+func doesNotAnswer(s *scope.Scope, q request) string {
+	if f := s.Facts.Sites[q.site]; f.MysqlUp && f.AdminAddr != "" {
+		return ""
+	}
+	if q.confirmed && (s.Keyrings.Unreadable[q.site] || scope.NeverOpens(s, q.site)) {
+		return "" // it starts again with a fresh keyring, and is cloned then
+	}
+	return fmt.Sprintf("the MySQL of %s does not answer, and a clone needs one that runs: get its pod %s to run; if its volume is lost, delete the "+
+		"PersistentVolumeClaim %s and the pod, and the site is cloned by itself on a new one",
+		q.site, v1alpha1.SiteName(s.Key.Name, q.site), v1alpha1.DataVolumeName(s.Key.Name, q.site))
+}
+
+func isNotFenced(s *scope.Scope, q request) string {
+	if !s.Facts.Sites[q.site].Writable {
+		return ""
+	}
+	return fmt.Sprintf("%s accepts writes although it is not the active site, and is being fenced: order it again once it is", q.site)
+}
+
+func isBeingCloned(s *scope.Scope, q request) string {
+	if !s.Facts.Sites[q.site].Cloning && s.Busy[q.site] == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s is being cloned already: see status.sites", q.site)
+}
+
+// donorLosesRows keeps the rows that a clone would not bring, unless a person gives them up on this site.
+func donorLosesRows(s *scope.Scope, q request) string {
+	if q.confirmed {
+		return ""
+	}
+	if why := rowsLost(s.ActiveSite(), s.Facts); why != "" {
+		return fmt.Sprintf("%s; or order %s%s, which leaves %s without them", why, q.site, confirmed, q.site)
+	}
+	return ""
+}
+
+func hasDiverged(s *scope.Scope, q request) string {
+	if q.confirmed || !s.Facts.Sites[q.site].Diverged {
+		return ""
+	}
+	return fmt.Sprintf("%s has transactions that nobody else has (status.sites): save what is needed of them, then order %s%s, which throws them away",
+		q.site, q.site, confirmed)
+}
+
+func isNotSettled(s *scope.Scope, q request) string {
+	if q.confirmed || !notSettled(s.Group, q.site) || s.Facts.Sites[q.site].Diverged {
+		return ""
+	}
+	return fmt.Sprintf("%s was the active site, and what it alone has is not known: order %s%s if it may be thrown away", q.site, q.site, confirmed)
+}
+
+// isOnlyOtherCopy keeps the second healthy copy, unless a person says that one is enough for a while.
+func isOnlyOtherCopy(s *scope.Scope, q request) string {
+	if q.confirmed || !scope.HealthyCopy(s, q.site) {
+		return ""
+	}
+	for _, site := range s.Group.Spec.Sites {
+		if site.Name != q.site && site.Name != s.ActiveSite() && scope.HealthyCopy(s, site.Name) {
+			return ""
+		}
+	}
+	return fmt.Sprintf("%s is the only healthy copy beside the active site, and there would be one alone while it is cloned: "+
+		"wait until another site replicates, or order %s%s", q.site, q.site, confirmed)
+}
+
+// notSettled is true if a site was replaced as the active site, and what it alone had is not known.
+func notSettled(group *v1alpha1.MysqlFailoverGroup, site string) bool {
+	record := scope.ReplacedBy(group, site)
+	return record != nil && !record.LossExact
+}
+
+// accept marks a site for its reclone. The mark is durable before anything is done: the clone begins with a later
+// reconcile, which finds the order in status. A site without the mark of provisioning is no candidate and no copy.
+func (r *Clones) accept(s *scope.Scope, site string, o order) {
+	s.Provisioned[site] = false
+	s.Clones[site] = &v1alpha1.CloneProgress{
+		Source: s.ActiveSite(), Order: o.value, StartedAt: &metav1.Time{Time: s.Now.UTC().Truncate(time.Second)},
+	}
+	// What came of earlier work says nothing about this order.
+	r.Work.Drop(s.SiteKey(site))
+	s.Again = min(s.Again, scope.WhenMoving)
+	r.Recorder.Emit(s.Group, r.Related(s, site), eventRecloneAccepted, "Site %s is cloned anew from %s: %s", site, s.ActiveSite(), o.why())
+}
+
+// refuse answers an order that is not carried out.
+func (r *Clones) refuse(ctx context.Context, s *scope.Scope, q request, a asks.Answer) error {
+	if err := r.AnswerOrder(ctx, s, v1alpha1.RequestRecloneSite, q.value, a); err != nil {
+		return err
+	}
+	r.Recorder.Emit(s.Group, r.Related(s, q.site), eventRecloneRefused, "Reclone of %s was refused: %s", q.site, a.Message)
+	return nil
+}
+
+// policyReclones is true if spec.failover.onDivergence lets a diverged site be cloned anew now: its donor is open and
+// whole, its loss is in a record, and its lost rows are counted as long as there is hope for that. Nobody is asked, so in
+// doubt it stays as it is.
+func (r *Clones) policyReclones(s *scope.Scope, site string) bool {
+	spec := s.Group.Spec.Failover
+	if spec.OnDivergence != v1alpha1.DivergenceReclone || spec.Mode == v1alpha1.FailoverObserve || r.paused(s) != "" {
+		return false
+	}
+	q := request{site: site, confirmed: true}
+	f := s.Facts.Sites[site]
+	if f.Executed.Union(f.Retrieved).Intersect(f.Errant).IsEmpty() {
+		return false // what the loop remembers is of before the last clone: one lost answer of the active site keeps it from looking again
+	}
+	if !f.MysqlUp {
+		return false // only a person gives up data that cannot be looked at
+	}
+	if !s.Provisioned[site] || !f.Diverged || r.whyWait(s, q) != "" || notSettled(s.Group, site) {
+		return false
+	}
+	if rowsLost(s.ActiveSite(), s.Facts) != "" {
+		return false // nobody has given up the rows that a clone does not bring
+	}
+	if isRefused(s, q) {
+		return false
+	}
+	if uncounted(s.Group, site) && r.Waits.Since(s, "count", scope.ReplacedBy(s.Group, site)) < countPatience {
+		s.Again = min(s.Again, scope.WhenWaiting)
+		return false
+	}
+	return true
+}
+
+// uncounted is true while the rows that a site's lost transactions changed are not counted.
+func uncounted(group *v1alpha1.MysqlFailoverGroup, site string) bool {
+	record := scope.ReplacedBy(group, site)
+	return record != nil && record.LossExact && record.LostTransactions > 0 && record.LostRowsState == ""
+}

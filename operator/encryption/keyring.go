@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package encryption
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/keyring"
+	"github.com/mysql-mfg/mfg/operator/render"
+	"github.com/mysql-mfg/mfg/operator/report/conditions"
+	"github.com/mysql-mfg/mfg/operator/report/events"
+	asks "github.com/mysql-mfg/mfg/operator/request"
+	"github.com/mysql-mfg/mfg/operator/scope"
+)
+
+var (
+	eventKeyringUnsealed           = events.Normal(v1alpha1.ReasonKeyringUnsealed, "Unseal")
+	eventKeyringEscrowed           = events.Normal(v1alpha1.ReasonKeyringEscrowed, "Escrow")
+	eventKeyringSealed             = events.Normal(v1alpha1.ReasonKeyringSealed, "Seal")
+	eventKeyringEscrowMissing      = events.Warning(v1alpha1.ReasonKeyringEscrowMissing, "Hold")
+	eventKeyringEscrowRestored     = events.Normal(v1alpha1.ReasonKeyringEscrowRestored, "Observe")
+	eventKeyringNotEscrowed        = events.Warning(v1alpha1.ReasonKeyringNotEscrowed, "Retry")
+	eventKeyringLost               = events.Warning(v1alpha1.ReasonKeyringLost, "Clone")
+	eventKeyringFound              = events.Normal(v1alpha1.ReasonKeyringFound, "Seal")
+	eventKeyringRotated            = events.Normal(v1alpha1.ReasonKeyringRotated, "Rotate")
+	eventKeyringRotationRefused    = events.Warning(v1alpha1.ReasonKeyringRotationRefused, "Refuse")
+	eventEncryptionAdopted         = events.Normal(v1alpha1.ReasonEncryptionAdopted, "Adopt")
+	eventEncryptionAdoptionRefused = events.Warning(v1alpha1.ReasonEncryptionAdoptionRefused, "Refuse")
+)
+
+// Keep takes a step with the keyring of each site, before anything is rendered. What is decided is persisted before it
+// is carried out, with the version of the group that it was decided on: a person may have patched it meanwhile.
+func (r *Encryption) Keep(ctx context.Context, s *scope.Scope) error {
+	if !scope.Encrypted(s.Group) {
+		return r.refuseWithoutEncryption(ctx, s)
+	}
+	if r.Escrow == nil || r.EscrowURL == "" {
+		return r.withoutListener(s)
+	}
+	g, err := r.keyringGroup(ctx, s)
+	if err != nil {
+		return err
+	}
+	d := keyring.Decide(g)
+	if err := r.Persist(ctx, s, d); err != nil {
+		if apierrors.IsConflict(err) {
+			s.Again = min(s.Again, scope.WhenOvertaken)
+			return scope.ErrStop // somebody wrote meanwhile: begin anew with what stands
+		}
+		return err
+	}
+	r.wishKeyrings(s, d)
+	r.reportKeyrings(s, d) // what is persisted, also while an effect does not succeed: alerts are about it
+	if err := r.performKeyrings(ctx, s, d); err != nil {
+		return err
+	}
+	r.Port.TellIgnoredKeys(s)
+	return nil
+}
+
+// withoutListener keeps a new group from running: its keyrings could not be brought into escrow. One that runs goes on as it
+// is made: no pod of it is replaced, since nothing could be known of what its memory holds.
+func (r *Encryption) withoutListener(s *scope.Scope) error {
+	message := "the operator was installed without its escrow listener: set auxiliary.escrowTLS.enabled and auxiliary.escrowTLS.existingSecret"
+	s.Condition(conditions.False(v1alpha1.ConditionEncryptionReady, v1alpha1.ReasonEscrowListenerMissing, message))
+	s.Progress(scope.Stuck(v1alpha1.ReasonEscrowListenerMissing, "no pods are made or replaced: "+message), scope.WhenWaiting)
+	if len(s.Deployments) == 0 {
+		return scope.ErrStop
+	}
+	s.In.Keyrings, s.Keyrings.Kept = map[string]render.Keyring{}, map[string]string{}
+	for _, site := range s.Group.Spec.Sites {
+		status := scope.KeyringStatus(s.Group, site.Name)
+		showKeyring(s.Key.Namespace, s.Key.Name, status)
+		w := keyring.WishOf(s.Key.Name, keyring.Site{Name: site.Name, Status: status})
+		if w.Encrypted {
+			s.In.Keyrings[site.Name] = renderKeyring(s.Key.Name, site.Name, w)
+		}
+		s.Keyrings.Kept[site.Name] = message
+	}
+	return nil
+}
+
+// refuseWithoutEncryption answers an order for a group that has no keyrings.
+func (r *Encryption) refuseWithoutEncryption(ctx context.Context, s *scope.Scope) error {
+	site, set := s.Group.Annotations[v1alpha1.AnnotationRotateKeyring]
+	if !set {
+		return nil
+	}
+	return r.performKeyring(ctx, s, keyring.Answer{Site: site, Reason: v1alpha1.AnswerNotEncrypted, Why: "the group is not encrypted (spec.encryptionAtRest.enabled)"})
+}
+
+// wishKeyrings hands on how the pods have to be made.
+func (r *Encryption) wishKeyrings(s *scope.Scope, d keyring.Decision) {
+	s.In.Keyrings = map[string]render.Keyring{}
+	s.Keyrings = scope.Keyrings{Kept: map[string]string{}, Unreadable: map[string]bool{}, Missing: map[string]bool{}}
+	for _, n := range d.Sites {
+		s.Keyrings.Kept[n.Name] = n.Wish.Kept
+		s.Keyrings.Unreadable[n.Name] = n.Lost || n.Missing
+		s.Keyrings.Missing[n.Name] = n.Missing
+		if n.Wish.Encrypted {
+			s.In.Keyrings[n.Name] = renderKeyring(s.Key.Name, n.Name, n.Wish)
+		}
+		if n.Status.Rotated || n.Status.Work != v1alpha1.KeyringRotation {
+			r.Work.EndRotation(s.SiteKey(n.Name)) // status tells of it, or it is over
+		}
+		switch {
+		case d.Refused != "" || !n.Moved && n.Status.Phase == v1alpha1.KeyringSealed:
+		case n.Missing:
+			s.Again = min(s.Again, scope.WhenWaiting) // for a person; what they restore is seen by the watch
+		default:
+			s.Again = min(s.Again, scope.WhenMoving)
+		}
+	}
+}
+
+// renderKeyring puts a wish into the words of render. I18: only what is not sealed has a token.
+func renderKeyring(group, site string, w keyring.Wish) render.Keyring {
+	k := render.Keyring{Sealed: w.Sealed, Work: w.Work, Secret: w.Secret, Version: w.Version, Digest: w.Digest}
+	if !w.Sealed {
+		k.AcceptPlain = w.AcceptPlain
+		k.Token, k.Round = v1alpha1.KeyringTokenSecret(group, site), strconv.FormatInt(w.Round, 10)
+	}
+	return k
+}
+
+// performKeyrings carries the effects out in their order, and stops at the first error: what is left comes again.
+func (r *Encryption) performKeyrings(ctx context.Context, s *scope.Scope, d keyring.Decision) error {
+	for _, e := range d.All() {
+		if err := r.performKeyring(ctx, s, e); err != nil {
+			return fmt.Errorf("%s: %w", e, err)
+		}
+	}
+	return nil
+}
+
+func (r *Encryption) performKeyring(ctx context.Context, s *scope.Scope, e keyring.Effect) error {
+	switch e := e.(type) {
+	case keyring.MakeToken:
+		r.escrows.forget(s.SiteKey(e.Site))
+		return r.Escrow.RenewToken(ctx, s.Group, e.Site, e.Round)
+	case keyring.DropToken:
+		r.escrows.forget(s.SiteKey(e.Site))
+		return r.Escrow.DropToken(ctx, s.Group, e.Site)
+	case keyring.Prune:
+		r.escrows.forget(s.SiteKey(e.Site))
+		var errs []error
+		for _, name := range e.Names {
+			errs = append(errs, r.Escrow.Prune(ctx, s.Group, e.Site, name))
+		}
+		return errors.Join(errs...)
+	case keyring.Rotate:
+		r.rotator.begin(s.Group, e.Site)
+	case keyring.Unprovision:
+		// Persisted with the controller's part of status; what follows from it waits for that (I15).
+		s.Provisioned[e.Site] = false
+		s.Again = min(s.Again, scope.WhenMoving)
+	case keyring.Answer:
+		return r.answerRotation(ctx, s, e)
+	case keyring.Say:
+		r.sayKeyring(s, e)
+	}
+	return nil
+}
+
+func (r *Encryption) answerRotation(ctx context.Context, s *scope.Scope, e keyring.Answer) error {
+	answer := asks.Refused(e.Reason, e.Why)
+	if e.Done {
+		answer = asks.Done(e.Why)
+	}
+	if err := r.AnswerOrder(ctx, s, v1alpha1.RequestRotateKeyring, e.Site, answer); err != nil {
+		return err
+	}
+	if !e.Done {
+		Rotations.WithLabelValues(RotationRefused).Inc()
+	}
+	return nil
+}
+
+// keyringEvents are the events of the phase machine as people see them.
+var keyringEvents = map[keyring.Event]events.Event{
+	keyring.EventUnsealed: eventKeyringUnsealed, keyring.EventEscrowed: eventKeyringEscrowed, keyring.EventSealed: eventKeyringSealed,
+	keyring.EventEscrowMissing: eventKeyringEscrowMissing, keyring.EventEscrowBack: eventKeyringEscrowRestored,
+	keyring.EventNotEscrowed: eventKeyringNotEscrowed, keyring.EventKeyringLost: eventKeyringLost, keyring.EventFound: eventKeyringFound,
+	keyring.EventRotated: eventKeyringRotated, keyring.EventRotationRefused: eventKeyringRotationRefused,
+	keyring.EventAdopted: eventEncryptionAdopted, keyring.EventAdoptionRefused: eventEncryptionAdoptionRefused,
+}
+
+func (r *Encryption) sayKeyring(s *scope.Scope, e keyring.Say) {
+	if e.What == keyring.EventAdoptionRefused {
+		r.Say(s, "", keyringEvents[e.What], e.Text) // it stands at every look
+		return
+	}
+	r.Recorder.Emit(s.Group, r.Related(s, e.Site), keyringEvents[e.What], "%s", e.Text)
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package encryption
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/keyring"
+	"github.com/mysql-mfg/mfg/operator/report/events"
+	"github.com/mysql-mfg/mfg/operator/scope"
+)
+
+var (
+	EventSiteRemovalRefused = events.Warning(v1alpha1.ReasonSiteRemovalRefused, "Refuse")
+	eventDeletionWaits      = events.Warning(v1alpha1.ReasonDeletionWaits, "Hold")
+	eventKeyringLeftBehind  = events.Warning(v1alpha1.ReasonKeyringLeftBehind, "Remove")
+)
+
+// KeepsKeyrings is true for a group whose volumes outlive its pods, and need their keyrings then.
+func (r *Encryption) KeepsKeyrings(group *v1alpha1.MysqlFailoverGroup) bool {
+	return scope.Encrypted(group) && r.Escrow != nil && scope.Keeps(group)
+}
+
+// escrowPatience bounds how long a pod that is to go is kept for its keyring: whatever keeps that from coming into escrow, a
+// deletion must come to an end.
+func escrowPatience(group *v1alpha1.MysqlFailoverGroup) time.Duration {
+	return time.Duration(group.Spec.EncryptionAtRest.Keyring.EscrowTimeoutSeconds) * time.Second
+}
+
+// inPodAlone says why the pod of a site should not go yet: what its volume is read with is, or may be, in its memory alone. Empty if
+// it may go.
+func (r *Encryption) inPodAlone(ctx context.Context, s *scope.Scope, name string) (string, error) {
+	pod := s.Pods[name]
+	if pod == nil || pod.Spec.NodeName == "" {
+		return "", nil // nothing is in any memory
+	}
+	site, err := r.Site(ctx, s, name)
+	if err != nil {
+		return "", fmt.Errorf("look at the keyring of %s: %w", name, err)
+	}
+	if !site.Provisioned && len(site.Versions) == 0 {
+		return "", nil // it holds no data that counts, and a group of the same name makes it anew
+	}
+	// One that has just been cloned has no mark yet, and a group of the same name would start it from what is in escrow.
+	site.Provisioned = true
+	// Keys that were made in this very pod keep it until it is sealed with them, since the next pod must start from them. Here there is no
+	// next one: it is enough that they are in escrow.
+	site.Status.Rotated = false
+	nothing := site.Pod.Lost || site.Pod.Current && site.Pod.Unborn
+	unsealed := pod.Annotations[v1alpha1.AnnotationKeyringRound] != ""
+	switch why := keyring.WishOf(s.Key.Name, site).Kept; {
+	case site.Report == nil && !nothing && (unsealed || why != ""):
+		return "its sidecar has not said yet which keyring its pod has", nil
+	case site.Report == nil:
+		return "", nil // a sealed pod that says nothing has nothing to give: what it has is in escrow
+	default:
+		return why, nil
+	}
+}
+
+// AwaitEscrow is true while a group that is being deleted has to wait, since the volume of a site stays and its keyring would go with
+// its pod. The poll loop goes on meanwhile: it vouches for the pods that push keyrings, and hears what they have.
+func (r *Encryption) AwaitEscrow(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) (bool, error) {
+	s := r.Port.NewScope(group)
+	alone, err := r.allInPodAlone(ctx, s)
+	if s.Now.Sub(group.DeletionTimestamp.Time) >= escrowPatience(group) {
+		for _, site := range scope.Sorted(alone) {
+			r.leaveBehind(s, site, alone[site])
+		}
+		return false, nil // whatever is wrong, also with the look itself
+	}
+	if err != nil || len(alone) == 0 || r.RefusesSecrets(ctx, group) {
+		return false, err
+	}
+	r.Port.Ensure(s.Key)
+	names := strings.Join(scope.Sorted(alone), ", ")
+	if r.Changed(s.Key, string(eventDeletionWaits.Reason), names) {
+		var lines []string
+		for _, site := range scope.Sorted(alone) {
+			lines = append(lines, site+": "+alone[site])
+		}
+		r.Recorder.Emit(group, nil, eventDeletionWaits, "The volumes stay, and the keyring of %s is not known to be in escrow yet: the deletion waits for it, until %s "+
+			"at the latest (%s)", names, group.DeletionTimestamp.Add(escrowPatience(group)).UTC().Format(time.RFC3339), strings.Join(lines, "; "))
+	}
+	log.FromContext(ctx).Info("the deletion waits for keyrings", "sites", alone)
+	return true, nil
+}
+
+// allInPodAlone is inPodAlone of every site that has a pod, also of those that left the specification.
+func (r *Encryption) allInPodAlone(ctx context.Context, s *scope.Scope) (map[string]string, error) {
+	if err := r.Port.Observe(ctx, s); err != nil {
+		return nil, err
+	}
+	alone := map[string]string{}
+	for _, site := range scope.Sorted(s.Pods) {
+		why, err := r.inPodAlone(ctx, s, site)
+		if err != nil {
+			return nil, err
+		}
+		if why != "" {
+			alone[site] = why
+		}
+	}
+	return alone, nil
+}
+
+// RefusesSecrets is true for a namespace that is being deleted: no keyring comes into escrow there any more, and the volumes go too.
+// The operator may not read namespaces, so it asks whether a Secret could be made. What else is wrong with that may pass.
+func (r *Encryption) RefusesSecrets(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) bool {
+	probe := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: group.Namespace, GenerateName: v1alpha1.AccountsSecret(group.Name) + "-"}}
+	err := r.Client.Create(ctx, probe, client.DryRunAll, client.FieldOwner(v1alpha1.ManagerController))
+	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) || apierrors.IsNotFound(err)
+}
+
+// WaitForKeyring names how long a site that left the specification has been kept.
+func WaitForKeyring(site string) string { return "keyring of " + site }
+
+// RemovalWaits is true while a site that left the specification keeps its pod for its keyring.
+func (r *Encryption) RemovalWaits(ctx context.Context, s *scope.Scope, site string) (bool, error) {
+	if !r.KeepsKeyrings(s.Group) {
+		return false, nil
+	}
+	why, err := r.inPodAlone(ctx, s, site)
+	if err != nil || why == "" {
+		return false, err
+	}
+	if r.Waits.SinceFirst(s, WaitForKeyring(site)) >= escrowPatience(s.Group) {
+		r.leaveBehind(s, site, why)
+		return false, nil
+	}
+	text := fmt.Sprintf("site %s left the specification, and its volume stays: its pod is kept until its keyring is in escrow: %s", site, why)
+	s.Progress(scope.Moving(v1alpha1.ReasonWaitingForKeyring, text), scope.WhenMoving)
+	r.Say(s, site, EventSiteRemovalRefused, fmt.Sprintf("site %s left the specification, and is kept until its keyring is in escrow", site))
+	return true, nil
+}
+
+// leaveBehind tells of a volume that stays although nobody may be able to read it any more.
+func (r *Encryption) leaveBehind(s *scope.Scope, site, why string) {
+	r.Say(s, site, eventKeyringLeftBehind, fmt.Sprintf("The keyring of site %s did not come into escrow within %s, and its pod goes: what is on its volume %s "+
+		"may be readable by nobody (%s)", site, escrowPatience(s.Group), v1alpha1.DataVolumeName(s.Key.Name, site), why))
+}
+
+// gone are the sites that left the specification and are still there, as status tells of their keyrings: without that the operator
+// would not take what their pods push.
+func gone(s *scope.Scope) []v1alpha1.SiteKeyringStatus {
+	var out []v1alpha1.SiteKeyringStatus
+	at := s.Group.Status.EncryptionAtRest
+	if at == nil {
+		return nil
+	}
+	wanted := s.Sites()
+	for _, st := range at.Sites {
+		if _, stays := wanted[st.Name]; !stays && s.Deployments[st.Name] != nil {
+			out = append(out, st)
+		}
+	}
+	return out
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package encryption
+
+import (
+	"strings"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/report/metrics"
+)
+
+// Phases is one-hot over the phases of a site's keyring; set it with showKeyring.
+var Phases = metrics.Gauge(metrics.Site, "operator_keyring_phase",
+	"1 for the phase of the site's keyring, 0 for the others.", "phase")
+
+// EscrowVersion is the escrow version that is current for a site.
+var EscrowVersion = metrics.Gauge(metrics.Site, "operator_keyring_escrow_version",
+	"Current escrow version of the site's keyring; 0 while nothing is in escrow.")
+
+// Outcomes of Rotations.
+const (
+	RotationCompleted = "completed"
+	RotationFailed    = "failed"
+	RotationRefused   = "refused"
+)
+
+// Rotations counts rotations of master keys, by outcome.
+var Rotations = metrics.Counter(metrics.Operator, "operator_keyring_rotations_total",
+	"Rotations of a site's master keys, by outcome.", "outcome")
+
+// UnencryptedTablespaces counts what is in the clear.
+var UnencryptedTablespaces = metrics.Gauge(metrics.Site, "operator_encryption_unencrypted_tablespaces",
+	"User tablespaces of the site with ENCRYPTION='N'.")
+
+// Coverage is 1 for each aspect of a site that is encrypted.
+var Coverage = metrics.Gauge(metrics.Site, "operator_encryption_coverage",
+	"1 for each aspect of the site that MySQL says is encrypted, else 0.", "aspect")
+
+// StartRotations makes every outcome of Rotations known with 0.
+func StartRotations() {
+	for _, outcome := range []string{RotationCompleted, RotationFailed, RotationRefused} {
+		Rotations.WithLabelValues(outcome)
+	}
+}
+
+// showKeyring shows the keyring of one site.
+func showKeyring(namespace, group string, site v1alpha1.SiteKeyringStatus) {
+	for _, phase := range []v1alpha1.KeyringPhase{
+		v1alpha1.KeyringPending, v1alpha1.KeyringUnsealed, v1alpha1.KeyringEscrowed, v1alpha1.KeyringSealed, v1alpha1.KeyringFailed,
+	} {
+		Phases.WithLabelValues(namespace, group, site.Name, strings.ToLower(string(phase))).Set(oneIf(phase == site.Phase))
+	}
+	EscrowVersion.WithLabelValues(namespace, group, site.Name).Set(float64(site.KeyringVersion))
+	c := site.Coverage
+	if c.KeyringComponent == "" {
+		return // MySQL has said nothing yet, and 0 would be a claim
+	}
+	UnencryptedTablespaces.WithLabelValues(namespace, group, site.Name).Set(float64(c.UnencryptedTablespaces))
+	for aspect, covered := range map[string]bool{
+		"system_tablespace": c.SystemTablespaceEncrypted, "redo_log": c.RedoLogEncrypted, "undo_log": c.UndoLogEncrypted,
+		"binlog": c.BinlogEncrypted, "keyring_read_only": c.KeyringReadOnly,
+	} {
+		Coverage.WithLabelValues(namespace, group, site.Name, aspect).Set(oneIf(covered))
+	}
+}
+
+func oneIf(yes bool) float64 {
+	if yes {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package encryption
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/internal/mysql"
+	"github.com/mysql-mfg/mfg/operator/report/events"
+	"github.com/mysql-mfg/mfg/operator/scope"
+	"github.com/mysql-mfg/mfg/operator/work"
+)
+
+var eventKeyringRotationFailed = events.Warning(v1alpha1.ReasonKeyringRotationFailed, "Retry")
+
+// errNoRotation means that a server cannot rotate its keys through us.
+var errNoRotation = errors.New("this server has no keyring")
+
+// rotator rotates master keys beside the loops.
+type rotator struct {
+	reach    work.Reach
+	work     *work.Register
+	runner   *work.Runner
+	recorder *events.Recorder
+	// done tells that the rotation of a site has ended.
+	done func(types.NamespacedName)
+}
+
+// rotationTask is the rotation of one site.
+type rotationTask struct {
+	group *v1alpha1.MysqlFailoverGroup
+	key   scope.SiteKey
+}
+
+// begin starts the rotation on a site unless there is one. That it may have begun is durable by then.
+func (p rotator) begin(group *v1alpha1.MysqlFailoverGroup, site string) {
+	t := rotationTask{group: group.DeepCopy(), key: scope.SiteKey{Group: scope.KeyOf(group), Site: site}}
+	p.runner.Begin(func(cancel context.CancelFunc) bool { return p.work.BeginRotation(t.key, cancel) }, func(ctx context.Context) {
+		err := p.rotate(ctx, t)
+		p.tellRotation(ctx, t, err)
+		p.work.FinishRotation(t.key, err)
+		p.done(t.key.Group)
+	})
+}
+
+func (p rotator) tellRotation(ctx context.Context, t rotationTask, err error) {
+	if err == nil {
+		Rotations.WithLabelValues(RotationCompleted).Inc()
+		return
+	}
+	if errors.Is(err, mysql.ErrLocked) {
+		return // not now: nothing went wrong, and status says what it waits for
+	}
+	Rotations.WithLabelValues(RotationFailed).Inc()
+	log.FromContext(ctx).Error(err, "rotate master keys", "namespace", t.group.Namespace, "group", t.group.Name, "site", t.key.Site)
+	p.recorder.Emit(t.group, nil, eventKeyringRotationFailed, "Rotation of the master keys of site %s did not succeed and is tried again: %v", t.key.Site, err)
+}
+
+// rotate opens a window, rotates both keys in it, and closes it again.
+func (p rotator) rotate(ctx context.Context, t rotationTask) error {
+	before, err := p.mayRotate(t, "")
+	if err != nil {
+		return err
+	}
+	p.work.OpenRotation(t.key, before.PodUID)
+	spec := t.group.Spec
+	// The sidecar fences a window that it has not heard of.
+	if err := work.Pause(ctx, spec.Failover.PollInterval.Duration+spec.Sidecar.PeerCheckInterval.Duration+work.WindowMargin); err != nil {
+		return err
+	}
+	// I20: looked at again right before, since the role may have moved while the window was made known.
+	f, err := p.mayRotate(t, before.PodUID)
+	if err != nil {
+		return err
+	}
+	server, err := p.reach.Open(ctx, t.group, t.key.Site, f.AdminAddr)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = server.Close() }()
+	keys, ok := server.(work.Rotator)
+	if !ok {
+		return errNoRotation
+	}
+	if err := keys.BeginWindow(ctx); err != nil {
+		return err
+	}
+	err = keys.RotateMasterKeys(ctx)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), work.LookTimeout)
+	defer cancel()
+	// A window that stays open is fenced by the sidecar once its deadline is over.
+	return errors.Join(err, keys.EndWindow(ctx))
+}
+
+// mayRotate looks whether the facts allow a rotation on a site, and on no other pod than the one looked at first.
+func (p rotator) mayRotate(t rotationTask, pod string) (scope.SiteFacts, error) {
+	g, known := p.reach.In(t.key.Group)
+	f := g.Sites[t.key.Site]
+	switch {
+	case !known || !g.Open:
+		return f, work.ErrNotNow
+	case g.ActiveSite == t.key.Site || f.Writable:
+		return f, fmt.Errorf("%w: %s is the active site", work.ErrNotNow, t.key.Site)
+	case !f.MysqlUp || !f.Following || f.Diverged || f.Cloning || f.AdminAddr == "":
+		return f, work.ErrNotNow
+	case pod != "" && f.PodUID != pod:
+		return f, fmt.Errorf("%w: it has another pod", work.ErrNotNow)
+	case f.Keyring == nil || f.Keyring.Sealed:
+		return f, fmt.Errorf("%w: its keyring is sealed", work.ErrNotNow)
+	}
+	return f, nil
+}

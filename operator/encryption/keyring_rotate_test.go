@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package encryption
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/internal/mysql"
+	"github.com/mysql-mfg/mfg/operator/report/events"
+	"github.com/mysql-mfg/mfg/operator/scope"
+	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
+	"github.com/mysql-mfg/mfg/operator/work"
+	"github.com/mysql-mfg/mfg/operator/work/worktest"
+)
+
+// bench is two servers, and all that a rotation stands on: a is active, and b a replica whose keyring is unsealed.
+type bench struct {
+	work    *work.Register
+	facts   *scopetest.Facts
+	said    *scopetest.Events
+	servers map[string]*worktest.Server
+	ended   chan types.NamespacedName
+	stop    context.CancelFunc
+}
+
+func rotating(t *testing.T) (*bench, rotator) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	pl := &bench{
+		work: work.New(), facts: &scopetest.Facts{}, said: &scopetest.Events{}, ended: make(chan types.NamespacedName, 100), stop: stop,
+		servers: map[string]*worktest.Server{"10.0.0.0:33062": {}, "10.0.0.1:33062": {}},
+	}
+	pl.facts.Open("a")
+	pl.facts.Set("a", scope.SiteFacts{MysqlUp: true, Writable: true, AdminAddr: "10.0.0.0:33062"})
+	pl.facts.Set("b", scope.SiteFacts{
+		MysqlUp: true, AdminAddr: "10.0.0.1:33062", Following: true, PodUID: "pod-b", Keyring: &wire.KeyringReport{},
+	})
+	reach := work.Reach{Facts: pl.facts, Access: worktest.Access{}, Dial: func(target mysql.Target) (work.Recipient, error) {
+		s := pl.servers[target.Addr]
+		s.With(func(s *worktest.Server) { s.Opened++ })
+		return s, nil
+	}}
+	runner := &work.Runner{}
+	go func() { _ = runner.Start(ctx) }()
+	synctest.Wait()
+	done := func(key types.NamespacedName) { pl.ended <- key }
+	return pl, rotator{reach: reach, work: pl.work, runner: runner, recorder: events.NewRecorder(pl.said), done: done}
+}
+
+// end stops what runs, and checks that no connection is left.
+func (pl *bench) end(t *testing.T) {
+	t.Helper()
+	pl.stop()
+	synctest.Wait()
+	for addr, s := range pl.servers {
+		if s.Opened != 0 {
+			t.Errorf("%d connections to %s are left open", s.Opened, addr)
+		}
+	}
+}
+
+func (pl *bench) fact(site string, change func(*scope.SiteFacts)) { pl.facts.Change(site, change) }
+
+func (pl *bench) busy(site string) bool {
+	_, busy := pl.work.Busy(scopetest.Key.Namespace, scopetest.Key.Name, site)
+	return busy
+}
+
+func TestRotationRunsInAWindow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pl, r := rotating(t)
+		defer pl.end(t)
+		key := scope.SiteKey{Group: scopetest.Key, Site: "b"}
+		b := pl.servers["10.0.0.1:33062"]
+		b.OnRotate = func() error {
+			w := pl.work.Windows(scopetest.Key.Namespace, scopetest.Key.Name)
+			if len(w) != 1 || w[0].Purpose != wire.WindowRotation || w[0].Site != "b" || !pl.busy("b") {
+				t.Errorf("windows %+v, busy %v", w, pl.busy("b"))
+			}
+			return nil
+		}
+		counted := rotationsCounted()
+		r.begin(scopetest.Group(), "b")
+		<-pl.ended
+		if diff := cmp.Diff([]string{"begin window", "rotate", "end window"}, b.Calls); diff != "" {
+			t.Errorf("calls (-want +got):\n%s", diff)
+		}
+		wantOutcomes(t, counted, map[string]float64{RotationCompleted: 1})
+		if j := pl.work.Rotation(key, "pod-b"); !j.Done || j.Running || pl.busy("b") || len(pl.work.Windows(scopetest.Key.Namespace, scopetest.Key.Name)) != 0 {
+			t.Errorf("job %+v, busy %v", j, pl.busy("b"))
+		}
+		r.begin(scopetest.Group(), "b")
+		synctest.Wait()
+		if slices.Contains(b.Calls[3:], "rotate") {
+			t.Error("rotated again before status tells of it")
+		}
+		pl.work.EndRotation(key)
+		if j := pl.work.Rotation(key, "pod-b"); j.Done {
+			t.Error("not forgotten")
+		}
+	})
+}
+
+// I20: looked at again right before the keys are rotated.
+func TestI20RotationStopsWhenTheFactsChange(t *testing.T) {
+	tests := map[string]func(*bench){
+		"became active":    func(pl *bench) { pl.facts.Open("b") },
+		"active site shut": func(pl *bench) { pl.facts.Closed("a") },
+		"accepts writes":   func(pl *bench) { pl.fact("b", func(f *scope.SiteFacts) { f.Writable = true }) },
+		"another pod":      func(pl *bench) { pl.fact("b", func(f *scope.SiteFacts) { f.PodUID = "other" }) },
+		"sealed meanwhile": func(pl *bench) {
+			pl.fact("b", func(f *scope.SiteFacts) { f.Keyring = &wire.KeyringReport{Sealed: true} })
+		},
+		"no longer follows": func(pl *bench) { pl.fact("b", func(f *scope.SiteFacts) { f.Following = false }) },
+	}
+	for name, change := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				pl, r := rotating(t)
+				defer pl.end(t)
+				r.begin(scopetest.Group(), "b")
+				time.Sleep(work.WindowMargin / 2)
+				change(pl)
+				<-pl.ended
+				if calls := pl.servers["10.0.0.1:33062"].Calls; len(calls) != 0 {
+					t.Errorf("calls %v", calls)
+				}
+				if j := pl.work.Rotation(scope.SiteKey{Group: scopetest.Key, Site: "b"}, "pod-b"); j.Done || j.Trouble == "" {
+					t.Errorf("job %+v", j)
+				}
+			})
+		})
+	}
+}
+
+func TestFailedRotationClosesTheWindowAndIsTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pl, r := rotating(t)
+		defer pl.end(t)
+		b := pl.servers["10.0.0.1:33062"]
+		b.OnRotate = func() error { return errors.New("no") }
+		counted := rotationsCounted()
+		r.begin(scopetest.Group(), "b")
+		<-pl.ended
+		wantOutcomes(t, counted, map[string]float64{RotationFailed: 1})
+		if diff := cmp.Diff([]string{"begin window", "rotate", "end window"}, b.Calls); diff != "" {
+			t.Errorf("calls (-want +got):\n%s", diff)
+		}
+		r.begin(scopetest.Group(), "b")
+		synctest.Wait()
+		if len(b.Calls) != 3 {
+			t.Error("tried again at once")
+		}
+		time.Sleep(time.Minute)
+		b.OnRotate = nil
+		r.begin(scopetest.Group(), "b")
+		<-pl.ended
+		if j := pl.work.Rotation(scope.SiteKey{Group: scopetest.Key, Site: "b"}, "pod-b"); !j.Done {
+			t.Errorf("job %+v", j)
+		}
+		wantOutcomes(t, counted, map[string]float64{RotationFailed: 1, RotationCompleted: 1})
+	})
+}
+
+// A backup or DDL that stands in the way is no failure.
+func TestLockedRotationIsTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pl, r := rotating(t)
+		defer pl.end(t)
+		pl.servers["10.0.0.1:33062"].OnRotate = func() error { return fmt.Errorf("rotate: %w", mysql.ErrLocked) }
+		counted := rotationsCounted()
+		r.begin(scopetest.Group(), "b")
+		<-pl.ended
+		if j := pl.work.Rotation(scope.SiteKey{Group: scopetest.Key, Site: "b"}, "pod-b"); j.Done || j.Trouble == "" || pl.said.Count(v1alpha1.ReasonKeyringRotationFailed) != 0 {
+			t.Errorf("job %+v, events %v", j, pl.said.List)
+		}
+		wantOutcomes(t, counted, map[string]float64{})
+	})
+}
+
+// What was rotated in a pod that is gone went with it: the next pod is not taken for one with new keys.
+func TestRotationOfAnotherPodIsForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pl, r := rotating(t)
+		defer pl.end(t)
+		r.begin(scopetest.Group(), "b")
+		<-pl.ended
+		key := scope.SiteKey{Group: scopetest.Key, Site: "b"}
+		if j := pl.work.Rotation(key, "the next one"); j.Done {
+			t.Errorf("job %+v", j)
+		}
+		if j := pl.work.Rotation(key, "pod-b"); j.Done {
+			t.Errorf("the first pod does not come back: %+v", j)
+		}
+	})
+}
+
+// rotationsCounted gives the outcomes of rotations that were counted since it was called; those that were not are left out.
+func rotationsCounted() func() map[string]float64 {
+	all := func() map[string]float64 {
+		out := map[string]float64{}
+		for _, outcome := range []string{RotationCompleted, RotationFailed, RotationRefused} {
+			out[outcome] = testutil.ToFloat64(Rotations.WithLabelValues(outcome))
+		}
+		return out
+	}
+	before := all()
+	return func() map[string]float64 {
+		out := map[string]float64{}
+		for outcome, n := range all() {
+			if n != before[outcome] {
+				out[outcome] = n - before[outcome]
+			}
+		}
+		return out
+	}
+}
+
+// wantOutcomes compares the outcomes that were counted.
+func wantOutcomes(t *testing.T, counted func() map[string]float64, want map[string]float64) {
+	t.Helper()
+	if diff := cmp.Diff(want, counted()); diff != "" {
+		t.Errorf("rotations in the metrics (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/operator/facts"
+	"github.com/mysql-mfg/mfg/operator/facts/factstest"
+	"github.com/mysql-mfg/mfg/operator/failover"
+)
+
+// TestWhatIsExplainedOfAChange: what the loss budget says of each, and which verdicts keep it from going on.
+func TestWhatIsExplainedOfAChange(t *testing.T) {
+	for name, tc := range map[string]struct {
+		from, to string
+		against  bool
+	}{
+		"to another site":   {"a", "b", true},
+		"back to the same":  {"b", "b", false}, // there is nobody else who has it
+		"to the first site": {"", "b", false},
+	} {
+		s := factstest.Between(v1alpha1.FailoverEmergency, factstest.Seen("a", "A:1-12", 4), factstest.Seen("b", "A:1-9", 4))
+		s.Status.Transition.From, s.Status.Transition.To, s.Status.Transition.FromExecuted, s.Policy.MaxLost = tc.from, tc.to, factstest.Set("A:1-12"), new(int64)
+		if r := (explained{s: s}).transitionBudget(s.Sites[1]); (r.Verdict == wire.RuleAgainst) != tc.against {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
+	for verdict, want := range map[failover.Verdict]wire.RuleVerdict{
+		failover.VerdictWait: wire.RuleAgainst, failover.VerdictBlocked: wire.RuleAgainst, failover.VerdictAlert: wire.RuleAgainst, failover.VerdictPromote: wire.RuleFor,
+	} {
+		if got := verdictOf(failover.Decision{Verdict: verdict}); got != want {
+			t.Errorf("%s: %s", verdict, got)
+		}
+	}
+}
+
+// TestWhatIsExplainedOfASiteThatReturned: only what keeps the role there speaks against a failover.
+func TestWhatIsExplainedOfASiteThatReturned(t *testing.T) {
+	for name, tc := range map[string]struct {
+		verdict failover.Verdict
+		reason  facts.Reason
+		keyring string
+		remedy  string
+	}{
+		"it is opened":                         {failover.VerdictReopen, v1alpha1.ReasonReturnedWhole, "", "loses nothing"},
+		"it is opened by order":                {failover.VerdictReopen, v1alpha1.ReasonForced, "", "as was ordered"},
+		"it does not open":                     {failover.VerdictBlocked, v1alpha1.ReasonActiveSiteCannotOpen, "", "its log"},
+		"it does not open, another takes over": {failover.VerdictFailover, v1alpha1.ReasonActiveSiteCannotOpen, "", ""},
+		"it is behind":                         {failover.VerdictBlocked, v1alpha1.ReasonModeManual, "", ""},
+		"its keyring is not in escrow":         {failover.VerdictWait, v1alpha1.ReasonKeyringNotEscrowed, "behind", "wait: its sidecar"},
+		"that of all others is not":            {failover.VerdictBlocked, v1alpha1.ReasonKeyringNotEscrowed, "escrowed", ""},
+		"it is behind, and so is its escrow":   {failover.VerdictBlocked, v1alpha1.ReasonModeManual, "behind", ""},
+	} {
+		a := factstest.Seen("a", "A:1-9", 4)
+		a.Sidecar.Report.Keyring = factstest.Keyring(tc.keyring)
+		r := explained{s: factstest.World(facts.Durable{Epoch: 4, ActiveSite: "a"}, a), active: a, d: failover.Decision{Verdict: tc.verdict, Reason: tc.reason}}.returned()
+		if (r.Verdict == wire.RuleAgainst) != (tc.remedy != "") || !strings.Contains(wire.InWords(r.Remedies), tc.remedy) || tc.remedy != "" && r.Reason != string(tc.reason) {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
+}

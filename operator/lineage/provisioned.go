@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lineage
+
+import (
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/facts"
+)
+
+func IsNotProvisioned(s facts.Snapshot, _ facts.Memory, site facts.Site) string {
+	if site.OtherVolume {
+		// Also before the first opening: status knows its volume, so it had data, as after a restore of status (I12).
+		return "is on another volume than the one that holds its data"
+	}
+	t := s.Status.Transition
+	if t != nil && t.Kind == v1alpha1.FailoverBootstrap {
+		return "" // the first active site is where the group's data begins; what others hold is compared
+	}
+	if !site.Provisioned {
+		return unprovisioned(site)
+	}
+	return ""
+}
+
+func unprovisioned(site facts.Site) string {
+	if site.Whole() {
+		return "is about to be cloned anew, and only an order promotes it"
+	}
+	return "holds no data of the group yet"
+}

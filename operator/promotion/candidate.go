@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package promotion
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/mysql-mfg/mfg/internal/gtid"
+	"github.com/mysql-mfg/mfg/operator/facts"
+)
+
+// Candidate is a site and why it may or may not take over.
+type Candidate struct {
+	Site    facts.Site
+	Unfit   Unfit
+	All     gtid.Set
+	ToApply int64
+}
+
+// Rank ranks every site: fit ones first, the best first.
+func Rank(s facts.Snapshot, m facts.Memory) []Candidate {
+	var all []Candidate
+	for _, site := range s.Sites {
+		c := Candidate{Site: site, All: site.All()}
+		c.ToApply = site.MySQL.Retrieved.Subtract(site.MySQL.Executed).Count()
+		c.Unfit = UnfitOf(s, m, site)
+		all = append(all, c)
+	}
+	slices.SortStableFunc(all, Better)
+	return all
+}
+
+// The rules by which candidates are ranked, in their order.
+const (
+	RankFit      = "Fit"
+	RankMost     = "MostTransactions"
+	RankLeast    = "LeastToApply"
+	RankPriority = "Priority"
+	RankName     = "Name"
+	// RankOnly is said of one that has nobody to be compared with.
+	RankOnly = "OnlyCandidate"
+)
+
+// Better orders candidates: fit, most transactions (executed or retrieved), least left to apply, priority, name.
+func Better(a, b Candidate) int {
+	fit := func(c Candidate) int {
+		if c.Unfit.By == "" {
+			return 0
+		}
+		return 1
+	}
+	return cmp.Or(
+		cmp.Compare(fit(a), fit(b)),
+		cmp.Compare(b.All.Count(), a.All.Count()),
+		cmp.Compare(a.ToApply, b.ToApply),
+		cmp.Compare(b.Site.Priority, a.Site.Priority),
+		cmp.Compare(a.Site.Name, b.Site.Name),
+	)
+}
+
+// Choose returns the best fit candidate other than the excluded site.
+func Choose(s facts.Snapshot, m facts.Memory, exclude string) (Candidate, bool) {
+	for _, c := range Rank(s, m) {
+		if c.Unfit.By == "" && c.Site.Name != exclude {
+			return c, true
+		}
+	}
+	return Candidate{}, false
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package promotion
+
+import (
+	"fmt"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/facts"
+)
+
+// IsWithoutRows: the site was cloned without rows that the active site has or had, and nothing that it has received tells of them. They
+// would be lost without a word if it took over, so a person orders that or nobody does (I7). Who opens the active site again, or the
+// first one, moves the role to nobody.
+func IsWithoutRows(s facts.Snapshot, _ facts.Memory, site facts.Site) string {
+	t, had, mine := s.Status.Transition, s.Status.RowsOutside, site.Sidecar.Report.Engines
+	switch {
+	case had == 0 || !site.Sidecar.Answered:
+		return ""
+	case t == nil && site.Name == s.Status.ActiveSite || t != nil && (t.From == site.Name || t.Kind == v1alpha1.FailoverBootstrap):
+		return ""
+	case mine == nil:
+		return fmt.Sprintf("its sidecar has not looked yet whether it has the rows of %d tables outside InnoDB", had)
+	case mine.Tables > 0 && mine.WithRows < had:
+		return fmt.Sprintf("was cloned without rows outside InnoDB: it has them in %d tables, the active site had them in %d", mine.WithRows, had)
+	}
+	return ""
+}

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package promotion
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/internal/gtid"
+	"github.com/mysql-mfg/mfg/operator/facts"
+	"github.com/mysql-mfg/mfg/operator/lineage"
+	"github.com/mysql-mfg/mfg/operator/remedy"
+)
+
+// Guard names a rule against promoting a site.
+type Guard string
+
+// The guards, in the order in which they are asked.
+const (
+	GuardRemoved        Guard = "Removed"
+	GuardDROnly         Guard = "DROnly"
+	GuardNotProvisioned Guard = "NotProvisioned"
+	GuardHalfCloned     Guard = "HalfCloned"
+	GuardBusy           Guard = "Busy"
+	GuardSilent         Guard = "Silent"
+	GuardNotFenced      Guard = "NotFenced"
+	GuardDiverged       Guard = "Diverged"
+	GuardUnsettled      Guard = "Unsettled"
+	GuardNumberingAgain Guard = "NumberingAgain"
+	GuardWithoutRows    Guard = "WithoutRows"
+	GuardEscrowMissing  Guard = "EscrowMissing"
+	GuardUnescrowed     Guard = "Unescrowed"
+)
+
+// guard is one rule against promoting a site. Each is safe alone.
+type guard struct {
+	name Guard
+	// ask says why the system may not promote the site by itself; empty if the rule has nothing against it.
+	ask func(facts.Snapshot, facts.Memory, facts.Site) string
+	// order says why not even a person's order does; nil for a rule that an order overrides.
+	order func(facts.Snapshot, facts.Memory, facts.Site) string
+	// remedy is what a person can do about it; nil leads to the pod of the site.
+	remedy func(g facts.Group, site string) []facts.Remedy
+}
+
+// guards are all of them: the first that answers names why a site may not be promoted. A missing escrow Secret yields to an order: the
+// keyring can be read now, and a person may know that it is safe, or that there is nothing else.
+var guards = []guard{
+	{name: GuardRemoved, ask: IsRemoved, order: IsRemoved},
+	{name: GuardDROnly, ask: IsDROnly, order: IsDROnly},
+	{name: GuardNotProvisioned, ask: lineage.IsNotProvisioned, order: isOutside},
+	{name: GuardHalfCloned, ask: isHalfCloned, order: isHalfCloned},
+	{name: GuardBusy, ask: IsBusy, order: IsBusy},
+	{name: GuardSilent, ask: isSilent, order: isSilent},
+	{name: GuardNotFenced, ask: isNotFenced},
+	{name: GuardDiverged, ask: IsDiverged},
+	{name: GuardUnsettled, ask: isUnsettled},
+	{name: GuardNumberingAgain, ask: IsNumberingAgain},
+	{name: GuardWithoutRows, ask: IsWithoutRows},
+	{name: GuardEscrowMissing, ask: isEscrowMissing, remedy: remedy.RecoverAndMove},
+	{name: GuardUnescrowed, ask: IsUnescrowed, order: IsUnescrowed},
+}
+
+// Unfit says which rule is against promoting a site, and why. The zero value is a site that is fit.
+type Unfit struct {
+	By  Guard
+	Why string
+}
+
+// UnfitOf asks every guard whether the system may promote a site by itself.
+func UnfitOf(s facts.Snapshot, m facts.Memory, site facts.Site) Unfit {
+	for _, g := range guards {
+		if why := g.ask(s, m, site); why != "" {
+			return Unfit{g.name, why}
+		}
+	}
+	return Unfit{}
+}
+
+// UnfitByOrder asks those that no order overrides.
+func UnfitByOrder(s facts.Snapshot, m facts.Memory, site facts.Site) Unfit {
+	for _, g := range guards {
+		if g.order == nil {
+			continue // a person has seen what it says, and ordered the site all the same
+		}
+		if why := g.order(s, m, site); why != "" {
+			return Unfit{g.name, why}
+		}
+	}
+	return Unfit{}
+}
+
+// Forcible is what even a person's order does not override: a dr-only site, or one that cannot be opened at all.
+func Forcible(s facts.Snapshot, site facts.Site) bool {
+	return UnfitByOrder(s, facts.Memory{}, site).By == ""
+}
+
+// Cure is what a person can do about a site that is not fit.
+func (u Unfit) Cure(g facts.Group, site string) []facts.Remedy {
+	i := slices.IndexFunc(guards, func(g guard) bool { return g.name == u.By })
+	if i < 0 || guards[i].remedy == nil {
+		return remedy.TheSite(g, site)
+	}
+	return guards[i].remedy(g, site)
+}
+
+func IsRemoved(_ facts.Snapshot, _ facts.Memory, site facts.Site) string {
+	if site.Removed {
+		return "left the specification"
+	}
+	return ""
+}
+
+func IsDROnly(_ facts.Snapshot, _ facts.Memory, site facts.Site) string {
+	if site.Role != v1alpha1.PrimaryCandidate {
+		return "is " + string(site.Role) // I6: never promoted, also not as the last survivor.
+	}
+	return ""
+}
+
+// isOutside is the same for an order. Status may hold no site that has data of the group: what was opened first was lost before
+// that was noted. Any may begin it anew then; while one has it, a site without the mark is half cloned, unless its clone has not
+// begun.
+func isOutside(s facts.Snapshot, m facts.Memory, site facts.Site) string {
+	if !site.OtherVolume && !slices.ContainsFunc(s.Sites, func(other facts.Site) bool { return other.Provisioned }) {
+		return ""
+	}
+	if site.Whole() {
+		return ""
+	}
+	return lineage.IsNotProvisioned(s, m, site)
+}
+
+// isHalfCloned: a clone that was begun into a site with the mark, which no order of ours does, has left it with part of the data
+// and with sets that claim all of it. The first active site is where the group's data begins, whatever happened to it before.
+func isHalfCloned(s facts.Snapshot, _ facts.Memory, site facts.Site) string {
+	t := s.Status.Transition
+	if site.Provisioned && site.MySQL.HalfCloned && !(t != nil && t.Kind == v1alpha1.FailoverBootstrap) {
+		return "received a clone that did not end well; order it anew (annotation " + v1alpha1.AnnotationRecloneSite + ")"
+	}
+	return ""
+}
+
+func IsBusy(_ facts.Snapshot, _ facts.Memory, site facts.Site) string {
+	if site.Busy != "" || site.MySQL.Cloning {
+		return "is busy: " + cmp.Or(site.Busy, facts.WorkClone)
+	}
+	return ""
+}
+
+func isSilent(_ facts.Snapshot, _ facts.Memory, site facts.Site) string {
+	switch {
+	case !site.Sidecar.Answered:
+		return "its sidecar does not answer"
+	case !site.MySQL.Direct:
+		// I8: what its sidecar reports leaves out the relay log, which must be applied before it is promoted.
+		return "its MySQL does not answer the operator"
+	}
+	return ""
+}
+
+func isNotFenced(s facts.Snapshot, _ facts.Memory, site facts.Site) string {
+	if site.Writable() && site.Name != s.Status.ActiveSite {
+		return "is writable although it is not active"
+	}
+	return ""
+}
+
+func IsDiverged(_ facts.Snapshot, m facts.Memory, site facts.Site) string {
+	if set := m.Of(site.Name).Diverged; !set.IsEmpty() {
+		return "has transactions that the active site lacks: " + set.String()
+	}
+	return ""
+}
+
+// isUnsettled: the site was active, was replaced, and was not compared with an open active site since. It may hold
+// transactions that were written off (I10).
+func isUnsettled(s facts.Snapshot, m facts.Memory, site facts.Site) string {
+	if lineage.Unsettled(s, m, site.Name) {
+		return "was replaced as the active site and was not compared with its successor yet"
+	}
+	return ""
+}
+
+// IsNumberingAgain: the site's server wrote transactions that were lost, its data lacks them, and another site may still have
+// them. Promoted, it would give their numbers to other transactions, and by its numbers the other site would count as whole (I10).
+// A server that this version cloned has a new server_uuid, so this is about one that an earlier version cloned, and about a volume
+// that was put back to an earlier state.
+func IsNumberingAgain(s facts.Snapshot, m facts.Memory, site facts.Site) string {
+	for _, r := range s.Status.Records {
+		lost, err := gtid.Parse(r.LostSet)
+		if err != nil {
+			continue // it names no numbers; what came of its From is asked by isUnsettled, for which it is a loss
+		}
+		again := lost.OfServer(site.MySQL.ServerUUID).Subtract(site.All())
+		if again.IsEmpty() {
+			continue
+		}
+		for _, other := range s.Sites {
+			if other.Name != site.Name && lineage.MayHold(m, r, other, again) {
+				return fmt.Sprintf("would give the numbers of lost transactions again (%s), which %s may still have; bring %s back, "+
+					"or order %s to be cloned anew (annotation %s)", again, other.Name, other.Name, site.Name, v1alpha1.AnnotationRecloneSite)
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package promotion
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/facts"
+	"github.com/mysql-mfg/mfg/operator/remedy"
+)
+
+// move is a planned failover that is asked about: from the active site to another.
+type move struct {
+	s            facts.Snapshot
+	m            facts.Memory
+	to           string
+	from, target facts.Site
+}
+
+// preflights are the rules that a planned failover has to pass before it begins, in the order in which a person would want to know.
+// A refusal changes nothing.
+var preflights = []struct {
+	name string
+	// ask says what the rule has against the move; without a reason it has nothing.
+	ask    func(move) (facts.Reason, string)
+	remedy func(move) []facts.Remedy
+}{
+	{"KnownSite", toUnknownSite, func(v move) []facts.Remedy {
+		return []facts.Remedy{remedy.New("see which sites there are", v.s.Group.Command("status", "", ""))}
+	}},
+	{RuleMode, whileObserving, func(v move) []facts.Remedy {
+		return []facts.Remedy{remedy.New("to let the operator act", remedy.LetAct(v.s.Group))}
+	}},
+	{RulePause, whilePaused, func(v move) []facts.Remedy {
+		return []facts.Remedy{remedy.New("to go on", v.s.Group.Command("resume", "", ""))}
+	}},
+	{RuleCandidate, toUnfit, func(v move) []facts.Remedy { return UnfitOf(v.s, v.m, v.target).Cure(v.s.Group, v.to) }},
+	{"TargetStays", toLeaving, move.theTarget},
+	{"SourceAnswers", fromSilent, move.everyRule},
+	{"TargetReplicates", toDetached, move.theTarget},
+	{"OneWriter", besideWriter, move.everyRule},
+	{"NoWorkUnderWay", besideWork, func(v move) []facts.Remedy {
+		return remedy.WaitAndAsk(v.s.Group, "see how far the work on its data is", v.to)
+	}},
+}
+
+func (v move) theTarget() []facts.Remedy { return remedy.TheSite(v.s.Group, v.to) }
+func (v move) everyRule() []facts.Remedy { return remedy.EveryRule(v.s.Group) }
+
+// Preflight says why a planned failover to a site may not begin, and what to do about it.
+func Preflight(s facts.Snapshot, m facts.Memory, a facts.Site, to string) Refusal {
+	v := move{s: s, m: m, to: to, from: a}
+	v.target, _ = s.Site(to)
+	for _, rule := range preflights {
+		if why, message := rule.ask(v); why != "" {
+			return Refusal{why, message, rule.remedy(v)}
+		}
+	}
+	return Refusal{}
+}
+
+func toUnknownSite(v move) (facts.Reason, string) {
+	var names []string
+	for _, site := range v.s.Sites {
+		if site.Name == v.to {
+			return "", ""
+		}
+		names = append(names, site.Name)
+	}
+	return v1alpha1.ReasonUnknownSite, fmt.Sprintf("the group has no site %q; its sites are %s", v.to, strings.Join(names, ", "))
+}
+
+func whileObserving(v move) (facts.Reason, string) {
+	if v.s.Policy.Mode != v1alpha1.FailoverObserve {
+		return "", ""
+	}
+	return v1alpha1.ReasonModeObserve, "spec.failover.mode is Observe; set it to Manual or Auto"
+}
+
+func whilePaused(v move) (facts.Reason, string) {
+	if !v.s.Paused() {
+		return "", ""
+	}
+	return v1alpha1.ReasonPaused, pausedMessage(v.s)
+}
+
+func toUnfit(v move) (facts.Reason, string) {
+	refused := UnfitOf(v.s, v.m, v.target)
+	if refused.By == "" {
+		return "", ""
+	}
+	return v1alpha1.ReasonNotFit, fmt.Sprintf("%s: %s", v.to, refused.Why)
+}
+
+func toLeaving(v move) (facts.Reason, string) {
+	if v.target.Leaving == "" {
+		return "", ""
+	}
+	return v1alpha1.ReasonNotFit, fmt.Sprintf("%s is about to go itself: %s", v.to, v.target.Leaving)
+}
+
+func fromSilent(v move) (facts.Reason, string) {
+	if v.from.Sidecar.Answered && v.from.MySQL.Direct {
+		return "", ""
+	}
+	return v1alpha1.ReasonNotHealthy, "the active site " + v.from.Name + " does not answer in full, so it could not be fenced in time"
+}
+
+func toDetached(v move) (facts.Reason, string) {
+	if v.target.Follows(v.from) {
+		return "", ""
+	}
+	return v1alpha1.ReasonNotReplicating, fmt.Sprintf("%s does not replicate from %s: %s", v.to, v.from.Name, DetachedMessage(v.target))
+}
+
+func besideWriter(v move) (facts.Reason, string) {
+	writer := writableElsewhere(v.s, v.from.Name)
+	if writer == "" {
+		return "", ""
+	}
+	return v1alpha1.ReasonForeignWriter, writer + " accepts writes too; it is being fenced"
+}
+
+func besideWork(v move) (facts.Reason, string) {
+	for _, site := range v.s.Sites {
+		if site.Busy != "" && v.from.Leaving == "" {
+			return v1alpha1.ReasonCloneInProgress, fmt.Sprintf("%s is busy (%s) with the data of %s; ask again when it is done", site.Name, site.Busy, v.from.Name)
+		}
+	}
+	return "", ""
+}
+
+const (
+	// closeLag and closeCount are how far behind a target may be when writes are stopped: the rest is applied while they
+	// are kept out.
+	closeLag   = 0.5
+	closeCount = 500
+	// handLag and handCount are how far behind a target is at a good moment.
+	handLag   = 0.1
+	handCount = 20
+)
+
+// IsClose is true if a replica needs so little more that writes may be stopped for it. A lag that is not known is none.
+func IsClose(a, target facts.Site) (bool, string) {
+	count := a.MySQL.Executed.Subtract(target.MySQL.Executed).Count()
+	if target.MySQL.LagSeconds == nil {
+		return false, fmt.Sprintf("is %d transactions behind, for how long is not known", count)
+	}
+	lag := *target.MySQL.LagSeconds
+	return lag <= closeLag && count <= closeCount, fmt.Sprintf("is %d transactions (%.1f s) behind", count, lag)
+}
+
+// AtHand is true if a replica needs so little more that applying it takes no time that a client would notice.
+func AtHand(a, target facts.Site) bool {
+	count := a.MySQL.Executed.Subtract(target.MySQL.Executed).Count()
+	lag := target.MySQL.LagSeconds
+	return count <= handCount && lag != nil && *lag <= handLag
+}
+
+// Passing is true for a refusal whose cause may be over at the next poll.
+func Passing(why facts.Reason) bool {
+	return why == v1alpha1.ReasonNotFit || why == v1alpha1.ReasonNotHealthy || why == v1alpha1.ReasonNotReplicating || why == v1alpha1.ReasonCloneInProgress || why == v1alpha1.ReasonForeignWriter
+}
+
+func pausedMessage(s facts.Snapshot) string {
+	return fmt.Sprintf("paused until %s; to go on sooner, take the annotation %s off the group",
+		s.Policy.PausedUntil.UTC().Format(time.RFC3339), v1alpha1.AnnotationPauseUntil)
+}
+
+func DetachedMessage(site facts.Site) string {
+	switch {
+	case site.MySQL.SQLError != "":
+		return "applier stopped: " + site.MySQL.SQLError
+	case site.MySQL.IOError != "":
+		return "receiver stopped: " + site.MySQL.IOError
+	}
+	return "does not replicate from the active site yet"
+}
+
+// Refusal says why something is not done, and what a person can do about it. With an empty Reason nothing stands against it.
+type Refusal struct {
+	Reason   facts.Reason
+	Message  string
+	Remedies []facts.Remedy
+}
+
+func writableElsewhere(s facts.Snapshot, target string) string {
+	for _, site := range s.Sites {
+		if site.Name != target && site.Writes() {
+			return site.Name
+		}
+	}
+	return ""
+}

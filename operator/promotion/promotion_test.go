@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package promotion
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/facts"
+	"github.com/mysql-mfg/mfg/operator/facts/factstest"
+	"github.com/mysql-mfg/mfg/operator/remedy"
+)
+
+// TestAHalfClonedSiteI12: the mark of a clone counts where a clone was ordered, and not where the group's data begins.
+func TestAHalfClonedSiteI12(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*facts.Snapshot, *facts.Site)
+		fit    bool
+	}{
+		"a clone that did not end well": {func(_ *facts.Snapshot, b *facts.Site) { b.MySQL.HalfCloned = true }, false},
+		"no clone":                      {func(*facts.Snapshot, *facts.Site) {}, true},
+		"it holds no data of the group": {func(_ *facts.Snapshot, b *facts.Site) { b.MySQL.HalfCloned, b.Provisioned = true, false }, true},
+		"while the first active site is begun": {func(s *facts.Snapshot, b *facts.Site) {
+			b.MySQL.HalfCloned = true
+			s.Status.Transition = &facts.Transition{Kind: v1alpha1.FailoverBootstrap}
+		}, true},
+		"in another change of the active site": {func(s *facts.Snapshot, b *facts.Site) {
+			b.MySQL.HalfCloned = true
+			s.Status.Transition = &facts.Transition{Kind: v1alpha1.FailoverPlanned}
+		}, false},
+	} {
+		s := factstest.World(facts.Durable{Epoch: 4, ActiveSite: "a"}, factstest.Seen("a", "A:1-9", 4), factstest.Seen("b", "A:1-9", 4))
+		tc.change(&s, &s.Sites[1])
+		if why := isHalfCloned(s, facts.Memory{}, s.Sites[1]); (why == "") != tc.fit {
+			t.Errorf("I12: %s: %q", name, why)
+		}
+	}
+}
+
+// TestALossThatCannotBeReadI10: it names no numbers, and the next record is looked at.
+func TestALossThatCannotBeReadI10(t *testing.T) {
+	b := factstest.Uuids["B"]
+	lost := v1alpha1.FailoverRecord{From: "b", To: "a", LostTransactions: 10, LostSet: factstest.Set("B:91-100").String()}
+	broken := v1alpha1.FailoverRecord{From: "b", To: "a", LostTransactions: 10, LostSet: factstest.Set("B:91-100").String() + ",?"}
+	s := factstest.World(facts.Durable{Epoch: 3, ActiveSite: "a", Records: []v1alpha1.FailoverRecord{broken, lost}}, factstest.Seen("a", "A:1-9", 3), factstest.Seen("b", "A:1-9,B:1-90", 3), factstest.Seen("c", "A:1-9,B:1-100", 3))
+	s.Sites[1].MySQL.ServerUUID = b
+	if why := IsNumberingAgain(s, facts.Memory{}, s.Sites[1]); why == "" {
+		t.Error("I10: a record that cannot be read hides the next one")
+	}
+	s.Status.Records = s.Status.Records[:1]
+	if why := IsNumberingAgain(s, facts.Memory{}, s.Sites[1]); why != "" {
+		t.Errorf("I10: numbers of a record that cannot be read: %s", why)
+	}
+	// A site is not asked whether it still has what it lacks itself.
+	s.Status.Records, s.Sites = []v1alpha1.FailoverRecord{lost}, s.Sites[:2]
+	s.Sites[1].OtherVolume = true
+	if why := IsNumberingAgain(s, facts.Memory{}, s.Sites[1]); why != "" {
+		t.Errorf("I10: %s", why)
+	}
+}
+
+// TestASecondWriterI1: whoever is worked on behind offline_mode is none.
+func TestASecondWriterI1(t *testing.T) {
+	s := factstest.World(facts.Durable{}, factstest.Seen("b", "A:1-9", 4), factstest.Seen("c", "A:1-9", 4))
+	s.Sites[1].MySQL.SuperReadOnly, s.Sites[1].MySQL.ReadOnly = false, false
+	if got := writableElsewhere(s, "b"); got != "c" {
+		t.Errorf("I1: %q", got)
+	}
+	s.Sites[1].Busy = facts.WorkRotation
+	if got := writableElsewhere(s, "b"); got != "" {
+		t.Errorf("I1: %q", got)
+	}
+}
+
+// TestWhatAPersonCanDo: each way out is told only where it leads out.
+func TestWhatAPersonCanDo(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(s *facts.Snapshot)
+		want   string
+	}{
+		"b is dr-only":                {func(s *facts.Snapshot) { s.Sites[1].Role = v1alpha1.DROnly }, "make b a primary-candidate in spec.sites"},
+		"b left":                      {func(s *facts.Snapshot) { s.Sites[1].Removed = true }, "put b back into spec.sites as a primary-candidate"},
+		"b is down":                   {func(s *facts.Snapshot) { factstest.Silence(&s.Sites[1]) }, ""},
+		"b is fit":                    {func(*facts.Snapshot) {}, ""},
+		"the active site is dr-only":  {func(s *facts.Snapshot) { s.Sites[0].Role = v1alpha1.DROnly }, ""},
+		"b is dr-only, and is silent": {func(s *facts.Snapshot) { s.Sites[1].Role = v1alpha1.DROnly; factstest.Silence(&s.Sites[1]) }, ""},
+	} {
+		s := factstest.World(facts.Durable{Epoch: 4, ActiveSite: "a"}, factstest.Seen("a", "A:1-9", 4), factstest.Seen("b", "A:1-9", 4))
+		tc.change(&s)
+		if got := enlistable(s, facts.Memory{}); got != tc.want {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+	s := factstest.World(facts.Durable{Epoch: 4, ActiveSite: "a"}, factstest.Seen("a", "A:1-9", 4), factstest.Seen("b", "A:1-9", 4))
+	s.Sites[1].Sidecar.Report.Keyring = factstest.Keyring("behind")
+	if got := WayOut(s, facts.Memory{}, Candidate{}, false); got != remedy.NotEscrowed.Text {
+		t.Errorf("I16: %s", got)
+	}
+	s.Sites[1].Sidecar.Report.Keyring = nil
+	if got := WayOut(s, facts.Memory{}, Candidate{}, false); !strings.HasPrefix(got, bringBack) {
+		t.Errorf("%s", got)
+	}
+	s.Sites = s.Sites[1:]
+	if got := LostWayOut(s, facts.Memory{}, s.Sites[0]); !strings.Contains(got, HowToOrder("b")) {
+		t.Errorf("%s", got)
+	}
+	s.Sites[0].Sidecar.Report.Epoch = 3
+	if got := LostWayOut(s, facts.Memory{}, s.Sites[0]); strings.Contains(got, HowToOrder("b")) {
+		t.Errorf("an order for a site that does not acknowledge the epoch: %s", got)
+	}
+}
+
+// TestWhatTheEscrowKeepsI16: which of several silent sites is named, and when it is told loudly.
+func TestWhatTheEscrowKeepsI16(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(s *facts.Snapshot)
+		want   string
+	}{
+		"b's Secret is gone":            {func(s *facts.Snapshot) { s.Sites[1].EscrowMissing = true }, "b"},
+		"nobody's is":                   {func(*facts.Snapshot) {}, ""},
+		"the active site's is":          {func(s *facts.Snapshot) { s.Sites[0].EscrowMissing = true }, ""},
+		"b's is, and it is dr-only too": {func(s *facts.Snapshot) { s.Sites[1].EscrowMissing, s.Sites[1].Role = true, v1alpha1.DROnly }, ""},
+	} {
+		s := factstest.World(facts.Durable{Epoch: 4, ActiveSite: "a"}, factstest.Seen("a", "A:1-9", 4), factstest.Seen("b", "A:1-9", 4))
+		tc.change(&s)
+		if got, found := restorable(s, facts.Memory{}); got != tc.want || found != (tc.want != "") {
+			t.Errorf("I16: %s: %q", name, got)
+		}
+	}
+	for name, tc := range map[string]struct {
+		change func(s *facts.Snapshot)
+		want   facts.Reason
+	}{
+		"b's keyring is not escrowed":       {func(s *facts.Snapshot) { s.Sites[1].Sidecar.Report.Keyring = factstest.Keyring("behind") }, v1alpha1.ReasonKeyringNotEscrowed},
+		"b is fit":                          {func(*facts.Snapshot) {}, v1alpha1.ReasonNoFitCandidate},
+		"b is down":                         {func(s *facts.Snapshot) { factstest.Silence(&s.Sites[1]) }, v1alpha1.ReasonNoFitCandidate},
+		"the active site's is not escrowed": {func(s *facts.Snapshot) { s.Sites[0].Sidecar.Report.Keyring = factstest.Keyring("behind") }, v1alpha1.ReasonNoFitCandidate},
+	} {
+		s := factstest.World(facts.Durable{Epoch: 4, ActiveSite: "a"}, factstest.Seen("a", "A:1-9", 4), factstest.Seen("b", "A:1-9", 4))
+		tc.change(&s)
+		if got := nobodyFit(s, facts.Memory{}); got != tc.want {
+			t.Errorf("I16: %s: %s", name, got)
+		}
+	}
+	target := factstest.Seen("b", "A:1-9", 4)
+	s := factstest.World(facts.Durable{Epoch: 4, ActiveSite: "b", Transition: &facts.Transition{From: "a", To: "b", GatePassedAt: factstest.Start.Add(-31 * time.Second)}}, target)
+	if got := LostFor(s, facts.Memory{}, target); got != v1alpha1.ReasonTargetLost {
+		t.Errorf("I16: %s", got)
+	}
+	target.Sidecar.Report.Keyring = factstest.Keyring("behind")
+	if got := LostFor(s, facts.Memory{}, target); got != v1alpha1.ReasonKeyringNotEscrowed {
+		t.Errorf("I16: %s", got)
+	}
+}
+
+// TestWhoMayVouchIsAskedOnlyWithoutProof: for a site that is known to have ended nobody has to be heard.
+func TestWhoMayVouchIsAskedOnlyWithoutProof(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(s *facts.Snapshot, a *facts.Site)
+		want   string
+	}{
+		"nothing is known of it": {func(*facts.Snapshot, *facts.Site) {}, "c"},
+		"it is in no list":       {func(s *facts.Snapshot, _ *facts.Site) { s.Sites = s.Sites[1:] }, ""},
+		"it answers":             {func(_ *facts.Snapshot, a *facts.Site) { a.MySQL.Direct = true }, ""},
+		"its pod has ended":      {func(_ *facts.Snapshot, a *facts.Site) { a.Pod.Ended = true }, ""},
+		"its node is tainted":    {func(_ *facts.Snapshot, a *facts.Site) { a.Pod.OutOfService, a.OtherVolume = true, true }, ""},
+	} {
+		s := factstest.World(facts.Durable{Epoch: 4, ActiveSite: "a"}, factstest.Seen("a", "A:1-9", 4), factstest.Seen("b", "A:1-9", 4), factstest.Seen("c", "A:1-9", 4))
+		factstest.Silence(&s.Sites[0])
+		factstest.Silence(&s.Sites[2])
+		tc.change(&s, &s.Sites[0])
+		if got, _ := vouchedFor(s, facts.Memory{}, "b"); got != tc.want {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
+// TestWhomAFailoverNeeds: whoever is to take over answers by then, and vouches for nobody.
+func TestWhomAFailoverNeeds(t *testing.T) {
+	s := factstest.ThreeSites()
+	s.Sites[1].Sidecar, s.Sites[2].Sidecar = facts.Sidecar{}, facts.Sidecar{}
+	if got := strings.Join(SilentVouchers(s, facts.Memory{}, "b"), " "); got != "c" {
+		t.Errorf("I4: waits for %q", got)
+	}
+}

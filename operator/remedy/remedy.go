@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package remedy
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/facts"
+)
+
+// pods is a command of kubectl about the pods of a site.
+func pods(g facts.Group, verb, site string) string {
+	return fmt.Sprintf("kubectl %s -n %s -l %s=%s,%s=%s", verb, cmp.Or(g.Namespace, "NAMESPACE"), v1alpha1.LabelGroup, cmp.Or(g.Name, "GROUP"), v1alpha1.LabelSite, site)
+}
+
+// SidecarLog shows what the sidecar of a site says.
+func SidecarLog(g facts.Group, site string) string {
+	return pods(g, "logs -c "+v1alpha1.ContainerSidecar+" --tail=100", site)
+}
+
+// New is words and the command that they are about.
+func New(text, command string) facts.Remedy { return facts.Remedy{Text: text, Command: command} }
+
+// Advice is a remedy without a command.
+func Advice(format string, args ...any) facts.Remedy {
+	return facts.Remedy{Text: fmt.Sprintf(format, args...)}
+}
+
+// LetAct is the command that ends mode Observe.
+func LetAct(g facts.Group) string {
+	return fmt.Sprintf(`kubectl patch mfg %s -n %s --type merge -p '{"spec":{"failover":{"mode":"Manual"}}}'`, cmp.Or(g.Name, "GROUP"), cmp.Or(g.Namespace, "NAMESPACE"))
+}
+
+// MoveTo is the command for a planned failover.
+func MoveTo(g facts.Group, site string) string { return g.Command("failover", "", "--to "+site) }
+
+// ForceTo is the command for one that accepts loss.
+func ForceTo(g facts.Group, site string) string {
+	return g.Command("failover", "", "--to "+site+" --accept-data-loss")
+}
+
+// EveryRule leads to what explains the most.
+func EveryRule(g facts.Group) []facts.Remedy {
+	return []facts.Remedy{New("see every rule", g.Command("explain", "", ""))}
+}
+
+// TheSite leads to what is wrong with the pod of a site.
+func TheSite(g facts.Group, site string) []facts.Remedy {
+	return []facts.Remedy{New("see what is wrong with "+site, pods(g, "describe pods", site))}
+}
+
+// WaitAndAsk is a look at what goes on, and to ask again then.
+func WaitAndAsk(g facts.Group, text, to string) []facts.Remedy {
+	return []facts.Remedy{New(text, g.Command("status", "", "-w")), New("then", MoveTo(g, to))}
+}
+
+// NotEscrowed: the sidecar hands a keyring over by itself.
+var NotEscrowed = Advice("wait: its sidecar hands the keyring over by itself; status.sites[].keyring says why if it does not")
+
+// RestoreEscrow is for a site whose pod has the only copy of its keyring: what looks like mending it may destroy it.
+func RestoreEscrow(g facts.Group, site string) facts.Remedy {
+	return New("bring its keyring back, and do not touch its pod until then", g.Command("recover-keyring", site, ""))
+}
+
+// RecoverAndMove does that, and asks for the planned failover again then.
+func RecoverAndMove(g facts.Group, site string) []facts.Remedy {
+	return []facts.Remedy{RestoreEscrow(g, site), New("then", MoveTo(g, site))}
+}
+
+// Outlived is for a site that was seen to accept writes after its lease must have ended.
+func Outlived(site string) facts.Remedy {
+	return Advice("bring the sidecar of %s back, or taint its node %s once it is down", site, v1alpha1.OutOfServiceTaint)
+}
+
+// BringBackOrTaint is for sites that do not answer and could vouch.
+func BringBackOrTaint(sites string) facts.Remedy {
+	return Advice("bring %s back, or taint its node %s if it is down", sites, v1alpha1.OutOfServiceTaint)
+}
+
+// WaitForMore is for what may be over at the next poll.
+var WaitForMore = Advice("wait: one lost answer is no outage")

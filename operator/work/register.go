@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package work
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/operator/failover"
+	"github.com/mysql-mfg/mfg/operator/scope"
+)
+
+// PurposeClone is what Busy says of a site that receives a clone.
+const PurposeClone = failover.WorkClone
+
+// windowLength is how far ahead the deadline of a window lies. It moves on with every statement while the work runs;
+// when the operator dies, the sidecar fences at the last one it heard.
+const windowLength = 2 * time.Minute
+
+const (
+	RetryFirst   = 5 * time.Second
+	retryRefused = 30 * time.Second
+	retryLast    = 5 * time.Minute
+)
+
+// Register is the register of long work. It is made before the monitor, which reads it, and given to the Reconciler, which
+// fills it.
+type Register struct {
+	mu   sync.Mutex
+	jobs map[scope.SiteKey]*job
+
+	wishes    wishes
+	rotations map[scope.SiteKey]*rotation
+}
+
+// job is the work on one site. It stays in the register until what came of it is persisted.
+type job struct {
+	cancel  context.CancelFunc
+	purpose string
+	window  bool
+	// outcome is what came of the last run; taken says that it is persisted.
+	outcome *Outcome
+	taken   bool
+
+	// clone is how far the clone has come, as status shows it since shownAt.
+	clone   *v1alpha1.CloneProgress
+	shownAt time.Time
+
+	failures  int
+	notBefore time.Time
+}
+
+// New makes an empty register.
+func New() *Register { return &Register{jobs: map[scope.SiteKey]*job{}} }
+
+// Jobs is how many jobs the register holds, of all groups: those that run, and those of which something is to be told yet.
+func (w *Register) Jobs() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.jobs)
+}
+
+// Busy says whether long work holds a site, and which. It holds until what came of it is persisted.
+func (w *Register) Busy(namespace, group, site string) (string, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	key := scope.SiteKey{Group: types.NamespacedName{Namespace: namespace, Name: group}, Site: site}
+	if w.rotates(key) {
+		return PurposeRotation, true
+	}
+	j := w.jobs[key]
+	if j == nil || j.purpose == "" {
+		return "", false
+	}
+	return j.purpose, true
+}
+
+// Windows are the windows to put into a group's statement.
+func (w *Register) Windows(namespace, group string) []wire.Window {
+	key := types.NamespacedName{Namespace: namespace, Name: group}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	out := w.rotationWindows(scope.SiteKey{Group: key}, time.Now())
+	for k, j := range w.jobs {
+		if k.Group == key && j.window {
+			out = append(out, wire.Window{Site: k.Site, Purpose: wire.WindowClone, Deadline: time.Now().Add(windowLength)})
+		}
+	}
+	return out
+}
+
+// Begin enters a job unless one runs, waits to be persisted, or failed a moment ago.
+func (w *Register) Begin(key scope.SiteKey, cancel context.CancelFunc) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	j := w.jobs[key]
+	if j == nil {
+		j = &job{}
+		w.jobs[key] = j
+	}
+	if j.cancel != nil || j.outcome != nil && !j.taken || time.Now().Before(j.notBefore) || w.rotates(key) {
+		return false
+	}
+	j.cancel = cancel
+	return true
+}
+
+// Hold keeps everybody else from the site while it is cloned.
+func (w *Register) Hold(key scope.SiteKey) { w.change(key, func(j *job) { j.purpose = PurposeClone }) }
+
+// Window opens or closes the window of the work on a site.
+func (w *Register) Window(key scope.SiteKey, open bool) {
+	w.change(key, func(j *job) { j.window = open })
+}
+
+// Finish notes what came of a job. A job that failed, or has to wait, may begin again after a while, which grows; the
+// site is free meanwhile. One that succeeded keeps the site until release.
+func (w *Register) Finish(key scope.SiteKey, o Outcome) {
+	w.change(key, func(j *job) {
+		j.cancel, j.window, j.outcome, j.taken, j.clone = nil, false, &o, false, nil
+		if o.Verdict == VerdictAdopt {
+			return
+		}
+		j.purpose = ""
+		wait := RetryFirst
+		switch {
+		case o.Failed:
+			j.failures++
+			wait = min(RetryFirst<<min(j.failures, 10), retryLast)
+		case o.Verdict == VerdictRefuse:
+			wait = retryRefused
+		}
+		j.notBefore = time.Now().Add(wait)
+	})
+}
+
+// Result returns what came of the last job on a site. It stands until the next one ends, so that what is said of the
+// site does not come and go.
+func (w *Register) Result(key scope.SiteKey) (Outcome, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if j := w.jobs[key]; j != nil && j.outcome != nil {
+		return *j.outcome, true
+	}
+	return Outcome{}, false
+}
+
+// Release notes that what result returned is persisted: the site is free, or may be worked on again.
+func (w *Register) Release(key scope.SiteKey) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	j := w.jobs[key]
+	switch {
+	case j == nil || j.outcome == nil:
+	case j.outcome.Verdict == VerdictAdopt:
+		delete(w.jobs, key)
+	default:
+		j.taken = true
+	}
+}
+
+// Drop forgets what came of the work on a site, unless it goes on.
+func (w *Register) Drop(key scope.SiteKey) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if j := w.jobs[key]; j != nil && j.cancel == nil {
+		delete(w.jobs, key)
+	}
+}
+
+// Forget cancels and drops all work on a group.
+func (w *Register) Forget(group types.NamespacedName) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for key, j := range w.jobs {
+		if key.Group != group {
+			continue
+		}
+		if j.cancel != nil {
+			j.cancel()
+		}
+		delete(w.jobs, key)
+	}
+	for key, o := range w.rotations {
+		if key.Group != group {
+			continue
+		}
+		if o.cancel != nil {
+			o.cancel()
+		}
+		delete(w.rotations, key)
+	}
+}
+
+func (w *Register) change(key scope.SiteKey, f func(*job)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	// A job that was forgotten meanwhile has nobody to tell.
+	if j := w.jobs[key]; j != nil {
+		f(j)
+	}
+}

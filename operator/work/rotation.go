@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package work
+
+import (
+	"context"
+	"time"
+
+	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/operator/failover"
+	"github.com/mysql-mfg/mfg/operator/keyring"
+	"github.com/mysql-mfg/mfg/operator/scope"
+)
+
+// PurposeRotation is what Busy says of a site whose master keys are rotated. It lasts for seconds.
+const PurposeRotation = failover.WorkRotation
+
+// rotation is the work on the master keys of one site. It stays in the register until status tells of it.
+type rotation struct {
+	cancel context.CancelFunc
+	// pod is the one in which it runs, or ran.
+	pod       string
+	window    bool
+	done      bool
+	trouble   string
+	failures  int
+	notBefore time.Time
+}
+
+// BeginRotation enters a rotation unless something else runs on the site, or the last try was a moment ago.
+func (w *Register) BeginRotation(key scope.SiteKey, cancel context.CancelFunc) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if j := w.jobs[key]; j != nil && j.cancel != nil {
+		return false
+	}
+	if w.rotations == nil {
+		w.rotations = map[scope.SiteKey]*rotation{}
+	}
+	o := w.rotations[key]
+	if o == nil {
+		o = &rotation{}
+		w.rotations[key] = o
+	}
+	if o.cancel != nil || o.done || time.Now().Before(o.notBefore) {
+		return false
+	}
+	o.cancel = cancel
+	return true
+}
+
+// Rotation is what became of the rotation in the pod that a site has. That of a pod which is gone is forgotten: its new keys went
+// with it, and the next pod has yet to be rotated.
+func (w *Register) Rotation(key scope.SiteKey, pod string) keyring.Job {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	o := w.rotations[key]
+	if o != nil && o.cancel == nil && o.pod != "" && o.pod != pod {
+		delete(w.rotations, key)
+		o = nil
+	}
+	if o == nil {
+		return keyring.Job{}
+	}
+	return keyring.Job{Running: o.cancel != nil, Done: o.done, Trouble: o.trouble, Failures: o.failures}
+}
+
+// FinishRotation notes what came of a rotation. One that failed may begin again after a while, which grows.
+func (w *Register) FinishRotation(key scope.SiteKey, err error) {
+	w.changeRotation(key, func(o *rotation) {
+		o.cancel, o.window, o.done, o.trouble = nil, false, err == nil, ""
+		if err != nil {
+			o.trouble = err.Error()
+			o.failures++
+			o.notBefore = time.Now().Add(min(RetryFirst<<min(o.failures, 10), retryLast))
+		}
+	})
+}
+
+// EndRotation forgets a rotation that status tells of, or that is no longer wanted.
+func (w *Register) EndRotation(key scope.SiteKey) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if o := w.rotations[key]; o != nil && o.cancel == nil {
+		delete(w.rotations, key)
+	}
+}
+
+func (w *Register) changeRotation(key scope.SiteKey, f func(*rotation)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if o := w.rotations[key]; o != nil {
+		f(o)
+	}
+}
+
+// rotates is true while a rotation holds a site. The register is locked.
+func (w *Register) rotates(key scope.SiteKey) bool {
+	o := w.rotations[key]
+	return o != nil && o.cancel != nil
+}
+
+// WantsUnseal is true if the last look at a site found that it has to be cloned, and that its keyring must be unsealed first.
+func (w *Register) WantsUnseal(key scope.SiteKey) bool {
+	o, ok := w.Result(key)
+	return ok && o.Unseal
+}
+
+// rotationWindows are the windows of rotations. The register is locked.
+func (w *Register) rotationWindows(group scope.SiteKey, now time.Time) []wire.Window {
+	var out []wire.Window
+	for k, o := range w.rotations {
+		if k.Group == group.Group && o.window {
+			out = append(out, wire.Window{Site: k.Site, Purpose: wire.WindowRotation, Deadline: now.Add(windowLength)})
+		}
+	}
+	return out
+}
+
+// OpenRotation makes known that the window of a rotation is to open, in a pod.
+func (w *Register) OpenRotation(key scope.SiteKey, pod string) {
+	w.changeRotation(key, func(o *rotation) { o.window, o.pod = true, pod })
+}

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tui
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
+	"github.com/mysql-mfg/mfg/tui/canvas"
+)
+
+// cache is the cache store of a group: who has the sessions, who follows, and the last change of that. Nothing where there is none.
+func (v groupView) cache(width int) canvas.Block {
+	c := v.g.report.Cache
+	if c == nil {
+		return nil
+	}
+	var out canvas.Block
+	label := canvas.Span{Text: "Cache"}
+	if c.Ready == nil || !*c.Ready {
+		label.Style = canvas.Warn
+	}
+	for _, s := range c.Sites {
+		out = append(out, v.signs.Paragraph(label, cacheWords(c, s), width)...)
+		label = canvas.Span{}
+	}
+	if t := c.Transition; t != nil {
+		words := fmt.Sprintf("%s, %s, for %s", v.timeline().move(t.From, t.To), report.CacheMoveWords(t.Kind), v.ago(t.StartedAt))
+		out = append(out, v.signs.Paragraph(canvas.Span{Text: "Moving", Style: canvas.Warn}, words, width)...)
+	}
+	if p := c.LastPromotion; p != nil {
+		out = append(out, v.signs.Paragraph(canvas.Span{Text: "Promoted", Style: promotionStyle(p)}, v.promotion(*p), width)...)
+	}
+	return out
+}
+
+func cacheWords(c *report.Cache, s report.CacheSite) string {
+	words := s.Name + " " + orWord(s.Role, "silent")
+	switch {
+	case s.Master:
+		words += ", has the traffic"
+	case s.Role == string(v1alpha1.CacheReplica):
+		words += ", link " + orUnknown(strings.ToLower(s.Link))
+		if s.BehindBytes != nil {
+			words += ", " + report.Bytes(*s.BehindBytes) + " behind"
+		}
+	}
+	if s.UsedMemoryBytes != nil {
+		words += ", " + report.Bytes(*s.UsedMemoryBytes)
+		if c.MaxMemoryBytes > 0 { // else only the operator's words are known
+			words += " of " + report.Bytes(c.MaxMemoryBytes)
+		}
+	}
+	if s.Message != "" {
+		words += ": " + s.Message
+	}
+	return words
+}
+
+func orWord(s, word string) string {
+	if s == "" {
+		return word
+	}
+	return s
+}
+
+func promotionStyle(p *report.CachePromotion) canvas.Style {
+	if p.SessionsPreserved || p.IsFirst() {
+		return canvas.Plain
+	}
+	return canvas.Warn
+}
+
+// promotion is a past change of the cache's master in words.
+func (v groupView) promotion(p report.CachePromotion) string {
+	what := p.What(v.timeline().move)
+	if p.IsFirst() {
+		return what + ", for " + v.ago(p.At)
+	}
+	return fmt.Sprintf("%s, %s ago, took %s, %s", what, v.ago(p.At), millis(p.TookMillis), sessionsWords(p))
+}
+
+func sessionsWords(p report.CachePromotion) string {
+	if p.SessionsPreserved {
+		return "sessions preserved"
+	}
+	words := "sessions NOT preserved"
+	if p.Reason != "" {
+		words += " [" + string(p.Reason) + "]"
+	}
+	return words
+}
+
+// cacheStep is what the cache does beside a change of the active site. It waits for nothing, and nothing waits for it.
+func (v timelineView) cacheStep(t v1alpha1.Transition, began time.Time) (step, bool) {
+	c := v.g.report.Cache
+	if c == nil {
+		return step{}, false
+	}
+	s := step{name: "cache", words: "follows to " + t.To, state: stepNext}
+	p := c.LastPromotion
+	switch {
+	case c.Transition != nil:
+		s.words, s.state = "moves to "+c.Transition.To, stepNow
+	case c.MasterSite == t.To && p != nil && p.To == t.To && !p.At.Before(began):
+		s.words, s.state, s.at = sessionsWords(*p)+", "+t.To+" has the traffic", stepDone, p.At
+	case c.MasterSite == t.To:
+		s.words, s.state = t.To+" had the traffic already", stepDone
+	}
+	return s, true
+}
+
+// cacheBeside is what became of the sessions in a change of the active site that is through.
+func (v timelineView) cacheBeside(f v1alpha1.FailoverRecord, from time.Time, width int) canvas.Block {
+	c := v.g.report.Cache
+	if c == nil || c.LastPromotion == nil {
+		return nil
+	}
+	p := *c.LastPromotion
+	if p.To != f.To || p.At.Before(from.Add(-besideMost)) || p.At.After(f.OpenedAt.Add(besideMost)) {
+		return nil // it has nothing to do with that one
+	}
+	return v.signs.Paragraph(canvas.Span{Text: "Cache", Style: promotionStyle(&p)}, "took "+millis(p.TookMillis)+", "+sessionsWords(p), width)
+}
+
+// besideMost is how far from a change of the active site one of the cache's master is taken for its part.
+const besideMost = time.Minute
+
+// cacheMark is the cache in the list: where its master is, and whether something is wrong with it.
+func (v listView) cacheMark(c *report.Cache) canvas.Span {
+	switch {
+	case c == nil:
+		return canvas.Span{Text: "-"}
+	case c.Transition != nil:
+		return canvas.Span{Text: "> " + c.Transition.To, Style: canvas.Warn}
+	case c.Ready == nil || !*c.Ready:
+		return canvas.Span{Text: "! " + orNone(c.MasterSite), Style: canvas.Bad}
+	}
+	return canvas.Span{Text: c.MasterSite}
+}
+
+// hasCache is true if any group has a cache store.
+func (f *fleet) hasCache() bool {
+	for _, g := range f.groups {
+		if g.report.Cache != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// compareCache turns a change of the cache's master into news.
+func (f *fleet) compareCache(g *group, old, now *wire.CacheStatus, at time.Time) {
+	if old == nil || now == nil {
+		return
+	}
+	if p := now.LastPromotion; p != nil && (old.LastPromotion == nil || !old.LastPromotion.At.Equal(p.At)) {
+		past := report.CachePromotion{Method: p.Method, SessionsPreserved: p.SessionsPreserved, Reason: v1alpha1.Reason(p.Reason)}
+		words := fmt.Sprintf("cache: master %s -> %s, %s", orNone(p.From), p.To, sessionsWords(past))
+		if past.IsFirst() {
+			words = "cache: " + p.To + " is the first master"
+		}
+		f.tell(g, item{at: at, words: words, st: promotionStyle(&past)})
+		return
+	}
+	if old.ActiveSite != now.ActiveSite {
+		f.tell(g, item{at: at, words: fmt.Sprintf("cache: traffic %s -> %s", orNone(old.ActiveSite), orNone(now.ActiveSite)), st: canvas.Warn})
+	}
+}
+
+// standInCache is the cache of a custom resource of which only the operator's words are known.
+func standInCache(g *v1alpha1.MysqlFailoverGroup, c *wire.CacheStatus) {
+	if c == nil {
+		return
+	}
+	g.Spec.Cache = &v1alpha1.CacheSpec{Enabled: true}
+	at := &v1alpha1.CacheStatus{ActiveSite: c.ActiveSite}
+	if t := c.Transition; t != nil {
+		at.Transition = &v1alpha1.CacheTransition{Kind: v1alpha1.CacheMove(t.Kind), From: t.From, To: t.To, StartedAt: metav1.NewMicroTime(t.StartedAt)}
+	}
+	if p := c.LastPromotion; p != nil {
+		at.LastPromotion = &v1alpha1.CachePromotion{
+			At: metav1.NewMicroTime(p.At), Kind: v1alpha1.CacheMove(p.Kind), From: p.From, To: p.To, Method: v1alpha1.CacheMethod(p.Method),
+			SessionsPreserved: p.SessionsPreserved, TookMillis: p.TookMillis, Reason: v1alpha1.Reason(p.Reason), Message: p.Message,
+		}
+	}
+	for _, s := range c.Sites {
+		site := v1alpha1.CacheSiteStatus{Name: s.Name, Role: v1alpha1.CacheRole(s.Role), Link: s.Link, OffsetBehind: s.BehindBytes, Image: s.Image, Message: s.Message}
+		if s.UsedMemoryBytes != nil {
+			site.UsedMemory = resource.NewQuantity(*s.UsedMemoryBytes, resource.BinarySI)
+		}
+		at.Sites = append(at.Sites, site)
+	}
+	g.Status.Cache = at
+	if c.Ready != nil {
+		status := metav1.ConditionFalse
+		if *c.Ready {
+			status = metav1.ConditionTrue
+		}
+		g.Status.Conditions = append(g.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionCacheReady, Status: status, Reason: c.Reason, Message: c.Message})
+	}
+}
