@@ -136,12 +136,12 @@ func (k *cacheBench) emergency(ctx context.Context, state cacheState, row *cache
 		return err
 	}
 	c := named[0]
-	watch := &promotions{}
+	var watch *stage.CacheWatch
 	if state.spoil != nil {
 		ruin, mendAfter := c.Break, c.Repair
 		undo := func(context.Context) error { return nil }
 		c.Break = func(ctx context.Context, g *stage.Group, site string) error {
-			watch.start(ctx, g)
+			watch = g.WatchCache(ctx)
 			var err error
 			if undo, err = state.spoil(ctx, g, site); err != nil {
 				return err
@@ -150,12 +150,15 @@ func (k *cacheBench) emergency(ctx context.Context, state cacheState, row *cache
 		}
 		c.Repair = func(ctx context.Context, g *stage.Group, site string) error {
 			// Only now: the cache must be what it is while it follows MySQL.
-			err := watch.settle(ctx, g)
+			err := settled(ctx, g)
+			watch.Stop()
 			return errors.Join(err, undo(ctx), mendAfter(ctx, g, site))
 		}
 		// Also after a run that failed half-way.
 		defer func() {
-			watch.stop()
+			if watch != nil {
+				watch.Stop()
+			}
 			_ = undo(context.WithoutCancel(ctx))
 		}()
 	}
@@ -168,99 +171,42 @@ func (k *cacheBench) emergency(ctx context.Context, state cacheState, row *cache
 	if err != nil || state.spoil == nil {
 		return err
 	}
-	row.Promotions = append(row.Promotions, watch.said()...)
-	if text := watch.wrong(state, samples); text != "" {
-		row.Wrong = append(row.Wrong, fmt.Sprintf("run %d: %s", run, text))
+	row.Promotions = append(row.Promotions, watch.Said()...)
+	if text := wrongRecords(state, watch.Seen(), samples); text != "" {
+		row.Wrong = append(row.Wrong, fmt.Sprintf("run %d: %s: %v", run, text, watch.Said()))
 	}
 	return nil
 }
 
-// promotions gathers what a group has on record of its cache's moves while it is watched.
-type promotions struct {
-	first  v1alpha1.CachePromotion
-	seen   []v1alpha1.CachePromotion
-	cancel context.CancelFunc
-	done   chan struct{}
-}
-
-func (w *promotions) start(ctx context.Context, g *stage.Group) {
-	ctx, w.cancel = context.WithCancel(ctx)
-	w.done = make(chan struct{})
-	if group, err := g.Get(ctx); err == nil && group.Status.Cache != nil && group.Status.Cache.LastPromotion != nil {
-		w.first = *group.Status.Cache.LastPromotion
-	}
-	go func() {
-		defer close(w.done)
-		for ctx.Err() == nil {
-			if group, err := g.Get(ctx); err == nil {
-				w.note(group)
-			}
-			select {
-			case <-ctx.Done():
-			case <-time.After(200 * time.Millisecond):
-			}
-		}
-	}()
-}
-
-func (w *promotions) note(group *v1alpha1.MysqlFailoverGroup) {
-	if group.Status.Cache == nil || group.Status.Cache.LastPromotion == nil {
-		return
-	}
-	p := *group.Status.Cache.LastPromotion
-	last := w.first
-	if len(w.seen) > 0 {
-		last = w.seen[len(w.seen)-1]
-	}
-	if !p.At.Equal(&last.At) {
-		w.seen = append(w.seen, p)
-	}
-}
-
-func (w *promotions) stop() {
-	if w.cancel != nil {
-		w.cancel()
-		<-w.done
-	}
-}
-
-// settle waits until the cache's master is on the active site, and ends the watch.
-func (w *promotions) settle(ctx context.Context, g *stage.Group) error {
+// settled waits until the cache's master is on the active site, and for the record of that.
+func settled(ctx context.Context, g *stage.Group) error {
 	_, err := g.AwaitCache(ctx, cacheSettle, "the cache's master to be on the active site", func(group *v1alpha1.MysqlFailoverGroup) error {
 		if c := group.Status.Cache; c == nil || c.ActiveSite != group.Status.ActiveSite || c.Transition != nil {
 			return errors.New(stage.DescribeCache(group))
 		}
 		return nil
 	})
-	time.Sleep(time.Second) // for the record
-	w.stop()
+	time.Sleep(time.Second)
 	return err
 }
 
-func (w *promotions) said() []string {
-	var all []string
-	for _, p := range w.seen {
-		all = append(all, fmt.Sprintf("%s to %s by %s, sessions preserved %t %s, %d ms", p.Kind, p.To, p.Method, p.SessionsPreserved, p.Reason, p.TookMillis))
-	}
-	return all
-}
-
-// wrong says what is not right with the records: one of them must lead to the site that MySQL went to, and tell the truth of the sessions.
-func (w *promotions) wrong(state cacheState, samples []sample) string {
+// wrongRecords says what is not right with the records: one of them must lead to the site that MySQL went to, and they must tell the
+// truth of the sessions.
+func wrongRecords(state cacheState, seen []v1alpha1.CachePromotion, samples []sample) string {
 	if len(samples) == 0 {
 		return "no sample"
 	}
 	to := samples[len(samples)-1].To
-	if !slices.ContainsFunc(w.seen, func(p v1alpha1.CachePromotion) bool { return p.To == to }) {
-		return fmt.Sprintf("no record of a promotion to %s: %v", to, w.said())
+	if !slices.ContainsFunc(seen, func(p v1alpha1.CachePromotion) bool { return p.To == to }) {
+		return "no record of a promotion to " + to
 	}
-	lost := slices.ContainsFunc(w.seen, func(p v1alpha1.CachePromotion) bool { return !p.SessionsPreserved && p.Reason != "" })
-	unexplained := slices.ContainsFunc(w.seen, func(p v1alpha1.CachePromotion) bool { return !p.SessionsPreserved && p.Reason == "" })
+	lost := slices.ContainsFunc(seen, func(p v1alpha1.CachePromotion) bool { return !p.SessionsPreserved && p.Reason != "" })
+	unexplained := slices.ContainsFunc(seen, func(p v1alpha1.CachePromotion) bool { return !p.SessionsPreserved && p.Reason == "" })
 	switch {
 	case unexplained:
-		return fmt.Sprintf("sessions were lost without a reason: %v", w.said())
+		return "sessions were lost without a reason"
 	case state.preserved != nil && *state.preserved == lost:
-		return fmt.Sprintf("sessions preserved must be %t: %v", *state.preserved, w.said())
+		return fmt.Sprintf("sessions preserved must be %t", *state.preserved)
 	}
 	return ""
 }

@@ -121,8 +121,7 @@ func TestRecordsOfAnEmergencyMustTellTheTruth(t *testing.T) {
 		"nothing on record":          {"stopped", nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := &promotions{seen: c.seen}
-			if text := w.wrong(state(c.state), []sample{{To: "west"}}); (text == "") != c.right {
+			if text := wrongRecords(state(c.state), c.seen, []sample{{To: "west"}}); (text == "") != c.right {
 				t.Errorf("wrong = %q", text)
 			}
 		})

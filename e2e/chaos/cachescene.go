@@ -111,12 +111,11 @@ func (s *Scene) MustKeepSessions(ctx context.Context) error {
 	return s.sessions.AwaitCommit(ctx, patience)
 }
 
-// MustRecord waits until the last promotion of the cache is one that a check says nothing against.
+// MustRecord waits until a promotion of the cache was on record since the scenario began that a check says yes to.
 func (s *Scene) MustRecord(ctx context.Context, what string, check func(v1alpha1.CachePromotion) bool) error {
-	return s.MustCache(ctx, "on record is "+what, func(group *v1alpha1.MysqlFailoverGroup) error {
-		c := group.Status.Cache
-		if c == nil || c.LastPromotion == nil || !c.LastPromotion.At.After(s.opened) || !check(*c.LastPromotion) {
-			return fmt.Errorf("it is %+v", c)
+	return s.MustCache(ctx, "on record is "+what, func(*v1alpha1.MysqlFailoverGroup) error {
+		if !slices.ContainsFunc(s.promotions.Seen(), check) {
+			return fmt.Errorf("there were %v", s.promotions.Said())
 		}
 		return nil
 	})

@@ -175,6 +175,8 @@ func (r *runner) playOnLab(ctx context.Context, sc Scenario, got *result) (err e
 			return fmt.Errorf("prepare: %w", err)
 		}
 		defer func() { _ = s.sessions.Remove(context.WithoutCancel(ctx)) }()
+		s.promotions = g.WatchCache(ctx)
+		defer s.promotions.Stop()
 	}
 	if sc.Mixed {
 		if err := w.Mix(ctx); err != nil {

@@ -45,9 +45,9 @@ type Scene struct {
 	foreign int64
 	// asked is when a planned failover was ordered.
 	asked time.Time
-	// opened is when the scenario began, sessions keeps sessions in the group's cache, if the scenario has one.
-	opened   time.Time
-	sessions *stage.ServiceWriter
+	// sessions keeps sessions in the group's cache, and promotions gathers what is on record of it, if the scenario has one.
+	sessions   *stage.ServiceWriter
+	promotions *stage.CacheWatch
 }
 
 // fault is one that is in force.
@@ -57,7 +57,7 @@ type fault struct {
 }
 
 func newScene(g *stage.Group, w *stage.Witnesses) *Scene {
-	s := &Scene{Group: g, W: w, Active: w.Before.Status.ActiveSite, lives: map[program]*life{}, opened: time.Now()}
+	s := &Scene{Group: g, W: w, Active: w.Before.Status.ActiveSite, lives: map[program]*life{}}
 	for _, site := range w.Before.Spec.Sites {
 		switch {
 		case site.Name == s.Active:
