@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build mysqld
+//go:build valkey
 
 package main
 
@@ -22,6 +22,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -39,10 +40,9 @@ func valkey(t *testing.T) {
 		}
 		cache = filepath.Join(home, ".cache", "mfg")
 	}
+	// The same tree that other tests with a real Valkey take.
 	root := filepath.Join(cache, "valkey-rootfs")
-	if _, err := os.Stat(root); err != nil {
-		unpack(t, root)
-	}
+	unpack(t, root)
 	loaders, err := filepath.Glob(root + "/usr/lib/*/ld-linux-*.so.*")
 	if err != nil || len(loaders) != 1 {
 		t.Fatalf("no loader in %s: %v, %v", root, loaders, err)
@@ -55,9 +55,24 @@ func valkey(t *testing.T) {
 	t.Setenv(serverVariable, wrapper)
 }
 
+// unpack makes the tree unless it is there. Processes that want it at once wait for each other.
 func unpack(t *testing.T, root string) {
 	t.Helper()
-	args := []string{"--quiet", "--variant=extract", `--aptopt=Acquire::Check-Valid-Until "false"`, "--include=valkey-server", "sid", root + ".partial"}
+	if err := os.MkdirAll(filepath.Dir(root), 0o750); err != nil {
+		t.Fatal(err)
+	}
+	lock, err := os.OpenFile(root+".lock", os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = lock.Close() }()
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(root); err == nil {
+		return
+	}
+	args := []string{`--aptopt=Acquire::Check-Valid-Until "false"`, "--variant=apt", "--include=valkey-server", "sid", root + ".partial"}
 	out, _ := exec.CommandContext(t.Context(), "apt-get", "indextargets", "--format", "$(ORIGIN)|$(LABEL)|$(REPO_URI)", "Created-By: Packages").Output()
 	for line := range strings.Lines(string(out)) {
 		if address, ok := strings.CutPrefix(strings.TrimSpace(line), "Debian|Debian|"); ok {
