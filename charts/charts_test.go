@@ -205,6 +205,7 @@ func TestRefusedValues(t *testing.T) {
 		"interval that is none":        {operatorChart, `monitoring: {podMonitor: {interval: 30}}`, "interval"},
 		"interval without a unit":      {operatorChart, `monitoring: {serviceMonitor: {interval: "30"}}`, "interval"},
 		"pods without controllers":     {operatorChart, `podProtection: {replicaSetControllers: []}`, "replicaSetControllers"},
+		"caches without controllers":   {operatorChart, `podProtection: {statefulSetControllers: []}`, "statefulSetControllers"},
 		"denied and only warned":       {operatorChart, `podProtection: {actions: [Deny, Warn]}`, "actions"},
 		"unknown log level":            {operatorChart, `logging: {level: loud}`, "level"},
 		"unknown field of a group":     {groupChart, `replicas: 3`, "replicas"},

@@ -30,6 +30,8 @@ type CacheSetting string
 // sessions and cached data. It may lose keys.
 //
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.enabled) || !oldSelf.enabled || !has(self.enabled) || !self.enabled || self.engine == oldSelf.engine",message="the engine of a running cache cannot change, because the two do not replicate from each other: set cache.enabled to false, wait until the cache pods are gone, and turn it on with the other engine",fieldPath=".engine",reason=FieldValueForbidden
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.enabled) || !oldSelf.enabled || !has(self.enabled) || !self.enabled || (has(self.tls) && has(self.tls.enabled) ? self.tls.enabled : true) == (has(oldSelf.tls) && has(oldSelf.tls.enabled) ? oldSelf.tls.enabled : true)",message="TLS of a running cache can neither be turned on nor off, because pods with and without it do not replicate from each other while they are updated: set cache.enabled to false, wait until the cache pods are gone, and turn it on as you want it",fieldPath=".tls.enabled",reason=FieldValueForbidden
+// +kubebuilder:validation:XValidation:rule="self.engine != 'Dragonfly' || quantity(self.maxMemory).compareTo(quantity('256Mi')) >= 0",message="Dragonfly does not start with less than 256Mi: raise cache.maxMemory, or use the engine Valkey",fieldPath=".maxMemory",reason=FieldValueInvalid
 type CacheSpec struct {
 	// enabled creates a cache pod beside every site. Default false. Turning it off removes the pods and their volumes.
 	//
@@ -53,7 +55,7 @@ type CacheSpec struct {
 	// +kubebuilder:default=IfNotPresent
 	// +kubebuilder:validation:Enum=Always;IfNotPresent;Never
 	ImagePullPolicy corev1.PullPolicy `json:"imagePullPolicy,omitempty"`
-	// maxMemory is how much data each cache pod holds, with a unit, such as 2Gi. From 64Mi on. Default 512Mi. The memory limit of
+	// maxMemory is how much data each cache pod holds, with a unit, such as 2Gi. From 64Mi on, with Dragonfly from 256Mi on. Default 512Mi. The memory limit of
 	// the pod, if resources sets none, is a quarter more and at least 128Mi more.
 	//
 	// +optional
@@ -98,7 +100,7 @@ type CacheSpec struct {
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=24
 	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('500ms') && duration(self) <= duration('60s')",message="emergencyBudget is between 500ms and 60s",reason=FieldValueInvalid
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('500ms') && duration(self) <= duration('60s')",message="emergencyBudget is between 500ms and 60s: choose a value in that range",reason=FieldValueInvalid
 	EmergencyBudget metav1.Duration `json:"emergencyBudget,omitempty,omitzero"`
 }
 
@@ -159,7 +161,7 @@ type CachePlanned struct {
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=24
 	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`
-	// +kubebuilder:validation:XValidation:rule="duration(self) <= duration('10m')",message="syncTimeout is at most 10m",reason=FieldValueInvalid
+	// +kubebuilder:validation:XValidation:rule="duration(self) <= duration('10m')",message="syncTimeout is at most 10m: choose a shorter one",reason=FieldValueInvalid
 	SyncTimeout metav1.Duration `json:"syncTimeout,omitempty,omitzero"`
 	// onTimeout is Proceed, which moves MySQL and may lose sessions, or Refuse, which changes nothing. Default Proceed.
 	//

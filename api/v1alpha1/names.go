@@ -59,7 +59,10 @@ const (
 	AnnotationPlannedFailover = Domain + "/planned-failover"
 	// AnnotationPromoteCache moves the cache's master to the site that it names. The operator takes it off when it is done or refused.
 	AnnotationPromoteCache = Domain + "/promote-cache"
-	AnnotationRecloneSite     = Domain + "/reclone-site"
+	// AnnotationCacheLeaving, on the pod of a cache, says why it is about to go: the controller sets it on a master that is to be
+	// updated or evicted, and replaces the pod once status.cache.activeSite names another site and status.cache.transition is gone.
+	AnnotationCacheLeaving = Domain + "/cache-leaving"
+	AnnotationRecloneSite  = Domain + "/reclone-site"
 	// AnnotationRotatePasswords has the passwords of the operator's own accounts replaced: all, or some of operator, replication,
 	// sidecar and clone, separated by commas. The operator takes it off when it is done or refused.
 	AnnotationRotatePasswords = Domain + "/rotate-passwords"
@@ -109,6 +112,9 @@ const (
 
 // IndexGroup is the index of the operator's cache in which the pods and Deployments of a group are found by its name.
 const IndexGroup = "mfg.group"
+
+// IndexCacheSets is the index of the operator's cache in which the StatefulSets of a group's cache store are found by its name.
+const IndexCacheSets = "mfg.cachesets"
 
 // Finalizer keeps the group until what must outlive it has been let go.
 const Finalizer = Domain + "/group"
@@ -192,11 +198,20 @@ func CacheSiteName(group, site string) string { return fmt.Sprintf("%s-cache-%s"
 // CacheService is the name of the Service of the cache's master, to which applications connect.
 func CacheService(group string) string { return group + "-cache" }
 
+// CacheVolumeName is the name of the PVC of one site's cache.
+func CacheVolumeName(group, site string) string { return CacheSiteName(group, site) + "-data" }
+
+// CacheConfigName is the name of the ConfigMap of a group's cache.
+func CacheConfigName(group string) string { return group + "-cache-config" }
+
 // CacheAuthSecret is the Secret with the password of the cache that the operator makes, under the key CachePassword.
 func CacheAuthSecret(group string) string { return group + "-cache-auth" }
 
 // CachePassword is the key of the Secret with the cache's password.
 const CachePassword = "password"
+
+// CachePasswordPrevious is the key of the password before it, which is tried at a pod that does not have the new one yet.
+const CachePasswordPrevious = CachePassword + PasswordPrevious
 
 // CachePort is the port of the cache, with TLS or without.
 const CachePort = 6379

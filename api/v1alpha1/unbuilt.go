@@ -9,7 +9,6 @@ import "slices"
 func UnbuiltFeatures(spec *MysqlFailoverGroupSpec) []string {
 	set := map[string]bool{
 		"spec.backup":         spec.Backup != nil,
-		"spec.cache.enabled":  spec.Cache != nil && spec.Cache.Enabled,
 		"spec.initFromBackup": spec.InitFromBackup != nil,
 	}
 	var paths []string

@@ -26,6 +26,8 @@ var bounds = []bound{
 	// Kubernetes 1.33 takes an int-or-string for unbounded and refuses the rules about it as too expensive.
 	{path: []string{"spec", "sites", "[]", "storage", "size"}, maxLength: 32, text: true},
 	{path: []string{"spec", "encryptionAtRest", "temporaryFiles", "sizeLimit"}, maxLength: 32, text: true},
+	{path: []string{"spec", "cache", "maxMemory"}, maxLength: 32, text: true},
+	{path: []string{"spec", "cache", "storage", "size"}, maxLength: 32, text: true},
 }
 
 func addBounds(crd *apiextensionsv1.CustomResourceDefinition) error {

@@ -46,7 +46,9 @@ func TestAgainstAPIServer(t *testing.T) {
 	t.Run("the pod of a clone that hangs", func(*testing.T) { c.endsPods() })
 	t.Run("two owners of status", func(*testing.T) { c.sharesStatus() })
 	t.Run("ordered update", func(*testing.T) { c.updatesInOrder() })
+	t.Run("a cache comes", func(*testing.T) { c.runsCache() })
 	t.Run("quiet", func(*testing.T) { c.isQuiet() })
+	t.Run("a cache goes", func(*testing.T) { c.endsCache() })
 	t.Run("another key", func(*testing.T) { c.replacesKey() })
 	t.Run("owners follow the policy", func(*testing.T) { c.changesOwners() })
 	t.Run("a namespace that is deleted", func(*testing.T) { c.seesNamespaceEnd() })
@@ -188,6 +190,40 @@ func (c *cluster) podIsAdmitted() {
 	if err := c.get(&service, "mysql-orders-primary"); err != nil || service.Spec.Selector != nil {
 		c.t.Errorf("primary service %+v: %v", service.Spec, err)
 	}
+}
+
+// runsCache turns a cache on: the API server takes every object, with the rights of the chart, and the pod passes Pod Security restricted.
+func (c *cluster) runsCache() {
+	g := c.group()
+	withCache(g)
+	if err := c.admin.Update(c.t.Context(), g); err != nil {
+		c.t.Fatal(err)
+	}
+	var set appsv1.StatefulSet
+	c.eventually("cache objects", func() bool {
+		return c.get(&set, "orders-cache-b") == nil && c.get(&corev1.PersistentVolumeClaim{}, "orders-cache-b-data") == nil
+	})
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: scopetest.Key.Namespace, Name: "cache-admitted", Labels: set.Spec.Template.Labels}, Spec: set.Spec.Template.Spec,
+	}
+	if err := c.admin.Create(c.t.Context(), pod, client.DryRunAll); err != nil {
+		c.t.Errorf("the cache's pod is not admitted: %v", err)
+	}
+}
+
+// endsCache turns it off again, which removes everything but what finalizers of Kubernetes keep.
+func (c *cluster) endsCache() {
+	g := c.group()
+	g.Spec.Cache.Enabled = false
+	if err := c.admin.Update(c.t.Context(), g); err != nil {
+		c.t.Fatal(err)
+	}
+	c.eventually("no cache objects", func() bool {
+		var volume corev1.PersistentVolumeClaim
+		kept := c.get(&volume, "orders-cache-b-data") == nil && volume.DeletionTimestamp == nil
+		return !kept && apierrors.IsNotFound(c.get(&appsv1.StatefulSet{}, "orders-cache-b")) && apierrors.IsNotFound(c.get(&corev1.Service{}, "orders-cache")) &&
+			apierrors.IsNotFound(c.get(&policyv1.PodDisruptionBudget{}, "orders-cache-b")) && apierrors.IsNotFound(c.get(&corev1.Secret{}, "orders-cache-auth"))
+	})
 }
 
 // endsPods ends a pod with the rights of the chart, and not one that came after it under its name.

@@ -24,6 +24,7 @@ import (
 	"github.com/mysql-mfg/mfg/internal/mysql"
 	"github.com/mysql-mfg/mfg/operator/accounts"
 	"github.com/mysql-mfg/mfg/operator/apply"
+	"github.com/mysql-mfg/mfg/operator/cacheobjects"
 	"github.com/mysql-mfg/mfg/operator/clone"
 	"github.com/mysql-mfg/mfg/operator/encryption"
 	"github.com/mysql-mfg/mfg/operator/follow"
@@ -70,6 +71,9 @@ type Options struct {
 	// ReachEscrow looks whether the escrow endpoint can be reached by who believes these authorities alone; nil asks nobody.
 	ReachEscrow func(ctx context.Context, authorities []byte) error
 
+	// CacheTroubles are told of what keeps cache stores from working; made by New if nil.
+	CacheTroubles *cacheobjects.Troubles
+
 	// Lease is the Lease by which this process leads, as namespace/name; empty without leader election. Holder is its own name.
 	Lease, Holder string
 
@@ -103,6 +107,9 @@ type Reconciler struct {
 func New(o Options) *Reconciler {
 	if o.Dial == nil {
 		o.Dial = work.Dial
+	}
+	if o.CacheTroubles == nil {
+		o.CacheTroubles = &cacheobjects.Troubles{}
 	}
 	r := &Reconciler{
 		Options: o, base: &scope.Base{Client: o.Client, Live: o.Live, Recorder: o.Recorder}, apply: apply.NewApplier(o.Client, o.Live), runner: &work.Runner{},
@@ -239,6 +246,8 @@ func (r *Reconciler) phases() []phase {
 		{"provision", r.clones.Provision},
 		{"replace passwords", r.passwords.RotatePasswords},
 		{"tell about volumes", r.tellVolumes},
+		// Last, because MySQL needs none of it.
+		{"run cache", r.cache},
 	}
 }
 
@@ -302,5 +311,6 @@ func (r *Reconciler) forget(key types.NamespacedName) {
 	r.Work.AskToLeave(key, "", "")
 	r.forgetUnsettled(key)
 	r.encryption.Forget(key)
+	r.CacheTroubles.Forget(key)
 	metrics.ForgetGroup(key.Namespace, key.Name)
 }

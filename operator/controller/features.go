@@ -30,9 +30,6 @@ func (r *Reconciler) features(_ context.Context, s *scope.Scope) error {
 	if spec.Backup != nil {
 		s.Condition(conditions.False(v1alpha1.ConditionBackupReady, v1alpha1.ReasonNotBuilt, "this version does not make backups"))
 	}
-	if spec.Cache != nil && spec.Cache.Enabled {
-		s.Condition(conditions.False(v1alpha1.ConditionCacheReady, v1alpha1.ReasonNotBuilt, "this version does not run a cache store"))
-	}
 	if !scope.Encrypted(s.Group) {
 		r.ignoredKeys(s) // what is ignored depends on it
 	}

@@ -3,8 +3,9 @@
 package controller
 
 import (
-	"github.com/mysql-mfg/mfg/api/wire"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/mysql-mfg/mfg/api/wire"
 )
 
 // Loops are the poll loops, one for each group.

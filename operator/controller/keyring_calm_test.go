@@ -5,9 +5,10 @@ package controller
 import (
 	"context"
 	"errors"
-	"github.com/mysql-mfg/mfg/operator/keyring"
 	"testing"
 	"time"
+
+	"github.com/mysql-mfg/mfg/operator/keyring"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"

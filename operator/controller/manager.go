@@ -43,7 +43,7 @@ const (
 func managed() []client.Object {
 	return []client.Object{
 		&appsv1.Deployment{}, &corev1.Service{}, &corev1.ConfigMap{}, &corev1.Pod{},
-		&corev1.PersistentVolumeClaim{}, &policyv1.PodDisruptionBudget{},
+		&corev1.PersistentVolumeClaim{}, &appsv1.StatefulSet{}, &policyv1.PodDisruptionBudget{},
 	}
 }
 
@@ -70,7 +70,14 @@ func index(ctx context.Context, indexer client.FieldIndexer) error {
 			return err
 		}
 	}
-	return nil
+	return indexer.IndexField(ctx, &appsv1.StatefulSet{}, v1alpha1.IndexCacheSets, indexedCache)
+}
+
+func indexedCache(obj client.Object) []string {
+	if obj.GetLabels()[v1alpha1.LabelName] != v1alpha1.NameCache {
+		return nil
+	}
+	return []string{obj.GetLabels()[v1alpha1.LabelGroup]}
 }
 
 func indexed(obj client.Object) []string {
@@ -136,6 +143,19 @@ func sealedWith(group *v1alpha1.MysqlFailoverGroup) map[string]string {
 	return out
 }
 
+// cacheMaster is which cache is the master, and whether that is about to change.
+func cacheMaster(group *v1alpha1.MysqlFailoverGroup) string {
+	c := group.Status.Cache
+	if c == nil {
+		return ""
+	}
+	links := ""
+	for _, site := range c.Sites {
+		links += " " + site.Name + site.Link
+	}
+	return fmt.Sprint(c.ActiveSite, c.Transition != nil, links)
+}
+
 // leaseOfClaim says which release operates a group.
 func leaseOfClaim(group *v1alpha1.MysqlFailoverGroup) string {
 	if group.Status.Claim == nil {
@@ -184,6 +204,6 @@ func relevantGroup() predicate.Predicate {
 			!maps.Equal(states(before), states(after)) ||
 			!maps.Equal(sealedWith(before), sealedWith(after)) ||
 			leaseOfClaim(before) != leaseOfClaim(after) || before.Status.ActiveSite != after.Status.ActiveSite || before.Status.Epoch != after.Status.Epoch ||
-			(before.Status.Transition == nil) != (after.Status.Transition == nil)
+			(before.Status.Transition == nil) != (after.Status.Transition == nil) || cacheMaster(before) != cacheMaster(after)
 	}}
 }

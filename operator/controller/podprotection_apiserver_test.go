@@ -73,6 +73,14 @@ func aReplicaSet(own, labels map[string]string) *appsv1.ReplicaSet {
 	}
 }
 
+func aStatefulSet(own, labels map[string]string) *appsv1.StatefulSet {
+	selector, template := aTemplate(labels)
+	return &appsv1.StatefulSet{
+		ObjectMeta: metav1.ObjectMeta{Namespace: scopetest.Key.Namespace, GenerateName: "some-", Labels: own},
+		Spec:       appsv1.StatefulSetSpec{Selector: selector, Template: template},
+	}
+}
+
 // ownedBy names an owner, as anybody may in what they create.
 func ownedBy[T client.Object](obj T, owner client.Object, kind string) T {
 	obj.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "apps/v1", Kind: kind, Name: owner.GetName(), UID: owner.GetUID(), Controller: new(true)}})
@@ -185,6 +193,7 @@ func (l *locked) refuses() {
 	set, pod := &sets[0], &pods[0]
 	labels, none := render.SiteLabels(scopetest.Key.Name, "b"), map[string]string{}
 	group := map[string]string{v1alpha1.LabelGroup: scopetest.Key.Name}
+	cached := render.CacheSiteLabels(scopetest.Key.Name, "b")
 	own := aPod(none)
 	l.create(own)
 	tests := []struct {
@@ -220,6 +229,17 @@ func (l *locked) refuses() {
 		{"a Deployment by the controller of all", managerAccount, ownedBy(aDeployment(none, labels), &d, "Deployment"), false},
 		{"a Deployment by the operator", operatorAccount, aDeployment(labels, labels), true},
 		{"a Deployment without labels", tenantAccount, aDeployment(none, none), true},
+
+		{"a StatefulSet", tenantAccount, aStatefulSet(cached, cached), false},
+		{"a StatefulSet without labels of its own", tenantAccount, aStatefulSet(none, cached), false},
+		{"a StatefulSet by the controller of all", managerAccount, aStatefulSet(cached, cached), false},
+		{"a StatefulSet by the operator", operatorAccount, aStatefulSet(cached, cached), true},
+		{"a StatefulSet without labels", tenantAccount, aStatefulSet(none, none), true},
+		{"a cache pod of a StatefulSet by the controller of all", managerAccount, ownedBy(aPod(cached), &d, "StatefulSet"), true},
+		{"a cache pod of a StatefulSet by its controller", "system:serviceaccount:kube-system:statefulset-controller", ownedBy(aPod(cached), &d, "StatefulSet"), true},
+		{"a cache pod of a StatefulSet by another controller", replicaSetAccount, ownedBy(aPod(cached), &d, "StatefulSet"), false},
+		{"a cache pod of a StatefulSet by somebody", tenantAccount, ownedBy(aPod(cached), &d, "StatefulSet"), false},
+		{"a cache pod of nobody by the controller of all", managerAccount, aPod(cached), false},
 	}
 	for _, tc := range tests {
 		l.check(tc.what, tc.allowed, l.as(tc.user).Create(l.t.Context(), tc.obj, client.DryRunAll))

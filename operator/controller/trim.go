@@ -23,6 +23,7 @@ const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 //	all           managed fields, what kubectl applied last
 //	Pod           volumes, and of containers all but name, image, restart policy and, of the sidecar, what the promotion gate looks at
 //	Deployment    the spec of its template
+//	StatefulSet   the spec of its template
 //	ConfigMap     data
 //	Node          images, volumes
 func Trim(obj any) (any, error) {
@@ -42,6 +43,8 @@ func Trim(obj any) (any, error) {
 		trimStatuses(o.Status.InitContainerStatuses)
 		trimStatuses(o.Status.ContainerStatuses)
 	case *appsv1.Deployment:
+		o.Spec.Template.Spec = corev1.PodSpec{}
+	case *appsv1.StatefulSet:
 		o.Spec.Template.Spec = corev1.PodSpec{}
 	case *corev1.ConfigMap:
 		o.Data, o.BinaryData = nil, nil

@@ -87,6 +87,7 @@ func newWorld(t *testing.T, group *v1alpha1.MysqlFailoverGroup, others ...client
 		WithTypeConverters(applyconfiguration.NewTypeConverter(scheme), clientgoapply.NewTypeConverter(clientgoscheme.Scheme),
 			managedfields.NewDeducedTypeConverter()).
 		WithIndex(&corev1.Pod{}, v1alpha1.IndexGroup, indexed).WithIndex(&appsv1.Deployment{}, v1alpha1.IndexGroup, indexed).
+		WithIndex(&appsv1.StatefulSet{}, v1alpha1.IndexCacheSets, indexedCache).
 		WithObjects(append(others, group)...).
 		WithInterceptorFuncs(interceptor.Funcs{
 			Apply: func(ctx context.Context, c client.WithWatch, o runtime.ApplyConfiguration, opts ...client.ApplyOption) error {

@@ -32,7 +32,7 @@ func (e Endings) Start(ctx context.Context) error {
 		if gone, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
 			obj = gone.Obj
 		}
-		if pod, ok := obj.(*corev1.Pod); ok && pod.Labels[v1alpha1.LabelGroup] != "" && e.m.ends.Note(pod) {
+		if pod, ok := obj.(*corev1.Pod); ok && pod.Labels[v1alpha1.LabelName] == v1alpha1.NameMySQL && pod.Labels[v1alpha1.LabelGroup] != "" && e.m.ends.Note(pod) {
 			e.m.wake(types.NamespacedName{Namespace: pod.Namespace, Name: pod.Labels[v1alpha1.LabelGroup]})
 		}
 	}}

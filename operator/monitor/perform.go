@@ -273,7 +273,9 @@ func (l *loop) open(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, sit
 // clients are refused and not misled while it waits to be opened. A planned failover leaves the role out: the endpoint
 // moves in one step then, and kube-proxy, which may put a second step off for a second, needs only one.
 func selector(group, site, role string) map[string]string {
-	want := map[string]string{v1alpha1.LabelGroup: group, v1alpha1.LabelSite: site}
+	// Cache pods have the labels of the group and of the site too. Every MySQL pod has had this name from the first version on, so a
+	// Service that gains it keeps its endpoint.
+	want := map[string]string{v1alpha1.LabelName: v1alpha1.NameMySQL, v1alpha1.LabelGroup: group, v1alpha1.LabelSite: site}
 	if role != "" {
 		want[v1alpha1.LabelRole] = role
 	}

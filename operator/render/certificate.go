@@ -52,6 +52,12 @@ func certificateNames(group *v1alpha1.MysqlFailoverGroup) []any {
 		services = append(services, v1alpha1.SiteName(group.Name, site.Name))
 	}
 	services = append(services, v1alpha1.PrimaryService(group.Name), v1alpha1.ReplicasService(group.Name))
+	if CacheTLS(group) {
+		services = append(services, v1alpha1.CacheService(group.Name))
+		for _, site := range group.Spec.Sites {
+			services = append(services, v1alpha1.CacheSiteName(group.Name, site.Name))
+		}
+	}
 	var names []any
 	for _, s := range services {
 		in := s + "." + group.Namespace

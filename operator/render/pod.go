@@ -93,12 +93,14 @@ func affinity(in Input, site v1alpha1.Site) *corev1.Affinity {
 	if site.Affinity != nil {
 		return site.Affinity
 	}
-	others := &metav1.LabelSelector{MatchLabels: map[string]string{
-		v1alpha1.LabelName: v1alpha1.NameMySQL, v1alpha1.LabelGroup: in.Group.Name,
-	}}
+	return apart(map[string]string{v1alpha1.LabelName: v1alpha1.NameMySQL, v1alpha1.LabelGroup: in.Group.Name})
+}
+
+// apart prefers nodes and zones that have none of these pods.
+func apart(pods map[string]string) *corev1.Affinity {
 	term := func(key string, weight int32) corev1.WeightedPodAffinityTerm {
 		return corev1.WeightedPodAffinityTerm{Weight: weight, PodAffinityTerm: corev1.PodAffinityTerm{
-			LabelSelector: others, TopologyKey: key,
+			LabelSelector: &metav1.LabelSelector{MatchLabels: pods}, TopologyKey: key,
 		}}
 	}
 	return &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{

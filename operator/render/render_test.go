@@ -190,7 +190,7 @@ func TestServices(t *testing.T) {
 	}
 	want := map[string]string{
 		"mysql-mfg.io/failover-group": "orders", "mysql-mfg.io/role": "replica", "mysql-mfg.io/healthy": "yes",
-		"mysql-mfg.io/readable": "yes",
+		"mysql-mfg.io/readable": "yes", "app.kubernetes.io/name": "mysql",
 	}
 	if diff := cmp.Diff(want, render.ReplicasService(in).Spec.Selector); diff != "" {
 		t.Errorf("replicas (-want +got):\n%s", diff)

@@ -43,6 +43,8 @@ func PrimaryService(in Input) *corev1.Service {
 func ReplicasService(in Input) *corev1.Service {
 	s := service(in, v1alpha1.ReplicasService(in.Group.Name), GroupLabels(in.Group.Name))
 	s.Spec.Selector = map[string]string{
+		// Cache pods have the group's label too.
+		v1alpha1.LabelName:    v1alpha1.NameMySQL,
 		v1alpha1.LabelGroup:   in.Group.Name,
 		v1alpha1.LabelRole:    v1alpha1.RoleReplica,
 		v1alpha1.LabelHealthy: v1alpha1.HealthyYes,

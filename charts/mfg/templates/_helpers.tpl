@@ -61,11 +61,11 @@ mfg-operator-{{ .Release.Namespace }}
   verbs: [list, watch]
 {{- end }}
 - apiGroups: [apps]
-  resources: [deployments]
+  resources: [deployments, statefulsets]
   verbs: [get, list, watch, create, patch, delete]
 - apiGroups: [policy]
   resources: [poddisruptionbudgets]
-  verbs: [get, list, watch, create, patch]
+  verbs: [get, list, watch, create, patch, delete]
 - apiGroups: [events.k8s.io]
   resources: [events]
   verbs: [create, patch]

@@ -25,7 +25,7 @@ type CacheSpecApplyConfiguration struct {
 	Image *string `json:"image,omitempty"`
 	// imagePullPolicy is the pull policy of that image. Default IfNotPresent.
 	ImagePullPolicy *v1.PullPolicy `json:"imagePullPolicy,omitempty"`
-	// maxMemory is how much data each cache pod holds, with a unit, such as 2Gi. From 64Mi on. Default 512Mi. The memory limit of
+	// maxMemory is how much data each cache pod holds, with a unit, such as 2Gi. From 64Mi on, with Dragonfly from 256Mi on. Default 512Mi. The memory limit of
 	// the pod, if resources sets none, is a quarter more and at least 128Mi more.
 	MaxMemory *resource.Quantity `json:"maxMemory,omitempty"`
 	// config are settings of the engine, name to value; at most 32. Role, accounts, TLS, ports, files and memory are the operator's, and
