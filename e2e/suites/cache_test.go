@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/utils/ptr"
-
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/e2e/demo/stage"
 	"github.com/mysql-mfg/mfg/e2e/writer/journal"
@@ -273,9 +271,7 @@ func cacheEmergency(t *testing.T, g *stage.Group, active string) {
 func TestDragonflysCommandsKeepTheSessions(t *testing.T) {
 	g, _ := whole(t)
 	afterCooldown(t)
-	spec := stage.CacheSpec(v1alpha1.CacheDragonfly)
-	spec.TLS.Enabled = ptr.To(false)
-	cacheOn(t, g, spec)
+	cacheOn(t, g, stage.CacheSpec(v1alpha1.CacheDragonfly))
 	w := sessions(t, g, "dragonfly")
 	sleep(t, 2*time.Second)
 	at := load.Now()
