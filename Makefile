@@ -27,6 +27,7 @@ RUNS ?=
 CASE ?=
 MERGE ?=
 POINTS ?=
+CACHES ?=
 
 .PHONY: help
 help: ## List the targets
@@ -86,6 +87,10 @@ bench-flood: build ## Make failovers for two minutes beside strangers on every l
 bench-keyring: build ## Measure encryption at rest: bring-up, a rotation, throughput and pauses with and without, CASE=round,planned RUNS=10 MERGE=1; writes out/bench-keyring.json
 	@bin/bench -keyring $(if $(RUNS),-runs $(RUNS)) $(if $(CASE),-case $(CASE)) $(if $(filter-out 0,$(MERGE)),-merge) -out out/bench-keyring.json
 
+.PHONY: bench-cache
+bench-cache: build ## Measure planned failovers with sessions in a cache beside ones without, and emergencies beside caches in every state, CASE=planned,emergency RUNS=10 MERGE=1; writes out/bench-cache.json
+	@bin/bench -cache $(if $(RUNS),-runs $(RUNS)) $(if $(CASE),-case $(CASE)) $(if $(LEASE),-lease $(LEASE)) $(if $(filter-out 0,$(MERGE)),-merge) -out out/bench-cache.json
+
 .PHONY: bench-status
 bench-status: build ## Measure how long `kubectl mfg status` takes on the lab, RUNS=50; writes out/bench-status.json
 	@bin/bench -status $(if $(RUNS),-runs $(RUNS)) -out out/bench-status.json
@@ -99,8 +104,8 @@ chaos-table: bin/chaos ## Put the results of a complete run of `make chaos` into
 	@bin/chaos -table -out out/chaos.json -docs docs/chaos.md
 
 .PHONY: bench-scale
-bench-scale: bin/scale bin/operator ## Measure one operator with 10, 100 and 1,000 groups of fake sites (no root; needs what the lab was made of), POINTS=10x3,1x16; writes out/bench-scale.json
-	@bin/scale $(if $(POINTS),-points $(POINTS)) -operator bin/operator -out out/bench-scale.json
+bench-scale: bin/scale bin/operator ## Measure one operator with 10, 100 and 1,000 groups of fake sites (no root; needs what the lab was made of), POINTS=10x3,1x16; with a cache in every group: CACHES=1; writes out/bench-scale.json, or out/bench-scale-caches.json
+	@bin/scale $(if $(POINTS),-points $(POINTS)) -operator bin/operator $(if $(filter-out 0,$(CACHES)),-cache -out out/bench-scale-caches.json,-out out/bench-scale.json)
 
 .PHONY: sim
 sim: bin/sim ## Play failovers in simulation, SEEDS=20000; one run with its transcript: SEED=123 (no root, about five minutes)

@@ -39,6 +39,7 @@ type options struct {
 	merge       bool
 	switchovers bool
 	keyring     bool
+	cache       bool
 	status      bool
 	flood       bool
 }
@@ -55,6 +56,7 @@ func parse(args []string) (options, error) {
 	f.BoolVar(&o.flood, "flood", false, "failovers beside strangers on every listener")
 	f.BoolVar(&o.status, "status", false, "how long kubectl mfg status takes")
 	f.BoolVar(&o.keyring, "keyring", false, "what encryption at rest costs; its -case are parts: "+strings.Join(keyringParts(), ", "))
+	f.BoolVar(&o.cache, "cache", false, "what a cache costs MySQL and what its sessions see; its -case are parts: "+strings.Join(cacheParts(), ", "))
 	if err := f.Parse(args); err != nil {
 		return o, fmt.Errorf("parse flags: %w", err)
 	}
@@ -67,14 +69,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	b := &bench{options: o, out: out}
-	if o.keyring {
-		if _, err := partsNamed(o.only); err != nil {
-			return err
-		}
-		if err := b.open(ctx); err != nil {
-			return err
-		}
-		return b.keyring(ctx)
+	if o.keyring || o.cache {
+		return b.compare(ctx)
 	}
 	cases, err := casesNamed(o.only)
 	if err != nil {
@@ -109,6 +105,21 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	b.figures.print(out)
 	b.stage.Say("wrote %s", o.out)
 	return errors.Join(errs...)
+}
+
+// compare measures two groups beside each other, which differ in one thing.
+func (b *bench) compare(ctx context.Context) error {
+	named, measure := partsNamed, b.keyring
+	if b.options.cache {
+		named, measure = cachePartsNamed, b.cache
+	}
+	if _, err := named(b.options.only); err != nil {
+		return err
+	}
+	if err := b.open(ctx); err != nil {
+		return err
+	}
+	return measure(ctx)
 }
 
 // open takes the lab, with an operator of this checkout.

@@ -83,6 +83,9 @@ func (r *runner) ready(ctx context.Context, sc Scenario) (*stage.Group, error) {
 	if err := tune(ctx, g, failoverSpec(sc)); err != nil {
 		return nil, err
 	}
+	if err := equip(ctx, g, sc.Cache); err != nil {
+		return nil, err
+	}
 	group, err := g.Await(ctx, bringUp, "group "+g.Name+" to be whole and out of its cooldown", func(group *v1alpha1.MysqlFailoverGroup) error {
 		if until := group.Status.CooldownUntil; until != nil && time.Now().Before(until.Time) {
 			return fmt.Errorf("its cooldown lasts until %s", until)

@@ -59,7 +59,7 @@ func newRunner(ctx context.Context, out io.Writer, o options) (*runner, error) {
 
 // clean takes back what an earlier run may have left behind and the lab does not know of.
 func (r *runner) clean(ctx context.Context) error {
-	errs := []error{flush(ctx, r.Lab)}
+	errs := []error{flush(ctx, r.Lab), r.HealCaches(ctx)}
 	for _, site := range stage.Sites {
 		_, err := r.Lab.Kubectl(ctx, "uncordon", site)
 		errs = append(errs, err)
@@ -170,6 +170,14 @@ func (r *runner) playOnLab(ctx context.Context, sc Scenario, got *result) (err e
 		defer g.Narrate(ctx)()
 	}
 	s := newScene(g, w)
+	if sc.Cache != nil {
+		if s.sessions, err = g.StartSessions(ctx, sc.Name, w.Dir); err != nil {
+			return fmt.Errorf("prepare: %w", err)
+		}
+		defer func() { _ = s.sessions.Remove(context.WithoutCancel(ctx)) }()
+		s.promotions = g.WatchCache(ctx)
+		defer s.promotions.Stop()
+	}
 	if sc.Mixed {
 		if err := w.Mix(ctx); err != nil {
 			return fmt.Errorf("prepare: %w", err)
@@ -178,9 +186,11 @@ func (r *runner) playOnLab(ctx context.Context, sc Scenario, got *result) (err e
 	sc.Play = play(wait(settleTime), sc.Play)
 	return act(ctx, sc, s, crew{
 		diagnose: func() { g.Diagnose(ctx, "chaos-"+sc.Name) },
-		heal:     func(ctx context.Context) error { return errors.Join(s.Heal(ctx), flush(ctx, r.Lab), r.Restore(ctx)) },
-		hear:     s.hear,
-		compare:  s.CheckLoss,
+		heal: func(ctx context.Context) error {
+			return errors.Join(s.Heal(ctx), flush(ctx, r.Lab), r.HealCaches(ctx), r.Restore(ctx))
+		},
+		hear:    s.hear,
+		compare: s.CheckLoss,
 	}, got)
 }
 
@@ -213,7 +223,11 @@ func act(ctx context.Context, sc Scenario, s *Scene, c crew, got *result) error 
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	concluded := conclude(ctx, sc, s, c, got)
+	var sessions error
+	if sc.Cache != nil && s.sessions != nil {
+		sessions = s.judgeSessions(ctx, *sc.Cache)
+	}
+	concluded := errors.Join(sessions, conclude(ctx, sc, s, c, got))
 	if err == nil && concluded != nil {
 		c.diagnose()
 	}

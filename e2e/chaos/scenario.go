@@ -41,6 +41,8 @@ type Scenario struct {
 	Mixed bool
 	// Apart gives the scenario a group of its own, on volumes that may be filled.
 	Apart bool
+	// Cache gives the group a cache with sessions in it; nil: the group has none.
+	Cache *CacheCase
 	// ByName leaves the scenario out of a complete run: it takes too long, and shows what a shorter one shows, for longer.
 	ByName bool
 	// Rate is how many rows a second go through the Service; 0 is the writer's own.
@@ -118,7 +120,7 @@ func (sc Scenario) claim() string {
 func scenarios() []Scenario {
 	return slices.Concat(
 		networkScenarios, processScenarios, sessionScenarios, deathScenarios, dataScenarios,
-		apiScenarios, coldScenarios, cooldownScenarios, controlScenarios, movingScenarios, diskScenarios, moreScenarios,
+		apiScenarios, coldScenarios, cooldownScenarios, controlScenarios, movingScenarios, diskScenarios, moreScenarios, cacheScenarios,
 	)
 }
 

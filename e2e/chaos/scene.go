@@ -45,6 +45,9 @@ type Scene struct {
 	foreign int64
 	// asked is when a planned failover was ordered.
 	asked time.Time
+	// sessions keeps sessions in the group's cache, and promotions gathers what is on record of it, if the scenario has one.
+	sessions   *stage.ServiceWriter
+	promotions *stage.CacheWatch
 }
 
 // fault is one that is in force.

@@ -45,6 +45,9 @@ type point struct {
 	DialsPerSecond   float64 `json:"dialsPerSecond"`
 	AsksPerSecond    float64 `json:"asksPerSecond"`
 	AsksFailed       int64   `json:"asksFailed"`
+	// Caches is true if every group had one, CacheAsksPerSecond how often caches were asked for their state.
+	Caches             bool    `json:"caches,omitempty"`
+	CacheAsksPerSecond float64 `json:"cacheAsksPerSecond,omitempty"`
 	// What else ran on the machine.
 	APIServerCores float64   `json:"apiServerCores"`
 	EtcdCores      float64   `json:"etcdCores"`
@@ -80,6 +83,7 @@ func (f *field) sumUp(before, after reading, o observations) *point {
 		AsksFailed: after.failed - before.failed, APIServerCores: cores(before.api, after.api), EtcdCores: cores(before.etcd, after.etcd),
 		FakesCores: cores(before.own, after.own), TLS: !f.options.plain, WindowSeconds: round(seconds),
 		MeasuredAt: after.at.UTC().Truncate(time.Second), WritesByResource: map[string]float64{},
+		Caches: f.options.cache, CacheAsksPerSecond: per(float64(after.cacheAsks - before.cacheAsks)),
 	}
 	sum := 0.0
 	for name, n := range after.writes {
@@ -164,7 +168,7 @@ func (f *figures) growth() (float64, bool) {
 
 func (f *figures) print(out io.Writer) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "\nGROUPS\tSITES\tCORES\tRSS MiB\tAGE P99\tAGE MAX\tAPI WRITES/S\tLEASES/S\tQUERIES/S\tLOGINS/S\tPUSHES/S\tDIALS/S\tASKS/S\tVERDICT")
+	fmt.Fprintln(w, "\nGROUPS\tSITES\tCORES\tRSS MiB\tAGE P99\tAGE MAX\tAPI WRITES/S\tLEASES/S\tQUERIES/S\tLOGINS/S\tCACHES/S\tPUSHES/S\tDIALS/S\tASKS/S\tVERDICT")
 	for _, p := range f.Points {
 		var missed []string
 		for _, t := range p.Targets {
@@ -176,9 +180,9 @@ func (f *figures) print(out io.Writer) {
 		if len(missed) > 0 {
 			verdict = "MISSED " + strings.Join(missed, ", ")
 		}
-		fmt.Fprintf(w, "%d\t%d\t%.3f\t%.0f\t%.2f s\t%.2f s\t%.2f\t%.2f\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t%s\n", p.Groups, p.Sites, p.CPUCores, p.RSSMiB,
+		fmt.Fprintf(w, "%d\t%d\t%.3f\t%.0f\t%.2f s\t%.2f s\t%.2f\t%.2f\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t%s\n", p.Groups, p.Sites, p.CPUCores, p.RSSMiB,
 			p.DecisionAgeP99Seconds, p.DecisionAgeMaxSeconds, p.APIWritesPerSecond, p.LeaseWritesPerSecond, p.QueriesPerSecond,
-			p.LoginsPerSecond, p.PushesPerSecond, p.DialsPerSecond, p.AsksPerSecond, verdict)
+			p.LoginsPerSecond, p.CacheAsksPerSecond, p.PushesPerSecond, p.DialsPerSecond, p.AsksPerSecond, verdict)
 	}
 	// A terminal that went away takes nothing along: the figures are in the file.
 	_ = w.Flush()

@@ -118,7 +118,7 @@ func pollAsMeasured(ctx context.Context, kube client.Client, w *world, interval 
 }
 
 // makeGroups creates the groups, all fields but a few at their defaults.
-func makeGroups(ctx context.Context, kube client.Client, w *world, plain bool) error {
+func makeGroups(ctx context.Context, kube client.Client, w *world, o options) error {
 	made := map[string]*v1alpha1.MysqlFailoverGroup{}
 	var order []*v1alpha1.MysqlFailoverGroup
 	for _, s := range w.all {
@@ -127,7 +127,10 @@ func makeGroups(ctx context.Context, kube client.Client, w *world, plain bool) e
 			g = &v1alpha1.MysqlFailoverGroup{ObjectMeta: metav1.ObjectMeta{Namespace: groupNamespace, Name: s.group}}
 			g.Spec.Image = "mysql:" + serverVersion
 			g.Spec.Failover.PollInterval.Duration = slowly
-			if !plain {
+			if o.cache {
+				g.Spec.Cache = &v1alpha1.CacheSpec{Enabled: true, Engine: v1alpha1.CacheValkey}
+			}
+			if !o.plain {
 				g.Spec.TLS = &v1alpha1.TLSSpec{SecretName: tlsSecret}
 			}
 			made[s.group], order = g, append(order, g)

@@ -27,12 +27,13 @@ type kubelet struct {
 	world    *world
 	sidecars *sidecars
 
-	sites map[string]*site // by Deployment
-	queue chan *appsv1.Deployment
-	done  sync.WaitGroup
-	mu    sync.Mutex
-	made  int
-	last  error
+	sites      map[string]*site // by Deployment
+	cacheSites map[string]*site // by StatefulSet
+	queue      chan any         // of both
+	done       sync.WaitGroup
+	mu         sync.Mutex
+	made       int
+	last       error
 }
 
 const (
@@ -41,25 +42,22 @@ const (
 )
 
 func newKubelet(core kubernetes.Interface, w *world, c *sidecars) *kubelet {
-	k := &kubelet{core: core, world: w, sidecars: c, sites: map[string]*site{}, queue: make(chan *appsv1.Deployment, 2*len(w.all)+1)}
+	k := &kubelet{core: core, world: w, sidecars: c, sites: map[string]*site{}, cacheSites: map[string]*site{}, queue: make(chan any, 4*len(w.all)+1)}
 	for _, s := range w.all {
 		k.sites[s.host()] = s
+		k.cacheSites[v1alpha1.CacheSiteName(s.group, s.name)] = s
 	}
 	return k
 }
 
-// start watches Deployments until ctx ends.
+// start watches Deployments and StatefulSets until ctx ends.
 func (k *kubelet) start(ctx context.Context) error {
 	factory := informers.NewSharedInformerFactory(k.core, 0)
-	_, err := factory.Apps().V1().Deployments().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: func(obj any) {
-			if d, ok := obj.(*appsv1.Deployment); ok {
-				k.queue <- d
-			}
-		},
-	})
-	if err != nil {
-		return fmt.Errorf("watch deployments: %w", err)
+	apps := factory.Apps().V1()
+	for _, informer := range []cache.SharedIndexInformer{apps.Deployments().Informer(), apps.StatefulSets().Informer()} {
+		if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(obj any) { k.queue <- obj }}); err != nil {
+			return fmt.Errorf("watch deployments and StatefulSets: %w", err)
+		}
 	}
 	factory.Start(ctx.Done())
 	for range nodeWorkers {
@@ -73,9 +71,15 @@ func (k *kubelet) work(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case d := <-k.queue:
+		case obj := <-k.queue:
 			for ctx.Err() == nil {
-				err := k.run(ctx, d)
+				var err error
+				switch made := obj.(type) {
+				case *appsv1.Deployment:
+					err = k.run(ctx, made)
+				case *appsv1.StatefulSet:
+					err = k.runCache(ctx, made)
+				}
 				k.note(err)
 				if err == nil {
 					break

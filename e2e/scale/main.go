@@ -42,6 +42,7 @@ type options struct {
 	window   time.Duration
 	bringUp  time.Duration
 	plain    bool
+	cache    bool
 	poll     time.Duration
 	profile  string
 	args     string
@@ -62,6 +63,7 @@ func parse(args []string) (options, []size, error) {
 	f.DurationVar(&o.window, "window", 2*time.Minute, "time of the measurement")
 	f.DurationVar(&o.bringUp, "bring-up", 30*time.Minute, "time for all groups to become ready")
 	f.BoolVar(&o.plain, "plain", false, "groups without TLS")
+	f.BoolVar(&o.cache, "cache", false, "groups with a cache each")
 	f.DurationVar(&o.poll, "poll", 0, "spec.failover.pollInterval; 0: the default of 2s, which the targets are for")
 	f.StringVar(&o.profile, "profile", "", "address of the operator's pprof, for an operator that was built with it; profiles go beside the figures")
 	f.StringVar(&o.args, "operator-args", "", "further flags of the operator, by spaces")

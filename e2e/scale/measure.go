@@ -35,6 +35,7 @@ type field struct {
 	kube     client.Client
 	mysqlds  *mysqlds
 	sidecars *sidecars
+	caches   *caches
 	kubelet  *kubelet
 	operator *process
 
@@ -121,7 +122,7 @@ func (f *field) build(ctx context.Context) error {
 	if err := f.startOperator(); err != nil {
 		return err
 	}
-	return makeGroups(ctx, f.kube, f.world, f.options.plain)
+	return makeGroups(ctx, f.kube, f.world, f.options)
 }
 
 // populate starts the fakes.
@@ -151,6 +152,14 @@ func (f *field) populate(ctx context.Context, certificate *certificates) error {
 	server := f.sidecars.server()
 	f.closers = append(f.closers, func() { _ = server.Close() })
 	go func() { _ = server.Serve(push) }() // until it is closed
+	f.caches = &caches{world: f.world, tls: conf, began: time.Now()}
+	if f.options.cache {
+		l, err := f.listen(ctx, v1alpha1.CachePort)
+		if err != nil {
+			return err
+		}
+		go f.caches.serve(l)
+	}
 	core, err := kubernetes.NewForConfig(f.control.config)
 	if err != nil {
 		return fmt.Errorf("connect: %w", err)
@@ -259,7 +268,7 @@ func (f *field) settled(ctx context.Context) error {
 	}
 	left, why := 0, ""
 	for _, g := range list.Items {
-		if reason := unsettled(g); reason != "" {
+		if reason := unsettled(g, f.options.cache); reason != "" {
 			left++
 			why = g.Name + ": " + reason
 		}
@@ -270,8 +279,11 @@ func (f *field) settled(ctx context.Context) error {
 	return nil
 }
 
-func unsettled(g v1alpha1.MysqlFailoverGroup) string {
+func unsettled(g v1alpha1.MysqlFailoverGroup, withCache bool) string {
 	want := map[string]string{v1alpha1.ConditionReady: "True", v1alpha1.ConditionProgressing: "False"}
+	if withCache {
+		want[v1alpha1.ConditionCacheReady] = "True"
+	}
 	for _, c := range g.Status.Conditions {
 		if status, known := want[c.Type]; known && string(c.Status) == status {
 			delete(want, c.Type)
@@ -290,12 +302,13 @@ type reading struct {
 	writes                      map[string]float64
 	pushes, dials, asks, failed int64
 	queries, logins, goroutines float64
+	cacheAsks                   int64
 }
 
 func (f *field) read(ctx context.Context) (reading, error) {
 	r := reading{
 		at: time.Now(), pushes: f.sidecars.pushes.Load(), dials: f.sidecars.dials.Load(), asks: f.sidecars.asks.Load(), failed: f.sidecars.failed.Load(),
-		queries: float64(f.mysqlds.queries.Load()), logins: float64(f.mysqlds.logins.Load()),
+		queries: float64(f.mysqlds.queries.Load()), logins: float64(f.mysqlds.logins.Load()), cacheAsks: f.caches.asks.Load(),
 	}
 	var errs []error
 	for pid, into := range map[int]*usage{

@@ -36,6 +36,9 @@ type site struct {
 	addr                   netip.Addr
 	uuid                   string
 	shared                 *groupState
+	// peers are all sites of the group, this one too.
+	peers []*site
+	cache cacheState
 
 	mu       sync.Mutex
 	password string
@@ -70,12 +73,16 @@ func newWorld(namespace string, s size) *world {
 	for g := range s.groups {
 		name := fmt.Sprintf("g%04d", g)
 		shared := &groupState{origin: uuidOf(g, 99)}
+		first := len(w.all)
 		for i := range s.sites {
 			one := &site{
 				namespace: namespace, group: name, name: siteName(i), addr: address(g*s.sites + i), uuid: uuidOf(g, i), shared: shared,
 			}
 			w.sites[one.addr] = one
 			w.all = append(w.all, one)
+		}
+		for _, one := range w.all[first:] {
+			one.peers = w.all[first:len(w.all):len(w.all)]
 		}
 	}
 	return w

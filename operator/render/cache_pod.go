@@ -96,6 +96,7 @@ func cacheContainer(in Input) corev1.Container {
 		Image:           CacheImage(spec),
 		ImagePullPolicy: spec.ImagePullPolicy,
 		Args:            cacheArgs(spec.Engine),
+		Env:             cacheEnv(in),
 		WorkingDir:      CacheDir,
 		Ports:           []corev1.ContainerPort{{Name: portCache, ContainerPort: v1alpha1.CachePort, Protocol: corev1.ProtocolTCP}},
 		Resources:       cacheResources(spec),
@@ -106,6 +107,15 @@ func cacheContainer(in Input) corev1.Container {
 		StartupProbe:   cacheProbe(1, 120),
 		VolumeMounts:   mounts,
 	}
+}
+
+// cacheEnv names the authority by which a replica of Dragonfly knows its master: without the flag for it, which would ask every client
+// for a certificate, Dragonfly goes by what its TLS library trusts, and that goes by this variable.
+func cacheEnv(in Input) []corev1.EnvVar {
+	if in.Group.Spec.Cache.Engine != v1alpha1.CacheDragonfly || !CacheTLS(in.Group) {
+		return nil
+	}
+	return []corev1.EnvVar{{Name: "SSL_CERT_FILE", Value: TLSDir + "/ca.crt"}}
 }
 
 func cacheProbe(period, failures int32) *corev1.Probe {

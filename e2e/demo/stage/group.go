@@ -142,9 +142,9 @@ func (g *Group) ensureTLS(ctx context.Context, spec v1alpha1.MysqlFailoverGroupS
 
 // serviceNames are all names under which the group's Services can be reached.
 func (g *Group) serviceNames(spec v1alpha1.MysqlFailoverGroupSpec) []string {
-	services := []string{v1alpha1.PrimaryService(g.Name), v1alpha1.ReplicasService(g.Name)}
+	services := []string{v1alpha1.PrimaryService(g.Name), v1alpha1.ReplicasService(g.Name), v1alpha1.CacheService(g.Name)}
 	for _, site := range spec.Sites {
-		services = append(services, v1alpha1.SiteName(g.Name, site.Name))
+		services = append(services, v1alpha1.SiteName(g.Name, site.Name), v1alpha1.CacheSiteName(g.Name, site.Name))
 	}
 	var names []string
 	for _, s := range services {
@@ -291,6 +291,9 @@ func (g *Group) Reusable(ctx context.Context) error {
 	}
 	if group.Annotations[annotationImages] != sum {
 		return errors.New("its sidecars are of another build")
+	}
+	if group.Spec.TLS != nil && !g.certifies(ctx, group.Spec.TLS.SecretName) {
+		return errors.New("its certificate does not name its cache")
 	}
 	return g.settled(ctx)
 }

@@ -54,14 +54,26 @@ func (w *ServiceWriter) manifest(run string) *corev1.Pod {
 	}}}
 	if g.ca != nil {
 		args = append(args, "--tls-ca=/etc/app/ca.crt")
-		sources = append(sources, corev1.VolumeProjection{Secret: &corev1.SecretProjection{
-			LocalObjectReference: corev1.LocalObjectReference{Name: g.Name + "-tls"},
-			Items:                []corev1.KeyToPath{{Key: "ca.crt", Path: "ca.crt"}},
-		}})
+		sources = append(sources, g.certificates("ca.crt"))
 	}
-	args = append(args, g.WriterArgs...)
+	return w.podOf(append(args, g.WriterArgs...), sources)
+}
+
+// certificates are files of the group's Secret with its certificate.
+func (g *Group) certificates(files ...string) corev1.VolumeProjection {
+	var items []corev1.KeyToPath
+	for _, f := range files {
+		items = append(items, corev1.KeyToPath{Key: f, Path: f})
+	}
+	return corev1.VolumeProjection{Secret: &corev1.SecretProjection{
+		LocalObjectReference: corev1.LocalObjectReference{Name: g.Name + "-tls"}, Items: items,
+	}}
+}
+
+// podOf is a pod on the hub that runs the writer with arguments, and finds files in /etc/app.
+func (w *ServiceWriter) podOf(args []string, sources []corev1.VolumeProjection) *corev1.Pod {
 	pod := &corev1.Pod{}
-	pod.Namespace, pod.Name, pod.Labels = g.Namespace, w.pod, map[string]string{"app": "writer"}
+	pod.Namespace, pod.Name, pod.Labels = w.group.Namespace, w.pod, map[string]string{"app": "writer"}
 	pod.Spec = corev1.PodSpec{
 		RestartPolicy: corev1.RestartPolicyNever, NodeSelector: map[string]string{"kubernetes.io/hostname": cluster.HubName},
 		AutomountServiceAccountToken: ptr.To(false), TerminationGracePeriodSeconds: ptr.To(int64(5)),

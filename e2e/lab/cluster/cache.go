@@ -12,7 +12,7 @@ import (
 
 // cacheEntry matches what the lab puts into the cache and nothing else: the directory may be
 // shared with others.
-var cacheEntry = regexp.MustCompile(`^(kube|etcd|coredns|tools|seed|mysql)-[0-9a-f]{16}(\.tar)?(\.part)?$`)
+var cacheEntry = regexp.MustCompile(`^(kube|etcd|coredns|tools|seed|mysql|valkey)-[0-9a-f]{16}(\.tar)?(\.part)?$`)
 
 // used tells whether something is in the cache, and notes that it is wanted.
 func used(path string) bool {

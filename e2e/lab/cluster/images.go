@@ -54,7 +54,8 @@ func (c *Cluster) BuildImages(ctx context.Context, repo string) ([]string, error
 		c.say("built and loaded %s in %.1fs", p.name, time.Since(began).Seconds())
 		built = append(built, p.name)
 	}
-	return built, nil
+	caches, err := c.buildCacheImages(ctx, repo)
+	return append(built, caches...), err
 }
 
 // buildProject returns the image's archive, "" where there is nothing to build.

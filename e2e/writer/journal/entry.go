@@ -32,6 +32,8 @@ const (
 	// KindState is the first refusal after something else: from then on the worker is refused for this reason. While it
 	// lasts another one comes once a second, so that who reads along sees that the worker still tries.
 	KindState Kind = "state"
+	// KindLost is a session's write that was acknowledged, and of which nothing or something older was found later.
+	KindLost Kind = "lost"
 	// KindEnd is the last line; a journal without it is not whole.
 	KindEnd Kind = "end"
 )
@@ -55,6 +57,7 @@ type Entry struct {
 	// Totals of the end line, against which a reader checks that no line was lost on the way.
 	Acked    int64            `json:"acked,omitempty"`
 	Unknowns int64            `json:"unknowns,omitempty"`
+	Losses   int64            `json:"losses,omitempty"`
 	Refused  map[string]int64 `json:"refused,omitempty"`
 }
 
@@ -64,6 +67,7 @@ type Writer struct {
 	out     *json.Encoder
 	acked   int64
 	unknown int64
+	lost    int64
 	refused map[string]int64
 	states  map[int]told
 	err     error
@@ -137,10 +141,18 @@ func (w *Writer) Refused(worker int, at time.Duration, reason string) {
 	w.put(Entry{Kind: KindState, Worker: worker, At: int64(at), Reason: reason})
 }
 
+// Lost notes a write that was acknowledged and is not there any more, and what was found in its place.
+func (w *Writer) Lost(worker int, seq int64, at time.Duration, found string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.lost++
+	w.put(Entry{Kind: KindLost, Worker: worker, Seq: seq, At: int64(at), Reason: found})
+}
+
 // End closes the journal with its totals.
 func (w *Writer) End(at time.Duration) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.put(Entry{Kind: KindEnd, At: int64(at), Acked: w.acked, Unknowns: w.unknown, Refused: w.refused})
+	w.put(Entry{Kind: KindEnd, At: int64(at), Acked: w.acked, Unknowns: w.unknown, Losses: w.lost, Refused: w.refused})
 	return w.err
 }

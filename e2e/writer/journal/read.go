@@ -51,12 +51,21 @@ type State struct {
 	Reason string
 }
 
+// Loss is a write of a session that was acknowledged and is not there any more.
+type Loss struct {
+	Key
+	Server
+	At    time.Duration
+	Found string
+}
+
 // Journal is what one writer did.
 type Journal struct {
 	Writer  string
 	Commits []Commit
 	Unknown []Attempt
 	States  []State
+	Lost    []Loss
 	Refused map[string]int64
 	// Complete is true if the closing line is there and its totals fit: nothing was lost on the way here.
 	Complete bool
@@ -126,11 +135,13 @@ func (j *Journal) add(e Entry, conns map[int]Server) error {
 		})
 	case KindState:
 		j.States = append(j.States, State{Worker: e.Worker, Server: conns[e.Worker], At: at, Reason: e.Reason})
+	case KindLost:
+		j.Lost = append(j.Lost, Loss{Key: key, Server: conns[e.Worker], At: at, Found: e.Reason})
 	case KindEnd:
 		maps.Copy(j.Refused, e.Refused)
-		if e.Acked != int64(len(j.Commits)) || e.Unknowns != int64(len(j.Unknown)) {
-			return fmt.Errorf("%w: %d of %d acknowledged, %d of %d unknown",
-				ErrTotals, len(j.Commits), e.Acked, len(j.Unknown), e.Unknowns)
+		if e.Acked != int64(len(j.Commits)) || e.Unknowns != int64(len(j.Unknown)) || e.Losses != int64(len(j.Lost)) {
+			return fmt.Errorf("%w: %d of %d acknowledged, %d of %d unknown, %d of %d lost",
+				ErrTotals, len(j.Commits), e.Acked, len(j.Unknown), e.Unknowns, len(j.Lost), e.Losses)
 		}
 		j.Complete = true
 	default:

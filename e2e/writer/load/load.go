@@ -36,6 +36,8 @@ type Config struct {
 	// Retry, if set, is the step between two attempts to find a server that accepts rows, for all workers together (see
 	// gate). Without it every worker tries for itself, every 20 to 50 ms.
 	Retry time.Duration
+	// Finish, if set, is done once all workers have ended, before the journal is closed.
+	Finish func() error
 }
 
 // Conn is one connection to a server.
@@ -88,6 +90,11 @@ func Run(ctx context.Context, cfg Config, j *journal.Writer) error {
 	wg.Wait()
 	if err := j.Err(); err != nil {
 		return err
+	}
+	if cfg.Finish != nil {
+		if err := cfg.Finish(); err != nil {
+			return err
+		}
 	}
 	return j.End(Now())
 }
