@@ -208,7 +208,7 @@ part-format: $(COUNT)
 		[ -z "$$bad" ] || { echo "not formatted (make fmt):"; echo "$$bad"; exit 1; }'
 
 part-vet: $(COUNT)
-	@$(step) bash -c 'go vet -tags helm,mysqld,valkey ./... && go -C e2e vet -tags lab,mysqld ./... && go -C e2e vet -tags lab,stories,kills,dashboard ./suites/'
+	@$(step) bash -c 'go vet -tags helm,mysqld,valkey ./... && go -C e2e vet -tags lab,mysqld,valkey ./... && go -C e2e vet -tags lab,stories,kills,dashboard ./suites/'
 
 part-lint: $(COUNT) bin/golangci-lint
 	@$(step) $(MAKE) --no-print-directory lint
@@ -253,7 +253,7 @@ part-mysqld: $(COUNT)
 part-valkey: $(COUNT)
 	@command -v mmdebstrap >/dev/null || { echo "installing the Debian package mmdebstrap"; apt-get -qq update && \
 		DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends mmdebstrap >/dev/null; }
-	@$(tests) -no-skip -- -tags valkey -count=1 ./operator/cache/engine/
+	@$(tests) -no-skip -- -tags valkey -count=1 ./operator/cache/engine/ ./operator/render/ ./e2e/dragonfly/
 
 part-clone: $(COUNT)
 	@$(tests) -no-skip -- -tags mysqld -count=1 -run TestOrderedCloneOfARealReplica ./operator/clone/

@@ -82,12 +82,20 @@ func ownName(name string, group *v1alpha1.MysqlFailoverGroup) bool {
 	}
 	service, rest, _ := strings.Cut(name, ".")
 	own := group.Namespace
-	return strings.HasPrefix(service, "mysql-"+group.Name+"-") && !strings.Contains(name, "*") &&
+	return (strings.HasPrefix(service, "mysql-"+group.Name+"-") || ofCache(service, group)) && !strings.Contains(name, "*") &&
 		(rest == "" || rest == own || rest == own+".svc" || strings.HasPrefix(rest, own+".svc."))
 }
 
+// ofCache is true for a Service of the group's cache store, whether or not it is on: a certificate may be made before. Other names that
+// begin alike may be somebody else's.
+func ofCache(service string, group *v1alpha1.MysqlFailoverGroup) bool {
+	return service == v1alpha1.CacheService(group.Name) || slices.ContainsFunc(group.Spec.Sites, func(site v1alpha1.Site) bool {
+		return service == v1alpha1.CacheSiteName(group.Name, site.Name)
+	})
+}
+
 // generated are the names under which the operator keeps its own Secrets, of this group or another that may come yet.
-var generated = regexp.MustCompile(`^(mysql-.+-(accounts|root|authority|keyring-token|keyring-v[0-9]+)|mfg-authority-.+)$`)
+var generated = regexp.MustCompile(`^(mysql-.+-(accounts|root|authority|keyring-token|keyring-v[0-9]+)|mfg-authority-.+|.+-cache-auth)$`)
 
 // whyNotWritten says why cert-manager must not be asked to write a Secret; empty if it may. It writes over what is there.
 func (r *Reconciler) whyNotWritten(ctx context.Context, s *scope.Scope) (string, error) {

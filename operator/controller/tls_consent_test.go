@@ -62,6 +62,8 @@ func TestASecretThatIsNotMeantForTheGroupIsNotMounted(t *testing.T) {
 	}{
 		"the sites' names":               {siteHosts, nil, true},
 		"all forms of all Services":      {append([]string{"mysql-orders-primary", "mysql-orders-replicas.shop.svc.cluster.local", "localhost"}, siteHosts...), nil, true},
+		"the Services of the cache too":  {append([]string{"orders-cache.shop.svc", "orders-cache-a"}, siteHosts...), nil, true},
+		"a cache of somebody else":       {append([]string{"orders-cache-shop.shop.svc"}, siteHosts...), nil, false},
 		"a wildcard":                     {[]string{"*.shop.svc"}, nil, false},
 		"the sites and the shop itself":  {append([]string{"shop.example.com"}, siteHosts...), nil, false},
 		"of another namespace":           {append([]string{"mysql-orders-a.vault.svc"}, siteHosts...), nil, false},

@@ -83,7 +83,9 @@ func valkeyConfig(in Input) string {
 		// The first synchronisation waits for nobody else, and needs no disk. A later one does, because the memory has no room for both
 		// the old data and the new.
 		"repl-diskless-sync yes", "repl-diskless-sync-delay 0", "repl-diskless-load on-empty-db", "repl-timeout 10", "repl-ping-replica-period 2",
-		"replica-read-only yes", "replica-serve-stale-data yes", "min-replicas-to-write 0", "appendonly no",
+		// One that starts is nobody's master before the operator says so: a master that begins again without its data would have its
+		// replicas throw away theirs.
+		"replicaof 127.0.0.1 1", "replica-read-only yes", "replica-serve-stale-data yes", "min-replicas-to-write 0", "appendonly no",
 		"enable-debug-command no", "enable-module-command no", "enable-protected-configs no",
 	}
 	if spec.Storage == nil {

@@ -65,6 +65,13 @@ func TestValkeyTakesWhatIsRendered(t *testing.T) {
 					t.Errorf("new %s: %q", setting, answer)
 				}
 			}
+			// It began as a replica of nobody, and takes no writes before the operator says so.
+			if answer := v.ask("SET x 1"); !strings.HasPrefix(answer, "-READONLY") {
+				t.Errorf("before it is the master: %q", answer)
+			}
+			if answer := v.ask("REPLICAOF NO ONE"); answer != "+OK" {
+				t.Errorf("made the master: %q", answer)
+			}
 			if answer := v.ask("SET x 1"); answer != "+OK" {
 				t.Errorf("the connection ended with the password: %q", answer)
 			}

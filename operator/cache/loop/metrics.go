@@ -34,6 +34,10 @@ var lagBytes = metrics.Gauge(metrics.Site, "operator_cache_lag_bytes",
 var ready = metrics.Gauge(metrics.Group, "operator_cache_ready",
 	"1 if the condition CacheReady is true, 0 if it is not; absent for groups without a cache.")
 
+// maxMemory is what the specification allows.
+var maxMemory = metrics.Gauge(metrics.Group, "operator_cache_max_memory_bytes",
+	"spec.cache.maxMemory in bytes; absent for groups without a cache.")
+
 func count(key types.NamespacedName, why v1alpha1.Reason) {
 	outcome := map[v1alpha1.Reason]string{v1alpha1.ReasonCachePromoted: "preserved", v1alpha1.ReasonCacheSessionsLost: "lost", v1alpha1.ReasonCacheMoveFailed: "failed"}[why]
 	if outcome != "" {
@@ -58,6 +62,7 @@ func (l *loop) show(k look) {
 		set(lagBytes, follows && active.Reachable && p.Follows(active.Site), float64(max(0, active.Offset-p.Offset)), ns, name, p.Site)
 		set(usedMemory, p.Reachable, float64(l.links[p.Site].info.UsedMemory), ns, name, p.Site)
 	}
+	maxMemory.WithLabelValues(ns, name).Set(float64(k.group.Spec.Cache.MaxMemory.Value()))
 	if !k.decision.Keep {
 		ready.WithLabelValues(ns, name).Set(number(k.decision.Ready))
 	}
@@ -88,7 +93,7 @@ func forgetSite(key types.NamespacedName, site string) {
 
 func forget(key types.NamespacedName) {
 	at := prometheus.Labels{"mysql_namespace": key.Namespace, "failover_group": key.Name}
-	for _, series := range []*prometheus.GaugeVec{role, linkUp, usedMemory, lagBytes, ready} {
+	for _, series := range []*prometheus.GaugeVec{role, linkUp, usedMemory, lagBytes, ready, maxMemory} {
 		series.DeletePartialMatch(at)
 	}
 	promotions.DeletePartialMatch(at)
