@@ -201,7 +201,9 @@ func (c *cluster) runsCache() {
 	})
 	// Only now is the look over that made them.
 	c.eventually("status tells of the cache", func() bool {
-		return slices.ContainsFunc(c.group().Status.Conditions, func(m metav1.Condition) bool { return strings.HasPrefix(m.Message, "cache: ") || m.ObservedGeneration == c.group().Generation })
+		return slices.ContainsFunc(c.group().Status.Conditions, func(m metav1.Condition) bool {
+			return strings.HasPrefix(m.Message, "cache: ") || m.ObservedGeneration == c.group().Generation
+		})
 	})
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: testKey.Namespace, Name: "cache-admitted", Labels: set.Spec.Template.Labels}, Spec: set.Spec.Template.Spec,

@@ -42,14 +42,16 @@ func TestNext(t *testing.T) {
 		replace, leave string
 		reason         v1alpha1.Reason
 	}{
-		"all is well":                {func(*turn.Group) {}, "", "", ""},
-		"one is not ready":           {func(g *turn.Group) { g.Pods[1].Ready = false }, "", "", v1alpha1.ReasonWaitingForSite},
-		"a replica first":            {old(0, 1, 2), "b", "", v1alpha1.ReasonUpdating},
-		"the next replica":           {old(0, 2), "c", "", v1alpha1.ReasonUpdating},
-		"the master last":            {old(0), "", "a", v1alpha1.ReasonMovingRole},
-		"the master has moved":       {both(old(0), func(g *turn.Group) { g.Master, g.Pods[0].Traffic, g.Pods[0].Linked, g.Pods[1].Linked = "b", false, true, false }), "a", "", v1alpha1.ReasonUpdating},
-		"but it has the traffic yet": {both(old(0), func(g *turn.Group) { g.Master = "b" }), "", "a", v1alpha1.ReasonMovingRole},
-		"while it moves":             {both(old(0, 1), func(g *turn.Group) { g.Moving = true }), "", "", v1alpha1.ReasonMovingRole},
+		"all is well":      {func(*turn.Group) {}, "", "", ""},
+		"one is not ready": {func(g *turn.Group) { g.Pods[1].Ready = false }, "", "", v1alpha1.ReasonWaitingForSite},
+		"a replica first":  {old(0, 1, 2), "b", "", v1alpha1.ReasonUpdating},
+		"the next replica": {old(0, 2), "c", "", v1alpha1.ReasonUpdating},
+		"the master last":  {old(0), "", "a", v1alpha1.ReasonMovingRole},
+		"the master has moved": {both(old(0), func(g *turn.Group) {
+			g.Master, g.Pods[0].Traffic, g.Pods[0].Linked, g.Pods[1].Linked = "b", false, true, false
+		}), "a", "", v1alpha1.ReasonUpdating},
+		"but it has the traffic yet":              {both(old(0), func(g *turn.Group) { g.Master = "b" }), "", "a", v1alpha1.ReasonMovingRole},
+		"while it moves":                          {both(old(0, 1), func(g *turn.Group) { g.Moving = true }), "", "", v1alpha1.ReasonMovingRole},
 		"one that was replaced has not caught up": {both(old(0, 2), func(g *turn.Group) { g.Pods[1].Linked = false }), "", "", v1alpha1.ReasonWaitingForSite},
 		"one that was replaced is not ready":      {both(old(0, 2), func(g *turn.Group) { g.Pods[1].Ready = false }), "", "", v1alpha1.ReasonWaitingForSite},
 		"one is going":                            {both(old(0, 2), func(g *turn.Group) { g.Pods[1].Going = true }), "", "", v1alpha1.ReasonWaitingForSite},
