@@ -199,11 +199,10 @@ func (c *cluster) runsCache() {
 	c.eventually("cache objects", func() bool {
 		return c.get(&set, "orders-cache-b") == nil && c.get(&corev1.PersistentVolumeClaim{}, "orders-cache-b-data") == nil
 	})
-	// Only now is the look over that made them.
-	c.eventually("status tells of the cache", func() bool {
-		return slices.ContainsFunc(c.group().Status.Conditions, func(m metav1.Condition) bool {
-			return strings.HasPrefix(m.Message, "cache: ") || m.ObservedGeneration == c.group().Generation
-		})
+	c.eventually("the looks are over that follow", func() bool {
+		before := c.group().ResourceVersion
+		time.Sleep(3 * time.Second) // whenMoving, and a little
+		return c.group().ResourceVersion == before
 	})
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: testKey.Namespace, Name: "cache-admitted", Labels: set.Spec.Template.Labels}, Spec: set.Spec.Template.Spec,
