@@ -203,6 +203,11 @@ func (c *cluster) runsCache() {
 	c.eventually("cache objects", func() bool {
 		return c.get(&set, "orders-cache-b") == nil && c.get(&corev1.PersistentVolumeClaim{}, "orders-cache-b-data") == nil
 	})
+	c.eventually("the looks are over that follow", func() bool {
+		before := c.group().ResourceVersion
+		time.Sleep(3 * time.Second) // whenMoving, and a little
+		return c.group().ResourceVersion == before
+	})
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: scopetest.Key.Namespace, Name: "cache-admitted", Labels: set.Spec.Template.Labels}, Spec: set.Spec.Template.Spec,
 	}

@@ -290,8 +290,17 @@ func (l *loop) selectPrimary(ctx context.Context, group *v1alpha1.MysqlFailoverG
 	_ = l.m.Client.Get(ctx, name, current)
 	if s := current.Spec.Selector; maps.Equal(s, want) || maps.Equal(s, selector(group.Name, want[v1alpha1.LabelSite], "")) {
 		return nil
+	} else if plain := selector(group.Name, want[v1alpha1.LabelSite], ""); maps.Equal(s, former(plain)) {
+		want = plain // it gains the name and nothing else, or it could lose its endpoint for as long as the pod has no role
 	}
 	return l.pointPrimary(ctx, group, want)
+}
+
+// former is a selector as operators wrote it before there were cache pods.
+func former(selector map[string]string) map[string]string {
+	out := maps.Clone(selector)
+	delete(out, v1alpha1.LabelName)
+	return out
 }
 
 // pointPrimary writes the selector of the primary Service.

@@ -360,7 +360,7 @@ func TestWhereThePrimaryServicePoints(t *testing.T) {
 	role, plain := selector("orders", "west", v1alpha1.RolePrimary), selector("orders", "west", "")
 	more := maps.Clone(role)
 	more["mine"] = "too"
-	if len(plain) != 2 || len(role) != 3 || role[v1alpha1.LabelRole] != v1alpha1.RolePrimary || role[v1alpha1.LabelSite] != "west" {
+	if len(plain) != 3 || len(role) != 4 || role[v1alpha1.LabelName] != v1alpha1.NameMySQL || plain[v1alpha1.LabelName] != v1alpha1.NameMySQL || role[v1alpha1.LabelRole] != v1alpha1.RolePrimary || role[v1alpha1.LabelSite] != "west" {
 		t.Errorf("with a role %v, without %v", role, plain)
 	}
 	for name, tc := range map[string]struct{ before, want map[string]string }{
@@ -370,6 +370,8 @@ func TestWhereThePrimaryServicePoints(t *testing.T) {
 		"at another one, planned": {selector("orders", "east", ""), role},
 		"at less than that":       {more, role},
 		"nowhere":                 {nil, role},
+		"by an older operator":    {former(role), role},
+		"and a planned failover":  {former(plain), plain},
 	} {
 		s := newStage(t)
 		s.api.selected = tc.before
