@@ -78,6 +78,7 @@ var layout = map[string]rule{
 	"operator/cache/engine":           {own: []string{"api/v1alpha1"}},
 	"operator/cache/loop":             {own: []string{"operator/cache", "operator/report", "operator/request", "api/v1alpha1"}},
 	"operator/monitor":                {own: []string{"operator/cache", "operator/signing", "operator/access", "operator/authority", "operator/explain", "operator/failover", "operator/report", "operator/request", "api", "internal"}},
+	"operator/monitor/cachedesk":      {own: []string{"operator/cache", "operator/failover"}},
 	"operator/monitor/evidence":       {own: []string{"operator/failover", "api/v1alpha1"}},
 	"operator/monitor/groupevents":    {own: []string{"operator/failover", "operator/monitor/groupstatus", "operator/report/events", "operator/report/metrics", "api/v1alpha1"}},
 	"operator/monitor/groupstatus":    {pure: true, own: []string{"operator/failover", "operator/report/conditions", "internal/gtid", "api/v1alpha1", "api/wire"}},

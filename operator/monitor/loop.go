@@ -18,6 +18,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/operator/authority"
 	"github.com/mysql-mfg/mfg/operator/failover"
+	"github.com/mysql-mfg/mfg/operator/monitor/cachedesk"
 	"github.com/mysql-mfg/mfg/operator/monitor/groupevents"
 	"github.com/mysql-mfg/mfg/operator/report/metrics"
 )
@@ -36,7 +37,7 @@ type loop struct {
 	facts   atomic.Pointer[Facts]
 
 	client  *siteClient
-	caches  cacheDesk
+	caches  cachedesk.Desk
 	sites   map[string]*siteLink
 	started time.Time
 	// fenced holds what the operator fenced by SQL since the last poll, by site; it locks itself.
@@ -70,7 +71,7 @@ func newLoop(m *Monitor, key types.NamespacedName, stop context.CancelFunc) *loo
 	signs := authority.New()
 	return &loop{
 		m: m, key: key, stop: stop, wakes: make(chan struct{}, 1), log: log, client: &siteClient{m: m, key: key, log: log},
-		authority: signs, signer: signer{m: m, authority: signs, log: log}, sites: map[string]*siteLink{}, started: time.Now(), caches: cacheDesk{port: m.Caches, key: key}, told: groupevents.Told{Key: key},
+		authority: signs, signer: signer{m: m, authority: signs, log: log}, sites: map[string]*siteLink{}, started: time.Now(), caches: cachedesk.Desk{Port: m.Caches, Key: key}, told: groupevents.Told{Key: key},
 	}
 }
 
@@ -196,7 +197,7 @@ func (l *loop) carryOut(ctx context.Context, group *v1alpha1.MysqlFailoverGroup,
 		unwritten = l.persist(ctx, group, d)
 		detached()
 		if unwritten == nil {
-			l.caches.tell(d.Status) // beside what follows, and never waited for
+			l.caches.Tell(d.Status) // beside what follows, and never waited for
 		}
 	}
 	l.unwritten = unwritten != nil

@@ -23,6 +23,7 @@ import (
 	"github.com/mysql-mfg/mfg/internal/mysql"
 	"github.com/mysql-mfg/mfg/operator/authority"
 	"github.com/mysql-mfg/mfg/operator/failover"
+	"github.com/mysql-mfg/mfg/operator/monitor/cachedesk"
 	"github.com/mysql-mfg/mfg/operator/monitor/evidence"
 	"github.com/mysql-mfg/mfg/operator/monitor/workers"
 	"github.com/mysql-mfg/mfg/operator/report/events"
@@ -77,7 +78,7 @@ type Options struct {
 	Losses   Losses
 	Board    Publisher
 	// Caches looks after the caches; nil without any.
-	Caches Caches
+	Caches cachedesk.Port
 	Events *events.Recorder
 	Log    *slog.Logger
 	// Lease is the Lease by which this process leads, as namespace/name; empty without leader election.

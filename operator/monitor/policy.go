@@ -58,3 +58,24 @@ func orElse(d, fallback time.Duration) time.Duration {
 	}
 	return d
 }
+
+// noteCache asks for the cache of the site that a planned failover is to move to, as long as nothing has begun.
+func (l *loop) noteCache(group *v1alpha1.MysqlFailoverGroup, s *failover.Snapshot) {
+	to := s.Policy.PlannedTo
+	if group.Spec.Cache == nil || !group.Spec.Cache.Enabled || to == "" || s.Status.Transition != nil {
+		return
+	}
+	for i := range s.Sites {
+		if s.Sites[i].Name == to {
+			s.Sites[i].CacheBehind = l.caches.Behind(to)
+		}
+	}
+}
+
+// cachePolicy is how a planned failover waits for the cache of its target.
+func cachePolicy(group *v1alpha1.MysqlFailoverGroup) (p failover.CachePolicy) {
+	if c := group.Spec.Cache; c != nil && c.Enabled {
+		p.SyncTimeout, p.Refuses = c.Planned.SyncTimeout.Duration, c.Planned.OnTimeout == v1alpha1.CacheRefuse
+	}
+	return p
+}

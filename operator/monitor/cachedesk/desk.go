@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package cachedesk is how the poll loop of a group speaks to those who look after its caches: without ever waiting for them.
+package cachedesk
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/mysql-mfg/mfg/operator/cache"
+	"github.com/mysql-mfg/mfg/operator/failover"
+)
+
+// Port is who looks after the caches. Both are answered from memory; a Port that is nil, slow or hangs changes nothing here.
+type Port interface {
+	// Moved leaves word of what was decided and is durable.
+	Moved(namespace, group string, now cache.MySQL)
+	// Readiness says whether a move to a site would keep the sessions.
+	Readiness(namespace, group, site string) cache.Readiness
+}
+
+// Patience is how long this loop waits for an answer that is there already.
+const Patience = 20 * time.Millisecond
+
+// Desk is how the loop of a group speaks to its Port. There is never more than one call of each kind under way, so one that
+// never returns costs two goroutines and nothing else.
+type Desk struct {
+	Port Port
+	Key  types.NamespacedName
+	// asking is true while a question is not answered.
+	asking atomic.Bool
+
+	mu      sync.Mutex
+	telling bool
+	next    *cache.MySQL
+	last    cache.MySQL
+}
+
+// Tell has the caches told of what is durable now, if that is something else than last time. It does not wait for that. What is new
+// by the time the last word was taken replaces what was to be told.
+func (c *Desk) Tell(d failover.Durable) {
+	if c.Port == nil {
+		return
+	}
+	now := cache.MySQL{Active: d.ActiveSite, Epoch: d.Epoch}
+	if d.Transition != nil {
+		now.Moving, now.Kind = true, d.Transition.Kind
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if now == c.last {
+		return
+	}
+	c.last, c.next = now, &now
+	if !c.telling {
+		c.telling = true
+		go c.deliver()
+	}
+}
+
+func (c *Desk) deliver() {
+	for {
+		c.mu.Lock()
+		now := c.next
+		c.next = nil
+		c.telling = now != nil
+		c.mu.Unlock()
+		if now == nil {
+			return
+		}
+		c.Port.Moved(c.Key.Namespace, c.Key.Name, *now)
+	}
+}
+
+// Behind says why the cache of a site has not caught up; empty if it has, or if nobody says so at once.
+func (c *Desk) Behind(site string) string {
+	if c.Port == nil || !c.asking.CompareAndSwap(false, true) {
+		return ""
+	}
+	answers := make(chan cache.Readiness, 1)
+	go func() {
+		defer c.asking.Store(false)
+		answers <- c.Port.Readiness(c.Key.Namespace, c.Key.Name, site)
+	}()
+	timer := time.NewTimer(Patience)
+	defer timer.Stop()
+	select {
+	case r := <-answers:
+		if r.Known && !r.Synced {
+			return r.Why
+		}
+	case <-timer.C:
+	}
+	return ""
+}
