@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/facts/factstest"
 )
 
 // I22: a cache delays a planned failover by no more than it may, and a group without one by nothing.
@@ -28,8 +29,8 @@ func TestACacheIsWaitedForNoLongerThanSaid(t *testing.T) {
 		"caught up": {reason: "what has caught up is not asked how long it took", policy: refuses, waited: time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := Snapshot{Now: start, Policy: Policy{PollInterval: 2 * time.Second, Cache: tc.policy}, Sites: []Site{{Name: "a"}, {Name: "b", CacheBehind: tc.behind}}}
-			d, waits := awaitCache(s, Decision{}, Planned{From: "a", To: "b", Cause: v1alpha1.ReasonRequested, StartedAt: start.Add(-tc.waited)})
+			s := Snapshot{Now: factstest.Start, Policy: Policy{PollInterval: 2 * time.Second, Cache: tc.policy}, Sites: []Site{{Name: "a"}, {Name: "b", CacheBehind: tc.behind}}}
+			d, waits := awaitCache(s, Decision{}, Planned{From: "a", To: "b", Cause: v1alpha1.ReasonRequested, StartedAt: factstest.Start.Add(-tc.waited)})
 			if waits != tc.waits {
 				t.Errorf("%s: waits %t", tc.reason, waits)
 			}

@@ -33,7 +33,7 @@ func CacheSpec(engine v1alpha1.CacheEngine) v1alpha1.CacheSpec {
 		MaxMemory: resource.MustParse("64Mi"),
 	}
 	if engine == v1alpha1.CacheDragonfly {
-		spec.Image = cluster.DragonflyImage
+		spec.Image, spec.MaxMemory = cluster.DragonflyImage, resource.MustParse("256Mi") // Dragonfly does not start with less
 	}
 	return spec
 }
