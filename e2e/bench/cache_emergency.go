@@ -228,7 +228,7 @@ func (e *cacheEmergency) judge() {
 		if r.Cache != stateNone {
 			r.Ratio = ratio(r.P50Seconds, reference)
 			r.Interval = ratioInterval(pairsOf(none, r.Samples, clientPause))
-			r.Verdict = verdictOf(r.Interval, cacheSlower)
+			r.Verdict = verdictOf(r.Interval)
 			if r.Verdict == verdictMissed {
 				e.Against = append(e.Against, fmt.Sprintf("emergency, cache %s: MySQL's pause is %.2f times that without a cache", r.Cache, r.Ratio))
 			}

@@ -139,7 +139,7 @@ func (p *cachePlanned) judge() {
 	p.Ratio = ratio(p.With.P50Seconds, p.Without.P50Seconds)
 	p.OperatorRatio = ratio(p.With.OperatorP50Seconds, p.Without.OperatorP50Seconds)
 	p.Interval = ratioInterval(pairsOf(p.Without.Samples, p.With.Samples, operatorPause))
-	p.Verdict = verdictOf(p.Interval, cacheSlower)
+	p.Verdict = verdictOf(p.Interval)
 	p.Targets = []keyringLimit{
 		limited("sessionsLost", 0, float64(p.SessionsLost)),
 		limited("cacheP50Seconds", cacheP50Limit, p.CacheP50Seconds),

@@ -110,7 +110,7 @@ func (c *failoverComparison) judge() {
 	c.Target.Met = c.Target.Met && c.Target.Got > 0
 	pairs := pairsOf(c.Plain.Samples, c.Encrypted.Samples, measure)
 	c.Interval = ratioInterval(pairs)
-	c.Verdict = verdictOf(c.Interval, slowerLimit)
+	c.Verdict = verdictOf(c.Interval)
 	plain, encrypted := len(measuredBy(measure, c.Plain.Samples)), len(measuredBy(measure, c.Encrypted.Samples))
 	var few []string
 	if min(plain, encrypted) < least || len(pairs) < leastRuns {

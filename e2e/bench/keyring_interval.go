@@ -90,13 +90,13 @@ const (
 	verdictOpen verdict = "inconclusive"
 )
 
-func verdictOf(at *interval, limit float64) verdict {
+func verdictOf(at *interval) verdict {
 	switch {
 	case at == nil:
 		return verdictOpen
-	case at.High <= limit:
+	case at.High <= slowerLimit:
 		return verdictWithin
-	case at.Low > limit:
+	case at.Low > slowerLimit:
 		return verdictMissed
 	}
 	return verdictOpen

@@ -108,7 +108,7 @@ func TestVerdictOf(t *testing.T) {
 		"above":          {&interval{1.101, 1.2}, verdictMissed},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := verdictOf(tt.at, slowerLimit); got != tt.want {
+			if got := verdictOf(tt.at); got != tt.want {
 				t.Errorf("%+v of %v: %s, want %s", tt.at, slowerLimit, got, tt.want)
 			}
 		})

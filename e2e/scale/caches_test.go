@@ -12,7 +12,7 @@ import (
 )
 
 func TestCachesAsTheOperatorSeesThem(t *testing.T) {
-	w := newWorld(groupNamespace, size{groups: 2, sites: 3})
+	w := newWorld(size{groups: 2, sites: 3})
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp4", "0.0.0.0:0")
 	if err != nil {
 		t.Fatal(err)

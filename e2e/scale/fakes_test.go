@@ -28,7 +28,7 @@ type plant struct {
 
 func newPlant(t *testing.T, secure bool) *plant {
 	t.Helper()
-	p := &plant{t: t, world: newWorld("scale", size{groups: 1, sites: 3})}
+	p := &plant{t: t, world: newWorld(size{groups: 1, sites: 3})}
 	for _, s := range p.world.all {
 		s.start("pod-"+s.name, "secret")
 	}
@@ -191,7 +191,7 @@ func TestPlan(t *testing.T) {
 }
 
 func TestAddresses(t *testing.T) {
-	w := newWorld("scale", size{groups: 1000, sites: 3})
+	w := newWorld(size{groups: 1000, sites: 3})
 	if len(w.sites) != 3000 || w.all[0].addr.String() != "127.1.0.1" || w.all[2999].addr.String() != "127.1.11.184" {
 		t.Errorf("%d addresses, from %s to %s", len(w.sites), w.all[0].addr, w.all[2999].addr)
 	}

@@ -127,7 +127,7 @@ func (f *field) build(ctx context.Context) error {
 
 // populate starts the fakes.
 func (f *field) populate(ctx context.Context, certificate *certificates) error {
-	f.world = newWorld(groupNamespace, f.size)
+	f.world = newWorld(f.size)
 	conf, err := certificate.server()
 	if err != nil {
 		return err

@@ -68,7 +68,7 @@ type state struct {
 	writable, running        bool
 }
 
-func newWorld(namespace string, s size) *world {
+func newWorld(s size) *world {
 	w := &world{sites: map[netip.Addr]*site{}}
 	for g := range s.groups {
 		name := fmt.Sprintf("g%04d", g)
@@ -76,7 +76,7 @@ func newWorld(namespace string, s size) *world {
 		first := len(w.all)
 		for i := range s.sites {
 			one := &site{
-				namespace: namespace, group: name, name: siteName(i), addr: address(g*s.sites + i), uuid: uuidOf(g, i), shared: shared,
+				namespace: groupNamespace, group: name, name: siteName(i), addr: address(g*s.sites + i), uuid: uuidOf(g, i), shared: shared,
 			}
 			w.sites[one.addr] = one
 			w.all = append(w.all, one)

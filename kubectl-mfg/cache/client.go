@@ -140,7 +140,7 @@ func (op *Client) password(ctx context.Context, c Cluster, g *v1alpha1.MysqlFail
 	}
 	password, has := secret.Data[v1alpha1.CachePassword]
 	if !has || len(password) == 0 || strings.ContainsAny(string(password), "\r\n") {
-		return "", fmt.Errorf("Secret %s has no usable key %s\n  it is one line of 8 to 128 letters, digits, '-', '_' and '.'", name, v1alpha1.CachePassword)
+		return "", fmt.Errorf("secret %s has no usable key %s\n  it is one line of 8 to 128 letters, digits, '-', '_' and '.'", name, v1alpha1.CachePassword)
 	}
 	return string(password), nil
 }

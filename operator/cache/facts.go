@@ -10,9 +10,12 @@ import (
 
 // Short names of what the API calls them.
 type (
-	Reason     = v1alpha1.Reason
+	// Reason is v1alpha1.Reason.
+	Reason = v1alpha1.Reason
+	// Transition is v1alpha1.CacheTransition.
 	Transition = v1alpha1.CacheTransition
-	Promotion  = v1alpha1.CachePromotion
+	// Promotion is v1alpha1.CachePromotion.
+	Promotion = v1alpha1.CachePromotion
 )
 
 // Pod is what was seen of one site's cache in one look.

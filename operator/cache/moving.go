@@ -131,15 +131,11 @@ func (d Decision) record(s Snapshot, t Transition, to Pod) Decision {
 
 // lossMessage says to people why sessions were lost.
 func lossMessage(t Transition) string {
-	switch t.Reason {
-	case v1alpha1.ReasonCacheMasterSilent:
-		return "the cache of " + t.From + " did not answer, so what that of " + t.To + " had not received is lost"
-	case v1alpha1.ReasonCacheMasterRestarted:
-		return "the process of the cache of " + t.From + " ended, and what no other cache held is lost"
-	case v1alpha1.ReasonCacheTakeOverFailed:
-		return "the cache of " + t.From + " did not hand over in time, so what that of " + t.To + " had not received is lost"
-	}
-	return ""
+	return map[Reason]string{
+		v1alpha1.ReasonCacheMasterSilent:    "the cache of " + t.From + " did not answer, so what that of " + t.To + " had not received is lost",
+		v1alpha1.ReasonCacheMasterRestarted: "the process of the cache of " + t.From + " ended, and what no other cache held is lost",
+		v1alpha1.ReasonCacheTakeOverFailed:  "the cache of " + t.From + " did not hand over in time, so what that of " + t.To + " had not received is lost",
+	}[t.Reason]
 }
 
 // handOver has the old master, which answers, hand its role over with every key.

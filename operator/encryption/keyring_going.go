@@ -21,6 +21,7 @@ import (
 )
 
 var (
+	// EventSiteRemovalRefused says why a site stays that the specification no longer has.
 	EventSiteRemovalRefused = events.Warning(v1alpha1.ReasonSiteRemovalRefused, "Refuse")
 	eventDeletionWaits      = events.Warning(v1alpha1.ReasonDeletionWaits, "Hold")
 	eventKeyringLeftBehind  = events.Warning(v1alpha1.ReasonKeyringLeftBehind, "Remove")

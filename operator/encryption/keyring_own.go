@@ -153,7 +153,7 @@ func (r *Encryption) KeyringData(ctx context.Context, group *v1alpha1.MysqlFailo
 	return out, nil
 }
 
-// ErrKeyringsOutOfReach: without its escrow listener the operator has no right to list Secrets.
+// ErrKeyringsOutOfReach means that the operator, installed without its escrow listener, has no right to list Secrets.
 var ErrKeyringsOutOfReach = errors.New("the group may have keyrings in escrow, and the operator was installed without its escrow listener, " +
 	"so it cannot let go of them: set auxiliary.escrowTLS.enabled and auxiliary.escrowTLS.existingSecret; the deletion goes on then")
 

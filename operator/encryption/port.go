@@ -4,6 +4,7 @@ package encryption
 
 import (
 	"context"
+
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"k8s.io/apimachinery/pkg/types"

@@ -201,6 +201,7 @@ func receives(site facts.Site) bool {
 	return site.MySQL.ReplicaHost != "" && !site.MySQL.ReceiverStopped
 }
 
+// RecordsDiffer is true if two lists of records say different things about who was replaced and what was lost.
 func RecordsDiffer(a, b []v1alpha1.FailoverRecord) bool {
 	return !slices.EqualFunc(a, b, func(x, y v1alpha1.FailoverRecord) bool {
 		return x.Epoch == y.Epoch && x.LossExact == y.LossExact && x.FromServerUUID == y.FromServerUUID

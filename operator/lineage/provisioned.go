@@ -7,6 +7,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/facts"
 )
 
+// IsNotProvisioned says why a site does not hold the data of the group, or not on this volume; empty if it does (I12).
 func IsNotProvisioned(s facts.Snapshot, _ facts.Memory, site facts.Site) string {
 	if site.OtherVolume {
 		// Also before the first opening: status knows its volume, so it had data, as after a restore of status (I12).

@@ -14,6 +14,7 @@ func IsLongSilent(s facts.Snapshot, m facts.Memory, site string) bool {
 	return m.Of(site).SilentPolls >= s.Policy.Threshold && down >= time.Duration(s.Policy.Threshold-1)*s.Policy.PollInterval
 }
 
+// OrNow is t, or now if t was never set.
 func OrNow(t, now time.Time) time.Time {
 	if t.IsZero() {
 		return now
@@ -21,6 +22,7 @@ func OrNow(t, now time.Time) time.Time {
 	return t
 }
 
+// EverySiteSilent is true if no site can be reached in any way.
 func EverySiteSilent(s facts.Snapshot) bool {
 	for _, site := range s.Sites {
 		if site.Reachable() {

@@ -59,6 +59,7 @@ func OverBudget(s facts.Snapshot, from gtid.Set, to facts.Site) string {
 	return ""
 }
 
+// WhyNobody says of each site but the active one why it is not fit to take over.
 func WhyNobody(s facts.Snapshot, m facts.Memory) string {
 	var each []string
 	for _, c := range Rank(s, m) {

@@ -9,7 +9,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/facts"
 )
 
-// IsWithoutRows: the site was cloned without rows that the active site has or had, and nothing that it has received tells of them. They
+// IsWithoutRows says that the site was cloned without rows that the active site has or had, and nothing that it has received tells of them. They
 // would be lost without a word if it took over, so a person orders that or nobody does (I7). Who opens the active site again, or the
 // first one, moves the role to nobody.
 func IsWithoutRows(s facts.Snapshot, _ facts.Memory, site facts.Site) string {

@@ -32,7 +32,7 @@ func restorable(s facts.Snapshot, m facts.Memory) (string, bool) {
 	return "", false
 }
 
-// IsUnescrowed: its keyring lives in its pod alone; see facts.Site.Unescrowed.
+// IsUnescrowed says that the keyring of a site lives in its pod alone; see facts.Site.Unescrowed.
 func IsUnescrowed(_ facts.Snapshot, _ facts.Memory, site facts.Site) string { return site.Unescrowed() }
 
 // nobodyFit names why there is no candidate: an escrow that is all that is missing is something else to do than a site that

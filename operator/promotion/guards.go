@@ -106,6 +106,7 @@ func (u Unfit) Cure(g facts.Group, site string) []facts.Remedy {
 	return guards[i].remedy(g, site)
 }
 
+// IsRemoved says that a site left the specification.
 func IsRemoved(_ facts.Snapshot, _ facts.Memory, site facts.Site) string {
 	if site.Removed {
 		return "left the specification"
@@ -113,6 +114,7 @@ func IsRemoved(_ facts.Snapshot, _ facts.Memory, site facts.Site) string {
 	return ""
 }
 
+// IsDROnly says that a site may never be promoted (I6).
 func IsDROnly(_ facts.Snapshot, _ facts.Memory, site facts.Site) string {
 	if site.Role != v1alpha1.PrimaryCandidate {
 		return "is " + string(site.Role) // I6: never promoted, also not as the last survivor.
@@ -143,6 +145,7 @@ func isHalfCloned(s facts.Snapshot, _ facts.Memory, site facts.Site) string {
 	return ""
 }
 
+// IsBusy says which long work holds a site.
 func IsBusy(_ facts.Snapshot, _ facts.Memory, site facts.Site) string {
 	if site.Busy != "" || site.MySQL.Cloning {
 		return "is busy: " + cmp.Or(site.Busy, facts.WorkClone)
@@ -168,6 +171,7 @@ func isNotFenced(s facts.Snapshot, _ facts.Memory, site facts.Site) string {
 	return ""
 }
 
+// IsDiverged names the transactions of a site that the active site lacks (I10).
 func IsDiverged(_ facts.Snapshot, m facts.Memory, site facts.Site) string {
 	if set := m.Of(site.Name).Diverged; !set.IsEmpty() {
 		return "has transactions that the active site lacks: " + set.String()
@@ -184,7 +188,7 @@ func isUnsettled(s facts.Snapshot, m facts.Memory, site facts.Site) string {
 	return ""
 }
 
-// IsNumberingAgain: the site's server wrote transactions that were lost, its data lacks them, and another site may still have
+// IsNumberingAgain says that the site's server wrote transactions that were lost, its data lacks them, and another site may still have
 // them. Promoted, it would give their numbers to other transactions, and by its numbers the other site would count as whole (I10).
 // A server that this version cloned has a new server_uuid, so this is about one that an earlier version cloned, and about a volume
 // that was put back to an earlier state.

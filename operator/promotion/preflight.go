@@ -170,6 +170,7 @@ func pausedMessage(s facts.Snapshot) string {
 		s.Policy.PausedUntil.UTC().Format(time.RFC3339), v1alpha1.AnnotationPauseUntil)
 }
 
+// DetachedMessage says why a replica does not replicate.
 func DetachedMessage(site facts.Site) string {
 	switch {
 	case site.MySQL.SQLError != "":

@@ -197,8 +197,10 @@ func (t Takeover) lease() Answer {
 		never, remedy.Outlived(t.s.Status.ActiveSite), HowToOrder(t.best.Site.Name))}
 }
 
+// Against is a rule that speaks against a failover, as it is explained.
 func Against(name, input string, why facts.Reason, remedies ...facts.Remedy) wire.ExplainedRule {
 	return wire.ExplainedRule{Name: name, Verdict: wire.RuleAgainst, Input: input, Reason: string(why), Remedies: remedies}
 }
 
+// Seconds is a duration as people read it, to a tenth of a second.
 func Seconds(d time.Duration) string { return d.Round(100 * time.Millisecond).String() }

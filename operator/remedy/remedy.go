@@ -56,7 +56,7 @@ func WaitAndAsk(g facts.Group, text, to string) []facts.Remedy {
 	return []facts.Remedy{New(text, g.Command("status", "", "-w")), New("then", MoveTo(g, to))}
 }
 
-// NotEscrowed: the sidecar hands a keyring over by itself.
+// NotEscrowed is what to do about a keyring that is not in escrow: its sidecar hands it over.
 var NotEscrowed = Advice("wait: its sidecar hands the keyring over by itself; status.sites[].keyring says why if it does not")
 
 // RestoreEscrow is for a site whose pod has the only copy of its keyring: what looks like mending it may destroy it.

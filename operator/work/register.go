@@ -23,6 +23,7 @@ const PurposeClone = failover.WorkClone
 const windowLength = 2 * time.Minute
 
 const (
+	// RetryFirst is when work that failed is tried again for the first time. Each failure doubles it, up to retryLast.
 	RetryFirst   = 5 * time.Second
 	retryRefused = 30 * time.Second
 	retryLast    = 5 * time.Minute

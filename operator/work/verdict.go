@@ -6,17 +6,17 @@ package work
 type Verdict string
 
 const (
-	// VerdictAdopt: the data is part of the active site's history and can go on from there.
+	// VerdictAdopt means that the data is part of the active site's history and can go on from there.
 	VerdictAdopt Verdict = "Adopt"
-	// VerdictClone: there is nothing to lose; the site starts with the active site's data.
+	// VerdictClone means that there is nothing to lose; the site starts with the active site's data.
 	VerdictClone Verdict = "Clone"
-	// VerdictReclone: all that the site has, the active site has too, but it can no longer catch up.
+	// VerdictReclone means that all that the site has, the active site has too, but it can no longer catch up.
 	VerdictReclone Verdict = "Reclone"
-	// VerdictWait: nothing can be said or done now.
+	// VerdictWait means that nothing can be said or done now.
 	VerdictWait Verdict = "Wait"
-	// VerdictRefuse: a clone would destroy what may exist nowhere else.
+	// VerdictRefuse means that a clone would destroy what may exist nowhere else.
 	VerdictRefuse Verdict = "Refuse"
-	// VerdictLapse: the order no longer stands, and nothing was done under it.
+	// VerdictLapse means that the order no longer stands, and nothing was done under it.
 	VerdictLapse Verdict = "Lapse"
 )
 

@@ -27,6 +27,13 @@ type prints struct {
 	own map[string]string
 }
 
+// tests is true for a file of a folder whose tests are asked about the core, or of its test data.
+func (c core) tests(name string) bool {
+	return slices.ContainsFunc(c.tested(), func(folder string) bool {
+		return path.Dir(name) == folder || strings.HasPrefix(name, folder+"/testdata/")
+	})
+}
+
 func printsOf(tree string, files []string, cores []core) (prints, error) {
 	p := prints{own: map[string]string{}}
 	all := sha256.New()
@@ -46,10 +53,8 @@ func printsOf(tree string, files []string, cores []core) (prints, error) {
 			all.Write(sum[:])
 		}
 		for _, c := range cores {
-			for _, folder := range c.tested() {
-				if path.Dir(name) == folder || strings.HasPrefix(name, folder+"/testdata/") {
-					own[c.folder] = append(own[c.folder], sum[:]...)
-				}
+			if c.tests(name) {
+				own[c.folder] = append(own[c.folder], sum[:]...)
 			}
 		}
 	}

@@ -80,7 +80,7 @@ func same(a, b cache.Durable) bool {
 		return false
 	}
 	return a.Transition == nil || a.Transition.To == b.Transition.To && a.Transition.From == b.Transition.From &&
-		a.Transition.StartedAt.Time.Truncate(time.Microsecond).Equal(b.Transition.StartedAt.Time.Truncate(time.Microsecond))
+		a.Transition.StartedAt.Truncate(time.Microsecond).Equal(b.Transition.StartedAt.Truncate(time.Microsecond))
 }
 
 // isForeign is true for a group that another release of the operator has claimed.

@@ -66,14 +66,8 @@ func Next(g Group) Decision {
 			return replaces(p)
 		}
 	}
-	for _, p := range g.Pods {
-		if !p.Ready && p.Current {
-			return waits(p, "to be ready")
-		}
-		// The one that was replaced last must have every key again, or the next would take the last copy away.
-		if p.Current && g.Master != "" && p.Site != g.Master && !p.Linked {
-			return waits(p, "to have caught up with the master")
-		}
+	if d, wait := awaitsReplaced(g); wait {
+		return d
 	}
 	if g.Moving {
 		return Decision{Reason: v1alpha1.ReasonMovingRole, Message: "the cache's master is moving; no cache pod is replaced meanwhile"}
@@ -89,6 +83,20 @@ func Next(g Group) Decision {
 	}
 	return Decision{Leave: last.Site, Reason: v1alpha1.ReasonMovingRole,
 		Message: fmt.Sprintf("only the master of the cache, at %s, is left to update: it moves to another site first", last.Site)}
+}
+
+// awaitsReplaced waits for the pods that were replaced already.
+func awaitsReplaced(g Group) (Decision, bool) {
+	for _, p := range g.Pods {
+		if !p.Ready && p.Current {
+			return waits(p, "to be ready"), true
+		}
+		// The one that was replaced last must have every key again, or the next would take the last copy away.
+		if p.Current && g.Master != "" && p.Site != g.Master && !p.Linked {
+			return waits(p, "to have caught up with the master"), true
+		}
+	}
+	return Decision{}, false
 }
 
 // holds is true for the pod that is the master or that applications reach.
