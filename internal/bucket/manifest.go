@@ -207,4 +207,6 @@ func (m *Manifest) checkParts() error {
 }
 
 // objectKey is the key of the i-th object of a part, below the folder of the backup.
-func objectKey(attempt, part string, i int) string { return fmt.Sprintf("%s/%s.%05d", attempt, part, i) }
+func objectKey(attempt, part string, i int) string {
+	return fmt.Sprintf("%s/%s.%05d", attempt, part, i)
+}

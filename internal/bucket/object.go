@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"time"
 
 	"gocloud.dev/blob"
 )
@@ -16,6 +17,8 @@ import (
 const (
 	pieceBytes  = 16 << 20
 	pieceUpload = 2
+	// abortTimeout is how long the storage may take to forget an upload that was given up.
+	abortTimeout = 30 * time.Second
 )
 
 // upload is one object that is being written. What is not closed does not come to be.
@@ -24,12 +27,13 @@ type upload struct {
 	key    string
 	w      *blob.Writer
 	file   *os.File // of a folder
+	once   bool
 	cancel context.CancelFunc
 }
 
 // write begins an object. once refuses to write over one that is there.
 func (b *Bucket) write(ctx context.Context, key string, once bool) (*upload, error) {
-	u := &upload{b: b, key: key}
+	u := &upload{b: b, key: key, once: once}
 	ctx, u.cancel = context.WithCancel(ctx)
 	var err error
 	u.w, err = b.objects.NewWriter(ctx, key, &blob.WriterOptions{
@@ -69,10 +73,17 @@ func (u *upload) commit() error {
 	return nil
 }
 
-// abort gives the object up; the storage forgets what it has of it.
+// abort gives the object up, and has the storage forget what it has of it. The library cannot do so once its context has ended, and the
+// key is that of one attempt alone.
 func (u *upload) abort() {
 	u.cancel()
 	_ = u.w.Close() // it fails, as it is meant to: the context has ended
+	if u.b.s3 == nil || u.once {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), abortTimeout)
+	defer cancel()
+	_, _ = u.b.forget(ctx, u.key, time.Time{}) // Sweep does what fails here
 }
 
 func syncFolder(path string) error {

@@ -84,7 +84,9 @@ func (b *Bucket) Probe(ctx context.Context) error {
 }
 
 // key is the key of an object of the group.
-func (b *Bucket) key(parts ...string) string { return path.Join(append([]string{b.config.root()}, parts...)...) }
+func (b *Bucket) key(parts ...string) string {
+	return path.Join(append([]string{b.config.root()}, parts...)...)
+}
 
 // call does one small operation, again with growing pauses while what fails may pass.
 func (b *Bucket) call(ctx context.Context, op, key string, do func(context.Context) error) error {
