@@ -107,6 +107,15 @@ type MysqlFailoverGroupStatus struct {
 	// +optional
 	Cache *CacheStatus `json:"cache,omitempty"`
 
+	// backup is the state of the backups.
+	//
+	// +optional
+	Backup *BackupStatus `json:"backup,omitempty"`
+	// restore is how far the restore by initFromBackup is; empty if none was asked for.
+	//
+	// +optional
+	Restore *RestoreStatus `json:"restore,omitempty"`
+
 	// passwords says how far the replacement of passwords is; empty if there never was one.
 	//
 	// +optional
