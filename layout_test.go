@@ -79,6 +79,7 @@ var layout = map[string]rule{
 	"sidecar/fence":                   {pure: true, own: []string{"api/wire"}, ban: kubernetes},
 	"sidecar/probe":                   {own: []string{"api/wire", "internal/mysql"}, ban: kubernetes},
 	"sidecar/escrow":                  {own: []string{"api/wire", "api/client", "internal/mysql"}, ban: kubernetes},
+	"sidecar/backup":                  {own: []string{"internal"}, ban: kubernetes},
 	"sidecar/watchdog":                {ban: kubernetes},
 	"sidecar/agent":                   {own: []string{"sidecar/fence", "sidecar/watchdog", "api/wire", "api/client", "internal"}, ban: kubernetes},
 	"kubectl-mfg":                     {own: []string{"kubectl-mfg", "api", "tui"}},

@@ -136,6 +136,9 @@ func mayInitialise(s settings) error {
 	if kept, err := exists(filepath.Join(s.stateDir, agent.StatementFile)); err != nil || kept {
 		return errors.Join(err, errStateWithoutData)
 	}
+	if began, err := loadBegan(s); err != nil || began {
+		return errors.Join(err, errNotRestored)
+	}
 	return nil
 }
 
