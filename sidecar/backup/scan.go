@@ -34,6 +34,7 @@ type scanner struct {
 	delimited bool // between DELIMITER ;; and DELIMITER ;
 	completed bool
 	gtid      string
+	hasGTID   bool
 	tables    []TableRows
 	err       error
 }
@@ -170,10 +171,11 @@ func (s *scanner) take(statement string) {
 		// What is added to the set is marked with a quoted plus before it; a set holds no quotes.
 		last := strings.LastIndexByte(statement, '\'')
 		first := strings.LastIndexByte(statement[:max(last, 0)], '\'')
-		if first < 0 || s.gtid != "" {
+		if first < 0 || s.hasGTID {
 			s.err = errors.New("the dump's GTID set cannot be read")
 			return
 		}
+		s.hasGTID = true
 		s.gtid = strings.ReplaceAll(statement[first+1:last], "\n", "")
 	}
 }
@@ -247,6 +249,9 @@ func (s *scanner) complete() (gtid.Set, error) {
 	}
 	if !s.completed {
 		return gtid.Set{}, errors.New("mysqldump's output ends without the line that says that it is complete")
+	}
+	if !s.hasGTID {
+		return gtid.Set{}, errors.New("the dump does not tell its GTID set")
 	}
 	set, err := gtid.Parse(s.gtid)
 	if err != nil {
