@@ -48,7 +48,7 @@ func exit(code int) error {
 	return exitError(code)
 }
 
-// errNotRestored keeps an empty database from being made where a backup was to be loaded (I: never an open empty database).
+// errNotRestored keeps an empty database from being made where a backup was to be loaded: never an open empty database.
 var errNotRestored = errors.New("a backup was being loaded onto this volume and is not complete: it is loaded again by the restore; " +
 	"to give the restore up, delete the volume claim of this site")
 

@@ -68,7 +68,7 @@ func (db *DB) EndBackups(ctx context.Context) (ended int, err error) {
 	ctx, cancel := db.short(ctx)
 	defer cancel()
 	err = db.onFresh(ctx, func(conn *sql.Conn) error {
-		ids, err := queryNumbers(ctx, conn, "SELECT id FROM performance_schema.processlist WHERE user = '"+AccountBackup+"'")
+		ids, err := queryNumbers(ctx, conn, "SELECT PROCESSLIST_ID FROM performance_schema.threads WHERE PROCESSLIST_USER = '"+AccountBackup+"'")
 		if err != nil {
 			return err
 		}

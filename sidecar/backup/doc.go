@@ -5,7 +5,7 @@
 //
 // A Logical backup is mysqldump's stream; a Physical one a copy by CLONE in a scratch mysqld, whose directory is a tar. Either goes
 // through the envelope of internal/bucket into the storage, in one stream: nothing of it is on a disk in the clear. Without a manifest
-// there is no backup, and the manifest is written once everything was checked (I: a backup without a manifest is none).
+// there is no backup, and the manifest is written once everything was checked.
 //
 // A backup never stands in the way: told to give way, it first ends its own sessions on the site, with every lock that they hold.
 // It knows no Kubernetes. Secrets come as files, and leave neither in arguments nor in errors or logs.

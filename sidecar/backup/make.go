@@ -156,7 +156,7 @@ func (m *making) logical(ctx context.Context) (gtid.Set, error) {
 
 func (m *making) dump(ctx context.Context, schemas []string, part io.Writer) (gtid.Set, error) {
 	if len(schemas) == 0 {
-		// mysqldump dumps no nothing. Under the lock no database comes, so the set of this moment fits.
+		// mysqldump wants at least one. Under the lock no database comes, so the set of this moment fits.
 		text, err := texts(ctx, m.src.held, "SELECT @@GLOBAL.gtid_executed")
 		if err != nil {
 			return gtid.Set{}, m.src.explain(err)
