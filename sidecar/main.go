@@ -28,8 +28,6 @@ commands:
   mysqld PROGRAM [ARGUMENT...]
                  run mysqld, and start it again when it ends
   leave          wait until mysqld can be ended without anybody missing it
-  backup make|load|verify|list|delete|sweep
-                 work on backups, as $MFG_BACKUP_CONFIG says
   version        print the version
 
 "sidecar COMMAND -h" lists the flags; the default of each is taken from the environment.
@@ -39,9 +37,6 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	err := command(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
-	if code, ok := errors.AsType[exitError](err); ok {
-		os.Exit(int(code))
-	}
 	if err != nil {
 		os.Exit(1)
 	}
@@ -102,8 +97,6 @@ func dispatch(ctx context.Context, args []string, stdout io.Writer, log *slog.Lo
 			return err
 		}
 		return leave(ctx, s, log)
-	case "backup":
-		return backupCommand(ctx, args, stdout, log)
 	case "version":
 		_, err := fmt.Fprintln(stdout, version())
 		return err

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package backup
+package job
 
 import (
 	"bytes"
@@ -44,6 +44,9 @@ func (m *making) physical(ctx context.Context) (set gtid.Set, err error) {
 		"--innodb-data-file-path=" + f.DataFilePath,
 	}}
 	m.report.begin(Preparing, 0)
+	if err := freshKeyring(c.Server.KeyringFile); err != nil {
+		return set, err
+	}
 	if err := s.initialise(ctx); err != nil {
 		return set, err
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package backup
+package job
 
 import (
 	"context"
@@ -22,8 +22,8 @@ type Program struct {
 	// Out gets lines of JSON.
 	Out io.Writer
 	Log *slog.Logger
-	// Restore is what belongs to the site that is restored; of load.
-	Restore Restore
+	// Version is noted in the manifest.
+	Version string
 
 	report *reporter
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package backup
+package job
 
 import (
 	"bytes"
@@ -38,6 +38,10 @@ type Config struct {
 	Source Source `json:"source,omitzero"`
 	// Server is the mysqld that is run here.
 	Server Server `json:"server,omitzero"`
+	// Site files of load: AccountsDir has a password file for each account of the group, as pods of MySQL have them; empty leaves the
+	// accounts of the backup. RequireTLS makes accounts that have to use TLS.
+	AccountsDir string `json:"accountsDir,omitempty"`
+	RequireTLS  bool   `json:"requireTLS,omitempty"`
 	// Query is run on the restored data, and must return a row whose first column is neither NULL, 0 nor empty; of verify.
 	Query string `json:"query,omitempty"`
 	// TimeoutSeconds bounds all of it; 0 means 2 h.

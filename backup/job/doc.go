@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package backup makes, loads and verifies backups of one site, in a Job that has the MySQL image and this program. It carries out; what
+// Package job makes, loads and verifies backups of one site, in a Job that has the MySQL image and this program. It carries out; what
 // is backed up, when and from where is the operator's to decide.
 //
 // A Logical backup is mysqldump's stream; a Physical one a copy by CLONE in a scratch mysqld, whose directory is a tar. Either goes
@@ -9,4 +9,4 @@
 //
 // A backup never stands in the way: told to give way, it first ends its own sessions on the site, with every lock that they hold.
 // It knows no Kubernetes. Secrets come as files, and leave neither in arguments nor in errors or logs.
-package backup
+package job

@@ -2,7 +2,7 @@
 
 //go:build mysqld
 
-package backup_test
+package job_test
 
 // nasty is what dumps have stumbled over: all column types, generated, invisible and functional parts, names that are hard to quote,
 // zero dates, partitions, circles of foreign keys, code with lines that look like a dump's own, accounts and roles. One statement each.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package backup
+package job
 
 import (
 	"context"
@@ -27,6 +27,7 @@ type making struct {
 	facts    Facts
 	manifest bucket.Manifest
 	warnings []string
+	version  string
 }
 
 // Make makes a backup. It is there once this returns no error, and is none otherwise.
@@ -45,7 +46,7 @@ func (p *Program) Make(ctx context.Context) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	m := &making{config: c, log: p.Log, report: p.report, out: out}
+	m := &making{config: c, log: p.Log, report: p.report, out: out, version: p.Version}
 	p.report.stored = out.Stored
 	done, err := m.run(ctx)
 	if err != nil {
@@ -88,7 +89,7 @@ func (m *making) run(ctx context.Context) (*bucket.Manifest, error) {
 	m.facts.PageSize, m.facts.CaseNames, m.facts.DataFilePath = f.PageSize, f.CaseNames, f.DataFilePath
 	m.manifest = bucket.Manifest{
 		GroupUID: c.GroupUID, Profile: c.Profile, Method: c.Method, Site: c.Site, Epoch: c.Epoch, ServerUUID: f.UUID, MySQLVersion: f.Version,
-		DataEncrypted: c.Server.KeyringFile != "", VolumeBytes: f.DataBytes, StartedAt: started,
+		Operator: m.version, DataEncrypted: c.Server.KeyringFile != "", VolumeBytes: f.DataBytes, StartedAt: started,
 	}
 	var set gtid.Set
 	if c.Method == bucket.Logical {

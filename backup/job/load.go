@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package backup
+package job
 
 import (
 	"context"
@@ -8,26 +8,37 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
 	"github.com/mysql-mfg/mfg/internal/bucket"
 	"github.com/mysql-mfg/mfg/internal/gtid"
+	"github.com/mysql-mfg/mfg/internal/mysql"
 )
 
-// Restore is what belongs to the site that is restored. It holds passwords.
-type Restore struct {
-	// Statements make the accounts of this group and set root's password, whatever the backup brought. They leave no transaction.
-	Statements []string
+// accounts are statements that make the accounts of the group that is restored, and set root's password, whatever the backup brought. They
+// leave no transaction, and hold passwords.
+func (c Config) accounts() ([]string, error) {
+	if c.AccountsDir == "" {
+		return nil, nil
+	}
+	var a mysql.Accounts
+	for name, into := range map[string]*string{
+		"operator": &a.Operator, "replication": &a.Replication, "clone": &a.Clone, "sidecar": &a.Sidecar, "root": &a.Root,
+	} {
+		password, err := secret(filepath.Join(c.AccountsDir, name))
+		if err != nil {
+			return nil, fail(BadConfig, fmt.Errorf("read the password of the account %s of the group: %w", name, err))
+		}
+		*into = password
+	}
+	return mysql.ReplaceAccountStatements(a, c.RequireTLS), nil
 }
-
-// String never shows a password.
-func (Restore) String() string { return "restore (redacted)" }
-
-// GoString never shows a password.
-func (r Restore) GoString() string { return r.String() }
 
 // loading is one backup on its way into a server.
 type loading struct {
@@ -36,13 +47,20 @@ type loading struct {
 	facts    Facts
 	server   *server
 	warnings []string
+	// accounts are those of the group; see Config.accounts.
+	accounts []string
 	// began is when the first byte was asked for.
 	began time.Time
 }
 
 // Load makes the data directory of a backup. Until it returns no error the directory has its mark beside it, and is not whole; the next
 // try starts from nothing.
+//
+// In a pod of a site it is asked again whenever the pod starts: what is loaded is not loaded again.
 func (p *Program) Load(ctx context.Context) (res Result, err error) {
+	if done, err := p.loaded(); err != nil || done {
+		return Result{}, err
+	}
 	l, err := p.restore(ctx)
 	if err != nil {
 		return Result{}, err
@@ -58,6 +76,29 @@ func (p *Program) Load(ctx context.Context) (res Result, err error) {
 		return Result{}, err
 	}
 	return l.result(), nil
+}
+
+// RestoredSuffix is that of the directory that a site's bootstrap takes as its data directory (sidecar/restored.go).
+const RestoredSuffix = ".restored"
+
+// loaded is true if the site has its data directory, or the restored one is whole and waits for its bootstrap.
+func (p *Program) loaded() (bool, error) {
+	dir := p.Config.Server.Dir
+	site, ok := strings.CutSuffix(dir, RestoredSuffix)
+	if !ok {
+		return false, nil
+	}
+	for _, name := range []string{site, dir} {
+		entries, err := os.ReadDir(name)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return false, err
+		}
+		if _, err := os.Stat(name + PartialSuffix); len(entries) > 0 && err != nil {
+			p.Log.Info("the site has its data already", "dir", name)
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 func (l *loading) result() Result {
@@ -108,8 +149,11 @@ func (p *Program) restore(ctx context.Context) (_ *loading, err error) {
 }
 
 // check looks at everything that can be known before anything is touched.
-func (l *loading) check(ctx context.Context, b *bucket.Bucket) error {
+func (l *loading) check(ctx context.Context, b *bucket.Bucket) (err error) {
 	c := l.Config
+	if l.accounts, err = c.accounts(); err != nil {
+		return err
+	}
 	ids, err := c.identities()
 	if err != nil {
 		return err
@@ -143,6 +187,9 @@ func (l *loading) logical(ctx context.Context) error {
 	s := l.server
 	if l.Config.Server.DefaultsFile == "" {
 		s.extra = append(s.extra, fmt.Sprintf("--lower-case-table-names=%d", l.facts.CaseNames))
+	}
+	if err := freshKeyring(l.Config.Server.KeyringFile); err != nil {
+		return err
 	}
 	if err := s.initialise(ctx); err != nil {
 		return err
@@ -252,8 +299,24 @@ func binlogEncrypted(ctx context.Context, conn *sql.Conn) (on bool, err error) {
 	return on, fail(ServerFailed, err)
 }
 
+// freshKeyring removes what an earlier try left in the keyring's place: the data that needed it is gone.
+func freshKeyring(file string) error {
+	if file == "" {
+		return nil
+	}
+	for _, name := range []string{file, file + ".backup"} {
+		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fail(BadConfig, fmt.Errorf("remove what is left of a keyring: %w", err))
+		}
+	}
+	return nil
+}
+
 func (l *loading) unpack(ctx context.Context) error {
 	if file := l.Config.Server.KeyringFile; file != "" {
+		if err := freshKeyring(file); err != nil {
+			return err
+		}
 		part, err := l.backup.Part(ctx, bucket.PartKeyring)
 		if err != nil {
 			return err
@@ -332,7 +395,7 @@ func (l *loading) finish(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = conn.Close() }()
-	for i, statement := range l.Restore.Statements {
+	for i, statement := range l.accounts {
 		if _, err := conn.ExecContext(ctx, statement); err != nil {
 			return fail(LoadFailed, fmt.Errorf("statement %d that sets the accounts of the group: error %d (text withheld)", i+1, number(err)))
 		}

@@ -2,7 +2,7 @@
 
 //go:build mysqld
 
-package backup_test
+package job_test
 
 import (
 	"os"
@@ -28,11 +28,10 @@ func (j *job) site(keyring bool) {
 			j.t.Fatal(err)
 		}
 	}
-	conf := "[mysqld]\ndatadir=/srv/volume/data\nsocket=/srv/mysqld.sock\nserver_id=7\ngtid_mode=ON\nenforce_gtid_consistency=ON\nlog_bin=binlog\n" +
+	conf := "[mysqld]\nsocket=/srv/mysqld.sock\nserver_id=7\ngtid_mode=ON\nenforce_gtid_consistency=ON\nlog_bin=binlog\n" +
 		"super_read_only=ON\nread_only=ON\noffline_mode=ON\nskip_replica_start=ON\nrequire_secure_transport=ON\nplugin_load_add=mysql_clone.so\n"
 	if keyring {
 		conf += strings.Join(mysqltest.Encrypted, "\n") + "\n"
-		j.statics = append(j.statics, "MFG_KEYRING_FILE=/srv/keyring/keyring", "MFG_KEYRING_WORK=Bootstrap", "MFG_KEYRING_ROUND=1")
 	}
 	if err := os.WriteFile(filepath.Join(j.dir, "my.cnf"), []byte(conf), 0o644); err != nil {
 		j.t.Fatal(err)
@@ -43,8 +42,7 @@ func (j *job) site(keyring bool) {
 	if err := os.Chmod(filepath.Join(j.dir, "volume"), 0o777); err != nil { //nolint:gosec // mysqld's user writes it
 		j.t.Fatal(err)
 	}
-	j.statics = append(j.statics, "MFG_STATE_DIR=/srv/volume/mfg", "MFG_DATADIR=/srv/volume/data", "MFG_ACCOUNTS_DIR=/srv/accounts", "MFG_DEFAULTS_FILE=/srv/my.cnf",
-		"MFG_RUN_DIR=/srv/run", "MFG_REQUIRE_TLS=true")
+	j.config.Server.Dir, j.config.Server.DefaultsFile, j.config.AccountsDir, j.config.RequireTLS = "/srv/volume/data.restored", "/srv/my.cnf", "/srv/accounts", true
 }
 
 // ours fails unless our accounts are those of the group.
@@ -69,12 +67,13 @@ func TestLogicalRoundTrip(t *testing.T) {
 	if loaded.Rows != made.Rows || loaded.GTIDExecuted != made.GTIDExecuted || len(loaded.Warnings) != 1 {
 		t.Errorf("loaded: %+v", loaded)
 	}
-	db := j.opened("/srv/volume/data", false)
+	db := j.opened("/srv/volume/data.restored", false)
 	same(t, digests(t, s.Root(t)), digests(t, db))
 	if got := executed(t, db); got != made.GTIDExecuted {
 		t.Errorf("executed %s", got)
 	}
 	ours(t, j)
+	j.config.Server.Dir, j.config.Server.DefaultsFile = "/srv/scratch/data", ""
 	j.config.Query = "SELECT COUNT(*) FROM `we\"ird d'b ü日`.bytes"
 	verified := j.must("verify")
 	if verified.RestoreSeconds <= 0 || verified.Tables != made.Tables {
@@ -83,7 +82,6 @@ func TestLogicalRoundTrip(t *testing.T) {
 	if left, _ := os.ReadDir(filepath.Join(j.dir, "scratch", "data")); len(left) > 0 {
 		t.Errorf("the verification left %d files", len(left))
 	}
-	// Loading onto a site that has its data is nothing to do, and bootstrap takes what was loaded.
 	j.must("list")
 }
 
@@ -107,7 +105,7 @@ func TestPhysicalRoundTrip(t *testing.T) {
 				t.Fatal(err)
 			}
 			j.must("load")
-			db := j.opened("/srv/volume/data", keyring)
+			db := j.opened("/srv/volume/data.restored", keyring)
 			same(t, digests(t, s.Root(t)), digests(t, db))
 			if got := executed(t, db); got != made.GTIDExecuted {
 				t.Errorf("executed %s", got)

@@ -2,7 +2,7 @@
 
 //go:build mysqld
 
-package backup_test
+package job_test
 
 import (
 	"bytes"
@@ -24,10 +24,10 @@ import (
 
 	"filippo.io/age"
 
+	backup "github.com/mysql-mfg/mfg/backup/job"
 	"github.com/mysql-mfg/mfg/internal/bucket"
 	"github.com/mysql-mfg/mfg/internal/mysql"
 	"github.com/mysql-mfg/mfg/internal/mysql/mysqltest"
-	"github.com/mysql-mfg/mfg/sidecar/backup"
 )
 
 const password = `ba'ck"up\pass#word`
@@ -46,18 +46,17 @@ type job struct {
 	dir      string
 	identity *age.X25519Identity
 	config   backup.Config
-	statics  []string
 }
 
 // program builds the program once for all tests.
 func program(t *testing.T) string {
 	t.Helper()
-	dir := filepath.Join(os.TempDir(), fmt.Sprintf("mfg-sidecar-%d", os.Getpid()))
-	file := filepath.Join(dir, "sidecar")
+	dir := filepath.Join(os.TempDir(), fmt.Sprintf("mfg-backup-%d", os.Getpid()))
+	file := filepath.Join(dir, "backup")
 	if _, err := os.Stat(file); err == nil {
 		return file
 	}
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", file, "github.com/mysql-mfg/mfg/sidecar")
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", file, "github.com/mysql-mfg/mfg/backup")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -67,7 +66,7 @@ func program(t *testing.T) string {
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	_ = os.RemoveAll(filepath.Join(os.TempDir(), fmt.Sprintf("mfg-sidecar-%d", os.Getpid())))
+	_ = os.RemoveAll(filepath.Join(os.TempDir(), fmt.Sprintf("mfg-backup-%d", os.Getpid())))
 	os.Exit(code)
 }
 
@@ -83,7 +82,7 @@ func newJob(t *testing.T, keyring bool) *job {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string]string{"sidecar": string(raw), "password": password + "\n", "identity": j.identity.String() + "\n"} {
+	for name, text := range map[string]string{"backup": string(raw), "password": password + "\n", "identity": j.identity.String() + "\n"} {
 		if err := os.WriteFile(filepath.Join(j.dir, name), []byte(text), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -122,9 +121,8 @@ func (j *job) cmd(command string) *exec.Cmd {
 	if err != nil {
 		j.t.Fatal(err)
 	}
-	cmd := mysqltest.Command(j.t, j.dir, "/srv/sidecar", "backup", command)
+	cmd := mysqltest.Command(j.t, j.dir, "/srv/backup", command)
 	cmd.Env = append(cmd.Env, "MFG_BACKUP_CONFIG="+string(raw), "PATH=/usr/sbin:/usr/bin:/sbin:/bin")
-	cmd.Env = append(cmd.Env, j.statics...)
 	return cmd
 }
 
