@@ -200,6 +200,15 @@ func TestSidecarKnowsNoKubernetes(t *testing.T) {
 	}
 }
 
+// The libraries of object storage are four times the sidecar, and must not run in the process that fences (docs/decisions/0024).
+func TestSidecarKnowsNoObjectStorage(t *testing.T) {
+	for _, p := range list(t, "-deps", "./sidecar/...") {
+		if within(p.ImportPath, []string{module + "/internal/bucket", "gocloud.dev"}) {
+			t.Errorf("the sidecar depends on %s", p.ImportPath)
+		}
+	}
+}
+
 func TestShellsDoNotImportShells(t *testing.T) {
 	shells := []string{"operator/monitor", "operator/controller", "operator/server"}
 	for _, shell := range shells {
