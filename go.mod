@@ -46,6 +46,7 @@ require (
 	github.com/aws/aws-sdk-go-v2/credentials v1.20.3
 	github.com/aws/aws-sdk-go-v2/service/s3 v1.111.0
 	github.com/aws/smithy-go v1.28.1
+	github.com/robfig/cron/v3 v3.0.1
 	gocloud.dev v0.47.0
 	golang.org/x/oauth2 v0.37.0
 	google.golang.org/api v0.297.0

@@ -45,6 +45,7 @@ var layout = map[string]rule{
 	"api/client":                      {own: []string{"api/wire"}, ban: kubernetes},
 	"internal/logpipe":                {ban: kubernetes},
 	"internal/door":                   {own: []string{"api/wire"}, ban: kubernetes},
+	"internal/bucket":                 {ban: kubernetes},
 	"internal/gtid":                   {pure: true, ban: kubernetes},
 	"internal/mysql":                  {own: []string{"internal/gtid"}, ban: kubernetes},
 	"internal/mysql/mysqltest":        {own: []string{"internal/mysql", "internal/gtid"}, ban: kubernetes},
@@ -53,6 +54,7 @@ var layout = map[string]rule{
 	"operator/gate":                   {pure: true},
 	"operator/facts":                  {pure: true, own: []string{"operator/gate", "api/v1alpha1", "api/wire", "internal/gtid"}},
 	"operator/failover":               {pure: true, own: []string{"operator/facts", "operator/gate", "api/v1alpha1", "api/wire", "internal/gtid"}},
+	"operator/backup":                 {pure: true, own: []string{"api/v1alpha1"}},
 	"operator/claims":                 {pure: true, own: []string{"api/v1alpha1"}},
 	"operator/authority":              {pure: true, own: []string{"api/wire"}},
 	"operator/keyring":                {pure: true, own: []string{"api/v1alpha1", "api/wire"}},
@@ -195,6 +197,15 @@ func checkImport(t *testing.T, name string, r rule, imported string) {
 func TestSidecarKnowsNoKubernetes(t *testing.T) {
 	for _, p := range list(t, "-deps", "./sidecar/...") {
 		if within(p.ImportPath, kubernetes) {
+			t.Errorf("the sidecar depends on %s", p.ImportPath)
+		}
+	}
+}
+
+// The libraries of object storage are four times the sidecar, and must not run in the process that fences (docs/decisions/0024).
+func TestSidecarKnowsNoObjectStorage(t *testing.T) {
+	for _, p := range list(t, "-deps", "./sidecar/...") {
+		if within(p.ImportPath, []string{module + "/internal/bucket", "gocloud.dev"}) {
 			t.Errorf("the sidecar depends on %s", p.ImportPath)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/x509"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -147,7 +148,9 @@ func classify(err error) Kind {
 		invalid   x509.CertificateInvalidError
 		names     x509.HostnameError
 		unmatched *age.NoIdentityMatchError
-		netErr    net.Error
+		netErr    net.Error // an errno is one too: only a timeout counts
+		netOp     *net.OpError
+		dns       *net.DNSError
 	)
 	switch {
 	case errors.As(err, &unmatched):
@@ -158,8 +161,9 @@ func classify(err error) Kind {
 		return Full
 	case errors.Is(err, os.ErrPermission), errors.Is(err, syscall.EROFS):
 		return AccessDenied
-	case errors.As(err, &netErr), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled), errors.Is(err, syscall.EIO),
-		errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, syscall.ESTALE):
+	case errors.As(err, &netOp), errors.As(err, &dns), errors.As(err, &netErr) && netErr.Timeout(), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled), errors.Is(err, syscall.EIO),
+		errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, syscall.ESTALE),
+		errors.Is(err, io.ErrUnexpectedEOF):
 		return Unreachable
 	}
 	switch gcerrors.Code(err) { //nolint:exhaustive // the others say nothing that helps

@@ -28,6 +28,7 @@ var cores = []core{
 	{folder: "operator/authority", draws: []int{10}},
 	{folder: "operator/keyring", draws: []int{10, 200}},
 	{folder: "operator/passwords", draws: []int{10, 200}},
+	{folder: "operator/backup", draws: []int{10, 200}},
 	{folder: "operator/request", draws: []int{10}},
 	{folder: "operator/rollout", draws: []int{10, 200}},
 	{folder: "operator/claims", draws: []int{10}},
