@@ -51,9 +51,9 @@ func memoryFile(text string) (*os.File, error) {
 // childFile is where a child finds its first extra file.
 const childFile = "/proc/self/fd/3"
 
-// optionLine is a line of an option file.
+// optionLine is a line of an option file. A quote that is not escaped would end the value, and let a # begin a comment.
 func optionLine(key, value string) string {
-	return key + `="` + strings.NewReplacer(`\`, `\\`, "\n", `\n`, "\r", `\r`, "\t", `\t`).Replace(value) + "\"\n"
+	return key + `="` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\r", `\r`, "\t", `\t`).Replace(value) + "\"\n"
 }
 
 // options are mysqldump's option file.

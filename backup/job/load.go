@@ -3,6 +3,7 @@
 package job
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"errors"
@@ -248,7 +249,7 @@ func (l *loading) stream(ctx context.Context) error {
 	if err := cmd.Start(); err != nil {
 		return fail(BadConfig, fmt.Errorf("start mysql: %w", err))
 	}
-	poured := pour(in, &meter{to: stdin, report: l.report})
+	poured := pour(allowInvalidDates(in), &meter{to: stdin, report: l.report})
 	if poured != nil && !errors.Is(poured, syscall.EPIPE) {
 		// The stream is at fault. What mysql has is half of something: it must not take it for an end.
 		_ = cmd.Process.Kill()
@@ -261,6 +262,30 @@ func (l *loading) stream(ctx context.Context) error {
 	}
 	return nil
 }
+
+const (
+	dumpMode = "SQL_MODE='NO_AUTO_VALUE_ON_ZERO'"
+	loadMode = "SQL_MODE='NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES'"
+	// dumpHead is how much of a dump is looked at for its mode, which is in its first lines.
+	dumpHead = 16 << 10
+)
+
+// allowInvalidDates has the dump load under a mode that keeps dates such as the 30th of February, which are there where the site's mode
+// allowed them. mysqldump's own mode turns them into zero, without a word.
+func allowInvalidDates(in io.Reader) io.Reader {
+	head := make([]byte, dumpHead)
+	n, err := io.ReadFull(in, head)
+	head = bytes.Replace(head[:n], []byte(dumpMode), []byte(loadMode), 1)
+	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
+		return io.MultiReader(bytes.NewReader(head), failing{err})
+	}
+	return io.MultiReader(bytes.NewReader(head), in)
+}
+
+// failing is a reader that has failed.
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
 // physical unpacks a data directory, with its keyring, and makes it another server.
 func (l *loading) physical(ctx context.Context) error {

@@ -51,6 +51,9 @@ type job struct {
 // program builds the program once for all tests.
 func program(t *testing.T) string {
 	t.Helper()
+	if file := os.Getenv("MFG_BACKUP_PROGRAM"); file != "" {
+		return file
+	}
 	dir := filepath.Join(os.TempDir(), fmt.Sprintf("mfg-backup-%d", os.Getpid()))
 	file := filepath.Join(dir, "backup")
 	if _, err := os.Stat(file); err == nil {

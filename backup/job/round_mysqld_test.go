@@ -42,7 +42,7 @@ func (j *job) site(keyring bool) {
 	if err := os.Chmod(filepath.Join(j.dir, "volume"), 0o777); err != nil { //nolint:gosec // mysqld's user writes it
 		j.t.Fatal(err)
 	}
-	j.config.Server.Dir, j.config.Server.DefaultsFile, j.config.AccountsDir, j.config.RequireTLS = "/srv/volume/data.restored", "/srv/my.cnf", "/srv/accounts", true
+	j.config.Server.Dir, j.config.Server.DefaultsFile, j.config.AccountsDir = "/srv/volume/data.restored", "/srv/my.cnf", "/srv/accounts"
 }
 
 // ours fails unless our accounts are those of the group.
