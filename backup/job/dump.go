@@ -139,7 +139,7 @@ func pour(from io.Reader, to io.Writer) error {
 	}
 }
 
-var saidNumber = regexp.MustCompile(`\((\d{4})\)|error:? (\d{4})`)
+var saidNumber = regexp.MustCompile(`\((\d{4})\)|[Ee]rror:? (\d{4})`)
 
 // dumpError is why mysqldump ended.
 func dumpError(waited error, said string) error {
