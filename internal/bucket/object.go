@@ -66,6 +66,7 @@ func (u *upload) commit() error {
 		}
 	}
 	if err := u.w.Close(); err != nil {
+		u.forget()
 		return u.b.failIn(u.ctx, "write", u.key, err)
 	}
 	if u.file != nil {
@@ -79,6 +80,11 @@ func (u *upload) commit() error {
 func (u *upload) abort() {
 	u.cancel()
 	_ = u.w.Close() // it fails, as it is meant to: the context has ended
+	u.forget()
+}
+
+// forget has the storage forget an upload that failed. A piece that is still being stored there can bring it back: Sweep does the rest.
+func (u *upload) forget() {
 	if u.b.s3 == nil || u.once {
 		return
 	}
