@@ -42,6 +42,8 @@ const (
 	TooNew Kind = "TooNew"
 	// WrongIdentity: none of the identities opens the backup.
 	WrongIdentity Kind = "WrongIdentity"
+	// Interrupted: whoever asked for it ended it, or its time was over.
+	Interrupted Kind = "Interrupted"
 	// Other is what has no word of its own; its detail says what it was.
 	Other Kind = "StorageError"
 )
@@ -60,6 +62,7 @@ var remedies = map[Kind]string{
 	Damaged:       "take another backup: this one is damaged or was tampered with",
 	TooNew:        "read it with the version of the operator that wrote it, or a newer one",
 	WrongIdentity: "give the age identity of one of the recipients that the backup was encrypted to",
+	Interrupted:   "try again: it was ended before it was done",
 	Other:         "look at the log of the storage server",
 }
 
@@ -104,12 +107,12 @@ func KindOf(err error) Kind {
 }
 
 // passing kinds may be gone at the next try.
-func passing(k Kind) bool { return k == Unreachable || k == Other }
+func passing(k Kind) bool { return k == Unreachable }
 
 // codes are those of S3 and of what speaks like it, and of Azure.
 var codes = map[string]Kind{
 	"AccessDenied": AccessDenied, "Forbidden": AccessDenied, "InvalidAccessKeyId": AccessDenied, "SignatureDoesNotMatch": AccessDenied,
-	"ExpiredToken": AccessDenied, "InvalidToken": AccessDenied, "AllAccessDisabled": AccessDenied, "AccountProblem": AccessDenied,
+	"ExpiredToken": AccessDenied, "XAdminUserNotFound": AccessDenied, "InvalidToken": AccessDenied, "AllAccessDisabled": AccessDenied, "AccountProblem": AccessDenied,
 	"AuthenticationFailed": AccessDenied, "AuthorizationFailure": AccessDenied, "AuthorizationPermissionMismatch": AccessDenied,
 	"NoSuchBucket": NoSuchBucket, "PermanentRedirect": NoSuchBucket, "ContainerNotFound": NoSuchBucket, "AuthorizationHeaderMalformed": NoSuchBucket,
 	"RequestTimeTooSkewed": ClockSkew, "RequestExpired": ClockSkew,
@@ -118,6 +121,14 @@ var codes = map[string]Kind{
 	"XMinioAdminBucketQuotaExceeded": Full, "BucketQuotaExceeded": Full, "QuotaExceededException": Full,
 	"PreconditionFailed": Exists, "ConditionalRequestConflict": Exists, "BlobAlreadyExists": Exists,
 	"SlowDown": Unreachable, "ServiceUnavailable": Unreachable, "RequestTimeout": Unreachable, "InternalError": Unreachable, "ServerBusy": Unreachable,
+}
+
+// failIn makes an Error of what a library returned within a context. Libraries lose the error of the context on their way.
+func (b *Bucket) failIn(ctx context.Context, op, key string, err error) error {
+	if err == nil || ctx.Err() == nil {
+		return b.fail(op, key, err)
+	}
+	return &Error{Kind: Interrupted, Op: op, Key: key, Detail: ctx.Err().Error(), ended: ctx.Err()}
 }
 
 // fail makes an Error of what a library returned.
@@ -153,6 +164,8 @@ func classify(err error) Kind {
 		dns       *net.DNSError
 	)
 	switch {
+	case errors.Is(err, context.Canceled):
+		return Interrupted
 	case errors.As(err, &unmatched):
 		return WrongIdentity
 	case errors.As(err, &unknown), errors.As(err, &invalid), errors.As(err, &names):
@@ -161,7 +174,7 @@ func classify(err error) Kind {
 		return Full
 	case errors.Is(err, os.ErrPermission), errors.Is(err, syscall.EROFS):
 		return AccessDenied
-	case errors.As(err, &netOp), errors.As(err, &dns), errors.As(err, &netErr) && netErr.Timeout(), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled), errors.Is(err, syscall.EIO),
+	case errors.As(err, &netOp), errors.As(err, &dns), errors.As(err, &netErr) && netErr.Timeout(), errors.Is(err, context.DeadlineExceeded), errors.Is(err, syscall.EIO),
 		errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, syscall.ESTALE),
 		errors.Is(err, io.ErrUnexpectedEOF):
 		return Unreachable

@@ -28,12 +28,13 @@ type upload struct {
 	w      *blob.Writer
 	file   *os.File // of a folder
 	once   bool
+	ctx    context.Context //nolint:containedctx // that of the caller, which says why an upload ended
 	cancel context.CancelFunc
 }
 
 // write begins an object. once refuses to write over one that is there.
 func (b *Bucket) write(ctx context.Context, key string, once bool) (*upload, error) {
-	u := &upload{b: b, key: key, once: once}
+	u := &upload{b: b, key: key, once: once, ctx: ctx}
 	ctx, u.cancel = context.WithCancel(ctx)
 	var err error
 	u.w, err = b.objects.NewWriter(ctx, key, &blob.WriterOptions{
@@ -45,14 +46,14 @@ func (b *Bucket) write(ctx context.Context, key string, once bool) (*upload, err
 	})
 	if err != nil {
 		u.cancel()
-		return nil, b.fail("write", key, err)
+		return nil, b.failIn(u.ctx, "write", key, err)
 	}
 	return u, nil
 }
 
 func (u *upload) Write(p []byte) (int, error) {
 	n, err := u.w.Write(p)
-	return n, u.b.fail("write", u.key, err)
+	return n, u.b.failIn(u.ctx, "write", u.key, err)
 }
 
 // commit makes the object be. On a volume it is on the disk first: a manifest must not outlive the data that it names.
@@ -61,14 +62,15 @@ func (u *upload) commit() error {
 	if u.file != nil {
 		if err := u.file.Sync(); err != nil {
 			u.abort()
-			return u.b.fail("write", u.key, err)
+			return u.b.failIn(u.ctx, "write", u.key, err)
 		}
 	}
 	if err := u.w.Close(); err != nil {
-		return u.b.fail("write", u.key, err)
+		u.forget()
+		return u.b.failIn(u.ctx, "write", u.key, err)
 	}
 	if u.file != nil {
-		return u.b.fail("write", u.key, syncFolder(filepath.Join(u.b.config.Folder, filepath.Dir(u.key))))
+		return u.b.failIn(u.ctx, "write", u.key, syncFolder(filepath.Join(u.b.config.Folder, filepath.Dir(u.key))))
 	}
 	return nil
 }
@@ -78,6 +80,11 @@ func (u *upload) commit() error {
 func (u *upload) abort() {
 	u.cancel()
 	_ = u.w.Close() // it fails, as it is meant to: the context has ended
+	u.forget()
+}
+
+// forget has the storage forget an upload that failed. A piece that is still being stored there can bring it back: Sweep does the rest.
+func (u *upload) forget() {
 	if u.b.s3 == nil || u.once {
 		return
 	}

@@ -93,7 +93,7 @@ func (b *Bucket) call(ctx context.Context, op, key string, do func(context.Conte
 	pause := firstPause
 	for try := 1; ; try++ {
 		within, cancel := context.WithTimeout(ctx, callTimeout)
-		err := b.fail(op, key, do(within))
+		err := b.failIn(ctx, op, key, do(within))
 		cancel()
 		if err == nil || try == callTries || ctx.Err() != nil || !passing(KindOf(err)) {
 			return err

@@ -44,7 +44,10 @@ func (b *Bucket) openS3(ctx context.Context) error {
 		Credentials: credentials.NewStaticCredentialsProvider(keys[0], keys[1], token),
 		HTTPClient:  client,
 		Retryer: func() aws.Retryer {
-			return retry.NewStandard(func(o *retry.StandardOptions) { o.MaxAttempts, o.MaxBackoff = requestTries, requestPauseMax })
+			return retry.NewStandard(func(o *retry.StandardOptions) {
+				o.MaxAttempts, o.MaxBackoff = requestTries, requestPauseMax
+				o.Retryables = append([]retry.IsErrorRetryable{retry.IsErrorRetryableFunc(untrusted)}, o.Retryables...)
+			})
 		},
 		RequestChecksumCalculation: checksums,
 		ResponseChecksumValidation: validation,
@@ -60,6 +63,14 @@ func (b *Bucket) openS3(ctx context.Context) error {
 	})
 	b.objects, err = s3blob.OpenBucket(ctx, b.s3, c.S3.Bucket, &s3blob.Options{RequestChecksumCalculation: checksums})
 	return err
+}
+
+// untrusted keeps a certificate that is not trusted from being tried again: it will not be.
+func untrusted(err error) aws.Ternary {
+	if classify(err) == UntrustedTLS {
+		return aws.FalseTernary
+	}
+	return aws.UnknownTernary
 }
 
 // hide has no text show the values. One that is as short as a word is no secret, and taking it out would garble messages.

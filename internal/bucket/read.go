@@ -199,7 +199,7 @@ func (o *objectReader) next() error {
 
 // again is nil if the reading is to be tried again, after a pause.
 func (o *objectReader) again(err error) error {
-	err = o.b.fail("read", o.left[0].Key, err)
+	err = o.b.failIn(o.ctx, "read", o.left[0].Key, err)
 	if KindOf(err) == NotFound {
 		return o.damaged("it is missing")
 	}
@@ -209,7 +209,7 @@ func (o *objectReader) again(err error) error {
 	}
 	select {
 	case <-o.ctx.Done():
-		return o.b.fail("read", o.left[0].Key, o.ctx.Err())
+		return o.b.failIn(o.ctx, "read", o.left[0].Key, o.ctx.Err())
 	case <-time.After(readPause << o.tries):
 		return nil
 	}

@@ -23,6 +23,8 @@ import (
 // encryptionAtRest, passwords and the conditions Progressing, TLSReady, UnbuiltFeatures, EncryptionAtRestReady,
 // BackupReady, DNSReady, TaintsReady.
 //
+// backup, restore and the conditions BackupVerified and RestoreReady are written by nobody yet.
+//
 // cache and the condition CacheReady are written by operator/cache/loop, through mfg-cache-status.
 //
 // lastRequests is written by operator/request alone, for both, with a field manager for each kind.
