@@ -166,20 +166,19 @@ func (m *making) look(ctx context.Context, s *server) (set gtid.Set, err error) 
 	if state != "Completed" || errno != 0 {
 		return set, fail(CloneFailed, fmt.Errorf("the clone is %s: error %d: %s", state, errno, clip(message, 300)))
 	}
-	// The account of ours is no part of the backup.
-	if err := run(ctx, conn, "DROP USER '"+loader+"'@'localhost'"); err != nil {
-		return set, err
-	}
 	if set, err = gtid.Parse(executed); err != nil {
 		return set, err
 	}
-	if m.config.SkipCounts {
+	if m.facts.Counted = !m.config.SkipCounts; m.facts.Counted {
+		m.facts.Tables, err = s.count(ctx, m.report)
+	} else {
 		m.facts.Tables, err = s.tablesOf(ctx)
+	}
+	if err != nil {
 		return set, err
 	}
-	m.facts.Counted = true
-	m.facts.Tables, err = s.count(ctx, m.report)
-	return set, err
+	// Our account is no part of the backup. It goes last: the counting connects by it.
+	return set, fail(ServerFailed, run(ctx, conn, "DROP USER '"+loader+"'@'localhost'"))
 }
 
 // store puts the directory into the storage, and the keyring, which is in no backup but an encrypted one.

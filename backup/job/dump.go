@@ -179,6 +179,20 @@ func (t *tailBuffer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// saidShown is how many bytes of it an error holds.
+const saidShown = 400
+
+// end is the end of it as one line: the reason comes last in a server's log.
+func (t *tailBuffer) end() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	text := strings.Join(strings.Fields(string(t.buf)), " ")
+	if over := len(text) - saidShown; over > 0 {
+		text = "..." + strings.ToValidUTF8(text[over:], "")
+	}
+	return text
+}
+
 // text is one line of it, without the secret and without what mysqldump always says.
 func (t *tailBuffer) text(secrets ...string) string {
 	t.mu.Lock()
@@ -195,5 +209,5 @@ func (t *tailBuffer) text(secrets ...string) string {
 			text = strings.ReplaceAll(text, s, "[redacted]")
 		}
 	}
-	return clip(text, 400)
+	return clip(text, saidShown)
 }

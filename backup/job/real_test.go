@@ -19,6 +19,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -48,9 +49,13 @@ type job struct {
 	config   backup.Config
 }
 
+var building sync.Mutex
+
 // program builds the program once for all tests.
 func program(t *testing.T) string {
 	t.Helper()
+	building.Lock()
+	defer building.Unlock()
 	if file := os.Getenv("MFG_BACKUP_PROGRAM"); file != "" {
 		return file
 	}

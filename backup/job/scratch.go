@@ -51,8 +51,8 @@ type server struct {
 	pool     *sql.DB
 }
 
-// failureLine is what of mysqld's log is told.
-func (s *server) why() string { return s.said.text() }
+// why is the end of mysqld's log, where the reason is.
+func (s *server) why() string { return s.said.end() }
 
 // args are those of every mysqld that runs here. Later ones count, so the defaults file cannot undo them.
 func (s *server) args(more ...string) []string {

@@ -47,7 +47,7 @@ func (p *Program) sweepScratch(err error) {
 	_ = os.Remove(dir + PartialSuffix)
 }
 
-// query runs the user's query as an account that can only read.
+// query runs the user's query in a transaction that can only read, on the copy.
 func (l *loading) query(ctx context.Context) error {
 	if l.Config.Query == "" {
 		return nil

@@ -12,8 +12,9 @@ import (
 // AccountBackup copies a site: it dumps, and a clone reads by it. It can neither write nor pass a fence.
 const AccountBackup = "mfg_backup"
 
-// BackupRights are what a dump and a clone need, and nothing more; all were found necessary on 9.7.4 by leaving each out. Without SHOW
-// VIEW, TRIGGER or SHOW_ROUTINE mysqldump leaves things out and reports nothing, so sidecar/backup checks them before.
+// BackupRights are what a dump and a clone need by the manual and by what the program asks. It was not tried to leave each of them out.
+// Without SHOW VIEW, TRIGGER or SHOW_ROUTINE mysqldump leaves things out and reports nothing, so backup/job refuses an account that lacks
+// any of these rights before it copies anything; that refusal is tested, for those three.
 //
 //   - SELECT: rows, mysql.user with the hashes of passwords, roles; SHOW VIEW, TRIGGER, EVENT and SHOW_ROUTINE: definitions
 //   - FLUSH_TABLES: the short lock that fits the GTID set to the snapshot; REPLICATION CLIENT: the position of the binary log
