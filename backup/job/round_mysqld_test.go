@@ -55,6 +55,7 @@ func ours(t *testing.T, j *job) {
 }
 
 func TestLogicalRoundTrip(t *testing.T) {
+	t.Parallel()
 	s := origin(t, mysqltest.Options{})
 	s.Exec(t, nasty...)
 	j := newJob(t, false).from(s)
@@ -88,6 +89,7 @@ func TestLogicalRoundTrip(t *testing.T) {
 func TestPhysicalRoundTrip(t *testing.T) {
 	for name, keyring := range map[string]bool{"plain": false, "encrypted": true} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			s := origin(t, mysqltest.Options{Keyring: keyring})
 			s.Exec(t, nasty...)
 			j := newJob(t, keyring).from(s)

@@ -184,6 +184,7 @@ func TestDumpDies(t *testing.T) {
 
 // What is wrong with a backup or with the place is found before anything is touched, or leaves a directory that nobody takes for data.
 func TestLoadRefuses(t *testing.T) {
+	t.Parallel()
 	s := origin(t, mysqltest.Options{})
 	fill(t, s, 5)
 	j := newJob(t, false).from(s)

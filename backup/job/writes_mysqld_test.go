@@ -6,6 +6,7 @@ package job_test
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -15,11 +16,14 @@ import (
 	"github.com/mysql-mfg/mfg/internal/mysql/mysqltest"
 )
 
+var counter = regexp.MustCompile(` AUTO_INCREMENT=\d+`)
+
 // Under writes the GTID set fits the data exactly: what is missing, and nothing else, can be replayed on top, and both are then the same.
 // Each writer has a row of its own: where transactions wait for each other's rows mysqldump's lock gives up (docs/reference/backup-job.md).
 func TestGTIDFitsUnderWrites(t *testing.T) {
 	for _, method := range []string{bucket.Logical, bucket.Physical} {
 		t.Run(method, func(t *testing.T) {
+			t.Parallel()
 			s := origin(t, mysqltest.Options{})
 			fill(t, s, 10)
 			s.Exec(t, "CREATE TABLE big.w (id INT AUTO_INCREMENT PRIMARY KEY, n INT)", "CREATE TABLE big.c (id INT PRIMARY KEY, n INT)",
@@ -74,7 +78,12 @@ func TestGTIDFitsUnderWrites(t *testing.T) {
 			if _, err := db.ExecContext(t.Context(), "STOP REPLICA"); err != nil {
 				t.Error(err)
 			}
-			same(t, digests(t, s.Root(t)), digests(t, db))
+			want, got := digests(t, s.Root(t)), digests(t, db)
+			for _, all := range []map[string]string{want, got} {
+				// The counter of a site is above what it gave out after an INSERT ... SELECT, and that of a copy just above the rows.
+				all["create `big`.`rows_`"] = counter.ReplaceAllString(all["create `big`.`rows_`"], "")
+			}
+			same(t, want, got)
 		})
 	}
 }
