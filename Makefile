@@ -58,6 +58,10 @@ test-encryption-kills: build ## Kill everything at every step of rotation, clone
 encryption-kills-table: ## Put the results of `make test-encryption-kills`, gathered in however many runs of one build, into docs/encryption-kills.md
 	@go -C e2e run ./kills/table -from ../out/encryption-kills.json -to ../docs/encryption-kills.md
 
+.PHONY: test-backup
+test-backup: ## Every test of backups on real servers, with the search for plaintext that `make test` leaves out, three minutes (root, Debian)
+	@go test -tags mysqld,long -count=1 -v -timeout 20m ./backup/...
+
 .PHONY: test-dashboard
 test-dashboard: build ## Watch the dashboard in tmux while a site is lost, on the lab; leaves frames and a recording in out/dashboard (root, Debian)
 	@go -C e2e test -tags lab,dashboard -v -count=1 -timeout 30m -run TestDashboard ./suites/
@@ -203,7 +207,7 @@ part-format: $(COUNT)
 		[ -z "$$bad" ] || { echo "not formatted (make fmt):"; echo "$$bad"; exit 1; }'
 
 part-vet: $(COUNT)
-	@$(step) bash -c 'go vet -tags helm,mysqld ./... && go -C e2e vet -tags lab,mysqld ./... && go -C e2e vet -tags lab,stories,kills,dashboard ./suites/'
+	@$(step) bash -c 'go vet -tags helm,mysqld,long ./... && go -C e2e vet -tags lab,mysqld ./... && go -C e2e vet -tags lab,stories,kills,dashboard ./suites/'
 
 part-lint: $(COUNT) bin/golangci-lint
 	@$(step) $(MAKE) --no-print-directory lint
@@ -242,7 +246,7 @@ part-helm: $(COUNT) bin/helm bin/promtool
 part-mysqld: $(COUNT)
 	@command -v mmdebstrap >/dev/null || { echo "installing the Debian package mmdebstrap"; apt-get -qq update && \
 		DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends mmdebstrap >/dev/null; }
-	@$(tests) -no-skip -- -tags mysqld -count=1 ./internal/... ./sidecar/... ./e2e/commits/ ./operator/render/
+	@$(tests) -no-skip -- -tags mysqld -count=1 ./internal/... ./sidecar/... ./backup/... ./e2e/commits/ ./operator/render/
 
 part-clone: $(COUNT)
 	@$(tests) -no-skip -- -tags mysqld -count=1 -run TestOrderedCloneOfARealReplica ./operator/controller/

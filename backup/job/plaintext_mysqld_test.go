@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build mysqld
+//go:build mysqld && long
 
 package job_test
 
@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -20,27 +19,6 @@ import (
 	"github.com/mysql-mfg/mfg/internal/bucket"
 	"github.com/mysql-mfg/mfg/internal/mysql/mysqltest"
 )
-
-// processes are those whose arguments hold a text, and all arguments of all processes.
-func processes(t *testing.T, text string) (pids []int, all []byte) {
-	t.Helper()
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range entries {
-		pid, err := strconv.Atoi(e.Name())
-		if err != nil {
-			continue
-		}
-		raw, _ := os.ReadFile("/proc/" + e.Name() + "/cmdline")
-		all = append(append(all, raw...), '\n')
-		if bytes.Contains(raw, []byte(text)) {
-			pids = append(pids, pid)
-		}
-	}
-	return pids, all
-}
 
 // holding are the files below a folder that hold a text.
 func holding(root, text string) (found []string) {

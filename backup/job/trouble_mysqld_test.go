@@ -281,3 +281,24 @@ func TestRightsAreChecked(t *testing.T) {
 	j.config.Source.Port = 1
 	j.fails("make", backup.SourceUnreachable, backup.ExitSource)
 }
+
+// processes are those whose arguments hold a text, and all arguments of all processes.
+func processes(t *testing.T, text string) (pids []int, all []byte) {
+	t.Helper()
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		raw, _ := os.ReadFile("/proc/" + e.Name() + "/cmdline")
+		all = append(append(all, raw...), '\n')
+		if bytes.Contains(raw, []byte(text)) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids, all
+}
