@@ -59,6 +59,10 @@ test-encryption-kills: build ## Kill everything at every step of rotation, clone
 encryption-kills-table: ## Put the results of `make test-encryption-kills`, gathered in however many runs of one build, into docs/encryption-kills.md
 	@go -C e2e run ./kills/table -from ../out/encryption-kills.json -to ../docs/encryption-kills.md
 
+.PHONY: test-backup
+test-backup: ## Every test of backups on real servers: too long for `make test` (root, Debian)
+	@go test -tags mysqld,long -count=1 -v -timeout 20m ./backup/...
+
 .PHONY: test-dashboard
 test-dashboard: build ## Watch the dashboard in tmux while a site is lost, on the lab; leaves frames and a recording in out/dashboard (root, Debian)
 	@go -C e2e test -tags lab,dashboard -v -count=1 -timeout 30m -run TestDashboard ./suites/
@@ -208,7 +212,7 @@ part-format: $(COUNT)
 		[ -z "$$bad" ] || { echo "not formatted (make fmt):"; echo "$$bad"; exit 1; }'
 
 part-vet: $(COUNT)
-	@$(step) bash -c 'go vet -tags helm,mysqld,valkey ./... && go -C e2e vet -tags lab,mysqld,valkey ./... && go -C e2e vet -tags lab,stories,kills,dashboard ./suites/'
+	@$(step) bash -c 'go vet -tags helm,mysqld,valkey,long ./... && go -C e2e vet -tags lab,mysqld,valkey ./... && go -C e2e vet -tags lab,stories,kills,dashboard ./suites/'
 
 part-lint: $(COUNT) bin/golangci-lint
 	@$(step) $(MAKE) --no-print-directory lint

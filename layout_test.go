@@ -45,6 +45,7 @@ var layout = map[string]rule{
 	"api/client":                      {own: []string{"api/wire"}, ban: kubernetes},
 	"internal/logpipe":                {ban: kubernetes},
 	"internal/door":                   {own: []string{"api/wire"}, ban: kubernetes},
+	"internal/bucket":                 {ban: kubernetes},
 	"internal/gtid":                   {pure: true, ban: kubernetes},
 	"internal/mysql":                  {own: []string{"internal/gtid"}, ban: kubernetes},
 	"internal/mysql/mysqltest":        {own: []string{"internal/mysql", "internal/gtid"}, ban: kubernetes},
@@ -60,6 +61,7 @@ var layout = map[string]rule{
 	"operator/views":                  {pure: true, own: []string{"operator/facts", "operator/lineage", "operator/memory", "operator/promotion", "operator/remedy", "api/v1alpha1", "api/wire", "internal/gtid"}},
 	"operator/failover":               {pure: true, own: []string{"operator/facts", "operator/gate", "operator/lineage", "operator/memory", "operator/promotion", "operator/remedy", "operator/views", "api/v1alpha1", "api/wire", "internal/gtid"}},
 	"operator/explain":                {pure: true, own: []string{"operator/facts", "operator/failover", "operator/memory", "operator/promotion", "operator/remedy", "api/v1alpha1", "api/wire", "internal/gtid"}},
+	"operator/backup":                 {pure: true, own: []string{"api/v1alpha1"}},
 	"operator/claims":                 {pure: true, own: []string{"api/v1alpha1"}},
 	"operator/authority":              {pure: true, own: []string{"api/wire"}},
 	"operator/keyring":                {pure: true, own: []string{"api/v1alpha1", "api/wire"}},
@@ -97,6 +99,8 @@ var layout = map[string]rule{
 	"operator/controller":             {own: []string{"operator/cacheobjects", "operator/scope", "operator/apply", "operator/work", "operator/follow", "operator/clone", "operator/accounts", "operator/encryption", "operator/signing", "operator/access", "operator/claims", "operator/failover", "operator/keyring", "operator/lineage", "operator/passwords", "operator/render", "operator/report", "operator/request", "operator/rollout", "api", "internal"}},
 	"operator/escrow":                 {own: []string{"api/v1alpha1", "api/wire"}},
 	"operator/server":                 {own: []string{"operator/report", "api", "internal/door", "internal/gtid"}},
+	"backup":                          {own: []string{"backup"}, ban: kubernetes},
+	"backup/job":                      {own: []string{"internal/bucket", "internal/mysql", "internal/gtid"}, ban: kubernetes},
 	"sidecar":                         {own: []string{"sidecar", "api/wire", "api/client", "internal"}, ban: kubernetes},
 	"sidecar/fence":                   {pure: true, own: []string{"api/wire"}, ban: kubernetes},
 	"sidecar/probe":                   {own: []string{"api/wire", "internal/mysql"}, ban: kubernetes},
@@ -216,6 +220,15 @@ func checkImport(t *testing.T, name string, r rule, imported string) {
 func TestSidecarKnowsNoKubernetes(t *testing.T) {
 	for _, p := range list(t, "-deps", "./sidecar/...") {
 		if within(p.ImportPath, kubernetes) {
+			t.Errorf("the sidecar depends on %s", p.ImportPath)
+		}
+	}
+}
+
+// The libraries of object storage are four times the sidecar, and must not run in the process that fences (docs/decisions/0024).
+func TestSidecarKnowsNoObjectStorage(t *testing.T) {
+	for _, p := range list(t, "-deps", "./sidecar/...") {
+		if within(p.ImportPath, []string{module + "/internal/bucket", "gocloud.dev"}) {
 			t.Errorf("the sidecar depends on %s", p.ImportPath)
 		}
 	}

@@ -161,7 +161,7 @@ tls: {secretName: billing-tls, issuerRef: {name: ca, kind: ClusterIssuer}}
 failover: {mode: Manual, pollInterval: 1s, threshold: 5, crashGrace: 3s, cooldown: 1h, drainTimeout: 1m, maxLostTransactions: 0, onDivergence: Hold}
 sidecar: {leaseTimeout: 15s, peerCheckInterval: 1s, fenceTimeout: 1s, resources: {requests: {cpu: 100m}}}
 cache: {enabled: false}
-backup: {profiles: [{name: nightly, encryption: {secretName: key}}], pitr: {enabled: true, profile: nightly}}
+backup: {profiles: [{name: nightly, storage: {s3: {bucket: backups, secretName: keys}}, encryption: {recipients: [age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p]}}], pitr: {enabled: true, profile: nightly}}
 initFromBackup: {profile: nightly, backup: monday}
 encryptionAtRest: {enabled: true, coverage: {binaryLog: false}, keyring: {retainVersions: 3}}
 dns: {name: billing.example.org, ttlSeconds: 10}

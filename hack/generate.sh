@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Writes everything that is generated from api/v1alpha1: deepcopy functions, apply configurations, the
-# CustomResourceDefinition (config/crd and the chart), the schema of the group chart's values and the reference of the
+# CustomResourceDefinitions (config/crd and the chart), the schema of the group chart's values and the references of the
 # fields. The output depends on nothing but the sources, so that CI can run it and look for a difference. Needs
 # bin/controller-gen (make tools).
 set -eu
@@ -22,4 +22,5 @@ rm -rf api/v1alpha1/applyconfiguration
 "$gen" applyconfiguration:headerFile=hack/header.txt paths=./api/v1alpha1
 "$gen" crd:crdVersions=v1 paths=./api/v1alpha1 output:crd:dir="$tmp"
 
-go run ./hack/crd <"$tmp/mysql-mfg.io_mysqlfailovergroups.yaml"
+go run ./hack/crd group <"$tmp/mysql-mfg.io_mysqlfailovergroups.yaml"
+go run ./hack/crd backup <"$tmp/mysql-mfg.io_mysqlbackups.yaml"

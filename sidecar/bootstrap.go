@@ -56,6 +56,11 @@ func bootstrap(ctx context.Context, s settings, log *slog.Logger) error {
 	if err != nil {
 		return fmt.Errorf("look for marker: %w", err)
 	}
+	if !initialised {
+		if initialised, err = takeRestored(s); err != nil {
+			return err
+		}
+	}
 	var wiping bool
 	if s.keyring.file != "" {
 		if wiping, err = prepareKeyring(s, initialised, log); err != nil {
@@ -141,6 +146,9 @@ func mayInitialise(s settings) error {
 
 // checkData refuses to start mysqld over a volume that is not what the marker says.
 func checkData(s settings, log *slog.Logger) error {
+	if whole, err := restoredWhole(s); err != nil || whole {
+		return errors.Join(err, takeDirectory(s, restoredSuffix, log))
+	}
 	if whole, err := exists(filepath.Join(s.datadir+initSuffix, "auto.cnf")); err != nil || whole {
 		return errors.Join(err, takeInitialised(s, log))
 	}
@@ -159,8 +167,10 @@ func checkData(s settings, log *slog.Logger) error {
 }
 
 // takeInitialised gives the whole datadir its name. An empty directory of that name gives way, any other does not.
-func takeInitialised(s settings, log *slog.Logger) error {
-	if err := os.Rename(s.datadir+initSuffix, s.datadir); err != nil {
+func takeInitialised(s settings, log *slog.Logger) error { return takeDirectory(s, initSuffix, log) }
+
+func takeDirectory(s settings, suffix string, log *slog.Logger) error {
+	if err := os.Rename(s.datadir+suffix, s.datadir); err != nil {
 		return fmt.Errorf("take the initialised data directory: %w", err)
 	}
 	if err := syncDir(filepath.Dir(s.datadir)); err != nil {

@@ -34,6 +34,8 @@ type settings struct {
 	listen                    string
 	defaultsFile, mysqld      string
 	requireTLS                bool
+	// restore is true for the site of a new group that is loaded from a backup: it is never initialised empty.
+	restore bool
 
 	keyring keyringSettings
 }
@@ -140,6 +142,7 @@ func parseSettings(command string, args []string, env func(string) string) (sett
 	text(&s.defaultsFile, "defaults-file", "MFG_DEFAULTS_FILE", "/etc/mfg/my.cnf", "configuration of mysqld")
 	text(&s.mysqld, "mysqld", "MFG_MYSQLD", "mysqld", "program that initialises the data directory")
 	fs.BoolVar(&s.requireTLS, "require-tls", env("MFG_REQUIRE_TLS") == "true", "create accounts that have to use TLS ($MFG_REQUIRE_TLS)")
+	fs.BoolVar(&s.restore, "restore", env("MFG_RESTORE") == "true", "take the data directory that a backup was loaded into, and make no empty one ($MFG_RESTORE)")
 	keyringFlags(fs, &s.keyring, env)
 	if err := errors.Join(append(problems, fs.Parse(args))...); err != nil {
 		return settings{}, err

@@ -127,7 +127,6 @@ func TestAdmitted(t *testing.T) {
 		"failover beside a removed site": {old: "status/activeSite = gone", change: "status/activeSite = paris"},
 		"longest names": {change: `metadata/name = group-of-thirty-characters-abc
 			spec/sites/0/name = twelve-chars`},
-		"pitr with its profile": {change: `spec/backup = {profiles: [{name: nightly}], pitr: {enabled: true, profile: nightly}}`},
 	}
 	s := newServer(t)
 	for name, tc := range tests {
@@ -173,8 +172,6 @@ func TestRefused(t *testing.T) {
 		"dns never cached":                  {`spec/dns = {name: a, ttlSeconds: 0}`, "spec.dns.ttlSeconds"},
 		"profile without name":              {`spec/backup = {profiles: [{}]}`, "spec.backup.profiles[0].name"},
 		"profile with a slash":              {`spec/backup = {profiles: [{name: a/b}]}`, "spec.backup.profiles[0].name"},
-		"encryption without key":            {`spec/backup = {profiles: [{name: a, encryption: {}}]}`, "spec.backup.profiles[0].encryption.secretName"},
-		"restore from nowhere":              {`spec/initFromBackup = {backup: monday}`, "spec.initFromBackup.profile"},
 		"more than a day to escrow":         {encrypted(`escrowTimeoutSeconds: 86401`), "spec.encryptionAtRest.keyring.escrowTimeoutSeconds"},
 		"a cache too small":                 {`spec/cache = {engine: Valkey, maxMemory: 63Mi}`, "spec.cache.maxMemory"},
 		"a cache too small for Dragonfly":   {`spec/cache = {enabled: true, maxMemory: 255Mi}`, "spec.cache.maxMemory"},
@@ -271,8 +268,6 @@ func TestRefused(t *testing.T) {
 		"volume size as a number":           {`spec/sites/0/storage = {size: 10737418240}`, "spec.sites[0].storage.size"},
 		"volume size in words":              {`spec/sites/0/storage = {size: big}`, "spec.sites[0].storage.size"},
 		"unknown deletion policy":           {`spec/deletionPolicy = Orphan`, "spec.deletionPolicy"},
-		"pitr without profile":              {`spec/backup = {pitr: {enabled: true}}`, "spec.backup.pitr.profile"},
-		"pitr with another profile":         {`spec/backup = {profiles: [{name: a}], pitr: {enabled: true, profile: b}}`, "spec.backup.pitr.profile"},
 	}
 	s := newServer(t)
 	for name, tc := range tests {

@@ -22,6 +22,10 @@ const (
 	ConditionEncryptionReady = "EncryptionAtRestReady"
 	// ConditionBackupReady: backups are made; always false in this version, which makes none.
 	ConditionBackupReady = "BackupReady"
+	// ConditionBackupVerified: the newest verification restored a backup, and it is not older than it should be; not raised yet by this version.
+	ConditionBackupVerified = "BackupVerified"
+	// ConditionRestoreReady: the group has all that initFromBackup names; not raised yet by this version.
+	ConditionRestoreReady = "RestoreReady"
 	// ConditionCacheReady: the cache store follows the active site.
 	ConditionCacheReady = "CacheReady"
 	// ConditionUnbuiltFeatures: the specification asks for something that this version does not have.

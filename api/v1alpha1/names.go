@@ -246,6 +246,8 @@ const (
 	AccountReplication = "replication"
 	AccountSidecar     = "sidecar"
 	AccountClone       = "clone"
+	// AccountBackup is what backups are made with, for groups that have a profile.
+	AccountBackup = "backup"
 
 	// PasswordKnown is the operator's own copy of what the servers take, PasswordNext what they are being given, PasswordPrevious
 	// what they take still.

@@ -16,7 +16,7 @@ var SchemeGroupVersion = GroupVersion
 
 // AddToScheme registers the types of this package.
 func AddToScheme(s *runtime.Scheme) error {
-	s.AddKnownTypes(GroupVersion, &MysqlFailoverGroup{}, &MysqlFailoverGroupList{})
+	s.AddKnownTypes(GroupVersion, &MysqlFailoverGroup{}, &MysqlFailoverGroupList{}, &MysqlBackup{}, &MysqlBackupList{})
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil
 }

@@ -24,7 +24,11 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-const crdFile = "../../config/crd/mysql-mfg.io_mysqlfailovergroups.yaml"
+// The definitions of the two kinds.
+const (
+	groupFile  = "../../config/crd/mysql-mfg.io_mysqlfailovergroups.yaml"
+	backupFile = "../../config/crd/mysql-mfg.io_mysqlbackups.yaml"
+)
 
 // The API server's limits on the cost of one rule and of all rules of one request.
 const (
@@ -54,9 +58,9 @@ type server struct {
 	cel        *schemacel.Validator
 }
 
-func loadCRD(t *testing.T) *apiextensions.CustomResourceDefinition {
+func loadCRD(t *testing.T, file string) *apiextensions.CustomResourceDefinition {
 	t.Helper()
-	raw, err := os.ReadFile(crdFile)
+	raw, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatalf("read definition: %v", err)
 	}
@@ -78,7 +82,12 @@ func loadCRD(t *testing.T) *apiextensions.CustomResourceDefinition {
 
 func newServer(t *testing.T) *server {
 	t.Helper()
-	crd := loadCRD(t)
+	return serverOf(t, groupFile)
+}
+
+func serverOf(t *testing.T, file string) *server {
+	t.Helper()
+	crd := loadCRD(t, file)
 	props := crd.Spec.Validation.OpenAPIV3Schema
 	structural, err := schema.NewStructural(props)
 	if err != nil {
@@ -204,8 +213,10 @@ func set(node any, path []string, value any) (any, error) {
 
 func TestDefinitionIsAccepted(t *testing.T) {
 	// This is the check of the API server itself, with the limits on the estimated cost of every rule.
-	for _, err := range crdvalidation.ValidateCustomResourceDefinition(t.Context(), loadCRD(t)) {
-		t.Error(err)
+	for _, file := range []string{groupFile, backupFile} {
+		for _, err := range crdvalidation.ValidateCustomResourceDefinition(t.Context(), loadCRD(t, file)) {
+			t.Errorf("%s: %v", file, err)
+		}
 	}
 }
 
@@ -230,7 +241,8 @@ func TestRulesExplainThemselves(t *testing.T) {
 			walk(path+"[]", props.Items.Schema)
 		}
 	}
-	walk("", loadCRD(t).Spec.Validation.OpenAPIV3Schema)
+	walk("", loadCRD(t, groupFile).Spec.Validation.OpenAPIV3Schema)
+	walk("", loadCRD(t, backupFile).Spec.Validation.OpenAPIV3Schema)
 	if count < 20 {
 		t.Errorf("found %d rules; the walk misses some", count)
 	}

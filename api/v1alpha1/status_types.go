@@ -14,6 +14,8 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 //     encryptionAtRest, passwords and the conditions Progressing, TLSReady, UnbuiltFeatures, EncryptionAtRestReady,
 //     BackupReady, DNSReady, TaintsReady.
 //
+// backup, restore and the conditions BackupVerified and RestoreReady are written by nobody yet.
+//
 // cache and the condition CacheReady are written by operator/cache/loop, through mfg-cache-status.
 //
 // lastRequests is written by operator/request alone, for both, with a field manager for each kind.
@@ -106,6 +108,15 @@ type MysqlFailoverGroupStatus struct {
 	//
 	// +optional
 	Cache *CacheStatus `json:"cache,omitempty"`
+
+	// backup is the state of the backups.
+	//
+	// +optional
+	Backup *BackupStatus `json:"backup,omitempty"`
+	// restore is how far the restore by initFromBackup is; empty if none was asked for.
+	//
+	// +optional
+	Restore *RestoreStatus `json:"restore,omitempty"`
 
 	// passwords says how far the replacement of passwords is; empty if there never was one.
 	//

@@ -19,7 +19,7 @@ type bound struct {
 // One setting in my.cnf is one line: a line break in a value would add another setting.
 const confValue = `^[^\x00-\x1f\x7f]*$`
 
-var bounds = []bound{
+var groupBounds = []bound{
 	{path: []string{"metadata", "name"}, maxLength: 253},
 	{path: []string{"spec", "mysqlConf", "{}"}, maxLength: 1024, pattern: confValue},
 	{path: []string{"spec", "sites", "[]", "nodeSelector", "{}"}, maxLength: 63},
@@ -28,9 +28,13 @@ var bounds = []bound{
 	{path: []string{"spec", "encryptionAtRest", "temporaryFiles", "sizeLimit"}, maxLength: 32, text: true},
 	{path: []string{"spec", "cache", "maxMemory"}, maxLength: 32, text: true},
 	{path: []string{"spec", "cache", "storage", "size"}, maxLength: 32, text: true},
+	{path: []string{"spec", "backup", "profiles", "[]", "scratch", "size"}, maxLength: 32, text: true},
+	{path: []string{"spec", "backup", "profiles", "[]", "verification", "scratch", "size"}, maxLength: 32, text: true},
 }
 
-func addBounds(crd *apiextensionsv1.CustomResourceDefinition) error {
+var backupBounds = []bound{{path: []string{"metadata", "name"}, maxLength: 253}}
+
+func addBounds(crd *apiextensionsv1.CustomResourceDefinition, bounds []bound) error {
 	root := crd.Spec.Versions[0].Schema.OpenAPIV3Schema
 	// The name is in the schema so that a rule about it can point at it.
 	root.Properties["metadata"] = apiextensionsv1.JSONSchemaProps{

@@ -17,9 +17,8 @@ import (
 )
 
 var (
-	eventCacheSettingsIgnored = events.Warning(v1alpha1.ReasonConfigKeysIgnored, "Ignore")
-	eventCachePodReplaced     = events.Normal(v1alpha1.ReasonCachePodReplaced, "Update")
-	eventCacheAskedToLeave    = events.Normal(v1alpha1.ReasonCacheAskedToLeave, "Update")
+	eventCachePodReplaced  = events.Normal(v1alpha1.ReasonCachePodReplaced, "Update")
+	eventCacheAskedToLeave = events.Normal(v1alpha1.ReasonCacheAskedToLeave, "Update")
 )
 
 // cacheObjects is what makes the objects of cache stores, with this controller's way to apply and to remove.
@@ -42,7 +41,7 @@ func (r *Reconciler) cache(ctx context.Context, s *scope.Scope) error {
 		s.Refuse(refusal.Reason, refusal.Message)
 		said += refusal.Message + " "
 	}
-	r.base.Say(s, "cache", eventCacheSettingsIgnored, said)
+	r.base.Say(s, "cache", eventConfigKeysIgnored, said)
 	if result.Asked != "" {
 		r.Recorder.Emit(s.Group, nil, eventCacheAskedToLeave,
 			"Only the cache of %s, the master, is left to update; the master moves away before its pod is replaced", result.Asked)

@@ -18,12 +18,32 @@ import (
 func ForKind(kind schema.GroupVersionKind) interface{} {
 	switch kind {
 	// Group=mysql-mfg.io, Version=v1alpha1
+	case v1alpha1.SchemeGroupVersion.WithKind("AzureStorage"):
+		return &apiv1alpha1.AzureStorageApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("BackupEncryption"):
 		return &apiv1alpha1.BackupEncryptionApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("BackupProfile"):
 		return &apiv1alpha1.BackupProfileApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("BackupProfileStatus"):
+		return &apiv1alpha1.BackupProfileStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("BackupRetention"):
+		return &apiv1alpha1.BackupRetentionApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("BackupSchedule"):
+		return &apiv1alpha1.BackupScheduleApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("BackupScratch"):
+		return &apiv1alpha1.BackupScratchApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("BackupSource"):
+		return &apiv1alpha1.BackupSourceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("BackupSpec"):
 		return &apiv1alpha1.BackupSpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("BackupStatus"):
+		return &apiv1alpha1.BackupStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("BackupStorage"):
+		return &apiv1alpha1.BackupStorageApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("BackupVerification"):
+		return &apiv1alpha1.BackupVerificationApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("BackupVerified"):
+		return &apiv1alpha1.BackupVerifiedApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("CacheAuth"):
 		return &apiv1alpha1.CacheAuthApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("CachePlanned"):
@@ -60,6 +80,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.FailoverSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Forecast"):
 		return &apiv1alpha1.ForecastApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("GCSStorage"):
+		return &apiv1alpha1.GCSStorageApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("GroupClaim"):
 		return &apiv1alpha1.GroupClaimApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("InitFromBackupSpec"):
@@ -72,6 +94,12 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.LastRequestApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("LostRows"):
 		return &apiv1alpha1.LostRowsApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("MysqlBackup"):
+		return &apiv1alpha1.MysqlBackupApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("MysqlBackupSpec"):
+		return &apiv1alpha1.MysqlBackupSpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("MysqlBackupStatus"):
+		return &apiv1alpha1.MysqlBackupStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("MysqlFailoverGroup"):
 		return &apiv1alpha1.MysqlFailoverGroupApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("MysqlFailoverGroupSpec"):
@@ -86,6 +114,14 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.PlannedFailoverStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Remedy"):
 		return &apiv1alpha1.RemedyApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RestoreEncryption"):
+		return &apiv1alpha1.RestoreEncryptionApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RestoreFrom"):
+		return &apiv1alpha1.RestoreFromApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RestoreStatus"):
+		return &apiv1alpha1.RestoreStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("S3Storage"):
+		return &apiv1alpha1.S3StorageApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("SidecarSpec"):
 		return &apiv1alpha1.SidecarSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Site"):
@@ -108,6 +144,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.TLSSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Transition"):
 		return &apiv1alpha1.TransitionApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("VolumeStorage"):
+		return &apiv1alpha1.VolumeStorageApplyConfiguration{}
 
 	}
 	return nil

@@ -35,6 +35,7 @@ var cores = []core{
 	{folder: "operator/authority", draws: []int{10}},
 	{folder: "operator/keyring", draws: []int{10, 200}},
 	{folder: "operator/passwords", draws: []int{10, 200}},
+	{folder: "operator/backup", draws: []int{10, 200}},
 	{folder: "operator/request", draws: []int{10}},
 	{folder: "operator/cache", draws: []int{20, 200}},
 	{folder: "operator/cache/engine", files: []string{"bounds.go", "info.go"}, draws: []int{10}, timed: true},

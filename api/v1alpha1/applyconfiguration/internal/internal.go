@@ -25,21 +25,176 @@ func Parser() *typed.Parser {
 var parserOnce sync.Once
 var parser *typed.Parser
 var schemaYAML = typed.YAMLObject(`types:
-- name: com.github.mysql-mfg.mfg.api.v1alpha1.BackupEncryption
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.AzureStorage
   map:
     fields:
+    - name: container
+      type:
+        scalar: string
+    - name: prefix
+      type:
+        scalar: string
     - name: secretName
       type:
         scalar: string
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.BackupEncryption
+  map:
+    fields:
+    - name: identitySecretName
+      type:
+        scalar: string
+    - name: recipients
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.BackupMethod
+  scalar: string
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.BackupOutcome
+  scalar: string
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.BackupPhase
+  scalar: string
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.BackupPrefer
+  scalar: string
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.BackupProfile
   map:
     fields:
     - name: encryption
       type:
         namedType: com.github.mysql-mfg.mfg.api.v1alpha1.BackupEncryption
+    - name: method
+      type:
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.BackupMethod
+      default: Logical
     - name: name
       type:
         scalar: string
+    - name: resources
+      type:
+        namedType: io.k8s.api.core.v1.ResourceRequirements
+    - name: retention
+      type:
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.BackupRetention
+    - name: schedule
+      type:
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.BackupSchedule
+    - name: scratch
+      type:
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.BackupScratch
+    - name: source
+      type:
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.BackupSource
+      default: {}
+    - name: storage
+      type:
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.BackupStorage
+    - name: timeout
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+      default: 2h
+    - name: verification
+      type:
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.BackupVerification
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.BackupProfileStatus
+  map:
+    fields:
+    - name: backups
+      type:
+        scalar: numeric
+    - name: bytes
+      type:
+        scalar: numeric
+    - name: lastAttempt
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: lastBackup
+      type:
+        scalar: string
+    - name: lastScheduled
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: lastSuccess
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: lastVerified
+      type:
+        scalar: string
+    - name: message
+      type:
+        scalar: string
+    - name: name
+      type:
+        scalar: string
+    - name: next
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: reason
+      type:
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.Reason
+    - name: restoreSeconds
+      type:
+        scalar: numeric
+    - name: running
+      type:
+        scalar: string
+    - name: verificationScheduled
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: verifiedAt
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.BackupRetention
+  map:
+    fields:
+    - name: count
+      type:
+        scalar: numeric
+    - name: maxAge
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+    - name: minCount
+      type:
+        scalar: numeric
+      default: 1
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.BackupSchedule
+  map:
+    fields:
+    - name: cron
+      type:
+        scalar: string
+    - name: startingDeadline
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+      default: 1h
+    - name: suspend
+      type:
+        scalar: boolean
+      default: false
+    - name: timeZone
+      type:
+        scalar: string
+      default: UTC
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.BackupScratch
+  map:
+    fields:
+    - name: size
+      type:
+        namedType: io.k8s.apimachinery.pkg.api.resource.Quantity
+    - name: storageClassName
+      type:
+        scalar: string
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.BackupSource
+  map:
+    fields:
+    - name: maxLag
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+      default: 5m
+    - name: prefer
+      type:
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.BackupPrefer
+      default: DROnly
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.BackupSpec
   map:
     fields:
@@ -54,6 +209,69 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
           keys:
           - name
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.BackupStatus
+  map:
+    fields:
+    - name: profiles
+      type:
+        list:
+          elementType:
+            namedType: com.github.mysql-mfg.mfg.api.v1alpha1.BackupProfileStatus
+          elementRelationship: associative
+          keys:
+          - name
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.BackupStorage
+  map:
+    fields:
+    - name: azure
+      type:
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.AzureStorage
+    - name: gcs
+      type:
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.GCSStorage
+    - name: s3
+      type:
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.S3Storage
+    - name: volume
+      type:
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.VolumeStorage
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.BackupVerification
+  map:
+    fields:
+    - name: afterEvery
+      type:
+        scalar: numeric
+    - name: cron
+      type:
+        scalar: string
+    - name: query
+      type:
+        scalar: string
+    - name: replay
+      type:
+        scalar: boolean
+      default: true
+    - name: scratch
+      type:
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.BackupScratch
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.BackupVerified
+  map:
+    fields:
+    - name: at
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: message
+      type:
+        scalar: string
+    - name: outcome
+      type:
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.BackupOutcome
+    - name: replayedTo
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: restoreSeconds
+      type:
+        scalar: numeric
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.CacheAuth
   map:
     fields:
@@ -514,6 +732,18 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: site
       type:
         scalar: string
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.GCSStorage
+  map:
+    fields:
+    - name: bucket
+      type:
+        scalar: string
+    - name: prefix
+      type:
+        scalar: string
+    - name: secretName
+      type:
+        scalar: string
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.GroupClaim
   map:
     fields:
@@ -534,9 +764,18 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: backup
       type:
         scalar: string
+    - name: encryption
+      type:
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.RestoreEncryption
+    - name: from
+      type:
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.RestoreFrom
     - name: profile
       type:
         scalar: string
+    - name: storage
+      type:
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.BackupStorage
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.IssuerRef
   map:
     fields:
@@ -618,6 +857,93 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: updated
       type:
         scalar: numeric
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.MysqlBackup
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+    - name: spec
+      type:
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.MysqlBackupSpec
+    - name: status
+      type:
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.MysqlBackupStatus
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.MysqlBackupSpec
+  map:
+    fields:
+    - name: group
+      type:
+        scalar: string
+    - name: method
+      type:
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.BackupMethod
+    - name: profile
+      type:
+        scalar: string
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.MysqlBackupStatus
+  map:
+    fields:
+    - name: attempts
+      type:
+        scalar: numeric
+    - name: bytes
+      type:
+        scalar: numeric
+    - name: encrypted
+      type:
+        scalar: boolean
+    - name: epoch
+      type:
+        scalar: numeric
+    - name: finishedAt
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: gtidExecuted
+      type:
+        scalar: string
+    - name: job
+      type:
+        scalar: string
+    - name: location
+      type:
+        scalar: string
+    - name: message
+      type:
+        scalar: string
+    - name: method
+      type:
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.BackupMethod
+    - name: mysqlVersion
+      type:
+        scalar: string
+    - name: phase
+      type:
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.BackupPhase
+    - name: progress
+      type:
+        scalar: numeric
+    - name: reason
+      type:
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.Reason
+    - name: site
+      type:
+        scalar: string
+    - name: size
+      type:
+        scalar: string
+    - name: startedAt
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: verified
+      type:
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.BackupVerified
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.MysqlFailoverGroup
   map:
     fields:
@@ -711,6 +1037,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: activeSiteSince
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: backup
+      type:
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.BackupStatus
     - name: cache
       type:
         namedType: com.github.mysql-mfg.mfg.api.v1alpha1.CacheStatus
@@ -772,6 +1101,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: replicationLag
       type:
         scalar: string
+    - name: restore
+      type:
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.RestoreStatus
     - name: rowsOutsideInnoDB
       type:
         scalar: numeric
@@ -793,7 +1125,14 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: boolean
       default: false
+    - name: interval
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+      default: 30s
     - name: profile
+      type:
+        scalar: string
+    - name: secretName
       type:
         scalar: string
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.PasswordPhase
@@ -875,6 +1214,84 @@ var schemaYAML = typed.YAMLObject(`types:
   scalar: string
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.RequestOutcome
   scalar: string
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.RestoreEncryption
+  map:
+    fields:
+    - name: identitySecretName
+      type:
+        scalar: string
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.RestoreFrom
+  map:
+    fields:
+    - name: group
+      type:
+        scalar: string
+    - name: namespace
+      type:
+        scalar: string
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.RestorePhase
+  scalar: string
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.RestoreStatus
+  map:
+    fields:
+    - name: backup
+      type:
+        scalar: string
+    - name: finishedAt
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: gtidExecuted
+      type:
+        scalar: string
+    - name: location
+      type:
+        scalar: string
+    - name: message
+      type:
+        scalar: string
+    - name: method
+      type:
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.BackupMethod
+    - name: phase
+      type:
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.RestorePhase
+    - name: progress
+      type:
+        scalar: numeric
+    - name: reason
+      type:
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.Reason
+    - name: site
+      type:
+        scalar: string
+    - name: startedAt
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.S3Storage
+  map:
+    fields:
+    - name: bucket
+      type:
+        scalar: string
+    - name: caSecretName
+      type:
+        scalar: string
+    - name: endpoint
+      type:
+        scalar: string
+    - name: forcePathStyle
+      type:
+        scalar: boolean
+    - name: prefix
+      type:
+        scalar: string
+    - name: region
+      type:
+        scalar: string
+      default: us-east-1
+    - name: secretName
+      type:
+        scalar: string
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.SidecarSpec
   map:
     fields:
@@ -1161,6 +1578,15 @@ var schemaYAML = typed.YAMLObject(`types:
         scalar: string
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.TransitionStep
   scalar: string
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.VolumeStorage
+  map:
+    fields:
+    - name: claimName
+      type:
+        scalar: string
+    - name: subPath
+      type:
+        scalar: string
 - name: io.k8s.api.core.v1.Affinity
   map:
     fields:

@@ -7,10 +7,15 @@ package v1alpha1
 // BackupEncryptionApplyConfiguration represents a declarative configuration of the BackupEncryption type for use
 // with apply.
 //
-// BackupEncryption encrypts backup artifacts.
+// BackupEncryption encrypts backups with age (https://age-encryption.org). What makes backups has the recipients alone, and cannot
+// read a backup again.
 type BackupEncryptionApplyConfiguration struct {
-	// secretName is the Secret, in the group's namespace, that holds the key.
-	SecretName *string `json:"secretName,omitempty"`
+	// recipients are the public keys, as age-keygen prints them: any one of their identities opens a backup. One to 16. Keep an
+	// identity outside the cluster: without one no backup can be read.
+	Recipients []string `json:"recipients,omitempty"`
+	// identitySecretName is a Secret in the group's namespace with the private key under the key identity. It is read for restore and
+	// verification only, by pods that live as long as these take. Default none.
+	IdentitySecretName *string `json:"identitySecretName,omitempty"`
 }
 
 // BackupEncryptionApplyConfiguration constructs a declarative configuration of the BackupEncryption type for use with
@@ -19,10 +24,20 @@ func BackupEncryption() *BackupEncryptionApplyConfiguration {
 	return &BackupEncryptionApplyConfiguration{}
 }
 
-// WithSecretName sets the SecretName field in the declarative configuration to the given value
+// WithRecipients adds the given value to the Recipients field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Recipients field.
+func (b *BackupEncryptionApplyConfiguration) WithRecipients(values ...string) *BackupEncryptionApplyConfiguration {
+	for i := range values {
+		b.Recipients = append(b.Recipients, values[i])
+	}
+	return b
+}
+
+// WithIdentitySecretName sets the IdentitySecretName field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the SecretName field is set to the value of the last call.
-func (b *BackupEncryptionApplyConfiguration) WithSecretName(value string) *BackupEncryptionApplyConfiguration {
-	b.SecretName = &value
+// If called multiple times, the IdentitySecretName field is set to the value of the last call.
+func (b *BackupEncryptionApplyConfiguration) WithIdentitySecretName(value string) *BackupEncryptionApplyConfiguration {
+	b.IdentitySecretName = &value
 	return b
 }

@@ -4,6 +4,12 @@
 
 package v1alpha1
 
+import (
+	apiv1alpha1 "github.com/mysql-mfg/mfg/api/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
 // BackupProfileApplyConfiguration represents a declarative configuration of the BackupProfile type for use
 // with apply.
 //
@@ -11,8 +17,29 @@ package v1alpha1
 type BackupProfileApplyConfiguration struct {
 	// name of the profile, unique in the group.
 	Name *string `json:"name,omitempty"`
-	// encryption encrypts the artifacts of this profile. Default none.
+	// method is Logical (mysqldump) or Physical (CLONE). Default Logical.
+	Method *apiv1alpha1.BackupMethod `json:"method,omitempty"`
+	// storage is where the backups are. Backups of two groups may share a bucket: each is under the group's namespace and name.
+	// It cannot change while backups of the profile exist.
+	Storage *BackupStorageApplyConfiguration `json:"storage,omitempty"`
+	// encryption encrypts the backups of this profile before they leave the pod that makes them. Default none: whoever can read the
+	// bucket can read the data.
 	Encryption *BackupEncryptionApplyConfiguration `json:"encryption,omitempty"`
+	// source says which site a backup is taken from.
+	Source *BackupSourceApplyConfiguration `json:"source,omitempty"`
+	// schedule makes a backup at given times. Default none: backups are made on demand.
+	Schedule *BackupScheduleApplyConfiguration `json:"schedule,omitempty"`
+	// retention says which backups are kept. Default none: all are.
+	Retention *BackupRetentionApplyConfiguration `json:"retention,omitempty"`
+	// verification restores backups into a scratch server, to prove that it can be done. Default none.
+	Verification *BackupVerificationApplyConfiguration `json:"verification,omitempty"`
+	// scratch is the volume of the pod that makes a Physical backup; it holds one copy of the data, encrypted where the group is.
+	// Default: an emptyDir with a limit of the size of the site's data.
+	Scratch *BackupScratchApplyConfiguration `json:"scratch,omitempty"`
+	// timeout is how long one backup may take. From 1m to 168h. Default 2h.
+	Timeout *v1.Duration `json:"timeout,omitempty"`
+	// resources of the pods that make and verify backups. Default none.
+	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
 }
 
 // BackupProfileApplyConfiguration constructs a declarative configuration of the BackupProfile type for use with
@@ -29,10 +56,82 @@ func (b *BackupProfileApplyConfiguration) WithName(value string) *BackupProfileA
 	return b
 }
 
+// WithMethod sets the Method field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Method field is set to the value of the last call.
+func (b *BackupProfileApplyConfiguration) WithMethod(value apiv1alpha1.BackupMethod) *BackupProfileApplyConfiguration {
+	b.Method = &value
+	return b
+}
+
+// WithStorage sets the Storage field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Storage field is set to the value of the last call.
+func (b *BackupProfileApplyConfiguration) WithStorage(value *BackupStorageApplyConfiguration) *BackupProfileApplyConfiguration {
+	b.Storage = value
+	return b
+}
+
 // WithEncryption sets the Encryption field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Encryption field is set to the value of the last call.
 func (b *BackupProfileApplyConfiguration) WithEncryption(value *BackupEncryptionApplyConfiguration) *BackupProfileApplyConfiguration {
 	b.Encryption = value
+	return b
+}
+
+// WithSource sets the Source field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Source field is set to the value of the last call.
+func (b *BackupProfileApplyConfiguration) WithSource(value *BackupSourceApplyConfiguration) *BackupProfileApplyConfiguration {
+	b.Source = value
+	return b
+}
+
+// WithSchedule sets the Schedule field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Schedule field is set to the value of the last call.
+func (b *BackupProfileApplyConfiguration) WithSchedule(value *BackupScheduleApplyConfiguration) *BackupProfileApplyConfiguration {
+	b.Schedule = value
+	return b
+}
+
+// WithRetention sets the Retention field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Retention field is set to the value of the last call.
+func (b *BackupProfileApplyConfiguration) WithRetention(value *BackupRetentionApplyConfiguration) *BackupProfileApplyConfiguration {
+	b.Retention = value
+	return b
+}
+
+// WithVerification sets the Verification field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Verification field is set to the value of the last call.
+func (b *BackupProfileApplyConfiguration) WithVerification(value *BackupVerificationApplyConfiguration) *BackupProfileApplyConfiguration {
+	b.Verification = value
+	return b
+}
+
+// WithScratch sets the Scratch field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Scratch field is set to the value of the last call.
+func (b *BackupProfileApplyConfiguration) WithScratch(value *BackupScratchApplyConfiguration) *BackupProfileApplyConfiguration {
+	b.Scratch = value
+	return b
+}
+
+// WithTimeout sets the Timeout field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Timeout field is set to the value of the last call.
+func (b *BackupProfileApplyConfiguration) WithTimeout(value v1.Duration) *BackupProfileApplyConfiguration {
+	b.Timeout = &value
+	return b
+}
+
+// WithResources sets the Resources field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Resources field is set to the value of the last call.
+func (b *BackupProfileApplyConfiguration) WithResources(value corev1.ResourceRequirements) *BackupProfileApplyConfiguration {
+	b.Resources = &value
 	return b
 }

@@ -9,8 +9,14 @@ package v1alpha1
 //
 // InitFromBackupSpec loads a new group from a backup.
 type InitFromBackupSpecApplyConfiguration struct {
-	// profile is the backup profile whose storage holds the backup.
+	// profile is the one of backup.profiles whose storage holds the backup. Either it or storage.
 	Profile *string `json:"profile,omitempty"`
+	// storage is where the backup is, if no profile of this group names the place. Either it or profile.
+	Storage *BackupStorageApplyConfiguration `json:"storage,omitempty"`
+	// encryption says how the backup is opened. Default: with the identity of the profile; a backup in storage is taken for unencrypted.
+	Encryption *RestoreEncryptionApplyConfiguration `json:"encryption,omitempty"`
+	// from is the group that the backup was made of. Default: the namespace and the name of this group.
+	From *RestoreFromApplyConfiguration `json:"from,omitempty"`
 	// backup is the name of the backup. Default: the newest.
 	Backup *string `json:"backup,omitempty"`
 }
@@ -26,6 +32,30 @@ func InitFromBackupSpec() *InitFromBackupSpecApplyConfiguration {
 // If called multiple times, the Profile field is set to the value of the last call.
 func (b *InitFromBackupSpecApplyConfiguration) WithProfile(value string) *InitFromBackupSpecApplyConfiguration {
 	b.Profile = &value
+	return b
+}
+
+// WithStorage sets the Storage field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Storage field is set to the value of the last call.
+func (b *InitFromBackupSpecApplyConfiguration) WithStorage(value *BackupStorageApplyConfiguration) *InitFromBackupSpecApplyConfiguration {
+	b.Storage = value
+	return b
+}
+
+// WithEncryption sets the Encryption field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Encryption field is set to the value of the last call.
+func (b *InitFromBackupSpecApplyConfiguration) WithEncryption(value *RestoreEncryptionApplyConfiguration) *InitFromBackupSpecApplyConfiguration {
+	b.Encryption = value
+	return b
+}
+
+// WithFrom sets the From field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the From field is set to the value of the last call.
+func (b *InitFromBackupSpecApplyConfiguration) WithFrom(value *RestoreFromApplyConfiguration) *InitFromBackupSpecApplyConfiguration {
+	b.From = value
 	return b
 }
 

@@ -23,6 +23,8 @@ import (
 // encryptionAtRest, passwords and the conditions Progressing, TLSReady, UnbuiltFeatures, EncryptionAtRestReady,
 // BackupReady, DNSReady, TaintsReady.
 //
+// backup, restore and the conditions BackupVerified and RestoreReady are written by nobody yet.
+//
 // cache and the condition CacheReady are written by operator/cache/loop, through mfg-cache-status.
 //
 // lastRequests is written by operator/request alone, for both, with a field manager for each kind.
@@ -68,6 +70,10 @@ type MysqlFailoverGroupStatusApplyConfiguration struct {
 	EncryptionAtRest *EncryptionAtRestStatusApplyConfiguration `json:"encryptionAtRest,omitempty"`
 	// cache is the state of the cache store.
 	Cache *CacheStatusApplyConfiguration `json:"cache,omitempty"`
+	// backup is the state of the backups.
+	Backup *BackupStatusApplyConfiguration `json:"backup,omitempty"`
+	// restore is how far the restore by initFromBackup is; empty if none was asked for.
+	Restore *RestoreStatusApplyConfiguration `json:"restore,omitempty"`
 	// passwords says how far the replacement of passwords is; empty if there never was one.
 	Passwords *PasswordsStatusApplyConfiguration `json:"passwords,omitempty"`
 	// lastRequests are the last answers to what was asked for by annotation, one for each kind of request.
@@ -233,6 +239,22 @@ func (b *MysqlFailoverGroupStatusApplyConfiguration) WithEncryptionAtRest(value 
 // If called multiple times, the Cache field is set to the value of the last call.
 func (b *MysqlFailoverGroupStatusApplyConfiguration) WithCache(value *CacheStatusApplyConfiguration) *MysqlFailoverGroupStatusApplyConfiguration {
 	b.Cache = value
+	return b
+}
+
+// WithBackup sets the Backup field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Backup field is set to the value of the last call.
+func (b *MysqlFailoverGroupStatusApplyConfiguration) WithBackup(value *BackupStatusApplyConfiguration) *MysqlFailoverGroupStatusApplyConfiguration {
+	b.Backup = value
+	return b
+}
+
+// WithRestore sets the Restore field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Restore field is set to the value of the last call.
+func (b *MysqlFailoverGroupStatusApplyConfiguration) WithRestore(value *RestoreStatusApplyConfiguration) *MysqlFailoverGroupStatusApplyConfiguration {
+	b.Restore = value
 	return b
 }
 

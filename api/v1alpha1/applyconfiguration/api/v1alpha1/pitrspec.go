@@ -4,6 +4,10 @@
 
 package v1alpha1
 
+import (
+	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
 // PITRSpecApplyConfiguration represents a declarative configuration of the PITRSpec type for use
 // with apply.
 //
@@ -13,6 +17,12 @@ type PITRSpecApplyConfiguration struct {
 	Enabled *bool `json:"enabled,omitempty"`
 	// profile is the backup profile whose storage takes the binary logs. Required once enabled.
 	Profile *string `json:"profile,omitempty"`
+	// interval is how often what was written is uploaded: the most that is lost with all sites, but for one upload. From 5s to 10m.
+	// Default 30s.
+	Interval *v1.Duration `json:"interval,omitempty"`
+	// secretName is a Secret with credentials for the MySQL pods, in the form of the profile's; they need no right to read or delete
+	// backups. Default: the profile's.
+	SecretName *string `json:"secretName,omitempty"`
 }
 
 // PITRSpecApplyConfiguration constructs a declarative configuration of the PITRSpec type for use with
@@ -34,5 +44,21 @@ func (b *PITRSpecApplyConfiguration) WithEnabled(value bool) *PITRSpecApplyConfi
 // If called multiple times, the Profile field is set to the value of the last call.
 func (b *PITRSpecApplyConfiguration) WithProfile(value string) *PITRSpecApplyConfiguration {
 	b.Profile = &value
+	return b
+}
+
+// WithInterval sets the Interval field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Interval field is set to the value of the last call.
+func (b *PITRSpecApplyConfiguration) WithInterval(value v1.Duration) *PITRSpecApplyConfiguration {
+	b.Interval = &value
+	return b
+}
+
+// WithSecretName sets the SecretName field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the SecretName field is set to the value of the last call.
+func (b *PITRSpecApplyConfiguration) WithSecretName(value string) *PITRSpecApplyConfiguration {
+	b.SecretName = &value
 	return b
 }

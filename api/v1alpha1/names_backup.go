@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+	"time"
+)
+
+// Labels and annotations of backups.
+const (
+	// LabelBackup is the MysqlBackup that a Job, its pods or a volume belong to.
+	LabelBackup = Domain + "/backup"
+	// LabelBackupProfile is the profile of a MysqlBackup and of its Jobs.
+	LabelBackupProfile = Domain + "/backup-profile"
+	// LabelBackupTask, on a Job and its pods, is what it does: backup, verify, restore or delete.
+	LabelBackupTask = Domain + "/backup-task"
+
+	// AnnotationKeepArtifact, with the value true, has a MysqlBackup go and leaves what is in the storage.
+	AnnotationKeepArtifact = Domain + "/keep-artifact"
+	// AnnotationVerifyBackup, with any value, has a MysqlBackup verified now. The operator takes it off when it is done or refused.
+	AnnotationVerifyBackup = Domain + "/verify-backup"
+	// AnnotationScheduledAt, on a MysqlBackup, is the time of the schedule that it was made for, as in RFC 3339.
+	AnnotationScheduledAt = Domain + "/scheduled-at"
+
+	// FinalizerBackup keeps a MysqlBackup until what is in the storage has been removed.
+	FinalizerBackup = Domain + "/artifact"
+
+	// NameBackup is the app.kubernetes.io/name of backup Jobs and their pods.
+	NameBackup = "mysql-backup"
+)
+
+// What a Job of LabelBackupTask does.
+const (
+	TaskBackup  = "backup"
+	TaskVerify  = "verify"
+	TaskRestore = "restore"
+	TaskDelete  = "delete"
+)
+
+// Keys of the Secrets that backups read.
+const (
+	BackupIdentityKey    = "identity"
+	BackupAccessKeyID    = "accessKeyID"
+	BackupSecretKey      = "secretAccessKey"
+	BackupSessionToken   = "sessionToken"
+	BackupCAKey          = "ca.crt"
+	BackupGCSCredentials = "credentials.json"
+	BackupAccountName    = "accountName"
+	BackupAccountKey     = "accountKey"
+)
+
+// The longest name of a MysqlBackup: the longest prefix of a Job's name fits before it in the 63 characters of a label.
+const backupNameMax = 56
+
+// BackupJob is the name of the Job that makes a backup. The names of backups are at most 56 characters.
+func BackupJob(backup string) string { return "backup-" + backup }
+
+// VerifyJob is the name of the Job that verifies a backup.
+func VerifyJob(backup string) string { return "verify-" + backup }
+
+// DeleteJob is the name of the Job that removes a backup from its storage.
+func DeleteJob(backup string) string { return "delete-" + backup }
+
+// RestoreJob is the name of the Job that restores a group.
+func RestoreJob(group string) string { return "restore-" + group }
+
+// ScheduledBackup is the name of the MysqlBackup for one time of a schedule, the same each time that it is asked for, so that no time
+// is acted upon twice. Names that are too long are shortened, with a hash of the whole.
+func ScheduledBackup(group, profile string, at time.Time) string {
+	when := at.UTC().Format("20060102-1504")
+	name := group + "-" + profile + "-" + when
+	if len(name) <= backupNameMax {
+		return name
+	}
+	sum := sha256.Sum256([]byte(group + "/" + profile))
+	tail := "-" + hex.EncodeToString(sum[:4]) + "-" + when
+	head := group + "-" + profile
+	return strings.TrimRight(head[:backupNameMax-len(tail)], "-") + tail
+}

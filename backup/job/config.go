@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package job
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/mysql-mfg/mfg/internal/bucket"
+)
+
+// Config is what a Job is told, as JSON. It holds no secret: those are files, whose paths are here.
+type Config struct {
+	// Bucket is where the backup is, or will be.
+	Bucket bucket.Config `json:"bucket"`
+	// Backup is the name of the MysqlBackup.
+	Backup string `json:"backup,omitempty"`
+	// GroupUID is the UID of the MysqlFailoverGroup; it owns the place in the bucket.
+	GroupUID string `json:"groupUID,omitempty"`
+	// Profile, Site and Epoch are noted in the manifest.
+	Profile string `json:"profile,omitempty"`
+	Site    string `json:"site,omitempty"`
+	Epoch   int64  `json:"epoch,omitempty"`
+	// Method is Logical or Physical; of make alone.
+	Method string `json:"method,omitempty"`
+	// Recipients are the age recipients; none leaves the backup in the clear.
+	Recipients []string `json:"recipients,omitempty"`
+	// IdentityFile has the age identities that open the backup; of load and verify.
+	IdentityFile string `json:"identityFile,omitempty"`
+	// Source is the site that is copied; of make.
+	Source Source `json:"source,omitzero"`
+	// Server is the mysqld that is run here.
+	Server Server `json:"server,omitzero"`
+	// Site files of load: AccountsDir has a password file for each account of the group, as pods of MySQL have them; empty leaves the
+	// accounts of the backup. RequireTLS makes accounts that have to use TLS.
+	AccountsDir string `json:"accountsDir,omitempty"`
+	RequireTLS  bool   `json:"requireTLS,omitempty"`
+	// Query is run on the restored data, and must return a row whose first column is neither NULL, 0 nor empty; of verify.
+	Query string `json:"query,omitempty"`
+	// TimeoutSeconds bounds all of it; 0 means 2 h.
+	TimeoutSeconds int64 `json:"timeoutSeconds,omitempty"`
+	// SkipCounts leaves out the row counts of a Physical backup, which read every row once.
+	SkipCounts bool `json:"skipCounts,omitempty"`
+	// OlderThanSeconds is how old must be what sweep removes; at least an hour.
+	OlderThanSeconds int64 `json:"olderThanSeconds,omitempty"`
+	// ProgressFile gets a line of JSON now and then, and ResultFile the outcome; both are optional. Lines go to the output too.
+	ProgressFile string `json:"progressFile,omitempty"`
+	ResultFile   string `json:"resultFile,omitempty"`
+	// YieldFile, once it exists, tells the program to give way, as SIGTERM does.
+	YieldFile string `json:"yieldFile,omitempty"`
+}
+
+// Source is the site that is copied.
+type Source struct {
+	Host string `json:"host"`
+	Port int    `json:"port"`
+	User string `json:"user"`
+	// PasswordFile has the password; a newline at its end is no part of it.
+	PasswordFile string `json:"passwordFile"`
+	// CAFile has the certificates that the site's is checked against. Empty means without TLS, for groups that have none.
+	CAFile string `json:"caFile,omitempty"`
+	// LockWaitSeconds is how long the beginning of a dump may wait for statements that run on the site; 0 means 10 s.
+	LockWaitSeconds int `json:"lockWaitSeconds,omitempty"`
+}
+
+// Server is how mysqld is run here: without a network.
+type Server struct {
+	// Dir is where its data is made: a scratch volume, or the volume of the site that is restored. It must be missing or empty, or what
+	// an earlier try of this program left.
+	Dir string `json:"dir"`
+	// RunDir is in memory. It has the socket and what must not be on a disk.
+	RunDir string `json:"runDir"`
+	// TmpDir is mysqld's for large sorts; empty means RunDir.
+	TmpDir string `json:"tmpDir,omitempty"`
+	// DefaultsFile is the my.cnf of the site, for load; empty means mysqld's own defaults.
+	DefaultsFile string `json:"defaultsFile,omitempty"`
+	// KeyringFile is where the component that the pod configures has its keyring, in memory; empty without data-at-rest encryption.
+	KeyringFile string `json:"keyringFile,omitempty"`
+	// BufferPoolBytes is the size of InnoDB's buffer pool; 0 leaves mysqld's default of 128 MiB.
+	BufferPoolBytes int64 `json:"bufferPoolBytes,omitempty"`
+	// PluginDir is where mysqld's plugins are; empty means its own default.
+	PluginDir string `json:"pluginDir,omitempty"`
+}
+
+const (
+	configMax      = 256 << 10
+	defaultTimeout = 2 * time.Hour
+	secretMax      = 64 << 10
+)
+
+// ParseConfig reads a configuration strictly.
+func ParseConfig(text []byte) (Config, error) {
+	var c Config
+	if len(text) > configMax {
+		return c, fmt.Errorf("the configuration has %d bytes, more than %d", len(text), configMax)
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&c); err != nil {
+		return c, fmt.Errorf("read the configuration of the backup: %w", err)
+	}
+	return c, nil
+}
+
+func (c Config) timeout() time.Duration {
+	if c.TimeoutSeconds <= 0 {
+		return defaultTimeout
+	}
+	return time.Duration(c.TimeoutSeconds) * time.Second
+}
+
+func (s Source) lockWait() int {
+	if s.LockWaitSeconds <= 0 {
+		return 10
+	}
+	return s.LockWaitSeconds
+}
+
+// checkMake says what is missing, before anything is touched.
+func (c Config) checkMake() error {
+	var missing []error
+	need := func(ok bool, what string) {
+		if !ok {
+			missing = append(missing, errors.New(what))
+		}
+	}
+	need(c.Backup != "", "backup, the name, is missing")
+	need(c.GroupUID != "", "groupUID is missing")
+	need(c.Method == bucket.Logical || c.Method == bucket.Physical, fmt.Sprintf("method is %q: set Logical or Physical", c.Method))
+	need(c.Source.Host != "" && c.Source.Port > 0 && c.Source.User != "", "source needs host, port and user")
+	need(c.Source.PasswordFile != "", "source.passwordFile is missing")
+	need(c.Server.RunDir != "", "server.runDir is missing")
+	if c.Method == bucket.Physical {
+		need(c.Server.Dir != "", "server.dir is missing: Physical needs room for one copy")
+		need(c.Server.KeyringFile == "" || len(c.Recipients) > 0, "a Physical backup of an encrypted site needs recipients: its keyring is a part of it")
+		need(c.Server.KeyringFile == "" || c.Source.CAFile != "", "an encrypted site is cloned over TLS alone: set source.caFile")
+	}
+	if len(missing) > 0 {
+		return fail(BadConfig, errors.Join(missing...))
+	}
+	return nil
+}
+
+func (c Config) checkLoad() error {
+	if c.Backup == "" || c.Server.Dir == "" || c.Server.RunDir == "" {
+		return fail(BadConfig, errors.New("backup, server.dir and server.runDir must be set"))
+	}
+	return nil
+}
+
+// secret reads a file with a secret. Errors name the file.
+func secret(path string) (string, error) {
+	f, err := os.Open(filepath.Clean(path))
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = f.Close() }()
+	raw, err := io.ReadAll(io.LimitReader(f, secretMax+1))
+	if err != nil {
+		return "", err
+	}
+	text := strings.TrimRight(string(raw), "\n")
+	if text == "" || len(raw) > secretMax {
+		return "", fmt.Errorf("%s is empty, or holds something else than a secret", path)
+	}
+	return text, nil
+}
+
+// identities reads the age identities; none without a file.
+func (c Config) identities() (bucket.Identities, error) {
+	if c.IdentityFile == "" {
+		return bucket.Identities{}, nil
+	}
+	f, err := os.Open(c.IdentityFile)
+	if err != nil {
+		return bucket.Identities{}, fail(BadConfig, fmt.Errorf("read the age identity: %w", err))
+	}
+	defer func() { _ = f.Close() }()
+	ids, err := bucket.ParseIdentities(f)
+	if err != nil {
+		return ids, fail(WrongIdentity, err)
+	}
+	return ids, nil
+}

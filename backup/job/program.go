@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package job
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/mysql-mfg/mfg/internal/bucket"
+)
+
+// Program is one run.
+type Program struct {
+	Config Config
+	// Out gets lines of JSON.
+	Out io.Writer
+	Log *slog.Logger
+	// Version is noted in the manifest.
+	Version string
+
+	report *reporter
+}
+
+// Commands are what Run knows.
+var Commands = []string{"make", "load", "verify", "list", "delete", "sweep"}
+
+// Run does one thing, reports the outcome, and returns the code to exit with. It gives way once ctx ends.
+func (p *Program) Run(ctx context.Context, command string) int {
+	began := time.Now()
+	p.report = newReporter(p.Config, p.Out)
+	ctx, stop := p.bounded(ctx)
+	defer stop()
+	res, err := p.dispatch(ctx, command)
+	err = cause(ctx, err)
+	res.Backup, res.Reason, res.Seconds = p.Config.Backup, ReasonOf(err), time.Since(began).Seconds()
+	if err != nil {
+		res.Message = err.Error()
+		p.Log.Error("backup "+command+" ends", "reason", string(res.Reason), "error", clip(res.Message, messageMax))
+	}
+	p.report.end(p.Config, res)
+	return res.Reason.ExitCode()
+}
+
+func (p *Program) dispatch(ctx context.Context, command string) (Result, error) {
+	switch command {
+	case "make":
+		return p.Make(ctx)
+	case "load":
+		return p.Load(ctx)
+	case "verify":
+		return p.Verify(ctx)
+	case "list":
+		return p.list(ctx)
+	case "delete":
+		return p.remove(ctx)
+	case "sweep":
+		return p.sweep(ctx)
+	}
+	return Result{}, fail(BadConfig, fmt.Errorf("backup %q: choose one of %s", command, strings.Join(Commands, ", ")))
+}
+
+// yieldInterval is how often it is looked whether the file is there that tells to give way.
+const yieldInterval = 200 * time.Millisecond
+
+// bounded ends when the time is over, or when it is to give way, with that as the cause.
+func (p *Program) bounded(parent context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(parent))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		deadline, ticker := time.NewTimer(p.Config.timeout()), time.NewTicker(yieldInterval)
+		defer deadline.Stop()
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-parent.Done():
+				cancel(errYield)
+				return
+			case <-deadline.C:
+				cancel(errTimeout)
+				return
+			case <-ticker.C:
+				if p.Config.YieldFile == "" {
+					continue
+				}
+				if _, err := os.Stat(p.Config.YieldFile); err == nil {
+					cancel(errYield)
+					return
+				}
+			}
+		}
+	}()
+	return ctx, func() { cancel(nil); <-done }
+}
+
+// list writes the manifests, one a line, and no progress.
+func (p *Program) list(ctx context.Context) (Result, error) {
+	b, err := bucket.Open(ctx, p.Config.Bucket)
+	if err != nil {
+		return Result{}, err
+	}
+	defer func() { _ = b.Close() }()
+	entries, err := b.List(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	for _, e := range entries {
+		line := struct {
+			Name     string           `json:"name"`
+			Manifest *bucket.Manifest `json:"manifest,omitempty"`
+			Error    string           `json:"error,omitempty"`
+		}{Name: e.Name, Manifest: e.Manifest}
+		if e.Err != nil {
+			line.Error = e.Err.Error()
+		}
+		if err := json.NewEncoder(p.Out).Encode(line); err != nil {
+			return Result{}, err
+		}
+	}
+	return Result{}, nil
+}
+
+// remove removes one backup. One that is gone is no error: it may be asked again.
+func (p *Program) remove(ctx context.Context) (Result, error) {
+	if p.Config.Backup == "" {
+		return Result{}, fail(BadConfig, fmt.Errorf("which backup is to be removed? set backup"))
+	}
+	b, err := bucket.Open(ctx, p.Config.Bucket)
+	if err != nil {
+		return Result{}, err
+	}
+	defer func() { _ = b.Close() }()
+	if err := b.Delete(ctx, p.Config.Backup); err != nil && bucket.KindOf(err) != bucket.NotFound {
+		return Result{}, err
+	}
+	return Result{Removed: 1}, nil
+}
+
+// sweepMin is the least age of what is swept, whatever was asked for: an attempt may still run.
+const sweepMin = time.Hour
+
+func (p *Program) sweep(ctx context.Context) (Result, error) {
+	b, err := bucket.Open(ctx, p.Config.Bucket)
+	if err != nil {
+		return Result{}, err
+	}
+	defer func() { _ = b.Close() }()
+	age := max(sweepMin, time.Duration(p.Config.OlderThanSeconds)*time.Second)
+	swept, err := b.Sweep(ctx, time.Now().Add(-age))
+	return Result{Removed: swept.Objects + swept.Uploads, StoredBytes: swept.Bytes}, err
+}
+
+// toolVersion is what mysqldump says of itself.
+func toolVersion(ctx context.Context) (string, error) {
+	out, err := exec.CommandContext(ctx, "mysqldump", "--version").Output()
+	if err != nil {
+		return "", fail(BadConfig, fmt.Errorf("ask mysqldump for its version: %w", err))
+	}
+	return clip(oneLine(string(out)), 200), nil
+}
+
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

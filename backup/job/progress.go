@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package job
+
+import (
+	"encoding/json"
+	"io"
+	"os"
+	"sync"
+	"time"
+)
+
+// Phase is what is being done.
+type Phase string
+
+// The phases.
+const (
+	Preparing Phase = "Preparing"
+	Dumping   Phase = "Dumping"
+	Cloning   Phase = "Cloning"
+	Storing   Phase = "Storing"
+	Loading   Phase = "Loading"
+	Unpacking Phase = "Unpacking"
+	Checking  Phase = "Checking"
+	Done      Phase = "Done"
+)
+
+// Progress is one line of JSON.
+type Progress struct {
+	Time  time.Time `json:"time"`
+	Phase Phase     `json:"phase"`
+	// Bytes of the plaintext that were done in this phase, and Total, which is an estimate; 0 if it is not known.
+	Bytes int64 `json:"bytes,omitempty"`
+	Total int64 `json:"total,omitempty"`
+	// Stored is how many bytes the storage was given.
+	Stored int64 `json:"stored,omitempty"`
+	// Percent of this phase, from 0 to 100; an estimate that never goes beyond 99 before the phase has ended.
+	Percent int `json:"percent"`
+	// Result is in the last line alone.
+	Result *Result `json:"result,omitempty"`
+}
+
+// Result is the outcome. It fits into the 4096 bytes of a termination message.
+type Result struct {
+	Reason  Reason `json:"reason"`
+	Message string `json:"message,omitempty"`
+	Backup  string `json:"backup,omitempty"`
+	// GTIDExecuted is left out if it is longer than 2 KiB; the manifest has it.
+	GTIDExecuted string `json:"gtidExecuted,omitempty"`
+	MySQLVersion string `json:"mysqlVersion,omitempty"`
+	Encrypted    bool   `json:"encrypted,omitempty"`
+	// Bytes are those of the plaintext, StoredBytes those in the storage.
+	Bytes       int64 `json:"bytes,omitempty"`
+	StoredBytes int64 `json:"storedBytes,omitempty"`
+	// Tables and Rows were counted.
+	Tables int   `json:"tables,omitempty"`
+	Rows   int64 `json:"rows,omitempty"`
+	// Seconds is how long all of it took, RestoreSeconds the part until the data was there.
+	Seconds        float64 `json:"seconds"`
+	RestoreSeconds float64 `json:"restoreSeconds,omitempty"`
+	// Warnings are what was left out and can be done without, ten at most.
+	Warnings []string `json:"warnings,omitempty"`
+	// Removed counts what delete and sweep removed.
+	Removed int `json:"removed,omitempty"`
+}
+
+const (
+	progressInterval = time.Second
+	messageMax       = 1024
+	warningMax       = 120
+	warningsMax      = 10
+	resultGTIDMax    = 1024
+)
+
+// reporter writes progress. Nobody waits for it: what cannot be written is left out.
+type reporter struct {
+	out io.Writer
+	// stored is how many bytes the storage was given; nil if nothing is stored.
+	stored func() int64
+
+	mu    sync.Mutex
+	file  *os.File
+	last  time.Time
+	phase Phase
+	bytes int64
+	total int64
+}
+
+func newReporter(c Config, out io.Writer) *reporter {
+	r := &reporter{out: out}
+	if c.ProgressFile != "" {
+		r.file, _ = os.OpenFile(c.ProgressFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o640) // best effort, see above
+	}
+	return r
+}
+
+// begin begins a phase.
+func (r *reporter) begin(p Phase, total int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.phase, r.bytes, r.total = p, 0, total
+	r.write(Progress{})
+}
+
+// add counts bytes of the phase, and writes a line now and then.
+func (r *reporter) add(n int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.bytes += n
+	r.tick()
+}
+
+// set sets the bytes of the phase.
+func (r *reporter) set(bytes, total int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.bytes, r.total = bytes, total
+	r.tick()
+}
+
+func (r *reporter) tick() {
+	if time.Since(r.last) >= progressInterval {
+		r.write(Progress{})
+	}
+}
+
+func (r *reporter) write(p Progress) {
+	r.last = time.Now()
+	p.Time, p.Phase, p.Bytes, p.Total = r.last.UTC(), r.phase, r.bytes, r.total
+	if r.stored != nil {
+		p.Stored = r.stored()
+	}
+	switch {
+	case p.Result != nil && p.Result.Reason == Succeeded:
+		p.Percent = 100
+	case r.total > 0:
+		p.Percent = int(min(99, r.bytes*100/r.total))
+	}
+	line, err := json.Marshal(p)
+	if err != nil {
+		return
+	}
+	line = append(line, '\n')
+	_, _ = r.out.Write(line)
+	if r.file != nil {
+		_, _ = r.file.Write(line)
+	}
+}
+
+// end writes the outcome.
+func (r *reporter) end(c Config, res Result) {
+	res = res.bounded()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if res.Reason == Succeeded {
+		r.phase = Done
+	}
+	r.write(Progress{Result: &res})
+	if r.file != nil {
+		_ = r.file.Close()
+	}
+	if c.ResultFile == "" {
+		return
+	}
+	if raw, err := json.Marshal(res); err == nil {
+		_ = os.WriteFile(c.ResultFile, raw, 0o640) //nolint:gosec // the kubelet reads it
+	}
+}
+
+// bounded is the result as a termination message takes it.
+func (res Result) bounded() Result {
+	res.Message = clip(res.Message, messageMax)
+	if len(res.GTIDExecuted) > resultGTIDMax {
+		res.GTIDExecuted = ""
+	}
+	res.Warnings = res.Warnings[:min(len(res.Warnings), warningsMax)]
+	for i := range res.Warnings {
+		res.Warnings[i] = clip(res.Warnings[i], warningMax)
+	}
+	return res
+}
+
+// clip cuts a text without cutting a character.
+func clip(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	for most > 0 && text[most]&0xc0 == 0x80 {
+		most--
+	}
+	return text[:most] + "..."
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build mysqld
+
+package job_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/mysql-mfg/mfg/internal/bucket"
+	"github.com/mysql-mfg/mfg/internal/mysql"
+	"github.com/mysql-mfg/mfg/internal/mysql/mysqltest"
+)
+
+// site has the load make the data directory of a site.
+func (j *job) site(keyring bool) {
+	j.t.Helper()
+	accounts := filepath.Join(j.dir, "accounts")
+	if err := os.MkdirAll(accounts, 0o755); err != nil {
+		j.t.Fatal(err)
+	}
+	p := mysqltest.Passwords
+	for name, text := range map[string]string{"operator": p.Operator, "replication": p.Replication, "clone": p.Clone, "sidecar": p.Sidecar, "root": p.Root} {
+		if err := os.WriteFile(filepath.Join(accounts, name), []byte(text+"\n"), 0o644); err != nil {
+			j.t.Fatal(err)
+		}
+	}
+	conf := "[mysqld]\nsocket=/srv/mysqld.sock\nserver_id=7\ngtid_mode=ON\nenforce_gtid_consistency=ON\nlog_bin=binlog\n" +
+		"super_read_only=ON\nread_only=ON\noffline_mode=ON\nskip_replica_start=ON\nrequire_secure_transport=ON\nplugin_load_add=mysql_clone.so\n"
+	if keyring {
+		conf += strings.Join(mysqltest.Encrypted, "\n") + "\n"
+	}
+	if err := os.WriteFile(filepath.Join(j.dir, "my.cnf"), []byte(conf), 0o644); err != nil {
+		j.t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(j.dir, "volume"), 0o777); err != nil {
+		j.t.Fatal(err)
+	}
+	if err := os.Chmod(filepath.Join(j.dir, "volume"), 0o777); err != nil { //nolint:gosec // mysqld's user writes it
+		j.t.Fatal(err)
+	}
+	j.config.Server.Dir, j.config.Server.DefaultsFile, j.config.AccountsDir = "/srv/volume/data.restored", "/srv/my.cnf", "/srv/accounts"
+}
+
+// ours fails unless our accounts are those of the group.
+func ours(t *testing.T, j *job) {
+	t.Helper()
+	taken, err := mysql.Accepts(t.Context(), mysql.Target{Addr: filepath.Join(j.dir, "opened.sock"), User: mysql.AccountOperator, Password: mysqltest.Passwords.Operator})
+	if err != nil || !taken {
+		t.Errorf("the operator's account: %t, %v", taken, err)
+	}
+}
+
+func TestLogicalRoundTrip(t *testing.T) {
+	t.Parallel()
+	s := origin(t, mysqltest.Options{})
+	s.Exec(t, nasty...)
+	j := newJob(t, false).from(s)
+	made := j.must("make")
+	if made.GTIDExecuted != executed(t, s.Root(t)) || !made.Encrypted || made.Rows == 0 {
+		t.Errorf("made: %+v, executed %s", made, executed(t, s.Root(t)))
+	}
+	j.site(false)
+	loaded := j.must("load")
+	if loaded.Rows != made.Rows || loaded.GTIDExecuted != made.GTIDExecuted || len(loaded.Warnings) != 1 {
+		t.Errorf("loaded: %+v", loaded)
+	}
+	db := j.opened("/srv/volume/data.restored", false)
+	same(t, digests(t, s.Root(t)), digests(t, db))
+	if got := executed(t, db); got != made.GTIDExecuted {
+		t.Errorf("executed %s", got)
+	}
+	ours(t, j)
+	j.config.Server.Dir, j.config.Server.DefaultsFile = "/srv/scratch/data", ""
+	j.config.Query = "SELECT COUNT(*) FROM `we\"ird d'b ü日`.bytes"
+	verified := j.must("verify")
+	if verified.RestoreSeconds <= 0 || verified.Tables != made.Tables {
+		t.Errorf("verified: %+v", verified)
+	}
+	if left, _ := os.ReadDir(filepath.Join(j.dir, "scratch", "data")); len(left) > 0 {
+		t.Errorf("the verification left %d files", len(left))
+	}
+	j.must("list")
+}
+
+func TestPhysicalRoundTrip(t *testing.T) {
+	for name, keyring := range map[string]bool{"plain": false, "encrypted": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := origin(t, mysqltest.Options{Keyring: keyring})
+			s.Exec(t, nasty...)
+			j := newJob(t, keyring).from(s)
+			j.config.Method = bucket.Physical
+			made := j.must("make")
+			if made.GTIDExecuted != executed(t, s.Root(t)) || made.Rows == 0 {
+				t.Errorf("made: %+v, executed %s", made, executed(t, s.Root(t)))
+			}
+			if err := os.RemoveAll(filepath.Join(j.dir, "keyring", "keyring")); err != nil {
+				t.Fatal(err)
+			}
+			j.must("verify")
+			j.site(keyring)
+			if err := os.RemoveAll(filepath.Join(j.dir, "keyring", "keyring")); err != nil {
+				t.Fatal(err)
+			}
+			j.must("load")
+			db := j.opened("/srv/volume/data.restored", keyring)
+			same(t, digests(t, s.Root(t)), digests(t, db))
+			if got := executed(t, db); got != made.GTIDExecuted {
+				t.Errorf("executed %s", got)
+			}
+			ours(t, j)
+			var uuid string
+			if err := db.QueryRowContext(t.Context(), "SELECT @@server_uuid").Scan(&uuid); err != nil || strings.Contains(made.GTIDExecuted, uuid) {
+				t.Errorf("server_uuid %s: %v", uuid, err)
+			}
+			if _, err := db.ExecContext(t.Context(), "CREATE TABLE empty_db.after_restore (id INT)"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package job
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/mysql-mfg/mfg/internal/mysql"
+)
+
+const (
+	// startTimeout bounds the start of a mysqld, with its recovery; stopTimeout its clean end.
+	startTimeout = 10 * time.Minute
+	stopTimeout  = 10 * time.Minute
+	// initTimeout bounds the making of an empty data directory.
+	initTimeout = 5 * time.Minute
+	// ready is what mysqld says once its init file was run and it takes connections.
+	ready = "ready for connections"
+	// loader is an account that lives as long as a load. It is there because nobody knows the password of root in a backup.
+	loader = "mfg_load"
+)
+
+// server is a mysqld that nobody but us reaches: it has a socket in a directory of ours, and no network.
+type server struct {
+	config Server
+	log    *slog.Logger
+	// extra are further arguments.
+	extra []string
+
+	cmd   *exec.Cmd
+	done  chan struct{}
+	state error // of the process, once done is closed
+	// stopping is set once its end was asked for.
+	stopping atomic.Bool
+	said     *tailBuffer
+	pool     *sql.DB
+}
+
+// why is the end of mysqld's log, where the reason is.
+func (s *server) why() string { return s.said.end() }
+
+// args are those of every mysqld that runs here. Later ones count, so the defaults file cannot undo them.
+func (s *server) args(more ...string) []string {
+	c := s.config
+	defaults := "--no-defaults"
+	if c.DefaultsFile != "" {
+		defaults = "--defaults-file=" + c.DefaultsFile
+	}
+	tmp := c.TmpDir
+	if tmp == "" {
+		tmp = c.RunDir
+	}
+	args := []string{
+		defaults, "--datadir=" + c.Dir, "--tmpdir=" + tmp, "--secure-file-priv=NULL", "--mysqlx=OFF", "--persisted-globals-load=OFF",
+		"--gtid-mode=ON", "--enforce-gtid-consistency=ON", "--log-error-verbosity=2", "--log-error-services=log_filter_internal; log_sink_internal",
+		"--log-error-suppression-list=", "--innodb-buffer-pool-load-at-startup=OFF", "--innodb-buffer-pool-dump-at-shutdown=OFF",
+	}
+	if c.DefaultsFile == "" {
+		args = append(args, "--skip-log-bin")
+	}
+	if c.PluginDir != "" {
+		args = append(args, "--plugin-dir="+c.PluginDir)
+	}
+	if c.BufferPoolBytes > 0 {
+		args = append(args, "--innodb-buffer-pool-size="+strconv.FormatInt(c.BufferPoolBytes, 10))
+	}
+	if c.KeyringFile != "" && c.DefaultsFile == "" {
+		args = append(args, encrypted...)
+	}
+	return append(append(args, s.extra...), more...)
+}
+
+// encrypted are the settings of a server of ours whose disk must hold nothing in the clear.
+var encrypted = []string{"--default-table-encryption=ON", "--innodb-redo-log-encrypt=ON", "--innodb-undo-log-encrypt=ON"}
+
+// initialise makes an empty data directory.
+func (s *server) initialise(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, initTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "mysqld", s.args("--initialize-insecure")...) //nolint:gosec // all of it is ours
+	s.said = &tailBuffer{}
+	cmd.Stderr, cmd.Stdout = s.said, s.said
+	cmd.WaitDelay = 5 * time.Second
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	defer lockThread()()
+	if err := cmd.Run(); err != nil {
+		return fail(ServerFailed, fmt.Errorf("initialise a data directory: %w: %s", err, s.why()))
+	}
+	return nil
+}
+
+// start starts mysqld, and waits until it has run the statements and takes connections. It ends with ctx.
+func (s *server) start(ctx context.Context, statements []string) error {
+	init, err := memoryFile(strings.Join(statements, ";\n") + ";\n")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = init.Close() }()
+	socket := filepath.Join(s.config.RunDir, "load.sock")
+	_ = os.Remove(socket)
+	_ = os.Remove(socket + ".lock")
+	//nolint:gosec // all of it is ours
+	s.cmd = exec.CommandContext(ctx, "mysqld", s.args("--skip-networking", "--socket="+socket, "--pid-file="+filepath.Join(s.config.RunDir, "load.pid"),
+		"--init-file="+childFile, "--super-read-only=OFF", "--read-only=OFF", "--offline-mode=OFF", "--skip-replica-start=ON", "--event-scheduler=OFF",
+		"--innodb-flush-log-at-trx-commit=2", "--sync-binlog=0", "--max-allowed-packet=1G", "--innodb-doublewrite=OFF", "--require-secure-transport=OFF")...)
+	s.cmd.ExtraFiles = []*os.File{init}
+	s.cmd.WaitDelay = 5 * time.Second
+	// CLONE ends mysqld to have it started again, and does it cleanly only if it believes that there is somebody who does.
+	s.cmd.Env = append(os.Environ(), "MYSQLD_PARENT_PID="+strconv.Itoa(os.Getpid()))
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	s.done, s.said = make(chan struct{}), &tailBuffer{}
+	s.stopping.Store(false)
+	if err := s.launch(); err != nil {
+		return err
+	}
+	if s.pool, err = mysql.Pool(mysql.Target{Addr: socket, User: loader, Password: loaderPassword, DialTimeout: dialTimeout, Program: "mfg backup"}); err != nil {
+		return err
+	}
+	s.pool.SetMaxOpenConns(8)
+	return nil
+}
+
+// launch starts the process on a thread that lives as long as it does, and waits until it is ready.
+func (s *server) launch() error {
+	output, err := s.cmd.StderrPipe()
+	if err != nil {
+		return err
+	}
+	started, up := make(chan error), make(chan struct{})
+	go func() {
+		defer lockThread()()
+		err := s.cmd.Start()
+		started <- err
+		if err != nil {
+			return
+		}
+		s.listen(output, up)
+		s.state = s.cmd.Wait()
+		close(s.done)
+	}()
+	if err := <-started; err != nil {
+		return fail(BadConfig, fmt.Errorf("start mysqld: %w", err))
+	}
+	select {
+	case <-up:
+		return nil
+	case <-s.done:
+		return fail(ServerFailed, fmt.Errorf("mysqld ended before it was ready: %w: %s", s.state, s.why()))
+	case <-time.After(startTimeout):
+		s.kill()
+		return fail(ServerFailed, fmt.Errorf("mysqld was not ready after %s: %s", startTimeout, s.why()))
+	}
+}
+
+// listen logs what mysqld says until it ends. The line about a failing statement of the init file quotes it, passwords and all.
+func (s *server) listen(output io.Reader, up chan<- struct{}) {
+	lines := bufio.NewScanner(output)
+	lines.Buffer(nil, 1<<20)
+	open := false
+	for lines.Scan() {
+		line := lines.Text()
+		if strings.Contains(line, "MY-000061") {
+			line = "MY-000061: a statement of the init file failed (text withheld)"
+		}
+		_, _ = s.said.Write([]byte(line + "\n"))
+		s.log.Debug("mysqld says", "line", line)
+		if !open && strings.Contains(line, ready) {
+			open = true
+			close(up)
+		}
+	}
+	_, _ = io.Copy(io.Discard, output) // what is left unread must not block mysqld
+}
+
+// stop ends mysqld cleanly: its directory is whole on the disk afterwards.
+func (s *server) stop() error {
+	s.closePool()
+	s.stopping.Store(true)
+	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fail(ServerFailed, fmt.Errorf("end mysqld: %w", err))
+	}
+	select {
+	case <-s.done:
+	case <-time.After(stopTimeout):
+		s.kill()
+		return fail(ServerFailed, fmt.Errorf("mysqld did not end within %s", stopTimeout))
+	}
+	if s.state != nil {
+		return fail(ServerFailed, fmt.Errorf("mysqld ended uncleanly: %w: %s", s.state, s.why()))
+	}
+	return nil
+}
+
+// kill ends mysqld at once. What it had is worth nothing.
+func (s *server) kill() {
+	s.closePool()
+	if s.cmd == nil || s.cmd.Process == nil {
+		return
+	}
+	_ = s.cmd.Process.Kill()
+	<-s.done
+}
+
+func (s *server) closePool() {
+	if s.pool != nil {
+		_ = s.pool.Close()
+		s.pool = nil
+	}
+}
+
+// loaderPassword is of one run of this program, and in memory alone.
+var loaderPassword = rand.Text()
+
+// loaderStatements make the account that loads; they are run by the server itself.
+func loaderStatements() []string {
+	account := "'" + loader + "'@'localhost'"
+	return []string{
+		"SET SESSION sql_log_bin = 0", "SET SESSION sql_mode = ''", "DROP USER IF EXISTS " + account,
+		"CREATE USER " + account + " IDENTIFIED BY '" + loaderPassword + "'", "GRANT ALL ON *.* TO " + account + " WITH GRANT OPTION",
+	}
+}
+
+// conn is a connection that leaves no transaction.
+func (s *server) conn(ctx context.Context) (*sql.Conn, error) {
+	c, err := s.pool.Conn(ctx)
+	if err != nil {
+		return nil, fail(ServerFailed, fmt.Errorf("reach the mysqld here: %w: %s", err, s.why()))
+	}
+	err = run(ctx, c, "SET SESSION sql_log_bin = 0", "SET SESSION sql_mode = ''", "SET SESSION time_zone = '+00:00'")
+	if err != nil {
+		return nil, errors.Join(fail(ServerFailed, err), c.Close())
+	}
+	return c, nil
+}
+
+// localVersion is the version of the mysqld here.
+func localVersion(ctx context.Context) (string, error) {
+	out, err := exec.CommandContext(ctx, "mysqld", "--version").Output()
+	if err != nil {
+		return "", fail(BadConfig, fmt.Errorf("ask mysqld for its version: %w", err))
+	}
+	_, after, found := strings.Cut(string(out), "Ver ")
+	if !found {
+		return "", fail(BadConfig, fmt.Errorf("mysqld tells its version as %q", clip(string(out), 80)))
+	}
+	version, _, _ := strings.Cut(after, " ")
+	return version, nil
+}

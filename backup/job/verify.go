@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package job
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// queryTimeout bounds the query of a verification.
+const queryTimeout = 10 * time.Minute
+
+// Verify restores a backup into a scratch server, has every page of it read, and runs the query. Nothing is left of it.
+func (p *Program) Verify(ctx context.Context) (Result, error) {
+	l, err := p.restore(ctx)
+	defer p.sweepScratch(err)
+	if err != nil {
+		return Result{}, err
+	}
+	defer l.server.kill()
+	res := l.result()
+	tables, err := l.server.tablesOf(ctx)
+	if err != nil {
+		return res, fail(ServerFailed, err)
+	}
+	if err := l.server.checkTables(ctx, tables, p.report); err != nil {
+		return res, err
+	}
+	return res, l.query(ctx)
+}
+
+// sweepScratch removes the copy. Of a directory that was not ours nothing was touched, and nothing is.
+func (p *Program) sweepScratch(err error) {
+	dir := p.Config.Server.Dir
+	if _, mark := os.Stat(dir + PartialSuffix); mark != nil || ReasonOf(err) == TargetNotEmpty {
+		return
+	}
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		_ = os.RemoveAll(filepath.Join(dir, e.Name()))
+	}
+	_ = os.Remove(dir + PartialSuffix)
+}
+
+// query runs the user's query in a transaction that can only read, on the copy.
+func (l *loading) query(ctx context.Context) error {
+	if l.Config.Query == "" {
+		return nil
+	}
+	l.report.begin(Checking, 0)
+	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
+	defer cancel()
+	conn, err := l.server.conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }()
+	if err := run(ctx, conn, "START TRANSACTION READ ONLY"); err != nil {
+		return fail(ServerFailed, err)
+	}
+	rows, err := conn.QueryContext(ctx, l.Config.Query)
+	if err != nil {
+		return fail(QueryFailed, fmt.Errorf("the query of the verification: %w", err))
+	}
+	defer func() { _ = rows.Close() }()
+	if !rows.Next() {
+		return fail(QueryFailed, errors.Join(errors.New("the query of the verification returned no row"), rows.Err()))
+	}
+	columns, err := rows.Columns()
+	if err != nil {
+		return fail(QueryFailed, err)
+	}
+	values := make([]any, len(columns))
+	for i := range values {
+		values[i] = &sql.RawBytes{}
+	}
+	if err := rows.Scan(values...); err != nil {
+		return fail(QueryFailed, err)
+	}
+	if first, ok := values[0].(*sql.RawBytes); !ok || *first == nil || len(*first) == 0 || string(*first) == "0" {
+		// What it returned is data of users, and is not shown.
+		return fail(QueryFailed, errors.New("the query of the verification returned NULL, 0 or nothing in its first column"))
+	}
+	return nil
+}

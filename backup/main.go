@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command backup makes, loads, verifies, lists and removes backups, in a Job with the MySQL image into which it is copied. It is a
+// program of its own so that nothing of object storage is in the process that fences: docs/decisions/0024. It holds no Kubernetes
+// credentials; docs/reference/backup-job.md tells what it is told and what it says.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"syscall"
+
+	"github.com/mysql-mfg/mfg/backup/job"
+)
+
+// configVariable has the configuration as JSON. It holds no secret.
+const configVariable = "MFG_BACKUP_CONFIG"
+
+const usage = `usage: backup COMMAND
+
+commands:
+  install DEST   copy this program to DEST
+  make           make a backup of a site
+  load           make the data directory of a site from a backup
+  verify         restore a backup into a scratch server and check it
+  list           list the backups of the group
+  delete         remove a backup
+  sweep          remove what killed attempts left
+  version        print the version
+
+$` + configVariable + ` says the rest, as JSON.
+`
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	code := command(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	log := slog.New(slog.NewJSONHandler(stderr, nil))
+	switch {
+	case len(args) == 2 && args[0] == "install":
+		if err := install(args[1]); err != nil {
+			log.Error("install", "error", err)
+			return job.ExitFailed
+		}
+		return job.ExitSucceeded
+	case len(args) != 1:
+		_, _ = io.WriteString(stderr, usage)
+		return job.ExitConfig
+	case args[0] == "version":
+		_, _ = fmt.Fprintln(stdout, version())
+		return job.ExitSucceeded
+	}
+	config, err := job.ParseConfig([]byte(os.Getenv(configVariable)))
+	if err != nil {
+		log.Error("the configuration in $"+configVariable+" cannot be used", "error", err)
+		return job.ExitConfig
+	}
+	p := &job.Program{Config: config, Out: stdout, Log: log, Version: version()}
+	return p.Run(ctx, args[0])
+}
+
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "backup (unknown version)"
+	}
+	return strings.TrimSpace("backup " + info.Main.Version)
+}
+
+// install copies this program to a path, so that a container with another image can run it. The path never holds half a program.
+func install(dest string) (err error) {
+	own, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find own program: %w", err)
+	}
+	in, err := os.Open(filepath.Clean(own))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = in.Close() }()
+	out, err := os.CreateTemp(filepath.Dir(dest), ".install-*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(out.Name())
+		}
+	}()
+	_, err = io.Copy(out, in)
+	for _, also := range []error{out.Chmod(0o755), out.Close()} {
+		if err == nil {
+			err = also
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("install %s: %w", dest, err)
+	}
+	return os.Rename(out.Name(), dest)
+}

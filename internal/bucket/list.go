@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bucket
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"gocloud.dev/blob"
+)
+
+// Bounds of listings.
+const (
+	backupsMax  = 10000
+	foundMax    = 1000000
+	listReaders = 8
+)
+
+// Entry is one backup of a list: its manifest, or why it cannot be read.
+type Entry struct {
+	Name     string
+	Manifest *Manifest
+	Err      error
+}
+
+// List lists the backups of the group from their manifests, the newest first. One that cannot be read is listed with the reason and
+// comes last. What has no manifest is no backup.
+func (b *Bucket) List(ctx context.Context) ([]Entry, error) {
+	names, err := b.names(ctx)
+	if err != nil {
+		return nil, err
+	}
+	entries := make([]Entry, len(names))
+	work := make(chan int)
+	var readers sync.WaitGroup
+	for range listReaders {
+		readers.Go(func() {
+			for i := range work {
+				m, err := b.manifest(ctx, names[i])
+				entries[i] = Entry{Name: names[i], Manifest: m, Err: err}
+			}
+		})
+	}
+	for i := range names {
+		work <- i
+	}
+	close(work)
+	readers.Wait()
+	if err := ctx.Err(); err != nil {
+		return nil, b.fail("list", b.Location(), err)
+	}
+	entries = slices.DeleteFunc(entries, func(e Entry) bool { return KindOf(e.Err) == NotFound })
+	slices.SortStableFunc(entries, newestFirst)
+	return entries, nil
+}
+
+func newestFirst(a, c Entry) int {
+	switch {
+	case a.Manifest != nil && c.Manifest != nil:
+		return c.Manifest.FinishedAt.Compare(a.Manifest.FinishedAt)
+	case a.Manifest != nil:
+		return -1
+	case c.Manifest != nil:
+		return 1
+	}
+	return strings.Compare(a.Name, c.Name)
+}
+
+// names are the folders of backups, with manifest or without.
+func (b *Bucket) names(ctx context.Context) ([]string, error) {
+	root := b.key("backups") + "/"
+	var names []string
+	err := b.each(ctx, &blob.ListOptions{Prefix: root, Delimiter: "/"}, func(o *blob.ListObject) error {
+		name := strings.TrimSuffix(strings.TrimPrefix(o.Key, root), "/")
+		if o.IsDir && nameForm.MatchString(name) {
+			names = append(names, name)
+		}
+		if len(names) > backupsMax {
+			return &Error{Kind: Other, Op: "list", Key: root, Detail: "there are more backups than can be looked at: remove some"}
+		}
+		return nil
+	})
+	return names, err
+}
+
+// each calls do with every object of a listing, page by page.
+func (b *Bucket) each(ctx context.Context, options *blob.ListOptions, do func(*blob.ListObject) error) error {
+	seen := 0
+	for token := blob.FirstPageToken; ; {
+		var page []*blob.ListObject
+		err := b.call(ctx, "list", options.Prefix, func(ctx context.Context) error {
+			var err error
+			var next []byte
+			page, next, err = b.objects.ListPage(ctx, token, 1000, options)
+			if err == nil {
+				token = next
+			}
+			if errors.Is(err, io.EOF) {
+				page, token, err = nil, nil, nil
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		for _, o := range page {
+			if seen++; seen > foundMax {
+				return &Error{Kind: Other, Op: "list", Key: options.Prefix, Detail: "there are more objects than we write"}
+			}
+			if err := do(o); err != nil {
+				return err
+			}
+		}
+		if len(token) == 0 {
+			return nil
+		}
+	}
+}
+
+// Delete removes a backup. The manifest goes first: from then on it is none, and what a crash leaves is swept.
+func (b *Bucket) Delete(ctx context.Context, name string) error {
+	if !nameForm.MatchString(name) {
+		return &Error{Kind: NotFound, Op: "remove", Detail: "that is no name of a backup"}
+	}
+	if err := b.remove(ctx, b.key("backups", name, manifestName)); err != nil {
+		return err
+	}
+	return b.removeAll(ctx, b.key("backups", name)+"/")
+}
+
+// removeAll removes every object below a prefix, and what is on its way there.
+func (b *Bucket) removeAll(ctx context.Context, prefix string) error {
+	err := b.each(ctx, &blob.ListOptions{Prefix: prefix}, func(o *blob.ListObject) error { return b.remove(ctx, o.Key) })
+	if err != nil {
+		return err
+	}
+	_, err = b.forget(ctx, prefix, time.Time{})
+	b.tidy(prefix)
+	return err
+}
+
+// Swept counts what a sweep removed.
+type Swept struct {
+	Objects int
+	Bytes   int64
+	// Uploads are those that were begun and never ended.
+	Uploads int
+}
+
+// Sweep removes what no manifest names and what is older than before: what killed attempts left. before must be earlier than the
+// beginning of the oldest attempt that may still run.
+func (b *Bucket) Sweep(ctx context.Context, before time.Time) (Swept, error) {
+	var s Swept
+	names, err := b.names(ctx)
+	if err != nil {
+		return s, err
+	}
+	for _, name := range names {
+		if err := b.sweepBackup(ctx, name, before, &s); err != nil {
+			return s, err
+		}
+	}
+	s.Uploads, err = b.forget(ctx, b.key("backups")+"/", before)
+	return s, err
+}
+
+func (b *Bucket) sweepBackup(ctx context.Context, name string, before time.Time, s *Swept) error {
+	folder := b.key("backups", name) + "/"
+	var old []blob.ListObject
+	err := b.each(ctx, &blob.ListOptions{Prefix: folder}, func(o *blob.ListObject) error {
+		if o.ModTime.Before(before) {
+			old = append(old, *o)
+		}
+		return nil
+	})
+	if err != nil || len(old) == 0 {
+		return err
+	}
+	// Read after the listing: a backup that was completed in between names its objects.
+	named := map[string]bool{folder + manifestName: true}
+	m, err := b.manifest(ctx, name)
+	switch {
+	case KindOf(err) == NotFound:
+	case err != nil:
+		return nil //nolint:nilerr // I cannot say what belongs to it: the safe answer is to leave all of it
+	default:
+		for _, p := range m.Parts {
+			for _, o := range p.Objects {
+				named[folder+o.Key] = true
+			}
+		}
+	}
+	for _, o := range old {
+		if named[o.Key] {
+			continue
+		}
+		if err := b.remove(ctx, o.Key); err != nil {
+			return err
+		}
+		s.Objects++
+		s.Bytes += o.Size
+	}
+	b.tidy(folder)
+	return nil
+}
+
+// forget has an S3 storage forget the uploads below a prefix that were begun before; the zero time means all. The others forget them
+// after a week, or have none.
+func (b *Bucket) forget(ctx context.Context, prefix string, before time.Time) (int, error) {
+	if b.s3 == nil {
+		return 0, nil
+	}
+	count := 0
+	in := &s3.ListMultipartUploadsInput{Bucket: aws.String(b.config.S3.Bucket), Prefix: aws.String(prefix)}
+	for page := 0; page < foundMax/1000; page++ {
+		var out *s3.ListMultipartUploadsOutput
+		err := b.call(ctx, "list uploads", prefix, func(ctx context.Context) error {
+			var err error
+			out, err = b.s3.ListMultipartUploads(ctx, in)
+			return err
+		})
+		if err != nil {
+			return count, err
+		}
+		for _, u := range out.Uploads {
+			if !strings.HasPrefix(aws.ToString(u.Key), prefix) || !before.IsZero() && !aws.ToTime(u.Initiated).Before(before) {
+				continue
+			}
+			err := b.call(ctx, "abort upload", aws.ToString(u.Key), func(ctx context.Context) error {
+				_, err := b.s3.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: in.Bucket, Key: u.Key, UploadId: u.UploadId})
+				return err
+			})
+			if err != nil && KindOf(err) != NotFound {
+				return count, err
+			}
+			count++
+		}
+		if !aws.ToBool(out.IsTruncated) {
+			break
+		}
+		in.KeyMarker, in.UploadIdMarker = out.NextKeyMarker, out.NextUploadIdMarker
+	}
+	return count, nil
+}
+
+// tidy removes empty folders of a volume, from the bottom up. One that is not empty stays.
+func (b *Bucket) tidy(prefix string) {
+	if b.config.Folder == "" {
+		return
+	}
+	root := filepath.Join(b.config.Folder, filepath.FromSlash(prefix))
+	var folders []string
+	_ = filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			folders = append(folders, path)
+		}
+		return nil //nolint:nilerr // what cannot be read is left
+	})
+	for _, f := range slices.Backward(folders) {
+		_ = os.Remove(f)
+	}
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bucket
+
+import (
+	"context"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"gocloud.dev/blob/s3blob"
+)
+
+// Retries of one request, of which a part of an upload is one.
+const (
+	requestTries    = 6
+	requestPauseMax = 20 * time.Second
+)
+
+func (b *Bucket) openS3(ctx context.Context) error {
+	c := b.config
+	keys, err := c.credentials("accessKeyID", "secretAccessKey")
+	if err != nil {
+		return err
+	}
+	token, err := c.credential("sessionToken")
+	if err != nil {
+		return err
+	}
+	b.hide(append(keys, token)...)
+	client, err := c.client()
+	if err != nil {
+		return err
+	}
+	// Servers other than Amazon's know the newer checksums seldom; the parts are checked by TLS, and the whole by our digests.
+	checksums, validation := aws.RequestChecksumCalculationWhenSupported, aws.ResponseChecksumValidationWhenSupported
+	if c.S3.Endpoint != "" {
+		checksums, validation = aws.RequestChecksumCalculationWhenRequired, aws.ResponseChecksumValidationWhenRequired
+	}
+	config := aws.Config{
+		Region:      c.S3.Region,
+		Credentials: credentials.NewStaticCredentialsProvider(keys[0], keys[1], token),
+		HTTPClient:  client,
+		Retryer: func() aws.Retryer {
+			return retry.NewStandard(func(o *retry.StandardOptions) {
+				o.MaxAttempts, o.MaxBackoff = requestTries, requestPauseMax
+				o.Retryables = append([]retry.IsErrorRetryable{retry.IsErrorRetryableFunc(untrusted)}, o.Retryables...)
+			})
+		},
+		RequestChecksumCalculation: checksums,
+		ResponseChecksumValidation: validation,
+	}
+	b.s3 = s3.NewFromConfig(config, func(o *s3.Options) {
+		o.UsePathStyle = c.S3.Endpoint != ""
+		if c.S3.ForcePathStyle != nil {
+			o.UsePathStyle = *c.S3.ForcePathStyle
+		}
+		if c.S3.Endpoint != "" {
+			o.BaseEndpoint = aws.String(c.S3.Endpoint)
+		}
+	})
+	b.objects, err = s3blob.OpenBucket(ctx, b.s3, c.S3.Bucket, &s3blob.Options{RequestChecksumCalculation: checksums})
+	return err
+}
+
+// untrusted keeps a certificate that is not trusted from being tried again: it will not be.
+func untrusted(err error) aws.Ternary {
+	if classify(err) == UntrustedTLS {
+		return aws.FalseTernary
+	}
+	return aws.UnknownTernary
+}
+
+// hide has no text show the values. One that is as short as a word is no secret, and taking it out would garble messages.
+func (b *Bucket) hide(values ...string) {
+	for _, v := range values {
+		if len(v) >= 8 {
+			b.secrets = append(b.secrets, v)
+		}
+	}
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mysql
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+)
+
+// AccountBackup copies a site: it dumps, and a clone reads by it. It can neither write nor pass a fence.
+const AccountBackup = "mfg_backup"
+
+// BackupRights are what a dump and a clone need by the manual and by what the program asks. It was not tried to leave each of them out.
+// Without SHOW VIEW, TRIGGER or SHOW_ROUTINE mysqldump leaves things out and reports nothing, so backup/job refuses an account that lacks
+// any of these rights before it copies anything; that refusal is tested, for those three.
+//
+//   - SELECT: rows, mysql.user with the hashes of passwords, roles; SHOW VIEW, TRIGGER, EVENT and SHOW_ROUTINE: definitions
+//   - FLUSH_TABLES: the short lock that fits the GTID set to the snapshot; REPLICATION CLIENT: the position of the binary log
+//   - BACKUP_ADMIN: LOCK INSTANCE FOR BACKUP, and being a donor; PROCESS: general tablespaces
+//
+// It has no CONNECTION_ADMIN: a fence ends its sessions. It needs none to end them itself, since everybody may end his own.
+var BackupRights = []string{
+	"SELECT", "PROCESS", "SHOW VIEW", "EVENT", "TRIGGER", "REPLICATION CLIENT", "BACKUP_ADMIN", "FLUSH_TABLES", "SHOW_ROUTINE",
+}
+
+// backupSessions bounds what a server that hangs collects of it: two of the program, one of the dump or those of a clone, for two backups.
+const backupSessions = 40
+
+// BackupAccountStatements make the account of backups, or bring the one that is there to what it should be. They may be run on the
+// active site, whence they replicate, or on every site without its binary log.
+func BackupAccountStatements(password string, requireTLS bool) []string {
+	require := requirement(requireTLS)
+	if require == "" {
+		require = " REQUIRE NONE"
+	}
+	account := "'" + AccountBackup + "'@'%'"
+	return []string{
+		// quote relies on backslashes being escapes.
+		"SET SESSION sql_mode = ''",
+		"CREATE USER IF NOT EXISTS " + account + " IDENTIFIED BY " + quote(password) + require,
+		fmt.Sprintf("ALTER USER %s IDENTIFIED BY %s%s WITH MAX_USER_CONNECTIONS %d PASSWORD EXPIRE NEVER ACCOUNT UNLOCK",
+			account, quote(password), require, backupSessions),
+		fmt.Sprintf("GRANT %s, %s ON *.* TO %s", strings.Join(BackupRights, ", "), ownPasswordRights, account),
+	}
+}
+
+// OwnAccounts are the names of all accounts that are ours.
+func OwnAccounts() []string {
+	return []string{AccountOperator, AccountReplication, AccountClone, AccountSidecar, AccountProbe, AccountBackup}
+}
+
+// ReplaceAccountStatements make our accounts on a server that was restored, whatever the backup brought of them. Like
+// AccountStatements they produce no GTID.
+func ReplaceAccountStatements(a Accounts, requireTLS bool) []string {
+	statements := []string{"SET SESSION sql_log_bin = 0", "SET SESSION sql_mode = ''"}
+	for _, name := range OwnAccounts() {
+		statements = append(statements, fmt.Sprintf("DROP USER IF EXISTS '%s'@'%%'", name))
+	}
+	statements = append(statements, "CREATE USER IF NOT EXISTS 'root'@'localhost' IDENTIFIED BY "+quote(a.Root),
+		"GRANT ALL ON *.* TO 'root'@'localhost' WITH GRANT OPTION")
+	return append(statements, AccountStatements(a, requireTLS)...)
+}
+
+// EndBackups ends what backups do on this server, with every lock that they hold: a dump holds metadata locks that stop an applier, and
+// keeps changes of tables waiting. It is for before a site becomes the active one. It returns how many sessions it ended.
+func (db *DB) EndBackups(ctx context.Context) (ended int, err error) {
+	ctx, cancel := db.short(ctx)
+	defer cancel()
+	err = db.onFresh(ctx, func(conn *sql.Conn) error {
+		ids, err := queryNumbers(ctx, conn, "SELECT PROCESSLIST_ID FROM performance_schema.threads WHERE PROCESSLIST_USER = '"+AccountBackup+"'")
+		if err != nil {
+			return err
+		}
+		for _, id := range ids {
+			_, err := conn.ExecContext(ctx, fmt.Sprintf("KILL %d", id))
+			if err != nil && number(err) != numberNoSuchThread {
+				return err
+			}
+			ended++
+		}
+		return nil
+	})
+	if err != nil {
+		return ended, fmt.Errorf("end backups on %s: %w", db.target, err)
+	}
+	return ended, nil
+}
+
+// Pool is an ordinary pool of connections to a server, for programs that say more to it than this package knows. It does no I/O.
+func Pool(t Target) (*sql.DB, error) {
+	db, err := Open(t)
+	if err != nil {
+		return nil, err
+	}
+	return db.pool, nil
+}

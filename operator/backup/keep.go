@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package backup
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// Artifact is a completed backup of a profile.
+type Artifact struct {
+	Name       string
+	FinishedAt time.Time
+	// Tried is true once a verification of it ended, and Verified if the last one passed.
+	Tried, Verified bool
+	// InUse is true while it is restored or verified, and while the archive of binary logs builds upon it.
+	InUse bool
+}
+
+// Retention says what is kept; zero is unset.
+type Retention struct {
+	Count    int
+	MaxAge   time.Duration
+	MinCount int
+}
+
+// Expired are the backups of a profile to remove, the oldest first. What any rule keeps is kept; so are the newest, the newest verified one and
+// what is in use.
+func Expired(all []Artifact, r Retention, now time.Time) []string {
+	if r.Count <= 0 && r.MaxAge <= 0 {
+		return nil
+	}
+	newest := newestFirst(all)
+	verified := slices.IndexFunc(newest, func(a Artifact) bool { return a.Verified })
+	least := max(r.Count, r.MinCount, 1)
+	var gone []string
+	for i, a := range newest {
+		young := r.MaxAge > 0 && now.Sub(a.FinishedAt) < r.MaxAge
+		if i < least || young || i == verified || a.InUse {
+			continue
+		}
+		gone = append(gone, a.Name)
+	}
+	slices.Reverse(gone)
+	return gone
+}
+
+func newestFirst(all []Artifact) []Artifact {
+	return slices.SortedFunc(slices.Values(all), func(a, b Artifact) int {
+		return cmp.Or(b.FinishedAt.Compare(a.FinishedAt), cmp.Compare(a.Name, b.Name))
+	})
+}
+
+func oldestFirst(all []Waiting) []Waiting {
+	return slices.SortedFunc(slices.Values(all), func(a, b Waiting) int {
+		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Group, b.Group), cmp.Compare(a.Name, b.Name))
+	})
+}
+
+// Verification is when backups are verified.
+type Verification struct {
+	// AfterEvery is the number of backups after which the newest is verified; zero for never.
+	AfterEvery int
+	// Cron is set if HasCron is.
+	Cron    Cron
+	HasCron bool
+	// Who spreads the starts, as in a Schedule.
+	Who string
+}
+
+// VerificationDue is what a verification asks for now.
+type VerificationDue struct {
+	// Name is the backup to verify; empty if none is due.
+	Name string
+	// Seen is the last time of the cron that has been dealt with once this was acted upon.
+	Seen time.Time
+}
+
+// Decide picks the backup to verify: the newest. seen is the last time of the cron that was dealt with, or when it came to be.
+func (v Verification) Decide(all []Artifact, seen, now time.Time) VerificationDue {
+	d := VerificationDue{Seen: seen}
+	newest := newestFirst(all)
+	if len(newest) == 0 {
+		return d
+	}
+	if v.HasCron {
+		s := Schedule{Cron: v.Cron, Deadline: verificationDeadline, Who: v.Who}.Decide(seen, now)
+		if d.Seen = s.Seen; !s.At.IsZero() {
+			d.Name = newest[0].Name
+			return d
+		}
+	}
+	since := slices.IndexFunc(newest, func(a Artifact) bool { return a.Tried })
+	if since < 0 {
+		since = len(newest)
+	}
+	if v.AfterEvery > 0 && since >= v.AfterEvery {
+		d.Name = newest[0].Name
+	}
+	return d
+}
+
+// verificationDeadline is how late a verification is still made: it is not bound to its time.
+const verificationDeadline = 24 * time.Hour

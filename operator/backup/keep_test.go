@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package backup
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+var now = time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
+
+// days are backups named by their age in days; v marks a verified one, f one whose verification failed, u one in use.
+func days(text string) (all []Artifact) {
+	for word := range strings.FieldsSeq(text) {
+		var age int
+		_, _ = fmt.Sscanf(word, "%d", &age)
+		all = append(all, Artifact{
+			Name: word, FinishedAt: now.Add(-time.Duration(age) * 24 * time.Hour), Verified: strings.HasSuffix(word, "v"),
+			Tried: strings.HasSuffix(word, "v") || strings.HasSuffix(word, "f"), InUse: strings.HasSuffix(word, "u"),
+		})
+	}
+	return all
+}
+
+func TestExpired(t *testing.T) {
+	const day = 24 * time.Hour
+	tests := map[string]struct {
+		all  string
+		r    Retention
+		want string
+	}{
+		"no rule keeps all":                   {"1 2 300", Retention{MinCount: 1}, ""},
+		"count":                               {"1 2 3 4", Retention{Count: 2}, "4 3"},
+		"in any order":                        {"3 1 4 2", Retention{Count: 2}, "4 3"},
+		"age":                                 {"1 2 3 4", Retention{MaxAge: 2*day + 1}, "4 3"},
+		"at the age":                          {"1 2", Retention{MaxAge: 2 * day}, "2"},
+		"count or age, what keeps more":       {"1 2 3 4", Retention{Count: 1, MaxAge: 3*day + 1}, "4"},
+		"age or count, what keeps more":       {"1 2 3 4", Retention{Count: 3, MaxAge: 1}, "4"},
+		"the least of old ones":               {"100 200 300", Retention{MaxAge: day, MinCount: 2}, "300"},
+		"never the last":                      {"100", Retention{MaxAge: day}, ""},
+		"never the newest verified":           {"1 2 3v 4v", Retention{Count: 2}, "4v"},
+		"never one in use":                    {"1 2 3u 4", Retention{Count: 2}, "4"},
+		"a failed verification keeps nothing": {"1 2 3f", Retention{Count: 2}, "3f"},
+		"of a clock that is behind":           {"1 -5 2", Retention{MaxAge: day}, "2 1"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := strings.Join(Expired(days(tc.all), tc.r, now), " "); got != tc.want {
+				t.Errorf("Expired = %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// Whatever the rules, the newest and the newest verified stay, what one rule alone keeps stays, and a second pass removes nothing more.
+func TestWhatIsKept(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		var all []Artifact
+		for i := range rapid.IntRange(0, 12).Draw(r, "backups") {
+			all = append(all, Artifact{
+				Name: fmt.Sprint("b", i), FinishedAt: now.Add(-time.Duration(rapid.IntRange(-2, 40).Draw(r, "age")) * time.Hour),
+				Verified: rapid.Bool().Draw(r, "verified"), InUse: rapid.IntRange(0, 5).Draw(r, "use") == 0,
+			})
+		}
+		rules := Retention{
+			Count: rapid.IntRange(0, 6).Draw(r, "count"), MinCount: rapid.IntRange(0, 6).Draw(r, "minCount"),
+			MaxAge: time.Duration(rapid.IntRange(0, 30).Draw(r, "maxAge")) * time.Hour,
+		}
+		gone := Expired(all, rules, now)
+		var left []Artifact
+		for _, a := range all {
+			if !slices.Contains(gone, a.Name) {
+				left = append(left, a)
+			} else if a.InUse || rules.MaxAge > 0 && now.Sub(a.FinishedAt) < rules.MaxAge {
+				r.Fatalf("%+v is removed by %+v", a, rules)
+			}
+		}
+		if len(left) < min(len(all), max(rules.Count, rules.MinCount, 1)) {
+			r.Fatalf("%d are left of %d by %+v", len(left), len(all), rules)
+		}
+		if len(all) > 0 && newestFirst(left)[0] != newestFirst(all)[0] {
+			r.Fatal("the newest is removed")
+		}
+		is := func(a Artifact) bool { return a.Verified }
+		if i := slices.IndexFunc(newestFirst(all), is); i >= 0 && !slices.Contains(left, newestFirst(all)[i]) {
+			r.Fatal("the newest verified one is removed")
+		}
+		if again := Expired(left, rules, now); len(again) > 0 {
+			r.Fatalf("a second pass removes %v", again)
+		}
+	})
+}
+
+func TestVerificationDue(t *testing.T) {
+	weekly := cronOf(t, "0 3 * * 0", time.UTC) // Sundays; now is a Tuesday
+	tests := map[string]struct {
+		v    Verification
+		all  string
+		seen time.Time
+		want string
+	}{
+		"nothing to verify":           {Verification{AfterEvery: 1}, "", now, ""},
+		"the first":                   {Verification{AfterEvery: 1}, "1", now, "1"},
+		"each":                        {Verification{AfterEvery: 1}, "1 2v", now, "1"},
+		"not twice":                   {Verification{AfterEvery: 1}, "1v 2", now, ""},
+		"not after a failure":         {Verification{AfterEvery: 1}, "1f", now, ""},
+		"too few":                     {Verification{AfterEvery: 3}, "1 2 3v", now, ""},
+		"enough":                      {Verification{AfterEvery: 3}, "1 2 3 4v", now, "1"},
+		"enough since none":           {Verification{AfterEvery: 3}, "1 2 3", now, "1"},
+		"a failure counts as a try":   {Verification{AfterEvery: 2}, "1 2f 3", now, ""},
+		"never":                       {Verification{}, "1 2 3", now, ""},
+		"by the cron, made up for":    {Verification{Cron: weekly, HasCron: true}, "1 2", now.Add(-72 * time.Hour), ""},
+		"by the cron":                 {Verification{Cron: weekly, HasCron: true}, "1 2v", time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC), "1"},
+		"by the cron, again the same": {Verification{Cron: weekly, HasCron: true}, "1v", time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC), "1v"},
+		"by the cron, dealt with":     {Verification{Cron: weekly, HasCron: true}, "1", time.Date(2026, 11, 22, 3, 0, 0, 0, time.UTC), ""},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			when := now
+			if tc.v.HasCron && tc.want != "" || name == "by the cron, dealt with" {
+				when = time.Date(2026, 11, 22, 4, 0, 0, 0, time.UTC)
+			}
+			got := tc.v.Decide(days(tc.all), tc.seen, when)
+			if got.Name != tc.want {
+				t.Errorf("due %+v, want %q", got, tc.want)
+			}
+			if again := tc.v.Decide(days(tc.all), got.Seen, when); tc.v.HasCron && again.Name != "" {
+				t.Errorf("due twice by the cron: %+v", again)
+			}
+		})
+	}
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package backup
+
+import (
+	"slices"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+)
+
+// Job is how far the Job of a backup is.
+type Job string
+
+// How far a Job is.
+const (
+	NoJob        Job = "None"
+	JobRunning   Job = "Running"
+	JobSucceeded Job = "Succeeded"
+	JobFailed    Job = "Failed"
+)
+
+// Facts are what is known of one MysqlBackup.
+type Facts struct {
+	Phase v1alpha1.BackupPhase
+	// Deleted is true once somebody deleted it, and Keep if what is in the storage is to stay.
+	Deleted, Keep bool
+	// Removed is true once the storage is known to hold nothing of it.
+	Removed bool
+	// Profile is true if the group has the profile.
+	Profile bool
+	// Stored is true if its manifest was read in the storage.
+	Stored bool
+	Job    Job
+	// Retry is true if what ended the last Job may pass: it yielded, or the storage was away.
+	Retry bool
+	// Yield is true if it must get out of the way.
+	Yield bool
+	// Late is true once it may not be started any more, and Expired once an attempt has taken longer than it may.
+	Late, Expired bool
+	// Turn is true if it may start now, and Site the one that it is taken from; empty if there is none.
+	Turn bool
+	Site string
+}
+
+// Action is what is to be done for a MysqlBackup.
+type Action string
+
+// What is to be done.
+const (
+	Wait     Action = "Wait"
+	StartJob Action = "StartJob"
+	// StopJob kills the sessions of the backup first, and then removes the Job.
+	StopJob Action = "StopJob"
+	// RemoveArtifact removes what is in the storage.
+	RemoveArtifact Action = "RemoveArtifact"
+	// Release takes the finalizer off.
+	Release Action = "Release"
+)
+
+// Step is what follows from Facts: the phase is written first, then the action is carried out.
+type Step struct {
+	Phase  v1alpha1.BackupPhase
+	Action Action
+	Reason v1alpha1.Reason
+}
+
+// row is one line of the table of phases.
+type row struct {
+	name string
+	from []v1alpha1.BackupPhase
+	when func(Facts) bool
+	then Step
+}
+
+var (
+	anyPhase = []v1alpha1.BackupPhase{"", v1alpha1.BackupPending, v1alpha1.BackupRunning, v1alpha1.BackupCompleted, v1alpha1.BackupFailed, v1alpha1.BackupDeleting}
+	waiting  = []v1alpha1.BackupPhase{"", v1alpha1.BackupPending}
+	running  = []v1alpha1.BackupPhase{v1alpha1.BackupRunning}
+	ended    = []v1alpha1.BackupPhase{v1alpha1.BackupCompleted, v1alpha1.BackupFailed}
+)
+
+// rows is the table of phases: the first that fits holds. Completed needs a manifest that was read: a Job that says that it succeeded
+// proves nothing.
+var rows = []row{
+	{"it was deleted while a Job is there", anyPhase, func(f Facts) bool { return f.Deleted && f.Job == JobRunning },
+		Step{v1alpha1.BackupDeleting, StopJob, v1alpha1.ReasonBackupDeleting}},
+	{"it was deleted, and nothing is left of it or is to go", anyPhase, func(f Facts) bool { return f.Deleted && (f.Keep || f.Removed) },
+		Step{v1alpha1.BackupDeleting, Release, v1alpha1.ReasonBackupDeleting}},
+	{"it was deleted", anyPhase, func(f Facts) bool { return f.Deleted },
+		Step{v1alpha1.BackupDeleting, RemoveArtifact, v1alpha1.ReasonBackupDeleting}},
+
+	{"it has ended", ended, func(f Facts) bool { return f.Job != JobRunning }, Step{Action: Wait}},
+	{"it has ended, and a Job is left", ended, func(Facts) bool { return true }, Step{Action: StopJob}},
+
+	{"its manifest is there", append(slices.Clone(waiting), running...), func(f Facts) bool { return f.Stored && f.Job != JobRunning },
+		Step{v1alpha1.BackupCompleted, Wait, v1alpha1.ReasonBackupCompleted}},
+	{"it runs and must get out of the way", running, func(f Facts) bool { return f.Job == JobRunning && f.Yield },
+		Step{v1alpha1.BackupPending, StopJob, v1alpha1.ReasonBackupYielded}},
+	{"it runs for too long", running, func(f Facts) bool { return f.Job == JobRunning && f.Expired },
+		Step{v1alpha1.BackupFailed, StopJob, v1alpha1.ReasonBackupTimedOut}},
+	{"its profile went while it runs", running, func(f Facts) bool { return f.Job == JobRunning && !f.Profile },
+		Step{v1alpha1.BackupFailed, StopJob, v1alpha1.ReasonBackupProfileMissing}},
+	{"it runs", running, func(f Facts) bool { return f.Job == JobRunning },
+		Step{v1alpha1.BackupRunning, Wait, v1alpha1.ReasonBackupRunning}},
+	{"its Job ended without a manifest, and may be tried again", running, func(f Facts) bool { return f.Profile && f.Retry && !f.Late },
+		Step{v1alpha1.BackupPending, Wait, v1alpha1.ReasonBackupRetried}},
+	{"its Job ended without a manifest", running, func(f Facts) bool { return f.Job != NoJob },
+		Step{v1alpha1.BackupFailed, Wait, v1alpha1.ReasonBackupFailed}},
+	{"its Job is not there: written down, and not made", running, func(f Facts) bool { return !f.Late && f.Profile },
+		Step{v1alpha1.BackupPending, Wait, v1alpha1.ReasonBackupRetried}},
+	{"its Job is not there, and it is too late for another", running, func(Facts) bool { return true },
+		Step{v1alpha1.BackupFailed, Wait, v1alpha1.ReasonBackupFailed}},
+
+	{"it waits, and a Job of it is there", waiting, func(f Facts) bool { return f.Job == JobRunning },
+		Step{v1alpha1.BackupPending, StopJob, v1alpha1.ReasonBackupRetried}},
+	{"its profile is not there", waiting, func(f Facts) bool { return !f.Profile },
+		Step{v1alpha1.BackupFailed, Wait, v1alpha1.ReasonBackupProfileMissing}},
+	{"it waited for too long", waiting, func(f Facts) bool { return f.Late },
+		Step{v1alpha1.BackupFailed, Wait, v1alpha1.ReasonBackupTooLate}},
+	{"it is not its turn", waiting, func(f Facts) bool { return !f.Turn },
+		Step{v1alpha1.BackupPending, Wait, v1alpha1.ReasonBackupWaits}},
+	{"no site can be backed up", waiting, func(f Facts) bool { return f.Site == "" },
+		Step{v1alpha1.BackupPending, Wait, v1alpha1.ReasonNoBackupSource}},
+	{"it starts", waiting, func(Facts) bool { return true },
+		Step{v1alpha1.BackupRunning, StartJob, v1alpha1.ReasonBackupRunning}},
+}
+
+// Next is the step that the table has for the facts, and the name of its row.
+func Next(f Facts) (Step, string) {
+	for _, r := range rows {
+		if slices.Contains(r.from, f.Phase) && r.when(f) {
+			s := r.then
+			if s.Phase == "" {
+				s.Phase = f.Phase
+			}
+			return s, r.name
+		}
+	}
+	// A phase that this version does not know, of a newer one: the safe answer is to leave it alone.
+	return Step{Phase: f.Phase, Action: Wait}, ""
+}
