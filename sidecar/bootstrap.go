@@ -51,15 +51,9 @@ func bootstrap(ctx context.Context, s settings, log *slog.Logger) error {
 	if err := removeSocket(s.runDir); err != nil {
 		return err
 	}
-	marker := filepath.Join(s.stateDir, markerFile)
-	initialised, err := exists(marker)
+	initialised, err := isInitialised(s)
 	if err != nil {
-		return fmt.Errorf("look for marker: %w", err)
-	}
-	if !initialised {
-		if initialised, err = takeRestored(s); err != nil {
-			return err
-		}
+		return err
 	}
 	var wiping bool
 	if s.keyring.file != "" {
@@ -97,6 +91,18 @@ func bootstrap(ctx context.Context, s settings, log *slog.Logger) error {
 		return err
 	}
 	return endWipe(s)
+}
+
+// isInitialised is true if the volume has its data, also if a restore has just put it there.
+func isInitialised(s settings) (bool, error) {
+	initialised, err := exists(filepath.Join(s.stateDir, markerFile))
+	if err != nil {
+		return false, fmt.Errorf("look for marker: %w", err)
+	}
+	if initialised {
+		return true, nil
+	}
+	return takeRestored(s)
 }
 
 // markInitialised notes what is known of a whole data directory. The marker comes before the directory has its name: with it and

@@ -96,6 +96,8 @@ func (r Reason) ExitCode() int {
 	case Reason(bucket.AccessDenied), Reason(bucket.NoSuchBucket), Reason(bucket.UntrustedTLS), Reason(bucket.Full), Reason(bucket.ClockSkew),
 		Reason(bucket.Unreachable), Reason(bucket.NotFound), Reason(bucket.NoDeleteRight), Reason(bucket.Exists), Reason(bucket.Foreign), Reason(bucket.Other):
 		return ExitStorage
+	case ServerFailed, LoadFailed, Failed:
+		return ExitFailed
 	}
 	return ExitFailed
 }

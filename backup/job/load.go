@@ -91,12 +91,27 @@ func (p *Program) loaded() (bool, error) {
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return false, err
 		}
-		if _, err := os.Stat(name + PartialSuffix); len(entries) > 0 && err != nil {
+		partial, err := isThere(name + PartialSuffix)
+		if err != nil {
+			return false, err
+		}
+		if len(entries) > 0 && !partial {
 			p.Log.Info("the site has its data already", "dir", name)
 			return true, nil
 		}
 	}
 	return false, nil
+}
+
+func isThere(path string) (bool, error) {
+	switch _, err := os.Stat(path); {
+	case err == nil:
+		return true, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	default:
+		return false, err
+	}
 }
 
 func (l *loading) result() Result {

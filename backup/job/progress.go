@@ -89,7 +89,7 @@ type reporter struct {
 func newReporter(c Config, out io.Writer) *reporter {
 	r := &reporter{out: out}
 	if c.ProgressFile != "" {
-		r.file, _ = os.OpenFile(c.ProgressFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o640) // best effort, see above
+		r.file, _ = os.OpenFile(c.ProgressFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600) // best effort, see above
 	}
 	return r
 }

@@ -33,7 +33,7 @@ func room(dir string, need int64) error {
 	if err := unix.Statfs(at, &st); err != nil {
 		return fmt.Errorf("look at the room on the volume: %w", err)
 	}
-	have := int64(st.Bavail) * st.Bsize //nolint:gosec // no volume has so many bytes
+	have := int64(st.Bavail) * st.Bsize
 	if _, err := os.Stat(dir + PartialSuffix); err == nil {
 		have += treeBytes(dir)
 	}

@@ -92,7 +92,7 @@ var encrypted = []string{"--default-table-encryption=ON", "--innodb-redo-log-enc
 func (s *server) initialise(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, initTimeout)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "mysqld", s.args("--initialize-insecure")...) //nolint:gosec // all of it is ours
+	cmd := exec.CommandContext(ctx, "mysqld", s.args("--initialize-insecure")...)
 	s.said = &tailBuffer{}
 	cmd.Stderr, cmd.Stdout = s.said, s.said
 	cmd.WaitDelay = 5 * time.Second
@@ -114,7 +114,7 @@ func (s *server) start(ctx context.Context, statements []string) error {
 	socket := filepath.Join(s.config.RunDir, "load.sock")
 	_ = os.Remove(socket)
 	_ = os.Remove(socket + ".lock")
-	//nolint:gosec // all of it is ours
+
 	s.cmd = exec.CommandContext(ctx, "mysqld", s.args("--skip-networking", "--socket="+socket, "--pid-file="+filepath.Join(s.config.RunDir, "load.pid"),
 		"--init-file="+childFile, "--super-read-only=OFF", "--read-only=OFF", "--offline-mode=OFF", "--skip-replica-start=ON", "--event-scheduler=OFF",
 		"--innodb-flush-log-at-trx-commit=2", "--sync-binlog=0", "--max-allowed-packet=1G", "--innodb-doublewrite=OFF", "--require-secure-transport=OFF")...)

@@ -31,7 +31,7 @@ import (
 
 const (
 	accessKey  = "AKIAIOSFODNN7EXAMPLE"
-	secretKey  = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY" //nolint:gosec // the example of Amazon's documents
+	secretKey  = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
 	bucketName = "backups"
 	// envServe and envUpload turn the test's program into the server, or into an upload that is going to be killed.
 	envServe  = "S3TEST_SERVE"
@@ -89,7 +89,7 @@ func start(t *testing.T, data string) *server {
 	must(t, os.Mkdir(filepath.Join(s.data, bucketName), 0o700))
 	writeCertificates(t, s.dir)
 	s.credentials(t, accessKey, secretKey)
-	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it is closed at once
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	s.address = listener.Addr().String()
 	must(t, listener.Close())
@@ -101,7 +101,7 @@ func (s *server) run(t *testing.T) {
 	t.Helper()
 	log, err := os.Create(filepath.Join(s.dir, "log"))
 	must(t, err)
-	cmd := exec.Command(os.Args[0]) //nolint:gosec,noctx // it is this program
+	cmd := exec.Command(os.Args[0]) //nolint:noctx // it is this program
 	cmd.Env = append(os.Environ(), envServe+"="+s.dir, "S3TEST_ADDRESS="+s.address)
 	cmd.Stdout, cmd.Stderr = log, log
 	must(t, cmd.Start())
@@ -110,7 +110,7 @@ func (s *server) run(t *testing.T) {
 	go func() { _ = cmd.Wait(); close(done) }()
 	t.Cleanup(func() { _ = cmd.Process.Kill(); <-done; _ = log.Close() })
 	for range 300 {
-		if c, err := net.DialTimeout("tcp", s.address, time.Second); err == nil { //nolint:noctx // it is closed at once
+		if c, err := net.DialTimeout("tcp", s.address, time.Second); err == nil {
 			_ = c.Close()
 			return
 		}

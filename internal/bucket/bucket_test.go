@@ -498,7 +498,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	w.objectBytes = objectBytes
 	p, err := w.Part(t.Context(), "data")
 	must(t, err)
-	source := mathrand.New(mathrand.NewPCG(1, 2)) //nolint:gosec // data
+	source := mathrand.New(mathrand.NewPCG(1, 2))
 	block, most := make([]byte, 1<<20), uint64(0)
 	for i := range 256 {
 		for j := 0; j < len(block); j += 8 {

@@ -107,7 +107,7 @@ func (c Config) credential(key string) (string, error) {
 	case info.Size() > credentialMax:
 		return "", fmt.Errorf("the key %s of the Secret with the credentials has %d bytes: it holds something else", key, info.Size())
 	}
-	raw, err := os.ReadFile(path) //nolint:gosec // the path is from the operator
+	raw, err := os.ReadFile(path)
 	if err != nil {
 		return "", fmt.Errorf("read the credentials: %w", err)
 	}

@@ -263,7 +263,7 @@ func (b *Bucket) tidy(prefix string) {
 		if err == nil && d.IsDir() {
 			folders = append(folders, path)
 		}
-		return nil //nolint:nilerr // what cannot be read is left
+		return nil
 	})
 	for _, f := range slices.Backward(folders) {
 		_ = os.Remove(f)

@@ -94,7 +94,7 @@ func (u *upload) forget() {
 }
 
 func syncFolder(path string) error {
-	d, err := os.Open(path) //nolint:gosec // the path is from the operator
+	d, err := os.Open(path)
 	if err != nil {
 		return err
 	}
