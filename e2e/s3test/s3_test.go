@@ -193,7 +193,7 @@ func TestS3Killed(t *testing.T) {
 	b := s.open(t, nil)
 	backup(t, b, "monday", noise(t, 1<<20))
 	kept := len(s.stored(t))
-	cmd := exec.Command(os.Args[0]) //nolint:noctx // it is this program
+	cmd := exec.Command(os.Args[0])
 	cmd.Env, cmd.Stderr = append(os.Environ(), envUpload+"="+s.dir+"/"+s.address), os.Stderr
 	out, err := cmd.StdoutPipe()
 	must(t, err)

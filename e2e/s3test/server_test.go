@@ -101,7 +101,7 @@ func (s *server) run(t *testing.T) {
 	t.Helper()
 	log, err := os.Create(filepath.Join(s.dir, "log"))
 	must(t, err)
-	cmd := exec.Command(os.Args[0]) //nolint:noctx // it is this program
+	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), envServe+"="+s.dir, "S3TEST_ADDRESS="+s.address)
 	cmd.Stdout, cmd.Stderr = log, log
 	must(t, cmd.Start())
