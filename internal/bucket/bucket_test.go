@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -433,6 +434,14 @@ func TestSweep(t *testing.T) {
 	_, err = killed.Write(noise(600 << 10))
 	must(t, err)
 	defer killed.Abort()
+	// What was written goes to the storage beside the test. It lies still once all but the last piece is there: so it does after a kill.
+	for end := time.Now().Add(10 * time.Second); !slices.ContainsFunc(files(t, filepath.Join(dir, b.key("backups", "tuesday"))), func(path string) bool {
+		return strings.Contains(path, "rows.00005")
+	}); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the pieces of the killed attempt did not come")
+		}
+	}
 	if s, err := b.Sweep(t.Context(), time.Now().Add(-time.Hour)); err != nil || s.Objects != 0 {
 		t.Fatalf("swept %+v of attempts that may run: %v", s, err)
 	}
