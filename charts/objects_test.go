@@ -211,28 +211,30 @@ func TestNamespacedRights(t *testing.T) {
 }
 
 func TestDefinitionInTheChart(t *testing.T) {
-	plain := &apiextensionsv1.CustomResourceDefinition{}
-	raw, err := os.ReadFile("../config/crd/mysql-mfg.io_mysqlfailovergroups.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := yaml.UnmarshalStrict(raw, plain); err != nil {
-		t.Fatal(err)
-	}
-	tests := map[string]struct{ values, policy string }{
-		"kept":     {``, "keep"},
-		"not kept": {`crds: {keep: false}`, ""},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			got := only[apiextensionsv1.CustomResourceDefinition](t, objects(t, render(t, operatorChart, tc.values)))
-			if !reflect.DeepEqual(plain.Spec, got.Spec) {
-				t.Error("the chart's definition is not the one in config/crd: run hack/generate.sh")
-			}
-			if policy := got.Annotations["helm.sh/resource-policy"]; policy != tc.policy {
-				t.Errorf("resource policy %q, want %q", policy, tc.policy)
-			}
-		})
+	for _, kind := range []string{"mysqlfailovergroups", "mysqlbackups"} {
+		plain := &apiextensionsv1.CustomResourceDefinition{}
+		raw, err := os.ReadFile("../config/crd/mysql-mfg.io_" + kind + ".yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := yaml.UnmarshalStrict(raw, plain); err != nil {
+			t.Fatal(err)
+		}
+		for values, policy := range map[string]string{``: "keep", `crds: {keep: false}`: ""} {
+			t.Run(kind+" "+values, func(t *testing.T) {
+				named := slices.DeleteFunc(objects(t, render(t, operatorChart, values)), func(o any) bool {
+					d, is := o.(*apiextensionsv1.CustomResourceDefinition)
+					return is && d.Name != plain.Name
+				})
+				got := only[apiextensionsv1.CustomResourceDefinition](t, named)
+				if !reflect.DeepEqual(plain.Spec, got.Spec) {
+					t.Error("the chart's definition is not the one in config/crd: run hack/generate.sh")
+				}
+				if policy != got.Annotations["helm.sh/resource-policy"] {
+					t.Errorf("resource policy %q, want %q", got.Annotations["helm.sh/resource-policy"], policy)
+				}
+			})
+		}
 	}
 }
 
