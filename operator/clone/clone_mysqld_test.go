@@ -63,7 +63,9 @@ func TestOrderedCloneOfARealReplica(t *testing.T) {
 	}
 	ended := make(chan types.NamespacedName, 1)
 	runner := &work.Runner{}
-	go func() { _ = runner.Start(t.Context()) }()
+	// Start in a goroutine may come after the first begin, which then does nothing.
+	runner.Lead(t.Context())
+	t.Cleanup(runner.Wait)
 	p := newProvisioner(&scope.Base{Recorder: events.NewRecorder(&scopetest.Events{})},
 		Options{Work: work.New(), Runner: runner, Reach: work.Reach{Facts: facts, Access: servers, Dial: work.Dial}})
 	p.done, p.news = func(key types.NamespacedName) { ended <- key }, func(types.NamespacedName) {}
