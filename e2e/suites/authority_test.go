@@ -121,7 +121,7 @@ func TestTheKeyIsReplacedUnderARunningGroup(t *testing.T) {
 	if err := lab.KillOperator(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	sleep(t, time.Minute)
+	sleep(t, lease+10*time.Second)
 	if _, err := g.AwaitReady(t.Context(), comeBack); err != nil {
 		t.Error(err)
 	}
@@ -213,7 +213,7 @@ func TestATenantsKeyInTheConfigMapIsNotTrustedI3(t *testing.T) {
 	}); err != nil {
 		t.Error(err)
 	}
-	sleep(t, 2*time.Minute) // the kubelet brings the files
+	sleep(t, 50*time.Second) // the kubelet brings the files: after 23 s at most (syncFrequency and a half of it), and the same again
 	pushForged(t, g, group, private)
 	key, err := signingKey(t.Context(), g)
 	if err != nil {

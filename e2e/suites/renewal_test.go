@@ -16,7 +16,7 @@ import (
 	"github.com/mysql-mfg/mfg/e2e/writer/load"
 )
 
-// renewal is how long the kubelet, the sidecars and the operator may take: the kubelet looks once a minute.
+// renewal is how long the kubelet, the sidecars and the operator may take: the kubelets of the lab look every 15 s, others once a minute.
 const renewal = 5 * time.Minute
 
 // runs names every pod of the group and how often its containers have ended.

@@ -143,47 +143,55 @@ func nothingLost(t *testing.T, w *stage.Witnesses, at time.Duration, cause strin
 	return v
 }
 
+// A changed setting and changed resources reach every site in one ordered update.
 func TestUpdateMovesTheRoleAndLosesNothing(t *testing.T) {
-	for name, change := range map[string]func(*v1alpha1.MysqlFailoverGroupSpec){
-		"setting": func(spec *v1alpha1.MysqlFailoverGroupSpec) {
-			spec.MysqlConf = map[string]string{"max_connections": "123"}
-		},
-		"resources": func(spec *v1alpha1.MysqlFailoverGroupSpec) {
-			for i := range spec.Sites {
-				spec.Sites[i].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("11m")}
-			}
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			g, before := whole(t)
-			w := witnesses(t, g)
-			o := watchOrder(t, g)
-			active := before.Status.ActiveSite
-			at := load.Now()
-			edit(t, g, change)
-			after := o.follow(t, g)
-			if err := w.Service.AwaitCommit(t.Context(), time.Minute); err != nil {
-				t.Error(err)
-			}
-			nothingLost(t, w, at, "OrderedUpdate")
-			if len(o.sites) != len(stage.Sites) || o.sites[0] != "south" || o.sites[len(o.sites)-1] != active {
-				t.Errorf("updated in the order %v: want south, which is never promoted, first, and %s, which was active, last", o.sites, active)
-			}
-			if len(o.inPlace) > 0 || len(o.torn) > 0 {
-				t.Errorf("replaced while active: %v; at the same time: %v", o.inPlace, o.torn)
-			}
-			if name == "setting" {
-				for _, site := range stage.Sites {
-					if got := query(t, g, site, "SELECT @@max_connections"); got != "123" {
-						t.Errorf("%s: max_connections = %s", site, got)
-					}
-				}
-			}
-			if after.Status.ActiveSite == "south" {
-				t.Error("south is dr-only and was promoted")
-			}
-		})
+	g, before := whole(t)
+	w := witnesses(t, g)
+	o := watchOrder(t, g)
+	active := before.Status.ActiveSite
+	at := load.Now()
+	edit(t, g, func(spec *v1alpha1.MysqlFailoverGroupSpec) {
+		spec.MysqlConf = map[string]string{"max_connections": "123"}
+		for i := range spec.Sites {
+			spec.Sites[i].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("11m")}
+		}
+	})
+	after := o.follow(t, g)
+	if err := w.Service.AwaitCommit(t.Context(), time.Minute); err != nil {
+		t.Error(err)
 	}
+	nothingLost(t, w, at, "OrderedUpdate")
+	if len(o.sites) != len(stage.Sites) || o.sites[0] != "south" || o.sites[len(o.sites)-1] != active {
+		t.Errorf("updated in the order %v: want south, which is never promoted, first, and %s, which was active, last", o.sites, active)
+	}
+	if len(o.inPlace) > 0 || len(o.torn) > 0 {
+		t.Errorf("replaced while active: %v; at the same time: %v", o.inPlace, o.torn)
+	}
+	for _, site := range stage.Sites {
+		if got := query(t, g, site, "SELECT @@max_connections"); got != "123" {
+			t.Errorf("%s: max_connections = %s", site, got)
+		}
+		pod, err := g.Pod(t.Context(), site)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := requestOf(pod); got != "11m" {
+			t.Errorf("%s: mysqld requests %s of a processor", site, got)
+		}
+	}
+	if after.Status.ActiveSite == "south" {
+		t.Error("south is dr-only and was promoted")
+	}
+}
+
+// requestOf is how much of a processor mysqld's container asks for.
+func requestOf(pod *corev1.Pod) string {
+	for _, c := range pod.Spec.Containers {
+		if c.Name == "mysql" {
+			return c.Resources.Requests.Cpu().String()
+		}
+	}
+	return "nothing: it has no such container"
 }
 
 // An update that goes wrong stops where no failover needs the site, says so, and goes on once it is corrected.
