@@ -69,7 +69,7 @@ func (o *Objects) Converge(ctx context.Context, in render.Input, paused string) 
 		return Result{}, err
 	}
 	if !render.CacheEnabled(in.Group) {
-		o.Troubles.set(key, Trouble{})
+		o.Troubles.Forget(key)
 		return Result{}, o.removeAll(ctx, in, have)
 	}
 	var out Result

@@ -284,3 +284,51 @@ func TestWrittenLabelsCount(t *testing.T) {
 		t.Error("what was written counts more than what stands by now")
 	}
 }
+
+// What a person has to settle stands in the condition, whatever the caches themselves say, and goes with it. Until somebody has looked
+// for such a thing, the condition stays as it is: an operator that begins must not say for a moment that all is well.
+func TestTheConditionNamesWhatAPersonHasToSettle(t *testing.T) {
+	w := newWorld(t, nil)
+	w.troubles = &troubles{}
+	w.restart()
+	ready := func() metav1.Condition {
+		t.Helper()
+		c := meta.FindStatusCondition(w.group().Status.Conditions, v1alpha1.ConditionCacheReady)
+		if c == nil {
+			t.Fatal("no condition")
+		}
+		return *c
+	}
+	w.troubles.say("", "")
+	w.passes(4)
+	if c := ready(); c.Status != metav1.ConditionTrue {
+		t.Fatalf("without any: %+v", c)
+	}
+	w.troubles.say(v1alpha1.ReasonWrongNames, "issue it anew")
+	w.passes(1)
+	if c := ready(); c.Status != metav1.ConditionFalse || c.Reason != string(v1alpha1.ReasonWrongNames) || c.Message != "issue it anew" {
+		t.Errorf("with one: %+v", c)
+	}
+	if got := w.traffic(); !slices.Equal(got, []string{"east"}) {
+		t.Errorf("the cache works, and its traffic is at %v", got)
+	}
+	w.troubles.found = nil
+	w.restart()
+	w.passes(3)
+	if c := ready(); c.Reason != string(v1alpha1.ReasonWrongNames) {
+		t.Errorf("an operator that has not looked yet says %+v", c)
+	}
+	w.l.memory.Began = time.Now().Add(-2 * troublePatience)
+	w.passes(1)
+	if c := ready(); c.Status != metav1.ConditionTrue {
+		t.Errorf("nobody ever looks, and the condition is %+v", c)
+	}
+	w.troubles.say(v1alpha1.ReasonSecretMissing, "create it")
+	for _, site := range []string{"east", "west"} {
+		w.engine(site).fails = errAway
+	}
+	w.passes(1)
+	if c := ready(); c.Reason != string(v1alpha1.ReasonSecretMissing) || !strings.HasPrefix(c.Message, "create it; ") || !strings.Contains(c.Message, "does not answer") {
+		t.Errorf("with one and no master: %+v", c)
+	}
+}

@@ -35,14 +35,22 @@ type Engine interface {
 	Close()
 }
 
+// Troubles say what a person has to settle before the cache of a group works: what the objects of the cache lack. looked is false while
+// nobody has looked for any yet.
+type Troubles interface {
+	Known(key types.NamespacedName) (reason v1alpha1.Reason, message string, looked bool)
+}
+
 // Options is what Loops are made of.
 type Options struct {
 	// Client reads from the manager's cache and writes; Live reads from the API server.
 	Client client.Client
 	Live   client.Reader
 	Access Access
-	Events *events.Recorder
-	Log    *slog.Logger
+	// Troubles may be nil: then there are none.
+	Troubles Troubles
+	Events   *events.Recorder
+	Log      *slog.Logger
 	// Lease is the Lease by which this process leads, as namespace/name; empty without leader election.
 	Lease string
 	// Dial makes what speaks to an engine, TakeOver has one take over from another. Without them the real ones are used.

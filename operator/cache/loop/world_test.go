@@ -78,14 +78,37 @@ func (c *cacheModel) Close() {}
 
 // world is an API server with a group of two sites, and their caches.
 type world struct {
-	t       *testing.T
-	c       client.WithWatch
-	loops   *Loops
-	l       *loop
-	engines map[string]*cacheModel
+	t     *testing.T
+	c     client.WithWatch
+	loops *Loops
+	// troubles are given to the loops unless nil.
+	troubles *troubles
+	l        *loop
+	engines  map[string]*cacheModel
 	// refuse fails a write, by what it writes.
 	refuse func(what string) error
 	order  []string
+}
+
+// troubles are what a person has to settle; nil while nobody has looked.
+type troubles struct {
+	mu    sync.Mutex
+	found *[2]string
+}
+
+func (t *troubles) Known(types.NamespacedName) (v1alpha1.Reason, string, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.found == nil {
+		return "", "", false
+	}
+	return v1alpha1.Reason(t.found[0]), t.found[1], true
+}
+
+func (t *troubles) say(reason v1alpha1.Reason, message string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.found = &[2]string{string(reason), message}
 }
 
 type access struct{}
@@ -149,6 +172,9 @@ func (w *world) restart() {
 			}
 			return old.do(ctx, "handed over", func(i *engine.Info) { i.Role, i.MasterHost, i.LinkUp = v1alpha1.CacheReplica, w.hostOf(next), true })
 		}})
+	if w.troubles != nil {
+		w.loops.Troubles = w.troubles
+	}
 	w.l = newLoop(w.loops, key, func() {})
 }
 
