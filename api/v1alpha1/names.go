@@ -62,7 +62,10 @@ const (
 	// AnnotationCacheLeaving, on the pod of a cache, says why it is about to go: the controller sets it on a master that is to be
 	// updated or evicted, and replaces the pod once status.cache.activeSite names another site and status.cache.transition is gone.
 	AnnotationCacheLeaving = Domain + "/cache-leaving"
-	AnnotationRecloneSite  = Domain + "/reclone-site"
+	// AnnotationCacheStale, on the pod of a cache, says what of it cannot be renewed but with the pod: the operator sets it, and replaces the
+	// pod in its turn.
+	AnnotationCacheStale  = Domain + "/cache-stale"
+	AnnotationRecloneSite = Domain + "/reclone-site"
 	// AnnotationRotatePasswords has the passwords of the operator's own accounts replaced: all, or some of operator, replication,
 	// sidecar and clone, separated by commas. The operator takes it off when it is done or refused.
 	AnnotationRotatePasswords = Domain + "/rotate-passwords"

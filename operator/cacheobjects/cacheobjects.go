@@ -336,7 +336,7 @@ func group(in render.Input, have objects, paused string) turn.Group {
 		p := turn.Pod{Site: site.Name}
 		if pod := have.pods[site.Name]; pod != nil {
 			p.Exists, p.Going = true, pod.DeletionTimestamp != nil
-			p.Current = pod.Annotations[v1alpha1.AnnotationSpecHash] == have.want[site.Name]
+			p.Current = pod.Annotations[v1alpha1.AnnotationSpecHash] == have.want[site.Name] && pod.Annotations[v1alpha1.AnnotationCacheStale] == ""
 			p.Ready, p.Linked = ready(pod), links[site.Name]
 			p.Traffic = pod.Labels[v1alpha1.LabelCacheTraffic] == v1alpha1.CacheTrafficOn
 		}

@@ -12,9 +12,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/cache"
+	"github.com/mysql-mfg/mfg/operator/cache/engine"
 )
 
 func TestAGroupGetsItsMasterAndFollowsMySQL(t *testing.T) {
@@ -330,5 +332,82 @@ func TestTheConditionNamesWhatAPersonHasToSettle(t *testing.T) {
 	w.passes(1)
 	if c := ready(); c.Reason != string(v1alpha1.ReasonSecretMissing) || !strings.HasPrefix(c.Message, "create it; ") || !strings.Contains(c.Message, "does not answer") {
 		t.Errorf("with one and no master: %+v", c)
+	}
+}
+
+// An engine that shows an old certificate is told to read the new one. One that does not in five minutes has its pod marked, which is
+// replaced then; and its successor is not marked for the same certificate again.
+func TestARenewedCertificateReachesTheEngines(t *testing.T) {
+	w := newWorld(t, nil)
+	w.passes(4)
+	west := w.engine("west")
+	if string(west.certificate) != "certificate" {
+		t.Errorf("the certificate to show is %q", west.certificate)
+	}
+	mark := func() string {
+		t.Helper()
+		pod := &corev1.Pod{}
+		if err := w.c.Get(t.Context(), types.NamespacedName{Namespace: key.Namespace, Name: "orders-cache-west-0"}, pod); err != nil {
+			t.Fatal(err)
+		}
+		return pod.Annotations[v1alpha1.AnnotationCacheStale]
+	}
+	west.stale = true
+	w.passes(2)
+	if west.stale || !slices.Contains(west.said, "renew") {
+		t.Errorf("it was told %v", west.said)
+	}
+	if since := w.l.links["west"].stale.since; !since.IsZero() {
+		t.Errorf("it counts as stale since %s", since)
+	}
+	west.stale, west.stubborn = true, true
+	w.passes(2)
+	if mark() != "" {
+		t.Error("its pod is marked at once")
+	}
+	w.l.links["west"].stale.since = time.Now().Add(-stalePatience - time.Second)
+	w.passes(1)
+	if mark() == "" {
+		t.Error("its pod is not marked")
+	}
+	if message := w.group().Status.Cache.Sites[1].Message; !strings.Contains(message, "certificate") {
+		t.Errorf("status says %q of it", message)
+	}
+	if said := w.engine("east").said; slices.Contains(said, "renew") {
+		t.Errorf("the other one was told %v", said)
+	}
+	pod := cachePod("west", "10.0.0.2")
+	pod.UID = "its-successor"
+	if err := w.c.Delete(t.Context(), cachePod("west", "")); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.c.Create(t.Context(), pod); err != nil {
+		t.Fatal(err)
+	}
+	w.passes(2)
+	w.l.links["west"].stale.since = time.Now().Add(-stalePatience - time.Second)
+	w.passes(1)
+	if mark() != "" {
+		t.Error("a pod whose predecessor was replaced for this certificate is marked again")
+	}
+}
+
+// With an engine whose masters name no offset, what a replica lacks is what its master says of it.
+func TestTheLagThatTheMasterNames(t *testing.T) {
+	w := newWorld(t, nil)
+	w.passes(4)
+	w.engine("east").info.Replicas = []engine.Replica{{Host: "10.0.0.9", Lag: 3}, {Host: "10.0.0.2", Lag: 4000}}
+	w.passes(1)
+	if s := w.l.seen.Load().synced; s[1].Yes || !strings.Contains(s[1].Why, "4000 changes") {
+		t.Errorf("west has caught up: %+v", s)
+	}
+	w.engine("east").info.Replicas[1].Lag = 4
+	w.l.said.written = time.Time{}
+	w.passes(1)
+	if s := w.l.seen.Load().synced; !s[1].Yes {
+		t.Errorf("west has not caught up: %+v", s)
+	}
+	if behind := w.group().Status.Cache.Sites[1].OffsetBehind; behind == nil || *behind != 4 {
+		t.Errorf("status says %v", behind)
 	}
 }

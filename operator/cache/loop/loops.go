@@ -24,6 +24,8 @@ import (
 // Access says how to reach the cache of a site.
 type Access interface {
 	Cache(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, site string) (passwords []string, config *tls.Config, err error)
+	// CacheCertificate is the certificate (DER) that the caches have to show; nil without TLS.
+	CacheCertificate(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) ([]byte, error)
 }
 
 // Engine is one cache engine. *engine.Client is one.

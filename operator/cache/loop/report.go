@@ -60,6 +60,7 @@ func (l *loop) report(ctx context.Context, k look, failed error) {
 		return // it looks again at once, while nobody may have the traffic: what asks the API server waits
 	}
 	l.answer(ctx, k)
+	l.markStale(ctx, k)
 	l.writeStatus(ctx, k)
 }
 
@@ -149,7 +150,7 @@ func (l *loop) siteStatus(k look, p, active cache.Pod) v1alpha1.CacheSiteStatus 
 	if p.Role == v1alpha1.CacheReplica {
 		out.Link = linkOf(p)
 		if p.Follows(active.Site) && active.Reachable {
-			behind := max(0, active.Offset-p.Offset)
+			behind := cache.Behind(active, p)
 			out.OffsetBehind = &behind
 		}
 	}

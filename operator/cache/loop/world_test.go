@@ -35,6 +35,9 @@ type cacheModel struct {
 	fails error
 	hangs bool
 	said  []string
+	// stale has it show an old certificate, until it is told to read the new one if it can.
+	stale, stubborn bool
+	certificate     []byte
 }
 
 func (c *cacheModel) do(ctx context.Context, what string, change func(*engine.Info)) error {
@@ -76,6 +79,16 @@ func (c *cacheModel) CutClients(ctx context.Context) error {
 
 func (c *cacheModel) Close() {}
 
+func (c *cacheModel) Stale() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.stale
+}
+
+func (c *cacheModel) Renew(ctx context.Context) error {
+	return c.do(ctx, "renew", func(*engine.Info) { c.stale = c.stubborn })
+}
+
 // world is an API server with a group of two sites, and their caches.
 type world struct {
 	t     *testing.T
@@ -115,6 +128,10 @@ type access struct{}
 
 func (access) Cache(context.Context, *v1alpha1.MysqlFailoverGroup, string) ([]string, *tls.Config, error) {
 	return []string{"secret"}, nil, nil
+}
+
+func (access) CacheCertificate(context.Context, *v1alpha1.MysqlFailoverGroup) ([]byte, error) {
+	return []byte("certificate"), nil
 }
 
 func newWorld(t *testing.T, change func(*v1alpha1.MysqlFailoverGroup)) *world {
@@ -163,7 +180,12 @@ func newWorld(t *testing.T, change func(*v1alpha1.MysqlFailoverGroup)) *world {
 // restart has another operator look after the group.
 func (w *world) restart() {
 	w.loops = New(Options{Client: w.c, Live: w.c, Access: access{}, Log: slog.New(slog.DiscardHandler), Lease: "mfg/ours",
-		Dial: func(t engine.Target) Engine { return w.engines[t.Addr] },
+		Dial: func(t engine.Target) Engine {
+			if e := w.engines[t.Addr]; e != nil {
+				e.certificate = t.Certificate
+			}
+			return w.engines[t.Addr]
+		},
 		TakeOver: func(ctx context.Context, from, to Engine) error {
 			old, next := from.(*cacheModel), to.(*cacheModel)
 			w.order = append(w.order, "take over")
