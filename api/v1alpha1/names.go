@@ -195,6 +195,11 @@ func PrimaryService(group string) string { return fmt.Sprintf("mysql-%s-primary"
 // ReplicasService is the name of the Service of the healthy read replicas.
 func ReplicasService(group string) string { return fmt.Sprintf("mysql-%s-replicas", group) }
 
+// MySQLPods selects the pods of a site's MySQL, as kubectl takes it. Group and site alone select those of its cache, too.
+func MySQLPods(group, site string) string {
+	return fmt.Sprintf("%s=%s,%s=%s,%s=%s", LabelGroup, group, LabelSite, site, LabelName, NameMySQL)
+}
+
 // CacheSiteName is the name of the StatefulSet, the Service and the PodDisruptionBudget of one site's cache.
 func CacheSiteName(group, site string) string { return fmt.Sprintf("%s-cache-%s", group, site) }
 
