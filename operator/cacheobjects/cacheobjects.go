@@ -103,6 +103,12 @@ func (o *Objects) converge(ctx context.Context, in render.Input, have objects, o
 		return trouble, err
 	}
 	in, allowed := o.allowed(in, have, out)
+	if allowed {
+		var err error
+		if allowed, err = o.apart(ctx, in.Group, out); err != nil {
+			return Trouble{}, err
+		}
+	}
 	wanted := []client.Object{render.CacheService(in), render.CacheConfigMap(in)}
 	for _, site := range in.Group.Spec.Sites {
 		wanted = append(wanted, render.CacheSiteService(in, site), render.CacheDisruptionBudget(in, site))
