@@ -150,6 +150,16 @@ func (c *Client) dial(ctx context.Context, network, addr string) (net.Conn, erro
 	return &bounded{Conn: conn}, nil
 }
 
+// Listens is true if the port takes connections, whether or not anybody answers on them.
+func (c *Client) Listens(ctx context.Context) bool {
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", c.target.Addr)
+	if err != nil {
+		return false
+	}
+	_ = conn.Close()
+	return true
+}
+
 // do sends one command whose answer is a text.
 func (c *Client) do(ctx context.Context, args ...any) (string, error) {
 	answer, err := c.ask(ctx, args...)

@@ -47,7 +47,7 @@ type link struct {
 	version            string
 	writtenAt          time.Time
 	cutAt, offAt, onAt time.Time
-	// stale is how long the pod has shown an old certificate.
+	// stale is what of it is not as it should be, and for how long.
 	stale stale
 }
 
@@ -67,7 +67,7 @@ func (k *link) become(uid string, t engine.Target, dial func(engine.Target) Engi
 	}
 	k.close()
 	if k.uid != uid {
-		*k = link{uid: uid, stale: stale{asked: k.stale.asked}}
+		*k = link{uid: uid, stale: stale{asked: k.stale.asked, hungAt: k.stale.hungAt}}
 	}
 	k.target, k.engine = t, dial(t)
 }
@@ -168,6 +168,7 @@ func (l *loop) ask(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, pod 
 		return
 	}
 	info, err := k.engine.Info(ctx)
+	k.answered(err, time.Now())
 	if err != nil {
 		p.Trouble = err.Error()
 		return

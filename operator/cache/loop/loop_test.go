@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/cache"
@@ -344,14 +343,7 @@ func TestARenewedCertificateReachesTheEngines(t *testing.T) {
 	if string(west.certificate) != "certificate" {
 		t.Errorf("the certificate to show is %q", west.certificate)
 	}
-	mark := func() string {
-		t.Helper()
-		pod := &corev1.Pod{}
-		if err := w.c.Get(t.Context(), types.NamespacedName{Namespace: key.Namespace, Name: "orders-cache-west-0"}, pod); err != nil {
-			t.Fatal(err)
-		}
-		return pod.Annotations[v1alpha1.AnnotationCacheStale]
-	}
+	mark := func() string { return w.pod("west").Annotations[v1alpha1.AnnotationCacheStale] }
 	west.stale = true
 	w.passes(2)
 	if west.stale || !slices.Contains(west.said, "renew") {
@@ -409,5 +401,58 @@ func TestTheLagThatTheMasterNames(t *testing.T) {
 	}
 	if behind := w.group().Status.Cache.Sites[1].OffsetBehind; behind == nil || *behind != 4 {
 		t.Errorf("status says %v", behind)
+	}
+}
+
+// A pod whose engine answers nothing for a minute is marked, and replaced then, if its port takes connections: the kubelet takes it for well.
+// One that cannot be reached at all is not, nor is any while no cache of the group answers: then the network may be what is broken.
+func TestAnEngineThatHangsIsReplaced(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(w *world)
+		marked bool
+	}{
+		"it hangs":                      {func(*world) {}, true},
+		"not for long":                  {func(w *world) { w.l.links["west"].stale.silent = time.Now().Add(-hungPatience + soon) }, false},
+		"its port is closed":            {func(w *world) { w.engine("west").deaf = true }, false},
+		"nobody answers":                {func(w *world) { w.engine("east").fails = errAway }, false},
+		"one was replaced a moment ago": {func(w *world) { w.l.links["west"].stale.hungAt = time.Now().Add(-hungPause + time.Minute) }, false},
+		"one was replaced long ago":     {func(w *world) { w.l.links["west"].stale.hungAt = time.Now().Add(-hungPause - time.Minute) }, true},
+		"the kubelet sees it": {func(w *world) {
+			pod := w.pod("west")
+			pod.Status.Conditions = nil
+			if err := w.c.Status().Update(w.t.Context(), pod); err != nil {
+				w.t.Fatal(err)
+			}
+		}, false},
+		"it answers again": {func(w *world) { w.engine("west").fails = nil }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, nil)
+			w.passes(4)
+			pod := w.pod("west")
+			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+			if err := w.c.Status().Update(t.Context(), pod); err != nil {
+				t.Fatal(err)
+			}
+			w.engine("west").fails = context.DeadlineExceeded
+			w.passes(1)
+			if w.pod("west").Annotations[v1alpha1.AnnotationCacheStale] != "" {
+				t.Fatal("it is marked at once")
+			}
+			w.l.links["west"].stale.silent = time.Now().Add(-hungPatience - time.Second)
+			tc.change(w)
+			w.passes(1)
+			if why := w.pod("west").Annotations[v1alpha1.AnnotationCacheStale]; (why != "") != tc.marked {
+				t.Errorf("marked %q", why)
+			}
+			if at := w.l.links["west"].stale.hungAt; tc.marked && time.Since(at) > time.Minute {
+				t.Errorf("it is not remembered: %s", at)
+			}
+		})
+	}
+	k := &link{uid: "a", stale: stale{hungAt: time.Now(), silent: time.Now(), since: time.Now(), asked: []byte("x")}}
+	k.become("b", engine.Target{}, func(engine.Target) Engine { return &cacheModel{} })
+	if k.stale.hungAt.IsZero() || k.stale.asked == nil || !k.stale.silent.IsZero() || !k.stale.since.IsZero() {
+		t.Errorf("of the pod before, the next one has %+v", k.stale)
 	}
 }

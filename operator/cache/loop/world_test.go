@@ -37,6 +37,8 @@ type cacheModel struct {
 	said  []string
 	// stale has it show an old certificate, until it is told to read the new one if it can.
 	stale, stubborn bool
+	// deaf has its port take no connections.
+	deaf bool
 	certificate     []byte
 }
 
@@ -84,6 +86,8 @@ func (c *cacheModel) Stale() bool {
 	defer c.mu.Unlock()
 	return c.stale
 }
+
+func (c *cacheModel) Listens(context.Context) bool { return !c.deaf }
 
 func (c *cacheModel) Renew(ctx context.Context) error {
 	return c.do(ctx, "renew", func(*engine.Info) { c.stale = c.stubborn })
@@ -231,6 +235,15 @@ func (w *world) engine(site string) *cacheModel {
 		return w.engines["10.0.0.1:6379"]
 	}
 	return w.engines["10.0.0.2:6379"]
+}
+
+func (w *world) pod(site string) *corev1.Pod {
+	w.t.Helper()
+	pod := &corev1.Pod{}
+	if err := w.c.Get(w.t.Context(), types.NamespacedName{Namespace: key.Namespace, Name: "orders-cache-" + site + "-0"}, pod); err != nil {
+		w.t.Fatal(err)
+	}
+	return pod
 }
 
 func (w *world) group() *v1alpha1.MysqlFailoverGroup {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package charts_test
+package cacheobjects_test
 
 import (
 	"os"
@@ -21,7 +21,7 @@ import (
 func TestPoliciesLetNoCachePodIn(t *testing.T) {
 	seen := 0
 	for _, file := range []string{"mfg-everything", "group-policy"} {
-		raw, err := os.ReadFile("testdata/" + file + ".yaml")
+		raw, err := os.ReadFile("../../charts/testdata/" + file + ".yaml")
 		if err != nil {
 			t.Fatal(err)
 		}
