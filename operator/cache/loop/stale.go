@@ -104,7 +104,9 @@ func outdated(link *link, now time.Time) bool {
 }
 
 // listens is an engine whose port may take connections though it answers nothing. *engine.Client is one.
-type listens interface{ Listens(ctx context.Context) bool }
+type listens interface {
+	Listens(ctx context.Context) bool
+}
 
 // hangs is true for an engine that has answered nothing for long while its port takes connections, so that the kubelet takes it for well. One
 // that cannot be reached at all may be well: then the network is what is broken. That another cache answers shows that this operator is not.

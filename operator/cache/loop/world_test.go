@@ -38,8 +38,8 @@ type cacheModel struct {
 	// stale has it show an old certificate, until it is told to read the new one if it can.
 	stale, stubborn bool
 	// deaf has its port take no connections.
-	deaf bool
-	certificate     []byte
+	deaf        bool
+	certificate []byte
 }
 
 func (c *cacheModel) do(ctx context.Context, what string, change func(*engine.Info)) error {
