@@ -6,6 +6,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"os"
 	"slices"
 	"time"
 
@@ -133,10 +135,11 @@ func ready(pod *corev1.Pod) bool {
 	})
 }
 
-// answered notes whether the engine answered.
+// answered notes whether the engine answered. One that refuses the password, or shows a certificate that is not believed, does not hang: a pod
+// that is replaced for that would be replaced again and again.
 func (k *link) answered(err error, now time.Time) {
 	switch {
-	case err == nil:
+	case !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, os.ErrDeadlineExceeded):
 		k.stale.silent = time.Time{}
 	case k.stale.silent.IsZero():
 		k.stale.silent = now

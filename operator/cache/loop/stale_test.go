@@ -4,6 +4,7 @@ package loop
 
 import (
 	"context"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -155,7 +156,9 @@ func TestAnEngineThatHangsIsReplaced(t *testing.T) {
 				w.t.Fatal(err)
 			}
 		}, false},
-		"it answers again": {func(w *world) { w.engine("west").fails = nil }, false},
+		"it refuses the password": {func(w *world) { w.engine("west").fails = engine.ErrPassword }, false},
+		"its reads time out":      {func(w *world) { w.engine("west").fails = os.ErrDeadlineExceeded }, true},
+		"it answers again":        {func(w *world) { w.engine("west").fails = nil }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, nil)
