@@ -174,6 +174,15 @@ func TestCachesOfSitesThatLeft(t *testing.T) {
 			t.Errorf("%s: left are %v, want %v", name, w.sets(), tc.left)
 		}
 	}
+	w := newWorld(t)
+	w.group.Spec.Sites = w.group.Spec.Sites[:1]
+	w.must()
+	w.master("a")
+	w.group.Spec.Sites = []v1alpha1.Site{{Name: "d"}}
+	w.must()
+	if !slices.Equal(w.sets(), []string{"d"}) {
+		t.Errorf("the only one is waited for in vain: left are %v", w.sets())
+	}
 }
 
 // What a person has to settle is told, stops pods from being replaced, and no password that works is taken away. What goes away by itself is an

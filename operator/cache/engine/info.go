@@ -88,7 +88,7 @@ func parse(text string) Info {
 		out.Offset = integer(f["slave_repl_offset"])
 		if _, stable := f["slave_repl_offset"]; dragonfly && !stable && saysOffsets(f["dragonfly_version"]) {
 			// Its link is up before it has the first copy, and the offset is there only after it (its pull request 3596).
-			out.Syncing = out.LinkUp
+			out.Syncing = out.Syncing || out.LinkUp
 		}
 	}
 	return out
