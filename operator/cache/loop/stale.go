@@ -114,7 +114,7 @@ type listens interface {
 // that cannot be reached at all may be well: then the network is what is broken. That another cache answers shows that this operator is not.
 func (l *loop) hangs(ctx context.Context, k look, pod *corev1.Pod, link *link) bool {
 	s := link.stale
-	if s.silent.IsZero() || k.began.Sub(s.silent) <= hungPatience || k.began.Sub(s.hungAt) <= hungPause || !ready(pod) {
+	if s.silent.IsZero() || k.began.Sub(s.silent) <= hungPatience || k.began.Sub(s.hungAt) <= hungPause || !podReady(pod) {
 		return false
 	}
 	if !slices.ContainsFunc(k.snapshot.Pods, func(p cache.Pod) bool { return p.Reachable }) {
@@ -129,7 +129,7 @@ func (l *loop) hangs(ctx context.Context, k look, pod *corev1.Pod, link *link) b
 	return e.Listens(ctx)
 }
 
-func ready(pod *corev1.Pod) bool {
+func podReady(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
 	})
