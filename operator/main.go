@@ -23,6 +23,7 @@ import (
 	"github.com/mysql-mfg/mfg/internal/logpipe"
 	"github.com/mysql-mfg/mfg/operator/access"
 	cacheloop "github.com/mysql-mfg/mfg/operator/cache/loop"
+	"github.com/mysql-mfg/mfg/operator/cacheobjects"
 	"github.com/mysql-mfg/mfg/operator/controller"
 	"github.com/mysql-mfg/mfg/operator/lost"
 	"github.com/mysql-mfg/mfg/operator/monitor"
@@ -134,7 +135,10 @@ func wire(mgr ctrl.Manager, s settings, log *slog.Logger) error {
 	board := server.NewBoard()
 	register := work.New()
 	keys := &signing.Keys{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Namespace: s.namespace}
-	caches := cacheloop.New(cacheloop.Options{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Access: reach, Events: recorder, Log: log, Lease: s.lease()})
+	troubles := &cacheobjects.Troubles{}
+	caches := cacheloop.New(cacheloop.Options{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Access: reach, Troubles: troubles, Events: recorder, Log: log, Lease: s.lease(),
+	})
 	if err := cacheloop.Index(context.Background(), mgr.GetFieldIndexer()); err != nil {
 		return fmt.Errorf("index cache pods: %w", err)
 	}
@@ -144,7 +148,7 @@ func wire(mgr ctrl.Manager, s settings, log *slog.Logger) error {
 		Lease: s.lease(), Caches: caches,
 	})
 	reconciler := controller.New(controller.Options{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Facts: factsOf{loops}, Loops: bothLoops{loops, caches}, Access: reach, Work: register, Keys: keys,
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Facts: factsOf{loops}, Loops: bothLoops{loops, caches}, CacheTroubles: troubles, Access: reach, Work: register, Keys: keys,
 		Recorder: recorder, Install: render.Install{
 			SidecarImage: s.sidecarImage, SidecarPullPolicy: corev1.PullPolicy(s.sidecarPullPolicy), OperatorURL: s.auxiliaryURL,
 			EscrowURL: s.escrowURL,

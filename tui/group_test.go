@@ -33,7 +33,7 @@ func TestSplitBrainComesFirst(t *testing.T) {
 
 // TestHintsAreWhole: a command is on the screen as it is to be typed, or the one that shows it is; one frame as text has them all.
 func TestHintsAreWhole(t *testing.T) {
-	const log = "kubectl logs -c sidecar --tail=100 -n shop -l mysql-mfg.io/failover-group=users,mysql-mfg.io/site=frankfurt"
+	const log = "kubectl logs -c sidecar --tail=100 -n shop -l mysql-mfg.io/failover-group=users,mysql-mfg.io/site=frankfurt,app.kubernetes.io/name=mysql"
 	s := splitBrain(begin(Options{Group: "users"}))
 	for _, width := range []int{40, 80, 105, 110, 120, 200} {
 		s.m.width, s.m.height = width, 200

@@ -284,7 +284,8 @@ type CacheSiteStatus struct {
 	//
 	// +optional
 	Link string `json:"link,omitempty"`
-	// offsetBehind is how many bytes of the master's changes a replica has not received; absent while that is not known.
+	// offsetBehind is how many bytes of the master's changes a replica has not received, with Dragonfly how many changes; absent while that
+	// is not known.
 	//
 	// +optional
 	OffsetBehind *int64 `json:"offsetBehind,omitempty"`

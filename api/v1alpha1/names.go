@@ -62,7 +62,10 @@ const (
 	// AnnotationCacheLeaving, on the pod of a cache, says why it is about to go: the controller sets it on a master that is to be
 	// updated or evicted, and replaces the pod once status.cache.activeSite names another site and status.cache.transition is gone.
 	AnnotationCacheLeaving = Domain + "/cache-leaving"
-	AnnotationRecloneSite  = Domain + "/reclone-site"
+	// AnnotationCacheStale, on the pod of a cache, says what of it cannot be renewed but with the pod: the operator sets it, and replaces the
+	// pod in its turn.
+	AnnotationCacheStale  = Domain + "/cache-stale"
+	AnnotationRecloneSite = Domain + "/reclone-site"
 	// AnnotationRotatePasswords has the passwords of the operator's own accounts replaced: all, or some of operator, replication,
 	// sidecar and clone, separated by commas. The operator takes it off when it is done or refused.
 	AnnotationRotatePasswords = Domain + "/rotate-passwords"
@@ -191,6 +194,11 @@ func PrimaryService(group string) string { return fmt.Sprintf("mysql-%s-primary"
 
 // ReplicasService is the name of the Service of the healthy read replicas.
 func ReplicasService(group string) string { return fmt.Sprintf("mysql-%s-replicas", group) }
+
+// MySQLPods selects the pods of a site's MySQL, as kubectl takes it. Group and site alone select those of its cache, too.
+func MySQLPods(group, site string) string {
+	return fmt.Sprintf("%s=%s,%s=%s,%s=%s", LabelGroup, group, LabelSite, site, LabelName, NameMySQL)
+}
 
 // CacheSiteName is the name of the StatefulSet, the Service and the PodDisruptionBudget of one site's cache.
 func CacheSiteName(group, site string) string { return fmt.Sprintf("%s-cache-%s", group, site) }

@@ -53,7 +53,7 @@ func (s *session) plan(args []string) ([]string, question) {
 		return planClient(sub, args)
 	case "CONFIG":
 		if sub == "SET" {
-			return planConfigSet(args)
+			return s.planConfigSet(args)
 		}
 	}
 	return args, question{}
@@ -96,7 +96,7 @@ func withoutField(list, field string) string {
 }
 
 // planConfigSet lets through what Dragonfly can change while it runs, of what the child knows.
-func planConfigSet(args []string) ([]string, question) {
+func (s *session) planConfigSet(args []string) ([]string, question) {
 	if len(args) == 4 {
 		switch name := strings.ReplaceAll(strings.ToLower(args[2]), "-", "_"); name {
 		case "requirepass", "masterauth", "masteruser", "maxclients", "timeout":
@@ -106,13 +106,26 @@ func planConfigSet(args []string) ([]string, question) {
 				return []string{"CONFIG", "SET", "maxmemory", n}, question{}
 			}
 		case "tls":
-			// It reads the certificates again; here they are read for every connection.
-			return instead(func() []byte { return []byte("+OK\r\n") })
+			if s.proxy.settings.on("tls") && strings.EqualFold(args[3], "true") {
+				return instead(s.proxy.answerReread)
+			}
+		case "tls_cert_file", "tls_key_file":
+			// What it is set to counts once tls is set; here it cannot become another file.
+			if args[3] == s.proxy.settings[name] {
+				return instead(func() []byte { return []byte("+OK\r\n") })
+			}
 		}
 	}
 	return instead(func() []byte {
 		return failed("CONFIG SET failed (possibly related to argument '%s')", strings.Join(args[2:3], ""))
 	})
+}
+
+func (p *proxy) answerReread() []byte {
+	if err := p.readCertificates(); err != nil {
+		return failed("CONFIG SET failed (possibly related to argument 'tls')")
+	}
+	return []byte("+OK\r\n")
 }
 
 // text makes a change of a reply's text out of a change of the text, in the protocol's versions 2 and 3.

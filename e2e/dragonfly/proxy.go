@@ -32,6 +32,9 @@ type proxy struct {
 	seats    chan struct{}
 	replicas atomic.Int64
 
+	// secure is the TLS configuration, as of the start or of the last CONFIG SET tls.
+	secure atomic.Pointer[tls.Config]
+
 	// taken is closed once a replica has taken over: from then on nobody is answered, and the process ends.
 	taken     chan struct{}
 	handover  sync.Mutex
@@ -73,23 +76,25 @@ func (p *proxy) listen(ctx context.Context) (net.Listener, error) {
 	if !p.settings.on("tls") {
 		return listener, nil
 	}
-	if _, err := p.serverTLS(nil); err != nil {
+	if err := p.readCertificates(); err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
-	return tls.NewListener(listener, &tls.Config{GetConfigForClient: p.serverTLS, MinVersion: tls.VersionTLS12}), nil
+	current := func(*tls.ClientHelloInfo) (*tls.Config, error) { return p.secure.Load(), nil }
+	return tls.NewListener(listener, &tls.Config{GetConfigForClient: current, MinVersion: tls.VersionTLS12}), nil
 }
 
-// serverTLS reads the certificates for every connection, so that new ones count at once.
-func (p *proxy) serverTLS(*tls.ClientHelloInfo) (*tls.Config, error) {
+// readCertificates reads them as Dragonfly does: at the start, and when tls is set, also to what it is. What cannot be used changes nothing.
+func (p *proxy) readCertificates() error {
 	config, pool, err := p.certificates()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if pool != nil {
 		// tls_ca_cert_file is for the certificates of clients, and then they need one.
 		config.ClientCAs, config.ClientAuth = pool, tls.RequireAndVerifyClientCert
 	}
-	return config, nil
+	p.secure.Store(config)
+	return nil
 }
 
 func (p *proxy) certificates() (*tls.Config, *x509.CertPool, error) {

@@ -286,6 +286,58 @@ func TestOtherCommandsAreDragonflys(t *testing.T) {
 	do(t, i.client(t), "PING")
 }
 
+// Certificates are read when it starts, and when it is told by CONFIG SET tls: then new connections get the new one.
+func TestCertificatesAreReadWhenTLSIsSet(t *testing.T) {
+	valkey(t)
+	certs := makeCertificates(t)
+	i := start(t, certs)
+	before := i.client(t)
+	shown := func(trusting string) error {
+		dial := i.dial
+		dial.TLS = clientTLS(t, trusting)
+		c, err := dial.Dial(t.Context(), "tcp", "127.0.0.1:"+i.port)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = c.Close() }()
+		_, err = c.Do("PING")
+		return err
+	}
+	old := t.TempDir()
+	if err := os.CopyFS(old, os.DirFS(certs)); err != nil {
+		t.Fatal(err)
+	}
+	next := makeCertificates(t)
+	for _, file := range []string{"tls.crt", "tls.key"} {
+		raw, err := os.ReadFile(filepath.Join(next, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(certs, file), raw, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := shown(old); err != nil {
+		t.Errorf("before it is told, the old certificate is not shown any more: %v", err)
+	}
+	do(t, before, "CONFIG", "SET", "tls", "true")
+	config := clientTLS(t, old)
+	config.RootCAs = clientTLS(t, next).RootCAs
+	conn, err := tls.Dial("tcp", "127.0.0.1:"+i.port, config)
+	if err != nil {
+		t.Fatalf("the new certificate is not shown: %v", err)
+	}
+	_ = conn.Close()
+	do(t, before, "PING")
+	if err := os.WriteFile(filepath.Join(certs, "tls.key"), []byte("none"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var told resp.Error
+	if v, err := before.Do("CONFIG", "SET", "tls", "true"); !errors.As(err, &told) {
+		t.Errorf("files that are none are taken: %+v %v", v, err)
+	}
+}
+
 func makeCertificates(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -8,10 +8,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/e2e/demo/stage"
 	"github.com/mysql-mfg/mfg/e2e/writer/load"
 )
@@ -94,4 +96,39 @@ func TestARenewedCertificateIsShown(t *testing.T) {
 	}
 	v, testimony := judge(t, w, at)
 	undisturbed(t, v, testimony)
+}
+
+// A renewed certificate is shown by every cache of either engine without a restart, and no session is lost.
+func TestARenewedCertificateIsShownByCaches(t *testing.T) {
+	for _, engine := range []v1alpha1.CacheEngine{v1alpha1.CacheValkey, v1alpha1.CacheDragonfly} {
+		t.Run(string(engine), func(t *testing.T) {
+			g, _ := whole(t)
+			cacheOn(t, g, stage.CacheSpec(engine))
+			pods := func() (all []string) {
+				list, err := g.CachePods(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, p := range list {
+					all = append(all, fmt.Sprintf("%s %s", p.Name, p.UID))
+				}
+				slices.Sort(all)
+				return all
+			}
+			before := pods()
+			w := sessions(t, g, "renewal")
+			if err := g.RenewTLS(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			everySite(t, g, "every cache to show the renewed certificate", g.CacheShowsRenewed)
+			cacheHome(t, g, cacheMoves)
+			if after := pods(); !slices.Equal(after, before) {
+				t.Errorf("pods %v, before %v", after, before)
+			}
+			v, _ := endSessions(t, w)
+			for _, l := range v.Lost {
+				t.Errorf("session %d: write %d was acknowledged, and found was %s", l.Worker, l.Seq, l.Found)
+			}
+		})
+	}
 }

@@ -99,7 +99,7 @@ func nodes(ctx context.Context, w World) []Finding {
 		node, is := found[s.Name]
 		switch {
 		case !is:
-			out = append(out, one(Fail, wire.Remedy{Command: fmt.Sprintf("kubectl describe pods -n %s -l %s=%s,%s=%s", w.Group.Namespace, v1alpha1.LabelGroup, w.Group.Name, v1alpha1.LabelSite, s.Name)},
+			out = append(out, one(Fail, wire.Remedy{Command: fmt.Sprintf("kubectl describe pods -n %s -l %s", w.Group.Namespace, v1alpha1.MySQLPods(w.Group.Name, s.Name))},
 				"site %s has no pod on a node", s.Name)...)
 		case !nodeReady(node):
 			out = append(out, one(Fail, wire.Remedy{Command: "kubectl describe node " + node.Name}, "node %s of site %s is not Ready", node.Name, s.Name)...)

@@ -123,7 +123,7 @@ func (r MysqlFailoverGroupReport) verb(verb, site string) string {
 }
 
 func (r MysqlFailoverGroupReport) kubectl(verb, site string) string {
-	return fmt.Sprintf("kubectl %s -n %s -l %s=%s,%s=%s", verb, r.Metadata.Namespace, v1alpha1.LabelGroup, r.Metadata.Name, v1alpha1.LabelSite, site)
+	return fmt.Sprintf("kubectl %s -n %s -l %s", verb, r.Metadata.Namespace, v1alpha1.MySQLPods(r.Metadata.Name, site))
 }
 
 // cloning is true while any site receives a copy: one that has none waits for its turn, or is about to begin.

@@ -16,7 +16,7 @@ import (
 
 // TestHints: each problem with a way out names the commands.
 func TestHints(t *testing.T) {
-	pod := "kubectl get pods -o wide -n shop -l mysql-mfg.io/failover-group=orders,mysql-mfg.io/site=rome"
+	pod := "kubectl get pods -o wide -n shop -l mysql-mfg.io/failover-group=orders,mysql-mfg.io/site=rome,app.kubernetes.io/name=mysql"
 	for name, tc := range map[string]struct {
 		site wire.SiteStatus
 		want []string
@@ -51,7 +51,7 @@ func TestHints(t *testing.T) {
 func TestHintsOfAnOutage(t *testing.T) {
 	const why = "kubectl mfg explain orders -n shop"
 	log := func(site string) string {
-		return "kubectl logs -c sidecar --tail=100 -n shop -l mysql-mfg.io/failover-group=orders,mysql-mfg.io/site=" + site
+		return "kubectl logs -c sidecar --tail=100 -n shop -l mysql-mfg.io/failover-group=orders,mysql-mfg.io/site=" + site + ",app.kubernetes.io/name=mysql"
 	}
 	for name, tc := range map[string]struct {
 		change func(*v1alpha1.MysqlFailoverGroup, []wire.SiteStatus)

@@ -3,6 +3,7 @@
 package access_test
 
 import (
+	"crypto/x509"
 	"errors"
 	"slices"
 	"testing"
@@ -51,6 +52,13 @@ func TestAccessToTheCache(t *testing.T) {
 			}
 			if tc.secure && (config.ServerName != render.Host("shop", "orders", "paris") || config.RootCAs == nil || config.InsecureSkipVerify) {
 				t.Errorf("the cache is not verified: %+v", config)
+			}
+			certificate, err := a.CacheCertificate(t.Context(), g)
+			if err != nil || (certificate != nil) != tc.secure {
+				t.Errorf("certificate %x %v", certificate, err)
+			}
+			if leaf, err := x509.ParseCertificate(certificate); tc.secure && (err != nil || leaf.IsCA) {
+				t.Errorf("what the cache has to show is %+v, %v", leaf, err)
 			}
 		})
 	}

@@ -37,7 +37,9 @@ const (
 	// leavingRetry is how long after a move that failed one away from a pod that is about to go is tried again.
 	leavingRetry = 5 * time.Second
 	// syncedBytes is how much a replica may lack and count as caught up: a take-over waits for so little in no time that anybody notices.
-	syncedBytes = 1 << 20
+	// syncedChanges is the same with an engine that counts changes.
+	syncedBytes   = 1 << 20
+	syncedChanges = 1000
 	// movingQuiet is how long a move may take without being told of in the condition.
 	movingQuiet = 5 * time.Second
 	// hurry is when to look again while nobody takes the traffic, restless while something is not as it should be.
@@ -205,7 +207,6 @@ func synced(s Snapshot) []Synced {
 	var out []Synced
 	active := s.Pod(s.Status.ActiveSite)
 	for _, p := range s.Pods {
-		behind := active.Offset - p.Offset
 		why := ""
 		switch {
 		case p.Site == active.Site, !active.Reachable && s.Status.Transition == nil:
@@ -217,12 +218,20 @@ func synced(s Snapshot) []Synced {
 			why = fmt.Sprintf("the cache of %s does not answer%s", p.Site, trouble(p))
 		case !p.Follows(active.Site):
 			why = fmt.Sprintf("the cache of %s has not caught up with that of %s", p.Site, active.Site)
-		case behind > syncedBytes:
-			why = fmt.Sprintf("the cache of %s is %d bytes behind that of %s", p.Site, behind, active.Site)
+		case farBehind(active, p):
+			why = fmt.Sprintf("the cache of %s is %d %s behind that of %s", p.Site, Behind(active, p), unit(active), active.Site)
 		}
 		out = append(out, Synced{p.Site, why == "", why})
 	}
 	return out
+}
+
+// unit is what Behind counts.
+func unit(master Pod) string {
+	if master.Offset == 0 {
+		return "changes"
+	}
+	return "bytes"
 }
 
 func trouble(p Pod) string {

@@ -46,6 +46,8 @@ type Pod struct {
 	Loading bool
 	// Offset counts the bytes of changes that it has written or received. Two are comparable if one follows the other.
 	Offset int64
+	// Lag counts the changes that its master has not seen confirmed, with an engine whose masters name no offset (Dragonfly).
+	Lag int64
 	// Keys is how many it holds.
 	Keys int64
 
@@ -67,6 +69,22 @@ func (p Pod) Master() bool {
 // Follows is true for a pod that replicates from a site and has all but the newest changes.
 func (p Pod) Follows(site string) bool {
 	return p.Reachable && p.Role == v1alpha1.CacheReplica && p.Linked && !p.Syncing && !p.Loading && p.Following == site
+}
+
+// Behind is how much a replica lacks of what its master has: bytes, or changes with an engine whose masters name no offset.
+func Behind(master, replica Pod) int64 {
+	if master.Offset == 0 {
+		return max(0, replica.Lag)
+	}
+	return max(0, master.Offset-replica.Offset)
+}
+
+// farBehind is true for a replica that a take-over would have to wait for.
+func farBehind(master, replica Pod) bool {
+	if master.Offset == 0 {
+		return replica.Lag > syncedChanges
+	}
+	return Behind(master, replica) > syncedBytes
 }
 
 // MySQL is what MySQL's failover has decided, as far as it is durable.

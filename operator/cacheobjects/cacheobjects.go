@@ -69,7 +69,7 @@ func (o *Objects) Converge(ctx context.Context, in render.Input, paused string) 
 		return Result{}, err
 	}
 	if !render.CacheEnabled(in.Group) {
-		o.Troubles.set(key, Trouble{})
+		o.Troubles.Forget(key)
 		return Result{}, o.removeAll(ctx, in, have)
 	}
 	var out Result
@@ -103,6 +103,12 @@ func (o *Objects) converge(ctx context.Context, in render.Input, have objects, o
 		return trouble, err
 	}
 	in, allowed := o.allowed(in, have, out)
+	if allowed {
+		var err error
+		if allowed, err = o.apart(ctx, in.Group, out); err != nil {
+			return Trouble{}, err
+		}
+	}
 	wanted := []client.Object{render.CacheService(in), render.CacheConfigMap(in)}
 	for _, site := range in.Group.Spec.Sites {
 		wanted = append(wanted, render.CacheSiteService(in, site), render.CacheDisruptionBudget(in, site))
@@ -336,7 +342,7 @@ func group(in render.Input, have objects, paused string) turn.Group {
 		p := turn.Pod{Site: site.Name}
 		if pod := have.pods[site.Name]; pod != nil {
 			p.Exists, p.Going = true, pod.DeletionTimestamp != nil
-			p.Current = pod.Annotations[v1alpha1.AnnotationSpecHash] == have.want[site.Name]
+			p.Current = pod.Annotations[v1alpha1.AnnotationSpecHash] == have.want[site.Name] && pod.Annotations[v1alpha1.AnnotationCacheStale] == ""
 			p.Ready, p.Linked = ready(pod), links[site.Name]
 			p.Traffic = pod.Labels[v1alpha1.LabelCacheTraffic] == v1alpha1.CacheTrafficOn
 		}

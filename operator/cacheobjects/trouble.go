@@ -45,21 +45,29 @@ type Troubles struct {
 
 // Of is the trouble of a group's cache; empty if there is none.
 func (t *Troubles) Of(key types.NamespacedName) (reason v1alpha1.Reason, message string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.of[key].Reason, t.of[key].Message
+	reason, message, _ = t.Known(key)
+	return reason, message
 }
 
-// Forget drops what is kept of a group that is gone.
-func (t *Troubles) Forget(key types.NamespacedName) { t.set(key, Trouble{}) }
+// Known is the trouble of a group's cache, empty if there is none, and whether this process has looked for one at all: one that has just
+// begun must not say that all is well.
+func (t *Troubles) Known(key types.NamespacedName) (reason v1alpha1.Reason, message string, looked bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	trouble, looked := t.of[key]
+	return trouble.Reason, trouble.Message, looked
+}
+
+// Forget drops what is kept of a group that is gone, or has no cache.
+func (t *Troubles) Forget(key types.NamespacedName) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.of, key)
+}
 
 func (t *Troubles) set(key types.NamespacedName, trouble Trouble) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if trouble == (Trouble{}) {
-		delete(t.of, key)
-		return
-	}
 	if t.of == nil {
 		t.of = map[types.NamespacedName]Trouble{}
 	}

@@ -355,3 +355,36 @@ func TestACacheOfASiteThatLeft(t *testing.T) {
 		t.Errorf("left: %v", w.cacheObjects())
 	}
 }
+
+// A pod whose engine does not read its new certificate is replaced as for an update: replicas first, and the master's only once the role
+// has gone.
+func TestACachePodThatIsStaleIsReplacedInItsTurn(t *testing.T) {
+	w := cachedWorld(t)
+	for _, site := range []string{"a", "b"} {
+		pod := w.cachePod(site)
+		pod.Annotations[v1alpha1.AnnotationCacheStale] = "Certificate"
+		w.must(w.c.Update(w.ctx, pod))
+	}
+	w.reconcile()
+	if w.cachePod("b") != nil || w.cachePod("a") == nil || w.cachePod("c") == nil {
+		t.Fatal("the replica is not the one that is replaced")
+	}
+	w.settleCache("b")
+	w.reconcile()
+	if pod := w.cachePod("a"); pod == nil || pod.Annotations[v1alpha1.AnnotationCacheLeaving] == "" {
+		t.Fatalf("the master is not asked to leave: %+v", pod)
+	}
+	w.cacheStatus("b")
+	w.trafficTo("b")
+	w.reconcile()
+	if w.cachePod("a") != nil {
+		t.Fatal("the last pod is not replaced")
+	}
+	w.settleCache("a")
+	w.reconcile()
+	for _, site := range []string{"a", "b", "c"} {
+		if pod := w.cachePod(site); pod == nil || pod.Annotations[v1alpha1.AnnotationCacheStale] != "" {
+			t.Errorf("%s: %+v", site, pod)
+		}
+	}
+}

@@ -10,9 +10,9 @@ import (
 	"github.com/mysql-mfg/mfg/operator/facts"
 )
 
-// pods is a command of kubectl about the pods of a site.
+// pods is a command of kubectl about the pods of a site's MySQL.
 func pods(g facts.Group, verb, site string) string {
-	return fmt.Sprintf("kubectl %s -n %s -l %s=%s,%s=%s", verb, cmp.Or(g.Namespace, "NAMESPACE"), v1alpha1.LabelGroup, cmp.Or(g.Name, "GROUP"), v1alpha1.LabelSite, site)
+	return fmt.Sprintf("kubectl %s -n %s -l %s", verb, cmp.Or(g.Namespace, "NAMESPACE"), v1alpha1.MySQLPods(cmp.Or(g.Name, "GROUP"), site))
 }
 
 // SidecarLog shows what the sidecar of a site says.

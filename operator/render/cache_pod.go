@@ -101,7 +101,9 @@ func cacheContainer(in Input) corev1.Container {
 		Ports:           []corev1.ContainerPort{{Name: portCache, ContainerPort: v1alpha1.CachePort, Protocol: corev1.ProtocolTCP}},
 		Resources:       cacheResources(spec),
 		SecurityContext: containerSecurity(),
-		// Both engines take connections while they load, so loading for long ends nobody. A probe that asked more would need the password.
+		// Both engines take connections while they load, so loading for long ends nobody. A probe that asked more would need a client in the
+		// image, which an image need not have, and without one it would end a cache that is well again and again. An engine that hangs the
+		// operator finds, which asks it every two seconds anyway: operator/cache/loop/stale.go.
 		ReadinessProbe: cacheProbe(2, 1),
 		LivenessProbe:  cacheProbe(10, 6),
 		StartupProbe:   cacheProbe(1, 120),

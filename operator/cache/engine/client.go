@@ -53,6 +53,8 @@ type Target struct {
 	// Passwords are those that it may take, the one that it should take first.
 	Passwords []string
 	TLS       *tls.Config
+	// Certificate (DER) is the one that it has to show; nil without TLS, or if that is not known.
+	Certificate []byte
 }
 
 // String never shows a password.
@@ -69,6 +71,9 @@ type Client struct {
 	// at is the index of the password that was taken last.
 	at  int
 	rdb *redis.Client
+	// shown is the certificate of the last connection, renewedAt when the engine was last told to read its certificate again.
+	shown     []byte
+	renewedAt time.Time
 }
 
 // New makes a Client; it connects when it is used.
@@ -107,7 +112,9 @@ func (c *Client) conn() (*redis.Client, int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.rdb == nil {
-		c.rdb = redis.NewClient(c.target.options(c.at))
+		options := c.target.options(c.at)
+		options.Dialer = c.dial
+		c.rdb = redis.NewClient(options)
 	}
 	return c.rdb, c.at
 }
@@ -119,7 +126,6 @@ func (t Target) options(at int) *redis.Options {
 		PoolSize:                 2, MaxIdleConns: 1, ConnMaxIdleTime: keptFor,
 		DialTimeout: longest, ReadTimeout: longest, WriteTimeout: longest, PoolTimeout: longest,
 		ReadBufferSize: 16 << 10, WriteBufferSize: 4 << 10,
-		Dialer: t.dial,
 	}
 	if at < len(t.Passwords) {
 		o.Password = t.Passwords[at]
@@ -127,49 +133,60 @@ func (t Target) options(at int) *redis.Options {
 	return o
 }
 
-func (t Target) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+func (c *Client) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, network, addr)
 	if err != nil {
 		return nil, err
 	}
-	if t.TLS != nil {
-		secure := tls.Client(conn, t.TLS)
+	if c.target.TLS != nil {
+		secure := tls.Client(conn, c.target.TLS)
 		if err := secure.HandshakeContext(ctx); err != nil {
 			_ = conn.Close()
 			return nil, err
 		}
+		c.show(secure.ConnectionState().PeerCertificates)
 		conn = secure
 	}
 	return &bounded{Conn: conn}, nil
 }
 
-// do sends one command. If the password is refused, the next one is tried.
+// Listens is true if the port takes connections, whether or not anybody answers on them.
+func (c *Client) Listens(ctx context.Context) bool {
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", c.target.Addr)
+	if err != nil {
+		return false
+	}
+	_ = conn.Close()
+	return true
+}
+
+// do sends one command whose answer is a text.
 func (c *Client) do(ctx context.Context, args ...any) (string, error) {
-	var err error
+	answer, err := c.ask(ctx, args...)
+	return text(answer), err
+}
+
+// ask sends one command. If the password is refused, the next one is tried.
+func (c *Client) ask(ctx context.Context, args ...any) (any, error) {
 	for range max(len(c.target.Passwords), 1) {
 		rdb, at := c.conn()
-		var answer any
-		if answer, err = rdb.Do(ctx, args...).Result(); err == nil {
-			return text(answer), nil
+		answer, err := rdb.Do(ctx, args...).Result()
+		if err == nil {
+			return answer, nil
 		}
 		if !refusesPassword(err) {
 			c.failed(rdb, err)
-			return "", c.clean(err)
+			return nil, c.clean(err)
 		}
 		c.next(rdb, at)
 	}
-	return "", ErrPassword
+	return nil, ErrPassword
 }
 
 // failed drops the connections, unless the engine answered that it will not.
 func (c *Client) failed(rdb *redis.Client, err error) {
-	if _, told := errors.AsType[redis.Error](err); told && !errors.Is(err, redis.Nil) {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.rdb == rdb {
-		c.drop()
+	if !answered(err) {
+		c.forget(rdb)
 	}
 }
 

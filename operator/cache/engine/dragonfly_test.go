@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -150,12 +151,90 @@ func TestDragonflyRefuses(t *testing.T) {
 	if err := TakeOver(t.Context(), New(Target{}), New(Target{})); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("without a deadline: %v", err)
 	}
-	cut := speak(t, func(string) string { return "-ERR syntax error\r\n" })
-	if err := cut.client(t, v1alpha1.CacheDragonfly).CutClients(timeout(t, time.Second)); err != nil {
-		t.Errorf("Dragonfly cannot cut clients by their type: %v", err)
+}
+
+// Dragonfly cuts clients by their numbers only: this client and replicas stay. With more clients than a list may hold it is told to cut all
+// that came by its address.
+func TestHowDragonflyCutsClients(t *testing.T) {
+	list := "id=3 addr=10.1.0.1:99 laddr=10.0.0.1:6379 fd=9 name= age=3 idle=1 phase=readsock\r\n" +
+		"id=7 addr=10.1.0.2:98 laddr=10.0.0.1:6379 name= phase=process\nid=8 addr=10.1.0.3:97 name=repl_ctrl_1\nid=9 addr=10.1.0.4:96 name=shop\n\nid=x\n"
+	for name, tc := range map[string]struct {
+		kill, list string
+		kills      []string
+		fails      bool
+	}{
+		"some":               {kill: ":1\r\n", list: bulk(list), kills: []string{"ID 3", "ID 9"}},
+		"nobody":             {kill: ":1\r\n", list: bulk("id=7 addr=10.1.0.2:98 name="), kills: nil},
+		"more than a list":   {kill: ":1\r\n", list: "$2097152\r\n", kills: []string{"LADDR "}},
+		"an old one":         {kill: "-ERR syntax error\r\n", list: bulk(list), kills: []string{"ID 3", "ID 9"}},
+		"a list that breaks": {kill: ":1\r\n", list: "$100\r\nabc", kills: nil, fails: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := speak(t, func(command string) string {
+				switch {
+				case command == "CLIENT ID":
+					return ":7\r\n"
+				case command == "CLIENT LIST":
+					return tc.list
+				case strings.HasPrefix(command, "CLIENT KILL"):
+					return tc.kill
+				}
+				return "+PONG\r\n"
+			})
+			err := s.client(t, v1alpha1.CacheDragonfly).CutClients(timeout(t, time.Second))
+			if (err != nil) != tc.fails {
+				t.Errorf("%v", err)
+			}
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			var kills []string
+			for _, command := range s.said {
+				if kill, is := strings.CutPrefix(command, "CLIENT KILL "); is {
+					kills = append(kills, strings.TrimSuffix(kill, s.addr))
+				}
+			}
+			if !slices.Equal(kills, tc.kills) {
+				t.Errorf("it was told to cut %q, want %q", kills, tc.kills)
+			}
+		})
 	}
-	if err := cut.client(t, v1alpha1.CacheValkey).CutClients(timeout(t, time.Second)); err == nil {
-		t.Error("Valkey can, and was believed not to")
+	refuses := speak(t, func(string) string { return "-ERR syntax error\r\n" })
+	if err := refuses.client(t, v1alpha1.CacheValkey).CutClients(timeout(t, time.Second)); err == nil {
+		t.Error("Valkey can cut clients by their type, and was believed not to")
+	}
+}
+
+// A replica of Dragonfly whose link is up has the first copy once it names its offset; its master says how many changes it lacks. Valkey's
+// lag is in seconds and says nothing of that.
+func TestHowFarAReplicaOfDragonflyIs(t *testing.T) {
+	replica := "role:replica\nmaster_host:10.0.0.1\nmaster_link_status:up\nmaster_sync_in_progress:0\n"
+	for name, tc := range map[string]struct {
+		info    string
+		syncing bool
+	}{
+		"before its first copy":        {"dragonfly_version:df-v1.34.1\n" + replica, true},
+		"after it":                     {"dragonfly_version:df-v1.34.1\n" + replica + "slave_repl_offset:0\n", false},
+		"one that never says":          {"dragonfly_version:df-v1.21.4\n" + replica, false},
+		"the first one that says":      {"dragonfly_version:df-v1.22.0\n" + replica, true},
+		"a build without a number":     {"dragonfly_version:df-HEAD-abc\n" + replica, true},
+		"the next major":               {"dragonfly_version:df-v2.0.0\n" + replica, true},
+		"Valkey":                       {"valkey_version:9.1.2\n" + replica, false},
+		"without a link it is nothing": {"dragonfly_version:df-v1.34.1\n" + strings.Replace(replica, ":up", ":down", 1), false},
+	} {
+		if got := parse(tc.info); got.Syncing != tc.syncing {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	line := "role:master\nslave0:ip=10.0.0.2,port=6379,state=online,lag=17\nslave1:ip=10.0.0.3,port=6379,state=full_sync,lag=-1\n"
+	master := parse("dragonfly_version:df-v1.34.1\n" + line)
+	if got := master.LagOf([]string{"orders-cache-west", "10.0.0.2"}); got != 17 {
+		t.Errorf("the replica lacks %d changes", got)
+	}
+	if got := master.LagOf([]string{"10.0.0.3"}) + master.LagOf([]string{"10.0.0.4"}); got != 0 {
+		t.Errorf("where nothing is said, it lacks %d", got)
+	}
+	if got := parse("valkey_version:9.1.2\n" + line).LagOf([]string{"10.0.0.2"}); got != 0 {
+		t.Errorf("seconds are taken for changes: %d", got)
 	}
 }
 

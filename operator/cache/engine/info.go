@@ -36,6 +36,14 @@ type Replica struct {
 	Port   int
 	Online bool
 	Offset int64
+	// Lag counts changes that it has not confirmed, at Dragonfly. Valkey's is in seconds, and not read.
+	Lag int64
+}
+
+// LagOf is how many changes the replica has not confirmed that is known by one of these names; 0 if that is not said.
+func (i Info) LagOf(hosts []string) int64 {
+	r, _ := i.replicaOf(hosts)
+	return r.Lag
 }
 
 // parse reads the answer to INFO, of any engine.
@@ -63,6 +71,12 @@ func parse(text string) Info {
 		}
 	}
 	out.UsedMemory = integer(f["used_memory"])
+	dragonfly := f["dragonfly_version"] != ""
+	for i := range out.Replicas {
+		if !dragonfly {
+			out.Replicas[i].Lag = 0
+		}
+	}
 	state := f["master_failover_state"]
 	out.FailingOver, out.Demoted = state != "" && state != "no-failover", state == "failover-in-progress"
 	switch f["role"] {
@@ -72,6 +86,10 @@ func parse(text string) Info {
 		out.Role, out.MasterHost = v1alpha1.CacheReplica, f["master_host"]
 		out.LinkUp, out.Syncing = f["master_link_status"] == "up", f["master_sync_in_progress"] == "1"
 		out.Offset = integer(f["slave_repl_offset"])
+		if _, stable := f["slave_repl_offset"]; dragonfly && !stable && saysOffsets(f["dragonfly_version"]) {
+			// Its link is up before it has the first copy, and the offset is there only after it (its pull request 3596).
+			out.Syncing = out.Syncing || out.LinkUp
+		}
 	}
 	return out
 }
@@ -80,7 +98,18 @@ func parse(text string) Info {
 func replica(value string) Replica {
 	f := fields(value)
 	// Valkey says online, Dragonfly stable_sync.
-	return Replica{Host: f["ip"], Port: int(integer(f["port"])), Online: f["state"] == "online" || f["state"] == "stable_sync", Offset: integer(f["offset"])}
+	return Replica{Host: f["ip"], Port: int(integer(f["port"])), Online: f["state"] == "online" || f["state"] == "stable_sync",
+		Offset: integer(f["offset"]), Lag: max(0, integer(f["lag"]))}
+}
+
+// saysOffsets is true for a Dragonfly whose replicas say how far they are: from 1.22 on. One that has no number counts as newer.
+func saysOffsets(version string) bool {
+	major, rest, _ := strings.Cut(strings.TrimPrefix(version, "df-v"), ".")
+	minor, _, _ := strings.Cut(rest, ".")
+	if !isNumber(major) || !isNumber(minor) {
+		return true
+	}
+	return integer(major) > 1 || integer(minor) >= 22
 }
 
 func fields(value string) map[string]string {

@@ -57,10 +57,10 @@ func (c *Client) Promote(ctx context.Context) error {
 
 // CutClients ends the connections of applications. Those of replicas and this one stay.
 func (c *Client) CutClients(ctx context.Context) error {
-	_, err := c.do(ctx, "CLIENT", "KILL", "TYPE", "normal")
-	if err != nil && c.target.Engine == v1alpha1.CacheDragonfly && says(err, "syntax", "unknown", "unsupported", "not supported") {
-		return nil // it refuses writes as a replica, and applications find that out by their next one
+	if c.target.Engine == v1alpha1.CacheDragonfly {
+		return c.cutByNumber(ctx)
 	}
+	_, err := c.do(ctx, "CLIENT", "KILL", "TYPE", "normal")
 	return err
 }
 

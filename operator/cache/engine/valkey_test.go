@@ -5,8 +5,10 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"net"
+	"os"
 	"strconv"
 	"strings"
 	"syscall"
@@ -257,5 +259,15 @@ func TestAHungServer(t *testing.T) {
 	began := time.Now()
 	if _, err := c.Info(within(t, 300*time.Millisecond)); err == nil || time.Since(began) > 400*time.Millisecond {
 		t.Errorf("it answered %v after %s", err, time.Since(began))
+	}
+	if _, err := c.Info(within(t, 300*time.Millisecond)); !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("that it does not answer in time cannot be told from other errors: %v", err)
+	}
+	if !c.Listens(short(t)) {
+		t.Error("its port counts as closed: a server that stands still is told from one that cannot be reached by that")
+	}
+	gone := New(Target{Engine: v1alpha1.CacheValkey, Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(freePort(t)))})
+	if gone.Listens(short(t)) {
+		t.Error("a closed port counts as open")
 	}
 }

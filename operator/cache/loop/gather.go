@@ -3,6 +3,7 @@
 package loop
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net"
@@ -46,6 +47,8 @@ type link struct {
 	version            string
 	writtenAt          time.Time
 	cutAt, offAt, onAt time.Time
+	// stale is what of it is not as it should be, and for how long.
+	stale stale
 }
 
 func (k *link) close() {
@@ -58,13 +61,13 @@ func (k *link) close() {
 // become makes the link that of a pod, reached in a way.
 func (k *link) become(uid string, t engine.Target, dial func(engine.Target) Engine) {
 	same := k.uid == uid && k.engine != nil && t.Addr == k.target.Addr && t.Engine == k.target.Engine &&
-		slices.Equal(t.Passwords, k.target.Passwords) && sameTLS(k.target, t)
+		slices.Equal(t.Passwords, k.target.Passwords) && sameTLS(k.target, t) && bytes.Equal(t.Certificate, k.target.Certificate)
 	if same {
 		return
 	}
 	k.close()
 	if k.uid != uid {
-		*k = link{uid: uid}
+		*k = link{uid: uid, stale: stale{asked: k.stale.asked, hungAt: k.stale.hungAt}}
 	}
 	k.target, k.engine = t, dial(t)
 }
@@ -165,6 +168,7 @@ func (l *loop) ask(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, pod 
 		return
 	}
 	info, err := k.engine.Info(ctx)
+	k.answered(err, time.Now())
 	if err != nil {
 		p.Trouble = err.Error()
 		return
@@ -172,6 +176,9 @@ func (l *loop) ask(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, pod 
 	k.info = info
 	if old, is := k.engine.(interface{ Outdated() bool }); is && old.Outdated() {
 		p.Trouble = "it takes an older password than that in the Secret, and does not take the new one"
+	}
+	if k.renew(ctx, time.Now()) > stalePatience {
+		p.Trouble = "it shows an old certificate, and does not read the new one; its pod is replaced in its turn"
 	}
 	p.Reachable, p.Role, p.Linked, p.Syncing = true, info.Role, info.LinkUp, info.Syncing
 	p.FailingOver, p.Loading, p.Offset, p.Keys = info.FailingOver, info.Loading, info.Offset, info.Keys
@@ -220,7 +227,11 @@ func (l *loop) targetOf(ctx context.Context, group *v1alpha1.MysqlFailoverGroup,
 	if err != nil {
 		return engine.Target{}, err
 	}
-	t := engine.Target{Engine: group.Spec.Cache.Engine, Passwords: passwords, TLS: config,
+	certificate, err := l.m.Access.CacheCertificate(ctx, group)
+	if err != nil {
+		return engine.Target{}, err
+	}
+	t := engine.Target{Engine: group.Spec.Cache.Engine, Passwords: passwords, TLS: config, Certificate: certificate,
 		Addr: net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(v1alpha1.CachePort)), Hosts: hostsOf(group, site, pod)}
 	if k := l.links[site]; k != nil && k.uid == string(pod.UID) {
 		for _, p := range k.target.Passwords { // what it took until now, if the Secret has changed since
@@ -263,6 +274,9 @@ func (l *loop) nameMasters(group *v1alpha1.MysqlFailoverGroup, pods []cache.Pod)
 			}
 			if slices.ContainsFunc(hosts, func(h string) bool { return engine.SameHost(h, k.info.MasterHost) }) {
 				pods[i].Following = other.Site
+				if other.Reachable && l.links[other.Site] != nil {
+					pods[i].Lag = l.links[other.Site].info.LagOf(k.target.Hosts)
+				}
 			}
 		}
 	}

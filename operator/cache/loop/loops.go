@@ -24,6 +24,8 @@ import (
 // Access says how to reach the cache of a site.
 type Access interface {
 	Cache(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, site string) (passwords []string, config *tls.Config, err error)
+	// CacheCertificate is the certificate (DER) that the caches have to show; nil without TLS.
+	CacheCertificate(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) ([]byte, error)
 }
 
 // Engine is one cache engine. *engine.Client is one.
@@ -35,14 +37,22 @@ type Engine interface {
 	Close()
 }
 
+// Troubles say what a person has to settle before the cache of a group works: what the objects of the cache lack. looked is false while
+// nobody has looked for any yet.
+type Troubles interface {
+	Known(key types.NamespacedName) (reason v1alpha1.Reason, message string, looked bool)
+}
+
 // Options is what Loops are made of.
 type Options struct {
 	// Client reads from the manager's cache and writes; Live reads from the API server.
 	Client client.Client
 	Live   client.Reader
 	Access Access
-	Events *events.Recorder
-	Log    *slog.Logger
+	// Troubles may be nil: then there are none.
+	Troubles Troubles
+	Events   *events.Recorder
+	Log      *slog.Logger
 	// Lease is the Lease by which this process leads, as namespace/name; empty without leader election.
 	Lease string
 	// Dial makes what speaks to an engine, TakeOver has one take over from another. Without them the real ones are used.

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/cache"
 	"github.com/mysql-mfg/mfg/operator/report/metrics"
 )
 
@@ -28,7 +29,7 @@ var usedMemory = metrics.Gauge(metrics.Site, "operator_cache_used_memory_bytes",
 
 // lagBytes is of replicas.
 var lagBytes = metrics.Gauge(metrics.Site, "operator_cache_lag_bytes",
-	"Bytes of the master's changes that the cache of the site has not received; absent for a master and while that is not known.")
+	"Bytes of the master's changes that the cache of the site has not received, with Dragonfly changes; absent for a master and while that is not known.")
 
 // ready is the condition as a number.
 var ready = metrics.Gauge(metrics.Group, "operator_cache_ready",
@@ -59,7 +60,7 @@ func (l *loop) show(k look) {
 		}
 		follows := p.Reachable && p.Role == v1alpha1.CacheReplica
 		set(linkUp, follows, number(p.Linked), ns, name, p.Site)
-		set(lagBytes, follows && active.Reachable && p.Follows(active.Site), float64(max(0, active.Offset-p.Offset)), ns, name, p.Site)
+		set(lagBytes, follows && active.Reachable && p.Follows(active.Site), float64(cache.Behind(active, p)), ns, name, p.Site)
 		set(usedMemory, p.Reachable, float64(l.links[p.Site].info.UsedMemory), ns, name, p.Site)
 	}
 	maxMemory.WithLabelValues(ns, name).Set(float64(k.group.Spec.Cache.MaxMemory.Value()))

@@ -60,6 +60,7 @@ func (l *loop) report(ctx context.Context, k look, failed error) {
 		return // it looks again at once, while nobody may have the traffic: what asks the API server waits
 	}
 	l.answer(ctx, k)
+	l.markStale(ctx, k)
 	l.writeStatus(ctx, k)
 }
 
@@ -111,6 +112,27 @@ func (l *loop) status(group *v1alpha1.MysqlFailoverGroup, k look) v1alpha1.Mysql
 	return out
 }
 
+// troublePatience is how long the condition stays as it is while nobody has looked for troubles yet: the controller does so with its first
+// look at the group.
+const troublePatience = time.Minute
+
+// withTrouble has the decision say what a person has to settle, before what is so because of that. What is done stays the same.
+func (l *loop) withTrouble(s cache.Snapshot, d cache.Decision) cache.Decision {
+	if l.m.Troubles == nil {
+		return d
+	}
+	reason, message, looked := l.m.Troubles.Known(l.key)
+	switch {
+	case !looked:
+		d.Keep = d.Keep || s.Now.Sub(d.Memory.Began) < troublePatience
+	case reason != "" && d.Message != "" && !d.Ready:
+		d.Ready, d.Keep, d.Reason, d.Message = false, false, reason, message+"; "+d.Message
+	case reason != "":
+		d.Ready, d.Keep, d.Reason, d.Message = false, false, reason, message
+	}
+	return d
+}
+
 func (l *loop) siteStatus(k look, p, active cache.Pod) v1alpha1.CacheSiteStatus {
 	out := v1alpha1.CacheSiteStatus{Name: p.Site, Message: p.Trouble}
 	if pod := k.pods[p.Site]; pod != nil && len(pod.Spec.Containers) > 0 {
@@ -128,7 +150,7 @@ func (l *loop) siteStatus(k look, p, active cache.Pod) v1alpha1.CacheSiteStatus 
 	if p.Role == v1alpha1.CacheReplica {
 		out.Link = linkOf(p)
 		if p.Follows(active.Site) && active.Reachable {
-			behind := max(0, active.Offset-p.Offset)
+			behind := cache.Behind(active, p)
 			out.OffsetBehind = &behind
 		}
 	}

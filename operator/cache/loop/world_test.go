@@ -35,6 +35,11 @@ type cacheModel struct {
 	fails error
 	hangs bool
 	said  []string
+	// stale has it show an old certificate, until it is told to read the new one if it can.
+	stale, stubborn bool
+	// deaf has its port take no connections.
+	deaf        bool
+	certificate []byte
 }
 
 func (c *cacheModel) do(ctx context.Context, what string, change func(*engine.Info)) error {
@@ -76,22 +81,61 @@ func (c *cacheModel) CutClients(ctx context.Context) error {
 
 func (c *cacheModel) Close() {}
 
+func (c *cacheModel) Stale() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.stale
+}
+
+func (c *cacheModel) Listens(context.Context) bool { return !c.deaf }
+
+func (c *cacheModel) Renew(ctx context.Context) error {
+	return c.do(ctx, "renew", func(*engine.Info) { c.stale = c.stubborn })
+}
+
 // world is an API server with a group of two sites, and their caches.
 type world struct {
-	t       *testing.T
-	c       client.WithWatch
-	loops   *Loops
-	l       *loop
-	engines map[string]*cacheModel
+	t     *testing.T
+	c     client.WithWatch
+	loops *Loops
+	// troubles are given to the loops unless nil.
+	troubles *troubles
+	l        *loop
+	engines  map[string]*cacheModel
 	// refuse fails a write, by what it writes.
 	refuse func(what string) error
 	order  []string
+}
+
+// troubles are what a person has to settle; nil while nobody has looked.
+type troubles struct {
+	mu    sync.Mutex
+	found *[2]string
+}
+
+func (t *troubles) Known(types.NamespacedName) (v1alpha1.Reason, string, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.found == nil {
+		return "", "", false
+	}
+	return v1alpha1.Reason(t.found[0]), t.found[1], true
+}
+
+func (t *troubles) say(reason v1alpha1.Reason, message string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.found = &[2]string{string(reason), message}
 }
 
 type access struct{}
 
 func (access) Cache(context.Context, *v1alpha1.MysqlFailoverGroup, string) ([]string, *tls.Config, error) {
 	return []string{"secret"}, nil, nil
+}
+
+func (access) CacheCertificate(context.Context, *v1alpha1.MysqlFailoverGroup) ([]byte, error) {
+	return []byte("certificate"), nil
 }
 
 func newWorld(t *testing.T, change func(*v1alpha1.MysqlFailoverGroup)) *world {
@@ -140,7 +184,12 @@ func newWorld(t *testing.T, change func(*v1alpha1.MysqlFailoverGroup)) *world {
 // restart has another operator look after the group.
 func (w *world) restart() {
 	w.loops = New(Options{Client: w.c, Live: w.c, Access: access{}, Log: slog.New(slog.DiscardHandler), Lease: "mfg/ours",
-		Dial: func(t engine.Target) Engine { return w.engines[t.Addr] },
+		Dial: func(t engine.Target) Engine {
+			if e := w.engines[t.Addr]; e != nil {
+				e.certificate = t.Certificate
+			}
+			return w.engines[t.Addr]
+		},
 		TakeOver: func(ctx context.Context, from, to Engine) error {
 			old, next := from.(*cacheModel), to.(*cacheModel)
 			w.order = append(w.order, "take over")
@@ -149,6 +198,9 @@ func (w *world) restart() {
 			}
 			return old.do(ctx, "handed over", func(i *engine.Info) { i.Role, i.MasterHost, i.LinkUp = v1alpha1.CacheReplica, w.hostOf(next), true })
 		}})
+	if w.troubles != nil {
+		w.loops.Troubles = w.troubles
+	}
 	w.l = newLoop(w.loops, key, func() {})
 }
 
@@ -183,6 +235,15 @@ func (w *world) engine(site string) *cacheModel {
 		return w.engines["10.0.0.1:6379"]
 	}
 	return w.engines["10.0.0.2:6379"]
+}
+
+func (w *world) pod(site string) *corev1.Pod {
+	w.t.Helper()
+	pod := &corev1.Pod{}
+	if err := w.c.Get(w.t.Context(), types.NamespacedName{Namespace: key.Namespace, Name: "orders-cache-" + site + "-0"}, pod); err != nil {
+		w.t.Fatal(err)
+	}
+	return pod
 }
 
 func (w *world) group() *v1alpha1.MysqlFailoverGroup {

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+)
+
+// How far a replica may be behind and count as caught up: in bytes, and with an engine whose masters name no offset in changes.
+func TestHowFarBehindIsCaughtUp(t *testing.T) {
+	for name, tc := range map[string]struct {
+		master, replica, lag int64
+		behind               int64
+		synced               bool
+		says                 string
+	}{
+		"nothing":           {master: 100, replica: 100, synced: true},
+		"ahead of a look":   {master: 100, replica: 120, synced: true},
+		"just enough bytes": {master: 1 << 21, replica: 1 << 20, behind: 1 << 20, synced: true},
+		"too many bytes":    {master: 1<<21 + 1, replica: 1 << 20, behind: 1<<20 + 1, says: "1048577 bytes behind"},
+		"bytes go before":   {master: 100, replica: 100, lag: 5000, synced: true},
+		"few changes":       {replica: 5_000_000, lag: 1000, behind: 1000, synced: true},
+		"too many changes":  {replica: 5_000_000, lag: 1001, behind: 1001, says: "1001 changes behind"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			east := Pod{Site: "east", Exists: true, Reachable: true, Role: v1alpha1.CacheMaster, Offset: tc.master}
+			west := Pod{Site: "west", Exists: true, Reachable: true, Role: v1alpha1.CacheReplica, Following: "east", Linked: true, Offset: tc.replica, Lag: tc.lag}
+			if got := Behind(east, west); got != tc.behind {
+				t.Errorf("it is %d behind, want %d", got, tc.behind)
+			}
+			d := Decide(Snapshot{Now: time.Unix(1e9, 0), MySQL: MySQL{Active: "east", Epoch: 1}, Status: Durable{ActiveSite: "east"}, Pods: []Pod{east, west}}, Memory{})
+			if got := d.Synced[1]; got.Yes != tc.synced || !strings.Contains(got.Why, tc.says) {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
+}
