@@ -206,6 +206,11 @@ func CacheSiteName(group, site string) string { return fmt.Sprintf("%s-cache-%s"
 // CacheService is the name of the Service of the cache's master, to which applications connect.
 func CacheService(group string) string { return group + "-cache" }
 
+// CacheSelector is the selector of that Service: it follows the labels of the cache's pods.
+func CacheSelector(group string) map[string]string {
+	return map[string]string{LabelName: NameCache, LabelGroup: group, LabelCacheRole: string(CacheMaster), LabelCacheTraffic: CacheTrafficOn}
+}
+
 // CacheVolumeName is the name of the PVC of one site's cache.
 func CacheVolumeName(group, site string) string { return CacheSiteName(group, site) + "-data" }
 

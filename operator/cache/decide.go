@@ -34,6 +34,12 @@ const (
 	// a move that failed.
 	homeSettled = 5 * time.Second
 	homeRetry   = 30 * time.Second
+	// afterMySQL is how long after a planned failover of MySQL the cache follows. It does not move in the same moment: kube-proxy takes up
+	// changes of endpoints once a second, and whichever of the two came second would wait for that (docs/decisions/0026).
+	afterMySQL = 2 * time.Second
+	// routed is for how long after a move the Service names the new master: by then every node has the new endpoint, and what is changed
+	// about labels moves nothing.
+	routed = 1500 * time.Millisecond
 	// leavingRetry is how long after a move that failed one away from a pod that is about to go is tried again.
 	leavingRetry = 5 * time.Second
 	// syncedBytes is how much a replica may lack and count as caught up: a take-over waits for so little in no time that anybody notices.
@@ -65,6 +71,10 @@ func Decide(s Snapshot, m Memory) Decision {
 // remember notes since when what is so.
 func remember(s Snapshot, m Memory) Memory {
 	m.Began = orNow(m.Began, s.Now)
+	if m.StillEpoch != s.MySQL.Epoch {
+		m.StillSince, m.StillEpoch = time.Time{}, s.MySQL.Epoch
+	}
+	m.StillSince = since(m.StillSince, s.Now, !s.MySQL.Moving)
 	sites := map[string]SiteMemory{}
 	maps.Copy(sites, m.Sites)
 	for _, p := range s.Pods {
@@ -141,7 +151,7 @@ func keep(s Snapshot, d Decision) Decision {
 		d.Keep = s.Now.Sub(away) < awayPatience
 		return d.say(false, v1alpha1.ReasonCacheNoMaster, "the cache of %s, which is the master, does not answer as one%s%s", active.Site, trouble(active), kept(s)).within(restless)
 	}
-	d = follow(s, traffic(s, d, active), active)
+	d = unroute(s, follow(s, traffic(s, d, active), active), active)
 	replicas, following := 0, 0
 	for _, p := range s.Pods {
 		if p.Site == active.Site || p.Removed {
@@ -167,6 +177,13 @@ func keep(s Snapshot, d Decision) Decision {
 
 // traffic takes the traffic from everybody but the one who is to have it, and gives it to that.
 func traffic(s Snapshot, d Decision, to Pod) Decision {
+	switch s.Route {
+	case ByLabels, to.Site:
+	case NoRoute:
+		d = d.do(Route{ByLabels})
+	default:
+		d = d.do(Route{to.Site}) // a move that was given up had it point elsewhere
+	}
 	for _, p := range s.Pods {
 		if p.Traffic && p.Site != to.Site {
 			d = d.do(TrafficOff{p.Site})
@@ -174,6 +191,24 @@ func traffic(s Snapshot, d Decision, to Pod) Decision {
 	}
 	if !to.Traffic || to.RoleLabel != v1alpha1.CacheMaster {
 		d = d.do(TrafficOn{to.Site})
+	}
+	return d
+}
+
+// unroute has the Service follow the labels again once they have been right for a while. Whoever has reached the old master through the
+// tables of a node that was late is cut.
+func unroute(s Snapshot, d Decision, active Pod) Decision {
+	if s.Route == ByLabels || s.Route == NoRoute || len(d.Actions) > 0 {
+		return d
+	}
+	if left := routed - s.Now.Sub(active.TrafficOnAt); left > 0 {
+		return d.within(left)
+	}
+	d = d.do(Route{ByLabels})
+	if last := s.Status.Last; last != nil && last.To == active.Site {
+		if from := s.Pod(last.From); from.Site != active.Site && from.Reachable && from.Role == v1alpha1.CacheReplica {
+			d = d.do(CutClients{from.Site})
+		}
 	}
 	return d
 }

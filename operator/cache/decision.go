@@ -86,6 +86,10 @@ func (d Decision) Check(s Snapshot) error {
 			to = a.Site
 		case TakeOver:
 			to = a.To
+		case Route:
+			if a.Site != ByLabels {
+				to = a.Site
+			}
 		case Follow, CutClients, Label:
 		}
 		if to != "" && to != d.Status.aim() {

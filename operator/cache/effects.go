@@ -21,6 +21,10 @@ type TrafficOff struct{ Site string }
 // TrafficOn labels the pod of a site as the master and puts it into that Service.
 type TrafficOn struct{ Site string }
 
+// Route points the Service of the applications at the pod of a site, whatever labels it has; at the labels again if Site is ByLabels. The
+// endpoint moves in one step then: kube-proxy may put a second step off for a second.
+type Route struct{ Site string }
+
 // TakeOver has To become the master in place of From with every key, or leaves From the master.
 type TakeOver struct {
 	From, To string
@@ -44,6 +48,7 @@ type Label struct {
 
 func (TrafficOff) action() {}
 func (TrafficOn) action()  {}
+func (Route) action()      {}
 func (TakeOver) action()   {}
 func (Promote) action()    {}
 func (Follow) action()     {}
@@ -52,6 +57,12 @@ func (Label) action()      {}
 
 func (a TrafficOff) String() string { return "traffic off " + a.Site }
 func (a TrafficOn) String() string  { return "traffic on " + a.Site }
+func (a Route) String() string {
+	if a.Site == ByLabels {
+		return "route by labels"
+	}
+	return "route to " + a.Site
+}
 func (a TakeOver) String() string {
 	return fmt.Sprintf("take over %s -> %s within %s", a.From, a.To, a.Budget)
 }

@@ -92,7 +92,7 @@ type MySQL struct {
 	// Active is the site that is, or is about to be, open for writes; empty before the first.
 	Active string
 	Epoch  int64
-	// Moving is true while its role moves, Kind how.
+	// Moving is true while its role moves. Kind is how it moves, or has moved under this epoch; empty if nobody knows.
 	Moving bool
 	Kind   v1alpha1.FailoverKind
 }
@@ -127,7 +127,16 @@ type Snapshot struct {
 	Status  Durable
 	Pods    []Pod
 	Request *Request
+	// Route is the site that the Service of the applications names; ByLabels if it follows the labels, as it does but for the seconds
+	// around a move, and NoRoute if it leads nowhere or somebody else wrote it.
+	Route string
 }
+
+// What the Service of the applications may follow instead of a site.
+const (
+	ByLabels = ""
+	NoRoute  = "?"
+)
 
 // Pod returns the cache of a site; one that is not known is not there.
 func (s Snapshot) Pod(site string) Pod {
@@ -160,6 +169,9 @@ type Memory struct {
 	FailedEpoch int64
 	// OnlyAt is when the cache alone was last promoted.
 	OnlyAt time.Time
+	// StillSince is since when the role of MySQL has not moved under StillEpoch; zero while it moves.
+	StillSince time.Time
+	StillEpoch int64
 }
 
 func (m Memory) of(site string) SiteMemory { return m.Sites[site] }

@@ -145,13 +145,18 @@ func handOver(s Snapshot, d Decision, from, to Pod) Decision {
 	d.Memory.HungSince = time.Time{}
 	switch {
 	case fit && left >= leastBudget:
-		return d.do(TrafficOff{from.Site}, TakeOver{from.Site, to.Site, left}, TrafficOn{to.Site}, Label{from.Site, v1alpha1.CacheReplica}, CutClients{from.Site}).within(time.Millisecond)
+		// The Service first: nodes learn of it while the engines hand over.
+		return d.do(Route{to.Site}, TakeOver{from.Site, to.Site, left}, CutClients{from.Site}, TrafficOff{from.Site}, TrafficOn{to.Site}, Label{from.Site, v1alpha1.CacheReplica}).within(time.Millisecond)
 	case fit && emergency:
 		return d.lose(s, v1alpha1.ReasonCacheTakeOverFailed)
 	case fit:
 		return d.giveUp(s, from, to, "it did not take over within "+budget(s).String())
 	case emergency && left >= leastBudget && to.Exists:
-		return d.do(TrafficOff{from.Site}) // the site is given up; its clients must not write to it any longer than they have to
+		// The site is given up; its clients must not write to it any longer than they have to.
+		if s.Route != ByLabels {
+			d = d.do(Route{ByLabels})
+		}
+		return d.do(TrafficOff{from.Site})
 	}
 	return d.giveUp(s, from, to, "it has not caught up"+trouble(to))
 }
@@ -235,6 +240,7 @@ func (d Decision) promote(s Snapshot, why Reason) Decision {
 		d.Status.Transition, d.Persist = &t, true
 	}
 	from := s.Pod(t.From)
+	d = d.do(Route{t.To})
 	for _, p := range s.Pods {
 		if p.Site != t.To && (p.Traffic || p.Site == from.Site && p.Exists) {
 			d = d.do(TrafficOff{p.Site})

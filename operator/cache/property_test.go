@@ -47,7 +47,7 @@ func (m *machine) start(site string) {
 func (m *machine) happen() {
 	site := rapid.SampledFrom(names).Draw(m.t, "site")
 	p := m.pod(site)
-	switch rapid.SampledFrom([]string{"nothing", "nothing", "crash", "replaced", "gone", "back", "cut", "heal", "hang", "wake", "mysql", "settled", "letGo", "operator", "ask", "write"}).Draw(m.t, "event") {
+	switch rapid.SampledFrom([]string{"nothing", "nothing", "crash", "replaced", "gone", "back", "cut", "heal", "hang", "wake", "mysql", "settled", "letGo", "operator", "ask", "write", "route"}).Draw(m.t, "event") {
 	case "crash":
 		if p.Exists {
 			m.start(site)
@@ -82,6 +82,8 @@ func (m *machine) happen() {
 		m.m = Memory{}
 	case "ask":
 		m.s.Request = &Request{Site: site, ID: fmt.Sprint(m.s.Now.UnixNano())}
+	case "route":
+		m.s.Route = rapid.SampledFrom([]string{"a", "b", "c", ByLabels, NoRoute}).Draw(m.t, "route")
 	case "write":
 		for i := range m.s.Pods {
 			if w := &m.s.Pods[i]; w.Traffic && w.Role == v1alpha1.CacheMaster {
@@ -166,6 +168,8 @@ func (m *machine) works(action Action) bool {
 		return m.pod(a.Site).Exists
 	case Label:
 		return m.pod(a.Site).Exists
+	case Route:
+		return true
 	case TakeOver:
 		return m.reached(a.From) && m.reached(a.To) && m.pod(a.From).Role == v1alpha1.CacheMaster && m.pod(a.To).Following == a.From
 	case Promote:
@@ -225,8 +229,8 @@ func TestOneMasterWhateverHappens(t *testing.T) {
 			}
 		}
 		home := m.pod(m.s.MySQL.Active)
-		if !d.Ready || !home.Traffic || home.Role != v1alpha1.CacheMaster || home.RoleLabel != v1alpha1.CacheMaster || m.s.Status.ActiveSite != home.Site {
-			t.Fatalf("the group does not come to rest: %s%+v", d.describe(m.s), m.s.Pods)
+		if !d.Ready || m.s.Route != ByLabels || !home.Traffic || home.Role != v1alpha1.CacheMaster || home.RoleLabel != v1alpha1.CacheMaster || m.s.Status.ActiveSite != home.Site {
+			t.Fatalf("the group does not come to rest: %sroute %q %+v", d.describe(m.s), m.s.Route, m.s.Pods)
 		}
 		for _, p := range m.s.Pods {
 			if p.Site != home.Site && (p.Role != v1alpha1.CacheReplica || p.Following != home.Site || p.Traffic || p.RoleLabel != v1alpha1.CacheReplica) {

@@ -10,7 +10,7 @@ import (
 )
 
 // rules are the causes for which a master that stands is replaced, the most urgent first. Each may add to the decision what it found.
-var rules = []func(Snapshot, *Decision) (Transition, bool){restarted, moved, away, requested, leaving, home}
+var rules = []func(Snapshot, *Decision) (Transition, bool){restarted, moved, away, requested, leaving, planned, home}
 
 // restarted is for a master whose process is another one than that which took the traffic. One that came back empty would have its
 // replicas throw away what they hold, so the one that holds the most takes its place; if nobody holds more, it goes on.
@@ -26,30 +26,50 @@ func restarted(s Snapshot, _ *Decision) (Transition, bool) {
 	return t, true
 }
 
-// moved is for a MySQL whose role moves to another site right now.
+// moved is for a MySQL whose role moves to another site right now, by an emergency: the site of the master is given up.
 func moved(s Snapshot, d *Decision) (Transition, bool) {
 	active, target := s.Pod(s.Status.ActiveSite), s.Pod(s.Home())
-	if !s.MySQL.Moving || s.Home() == "" || s.Home() == active.Site || d.Memory.FailedEpoch == s.MySQL.Epoch {
+	if !s.MySQL.Moving || s.MySQL.Kind == v1alpha1.FailoverPlanned || s.Home() == "" || s.Home() == active.Site || d.Memory.FailedEpoch == s.MySQL.Epoch {
 		return Transition{}, false
 	}
-	t := Transition{Kind: v1alpha1.CacheMovePlanned, From: active.Site, To: target.Site}
-	if s.MySQL.Kind != v1alpha1.FailoverPlanned {
-		t.Kind = v1alpha1.CacheMoveEmergency
-		switch {
-		case !active.Reachable:
-			return instead(s, d, t), true
-		case target.Exists && !target.Removed && !target.Master(): // one that is a master has nothing of this one; it follows first
-			return t, true
-		}
-	}
-	if active.Master() && target.Follows(active.Site) {
+	t := Transition{Kind: v1alpha1.CacheMoveEmergency, From: active.Site, To: target.Site}
+	switch {
+	case !active.Reachable:
+		return instead(s, d, t), true
+	case target.Exists && !target.Removed && !target.Master(): // one that is a master has nothing of this one; it follows first
 		return t, true
 	}
-	if active.Reachable { // the sessions stay where they are, and move once the cache of the active site has caught up
-		d.Memory.FailedEpoch = s.MySQL.Epoch
-		*d = d.tell(v1alpha1.ReasonCacheMoveFailed, active.Site, "%s", fmt.Sprintf("MySQL moves to %s, and the master of the cache stays on %s: the cache of %s has not caught up%s", target.Site, active.Site, target.Site, trouble(target)))
+	stays(s, d, active, target)
+	return Transition{}, false
+}
+
+// planned is for a MySQL whose role has moved by plan: the cache follows as soon as that is over.
+func planned(s Snapshot, d *Decision) (Transition, bool) {
+	active, target := s.Pod(s.Status.ActiveSite), s.Pod(s.Home())
+	if s.MySQL.Kind != v1alpha1.FailoverPlanned || s.Home() == "" || s.Home() == active.Site || d.Memory.FailedEpoch == s.MySQL.Epoch || target.Leaving != "" {
+		return Transition{}, false
+	}
+	if last := s.Status.Last; last != nil && last.Epoch == s.MySQL.Epoch {
+		return Transition{}, false // it has followed, and is elsewhere for another reason since
+	}
+	if still := s.Now.Sub(orNow(d.Memory.StillSince, s.Now)); s.MySQL.Moving || still < afterMySQL {
+		d.Keep = d.Keep || active.Master() // nobody has to be told that it follows in a moment
+		*d = d.within(max(afterMySQL-still, hurry))
+		return Transition{}, false
+	}
+	if active.Master() && target.Follows(active.Site) {
+		return Transition{Kind: v1alpha1.CacheMovePlanned, From: active.Site, To: target.Site}, true
+	}
+	if active.Reachable {
+		stays(s, d, active, target)
 	}
 	return Transition{}, false
+}
+
+// stays tells once that the sessions stay where they are. They move once the cache of the active site has caught up.
+func stays(s Snapshot, d *Decision, active, target Pod) {
+	d.Memory.FailedEpoch = s.MySQL.Epoch
+	*d = d.tell(v1alpha1.ReasonCacheMoveFailed, active.Site, "%s", fmt.Sprintf("MySQL moves to %s, and the master of the cache stays on %s: the cache of %s has not caught up%s", target.Site, active.Site, target.Site, trouble(target)))
 }
 
 // instead has the target take the place of a master that does not answer, or, if it has no data and another one has, that one.
@@ -147,6 +167,8 @@ func home(s Snapshot, d *Decision) (Transition, bool) {
 		return Transition{}, false
 	case !active.Master() || !to.Follows(active.Site) || to.Leaving != "" || to.Removed || s.Now.Sub(orNow(linked, s.Now)) < homeSettled:
 		return Transition{}, false
+	case s.Now.Sub(orNow(d.Memory.StillSince, s.Now)) < homeSettled:
+		return Transition{}, false // another move may follow, and endpoints of MySQL change for some seconds
 	case !d.Memory.FailedAt.IsZero() && s.Now.Sub(d.Memory.FailedAt) < homeRetry:
 		return Transition{}, false
 	case last != nil && last.Kind == v1alpha1.CacheMoveRequested && last.To == active.Site && last.Epoch == s.MySQL.Epoch:

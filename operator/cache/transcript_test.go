@@ -17,7 +17,8 @@ import (
 // The transcripts in testdata tell stories in domain words:
 //
 //	site NAME ...             add sites with caches that have no pod yet
-//	mysql NAME epoch=N [KIND] what MySQL's failover has decided; with a kind (Planned, Emergency) the role moves right now
+//	mysql NAME epoch=N [KIND [done]] what MySQL's failover has decided; with a kind (Planned, Emergency) the role moves right now, or has moved
+//	route SITE                the Service for applications names a site; route labels: it follows the labels; route ?: it leads nowhere
 //	see NAME WORD ...         what is seen of a cache from now on: pod, gone, silent, master, replica=NAME, down, syncing, loading,
 //	                          failing-over, run=R, keys=N, offset=N, leaving=WHY, removed
 //	status active=NAME run=R  what status.cache says
@@ -82,7 +83,7 @@ func (w *world) command(t *testing.T, words []string) string {
 	case "mysql":
 		w.s.MySQL = MySQL{Active: rest[0], Epoch: number64(t, rest[1])}
 		if len(rest) > 2 {
-			w.s.MySQL.Moving, w.s.MySQL.Kind = true, v1alpha1.FailoverKind(rest[2])
+			w.s.MySQL.Moving, w.s.MySQL.Kind = len(rest) == 3, v1alpha1.FailoverKind(rest[2])
 		}
 	case "see":
 		for _, word := range rest[1:] {
@@ -96,6 +97,8 @@ func (w *world) command(t *testing.T, words []string) string {
 				w.s.Status.ActiveSite = strings.TrimPrefix(word, "active=")
 			}
 		}
+	case "route":
+		w.s.Route = strings.TrimPrefix(rest[0], "labels")
 	case "ask":
 		w.s.Request = &Request{Site: rest[0], ID: "1"}
 	case "withdraw":
@@ -184,6 +187,8 @@ func (w *world) act(action Action) {
 	case TrafficOn:
 		p := w.pod(a.Site)
 		p.Traffic, p.RoleLabel, p.TrafficOnAt = true, v1alpha1.CacheMaster, w.s.Now
+	case Route:
+		w.s.Route = a.Site
 	case TakeOver:
 		from, to := w.pod(a.From), w.pod(a.To)
 		to.Role, to.Following, to.Linked, to.Keys, to.Offset = v1alpha1.CacheMaster, "", false, from.Keys, from.Offset

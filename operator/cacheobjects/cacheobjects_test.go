@@ -36,7 +36,7 @@ func TestSelectorsKeepCachesAndMySQLApart(t *testing.T) {
 		selector map[string]string
 		to, not  []labels.Set
 	}{
-		"the cache's": {render.CacheService(in).Spec.Selector, []labels.Set{cachePod(key.Name, "a"), cachePod(key.Name, "b")},
+		"the cache's": {v1alpha1.CacheSelector(key.Name), []labels.Set{cachePod(key.Name, "a"), cachePod(key.Name, "b")},
 			[]labels.Set{mysqlPod, cachePod("other", "a"), render.CacheSiteLabels(key.Name, "a")}},
 		"a site's cache": {render.CacheSiteService(in, w.group.Spec.Sites[0]).Spec.Selector, []labels.Set{cachePod(key.Name, "a"), render.CacheSiteLabels(key.Name, "a")},
 			[]labels.Set{mysqlPod, cachePod(key.Name, "b"), cachePod("other", "a")}},

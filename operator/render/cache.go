@@ -80,17 +80,12 @@ func cacheSelector(group, site string) map[string]string {
 	return map[string]string{v1alpha1.LabelName: v1alpha1.NameCache, v1alpha1.LabelGroup: group, v1alpha1.LabelSite: site}
 }
 
-// CacheService is where applications connect. Its pod is the one that the loop has labelled.
+// CacheService is where applications connect. Its selector is the loop's, as that of the primary Service is: it follows the labels of pods,
+// or, around a move, names a site.
 func CacheService(in Input) *corev1.Service {
 	s := service(in, v1alpha1.CacheService(in.Group.Name), CacheLabels(in.Group.Name))
 	// The labels alone decide, as with the primary Service: a probe that is late must not cost a second of traffic.
 	s.Spec.PublishNotReadyAddresses = true
-	s.Spec.Selector = map[string]string{
-		v1alpha1.LabelName:         v1alpha1.NameCache,
-		v1alpha1.LabelGroup:        in.Group.Name,
-		v1alpha1.LabelCacheRole:    string(v1alpha1.CacheMaster),
-		v1alpha1.LabelCacheTraffic: v1alpha1.CacheTrafficOn,
-	}
 	s.Spec.Ports = []corev1.ServicePort{port(portCache, v1alpha1.CachePort)}
 	return s
 }

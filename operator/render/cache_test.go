@@ -120,7 +120,7 @@ func TestANewCachePodGetsNoTraffic(t *testing.T) {
 	in := input(cache(v1alpha1.CacheValkey))
 	site := in.Group.Spec.Sites[0]
 	template := render.CacheStatefulSet(in, site).Spec.Template.Labels
-	traffic := labels.SelectorFromSet(render.CacheService(in).Spec.Selector)
+	traffic := labels.SelectorFromSet(v1alpha1.CacheSelector(in.Group.Name))
 	if traffic.Matches(labels.Set(template)) {
 		t.Error("the Service for applications selects a new pod")
 	}
@@ -156,7 +156,7 @@ func TestSelectorsTellCachesFromMySQL(t *testing.T) {
 		}
 	}
 	for name, selector := range map[string]map[string]string{
-		"site": render.CacheSiteService(in, site).Spec.Selector, "traffic": render.CacheService(in).Spec.Selector,
+		"site": render.CacheSiteService(in, site).Spec.Selector, "traffic": v1alpha1.CacheSelector(in.Group.Name),
 		"set": render.CacheStatefulSet(in, site).Spec.Selector.MatchLabels, "budget": render.CacheDisruptionBudget(in, site).Spec.Selector.MatchLabels,
 	} {
 		s := labels.SelectorFromSet(selector)

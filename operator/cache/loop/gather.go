@@ -84,7 +84,7 @@ func sameTLS(a, b engine.Target) bool {
 func (l *loop) gather(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) (cache.Snapshot, map[string]*corev1.Pod) {
 	pods := l.podsOf(ctx, group)
 	s := cache.Snapshot{Policy: policy(group), MySQL: l.mysql(group), Status: l.durable, Request: request(group)}
-	s.Pods = sitesOf(group, pods)
+	s.Pods, s.Route = sitesOf(group, pods), l.routed(ctx, group)
 	for _, p := range s.Pods {
 		if l.links[p.Site] == nil {
 			l.links[p.Site] = &link{}
@@ -291,6 +291,9 @@ func (l *loop) mysql(group *v1alpha1.MysqlFailoverGroup) cache.MySQL {
 	}
 	if told := l.told.Load(); told != nil && told.Epoch >= out.Epoch {
 		out = *told
+	}
+	if last := s.Failovers; out.Kind == "" && len(last) > 0 && last[0].Epoch == out.Epoch {
+		out.Kind = last[0].Kind
 	}
 	return out
 }

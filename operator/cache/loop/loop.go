@@ -47,6 +47,7 @@ type loop struct {
 	memory  cache.Memory
 	links   map[string]*link
 	said    said
+	wrote   route
 }
 
 // seen is what a look found, for MySQL's failover.

@@ -4,6 +4,7 @@ package loop
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/cache"
@@ -34,9 +36,9 @@ func TestAGroupGetsItsMasterAndFollowsMySQL(t *testing.T) {
 		t.Errorf("sites %+v", g.Status.Cache.Sites)
 	}
 	w.order = nil
-	w.l.told.Store(&cache.MySQL{Active: "west", Epoch: 4, Moving: true, Kind: v1alpha1.FailoverPlanned})
+	w.planned()
 	w.passes(1)
-	want := []string{"status", "label orders-cache-east-0", "take over", "label orders-cache-west-0", "label orders-cache-east-0"}
+	want := []string{"status", "route", "take over", "label orders-cache-east-0", "label orders-cache-west-0", "label orders-cache-east-0"}
 	if !slices.Equal(w.order, want) {
 		t.Errorf("done in this order: %v, want %v", w.order, want)
 	}
@@ -47,6 +49,49 @@ func TestAGroupGetsItsMasterAndFollowsMySQL(t *testing.T) {
 	}
 	if said := w.engine("east").said; said[len(said)-1] != "cut" {
 		t.Errorf("the clients of the old master were not cut: %v", said)
+	}
+	if got := w.selector(); !maps.Equal(got, selector(key.Name, "west")) {
+		t.Errorf("the Service selects %v", got)
+	}
+	w.engine("east").said = nil
+	w.l.links["west"].onAt = time.Now().Add(-time.Minute)
+	w.passes(1)
+	if got := w.selector(); !maps.Equal(got, v1alpha1.CacheSelector(key.Name)) || !slices.Contains(w.engine("east").said, "cut") {
+		t.Errorf("a while later the Service selects %v, and the old master was told %v: want its late clients to be cut", got, w.engine("east").said)
+	}
+}
+
+// The Service for applications follows the labels again whoever wrote what to it, and without it the caches are looked after all the same.
+func TestTheServiceFollowsTheLabels(t *testing.T) {
+	w := newWorld(t, nil)
+	w.passes(4)
+	s := &corev1.Service{}
+	if err := w.c.Get(t.Context(), client.ObjectKey{Namespace: key.Namespace, Name: v1alpha1.CacheService(key.Name)}, s); err != nil {
+		t.Fatal(err)
+	}
+	for name, selector := range map[string]map[string]string{"nothing": nil, "a person's": {"app": "mine"}, "another site": selector(key.Name, "west")} {
+		s.Spec.Selector = selector
+		if err := w.c.Update(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+		w.l.wrote = route{}
+		w.passes(1)
+		w.l.links["east"].onAt = time.Now().Add(-time.Minute)
+		w.passes(1)
+		if got := w.selector(); !maps.Equal(got, v1alpha1.CacheSelector(key.Name)) {
+			t.Errorf("%s: the Service selects %v", name, got)
+		}
+		if err := w.c.Get(t.Context(), client.ObjectKeyFromObject(s), s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.c.Delete(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	w.planned()
+	w.passes(3)
+	if got := w.traffic(); !slices.Equal(got, []string{"west"}) {
+		t.Errorf("without the Service: traffic %v", got)
 	}
 }
 
@@ -78,16 +123,16 @@ func TestTheFirstFailureStops(t *testing.T) {
 	w := newWorld(t, nil)
 	w.passes(4)
 	w.refuse = func(what string) error {
-		if what == "label orders-cache-east-0" {
+		if what == "route" {
 			return errAway
 		}
 		return nil
 	}
 	w.order = nil
-	w.l.told.Store(&cache.MySQL{Active: "west", Epoch: 4, Moving: true, Kind: v1alpha1.FailoverPlanned})
+	w.planned()
 	w.passes(2)
 	if slices.Contains(w.order, "take over") || slices.Contains(w.order, "label orders-cache-west-0") {
-		t.Errorf("the traffic could not be taken off, and yet: %v", w.order)
+		t.Errorf("the Service could not be written, and yet: %v", w.order)
 	}
 	if got := w.traffic(); !slices.Equal(got, []string{"east"}) {
 		t.Errorf("traffic %v", got)
@@ -96,7 +141,7 @@ func TestTheFirstFailureStops(t *testing.T) {
 
 // Whatever an operator had done when it ended, the next one ends with one master with traffic.
 func TestAnOperatorThatEndsAnywhere(t *testing.T) {
-	for after := range 6 {
+	for after := range 8 {
 		w := newWorld(t, nil)
 		w.passes(4)
 		w.order = nil
@@ -106,11 +151,11 @@ func TestAnOperatorThatEndsAnywhere(t *testing.T) {
 			}
 			return nil
 		}
-		w.l.told.Store(&cache.MySQL{Active: "west", Epoch: 4, Moving: true, Kind: v1alpha1.FailoverPlanned})
+		w.planned()
 		w.passes(1)
 		w.refuse = nil
 		w.restart()
-		w.l.told.Store(&cache.MySQL{Active: "west", Epoch: 4, Moving: true, Kind: v1alpha1.FailoverPlanned})
+		w.planned()
 		w.passes(6)
 		if got := w.traffic(); !slices.Equal(got, []string{"west"}) || w.group().Status.Cache.Transition != nil {
 			t.Errorf("after %d writes: traffic %v, %+v", after, got, w.group().Status.Cache)
@@ -128,7 +173,7 @@ func TestAnotherLeaderIsNoticed(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.order = nil
-	w.l.told.Store(&cache.MySQL{Active: "west", Epoch: 4, Moving: true, Kind: v1alpha1.FailoverPlanned})
+	w.planned()
 	w.passes(1)
 	if len(w.order) != 0 || w.l.loaded {
 		t.Errorf("done: %v, and what stands is read again: %t", w.order, !w.l.loaded)

@@ -59,7 +59,7 @@ func asideOf(a cache.Action) string {
 		return a.Site
 	case cache.Label:
 		return a.Site
-	case cache.TrafficOff, cache.TrafficOn, cache.TakeOver, cache.Promote:
+	case cache.TrafficOff, cache.TrafficOn, cache.Route, cache.TakeOver, cache.Promote:
 	}
 	return ""
 }
@@ -71,12 +71,16 @@ func (l *loop) act(ctx context.Context, k look, action cache.Action) error {
 			return nil // no pod, no traffic
 		}
 		err := l.patch(ctx, k, a.Site, map[string]any{v1alpha1.LabelCacheTraffic: nil})
-		l.links[a.Site].stamp(err, &l.links[a.Site].offAt)
+		if l.wrote.site == cache.ByLabels || l.wrote.site == a.Site { // or it went when the Service was pointed elsewhere
+			l.links[a.Site].stamp(err, &l.links[a.Site].offAt)
+		}
 		return err
 	case cache.TrafficOn:
 		err := l.patch(ctx, k, a.Site, map[string]any{v1alpha1.LabelCacheRole: string(v1alpha1.CacheMaster), v1alpha1.LabelCacheTraffic: v1alpha1.CacheTrafficOn})
 		l.links[a.Site].stamp(err, &l.links[a.Site].onAt)
 		return err
+	case cache.Route:
+		return l.route(ctx, k, a.Site)
 	case cache.Label:
 		return l.patch(ctx, k, a.Site, map[string]any{v1alpha1.LabelCacheRole: string(a.Role), v1alpha1.LabelCacheTraffic: nil})
 	case cache.TakeOver:

@@ -22,6 +22,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/v1alpha1/applyconfiguration"
+	"github.com/mysql-mfg/mfg/operator/cache"
 	"github.com/mysql-mfg/mfg/operator/cache/engine"
 )
 
@@ -154,7 +155,7 @@ func newWorld(t *testing.T, change func(*v1alpha1.MysqlFailoverGroup)) *world {
 	if change != nil {
 		change(group)
 	}
-	objects := []client.Object{group}
+	objects := []client.Object{group, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: v1alpha1.CacheService(key.Name)}}}
 	for i, site := range []string{"east", "west"} {
 		ip := "10.0.0." + string(rune('1'+i))
 		objects = append(objects, cachePod(site, ip))
@@ -165,7 +166,11 @@ func newWorld(t *testing.T, change func(*v1alpha1.MysqlFailoverGroup)) *world {
 		WithTypeConverters(applyconfiguration.NewTypeConverter(scheme), managedfields.NewDeducedTypeConverter()).
 		WithInterceptorFuncs(interceptor.Funcs{
 			Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
-				if err := w.wrote("label " + obj.GetName()); err != nil {
+				what := "label " + obj.GetName()
+				if _, is := obj.(*corev1.Service); is {
+					what = "route"
+				}
+				if err := w.wrote(what); err != nil {
 					return err
 				}
 				return c.Patch(ctx, obj, patch, opts...)
@@ -202,6 +207,22 @@ func (w *world) restart() {
 		w.loops.Troubles = w.troubles
 	}
 	w.l = newLoop(w.loops, key, func() {})
+}
+
+// planned has the role of MySQL be moved to west by plan, and be at rest there.
+func (w *world) planned() {
+	w.l.told.Store(&cache.MySQL{Active: "west", Epoch: 4, Kind: v1alpha1.FailoverPlanned})
+	w.l.memory.StillSince, w.l.memory.StillEpoch = time.Now().Add(-time.Minute), 4
+}
+
+// selector is that of the Service for applications.
+func (w *world) selector() map[string]string {
+	w.t.Helper()
+	s := &corev1.Service{}
+	if err := w.c.Get(w.t.Context(), client.ObjectKey{Namespace: key.Namespace, Name: v1alpha1.CacheService(key.Name)}, s); err != nil {
+		w.t.Fatal(err)
+	}
+	return s.Spec.Selector
 }
 
 func (w *world) hostOf(c *cacheModel) string {
