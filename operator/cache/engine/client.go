@@ -71,6 +71,8 @@ type Client struct {
 	// at is the index of the password that was taken last.
 	at  int
 	rdb *redis.Client
+	// last is the newest connection of rdb.
+	last *bounded
 	// shown is the certificate of the last connection, renewedAt when the engine was last told to read its certificate again.
 	shown     []byte
 	renewedAt time.Time
@@ -147,7 +149,11 @@ func (c *Client) dial(ctx context.Context, network, addr string) (net.Conn, erro
 		c.show(secure.ConnectionState().PeerCertificates)
 		conn = secure
 	}
-	return &bounded{Conn: conn}, nil
+	b := &bounded{Conn: conn}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.last = b
+	return b, nil
 }
 
 // Listens is true if the port takes connections, whether or not anybody answers on them.

@@ -140,6 +140,9 @@ func takeOverValkey(ctx context.Context, from, to *Client, budget time.Duration)
 	if !known || !replica.Online {
 		return fmt.Errorf("%s at %s: %w", to.target.Addr, from.target.Addr, ErrNotOnline)
 	}
+	if _, err := look(ctx, to); err != nil { // nobody would take writes while it is waited for
+		return fmt.Errorf("%w: %w", ErrNotTaken, err)
+	}
 	millis := max(1, time.Until(deadline).Milliseconds())
 	if _, err := from.do(ctx, "FAILOVER", "TO", replica.Host, strconv.Itoa(replica.Port), "TIMEOUT", strconv.FormatInt(millis, 10)); err != nil {
 		switch {
@@ -153,10 +156,24 @@ func takeOverValkey(ctx context.Context, from, to *Client, budget time.Duration)
 	return await(ctx, from, to, deadline)
 }
 
+// confirm has a replica tell its master at once what it has received. It does so once a second unless it is asked, and a master that hands
+// over waits for that with all writes held back (seen on Valkey 9.1.2: up to 0.9 s). The command has no answer, so it goes past the
+// library, on a connection that has just been used; where there is none, the second is waited for.
+func (c *Client) confirm() {
+	c.mu.Lock()
+	last := c.last
+	c.mu.Unlock()
+	if last == nil || last.Conn.SetWriteDeadline(time.Now().Add(oneLook)) != nil {
+		return
+	}
+	_, _ = last.Conn.Write([]byte("*3\r\n$8\r\nREPLCONF\r\n$6\r\nGETACK\r\n$1\r\n*\r\n"))
+}
+
 // await watches a take-over to its end, and gives it up if there is none.
 func await(ctx context.Context, from, to *Client, deadline time.Time) error {
 	var letGo time.Time
 	for time.Now().Before(deadline) && ctx.Err() == nil {
+		to.confirm()
 		now, err := look(ctx, to)
 		if err == nil && now.Role == v1alpha1.CacheMaster {
 			return nil

@@ -39,6 +39,25 @@ func TestTakeOver(t *testing.T) {
 	}
 }
 
+// A replica confirms what it has received once a second, and a take-over waits for that with all writes held back: it is asked to at once.
+// Of eight that waited, none would come to its end in less than half a second.
+func TestTakeOverWaitsForNoSecond(t *testing.T) {
+	master, replica := pair(t, true)
+	from, to := master.client(t), replica.client(t)
+	for i := range 8 {
+		write(t, []*server{master, replica}[i%2], 1)
+		if err := TakeOver(within(t, 650*time.Millisecond), from, to); err != nil {
+			t.Errorf("take-over %d: %v", i, err)
+			return
+		}
+		eventually(t, "the old master follows", func() bool {
+			old, err := from.Info(short(t))
+			return err == nil && old.Role == v1alpha1.CacheReplica && old.LinkUp
+		})
+		from, to = to, from
+	}
+}
+
 // A target that hangs after the old master has let go: nobody takes writes until one is promoted by force.
 func TestTakeOverOfAHungTarget(t *testing.T) {
 	master, replica := pair(t, false, "--repl-ping-replica-period", "600")
@@ -48,8 +67,14 @@ func TestTakeOverOfAHungTarget(t *testing.T) {
 		return err == nil && len(now.Replicas) == 1 && now.Replicas[0].Offset == now.Offset
 	})
 	replica.signal(t, syscall.SIGSTOP)
+	if err := TakeOver(within(t, 2*time.Second), from, to); err == nil || errors.Is(err, ErrHung) {
+		t.Errorf("a target that hangs already: %v: the old master must not let go", err)
+	}
+	role(t, master, v1alpha1.CacheMaster)
 	began := time.Now()
-	err := TakeOver(within(t, 2*time.Second), from, to)
+	_, err := from.do(within(t, 2*time.Second), "FAILOVER", "TO", "127.0.0.1", strconv.Itoa(replica.port), "TIMEOUT", "1700")
+	check(t, err)
+	err = await(within(t, 2*time.Second), from, to, began.Add(1700*time.Millisecond))
 	if took := time.Since(began); took > 2500*time.Millisecond {
 		t.Errorf("it took %s, longer than its budget", took)
 	}
@@ -117,8 +142,13 @@ func TestTakeOverThatIsTooSlow(t *testing.T) {
 	from, to := master.client(t), replica.client(t)
 	replica.signal(t, syscall.SIGSTOP)
 	write(t, master, 3) // now the replica lags
+	if err := TakeOver(within(t, time.Second), from, to); !errors.Is(err, ErrNotTaken) {
+		t.Errorf("a target that does not answer: %v, want %v", err, ErrNotTaken)
+	}
 	began := time.Now()
-	err := TakeOver(within(t, time.Second), from, to)
+	_, err := from.do(within(t, time.Second), "FAILOVER", "TO", "127.0.0.1", strconv.Itoa(replica.port), "TIMEOUT", "5000")
+	check(t, err)
+	err = await(within(t, time.Second), from, to, began.Add(700*time.Millisecond))
 	if !errors.Is(err, ErrNotTaken) || time.Since(began) > 1100*time.Millisecond {
 		t.Errorf("a target that lags: %v after %s, want %v", err, time.Since(began), ErrNotTaken)
 	}
