@@ -29,7 +29,7 @@ const again = "kubectl mfg failover orders -n shop --to b"
 // TestARefusedMoveComesWithWhatToDo: each refusal of a planned failover has commands that name the group, the same in an explanation and
 // in status.
 func TestARefusedMoveComesWithWhatToDo(t *testing.T) {
-	pods := "-n shop -l " + v1alpha1.LabelGroup + "=orders," + v1alpha1.LabelSite + "=b"
+	pods := "-n shop -l " + v1alpha1.MySQLPods("orders", "b")
 	for name, tc := range map[string]struct {
 		change func(*Snapshot)
 		to     string
@@ -84,7 +84,7 @@ func TestAMoveThatEndsComesWithWhatToDo(t *testing.T) {
 		"it takes too long": {func(s *Snapshot) { s.Status.Transition.StartedAt = s.Now.Add(-time.Hour) }, v1alpha1.ReasonPauseTimeout,
 			[]string{"kubectl mfg events orders -n shop --since 10m", again}},
 		"its target is lost": {func(s *Snapshot) { s.Sites[1].Role = v1alpha1.DROnly }, v1alpha1.ReasonTargetLost,
-			[]string{"kubectl describe pods -n shop -l " + v1alpha1.LabelGroup + "=orders," + v1alpha1.LabelSite + "=b"}},
+			[]string{"kubectl describe pods -n shop -l " + v1alpha1.MySQLPods("orders", "b")}},
 	} {
 		for cause, told := range map[Reason]bool{v1alpha1.ReasonRequested: true, v1alpha1.ReasonSiteLeaving: false} {
 			s := factstest.Under(v1alpha1.FailoverPlanned)

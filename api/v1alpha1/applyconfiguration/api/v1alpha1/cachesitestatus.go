@@ -20,7 +20,8 @@ type CacheSiteStatusApplyConfiguration struct {
 	Role *apiv1alpha1.CacheRole `json:"role,omitempty"`
 	// link is Up, Down or Syncing for a replica.
 	Link *string `json:"link,omitempty"`
-	// offsetBehind is how many bytes of the master's changes a replica has not received; absent while that is not known.
+	// offsetBehind is how many bytes of the master's changes a replica has not received, with Dragonfly how many changes; absent while that
+	// is not known.
 	OffsetBehind *int64 `json:"offsetBehind,omitempty"`
 	// usedMemory is the memory that its data takes.
 	UsedMemory *resource.Quantity `json:"usedMemory,omitempty"`
