@@ -377,7 +377,9 @@ func TestADeletedBackupIsRemovedFromTheStorage(t *testing.T) {
 }
 
 func TestWhatStaysInTheStorage(t *testing.T) {
-	keep := func(mb *v1alpha1.MysqlBackup) { mb.Annotations = map[string]string{v1alpha1.AnnotationKeepArtifact: "true"} }
+	keep := func(mb *v1alpha1.MysqlBackup) {
+		mb.Annotations = map[string]string{v1alpha1.AnnotationKeepArtifact: "true"}
+	}
 	full := scopetest.Group(scopetest.Running, withProfile(nil))
 	terminating := apierrors.NewForbidden(v1alpha1.GroupVersion.WithResource("jobs").GroupResource(), "delete-monday", errAway)
 	terminating.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
@@ -387,10 +389,10 @@ func TestWhatStaysInTheStorage(t *testing.T) {
 		change func(*world)
 		told   int
 	}{
-		"the annotation says so":                {full, order("monday", completedAt(began), deleted, keep), nil, 1},
-		"nobody knows the storage":              {nil, order("monday", completedAt(began), deleted), nil, 1},
-		"nothing was ever there":                {full, order("monday", deleted), nil, 0},
-		"the namespace goes, the bucket stays":  {full, order("monday", completedAt(began), deleted), func(w *world) { w.createFails = terminating }, 1},
+		"the annotation says so":               {full, order("monday", completedAt(began), deleted, keep), nil, 1},
+		"nobody knows the storage":             {nil, order("monday", completedAt(began), deleted), nil, 1},
+		"nothing was ever there":               {full, order("monday", deleted), nil, 0},
+		"the namespace goes, the bucket stays": {full, order("monday", completedAt(began), deleted), func(w *world) { w.createFails = terminating }, 1},
 	} {
 		t.Run(reason, func(t *testing.T) {
 			w := newWorld(t, tc.group, tc.mb)
