@@ -35,6 +35,9 @@ type Install struct {
 	SidecarPullPolicy corev1.PullPolicy
 	// OperatorURL is where sidecars reach the operator's auxiliary listener.
 	OperatorURL string
+	// BackupImage has the program that makes and verifies backups; empty if the installation makes none.
+	BackupImage      string
+	BackupPullPolicy corev1.PullPolicy
 	// EscrowURL is where they reach its escrow endpoint, over TLS.
 	EscrowURL string
 }
