@@ -56,8 +56,8 @@ type loading struct {
 //
 // In a pod of a site it is asked again whenever the pod starts: what is loaded is not loaded again.
 func (p *Program) Load(ctx context.Context) (res Result, err error) {
-	if done, err := p.loaded(); err != nil || done {
-		return Result{}, err
+	if before, err := p.loaded(); err != nil || before != nil {
+		return before.told(), err
 	}
 	l, err := p.restore(ctx)
 	if err != nil {
@@ -70,37 +70,82 @@ func (p *Program) Load(ctx context.Context) (res Result, err error) {
 	if err := l.server.stop(); err != nil {
 		return Result{}, err
 	}
-	if err := settle(p.Config.Server.Dir); err != nil {
-		return Result{}, err
+	res = l.result().bounded()
+	res.Seconds = res.RestoreSeconds
+	if c := p.Config; c.isSite() {
+		// Before the mark goes: what is whole says what it is.
+		if err := p.note(record{GroupUID: c.GroupUID, Location: c.Bucket.Location(), Backup: c.Backup, Result: &res}); err != nil {
+			return Result{}, err
+		}
 	}
-	return l.result(), nil
+	return res, settle(p.Config.Server.Dir)
 }
 
 // RestoredSuffix is that of the directory that a site's bootstrap takes as its data directory (sidecar/restored.go).
 const RestoredSuffix = ".restored"
 
-// loaded is true if the site has its data directory, or the restored one is whole and waits for its bootstrap.
-func (p *Program) loaded() (bool, error) {
+// loaded is what was loaded onto a site that has its data, or whose restored directory is whole and waits for its bootstrap; nil if
+// there is nothing yet. Data that this restore has not brought is an error: it would open in place of the backup.
+func (p *Program) loaded() (*record, error) {
 	dir := p.Config.Server.Dir
 	site, ok := strings.CutSuffix(dir, RestoredSuffix)
 	if !ok {
-		return false, nil
+		return nil, nil //nolint:nilnil // a scratch server has nothing from before
+	}
+	before, err := p.noted()
+	if err != nil {
+		return nil, err
 	}
 	for _, name := range []string{site, dir} {
 		entries, err := os.ReadDir(name)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return false, err
+			return nil, err
 		}
 		partial, err := isThere(name + PartialSuffix)
 		if err != nil {
-			return false, err
+			return nil, err
 		}
-		if len(entries) > 0 && !partial {
-			p.Log.Info("the site has its data already", "dir", name)
-			return true, nil
+		if len(entries) == 0 || partial {
+			continue
 		}
+		if err := p.mine(before); err != nil {
+			return nil, err
+		}
+		if lost, err := p.keysLost(name); err != nil || lost {
+			return nil, err
+		}
+		p.Log.Info("the site has its data already", "dir", name, "backup", before.Backup)
+		return before, nil
 	}
-	return false, nil
+	return nil, nil //nolint:nilnil // see above
+}
+
+// keysLost is true of a directory that was loaded in a pod that is gone, together with the only keyring that opens it: no bootstrap has
+// taken it, so that keyring was never in escrow. It is marked as one to be begun again.
+func (p *Program) keysLost(dir string) (bool, error) {
+	file := p.Config.Server.KeyringFile
+	if file == "" || dir != p.Config.Server.Dir {
+		return false, nil
+	}
+	there, err := isThere(file)
+	if err != nil || there {
+		return false, err
+	}
+	p.Log.Warn("the keyring of what was loaded is gone with an earlier pod: it is loaded again", "dir", dir)
+	return true, os.WriteFile(dir+PartialSuffix, nil, 0o600)
+}
+
+// told is the outcome of the load that a record is about.
+func (r *record) told() Result {
+	if r == nil {
+		return Result{}
+	}
+	res := Result{}
+	if r.Result != nil {
+		res = *r.Result
+	}
+	res.Backup = r.Backup
+	return res
 }
 
 func isThere(path string) (bool, error) {
@@ -117,7 +162,7 @@ func isThere(path string) (bool, error) {
 func (l *loading) result() Result {
 	m := l.backup.Manifest
 	res := Result{
-		GTIDExecuted: m.GTIDExecuted, MySQLVersion: m.MySQLVersion, Encrypted: m.Encrypted, StoredBytes: m.StoredBytes(),
+		Method: m.Method, GTIDExecuted: m.GTIDExecuted, MySQLVersion: m.MySQLVersion, Encrypted: m.Encrypted, StoredBytes: m.StoredBytes(),
 		Tables: len(l.facts.Tables), Rows: rowsOf(l.facts.Tables), RestoreSeconds: time.Since(l.began).Seconds(), Warnings: l.warnings,
 	}
 	for _, part := range m.Parts {
@@ -137,6 +182,10 @@ func (p *Program) restore(ctx context.Context) (_ *loading, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := p.choose(ctx, b); err != nil {
+		return nil, err
+	}
+	c = p.Config
 	// It is read until the end of the program, which is that of the load.
 	l := &loading{Program: p, server: &server{config: c.Server, log: p.Log}, began: time.Now()}
 	if err := l.check(ctx, b); err != nil {
