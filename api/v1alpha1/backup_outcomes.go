@@ -17,9 +17,9 @@ var outcomes = func() map[string]Reason {
 	return known
 }()
 
-// BackupOutcome is the reason that a word of the program in the pods of backups and restores stands for; false for any other word. Whoever
+// ReasonOfBackup is the reason that a word of the program in the pods of backups and restores stands for; false for any other word. Whoever
 // can write a termination message may have written it.
-func BackupOutcome(word string) (Reason, bool) {
+func ReasonOfBackup(word string) (Reason, bool) {
 	r, known := outcomes[word]
 	return r, known
 }

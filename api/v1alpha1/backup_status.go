@@ -90,7 +90,7 @@ const (
 	RestoreLoading RestorePhase = "Loading"
 	// RestoreCompleted means that the first site has everything.
 	RestoreCompleted RestorePhase = "Completed"
-	// RestoreFailed means that it stopped; nothing opens.
+	// RestoreFailed means that the last try failed; nothing opens, and it is tried again.
 	RestoreFailed RestorePhase = "Failed"
 )
 

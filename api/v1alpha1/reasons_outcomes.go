@@ -2,7 +2,7 @@
 
 package v1alpha1
 
-// Reasons that the program in the pods of backups and restores gives (backup/job): BackupOutcome turns its words into them.
+// Reasons that the program in the pods of backups and restores gives (backup/job): ReasonOfBackup turns its words into them.
 const (
 	// ReasonAccessDenied: the storage of a backup lets nobody in with the credentials that the Secret has, or does not allow what is asked.
 	ReasonAccessDenied Reason = "AccessDenied"

@@ -162,6 +162,7 @@ func (r *Reconciler) newScope(group *v1alpha1.MysqlFailoverGroup) *scope.Scope {
 		In:          render.Input{Group: group, Install: r.Install},
 		Provisioned: map[string]bool{}, Volumes: map[string]string{},
 		Clones: map[string]*v1alpha1.CloneProgress{}, Busy: map[string]string{}, Passwords: group.Status.Passwords.DeepCopy(),
+		Restore: group.Status.Restore.DeepCopy(),
 	}
 	for _, site := range group.Status.Sites {
 		if site.Clone != nil {
@@ -235,6 +236,7 @@ func (r *Reconciler) phases() []phase {
 		// Early, so that what is wrong with the group's own objects does not keep it from following the active site.
 		{"steer", r.follow.Steer},
 		{"check features", r.features},
+		{"restore", r.restore},
 		{"make secrets", r.secrets},
 		{"check TLS", r.tls},
 		{"apply objects", r.objects},

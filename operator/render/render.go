@@ -27,6 +27,8 @@ type Input struct {
 	Keyrings map[string]Keyring
 	// Unlisted are the sites that no other one is told of yet (status.sites[].unlisted).
 	Unlisted map[string]bool
+	// Restore has one site loaded from a backup before it starts; nil normally.
+	Restore *Restore
 }
 
 // Install is how the operator was installed: the same for every group.
@@ -37,6 +39,9 @@ type Install struct {
 	OperatorURL string
 	// EscrowURL is where they reach its escrow endpoint, over TLS.
 	EscrowURL string
+	// BackupImage has the program that makes and loads backups; empty if the installation has none.
+	BackupImage      string
+	BackupPullPolicy corev1.PullPolicy
 }
 
 // Host is the name under which the MySQL and the sidecar of a site are reached, and which its certificate must carry.

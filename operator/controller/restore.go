@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	applyv1alpha1 "github.com/mysql-mfg/mfg/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/clone"
+	"github.com/mysql-mfg/mfg/operator/render"
+	"github.com/mysql-mfg/mfg/operator/report/events"
+	"github.com/mysql-mfg/mfg/operator/report/metrics"
+	"github.com/mysql-mfg/mfg/operator/restore"
+	"github.com/mysql-mfg/mfg/operator/scope"
+)
+
+var (
+	eventRestoreStarted   = events.Normal(v1alpha1.ReasonRestoreStarted, "Restore")
+	eventRestoreCompleted = events.Normal(v1alpha1.ReasonRestoreCompleted, "Restore")
+	eventRestoreFailed    = events.Warning(v1alpha1.ReasonRestoreFailed, "Retry")
+	eventRestoreAgain     = events.Warning(v1alpha1.ReasonRestoreAgain, "Replace")
+)
+
+// restoreSeconds is how long restores take.
+var restoreSeconds = metrics.Gauge(metrics.Group, "operator_restore_seconds",
+	"Seconds from when the restore of a new group began until its first site had all of the data, or until now.")
+
+// restorePending is 1 until a new group has its backup.
+var restorePending = metrics.Gauge(metrics.Group, "operator_restore_pending",
+	"1 while a new group waits for the data of its backup and nothing opens, 0 once it has it.")
+
+// restoreOutcomes counts what came of restores.
+var restoreOutcomes = metrics.Counter(metrics.Operator, "operator_restores_total",
+	"Restores of new groups, by outcome: completed, or failed for a try that ended without the data.", "outcome")
+
+const (
+	restoreCompleted = "completed"
+	restoreFailed    = "failed"
+)
+
+// restore has a new group begin with its backup: the first site is given the data, and until it has all of it no other site is made and
+// nothing opens.
+func (r *Reconciler) restore(ctx context.Context, s *scope.Scope) error {
+	look, err := r.restoreLook(ctx, s)
+	if err != nil {
+		return err
+	}
+	d := restore.Decide(look)
+	s.Restore, s.RestorePending, s.RestoreSite = d.Status, d.Pending, d.Site
+	if d.Status == nil {
+		return nil
+	}
+	s.Condition(d.Condition)
+	if s.Group.IsNew() {
+		s.In.Restore = restoreInput(s.Group, d.Site)
+	}
+	r.tellRestore(s, d)
+	if !d.Replace {
+		return nil
+	}
+	pod := s.Pods[d.Site]
+	r.Recorder.Emit(s.Group, pod, eventRestoreAgain, "The pod of site %s is replaced: the keyring of what was restored went with an earlier one, and a new pod loads it again", d.Site)
+	return clone.EndPod(r.Client)(ctx, pod.Namespace, pod.Name, pod.UID)
+}
+
+// restoreLook is what the decision stands on.
+func (r *Reconciler) restoreLook(ctx context.Context, s *scope.Scope) (restore.Look, error) {
+	l := restore.Look{Now: s.Now, Group: s.Group, Image: r.Install.BackupImage != ""}
+	if in := restoreInput(s.Group, ""); in != nil {
+		l.Location = render.BackupStorage(in.From).Bucket.Location()
+	}
+	if st := s.Group.Status.Restore; st != nil && scope.IsCurrent(s, st.Site) {
+		l.Pod = restore.PodOf(s.Pods[st.Site], podTrouble(s.Pods[st.Site]))
+	}
+	if !s.Group.AwaitsRestore() || len(s.Deployments) > 0 {
+		return l, nil
+	}
+	for _, site := range s.Group.Spec.Sites {
+		claim := &corev1.PersistentVolumeClaim{}
+		name := v1alpha1.DataVolumeName(s.Key.Name, site.Name)
+		// Live: the cache knows only those that have our label.
+		err := r.Live.Get(ctx, types.NamespacedName{Namespace: s.Key.Namespace, Name: name}, claim)
+		switch {
+		case apierrors.IsNotFound(err):
+		case err != nil:
+			return l, fmt.Errorf("look at volume claim %s: %w", name, err)
+		case claim.CreationTimestamp.Time.Before(s.Group.CreationTimestamp.Time):
+			l.Old = append(l.Old, name)
+		}
+	}
+	return l, nil
+}
+
+// tellRestore says how far it is.
+func (r *Reconciler) tellRestore(s *scope.Scope, d restore.Decision) {
+	before, st := s.Group.Status.Restore, d.Status
+	restoreSeconds.WithLabelValues(s.Key.Namespace, s.Key.Name).Set(restore.Seconds(st, s.Now))
+	done := st.Phase == v1alpha1.RestoreCompleted
+	pending := 1.0
+	if done {
+		pending = 0
+	}
+	restorePending.WithLabelValues(s.Key.Namespace, s.Key.Name).Set(pending)
+	failed := ""
+	if st.Phase == v1alpha1.RestoreFailed {
+		failed = fmt.Sprintf("The restore fails (%s): %s", st.Reason, st.Message)
+		if before == nil || before.Phase != v1alpha1.RestoreFailed {
+			restoreOutcomes.WithLabelValues(restoreFailed).Inc()
+		}
+	}
+	r.base.Say(s, "", eventRestoreFailed, failed)
+	switch {
+	case !d.Pending:
+		return
+	case done:
+		restoreOutcomes.WithLabelValues(restoreCompleted).Inc()
+		r.Recorder.Emit(s.Group, r.base.Related(s, st.Site), eventRestoreCompleted, "Restored in %.0f s: %s", restore.Seconds(st, s.Now), st.Message)
+		s.Progress(scope.Moving(st.Reason, st.Message), scope.WhenOvertaken)
+	case st.Phase == v1alpha1.RestoreFailed:
+		s.Progress(scope.Stuck(st.Reason, st.Message), scope.WhenWaiting)
+	case d.Site == "":
+		r.Recorder.Emit(s.Group, nil, eventRestoreStarted, "The group begins with a backup: %s", st.Message)
+		s.Progress(scope.Moving(st.Reason, st.Message), scope.WhenOvertaken)
+	default:
+		s.Progress(scope.Moving(st.Reason, st.Message), scope.WhenMoving)
+	}
+}
+
+// restoreInput is how the pod of a site is made that begins with the backup of the specification; nil if that names no place, or there is
+// no such site.
+func restoreInput(group *v1alpha1.MysqlFailoverGroup, site string) *render.Restore {
+	storage, identity, ok := group.Spec.RestoreStorage()
+	if !ok {
+		return nil
+	}
+	namespace, name := group.RestoreSource()
+	return &render.Restore{Site: site, Backup: group.Spec.InitFromBackup.Backup, From: render.BackupAccess{
+		Storage: storage, Namespace: namespace, Group: name, IdentitySecret: identity, ReadOnly: true,
+	}}
+}
+
+// deployment is that of a site as it is to be. The active site keeps its way to the backup for as long as nothing else about its pod
+// changes: to take it off would move the role for nothing. What it has to mount for that must be sure to be there, which a volume is not.
+func (r *Reconciler) deployment(s *scope.Scope, in render.Input, site v1alpha1.Site) *appsv1.Deployment {
+	want, current := render.Deployment(in, site), s.Deployments[site.Name]
+	restored := restoreInput(s.Group, site.Name)
+	if in.Restore != nil || current == nil || restored == nil || restored.From.Storage.Volume != nil || s.RestoreSite != site.Name || !isOrBecomesActive(s, site.Name) {
+		return want
+	}
+	in.Restore = restored
+	if as := render.Deployment(in, site); scope.SpecHash(as) == scope.SpecHash(current) {
+		return as
+	}
+	return want
+}
+
+func isOrBecomesActive(s *scope.Scope, site string) bool {
+	t := s.Group.Status.Transition
+	return site == s.ActiveSite() || t != nil && t.To == site
+}
+
+func restoreApply(st *v1alpha1.RestoreStatus) *applyv1alpha1.RestoreStatusApplyConfiguration {
+	out := applyv1alpha1.RestoreStatus().WithPhase(st.Phase).WithReason(st.Reason).WithMessage(st.Message)
+	for value, with := range map[string]func(string) *applyv1alpha1.RestoreStatusApplyConfiguration{
+		st.Site: out.WithSite, st.Location: out.WithLocation, st.GTIDExecuted: out.WithGTIDExecuted,
+	} {
+		if value != "" {
+			with(value)
+		}
+	}
+	if st.Backup != "" {
+		out.WithBackup(st.Backup)
+	}
+	if st.Method != "" {
+		out.WithMethod(st.Method)
+	}
+	if st.Progress != 0 {
+		out.WithProgress(st.Progress)
+	}
+	if st.StartedAt != nil {
+		out.WithStartedAt(*st.StartedAt)
+	}
+	if st.FinishedAt != nil {
+		out.WithFinishedAt(*st.FinishedAt)
+	}
+	return out
+}
