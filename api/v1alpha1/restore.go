@@ -19,8 +19,9 @@ func (g *MysqlFailoverGroup) RestoredSite() string {
 	return g.Status.Restore.Site
 }
 
+// isRestored is false, too, for what is asked to stop at a point in time: no version knows how to yet.
 func (g *MysqlFailoverGroup) isRestored() bool {
-	return g.Status.Restore != nil && g.Status.Restore.Phase == RestoreCompleted
+	return g.Status.Restore != nil && g.Status.Restore.Phase == RestoreCompleted && g.Spec.InitFromBackup.PointInTime == nil
 }
 
 // RestoreStorage is where the backup is that the group begins with, and the Secret with the age identity that opens it; empty without one.

@@ -168,12 +168,14 @@ func isOrBecomesActive(s *scope.Scope, site string) bool {
 
 func restoreApply(st *v1alpha1.RestoreStatus) *applyv1alpha1.RestoreStatusApplyConfiguration {
 	out := applyv1alpha1.RestoreStatus().WithPhase(st.Phase).WithReason(st.Reason).WithMessage(st.Message)
-	for value, with := range map[string]func(string) *applyv1alpha1.RestoreStatusApplyConfiguration{
-		st.Site: out.WithSite, st.Location: out.WithLocation, st.GTIDExecuted: out.WithGTIDExecuted,
-	} {
-		if value != "" {
-			with(value)
-		}
+	if st.Site != "" {
+		out.WithSite(st.Site)
+	}
+	if st.Location != "" {
+		out.WithLocation(st.Location)
+	}
+	if st.GTIDExecuted != "" {
+		out.WithGTIDExecuted(st.GTIDExecuted)
 	}
 	if st.Backup != "" {
 		out.WithBackup(st.Backup)

@@ -71,6 +71,8 @@ func Decide(l Look) Decision {
 	switch site := siteOf(g, st.Site); {
 	case site == "":
 		return d.fail(v1alpha1.ReasonRestoreNoSite, "no site may be the first one that is open: make one a primary-candidate in spec.sites")
+	case g.Spec.InitFromBackup.PointInTime != nil:
+		return d.fail(v1alpha1.ReasonNotBuilt, "this version does not stop a restore at a point in time: remove initFromBackup.pointInTime to have the backup alone")
 	case len(l.Old) > 0:
 		return d.fail(v1alpha1.ReasonRestoreVolumeNotNew, fmt.Sprintf("nothing is restored over data that may be alive: the volume claims %s are older than this group; "+
 			"delete them to restore the backup, or remove initFromBackup to go on with what they hold", strings.Join(l.Old, ", ")))
