@@ -139,7 +139,9 @@ func TestARestoreThatFailsI23(t *testing.T) {
 	}
 	// A person corrects it: the pod is made anew.
 	hash := w.deployments()["a"]
-	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.InitFromBackup.Encryption = &v1alpha1.RestoreEncryption{IdentitySecretName: "id"} })
+	w.change(func(g *v1alpha1.MysqlFailoverGroup) {
+		g.Spec.InitFromBackup.Encryption = &v1alpha1.RestoreEncryption{IdentitySecretName: "id"}
+	})
 	w.reconcile()
 	if w.deployments()["a"] == hash {
 		t.Error("the pod is not replaced")
