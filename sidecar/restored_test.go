@@ -67,9 +67,9 @@ func TestRestored(t *testing.T) {
 	}
 }
 
-// I23: where a restore is lost with its keyring before that was in escrow, no empty database comes in its place, whatever happens between
+// I25: where a restore is lost with its keyring before that was in escrow, no empty database comes in its place, whatever happens between
 // the steps; only what is loaded again does.
-func TestARestoreThatIsLostIsNeverEmptyI23(t *testing.T) {
+func TestARestoreThatIsLostIsNeverEmptyI25(t *testing.T) {
 	s := encryptedVolume(t)
 	s.restore = true
 	load := func(id string) {

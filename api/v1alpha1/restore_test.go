@@ -8,8 +8,8 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 )
 
-// I23: a group awaits its backup until status says that it is there, and then only that site is the one to be opened first.
-func TestAwaitsRestoreI23(t *testing.T) {
+// I25: a group awaits its backup until status says that it is there, and then only that site is the one to be opened first.
+func TestAwaitsRestoreI25(t *testing.T) {
 	completed := &v1alpha1.RestoreStatus{Phase: v1alpha1.RestoreCompleted, Site: "b"}
 	for name, tc := range map[string]struct {
 		from   *v1alpha1.InitFromBackupSpec

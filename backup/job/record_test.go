@@ -69,8 +69,8 @@ func opened(t *testing.T, p *Program) *bucket.Bucket {
 	return b
 }
 
-// I23: the newest is chosen once, and durably so before any of it is loaded: each try loads the same one, whatever comes after it.
-func TestTheNewestIsChosenOnceI23(t *testing.T) {
+// I25: the newest is chosen once, and durably so before any of it is loaded: each try loads the same one, whatever comes after it.
+func TestTheNewestIsChosenOnceI25(t *testing.T) {
 	p := volume(t)
 	if err := p.choose(t.Context(), opened(t, p)); ReasonOf(err) != Reason(bucket.NotFound) {
 		t.Errorf("there is none: %v", err)
@@ -134,8 +134,8 @@ func TestNewestIsNotGuessed(t *testing.T) {
 	}
 }
 
-// I23: data that this restore has not brought never passes for restored.
-func TestOnlyWhatThisRestoreBroughtCountsI23(t *testing.T) {
+// I25: data that this restore has not brought never passes for restored.
+func TestOnlyWhatThisRestoreBroughtCountsI25(t *testing.T) {
 	ours := record{GroupUID: "uid", Backup: "monday", Result: &Result{Method: bucket.Logical, Rows: 7, Seconds: 30}}
 	for name, tc := range map[string]struct {
 		record *record

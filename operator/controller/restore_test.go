@@ -79,8 +79,8 @@ func (w *world) loads(site string) bool {
 
 const wasLoaded = `{"reason":"Succeeded","backup":"orders-nightly-1","method":"Logical","gtidExecuted":"u:1-9","seconds":30}`
 
-// I23: the first site has the backup before any other is made, and what was chosen is durable before anything is made of it.
-func TestTheFirstSiteIsRestoredAloneI23(t *testing.T) {
+// I25: the first site has the backup before any other is made, and what was chosen is durable before anything is made of it.
+func TestTheFirstSiteIsRestoredAloneI25(t *testing.T) {
 	w := restoringWorld(t, scopetest.Group(fromBackup))
 	w.reconcile()
 	if st := w.restoring(); st.Site != "a" || st.Phase != v1alpha1.RestorePending || len(w.sites()) != 0 {
@@ -118,8 +118,8 @@ func TestTheFirstSiteIsRestoredAloneI23(t *testing.T) {
 	}
 }
 
-// I23: a try that fails is told with its reason, and makes no other site.
-func TestARestoreThatFailsI23(t *testing.T) {
+// I25: a try that fails is told with its reason, and makes no other site.
+func TestARestoreThatFailsI25(t *testing.T) {
 	w := restoringWorld(t, scopetest.Group(fromBackup))
 	w.reconcile()
 	w.reconcile()
@@ -243,8 +243,8 @@ func TestTheVolumeOfBackupsIsTakenOff(t *testing.T) {
 	}
 }
 
-// I23: what went with the memory of a pod before it was in escrow is loaded again, and only a new pod does that.
-func TestALostRestoreIsLoadedAgainI23(t *testing.T) {
+// I25: what went with the memory of a pod before it was in escrow is loaded again, and only a new pod does that.
+func TestALostRestoreIsLoadedAgainI25(t *testing.T) {
 	w := restoringWorld(t, scopetest.Group(fromBackup))
 	w.reconcile()
 	w.reconcile()

@@ -18,8 +18,8 @@ func newGroup(a, b string) Snapshot {
 	return s
 }
 
-// I23: until the backup is there nothing opens, not even by order.
-func TestNothingOpensBeforeTheRestoreI23(t *testing.T) {
+// I25: until the backup is there nothing opens, not even by order.
+func TestNothingOpensBeforeTheRestoreI25(t *testing.T) {
 	for _, force := range []string{"", "a", "b"} {
 		s := newGroup("", "")
 		s.Policy.AwaitsRestore, s.Policy.ForceTo = true, force
@@ -34,8 +34,8 @@ func TestNothingOpensBeforeTheRestoreI23(t *testing.T) {
 	}
 }
 
-// I23: the site with the backup is the first, even if it holds nothing by its transactions, and if another holds more, a person decides.
-func TestTheRestoredSiteIsFirstI23(t *testing.T) {
+// I25: the site with the backup is the first, even if it holds nothing by its transactions, and if another holds more, a person decides.
+func TestTheRestoredSiteIsFirstI25(t *testing.T) {
 	for name, tc := range map[string]struct {
 		a, b string
 		to   string

@@ -90,8 +90,8 @@ func restored(in *render.Input) {
 	}}
 }
 
-// I23: bootstrap makes no empty database where a backup belongs, and the backup is loaded before it, in the very pod.
-func TestTheRestoredPodI23(t *testing.T) {
+// I25: bootstrap makes no empty database where a backup belongs, and the backup is loaded before it, in the very pod.
+func TestTheRestoredPodI25(t *testing.T) {
 	for name, more := range map[string]option{"plain": func(*render.Input) {}, "TLS": tls, "encrypted": encrypted(fresh)} {
 		in := input(restored, more)
 		spec := render.Deployment(in, in.Group.Spec.Sites[0]).Spec.Template.Spec

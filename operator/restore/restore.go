@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package restore decides how far a new group is that begins with a backup (spec.initFromBackup), and which of its sites may have a pod
-// meanwhile. It is pure. Until the first site has all of the data, no other site is made and nothing opens (I23); what keeps it from
+// meanwhile. It is pure. Until the first site has all of the data, no other site is made and nothing opens (I25); what keeps it from
 // getting there is told with the way out, and tried again.
 package restore
 
@@ -29,8 +29,6 @@ type Look struct {
 	Old []string
 	// Pod is that of the site that is restored; nil if there is none, or not yet the one that its Deployment wants.
 	Pod *Pod
-	// Percent is how much of the data is loaded, as far as that is known.
-	Percent int32
 }
 
 // Decision is what follows.
@@ -163,7 +161,7 @@ func (d Decision) follow(l Look) Decision {
 		reason, message := failure(pod.Load.Failed, pod.Load.Exit)
 		return d.fail(reason, message+"; nothing opens, and it is tried again")
 	case pod.Load.Running:
-		st.Progress = min(99, max(0, l.Percent))
+		// How much of it is done is in the log of the container: the operator may read no logs.
 		return d.say(v1alpha1.RestoreLoading, v1alpha1.ReasonRestoreLoading, fmt.Sprintf("%s from %s is loaded onto site %s", what, st.Location, st.Site))
 	}
 	trouble := ""

@@ -59,8 +59,8 @@ var none corev1.ContainerState
 
 const loaded = `{"reason":"Succeeded","backup":"orders-nightly-1","method":"Physical","gtidExecuted":"u:1-9","seconds":30}`
 
-// I23: which site may have a pod, and what is said, at each step.
-func TestDecideI23(t *testing.T) {
+// I25: which site may have a pod, and what is said, at each step.
+func TestDecideI25(t *testing.T) {
 	wrong := `{"reason":"WrongIdentity","message":"open x: WrongIdentity: give the age identity","seconds":1}`
 	for name, tc := range map[string]struct {
 		group  func(*v1alpha1.MysqlFailoverGroup)
@@ -92,7 +92,7 @@ func TestDecideI23(t *testing.T) {
 		"no pod yet": {group: begun, phase: v1alpha1.RestorePending, reason: v1alpha1.ReasonRestorePending, site: "a", says: place},
 		"the pod cannot be placed": {group: begun, look: func(l *Look) { l.Pod = &Pod{Trouble: "no node has room"} }, phase: v1alpha1.RestorePending,
 			reason: v1alpha1.ReasonRestorePending, site: "a", says: "no node has room"},
-		"loading": {group: begun, look: func(l *Look) { l.Pod, l.Percent = pod(running(time.Second), none, none), 42 }, phase: v1alpha1.RestoreLoading,
+		"loading": {group: begun, look: func(l *Look) { l.Pod = pod(running(time.Second), none, none) }, phase: v1alpha1.RestoreLoading,
 			reason: v1alpha1.ReasonRestoreLoading, site: "a", says: "newest backup"},
 		"a named one": {group: func(g *v1alpha1.MysqlFailoverGroup) { begun(g); g.Spec.InitFromBackup.Backup = "monday" },
 			look: func(l *Look) { l.Pod = pod(running(time.Second), none, none) }, phase: v1alpha1.RestoreLoading, reason: v1alpha1.ReasonRestoreLoading, site: "a", says: "backup monday"},
@@ -176,9 +176,5 @@ func TestWhatIsToldOfACompletedRestore(t *testing.T) {
 	l.Pod = pod(ended(0, "no JSON"), none, ended(0, ""))
 	if st := Decide(l).Status; st.Phase != v1alpha1.RestoreCompleted {
 		t.Errorf("ended well without a message: %+v", st)
-	}
-	l.Pod, l.Percent = pod(running(time.Second), none, none), 1000
-	if st := Decide(l).Status; st.Progress != 99 {
-		t.Errorf("progress %d", st.Progress)
 	}
 }
