@@ -14,7 +14,7 @@ const (
 	ReasonRestoreFailed Reason = "RestoreFailed"
 	// ReasonRestoring: nothing opens before the first site has the data of the backup.
 	ReasonRestoring Reason = "Restoring"
-	// ReasonRestoreVolumeNotNew: a data volume is older than the group, and nothing is restored over living data.
+	// ReasonRestoreVolumeNotNew: an earlier group of the name has left volumes or keyrings, and nothing is restored over living data.
 	ReasonRestoreVolumeNotNew Reason = "RestoreVolumeNotNew"
 	// ReasonRestoreNoSite: no site may be the first one that is open.
 	ReasonRestoreNoSite Reason = "RestoreNoSite"

@@ -71,8 +71,8 @@ func (r *Reconciler) restore(ctx context.Context, s *scope.Scope) error {
 }
 
 // restoreLook is what the decision stands on.
-func (r *Reconciler) restoreLook(ctx context.Context, s *scope.Scope) (restore.Look, error) {
-	l := restore.Look{Now: s.Now, Group: s.Group, Image: r.Install.BackupImage != ""}
+func (r *Reconciler) restoreLook(ctx context.Context, s *scope.Scope) (l restore.Look, err error) {
+	l = restore.Look{Now: s.Now, Group: s.Group, Image: r.Install.BackupImage != ""}
 	if in := restoreInput(s.Group, ""); in != nil {
 		l.Location = render.BackupStorage(in.From).Bucket.Location()
 	}
@@ -82,6 +82,13 @@ func (r *Reconciler) restoreLook(ctx context.Context, s *scope.Scope) (restore.L
 	if !s.Group.AwaitsRestore() || len(s.Deployments) > 0 {
 		return l, nil
 	}
+	l.Old, err = r.leftBefore(ctx, s)
+	return l, err
+}
+
+// leftBefore names what an earlier group of the name has left, and what its sites would start with: volume claims that are older than the
+// group, and keyrings in escrow.
+func (r *Reconciler) leftBefore(ctx context.Context, s *scope.Scope) (old []string, err error) {
 	for _, site := range s.Group.Spec.Sites {
 		claim := &corev1.PersistentVolumeClaim{}
 		name := v1alpha1.DataVolumeName(s.Key.Name, site.Name)
@@ -90,12 +97,22 @@ func (r *Reconciler) restoreLook(ctx context.Context, s *scope.Scope) (restore.L
 		switch {
 		case apierrors.IsNotFound(err):
 		case err != nil:
-			return l, fmt.Errorf("look at volume claim %s: %w", name, err)
+			return nil, fmt.Errorf("look at volume claim %s: %w", name, err)
 		case claim.CreationTimestamp.Time.Before(s.Group.CreationTimestamp.Time):
-			l.Old = append(l.Old, name)
+			old = append(old, "volume claim "+name)
+		}
+		if r.Escrow == nil || !scope.Encrypted(s.Group) {
+			continue
+		}
+		versions, err := r.Escrow.Versions(ctx, s.Key.Namespace, s.Key.Name, site.Name)
+		if err != nil {
+			return nil, fmt.Errorf("look for keyrings of %s: %w", site.Name, err)
+		}
+		for _, v := range versions {
+			old = append(old, "escrow Secret "+v.Name)
 		}
 	}
-	return l, nil
+	return old, nil
 }
 
 // tellRestore says how far it is.

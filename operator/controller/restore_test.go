@@ -258,3 +258,36 @@ func TestALostRestoreIsLoadedAgainI25(t *testing.T) {
 		t.Errorf("%+v, made %v", st, w.sites())
 	}
 }
+
+// The time in which a keyring has to be in escrow does not run while a backup is loaded, and a keyring of an earlier group is no start.
+func TestAnEncryptedRestore(t *testing.T) {
+	encrypted := func(others ...client.Object) *world {
+		w := restoringWorld(t, scopetest.Group(fromBackup, scopetest.WithEncryption), others...)
+		w.r.encryption.Escrow, w.r.encryption.EscrowURL, w.r.Install.EscrowURL = vault{w.c}, "https://operator:8443", "https://operator:8443"
+		w.r.Escrow = vault{w.c}
+		return w
+	}
+	w := encrypted()
+	for range 4 {
+		w.reconcile()
+	}
+	if got := w.sites(); !slices.Equal(got, []string{"a"}) || !w.loads("a") {
+		t.Fatalf("made %v, %+v", got, w.restoring())
+	}
+	w.starts("a", corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}, corev1.ContainerState{})
+	w.must(w.c.Status().Patch(w.ctx, w.group(), client.RawPatch(types.JSONPatchType,
+		[]byte(`[{"op":"replace","path":"/status/encryptionAtRest/sites/0/since","value":"2020-01-01T00:00:00Z"}]`))))
+	for range 3 {
+		w.reconcile()
+	}
+	if st := w.group().Status.EncryptionAtRest.Sites; len(st) != 1 || st[0].Phase != v1alpha1.KeyringUnsealed || w.said.Count(v1alpha1.ReasonKeyringNotEscrowed) != 0 {
+		t.Errorf("keyrings %+v, said %v", st, w.said.List)
+	}
+	w = encrypted(secret("b", 1, "of an earlier group"))
+	for range 3 {
+		w.reconcile()
+	}
+	if st := w.restoring(); st.Reason != v1alpha1.ReasonRestoreVolumeNotNew || len(w.sites()) != 0 {
+		t.Errorf("over a keyring of before: %+v, made %v", st, w.sites())
+	}
+}

@@ -25,7 +25,7 @@ type Look struct {
 	Image bool
 	// Location is where the backup is looked for; empty if the specification names no place.
 	Location string
-	// Old are claims of data volumes that are older than the group.
+	// Old is what an earlier group of the name has left, by kind and name: volume claims, keyrings.
 	Old []string
 	// Pod is that of the site that is restored; nil if there is none, or not yet the one that its Deployment wants.
 	Pod *Pod
@@ -72,8 +72,8 @@ func Decide(l Look) Decision {
 	case g.Spec.InitFromBackup.PointInTime != nil:
 		return d.fail(v1alpha1.ReasonNotBuilt, "this version does not stop a restore at a point in time: remove initFromBackup.pointInTime to have the backup alone")
 	case len(l.Old) > 0:
-		return d.fail(v1alpha1.ReasonRestoreVolumeNotNew, fmt.Sprintf("nothing is restored over data that may be alive: the volume claims %s are older than this group; "+
-			"delete them to restore the backup, or remove initFromBackup to go on with what they hold", strings.Join(l.Old, ", ")))
+		return d.fail(v1alpha1.ReasonRestoreVolumeNotNew, fmt.Sprintf("nothing is restored over data that may be alive, and an earlier group of this name has left: %s; "+
+			"delete all of that to restore the backup, or remove initFromBackup to go on with it", strings.Join(l.Old[:min(oldMax, len(l.Old))], ", ")))
 	case !l.Image:
 		return d.fail(v1alpha1.ReasonBackupImageMissing, "the operator was installed without the image that loads backups: set --backup-image, which its chart does")
 	case l.Location == "":
@@ -133,6 +133,9 @@ func (d Decision) say(phase v1alpha1.RestorePhase, reason v1alpha1.Reason, messa
 	d.Condition = conditions.False(v1alpha1.ConditionRestoreReady, reason, message)
 	return d
 }
+
+// oldMax is how much of what was left is named.
+const oldMax = 10
 
 // quietly are the first seconds of a try after one that failed, in which status says why that was: most fail again at once.
 const quietly = time.Minute

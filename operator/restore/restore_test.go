@@ -76,7 +76,7 @@ func TestDecideI25(t *testing.T) {
 		"begins empty": {group: func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.InitFromBackup = nil }, all: true},
 		"taken back":   {group: func(g *v1alpha1.MysqlFailoverGroup) { begun(g); g.Spec.InitFromBackup = nil }, all: true},
 		"seen first: nothing is made before that is durable": {phase: v1alpha1.RestorePending, reason: v1alpha1.ReasonRestorePending, says: "site a"},
-		"a volume is older than the group": {look: func(l *Look) { l.Old = []string{"mysql-orders-b-data"} }, phase: v1alpha1.RestoreFailed,
+		"a volume is older than the group": {look: func(l *Look) { l.Old = []string{"volume claim mysql-orders-b-data"} }, phase: v1alpha1.RestoreFailed,
 			reason: v1alpha1.ReasonRestoreVolumeNotNew, says: "mysql-orders-b-data"},
 		"the operator has no image": {look: func(l *Look) { l.Image = false }, phase: v1alpha1.RestoreFailed, reason: v1alpha1.ReasonBackupImageMissing, says: "--backup-image"},
 		"the profile is not there":  {look: func(l *Look) { l.Location = "" }, phase: v1alpha1.RestoreFailed, reason: v1alpha1.ReasonBackupProfileMissing, says: "profile"},
