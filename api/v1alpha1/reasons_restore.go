@@ -18,8 +18,8 @@ const (
 	ReasonRestoreVolumeNotNew Reason = "RestoreVolumeNotNew"
 	// ReasonRestoreNoSite: no site may be the first one that is open.
 	ReasonRestoreNoSite Reason = "RestoreNoSite"
-	// ReasonBackupImageMissing: the operator was installed without the image of the program that makes and loads backups.
-	ReasonBackupImageMissing Reason = "BackupImageMissing"
+	// ReasonRestoreImageMissing: the operator was installed without the image of the program that makes and loads backups.
+	ReasonRestoreImageMissing Reason = "RestoreImageMissing"
 	// ReasonRestoreStarted: the first site of a new group is given the data of a backup.
 	ReasonRestoreStarted Reason = "RestoreStarted"
 	// ReasonRestoreAgain: what was restored went with the memory of a pod, and is loaded again in a new one.

@@ -163,7 +163,7 @@ func TestARestoreThatCannotBegin(t *testing.T) {
 	for range 3 {
 		w.reconcile()
 	}
-	if st := w.restoring(); st.Reason != v1alpha1.ReasonBackupImageMissing || len(w.sites()) != 0 {
+	if st := w.restoring(); st.Reason != v1alpha1.ReasonRestoreImageMissing || len(w.sites()) != 0 {
 		t.Errorf("without the image: %+v, made %v", st, w.sites())
 	}
 	w = restoringWorld(t, scopetest.Group(fromBackup, func(g *v1alpha1.MysqlFailoverGroup) {

@@ -37,11 +37,11 @@ type Install struct {
 	SidecarPullPolicy corev1.PullPolicy
 	// OperatorURL is where sidecars reach the operator's auxiliary listener.
 	OperatorURL string
-	// EscrowURL is where they reach its escrow endpoint, over TLS.
-	EscrowURL string
-	// BackupImage has the program that makes and loads backups; empty if the installation has none.
+	// BackupImage has the program that makes and verifies backups; empty if the installation makes none.
 	BackupImage      string
 	BackupPullPolicy corev1.PullPolicy
+	// EscrowURL is where they reach its escrow endpoint, over TLS.
+	EscrowURL string
 }
 
 // Host is the name under which the MySQL and the sidecar of a site are reached, and which its certificate must carry.

@@ -75,7 +75,7 @@ func Decide(l Look) Decision {
 		return d.fail(v1alpha1.ReasonRestoreVolumeNotNew, fmt.Sprintf("nothing is restored over data that may be alive, and an earlier group of this name has left: %s; "+
 			"delete all of that to restore the backup, or remove initFromBackup to go on with it", strings.Join(l.Old[:min(oldMax, len(l.Old))], ", ")))
 	case !l.Image:
-		return d.fail(v1alpha1.ReasonBackupImageMissing, "the operator was installed without the image that loads backups: set --backup-image, which its chart does")
+		return d.fail(v1alpha1.ReasonRestoreImageMissing, "the operator was installed without the image that loads backups: set --backup-image, which its chart does")
 	case l.Location == "":
 		return d.fail(v1alpha1.ReasonBackupProfileMissing, "initFromBackup names a profile that is not in spec.backup.profiles: correct its name")
 	case before == nil || before.Site != site || before.StartedAt == nil:

@@ -78,7 +78,7 @@ func TestDecideI25(t *testing.T) {
 		"seen first: nothing is made before that is durable": {phase: v1alpha1.RestorePending, reason: v1alpha1.ReasonRestorePending, says: "site a"},
 		"a volume is older than the group": {look: func(l *Look) { l.Old = []string{"volume claim mysql-orders-b-data"} }, phase: v1alpha1.RestoreFailed,
 			reason: v1alpha1.ReasonRestoreVolumeNotNew, says: "mysql-orders-b-data"},
-		"the operator has no image": {look: func(l *Look) { l.Image = false }, phase: v1alpha1.RestoreFailed, reason: v1alpha1.ReasonBackupImageMissing, says: "--backup-image"},
+		"the operator has no image": {look: func(l *Look) { l.Image = false }, phase: v1alpha1.RestoreFailed, reason: v1alpha1.ReasonRestoreImageMissing, says: "--backup-image"},
 		"the profile is not there":  {look: func(l *Look) { l.Location = "" }, phase: v1alpha1.RestoreFailed, reason: v1alpha1.ReasonBackupProfileMissing, says: "profile"},
 		"no candidate": {group: func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Sites = g.Spec.Sites[:1] }, phase: v1alpha1.RestoreFailed,
 			reason: v1alpha1.ReasonRestoreNoSite, says: "primary-candidate"},
