@@ -224,7 +224,7 @@ func TestNothingOpensBeforeARestoreThatWasJustAskedForI25(t *testing.T) {
 	} {
 		api := &apiServer{group: group(tc.stands)}
 		l := testLoop(t, &pushes{}, api)
-		l.durable = failover.Durable{}
+		l.m.Client, l.durable, l.loaded = api, failover.Durable{}, true
 		if err := l.persist(t.Context(), group(tc.decidedOn), failover.Decision{Status: failover.Durable{Epoch: 1, ActiveSite: "east"}}); !errors.Is(err, tc.want) {
 			t.Errorf("%s: %v", name, err)
 		}
