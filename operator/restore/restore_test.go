@@ -3,6 +3,7 @@
 package restore
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -150,7 +151,7 @@ func TestDecideI25(t *testing.T) {
 		if ready := d.Condition.Status == metav1.ConditionTrue; tc.phase != "" && ready != (tc.phase == v1alpha1.RestoreCompleted) {
 			t.Errorf("%s: %+v", name, d.Condition)
 		}
-		if l.Group.Status.Restore != nil && *l.Group.Status.Restore != *before.Status.Restore {
+		if !reflect.DeepEqual(l.Group, before) {
 			t.Errorf("%s: the group was changed", name)
 		}
 	}
