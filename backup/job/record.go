@@ -15,6 +15,9 @@ import (
 	"github.com/mysql-mfg/mfg/internal/bucket"
 )
 
+// RestoredSuffix is that of the directory that a site's bootstrap takes as its data directory (sidecar/restored.go).
+const RestoredSuffix = ".restored"
+
 // recordSuffix is that of the file beside the directory of a site that says which backup it is given.
 const recordSuffix = ".backup"
 
@@ -142,4 +145,68 @@ func newest(entries []bucket.Entry, location string) (string, error) {
 			len(unreadable), clip(strings.Join(unreadable, ", "), 200), best))
 	}
 	return found, nil
+}
+
+// loaded is what was loaded onto a site that has its data, or whose restored directory is whole and waits for its bootstrap; nil if
+// there is nothing yet. Data that this restore has not brought is an error: it would open in place of the backup.
+func (p *Program) loaded() (*record, error) {
+	dir := p.Config.Server.Dir
+	site, ok := strings.CutSuffix(dir, RestoredSuffix)
+	if !ok {
+		return nil, nil //nolint:nilnil // a scratch server has nothing from before
+	}
+	before, err := p.noted()
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range []string{site, dir} {
+		entries, err := os.ReadDir(name)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		partial, err := isThere(name + PartialSuffix)
+		if err != nil {
+			return nil, err
+		}
+		if len(entries) == 0 || partial {
+			continue
+		}
+		if err := p.mine(before); err != nil {
+			return nil, err
+		}
+		if lost, err := p.keysLost(name); err != nil || lost {
+			return nil, err
+		}
+		p.Log.Info("the site has its data already", "dir", name, "backup", before.Backup)
+		return before, nil
+	}
+	return nil, nil //nolint:nilnil // see above
+}
+
+// keysLost is true of a directory that was loaded in a pod that is gone, together with the only keyring that opens it: no bootstrap has
+// taken it, so that keyring was never in escrow. It is marked as one to be begun again.
+func (p *Program) keysLost(dir string) (bool, error) {
+	file := p.Config.Server.KeyringFile
+	if file == "" || dir != p.Config.Server.Dir {
+		return false, nil
+	}
+	there, err := isThere(file)
+	if err != nil || there {
+		return false, err
+	}
+	p.Log.Warn("the keyring of what was loaded is gone with an earlier pod: it is loaded again", "dir", dir)
+	return true, os.WriteFile(dir+PartialSuffix, nil, 0o600)
+}
+
+// told is the outcome of the load that a record is about.
+func (r *record) told() Result {
+	if r == nil {
+		return Result{}
+	}
+	res := Result{}
+	if r.Result != nil {
+		res = *r.Result
+	}
+	res.Backup = r.Backup
+	return res
 }

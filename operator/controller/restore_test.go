@@ -264,7 +264,6 @@ func TestAnEncryptedRestore(t *testing.T) {
 	encrypted := func(others ...client.Object) *world {
 		w := restoringWorld(t, scopetest.Group(fromBackup, scopetest.WithEncryption), others...)
 		w.r.encryption.Escrow, w.r.encryption.EscrowURL, w.r.Install.EscrowURL = vault{w.c}, "https://operator:8443", "https://operator:8443"
-		w.r.Escrow = vault{w.c}
 		return w
 	}
 	w := encrypted()

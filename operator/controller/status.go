@@ -19,6 +19,7 @@ import (
 	applyv1alpha1 "github.com/mysql-mfg/mfg/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/render"
 	"github.com/mysql-mfg/mfg/operator/report/conditions"
+	"github.com/mysql-mfg/mfg/operator/restoring"
 	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
@@ -50,7 +51,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, s *scope.Scope, failure er
 		status.WithPasswords(passwordsApply(s.Passwords))
 	}
 	if s.Restore != nil {
-		status.WithRestore(restoreApply(s.Restore))
+		status.WithRestore(restoring.Apply(s.Restore))
 	}
 	// The uid keeps the apply from making a group that was deleted just now, the version an operator that stood still since it
 	// read the group from writing over what its successor found (I12, I15; simulation, seed 661).

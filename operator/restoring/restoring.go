@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+// Package restoring has a new group begin with its backup: it gathers what operator/restore decides on, and does what follows.
+package restoring
 
 import (
 	"context"
@@ -13,7 +14,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	applyv1alpha1 "github.com/mysql-mfg/mfg/api/v1alpha1/applyconfiguration/api/v1alpha1"
-	"github.com/mysql-mfg/mfg/operator/clone"
+	"github.com/mysql-mfg/mfg/operator/keyring"
 	"github.com/mysql-mfg/mfg/operator/render"
 	"github.com/mysql-mfg/mfg/operator/report/events"
 	"github.com/mysql-mfg/mfg/operator/report/metrics"
@@ -45,10 +46,30 @@ const (
 	restoreFailed    = "failed"
 )
 
-// restore has a new group begin with its backup: the first site is given the data, and until it has all of it no other site is made and
-// nothing opens.
-func (r *Reconciler) restore(ctx context.Context, s *scope.Scope) error {
-	look, err := r.restoreLook(ctx, s)
+// Options is what Restores is made of.
+type Options struct {
+	// Image is true if the operator knows the image of the program that loads backups.
+	Image func() bool
+	// Versions are the keyrings in escrow for a site; none without an escrow listener.
+	Versions func(ctx context.Context, namespace, group, site string) ([]keyring.Version, error)
+	// Trouble is what keeps a pod from starting, for people; empty normally.
+	Trouble func(*corev1.Pod) string
+	// EndPod deletes a pod, if it is still that one.
+	EndPod func(ctx context.Context, namespace, name string, uid types.UID) error
+}
+
+// Restores has new groups begin with their backups.
+type Restores struct {
+	*scope.Base
+	Options
+}
+
+// New makes Restores.
+func New(base *scope.Base, o Options) *Restores { return &Restores{Base: base, Options: o} }
+
+// Begin is the phase: the first site is given the data, and until it has all of it no other site is made and nothing opens.
+func (r *Restores) Begin(ctx context.Context, s *scope.Scope) error {
+	look, err := r.look(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -59,25 +80,25 @@ func (r *Reconciler) restore(ctx context.Context, s *scope.Scope) error {
 	}
 	s.Condition(d.Condition)
 	if s.Group.IsNew() {
-		s.In.Restore = restoreInput(s.Group, d.Site)
+		s.In.Restore = input(s.Group, d.Site)
 	}
-	r.tellRestore(s, d)
+	r.tell(s, d)
 	if !d.Replace {
 		return nil
 	}
 	pod := s.Pods[d.Site]
 	r.Recorder.Emit(s.Group, pod, eventRestoreAgain, "The pod of site %s is replaced: the keyring of what was restored went with an earlier one, and a new pod loads it again", d.Site)
-	return clone.EndPod(r.Client)(ctx, pod.Namespace, pod.Name, pod.UID)
+	return r.EndPod(ctx, pod.Namespace, pod.Name, pod.UID)
 }
 
-// restoreLook is what the decision stands on.
-func (r *Reconciler) restoreLook(ctx context.Context, s *scope.Scope) (l restore.Look, err error) {
-	l = restore.Look{Now: s.Now, Group: s.Group, Image: r.Install.BackupImage != ""}
-	if in := restoreInput(s.Group, ""); in != nil {
+// look is what the decision stands on.
+func (r *Restores) look(ctx context.Context, s *scope.Scope) (l restore.Look, err error) {
+	l = restore.Look{Now: s.Now, Group: s.Group, Image: r.Image()}
+	if in := input(s.Group, ""); in != nil {
 		l.Location = render.BackupStorage(in.From).Bucket.Location()
 	}
 	if st := s.Group.Status.Restore; st != nil && scope.IsCurrent(s, st.Site) {
-		l.Pod = restore.PodOf(s.Pods[st.Site], podTrouble(s.Pods[st.Site]))
+		l.Pod = restore.PodOf(s.Pods[st.Site], r.Trouble(s.Pods[st.Site]))
 	}
 	if !s.Group.AwaitsRestore() || len(s.Deployments) > 0 {
 		return l, nil
@@ -88,7 +109,7 @@ func (r *Reconciler) restoreLook(ctx context.Context, s *scope.Scope) (l restore
 
 // leftBefore names what an earlier group of the name has left, and what its sites would start with: volume claims that are older than the
 // group, and keyrings in escrow.
-func (r *Reconciler) leftBefore(ctx context.Context, s *scope.Scope) (old []string, err error) {
+func (r *Restores) leftBefore(ctx context.Context, s *scope.Scope) (old []string, err error) {
 	for _, site := range s.Group.Spec.Sites {
 		claim := &corev1.PersistentVolumeClaim{}
 		name := v1alpha1.DataVolumeName(s.Key.Name, site.Name)
@@ -101,10 +122,10 @@ func (r *Reconciler) leftBefore(ctx context.Context, s *scope.Scope) (old []stri
 		case claim.CreationTimestamp.Time.Before(s.Group.CreationTimestamp.Time):
 			old = append(old, "volume claim "+name)
 		}
-		if r.Escrow == nil || !scope.Encrypted(s.Group) {
+		if !scope.Encrypted(s.Group) {
 			continue
 		}
-		versions, err := r.Escrow.Versions(ctx, s.Key.Namespace, s.Key.Name, site.Name)
+		versions, err := r.Versions(ctx, s.Key.Namespace, s.Key.Name, site.Name)
 		if err != nil {
 			return nil, fmt.Errorf("look for keyrings of %s: %w", site.Name, err)
 		}
@@ -115,8 +136,8 @@ func (r *Reconciler) leftBefore(ctx context.Context, s *scope.Scope) (old []stri
 	return old, nil
 }
 
-// tellRestore says how far it is.
-func (r *Reconciler) tellRestore(s *scope.Scope, d restore.Decision) {
+// tell says how far it is.
+func (r *Restores) tell(s *scope.Scope, d restore.Decision) {
 	before, st := s.Group.Status.Restore, d.Status
 	restoreSeconds.WithLabelValues(s.Key.Namespace, s.Key.Name).Set(restore.Seconds(st, s.Now))
 	done := st.Phase == v1alpha1.RestoreCompleted
@@ -132,13 +153,13 @@ func (r *Reconciler) tellRestore(s *scope.Scope, d restore.Decision) {
 			restoreOutcomes.WithLabelValues(restoreFailed).Inc()
 		}
 	}
-	r.base.Say(s, "", eventRestoreFailed, failed)
+	r.Say(s, "", eventRestoreFailed, failed)
 	switch {
 	case !d.Pending:
 		return
 	case done:
 		restoreOutcomes.WithLabelValues(restoreCompleted).Inc()
-		r.Recorder.Emit(s.Group, r.base.Related(s, st.Site), eventRestoreCompleted, "Restored in %.0f s: %s", restore.Seconds(st, s.Now), st.Message)
+		r.Recorder.Emit(s.Group, r.Related(s, st.Site), eventRestoreCompleted, "Restored in %.0f s: %s", restore.Seconds(st, s.Now), st.Message)
 		s.Progress(scope.Moving(st.Reason, st.Message), scope.WhenOvertaken)
 	case st.Phase == v1alpha1.RestoreFailed:
 		s.Progress(scope.Stuck(st.Reason, st.Message), scope.WhenWaiting)
@@ -150,9 +171,9 @@ func (r *Reconciler) tellRestore(s *scope.Scope, d restore.Decision) {
 	}
 }
 
-// restoreInput is how the pod of a site is made that begins with the backup of the specification; nil if that names no place, or there is
+// input is how the pod of a site is made that begins with the backup of the specification; nil if that names no place, or there is
 // no such site.
-func restoreInput(group *v1alpha1.MysqlFailoverGroup, site string) *render.Restore {
+func input(group *v1alpha1.MysqlFailoverGroup, site string) *render.Restore {
 	storage, identity, ok := group.Spec.RestoreStorage()
 	if !ok {
 		return nil
@@ -163,11 +184,11 @@ func restoreInput(group *v1alpha1.MysqlFailoverGroup, site string) *render.Resto
 	}}
 }
 
-// deployment is that of a site as it is to be. The active site keeps its way to the backup for as long as nothing else about its pod
+// Deployment is that of a site as it is to be. The active site keeps its way to the backup for as long as nothing else about its pod
 // changes: to take it off would move the role for nothing. What it has to mount for that must be sure to be there, which a volume is not.
-func (r *Reconciler) deployment(s *scope.Scope, in render.Input, site v1alpha1.Site) *appsv1.Deployment {
+func Deployment(s *scope.Scope, in render.Input, site v1alpha1.Site) *appsv1.Deployment {
 	want, current := render.Deployment(in, site), s.Deployments[site.Name]
-	restored := restoreInput(s.Group, site.Name)
+	restored := input(s.Group, site.Name)
 	if in.Restore != nil || current == nil || restored == nil || restored.From.Storage.Volume != nil || s.RestoreSite != site.Name || !isOrBecomesActive(s, site.Name) {
 		return want
 	}
@@ -183,7 +204,8 @@ func isOrBecomesActive(s *scope.Scope, site string) bool {
 	return site == s.ActiveSite() || t != nil && t.To == site
 }
 
-func restoreApply(st *v1alpha1.RestoreStatus) *applyv1alpha1.RestoreStatusApplyConfiguration {
+// Apply is what status says of a restore, as it is written.
+func Apply(st *v1alpha1.RestoreStatus) *applyv1alpha1.RestoreStatusApplyConfiguration {
 	out := applyv1alpha1.RestoreStatus().WithPhase(st.Phase).WithReason(st.Reason).WithMessage(st.Message)
 	if st.Site != "" {
 		out.WithSite(st.Site)
