@@ -119,7 +119,7 @@ func (r *Restores) leftBefore(ctx context.Context, s *scope.Scope) (old []string
 		case apierrors.IsNotFound(err):
 		case err != nil:
 			return nil, fmt.Errorf("look at volume claim %s: %w", name, err)
-		case claim.CreationTimestamp.Time.Before(s.Group.CreationTimestamp.Time):
+		case !claim.CreationTimestamp.IsZero() && claim.CreationTimestamp.Time.Before(s.Group.CreationTimestamp.Time):
 			old = append(old, "volume claim "+name)
 		}
 		if !scope.Encrypted(s.Group) {
