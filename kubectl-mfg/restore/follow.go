@@ -23,6 +23,8 @@ const (
 	followEvery = time.Second
 	// untaken is after how long it is said that nobody has taken the restore up.
 	untaken = 30 * time.Second
+	// patience is for how long a restore that failed is watched: the operator tries again, and what was wrong may pass.
+	patience = time.Minute
 )
 
 // apply makes the group, and follows it.
@@ -63,7 +65,7 @@ func (op *Op) look() string {
 func (op *Op) follow(ctx context.Context, env cli.Environment, c Cluster, made *v1alpha1.MysqlFailoverGroup) (*v1alpha1.MysqlFailoverGroup, error) {
 	tell := progress.New(env, op.Output)
 	defer tell.End()
-	began := env.Now()
+	began, failing := env.Now(), time.Time{}
 	end := began.Add(op.Timeout)
 	for {
 		g, err := c.Group(ctx, op.Namespace, op.Group)
@@ -74,9 +76,11 @@ func (op *Op) follow(ctx context.Context, env cli.Environment, c Cluster, made *
 			return nil, cli.Refused("group %s was deleted before it was restored", op.Group)
 		case apierrors.IsForbidden(err):
 			return nil, err
-		case err == nil && over(g):
-			return g, nil
 		case err == nil:
+			failing = failingSince(g, failing, env.Now())
+			if over(g) || !failing.IsZero() && env.Now().Sub(failing) >= patience {
+				return g, nil
+			}
 			tell.Tell(words(g, env.Now().Sub(began)))
 		}
 		if env.Now().After(end) {
@@ -93,8 +97,18 @@ func (op *Op) follow(ctx context.Context, env cli.Environment, c Cluster, made *
 }
 
 func over(g *v1alpha1.MysqlFailoverGroup) bool {
-	r := g.Status.Restore
-	return r != nil && (r.Phase == v1alpha1.RestoreCompleted || r.Phase == v1alpha1.RestoreFailed)
+	return g.Status.Restore != nil && g.Status.Restore.Phase == v1alpha1.RestoreCompleted
+}
+
+// failingSince is since when every look found the restore failed; zero while it is not.
+func failingSince(g *v1alpha1.MysqlFailoverGroup, before, now time.Time) time.Time {
+	switch {
+	case g.Status.Restore == nil || g.Status.Restore.Phase != v1alpha1.RestoreFailed:
+		return time.Time{}
+	case before.IsZero():
+		return now
+	}
+	return before
 }
 
 // words say how far the restore is.
@@ -111,7 +125,10 @@ func words(g *v1alpha1.MysqlFailoverGroup, since time.Duration) (string, int32) 
 	}
 	text := "the backup is looked for and checked"
 	percent := int32(-1)
-	if r.Phase == v1alpha1.RestoreLoading {
+	switch r.Phase { //nolint:exhaustive // the others are over, or looked for
+	case v1alpha1.RestoreFailed:
+		text = "failed, and is tried again"
+	case v1alpha1.RestoreLoading:
 		text, percent = "backup "+cmp.Or(r.Backup, "(unnamed)")+" is loaded into "+cli.OrDash(r.Site), r.Progress
 	}
 	if r.Message != "" {
@@ -120,12 +137,13 @@ func words(g *v1alpha1.MysqlFailoverGroup, since time.Duration) (string, int32) 
 	return text, percent
 }
 
-// failed is the reason with the way out. Nothing has opened.
+// failed is the reason with the way out. Nothing has opened, and the operator goes on trying.
 func (op *Op) failed(at *v1alpha1.RestoreStatus) error {
 	return &cli.Error{Code: cli.ExitRefused, Reason: at.Reason, Err: fmt.Errorf(`the restore failed (%s): %s; nothing was opened
+  once that is put right the operator goes on by itself; see how far it is: %s
   see what was said: kubectl mfg events %s -n %s --warnings
-  to begin again, with another backup or with what was missing: kubectl delete mysqlfailovergroup %s -n %s, remove its volumes, and restore once more`,
-		cmp.Or(at.Reason, "NoReason"), cmp.Or(at.Message, "the operator does not say why"), op.Group, op.Namespace, op.Group, op.Namespace)}
+  to give it up, and begin again with another backup: kubectl delete mysqlfailovergroup %s -n %s, and its volumes after that`,
+		cmp.Or(string(at.Reason), "no reason given"), cmp.Or(at.Message, "the operator does not say why"), op.look(), op.Group, op.Namespace, op.Group, op.Namespace)}
 }
 
 func (op *Op) gaveUp(why string) error {
