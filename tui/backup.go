@@ -85,7 +85,10 @@ func (v groupView) restore(width int) canvas.Block {
 		words += ", backup " + r.Backup
 	}
 	if r.Phase == string(v1alpha1.RestoreLoading) {
-		words += fmt.Sprintf(", %d %% loaded into %s", r.Progress, orNone(r.Site))
+		words += ", loaded into " + orNone(r.Site)
+		if r.Progress > 0 { // else nobody has said how far it is
+			words += fmt.Sprintf(", %d %%", r.Progress)
+		}
 	}
 	if r.Phase == string(v1alpha1.RestoreFailed) {
 		label, words = canvas.Span{Text: "Restore", Style: canvas.Bad}, words+": failed"

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
@@ -28,6 +29,13 @@ import (
 // Cluster is what the verbs ask of the cluster.
 type Cluster interface {
 	request.GroupReader
+	Store
+	// Kube is everything else that Kubernetes holds.
+	Kube() kubernetes.Interface
+}
+
+// Store has the backups that the cluster knows of.
+type Store interface {
 	// Backups lists those of a group, or of all groups of a namespace for "".
 	Backups(ctx context.Context, namespace, group string) ([]v1alpha1.MysqlBackup, error)
 	Backup(ctx context.Context, namespace, name string) (*v1alpha1.MysqlBackup, error)
@@ -104,8 +112,10 @@ type watcher struct {
 	c    Cluster
 	name string
 	tell *progress.Teller
-	// words say how far it is; percent below 0 means that nobody knows.
-	words func(*v1alpha1.MysqlBackup) (string, int32)
+	// words say how far it is.
+	words func(*v1alpha1.MysqlBackup) string
+	// task is what the Job does whose log says more; empty where none does.
+	task string
 	// goesOn is what a wait that ended says.
 	goesOn string
 }
@@ -126,7 +136,7 @@ func (w *watcher) follow(ctx context.Context, done func(*v1alpha1.MysqlBackup) b
 			if done(b) {
 				return b, nil
 			}
-			w.tell.Tell(w.words(b))
+			w.tell.Tell(w.howFar(ctx, b))
 		}
 		if w.env.Now().After(end) { // an error may pass: the API server may be the very thing that is in trouble
 			why := fmt.Sprintf("no outcome within %s", w.op.Timeout)
@@ -139,6 +149,26 @@ func (w *watcher) follow(ctx context.Context, done func(*v1alpha1.MysqlBackup) b
 			return nil, w.gaveUp("interrupted")
 		}
 	}
+}
+
+// containerBackup is the container in the pods of backups.
+const containerBackup = "backup"
+
+// howFar adds what the pod says, which status does not: the operator may not read logs.
+func (w *watcher) howFar(ctx context.Context, b *v1alpha1.MysqlBackup) (string, int32) {
+	words := w.words(b)
+	busy := w.task == v1alpha1.TaskVerify || w.task == v1alpha1.TaskBackup && b.Status.Phase == v1alpha1.BackupRunning
+	if !busy {
+		return words, -1
+	}
+	said, is := progress.FromLog(ctx, w.c.Kube(), b.Namespace, progress.Selector(v1alpha1.LabelBackup, b.Name, v1alpha1.LabelBackupTask, w.task), containerBackup)
+	switch {
+	case is:
+		return words + ", " + said.Words(), said.Known()
+	case w.task == v1alpha1.TaskBackup && b.Status.Progress > 0:
+		return words, b.Status.Progress
+	}
+	return words, -1
 }
 
 func (w *watcher) gaveUp(why string) error {

@@ -130,14 +130,11 @@ func (op *Create) follow(ctx context.Context, env cli.Environment, c Cluster, ma
 	began := env.Now()
 	w := watcher{op: &op.Common, env: env, c: c, name: made.Name, tell: progress.New(env, op.Output),
 		goesOn: "the backup goes on; to stop it: kubectl mfg backup delete " + made.Name + " -n " + op.Namespace,
-		words: func(b *v1alpha1.MysqlBackup) (string, int32) {
-			switch {
-			case b.Status.Phase == "" && env.Now().Sub(began) >= untaken:
-				return unheard(), -1
-			case b.Status.Phase == v1alpha1.BackupRunning:
-				return phaseWords(b), b.Status.Progress
+		task: v1alpha1.TaskBackup, words: func(b *v1alpha1.MysqlBackup) string {
+			if b.Status.Phase == "" && env.Now().Sub(began) >= untaken {
+				return unheard()
 			}
-			return phaseWords(b), -1
+			return phaseWords(b)
 		}}
 	b, err := w.follow(ctx, func(b *v1alpha1.MysqlBackup) bool {
 		return b.UID != made.UID || b.DeletionTimestamp != nil || slices.Contains([]v1alpha1.BackupPhase{v1alpha1.BackupCompleted, v1alpha1.BackupFailed, v1alpha1.BackupDeleting}, b.Status.Phase)

@@ -120,7 +120,7 @@ func (op *Delete) keep(ctx context.Context, env cli.Environment, c Cluster, b *v
 
 func (op *Delete) follow(ctx context.Context, env cli.Environment, c Cluster, deleted *v1alpha1.MysqlBackup) (int, error) {
 	w := watcher{op: &op.Common, env: env, c: c, name: deleted.Name, tell: progress.New(env, op.Output), goesOn: "the backup is deleted all the same",
-		words: func(b *v1alpha1.MysqlBackup) (string, int32) { return phaseWords(b), -1 }}
+		words: phaseWords}
 	_, err := w.follow(ctx, func(b *v1alpha1.MysqlBackup) bool { return b.UID != deleted.UID })
 	if err != nil && !apierrors.IsNotFound(err) {
 		return cli.ExitError, err

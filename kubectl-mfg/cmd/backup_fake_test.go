@@ -31,6 +31,8 @@ type backupAPI struct {
 	did []string
 	// busy makes so many annotations of a backup fail: somebody else changed it.
 	busy int
+	// podsOf are the pods of a task.
+	podsOf map[string]corev1.PodList
 }
 
 func (f *backupAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -42,6 +44,9 @@ func (f *backupAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	kind, name, _ := strings.Cut(path, "/")
 	switch {
+	case r.URL.Path == "/api/v1/namespaces/shop/pods" && f.podsOf != nil:
+		_, task, _ := strings.Cut(r.URL.Query().Get("labelSelector"), v1alpha1.LabelBackupTask+"=")
+		respond(w, http.StatusOK, f.podsOf[task])
 	case ours && kind == "mysqlbackups":
 		f.serveBackups(w, r, namespace, name)
 	case ours && r.Method == http.MethodPost:

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
@@ -199,7 +200,7 @@ func TestBackupBar(t *testing.T) {
 			b.Status = ofOrders("x", time.Minute).Status
 		}
 	}}, strings.Fields("backup create orders -n shop")...)
-	for _, want := range []string{"\r\x1b[K     0s  asked the operator\n", "\r\x1b[K     1s  [#######.......................]  25%  is taken from madrid", "[###############...............]  50%", "75%  is taken from madrid\n"} {
+	for _, want := range []string{"\r\x1b[K     0s  asked the operator\n", "\r\x1b[K     1s  [#####...............]  25%  is taken from madrid", "[##########..........]  50%", "75%  is taken from madrid\n"} {
 		if !strings.Contains(got.errOut, want) {
 			t.Errorf("lacks %q: %q", want, got.errOut)
 		}
@@ -211,6 +212,15 @@ func TestBackupBar(t *testing.T) {
 		if len(strings.TrimRight(line, "\n")) >= 60 && strings.Contains(line, "%") {
 			t.Errorf("it wraps, and cannot be drawn over: %q", line)
 		}
+	}
+}
+
+// says has the pod of a task say something in its log.
+func says(task, log string) func(*backupAPI) {
+	return func(f *backupAPI) {
+		pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "pod", Namespace: "shop"}}
+		f.podsOf = map[string]corev1.PodList{task: {Items: []corev1.Pod{pod}}}
+		f.answers["/api/v1/namespaces/shop/pods/pod/log"] = func(w http.ResponseWriter) { _, _ = w.Write([]byte(log)) }
 	}
 }
 
@@ -246,7 +256,7 @@ func TestBackupVerify(t *testing.T) {
 		"NotTried":    {args: "orders", then: refused, code: cli.ExitRefused, did: []string{"annotate fresh " + asks}, want: "was not verified: no room for the scratch server"},
 		"OldOutcome":  {args: "orders old", then: refused, code: cli.ExitRefused, did: []string{"annotate old " + asks}, want: "was not verified"},
 		"Waits":       {args: "orders --timeout 3s", code: cli.ExitTimeout, did: []string{"annotate fresh " + asks}, want: "the verification goes on"},
-		"Unheard":     {args: "orders --timeout 40s", code: cli.ExitTimeout, did: []string{"annotate fresh " + asks}, want: "waits for its turn"},
+		"Progress":    {args: "orders --timeout 3s", before: says("verify", `{"phase":"Unpacking","total":10,"percent":61}`), code: cli.ExitTimeout, did: []string{"annotate fresh " + asks}, want: "and checked, unpacking 61%"},
 		"Deleted":     {args: "orders", then: func(b *v1alpha1.MysqlBackup) { b.Name = "x" }, code: cli.ExitRefused, did: []string{"annotate fresh " + asks}, want: "was deleted before it was verified"},
 		"BeingDelete": {args: "orders", then: func(b *v1alpha1.MysqlBackup) { b.DeletionTimestamp = &metav1.Time{Time: noon} }, code: cli.ExitRefused, did: []string{"annotate fresh " + asks}, want: "was deleted before it was verified"},
 		"Conflict":    {args: "orders", before: func(f *backupAPI) { f.busy = 2 }, then: passes, code: cli.ExitHealthy, did: []string{"annotate fresh " + asks}},

@@ -20,8 +20,6 @@ import (
 	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
 )
 
-const secretsPath = "/api/v1/namespaces/shop/secrets/"
-
 // TestRestoreYAML: what is printed is a group that can be applied as it stands.
 func TestRestoreYAML(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -44,7 +42,7 @@ func TestRestoreYAML(t *testing.T) {
 		}, want: v1alpha1.InitFromBackupSpec{Profile: "nightly"}, says: "could not be listed"},
 		"OwnIdentity": {args: "--identity-secret identity", want: v1alpha1.InitFromBackupSpec{Profile: "nightly", Backup: "fresh", Encryption: &v1alpha1.RestoreEncryption{IdentitySecretName: "identity"}}, says: "key identity of Secret identity"},
 		"MayNotSeeKeys": {args: "", before: func(f *backupAPI) {
-			f.answers[secretsPath+"keys"] = status(http.StatusForbidden, metav1.StatusReasonForbidden, "no")
+			f.answers[secretsPath+"/keys"] = status(http.StatusForbidden, metav1.StatusReasonForbidden, "no")
 		}, want: v1alpha1.InitFromBackupSpec{Profile: "nightly", Backup: "fresh"}, says: "Secret keys: you may not look at it"},
 		"MayNotMake": {args: "", before: func(f *backupAPI) {
 			f.refused["POST mysqlfailovergroups"] = status(http.StatusForbidden, metav1.StatusReasonForbidden, "no")
@@ -108,17 +106,17 @@ func TestRestoreRefused(t *testing.T) {
 		"NoSuchProfile": {args: "b --from orders --profile monthly", before: func(f *backupAPI) { f.backups = nil }, code: cli.ExitUsage, want: "the profiles are nightly"},
 		"WhichProfile":  {args: "b --from orders", before: func(f *backupAPI) { second(f); f.backups = nil }, code: cli.ExitUsage, want: "choose one with --profile: nightly, weekly"},
 		"NoSecret": {args: "b --from orders", before: func(f *backupAPI) {
-			delete(f.objects, secretsPath+"keys")
-			f.answers[secretsPath+"keys"] = status(404, metav1.StatusReasonNotFound, "no")
+			delete(f.objects, secretsPath+"/keys")
+			f.answers[secretsPath+"/keys"] = status(404, metav1.StatusReasonNotFound, "no")
 		}, code: cli.ExitRefused, want: "there is no Secret keys in namespace shop"},
 		"NoKey": {args: "b --from orders", before: func(f *backupAPI) {
-			f.objects[secretsPath+"keys"] = corev1.Secret{Data: map[string][]byte{v1alpha1.BackupAccessKeyID: []byte("hush")}}
+			f.objects[secretsPath+"/keys"] = corev1.Secret{Data: map[string][]byte{v1alpha1.BackupAccessKeyID: []byte("hush")}}
 		}, code: cli.ExitRefused, want: "has no key secretAccessKey"},
-		"NoIdentityKey": {args: "b --from orders", before: func(f *backupAPI) { f.objects[secretsPath+"identity"] = corev1.Secret{} }, code: cli.ExitRefused, want: "has no key identity"},
+		"NoIdentityKey": {args: "b --from orders", before: func(f *backupAPI) { f.objects[secretsPath+"/identity"] = corev1.Secret{} }, code: cli.ExitRefused, want: "has no key identity"},
 		"NoIdentity":    {args: "b --from orders", before: func(f *backupAPI) { f.groups[0].Spec.Backup.Profiles[0].Encryption.IdentitySecretName = "" }, code: cli.ExitRefused, want: "--identity-secret NAME"},
 		"NoCertificate": {args: "b --from orders", before: func(f *backupAPI) {
 			f.groups[0].Spec.TLS = &v1alpha1.TLSSpec{SecretName: "none"}
-			f.answers[secretsPath+"none"] = status(404, metav1.StatusReasonNotFound, "no")
+			f.answers[secretsPath+"/none"] = status(404, metav1.StatusReasonNotFound, "no")
 		}, code: cli.ExitRefused, want: "there is no Secret none in namespace shop"},
 		"NoVolume": {args: "b --from orders", before: func(f *backupAPI) {
 			f.groups[0].Spec.Backup.Profiles[0].Storage = v1alpha1.BackupStorage{Volume: &v1alpha1.VolumeStorage{ClaimName: "v"}}

@@ -52,7 +52,7 @@ func restoring(w World) []Finding {
 		return one(Fail, wire.Remedy{Text: "nothing opens before it has everything; see what was said", Command: fmt.Sprintf("kubectl mfg events %s -n %s --warnings", w.Group.Name, w.Group.Namespace)},
 			"the restore from %s does not go on: %s [%s]", r.From, r.Message, r.Reason)
 	}
-	return one(Warn, wire.Remedy{Command: fmt.Sprintf("kubectl mfg status %s -n %s -w", w.Group.Name, w.Group.Namespace)}, "the group is being restored from %s: %d %% of it", r.From, r.Progress)
+	return one(Warn, wire.Remedy{Command: fmt.Sprintf("kubectl mfg status %s -n %s -w", w.Group.Name, w.Group.Namespace)}, "the group is being restored from %s, and does not serve yet", r.From)
 }
 
 // backupConditions is what the operator says itself.

@@ -93,7 +93,7 @@ func TestBackupFindings(t *testing.T) {
 		"Suspended":   {spoil: of(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Backup.Profiles[0].Schedule.Suspend = true }), level: Warn, says: []string{"the schedule of nightly is suspended"}, remedy: "schedule.suspend"},
 		"NoneYet":     {spoil: of(func(g *v1alpha1.MysqlFailoverGroup) { g.Status.Backup = nil }), level: Warn, says: []string{"there is no backup yet"}, remedy: "kubectl mfg backup create orders -n shop"},
 		"NeverProven": {spoil: of(func(g *v1alpha1.MysqlFailoverGroup) { g.Status.Backup.Profiles[0].VerifiedAt = nil }), level: Warn, says: []string{"no backup was ever restored"}, remedy: "kubectl mfg backup verify orders -n shop"},
-		"Restoring":   {spoil: restoring(v1alpha1.RestoreLoading), level: Warn, says: []string{"is being restored from shop/orders: 42 % of it"}, remedy: "kubectl mfg status orders -n shop -w"},
+		"Restoring":   {spoil: restoring(v1alpha1.RestoreLoading), level: Warn, says: []string{"is being restored from shop/orders, and does not serve yet"}, remedy: "kubectl mfg status orders -n shop -w"},
 		"NoRestore":   {spoil: restoring(v1alpha1.RestoreFailed), level: Fail, says: []string{"the restore from shop/orders does not go on: no key [WrongIdentity]"}, remedy: "kubectl mfg events orders -n shop --warnings"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	barWidth = 30
+	barWidth = 20
 	// step is after how many percent there is another line where no terminal is.
 	step = 10
 	// redraw is how often the time on a terminal is drawn over, at most.

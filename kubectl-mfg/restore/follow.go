@@ -81,7 +81,7 @@ func (op *Op) follow(ctx context.Context, env cli.Environment, c Cluster, made *
 			if over(g) || !failing.IsZero() && env.Now().Sub(failing) >= patience {
 				return g, nil
 			}
-			tell.Tell(words(g, env.Now().Sub(began)))
+			tell.Tell(op.howFar(ctx, c, g, env.Now().Sub(began)))
 		}
 		if env.Now().After(end) {
 			why := fmt.Sprintf("no outcome within %s", op.Timeout)
@@ -111,6 +111,23 @@ func failingSince(g *v1alpha1.MysqlFailoverGroup, before, now time.Time) time.Ti
 	return before
 }
 
+// howFar adds what the pod says, which status does not: the operator may not read logs.
+func (op *Op) howFar(ctx context.Context, c Cluster, g *v1alpha1.MysqlFailoverGroup, since time.Duration) (string, int32) {
+	text, percent := words(g, since)
+	r := g.Status.Restore
+	if r == nil || r.Phase != v1alpha1.RestoreLoading || r.Site == "" {
+		return text, percent
+	}
+	said, is := progress.FromLog(ctx, c.Kube(), g.Namespace, progress.Selector(v1alpha1.LabelGroup, g.Name, v1alpha1.LabelName, v1alpha1.NameMySQL, v1alpha1.LabelSite, r.Site), containerLoad)
+	if !is {
+		return text, percent
+	}
+	return text + ", " + said.Words(), said.Known()
+}
+
+// containerLoad is the container in the pod of a site that loads a backup.
+const containerLoad = "load"
+
 // words say how far the restore is.
 func words(g *v1alpha1.MysqlFailoverGroup, since time.Duration) (string, int32) {
 	r := g.Status.Restore
@@ -129,7 +146,10 @@ func words(g *v1alpha1.MysqlFailoverGroup, since time.Duration) (string, int32) 
 	case v1alpha1.RestoreFailed:
 		text = "failed, and is tried again"
 	case v1alpha1.RestoreLoading:
-		text, percent = "backup "+cmp.Or(r.Backup, "(unnamed)")+" is loaded into "+cli.OrDash(r.Site), r.Progress
+		text, percent = "backup "+cmp.Or(r.Backup, "(unnamed)")+" is loaded into "+cli.OrDash(r.Site), -1
+		if r.Progress > 0 {
+			percent = r.Progress
+		}
 	}
 	if r.Message != "" {
 		text += ": " + r.Message

@@ -34,7 +34,7 @@ func Backups(l report.BackupList, groups bool, o Options) string {
 		group.cells = append(group.cells, text{s: b.Group})
 		profile.cells = append(profile.cells, text{s: b.Profile})
 		method.cells = append(method.cells, text{s: orNone(b.Method)})
-		phase.cells = append(phase.cells, phaseCell(b))
+		phase.cells = append(phase.cells, backupPhaseCell(b))
 		site.cells = append(site.cells, text{s: orNone(b.Site)})
 		size.cells = append(size.cells, text{s: orNone(b.Size)})
 		age.cells = append(age.cells, text{s: o.ago(b.When())})
@@ -62,10 +62,10 @@ func yesNo(is bool) string {
 	return "no"
 }
 
-func phaseCell(b report.Backup) text {
+func backupPhaseCell(b report.Backup) text {
 	switch v1alpha1.BackupPhase(b.Phase) {
 	case v1alpha1.BackupRunning:
-		return text{fmt.Sprintf("%s %d%%", b.Phase, b.Progress), warn}
+		return text{b.Phase + percentWords(b.Progress), warn}
 	case v1alpha1.BackupFailed:
 		return text{b.Phase, bad}
 	case v1alpha1.BackupCompleted:
@@ -73,6 +73,14 @@ func phaseCell(b report.Backup) text {
 	case v1alpha1.BackupPending, v1alpha1.BackupDeleting:
 	}
 	return text{b.Phase, warn}
+}
+
+// percentWords are empty while nobody has said how far it is.
+func percentWords(percent int32) string {
+	if percent <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(" %d%%", percent)
 }
 
 // verifiedCell says when the backup was proven, or that it could not be restored.
@@ -93,11 +101,11 @@ func (o Options) verifiedCell(b report.Backup) text {
 // Backup draws the answer of `kubectl mfg backup show`.
 func Backup(r report.Backup, o Options) string {
 	var b strings.Builder
-	phase := phaseCell(r)
+	phase := backupPhaseCell(r)
 	b.WriteString(o.flow(labelWidth, text{r.Metadata.Name, bold}, text{s: r.Metadata.Namespace}, text{s: "MysqlBackup"}, phase))
 	b.WriteString(o.paragraph(text{s: "Of"}, fmt.Sprintf("group %s, profile %s, %s", r.Group, r.Profile, orNone(r.Method))))
 	if r.Site != "" {
-		b.WriteString(o.paragraph(text{s: "Taken"}, fmt.Sprintf("from %s at epoch %d%s", r.Site, r.Epoch, o.tookWords(r))))
+		b.WriteString(o.paragraph(text{s: "Taken"}, "from "+r.Site+epochWords(r.Epoch)+o.tookWords(r)))
 	}
 	if r.Size != "" {
 		b.WriteString(o.paragraph(text{s: "Size"}, r.Size))
@@ -127,7 +135,11 @@ func Backup(r report.Backup, o Options) string {
 		b.WriteString(o.paragraph(label, strings.TrimSpace(r.Message+" ["+string(r.Reason)+"]")))
 	}
 	if r.Next != "" {
-		b.WriteString(o.paragraph(text{"Hint", good}, r.Next))
+		message, command, is := strings.Cut(r.Next, ": kubectl ")
+		if !is {
+			return b.String() + o.paragraph(text{"Hint", good}, r.Next)
+		}
+		b.WriteString(o.hint(report.Hint{Message: message, Command: "kubectl " + command})) // a command that is broken over lines cannot be copied
 	}
 	return b.String()
 }
@@ -137,10 +149,19 @@ func (o Options) tookWords(r report.Backup) string {
 	switch {
 	case r.FinishedAt != nil && r.StartedAt != nil:
 		return fmt.Sprintf(", %s ago, in %s", o.ago(*r.FinishedAt), duration.HumanDuration(r.FinishedAt.Sub(*r.StartedAt)))
-	case r.StartedAt != nil:
+	case r.StartedAt != nil && r.Phase == string(v1alpha1.BackupRunning) && r.Progress > 0:
 		return fmt.Sprintf(", begun %s ago, %s %d%%", o.ago(*r.StartedAt), Bar(r.Progress, barWidth), r.Progress)
+	case r.StartedAt != nil:
+		return fmt.Sprintf(", begun %s ago", o.ago(*r.StartedAt))
 	}
 	return ""
+}
+
+func epochWords(epoch int64) string {
+	if epoch == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" at epoch %d", epoch)
 }
 
 const barWidth = 20
@@ -222,7 +243,10 @@ func (o Options) restoring(r *report.Restore) string {
 	}
 	switch v1alpha1.RestorePhase(r.Phase) {
 	case v1alpha1.RestoreLoading:
-		words += fmt.Sprintf(", into %s %s %d%%", orNone(r.Site), Bar(r.Progress, barWidth), r.Progress)
+		words += ", into " + orNone(r.Site)
+		if r.Progress > 0 {
+			words += " " + Bar(r.Progress, barWidth) + percentWords(r.Progress)
+		}
 	case v1alpha1.RestoreFailed:
 		label, words = text{"Restore", bad}, words+": FAILED"
 	case v1alpha1.RestorePending, v1alpha1.RestoreCompleted:
