@@ -237,6 +237,16 @@ func TestSidecarKnowsNoObjectStorage(t *testing.T) {
 	}
 }
 
+// Every user downloads the plugin: the libraries of object storage would make it half as large again (docs/decisions/0024). What a storage
+// holds is read by the program backup, in a pod.
+func TestPluginKnowsNoObjectStorage(t *testing.T) {
+	for _, p := range list(t, "-deps", "./kubectl-mfg") {
+		if within(p.ImportPath, []string{module + "/internal/bucket", "gocloud.dev", "github.com/aws", "cloud.google.com/go/storage", "github.com/Azure/azure-sdk-for-go"}) {
+			t.Errorf("the plugin depends on %s", p.ImportPath)
+		}
+	}
+}
+
 func TestShellsDoNotImportShells(t *testing.T) {
 	shells := []string{
 		"operator/monitor", "operator/controller", "operator/server", "operator/follow", "operator/encryption", "operator/accounts", "operator/clone", "operator/cache/loop",
