@@ -18,6 +18,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
 )
 
 // TestRestoreYAML: what is printed is a group that can be applied as it stands.
@@ -196,6 +197,40 @@ func TestRestoreOfNothingLeft(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, f.groups[0].Spec.InitFromBackup); diff != "" || f.groups[0].Spec.DNS == nil {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestRestoreUnderTheSameName: a place in a storage belongs to one group for good, so the new one reads there and writes elsewhere.
+func TestRestoreUnderTheSameName(t *testing.T) {
+	for want, s := range map[string]v1alpha1.BackupStorage{
+		"s3://backups/a/since-20261103-120000": {S3: &v1alpha1.S3Storage{Bucket: "backups", Prefix: "a", SecretName: "keys"}},
+		"gs://backups/since-20261103-120000":   {GCS: &v1alpha1.GCSStorage{Bucket: "backups", SecretName: "google"}},
+		"azure://abc/since-20261103-120000":    {Azure: &v1alpha1.AzureStorage{Container: "abc", SecretName: "azure"}},
+		"volume:v/since-20261103-120000":       {Volume: &v1alpha1.VolumeStorage{ClaimName: "v"}},
+	} {
+		f := withProfile(t)
+		f.objects[secretsPath+"/google"] = corev1.Secret{Data: map[string][]byte{v1alpha1.BackupGCSCredentials: []byte("{}")}}
+		f.objects[secretsPath+"/azure"] = corev1.Secret{Data: map[string][]byte{v1alpha1.BackupAccountName: []byte("n"), v1alpha1.BackupAccountKey: []byte("k")}}
+		f.objects["/api/v1/namespaces/shop/persistentvolumeclaims/v"] = corev1.PersistentVolumeClaim{}
+		f.groups[0].Spec.Backup.Profiles[0].Storage = s
+		raw, err := yaml.Marshal(f.groups[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.groups = nil
+		file := filepath.Join(t.TempDir(), "orders.yaml")
+		if err := os.WriteFile(file, raw, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got := run(t, f, runOptions{}, append(strings.Fields("restore orders --from orders -n shop --apply --wait=false -f"), file)...)
+		if got.code != cli.ExitHealthy || len(f.groups) != 1 || !strings.Contains(got.errOut, "go to "+want) {
+			t.Fatalf("%s: %+v", want, got)
+		}
+		spec := f.groups[0].Spec
+		init := v1alpha1.InitFromBackupSpec{Storage: &s, Encryption: &v1alpha1.RestoreEncryption{IdentitySecretName: "identity"}, From: &v1alpha1.RestoreFrom{Namespace: "shop", Group: "orders"}}
+		if diff := cmp.Diff(&init, spec.InitFromBackup); diff != "" || report.StorageWords(spec.Backup.Profiles[0].Storage) != want {
+			t.Errorf("%s (-want +got):\n%s", report.StorageWords(spec.Backup.Profiles[0].Storage), diff)
+		}
 	}
 }
 

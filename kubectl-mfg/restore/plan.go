@@ -5,8 +5,10 @@ package restore
 import (
 	"cmp"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -30,7 +32,7 @@ func (p *planned) say(label, format string, args ...any) {
 }
 
 // plan makes the new group. It decides on plain values; what has to be looked at in the cluster is check's.
-func (op *Op) plan(t template, known []v1alpha1.MysqlBackup) (*planned, error) {
+func (op *Op) plan(t template, known []v1alpha1.MysqlBackup, now time.Time) (*planned, error) {
 	p := &planned{group: &v1alpha1.MysqlFailoverGroup{ObjectMeta: metav1.ObjectMeta{Name: op.Group, Namespace: op.Namespace}, Spec: t.spec}}
 	chosen, err := op.choose(p, report.NewBackupList(known))
 	if err != nil {
@@ -54,8 +56,42 @@ func (op *Op) plan(t template, known []v1alpha1.MysqlBackup) (*planned, error) {
 	if err := op.identity(p, profile, chosen); err != nil {
 		return nil, err
 	}
+	if op.Namespace == op.FromNamespace && op.Group == op.From {
+		op.moveOut(p, now)
+	}
 	op.adjust(p, t)
 	return p, nil
+}
+
+// moveOut has the backups of the new group go elsewhere: a place in a storage belongs to one group for good, known by its UID, so that two
+// of one name never remove each other's backups. The lost group's are read where they are.
+func (op *Op) moveOut(p *planned, now time.Time) {
+	init := p.group.Spec.InitFromBackup
+	if init.Profile != "" {
+		init.Profile, init.Storage = "", p.storage.DeepCopy()
+		if p.identity != "" {
+			init.Encryption = &v1alpha1.RestoreEncryption{IdentitySecretName: p.identity}
+		}
+	}
+	if p.group.Spec.Backup == nil {
+		return
+	}
+	p.group.Spec.Backup = p.group.Spec.Backup.DeepCopy()
+	since := "since-" + now.UTC().Format("20060102-150405")
+	for i := range p.group.Spec.Backup.Profiles {
+		s := &p.group.Spec.Backup.Profiles[i].Storage
+		switch {
+		case s.S3 != nil:
+			s.S3.Prefix = path.Join(s.S3.Prefix, since)
+		case s.GCS != nil:
+			s.GCS.Prefix = path.Join(s.GCS.Prefix, since)
+		case s.Azure != nil:
+			s.Azure.Prefix = path.Join(s.Azure.Prefix, since)
+		case s.Volume != nil:
+			s.Volume.SubPath = path.Join(s.Volume.SubPath, since)
+		}
+		p.say("Changed", "backups by profile %s go to %s: the place of the lost group belongs to that one for good", p.group.Spec.Backup.Profiles[i].Name, report.StorageWords(*s))
+	}
 }
 
 // choose finds the backup among those that the cluster knows; nil if it knows none that is meant.

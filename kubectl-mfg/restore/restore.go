@@ -124,7 +124,7 @@ func (op *Op) Run(ctx context.Context, env cli.Environment, c Cluster) (int, err
 		return cli.ExitError, err
 	}
 	known, unseen := op.known(ctx, c)
-	plan, err := op.plan(template, known)
+	plan, err := op.plan(template, known, env.Now())
 	if err != nil {
 		return cli.ExitError, err
 	}
