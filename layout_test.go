@@ -113,6 +113,7 @@ var layout = map[string]rule{
 	"kubectl-mfg":                     {own: []string{"kubectl-mfg", "api", "tui"}},
 	"kubectl-mfg/cmd":                 {own: []string{"kubectl-mfg", "api", "tui"}},
 	"kubectl-mfg/adopt":               {own: []string{"api/v1alpha1", "kubectl-mfg/cli", "kubectl-mfg/keyrings", "kubectl-mfg/mysqlclient", "kubectl-mfg/report", "kubectl-mfg/request", "kubectl-mfg/screen"}},
+	"kubectl-mfg/backup":              {own: []string{"api/v1alpha1", "kubectl-mfg/cli", "kubectl-mfg/live", "kubectl-mfg/progress", "kubectl-mfg/report", "kubectl-mfg/request", "kubectl-mfg/screen"}},
 	"kubectl-mfg/bundle":              {own: []string{"api/v1alpha1"}},
 	"kubectl-mfg/cache":               {own: []string{"api/v1alpha1", "kubectl-mfg/cli", "kubectl-mfg/live", "kubectl-mfg/pods", "kubectl-mfg/report", "kubectl-mfg/request", "kubectl-mfg/screen"}},
 	"kubectl-mfg/cli":                 {own: []string{"api/v1alpha1"}},
@@ -129,6 +130,8 @@ var layout = map[string]rule{
 	"kubectl-mfg/pause":               {own: []string{"api/v1alpha1", "kubectl-mfg/cli", "kubectl-mfg/request", "kubectl-mfg/screen"}},
 	"kubectl-mfg/pods":                {own: []string{"api/v1alpha1"}},
 	"kubectl-mfg/reclone":             {own: []string{"api/v1alpha1", "kubectl-mfg/cli", "kubectl-mfg/report", "kubectl-mfg/request", "kubectl-mfg/screen"}},
+	"kubectl-mfg/progress":            {own: []string{"kubectl-mfg/cli", "kubectl-mfg/screen"}},
+	"kubectl-mfg/restore":             {own: []string{"api/v1alpha1", "kubectl-mfg/cli", "kubectl-mfg/live", "kubectl-mfg/progress", "kubectl-mfg/report", "kubectl-mfg/request", "kubectl-mfg/screen"}},
 	"kubectl-mfg/recovery":            {own: []string{"api/v1alpha1", "api/wire", "kubectl-mfg/cli", "kubectl-mfg/keyrings", "kubectl-mfg/pods", "kubectl-mfg/report", "kubectl-mfg/request", "kubectl-mfg/screen"}},
 	"kubectl-mfg/report":              {own: []string{"api/v1alpha1", "api/wire"}},
 	"kubectl-mfg/request":             {own: []string{"api/v1alpha1", "api/wire", "kubectl-mfg/cli", "kubectl-mfg/live", "kubectl-mfg/report", "kubectl-mfg/screen"}},
@@ -233,6 +236,16 @@ func TestSidecarKnowsNoObjectStorage(t *testing.T) {
 	for _, p := range list(t, "-deps", "./sidecar/...") {
 		if within(p.ImportPath, []string{module + "/internal/bucket", "gocloud.dev"}) {
 			t.Errorf("the sidecar depends on %s", p.ImportPath)
+		}
+	}
+}
+
+// Every user downloads the plugin: the libraries of object storage would make it half as large again (docs/decisions/0024). What a storage
+// holds is read by the program backup, in a pod.
+func TestPluginKnowsNoObjectStorage(t *testing.T) {
+	for _, p := range list(t, "-deps", "./kubectl-mfg") {
+		if within(p.ImportPath, []string{module + "/internal/bucket", "gocloud.dev", "github.com/aws", "cloud.google.com/go/storage", "github.com/Azure/azure-sdk-for-go"}) {
+			t.Errorf("the plugin depends on %s", p.ImportPath)
 		}
 	}
 }

@@ -84,6 +84,7 @@ func TestFrames(t *testing.T) {
 		"cache":      {model: func() Model { return cached(begin(Options{Group: "orders"})).m }},
 		"cache-list": {model: func() Model { return cached(begin(Options{})).m }},
 		"cache-move": {model: func() Model { return cacheFollows(failingOver(cached(begin(Options{Group: "orders"})))).m }},
+		"backups":    {model: func() Model { return backedUp(begin(Options{Group: "orders"})).m }},
 		"help":       {model: func() Model { return begin(Options{AllowActions: true}).m }, keys: []string{"?"}},
 		"read-only":  {model: func() Model { return begin(Options{Group: "orders"}).m }, keys: []string{"j", "f"}},
 	}

@@ -155,6 +155,9 @@ func (b *Bundle) objects(ctx context.Context, o Options, selector string) {
 	keep(b, "persistentvolumeclaims.yaml", func() (runtime.Object, error) { return core.PersistentVolumeClaims(ns).List(ctx, list) })
 	keep(b, "configmaps.yaml", func() (runtime.Object, error) { return core.ConfigMaps(ns).List(ctx, list) })
 	keep(b, "deployments.yaml", func() (runtime.Object, error) { return o.Kube.AppsV1().Deployments(ns).List(ctx, list) })
+	if o.Group.Spec.Backup != nil || o.Group.Spec.InitFromBackup != nil {
+		keep(b, "jobs.yaml", func() (runtime.Object, error) { return o.Kube.BatchV1().Jobs(ns).List(ctx, list) })
+	}
 	if o.Group.Spec.Cache != nil {
 		keep(b, "statefulsets.yaml", func() (runtime.Object, error) { return o.Kube.AppsV1().StatefulSets(ns).List(ctx, list) })
 	}

@@ -3,12 +3,14 @@
 package cmd
 
 import (
+	"github.com/mysql-mfg/mfg/kubectl-mfg/backup"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/cache"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/dashboard"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/doctor"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/inspect"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/mysqlclient"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/request"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/restore"
 )
 
 // Cluster is all that the verbs ask of Kubernetes and, through it, of the operator, put together from what each asks.
@@ -17,6 +19,8 @@ type Cluster interface {
 	inspect.Cluster
 	mysqlclient.Cluster
 	cache.Cluster
+	backup.Cluster
+	restore.Cluster
 	doctor.Cluster
 	dashboard.Cluster
 }

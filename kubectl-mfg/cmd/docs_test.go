@@ -52,3 +52,29 @@ func TestDocumentation(t *testing.T) {
 		}
 	}
 }
+
+// TestBackupPages: the commands of the guide to backups, and of the page for the worst day, are those that the plugin takes, with the
+// variables that the pages set.
+func TestBackupPages(t *testing.T) {
+	variables := strings.NewReplacer(`"`, "", "$HOME", "/home/dba", "$KEEP", "keep", "$NS", "shop", "$GROUP", "orders", "$IDENTITY", "mfg-backup-identity", " || true", "")
+	for name, least := range map[string]int{"backups.md": 9, "disaster.md": 4} {
+		raw, err := os.ReadFile(filepath.Join("..", "..", "docs", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		commands, inside := 0, false
+		for line := range strings.Lines(string(raw)) {
+			line = strings.TrimSpace(line)
+			switch {
+			case strings.HasPrefix(line, "```"):
+				inside = line == "```console" || line == "```sh"
+			case inside && strings.HasPrefix(line, "kubectl mfg "):
+				commands++
+				checkCommand(t, variables.Replace(line))
+			}
+		}
+		if commands < least {
+			t.Errorf("%s has %d commands of the plugin", name, commands)
+		}
+	}
+}

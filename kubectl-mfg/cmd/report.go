@@ -16,6 +16,7 @@ import (
 	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/doctor"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/live"
+	mfgreport "github.com/mysql-mfg/mfg/kubectl-mfg/report"
 )
 
 // reportOp is `kubectl mfg report`.
@@ -111,6 +112,10 @@ func (op *reportOp) extra(ctx context.Context, env cli.Environment, c Cluster) m
 	doc := doctor.Op{Namespace: op.Namespace, Group: op.Group, OperatorNamespace: op.OperatorNamespace}
 	findings, err := doc.Examine(ctx, env, c)
 	add("doctor", findings, err)
+	backups, err := c.Backups(ctx, op.Namespace, op.Group)
+	if len(backups) > 0 || err != nil {
+		add("backups", mfgreport.NewBackupList(backups), err)
+	}
 	version := newVersionReport(buildVersion())
 	if list.Operator != "" {
 		version.fits(list.Operator)

@@ -36,6 +36,8 @@ type app struct {
 	// perform checks an operation and runs it against the cluster; run returns the exit code if there was no error. It is replaced by
 	// tests that want to see the operation.
 	perform func(ctx context.Context, op operation, run func(context.Context, Cluster) (int, error)) error
+	// offline does the same without a cluster.
+	offline func(ctx context.Context, op operation, run func(context.Context) (int, error)) error
 	code    int
 }
 
@@ -54,6 +56,13 @@ func newApp(env cli.Environment) *app {
 			return err
 		}
 		a.code, err = run(ctx, cluster)
+		return cli.Tell(a.env, op, err)
+	}
+	a.offline = func(ctx context.Context, op operation, run func(context.Context) (int, error)) (err error) {
+		if err := op.Validate(); err != nil {
+			return cli.Usage("%w", err)
+		}
+		a.code, err = run(ctx)
 		return cli.Tell(a.env, op, err)
 	}
 	return a
@@ -122,6 +131,7 @@ By day:       kubectl mfg failover GROUP --to SITE
 	a.flags.AddFlags(root.PersistentFlags())
 	addGroup(root, "inspect", "Inspect:", a.statusCommand(), a.dashboardCommand(), a.listCommand(), a.explainCommand(), a.historyCommand(), a.eventsCommand())
 	addGroup(root, "operate", "Operate:", a.failoverCommand(), a.pauseCommand(), a.resumeCommand(), a.recloneCommand(), a.recoverKeyringCommand(), a.rotatePasswordsCommand(), a.drillCommand(), a.cacheCommand())
+	addGroup(root, "backup", "Back up:", a.backupCommand(), a.restoreCommand())
 	addGroup(root, "encryption", "Encryption:", a.rotateCommand(), a.adoptCommand())
 	addGroup(root, "troubleshoot", "Troubleshoot:", a.doctorCommand(), a.keyringCommand(), a.reportCommand(), a.mysqlCommand())
 	addGroup(root, "other", "Other:", a.completionCommand(), a.versionCommand())

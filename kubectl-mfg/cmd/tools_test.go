@@ -255,6 +255,9 @@ func checkCommand(t *testing.T, line string) {
 	a.perform = func(_ context.Context, op operation, _ func(context.Context, Cluster) (int, error)) error {
 		return op.Validate()
 	}
+	a.offline = func(_ context.Context, op operation, _ func(context.Context) (int, error)) error {
+		return op.Validate()
+	}
 	args := words(rest)
 	if args[0] == "completion" || args[0] == "version" {
 		return

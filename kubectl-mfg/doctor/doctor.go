@@ -89,6 +89,8 @@ type World struct {
 	Escrow *Endpoint
 	// CacheCertificate is nil for a group without a cache store, or whose cache does not speak TLS.
 	CacheCertificate *Certificate
+	// BackupSecrets are the Secrets that backups need: nil for one that is there, or else why it is not seen.
+	BackupSecrets map[string]error
 }
 
 // check looks at one thing. It returns one or more findings under its name.
@@ -110,6 +112,7 @@ var checks = []check{
 	{"eviction", eviction},
 	{"volumes", volumes},
 	{"cache", cacheStore},
+	{"backups", backupStore},
 	{"escrow", escrow},
 	{"secrets at rest", secretsAtRest},
 	{"who reads secrets", secretReaders},

@@ -86,6 +86,7 @@ func (op *Op) Examine(ctx context.Context, env cli.Environment, c Cluster) (Repo
 	w.ServerTime, w.ServerTook, w.ServerErr = c.Clock(ctx)
 	w.Escrow = op.escrow(ctx, c, g)
 	w.CacheCertificate = cacheCertificateOf(ctx, c, g)
+	w.BackupSecrets = lookForBackupSecrets(ctx, c, g)
 	rep := report.Build(g, view)
 	w.Forecast, w.Problems = rep.Forecast, rep.Problems
 	if ctx.Err() != nil {

@@ -34,6 +34,9 @@ type Explained struct {
 	// it is not ready.
 	Cache      *Cache `json:"cache,omitempty"`
 	CacheHints []Hint `json:"cacheHints,omitempty"`
+	// Backups and Restore are those of status. Neither keeps a failover from happening.
+	Backups *Backups `json:"backups,omitempty"`
+	Restore *Restore `json:"restore,omitempty"`
 	// Problems and Hints are those of status; only without an Explanation, which says more.
 	Problems []Problem `json:"problems,omitempty"`
 	Hints    []Hint    `json:"hints,omitempty"`
@@ -109,6 +112,7 @@ func BuildExplained(cr *v1alpha1.MysqlFailoverGroup, view LiveView, e *wire.Expl
 		out.Epoch, out.ActiveSite = live.Epoch, live.ActiveSite
 	}
 	out.Cache = CacheOf(cr, out.ActiveSite, out.Forecast)
+	out.Backups, out.Restore = BackupsOf(cr), RestoreOf(cr)
 	if c := out.Cache; c != nil && c.Ready != nil && !*c.Ready {
 		out.CacheHints = CacheHints(cr.Namespace, cr.Name, c)
 	}

@@ -45,6 +45,7 @@ func problemsOf(cr *v1alpha1.MysqlFailoverGroup, view LiveView, live *wire.Group
 	}
 	found = append(found, conditionProblems(r)...)
 	found = append(found, cacheProblems(r)...)
+	found = append(found, backupProblems(r)...)
 	for _, s := range r.Sites {
 		if s.Active && r.Transition != nil {
 			continue // it is the target, and not open yet
@@ -162,7 +163,6 @@ func conditionProblems(r MysqlFailoverGroupReport) []Problem {
 		{v1alpha1.ConditionFailoverBlocked, metav1.ConditionTrue},
 		{v1alpha1.ConditionTLSReady, metav1.ConditionFalse},
 		{v1alpha1.ConditionEncryptionReady, metav1.ConditionFalse},
-		{v1alpha1.ConditionBackupReady, metav1.ConditionFalse},
 	}
 	if r.Transition == nil {
 		bad = append(bad, badCondition{v1alpha1.ConditionAvailable, metav1.ConditionFalse})

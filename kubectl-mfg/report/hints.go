@@ -26,6 +26,9 @@ func hintsOf(cr *v1alpha1.MysqlFailoverGroup, r MysqlFailoverGroupReport) []Hint
 }
 
 func (r MysqlFailoverGroupReport) hintsFor(cr *v1alpha1.MysqlFailoverGroup, p Problem) []Hint {
+	if hints, is := r.backupHints(p); is {
+		return hints
+	}
 	switch {
 	case p.Reason == v1alpha1.ReasonKeyringEscrowMissing:
 		return escrowHints(r)

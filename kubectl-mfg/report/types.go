@@ -57,6 +57,9 @@ type MysqlFailoverGroupReport struct {
 	Encryption *Encryption `json:"encryption,omitempty"`
 	// Cache is the cache store; nil in groups without one.
 	Cache *Cache `json:"cache,omitempty"`
+	// Backups are the backups; nil in groups without a profile. Restore is how far the restore is of a group made from a backup.
+	Backups *Backups `json:"backups,omitempty"`
+	Restore *Restore `json:"restore,omitempty"`
 	// PausedUntil is set while the operator does nothing by itself.
 	PausedUntil *time.Time  `json:"pausedUntil,omitempty"`
 	Endpoints   Endpoints   `json:"endpoints"`

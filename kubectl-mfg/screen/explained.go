@@ -44,6 +44,7 @@ func Explanation(e report.Explained, o Options) string {
 	}
 	b.WriteString("\n" + o.consequences(x))
 	b.WriteString(o.explainedCache(e))
+	b.WriteString(o.explainedBackups(e))
 	return b.String()
 }
 
@@ -73,6 +74,7 @@ func (o Options) unexplained(e report.Explained) string {
 		b.WriteString(o.paragraph(text{s: "Forecast"}, orLastKnown(e.Facts, "last known: ")+e.Forecast.Message))
 	}
 	b.WriteString(o.explainedCache(e))
+	b.WriteString(o.explainedBackups(e))
 	b.WriteString(o.problems(e.Problems, e.Transition))
 	for _, c := range e.Conditions {
 		if c.Message != "" && noteworthy(c) && !told(e.Problems, c.Message) {

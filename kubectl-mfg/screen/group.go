@@ -36,6 +36,7 @@ func Group(r report.MysqlFailoverGroupReport, o Options) string {
 		text{s: "Writes    " + r.Endpoints.Writes},
 		text{s: fmt.Sprintf("Reads     %s (%d healthy%s)", r.Endpoints.Reads, r.Endpoints.HealthyReplicas, orLastKnown(r.Facts, ", as last known"))}))
 	b.WriteString(o.cacheSummary(r))
+	b.WriteString(o.backupSummary(r.Backups, r.Restore))
 	if r.Encryption != nil {
 		b.WriteString(o.encryption(r))
 	}

@@ -23,8 +23,9 @@ func List(reports []report.MysqlFailoverGroupReport, o Options) string {
 	age := column{title: "AGE", drop: 2}
 	version := column{title: "MYSQL", drop: 6}
 	facts := column{title: "FACTS", drop: 7}
-	remembered, caches := false, false
+	remembered, caches, backups := false, false, false
 	cache := column{title: "CACHE", drop: 5}
+	backup := column{title: "BACKUP", drop: 5}
 	problem := column{title: "PROBLEM", drop: 8}
 	for _, r := range splitBrainFirst(reports) {
 		namespace.cells = append(namespace.cells, text{s: r.Metadata.Namespace})
@@ -41,6 +42,8 @@ func List(reports []report.MysqlFailoverGroupReport, o Options) string {
 		remembered = remembered || r.Facts.Source == report.LastKnown
 		caches = caches || r.Cache != nil
 		cache.cells = append(cache.cells, cacheCell(r.Cache))
+		backups = backups || r.Backups != nil
+		backup.cells = append(backup.cells, o.backupCell(r.Backups))
 		problem.cells = append(problem.cells, problemCell(r.Problems))
 	}
 	columns := []column{name, status, active, sites, lag, epoch, failover, age}
@@ -52,6 +55,9 @@ func List(reports []report.MysqlFailoverGroupReport, o Options) string {
 	}
 	if o.Wide && caches {
 		columns = append(columns, cache)
+	}
+	if o.Wide && backups {
+		columns = append(columns, backup)
 	}
 	if remembered { // what is merely remembered is never shown without being marked so
 		facts.drop = 0

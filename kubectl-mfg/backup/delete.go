@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package backup
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/progress"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/screen"
+)
+
+// Delete is `kubectl mfg backup delete`.
+type Delete struct {
+	Common
+	Group string
+	Name  string
+	// KeepArtifact leaves what is in the storage, and removes the object alone.
+	KeepArtifact bool
+	Yes          bool
+}
+
+// Run asks, deletes, and follows until the backup is gone.
+func (op *Delete) Run(ctx context.Context, env cli.Environment, c Cluster) (int, error) {
+	b, err := named(ctx, c, op.Namespace, op.Group, op.Name)
+	if err != nil {
+		return cli.ExitError, err
+	}
+	op.note(b)
+	all, err := c.Backups(ctx, op.Namespace, b.Spec.Group)
+	if err != nil {
+		return cli.ExitError, err
+	}
+	width, _ := env.Terminal()
+	fmt.Fprint(env.ErrOut, screen.Plan("Delete backup "+b.Name+" (namespace "+op.Namespace+")", op.plan(report.NewBackupList(all)), screen.Options{Width: width}))
+	if !op.Yes {
+		if err := confirm(ctx, env, "Delete it?"); err != nil {
+			return cli.ExitError, err
+		}
+	}
+	if op.KeepArtifact {
+		if b, err = op.keep(ctx, env, c, b); err != nil {
+			return cli.ExitError, err
+		}
+	}
+	if err := c.DeleteBackup(ctx, b); err != nil && !apierrors.IsNotFound(err) {
+		if apierrors.IsConflict(err) {
+			return cli.ExitError, cli.Refused("refused: backup %s is another one by now; nothing was deleted\n  look again: %s", b.Name, show(op.Namespace, b.Name))
+		}
+		return cli.ExitError, err
+	}
+	if !op.Wait {
+		return op.finish(env, cli.OutcomeRequested, "asked for; see how far it is: "+show(op.Namespace, b.Name))
+	}
+	return op.follow(ctx, env, c, b)
+}
+
+// plan says what goes, and what is left then.
+func (op *Delete) plan(all report.BackupList) []screen.Line {
+	r := *op.rep
+	what := "the artifact goes for good: " + cli.OrDash(r.Location)
+	switch {
+	case op.KeepArtifact || r.KeepsArtifact:
+		what = "the artifact stays in the storage (" + cli.OrDash(r.Location) + "), and retention does not count or remove it any more"
+	case !r.Completed():
+		what = "what there is of it in the storage goes"
+	}
+	left, proven := 0, 0
+	for _, b := range all.Items {
+		if b.Metadata.Name == r.Metadata.Name || !b.Completed() || b.Metadata.DeletionTimestamp != nil {
+			continue
+		}
+		left++
+		if b.Proven() {
+			proven++
+		}
+	}
+	plan := []screen.Line{{Label: "Backup", Text: fmt.Sprintf("of %s by profile %s, %s, %s", r.Group, r.Profile, r.Phase, sizeWords(r))}, {Label: "Storage", Text: what},
+		{Label: "Left", Text: fmt.Sprintf("%d other completed backups of %s, %d of them proven", left, r.Group, proven)}}
+	if r.Completed() && left == 0 {
+		plan = append(plan, screen.Line{Label: "Warning", Text: "it is the only one: then there is nothing to restore " + r.Group + " from"})
+	} else if r.Proven() && proven == 0 {
+		plan = append(plan, screen.Line{Label: "Warning", Text: "it is the only one that was proven"})
+	}
+	return plan
+}
+
+func sizeWords(r report.Backup) string {
+	if r.Size == "" {
+		return "size not known"
+	}
+	return r.Size
+}
+
+// keep says first that the artifact stays; only then is anything deleted.
+func (op *Delete) keep(ctx context.Context, env cli.Environment, c Cluster, b *v1alpha1.MysqlBackup) (*v1alpha1.MysqlBackup, error) {
+	uid := b.UID
+	for try := 1; ; try++ {
+		kept, err := c.AnnotateBackup(ctx, b, map[string]string{v1alpha1.AnnotationKeepArtifact: "true"})
+		if err == nil {
+			return kept, nil
+		}
+		if !apierrors.IsConflict(err) || try == annotateTries || !env.Wait(ctx, 20*time.Millisecond) {
+			return nil, fmt.Errorf("%w\n  nothing was deleted", err)
+		}
+		if b, err = c.Backup(ctx, op.Namespace, b.Name); err != nil {
+			return nil, err
+		}
+		if b.UID != uid {
+			return nil, cli.Refused("refused: backup %s is another one by now; nothing was deleted\n  look again: %s", b.Name, show(op.Namespace, b.Name))
+		}
+	}
+}
+
+func (op *Delete) follow(ctx context.Context, env cli.Environment, c Cluster, deleted *v1alpha1.MysqlBackup) (int, error) {
+	w := watcher{op: &op.Common, env: env, c: c, name: deleted.Name, tell: progress.New(env, op.Output), goesOn: "the backup is deleted all the same",
+		words: phaseWords}
+	_, err := w.follow(ctx, func(b *v1alpha1.MysqlBackup) bool { return b.UID != deleted.UID })
+	if err != nil && !apierrors.IsNotFound(err) {
+		return cli.ExitError, err
+	}
+	words := "backup " + deleted.Name + " is gone"
+	if op.KeepArtifact || op.rep.KeepsArtifact {
+		words += "; its artifact is still in the storage"
+	}
+	return op.finish(env, cli.OutcomeDone, words)
+}

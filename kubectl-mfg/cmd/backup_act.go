@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/backup"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
+)
+
+func (a *app) backupVerifyCommand() *cobra.Command {
+	op := backup.Verify{}
+	cmd := &cobra.Command{
+		Use:   "verify GROUP [BACKUP]",
+		Short: "Restore a backup into a scratch server and check it, now",
+		Long: `Restore a backup into a scratch server and check it: every table is counted and checked, and the query of the profile is run. The
+group is not touched. Without BACKUP it is the newest that is complete.
+
+An encrypted backup needs encryption.identitySecretName in its profile. Exit code 5 if the backup could not be restored, or was not
+tried: the message says which.
+
+` + cli.ExitCodes,
+		Example: `  # The newest
+  kubectl mfg backup verify orders
+
+  # The newest of a profile
+  kubectl mfg backup verify orders --profile nightly
+
+  # That one, and do not wait
+  kubectl mfg backup verify orders orders-nightly-20261124-0200 --wait=false`,
+		Args:              groupAndMaybeBackup,
+		ValidArgsFunction: a.completeGroupAndBackup,
+	}
+	cmd.Flags().StringVar(&op.Profile, "profile", "", "Without BACKUP: the newest of this profile. Default: of any.")
+	_ = cmd.RegisterFlagCompletionFunc("profile", a.completeProfileFlag)
+	out := bindBackup(&op.Common, cmd, 6*time.Hour)
+	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
+		if err := a.fillBackup(&op.Common, out); err != nil {
+			return err
+		}
+		if op.Group, err = groupArgument(args[0]); err != nil {
+			return err
+		}
+		if len(args) > 1 {
+			if op.Name, err = backupArgument(args[1]); err != nil {
+				return err
+			}
+		}
+		return a.perform(cmd.Context(), &op, func(ctx context.Context, c Cluster) (int, error) { return op.Run(ctx, a.env, c) })
+	}
+	return cmd
+}
+
+func (a *app) backupDeleteCommand() *cobra.Command {
+	op := backup.Delete{}
+	cmd := &cobra.Command{
+		Use:   "delete [GROUP] BACKUP",
+		Short: "Delete a backup, with what is in the storage",
+		Long: `Delete a backup. What is in the storage goes with it, for good; --keep-artifact leaves that, and removes the object alone. One that is
+being made is stopped first.
+
+The plan says how many others there are, and whether any of them was proven.
+
+` + cli.ExitCodes,
+		Example: `  # It shows the plan and asks
+  kubectl mfg backup delete orders-nightly-20261124-0200
+
+  # Forget it here, and keep what is in the bucket
+  kubectl mfg backup delete orders orders-nightly-20261124-0200 --keep-artifact --yes`,
+		Args:              backupArguments,
+		ValidArgsFunction: a.completeBackup,
+	}
+	cmd.Flags().BoolVarP(&op.Yes, "yes", "y", false, "Do not ask. Required where no terminal is.")
+	cmd.Flags().BoolVar(&op.KeepArtifact, "keep-artifact", false, "Leave what is in the storage.")
+	out := bindBackup(&op.Common, cmd, 10*time.Minute)
+	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
+		if err := a.fillBackup(&op.Common, out); err != nil {
+			return err
+		}
+		if op.Group, op.Name, err = backupNamed(args); err != nil {
+			return err
+		}
+		return a.perform(cmd.Context(), &op, func(ctx context.Context, c Cluster) (int, error) { return op.Run(ctx, a.env, c) })
+	}
+	return cmd
+}
+
+func (a *app) backupKeygenCommand() *cobra.Command {
+	op := backup.Keygen{}
+	cmd := &cobra.Command{
+		Use:   "keygen [--file FILE] [--secret NAME]",
+		Short: "Make an age identity, which opens backups, and its recipient, for which they are encrypted",
+		Long: `Make an age identity (X25519), which opens backups, and its recipient, for which they are encrypted. The identity goes to a file that
+only you can read (mode 0600); a file that is there is never overwritten. The recipient is printed: it is public.
+
+Nothing is sent to a cluster. With --secret the manifest of a Secret with the identity is written to stdout, for kubectl apply -f -;
+restores and verifications in the cluster need it. It holds the key: do not keep it in a repository.
+
+` + cli.ExitCodes,
+		Example: `  # A key; the output says how both halves are put to use
+  kubectl mfg backup keygen --file ~/orders-backup-identity.txt
+
+  # The same, and its Secret in the namespace shop at once
+  kubectl mfg backup keygen --file ~/orders-backup-identity.txt --secret mfg-backup-identity -n shop | kubectl apply -f -`,
+		Args:              exactly(),
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	cmd.Flags().StringVarP(&op.File, "file", "f", backup.DefaultIdentityFile, "File for the identity. It must not exist.")
+	cmd.Flags().StringVar(&op.Secret, "secret", "", "Name of a Secret with the identity, whose manifest is written to stdout. Default: none is.")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
+		if given := cmd.Flag("namespace"); given != nil {
+			op.Namespace = given.Value.String() // that of a kubeconfig is not asked for: no cluster is needed
+		}
+		return a.offline(cmd.Context(), &op, func(ctx context.Context) (int, error) { return op.Run(ctx, a.env) })
+	}
+	return cmd
+}
+
+// backupArguments are BACKUP, or GROUP and BACKUP.
+func backupArguments(_ *cobra.Command, args []string) error {
+	switch len(args) {
+	case 0:
+		return cli.Usage("BACKUP is missing")
+	case 1, 2:
+		return nil
+	}
+	return cli.Usage("at most 2 arguments expected (GROUP BACKUP), got %d: %s", len(args), strings.Join(args, " "))
+}
+
+// groupAndMaybeBackup are GROUP, or GROUP and BACKUP.
+func groupAndMaybeBackup(_ *cobra.Command, args []string) error {
+	switch len(args) {
+	case 0:
+		return cli.Usage("GROUP is missing")
+	case 1, 2:
+		return nil
+	}
+	return cli.Usage("at most 2 arguments expected (GROUP BACKUP), got %d: %s", len(args), strings.Join(args, " "))
+}
+
+// backupNamed reads [GROUP] BACKUP.
+func backupNamed(args []string) (group, name string, err error) {
+	if len(args) == 2 {
+		if group, err = groupArgument(args[0]); err != nil {
+			return "", "", err
+		}
+	}
+	name, err = backupArgument(args[len(args)-1])
+	return group, name, err
+}
+
+// backupArgument reads BACKUP as people and kubectl write it.
+func backupArgument(arg string) (string, error) {
+	kind, name, both := strings.Cut(arg, "/")
+	if !both {
+		kind, name = "mb", arg
+	}
+	kind, _, _ = strings.Cut(strings.TrimSuffix(kind, "."+v1alpha1.GroupVersion.Group), ".")
+	switch kind = strings.ToLower(kind); {
+	case kind != "mb" && kind != "mysqlbackup" && kind != "mysqlbackups":
+		return "", cli.Usage("%q is no backup: expected BACKUP or mb/BACKUP", arg)
+	case name == "":
+		return "", cli.Usage("BACKUP is empty")
+	case len(validation.IsDNS1123Subdomain(name)) > 0:
+		return "", cli.Usage("%q cannot be the name of a backup", name)
+	}
+	return name, nil
+}

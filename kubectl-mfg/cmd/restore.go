@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/restore"
+)
+
+func (a *app) restoreCommand() *cobra.Command {
+	op := restore.Op{}
+	cmd := &cobra.Command{
+		Use:   "restore NEWGROUP --from GROUP",
+		Short: "Make a new group from a backup of another, or of a lost one",
+		Long: `Make a new group from a backup of another one, or of one that is lost. Nothing is ever restored over a group that is there.
+
+Without --apply the new group is printed as YAML, to read, keep and apply; with --apply it is made, and the restore is followed to its end.
+Its specification is the living group's, or that of the file of -f; what only one group can have is changed or left out, and said so. What
+can be checked is checked first: the backup as far as this cluster knows it, the Secrets with credentials and identity, and the API server's
+rules. Whether the backup is in the storage and whole, and whether the volume is large enough, the operator checks before it touches anything.
+
+Exit code 5 says that it was refused, or failed: nothing has opened then.
+
+` + cli.ExitCodes,
+		Example: `  # What would the new group look like?
+  kubectl mfg restore orders-2 --from orders
+
+  # Restore the newest backup, and watch
+  kubectl mfg restore orders-2 --from orders --apply
+
+  # A certain backup, into another namespace
+  kubectl mfg restore orders --from orders --from-namespace shop --backup before-v42 --apply -n staging
+
+  # The group is gone, and so is its namespace: from files alone (docs/disaster.md)
+  kubectl mfg restore orders --from orders -f orders.yaml --storage-file storage.yaml --identity-secret mfg-backup-identity --apply -n shop`,
+		Args:              exactly("NEWGROUP"),
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	f := cmd.Flags()
+	f.StringVar(&op.From, "from", "", "Group that the backup was made of. It need not be there any more.")
+	f.StringVar(&op.FromNamespace, "from-namespace", "", "Namespace of that group. Default: that of the new group.")
+	f.StringVar(&op.Backup, "backup", "", "Name of the backup. Default: the newest that can be restored as far as is known.")
+	f.StringVar(&op.Profile, "profile", "", "Profile whose storage holds the backup. Default: that of the backup, or the only one.")
+	f.StringVar(&op.StorageFile, "storage-file", "", "File with the storage that holds the backup, in YAML as in a profile. Instead of --profile.")
+	f.StringVar(&op.IdentitySecret, "identity-secret", "", "Secret in the namespace of the new group whose key identity opens the backup. Default: that of the profile.")
+	f.StringVarP(&op.File, "filename", "f", "", "File with the MysqlFailoverGroup of which the specification is taken. Default: the living group.")
+	f.BoolVar(&op.Apply, "apply", false, "Make the group. Without it its YAML is printed.")
+	f.BoolVar(&op.Wait, "wait", true, "With --apply: follow the restore to its end.")
+	f.DurationVar(&op.Timeout, "timeout", 12*time.Hour, "How long to follow it. The restore goes on after that.")
+	_ = cmd.RegisterFlagCompletionFunc("from", func(cmd *cobra.Command, _ []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return a.completeGroup(cmd, nil, word)
+	})
+	_ = cmd.RegisterFlagCompletionFunc("from-namespace", a.completeNamespace)
+	_ = cmd.RegisterFlagCompletionFunc("backup", func(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return a.backupsOf(cmd, op.From, op.FromNamespace), cobra.ShellCompDirectiveNoFileComp
+	})
+	_ = cmd.RegisterFlagCompletionFunc("profile", func(cmd *cobra.Command, _ []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return a.completeProfileFlag(cmd, []string{op.From}, word)
+	})
+	out := addOutputFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
+		if op.Output, err = out(); err != nil {
+			return err
+		}
+		if op.Group, err = groupArgument(args[0]); err != nil {
+			return err
+		}
+		if op.From, err = bareName(op.From); err != nil {
+			return err
+		}
+		if op.Namespace, err = a.namespace(); err != nil {
+			return err
+		}
+		return a.perform(cmd.Context(), &op, func(ctx context.Context, c Cluster) (int, error) { return op.Run(ctx, a.env, c) })
+	}
+	return cmd
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package restore
+
+import (
+	"context"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
+)
+
+// needed is a Secret with the keys that a restore reads.
+type needed struct {
+	name, what string
+	keys       []string
+}
+
+// secretsOf are the Secrets that a restore reads, in the namespace of the new group.
+func secretsOf(p *planned) []needed {
+	var all []needed
+	switch s := p.storage; {
+	case s.S3 != nil:
+		all = append(all, needed{s.S3.SecretName, "credentials of the storage", []string{v1alpha1.BackupAccessKeyID, v1alpha1.BackupSecretKey}})
+		if s.S3.CASecretName != "" {
+			all = append(all, needed{s.S3.CASecretName, "certificates that the storage is checked against", []string{v1alpha1.BackupCAKey}})
+		}
+	case s.GCS != nil:
+		all = append(all, needed{s.GCS.SecretName, "credentials of the storage", []string{v1alpha1.BackupGCSCredentials}})
+	case s.Azure != nil:
+		all = append(all, needed{s.Azure.SecretName, "credentials of the storage", []string{v1alpha1.BackupAccountName, v1alpha1.BackupAccountKey}})
+	}
+	if p.identity != "" {
+		all = append(all, needed{p.identity, "age identity", []string{v1alpha1.BackupIdentityKey}})
+	}
+	if tls := p.group.Spec.TLS; tls != nil && tls.IssuerRef == nil {
+		all = append(all, needed{tls.SecretName, "certificate of MySQL", []string{"tls.crt", "tls.key", "ca.crt"}})
+	}
+	return all
+}
+
+// check looks at what a restore needs, before anything is begun. What may not be looked at is said, and gone on without.
+func (op *Op) check(ctx context.Context, c Cluster, p *planned) error {
+	for _, n := range secretsOf(p) {
+		if err := op.checkSecret(ctx, c, p, n); err != nil {
+			return err
+		}
+	}
+	if v := p.storage.Volume; v != nil {
+		_, err := c.Kube().CoreV1().PersistentVolumeClaims(op.Namespace).Get(ctx, v.ClaimName, metav1.GetOptions{})
+		if err := op.judge(p, err, "PersistentVolumeClaim "+v.ClaimName, "the backup is read from it: make it there, or restore in the namespace that has it"); err != nil {
+			return err
+		}
+	}
+	if tls := p.group.Spec.TLS; tls != nil && tls.IssuerRef == nil {
+		p.say("See to it", "the certificate in Secret %s must name the Services of %s: mysql-%s-primary.%s.svc and the others of docs/install.md", tls.SecretName, op.Group, op.Group, op.Namespace)
+	}
+	return op.rehearse(ctx, c, p)
+}
+
+// checkSecret looks whether the keys are there; nothing of their values leaves this function.
+func (op *Op) checkSecret(ctx context.Context, c Cluster, p *planned, n needed) error {
+	secret, err := c.Kube().CoreV1().Secrets(op.Namespace).Get(ctx, n.name, metav1.GetOptions{})
+	if err != nil {
+		return op.judge(p, err, "Secret "+n.name, "it has the "+n.what+": make it there first, with the keys "+strings.Join(n.keys, ", "))
+	}
+	for _, key := range n.keys {
+		if len(secret.Data[key]) == 0 {
+			return cli.Refused("refused: Secret %s in namespace %s has no key %s, or it is empty\n  it has the %s: put it there first", n.name, op.Namespace, key, n.what)
+		}
+	}
+	return nil
+}
+
+// judge refuses what is missing, and notes what may not be looked at.
+func (op *Op) judge(p *planned, err error, what, way string) error {
+	switch {
+	case err == nil:
+		return nil
+	case apierrors.IsNotFound(err):
+		return cli.Refused("refused: there is no %s in namespace %s\n  %s", what, op.Namespace, way)
+	case apierrors.IsForbidden(err):
+		p.say("Unchecked", "%s: you may not look at it", what)
+		return nil
+	}
+	return cli.RightsHint(err, "get", what, op.Namespace)
+}
+
+// rehearse has the API server check the group, and keep nothing.
+func (op *Op) rehearse(ctx context.Context, c Cluster, p *planned) error {
+	_, err := c.CreateGroup(ctx, p.group, true)
+	switch {
+	case err == nil:
+		p.say("Checked", "the API server would take the group")
+		return nil
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsAlreadyExists(err):
+		return cli.Refused("refused by the API server: %s", cli.FirstLine(err))
+	case apierrors.IsNotFound(err):
+		return cli.Refused("refused: %s\n  if the namespace is gone: kubectl create namespace %s, and its Secrets after that; docs/disaster.md goes through it", cli.FirstLine(err), op.Namespace)
+	case apierrors.IsForbidden(err) && !op.Apply:
+		p.say("Unchecked", "you may not make groups here, so the API server was not asked")
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package restore
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/live"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/progress"
+)
+
+const (
+	followEvery = time.Second
+	// untaken is after how long it is said that nobody has taken the restore up.
+	untaken = 30 * time.Second
+	// patience is for how long a restore that failed is watched: the operator tries again, and what was wrong may pass.
+	patience = time.Minute
+)
+
+// apply makes the group, and follows it.
+func (op *Op) apply(ctx context.Context, env cli.Environment, c Cluster, g *v1alpha1.MysqlFailoverGroup) (int, error) {
+	made, err := c.CreateGroup(ctx, g, false)
+	switch {
+	case apierrors.IsAlreadyExists(err):
+		return cli.ExitError, cli.Refused("refused: somebody made a group %s just now; nothing was changed", op.Group)
+	case err != nil:
+		return cli.ExitError, err
+	}
+	if !op.Wait {
+		return op.finish(env, cli.OutcomeRequested, "group "+op.Group+" is made, and the restore begins; see how far it is: "+op.look())
+	}
+	began := env.Now()
+	done, err := op.follow(ctx, env, c, made)
+	if err != nil {
+		return cli.ExitError, err
+	}
+	at := done.Status.Restore
+	if at.Phase == v1alpha1.RestoreFailed {
+		return cli.ExitError, op.failed(at)
+	}
+	took := env.Now().Sub(began)
+	if at.StartedAt != nil && at.FinishedAt != nil {
+		took = at.FinishedAt.Sub(at.StartedAt.Time)
+	}
+	op.rep.Backup, op.rep.RestoreSeconds = cmp.Or(at.Backup, op.rep.Backup), int64(took.Seconds())
+	return op.finish(env, cli.OutcomeDone, fmt.Sprintf("restored: %s has the data of backup %s, on %s, after %s; it opens, and the other sites are copied from it: %s",
+		op.Group, cmp.Or(op.rep.Backup, "(unnamed)"), cli.OrDash(at.Site), duration.HumanDuration(took), op.look()))
+}
+
+func (op *Op) look() string {
+	return fmt.Sprintf("kubectl mfg status %s -n %s -w", op.Group, op.Namespace)
+}
+
+// follow reads the group again and again until its restore is over.
+func (op *Op) follow(ctx context.Context, env cli.Environment, c Cluster, made *v1alpha1.MysqlFailoverGroup) (*v1alpha1.MysqlFailoverGroup, error) {
+	tell := progress.New(env, op.Output)
+	defer tell.End()
+	began, failing := env.Now(), time.Time{}
+	end := began.Add(op.Timeout)
+	for {
+		g, err := c.Group(ctx, op.Namespace, op.Group)
+		switch {
+		case ctx.Err() != nil:
+			return nil, op.gaveUp("interrupted")
+		case apierrors.IsNotFound(err), err == nil && (g.UID != made.UID || g.DeletionTimestamp != nil):
+			return nil, cli.Refused("group %s was deleted before it was restored", op.Group)
+		case apierrors.IsForbidden(err):
+			return nil, err
+		case err == nil:
+			failing = failingSince(g, failing, env.Now())
+			if over(g) || !failing.IsZero() && env.Now().Sub(failing) >= patience {
+				return g, nil
+			}
+			tell.Tell(op.howFar(ctx, c, g, env.Now().Sub(began)))
+		}
+		if env.Now().After(end) {
+			why := fmt.Sprintf("no outcome within %s", op.Timeout)
+			if err != nil { // it may pass: the API server may be the very thing that is in trouble
+				why += fmt.Sprintf(" (last error: %s)", cli.FirstLine(err))
+			}
+			return nil, op.gaveUp(why)
+		}
+		if !env.Wait(ctx, followEvery) {
+			return nil, op.gaveUp("interrupted")
+		}
+	}
+}
+
+func over(g *v1alpha1.MysqlFailoverGroup) bool {
+	return g.Status.Restore != nil && g.Status.Restore.Phase == v1alpha1.RestoreCompleted
+}
+
+// failingSince is since when every look found the restore failed; zero while it is not.
+func failingSince(g *v1alpha1.MysqlFailoverGroup, before, now time.Time) time.Time {
+	switch {
+	case g.Status.Restore == nil || g.Status.Restore.Phase != v1alpha1.RestoreFailed:
+		return time.Time{}
+	case before.IsZero():
+		return now
+	}
+	return before
+}
+
+// howFar adds what the pod says, which status does not: the operator may not read logs.
+func (op *Op) howFar(ctx context.Context, c Cluster, g *v1alpha1.MysqlFailoverGroup, since time.Duration) (string, int32) {
+	text, percent := words(g, since)
+	r := g.Status.Restore
+	if r == nil || r.Phase != v1alpha1.RestoreLoading || r.Site == "" {
+		return text, percent
+	}
+	said, is := progress.FromLog(ctx, c.Kube(), g.Namespace, progress.Selector(v1alpha1.LabelGroup, g.Name, v1alpha1.LabelName, v1alpha1.NameMySQL, v1alpha1.LabelSite, r.Site), containerLoad)
+	if !is {
+		return text, percent
+	}
+	return text + ", " + said.Words(), said.Known()
+}
+
+// containerLoad is the container in the pod of a site that loads a backup.
+const containerLoad = "load"
+
+// words say how far the restore is.
+func words(g *v1alpha1.MysqlFailoverGroup, since time.Duration) (string, int32) {
+	r := g.Status.Restore
+	if r == nil || r.Phase == "" {
+		if c := meta.FindStatusCondition(g.Status.Conditions, v1alpha1.ConditionRestoreReady); c != nil && c.Status == metav1.ConditionFalse {
+			return fmt.Sprintf("not begun: %s [%s]", c.Message, c.Reason), -1
+		}
+		if since >= untaken {
+			return fmt.Sprintf("not taken up yet: does the operator run, and is it of a version that restores? kubectl get pods -n %s -l %s", live.DefaultNamespace, live.Selector), -1
+		}
+		return "asked the operator", -1
+	}
+	text := "the backup is looked for and checked"
+	percent := int32(-1)
+	switch r.Phase { //nolint:exhaustive // the others are over, or looked for
+	case v1alpha1.RestoreFailed:
+		text = "failed, and is tried again"
+	case v1alpha1.RestoreLoading:
+		text, percent = "backup "+cmp.Or(r.Backup, "(unnamed)")+" is loaded into "+cli.OrDash(r.Site), -1
+		if r.Progress > 0 {
+			percent = r.Progress
+		}
+	}
+	if r.Message != "" {
+		text += ": " + r.Message
+	}
+	return text, percent
+}
+
+// failed is the reason with the way out. Nothing has opened, and the operator goes on trying.
+func (op *Op) failed(at *v1alpha1.RestoreStatus) error {
+	return &cli.Error{Code: cli.ExitRefused, Reason: at.Reason, Err: fmt.Errorf(`the restore failed (%s): %s; nothing was opened
+  once that is put right the operator goes on by itself; see how far it is: %s
+  see what was said: kubectl mfg events %s -n %s --warnings
+  to give it up, and begin again with another backup: kubectl delete mysqlfailovergroup %s -n %s, and its volumes after that`,
+		cmp.Or(string(at.Reason), "no reason given"), cmp.Or(at.Message, "the operator does not say why"), op.look(), op.Group, op.Namespace, op.Group, op.Namespace)}
+}
+
+func (op *Op) gaveUp(why string) error {
+	return &cli.Error{Code: cli.ExitTimeout, Ended: why, Err: fmt.Errorf("%s: only the waiting ended, the restore goes on\n  see how far it is: %s", why, op.look())}
+}
+
+// finish writes the outcome.
+func (op *Op) finish(env cli.Environment, outcome, words string) (int, error) {
+	op.rep.Outcome, op.rep.Message = outcome, words
+	if op.Output.Printer != nil {
+		return cli.ExitHealthy, op.Output.Print(env.Out, op.rep)
+	}
+	fmt.Fprintln(env.Out, words)
+	return cli.ExitHealthy, nil
+}

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package restore makes the specification of a new group that is loaded from a backup, checks what can be checked before anything is
+// begun, and follows the restore. See docs/backups.md and docs/disaster.md.
+package restore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/yaml"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/request"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/screen"
+)
+
+// Cluster is what a restore asks of the cluster.
+type Cluster interface {
+	request.GroupReader
+	Backups(ctx context.Context, namespace, group string) ([]v1alpha1.MysqlBackup, error)
+	// CreateGroup makes a group, or has the API server check it and keep nothing.
+	CreateGroup(ctx context.Context, g *v1alpha1.MysqlFailoverGroup, dryRun bool) (*v1alpha1.MysqlFailoverGroup, error)
+	Kube() kubernetes.Interface
+}
+
+// Op is `kubectl mfg restore`.
+type Op struct {
+	Namespace string
+	// Group is the new group.
+	Group string
+	// From is the group that the backup was made of, in FromNamespace, which is Namespace if it is empty.
+	From, FromNamespace string
+	// Backup is empty for the newest.
+	Backup string
+	// Profile or StorageFile say where the backup is. With neither, the only profile of the group.
+	Profile, StorageFile string
+	// IdentitySecret opens an encrypted backup. Default: that of the profile.
+	IdentitySecret string
+	// File has the specification of the new group. Default: the living group's.
+	File string
+	// Apply makes the group; without it its YAML is printed.
+	Apply   bool
+	Wait    bool
+	Timeout time.Duration
+	Output  cli.Output
+
+	rep *Report
+}
+
+// Report is the outcome in machine form.
+type Report struct {
+	APIVersion string          `json:"apiVersion"`
+	Kind       string          `json:"kind"`
+	Metadata   report.Metadata `json:"metadata"`
+	From       string          `json:"from"`
+	Backup     string          `json:"backup,omitempty"`
+	Checks     []screen.Line   `json:"checks"`
+	// Outcome is Requested (not waited for), Succeeded, Refused or TimedOut.
+	Outcome        string          `json:"outcome"`
+	Reason         v1alpha1.Reason `json:"reason,omitempty"`
+	Message        string          `json:"message,omitempty"`
+	Next           string          `json:"next,omitempty"`
+	RestoreSeconds int64           `json:"restoreSeconds,omitempty"`
+}
+
+// groupForm is that of the names of groups in the definition.
+var groupForm = regexp.MustCompile(`^[a-z]([-a-z0-9]{0,28}[a-z0-9])?$`)
+
+// Validate looks at the command line alone.
+func (op *Op) Validate() error {
+	switch {
+	case !groupForm.MatchString(op.Group):
+		return fmt.Errorf("%q cannot be the name of a group: at most 30 lower-case letters, digits and '-', beginning with a letter", op.Group)
+	case op.From == "":
+		return errors.New("--from is missing: name the group that the backup was made of")
+	case !groupForm.MatchString(op.From):
+		return fmt.Errorf("--from %q cannot be the name of a group", op.From)
+	case op.FromNamespace != "" && len(validation.IsDNS1123Label(op.FromNamespace)) > 0:
+		return fmt.Errorf("--from-namespace %q cannot be the name of a namespace", op.FromNamespace)
+	case op.Profile != "" && op.StorageFile != "":
+		return errors.New("--profile and --storage-file exclude each other: each says where the backup is")
+	case op.IdentitySecret != "" && len(validation.IsDNS1123Subdomain(op.IdentitySecret)) > 0:
+		return fmt.Errorf("--identity-secret %q cannot be the name of a Secret", op.IdentitySecret)
+	case op.Apply && op.Wait && op.Timeout <= 0:
+		return errors.New("--timeout must be above 0")
+	}
+	return nil
+}
+
+// Failed is the outcome in machine form.
+func (op *Op) Failed(f cli.Failure) (any, cli.Output) {
+	if op.rep == nil || !op.Apply {
+		return nil, op.Output
+	}
+	op.rep.Outcome, op.rep.Reason, op.rep.Message, op.rep.Next = f.Outcome, f.Reason, f.Message, f.Next
+	return op.rep, op.Output
+}
+
+// Run makes the specification, checks it, and prints or applies it.
+func (op *Op) Run(ctx context.Context, env cli.Environment, c Cluster) (int, error) {
+	if op.FromNamespace == "" {
+		op.FromNamespace = op.Namespace
+	}
+	op.rep = &Report{APIVersion: report.APIVersion, Kind: "MfgRestoreReport", Metadata: report.Metadata{Name: op.Group, Namespace: op.Namespace}, From: op.FromNamespace + "/" + op.From, Checks: []screen.Line{}}
+	if err := op.free(ctx, c); err != nil {
+		return cli.ExitError, err
+	}
+	template, err := op.template(ctx, c)
+	if err != nil {
+		return cli.ExitError, err
+	}
+	if template.storage, err = op.storage(); err != nil {
+		return cli.ExitError, err
+	}
+	known, unseen := op.known(ctx, c)
+	plan, err := op.plan(template, known, env.Now())
+	if err != nil {
+		return cli.ExitError, err
+	}
+	if unseen != "" {
+		plan.say("Unseen", "%s", unseen)
+	}
+	op.rep.Backup = plan.group.Spec.InitFromBackup.Backup
+	if err := op.check(ctx, c, plan); err != nil {
+		return cli.ExitError, err
+	}
+	op.rep.Checks = plan.checks
+	width, _ := env.Terminal()
+	fmt.Fprint(env.ErrOut, screen.Plan(fmt.Sprintf("Restore %s into the new group %s (namespace %s)", op.rep.From, op.Group, op.Namespace), plan.checks, screen.Options{Width: width}))
+	if !op.Apply {
+		return cli.ExitHealthy, op.print(env, plan.group)
+	}
+	return op.apply(ctx, env, c, plan.group)
+}
+
+// free refuses a name that is taken: nothing is restored over living data.
+func (op *Op) free(ctx context.Context, c Cluster) error {
+	_, err := c.Group(ctx, op.Namespace, op.Group)
+	switch {
+	case err == nil:
+		return cli.Refused("refused: there is a group %s in namespace %s already, and nothing is restored over a group\n  restore into a new one, under another name: kubectl mfg restore %s-restored --from %s -n %s", op.Group, op.Namespace, op.Group, op.From, op.Namespace)
+	case apierrors.IsNotFound(err):
+		return nil
+	}
+	return err
+}
+
+// known are the backups that the cluster knows of. The bucket is the truth: where they are gone, or cannot be seen, it is gone on without.
+func (op *Op) known(ctx context.Context, c Cluster) (all []v1alpha1.MysqlBackup, unseen string) {
+	all, err := c.Backups(ctx, op.FromNamespace, op.From)
+	if err != nil {
+		return nil, "the backups that this cluster knows of could not be listed (" + cli.FirstLine(err) + "): whether there is one, the operator finds out"
+	}
+	if len(all) == 0 {
+		return nil, "this cluster knows of no backup of " + op.rep.From + ": whether there is one in the storage, the operator finds out before it touches anything"
+	}
+	return all, ""
+}
+
+// print writes the group as YAML, or as one of the formats of kubectl.
+func (op *Op) print(env cli.Environment, g *v1alpha1.MysqlFailoverGroup) error {
+	spec, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&g.Spec)
+	if err != nil {
+		return fmt.Errorf("encode the group: %w", err)
+	}
+	content := map[string]any{
+		"apiVersion": v1alpha1.GroupVersion.String(), "kind": "MysqlFailoverGroup",
+		"metadata": map[string]any{"name": g.Name, "namespace": g.Namespace}, "spec": spec,
+	}
+	fmt.Fprintln(env.ErrOut, "Nothing was changed. To begin: the same command with --apply, or kubectl apply -f - with what is on stdout.")
+	if op.Output.Printer != nil {
+		return op.Output.Print(env.Out, &unstructured.Unstructured{Object: content})
+	}
+	raw, err := yaml.Marshal(content)
+	if err != nil {
+		return fmt.Errorf("encode the group: %w", err)
+	}
+	if _, err := env.Out.Write(raw); err != nil {
+		return fmt.Errorf("write: %w", err)
+	}
+	return nil
+}

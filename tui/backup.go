@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tui
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
+	"github.com/mysql-mfg/mfg/tui/canvas"
+)
+
+// backups are those of a group, a line for each profile, and a restore that is under way. Nothing where there are none.
+func (v groupView) backups(width int) canvas.Block {
+	out := v.restore(width)
+	b := v.g.report.Backups
+	if b == nil {
+		return out
+	}
+	label := canvas.Span{Text: "Backups"}
+	if b.Bad() {
+		label.Style = canvas.Warn
+	}
+	for _, p := range b.Profiles {
+		out = append(out, v.signs.Paragraph(label, v.profileWords(p), width)...)
+		label = canvas.Span{}
+	}
+	for _, said := range []struct {
+		is      *bool
+		message string
+		reason  v1alpha1.Reason
+	}{{b.Ready, b.Message, b.Reason}, {b.Verified, b.VerifiedMessage, b.VerifiedReason}} {
+		if said.is != nil && !*said.is {
+			out = append(out, v.signs.Paragraph(canvas.Span{}, said.message+" ["+string(said.reason)+"]", width)...)
+		}
+	}
+	return out
+}
+
+// profileWords are how old the newest backup is and its proof, what is being made, and when the next is due.
+func (v groupView) profileWords(p report.BackupProfile) string {
+	words := p.Name + " "
+	if p.LastSuccess == nil {
+		words += "none yet"
+	} else {
+		words += v.ago(*p.LastSuccess) + " old"
+	}
+	switch {
+	case p.VerifiedAt != nil:
+		words += ", proven " + v.ago(*p.VerifiedAt) + " ago"
+		if p.RestoreSeconds > 0 {
+			words += fmt.Sprintf(" in %s", time.Duration(p.RestoreSeconds)*time.Second)
+		}
+	case p.LastSuccess != nil:
+		words += ", never proven"
+	}
+	if p.Backups > 0 {
+		words += fmt.Sprintf(", %d kept", p.Backups)
+		if p.Bytes > 0 {
+			words += " (" + report.Bytes(p.Bytes) + ")"
+		}
+	}
+	switch {
+	case p.Running != "":
+		words += ", " + p.Running + " is being made"
+	case p.Removed:
+		words += ", its profile is gone"
+	case p.Suspended:
+		words += ", schedule suspended"
+	case p.Next != nil:
+		words += ", next in " + v.left(*p.Next)
+	}
+	return words
+}
+
+// restore is how far the restore of a new group is, until it is over.
+func (v groupView) restore(width int) canvas.Block {
+	r := v.g.report.Restore
+	if r == nil || r.Over() {
+		return nil
+	}
+	label, words := canvas.Span{Text: "Restoring", Style: canvas.Warn}, "from "+r.From
+	if r.Backup != "" {
+		words += ", backup " + r.Backup
+	}
+	if r.Phase == string(v1alpha1.RestoreLoading) {
+		words += ", loaded into " + orNone(r.Site)
+		if r.Progress > 0 { // else nobody has said how far it is
+			words += fmt.Sprintf(", %d %%", r.Progress)
+		}
+	}
+	if r.Phase == string(v1alpha1.RestoreFailed) {
+		label, words = canvas.Span{Text: "Restore", Style: canvas.Bad}, words+": failed"
+	}
+	if r.Message != "" {
+		words += ": " + r.Message
+	}
+	if r.Reason != "" {
+		words += " [" + string(r.Reason) + "]"
+	}
+	return v.signs.Paragraph(label, words, width)
+}
