@@ -240,7 +240,7 @@ part-race: $(COUNT)
 
 # What needs root: to mount file systems that get full, to make network namespaces and control groups. Without it these tests
 # skip themselves in the parts unit and unit-e2e, which name what was skipped.
-ROOT := ./sidecar/agent/ ./e2e/lab/relay/ ./e2e/lab/cluster/
+ROOT := ./sidecar/agent/ ./e2e/lab/relay/ ./e2e/lab/cluster/ ./e2e/s3test/
 part-root: $(COUNT)
 	@$(tests) -no-skip -- -count=1 $(ROOT)
 

@@ -23,10 +23,10 @@ import (
 const (
 	// slowRate is how fast the storage takes the dump of bigTable, in bytes a second: with what is buffered on the way taken off, the
 	// dump holds its locks for far longer than dumpYields.
-	slowRate = 512 << 10
+	slowRate = 1 << 20
 	bigTable = "app.big"
 	// bigMegabytes are of rows that do not compress.
-	bigMegabytes = 96
+	bigMegabytes = 128
 	// dumpYields is how long a planned failover to a site may take that is being dumped, from the order until the site is open. The
 	// sessions of the dump are ended at once, and what waited behind them is a table's definition and a few seconds of rows.
 	dumpYields = 25 * time.Second
