@@ -24,11 +24,11 @@ const (
 
 // Bucket is the place of one group's backups.
 type Bucket struct {
-	config  Config
+	config   Config
 	patience Patience
-	objects *blob.Bucket
-	s3      *s3.Client // unless it is another storage
-	secrets []string   // what no text may show
+	objects  *blob.Bucket
+	s3       *s3.Client // unless it is another storage
+	secrets  []string   // what no text may show
 }
 
 // Open opens the place that the configuration names. It asks the storage nothing: Probe does.
