@@ -17,7 +17,7 @@ TOOL_helm := helm.sh/helm/v4/cmd/helm
 
 # The parts of `make check` and of `make test`, in the order in which they run.
 CHECKS := format vet lint tidy generated unit unit-e2e
-TESTS := $(CHECKS) race root helm mysqld valkey clone adopt lab terminal apiserver
+TESTS := $(CHECKS) race root helm mysqld backup valkey clone adopt lab terminal apiserver
 
 COUNT := bin/counts
 OUT := out/test

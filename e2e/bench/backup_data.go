@@ -130,7 +130,7 @@ func (k *backupBench) baselines(ctx context.Context, run int) error {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	var errs []error
-	for name, measure := range map[string]func(context.Context, string) error{baselineDump: k.dump, baselineCopy: k.copy} {
+	for name, measure := range map[string]func(context.Context, string) error{baselineDump: k.dump, baselineCopy: k.copyDirectory} {
 		at := filepath.Join(dir, name)
 		began := time.Now()
 		err := measure(ctx, at)
@@ -184,8 +184,8 @@ func (k *backupBench) dump(ctx context.Context, to string) error {
 	return out.Close()
 }
 
-// copy copies the data directory of a site that goes on meanwhile. Nobody could start a server on it: it is for the time alone.
-func (k *backupBench) copy(ctx context.Context, to string) error {
+// copyDirectory copies the data directory of a site that goes on meanwhile. Nobody could start a server on it: it is for the time alone.
+func (k *backupBench) copyDirectory(ctx context.Context, to string) error {
 	out, err := exec.CommandContext(ctx, "cp", "--recursive", "--reflink=never", k.dir, to).CombinedOutput()
 	// A file that went in between is no matter.
 	if err != nil && !strings.Contains(string(out), "No such file") {

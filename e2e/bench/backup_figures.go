@@ -39,9 +39,9 @@ type backupFigures struct {
 	SizeBytes      int64 `json:"sizeBytes"`
 	DirectoryBytes int64 `json:"directoryBytes"`
 	// Baselines are mysqldump | zstd on the site itself, and a copy of its directory.
-	Baselines []backupRow    `json:"baselines"`
-	Cases     []backupRow    `json:"cases"`
-	Ratios    []backupRatio  `json:"ratios"`
+	Baselines []backupRow   `json:"baselines"`
+	Cases     []backupRow   `json:"cases"`
+	Ratios    []backupRatio `json:"ratios"`
 	// WithinTarget is true if everything that was measured is.
 	WithinTarget bool     `json:"withinTarget"`
 	Against      []string `json:"against,omitempty"`
