@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// measured are figures of runs of 10 s for each baseline, and of these for the cases.
-func measured(backups, restores map[string]float64) *backupFigures {
+// measuredBackups are figures of runs of 10 s for each baseline, and of these for the cases.
+func measuredBackups(backups, restores map[string]float64) *backupFigures {
 	f := &backupFigures{DirectoryBytes: 5e9}
 	for _, name := range []string{baselineDump, baselineCopy} {
 		f.addBaseline(name, backupSample{BackupSeconds: 10})
@@ -36,12 +36,12 @@ func TestBackupsAreJudged(t *testing.T) {
 		"physical too slow": {map[string]float64{"physical-age": 15.2}, restores, "physical-age / copy is 1.52"},
 		"restore too slow":  {good, map[string]float64{"logical": 79, "physical": 20}, "restore of logical / physical is 3.95"},
 	} {
-		f := measured(tc.backups, tc.restores)
+		f := measuredBackups(tc.backups, tc.restores)
 		if got := strings.Join(f.Against, "; "); f.WithinTarget != (tc.against == "") || !strings.Contains(got, tc.against) || tc.against == "" && got != "" {
 			t.Errorf("%s: within %t, against %q, want %q", name, f.WithinTarget, got, tc.against)
 		}
 	}
-	f := measured(good, restores)
+	f := measuredBackups(good, restores)
 	if r := f.Cases[0]; r.BackupMBPerSecond != 416.667 || r.RestoreMBPerSecond != 62.5 {
 		t.Errorf("rates of %+v", r)
 	}
@@ -56,7 +56,7 @@ func TestBackupsAreJudged(t *testing.T) {
 
 // A run that failed, a case without one, and a baseline that is missing are no success.
 func TestBackupsThatWereNotMeasured(t *testing.T) {
-	f := measured(map[string]float64{"logical": 10}, nil)
+	f := measuredBackups(map[string]float64{"logical": 10}, nil)
 	f.add(backupCases[0], backupSample{}, errors.New("run 2: the pod was evicted"))
 	f.add(backupCases[2], backupSample{}, errors.New("run 1: no room"))
 	f.judge()

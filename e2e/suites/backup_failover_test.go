@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -49,7 +48,7 @@ func besiege(t *testing.T, backup string) besieged {
 	g, group := whole(t)
 	afterCooldown(t)
 	b := besieged{Group: g, s3: storage(t, stage.S3Options{Name: "s3-slow", Slowable: true}), active: group.Status.ActiveSite}
-	b.source = otherCandidate(group)
+	b.source = otherCandidate(t, group)
 	profileOn(t, g, b.s3)
 	makeBig(t, g, b.active)
 	if err := g.AwaitCaughtUp(ctx, b.active, comeBack); err != nil {
@@ -87,13 +86,6 @@ func (b besieged) awaitThread(t *testing.T, what, where string) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-}
-
-func otherCandidate(group *v1alpha1.MysqlFailoverGroup) string {
-	i := slices.IndexFunc(group.Spec.Sites, func(s v1alpha1.Site) bool {
-		return s.Role == v1alpha1.PrimaryCandidate && s.Name != group.Status.ActiveSite
-	})
-	return group.Spec.Sites[i].Name
 }
 
 // profileOn gives the shared group a profile that takes candidates, and takes it away at the end with all that came of it.
