@@ -1,7 +1,7 @@
 # syntax=docker/dockerfile:1
 # SPDX-License-Identifier: Apache-2.0
 #
-# The three images of the project, for every platform:
+# The images of the project, for every platform:
 #
 #   docker buildx build --platform linux/amd64,linux/arm64 --target operator -t <registry>/mysql-mfg/operator:<version> --push .
 #   docker buildx build --platform linux/amd64,linux/arm64 --target sidecar  -t <registry>/mysql-mfg/sidecar:<version>  --push .
@@ -58,10 +58,10 @@ USER 65532:65532
 EXPOSE 8090
 ENTRYPOINT ["/sidecar"]
 
-# The program of backup Jobs. It is copied into a container with the MySQL image, whose mysqld and mysqldump it runs.
+# It is copied into Jobs with the MySQL image of the group, and runs there as the user of MySQL.
 FROM common AS backup
 LABEL org.opencontainers.image.title="mfg backup" \
-      org.opencontainers.image.description="Program that makes, loads and verifies backups of a MySQL failover group"
+      org.opencontainers.image.description="Makes, verifies and loads backups of MySQL failover groups"
 COPY --from=build /out/backup /backup
 USER 65532:65532
 ENTRYPOINT ["/backup"]
