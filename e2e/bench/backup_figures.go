@@ -151,9 +151,7 @@ func (f *backupFigures) judge() {
 	for i := range f.Cases {
 		r := &f.Cases[i]
 		r.sum(f.DirectoryBytes)
-		for _, err := range r.FailedRuns {
-			f.Against = append(f.Against, err)
-		}
+		f.Against = append(f.Against, r.FailedRuns...)
 		if r.Runs == 0 {
 			f.Against = append(f.Against, r.Name+" was not measured")
 			continue
