@@ -17,7 +17,7 @@ TOOL_helm := helm.sh/helm/v4/cmd/helm
 
 # The parts of `make check` and of `make test`, in the order in which they run.
 CHECKS := format vet lint tidy generated unit unit-e2e
-TESTS := $(CHECKS) race root helm mysqld valkey clone adopt lab terminal apiserver
+TESTS := $(CHECKS) race root helm mysqld backup valkey clone adopt lab terminal apiserver
 
 COUNT := bin/counts
 OUT := out/test
@@ -63,6 +63,10 @@ encryption-kills-table: ## Put the results of `make test-encryption-kills`, gath
 test-backup: ## Every test of backups on real servers: too long for `make test` (root, Debian)
 	@go test -tags mysqld,long -count=1 -v -timeout 20m ./backup/...
 
+.PHONY: test-backup-lab
+test-backup-lab: build ## Every story of backups on the lab, those too that are too long for `make test` (root, Debian)
+	@go -C e2e test -tags lab,long -v -count=1 -timeout 60m -run 'Backup' ./suites/
+
 .PHONY: test-dashboard
 test-dashboard: build ## Watch the dashboard in tmux while a site is lost, on the lab; leaves frames and a recording in out/dashboard (root, Debian)
 	@go -C e2e test -tags lab,dashboard -v -count=1 -timeout 30m -run TestDashboard ./suites/
@@ -94,6 +98,12 @@ bench-keyring: build ## Measure encryption at rest: bring-up, a rotation, throug
 .PHONY: bench-cache
 bench-cache: build ## Measure planned failovers with sessions in a cache beside ones without, and emergencies beside caches in every state, CASE=planned,emergency RUNS=10 MERGE=1; writes out/bench-cache.json
 	@bin/bench -cache $(if $(RUNS),-runs $(RUNS)) $(if $(CASE),-case $(CASE)) $(if $(LEASE),-lease $(LEASE)) $(if $(filter-out 0,$(MERGE)),-merge) -out out/bench-cache.json
+
+.PHONY: bench-backup
+bench-backup: build ## Measure backups and restores of both methods, with age and without, beside mysqldump | zstd and a copy of the directory, SIZE=5GiB RUNS=3 CASE=logical,physical-age MERGE=1; writes out/bench-backup.json
+	@command -v zstd >/dev/null || { echo "installing the Debian package zstd"; apt-get -qq update && \
+		DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends zstd >/dev/null; }
+	@bin/bench -backup $(if $(SIZE),-size $(SIZE)) $(if $(RUNS),-runs $(RUNS)) $(if $(CASE),-case $(CASE)) $(if $(filter-out 0,$(MERGE)),-merge) -out out/bench-backup.json
 
 .PHONY: bench-status
 bench-status: build ## Measure how long `kubectl mfg status` takes on the lab, RUNS=50; writes out/bench-status.json
@@ -212,7 +222,7 @@ part-format: $(COUNT)
 		[ -z "$$bad" ] || { echo "not formatted (make fmt):"; echo "$$bad"; exit 1; }'
 
 part-vet: $(COUNT)
-	@$(step) bash -c 'go vet -tags helm,mysqld,valkey,long ./... && go -C e2e vet -tags lab,mysqld,valkey ./... && go -C e2e vet -tags lab,stories,kills,dashboard ./suites/'
+	@$(step) bash -c 'go vet -tags helm,mysqld,valkey,long ./... && go -C e2e vet -tags lab,mysqld,valkey ./... && go -C e2e vet -tags lab,stories,kills,dashboard,long ./suites/'
 
 part-lint: $(COUNT) bin/golangci-lint
 	@$(step) $(MAKE) --no-print-directory lint
@@ -240,7 +250,7 @@ part-race: $(COUNT)
 
 # What needs root: to mount file systems that get full, to make network namespaces and control groups. Without it these tests
 # skip themselves in the parts unit and unit-e2e, which name what was skipped.
-ROOT := ./sidecar/agent/ ./e2e/lab/relay/ ./e2e/lab/cluster/
+ROOT := ./sidecar/agent/ ./e2e/lab/relay/ ./e2e/lab/cluster/ ./e2e/s3test/
 part-root: $(COUNT)
 	@$(tests) -no-skip -- -count=1 $(ROOT)
 
@@ -258,6 +268,10 @@ part-valkey: $(COUNT)
 	@command -v mmdebstrap >/dev/null || { echo "installing the Debian package mmdebstrap"; apt-get -qq update && \
 		DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends mmdebstrap >/dev/null; }
 	@$(tests) -no-skip -- -tags valkey -count=1 ./operator/cache/engine/ ./operator/render/ ./e2e/dragonfly/
+
+# The shortest tests of backups that take in most of it; `make test-backup` runs all.
+part-backup: $(COUNT)
+	@$(tests) -no-skip -- -tags mysqld -count=1 -run 'TestLogicalRoundTrip|TestLoadRefuses' ./backup/job/
 
 part-clone: $(COUNT)
 	@$(tests) -no-skip -- -tags mysqld -count=1 -run TestOrderedCloneOfARealReplica ./operator/clone/

@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -80,7 +79,7 @@ func loadOnce(ctx context.Context, g *stage.Group, a arm) (throughputSample, tab
 	if err != nil {
 		return none, proof, err
 	}
-	if err := caughtUp(ctx, g, active); err != nil {
+	if err := g.AwaitCaughtUp(ctx, active, loadDrain); err != nil {
 		return none, proof, err
 	}
 	db, err := g.Dial(ctx, active)
@@ -116,30 +115,6 @@ func emptyTable(ctx context.Context, g *stage.Group) (string, error) {
 		return "", fmt.Errorf("make the table: %w", err)
 	}
 	return now.Status.ActiveSite, nil
-}
-
-// caughtUp waits until every site has executed what the active one has.
-func caughtUp(ctx context.Context, g *stage.Group, active string) error {
-	executed, err := g.RootSQL(ctx, active, "SELECT REPLACE(@@GLOBAL.gtid_executed, '\n', '')")
-	if err != nil {
-		return fmt.Errorf("read what %s has: %w", active, err)
-	}
-	for _, site := range stage.Sites {
-		err := stage.Poll(ctx, loadDrain, site+" to catch up", func(ctx context.Context) error {
-			out, err := g.RootSQL(ctx, site, fmt.Sprintf("SELECT GTID_SUBSET('%s', @@GLOBAL.gtid_executed)", strings.TrimSpace(executed)))
-			if err != nil {
-				return err
-			}
-			if strings.TrimSpace(out) != "1" {
-				return errors.New("it is behind")
-			}
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // loader is one connection.

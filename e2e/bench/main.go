@@ -40,6 +40,8 @@ type options struct {
 	switchovers bool
 	keyring     bool
 	cache       bool
+	backup      bool
+	size        string
 	status      bool
 	flood       bool
 }
@@ -57,6 +59,8 @@ func parse(args []string) (options, error) {
 	f.BoolVar(&o.status, "status", false, "how long kubectl mfg status takes")
 	f.BoolVar(&o.keyring, "keyring", false, "what encryption at rest costs; its -case are parts: "+strings.Join(keyringParts(), ", "))
 	f.BoolVar(&o.cache, "cache", false, "what a cache costs MySQL and what its sessions see; its -case are parts: "+strings.Join(cacheParts(), ", "))
+	f.BoolVar(&o.backup, "backup", false, "backups and restores beside mysqldump | zstd and a copy; its -case are: "+strings.Join(backupCaseNames(), ", "))
+	f.StringVar(&o.size, "size", backupSize, "how much data -backup is about")
 	if err := f.Parse(args); err != nil {
 		return o, fmt.Errorf("parse flags: %w", err)
 	}
@@ -69,6 +73,9 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	b := &bench{options: o, out: out}
+	if o.backup {
+		return b.measureBackups(ctx)
+	}
 	if o.keyring || o.cache {
 		return b.compare(ctx)
 	}
@@ -120,6 +127,21 @@ func (b *bench) compare(ctx context.Context) error {
 		return err
 	}
 	return measure(ctx)
+}
+
+// measureBackups refuses what cannot be measured before the lab is asked for.
+func (b *bench) measureBackups(ctx context.Context) error {
+	_, err := backupCasesNamed(b.options.only)
+	if _, sizeErr := sizeOf(b.options.size); err == nil {
+		err = sizeErr
+	}
+	if err != nil {
+		return err
+	}
+	if err := b.open(ctx); err != nil {
+		return err
+	}
+	return b.backups(ctx)
 }
 
 // open takes the lab, with an operator of this checkout.

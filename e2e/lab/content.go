@@ -26,6 +26,7 @@ func loadCommand() *cobra.Command {
 
 func imagesCommand() *cobra.Command {
 	var repo string
+	var s3 bool
 	cmd := &cobra.Command{
 		Use:   "images",
 		Short: "Build the project's images from the checkout and load them on every node",
@@ -36,10 +37,13 @@ func imagesCommand() *cobra.Command {
 				return err
 			}
 			c.Progress(cmd.OutOrStdout())
-			_, err = c.BuildImages(cmd.Context(), repo)
-			return err
+			if _, err = c.BuildImages(cmd.Context(), repo); err != nil || !s3 {
+				return err
+			}
+			return c.BuildS3Image(cmd.Context(), repo)
 		},
 	}
+	cmd.Flags().BoolVar(&s3, "s3", false, "also the image of an S3 server, "+cluster.S3Image)
 	cmd.Flags().StringVar(&repo, "repo", "", "checkout to build from (default: the one that the lab was started from)")
 	return cmd
 }

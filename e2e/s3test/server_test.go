@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package s3test tries internal/bucket against a real S3 server: versitygw, which checks signatures, keeps multipart uploads and knows
-// conditional writes, in a process of its own, under TLS with its own certificate authority.
+// Package s3test tries internal/bucket against a real S3 server, that of e2e/s3/gateway, in a process of its own, under TLS with its own
+// certificate authority.
 package s3test
 
 import (
@@ -22,10 +22,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/versity/versitygw/backend/meta"
-	"github.com/versity/versitygw/backend/posix"
-	"github.com/versity/versitygw/embedgw"
-
+	"github.com/mysql-mfg/mfg/e2e/s3/gateway"
 	"github.com/mysql-mfg/mfg/internal/bucket"
 )
 
@@ -52,17 +49,9 @@ func TestMain(m *testing.M) {
 
 // serve runs the server until it is killed.
 func serve(dir, address string) error {
-	store, err := meta.NewSideCar(filepath.Join(dir, "meta"))
-	if err != nil {
-		return err
-	}
-	b, err := posix.New(filepath.Join(dir, "data"), store, posix.PosixOpts{Concurrency: 64, ForceNoTmpFile: true})
-	if err != nil {
-		return err
-	}
-	return embedgw.RunVersityGW(context.Background(), b, &embedgw.Config{
-		RootUserAccess: accessKey, RootUserSecret: secretKey, Ports: []string{address}, MaxConnections: 128, MaxRequests: 128, MultipartMaxParts: 10000,
-		CertFile: filepath.Join(dir, "tls.crt"), KeyFile: filepath.Join(dir, "tls.key"), Quiet: true, KeepAlive: true,
+	return gateway.Run(context.Background(), gateway.Options{
+		Data: filepath.Join(dir, "data"), Meta: filepath.Join(dir, "meta"), Address: address, AccessKey: accessKey, SecretKey: secretKey,
+		CertFile: filepath.Join(dir, "tls.crt"), KeyFile: filepath.Join(dir, "tls.key"),
 	})
 }
 
@@ -77,9 +66,7 @@ func start(t *testing.T, data string) *server {
 	t.Helper()
 	s := &server{dir: t.TempDir()}
 	s.data = filepath.Join(s.dir, "data")
-	for _, dir := range []string{"meta", "secret"} {
-		must(t, os.Mkdir(filepath.Join(s.dir, dir), 0o700))
-	}
+	must(t, os.Mkdir(filepath.Join(s.dir, "secret"), 0o700))
 	if data == "" {
 		must(t, os.Mkdir(s.data, 0o700))
 	} else {

@@ -23,7 +23,8 @@ import (
 var labInstead = []string{
 	"REGISTRY=localhost", "VERSION=dev", "NEW=dev",
 	`BASH_FUNC_helm%%=() { local lab=(); [ "$1" != install ] || lab=(--set image.repository=localhost/mfg-operator,image.pullPolicy=Never` +
-		` --set sidecarImage.repository=localhost/mfg-sidecar,sidecarImage.pullPolicy=Never); command helm "$@" "${lab[@]}"; }`,
+		` --set sidecarImage.repository=localhost/mfg-sidecar,sidecarImage.pullPolicy=Never` +
+		` --set backupImage.repository=localhost/mfg-backup,backupImage.pullPolicy=Never); command helm "$@" "${lab[@]}"; }`,
 	`BASH_FUNC_kubectl%%=() { if [ "$1" = apply ]; then sed -e s/zone-1/` + stage.Sites[0] + `/ -e s/zone-2/` + stage.Sites[1] + `/` +
 		` -e 's|^spec:|&\n  image: ` + stage.MySQLImage + `\n  imagePullPolicy: Never|' | command kubectl "$@"; else command kubectl "$@"; fi; }`,
 }

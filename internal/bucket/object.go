@@ -17,8 +17,6 @@ import (
 const (
 	pieceBytes  = 16 << 20
 	pieceUpload = 2
-	// abortTimeout is how long the storage may take to forget an upload that was given up.
-	abortTimeout = 30 * time.Second
 )
 
 // upload is one object that is being written. What is not closed does not come to be.
@@ -88,7 +86,7 @@ func (u *upload) forget() {
 	if u.b.s3 == nil || u.once {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), abortTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), u.b.patience.AbortTimeout)
 	defer cancel()
 	_, _ = u.b.forget(ctx, u.key, time.Time{}) // Sweep does what fails here
 }

@@ -20,23 +20,26 @@ import (
 const (
 	callTimeout = 60 * time.Second
 	callTries   = 4
-	firstPause  = 500 * time.Millisecond
 )
 
 // Bucket is the place of one group's backups.
 type Bucket struct {
-	config  Config
-	objects *blob.Bucket
-	s3      *s3.Client // unless it is another storage
-	secrets []string   // what no text may show
+	config   Config
+	patience Patience
+	objects  *blob.Bucket
+	s3       *s3.Client // unless it is another storage
+	secrets  []string   // what no text may show
 }
 
 // Open opens the place that the configuration names. It asks the storage nothing: Probe does.
-func Open(ctx context.Context, c Config) (*Bucket, error) {
+func Open(ctx context.Context, c Config) (*Bucket, error) { return OpenWith(ctx, c, Patience{}) }
+
+// OpenWith is Open with other pauses while the storage is away.
+func OpenWith(ctx context.Context, c Config, p Patience) (*Bucket, error) {
 	if err := c.check(); err != nil {
 		return nil, fmt.Errorf("open the storage for backups: %w", err)
 	}
-	b := &Bucket{config: c}
+	b := &Bucket{config: c, patience: p.orDefault()}
 	var err error
 	switch {
 	case c.S3 != nil:
@@ -90,7 +93,7 @@ func (b *Bucket) key(parts ...string) string {
 
 // call does one small operation, again with growing pauses while what fails may pass.
 func (b *Bucket) call(ctx context.Context, op, key string, do func(context.Context) error) error {
-	pause := firstPause
+	pause := b.patience.CallPause
 	for try := 1; ; try++ {
 		within, cancel := context.WithTimeout(ctx, callTimeout)
 		err := b.failIn(ctx, op, key, do(within))

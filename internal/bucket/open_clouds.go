@@ -64,7 +64,7 @@ func (b *Bucket) openAzure(ctx context.Context) error {
 	url := fmt.Sprintf("https://%s.blob.core.windows.net/%s", keys[0], b.config.Azure.Container)
 	client, err := container.NewClientWithSharedKeyCredential(url, credential, &container.ClientOptions{ClientOptions: azcore.ClientOptions{
 		Transport: base,
-		Retry:     policy.RetryOptions{MaxRetries: requestTries - 1, MaxRetryDelay: requestPauseMax},
+		Retry:     policy.RetryOptions{MaxRetries: requestTries - 1, MaxRetryDelay: b.patience.RequestPauseMax},
 	}})
 	if err != nil {
 		return err

@@ -4,7 +4,6 @@ package bucket
 
 import (
 	"context"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
@@ -13,11 +12,8 @@ import (
 	"gocloud.dev/blob/s3blob"
 )
 
-// Retries of one request, of which a part of an upload is one.
-const (
-	requestTries    = 6
-	requestPauseMax = 20 * time.Second
-)
+// requestTries is how often one request is tried, of which a piece of an upload is one.
+const requestTries = 6
 
 func (b *Bucket) openS3(ctx context.Context) error {
 	c := b.config
@@ -45,7 +41,7 @@ func (b *Bucket) openS3(ctx context.Context) error {
 		HTTPClient:  client,
 		Retryer: func() aws.Retryer {
 			return retry.NewStandard(func(o *retry.StandardOptions) {
-				o.MaxAttempts, o.MaxBackoff = requestTries, requestPauseMax
+				o.MaxAttempts, o.MaxBackoff = requestTries, b.patience.RequestPauseMax
 				o.Retryables = append([]retry.IsErrorRetryable{retry.IsErrorRetryableFunc(untrusted)}, o.Retryables...)
 			})
 		},

@@ -33,7 +33,7 @@ const (
 // OperatorValues pin the operator to the hub, so that no fault of a site takes it along, and restart it when the
 // programs in its images changed.
 func (s *Stage) OperatorValues() (map[string]any, error) {
-	sum, err := s.imageSum("operator", "sidecar")
+	sum, err := s.imageSum("operator", "sidecar", "backup")
 	if err != nil {
 		return nil, err
 	}
@@ -43,6 +43,7 @@ func (s *Stage) OperatorValues() (map[string]any, error) {
 	values := map[string]any{
 		"image":          image("mfg-operator"),
 		"sidecarImage":   image("mfg-sidecar"),
+		"backupImage":    image("mfg-backup"),
 		"nodeSelector":   map[string]any{"kubernetes.io/hostname": cluster.HubName},
 		"podAnnotations": map[string]any{"mfg-lab/images": sum},
 		"auxiliary":      map[string]any{"escrowTLS": map[string]any{"enabled": true, "existingSecret": EscrowSecret}},

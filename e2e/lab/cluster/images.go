@@ -23,8 +23,37 @@ func projectImages() []projectImage {
 	return []projectImage{
 		{name: "localhost/mfg-operator:dev", module: ".", folder: "operator", command: "operator"},
 		{name: "localhost/mfg-sidecar:dev", module: ".", folder: "sidecar", command: "sidecar"},
+		{name: "localhost/mfg-backup:dev", module: ".", folder: "backup", command: "backup"},
 		{name: "localhost/mfg-e2e:dev", module: "e2e", folder: "writer", command: "writer"},
 	}
+}
+
+// S3Image is the image of an S3 server. It is built when somebody asks for it: what it is made of takes a minute to compile, and most
+// who start a lab have no use for it.
+const S3Image = "localhost/s3:1"
+
+// BuildS3Image builds S3Image from the checkout repo ("" for the one that the lab was started from) and loads it on every node.
+func (c *Cluster) BuildS3Image(ctx context.Context, repo string) error {
+	s, err := c.state()
+	if err != nil {
+		return err
+	}
+	if repo == "" {
+		repo = s.Repo
+	}
+	began := time.Now()
+	tar, err := c.buildProject(ctx, repo, projectImage{name: S3Image, module: "e2e", folder: "s3", command: "s3"})
+	if err != nil {
+		return err
+	}
+	if tar == "" {
+		return fmt.Errorf("build %s: the checkout %s has no S3 server", S3Image, repo)
+	}
+	if err := c.LoadImage(ctx, tar); err != nil {
+		return err
+	}
+	c.say("built and loaded %s in %.1fs", S3Image, time.Since(began).Seconds())
+	return nil
 }
 
 // BuildImages builds the project's images from the checkout repo ("" for the one that the lab
