@@ -90,7 +90,7 @@ func (d Decision) Check(s Snapshot) error {
 			if a.Site != ByLabels {
 				to = a.Site
 			}
-		case Follow, CutClients, Label:
+		case Arrive, Follow, CutClients, Label:
 		}
 		if to != "" && to != d.Status.aim() {
 			return fmt.Errorf("%w: %s", ErrNotDurable, a)

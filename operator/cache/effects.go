@@ -25,6 +25,10 @@ type TrafficOn struct{ Site string }
 // endpoint moves in one step then: kube-proxy may put a second step off for a second.
 type Route struct{ Site string }
 
+// Arrive waits until new connections to the Service reach the pod of a site, for a moment at most. The old master takes writes meanwhile, on
+// connections that there are: taken over earlier, they would find nobody for as long as kube-proxy takes.
+type Arrive struct{ Site string }
+
 // TakeOver has To become the master in place of From with every key, or leaves From the master.
 type TakeOver struct {
 	From, To string
@@ -49,6 +53,7 @@ type Label struct {
 func (TrafficOff) action() {}
 func (TrafficOn) action()  {}
 func (Route) action()      {}
+func (Arrive) action()     {}
 func (TakeOver) action()   {}
 func (Promote) action()    {}
 func (Follow) action()     {}
@@ -63,6 +68,7 @@ func (a Route) String() string {
 	}
 	return "route to " + a.Site
 }
+func (a Arrive) String() string { return "await connections at " + a.Site }
 func (a TakeOver) String() string {
 	return fmt.Sprintf("take over %s -> %s within %s", a.From, a.To, a.Budget)
 }

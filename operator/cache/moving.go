@@ -145,8 +145,12 @@ func handOver(s Snapshot, d Decision, from, to Pod) Decision {
 	d.Memory.HungSince = time.Time{}
 	switch {
 	case fit && left >= leastBudget:
-		// The Service first: nodes learn of it while the engines hand over.
-		return d.do(Route{to.Site}, TakeOver{from.Site, to.Site, left}, CutClients{from.Site}, TrafficOff{from.Site}, TrafficOn{to.Site}, Label{from.Site, v1alpha1.CacheReplica}).within(time.Millisecond)
+		// The Service first. An old master whose site is given up is not left with writes for as long as nodes take to learn of it.
+		d = d.do(Route{to.Site})
+		if !emergency {
+			d = d.do(Arrive{to.Site})
+		}
+		return d.do(TakeOver{from.Site, to.Site, left}, CutClients{from.Site}, TrafficOff{from.Site}, TrafficOn{to.Site}, Label{from.Site, v1alpha1.CacheReplica}).within(time.Millisecond)
 	case fit && emergency:
 		return d.lose(s, v1alpha1.ReasonCacheTakeOverFailed)
 	case fit:

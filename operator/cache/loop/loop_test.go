@@ -35,10 +35,10 @@ func TestAGroupGetsItsMasterAndFollowsMySQL(t *testing.T) {
 	if len(g.Status.Cache.Sites) != 2 || g.Status.Cache.Sites[1].Link != "Up" || g.Status.Cache.Sites[0].Image != "valkey:9" {
 		t.Errorf("sites %+v", g.Status.Cache.Sites)
 	}
-	w.order = nil
+	w.order, w.late = nil, 3
 	w.planned()
 	w.passes(1)
-	want := []string{"status", "route", "take over", "label orders-cache-east-0", "label orders-cache-west-0", "label orders-cache-east-0"}
+	want := []string{"status", "route", "try", "try", "try", "take over", "label orders-cache-east-0", "label orders-cache-west-0", "label orders-cache-east-0"}
 	if !slices.Equal(w.order, want) {
 		t.Errorf("done in this order: %v, want %v", w.order, want)
 	}
@@ -92,6 +92,24 @@ func TestTheServiceFollowsTheLabels(t *testing.T) {
 	w.passes(3)
 	if got := w.traffic(); !slices.Equal(got, []string{"west"}) {
 		t.Errorf("without the Service: traffic %v", got)
+	}
+}
+
+// A Service through which nobody answers, or which is late for ever, holds a move up for a moment and no longer.
+func TestAMoveWaitsForNobodyBehindTheService(t *testing.T) {
+	for name, change := range map[string]func(*world){
+		"it leads to the old one for ever": func(w *world) { w.late = 1 << 30 },
+		"nobody answers behind it":         func(w *world) { w.silent = true },
+		"it has no address":                func(w *world) { w.address("None") },
+	} {
+		w := newWorld(t, nil)
+		w.passes(4)
+		change(w)
+		w.planned()
+		w.passes(3)
+		if got := w.traffic(); !slices.Equal(got, []string{"west"}) {
+			t.Errorf("%s: traffic %v", name, got)
+		}
 	}
 }
 

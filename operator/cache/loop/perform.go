@@ -59,7 +59,7 @@ func asideOf(a cache.Action) string {
 		return a.Site
 	case cache.Label:
 		return a.Site
-	case cache.TrafficOff, cache.TrafficOn, cache.Route, cache.TakeOver, cache.Promote:
+	case cache.TrafficOff, cache.TrafficOn, cache.Route, cache.Arrive, cache.TakeOver, cache.Promote:
 	}
 	return ""
 }
@@ -81,6 +81,9 @@ func (l *loop) act(ctx context.Context, k look, action cache.Action) error {
 		return err
 	case cache.Route:
 		return l.route(ctx, k, a.Site)
+	case cache.Arrive:
+		l.arrive(ctx, k.group, a.Site)
+		return nil
 	case cache.Label:
 		return l.patch(ctx, k, a.Site, map[string]any{v1alpha1.LabelCacheRole: string(a.Role), v1alpha1.LabelCacheTraffic: nil})
 	case cache.TakeOver:
@@ -88,6 +91,7 @@ func (l *loop) act(ctx context.Context, k look, action cache.Action) error {
 		if from == nil || to == nil || from.engine == nil || to.engine == nil {
 			return errNoPod
 		}
+		from.offAt = time.Now() // until here the old master took writes, wherever the Service leads
 		ctx, cancel := context.WithTimeout(ctx, a.Budget)
 		defer cancel()
 		return l.m.TakeOver(ctx, from.engine, to.engine)

@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net"
+	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,6 +18,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/cache"
+	"github.com/mysql-mfg/mfg/operator/cache/engine"
 )
 
 // route is what this loop wrote to the Service for applications, while the manager's cache does not show it yet.
@@ -75,4 +78,55 @@ func (l *loop) route(ctx context.Context, k look, site string) error {
 		}
 	}
 	return nil
+}
+
+const (
+	// arriveMost bounds the wait for the tables of nodes: kube-proxy may put a change off for a second.
+	arriveMost = 1200 * time.Millisecond
+	// arriveBlind is how long is waited where nobody can be asked through the Service.
+	arriveBlind = 200 * time.Millisecond
+	// arriveEvery is how often it is tried, arriveTry how long one connection may take.
+	arriveEvery = 20 * time.Millisecond
+	arriveTry   = 150 * time.Millisecond
+)
+
+// arrive waits until a new connection through the Service reaches the engine of a site. This node stands for all: their kube-proxies get
+// the change at the same time.
+func (l *loop) arrive(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, site string) {
+	to, s := l.links[site], &corev1.Service{}
+	err := l.m.Client.Get(ctx, client.ObjectKey{Namespace: group.Namespace, Name: v1alpha1.CacheService(group.Name)}, s, client.UnsafeDisableDeepCopy)
+	if err != nil || to == nil || to.engine == nil || to.info.Run == "" || net.ParseIP(s.Spec.ClusterIP) == nil {
+		sleep(ctx, arriveBlind)
+		return
+	}
+	target := to.target
+	target.Addr = net.JoinHostPort(s.Spec.ClusterIP, strconv.Itoa(v1alpha1.CachePort))
+	began, heard := time.Now(), false
+	for ctx.Err() == nil && time.Since(began) < arriveMost && (heard || time.Since(began) < arriveBlind) {
+		run, err := l.reached(ctx, target)
+		if err == nil && run == to.info.Run {
+			return
+		}
+		heard = heard || err == nil
+		sleep(ctx, arriveEvery)
+	}
+}
+
+// reached is the process that a new connection leads to.
+func (l *loop) reached(ctx context.Context, target engine.Target) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, arriveTry)
+	defer cancel()
+	e := l.m.Dial(target)
+	defer e.Close()
+	info, err := e.Info(ctx)
+	return info.Run, err
+}
+
+func sleep(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+	}
 }

@@ -106,6 +106,10 @@ type world struct {
 	// refuse fails a write, by what it writes.
 	refuse func(what string) error
 	order  []string
+	// tries counts connections through the Service; those before late reach east.
+	tries, late int
+	// silent has nobody answer through the Service.
+	silent bool
 }
 
 // troubles are what a person has to settle; nil while nobody has looked.
@@ -155,7 +159,8 @@ func newWorld(t *testing.T, change func(*v1alpha1.MysqlFailoverGroup)) *world {
 	if change != nil {
 		change(group)
 	}
-	objects := []client.Object{group, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: v1alpha1.CacheService(key.Name)}}}
+	objects := []client.Object{group, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: v1alpha1.CacheService(key.Name)},
+		Spec: corev1.ServiceSpec{ClusterIP: "10.96.0.7"}}}
 	for i, site := range []string{"east", "west"} {
 		ip := "10.0.0." + string(rune('1'+i))
 		objects = append(objects, cachePod(site, ip))
@@ -190,6 +195,9 @@ func newWorld(t *testing.T, change func(*v1alpha1.MysqlFailoverGroup)) *world {
 func (w *world) restart() {
 	w.loops = New(Options{Client: w.c, Live: w.c, Access: access{}, Log: slog.New(slog.DiscardHandler), Lease: "mfg/ours",
 		Dial: func(t engine.Target) Engine {
+			if t.Addr == "10.96.0.7:6379" {
+				return w.through()
+			}
 			if e := w.engines[t.Addr]; e != nil {
 				e.certificate = t.Certificate
 			}
@@ -207,6 +215,30 @@ func (w *world) restart() {
 		w.loops.Troubles = w.troubles
 	}
 	w.l = newLoop(w.loops, key, func() {})
+}
+
+// through is the engine that a connection through the Service reaches: that of the site which it named a few tries ago.
+func (w *world) through() Engine {
+	w.tries++
+	w.order = append(w.order, "try")
+	site := w.selector()[v1alpha1.LabelSite]
+	if w.tries < w.late || site == "" {
+		site = "east"
+	}
+	return &cacheModel{info: w.engine(site).info, hangs: w.silent}
+}
+
+// address gives the Service another address.
+func (w *world) address(ip string) {
+	w.t.Helper()
+	s := &corev1.Service{}
+	if err := w.c.Get(w.t.Context(), client.ObjectKey{Namespace: key.Namespace, Name: v1alpha1.CacheService(key.Name)}, s); err != nil {
+		w.t.Fatal(err)
+	}
+	s.Spec.ClusterIP = ip
+	if err := w.c.Update(w.t.Context(), s); err != nil {
+		w.t.Fatal(err)
+	}
 }
 
 // planned has the role of MySQL be moved to west by plan, and be at rest there.
