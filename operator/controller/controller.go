@@ -236,7 +236,7 @@ func (r *Reconciler) phases() []phase {
 		{"steer", r.follow.Steer},
 		{"check features", r.features},
 		{"make secrets", r.secrets},
-		{"give backups their password", r.backupPassword},
+		{"give backups their password", backupPassword(r.Client)},
 		{"check TLS", r.tls},
 		{"apply objects", r.objects},
 		{"remove sites", r.removeSites},
