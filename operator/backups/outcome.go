@@ -163,7 +163,7 @@ func (b *Backups) podsOf(ctx context.Context, a *attempt) error {
 // whyNotRunning says what keeps a pod from running, as far as Kubernetes tells.
 func whyNotRunning(pod *corev1.Pod) string {
 	for _, c := range append(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses...) {
-		if w := c.State.Waiting; w != nil && w.Reason != "" && w.Reason != "PodInitializing" && w.Reason != "ContainerCreating" {
+		if w := c.State.Waiting; w != nil && w.Message != "" { // one that only takes its time has none
 			return clip("container " + c.Name + " waits: " + w.Reason + " " + w.Message)
 		}
 	}

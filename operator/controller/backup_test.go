@@ -40,6 +40,7 @@ func TestThePasswordOfBackups(t *testing.T) {
 	}
 	s.Data[v1alpha1.AccountBackup] = []byte("of a person")
 	w.must(w.c.Update(w.ctx, s))
+	w.reconcile() // labels and owner of what somebody changed are applied anew, and the Secret has another version then
 	w.reconcile()
 	if string(secret().Data[v1alpha1.AccountBackup]) != want {
 		t.Error("a password that no site takes stays")
@@ -48,6 +49,7 @@ func TestThePasswordOfBackups(t *testing.T) {
 	s.Data[v1alpha1.AccountClone+v1alpha1.PasswordKnown] = []byte("another")
 	s.Data[v1alpha1.AccountClone] = []byte("another")
 	w.must(w.c.Update(w.ctx, s))
+	w.reconcile()
 	w.reconcile()
 	if string(secret().Data[v1alpha1.AccountBackup]) != mysql.BackupPassword("another") {
 		t.Error("it does not follow that of clones")
