@@ -1,10 +1,11 @@
 # syntax=docker/dockerfile:1
 # SPDX-License-Identifier: Apache-2.0
 #
-# Both images of the project, for every platform:
+# The images of the project, for every platform:
 #
 #   docker buildx build --platform linux/amd64,linux/arm64 --target operator -t <registry>/mysql-mfg/operator:<version> --push .
 #   docker buildx build --platform linux/amd64,linux/arm64 --target sidecar  -t <registry>/mysql-mfg/sidecar:<version>  --push .
+#   docker buildx build --platform linux/amd64,linux/arm64 --target backup   -t <registry>/mysql-mfg/backup:<version>   --push .
 #
 # The programs are static and bring all they need, so the images stand on nothing. To stand on a base image, such as
 # distroless static nonroot, give it by digest: --build-arg BASE=<image>@sha256:<digest>.
@@ -24,7 +25,7 @@ COPY . .
 # The commit is stamped in from .git, which is therefore part of the context.
 RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
     git config --global --add safe.directory /src && \
-    for program in operator sidecar; do \
+    for program in operator sidecar backup; do \
         GOOS=${TARGETOS} GOARCH=${TARGETARCH} go build -trimpath -buildvcs=true -o /out/${program} ./${program} || exit 1; \
     done
 
@@ -56,3 +57,11 @@ COPY --from=build /out/sidecar /sidecar
 USER 65532:65532
 EXPOSE 8090
 ENTRYPOINT ["/sidecar"]
+
+# It is copied into Jobs with the MySQL image of the group, and runs there as the user of MySQL.
+FROM common AS backup
+LABEL org.opencontainers.image.title="mfg backup" \
+      org.opencontainers.image.description="Makes, verifies and loads backups of MySQL failover groups"
+COPY --from=build /out/backup /backup
+USER 65532:65532
+ENTRYPOINT ["/backup"]

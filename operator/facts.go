@@ -60,9 +60,15 @@ func (f factsOf) Sites(namespace, group string) (scope.GroupFacts, bool) {
 	if !known {
 		return scope.GroupFacts{}, false
 	}
-	out := scope.GroupFacts{ActiveSite: seen.ActiveSite, Epoch: seen.Epoch, Open: seen.Open, SignedBy: seen.SignedBy, Vouch: seen.Vouch, Sites: map[string]scope.SiteFacts{}}
+	out := scope.GroupFacts{ActiveSite: seen.ActiveSite, Epoch: seen.Epoch, Open: seen.Open, SignedBy: seen.SignedBy, Vouch: seen.Vouch, Target: seen.Target, InDoubt: seen.InDoubt,
+		Sites: map[string]scope.SiteFacts{}}
 	for _, s := range seen.Sites {
+		var lag time.Duration
+		if s.MySQL.LagSeconds != nil {
+			lag = time.Duration(*s.MySQL.LagSeconds * float64(time.Second))
+		}
 		out.Sites[s.Name] = scope.SiteFacts{
+			Lag: lag, LagKnown: s.MySQL.LagSeconds != nil, Busy: s.Busy, Leaving: s.Leaving,
 			Reachable: s.Reachable(), MysqlUp: s.MySQL.Direct, Writable: s.Writable(), Cloning: s.MySQL.Cloning,
 			Executed: s.MySQL.Executed, Retrieved: s.MySQL.Retrieved, Purged: s.MySQL.Purged, UserDatabases: s.MySQL.UserDatabases, IOErrno: s.MySQL.IOErrno,
 			Following: s.MySQL.ReplicaOf == seen.ActiveSite && s.MySQL.IORunning && s.MySQL.SQLRunning,

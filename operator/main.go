@@ -22,6 +22,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/client"
 	"github.com/mysql-mfg/mfg/internal/logpipe"
 	"github.com/mysql-mfg/mfg/operator/access"
+	"github.com/mysql-mfg/mfg/operator/backups"
 	cacheloop "github.com/mysql-mfg/mfg/operator/cache/loop"
 	"github.com/mysql-mfg/mfg/operator/controller"
 	"github.com/mysql-mfg/mfg/operator/lost"
@@ -46,6 +47,9 @@ type settings struct {
 	escrowTLSDir      string
 	sidecarImage      string
 	sidecarPullPolicy string
+	backupImage       string
+	backupPullPolicy  string
+	backupsAtOnce     int
 	watchNamespaces   string
 	statusAccess      bool
 	logLevel          string
@@ -76,6 +80,9 @@ func parse(args []string) (settings, error) {
 	f.StringVar(&s.escrowTLSDir, "escrow-tls-dir", "/etc/mfg-escrow-tls", "directory with tls.crt and tls.key of the escrow address")
 	f.StringVar(&s.sidecarImage, "sidecar-image", "", "image of the sidecar (required)")
 	f.StringVar(&s.sidecarPullPolicy, "sidecar-image-pull-policy", "IfNotPresent", "pull policy of the sidecar's image")
+	f.StringVar(&s.backupImage, "backup-image", "", "image with the program that makes and verifies backups; empty makes none")
+	f.StringVar(&s.backupPullPolicy, "backup-image-pull-policy", "IfNotPresent", "pull policy of that image")
+	f.IntVar(&s.backupsAtOnce, "backups-at-once", backups.DefaultAtOnce, "how many backups are made at a time, of all groups together; as many are verified at a time")
 	f.StringVar(&s.watchNamespaces, "watch-namespaces", "", "namespaces to look after, comma-separated; empty means all")
 	f.BoolVar(&s.statusAccess, "status-authorization", false, "answer /status and /ws/status only to tokens of accounts that may get the groups, and through port-forwards")
 	f.StringVar(&s.namespace, "namespace", ownNamespace(), "namespace of the operator, for its Lease and the keys that sign; that of its pod if it is not given")
@@ -93,6 +100,8 @@ func parse(args []string) (settings, error) {
 		return s, fmt.Errorf("--auxiliary-url is required: the URL of Service mfg-auxiliary, port 8082")
 	case s.sidecarImage == "":
 		return s, fmt.Errorf("--sidecar-image is required")
+	case s.backupsAtOnce < 1 || s.backupsAtOnce > backupsAtOnceMax:
+		return s, fmt.Errorf("--backups-at-once %d: choose a number from 1 to %d", s.backupsAtOnce, backupsAtOnceMax)
 	case s.namespace == "":
 		return s, fmt.Errorf("--namespace is required outside of a cluster: where the keys that sign statements are kept")
 	}
@@ -143,17 +152,25 @@ func wire(mgr ctrl.Manager, s settings, log *slog.Logger) error {
 		LongWork: register, Losses: lost.New(lost.Options{Access: reach, Log: log}), Board: board, Events: recorder, Log: log,
 		Lease: s.lease(), Caches: caches,
 	})
+	install := render.Install{
+		SidecarImage: s.sidecarImage, SidecarPullPolicy: corev1.PullPolicy(s.sidecarPullPolicy), OperatorURL: s.auxiliaryURL, EscrowURL: s.escrowURL,
+		BackupImage: s.backupImage, BackupPullPolicy: corev1.PullPolicy(s.backupPullPolicy),
+	}
 	reconciler := controller.New(controller.Options{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Facts: factsOf{loops}, Loops: bothLoops{loops, caches}, Access: reach, Work: register, Keys: keys,
-		Recorder: recorder, Install: render.Install{
-			SidecarImage: s.sidecarImage, SidecarPullPolicy: corev1.PullPolicy(s.sidecarPullPolicy), OperatorURL: s.auxiliaryURL,
-			EscrowURL: s.escrowURL,
-		},
+		Recorder: recorder, Install: install,
 		Limits: render.Limits{Images: elements(s.allowedImages), DNSSuffixes: elements(s.allowedNames)},
 		Escrow: newKeyrings(mgr, s), ReachEscrow: client.Escrow{URL: s.escrowURL}.Reach, Lease: s.lease(), Holder: s.holder,
 	})
 	if err := reconciler.SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("set up controller: %w", err)
+	}
+	copies := backups.New(backups.Options{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Facts: factsOf{loops}, Access: reach, Recorder: recorder, Log: log, Install: install,
+		Lease: s.lease(), AtOnce: s.backupsAtOnce,
+	})
+	if err := copies.SetupWithManager(mgr); err != nil {
+		return fmt.Errorf("set up backups: %w", err)
 	}
 	if err := mgr.Add(loops); err != nil {
 		return fmt.Errorf("add poll loops: %w", err)
@@ -207,6 +224,9 @@ func version() string {
 	}
 	return "unknown"
 }
+
+// backupsAtOnceMax is far above what one storage takes at a time.
+const backupsAtOnceMax = 100
 
 // leaseName is the name of the Lease, in the namespace of the release.
 const leaseName = "mfg-operator"

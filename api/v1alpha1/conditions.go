@@ -20,9 +20,9 @@ const (
 	ConditionTLSReady = "TLSReady"
 	// ConditionEncryptionReady: every keyring is sealed, and what the specification asks for is encrypted.
 	ConditionEncryptionReady = "EncryptionAtRestReady"
-	// ConditionBackupReady: backups are made; always false in this version, which makes none.
+	// ConditionBackupReady: every profile has a backup, its last attempt succeeded, and none that was due is missing.
 	ConditionBackupReady = "BackupReady"
-	// ConditionBackupVerified: the newest verification restored a backup, and it is not older than it should be; not raised yet by this version.
+	// ConditionBackupVerified: the newest verification restored a backup, and it is not older than it should be.
 	ConditionBackupVerified = "BackupVerified"
 	// ConditionRestoreReady: the group has all that initFromBackup names; while it is false, nothing opens.
 	ConditionRestoreReady = "RestoreReady"

@@ -106,6 +106,8 @@ const (
 	ManagerClaim            = "mfg-claim"
 	ManagerCache            = "mfg-cache"
 	ManagerCacheStatus      = "mfg-cache-status"
+	ManagerBackup           = "mfg-backup"
+	ManagerBackupStatus     = "mfg-backup-status"
 	// ManagerRequest, with a kind of requests after it, owns the last answer of that kind: whoever answers one kind writes no other.
 	ManagerRequest = "mfg-request-"
 )
@@ -249,7 +251,7 @@ const (
 	AccountReplication = "replication"
 	AccountSidecar     = "sidecar"
 	AccountClone       = "clone"
-	// AccountBackup is what backups are made with, for groups that have a profile.
+	// AccountBackup is what backups are made with, for groups that have a profile. It follows from AccountClone, and is replaced with it.
 	AccountBackup = "backup"
 
 	// PasswordKnown is the operator's own copy of what the servers take, PasswordNext what they are being given, PasswordPrevious

@@ -15,7 +15,7 @@ const (
 	LabelBackup = Domain + "/backup"
 	// LabelBackupProfile is the profile of a MysqlBackup and of its Jobs.
 	LabelBackupProfile = Domain + "/backup-profile"
-	// LabelBackupTask, on a Job and its pods, is what it does: backup, verify, restore or delete.
+	// LabelBackupTask, on a Job and its pods, is what it does: backup, verify, restore, delete or sweep.
 	LabelBackupTask = Domain + "/backup-task"
 
 	// AnnotationKeepArtifact, with the value true, has a MysqlBackup go and leaves what is in the storage.
@@ -24,6 +24,9 @@ const (
 	AnnotationVerifyBackup = Domain + "/verify-backup"
 	// AnnotationScheduledAt, on a MysqlBackup, is the time of the schedule that it was made for, as in RFC 3339.
 	AnnotationScheduledAt = Domain + "/scheduled-at"
+
+	// AnnotationBackupAttempt, on a Job, is the number of the attempt that it is, as in status.attempts.
+	AnnotationBackupAttempt = Domain + "/backup-attempt"
 
 	// FinalizerBackup keeps a MysqlBackup until what is in the storage has been removed.
 	FinalizerBackup = Domain + "/artifact"
@@ -38,6 +41,7 @@ const (
 	TaskVerify  = "verify"
 	TaskRestore = "restore"
 	TaskDelete  = "delete"
+	TaskSweep   = "sweep"
 )
 
 // Keys of the Secrets that backups read.
@@ -66,6 +70,21 @@ func DeleteJob(backup string) string { return "delete-" + backup }
 
 // RestoreJob is the name of the Job that restores a group.
 func RestoreJob(group string) string { return "restore-" + group }
+
+// SweepJob is the name of the Job that removes what killed attempts of a profile left. Names that are too long are shortened, with a hash
+// of the whole.
+func SweepJob(group, profile string) string {
+	name := "sweep-" + group + "-" + profile
+	if len(name) <= jobNameMax {
+		return name
+	}
+	sum := sha256.Sum256([]byte(group + "/" + profile))
+	tail := "-" + hex.EncodeToString(sum[:4])
+	return strings.TrimRight(name[:jobNameMax-len(tail)], "-") + tail
+}
+
+// jobNameMax is how long the name of a Job may be: it is a label of its pods.
+const jobNameMax = 63
 
 // ScheduledBackup is the name of the MysqlBackup for one time of a schedule, the same each time that it is asked for, so that no time
 // is acted upon twice. Names that are too long are shortened, with a hash of the whole.

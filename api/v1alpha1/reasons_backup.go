@@ -31,3 +31,31 @@ const (
 	// ReasonBackupDeleting: what the storage has of the backup is being removed.
 	ReasonBackupDeleting Reason = "BackupDeleting"
 )
+
+// Reasons of the backups of a group.
+const (
+	// ReasonBackupImageMissing: the operator was installed without the image that makes backups (--backup-image).
+	ReasonBackupImageMissing Reason = "BackupImageMissing"
+	// ReasonNoBackupYet: a profile has no backup yet.
+	ReasonNoBackupYet Reason = "NoBackupYet"
+	// ReasonBackupOverdue: a backup was due by the schedule, and is not there.
+	ReasonBackupOverdue Reason = "BackupOverdue"
+	// ReasonBackupMissed: a time of a schedule passed without a backup, because nobody was there to make it.
+	ReasonBackupMissed Reason = "BackupMissed"
+	// ReasonBackupScheduleUnusable: a schedule cannot be read, or names a time zone that is not known.
+	ReasonBackupScheduleUnusable Reason = "BackupScheduleUnusable"
+	// ReasonBackupsMade: every profile has a backup, and none that was due is missing.
+	ReasonBackupsMade Reason = "BackupsMade"
+	// ReasonBackupVerified: a backup was restored into a scratch server, and is what it should be.
+	ReasonBackupVerified Reason = "BackupVerified"
+	// ReasonBackupNotRestorable: a backup could not be restored into a scratch server, or is not what it should be.
+	ReasonBackupNotRestorable Reason = "BackupNotRestorable"
+	// ReasonBackupNotVerified: no verification has passed yet, or the last one is older than it should be.
+	ReasonBackupNotVerified Reason = "BackupNotVerified"
+	// ReasonBackupArtifactKept: a MysqlBackup went, and what is in the storage stays: it was asked for, or cannot be removed.
+	ReasonBackupArtifactKept Reason = "BackupArtifactKept"
+	// ReasonBackupExpired: a backup was removed, because no rule of the retention keeps it.
+	ReasonBackupExpired Reason = "BackupExpired"
+	// ReasonBackupRemovalFailed: a backup could not be removed from the storage; it is tried again.
+	ReasonBackupRemovalFailed Reason = "BackupRemovalFailed"
+)

@@ -8,7 +8,7 @@ import "slices"
 // yet, sorted. The controller raises the condition UnbuiltFeatures from it.
 func UnbuiltFeatures(spec *MysqlFailoverGroupSpec) []string {
 	set := map[string]bool{
-		"spec.backup":                     spec.Backup != nil,
+		"spec.backup.pitr":                spec.Backup != nil && spec.Backup.PITR != nil && spec.Backup.PITR.Enabled,
 		"spec.initFromBackup.pointInTime": spec.InitFromBackup != nil && spec.InitFromBackup.PointInTime != nil,
 	}
 	var paths []string

@@ -128,6 +128,7 @@ type BackupResult struct {
 	Seconds        float64  `json:"seconds"`
 	RestoreSeconds float64  `json:"restoreSeconds,omitempty"`
 	Warnings       []string `json:"warnings,omitempty"`
+	ManifestRead   bool     `json:"manifestRead,omitempty"`
 	Removed        int      `json:"removed,omitempty"`
 }
 

@@ -43,6 +43,9 @@ func (p *Program) Make(ctx context.Context) (Result, error) {
 	defer func() { _ = b.Close() }()
 	// The storage first: a dump that can be put nowhere does not trouble the site.
 	out, err := b.Create(ctx, bucket.NewBackup{Name: c.Backup, UID: c.GroupUID, Recipients: c.Recipients, Now: time.Now()})
+	if bucket.KindOf(err) == bucket.Exists {
+		return p.madeBefore(ctx, b, err)
+	}
 	if err != nil {
 		return Result{}, err
 	}
@@ -53,13 +56,34 @@ func (p *Program) Make(ctx context.Context) (Result, error) {
 		m.abort(ctx)
 		return Result{Warnings: m.warnings}, err
 	}
+	res := resultOf(done)
+	res.Tables, res.Rows, res.Warnings = len(m.facts.Tables), rowsOf(m.facts.Tables), m.warnings
+	return res, nil
+}
+
+// resultOf is what a manifest says that was read in the storage.
+func resultOf(read *bucket.Manifest) Result {
 	res := Result{
-		GTIDExecuted: done.GTIDExecuted, MySQLVersion: done.MySQLVersion, Encrypted: done.Encrypted, StoredBytes: done.StoredBytes(),
-		Tables: len(m.facts.Tables), Rows: rowsOf(m.facts.Tables), Warnings: m.warnings,
+		GTIDExecuted: read.GTIDExecuted, MySQLVersion: read.MySQLVersion, Encrypted: read.Encrypted, StoredBytes: read.StoredBytes(), ManifestRead: true,
 	}
-	for _, part := range done.Parts {
+	for _, part := range read.Parts {
 		res.Bytes += part.Bytes
 	}
+	return res
+}
+
+// madeBefore is for an attempt of ours whose outcome nobody heard, because its node was lost after the manifest was written: the backup is
+// there, and it is proven by reading it. One of another group of the name is none of ours.
+func (p *Program) madeBefore(ctx context.Context, b *bucket.Bucket, exists error) (Result, error) {
+	read, err := b.ReadManifest(ctx, p.Config.Backup)
+	if err != nil {
+		return Result{}, err
+	}
+	if read.GroupUID != p.Config.GroupUID || read.Profile != p.Config.Profile || read.Method != p.Config.Method {
+		return Result{}, exists
+	}
+	res := resultOf(read)
+	res.Warnings = []string{"the backup was there already: an earlier attempt had stored it"}
 	return res, nil
 }
 

@@ -62,6 +62,8 @@ type Result struct {
 	RestoreSeconds float64 `json:"restoreSeconds,omitempty"`
 	// Warnings are what was left out and can be done without, ten at most.
 	Warnings []string `json:"warnings,omitempty"`
+	// ManifestRead is true once the manifest of the backup was read in the storage: that, and nothing else, makes it one.
+	ManifestRead bool `json:"manifestRead,omitempty"`
 	// Removed counts what delete and sweep removed.
 	Removed int `json:"removed,omitempty"`
 }

@@ -38,6 +38,14 @@ func (b *Bucket) manifest(ctx context.Context, name string) (*Manifest, error) {
 	return m, nil
 }
 
+// ReadManifest reads the manifest of a backup, which proves that the backup is there. It opens nothing of it.
+func (b *Bucket) ReadManifest(ctx context.Context, name string) (*Manifest, error) {
+	if !nameForm.MatchString(name) {
+		return nil, fmt.Errorf("read the manifest of backup %.64q: that is no name of a backup", name)
+	}
+	return b.manifest(ctx, name)
+}
+
 // OpenBackup finds a backup, and checks that one of the identities opens it before anything of it is read.
 func (b *Bucket) OpenBackup(ctx context.Context, name string, ids Identities) (*Backup, error) {
 	if !nameForm.MatchString(name) {

@@ -89,15 +89,17 @@ func AccountStatements(a Accounts, requireTLS bool) []string {
 		statements = append(statements, fmt.Sprintf("CREATE USER '%s'@'%%' IDENTIFIED BY %s%s", account.name, quote(account.password), require))
 	}
 	statements = append(statements, probeAccount(a.Sidecar, requireTLS)...)
+	statements = append(statements, backupAccount(BackupPassword(a.Clone), requireTLS)...)
 	statements = append(statements, grants()...)
 	return append(statements, "ALTER USER 'root'@'localhost' IDENTIFIED BY "+quote(a.Root))
 }
 
 // RightsStatements give our accounts, which are there, the rights that they need: an earlier version may have made them with
-// fewer, and did not make the one of the write probe. They are an init file too, of an ordinary start of mysqld: it runs before
+// fewer, and did not make those of the write probe and of backups. They are an init file too, of an ordinary start of mysqld: it runs before
 // super_read_only is set, by no account, and with these statements makes no transaction. mysqld ends with an error if one fails.
 func RightsStatements(a Accounts, requireTLS bool) []string {
 	statements := append([]string{"SET SESSION sql_log_bin = 0", "SET SESSION sql_mode = ''"}, probeAccount(a.Sidecar, requireTLS)...)
+	statements = append(statements, backupAccount(BackupPassword(a.Clone), requireTLS)...)
 	return append(statements, grants()...)
 }
 

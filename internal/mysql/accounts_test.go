@@ -76,3 +76,21 @@ func TestWithoutSecret(t *testing.T) {
 		})
 	}
 }
+
+// Every site makes the account of backups when it starts, with a password that CLONE takes and that nobody has who lacks that of clones.
+func TestTheAccountOfBackups(t *testing.T) {
+	if p := BackupPassword("c"); len(p) != 32 || p == BackupPassword("d") || p == ProbePassword("c") || strings.Contains(p, "\\") {
+		t.Errorf("password of %d characters: CLONE takes 32", len(p))
+	}
+	a := Accounts{Operator: "o", Replication: "r", Clone: "c", Sidecar: "s", Root: "x"}
+	for name, statements := range map[string][]string{
+		"a new server": AccountStatements(a, true), "one of an earlier version": RightsStatements(a, true), "one that was restored": ReplaceAccountStatements(a, true),
+	} {
+		all := strings.Join(statements, "\n")
+		for _, want := range []string{"CREATE USER IF NOT EXISTS 'mfg_backup'@'%' IDENTIFIED BY " + quote(BackupPassword("c")) + " REQUIRE SSL", "GRANT SELECT, PROCESS"} {
+			if !strings.Contains(all, want) {
+				t.Errorf("%s lacks %s", name, want)
+			}
+		}
+	}
+}

@@ -4,7 +4,10 @@ package mysql
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
 	"database/sql"
+	"encoding/base64"
 	"fmt"
 	"strings"
 )
@@ -28,17 +31,30 @@ var BackupRights = []string{
 // backupSessions bounds what a server that hangs collects of it: two of the program, one of the dump or those of a clone, for two backups.
 const backupSessions = 40
 
+// BackupPassword is the password of AccountBackup. It follows from that of AccountClone, and that gives nobody more than he had: whoever
+// has that one can copy a site whole. So every site can make the account when it starts, no operator needs the right to make accounts,
+// and a group that is given its first profile needs no restart. 32 characters, which is all that CLONE takes.
+func BackupPassword(clone string) string {
+	mac := hmac.New(sha256.New, []byte(clone))
+	mac.Write([]byte(AccountBackup))
+	// The first letters satisfy a server that checks passwords for such.
+	return "mP1-" + base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:21])
+}
+
 // BackupAccountStatements make the account of backups, or bring the one that is there to what it should be. They may be run on the
 // active site, whence they replicate, or on every site without its binary log.
 func BackupAccountStatements(password string, requireTLS bool) []string {
+	// quote relies on backslashes being escapes.
+	return append([]string{"SET SESSION sql_mode = ''"}, backupAccount(password, requireTLS)...)
+}
+
+func backupAccount(password string, requireTLS bool) []string {
 	require := requirement(requireTLS)
 	if require == "" {
 		require = " REQUIRE NONE"
 	}
 	account := "'" + AccountBackup + "'@'%'"
 	return []string{
-		// quote relies on backslashes being escapes.
-		"SET SESSION sql_mode = ''",
 		"CREATE USER IF NOT EXISTS " + account + " IDENTIFIED BY " + quote(password) + require,
 		fmt.Sprintf("ALTER USER %s IDENTIFIED BY %s%s WITH MAX_USER_CONNECTIONS %d PASSWORD EXPIRE NEVER ACCOUNT UNLOCK",
 			account, quote(password), require, backupSessions),

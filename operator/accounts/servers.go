@@ -309,6 +309,6 @@ func loginsOf(name string) []login {
 	case v1alpha1.AccountReplication:
 		return []login{{mysql.AccountReplication, wire.PortMySQL, same}}
 	default:
-		return []login{{mysql.AccountClone, wire.PortMySQL, same}}
+		return []login{{mysql.AccountClone, wire.PortMySQL, same}, {mysql.AccountBackup, wire.PortMySQL, mysql.BackupPassword}}
 	}
 }

@@ -243,6 +243,7 @@ func (r *Reconciler) phases() []phase {
 		{"check features", r.features},
 		{"restore", r.restores.Begin},
 		{"make secrets", r.secrets},
+		{"give backups their password", backupPassword(r.Client)},
 		{"check TLS", r.tls},
 		{"apply objects", r.objects},
 		{"remove sites", r.removeSites},

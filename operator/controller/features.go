@@ -27,9 +27,6 @@ func (r *Reconciler) features(_ context.Context, s *scope.Scope) error {
 		s.Condition(conditions.True(v1alpha1.ConditionUnbuiltFeatures, v1alpha1.ReasonNotBuilt, message))
 		r.base.Say(s, "", eventFeaturesUnbuilt, message)
 	}
-	if spec.Backup != nil {
-		s.Condition(conditions.False(v1alpha1.ConditionBackupReady, v1alpha1.ReasonNotBuilt, "this version does not make backups"))
-	}
 	if !scope.Encrypted(s.Group) {
 		r.ignoredKeys(s) // what is ignored depends on it
 	}

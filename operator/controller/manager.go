@@ -9,6 +9,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -55,6 +56,8 @@ func CacheByObject() map[client.Object]cache.ByObject {
 	for _, kind := range managed() {
 		out[kind] = cache.ByObject{Label: ours}
 	}
+	// Those of backups, which operator/backups watches.
+	out[&batchv1.Job{}] = cache.ByObject{Label: ours}
 	// Only watched, and as metadata: no key is ever in the cache.
 	out[&corev1.Secret{}] = cache.ByObject{Label: labels.SelectorFromSet(labels.Set{
 		v1alpha1.LabelManagedBy: v1alpha1.ManagedByOperator, v1alpha1.LabelName: v1alpha1.NameKeyring,

@@ -26,7 +26,7 @@ import (
 // ownConditions are the conditions that the controller writes; the others are the monitor's.
 var ownConditions = []string{
 	v1alpha1.ConditionProgressing, v1alpha1.ConditionTLSReady, v1alpha1.ConditionUnbuiltFeatures, v1alpha1.ConditionSpecRefused,
-	v1alpha1.ConditionEncryptionReady, v1alpha1.ConditionBackupReady, v1alpha1.ConditionRestoreReady, v1alpha1.ConditionCacheReady,
+	v1alpha1.ConditionEncryptionReady, v1alpha1.ConditionRestoreReady, v1alpha1.ConditionCacheReady,
 	v1alpha1.ConditionDNSReady, v1alpha1.ConditionTaintsReady,
 }
 

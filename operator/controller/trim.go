@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -24,6 +25,7 @@ const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 //	Pod           volumes, and of containers all but name, image, restart policy and, of the sidecar, what the promotion gate looks at
 //	Deployment    the spec of its template
 //	StatefulSet   the spec of its template
+//	Job           the spec of its template
 //	ConfigMap     data
 //	Node          images, volumes
 func Trim(obj any) (any, error) {
@@ -45,6 +47,8 @@ func Trim(obj any) (any, error) {
 	case *appsv1.Deployment:
 		o.Spec.Template.Spec = corev1.PodSpec{}
 	case *appsv1.StatefulSet:
+		o.Spec.Template.Spec = corev1.PodSpec{}
+	case *batchv1.Job:
 		o.Spec.Template.Spec = corev1.PodSpec{}
 	case *corev1.ConfigMap:
 		o.Data, o.BinaryData = nil, nil

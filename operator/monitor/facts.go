@@ -21,6 +21,10 @@ type Facts struct {
 	// Open is true if the active site was seen writable and no transition is under way.
 	Open  bool
 	Sites []SiteFacts
+	// Target is the site that is being promoted; empty if none is.
+	Target string
+	// InDoubt is true if the active site was not seen open for writes by the operator itself in this poll.
+	InDoubt bool
 	// SignedBy is the public key of what the sites were told, and Vouch has it vouch for the one that is to come after it.
 	SignedBy ed25519.PublicKey
 	Vouch    func(next ed25519.PublicKey) wire.Chain
@@ -56,6 +60,13 @@ func (l *loop) publishFacts(_ *v1alpha1.MysqlFailoverGroup, s failover.Snapshot,
 	}
 	active, _ := s.Site(s.Status.ActiveSite)
 	f.Open = s.Status.Transition == nil && active.Writable()
+	f.InDoubt = s.Status.ActiveSite != "" && (!active.MySQL.Direct || !active.Sidecar.Answered || !active.Writable())
+	// What was decided in this poll counts too: who works beside the loop must be out of the way before the target is promoted.
+	for _, t := range []*failover.Transition{s.Status.Transition, d.Status.Transition} {
+		if t != nil {
+			f.Target = t.To
+		}
+	}
 	for _, v := range d.Views {
 		site, _ := s.Site(v.Name)
 		facts := SiteFacts{Site: site, View: v}

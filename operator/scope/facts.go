@@ -24,6 +24,10 @@ type GroupFacts struct {
 	// Open is true if the active site was seen writable under this epoch.
 	Open  bool
 	Sites map[string]SiteFacts
+	// Target is the site that is being promoted; empty if none is.
+	Target string
+	// InDoubt is true from the first poll on in which the active site was not seen open for writes, long before a failover is due.
+	InDoubt bool
 	// SignedBy is the public key of what the sites are told, and Vouch has it vouch for the one that is to come after it; nil if it is
 	// not known.
 	SignedBy ed25519.PublicKey
@@ -53,7 +57,12 @@ type SiteFacts struct {
 	IOErrno int
 	// Following is true if the site replicates from the active site and both threads run.
 	Following bool
-	Version   string
+	// Lag is how far the site is behind; it counts only with LagKnown.
+	Lag      time.Duration
+	LagKnown bool
+	// Busy names long work on the site, and Leaving says why it is about to go; empty normally.
+	Busy, Leaving string
+	Version       string
 	// Keyring is what the sidecar says of the site's keyring; nil if it did not answer, or there is none.
 	Keyring *wire.KeyringReport
 	// ReportedAt is when the sidecar said so; zero if it did not answer. What happened since then is not known.

@@ -40,6 +40,20 @@ mfg-operator-{{ .Release.Namespace }}
 - apiGroups: [mysql-mfg.io]
   resources: [mysqlfailovergroups/finalizers]
   verbs: [update]
+# Schedules make backups and retention removes them; the finalizer holds one until its storage was dealt with.
+- apiGroups: [mysql-mfg.io]
+  resources: [mysqlbackups]
+  verbs: [get, list, watch, create, patch, delete]
+- apiGroups: [mysql-mfg.io]
+  resources: [mysqlbackups/status]
+  verbs: [patch]
+- apiGroups: [mysql-mfg.io]
+  resources: [mysqlbackups/finalizers]
+  verbs: [update]
+# The Jobs that make, verify and remove backups. They have no account of their own.
+- apiGroups: [batch]
+  resources: [jobs]
+  verbs: [get, list, watch, create, delete]
 # The monitor labels pods with role and health; the deployments create them. The pod of a clone that mysqld cannot cancel is
 # deleted.
 - apiGroups: [""]

@@ -19,8 +19,6 @@ import (
 // MysqlBackup is one backup of a group. A schedule makes them, and so does whoever wants one. Removing it removes what is in the
 // bucket, unless the annotation mysql-mfg.io/keep-artifact is true. The bucket is the truth: a restore needs no MysqlBackup.
 //
-// Not built yet: nothing acts upon it.
-//
 // The name is at most 56 characters, so that the names of its Jobs stay within the 63 characters that labels allow.
 type MysqlBackupApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration    `json:""`

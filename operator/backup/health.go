@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package backup
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+)
+
+// Health is what is known of the backups of a profile, to say whether it does what it should.
+type Health struct {
+	// All are its completed backups.
+	All []Artifact
+	// FailedAt is when the newest one was given up, with the reason; zero if none was, or if a later one was completed.
+	FailedAt      time.Time
+	FailedName    string
+	FailedMessage string
+	// Schedule is set if HasSchedule is; Timeout is how long one may take.
+	Schedule    Schedule
+	HasSchedule bool
+	Timeout     time.Duration
+	// Since is when the profile was first seen.
+	Since time.Time
+	// Verification is set if HasVerification is. Failed names the newest that was tried, if its verification did not pass.
+	Verification    Verification
+	HasVerification bool
+	// VerifiedAt is when the last verification that passed ended; zero if none did.
+	VerifiedAt time.Time
+	// NotRestorable is the newest backup that was tried, if it could not be restored, with the reason.
+	NotRestorable, NotRestorableMessage string
+}
+
+// State is whether something is as it should be, and why not.
+type State struct {
+	OK      bool
+	Reason  v1alpha1.Reason
+	Message string
+}
+
+// Ready says whether backups are made as they should be.
+func (h Health) Ready(now time.Time) State {
+	newest := h.newest()
+	if !h.FailedAt.IsZero() && h.FailedAt.After(newest) {
+		return State{Reason: v1alpha1.ReasonBackupFailed, Message: fmt.Sprintf("the last backup, %s, failed: %s", h.FailedName, h.FailedMessage)}
+	}
+	if h.HasSchedule && !h.Schedule.Suspend {
+		from := newest
+		if from.IsZero() {
+			from = h.Since
+		}
+		due := h.Schedule.Cron.Next(from)
+		if !due.IsZero() && now.After(due.Add(h.Schedule.Deadline+h.Timeout+spreadMax)) {
+			return State{Reason: v1alpha1.ReasonBackupOverdue, Message: "a backup was due and is not there: look at the MysqlBackups of the group"}
+		}
+	}
+	if newest.IsZero() {
+		return State{Reason: v1alpha1.ReasonNoBackupYet, Message: "there is no backup yet: wait for the schedule, or make one"}
+	}
+	return State{OK: true, Reason: v1alpha1.ReasonAsExpected}
+}
+
+// Verified says whether it is proven that backups can be restored.
+func (h Health) Verified(now time.Time) State {
+	newest := newestFirst(h.All)
+	switch {
+	case h.NotRestorable != "":
+		return State{Reason: v1alpha1.ReasonBackupNotRestorable, Message: fmt.Sprintf("backup %s could not be restored: %s", h.NotRestorable, h.NotRestorableMessage)}
+	case h.VerifiedAt.IsZero():
+		return State{Reason: v1alpha1.ReasonBackupNotVerified, Message: "no verification has passed yet"}
+	}
+	untried := 0
+	for _, a := range newest {
+		if a.Tried {
+			break
+		}
+		untried++
+	}
+	if v := h.Verification; v.AfterEvery > 0 && untried > 2*v.AfterEvery {
+		return State{Reason: v1alpha1.ReasonBackupNotVerified, Message: fmt.Sprintf("%d backups were made since the last verification", untried)}
+	}
+	if h.Verification.HasCron {
+		due := h.Verification.Cron.Next(h.VerifiedAt)
+		if !due.IsZero() && now.After(due.Add(verificationDeadline+h.Timeout)) {
+			return State{Reason: v1alpha1.ReasonBackupNotVerified, Message: "a verification was due and did not pass"}
+		}
+	}
+	return State{OK: true, Reason: v1alpha1.ReasonBackupVerified}
+}
+
+// newest is when the newest backup was completed; zero if there is none.
+func (h Health) newest() time.Time {
+	if all := newestFirst(h.All); len(all) > 0 {
+		return all[0].FinishedAt
+	}
+	return time.Time{}
+}

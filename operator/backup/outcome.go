@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package backup
+
+import (
+	"time"
+)
+
+// Class is why an attempt ended, by the code with which its container ended: docs/reference/backup-job.md.
+type Class string
+
+// The classes.
+const (
+	ClassSucceeded Class = "succeeded"
+	// ClassOther is what has no class of its own.
+	ClassOther Class = "other"
+	// ClassConfig does not pass without a change.
+	ClassConfig Class = "config"
+	// ClassStorage is the storage's.
+	ClassStorage Class = "storage"
+	// ClassSource is the site's.
+	ClassSource Class = "source"
+	// ClassYielded gave way.
+	ClassYielded Class = "yielded"
+	// ClassTimedOut ran out of time.
+	ClassTimedOut Class = "timeout"
+	// ClassRefused found before anything was touched that it cannot be.
+	ClassRefused Class = "refused"
+	// ClassDamaged says that the backup is not good.
+	ClassDamaged Class = "damaged"
+	// ClassLost is an attempt whose outcome nobody heard: its pod or its node went.
+	ClassLost Class = "lost"
+)
+
+// classes are the codes of backup/job; a test keeps them alike.
+var classes = map[int]Class{
+	0: ClassSucceeded, 1: ClassOther, 2: ClassConfig, 10: ClassStorage, 11: ClassSource, 12: ClassYielded, 13: ClassTimedOut, 14: ClassRefused, 15: ClassDamaged,
+}
+
+// ClassOf is the class of a code. One that nobody knows is none that passes.
+func ClassOf(code int) Class {
+	if c, known := classes[code]; known {
+		return c
+	}
+	return ClassOther
+}
+
+// Passes is true if what ended an attempt may be over when another is made: elsewhere, or later. Of a lost one that is not known, and another
+// attempt finds out: it takes what the lost one stored for its own.
+func (c Class) Passes() bool {
+	return c == ClassStorage || c == ClassSource || c == ClassYielded || c == ClassLost
+}
+
+const (
+	retryFirst = 15 * time.Second
+	retryLast  = 10 * time.Minute
+)
+
+// NotBefore is when another attempt may begin after one that was started then, the attempts-th: the pauses double.
+func NotBefore(started time.Time, attempts int32, last Class) time.Time {
+	if attempts <= 0 || last == ClassYielded {
+		// It gave way although nothing was wrong; the choice of the site says when it is over.
+		return started
+	}
+	pause := retryFirst
+	for range min(attempts-1, 16) {
+		pause = min(2*pause, retryLast)
+	}
+	return started.Add(pause)
+}

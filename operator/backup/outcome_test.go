@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package backup
+
+import (
+	"testing"
+	"time"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+)
+
+func TestNotBefore(t *testing.T) {
+	started := time.Date(2026, 11, 24, 2, 0, 0, 0, time.UTC)
+	for name, tc := range map[string]struct {
+		attempts int32
+		last     Class
+		want     time.Duration
+	}{
+		"never tried":       {0, "", 0},
+		"first":             {1, ClassStorage, 15 * time.Second},
+		"second":            {2, ClassStorage, 30 * time.Second},
+		"third":             {3, ClassSource, time.Minute},
+		"no more than that": {40, ClassSource, 10 * time.Minute},
+		"gave way":          {3, ClassYielded, 0},
+	} {
+		if got := NotBefore(started, tc.attempts, tc.last).Sub(started); got != tc.want {
+			t.Errorf("%s: %s, want %s", name, got, tc.want)
+		}
+	}
+}
+
+func TestHealth(t *testing.T) {
+	now := time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
+	cron, err := ParseCron("0 2 * * *", time.UTC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	daily := Schedule{Cron: cron, Deadline: time.Hour}
+	made := func(ago time.Duration) []Artifact { return []Artifact{{Name: "b", FinishedAt: now.Add(-ago)}} }
+	for name, tc := range map[string]struct {
+		h    Health
+		want v1alpha1.Reason
+	}{
+		"made last night":                  {Health{All: made(10 * time.Hour), HasSchedule: true, Schedule: daily, Timeout: time.Hour}, v1alpha1.ReasonAsExpected},
+		"the one of last night is missing": {Health{All: made(34 * time.Hour), HasSchedule: true, Schedule: daily, Timeout: time.Hour}, v1alpha1.ReasonBackupOverdue},
+		"it may still come":                {Health{All: made(34 * time.Hour), HasSchedule: true, Schedule: daily, Timeout: 12 * time.Hour}, v1alpha1.ReasonAsExpected},
+		"suspended":                        {Health{All: made(34 * time.Hour), HasSchedule: true, Schedule: Schedule{Cron: cron, Suspend: true}}, v1alpha1.ReasonAsExpected},
+		"the schedule is new":              {Health{HasSchedule: true, Schedule: daily, Timeout: time.Hour, Since: now.Add(-time.Hour)}, v1alpha1.ReasonNoBackupYet},
+		"the schedule is old, and no backup": {
+			Health{HasSchedule: true, Schedule: daily, Timeout: time.Hour, Since: now.Add(-48 * time.Hour)}, v1alpha1.ReasonBackupOverdue,
+		},
+		"on demand, and none":            {Health{}, v1alpha1.ReasonNoBackupYet},
+		"failed since":                   {Health{All: made(10 * time.Hour), FailedAt: now}, v1alpha1.ReasonBackupFailed},
+		"failed before the last success": {Health{All: made(10 * time.Hour), FailedAt: now.Add(-11 * time.Hour)}, v1alpha1.ReasonAsExpected},
+	} {
+		if got := tc.h.Ready(now); got.Reason != tc.want || got.OK != (tc.want == v1alpha1.ReasonAsExpected) {
+			t.Errorf("%s: %+v, want %s", name, got, tc.want)
+		}
+	}
+	tried := []Artifact{{Name: "b", FinishedAt: now.Add(-time.Hour), Tried: true, Verified: true}}
+	untried := append([]Artifact{{Name: "n1", FinishedAt: now}, {Name: "n2", FinishedAt: now}, {Name: "n3", FinishedAt: now}}, tried...)
+	for name, tc := range map[string]struct {
+		h    Health
+		want v1alpha1.Reason
+	}{
+		"never":               {Health{All: made(time.Hour)}, v1alpha1.ReasonBackupNotVerified},
+		"passed":              {Health{All: tried, VerifiedAt: now, Verification: Verification{AfterEvery: 1}}, v1alpha1.ReasonBackupVerified},
+		"not restorable":      {Health{All: tried, VerifiedAt: now, NotRestorable: "b"}, v1alpha1.ReasonBackupNotRestorable},
+		"too many since then": {Health{All: untried, VerifiedAt: now, Verification: Verification{AfterEvery: 1}}, v1alpha1.ReasonBackupNotVerified},
+		"not too many yet":    {Health{All: untried, VerifiedAt: now, Verification: Verification{AfterEvery: 2}}, v1alpha1.ReasonBackupVerified},
+		"the cron passed":     {Health{All: tried, VerifiedAt: now.Add(-72 * time.Hour), Verification: Verification{Cron: cron, HasCron: true}}, v1alpha1.ReasonBackupNotVerified},
+		"the cron is not over": {
+			Health{All: tried, VerifiedAt: now.Add(-20 * time.Hour), Verification: Verification{Cron: cron, HasCron: true}}, v1alpha1.ReasonBackupVerified,
+		},
+	} {
+		if got := tc.h.Verified(now); got.Reason != tc.want || got.OK != (tc.want == v1alpha1.ReasonBackupVerified) {
+			t.Errorf("%s: %+v, want %s", name, got, tc.want)
+		}
+	}
+}

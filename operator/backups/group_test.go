@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package backups
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/backup/job"
+	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
+)
+
+func nightly(p *v1alpha1.BackupProfile) {
+	p.Schedule = &v1alpha1.BackupSchedule{Cron: "0 2 * * *", TimeZone: "UTC", StartingDeadline: metav1.Duration{Duration: time.Hour}}
+}
+
+func (w *world) status() v1alpha1.BackupProfileStatus {
+	w.t.Helper()
+	g := &v1alpha1.MysqlFailoverGroup{}
+	if err := w.c.Get(w.ctx, scopetest.Key, g); err != nil {
+		w.t.Fatal(err)
+	}
+	if g.Status.Backup == nil || len(g.Status.Backup.Profiles) == 0 {
+		return v1alpha1.BackupProfileStatus{}
+	}
+	return g.Status.Backup.Profiles[0]
+}
+
+func (w *world) condition(kind string) metav1.Condition {
+	w.t.Helper()
+	g := &v1alpha1.MysqlFailoverGroup{}
+	if err := w.c.Get(w.ctx, scopetest.Key, g); err != nil {
+		w.t.Fatal(err)
+	}
+	if c := meta.FindStatusCondition(g.Status.Conditions, kind); c != nil {
+		return *c
+	}
+	return metav1.Condition{}
+}
+
+func (w *world) count() int {
+	w.t.Helper()
+	var all v1alpha1.MysqlBackupList
+	if err := w.c.List(w.ctx, &all); err != nil {
+		w.t.Fatal(err)
+	}
+	return len(all.Items)
+}
+
+func TestAScheduleMakesOneBackupOfATime(t *testing.T) {
+	w := newWorld(t, scopetest.Group(scopetest.Running, withProfile(nightly)))
+	w.group()
+	if w.count() != 0 || w.status().LastScheduled == nil || w.status().Next == nil {
+		t.Fatalf("a schedule that came to be now has missed nothing: %+v", w.status())
+	}
+	w.now = time.Date(2026, 11, 24, 2, 15, 0, 0, time.UTC) // whatever the spread is
+	w.group()
+	mb := w.get("orders-nightly-20261124-0200")
+	if mb.Annotations[v1alpha1.AnnotationScheduledAt] != "2026-11-24T02:00:00Z" || mb.Spec.Group != "orders" || mb.Spec.Profile != "nightly" {
+		t.Errorf("%+v", mb)
+	}
+	for range 3 {
+		w.group()
+	}
+	if w.count() != 1 {
+		t.Errorf("%d backups of one time", w.count())
+	}
+	// What was written of it is lost: its name is the same again.
+	w.step(mb.Name)
+	g := &v1alpha1.MysqlFailoverGroup{}
+	if err := w.c.Get(w.ctx, scopetest.Key, g); err != nil {
+		t.Fatal(err)
+	}
+	g.Status.Backup.Profiles[0].LastScheduled = timeOf(began)
+	if err := w.c.Status().Update(w.ctx, g); err != nil {
+		t.Fatal(err)
+	}
+	w.group()
+	if w.count() != 1 {
+		t.Errorf("%d backups of one time", w.count())
+	}
+}
+
+func TestAScheduleThatMakesNone(t *testing.T) {
+	for reason, tc := range map[string]struct {
+		change func(*v1alpha1.BackupProfile)
+		image  string
+		want   v1alpha1.Reason
+	}{
+		"suspended":          {func(p *v1alpha1.BackupProfile) { nightly(p); p.Schedule.Suspend = true }, "i", v1alpha1.ReasonNoBackupYet},
+		"without an image":   {nightly, "", v1alpha1.ReasonBackupImageMissing},
+		"a zone of nowhere":  {func(p *v1alpha1.BackupProfile) { nightly(p); p.Schedule.TimeZone = "Mars/Base" }, "i", v1alpha1.ReasonBackupScheduleUnusable},
+		"a day that is none": {func(p *v1alpha1.BackupProfile) { nightly(p); p.Schedule.Cron = "0 0 30 2 *" }, "i", v1alpha1.ReasonBackupScheduleUnusable},
+		"nobody was there":   {nightly, "i", v1alpha1.ReasonNoBackupYet},
+	} {
+		t.Run(reason, func(t *testing.T) {
+			w := newWorld(t, scopetest.Group(scopetest.Running, withProfile(tc.change)))
+			w.b.Install.BackupImage = tc.image
+			w.group()
+			w.now = began.Add(30 * time.Minute)
+			if reason == "nobody was there" {
+				w.now = began.Add(90 * time.Minute)
+			}
+			w.group()
+			c := w.condition(v1alpha1.ConditionBackupReady)
+			if w.count() != 0 || c.Status != metav1.ConditionFalse || c.Reason != string(tc.want) || w.status().Reason != tc.want {
+				t.Errorf("%d backups, %+v", w.count(), c)
+			}
+			if missed := w.said.Count(v1alpha1.ReasonBackupMissed); (missed == 1) != (reason == "nobody was there") {
+				t.Errorf("told: %v", w.said.List)
+			}
+		})
+	}
+}
+
+func TestWhatStatusSaysOfAProfile(t *testing.T) {
+	old := order("old", completedAt(began.Add(-48*time.Hour)), func(mb *v1alpha1.MysqlBackup) {
+		mb.Status.Verified = &v1alpha1.BackupVerified{At: timeOf(began.Add(-47 * time.Hour)), Outcome: v1alpha1.BackupPassed, RestoreSeconds: 30}
+	})
+	w := newWorld(t, scopetest.Group(scopetest.Running, withProfile(func(p *v1alpha1.BackupProfile) {
+		p.Verification = &v1alpha1.BackupVerification{AfterEvery: 3}
+	})), old, order("new", completedAt(began.Add(-24*time.Hour))), order("now", running))
+	w.group()
+	st := w.status()
+	if st.Backups != 2 || st.Bytes != 200 || st.LastBackup != "new" || st.Running != "now" || st.LastVerified != "old" || st.RestoreSeconds != 30 || st.Reason != "" {
+		t.Errorf("%+v", st)
+	}
+	if c := w.condition(v1alpha1.ConditionBackupReady); c.Status != metav1.ConditionTrue {
+		t.Errorf("%+v", c)
+	}
+	if c := w.condition(v1alpha1.ConditionBackupVerified); c.Status != metav1.ConditionTrue {
+		t.Errorf("%+v", c)
+	}
+	before := w.took()
+	w.group()
+	if did := w.took(); did != "" {
+		t.Errorf("nothing new is written again: %q after %q", did, before)
+	}
+}
+
+func TestConditionsTellOfFailures(t *testing.T) {
+	failed := order("failed", running, func(mb *v1alpha1.MysqlBackup) {
+		mb.Status.Phase, mb.Status.FinishedAt, mb.Status.Message = v1alpha1.BackupFailed, timeOf(began), "the bucket is full"
+	})
+	bad := order("bad", completedAt(began.Add(-time.Hour)), func(mb *v1alpha1.MysqlBackup) {
+		mb.Status.Verified = &v1alpha1.BackupVerified{At: timeOf(began), Outcome: v1alpha1.BackupNotRestorable, Message: "Differs: a row is missing"}
+	})
+	w := newWorld(t, scopetest.Group(scopetest.Running, withProfile(func(p *v1alpha1.BackupProfile) {
+		p.Verification = &v1alpha1.BackupVerification{AfterEvery: 1}
+	})), failed, bad)
+	w.group()
+	if c := w.condition(v1alpha1.ConditionBackupReady); c.Reason != string(v1alpha1.ReasonBackupFailed) || !strings.Contains(c.Message, "the bucket is full") {
+		t.Errorf("%+v", c)
+	}
+	if c := w.condition(v1alpha1.ConditionBackupVerified); c.Reason != string(v1alpha1.ReasonBackupNotRestorable) || !strings.Contains(c.Message, "a row is missing") {
+		t.Errorf("%+v", c)
+	}
+}
+
+func TestRetentionRemovesWhatNoRuleKeeps(t *testing.T) {
+	w := newWorld(t, scopetest.Group(scopetest.Running, withProfile(func(p *v1alpha1.BackupProfile) {
+		p.Retention = &v1alpha1.BackupRetention{Count: 2, MinCount: 1}
+	})))
+	for i := range 4 {
+		w.put(order(fmt.Sprintf("b%d", i), completedAt(began.Add(time.Duration(i-10)*time.Hour))))
+	}
+	w.put(order("asked", completedAt(began.Add(-20*time.Hour)), func(mb *v1alpha1.MysqlBackup) {
+		mb.Annotations = map[string]string{v1alpha1.AnnotationVerifyBackup: "now"}
+	}))
+	w.group()
+	for name, want := range map[string]bool{"b0": true, "b1": true, "b2": false, "b3": false, "asked": false} {
+		if got := w.get(name).DeletionTimestamp != nil; got != want {
+			t.Errorf("%s goes: %v, want %v", name, got, want)
+		}
+	}
+}
+
+func TestABackupThatIsRestoredIsKept(t *testing.T) {
+	other := scopetest.Group()
+	other.Name, other.UID = "copy", "copy-uid"
+	other.Spec.InitFromBackup = &v1alpha1.InitFromBackupSpec{From: &v1alpha1.RestoreFrom{Group: "orders"}, Backup: "b0", Profile: "nightly"}
+	w := newWorld(t, scopetest.Group(scopetest.Running, withProfile(func(p *v1alpha1.BackupProfile) {
+		p.Retention = &v1alpha1.BackupRetention{Count: 1, MinCount: 1}
+	})), other)
+	for i := range 3 {
+		w.put(order(fmt.Sprintf("b%d", i), completedAt(began.Add(time.Duration(i-10)*time.Hour))))
+	}
+	w.group()
+	if w.get("b0").DeletionTimestamp != nil || w.get("b1").DeletionTimestamp == nil {
+		t.Error("b0 is being restored, and b1 is not")
+	}
+}
+
+func TestFailedBackupsOfAScheduleDoNotPileUp(t *testing.T) {
+	w := newWorld(t, scopetest.Group(scopetest.Running, withProfile(nightly)))
+	for i := range failedMax + 3 {
+		w.put(order(fmt.Sprintf("f%02d", i), func(mb *v1alpha1.MysqlBackup) {
+			running(mb)
+			mb.Status.Phase, mb.Status.FinishedAt = v1alpha1.BackupFailed, timeOf(began)
+			mb.Annotations = map[string]string{v1alpha1.AnnotationScheduledAt: "2026-11-01T02:00:00Z"}
+		}))
+	}
+	w.group()
+	left := 0
+	for i := range failedMax + 3 {
+		if w.get(fmt.Sprintf("f%02d", i)).DeletionTimestamp == nil {
+			left++
+		}
+	}
+	if left != failedMax {
+		t.Errorf("%d stay, want %d", left, failedMax)
+	}
+}
+
+func TestVerification(t *testing.T) {
+	passed := job.Result{Reason: job.Succeeded, Backup: "monday", RestoreSeconds: 12.5}
+	for reason, tc := range map[string]struct {
+		code   int
+		result any
+		want   v1alpha1.BackupOutcome
+	}{
+		"it is what it should be":  {0, passed, v1alpha1.BackupPassed},
+		"it is not":                {job.ExitDamaged, job.Result{Reason: job.Differs, Message: "a row is missing", Backup: "monday"}, v1alpha1.BackupNotRestorable},
+		"it cannot be opened":      {job.ExitRefused, job.Result{Reason: job.WrongIdentity, Backup: "monday"}, v1alpha1.BackupNotRestorable},
+		"it says nothing":          {1, "", v1alpha1.BackupNotRestorable},
+		"it is another one's word": {0, job.Result{Reason: job.Succeeded, Backup: "tuesday"}, v1alpha1.BackupNotRestorable},
+	} {
+		t.Run(reason, func(t *testing.T) {
+			w := newWorld(t, scopetest.Group(scopetest.Running, withProfile(func(p *v1alpha1.BackupProfile) {
+				p.Verification = &v1alpha1.BackupVerification{AfterEvery: 1}
+			})), order("monday", completedAt(began)))
+			w.group()
+			if w.get("monday").Annotations[v1alpha1.AnnotationVerifyBackup] == "" {
+				t.Fatal("one that is due is not ordered")
+			}
+			w.step("monday")
+			if w.jobOf("verify-monday") == nil {
+				t.Fatal("it is not verified")
+			}
+			w.now = w.now.Add(time.Minute)
+			w.ends("verify-monday", tc.code, tc.result)
+			w.step("monday")
+			mb := w.get("monday")
+			if v := mb.Status.Verified; v == nil || v.Outcome != tc.want || mb.Annotations[v1alpha1.AnnotationVerifyBackup] != "" || w.jobOf("verify-monday") != nil {
+				t.Errorf("%+v, %v", v, mb.Annotations)
+			}
+			if mb.Status.Phase != v1alpha1.BackupCompleted {
+				t.Error("what a verification finds does not make a backup another one")
+			}
+			if n := w.said.Count(v1alpha1.ReasonBackupVerified) + w.said.Count(v1alpha1.ReasonBackupNotRestorable); n != 1 {
+				t.Errorf("told: %v", w.said.List)
+			}
+		})
+	}
+}
+
+func TestAVerificationOfWhichNothingIsLearntIsTriedAgain(t *testing.T) {
+	w := newWorld(t, scopetest.Group(scopetest.Running, withProfile(nil)), order("monday", completedAt(began), func(mb *v1alpha1.MysqlBackup) {
+		mb.Annotations = map[string]string{v1alpha1.AnnotationVerifyBackup: "now"}
+	}))
+	for try := int32(1); try <= verifyTries; try++ {
+		w.step("monday")
+		made := w.jobOf("verify-monday")
+		if made == nil || attemptOf(made) != try {
+			t.Fatalf("try %d: %+v", try, made)
+		}
+		if w.get("monday").Status.Verified != nil {
+			t.Fatal("a storage that is away says nothing of a backup")
+		}
+		w.ends("verify-monday", job.ExitStorage, job.Result{Reason: "StorageUnreachable", Backup: "monday"})
+		w.step("monday")
+	}
+	if v := w.get("monday").Status.Verified; v == nil || v.Outcome != v1alpha1.BackupNotRestorable {
+		t.Errorf("there is an end to it: %+v", v)
+	}
+}
+
+func TestASweepADay(t *testing.T) {
+	w := newWorld(t, scopetest.Group(scopetest.Running, withProfile(nil)))
+	w.group()
+	if w.jobOf("sweep-orders-nightly") != nil {
+		t.Error("there is nothing to sweep where nothing was tried")
+	}
+	w.put(order("monday", completedAt(began)))
+	for range 3 {
+		w.group()
+	}
+	if w.jobOf("sweep-orders-nightly") == nil {
+		t.Error("nothing is swept")
+	}
+}
+
+func TestAGroupWithoutProfilesSaysNothing(t *testing.T) {
+	w := newWorld(t, scopetest.Group(scopetest.Running, withProfile(nil)), order("monday", completedAt(began)))
+	w.group()
+	g := &v1alpha1.MysqlFailoverGroup{}
+	if err := w.c.Get(w.ctx, scopetest.Key, g); err != nil {
+		t.Fatal(err)
+	}
+	g.Spec.Backup = nil
+	if err := w.c.Update(w.ctx, g); err != nil {
+		t.Fatal(err)
+	}
+	w.group()
+	if c := w.condition(v1alpha1.ConditionBackupReady); c.Type != "" {
+		t.Errorf("%+v", c)
+	}
+	if st := w.status(); st.Name != "nightly" || st.Backups != 1 {
+		t.Errorf("what is in the storage is still shown: %+v", st)
+	}
+}

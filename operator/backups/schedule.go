@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package backups
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/backup"
+	"github.com/mysql-mfg/mfg/operator/render"
+)
+
+// groupLook is a group with the backups that there are of it.
+type groupLook struct {
+	group *v1alpha1.MysqlFailoverGroup
+	key   types.NamespacedName
+	now   time.Time
+	// of are the MysqlBackups by profile.
+	of map[string][]v1alpha1.MysqlBackup
+	// profiles are what status is to say, by name.
+	profiles []v1alpha1.BackupProfileStatus
+	ready    []named
+	verified []named
+	again    time.Duration
+}
+
+// named is a State of a profile.
+type named struct {
+	profile string
+	state   backup.State
+}
+
+// ReconcileGroup acts on the schedules and rules of one group: makes what is due, has verified what is due, removes what is kept by no rule.
+func (b *Backups) ReconcileGroup(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	group := &v1alpha1.MysqlFailoverGroup{}
+	if err := b.Client.Get(ctx, req.NamespacedName, group); err != nil {
+		if apierrors.IsNotFound(err) {
+			b.hide(req.NamespacedName, nil)
+			return reconcile.Result{}, nil
+		}
+		return reconcile.Result{}, fmt.Errorf("read group: %w", err)
+	}
+	if group.DeletionTimestamp != nil || group.Spec.Backup == nil && group.Status.Backup == nil {
+		return reconcile.Result{}, nil
+	}
+	if !b.mine(group) {
+		b.hide(req.NamespacedName, nil)
+		return reconcile.Result{}, nil
+	}
+	g := &groupLook{group: group, key: req.NamespacedName, now: b.Now(), again: whenSettled}
+	if err := b.gatherGroup(ctx, g); err != nil {
+		return reconcile.Result{}, err
+	}
+	var profiles []v1alpha1.BackupProfile
+	if group.Spec.Backup != nil {
+		profiles = group.Spec.Backup.Profiles
+	}
+	for i := range profiles {
+		if err := b.profile(ctx, g, &profiles[i]); err != nil {
+			return reconcile.Result{}, fmt.Errorf("profile %s: %w", profiles[i].Name, err)
+		}
+	}
+	g.withoutProfile(profiles)
+	if err := b.writeGroup(ctx, g); err != nil {
+		if apierrors.IsConflict(err) {
+			return reconcile.Result{RequeueAfter: whenOvertaken}, nil
+		}
+		return reconcile.Result{}, err
+	}
+	b.show(g)
+	return reconcile.Result{RequeueAfter: max(g.again, time.Second)}, nil
+}
+
+func (b *Backups) gatherGroup(ctx context.Context, g *groupLook) error {
+	var all v1alpha1.MysqlBackupList
+	if err := b.Client.List(ctx, &all, client.InNamespace(g.key.Namespace), client.MatchingFields{indexGroup: g.key.Name}); err != nil {
+		return fmt.Errorf("list backups: %w", err)
+	}
+	g.of = map[string][]v1alpha1.MysqlBackup{}
+	for _, mb := range all.Items {
+		g.of[mb.Spec.Profile] = append(g.of[mb.Spec.Profile], mb)
+	}
+	return nil
+}
+
+// since is the last time that was dealt with; now, if there was none yet, and nothing for what does not recur.
+func since(recurs bool, last *metav1.Time, now time.Time) *metav1.Time {
+	switch {
+	case !recurs:
+		return nil
+	case last == nil:
+		return timeOf(now)
+	}
+	return last
+}
+
+// before is what status says of a profile.
+func (g *groupLook) before(profile string) v1alpha1.BackupProfileStatus {
+	if g.group.Status.Backup != nil {
+		for _, p := range g.group.Status.Backup.Profiles {
+			if p.Name == profile {
+				return p
+			}
+		}
+	}
+	return v1alpha1.BackupProfileStatus{}
+}
+
+func (g *groupLook) soon(at time.Time) {
+	if !at.IsZero() {
+		g.again = min(g.again, at.Sub(g.now))
+	}
+}
+
+// profile does what is due for one profile.
+func (b *Backups) profile(ctx context.Context, g *groupLook, p *v1alpha1.BackupProfile) error {
+	st := g.before(p.Name)
+	out := g.summary(p.Name)
+	out.LastScheduled, out.VerificationScheduled = st.LastScheduled, st.VerificationScheduled
+	// What came to be now has missed nothing: what a schedule would have named before is no backup that is missing.
+	out.LastScheduled = since(p.Schedule != nil, out.LastScheduled, g.now)
+	out.VerificationScheduled = since(p.Verification != nil && p.Verification.Cron != "", out.VerificationScheduled, g.now)
+	h, trouble := g.health(p, out.LastScheduled)
+	if trouble == nil && h.HasSchedule {
+		if err := b.schedule(ctx, g, p, h, &out); err != nil {
+			return err
+		}
+	}
+	if trouble == nil && h.HasVerification && b.Install.BackupImage != "" {
+		var last time.Time
+		if out.VerificationScheduled != nil {
+			last = out.VerificationScheduled.Time
+		}
+		due := h.Verification.Decide(h.All, last, g.now)
+		if err := b.order(ctx, g, due.Name); err != nil {
+			return err
+		}
+		if out.VerificationScheduled != nil {
+			out.VerificationScheduled = timeOf(due.Seen)
+		}
+	}
+	if err := b.expire(ctx, g, p, h.All); err != nil {
+		return err
+	}
+	if err := b.sweep(ctx, g, p, out.LastAttempt); err != nil {
+		return err
+	}
+	ready := h.Ready(g.now)
+	switch {
+	case b.Install.BackupImage == "":
+		ready = backup.State{Reason: v1alpha1.ReasonBackupImageMissing, Message: "the operator was installed without the image that makes backups: set backupImage of the chart, or --backup-image"}
+	case trouble != nil:
+		ready = backup.State{Reason: v1alpha1.ReasonBackupScheduleUnusable, Message: trouble.Error()}
+	}
+	if !ready.OK {
+		out.Reason, out.Message = ready.Reason, clip(ready.Message)
+	}
+	g.ready = append(g.ready, named{p.Name, ready})
+	if p.Verification != nil {
+		g.verified = append(g.verified, named{p.Name, h.Verified(g.now)})
+	}
+	g.profiles = append(g.profiles, out)
+	return nil
+}
+
+// health is what is known of the profile's backups.
+func (g *groupLook) health(p *v1alpha1.BackupProfile, since *metav1.Time) (backup.Health, error) {
+	h := backup.Health{All: g.artifacts(p.Name), Timeout: render.BackupJob{Profile: *p}.Timeout()}
+	if since != nil {
+		h.Since = since.Time
+	}
+	for _, mb := range g.of[p.Name] {
+		st := mb.Status
+		if st.Phase == v1alpha1.BackupFailed && st.FinishedAt != nil && st.FinishedAt.After(h.FailedAt) {
+			h.FailedAt, h.FailedName, h.FailedMessage = st.FinishedAt.Time, mb.Name, cmp.Or(st.Message, string(st.Reason))
+		}
+	}
+	g.verifications(p.Name, &h)
+	who, zone := g.key.String()+"/"+p.Name, time.UTC
+	if s := p.Schedule; s != nil {
+		var err error
+		if zone, err = time.LoadLocation(cmp.Or(s.TimeZone, "UTC")); err != nil {
+			return h, fmt.Errorf("schedule.timeZone %q is not known: use a name such as Europe/Berlin", s.TimeZone)
+		}
+		cron, err := backup.ParseCron(s.Cron, zone)
+		if err != nil {
+			return h, fmt.Errorf("schedule.cron: %w", err)
+		}
+		h.HasSchedule = true
+		h.Schedule = backup.Schedule{Cron: cron, Suspend: s.Suspend, Deadline: s.StartingDeadline.Duration, Who: who}
+		if h.Schedule.Deadline <= 0 {
+			h.Schedule.Deadline = defaultDeadline
+		}
+	}
+	if v := p.Verification; v != nil {
+		h.HasVerification, h.Verification = true, backup.Verification{AfterEvery: int(v.AfterEvery), Who: who + "/verify"}
+		if v.Cron != "" {
+			cron, err := backup.ParseCron(v.Cron, zone)
+			if err != nil {
+				return h, fmt.Errorf("verification.cron: %w", err)
+			}
+			h.Verification.Cron, h.Verification.HasCron = cron, true
+		}
+	}
+	return h, nil
+}
+
+// verifications finds what was verified last.
+func (g *groupLook) verifications(profile string, h *backup.Health) {
+	var last time.Time
+	for _, mb := range g.of[profile] {
+		v := mb.Status.Verified
+		if v == nil || v.At == nil || mb.Status.Phase != v1alpha1.BackupCompleted {
+			continue
+		}
+		if v.Outcome == v1alpha1.BackupPassed && v.At.After(h.VerifiedAt) {
+			h.VerifiedAt = v.At.Time
+		}
+		if v.At.After(last) {
+			last, h.NotRestorable, h.NotRestorableMessage = v.At.Time, "", ""
+			if v.Outcome != v1alpha1.BackupPassed {
+				h.NotRestorable, h.NotRestorableMessage = mb.Name, v.Message
+			}
+		}
+	}
+}
+
+// artifacts are the completed backups of a profile.
+func (g *groupLook) artifacts(profile string) []backup.Artifact {
+	var out []backup.Artifact
+	for _, mb := range g.of[profile] {
+		st := mb.Status
+		if st.Phase != v1alpha1.BackupCompleted || st.FinishedAt == nil || mb.DeletionTimestamp != nil {
+			continue
+		}
+		out = append(out, backup.Artifact{
+			Name: mb.Name, FinishedAt: st.FinishedAt.Time, Tried: st.Verified != nil, Verified: st.Verified != nil && st.Verified.Outcome == v1alpha1.BackupPassed,
+			InUse: mb.Annotations[v1alpha1.AnnotationVerifyBackup] != "",
+		})
+	}
+	return out
+}
+
+// schedule makes the backup that is due. Its name follows from its time, so that to make it again makes no other.
+func (b *Backups) schedule(ctx context.Context, g *groupLook, p *v1alpha1.BackupProfile, h backup.Health, out *v1alpha1.BackupProfileStatus) error {
+	due := h.Schedule.Decide(out.LastScheduled.Time, g.now)
+	if b.Install.BackupImage == "" {
+		return nil // nobody could make it; the condition says so
+	}
+	if !due.At.IsZero() {
+		mb := &v1alpha1.MysqlBackup{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: g.key.Namespace, Name: v1alpha1.ScheduledBackup(g.key.Name, p.Name, due.At),
+				Labels: map[string]string{
+					v1alpha1.LabelName: v1alpha1.NameBackup, v1alpha1.LabelManagedBy: v1alpha1.ManagedByOperator, v1alpha1.LabelGroup: g.key.Name,
+					v1alpha1.LabelBackupProfile: p.Name,
+				},
+				Annotations: map[string]string{v1alpha1.AnnotationScheduledAt: due.At.UTC().Format(time.RFC3339)},
+			},
+			Spec: v1alpha1.MysqlBackupSpec{Group: g.key.Name, Profile: p.Name},
+		}
+		if err := b.Client.Create(ctx, mb, client.FieldOwner(v1alpha1.ManagerBackup)); err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("make backup %s: %w", mb.Name, err)
+		}
+	}
+	if !due.Missed.IsZero() {
+		b.Recorder.Emit(g.group, nil, eventMissed, "The backup of profile %s that was due at %s was not made: nobody was there to start it before its startingDeadline",
+			p.Name, due.Missed.UTC().Format(time.RFC3339))
+	}
+	out.LastScheduled = timeOf(due.Seen)
+	if !due.Next.IsZero() && !h.Schedule.Suspend {
+		out.Next = timeOf(due.Next)
+		g.soon(due.Next)
+	}
+	return nil
+}
+
+// order asks for the verification of a backup, as a person does.
+func (b *Backups) order(ctx context.Context, g *groupLook, name string) error {
+	if name == "" {
+		return nil
+	}
+	for _, all := range g.of {
+		for i := range all {
+			mb := &all[i]
+			if mb.Name != name || mb.Annotations[v1alpha1.AnnotationVerifyBackup] != "" || mb.DeletionTimestamp != nil {
+				continue
+			}
+			before := mb.DeepCopy()
+			if mb.Annotations == nil {
+				mb.Annotations = map[string]string{}
+			}
+			mb.Annotations[v1alpha1.AnnotationVerifyBackup] = "schedule"
+			if err := b.patch(ctx, mb, before); err != nil {
+				return fmt.Errorf("order the verification of %s: %w", name, err)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package backups
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/internal/gtid"
+	"github.com/mysql-mfg/mfg/operator/backup"
+	"github.com/mysql-mfg/mfg/operator/render"
+)
+
+func sameStatus(a, b *v1alpha1.MysqlBackupStatus) bool { return equality.Semantic.DeepEqual(a, b) }
+
+func timeOf(t time.Time) *metav1.Time { return &metav1.Time{Time: t.UTC().Truncate(time.Second)} }
+
+// status is what the MysqlBackup is to say once the step was decided on.
+func (b *Backups) status(k *look, step backup.Step) v1alpha1.MysqlBackupStatus {
+	s := *k.mb.Status.DeepCopy()
+	before := s.Phase
+	s.Phase = step.Phase
+	if step.Reason != "" {
+		s.Reason, s.Message = step.Reason, clip(k.message(step))
+		if step.Reason == v1alpha1.ReasonNoBackupSource && k.choice.Reason != "" {
+			s.Reason = k.choice.Reason
+		}
+	}
+	switch {
+	case step.Action == backup.StartJob:
+		s.Attempts++
+		s.Job, s.Site, s.Epoch, s.StartedAt, s.FinishedAt = v1alpha1.BackupJob(k.mb.Name), k.facts.Site, k.seen.Epoch, timeOf(k.now), nil
+		job := k.job(b.Install)
+		s.Method, s.Encrypted = job.Method(), k.profile.Encryption != nil
+		s.Location = location(k)
+		s.Message = fmt.Sprintf("attempt %d, from %s", s.Attempts, s.Site)
+	case before != v1alpha1.BackupCompleted && s.Phase == v1alpha1.BackupCompleted:
+		completed(&s, k)
+	case before != v1alpha1.BackupFailed && s.Phase == v1alpha1.BackupFailed:
+		s.Job, s.FinishedAt = "", timeOf(k.now)
+	case s.Phase == v1alpha1.BackupPending:
+		s.Job = ""
+	}
+	return s
+}
+
+// completed takes over what the manifest says that was read.
+func completed(s *v1alpha1.MysqlBackupStatus, k *look) {
+	r := k.made.result
+	s.Job, s.Progress, s.Bytes, s.Size, s.Encrypted = "", 100, r.StoredBytes, sizeOf(r.StoredBytes), r.Encrypted
+	s.MySQLVersion, s.FinishedAt = r.MySQLVersion, timeOf(k.now)
+	if set, err := gtid.Parse(r.GTIDExecuted); err == nil {
+		s.GTIDExecuted = set.String()
+	}
+	// A clock of a node that is wrong must not have a backup end before it began, or in the future: retention goes by it.
+	if at := k.made.finishedAt; s.StartedAt != nil && at.After(s.StartedAt.Time) && at.Before(k.now) {
+		s.FinishedAt = timeOf(at)
+	}
+}
+
+// message says the step to people.
+func (k *look) message(step backup.Step) string {
+	group, profile := k.mb.Spec.Group, k.mb.Spec.Profile
+	switch step.Reason {
+	case v1alpha1.ReasonBackupWaits:
+		return k.waits
+	case v1alpha1.ReasonNoBackupSource:
+		return k.choice.Message
+	case v1alpha1.ReasonBackupYielded:
+		return "the backup gave way on " + k.mb.Status.Site + ": " + k.yields
+	case v1alpha1.ReasonBackupRunning:
+		return cmp.Or(k.made.pod, k.mb.Status.Message)
+	case v1alpha1.ReasonBackupRetried:
+		if k.made.job == backup.NoJob || k.made.job == backup.JobRunning {
+			return "the attempt was not made, or its Job was removed; another follows"
+		}
+		return fmt.Sprintf("attempt %d ended without a backup, and another follows: %s", k.mb.Status.Attempts, k.made.text())
+	case v1alpha1.ReasonBackupCompleted:
+		return k.completedText()
+	case v1alpha1.ReasonBackupFailed:
+		if k.made.job == backup.NoJob {
+			return "its Job is gone, and it is too late for another"
+		}
+		return fmt.Sprintf("attempt %d ended without a backup: %s", k.mb.Status.Attempts, k.made.text())
+	case v1alpha1.ReasonBackupTimedOut:
+		return "the attempt took longer than the timeout of profile " + profile + ": raise it, or look at what was slow"
+	case v1alpha1.ReasonBackupTooLate:
+		return cmp.Or("it could not be made before its startingDeadline; before that: "+k.mb.Status.Message, "")
+	case v1alpha1.ReasonBackupProfileMissing:
+		if k.group == nil {
+			return "there is no group " + group + " in this namespace"
+		}
+		return "group " + group + " has no profile " + profile + " in spec.backup.profiles"
+	case v1alpha1.ReasonBackupDeleting:
+		return k.deletingText()
+	}
+	return ""
+}
+
+func (k *look) completedText() string {
+	text := ""
+	for i, w := range k.made.result.Warnings {
+		if i > 0 {
+			text += "; "
+		}
+		text += w
+	}
+	return text
+}
+
+func (k *look) deletingText() string {
+	switch {
+	case k.kept != "":
+		return "what is in the storage stays: " + k.kept
+	case k.removal.job == backup.JobFailed:
+		return "it could not be removed from the storage, and is tried again: " + k.removal.text()
+	}
+	return ""
+}
+
+func location(k *look) string {
+	access := render.BackupAccess{Storage: k.profile.Storage, Namespace: k.mb.Namespace, Group: k.mb.Spec.Group}
+	return render.BackupStorage(access).Bucket.Location()
+}
+
+// sizeOf is a number of bytes for people.
+func sizeOf(n int64) string {
+	const unit = 1024
+	if n < unit {
+		return fmt.Sprintf("%dB", n)
+	}
+	value, names := float64(n)/unit, "KMGTPE"
+	for i := range len(names) {
+		if value < unit || i == len(names)-1 {
+			return fmt.Sprintf("%.1f%ciB", value, names[i])
+		}
+		value /= unit
+	}
+	return ""
+}

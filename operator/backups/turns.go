@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package backups
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/backup"
+)
+
+// turns bounds what runs at a time. What the cache shows is a moment old, so it remembers what was let start and is not seen yet. The zero
+// value is ready.
+type turns struct {
+	mu sync.Mutex
+	// granted are the backups that may start, with the version of the object at which they were let.
+	granted map[types.NamespacedName]string
+	// unable are those that could not start at the last look, which must not keep others waiting.
+	unable map[types.NamespacedName]time.Time
+	// jobs are the other Jobs that were let start, by task and name.
+	jobs map[string]map[types.NamespacedName]time.Time
+	// tries counts verifications of which nothing was learnt. A restart begins at one again, which only means more tries.
+	tries map[types.NamespacedName]int32
+}
+
+// remember notes that a verification was tried so often.
+func (t *turns) remember(key types.NamespacedName, tries int32) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.tries == nil {
+		t.tries = map[types.NamespacedName]int32{}
+	}
+	t.tries[key] = tries
+}
+
+func (t *turns) tried(key types.NamespacedName) int32 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.tries[key]
+}
+
+func (t *turns) forgetTries(key types.NamespacedName) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.tries, key)
+}
+
+// unableFor is how long a look is believed at which a backup could not start.
+const unableFor = 3 * whenWaiting
+
+func (t *turns) cannot(key types.NamespacedName) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.unable == nil {
+		t.unable = map[types.NamespacedName]time.Time{}
+	}
+	t.unable[key] = time.Now()
+}
+
+// release gives a turn back that was not used.
+func (t *turns) release(key types.NamespacedName) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.granted, key)
+	delete(t.unable, key)
+	delete(t.tries, key)
+}
+
+// turn says whether a backup that could start may.
+func (b *Backups) turn(ctx context.Context, mb *v1alpha1.MysqlBackup) (bool, error) {
+	b.turns.mu.Lock()
+	defer b.turns.mu.Unlock()
+	// Under the lock: what is listed must hold every start before this one, or this remembers it.
+	var open v1alpha1.MysqlBackupList
+	if err := b.Client.List(ctx, &open, client.MatchingFields{indexOpen: isOpen}, client.UnsafeDisableDeepCopy); err != nil {
+		return false, fmt.Errorf("list backups: %w", err)
+	}
+	return b.turns.take(open.Items, mb, b.AtOnce), nil
+}
+
+func (t *turns) take(open []v1alpha1.MysqlBackup, mb *v1alpha1.MysqlBackup, most int) bool {
+	own := client.ObjectKeyFromObject(mb)
+	delete(t.unable, own)
+	standing := map[types.NamespacedName]string{}
+	var waiting []backup.Waiting
+	var running []string
+	for i := range open {
+		o := &open[i]
+		key, group := client.ObjectKeyFromObject(o), o.Namespace+"/"+o.Spec.Group
+		version, granted := t.granted[key]
+		switch {
+		case o.Status.Phase == v1alpha1.BackupRunning:
+			running = append(running, group)
+		case granted && version == o.ResourceVersion:
+			standing[key] = version
+			running = append(running, group)
+		case o.DeletionTimestamp == nil && time.Since(t.unable[key]) > unableFor:
+			waiting = append(waiting, backup.Waiting{Namespace: o.Namespace, Group: o.Spec.Group, Name: o.Name, Since: o.CreationTimestamp.Time})
+		}
+	}
+	t.granted = standing
+	if _, is := standing[own]; is {
+		return true
+	}
+	for _, w := range backup.Turn(waiting, running, most) {
+		if w.Namespace == own.Namespace && w.Name == own.Name {
+			t.granted[own] = mb.ResourceVersion
+			return true
+		}
+	}
+	return false
+}
+
+// wakeWaiting has those looked at that have waited longest, once a turn is free. The others are looked at by the clock.
+func (b *Backups) wakeWaiting(ctx context.Context) {
+	var open v1alpha1.MysqlBackupList
+	if err := b.Client.List(ctx, &open, client.MatchingFields{indexOpen: isOpen}, client.UnsafeDisableDeepCopy); err != nil {
+		return
+	}
+	var waiting []backup.Waiting
+	for i := range open.Items {
+		if o := &open.Items[i]; o.Status.Phase != v1alpha1.BackupRunning {
+			waiting = append(waiting, backup.Waiting{Namespace: o.Namespace, Group: o.Spec.Group, Name: o.Name, Since: o.CreationTimestamp.Time})
+		}
+	}
+	for _, w := range backup.Turn(waiting, nil, 2*b.AtOnce) {
+		b.wake(types.NamespacedName{Namespace: w.Namespace, Name: w.Name})
+	}
+}
+
+// seenAfter is how long a Job that was made may not be in the cache yet.
+const seenAfter = 15 * time.Second
+
+// jobTurn says whether another Job of a task may start.
+func (b *Backups) jobTurn(ctx context.Context, task string, key types.NamespacedName) (bool, error) {
+	t := &b.turns
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var jobs batchv1.JobList
+	if err := b.Client.List(ctx, &jobs, client.MatchingLabels{v1alpha1.LabelBackupTask: task}, client.UnsafeDisableDeepCopy); err != nil {
+		return false, fmt.Errorf("list jobs: %w", err)
+	}
+	if t.jobs == nil {
+		t.jobs = map[string]map[types.NamespacedName]time.Time{}
+	}
+	if t.jobs[task] == nil {
+		t.jobs[task] = map[types.NamespacedName]time.Time{}
+	}
+	let, running := t.jobs[task], 0
+	for i := range jobs.Items {
+		delete(let, client.ObjectKeyFromObject(&jobs.Items[i]))
+		if jobs.Items[i].Status.CompletionTime == nil && jobs.Items[i].Status.Failed == 0 {
+			running++
+		}
+	}
+	for other, at := range let {
+		if time.Since(at) > seenAfter {
+			delete(let, other)
+		}
+	}
+	if running+len(let) >= b.AtOnce {
+		return false, nil
+	}
+	let[key] = time.Now()
+	return true, nil
+}

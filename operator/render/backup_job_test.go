@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package render_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/operator/render"
+)
+
+const recipient = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"
+
+// backupJob is that of a plain group with a bucket.
+func backupJob(change ...func(*render.BackupJob)) render.BackupJob {
+	in := input()
+	in.Group.Spec.Sites[0].Storage.Size = resource.MustParse("20Gi")
+	b := render.BackupJob{
+		Group: in.Group, Install: in.Install, Account: "mfg_backup", Site: in.Group.Spec.Sites[0], Epoch: 7, Attempt: 2,
+		Profile: v1alpha1.BackupProfile{Name: "nightly", Method: v1alpha1.BackupLogical, Timeout: metav1.Duration{Duration: time.Hour}, Storage: v1alpha1.BackupStorage{
+			S3: &v1alpha1.S3Storage{Bucket: "bucket", Prefix: "mysql", Endpoint: "https://s3.example.org", SecretName: "s3", CASecretName: "s3-ca"},
+		}},
+		Backup: &v1alpha1.MysqlBackup{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "monday", UID: "99999999-2222-3333-4444-555555555555"}},
+	}
+	b.Install.BackupImage, b.Install.BackupPullPolicy = "example.org/mfg/backup:v1", corev1.PullIfNotPresent
+	for _, c := range change {
+		c(&b)
+	}
+	return b
+}
+
+func physical(b *render.BackupJob) { b.Profile.Method = v1alpha1.BackupPhysical }
+
+func encryptedGroup(b *render.BackupJob) {
+	b.Group.Spec.TLS = &v1alpha1.TLSSpec{SecretName: "orders-tls"}
+	b.Group.Spec.EncryptionAtRest = &v1alpha1.EncryptionAtRestSpec{Enabled: true}
+	b.Profile.Encryption = &v1alpha1.BackupEncryption{Recipients: []string{recipient}, IdentitySecretName: "age"}
+	b.Profile.Scratch = &v1alpha1.BackupScratch{Size: resource.MustParse("50Gi"), StorageClassName: new("fast")}
+	b.Profile.Verification = &v1alpha1.BackupVerification{Query: "SELECT 1"}
+}
+
+var backupJobs = map[string]func() *batchv1.Job{
+	"backup-logical":   func() *batchv1.Job { return backupJob().Make() },
+	"backup-physical":  func() *batchv1.Job { return backupJob(physical).Make() },
+	"backup-encrypted": func() *batchv1.Job { return backupJob(physical, encryptedGroup).Make() },
+	"verify":           func() *batchv1.Job { return backupJob().Verify() },
+	"verify-encrypted": func() *batchv1.Job { return backupJob(encryptedGroup).Verify() },
+	"delete":           func() *batchv1.Job { return backupJob().Delete() },
+	"sweep": func() *batchv1.Job {
+		return backupJob(func(b *render.BackupJob) { b.Backup, b.Attempt = nil, 0 }).Sweep()
+	},
+}
+
+func TestBackupJobsGolden(t *testing.T) {
+	for name, made := range backupJobs {
+		t.Run(name, func(t *testing.T) {
+			got, err := yaml.Marshal(made())
+			if err != nil {
+				t.Fatal(err)
+			}
+			file := filepath.Join("testdata", "job-"+name+".yaml")
+			if *update {
+				if err := os.WriteFile(file, got, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), string(got)); diff != "" {
+				t.Errorf("-golden +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+// Whatever a Job does: it has no rights, one try, a bound in time, and nothing that finds the pods of a group finds its pod.
+func TestEveryBackupJob(t *testing.T) {
+	for name, made := range backupJobs {
+		t.Run(name, func(t *testing.T) {
+			job := made()
+			pod := job.Spec.Template.Spec
+			switch labels := job.Spec.Template.Labels; {
+			case *job.Spec.BackoffLimit != 0 || *job.Spec.ActiveDeadlineSeconds <= 0 || *job.Spec.TTLSecondsAfterFinished <= 0 || pod.RestartPolicy != corev1.RestartPolicyNever:
+				t.Errorf("it is not bounded: %+v", job.Spec)
+			case *pod.AutomountServiceAccountToken || *pod.TerminationGracePeriodSeconds < 45:
+				t.Errorf("token, or too little time to give way: %+v", pod)
+			case labels[v1alpha1.LabelGroup] != "" || labels[v1alpha1.LabelName] != v1alpha1.NameBackup || labels[v1alpha1.LabelManagedBy] != v1alpha1.ManagedByOperator:
+				t.Errorf("labels of the pod: %v", labels)
+			case len(job.OwnerReferences) != 1 || job.Labels[v1alpha1.LabelGroup] != "orders":
+				t.Errorf("metadata: %+v", job.ObjectMeta)
+			}
+			for _, c := range append(slices.Clone(pod.InitContainers), pod.Containers...) {
+				s := c.SecurityContext
+				if *s.AllowPrivilegeEscalation || !*s.ReadOnlyRootFilesystem || !*s.RunAsNonRoot || s.Capabilities.Drop[0] != "ALL" {
+					t.Errorf("container %s: %+v", c.Name, s)
+				}
+			}
+			for _, v := range pod.Volumes {
+				if e := v.EmptyDir; e != nil && e.SizeLimit == nil {
+					t.Errorf("volume %s has no bound", v.Name)
+				}
+			}
+		})
+	}
+}
+
+func configOf(t *testing.T, job *batchv1.Job) wire.BackupConfig {
+	t.Helper()
+	var c wire.BackupConfig
+	for _, e := range job.Spec.Template.Spec.Containers[0].Env {
+		if e.Name == wire.EnvBackupConfig {
+			if err := json.Unmarshal([]byte(e.Value), &c); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return c
+}
+
+func volumeOf(job *batchv1.Job, name string) *corev1.Volume {
+	for i := range job.Spec.Template.Spec.Volumes {
+		if v := &job.Spec.Template.Spec.Volumes[i]; v.Name == name {
+			return v
+		}
+	}
+	return nil
+}
+
+// Nothing of an encrypted group is on a disk in the clear: temporary files and the keyring are in memory.
+func TestBackupJobsOfEncryptedGroups(t *testing.T) {
+	for name, job := range map[string]*batchv1.Job{"make": backupJob(physical, encryptedGroup).Make(), "verify": backupJob(encryptedGroup).Verify()} {
+		c := configOf(t, job)
+		for _, v := range []string{"run", "tmp", "keyring"} {
+			if got := volumeOf(job, v); got == nil || got.EmptyDir == nil || got.EmptyDir.Medium != corev1.StorageMediumMemory {
+				t.Errorf("%s: volume %s is not in memory: %+v", name, v, got)
+			}
+		}
+		if c.Server.KeyringFile != "/run/mysql-keyring/keyring" {
+			t.Errorf("%s: keyring in %q", name, c.Server.KeyringFile)
+		}
+		if got := volumeOf(job, "scratch"); got == nil || got.Ephemeral == nil || len(got.Ephemeral.VolumeClaimTemplate.Labels) == 0 || got.Ephemeral.VolumeClaimTemplate.Labels[v1alpha1.LabelGroup] != "" {
+			t.Errorf("%s: scratch %+v", name, got)
+		}
+	}
+	if c := configOf(t, backupJob(physical, encryptedGroup).Make()); c.Recipients[0] != recipient || c.IdentityFile != "" || c.Source.CAFile == "" {
+		t.Errorf("what makes backups cannot read one: %+v", c)
+	}
+	if c := configOf(t, backupJob(encryptedGroup).Verify()); c.IdentityFile == "" || c.Query != "SELECT 1" || c.Source.Host != "" {
+		t.Errorf("what verifies reads one, and reaches no site: %+v", c)
+	}
+}
+
+// Only what copies a site has a password of it, and only that one.
+func TestPasswordsOfBackupJobs(t *testing.T) {
+	for name, made := range backupJobs {
+		job := made()
+		account := volumeOf(job, "backup-account")
+		if makes := strings.HasPrefix(name, "backup-"); (account != nil) != makes {
+			t.Errorf("%s has the password: %v", name, account != nil)
+		}
+		if account != nil && (len(account.Secret.Items) != 1 || account.Secret.Items[0].Key != v1alpha1.AccountBackup) {
+			t.Errorf("%s: %+v", name, account.Secret)
+		}
+	}
+}
+
+func TestScratchOfBackupJobs(t *testing.T) {
+	if v := volumeOf(backupJob().Make(), "scratch"); v != nil {
+		t.Errorf("a dump needs no room: %+v", v)
+	}
+	if v := volumeOf(backupJob(physical).Make(), "scratch"); v == nil || v.EmptyDir == nil || v.EmptyDir.SizeLimit.String() != "20Gi" {
+		t.Errorf("an emptyDir of the size of the site: %+v", v)
+	}
+	// The name and the method of the backup win over those of the profile.
+	b := backupJob(func(b *render.BackupJob) { b.Backup.Spec.Method = v1alpha1.BackupPhysical })
+	if c := configOf(t, b.Make()); c.Method != "Physical" || c.Server.Dir == "" {
+		t.Errorf("%+v", c)
+	}
+}
