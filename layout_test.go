@@ -70,6 +70,7 @@ var layout = map[string]rule{
 	"operator/rollout":                {pure: true, own: []string{"api/v1alpha1", "api/wire"}},
 	"operator/restore":                {pure: true, own: []string{"operator/report/conditions", "api/v1alpha1", "api/wire"}},
 	"operator/render":                 {pure: true, own: []string{"api/v1alpha1", "api/wire"}},
+	"operator/render/place":           {pure: true, own: []string{"api/v1alpha1", "api/wire"}},
 	"operator/report":                 {},
 	"operator/report/conditions":      {own: []string{"api/v1alpha1"}},
 	"operator/report/events":          {own: []string{"api/v1alpha1"}},

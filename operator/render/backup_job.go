@@ -15,9 +15,10 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/operator/render/place"
 )
 
-// Where things lie in the pod of a backup, beside what BackupStorage puts there.
+// Where things lie in the pod of a backup, beside what place.Of puts there.
 const (
 	BackupAccountDir = "/etc/mfg-backup/account"
 	BackupTLSDir     = "/etc/mfg-backup/tls"
@@ -89,7 +90,7 @@ func (b BackupJob) Timeout() time.Duration {
 
 // Make copies a site.
 func (b BackupJob) Make() *batchv1.Job {
-	p := b.pod("make", BackupAccess{})
+	p := b.pod("make", place.Access{})
 	c := &p.config
 	c.Backup, c.GroupUID, c.Profile, c.Site, c.Epoch = b.Backup.Name, string(b.Group.UID), b.Profile.Name, b.Site.Name, b.Epoch
 	c.Method, c.TimeoutSeconds = string(b.Method()), int64(b.Timeout()/time.Second)
@@ -115,7 +116,7 @@ func (b BackupJob) Make() *batchv1.Job {
 
 // Verify restores a backup into a scratch server.
 func (b BackupJob) Verify() *batchv1.Job {
-	access := BackupAccess{ReadOnly: true}
+	access := place.Access{ReadOnly: true}
 	if e := b.Profile.Encryption; e != nil {
 		access.IdentitySecret = e.IdentitySecretName
 	}
@@ -136,14 +137,14 @@ func (b BackupJob) Verify() *batchv1.Job {
 
 // Delete removes a backup from the storage.
 func (b BackupJob) Delete() *batchv1.Job {
-	p := b.pod("delete", BackupAccess{})
+	p := b.pod("delete", place.Access{})
 	p.config.Backup, p.config.TimeoutSeconds = b.Backup.Name, int64(removalTimeout/time.Second)
 	return p.job(v1alpha1.DeleteJob(b.Backup.Name), v1alpha1.TaskDelete)
 }
 
 // Sweep removes what killed attempts of the group left in the storage of the profile.
 func (b BackupJob) Sweep() *batchv1.Job {
-	p := b.pod("sweep", BackupAccess{})
+	p := b.pod("sweep", place.Access{})
 	// What may still be at work is younger than that.
 	p.config.TimeoutSeconds, p.config.OlderThanSeconds = int64(removalTimeout/time.Second), int64((b.Timeout()+time.Hour)/time.Second)
 	return p.job(v1alpha1.SweepJob(b.Group.Name, b.Profile.Name), v1alpha1.TaskSweep)
@@ -158,11 +159,11 @@ type backupPod struct {
 	mounts  []corev1.VolumeMount
 }
 
-func (b BackupJob) pod(command string, access BackupAccess) *backupPod {
+func (b BackupJob) pod(command string, access place.Access) *backupPod {
 	access.Storage, access.Namespace, access.Group = b.Profile.Storage, b.Group.Namespace, b.Group.Name
-	place := BackupStorage(access)
-	p := &backupPod{b: b, command: command, volumes: place.Volumes, mounts: place.Mounts}
-	p.config.Bucket, p.config.IdentityFile, p.config.ResultFile = place.Bucket, place.IdentityFile, corev1.TerminationMessagePathDefault
+	at := place.Of(access)
+	p := &backupPod{b: b, command: command, volumes: at.Volumes, mounts: at.Mounts}
+	p.config.Bucket, p.config.IdentityFile, p.config.ResultFile = at.Bucket, at.IdentityFile, corev1.TerminationMessagePathDefault
 	bin := emptyDir(volumeBin)
 	bin.EmptyDir.SizeLimit = new(resource.MustParse(backupBinRoom))
 	p.mount(bin, binDir)
