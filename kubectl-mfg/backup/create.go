@@ -130,7 +130,7 @@ func (op *Create) follow(ctx context.Context, env cli.Environment, c Cluster, ma
 	began := env.Now()
 	w := watcher{op: &op.Common, env: env, c: c, name: made.Name, tell: progress.New(env, op.Output),
 		goesOn: "the backup goes on; to stop it: kubectl mfg backup delete " + made.Name + " -n " + op.Namespace,
-		task: v1alpha1.TaskBackup, words: func(b *v1alpha1.MysqlBackup) string {
+		task:   v1alpha1.TaskBackup, words: func(b *v1alpha1.MysqlBackup) string {
 			if b.Status.Phase == "" && env.Now().Sub(began) >= untaken {
 				return unheard()
 			}
