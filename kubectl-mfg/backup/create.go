@@ -176,7 +176,7 @@ func failed(b *v1alpha1.MysqlBackup) error {
 
 // wayOut is what to do about a backup that failed. The message says what is particular to it.
 func wayOut(b *v1alpha1.MysqlBackup) string {
-	switch b.Status.Reason {
+	switch b.Status.Reason { //nolint:exhaustive // the others have one way out
 	case v1alpha1.ReasonBackupProfileMissing:
 		return fmt.Sprintf("see which profiles there are: kubectl get mysqlfailovergroup %s -n %s -o jsonpath='{.spec.backup.profiles[*].name}'", b.Spec.Group, b.Namespace)
 	case v1alpha1.ReasonNoBackupSource, v1alpha1.ReasonBackupTooLate:

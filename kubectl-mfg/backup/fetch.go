@@ -42,7 +42,7 @@ const (
 	// mysqlUser is the one that wrote what is on a volume.
 	mysqlUser = int64(999)
 
-	credentialsDir = "/etc/mfg-backup/credentials"
+	credentialsDir = "/etc/mfg-backup/credentials" //nolint:gosec // a path
 	caDir          = "/etc/mfg-backup/ca"
 	volumeDir      = "/var/lib/mfg-backup"
 	defaultRegion  = "us-east-1"
