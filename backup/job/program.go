@@ -29,12 +29,15 @@ type Program struct {
 }
 
 // Commands are what Run knows.
-var Commands = []string{"make", "load", "verify", "list", "delete", "sweep"}
+var Commands = []string{"make", "load", "verify", "list", "fetch", "delete", "sweep"}
 
 // Run does one thing, reports the outcome, and returns the code to exit with. It gives way once ctx ends.
 func (p *Program) Run(ctx context.Context, command string) int {
 	began := time.Now()
 	p.report = newReporter(p.Config, p.Out)
+	if command == "fetch" { // its output is the backup itself
+		p.report = newReporter(p.Config, io.Discard)
+	}
 	ctx, stop := p.bounded(ctx)
 	defer stop()
 	res, err := p.dispatch(ctx, command)
@@ -64,6 +67,8 @@ func (p *Program) dispatch(ctx context.Context, command string) (Result, error) 
 		return p.Verify(ctx)
 	case "list":
 		return p.list(ctx)
+	case "fetch":
+		return p.fetch(ctx)
 	case "delete":
 		return p.remove(ctx)
 	case "sweep":

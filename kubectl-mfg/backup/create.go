@@ -130,7 +130,7 @@ func (op *Create) follow(ctx context.Context, env cli.Environment, c Cluster, ma
 	began := env.Now()
 	w := watcher{op: &op.Common, env: env, c: c, name: made.Name, tell: progress.New(env, op.Output),
 		goesOn: "the backup goes on; to stop it: kubectl mfg backup delete " + made.Name + " -n " + op.Namespace,
-		task: v1alpha1.TaskBackup, words: func(b *v1alpha1.MysqlBackup) string {
+		task:   v1alpha1.TaskBackup, words: func(b *v1alpha1.MysqlBackup) string {
 			if b.Status.Phase == "" && env.Now().Sub(began) >= untaken {
 				return unheard()
 			}
@@ -176,7 +176,7 @@ func failed(b *v1alpha1.MysqlBackup) error {
 
 // wayOut is what to do about a backup that failed. The message says what is particular to it.
 func wayOut(b *v1alpha1.MysqlBackup) string {
-	switch b.Status.Reason {
+	switch b.Status.Reason { //nolint:exhaustive // the others have one way out
 	case v1alpha1.ReasonBackupProfileMissing:
 		return fmt.Sprintf("see which profiles there are: kubectl get mysqlfailovergroup %s -n %s -o jsonpath='{.spec.backup.profiles[*].name}'", b.Spec.Group, b.Namespace)
 	case v1alpha1.ReasonNoBackupSource, v1alpha1.ReasonBackupTooLate:

@@ -116,7 +116,9 @@ func (op *Verify) ask(ctx context.Context, env cli.Environment, c Cluster, b *v1
 
 func (op *Verify) follow(ctx context.Context, env cli.Environment, c Cluster, asked *v1alpha1.MysqlBackup, before *v1alpha1.BackupVerified) (int, error) {
 	w := watcher{op: &op.Common, env: env, c: c, name: asked.Name, tell: progress.New(env, op.Output), goesOn: "the verification goes on",
-		task: v1alpha1.TaskVerify, words: func(b *v1alpha1.MysqlBackup) string { return "backup " + b.Name + " is restored into a scratch server and checked" }}
+		task: v1alpha1.TaskVerify, words: func(b *v1alpha1.MysqlBackup) string {
+			return "backup " + b.Name + " is restored into a scratch server and checked"
+		}}
 	b, err := w.follow(ctx, func(b *v1alpha1.MysqlBackup) bool {
 		_, stands := b.Annotations[v1alpha1.AnnotationVerifyBackup]
 		return !stands || b.DeletionTimestamp != nil

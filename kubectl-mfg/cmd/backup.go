@@ -44,7 +44,7 @@ A backup is one once it was restored: "verify" restores it into a scratch server
 		},
 	}
 	cmd.AddCommand(a.backupCreateCommand(), a.backupListCommand(), a.backupShowCommand(), a.backupVerifyCommand(), a.backupDeleteCommand(),
-		a.backupKeygenCommand())
+		a.backupDownloadCommand(), a.backupKeygenCommand())
 	return cmd
 }
 

@@ -92,6 +92,48 @@ The plan says how many others there are, and whether any of them was proven.
 	return cmd
 }
 
+func (a *app) backupDownloadCommand() *cobra.Command {
+	op := backup.Download{}
+	cmd := &cobra.Command{
+		Use:   "download [GROUP] BACKUP --file FILE",
+		Short: "Fetch a backup out of the storage into a tar, as it is or opened",
+		Long: `Fetch a backup out of the storage into a tar: its manifest and its objects as they are, or with --identity the plaintext of its parts (also
+without, if it is not encrypted). Every object is compared with the digest in the manifest; of one that does not fit nothing is kept.
+
+A pod in the namespace reads the storage, with the Secrets of the profile, and is removed after that: you need the rights to create, get and
+delete pods and to exec into them. What it reads goes through the exec to you, and into no log or disk of a node. The identity stays on
+this machine.
+
+` + cli.ExitCodes,
+		Example: `  # As it is: what is encrypted stays so
+  kubectl mfg backup download orders-nightly-20261124-0200 --file nightly.tar
+
+  # Opened: the dump and the rest, in the clear on your disk
+  kubectl mfg backup download orders-nightly-20261124-0200 --identity ~/orders-backup-identity.txt --file nightly.tar
+
+  # What is in it?
+  kubectl mfg backup download orders-nightly-20261124-0200 --file - | tar t`,
+		Args:              backupArguments,
+		ValidArgsFunction: a.completeBackup,
+	}
+	f := cmd.Flags()
+	f.StringVarP(&op.File, "file", "f", "", "File for the tar, which must not exist; - is stdout.")
+	f.StringVar(&op.Identity, "identity", "", "File with the age identity that opens it. Default: it stays encrypted.")
+	f.StringVar(&op.Image, "image", "", "Image with the program backup. Default: the one of the operator, by its Deployment.")
+	f.DurationVar(&op.Timeout, "timeout", 2*time.Hour, "How long all of it may take.")
+	addOperatorNamespace(cmd, &op.OperatorNamespace)
+	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
+		if op.Namespace, err = a.namespace(); err != nil {
+			return err
+		}
+		if op.Group, op.Name, err = backupNamed(args); err != nil {
+			return err
+		}
+		return a.perform(cmd.Context(), &op, func(ctx context.Context, c Cluster) (int, error) { return op.Run(ctx, a.env, c) })
+	}
+	return cmd
+}
+
 func (a *app) backupKeygenCommand() *cobra.Command {
 	op := backup.Keygen{}
 	cmd := &cobra.Command{

@@ -202,10 +202,9 @@ func (o Options) backedUp(b *report.Backups) string {
 	}
 	label, words := text{s: "Backups"}, ""
 	last, proven := b.Last()
-	switch {
-	case last == nil:
+	if last == nil {
 		label.colour, words = warn, "none yet"
-	default:
+	} else {
 		words = "the newest is " + o.ago(*last) + " old"
 	}
 	switch {

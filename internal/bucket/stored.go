@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bucket
+
+import (
+	"context"
+	"io"
+)
+
+// Stored is a backup as it lies in the storage: nothing of it is opened, so no identity is needed.
+type Stored struct {
+	// Manifest says what it is. It was checked, and fits the place where it was found.
+	Manifest *Manifest
+	b        *Bucket
+}
+
+// OpenStored finds a backup that is to be copied as it is.
+func (b *Bucket) OpenStored(ctx context.Context, name string) (*Stored, error) {
+	if !nameForm.MatchString(name) {
+		return nil, &Error{Kind: NotFound, Op: "open", Detail: "that is no name of a backup"}
+	}
+	m, err := b.manifest(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return &Stored{Manifest: m, b: b}, nil
+}
+
+// Copy writes one object as it is. Without an error all of it was there, and is what the manifest says.
+func (s *Stored) Copy(ctx context.Context, w io.Writer, o Object) error {
+	src := &objectReader{ctx: ctx, b: s.b, folder: s.b.key("backups", s.Manifest.Name), left: []Object{o}}
+	defer src.close()
+	_, err := io.Copy(w, src)
+	return err
+}
