@@ -261,7 +261,7 @@ part-helm: $(COUNT) bin/helm bin/promtool
 part-mysqld: $(COUNT)
 	@command -v mmdebstrap >/dev/null || { echo "installing the Debian package mmdebstrap"; apt-get -qq update && \
 		DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends mmdebstrap >/dev/null; }
-	@$(tests) -no-skip -- -tags mysqld -count=1 ./internal/... ./sidecar/... ./e2e/commits/ ./operator/render/
+	@$(tests) -no-skip -- -tags mysqld -count=1 ./internal/... ./sidecar/... ./e2e/commits/ ./e2e/demo/stage/ ./operator/render/
 
 # So does Valkey.
 part-valkey: $(COUNT)

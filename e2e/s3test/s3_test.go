@@ -287,6 +287,33 @@ func TestS3Gone(t *testing.T) {
 	}
 }
 
+// The tests on the lab slow the server down, to have something happen while a backup is being stored. What it stores is right all the same.
+func TestS3Slowed(t *testing.T) {
+	s := start(t, "")
+	must(t, s.process.Kill())
+	s.rateFile = filepath.Join(s.dir, "rate")
+	must(t, os.WriteFile(s.rateFile, []byte("2000000"), 0o600))
+	time.Sleep(100 * time.Millisecond) // the address is free again
+	s.run(t)
+	b := s.open(t, nil)
+	must(t, b.Probe(t.Context())) // it listens before the server behind it does
+	data := noise(t, 6<<20)
+	began := time.Now()
+	backup(t, b, "slow", data)
+	if took := time.Since(began); took < 2*time.Second {
+		t.Errorf("six megabytes at two a second took %s", took)
+	}
+	if got, err := read(t, b, "slow", bucket.Identities{}); err != nil || !bytes.Equal(got, data) {
+		t.Errorf("read %d bytes: %v", len(got), err)
+	}
+	must(t, os.WriteFile(s.rateFile, []byte("0"), 0o600))
+	time.Sleep(time.Second)
+	backup(t, b, "fast", noise(t, 40<<20)) // it would take twenty seconds
+	if took := time.Since(began); took > 20*time.Second {
+		t.Errorf("without a bound it took %s", took)
+	}
+}
+
 // A bucket that is full says so, and what was written is gone after the sweep.
 func TestS3Full(t *testing.T) {
 	if os.Geteuid() != 0 {

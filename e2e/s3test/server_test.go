@@ -33,6 +33,8 @@ const (
 	// envServe and envUpload turn the test's program into the server, or into an upload that is going to be killed.
 	envServe  = "S3TEST_SERVE"
 	envUpload = "S3TEST_UPLOAD"
+	// envRate names the file with the rate of a server that can be slowed.
+	envRate = "S3TEST_RATE"
 )
 
 func TestMain(m *testing.M) {
@@ -51,7 +53,7 @@ func TestMain(m *testing.M) {
 func serve(dir, address string) error {
 	return gateway.Run(context.Background(), gateway.Options{
 		Data: filepath.Join(dir, "data"), Meta: filepath.Join(dir, "meta"), Address: address, AccessKey: accessKey, SecretKey: secretKey,
-		CertFile: filepath.Join(dir, "tls.crt"), KeyFile: filepath.Join(dir, "tls.key"),
+		CertFile: filepath.Join(dir, "tls.crt"), KeyFile: filepath.Join(dir, "tls.key"), RateFile: os.Getenv(envRate),
 	})
 }
 
@@ -59,6 +61,8 @@ func serve(dir, address string) error {
 type server struct {
 	dir, data, address string
 	process            *os.Process
+	// rateFile is set for one that can be slowed.
+	rateFile string
 }
 
 // start runs a server that keeps its objects in data; an empty one is a folder of its own.
@@ -89,7 +93,7 @@ func (s *server) run(t *testing.T) {
 	log, err := os.Create(filepath.Join(s.dir, "log"))
 	must(t, err)
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), envServe+"="+s.dir, "S3TEST_ADDRESS="+s.address)
+	cmd.Env = append(os.Environ(), envServe+"="+s.dir, "S3TEST_ADDRESS="+s.address, envRate+"="+s.rateFile)
 	cmd.Stdout, cmd.Stderr = log, log
 	must(t, cmd.Start())
 	s.process = cmd.Process

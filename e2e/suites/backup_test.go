@@ -197,19 +197,7 @@ func (p *backupStory) fill(t *testing.T, g *stage.Group, active string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	query(t, g, active, strings.Join([]string{
-		"CREATE DATABASE `we ird``s`",
-		"CREATE TABLE `we ird``s`.`t-1` (a INT, b BLOB, c VARCHAR(200) CHARACTER SET utf8mb4, d DECIMAL(20,5), e JSON, f TIMESTAMP(6) NULL, g BIT(9), " +
-			"h INT AS (a + 1) STORED, i DATETIME DEFAULT CURRENT_TIMESTAMP, INDEX ((a * 2)))",
-		"INSERT INTO `we ird``s`.`t-1` (a, b, c, d, e, f, g) VALUES (1, RANDOM_BYTES(200), 'Grüße ☃', -1.50000, '{\"k\": [1, null]}', NOW(6), b'101'), (NULL, NULL, '', NULL, NULL, NULL, NULL)",
-		"INSERT INTO `we ird``s`.`t-1` (a, b, c) SELECT a, b, c FROM `we ird``s`.`t-1`",
-		"CREATE TABLE app.marked (id INT AUTO_INCREMENT PRIMARY KEY, v VARCHAR(100))",
-		"INSERT INTO app.marked (v) VALUES ('" + p.marker + "')",
-		"CREATE VIEW app.shown AS SELECT id FROM app.marked",
-		"CREATE PROCEDURE app.nothing() SELECT 1",
-		"CREATE TRIGGER app.upper BEFORE INSERT ON app.marked FOR EACH ROW SET NEW.v = UPPER(NEW.v)",
-		"CREATE EVENT app.never ON SCHEDULE EVERY 1 YEAR STARTS '2099-01-01 00:00:00' DO DELETE FROM app.marked",
-	}, "; "))
+	query(t, g, active, strings.Join(stage.OddSchema(p.marker), "; "))
 	j, err := w.Stop(ctx)
 	if err != nil {
 		t.Fatal(err)

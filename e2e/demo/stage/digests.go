@@ -49,37 +49,15 @@ const usersTables = "SELECT t.table_schema, t.table_name, GROUP_CONCAT(CONCAT('`
 // Digests are the number of rows and a digest of every row of each table of users on a site, and the definitions of all tables, views,
 // routines, triggers and events, by their names. Whether an event is enabled is left out: MySQL disables it on a replica.
 func (g *Group) Digests(ctx context.Context, site string) (map[string]string, error) {
-	const longNames = "SET SESSION group_concat_max_len = 1 << 24, SESSION time_zone = '+00:00'; "
-	out, err := g.RootSQL(ctx, site, longNames+usersTables)
+	out, err := g.RootSQL(ctx, site, longNames+"; "+usersTables)
 	if err != nil {
 		return nil, fmt.Errorf("list tables of %s: %w", site, err)
 	}
-	var selects []string
-	for line := range strings.Lines(out) {
-		// The client writes a tab within a value as \t.
-		fields := strings.SplitN(strings.TrimRight(line, "\n"), "\t", 3)
-		if len(fields) != 3 {
-			return nil, fmt.Errorf("list tables of %s: %q", site, line)
-		}
-		selects = append(selects, digestOf(fields[0], fields[1], strings.Split(fields[2], `\t`)))
+	statements, err := digestStatements(out)
+	if err != nil {
+		return nil, fmt.Errorf("list tables of %s: %w", site, err)
 	}
-	if len(selects) == 0 {
-		return nil, fmt.Errorf("%s has no table of users", site)
-	}
-	for what, from := range map[string]string{
-		"column":  "information_schema.columns WHERE table_schema NOT IN ('mysql', 'sys', 'information_schema', 'performance_schema')|CONCAT_WS('.', table_schema, table_name, column_name)|CONCAT_WS('|', ordinal_position, column_type, is_nullable, column_default, extra, generation_expression, collation_name, column_comment)",
-		"index":   "information_schema.statistics WHERE table_schema NOT IN ('mysql', 'sys')|CONCAT_WS('.', table_schema, table_name, index_name, seq_in_index)|CONCAT_WS('|', column_name, non_unique, expression)",
-		"view":    "information_schema.views WHERE table_schema <> 'sys'|CONCAT_WS('.', table_schema, table_name)|CONCAT_WS('|', view_definition, definer, security_type)",
-		"routine": "information_schema.routines WHERE routine_schema <> 'sys'|CONCAT_WS('.', routine_schema, routine_name)|CONCAT_WS('|', routine_definition, definer, sql_mode)",
-		"trigger": "information_schema.triggers WHERE trigger_schema <> 'sys'|CONCAT_WS('.', trigger_schema, trigger_name)|CONCAT_WS('|', action_statement, definer, sql_mode)",
-		"event":   "information_schema.events|CONCAT_WS('.', event_schema, event_name)|CONCAT_WS('|', event_definition, definer, interval_value)",
-	} {
-		// No definition holds the separator before the second one.
-		p := strings.SplitN(from, "|", 3)
-		selects = append(selects, fmt.Sprintf("SELECT CONCAT('%s ', %s), SHA2(%s, 256) FROM %s", what, p[1], p[2], p[0]))
-	}
-	slices.Sort(selects)
-	out, err = g.RootSQL(ctx, site, longNames+strings.Join(selects, "; "))
+	out, err = g.RootSQL(ctx, site, longNames+"; "+strings.Join(statements, "; "))
 	if err != nil {
 		return nil, fmt.Errorf("read digests of %s: %w", site, err)
 	}
@@ -89,6 +67,63 @@ func (g *Group) Digests(ctx context.Context, site string) (map[string]string, er
 		digests[name] = digest
 	}
 	return digests, nil
+}
+
+// longNames are settings of the session without which lists of columns would be cut off, and times would depend on the server.
+const longNames = "SET SESSION group_concat_max_len = 1 << 24, SESSION time_zone = '+00:00'"
+
+// definitions are where the definitions of each kind are: a table with its condition, the name, and all that makes the definition.
+var definitions = map[string][3]string{
+	"column": {
+		"information_schema.columns WHERE table_schema NOT IN ('mysql', 'sys', 'information_schema', 'performance_schema')",
+		"CONCAT_WS('.', table_schema, table_name, column_name)",
+		"CONCAT_WS('|', ordinal_position, column_type, is_nullable, column_default, extra, generation_expression, collation_name, column_comment)",
+	},
+	"index": {
+		"information_schema.statistics WHERE table_schema NOT IN ('mysql', 'sys')",
+		"CONCAT_WS('.', table_schema, table_name, index_name, seq_in_index)", "CONCAT_WS('|', column_name, non_unique, expression)",
+	},
+	"view":    {"information_schema.views WHERE table_schema <> 'sys'", "CONCAT_WS('.', table_schema, table_name)", "CONCAT_WS('|', view_definition, definer, security_type)"},
+	"routine": {"information_schema.routines WHERE routine_schema <> 'sys'", "CONCAT_WS('.', routine_schema, routine_name)", "CONCAT_WS('|', routine_definition, definer, sql_mode)"},
+	"trigger": {"information_schema.triggers WHERE trigger_schema <> 'sys'", "CONCAT_WS('.', trigger_schema, trigger_name)", "CONCAT_WS('|', action_statement, definer, sql_mode)"},
+	"event":   {"information_schema.events", "CONCAT_WS('.', event_schema, event_name)", "CONCAT_WS('|', event_definition, definer, interval_value)"},
+}
+
+// digestStatements are the queries for all digests, by what mysql prints for usersTables: it writes a tab within a value as \t.
+func digestStatements(listing string) ([]string, error) {
+	var statements []string
+	for line := range strings.Lines(listing) {
+		fields := strings.SplitN(strings.TrimRight(line, "\n"), "\t", 3)
+		if len(fields) != 3 {
+			return nil, fmt.Errorf("%q is no table with its columns", line)
+		}
+		statements = append(statements, digestOf(fields[0], fields[1], strings.Split(fields[2], `\t`)))
+	}
+	if len(statements) == 0 {
+		return nil, errors.New("there is no table of users")
+	}
+	for what, d := range definitions {
+		statements = append(statements, fmt.Sprintf("SELECT CONCAT('%s ', %s), SHA2(%s, 256) FROM %s", what, d[1], d[2], d[0]))
+	}
+	slices.Sort(statements)
+	return statements, nil
+}
+
+// OddSchema is what a database may have beside plain rows, with a text in one of the rows. Its names want quotes.
+func OddSchema(marker string) []string {
+	return []string{
+		"CREATE DATABASE IF NOT EXISTS app", "CREATE DATABASE `we ird``s`",
+		"CREATE TABLE `we ird``s`.`t-1` (a INT, `b b` BLOB, c VARCHAR(200) CHARACTER SET utf8mb4, d DECIMAL(20,5), e JSON, f TIMESTAMP(6) NULL, g BIT(9), " +
+			"h INT AS (a + 1) STORED, i DATETIME DEFAULT CURRENT_TIMESTAMP, INDEX ((a * 2)))",
+		"INSERT INTO `we ird``s`.`t-1` (a, `b b`, c, d, e, f, g) VALUES (1, RANDOM_BYTES(200), 'Grüße ☃', -1.50000, '{\"k\": [1, null]}', NOW(6), b'101'), (NULL, NULL, '', NULL, NULL, NULL, NULL)",
+		"INSERT INTO `we ird``s`.`t-1` (a, `b b`, c) SELECT a, `b b`, c FROM `we ird``s`.`t-1`",
+		"CREATE TABLE app.marked (id INT AUTO_INCREMENT PRIMARY KEY, v VARCHAR(100))",
+		"INSERT INTO app.marked (v) VALUES ('" + marker + "')",
+		"CREATE VIEW app.shown AS SELECT id FROM app.marked",
+		"CREATE PROCEDURE app.nothing() SELECT 1",
+		"CREATE TRIGGER app.upper BEFORE INSERT ON app.marked FOR EACH ROW SET NEW.v = UPPER(NEW.v)",
+		"CREATE EVENT app.never ON SCHEDULE EVERY 1 YEAR STARTS '2099-01-01 00:00:00' DO DELETE FROM app.marked",
+	}
 }
 
 // digestOf is a query for the digest of a table that does not depend on the order of its rows. Rows that are alike do not take each
