@@ -27,6 +27,7 @@ var notReasons = map[string]string{
 	"operator/promotion/candidate.go":   "rules of the ranking",
 	"operator/monitor/evidence/runs.go": "a reason of Kubernetes",
 	"kubectl-mfg/cli/failure.go":        "outcomes of requests",
+	"internal/bucket/errors.go":         "codes of storages",
 }
 
 // reasonsDeclared are the reasons by their values, each with the name of its constant.

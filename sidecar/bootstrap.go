@@ -68,6 +68,9 @@ func bootstrap(ctx context.Context, s settings, log *slog.Logger) error {
 		ensureRights(ctx, s, log)
 		return nameVolume(s)
 	}
+	if wiping && s.restore {
+		return restoreAgain(s)
+	}
 	if !wiping {
 		if err := mayInitialise(s); err != nil {
 			return err

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+
+	"github.com/mysql-mfg/mfg/api/wire"
 )
 
 const (
@@ -18,6 +20,18 @@ const (
 // errNotRestored keeps an empty database from being made where a backup belongs.
 var errNotRestored = errors.New("a backup belongs onto this volume and is not there, or not all of it: the restore loads it, from the beginning; " +
 	"to give the restore up, delete the group and its volume claims")
+
+// errRestoreLost is in the termination message.
+var errRestoreLost = errors.New(wire.MarkRestoreLost + ": its keyring was lost with an earlier pod, before it was in escrow; it is loaded again in a new pod")
+
+// restoreAgain ends a start whose restored data went with its keyring. What comes in its place is the backup and nothing else, and only
+// the next pod loads it: the operator makes one when it is told so.
+func restoreAgain(s settings) error {
+	if err := endWipe(s); err != nil {
+		return err
+	}
+	return errRestoreLost
+}
 
 // takeRestored takes a data directory that was loaded from a backup as the site's own. It is true if it did. A site whose group is
 // restored is never initialised empty, and neither is a volume on which a load was begun.

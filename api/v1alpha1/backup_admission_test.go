@@ -43,6 +43,9 @@ func TestBackupAdmitted(t *testing.T) {
 		"physical of encrypted":      {old: encrypted, change: encrypted + profile("method: Physical, encryption: {recipients: ["+recipient+"]}")},
 		"restore by profile":         {change: profile("") + "\nspec/initFromBackup = {profile: nightly}"},
 		"restore of another":         {change: `spec/initFromBackup = {storage: {s3: {bucket: abc, secretName: s}}, encryption: {identitySecretName: id}, from: {namespace: shop, group: old}, backup: monday}`},
+		"restore until a moment":     {change: `spec/initFromBackup = {storage: {s3: {bucket: abc, secretName: s}}, pointInTime: {latest: true}}`},
+		"restore with an identity":   {change: profile("encryption: {recipients: ["+recipient+"], identitySecretName: id}") + "\nspec/initFromBackup = {profile: nightly}"},
+		"restore with its own":       {change: profile("encryption: {recipients: ["+recipient+"]}") + "\nspec/initFromBackup = {profile: nightly, encryption: {identitySecretName: id}}"},
 		"restore taken back":         {old: profile("") + "\nstatus/epoch = 3\nspec/initFromBackup = {profile: nightly}", change: profile("")},
 		"restore changed before":     {old: profile("") + "\nspec/initFromBackup = {profile: nightly}", change: profile("") + "\nspec/initFromBackup = {profile: nightly, backup: b}"},
 		"schedule changed":           {old: stored + profile(""), change: profile(`schedule: {cron: "@daily"}`)},
@@ -107,6 +110,10 @@ func TestBackupRefused(t *testing.T) {
 		"restore from two places":    {profile("") + "\nspec/initFromBackup = {profile: nightly, " + s3Storage + "}", "spec.initFromBackup"},
 		"restore by unknown profile": {profile("") + "\nspec/initFromBackup = {profile: weekly}", "spec.initFromBackup.profile"},
 		"restore by no profile":      {`spec/initFromBackup = {profile: weekly}`, "spec.initFromBackup.profile"},
+		"restore without identity":   {profile("encryption: {recipients: ["+recipient+"]}") + "\nspec/initFromBackup = {profile: nightly}", "spec.initFromBackup.encryption"},
+		"restore until two moments":  {`spec/initFromBackup = {storage: {s3: {bucket: abc, secretName: s}}, pointInTime: {latest: true, gtid: "a:1"}}`, "spec.initFromBackup.pointInTime"},
+		"restore until no moment":    {`spec/initFromBackup = {storage: {s3: {bucket: abc, secretName: s}}, pointInTime: {}}`, "spec.initFromBackup.pointInTime"},
+		"restore until not latest":   {`spec/initFromBackup = {storage: {s3: {bucket: abc, secretName: s}}, pointInTime: {latest: false}}`, "spec.initFromBackup.pointInTime.latest"},
 	}
 	s := newServer(t)
 	for name, tc := range tests {

@@ -90,7 +90,7 @@ const (
 	RestoreLoading RestorePhase = "Loading"
 	// RestoreCompleted means that the first site has everything.
 	RestoreCompleted RestorePhase = "Completed"
-	// RestoreFailed means that it stopped; nothing opens.
+	// RestoreFailed means that the last try failed; nothing opens, and it is tried again.
 	RestoreFailed RestorePhase = "Failed"
 )
 
@@ -124,7 +124,8 @@ type RestoreStatus struct {
 	//
 	// +optional
 	FinishedAt *metav1.Time `json:"finishedAt,omitempty"`
-	// progress is how much is done, in percent, from 0 to 100; an estimate.
+	// progress is how much is done, in percent: 99 once the data is on the volume, 100 once the site has taken it. What is between is in
+	// the log of the container load of the site's pod.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=0

@@ -2,6 +2,8 @@
 
 package v1alpha1
 
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 // BackupStorage is where backups are: exactly one of its fields.
 //
 // +kubebuilder:validation:XValidation:rule="(has(self.s3) ? 1 : 0) + (has(self.gcs) ? 1 : 0) + (has(self.azure) ? 1 : 0) + (has(self.volume) ? 1 : 0) == 1",message="a backup goes to one place: set exactly one of storage.s3, storage.gcs, storage.azure and storage.volume",reason=FieldValueInvalid
@@ -160,12 +162,50 @@ type InitFromBackupSpec struct {
 	//
 	// +optional
 	From *RestoreFrom `json:"from,omitempty"`
-	// backup is the name of the backup. Default: the newest.
+	// backup is the name of the backup. Default: the newest that there is when the restore begins.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxLength=56
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	Backup string `json:"backup,omitempty"`
+	// pointInTime is where in the history of the group the restore stops, beyond the backup. Default: at the backup.
+	// Not built yet: setting it raises the condition UnbuiltFeatures, and the operator creates no pods for the group, so
+	// that other data is never taken for what was asked for.
+	//
+	// +optional
+	PointInTime *PointInTime `json:"pointInTime,omitempty"`
+}
+
+// PointInTime is one point in the history of a group: exactly one of its fields.
+//
+// +kubebuilder:validation:XValidation:rule="(has(self.time) ? 1 : 0) + (has(self.gtid) ? 1 : 0) + (has(self.beforeGTID) ? 1 : 0) + (has(self.beforeFailover) ? 1 : 0) + (has(self.latest) ? 1 : 0) == 1",message="a restore stops at one point: set exactly one of pointInTime.time, gtid, beforeGTID, beforeFailover and latest",reason=FieldValueInvalid
+type PointInTime struct {
+	// time takes all transactions that were committed until then.
+	//
+	// +optional
+	Time *metav1.Time `json:"time,omitempty"`
+	// gtid takes all transactions up to and with this one.
+	//
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	GTID string `json:"gtid,omitempty"`
+	// beforeGTID takes all transactions before this one.
+	//
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	BeforeGTID string `json:"beforeGTID,omitempty"`
+	// beforeFailover takes all transactions before the failover that began this epoch. At least 2.
+	//
+	// +optional
+	// +kubebuilder:validation:Minimum=2
+	BeforeFailover int64 `json:"beforeFailover,omitempty"`
+	// latest, which is true, takes all that there is.
+	//
+	// +optional
+	// +kubebuilder:validation:Enum=true
+	Latest *bool `json:"latest,omitempty"`
 }
 
 // RestoreEncryption says how an encrypted backup is opened.

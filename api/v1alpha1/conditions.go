@@ -24,7 +24,7 @@ const (
 	ConditionBackupReady = "BackupReady"
 	// ConditionBackupVerified: the newest verification restored a backup, and it is not older than it should be.
 	ConditionBackupVerified = "BackupVerified"
-	// ConditionRestoreReady: the group has all that initFromBackup names; not raised yet by this version.
+	// ConditionRestoreReady: the group has all that initFromBackup names; while it is false, nothing opens.
 	ConditionRestoreReady = "RestoreReady"
 	// ConditionCacheReady: the cache store follows the active site.
 	ConditionCacheReady = "CacheReady"

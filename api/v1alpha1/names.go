@@ -139,6 +139,9 @@ func InactiveSiteTaint(namespace, group string) string {
 // pods of other groups) cannot know the keys of groups and would find no place.
 const InactiveSiteEffect = "PreferNoSchedule"
 
+// ContainerLoad is the init container that loads a backup onto the first site of a new group.
+const ContainerLoad = "load"
+
 // ContainerBootstrap is the init container that takes the volume's lock.
 const ContainerBootstrap = "bootstrap"
 

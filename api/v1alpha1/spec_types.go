@@ -38,6 +38,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.cache) || !has(self.cache.tls) || !has(self.cache.tls.enabled) || !self.cache.tls.enabled || has(self.tls)",message="TLS of the cache uses the group's certificate: set spec.tls, or leave cache.tls.enabled out",fieldPath=".cache.tls.enabled",reason=FieldValueInvalid
 // +kubebuilder:validation:XValidation:rule="!has(self.encryptionAtRest) || !self.encryptionAtRest.enabled || !has(self.backup) || !has(self.backup.profiles) || self.backup.profiles.all(p, p.method != 'Physical' || has(p.encryption))",message="a Physical backup of an encrypted group holds its keyring, and would give it to everybody who reads the bucket: set encryption.recipients in the profile, or take the method Logical",fieldPath=".backup.profiles",reason=FieldValueInvalid
 // +kubebuilder:validation:XValidation:rule="!has(self.initFromBackup) || !has(self.initFromBackup.profile) || (has(self.backup) && has(self.backup.profiles) && self.backup.profiles.exists(p, p.name == self.initFromBackup.profile))",message="the backup to start from is looked for with a profile of this group: name one of backup.profiles, or set initFromBackup.storage instead",fieldPath=".initFromBackup.profile",reason=FieldValueInvalid
+// +kubebuilder:validation:XValidation:rule="!has(self.initFromBackup) || !has(self.initFromBackup.profile) || has(self.initFromBackup.encryption) || !has(self.backup) || !has(self.backup.profiles) || !self.backup.profiles.exists(p, p.name == self.initFromBackup.profile && has(p.encryption) && !has(p.encryption.identitySecretName))",message="the backups of this profile are encrypted, and nothing opens them: set initFromBackup.encryption.identitySecretName, or that of the profile",fieldPath=".initFromBackup.encryption",reason=FieldValueRequired
 type MysqlFailoverGroupSpec struct {
 	// image is the container image that holds mysqld 9.x. Default mysql:9.7.
 	//
@@ -104,9 +105,8 @@ type MysqlFailoverGroupSpec struct {
 	//
 	// +optional
 	Backup *BackupSpec `json:"backup,omitempty"`
-	// initFromBackup loads a new group from a backup. Default none.
-	// Not built yet: setting it raises the condition UnbuiltFeatures, and the operator creates no pods for the group, so
-	// that an empty database is never taken for a restored one.
+	// initFromBackup loads a new group from a backup: the first site is given its data, and nothing opens and no other site is made
+	// before it has all of it. It cannot change once the group has run, but it can be removed. Default none.
 	//
 	// +optional
 	InitFromBackup *InitFromBackupSpec `json:"initFromBackup,omitempty"`

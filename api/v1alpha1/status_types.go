@@ -11,10 +11,10 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 //     rowsOutsideInnoDB, sites[].{state,reason,message,errant,outlivedLease}, readySites, replicationLag, lastFailover, failovers and the conditions
 //     Available, ReplicationHealthy, FailoverBlocked, Ready, Degraded.
 //   - mfg-operator-status (operator/controller): observedGeneration, sites[].{provisioned,volumeID,unlisted,node,image,version,clone},
-//     encryptionAtRest, passwords and the conditions Progressing, TLSReady, UnbuiltFeatures, EncryptionAtRestReady,
-//     BackupReady, DNSReady, TaintsReady.
+//     encryptionAtRest, passwords, restore and the conditions Progressing, TLSReady, UnbuiltFeatures, EncryptionAtRestReady,
+//     BackupReady, RestoreReady, DNSReady, TaintsReady.
 //
-// backup, restore and the conditions BackupVerified and RestoreReady are written by nobody yet.
+// backup and the condition BackupVerified are written by nobody yet.
 //
 // cache and the condition CacheReady are written by operator/cache/loop, through mfg-cache-status.
 //

@@ -8,8 +8,8 @@ import "slices"
 // yet, sorted. The controller raises the condition UnbuiltFeatures from it.
 func UnbuiltFeatures(spec *MysqlFailoverGroupSpec) []string {
 	set := map[string]bool{
-		"spec.backup.pitr":    spec.Backup != nil && spec.Backup.PITR != nil && spec.Backup.PITR.Enabled,
-		"spec.initFromBackup": spec.InitFromBackup != nil,
+		"spec.backup.pitr":                spec.Backup != nil && spec.Backup.PITR != nil && spec.Backup.PITR.Enabled,
+		"spec.initFromBackup.pointInTime": spec.InitFromBackup != nil && spec.InitFromBackup.PointInTime != nil,
 	}
 	var paths []string
 	for path, isSet := range set {
@@ -22,9 +22,9 @@ func UnbuiltFeatures(spec *MysqlFailoverGroupSpec) []string {
 }
 
 // MustNotRun returns those of the UnbuiltFeatures without which the group must get no pods at all: running it anyway
-// would let people take an empty database for a restored one.
+// would let people take other data for what they asked for.
 func MustNotRun(spec *MysqlFailoverGroupSpec) []string {
 	return slices.DeleteFunc(UnbuiltFeatures(spec), func(path string) bool {
-		return path != "spec.initFromBackup"
+		return path != "spec.initFromBackup.pointInTime"
 	})
 }

@@ -26,17 +26,18 @@ func TestUnbuiltFeatures(t *testing.T) {
 			spec: v1alpha1.MysqlFailoverGroupSpec{
 				Sites: []v1alpha1.Site{{Name: "a", ExternalAddress: "a.example.org"}},
 				DNS:   &v1alpha1.DNSSpec{}, Taints: &v1alpha1.TaintsSpec{Enabled: true},
-				Failover:         v1alpha1.FailoverSpec{OnDivergence: v1alpha1.DivergenceReclone},
+				Failover: v1alpha1.FailoverSpec{OnDivergence: v1alpha1.DivergenceReclone}, InitFromBackup: &v1alpha1.InitFromBackupSpec{Profile: "nightly"},
 				EncryptionAtRest: &v1alpha1.EncryptionAtRestSpec{Enabled: true}, Cache: &v1alpha1.CacheSpec{Enabled: true},
 				Backup: &v1alpha1.BackupSpec{Profiles: []v1alpha1.BackupProfile{{Name: "nightly"}}, PITR: &v1alpha1.PITRSpec{}},
 			},
 		},
 		"everything set": {
 			spec: v1alpha1.MysqlFailoverGroupSpec{
-				Backup: &v1alpha1.BackupSpec{PITR: &v1alpha1.PITRSpec{Enabled: true}}, InitFromBackup: &v1alpha1.InitFromBackupSpec{},
+				Backup:         &v1alpha1.BackupSpec{PITR: &v1alpha1.PITRSpec{Enabled: true}},
+				InitFromBackup: &v1alpha1.InitFromBackupSpec{PointInTime: &v1alpha1.PointInTime{Latest: new(true)}},
 			},
-			want: []string{"spec.backup.pitr", "spec.initFromBackup"},
-			stop: []string{"spec.initFromBackup"},
+			want: []string{"spec.backup.pitr", "spec.initFromBackup.pointInTime"},
+			stop: []string{"spec.initFromBackup.pointInTime"},
 		},
 	}
 	for name, tc := range tests {

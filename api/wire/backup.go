@@ -117,6 +117,7 @@ type BackupResult struct {
 	Reason         string   `json:"reason"`
 	Message        string   `json:"message,omitempty"`
 	Backup         string   `json:"backup,omitempty"`
+	Method         string   `json:"method,omitempty"`
 	GTIDExecuted   string   `json:"gtidExecuted,omitempty"`
 	MySQLVersion   string   `json:"mysqlVersion,omitempty"`
 	Encrypted      bool     `json:"encrypted,omitempty"`
@@ -162,7 +163,8 @@ func ParseBackupResult(text string) (BackupResult, error) {
 		len(r.Backup) > backupNameMax || r.Bytes < 0 || r.StoredBytes < 0 || r.Tables < 0 || r.Rows < 0 || r.Removed < 0 {
 		return BackupResult{}, errNoBackupResult
 	}
-	r.Message, r.GTIDExecuted, r.MySQLVersion, r.Backup = line(r.Message, backupMessageMax), line(r.GTIDExecuted, backupResultMax), line(r.MySQLVersion, backupReasonMax), line(r.Backup, backupNameMax)
+	r.Message, r.GTIDExecuted, r.MySQLVersion = line(r.Message, backupMessageMax), line(r.GTIDExecuted, backupResultMax), line(r.MySQLVersion, backupReasonMax)
+	r.Backup, r.Method = line(r.Backup, backupNameMax), line(r.Method, backupReasonMax)
 	for i, warning := range r.Warnings {
 		r.Warnings[i] = line(warning, backupMessageMax)
 	}

@@ -30,6 +30,8 @@ const (
 	MarkKeyringLost = "the keyring that the data needs"
 	// MarkNoSeed: the pod cannot start from the escrow Secret that it was given; its memory holds no keyring.
 	MarkNoSeed = "the keyring to start from"
+	// MarkRestoreLost: the data that a backup was loaded into is gone, and only a new pod loads it again.
+	MarkRestoreLost = "what was restored can no longer be read"
 	// MarkNoData: the pod is made sealed, and there is no data that its keyring could read.
 	MarkNoData = "there is no data"
 	// MarkPlainData: the pod is to make data, and there is some that was never encrypted. Nothing was changed.

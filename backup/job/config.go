@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,7 +21,7 @@ import (
 type Config struct {
 	// Bucket is where the backup is, or will be.
 	Bucket bucket.Config `json:"bucket"`
-	// Backup is the name of the MysqlBackup.
+	// Backup is the name of the MysqlBackup. Load onto a site takes the newest if it is empty.
 	Backup string `json:"backup,omitempty"`
 	// GroupUID is the UID of the MysqlFailoverGroup; it owns the place in the bucket.
 	GroupUID string `json:"groupUID,omitempty"`
@@ -149,7 +150,7 @@ func (c Config) checkMake() error {
 }
 
 func (c Config) checkLoad() error {
-	if c.Backup == "" || c.Server.Dir == "" || c.Server.RunDir == "" {
+	if c.Backup == "" && !c.isSite() || c.Server.Dir == "" || c.Server.RunDir == "" {
 		return fail(BadConfig, errors.New("backup, server.dir and server.runDir must be set"))
 	}
 	return nil
@@ -179,6 +180,9 @@ func (c Config) identities() (bucket.Identities, error) {
 		return bucket.Identities{}, nil
 	}
 	f, err := os.Open(c.IdentityFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return bucket.Identities{}, fail(WrongIdentity, errors.New("the Secret of encryption.identitySecretName is missing, or has no key identity: put the age identity there"))
+	}
 	if err != nil {
 		return bucket.Identities{}, fail(BadConfig, fmt.Errorf("read the age identity: %w", err))
 	}

@@ -11,7 +11,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/mysql-mfg/mfg/internal/bucket"
@@ -56,8 +55,8 @@ type loading struct {
 //
 // In a pod of a site it is asked again whenever the pod starts: what is loaded is not loaded again.
 func (p *Program) Load(ctx context.Context) (res Result, err error) {
-	if done, err := p.loaded(); err != nil || done {
-		return Result{}, err
+	if before, err := p.loaded(); err != nil || before != nil {
+		return before.told(), err
 	}
 	l, err := p.restore(ctx)
 	if err != nil {
@@ -70,37 +69,15 @@ func (p *Program) Load(ctx context.Context) (res Result, err error) {
 	if err := l.server.stop(); err != nil {
 		return Result{}, err
 	}
-	if err := settle(p.Config.Server.Dir); err != nil {
-		return Result{}, err
-	}
-	return l.result(), nil
-}
-
-// RestoredSuffix is that of the directory that a site's bootstrap takes as its data directory (sidecar/restored.go).
-const RestoredSuffix = ".restored"
-
-// loaded is true if the site has its data directory, or the restored one is whole and waits for its bootstrap.
-func (p *Program) loaded() (bool, error) {
-	dir := p.Config.Server.Dir
-	site, ok := strings.CutSuffix(dir, RestoredSuffix)
-	if !ok {
-		return false, nil
-	}
-	for _, name := range []string{site, dir} {
-		entries, err := os.ReadDir(name)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return false, err
-		}
-		partial, err := isThere(name + PartialSuffix)
-		if err != nil {
-			return false, err
-		}
-		if len(entries) > 0 && !partial {
-			p.Log.Info("the site has its data already", "dir", name)
-			return true, nil
+	res = l.result().bounded()
+	res.Seconds = res.RestoreSeconds
+	if c := p.Config; c.isSite() {
+		// Before the mark goes: what is whole says what it is.
+		if err := p.note(record{GroupUID: c.GroupUID, Location: c.Bucket.Location(), Backup: c.Backup, Result: &res}); err != nil {
+			return Result{}, err
 		}
 	}
-	return false, nil
+	return res, settle(p.Config.Server.Dir)
 }
 
 func isThere(path string) (bool, error) {
@@ -117,7 +94,7 @@ func isThere(path string) (bool, error) {
 func (l *loading) result() Result {
 	m := l.backup.Manifest
 	res := Result{
-		GTIDExecuted: m.GTIDExecuted, MySQLVersion: m.MySQLVersion, Encrypted: m.Encrypted, StoredBytes: m.StoredBytes(),
+		Method: m.Method, GTIDExecuted: m.GTIDExecuted, MySQLVersion: m.MySQLVersion, Encrypted: m.Encrypted, StoredBytes: m.StoredBytes(),
 		Tables: len(l.facts.Tables), Rows: rowsOf(l.facts.Tables), RestoreSeconds: time.Since(l.began).Seconds(), Warnings: l.warnings,
 	}
 	for _, part := range m.Parts {
@@ -137,6 +114,10 @@ func (p *Program) restore(ctx context.Context) (_ *loading, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := p.choose(ctx, b); err != nil {
+		return nil, err
+	}
+	c = p.Config
 	// It is read until the end of the program, which is that of the load.
 	l := &loading{Program: p, server: &server{config: c.Server, log: p.Log}, began: time.Now()}
 	if err := l.check(ctx, b); err != nil {

@@ -39,7 +39,13 @@ func (p *Program) Run(ctx context.Context, command string) int {
 	defer stop()
 	res, err := p.dispatch(ctx, command)
 	err = cause(ctx, err)
-	res.Backup, res.Reason, res.Seconds = p.Config.Backup, ReasonOf(err), time.Since(began).Seconds()
+	if p.Config.Backup != "" {
+		res.Backup = p.Config.Backup
+	}
+	if res.Seconds == 0 { // unless an earlier run did it, and this one tells of it
+		res.Seconds = time.Since(began).Seconds()
+	}
+	res.Reason = ReasonOf(err)
 	if err != nil {
 		res.Message = err.Error()
 		p.Log.Error("backup "+command+" ends", "reason", string(res.Reason), "error", clip(res.Message, messageMax))

@@ -45,7 +45,9 @@ type Result struct {
 	Reason  Reason `json:"reason"`
 	Message string `json:"message,omitempty"`
 	Backup  string `json:"backup,omitempty"`
-	// GTIDExecuted is left out if it is longer than 2 KiB; the manifest has it.
+	// Method is that of the backup that was loaded.
+	Method string `json:"method,omitempty"`
+	// GTIDExecuted is left out if it is longer than 1 KiB; the manifest has it.
 	GTIDExecuted string `json:"gtidExecuted,omitempty"`
 	MySQLVersion string `json:"mysqlVersion,omitempty"`
 	Encrypted    bool   `json:"encrypted,omitempty"`

@@ -140,14 +140,11 @@ func (b *Backups) gatherRemoval(k *look) {
 		k.kept = "the annotation " + v1alpha1.AnnotationKeepArtifact + " says so"
 	case k.profile == nil:
 		k.kept = "the profile that knows the storage is gone; remove it there by hand if it is not wanted"
-	case k.removal.result.Reason == noDeleteRight:
+	case k.removal.result.Reason == string(v1alpha1.ReasonNoDeleteRight):
 		k.kept = "the credentials of the storage may not delete; remove it there by hand, or by a rule of the bucket"
 	}
 	f.Keep = k.kept != ""
 }
-
-// noDeleteRight is the reason in a result, of internal/bucket.
-const noDeleteRight = "NoDeleteRight"
 
 // deadline is until when it may be started.
 func (k *look) deadline() time.Time {

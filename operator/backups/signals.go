@@ -82,14 +82,15 @@ func eventText(s *v1alpha1.MysqlBackupStatus) string {
 	return s.Message
 }
 
+// classOf are the reasons that say by themselves what it was.
+var classOf = map[v1alpha1.Reason]backup.Class{
+	v1alpha1.ReasonBackupYielded: backup.ClassYielded, v1alpha1.ReasonBackupTimedOut: backup.ClassTimedOut,
+	v1alpha1.ReasonBackupTooLate: backup.ClassTimedOut, v1alpha1.ReasonBackupProfileMissing: backup.ClassConfig,
+}
+
 func (k *look) failureClass(reason v1alpha1.Reason) backup.Class {
-	switch reason {
-	case v1alpha1.ReasonBackupYielded:
-		return backup.ClassYielded
-	case v1alpha1.ReasonBackupTimedOut, v1alpha1.ReasonBackupTooLate:
-		return backup.ClassTimedOut
-	case v1alpha1.ReasonBackupProfileMissing:
-		return backup.ClassConfig
+	if class, is := classOf[reason]; is {
+		return class
 	}
 	if class := k.made.class(); class != "" {
 		return class

@@ -260,7 +260,7 @@ func podOf(job *batchv1.Job, code int, message string, at time.Time) *corev1.Pod
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))}},
 		Status: corev1.PodStatus{Phase: corev1.PodSucceeded, ContainerStatuses: []corev1.ContainerStatus{{
 			Name: render.ContainerBackup, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
-				ExitCode: int32(code), Message: message, FinishedAt: metav1.NewTime(at), //nolint:gosec // a small number
+				ExitCode: int32(code), Message: message, FinishedAt: metav1.NewTime(at),
 			}},
 		}}},
 	}

@@ -32,6 +32,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/render"
 	"github.com/mysql-mfg/mfg/operator/report/events"
 	"github.com/mysql-mfg/mfg/operator/report/metrics"
+	"github.com/mysql-mfg/mfg/operator/restoring"
 	"github.com/mysql-mfg/mfg/operator/scope"
 	"github.com/mysql-mfg/mfg/operator/signing"
 	"github.com/mysql-mfg/mfg/operator/work"
@@ -95,6 +96,7 @@ type Reconciler struct {
 	encryption *encryption.Encryption
 	clones     *clone.Clones
 	passwords  *accounts.Passwords
+	restores   *restoring.Restores
 	leases     leaseLooks
 	wakes      chan event.TypedGenericEvent[types.NamespacedName]
 
@@ -124,6 +126,9 @@ func New(o Options) *Reconciler {
 		Escrow: o.Escrow, EscrowURL: o.Install.EscrowURL, ReachEscrow: o.ReachEscrow, GroupOf: groupOf,
 	})
 	r.passwords = accounts.New(r.base, accounts.Options{Access: o.Access, Server: o.PasswordServer, Runner: r.runner, Wake: r.Wake, Pauses: accounts.UsualPauses})
+	r.restores = restoring.New(r.base, restoring.Options{
+		Image: func() bool { return r.Install.BackupImage != "" }, Versions: r.encryption.Versions, Trouble: podTrouble, EndPod: clone.EndPod(o.Client),
+	})
 	return r
 }
 
@@ -162,6 +167,7 @@ func (r *Reconciler) newScope(group *v1alpha1.MysqlFailoverGroup) *scope.Scope {
 		In:          render.Input{Group: group, Install: r.Install},
 		Provisioned: map[string]bool{}, Volumes: map[string]string{},
 		Clones: map[string]*v1alpha1.CloneProgress{}, Busy: map[string]string{}, Passwords: group.Status.Passwords.DeepCopy(),
+		Restore: group.Status.Restore.DeepCopy(),
 	}
 	for _, site := range group.Status.Sites {
 		if site.Clone != nil {
@@ -235,6 +241,7 @@ func (r *Reconciler) phases() []phase {
 		// Early, so that what is wrong with the group's own objects does not keep it from following the active site.
 		{"steer", r.follow.Steer},
 		{"check features", r.features},
+		{"restore", r.restores.Begin},
 		{"make secrets", r.secrets},
 		{"give backups their password", backupPassword(r.Client)},
 		{"check TLS", r.tls},

@@ -13,6 +13,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/render"
 	"github.com/mysql-mfg/mfg/operator/report/events"
+	"github.com/mysql-mfg/mfg/operator/restoring"
 	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
@@ -26,7 +27,7 @@ func (r *Reconciler) wanted(ctx context.Context, s *scope.Scope) (map[string]*ap
 	if r.Limits.AllowsImage(s.Group.Spec.Image) {
 		r.base.Say(s, "", eventImageNotAllowed, "")
 		for _, site := range s.Group.Spec.Sites {
-			want[site.Name] = render.Deployment(s.In, site)
+			want[site.Name] = restoring.Deployment(s, s.In, site)
 		}
 		return want, nil
 	}
@@ -41,7 +42,7 @@ func (r *Reconciler) wanted(ctx context.Context, s *scope.Scope) (map[string]*ap
 		in := s.In
 		in.Group = s.Group.DeepCopy()
 		in.Group.Spec.Image = image
-		want[site.Name] = render.Deployment(in, site)
+		want[site.Name] = restoring.Deployment(s, in, site)
 	}
 	text := fmt.Sprintf("spec.image %s is not among the images that the operator may run (tenants.allowedImages of its chart: %s): sites keep the image that they "+
 		"have, and new ones are not made; set an image that is allowed", s.Group.Spec.Image, strings.Join(r.Limits.Images, ", "))

@@ -103,7 +103,7 @@ func TestDeletionKeepsWhatIsBroughtBack(t *testing.T) {
 	if w.deleted() {
 		t.Fatal("the only copy goes with the pod")
 	}
-	w.r.encryption.Escrow = restoring{vault{w.c}, w}
+	w.r.encryption.Escrow = withSecretBack{vault{w.c}, w}
 	w.reconcile()
 	var kept corev1.Secret
 	if w.get(&kept, "mysql-orders-c-keyring-v1"); !w.deleted() || len(kept.OwnerReferences) != 0 {
@@ -111,13 +111,13 @@ func TestDeletionKeepsWhatIsBroughtBack(t *testing.T) {
 	}
 }
 
-// restoring has the Secret brought back in the moment in which it is looked for.
-type restoring struct {
+// withSecretBack has the Secret brought back in the moment in which it is looked for.
+type withSecretBack struct {
 	vault
 	w *world
 }
 
-func (r restoring) Versions(ctx context.Context, ns, group, site string) ([]keyring.Version, error) {
+func (r withSecretBack) Versions(ctx context.Context, ns, group, site string) ([]keyring.Version, error) {
 	if site == "c" {
 		r.w.must(client.IgnoreAlreadyExists(r.w.c.Create(ctx, secret("c", 1, "one"))))
 	}

@@ -5,6 +5,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -39,6 +40,7 @@ func (r *Reconciler) rollOut(ctx context.Context, s *scope.Scope) error {
 	if err != nil {
 		return err
 	}
+	maps.DeleteFunc(want, func(site string, _ *appsv1.Deployment) bool { return s.RestorePending && site != s.RestoreSite })
 	d := rollout.Next(r.rolloutGroup(s, want))
 	r.askToLeave(s, d)
 	for _, site := range s.Group.Spec.Sites {

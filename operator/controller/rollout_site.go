@@ -63,7 +63,8 @@ func (r *Reconciler) late(s *scope.Scope, site rollout.Site) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	key, hash := s.SiteKey(site.Name), scope.SpecHash(s.Deployments[site.Name])
-	if site.Settled || site.Busy || (!s.Provisioned[site.Name] && s.Facts.Sites[site.Name].MysqlUp) {
+	// How long a backup is loaded nobody can say; what keeps it from being loaded is told by the condition RestoreReady.
+	if site.Settled || site.Busy || s.RestorePending || (!s.Provisioned[site.Name] && s.Facts.Sites[site.Name].MysqlUp) {
 		delete(r.unsettled, key)
 		return false
 	}

@@ -19,13 +19,14 @@ import (
 	applyv1alpha1 "github.com/mysql-mfg/mfg/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/render"
 	"github.com/mysql-mfg/mfg/operator/report/conditions"
+	"github.com/mysql-mfg/mfg/operator/restoring"
 	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
 // ownConditions are the conditions that the controller writes; the others are the monitor's.
 var ownConditions = []string{
 	v1alpha1.ConditionProgressing, v1alpha1.ConditionTLSReady, v1alpha1.ConditionUnbuiltFeatures, v1alpha1.ConditionSpecRefused,
-	v1alpha1.ConditionEncryptionReady, v1alpha1.ConditionCacheReady,
+	v1alpha1.ConditionEncryptionReady, v1alpha1.ConditionRestoreReady, v1alpha1.ConditionCacheReady,
 	v1alpha1.ConditionDNSReady, v1alpha1.ConditionTaintsReady,
 }
 
@@ -34,7 +35,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, s *scope.Scope, failure er
 	conditions := stampedConditions(s, failure)
 	sites := siteStatuses(s)
 	if s.Group.Status.ObservedGeneration == s.Group.Generation && sameConditions(s, conditions) && sameSites(s, sites) &&
-		equality.Semantic.DeepEqual(s.Passwords, s.Group.Status.Passwords) {
+		equality.Semantic.DeepEqual(s.Passwords, s.Group.Status.Passwords) && equality.Semantic.DeepEqual(s.Restore, s.Group.Status.Restore) {
 		return nil
 	}
 	status := applyv1alpha1.MysqlFailoverGroupStatus().WithObservedGeneration(s.Group.Generation)
@@ -48,6 +49,9 @@ func (r *Reconciler) writeStatus(ctx context.Context, s *scope.Scope, failure er
 	}
 	if s.Passwords != nil {
 		status.WithPasswords(passwordsApply(s.Passwords))
+	}
+	if s.Restore != nil {
+		status.WithRestore(restoring.Apply(s.Restore))
 	}
 	// The uid keeps the apply from making a group that was deleted just now, the version an operator that stood still since it
 	// read the group from writing over what its successor found (I12, I15; simulation, seed 661).

@@ -34,7 +34,13 @@ func (r *Encryption) keyringGroup(ctx context.Context, s *scope.Scope) (keyring.
 	}
 	order, set := asks.Open(s.Group, v1alpha1.RequestRotateKeyring)
 	g.Rotate, g.RotateID, g.RotateSet = order.Value, order.ID, set
+	if s.Group.IsNew() && s.Restore != nil {
+		g.EscrowTimeout = 0 // nobody can say how long a backup is loaded, and nothing opens before the keyring is in escrow (I16)
+	}
 	for _, site := range s.Group.Spec.Sites {
+		if s.RestorePending && site.Name != s.RestoreSite {
+			continue // it has no pod yet, and its time has not begun
+		}
 		one, err := r.Site(ctx, s, site.Name)
 		if err != nil {
 			return keyring.Group{}, fmt.Errorf("look at the keyring of %s: %w", site.Name, err)

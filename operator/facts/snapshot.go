@@ -46,6 +46,10 @@ type Policy struct {
 	MaxReadLag time.Duration
 	// Cache is how a planned failover waits for the cache of its target.
 	Cache CachePolicy
+	// AwaitsRestore keeps every site of a new group shut until its first one has the data of a backup. RestoredSite is that one, and the
+	// only one that may be opened first; empty for a group that begins empty, or has been open.
+	AwaitsRestore bool
+	RestoredSite  string
 }
 
 // LeaseMargin is added to the lease before it counts as run out.

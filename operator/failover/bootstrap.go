@@ -47,6 +47,11 @@ func catchUp(s Snapshot, d Decision, writer string) Decision {
 // bootstrap chooses the first active site. All candidates must have been seen: a group that was created anew over
 // retained volumes has a history that only the sites know.
 func bootstrap(s Snapshot, d Decision) Decision {
+	if s.Policy.AwaitsRestore {
+		// Also by order: what opened now would be an empty database in place of a restored one.
+		return d.say(TopologyUninitialised, VerdictWait, v1alpha1.ReasonRestoring,
+			"a backup is being loaded, and nothing opens before it is there; see condition RestoreReady")
+	}
 	var best promotion.Candidate
 	highest, unseen := int64(0), int64(0)
 	for _, site := range s.Sites {
@@ -57,6 +62,9 @@ func bootstrap(s Snapshot, d Decision) Decision {
 		}
 		highest = max(highest, site.Sidecar.Report.Epoch)
 		c := promotion.Candidate{Site: site, All: site.All()}
+		if s.Policy.RestoredSite != "" && s.Policy.RestoredSite != site.Name {
+			continue // whatever it holds: the group begins with the backup, or a person decides
+		}
 		if site.Role == v1alpha1.PrimaryCandidate && !site.Removed && !site.OtherVolume && (best.Site.Name == "" || promotion.Better(c, best) < 0) {
 			best = c
 		}

@@ -121,6 +121,9 @@ func (l *loop) persistOnce(ctx context.Context, group *v1alpha1.MysqlFailoverGro
 	if live.UID != group.UID || !l.isOurs(live.Status) {
 		return errOvertaken
 	}
+	if live.AwaitsRestore() && !group.AwaitsRestore() {
+		return errOvertaken // asked for since this was decided: what would open is empty (I25)
+	}
 	return wrap(l.apply(ctx, live, groupstatus.Of(live, d.Status, d.Views)), d)
 }
 

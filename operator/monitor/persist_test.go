@@ -202,3 +202,34 @@ func TestWhatALoopBeginsWithI9(t *testing.T) {
 	}
 	same(t, "I10: diverged", []gtid.Set{more, someSet}, []gtid.Set{l.memory.Of("east").Diverged, l.memory.Of("south").Diverged})
 }
+
+// I25: a restore that was asked for since a decision was taken stops what would open an empty database; one that the decision knew of was
+// looked at by it.
+func TestNothingOpensBeforeARestoreThatWasJustAskedForI25(t *testing.T) {
+	group := func(restore bool) *v1alpha1.MysqlFailoverGroup {
+		g := &v1alpha1.MysqlFailoverGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "orders", UID: "u", ResourceVersion: "1"}}
+		if restore {
+			g.Spec.InitFromBackup = &v1alpha1.InitFromBackupSpec{Profile: "nightly"}
+		}
+		return g
+	}
+	for name, tc := range map[string]struct {
+		decidedOn, stands bool
+		want              error
+	}{
+		"asked for since":  {false, true, errOvertaken},
+		"known":            {true, true, nil},
+		"never asked for":  {false, false, nil},
+		"taken back since": {true, false, nil},
+	} {
+		api := &apiServer{group: group(tc.stands)}
+		l := testLoop(t, &pushes{}, api)
+		l.m.Client, l.durable, l.loaded = api, failover.Durable{}, true
+		if err := l.persist(t.Context(), group(tc.decidedOn), failover.Decision{Status: failover.Durable{Epoch: 1, ActiveSite: "east"}}); !errors.Is(err, tc.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if wrote := api.writes > 0; wrote != (tc.want == nil) {
+			t.Errorf("%s: %d writes", name, api.writes)
+		}
+	}
+}

@@ -20,7 +20,7 @@ func policy(group *v1alpha1.MysqlFailoverGroup) failover.Policy {
 		PlannedTo: group.Annotations[v1alpha1.AnnotationPlannedFailover], AbortPlanned: isSet(group, v1alpha1.AnnotationAbortFailover),
 		PlannedLagTimeout: orElse(f.PlannedLagTimeout.Duration, time.Minute), PlannedPauseTimeout: orElse(f.PlannedPauseTimeout.Duration, 5*time.Second),
 		PausedUntil: pausedUntil(group), MaxReadLag: maxReadLag(group), StallTimeout: stallTimeout(group),
-		Cache: cachePolicy(group),
+		Cache: cachePolicy(group), AwaitsRestore: group.AwaitsRestore(), RestoredSite: group.RestoredSite(),
 	}
 }
 

@@ -82,7 +82,7 @@ func podSpec(in Input, site v1alpha1.Site) corev1.PodSpec {
 		// The default tolerations of Kubernetes stay: a pod on a dead node is marked for deletion after five minutes, and
 		// its replacement waits for the volume. Nothing about failover depends on it.
 		Tolerations:    append(slices.Clone(site.Tolerations), inactiveToleration(in)),
-		InitContainers: []corev1.Container{install(in), bootstrap(in, site), sidecar(in, site)},
+		InitContainers: slices.Concat([]corev1.Container{install(in)}, loading(in, site), []corev1.Container{bootstrap(in, site), sidecar(in, site)}),
 		Containers:     []corev1.Container{mysqld(in, site)},
 		Volumes:        volumes(in, site),
 	}
@@ -138,7 +138,7 @@ func bootstrap(in Input, site v1alpha1.Site) corev1.Container {
 		Image:           in.Group.Spec.Image,
 		ImagePullPolicy: in.Group.Spec.ImagePullPolicy,
 		Command:         []string{binDir + "/sidecar", "bootstrap"},
-		Env:             sidecarEnv(in, site),
+		Env:             append(sidecarEnv(in, site), restoreEnv(in, site)...),
 		Resources:       *site.Resources.DeepCopy(),
 		SecurityContext: containerSecurity(),
 		VolumeMounts: withKeyring(in, site.Name, ContainerBootstrap, withLogs(in, site.Name, withTLS(in,

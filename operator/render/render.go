@@ -27,6 +27,8 @@ type Input struct {
 	Keyrings map[string]Keyring
 	// Unlisted are the sites that no other one is told of yet (status.sites[].unlisted).
 	Unlisted map[string]bool
+	// Restore has one site loaded from a backup before it starts; nil normally.
+	Restore *Restore
 }
 
 // Install is how the operator was installed: the same for every group.

@@ -3,6 +3,8 @@
 package render
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -97,7 +99,7 @@ func volumes(in Input, site v1alpha1.Site) []corev1.Volume {
 			},
 		}})
 	}
-	return append(out, keyringVolumes(in, site.Name)...)
+	return slices.Concat(out, keyringVolumes(in, site.Name), restoreVolumes(in, site))
 }
 
 // ownPassword projects keys of the accounts Secret as files of the same names.

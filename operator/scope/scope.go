@@ -54,6 +54,12 @@ type Scope struct {
 	Clones map[string]*v1alpha1.CloneProgress
 	Busy   map[string]string
 
+	// Restore is what status will say of the restore of a new group. RestoreSite is the site that is, or was, given the backup; while
+	// RestorePending it alone may have a pod, and nobody if it is empty.
+	Restore        *v1alpha1.RestoreStatus
+	RestoreSite    string
+	RestorePending bool
+
 	// VolumeNotes are what is to be said of the data volumes.
 	VolumeNotes []VolumeNote
 

@@ -112,6 +112,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.PITRSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PlannedFailoverStatus"):
 		return &apiv1alpha1.PlannedFailoverStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("PointInTime"):
+		return &apiv1alpha1.PointInTimeApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Remedy"):
 		return &apiv1alpha1.RemedyApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RestoreEncryption"):

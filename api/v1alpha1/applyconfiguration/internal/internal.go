@@ -770,6 +770,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: from
       type:
         namedType: com.github.mysql-mfg.mfg.api.v1alpha1.RestoreFrom
+    - name: pointInTime
+      type:
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.PointInTime
     - name: profile
       type:
         scalar: string
@@ -1199,6 +1202,24 @@ var schemaYAML = typed.YAMLObject(`types:
         scalar: numeric
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.PlannedPhase
   scalar: string
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.PointInTime
+  map:
+    fields:
+    - name: beforeFailover
+      type:
+        scalar: numeric
+    - name: beforeGTID
+      type:
+        scalar: string
+    - name: gtid
+      type:
+        scalar: string
+    - name: latest
+      type:
+        scalar: boolean
+    - name: time
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.Reason
   scalar: string
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.Remedy

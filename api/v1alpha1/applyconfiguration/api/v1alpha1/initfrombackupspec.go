@@ -17,8 +17,12 @@ type InitFromBackupSpecApplyConfiguration struct {
 	Encryption *RestoreEncryptionApplyConfiguration `json:"encryption,omitempty"`
 	// from is the group that the backup was made of. Default: the namespace and the name of this group.
 	From *RestoreFromApplyConfiguration `json:"from,omitempty"`
-	// backup is the name of the backup. Default: the newest.
+	// backup is the name of the backup. Default: the newest that there is when the restore begins.
 	Backup *string `json:"backup,omitempty"`
+	// pointInTime is where in the history of the group the restore stops, beyond the backup. Default: at the backup.
+	// Not built yet: setting it raises the condition UnbuiltFeatures, and the operator creates no pods for the group, so
+	// that other data is never taken for what was asked for.
+	PointInTime *PointInTimeApplyConfiguration `json:"pointInTime,omitempty"`
 }
 
 // InitFromBackupSpecApplyConfiguration constructs a declarative configuration of the InitFromBackupSpec type for use with
@@ -64,5 +68,13 @@ func (b *InitFromBackupSpecApplyConfiguration) WithFrom(value *RestoreFromApplyC
 // If called multiple times, the Backup field is set to the value of the last call.
 func (b *InitFromBackupSpecApplyConfiguration) WithBackup(value string) *InitFromBackupSpecApplyConfiguration {
 	b.Backup = &value
+	return b
+}
+
+// WithPointInTime sets the PointInTime field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the PointInTime field is set to the value of the last call.
+func (b *InitFromBackupSpecApplyConfiguration) WithPointInTime(value *PointInTimeApplyConfiguration) *InitFromBackupSpecApplyConfiguration {
+	b.PointInTime = value
 	return b
 }

@@ -39,9 +39,8 @@ type MysqlFailoverGroupSpecApplyConfiguration struct {
 	// backup configures backups and point-in-time recovery. Default none.
 	// Not built yet: setting it raises the condition UnbuiltFeatures.
 	Backup *BackupSpecApplyConfiguration `json:"backup,omitempty"`
-	// initFromBackup loads a new group from a backup. Default none.
-	// Not built yet: setting it raises the condition UnbuiltFeatures, and the operator creates no pods for the group, so
-	// that an empty database is never taken for a restored one.
+	// initFromBackup loads a new group from a backup: the first site is given its data, and nothing opens and no other site is made
+	// before it has all of it. It cannot change once the group has run, but it can be removed. Default none.
 	InitFromBackup *InitFromBackupSpecApplyConfiguration `json:"initFromBackup,omitempty"`
 	// encryptionAtRest turns on data-at-rest encryption. Default none.
 	EncryptionAtRest *EncryptionAtRestSpecApplyConfiguration `json:"encryptionAtRest,omitempty"`

@@ -28,7 +28,8 @@ type RestoreStatusApplyConfiguration struct {
 	StartedAt *v1.Time `json:"startedAt,omitempty"`
 	// finishedAt is when it ended.
 	FinishedAt *v1.Time `json:"finishedAt,omitempty"`
-	// progress is how much is done, in percent, from 0 to 100; an estimate.
+	// progress is how much is done, in percent: 99 once the data is on the volume, 100 once the site has taken it. What is between is in
+	// the log of the container load of the site's pod.
 	Progress *int32 `json:"progress,omitempty"`
 	// gtidExecuted is the set of the transactions that were restored.
 	GTIDExecuted *string `json:"gtidExecuted,omitempty"`

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package job
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/mysql-mfg/mfg/internal/bucket"
+)
+
+// RestoredSuffix is that of the directory that a site's bootstrap takes as its data directory (sidecar/restored.go).
+const RestoredSuffix = ".restored"
+
+// recordSuffix is that of the file beside the directory of a site that says which backup it is given.
+const recordSuffix = ".backup"
+
+// recordMax is far above what we write.
+const recordMax = 64 << 10
+
+// record says which backup a site is given. It is durable before any of it is loaded, so that each try loads the same one, and so that
+// nobody takes the data of another group for a restored one.
+type record struct {
+	GroupUID string `json:"groupUID,omitempty"`
+	Location string `json:"location"`
+	Backup   string `json:"backup"`
+	// Result is there once all of it was loaded.
+	Result *Result `json:"result,omitempty"`
+}
+
+// isSite is true if the directory becomes that of a site, rather than that of a scratch server.
+func (c Config) isSite() bool { return strings.HasSuffix(c.Server.Dir, RestoredSuffix) }
+
+// noted reads the record; nil if there is none. One that cannot be read is one that we did not write.
+func (p *Program) noted() (*record, error) {
+	path := p.Config.Server.Dir + recordSuffix
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil //nolint:nilnil // there is none, and that is an answer
+	}
+	if err == nil && info.Size() > recordMax {
+		err = errors.New("it is larger than any that we write")
+	}
+	if err != nil {
+		return nil, fail(TargetNotEmpty, fmt.Errorf("read which backup belongs onto this volume: %w", err))
+	}
+	raw, err := os.ReadFile(filepath.Clean(path))
+	if err != nil {
+		return nil, fail(TargetNotEmpty, fmt.Errorf("read which backup belongs onto this volume: %w", err))
+	}
+	r := &record{}
+	if err := json.Unmarshal(raw, r); err != nil || r.Backup == "" {
+		return nil, fail(TargetNotEmpty, fmt.Errorf("%s does not say which backup belongs onto this volume: %s", filepath.Base(path), newVolume))
+	}
+	return r, nil
+}
+
+// note makes a record durable, whole or not at all.
+func (p *Program) note(r record) error {
+	raw, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	path := p.Config.Server.Dir + recordSuffix
+	if err := os.WriteFile(path+".new", raw, 0o600); err != nil {
+		return err
+	}
+	return errors.Join(syncFile(path+".new"), os.Rename(path+".new", path), syncFile(filepath.Dir(path)))
+}
+
+// newVolume is what to do about a volume that has other data.
+const newVolume = "nothing was touched; to restore onto this site, delete its volume claim together with the group, and make the group again"
+
+// mine refuses data that another restore, or none, has brought.
+func (p *Program) mine(r *record) error {
+	c := p.Config
+	switch {
+	case r == nil:
+		return fail(TargetNotEmpty, errors.New("the volume holds data that this restore has not brought: "+newVolume+
+			"; to go on with that data, remove initFromBackup"))
+	case r.GroupUID != c.GroupUID:
+		return fail(TargetNotEmpty, errors.New("the volume holds data that was restored for another group of this name: "+newVolume+
+			"; to go on with that data, remove initFromBackup"))
+	case r.Location != c.Bucket.Location() || c.Backup != "" && r.Backup != c.Backup:
+		return fail(TargetNotEmpty, fmt.Errorf("the volume was given backup %s of %s already, and another one is asked for: %s", r.Backup, r.Location, newVolume))
+	}
+	return nil
+}
+
+// choose settles which backup is loaded onto a site, and notes it before anything is.
+func (p *Program) choose(ctx context.Context, b *bucket.Bucket) error {
+	c := &p.Config
+	if !c.isSite() {
+		return nil
+	}
+	r, err := p.noted()
+	if err != nil {
+		return err
+	}
+	if c.Backup == "" && r != nil && r.GroupUID == c.GroupUID && r.Location == c.Bucket.Location() {
+		c.Backup = r.Backup // an earlier try chose it, and may have begun
+		return nil
+	}
+	if c.Backup == "" {
+		entries, err := b.List(ctx)
+		if err != nil {
+			return err
+		}
+		if c.Backup, err = newest(entries, c.Bucket.Location()); err != nil {
+			return err
+		}
+		p.Log.Info("the newest backup is taken", "backup", c.Backup)
+	}
+	return p.note(record{GroupUID: c.GroupUID, Location: c.Bucket.Location(), Backup: c.Backup})
+}
+
+// newest is the newest of the backups. One that cannot be read may be the newest, and loading an older one without a word would lose
+// what lies between.
+func newest(entries []bucket.Entry, location string) (string, error) {
+	var found string
+	var unreadable []string
+	for _, e := range entries { // the newest first
+		switch {
+		case e.Manifest == nil || e.Err != nil:
+			unreadable = append(unreadable, e.Name)
+		case found == "":
+			found = e.Name
+		}
+	}
+	switch {
+	case found == "" && len(unreadable) == 0:
+		return "", fail(Reason(bucket.NotFound), fmt.Errorf("there is no backup in %s: correct the place, or namespace and group in initFromBackup.from", location))
+	case len(unreadable) > 0:
+		best := ""
+		if found != "" {
+			best = "; the newest that can be read is " + found
+		}
+		return "", fail(Reason(bucket.Damaged), fmt.Errorf("which backup is the newest is not known, because of %d that cannot be read (%s)%s: name the one to load in initFromBackup.backup",
+			len(unreadable), clip(strings.Join(unreadable, ", "), 200), best))
+	}
+	return found, nil
+}
+
+// loaded is what was loaded onto a site that has its data, or whose restored directory is whole and waits for its bootstrap; nil if
+// there is nothing yet. Data that this restore has not brought is an error: it would open in place of the backup.
+func (p *Program) loaded() (*record, error) {
+	dir := p.Config.Server.Dir
+	site, ok := strings.CutSuffix(dir, RestoredSuffix)
+	if !ok {
+		return nil, nil //nolint:nilnil // a scratch server has nothing from before
+	}
+	before, err := p.noted()
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range []string{site, dir} {
+		entries, err := os.ReadDir(name)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		partial, err := isThere(name + PartialSuffix)
+		if err != nil {
+			return nil, err
+		}
+		if len(entries) == 0 || partial {
+			continue
+		}
+		if err := p.mine(before); err != nil {
+			return nil, err
+		}
+		if lost, err := p.keysLost(name); err != nil || lost {
+			return nil, err
+		}
+		p.Log.Info("the site has its data already", "dir", name, "backup", before.Backup)
+		return before, nil
+	}
+	return nil, nil //nolint:nilnil // see above
+}
+
+// keysLost is true of a directory that was loaded in a pod that is gone, together with the only keyring that opens it: no bootstrap has
+// taken it, so that keyring was never in escrow. It is marked as one to be begun again.
+func (p *Program) keysLost(dir string) (bool, error) {
+	file := p.Config.Server.KeyringFile
+	if file == "" || dir != p.Config.Server.Dir {
+		return false, nil
+	}
+	there, err := isThere(file)
+	if err != nil || there {
+		return false, err
+	}
+	p.Log.Warn("the keyring of what was loaded is gone with an earlier pod: it is loaded again", "dir", dir)
+	return true, os.WriteFile(dir+PartialSuffix, nil, 0o600)
+}
+
+// told is the outcome of the load that a record is about.
+func (r *record) told() Result {
+	if r == nil {
+		return Result{}
+	}
+	res := Result{}
+	if r.Result != nil {
+		res = *r.Result
+	}
+	res.Backup = r.Backup
+	return res
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package restore
+
+import (
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
+)
+
+// Pod is the pod of the site that is restored, as far as its init containers tell.
+type Pod struct {
+	Load, Bootstrap Container
+	// Trouble is what keeps the pod from starting, for people; empty normally.
+	Trouble string
+}
+
+// Container is one init container.
+type Container struct {
+	// Running is true while it runs, since Since. Succeeded is true once it ended well, at Until.
+	Running, Succeeded bool
+	Since, Until       time.Time
+	// Failed is what it left when it ended last without success; Exit is how it ended. Empty if it never did.
+	Failed string
+	Exit   int32
+	// message is what it left when it ended well.
+	message string
+}
+
+// PodOf reads the init containers of a pod.
+func PodOf(pod *corev1.Pod, trouble string) *Pod {
+	if pod == nil {
+		return nil
+	}
+	out := &Pod{Trouble: trouble}
+	for _, c := range pod.Status.InitContainerStatuses {
+		switch c.Name {
+		case v1alpha1.ContainerLoad:
+			out.Load = containerOf(c)
+		case v1alpha1.ContainerBootstrap:
+			out.Bootstrap = containerOf(c)
+		}
+	}
+	return out
+}
+
+func containerOf(c corev1.ContainerStatus) Container {
+	var out Container
+	for _, ended := range []*corev1.ContainerStateTerminated{c.State.Terminated, c.LastTerminationState.Terminated} {
+		if ended != nil && ended.ExitCode != 0 && out.Failed == "" {
+			out.Exit, out.Failed = ended.ExitCode, ended.Message
+			if out.Failed == "" {
+				out.Failed = strings.TrimSpace("it left no message: " + ended.Reason)
+			}
+		}
+	}
+	if run := c.State.Running; run != nil {
+		out.Running, out.Since = true, run.StartedAt.Time
+	}
+	if ended := c.State.Terminated; ended != nil && ended.ExitCode == 0 {
+		out.Succeeded, out.Until, out.message = true, ended.FinishedAt.Time, ended.Message
+	}
+	return out
+}
+
+// DataLost is true if what was loaded went with the memory of an earlier pod: this one has noticed, and does not load it itself.
+func (p *Pod) DataLost() bool {
+	return p.Load.Succeeded && !p.Bootstrap.Succeeded && strings.Contains(p.Bootstrap.Failed, wire.MarkRestoreLost)
+}
+
+// result is what the program says of its success.
+func (c Container) result() (wire.BackupResult, bool) {
+	r, err := wire.ParseBackupResult(c.message)
+	return r, err == nil && r.Reason == wire.BackupSucceeded
+}
+
+// shortMax is how much is told of what a container left that is not the program's own outcome, in bytes.
+const shortMax = 400
+
+// short is text of a container on one line, of bounded length.
+func short(text string) string {
+	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "?")), " ")
+	if len(text) > shortMax {
+		text = strings.ToValidUTF8(text[:shortMax], "") + "..."
+	}
+	return text
+}
+
+// hints are what to do where the message of the program does not say it.
+var hints = map[v1alpha1.Reason]string{
+	v1alpha1.ReasonVolumeTooSmall: "raise storage.size of the site in spec.sites",
+	v1alpha1.ReasonVersionTooOld:  "set spec.image to that version or a later one",
+	v1alpha1.ReasonTimedOut:       "look at what was slow in the log of the container load",
+	v1alpha1.ReasonServerFailed:   "look at the log of the container load; settings of spec.mysqlConf may be what mysqld does not start with",
+	v1alpha1.ReasonLoadFailed:     "look at the log of the container load",
+	v1alpha1.ReasonDiffers:        "take another backup in initFromBackup.backup",
+	v1alpha1.ReasonNotFound:       "correct initFromBackup, or name a backup that is there",
+	v1alpha1.ReasonFailed:         "look at the log of the container load",
+	v1alpha1.ReasonRestoreFailed:  "look at the log of the container load",
+}
+
+// failure is why a try failed, and what to do about it. What the container left is bounded, and a word that is none of the program's is
+// not passed on as a reason.
+func failure(message string, exit int32) (v1alpha1.Reason, string) {
+	reason, text := v1alpha1.ReasonRestoreFailed, ""
+	r, err := wire.ParseBackupResult(message)
+	if known, ok := v1alpha1.ReasonOfBackup(r.Reason); err == nil && ok {
+		reason, text = known, r.Message
+	}
+	if text == "" {
+		text = "the container load ended, and what it left does not say why"
+		if exit == killedForMemory {
+			text = "the container load was killed, perhaps because its memory is too small: raise resources of the site"
+		}
+	}
+	if hint := hints[reason]; hint != "" {
+		text += "; " + hint
+	}
+	return reason, text
+}
+
+// killedForMemory is how a container ends that the kernel killed.
+const killedForMemory = 137

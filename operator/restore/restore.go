@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package restore decides how far a new group is that begins with a backup (spec.initFromBackup), and which of its sites may have a pod
+// meanwhile. It is pure. Until the first site has all of the data, no other site is made and nothing opens (I25); what keeps it from
+// getting there is told with the way out, and tried again.
+package restore
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/report/conditions"
+)
+
+// Look is what a decision stands on.
+type Look struct {
+	Now   time.Time
+	Group *v1alpha1.MysqlFailoverGroup
+	// Image is true if the operator knows the image of the program that loads backups.
+	Image bool
+	// Location is where the backup is looked for; empty if the specification names no place.
+	Location string
+	// Old is what an earlier group of the name has left, by kind and name: volume claims, keyrings.
+	Old []string
+	// Pod is that of the site that is restored; nil if there is none, or not yet the one that its Deployment wants.
+	Pod *Pod
+}
+
+// Decision is what follows.
+type Decision struct {
+	// Status is what status.restore is to say; nil for a group that was not restored.
+	Status *v1alpha1.RestoreStatus
+	// Condition is RestoreReady; empty without a restore.
+	Condition conditions.Condition
+	// Pending is true while the restore is not done: then Site alone may have a pod, and nobody if it is empty.
+	Pending bool
+	Site    string
+	// Replace is true if the pod of the site cannot get the data any more: only a new one loads it again.
+	Replace bool
+}
+
+// MayRun says whether a site may have a pod.
+func (d Decision) MayRun(site string) bool { return !d.Pending || d.Site == site }
+
+// Decide answers what to do about a group.
+func Decide(l Look) Decision {
+	g := l.Group
+	before := g.Status.Restore.DeepCopy()
+	switch {
+	case g.IsNew() && g.Spec.InitFromBackup == nil:
+		return Decision{} // taken back, or never asked for
+	case !g.AwaitsRestore():
+		return settled(l, before)
+	}
+	d := Decision{Pending: true, Status: before}
+	if d.Status == nil {
+		d.Status = &v1alpha1.RestoreStatus{}
+	}
+	st := d.Status
+	st.Location, st.FinishedAt = l.Location, nil
+	if want := g.Spec.InitFromBackup.Backup; want != "" {
+		st.Backup = want
+	}
+	switch site := siteOf(g, st.Site); {
+	case site == "":
+		return d.fail(v1alpha1.ReasonRestoreNoSite, "no site may be the first one that is open: make one a primary-candidate in spec.sites")
+	case g.Spec.InitFromBackup.PointInTime != nil:
+		return d.fail(v1alpha1.ReasonNotBuilt, "this version does not stop a restore at a point in time: remove initFromBackup.pointInTime to have the backup alone")
+	case len(l.Old) > 0:
+		return d.fail(v1alpha1.ReasonRestoreVolumeNotNew, fmt.Sprintf("nothing is restored over data that may be alive, and an earlier group of this name has left: %s; "+
+			"delete all of that to restore the backup, or remove initFromBackup to go on with it", strings.Join(l.Old[:min(oldMax, len(l.Old))], ", ")))
+	case !l.Image:
+		return d.fail(v1alpha1.ReasonRestoreImageMissing, "the operator was installed without the image that loads backups: set --backup-image, which its chart does")
+	case l.Location == "":
+		return d.fail(v1alpha1.ReasonBackupProfileMissing, "initFromBackup names a profile that is not in spec.backup.profiles: correct its name")
+	case before == nil || before.Site != site || before.StartedAt == nil:
+		// Durable before anything is made of it.
+		st.Site = site
+		if st.StartedAt == nil {
+			st.StartedAt = &metav1.Time{Time: l.Now.UTC().Truncate(time.Second)}
+		}
+		return d.say(v1alpha1.RestorePending, v1alpha1.ReasonRestorePending, fmt.Sprintf("site %s is to be given a backup from %s", site, l.Location))
+	}
+	d.Site = st.Site
+	return d.follow(l)
+}
+
+// settled is what is said of a group that goes on as a new one, or has been open.
+func settled(l Look, before *v1alpha1.RestoreStatus) Decision {
+	if before == nil {
+		return Decision{}
+	}
+	d := Decision{Status: before, Site: before.Site}
+	if before.Phase != v1alpha1.RestoreCompleted {
+		return Decision{} // what became of it nobody knows: status was edited, or restored itself
+	}
+	d.Condition = conditions.True(v1alpha1.ConditionRestoreReady, v1alpha1.ReasonRestoreCompleted, before.Message)
+	// Until it has been open what is there may still go with the memory of its pod.
+	d.Replace = l.Group.IsNew() && l.Pod != nil && l.Pod.DataLost()
+	return d
+}
+
+// siteOf is the site that is restored: the one that was chosen, while it may be opened first, or else the first that may.
+func siteOf(g *v1alpha1.MysqlFailoverGroup, chosen string) string {
+	first := ""
+	for _, site := range g.Spec.Sites {
+		switch {
+		case site.Role != v1alpha1.PrimaryCandidate:
+		case site.Name == chosen:
+			return chosen
+		case first == "":
+			first = site.Name
+		}
+	}
+	return first
+}
+
+// fail says what keeps the restore from beginning or going on.
+func (d Decision) fail(reason v1alpha1.Reason, message string) Decision {
+	return d.say(v1alpha1.RestoreFailed, reason, message)
+}
+
+func (d Decision) say(phase v1alpha1.RestorePhase, reason v1alpha1.Reason, message string) Decision {
+	d.Status.Phase, d.Status.Reason, d.Status.Message = phase, reason, message
+	if phase == v1alpha1.RestorePending || phase == v1alpha1.RestoreFailed {
+		d.Status.Progress = 0
+	}
+	d.Condition = conditions.False(v1alpha1.ConditionRestoreReady, reason, message)
+	return d
+}
+
+// oldMax is how much of what was left is named.
+const oldMax = 10
+
+// quietly are the first seconds of a try after one that failed, in which status says why that was: most fail again at once.
+const quietly = time.Minute
+
+// follow reads from the pod how far it is.
+func (d Decision) follow(l Look) Decision {
+	st, pod := d.Status, l.Pod
+	what := "the newest backup"
+	if st.Backup != "" {
+		what = "backup " + st.Backup
+	}
+	switch {
+	case pod == nil:
+		return d.say(v1alpha1.RestorePending, v1alpha1.ReasonRestorePending, fmt.Sprintf("the pod of site %s is made, which loads %s from %s", st.Site, what, st.Location))
+	case pod.DataLost():
+		d.Replace = true
+		return d.say(v1alpha1.RestorePending, v1alpha1.ReasonRestoreAgain, "the keyring of what was loaded went with an earlier pod: it is loaded again")
+	case pod.Load.Succeeded && pod.Bootstrap.Succeeded:
+		return d.complete(l)
+	case pod.Load.Succeeded && pod.Bootstrap.Failed != "":
+		return d.fail(v1alpha1.ReasonRestoreFailed, fmt.Sprintf("the data of %s is on the volume of site %s, and is not taken: %s", what, st.Site, short(pod.Bootstrap.Failed)))
+	case pod.Load.Succeeded:
+		st.Progress = 99
+		return d.say(v1alpha1.RestoreLoading, v1alpha1.ReasonRestoreLoading, fmt.Sprintf("%s is on the volume of site %s, which starts with it", what, st.Site))
+	case pod.Load.Failed != "" && !(pod.Load.Running && l.Now.Sub(pod.Load.Since) >= quietly):
+		reason, message := failure(pod.Load.Failed, pod.Load.Exit)
+		return d.fail(reason, message+"; nothing opens, and it is tried again")
+	case pod.Load.Running:
+		// How much of it is done is in the log of the container: the operator may read no logs.
+		return d.say(v1alpha1.RestoreLoading, v1alpha1.ReasonRestoreLoading, fmt.Sprintf("%s from %s is loaded onto site %s", what, st.Location, st.Site))
+	}
+	trouble := ""
+	if pod.Trouble != "" {
+		trouble = ": " + pod.Trouble
+	}
+	return d.say(v1alpha1.RestorePending, v1alpha1.ReasonRestorePending, fmt.Sprintf("the pod of site %s, which loads %s from %s, starts%s", st.Site, what, st.Location, trouble))
+}
+
+// complete ends the restore: the data is the site's, and the others may be made.
+func (d Decision) complete(l Look) Decision {
+	st := d.Status
+	if r, ok := l.Pod.Load.result(); ok {
+		if r.Backup != "" {
+			st.Backup = r.Backup
+		}
+		st.GTIDExecuted = r.GTIDExecuted
+		if m := v1alpha1.BackupMethod(r.Method); slices.Contains([]v1alpha1.BackupMethod{v1alpha1.BackupLogical, v1alpha1.BackupPhysical}, m) {
+			st.Method = m
+		}
+	}
+	finished := metav1.Time{Time: l.Now.UTC().Truncate(time.Second)}
+	if at := l.Pod.Load.Until; !at.IsZero() && st.StartedAt != nil && at.After(st.StartedAt.Time) {
+		finished = metav1.Time{Time: at.UTC().Truncate(time.Second)}
+	}
+	message := fmt.Sprintf("site %s has the data of backup %s from %s", st.Site, st.Backup, st.Location)
+	st.Phase, st.Reason, st.Message = v1alpha1.RestoreCompleted, v1alpha1.ReasonRestoreCompleted, message
+	st.Progress, st.FinishedAt = 100, &finished
+	d.Condition = conditions.True(v1alpha1.ConditionRestoreReady, v1alpha1.ReasonRestoreCompleted, message)
+	// The others are made, and anything opens, only once this is durable.
+	return d
+}
+
+// Seconds is how long the restore took, or has taken until now.
+func Seconds(st *v1alpha1.RestoreStatus, now time.Time) float64 {
+	if st == nil || st.StartedAt == nil {
+		return 0
+	}
+	until := now
+	if st.FinishedAt != nil {
+		until = st.FinishedAt.Time
+	}
+	return max(0, until.Sub(st.StartedAt.Time).Seconds())
+}
