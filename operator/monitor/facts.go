@@ -21,9 +21,10 @@ type Facts struct {
 	// Open is true if the active site was seen writable and no transition is under way.
 	Open  bool
 	Sites []SiteFacts
-	// Target is the site that is being promoted; empty if none is.
+	// Target is the site that is being promoted, or that a planned failover waits for to catch up; empty if there is none.
 	Target string
-	// InDoubt is true if the active site was not seen open for writes by the operator itself in this poll.
+	// InDoubt is true if the active site was not seen open for writes by the operator itself in this poll, or is about to go while nobody
+	// has caught up who could take its place.
 	InDoubt bool
 	// SignedBy is the public key of what the sites were told, and Vouch has it vouch for the one that is to come after it.
 	SignedBy ed25519.PublicKey
@@ -61,7 +62,16 @@ func (l *loop) publishFacts(_ *v1alpha1.MysqlFailoverGroup, s failover.Snapshot,
 	active, _ := s.Site(s.Status.ActiveSite)
 	f.Open = s.Status.Transition == nil && active.Writable()
 	f.InDoubt = s.Status.ActiveSite != "" && (!active.MySQL.Direct || !active.Sidecar.Answered || !active.Writable())
-	// What was decided in this poll counts too: who works beside the loop must be out of the way before the target is promoted.
+	if d.Stays != nil && d.Stays.Reason == v1alpha1.ReasonTargetLags {
+		f.InDoubt = true
+	}
+	// What was decided in this poll counts too: who works beside the loop must be out of the way before the target is promoted. While a
+	// planned failover waits, what works on its target may be the very reason why that does not catch up.
+	for _, p := range []*failover.Planned{s.Status.Planned, d.Status.Planned} {
+		if p != nil && p.Phase == v1alpha1.PlannedWaiting {
+			f.Target = p.To
+		}
+	}
 	for _, t := range []*failover.Transition{s.Status.Transition, d.Status.Transition} {
 		if t != nil {
 			f.Target = t.To

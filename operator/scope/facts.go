@@ -24,9 +24,10 @@ type GroupFacts struct {
 	// Open is true if the active site was seen writable under this epoch.
 	Open  bool
 	Sites map[string]SiteFacts
-	// Target is the site that is being promoted; empty if none is.
+	// Target is the site that is being promoted, or that a planned failover waits for to catch up; empty if there is none.
 	Target string
-	// InDoubt is true from the first poll on in which the active site was not seen open for writes, long before a failover is due.
+	// InDoubt is true from the first poll on in which the active site was not seen open for writes, long before a failover is due, and while
+	// it is about to go and nobody has caught up who could take its place.
 	InDoubt bool
 	// SignedBy is the public key of what the sites are told, and Vouch has it vouch for the one that is to come after it; nil if it is
 	// not known.
