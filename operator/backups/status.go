@@ -26,7 +26,9 @@ func (b *Backups) status(k *look, step backup.Step) v1alpha1.MysqlBackupStatus {
 	s := *k.mb.Status.DeepCopy()
 	before := s.Phase
 	s.Phase = step.Phase
-	if step.Reason != "" {
+	// What ended the attempt before is said until the next one begins: that somebody waits for it is no news.
+	told := s.Reason == v1alpha1.ReasonBackupRetried && step.Reason == v1alpha1.ReasonBackupWaits
+	if step.Reason != "" && !told {
 		s.Reason, s.Message = step.Reason, clip(k.message(step))
 		if step.Reason == v1alpha1.ReasonNoBackupSource && k.choice.Reason != "" {
 			s.Reason = k.choice.Reason
