@@ -14,7 +14,7 @@ import (
 
 // Where a pod that reads or writes backups has what it needs for it.
 const (
-	CredentialsDir = "/etc/mfg-backup/credentials"
+	CredentialsDir = "/etc/mfg-backup/credentials" //nolint:gosec // where they are, and none itself
 	CADir          = "/etc/mfg-backup/ca"
 	IdentityDir    = "/etc/mfg-backup/identity"
 	// VolumeDir is where a storage of kind volume is mounted.
@@ -22,7 +22,7 @@ const (
 )
 
 const (
-	volumeBackupCredentials = "backup-credentials"
+	volumeBackupCredentials = "backup-credentials" //nolint:gosec // the name of a volume
 	volumeBackupCA          = "backup-ca"
 	volumeBackupIdentity    = "backup-identity"
 	volumeBackupStorage     = "backup-storage"
