@@ -181,7 +181,7 @@ func order(name string, change ...func(*v1alpha1.MysqlBackup)) *v1alpha1.MysqlBa
 // running is one that is made by a Job, which must be put too.
 func running(mb *v1alpha1.MysqlBackup) {
 	mb.Status = v1alpha1.MysqlBackupStatus{Phase: v1alpha1.BackupRunning, Attempts: 1, Job: v1alpha1.BackupJob(mb.Name), Site: "c", Epoch: 7,
-		StartedAt: timeOf(began), Reason: v1alpha1.ReasonBackupRunning}
+		StartedAt: timeOf(began), Reason: v1alpha1.ReasonBackupRunning, Message: "attempt 1, from c"}
 }
 
 func completedAt(at time.Time) func(*v1alpha1.MysqlBackup) {
