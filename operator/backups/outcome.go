@@ -124,10 +124,10 @@ func (b *Backups) attempt(ctx context.Context, mb *v1alpha1.MysqlBackup, name st
 		if c.Status != corev1.ConditionTrue {
 			continue
 		}
-		switch c.Type {
-		case batchv1.JobComplete:
+		if c.Type == batchv1.JobComplete {
 			a.job = backup.JobSucceeded
-		case batchv1.JobFailed:
+		}
+		if c.Type == batchv1.JobFailed {
 			a.job, a.deadline = backup.JobFailed, c.Reason == batchv1.JobReasonDeadlineExceeded
 		}
 	}

@@ -102,9 +102,13 @@ func (b *Backups) endSessions(ctx context.Context, group *v1alpha1.MysqlFailover
 	ctx, cancel := context.WithTimeout(ctx, endTimeout)
 	defer cancel()
 	seen, _ := b.Facts.Sites(group.Namespace, group.Name)
-	ip, _, err := net.SplitHostPort(seen.Sites[site].AdminAddr)
+	addr := seen.Sites[site].AdminAddr
+	if addr == "" {
+		return nil // the site has no pod, and no sessions
+	}
+	ip, _, err := net.SplitHostPort(addr)
 	if err != nil {
-		return nil //nolint:nilerr // the site has no pod, and no sessions
+		return fmt.Errorf("address of %s: %w", site, err)
 	}
 	target, err := b.Access.Site(ctx, group, site, ip)
 	if err != nil {

@@ -5,6 +5,7 @@ package backups
 import (
 	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -13,7 +14,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/internal/gtid"
 	"github.com/mysql-mfg/mfg/operator/backup"
-	"github.com/mysql-mfg/mfg/operator/render/place"
+	"github.com/mysql-mfg/mfg/operator/render"
 )
 
 func sameStatus(a, b *v1alpha1.MysqlBackupStatus) bool { return equality.Semantic.DeepEqual(a, b) }
@@ -38,7 +39,7 @@ func (b *Backups) status(k *look, step backup.Step) v1alpha1.MysqlBackupStatus {
 		job := k.job(b.Install)
 		s.Method, s.Encrypted = job.Method(), k.profile.Encryption != nil
 		s.Location = location(k)
-		s.Message = fmt.Sprintf("attempt %d, from %s", s.Attempts, s.Site)
+		s.Message = attemptText(&s)
 	case before != v1alpha1.BackupCompleted && s.Phase == v1alpha1.BackupCompleted:
 		completed(&s, k)
 	case before != v1alpha1.BackupFailed && s.Phase == v1alpha1.BackupFailed:
@@ -47,6 +48,10 @@ func (b *Backups) status(k *look, step backup.Step) v1alpha1.MysqlBackupStatus {
 		s.Job = ""
 	}
 	return s
+}
+
+func attemptText(s *v1alpha1.MysqlBackupStatus) string {
+	return fmt.Sprintf("attempt %d, from %s", s.Attempts, s.Site)
 }
 
 // completed takes over what the manifest says that was read.
@@ -65,52 +70,47 @@ func completed(s *v1alpha1.MysqlBackupStatus, k *look) {
 
 // message says the step to people.
 func (k *look) message(step backup.Step) string {
-	group, profile := k.mb.Spec.Group, k.mb.Spec.Profile
-	switch step.Reason {
-	case v1alpha1.ReasonBackupWaits:
-		return k.waits
-	case v1alpha1.ReasonNoBackupSource:
-		return k.choice.Message
-	case v1alpha1.ReasonBackupYielded:
-		return "the backup gave way on " + k.mb.Status.Site + ": " + k.yields
-	case v1alpha1.ReasonBackupRunning:
-		return cmp.Or(k.made.pod, k.mb.Status.Message)
-	case v1alpha1.ReasonBackupRetried:
-		if k.made.job == backup.NoJob || k.made.job == backup.JobRunning {
-			return "the attempt was not made, or its Job was removed; another follows"
-		}
-		return fmt.Sprintf("attempt %d ended without a backup, and another follows: %s", k.mb.Status.Attempts, k.made.text())
-	case v1alpha1.ReasonBackupCompleted:
-		return k.completedText()
-	case v1alpha1.ReasonBackupFailed:
-		if k.made.job == backup.NoJob {
-			return "its Job is gone, and it is too late for another"
-		}
-		return fmt.Sprintf("attempt %d ended without a backup: %s", k.mb.Status.Attempts, k.made.text())
-	case v1alpha1.ReasonBackupTimedOut:
-		return "the attempt took longer than the timeout of profile " + profile + ": raise it, or look at what was slow"
-	case v1alpha1.ReasonBackupTooLate:
-		return cmp.Or("it could not be made before its startingDeadline; before that: "+k.mb.Status.Message, "")
-	case v1alpha1.ReasonBackupProfileMissing:
-		if k.group == nil {
-			return "there is no group " + group + " in this namespace"
-		}
-		return "group " + group + " has no profile " + profile + " in spec.backup.profiles"
-	case v1alpha1.ReasonBackupDeleting:
-		return k.deletingText()
+	if text, is := texts[step.Reason]; is {
+		return text(k)
 	}
 	return ""
 }
 
-func (k *look) completedText() string {
-	text := ""
-	for i, w := range k.made.result.Warnings {
-		if i > 0 {
-			text += "; "
+// texts are what the reasons of steps say.
+var texts = map[v1alpha1.Reason]func(*look) string{
+	v1alpha1.ReasonBackupWaits:    func(k *look) string { return k.waits },
+	v1alpha1.ReasonNoBackupSource: func(k *look) string { return k.choice.Message },
+	v1alpha1.ReasonBackupYielded:  func(k *look) string { return "the backup gave way on " + k.mb.Status.Site + ": " + k.yields },
+	v1alpha1.ReasonBackupRunning:  func(k *look) string { return cmp.Or(k.made.pod, attemptText(&k.mb.Status)) },
+	v1alpha1.ReasonBackupRetried: func(k *look) string {
+		if k.mb.Status.Reason == v1alpha1.ReasonBackupRetried {
+			return k.mb.Status.Message // told already
 		}
-		text += w
-	}
-	return text
+		if k.made.job == backup.NoJob || k.made.job == backup.JobRunning {
+			return "the attempt was not made, or its Job was removed; another follows: " + k.mb.Status.Message
+		}
+		return fmt.Sprintf("attempt %d ended without a backup, and another follows: %s", k.mb.Status.Attempts, k.made.text())
+	},
+	v1alpha1.ReasonBackupCompleted: func(k *look) string { return strings.Join(k.made.result.Warnings, "; ") },
+	v1alpha1.ReasonBackupFailed: func(k *look) string {
+		if k.made.job == backup.NoJob {
+			return "its Job is gone, and it is too late for another"
+		}
+		return fmt.Sprintf("attempt %d ended without a backup: %s", k.mb.Status.Attempts, k.made.text())
+	},
+	v1alpha1.ReasonBackupTimedOut: func(k *look) string {
+		return "the attempt took longer than the timeout of profile " + k.mb.Spec.Profile + ": raise it, or look at what was slow"
+	},
+	v1alpha1.ReasonBackupTooLate: func(k *look) string {
+		return "it could not be made before its startingDeadline; before that: " + k.mb.Status.Message
+	},
+	v1alpha1.ReasonBackupProfileMissing: func(k *look) string {
+		if k.group == nil {
+			return "there is no group " + k.mb.Spec.Group + " in this namespace"
+		}
+		return "group " + k.mb.Spec.Group + " has no profile " + k.mb.Spec.Profile + " in spec.backup.profiles"
+	},
+	v1alpha1.ReasonBackupDeleting: (*look).deletingText,
 }
 
 func (k *look) deletingText() string {
@@ -124,8 +124,8 @@ func (k *look) deletingText() string {
 }
 
 func location(k *look) string {
-	access := place.Access{Storage: k.profile.Storage, Namespace: k.mb.Namespace, Group: k.mb.Spec.Group}
-	return place.Of(access).Bucket.Location()
+	access := render.BackupAccess{Storage: k.profile.Storage, Namespace: k.mb.Namespace, Group: k.mb.Spec.Group}
+	return render.BackupStorage(access).Bucket.Location()
 }
 
 // sizeOf is a number of bytes for people.
