@@ -68,13 +68,8 @@ func bootstrap(ctx context.Context, s settings, log *slog.Logger) error {
 		ensureRights(ctx, s, log)
 		return nameVolume(s)
 	}
-	if wiping && s.restore {
-		return restoreAgain(s)
-	}
-	if !wiping {
-		if err := mayInitialise(s); err != nil {
-			return err
-		}
+	if err := mayMake(s, wiping); err != nil {
+		return err
 	}
 	// Before the data: once there is any, it is known on which volume.
 	if err := nameVolume(s); err != nil {

@@ -24,6 +24,17 @@ var errNotRestored = errors.New("a backup belongs onto this volume and is not th
 // errRestoreLost is in the termination message.
 var errRestoreLost = errors.New(wire.MarkRestoreLost + ": its keyring was lost with an earlier pod, before it was in escrow; it is loaded again in a new pod")
 
+// mayMake refuses an empty data directory where data might be lost, or where a backup belongs.
+func mayMake(s settings, wiping bool) error {
+	switch {
+	case wiping && s.restore:
+		return restoreAgain(s)
+	case wiping:
+		return nil
+	}
+	return mayInitialise(s)
+}
+
 // restoreAgain ends a start whose restored data went with its keyring. What comes in its place is the backup and nothing else, and only
 // the next pod loads it: the operator makes one when it is told so.
 func restoreAgain(s settings) error {

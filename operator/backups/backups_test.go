@@ -213,7 +213,9 @@ func TestABackupGetsOutOfTheWay(t *testing.T) {
 		"its site is about to go": {"b", func(f *scopetest.Facts) { f.Change("b", func(s *scope.SiteFacts) { s.Leaving = "drained" }) }, true},
 	} {
 		t.Run(reason, func(t *testing.T) {
-			mb := order("monday", running, func(mb *v1alpha1.MysqlBackup) { mb.Status.Site = tc.site })
+			mb := order("monday", running, func(mb *v1alpha1.MysqlBackup) {
+				mb.Status.Site, mb.Status.Message = tc.site, "attempt 1, from "+tc.site
+			})
 			w := newWorld(t, scopetest.Group(scopetest.Running, withProfile(nil)), mb)
 			w.put(w.madeJob(mb, 1))
 			tc.change(w.facts)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/backup"
+	"github.com/mysql-mfg/mfg/operator/backupjob"
 	"github.com/mysql-mfg/mfg/operator/render"
 	"github.com/mysql-mfg/mfg/operator/scope"
 )
@@ -179,8 +180,8 @@ func (k *look) source() backup.Source {
 }
 
 // job is what the Jobs of the backup depend on.
-func (k *look) job(install render.Install) render.BackupJob {
-	return render.BackupJob{Group: k.group, Profile: *k.profile, Install: install, Account: account, Backup: k.mb}
+func (k *look) job(install render.Install) backupjob.Job {
+	return backupjob.Job{Group: k.group, Profile: *k.profile, Install: install, Account: account, Backup: k.mb}
 }
 
 // groupFacts are those of the poll loop in the words of operator/backup. What is not known is false: a site is taken for what is shown.
@@ -220,7 +221,7 @@ func siteOf(group *v1alpha1.MysqlFailoverGroup, name string) v1alpha1.Site {
 // terminated is how the container that does the work ended; nil if it did not yet.
 func terminated(pod *corev1.Pod) *corev1.ContainerStateTerminated {
 	for _, c := range pod.Status.ContainerStatuses {
-		if c.Name == render.ContainerBackup {
+		if c.Name == backupjob.Container {
 			return c.State.Terminated
 		}
 	}

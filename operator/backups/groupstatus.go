@@ -175,6 +175,7 @@ func (b *Backups) show(g *groupLook) {
 	for _, p := range g.profiles {
 		names = append(names, p.Name)
 		metricCount.WithLabelValues(ns, group, p.Name).Set(float64(p.Backups))
+		metricRunning.WithLabelValues(ns, group, p.Name).Set(oneIf(p.Running != ""))
 		if p.LastSuccess != nil {
 			metricLastSuccess.WithLabelValues(ns, group, p.Name).Set(float64(p.LastSuccess.Unix()))
 		}
@@ -215,7 +216,7 @@ func (b *Backups) hide(key types.NamespacedName, but []string) {
 		}
 		labels := prometheus.Labels{"mysql_namespace": key.Namespace, "failover_group": key.Name, "profile": profile}
 		for _, m := range []interface{ DeletePartialMatch(prometheus.Labels) int }{
-			metricReady, metricVerified, metricLastSuccess, metricVerifiedAt, metricRestoreSeconds, metricDuration, metricBytes, metricCount, metricFailures,
+			metricReady, metricVerified, metricLastSuccess, metricVerifiedAt, metricRestoreSeconds, metricDuration, metricBytes, metricCount, metricRunning, metricFailures,
 		} {
 			m.DeletePartialMatch(labels)
 		}

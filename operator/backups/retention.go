@@ -16,7 +16,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/backup"
-	"github.com/mysql-mfg/mfg/operator/render"
+	"github.com/mysql-mfg/mfg/operator/backupjob"
 )
 
 // failedMax is how many failed backups of a schedule stay for people to look at.
@@ -107,7 +107,7 @@ func (b *Backups) sweep(ctx context.Context, g *groupLook, p *v1alpha1.BackupPro
 	if b.Install.BackupImage == "" || last == nil {
 		return nil
 	}
-	job := render.BackupJob{Group: g.group, Profile: *p, Install: b.Install, Account: account}.Sweep()
+	job := backupjob.Job{Group: g.group, Profile: *p, Install: b.Install, Account: account}.Sweep()
 	key := client.ObjectKeyFromObject(job)
 	if err := b.Client.Get(ctx, key, &batchv1.Job{}); !apierrors.IsNotFound(err) {
 		return client.IgnoreNotFound(err)

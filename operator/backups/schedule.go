@@ -16,7 +16,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/backup"
-	"github.com/mysql-mfg/mfg/operator/render"
+	"github.com/mysql-mfg/mfg/operator/backupjob"
 )
 
 // groupLook is a group with the backups that there are of it.
@@ -174,7 +174,7 @@ func (b *Backups) profile(ctx context.Context, g *groupLook, p *v1alpha1.BackupP
 
 // health is what is known of the profile's backups.
 func (g *groupLook) health(p *v1alpha1.BackupProfile, since *metav1.Time) (backup.Health, error) {
-	h := backup.Health{All: g.artifacts(p.Name), Timeout: render.BackupJob{Profile: *p}.Timeout()}
+	h := backup.Health{All: g.artifacts(p.Name), Timeout: backupjob.Job{Profile: *p}.Timeout()}
 	if since != nil {
 		h.Since = since.Time
 	}

@@ -51,10 +51,10 @@ var (
 		"How long the newest backup of the profile took, without the time that it waited.", "profile")
 	metricBytes = metrics.Gauge(metrics.Group, "operator_backup_last_bytes",
 		"How many bytes the newest backup of the profile takes in the storage.", "profile")
-	metricCount = metrics.Gauge(metrics.Group, "operator_backup_count",
+	metricCount = metrics.Gauge(metrics.Group, "operator_backup_completed",
 		"Completed backups of the profile.", "profile")
-	metricRunning = metrics.Gauge(metrics.Operator, "operator_backups_running",
-		"Backups that are being made, of all groups.")
+	metricRunning = metrics.Gauge(metrics.Group, "operator_backup_running",
+		"1 while a backup of the profile is being made, else 0.", "profile")
 	metricFailures = metrics.Counter(metrics.Group, "operator_backup_failures_total",
 		"Attempts that ended without a backup, and verifications that failed, by what it was: storage, source, yielded, lost, timeout, config, refused, damaged, other.",
 		"profile", "reason")

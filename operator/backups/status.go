@@ -14,7 +14,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/internal/gtid"
 	"github.com/mysql-mfg/mfg/operator/backup"
-	"github.com/mysql-mfg/mfg/operator/render/place"
+	"github.com/mysql-mfg/mfg/operator/render"
 )
 
 func sameStatus(a, b *v1alpha1.MysqlBackupStatus) bool { return equality.Semantic.DeepEqual(a, b) }
@@ -126,8 +126,8 @@ func (k *look) deletingText() string {
 }
 
 func location(k *look) string {
-	access := place.Access{Storage: k.profile.Storage, Namespace: k.mb.Namespace, Group: k.mb.Spec.Group}
-	return place.Of(access).Bucket.Location()
+	access := render.BackupAccess{Storage: k.profile.Storage, Namespace: k.mb.Namespace, Group: k.mb.Spec.Group}
+	return render.BackupStorage(access).Bucket.Location()
 }
 
 // sizeOf is a number of bytes for people.

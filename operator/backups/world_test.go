@@ -31,6 +31,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1/applyconfiguration"
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/internal/mysql"
+	"github.com/mysql-mfg/mfg/operator/backupjob"
 	"github.com/mysql-mfg/mfg/operator/render"
 	"github.com/mysql-mfg/mfg/operator/report/events"
 	"github.com/mysql-mfg/mfg/operator/scope"
@@ -180,7 +181,7 @@ func order(name string, change ...func(*v1alpha1.MysqlBackup)) *v1alpha1.MysqlBa
 // running is one that is made by a Job, which must be put too.
 func running(mb *v1alpha1.MysqlBackup) {
 	mb.Status = v1alpha1.MysqlBackupStatus{Phase: v1alpha1.BackupRunning, Attempts: 1, Job: v1alpha1.BackupJob(mb.Name), Site: "c", Epoch: 7,
-		StartedAt: timeOf(began), Reason: v1alpha1.ReasonBackupRunning}
+		StartedAt: timeOf(began), Reason: v1alpha1.ReasonBackupRunning, Message: "attempt 1, from c"}
 }
 
 func completedAt(at time.Time) func(*v1alpha1.MysqlBackup) {
@@ -259,7 +260,7 @@ func podOf(job *batchv1.Job, code int, message string, at time.Time) *corev1.Pod
 		ObjectMeta: metav1.ObjectMeta{Namespace: job.Namespace, Name: job.Name + "-pod-" + job.Annotations[v1alpha1.AnnotationBackupAttempt], Labels: job.Spec.Template.Labels,
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))}},
 		Status: corev1.PodStatus{Phase: corev1.PodSucceeded, ContainerStatuses: []corev1.ContainerStatus{{
-			Name: render.ContainerBackup, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+			Name: backupjob.Container, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
 				ExitCode: int32(code), Message: message, FinishedAt: metav1.NewTime(at),
 			}},
 		}}},

@@ -81,14 +81,11 @@ func (b *Backups) watch(ctx context.Context) {
 	if err := b.Client.List(ctx, &open, client.MatchingFields{indexOpen: isOpen}, client.UnsafeDisableDeepCopy); err != nil {
 		return // from memory: it fails only when everything ends
 	}
-	running := 0
-	defer func() { metricRunning.WithLabelValues().Set(float64(running)) }()
 	for i := range open.Items {
 		mb := &open.Items[i]
 		if mb.Status.Phase != v1alpha1.BackupRunning || mb.Status.Site == "" {
 			continue
 		}
-		running++
 		seen, known := b.Facts.Sites(mb.Namespace, mb.Spec.Group)
 		if !known {
 			continue

@@ -62,10 +62,7 @@ func bootstrap(s Snapshot, d Decision) Decision {
 		}
 		highest = max(highest, site.Sidecar.Report.Epoch)
 		c := promotion.Candidate{Site: site, All: site.All()}
-		if s.Policy.RestoredSite != "" && s.Policy.RestoredSite != site.Name {
-			continue // whatever it holds: the group begins with the backup, or a person decides
-		}
-		if site.Role == v1alpha1.PrimaryCandidate && !site.Removed && !site.OtherVolume && (best.Site.Name == "" || promotion.Better(c, best) < 0) {
+		if mayBeFirst(s, site) && (best.Site.Name == "" || promotion.Better(c, best) < 0) {
 			best = c
 		}
 	}
@@ -93,6 +90,15 @@ func bootstrap(s Snapshot, d Decision) Decision {
 	d.Status.Transition.FromExecuted = best.All // whoever takes its place before it was opened must hold that too
 	return d.say(TopologyUninitialised, VerdictBootstrap, v1alpha1.ReasonFirstSite, "%s becomes active; the sites have seen epoch %d",
 		best.Site.Name, highest)
+}
+
+// mayBeFirst is true for the sites of which one becomes the first active one. In a group that was restored that is the one with the
+// backup alone, whatever others hold: else a person decides.
+func mayBeFirst(s Snapshot, site Site) bool {
+	if s.Policy.RestoredSite != "" && s.Policy.RestoredSite != site.Name {
+		return false
+	}
+	return site.Role == v1alpha1.PrimaryCandidate && !site.Removed && !site.OtherVolume
 }
 
 // firstPatience is how long a candidate of a group without an active site may take to come up before people are told.

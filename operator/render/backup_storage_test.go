@@ -12,7 +12,6 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/operator/render"
-	"github.com/mysql-mfg/mfg/operator/render/place"
 )
 
 func TestBackupStorage(t *testing.T) {
@@ -45,7 +44,7 @@ func TestBackupStorage(t *testing.T) {
 			bucket:  wire.BackupBucket{Folder: "/var/lib/mfg-backup"}, mounts: []string{"backup-storage /var/lib/mfg-backup a"},
 		},
 	} {
-		p := place.Of(place.Access{Storage: tc.storage, Namespace: "shop", Group: "orders", IdentitySecret: tc.identity, ReadOnly: true})
+		p := render.BackupStorage(render.BackupAccess{Storage: tc.storage, Namespace: "shop", Group: "orders", IdentitySecret: tc.identity, ReadOnly: true})
 		tc.bucket.Namespace, tc.bucket.Group = "shop", "orders"
 		if diff := cmp.Diff(tc.bucket, p.Bucket); diff != "" {
 			t.Errorf("%s: %s", name, diff)
@@ -77,7 +76,7 @@ func TestBackupStorage(t *testing.T) {
 			t.Errorf("%s: identity %q", name, p.IdentityFile)
 		}
 	}
-	p := place.Of(place.Access{Storage: v1alpha1.BackupStorage{Volume: &v1alpha1.VolumeStorage{ClaimName: "nfs"}}})
+	p := render.BackupStorage(render.BackupAccess{Storage: v1alpha1.BackupStorage{Volume: &v1alpha1.VolumeStorage{ClaimName: "nfs"}}})
 	if p.Mounts[0].ReadOnly {
 		t.Error("nothing could be stored")
 	}
@@ -85,7 +84,7 @@ func TestBackupStorage(t *testing.T) {
 
 func restored(in *render.Input) {
 	in.Install.BackupImage, in.Install.BackupPullPolicy = "example.org/mfg/backup:v1", corev1.PullIfNotPresent
-	in.Restore = &render.Restore{Site: "paris", From: place.Access{
+	in.Restore = &render.Restore{Site: "paris", From: render.BackupAccess{
 		Storage:   v1alpha1.BackupStorage{S3: &v1alpha1.S3Storage{Bucket: "backups", Endpoint: "https://s3:9000", SecretName: "keys", CASecretName: "ca"}},
 		Namespace: "old", Group: "orders", IdentitySecret: "id", ReadOnly: true,
 	}}

@@ -10,14 +10,13 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
-	"github.com/mysql-mfg/mfg/operator/render/place"
 )
 
 // Restore has the first site of a new group loaded from a backup.
 type Restore struct {
 	Site string
 	// From is where the backup is.
-	From place.Access
+	From BackupAccess
 	// Backup is its name; empty takes the newest, which is chosen once and noted on the volume.
 	Backup string
 }
@@ -45,13 +44,13 @@ func loading(in Input, site v1alpha1.Site) []corev1.Container {
 	if !in.restores(site.Name) {
 		return nil
 	}
-	from := place.Of(in.Restore.From)
+	place := BackupStorage(in.Restore.From)
 	load := corev1.Container{
 		Name:            ContainerLoad,
 		Image:           in.Group.Spec.Image,
 		ImagePullPolicy: in.Group.Spec.ImagePullPolicy,
 		Command:         []string{backupBinary, "load"},
-		Env:             []corev1.EnvVar{{Name: wire.EnvBackupConfig, Value: loadConfig(in, site, from).Text()}},
+		Env:             []corev1.EnvVar{{Name: wire.EnvBackupConfig, Value: loadConfig(in, site, place).Text()}},
 		Resources:       *site.Resources.DeepCopy(),
 		SecurityContext: containerSecurity(),
 		VolumeMounts: append(withKeyring(in, site.Name, ContainerLoad, withLogs(in, site.Name, withTLS(in,
@@ -61,7 +60,7 @@ func loading(in Input, site v1alpha1.Site) []corev1.Container {
 			corev1.VolumeMount{Name: volumeBin, MountPath: binDir, ReadOnly: true},
 			corev1.VolumeMount{Name: volumeConfig, MountPath: ConfigDir, ReadOnly: true},
 			corev1.VolumeMount{Name: volumeAccounts, MountPath: AccountsDir, ReadOnly: true},
-		)...)), from.Mounts...),
+		)...)), place.Mounts...),
 	}
 	install := corev1.Container{
 		Name:            ContainerInstallLoad,
@@ -78,9 +77,9 @@ func loading(in Input, site v1alpha1.Site) []corev1.Container {
 const backupBinary = binDir + "/backup"
 
 // loadConfig is what the program is told. Passwords and keys are files.
-func loadConfig(in Input, site v1alpha1.Site, from place.Place) wire.BackupConfig {
+func loadConfig(in Input, site v1alpha1.Site, place BackupPlace) wire.BackupConfig {
 	c := wire.BackupConfig{
-		Bucket: from.Bucket, Backup: in.Restore.Backup, GroupUID: string(in.Group.UID), Site: site.Name, IdentityFile: from.IdentityFile,
+		Bucket: place.Bucket, Backup: in.Restore.Backup, GroupUID: string(in.Group.UID), Site: site.Name, IdentityFile: place.IdentityFile,
 		Server: wire.BackupServer{
 			Dir: DataDir + restoredSuffix, RunDir: runDir, TmpDir: tmpDir, DefaultsFile: path.Join(ConfigDir, ConfigKeyMyCnf),
 		},
@@ -105,5 +104,5 @@ func restoreVolumes(in Input, site v1alpha1.Site) []corev1.Volume {
 	if !in.restores(site.Name) {
 		return nil
 	}
-	return place.Of(in.Restore.From).Volumes
+	return BackupStorage(in.Restore.From).Volumes
 }

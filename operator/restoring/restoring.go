@@ -16,7 +16,6 @@ import (
 	applyv1alpha1 "github.com/mysql-mfg/mfg/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/keyring"
 	"github.com/mysql-mfg/mfg/operator/render"
-	"github.com/mysql-mfg/mfg/operator/render/place"
 	"github.com/mysql-mfg/mfg/operator/report/events"
 	"github.com/mysql-mfg/mfg/operator/report/metrics"
 	"github.com/mysql-mfg/mfg/operator/restore"
@@ -96,7 +95,7 @@ func (r *Restores) Begin(ctx context.Context, s *scope.Scope) error {
 func (r *Restores) look(ctx context.Context, s *scope.Scope) (l restore.Look, err error) {
 	l = restore.Look{Now: s.Now, Group: s.Group, Image: r.Image()}
 	if in := input(s.Group, ""); in != nil {
-		l.Location = place.Of(in.From).Bucket.Location()
+		l.Location = render.BackupStorage(in.From).Bucket.Location()
 	}
 	if st := s.Group.Status.Restore; st != nil && scope.IsCurrent(s, st.Site) {
 		l.Pod = restore.PodOf(s.Pods[st.Site], r.Trouble(s.Pods[st.Site]))
@@ -180,7 +179,7 @@ func input(group *v1alpha1.MysqlFailoverGroup, site string) *render.Restore {
 		return nil
 	}
 	namespace, name := group.RestoreSource()
-	return &render.Restore{Site: site, Backup: group.Spec.InitFromBackup.Backup, From: place.Access{
+	return &render.Restore{Site: site, Backup: group.Spec.InitFromBackup.Backup, From: render.BackupAccess{
 		Storage: storage, Namespace: namespace, Group: name, IdentitySecret: identity, ReadOnly: true,
 	}}
 }

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package render
+// Package backupjob renders the Jobs of backups: those that make, verify and remove them, and that remove what killed attempts left. It is pure.
+// docs/reference/backup-job.md tells what the program in them is told and says.
+package backupjob
 
 import (
+	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -15,26 +18,30 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
-	"github.com/mysql-mfg/mfg/operator/render/place"
+	"github.com/mysql-mfg/mfg/operator/render"
 )
 
-// Where things lie in the pod of a backup, beside what place.Of puts there.
+// Where things lie in the pod of a backup, beside what BackupStorage puts there.
 const (
-	BackupAccountDir = "/etc/mfg-backup/account"
-	BackupTLSDir     = "/etc/mfg-backup/tls"
-
-	backupProgram = binDir + "/backup"
-	scratchDir    = "/scratch"
+	accountDir = "/etc/mfg-backup/account"
+	tlsDir     = "/etc/mfg-backup/tls"
+	program    = render.BinDir + "/backup"
+	scratchDir = "/scratch"
 	// scratchData is not the mount itself: the program puts its mark beside the directory that it fills.
 	scratchData = scratchDir + "/data"
 
-	volumeScratch       = "scratch"
-	volumeBackupAccount = "backup-account"
-	volumeBackupTLS     = "backup-tls"
+	volumeBin     = "bin"
+	volumeRun     = "run"
+	volumeTmp     = "tmp"
+	volumeScratch = "scratch"
+	volumeAccount = "backup-account"
+	volumeTLS     = "backup-tls"
+	volumeKeyring = "keyring"
+	volumeConfig  = "config"
 )
 
-// ContainerBackup is the container of a backup's pod whose termination message is the outcome.
-const ContainerBackup = "backup"
+// Container is the container of a pod whose termination message is the outcome.
+const Container = "backup"
 
 const (
 	// backupGracePeriod is 10 s to end the sessions on the site and 30 s to remove what was stored, and something to spare.
@@ -55,11 +62,11 @@ const (
 	defaultVolume   = "10Gi"
 )
 
-// BackupJob is what the Job of a backup depends on.
-type BackupJob struct {
+// Job is what a Job depends on.
+type Job struct {
 	Group   *v1alpha1.MysqlFailoverGroup
 	Profile v1alpha1.BackupProfile
-	Install Install
+	Install render.Install
 	// Account is the account of MySQL by which a site is copied.
 	Account string
 	// Backup is the MysqlBackup; nil for a sweep, which is the group's.
@@ -71,7 +78,7 @@ type BackupJob struct {
 }
 
 // Method is how the data of the backup is copied.
-func (b BackupJob) Method() v1alpha1.BackupMethod {
+func (b Job) Method() v1alpha1.BackupMethod {
 	for _, m := range []v1alpha1.BackupMethod{b.Backup.Spec.Method, b.Profile.Method} {
 		if m != "" {
 			return m
@@ -81,7 +88,7 @@ func (b BackupJob) Method() v1alpha1.BackupMethod {
 }
 
 // Timeout is how long one attempt may take, without the time until it starts.
-func (b BackupJob) Timeout() time.Duration {
+func (b Job) Timeout() time.Duration {
 	if b.Profile.Timeout.Duration <= 0 {
 		return defaultTimeout
 	}
@@ -89,8 +96,8 @@ func (b BackupJob) Timeout() time.Duration {
 }
 
 // Make copies a site.
-func (b BackupJob) Make() *batchv1.Job {
-	p := b.pod("make", place.Access{})
+func (b Job) Make() *batchv1.Job {
+	p := b.pod("make", render.BackupAccess{})
 	c := &p.config
 	c.Backup, c.GroupUID, c.Profile, c.Site, c.Epoch = b.Backup.Name, string(b.Group.UID), b.Profile.Name, b.Site.Name, b.Epoch
 	c.Method, c.TimeoutSeconds = string(b.Method()), int64(b.Timeout()/time.Second)
@@ -98,13 +105,13 @@ func (b BackupJob) Make() *batchv1.Job {
 		c.Recipients = slices.Clone(e.Recipients)
 	}
 	c.Source = wire.BackupSource{
-		Host: Host(b.Group.Namespace, b.Group.Name, b.Site.Name), Port: wire.PortMySQL, User: b.Account,
-		PasswordFile: path.Join(BackupAccountDir, v1alpha1.AccountBackup),
+		Host: render.Host(b.Group.Namespace, b.Group.Name, b.Site.Name), Port: wire.PortMySQL, User: b.Account,
+		PasswordFile: path.Join(accountDir, v1alpha1.AccountBackup),
 	}
-	p.mount(secretVolume(volumeBackupAccount, v1alpha1.AccountsSecret(b.Group.Name), secretMode, items(v1alpha1.AccountBackup, v1alpha1.AccountBackup)), BackupAccountDir)
+	p.mount(render.SecretVolume(volumeAccount, v1alpha1.AccountsSecret(b.Group.Name), v1alpha1.AccountBackup, v1alpha1.AccountBackup), accountDir)
 	if tls := b.Group.Spec.TLS; tls != nil {
-		c.Source.CAFile = path.Join(BackupTLSDir, "ca.crt")
-		p.mount(secretVolume(volumeBackupTLS, tls.SecretName, secretMode, items("ca.crt", "ca.crt")), BackupTLSDir)
+		c.Source.CAFile = path.Join(tlsDir, "ca.crt")
+		p.mount(render.SecretVolume(volumeTLS, tls.SecretName, "ca.crt", "ca.crt"), tlsDir)
 	}
 	p.server()
 	if b.Method() == v1alpha1.BackupPhysical {
@@ -115,8 +122,8 @@ func (b BackupJob) Make() *batchv1.Job {
 }
 
 // Verify restores a backup into a scratch server.
-func (b BackupJob) Verify() *batchv1.Job {
-	access := place.Access{ReadOnly: true}
+func (b Job) Verify() *batchv1.Job {
+	access := render.BackupAccess{ReadOnly: true}
 	if e := b.Profile.Encryption; e != nil {
 		access.IdentitySecret = e.IdentitySecretName
 	}
@@ -136,15 +143,15 @@ func (b BackupJob) Verify() *batchv1.Job {
 }
 
 // Delete removes a backup from the storage.
-func (b BackupJob) Delete() *batchv1.Job {
-	p := b.pod("delete", place.Access{})
+func (b Job) Delete() *batchv1.Job {
+	p := b.pod("delete", render.BackupAccess{})
 	p.config.Backup, p.config.TimeoutSeconds = b.Backup.Name, int64(removalTimeout/time.Second)
 	return p.job(v1alpha1.DeleteJob(b.Backup.Name), v1alpha1.TaskDelete)
 }
 
 // Sweep removes what killed attempts of the group left in the storage of the profile.
-func (b BackupJob) Sweep() *batchv1.Job {
-	p := b.pod("sweep", place.Access{})
+func (b Job) Sweep() *batchv1.Job {
+	p := b.pod("sweep", render.BackupAccess{})
 	// What may still be at work is younger than that.
 	p.config.TimeoutSeconds, p.config.OlderThanSeconds = int64(removalTimeout/time.Second), int64((b.Timeout()+time.Hour)/time.Second)
 	return p.job(v1alpha1.SweepJob(b.Group.Name, b.Profile.Name), v1alpha1.TaskSweep)
@@ -152,22 +159,25 @@ func (b BackupJob) Sweep() *batchv1.Job {
 
 // backupPod is a pod on its way.
 type backupPod struct {
-	b       BackupJob
+	b       Job
 	command string
 	config  wire.BackupConfig
 	volumes []corev1.Volume
 	mounts  []corev1.VolumeMount
 }
 
-func (b BackupJob) pod(command string, access place.Access) *backupPod {
+func (b Job) pod(command string, access render.BackupAccess) *backupPod {
 	access.Storage, access.Namespace, access.Group = b.Profile.Storage, b.Group.Namespace, b.Group.Name
-	at := place.Of(access)
-	p := &backupPod{b: b, command: command, volumes: at.Volumes, mounts: at.Mounts}
-	p.config.Bucket, p.config.IdentityFile, p.config.ResultFile = at.Bucket, at.IdentityFile, corev1.TerminationMessagePathDefault
-	bin := emptyDir(volumeBin)
-	bin.EmptyDir.SizeLimit = new(resource.MustParse(backupBinRoom))
-	p.mount(bin, binDir)
+	place := render.BackupStorage(access)
+	p := &backupPod{b: b, command: command, volumes: place.Volumes, mounts: place.Mounts}
+	p.config.Bucket, p.config.IdentityFile, p.config.ResultFile = place.Bucket, place.IdentityFile, corev1.TerminationMessagePathDefault
+	p.mount(onDisk(volumeBin, resource.MustParse(backupBinRoom)), render.BinDir)
 	return p
+}
+
+// onDisk is a volume of the node with a bound.
+func onDisk(name string, limit resource.Quantity) corev1.Volume {
+	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: &limit}}}
 }
 
 // mount adds a volume and where it is seen: Secrets and the program can only be read.
@@ -177,21 +187,20 @@ func (p *backupPod) mount(v corev1.Volume, dir string) {
 }
 
 // encrypted is true if nothing of the group's data may be on a disk in the clear.
-func (b BackupJob) encrypted() bool {
+func (b Job) encrypted() bool {
 	e := b.Group.Spec.EncryptionAtRest
 	return e != nil && e.Enabled
 }
 
 // server adds what the programs of MySQL need: what must not be on a disk is in memory.
 func (p *backupPod) server() {
-	p.config.Server.RunDir, p.config.Server.TmpDir = runDir, tmpDir
-	p.mount(memory(volumeRun, resource.MustParse(backupRunRoom)), runDir)
-	tmp := memory(volumeTmp, resource.MustParse(backupTmpMemory))
+	p.config.Server.RunDir, p.config.Server.TmpDir = render.RunDir, render.TmpDir
+	p.mount(render.Memory(volumeRun, backupRunRoom), render.RunDir)
+	tmp := render.Memory(volumeTmp, backupTmpMemory)
 	if !p.b.encrypted() {
-		tmp = emptyDir(volumeTmp)
-		tmp.EmptyDir.SizeLimit = new(resource.MustParse(backupTmpRoom))
+		tmp = onDisk(volumeTmp, resource.MustParse(backupTmpRoom))
 	}
-	p.mount(tmp, tmpDir)
+	p.mount(tmp, render.TmpDir)
 }
 
 // scratch adds the volume that holds a copy of the data for as long as the pod is there.
@@ -202,9 +211,7 @@ func (p *backupPod) scratch(s *v1alpha1.BackupScratch) {
 		if room.IsZero() {
 			room = resource.MustParse(defaultVolume)
 		}
-		v := emptyDir(volumeScratch)
-		v.EmptyDir.SizeLimit = &room
-		p.mount(v, scratchDir)
+		p.mount(onDisk(volumeScratch, room), scratchDir)
 		return
 	}
 	p.mount(corev1.Volume{Name: volumeScratch, VolumeSource: corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{
@@ -224,17 +231,16 @@ func (p *backupPod) keyring() {
 	if !p.b.encrypted() {
 		return
 	}
-	dirs := keyringDirs(Input{Group: p.b.Group})
-	p.config.Server.KeyringFile = path.Join(dirs.DataFileDir, KeyringFile)
-	p.mount(memory(volumeKeyring, resource.MustParse(keyringLimit)), dirs.DataFileDir)
-	p.volumes = append(p.volumes, corev1.Volume{Name: volumeConfig, VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
-		LocalObjectReference: corev1.LocalObjectReference{Name: v1alpha1.ConfigName(p.b.Group.Name, p.b.Site.Name)},
-		Items:                items(ConfigKeyKeyringManifest, ConfigKeyKeyringManifest, ConfigKeyKeyringUnsealed, ConfigKeyKeyringUnsealed),
-	}}})
-	p.mounts = append(p.mounts,
-		configFile(path.Join(dirs.MysqldDir, manifestFile), ConfigKeyKeyringManifest),
-		configFile(path.Join(dirs.PluginDir, componentConfigFile), ConfigKeyKeyringUnsealed),
-	)
+	dir, files := render.KeyringFiles(p.b.Group)
+	p.config.Server.KeyringFile = path.Join(dir, render.KeyringFile)
+	p.mount(render.Memory(volumeKeyring, render.KeyringLimit), dir)
+	config := corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: v1alpha1.ConfigName(p.b.Group.Name, p.b.Site.Name)}}
+	for _, file := range slices.Sorted(maps.Keys(files)) {
+		key := files[file]
+		config.Items = append(config.Items, corev1.KeyToPath{Key: key, Path: key})
+		p.mounts = append(p.mounts, corev1.VolumeMount{Name: volumeConfig, MountPath: file, SubPath: key, ReadOnly: true})
+	}
+	p.volumes = append(p.volumes, corev1.Volume{Name: volumeConfig, VolumeSource: corev1.VolumeSource{ConfigMap: &config}})
 }
 
 // job is the Job: one pod, tried once. Whether and where it is tried again is decided outside of it.
@@ -255,7 +261,7 @@ func (p *backupPod) job(name, task string) *batchv1.Job {
 		Spec: batchv1.JobSpec{
 			BackoffLimit: new(int32(0)), ActiveDeadlineSeconds: new(int64(timeout / time.Second)), TTLSecondsAfterFinished: &kept,
 			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: p.labels(task), Annotations: map[string]string{defaultContainer: ContainerBackup}},
+				ObjectMeta: metav1.ObjectMeta{Labels: p.labels(task), Annotations: map[string]string{render.DefaultContainer: Container}},
 				Spec:       p.spec(),
 			},
 		},
@@ -277,16 +283,16 @@ func (p *backupPod) labels(task string) map[string]string {
 
 func (p *backupPod) owner() []metav1.OwnerReference {
 	if p.b.Backup == nil {
-		return []metav1.OwnerReference{Input{Group: p.b.Group}.owner()}
+		return []metav1.OwnerReference{*metav1.NewControllerRef(p.b.Group, v1alpha1.GroupVersion.WithKind("MysqlFailoverGroup"))}
 	}
 	return []metav1.OwnerReference{*metav1.NewControllerRef(p.b.Backup, v1alpha1.GroupVersion.WithKind("MysqlBackup"))}
 }
 
 func (p *backupPod) spec() corev1.PodSpec {
 	install := corev1.Container{
-		Name: ContainerInstall, Image: p.b.Install.BackupImage, ImagePullPolicy: p.b.Install.BackupPullPolicy,
-		Args: []string{"install", backupProgram}, Resources: *p.b.Profile.Resources.DeepCopy(), SecurityContext: containerSecurity(),
-		VolumeMounts: []corev1.VolumeMount{{Name: volumeBin, MountPath: binDir}},
+		Name: render.ContainerInstall, Image: p.b.Install.BackupImage, ImagePullPolicy: p.b.Install.BackupPullPolicy,
+		Args: []string{"install", program}, Resources: *p.b.Profile.Resources.DeepCopy(), SecurityContext: render.ContainerSecurity(),
+		VolumeMounts: []corev1.VolumeMount{{Name: volumeBin, MountPath: render.BinDir}},
 	}
 	return corev1.PodSpec{
 		RestartPolicy:                 corev1.RestartPolicyNever,
@@ -294,16 +300,16 @@ func (p *backupPod) spec() corev1.PodSpec {
 		EnableServiceLinks:            new(false),
 		TerminationGracePeriodSeconds: new(backupGracePeriod),
 		SecurityContext: &corev1.PodSecurityContext{
-			RunAsNonRoot: new(true), RunAsUser: new(user), RunAsGroup: new(user), FSGroup: new(user),
+			RunAsNonRoot: new(true), RunAsUser: new(render.User), RunAsGroup: new(render.User), FSGroup: new(render.User),
 			FSGroupChangePolicy: new(corev1.FSGroupChangeOnRootMismatch),
 			SeccompProfile:      &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 		},
 		ImagePullSecrets: slices.Clone(p.b.Group.Spec.ImagePullSecrets),
 		InitContainers:   []corev1.Container{install},
 		Containers: []corev1.Container{{
-			Name: ContainerBackup, Image: p.b.Group.Spec.Image, ImagePullPolicy: p.b.Group.Spec.ImagePullPolicy,
-			Command: []string{backupProgram, p.command}, Env: []corev1.EnvVar{{Name: wire.EnvBackupConfig, Value: p.config.Text()}},
-			Resources: *p.b.Profile.Resources.DeepCopy(), SecurityContext: containerSecurity(),
+			Name: Container, Image: p.b.Group.Spec.Image, ImagePullPolicy: p.b.Group.Spec.ImagePullPolicy,
+			Command: []string{program, p.command}, Env: []corev1.EnvVar{{Name: wire.EnvBackupConfig, Value: p.config.Text()}},
+			Resources: *p.b.Profile.Resources.DeepCopy(), SecurityContext: render.ContainerSecurity(),
 			TerminationMessagePath: corev1.TerminationMessagePathDefault, TerminationMessagePolicy: corev1.TerminationMessageReadFile,
 			VolumeMounts: p.mounts,
 		}},

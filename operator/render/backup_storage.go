@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package place says how a pod reaches backups: what the program in it is told, and which volumes it mounts for that. It is pure.
-package place
+package render
 
 import (
 	"path"
@@ -14,27 +13,24 @@ import (
 
 // Where a pod that reads or writes backups has what it needs for it.
 const (
-	CredentialsDir = "/etc/mfg-backup/credentials"
-	CADir          = "/etc/mfg-backup/ca"
-	IdentityDir    = "/etc/mfg-backup/identity"
-	// VolumeDir is where a storage of kind volume is mounted.
-	VolumeDir = "/var/lib/mfg-backup"
+	BackupCredentialsDir = "/etc/mfg-backup/credentials" //nolint:gosec // where they are, and none itself
+	BackupCADir          = "/etc/mfg-backup/ca"
+	BackupIdentityDir    = "/etc/mfg-backup/identity"
+	// BackupVolumeDir is where a storage of kind volume is mounted.
+	BackupVolumeDir = "/var/lib/mfg-backup"
 )
 
 const (
-	volumeBackupCredentials = "backup-credentials"
+	volumeBackupCredentials = "backup-credentials" //nolint:gosec // the name of a volume
 	volumeBackupCA          = "backup-ca"
 	volumeBackupIdentity    = "backup-identity"
 	volumeBackupStorage     = "backup-storage"
 
 	defaultRegion = "us-east-1"
-
-	// secretMode lets the pod's group read and nobody else.
-	secretMode int32 = 0o440
 )
 
-// Access is which backups of a storage a pod is to reach, and how.
-type Access struct {
+// BackupAccess is which backups of a storage a pod is to reach, and how.
+type BackupAccess struct {
 	Storage v1alpha1.BackupStorage
 	// Namespace and Group are those whose backups they are: each group has a folder of its own below the prefix of the storage.
 	Namespace, Group string
@@ -44,8 +40,8 @@ type Access struct {
 	ReadOnly bool
 }
 
-// Place is what the pod gets for it. Secrets are in files alone: nothing of Bucket is one.
-type Place struct {
+// BackupPlace is what the pod gets for it. Secrets are in files alone: nothing of Bucket is one.
+type BackupPlace struct {
 	Bucket wire.BackupBucket
 	// IdentityFile has the age identity; empty without one.
 	IdentityFile string
@@ -53,10 +49,10 @@ type Place struct {
 	Mounts       []corev1.VolumeMount
 }
 
-// Of says how a pod reaches backups. The keys of Secrets are optional in the pod: the program says which one is missing, which
+// BackupStorage says how a pod reaches backups. The keys of Secrets are optional in the pod: the program says which one is missing, which
 // a pod that is never started cannot.
-func Of(a Access) Place {
-	p := Place{Bucket: wire.BackupBucket{Namespace: a.Namespace, Group: a.Group}}
+func BackupStorage(a BackupAccess) BackupPlace {
+	p := BackupPlace{Bucket: wire.BackupBucket{Namespace: a.Namespace, Group: a.Group}}
 	switch s := a.Storage; {
 	case s.S3 != nil:
 		p.s3(*s.S3)
@@ -70,13 +66,13 @@ func Of(a Access) Place {
 		p.folder(*s.Volume, a.ReadOnly)
 	}
 	if a.IdentitySecret != "" {
-		p.secret(volumeBackupIdentity, IdentityDir, a.IdentitySecret, v1alpha1.BackupIdentityKey)
-		p.IdentityFile = path.Join(IdentityDir, v1alpha1.BackupIdentityKey)
+		p.secret(volumeBackupIdentity, BackupIdentityDir, a.IdentitySecret, v1alpha1.BackupIdentityKey)
+		p.IdentityFile = path.Join(BackupIdentityDir, v1alpha1.BackupIdentityKey)
 	}
 	return p
 }
 
-func (p *Place) s3(s v1alpha1.S3Storage) {
+func (p *BackupPlace) s3(s v1alpha1.S3Storage) {
 	region := s.Region
 	if region == "" {
 		region = defaultRegion
@@ -85,30 +81,32 @@ func (p *Place) s3(s v1alpha1.S3Storage) {
 	p.Bucket.Prefix = s.Prefix
 	p.credentials(s.SecretName, v1alpha1.BackupAccessKeyID, v1alpha1.BackupSecretKey, v1alpha1.BackupSessionToken)
 	if s.CASecretName != "" {
-		p.secret(volumeBackupCA, CADir, s.CASecretName, v1alpha1.BackupCAKey)
-		p.Bucket.CAFile = path.Join(CADir, v1alpha1.BackupCAKey)
+		p.secret(volumeBackupCA, BackupCADir, s.CASecretName, v1alpha1.BackupCAKey)
+		p.Bucket.CAFile = path.Join(BackupCADir, v1alpha1.BackupCAKey)
 	}
 }
 
-func (p *Place) folder(s v1alpha1.VolumeStorage, readOnly bool) {
-	p.Bucket.Folder = VolumeDir
+func (p *BackupPlace) folder(s v1alpha1.VolumeStorage, readOnly bool) {
+	p.Bucket.Folder = BackupVolumeDir
 	p.Volumes = append(p.Volumes, corev1.Volume{Name: volumeBackupStorage, VolumeSource: corev1.VolumeSource{
 		PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: s.ClaimName},
 	}})
-	p.Mounts = append(p.Mounts, corev1.VolumeMount{Name: volumeBackupStorage, MountPath: VolumeDir, SubPath: s.SubPath, ReadOnly: readOnly})
+	p.Mounts = append(p.Mounts, corev1.VolumeMount{Name: volumeBackupStorage, MountPath: BackupVolumeDir, SubPath: s.SubPath, ReadOnly: readOnly})
 }
 
-func (p *Place) credentials(secret string, keys ...string) {
-	p.secret(volumeBackupCredentials, CredentialsDir, secret, keys...)
-	p.Bucket.CredentialsDir = CredentialsDir
+func (p *BackupPlace) credentials(secret string, keys ...string) {
+	p.secret(volumeBackupCredentials, BackupCredentialsDir, secret, keys...)
+	p.Bucket.CredentialsDir = BackupCredentialsDir
 }
 
 // secret mounts keys of a Secret as files of the same names, and nothing else of it.
-func (p *Place) secret(volume, dir, name string, keys ...string) {
-	v := corev1.SecretVolumeSource{SecretName: name, DefaultMode: new(secretMode), Optional: new(true)}
+func (p *BackupPlace) secret(volume, dir, name string, keys ...string) {
+	var files []corev1.KeyToPath
 	for _, key := range keys {
-		v.Items = append(v.Items, corev1.KeyToPath{Key: key, Path: key})
+		files = append(files, items(key, key)...)
 	}
-	p.Volumes = append(p.Volumes, corev1.Volume{Name: volume, VolumeSource: corev1.VolumeSource{Secret: &v}})
+	v := secretVolume(volume, name, secretMode, files)
+	v.Secret.Optional = new(true)
+	p.Volumes = append(p.Volumes, v)
 	p.Mounts = append(p.Mounts, corev1.VolumeMount{Name: volume, MountPath: dir, ReadOnly: true})
 }

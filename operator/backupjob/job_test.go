@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package render_test
+package backupjob_test
 
 import (
 	"encoding/json"
+	"flag"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,32 +21,40 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/operator/backupjob"
 	"github.com/mysql-mfg/mfg/operator/render"
 )
+
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 const recipient = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"
 
 // backupJob is that of a plain group with a bucket.
-func backupJob(change ...func(*render.BackupJob)) render.BackupJob {
-	in := input()
-	in.Group.Spec.Sites[0].Storage.Size = resource.MustParse("20Gi")
-	b := render.BackupJob{
-		Group: in.Group, Install: in.Install, Account: "mfg_backup", Site: in.Group.Spec.Sites[0], Epoch: 7, Attempt: 2,
+func backupJob(change ...func(*backupjob.Job)) backupjob.Job {
+	group := &v1alpha1.MysqlFailoverGroup{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "orders", UID: "11111111-2222-3333-4444-555555555555"},
+		Spec: v1alpha1.MysqlFailoverGroupSpec{
+			Image: "mysql:9.7", ImagePullPolicy: corev1.PullIfNotPresent,
+			Sites: []v1alpha1.Site{{Name: "paris", Storage: v1alpha1.StorageSpec{Size: resource.MustParse("20Gi")}}},
+		},
+	}
+	b := backupjob.Job{
+		Group: group, Account: "mfg_backup", Site: group.Spec.Sites[0], Epoch: 7, Attempt: 2,
 		Profile: v1alpha1.BackupProfile{Name: "nightly", Method: v1alpha1.BackupLogical, Timeout: metav1.Duration{Duration: time.Hour}, Storage: v1alpha1.BackupStorage{
 			S3: &v1alpha1.S3Storage{Bucket: "bucket", Prefix: "mysql", Endpoint: "https://s3.example.org", SecretName: "s3", CASecretName: "s3-ca"},
 		}},
 		Backup: &v1alpha1.MysqlBackup{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "monday", UID: "99999999-2222-3333-4444-555555555555"}},
 	}
-	b.Install.BackupImage, b.Install.BackupPullPolicy = "example.org/mfg/backup:v1", corev1.PullIfNotPresent
+	b.Install = render.Install{BackupImage: "example.org/mfg/backup:v1", BackupPullPolicy: corev1.PullIfNotPresent}
 	for _, c := range change {
 		c(&b)
 	}
 	return b
 }
 
-func physical(b *render.BackupJob) { b.Profile.Method = v1alpha1.BackupPhysical }
+func physical(b *backupjob.Job) { b.Profile.Method = v1alpha1.BackupPhysical }
 
-func encryptedGroup(b *render.BackupJob) {
+func encryptedGroup(b *backupjob.Job) {
 	b.Group.Spec.TLS = &v1alpha1.TLSSpec{SecretName: "orders-tls"}
 	b.Group.Spec.EncryptionAtRest = &v1alpha1.EncryptionAtRestSpec{Enabled: true}
 	b.Profile.Encryption = &v1alpha1.BackupEncryption{Recipients: []string{recipient}, IdentitySecretName: "age"}
@@ -61,7 +70,7 @@ var backupJobs = map[string]func() *batchv1.Job{
 	"verify-encrypted": func() *batchv1.Job { return backupJob(encryptedGroup).Verify() },
 	"delete":           func() *batchv1.Job { return backupJob().Delete() },
 	"sweep": func() *batchv1.Job {
-		return backupJob(func(b *render.BackupJob) { b.Backup, b.Attempt = nil, 0 }).Sweep()
+		return backupJob(func(b *backupjob.Job) { b.Backup, b.Attempt = nil, 0 }).Sweep()
 	},
 }
 
@@ -188,7 +197,7 @@ func TestScratchOfBackupJobs(t *testing.T) {
 		t.Errorf("an emptyDir of the size of the site: %+v", v)
 	}
 	// The name and the method of the backup win over those of the profile.
-	b := backupJob(func(b *render.BackupJob) { b.Backup.Spec.Method = v1alpha1.BackupPhysical })
+	b := backupJob(func(b *backupjob.Job) { b.Backup.Spec.Method = v1alpha1.BackupPhysical })
 	if c := configOf(t, b.Make()); c.Method != "Physical" || c.Server.Dir == "" {
 		t.Errorf("%+v", c)
 	}
