@@ -391,8 +391,11 @@ func TestWhatStaysInTheStorage(t *testing.T) {
 		change func(*world)
 		told   int
 	}{
-		"the annotation says so":               {full, order("monday", completedAt(began), deleted, keep), nil, 1},
-		"nobody knows the storage":             {nil, order("monday", completedAt(began), deleted), nil, 1},
+		"the annotation says so":   {full, order("monday", completedAt(began), deleted, keep), nil, 1},
+		"nobody knows the storage": {nil, order("monday", completedAt(began), deleted), nil, 1},
+		"the profile has another storage now": {full, order("monday", completedAt(began), deleted, func(mb *v1alpha1.MysqlBackup) {
+			mb.Status.Location = "s3://former/shop/orders"
+		}), nil, 1},
 		"nothing was ever there":               {full, order("monday", deleted), nil, 0},
 		"the namespace goes, the bucket stays": {full, order("monday", completedAt(began), deleted), func(w *world) { w.createFails = terminating }, 1},
 	} {
@@ -409,6 +412,17 @@ func TestWhatStaysInTheStorage(t *testing.T) {
 				t.Errorf("told %d times: %v", got, w.said.List)
 			}
 		})
+	}
+}
+
+// A verification has no sessions on a site: those that are there are another backup's.
+func TestAVerificationThatIsStoppedEndsNoSessions(t *testing.T) {
+	mb := order("monday", completedAt(began), deleted)
+	w := newWorld(t, scopetest.Group(scopetest.Running, withProfile(nil)), mb)
+	w.put(w.taskJob(mb, "verify-monday", v1alpha1.TaskVerify, 1))
+	w.step("monday")
+	if did := w.took(); did != "status Deleting, delete verify-monday" {
+		t.Errorf("did %s", did)
 	}
 }
 

@@ -78,7 +78,8 @@ func (b *Backups) create(ctx context.Context, job *batchv1.Job) error {
 // stop ends the sessions of the backup on the site, with every lock that they hold, and then its Job (I24). That the sessions cannot be
 // ended is no reason to leave the Job: the program ends them too when it is told to end.
 func (b *Backups) stop(ctx context.Context, k *look) error {
-	if k.facts.Job == backup.JobRunning && k.group != nil && k.mb.Status.Site != "" {
+	// Only for what copies the site: a verification has no sessions there, and those of another backup must not be ended for it.
+	if k.made.job == backup.JobRunning && k.group != nil && k.mb.Status.Site != "" {
 		if err := b.endSessions(ctx, k.group, k.mb.Status.Site); err != nil {
 			b.Log.Warn("the sessions of a backup could not be ended; its pod is told to end them", "namespace", k.mb.Namespace, "group", k.mb.Spec.Group,
 				"backup", k.mb.Name, "site", k.mb.Status.Site, "error", err)
