@@ -71,6 +71,11 @@ func bootstrap(ctx context.Context, s settings, log *slog.Logger) error {
 	if err := mayMake(s, wiping); err != nil {
 		return err
 	}
+	return makeData(ctx, s, wiping, log)
+}
+
+// makeData makes an empty data directory, in place of one that is wiped if wiping.
+func makeData(ctx context.Context, s settings, wiping bool, log *slog.Logger) error {
 	// Before the data: once there is any, it is known on which volume.
 	if err := nameVolume(s); err != nil {
 		return err

@@ -71,7 +71,6 @@ func (d Decision) Check(s Snapshot) error {
 		}
 	}
 	for _, a := range d.Actions {
-		to := ""
 		switch a := a.(type) {
 		case TrafficOff:
 			delete(traffic, a.Site)
@@ -81,18 +80,9 @@ func (d Decision) Check(s Snapshot) error {
 					return fmt.Errorf("%w: %s and %s", ErrNotAway, site, a.Site)
 				}
 			}
-			traffic[a.Site], to = true, a.Site
-		case Promote:
-			to = a.Site
-		case TakeOver:
-			to = a.To
-		case Route:
-			if a.Site != ByLabels {
-				to = a.Site
-			}
-		case Arrive, Follow, CutClients, Label:
+			traffic[a.Site] = true
 		}
-		if to != "" && to != d.Status.aim() {
+		if to := raised(a); to != "" && to != d.Status.aim() {
 			return fmt.Errorf("%w: %s", ErrNotDurable, a)
 		}
 	}
@@ -100,6 +90,22 @@ func (d Decision) Check(s Snapshot) error {
 		return ErrTwoMasters
 	}
 	return nil
+}
+
+// raised is the site that an action makes the master or gives the traffic; empty for every other action.
+func raised(action Action) string {
+	switch a := action.(type) {
+	case TrafficOn:
+		return a.Site
+	case Promote:
+		return a.Site
+	case TakeOver:
+		return a.To
+	case Route:
+		return a.Site // empty for one that follows the labels
+	case TrafficOff, Arrive, Follow, CutClients, Label:
+	}
+	return ""
 }
 
 // aim is the one site that may be made the master and take the traffic.

@@ -73,13 +73,8 @@ func bootstrap(s Snapshot, d Decision) Decision {
 		best.Site, _ = s.Site(s.Policy.ForceTo)
 		best.All = best.Site.All()
 	}
-	for _, site := range s.Sites {
-		diverged := !d.Memory.Of(site.Name).Diverged.IsEmpty()
-		lacks := site.All().Subtract(best.All)
-		if site.SQLAnswers() && !lacks.IsEmpty() && !promotion.Ordered(s) && !diverged && !site.Removed && !site.OtherVolume {
-			return d.say(TopologyUninitialised, VerdictBlocked, v1alpha1.ReasonMissingTransactions,
-				"no site holds all transactions: %s has %s, which %s lacks; a person must choose; %s", site.Name, lacks, best.Site.Name, promotion.WayOut(s, d.Memory, best, promotion.Forcible(s, best.Site)))
-		}
+	if stops, why := lacksSome(s, d, best); stops {
+		return why
 	}
 	if why := promotion.IsUnescrowed(s, d.Memory, best.Site); why != "" {
 		return d.say(TopologyUninitialised, VerdictWait, v1alpha1.ReasonKeyringNotEscrowed, "%s is to be the first active site, and %s", best.Site.Name, why).
@@ -99,6 +94,19 @@ func mayBeFirst(s Snapshot, site Site) bool {
 		return false
 	}
 	return site.Role == v1alpha1.PrimaryCandidate && !site.Removed && !site.OtherVolume
+}
+
+// lacksSome stops a bootstrap if a site that answers holds what the best candidate lacks. With an order a person has chosen.
+func lacksSome(s Snapshot, d Decision, best promotion.Candidate) (bool, Decision) {
+	for _, site := range s.Sites {
+		diverged := !d.Memory.Of(site.Name).Diverged.IsEmpty()
+		lacks := site.All().Subtract(best.All)
+		if site.SQLAnswers() && !lacks.IsEmpty() && !promotion.Ordered(s) && !diverged && !site.Removed && !site.OtherVolume {
+			return true, d.say(TopologyUninitialised, VerdictBlocked, v1alpha1.ReasonMissingTransactions,
+				"no site holds all transactions: %s has %s, which %s lacks; a person must choose; %s", site.Name, lacks, best.Site.Name, promotion.WayOut(s, d.Memory, best, promotion.Forcible(s, best.Site)))
+		}
+	}
+	return false, d
 }
 
 // firstPatience is how long a candidate of a group without an active site may take to come up before people are told.

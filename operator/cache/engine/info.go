@@ -77,21 +77,26 @@ func parse(text string) Info {
 			out.Replicas[i].Lag = 0
 		}
 	}
+	out.roles(f, dragonfly)
+	return out
+}
+
+// roles reads the part about replication.
+func (i *Info) roles(f map[string]string, dragonfly bool) {
 	state := f["master_failover_state"]
-	out.FailingOver, out.Demoted = state != "" && state != "no-failover", state == "failover-in-progress"
+	i.FailingOver, i.Demoted = state != "" && state != "no-failover", state == "failover-in-progress"
 	switch f["role"] {
 	case "master":
-		out.Role, out.Offset = v1alpha1.CacheMaster, integer(f["master_repl_offset"])
+		i.Role, i.Offset = v1alpha1.CacheMaster, integer(f["master_repl_offset"])
 	case "slave", "replica":
-		out.Role, out.MasterHost = v1alpha1.CacheReplica, f["master_host"]
-		out.LinkUp, out.Syncing = f["master_link_status"] == "up", f["master_sync_in_progress"] == "1"
-		out.Offset = integer(f["slave_repl_offset"])
+		i.Role, i.MasterHost = v1alpha1.CacheReplica, f["master_host"]
+		i.LinkUp, i.Syncing = f["master_link_status"] == "up", f["master_sync_in_progress"] == "1"
+		i.Offset = integer(f["slave_repl_offset"])
 		if _, stable := f["slave_repl_offset"]; dragonfly && !stable && saysOffsets(f["dragonfly_version"]) {
 			// Its link is up before it has the first copy, and the offset is there only after it (its pull request 3596).
-			out.Syncing = out.Syncing || out.LinkUp
+			i.Syncing = i.Syncing || i.LinkUp
 		}
 	}
-	return out
 }
 
 // replica reads a line such as ip=10.0.0.1,port=6379,state=online,offset=14,lag=0.

@@ -163,7 +163,7 @@ func (c *Client) confirm() {
 	c.mu.Lock()
 	last := c.last
 	c.mu.Unlock()
-	if last == nil || last.Conn.SetWriteDeadline(time.Now().Add(oneLook)) != nil {
+	if last == nil || last.SetWriteDeadline(time.Now().Add(oneLook)) != nil {
 		return
 	}
 	_, _ = last.Conn.Write([]byte("*3\r\n$8\r\nREPLCONF\r\n$6\r\nGETACK\r\n$1\r\n*\r\n"))
