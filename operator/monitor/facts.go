@@ -61,22 +61,7 @@ func (l *loop) publishFacts(_ *v1alpha1.MysqlFailoverGroup, s failover.Snapshot,
 	}
 	active, _ := s.Site(s.Status.ActiveSite)
 	f.Open = s.Status.Transition == nil && active.Writable()
-	f.InDoubt = s.Status.ActiveSite != "" && (!active.MySQL.Direct || !active.Sidecar.Answered || !active.Writable())
-	if d.Stays != nil && d.Stays.Reason == v1alpha1.ReasonTargetLags {
-		f.InDoubt = true
-	}
-	// What was decided in this poll counts too: who works beside the loop must be out of the way before the target is promoted. While a
-	// planned failover waits, what works on its target may be the very reason why that does not catch up.
-	for _, p := range []*failover.Planned{s.Status.Planned, d.Status.Planned} {
-		if p != nil && p.Phase == v1alpha1.PlannedWaiting {
-			f.Target = p.To
-		}
-	}
-	for _, t := range []*failover.Transition{s.Status.Transition, d.Status.Transition} {
-		if t != nil {
-			f.Target = t.To
-		}
-	}
+	f.InDoubt, f.Target = failover.InDoubt(s, d), failover.Target(s, d)
 	for _, v := range d.Views {
 		site, _ := s.Site(v.Name)
 		facts := SiteFacts{Site: site, View: v}
