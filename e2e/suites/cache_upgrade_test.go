@@ -68,6 +68,9 @@ func watchEndpoints(t *testing.T, g *stage.Group, services ...string) *endpointW
 	}
 	w.done.Go(func() {
 		for change := range changes.ResultChan() {
+			if ctx.Err() != nil {
+				return // end was called: the watch may end in an error
+			}
 			w.take(change)
 		}
 		if ctx.Err() == nil {
