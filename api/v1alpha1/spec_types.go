@@ -101,7 +101,7 @@ type MysqlFailoverGroupSpec struct {
 	// +optional
 	Cache *CacheSpec `json:"cache,omitempty"`
 	// backup configures backups and point-in-time recovery. Default none.
-	// Not built yet: setting it raises the condition UnbuiltFeatures.
+	// Not built yet: pitr, which raises the condition UnbuiltFeatures.
 	//
 	// +optional
 	Backup *BackupSpec `json:"backup,omitempty"`
