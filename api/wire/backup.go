@@ -155,7 +155,7 @@ const (
 
 var errNoBackupResult = errors.New("what the container left is not the outcome of a backup")
 
-// ParseBackupResult reads a termination message. Whoever can run a program in the pod may have written it: what comes back is bounded,
+// ParseBackupResult reads a termination message. Anybody who can run a program in the pod may have written it: what comes back is bounded,
 // printable text on one line.
 func ParseBackupResult(text string) (BackupResult, error) {
 	var r BackupResult

@@ -195,8 +195,8 @@ func traffic(s Snapshot, d Decision, to Pod) Decision {
 	return d
 }
 
-// unroute has the Service follow the labels again once they have been right for a while. Whoever has reached the old master through the
-// tables of a node that was late is cut.
+// unroute has the Service follow the labels again once they have been right for a while. Clients that reached the old master
+// through a node that was late are cut.
 func unroute(s Snapshot, d Decision, active Pod) Decision {
 	if s.Route == ByLabels || s.Route == NoRoute || len(d.Actions) > 0 {
 		return d
