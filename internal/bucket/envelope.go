@@ -88,7 +88,8 @@ func seal(dst io.Writer, recipients []age.Recipient) (io.WriteCloser, error) {
 		}
 		s.age, dst = w, w
 	}
-	z, err := zstd.NewWriter(dst, zstd.WithEncoderLevel(zstd.SpeedDefault), zstd.WithEncoderConcurrency(2),
+	// The fastest level: a site and its backup share processors, and SpeedDefault took four times as long for 1 to 10 % less.
+	z, err := zstd.NewWriter(dst, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(2),
 		zstd.WithWindowSize(window), zstd.WithEncoderCRC(true), zstd.WithZeroFrames(true))
 	if err != nil {
 		return nil, err
