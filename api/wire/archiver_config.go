@@ -10,7 +10,8 @@ import (
 // EnvArchiverConfig has the configuration of `backup archive`, as the JSON of ArchiverConfig. It holds no secret.
 const EnvArchiverConfig = "MFG_ARCHIVER_CONFIG"
 
-// EnvArchiverStatus tells the sidecar in which file it finds the status of the archiver; empty in a pod without one.
+// EnvArchiverStatus tells the sidecar in which file it finds the status of the archiver, ArchiverConfig.StatusFile; not set in a pod
+// without one.
 const EnvArchiverStatus = "MFG_ARCHIVER_STATUS"
 
 // ArchiverConfig is what the program `backup archive` is told.
@@ -28,9 +29,12 @@ type ArchiverConfig struct {
 	// OperatorURL is where GET /pitr-cutoff is asked. AuthorityKey is the public key that its answers lead back to, as ParseKey reads it.
 	OperatorURL  string `json:"operatorURL"`
 	AuthorityKey string `json:"authorityKey"`
+	// SidecarURL is the sidecar of the same pod, on the pod's loopback address.
+	SidecarURL string `json:"sidecarURL"`
 	// Server is the site's own mysqld.
 	Server ArchiverServer `json:"server"`
-	// StatusFile takes the ArchiverStatus: it is written beside, and put in its place by rename. Nobody else writes in its directory.
+	// StatusFile takes the ArchiverStatus: it is written beside, and put in its place by rename. Its directory is in memory, of a few MiB, and
+	// of the archiver alone; the sidecar can only read it. It is not the run directory, where the deadline of the fence is.
 	StatusFile string `json:"statusFile"`
 	// MemoryBytes is the memory limit of the container; the program stays well below it.
 	MemoryBytes int64 `json:"memoryBytes"`
