@@ -56,6 +56,24 @@ type Config struct {
 	ResultFile   string `json:"resultFile,omitempty"`
 	// YieldFile, once it exists, tells the program to give way, as SIGTERM does.
 	YieldFile string `json:"yieldFile,omitempty"`
+	// PointInTime is where in the history of the group a load or a verification stops, beyond the backup, by the archive of binary logs.
+	// Nil stops at the backup.
+	PointInTime *PointInTime `json:"pointInTime,omitempty"`
+	// Replay has a verification go on to the end of the archive.
+	Replay bool `json:"replay,omitempty"`
+}
+
+// PointInTime is one point in the history of a group: exactly one of its fields.
+type PointInTime struct {
+	// Time takes all that was committed until then, to the microsecond, as the site that was open then tells the time.
+	Time *time.Time `json:"time,omitempty"`
+	// GTID takes all up to and with this transaction; BeforeGTID all before it.
+	GTID       string `json:"gtid,omitempty"`
+	BeforeGTID string `json:"beforeGTID,omitempty"`
+	// BeforeFailover takes what this epoch began with; at least 2.
+	BeforeFailover int64 `json:"beforeFailover,omitempty"`
+	// Latest takes all that was archived.
+	Latest bool `json:"latest,omitempty"`
 }
 
 // Source is the site that is copied.
