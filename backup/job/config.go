@@ -108,6 +108,16 @@ type Server struct {
 	PluginDir string `json:"pluginDir,omitempty"`
 }
 
+// count is how many points are named.
+func (p PointInTime) count() (n int) {
+	for _, named := range []bool{p.Time != nil && !p.Time.IsZero(), p.GTID != "", p.BeforeGTID != "", p.BeforeFailover > 1, p.Latest} {
+		if named {
+			n++
+		}
+	}
+	return n
+}
+
 const (
 	configMax      = 256 << 10
 	defaultTimeout = 2 * time.Hour
@@ -168,6 +178,9 @@ func (c Config) checkMake() error {
 }
 
 func (c Config) checkLoad() error {
+	if t := c.PointInTime; t != nil && t.count() != 1 {
+		return fail(BadConfig, errors.New("pointInTime stops at one point: set exactly one of time, gtid, beforeGTID, beforeFailover and latest"))
+	}
 	if c.Backup == "" && !c.isSite() || c.Server.Dir == "" || c.Server.RunDir == "" {
 		return fail(BadConfig, errors.New("backup, server.dir and server.runDir must be set"))
 	}

@@ -18,15 +18,17 @@ import (
 	"github.com/mysql-mfg/mfg/internal/gtid"
 )
 
-// Log is one archived log, or a part of one, in the order of the history.
+// Log is one file of the archive, in the order of the history: a binary log, or a segment of one.
 type Log struct {
 	// Name is for people.
 	Name string
-	// Continues is true if it begins where the one before it ends, in the same binary log of the same server.
-	Continues bool
-	// Has is what it holds, of the history or not.
+	// Run names the binary log of which this is a part; empty if it is one of its own.
+	Run string
+	// Begin gives the beginning of that binary log, whose format description counts for this file; nil if this is its beginning.
+	Begin func(context.Context) (io.ReadCloser, error)
+	// Has is what it holds of what is wanted.
 	Has gtid.Set
-	// Bytes is how long it is, unpacked; it is an estimate that progress is told by.
+	// Bytes is how long it is, unpacked.
 	Bytes int64
 	// Open gives its bytes, unpacked and checked.
 	Open func(context.Context) (io.ReadCloser, error)
@@ -58,11 +60,8 @@ type transaction struct {
 // send sends everything. An error says which log it is about.
 func (f *feed) send(ctx context.Context) error {
 	var before int64 // bytes of earlier logs
-	first, described := 0, -1 // where the binary log of this file begins, and whose description was read last
-	for i, log := range f.logs {
-		if !log.Continues {
-			first = i
-		}
+	run := ""
+	for _, log := range f.logs {
 		if f.want.IsEmpty() {
 			break
 		}
@@ -70,12 +69,12 @@ func (f *feed) send(ctx context.Context) error {
 			before += log.Bytes
 			continue
 		}
-		if log.Continues && described != first {
-			if err := f.firstOf(ctx, f.logs[first]); err != nil {
-				return fmt.Errorf("%s: %w", f.logs[first].Name, err)
+		if log.Begin != nil && log.Run != run {
+			if err := f.describeBy(ctx, log.Begin); err != nil {
+				return fmt.Errorf("the beginning of %s: %w", log.Name, err)
 			}
 		}
-		described = first
+		run = log.Run
 		if err := f.log(ctx, log, before); err != nil {
 			return fmt.Errorf("%s: %w", log.Name, err)
 		}
@@ -87,13 +86,13 @@ func (f *feed) send(ctx context.Context) error {
 	return nil
 }
 
-// firstOf reads the format description of a binary log of whose beginning nothing is wanted.
-func (f *feed) firstOf(ctx context.Context, log Log) (err error) {
-	in, err := log.Open(ctx)
+// describeBy reads the format description of a binary log of whose beginning nothing is wanted.
+func (f *feed) describeBy(ctx context.Context, begin func(context.Context) (io.ReadCloser, error)) (err error) {
+	in, err := begin(ctx)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, in.Close()) }()
+	defer func() { _ = in.Close() }() // its end is not looked for
 	f.reader = newReader(in, false)
 	h, err := f.reader.next()
 	if err == nil && h.kind != replication.FORMAT_DESCRIPTION_EVENT || errors.Is(err, io.EOF) {
@@ -106,14 +105,13 @@ func (f *feed) firstOf(ctx context.Context, log Log) (err error) {
 }
 
 // log sends what is wanted of one log.
-func (f *feed) log(ctx context.Context, log Log, before int64) (err error) {
+func (f *feed) log(ctx context.Context, log Log, before int64) error {
 	in, err := log.Open(ctx)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, in.Close()) }()
-	checksummed := log.Continues && f.reader != nil && f.reader.checksummed
-	f.reader = newReader(in, checksummed)
+	defer func() { _ = in.Close() }() // of what is not read to its end nobody asks for the end
+	f.reader = newReader(in, log.Begin != nil && f.reader.checksummed)
 	for {
 		h, err := f.reader.next()
 		if errors.Is(err, io.EOF) {
