@@ -279,6 +279,34 @@ type FailoverRecord struct {
 	WritePauseMillis *int64 `json:"writePauseMillis,omitempty"`
 }
 
+// EpochRecord is with what an epoch began.
+type EpochRecord struct {
+	// epoch that began.
+	//
+	// +required
+	Epoch int64 `json:"epoch"`
+	// site that is active under it.
+	//
+	// +required
+	Site string `json:"site"`
+	// serverUUID is that of the site's server when it was promoted.
+	//
+	// +optional
+	ServerUUID string `json:"serverUUID,omitempty"`
+	// promotedAt is when the promotion gate was passed.
+	//
+	// +required
+	PromotedAt metav1.MicroTime `json:"promotedAt"`
+	// kind is Bootstrap, Emergency, Planned or Forced.
+	//
+	// +required
+	Kind FailoverKind `json:"kind"`
+	// gtidExecuted is the set of the transactions that the site had then: what another one had beyond it is lost.
+	//
+	// +optional
+	GTIDExecuted string `json:"gtidExecuted,omitempty"`
+}
+
 // LostRowsCounted is the lostRowsState of a record whose rows are all counted.
 const LostRowsCounted = "Counted"
 

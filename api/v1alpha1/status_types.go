@@ -8,7 +8,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 //
 // Two owners write it, each through its own field manager:
 //   - mfg-monitor-status (operator/monitor): activeSite, activeSiteSince, epoch, transition, cooldownUntil, phase,
-//     rowsOutsideInnoDB, sites[].{state,reason,message,errant,outlivedLease}, readySites, replicationLag, lastFailover, failovers and the conditions
+//     rowsOutsideInnoDB, sites[].{state,reason,message,errant,outlivedLease}, readySites, replicationLag, lastFailover, failovers, epochs and the conditions
 //     Available, ReplicationHealthy, FailoverBlocked, Ready, Degraded.
 //   - mfg-operator-status (operator/controller): observedGeneration, sites[].{provisioned,volumeID,unlisted,node,image,version,clone},
 //     encryptionAtRest, passwords, restore and the conditions Progressing, TLSReady, UnbuiltFeatures, EncryptionAtRestReady,
@@ -98,6 +98,12 @@ type MysqlFailoverGroupStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	Failovers []FailoverRecord `json:"failovers,omitempty"`
+	// epochs is with what each epoch began, newest first; 64 are kept. An archive of binary logs is read by them.
+	//
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=256
+	Epochs []EpochRecord `json:"epochs,omitempty"`
 
 	// encryptionAtRest is the state of data-at-rest encryption.
 	//

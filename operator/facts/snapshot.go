@@ -97,6 +97,8 @@ type Durable struct {
 	CooldownUntil time.Time
 	Transition    *Transition
 	Records       []v1alpha1.FailoverRecord
+	// Epochs is with what each epoch began, the newest first.
+	Epochs []v1alpha1.EpochRecord
 	Planned       *Planned
 	// Outlived are the sites that were seen to accept writes after their lease must have ended, sorted.
 	Outlived []string

@@ -40,6 +40,7 @@ func catchUp(s Snapshot, d Decision, writer string) Decision {
 	site, _ := s.Site(writer)
 	d.Status.Epoch, d.Status.ActiveSite, d.Status.Transition = site.Sidecar.Report.Epoch+1, writer, nil
 	d.Status.ActiveSince, d.Persist, d.Hold = s.Now, true, true
+	d = d.noteEpoch(s, Transition{Kind: v1alpha1.FailoverBootstrap, To: writer, GatePassedAt: s.Now, ToExecuted: site.MySQL.Executed})
 	return d.say(TopologyUninitialised, VerdictComplete, v1alpha1.ReasonStatusBehind, "%s is open under epoch %d, which status did not know", writer,
 		site.Sidecar.Report.Epoch).then(Select{Site: writer}, Announce{}).within(time.Millisecond)
 }

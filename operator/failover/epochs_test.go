@@ -3,85 +3,97 @@
 package failover
 
 import (
-	"math"
+	"strconv"
+	"strings"
 	"testing"
+	"time"
 
-	"github.com/mysql-mfg/mfg/api/wire"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/internal/gtid"
 	"github.com/mysql-mfg/mfg/operator/facts/factstest"
-	"github.com/mysql-mfg/mfg/operator/memory"
-	"github.com/mysql-mfg/mfg/operator/views"
 )
 
-// Nobody but the operator makes epochs, one after the other. A report with one that was never reached is forged or damaged: with
-// it in status no failover could ever begin again, because the next epoch would not fit (I2), and no sidecar goes back (I5).
-func TestAnEpochThatNobodyReachedIsNotAdopted(t *testing.T) {
-	for name, tc := range map[string]struct {
-		status, reported int64
-		adopted          bool
-	}{
-		"the next number does not fit":       {4, math.MaxInt64, false},
-		"none is left after the next":        {4, math.MaxInt64 - 1, false},
-		"more than a statement may have":     {4, wire.MaxEpoch + 1, false},
-		"none would be left in a statement":  {4, wire.MaxEpoch, false},
-		"far above all that was ever in use": {4, 1<<40 + 1, false},
-		"in a new group":                     {0, 1<<40 + 1, false},
-		"status restored from a backup":      {4, 1200, true},
-		"retained volumes after an order":    {0, 3*memory.UnseenEpochs + 7, true},
-		"a group that was led far away":      {1 << 40, 1<<40 + 9, true},
-		"and again":                          {1 << 40, 1<<40 + 16_000_000 + 1, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			active := "a"
-			if tc.status == 0 {
-				active = ""
-			}
-			a, b := factstest.Seen("a", "A:1-9", tc.reported), factstest.Seen("b", "A:1-9", tc.status)
-			a.Sidecar.Report.ActiveSite, a.Sidecar.Report.Writable, a.Sidecar.Report.SuperReadOnly = "a", true, false
-			a.MySQL.SuperReadOnly, a.MySQL.ReadOnly = false, false
-			d := Decide(factstest.World(Durable{Epoch: tc.status, ActiveSite: active}, a, b), Memory{})
-			if got := d.Status.Epoch > tc.reported; got != tc.adopted {
-				t.Errorf("status has epoch %d after a report with %d (%s: %s)", d.Status.Epoch, tc.reported, d.Reason, d.Message)
-			}
-			if d.Reason == "InvariantViolated" || d.Status.Epoch < tc.status {
-				t.Errorf("the group is wedged: %s: %s", d.Reason, d.Message)
-			}
-		})
-	}
-}
-
-// The forged report of one site neither stops the failover of the others nor counts for anything in it: no proof, no
-// acknowledgement, no candidate.
-func TestAReportUnderAnUnreachedEpochCountsAsSilence(t *testing.T) {
-	b := factstest.Seen("b", "A:1-9", math.MaxInt64)
-	s := memory.Believed(factstest.World(Durable{Epoch: 4, ActiveSite: "a"}, factstest.Seen("a", "A:1-9", 4), b))
-	if s.Sites[1].Sidecar.Answered || s.Sites[1].Sidecar.Report.Epoch != 0 {
-		t.Errorf("I2, I12: the report counts: %+v", s.Sites[1].Sidecar)
-	}
-	if !s.Sites[1].MySQL.Direct || !s.Sites[0].Sidecar.Answered {
-		t.Error("what the operator saw itself, or another site said, is lost")
-	}
-	d := Decide(factstest.World(Durable{Epoch: 4, ActiveSite: "a"}, factstest.Seen("a", "A:1-9", 4), b), Memory{})
-	if ack := d.Memory.Of("b").Ack; ack != nil && ack.Epoch != 0 {
-		t.Errorf("I5: it acknowledges epoch %d", ack.Epoch)
-	}
-	if v := viewOf(d, "b"); v.Reason != "ImpossibleEpoch" {
-		t.Errorf("nobody is told: %+v", v)
-	}
-}
-
-// At the very end of the numbers nothing moves, and it is told.
-func TestNoEpochIsBeyondTheLast(t *testing.T) {
-	d := Decision{Status: Durable{Epoch: wire.MaxEpoch + 1, ActiveSite: "b"}, Hold: true}
-	if err := d.check(factstest.World(Durable{Epoch: wire.MaxEpoch, ActiveSite: "a"})); err == nil {
-		t.Error("I2: an epoch is decided that no statement can carry")
-	}
-}
-
-func viewOf(d Decision, site string) views.View {
-	for _, v := range d.Views {
-		if v.Name == site {
-			return v
+// I27: the very decision that has a site opened says with what its epoch began, and it is written before anything is done.
+func TestWhatAnEpochBeganWithIsWrittenBeforeItsSiteOpensI27(t *testing.T) {
+	s := factstest.Under(v1alpha1.FailoverEmergency)
+	s.Sites[0].Sidecar.Report.Fenced, s.Sites[0].MySQL.SuperReadOnly = true, true
+	s.Sites[1].MySQL.ServerUUID = "v"
+	s.Status.Epochs = []v1alpha1.EpochRecord{{Epoch: 3, Site: "a"}}
+	var m Memory
+	var d Decision
+	for range 20 {
+		d = Decide(s, m)
+		if m = d.Memory; d.Verdict == VerdictPromote {
+			break
 		}
+		s.Now = s.Now.Add(2 * time.Second)
 	}
-	return views.View{}
+	if d.Verdict != VerdictPromote || !d.Persist {
+		t.Fatalf("%s: %s", d.Verdict, d.Message)
+	}
+	if len(d.Status.Epochs) != 2 || d.Status.Epochs[1].Epoch != 3 {
+		t.Fatalf("I27: epochs %+v", d.Status.Epochs)
+	}
+	got := d.Status.Epochs[0]
+	if got.Epoch != 4 || got.Site != "b" || got.ServerUUID != "v" || got.Kind != v1alpha1.FailoverEmergency || !got.PromotedAt.Time.Equal(s.Now) ||
+		got.GTIDExecuted != factstest.Set("A:1-9").String() {
+		t.Errorf("I27: %+v", got)
+	}
+	// What is seen later says the same once: as often as it is decided.
+	s.Status = d.Status
+	s.Sites[1].Sidecar.Report.Writable, s.Sites[1].Sidecar.Report.Answered = true, true
+	s.Sites[1].MySQL.SuperReadOnly, s.Sites[1].MySQL.ReadOnly = false, false
+	s.Sites[1].MySQL.Executed = factstest.Set("A:1-9,B:1-5")
+	after := complete(s, Decision{Status: s.Status, Memory: m})
+	if len(after.Status.Epochs) != 2 || after.Status.Epochs[0] != got {
+		t.Errorf("I27: once it is open: %+v", after.Status.Epochs)
+	}
+}
+
+// I27: also what a person accepts, and what a site did under an epoch that status did not know.
+func TestWhatAnEpochBeganWithFollowsWhatIsAcceptedI27(t *testing.T) {
+	s := factstest.Under(v1alpha1.FailoverEmergency)
+	s.Status.Transition.GatePassedAt = s.Now
+	s.Status.Epochs = []v1alpha1.EpochRecord{{Epoch: 4, Site: "b", GTIDExecuted: factstest.Set("A:1-9").String()}}
+	less := s.Sites[1]
+	less.MySQL.Executed = factstest.Set("A:1-5")
+	d := accepted(s, Decision{Status: s.Status}, less)
+	if len(d.Status.Epochs) != 1 || d.Status.Epochs[0].GTIDExecuted != factstest.Set("A:1-5").String() || d.Status.Epochs[0].Kind != v1alpha1.FailoverForced {
+		t.Errorf("I27: %+v", d.Status.Epochs)
+	}
+	behind := factstest.Under(v1alpha1.FailoverEmergency)
+	behind.Sites[2].Sidecar.Report.Epoch = 8
+	behind.Status.Epochs = []v1alpha1.EpochRecord{{Epoch: 11, Site: "a"}, {Epoch: 9, Site: "a"}, {Epoch: 4, Site: "b"}}
+	d = catchUp(behind, Decision{Status: behind.Status}, "c")
+	if len(d.Status.Epochs) != 2 || d.Status.Epochs[0].Epoch != 9 || d.Status.Epochs[0].Site != "c" || d.Status.Epochs[1].Epoch != 4 {
+		t.Errorf("I27: %+v", d.Status.Epochs)
+	}
+}
+
+// Status is bounded whatever the sets are: one that is too large for the store would stop the next failover.
+func TestEpochsAreBounded(t *testing.T) {
+	s := factstest.Under(v1alpha1.FailoverPlanned)
+	transition := *s.Status.Transition
+	for i := range int64(2 * epochsKept) {
+		s.Status.Epochs = append(s.Status.Epochs, v1alpha1.EpochRecord{Epoch: 3 - i, PromotedAt: metav1.NewMicroTime(factstest.Start)})
+	}
+	if d := (Decision{Status: s.Status}).noteEpoch(s, transition); len(d.Status.Epochs) != epochsKept || d.Status.Epochs[0].Epoch != 4 || d.Status.Epochs[1].Epoch != 3 {
+		t.Errorf("%d are kept, the newest %+v", len(d.Status.Epochs), d.Status.Epochs[0])
+	}
+	for i := range s.Status.Epochs {
+		s.Status.Epochs[i].GTIDExecuted = strings.Repeat("x", epochsBytes/8)
+	}
+	if d := (Decision{Status: s.Status}).noteEpoch(s, transition); len(d.Status.Epochs) != 9 {
+		t.Errorf("%d large ones are kept", len(d.Status.Epochs))
+	}
+	var many []string
+	for i := range 2 * epochsBytes / 40 {
+		many = append(many, "aaaaaaaa-0000-0000-0000-"+strings.Repeat("0", 12-len(strconv.Itoa(i)))+strconv.Itoa(i)+":1")
+	}
+	transition.ToExecuted = gtid.MustParse(strings.Join(many, ","))
+	if d := (Decision{Status: s.Status}).noteEpoch(s, transition); len(d.Status.Epochs) != 1 || d.Status.Epochs[0].Epoch != 4 {
+		t.Errorf("%d are kept beside one that is larger than all", len(d.Status.Epochs))
+	}
 }

@@ -66,6 +66,7 @@ func accepted(s Snapshot, d Decision, target Site) Decision {
 	lacks := t.ToExecuted.Subtract(target.MySQL.Executed)
 	t.Kind, t.ToExecuted = v1alpha1.FailoverForced, target.MySQL.Executed
 	d.Status.Transition = &t
+	d = d.noteEpoch(s, t)
 	d.Persist, d.Hold = true, true
 	return d.say(TopologyTransition, VerdictWait, v1alpha1.ReasonForced, "a person ordered %s, and accepted that it lacks %s, which it had", t.To, lacks).
 		within(time.Millisecond)

@@ -26,6 +26,7 @@ func complete(s Snapshot, d Decision) Decision {
 	if t.Kind != v1alpha1.FailoverBootstrap {
 		d.Status.Records = withRecord(s, t)
 	}
+	d = d.noteEpoch(s, t)
 	d.Persist = true
 	if p := s.Status.Planned; t.Moves() && p != nil && !p.Over() {
 		d = d.end(*p, s.Now, v1alpha1.PlannedSucceeded, v1alpha1.ReasonOpened, "%s is active, writes were kept out for %s",

@@ -270,6 +270,7 @@ func pass(s Snapshot, d Decision, target Site, g Gate) Decision {
 		t.Evidence = append(slices.Clone(t.Evidence), t.To+" "+why)
 	}
 	d.Status.Transition = &t
+	d = d.noteEpoch(s, t)
 	d.Persist, d.Hold = true, false
 	return d.say(TopologyTransition, VerdictPromote, v1alpha1.ReasonGatePassed, "%s is opened: %s", t.To, strings.Join(t.Evidence, "; ")).
 		then(Select{Site: t.To}, Detach{Site: t.To}, Open{Site: t.To}).within(time.Millisecond)

@@ -57,6 +57,9 @@ type Options struct {
 	// Authorize says whether the bearer of a token may read the groups of a namespace, or of all if it is empty: nil,
 	// wire.ErrUnauthorized, wire.ErrForbidden, or why that is not known. nil: everybody may read everything.
 	Authorize func(ctx context.Context, token, namespace string) error
+	// Cutoff says what may go from the archive of a group, and what its epochs began with; an error is wire.ErrUnknownGroup,
+	// wire.ErrNotLeading or why that is not known. nil: nothing may.
+	Cutoff func(ctx context.Context, namespace, group string) (wire.CutoffAnswer, error)
 	// Operator is the version that GET /status tells.
 	Operator string
 	// Leading is false while this process may not speak for the groups; nil means always true. The Authority
@@ -85,6 +88,9 @@ type limits struct {
 	// may make, and statuses how many are answered at a time.
 	door, status door.Limits
 	statuses     int
+	// cutoff and cuttings are the same for cutoffs. An archiver asks once in a minute or so.
+	cutoff   door.Limits
+	cuttings int
 }
 
 func defaultLimits() limits {
@@ -97,6 +103,7 @@ func defaultLimits() limits {
 		// a node behind its address, one address stands for hundreds of them.
 		door:   door.Limits{Connections: 4608, PerAddress: 512, Rate: 500, Burst: 1000},
 		status: door.Limits{Connections: 512, Rate: 20, Burst: 60}, statuses: 16,
+		cutoff: door.Limits{Connections: 512, Rate: 20, Burst: 60}, cuttings: 4,
 	}
 }
 
@@ -109,9 +116,10 @@ type Server struct {
 	mux      *http.ServeMux
 	upgrader websocket.Upgrader
 
-	door, statusDoor *door.Door
-	// slots holds one element for each WebSocket connection, answering one for each state of groups that is being answered.
-	slots, answering chan struct{}
+	door, statusDoor, cutoffDoor *door.Door
+	// slots holds one element for each WebSocket connection, answering one for each state of groups that is being answered, cutting one
+	// for each cutoff.
+	slots, answering, cutting chan struct{}
 	// running ends when the server stops: hijacked connections are not known to http.Server.
 	running context.Context
 	stop    context.CancelFunc
@@ -130,9 +138,11 @@ func newServer(o Options, l limits) *Server {
 	s := &Server{options: o, limits: l, mux: http.NewServeMux(), slots: make(chan struct{}, l.streams)}
 	refused := func(reason string) { Refused.WithLabelValues(ListenerAuxiliary, reason).Inc() }
 	s.door, s.statusDoor, s.answering = door.New(l.door, refused), door.New(l.status, refused), make(chan struct{}, l.statuses)
+	s.cutoffDoor, s.cutting = door.New(l.cutoff, refused), make(chan struct{}, l.cuttings)
 	s.running, s.stop = context.WithCancel(context.Background())
 	s.upgrader = newUpgrader(l)
 	s.mux.Handle(wire.PathActiveSite, onlyGet(s.activeSite))
+	s.mux.Handle(wire.PathPITRCutoff, onlyGet(s.cutoff))
 	s.mux.Handle(wire.PathStatus, onlyGet(s.status))
 	s.mux.Handle(wire.PathWSStatus, onlyGet(s.statusStream))
 	s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {

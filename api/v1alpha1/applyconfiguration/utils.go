@@ -74,6 +74,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.EncryptionAtRestSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("EncryptionAtRestStatus"):
 		return &apiv1alpha1.EncryptionAtRestStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("EpochRecord"):
+		return &apiv1alpha1.EpochRecordApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("FailoverRecord"):
 		return &apiv1alpha1.FailoverRecordApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("FailoverSpec"):

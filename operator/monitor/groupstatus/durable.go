@@ -19,7 +19,7 @@ import (
 
 // Durable reads what is durable from a status. It fails on a set of a transition that is none.
 func Durable(s v1alpha1.MysqlFailoverGroupStatus) (failover.Durable, error) {
-	d := failover.Durable{Epoch: s.Epoch, ActiveSite: s.ActiveSite, Records: s.Failovers}
+	d := failover.Durable{Epoch: s.Epoch, ActiveSite: s.ActiveSite, Records: s.Failovers, Epochs: s.Epochs}
 	for _, site := range s.Sites {
 		if site.OutlivedLease {
 			d.Outlived = append(d.Outlived, site.Name)

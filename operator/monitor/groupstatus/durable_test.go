@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/internal/gtid"
@@ -26,6 +27,7 @@ func moving() failover.Durable {
 		Epoch: 3, ActiveSite: "west", ActiveSince: someTime, CooldownUntil: someTime.Add(time.Hour), RowsOutside: 7,
 		Outlived: []string{"east", "west"}, Runs: map[string][]failover.Run{"east": {{UID: "east-1", Node: "n1", Lease: time.Second}}},
 		Records: []v1alpha1.FailoverRecord{{Epoch: 2, Kind: v1alpha1.FailoverEmergency}},
+		Epochs:  []v1alpha1.EpochRecord{{Epoch: 3, Site: "west", ServerUUID: "v", PromotedAt: metav1.NewMicroTime(someTime), Kind: v1alpha1.FailoverPlanned, GTIDExecuted: "b:1"}},
 		Planned: &failover.Planned{From: "east", To: "west", Cause: v1alpha1.ReasonRequested, Phase: v1alpha1.PlannedMoving, StartedAt: someTime},
 		Transition: &failover.Transition{Kind: v1alpha1.FailoverPlanned, Step: v1alpha1.TransitionOpening, From: "east", To: "west", FromUUID: "u", Reason: "r",
 			DetectedAt: someTime, StartedAt: someTime.Add(time.Second), GatePassedAt: someTime.Add(2 * time.Second), FromExecuted: someSet,

@@ -20,7 +20,7 @@ import (
 func Of(group *v1alpha1.MysqlFailoverGroup, durable failover.Durable, all []failover.View) v1alpha1.MysqlFailoverGroupStatus {
 	out := v1alpha1.MysqlFailoverGroupStatus{
 		ActiveSite: durable.ActiveSite, Epoch: durable.Epoch, Transition: toTransition(durable.Transition),
-		Failovers: durable.Records, Phase: phase(durable, all), PlannedFailover: toPlanned(durable.Planned),
+		Failovers: durable.Records, Epochs: durable.Epochs, Phase: phase(durable, all), PlannedFailover: toPlanned(durable.Planned),
 		Forecast: group.Status.Forecast, RowsOutsideInnoDB: int32(min(durable.RowsOutside, math.MaxInt32)),
 	}
 	if !durable.ActiveSince.IsZero() {

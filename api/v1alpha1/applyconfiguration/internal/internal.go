@@ -592,6 +592,27 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
           keys:
           - name
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.EpochRecord
+  map:
+    fields:
+    - name: epoch
+      type:
+        scalar: numeric
+    - name: gtidExecuted
+      type:
+        scalar: string
+    - name: kind
+      type:
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.FailoverKind
+    - name: promotedAt
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
+    - name: serverUUID
+      type:
+        scalar: string
+    - name: site
+      type:
+        scalar: string
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.FailoverKind
   scalar: string
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.FailoverMode
@@ -1066,6 +1087,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: epoch
       type:
         scalar: numeric
+    - name: epochs
+      type:
+        list:
+          elementType:
+            namedType: com.github.mysql-mfg.mfg.api.v1alpha1.EpochRecord
+          elementRelationship: atomic
     - name: failovers
       type:
         list:

@@ -17,7 +17,7 @@ import (
 //
 // Two owners write it, each through its own field manager:
 // - mfg-monitor-status (operator/monitor): activeSite, activeSiteSince, epoch, transition, cooldownUntil, phase,
-// rowsOutsideInnoDB, sites[].{state,reason,message,errant,outlivedLease}, readySites, replicationLag, lastFailover, failovers and the conditions
+// rowsOutsideInnoDB, sites[].{state,reason,message,errant,outlivedLease}, readySites, replicationLag, lastFailover, failovers, epochs and the conditions
 // Available, ReplicationHealthy, FailoverBlocked, Ready, Degraded.
 // - mfg-operator-status (operator/controller): observedGeneration, sites[].{provisioned,volumeID,unlisted,node,image,version,clone},
 // encryptionAtRest, passwords, restore and the conditions Progressing, TLSReady, UnbuiltFeatures, EncryptionAtRestReady,
@@ -66,6 +66,8 @@ type MysqlFailoverGroupStatusApplyConfiguration struct {
 	Sites []SiteStatusApplyConfiguration `json:"sites,omitempty"`
 	// failovers are the last changes of the active site, newest first; 10 are kept.
 	Failovers []FailoverRecordApplyConfiguration `json:"failovers,omitempty"`
+	// epochs is with what each epoch began, newest first; 64 are kept. An archive of binary logs is read by them.
+	Epochs []EpochRecordApplyConfiguration `json:"epochs,omitempty"`
 	// encryptionAtRest is the state of data-at-rest encryption.
 	EncryptionAtRest *EncryptionAtRestStatusApplyConfiguration `json:"encryptionAtRest,omitempty"`
 	// cache is the state of the cache store.
@@ -222,6 +224,19 @@ func (b *MysqlFailoverGroupStatusApplyConfiguration) WithFailovers(values ...*Fa
 			panic("nil value passed to WithFailovers")
 		}
 		b.Failovers = append(b.Failovers, *values[i])
+	}
+	return b
+}
+
+// WithEpochs adds the given value to the Epochs field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Epochs field.
+func (b *MysqlFailoverGroupStatusApplyConfiguration) WithEpochs(values ...*EpochRecordApplyConfiguration) *MysqlFailoverGroupStatusApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithEpochs")
+		}
+		b.Epochs = append(b.Epochs, *values[i])
 	}
 	return b
 }

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package failover
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+)
+
+const (
+	// epochsKept is how many epochs stay in status: as many as an archiver is told of (wire.MaxCutoffEpochs).
+	epochsKept = 64
+	// epochsBytes bounds their sets of transactions together. Status has to fit into the store of Kubernetes whatever the sets are, or the
+	// next failover could not be persisted.
+	epochsBytes = 64 << 10
+)
+
+// noteEpoch keeps with what the present epoch began, in the same write that has its target opened: whoever reads the archive of binary logs
+// tells by it what belongs to the history, and what a failover lost (I27). The oldest epochs go first; the present one always stays.
+func (d Decision) noteEpoch(s Snapshot, t Transition) Decision {
+	target, _ := s.Site(t.To)
+	now := v1alpha1.EpochRecord{
+		Epoch: d.Status.Epoch, Site: t.To, ServerUUID: target.MySQL.ServerUUID, PromotedAt: metav1.NewMicroTime(t.GatePassedAt), Kind: t.Kind,
+		GTIDExecuted: t.ToExecuted.String(),
+	}
+	all, bytes := []v1alpha1.EpochRecord{now}, len(now.GTIDExecuted)
+	// A status from an old backup of Kubernetes may know of epochs that this one takes the place of.
+	before := slices.DeleteFunc(slices.Clone(s.Status.Epochs), func(r v1alpha1.EpochRecord) bool { return r.Epoch >= now.Epoch })
+	for _, r := range before {
+		if bytes += len(r.GTIDExecuted); len(all) == epochsKept || bytes > epochsBytes {
+			break
+		}
+		all = append(all, r)
+	}
+	d.Status.Epochs = all
+	return d
+}
