@@ -57,8 +57,8 @@ const (
 	TargetNotArchived Reason = "TargetNotArchived"
 	// TargetInGap: what leads to the target is missing in the archive; nothing was touched.
 	TargetInGap Reason = "TargetInGap"
-	// TargetLost: a failover lost the transaction; nothing was touched.
-	TargetLost Reason = "TargetLost"
+	// TransactionLost: a failover lost the transaction; nothing was touched.
+	TransactionLost Reason = "TransactionLost"
 	// BackupDiverged: the backup holds what a failover lost; nothing was touched.
 	BackupDiverged Reason = "BackupDiverged"
 	// ReplayFailed: a transaction of the archive could not be applied.
@@ -102,7 +102,7 @@ func (r Reason) ExitCode() int {
 	case SourceUnreachable, SourceRefused, SourceLost, SourceBusy, DumpFailed, CloneFailed:
 		return ExitSource
 	case TargetNotEmpty, VolumeTooSmall, VersionTooOld, EncryptionMismatch, WrongIdentity, Reason(bucket.TooNew),
-		TargetBeforeBackup, TargetNotArchived, TargetInGap, TargetLost, BackupDiverged:
+		TargetBeforeBackup, TargetNotArchived, TargetInGap, TransactionLost, BackupDiverged:
 		return ExitRefused
 	case Differs, QueryFailed, ReplayFailed, Reason(bucket.Damaged):
 		return ExitDamaged

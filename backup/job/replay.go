@@ -60,7 +60,7 @@ type journey struct {
 // refusals are the reasons of those of the archive.
 var refusals = map[archive.RefusalKind]Reason{
 	archive.BadTarget: BadConfig, archive.InGap: TargetInGap, archive.BeyondLatest: TargetNotArchived, archive.NotInHistory: TargetNotArchived,
-	archive.WasLost: TargetLost, archive.BackupTooNew: TargetBeforeBackup, archive.BackupDiverged: BackupDiverged,
+	archive.WasLost: TransactionLost, archive.BackupTooNew: TargetBeforeBackup, archive.BackupDiverged: BackupDiverged,
 }
 
 // refused gives a refusal of the archive its reason.

@@ -9,11 +9,10 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-	"time"
 
 	"github.com/go-mysql-org/go-mysql/replication"
 
-	"github.com/mysql-mfg/mfg/internal/gtid"
+	"github.com/mysql-mfg/mfg/internal/archive"
 )
 
 // ErrDamaged says that an archived log is not what a server wrote.
@@ -166,53 +165,19 @@ func belongs(kind replication.EventType) bool {
 	}
 }
 
-// first is what the first event of a transaction says.
-type first struct {
-	id gtid.Set
-	// at is when it was committed where it was made, in microseconds; the zero time if the event does not say.
-	at time.Time
-	// length is that of the whole transaction in its log, in bytes; 0 if the event does not say.
-	length int64
-}
-
-// head reads the first event of a transaction. What the library cannot read makes it panic.
-func (r *reader) head(raw []byte) (f first, err error) {
-	defer func() {
-		if recover() != nil {
-			f, err = first{}, fmt.Errorf("%w: a transaction has no readable GTID", ErrDamaged)
-		}
-	}()
-	body := raw[headerSize:]
+// head reads the first event of a transaction.
+func (r *reader) head(raw []byte) (archive.Transaction, error) {
 	if r.checksummed {
-		sum := binary.LittleEndian.Uint32(raw[len(raw)-checksumSize:])
-		if crc32.ChecksumIEEE(raw[:len(raw)-checksumSize]) != sum {
-			return f, fmt.Errorf("%w: an event has the wrong checksum", ErrDamaged)
+		at := len(raw) - checksumSize
+		if crc32.ChecksumIEEE(raw[:at]) != binary.LittleEndian.Uint32(raw[at:]) {
+			return archive.Transaction{}, fmt.Errorf("%w: an event has the wrong checksum", ErrDamaged)
 		}
-		body = body[:len(body)-checksumSize]
 	}
-	var e replication.GTIDEvent
-	if replication.EventType(raw[4]) == replication.GTID_TAGGED_LOG_EVENT {
-		var tagged replication.GtidTaggedLogEvent
-		err = tagged.Decode(body)
-		e = tagged.GTIDEvent
-	} else {
-		err = e.Decode(body)
+	t, err := archive.ParseTransaction(raw, 0, r.checksummed)
+	if err != nil || t.GTID == "" {
+		return archive.Transaction{}, fmt.Errorf("%w: a transaction has no readable GTID", ErrDamaged)
 	}
-	if err != nil {
-		return f, fmt.Errorf("%w: a transaction has no readable GTID", ErrDamaged)
-	}
-	next, err := e.GTIDNext()
-	if err != nil {
-		return f, fmt.Errorf("%w: a transaction has no readable GTID", ErrDamaged)
-	}
-	if f.id, err = gtid.Parse(next.String()); err != nil {
-		return f, fmt.Errorf("%w: a transaction has no readable GTID", ErrDamaged)
-	}
-	f.length = int64(e.TransactionLength) //nolint:gosec // a length of that size is refused when it is compared
-	if e.OriginalCommitTimestamp > 0 {
-		f.at = time.UnixMicro(int64(e.OriginalCommitTimestamp)).UTC() //nolint:gosec // 7 bytes
-	}
-	return f, nil
+	return t, nil
 }
 
 // formatFor is a format description as a source sends it: not in use, of no server's start, and saying that events have checksums.

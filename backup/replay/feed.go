@@ -15,6 +15,7 @@ import (
 
 	"github.com/go-mysql-org/go-mysql/replication"
 
+	"github.com/mysql-mfg/mfg/internal/archive"
 	"github.com/mysql-mfg/mfg/internal/gtid"
 )
 
@@ -54,7 +55,6 @@ type feed struct {
 type transaction struct {
 	sending        bool
 	length, passed int64
-	at             time.Time
 }
 
 // send sends everything. An error says which log it is about.
@@ -167,14 +167,14 @@ func (f *feed) begin(h header) error {
 	if err != nil {
 		return err
 	}
-	if f.want.Intersect(first.id).IsEmpty() {
+	if f.want.Intersect(first.ID).IsEmpty() {
 		return nil
 	}
 	if err := f.describe(); err != nil {
 		return err
 	}
-	f.want = f.want.Subtract(first.id)
-	f.open = transaction{sending: true, length: first.length, passed: int64(len(raw)), at: first.at}
+	f.want = f.want.Subtract(first.ID)
+	f.open = transaction{sending: true, length: first.To, passed: int64(len(raw))}
 	f.marks.sent(first)
 	return f.pass(raw[:headerSize], bytes.NewReader(raw[headerSize:]), int64(len(raw))-headerSize)
 }
@@ -259,15 +259,15 @@ func (m *marks) read(bytes int64) {
 }
 
 // sent notes a transaction.
-func (m *marks) sent(f first) {
+func (m *marks) sent(t archive.Transaction) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if f.at.After(m.last) {
-		m.last = f.at
+	if t.Committed.After(m.last) {
+		m.last = t.Committed
 	}
 	m.count++
 	if n := len(m.all); n == 0 || n < marksMax && m.bytes-m.all[n-1].bytes >= markEvery {
-		m.all = append(m.all, mark{id: f.id, bytes: m.bytes})
+		m.all = append(m.all, mark{id: t.ID, bytes: m.bytes})
 	}
 }
 

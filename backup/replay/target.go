@@ -4,12 +4,9 @@ package replay
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"time"
-
-	"github.com/go-mysql-org/go-mysql/replication"
 
 	"github.com/mysql-mfg/mfg/internal/archive"
 	"github.com/mysql-mfg/mfg/internal/bucket"
@@ -63,29 +60,15 @@ func (m *Map) Find(ctx context.Context, from Start, t archive.Target) (Road, err
 	if err != nil {
 		return Road{}, m.explain(err, t)
 	}
-	take := from.Have
-	cut := false
-	for i := range route.Steps {
-		step := &route.Steps[i]
-		switch last := i == len(route.Steps)-1; {
-		case cut:
-			step.Apply = gtid.Set{}
-		case !route.Stop.Time.IsZero() && step.Last().After(route.Stop.Time):
-			step.Apply, cut, err = m.before(ctx, *step, stop{time: route.Stop.Time})
-		case route.Stop.GTID != "" && last:
-			step.Apply, cut, err = m.before(ctx, *step, stop{id: gtid.MustParse(route.Stop.GTID), after: route.Stop.After})
-		}
-		if err != nil {
-			return Road{}, fmt.Errorf("%s: %w", step.Name(), err)
-		}
-		take = take.Union(step.Apply)
+	if route, err = m.archive.Resolve(ctx, route, m.ids); err != nil {
+		return Road{}, m.explain(err, t)
 	}
 	if !t.Time.IsZero() {
 		if err := m.nothingLater(ctx, from, t.Time); err != nil {
 			return Road{}, err
 		}
 	}
-	return m.road(route.Steps, take), nil
+	return m.road(route.Steps, route.Reaches), nil
 }
 
 // Onto is the road to an exact set, which an earlier Find has found: the archive may have grown since.
@@ -204,99 +187,37 @@ func (m *Map) explain(err error, t archive.Target) error {
 
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000Z07:00") }
 
-// stop is where a file is cut: before the first transaction that is later than time, or at one.
-type stop struct {
-	time  time.Time
-	id    gtid.Set
-	after bool
-}
-
-// before is what of a step lies before a stop, in the order of its file. found is false if the stop is not in it.
-func (m *Map) before(ctx context.Context, step archive.Step, at stop) (take gtid.Set, found bool, err error) {
-	err = m.heads(ctx, step.Log, func(f first) bool {
-		switch {
-		case !at.id.IsEmpty() && f.id.Equal(at.id):
-			found = true
-			if at.after {
-				take = take.Union(f.id)
-			}
-		case at.id.IsEmpty() && f.at.After(at.time) && step.Apply.Contains(f.id):
-			found = true
-		case step.Apply.Contains(f.id):
-			take = take.Union(f.id)
-		}
-		return !found
-	})
-	return take, found, err
-}
-
 // nothingLater refuses a backup that holds what was committed after a time. Only files that hold earlier and later transactions are read.
 func (m *Map) nothingLater(ctx context.Context, from Start, t time.Time) error {
 	for _, log := range m.past.Files {
 		if !log.Last().After(t) || log.Set.Intersect(from.Have).Intersect(m.past.Archived).IsEmpty() {
 			continue
 		}
-		var later *first
-		err := m.heads(ctx, log, func(f first) bool {
-			if f.at.After(t) && from.Have.Contains(f.id) {
-				later = &f
+		var later archive.Transaction
+		err := m.transactions(ctx, log, func(x archive.Transaction) error {
+			if x.Committed.After(t) && x.GTID != "" && from.Have.Contains(x.ID) {
+				later = x
+				return archive.ErrDone
 			}
-			return later == nil
+			return nil
 		})
 		switch {
 		case err != nil:
 			return fmt.Errorf("%s: %w", log.Name(), err)
-		case later != nil:
+		case later.GTID != "":
 			return &archive.Refusal{Kind: archive.BackupTooNew, Message: fmt.Sprintf("the backup holds %s, which was committed at %s, after the target %s: "+
-				"choose one that was made before", later.id, stamp(later.at), stamp(t))}
+				"choose one that was made before", later.GTID, stamp(later.Committed), stamp(t))}
 		}
 	}
 	return nil
 }
 
-// heads tells of each transaction of a file, in order, until it is told to stop.
-func (m *Map) heads(ctx context.Context, l archive.Log, more func(first) bool) error {
-	checksummed := false
-	if l.From > 0 {
-		f := &feed{}
-		if err := f.describeBy(ctx, m.begin(l)); err != nil {
-			return err
-		}
-		checksummed = f.reader.checksummed
-	}
+// transactions tells of those of a file, in order.
+func (m *Map) transactions(ctx context.Context, l archive.Log, do func(archive.Transaction) error) error {
 	in, err := m.archive.Read(ctx, l, m.ids)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = in.Close() }() // it may not be read to its end
-	r := newReader(in, checksummed)
-	for {
-		h, err := r.next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if h.kind != replication.FORMAT_DESCRIPTION_EVENT && !begins(h.kind) {
-			continue
-		}
-		raw, err := r.whole(h)
-		if err != nil {
-			return err
-		}
-		if !begins(h.kind) {
-			if err := r.describe(raw); err != nil {
-				return err
-			}
-			continue
-		}
-		f, err := r.head(raw)
-		if err != nil {
-			return err
-		}
-		if !more(f) {
-			return nil
-		}
-	}
+	return archive.Transactions(in, l, do)
 }
