@@ -46,6 +46,7 @@ var layout = map[string]rule{
 	"internal/logpipe":                {ban: kubernetes},
 	"internal/door":                   {own: []string{"api/wire"}, ban: kubernetes},
 	"internal/bucket":                 {ban: kubernetes},
+	"internal/archive":                {own: []string{"internal/bucket", "internal/gtid"}, ban: kubernetes},
 	"internal/gtid":                   {pure: true, ban: kubernetes},
 	"internal/mysql":                  {own: []string{"internal/gtid"}, ban: kubernetes},
 	"internal/mysql/mysqltest":        {own: []string{"internal/mysql", "internal/gtid"}, ban: kubernetes},

@@ -74,12 +74,20 @@ func (Identities) String() string { return "[redacted]" }
 func (Identities) GoString() string { return "[redacted]" }
 
 // open is true if one of them is among the recipients of a backup.
-func (ids Identities) open(m *Manifest) bool {
-	return slices.ContainsFunc(ids.fingerprints, func(f string) bool { return slices.Contains(m.Recipients, f) })
+func (ids Identities) open(m *Manifest) bool { return ids.openAny(m.Recipients) }
+
+// openAny is true if one of them is among the fingerprints.
+func (ids Identities) openAny(recipients []string) bool {
+	return slices.ContainsFunc(ids.fingerprints, func(f string) bool { return slices.Contains(recipients, f) })
 }
 
 // seal is the writer of plaintext into an envelope: zstd, then age if there are recipients. Closing it ends both; dst stays open.
 func seal(dst io.Writer, recipients []age.Recipient) (io.WriteCloser, error) {
+	return sealSized(dst, recipients, window, 2)
+}
+
+// sealSized is seal with a window of so many bytes, compressed by so many goroutines.
+func sealSized(dst io.Writer, recipients []age.Recipient, window, concurrency int) (io.WriteCloser, error) {
 	s := &sealer{}
 	if len(recipients) > 0 {
 		w, err := age.Encrypt(dst, recipients...)
@@ -88,7 +96,7 @@ func seal(dst io.Writer, recipients []age.Recipient) (io.WriteCloser, error) {
 		}
 		s.age, dst = w, w
 	}
-	z, err := zstd.NewWriter(dst, zstd.WithEncoderLevel(zstd.SpeedDefault), zstd.WithEncoderConcurrency(2),
+	z, err := zstd.NewWriter(dst, zstd.WithEncoderLevel(zstd.SpeedDefault), zstd.WithEncoderConcurrency(concurrency),
 		zstd.WithWindowSize(window), zstd.WithEncoderCRC(true), zstd.WithZeroFrames(true))
 	if err != nil {
 		return nil, err

@@ -30,13 +30,20 @@ type upload struct {
 	cancel context.CancelFunc
 }
 
+// size bounds an upload: pieces of so many bytes, so many at a time on their way.
+type size struct{ piece, at int }
+
 // write begins an object. once refuses to write over one that is there.
 func (b *Bucket) write(ctx context.Context, key string, once bool) (*upload, error) {
+	return b.writeSized(ctx, key, once, size{piece: pieceBytes, at: pieceUpload})
+}
+
+func (b *Bucket) writeSized(ctx context.Context, key string, once bool, s size) (*upload, error) {
 	u := &upload{b: b, key: key, once: once, ctx: ctx}
 	ctx, u.cancel = context.WithCancel(ctx)
 	var err error
 	u.w, err = b.objects.NewWriter(ctx, key, &blob.WriterOptions{
-		BufferSize: pieceBytes, MaxConcurrency: pieceUpload, ContentType: "application/octet-stream", IfNotExist: once,
+		BufferSize: s.piece, MaxConcurrency: s.at, ContentType: "application/octet-stream", IfNotExist: once,
 		BeforeWrite: func(as func(any) bool) error {
 			as(&u.file)
 			return nil

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package archive
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mysql-mfg/mfg/internal/bucket"
+)
+
+// Bounds of a listing.
+const (
+	filesMax    = 200000
+	epochsMax   = 20000
+	listReaders = 8
+)
+
+// Archive is the archive of one group.
+type Archive struct {
+	b *bucket.Bucket
+	// read are manifests that were read: they are never overwritten.
+	mu   sync.Mutex
+	read map[string]Log
+}
+
+// Open opens the archive of a group. It asks the storage nothing.
+func Open(ctx context.Context, c bucket.Config) (*Archive, error) {
+	return OpenWith(ctx, c, bucket.Patience{})
+}
+
+// OpenWith is Open with other pauses while the storage is away.
+func OpenWith(ctx context.Context, c bucket.Config, p bucket.Patience) (*Archive, error) {
+	b, err := bucket.OpenWith(ctx, c, p)
+	if err != nil {
+		return nil, err
+	}
+	return &Archive{b: b, read: map[string]Log{}}, nil
+}
+
+// Close lets go of the storage.
+func (a *Archive) Close() error { return a.b.Close() }
+
+// Location names the place for people.
+func (a *Archive) Location() string { return a.b.Location() }
+
+// Claim makes the place the group's, unless it is another's: bucket.Foreign. Whoever writes calls it first.
+func (a *Archive) Claim(ctx context.Context, uid string, now time.Time) error {
+	return a.b.Claim(ctx, uid, now)
+}
+
+// found is what a listing of keys has.
+type found struct {
+	epochs, manifests []string
+	data              map[string]bucket.Item // by key
+	heartbeat, pruned bool
+}
+
+// List reads all manifests. One that cannot be read is told in Unreadable; what it tells of is missing.
+func (a *Archive) List(ctx context.Context) (Listing, error) {
+	f, err := a.find(ctx)
+	if err != nil {
+		return Listing{}, err
+	}
+	logs, epochs, bad, err := a.readAll(ctx, f)
+	if err != nil {
+		return Listing{}, err
+	}
+	l := newListing(epochs, logs)
+	l.Unreadable = bad
+	named := map[string]bool{}
+	for _, log := range logs {
+		named[log.folder()+"/"+log.Object.Key] = true
+	}
+	for key, item := range f.data {
+		l.Bytes += item.Bytes
+		if !named[key] {
+			l.Orphans += item.Bytes
+		}
+	}
+	if f.heartbeat {
+		h, err := small(ctx, a, heartbeatKey, parseHeartbeat)
+		if err != nil {
+			l.Unreadable = append(l.Unreadable, Unreadable{Key: heartbeatKey, Err: err})
+		} else {
+			l.Heartbeat = &h
+		}
+	}
+	if f.pruned {
+		p, err := small(ctx, a, prunedKey, parsePruned)
+		if err != nil {
+			return Listing{}, err // without it, what was pruned passes for a gap
+		}
+		l.Pruned = &p
+	}
+	return l, nil
+}
+
+func (a *Archive) find(ctx context.Context) (found, error) {
+	f := found{data: map[string]bucket.Item{}}
+	err := a.b.EachObject(ctx, "archive", func(i bucket.Item) error {
+		switch {
+		case i.Key == heartbeatKey:
+			f.heartbeat = true
+		case i.Key == prunedKey:
+			f.pruned = true
+		case strings.HasPrefix(i.Key, epochsFolder+"/") && strings.HasSuffix(i.Key, manifestEnd):
+			f.epochs = append(f.epochs, i.Key)
+		case strings.HasPrefix(i.Key, binlogsFolder+"/") && strings.HasSuffix(i.Key, manifestEnd):
+			f.manifests = append(f.manifests, i.Key)
+		case strings.HasPrefix(i.Key, binlogsFolder+"/"):
+			f.data[i.Key] = i
+		}
+		if len(f.manifests) > filesMax || len(f.epochs) > epochsMax {
+			return fmt.Errorf("list %s: there are more files in the archive than can be looked at: keep fewer backups, so that it is pruned", a.Location())
+		}
+		return nil
+	})
+	return f, err
+}
+
+// readAll reads manifests and epochs, some at a time.
+func (a *Archive) readAll(ctx context.Context, f found) ([]Log, []Epoch, []Unreadable, error) {
+	keys := slices.Concat(f.epochs, f.manifests)
+	logs, epochs, errs := make([]*Log, len(keys)), make([]*Epoch, len(keys)), make([]error, len(keys))
+	work := make(chan int)
+	var readers sync.WaitGroup
+	for range listReaders {
+		readers.Go(func() {
+			for i := range work {
+				if i < len(f.epochs) {
+					epochs[i], errs[i] = a.epoch(ctx, keys[i])
+				} else {
+					logs[i], errs[i] = a.manifest(ctx, keys[i])
+				}
+			}
+		})
+	}
+	for i := range keys {
+		work <- i
+	}
+	close(work)
+	readers.Wait()
+	var ls []Log
+	var es []Epoch
+	var bad []Unreadable
+	for i, key := range keys {
+		switch kind := bucket.KindOf(errs[i]); {
+		case errs[i] == nil && epochs[i] != nil:
+			es = append(es, *epochs[i])
+		case errs[i] == nil:
+			ls = append(ls, *logs[i])
+		case kind == bucket.NotFound: // removed meanwhile
+		case kind == bucket.Damaged || kind == bucket.TooNew:
+			bad = append(bad, Unreadable{Key: key, Err: errs[i]})
+		default:
+			return nil, nil, nil, errs[i] // what cannot be asked for is not missing
+		}
+	}
+	a.forget(f.manifests)
+	return ls, es, bad, nil
+}
+
+// forget drops what is there no more.
+func (a *Archive) forget(there []string) {
+	keep := map[string]bool{}
+	for _, key := range there {
+		keep[key] = true
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for key := range a.read {
+		if !keep[key] {
+			delete(a.read, key)
+		}
+	}
+}
+
+func (a *Archive) epoch(ctx context.Context, key string) (*Epoch, error) {
+	e, err := small(ctx, a, key, parseEpoch)
+	if err == nil && e.key() != key {
+		err = a.b.Damage(key, errors.New("it is that of another epoch"))
+	}
+	return &e, err
+}
+
+// manifest reads one, and refuses that of another place: an object can be copied.
+func (a *Archive) manifest(ctx context.Context, key string) (*Log, error) {
+	a.mu.Lock()
+	known, ok := a.read[key]
+	a.mu.Unlock()
+	if ok {
+		return &known, nil
+	}
+	l, err := small(ctx, a, key, parseLog)
+	if err == nil && l.key() != key {
+		err = a.b.Damage(key, errors.New("it is that of another file"))
+	}
+	if err != nil {
+		return nil, err
+	}
+	a.remember(l)
+	return &l, nil
+}
+
+func (a *Archive) remember(l Log) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.read[l.key()] = l
+}
+
+// small reads a small object.
+func small[T any](ctx context.Context, a *Archive, key string, parse func([]byte) (T, error)) (T, error) {
+	var none T
+	raw, err := a.b.GetObject(ctx, key, ManifestMax)
+	if err != nil {
+		return none, err
+	}
+	v, err := parse(raw)
+	if err != nil {
+		return none, a.b.Damage(key, err)
+	}
+	return v, nil
+}
+
+// Read reads the plaintext of a file: bytes [From, To) of the binary log. Only io.EOF says that all of it was there and is what was written:
+// what was read before an error must not be used.
+func (a *Archive) Read(ctx context.Context, l Log, ids bucket.Identities) (io.ReadCloser, error) {
+	o := l.Object
+	o.Key = path.Join(l.folder(), o.Key)
+	return a.b.OpenSealed(ctx, bucket.Sealed{Object: o, Plain: l.To - l.From, Encrypted: l.Encrypted, Recipients: l.Recipients}, ids)
+}

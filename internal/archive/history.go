@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package archive
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/mysql-mfg/mfg/internal/gtid"
+)
+
+// Past is what the archive says about the history of the group.
+type Past struct {
+	// Epochs are all that the archive has an object or files of, the oldest first.
+	Epochs []EpochPast
+	// Files are those that hold anything of the history, in the order of Listing.Logs.
+	Files []Log
+	// Archived are the transactions of the history that the archive holds, Lost those that it holds and that no later epoch knew.
+	Archived, Lost gtid.Set
+	// Base is what is before the archive: whatever is to be recovered begins with a backup that holds it.
+	Base gtid.Set
+	// Gaps are in the order in which they were found, the oldest first.
+	Gaps []Gap
+	// Earliest is the first commit of the history in the archive, Latest the latest point that can be recovered if there is no gap: all
+	// that was committed until then is archived. Zero if there is nothing.
+	Earliest, Latest time.Time
+}
+
+// EpochPast is one epoch.
+type EpochPast struct {
+	Epoch
+	// Known is true if the archive has an object of it; otherwise only its number, site and server are told, and its set is unknown.
+	Known bool
+	// Archived is what its folders hold, Kept what of it belongs to the history, Lost what no later epoch knew.
+	Archived, Kept, Lost gtid.Set
+	// First and Last are the earliest and latest commits in its folders; zero without files.
+	First, Last time.Time
+	// SeenAt is until when its site was archived: everything that was committed there before is in the archive. Zero without files.
+	SeenAt time.Time
+	Files  int
+	Bytes  int64
+
+	// previous is what its servers had executed before its files.
+	previous gtid.Set
+	// allowed is what every later epoch knows; any is true if there is no later one that says anything.
+	allowed gtid.Set
+	any     bool
+}
+
+// Gap is what the history has and the archive has not.
+type Gap struct {
+	GTIDs gtid.Set
+	// After is the last commit that is archived before it, Before the first one that is archived after it. Either may be zero.
+	After, Before time.Time
+	// Epoch and Site are of the file that shows that the transactions were there.
+	Epoch int64
+	Site  string
+}
+
+// String tells it to people.
+func (g Gap) String() string {
+	text := fmt.Sprintf("%d transactions (%s)", g.GTIDs.Count(), clip(g.GTIDs.String()))
+	if !g.After.IsZero() {
+		text += " after " + stamp(g.After)
+	}
+	if !g.Before.IsZero() {
+		text += " before " + stamp(g.Before)
+	}
+	return text
+}
+
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000Z07:00") }
+
+// clip keeps a message readable.
+func clip(text string) string {
+	const most = 400
+	if len(text) > most {
+		return text[:most] + "..."
+	}
+	return text
+}
+
+// History reads a listing. It decides what belongs to the history of the group (I26), what was lost and what is missing.
+func History(l Listing) Past {
+	p := Past{Epochs: epochsOf(l)}
+	judge(&p)
+	for _, log := range l.Logs {
+		if !log.Set.Intersect(p.Archived).IsEmpty() {
+			p.Files = append(p.Files, log)
+		}
+	}
+	p.Base = l.prunedSet()
+	if len(l.Logs) > 0 {
+		p.Base = p.Base.Union(l.Logs[0].Previous)
+	}
+	p.Gaps = gapsOf(p, l.Logs)
+	p.Earliest, p.Latest = span(p, l)
+	return p
+}
+
+// epochsOf has a row for each epoch that there is an object or a file of, with what its folders hold.
+func epochsOf(l Listing) []EpochPast {
+	rows := map[int64]*EpochPast{}
+	for _, e := range l.Epochs {
+		rows[e.Epoch] = &EpochPast{Epoch: e, Known: true}
+	}
+	for _, log := range l.Logs {
+		r := rows[log.Epoch]
+		if r == nil {
+			r = &EpochPast{Epoch: Epoch{Epoch: log.Epoch, Site: log.Site, ServerUUID: log.ServerUUID, Unknown: true}}
+			rows[log.Epoch] = r
+		}
+		r.add(log)
+	}
+	out := make([]EpochPast, 0, len(rows))
+	for _, r := range rows {
+		out = append(out, *r)
+	}
+	slices.SortFunc(out, func(a, b EpochPast) int { return int(min(1, max(-1, a.Epoch.Epoch-b.Epoch.Epoch))) })
+	return out
+}
+
+func (r *EpochPast) add(log Log) {
+	r.Archived = r.Archived.Union(log.Set)
+	r.Files++
+	r.Bytes += log.Object.Bytes
+	if first := log.First(); !first.IsZero() && (r.First.IsZero() || first.Before(r.First)) {
+		r.First = first
+	}
+	if last := log.Last(); last.After(r.Last) {
+		r.Last = last
+	}
+	if log.SeenAt.After(r.SeenAt) {
+		r.SeenAt = log.SeenAt
+	}
+	r.previous = r.previous.Union(log.Previous)
+}
+
+// judge says of each epoch what belongs to the history, from the newest back: I26.
+func judge(p *Past) {
+	allowed, unbound := gtid.Set{}, true
+	for i := len(p.Epochs) - 1; i >= 0; i-- {
+		e := &p.Epochs[i]
+		e.allowed, e.any = allowed, unbound
+		e.Kept = e.within(e.Archived)
+		p.Archived = p.Archived.Union(e.Kept)
+		knows, says := e.knows()
+		switch {
+		case !says:
+		case unbound:
+			allowed, unbound = knows, false
+		default:
+			allowed = allowed.Intersect(knows)
+		}
+	}
+	for i := range p.Epochs {
+		e := &p.Epochs[i]
+		e.Lost = e.Archived.Subtract(p.Archived)
+		p.Lost = p.Lost.Union(e.Lost)
+	}
+}
+
+// within is what of a set every later epoch knows.
+func (r *EpochPast) within(s gtid.Set) gtid.Set {
+	if r.any {
+		return s
+	}
+	return s.Intersect(r.allowed)
+}
+
+// knows is the set of an epoch: what its site had when it was opened, and what its server's own logs hold or name. says is false if
+// nothing is known of it.
+func (r *EpochPast) knows() (s gtid.Set, says bool) {
+	if r.Known && !r.Unknown {
+		opened, err := gtid.Parse(r.GTIDExecuted)
+		if err == nil { // it was checked when it was read
+			s, says = opened, true
+		}
+	}
+	if r.Files > 0 {
+		s, says = s.Union(r.previous).Union(r.Archived), true
+	}
+	return s, says
+}
+
+// gapsOf goes through the files in order: each says what was executed before it.
+func gapsOf(p Past, logs []Log) []Gap {
+	var gaps []Gap
+	var after time.Time
+	have := p.Archived.Union(p.Base)
+	for _, log := range logs {
+		missing := p.epoch(log.Epoch).within(log.Previous).Subtract(have)
+		if !missing.IsEmpty() {
+			before := log.First()
+			if before.IsZero() {
+				before = log.SeenAt
+			}
+			gaps = append(gaps, Gap{GTIDs: missing, After: after, Before: before, Epoch: log.Epoch, Site: log.Site})
+			have = have.Union(missing)
+		}
+		if last := log.Last(); last.After(after) && !log.Set.Intersect(p.Archived).IsEmpty() {
+			after = last
+		}
+	}
+	return gaps
+}
+
+// epoch is the row of an epoch, which is there for every file.
+func (p Past) epoch(n int64) *EpochPast {
+	for i := range p.Epochs {
+		if p.Epochs[i].Epoch.Epoch == n {
+			return &p.Epochs[i]
+		}
+	}
+	return &EpochPast{any: true}
+}
+
+// span is from when to when there is anything, without regard to gaps.
+func span(p Past, l Listing) (earliest, latest time.Time) {
+	for _, log := range p.Files {
+		if first := log.First(); !first.IsZero() && (earliest.IsZero() || first.Before(earliest)) {
+			earliest = first
+		}
+	}
+	newest := int64(-1)
+	for i, e := range p.Epochs {
+		if e.Files > 0 {
+			latest = e.SeenAt
+			// Another site was opened meanwhile: what was committed there since is not in these files.
+			if i+1 < len(p.Epochs) && !p.Epochs[i+1].PromotedAt.IsZero() && p.Epochs[i+1].PromotedAt.Before(latest) {
+				latest = p.Epochs[i+1].PromotedAt
+			}
+		}
+		newest = max(newest, e.Epoch.Epoch)
+	}
+	if h := l.Heartbeat; h != nil && h.Epoch >= newest && h.At.After(latest) {
+		executed, err := gtid.Parse(h.GTIDExecuted)
+		// What the server had executed beyond the archive was archived later, or not at all: the heartbeat proves nothing then.
+		if err == nil && allKnown(p).Contains(executed) {
+			latest = h.At
+		}
+	}
+	return earliest, latest
+}
+
+// allKnown is what is archived, was before the archive, or is known to be missing.
+func allKnown(p Past) gtid.Set {
+	s := p.Archived.Union(p.Base)
+	for _, g := range p.Gaps {
+		s = s.Union(g.GTIDs)
+	}
+	return s
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package archive
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/mysql-mfg/mfg/internal/gtid"
+)
+
+// Listing is what is in the archive.
+type Listing struct {
+	// Epochs are sorted by number.
+	Epochs []Epoch
+	// Logs are the files, sorted by epoch, folder, number of the log and where they begin. Segments of a log that is there sealed are left
+	// out: see Replaced.
+	Logs []Log
+	// Replaced are segments that a sealed log of their folder has made needless.
+	Replaced []Log
+	// Heartbeat is nil if there is none.
+	Heartbeat *Heartbeat
+	// Pruned is nil if nothing was ever removed.
+	Pruned *Pruned
+	// Unreadable are manifests that cannot be read, with the reason. What they tell of is missing, and so is a gap.
+	Unreadable []Unreadable
+	// Bytes is how much room the data takes, Orphans is how much of it no manifest names.
+	Bytes, Orphans int64
+}
+
+// Unreadable is an object that cannot be read.
+type Unreadable struct {
+	Key string
+	Err error
+}
+
+// newListing sorts, and takes away segments that are replaced.
+func newListing(epochs []Epoch, logs []Log) Listing {
+	l := Listing{Epochs: slices.Clone(epochs)}
+	slices.SortFunc(l.Epochs, func(a, b Epoch) int { return cmp.Compare(a.Epoch, b.Epoch) })
+	sorted := slices.Clone(logs)
+	slices.SortFunc(sorted, compareLogs)
+	sealed := map[string]bool{}
+	for _, log := range sorted {
+		if log.Sealed {
+			sealed[log.folder()+"/"+log.Log] = true
+		}
+	}
+	for _, log := range sorted {
+		if !log.Sealed && sealed[log.folder()+"/"+log.Log] {
+			l.Replaced = append(l.Replaced, log)
+			continue
+		}
+		l.Logs = append(l.Logs, log)
+	}
+	return l
+}
+
+func compareLogs(a, b Log) int {
+	return cmp.Or(cmp.Compare(a.Epoch, b.Epoch), cmp.Compare(a.Site, b.Site), cmp.Compare(a.ServerUUID, b.ServerUUID),
+		cmp.Compare(Number(a.Log), Number(b.Log)), cmp.Compare(a.From, b.From))
+}
+
+// prunedSet is what the archive need not have.
+func (l Listing) prunedSet() gtid.Set {
+	if l.Pruned == nil {
+		return gtid.Set{}
+	}
+	s, err := gtid.Parse(l.Pruned.GTIDExecuted)
+	if err != nil {
+		return gtid.Set{} // checked when it was read; an empty set claims less
+	}
+	return s
+}

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package archive
+
+import (
+	"context"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/mysql-mfg/mfg/internal/bucket"
+	"github.com/mysql-mfg/mfg/internal/gtid"
+)
+
+// Cutoff is the oldest backup that is retained. The zero value is none, and prunes nothing.
+type Cutoff struct {
+	Backup string
+	At     time.Time
+	Set    gtid.Set
+}
+
+// Prunable are the files that no retained backup needs (I27): all that they hold of the history is in the oldest retained backup, and what
+// they hold that was lost was committed before it was made. Files that name what a backup needs are kept, even if they hold nothing.
+func Prunable(l Listing, c Cutoff) []Log {
+	if c.At.IsZero() || c.Set.IsEmpty() {
+		return nil // the safe answer: without a backup everything may be needed
+	}
+	p := History(l)
+	newest := int64(-1)
+	for _, e := range p.Epochs {
+		newest = max(newest, e.Epoch.Epoch)
+	}
+	var out []Log
+	for i, log := range l.Logs {
+		beyond := log.Set.Subtract(c.Set)
+		last := i+1 == len(l.Logs) || l.Logs[i+1].folder() != log.folder()
+		switch {
+		case !beyond.Intersect(p.Archived).IsEmpty():
+			// I27: it belongs to the history, and the backup does not hold it.
+		case !beyond.Subtract(p.Lost).IsEmpty():
+			// I cannot say what it is: the safe answer is to keep it.
+		case !c.Set.Contains(p.epoch(log.Epoch).within(log.Previous)):
+			// What was before it is needed; so is that it was.
+		case !log.Last().Before(c.At):
+		case last && log.Epoch == newest:
+			// The archiver goes on from it.
+		default:
+			out = append(out, log)
+		}
+	}
+	return out
+}
+
+// Prune removes what no retained backup needs, and what sealed logs replaced. It returns how many files went. Credentials that may not
+// delete are bucket.NoDeleteRight, and no harm.
+func (a *Archive) Prune(ctx context.Context, l Listing, c Cutoff) (removed int, err error) {
+	remove := func(logs []Log) error {
+		for _, log := range logs {
+			if err := a.Remove(ctx, log); err != nil {
+				return err
+			}
+			removed++
+		}
+		return nil
+	}
+	if err := remove(l.Replaced); err != nil {
+		return removed, err
+	}
+	old := Prunable(l, c)
+	if len(old) == 0 {
+		return removed, nil
+	}
+	p := Pruned{Version: FormatVersion, At: c.At.UTC(), Backup: c.Backup, Cutoff: c.At.UTC(), GTIDExecuted: l.prunedSet().Union(c.Set).String()}
+	if err := p.check(); err != nil {
+		return removed, err
+	}
+	// First: without it, what is removed would pass for a gap.
+	if err := a.putSmall(ctx, prunedKey, p, false); err != nil {
+		return removed, err
+	}
+	if err := remove(old); err != nil {
+		return removed, err
+	}
+	return removed, a.pruneEpochs(ctx, l, old)
+}
+
+// pruneEpochs removes epochs before the oldest that has a file left: they say nothing about any.
+func (a *Archive) pruneEpochs(ctx context.Context, l Listing, gone []Log) error {
+	away := map[string]bool{}
+	for _, log := range gone {
+		away[log.key()] = true
+	}
+	oldest := int64(-1)
+	for _, log := range l.Logs {
+		if !away[log.key()] {
+			oldest = log.Epoch // sorted by epoch
+			break
+		}
+	}
+	for i, e := range l.Epochs {
+		// The newest stays in any case.
+		if e.Epoch >= oldest || i == len(l.Epochs)-1 {
+			break
+		}
+		if err := a.b.RemoveObject(ctx, e.key()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Sweep removes data that no manifest names and that is older than before: what killed uploads left. before must be earlier than the
+// beginning of any upload that may still run.
+func (a *Archive) Sweep(ctx context.Context, before time.Time) (int, error) {
+	f, err := a.find(ctx)
+	if err != nil {
+		return 0, err
+	}
+	logs, _, bad, err := a.readAll(ctx, f)
+	if err != nil {
+		return 0, err
+	}
+	named := map[string]bool{}
+	for _, log := range logs {
+		named[path.Join(log.folder(), log.Object.Key)] = true
+	}
+	blind := map[string]bool{} // folders of which I cannot say what belongs to them: the safe answer is to leave all of it
+	for _, u := range bad {
+		blind[path.Dir(u.Key)] = true
+	}
+	swept := 0
+	for key, item := range f.data {
+		if named[key] || blind[path.Dir(key)] || !item.ModTime.Before(before) || !strings.HasPrefix(key, binlogsFolder+"/") {
+			continue
+		}
+		// Its manifest may have been written since the listing.
+		if manifest, ok := manifestOf(key); ok {
+			there, err := a.manifest(ctx, manifest)
+			if err != nil && bucket.KindOf(err) != bucket.NotFound || err == nil && path.Base(key) == there.Object.Key {
+				continue
+			}
+		}
+		if err := a.b.RemoveObject(ctx, key); err != nil {
+			return swept, err
+		}
+		swept++
+	}
+	uploads, err := a.b.ForgetUploads(ctx, binlogsFolder, before)
+	return swept + uploads, err
+}
+
+// manifestOf is the key of the manifest that would name data.
+func manifestOf(key string) (string, bool) {
+	i := strings.LastIndexByte(key, '-')
+	if i < 0 || len(key)-i-1 != 16 {
+		return "", false
+	}
+	return key[:i] + manifestEnd, true
+}
