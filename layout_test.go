@@ -106,6 +106,7 @@ var layout = map[string]rule{
 	"operator/server":                 {own: []string{"operator/report", "api", "internal/door", "internal/gtid"}},
 	"backup":                          {own: []string{"backup"}, ban: kubernetes},
 	"backup/job":                      {own: []string{"internal/bucket", "internal/mysql", "internal/gtid"}, ban: kubernetes},
+	"backup/inspect":                  {own: []string{"api/wire", "internal/archive", "internal/bucket", "internal/gtid", "internal/mysql/binlog"}, ban: kubernetes},
 	"sidecar":                         {own: []string{"sidecar", "api/wire", "api/client", "internal"}, ban: kubernetes},
 	"sidecar/fence":                   {pure: true, own: []string{"api/wire"}, ban: kubernetes},
 	"sidecar/probe":                   {own: []string{"api/wire", "internal/mysql"}, ban: kubernetes},

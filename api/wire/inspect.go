@@ -20,7 +20,7 @@ const (
 const (
 	MaxInspectRequest = 128 << 10
 	// MaxInspectLine bounds one line of the answer, and MaxInspectText what of it is text of rows.
-	MaxInspectLine = 1 << 20
+	MaxInspectLine = 4 << 20
 	MaxInspectText = 64 << 10
 	// MaxInspectTransactions is how many transactions are told at most; DefaultInspectTransactions unless another number is asked for.
 	MaxInspectTransactions     = 100000

@@ -52,7 +52,7 @@ func (q *question) find(ctx context.Context, ask wire.AskFind) error {
 	f := &finder{question: q, ask: ask}
 	for _, file := range q.files() {
 		if ask.Epoch != 0 && file.Epoch != ask.Epoch || outside(file.Log, ask.Since, ask.Until) {
-			f.previous = "" // what comes next is not behind it
+			f.previous, f.current = "", "" // what comes next is not behind it
 			continue
 		}
 		f.file = file
