@@ -59,7 +59,7 @@ func parseRowsHead(kind replication.EventType, c *cursor, tables map[uint64]*tab
 		h.op, h.partial = updated, kind == replication.PARTIAL_UPDATE_ROWS_EVENT
 		h.second = c.take(bitmapBytes(h.columns))
 	}
-	return h, !c.bad && h.table != nil && h.op != "" && h.columns == len(h.table.columns)
+	return h, !c.bad && h.table != nil && h.op != "" && h.columns <= len(h.table.columns)
 }
 
 // next reads the next row; ok is false if it is malformed.
@@ -95,14 +95,14 @@ func (h *rowsHead) image(c *cursor, present []byte, partial bool) []cell {
 	if c.bad {
 		return nil
 	}
-	cells := make([]cell, h.columns)
+	cells := make([]cell, len(h.table.columns))
 	at, document := 0, 0
 	for i, col := range h.table.columns {
 		if col.kind == mysql.MYSQL_TYPE_JSON {
 			cells[i].partial = bit(parts, document)
 			document++
 		}
-		if !bit(present, i) {
+		if i >= h.columns || !bit(present, i) { // an image of few columns may not tell of those behind them
 			cells[i].absent = true
 			continue
 		}

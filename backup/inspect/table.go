@@ -107,10 +107,10 @@ func (c column) numeric() bool {
 	return false
 }
 
-// texts are columns with a collation; of BLOB it is binary.
+// texts are columns with a collation; of BLOB and VECTOR it is binary.
 func (c column) text() bool {
 	switch c.kind {
-	case mysql.MYSQL_TYPE_STRING, mysql.MYSQL_TYPE_VAR_STRING, mysql.MYSQL_TYPE_VARCHAR, mysql.MYSQL_TYPE_BLOB:
+	case mysql.MYSQL_TYPE_STRING, mysql.MYSQL_TYPE_VAR_STRING, mysql.MYSQL_TYPE_VARCHAR, mysql.MYSQL_TYPE_BLOB, mysql.MYSQL_TYPE_VECTOR:
 		return true
 	}
 	return false
