@@ -48,7 +48,7 @@ func parseRowsHead(kind replication.EventType, c *cursor, tables map[uint64]*tab
 	flags := c.little(2)
 	extra := int(c.little(2)) // its own two bytes are counted in
 	c.take(extra - 2)
-	h := rowsHead{table: tables[id], columns: c.length(), last: flags&stmtEnd != 0}
+	h := rowsHead{table: tables[id], columns: int(min(c.packed(), columnsMax+1)), last: flags&stmtEnd != 0}
 	h.first = c.take(bitmapBytes(h.columns))
 	switch kind { //nolint:exhaustive // the others are no rows of this version
 	case replication.WRITE_ROWS_EVENTv2:
