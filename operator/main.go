@@ -22,6 +22,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/client"
 	"github.com/mysql-mfg/mfg/internal/logpipe"
 	"github.com/mysql-mfg/mfg/operator/access"
+	"github.com/mysql-mfg/mfg/operator/archiving"
 	"github.com/mysql-mfg/mfg/operator/backups"
 	cacheloop "github.com/mysql-mfg/mfg/operator/cache/loop"
 	"github.com/mysql-mfg/mfg/operator/cacheobjects"
@@ -176,6 +177,16 @@ func wire(mgr ctrl.Manager, s settings, log *slog.Logger) error {
 	if err := copies.SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("set up backups: %w", err)
 	}
+	archives := archiving.New(archiving.Options{
+		Client: mgr.GetClient(), Facts: factsOf{loops}, Access: reach, Keys: keys, Recorder: recorder, Log: log, Install: install, Lease: s.lease(),
+		Ask: client.NewFrugal(nil).ArchiverStatus,
+	})
+	if err := archiving.Index(context.Background(), mgr.GetFieldIndexer()); err != nil {
+		return err
+	}
+	if err := mgr.Add(archives); err != nil {
+		return fmt.Errorf("add what looks after the archives: %w", err)
+	}
 	if err := mgr.Add(loops); err != nil {
 		return fmt.Errorf("add poll loops: %w", err)
 	}
@@ -191,7 +202,7 @@ func wire(mgr ctrl.Manager, s settings, log *slog.Logger) error {
 	if err := addEscrow(mgr, s, loops, log); err != nil {
 		return fmt.Errorf("add escrow listener: %w", err)
 	}
-	options := server.Options{Authority: loops, Source: board, Operator: version(), Log: log, Leading: loops.Leading, Explain: loops.Explain}
+	options := server.Options{Authority: loops, Source: board, Operator: version(), Log: log, Leading: loops.Leading, Explain: loops.Explain, Cutoff: archives.Cutoff}
 	if s.statusAccess {
 		access, err := newStatusAccess(mgr)
 		if err != nil {

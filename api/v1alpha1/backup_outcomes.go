@@ -11,6 +11,7 @@ var outcomes = func() map[string]Reason {
 		ReasonWrongIdentity, ReasonTargetNotEmpty, ReasonVolumeTooSmall, ReasonVersionTooOld, ReasonEncryptionMismatch, ReasonServerFailed,
 		ReasonLoadFailed, ReasonDiffers, ReasonQueryFailed, ReasonSourceUnreachable, ReasonSourceRefused, ReasonSourceLost, ReasonSourceBusy,
 		ReasonDumpFailed, ReasonCloneFailed, ReasonBadConfig, ReasonTimedOut, ReasonYielded, ReasonFailed,
+		ReasonTargetBeforeBackup, ReasonTargetNotArchived, ReasonTargetInGap, ReasonTransactionLost, ReasonBackupDiverged, ReasonReplayFailed,
 	} {
 		known[string(r)] = r
 	}

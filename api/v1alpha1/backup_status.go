@@ -13,6 +13,91 @@ type BackupStatus struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=64
 	Profiles []BackupProfileStatus `json:"profiles,omitempty"`
+	// pitr is the state of the archive of binary logs; empty in a group without one.
+	//
+	// +optional
+	PITR *PITRStatus `json:"pitr,omitempty"`
+}
+
+// PITRStatus is the state of the archive of binary logs. It says what was true at most 10 s ago, and at most 20 s ago where only times have
+// changed.
+type PITRStatus struct {
+	// site that archives.
+	//
+	// +optional
+	Site string `json:"site,omitempty"`
+	// earliest is the first point in time that the group can be brought back to: when the oldest backup that is kept was completed; without
+	// one nothing can.
+	//
+	// +optional
+	Earliest *metav1.Time `json:"earliest,omitempty"`
+	// latest is the last one: everything that was committed until then is archived.
+	//
+	// +optional
+	Latest *metav1.Time `json:"latest,omitempty"`
+	// archivedGTID is the set of the transactions in the archive; empty if it is longer than status takes.
+	//
+	// +optional
+	ArchivedGTID string `json:"archivedGTID,omitempty"`
+	// lag is how old latest was when this was written, in steps so that it does not change all the time: <30s, <1m, <5m, <15m, <1h, <6h, <1d or
+	// >=1d. The number is in the metrics.
+	//
+	// +optional
+	Lag string `json:"lag,omitempty"`
+	// gaps are transactions that are missing in the archive, the newest last: no point from there on to the next backup can be recovered.
+	//
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	Gaps []PITRGap `json:"gaps,omitempty"`
+	// gapCount counts all gaps, also those for which there was no room.
+	//
+	// +optional
+	GapCount int32 `json:"gapCount,omitempty"`
+	// bytes that the archive takes in the storage.
+	//
+	// +optional
+	Bytes int64 `json:"bytes,omitempty"`
+	// holding is true while the sites are kept from purging binary logs, because the archive does not have them yet.
+	//
+	// +optional
+	Holding bool `json:"holding,omitempty"`
+	// reason is what keeps the archive from growing, one CamelCase word; empty if nothing does.
+	//
+	// +optional
+	Reason Reason `json:"reason,omitempty"`
+	// message says it to people, with the next step.
+	//
+	// +optional
+	Message string `json:"message,omitempty"`
+}
+
+// PITRGap is what is missing in the archive.
+type PITRGap struct {
+	// gtids are the transactions; empty if the set is too long.
+	//
+	// +optional
+	GTIDs string `json:"gtids,omitempty"`
+	// transactions is how many they are.
+	//
+	// +optional
+	Transactions int64 `json:"transactions,omitempty"`
+	// after is the last commit before them that is archived.
+	//
+	// +optional
+	After *metav1.MicroTime `json:"after,omitempty"`
+	// before is the first commit after them that is archived.
+	//
+	// +optional
+	Before *metav1.MicroTime `json:"before,omitempty"`
+	// epoch in which they were written.
+	//
+	// +optional
+	Epoch int64 `json:"epoch,omitempty"`
+	// site that they were written on.
+	//
+	// +optional
+	Site string `json:"site,omitempty"`
 }
 
 // BackupProfileStatus is the state of one profile.
@@ -135,6 +220,18 @@ type RestoreStatus struct {
 	//
 	// +optional
 	GTIDExecuted string `json:"gtidExecuted,omitempty"`
+	// target is the point in time that was asked for, in words; empty if it is the backup.
+	//
+	// +optional
+	Target string `json:"target,omitempty"`
+	// replayedTo is the commit of the last transaction that was taken from the archive: the point in time that was reached.
+	//
+	// +optional
+	ReplayedTo *metav1.MicroTime `json:"replayedTo,omitempty"`
+	// replayed is how many transactions were taken from the archive.
+	//
+	// +optional
+	Replayed int64 `json:"replayed,omitempty"`
 	// reason is why it is in this phase, one CamelCase word.
 	//
 	// +optional

@@ -2,8 +2,6 @@
 
 package v1alpha1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 // BackupStorage is where backups are: exactly one of its fields.
 //
 // +kubebuilder:validation:XValidation:rule="(has(self.s3) ? 1 : 0) + (has(self.gcs) ? 1 : 0) + (has(self.azure) ? 1 : 0) + (has(self.volume) ? 1 : 0) == 1",message="a backup goes to one place: set exactly one of storage.s3, storage.gcs, storage.azure and storage.volume",reason=FieldValueInvalid
@@ -169,7 +167,7 @@ type InitFromBackupSpec struct {
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	Backup string `json:"backup,omitempty"`
 	// pointInTime is where in the history of the group the restore stops, beyond the backup. Default: at the backup.
-	// Not built yet: setting it raises the condition UnbuiltFeatures, and the operator creates no pods for the group, so
+	// Not proven yet: setting it raises the condition UnbuiltFeatures, and the operator creates no pods for the group, so
 	// that other data is never taken for what was asked for.
 	//
 	// +optional
@@ -180,10 +178,10 @@ type InitFromBackupSpec struct {
 //
 // +kubebuilder:validation:XValidation:rule="(has(self.time) ? 1 : 0) + (has(self.gtid) ? 1 : 0) + (has(self.beforeGTID) ? 1 : 0) + (has(self.beforeFailover) ? 1 : 0) + (has(self.latest) ? 1 : 0) == 1",message="a restore stops at one point: set exactly one of pointInTime.time, gtid, beforeGTID, beforeFailover and latest",reason=FieldValueInvalid
 type PointInTime struct {
-	// time takes all transactions that were committed until then.
+	// time takes all transactions that were committed until then, to the microsecond.
 	//
 	// +optional
-	Time *metav1.Time `json:"time,omitempty"`
+	Time *Moment `json:"time,omitempty"`
 	// gtid takes all transactions up to and with this one.
 	//
 	// +optional

@@ -39,6 +39,7 @@ const (
 // BackupSpec configures backups.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.pitr) || !self.pitr.enabled || (has(self.pitr.profile) && has(self.profiles) && self.profiles.exists(p, p.name == self.pitr.profile))",message="point-in-time recovery stores binary logs with a backup profile: name one of backup.profiles in backup.pitr.profile",fieldPath=".pitr.profile",reason=FieldValueInvalid
+// +kubebuilder:validation:XValidation:rule="!has(self.pitr) || !self.pitr.enabled || !has(self.pitr.profile) || !has(self.profiles) || self.profiles.all(p, p.name != self.pitr.profile || !has(p.storage.volume))",message="the pods of MySQL store binary logs over the network: a volume that is away would keep them from starting and from ending; name a profile with s3, gcs or azure in backup.pitr.profile",fieldPath=".pitr.profile",reason=FieldValueInvalid
 type BackupSpec struct {
 	// profiles are the ways to back up, at most 16. Default none.
 	//
@@ -267,9 +268,10 @@ type BackupScratch struct {
 	StorageClassName *string `json:"storageClassName,omitempty"`
 }
 
-// PITRSpec turns on the binlog archive.
+// PITRSpec turns on the archive of binary logs.
 type PITRSpec struct {
-	// enabled makes the sidecar of the active site archive binary logs. Default false.
+	// enabled runs a container in the pods of MySQL that archives the binary logs of the active site. To turn it on or off replaces the pods
+	// one after the other. Default false.
 	//
 	// +optional
 	// +kubebuilder:default=false
@@ -296,4 +298,10 @@ type PITRSpec struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
 	SecretName string `json:"secretName,omitempty"`
+	// resources of the container that archives. Default: requests of cpu 50m and memory 64Mi, and a limit of memory 256Mi. It stays below
+	// the limit, which is at least 128Mi.
+	//
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="!has(self.limits) || !('memory' in self.limits) || quantity(string(self.limits['memory'])).compareTo(quantity('128Mi')) >= 0",message="with less than 128Mi of memory nothing is archived: raise resources.limits.memory of pitr",fieldPath=".limits",reason=FieldValueInvalid
+	Resources corev1.ResourceRequirements `json:"resources,omitempty,omitzero"`
 }

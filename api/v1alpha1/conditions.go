@@ -24,6 +24,9 @@ const (
 	ConditionBackupReady = "BackupReady"
 	// ConditionBackupVerified: the newest verification restored a backup, and it is not older than it should be.
 	ConditionBackupVerified = "BackupVerified"
+	// ConditionPITRReady: binary logs are archived, the latest point in time that can be recovered is as young as it should be, and nothing is
+	// missing.
+	ConditionPITRReady = "PITRReady"
 	// ConditionRestoreReady: the group has all that initFromBackup names; while it is false, nothing opens.
 	ConditionRestoreReady = "RestoreReady"
 	// ConditionCacheReady: the cache store follows the active site.

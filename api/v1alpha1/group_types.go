@@ -21,6 +21,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name="Lag",type=string,JSONPath=`.status.replicationLag`,description="Largest replication lag of any replica"
 // +kubebuilder:printcolumn:name="Sealed",type=boolean,JSONPath=`.status.encryptionAtRest.sealed`,description="Whether every keyring is sealed; empty without encryption"
 // +kubebuilder:printcolumn:name="Failover",type=string,JSONPath=`.status.lastFailover`,description="Kind of the last failover, or Blocked"
+// +kubebuilder:printcolumn:name="Recoverable",type=date,JSONPath=`.status.backup.pitr.latest`,priority=1,description="How long ago the latest point in time is that the archive of binary logs reaches; empty without one"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`,priority=1
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,priority=1

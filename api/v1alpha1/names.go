@@ -111,6 +111,7 @@ const (
 	ManagerCacheStatus      = "mfg-cache-status"
 	ManagerBackup           = "mfg-backup"
 	ManagerBackupStatus     = "mfg-backup-status"
+	ManagerPITRStatus       = "mfg-pitr-status"
 	// ManagerRequest, with a kind of requests after it, owns the last answer of that kind: whoever answers one kind writes no other.
 	ManagerRequest = "mfg-request-"
 )

@@ -40,6 +40,18 @@ const (
 	ReasonVersionTooOld Reason = "VersionTooOld"
 	// ReasonEncryptionMismatch: a Physical backup fits a group that is encrypted as its own was; nothing was touched.
 	ReasonEncryptionMismatch Reason = "EncryptionMismatch"
+	// ReasonTargetBeforeBackup: the backup holds more than the point in time that is asked for; nothing was touched.
+	ReasonTargetBeforeBackup Reason = "TargetBeforeBackup"
+	// ReasonTargetNotArchived: the archive of binary logs does not reach to the point in time, or knows nothing of it; nothing was touched.
+	ReasonTargetNotArchived Reason = "TargetNotArchived"
+	// ReasonTargetInGap: the archive of binary logs lacks what leads to the point in time; nothing was touched.
+	ReasonTargetInGap Reason = "TargetInGap"
+	// ReasonTransactionLost: a failover lost the transaction that is asked for; nothing was touched.
+	ReasonTransactionLost Reason = "TransactionLost"
+	// ReasonBackupDiverged: the backup holds what a failover lost; nothing was touched.
+	ReasonBackupDiverged Reason = "BackupDiverged"
+	// ReasonReplayFailed: a transaction of the archive could not be applied to the backup.
+	ReasonReplayFailed Reason = "ReplayFailed"
 	// ReasonServerFailed: the mysqld that makes, loads or checks a backup did not start, or ended.
 	ReasonServerFailed Reason = "ServerFailed"
 	// ReasonLoadFailed: the data of a backup could not be loaded.

@@ -19,9 +19,10 @@ func (g *MysqlFailoverGroup) RestoredSite() string {
 	return g.Status.Restore.Site
 }
 
-// isRestored is false, too, for what is asked to stop at a point in time: no version knows how to yet.
+// isRestored is false, too, for what was brought to another point in time than the one that is asked for.
 func (g *MysqlFailoverGroup) isRestored() bool {
-	return g.Status.Restore != nil && g.Status.Restore.Phase == RestoreCompleted && g.Spec.InitFromBackup.PointInTime == nil
+	st := g.Status.Restore
+	return st != nil && st.Phase == RestoreCompleted && st.Target == g.Spec.InitFromBackup.PointInTime.String()
 }
 
 // RestoreStorage is where the backup is that the group begins with, and the Secret with the age identity that opens it; empty without one.

@@ -11,6 +11,7 @@ import (
 // I25: a group awaits its backup until status says that it is there, and then only that site is the one to be opened first.
 func TestAwaitsRestoreI25(t *testing.T) {
 	completed := &v1alpha1.RestoreStatus{Phase: v1alpha1.RestoreCompleted, Site: "b"}
+	toPoint := &v1alpha1.RestoreStatus{Phase: v1alpha1.RestoreCompleted, Site: "b", Target: "until transaction a:1"}
 	for name, tc := range map[string]struct {
 		from   *v1alpha1.InitFromBackupSpec
 		status *v1alpha1.RestoreStatus
@@ -24,6 +25,9 @@ func TestAwaitsRestoreI25(t *testing.T) {
 		"failed":                        {from: &v1alpha1.InitFromBackupSpec{}, status: &v1alpha1.RestoreStatus{Phase: v1alpha1.RestoreFailed, Site: "b"}, awaits: true},
 		"restored":                      {from: &v1alpha1.InitFromBackupSpec{}, status: completed, site: "b"},
 		"restored, not to the point":    {from: &v1alpha1.InitFromBackupSpec{PointInTime: &v1alpha1.PointInTime{GTID: "a:1"}}, status: completed, awaits: true},
+		"restored, to another point":    {from: &v1alpha1.InitFromBackupSpec{PointInTime: &v1alpha1.PointInTime{BeforeGTID: "a:1"}}, status: toPoint, awaits: true},
+		"restored, to no point now":     {from: &v1alpha1.InitFromBackupSpec{}, status: toPoint, awaits: true},
+		"restored to the point":         {from: &v1alpha1.InitFromBackupSpec{PointInTime: &v1alpha1.PointInTime{GTID: "a:1"}}, status: toPoint, site: "b"},
 		"has been open":                 {from: &v1alpha1.InitFromBackupSpec{}, status: completed, epoch: 1},
 		"has been open, status is lost": {from: &v1alpha1.InitFromBackupSpec{}, epoch: 1},
 		"taken back":                    {status: completed},

@@ -37,6 +37,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="has(self.tls) == has(oldSelf.tls)",message="TLS can neither be added to a group nor taken off it, because sites with and without it do not replicate from each other while they are updated: make a new group as you want it and move the data",fieldPath=".tls",reason=FieldValueForbidden
 // +kubebuilder:validation:XValidation:rule="!has(self.cache) || !has(self.cache.tls) || !has(self.cache.tls.enabled) || !self.cache.tls.enabled || has(self.tls)",message="TLS of the cache uses the group's certificate: set spec.tls, or leave cache.tls.enabled out",fieldPath=".cache.tls.enabled",reason=FieldValueInvalid
 // +kubebuilder:validation:XValidation:rule="!has(self.encryptionAtRest) || !self.encryptionAtRest.enabled || !has(self.backup) || !has(self.backup.profiles) || self.backup.profiles.all(p, p.method != 'Physical' || has(p.encryption))",message="a Physical backup of an encrypted group holds its keyring, and would give it to everybody who reads the bucket: set encryption.recipients in the profile, or take the method Logical",fieldPath=".backup.profiles",reason=FieldValueInvalid
+// +kubebuilder:validation:XValidation:rule="!has(self.encryptionAtRest) || !self.encryptionAtRest.enabled || !has(self.backup) || !has(self.backup.pitr) || !self.backup.pitr.enabled || !has(self.backup.profiles) || self.backup.profiles.all(p, !has(self.backup.pitr.profile) || p.name != self.backup.pitr.profile || has(p.encryption))",message="the archive has the binary logs of an encrypted group in the clear, for everybody who reads the bucket: set encryption.recipients in the profile that backup.pitr.profile names",fieldPath=".backup.pitr.profile",reason=FieldValueInvalid
 // +kubebuilder:validation:XValidation:rule="!has(self.initFromBackup) || !has(self.initFromBackup.profile) || (has(self.backup) && has(self.backup.profiles) && self.backup.profiles.exists(p, p.name == self.initFromBackup.profile))",message="the backup to start from is looked for with a profile of this group: name one of backup.profiles, or set initFromBackup.storage instead",fieldPath=".initFromBackup.profile",reason=FieldValueInvalid
 // +kubebuilder:validation:XValidation:rule="!has(self.initFromBackup) || !has(self.initFromBackup.profile) || has(self.initFromBackup.encryption) || !has(self.backup) || !has(self.backup.profiles) || !self.backup.profiles.exists(p, p.name == self.initFromBackup.profile && has(p.encryption) && !has(p.encryption.identitySecretName))",message="the backups of this profile are encrypted, and nothing opens them: set initFromBackup.encryption.identitySecretName, or that of the profile",fieldPath=".initFromBackup.encryption",reason=FieldValueRequired
 type MysqlFailoverGroupSpec struct {
@@ -101,7 +102,7 @@ type MysqlFailoverGroupSpec struct {
 	// +optional
 	Cache *CacheSpec `json:"cache,omitempty"`
 	// backup configures backups and point-in-time recovery. Default none.
-	// Not built yet: pitr, which raises the condition UnbuiltFeatures.
+	// Not proven yet: pitr, which raises the condition UnbuiltFeatures and works all the same.
 	//
 	// +optional
 	Backup *BackupSpec `json:"backup,omitempty"`

@@ -42,11 +42,23 @@ func TestUnbuiltFeatures(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, v1alpha1.UnbuiltFeatures(&tc.spec)); diff != "" {
-				t.Errorf("UnbuiltFeatures (-want +got):\n%s", diff)
+			none := v1alpha1.Proven{}
+			if diff := cmp.Diff(tc.want, none.Unbuilt(&tc.spec)); diff != "" {
+				t.Errorf("Unbuilt (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(tc.stop, v1alpha1.MustNotRun(&tc.spec)); diff != "" {
+			if diff := cmp.Diff(tc.stop, none.MustNotRun(&tc.spec)); diff != "" {
 				t.Errorf("MustNotRun (-want +got):\n%s", diff)
+			}
+			now := v1alpha1.IsProven()
+			if diff := cmp.Diff(now.Unbuilt(&tc.spec), v1alpha1.UnbuiltFeatures(&tc.spec)); diff != "" {
+				t.Errorf("UnbuiltFeatures of this version (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(now.MustNotRun(&tc.spec), v1alpha1.MustNotRun(&tc.spec)); diff != "" {
+				t.Errorf("MustNotRun of this version (-want +got):\n%s", diff)
+			}
+			all := v1alpha1.Proven{PITR: true}
+			if left := append(all.Unbuilt(&tc.spec), all.MustNotRun(&tc.spec)...); len(left) > 0 {
+				t.Errorf("once all is proven: %v", left)
 			}
 		})
 	}

@@ -35,6 +35,18 @@ type BackupConfig struct {
 	ProgressFile     string       `json:"progressFile,omitempty"`
 	ResultFile       string       `json:"resultFile,omitempty"`
 	YieldFile        string       `json:"yieldFile,omitempty"`
+
+	PointInTime *BackupPointInTime `json:"pointInTime,omitempty"`
+	Replay      bool               `json:"replay,omitempty"`
+}
+
+// BackupPointInTime is where in the history of a group a load stops, beyond the backup: exactly one of its fields.
+type BackupPointInTime struct {
+	Time           *time.Time `json:"time,omitempty"`
+	GTID           string     `json:"gtid,omitempty"`
+	BeforeGTID     string     `json:"beforeGTID,omitempty"`
+	BeforeFailover int64      `json:"beforeFailover,omitempty"`
+	Latest         bool       `json:"latest,omitempty"`
 }
 
 // BackupBucket is where the backups of one group are: internal/bucket.Config.
@@ -130,6 +142,10 @@ type BackupResult struct {
 	Warnings       []string `json:"warnings,omitempty"`
 	ManifestRead   bool     `json:"manifestRead,omitempty"`
 	Removed        int      `json:"removed,omitempty"`
+
+	ReplayedTo    *time.Time `json:"replayedTo,omitempty"`
+	Replayed      int64      `json:"replayed,omitempty"`
+	ReplaySeconds float64    `json:"replaySeconds,omitempty"`
 }
 
 // BackupSucceeded is the reason of a result that is no failure.
@@ -160,7 +176,7 @@ var errNoBackupResult = errors.New("what the container left is not the outcome o
 func ParseBackupResult(text string) (BackupResult, error) {
 	var r BackupResult
 	if len(text) > backupResultMax || json.Unmarshal([]byte(text), &r) != nil || !word(r.Reason) || r.Seconds < 0 || r.RestoreSeconds < 0 ||
-		len(r.Backup) > backupNameMax || r.Bytes < 0 || r.StoredBytes < 0 || r.Tables < 0 || r.Rows < 0 || r.Removed < 0 {
+		len(r.Backup) > backupNameMax || r.Bytes < 0 || r.StoredBytes < 0 || r.Tables < 0 || r.Rows < 0 || r.Removed < 0 || r.Replayed < 0 || r.ReplaySeconds < 0 {
 		return BackupResult{}, errNoBackupResult
 	}
 	r.Message, r.GTIDExecuted, r.MySQLVersion = line(r.Message, backupMessageMax), line(r.GTIDExecuted, backupResultMax), line(r.MySQLVersion, backupReasonMax)

@@ -56,6 +56,24 @@ type Config struct {
 	ResultFile   string `json:"resultFile,omitempty"`
 	// YieldFile, once it exists, tells the program to give way, as SIGTERM does.
 	YieldFile string `json:"yieldFile,omitempty"`
+	// PointInTime is where in the history of the group a load or a verification stops, beyond the backup, by the archive of binary logs.
+	// Nil stops at the backup.
+	PointInTime *PointInTime `json:"pointInTime,omitempty"`
+	// Replay has a verification go on to the end of the archive.
+	Replay bool `json:"replay,omitempty"`
+}
+
+// PointInTime is one point in the history of a group: exactly one of its fields.
+type PointInTime struct {
+	// Time takes all that was committed until then, to the microsecond, as the site that was open then tells the time.
+	Time *time.Time `json:"time,omitempty"`
+	// GTID takes all up to and with this transaction; BeforeGTID all before it.
+	GTID       string `json:"gtid,omitempty"`
+	BeforeGTID string `json:"beforeGTID,omitempty"`
+	// BeforeFailover takes what this epoch began with; at least 2.
+	BeforeFailover int64 `json:"beforeFailover,omitempty"`
+	// Latest takes all that was archived.
+	Latest bool `json:"latest,omitempty"`
 }
 
 // Source is the site that is copied.
@@ -88,6 +106,16 @@ type Server struct {
 	BufferPoolBytes int64 `json:"bufferPoolBytes,omitempty"`
 	// PluginDir is where mysqld's plugins are; empty means its own default.
 	PluginDir string `json:"pluginDir,omitempty"`
+}
+
+// count is how many points are named.
+func (p PointInTime) count() (n int) {
+	for _, named := range []bool{p.Time != nil && !p.Time.IsZero(), p.GTID != "", p.BeforeGTID != "", p.BeforeFailover > 1, p.Latest} {
+		if named {
+			n++
+		}
+	}
+	return n
 }
 
 const (
@@ -150,6 +178,9 @@ func (c Config) checkMake() error {
 }
 
 func (c Config) checkLoad() error {
+	if t := c.PointInTime; t != nil && t.count() != 1 {
+		return fail(BadConfig, errors.New("pointInTime stops at one point: set exactly one of time, gtid, beforeGTID, beforeFailover and latest"))
+	}
 	if c.Backup == "" && !c.isSite() || c.Server.Dir == "" || c.Server.RunDir == "" {
 		return fail(BadConfig, errors.New("backup, server.dir and server.runDir must be set"))
 	}

@@ -51,6 +51,18 @@ const (
 	QueryFailed Reason = "QueryFailed"
 	// WrongIdentity: no identity opens the backup.
 	WrongIdentity Reason = Reason(bucket.WrongIdentity)
+	// TargetBeforeBackup: the backup holds more than the target; nothing was touched.
+	TargetBeforeBackup Reason = "TargetBeforeBackup"
+	// TargetNotArchived: the target is beyond what is archived, or the archive knows nothing of it; nothing was touched.
+	TargetNotArchived Reason = "TargetNotArchived"
+	// TargetInGap: what leads to the target is missing in the archive; nothing was touched.
+	TargetInGap Reason = "TargetInGap"
+	// TransactionLost: a failover lost the transaction; nothing was touched.
+	TransactionLost Reason = "TransactionLost"
+	// BackupDiverged: the backup holds what a failover lost; nothing was touched.
+	BackupDiverged Reason = "BackupDiverged"
+	// ReplayFailed: a transaction of the archive could not be applied.
+	ReplayFailed Reason = "ReplayFailed"
 	// Failed has no word of its own.
 	Failed Reason = "Failed"
 )
@@ -89,9 +101,10 @@ func (r Reason) ExitCode() int {
 		return ExitTimedOut
 	case SourceUnreachable, SourceRefused, SourceLost, SourceBusy, DumpFailed, CloneFailed:
 		return ExitSource
-	case TargetNotEmpty, VolumeTooSmall, VersionTooOld, EncryptionMismatch, WrongIdentity, Reason(bucket.TooNew):
+	case TargetNotEmpty, VolumeTooSmall, VersionTooOld, EncryptionMismatch, WrongIdentity, Reason(bucket.TooNew),
+		TargetBeforeBackup, TargetNotArchived, TargetInGap, TransactionLost, BackupDiverged:
 		return ExitRefused
-	case Differs, QueryFailed, Reason(bucket.Damaged):
+	case Differs, QueryFailed, ReplayFailed, Reason(bucket.Damaged):
 		return ExitDamaged
 	case Reason(bucket.AccessDenied), Reason(bucket.NoSuchBucket), Reason(bucket.UntrustedTLS), Reason(bucket.Full), Reason(bucket.ClockSkew),
 		Reason(bucket.Unreachable), Reason(bucket.NotFound), Reason(bucket.NoDeleteRight), Reason(bucket.Exists), Reason(bucket.Foreign), Reason(bucket.Other):

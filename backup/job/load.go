@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/mysql-mfg/mfg/backup/replay"
 	"github.com/mysql-mfg/mfg/internal/bucket"
 	"github.com/mysql-mfg/mfg/internal/gtid"
 	"github.com/mysql-mfg/mfg/internal/mysql"
@@ -46,8 +47,19 @@ type loading struct {
 	warnings []string
 	// accounts are those of the group; see Config.accounts.
 	accounts []string
+	// journey leads to a point behind the backup; nil without one.
+	journey *journey
 	// began is when the first byte was asked for.
 	began time.Time
+}
+
+// target is what the server has executed at the end.
+func (l *loading) target() (gtid.Set, error) {
+	if l.journey != nil {
+		return l.journey.road.Target, nil
+	}
+	want, err := gtid.Parse(l.backup.Manifest.GTIDExecuted)
+	return want, fail(Reason(bucket.Damaged), err)
 }
 
 // Load makes the data directory of a backup. Until it returns no error the directory has its mark beside it, and is not whole; the next
@@ -69,11 +81,14 @@ func (p *Program) Load(ctx context.Context) (res Result, err error) {
 	if err := l.server.stop(); err != nil {
 		return Result{}, err
 	}
+	if err := l.sweepRelayLogs(); err != nil {
+		return Result{}, err
+	}
 	res = l.result().bounded()
 	res.Seconds = res.RestoreSeconds
 	if c := p.Config; c.isSite() {
 		// Before the mark goes: what is whole says what it is.
-		if err := p.note(record{GroupUID: c.GroupUID, Location: c.Bucket.Location(), Backup: c.Backup, Result: &res}); err != nil {
+		if err := p.note(record{GroupUID: c.GroupUID, Location: c.Bucket.Location(), Backup: c.Backup, Point: c.point(), Reached: p.reached, Result: &res}); err != nil {
 			return Result{}, err
 		}
 	}
@@ -100,6 +115,7 @@ func (l *loading) result() Result {
 	for _, part := range m.Parts {
 		res.Bytes += part.Bytes
 	}
+	l.tell(&res)
 	return res
 }
 
@@ -114,12 +130,13 @@ func (p *Program) restore(ctx context.Context) (_ *loading, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := p.choose(ctx, b); err != nil {
+	way, err := p.choose(ctx, b)
+	if err != nil {
 		return nil, err
 	}
 	c = p.Config
 	// It is read until the end of the program, which is that of the load.
-	l := &loading{Program: p, server: &server{config: c.Server, log: p.Log}, began: time.Now()}
+	l := &loading{Program: p, server: &server{config: c.Server, log: p.Log}, journey: way, began: time.Now()}
 	if err := l.check(ctx, b); err != nil {
 		return nil, err
 	}
@@ -139,7 +156,13 @@ func (p *Program) restore(ctx context.Context) (_ *loading, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return l, l.compare(ctx)
+	if err := l.compare(ctx); err != nil {
+		return nil, err
+	}
+	if err := l.replay(ctx); err != nil {
+		return nil, err
+	}
+	return l, nil
 }
 
 // check looks at everything that can be known before anything is touched.
@@ -173,7 +196,11 @@ func (l *loading) check(ctx context.Context, b *bucket.Bucket) (err error) {
 	if l.facts, err = readFacts(ctx, l.backup); err != nil {
 		return err
 	}
-	return room(c.Server.Dir, m.VolumeBytes)
+	need := m.VolumeBytes
+	if l.journey != nil {
+		need += replay.RelayLogBytes
+	}
+	return room(c.Server.Dir, need)
 }
 
 // logical loads a dump into a fresh server.
@@ -354,7 +381,7 @@ func (l *loading) finish(ctx context.Context) error {
 	if err := run(ctx, conn, "DROP USER '"+loader+"'@'localhost'"); err != nil {
 		return fail(LoadFailed, err)
 	}
-	want, err := gtid.Parse(l.backup.Manifest.GTIDExecuted)
+	want, err := l.target()
 	if err != nil {
 		return err
 	}

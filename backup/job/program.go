@@ -26,6 +26,8 @@ type Program struct {
 	Version string
 
 	report *reporter
+	// reached is the set of GTIDs of the target of a load, once it is settled.
+	reached string
 }
 
 // Commands are what Run knows.

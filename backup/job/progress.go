@@ -22,6 +22,7 @@ const (
 	Loading   Phase = "Loading"
 	Unpacking Phase = "Unpacking"
 	Checking  Phase = "Checking"
+	Replaying Phase = "Replaying"
 	Done      Phase = "Done"
 )
 
@@ -66,6 +67,11 @@ type Result struct {
 	ManifestRead bool `json:"manifestRead,omitempty"`
 	// Removed counts what delete and sweep removed.
 	Removed int `json:"removed,omitempty"`
+	// ReplayedTo is when the last of the transactions was committed that the archive added, Replayed how many these were, and
+	// ReplaySeconds how long that took. Nil without any.
+	ReplayedTo    *time.Time `json:"replayedTo,omitempty"`
+	Replayed      int64      `json:"replayed,omitempty"`
+	ReplaySeconds float64    `json:"replaySeconds,omitempty"`
 }
 
 const (

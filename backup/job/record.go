@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/mysql-mfg/mfg/backup/replay"
 	"github.com/mysql-mfg/mfg/internal/bucket"
 )
 
@@ -30,6 +31,10 @@ type record struct {
 	GroupUID string `json:"groupUID,omitempty"`
 	Location string `json:"location"`
 	Backup   string `json:"backup"`
+	// Point is where behind the backup the load stops, and Reached the set of GTIDs that this came to when the backup was chosen; both are
+	// empty for the backup alone.
+	Point   string `json:"point,omitempty"`
+	Reached string `json:"reached,omitempty"`
 	// Result is there once all of it was loaded.
 	Result *Result `json:"result,omitempty"`
 }
@@ -89,35 +94,71 @@ func (p *Program) mine(r *record) error {
 			"; to go on with that data, remove initFromBackup"))
 	case r.Location != c.Bucket.Location() || c.Backup != "" && r.Backup != c.Backup:
 		return fail(TargetNotEmpty, fmt.Errorf("the volume was given backup %s of %s already, and another one is asked for: %s", r.Backup, r.Location, newVolume))
+	case r.Point != c.point():
+		return fail(TargetNotEmpty, errors.New("the volume was given another point in time than the one that is asked for: "+newVolume))
 	}
 	return nil
 }
 
-// choose settles which backup is loaded onto a site, and notes it before anything is.
-func (p *Program) choose(ctx context.Context, b *bucket.Bucket) error {
+// choose settles which backup is loaded, and how a point behind it is reached. For a site both are noted before anything is loaded.
+func (p *Program) choose(ctx context.Context, b *bucket.Bucket) (*journey, error) {
 	c := &p.Config
 	if !c.isSite() {
-		return nil
+		return p.way(ctx, b, nil)
 	}
 	r, err := p.noted()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if c.Backup == "" && r != nil && r.GroupUID == c.GroupUID && r.Location == c.Bucket.Location() {
-		c.Backup = r.Backup // an earlier try chose it, and may have begun
-		return nil
+	same := r != nil && r.GroupUID == c.GroupUID && r.Location == c.Bucket.Location() && r.Point == c.point()
+	if same && (c.Backup == "" || c.Backup == r.Backup) {
+		c.Backup, p.reached = r.Backup, r.Reached // an earlier try chose it, and may have begun
+	}
+	m, err := p.survey(ctx)
+	if err != nil {
+		return nil, err
 	}
 	if c.Backup == "" {
-		entries, err := b.List(ctx)
-		if err != nil {
-			return err
-		}
-		if c.Backup, err = newest(entries, c.Bucket.Location()); err != nil {
-			return err
+		if c.Backup, err = p.newestFor(ctx, b, m); err != nil {
+			return nil, err
 		}
 		p.Log.Info("the newest backup is taken", "backup", c.Backup)
 	}
-	return p.note(record{GroupUID: c.GroupUID, Location: c.Bucket.Location(), Backup: c.Backup})
+	way, err := p.way(ctx, b, m)
+	if err != nil {
+		return nil, err
+	}
+	if way != nil {
+		p.reached = way.road.Target.String()
+	}
+	return way, p.note(record{GroupUID: c.GroupUID, Location: c.Bucket.Location(), Backup: c.Backup, Point: c.point(), Reached: p.reached})
+}
+
+// newestFor is the newest backup, or the newest that the target can be reached from.
+func (p *Program) newestFor(ctx context.Context, b *bucket.Bucket, m *replay.Map) (string, error) {
+	if m != nil {
+		return p.startFor(ctx, b, m)
+	}
+	entries, err := b.List(ctx)
+	if err != nil {
+		return "", err
+	}
+	return newest(entries, p.Config.Bucket.Location())
+}
+
+// way is how the target is reached from the backup; nil without a target.
+func (p *Program) way(ctx context.Context, b *bucket.Bucket, m *replay.Map) (*journey, error) {
+	if m == nil {
+		var err error
+		if m, err = p.survey(ctx); err != nil || m == nil {
+			return nil, err
+		}
+	}
+	manifest, err := b.ReadManifest(ctx, p.Config.Backup)
+	if err != nil {
+		return nil, err
+	}
+	return p.find(ctx, m, manifest)
 }
 
 // newest is the newest of the backups. One that cannot be read may be the newest, and loading an older one without a word would lose

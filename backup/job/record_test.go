@@ -72,25 +72,25 @@ func opened(t *testing.T, p *Program) *bucket.Bucket {
 // I25: the newest is chosen once, and durably so before any of it is loaded: each try loads the same one, whatever comes after it.
 func TestTheNewestIsChosenOnceI25(t *testing.T) {
 	p := volume(t)
-	if err := p.choose(t.Context(), opened(t, p)); ReasonOf(err) != Reason(bucket.NotFound) {
+	if _, err := p.choose(t.Context(), opened(t, p)); ReasonOf(err) != Reason(bucket.NotFound) {
 		t.Errorf("there is none: %v", err)
 	}
 	at := time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
 	store(t, p, "monday", at)
 	store(t, p, "tuesday", at.Add(24*time.Hour))
 	store(t, p, "an-older-one", at.Add(-time.Hour))
-	if err := p.choose(t.Context(), opened(t, p)); err != nil || p.Config.Backup != "tuesday" {
+	if _, err := p.choose(t.Context(), opened(t, p)); err != nil || p.Config.Backup != "tuesday" {
 		t.Fatalf("chosen %q: %v", p.Config.Backup, err)
 	}
 	store(t, p, "wednesday", at.Add(48*time.Hour))
 	again := *p
 	again.Config.Backup = ""
-	if err := again.choose(t.Context(), opened(t, p)); err != nil || again.Config.Backup != "tuesday" {
+	if _, err := again.choose(t.Context(), opened(t, p)); err != nil || again.Config.Backup != "tuesday" {
 		t.Errorf("the next try chose %q: %v", again.Config.Backup, err)
 	}
 	named := *p
 	named.Config.Backup = "monday"
-	if err := named.choose(t.Context(), opened(t, p)); err != nil || named.Config.Backup != "monday" {
+	if _, err := named.choose(t.Context(), opened(t, p)); err != nil || named.Config.Backup != "monday" {
 		t.Errorf("chosen %q instead of the one that was named: %v", named.Config.Backup, err)
 	}
 	// The choice of another group, or for another place, is none.
@@ -109,7 +109,7 @@ func TestTheNewestIsChosenOnceI25(t *testing.T) {
 		other := *p
 		other.Config.Backup = ""
 		change(&other.Config)
-		if err := other.choose(t.Context(), opened(t, p)); err != nil || other.Config.Backup != "wednesday" {
+		if _, err := other.choose(t.Context(), opened(t, p)); err != nil || other.Config.Backup != "wednesday" {
 			t.Errorf("%s: chosen %q: %v", name, other.Config.Backup, err)
 		}
 	}
@@ -125,7 +125,7 @@ func TestNewestIsNotGuessed(t *testing.T) {
 	p := volume(t)
 	store(t, p, "monday", time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC))
 	put(t, filepath.Join(p.Config.Bucket.Folder, "shop", "orders", "backups", "tuesday", "manifest.json"), "{")
-	err := p.choose(t.Context(), opened(t, p))
+	_, err := p.choose(t.Context(), opened(t, p))
 	if ReasonOf(err) != Reason(bucket.Damaged) || !strings.Contains(err.Error(), "tuesday") || !strings.Contains(err.Error(), "is monday") {
 		t.Errorf("%q: %v", p.Config.Backup, err)
 	}

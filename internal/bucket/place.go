@@ -45,7 +45,7 @@ func (b *Bucket) Group() string { return b.config.Group }
 
 // archiveKey is the whole key of an object of the archive.
 func (b *Bucket) archiveKey(key string) (string, error) {
-	if path.Clean(key) != key || key != archiveFolder && !strings.HasPrefix(key, archiveFolder+"/") || len(key) > 512 {
+	if path.Clean(key) != key || !strings.HasPrefix(key+"/", archiveFolder+"/") || len(key) > 512 {
 		return "", &Error{Kind: Other, Op: "find", Detail: "that is no key of the archive"}
 	}
 	return b.key(key), nil

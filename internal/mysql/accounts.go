@@ -42,8 +42,9 @@ func ProbePassword(sidecar string) string {
 // The rights of each account, the least that its work needs. SYSTEM_USER protects an account from those who may create
 // users, and lets a fence cut sessions of administrators.
 const (
-	// operatorRights: read status, fence, set up replication and drop it (RELOAD), clone, kill, rotate master keys.
-	operatorRights = "RELOAD, SHOW DATABASES, BINLOG_ENCRYPTION_ADMIN, CLONE_ADMIN, CONNECTION_ADMIN, ENCRYPTION_KEY_ADMIN, " +
+	// operatorRights: read status and the sizes of binary logs (REPLICATION CLIENT), fence, set up replication and drop it (RELOAD), clone,
+	// kill, rotate master keys, keep binary logs from being purged.
+	operatorRights = "RELOAD, SHOW DATABASES, REPLICATION CLIENT, BINLOG_ENCRYPTION_ADMIN, CLONE_ADMIN, CONNECTION_ADMIN, ENCRYPTION_KEY_ADMIN, " +
 		"REPLICATION_SLAVE_ADMIN, SERVICE_CONNECTION_ADMIN, SYSTEM_USER, SYSTEM_VARIABLES_ADMIN, XA_RECOVER_ADMIN"
 	// sidecarRights: read status, fence, open; see what is encrypted (PROCESS) and encrypt what MySQL itself made.
 	sidecarRights = "CREATE TABLESPACE, PROCESS, SHOW DATABASES, CONNECTION_ADMIN, SERVICE_CONNECTION_ADMIN, SYSTEM_USER, " +

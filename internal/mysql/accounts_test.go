@@ -87,7 +87,7 @@ func TestTheAccountOfBackups(t *testing.T) {
 		"a new server": AccountStatements(a, true), "one of an earlier version": RightsStatements(a, true), "one that was restored": ReplaceAccountStatements(a, true),
 	} {
 		all := strings.Join(statements, "\n")
-		for _, want := range []string{"CREATE USER IF NOT EXISTS 'mfg_backup'@'%' IDENTIFIED BY " + quote(BackupPassword("c")) + " REQUIRE SSL", "GRANT SELECT, PROCESS"} {
+		for _, want := range []string{"CREATE USER IF NOT EXISTS 'mfg_backup'@'%' IDENTIFIED BY " + quote(BackupPassword("c")) + " REQUIRE SSL", "GRANT SELECT, PROCESS", ", REPLICATION SLAVE, APPLICATION_PASSWORD_ADMIN ON *.* TO 'mfg_backup'"} {
 			if !strings.Contains(all, want) {
 				t.Errorf("%s lacks %s", name, want)
 			}

@@ -9,6 +9,7 @@ import (
 	"database/sql"
 	"encoding/base64"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -27,6 +28,11 @@ const AccountBackup = "mfg_backup"
 var BackupRights = []string{
 	"SELECT", "PROCESS", "SHOW VIEW", "EVENT", "TRIGGER", "REPLICATION CLIENT", "BACKUP_ADMIN", "FLUSH_TABLES", "SHOW_ROUTINE",
 }
+
+// ArchiveRights are what the archive of binary logs needs besides: to read them through the server. Every account for backups has them, also in
+// groups that archive nothing: a server that is given rights at its start knows nothing of the specification, and whoever may copy every row
+// learns from them only what the rows were before. A dump does without, so that it can be made while sites are still to be updated.
+var ArchiveRights = []string{"REPLICATION SLAVE"}
 
 // backupSessions bounds what a server that hangs collects of it: two of the program, one of the dump or those of a clone, for two backups.
 const backupSessions = 40
@@ -58,7 +64,7 @@ func backupAccount(password string, requireTLS bool) []string {
 		"CREATE USER IF NOT EXISTS " + account + " IDENTIFIED BY " + quote(password) + require,
 		fmt.Sprintf("ALTER USER %s IDENTIFIED BY %s%s WITH MAX_USER_CONNECTIONS %d PASSWORD EXPIRE NEVER ACCOUNT UNLOCK",
 			account, quote(password), require, backupSessions),
-		fmt.Sprintf("GRANT %s, %s ON *.* TO %s", strings.Join(BackupRights, ", "), ownPasswordRights, account),
+		fmt.Sprintf("GRANT %s, %s ON *.* TO %s", strings.Join(slices.Concat(BackupRights, ArchiveRights), ", "), ownPasswordRights, account),
 	}
 }
 

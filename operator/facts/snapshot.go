@@ -98,8 +98,8 @@ type Durable struct {
 	Transition    *Transition
 	Records       []v1alpha1.FailoverRecord
 	// Epochs is with what each epoch began, the newest first.
-	Epochs []v1alpha1.EpochRecord
-	Planned       *Planned
+	Epochs  []v1alpha1.EpochRecord
+	Planned *Planned
 	// Outlived are the sites that were seen to accept writes after their lease must have ended, sorted.
 	Outlived []string
 	// Runs are the incarnations of each site that are not known to have ended, in the order in which they were seen.

@@ -19,7 +19,7 @@ const (
 )
 
 // noteEpoch keeps with what the present epoch began, in the same write that has its target opened: whoever reads the archive of binary logs
-// tells by it what belongs to the history, and what a failover lost (I27). The oldest epochs go first; the present one always stays.
+// tells by it what belongs to the history, and what a failover lost (I28). The oldest epochs go first; the present one always stays.
 func (d Decision) noteEpoch(s Snapshot, t Transition) Decision {
 	target, _ := s.Site(t.To)
 	now := v1alpha1.EpochRecord{

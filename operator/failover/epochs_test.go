@@ -15,8 +15,8 @@ import (
 	"github.com/mysql-mfg/mfg/operator/facts/factstest"
 )
 
-// I27: the very decision that has a site opened says with what its epoch began, and it is written before anything is done.
-func TestWhatAnEpochBeganWithIsWrittenBeforeItsSiteOpensI27(t *testing.T) {
+// I28: the very decision that has a site opened says with what its epoch began, and it is written before anything is done.
+func TestWhatAnEpochBeganWithIsWrittenBeforeItsSiteOpensI28(t *testing.T) {
 	s := factstest.Under(v1alpha1.FailoverEmergency)
 	s.Sites[0].Sidecar.Report.Fenced, s.Sites[0].MySQL.SuperReadOnly = true, true
 	s.Sites[1].MySQL.ServerUUID = "v"
@@ -34,12 +34,12 @@ func TestWhatAnEpochBeganWithIsWrittenBeforeItsSiteOpensI27(t *testing.T) {
 		t.Fatalf("%s: %s", d.Verdict, d.Message)
 	}
 	if len(d.Status.Epochs) != 2 || d.Status.Epochs[1].Epoch != 3 {
-		t.Fatalf("I27: epochs %+v", d.Status.Epochs)
+		t.Fatalf("I28: epochs %+v", d.Status.Epochs)
 	}
 	got := d.Status.Epochs[0]
 	if got.Epoch != 4 || got.Site != "b" || got.ServerUUID != "v" || got.Kind != v1alpha1.FailoverEmergency || !got.PromotedAt.Time.Equal(s.Now) ||
 		got.GTIDExecuted != factstest.Set("A:1-9").String() {
-		t.Errorf("I27: %+v", got)
+		t.Errorf("I28: %+v", got)
 	}
 	// What is seen later says the same once: as often as it is decided.
 	s.Status = d.Status
@@ -48,12 +48,12 @@ func TestWhatAnEpochBeganWithIsWrittenBeforeItsSiteOpensI27(t *testing.T) {
 	s.Sites[1].MySQL.Executed = factstest.Set("A:1-9,B:1-5")
 	after := complete(s, Decision{Status: s.Status, Memory: m})
 	if len(after.Status.Epochs) != 2 || after.Status.Epochs[0] != got {
-		t.Errorf("I27: once it is open: %+v", after.Status.Epochs)
+		t.Errorf("I28: once it is open: %+v", after.Status.Epochs)
 	}
 }
 
-// I27: also what a person accepts, and what a site did under an epoch that status did not know.
-func TestWhatAnEpochBeganWithFollowsWhatIsAcceptedI27(t *testing.T) {
+// I28: also what a person accepts, and what a site did under an epoch that status did not know.
+func TestWhatAnEpochBeganWithFollowsWhatIsAcceptedI28(t *testing.T) {
 	s := factstest.Under(v1alpha1.FailoverEmergency)
 	s.Status.Transition.GatePassedAt = s.Now
 	s.Status.Epochs = []v1alpha1.EpochRecord{{Epoch: 4, Site: "b", GTIDExecuted: factstest.Set("A:1-9").String()}}
@@ -61,14 +61,14 @@ func TestWhatAnEpochBeganWithFollowsWhatIsAcceptedI27(t *testing.T) {
 	less.MySQL.Executed = factstest.Set("A:1-5")
 	d := accepted(s, Decision{Status: s.Status}, less)
 	if len(d.Status.Epochs) != 1 || d.Status.Epochs[0].GTIDExecuted != factstest.Set("A:1-5").String() || d.Status.Epochs[0].Kind != v1alpha1.FailoverForced {
-		t.Errorf("I27: %+v", d.Status.Epochs)
+		t.Errorf("I28: %+v", d.Status.Epochs)
 	}
 	behind := factstest.Under(v1alpha1.FailoverEmergency)
 	behind.Sites[2].Sidecar.Report.Epoch = 8
 	behind.Status.Epochs = []v1alpha1.EpochRecord{{Epoch: 11, Site: "a"}, {Epoch: 9, Site: "a"}, {Epoch: 4, Site: "b"}}
 	d = catchUp(behind, Decision{Status: behind.Status}, "c")
 	if len(d.Status.Epochs) != 2 || d.Status.Epochs[0].Epoch != 9 || d.Status.Epochs[0].Site != "c" || d.Status.Epochs[1].Epoch != 4 {
-		t.Errorf("I27: %+v", d.Status.Epochs)
+		t.Errorf("I28: %+v", d.Status.Epochs)
 	}
 }
 

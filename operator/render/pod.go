@@ -82,8 +82,8 @@ func podSpec(in Input, site v1alpha1.Site) corev1.PodSpec {
 		// The default tolerations of Kubernetes stay: a pod on a dead node is marked for deletion after five minutes, and
 		// its replacement waits for the volume. Nothing about failover depends on it.
 		Tolerations:    append(slices.Clone(site.Tolerations), inactiveToleration(in)),
-		InitContainers: slices.Concat([]corev1.Container{install(in)}, loading(in, site), []corev1.Container{bootstrap(in, site), sidecar(in, site)}),
-		Containers:     []corev1.Container{mysqld(in, site)},
+		InitContainers: slices.Concat([]corev1.Container{install(in)}, loading(in, site), []corev1.Container{bootstrap(in, site), tellsOfArchiver(in, sidecar(in, site))}),
+		Containers:     append([]corev1.Container{mysqld(in, site)}, archiver(in, site)...),
 		Volumes:        volumes(in, site),
 	}
 }

@@ -110,7 +110,7 @@ func objects(in render.Input) []any {
 func TestGolden(t *testing.T) {
 	for name, in := range map[string]render.Input{
 		"small": input(), "everything": input(everything),
-		"sealed": input(encrypted(sealed)), "unsealed": input(encrypted(unsealed)), "fresh": input(encrypted(fresh)),
+		"sealed": input(encrypted(sealed)), "unsealed": input(encrypted(unsealed)), "fresh": input(encrypted(fresh)), "archived": input(archived),
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got bytes.Buffer

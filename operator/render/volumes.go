@@ -99,7 +99,7 @@ func volumes(in Input, site v1alpha1.Site) []corev1.Volume {
 			},
 		}})
 	}
-	return slices.Concat(out, keyringVolumes(in, site.Name), restoreVolumes(in, site))
+	return slices.Concat(out, keyringVolumes(in, site.Name), restoreVolumes(in, site), archiverVolumes(in))
 }
 
 // ownPassword projects keys of the accounts Secret as files of the same names.

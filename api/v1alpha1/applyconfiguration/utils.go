@@ -110,8 +110,12 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.MysqlFailoverGroupStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PasswordsStatus"):
 		return &apiv1alpha1.PasswordsStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("PITRGap"):
+		return &apiv1alpha1.PITRGapApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PITRSpec"):
 		return &apiv1alpha1.PITRSpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("PITRStatus"):
+		return &apiv1alpha1.PITRStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PlannedFailoverStatus"):
 		return &apiv1alpha1.PlannedFailoverStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PointInTime"):

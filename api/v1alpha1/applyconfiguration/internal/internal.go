@@ -212,6 +212,9 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.BackupStatus
   map:
     fields:
+    - name: pitr
+      type:
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.PITRStatus
     - name: profiles
       type:
         list:
@@ -881,6 +884,8 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: updated
       type:
         scalar: numeric
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.Moment
+  scalar: untyped
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.MysqlBackup
   map:
     fields:
@@ -1148,6 +1153,27 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: transition
       type:
         namedType: com.github.mysql-mfg.mfg.api.v1alpha1.Transition
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.PITRGap
+  map:
+    fields:
+    - name: after
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
+    - name: before
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
+    - name: epoch
+      type:
+        scalar: numeric
+    - name: gtids
+      type:
+        scalar: string
+    - name: site
+      type:
+        scalar: string
+    - name: transactions
+      type:
+        scalar: numeric
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.PITRSpec
   map:
     fields:
@@ -1162,7 +1188,49 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: profile
       type:
         scalar: string
+    - name: resources
+      type:
+        namedType: io.k8s.api.core.v1.ResourceRequirements
     - name: secretName
+      type:
+        scalar: string
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.PITRStatus
+  map:
+    fields:
+    - name: archivedGTID
+      type:
+        scalar: string
+    - name: bytes
+      type:
+        scalar: numeric
+    - name: earliest
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: gapCount
+      type:
+        scalar: numeric
+    - name: gaps
+      type:
+        list:
+          elementType:
+            namedType: com.github.mysql-mfg.mfg.api.v1alpha1.PITRGap
+          elementRelationship: atomic
+    - name: holding
+      type:
+        scalar: boolean
+    - name: lag
+      type:
+        scalar: string
+    - name: latest
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: message
+      type:
+        scalar: string
+    - name: reason
+      type:
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.Reason
+    - name: site
       type:
         scalar: string
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.PasswordPhase
@@ -1246,7 +1314,7 @@ var schemaYAML = typed.YAMLObject(`types:
         scalar: boolean
     - name: time
       type:
-        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.Moment
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.Reason
   scalar: string
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.Remedy
@@ -1309,12 +1377,21 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: reason
       type:
         namedType: com.github.mysql-mfg.mfg.api.v1alpha1.Reason
+    - name: replayed
+      type:
+        scalar: numeric
+    - name: replayedTo
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
     - name: site
       type:
         scalar: string
     - name: startedAt
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: target
+      type:
+        scalar: string
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.S3Storage
   map:
     fields:

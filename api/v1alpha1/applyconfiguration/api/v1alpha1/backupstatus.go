@@ -11,6 +11,8 @@ package v1alpha1
 type BackupStatusApplyConfiguration struct {
 	// profiles has one entry for each profile of which there are backups or were attempts.
 	Profiles []BackupProfileStatusApplyConfiguration `json:"profiles,omitempty"`
+	// pitr is the state of the archive of binary logs; empty in a group without one.
+	PITR *PITRStatusApplyConfiguration `json:"pitr,omitempty"`
 }
 
 // BackupStatusApplyConfiguration constructs a declarative configuration of the BackupStatus type for use with
@@ -29,5 +31,13 @@ func (b *BackupStatusApplyConfiguration) WithProfiles(values ...*BackupProfileSt
 		}
 		b.Profiles = append(b.Profiles, *values[i])
 	}
+	return b
+}
+
+// WithPITR sets the PITR field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the PITR field is set to the value of the last call.
+func (b *BackupStatusApplyConfiguration) WithPITR(value *PITRStatusApplyConfiguration) *BackupStatusApplyConfiguration {
+	b.PITR = value
 	return b
 }

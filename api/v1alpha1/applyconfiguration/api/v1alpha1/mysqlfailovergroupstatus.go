@@ -21,9 +21,10 @@ import (
 // Available, ReplicationHealthy, FailoverBlocked, Ready, Degraded.
 // - mfg-operator-status (operator/controller): observedGeneration, sites[].{provisioned,volumeID,unlisted,node,image,version,clone},
 // encryptionAtRest, passwords, restore and the conditions Progressing, TLSReady, UnbuiltFeatures, EncryptionAtRestReady,
-// BackupReady, RestoreReady, DNSReady, TaintsReady.
+// RestoreReady, DNSReady, TaintsReady.
 //
-// backup and the condition BackupVerified are written by nobody yet.
+// backup.profiles and the conditions BackupReady and BackupVerified are written by operator/backups, through mfg-backup-status; backup.pitr and
+// the condition PITRReady by operator/archiving, through mfg-pitr-status.
 //
 // cache and the condition CacheReady are written by operator/cache/loop, through mfg-cache-status.
 //

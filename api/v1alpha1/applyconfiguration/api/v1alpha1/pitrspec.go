@@ -5,15 +5,17 @@
 package v1alpha1
 
 import (
+	corev1 "k8s.io/api/core/v1"
 	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // PITRSpecApplyConfiguration represents a declarative configuration of the PITRSpec type for use
 // with apply.
 //
-// PITRSpec turns on the binlog archive.
+// PITRSpec turns on the archive of binary logs.
 type PITRSpecApplyConfiguration struct {
-	// enabled makes the sidecar of the active site archive binary logs. Default false.
+	// enabled runs a container in the pods of MySQL that archives the binary logs of the active site. To turn it on or off replaces the pods
+	// one after the other. Default false.
 	Enabled *bool `json:"enabled,omitempty"`
 	// profile is the backup profile whose storage takes the binary logs. Required once enabled.
 	Profile *string `json:"profile,omitempty"`
@@ -23,6 +25,9 @@ type PITRSpecApplyConfiguration struct {
 	// secretName is a Secret with credentials for the MySQL pods, in the form of the profile's; they need no right to read or delete
 	// backups. Default: the profile's.
 	SecretName *string `json:"secretName,omitempty"`
+	// resources of the container that archives. Default: requests of cpu 50m and memory 64Mi, and a limit of memory 256Mi. It stays below
+	// the limit, which is at least 128Mi.
+	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
 }
 
 // PITRSpecApplyConfiguration constructs a declarative configuration of the PITRSpec type for use with
@@ -60,5 +65,13 @@ func (b *PITRSpecApplyConfiguration) WithInterval(value v1.Duration) *PITRSpecAp
 // If called multiple times, the SecretName field is set to the value of the last call.
 func (b *PITRSpecApplyConfiguration) WithSecretName(value string) *PITRSpecApplyConfiguration {
 	b.SecretName = &value
+	return b
+}
+
+// WithResources sets the Resources field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Resources field is set to the value of the last call.
+func (b *PITRSpecApplyConfiguration) WithResources(value corev1.ResourceRequirements) *PITRSpecApplyConfiguration {
+	b.Resources = &value
 	return b
 }

@@ -5,7 +5,7 @@
 package v1alpha1
 
 import (
-	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apiv1alpha1 "github.com/mysql-mfg/mfg/api/v1alpha1"
 )
 
 // PointInTimeApplyConfiguration represents a declarative configuration of the PointInTime type for use
@@ -13,8 +13,8 @@ import (
 //
 // PointInTime is one point in the history of a group: exactly one of its fields.
 type PointInTimeApplyConfiguration struct {
-	// time takes all transactions that were committed until then.
-	Time *v1.Time `json:"time,omitempty"`
+	// time takes all transactions that were committed until then, to the microsecond.
+	Time *apiv1alpha1.Moment `json:"time,omitempty"`
 	// gtid takes all transactions up to and with this one.
 	GTID *string `json:"gtid,omitempty"`
 	// beforeGTID takes all transactions before this one.
@@ -34,7 +34,7 @@ func PointInTime() *PointInTimeApplyConfiguration {
 // WithTime sets the Time field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Time field is set to the value of the last call.
-func (b *PointInTimeApplyConfiguration) WithTime(value v1.Time) *PointInTimeApplyConfiguration {
+func (b *PointInTimeApplyConfiguration) WithTime(value apiv1alpha1.Moment) *PointInTimeApplyConfiguration {
 	b.Time = &value
 	return b
 }

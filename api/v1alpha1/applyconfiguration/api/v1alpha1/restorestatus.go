@@ -33,6 +33,12 @@ type RestoreStatusApplyConfiguration struct {
 	Progress *int32 `json:"progress,omitempty"`
 	// gtidExecuted is the set of the transactions that were restored.
 	GTIDExecuted *string `json:"gtidExecuted,omitempty"`
+	// target is the point in time that was asked for, in words; empty if it is the backup.
+	Target *string `json:"target,omitempty"`
+	// replayedTo is the commit of the last transaction that was taken from the archive: the point in time that was reached.
+	ReplayedTo *v1.MicroTime `json:"replayedTo,omitempty"`
+	// replayed is how many transactions were taken from the archive.
+	Replayed *int64 `json:"replayed,omitempty"`
 	// reason is why it is in this phase, one CamelCase word.
 	Reason *apiv1alpha1.Reason `json:"reason,omitempty"`
 	// message says it to people, with the next step.
@@ -114,6 +120,30 @@ func (b *RestoreStatusApplyConfiguration) WithProgress(value int32) *RestoreStat
 // If called multiple times, the GTIDExecuted field is set to the value of the last call.
 func (b *RestoreStatusApplyConfiguration) WithGTIDExecuted(value string) *RestoreStatusApplyConfiguration {
 	b.GTIDExecuted = &value
+	return b
+}
+
+// WithTarget sets the Target field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Target field is set to the value of the last call.
+func (b *RestoreStatusApplyConfiguration) WithTarget(value string) *RestoreStatusApplyConfiguration {
+	b.Target = &value
+	return b
+}
+
+// WithReplayedTo sets the ReplayedTo field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ReplayedTo field is set to the value of the last call.
+func (b *RestoreStatusApplyConfiguration) WithReplayedTo(value v1.MicroTime) *RestoreStatusApplyConfiguration {
+	b.ReplayedTo = &value
+	return b
+}
+
+// WithReplayed sets the Replayed field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Replayed field is set to the value of the last call.
+func (b *RestoreStatusApplyConfiguration) WithReplayed(value int64) *RestoreStatusApplyConfiguration {
+	b.Replayed = &value
 	return b
 }
 

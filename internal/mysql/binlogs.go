@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mysql
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+)
+
+// BinlogState is what a server has of binary logs.
+type BinlogState struct {
+	// Bytes are those of all its logs together.
+	Bytes int64
+	// Purges is true while it purges logs by itself once they are older than it keeps them.
+	Purges bool
+}
+
+// Binlogs reads how much room the binary logs take, and whether they are purged by age.
+func (db *DB) Binlogs(ctx context.Context) (out BinlogState, err error) {
+	ctx, cancel := db.short(ctx)
+	defer cancel()
+	err = db.onFresh(ctx, func(conn *sql.Conn) error {
+		if err := conn.QueryRowContext(ctx, "SELECT @@GLOBAL.binlog_expire_logs_auto_purge").Scan(&out.Purges); err != nil {
+			return err
+		}
+		rows, err := conn.QueryContext(ctx, "SHOW BINARY LOGS")
+		if err != nil {
+			return err
+		}
+		defer func() { _ = rows.Close() }()
+		for rows.Next() {
+			var name, encrypted string
+			var size int64
+			if err := rows.Scan(&name, &size, &encrypted); err != nil {
+				return err
+			}
+			out.Bytes += size
+		}
+		return rows.Err()
+	})
+	if err != nil {
+		return BinlogState{}, fmt.Errorf("read binary logs of %s: %w", db.target, err)
+	}
+	return out, nil
+}
+
+// PurgeBinlogs has the server purge logs by age, or keep them all until it is told otherwise or starts again.
+func (db *DB) PurgeBinlogs(ctx context.Context, purge bool) error {
+	ctx, cancel := db.short(ctx)
+	defer cancel()
+	value := "OFF"
+	if purge {
+		value = "ON"
+	}
+	err := db.onFresh(ctx, func(conn *sql.Conn) error {
+		_, err := conn.ExecContext(ctx, "SET GLOBAL binlog_expire_logs_auto_purge = "+value)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("set binlog_expire_logs_auto_purge of %s: %w", db.target, err)
+	}
+	return nil
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pitr
+
+import (
+	"slices"
+	"time"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/internal/gtid"
+)
+
+// Held is what the active site has, and the archive of it.
+type Held struct {
+	// Executed is what the active site has, ServerUUID its server's.
+	Executed   gtid.Set
+	ServerUUID string
+	// Archived is what the archive has; it is not known if the set was too long to be told.
+	Archived      gtid.Set
+	ArchivedKnown bool
+}
+
+// Earliest is the first point in time that the group can be brought back to: when the oldest backup was completed from which on nothing is
+// missing; zero if there is none.
+func Earliest(backups []v1alpha1.MysqlBackup, place string, h Held) time.Time {
+	var ends []time.Time
+	for i := range backups {
+		b := &backups[i]
+		if isKept(b, place) && b.DeletionTimestamp == nil && b.Status.FinishedAt != nil && h.goesOnFrom(b) {
+			ends = append(ends, b.Status.FinishedAt.UTC())
+		}
+	}
+	if len(ends) == 0 {
+		return time.Time{}
+	}
+	return slices.MinFunc(ends, time.Time.Compare)
+}
+
+// goesOnFrom is true if every transaction is in the backup, or in the archive, or is one that the archive does not have yet: the last ones
+// of the server that writes.
+func (h Held) goesOnFrom(b *v1alpha1.MysqlBackup) bool {
+	set, err := gtid.Parse(b.Status.GTIDExecuted)
+	if err != nil {
+		return false
+	}
+	if !h.ArchivedKnown || h.Executed.IsEmpty() {
+		return true // it cannot be told; a restore looks for itself, and refuses what is not there
+	}
+	covered := set.Union(h.Archived)
+	missing := h.Executed.Subtract(covered)
+	// What another server wrote was there before this one was promoted, and is archived with its first log.
+	return missing.Intersect(covered.UpTo()).IsEmpty() && missing.Subtract(h.Executed.OfServer(h.ServerUUID)).IsEmpty()
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package pitr decides what is said of the archive of binary logs of a group: what may go from it, whether it grows as it should, from which
+// backup on it can be applied, and for how long the sites keep what it does not have yet. It is pure; operator/archiving is its shell. The
+// format of the archive is internal/archive's, and what is in it only the archiver and restores read.
+package pitr
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/internal/gtid"
+)
+
+// CutoffOf answers the archiver of a group. backups are all MysqlBackups of the group, place is where its archive lies; empty if it has none.
+func CutoffOf(group *v1alpha1.MysqlFailoverGroup, backups []v1alpha1.MysqlBackup, place string) wire.Cutoff {
+	st := &group.Status
+	out := wire.Cutoff{Namespace: group.Namespace, Group: group.Name, Epoch: st.Epoch, Site: st.ActiveSite, Epochs: epochs(st)}
+	if oldest, ok := Retained(backups, place); ok {
+		out.Cutoff, out.Backup, out.GTIDExecuted = &oldest.At, oldest.Name, oldest.Executed.String()
+	}
+	return out
+}
+
+// Oldest is the oldest backup that is kept.
+type Oldest struct {
+	Name string
+	// At is when it was begun: what it holds was committed before or while it was made.
+	At time.Time
+	// Executed is what every backup that is kept holds: one of a replica that lags is begun later than another, and holds less.
+	Executed gtid.Set
+}
+
+// Retained is the oldest of the backups that lie where the archive lies, of whichever profile, and false if there is none, or if of any of
+// them is not known what it holds: then nothing may go (I27). One that is being removed counts for as long as its MysqlBackup is there.
+func Retained(backups []v1alpha1.MysqlBackup, place string) (Oldest, bool) {
+	var out Oldest
+	found := false
+	for i := range backups {
+		b := &backups[i]
+		if !isKept(b, place) {
+			continue
+		}
+		set, err := gtid.Parse(b.Status.GTIDExecuted)
+		if err != nil || b.Status.StartedAt == nil {
+			return Oldest{}, false
+		}
+		switch {
+		case !found:
+			out, found = Oldest{b.Name, b.Status.StartedAt.UTC(), set}, true
+			continue
+		case b.Status.StartedAt.Time.Before(out.At):
+			out.Name, out.At = b.Name, b.Status.StartedAt.UTC()
+		}
+		out.Executed = out.Executed.Intersect(set)
+	}
+	return out, found
+}
+
+// isKept is true for a backup that a restore could begin with, as far as MysqlBackups know.
+func isKept(b *v1alpha1.MysqlBackup, place string) bool {
+	if place == "" || b.Status.Location != place {
+		return false
+	}
+	return b.Status.Phase == v1alpha1.BackupCompleted || b.Status.Phase == v1alpha1.BackupDeleting && b.Status.FinishedAt != nil
+}
+
+// epochs are with what each epoch began, the newest first. A group of an earlier version has only its records, and no epoch of which the
+// beginning is not known is told: what is not told is never taken for lost.
+func epochs(st *v1alpha1.MysqlFailoverGroupStatus) []wire.CutoffEpoch {
+	known := map[int64]bool{}
+	out := []wire.CutoffEpoch{}
+	for _, e := range st.Epochs {
+		known[e.Epoch] = true
+		out = append(out, wire.CutoffEpoch{Epoch: e.Epoch, Site: e.Site, ServerUUID: e.ServerUUID, PromotedAt: e.PromotedAt.UTC(), Kind: string(e.Kind),
+			GTIDExecuted: e.GTIDExecuted})
+	}
+	for _, r := range st.Failovers {
+		if !known[r.Epoch] {
+			known[r.Epoch] = true
+			out = append(out, wire.CutoffEpoch{Epoch: r.Epoch, Site: r.To, PromotedAt: r.OpenedAt.UTC(), Kind: string(r.Kind), GTIDExecuted: r.ToExecuted})
+		}
+	}
+	if st.Epoch == 1 && !known[1] && st.Transition == nil && st.ActiveSiteSince != nil {
+		// The first one began with whatever there was; nothing came before it that it could have lost.
+		out = append(out, wire.CutoffEpoch{Epoch: 1, Site: st.ActiveSite, PromotedAt: st.ActiveSiteSince.UTC(), Kind: string(v1alpha1.FailoverBootstrap)})
+	}
+	slices.SortFunc(out, func(a, b wire.CutoffEpoch) int { return cmp.Compare(b.Epoch, a.Epoch) })
+	return out[:min(len(out), wire.MaxCutoffEpochs)]
+}

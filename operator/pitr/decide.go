@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pitr
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/internal/gtid"
+	"github.com/mysql-mfg/mfg/operator/report/conditions"
+)
+
+// Look is what a decision stands on.
+type Look struct {
+	Now      time.Time
+	Group    *v1alpha1.MysqlFailoverGroup
+	Backups  []v1alpha1.MysqlBackup
+	Place    string
+	Interval time.Duration
+	// Image is true if the operator knows the image of the program that archives.
+	Image bool
+	// Active is the site that is seen open for writes; empty if none is.
+	Active string
+	// Held is what that site has. Archived is taken from Heard.
+	Held Held
+	// Heard is what the archiver in the pod of Active says; nil if nothing was heard of it that is younger than SilentAfter.
+	Heard *wire.ArchiverStatus
+	// QuietSince is since when nothing was heard, and TroubledSince since when the archive does not grow for whatever reason; zero if it does.
+	QuietSince, TroubledSince time.Time
+	// Holding is true if a site is kept from purging, Full if one would be and has no room for it.
+	Holding, Full bool
+}
+
+const (
+	// SilentAfter is how old the status of an archiver may be: it writes one every few seconds.
+	SilentAfter = time.Minute
+	// Grace is for how long trouble is not told: a failover, a pod that is replaced, a request that is tried again.
+	Grace = 2 * time.Minute
+)
+
+// State is what is said of the archive.
+type State struct {
+	Status    *v1alpha1.PITRStatus
+	Condition conditions.Condition
+	// Lag is how old the latest recoverable point is; it counts only with LagKnown.
+	Lag      time.Duration
+	LagKnown bool
+}
+
+// Decide says how the archive does.
+func Decide(l Look) State {
+	before := &v1alpha1.PITRStatus{}
+	if b := l.Group.Status.Backup; b != nil && b.PITR != nil {
+		before = b.PITR
+	}
+	// What was known last stands until something else is known: the archive does not go away with its archiver.
+	st := before.DeepCopy()
+	st.Reason, st.Message, st.Holding = "", "", l.Holding
+	if h := l.Heard; h != nil && h.State != wire.ArchiverStandby && h.State != wire.ArchiverStarting {
+		take(st, h)
+	}
+	held := l.Held
+	if h := l.Heard; h != nil && h.ArchivedGTID != "" {
+		set, err := gtid.Parse(h.ArchivedGTID)
+		held.Archived, held.ArchivedKnown = set, err == nil
+	}
+	if first := Earliest(l.Backups, l.Place, held); !first.IsZero() {
+		st.Earliest = &metav1.Time{Time: first.Truncate(time.Second)}
+	} else {
+		st.Earliest = nil
+	}
+	s := State{Status: st}
+	if st.Latest != nil {
+		s.Lag, s.LagKnown = max(0, l.Now.Sub(st.Latest.Time)), true
+	}
+	st.Lag = ""
+	if s.LagKnown {
+		st.Lag = lagOf(s.Lag)
+	}
+	s.Condition = l.condition(before, s)
+	if s.Condition.Status != metav1.ConditionTrue {
+		st.Reason, st.Message = s.Condition.Reason, s.Condition.Message
+	}
+	return s
+}
+
+// take writes down what the archiver says.
+func take(st *v1alpha1.PITRStatus, h *wire.ArchiverStatus) {
+	st.Site, st.Bytes = h.Site, h.Bytes
+	if !h.Latest.IsZero() && (st.Latest == nil || h.Latest.After(st.Latest.Time)) {
+		st.Latest = &metav1.Time{Time: h.Latest.UTC().Truncate(time.Second)}
+	}
+	st.ArchivedGTID = h.ArchivedGTID
+	if len(st.ArchivedGTID) > statusGTIDMax {
+		st.ArchivedGTID = ""
+	}
+	st.GapCount, st.Gaps = int32(min(h.GapCount, 1<<30)), nil
+	for _, g := range h.Gaps[max(0, len(h.Gaps)-statusGaps):] {
+		gap := v1alpha1.PITRGap{GTIDs: g.GTIDs, Transactions: g.Transactions, After: microsOf(g.After), Before: microsOf(g.Before), Epoch: g.Epoch, Site: g.Site}
+		st.Gaps = append(st.Gaps, gap)
+	}
+}
+
+const (
+	// statusGTIDMax bounds the set in status, and statusGaps the gaps, each of at most 2 KiB: the group's status has to fit into the store.
+	statusGTIDMax = 16 << 10
+	statusGaps    = 8
+)
+
+func microsOf(t time.Time) *metav1.MicroTime {
+	if t.IsZero() {
+		return nil
+	}
+	out := metav1.NewMicroTime(t.UTC().Truncate(time.Microsecond))
+	return &out
+}
+
+// condition is PITRReady: the first of what is wrong, in the order in which it should be mended.
+func (l Look) condition(before *v1alpha1.PITRStatus, s State) conditions.Condition {
+	no := func(reason v1alpha1.Reason, format string, args ...any) conditions.Condition {
+		return conditions.False(v1alpha1.ConditionPITRReady, reason, fmt.Sprintf(format, args...))
+	}
+	st, h := s.Status, l.Heard
+	late := !l.TroubledSince.IsZero() && l.Now.Sub(l.TroubledSince) >= Grace
+	switch {
+	case l.Place == "":
+		return no(v1alpha1.ReasonBackupProfileMissing, "backup.pitr names a profile that is not in spec.backup.profiles, or one of kind volume, which takes no archive: correct its name")
+	case !l.Image:
+		return no(v1alpha1.ReasonBackupImageMissing, "the operator was installed without the image that archives: set backupImage of the chart, or --backup-image")
+	case l.Full:
+		return no(v1alpha1.ReasonPITRVolumeFull, "the archive is far behind, and a site's volume has no room to keep binary logs for it: they are purged as they get old. %s", l.why())
+	case late && l.Active == "":
+		return no(v1alpha1.ReasonPITRNoSite, "no site is open for writes, so that nothing is written that could be archived: see condition Available")
+	case late && h == nil:
+		return no(v1alpha1.ReasonPITRSilent, "nothing is heard of the archiver of site %s: look at container archiver of its pod", l.Active)
+	case late && h.State == wire.ArchiverFailing:
+		return no(l.reason(), "%s", l.why())
+	case late && h.State != wire.ArchiverArchiving:
+		return no(v1alpha1.ReasonPITRFailing, "the archiver of site %s does not take its turn (%s): look at container archiver of its pod", l.Active, h.State)
+	case st.Latest != nil && s.Lag > Grace+3*l.Interval:
+		return no(v1alpha1.ReasonPITRLags, "the latest point in time that can be recovered is older than it should be with an interval of %s. %s", l.Interval, l.why())
+	case st.GapCount > 0 && l.hurts(st):
+		return no(v1alpha1.ReasonPITRGap, "%s: no point after them can be recovered from a backup before them; make a backup now, with which it can again", gapText(st))
+	case st.Latest == nil:
+		return no(v1alpha1.ReasonPITRStarting, "the archive begins: nothing can be recovered from it yet")
+	case st.Earliest == nil:
+		return no(v1alpha1.ReasonPITRNoBase, "there is no backup in the same storage from which on the archive has everything: make one with profile %s", l.profile())
+	}
+	// A trouble that is short does not turn it, and one that was told stands until it is over.
+	if c := before.Reason; c != "" && !l.TroubledSince.IsZero() {
+		return no(c, "%s", before.Message)
+	}
+	return conditions.True(v1alpha1.ConditionPITRReady, v1alpha1.ReasonPITRArchiving, "every point in time since the oldest backup that is kept can be recovered")
+}
+
+func (l Look) profile() string {
+	if b := l.Group.Spec.Backup; b != nil && b.PITR != nil {
+		return b.PITR.Profile
+	}
+	return ""
+}
+
+// reason is that of an archiver which fails, if it is one of the words of the program.
+func (l Look) reason() v1alpha1.Reason {
+	if r, known := v1alpha1.ReasonOfBackup(l.Heard.Reason); known {
+		return r
+	}
+	return v1alpha1.ReasonPITRFailing
+}
+
+// why is what the archiver says, without what changes with every try.
+func (l Look) why() string {
+	if l.Heard == nil {
+		return "Nothing is heard of its archiver: look at container archiver of the active site's pod."
+	}
+	return cmp.Or(l.Heard.Message, "Look at the log of container archiver of the active site's pod.")
+}
+
+// hurts is true if a gap is, or may be, after the first point that can be recovered.
+func (l Look) hurts(st *v1alpha1.PITRStatus) bool {
+	return int(st.GapCount) > len(st.Gaps) && st.Earliest == nil || slices.ContainsFunc(st.Gaps, func(g v1alpha1.PITRGap) bool {
+		return st.Earliest == nil || g.Before == nil || g.Before.After(st.Earliest.Time)
+	})
+}
+
+// gapText names the newest gaps.
+func gapText(st *v1alpha1.PITRStatus) string {
+	var parts []string
+	for _, g := range st.Gaps[max(0, len(st.Gaps)-3):] {
+		parts = append(parts, fmt.Sprintf("%d transactions of site %s in epoch %d (%s)", g.Transactions, g.Site, g.Epoch, cmp.Or(clip(g.GTIDs), "too many ranges to name")))
+	}
+	return fmt.Sprintf("%d gaps in the archive, of which: %s", st.GapCount, strings.Join(parts, "; "))
+}
+
+func clip(text string) string {
+	const most = 200
+	if len(text) > most {
+		return text[:most] + "..."
+	}
+	return text
+}
+
+// lagSteps are those in which status tells the lag.
+var lagSteps = []struct {
+	below time.Duration
+	text  string
+}{
+	{30 * time.Second, "<30s"}, {time.Minute, "<1m"}, {5 * time.Minute, "<5m"}, {15 * time.Minute, "<15m"}, {time.Hour, "<1h"}, {6 * time.Hour, "<6h"},
+	{24 * time.Hour, "<1d"},
+}
+
+func lagOf(lag time.Duration) string {
+	for _, step := range lagSteps {
+		if lag < step.below {
+			return step.text
+		}
+	}
+	return ">=1d"
+}
+
+// IsTroubled is true while the archive does not grow: nobody writes, nothing is heard, or the archiver fails.
+func IsTroubled(active string, heard *wire.ArchiverStatus) bool {
+	return active == "" || heard == nil || heard.State != wire.ArchiverArchiving
+}
+
+// SameButTimes is true if two statuses differ in nothing but how far the archive has come: that is written now and then.
+func SameButTimes(a, b *v1alpha1.PITRStatus) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	x, y := a.DeepCopy(), b.DeepCopy()
+	for _, s := range []*v1alpha1.PITRStatus{x, y} {
+		s.Latest, s.ArchivedGTID, s.Bytes = nil, "", 0
+	}
+	return equality.Semantic.DeepEqual(x, y)
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pitr
+
+import (
+	"time"
+)
+
+// HoldAfter is how old the latest recoverable point is when the sites stop purging binary logs, in case that they are purged by age before the
+// archive has them. HoldLeast is for groups with a short interval.
+const HoldLeast = 10 * time.Minute
+
+// logShare is the part of a site's volume that binary logs may take while they are kept for the archive: what is beyond is purged, whatever
+// the archive lacks. A full volume stops the group.
+const logShare = 4
+
+// Logs are the binary logs of a site.
+type Logs struct {
+	// Bytes they take, and Volume is how large the site's volume is by the specification.
+	Bytes, Volume int64
+	// Purges is true while mysqld purges what is older than it keeps.
+	Purges bool
+}
+
+// HoldAction is what is done about the purging of a site.
+type HoldAction string
+
+// The actions.
+const (
+	// HoldNothing leaves it as it is.
+	HoldNothing HoldAction = ""
+	// HoldLogs has mysqld purge nothing by age.
+	HoldLogs HoldAction = "Hold"
+	// ReleaseLogs has it purge again.
+	ReleaseLogs HoldAction = "Release"
+)
+
+// HoldOf decides about one site. behind is true while the archive is far behind. full is true if logs would be kept, and there is no room.
+// Once the room was used up the logs are not kept again before the archive has caught up: released tells that.
+func HoldOf(l Logs, behind, released bool) (action HoldAction, full bool) {
+	full = behind && (released || l.Volume > 0 && l.Bytes > l.Volume/logShare)
+	keep := behind && !full
+	switch {
+	case keep && l.Purges:
+		return HoldLogs, full
+	case !keep && !l.Purges:
+		return ReleaseLogs, full
+	}
+	return HoldNothing, full
+}
+
+// IsBehind is true if the archive is so far behind that logs could be purged before it has them.
+func IsBehind(lag, interval time.Duration) bool { return lag > max(HoldLeast, 10*interval) }
