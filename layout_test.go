@@ -110,6 +110,7 @@ var layout = map[string]rule{
 	"backup/archiver":                 {own: []string{"internal/archive", "internal/bucket", "internal/gtid", "api/wire", "api/client"}, ban: kubernetes},
 	"backup/job":                      {own: []string{"backup/replay", "internal/archive", "internal/bucket", "internal/mysql", "internal/gtid"}, ban: kubernetes},
 	"backup/replay":                   {own: []string{"internal/archive", "internal/bucket", "internal/gtid"}, ban: kubernetes},
+	"backup/inspect":                  {own: []string{"api/wire", "internal/archive", "internal/bucket", "internal/gtid", "internal/mysql/binlog"}, ban: kubernetes},
 	"sidecar":                         {own: []string{"sidecar", "api/wire", "api/client", "internal"}, ban: kubernetes},
 	"sidecar/fence":                   {pure: true, own: []string{"api/wire"}, ban: kubernetes},
 	"sidecar/probe":                   {own: []string{"api/wire", "internal/mysql"}, ban: kubernetes},

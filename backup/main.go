@@ -14,11 +14,14 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/backup/archiver"
+	"github.com/mysql-mfg/mfg/backup/inspect"
 	"github.com/mysql-mfg/mfg/backup/job"
 )
 
@@ -35,12 +38,15 @@ commands:
   verify         restore a backup into a scratch server and check it
   list           list the backups of the group
   fetch          write a backup to the output as it lies in the storage, as a tar
-  idle           wait for the signal to end; fetch is run beside it
+  timeline       tell what the archive of binary logs can recover
+  find           find transactions in the archive of binary logs
+  lost           tell what failovers lost and the archive still has
+  idle           wait for the signal to end; fetch, timeline, find and lost are run beside it
   delete         remove a backup
   sweep          remove what killed attempts left
   version        print the version
 
-$` + configVariable + ` says the rest, as JSON; for archive, $` + wire.EnvArchiverConfig + ` does.
+$` + configVariable + ` says the rest, as JSON; for archive, $` + wire.EnvArchiverConfig + ` does. timeline, find and lost read their question from stdin.
 `
 
 func main() {
@@ -77,6 +83,10 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err != nil {
 		log.Error("the configuration in $"+configVariable+" cannot be used", "error", err)
 		return job.ExitConfig
+	}
+	if slices.Contains(inspect.Commands, args[0]) {
+		q := &inspect.Program{Bucket: config.Bucket, IdentityFile: config.IdentityFile, Timeout: time.Duration(config.TimeoutSeconds) * time.Second, In: os.Stdin, Out: stdout, Log: log}
+		return q.Run(ctx, args[0])
 	}
 	p := &job.Program{Config: config, Out: stdout, Log: log, Version: version()}
 	return p.Run(ctx, args[0])

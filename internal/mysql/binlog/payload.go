@@ -56,13 +56,37 @@ func (t *tally) unpack(raw []byte) error {
 		return nil
 	}
 	kind := replication.TRANSACTION_PAYLOAD_EVENT
-	payload, known := payloadOf(raw, t.format.checksummed)
-	if !known || t.format.plain == nil {
+	if t.format.plain == nil {
 		return fmt.Errorf("%w: %s", ErrUnreadable, kind)
 	}
 	inner := newParser()
 	if _, err := inner.parse(t.format.plain); err != nil {
 		return err
+	}
+	return Unpack(raw, t.format.checksummed, t.room, func(event []byte) error {
+		parsed, err := inner.parse(event)
+		if err != nil {
+			return err
+		}
+		return t.add(parsed.Event)
+	})
+}
+
+// room is whether an event inside a compressed transaction may be read.
+func (t *tally) room(size int64) error {
+	if t.unpacked += size; size > t.limits.EventBytes || t.unpacked > t.limits.Bytes {
+		return fmt.Errorf("%w: a compressed transaction", ErrTooLarge)
+	}
+	return nil
+}
+
+// Unpack hands the events of a compressed transaction, a whole TRANSACTION_PAYLOAD_EVENT, to take one by one; they have no checksum. room is
+// asked before memory of so many bytes is taken for one.
+func Unpack(raw []byte, checksummed bool, room func(size int64) error, take func(event []byte) error) error {
+	kind := replication.TRANSACTION_PAYLOAD_EVENT
+	payload, known := payloadOf(raw, checksummed)
+	if !known {
+		return fmt.Errorf("%w: %s", ErrUnreadable, kind)
 	}
 	// One processor at most; the others serve the loops.
 	data, err := zstd.NewReader(bytes.NewReader(payload), zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
@@ -72,25 +96,21 @@ func (t *tally) unpack(raw []byte) error {
 	}
 	defer data.Close()
 	for {
-		event, err := t.next(data)
+		event, err := next(data, room)
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		parsed, err := inner.parse(event)
-		if err != nil {
-			return err
-		}
-		if err := t.add(parsed.Event); err != nil {
+		if err := take(event); err != nil {
 			return err
 		}
 	}
 }
 
 // next reads one event of a compressed transaction; io.EOF after the last.
-func (t *tally) next(data io.Reader) ([]byte, error) {
+func next(data io.Reader, room func(int64) error) ([]byte, error) {
 	head := make([]byte, replication.EventHeaderSize)
 	if _, err := io.ReadFull(data, head); errors.Is(err, io.EOF) {
 		return nil, io.EOF
@@ -101,8 +121,8 @@ func (t *tally) next(data io.Reader) ([]byte, error) {
 	if size < replication.EventHeaderSize {
 		return nil, fmt.Errorf("%w: an event inside a compressed transaction", ErrUnreadable)
 	}
-	if t.unpacked += size; size > t.limits.EventBytes || t.unpacked > t.limits.Bytes {
-		return nil, fmt.Errorf("%w: a compressed transaction", ErrTooLarge)
+	if err := room(size); err != nil {
+		return nil, err
 	}
 	event := make([]byte, size)
 	copy(event, head)
