@@ -69,6 +69,9 @@ type Source struct {
 	CAFile string `json:"caFile,omitempty"`
 	// LockWaitSeconds is how long the beginning of a dump may wait for statements that run on the site; 0 means 10 s.
 	LockWaitSeconds int `json:"lockWaitSeconds,omitempty"`
+	// ActiveHost is the site that takes writes, which is asked once for the status of its events; empty: nobody is. ActivePort 0: Port.
+	ActiveHost string `json:"activeHost,omitempty"`
+	ActivePort int    `json:"activePort,omitempty"`
 }
 
 // Server is how mysqld is run here: without a network.
