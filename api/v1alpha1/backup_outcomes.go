@@ -10,7 +10,7 @@ var outcomes = func() map[string]Reason {
 		ReasonNoDeleteRight, ReasonForeignOwner, ReasonAlreadyExists, ReasonNotFound, ReasonStorageError, ReasonDamagedBackup, ReasonTooNew,
 		ReasonWrongIdentity, ReasonTargetNotEmpty, ReasonVolumeTooSmall, ReasonVersionTooOld, ReasonEncryptionMismatch, ReasonServerFailed,
 		ReasonLoadFailed, ReasonDiffers, ReasonQueryFailed, ReasonSourceUnreachable, ReasonSourceRefused, ReasonSourceLost, ReasonSourceBusy,
-		ReasonDumpFailed, ReasonCloneFailed, ReasonBadConfig, ReasonTimedOut, ReasonYielded, ReasonFailed,
+		ReasonDumpFailed, ReasonCloneFailed, ReasonBadConfig, ReasonTimedOut, ReasonStalled, ReasonYielded, ReasonFailed,
 	} {
 		known[string(r)] = r
 	}

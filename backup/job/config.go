@@ -47,6 +47,8 @@ type Config struct {
 	Query string `json:"query,omitempty"`
 	// TimeoutSeconds bounds all of it; 0 means 2 h.
 	TimeoutSeconds int64 `json:"timeoutSeconds,omitempty"`
+	// IdleTimeoutSeconds is for how long not a byte may go on while a dump is read or data is loaded; 0 means 30 min.
+	IdleTimeoutSeconds int64 `json:"idleTimeoutSeconds,omitempty"`
 	// SkipCounts leaves out the row counts of a Physical backup, which read every row once.
 	SkipCounts bool `json:"skipCounts,omitempty"`
 	// OlderThanSeconds is how old must be what sweep removes; at least an hour.
@@ -96,6 +98,8 @@ type Server struct {
 const (
 	configMax      = 256 << 10
 	defaultTimeout = 2 * time.Hour
+	// defaultIdleTimeout is far above what one statement of a dump takes, which has a megabyte of rows at most.
+	defaultIdleTimeout = 30 * time.Minute
 	secretMax      = 64 << 10
 )
 
@@ -118,6 +122,13 @@ func (c Config) timeout() time.Duration {
 		return defaultTimeout
 	}
 	return time.Duration(c.TimeoutSeconds) * time.Second
+}
+
+func (c Config) idleTimeout() time.Duration {
+	if c.IdleTimeoutSeconds <= 0 {
+		return defaultIdleTimeout
+	}
+	return time.Duration(c.IdleTimeoutSeconds) * time.Second
 }
 
 func (s Source) lockWait() int {
