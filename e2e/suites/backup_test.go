@@ -171,7 +171,7 @@ func (p *backupStory) backUp(t *testing.T, method v1alpha1.BackupMethod) *stage.
 	if p.digests, err = g.Digests(ctx, active); err != nil {
 		t.Fatal(err)
 	}
-	began := time.Now()
+	began, seen := time.Now(), watchProcesses(t, p.credentials(t, g))
 	b, err := g.MakeBackup(ctx, "first", "nightly", backupLimit)
 	if err != nil {
 		t.Fatal(err)
@@ -181,6 +181,7 @@ func (p *backupStory) backUp(t *testing.T, method v1alpha1.BackupMethod) *stage.
 	if st := b.Status; has != "1" || !st.Encrypted || st.Method != method || st.Bytes == 0 || st.MySQLVersion == "" || st.Site == active || st.FinishedAt == nil {
 		t.Errorf("the status of the backup is not whole, or it lacks what was committed before it: %+v", st)
 	}
+	seen.judge(t)
 	if _, err := g.MakeBackup(ctx, "control", "control", backupLimit); err != nil {
 		t.Fatal(err)
 	}
