@@ -67,6 +67,14 @@ test-backup: ## Every test of backups on real servers: too long for `make test` 
 test-backup-lab: build ## Every story of backups on the lab, those too that are too long for `make test` (root, Debian)
 	@go -C e2e test -tags lab,long -v -count=1 -timeout 60m -run 'Backup' ./suites/
 
+.PHONY: kills-backup
+kills-backup: build ## Kill everything at every step of backups, their removal and restores (an hour), RUNS=40 SEED=1 KILLS=regexp of names like Restore/.*/node, CONTINUE=1 skips what has passed; writes out/kills-backup.json
+	@RUNS='$(RUNS)' SEED='$(SEED)' KILLS='$(KILLS)' CONTINUE='$(filter-out 0,$(CONTINUE))' go -C e2e test -tags lab,kills -v -count=1 -timeout 6h -run 'TestKilledBackup$$' ./suites/
+
+.PHONY: kills-backup-table
+kills-backup-table: ## Put the results of a complete run of `make kills-backup` into docs/backup-kills.md
+	@go -C e2e run ./kills/backuptable -from ../out/kills-backup.json -to ../docs/backup-kills.md
+
 .PHONY: test-dashboard
 test-dashboard: build ## Watch the dashboard in tmux while a site is lost, on the lab; leaves frames and a recording in out/dashboard (root, Debian)
 	@go -C e2e test -tags lab,dashboard -v -count=1 -timeout 30m -run TestDashboard ./suites/

@@ -42,6 +42,8 @@ const (
 	ReasonBackupOverdue Reason = "BackupOverdue"
 	// ReasonBackupMissed: a time of a schedule passed without a backup, because nobody was there to make it.
 	ReasonBackupMissed Reason = "BackupMissed"
+	// ReasonBackupElsewhere: a profile was removed and made again with another storage, while there are backups in the old one.
+	ReasonBackupElsewhere Reason = "BackupElsewhere"
 	// ReasonBackupScheduleUnusable: a schedule cannot be read, or names a time zone that is not known.
 	ReasonBackupScheduleUnusable Reason = "BackupScheduleUnusable"
 	// ReasonBackupsMade: every profile has a backup, and none that was due is missing.

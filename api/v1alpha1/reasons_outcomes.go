@@ -74,6 +74,8 @@ const (
 	ReasonCloneFailed Reason = "CloneFailed"
 	// ReasonBadConfig: the pod was told something that it cannot use; it does not pass without a change.
 	ReasonBadConfig Reason = "BadConfig"
+	// ReasonStalled: a backup or a restore was ended because not a byte went on any more; it is tried again.
+	ReasonStalled Reason = "Stalled"
 	// ReasonTimedOut: a backup, its verification or a restore took longer than it may.
 	ReasonTimedOut Reason = "TimedOut"
 	// ReasonYielded: the pod was told to give way.

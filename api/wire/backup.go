@@ -15,6 +15,7 @@ const EnvBackupConfig = "MFG_BACKUP_CONFIG"
 // BackupConfig is what the program `backup` is told. backup/job.Config reads it, and says what each field means; it is written down here
 // a second time so that the operator does not take in the libraries of object storage. A test in backup/job keeps both alike.
 type BackupConfig struct {
+<<<<<<< HEAD
 	Bucket           BackupBucket `json:"bucket"`
 	Backup           string       `json:"backup,omitempty"`
 	GroupUID         string       `json:"groupUID,omitempty"`
@@ -47,6 +48,30 @@ type BackupPointInTime struct {
 	BeforeGTID     string     `json:"beforeGTID,omitempty"`
 	BeforeFailover int64      `json:"beforeFailover,omitempty"`
 	Latest         bool       `json:"latest,omitempty"`
+=======
+	Bucket         BackupBucket `json:"bucket"`
+	Backup         string       `json:"backup,omitempty"`
+	GroupUID       string       `json:"groupUID,omitempty"`
+	Profile        string       `json:"profile,omitempty"`
+	Site           string       `json:"site,omitempty"`
+	Epoch          int64        `json:"epoch,omitempty"`
+	Method         string       `json:"method,omitempty"`
+	Recipients     []string     `json:"recipients,omitempty"`
+	IdentityFile   string       `json:"identityFile,omitempty"`
+	Source         BackupSource `json:"source,omitzero"`
+	Server         BackupServer `json:"server,omitzero"`
+	AccountsDir    string       `json:"accountsDir,omitempty"`
+	RequireTLS     bool         `json:"requireTLS,omitempty"`
+	Query          string       `json:"query,omitempty"`
+	TimeoutSeconds int64        `json:"timeoutSeconds,omitempty"`
+	// IdleTimeoutSeconds is left to the program by the operator.
+	IdleTimeoutSeconds int64  `json:"idleTimeoutSeconds,omitempty"`
+	SkipCounts         bool   `json:"skipCounts,omitempty"`
+	OlderThanSeconds   int64  `json:"olderThanSeconds,omitempty"`
+	ProgressFile       string `json:"progressFile,omitempty"`
+	ResultFile         string `json:"resultFile,omitempty"`
+	YieldFile          string `json:"yieldFile,omitempty"`
+>>>>>>> bk19
 }
 
 // BackupBucket is where the backups of one group are: internal/bucket.Config.
@@ -88,6 +113,8 @@ type BackupSource struct {
 	PasswordFile    string `json:"passwordFile"`
 	CAFile          string `json:"caFile,omitempty"`
 	LockWaitSeconds int    `json:"lockWaitSeconds,omitempty"`
+	ActiveHost      string `json:"activeHost,omitempty"`
+	ActivePort      int    `json:"activePort,omitempty"`
 }
 
 // BackupServer is the mysqld that the program runs.

@@ -47,6 +47,8 @@ type Config struct {
 	Query string `json:"query,omitempty"`
 	// TimeoutSeconds bounds all of it; 0 means 2 h.
 	TimeoutSeconds int64 `json:"timeoutSeconds,omitempty"`
+	// IdleTimeoutSeconds is for how long not a byte may go on while a dump is read or data is loaded; 0 means 30 min.
+	IdleTimeoutSeconds int64 `json:"idleTimeoutSeconds,omitempty"`
 	// SkipCounts leaves out the row counts of a Physical backup, which read every row once.
 	SkipCounts bool `json:"skipCounts,omitempty"`
 	// OlderThanSeconds is how old must be what sweep removes; at least an hour.
@@ -87,6 +89,9 @@ type Source struct {
 	CAFile string `json:"caFile,omitempty"`
 	// LockWaitSeconds is how long the beginning of a dump may wait for statements that run on the site; 0 means 10 s.
 	LockWaitSeconds int `json:"lockWaitSeconds,omitempty"`
+	// ActiveHost is the site that takes writes, which is asked once for the status of its events; empty: nobody is. ActivePort 0: Port.
+	ActiveHost string `json:"activeHost,omitempty"`
+	ActivePort int    `json:"activePort,omitempty"`
 }
 
 // Server is how mysqld is run here: without a network.
@@ -121,6 +126,8 @@ func (p PointInTime) count() (n int) {
 const (
 	configMax      = 256 << 10
 	defaultTimeout = 2 * time.Hour
+	// defaultIdleTimeout is far above what one statement of a dump takes, which has a megabyte of rows at most.
+	defaultIdleTimeout = 30 * time.Minute
 	secretMax      = 64 << 10
 )
 
@@ -143,6 +150,13 @@ func (c Config) timeout() time.Duration {
 		return defaultTimeout
 	}
 	return time.Duration(c.TimeoutSeconds) * time.Second
+}
+
+func (c Config) idleTimeout() time.Duration {
+	if c.IdleTimeoutSeconds <= 0 {
+		return defaultIdleTimeout
+	}
+	return time.Duration(c.IdleTimeoutSeconds) * time.Second
 }
 
 func (s Source) lockWait() int {

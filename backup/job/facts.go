@@ -34,6 +34,8 @@ type Facts struct {
 	Accounts []string `json:"accounts,omitempty"`
 	// Tablespaces are the general ones; of a Logical backup.
 	Tablespaces []Tablespace `json:"tablespaces,omitempty"`
+	// Events are those of the active site; of a backup of a site that holds events back.
+	Events []Event `json:"events,omitempty"`
 	// PageSize, CaseNames and DataFilePath are settings that the data was made with.
 	PageSize     int64  `json:"pageSize"`
 	CaseNames    int64  `json:"caseNames"`

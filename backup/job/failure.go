@@ -19,6 +19,8 @@ const (
 	BadConfig Reason = "BadConfig"
 	// Yielded: told to give way. Nothing is wrong; take another site.
 	Yielded Reason = "Yielded"
+	// Stalled: not a byte went on for so long that nothing will come any more.
+	Stalled Reason = "Stalled"
 	// TimedOut: the time for all of it is over.
 	TimedOut Reason = "TimedOut"
 	// SourceUnreachable: the site does not answer.
@@ -99,7 +101,7 @@ func (r Reason) ExitCode() int {
 		return ExitYielded
 	case TimedOut:
 		return ExitTimedOut
-	case SourceUnreachable, SourceRefused, SourceLost, SourceBusy, DumpFailed, CloneFailed:
+	case SourceUnreachable, SourceRefused, SourceLost, SourceBusy, DumpFailed, CloneFailed, Stalled:
 		return ExitSource
 	case TargetNotEmpty, VolumeTooSmall, VersionTooOld, EncryptionMismatch, WrongIdentity, Reason(bucket.TooNew),
 		TargetBeforeBackup, TargetNotArchived, TargetInGap, TransactionLost, BackupDiverged:
@@ -137,6 +139,7 @@ func fail(reason Reason, err error) error {
 
 var (
 	errYield   = errors.New("told to give way")
+	errStalled = errors.New("not a byte went on any more: look at the disk, and at the storage or the site that it came from")
 	errTimeout = errors.New("the time for all of it is over: raise the timeout of the profile, or look at what was slow")
 )
 
@@ -147,6 +150,9 @@ func ReasonOf(err error) Reason {
 	}
 	if errors.Is(err, errYield) {
 		return Yielded
+	}
+	if errors.Is(err, errStalled) {
+		return Stalled
 	}
 	if errors.Is(err, errTimeout) {
 		return TimedOut
@@ -162,7 +168,7 @@ func ReasonOf(err error) Reason {
 
 // cause says why everything was ended, instead of what came of it.
 func cause(ctx context.Context, err error) error {
-	if why := context.Cause(ctx); err != nil && (errors.Is(why, errYield) || errors.Is(why, errTimeout)) {
+	if why := context.Cause(ctx); err != nil && (errors.Is(why, errYield) || errors.Is(why, errTimeout) || errors.Is(why, errStalled)) {
 		return why
 	}
 	return err

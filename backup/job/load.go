@@ -237,6 +237,9 @@ func (l *loading) logical(ctx context.Context) error {
 	if l.warnings, err = loadAccounts(ctx, conn, l.facts.Accounts); err != nil {
 		return fail(LoadFailed, err)
 	}
+	if err := l.restoreEvents(ctx, conn); err != nil {
+		return err
+	}
 	return fail(LoadFailed, run(ctx, conn, "ALTER INSTANCE ENABLE INNODB REDO_LOG"))
 }
 
@@ -269,7 +272,10 @@ func (l *loading) physical(ctx context.Context) error {
 			after = append(after, "ALTER INSTANCE ROTATE BINLOG MASTER KEY")
 		}
 	}
-	return fail(LoadFailed, run(ctx, conn, after...))
+	if err := run(ctx, conn, after...); err != nil {
+		return fail(LoadFailed, err)
+	}
+	return l.restoreEvents(ctx, conn)
 }
 
 func binlogEncrypted(ctx context.Context, conn *sql.Conn) (on bool, err error) {

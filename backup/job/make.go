@@ -115,6 +115,9 @@ func (m *making) run(ctx context.Context) (*bucket.Manifest, error) {
 		GroupUID: c.GroupUID, Profile: c.Profile, Method: c.Method, Site: c.Site, Epoch: c.Epoch, ServerUUID: f.UUID, MySQLVersion: f.Version,
 		Operator: m.version, DataEncrypted: c.Server.KeyringFile != "", VolumeBytes: f.DataBytes, StartedAt: started,
 	}
+	if err := m.readEvents(ctx); err != nil {
+		return nil, err
+	}
 	var set gtid.Set
 	if c.Method == bucket.Logical {
 		set, err = m.logical(ctx)

@@ -102,6 +102,10 @@ func (p *Program) bounded(parent context.Context) (context.Context, func()) {
 				cancel(errTimeout)
 				return
 			case <-ticker.C:
+				if p.report.stalled(p.Config.idleTimeout()) {
+					cancel(errStalled)
+					return
+				}
 				if p.Config.YieldFile == "" {
 					continue
 				}

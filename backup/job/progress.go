@@ -90,6 +90,7 @@ type reporter struct {
 
 	mu    sync.Mutex
 	file  *os.File
+	moved time.Time
 	last  time.Time
 	phase Phase
 	bytes int64
@@ -108,7 +109,7 @@ func newReporter(c Config, out io.Writer) *reporter {
 func (r *reporter) begin(p Phase, total int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.phase, r.bytes, r.total = p, 0, total
+	r.phase, r.bytes, r.total, r.moved = p, 0, total, time.Now()
 	r.write(Progress{})
 }
 
@@ -116,7 +117,9 @@ func (r *reporter) begin(p Phase, total int64) {
 func (r *reporter) add(n int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.bytes += n
+	if r.bytes += n; n > 0 {
+		r.moved = time.Now()
+	}
 	r.tick()
 }
 
@@ -126,6 +129,18 @@ func (r *reporter) set(bytes, total int64) {
 	defer r.mu.Unlock()
 	r.bytes, r.total = bytes, total
 	r.tick()
+}
+
+// stalled is true if not a byte went on for so long, in a phase in which they go on all the time. The others are bounded in themselves, or may
+// be silent for as long as MySQL counts the rows of a large table.
+func (r *reporter) stalled(limit time.Duration) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch r.phase { //nolint:exhaustive // see above
+	case Dumping, Loading, Unpacking:
+		return time.Since(r.moved) > limit
+	}
+	return false
 }
 
 func (r *reporter) tick() {

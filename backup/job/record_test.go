@@ -3,6 +3,7 @@
 package job
 
 import (
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -211,6 +212,24 @@ func withKeyring(there bool) func(*Config) {
 		c.Server.KeyringFile = filepath.Join(c.Server.RunDir, "keyring")
 		if there {
 			_ = os.WriteFile(c.Server.KeyringFile, []byte("k"), 0o600)
+		}
+	}
+}
+
+// Only phases in which bytes go on all the time can stall: a large table may be counted for hours.
+func TestWhatCanStall(t *testing.T) {
+	for phase, want := range map[Phase]bool{Dumping: true, Loading: true, Unpacking: true, Preparing: false, Cloning: false, Storing: false, Checking: false, Done: false} {
+		r := newReporter(Config{}, io.Discard)
+		r.begin(phase, 100)
+		if r.stalled(time.Minute) {
+			t.Errorf("%s has just begun", phase)
+		}
+		r.moved = time.Now().Add(-time.Hour)
+		if got := r.stalled(time.Minute); got != want {
+			t.Errorf("%s that stands still is stalled: %t", phase, got)
+		}
+		if r.add(1); r.stalled(time.Minute) {
+			t.Errorf("%s goes on", phase)
 		}
 	}
 }

@@ -148,8 +148,14 @@ func profileOff(ctx context.Context, t *testing.T, g *stage.Group) {
 	}
 }
 
-// makeBig makes the table whose dump takes long, in transactions of a few megabytes.
+// makeBig makes the table whose dump takes long.
 func makeBig(t *testing.T, g *stage.Group, active string) {
+	t.Helper()
+	makeRandom(t, g, active, bigMegabytes)
+}
+
+// makeRandom makes a table of so many megabytes, in transactions of a few.
+func makeRandom(t *testing.T, g *stage.Group, active string, size int) {
 	t.Helper()
 	const megabytes = 4
 	statements := []string{
@@ -157,7 +163,7 @@ func makeBig(t *testing.T, g *stage.Group, active string) {
 		"CREATE TABLE " + bigTable + " (id INT AUTO_INCREMENT PRIMARY KEY, b VARBINARY(1024))",
 		"SET SESSION cte_max_recursion_depth = 1 << 16",
 	}
-	for range bigMegabytes / megabytes {
+	for range size / megabytes {
 		statements = append(statements, fmt.Sprintf("INSERT INTO %s (b) WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d) "+
 			"SELECT RANDOM_BYTES(1024) FROM n", bigTable, megabytes<<10))
 	}

@@ -58,7 +58,7 @@ var remedies = map[Kind]string{
 	NotFound:      "list the backups that there are; this one, or a part of it, is not there",
 	NoDeleteRight: "allow the credentials to delete, or remove old backups by a rule of the bucket",
 	Exists:        "choose another name: a backup is never overwritten",
-	Foreign:       "choose another prefix for this group, or take the place over if the other group is gone for good",
+	Foreign:       "choose another prefix for this group; only if the other one is gone for good, remove the object owner.json of the place, and the next backup makes it this group's",
 	Damaged:       "take another backup: this one is damaged or was tampered with",
 	TooNew:        "read it with the version of the operator that wrote it, or a newer one",
 	WrongIdentity: "give the age identity of one of the recipients that the backup was encrypted to",

@@ -16,6 +16,8 @@ type Artifact struct {
 	Tried, Verified bool
 	// InUse is true while it is restored or verified, and while the archive of binary logs builds upon it.
 	InUse bool
+	// Elsewhere is true if it lies in another storage than that which the profile names now, where nobody can look at it.
+	Elsewhere bool
 }
 
 // Retention says what is kept; zero is unset.
@@ -77,10 +79,10 @@ type VerificationDue struct {
 	Seen time.Time
 }
 
-// Decide picks the backup to verify: the newest. seen is the last time of the cron that was dealt with, or when it came to be.
+// Decide picks the backup to verify: the newest that can be looked at. seen is the last time of the cron that was dealt with, or when it came to be.
 func (v Verification) Decide(all []Artifact, seen, now time.Time) VerificationDue {
 	d := VerificationDue{Seen: seen}
-	newest := newestFirst(all)
+	newest := slices.DeleteFunc(newestFirst(all), func(a Artifact) bool { return a.Elsewhere })
 	if len(newest) == 0 {
 		return d
 	}

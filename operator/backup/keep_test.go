@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
 )
 
 var now = time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
@@ -54,6 +56,23 @@ func TestExpired(t *testing.T) {
 				t.Errorf("Expired = %q, want %q", got, tc.want)
 			}
 		})
+	}
+}
+
+// What lies where nobody can look is not the one to verify, and is told before anything else.
+func TestElsewhere(t *testing.T) {
+	all := days("1 2 3v")
+	all[0].Elsewhere = true
+	v := Verification{AfterEvery: 1}
+	if got := v.Decide(all, now, now).Name; got != "2" {
+		t.Errorf("verified: %q", got)
+	}
+	if s := (Health{All: all}).Ready(now); s.OK || s.Reason != v1alpha1.ReasonBackupElsewhere {
+		t.Errorf("ready: %+v", s)
+	}
+	all[0].Elsewhere = false
+	if s := (Health{All: all}).Ready(now); !s.OK || v.Decide(all, now, now).Name != "1" {
+		t.Errorf("none is elsewhere: %+v", s)
 	}
 }
 

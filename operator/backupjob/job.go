@@ -71,6 +71,8 @@ type Job struct {
 	Account string
 	// Backup is the MysqlBackup; nil for a sweep, which is the group's.
 	Backup *v1alpha1.MysqlBackup
+	// Active is the site that takes writes, which is asked how its events are; empty if there is none.
+	Active string
 	// Site is the one that is copied; of a verification the one whose configuration of the keyring component is used.
 	Site    v1alpha1.Site
 	Epoch   int64
@@ -107,6 +109,9 @@ func (b Job) Make() *batchv1.Job {
 	c.Source = wire.BackupSource{
 		Host: render.Host(b.Group.Namespace, b.Group.Name, b.Site.Name), Port: wire.PortMySQL, User: b.Account,
 		PasswordFile: path.Join(accountDir, v1alpha1.AccountBackup),
+	}
+	if b.Active != "" && b.Active != b.Site.Name {
+		c.Source.ActiveHost = render.Host(b.Group.Namespace, b.Group.Name, b.Active)
 	}
 	p.mount(render.SecretVolume(volumeAccount, v1alpha1.AccountsSecret(b.Group.Name), v1alpha1.AccountBackup, v1alpha1.AccountBackup), accountDir)
 	if tls := b.Group.Spec.TLS; tls != nil {

@@ -52,6 +52,20 @@ func backupJob(change ...func(*backupjob.Job)) backupjob.Job {
 	return b
 }
 
+// The active site is asked for its events, unless it is the one that is copied.
+func TestTheActiveSiteIsAsked(t *testing.T) {
+	for active, want := range map[string]string{"": "", "paris": "", "rome": "mysql-orders-rome.shop.svc"} {
+		job := backupJob(func(b *backupjob.Job) { b.Active = active })
+		var c wire.BackupConfig
+		if err := json.Unmarshal([]byte(job.Make().Spec.Template.Spec.Containers[0].Env[0].Value), &c); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasPrefix(c.Source.ActiveHost, want) || (want == "") != (c.Source.ActiveHost == "") || c.Source.ActiveHost == c.Source.Host {
+			t.Errorf("active %q: %q is asked", active, c.Source.ActiveHost)
+		}
+	}
+}
+
 func physical(b *backupjob.Job) { b.Profile.Method = v1alpha1.BackupPhysical }
 
 func encryptedGroup(b *backupjob.Job) {

@@ -141,7 +141,7 @@ func (b *Backups) gatherRemoval(k *look) {
 		k.kept = "the annotation " + v1alpha1.AnnotationKeepArtifact + " says so"
 	case k.profile == nil:
 		k.kept = "the profile that knows the storage is gone; remove it there by hand if it is not wanted"
-	case k.mb.Status.Location != "" && k.mb.Status.Location != location(k):
+	case k.elsewhere():
 		// Where the profile points now nothing of it is, and to find nothing there would pass for having removed it.
 		k.kept = "the profile has another storage now; remove it there by hand if it is not wanted"
 	case k.removal.result.Reason == string(v1alpha1.ReasonNoDeleteRight):

@@ -315,3 +315,28 @@ func TestAGroupWithoutProfilesSaysNothing(t *testing.T) {
 		t.Errorf("what is in the storage is still shown: %+v", st)
 	}
 }
+
+// A profile that was made again with another storage: what lies in the old one is not verified, and never said to be bad.
+func TestBackupsOfAnotherStorageAreLeftAlone(t *testing.T) {
+	w := newWorld(t, scopetest.Group(scopetest.Running, withProfile(func(p *v1alpha1.BackupProfile) {
+		p.Verification = &v1alpha1.BackupVerification{AfterEvery: 1}
+	})), order("monday", completedAt(began), func(mb *v1alpha1.MysqlBackup) {
+		mb.Status.Location = "s3://other/shop/orders"
+		mb.Annotations = map[string]string{v1alpha1.AnnotationVerifyBackup: "now"}
+	}))
+	w.group()
+	if c := w.condition(v1alpha1.ConditionBackupReady); c.Status != metav1.ConditionFalse || c.Reason != string(v1alpha1.ReasonBackupElsewhere) {
+		t.Errorf("condition %+v", c)
+	}
+	for range 3 {
+		w.step("monday")
+	}
+	mb := w.get("monday")
+	if mb.Status.Verified != nil || mb.Annotations[v1alpha1.AnnotationVerifyBackup] != "" || w.jobOf(v1alpha1.VerifyJob("monday")) != nil {
+		t.Errorf("it was verified where nothing of it is: %+v, %v", mb.Status.Verified, mb.Annotations)
+	}
+	w.group()
+	if mb := w.get("monday"); mb.Annotations[v1alpha1.AnnotationVerifyBackup] != "" {
+		t.Error("its verification is due by the profile")
+	}
+}

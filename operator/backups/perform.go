@@ -44,6 +44,7 @@ func (b *Backups) perform(ctx context.Context, k *look, step backup.Step) error 
 func (b *Backups) start(ctx context.Context, k *look) error {
 	job := k.job(b.Install)
 	job.Site, job.Epoch, job.Attempt = siteOf(k.group, k.mb.Status.Site), k.mb.Status.Epoch, k.mb.Status.Attempts
+	job.Active = k.seen.ActiveSite
 	if err := b.create(ctx, job.Make()); err != nil {
 		// Nothing was begun. The next look finds no Job, and tries again after a while.
 		status := *k.mb.Status.DeepCopy()

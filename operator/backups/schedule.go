@@ -174,7 +174,7 @@ func (b *Backups) profile(ctx context.Context, g *groupLook, p *v1alpha1.BackupP
 
 // health is what is known of the profile's backups.
 func (g *groupLook) health(p *v1alpha1.BackupProfile, since *metav1.Time) (backup.Health, error) {
-	h := backup.Health{All: g.artifacts(p.Name), Timeout: backupjob.Job{Profile: *p}.Timeout()}
+	h := backup.Health{All: g.artifacts(p), Timeout: backupjob.Job{Profile: *p}.Timeout()}
 	if since != nil {
 		h.Since = since.Time
 	}
@@ -235,16 +235,17 @@ func (g *groupLook) verifications(profile string, h *backup.Health) {
 }
 
 // artifacts are the completed backups of a profile.
-func (g *groupLook) artifacts(profile string) []backup.Artifact {
+func (g *groupLook) artifacts(p *v1alpha1.BackupProfile) []backup.Artifact {
 	var out []backup.Artifact
-	for _, mb := range g.of[profile] {
+	place := placeOf(p, g.key.Namespace, g.key.Name)
+	for _, mb := range g.of[p.Name] {
 		st := mb.Status
 		if st.Phase != v1alpha1.BackupCompleted || st.FinishedAt == nil || mb.DeletionTimestamp != nil {
 			continue
 		}
 		out = append(out, backup.Artifact{
 			Name: mb.Name, FinishedAt: st.FinishedAt.Time, Tried: st.Verified != nil, Verified: st.Verified != nil && st.Verified.Outcome == v1alpha1.BackupPassed,
-			InUse: mb.Annotations[v1alpha1.AnnotationVerifyBackup] != "",
+			InUse: mb.Annotations[v1alpha1.AnnotationVerifyBackup] != "", Elsewhere: st.Location != "" && st.Location != place,
 		})
 	}
 	return out

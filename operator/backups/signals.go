@@ -24,6 +24,7 @@ var (
 	eventMissed        = events.Warning(v1alpha1.ReasonBackupMissed, "PassOver")
 	eventVerified      = events.Normal(v1alpha1.ReasonBackupVerified, "Verify")
 	eventNotRestorable = events.Warning(v1alpha1.ReasonBackupNotRestorable, "Verify")
+	eventElsewhere     = events.Warning(v1alpha1.ReasonBackupElsewhere, "PassOver")
 	eventArtifactKept  = events.Warning(v1alpha1.ReasonBackupArtifactKept, "Keep")
 	eventExpired       = events.Normal(v1alpha1.ReasonBackupExpired, "Remove")
 	eventRemovalFailed = events.Warning(v1alpha1.ReasonBackupRemovalFailed, "Retry")

@@ -125,9 +125,16 @@ func (k *look) deletingText() string {
 	return ""
 }
 
-func location(k *look) string {
-	access := render.BackupAccess{Storage: k.profile.Storage, Namespace: k.mb.Namespace, Group: k.mb.Spec.Group}
-	return render.BackupStorage(access).Bucket.Location()
+func location(k *look) string { return placeOf(k.profile, k.mb.Namespace, k.mb.Spec.Group) }
+
+// placeOf is where the backups of a group by a profile are.
+func placeOf(p *v1alpha1.BackupProfile, namespace, group string) string {
+	return render.BackupStorage(render.BackupAccess{Storage: p.Storage, Namespace: namespace, Group: group}).Bucket.Location()
+}
+
+// elsewhere is true if the backup lies in another storage than that which its profile names now.
+func (k *look) elsewhere() bool {
+	return k.mb.Status.Location != "" && k.mb.Status.Location != location(k)
 }
 
 // sizeOf is a number of bytes for people.

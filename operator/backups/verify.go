@@ -28,6 +28,11 @@ func (b *Backups) verify(ctx context.Context, k *look) (bool, error) {
 	case backup.JobRunning:
 		return true, nil
 	case backup.NoJob:
+		if k.elsewhere() {
+			// Where the profile points now nothing of it is: to find nothing there would pass for a backup that is not good.
+			b.Recorder.Emit(k.about(), k.mb, eventElsewhere, "Backup %s is not verified: it lies in %s, and its profile names another storage now", k.mb.Name, k.mb.Status.Location)
+			return false, b.answered(ctx, k)
+		}
 		return true, b.startVerification(ctx, k, 1)
 	case backup.JobSucceeded, backup.JobFailed:
 	}
@@ -43,13 +48,21 @@ func (b *Backups) verify(ctx context.Context, k *look) (bool, error) {
 		return false, err
 	}
 	if wanted {
-		before := k.mb.DeepCopy()
-		delete(k.mb.Annotations, v1alpha1.AnnotationVerifyBackup)
-		if err := b.patch(ctx, k.mb, before); err != nil {
-			return false, fmt.Errorf("answer the order for a verification: %w", err)
+		if err := b.answered(ctx, k); err != nil {
+			return false, err
 		}
 	}
 	return false, b.removeJob(ctx, k.verify.object)
+}
+
+// answered takes the order for a verification off.
+func (b *Backups) answered(ctx context.Context, k *look) error {
+	before := k.mb.DeepCopy()
+	delete(k.mb.Annotations, v1alpha1.AnnotationVerifyBackup)
+	if err := b.patch(ctx, k.mb, before); err != nil {
+		return fmt.Errorf("answer the order for a verification: %w", err)
+	}
+	return nil
 }
 
 func (b *Backups) startVerification(ctx context.Context, k *look, try int32) error {

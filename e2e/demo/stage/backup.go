@@ -15,6 +15,21 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 )
 
+// TakeGroup takes a group that somebody else made, as `kubectl mfg restore` does, with what writers need of it.
+func (s *Stage) TakeGroup(ctx context.Context, namespace, name string) (*Group, error) {
+	g := &Group{Stage: s, Namespace: namespace, Name: name}
+	group, err := g.Get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if group.Spec.TLS != nil {
+		if err := g.ensureTLS(ctx, group.Spec); err != nil {
+			return nil, err
+		}
+	}
+	return g, g.ensurePassword(ctx)
+}
+
 // OrderBackup makes a MysqlBackup, as `kubectl apply` does.
 func (g *Group) OrderBackup(ctx context.Context, name, profile string) error {
 	b := &v1alpha1.MysqlBackup{

@@ -123,6 +123,18 @@ func KillProcess(ctx context.Context, g *Group, site, program string) error {
 	return nil
 }
 
+// KillIn sends SIGKILL to a program of a pod, from outside.
+func KillIn(pod *corev1.Pod, program string) error {
+	pid, err := findIn(pod, program)
+	if err != nil {
+		return err
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		return fmt.Errorf("kill %s in %s: %w", program, pod.Name, err)
+	}
+	return nil
+}
+
 // FindProcess finds the machine's number of a program of a site's pod. It goes by the pod's containers in the name of
 // the process's control group, so that it can never hit anything else on this machine.
 func FindProcess(ctx context.Context, g *Group, site, program string) (int, error) {

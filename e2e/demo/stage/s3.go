@@ -238,17 +238,33 @@ func (s *S3) SetRate(ctx context.Context, rate int64) error {
 
 // volume is the server's volume on this machine.
 func (s *S3) volume(ctx context.Context) (string, error) {
+	p, err := s.livePod(ctx)
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(s.stage.Lab.Dir(), "nodes", p.Spec.NodeName, "kubelet", "pods", string(p.UID), "volumes", "kubernetes.io~empty-dir", "data"), nil
+}
+
+func (s *S3) livePod(ctx context.Context) (*corev1.Pod, error) {
 	var pods corev1.PodList
 	if err := s.stage.Kube.List(ctx, &pods, client.InNamespace(S3Namespace), client.MatchingLabels{"app": s.options.Name}); err != nil {
-		return "", fmt.Errorf("list pods of the S3 server: %w", err)
+		return nil, fmt.Errorf("list pods of the S3 server: %w", err)
 	}
-	for _, p := range pods.Items {
-		if p.DeletionTimestamp == nil && live(p) {
-			return filepath.Join(s.stage.Lab.Dir(), "nodes", p.Spec.NodeName, "kubelet", "pods", string(p.UID), "volumes",
-				"kubernetes.io~empty-dir", "data"), nil
+	for i := range pods.Items {
+		if p := &pods.Items[i]; p.DeletionTimestamp == nil && live(*p) {
+			return p, nil
 		}
 	}
-	return "", fmt.Errorf("the S3 server %s has no pod", s.options.Name)
+	return nil, fmt.Errorf("the S3 server %s has no pod", s.options.Name)
+}
+
+// Kill sends SIGKILL to the server. The kubelet starts it again, with the objects that it has.
+func (s *S3) Kill(ctx context.Context) error {
+	p, err := s.livePod(ctx)
+	if err != nil {
+		return err
+	}
+	return KillIn(p, "s3")
 }
 
 // Remove ends the server. Its objects go with it.

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build mysqld && long
+
+package job_test
+
+import (
+	"syscall"
+	"testing"
+
+	backup "github.com/mysql-mfg/mfg/backup/job"
+	"github.com/mysql-mfg/mfg/internal/mysql/mysqltest"
+)
+
+// A site that answers nothing any more, and a server here that takes nothing any more, are given up, each with the word for it. What was loaded
+// by then opens nowhere.
+func TestStalled(t *testing.T) {
+	s := origin(t, mysqltest.Options{})
+	fill(t, s, 60)
+	j := newJob(t, false).from(s)
+	j.config.IdleTimeoutSeconds = 5
+	_, wait, _ := j.begun("make", backup.Dumping)
+	s.Signal(t, syscall.SIGSTOP)
+	res, code := wait()
+	s.Signal(t, syscall.SIGCONT)
+	if res.Reason != backup.Stalled || code != backup.ExitSource {
+		t.Errorf("a dump of a site that stands still: code %d: %+v", code, res)
+	}
+	if names, others := j.backups(); len(names)+others > 0 {
+		t.Errorf("left: %v and %d objects", names, others)
+	}
+	mysqltest.Eventually(t, "the site has no session of ours", func() bool {
+		var n int
+		return s.Root(t).QueryRowContext(t.Context(), "SELECT COUNT(*) FROM performance_schema.processlist WHERE user = 'mfg_backup'").Scan(&n) == nil && n == 0
+	})
+
+	j.must("make")
+	j.site(false)
+	_, wait, _ = j.begun("load", backup.Loading)
+	pids, _ := processes(t, "--socket=/srv/run/load.sock")
+	if len(pids) == 0 {
+		t.Fatal("no mysqld loads")
+	}
+	for _, pid := range pids {
+		if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if res, code := wait(); res.Reason != backup.Stalled || code != backup.ExitSource {
+		t.Errorf("a load into a server that stands still: code %d: %+v", code, res)
+	}
+	j.must("load") // and begun again from nothing
+}
