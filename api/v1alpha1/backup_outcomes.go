@@ -10,12 +10,8 @@ var outcomes = func() map[string]Reason {
 		ReasonNoDeleteRight, ReasonForeignOwner, ReasonAlreadyExists, ReasonNotFound, ReasonStorageError, ReasonDamagedBackup, ReasonTooNew,
 		ReasonWrongIdentity, ReasonTargetNotEmpty, ReasonVolumeTooSmall, ReasonVersionTooOld, ReasonEncryptionMismatch, ReasonServerFailed,
 		ReasonLoadFailed, ReasonDiffers, ReasonQueryFailed, ReasonSourceUnreachable, ReasonSourceRefused, ReasonSourceLost, ReasonSourceBusy,
-<<<<<<< HEAD
-		ReasonDumpFailed, ReasonCloneFailed, ReasonBadConfig, ReasonTimedOut, ReasonYielded, ReasonFailed,
-		ReasonTargetBeforeBackup, ReasonTargetNotArchived, ReasonTargetInGap, ReasonTransactionLost, ReasonBackupDiverged, ReasonReplayFailed,
-=======
 		ReasonDumpFailed, ReasonCloneFailed, ReasonBadConfig, ReasonTimedOut, ReasonStalled, ReasonYielded, ReasonFailed,
->>>>>>> bk19
+		ReasonTargetBeforeBackup, ReasonTargetNotArchived, ReasonTargetInGap, ReasonTransactionLost, ReasonBackupDiverged, ReasonReplayFailed,
 	} {
 		known[string(r)] = r
 	}

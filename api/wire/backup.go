@@ -15,40 +15,6 @@ const EnvBackupConfig = "MFG_BACKUP_CONFIG"
 // BackupConfig is what the program `backup` is told. backup/job.Config reads it, and says what each field means; it is written down here
 // a second time so that the operator does not take in the libraries of object storage. A test in backup/job keeps both alike.
 type BackupConfig struct {
-<<<<<<< HEAD
-	Bucket           BackupBucket `json:"bucket"`
-	Backup           string       `json:"backup,omitempty"`
-	GroupUID         string       `json:"groupUID,omitempty"`
-	Profile          string       `json:"profile,omitempty"`
-	Site             string       `json:"site,omitempty"`
-	Epoch            int64        `json:"epoch,omitempty"`
-	Method           string       `json:"method,omitempty"`
-	Recipients       []string     `json:"recipients,omitempty"`
-	IdentityFile     string       `json:"identityFile,omitempty"`
-	Source           BackupSource `json:"source,omitzero"`
-	Server           BackupServer `json:"server,omitzero"`
-	AccountsDir      string       `json:"accountsDir,omitempty"`
-	RequireTLS       bool         `json:"requireTLS,omitempty"`
-	Query            string       `json:"query,omitempty"`
-	TimeoutSeconds   int64        `json:"timeoutSeconds,omitempty"`
-	SkipCounts       bool         `json:"skipCounts,omitempty"`
-	OlderThanSeconds int64        `json:"olderThanSeconds,omitempty"`
-	ProgressFile     string       `json:"progressFile,omitempty"`
-	ResultFile       string       `json:"resultFile,omitempty"`
-	YieldFile        string       `json:"yieldFile,omitempty"`
-
-	PointInTime *BackupPointInTime `json:"pointInTime,omitempty"`
-	Replay      bool               `json:"replay,omitempty"`
-}
-
-// BackupPointInTime is where in the history of a group a load stops, beyond the backup: exactly one of its fields.
-type BackupPointInTime struct {
-	Time           *time.Time `json:"time,omitempty"`
-	GTID           string     `json:"gtid,omitempty"`
-	BeforeGTID     string     `json:"beforeGTID,omitempty"`
-	BeforeFailover int64      `json:"beforeFailover,omitempty"`
-	Latest         bool       `json:"latest,omitempty"`
-=======
 	Bucket         BackupBucket `json:"bucket"`
 	Backup         string       `json:"backup,omitempty"`
 	GroupUID       string       `json:"groupUID,omitempty"`
@@ -71,7 +37,18 @@ type BackupPointInTime struct {
 	ProgressFile       string `json:"progressFile,omitempty"`
 	ResultFile         string `json:"resultFile,omitempty"`
 	YieldFile          string `json:"yieldFile,omitempty"`
->>>>>>> bk19
+
+	PointInTime *BackupPointInTime `json:"pointInTime,omitempty"`
+	Replay      bool               `json:"replay,omitempty"`
+}
+
+// BackupPointInTime is where in the history of a group a load stops, beyond the backup: exactly one of its fields.
+type BackupPointInTime struct {
+	Time           *time.Time `json:"time,omitempty"`
+	GTID           string     `json:"gtid,omitempty"`
+	BeforeGTID     string     `json:"beforeGTID,omitempty"`
+	BeforeFailover int64      `json:"beforeFailover,omitempty"`
+	Latest         bool       `json:"latest,omitempty"`
 }
 
 // BackupBucket is where the backups of one group are: internal/bucket.Config.

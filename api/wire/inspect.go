@@ -318,4 +318,6 @@ func (t *ArchiveTimeline) clean() {
 	}
 }
 
-func (g *ArchiveGap) clean() { g.GTIDs, g.Site = line(g.GTIDs, inspectTextMax), line(g.Site, backupNameMax) }
+func (g *ArchiveGap) clean() {
+	g.GTIDs, g.Site = line(g.GTIDs, inspectTextMax), line(g.Site, backupNameMax)
+}
