@@ -317,6 +317,25 @@ func (g *Group) settled(ctx context.Context) error {
 	return errors.Join(never, err)
 }
 
+// awaitNoPods waits for pods that are ending. A namespace that is deleted while it has some is looked at again only after half of the longest
+// time that they may take, which is far longer than they do.
+func (g *Group) awaitNoPods(ctx context.Context) error {
+	return Poll(ctx, 3*time.Minute, "the pods of namespace "+g.Namespace+" to end", func(ctx context.Context) error {
+		var pods corev1.PodList
+		if err := g.Kube.List(ctx, &pods, client.InNamespace(g.Namespace)); err != nil {
+			return err
+		}
+		// Witnesses of a test and the like end with the namespace.
+		ending := slices.DeleteFunc(pods.Items, func(p corev1.Pod) bool {
+			return p.DeletionTimestamp == nil && (p.Labels[v1alpha1.LabelGroup] != g.Name || !live(p))
+		})
+		if n := len(ending); n > 0 {
+			return fmt.Errorf("%d are there, %s among them", n, ending[0].Name)
+		}
+		return nil
+	})
+}
+
 // Delete removes a group with its data and gives its volumes back to the lab.
 func (g *Group) Delete(ctx context.Context) error {
 	group := &v1alpha1.MysqlFailoverGroup{}
@@ -326,6 +345,9 @@ func (g *Group) Delete(ctx context.Context) error {
 		return fmt.Errorf("allow deletion of group %s: %w", g.Name, err)
 	}
 	if _, err := g.Lab.Helm(ctx, "uninstall", g.Name, "--namespace", g.Namespace, "--ignore-not-found", "--wait", "--timeout=3m"); err != nil {
+		return err
+	}
+	if err := g.awaitNoPods(ctx); err != nil {
 		return err
 	}
 	ns := &corev1.Namespace{}
