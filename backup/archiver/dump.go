@@ -185,7 +185,8 @@ func (e *events) piece(p []byte) error {
 
 // artificial is true for what the server makes up on the way, and is not in the log: its position says nothing.
 func (e *events) artificial() bool {
-	return e.header.End == 0 || e.header.Type == replication.HEARTBEAT_EVENT || e.header.Type == heartbeatV2
+	again := e.header.Type == replication.FORMAT_DESCRIPTION_EVENT && e.next > magicBytes // sent once more in the middle of a log
+	return e.header.End == 0 || again || e.header.Type == replication.HEARTBEAT_EVENT || e.header.Type == heartbeatV2
 }
 
 // heartbeatV2 is the heartbeat of servers since 8.0.26.
@@ -200,7 +201,7 @@ func (e *events) fits() error {
 }
 
 func (e *events) broken() error {
-	return failf(LogUnreadable, "binary log %s at %d: %w", e.log, e.next, errBroken)
+	return failf(LogUnreadable, "binary log %s at %d: %w (type %d, %d bytes, end %d)", e.log, e.next, errBroken, e.header.Type, e.header.Bytes, e.header.End)
 }
 
 func (e *events) put(p []byte) error {
