@@ -26,11 +26,11 @@ func TestTheArchiveIsTheBinaryLog(t *testing.T) {
 			g.opened(1, "a", s)
 			s.Exec(t, "CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY AUTO_INCREMENT, v LONGTEXT)", "INSERT INTO d.t (v) VALUES ('one')", "FLUSH BINARY LOGS")
 			g.run("a", s)
-			g.archived("a", s)
+			g.archived("a")
 			s.Exec(t, "SET gtid_next = 'AUTOMATIC:audit'", "INSERT INTO d.t (v) VALUES ('tagged')", "INSERT INTO d.t (v) VALUES (REPEAT('x', 3000000))")
-			g.archived("a", s)
+			g.archived("a")
 			s.Exec(t, "INSERT INTO d.t (v) VALUES ('three')", "SET SESSION binlog_transaction_compression = ON", "INSERT INTO d.t (v) SELECT v FROM d.t")
-			l := g.archived("a", s)
+			l := g.archived("a")
 			open := logs(t, s)[len(logs(t, s))-1]
 			segments := 0
 			for _, f := range l.Logs {
@@ -52,7 +52,7 @@ func TestTheArchiveIsTheBinaryLog(t *testing.T) {
 				}
 				return false
 			})
-			l = g.archived("a", s)
+			l = g.archived("a")
 			all := logs(t, s)
 			for _, log := range all {
 				if archive.Number(log) < archive.Number(l.Logs[0].Log) {
