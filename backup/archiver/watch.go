@@ -50,7 +50,8 @@ func watchOnce(ctx context.Context, index string) error {
 	select {
 	case <-ctx.Done():
 	case <-w.Events: // whatever it is: the inode that lost its name is one too
-	case <-w.Errors: // events were lost: look
+	case _, lost := <-w.Errors: // events were lost: look
+		_ = lost
 	}
 	return nil
 }
