@@ -159,8 +159,8 @@ func (h *history) restored(points []backup.PointInTime, keyring bool) {
 }
 
 func TestPointsOfAHistory(t *testing.T) {
-	h := long(t, false, bucket.Logical, 24)
-	h.restored(h.points(8), false)
+	h := long(t, false, bucket.Physical, 24)
+	h.restored(h.points(6), false)
 	h.refusals()
 	// A verification goes to the end of what is archived.
 	c := &h.job.config

@@ -73,7 +73,7 @@ func (a *Archive) List(ctx context.Context) (Listing, error) {
 	if err != nil {
 		return Listing{}, err
 	}
-	l := newListing(epochs, logs)
+	l := NewListing(epochs, logs)
 	l.Unreadable = bad
 	named := map[string]bool{}
 	for _, log := range logs {

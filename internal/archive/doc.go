@@ -28,7 +28,8 @@
 // stays readable, and no Plan applies it.
 //
 // What is missing: every file says which transactions were executed before its first byte. Those that are neither archived nor before the
-// archive's beginning (the first file's, and Pruned) are a gap.
+// archive's beginning are a gap. Its beginning is what Pruned says, which is what every retained backup holds, or else what was executed
+// before the first file.
 //
 // Times are those of original_commit_timestamp, microseconds, by the clock of the server that committed.
 package archive

@@ -115,7 +115,10 @@ type Heartbeat struct {
 type Pruned struct {
 	Version int       `json:"version"`
 	At      time.Time `json:"at"`
-	// Backup is the oldest one retained then, Cutoff when it was made and GTIDExecuted its set, together with those of before.
+	// Epoch is the one in which it was removed.
+	Epoch int64 `json:"epoch"`
+	// Backup is the oldest one retained then, Cutoff when it was made and GTIDExecuted its set, together with those of before, as far as
+	// it belongs to the history.
 	Backup       string    `json:"backup,omitempty"`
 	Cutoff       time.Time `json:"cutoff"`
 	GTIDExecuted string    `json:"gtidExecuted"`
@@ -304,8 +307,8 @@ func parsePruned(raw []byte) (Pruned, error) {
 }
 
 func (p Pruned) check() error {
-	if len(p.Backup) > textMax || p.Cutoff.IsZero() {
-		return errors.New("backup or cutoff is none")
+	if len(p.Backup) > textMax || p.Cutoff.IsZero() || p.Epoch < 0 || p.Epoch > epochMax {
+		return errors.New("epoch, backup or cutoff is none")
 	}
 	_, err := set(p.GTIDExecuted)
 	return err

@@ -18,7 +18,8 @@ type Past struct {
 	Files []Log
 	// Archived are the transactions of the history that the archive holds, Lost those that it holds and that no later epoch knew.
 	Archived, Lost gtid.Set
-	// Base is what is before the archive: whatever is to be recovered begins with a backup that holds it.
+	// Base is what is before the archive, what Pruned says or else the first file: whatever is to be recovered begins with a backup that
+	// holds it.
 	Base gtid.Set
 	// Gaps are in the order in which they were found, the oldest first.
 	Gaps []Gap
@@ -90,9 +91,12 @@ func History(l Listing) Past {
 			p.Files = append(p.Files, log)
 		}
 	}
-	p.Base = l.prunedSet()
-	if len(l.Logs) > 0 {
-		p.Base = p.Base.Union(l.Logs[0].Previous)
+	switch {
+	case l.Pruned != nil:
+		// What the oldest retained backup does not hold, and no file does, is missing.
+		p.Base = p.epoch(l.Pruned.Epoch).within(l.prunedSet())
+	case len(l.Logs) > 0:
+		p.Base = p.epoch(l.Logs[0].Epoch).within(l.Logs[0].Previous)
 	}
 	p.Gaps = gapsOf(p, l.Logs)
 	p.Earliest, p.Latest = span(p, l)
@@ -122,6 +126,9 @@ func epochsOf(l Listing) []EpochPast {
 }
 
 func (r *EpochPast) add(log Log) {
+	if r.ServerUUID == "" {
+		r.ServerUUID = log.ServerUUID
+	}
 	r.Archived = r.Archived.Union(log.Set)
 	r.Files++
 	r.Bytes += log.Object.Bytes
@@ -146,6 +153,10 @@ func judge(p *Past) {
 		e.Kept = e.within(e.Archived)
 		p.Archived = p.Archived.Union(e.Kept)
 		knows, says := e.knows()
+		if i > 0 && says && sameServer(p.Epochs[i-1], *e) {
+			// Nothing was lost between them, and the operator may have seen the set a moment before the epoch began.
+			knows = knows.Union(p.Epochs[i-1].Archived).Union(p.Epochs[i-1].previous)
+		}
 		switch {
 		case !says:
 		case unbound:
@@ -159,6 +170,11 @@ func judge(p *Past) {
 		e.Lost = e.Archived.Subtract(p.Archived)
 		p.Lost = p.Lost.Union(e.Lost)
 	}
+}
+
+// sameServer is true for two epochs one after the other of one server.
+func sameServer(before, after EpochPast) bool {
+	return before.ServerUUID != "" && before.ServerUUID == after.ServerUUID && before.Epoch.Epoch+1 == after.Epoch.Epoch
 }
 
 // within is what of a set every later epoch knows.
@@ -206,11 +222,18 @@ func gapsOf(p Past, logs []Log) []Gap {
 	return gaps
 }
 
-// epoch is the row of an epoch, which is there for every file.
+// epoch is the row of an epoch, which is there for every file. Of another it is what the epochs after it know.
 func (p Past) epoch(n int64) *EpochPast {
 	for i := range p.Epochs {
-		if p.Epochs[i].Epoch.Epoch == n {
-			return &p.Epochs[i]
+		switch e := &p.Epochs[i]; {
+		case e.Epoch.Epoch == n:
+			return e
+		case e.Epoch.Epoch > n:
+			r := &EpochPast{allowed: e.allowed, any: e.any}
+			if knows, says := e.knows(); says {
+				r.allowed, r.any = r.within(knows), false
+			}
+			return r
 		}
 	}
 	return &EpochPast{any: true}

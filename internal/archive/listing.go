@@ -34,8 +34,8 @@ type Unreadable struct {
 	Err error
 }
 
-// newListing sorts, and takes away segments that are replaced.
-func newListing(epochs []Epoch, logs []Log) Listing {
+// NewListing sorts, and takes away segments that are replaced.
+func NewListing(epochs []Epoch, logs []Log) Listing {
 	l := Listing{Epochs: slices.Clone(epochs)}
 	slices.SortFunc(l.Epochs, func(a, b Epoch) int { return cmp.Compare(a.Epoch, b.Epoch) })
 	sorted := slices.Clone(logs)

@@ -212,17 +212,31 @@ func (pl *planner) route() (Route, error) {
 		used[i] = true
 		log := pl.past.Files[i]
 		if t := pl.t.Time; !t.IsZero() && log.First().After(t) {
-			break // all of it is later, and so is what follows
+			r.Reaches = pl.done
+			return r, nil // all of it is later, and so is what follows
 		}
 		apply := log.Set.Intersect(pl.want).Subtract(pl.done)
 		pl.done = pl.done.Union(apply)
 		r.Steps = append(r.Steps, Step{Log: log, Apply: apply, Leave: log.Set.Subtract(pl.done)})
 		if pl.ends(&r, log) {
-			break
+			r.Reaches = pl.done
+			return r, nil
 		}
 	}
 	r.Reaches = pl.done
-	return r, nil
+	return r, pl.all()
+}
+
+// all refuses a route that took everything, and something of what was before is neither there nor in the archive. Of a failover it is known
+// already.
+func (pl *planner) all() error {
+	if pl.t.BeforeFailover != 0 {
+		return nil
+	}
+	if missing := allKnown(pl.past).Subtract(pl.done); !missing.IsEmpty() {
+		return pl.missing(missing)
+	}
+	return nil
 }
 
 // next is the first file that brings anything and can be applied now; -1 if there is none.

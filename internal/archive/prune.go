@@ -51,6 +51,31 @@ func Prunable(l Listing, c Cutoff) []Log {
 	return out
 }
 
+// NextPruned is what the archive need not have once what is before a cutoff was removed, or was never archived.
+func NextPruned(l Listing, c Cutoff) Pruned {
+	p := History(l)
+	s := l.prunedSet().Union(c.Set)
+	out := Pruned{Version: FormatVersion, At: c.At.UTC(), Backup: c.Backup, Cutoff: c.At.UTC()}
+	if n := len(p.Epochs); n > 0 {
+		newest := &p.Epochs[n-1]
+		out.Epoch = newest.Epoch.Epoch
+		// A backup of before a failover may hold what that lost, which is before nothing.
+		if knows, says := newest.knows(); says {
+			s = s.Intersect(knows)
+		}
+	}
+	out.GTIDExecuted = s.String()
+	return out
+}
+
+// PutPruned replaces what the archive need not have.
+func (a *Archive) PutPruned(ctx context.Context, p Pruned) error {
+	if err := p.check(); err != nil {
+		return err
+	}
+	return a.putSmall(ctx, prunedKey, p, false)
+}
+
 // Prune removes what no retained backup needs, and what sealed logs replaced. It returns how many files went. Credentials that may not
 // delete are bucket.NoDeleteRight, and no harm.
 func (a *Archive) Prune(ctx context.Context, l Listing, c Cutoff) (removed int, err error) {
@@ -70,12 +95,8 @@ func (a *Archive) Prune(ctx context.Context, l Listing, c Cutoff) (removed int, 
 	if len(old) == 0 {
 		return removed, nil
 	}
-	p := Pruned{Version: FormatVersion, At: c.At.UTC(), Backup: c.Backup, Cutoff: c.At.UTC(), GTIDExecuted: l.prunedSet().Union(c.Set).String()}
-	if err := p.check(); err != nil {
-		return removed, err
-	}
 	// First: without it, what is removed would pass for a gap.
-	if err := a.putSmall(ctx, prunedKey, p, false); err != nil {
+	if err := a.PutPruned(ctx, NextPruned(l, c)); err != nil {
 		return removed, err
 	}
 	if err := remove(old); err != nil {
