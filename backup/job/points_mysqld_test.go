@@ -162,16 +162,66 @@ func TestPointsOfAHistory(t *testing.T) {
 	h := long(t, false, bucket.Physical, 24)
 	h.restored(h.points(6), false)
 	h.refusals()
-	// A verification goes to the end of what is archived.
-	c := &h.job.config
+	h.verifications()
+}
+
+// verifications go to the end of what is archived, or say why not: a gap is no fault of the backup.
+func (h *history) verifications() {
+	t, c := h.t, &h.job.config
+	t.Helper()
 	c.Server.Dir, c.Server.DefaultsFile, c.AccountsDir, c.PointInTime, c.Replay, c.Backup = "/srv/scratch/data", "", "", nil, true, "second"
 	last := h.kept()[len(h.kept())-1].id
-	if res := h.job.must("verify"); res.ReplayedTo == nil || !res.ReplayedTo.Equal(h.times[last]) {
+	if res := h.job.must("verify"); res.ReplayedTo == nil || !res.ReplayedTo.Equal(h.times[last]) || len(res.Warnings) > 0 {
 		t.Errorf("%+v, want it to reach %s", res, h.times[last])
+	}
+	c.Backup = "first"
+	if res := h.job.must("verify"); res.ReplayedTo != nil || len(res.Warnings) != 1 || !strings.Contains(res.Warnings[0], "gap") {
+		t.Errorf("behind a gap: %+v", res)
 	}
 	if left, _ := os.ReadDir(filepath.Join(h.job.dir, "scratch", "data")); len(left) > 0 {
 		t.Errorf("the verification left %d files", len(left))
 	}
+}
+
+// A load that was killed in the midst of a replay begins again, and ends where the first try was to end, whatever was archived meanwhile.
+func TestAKilledReplayBeginsAgain(t *testing.T) {
+	h := newHistory(t, 2, false, "a")
+	h.write("", "CREATE DATABASE d")
+	h.some(10)
+	h.backup("a", "first", bucket.Physical)
+	h.some(20)
+	h.big(16)
+	h.archive(true)
+	want, until := digests(t, h.sites["a"].Root(t)), h.executed("a")
+	h.job.site(false)
+	h.job.config.Backup, h.job.config.PointInTime, h.job.config.Server.Dir = "", &backup.PointInTime{Latest: true}, "/srv/volume/data.restored"
+	first := h.job.cmd("load")
+	if err := first.Start(); err != nil {
+		t.Fatal(err)
+	}
+	progress := filepath.Join(h.job.dir, "run", "progress")
+	mysqltest.Eventually(t, "it replays", func() bool {
+		raw, _ := os.ReadFile(progress)
+		return strings.Contains(string(raw), string(backup.Replaying))
+	})
+	_ = first.Cancel()
+	if first.Wait() == nil {
+		t.Fatal("it was through before it was killed")
+	}
+	h.some(20)
+	h.archive(true)
+	if res := h.job.must("load"); res.Backup != "first" || res.Replayed != 22 {
+		t.Errorf("%+v", res)
+	}
+	db := h.job.opened("/srv/volume/data.restored", false)
+	same(t, want, digests(t, db))
+	if got := gtid.MustParse(executed(t, db)); !got.Equal(until) {
+		t.Errorf("executed %s, want %s", got, until)
+	}
+	// The volume has its data for that point; for another one it is not taken.
+	h.job.closed()
+	h.job.config.PointInTime = &backup.PointInTime{GTID: h.kept()[12].id}
+	h.job.fails("load", backup.TargetNotEmpty, 14)
 }
 
 func TestPointsOfAnEncryptedHistory(t *testing.T) {
@@ -242,6 +292,11 @@ func (h *history) gap(refused func(string, backup.PointInTime, backup.Reason, ..
 	refused("a time in a gap", backup.PointInTime{Time: &within}, backup.TargetInGap, middle.Set.String())
 	refused("a transaction in a gap", backup.PointInTime{GTID: inside}, backup.TargetInGap, middle.Set.String())
 	refused("behind a gap", backup.PointInTime{BeforeFailover: 3}, backup.TargetInGap, middle.Set.String())
+	// What is behind the gap, with a backup that was made after it, is not.
+	if res, _ := h.load(99, backup.PointInTime{Latest: true}, false); res.Backup != "second" {
+		t.Errorf("%+v", res)
+	}
+	h.job.closed()
 }
 
 func containsAll(text string, parts ...string) bool {
