@@ -76,9 +76,9 @@ func long(t *testing.T, keyring bool, method string, mib int) *history {
 }
 
 // reference has the digests of the history after some of its transactions, made by a server that executes the journal.
-func (h *history) reference(after []int) map[int]map[string]string {
+func (h *history) reference(after []int, keyring bool) map[int]map[string]string {
 	h.t.Helper()
-	s := mysqltest.Start(h.t, mysqltest.Options{Config: []string{"super_read_only=OFF", "read_only=OFF", "max_allowed_packet=64M", "innodb_redo_log_capacity=128M"}})
+	s := mysqltest.Start(h.t, mysqltest.Options{Keyring: keyring, Config: []string{"super_read_only=OFF", "read_only=OFF", "max_allowed_packet=64M", "innodb_redo_log_capacity=128M"}})
 	kept := h.kept()
 	out := map[int]map[string]string{}
 	slices.Sort(after)
@@ -127,7 +127,7 @@ func (h *history) restored(points []backup.PointInTime, keyring bool) {
 	for _, p := range points {
 		after = append(after, h.before(p))
 	}
-	want := h.reference(slices.Compact(slices.Sorted(slices.Values(after))))
+	want := h.reference(slices.Compact(slices.Sorted(slices.Values(after))), keyring)
 	for i, p := range points {
 		at := after[i]
 		name := strings.NewReplacer("\n", "").Replace(fmt.Sprintf("%+v", p))
