@@ -89,30 +89,44 @@ const (
 
 func (e *events) all(conn *session) error {
 	for {
-		e.marked, e.pass, e.left, e.header = false, false, 0, archive.Header{}
-		e.answer.Reset()
-		e.event.Reset()
+		e.reset()
 		if err := conn.conn.ReadPacketTo(e); err != nil {
 			if _, ours := errors.AsType[*failure](err); ours {
 				return err
 			}
 			return refused(e.log, err)
 		}
-		switch {
-		case !e.marked:
-			return failf(LogUnreadable, "binary log %s: the server sends an empty packet", e.log)
-		case e.kind == protocol.ERR_HEADER:
+		if e.marked && e.kind == protocol.ERR_HEADER {
 			return refused(e.log, conn.conn.HandleErrorPacket(e.answer.Bytes()))
-		case e.kind == protocol.EOF_HEADER:
-			return e.whole()
 		}
-		if err := e.take(); err != nil {
+		if done, err := e.packet(); done || err != nil {
 			return err
 		}
-		if e.ended {
-			return e.whole()
-		}
 	}
+}
+
+// reset is before each packet.
+func (e *events) reset() {
+	e.marked, e.pass, e.left, e.header = false, false, 0, archive.Header{}
+	e.answer.Reset()
+	e.event.Reset()
+}
+
+// packet takes a packet that is there whole. done is true at the end of the log.
+func (e *events) packet() (done bool, err error) {
+	switch {
+	case !e.marked:
+		return false, failf(LogUnreadable, "binary log %s: the server sends an empty packet", e.log)
+	case e.kind == protocol.EOF_HEADER:
+		return true, e.whole()
+	}
+	if err := e.take(); err != nil {
+		return false, err
+	}
+	if e.ended {
+		return true, e.whole()
+	}
+	return false, nil
 }
 
 // whole refuses a stream that breaks off in a transaction: a server that ends our session says so as it says the end of its log.
@@ -185,7 +199,8 @@ func (e *events) piece(p []byte) error {
 
 // artificial is true for what the server makes up on the way, and is not in the log: its position says nothing.
 func (e *events) artificial() bool {
-	return e.header.End == 0 || e.header.Type == replication.HEARTBEAT_EVENT || e.header.Type == heartbeatV2
+	again := e.header.Type == replication.FORMAT_DESCRIPTION_EVENT && e.next > magicBytes // sent once more in the middle of a log
+	return e.header.End == 0 || again || e.header.Type == replication.HEARTBEAT_EVENT || e.header.Type == heartbeatV2
 }
 
 // heartbeatV2 is the heartbeat of servers since 8.0.26.
@@ -200,7 +215,7 @@ func (e *events) fits() error {
 }
 
 func (e *events) broken() error {
-	return failf(LogUnreadable, "binary log %s at %d: %w", e.log, e.next, errBroken)
+	return failf(LogUnreadable, "binary log %s at %d: %w (type %d, %d bytes, end %d)", e.log, e.next, errBroken, e.header.Type, e.header.Bytes, e.header.End)
 }
 
 func (e *events) put(p []byte) error {

@@ -89,7 +89,7 @@ func (j *janitor) seal(ctx context.Context) error {
 		return cause(ctx, err)
 	}
 	for _, log := range j.w.ledger.unsealed(st.Log) {
-		err := j.w.whole(ctx, log, rateBeside)
+		err := j.w.whole(ctx, log, j.w.p.rateBeside)
 		if errors.Is(err, errGone) {
 			continue // purged: the segments hold all of it
 		}

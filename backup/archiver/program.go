@@ -44,8 +44,10 @@ type Program struct {
 	operator func(ctx context.Context) (wire.Cutoff, error)
 	board    *board
 	nudged   chan struct{}
-	// prunes and sweeps is how often both are done.
+	// pruneEvery and sweepEvery are how often both are done.
 	pruneEvery, sweepEvery time.Duration
+	// rate bounds how fast a log is read while somebody waits for it, and rateBeside while nobody does, in bytes a second.
+	rate, rateBeside int64
 }
 
 // New prepares a run. It asks nobody anything.
@@ -57,7 +59,7 @@ func New(ctx context.Context, c Config, log *slog.Logger) (*Program, error) {
 	}
 	asker := client.New(nil)
 	p := &Program{config: c, log: log, now: time.Now, archive: a, server: server{c}, ask: asker, board: &board{}, nudged: make(chan struct{}, 1),
-		pruneEvery: 5 * time.Minute, sweepEvery: 6 * time.Hour}
+		pruneEvery: 5 * time.Minute, sweepEvery: 6 * time.Hour, rate: rateMax, rateBeside: rateBeside}
 	p.operator = func(ctx context.Context) (wire.Cutoff, error) {
 		return asker.Cutoff(ctx, c.OperatorURL, c.anchor, c.place.Namespace, c.place.Group)
 	}

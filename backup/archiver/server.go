@@ -26,6 +26,8 @@ const (
 	silenceMax = 30 * time.Second
 	// logsMax is how many binary logs are looked at.
 	logsMax = 100000
+	// encryptionHeader is by how much an encrypted log is longer on the disk.
+	encryptionHeader = 512
 )
 
 // server is the mysqld of this pod.
@@ -100,7 +102,7 @@ type serverState struct {
 	Log      string
 	Position int64
 	Executed gtid.Set
-	// Logs are the names of all of its logs in order, Bytes their sizes as they are on the disk.
+	// Logs are the names of all of its logs in order, Bytes their sizes in the clear.
 	Logs  []string
 	Bytes []int64
 }
@@ -164,6 +166,9 @@ func (s *session) logs(st *serverState) error {
 		size, err := r.GetInt(i, 1)
 		if err != nil {
 			return fail(ServerUnreachable, err)
+		}
+		if encrypted, err := r.GetString(i, 2); err == nil && encrypted == "Yes" {
+			size -= encryptionHeader
 		}
 		st.Logs, st.Bytes = append(st.Logs, name), append(st.Bytes, size)
 	}

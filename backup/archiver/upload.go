@@ -17,7 +17,7 @@ import (
 const (
 	// uploadTimeout bounds a small object, and for how long a large one may not come further: a storage that takes nothing is as good as away.
 	uploadTimeout = 2 * time.Minute
-	// rateMax bounds how fast a log is read while somebody waits for it, and rateBeside while nobody does, in bytes a second.
+	// See Program.
 	rateMax    = 128 << 20
 	rateBeside = 32 << 20
 )
@@ -30,7 +30,7 @@ func (w *work) sealed(ctx context.Context, log string) error {
 		return nil
 	case held.To == 0:
 		// It was never seen open, as after a takeover: it goes up whole.
-		return w.whole(ctx, log, rateMax)
+		return w.whole(ctx, log, w.p.rate)
 	}
 	// Its end first, which is what somebody may wait for. The janitor makes one file of it.
 	_, err := w.segment(ctx, log, held, time.Time{})
@@ -43,7 +43,7 @@ func (w *work) sealed(ctx context.Context, log string) error {
 func (w *work) segment(ctx context.Context, log string, held archive.Held, seen time.Time) (again bool, err error) {
 	m := w.folder()
 	m.Log, m.From = log, held.To
-	return w.upload(ctx, upload{manifest: m, counter: archive.NewCounter(held.Previous.Union(held.Set), held.Checksums), rate: rateMax, seen: seen})
+	return w.upload(ctx, upload{manifest: m, counter: archive.NewCounter(held.Previous.Union(held.Set), held.Checksums), rate: w.p.rate, seen: seen})
 }
 
 // whole archives a sealed log as one file.
