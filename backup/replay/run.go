@@ -3,6 +3,7 @@
 package replay
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -148,12 +149,10 @@ func (r *Replay) wait(ctx context.Context, s *source, f *feed) error {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case err := <-s.done:
-			if err != nil {
-				return fmt.Errorf("read the archive: %w", err)
-			}
-			continue
 		case <-ticker.C:
+		}
+		if err := s.failed(); err != nil {
+			return err
 		}
 		executed, err := r.executed(ctx)
 		if err != nil {
@@ -167,14 +166,7 @@ func (r *Replay) wait(ctx context.Context, s *source, f *feed) error {
 		}
 		if err := r.trouble(ctx, executed); err != nil {
 			// What kept the archive from being read is the reason why the receiver stopped.
-			select {
-			case sent := <-s.done:
-				if sent != nil {
-					return fmt.Errorf("read the archive: %w", sent)
-				}
-			default:
-			}
-			return err
+			return cmp.Or(s.failed(), err)
 		}
 	}
 }
