@@ -4,6 +4,7 @@ package archiving
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -56,7 +57,11 @@ func TestStatusAgainstAPIServer(t *testing.T) {
 		Gaps: []wire.ArchiverGap{{GTIDs: uuid + ":5", Transactions: 1, After: now.Add(-time.Hour), Before: now.Add(-time.Minute), Epoch: 2, Site: "b"}},
 	}}
 	state := pitr.Decide(look)
-	must(a.write(ctx, group, &state))
+	if written, err := a.write(ctx, group, &state); written || err != nil {
+		t.Errorf("over what others wrote meanwhile: %t, %v", written, err)
+	}
+	must(c.Get(ctx, scopetest.Key, group))
+	must(done(a.write(ctx, group, &state)))
 	got := &v1alpha1.MysqlFailoverGroup{}
 	must(c.Get(ctx, scopetest.Key, got))
 	if b := got.Status.Backup; b == nil || b.PITR == nil || len(b.Profiles) != 1 || len(b.PITR.Gaps) != 1 || !b.PITR.Gaps[0].Before.Equal(state.Status.Gaps[0].Before) ||
@@ -69,20 +74,27 @@ func TestStatusAgainstAPIServer(t *testing.T) {
 	if age := column(t, config, "Recoverable"); age != "3h" && age != "179m" && age != "180m" {
 		t.Errorf("the column says %q", age)
 	}
-	must(a.write(ctx, got, nil))
+	must(done(a.write(ctx, got, nil)))
+	got = &v1alpha1.MysqlFailoverGroup{}
 	must(c.Get(ctx, scopetest.Key, got))
 	if b := got.Status.Backup; b == nil || b.PITR != nil || len(b.Profiles) != 1 || tells(got) || len(got.Status.Conditions) != 1 {
 		t.Errorf("turned off: %+v, %+v", b, got.Status.Conditions)
 	}
 	// One that was made again is not written to.
-	got.UID = "another"
-	if err := a.write(ctx, got, &state); err != nil {
-		t.Error(err)
+	must(c.Delete(ctx, got))
+	again := scopetest.Group(archived)
+	again.UID, again.Generation = "", 0
+	must(c.Create(ctx, again))
+	if written, err := a.write(ctx, got, &state); written || err != nil {
+		t.Errorf("the status of a group that is gone was written to its successor: %t, %v", written, err)
 	}
-	must(c.Get(ctx, scopetest.Key, got))
-	if tells(got) {
-		t.Error("the status of a group that is gone was written to its successor")
+}
+
+func done(written bool, err error) error {
+	if err == nil && !written {
+		err = errors.New("nothing was written")
 	}
+	return err
 }
 
 // column asks for the table that kubectl prints.
