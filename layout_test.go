@@ -135,6 +135,7 @@ var layout = map[string]rule{
 	"kubectl-mfg/passwords":           {own: []string{"api/v1alpha1", "kubectl-mfg/cli", "kubectl-mfg/request", "kubectl-mfg/screen"}},
 	"kubectl-mfg/pause":               {own: []string{"api/v1alpha1", "kubectl-mfg/cli", "kubectl-mfg/request", "kubectl-mfg/screen"}},
 	"kubectl-mfg/pitr":                {own: []string{"api/v1alpha1", "api/wire", "kubectl-mfg/cli", "kubectl-mfg/pods", "kubectl-mfg/reader", "kubectl-mfg/report", "kubectl-mfg/request", "kubectl-mfg/screen"}},
+	"kubectl-mfg/pitr/pitrtest":       {own: []string{"api/v1alpha1", "api/wire", "kubectl-mfg/cli", "kubectl-mfg/pods"}},
 	"kubectl-mfg/pods":                {own: []string{"api/v1alpha1"}},
 	"kubectl-mfg/reclone":             {own: []string{"api/v1alpha1", "kubectl-mfg/cli", "kubectl-mfg/report", "kubectl-mfg/request", "kubectl-mfg/screen"}},
 	"kubectl-mfg/progress":            {own: []string{"kubectl-mfg/cli", "kubectl-mfg/screen"}},
