@@ -87,7 +87,7 @@ func (a *app) backupFindCommand() *cobra.Command {
 		Long: `Find transactions in the archive of binary logs, to know where to restore to. Each is told with its GTID, when it was committed to the
 microsecond, in which epoch on which site, where it is in the log, and which tables it changed. No values of rows are shown.
 
-  --before-drop TABLE    what removed the table or all of its rows: DROP TABLE, TRUNCATE, and DROP DATABASE if DB.TABLE is given. "After" is
+  --before-drop TABLE    what removed the table or all of its rows: DROP TABLE, TRUNCATE, and DROP DATABASE if DB.TABLE is given. "Prior" is
                          the last transaction before it.
   --before TIME          the last transaction that was committed until then, and the first one after it.
   --touching DB.TABLE    every transaction that changed the table, its definition included.

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
@@ -207,7 +209,7 @@ func printed(out cli.Output, env cli.Environment, r any) error {
 		return fmt.Errorf("encode report: %w", err)
 	}
 	content := map[string]any{}
-	if err := json.Unmarshal(raw, &content); err != nil {
+	if err := utiljson.Unmarshal(raw, &content); err != nil { // it keeps integers
 		return fmt.Errorf("encode report: %w", err)
 	}
 	return out.Print(env.Out, &content)

@@ -272,7 +272,7 @@ func TestLost(t *testing.T) {
 
 	out = pitrtest.Output{}
 	op.Output, op.Rows = cli.Output{Format: "json", Printer: &printers.JSONPrinter{}}, true
-	c = pitrtest.New(t, wire.InspectLine{Text: `{"gtid":"` + server + `:7","schema":"shop","table":"t","op":"insert","aft`}, wire.InspectLine{Text: "er\":{\"id\":18446744073709551615}}\n"}, transaction(7, wire.RoleLost), pitrtest.End())
+	c = pitrtest.New(t, wire.InspectLine{Text: `{"gtid":"` + server + `:7","schema":"shop","table":"t","op":"insert","aft`}, wire.InspectLine{Text: "er\":{\"id\":9223372036854775807}}\n"}, transaction(7, wire.RoleLost), pitrtest.End())
 	if err := op.Validate(); err != nil {
 		t.Fatal(err)
 	}

@@ -163,7 +163,7 @@ func Found(items []wire.ArchivedTransaction, o Options) string {
 		b.WriteString(o.paragraph(text{s: "In"}, fmt.Sprintf("%s at %d, %s", t.Log, t.Position, report.Bytes(t.Bytes))))
 		b.WriteString(o.paragraph(text{s: "Does"}, doesWords(t)))
 		if t.Previous != "" {
-			b.WriteString(o.paint(text{s: "After"}) + strings.Repeat(" ", labelWidth-width("After")) + t.Previous + "\n")
+			b.WriteString(o.paint(text{s: "Prior"}) + strings.Repeat(" ", labelWidth-width("Prior")) + t.Previous + "\n")
 		}
 	}
 	return b.String()
