@@ -105,6 +105,11 @@ bench-backup: build ## Measure backups and restores of both methods, with age an
 		DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends zstd >/dev/null; }
 	@bin/bench -backup $(if $(SIZE),-size $(SIZE)) $(if $(RUNS),-runs $(RUNS)) $(if $(CASE),-case $(CASE)) $(if $(filter-out 0,$(MERGE)),-merge) -out out/bench-backup.json
 
+.PHONY: bench-replay
+bench-replay: ## Measure a replay of binary logs on four workers beside mysqlbinlog | mysql, TRANSACTIONS=40000; writes out/bench-replay.json (root, Debian)
+	@mkdir -p out
+	@MFG_BENCH_REPLAY=$(CURDIR)/out/bench-replay.json MFG_BENCH_TRANSACTIONS=$(TRANSACTIONS) go test -tags mysqld,long -count=1 -v -timeout 60m -run TestReplayBesideAPipe ./backup/replay/
+
 .PHONY: bench-status
 bench-status: build ## Measure how long `kubectl mfg status` takes on the lab, RUNS=50; writes out/bench-status.json
 	@bin/bench -status $(if $(RUNS),-runs $(RUNS)) -out out/bench-status.json
@@ -271,7 +276,7 @@ part-valkey: $(COUNT)
 
 # The shortest tests of backups that take in most of it; `make test-backup` runs all.
 part-backup: $(COUNT)
-	@$(tests) -no-skip -- -tags mysqld -count=1 -run 'TestLogicalRoundTrip|TestLoadRefuses' ./backup/job/
+	@$(tests) -no-skip -- -tags mysqld -count=1 -run 'TestLogicalRoundTrip|TestLoadRefuses|TestPointInTime$$' ./backup/job/
 
 part-clone: $(COUNT)
 	@$(tests) -no-skip -- -tags mysqld -count=1 -run TestOrderedCloneOfARealReplica ./operator/clone/

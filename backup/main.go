@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command backup makes, loads, verifies, lists and removes backups, in a Job with the MySQL image into which it is copied. It is a
-// program of its own so that nothing of object storage is in the process that fences: docs/decisions/0024. It holds no Kubernetes
+// Command backup makes, loads, verifies, lists and removes backups, in a Job with the MySQL image into which it is copied, and archives
+// binary logs in pods of MySQL. It is a program of its own so that nothing of object storage is in the process that fences: docs/decisions/0024. It holds no Kubernetes
 // credentials; docs/reference/backup-job.md tells what it is told and what it says.
 package main
 
@@ -19,6 +19,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/backup/archiver"
 	"github.com/mysql-mfg/mfg/backup/inspect"
 	"github.com/mysql-mfg/mfg/backup/job"
 )
@@ -30,6 +32,7 @@ const usage = `usage: backup COMMAND
 
 commands:
   install DEST   copy this program to DEST
+  archive        archive the binary logs of the site of this pod, until the signal to end
   make           make a backup of a site
   load           make the data directory of a site from a backup
   verify         restore a backup into a scratch server and check it
@@ -43,7 +46,8 @@ commands:
   sweep          remove what killed attempts left
   version        print the version
 
-$` + configVariable + ` says the rest, as JSON. timeline, find and lost read their question from stdin.
+$` + configVariable + ` says the rest, as JSON; for archive, $` + wire.EnvArchiverConfig + ` does.
+timeline, find and lost read their question from stdin.
 `
 
 func main() {
@@ -73,6 +77,9 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		_, _ = fmt.Fprintln(stdout, version())
 		return job.ExitSucceeded
 	}
+	if args[0] == "archive" {
+		return archive(ctx, log)
+	}
 	config, err := job.ParseConfig([]byte(os.Getenv(configVariable)))
 	if err != nil {
 		log.Error("the configuration in $"+configVariable+" cannot be used", "error", err)
@@ -84,6 +91,21 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	p := &job.Program{Config: config, Out: stdout, Log: log, Version: version()}
 	return p.Run(ctx, args[0])
+}
+
+// archive runs beside a mysqld until the signal to end.
+func archive(ctx context.Context, log *slog.Logger) int {
+	config, err := archiver.ParseConfig([]byte(os.Getenv(wire.EnvArchiverConfig)))
+	if err != nil {
+		log.Error("the configuration in $"+wire.EnvArchiverConfig+" cannot be used", "error", err)
+		return archiver.ExitConfig
+	}
+	p, err := archiver.New(ctx, config, log)
+	if err != nil {
+		log.Error("the storage cannot be opened", "error", err)
+		return archiver.ExitConfig
+	}
+	return p.Run(ctx)
 }
 
 func version() string {

@@ -179,8 +179,16 @@ func connect(s settings, log *slog.Logger) (agent.Config, beside, func(), error)
 		Volume:    agent.Store{Dir: s.stateDir},
 		Verify:    keys.Verify, Anchor: keys.Anchor, ReportKey: agent.ReportKeyFile(s.reportKeyFile),
 		Keyring: keyringOf(keyring), Certificate: certificateOf(shown), WriteProbe: writes, Engines: tables, Logins: own,
-		Clock: clock, Log: log,
+		Archiver: archiverOf(s.archiverStatus), Clock: clock, Log: log,
 	}, beside{keyring: keyring, certificate: shown, writes: writes, engines: tables, logins: own}, done, nil
+}
+
+// archiverOf reads the status of the archiver; nil without one.
+func archiverOf(path string) func() (wire.ArchiverStatus, error) {
+	if path == "" {
+		return nil
+	}
+	return agent.ArchiverStatusFile(path)
 }
 
 // adminTarget is the admin interface of this pod's MySQL, which has room when all connections are taken.

@@ -34,6 +34,8 @@ type settings struct {
 	listen                    string
 	defaultsFile, mysqld      string
 	requireTLS                bool
+	// archiverStatus is the file in which the archiver of this pod says how it goes; empty without one.
+	archiverStatus string
 	// restore is true for the site of a new group that is loaded from a backup: it is never initialised empty.
 	restore bool
 
@@ -141,6 +143,7 @@ func parseSettings(command string, args []string, env func(string) string) (sett
 	text(&s.listen, "listen", "MFG_LISTEN", ":8090", "address to serve on")
 	text(&s.defaultsFile, "defaults-file", "MFG_DEFAULTS_FILE", "/etc/mfg/my.cnf", "configuration of mysqld")
 	text(&s.mysqld, "mysqld", "MFG_MYSQLD", "mysqld", "program that initialises the data directory")
+	text(&s.archiverStatus, "archiver-status", wire.EnvArchiverStatus, "", "file with the status of the archiver of this pod; empty without one")
 	fs.BoolVar(&s.requireTLS, "require-tls", env("MFG_REQUIRE_TLS") == "true", "create accounts that have to use TLS ($MFG_REQUIRE_TLS)")
 	fs.BoolVar(&s.restore, "restore", env("MFG_RESTORE") == "true", "take the data directory that a backup was loaded into, and make no empty one ($MFG_RESTORE)")
 	keyringFlags(fs, &s.keyring, env)

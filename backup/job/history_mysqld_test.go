@@ -79,10 +79,11 @@ func newHistory(t *testing.T, seed uint64, keyring bool, names ...string) *histo
 		t.Cleanup(func() { _ = conn.Close() })
 		h.conns[name] = conn
 		h.uuids[name] = h.ask(name, "SELECT @@server_uuid")
-		h.run(name, "SET GLOBAL super_read_only = OFF", "SET SESSION sql_log_bin = 0", "CREATE USER r@'%' IDENTIFIED BY 'r'", "GRANT REPLICATION SLAVE ON *.* TO r@'%'", "SET SESSION sql_log_bin = 1")
+		h.run(name, "SET GLOBAL super_read_only = OFF", "SET SESSION sql_log_bin = 0", "CREATE USER mfg_r@'%' IDENTIFIED BY 'r'", "GRANT REPLICATION SLAVE ON *.* TO mfg_r@'%'", "SET SESSION sql_log_bin = 1")
 	}
 	h.job = newJob(t, keyring).from(h.sites[names[0]])
 	h.job.config.Server.BufferPoolBytes = 64 << 20
+	h.job.config.TimeoutSeconds = 100
 	h.epoch, h.active = 1, names[0]
 	h.follow()
 	h.putEpoch("Initial")
@@ -119,7 +120,7 @@ func (h *history) follow(except ...string) {
 			continue
 		}
 		h.run(name, "STOP REPLICA", "RESET REPLICA ALL", fmt.Sprintf("CHANGE REPLICATION SOURCE TO SOURCE_HOST = '127.0.0.1', SOURCE_PORT = %d, "+
-			"SOURCE_USER = 'r', SOURCE_PASSWORD = 'r', SOURCE_AUTO_POSITION = 1, SOURCE_SSL = 1", h.sites[h.active].Port), "START REPLICA")
+			"SOURCE_USER = 'mfg_r', SOURCE_PASSWORD = 'r', SOURCE_AUTO_POSITION = 1, SOURCE_SSL = 1", h.sites[h.active].Port), "START REPLICA")
 	}
 }
 
@@ -425,8 +426,8 @@ func (h *history) clean(n int, db *sql.DB) {
 	}
 	for query, want := range map[string]string{
 		"SELECT COUNT(*) FROM mysql.slave_master_info": "0", "SELECT COUNT(*) FROM mysql.slave_relay_log_info": "0",
-		"SELECT COUNT(*) FROM mysql.user WHERE user IN ('mfg_load', 'mfg_archive')":                             "0",
-		"SELECT COUNT(*) FROM performance_schema.replication_connection_configuration WHERE CHANNEL_NAME <> ''": "0",
+		"SELECT COUNT(*) FROM mysql.user WHERE user IN ('mfg_load', 'mfg_archive')":                                   "0",
+		"SELECT COUNT(*) FROM performance_schema.replication_connection_configuration WHERE CHANNEL_NAME <> ''":       "0",
 		"SELECT VARIABLE_VALUE FROM performance_schema.global_status WHERE VARIABLE_NAME = 'Innodb_redo_log_enabled'": "ON",
 	} {
 		var got string

@@ -47,6 +47,8 @@ type job struct {
 	dir      string
 	identity *age.X25519Identity
 	config   backup.Config
+	// closed ends the server that opened opened last.
+	closed func()
 }
 
 var building sync.Mutex
@@ -233,13 +235,14 @@ func (j *job) opened(dir string, keyring bool) *sql.DB {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
+	j.closed = sync.OnceFunc(func() {
 		_ = cmd.Cancel()
 		_ = cmd.Wait()
 		if t.Failed() {
 			t.Logf("the loaded server says:\n%s", said.String())
 		}
 	})
+	t.Cleanup(j.closed)
 	db, err := mysql.Pool(mysql.Target{Addr: socket, User: "root", Password: mysqltest.Passwords.Root})
 	if err != nil {
 		t.Fatal(err)

@@ -54,7 +54,9 @@ func (c Config) point() string {
 type journey struct {
 	road replay.Road
 	have gtid.Set
-	done replay.Applied
+	// unreplayed is why a verification replays nothing; empty normally.
+	unreplayed string
+	done       replay.Applied
 }
 
 // refusals are the reasons of those of the archive.
@@ -115,6 +117,12 @@ func (p *Program) find(ctx context.Context, m *replay.Map, b *bucket.Manifest) (
 		return j, nil
 	}
 	j.road, err = m.Find(ctx, from, target)
+	if r := archive.RefusalOf(err); r != nil && p.Config.PointInTime == nil {
+		// A verification is about the backup. That the archive lacks something is told, and has an alert of its own.
+		j.road = replay.Road{Target: have}
+		j.unreplayed = r.Message
+		return j, nil
+	}
 	return j, refused(err)
 }
 
@@ -246,6 +254,9 @@ func (l *loading) sweepRelayLogs() error {
 func (l *loading) tell(res *Result) {
 	if l.journey == nil {
 		return
+	}
+	if why := l.journey.unreplayed; why != "" {
+		res.Warnings = append(res.Warnings, "nothing was replayed: "+why)
 	}
 	res.GTIDExecuted = l.journey.road.Target.String()
 	done := l.journey.done

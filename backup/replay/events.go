@@ -70,7 +70,7 @@ func (r *reader) next() (header, error) {
 	var h header
 	n, err := io.ReadFull(r.in, h.raw[:])
 	switch {
-	case err == io.EOF: //nolint:errorlint // io.ReadFull returns it as it is, and only if nothing was read
+	case err == io.EOF:
 		return h, io.EOF
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return h, fmt.Errorf("%w: it ends within an event", ErrDamaged)
@@ -205,7 +205,7 @@ func rotation(name string) []byte {
 	event := make([]byte, headerSize+positionSize+len(name)+checksumSize)
 	event[4] = byte(replication.ROTATE_EVENT)
 	binary.LittleEndian.PutUint32(event[5:], sourceServerID)
-	binary.LittleEndian.PutUint32(event[9:], uint32(len(event))) //nolint:gosec // small
+	binary.LittleEndian.PutUint32(event[9:], uint32(len(event)))
 	binary.LittleEndian.PutUint16(event[17:], flagArtificial)
 	binary.LittleEndian.PutUint64(event[headerSize:], uint64(len(magic)))
 	copy(event[headerSize+positionSize:], name)

@@ -213,7 +213,7 @@ func (f *feed) pass(head []byte, body io.Reader, left int64) error {
 		return f.to.event(headerSize+left, io.MultiReader(bytes.NewReader(head), body))
 	}
 	head = bytes.Clone(head)
-	binary.LittleEndian.PutUint32(head[9:], uint32(headerSize+left+checksumSize)) //nolint:gosec // bounded by eventMax
+	binary.LittleEndian.PutUint32(head[9:], uint32(headerSize+left+checksumSize))
 	sum := crc32.NewIEEE()
 	all := io.TeeReader(io.LimitReader(io.MultiReader(bytes.NewReader(head), body), headerSize+left), sum)
 	return f.to.event(headerSize+left+checksumSize, io.MultiReader(all, &checksum{of: func() uint32 { return sum.Sum32() }}))

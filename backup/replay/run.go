@@ -3,6 +3,7 @@
 package replay
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -66,12 +67,15 @@ func Args(relayLogs string, workers int, encrypted bool) []string {
 		fmt.Sprintf("--relay-log-space-limit=%d", RelayLogBytes), fmt.Sprintf("--max-relay-log-size=%d", RelayLogBytes/8), "--relay-log-purge=ON",
 		"--relay-log-recovery=OFF", "--sync-relay-log=0", fmt.Sprintf("--replica-parallel-workers=%d", workers), "--replica-preserve-commit-order=ON",
 		"--replica-net-timeout=86400", "--binlog-encryption=" + encryption, "--replica-exec-mode=STRICT", "--loose-rpl-semi-sync-replica-enabled=OFF",
-		"--replica-max-allowed-packet=1073741824",
+		"--replica-max-allowed-packet=1073741824", fmt.Sprintf("--replica-pending-jobs-size-max=%d", queueBytes),
 	}
 }
 
 // RelayLogs is how the names of relay logs begin, in the data directory.
 const RelayLogs = "mfg-replay"
+
+// queueBytes bounds the memory of what waits for a worker, but for an event that is larger.
+const queueBytes = 64 << 20
 
 // RelayLogBytes is how much of the archive is on the volume at a time, but for a transaction that is larger.
 const RelayLogBytes = 512 << 20
@@ -145,12 +149,10 @@ func (r *Replay) wait(ctx context.Context, s *source, f *feed) error {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case err := <-s.done:
-			if err != nil {
-				return fmt.Errorf("read the archive: %w", err)
-			}
-			continue
 		case <-ticker.C:
+		}
+		if err := s.failed(); err != nil {
+			return err
 		}
 		executed, err := r.executed(ctx)
 		if err != nil {
@@ -164,14 +166,7 @@ func (r *Replay) wait(ctx context.Context, s *source, f *feed) error {
 		}
 		if err := r.trouble(ctx, executed); err != nil {
 			// What kept the archive from being read is the reason why the receiver stopped.
-			select {
-			case sent := <-s.done:
-				if sent != nil {
-					return fmt.Errorf("read the archive: %w", sent)
-				}
-			default:
-			}
-			return err
+			return cmp.Or(s.failed(), err)
 		}
 	}
 }

@@ -36,8 +36,7 @@ type source struct {
 
 	mu   sync.Mutex
 	sent bool
-	// done gets why it ended: nil once all is sent.
-	done chan error
+	err  error
 }
 
 func listen(ctx context.Context, version string, send func(*conn) error) (*source, error) {
@@ -48,7 +47,7 @@ func listen(ctx context.Context, version string, send func(*conn) error) (*sourc
 	var u [16]byte
 	_, _ = rand.Read(u[:])
 	uuid := fmt.Sprintf("%x-%x-%x-%x-%x", u[:4], u[4:6], u[6:8], u[8:10], u[10:])
-	return &source{listener: l, version: version, uuid: uuid, password: rand.Text(), send: send, done: make(chan error, 1)}, nil
+	return &source{listener: l, version: version, uuid: uuid, password: rand.Text(), send: send}, nil
 }
 
 func (s *source) port() int {
@@ -166,10 +165,21 @@ func (s *source) dump(ctx context.Context, c *conn) {
 	<-ctx.Done()
 }
 
-// end tells why it ended, the first time.
+// end keeps why it ended, the first time that it did not end well.
 func (s *source) end(err error) {
-	select {
-	case s.done <- err:
-	default:
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err == nil {
+		s.err = err
 	}
+}
+
+// failed is why the archive was not sent; nil while it is, and once all of it was.
+func (s *source) failed() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err == nil {
+		return nil
+	}
+	return fmt.Errorf("read the archive: %w", s.err)
 }

@@ -158,3 +158,12 @@ func (a *Archive) Remove(ctx context.Context, l Log) error {
 	a.mu.Unlock()
 	return a.b.RemoveObject(ctx, path.Join(l.folder(), l.Object.Key))
 }
+
+// RemoveUnreadable removes a manifest of a folder that is damaged, so that the file can be written once more. One of a later version stays, and
+// so does what lies elsewhere.
+func (a *Archive) RemoveUnreadable(ctx context.Context, folder LogManifest, u Unreadable) error {
+	if bucket.KindOf(u.Err) != bucket.Damaged || path.Dir(u.Key) != folder.folder() {
+		return nil
+	}
+	return a.b.RemoveObject(ctx, u.Key)
+}

@@ -214,6 +214,7 @@ func (t *tally) sum() gtid.Set {
 type Counter struct {
 	content Content
 	tally   tally
+	open    int64
 }
 
 // NewCounter begins a file before which a set was executed. A log's own event tells it instead.
@@ -243,6 +244,7 @@ func (c *Counter) Add(event []byte, at int64) error {
 
 func (c *Counter) transaction(t Transaction) {
 	c.content.Transactions++
+	c.open = t.To
 	if t.GTID != "" {
 		c.tally.add(t.GTID)
 	}
@@ -333,3 +335,9 @@ func noEOF(err error) error {
 	}
 	return err
 }
+
+// Checksums is true if the events that come have checksums.
+func (c *Counter) Checksums() bool { return c.content.Checksums }
+
+// Open is where the transaction ends that was begun last; 0 if there is none, or it does not say.
+func (c *Counter) Open() int64 { return c.open }

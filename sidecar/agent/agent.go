@@ -153,8 +153,10 @@ type Config struct {
 	Engines Engines
 	// Logins may be nil.
 	Logins Logins
-	Clock  Clock
-	Log    *slog.Logger
+	// Archiver reads what the archiver of this pod says; nil without one.
+	Archiver func() (wire.ArchiverStatus, error)
+	Clock    Clock
+	Log      *slog.Logger
 }
 
 func (c Config) validate() error {

@@ -44,6 +44,8 @@ func (a *Agent) Handler() http.Handler {
 	mux.HandleFunc("GET "+wire.PathPeerActiveSite, a.getPeerActiveSite)
 	mux.HandleFunc("PUT "+wire.PathActiveSite, a.putActiveSite)
 	mux.HandleFunc("GET "+wire.PathLeave, a.getLeave)
+	mux.HandleFunc("GET "+wire.PathArchiverStatus, a.getArchiverStatus)
+	mux.HandleFunc("GET "+wire.PathArchiverTurn, a.getArchiverTurn)
 	return a.shortQueries(mux)
 }
 

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package archiver
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/mysql-mfg/mfg/internal/archive"
+)
+
+// ledger is what is in the archive, as it was listed and changed by us since. It is the archiver's whole memory, and made again from the
+// bucket whenever an epoch begins.
+type ledger struct {
+	mu        sync.Mutex
+	epochs    []archive.Epoch
+	files     []archive.Log
+	heartbeat *archive.Heartbeat
+	pruned    *archive.Pruned
+	// ours is the folder that we write.
+	ours archive.LogManifest
+}
+
+func newLedger(l archive.Listing, ours archive.LogManifest) *ledger {
+	return &ledger{epochs: l.Epochs, files: slices.Concat(l.Logs, l.Replaced), heartbeat: l.Heartbeat, pruned: l.Pruned, ours: ours}
+}
+
+// listing is a copy.
+func (d *ledger) listing() archive.Listing {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	l := archive.NewListing(d.epochs, d.files)
+	l.Heartbeat, l.Pruned = d.heartbeat, d.pruned
+	for _, f := range d.files {
+		l.Bytes += f.Object.Bytes
+	}
+	return l
+}
+
+func (d *ledger) add(l archive.Log) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.files = append(slices.Clip(d.files), l)
+}
+
+func (d *ledger) beat(h archive.Heartbeat) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.heartbeat = &h
+}
+
+// replace takes in a new listing, and keeps what was added while it was made.
+func (d *ledger) replace(before int, l archive.Listing) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	files := slices.Concat(l.Logs, l.Replaced)
+	for _, f := range d.files[min(before, len(d.files)):] {
+		if !slices.ContainsFunc(files, func(o archive.Log) bool { return o.Object.Key == f.Object.Key && o.Epoch == f.Epoch }) {
+			files = append(files, f)
+		}
+	}
+	d.epochs, d.files, d.pruned = l.Epochs, files, l.Pruned
+	if l.Heartbeat != nil {
+		d.heartbeat = l.Heartbeat
+	}
+}
+
+// count is how many files there are: what is added later comes behind them.
+func (d *ledger) count() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.files)
+}
+
+// held is how far a log is archived in our folder.
+func (d *ledger) held(log string) archive.Held { return archive.HeldOf(d.listing(), d.ours, log) }
+
+// knows is true if the archive has an object of the epoch.
+func (d *ledger) knows(epoch int64) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.ContainsFunc(d.epochs, func(e archive.Epoch) bool { return e.Epoch == epoch })
+}
+
+// unsealed are the logs of our folder that are there in segments alone, but for the newest.
+func (d *ledger) unsealed(open string) []string {
+	var logs []string
+	for _, f := range d.listing().Logs {
+		same := f.Epoch == d.ours.Epoch && f.Site == d.ours.Site && f.ServerUUID == d.ours.ServerUUID
+		if same && !f.Sealed && archive.Number(f.Log) < archive.Number(open) && !slices.Contains(logs, f.Log) {
+			logs = append(logs, f.Log)
+		}
+	}
+	return logs
+}
+
+// segments are those of a log in our folder.
+func (d *ledger) segments(log string) []archive.Log {
+	var out []archive.Log
+	l := d.listing()
+	for _, f := range slices.Concat(l.Logs, l.Replaced) {
+		if f.Epoch == d.ours.Epoch && f.Site == d.ours.Site && f.ServerUUID == d.ours.ServerUUID && f.Log == log && !f.Sealed {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// drop forgets a file that was removed.
+func (d *ledger) drop(gone archive.Log) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.files = slices.DeleteFunc(slices.Clone(d.files), func(f archive.Log) bool {
+		return f.Object.Key == gone.Object.Key && f.Epoch == gone.Epoch && f.ServerUUID == gone.ServerUUID
+	})
+}

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package archiver
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/mysql-mfg/mfg/api/client"
+	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/internal/archive"
+	"github.com/mysql-mfg/mfg/internal/bucket"
+)
+
+// Exit codes.
+const (
+	ExitEnded  = 0
+	ExitConfig = 2
+)
+
+const (
+	// endWithin is how long the end of the process waits for what is under way. What is not done then is nothing: its file has no manifest.
+	endWithin = 500 * time.Millisecond
+	// pauseMin and pauseMax bound the pause after a failure; each is twice as long as the one before.
+	pauseMin = time.Second
+	pauseMax = 30 * time.Second
+	// memoryShare of the container's limit is what the Go runtime is told to stay below.
+	memoryShare = 0.8
+)
+
+// Program is one run of the archiver.
+type Program struct {
+	config  Config
+	log     *slog.Logger
+	now     func() time.Time
+	archive *archive.Archive
+	server  server
+	ask     neighbours
+	// operator asks for the cutoff.
+	operator func(ctx context.Context) (wire.Cutoff, error)
+	board    *board
+	nudged   chan struct{}
+	// pruneEvery and sweepEvery are how often both are done.
+	pruneEvery, sweepEvery time.Duration
+	// rate bounds how fast a log is read while somebody waits for it, and rateBeside while nobody does, in bytes a second.
+	rate, rateBeside int64
+}
+
+// New prepares a run. It asks nobody anything.
+func New(ctx context.Context, c Config, log *slog.Logger) (*Program, error) {
+	// The pauses of a storage that is away are short: there are other rounds.
+	a, err := archive.OpenWith(ctx, c.place, bucket.Patience{RequestPauseMax: 5 * time.Second, AbortTimeout: 5 * time.Second})
+	if err != nil {
+		return nil, err
+	}
+	asker := client.New(nil)
+	p := &Program{config: c, log: log, now: time.Now, archive: a, server: server{c}, ask: asker, board: &board{}, nudged: make(chan struct{}, 1),
+		pruneEvery: 5 * time.Minute, sweepEvery: 6 * time.Hour, rate: rateMax, rateBeside: rateBeside}
+	p.operator = func(ctx context.Context) (wire.Cutoff, error) {
+		return asker.Cutoff(ctx, c.OperatorURL, c.anchor, c.place.Namespace, c.place.Group)
+	}
+	p.board.status = wire.ArchiverStatus{State: wire.ArchiverStarting, Site: c.Site, StartedAt: p.now().UTC()}
+	if c.MemoryBytes > 0 {
+		debug.SetMemoryLimit(int64(float64(c.MemoryBytes) * memoryShare))
+	}
+	return p, nil
+}
+
+// Run archives until ctx ends, and returns within a second then, whatever is under way.
+func (p *Program) Run(ctx context.Context) int {
+	p.log.Info("archiving binary logs", "site", p.config.Site, "place", p.archive.Location(), "interval", p.config.Interval().String())
+	var all sync.WaitGroup
+	all.Go(func() { p.rounds(ctx) })
+	all.Go(func() { p.tellAlways(ctx) })
+	all.Go(func() { watch(ctx, p.config.Server.BinlogIndex, p.nudge, p.log) })
+	done := make(chan struct{})
+	go func() {
+		all.Wait()
+		close(done)
+	}()
+	<-ctx.Done()
+	select {
+	case <-done:
+	case <-time.After(endWithin):
+	}
+	return ExitEnded
+}
+
+// nudge has the next round begin at once.
+func (p *Program) nudge() {
+	select {
+	case p.nudged <- struct{}{}:
+	default:
+	}
+}
+
+// tellAlways writes the status down.
+func (p *Program) tellAlways(ctx context.Context) {
+	tick := time.NewTicker(statusEvery)
+	defer tick.Stop()
+	told := false
+	for {
+		err := p.board.write(p.config.StatusFile, p.now())
+		if err != nil && !told {
+			p.log.Error("the status cannot be written", "file", p.config.StatusFile, "error", err)
+		}
+		told = err != nil
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// rounds goes on for ever: one round in each interval, sooner if a log was sealed, later after failures.
+func (p *Program) rounds(ctx context.Context) {
+	var w *work
+	pause := time.Duration(0)
+	for ctx.Err() == nil {
+		began := p.now()
+		state, err := p.round(ctx, &w)
+		if ctx.Err() != nil {
+			break
+		}
+		p.report(state, err)
+		if err != nil {
+			pause = min(pauseMax, max(pauseMin, 2*pause))
+			p.wait(ctx, pause, nil)
+			continue
+		}
+		pause = 0
+		p.wait(ctx, p.config.Interval()-p.now().Sub(began), p.nudged)
+	}
+	w.end()
+}
+
+func (p *Program) wait(ctx context.Context, d time.Duration, nudged <-chan struct{}) {
+	t := time.NewTimer(max(0, d))
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+	case <-nudged:
+	}
+}
+
+// report says how a round went, and logs what is different from the one before.
+func (p *Program) report(state wire.ArchiverState, err error) {
+	before := p.board.get()
+	p.board.outcome(state, err, p.now())
+	after := p.board.get()
+	switch {
+	case after.State == before.State && after.Reason == before.Reason:
+	case err != nil:
+		p.log.Error("the archive does not come further", "reason", after.Reason, "error", err)
+	default:
+		p.log.Info("the archiver goes on", "state", string(after.State), "epoch", after.Epoch)
+	}
+}
+
+// round does what there is to do now. It leaves in w what is worth remembering until the next one.
+func (p *Program) round(ctx context.Context, w **work) (wire.ArchiverState, error) {
+	turn, err := p.turn(ctx)
+	if err != nil {
+		return wire.ArchiverFailing, err
+	}
+	if !turn.Active {
+		(*w).end()
+		*w = nil
+		p.board.set(func(s *wire.ArchiverStatus) { s.Epoch, s.PendingBytes = 0, 0 })
+		return wire.ArchiverStandby, nil
+	}
+	state, err := p.archiveIn(ctx, turn.Epoch, w)
+	if errors.Is(err, errTurnOver) {
+		(*w).end()
+		*w = nil
+		return wire.ArchiverStandby, nil
+	}
+	return state, err
+}
+
+// archiveIn archives in an epoch of ours.
+func (p *Program) archiveIn(ctx context.Context, epoch int64, w **work) (wire.ArchiverState, error) {
+	mine, done := p.whileMine(ctx, epoch)
+	defer done()
+	if *w != nil && (*w).epoch != epoch {
+		(*w).end()
+		*w = nil
+	}
+	if *w == nil {
+		taken, err := p.takeOver(mine, epoch)
+		if err != nil {
+			return wire.ArchiverFailing, cause(mine, err)
+		}
+		*w = taken
+	}
+	return (*w).round(mine)
+}

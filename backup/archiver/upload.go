@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package archiver
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/internal/archive"
+	"github.com/mysql-mfg/mfg/internal/bucket"
+	"github.com/mysql-mfg/mfg/internal/gtid"
+)
+
+const (
+	// uploadTimeout bounds a small object, and for how long a large one may not come further: a storage that takes nothing is as good as away.
+	uploadTimeout = 2 * time.Minute
+	// See Program.
+	rateMax    = 128 << 20
+	rateBeside = 32 << 20
+)
+
+// sealed archives a log that the server writes no more.
+func (w *work) sealed(ctx context.Context, log string) error {
+	held := w.ledger.held(log)
+	switch {
+	case held.Sealed:
+		return nil
+	case held.To == 0:
+		// It was never seen open, as after a takeover: it goes up whole.
+		return w.whole(ctx, log, w.p.rate)
+	}
+	// Its end first, which is what somebody may wait for. The janitor makes one file of it.
+	_, err := w.segment(ctx, log, held, time.Time{})
+	w.janitor.nudge()
+	return err
+}
+
+// segment archives what is new in a log. again is true if the server went on to its next log meanwhile. seen is when the server was asked for
+// the log's end; zero of a log that is sealed.
+func (w *work) segment(ctx context.Context, log string, held archive.Held, seen time.Time) (again bool, err error) {
+	m := w.folder()
+	m.Log, m.From = log, held.To
+	return w.upload(ctx, upload{manifest: m, counter: archive.NewCounter(held.Previous.Union(held.Set), held.Checksums), rate: w.p.rate, seen: seen})
+}
+
+// whole archives a sealed log as one file.
+func (w *work) whole(ctx context.Context, log string, rate int64) error {
+	m := w.folder()
+	m.Log, m.Sealed = log, true
+	_, err := w.upload(ctx, upload{manifest: m, counter: archive.NewCounter(gtid.Set{}, false), rate: rate})
+	return err
+}
+
+// upload is one file that goes up.
+type upload struct {
+	manifest archive.LogManifest
+	counter  *archive.Counter
+	rate     int64
+	// seen is when the server was asked for the end of an open log; zero of one that is sealed, which must be read to its end.
+	seen time.Time
+}
+
+// upload streams a part of a log into a file. ended is true if the server went on to its next log.
+func (w *work) upload(ctx context.Context, u upload) (ended bool, err error) {
+	defer func() { err = w.counted(err) }()
+	ctx, stalled := untilStalled(ctx)
+	defer stalled.end()
+	file, err := w.p.archive.Create(ctx, u.manifest, w.p.config.recipients)
+	if err != nil {
+		return false, cause(ctx, err)
+	}
+	defer file.Abort()
+	r, err := w.p.server.read(ctx, reading{
+		log: u.manifest.Log, from: u.manifest.From, out: &throttled{to: file, rate: u.rate, ctx: ctx, moved: stalled.moved}, counter: u.counter,
+	})
+	switch {
+	case err != nil:
+		return false, err
+	case u.seen.IsZero() && !r.ended:
+		return false, failf(LogUnreadable, "the server breaks off binary log %s at %d", u.manifest.Log, r.to)
+	case file.Bytes() == 0:
+		return r.ended, nil
+	}
+	content := u.counter.Content()
+	content.SeenAt = u.seen
+	if r.ended {
+		// What the server committed since is in its next log.
+		content.SeenAt = r.at
+		if last := time.UnixMicro(content.LastCommit); content.LastCommit > 0 && last.After(content.SeenAt) {
+			content.SeenAt = last
+		}
+	}
+	stalled.moved()
+	// I26: asked after the last byte was read, and before it counts.
+	if err := w.p.stillMine(ctx, w.epoch); err != nil {
+		return false, err
+	}
+	l, err := file.Commit(ctx, content)
+	if errors.Is(err, archive.ErrThere) {
+		return r.ended, w.relist(ctx)
+	}
+	if err != nil {
+		return false, cause(ctx, err)
+	}
+	w.ledger.add(l)
+	w.p.board.set(func(s *wire.ArchiverStatus) {
+		s.UploadsSucceeded++
+		s.UploadedBytes += l.Object.Bytes
+	})
+	return r.ended, nil
+}
+
+// counted counts an upload that failed, unless it was ended.
+func (w *work) counted(err error) error {
+	if err != nil && !errors.Is(err, errTurnOver) && !errors.Is(err, context.Canceled) {
+		w.p.board.set(func(s *wire.ArchiverStatus) { s.UploadsFailed++ })
+	}
+	return err
+}
+
+// relist takes in what is there now.
+func (w *work) relist(ctx context.Context) error {
+	before := w.ledger.count()
+	l, err := w.p.archive.List(ctx)
+	if err == nil {
+		w.ledger.replace(before, l)
+	}
+	return err
+}
+
+// stall ends a context once nothing moved for uploadTimeout.
+type stall struct {
+	timer *time.Timer
+	end   func()
+}
+
+func (s *stall) moved() { s.timer.Reset(uploadTimeout) }
+
+func untilStalled(ctx context.Context) (context.Context, *stall) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	timer := time.AfterFunc(uploadTimeout, func() {
+		cancel(failf(Reason(bucket.Unreachable), "the storage took nothing for %s", uploadTimeout))
+	})
+	return ctx, &stall{timer: timer, end: func() {
+		timer.Stop()
+		cancel(context.Canceled)
+	}}
+}
+
+// throttled passes on no more than rate bytes in a second.
+type throttled struct {
+	to    io.Writer
+	rate  int64
+	ctx   context.Context //nolint:containedctx // that of the upload, which io.Writer cannot pass
+	moved func()
+
+	began time.Time
+	bytes int64
+}
+
+// slice is how long a pause is at least: shorter ones are not worth it.
+const slice = 20 * time.Millisecond
+
+func (t *throttled) Write(p []byte) (int, error) {
+	n, err := t.to.Write(p)
+	t.moved()
+	if t.began.IsZero() {
+		t.began = time.Now()
+	}
+	t.bytes += int64(n)
+	ahead := time.Duration(float64(t.bytes)/float64(t.rate)*float64(time.Second)) - time.Since(t.began)
+	if err != nil || ahead < slice {
+		return n, err
+	}
+	timer := time.NewTimer(ahead)
+	defer timer.Stop()
+	select {
+	case <-t.ctx.Done():
+		return n, context.Cause(t.ctx)
+	case <-timer.C:
+		return n, nil
+	}
+}

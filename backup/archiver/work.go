@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package archiver
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/internal/archive"
+)
+
+// work is what is done in one epoch of ours.
+type work struct {
+	p     *Program
+	epoch int64
+	uuid  string
+	// ledger is what is in the archive.
+	ledger *ledger
+	// next is the log that is archived next: all before it are there.
+	next string
+	// janitor runs beside.
+	janitor *janitor
+}
+
+// takeOver begins an epoch: whose the place is, what the epochs began with, what is there, and where to go on. Nothing that it does has to be
+// undone if it fails.
+func (p *Program) takeOver(ctx context.Context, epoch int64) (*work, error) {
+	if err := p.archive.Claim(ctx, p.config.GroupUID, p.now()); err != nil {
+		return nil, err
+	}
+	st, err := p.state(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if st.ReadOnly {
+		return nil, errTurnOver // not yet, or no more: the sidecar says so soon
+	}
+	l, err := p.archive.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	w := &work{p: p, epoch: epoch, uuid: st.UUID}
+	w.ledger = newLedger(l, w.folder())
+	cutoff, err := w.learn(ctx)
+	if err != nil {
+		// Archiving does not wait for the operator. Until the archive knows with what the epoch began, it takes what the logs themselves prove.
+		p.log.Warn("what the epoch began with is not known yet", "epoch", epoch, "error", err)
+	}
+	if err := w.clear(ctx, l); err != nil {
+		return nil, err
+	}
+	if w.next, err = w.begin(ctx, st, cutoff); err != nil {
+		return nil, err
+	}
+	p.board.set(func(s *wire.ArchiverStatus) { s.Epoch, s.ServerUUID = epoch, st.UUID })
+	p.log.Info("archiving in an epoch", "epoch", epoch, "from", w.next, "files", len(l.Logs))
+	w.janitor = startJanitor(w)
+	return w, nil
+}
+
+// end ends what runs beside. It does not wait for it: what it uploads does not count any more.
+func (w *work) end() {
+	if w != nil && w.janitor != nil {
+		w.janitor.stop()
+	}
+}
+
+// folder is the one that this epoch's files go to.
+func (w *work) folder() archive.LogManifest {
+	return archive.LogManifest{Epoch: w.epoch, Site: w.p.config.Site, ServerUUID: w.uuid}
+}
+
+// state asks the server on a connection of its own, within a bound.
+func (p *Program) state(ctx context.Context) (serverState, error) {
+	ctx, cancel := context.WithTimeout(ctx, silenceMax)
+	defer cancel()
+	conn, err := p.server.connect(ctx)
+	if err != nil {
+		return serverState{}, err
+	}
+	defer conn.close()
+	return conn.state()
+}
+
+// learn asks the operator, and writes down what each epoch began with. What the archive has of an epoch stays.
+func (w *work) learn(ctx context.Context) (archive.Cutoff, error) {
+	c, err := w.p.cutoff(ctx)
+	if err != nil {
+		return archive.Cutoff{}, err
+	}
+	for _, e := range slices.Backward(c.Epochs) { // they come newest first
+		if w.ledger.knows(e.Epoch) {
+			continue
+		}
+		epoch := epochOf(e)
+		if err := w.p.archive.PutEpoch(ctx, epoch); err != nil {
+			return archive.Cutoff{}, err
+		}
+		w.ledger.mu.Lock()
+		w.ledger.epochs = append(slices.Clip(w.ledger.epochs), epoch)
+		w.ledger.mu.Unlock()
+	}
+	if !w.ledger.knows(w.epoch) {
+		return cutoffOf(c), failf(Other, "the operator does not say yet what epoch %d began with", w.epoch)
+	}
+	return cutoffOf(c), nil
+}
+
+// clear removes manifests of our folder that cannot be read: what they told of is uploaded once more while the server has it.
+func (w *work) clear(ctx context.Context, l archive.Listing) error {
+	for _, u := range l.Unreadable {
+		if err := w.p.archive.RemoveUnreadable(ctx, w.folder(), u); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// begin finds the log to begin with: the first that holds anything that is not archived.
+func (w *work) begin(ctx context.Context, st serverState, cutoff archive.Cutoff) (string, error) {
+	l := w.ledger.listing()
+	if len(l.Logs) == 0 && l.Pruned == nil && !cutoff.At.IsZero() {
+		// A new archive begins with the oldest backup.
+		pruned := archive.NextPruned(l, cutoff)
+		if err := w.p.archive.PutPruned(ctx, pruned); err != nil {
+			return "", err
+		}
+		w.ledger.mu.Lock()
+		w.ledger.pruned = &pruned
+		w.ledger.mu.Unlock()
+		l = w.ledger.listing()
+	}
+	covered := archive.Covered(archive.History(l))
+	var logs []archive.ServerLog
+	// From the newest back, until everything before a log is covered: a server may have very many.
+	for _, name := range slices.Backward(st.Logs) {
+		head, err := w.p.head(ctx, name)
+		if err != nil {
+			return "", err
+		}
+		logs = append(logs, archive.ServerLog{Name: name, Previous: head.Previous})
+		if covered.Contains(head.Previous) {
+			break
+		}
+	}
+	if len(logs) == 0 {
+		return "", failf(ServerRefuses, "the server has no binary log")
+	}
+	slices.Reverse(logs)
+	return logs[archive.Resume(logs, covered)].Name, nil
+}
+
+// head reads what was executed before a log.
+func (p *Program) head(ctx context.Context, log string) (archive.Content, error) {
+	ctx, cancel := context.WithTimeout(ctx, silenceMax)
+	defer cancel()
+	counter := archive.NewCounter(archive.Content{}.Previous, false)
+	_, err := p.server.read(ctx, reading{log: log, counter: counter, head: true})
+	return counter.Content(), err
+}
+
+// round archives all that there is now.
+func (w *work) round(ctx context.Context) (wire.ArchiverState, error) {
+	for {
+		seen := w.p.now()
+		st, err := w.p.state(ctx)
+		if err != nil {
+			return wire.ArchiverFailing, cause(ctx, err)
+		}
+		if st.ReadOnly {
+			return wire.ArchiverStandby, errTurnOver
+		}
+		if st.UUID != w.uuid {
+			return wire.ArchiverFailing, failf(LogsReset, "the server has another UUID than when this epoch began")
+		}
+		again, err := w.catchUp(ctx, st, seen)
+		w.tell(st)
+		if err != nil {
+			if errors.Is(err, errGone) {
+				err = nil // the logs are listed again, and what is missing shows as a gap
+				again = true
+				w.p.wait(ctx, time.Second, nil)
+			}
+			if err != nil || ctx.Err() != nil {
+				return wire.ArchiverFailing, cause(ctx, errors.Join(err, ctx.Err()))
+			}
+		}
+		if !again {
+			return wire.ArchiverArchiving, nil
+		}
+	}
+}
+
+// catchUp archives one log after the other, up to where the server was. again is true if it went on meanwhile.
+func (w *work) catchUp(ctx context.Context, st serverState, seen time.Time) (again bool, err error) {
+	at, err := w.place(st)
+	if err != nil {
+		return false, err
+	}
+	for _, log := range st.Logs[at : len(st.Logs)-1] {
+		if err := w.sealed(ctx, log); err != nil {
+			return false, err
+		}
+		w.next = st.Logs[slices.Index(st.Logs, log)+1]
+	}
+	held := w.ledger.held(st.Log)
+	if st.Position < held.To {
+		return false, failf(LogsReset, "binary log %s ends at %d, and %d of it are archived: the server's binary logs were reset", st.Log, st.Position, held.To)
+	}
+	if st.Position == held.To {
+		return false, w.beat(ctx, st, seen)
+	}
+	return w.segment(ctx, st.Log, held, seen)
+}
+
+// place is where the next log is among those of the server. One that is gone was purged before it was archived: the next one goes on, and says
+// by its own beginning what is missing.
+func (w *work) place(st serverState) (int, error) {
+	if len(st.Logs) == 0 || st.Logs[len(st.Logs)-1] != st.Log {
+		return 0, failf(ServerUnreachable, "the server changed its binary log while it was asked")
+	}
+	want := archive.Number(w.next)
+	if archive.Number(st.Log) < want {
+		return 0, failf(LogsReset, "the server writes binary log %s, and %s was next: its binary logs were reset", st.Log, w.next)
+	}
+	for i, log := range st.Logs {
+		if archive.Number(log) >= want {
+			if log != w.next {
+				w.p.log.Error("binary logs were purged before they were archived", "wanted", w.next, "first", log)
+				w.next = log
+			}
+			return i, nil
+		}
+	}
+	return len(st.Logs) - 1, nil
+}
+
+// beat says that nothing was written beyond what is archived.
+func (w *work) beat(ctx context.Context, st serverState, seen time.Time) error {
+	h := archive.Heartbeat{Epoch: w.epoch, Site: w.p.config.Site, ServerUUID: w.uuid, At: seen, GTIDExecuted: st.Executed.String()}
+	if err := w.p.stillMine(ctx, w.epoch); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, uploadTimeout)
+	defer cancel()
+	if err := w.p.archive.PutHeartbeat(ctx, h); err != nil {
+		return err
+	}
+	w.ledger.beat(h)
+	return nil
+}
+
+// tell puts down how far it came.
+func (w *work) tell(st serverState) {
+	l := w.ledger.listing()
+	w.p.board.tell(l, archive.History(l))
+	pending := int64(0)
+	for i, log := range st.Logs {
+		if archive.Number(log) < archive.Number(w.next) {
+			continue
+		}
+		if held := w.ledger.held(log); !held.Sealed {
+			pending += max(0, st.Bytes[i]-held.To)
+		}
+	}
+	held := w.ledger.held(st.Log)
+	w.p.board.set(func(s *wire.ArchiverStatus) { s.Log, s.Position, s.PendingBytes = st.Log, held.To, pending })
+}
