@@ -89,6 +89,12 @@ func rotates(ctx context.Context, db *mysql.DB) error {
 	return errors.Join(db.RotateMasterKeys(ctx), db.EndWindow(ctx))
 }
 
+// readsBinlogs must see how much room binary logs take.
+func readsBinlogs(ctx context.Context, db *mysql.DB) error {
+	_, err := db.Binlogs(ctx)
+	return err
+}
+
 // covers must see a tablespace in the clear, and encrypt those that MySQL made.
 func covers(t *testing.T, s *mysqltest.Server, target mysql.Target) error {
 	s.Exec(t, "SET GLOBAL read_only = OFF", "ALTER TABLESPACE mysql ENCRYPTION = 'N'", "ALTER TABLE sys.sys_config ENCRYPTION = 'N'")
@@ -125,6 +131,7 @@ var (
 		"CLONE_ADMIN":             withDB(clones),
 		"ENCRYPTION_KEY_ADMIN":    withDB(rotates),
 		"BINLOG_ENCRYPTION_ADMIN": withDB(rotates),
+		"REPLICATION CLIENT":      withDB(readsBinlogs),
 	}
 	sidecarNeeds = map[string]need{
 		"PROCESS":                 covers,

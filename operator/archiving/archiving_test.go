@@ -314,7 +314,7 @@ func TestLogsAreKeptForTheArchive(t *testing.T) {
 		t.Error("it purges and keeps by turns")
 	}
 	w.askFails = nil
-	g = w.goesOn(every, true)
+	w.goesOn(every, true)
 	for site, s := range w.servers {
 		if !s.state.Purges {
 			t.Errorf("%s keeps logs for ever", site)

@@ -25,7 +25,8 @@ func (a *Archiving) look(ctx context.Context, group *v1alpha1.MysqlFailoverGroup
 	m := a.of(key)
 	if !enabled(group) {
 		a.hide(key, m)
-		return a.write(ctx, group, nil)
+		_, err := a.write(ctx, group, nil)
+		return err
 	}
 	l, err := a.gather(ctx, group, m)
 	if err != nil {
@@ -37,14 +38,15 @@ func (a *Archiving) look(ctx context.Context, group *v1alpha1.MysqlFailoverGroup
 		state = pitr.Decide(l)
 	}
 	a.show(key, m, l, state)
-	a.tell(group, state)
 	if !a.due(group, m, state) {
 		return nil
 	}
-	if err := a.write(ctx, group, &state); err != nil {
+	written, err := a.write(ctx, group, &state)
+	if !written {
 		return err
 	}
 	m.written = l.Now
+	a.tell(group, state)
 	return nil
 }
 

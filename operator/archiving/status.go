@@ -46,8 +46,9 @@ func (a *Archiving) due(group *v1alpha1.MysqlFailoverGroup, m *memory, s pitr.St
 	return now.Sub(m.written) >= writeEvery
 }
 
-// write writes what is said of the archive; nothing at all for a group without one.
-func (a *Archiving) write(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, s *pitr.State) error {
+// write writes what is said of the archive; nothing at all for a group without one. It is false if somebody wrote meanwhile, or the group was
+// made again: the next look begins with what stands then.
+func (a *Archiving) write(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, s *pitr.State) (written bool, err error) {
 	status := applyv1alpha1.MysqlFailoverGroupStatus()
 	switch {
 	case s != nil:
@@ -56,14 +57,18 @@ func (a *Archiving) write(ctx context.Context, group *v1alpha1.MysqlFailoverGrou
 		status.WithConditions(applymetav1.Condition().WithType(c.Type).WithStatus(c.Status).WithReason(c.Reason).WithMessage(c.Message).
 			WithObservedGeneration(c.ObservedGeneration).WithLastTransitionTime(c.LastTransitionTime))
 	case !tells(group):
-		return nil
+		return true, nil
 	}
-	config := applyv1alpha1.MysqlFailoverGroup(group.Name, group.Namespace).WithUID(group.UID).WithStatus(status)
-	err := a.Client.Status().Apply(ctx, config, client.FieldOwner(v1alpha1.ManagerPITRStatus), client.ForceOwnership)
-	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) { // one that was made again has another UID: the next look sees it
-		return fmt.Errorf("write status of the archive: %w", err)
+	// The version stands for the object: an API server does not look at the UID when status is applied.
+	config := applyv1alpha1.MysqlFailoverGroup(group.Name, group.Namespace).WithResourceVersion(group.ResourceVersion).WithStatus(status)
+	err = a.Client.Status().Apply(ctx, config, client.FieldOwner(v1alpha1.ManagerPITRStatus), client.ForceOwnership)
+	switch {
+	case err == nil:
+		return true, nil
+	case apierrors.IsNotFound(err) || apierrors.IsConflict(err):
+		return false, nil
 	}
-	return nil
+	return false, fmt.Errorf("write status of the archive: %w", err)
 }
 
 func applyOf(s *v1alpha1.PITRStatus) *applyv1alpha1.PITRStatusApplyConfiguration {

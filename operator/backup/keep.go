@@ -18,6 +18,17 @@ type Artifact struct {
 	InUse bool
 }
 
+// Base is the backup that an archive of binary logs builds upon which reaches until latest: the newest that was completed before. Without it
+// nothing that is archived after it could be recovered, whatever newer ones hold that the archive has not come to yet. Empty if there is none.
+func Base(all []Artifact, latest time.Time) string {
+	for _, a := range newestFirst(all) {
+		if !a.FinishedAt.After(latest) {
+			return a.Name
+		}
+	}
+	return ""
+}
+
 // Retention says what is kept; zero is unset.
 type Retention struct {
 	Count    int

@@ -27,6 +27,19 @@ func days(text string) (all []Artifact) {
 	return all
 }
 
+// The archive goes on from the newest backup that it has come to: newer ones hold more than it does.
+func TestTheBackupThatTheArchiveBuildsUpon(t *testing.T) {
+	const day = 24 * time.Hour
+	for name, tc := range map[string]struct {
+		latest time.Duration
+		want   string
+	}{"it is up to date": {0, "1"}, "it is behind": {5 * day / 2, "3"}, "just at one": {3 * day, "3"}, "it is behind all": {9 * day, ""}} {
+		if got := Base(days("2 4 1 3"), now.Add(-tc.latest)); got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+}
+
 func TestExpired(t *testing.T) {
 	const day = 24 * time.Hour
 	tests := map[string]struct {

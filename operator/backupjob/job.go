@@ -129,6 +129,7 @@ func (b Job) Verify() *batchv1.Job {
 	}
 	p := b.pod("verify", access)
 	p.config.Backup, p.config.TimeoutSeconds = b.Backup.Name, int64(b.Timeout()/time.Second)
+	p.config.Replay = b.replays()
 	p.server()
 	var room *v1alpha1.BackupScratch
 	if v := b.Profile.Verification; v != nil {
@@ -140,6 +141,15 @@ func (b Job) Verify() *batchv1.Job {
 	p.scratch(room)
 	p.keyring()
 	return p.job(v1alpha1.VerifyJob(b.Backup.Name), v1alpha1.TaskVerify)
+}
+
+// replays is true if a verification goes on to the end of the archive of binary logs: if there is one in the same storage.
+func (b Job) replays() bool {
+	spec, v := b.Group.Spec.Backup, b.Profile.Verification
+	if spec == nil || spec.PITR == nil || !spec.PITR.Enabled || spec.PITR.Profile != b.Profile.Name {
+		return false
+	}
+	return v == nil || v.Replay == nil || *v.Replay
 }
 
 // Delete removes a backup from the storage.

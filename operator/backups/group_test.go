@@ -181,6 +181,35 @@ func TestRetentionRemovesWhatNoRuleKeeps(t *testing.T) {
 	}
 }
 
+// What the archive has come to is applied to a backup before it: while the archive is behind, that one stays.
+func TestTheBackupThatTheArchiveBuildsUponIsKept(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*v1alpha1.MysqlFailoverGroup)
+		kept   bool
+	}{
+		"behind":           {func(*v1alpha1.MysqlFailoverGroup) {}, true},
+		"off":              {func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Backup.PITR.Enabled = false }, false},
+		"another profile":  {func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Backup.PITR.Profile = "weekly" }, false},
+		"up to date":       {func(g *v1alpha1.MysqlFailoverGroup) { g.Status.Backup.PITR.Latest = timeOf(began) }, false},
+		"nothing is known": {func(g *v1alpha1.MysqlFailoverGroup) { g.Status.Backup.PITR = nil }, false},
+	} {
+		w := newWorld(t, scopetest.Group(scopetest.Running, withProfile(func(p *v1alpha1.BackupProfile) {
+			p.Retention = &v1alpha1.BackupRetention{Count: 2, MinCount: 1}
+		}), func(g *v1alpha1.MysqlFailoverGroup) {
+			g.Spec.Backup.PITR = &v1alpha1.PITRSpec{Enabled: true, Profile: "nightly"}
+			g.Status.Backup = &v1alpha1.BackupStatus{PITR: &v1alpha1.PITRStatus{Latest: timeOf(began.Add(-8*time.Hour - time.Minute))}}
+			tc.change(g)
+		}))
+		for i := range 4 {
+			w.put(order(fmt.Sprintf("b%d", i), completedAt(began.Add(time.Duration(i-10)*time.Hour))))
+		}
+		w.group()
+		if got := w.get("b1").DeletionTimestamp == nil; got != tc.kept || w.get("b0").DeletionTimestamp == nil {
+			t.Errorf("%s: b1 stays: %t", name, got)
+		}
+	}
+}
+
 func TestABackupThatIsRestoredIsKept(t *testing.T) {
 	other := scopetest.Group()
 	other.Name, other.UID = "copy", "copy-uid"
@@ -219,7 +248,8 @@ func TestFailedBackupsOfAScheduleDoNotPileUp(t *testing.T) {
 }
 
 func TestVerification(t *testing.T) {
-	passed := job.Result{Reason: job.Succeeded, Backup: "monday", RestoreSeconds: 12.5}
+	reached := began.Add(-time.Minute)
+	passed := job.Result{Reason: job.Succeeded, Backup: "monday", RestoreSeconds: 12.5, ReplayedTo: &reached}
 	for reason, tc := range map[string]struct {
 		code   int
 		result any
@@ -249,6 +279,9 @@ func TestVerification(t *testing.T) {
 			mb := w.get("monday")
 			if v := mb.Status.Verified; v == nil || v.Outcome != tc.want || mb.Annotations[v1alpha1.AnnotationVerifyBackup] != "" || w.jobOf("verify-monday") != nil {
 				t.Errorf("%+v, %v", v, mb.Annotations)
+			}
+			if v := mb.Status.Verified; v != nil && (v.ReplayedTo != nil) != (tc.want == v1alpha1.BackupPassed) {
+				t.Errorf("replayed to %s", v.ReplayedTo)
 			}
 			if mb.Status.Phase != v1alpha1.BackupCompleted {
 				t.Error("what a verification finds does not make a backup another one")

@@ -247,7 +247,20 @@ func (g *groupLook) artifacts(profile string) []backup.Artifact {
 			InUse: mb.Annotations[v1alpha1.AnnotationVerifyBackup] != "",
 		})
 	}
+	base := g.base(profile, out)
+	for i := range out {
+		out[i].InUse = out[i].InUse || out[i].Name == base
+	}
 	return out
+}
+
+// base is the backup that the archive of binary logs builds upon, if it lies with this profile.
+func (g *groupLook) base(profile string, all []backup.Artifact) string {
+	spec, status := g.group.Spec.Backup, g.group.Status.Backup
+	if spec == nil || spec.PITR == nil || !spec.PITR.Enabled || spec.PITR.Profile != profile || status == nil || status.PITR == nil || status.PITR.Latest == nil {
+		return ""
+	}
+	return backup.Base(all, status.PITR.Latest.Time)
 }
 
 // schedule makes the backup that is due. Its name follows from its time, so that to make it again makes no other.

@@ -81,6 +81,9 @@ func (b *Backups) verdict(ctx context.Context, k *look, class backup.Class) erro
 		v.Outcome, v.Message = v1alpha1.BackupNotRestorable, clip(k.verify.text())
 	} else {
 		v.Message = clip(strings.Join(k.verify.result.Warnings, "; "))
+		if to := k.verify.result.ReplayedTo; to != nil {
+			v.ReplayedTo = timeOf(*to)
+		}
 	}
 	old := status.Verified
 	status.Verified = v

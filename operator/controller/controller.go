@@ -65,6 +65,8 @@ type Options struct {
 	// Keys keeps the keys that sign statements.
 	Keys    *signing.Keys
 	Install render.Install
+	// Proven are the features that this version stands for.
+	Proven v1alpha1.Proven
 	// Limits are what groups may ask for.
 	Limits render.Limits
 	// Escrow keeps the keyrings of encrypted groups; nil if the installation has no escrow listener.
@@ -127,7 +129,7 @@ func New(o Options) *Reconciler {
 	})
 	r.passwords = accounts.New(r.base, accounts.Options{Access: o.Access, Server: o.PasswordServer, Runner: r.runner, Wake: r.Wake, Pauses: accounts.UsualPauses})
 	r.restores = restoring.New(r.base, restoring.Options{
-		Image: func() bool { return r.Install.BackupImage != "" }, Versions: r.encryption.Versions, Trouble: podTrouble, EndPod: clone.EndPod(o.Client),
+		Image: func() bool { return r.Install.BackupImage != "" }, Proven: func() v1alpha1.Proven { return r.Proven }, Versions: r.encryption.Versions, Trouble: podTrouble, EndPod: clone.EndPod(o.Client),
 	})
 	return r
 }

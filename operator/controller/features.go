@@ -22,15 +22,16 @@ var (
 // people would take an empty database for a restored one.
 func (r *Reconciler) features(_ context.Context, s *scope.Scope) error {
 	spec := &s.Group.Spec
-	if unbuilt := v1alpha1.UnbuiltFeatures(spec); len(unbuilt) > 0 {
-		message := "this version does not have, and ignores: " + strings.Join(unbuilt, ", ")
+	if unbuilt := r.Proven.Unbuilt(spec); len(unbuilt) > 0 {
+		message := "this version does not stand for these yet, see CHANGELOG.md: " + strings.Join(unbuilt, ", ") +
+			"; an archive is made all the same, and no group begins with a point in time"
 		s.Condition(conditions.True(v1alpha1.ConditionUnbuiltFeatures, v1alpha1.ReasonNotBuilt, message))
 		r.base.Say(s, "", eventFeaturesUnbuilt, message)
 	}
 	if !scope.Encrypted(s.Group) {
 		r.ignoredKeys(s) // what is ignored depends on it
 	}
-	if missing := v1alpha1.MustNotRun(spec); len(missing) > 0 && len(s.Deployments) == 0 {
+	if missing := r.Proven.MustNotRun(spec); len(missing) > 0 && len(s.Deployments) == 0 {
 		s.Progress(scope.Stuck(v1alpha1.ReasonNotBuilt, "no pods are created, because this version lacks "+strings.Join(missing, ", ")+
 			"; remove it from the specification"), scope.WhenSettled)
 		return scope.ErrStop

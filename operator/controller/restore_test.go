@@ -3,6 +3,7 @@
 package controller
 
 import (
+	"encoding/json"
 	"slices"
 	"testing"
 	"time"
@@ -175,6 +176,44 @@ func TestARestoreThatCannotBegin(t *testing.T) {
 	}
 	if c := w.condition(v1alpha1.ConditionUnbuiltFeatures); c.Reason != v1alpha1.ReasonNotBuilt || len(w.sites()) != 0 {
 		t.Errorf("a point in time: %+v, made %v", c, w.sites())
+	}
+}
+
+// Once it is proven, a group begins with a point in time: the program is told it, and nothing else is made before it is reached.
+func TestAPointInTimeOnceItIsProvenI25(t *testing.T) {
+	at := v1alpha1.NewMoment(time.Date(2026, 1, 1, 11, 0, 0, 123456000, time.UTC))
+	w := restoringWorld(t, scopetest.Group(fromBackup, func(g *v1alpha1.MysqlFailoverGroup) {
+		g.Spec.InitFromBackup.PointInTime = &v1alpha1.PointInTime{Time: &at}
+	}))
+	w.r.Proven = v1alpha1.Proven{PITR: true}
+	w.reconcile()
+	w.reconcile()
+	var d appsv1.Deployment
+	w.get(&d, v1alpha1.SiteName(scopetest.Key.Name, "a"))
+	var config wire.BackupConfig
+	for _, c := range d.Spec.Template.Spec.InitContainers {
+		for _, e := range c.Env {
+			if c.Name == v1alpha1.ContainerLoad && e.Name == wire.EnvBackupConfig {
+				w.must(json.Unmarshal([]byte(e.Value), &config))
+			}
+		}
+	}
+	if p := config.PointInTime; p == nil || p.Time == nil || !p.Time.Equal(at.Time) || p.GTID != "" || p.Latest {
+		t.Fatalf("the program is told %+v", config.PointInTime)
+	}
+	w.starts("a", endedWith(14, `{"reason":"TargetBeforeBackup","message":"the backup is younger","seconds":1}`), corev1.ContainerState{})
+	w.reconcile()
+	if st, c := w.restoring(), w.condition(v1alpha1.ConditionRestoreReady); st.Phase != v1alpha1.RestoreFailed || c.Reason != v1alpha1.ReasonTargetBeforeBackup || len(w.sites()) != 1 {
+		t.Errorf("refused: %+v, %+v, made %v", st, c, w.sites())
+	}
+	w.starts("a", endedWith(0, `{"reason":"Succeeded","backup":"orders-nightly-1","gtidExecuted":"u:1-9","replayed":4,"replayedTo":"2026-01-01T10:59:59.5Z","seconds":30}`), endedWith(0, ""))
+	w.reconcile()
+	w.reconcile()
+	if st := w.restoring(); st.Phase != v1alpha1.RestoreCompleted || st.Target != "until 2026-01-01T11:00:00.123456Z" || st.Replayed != 4 || st.ReplayedTo == nil || len(w.sites()) != 3 {
+		t.Errorf("reached: %+v, made %v", st, w.sites())
+	}
+	if c := w.condition(v1alpha1.ConditionUnbuiltFeatures); c.Type != "" {
+		t.Errorf("%+v", c)
 	}
 }
 

@@ -2,12 +2,10 @@
 
 package pitr
 
-import (
-	"time"
-)
+import "time"
 
-// HoldAfter is how old the latest recoverable point is when the sites stop purging binary logs, in case that they are purged by age before the
-// archive has them. HoldLeast is for groups with a short interval.
+// HoldLeast is how old the latest recoverable point is at least when the sites stop purging binary logs, so that none are purged by age before
+// the archive has them.
 const HoldLeast = 10 * time.Minute
 
 // logShare is the part of a site's volume that binary logs may take while they are kept for the archive: what is beyond is purged, whatever

@@ -19,6 +19,8 @@ type Restore struct {
 	From BackupAccess
 	// Backup is its name; empty takes the newest, which is chosen once and noted on the volume.
 	Backup string
+	// PointInTime is where in the history the restore stops; nil stops at the backup.
+	PointInTime *v1alpha1.PointInTime
 }
 
 // Containers of the pod that is restored, beside those of every pod.
@@ -85,6 +87,13 @@ func loadConfig(in Input, site v1alpha1.Site, place BackupPlace) wire.BackupConf
 		},
 		AccountsDir: AccountsDir, RequireTLS: in.Group.Spec.TLS != nil, TimeoutSeconds: int64(loadTimeout / time.Second),
 		ResultFile: corev1.TerminationMessagePathDefault,
+	}
+	if p := in.Restore.PointInTime; p != nil {
+		c.PointInTime = &wire.BackupPointInTime{GTID: p.GTID, BeforeGTID: p.BeforeGTID, BeforeFailover: p.BeforeFailover, Latest: p.Latest != nil && *p.Latest}
+		if p.Time != nil {
+			at := p.Time.UTC()
+			c.PointInTime.Time = &at
+		}
 	}
 	if in.encrypted(site.Name) {
 		c.Server.KeyringFile = path.Join(keyringDirs(in).DataFileDir, KeyringFile)

@@ -92,15 +92,21 @@ func short(text string) string {
 
 // hints are what to do where the message of the program does not say it.
 var hints = map[v1alpha1.Reason]string{
-	v1alpha1.ReasonVolumeTooSmall: "raise storage.size of the site in spec.sites",
-	v1alpha1.ReasonVersionTooOld:  "set spec.image to that version or a later one",
-	v1alpha1.ReasonTimedOut:       "look at what was slow in the log of the container load",
-	v1alpha1.ReasonServerFailed:   "look at the log of the container load; settings of spec.mysqlConf may be what mysqld does not start with",
-	v1alpha1.ReasonLoadFailed:     "look at the log of the container load",
-	v1alpha1.ReasonDiffers:        "take another backup in initFromBackup.backup",
-	v1alpha1.ReasonNotFound:       "correct initFromBackup, or name a backup that is there",
-	v1alpha1.ReasonFailed:         "look at the log of the container load",
-	v1alpha1.ReasonRestoreFailed:  "look at the log of the container load",
+	v1alpha1.ReasonVolumeTooSmall:     "raise storage.size of the site in spec.sites",
+	v1alpha1.ReasonVersionTooOld:      "set spec.image to that version or a later one",
+	v1alpha1.ReasonTimedOut:           "look at what was slow in the log of the container load",
+	v1alpha1.ReasonServerFailed:       "look at the log of the container load; settings of spec.mysqlConf may be what mysqld does not start with",
+	v1alpha1.ReasonLoadFailed:         "look at the log of the container load",
+	v1alpha1.ReasonDiffers:            "take another backup in initFromBackup.backup",
+	v1alpha1.ReasonNotFound:           "correct initFromBackup, or name a backup that is there",
+	v1alpha1.ReasonTargetBeforeBackup: "name an earlier backup in initFromBackup.backup, or a later point",
+	v1alpha1.ReasonTargetNotArchived:  "kubectl mfg backup timeline shows which points there are",
+	v1alpha1.ReasonTargetInGap:        "choose a point before the gap, or a backup after it",
+	v1alpha1.ReasonTransactionLost:    "kubectl mfg backup lost shows what the failover lost",
+	v1alpha1.ReasonBackupDiverged:     "take another backup in initFromBackup.backup",
+	v1alpha1.ReasonReplayFailed:       "look at the log of the container load, and choose a point before that transaction",
+	v1alpha1.ReasonFailed:             "look at the log of the container load",
+	v1alpha1.ReasonRestoreFailed:      "look at the log of the container load",
 }
 
 // failure is why a try failed, and what to do about it. What the container left is bounded, and a word that is none of the program's is

@@ -21,6 +21,8 @@ import (
 type Look struct {
 	Now   time.Time
 	Group *v1alpha1.MysqlFailoverGroup
+	// Proven are the features that this version stands for: a restore to a point in time stops before them.
+	Proven v1alpha1.Proven
 	// Image is true if the operator knows the image of the program that loads backups.
 	Image bool
 	// Location is where the backup is looked for; empty if the specification names no place.
@@ -62,15 +64,15 @@ func Decide(l Look) Decision {
 		d.Status = &v1alpha1.RestoreStatus{}
 	}
 	st := d.Status
-	st.Location, st.FinishedAt = l.Location, nil
+	st.Location, st.FinishedAt, st.Target = l.Location, nil, g.Spec.InitFromBackup.PointInTime.String()
 	if want := g.Spec.InitFromBackup.Backup; want != "" {
 		st.Backup = want
 	}
 	switch site := siteOf(g, st.Site); {
 	case site == "":
 		return d.fail(v1alpha1.ReasonRestoreNoSite, "no site may be the first one that is open: make one a primary-candidate in spec.sites")
-	case g.Spec.InitFromBackup.PointInTime != nil:
-		return d.fail(v1alpha1.ReasonNotBuilt, "this version does not stop a restore at a point in time: remove initFromBackup.pointInTime to have the backup alone")
+	case len(l.Proven.MustNotRun(&g.Spec)) > 0:
+		return d.fail(v1alpha1.ReasonNotBuilt, "this version does not stand for a restore to a point in time yet: remove initFromBackup.pointInTime to have the backup alone")
 	case len(l.Old) > 0:
 		return d.fail(v1alpha1.ReasonRestoreVolumeNotNew, fmt.Sprintf("nothing is restored over data that may be alive, and an earlier group of this name has left: %s; "+
 			"delete all of that to restore the backup, or remove initFromBackup to go on with it", strings.Join(l.Old[:min(oldMax, len(l.Old))], ", ")))
@@ -144,8 +146,14 @@ const quietly = time.Minute
 func (d Decision) follow(l Look) Decision {
 	st, pod := d.Status, l.Pod
 	what := "the newest backup"
-	if st.Backup != "" {
+	switch {
+	case st.Backup != "":
 		what = "backup " + st.Backup
+	case st.Target != "":
+		what = "the newest backup before that point"
+	}
+	if st.Target != "" {
+		what += " with the archive of binary logs " + st.Target
 	}
 	switch {
 	case pod == nil:
@@ -182,6 +190,11 @@ func (d Decision) complete(l Look) Decision {
 			st.Backup = r.Backup
 		}
 		st.GTIDExecuted = r.GTIDExecuted
+		st.Replayed, st.ReplayedTo = r.Replayed, nil
+		if r.ReplayedTo != nil {
+			at := metav1.NewMicroTime(r.ReplayedTo.UTC().Truncate(time.Microsecond))
+			st.ReplayedTo = &at
+		}
 		if m := v1alpha1.BackupMethod(r.Method); slices.Contains([]v1alpha1.BackupMethod{v1alpha1.BackupLogical, v1alpha1.BackupPhysical}, m) {
 			st.Method = m
 		}
@@ -191,6 +204,9 @@ func (d Decision) complete(l Look) Decision {
 		finished = metav1.Time{Time: at.UTC().Truncate(time.Second)}
 	}
 	message := fmt.Sprintf("site %s has the data of backup %s from %s", st.Site, st.Backup, st.Location)
+	if st.Target != "" {
+		message += fmt.Sprintf(" and, %s, %d transactions of the archive", st.Target, st.Replayed)
+	}
 	st.Phase, st.Reason, st.Message = v1alpha1.RestoreCompleted, v1alpha1.ReasonRestoreCompleted, message
 	st.Progress, st.FinishedAt = 100, &finished
 	d.Condition = conditions.True(v1alpha1.ConditionRestoreReady, v1alpha1.ReasonRestoreCompleted, message)

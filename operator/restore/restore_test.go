@@ -60,6 +60,32 @@ var none corev1.ContainerState
 
 const loaded = `{"reason":"Succeeded","backup":"orders-nightly-1","method":"Physical","gtidExecuted":"u:1-9","seconds":30}`
 
+const replayed = `{"reason":"Succeeded","backup":"orders-nightly-1","method":"Logical","gtidExecuted":"u:1-12","replayed":3,"replayedTo":"2026-01-01T11:00:00.123456Z","seconds":30}`
+
+// toPoint has a be given a backup and what was archived after it.
+func toPoint(g *v1alpha1.MysqlFailoverGroup) {
+	begun(g)
+	g.Spec.InitFromBackup.PointInTime = &v1alpha1.PointInTime{GTID: "u:12"}
+}
+
+// Status says which point was reached, to the microsecond, and of one that was asked for since then nothing is taken for done.
+func TestThePointThatWasReached(t *testing.T) {
+	g := group(toPoint)
+	d := Decide(Look{Now: now, Group: g, Image: true, Location: place, Proven: v1alpha1.Proven{PITR: true}, Pod: pod(ended(0, replayed), none, ended(0, ""))})
+	st := d.Status
+	if st.Target != "until transaction u:12" || st.Replayed != 3 || st.ReplayedTo == nil || st.ReplayedTo.UTC().Format(time.RFC3339Nano) != "2026-01-01T11:00:00.123456Z" || st.GTIDExecuted != "u:1-12" {
+		t.Errorf("%+v", st)
+	}
+	g.Status.Restore = st
+	if g.AwaitsRestore() || g.RestoredSite() != "a" {
+		t.Error("what was reached is waited for")
+	}
+	g.Spec.InitFromBackup.PointInTime = &v1alpha1.PointInTime{GTID: "u:13"}
+	if !g.AwaitsRestore() || g.RestoredSite() != "" {
+		t.Error("another point is taken for the one that is asked for")
+	}
+}
+
 // I25: which site may have a pod, and what is said, at each step.
 func TestDecideI25(t *testing.T) {
 	wrong := `{"reason":"WrongIdentity","message":"open x: WrongIdentity: give the age identity","seconds":1}`
@@ -88,6 +114,22 @@ func TestDecideI25(t *testing.T) {
 			g.Spec.InitFromBackup.PointInTime = &v1alpha1.PointInTime{GTID: "u:1"}
 		},
 			look: func(l *Look) { l.Pod = pod(ended(0, loaded), none, ended(0, "")) }, phase: v1alpha1.RestoreFailed, reason: v1alpha1.ReasonNotBuilt, says: "pointInTime"},
+		"a point in time, proven": {group: toPoint, look: func(l *Look) {
+			l.Proven, l.Pod = v1alpha1.Proven{PITR: true}, pod(running(time.Second), none, none)
+		},
+			phase: v1alpha1.RestoreLoading, reason: v1alpha1.ReasonRestoreLoading, site: "a", says: "the newest backup before that point with the archive of binary logs until transaction u:12"},
+		"a point in time that is not archived": {group: toPoint, look: func(l *Look) {
+			l.Proven, l.Pod = v1alpha1.Proven{PITR: true}, pod(waiting(""), ended(14, `{"reason":"TargetNotArchived","message":"the archive ends at u:11","seconds":1}`), none)
+		},
+			phase: v1alpha1.RestoreFailed, reason: v1alpha1.ReasonTargetNotArchived, site: "a", says: "kubectl mfg backup timeline"},
+		"a point in time in a gap": {group: toPoint, look: func(l *Look) {
+			l.Proven, l.Pod = v1alpha1.Proven{PITR: true}, pod(waiting(""), ended(14, `{"reason":"TargetInGap","message":"u:10 is missing","seconds":1}`), none)
+		},
+			phase: v1alpha1.RestoreFailed, reason: v1alpha1.ReasonTargetInGap, site: "a", says: "u:10 is missing; choose a point before the gap"},
+		"a point in time that is reached": {group: toPoint, look: func(l *Look) {
+			l.Proven, l.Pod = v1alpha1.Proven{PITR: true}, pod(ended(0, replayed), none, ended(0, ""))
+		},
+			phase: v1alpha1.RestoreCompleted, reason: v1alpha1.ReasonRestoreCompleted, site: "a", says: "until transaction u:12, 3 transactions of the archive"},
 		"the chosen site left": {group: func(g *v1alpha1.MysqlFailoverGroup) { begun(g); g.Spec.Sites[1].Role = v1alpha1.DROnly }, phase: v1alpha1.RestorePending,
 			reason: v1alpha1.ReasonRestorePending, says: "site b"},
 		"no pod yet": {group: begun, phase: v1alpha1.RestorePending, reason: v1alpha1.ReasonRestorePending, site: "a", says: place},

@@ -50,6 +50,8 @@ const (
 type Options struct {
 	// Image is true if the operator knows the image of the program that loads backups.
 	Image func() bool
+	// Proven are the features that this version stands for.
+	Proven func() v1alpha1.Proven
 	// Versions are the keyrings in escrow for a site; none without an escrow listener.
 	Versions func(ctx context.Context, namespace, group, site string) ([]keyring.Version, error)
 	// Trouble is what keeps a pod from starting, for people; empty normally.
@@ -93,7 +95,7 @@ func (r *Restores) Begin(ctx context.Context, s *scope.Scope) error {
 
 // look is what the decision stands on.
 func (r *Restores) look(ctx context.Context, s *scope.Scope) (l restore.Look, err error) {
-	l = restore.Look{Now: s.Now, Group: s.Group, Image: r.Image()}
+	l = restore.Look{Now: s.Now, Group: s.Group, Image: r.Image(), Proven: r.Proven()}
 	if in := input(s.Group, ""); in != nil {
 		l.Location = render.BackupStorage(in.From).Bucket.Location()
 	}
@@ -179,7 +181,7 @@ func input(group *v1alpha1.MysqlFailoverGroup, site string) *render.Restore {
 		return nil
 	}
 	namespace, name := group.RestoreSource()
-	return &render.Restore{Site: site, Backup: group.Spec.InitFromBackup.Backup, From: render.BackupAccess{
+	return &render.Restore{Site: site, Backup: group.Spec.InitFromBackup.Backup, PointInTime: group.Spec.InitFromBackup.PointInTime, From: render.BackupAccess{
 		Storage: storage, Namespace: namespace, Group: name, IdentitySecret: identity, ReadOnly: true,
 	}}
 }
@@ -218,6 +220,15 @@ func Apply(st *v1alpha1.RestoreStatus) *applyv1alpha1.RestoreStatusApplyConfigur
 	}
 	if st.Backup != "" {
 		out.WithBackup(st.Backup)
+	}
+	if st.Target != "" {
+		out.WithTarget(st.Target)
+	}
+	if st.ReplayedTo != nil {
+		out.WithReplayedTo(*st.ReplayedTo)
+	}
+	if st.Replayed != 0 {
+		out.WithReplayed(st.Replayed)
 	}
 	if st.Method != "" {
 		out.WithMethod(st.Method)
