@@ -193,28 +193,26 @@ func answer(from io.Reader, take func(wire.InspectLine) error) (wire.InspectEnd,
 }
 
 // steps are what to do about a reason, where the message does not say it.
-var steps = map[string]string{
-	"WrongIdentity": "give the age identity of a recipient: --identity FILE, or encryption.identitySecretName of the profile",
-	"UnreadableLog": "see what can be recovered around it: kubectl mfg backup timeline; a backup after it leads on",
-	"TimedOut":      "give it more time: --timeout; or narrow the question down: --since, --until, --epoch",
-	"DamagedBackup": "see what can be recovered around it: kubectl mfg backup timeline",
+var steps = map[v1alpha1.Reason]string{
+	v1alpha1.ReasonWrongIdentity: "give the age identity of a recipient: --identity FILE, or encryption.identitySecretName of the profile",
+	wire.InspectUnreadableLog:    "see what can be recovered around it: kubectl mfg backup timeline; a backup after it leads on",
+	v1alpha1.ReasonTimedOut:      "give it more time: --timeout; or narrow the question down: --since, --until, --epoch",
+	v1alpha1.ReasonDamagedBackup: "see what can be recovered around it: kubectl mfg backup timeline",
 }
 
 func explain(end wire.InspectEnd) error {
-	text := "refused: " + strings.TrimSpace(end.Message)
-	if step, is := steps[end.Reason]; is {
+	reason := v1alpha1.Reason(end.Reason)
+	text, code := strings.TrimSpace(end.Message), cli.ExitError
+	switch reason { //nolint:exhaustive // the others are errors of the storage
+	case v1alpha1.ReasonWrongIdentity, wire.InspectBadRequest:
+		text, code = "refused: "+text, cli.ExitRefused
+	case v1alpha1.ReasonTimedOut:
+		code = cli.ExitTimeout
+	}
+	if step, is := steps[reason]; is {
 		text += "\n  " + step
 	}
-	code := cli.ExitError
-	switch end.Reason {
-	case "WrongIdentity", "BadRequest":
-		code = cli.ExitRefused
-	case "TimedOut":
-		code = cli.ExitTimeout
-	default:
-		text = strings.TrimPrefix(text, "refused: ")
-	}
-	return &cli.Error{Code: code, Reason: v1alpha1.Reason(end.Reason), Err: errors.New(text)}
+	return &cli.Error{Code: code, Reason: reason, Err: errors.New(text)}
 }
 
 // archiveOf is where the archive of a group is. key is false where nothing of it is opened.

@@ -24,11 +24,13 @@ import (
 	"github.com/mysql-mfg/mfg/kubectl-mfg/live"
 )
 
+// Program is where the image has it, and Container what runs it.
 const (
-	// Program is where the image has it, and Container what runs it.
 	Program   = "/backup"
 	Container = "backup"
+)
 
+const (
 	// startTimeout is how long the pod may take to start, and removeTimeout to be asked to go.
 	startTimeout  = 3 * time.Minute
 	removeTimeout = 10 * time.Second

@@ -141,30 +141,13 @@ func siteLane(s scale, a wire.ArchiveTimeline, site string) lane {
 		if e.Site != site || e.Files == 0 {
 			continue
 		}
-		from, to := e.PromotedAt, e.SeenAt
-		if from.IsZero() {
-			from = e.First
+		if from, to := spanOfEpoch(a, i); !from.IsZero() && !to.Before(from) {
+			l.fill(s, from, to, signArchived)
 		}
-		if i+1 < len(a.Epochs) && !a.Epochs[i+1].PromotedAt.IsZero() {
-			to = a.Epochs[i+1].PromotedAt
-		} else if a.Latest.After(to) {
-			to = a.Latest
-		}
-		if from.IsZero() || to.Before(from) {
-			continue
-		}
-		l.fill(s, from, to, signArchived)
 	}
 	for _, g := range a.Gaps {
 		if g.Site == site {
-			from, to := g.After, g.Before
-			if from.IsZero() {
-				from = to
-			}
-			if to.IsZero() {
-				to = from
-			}
-			l.fill(s, from, to, signGap)
+			l.fill(s, known(g.After, g.Before), known(g.Before, g.After), signGap)
 		}
 	}
 	for _, e := range a.Epochs {
@@ -173,6 +156,27 @@ func siteLane(s scale, a wire.ArchiveTimeline, site string) lane {
 		}
 	}
 	return l
+}
+
+// spanOfEpoch is from when to when the site of an epoch was open, as far as it is known.
+func spanOfEpoch(a wire.ArchiveTimeline, i int) (from, to time.Time) {
+	e := a.Epochs[i]
+	from, to = known(e.PromotedAt, e.First), e.SeenAt
+	switch {
+	case i+1 < len(a.Epochs) && !a.Epochs[i+1].PromotedAt.IsZero():
+		to = a.Epochs[i+1].PromotedAt
+	case a.Latest.After(to):
+		to = a.Latest
+	}
+	return from, to
+}
+
+// known is the first of two times that is known.
+func known(t, other time.Time) time.Time {
+	if t.IsZero() {
+		return other
+	}
+	return t
 }
 
 func failoverLane(s scale, a wire.ArchiveTimeline) lane {
