@@ -210,9 +210,9 @@ func (s *session) ask(log string, from int64) error {
 	request = append(request, protocol.COM_BINLOG_DUMP_GTID)
 	request = binary.LittleEndian.AppendUint16(request, dumpNonBlock)
 	request = binary.LittleEndian.AppendUint32(request, rand.Uint32()|1<<31) //nolint:gosec // it needs to differ from those of sites, not to be a secret
-	request = binary.LittleEndian.AppendUint32(request, uint32(len(log)))    //nolint:gosec // a name
+	request = binary.LittleEndian.AppendUint32(request, uint32(len(log)))
 	request = append(request, log...)
-	request = binary.LittleEndian.AppendUint64(request, uint64(from)) //nolint:gosec // a position
+	request = binary.LittleEndian.AppendUint64(request, uint64(from))
 	request = binary.LittleEndian.AppendUint32(request, uint32(len(none)))
 	if err := s.conn.WritePacket(append(request, none...)); err != nil {
 		return failf(ServerUnreachable, "ask for binary log %s: %w", log, err)

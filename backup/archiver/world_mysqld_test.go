@@ -103,12 +103,6 @@ func (g *group) opened(epoch int64, site string, s *mysqltest.Server) {
 		GTIDExecuted: executed(g.t, s).String()}}, g.cutoff.Epochs...)
 }
 
-func (g *group) active(yes bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.turn.Active = yes
-}
-
 // config is that of a site.
 func (g *group) config(site string, s *mysqltest.Server) wire.ArchiverConfig {
 	return wire.ArchiverConfig{
@@ -135,7 +129,7 @@ func (g *group) runConfig(wc wire.ArchiverConfig) (stop func()) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	var log io.Writer = io.Discard
+	log := io.Discard
 	if testing.Verbose() {
 		log = os.Stderr
 	}
