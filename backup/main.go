@@ -46,7 +46,8 @@ commands:
   sweep          remove what killed attempts left
   version        print the version
 
-$` + configVariable + ` says the rest, as JSON; for archive, $` + wire.EnvArchiverConfig + ` does. timeline, find and lost read their question from stdin.
+$` + configVariable + ` says the rest, as JSON; for archive, $` + wire.EnvArchiverConfig + ` does.
+timeline, find and lost read their question from stdin.
 `
 
 func main() {

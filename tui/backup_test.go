@@ -28,6 +28,18 @@ func withBackups(s *story, g *v1alpha1.MysqlFailoverGroup) *v1alpha1.MysqlFailov
 	return g
 }
 
+// archived gives a group an archive with a gap.
+func archived(g *v1alpha1.MysqlFailoverGroup) {
+	at := func(second int) *metav1.MicroTime {
+		t := metav1.NewMicroTime(time.Date(2026, 11, 3, 1, 0, second, 0, time.UTC))
+		return &t
+	}
+	latest, earliest := metav1.NewTime(at(0).Add(9*time.Hour)), metav1.NewTime(at(0).Add(-48*time.Hour))
+	g.Spec.Backup.PITR = &v1alpha1.PITRSpec{Enabled: true, Profile: "nightly"}
+	g.Status.Backup.PITR = &v1alpha1.PITRStatus{Site: "paris", Earliest: &earliest, Latest: &latest, Lag: "<30s", Bytes: 3 << 30, GapCount: 1,
+		Gaps: []v1alpha1.PITRGap{{Transactions: 7, Epoch: 6, Site: "madrid", After: at(0), Before: at(5)}}}
+}
+
 // backedUp goes on with backups of orders.
 func backedUp(s *story) *story {
 	s.send(feed.Objects{Changed: []*v1alpha1.MysqlFailoverGroup{withBackups(s, object("orders", 7, "paris", "frankfurt", "madrid"))}, At: s.at.Add(ahead)})
@@ -51,7 +63,15 @@ func TestBackupPane(t *testing.T) {
 		"NotProven": {func(g *v1alpha1.MysqlFailoverGroup) {
 			g.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionBackupVerified, Status: metav1.ConditionFalse, Reason: "Differs", Message: "rows are missing"}}
 		}, []string{"rows are missing [Differs]"}, ""},
-		"None": {func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Backup, g.Status.Backup = nil, nil }, nil, "Backups"},
+		"None":      {func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Backup, g.Status.Backup = nil, nil }, nil, "Backups"},
+		"NoArchive": {func(*v1alpha1.MysqlFailoverGroup) {}, nil, "Recover"},
+		"Archive": {func(g *v1alpha1.MysqlFailoverGroup) { archived(g) },
+			[]string{"Recover", "any moment until", "ago, from", "archived by paris (3.0Gi), 1 gaps", "gap: 7 transactions of madrid in epoch 6, after 2026-11-03 01:00:00Z, before 2026-11-03 01:00:05Z"}, "PITRGap"},
+		"ArchiveBegins": {func(g *v1alpha1.MysqlFailoverGroup) { archived(g); g.Status.Backup.PITR = nil }, []string{"no point in time yet"}, "any moment"},
+		"ArchiveBad": {func(g *v1alpha1.MysqlFailoverGroup) {
+			archived(g)
+			g.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionPITRReady, Status: metav1.ConditionFalse, Reason: "PITRLags", Message: "the bucket does not answer"}}
+		}, []string{"the bucket does not answer [PITRLags]"}, ""},
 		"Restoring": {func(g *v1alpha1.MysqlFailoverGroup) {
 			g.Spec.InitFromBackup = &v1alpha1.InitFromBackupSpec{From: &v1alpha1.RestoreFrom{Group: "old"}}
 			g.Status.Restore = &v1alpha1.RestoreStatus{Phase: v1alpha1.RestoreLoading, Backup: "monday", Site: "paris", Progress: 42}

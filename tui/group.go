@@ -43,7 +43,7 @@ func (v groupView) draw(width int) canvas.Block {
 	out = append(out, nil)
 	out = append(out, v.sites().draw(width)...)
 	// What is wrong and what to do come before the rest, and on a small screen a failover that unfolds before all else.
-	sections := []canvas.Block{append(v.problems(width), v.hints(width)...), v.keyrings(width), v.cache(width), v.backups(width)}
+	sections := []canvas.Block{append(v.problems(width), v.hints(width)...), v.keyrings(width), v.cache(width), append(v.backups(width), v.pitr(width)...)}
 	switch {
 	case width < wideScreen && v.g.report.Transition != nil:
 		sections = append([]canvas.Block{v.timeline().draw(width)}, sections...)

@@ -30,6 +30,14 @@ const (
 	inspectTextMax   = 4 << 10
 )
 
+// Why a question was not answered, where that is no reason of a condition: the others are those, or kinds of storage.
+const (
+	// InspectBadRequest: the question is none, or has no answer.
+	InspectBadRequest = "BadRequest"
+	// InspectUnreadableLog: the archive holds a binary log that cannot be read.
+	InspectUnreadableLog = "UnreadableLog"
+)
+
 // InspectRequest is a question.
 type InspectRequest struct {
 	// Identity has age identities, as a file of age-keygen has; empty takes those of BackupConfig.IdentityFile. It is a secret.

@@ -2,8 +2,6 @@
 
 package inspect
 
-
-
 // cursor reads fields of an event. Behind the end it reads zeros, and says so once by bad: so no field of a malformed event can panic.
 type cursor struct {
 	b   []byte
@@ -83,4 +81,3 @@ func countBits(bitmap []byte, n int) (set int) {
 	}
 	return set
 }
-

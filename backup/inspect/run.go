@@ -36,9 +36,9 @@ var Commands = []string{wire.InspectTimeline, wire.InspectFind, wire.InspectLost
 
 // Why a question was not answered. Others are kinds of internal/bucket.
 const (
-	reasonBadRequest = "BadRequest"
+	reasonBadRequest = wire.InspectBadRequest
 	reasonIdentity   = string(bucket.WrongIdentity)
-	reasonUnreadable = "UnreadableLog"
+	reasonUnreadable = wire.InspectUnreadableLog
 	reasonTimedOut   = "TimedOut"
 	reasonFailed     = "Failed"
 )

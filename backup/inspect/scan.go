@@ -59,12 +59,6 @@ type scan struct {
 	transactions int64
 }
 
-// transaction is one that is being looked into.
-type transaction struct {
-	wire.ArchivedTransaction
-	to int64
-}
-
 // file reads one file.
 func (s *scan) file(log archive.Log, r io.Reader) error {
 	s.log, s.at, s.checksums, s.now, s.tables = log, log.From, log.Checksums, nil, map[uint64]*table{}
@@ -287,14 +281,6 @@ func (s *scan) statement(body []byte) error {
 	return s.look.statement(st, query)
 }
 
-func (t *transaction) note(words string) {
-	if len(t.Statements) >= wire.MaxInspectTables {
-		t.More++
-		return
-	}
-	t.Statements = append(t.Statements, words)
-}
-
 // part takes the body of an event within a transaction.
 func (s *scan) part(kind replication.EventType, body []byte) error {
 	switch kind { //nolint:exhaustive // the others are none of ours
@@ -336,32 +322,6 @@ func (s *scan) rows(kind replication.EventType, body []byte) error {
 		clear(s.tables)
 	}
 	return nil
-}
-
-func (t *transaction) count(of *table, op operation) {
-	for i := range t.Tables {
-		if at := &t.Tables[i]; at.Schema == of.schema && at.Table == of.name {
-			add(at, op)
-			return
-		}
-	}
-	if len(t.Tables) >= wire.MaxInspectTables {
-		t.More++
-		return
-	}
-	t.Tables = append(t.Tables, wire.ArchivedTable{Schema: of.schema, Table: of.name})
-	add(&t.Tables[len(t.Tables)-1], op)
-}
-
-func add(t *wire.ArchivedTable, op operation) {
-	switch op {
-	case inserted:
-		t.Inserted++
-	case updated:
-		t.Updated++
-	case deleted:
-		t.Deleted++
-	}
 }
 
 // largeRows passes over rows, all but the table that they are of.

@@ -18,6 +18,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/pods"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/reader"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
 )
 
@@ -77,7 +78,7 @@ func (op *Download) Run(ctx context.Context, env cli.Environment, c Fetcher) (in
 	if b.Status.Encrypted && keys == nil {
 		fmt.Fprintln(env.ErrOut, "The backup is encrypted, and stays so. To open it: --identity FILE")
 	}
-	image, err := op.image(ctx, c)
+	image, err := reader.Image(ctx, c.Kube(), op.Image, op.OperatorNamespace)
 	if err != nil {
 		return cli.ExitError, err
 	}
@@ -157,18 +158,19 @@ func (op *Download) open(env cli.Environment) (destination, error) {
 
 // run has the pod send the backup, and takes it apart on the way.
 func (f *fetch) run(ctx context.Context, c Fetcher) (int64, error) {
-	name, err := f.begin(ctx, c)
+	pod := f.pod(c)
+	name, err := pod.Begin(ctx)
 	if err != nil {
 		return 0, err
 	}
-	defer f.remove(ctx, c, name)
-	if err := f.await(ctx, c, name); err != nil {
+	defer pod.Remove(ctx, name)
+	if err := pod.Await(ctx, name); err != nil {
 		return 0, err
 	}
 	from, to := io.Pipe()
 	said, sent := &tail{}, make(chan error, 1)
 	go func() {
-		err := c.Exec(ctx, pods.Execution{Namespace: f.backup.Namespace, Pod: name, Container: containerBackup, Command: []string{program, "fetch"}, Out: to, ErrOut: said})
+		err := c.Exec(ctx, pods.Execution{Namespace: f.backup.Namespace, Pod: name, Container: containerBackup, Command: []string{reader.Program, "fetch"}, Out: to, ErrOut: said})
 		_ = to.CloseWithError(orEOF(err))
 		sent <- err
 	}()

@@ -16,12 +16,15 @@ import (
 func (a *app) backupCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "backup",
-		Short: "Make, list, prove, fetch and delete backups, and make the key that opens them",
+		Short: "Make, list, prove, fetch and delete backups, and look into the archive of binary logs",
 		Long: `Make, list, prove, fetch and delete backups of a group, and make the key that opens them. Where backups go, how they are encrypted, and
 when they are made by themselves is in the group's spec.backup.profiles.
 
 A backup is one once it was restored: "verify" restores it into a scratch server and checks it. To bring a group back, see
 "kubectl mfg restore"; with the namespace or the cluster gone, see docs/disaster.md.
+
+With spec.backup.pitr the binary logs are archived too: "timeline" shows from when to when any moment can be brought back, "find" where to
+restore to, and "lost" what a failover lost and the archive still has. docs/point-in-time.md goes through it.
 
 ` + cli.ExitCodes,
 		Example: `  # A key first: without one, whoever can read the bucket can read the data
@@ -40,11 +43,11 @@ A backup is one once it was restored: "verify" restores it into a scratch server
 			if len(args) == 0 {
 				return cmd.Help()
 			}
-			return cli.Usage("unknown command %q; there are create, list, show, verify, delete, download and keygen", args[0])
+			return cli.Usage("unknown command %q; there are create, list, show, verify, delete, download, keygen, timeline, find and lost", args[0])
 		},
 	}
 	cmd.AddCommand(a.backupCreateCommand(), a.backupListCommand(), a.backupShowCommand(), a.backupVerifyCommand(), a.backupDeleteCommand(),
-		a.backupDownloadCommand(), a.backupKeygenCommand())
+		a.backupDownloadCommand(), a.backupKeygenCommand(), a.backupTimelineCommand(), a.backupFindCommand(), a.backupLostCommand())
 	return cmd
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/mysql-mfg/mfg/kubectl-mfg/doctor"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/inspect"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/mysqlclient"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/pitr"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/request"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/restore"
 )
@@ -20,6 +21,7 @@ type Cluster interface {
 	mysqlclient.Cluster
 	cache.Cluster
 	backup.Cluster
+	pitr.Cluster
 	restore.Cluster
 	doctor.Cluster
 	dashboard.Cluster

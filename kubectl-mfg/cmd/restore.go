@@ -24,6 +24,17 @@ Its specification is the living group's, or that of the file of -f; what only on
 can be checked is checked first: the backup as far as this cluster knows it, the Secrets with credentials and identity, and the API server's
 rules. Whether the backup is in the storage and whole, and whether the volume is large enough, the operator checks before it touches anything.
 
+--at goes on beyond the backup, by the archive of binary logs (spec.backup.pitr):
+
+  --at 2026-11-25T14:03:21.123456Z   all that was committed until then, to the microsecond
+  --at GTID                          all up to and with this transaction
+  --at before:GTID                   all before it; "kubectl mfg backup find" tells the GTID of a DROP TABLE
+  --at before-failover:EPOCH         what that epoch began with, without what its failover lost
+  --at latest                        all that is archived
+
+The archive is asked first whether that can be reached, by a pod that reads its storage, and from which backup; a point that lies in a gap is refused,
+with the gap. What a failover lost is in no restore: "kubectl mfg backup lost" has it.
+
 Exit code 5 says that it was refused, or failed: nothing has opened then.
 
 ` + cli.ExitCodes,
@@ -32,6 +43,10 @@ Exit code 5 says that it was refused, or failed: nothing has opened then.
 
   # Restore the newest backup, and watch
   kubectl mfg restore orders-2 --from orders --apply
+
+  # The state before somebody dropped a table
+  kubectl mfg backup find orders --before-drop shop.orders
+  kubectl mfg restore orders-2 --from orders --at before:3e11fa47-71ca-11e1-9e33-c80aa9429562:4711 --apply
 
   # A certain backup, into another namespace
   kubectl mfg restore orders --from orders --from-namespace shop --backup before-v42 --apply -n staging
@@ -49,6 +64,10 @@ Exit code 5 says that it was refused, or failed: nothing has opened then.
 	f.StringVar(&op.StorageFile, "storage-file", "", "File with the storage that holds the backup, in YAML as in a profile. Instead of --profile.")
 	f.StringVar(&op.IdentitySecret, "identity-secret", "", "Secret in the namespace of the new group whose key identity opens the backup. Default: that of the profile.")
 	f.StringVarP(&op.File, "filename", "f", "", "File with the MysqlFailoverGroup of which the specification is taken. Default: the living group.")
+	f.StringVar(&op.At, "at", "", "Point in time beyond the backup: TIME, GTID, before:GTID, before-failover:EPOCH or latest. Default: the backup's own.")
+	f.BoolVar(&op.Check, "check", true, "With --at: ask the archive first whether that can be reached.")
+	f.StringVar(&op.Image, "image", "", "With --at: image with the program backup. Default: the one of the operator, by its Deployment.")
+	addOperatorNamespace(cmd, &op.OperatorNamespace)
 	f.BoolVar(&op.Apply, "apply", false, "Make the group. Without it its YAML is printed.")
 	f.BoolVar(&op.Wait, "wait", true, "With --apply: follow the restore to its end.")
 	f.DurationVar(&op.Timeout, "timeout", 12*time.Hour, "How long to follow it. The restore goes on after that.")

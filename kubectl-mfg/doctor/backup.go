@@ -25,11 +25,14 @@ func backupStore(ctx context.Context, w World) []Finding {
 	if b == nil {
 		return out
 	}
-	out = slices.Concat(out, backupConditions(w, b), backupProfiles(ctx, w), backupSecrets(w), backupSchedules(w), backupProof(w, b))
+	out = slices.Concat(out, backupConditions(w, b), backupProfiles(ctx, w), backupSecrets(w), backupSchedules(w), backupProof(w, b), archive(w))
 	if len(out) > 0 {
 		return out
 	}
 	last, proven := b.Last()
+	if p := report.PITROf(w.Group); p != nil {
+		return one(OK, wire.Remedy{}, "the newest is %s old, the last verification passed %s ago, and any moment until %s ago can be brought back", w.ago(*last), w.ago(*proven), w.ago(*p.Latest))
+	}
 	return one(OK, wire.Remedy{}, "the newest is %s old, and the last verification passed %s ago", w.ago(*last), w.ago(*proven))
 }
 
@@ -124,6 +127,9 @@ func backupSecretNames(g *v1alpha1.MysqlFailoverGroup) map[string]string {
 		case s.Azure != nil:
 			need(s.Azure.SecretName, who+": credentials of the storage")
 		}
+	}
+	if g.Spec.Backup != nil && g.Spec.Backup.PITR != nil && g.Spec.Backup.PITR.Enabled {
+		need(g.Spec.Backup.PITR.SecretName, "backup.pitr: credentials of the storage for the pods of MySQL")
 	}
 	for _, p := range profilesOf(g) {
 		storage(p.Storage, "profile "+p.Name)

@@ -32,6 +32,13 @@ func backedUp() (World, []runtime.Object) {
 	return w, objects
 }
 
+// archived gives a group an archive in which nothing is wrong.
+func archived(g *v1alpha1.MysqlFailoverGroup) {
+	latest := metav1.NewTime(noon.Add(-5 * time.Second))
+	g.Spec.Backup.PITR = &v1alpha1.PITRSpec{Enabled: true, Profile: "nightly"}
+	g.Status.Backup.PITR = &v1alpha1.PITRStatus{Site: "paris", Latest: &latest}
+}
+
 func TestBackupsAreWell(t *testing.T) {
 	w, objects := backedUp()
 	w.Kube = fake.NewClientset(objects...)
@@ -89,6 +96,23 @@ func TestBackupFindings(t *testing.T) {
 		"MayNotLook": {spoil: func(w *World) {
 			w.BackupSecrets["keys"] = apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "keys", errors.New("no"))
 		}, level: Unknown, says: []string{"you may not get secrets/keys"}, remedy: "kubectl auth can-i get secrets/keys -n shop"},
+		"ArchiveBad": {spoil: of(func(g *v1alpha1.MysqlFailoverGroup) {
+			archived(g)
+			g.Status.Conditions = append(g.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionPITRReady, Status: metav1.ConditionFalse, Reason: "PITRFailing", Message: "the bucket is full"})
+		}), level: Fail, says: []string{"the archive of binary logs is not as it should be: the bucket is full [PITRFailing]"}, remedy: "kubectl mfg backup timeline orders -n shop"},
+		"ArchiveGap": {spoil: of(func(g *v1alpha1.MysqlFailoverGroup) { archived(g); g.Status.Backup.PITR.GapCount = 2 }), level: Warn, says: []string{"lacks transactions (2 gaps)"}, remedy: "kubectl mfg backup create orders -n shop"},
+		"ArchiveLate": {spoil: of(func(g *v1alpha1.MysqlFailoverGroup) {
+			archived(g)
+			late := metav1.NewTime(noon.Add(-10 * time.Minute))
+			g.Status.Backup.PITR.Latest = &late
+		}), level: Warn, says: []string{"the latest moment that can be brought back is 10m ago, and should be 2m0s at most"}, remedy: "kubectl mfg backup timeline"},
+		"ArchiveNothing": {spoil: of(func(g *v1alpha1.MysqlFailoverGroup) { archived(g); g.Status.Backup.PITR = nil }), level: Warn, says: []string{"nothing is archived yet"}, remedy: "kubectl mfg backup timeline"},
+		"ArchiveSecret": {spoil: func(w *World) {
+			archived(w.Group)
+			w.Group.Spec.Backup.PITR.SecretName = "narrow"
+			w.BackupSecrets["narrow"] = missing
+		}, level: Fail, says: []string{"no Secret narrow (backup.pitr: credentials of the storage for the pods of MySQL)"}, remedy: "docs/backups.md"},
+		"Archive":     {spoil: of(archived), level: OK, says: []string{"and any moment until 5s ago can be brought back"}, remedy: ""},
 		"NoSchedule":  {spoil: of(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Backup.Profiles[0].Schedule = nil }), level: Warn, says: []string{"no profile has a schedule"}, remedy: "schedule.cron"},
 		"Suspended":   {spoil: of(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Backup.Profiles[0].Schedule.Suspend = true }), level: Warn, says: []string{"the schedule of nightly is suspended"}, remedy: "schedule.suspend"},
 		"NoneYet":     {spoil: of(func(g *v1alpha1.MysqlFailoverGroup) { g.Status.Backup = nil }), level: Warn, says: []string{"there is no backup yet"}, remedy: "kubectl mfg backup create orders -n shop"},

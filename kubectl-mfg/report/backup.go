@@ -220,6 +220,9 @@ func (r MysqlFailoverGroupReport) backupHints(p Problem) ([]Hint, bool) {
 	case r.says(v1alpha1.ConditionBackupReady, metav1.ConditionFalse, p.Reason), r.says(v1alpha1.ConditionBackupVerified, metav1.ConditionFalse, p.Reason):
 		return []Hint{{"see which backups there are, and why the last one failed", r.verb("backup list", "")},
 			{"see what is wrong around them: profiles, Secrets, schedules", r.verb("doctor", "")}}, true
+	case r.says(v1alpha1.ConditionPITRReady, metav1.ConditionFalse, p.Reason):
+		return []Hint{{"see from when to when the group can be brought back, and what is missing", r.verb("backup timeline", "")},
+			{"see what is wrong around it: profile, Secrets, backups to begin with", r.verb("doctor", "")}}, true
 	case r.says(v1alpha1.ConditionRestoreReady, metav1.ConditionFalse, p.Reason):
 		return []Hint{{"see what the restore waits for", r.verb("events", "") + " --warnings"}}, true
 	}

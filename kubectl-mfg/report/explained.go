@@ -37,6 +37,7 @@ type Explained struct {
 	// Backups and Restore are those of status. Neither keeps a failover from happening.
 	Backups *Backups `json:"backups,omitempty"`
 	Restore *Restore `json:"restore,omitempty"`
+	PITR    *PITR    `json:"pitr,omitempty"`
 	// Problems and Hints are those of status; only without an Explanation, which says more.
 	Problems []Problem `json:"problems,omitempty"`
 	Hints    []Hint    `json:"hints,omitempty"`
@@ -112,7 +113,7 @@ func BuildExplained(cr *v1alpha1.MysqlFailoverGroup, view LiveView, e *wire.Expl
 		out.Epoch, out.ActiveSite = live.Epoch, live.ActiveSite
 	}
 	out.Cache = CacheOf(cr, out.ActiveSite, out.Forecast)
-	out.Backups, out.Restore = BackupsOf(cr), RestoreOf(cr)
+	out.Backups, out.Restore, out.PITR = BackupsOf(cr), RestoreOf(cr), PITROf(cr)
 	if c := out.Cache; c != nil && c.Ready != nil && !*c.Ready {
 		out.CacheHints = CacheHints(cr.Namespace, cr.Name, c)
 	}

@@ -46,6 +46,7 @@ func problemsOf(cr *v1alpha1.MysqlFailoverGroup, view LiveView, live *wire.Group
 	found = append(found, conditionProblems(r)...)
 	found = append(found, cacheProblems(r)...)
 	found = append(found, backupProblems(r)...)
+	found = append(found, pitrProblems(r)...)
 	for _, s := range r.Sites {
 		if s.Active && r.Transition != nil {
 			continue // it is the target, and not open yet

@@ -60,6 +60,8 @@ type MysqlFailoverGroupReport struct {
 	// Backups are the backups; nil in groups without a profile. Restore is how far the restore is of a group made from a backup.
 	Backups *Backups `json:"backups,omitempty"`
 	Restore *Restore `json:"restore,omitempty"`
+	// PITR is the archive of binary logs; nil in groups without one.
+	PITR *PITR `json:"pitr,omitempty"`
 	// PausedUntil is set while the operator does nothing by itself.
 	PausedUntil *time.Time  `json:"pausedUntil,omitempty"`
 	Endpoints   Endpoints   `json:"endpoints"`

@@ -15,24 +15,25 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
-	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/yaml"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/pitr"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
-	"github.com/mysql-mfg/mfg/kubectl-mfg/request"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/screen"
 )
 
 // Cluster is what a restore asks of the cluster.
 type Cluster interface {
-	request.GroupReader
-	Backups(ctx context.Context, namespace, group string) ([]v1alpha1.MysqlBackup, error)
+	pitr.Cluster
 	// CreateGroup makes a group, or has the API server check it and keep nothing.
 	CreateGroup(ctx context.Context, g *v1alpha1.MysqlFailoverGroup, dryRun bool) (*v1alpha1.MysqlFailoverGroup, error)
-	Kube() kubernetes.Interface
 }
+
+// lineOfPlan is one line of what was found out.
+type lineOfPlan = screen.Line
 
 // Op is `kubectl mfg restore`.
 type Op struct {
@@ -49,13 +50,19 @@ type Op struct {
 	IdentitySecret string
 	// File has the specification of the new group. Default: the living group's.
 	File string
+	// At is the point in time beyond the backup; empty stops at the backup. Check looks into the archive first whether it can be reached, by
+	// a pod with Image, or with that of the operator in OperatorNamespace.
+	At                       string
+	Check                    bool
+	Image, OperatorNamespace string
 	// Apply makes the group; without it its YAML is printed.
 	Apply   bool
 	Wait    bool
 	Timeout time.Duration
 	Output  cli.Output
 
-	rep *Report
+	rep    *Report
+	target wire.BackupTarget
 }
 
 // Report is the outcome in machine form.
@@ -65,7 +72,9 @@ type Report struct {
 	Metadata   report.Metadata `json:"metadata"`
 	From       string          `json:"from"`
 	Backup     string          `json:"backup,omitempty"`
-	Checks     []screen.Line   `json:"checks"`
+	// Target is the point in time, in words.
+	Target string        `json:"target,omitempty"`
+	Checks []screen.Line `json:"checks"`
 	// Outcome is Requested (not waited for), Succeeded, Refused or TimedOut.
 	Outcome        string          `json:"outcome"`
 	Reason         v1alpha1.Reason `json:"reason,omitempty"`
@@ -94,8 +103,12 @@ func (op *Op) Validate() error {
 		return fmt.Errorf("--identity-secret %q cannot be the name of a Secret", op.IdentitySecret)
 	case op.Apply && op.Wait && op.Timeout <= 0:
 		return errors.New("--timeout must be above 0")
+	case op.At == "":
+		return nil
 	}
-	return nil
+	var err error
+	op.target, err = parseAt(op.At)
+	return err
 }
 
 // Failed is the outcome in machine form.
@@ -123,6 +136,9 @@ func (op *Op) Run(ctx context.Context, env cli.Environment, c Cluster) (int, err
 	if template.storage, err = op.storage(); err != nil {
 		return cli.ExitError, err
 	}
+	if err := op.archiveProfile(template); err != nil {
+		return cli.ExitError, err
+	}
 	known, unseen := op.known(ctx, c)
 	plan, err := op.plan(template, known, env.Now())
 	if err != nil {
@@ -130,6 +146,9 @@ func (op *Op) Run(ctx context.Context, env cli.Environment, c Cluster) (int, err
 	}
 	if unseen != "" {
 		plan.say("Unseen", "%s", unseen)
+	}
+	if err := op.aim(ctx, c, plan); err != nil {
+		return cli.ExitError, err
 	}
 	op.rep.Backup = plan.group.Spec.InitFromBackup.Backup
 	if err := op.check(ctx, c, plan); err != nil {

@@ -45,6 +45,7 @@ func Explanation(e report.Explained, o Options) string {
 	b.WriteString("\n" + o.consequences(x))
 	b.WriteString(o.explainedCache(e))
 	b.WriteString(o.explainedBackups(e))
+	b.WriteString(o.explainedPITR(e))
 	return b.String()
 }
 
@@ -75,6 +76,7 @@ func (o Options) unexplained(e report.Explained) string {
 	}
 	b.WriteString(o.explainedCache(e))
 	b.WriteString(o.explainedBackups(e))
+	b.WriteString(o.explainedPITR(e))
 	b.WriteString(o.problems(e.Problems, e.Transition))
 	for _, c := range e.Conditions {
 		if c.Message != "" && noteworthy(c) && !told(e.Problems, c.Message) {

@@ -37,6 +37,7 @@ func Group(r report.MysqlFailoverGroupReport, o Options) string {
 		text{s: fmt.Sprintf("Reads     %s (%d healthy%s)", r.Endpoints.Reads, r.Endpoints.HealthyReplicas, orLastKnown(r.Facts, ", as last known"))}))
 	b.WriteString(o.cacheSummary(r))
 	b.WriteString(o.backupSummary(r.Backups, r.Restore))
+	b.WriteString(o.recoverable(r.PITR))
 	if r.Encryption != nil {
 		b.WriteString(o.encryption(r))
 	}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
+)
+
+// behind is how old the latest point in time may be before somebody should look, beyond twice the interval: an upload takes a while.
+const behind = time.Minute
+
+// defaultInterval is that of backup.pitr.
+const defaultInterval = 30 * time.Second
+
+// archive looks at the archive of binary logs.
+func archive(w World) []Finding {
+	p := report.PITROf(w.Group)
+	if p == nil {
+		return nil
+	}
+	var out []Finding
+	timeline := wire.Remedy{Text: "see from when to when the group can be brought back", Command: fmt.Sprintf("kubectl mfg backup timeline %s -n %s", w.Group.Name, w.Group.Namespace)}
+	if p.Bad() && p.Reason != v1alpha1.ReasonPITRStarting {
+		out = append(out, one(Fail, timeline, "the archive of binary logs is not as it should be: %s [%s]", p.Message, p.Reason)...)
+	}
+	if p.GapCount > 0 {
+		remedy := wire.Remedy{Text: "a backup that was made after it leads on", Command: fmt.Sprintf("kubectl mfg backup create %s -n %s", w.Group.Name, w.Group.Namespace)}
+		out = append(out, one(Warn, remedy, "the archive of binary logs lacks transactions (%d gaps): no moment within can be brought back", p.GapCount)...)
+	}
+	switch late := w.lateness(p); {
+	case len(out) > 0: // what is wrong was said
+	case p.Latest == nil:
+		out = append(out, one(Warn, timeline, "nothing is archived yet")...)
+	case late > 0:
+		out = append(out, one(Warn, timeline, "the latest moment that can be brought back is %s ago, and should be %s at most", w.ago(*p.Latest), late)...)
+	}
+	return out
+}
+
+// lateness is what the age of the latest point should be at most, if it is older; 0 otherwise.
+func (w World) lateness(p *report.PITR) time.Duration {
+	if p.Latest == nil {
+		return 0
+	}
+	interval := defaultInterval
+	if d := w.Group.Spec.Backup.PITR.Interval.Duration; d > 0 {
+		interval = d
+	}
+	now := w.Now
+	if w.ServerErr == nil && !w.ServerTime.IsZero() {
+		now = w.ServerTime
+	}
+	if most := 2*interval + behind; now.Sub(*p.Latest) > most {
+		return most
+	}
+	return 0
+}

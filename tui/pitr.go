@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tui
+
+import (
+	"fmt"
+
+	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
+	"github.com/mysql-mfg/mfg/tui/canvas"
+)
+
+// pitr is until when the group can be brought back to any moment, and what is missing. Nothing where there is no archive.
+func (v groupView) pitr(width int) canvas.Block {
+	p := v.g.report.PITR
+	if p == nil {
+		return nil
+	}
+	label := canvas.Span{Text: "Recover"}
+	if p.Bad() || p.GapCount > 0 {
+		label.Style = canvas.Warn
+	}
+	out := v.signs.Paragraph(label, v.recoverWords(p), width)
+	for _, g := range p.Gaps[max(0, len(p.Gaps)-gapsShown):] {
+		out = append(out, v.signs.Paragraph(canvas.Span{}, gapWords(g), width)...)
+	}
+	if p.Bad() && p.Message != "" {
+		out = append(out, v.signs.Paragraph(canvas.Span{}, p.Message+" ["+string(p.Reason)+"]", width)...)
+	}
+	return out
+}
+
+// gapsShown is how many gaps the pane has room for.
+const gapsShown = 3
+
+func (v groupView) recoverWords(p *report.PITR) string {
+	words := "no point in time yet"
+	switch {
+	case p.Latest != nil && p.Earliest != nil:
+		words = "any moment until " + v.ago(*p.Latest) + " ago, from " + v.ago(*p.Earliest) + " ago on"
+	case p.Latest != nil:
+		words = "no point in time: no backup to begin with"
+	}
+	if p.Site != "" {
+		words += ", archived by " + p.Site
+	}
+	if p.Bytes > 0 {
+		words += " (" + report.Bytes(p.Bytes) + ")"
+	}
+	if p.GapCount > 0 {
+		words += fmt.Sprintf(", %d gaps", p.GapCount)
+	}
+	if p.Holding {
+		words += ", binary logs are kept on the sites for it"
+	}
+	return words
+}
+
+func gapWords(g report.PITRGap) string {
+	words := fmt.Sprintf("gap: %d transactions", g.Transactions)
+	if g.Site != "" {
+		words += fmt.Sprintf(" of %s in epoch %d", g.Site, g.Epoch)
+	}
+	if g.After != nil {
+		words += ", after " + g.After.UTC().Format("2006-01-02 15:04:05Z")
+	}
+	if g.Before != nil {
+		words += ", before " + g.Before.UTC().Format("2006-01-02 15:04:05Z")
+	}
+	return words
+}
