@@ -61,7 +61,7 @@ encryption-kills-table: ## Put the results of `make test-encryption-kills`, gath
 
 .PHONY: test-backup
 test-backup: ## Every test of backups on real servers: too long for `make test` (root, Debian)
-	@go test -tags mysqld,long -count=1 -v -timeout 20m ./backup/...
+	@go test -tags mysqld,long -count=1 -v -timeout 40m ./backup/...
 
 .PHONY: test-backup-lab
 test-backup-lab: build ## Every story of backups on the lab, those too that are too long for `make test` (root, Debian)
