@@ -94,7 +94,6 @@ func short(text string) string {
 var hints = map[v1alpha1.Reason]string{
 	v1alpha1.ReasonVolumeTooSmall: "raise storage.size of the site in spec.sites",
 	v1alpha1.ReasonVersionTooOld:  "set spec.image to that version or a later one",
-	v1alpha1.ReasonStalled:        "look at the volume of the site and at the storage: mysqld, the disk or the network stands still",
 	v1alpha1.ReasonTimedOut:       "look at what was slow in the log of the container load",
 	v1alpha1.ReasonServerFailed:   "look at the log of the container load; settings of spec.mysqlConf may be what mysqld does not start with",
 	v1alpha1.ReasonLoadFailed:     "look at the log of the container load",
