@@ -61,7 +61,7 @@ encryption-kills-table: ## Put the results of `make test-encryption-kills`, gath
 
 .PHONY: test-backup
 test-backup: ## Every test of backups on real servers: too long for `make test` (root, Debian)
-	@go test -tags mysqld,long -count=1 -v -timeout 20m ./backup/...
+	@go test -tags mysqld,long -count=1 -v -timeout 40m ./backup/...
 
 .PHONY: test-backup-lab
 test-backup-lab: build ## Every story of backups on the lab, those too that are too long for `make test` (root, Debian)
@@ -133,6 +133,10 @@ chaos-table: bin/chaos ## Put the results of a complete run of `make chaos` into
 .PHONY: bench-scale
 bench-scale: bin/scale bin/operator ## Measure one operator with 10, 100 and 1,000 groups of fake sites (no root; needs what the lab was made of), POINTS=10x3,1x16; with a cache in every group: CACHES=1; writes out/bench-scale.json, or out/bench-scale-caches.json
 	@bin/scale $(if $(POINTS),-points $(POINTS)) -operator bin/operator $(if $(filter-out 0,$(CACHES)),-cache -out out/bench-scale-caches.json,-out out/bench-scale.json)
+
+.PHONY: bench-scale-backups
+bench-scale-backups: bin/scale bin/operator ## Measure one operator while 200 groups of fake sites have schedules of the same minute: spread, how many at once, age of decisions, POINTS=200x3; writes out/bench-scale-backups.json
+	@bin/scale -backups -points $(or $(POINTS),200x3) -operator bin/operator -out out/bench-scale-backups.json
 
 .PHONY: sim
 sim: bin/sim ## Play failovers in simulation, SEEDS=20000; one run with its transcript: SEED=123 (no root, about five minutes)

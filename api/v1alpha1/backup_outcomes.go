@@ -7,10 +7,10 @@ var outcomes = func() map[string]Reason {
 	known := map[string]Reason{}
 	for _, r := range []Reason{
 		ReasonAccessDenied, ReasonNoSuchBucket, ReasonUntrustedTLS, ReasonStorageFull, ReasonClockSkew, ReasonStorageUnreachable,
-		ReasonNoDeleteRight, ReasonForeignOwner, ReasonAlreadyExists, ReasonNotFound, ReasonStorageError, ReasonDamagedBackup, ReasonTooNew,
+		ReasonNoDeleteRight, ReasonForeignOwner, ReasonAlreadyExists, ReasonNotFound, ReasonStorageError, ReasonStalled, ReasonDamagedBackup, ReasonTooNew,
 		ReasonWrongIdentity, ReasonTargetNotEmpty, ReasonVolumeTooSmall, ReasonVersionTooOld, ReasonEncryptionMismatch, ReasonServerFailed,
 		ReasonLoadFailed, ReasonDiffers, ReasonQueryFailed, ReasonSourceUnreachable, ReasonSourceRefused, ReasonSourceLost, ReasonSourceBusy,
-		ReasonDumpFailed, ReasonCloneFailed, ReasonBadConfig, ReasonTimedOut, ReasonStalled, ReasonYielded, ReasonFailed,
+		ReasonDumpFailed, ReasonCloneFailed, ReasonBadConfig, ReasonTimedOut, ReasonYielded, ReasonFailed,
 		ReasonTargetBeforeBackup, ReasonTargetNotArchived, ReasonTargetInGap, ReasonTransactionLost, ReasonBackupDiverged, ReasonReplayFailed,
 	} {
 		known[string(r)] = r

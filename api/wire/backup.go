@@ -15,28 +15,29 @@ const EnvBackupConfig = "MFG_BACKUP_CONFIG"
 // BackupConfig is what the program `backup` is told. backup/job.Config reads it, and says what each field means; it is written down here
 // a second time so that the operator does not take in the libraries of object storage. A test in backup/job keeps both alike.
 type BackupConfig struct {
-	Bucket         BackupBucket `json:"bucket"`
-	Backup         string       `json:"backup,omitempty"`
-	GroupUID       string       `json:"groupUID,omitempty"`
-	Profile        string       `json:"profile,omitempty"`
-	Site           string       `json:"site,omitempty"`
-	Epoch          int64        `json:"epoch,omitempty"`
-	Method         string       `json:"method,omitempty"`
-	Recipients     []string     `json:"recipients,omitempty"`
-	IdentityFile   string       `json:"identityFile,omitempty"`
-	Source         BackupSource `json:"source,omitzero"`
-	Server         BackupServer `json:"server,omitzero"`
-	AccountsDir    string       `json:"accountsDir,omitempty"`
-	RequireTLS     bool         `json:"requireTLS,omitempty"`
-	Query          string       `json:"query,omitempty"`
-	TimeoutSeconds int64        `json:"timeoutSeconds,omitempty"`
 	// IdleTimeoutSeconds is left to the program by the operator.
-	IdleTimeoutSeconds int64  `json:"idleTimeoutSeconds,omitempty"`
-	SkipCounts         bool   `json:"skipCounts,omitempty"`
-	OlderThanSeconds   int64  `json:"olderThanSeconds,omitempty"`
-	ProgressFile       string `json:"progressFile,omitempty"`
-	ResultFile         string `json:"resultFile,omitempty"`
-	YieldFile          string `json:"yieldFile,omitempty"`
+	IdleTimeoutSeconds int64 `json:"idleTimeoutSeconds,omitempty"`
+
+	Bucket           BackupBucket `json:"bucket"`
+	Backup           string       `json:"backup,omitempty"`
+	GroupUID         string       `json:"groupUID,omitempty"`
+	Profile          string       `json:"profile,omitempty"`
+	Site             string       `json:"site,omitempty"`
+	Epoch            int64        `json:"epoch,omitempty"`
+	Method           string       `json:"method,omitempty"`
+	Recipients       []string     `json:"recipients,omitempty"`
+	IdentityFile     string       `json:"identityFile,omitempty"`
+	Source           BackupSource `json:"source,omitzero"`
+	Server           BackupServer `json:"server,omitzero"`
+	AccountsDir      string       `json:"accountsDir,omitempty"`
+	RequireTLS       bool         `json:"requireTLS,omitempty"`
+	Query            string       `json:"query,omitempty"`
+	TimeoutSeconds   int64        `json:"timeoutSeconds,omitempty"`
+	SkipCounts       bool         `json:"skipCounts,omitempty"`
+	OlderThanSeconds int64        `json:"olderThanSeconds,omitempty"`
+	ProgressFile     string       `json:"progressFile,omitempty"`
+	ResultFile       string       `json:"resultFile,omitempty"`
+	YieldFile        string       `json:"yieldFile,omitempty"`
 
 	PointInTime *BackupPointInTime `json:"pointInTime,omitempty"`
 	Replay      bool               `json:"replay,omitempty"`
@@ -90,8 +91,6 @@ type BackupSource struct {
 	PasswordFile    string `json:"passwordFile"`
 	CAFile          string `json:"caFile,omitempty"`
 	LockWaitSeconds int    `json:"lockWaitSeconds,omitempty"`
-	ActiveHost      string `json:"activeHost,omitempty"`
-	ActivePort      int    `json:"activePort,omitempty"`
 }
 
 // BackupServer is the mysqld that the program runs.

@@ -128,7 +128,7 @@ const (
 	defaultTimeout = 2 * time.Hour
 	// defaultIdleTimeout is far above what one statement of a dump takes, which has a megabyte of rows at most.
 	defaultIdleTimeout = 30 * time.Minute
-	secretMax      = 64 << 10
+	secretMax          = 64 << 10
 )
 
 // ParseConfig reads a configuration strictly.

@@ -46,7 +46,7 @@ func (m *making) readEvents(ctx context.Context) error {
 	events, err := m.config.Source.activeEvents(ctx)
 	if err != nil {
 		m.warnings = append(m.warnings, fmt.Sprintf("%d events come back disabled, because the active site could not be asked: %v", n, err))
-		return nil //nolint:nilerr // told as a warning
+		return nil
 	}
 	m.facts.Events = events
 	return nil

@@ -48,6 +48,8 @@ type point struct {
 	// Caches is true if every group had one, CacheAsksPerSecond how often caches were asked for their state.
 	Caches             bool    `json:"caches,omitempty"`
 	CacheAsksPerSecond float64 `json:"cacheAsksPerSecond,omitempty"`
+	// Backups is set if every group was backed up at the same minute; then the ages of decisions and the memory are of that time.
+	Backups *backupFigures `json:"backups,omitempty"`
 	// What else ran on the machine.
 	APIServerCores float64   `json:"apiServerCores"`
 	EtcdCores      float64   `json:"etcdCores"`

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
@@ -142,5 +143,40 @@ func TestIsWhole(t *testing.T) {
 		if isWhole(g) {
 			t.Errorf("%+v is whole", g.Sites)
 		}
+	}
+}
+
+func TestBackupFigures(t *testing.T) {
+	at := time.Unix(1_800_000_000, 0)
+	mb := func(ordered, started, finished int, phase v1alpha1.BackupPhase) v1alpha1.MysqlBackup {
+		b := v1alpha1.MysqlBackup{}
+		b.CreationTimestamp = metav1.NewTime(at.Add(time.Duration(ordered) * time.Second))
+		b.Status.Phase = phase
+		for second, into := range map[int]**metav1.Time{started: &b.Status.StartedAt, finished: &b.Status.FinishedAt} {
+			if second > 0 {
+				moment := metav1.NewTime(at.Add(time.Duration(second) * time.Second))
+				*into = &moment
+			}
+		}
+		return b
+	}
+	b := &backupFigures{AtOnce: 2}
+	b.count([]v1alpha1.MysqlBackup{mb(1, 2, 0, v1alpha1.BackupRunning), mb(1, 2, 0, v1alpha1.BackupRunning), mb(1, 0, 0, v1alpha1.BackupPending)})
+	all := []v1alpha1.MysqlBackup{mb(1, 2, 9, v1alpha1.BackupCompleted), mb(30, 40, 50, v1alpha1.BackupCompleted), mb(70, 71, 90, v1alpha1.BackupFailed)}
+	b.count(all)
+	b.sumUp(all, at)
+	if b.MostAtOnce != 2 || b.Completed != 2 || b.Failed != 1 || b.SpreadSeconds != 69 || b.MostInAMinute != 2 || b.WaitP99Seconds != 10 || b.AllSeconds != 90 {
+		t.Errorf("%+v", b)
+	}
+	p := &point{Backups: b, DecisionAgeP99Seconds: 2}
+	p.judgeBackups(3)
+	missed := 0
+	for _, target := range p.Targets {
+		if !target.Met {
+			missed++
+		}
+	}
+	if missed != 2 { // one was not completed, and decisions were two seconds older than without
+		t.Errorf("%+v", p.Targets)
 	}
 }

@@ -52,15 +52,18 @@ func prepare(ctx context.Context, kube client.Client, certificate *certificates)
 	if err != nil {
 		return err
 	}
-	raw, err := os.ReadFile(filepath.Join(repo, "config", "crd", "mysql-mfg.io_mysqlfailovergroups.yaml"))
-	if err != nil {
-		return fmt.Errorf("read the CRD: %w", err)
+	var objects []client.Object
+	for _, kind := range []string{"mysqlfailovergroups", "mysqlbackups"} {
+		raw, err := os.ReadFile(filepath.Join(repo, "config", "crd", "mysql-mfg.io_"+kind+".yaml"))
+		if err != nil {
+			return fmt.Errorf("read the CRD: %w", err)
+		}
+		crd := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal(raw, &crd.Object); err != nil {
+			return fmt.Errorf("decode the CRD: %w", err)
+		}
+		objects = append(objects, crd)
 	}
-	crd := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal(raw, &crd.Object); err != nil {
-		return fmt.Errorf("decode the CRD: %w", err)
-	}
-	objects := []client.Object{crd}
 	for _, name := range []string{groupNamespace, operatorNamespace} {
 		objects = append(objects, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	}
@@ -77,8 +80,8 @@ func prepare(ctx context.Context, kube client.Client, certificate *certificates)
 			return fmt.Errorf("create %s: %w", obj.GetName(), err)
 		}
 	}
-	return poll(ctx, upTo(time.Minute), "the CRD", func(ctx context.Context) error {
-		return kube.List(ctx, &v1alpha1.MysqlFailoverGroupList{}, client.Limit(1))
+	return poll(ctx, upTo(time.Minute), "the CRDs", func(ctx context.Context) error {
+		return errors.Join(kube.List(ctx, &v1alpha1.MysqlFailoverGroupList{}, client.Limit(1)), kube.List(ctx, &v1alpha1.MysqlBackupList{}, client.Limit(1)))
 	})
 }
 

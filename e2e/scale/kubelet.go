@@ -10,6 +10,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -54,6 +55,14 @@ func newKubelet(core kubernetes.Interface, w *world, c *sidecars) *kubelet {
 func (k *kubelet) start(ctx context.Context) error {
 	factory := informers.NewSharedInformerFactory(k.core, 0)
 	apps := factory.Apps().V1()
+	jobs := factory.Batch().V1().Jobs().Informer()
+	if _, err := jobs.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(obj any) {
+		if job, is := obj.(*batchv1.Job); is {
+			k.done.Go(func() { k.keepTrying(ctx, func() error { return k.runJob(ctx, job) }) })
+		}
+	}}); err != nil {
+		return fmt.Errorf("watch Jobs: %w", err)
+	}
 	for _, informer := range []cache.SharedIndexInformer{apps.Deployments().Informer(), apps.StatefulSets().Informer()} {
 		if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(obj any) { k.queue <- obj }}); err != nil {
 			return fmt.Errorf("watch deployments and StatefulSets: %w", err)
@@ -72,21 +81,28 @@ func (k *kubelet) work(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case obj := <-k.queue:
-			for ctx.Err() == nil {
-				var err error
+			k.keepTrying(ctx, func() error {
 				switch made := obj.(type) {
 				case *appsv1.Deployment:
-					err = k.run(ctx, made)
+					return k.run(ctx, made)
 				case *appsv1.StatefulSet:
-					err = k.runCache(ctx, made)
+					return k.runCache(ctx, made)
 				}
-				k.note(err)
-				if err == nil {
-					break
-				}
-				time.Sleep(retryAfter)
-			}
+				return nil
+			})
 		}
+	}
+}
+
+// keepTrying tries until it succeeds.
+func (k *kubelet) keepTrying(ctx context.Context, try func() error) {
+	for ctx.Err() == nil {
+		err := try()
+		k.note(err)
+		if err == nil {
+			return
+		}
+		time.Sleep(retryAfter)
 	}
 }
 

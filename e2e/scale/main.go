@@ -43,6 +43,8 @@ type options struct {
 	bringUp  time.Duration
 	plain    bool
 	cache    bool
+	backups  bool
+	atOnce   int
 	poll     time.Duration
 	profile  string
 	args     string
@@ -64,6 +66,8 @@ func parse(args []string) (options, []size, error) {
 	f.DurationVar(&o.bringUp, "bring-up", 30*time.Minute, "time for all groups to become ready")
 	f.BoolVar(&o.plain, "plain", false, "groups without TLS")
 	f.BoolVar(&o.cache, "cache", false, "groups with a cache each")
+	f.BoolVar(&o.backups, "backups", false, "have every group backed up by schedules that name the same minute, and measure meanwhile")
+	f.IntVar(&o.atOnce, "backups-at-once", 5, "how many backups the operator may make at a time, its default by default")
 	f.DurationVar(&o.poll, "poll", 0, "spec.failover.pollInterval; 0: the default of 2s, which the targets are for")
 	f.StringVar(&o.profile, "profile", "", "address of the operator's pprof, for an operator that was built with it; profiles go beside the figures")
 	f.StringVar(&o.args, "operator-args", "", "further flags of the operator, by spaces")

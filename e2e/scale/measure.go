@@ -68,9 +68,12 @@ func (b *bench) measure(ctx context.Context, s size) (*point, error) {
 	if err := wait(ctx, b.options.settle); err != nil {
 		return nil, err
 	}
-	p, err := f.watch(ctx)
+	p, o, err := f.watch(ctx)
 	if p != nil {
 		p.BringUpSeconds = round(took.Seconds())
+	}
+	if err == nil && f.options.backups {
+		err = f.backups(ctx, o.ages, p)
 	}
 	return p, err
 }
@@ -202,6 +205,9 @@ func (f *field) startOperator() error {
 		"--health-probe-bind-address=127.0.0.1:" + strconv.Itoa(ports[0]), "--auxiliary-bind-address=" + f.statusURL[len("http://"):],
 		"--auxiliary-url=" + f.statusURL, "--sidecar-image=mfg-sidecar:scale", "--watch-namespaces=", "--log-level=info",
 	}
+	if f.options.backups {
+		argv = append(argv, "--backup-image=mfg-backup:scale", "--backups-at-once="+strconv.Itoa(f.options.atOnce))
+	}
 	argv = append(argv, strings.Fields(f.options.args)...)
 	f.operator, err = launch(f.dir, "operator", []string{
 		"KUBECONFIG=" + kubeconfig, "POD_NAMESPACE=" + operatorNamespace, "GOMAXPROCS=" + strconv.Itoa(cores),
@@ -328,41 +334,41 @@ func (f *field) read(ctx context.Context) (reading, error) {
 }
 
 // watch measures for the window's time.
-func (f *field) watch(ctx context.Context) (*point, error) {
+func (f *field) watch(ctx context.Context) (*point, observations, error) {
+	o := observations{}
 	before, err := f.read(ctx)
 	if err != nil {
-		return nil, err
+		return nil, o, err
 	}
 	stopProfile := f.profile(ctx)
-	o := observations{}
 	for end := before.at.Add(f.options.window); time.Now().Before(end); {
 		// Not in step with the polls, or every look would find them at the same age.
 		if err := wait(ctx, time.Second+rand.N(1500*time.Millisecond)); err != nil {
-			return nil, err
+			return nil, o, err
 		}
 		if err := errors.Join(f.operator.alive(), f.control.api.alive()); err != nil {
-			return nil, err
+			return nil, o, err
 		}
 		list, err := (&apiclient.Client{}).Status(ctx, f.statusURL)
 		if err != nil {
-			return nil, err
+			return nil, o, err
 		}
 		used, err := usageOf(f.operator.cmd.Process.Pid)
 		if err != nil {
-			return nil, err
+			return nil, o, err
 		}
 		o.take(list, used)
 	}
 	after, err := f.read(ctx)
 	if err != nil {
-		return nil, err
+		return nil, o, err
 	}
 	stopProfile()
 	p := f.sumUp(before, after, o)
 	if o.unwhole > 0 {
-		return p, fmt.Errorf("groups were not whole %d times while nothing was done to them", o.unwhole)
+		return p, o, fmt.Errorf("groups were not whole %d times while nothing was done to them", o.unwhole)
 	}
-	return p, nil
+	return p, o, nil
 }
 
 // observations are what was seen of the groups during the window.

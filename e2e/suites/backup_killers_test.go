@@ -54,7 +54,7 @@ func (k *backupKilling) shoot(t *testing.T, c backups.Case, on target) (at time.
 			last = err
 		case step == c.Step:
 			if c.Step == backups.StepRunning && c.Work != backups.Removal {
-				sleep(t, rand.N(2*time.Second)) //nolint:gosec // anywhere in it
+				sleep(t, rand.N(2*time.Second))
 			}
 			if last = k.kill(t.Context(), c, on); last == nil {
 				at := time.Now()

@@ -101,7 +101,7 @@ func (k *backupKilling) choose(t *testing.T, seed uint64) []backups.Case {
 			matching = append(matching, c)
 		}
 	}
-	all := backups.Choose(matching, int(number(t, "RUNS", 40)), seed) //nolint:gosec // a number of runs
+	all := backups.Choose(matching, int(number(t, "RUNS", 40)), seed)
 	k.results.Planned = max(k.results.Planned, len(all))
 	for _, c := range all {
 		if os.Getenv("CONTINUE") == "" || !k.results.Passed(c) {

@@ -252,28 +252,6 @@ func (p *backupStory) lose(t *testing.T, g *stage.Group) {
 	}
 }
 
-// restore makes another group of the bucket and the identity, and compares every site of it with what was lost.
-func (p *backupStory) restore(t *testing.T) {
-	t.Helper()
-	ctx := t.Context()
-	g := fresh(t, restoredNamespace, restoredGroup, p.s3.Grant)
-	if err := lab.PutIdentity(ctx, restoredNamespace, identitySecret, p.id.String()); err != nil {
-		t.Fatal(err)
-	}
-	began := time.Now()
-	g = ownGroup(t, g, restored(p.s3, restoredGroup))
-	if _, err := g.AwaitRestore(ctx, bringUp, "the restore", stage.RestoreNotDone); err != nil {
-		t.Fatal(err)
-	}
-	loaded := time.Since(began)
-	group, err := g.AwaitReady(ctx, bringUp)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("the first site had its data after %s, and the group was whole after %s", loaded.Round(100*time.Millisecond), time.Since(began).Round(100*time.Millisecond))
-	p.isWhole(t, g, group)
-}
-
 // isWhole compares every site of a restored group with what was lost, and has it take writes as a new group does.
 func (p *backupStory) isWhole(t *testing.T, g *stage.Group, group *v1alpha1.MysqlFailoverGroup) {
 	t.Helper()

@@ -159,3 +159,29 @@ func (d *worstDay) byHand(t *testing.T, s *stage.S3) {
 		d.write(t, name, []byte(instead.Replace("# "+name+string(block[1]))))
 	}
 }
+
+// movedOut checks that the restored group writes its backups below another place than the lost one, whose place is that one's for good.
+func movedOut(t *testing.T, g *stage.Group) {
+	t.Helper()
+	group, err := g.Get(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, profile := range group.Spec.Backup.Profiles {
+		if prefix := profile.Storage.S3.Prefix; !strings.Contains(prefix, "/since-") {
+			t.Errorf("profile %s writes to %s, the place of the lost group", profile.Name, prefix)
+		}
+	}
+	var all v1alpha1.MysqlBackupList
+	if err := g.Kube.List(t.Context(), &all, client.InNamespace(g.Namespace)); err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range all.Items {
+		if b.Status.Phase != v1alpha1.BackupCompleted || b.Status.Verified == nil || b.Status.Verified.Outcome != v1alpha1.BackupPassed {
+			t.Errorf("the new group's first backup is not proven: %s", stage.DescribeBackup(&b))
+		}
+	}
+	if len(all.Items) != 1 {
+		t.Errorf("the new group has %d backups", len(all.Items))
+	}
+}
