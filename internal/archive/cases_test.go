@@ -144,6 +144,11 @@ func TestPrunedIsOfTheHistory(t *testing.T) {
 	if p := NextPruned(l, Cutoff{At: time.UnixMicro(1), Set: gt(ua + ":1-5")}); p.GTIDExecuted != ua+":1-4" || p.Epoch != 2 {
 		t.Errorf("%+v", p)
 	}
+	// What its backups hold of the present epoch is of the history.
+	now := NewListing(l.Epochs, []Log{file(2, "b", "x.000001", ua+":1-4", ub+":1-3", 5, 7)})
+	if p := NextPruned(now, Cutoff{At: time.UnixMicro(9), Set: gt(ua + ":1-5," + ub + ":1-2")}); p.GTIDExecuted != ua+":1-4,"+ub+":1-2" {
+		t.Errorf("%+v", p)
+	}
 	l.Pruned = &Pruned{Epoch: 1, GTIDExecuted: ua + ":1-5"}
 	if p := History(l); !p.Base.Equal(gt(ua + ":1-4")) {
 		t.Errorf("base %s", p.Base)

@@ -59,7 +59,7 @@ func NextPruned(l Listing, c Cutoff) Pruned {
 		out.Epoch = newest.Epoch.Epoch
 		// A backup of before a failover may hold what that lost, which is before nothing.
 		if knows, says := newest.knows(); says {
-			s = s.Intersect(knows)
+			s = s.Intersect(knows.Union(newest.previous).Union(newest.Archived))
 		}
 	}
 	out.GTIDExecuted = s.String()
