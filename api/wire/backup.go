@@ -91,6 +91,8 @@ type BackupSource struct {
 	PasswordFile    string `json:"passwordFile"`
 	CAFile          string `json:"caFile,omitempty"`
 	LockWaitSeconds int    `json:"lockWaitSeconds,omitempty"`
+	ActiveHost      string `json:"activeHost,omitempty"`
+	ActivePort      int    `json:"activePort,omitempty"`
 }
 
 // BackupServer is the mysqld that the program runs.
