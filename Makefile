@@ -276,7 +276,7 @@ part-valkey: $(COUNT)
 
 # The shortest tests of backups that take in most of it; `make test-backup` runs all.
 part-backup: $(COUNT)
-	@$(tests) -no-skip -- -tags mysqld -count=1 -run 'TestLogicalRoundTrip|TestLoadRefuses|TestPointInTime$$' ./backup/job/
+	@$(tests) -no-skip -- -tags mysqld -count=1 -run 'TestLogicalRoundTrip|TestLoadRefuses|TestPointInTime$$|TestTheArchiveIsTheBinaryLog/plain' ./backup/job/ ./backup/archiver/
 
 part-clone: $(COUNT)
 	@$(tests) -no-skip -- -tags mysqld -count=1 -run TestOrderedCloneOfARealReplica ./operator/clone/

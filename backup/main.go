@@ -89,12 +89,7 @@ func archive(ctx context.Context, log *slog.Logger) int {
 		log.Error("the configuration in $"+wire.EnvArchiverConfig+" cannot be used", "error", err)
 		return archiver.ExitConfig
 	}
-	p, err := archiver.New(ctx, config, log)
-	if err != nil {
-		log.Error("the storage cannot be opened", "error", err)
-		return archiver.ExitConfig
-	}
-	return p.Run(ctx)
+	return archiver.New(config, log).Run(ctx)
 }
 
 func version() string {

@@ -208,7 +208,7 @@ const heartbeatV2 replication.EventType = 41
 
 // fits is an error unless the event says itself that it lies where we are. Positions in events have 32 bits.
 func (e *events) fits() error {
-	if !e.begun || uint32(e.next+e.header.Bytes) != e.header.End { //nolint:gosec // that is how the server cuts it
+	if !e.begun || uint32(e.next+e.header.Bytes) != e.header.End {
 		return e.broken()
 	}
 	return nil
@@ -278,7 +278,7 @@ func (e *events) madeUp() error {
 			return e.broken()
 		}
 		name := raw[8:]
-		switch at := int64(binary.LittleEndian.Uint64(raw)); { //nolint:gosec // a position
+		switch at := int64(binary.LittleEndian.Uint64(raw)); {
 		case !e.begun && named(name, e.log) && at == max(e.next, magicBytes):
 			e.begun = true
 		case e.begun && !named(name, e.log):

@@ -53,7 +53,7 @@ func (j *janitor) run(ctx context.Context) {
 		}
 		if err == nil && j.w.p.now().Sub(swept) > j.w.p.sweepEvery {
 			swept = j.w.p.now()
-			_, err = j.w.p.archive.Sweep(mine, swept.Add(-sweepAge))
+			_, err = j.w.archive.Sweep(mine, swept.Add(-sweepAge))
 		}
 		done()
 		j.report(ctx, err)
@@ -108,7 +108,7 @@ func (j *janitor) removeSegments(ctx context.Context, log string) error {
 		return nil
 	}
 	for _, s := range j.w.ledger.segments(log) {
-		if err := j.w.p.archive.Remove(ctx, s); err != nil {
+		if err := j.w.archive.Remove(ctx, s); err != nil {
 			return err
 		}
 		j.w.ledger.drop(s)
@@ -123,17 +123,17 @@ func (j *janitor) prune(ctx context.Context) error {
 		cutoff = archive.Cutoff{} // nothing is pruned without the operator's word
 	}
 	before := j.w.ledger.count()
-	l, listErr := j.w.p.archive.List(ctx)
+	l, listErr := j.w.archive.List(ctx)
 	if listErr != nil {
 		return cause(ctx, listErr)
 	}
 	if mineErr := j.w.p.stillMine(ctx, j.w.epoch); mineErr != nil {
 		return mineErr
 	}
-	removed, pruneErr := j.w.p.archive.Prune(ctx, l, cutoff)
+	removed, pruneErr := j.w.archive.Prune(ctx, l, cutoff)
 	j.w.p.board.set(func(s *wire.ArchiverStatus) { s.Pruned += int64(removed) })
 	if removed > 0 || pruneErr != nil {
-		if l, listErr = j.w.p.archive.List(ctx); listErr != nil {
+		if l, listErr = j.w.archive.List(ctx); listErr != nil {
 			return cause(ctx, listErr)
 		}
 	}

@@ -34,9 +34,10 @@ const (
 
 // Program is one run of the archiver.
 type Program struct {
-	config  Config
-	log     *slog.Logger
-	now     func() time.Time
+	config Config
+	log    *slog.Logger
+	now    func() time.Time
+	// archive is open while rounds use it; nil once it has to be opened again, since what opens it is replaced while the program runs.
 	archive *archive.Archive
 	server  server
 	ask     neighbours
@@ -51,14 +52,9 @@ type Program struct {
 }
 
 // New prepares a run. It asks nobody anything.
-func New(ctx context.Context, c Config, log *slog.Logger) (*Program, error) {
-	// The pauses of a storage that is away are short: there are other rounds.
-	a, err := archive.OpenWith(ctx, c.place, bucket.Patience{RequestPauseMax: 5 * time.Second, AbortTimeout: 5 * time.Second})
-	if err != nil {
-		return nil, err
-	}
+func New(c Config, log *slog.Logger) *Program {
 	asker := client.New(nil)
-	p := &Program{config: c, log: log, now: time.Now, archive: a, server: server{c}, ask: asker, board: &board{}, nudged: make(chan struct{}, 1),
+	p := &Program{config: c, log: log, now: time.Now, server: server{c}, ask: asker, board: &board{}, nudged: make(chan struct{}, 1),
 		pruneEvery: 5 * time.Minute, sweepEvery: 6 * time.Hour, rate: rateMax, rateBeside: rateBeside}
 	p.operator = func(ctx context.Context) (wire.Cutoff, error) {
 		return asker.Cutoff(ctx, c.OperatorURL, c.anchor, c.place.Namespace, c.place.Group)
@@ -67,12 +63,38 @@ func New(ctx context.Context, c Config, log *slog.Logger) (*Program, error) {
 	if c.MemoryBytes > 0 {
 		debug.SetMemoryLimit(int64(float64(c.MemoryBytes) * memoryShare))
 	}
-	return p, nil
+	return p
+}
+
+// open opens the storage if it is not. The pauses of one that is away are short: there are other rounds.
+func (p *Program) open(ctx context.Context) error {
+	if p.archive != nil {
+		return nil
+	}
+	a, err := archive.OpenWith(ctx, p.config.place, bucket.Patience{RequestPauseMax: 5 * time.Second, AbortTimeout: 5 * time.Second})
+	if err == nil {
+		p.archive = a
+	}
+	return err
+}
+
+// reopen has the storage opened again before the next round if what opens it may be why it failed: credentials and authorities are files, and
+// people replace them.
+func (p *Program) reopen(err error, w **work) {
+	switch bucket.KindOf(err) { //nolint:exhaustive // the others have nothing to do with how it was opened
+	case bucket.AccessDenied, bucket.UntrustedTLS, bucket.NoSuchBucket:
+		(*w).end()
+		*w = nil
+		if p.archive != nil {
+			_ = p.archive.Close() // it says nothing that the failure has not said
+		}
+		p.archive = nil
+	}
 }
 
 // Run archives until ctx ends, and returns within a second then, whatever is under way.
 func (p *Program) Run(ctx context.Context) int {
-	p.log.Info("archiving binary logs", "site", p.config.Site, "place", p.archive.Location(), "interval", p.config.Interval().String())
+	p.log.Info("archiving binary logs", "site", p.config.Site, "place", p.config.place.Location(), "interval", p.config.Interval().String())
 	var all sync.WaitGroup
 	all.Go(func() { p.rounds(ctx) })
 	all.Go(func() { p.tellAlways(ctx) })
@@ -129,6 +151,7 @@ func (p *Program) rounds(ctx context.Context) {
 		}
 		p.report(state, err)
 		if err != nil {
+			p.reopen(err, &w)
 			pause = min(pauseMax, max(pauseMin, 2*pause))
 			p.wait(ctx, pause, nil)
 			continue

@@ -123,11 +123,22 @@ func (s *session) state() (serverState, error) {
 		return st, fail(ServerUnreachable, err)
 	}
 	st.UUID, st.ReadOnly = strings.ToLower(uuid), readOnly != 0
-	if err := s.position(&st); err != nil {
-		return st, err
+	for range statusLooks {
+		if err := s.position(&st); err != nil {
+			return st, err
+		}
+		if err := s.logs(&st); err != nil {
+			return st, err
+		}
+		if n := len(st.Logs); n > 0 && st.Logs[n-1] == st.Log {
+			return st, nil
+		}
 	}
-	return st, s.logs(&st)
+	return st, failf(ServerUnreachable, "the server changed its binary log whenever it was asked")
 }
+
+// statusLooks is how often the server is asked again because it went on to another log between two questions.
+const statusLooks = 5
 
 func (s *session) position(st *serverState) error {
 	r, err := s.query("SHOW BINARY LOG STATUS")
@@ -155,6 +166,7 @@ func (s *session) logs(st *serverState) error {
 	if err != nil {
 		return err
 	}
+	st.Logs, st.Bytes = nil, nil
 	if r.RowNumber() > logsMax {
 		return failf(ServerRefuses, "the server has more than %d binary logs", logsMax)
 	}
@@ -210,9 +222,9 @@ func (s *session) ask(log string, from int64) error {
 	request = append(request, protocol.COM_BINLOG_DUMP_GTID)
 	request = binary.LittleEndian.AppendUint16(request, dumpNonBlock)
 	request = binary.LittleEndian.AppendUint32(request, rand.Uint32()|1<<31) //nolint:gosec // it needs to differ from those of sites, not to be a secret
-	request = binary.LittleEndian.AppendUint32(request, uint32(len(log)))    //nolint:gosec // a name
+	request = binary.LittleEndian.AppendUint32(request, uint32(len(log)))
 	request = append(request, log...)
-	request = binary.LittleEndian.AppendUint64(request, uint64(from)) //nolint:gosec // a position
+	request = binary.LittleEndian.AppendUint64(request, uint64(from))
 	request = binary.LittleEndian.AppendUint32(request, uint32(len(none)))
 	if err := s.conn.WritePacket(append(request, none...)); err != nil {
 		return failf(ServerUnreachable, "ask for binary log %s: %w", log, err)

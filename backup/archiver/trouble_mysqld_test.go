@@ -5,6 +5,7 @@
 package archiver
 
 import (
+	"crypto/ed25519"
 	"fmt"
 	"io/fs"
 	"os"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/internal/archive"
+	"github.com/mysql-mfg/mfg/internal/bucket"
 	"github.com/mysql-mfg/mfg/internal/gtid"
 	"github.com/mysql-mfg/mfg/internal/mysql/mysqltest"
 )
@@ -200,9 +202,17 @@ func TestAStorageThatIsAway(t *testing.T) {
 	g := newGroup(t)
 	g.opened(1, "a", s)
 	s.Exec(t, "CREATE DATABASE d", makeTable)
-	g.run("a", s)
-	g.archived("a")
 	folder, away := filepath.Join(g.dir, "bucket"), filepath.Join(g.dir, "away")
+	// What opens the storage comes later than the archiver.
+	if err := os.Remove(folder); err != nil {
+		t.Fatal(err)
+	}
+	g.run("a", s)
+	g.until("a", "it says that there is no storage", func(st wire.ArchiverStatus) bool { return st.Reason == string(bucket.NoSuchBucket) })
+	if err := os.Mkdir(folder, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	g.archived("a")
 	if err := os.Rename(folder, away); err != nil {
 		t.Fatal(err)
 	}
@@ -313,4 +323,34 @@ func TestPruningByTheOldestBackup(t *testing.T) {
 	if err != nil || !r.Reaches.Equal(executed(t, s)) || len(p.Gaps) > 0 || l.Pruned == nil || all < 2 {
 		t.Errorf("%+v: %v; gaps %v", r, err, p.Gaps)
 	}
+}
+
+// Nothing waits for the operator: what it knows of the epoch is written down once it is back. A stranger in its place is not believed.
+func TestAnOperatorThatIsAway(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, mysqltest.Options{})
+	g := newGroup(t)
+	g.opened(1, "a", s)
+	g.away = true
+	s.Exec(t, "CREATE DATABASE d")
+	g.run("a", s)
+	if l := g.archived("a"); len(l.Epochs) > 0 || len(l.Logs) == 0 {
+		t.Errorf("%+v", l)
+	}
+	_, stranger, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.mu.Lock()
+	own := g.key
+	g.key, g.away = stranger, false
+	g.mu.Unlock()
+	time.Sleep(5 * time.Second)
+	if l := g.list(); len(l.Epochs) > 0 {
+		t.Errorf("a stranger was believed: %+v", l.Epochs)
+	}
+	g.mu.Lock()
+	g.key = own
+	g.mu.Unlock()
+	g.until("a", "the epoch is written down", func(wire.ArchiverStatus) bool { return len(g.list().Epochs) == 1 })
 }

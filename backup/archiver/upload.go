@@ -68,7 +68,7 @@ func (w *work) upload(ctx context.Context, u upload) (ended bool, err error) {
 	defer func() { err = w.counted(err) }()
 	ctx, stalled := untilStalled(ctx)
 	defer stalled.end()
-	file, err := w.p.archive.Create(ctx, u.manifest, w.p.config.recipients)
+	file, err := w.archive.Create(ctx, u.manifest, w.p.config.recipients)
 	if err != nil {
 		return false, cause(ctx, err)
 	}
@@ -124,7 +124,7 @@ func (w *work) counted(err error) error {
 // relist takes in what is there now.
 func (w *work) relist(ctx context.Context) error {
 	before := w.ledger.count()
-	l, err := w.p.archive.List(ctx)
+	l, err := w.archive.List(ctx)
 	if err == nil {
 		w.ledger.replace(before, l)
 	}

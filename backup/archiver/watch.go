@@ -4,6 +4,7 @@ package archiver
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -50,7 +51,10 @@ func watchOnce(ctx context.Context, index string) error {
 	select {
 	case <-ctx.Done():
 	case <-w.Events: // whatever it is: the inode that lost its name is one too
-	case <-w.Errors: // events were lost: look
+	case _, open := <-w.Errors: // events were lost: look
+		if !open {
+			return errors.New("the watch has ended")
+		}
 	}
 	return nil
 }

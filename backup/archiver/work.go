@@ -14,13 +14,16 @@ import (
 
 // work is what is done in one epoch of ours.
 type work struct {
-	p     *Program
-	epoch int64
-	uuid  string
+	p       *Program
+	archive *archive.Archive
+	epoch   int64
+	uuid    string
 	// ledger is what is in the archive.
 	ledger *ledger
 	// next is the log that is archived next: all before it are there.
 	next string
+	// gone is the log that the server last refused to send.
+	gone string
 	// janitor runs beside.
 	janitor *janitor
 }
@@ -28,6 +31,9 @@ type work struct {
 // takeOver begins an epoch: whose the place is, what the epochs began with, what is there, and where to go on. Nothing that it does has to be
 // undone if it fails.
 func (p *Program) takeOver(ctx context.Context, epoch int64) (*work, error) {
+	if err := p.open(ctx); err != nil {
+		return nil, err
+	}
 	if err := p.archive.Claim(ctx, p.config.GroupUID, p.now()); err != nil {
 		return nil, err
 	}
@@ -42,7 +48,7 @@ func (p *Program) takeOver(ctx context.Context, epoch int64) (*work, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &work{p: p, epoch: epoch, uuid: st.UUID}
+	w := &work{p: p, archive: p.archive, epoch: epoch, uuid: st.UUID}
 	w.ledger = newLedger(l, w.folder())
 	cutoff, err := w.learn(ctx)
 	if err != nil {
@@ -96,7 +102,7 @@ func (w *work) learn(ctx context.Context) (archive.Cutoff, error) {
 			continue
 		}
 		epoch := epochOf(e)
-		if err := w.p.archive.PutEpoch(ctx, epoch); err != nil {
+		if err := w.archive.PutEpoch(ctx, epoch); err != nil {
 			return archive.Cutoff{}, err
 		}
 		w.ledger.mu.Lock()
@@ -112,7 +118,7 @@ func (w *work) learn(ctx context.Context) (archive.Cutoff, error) {
 // clear removes manifests of our folder that cannot be read: what they told of is uploaded once more while the server has it.
 func (w *work) clear(ctx context.Context, l archive.Listing) error {
 	for _, u := range l.Unreadable {
-		if err := w.p.archive.RemoveUnreadable(ctx, w.folder(), u); err != nil {
+		if err := w.archive.RemoveUnreadable(ctx, w.folder(), u); err != nil {
 			return err
 		}
 	}
@@ -125,7 +131,7 @@ func (w *work) begin(ctx context.Context, st serverState, cutoff archive.Cutoff)
 	if len(l.Logs) == 0 && l.Pruned == nil && !cutoff.At.IsZero() {
 		// A new archive begins with the oldest backup.
 		pruned := archive.NextPruned(l, cutoff)
-		if err := w.p.archive.PutPruned(ctx, pruned); err != nil {
+		if err := w.archive.PutPruned(ctx, pruned); err != nil {
 			return "", err
 		}
 		w.ledger.mu.Lock()
@@ -179,14 +185,11 @@ func (w *work) round(ctx context.Context) (wire.ArchiverState, error) {
 		again, err := w.catchUp(ctx, st, seen)
 		w.tell(st)
 		if err != nil {
-			if errors.Is(err, errGone) {
-				err = nil // the logs are listed again, and what is missing shows as a gap
-				again = true
-				w.p.wait(ctx, time.Second, nil)
+			if !errors.Is(err, errGone) || w.gone == w.next || ctx.Err() != nil {
+				return wire.ArchiverFailing, cause(ctx, err)
 			}
-			if err != nil || ctx.Err() != nil {
-				return wire.ArchiverFailing, cause(ctx, errors.Join(err, ctx.Err()))
-			}
+			// The logs are listed again: what was purged shows as a gap. What is there all the same is a failure the next time.
+			w.gone, again = w.next, true
 		}
 		if !again {
 			return wire.ArchiverArchiving, nil
@@ -219,9 +222,6 @@ func (w *work) catchUp(ctx context.Context, st serverState, seen time.Time) (aga
 // place is where the next log is among those of the server. One that is gone was purged before it was archived: the next one goes on, and says
 // by its own beginning what is missing.
 func (w *work) place(st serverState) (int, error) {
-	if len(st.Logs) == 0 || st.Logs[len(st.Logs)-1] != st.Log {
-		return 0, failf(ServerUnreachable, "the server changed its binary log while it was asked")
-	}
 	want := archive.Number(w.next)
 	if archive.Number(st.Log) < want {
 		return 0, failf(LogsReset, "the server writes binary log %s, and %s was next: its binary logs were reset", st.Log, w.next)
@@ -246,7 +246,7 @@ func (w *work) beat(ctx context.Context, st serverState, seen time.Time) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, uploadTimeout)
 	defer cancel()
-	if err := w.p.archive.PutHeartbeat(ctx, h); err != nil {
+	if err := w.archive.PutHeartbeat(ctx, h); err != nil {
 		return err
 	}
 	w.ledger.beat(h)

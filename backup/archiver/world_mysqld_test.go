@@ -49,6 +49,8 @@ type group struct {
 	cutoff wire.Cutoff
 	// activeFor is how many questions are answered as turn says; the others are told that it is over. Negative: all.
 	activeFor int
+	// away is true while the operator does not answer.
+	away bool
 }
 
 func newGroup(t *testing.T) *group {
@@ -78,10 +80,14 @@ func newGroup(t *testing.T) *group {
 	})
 	mux.HandleFunc("GET "+wire.PathPITRCutoff, func(w http.ResponseWriter, _ *http.Request) {
 		g.mu.Lock()
-		c := g.cutoff
+		c, away, key := g.cutoff, g.away, g.key
 		g.mu.Unlock()
+		if away {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
 		c.Namespace, c.Group = "shop", "orders"
-		signed, err := wire.SignCutoff(g.key, c)
+		signed, err := wire.SignCutoff(key, c)
 		if err != nil {
 			t.Error(err)
 		}
@@ -101,12 +107,6 @@ func (g *group) opened(epoch int64, site string, s *mysqltest.Server) {
 	g.cutoff.Epoch, g.cutoff.Site = epoch, site
 	g.cutoff.Epochs = append([]wire.CutoffEpoch{{Epoch: epoch, Site: site, ServerUUID: text(g.t, s, "SELECT @@server_uuid"), PromotedAt: time.Now(), Kind: "Planned",
 		GTIDExecuted: executed(g.t, s).String()}}, g.cutoff.Epochs...)
-}
-
-func (g *group) active(yes bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.turn.Active = yes
 }
 
 // config is that of a site.
@@ -135,14 +135,11 @@ func (g *group) runConfig(wc wire.ArchiverConfig) (stop func()) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	var log io.Writer = io.Discard
+	log := io.Discard
 	if testing.Verbose() {
 		log = os.Stderr
 	}
-	p, err := New(ctx, c, slog.New(slog.NewTextHandler(log, nil)).With("site", wc.Site))
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := New(c, slog.New(slog.NewTextHandler(log, nil)).With("site", wc.Site))
 	p.pruneEvery, p.config.IntervalMillis = 2*time.Second, 500
 	done := make(chan struct{})
 	go func() {
@@ -173,10 +170,7 @@ func TestMain(m *testing.M) {
 	if err != nil {
 		panic(err)
 	}
-	p, err := New(context.Background(), c, slog.New(slog.NewTextHandler(os.Stderr, nil)))
-	if err != nil {
-		panic(err)
-	}
+	p := New(c, slog.New(slog.NewTextHandler(os.Stderr, nil)))
 	p.config.IntervalMillis, p.rate, p.rateBeside = 500, rate, rate
 	p.Run(context.Background())
 }

@@ -305,7 +305,7 @@ func TestManifestsThatCannotBeRead(t *testing.T) {
 		"garbage": {"\x00", bucket.Damaged}, "of a later version": {`{"version":2}`, bucket.TooNew}, "without one": {`{}`, bucket.Damaged},
 		"unknown fields":  {strings.Replace(string(good), "{", `{"x":1,`, 1), bucket.Damaged},
 		"another's":       {strings.Replace(string(good), `"site":"a"`, `"site":"b"`, 1), bucket.Damaged},
-		"another file's":  {strings.Replace(string(good), "binlog.000001", "binlog.000002", -1), bucket.Damaged},
+		"another file's":  {strings.ReplaceAll(string(good), "binlog.000001", "binlog.000002"), bucket.Damaged},
 		"a set":           {strings.Replace(string(good), `"gtids":"`, `"gtids":"x`, 1), bucket.Damaged},
 		"a key elsewhere": {strings.Replace(string(good), `"key":"`, `"key":"../`, 1), bucket.Damaged},
 		"two":             {string(good) + string(good), bucket.Damaged},

@@ -23,9 +23,10 @@
 // that the archive did not have: logs of different folders overlap, and every log in a folder begins at 0. A log of an epoch may hold
 // transactions of the epochs before, as the server got them by replication.
 //
-// What belongs to the history (I26): a transaction that is in the folder of epoch e, and that every later epoch knows. A later epoch knows
-// the set of its Epoch object, and what its server's own logs hold or name as previous. What an old site archived beyond that is lost; it
-// stays readable, and no Plan applies it.
+// What belongs to the history (I26): a transaction that is in the folder of epoch e, and that every later epoch began with: the set of its Epoch
+// object or, without one, what its server's own logs hold or name as previous. Between two epochs of one server, one after the other, nothing
+// is lost. What an old site archived beyond that is lost; it stays readable, and no Plan applies it. One that somebody applied again later is
+// taken from there.
 //
 // What is missing: every file says which transactions were executed before its first byte. Those that are neither archived nor before the
 // archive's beginning are a gap. Its beginning is what Pruned says, which is what every retained backup holds, or else what was executed

@@ -185,19 +185,16 @@ func (r *EpochPast) within(s gtid.Set) gtid.Set {
 	return s.Intersect(r.allowed)
 }
 
-// knows is the set of an epoch: what its site had when it was opened, and what its server's own logs hold or name. says is false if
-// nothing is known of it.
+// knows is the set of an epoch: what its site had when it was opened or, if nobody can tell, what its server's own logs hold or name. What was
+// applied there later is of that epoch. says is false if nothing is known of it.
 func (r *EpochPast) knows() (s gtid.Set, says bool) {
 	if r.Known && !r.Unknown {
 		opened, err := gtid.Parse(r.GTIDExecuted)
 		if err == nil { // it was checked when it was read
-			s, says = opened, true
+			return opened, true
 		}
 	}
-	if r.Files > 0 {
-		s, says = s.Union(r.previous).Union(r.Archived), true
-	}
-	return s, says
+	return r.previous.Union(r.Archived), r.Files > 0
 }
 
 // gapsOf goes through the files in order: each says what was executed before it.

@@ -188,7 +188,7 @@ func checkRefused(t *rapid.T, w *world, p Past, b backupOf, target Target, upTo 
 		upTo = len(w.truth)
 	}
 	needed := setOf(w.truth[b.n:max(b.n, upTo)])
-	switch r.Kind { //nolint:exhaustive // the others cannot be here
+	switch r.Kind {
 	case InGap, NotInHistory:
 		// Something on the way is not archived; a target right before a transaction needs that one to be found.
 		if !target.Time.IsZero() || target.BeforeGTID != "" {

@@ -215,7 +215,7 @@ func (pl *planner) route() (Route, error) {
 			r.Reaches = pl.done
 			return r, nil // all of it is later, and so is what follows
 		}
-		apply := log.Set.Intersect(pl.want).Subtract(pl.done)
+		apply := pl.brings(log)
 		pl.done = pl.done.Union(apply)
 		r.Steps = append(r.Steps, Step{Log: log, Apply: apply, Leave: log.Set.Subtract(pl.done)})
 		if pl.ends(&r, log) {
@@ -242,7 +242,7 @@ func (pl *planner) all() error {
 // next is the first file that brings anything and can be applied now; -1 if there is none.
 func (pl *planner) next(used []bool) int {
 	for i, log := range pl.past.Files {
-		if used[i] || log.Set.Intersect(pl.want).Subtract(pl.done).IsEmpty() {
+		if used[i] || pl.brings(log).IsEmpty() {
 			continue
 		}
 		if pl.done.Contains(pl.before(log)) {
@@ -252,13 +252,19 @@ func (pl *planner) next(used []bool) int {
 	return -1
 }
 
+// brings is what a file has that is wanted now. What its own epoch lost is not taken from it, even if somebody applied it again later: it has
+// its place in the order there.
+func (pl *planner) brings(log Log) gtid.Set {
+	return pl.past.epoch(log.Epoch).within(log.Set).Intersect(pl.want).Subtract(pl.done)
+}
+
 // before is what of the history must be there before a file is applied.
 func (pl *planner) before(log Log) gtid.Set { return pl.past.epoch(log.Epoch).within(log.Previous) }
 
 // ends is true if the target is in the file just added, or cannot be in a later one.
 func (pl *planner) ends(r *Route, log Log) bool {
 	switch {
-	case !pl.id.IsEmpty() && log.Set.Contains(pl.id):
+	case !pl.id.IsEmpty() && pl.done.Contains(pl.id):
 		r.Stop = Stop{GTID: pl.id.String(), After: pl.t.GTID != ""}
 		return true
 	case !pl.t.Time.IsZero() && log.Last().After(pl.t.Time):
@@ -272,7 +278,7 @@ func (pl *planner) ends(r *Route, log Log) bool {
 // stuck says what is missing.
 func (pl *planner) stuck(used []bool) error {
 	for i, log := range pl.past.Files {
-		if !used[i] && !log.Set.Intersect(pl.want).Subtract(pl.done).IsEmpty() {
+		if !used[i] && !pl.brings(log).IsEmpty() {
 			return pl.missing(pl.before(log).Subtract(pl.done))
 		}
 	}

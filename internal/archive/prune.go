@@ -22,7 +22,7 @@ type Cutoff struct {
 // Prunable are the files that no retained backup needs (I27): all that they hold of the history is in the oldest retained backup, and what
 // they hold that was lost was committed before it was made. Files that name what a backup needs are kept, even if they hold nothing.
 func Prunable(l Listing, c Cutoff) []Log {
-	if c.At.IsZero() || c.Set.IsEmpty() {
+	if c.Set.IsEmpty() {
 		return nil // the safe answer: without a backup everything may be needed
 	}
 	p := History(l)
@@ -35,10 +35,8 @@ func Prunable(l Listing, c Cutoff) []Log {
 		beyond := log.Set.Subtract(c.Set)
 		last := i+1 == len(l.Logs) || l.Logs[i+1].folder() != log.folder()
 		switch {
-		case !beyond.Intersect(p.Archived).IsEmpty():
-			// I27: it belongs to the history, and the backup does not hold it.
 		case !beyond.Subtract(p.Lost).IsEmpty():
-			// I cannot say what it is: the safe answer is to keep it.
+			// I27: it belongs to the history, and the backup does not hold it.
 		case !c.Set.Contains(p.epoch(log.Epoch).within(log.Previous)):
 			// What was before it is needed; so is that it was.
 		case !log.Last().Before(c.At):

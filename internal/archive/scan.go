@@ -132,7 +132,7 @@ func ParseTransaction(event []byte, at int64, checksums bool) (Transaction, erro
 	if err != nil {
 		return Transaction{}, err
 	}
-	t := Transaction{From: at, Committed: micro(int64(e.OriginalCommitTimestamp))} //nolint:gosec // 56 bits
+	t := Transaction{From: at, Committed: micro(int64(e.OriginalCommitTimestamp))}
 	if n := e.TransactionLength; n > 0 && n < logMax {
 		t.To = at + int64(n)
 	}
@@ -268,7 +268,7 @@ func (c *Counter) Content() Content {
 // no more than one telling event.
 func Transactions(r io.Reader, l Log, do func(Transaction) error) error {
 	in := bufio.NewReaderSize(r, 256<<10)
-	at, checksums := l.From, l.Checksums
+	s := scan{at: l.From, checksums: l.Checksums, do: do}
 	if l.From == 0 {
 		magic := make([]byte, len(Magic))
 		if _, err := io.ReadFull(in, magic); err != nil {
@@ -277,33 +277,46 @@ func Transactions(r io.Reader, l Log, do func(Transaction) error) error {
 		if string(magic) != Magic {
 			return fmt.Errorf("%s: it does not begin as a binary log", l.Name())
 		}
-		at += int64(len(Magic))
+		s.at += int64(len(Magic))
 	}
 	for {
 		event, h, err := nextEvent(in)
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
+		if err == nil {
+			err = s.take(event, h)
+		}
+		if errors.Is(err, ErrDone) {
+			return nil
+		}
 		if err != nil {
 			return fmt.Errorf("read %s: %w", l.Name(), err)
 		}
-		switch h.Type { //nolint:exhaustive // the others begin no transaction
-		case replication.FORMAT_DESCRIPTION_EVENT:
-			checksums = Checksummed(event)
-		case replication.GTID_EVENT, replication.ANONYMOUS_GTID_EVENT, replication.GTID_TAGGED_LOG_EVENT:
-			t, err := ParseTransaction(event, at, checksums)
-			if err == nil {
-				err = do(t)
-			}
-			if errors.Is(err, ErrDone) {
-				return nil
-			}
-			if err != nil {
-				return fmt.Errorf("read %s: %w", l.Name(), err)
-			}
-		}
-		at += h.Bytes
 	}
+}
+
+// scan is where Transactions is.
+type scan struct {
+	at        int64
+	checksums bool
+	do        func(Transaction) error
+}
+
+func (s *scan) take(event []byte, h Header) error {
+	at := s.at
+	s.at += h.Bytes
+	switch h.Type { //nolint:exhaustive // the others begin no transaction
+	case replication.FORMAT_DESCRIPTION_EVENT:
+		s.checksums = Checksummed(event)
+	case replication.GTID_EVENT, replication.ANONYMOUS_GTID_EVENT, replication.GTID_TAGGED_LOG_EVENT:
+		t, err := ParseTransaction(event, at, s.checksums)
+		if err != nil {
+			return err
+		}
+		return s.do(t)
+	}
+	return nil
 }
 
 // ErrDone ends Transactions.
@@ -324,7 +337,8 @@ func nextEvent(in *bufio.Reader) ([]byte, Header, error) {
 		_, err = io.CopyN(io.Discard, in, rest)
 		return head, h, noEOF(err)
 	}
-	event := append(head, make([]byte, rest)...)
+	event := make([]byte, h.Bytes)
+	copy(event, head)
 	_, err = io.ReadFull(in, event[HeaderBytes:])
 	return event, h, noEOF(err)
 }

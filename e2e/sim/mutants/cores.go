@@ -39,6 +39,7 @@ var cores = []core{
 	{folder: "operator/backups", files: []string{"outcome.go", "perform.go", "yield.go"}, draws: []int{10}, timed: true},
 	{folder: "operator/restore", draws: []int{10}, also: reconcile},
 	{folder: "internal/bucket", files: []string{"create.go"}, draws: []int{10}, timed: true},
+	{folder: "internal/archive", files: []string{"history.go", "plan.go", "prune.go", "put.go", "resume.go"}, draws: []int{10, 200}, timed: true},
 	{folder: "operator/request", draws: []int{10}},
 	{folder: "operator/cache", draws: []int{20, 200}},
 	{folder: "operator/cache/engine", files: []string{"bounds.go", "certificate.go", "cut.go", "info.go"}, draws: []int{10}, timed: true},
@@ -78,6 +79,7 @@ var elsewhere = map[string]string{
 	"internal/mysql":   "statements to MySQL: a real mysqld misses them (`go test -tags mysqld`), which a hunt cannot start thousands of times",
 	"internal/logpipe": "a queue that drops: what is lost without a guard is time, which its tests measure under load",
 	"api/client":       "an HTTP client: it decides nothing",
+	"backup/archiver":  "a mysqld and a bucket at work: `go test -tags mysqld ./backup/archiver/` misses a guard, on real servers that a hunt cannot start thousands of times",
 	"backup/job":       "mysqld, mysqldump and a bucket at work: `make test-backup` misses a guard, on real servers that a hunt cannot start thousands of times",
 }
 
