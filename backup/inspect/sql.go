@@ -150,9 +150,20 @@ func (col column) literal(c cell) (text, why string) {
 			introducer = "_" + v.charset + " "
 		}
 		return introducer + "X'" + hex.EncodeToString(c.raw) + "'", ""
-	case momentValue, documentValue, textValue:
+	case textValue:
+		if obeyed(v.text) { // it may be shown in a terminal
+			return "_utf8mb4 X'" + hex.EncodeToString(c.raw) + "'", ""
+		}
+	case momentValue, documentValue:
 	}
 	return quoteSQL(v.text), ""
+}
+
+// obeyed is true if a terminal would obey something in a text, beyond what quoteSQL escapes.
+func obeyed(text string) bool {
+	return strings.ContainsFunc(text, func(r rune) bool {
+		return r < ' ' && !strings.ContainsRune("\x00\t\n\r\x1a", r) || r >= 0x7f && r < 0xa0
+	})
 }
 
 var sqlEscapes = strings.NewReplacer("\x00", `\0`, "\n", `\n`, "\r", `\r`, "\x1a", `\Z`, `\`, `\\`, `'`, `\'`)

@@ -26,6 +26,7 @@ func TestValues(t *testing.T) {
 		"timestamp (3)":     {column{kind: mysql.MYSQL_TYPE_TIMESTAMP2, meta: 3}, []byte{0, 0, 0, 1, 0x04, 0xce}, "'1970-01-01 00:00:01.123'"},
 		"latin1":            {column{kind: mysql.MYSQL_TYPE_VARCHAR, collation: 8}, []byte{0xe9}, "_latin1 X'e9'"},
 		"utf8mb4":           {column{kind: mysql.MYSQL_TYPE_VARCHAR, collation: 255}, []byte("it's\n"), `'it\'s\n'`},
+		"an escape":         {column{kind: mysql.MYSQL_TYPE_VARCHAR, collation: 255}, []byte("\x1b[2J"), "_utf8mb4 X'1b5b324a'"},
 		"damaged utf8mb4":   {column{kind: mysql.MYSQL_TYPE_VARCHAR, collation: 255}, []byte{0xff}, "_utf8mb4 X'ff'"},
 		"blob":              {column{kind: mysql.MYSQL_TYPE_BLOB, collation: 63}, []byte("ab"), "X'6162'"},
 		"bit":               {column{kind: mysql.MYSQL_TYPE_BIT}, []byte{1, 2}, "258"},
