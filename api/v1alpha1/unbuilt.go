@@ -12,7 +12,7 @@ type Proven struct {
 }
 
 // proven is where a feature is declared proven, once its runs on the lab are in docs. Tests ask with a value of their own.
-var proven = Proven{PITR: false}
+var proven = Proven{PITR: true}
 
 // IsProven is what this version stands for.
 func IsProven() Proven { return proven }

@@ -248,7 +248,7 @@ func (g *groupLook) artifacts(p *v1alpha1.BackupProfile) []backup.Artifact {
 			InUse: mb.Annotations[v1alpha1.AnnotationVerifyBackup] != "", Elsewhere: st.Location != "" && st.Location != place,
 		})
 	}
-	base := g.base(profile, out)
+	base := g.base(p.Name, out)
 	for i := range out {
 		out[i].InUse = out[i].InUse || out[i].Name == base
 	}
