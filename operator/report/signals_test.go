@@ -23,6 +23,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	_ "github.com/mysql-mfg/mfg/operator/archiving"
 	_ "github.com/mysql-mfg/mfg/operator/backups"
 	_ "github.com/mysql-mfg/mfg/operator/cache/loop"
 	_ "github.com/mysql-mfg/mfg/operator/controller"
