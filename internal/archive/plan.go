@@ -206,6 +206,10 @@ func (pl *planner) route() (Route, error) {
 	used := make([]bool, len(pl.past.Files))
 	for !pl.want.Subtract(pl.done).IsEmpty() {
 		i := pl.next(used)
+		if i < 0 && !r.Stop.Time.IsZero() && pl.onlyLater(used) {
+			r.Reaches = pl.done
+			return r, nil
+		}
 		if i < 0 {
 			return Route{}, pl.stuck(used)
 		}
@@ -273,6 +277,21 @@ func (pl *planner) ends(r *Route, log Log) bool {
 		return pl.past.Archived.Contains(log.Set)
 	}
 	return false
+}
+
+// onlyLater is true if what is left was all committed after the target. Once a file was taken that goes beyond the target, a gap that comes
+// later is no matter; what of that file a failover lost is why it was not the last. A gap before the target ends with a file that begins
+// before it, so that this is false.
+func (pl *planner) onlyLater(used []bool) bool {
+	if pl.t.Time.IsZero() {
+		return false
+	}
+	for i, log := range pl.past.Files {
+		if !used[i] && !pl.brings(log).IsEmpty() && !log.First().After(pl.t.Time) {
+			return false
+		}
+	}
+	return true
 }
 
 // stuck says what is missing.
