@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -106,9 +107,9 @@ func (g *Group) Diagnose(ctx context.Context, name string) {
 	keep("operator.log", log, err)
 	pods, _ := g.Pods(ctx)
 	for _, p := range pods {
-		for _, c := range []string{"bootstrap", "sidecar", "mysql"} {
-			kubectl(p.Name+"-"+c+".log", "-n", g.Namespace, "logs", p.Name, "-c", c, "--timestamps")
-			kubectl(p.Name+"-"+c+"-before.log", "-n", g.Namespace, "logs", p.Name, "-c", c, "--timestamps", "--previous")
+		for _, c := range slices.Concat(p.Spec.InitContainers, p.Spec.Containers) {
+			kubectl(p.Name+"-"+c.Name+".log", "-n", g.Namespace, "logs", p.Name, "-c", c.Name, "--timestamps")
+			kubectl(p.Name+"-"+c.Name+"-before.log", "-n", g.Namespace, "logs", p.Name, "-c", c.Name, "--timestamps", "--previous")
 		}
 	}
 	g.Say("what may help to understand it is in %s", strings.TrimPrefix(dir, g.Repo+"/"))
