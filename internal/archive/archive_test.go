@@ -239,7 +239,11 @@ func count(t *testing.T, dir string) (n int) {
 func TestPrune(t *testing.T) {
 	t.Parallel()
 	a, _ := openFolder(t)
-	_, _, second := twoSegments(t, a, Recipients{})
+	one, two := newMadeLog(serverA+":1-4"), newMadeLog(serverA+":1-5")
+	one.transaction(5, 1_000_000, 100)
+	two.transaction(6, 2_000_000, 200)
+	_ = must(t)(put(t, a, one, LogManifest{Epoch: 1, Log: "binlog.000001", To: int64(len(one.raw)), Sealed: true}, NewCounter(gtid.Set{}, false), Recipients{}))
+	second := must(t)(put(t, a, two, LogManifest{Epoch: 1, Log: "binlog.000002", To: int64(len(two.raw))}, NewCounter(gtid.Set{}, false), Recipients{}))
 	l, err := a.List(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -3,6 +3,7 @@
 package archive
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -134,6 +135,23 @@ func TestWhatIsNotPruned(t *testing.T) {
 		}
 		if got != tc.goes {
 			t.Errorf("I27: %s: it goes: %t", name, got)
+		}
+	}
+}
+
+// I27: the segments of a log cannot be read without the first one, in which the format description is.
+func TestTheBeginningOfALogStaysWithItsRest(t *testing.T) {
+	segment := func(from, to int64, previous, set string) Log {
+		l := file(1, "a", "x.000001", previous, set, from+1, to)
+		l.Sealed, l.From, l.To = false, from, to
+		return l
+	}
+	logs := []Log{segment(0, 10, "", ua+":1"), segment(10, 20, ua+":1", ua+":2"), segment(20, 30, ua+":1-2", ua+":3"), file(2, "b", "x.000001", ua+":1-3", ub+":1", 40, 50)}
+	epochs := []Epoch{epoch(1, "a", ""), epoch(2, "b", ua+":1-3")}
+	for set, want := range map[string]int{ua + ":1-2": 1, ua + ":1-3": 3} {
+		gone := Prunable(NewListing(epochs, slices.Clone(logs)), Cutoff{At: time.UnixMicro(1000), Set: gt(set)})
+		if len(gone) != want || want == 1 && gone[0].From != 10 {
+			t.Errorf("I27: with %s in the backup %d go: %+v", set, len(gone), gone)
 		}
 	}
 }

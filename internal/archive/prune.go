@@ -5,6 +5,7 @@ package archive
 import (
 	"context"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,7 +21,8 @@ type Cutoff struct {
 }
 
 // Prunable are the files that no retained backup needs (I27): all that they hold of the history is in the oldest retained backup, and what
-// they hold that was lost was committed before it was made. Files that name what a backup needs are kept, even if they hold nothing.
+// they hold that was lost was committed before it was made. Files that name what a backup needs are kept, even if they hold nothing, and so is the
+// beginning of a log of which anything is.
 func Prunable(l Listing, c Cutoff) []Log {
 	if c.Set.IsEmpty() {
 		return nil // the safe answer: without a backup everything may be needed
@@ -46,7 +48,23 @@ func Prunable(l Listing, c Cutoff) []Log {
 			out = append(out, log)
 		}
 	}
-	return out
+	return withoutBeginnings(l.Logs, out)
+}
+
+// withoutBeginnings takes the first segments out of what is to go, of logs that have another one that stays (I27): the format description is in
+// the first alone, and without it nobody can read the others.
+func withoutBeginnings(all, gone []Log) []Log {
+	goes, needed := map[string]bool{}, map[string]bool{}
+	for _, log := range gone {
+		goes[log.key()] = true
+	}
+	whole := func(log Log) string { return log.folder() + "/" + log.Log }
+	for _, log := range all {
+		if log.From > 0 && !goes[log.key()] {
+			needed[whole(log)] = true
+		}
+	}
+	return slices.DeleteFunc(gone, func(log Log) bool { return log.From == 0 && needed[whole(log)] })
 }
 
 // NextPruned is what the archive need not have once what is before a cutoff was removed, or was never archived.
