@@ -19,7 +19,7 @@ type BackupStatus struct {
 	PITR *PITRStatus `json:"pitr,omitempty"`
 }
 
-// PITRStatus is the state of the archive of binary logs. It says what was true at most 10 s ago, and at most 20 s ago where only times have
+// PITRStatus is the state of the archive of binary logs. It says what was true at most 10 s ago, and at most 70 s ago where only times have
 // changed.
 type PITRStatus struct {
 	// site that archives.

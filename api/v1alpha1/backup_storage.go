@@ -167,8 +167,6 @@ type InitFromBackupSpec struct {
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	Backup string `json:"backup,omitempty"`
 	// pointInTime is where in the history of the group the restore stops, beyond the backup. Default: at the backup.
-	// Not proven yet: setting it raises the condition UnbuiltFeatures, and the operator creates no pods for the group, so
-	// that other data is never taken for what was asked for.
 	//
 	// +optional
 	PointInTime *PointInTime `json:"pointInTime,omitempty"`

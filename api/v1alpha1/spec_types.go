@@ -102,7 +102,6 @@ type MysqlFailoverGroupSpec struct {
 	// +optional
 	Cache *CacheSpec `json:"cache,omitempty"`
 	// backup configures backups and point-in-time recovery. Default none.
-	// Not proven yet: pitr, which raises the condition UnbuiltFeatures and works all the same.
 	//
 	// +optional
 	Backup *BackupSpec `json:"backup,omitempty"`

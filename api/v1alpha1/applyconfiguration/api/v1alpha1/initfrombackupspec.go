@@ -20,8 +20,6 @@ type InitFromBackupSpecApplyConfiguration struct {
 	// backup is the name of the backup. Default: the newest that there is when the restore begins.
 	Backup *string `json:"backup,omitempty"`
 	// pointInTime is where in the history of the group the restore stops, beyond the backup. Default: at the backup.
-	// Not proven yet: setting it raises the condition UnbuiltFeatures, and the operator creates no pods for the group, so
-	// that other data is never taken for what was asked for.
 	PointInTime *PointInTimeApplyConfiguration `json:"pointInTime,omitempty"`
 }
 

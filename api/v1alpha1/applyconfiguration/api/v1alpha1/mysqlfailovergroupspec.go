@@ -37,7 +37,6 @@ type MysqlFailoverGroupSpecApplyConfiguration struct {
 	// cache turns on the cache store: one pod beside each site, whose master follows the active site. Default none.
 	Cache *CacheSpecApplyConfiguration `json:"cache,omitempty"`
 	// backup configures backups and point-in-time recovery. Default none.
-	// Not proven yet: pitr, which raises the condition UnbuiltFeatures and works all the same.
 	Backup *BackupSpecApplyConfiguration `json:"backup,omitempty"`
 	// initFromBackup loads a new group from a backup: the first site is given its data, and nothing opens and no other site is made
 	// before it has all of it. It cannot change once the group has run, but it can be removed. Default none.

@@ -12,7 +12,7 @@ import (
 // PITRStatusApplyConfiguration represents a declarative configuration of the PITRStatus type for use
 // with apply.
 //
-// PITRStatus is the state of the archive of binary logs. It says what was true at most 10 s ago, and at most 20 s ago where only times have
+// PITRStatus is the state of the archive of binary logs. It says what was true at most 10 s ago, and at most 70 s ago where only times have
 // changed.
 type PITRStatusApplyConfiguration struct {
 	// site that archives.
