@@ -38,6 +38,7 @@ var cores = []core{
 	{folder: "operator/backup", draws: []int{10, 200}},
 	{folder: "operator/backups", files: []string{"outcome.go", "perform.go", "yield.go"}, draws: []int{10}, timed: true},
 	{folder: "operator/restore", draws: []int{10}, also: reconcile},
+	{folder: "operator/pitr", draws: []int{10}},
 	{folder: "internal/bucket", files: []string{"create.go"}, draws: []int{10}, timed: true},
 	{folder: "internal/archive", files: []string{"history.go", "plan.go", "prune.go", "put.go", "resume.go"}, draws: []int{10, 200}, timed: true},
 	{folder: "operator/request", draws: []int{10}},
