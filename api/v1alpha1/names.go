@@ -69,6 +69,9 @@ const (
 	// AnnotationRotatePasswords has the passwords of the operator's own accounts replaced: all, or some of operator, replication,
 	// sidecar and clone, separated by commas. The operator takes it off when it is done or refused.
 	AnnotationRotatePasswords = Domain + "/rotate-passwords"
+	// AnnotationRotateCertificate has the operator replace what it made for a group with tls: {}: server, the certificate; ca, the authority
+	// too, 24 hours after clients can trust the new one; ca=1h, after that time, 2m to 720h. The operator takes it off when it is done or refused.
+	AnnotationRotateCertificate = Domain + "/rotate-certificate"
 	// AnnotationPasswordSerial, on the pod of a site, is the serial of the accounts Secret. Changed, it has the kubelet look at once.
 	AnnotationPasswordSerial = Domain + "/password-serial"
 	// AnnotationRotation is what `kubectl mfg rotate --all` leaves on the group while it is under way: when it began, and the
@@ -255,6 +258,12 @@ const (
 	AuthorityPrivateKey = "private.pem"
 	AuthorityChain      = "chain.json"
 )
+
+// AuthoritySecretOfTLS holds the authority that the operator made for a group with tls: {}, with its private key. No pod mounts it.
+func AuthoritySecretOfTLS(group string) string { return fmt.Sprintf("mysql-%s-ca", group) }
+
+// MadeTLSSecret holds the certificate that the operator made for a group with tls: {}.
+func MadeTLSSecret(group string) string { return fmt.Sprintf("mysql-%s-tls", group) }
 
 // AccountsSecret holds the generated passwords of the operator's own MySQL accounts.
 func AccountsSecret(group string) string { return fmt.Sprintf("mysql-%s-accounts", group) }

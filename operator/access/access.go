@@ -250,7 +250,7 @@ func (a *Access) clientTLS(ctx context.Context, group *v1alpha1.MysqlFailoverGro
 	if group.Spec.TLS == nil {
 		return nil, nil
 	}
-	secret, err := a.secret(ctx, a.given, types.NamespacedName{Namespace: group.Namespace, Name: group.Spec.TLS.SecretName})
+	secret, err := a.secret(ctx, a.given, types.NamespacedName{Namespace: group.Namespace, Name: group.Spec.TLS.Secret(group.Name)})
 	if err != nil {
 		return nil, fmt.Errorf("read certificate of the group: %w", err)
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/accounts"
 	"github.com/mysql-mfg/mfg/operator/apply"
 	"github.com/mysql-mfg/mfg/operator/cacheobjects"
+	"github.com/mysql-mfg/mfg/operator/certificates"
 	"github.com/mysql-mfg/mfg/operator/clone"
 	"github.com/mysql-mfg/mfg/operator/encryption"
 	"github.com/mysql-mfg/mfg/operator/follow"
@@ -98,6 +99,7 @@ type Reconciler struct {
 	encryption *encryption.Encryption
 	clones     *clone.Clones
 	passwords  *accounts.Passwords
+	made       *certificates.Groups
 	restores   *restoring.Restores
 	leases     leaseLooks
 	wakes      chan event.TypedGenericEvent[types.NamespacedName]
@@ -128,6 +130,7 @@ func New(o Options) *Reconciler {
 		Escrow: o.Escrow, EscrowURL: o.Install.EscrowURL, ReachEscrow: o.ReachEscrow, GroupOf: groupOf,
 	})
 	r.passwords = accounts.New(r.base, accounts.Options{Access: o.Access, Server: o.PasswordServer, Runner: r.runner, Wake: r.Wake, Pauses: accounts.UsualPauses})
+	r.made = &certificates.Groups{Base: r.base, Adopt: r.adoptMade}
 	r.restores = restoring.New(r.base, restoring.Options{
 		Image: func() bool { return r.Install.BackupImage != "" }, Proven: func() v1alpha1.Proven { return r.Proven }, Versions: r.encryption.Versions, Trouble: podTrouble, EndPod: clone.EndPod(o.Client),
 	})

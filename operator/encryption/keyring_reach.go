@@ -40,7 +40,7 @@ func (r *Encryption) reach(ctx context.Context, s *scope.Scope) string {
 	var authorities []byte // without spec.tls, which the API asks for, nobody is believed
 	if t := s.Group.Spec.TLS; t != nil {
 		secret := &corev1.Secret{}
-		if err := r.Live.Get(ctx, client.ObjectKey{Namespace: s.Key.Namespace, Name: t.SecretName}, secret); err != nil {
+		if err := r.Live.Get(ctx, client.ObjectKey{Namespace: s.Key.Namespace, Name: t.Secret(s.Key.Name)}, secret); err != nil {
 			return fmt.Sprintf("read the authorities in Secret %s: %v", t.SecretName, err) // what cannot be found out is no reason to begin
 		}
 		authorities = secret.Data["ca.crt"]
