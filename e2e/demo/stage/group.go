@@ -121,6 +121,9 @@ func chartValues(spec v1alpha1.MysqlFailoverGroupSpec) (map[string]any, error) {
 	if err := json.Unmarshal(raw, &values); err != nil {
 		return nil, fmt.Errorf("decode spec: %w", err)
 	}
+	if spec.TLS == nil {
+		values["tls"] = nil // the chart's default would give the group a certificate
+	}
 	return values, nil
 }
 
