@@ -304,6 +304,8 @@ func KeyringSecret(group, site string, version int64) string {
 const (
 	KeyringKey      = "keyring"
 	KeyringTokenKey = "token"
+	// KeyringTokenCA is, beside the token, the authorities of the escrow endpoint's certificate if the operator makes it.
+	KeyringTokenCA = "ca.crt"
 )
 
 // KeyringTokenSecret holds the bearer token with which a site escrows its keyring.

@@ -297,11 +297,13 @@ func TestALostAuthorityIsReplaced(t *testing.T) {
 func TestABrokenAuthorityIsLeftAlone(t *testing.T) {
 	other := newWorld(t)
 	for name, change := range map[string]func(w *world){
-		"no data":         func(w *world) { w.s.Authority = map[string][]byte{} },
-		"no key":          func(w *world) { delete(w.s.Authority, KeyPrivate) },
-		"another key":     func(w *world) { w.s.Authority[KeyPrivate] = other.s.Authority[KeyPrivate] },
-		"rubbish":         func(w *world) { w.s.Authority[KeyAuthority] = []byte("hunter2") },
-		"no authority":    func(w *world) { w.s.Authority = map[string][]byte{KeyAuthority: w.s.Server[KeyServer], KeyPrivate: w.s.Server[KeyServerKey]} },
+		"no data":     func(w *world) { w.s.Authority = map[string][]byte{} },
+		"no key":      func(w *world) { delete(w.s.Authority, KeyPrivate) },
+		"another key": func(w *world) { w.s.Authority[KeyPrivate] = other.s.Authority[KeyPrivate] },
+		"rubbish":     func(w *world) { w.s.Authority[KeyAuthority] = []byte("hunter2") },
+		"no authority": func(w *world) {
+			w.s.Authority = map[string][]byte{KeyAuthority: w.s.Server[KeyServer], KeyPrivate: w.s.Server[KeyServerKey]}
+		},
 		"and none serves": func(w *world) { w.s.Authority, w.s.Server = map[string][]byte{}, nil },
 	} {
 		t.Run(name, func(t *testing.T) {
