@@ -44,7 +44,7 @@ func (r *Reconciler) tls(ctx context.Context, s *scope.Scope) error {
 	if asked, err := r.askForCertificate(ctx, s); err != nil || !asked {
 		return err
 	}
-	kept, err := r.makeCertificate(ctx, s)
+	kept, err := makeCertificate(ctx, r.made, s)
 	if err != nil || !s.TLSReady {
 		return err
 	}
@@ -107,21 +107,16 @@ func tlsCondition(kept certificates.Kept, trouble, notMeant string) conditions.C
 
 // makeCertificate makes, renews and replaces the certificate of a group with tls: {}. Without one pods have to wait; those of a group
 // that has run go on with what they have, whatever is wrong.
-func (r *Reconciler) makeCertificate(ctx context.Context, s *scope.Scope) (certificates.Kept, error) {
+func makeCertificate(ctx context.Context, made *certificates.Groups, s *scope.Scope) (certificates.Kept, error) {
 	if !s.Group.Spec.TLS.Made() {
 		return certificates.Kept{}, nil
 	}
-	kept, err := r.made.Keep(ctx, s)
+	kept, err := made.Keep(ctx, s)
 	if err == nil && kept.Trouble != "" && s.Group.Status.Epoch == 0 {
 		s.TLSReady = false
 		s.Condition(conditions.False(v1alpha1.ConditionTLSReady, kept.Reason, kept.Trouble))
 	}
 	return kept, err
-}
-
-// adoptMade applies labels and owner to a Secret that the operator made, and nothing of its content.
-func (r *Reconciler) adoptMade(ctx context.Context, s *scope.Scope, secret *corev1.Secret) error {
-	return r.adopt(ctx, s, render.RootSecret(s.In, ""), secret)
 }
 
 // askForCertificate asks cert-manager, if the group names an issuer; false if it must not or cannot be asked.
