@@ -157,7 +157,9 @@ func (e *Escrow) keep(ctx context.Context, p *pair) error {
 	}
 	host := e.Service + "." + e.Namespace
 	state := certs.State{Now: time.Now(), Title: nameEscrow, Names: []string{host + ".svc", host + ".svc.cluster.local", host, e.Service}}
-	d, err := p.keep(ctx, state, func(d certs.Decision) { e.Log.Info("kept the certificate of the escrow listener", "step", d.Step, "why", d.Why) })
+	d, err := p.keep(ctx, state, func(d certs.Decision) {
+		e.Log.Info("kept the certificate of the escrow listener", "step", d.Step, "why", d.Why)
+	})
 	switch {
 	case err != nil:
 		return err

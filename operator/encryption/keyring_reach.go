@@ -37,6 +37,12 @@ func (r *Encryption) EscrowTrouble(ctx context.Context, s *scope.Scope) string {
 }
 
 func (r *Encryption) reach(ctx context.Context, s *scope.Scope) string {
+	if r.OwnAuthorities != nil {
+		if err := r.ReachEscrow(ctx, r.OwnAuthorities()); err != nil {
+			return fmt.Sprintf("%v (asked as a sidecar would, with the authority that the operator made)", err)
+		}
+		return ""
+	}
 	var authorities []byte // without spec.tls, which the API asks for, nobody is believed
 	if t := s.Group.Spec.TLS; t != nil {
 		secret := &corev1.Secret{}
