@@ -87,7 +87,7 @@ func (s *Stage) NewGroup(ctx context.Context, namespace, name string, spec v1alp
 	if err := s.Namespace(ctx, namespace); err != nil {
 		return nil, err
 	}
-	if spec.TLS != nil {
+	if spec.TLS != nil && !spec.TLS.Made() {
 		if err := g.ensureTLS(ctx, spec); err != nil {
 			return nil, err
 		}
