@@ -71,6 +71,10 @@ test-points: ## Restore random points of a history of many failovers on real ser
 test-backup-lab: build ## Every story of backups on the lab, those too that are too long for `make test` (root, Debian)
 	@go -C e2e test -tags lab,long -v -count=1 -timeout 60m -run 'Backup' ./suites/
 
+.PHONY: test-archive-lab
+test-archive-lab: build ## Every story of the archive of binary logs on the lab, about an hour, ONLY=word plays those whose names have it, AWAY=10m is how long the bucket is away (root, Debian)
+	@ONLY='$(ONLY)' AWAY='$(AWAY)' go -C e2e test -tags lab,long -v -count=1 -timeout 120m -run 'TestArchiveOfTheWorstDays$$' ./suites/
+
 .PHONY: kills-backup
 kills-backup: build ## Kill everything at every step of backups, their removal and restores (an hour), RUNS=40 SEED=1 KILLS=regexp of names like Restore/.*/node, CONTINUE=1 skips what has passed; writes out/kills-backup.json
 	@RUNS='$(RUNS)' SEED='$(SEED)' KILLS='$(KILLS)' CONTINUE='$(filter-out 0,$(CONTINUE))' go -C e2e test -tags lab,kills -v -count=1 -timeout 6h -run 'TestKilledBackup$$' ./suites/
