@@ -31,7 +31,7 @@ func (a *archiveStory) loses(t *testing.T) {
 	}
 	const marker = "lost by the failover"
 	for range 3 {
-		a.write(t, active, marker, 1)
+		query(t, a.Group, active, "INSERT INTO "+storyTable+" (label, b) VALUES ('"+marker+"', 'few bytes')")
 	}
 	a.holdsAll(t, active)
 	kill := fault(t, "node-kill")

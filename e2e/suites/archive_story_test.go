@@ -111,7 +111,8 @@ func TestArchiveOfTheWorstDays(t *testing.T) {
 func (a *archiveStory) spec(spec v1alpha1.MysqlFailoverGroupSpec) v1alpha1.MysqlFailoverGroupSpec {
 	spec.MysqlConf = map[string]string{"binlog_row_metadata": "FULL"}
 	spec.Backup = &v1alpha1.BackupSpec{PITR: &v1alpha1.PITRSpec{Enabled: true, Profile: "nightly", Interval: metav1.Duration{Duration: storyInterval}}}
-	for name, method := range map[string]v1alpha1.BackupMethod{"nightly": v1alpha1.BackupLogical, "physical": v1alpha1.BackupPhysical} {
+	for _, method := range []v1alpha1.BackupMethod{v1alpha1.BackupLogical, v1alpha1.BackupPhysical} {
+		name := map[v1alpha1.BackupMethod]string{v1alpha1.BackupLogical: "nightly", v1alpha1.BackupPhysical: "physical"}[method]
 		spec.Backup.Profiles = append(spec.Backup.Profiles, v1alpha1.BackupProfile{
 			Name: name, Method: method, Storage: a.s3.Storage(storyPrefix),
 			Encryption: &v1alpha1.BackupEncryption{Recipients: []string{a.id.Recipient().String()}, IdentitySecretName: identitySecret},
