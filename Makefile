@@ -64,8 +64,8 @@ test-backup: ## Every test of backups on real servers: too long for `make test` 
 	@go test -tags mysqld,long -count=1 -v -timeout 60m ./backup/...
 
 .PHONY: test-points
-test-points: ## Restore random points of a history of many failovers on real servers, and compare each with the journal, POINTS=30 EPOCHS=10 MIB=200 (root, Debian)
-	@POINTS=$(or $(POINTS),30) EPOCHS=$(or $(EPOCHS),10) MIB=$(or $(MIB),200) go test -tags mysqld,long -count=1 -v -timeout 120m -run 'TestPointsOfManyFailovers$$' ./backup/job/
+test-points: ## Restore random points of a history of many failovers on real servers, and compare each with the journal, POINTS=30 EPOCHS=11 (ten failovers) MIB=200 (root, Debian)
+	@POINTS=$(or $(POINTS),30) EPOCHS=$(or $(EPOCHS),11) MIB=$(or $(MIB),200) go test -tags mysqld,long -count=1 -v -timeout 120m -run 'TestPointsOfManyFailovers$$' ./backup/job/
 
 .PHONY: test-backup-lab
 test-backup-lab: build ## Every story of backups on the lab, those too that are too long for `make test` (root, Debian)

@@ -67,10 +67,10 @@ func manyFailovers(t *testing.T, epochs int64, mib int) *history {
 	sites := []string{"a", "b", "c"}
 	for {
 		h.some(35)
-		switch {
-		case h.epoch == 3:
+		switch h.epoch {
+		case 3:
 			h.big(mib)
-		case h.epoch == 5:
+		case 5:
 			h.write("", fmt.Sprintf("DROP TABLE d.big%d", mib)) // or it would take most of the time from now on
 		}
 		if h.epoch%3 == 1 && h.epoch > 1 {
