@@ -127,7 +127,13 @@ func (h *history) restored(points []backup.PointInTime, keyring bool) {
 	for _, p := range points {
 		after = append(after, h.before(p))
 	}
+	began := time.Now()
 	want := h.reference(slices.Compact(slices.Sorted(slices.Values(after))), keyring)
+	left := "no limit"
+	if deadline, limited := t.Deadline(); limited {
+		left = time.Until(deadline).Round(time.Second).String()
+	}
+	t.Logf("the reference has %d points after %s; %d points are to be restored, and the tests have %s left", len(want), time.Since(began).Round(time.Second), len(points), left)
 	for i, p := range points {
 		at := after[i]
 		name := strings.NewReplacer("\n", "").Replace(fmt.Sprintf("%+v", p))
@@ -136,7 +142,7 @@ func (h *history) restored(points []backup.PointInTime, keyring bool) {
 		}
 		began := time.Now()
 		res, db := h.load(i+1, p, keyring)
-		t.Logf("%s: %d of %d transactions, from %s, %d replayed in %.1f s, all in %s", name, at, len(h.kept()), res.Backup, res.Replayed, res.ReplaySeconds, time.Since(began).Round(time.Second/10))
+		t.Logf("point %d of %d, %s: %d of %d transactions, from %s, %d replayed in %.1f s, all in %s", i+1, len(points), name, at, len(h.kept()), res.Backup, res.Replayed, res.ReplaySeconds, time.Since(began).Round(time.Second/10))
 		same(t, want[at], digests(t, db))
 		got := gtid.MustParse(executed(t, db))
 		for k, e := range h.journal {
