@@ -3,6 +3,7 @@
 package failover
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
@@ -40,7 +41,7 @@ func catchUp(s Snapshot, d Decision, writer string) Decision {
 	site, _ := s.Site(writer)
 	d.Status.Epoch, d.Status.ActiveSite, d.Status.Transition = site.Sidecar.Report.Epoch+1, writer, nil
 	d.Status.ActiveSince, d.Persist, d.Hold = s.Now, true, true
-	d = d.noteEpoch(s, Transition{Kind: v1alpha1.FailoverBootstrap, To: writer, GatePassedAt: s.Now, ToExecuted: site.MySQL.Executed})
+	d = d.noteRowsFound(s, site).noteEpoch(s, Transition{Kind: v1alpha1.FailoverBootstrap, To: writer, GatePassedAt: s.Now, ToExecuted: site.MySQL.Executed})
 	return d.say(TopologyUninitialised, VerdictComplete, v1alpha1.ReasonStatusBehind, "%s is open under epoch %d, which status did not know", writer,
 		site.Sidecar.Report.Epoch).then(Select{Site: writer}, Announce{}).within(time.Millisecond)
 }
@@ -63,7 +64,7 @@ func bootstrap(s Snapshot, d Decision) Decision {
 		}
 		highest = max(highest, site.Sidecar.Report.Epoch)
 		c := promotion.Candidate{Site: site, All: site.All()}
-		if mayBeFirst(s, site) && (best.Site.Name == "" || promotion.Better(c, best) < 0) {
+		if mayBeFirst(s, site) && (best.Site.Name == "" || betterFirst(c, best) < 0) {
 			best = c
 		}
 	}
@@ -88,6 +89,11 @@ func bootstrap(s Snapshot, d Decision) Decision {
 		best.Site.Name, highest)
 }
 
+// betterFirst puts the site with more rows outside InnoDB before others that hold as many transactions: nothing else remembers who has them (I7).
+func betterFirst(a, b promotion.Candidate) int {
+	return cmp.Or(cmp.Compare(b.All.Count(), a.All.Count()), cmp.Compare(rowsOf(b.Site), rowsOf(a.Site)), promotion.Better(a, b))
+}
+
 // mayBeFirst is true for the sites of which one becomes the first active one. In a group that was restored that is the one with the
 // backup alone, whatever others hold: else a person decides.
 func mayBeFirst(s Snapshot, site Site) bool {
@@ -97,7 +103,7 @@ func mayBeFirst(s Snapshot, site Site) bool {
 	return site.Role == v1alpha1.PrimaryCandidate && !site.Removed && !site.OtherVolume
 }
 
-// lacksSome stops a bootstrap if a site that answers holds what the best candidate lacks. With an order a person has chosen.
+// lacksSome stops a bootstrap if a site that answers holds what the best candidate lacks: transactions, or rows that none of them tells of (I7). With an order a person has chosen.
 func lacksSome(s Snapshot, d Decision, best promotion.Candidate) (bool, Decision) {
 	for _, site := range s.Sites {
 		diverged := !d.Memory.Of(site.Name).Diverged.IsEmpty()
@@ -105,6 +111,11 @@ func lacksSome(s Snapshot, d Decision, best promotion.Candidate) (bool, Decision
 		if site.SQLAnswers() && !lacks.IsEmpty() && !promotion.Ordered(s) && !diverged && !site.Removed && !site.OtherVolume {
 			return true, d.say(TopologyUninitialised, VerdictBlocked, v1alpha1.ReasonMissingTransactions,
 				"no site holds all transactions: %s has %s, which %s lacks; a person must choose; %s", site.Name, lacks, best.Site.Name, promotion.WayOut(s, d.Memory, best, promotion.Forcible(s, best.Site)))
+		}
+		if rowsOf(site) > rowsOf(best.Site) && !promotion.Ordered(s) && !diverged && !site.Removed && !site.OtherVolume {
+			return true, d.say(TopologyUninitialised, VerdictBlocked, v1alpha1.ReasonRowsMissing,
+				"%s has rows in %d tables outside InnoDB, %s in %d, so it may have been cloned without them; a person must choose; %s", site.Name, rowsOf(site), best.Site.Name, rowsOf(best.Site),
+				promotion.WayOut(s, d.Memory, best, promotion.Forcible(s, best.Site)))
 		}
 	}
 	return false, d
