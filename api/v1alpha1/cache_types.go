@@ -20,6 +20,14 @@ const (
 	CacheValkey CacheEngine = "Valkey"
 )
 
+// Behind tells what an offset counts: bytes with Valkey, changes with Dragonfly, which is the default. One of the two is nil.
+func (e CacheEngine) Behind(offset *int64) (bytes, changes *int64) {
+	if e == CacheValkey {
+		return offset, nil
+	}
+	return nil, offset
+}
+
 // CacheSetting is the value of one setting: one line of at most 256 characters.
 //
 // +kubebuilder:validation:MaxLength=256
