@@ -72,6 +72,12 @@ func TestArchiveOfTheWorstDays(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.Group = ownGroup(t, g, a.spec(stage.EncryptedSpec(storyGroup)))
+	// Sealing the keyrings replaces every pod and moves the role: no story may begin before it is over.
+	if _, err := a.Await(t.Context(), 3*bringUp, "the group to be sealed", func(group *v1alpha1.MysqlFailoverGroup) error {
+		return errors.Join(notSealed(group), stage.NotUpdated(group))
+	}); err != nil {
+		t.Fatal(err)
+	}
 	group, err := a.AwaitReady(t.Context(), 2*bringUp)
 	if err != nil {
 		t.Fatal(err)
