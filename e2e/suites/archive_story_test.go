@@ -16,6 +16,7 @@ import (
 	"filippo.io/age"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
@@ -185,10 +186,20 @@ func holdsAll(t *testing.T, g *stage.Group, site string, gaps int) string {
 	return all
 }
 
-// lacksOf is what the archive lacks of a set, but for its gaps, which are told besides, and for what was before its beginning.
+// lacksOf is what the archive lacks of a set, but for its gaps, which are told besides, and for what is in a backup: logs from before the oldest
+// one lead nowhere, and go.
 func lacksOf(ctx context.Context, g *stage.Group, site, all string, s wire.ArchiverStatus) (string, error) {
 	for _, gap := range s.Gaps {
 		s.ArchivedGTID += "," + gap.GTIDs
+	}
+	var backups v1alpha1.MysqlBackupList
+	if err := g.Kube.List(ctx, &backups, client.InNamespace(g.Namespace)); err != nil {
+		return "", err
+	}
+	for _, b := range backups.Items {
+		if b.Status.Phase == v1alpha1.BackupCompleted && b.Status.GTIDExecuted != "" && b.Spec.Group == g.Name {
+			s.ArchivedGTID += "," + b.Status.GTIDExecuted
+		}
 	}
 	out, err := g.RootSQL(ctx, site, fmt.Sprintf("SELECT GTID_SUBTRACT('%s', '%s')", all, strings.TrimPrefix(s.ArchivedGTID, ",")))
 	return strings.ReplaceAll(strings.TrimSpace(out), `\n`, ""), err

@@ -4,6 +4,7 @@ package failover
 
 import (
 	"cmp"
+	"fmt"
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
@@ -107,16 +108,20 @@ func mayBeFirst(s Snapshot, site Site) bool {
 func lacksSome(s Snapshot, d Decision, best promotion.Candidate) (bool, Decision) {
 	for _, site := range s.Sites {
 		diverged := !d.Memory.Of(site.Name).Diverged.IsEmpty()
-		lacks := site.All().Subtract(best.All)
-		if site.SQLAnswers() && !lacks.IsEmpty() && !promotion.Ordered(s) && !diverged && !site.Removed && !site.OtherVolume {
-			return true, d.say(TopologyUninitialised, VerdictBlocked, v1alpha1.ReasonMissingTransactions,
-				"no site holds all transactions: %s has %s, which %s lacks; a person must choose; %s", site.Name, lacks, best.Site.Name, promotion.WayOut(s, d.Memory, best, promotion.Forcible(s, best.Site)))
+		if promotion.Ordered(s) || diverged || site.Removed || site.OtherVolume {
+			continue
 		}
-		if rowsOf(site) > rowsOf(best.Site) && !promotion.Ordered(s) && !diverged && !site.Removed && !site.OtherVolume {
-			return true, d.say(TopologyUninitialised, VerdictBlocked, v1alpha1.ReasonRowsMissing,
-				"%s has rows in %d tables outside InnoDB, %s in %d, so it may have been cloned without them; a person must choose; %s", site.Name, rowsOf(site), best.Site.Name, rowsOf(best.Site),
-				promotion.WayOut(s, d.Memory, best, promotion.Forcible(s, best.Site)))
+		var reason Reason
+		var what string
+		if lacks := site.All().Subtract(best.All); site.SQLAnswers() && !lacks.IsEmpty() {
+			reason, what = v1alpha1.ReasonMissingTransactions, fmt.Sprintf("no site holds all transactions: %s has %s, which %s lacks", site.Name, lacks, best.Site.Name)
+		} else if rowsOf(site) > rowsOf(best.Site) {
+			reason, what = v1alpha1.ReasonRowsMissing, fmt.Sprintf("%s may have been cloned without rows outside InnoDB: it has them in %d tables, %s in %d",
+				best.Site.Name, rowsOf(best.Site), site.Name, rowsOf(site))
+		} else {
+			continue
 		}
+		return true, d.say(TopologyUninitialised, VerdictBlocked, reason, "%s; a person must choose; %s", what, promotion.WayOut(s, d.Memory, best, promotion.Forcible(s, best.Site)))
 	}
 	return false, d
 }
