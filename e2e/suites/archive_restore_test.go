@@ -112,10 +112,7 @@ func (a *archiveStory) beside(t *testing.T) {
 	if g, err = lab.TakeGroup(ctx, besideNamespace, restoredGroup); err != nil {
 		t.Fatal(err)
 	}
-	now, err := g.AwaitReady(ctx, 2*bringUp)
-	if err != nil {
-		t.Fatal(err)
-	}
+	now := settled(t, g, 3*bringUp)
 	t.Logf("restored: %+v", now.Status.Restore)
 	for _, s := range now.Spec.Sites {
 		got, err := g.Digests(ctx, s.Name)
@@ -199,10 +196,7 @@ func (a *archiveStory) outOfTheBucket(t *testing.T, want map[string]string) {
 	if _, err := g.AwaitRestore(ctx, bringUp, "the restore", stage.RestoreNotDone); err != nil {
 		t.Fatal(err)
 	}
-	group, err := g.AwaitReady(ctx, 2*bringUp)
-	if err != nil {
-		t.Fatal(err)
-	}
+	group := settled(t, g, 3*bringUp)
 	t.Logf("the group was whole after %s, without a keyring of the old one: %+v", time.Since(began).Round(100*time.Millisecond), group.Status.Restore)
 	for _, s := range group.Spec.Sites {
 		got, err := g.Digests(ctx, s.Name)
