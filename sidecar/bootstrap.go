@@ -201,8 +201,13 @@ func initialise(ctx context.Context, s settings, log *slog.Logger) error {
 		return fmt.Errorf("hold account statements: %w", err)
 	}
 	defer func() { _ = statements.Close() }()
-	cmd := exec.CommandContext(ctx, s.mysqld, "--defaults-file="+s.defaultsFile, "--initialize-insecure",
-		"--datadir="+s.datadir+initSuffix, "--init-file=/proc/self/fd/3")
+	temporary, remove, err := mysql.InitTemporary(os.TempDir())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = remove() }() // else the next try removes it
+	cmd := exec.CommandContext(ctx, s.mysqld, append([]string{"--defaults-file=" + s.defaultsFile, "--initialize-insecure",
+		"--datadir=" + s.datadir + initSuffix, "--init-file=/proc/self/fd/3"}, temporary...)...)
 	cmd.ExtraFiles = []*os.File{statements}
 	output, err := cmd.StderrPipe()
 	if err != nil {
