@@ -179,8 +179,9 @@ lint: bin/golangci-lint ## Lint both modules
 	@bin/golangci-lint run ./... && cd e2e && ../bin/golangci-lint run ./...
 
 .PHONY: rehearse
-rehearse: ## Install the plugin from the newest commit the way users do; before a tag is pushed (no root, a minute)
+rehearse: bin/helm ## Before a tag is pushed: make all files of a release of the newest commit, sign them with a throw-away key, verify and push them to a registry of its own, and install the plugin the way users do; leaves out/release (no root, no network; half an hour the first time)
 	@hack/rehearse.sh
+	@go -C e2e run ./release rehearse --repo .. --out ../out/release --helm ../bin/helm
 
 ##: the lab
 
