@@ -17,7 +17,7 @@ TOOL_helm := helm.sh/helm/v4/cmd/helm
 
 # The parts of `make check` and of `make test`, in the order in which they run.
 CHECKS := format vet lint tidy generated unit unit-e2e
-TESTS := $(CHECKS) race root helm mysqld backup valkey clone adopt lab terminal apiserver
+TESTS := $(CHECKS) race root helm release mysqld backup valkey clone adopt lab terminal apiserver
 
 COUNT := bin/counts
 OUT := out/test
@@ -252,7 +252,7 @@ part-format: $(COUNT)
 		[ -z "$$bad" ] || { echo "not formatted (make fmt):"; echo "$$bad"; exit 1; }'
 
 part-vet: $(COUNT)
-	@$(step) bash -c 'go vet -tags helm,mysqld,valkey,long ./... && go -C e2e vet -tags lab,mysqld,valkey ./... && go -C e2e vet -tags lab,stories,kills,dashboard,long ./suites/'
+	@$(step) bash -c 'go vet -tags helm,mysqld,valkey,long ./... && go -C e2e vet -tags helm,lab,mysqld,valkey ./... && go -C e2e vet -tags lab,stories,kills,dashboard,long ./suites/'
 
 part-lint: $(COUNT) bin/golangci-lint
 	@$(step) $(MAKE) --no-print-directory lint
@@ -286,6 +286,10 @@ part-root: $(COUNT)
 
 part-helm: $(COUNT) bin/helm bin/promtool
 	@$(tests) -no-skip -- -tags helm -count=1 ./charts/...
+
+# A whole release, but of programs of three lines: `make rehearse` makes that of the real ones.
+part-release: $(COUNT) bin/helm
+	@cd e2e && ../$(COUNT) go -dir ../$(OUT) -part release -no-skip -- -tags helm -count=1 -run WholeRelease ./release/
 
 # The server comes out of the Debian archive, unpacked by mmdebstrap.
 part-mysqld: $(COUNT)

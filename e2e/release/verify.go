@@ -153,6 +153,7 @@ func (v *verifier) checkProvenance() error {
 		return fmt.Errorf("it is a %q about %q", s.Type, s.PredicateType)
 	}
 	build := s.Predicate.BuildDefinition
+	v.commit, v.digests = "", map[string]string{}
 	v.version, v.registry = build.ExternalParameters["version"], build.ExternalParameters["registry"]
 	for _, dep := range build.ResolvedDependencies {
 		if commit := dep.Digest["gitCommit"]; commit != "" {
