@@ -8,6 +8,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -32,7 +33,7 @@ func newCommand() *cobra.Command {
 		Short:        "Make, sign, verify and push the files of a release",
 		SilenceUsage: true, SilenceErrors: true,
 	}
-	root.AddCommand(buildCommand(), verifyCommand(), pushCommand(), rehearseCommand())
+	root.AddCommand(buildCommand(), verifyCommand(), imagesCommand(), pushCommand(), rehearseCommand())
 	return root
 }
 
@@ -81,6 +82,23 @@ func verifyCommand() *cobra.Command {
 	cmd.Flags().StringVar(&v.helm, "helm", "bin/helm", "the program helm")
 	cmd.Flags().StringVar(&key, "key", "", "file with the public key (PEM) that signed the files")
 	return cmd
+}
+
+func imagesCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "images FOLDER", Short: "List images and charts of a release by digest, one a line, as the registry that it is for names them", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			v := verifier{dir: args[0]}
+			if err := errors.Join(v.checkSums(), v.checkProvenance()); err != nil {
+				return err
+			}
+			all, err := pushed(args[0], v.registry)
+			for _, image := range all {
+				fmt.Fprintln(cmd.OutOrStdout(), image)
+			}
+			return err
+		},
+	}
 }
 
 func pushCommand() *cobra.Command {

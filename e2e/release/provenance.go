@@ -97,7 +97,7 @@ func (p *plan) provenance(digests map[string]string) error {
 }
 
 // unsummed are the files that the sums cannot hold: themselves, and what is made of them.
-var unsummed = []string{sumsFile, signatureFile, publicKeyFile, envelopeFile}
+var unsummed = []string{sumsFile, signatureFile, publicKeyFile, envelopeFile, "SHA256SUMS.sigstore.json"}
 
 // filesOf lists the files of a release in the order of their names, without those that are unsummed.
 func filesOf(dir string) ([]string, error) {

@@ -111,3 +111,24 @@ func openLayout(archive, dir string) (v1.ImageIndex, v1.Descriptor, error) {
 	}
 	return index, m.Manifests[0], nil
 }
+
+// pushed lists images and charts of a folder as they are named in a registry, by digest: what is to be signed there.
+func pushed(dir, registry string) ([]string, error) {
+	archives, err := filepath.Glob(filepath.Join(dir, "*.oci.tar"))
+	if err != nil || len(archives) == 0 {
+		return nil, errors.Join(err, fmt.Errorf("%s has no images (*.oci.tar)", dir))
+	}
+	var all []string
+	for _, archive := range archives {
+		work, err := os.MkdirTemp("", "mfg-list-")
+		if err != nil {
+			return nil, fmt.Errorf("make a folder: %w", err)
+		}
+		_, entry, err := openLayout(archive, work)
+		if err = errors.Join(err, os.RemoveAll(work)); err != nil {
+			return nil, fmt.Errorf("open %s: %w", filepath.Base(archive), err)
+		}
+		all = append(all, registry+"/"+remotePath(archive, entry.Annotations[refName])+"@"+entry.Digest.String())
+	}
+	return all, nil
+}
