@@ -101,6 +101,12 @@ tenants: {allowedImages: [mysql, registry.example.com/db/], allowedDNSSuffixes: 
 	"mfg-pods": {operatorChart, `
 crds: {enabled: false}
 podProtection: {enabled: true}`},
+	"mfg-confined": {operatorChart, `
+crds: {enabled: false}
+escrowProtection: {enabled: false}
+platformAssignsIDs: true
+dataLossProtection: {enabled: true}
+operatorConfinement: {enabled: true}`},
 	"mfg-no-rights": {operatorChart, `
 crds: {enabled: false}
 rbac: {create: false, aggregateClusterRoles: false}
