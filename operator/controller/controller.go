@@ -169,7 +169,7 @@ func (r *Reconciler) newScope(group *v1alpha1.MysqlFailoverGroup) *scope.Scope {
 		In:          render.Input{Group: group, Install: r.Install},
 		Provisioned: map[string]bool{}, Volumes: map[string]string{},
 		Clones: map[string]*v1alpha1.CloneProgress{}, Busy: map[string]string{}, Passwords: group.Status.Passwords.DeepCopy(),
-		Restore: group.Status.Restore.DeepCopy(),
+		Restore: group.Status.Restore.DeepCopy(), TLS: group.Status.TLS.DeepCopy(),
 	}
 	for _, site := range group.Status.Sites {
 		if site.Clone != nil {
@@ -247,6 +247,7 @@ func (r *Reconciler) phases() []phase {
 		{"make secrets", r.secrets},
 		{"give backups their password", backupPassword(r.Client)},
 		{"check TLS", r.tls},
+		{"step to TLS", r.stepToTLS},
 		{"apply objects", r.objects},
 		{"remove sites", r.removeSites},
 		{"take up requests", r.takeUpRequests},
