@@ -6,6 +6,7 @@ package mysql_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/mysql-mfg/mfg/internal/mysql"
@@ -97,7 +98,7 @@ func appliedSince(t *testing.T, s *mysqltest.Server) string {
 
 // TestCloneWhileSitesGetTheirCertificate: from a donor without a certificate into a server that has one, back, and verified once both have.
 func TestCloneWhileSitesGetTheirCertificate(t *testing.T) {
-	files := &mysql.CloneFiles{CA: mysqltest.CA, Cert: mysqltest.Cert, Key: mysqltest.Key}
+	files := &mysql.CloneFiles{CA: mysqltest.CA, Cert: strings.Replace(mysqltest.CA, "ca.crt", "tls.crt", 1), Key: strings.Replace(mysqltest.CA, "ca.crt", "tls.key", 1)}
 	for name, tc := range map[string]struct {
 		donor, recipient mysqltest.Options
 		files            *mysql.CloneFiles
@@ -139,7 +140,6 @@ func TestClientsWithoutTLSAreCounted(t *testing.T) {
 		})
 	}
 	count(0, "nobody is connected")
-	s.Exec(t, "CREATE USER app@'%' IDENTIFIED BY 'secret'")
 	for i, user := range []struct{ name, password string }{{mysql.AccountOperator, mysqltest.Passwords.Operator}, {mysql.AccountReplication, mysqltest.Passwords.Replication}} {
 		conn, err := s.Client(t, user.name, user.password).Conn(budget(t))
 		if err != nil {
@@ -148,7 +148,7 @@ func TestClientsWithoutTLSAreCounted(t *testing.T) {
 		defer func() { _ = conn.Close() }()
 	}
 	count(0, "accounts of ours are no clients")
-	client, err := s.Client(t, "app", "secret").Conn(budget(t))
+	client, err := s.Client(t, "app", "app").Conn(budget(t))
 	if err != nil {
 		t.Fatal(err)
 	}
