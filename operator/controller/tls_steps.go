@@ -12,7 +12,6 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	applyv1alpha1 "github.com/mysql-mfg/mfg/api/v1alpha1/applyconfiguration/api/v1alpha1"
-	"github.com/mysql-mfg/mfg/operator/render"
 	"github.com/mysql-mfg/mfg/operator/report/conditions"
 	"github.com/mysql-mfg/mfg/operator/report/events"
 	"github.com/mysql-mfg/mfg/operator/scope"
@@ -84,15 +83,11 @@ func secureGroup(s *scope.Scope) secure.Group {
 func secureSite(s *scope.Scope, name string) secure.Site {
 	out := secure.Site{Name: name}
 	pod, f := s.Pods[name], s.Facts.Sites[name]
-	if pod == nil || pod.DeletionTimestamp != nil || !render.HasCertificate(pod) {
-		return out
-	}
-	out.Mounted = true
-	if f.PodUID != string(pod.UID) {
+	if pod == nil || pod.DeletionTimestamp != nil || f.PodUID != string(pod.UID) {
 		return out
 	}
 	out.Verified = f.ReceiverVerifies
-	if c := f.Certificate; c != nil {
+	if c := f.Certificate; c != nil { // its sidecar found one in the pod
 		out.Loaded = c.Problem == "" && c.NotAfter != nil
 		if c.Plain != nil {
 			out.Plain = &secure.Plain{Connections: c.Plain.Count(), QuietFor: c.Plain.Quiet()}

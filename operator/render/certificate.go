@@ -3,9 +3,6 @@
 package render
 
 import (
-	"slices"
-
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
@@ -67,11 +64,6 @@ func certificateNames(group *v1alpha1.MysqlFailoverGroup) []any {
 		names = append(names, s, in, in+".svc", in+".svc.cluster.local")
 	}
 	return names
-}
-
-// HasCertificate is true for a pod of MySQL that was made with the group's certificate.
-func HasCertificate(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == volumeTLS })
 }
 
 func stringMap(m map[string]string) map[string]any {

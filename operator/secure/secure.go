@@ -17,11 +17,9 @@ const Quiet = 10 * time.Minute
 // Site is one site of the group as it was seen last.
 type Site struct {
 	Name string
-	// Mounted is true if the site's pod was made with the certificate.
-	Mounted bool
-	// Loaded is true if the sidecar of that very pod says that MySQL shows the certificate that lies in it.
+	// Loaded is true if the sidecar of the site's pod says that the certificate lies in that pod, and that MySQL shows it.
 	Loaded bool
-	// Verified is true if the receiver of that very pod is connected with the active site, and verifies it.
+	// Verified is true if the receiver in that pod is connected with the active site, and verifies it.
 	Verified bool
 	// Plain is what that sidecar says of clients without TLS; nil if that is not known.
 	Plain *Plain
@@ -102,7 +100,7 @@ func Wanted(g Group) v1alpha1.PlainConnections {
 // withoutCertificate is a site that could not be verified, or could not verify another one; empty if there is none.
 func withoutCertificate(g Group) string {
 	for _, s := range g.Sites {
-		if !s.Mounted || !s.Loaded {
+		if !s.Loaded {
 			return s.Name
 		}
 	}

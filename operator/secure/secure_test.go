@@ -19,7 +19,7 @@ func at(phase v1alpha1.TLSPhase) secure.Group {
 		PlainConnections: v1alpha1.PlainRefuse,
 	}
 	for _, name := range []string{"a", "b", "c"} {
-		g.Sites = append(g.Sites, secure.Site{Name: name, Mounted: true, Loaded: true, Verified: name != "a", Plain: &secure.Plain{QuietFor: secure.Quiet}})
+		g.Sites = append(g.Sites, secure.Site{Name: name, Loaded: true, Verified: name != "a", Plain: &secure.Plain{QuietFor: secure.Quiet}})
 	}
 	return g
 }
@@ -54,8 +54,7 @@ func TestEachStepWaitsForWhatItNeeds(t *testing.T) {
 		{"without one nothing begins", plain, func(g *secure.Group) { g.Usable = false }, plain, v1alpha1.ReasonTLSWaitingForCertificate, ""},
 
 		{"every site has it", certificates, nil, channels, v1alpha1.ReasonTLSVerifying, ""},
-		{"a pod is still without", certificates, func(g *secure.Group) { g.Sites[1].Mounted = false }, certificates, v1alpha1.ReasonTLSUpdatingSites, "b"},
-		{"a mysqld has not loaded it", certificates, func(g *secure.Group) { g.Sites[2].Loaded = false }, certificates, v1alpha1.ReasonTLSUpdatingSites, "c"},
+		{"a site is still without", certificates, func(g *secure.Group) { g.Sites[2].Loaded = false }, certificates, v1alpha1.ReasonTLSUpdatingSites, "c"},
 		{"the active site neither", certificates, func(g *secure.Group) { g.Sites[0].Loaded = false }, certificates, v1alpha1.ReasonTLSUpdatingSites, "a"},
 		{"it is no good any more", certificates, func(g *secure.Group) { g.Usable = false }, certificates, v1alpha1.ReasonTLSUpdatingSites, ""},
 		{"of no site nothing follows", certificates, func(g *secure.Group) { g.Sites = nil }, certificates, v1alpha1.ReasonTLSUpdatingSites, ""},
@@ -150,7 +149,7 @@ func shake(rnd *rand.Rand, g *secure.Group) {
 	g.Active = []string{"a", "b", "c"}[rnd.IntN(3)]
 	for i := range g.Sites {
 		s := &g.Sites[i]
-		s.Mounted, s.Loaded, s.Verified, s.Plain = likely() || likely(), likely() || likely(), likely(), nil
+		s.Loaded, s.Verified, s.Plain = likely() || likely(), likely(), nil
 		if likely() {
 			s.Plain = &secure.Plain{Connections: max(rnd.IntN(6)-4, 0), QuietFor: time.Duration(rnd.IntN(4)+8) * time.Minute}
 		}
@@ -172,7 +171,7 @@ func wrong(g secure.Group, d secure.Decision) string {
 	}
 	for _, s := range g.Sites {
 		switch {
-		case d.Phase == channels && !(s.Mounted && s.Loaded):
+		case d.Phase == channels && !s.Loaded:
 			return s.Name + " cannot be verified"
 		case d.Phase == clients && to > from && s.Name != g.Active && !s.Verified:
 			return s.Name + " does not verify"
