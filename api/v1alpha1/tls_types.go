@@ -100,14 +100,13 @@ func (g *MysqlFailoverGroup) TLSVerified() bool {
 func (g *MysqlFailoverGroup) TLSRequired() bool { return g.tlsPhase() == TLSRequired }
 
 // CacheTLS is true if the cache, if there is one, takes connections over TLS alone. What is not said follows the group, but a running
-// cache stays as it is when the group gets TLS later.
+// cache stays as it is when the group gets TLS later. A certificate that is not in use yet may be somebody else's.
 func (g *MysqlFailoverGroup) CacheTLS() bool {
-	if g.Spec.TLS == nil {
+	if !g.TLSMounted() {
 		return false
 	}
 	if g.Spec.Cache != nil && g.Spec.Cache.TLS.Enabled != nil {
 		return *g.Spec.Cache.TLS.Enabled
 	}
-	t := g.Status.TLS
-	return t == nil || !t.Later && t.Phase != TLSPlain
+	return g.Status.TLS == nil || !g.Status.TLS.Later
 }

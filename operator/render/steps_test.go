@@ -66,6 +66,7 @@ func TestTheCacheStaysAsItIs(t *testing.T) {
 		"the operator has looked at it":       {&v1alpha1.TLSStatus{Phase: v1alpha1.TLSRequired}, nil, true},
 		"clients are let in without TLS":      {&v1alpha1.TLSStatus{Phase: v1alpha1.TLSClients}, nil, true},
 		"TLS is about to come":                {&v1alpha1.TLSStatus{Phase: v1alpha1.TLSPlain}, nil, false},
+		"not even by order":                   {&v1alpha1.TLSStatus{Phase: v1alpha1.TLSPlain}, new(true), false},
 		"TLS came later":                      {&v1alpha1.TLSStatus{Phase: v1alpha1.TLSRequired, Later: true}, nil, false},
 		"and the cache is to have it":         {&v1alpha1.TLSStatus{Phase: v1alpha1.TLSRequired, Later: true}, new(true), true},
 		"the cache is to have none":           {nil, new(false), false},
