@@ -21,6 +21,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/report/conditions"
 	"github.com/mysql-mfg/mfg/operator/restoring"
 	"github.com/mysql-mfg/mfg/operator/scope"
+	"github.com/mysql-mfg/mfg/operator/securing"
 )
 
 // ownConditions are the conditions that the controller writes; the others are the monitor's.
@@ -55,7 +56,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, s *scope.Scope, failure er
 		status.WithRestore(restoring.Apply(s.Restore))
 	}
 	if s.TLS != nil {
-		status.WithTLS(tlsApply(s.TLS))
+		status.WithTLS(securing.Apply(s.TLS))
 	}
 	// The uid keeps the apply from making a group that was deleted just now, the version an operator that stood still since it
 	// read the group from writing over what its successor found (I12, I15; simulation, seed 661).

@@ -171,7 +171,7 @@ func (l *loop) pass(ctx context.Context) time.Duration {
 	performed := l.carryOut(ctx, group, snapshot, decision)
 	if performed == nil {
 		l.givePasswords(ctx, group, snapshot, decision)
-		l.verifySources(ctx, group, snapshot, decision)
+		sources{l, group}.verify(ctx, snapshot, decision)
 	}
 	done := time.Now()
 	l.report(ctx, group, snapshot, decision, performed)

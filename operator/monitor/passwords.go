@@ -92,16 +92,22 @@ func (l *loop) giveOne(ctx context.Context, sites []string, give func(site strin
 	}
 }
 
-// verifySources has receivers verify the active site, one in each pass, once every site has the group's certificate.
-func (l *loop) verifySources(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, s failover.Snapshot, d failover.Decision) {
-	if group.Status.TLS == nil || group.Status.TLS.Phase != v1alpha1.TLSChannels {
+// sources are whom the receivers of a group follow.
+type sources struct {
+	*loop
+	group *v1alpha1.MysqlFailoverGroup
+}
+
+// verify has receivers verify the active site, one in each pass, once every site has the group's certificate.
+func (r sources) verify(ctx context.Context, s failover.Snapshot, d failover.Decision) {
+	if r.group.Status.TLS == nil || r.group.Status.TLS.Phase != v1alpha1.TLSChannels {
 		return
 	}
-	l.verifying.Step(ctx, receivers.Pass{
-		Snapshot: s, Decision: d, Log: l.log,
+	r.verifying.Step(ctx, receivers.Pass{
+		Snapshot: s, Decision: d, Log: r.log,
 		Source: func(ctx context.Context, active string) (mysql.Source, error) {
-			return l.m.Access.Replication(ctx, group, active)
+			return r.m.Access.Replication(ctx, r.group, active)
 		},
-		On: func(site string) receivers.Doer { return receivers.Doer(l.at(group, site)) },
+		On: func(site string) receivers.Doer { return receivers.Doer(r.at(r.group, site)) },
 	})
 }

@@ -32,7 +32,7 @@ func TestReceiversVerifyOnceEverySiteHasTheCertificate(t *testing.T) {
 		s.access.source.Host = "source"
 		s.seen.Sites = append(s.seen.Sites[:1], s.seen.Sites[2:]...)
 		d := failover.Decision{Status: failover.Durable{ActiveSite: "east"}, Views: []failover.View{{Name: "east"}, {Name: "west"}}}
-		s.verifySources(t.Context(), s.group, s.seen, d)
+		sources{s.loop, s.group}.verify(t.Context(), s.seen, d)
 		var want []string
 		if tc.want {
 			want = []string{"STOP REPLICA IO_THREAD",
@@ -47,7 +47,7 @@ func TestReceiversVerifyOnceEverySiteHasTheCertificate(t *testing.T) {
 				t.Errorf("%s: the facts say of %s: %t", tc.phase, site.Name, site.Verified)
 			}
 		}
-		s.verifySources(t.Context(), s.group, s.seen, d)
+		sources{s.loop, s.group}.verify(t.Context(), s.seen, d)
 		s.servers["west"].was(t, "known to verify, it is left alone")
 	}
 }
@@ -59,7 +59,7 @@ func TestAReceiverThatTookNoVerificationGetsBackWhatItHad(t *testing.T) {
 	s.access.source.TLS, s.access.source.CA = true, "/etc/mfg-tls/ca.crt"
 	s.seen.Sites[2].MySQL.ReplicaOf, s.seen.Sites[2].MySQL.IORunning, s.seen.Sites[2].Pod.UID = "east", true, "west-1"
 	s.servers["west"].refuse = "CHANGE REPLICATION"
-	s.verifySources(t.Context(), s.group, s.seen, failover.Decision{Status: failover.Durable{ActiveSite: "east"}})
+	sources{s.loop, s.group}.verify(t.Context(), s.seen, failover.Decision{Status: failover.Durable{ActiveSite: "east"}})
 	told := s.servers["west"].heard()
 	if n := len(told); n < 4 || told[n-1] != "START REPLICA IO_THREAD" {
 		t.Errorf("told %q", told)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+// Package securing carries out the steps in which TLS comes to a group: it gathers what operator/secure decides on, proves that the
+// operator can verify every site before anybody has to, and says how far it is.
+package securing
 
 import (
 	"context"
@@ -12,10 +14,12 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	applyv1alpha1 "github.com/mysql-mfg/mfg/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/internal/mysql"
 	"github.com/mysql-mfg/mfg/operator/report/conditions"
 	"github.com/mysql-mfg/mfg/operator/report/events"
 	"github.com/mysql-mfg/mfg/operator/scope"
 	"github.com/mysql-mfg/mfg/operator/secure"
+	"github.com/mysql-mfg/mfg/operator/work"
 )
 
 var eventTLSStep = events.Normal(v1alpha1.ReasonTLSStep, "Secure")
@@ -27,9 +31,16 @@ const (
 	countInterval = time.Minute
 )
 
-// stepToTLS decides how far the group is on its way to TLS. What it decides is only written here: whatever is done by it stands on what was
+// Steps are those of all groups.
+type Steps struct {
+	Base   *scope.Base
+	Access work.Access
+	Dial   func(mysql.Target) (work.Recipient, error)
+}
+
+// Step decides how far the group is on its way to TLS. What it decides is only written here: whatever is done by it stands on what was
 // read, so it is durable first.
-func (r *Reconciler) stepToTLS(ctx context.Context, s *scope.Scope) error {
+func (r *Steps) Step(ctx context.Context, s *scope.Scope) error {
 	g := secureGroup(s)
 	d := secure.Decide(g)
 	if g.Status.Phase == v1alpha1.TLSCertificates && d.Phase == v1alpha1.TLSChannels {
@@ -43,8 +54,8 @@ func (r *Reconciler) stepToTLS(ctx context.Context, s *scope.Scope) error {
 		return nil
 	}
 	stepped := g.Status.Phase != "" && d.Phase != g.Status.Phase
-	if stepped && r.base.Changed(s.Key, string(eventTLSStep.Reason)+"/", string(d.Phase)) {
-		r.Recorder.Emit(s.Group, nil, eventTLSStep, "TLS of the group: from %s to %s: %s", g.Status.Phase, d.Phase, d.Message)
+	if stepped && r.Base.Changed(s.Key, string(eventTLSStep.Reason)+"/", string(d.Phase)) {
+		r.Base.Recorder.Emit(s.Group, nil, eventTLSStep, "TLS of the group: from %s to %s: %s", g.Status.Phase, d.Phase, d.Message)
 	}
 	switch {
 	case d.Phase != v1alpha1.TLSRequired:
@@ -97,7 +108,7 @@ func secureSite(s *scope.Scope, name string) secure.Site {
 }
 
 // unproven is a site whose server the operator cannot verify with the certificate, and why; from the next step on it would not be able to ask it.
-func (r *Reconciler) unproven(ctx context.Context, s *scope.Scope) (string, error) {
+func (r *Steps) unproven(ctx context.Context, s *scope.Scope) (string, error) {
 	verified := s.Group.DeepCopy()
 	verified.Status.TLS.Phase = v1alpha1.TLSChannels
 	for _, site := range s.Group.Spec.Sites {
@@ -108,7 +119,7 @@ func (r *Reconciler) unproven(ctx context.Context, s *scope.Scope) (string, erro
 	return "", nil
 }
 
-func (r *Reconciler) prove(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, site, addr string) error {
+func (r *Steps) prove(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, site, addr string) error {
 	ctx, cancel := context.WithTimeout(ctx, proofTimeout)
 	defer cancel()
 	host, _, err := net.SplitHostPort(addr)
@@ -167,7 +178,8 @@ func alike(a, b []v1alpha1.SiteTLSStatus) bool {
 	return true
 }
 
-func tlsApply(t *v1alpha1.TLSStatus) *applyv1alpha1.TLSStatusApplyConfiguration {
+// Apply is it as the controller applies it.
+func Apply(t *v1alpha1.TLSStatus) *applyv1alpha1.TLSStatusApplyConfiguration {
 	out := applyv1alpha1.TLSStatus().WithPhase(t.Phase)
 	if t.Later {
 		out.WithLater(true)
