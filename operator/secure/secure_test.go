@@ -77,6 +77,8 @@ func TestEachStepWaitsForWhatItNeeds(t *testing.T) {
 		{"of a site nothing is known", clients, func(g *secure.Group) { quietly(g); g.Sites[0].Plain = nil }, clients, v1alpha1.ReasonTLSPlainConnectionsSeen, "a"},
 		{"of no site nothing follows", clients, func(g *secure.Group) { quietly(g); g.Sites = nil }, clients, v1alpha1.ReasonTLSPlainConnectionsSeen, ""},
 
+		{"a phase that this version does not know stays", "Another", nil, "Another", "", ""},
+
 		{"required it stays", required, nil, required, v1alpha1.ReasonAsExpected, ""},
 		{"also when clients are seen that cannot be", required, func(g *secure.Group) { quietly(g); g.Sites[1].Plain.Connections = 1 }, required, v1alpha1.ReasonAsExpected, ""},
 		{"and without a certificate", required, func(g *secure.Group) { g.Usable = false }, required, v1alpha1.ReasonAsExpected, ""},
@@ -102,15 +104,24 @@ func TestEachStepWaitsForWhatItNeeds(t *testing.T) {
 }
 
 func TestWhatTheMessageWaitsFor(t *testing.T) {
-	g := at(channels)
-	g.Settled = false
-	if m := secure.Decide(g).Message; !strings.Contains(m, "the role stays") {
-		t.Errorf("an active site that moves: %q", m)
-	}
-	g = at(channels)
-	g.Sites[1].Verified = false
-	if m := secure.Decide(g).Message; strings.Contains(m, "the role stays") {
-		t.Errorf("a site that is waited for: %q", m)
+	const stays, waits = "the role stays", "it waits until"
+	for name, tc := range map[string]struct {
+		phase       v1alpha1.TLSPhase
+		change      func(*secure.Group)
+		stays, site bool
+	}{
+		"the role moves":                      {channels, func(g *secure.Group) { g.Settled = false }, true, false},
+		"a site, while the role moves":        {channels, func(g *secure.Group) { g.Settled, g.Sites[1].Verified = false, false }, false, true},
+		"a certificate, and the role stays":   {channels, func(g *secure.Group) { g.Usable = false }, false, false},
+		"a certificate, and every site is so": {certificates, func(g *secure.Group) { g.Usable = false }, false, false},
+		"a site":                              {certificates, func(g *secure.Group) { g.Sites[1].Loaded = false }, false, true},
+	} {
+		g := at(tc.phase)
+		tc.change(&g)
+		m := secure.Decide(g).Message
+		if strings.Contains(m, stays) != tc.stays || strings.Contains(m, waits) != tc.site {
+			t.Errorf("%s: %q", name, m)
+		}
 	}
 }
 

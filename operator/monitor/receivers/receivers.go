@@ -48,7 +48,7 @@ type receiver struct {
 // Verified is true if the receiver in that pod was seen to verify that source.
 func (v *Verifying) Verified(site, pod, source string) bool {
 	r := v.sites[site]
-	return r != nil && pod != "" && source != "" && r.pod == pod && r.source == source
+	return r != nil && pod != "" && r.pod == pod && r.source == source
 }
 
 // Pass is what one pass of the poll loop stands on.

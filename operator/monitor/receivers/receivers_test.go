@@ -28,6 +28,7 @@ type stage struct {
 	// fails are the sites that refuse.
 	fails map[string]error
 	asked []string
+	read  int
 }
 
 func newStage() *stage {
@@ -47,7 +48,10 @@ func (s *stage) pass(ctx context.Context) []string {
 	s.asked = nil
 	s.verifying.Step(ctx, receivers.Pass{
 		Snapshot: s.seen, Decision: s.decided, Log: slog.New(slog.DiscardHandler),
-		Source: func(context.Context, string) (mysql.Source, error) { return s.source, s.sourceErr },
+		Source: func(context.Context, string) (mysql.Source, error) {
+			s.read++
+			return s.source, s.sourceErr
+		},
 		On: func(site string) receivers.Doer {
 			return func(context.Context, func(context.Context, *mysql.DB) error) error {
 				s.asked = append(s.asked, site)
@@ -61,8 +65,15 @@ func (s *stage) pass(ctx context.Context) []string {
 func TestOneReceiverInAPass(t *testing.T) {
 	s := newStage()
 	for i, want := range [][]string{{"b"}, {"c"}, nil} {
+		before := s.read
 		if got := s.pass(t.Context()); !slices.Equal(got, want) {
 			t.Errorf("pass %d asked %v, want %v", i+1, got, want)
+		}
+		if s.read != before && want == nil {
+			t.Error("Secrets are read for nothing")
+		}
+		if s.verifying.Verified("c", "", "") {
+			t.Errorf("pass %d: a site without a pod verifies", i+1)
 		}
 	}
 	for _, tc := range []struct {
@@ -113,7 +124,7 @@ func TestNothingIsDoneBesideAFailover(t *testing.T) {
 		"nobody may write":              func(s *stage) { s.decided.Hold = true },
 		"the role changes":              func(s *stage) { s.decided.Status.Transition = &failover.Transition{} },
 		"a planned failover waits":      func(s *stage) { s.decided.Status.Planned = &failover.Planned{Phase: v1alpha1.PlannedWaiting} },
-		"nobody is active":              func(s *stage) { s.decided.Status.ActiveSite = "" },
+		"nobody is active":              func(s *stage) { s.decided.Status.ActiveSite, s.seen.Sites[1].MySQL.ReplicaOf = "", "" },
 		"how to verify is not known":    func(s *stage) { s.sourceErr = errors.New("away") },
 		"there is nothing to verify":    func(s *stage) { s.source.TLS = false },
 		"nobody could ask it":           func(s *stage) { s.seen.Sites[1].MySQL.Direct = false },
@@ -136,7 +147,8 @@ func TestNothingIsDoneBesideAFailover(t *testing.T) {
 	if got := s.pass(ended); got != nil {
 		t.Errorf("the time is over: asked %v", got)
 	}
+	s.decided.Status.Planned = &failover.Planned{Phase: v1alpha1.PlannedSucceeded}
 	if got := s.pass(t.Context()); len(got) != 1 {
-		t.Errorf("an ordinary pass: asked %v", got)
+		t.Errorf("an ordinary pass, after a planned failover: asked %v", got)
 	}
 }
