@@ -72,6 +72,7 @@ var layout = map[string]rule{
 	"operator/keyring":                {pure: true, own: []string{"api/v1alpha1", "api/wire"}},
 	"operator/passwords":              {pure: true, own: []string{"api/v1alpha1"}},
 	"operator/rollout":                {pure: true, own: []string{"api/v1alpha1", "api/wire"}},
+	"operator/secure":                 {pure: true, own: []string{"api/v1alpha1"}},
 	"operator/restore":                {pure: true, own: []string{"operator/report/conditions", "api/v1alpha1", "api/wire"}},
 	"operator/render":                 {pure: true, own: []string{"api/v1alpha1", "api/wire"}},
 	"operator/report":                 {},
@@ -90,6 +91,7 @@ var layout = map[string]rule{
 	"operator/monitor/evidence":       {own: []string{"operator/failover", "api/v1alpha1"}},
 	"operator/monitor/groupevents":    {own: []string{"operator/failover", "operator/monitor/groupstatus", "operator/report/events", "operator/report/metrics", "api/v1alpha1"}},
 	"operator/monitor/groupstatus":    {pure: true, own: []string{"operator/failover", "operator/report/conditions", "internal/gtid", "api/v1alpha1", "api/wire"}},
+	"operator/monitor/receivers":      {own: []string{"operator/failover", "internal/mysql"}},
 	"operator/monitor/workers":        {},
 	"operator/cacheobjects":           {own: []string{"operator/access", "operator/render", "api/v1alpha1"}},
 	"operator/cacheobjects/turn":      {pure: true, own: []string{"api/v1alpha1"}},
@@ -98,12 +100,13 @@ var layout = map[string]rule{
 	"operator/work":                   {own: []string{"operator/scope", "operator/lineage", "operator/facts", "operator/failover", "operator/keyring", "api/v1alpha1", "api/wire", "internal/gtid", "internal/mysql"}},
 	"operator/scope/scopetest":        {own: []string{"operator/scope", "operator/signing", "api/v1alpha1"}},
 	"operator/restoring":              {own: []string{"operator/scope", "operator/keyring", "operator/render", "operator/report", "operator/restore", "api/v1alpha1"}},
+	"operator/securing":               {own: []string{"operator/scope", "operator/work", "operator/report", "operator/secure", "api/v1alpha1", "internal/mysql"}},
 	"operator/follow":                 {own: []string{"operator/scope", "operator/apply", "operator/render", "operator/report", "api/v1alpha1"}},
 	"operator/work/worktest":          {own: []string{"api/v1alpha1", "internal/gtid", "internal/mysql"}},
 	"operator/clone":                  {own: []string{"operator/scope", "operator/work", "operator/keyring", "operator/report", "operator/request", "api/v1alpha1", "internal/gtid", "internal/mysql"}},
 	"operator/accounts":               {own: []string{"operator/scope", "operator/work", "operator/access", "operator/passwords", "operator/report", "operator/request", "api/v1alpha1", "api/wire", "internal/mysql"}},
 	"operator/encryption":             {own: []string{"operator/scope", "operator/apply", "operator/work", "operator/failover", "operator/lineage", "operator/keyring", "operator/render", "operator/report", "operator/request", "api/v1alpha1", "api/wire", "internal/mysql"}},
-	"operator/controller":             {own: []string{"operator/cacheobjects", "operator/scope", "operator/apply", "operator/work", "operator/follow", "operator/clone", "operator/accounts", "operator/encryption", "operator/signing", "operator/access", "operator/claims", "operator/failover", "operator/keyring", "operator/lineage", "operator/passwords", "operator/render", "operator/restoring", "operator/report", "operator/request", "operator/rollout", "api", "internal"}},
+	"operator/controller":             {own: []string{"operator/cacheobjects", "operator/scope", "operator/apply", "operator/work", "operator/follow", "operator/clone", "operator/accounts", "operator/encryption", "operator/signing", "operator/access", "operator/claims", "operator/failover", "operator/keyring", "operator/lineage", "operator/passwords", "operator/render", "operator/restoring", "operator/report", "operator/request", "operator/rollout", "operator/securing", "api", "internal"}},
 	"operator/escrow":                 {own: []string{"api/v1alpha1", "api/wire"}},
 	"operator/server":                 {own: []string{"operator/report", "api", "internal/door", "internal/gtid"}},
 	"backup":                          {own: []string{"backup", "api/wire"}, ban: kubernetes},
@@ -264,7 +267,7 @@ func TestPluginKnowsNoObjectStorage(t *testing.T) {
 func TestShellsDoNotImportShells(t *testing.T) {
 	shells := []string{
 		"operator/monitor", "operator/controller", "operator/server", "operator/follow", "operator/encryption", "operator/accounts", "operator/clone", "operator/cache/loop",
-		"operator/backups", "operator/restoring",
+		"operator/backups", "operator/restoring", "operator/securing",
 	}
 	for _, shell := range shells {
 		for _, p := range list(t, "./"+shell) {

@@ -119,6 +119,8 @@ type CertificateReport struct {
 	NotAfter  *time.Time `json:"notAfter,omitempty"`
 	// Problem says why MySQL does not show the certificate that lies in its pod; empty if it does.
 	Problem string `json:"problem,omitempty"`
+	// Plain counts clients without TLS; nil before they were counted, while that fails, and from a sidecar of an older version.
+	Plain *PlainReport `json:"plain,omitempty"`
 }
 
 // EngineReport counts the tables of users whose rows are outside InnoDB (MyISAM, CSV, ARCHIVE): a clone makes them empty. It

@@ -34,6 +34,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/report/metrics"
 	"github.com/mysql-mfg/mfg/operator/restoring"
 	"github.com/mysql-mfg/mfg/operator/scope"
+	"github.com/mysql-mfg/mfg/operator/securing"
 	"github.com/mysql-mfg/mfg/operator/signing"
 	"github.com/mysql-mfg/mfg/operator/work"
 )
@@ -99,6 +100,7 @@ type Reconciler struct {
 	clones     *clone.Clones
 	passwords  *accounts.Passwords
 	restores   *restoring.Restores
+	securing   *securing.Steps
 	leases     leaseLooks
 	wakes      chan event.TypedGenericEvent[types.NamespacedName]
 
@@ -128,6 +130,7 @@ func New(o Options) *Reconciler {
 		Escrow: o.Escrow, EscrowURL: o.Install.EscrowURL, ReachEscrow: o.ReachEscrow, GroupOf: groupOf,
 	})
 	r.passwords = accounts.New(r.base, accounts.Options{Access: o.Access, Server: o.PasswordServer, Runner: r.runner, Wake: r.Wake, Pauses: accounts.UsualPauses})
+	r.securing = &securing.Steps{Base: r.base, Access: o.Access, Dial: o.Dial}
 	r.restores = restoring.New(r.base, restoring.Options{
 		Image: func() bool { return r.Install.BackupImage != "" }, Proven: func() v1alpha1.Proven { return r.Proven }, Versions: r.encryption.Versions, Trouble: podTrouble, EndPod: clone.EndPod(o.Client),
 	})
@@ -169,7 +172,7 @@ func (r *Reconciler) newScope(group *v1alpha1.MysqlFailoverGroup) *scope.Scope {
 		In:          render.Input{Group: group, Install: r.Install},
 		Provisioned: map[string]bool{}, Volumes: map[string]string{},
 		Clones: map[string]*v1alpha1.CloneProgress{}, Busy: map[string]string{}, Passwords: group.Status.Passwords.DeepCopy(),
-		Restore: group.Status.Restore.DeepCopy(),
+		Restore: group.Status.Restore.DeepCopy(), TLS: group.Status.TLS.DeepCopy(),
 	}
 	for _, site := range group.Status.Sites {
 		if site.Clone != nil {
@@ -247,6 +250,7 @@ func (r *Reconciler) phases() []phase {
 		{"make secrets", r.secrets},
 		{"give backups their password", backupPassword(r.Client)},
 		{"check TLS", r.tls},
+		{"step to TLS", r.securing.Step},
 		{"apply objects", r.objects},
 		{"remove sites", r.removeSites},
 		{"take up requests", r.takeUpRequests},

@@ -65,11 +65,12 @@ func (r *Reconciler) tls(ctx context.Context, s *scope.Scope) error {
 	notMeant := whyNotMeant(secret, s.Group)
 	if notMeant != "" {
 		notMeant = fmt.Sprintf("Secret %s: %s", spec.SecretName, notMeant)
-		if s.Group.Status.Epoch == 0 {
+		if s.Group.Status.Epoch == 0 || !s.Group.TLSMounted() {
 			r.tlsFails(s, eventTLSSecretNotMeant, v1alpha1.ReasonSecretNotMeant, notMeant)
 			return nil
 		}
 	}
+	s.TLSUsable = true
 	r.base.Say(s, "", eventTLSSecretNotMeant, notMeant)
 	trouble := shownTrouble(s)
 	r.base.Say(s, "", eventCertificateNotRenewed, trouble)
@@ -152,7 +153,7 @@ func missingSecret(spec *v1alpha1.TLSSpec) string {
 }
 
 func (r *Reconciler) tlsFails(s *scope.Scope, e events.Event, reason v1alpha1.Reason, message string) {
-	s.TLSReady = false
+	s.TLSReady = !s.Group.TLSMounted() // the sites of a group that has no TLS yet need none
 	s.Condition(conditions.False(v1alpha1.ConditionTLSReady, reason, message))
 	r.base.Say(s, "", e, message)
 }

@@ -205,6 +205,7 @@ func (l *loop) ask(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, q qu
 	}
 	pod := pods[0]
 	link.become(pod)
+	link.verify(group.TLSVerified())
 	ctx, cancel := context.WithTimeout(ctx, l.patience(site.Name, policy(group)))
 	defer cancel()
 	var both sync.WaitGroup
