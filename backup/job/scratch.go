@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/mysql-mfg/mfg/internal/mysql"
+	"github.com/mysql-mfg/mfg/internal/mysql/temporary"
 )
 
 const (
@@ -94,7 +95,7 @@ func (s *server) initialise(ctx context.Context) error {
 	defer cancel()
 	args := []string{"--initialize-insecure"}
 	if tmp := s.config.TmpDir; tmp != "" {
-		options, remove, err := mysql.InitTemporary(tmp)
+		options, remove, err := temporary.ForInitialize(tmp)
 		if err != nil {
 			return fail(BadConfig, err)
 		}

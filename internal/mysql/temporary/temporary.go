@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package mysql
+// Package temporary keeps temporary tablespaces of earlier tries out of the way of mysqld --initialize.
+package temporary
 
 import (
 	"errors"
@@ -9,13 +10,13 @@ import (
 	"path/filepath"
 )
 
-// temporaryPrefix begins the names of directories that InitTemporary makes.
+// temporaryPrefix begins the names of directories that ForInitialize makes.
 const temporaryPrefix = "mysqld-initialize-"
 
-// InitTemporary makes a directory in base for the temporary tablespaces of mysqld --initialize, which takes none that are there
+// ForInitialize makes a directory in base for the temporary tablespaces of mysqld --initialize, which takes none that are there
 // already, and returns the options that name it and what removes it. An encrypted site has its own in /tmp, which outlives a container: a server
 // that was killed left them there, and no later try got through. What earlier tries left in such a directory is removed first.
-func InitTemporary(base string) (options []string, remove func() error, err error) {
+func ForInitialize(base string) (options []string, remove func() error, err error) {
 	left, err := filepath.Glob(filepath.Join(base, temporaryPrefix+"*"))
 	if err != nil {
 		return nil, nil, err

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package mysql
+package temporary
 
 import (
 	"os"
@@ -10,7 +10,7 @@ import (
 )
 
 // Of a try that was killed nothing is left in the way of the next one, and nothing of others is touched.
-func TestInitTemporary(t *testing.T) {
+func TestForInitialize(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()
 	for _, name := range []string{"ibtmp1", "temp_1.ibt"} {
@@ -18,11 +18,11 @@ func TestInitTemporary(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	killed, _, err := InitTemporary(base)
+	killed, _, err := ForInitialize(base)
 	if err != nil {
 		t.Fatal(err)
 	}
-	options, remove, err := InitTemporary(base)
+	options, remove, err := ForInitialize(base)
 	if err != nil || len(options) != 2 || options[0] == killed[0] {
 		t.Fatalf("%v, after %v: %v", options, killed, err)
 	}
@@ -39,7 +39,7 @@ func TestInitTemporary(t *testing.T) {
 	if left, _ := filepath.Glob(filepath.Join(base, "*")); len(left) != 2 {
 		t.Errorf("left: %v", left)
 	}
-	if _, _, err := InitTemporary(filepath.Join(base, "none")); err == nil {
+	if _, _, err := ForInitialize(filepath.Join(base, "none")); err == nil {
 		t.Error("a directory that is not there")
 	}
 }
