@@ -106,6 +106,11 @@ crds: {enabled: false}
 rbac: {create: false, aggregateClusterRoles: false}
 escrowProtection: {enabled: false}
 serviceAccount: {create: false, name: own}`},
+	"mfg-standby": {operatorChart, `
+crds: {enabled: false}
+watchNamespaces: [shop]
+replicas: 2
+networkPolicy: {enabled: true}`},
 	"mfg-everything": {operatorChart, `
 crds: {enabled: false}
 image: {repository: registry.example.org/mfg/operator, digest: "sha256:0000000000000000000000000000000000000000000000000000000000000001", pullPolicy: Always}
