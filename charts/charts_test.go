@@ -203,7 +203,8 @@ func TestRefusedValues(t *testing.T) {
 	tests := map[string]struct{ chart, values, want string }{
 		"escrow without a certificate": {operatorChart, `auxiliary: {escrowTLS: {enabled: true}}`, "existingSecret"},
 		"escrow Secret that is none":   {operatorChart, `auxiliary: {escrowTLS: {enabled: true, existingSecret: a/b}}`, "existingSecret"},
-		"unknown value":                {operatorChart, `replicas: 2`, "replicas"},
+		"unknown value":                {operatorChart, `replica: 2`, "replica"},
+		"three operators":              {operatorChart, `replicas: 3`, "replicas"},
 		"unknown nested value":         {operatorChart, `image: {repo: x}`, "repo"},
 		"digest that is none":          {operatorChart, `image: {digest: latest}`, "digest"},
 		"namespaces as a string":       {operatorChart, `watchNamespaces: shop`, "watchNamespaces"},
