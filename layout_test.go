@@ -68,6 +68,7 @@ var layout = map[string]rule{
 	"operator/backups":                {own: []string{"operator/backup", "operator/backupjob", "operator/render", "operator/scope", "operator/report", "api/v1alpha1", "api/wire", "internal/gtid", "internal/mysql"}},
 	"operator/pitr":                   {pure: true, own: []string{"operator/report/conditions", "api/v1alpha1", "api/wire", "internal/gtid"}},
 	"operator/archiving":              {own: []string{"operator/pitr", "operator/render", "operator/report", "operator/scope", "operator/signing", "api/v1alpha1", "api/wire", "internal/gtid", "internal/mysql"}},
+	"operator/leading":                {own: []string{"api/v1alpha1", "api/wire"}},
 	"operator/claims":                 {pure: true, own: []string{"api/v1alpha1"}},
 	"operator/authority":              {pure: true, own: []string{"api/wire"}},
 	"operator/keyring":                {pure: true, own: []string{"api/v1alpha1", "api/wire"}},

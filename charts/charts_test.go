@@ -112,6 +112,11 @@ crds: {enabled: false}
 rbac: {create: false, aggregateClusterRoles: false}
 escrowProtection: {enabled: false}
 serviceAccount: {create: false, name: own}`},
+	"mfg-standby": {operatorChart, `
+crds: {enabled: false}
+watchNamespaces: [shop]
+replicas: 2
+networkPolicy: {enabled: true}`},
 	"mfg-everything": {operatorChart, `
 crds: {enabled: false}
 image: {repository: registry.example.org/mfg/operator, digest: "sha256:0000000000000000000000000000000000000000000000000000000000000001", pullPolicy: Always}
@@ -204,7 +209,8 @@ func TestRefusedValues(t *testing.T) {
 	tests := map[string]struct{ chart, values, want string }{
 		"escrow without a certificate": {operatorChart, `auxiliary: {escrowTLS: {enabled: true}}`, "existingSecret"},
 		"escrow Secret that is none":   {operatorChart, `auxiliary: {escrowTLS: {enabled: true, existingSecret: a/b}}`, "existingSecret"},
-		"unknown value":                {operatorChart, `replicas: 2`, "replicas"},
+		"unknown value":                {operatorChart, `replica: 2`, "replica"},
+		"three operators":              {operatorChart, `replicas: 3`, "replicas"},
 		"unknown nested value":         {operatorChart, `image: {repo: x}`, "repo"},
 		"digest that is none":          {operatorChart, `image: {digest: latest}`, "digest"},
 		"namespaces as a string":       {operatorChart, `watchNamespaces: shop`, "watchNamespaces"},
