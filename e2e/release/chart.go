@@ -98,7 +98,7 @@ func (p *plan) pin(dir string, digests map[string]string) error {
 	}
 	before, after, found := strings.Cut(string(chart), "\nannotations:\n")
 	if !found {
-		return errors.New("Chart.yaml has no annotations to add the images to")
+		return errors.New("no annotations in Chart.yaml to add the images to")
 	}
 	return errors.Join(
 		os.WriteFile(file, []byte(values), 0o600),

@@ -83,42 +83,26 @@ var legal = regexp.MustCompile(`(?i)^(licen[sc]es?|copying|notice|patents|copyri
 // code are the endings of programs: license.go is no licence.
 var code = regexp.MustCompile(`\.(go|s|c|h|py|sh)$`)
 
-// collect finds what is to be copied: where to, below the folder, and from where. A package's licence is in its own folder or in
-// one above it, up to that of its module: copied code keeps its own.
+// collect finds what is to be copied: where to, below the folder, and from where.
 func collect(packages []pkg) (map[string]string, error) {
-	files, modules := map[string]string{}, map[string]bool{}
+	files, licensed := map[string]string{}, map[string]bool{}
 	for _, p := range packages {
-		var name, top string
-		switch {
-		case p.Standard:
-			name, top = "go", p.Root
-		case p.Module == nil || p.Module.Main:
-			continue
-		default:
+		name, top := "go", p.Root
+		if !p.Standard {
+			if p.Module == nil || p.Module.Main {
+				continue
+			}
 			name, top = p.Module.Path+"@"+p.Module.Version, p.Module.Dir
 		}
-		modules[name] = modules[name]
-		for dir := p.Dir; ; dir = filepath.Dir(dir) {
-			found, err := legalFiles(dir)
-			if err != nil {
-				return nil, err
-			}
-			for _, file := range found {
-				inside, err := filepath.Rel(top, file)
-				if err != nil {
-					return nil, fmt.Errorf("place %s: %w", file, err)
-				}
-				files[filepath.Join(name, inside)] = file
-				modules[name] = modules[name] || dir == top
-			}
-			if dir == top || !strings.HasPrefix(dir, top) {
-				break
-			}
+		atTop, err := collectPackage(files, name, top, p.Dir)
+		if err != nil {
+			return nil, err
 		}
+		licensed[name] = licensed[name] || atTop
 	}
 	var without []string
-	for _, name := range slices.Sorted(maps.Keys(modules)) {
-		if !modules[name] {
+	for _, name := range slices.Sorted(maps.Keys(licensed)) {
+		if !licensed[name] {
 			without = append(without, name)
 		}
 	}
@@ -126,6 +110,27 @@ func collect(packages []pkg) (map[string]string, error) {
 		return nil, fmt.Errorf("no licence at the top of %s: look what may be passed on, and how", strings.Join(without, ", "))
 	}
 	return files, nil
+}
+
+// collectPackage adds the licences of one package: in its own folder and in those above it, up to that of its module, because copied code
+// keeps its own. It tells whether the module has one at its top.
+func collectPackage(files map[string]string, name, top, dir string) (atTop bool, err error) {
+	for ; ; dir = filepath.Dir(dir) {
+		found, err := legalFiles(dir)
+		if err != nil {
+			return false, err
+		}
+		for _, file := range found {
+			inside, err := filepath.Rel(top, file)
+			if err != nil {
+				return false, fmt.Errorf("place %s: %w", file, err)
+			}
+			files[filepath.Join(name, inside)] = file
+		}
+		if dir == top || !strings.HasPrefix(dir, top) {
+			return dir == top && len(found) > 0, nil
+		}
+	}
 }
 
 func legalFiles(dir string) ([]string, error) {

@@ -124,6 +124,7 @@ func refuses(g Group) bool {
 		return true
 	case v1alpha1.PlainRefuseWhenUnused:
 		return len(g.Sites) > 0 && used(g) == ""
+	case v1alpha1.PlainAllow:
 	}
 	return false
 }
