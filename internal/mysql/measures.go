@@ -19,11 +19,13 @@ const (
 // measuresQuery gives names and values, all of them from memory. The server adds up the counters of all its sessions for it, as for
 // SHOW GLOBAL STATUS.
 const measuresQuery = `SELECT VARIABLE_NAME, VARIABLE_VALUE FROM performance_schema.global_status WHERE VARIABLE_NAME IN (?)
+ UNION ALL SELECT EVENT_NAME, COUNT_STAR FROM performance_schema.events_statements_summary_global_by_event_name WHERE EVENT_NAME IN (?)
  UNION ALL SELECT '` + MeasureMaxConnections + `', @@GLOBAL.max_connections
  UNION ALL SELECT '` + MeasureBinlogWritten + `', SUM_NUMBER_OF_BYTES_WRITE FROM performance_schema.file_summary_by_event_name
    WHERE EVENT_NAME = 'wait/io/file/sql/binlog'`
 
-// Measures reads status variables by name, and the two above. A variable that the server lacks, or that is no number, is missing.
+// Measures reads status variables, and how often statements were carried out (statement/sql/select), by name, and the two above. What
+// the server lacks, or what is no number, is missing. Variables Com_* are missing for good: performance_schema leaves them out.
 func (db *DB) Measures(ctx context.Context, names []string) (map[string]float64, error) {
 	ctx, cancel := db.short(ctx)
 	defer cancel()
@@ -31,7 +33,7 @@ func (db *DB) Measures(ctx context.Context, names []string) (map[string]float64,
 	for i, name := range names {
 		quoted[i] = quote(name)
 	}
-	rows, err := db.pool.QueryContext(ctx, strings.Replace(measuresQuery, "?", strings.Join(quoted, ", "), 1))
+	rows, err := db.pool.QueryContext(ctx, strings.ReplaceAll(measuresQuery, "?", strings.Join(quoted, ", ")))
 	if err != nil {
 		return nil, fmt.Errorf("measure %s: %w", db.target, err)
 	}
