@@ -44,6 +44,7 @@ var layout = map[string]rule{
 	"api/wire":                        {pure: true, ban: kubernetes},
 	"api/client":                      {own: []string{"api/wire"}, ban: kubernetes},
 	"internal/logpipe":                {ban: kubernetes},
+	"internal/logkeys":                {pure: true, ban: kubernetes},
 	"internal/door":                   {own: []string{"api/wire"}, ban: kubernetes},
 	"internal/bucket":                 {ban: kubernetes},
 	"internal/archive":                {own: []string{"internal/bucket", "internal/gtid"}, ban: kubernetes},
