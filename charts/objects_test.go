@@ -42,6 +42,7 @@ var kinds = map[string]func() any{
 	"PrometheusRule":                   func() any { return &prometheusRule{} },
 	"ServiceMonitor":                   func() any { return &serviceMonitor{} },
 	"PodMonitor":                       func() any { return &podMonitor{} },
+	"ConfigMap":                        func() any { return &corev1.ConfigMap{} },
 	"MysqlFailoverGroup":               func() any { return &v1alpha1.MysqlFailoverGroup{} },
 }
 

@@ -57,6 +57,7 @@ type settings struct {
 	watchNamespaces   string
 	statusAccess      bool
 	logLevel          string
+	logFormat         string
 	namespace         string
 	// holder is the name of this process for people.
 	holder        string
@@ -94,6 +95,7 @@ func parse(args []string) (settings, error) {
 	f.StringVar(&s.allowedImages, "allowed-images", "", "repositories of images that groups may run, comma-separated; one that ends in / stands for all below it; empty means any")
 	f.StringVar(&s.allowedNames, "allowed-dns-suffixes", "", "domains in which groups may publish names, comma-separated; {namespace} stands for that of the group; empty means any")
 	f.StringVar(&s.logLevel, "log-level", "info", "debug, info, warn or error")
+	f.StringVar(&s.logFormat, "log-format", "json", "json or text")
 	if err := f.Parse(args); err != nil {
 		return s, err
 	}
@@ -123,7 +125,7 @@ func run(ctx context.Context, args []string) error {
 	// No reader of the log may hold a failover up.
 	pipe := logpipe.New(os.Stderr)
 	defer pipe.Close()
-	log, err := newLog(pipe, s.logLevel)
+	log, err := newLog(pipe, s.logLevel, s.logFormat)
 	if err != nil {
 		return err
 	}
@@ -224,12 +226,19 @@ func wire(mgr ctrl.Manager, s settings, log *slog.Logger, term *leading.Term) er
 	return mgr.Add(server.Runnable{Server: auxiliary, Addr: s.auxiliaryAddr})
 }
 
-func newLog(out io.Writer, level string) (*slog.Logger, error) {
+func newLog(out io.Writer, level, format string) (*slog.Logger, error) {
 	var l slog.Level
 	if err := l.UnmarshalText([]byte(level)); err != nil {
 		return nil, fmt.Errorf("--log-level %q: use debug, info, warn or error", level)
 	}
-	return slog.New(slog.NewJSONHandler(out, &slog.HandlerOptions{Level: l})), nil
+	options := &slog.HandlerOptions{Level: l}
+	switch format {
+	case "json":
+		return slog.New(slog.NewJSONHandler(out, options)), nil
+	case "text":
+		return slog.New(slog.NewTextHandler(out, options)), nil
+	}
+	return nil, fmt.Errorf("--log-format %q: use json or text", format)
 }
 
 // elements are those of a list with commas.
