@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mysql-mfg/mfg/internal/mysql"
-	"github.com/mysql-mfg/mfg/internal/mysql/temporary"
+	"github.com/mysql-mfg/mfg/internal/mysql/datadir"
 	"github.com/mysql-mfg/mfg/sidecar/agent"
 )
 
@@ -202,7 +202,7 @@ func initialise(ctx context.Context, s settings, log *slog.Logger) error {
 		return fmt.Errorf("hold account statements: %w", err)
 	}
 	defer func() { _ = statements.Close() }()
-	tablespaces, remove, err := temporary.ForInitialize(os.TempDir())
+	tablespaces, remove, err := datadir.ForInitialize(os.TempDir())
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ import (
 	"time"
 
 	"github.com/mysql-mfg/mfg/internal/mysql"
-	"github.com/mysql-mfg/mfg/internal/mysql/temporary"
+	"github.com/mysql-mfg/mfg/internal/mysql/datadir"
 )
 
 const (
@@ -95,7 +95,7 @@ func (s *server) initialise(ctx context.Context) error {
 	defer cancel()
 	args := []string{"--initialize-insecure"}
 	if tmp := s.config.TmpDir; tmp != "" {
-		options, remove, err := temporary.ForInitialize(tmp)
+		options, remove, err := datadir.ForInitialize(tmp)
 		if err != nil {
 			return fail(BadConfig, err)
 		}

@@ -60,7 +60,7 @@ type CloneStage struct {
 // connection ended first: CloneStatus tells once the server is back. Any other error means that the server refused or
 // gave up; its former data may be gone.
 //
-// Its server_uuid stays, unless whoever starts it again calls RenewIdentity.
+// Its server_uuid stays, unless who starts it again calls datadir.RenewIdentity.
 //
 // A server that accepts writes is refused with ErrWritable. One with databases needs a window (BeginWindow). All accounts are the donor's afterwards.
 func (db *DB) Clone(ctx context.Context, donor Donor) error {

@@ -42,7 +42,7 @@ func (l Label) Start(ctx context.Context) error {
 	for {
 		wait := labelEvery
 		if err := l.settle(ctx); err != nil && ctx.Err() == nil {
-			l.Log.Error("label the pod that leads; sidecars and kubectl mfg may not reach it", "err", err)
+			l.Log.Error("label the pod that leads; sidecars and kubectl mfg may not reach it", "error", err)
 			wait = labelRetry
 		}
 		select {

@@ -105,7 +105,7 @@ func (w Watch) look(ctx context.Context) {
 	defer cancel()
 	var lease coordinationv1.Lease
 	if err := w.Reader.Get(ctx, w.Lease, &lease); err != nil {
-		w.Log.Debug("look at the Lease", "err", err) // the election says so too, and what is not seen is waited for
+		w.Log.Debug("look at the Lease", "error", err) // the election says so too, and what is not seen is waited for
 		return
 	}
 	w.Term.Look(recordOf(resourcelock.LeaseSpecToLeaderElectionRecord(&lease.Spec)), time.Now())

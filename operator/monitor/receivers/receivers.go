@@ -89,11 +89,11 @@ func (v *Verifying) Step(ctx context.Context, p Pass) {
 		err := p.On(site.Name)(ctx, func(ctx context.Context, db *mysql.DB) error { return db.VerifySource(ctx, source) })
 		if err == nil {
 			r.pod, r.source = site.Pod.UID, active
-			p.Log.Info("the receiver verifies its source", "site", site.Name, "source", active)
+			p.Log.Info("the receiver verifies its source", "site", site.Name, "target", active)
 			return
 		}
 		r.next = p.Snapshot.Now.Add(pause)
-		p.Log.Warn("the receiver does not verify its source yet", "site", site.Name, "source", active, "error", err)
+		p.Log.Warn("the receiver does not verify its source yet", "site", site.Name, "target", active, "error", err)
 	}
 }
 

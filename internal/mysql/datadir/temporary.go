@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package temporary keeps temporary tablespaces of earlier tries out of the way of mysqld --initialize.
-package temporary
+// Package datadir is about files that mysqld has beside its tables: what a clone leaves for its next start, and what an earlier try left in the way of
+// mysqld --initialize. Nothing here runs while mysqld does.
+package datadir
 
 import (
 	"errors"
