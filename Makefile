@@ -17,7 +17,7 @@ TOOL_helm := helm.sh/helm/v4/cmd/helm
 
 # The parts of `make check` and of `make test`, in the order in which they run.
 CHECKS := format vet lint tidy generated unit unit-e2e
-TESTS := $(CHECKS) race root helm mysqld backup valkey clone adopt lab terminal apiserver
+TESTS := $(CHECKS) race root helm release mysqld backup valkey clone adopt lab terminal apiserver
 
 COUNT := bin/counts
 OUT := out/test
@@ -61,11 +61,19 @@ encryption-kills-table: ## Put the results of `make test-encryption-kills`, gath
 
 .PHONY: test-backup
 test-backup: ## Every test of backups on real servers: too long for `make test` (root, Debian)
-	@go test -tags mysqld,long -count=1 -v -timeout 40m ./backup/...
+	@go test -tags mysqld,long -count=1 -v -timeout 60m ./backup/...
+
+.PHONY: test-points
+test-points: ## Restore random points of a history of many failovers on real servers, and compare each with the journal, POINTS=30 EPOCHS=11 (ten failovers) MIB=200 (root, Debian)
+	@POINTS=$(or $(POINTS),30) EPOCHS=$(or $(EPOCHS),11) MIB=$(or $(MIB),200) go test -tags mysqld,long -count=1 -v -timeout 120m -run 'TestPointsOfManyFailovers$$' ./backup/job/
 
 .PHONY: test-backup-lab
 test-backup-lab: build ## Every story of backups on the lab, those too that are too long for `make test` (root, Debian)
 	@go -C e2e test -tags lab,long -v -count=1 -timeout 60m -run 'Backup' ./suites/
+
+.PHONY: test-archive-lab
+test-archive-lab: build ## Every story of the archive of binary logs on the lab, about an hour, ONLY=word plays those whose names have it, AWAY=10m is how long the bucket is away (root, Debian)
+	@ONLY='$(ONLY)' AWAY='$(AWAY)' go -C e2e test -tags lab,long -v -count=1 -timeout 120m -run 'TestArchiveOfTheWorstDays$$' ./suites/
 
 .PHONY: kills-backup
 kills-backup: build ## Kill everything at every step of backups, their removal and restores (an hour), RUNS=40 SEED=1 KILLS=regexp of names like Restore/.*/node, CONTINUE=1 skips what has passed; writes out/kills-backup.json
@@ -112,6 +120,10 @@ bench-backup: build ## Measure backups and restores of both methods, with age an
 	@command -v zstd >/dev/null || { echo "installing the Debian package zstd"; apt-get -qq update && \
 		DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends zstd >/dev/null; }
 	@bin/bench -backup $(if $(SIZE),-size $(SIZE)) $(if $(RUNS),-runs $(RUNS)) $(if $(CASE),-case $(CASE)) $(if $(filter-out 0,$(MERGE)),-merge) -out out/bench-backup.json
+
+.PHONY: bench-pitr
+bench-pitr: build ## Measure the archive of binary logs: commits with and without, and the age of the recoverable point under load, DURATION=60m RUNS=8 CASE=cost,point MERGE=1; writes out/bench-pitr.json
+	@bin/bench -pitr $(if $(DURATION),-duration $(DURATION)) $(if $(RUNS),-runs $(RUNS)) $(if $(CASE),-case $(CASE)) $(if $(filter-out 0,$(MERGE)),-merge) -out out/bench-pitr.json
 
 .PHONY: bench-replay
 bench-replay: ## Measure a replay of binary logs on four workers beside mysqlbinlog | mysql, TRANSACTIONS=40000; writes out/bench-replay.json (root, Debian)
@@ -167,8 +179,9 @@ lint: bin/golangci-lint ## Lint both modules
 	@bin/golangci-lint run ./... && cd e2e && ../bin/golangci-lint run ./...
 
 .PHONY: rehearse
-rehearse: ## Install the plugin from the newest commit the way users do; before a tag is pushed (no root, a minute)
+rehearse: bin/helm ## Before a tag is pushed: make all files of a release of the newest commit, sign them with a throw-away key, verify and push them to a registry of its own, and install the plugin the way users do; leaves out/release (no root, no network; half an hour the first time)
 	@hack/rehearse.sh
+	@go -C e2e run ./release rehearse --repo .. --out ../out/release --helm ../bin/helm
 
 ##: the lab
 
@@ -239,7 +252,7 @@ part-format: $(COUNT)
 		[ -z "$$bad" ] || { echo "not formatted (make fmt):"; echo "$$bad"; exit 1; }'
 
 part-vet: $(COUNT)
-	@$(step) bash -c 'go vet -tags helm,mysqld,valkey,long ./... && go -C e2e vet -tags lab,mysqld,valkey ./... && go -C e2e vet -tags lab,stories,kills,dashboard,long ./suites/'
+	@$(step) bash -c 'go vet -tags helm,mysqld,valkey,long ./... && go -C e2e vet -tags helm,lab,mysqld,valkey ./... && go -C e2e vet -tags lab,stories,kills,dashboard,long ./suites/'
 
 part-lint: $(COUNT) bin/golangci-lint
 	@$(step) $(MAKE) --no-print-directory lint
@@ -273,6 +286,10 @@ part-root: $(COUNT)
 
 part-helm: $(COUNT) bin/helm bin/promtool
 	@$(tests) -no-skip -- -tags helm -count=1 ./charts/...
+
+# A whole release, but of programs of three lines: `make rehearse` makes that of the real ones.
+part-release: $(COUNT) bin/helm
+	@cd e2e && ../$(COUNT) go -dir ../$(OUT) -part release -no-skip -- -tags helm -count=1 -run WholeRelease ./release/
 
 # The server comes out of the Debian archive, unpacked by mmdebstrap.
 part-mysqld: $(COUNT)

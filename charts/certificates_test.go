@@ -55,7 +55,8 @@ func clusterWith(t *testing.T, spec string) string {
 	return server.URL
 }
 
-// The API refuses TLS that is added to a group: an upgrade of the chart does not try, unless somebody asks for it.
+// TLS comes to a group that runs without it in steps, with updates of its pods: an upgrade of the chart does not begin them unless
+// somebody asks for it.
 func TestAnUpgradeLeavesAGroupWithoutTLS(t *testing.T) {
 	for _, tc := range []struct {
 		there, values string
@@ -63,6 +64,7 @@ func TestAnUpgradeLeavesAGroupWithoutTLS(t *testing.T) {
 	}{
 		{`{"sites":[]}`, "{}", false},
 		{`{"sites":[]}`, "tls: {secretName: a}", true},
+		{`{"sites":[]}`, "tls: {plainConnections: Allow}", true},
 		{`{"sites":[],"tls":{}}`, "{}", true},
 		{`{"sites":[],"tls":{"secretName":"a"}}`, "tls: {secretName: a}", true},
 	} {

@@ -32,6 +32,7 @@ const (
 type certificateServer interface {
 	ReloadTLS(ctx context.Context) error
 	ServedCertificate(ctx context.Context) (notBefore, notAfter time.Time, err error)
+	PlainClients(ctx context.Context) (int, error)
 }
 
 // certificate sees to it that MySQL shows what lies in the pod: mysqld reads its files when it starts, and again only when
@@ -44,6 +45,9 @@ type certificate struct {
 
 	// loaded is the digest of what MySQL took last, zero before; found is that of the last look.
 	loaded, found [sha256.Size]byte
+
+	// plain is what was seen of clients without TLS.
+	plain plainClients
 
 	mu     sync.Mutex
 	report wire.CertificateReport
@@ -105,8 +109,10 @@ func (c *certificate) step(ctx context.Context) {
 	defer cancel()
 	problem, settled := c.load(ctx)
 	begins, ends, err := c.server.ServedCertificate(ctx)
+	plain := c.plain.look(ctx, c.server, c.now())
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.report.Plain = plain
 	if settled && problem != c.report.Problem {
 		c.log.Warn("the certificate that MySQL shows", "problem", problem)
 		c.report.Problem = problem

@@ -3,6 +3,7 @@
 package tui
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -48,8 +49,8 @@ func cacheWords(c *report.Cache, s report.CacheSite) string {
 		words += ", has the traffic"
 	case s.Role == string(v1alpha1.CacheReplica):
 		words += ", link " + orUnknown(strings.ToLower(s.Link))
-		if s.BehindBytes != nil {
-			words += ", " + report.Bytes(*s.BehindBytes) + " behind"
+		if s.Behind() != "" {
+			words += ", " + s.Behind() + " behind"
 		}
 	}
 	if s.UsedMemoryBytes != nil {
@@ -192,7 +193,10 @@ func standInCache(g *v1alpha1.MysqlFailoverGroup, c *wire.CacheStatus) {
 		}
 	}
 	for _, s := range c.Sites {
-		site := v1alpha1.CacheSiteStatus{Name: s.Name, Role: v1alpha1.CacheRole(s.Role), Link: s.Link, OffsetBehind: s.BehindBytes, Image: s.Image, Message: s.Message}
+		site := v1alpha1.CacheSiteStatus{Name: s.Name, Role: v1alpha1.CacheRole(s.Role), Link: s.Link, OffsetBehind: cmp.Or(s.BehindBytes, s.BehindChanges), Image: s.Image, Message: s.Message}
+		if s.BehindBytes != nil {
+			g.Spec.Cache.Engine = v1alpha1.CacheValkey
+		}
 		if s.UsedMemoryBytes != nil {
 			site.UsedMemory = resource.NewQuantity(*s.UsedMemoryBytes, resource.BinarySI)
 		}

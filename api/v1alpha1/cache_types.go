@@ -20,6 +20,14 @@ const (
 	CacheValkey CacheEngine = "Valkey"
 )
 
+// Behind tells what an offset counts: bytes with Valkey, changes with Dragonfly, which is the default. One of the two is nil.
+func (e CacheEngine) Behind(offset *int64) (bytes, changes *int64) {
+	if e == CacheValkey {
+		return offset, nil
+	}
+	return nil, offset
+}
+
 // CacheSetting is the value of one setting: one line of at most 256 characters.
 //
 // +kubebuilder:validation:MaxLength=256
@@ -134,7 +142,8 @@ type CacheAuth struct {
 
 // CacheTLS encrypts connections to the cache.
 type CacheTLS struct {
-	// enabled encrypts all connections to the cache with the certificate of spec.tls. Default: true if the group has TLS. True needs spec.tls.
+	// enabled encrypts all connections to the cache with the certificate of spec.tls. Default: true if the group has TLS from its
+	// beginning, else false. True needs spec.tls.
 	//
 	// +optional
 	Enabled *bool `json:"enabled,omitempty"`

@@ -16,12 +16,14 @@ const Domain = "mysql-mfg.io"
 
 // Labels on managed objects (specification 2.4).
 const (
-	LabelName         = "app.kubernetes.io/name"
-	LabelInstance     = "app.kubernetes.io/instance"
-	LabelManagedBy    = "app.kubernetes.io/managed-by"
-	LabelGroup        = Domain + "/failover-group"
-	LabelSite         = Domain + "/site"
-	LabelRole         = Domain + "/role"
+	LabelName      = "app.kubernetes.io/name"
+	LabelInstance  = "app.kubernetes.io/instance"
+	LabelManagedBy = "app.kubernetes.io/managed-by"
+	LabelGroup     = Domain + "/failover-group"
+	LabelSite      = Domain + "/site"
+	LabelRole      = Domain + "/role"
+	// LabelLeader is on the pod of the operator that leads, where there are several, with the value Leads.
+	LabelLeader       = Domain + "/leader"
 	LabelHealthy      = Domain + "/healthy"
 	LabelCacheRole    = Domain + "/cache-role"
 	LabelCacheTraffic = Domain + "/cache-traffic"
@@ -46,6 +48,7 @@ const (
 	NameAuthority     = "mfg-authority"
 	ManagedByOperator = "operator"
 	RolePrimary       = "primary"
+	Leads             = "true"
 	RoleReplica       = "replica"
 	CacheTrafficOn    = "enabled"
 	HealthyYes        = "yes"

@@ -34,7 +34,7 @@ const (
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.encryptionAtRest) || !self.encryptionAtRest.enabled || has(self.tls)",message="encryption at rest needs TLS, because every replica is cloned over the network: set spec.tls, {} has the operator make a certificate",fieldPath=".tls",reason=FieldValueRequired
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.encryptionAtRest) || !oldSelf.encryptionAtRest.enabled || (has(self.encryptionAtRest) && self.encryptionAtRest.enabled)",message="encryption at rest cannot be turned off: load the data into a new group without encryption instead",fieldPath=".encryptionAtRest",reason=FieldValueForbidden
-// +kubebuilder:validation:XValidation:rule="has(self.tls) == has(oldSelf.tls)",message="TLS can neither be added to a group nor taken off it, because sites with and without it do not replicate from each other while they are updated: make a new group as you want it and move the data",fieldPath=".tls",reason=FieldValueForbidden
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.tls) || has(self.tls)",message="TLS cannot be taken off a group, because its sites verify each other: leave spec.tls, and set tls.plainConnections to Allow to let clients connect without TLS",fieldPath=".tls",reason=FieldValueForbidden
 // +kubebuilder:validation:XValidation:rule="!has(self.cache) || !has(self.cache.tls) || !has(self.cache.tls.enabled) || !self.cache.tls.enabled || has(self.tls)",message="TLS of the cache uses the group's certificate: set spec.tls, or leave cache.tls.enabled out",fieldPath=".cache.tls.enabled",reason=FieldValueInvalid
 // +kubebuilder:validation:XValidation:rule="!has(self.encryptionAtRest) || !self.encryptionAtRest.enabled || !has(self.backup) || !has(self.backup.profiles) || self.backup.profiles.all(p, p.method != 'Physical' || has(p.encryption))",message="a Physical backup of an encrypted group holds its keyring, and would give it to everybody who reads the bucket: set encryption.recipients in the profile, or take the method Logical",fieldPath=".backup.profiles",reason=FieldValueInvalid
 // +kubebuilder:validation:XValidation:rule="!has(self.encryptionAtRest) || !self.encryptionAtRest.enabled || !has(self.backup) || !has(self.backup.pitr) || !self.backup.pitr.enabled || !has(self.backup.profiles) || self.backup.profiles.all(p, !has(self.backup.pitr.profile) || p.name != self.backup.pitr.profile || has(p.encryption))",message="the archive has the binary logs of an encrypted group in the clear, for everybody who reads the bucket: set encryption.recipients in the profile that backup.pitr.profile names",fieldPath=".backup.pitr.profile",reason=FieldValueInvalid
@@ -236,6 +236,12 @@ type TLSSpec struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
 	SecretName string `json:"secretName,omitempty"`
+	// plainConnections says what becomes of clients that connect without TLS: Allow lets them, RefuseWhenUnused refuses them once no site
+	// has seen one for 10 minutes, Refuse does so whoever is connected. Sites are updated for it, one by one. Default: Refuse in a group
+	// that has TLS from its beginning, Allow in one that got it later, which is never changed by itself.
+	//
+	// +optional
+	PlainConnections PlainConnections `json:"plainConnections,omitempty"`
 }
 
 // Made is true if the operator makes the certificate; false without TLS too.

@@ -46,8 +46,10 @@ type CacheSiteStatus struct {
 	Role string `json:"role,omitempty"`
 	// Link is Up, Down or Syncing for a replica.
 	Link string `json:"link,omitempty"`
-	// BehindBytes is how many bytes of the master's changes a replica has not received; nil while that is not known.
-	BehindBytes *int64 `json:"behindBytes,omitempty"`
+	// BehindBytes is how many bytes of the master's changes a replica has not received; nil while that is not known, and with Dragonfly,
+	// which counts changes: BehindChanges.
+	BehindBytes   *int64 `json:"behindBytes,omitempty"`
+	BehindChanges *int64 `json:"behindChanges,omitempty"`
 	// UsedMemoryBytes is the memory that its data takes; nil while that is not known.
 	UsedMemoryBytes *int64 `json:"usedMemoryBytes,omitempty"`
 	Image           string `json:"image,omitempty"`

@@ -123,6 +123,8 @@ type CertificateReport struct {
 	// sidecars of an earlier version.
 	Bundle  string `json:"bundle,omitempty"`
 	Current string `json:"current,omitempty"`
+	// Plain counts clients without TLS; nil before they were counted, while that fails, and from a sidecar of an older version.
+	Plain *PlainReport `json:"plain,omitempty"`
 }
 
 // EngineReport counts the tables of users whose rows are outside InnoDB (MyISAM, CSV, ARCHIVE): a clone makes them empty. It

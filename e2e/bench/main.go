@@ -44,6 +44,8 @@ type options struct {
 	size        string
 	status      bool
 	flood       bool
+	pitr        bool
+	watch       time.Duration
 }
 
 func parse(args []string) (options, error) {
@@ -60,6 +62,8 @@ func parse(args []string) (options, error) {
 	f.BoolVar(&o.keyring, "keyring", false, "what encryption at rest costs; its -case are parts: "+strings.Join(keyringParts(), ", "))
 	f.BoolVar(&o.cache, "cache", false, "what a cache costs MySQL and what its sessions see; its -case are parts: "+strings.Join(cacheParts(), ", "))
 	f.BoolVar(&o.backup, "backup", false, "backups and restores beside mysqldump | zstd and a copy; its -case are: "+strings.Join(backupCaseNames(), ", "))
+	f.BoolVar(&o.pitr, "pitr", false, "what archiving binary logs costs, and how old the recoverable point is; its -case are parts: "+strings.Join(pitrParts(), ", "))
+	f.DurationVar(&o.watch, "duration", pitrWatch, "how long -pitr watches the recoverable point")
 	f.StringVar(&o.size, "size", backupSize, "how much data -backup is about")
 	if err := f.Parse(args); err != nil {
 		return o, fmt.Errorf("parse flags: %w", err)
@@ -75,6 +79,9 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	b := &bench{options: o, out: out}
 	if o.backup {
 		return b.measureBackups(ctx)
+	}
+	if o.pitr {
+		return b.measurePITR(ctx)
 	}
 	if o.keyring || o.cache {
 		return b.compare(ctx)

@@ -96,11 +96,26 @@ type CacheSite struct {
 	// Role is master or replica; empty while the cache does not answer.
 	Role string `json:"role,omitempty"`
 	// Link is Up, Down or Syncing for a replica.
-	Link            string `json:"link,omitempty"`
+	Link string `json:"link,omitempty"`
+	// BehindBytes is what a replica has not received yet; with Dragonfly that is counted in changes.
 	BehindBytes     *int64 `json:"behindBytes,omitempty"`
+	BehindChanges   *int64 `json:"behindChanges,omitempty"`
 	UsedMemoryBytes *int64 `json:"usedMemoryBytes,omitempty"`
 	Image           string `json:"image,omitempty"`
 	Message         string `json:"message,omitempty"`
+}
+
+// Behind is how much of its master's changes a replica has not received, in words; empty while that is not known.
+func (s CacheSite) Behind() string {
+	switch {
+	case s.BehindBytes != nil:
+		return Bytes(*s.BehindBytes)
+	case s.BehindChanges != nil && *s.BehindChanges == 1:
+		return "1 change"
+	case s.BehindChanges != nil:
+		return fmt.Sprintf("%d changes", *s.BehindChanges)
+	}
+	return ""
 }
 
 // Synced is true for a replica that receives every change of its master.
@@ -137,7 +152,7 @@ func CacheOf(cr *v1alpha1.MysqlFailoverGroup, active string, next *Forecast) *Ca
 		return nil
 	}
 	c := &Cache{
-		Engine: string(spec.Engine), TLS: cacheSpeaksTLS(cr), MaxMemoryBytes: spec.MaxMemory.Value(),
+		Engine: string(spec.Engine), TLS: cr.CacheTLS(), MaxMemoryBytes: spec.MaxMemory.Value(),
 		Endpoint: fmt.Sprintf("%s.%s:%d", v1alpha1.CacheService(cr.Name), cr.Namespace, v1alpha1.CachePort),
 	}
 	if ready := meta.FindStatusCondition(cr.Status.Conditions, v1alpha1.ConditionCacheReady); ready != nil {
@@ -168,14 +183,6 @@ func cachePromotionOf(p *v1alpha1.CachePromotion) *CachePromotion {
 	}
 }
 
-// cacheSpeaksTLS: as the group, unless the cache has a word of its own.
-func cacheSpeaksTLS(cr *v1alpha1.MysqlFailoverGroup) bool {
-	if own := cr.Spec.Cache.TLS.Enabled; own != nil {
-		return *own
-	}
-	return cr.Spec.TLS != nil
-}
-
 // cacheSites are the caches of all sites, in the order of the specification; last come those whose site has left it.
 func cacheSites(cr *v1alpha1.MysqlFailoverGroup, at *v1alpha1.CacheStatus, active string) []CacheSite {
 	out := []CacheSite{}
@@ -187,7 +194,8 @@ func cacheSites(cr *v1alpha1.MysqlFailoverGroup, at *v1alpha1.CacheStatus, activ
 		if i < 0 {
 			i, out = len(out), append(out, CacheSite{Name: s.Name})
 		}
-		out[i].Role, out[i].Link, out[i].BehindBytes, out[i].Image, out[i].Message = string(s.Role), s.Link, s.OffsetBehind, s.Image, s.Message
+		out[i].Role, out[i].Link, out[i].Image, out[i].Message = string(s.Role), s.Link, s.Image, s.Message
+		out[i].BehindBytes, out[i].BehindChanges = cr.Spec.Cache.Engine.Behind(s.OffsetBehind)
 		if s.UsedMemory != nil {
 			used := s.UsedMemory.Value()
 			out[i].UsedMemoryBytes = &used

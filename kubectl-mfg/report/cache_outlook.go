@@ -74,10 +74,10 @@ func (c Cache) outlook(spec *v1alpha1.CacheSpec, active string, next *Forecast) 
 }
 
 func behindWords(s CacheSite) string {
-	if s.BehindBytes == nil {
+	if s.Behind() == "" {
 		return "how much is not known"
 	}
-	return Bytes(*s.BehindBytes) + " now"
+	return s.Behind() + " now"
 }
 
 // whyNotSynced says why a cache has not got the sessions.

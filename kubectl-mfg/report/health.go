@@ -327,6 +327,9 @@ func notesOf(cr *v1alpha1.MysqlFailoverGroup, r MysqlFailoverGroupReport) []Note
 			note("%s", c.Message)
 		}
 	}
+	if text := tlsNote(cr); text != "" {
+		note("%s", text)
+	}
 	return notes
 }
 

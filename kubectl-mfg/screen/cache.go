@@ -198,10 +198,10 @@ func cacheBehind(s report.CacheSite) string {
 	switch {
 	case s.Role != string(v1alpha1.CacheReplica):
 		return none
-	case s.BehindBytes == nil:
+	case s.Behind() == "":
 		return unknown
 	}
-	return report.Bytes(*s.BehindBytes)
+	return s.Behind()
 }
 
 func cacheMemoryCell(c *report.Cache, s report.CacheSite) text {

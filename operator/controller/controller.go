@@ -35,6 +35,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/report/metrics"
 	"github.com/mysql-mfg/mfg/operator/restoring"
 	"github.com/mysql-mfg/mfg/operator/scope"
+	"github.com/mysql-mfg/mfg/operator/securing"
 	"github.com/mysql-mfg/mfg/operator/signing"
 	"github.com/mysql-mfg/mfg/operator/work"
 )
@@ -105,6 +106,7 @@ type Reconciler struct {
 	passwords  *accounts.Passwords
 	made       *certificates.Groups
 	restores   *restoring.Restores
+	securing   *securing.Steps
 	leases     leaseLooks
 	wakes      chan event.TypedGenericEvent[types.NamespacedName]
 
@@ -138,6 +140,7 @@ func New(o Options) *Reconciler {
 	r.made = &certificates.Groups{Base: r.base, Adopt: func(ctx context.Context, s *scope.Scope, secret *corev1.Secret) error {
 		return r.adopt(ctx, s, render.RootSecret(s.In, ""), secret) // labels and owner, and nothing of its content
 	}}
+	r.securing = &securing.Steps{Base: r.base, Access: o.Access, Dial: o.Dial}
 	r.restores = restoring.New(r.base, restoring.Options{
 		Image: func() bool { return r.Install.BackupImage != "" }, Proven: func() v1alpha1.Proven { return r.Proven }, Versions: r.encryption.Versions, Trouble: podTrouble, EndPod: clone.EndPod(o.Client),
 	})
@@ -179,7 +182,7 @@ func (r *Reconciler) newScope(group *v1alpha1.MysqlFailoverGroup) *scope.Scope {
 		In:          render.Input{Group: group, Install: r.Install},
 		Provisioned: map[string]bool{}, Volumes: map[string]string{},
 		Clones: map[string]*v1alpha1.CloneProgress{}, Busy: map[string]string{}, Passwords: group.Status.Passwords.DeepCopy(),
-		Restore: group.Status.Restore.DeepCopy(),
+		Restore: group.Status.Restore.DeepCopy(), TLS: group.Status.TLS.DeepCopy(),
 	}
 	for _, site := range group.Status.Sites {
 		if site.Clone != nil {
@@ -257,6 +260,7 @@ func (r *Reconciler) phases() []phase {
 		{"make secrets", r.secrets},
 		{"give backups their password", backupPassword(r.Client)},
 		{"check TLS", r.tls},
+		{"step to TLS", r.securing.Step},
 		{"apply objects", r.objects},
 		{"remove sites", r.removeSites},
 		{"take up requests", r.takeUpRequests},

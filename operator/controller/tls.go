@@ -44,8 +44,8 @@ func (r *Reconciler) tls(ctx context.Context, s *scope.Scope) error {
 	if asked, err := r.askForCertificate(ctx, s); err != nil || !asked {
 		return err
 	}
-	kept, err := makeCertificate(ctx, r.made, s)
-	if err != nil || !s.TLSReady {
+	kept, wait, err := makeCertificate(ctx, r.made, s)
+	if err != nil || wait {
 		return err
 	}
 	secret := &corev1.Secret{}
@@ -74,11 +74,12 @@ func (r *Reconciler) tls(ctx context.Context, s *scope.Scope) error {
 	notMeant := whyNotMeant(secret, s.Group)
 	if notMeant != "" {
 		notMeant = fmt.Sprintf("Secret %s: %s", name, notMeant)
-		if s.Group.Status.Epoch == 0 {
+		if s.Group.Status.Epoch == 0 || !s.Group.TLSMounted() {
 			r.tlsFails(s, eventTLSSecretNotMeant, v1alpha1.ReasonSecretNotMeant, notMeant)
 			return nil
 		}
 	}
+	s.TLSUsable = true
 	r.base.Say(s, "", eventTLSSecretNotMeant, notMeant)
 	trouble := shownTrouble(s)
 	r.base.Say(s, "", eventCertificateNotRenewed, trouble)
@@ -105,18 +106,19 @@ func tlsCondition(kept certificates.Kept, trouble, notMeant string) conditions.C
 	return conditions.True(v1alpha1.ConditionTLSReady, v1alpha1.ReasonAsExpected, usual)
 }
 
-// makeCertificate makes, renews and replaces the certificate of a group with tls: {}. Without one pods have to wait; those of a group
-// that has run go on with what they have, whatever is wrong.
-func makeCertificate(ctx context.Context, made *certificates.Groups, s *scope.Scope) (certificates.Kept, error) {
+// makeCertificate makes, renews and replaces the certificate of a group with tls: {}. It is true if nothing may go on without: pods of a
+// new group, or the steps of one that has no TLS yet. One that has it goes on with what it has, whatever is wrong.
+func makeCertificate(ctx context.Context, made *certificates.Groups, s *scope.Scope) (certificates.Kept, bool, error) {
 	if !s.Group.Spec.TLS.Made() {
-		return certificates.Kept{}, nil
+		return certificates.Kept{}, false, nil
 	}
 	kept, err := made.Keep(ctx, s)
-	if err == nil && kept.Trouble != "" && s.Group.Status.Epoch == 0 {
-		s.TLSReady = false
+	wait := err == nil && kept.Trouble != "" && (s.Group.Status.Epoch == 0 || !s.Group.TLSMounted())
+	if wait {
+		s.TLSReady = !s.Group.TLSMounted()
 		s.Condition(conditions.False(v1alpha1.ConditionTLSReady, kept.Reason, kept.Trouble))
 	}
-	return kept, err
+	return kept, wait, err
 }
 
 // askForCertificate asks cert-manager, if the group names an issuer; false if it must not or cannot be asked.
@@ -184,7 +186,7 @@ func missingSecret(spec *v1alpha1.TLSSpec) string {
 }
 
 func (r *Reconciler) tlsFails(s *scope.Scope, e events.Event, reason v1alpha1.Reason, message string) {
-	s.TLSReady = false
+	s.TLSReady = !s.Group.TLSMounted() // the sites of a group that has no TLS yet need none
 	s.Condition(conditions.False(v1alpha1.ConditionTLSReady, reason, message))
 	r.base.Say(s, "", e, message)
 }

@@ -3,6 +3,8 @@
 package failover
 
 import (
+	"cmp"
+	"fmt"
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
@@ -40,7 +42,7 @@ func catchUp(s Snapshot, d Decision, writer string) Decision {
 	site, _ := s.Site(writer)
 	d.Status.Epoch, d.Status.ActiveSite, d.Status.Transition = site.Sidecar.Report.Epoch+1, writer, nil
 	d.Status.ActiveSince, d.Persist, d.Hold = s.Now, true, true
-	d = d.noteEpoch(s, Transition{Kind: v1alpha1.FailoverBootstrap, To: writer, GatePassedAt: s.Now, ToExecuted: site.MySQL.Executed})
+	d = d.noteRowsFound(s, site).noteEpoch(s, Transition{Kind: v1alpha1.FailoverBootstrap, To: writer, GatePassedAt: s.Now, ToExecuted: site.MySQL.Executed})
 	return d.say(TopologyUninitialised, VerdictComplete, v1alpha1.ReasonStatusBehind, "%s is open under epoch %d, which status did not know", writer,
 		site.Sidecar.Report.Epoch).then(Select{Site: writer}, Announce{}).within(time.Millisecond)
 }
@@ -63,7 +65,7 @@ func bootstrap(s Snapshot, d Decision) Decision {
 		}
 		highest = max(highest, site.Sidecar.Report.Epoch)
 		c := promotion.Candidate{Site: site, All: site.All()}
-		if mayBeFirst(s, site) && (best.Site.Name == "" || promotion.Better(c, best) < 0) {
+		if mayBeFirst(s, site) && (best.Site.Name == "" || betterFirst(c, best) < 0) {
 			best = c
 		}
 	}
@@ -88,6 +90,11 @@ func bootstrap(s Snapshot, d Decision) Decision {
 		best.Site.Name, highest)
 }
 
+// betterFirst puts the site with more rows outside InnoDB before others that hold as many transactions: nothing else remembers who has them (I7).
+func betterFirst(a, b promotion.Candidate) int {
+	return cmp.Or(cmp.Compare(b.All.Count(), a.All.Count()), cmp.Compare(rowsOf(b.Site), rowsOf(a.Site)), promotion.Better(a, b))
+}
+
 // mayBeFirst is true for the sites of which one becomes the first active one. In a group that was restored that is the one with the
 // backup alone, whatever others hold: else a person decides.
 func mayBeFirst(s Snapshot, site Site) bool {
@@ -97,15 +104,24 @@ func mayBeFirst(s Snapshot, site Site) bool {
 	return site.Role == v1alpha1.PrimaryCandidate && !site.Removed && !site.OtherVolume
 }
 
-// lacksSome stops a bootstrap if a site that answers holds what the best candidate lacks. With an order a person has chosen.
+// lacksSome stops a bootstrap if a site that answers holds what the best candidate lacks: transactions, or rows that none of them tells of (I7). With an order a person has chosen.
 func lacksSome(s Snapshot, d Decision, best promotion.Candidate) (bool, Decision) {
 	for _, site := range s.Sites {
 		diverged := !d.Memory.Of(site.Name).Diverged.IsEmpty()
-		lacks := site.All().Subtract(best.All)
-		if site.SQLAnswers() && !lacks.IsEmpty() && !promotion.Ordered(s) && !diverged && !site.Removed && !site.OtherVolume {
-			return true, d.say(TopologyUninitialised, VerdictBlocked, v1alpha1.ReasonMissingTransactions,
-				"no site holds all transactions: %s has %s, which %s lacks; a person must choose; %s", site.Name, lacks, best.Site.Name, promotion.WayOut(s, d.Memory, best, promotion.Forcible(s, best.Site)))
+		if promotion.Ordered(s) || diverged || site.Removed || site.OtherVolume {
+			continue
 		}
+		var reason Reason
+		var what string
+		if lacks := site.All().Subtract(best.All); site.SQLAnswers() && !lacks.IsEmpty() {
+			reason, what = v1alpha1.ReasonMissingTransactions, fmt.Sprintf("no site holds all transactions: %s has %s, which %s lacks", site.Name, lacks, best.Site.Name)
+		} else if rowsOf(site) > rowsOf(best.Site) {
+			reason, what = v1alpha1.ReasonRowsMissing, fmt.Sprintf("%s may have been cloned without rows outside InnoDB: it has them in %d tables, %s in %d",
+				best.Site.Name, rowsOf(best.Site), site.Name, rowsOf(site))
+		} else {
+			continue
+		}
+		return true, d.say(TopologyUninitialised, VerdictBlocked, reason, "%s; a person must choose; %s", what, promotion.WayOut(s, d.Memory, best, promotion.Forcible(s, best.Site)))
 	}
 	return false, d
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/facts"
 	"github.com/mysql-mfg/mfg/operator/lineage"
 	"github.com/mysql-mfg/mfg/operator/memory"
@@ -55,9 +56,32 @@ func (d Decision) noteOutlived(s Snapshot) Decision {
 
 // noteRows makes durable what the active site has while it is open: the next operator may see only the others (I9).
 func (d Decision) noteRows(s Snapshot) Decision {
+	if d.Reason == v1alpha1.ReasonStatusBehind {
+		return d // noteRowsFound has said it; the site that the old status names may be one that was cut off under the old epoch
+	}
 	a, _ := s.Site(s.Status.ActiveSite)
 	if found := a.Sidecar.Report.Engines; found != nil && lineage.IsHistory(s, a) && found.WithRows != d.Status.RowsOutside {
 		d.Status.RowsOutside, d.Persist = found.WithRows, true
+	}
+	return d
+}
+
+// rowsOf is how many tables with rows outside InnoDB a site says it has; 0 if it has not looked.
+func rowsOf(site Site) int {
+	if found := site.Sidecar.Report.Engines; site.Sidecar.Answered && found != nil {
+		return found.WithRows
+	}
+	return 0
+}
+
+// noteRowsFound makes durable what the group has outside InnoDB when status is caught up with the sites: status knows nothing of it, and the
+// site that is open may not be there at the next look (I7, I9). If that site has not looked, the most that any other says is a bound from below.
+func (d Decision) noteRowsFound(s Snapshot, writer Site) Decision {
+	d.Status.RowsOutside = rowsOf(writer)
+	if writer.Sidecar.Report.Engines == nil {
+		for _, site := range s.Sites {
+			d.Status.RowsOutside = max(d.Status.RowsOutside, rowsOf(site))
+		}
 	}
 	return d
 }

@@ -115,3 +115,18 @@ func TestTimeProvesNothingOfWhoOutlivedItsLeaseI4(t *testing.T) {
 		}
 	}
 }
+
+// TestOutlivedSitesAreWrittenInOneOrderI9: else every second status would differ from the one before, and be written for nothing.
+func TestOutlivedSitesAreWrittenInOneOrderI9(t *testing.T) {
+	want := []string{"a", "b", "c", "d", "e", "f"}
+	for range 20 { // the order of a map is another one each time
+		var m Memory
+		for _, name := range want {
+			m.At(name).Outlived = true
+		}
+		s := Snapshot{Status: Durable{Outlived: want}}
+		if d := (Decision{Memory: m}).noteOutlived(s); d.Persist || !slices.Equal(d.Status.Outlived, want) {
+			t.Fatalf("I9: %v, persisted %t", d.Status.Outlived, d.Persist)
+		}
+	}
+}

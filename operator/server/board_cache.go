@@ -17,7 +17,7 @@ func cloneCache(c *wire.CacheStatus) *wire.CacheStatus {
 	out.Ready, out.Transition, out.LastPromotion = clonePointer(c.Ready), clonePointer(c.Transition), clonePointer(c.LastPromotion)
 	out.Sites = make([]wire.CacheSiteStatus, 0, len(c.Sites)) // not nil: readers get [], not null
 	for _, s := range c.Sites {
-		s.BehindBytes, s.UsedMemoryBytes = clonePointer(s.BehindBytes), clonePointer(s.UsedMemoryBytes)
+		s.BehindBytes, s.BehindChanges, s.UsedMemoryBytes = clonePointer(s.BehindBytes), clonePointer(s.BehindChanges), clonePointer(s.UsedMemoryBytes)
 		out.Sites = append(out.Sites, s)
 	}
 	return &out
@@ -33,9 +33,10 @@ func sameCache(a, b *wire.CacheStatus) bool {
 }
 
 func sameCacheSite(a, b wire.CacheSiteStatus) bool {
-	if !samePointer(a.BehindBytes, b.BehindBytes) || !samePointer(a.UsedMemoryBytes, b.UsedMemoryBytes) {
+	if !samePointer(a.BehindBytes, b.BehindBytes) || !samePointer(a.BehindChanges, b.BehindChanges) || !samePointer(a.UsedMemoryBytes, b.UsedMemoryBytes) {
 		return false
 	}
-	a.BehindBytes, a.UsedMemoryBytes, b.BehindBytes, b.UsedMemoryBytes = nil, nil, nil, nil
+	a.BehindBytes, a.BehindChanges, a.UsedMemoryBytes = nil, nil, nil
+	b.BehindBytes, b.BehindChanges, b.UsedMemoryBytes = nil, nil, nil
 	return a == b
 }

@@ -16,7 +16,7 @@ func TestSameCacheLooksAtEveryField(t *testing.T) {
 	base := func() *wire.CacheStatus {
 		return &wire.CacheStatus{
 			Ready: pointer(true), ActiveSite: "paris", Transition: &wire.CacheTransition{To: "rome"}, LastPromotion: &wire.CachePromotion{To: "paris"},
-			Sites: []wire.CacheSiteStatus{{Name: "paris", BehindBytes: pointer(int64(1)), UsedMemoryBytes: pointer(int64(1))}},
+			Sites: []wire.CacheSiteStatus{{Name: "paris", BehindBytes: pointer(int64(1)), BehindChanges: pointer(int64(1)), UsedMemoryBytes: pointer(int64(1))}},
 		}
 	}
 	if !sameCache(base(), base()) || !sameCache(nil, nil) || sameCache(base(), nil) || sameCache(nil, base()) {

@@ -125,7 +125,7 @@ func (k *keyPair) watch(ctx context.Context) {
 		}
 		if err != nil && ctx.Err() == nil && err.Error() != said {
 			said = err.Error()
-			k.log.Error("read certificate of the escrow listener; no keyring can be taken into escrow without", "dir", k.dir, "err", err)
+			k.log.Error("read certificate of the escrow listener; no keyring can be taken into escrow without", "dir", k.dir, "error", err)
 		}
 		select {
 		case <-ctx.Done():

@@ -41,6 +41,15 @@ func (g *Group) ResidentMiB(ctx context.Context) (map[string]float64, error) {
 
 // residentIn reads the memory of a program in one container of a pod.
 func residentIn(pod *corev1.Pod, container, program string) (float64, error) {
+	pid, err := findIn(onlyContainer(pod, container), program)
+	if err != nil {
+		return 0, err
+	}
+	return residentOf(pid, program)
+}
+
+// onlyContainer is a pod as if it had one container.
+func onlyContainer(pod *corev1.Pod, container string) *corev1.Pod {
 	one := pod.DeepCopy()
 	keep := func(all []corev1.ContainerStatus) (kept []corev1.ContainerStatus) {
 		for _, c := range all {
@@ -52,10 +61,11 @@ func residentIn(pod *corev1.Pod, container, program string) (float64, error) {
 	}
 	one.Status.ContainerStatuses = keep(pod.Status.ContainerStatuses)
 	one.Status.InitContainerStatuses = keep(pod.Status.InitContainerStatuses)
-	pid, err := findIn(one, program)
-	if err != nil {
-		return 0, err
-	}
+	return one
+}
+
+// residentOf reads the memory of a process, which is a program's, in MiB.
+func residentOf(pid int, program string) (float64, error) {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return 0, fmt.Errorf("read memory of %s: %w", program, err)

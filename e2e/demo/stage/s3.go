@@ -45,6 +45,8 @@ type S3Options struct {
 	Slowable bool
 	// Size is how much it may store; zero: 4 GiB.
 	Size resource.Quantity
+	// Memory keeps everything in memory, so that the storage is full at Size and says so. Dir does not find such objects.
+	Memory bool
 }
 
 // S3 is an S3 server in the lab, under TLS. Its objects go with its pod.
@@ -124,6 +126,10 @@ func (s *S3) pod() corev1.PodSpec {
 	if size.IsZero() {
 		size = resource.MustParse("4Gi")
 	}
+	medium := corev1.StorageMediumDefault
+	if s.options.Memory {
+		medium = corev1.StorageMediumMemory
+	}
 	secret := func(name string) corev1.VolumeSource {
 		return corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: s.options.Name + "-" + name}}
 	}
@@ -156,7 +162,7 @@ func (s *S3) pod() corev1.PodSpec {
 			},
 		}},
 		Volumes: []corev1.Volume{
-			{Name: "data", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: &size}}},
+			{Name: "data", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Medium: medium, SizeLimit: &size}}},
 			{Name: "account", VolumeSource: secret("account")},
 			{Name: "tls", VolumeSource: secret("tls")},
 		},
@@ -221,7 +227,7 @@ func (s *S3) Dir(ctx context.Context) (string, error) {
 
 // SetRate bounds what all clients together send, in bytes a second, within half a second; 0 takes the bound away.
 func (s *S3) SetRate(ctx context.Context, rate int64) error {
-	data, err := s.volume(ctx)
+	root, err := s.root(ctx)
 	if err != nil {
 		return err
 	}
@@ -229,7 +235,7 @@ func (s *S3) SetRate(ctx context.Context, rate int64) error {
 		return fmt.Errorf("the S3 server %s was not started to be slowed", s.options.Name)
 	}
 	// Renamed, so that it is never read half.
-	file := filepath.Join(data, "rate")
+	file := filepath.Join(root, "data/rate")
 	if err := os.WriteFile(file+".new", []byte(strconv.FormatInt(rate, 10)+"\n"), 0o644); err != nil {
 		return fmt.Errorf("set the rate of %s: %w", s.options.Name, err)
 	}

@@ -31,7 +31,8 @@ func cacheOf(group *v1alpha1.MysqlFailoverGroup) *wire.CacheStatus {
 		}
 	}
 	for _, s := range at.Sites {
-		site := wire.CacheSiteStatus{Name: s.Name, Role: string(s.Role), Link: s.Link, BehindBytes: s.OffsetBehind, Image: s.Image, Message: s.Message}
+		site := wire.CacheSiteStatus{Name: s.Name, Role: string(s.Role), Link: s.Link, Image: s.Image, Message: s.Message}
+		site.BehindBytes, site.BehindChanges = group.Spec.Cache.Engine.Behind(s.OffsetBehind)
 		if s.UsedMemory != nil {
 			used := s.UsedMemory.Value()
 			site.UsedMemoryBytes = &used

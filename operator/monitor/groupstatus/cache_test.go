@@ -18,7 +18,7 @@ func TestCacheOfAGroup(t *testing.T) {
 	at := time.Date(2026, 11, 3, 12, 0, 0, 0, time.UTC)
 	behind, used := int64(7), resource.MustParse("2Ki")
 	group := &v1alpha1.MysqlFailoverGroup{}
-	group.Spec.Cache = &v1alpha1.CacheSpec{Enabled: true}
+	group.Spec.Cache = &v1alpha1.CacheSpec{Enabled: true, Engine: v1alpha1.CacheValkey}
 	if cacheOf(group) != nil {
 		t.Error("nothing is known of it yet")
 	}
@@ -37,6 +37,10 @@ func TestCacheOfAGroup(t *testing.T) {
 		`"sites":[{"name":"rome","role":"replica","link":"Up","behindBytes":7,"usedMemoryBytes":2048,"image":"i","message":"m"}]}`
 	if err != nil || string(got) != want {
 		t.Errorf("%v\n%s\nwant\n%s", err, got, want)
+	}
+	group.Spec.Cache.Engine = v1alpha1.CacheDragonfly
+	if s := cacheOf(group).Sites[0]; s.BehindBytes != nil || s.BehindChanges == nil || *s.BehindChanges != 7 {
+		t.Errorf("Dragonfly counts changes, not bytes: %+v", s)
 	}
 	group.Spec.Cache.Enabled = false
 	if cacheOf(group) != nil {

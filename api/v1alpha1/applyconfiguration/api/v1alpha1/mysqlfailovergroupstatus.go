@@ -20,7 +20,7 @@ import (
 // rowsOutsideInnoDB, sites[].{state,reason,message,errant,outlivedLease}, readySites, replicationLag, lastFailover, failovers, epochs and the conditions
 // Available, ReplicationHealthy, FailoverBlocked, Ready, Degraded.
 // - mfg-operator-status (operator/controller): observedGeneration, sites[].{provisioned,volumeID,unlisted,node,image,version,clone},
-// encryptionAtRest, passwords, restore and the conditions Progressing, TLSReady, UnbuiltFeatures, EncryptionAtRestReady,
+// encryptionAtRest, passwords, restore, tls and the conditions Progressing, TLSReady, TLSRequired, UnbuiltFeatures, EncryptionAtRestReady,
 // RestoreReady, DNSReady, TaintsReady.
 //
 // backup.profiles and the conditions BackupReady and BackupVerified are written by operator/backups, through mfg-backup-status; backup.pitr and
@@ -77,6 +77,8 @@ type MysqlFailoverGroupStatusApplyConfiguration struct {
 	Backup *BackupStatusApplyConfiguration `json:"backup,omitempty"`
 	// restore is how far the restore by initFromBackup is; empty if none was asked for.
 	Restore *RestoreStatusApplyConfiguration `json:"restore,omitempty"`
+	// tls is how far the group is on its way to TLS.
+	TLS *TLSStatusApplyConfiguration `json:"tls,omitempty"`
 	// passwords says how far the replacement of passwords is; empty if there never was one.
 	Passwords *PasswordsStatusApplyConfiguration `json:"passwords,omitempty"`
 	// lastRequests are the last answers to what was asked for by annotation, one for each kind of request.
@@ -271,6 +273,14 @@ func (b *MysqlFailoverGroupStatusApplyConfiguration) WithBackup(value *BackupSta
 // If called multiple times, the Restore field is set to the value of the last call.
 func (b *MysqlFailoverGroupStatusApplyConfiguration) WithRestore(value *RestoreStatusApplyConfiguration) *MysqlFailoverGroupStatusApplyConfiguration {
 	b.Restore = value
+	return b
+}
+
+// WithTLS sets the TLS field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the TLS field is set to the value of the last call.
+func (b *MysqlFailoverGroupStatusApplyConfiguration) WithTLS(value *TLSStatusApplyConfiguration) *MysqlFailoverGroupStatusApplyConfiguration {
+	b.TLS = value
 	return b
 }
 

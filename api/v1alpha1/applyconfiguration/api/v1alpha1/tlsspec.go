@@ -4,6 +4,10 @@
 
 package v1alpha1
 
+import (
+	apiv1alpha1 "github.com/mysql-mfg/mfg/api/v1alpha1"
+)
+
 // TLSSpecApplyConfiguration represents a declarative configuration of the TLSSpec type for use
 // with apply.
 //
@@ -15,6 +19,10 @@ type TLSSpecApplyConfiguration struct {
 	// secretName is the Secret, in the group's namespace, that holds tls.crt, tls.key and ca.crt. Default none: the operator makes and renews
 	// them, in the Secret mysql-<group>-tls.
 	SecretName *string `json:"secretName,omitempty"`
+	// plainConnections says what becomes of clients that connect without TLS: Allow lets them, RefuseWhenUnused refuses them once no site
+	// has seen one for 10 minutes, Refuse does so whoever is connected. Sites are updated for it, one by one. Default: Refuse in a group
+	// that has TLS from its beginning, Allow in one that got it later, which is never changed by itself.
+	PlainConnections *apiv1alpha1.PlainConnections `json:"plainConnections,omitempty"`
 }
 
 // TLSSpecApplyConfiguration constructs a declarative configuration of the TLSSpec type for use with
@@ -36,5 +44,13 @@ func (b *TLSSpecApplyConfiguration) WithIssuerRef(value *IssuerRefApplyConfigura
 // If called multiple times, the SecretName field is set to the value of the last call.
 func (b *TLSSpecApplyConfiguration) WithSecretName(value string) *TLSSpecApplyConfiguration {
 	b.SecretName = &value
+	return b
+}
+
+// WithPlainConnections sets the PlainConnections field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the PlainConnections field is set to the value of the last call.
+func (b *TLSSpecApplyConfiguration) WithPlainConnections(value apiv1alpha1.PlainConnections) *TLSSpecApplyConfiguration {
+	b.PlainConnections = &value
 	return b
 }

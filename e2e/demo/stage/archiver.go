@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package stage
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/mysql-mfg/mfg/api/wire"
+)
+
+// Where the archiver of a pod is: its container and program, and the directory in memory that it writes its status to.
+const (
+	archiverContainer = "archiver"
+	archiverProgram   = "backup"
+	archiverDir       = "run/mfg-archive"
+)
+
+// Archiver is the archiver of a site's pod, as a process of this machine.
+type Archiver struct {
+	Site string
+	pid  int
+	pod  *corev1.Pod
+}
+
+// Archiver finds the archiver of a site.
+func (g *Group) Archiver(ctx context.Context, site string) (*Archiver, error) {
+	pod, err := g.Pod(ctx, site)
+	if err != nil {
+		return nil, err
+	}
+	pid, err := findIn(onlyContainer(pod, archiverContainer), archiverProgram)
+	if err != nil {
+		return nil, err
+	}
+	return &Archiver{Site: site, pid: pid, pod: pod}, nil
+}
+
+// Status is what the archiver last said of itself, as it lies in the memory of its pod: to read it costs the pod nothing.
+func (a *Archiver) Status() (wire.ArchiverStatus, error) {
+	raw, err := os.ReadFile(filepath.Join(fmt.Sprintf("/proc/%d/root", a.pid), archiverDir, wire.ArchiverStatusFile))
+	if err != nil {
+		return wire.ArchiverStatus{}, fmt.Errorf("read the status of the archiver of %s: %w", a.Site, err)
+	}
+	return wire.ParseArchiverStatus(raw)
+}
+
+// ResidentMiB is how much memory the archiver and the sidecar beside it hold.
+func (a *Archiver) ResidentMiB() (archiver, sidecar float64, err error) {
+	if archiver, err = residentOf(a.pid, archiverProgram); err != nil {
+		return 0, 0, err
+	}
+	sidecar, err = residentIn(a.pod, "sidecar", "sidecar")
+	return archiver, sidecar, err
+}
+
+// Freeze stops the archiver where it is; Thaw has it go on.
+func (a *Archiver) Freeze() error { return a.signal(syscall.SIGSTOP) }
+
+// Thaw takes Freeze back. Of one that is gone it says nothing.
+func (a *Archiver) Thaw() error {
+	if !isProgram(a.pid, archiverProgram) {
+		return nil
+	}
+	return a.signal(syscall.SIGCONT)
+}
+
+// Kill sends SIGKILL. The kubelet starts it again.
+func (a *Archiver) Kill() error { return a.signal(syscall.SIGKILL) }
+
+func (a *Archiver) signal(signal syscall.Signal) error {
+	if err := syscall.Kill(a.pid, signal); err != nil {
+		return fmt.Errorf("send %s to the archiver of %s: %w", signal, a.Site, err)
+	}
+	return nil
+}
+
+// AwaitArchiver waits until what the archiver of a site says is as is wanted. pending tells what is missing.
+func (g *Group) AwaitArchiver(ctx context.Context, site string, limit time.Duration, pending func(wire.ArchiverStatus) error) (wire.ArchiverStatus, error) {
+	var last wire.ArchiverStatus
+	err := Poll(ctx, limit, "the archiver of "+site, func(ctx context.Context) error {
+		a, err := g.Archiver(ctx, site)
+		if err != nil {
+			return err
+		}
+		if last, err = a.Status(); err != nil {
+			return err
+		}
+		return pending(last)
+	})
+	return last, err
+}
+
+// DescribeArchiver says in one line how an archiver is.
+func DescribeArchiver(s wire.ArchiverStatus) string {
+	return fmt.Sprintf("%s %s %s, epoch %d, %d bytes pending, latest %s, %d gaps, %d files, uploads %d and %d failed", s.State, s.Reason, s.Message, s.Epoch,
+		s.PendingBytes, s.Latest.Format(time.RFC3339Nano), s.GapCount, s.Logs, s.UploadsSucceeded, s.UploadsFailed)
+}
