@@ -94,7 +94,7 @@ func (e *Escrow) Start(ctx context.Context) error {
 			again = escrowRetry
 			if text := err.Error(); text != said {
 				said = text
-				e.Log.Error("keep the certificate of the escrow listener; no keyring can be taken into escrow without", "err", err)
+				e.Log.Error("keep the certificate of the escrow listener; no keyring can be taken into escrow without", "error", err)
 			}
 		}
 		leading := e.Leading
@@ -165,7 +165,7 @@ func (e *Escrow) keep(ctx context.Context, p *pair) error {
 		return err
 	case d.Broken != "":
 		// What is there goes on to be shown.
-		e.Log.Error("the authority of the escrow listener is damaged; delete its Secret, and another is made", "secret", EscrowAuthority, "broken", d.Broken)
+		e.Log.Error("the authority of the escrow listener is damaged; delete its Secret, and another is made", "secret", EscrowAuthority, "problem", d.Broken)
 	}
 	return nil
 }
