@@ -135,7 +135,7 @@ func (e *Escrow) look(ctx context.Context) error {
 	}
 	certificate, err := tls.X509KeyPair(p.serverHeld.Data[certs.KeyServer], p.serverHeld.Data[certs.KeyServerKey])
 	if err != nil {
-		return errors.New("Secret " + EscrowCertificate + " holds no certificate with its key; delete it, and another is made")
+		return errors.New("secret " + EscrowCertificate + " holds no certificate with its key; delete it, and another is made")
 	}
 	if before := e.now.Load(); before == nil || !bytes.Equal(before.certificate.Certificate[0], certificate.Certificate[0]) {
 		e.Log.Info("the escrow listener shows a certificate", "ends", certificate.Leaf.NotAfter)
@@ -153,7 +153,7 @@ func (e *Escrow) keep(ctx context.Context, p *pair) error {
 		if err := p.read(ctx); err != nil || p.foreign() == "" {
 			return err
 		}
-		return errors.New("Secret " + p.foreign() + " " + errForeign.Error())
+		return errors.New("secret " + p.foreign() + " " + errForeign.Error())
 	}
 	host := e.Service + "." + e.Namespace
 	state := certs.State{Now: time.Now(), Title: nameEscrow, Names: []string{host + ".svc", host + ".svc.cluster.local", host, e.Service}}

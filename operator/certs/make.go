@@ -13,6 +13,7 @@ import (
 	"io"
 	"maps"
 	"math/big"
+	"slices"
 	"time"
 )
 
@@ -84,7 +85,7 @@ func (s State) prepare(random io.Reader) (map[string][]byte, error) {
 // promoted has the next authority take the place of the one that signs.
 func (s State) promoted(a authority) map[string][]byte {
 	out := maps.Clone(s.Authority)
-	former := append(a.former, a.now.cert)
+	former := append(slices.Clone(a.former), a.now.cert)
 	out[KeyFormer] = encode(former[max(0, len(former)-mostFormer):])
 	out[KeyAuthority], out[KeyPrivate] = s.Authority[KeyNext], s.Authority[KeyNextKey]
 	delete(out, KeyNext)
