@@ -11,13 +11,13 @@ import (
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"github.com/mysql-mfg/mfg/api/wire"
+	bodies "github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/operator/leading"
 )
 
 type anybody struct{}
 
-func (anybody) Answer(wire.Ask) (wire.Signed, error) { return "signed", nil }
+func (anybody) Answer(bodies.Ask) (bodies.Signed, error) { return "signed", nil }
 
 func TestAStandbyNeedsAnElectionAndAName(t *testing.T) {
 	base := []string{"--auxiliary-url=http://a:8082", "--sidecar-image=sidecar", "--namespace=mfg-system"}
@@ -57,7 +57,7 @@ func TestOnlyAStandbyChangesTheElection(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := speaks.Answer(wire.Ask{}); (err == nil) == standby {
+		if _, err := speaks.Answer(bodies.Ask{}); (err == nil) == standby {
 			t.Errorf("I4: standby %t answers before it renewed: %v", standby, err)
 		}
 		if !standby {
