@@ -165,13 +165,13 @@ func startPrometheus(t *testing.T, g *stage.Group) prometheus {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(prometheusProgram, "--config.file="+file, "--storage.tsdb.path="+filepath.Join(folder, "data"), "--web.listen-address="+addr)
+	cmd := exec.CommandContext(t.Context(), prometheusProgram, "--config.file="+file, "--storage.tsdb.path="+filepath.Join(folder, "data"), "--web.listen-address="+addr)
 	cmd.Stdout, cmd.Stderr = t.Output(), t.Output()
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
+		// The end of the test's context has killed it.
 		_ = cmd.Wait()
 	})
 	for deadline := time.Now().Add(30 * time.Second); ; sleep(t, time.Second) {

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -49,8 +50,22 @@ func plainly(t *testing.T) (*stage.Group, v1alpha1.MysqlFailoverGroupSpec) {
 // comesTo waits until the group has come to a step, and every site is as it is meant there.
 func comesTo(t *testing.T, g *stage.Group, phase v1alpha1.TLSPhase) *v1alpha1.MysqlFailoverGroup {
 	t.Helper()
+	want := map[bool]string{true: "1", false: "0"}[phase == v1alpha1.TLSRequired]
 	group, err := g.Await(t.Context(), 2*rolling, "TLS to come to "+string(phase), func(group *v1alpha1.MysqlFailoverGroup) error {
-		return stage.NotSecure(group, phase)
+		if err := stage.NotSecure(group, phase); err != nil {
+			return err
+		}
+		// The phase is durable before the update that it asks for begins.
+		for _, site := range stage.Sites {
+			got, err := g.RootSQL(t.Context(), site, "SELECT @@GLOBAL.require_secure_transport")
+			if err != nil {
+				return err
+			}
+			if got = strings.TrimSpace(got); got != want {
+				return fmt.Errorf("%s: require_secure_transport = %s", site, got)
+			}
+		}
+		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
