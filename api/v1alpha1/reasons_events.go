@@ -97,6 +97,8 @@ const (
 	ReasonCertificateAuthorityReplaced Reason = "CertificateAuthorityReplaced"
 	// ReasonCertificateAuthorityDamaged: the Secret with the group's authority is damaged; see TLSReady.
 	ReasonCertificateAuthorityDamaged Reason = "CertificateAuthorityDamaged"
+	// ReasonCertificateSecretForeign: a Secret of the name that the operator keeps the group's certificate under belongs to somebody else; see TLSReady.
+	ReasonCertificateSecretForeign Reason = "CertificateSecretForeign"
 	// ReasonCertificateRotationRefused: an order for another certificate makes no sense, or not for this group.
 	ReasonCertificateRotationRefused Reason = "CertificateRotationRefused"
 	// ReasonCertManagerMissing: spec.tls.issuerRef is set, but cert-manager is not installed.

@@ -23,7 +23,7 @@ var (
 	eventAuthorityReplaced = events.Normal(v1alpha1.ReasonCertificateAuthorityReplaced, "Rotate")
 	eventCertificateMade   = events.Normal(v1alpha1.ReasonCertificateMade, "Make")
 	eventAuthorityDamaged  = events.Warning(v1alpha1.ReasonCertificateAuthorityDamaged, "Wait")
-	eventForeignSecret     = events.Warning(v1alpha1.ReasonForeignObject, "Refuse")
+	eventForeignSecret     = events.Warning(v1alpha1.ReasonCertificateSecretForeign, "Refuse")
 	eventRotationRefused   = events.Warning(v1alpha1.ReasonCertificateRotationRefused, "Refuse")
 )
 
