@@ -94,6 +94,9 @@ watchNamespaces: [shop, billing]`},
 	"mfg-escrow": {operatorChart, `
 crds: {enabled: false}
 auxiliary: {escrowTLS: {enabled: true, existingSecret: mfg-escrow-tls}}`},
+	"mfg-escrow-own": {operatorChart, `
+crds: {enabled: false}
+auxiliary: {escrowTLS: {enabled: true}}`},
 	"mfg-tenants": {operatorChart, `
 crds: {enabled: false}
 watchNamespaces: [shop, billing]
@@ -207,7 +210,6 @@ func golden(t *testing.T, file, got string) {
 
 func TestRefusedValues(t *testing.T) {
 	tests := map[string]struct{ chart, values, want string }{
-		"escrow without a certificate": {operatorChart, `auxiliary: {escrowTLS: {enabled: true}}`, "existingSecret"},
 		"escrow Secret that is none":   {operatorChart, `auxiliary: {escrowTLS: {enabled: true, existingSecret: a/b}}`, "existingSecret"},
 		"unknown value":                {operatorChart, `replica: 2`, "replica"},
 		"three operators":              {operatorChart, `replicas: 3`, "replicas"},

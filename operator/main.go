@@ -49,6 +49,7 @@ type settings struct {
 	escrowAddr        string
 	escrowURL         string
 	escrowTLSDir      string
+	escrowOwn         bool
 	sidecarImage      string
 	sidecarPullPolicy string
 	backupImage       string
@@ -84,6 +85,7 @@ func parse(args []string) (settings, error) {
 	f.StringVar(&s.escrowAddr, "escrow-bind-address", "", "address of /keyring/escrow, TLS only; empty takes no keyrings into escrow")
 	f.StringVar(&s.escrowURL, "escrow-url", "", "URL under which sidecars reach the escrow address (https)")
 	f.StringVar(&s.escrowTLSDir, "escrow-tls-dir", "/etc/mfg-escrow-tls", "directory with tls.crt and tls.key of the escrow address")
+	f.BoolVar(&s.escrowOwn, "escrow-own-certificate", false, "make and renew the certificate of the escrow address, in Secrets of the operator's namespace, instead of reading it from --escrow-tls-dir")
 	f.StringVar(&s.sidecarImage, "sidecar-image", "", "image of the sidecar (required)")
 	f.StringVar(&s.sidecarPullPolicy, "sidecar-image-pull-policy", "IfNotPresent", "pull policy of the sidecar's image")
 	f.StringVar(&s.backupImage, "backup-image", "", "image with the program that makes and verifies backups; empty makes none")
@@ -166,14 +168,17 @@ func wire(mgr ctrl.Manager, s settings, log *slog.Logger, term *leading.Term) er
 		Lease: s.lease(), Caches: caches, Former: term.Former,
 	})
 	install := render.Install{
-		SidecarImage: s.sidecarImage, SidecarPullPolicy: corev1.PullPolicy(s.sidecarPullPolicy), OperatorURL: s.auxiliaryURL, EscrowURL: s.escrowURL,
+		SidecarImage: s.sidecarImage, SidecarPullPolicy: corev1.PullPolicy(s.sidecarPullPolicy), OperatorURL: s.auxiliaryURL, EscrowURL: s.escrowURL, EscrowOwn: s.escrowOwn,
 		BackupImage: s.backupImage, BackupPullPolicy: corev1.PullPolicy(s.backupPullPolicy),
 	}
+	own := escrowCertificate(mgr, s, log)
+	escrowed := newKeyrings(mgr, s, own)
 	reconciler := controller.New(controller.Options{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Facts: factsOf{loops}, Loops: bothLoops{loops, caches}, CacheTroubles: troubles, Access: reach, Work: register, Keys: keys,
 		Recorder: recorder, Install: install, Proven: v1alpha1.IsProven(),
 		Limits: render.Limits{Images: elements(s.allowedImages), DNSSuffixes: elements(s.allowedNames)},
-		Escrow: newKeyrings(mgr, s), ReachEscrow: client.Escrow{URL: s.escrowURL}.Reach, Lease: s.lease(), Holder: s.holder,
+		Escrow: escrowed, ReachEscrow: client.Escrow{URL: s.escrowURL}.Reach, Lease: s.lease(), Holder: s.holder,
+		OwnAuthorities: authoritiesOf(own), KeepTrust: trustOf(own, escrowed),
 	})
 	if err := reconciler.SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("set up controller: %w", err)
@@ -207,7 +212,7 @@ func wire(mgr ctrl.Manager, s settings, log *slog.Logger, term *leading.Term) er
 	if err := mgr.Add(signing.Collector{Keys: keys, Namespaces: elements(s.watchNamespaces), Log: log}); err != nil {
 		return fmt.Errorf("add collector of keys: %w", err)
 	}
-	if err := addEscrow(mgr, s, loops, log); err != nil {
+	if err := addEscrow(mgr, s, loops, own, log); err != nil {
 		return fmt.Errorf("add escrow listener: %w", err)
 	}
 	speaks, err := addStandby(mgr, s, standbyParts{loops, term, log})

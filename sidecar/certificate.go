@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -151,8 +152,17 @@ func (c *certificate) load(ctx context.Context) (problem string, settled bool) {
 		return "", false // MySQL does not answer, which others tell; the next look tries again
 	}
 	c.loaded = c.found
+	c.took(files)
 	c.log.Info("MySQL took the certificate that lies in the pod")
 	return "", true
+}
+
+// took notes which files MySQL took: whoever replaces an authority waits for that.
+func (c *certificate) took(files [3][]byte) {
+	bundle, current := sha256.Sum256(files[0]), sha256.Sum256(files[1])
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.report.Bundle, c.report.Current = hex.EncodeToString(bundle[:]), hex.EncodeToString(current[:])
 }
 
 // read returns ca.crt, tls.crt and tls.key.

@@ -22,6 +22,7 @@ var meanings = map[string]string{
 	"dir":           "a directory in the container",
 	"effect":        "what the failover loop did",
 	"effects":       "what the failover loop will do",
+	"ends":          "when a certificate ends",
 	"epoch":         "epoch of the group",
 	"errno":         "number of an error of MySQL",
 	"error":         "what went wrong, in words",
@@ -69,6 +70,7 @@ var meanings = map[string]string{
 	"site":          "name of the site",
 	"stage":         "what was needed for a fence, as in `sidecar_fences_total`",
 	"state":         "state of the archiver",
+	"step":          "what was done for a certificate",
 	"taken":         "whether MySQL took a password",
 	"target":        "who was asked",
 	"took":          "how long it took",
@@ -80,7 +82,7 @@ var meanings = map[string]string{
 	"version":       "version of the program, or of a keyring in escrow",
 	"waited":        "for how long it has been waited",
 	"wanted":        "what is missing",
-	"why":           "why a site is still needed, or refuses",
+	"why":           "why a site is still needed, or refuses, or a certificate is made",
 	"work":          "number of an order of work on a keyring",
 }
 

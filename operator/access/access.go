@@ -265,7 +265,7 @@ func (a *Access) anew(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, r
 
 // clientTLS verifies the server.
 func (a *Access) clientTLS(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, site string) (*tls.Config, error) {
-	secret, err := a.secret(ctx, a.given, types.NamespacedName{Namespace: group.Namespace, Name: group.Spec.TLS.SecretName})
+	secret, err := a.secret(ctx, a.given, types.NamespacedName{Namespace: group.Namespace, Name: group.Spec.TLS.Secret(group.Name)})
 	if err != nil {
 		return nil, fmt.Errorf("read certificate of the group: %w", err)
 	}

@@ -45,7 +45,7 @@ func (a *Access) CacheCertificate(ctx context.Context, group *v1alpha1.MysqlFail
 	if !group.CacheTLS() {
 		return nil, nil
 	}
-	secret, err := a.secret(ctx, a.given, types.NamespacedName{Namespace: group.Namespace, Name: group.Spec.TLS.SecretName})
+	secret, err := a.secret(ctx, a.given, types.NamespacedName{Namespace: group.Namespace, Name: group.Spec.TLS.Secret(group.Name)})
 	if err != nil {
 		return nil, fmt.Errorf("read certificate of the group: %w", err)
 	}

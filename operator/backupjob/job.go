@@ -116,7 +116,7 @@ func (b Job) Make() *batchv1.Job {
 	p.mount(render.SecretVolume(volumeAccount, v1alpha1.AccountsSecret(b.Group.Name), v1alpha1.AccountBackup, v1alpha1.AccountBackup), accountDir)
 	if tls := b.Group.Spec.TLS; b.Group.TLSVerified() {
 		c.Source.CAFile = path.Join(tlsDir, "ca.crt")
-		p.mount(render.SecretVolume(volumeTLS, tls.SecretName, "ca.crt", "ca.crt"), tlsDir)
+		p.mount(render.SecretVolume(volumeTLS, tls.Secret(b.Group.Name), "ca.crt", "ca.crt"), tlsDir)
 	}
 	p.server()
 	if b.Method() == v1alpha1.BackupPhysical {

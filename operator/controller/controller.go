@@ -25,6 +25,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/accounts"
 	"github.com/mysql-mfg/mfg/operator/apply"
 	"github.com/mysql-mfg/mfg/operator/cacheobjects"
+	"github.com/mysql-mfg/mfg/operator/certificates"
 	"github.com/mysql-mfg/mfg/operator/clone"
 	"github.com/mysql-mfg/mfg/operator/encryption"
 	"github.com/mysql-mfg/mfg/operator/follow"
@@ -75,6 +76,10 @@ type Options struct {
 	// ReachEscrow looks whether the escrow endpoint can be reached by who believes these authorities alone; nil asks nobody.
 	ReachEscrow func(ctx context.Context, authorities []byte) error
 
+	// OwnAuthorities and KeepTrust are set if the operator makes the certificate of that endpoint: encryption.Options tells what they are.
+	OwnAuthorities func() []byte
+	KeepTrust      func(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, site string) error
+
 	// CacheTroubles are told of what keeps cache stores from working; made by New if nil.
 	CacheTroubles *cacheobjects.Troubles
 
@@ -99,6 +104,7 @@ type Reconciler struct {
 	encryption *encryption.Encryption
 	clones     *clone.Clones
 	passwords  *accounts.Passwords
+	made       *certificates.Groups
 	restores   *restoring.Restores
 	securing   *securing.Steps
 	leases     leaseLooks
@@ -128,8 +134,12 @@ func New(o Options) *Reconciler {
 	r.encryption = encryption.New(r.base, encryption.Options{
 		Port: port{r}, Work: o.Work, Runner: r.runner, Reach: reach, Wake: r.Wake,
 		Escrow: o.Escrow, EscrowURL: o.Install.EscrowURL, ReachEscrow: o.ReachEscrow, GroupOf: groupOf,
+		OwnAuthorities: o.OwnAuthorities, KeepTrust: o.KeepTrust,
 	})
 	r.passwords = accounts.New(r.base, accounts.Options{Access: o.Access, Server: o.PasswordServer, Runner: r.runner, Wake: r.Wake, Pauses: accounts.UsualPauses})
+	r.made = &certificates.Groups{Base: r.base, Adopt: func(ctx context.Context, s *scope.Scope, secret *corev1.Secret) error {
+		return r.adopt(ctx, s, render.RootSecret(s.In, ""), secret) // labels and owner, and nothing of its content
+	}}
 	r.securing = &securing.Steps{Base: r.base, Access: o.Access, Dial: o.Dial}
 	r.restores = restoring.New(r.base, restoring.Options{
 		Image: func() bool { return r.Install.BackupImage != "" }, Proven: func() v1alpha1.Proven { return r.Proven }, Versions: r.encryption.Versions, Trouble: podTrouble, EndPod: clone.EndPod(o.Client),

@@ -105,6 +105,9 @@ func (s *Store) RenewToken(ctx context.Context, group *v1alpha1.MysqlFailoverGro
 	secret := &corev1.Secret{ObjectMeta: meta(group, site, v1alpha1.KeyringTokenSecret(group.Name, site), v1alpha1.NameMySQL)}
 	secret.Annotations = map[string]string{v1alpha1.AnnotationKeyringRound: strconv.FormatInt(round, 10)}
 	secret.Data = map[string][]byte{v1alpha1.KeyringTokenKey: []byte(NewToken())}
+	if err := s.trustInto(secret.Data); err != nil {
+		return err
+	}
 	err := s.client.Create(ctx, secret, client.FieldOwner(v1alpha1.ManagerController))
 	if !apierrors.IsAlreadyExists(err) {
 		return wrap("create escrow token", err)

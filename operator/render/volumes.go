@@ -93,7 +93,7 @@ func volumes(in Input, site v1alpha1.Site) []corev1.Volume {
 	if tls := in.Group.Spec.TLS; in.Group.TLSMounted() {
 		out = append(out, corev1.Volume{Name: volumeTLS, VolumeSource: corev1.VolumeSource{
 			Secret: &corev1.SecretVolumeSource{
-				SecretName:  tls.SecretName,
+				SecretName:  tls.Secret(group),
 				DefaultMode: new(secretMode),
 				Items:       items("tls.crt", "tls.crt", "tls.key", "tls.key", "ca.crt", "ca.crt"),
 			},

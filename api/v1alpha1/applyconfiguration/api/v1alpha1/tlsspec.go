@@ -11,12 +11,13 @@ import (
 // TLSSpecApplyConfiguration represents a declarative configuration of the TLSSpec type for use
 // with apply.
 //
-// TLSSpec gives the group's certificates.
+// TLSSpec gives the group's certificates. Empty ({}), the operator makes an authority and a certificate for the group, and renews both.
 type TLSSpecApplyConfiguration struct {
 	// issuerRef names a cert-manager issuer; with it the operator asks for a certificate and cert-manager writes it to
-	// secretName. Default none: secretName must exist.
+	// secretName. Default none: secretName must exist, or is not given either.
 	IssuerRef *IssuerRefApplyConfiguration `json:"issuerRef,omitempty"`
-	// secretName is the Secret, in the group's namespace, that holds tls.crt, tls.key and ca.crt.
+	// secretName is the Secret, in the group's namespace, that holds tls.crt, tls.key and ca.crt. Default none: the operator makes and renews
+	// them, in the Secret mysql-<group>-tls.
 	SecretName *string `json:"secretName,omitempty"`
 	// plainConnections says what becomes of clients that connect without TLS: Allow lets them, RefuseWhenUnused refuses them once no site
 	// has seen one for 10 minutes, Refuse does so whoever is connected. Sites are updated for it, one by one. Default: Refuse in a group

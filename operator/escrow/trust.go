@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package escrow
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+)
+
+// errNoAuthority means that no sidecar could believe the endpoint yet.
+var errNoAuthority = errors.New("the operator has made no certificate for its escrow endpoint yet; its log says why if that lasts")
+
+// trustInto puts the authorities of the endpoint's certificate beside a token, if the operator makes it.
+func (s *Store) trustInto(data map[string][]byte) error {
+	if s.authorities == nil {
+		return nil
+	}
+	authorities := s.authorities()
+	if len(authorities) == 0 {
+		return errNoAuthority
+	}
+	data[v1alpha1.KeyringTokenCA] = authorities
+	return nil
+}
+
+// KeepTrust has the token Secret of a site hold the authorities by which the endpoint is to be believed now. Without a token there is
+// nothing to do.
+func (s *Store) KeepTrust(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, site string) error {
+	secret := &corev1.Secret{}
+	key := client.ObjectKey{Namespace: group.Namespace, Name: v1alpha1.KeyringTokenSecret(group.Name, site)}
+	err := s.live.Get(ctx, key, secret)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return wrap("read escrow token", err)
+	}
+	if !belongs(secret, group.Name, site) {
+		return fmt.Errorf("trust beside the token in %s: %w", secret.Name, ErrForeignSecret)
+	}
+	before := secret.DeepCopy()
+	secret.Data = maps.Clone(secret.Data)
+	if secret.Data == nil {
+		secret.Data = map[string][]byte{}
+	}
+	if err := s.trustInto(secret.Data); err != nil {
+		return err
+	}
+	if bytes.Equal(before.Data[v1alpha1.KeyringTokenCA], secret.Data[v1alpha1.KeyringTokenCA]) {
+		return nil
+	}
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	return wrap("write authorities beside the escrow token", s.client.Patch(ctx, secret, patch, client.FieldOwner(v1alpha1.ManagerController)))
+}
