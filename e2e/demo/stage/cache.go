@@ -164,7 +164,7 @@ func (g *Group) cacheTLS(ctx context.Context) (*tls.Config, error) {
 		return nil, err
 	}
 	secret := &corev1.Secret{}
-	if err := g.Kube.Get(ctx, client.ObjectKey{Namespace: g.Namespace, Name: g.Name + "-tls"}, secret); err != nil {
+	if err := g.Kube.Get(ctx, client.ObjectKey{Namespace: g.Namespace, Name: g.tlsSecret()}, secret); err != nil {
 		return nil, fmt.Errorf("read certificate: %w", err)
 	}
 	pair, err := tls.X509KeyPair(secret.Data["tls.crt"], secret.Data["tls.key"])

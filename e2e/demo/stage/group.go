@@ -32,7 +32,9 @@ type Group struct {
 	WriterArgs []string
 
 	password string
-	ca       []byte
+	// made is true if the operator makes its certificate.
+	made bool
+	ca   []byte
 }
 
 // annotationImages remembers on a group with which programs its pods were made.

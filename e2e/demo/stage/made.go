@@ -18,6 +18,14 @@ func (g *Group) ReadMadeAuthorities(ctx context.Context) ([]byte, error) {
 	if err := g.Kube.Get(ctx, client.ObjectKey{Namespace: g.Namespace, Name: v1alpha1.MadeTLSSecret(g.Name)}, secret); err != nil {
 		return nil, fmt.Errorf("read the certificate that the operator made: %w", err)
 	}
-	g.ca = secret.Data["ca.crt"]
+	g.ca, g.made = secret.Data["ca.crt"], true
 	return g.ca, nil
+}
+
+// tlsSecret is the Secret with the certificate of the group.
+func (g *Group) tlsSecret() string {
+	if g.made {
+		return v1alpha1.MadeTLSSecret(g.Name)
+	}
+	return g.Name + "-tls"
 }
