@@ -281,7 +281,12 @@ func (g *Group) CacheNotGone(ctx context.Context) error {
 	case !apierrors.IsNotFound(err):
 		return fmt.Errorf("read the Service of the cache: %w", err)
 	}
-	return nil
+	// Status is written after the objects went: a cache that is turned on before would be taken for the one that it still tells of.
+	group, err := g.Get(ctx)
+	if err == nil && group.Status.Cache != nil {
+		err = errors.New("status still tells of the cache")
+	}
+	return err
 }
 
 // StartSessions starts a writer that keeps sessions through the Service of the cache, and waits for its first acknowledged write.
