@@ -236,9 +236,9 @@ type TLSSpec struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
 	SecretName string `json:"secretName,omitempty"`
-	// plainConnections says what becomes of clients that connect without TLS: Allow lets them, RefuseWhenUnused refuses them once no site
-	// has seen one for 10 minutes, Refuse does so whoever is connected. Sites are updated for it, one by one. Default: Refuse in a group
-	// that has TLS from its beginning, Allow in one that got it later, which is never changed by itself.
+	// plainConnections says whether clients may connect without TLS. Allow: they may. RefuseWhenUnused: the sites refuse them once no site
+	// has seen one for 10 minutes. Refuse: the sites refuse them now, also those that are in use. The operator updates the sites for it,
+	// one by one. Default: Refuse in a group that was made with TLS, Allow in one that got it later; the operator never changes that.
 	//
 	// +optional
 	PlainConnections PlainConnections `json:"plainConnections,omitempty"`

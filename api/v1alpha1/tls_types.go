@@ -15,7 +15,7 @@ const (
 	PlainAllow PlainConnections = "Allow"
 	// PlainRefuseWhenUnused refuses them once no site has seen one for 10 minutes.
 	PlainRefuseWhenUnused PlainConnections = "RefuseWhenUnused"
-	// PlainRefuse refuses them, whoever is connected.
+	// PlainRefuse refuses them, also those that are in use.
 	PlainRefuse PlainConnections = "Refuse"
 )
 

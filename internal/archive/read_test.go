@@ -10,8 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"filippo.io/age"
-
 	"github.com/mysql-mfg/mfg/internal/bucket"
 	"github.com/mysql-mfg/mfg/internal/gtid"
 )
@@ -20,18 +18,7 @@ import (
 // The same bytes come from the sealed log then, whole and proven, or an error does.
 func TestASegmentIsReadFromTheSealedLogI27(t *testing.T) {
 	t.Parallel()
-	identity, err := age.GenerateX25519Identity()
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := ParseRecipients([]string{identity.Recipient().String()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ids, err := bucket.ParseIdentities(strings.NewReader(identity.String()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r, ids := encryptedTo(t)
 	a, dir := openFolder(t)
 	m, first, second := twoSegments(t, a, r)
 	half := second.From

@@ -6,11 +6,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
@@ -35,17 +32,9 @@ func (s *Store) trustInto(data map[string][]byte) error {
 // KeepTrust has the token Secret of a site hold the authorities by which the endpoint is to be believed now. Without a token there is
 // nothing to do.
 func (s *Store) KeepTrust(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, site string) error {
-	secret := &corev1.Secret{}
-	key := client.ObjectKey{Namespace: group.Namespace, Name: v1alpha1.KeyringTokenSecret(group.Name, site)}
-	err := s.live.Get(ctx, key, secret)
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	if err != nil {
-		return wrap("read escrow token", err)
-	}
-	if !belongs(secret, group.Name, site) {
-		return fmt.Errorf("trust beside the token in %s: %w", secret.Name, ErrForeignSecret)
+	secret, err := s.token(ctx, group, site, "trust beside the token")
+	if err != nil || secret == nil {
+		return err
 	}
 	before := secret.DeepCopy()
 	secret.Data = maps.Clone(secret.Data)

@@ -19,9 +19,9 @@ type TLSSpecApplyConfiguration struct {
 	// secretName is the Secret, in the group's namespace, that holds tls.crt, tls.key and ca.crt. Default none: the operator makes and renews
 	// them, in the Secret mysql-<group>-tls.
 	SecretName *string `json:"secretName,omitempty"`
-	// plainConnections says what becomes of clients that connect without TLS: Allow lets them, RefuseWhenUnused refuses them once no site
-	// has seen one for 10 minutes, Refuse does so whoever is connected. Sites are updated for it, one by one. Default: Refuse in a group
-	// that has TLS from its beginning, Allow in one that got it later, which is never changed by itself.
+	// plainConnections says whether clients may connect without TLS. Allow: they may. RefuseWhenUnused: the sites refuse them once no site
+	// has seen one for 10 minutes. Refuse: the sites refuse them now, also those that are in use. The operator updates the sites for it,
+	// one by one. Default: Refuse in a group that was made with TLS, Allow in one that got it later; the operator never changes that.
 	PlainConnections *apiv1alpha1.PlainConnections `json:"plainConnections,omitempty"`
 }
 
