@@ -47,6 +47,9 @@ func TestKubeletConfiguration(t *testing.T) {
 	if _, ok := v1["nodeStatusUpdateFrequency"]; ok {
 		t.Error("the lab must find out about a lost node as slowly as production does")
 	}
+	if got := v1["containerLogMaxSize"]; got != "1Gi" {
+		t.Errorf("containerLogMaxSize = %v: a writer's journal loses its beginning after ten minutes under load", got)
+	}
 }
 
 func TestOtherConfigurations(t *testing.T) {
