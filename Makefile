@@ -90,6 +90,11 @@ test-dashboard: build ## Watch the dashboard in tmux while a site is lost, on th
 .PHONY: docs-frames
 docs-frames: test-dashboard ## Put the frames and the recording of `make test-dashboard` into docs/
 	@mkdir -p docs/recordings && install -m 644 out/dashboard/failover.cast docs/recordings/ && install -m 644 out/dashboard/dashboard-failover.md docs/
+	@$(MAKE) docs-picture
+
+.PHONY: docs-picture
+docs-picture: ## Draw docs/failover.svg, the picture in README.md, out of the frames in docs/dashboard-failover.md
+	@go -C e2e run ./picture -from ../docs/dashboard-failover.md -to ../docs/failover.svg
 
 .PHONY: docs-session
 docs-session: build ## Run docs/kubectl-mfg-session.md on the lab and put what its commands print into it
