@@ -127,6 +127,21 @@ func TestBrokenLinksAreFound(t *testing.T) {
 	}
 }
 
+// TestEveryPageIsInTheIndex: what the index does not name is not found. The directory of decisions is named as a whole.
+func TestEveryPageIsInTheIndex(t *testing.T) {
+	all := pages(t)
+	index := map[string]bool{}
+	for _, m := range link.FindAllStringSubmatch(all["docs/README.md"], -1) {
+		path, _, _ := strings.Cut(m[1], "#")
+		index[filepath.Join("docs", path)] = true
+	}
+	for page := range all {
+		if strings.HasPrefix(page, "docs/") && !strings.HasPrefix(page, "docs/decisions/") && page != "docs/README.md" && !index[page] {
+			t.Errorf("docs/README.md does not name %s", page)
+		}
+	}
+}
+
 // TestREADMEIsShort: what it is, for whom, and how to begin. All else has a page.
 func TestREADMEIsShort(t *testing.T) {
 	raw, err := os.ReadFile("README.md")
