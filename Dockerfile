@@ -7,7 +7,7 @@
 #   docker buildx build --platform linux/amd64,linux/arm64 --target sidecar  -t <registry>/mysql-mfg/sidecar:<version>  --push .
 #   docker buildx build --platform linux/amd64,linux/arm64 --target backup   -t <registry>/mysql-mfg/backup:<version>   --push .
 #
-# Releases are made by e2e/release, which needs no container engine and puts the same into the same places (docs/releasing.md).
+# Releases are made by e2e/release, which needs no container engine and puts the same into the same places (docs/internals/releasing.md).
 #
 # The programs are static and bring all they need, so the images stand on nothing. To stand on a base image, such as
 # distroless static nonroot, give it by digest: --build-arg BASE=<image>@sha256:<digest>.

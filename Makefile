@@ -56,8 +56,8 @@ test-encryption-kills: build ## Kill everything at every step of rotation, clone
 	@KILLS='$(KILLS)' CONTINUE='$(filter-out 0,$(CONTINUE))' go -C e2e test -tags lab,kills -v -count=1 -timeout 8h -run TestKilledWhileUnsealed ./suites/
 
 .PHONY: encryption-kills-table
-encryption-kills-table: ## Put the results of `make test-encryption-kills`, gathered in however many runs of one build, into docs/encryption-kills.md
-	@go -C e2e run ./kills/table -from ../out/encryption-kills.json -to ../docs/encryption-kills.md
+encryption-kills-table: ## Put the results of `make test-encryption-kills`, gathered in however many runs of one build, into docs/internals/encryption-kills.md
+	@go -C e2e run ./kills/table -from ../out/encryption-kills.json -to ../docs/internals/encryption-kills.md
 
 .PHONY: test-backup
 test-backup: ## Every test of backups on real servers: too long for `make test` (root, Debian)
@@ -80,8 +80,8 @@ kills-backup: build ## Kill everything at every step of backups, their removal a
 	@RUNS='$(RUNS)' SEED='$(SEED)' KILLS='$(KILLS)' CONTINUE='$(filter-out 0,$(CONTINUE))' go -C e2e test -tags lab,kills -v -count=1 -timeout 6h -run 'TestKilledBackup$$' ./suites/
 
 .PHONY: kills-backup-table
-kills-backup-table: ## Put the results of a complete run of `make kills-backup` into docs/backup-kills.md
-	@go -C e2e run ./kills/backuptable -from ../out/kills-backup.json -to ../docs/backup-kills.md
+kills-backup-table: ## Put the results of a complete run of `make kills-backup` into docs/internals/backup-kills.md
+	@go -C e2e run ./kills/backuptable -from ../out/kills-backup.json -to ../docs/internals/backup-kills.md
 
 .PHONY: test-dashboard
 test-dashboard: build ## Watch the dashboard in tmux while a site is lost, on the lab; leaves frames and a recording in out/dashboard (root, Debian)
@@ -90,6 +90,11 @@ test-dashboard: build ## Watch the dashboard in tmux while a site is lost, on th
 .PHONY: docs-frames
 docs-frames: test-dashboard ## Put the frames and the recording of `make test-dashboard` into docs/
 	@mkdir -p docs/recordings && install -m 644 out/dashboard/failover.cast docs/recordings/ && install -m 644 out/dashboard/dashboard-failover.md docs/
+	@$(MAKE) docs-picture
+
+.PHONY: docs-picture
+docs-picture: ## Draw docs/failover.svg, the picture in README.md, out of the frames in docs/dashboard-failover.md
+	@go -C e2e run ./picture -from ../docs/dashboard-failover.md -to ../docs/failover.svg
 
 .PHONY: docs-session
 docs-session: build ## Run docs/kubectl-mfg-session.md on the lab and put what its commands print into it
@@ -139,8 +144,8 @@ chaos: build bin/chaos ## Break a group on the lab in every way, ONLY=name[,name
 	@bin/chaos $(if $(LIST),-list) $(if $(ONLY),-only $(ONLY)) $(if $(CONTINUE),-continue) $(if $(LEASE),-lease $(LEASE)) $(if $(REPEAT),-repeat $(REPEAT)) -out out/chaos.json
 
 .PHONY: chaos-table
-chaos-table: bin/chaos ## Put the results of a complete run of `make chaos` into docs/chaos.md
-	@bin/chaos -table -out out/chaos.json -docs docs/chaos.md
+chaos-table: bin/chaos ## Put the results of a complete run of `make chaos` into docs/internals/chaos.md
+	@bin/chaos -table -out out/chaos.json -docs docs/internals/chaos.md
 
 .PHONY: bench-scale
 bench-scale: bin/scale bin/operator ## Measure one operator with 10, 100 and 1,000 groups of fake sites (no root; needs what the lab was made of), POINTS=10x3,1x16; with a cache in every group: CACHES=1; writes out/bench-scale.json, or out/bench-scale-caches.json

@@ -13,13 +13,13 @@ import (
 
 // TestEveryInvariantIsNamedByATest: a rule without a test that names it is only a wish.
 func TestEveryInvariantIsNamedByATest(t *testing.T) {
-	page, err := os.ReadFile("docs/invariants.md")
+	page, err := os.ReadFile("docs/internals/invariants.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	rows := regexp.MustCompile(`(?m)^\| (I[0-9]+) \|`).FindAllStringSubmatch(string(page), -1)
 	if len(rows) < 10 {
-		t.Fatalf("docs/invariants.md has %d rows", len(rows))
+		t.Fatalf("docs/internals/invariants.md has %d rows", len(rows))
 	}
 	tests := testFiles(t)
 	for _, row := range rows {

@@ -16,7 +16,7 @@ import (
 	"testing"
 )
 
-// The sizes that a reader can still take in. What grows over one of them gets a room of its own; docs/architecture.md says which there are.
+// The sizes that a reader can still take in. What grows over one of them gets a room of its own; docs/internals/architecture.md says which there are.
 const (
 	mostPackageLines = 3000
 	mostFileLines    = 400

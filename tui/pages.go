@@ -42,7 +42,7 @@ var keyHelp = []struct{ keys, what string }{
 	{"x", "why the operator does, or does not, fail over"},
 	{"f", "planned failover to the chosen site"},
 	{"a", "abort the planned failover that is under way; withdraw an order that accepts data loss"},
-	{"c", "copy the chosen site anew (reclone)"},
+	{"c", "copy the chosen site again (reclone)"},
 	{"p", "pause the operator for 30m, or resume"},
 	{"", "Commands"},
 	{":GROUP", "open that group"},

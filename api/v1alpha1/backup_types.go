@@ -76,7 +76,7 @@ type BackupProfile struct {
 	//
 	// +required
 	Storage BackupStorage `json:"storage"`
-	// encryption encrypts the backups of this profile before they leave the pod that makes them. Default none: whoever can read the
+	// encryption encrypts the backups of this profile before they leave the pod that makes them. Default none: anyone who can read the
 	// bucket can read the data.
 	//
 	// +optional

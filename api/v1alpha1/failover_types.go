@@ -122,7 +122,7 @@ type FailoverSpec struct {
 	// +kubebuilder:validation:Minimum=0
 	MaxLostTransactions *int64 `json:"maxLostTransactions,omitempty"`
 	// onDivergence says what happens to a site with transactions that the active site lacks: Hold keeps it fenced for a
-	// person, Reclone throws its data away and clones it anew, once its loss is in status.failovers and its lost rows are
+	// person, Reclone throws its data away and clones it again, once its loss is in status.failovers and its lost rows are
 	// counted. Default Hold.
 	//
 	// +optional

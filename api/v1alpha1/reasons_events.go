@@ -64,9 +64,9 @@ const (
 	ReasonSiteCloneWaits Reason = "SiteCloneWaits"
 	// ReasonSiteCloneRefused: a site needs a clone, which would destroy data that may be needed.
 	ReasonSiteCloneRefused Reason = "SiteCloneRefused"
-	// ReasonSiteStranded: a site can no longer catch up, because transactions were purged; it is cloned anew.
+	// ReasonSiteStranded: a site can no longer catch up, because transactions were purged; it is cloned again.
 	ReasonSiteStranded Reason = "SiteStranded"
-	// ReasonSiteVolumeReplaced: a site came back with another data volume; it is cloned anew.
+	// ReasonSiteVolumeReplaced: a site came back with another data volume; it is cloned again.
 	ReasonSiteVolumeReplaced Reason = "SiteVolumeReplaced"
 	// ReasonActiveVolumeReplaced: the active site came back with another data volume; its data is gone, and it is held for a person.
 	ReasonActiveVolumeReplaced Reason = "ActiveVolumeReplaced"
@@ -103,7 +103,7 @@ const (
 	ReasonCertificateRotationRefused Reason = "CertificateRotationRefused"
 	// ReasonCertManagerMissing: spec.tls.issuerRef is set, but cert-manager is not installed.
 	ReasonCertManagerMissing Reason = "CertManagerMissing"
-	// ReasonAuthorityReplaced: the key that signs statements was missing and was made anew: see docs/fence.md.
+	// ReasonAuthorityReplaced: the key that signs statements was missing and was made again: see docs/fence.md.
 	ReasonAuthorityReplaced Reason = "AuthorityReplaced"
 	// ReasonConfigRestored: the ConfigMap of a site was changed by somebody else, and was put right.
 	ReasonConfigRestored Reason = "ConfigRestored"
@@ -131,7 +131,7 @@ const (
 	ReasonKeyringEscrowRestored Reason = "KeyringEscrowRestored"
 	// ReasonKeyringNotEscrowed: the keyring of a site was not escrowed in time; it stays unsealed, and it is tried on.
 	ReasonKeyringNotEscrowed Reason = "KeyringNotEscrowed"
-	// ReasonKeyringLost: a site lost its keyring with its pod; it is cloned anew.
+	// ReasonKeyringLost: a site lost its keyring with its pod; it is cloned again.
 	ReasonKeyringLost Reason = "KeyringLost"
 	// ReasonKeyringFound: a site starts with the keyring that is in escrow for it.
 	ReasonKeyringFound Reason = "KeyringFound"
@@ -165,11 +165,11 @@ const (
 	ReasonPasswordEdited Reason = "PasswordEdited"
 	// ReasonPasswordEditUndone: somebody wrote a password that cannot be used, or one while it is being replaced; the Secret is as before.
 	ReasonPasswordEditUndone Reason = "PasswordEditUndone"
-	// ReasonRecloneAccepted: a site is about to be cloned anew, as a person or spec.failover.onDivergence orders.
+	// ReasonRecloneAccepted: a site is about to be cloned again, as a person or spec.failover.onDivergence orders.
 	ReasonRecloneAccepted Reason = "RecloneAccepted"
 	// ReasonRecloneRefused: a reclone was asked for and refused; nothing was changed.
 	ReasonRecloneRefused Reason = "RecloneRefused"
-	// ReasonRecloneDone: a site was cloned anew as ordered, and its data is part of the group.
+	// ReasonRecloneDone: a site was cloned again as ordered, and its data is part of the group.
 	ReasonRecloneDone Reason = "RecloneDone"
 	// ReasonDNSSwitched: the DNS name was pointed to the active site.
 	ReasonDNSSwitched Reason = "DNSSwitched"

@@ -3,7 +3,7 @@
 // Command bench measures failovers on the lab and writes the figures as JSON. A run is one fault under load; every
 // run is also a test: two writers at a time, or an acknowledged row that is missing without the group's record saying
 // so, make the command fail. A target that was missed does not: it is said, and the figures are there to be judged.
-// docs/benchmarks.md says what each case does and how to read the figures.
+// docs/internals/benchmarks.md says what each case does and how to read the figures.
 package main
 
 import (

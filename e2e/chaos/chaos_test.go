@@ -19,7 +19,7 @@ func TestScenariosAreWhole(t *testing.T) {
 	if len(all) < 25 {
 		t.Errorf("there are %d scenarios, 25 were promised", len(all))
 	}
-	raw, err := os.ReadFile("../../docs/invariants.md")
+	raw, err := os.ReadFile("../../docs/internals/invariants.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +29,7 @@ func TestScenariosAreWhole(t *testing.T) {
 		}
 		for _, number := range sc.Invariants {
 			if !strings.Contains(string(raw), "| "+number+" |") {
-				t.Errorf("%s stands on %s, which docs/invariants.md does not have", sc.Name, number)
+				t.Errorf("%s stands on %s, which docs/internals/invariants.md does not have", sc.Name, number)
 			}
 		}
 	}

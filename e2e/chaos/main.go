@@ -49,7 +49,7 @@ func parse(args []string) (options, error) {
 	f := flag.NewFlagSet("chaos", flag.ContinueOnError)
 	f.StringVar(&o.only, "only", "", "only these scenarios, by commas; their results are kept apart, unless with -continue")
 	f.StringVar(&o.out, "out", "out/chaos.json", "file for the results")
-	f.StringVar(&o.docs, "docs", "docs/chaos.md", "file for the table")
+	f.StringVar(&o.docs, "docs", "docs/internals/chaos.md", "file for the table")
 	f.BoolVar(&o.list, "list", false, "list the scenarios and end")
 	f.BoolVar(&o.table, "table", false, "write the table from the results of a complete run and end")
 	f.BoolVar(&o.carryOn, "continue", false, "keep what an unfinished run of the same build has shown, and run the rest")

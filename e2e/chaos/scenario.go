@@ -27,7 +27,7 @@ const (
 // Scenario is one way to break a group, and what must come of it.
 type Scenario struct {
 	Name string
-	// Proves is one sentence, Invariants are those of docs/invariants.md that it stands on.
+	// Proves is one sentence, Invariants are those of docs/internals/invariants.md that it stands on.
 	Proves     string
 	Invariants []string
 	// Role is what must become of the active site's role.

@@ -97,11 +97,11 @@ func TestTable(t *testing.T) {
 
 // The repository's page has the place for the table.
 func TestThePageHasItsPlace(t *testing.T) {
-	raw, err := os.ReadFile(filepath.Join("..", "..", "docs", "encryption-kills.md"))
+	raw, err := os.ReadFile(filepath.Join("..", "..", "docs", "internals", "encryption-kills.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if page := string(raw); strings.Count(page, tableBegin) != 1 || strings.Count(page, tableEnd) != 1 {
-		t.Error("docs/encryption-kills.md has no place for the table")
+		t.Error("docs/internals/encryption-kills.md has no place for the table")
 	}
 }

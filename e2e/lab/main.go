@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command lab builds a real Kubernetes cluster of several nodes on one Linux machine and
-// breaks it in every way that a failover has to survive. See docs/lab.md.
+// breaks it in every way that a failover has to survive. See docs/internals/lab.md.
 package main
 
 import (

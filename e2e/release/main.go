@@ -3,7 +3,7 @@
 // Command release makes everything that a release of mfg consists of out of one commit, without a container engine and without a
 // network: programs, images, charts, install.yaml, archives of the plugin, bills of materials, provenance and checksums; and it
 // verifies what it finds in such a folder. The workflow of releases runs the same program, so that what `make rehearse` shows is
-// what is published. See docs/releasing.md.
+// what is published. See docs/internals/releasing.md.
 package main
 
 import (

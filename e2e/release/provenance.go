@@ -18,8 +18,8 @@ const (
 	provenanceType = "https://slsa.dev/provenance/v1"
 	// buildType is the page that says what the parameters of the build mean. builderID says who built: this program, on a machine
 	// that nobody vouches for. The workflow of releases has GitHub attest beside it, as a builder of its own.
-	buildType = "https://" + module + "/blob/main/docs/releasing.md#provenance"
-	builderID = "https://" + module + "/blob/main/docs/releasing.md#the-builder"
+	buildType = "https://" + module + "/blob/main/docs/internals/releasing.md#provenance"
+	builderID = "https://" + module + "/blob/main/docs/internals/releasing.md#the-builder"
 )
 
 // statement is what in-toto calls one, with the predicate of SLSA.

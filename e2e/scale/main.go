@@ -3,7 +3,7 @@
 // Command scale measures what one operator costs that looks after many groups. The operator is the real one, a process of
 // its own with its own flags, against a real API server and etcd; the sites are fakes that speak what MySQL and the
 // sidecar speak on the wire: thousands of them, each on an address of its own on the loopback network. See
-// docs/benchmarks.md.
+// docs/internals/benchmarks.md.
 package main
 
 import (

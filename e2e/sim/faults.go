@@ -175,7 +175,7 @@ func (w *world) operatorHosts() []*node {
 func nothing() {}
 
 // faults is every kind. A fault that the guarantees exclude (a kubelet that is dead beside a sidecar that is dead) is
-// left out here, and named in docs/simulation.md.
+// left out here, and named in docs/internals/simulation.md.
 var faults []fault
 
 func init() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command sim runs the failover system in simulation: the real decision core, the real fence core and the shells' order
-// of effects, over a model of everything around them. docs/simulation.md says what is modelled and what is not.
+// of effects, over a model of everything around them. docs/internals/simulation.md says what is modelled and what is not.
 package main
 
 import (

@@ -11,7 +11,7 @@ import (
 	"github.com/mysql-mfg/mfg/sidecar/watchdog"
 )
 
-// truth is what really is, on the model's own time, and what must hold of it: docs/invariants.md.
+// truth is what really is, on the model's own time, and what must hold of it: docs/internals/invariants.md.
 type truth struct {
 	w *world
 	// epoch is the greatest that was ever persisted, sites who was named under each.

@@ -51,7 +51,7 @@ type backupKilling struct {
 }
 
 // TestKilledBackup: whatever is killed when, no backup claims to be one and is not, nothing is left of it after the sweep, the next one works,
-// and a restore never opens without its data. docs/backup-kills.md has the list.
+// and a restore never opens without its data. docs/internals/backup-kills.md has the list.
 func TestKilledBackup(t *testing.T) {
 	k := &backupKilling{path: filepath.Join(lab.Repo, "out", "kills-backup.json")}
 	build, err := cluster.BuildSum(lab.Lab.Dir())

@@ -25,7 +25,7 @@ import (
 )
 
 // Everything is killed once at every step of what unseals a site. The runs have a build tag of their own, so that
-// `make test` does not wait for them: docs/encryption-kills.md says how to make them, some of them, or the rest.
+// `make test` does not wait for them: docs/internals/encryption-kills.md says how to make them, some of them, or the rest.
 
 // missTries is how often a run is begun anew because its step was over before there was something to kill.
 const missTries = 4

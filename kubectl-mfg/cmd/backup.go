@@ -27,7 +27,7 @@ With spec.backup.pitr the binary logs are archived too: "timeline" shows from wh
 restore to, and "lost" what a failover lost and the archive still has. docs/point-in-time.md goes through it.
 
 ` + cli.ExitCodes,
-		Example: `  # A key first: without one, whoever can read the bucket can read the data
+		Example: `  # A key first: without one, anyone who can read the bucket can read the data
   kubectl mfg backup keygen --file ~/orders-backup-identity.txt
 
   # Make one now, by the only profile of the group, and watch

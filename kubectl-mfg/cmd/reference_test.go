@@ -36,7 +36,7 @@ func TestPackagedCompletion(t *testing.T) {
 // reference is the page with all commands.
 func reference(root *cobra.Command) string {
 	var b strings.Builder
-	b.WriteString("# kubectl mfg: reference\n\nMade from the commands; `go test ./kubectl-mfg/cmd -run TestReference -update` writes it anew. " +
+	b.WriteString("# kubectl mfg: reference\n\nMade from the commands; `go test ./kubectl-mfg/cmd -run TestReference -update` writes it again. " +
 		"How to use them: [kubectl-mfg.md](../kubectl-mfg.md).\n\n" + bare(root.Long) + "\n\n" + section("Exit codes", cli.ExitCodes))
 	b.WriteString("## Commands\n\n| | Command | |\n|---|---|---|\n")
 	for _, g := range root.Groups() {

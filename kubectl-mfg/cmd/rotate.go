@@ -26,7 +26,7 @@ pod is replaced by a sealed one. Data is not rewritten.
 site. Nothing is kept on this machine: when it began, and the keyring version that each site had then, is an annotation of
 the group (` + v1alpha1.AnnotationRotation + `), and a site is done once status.encryptionAtRest.sites[].rotatedVersion is
 newer than that. So after Ctrl-C, or from another machine, the same command goes on with the sites that are left, and takes
-the annotation off at the end. --restart forgets what was done and begins with every site anew. What was begun more than 24
+the annotation off at the end. --restart forgets what was done and begins with every site again. What was begun more than 24
 hours ago is not gone on with: the command is refused until --restart is given. --all-replicas does its part of what --all
 began, and leaves the rest to --all, also with --restart.
 

@@ -83,7 +83,7 @@ func backupProfiles(ctx context.Context, w World) []Finding {
 	for _, p := range profilesOf(w.Group) {
 		if encrypted && p.Encryption == nil {
 			out = append(out, one(Warn, wire.Remedy{Text: "set encryption.recipients of the profile", Command: "kubectl mfg backup keygen"},
-				"the group is encrypted at rest, and its backups by profile %s are not: whoever can read %s can read the data", p.Name, report.StorageWords(p.Storage))...)
+				"the group is encrypted at rest, and its backups by profile %s are not: anyone who can read %s can read the data", p.Name, report.StorageWords(p.Storage))...)
 		}
 		v := p.Storage.Volume
 		if v == nil {

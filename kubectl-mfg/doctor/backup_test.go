@@ -87,7 +87,7 @@ func TestBackupFindings(t *testing.T) {
 		"InTheClear": {spoil: of(func(g *v1alpha1.MysqlFailoverGroup) {
 			g.Spec.EncryptionAtRest = &v1alpha1.EncryptionAtRestSpec{Enabled: true}
 			g.Spec.Backup.Profiles[0].Encryption = nil
-		}), level: Warn, says: []string{"whoever can read s3://b can read the data"}, remedy: "kubectl mfg backup keygen"},
+		}), level: Warn, says: []string{"anyone who can read s3://b can read the data"}, remedy: "kubectl mfg backup keygen"},
 		"OnAVolume":  {spoil: volume, object: claim, level: Warn, says: []string{"are lost with it"}, remedy: "outside of this cluster"},
 		"NoVolume":   {spoil: volume, level: Fail, says: []string{"are lost with it", "no PersistentVolumeClaim backups"}, remedy: "make it"},
 		"NoSecret":   {spoil: func(w *World) { w.BackupSecrets["keys"] = missing }, level: Fail, says: []string{"no Secret keys (profile nightly: credentials of the storage)"}, remedy: "docs/backups.md"},

@@ -20,7 +20,7 @@ import (
 // secretsAtRest looks at the command lines of the API servers, where they run as pods that can be seen. What their
 // configuration encrypts is not visible from here.
 func secretsAtRest(ctx context.Context, w World) []Finding {
-	manual := wire.Remedy{Text: "ask whoever runs the control plane whether Secrets are encrypted at rest, and by which provider"}
+	manual := wire.Remedy{Text: "ask the people who run the control plane whether Secrets are encrypted at rest, and by which provider"}
 	list, err := w.Kube.CoreV1().Pods(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{LabelSelector: "component=kube-apiserver"})
 	if err != nil {
 		found := cannotSee(err, "list", "pods", metav1.NamespaceSystem)
@@ -211,7 +211,7 @@ func (a access) judge() []Finding {
 		words += fmt.Sprintf("; %d more can read Secrets with passwords or keys of the group by name%s", len(a.named), listed(a.named))
 	}
 	if len(a.pods) > 0 {
-		words += fmt.Sprintf("; note that whoever makes pods or runs commands in them sees what is mounted there: %d can%s", len(a.pods), listed(a.pods))
+		words += fmt.Sprintf("; note that anyone who makes pods or runs commands in them sees what is mounted there: %d can%s", len(a.pods), listed(a.pods))
 	}
 	return one(OK, wire.Remedy{}, "%s", words)
 }

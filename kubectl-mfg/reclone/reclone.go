@@ -38,7 +38,7 @@ func (op *Op) Run(ctx context.Context, env cli.Environment, c request.Cluster) (
 	}
 	change := map[string]string{v1alpha1.AnnotationRecloneSite: value}
 	plan := op.plan(view)
-	op.ShowPlan(env, fmt.Sprintf("Copy site %s of %s (namespace %s) anew", op.Site, op.Group, op.Namespace), plan)
+	op.ShowPlan(env, fmt.Sprintf("Copy site %s of %s (namespace %s) again", op.Site, op.Group, op.Namespace), plan)
 	if err := op.ConfirmName(ctx, env, "All data on "+op.Site+" is thrown away."); err != nil {
 		return cli.ExitError, err
 	}

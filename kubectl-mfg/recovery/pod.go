@@ -154,10 +154,10 @@ func (r *recovery) podGone() error {
 	op := r.op
 	lost := fmt.Sprintf("refused: the pod of %s is gone, and the keyring in its memory with it: the data of that site can be read by nobody", op.Site)
 	if r.group.Status.ActiveSite == op.Site {
-		return cli.Refused("%s. It is the active site: another one must take over before it can be copied anew\n  see whether that happens by itself: kubectl mfg explain %s -n %s\n  then: kubectl mfg reclone %s %s -n %s --confirm-data-loss",
+		return cli.Refused("%s. It is the active site: another one must take over before it can be copied again\n  see whether that happens by itself: kubectl mfg explain %s -n %s\n  then: kubectl mfg reclone %s %s -n %s --confirm-data-loss",
 			lost, op.Group, op.Namespace, op.Group, op.Site, op.Namespace)
 	}
-	return cli.Refused("%s. Copy it anew from the active site, with a fresh keyring; what it alone had is lost\n  kubectl mfg reclone %s %s -n %s --confirm-data-loss",
+	return cli.Refused("%s. Copy it again from the active site, with a fresh keyring; what it alone had is lost\n  kubectl mfg reclone %s %s -n %s --confirm-data-loss",
 		lost, op.Group, op.Site, op.Namespace)
 }
 

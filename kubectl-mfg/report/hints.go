@@ -92,7 +92,7 @@ func (r MysqlFailoverGroupReport) foreignHints() []Hint {
 func (r MysqlFailoverGroupReport) divergedHints(site string) []Hint {
 	return []Hint{
 		{"save what is needed of the transactions that only " + site + " has; which rows they changed, as far as they were counted", r.verb("history", "")},
-		{"after that, copy the data of " + site + " anew, which throws those transactions away for good; it shows the plan and asks", r.verb("reclone", site) + " --confirm-data-loss"},
+		{"after that, copy the data of " + site + " again, which throws those transactions away for good; it shows the plan and asks", r.verb("reclone", site) + " --confirm-data-loss"},
 	}
 }
 

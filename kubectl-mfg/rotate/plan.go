@@ -80,7 +80,7 @@ func (r *rotation) plan(view request.Outlook) []screen.Line {
 		undo += fmt.Sprintf("; to move the role back afterwards: kubectl mfg failover %s -n %s --to %s", r.op.Group, r.op.Namespace, g.Status.ActiveSite)
 	}
 	return append(plan,
-		screen.Line{Label: "Loss", Text: "nothing: a replica whose keyring were lost in between would be cloned anew from the active site"},
+		screen.Line{Label: "Loss", Text: "nothing: a replica whose keyring were lost in between would be cloned again from the active site"},
 		screen.Line{Label: "Undo", Text: undo},
 		screen.Line{Label: "Ctrl-C", Text: "ends the waiting; the operator finishes the site at hand. To go on: " + r.op.again()})
 }

@@ -93,10 +93,10 @@ func (op *Op) begin(g *v1alpha1.MysqlFailoverGroup, now time.Time) (*rotation, e
 	if had && op.Site == "" && !op.Restart {
 		campaign, err := ParseCampaign(text)
 		if err != nil {
-			return nil, cli.Refused("refused: the annotation %s cannot be read (%v)\n  to begin with every site anew: %s --restart", v1alpha1.AnnotationRotation, err, op.again())
+			return nil, cli.Refused("refused: the annotation %s cannot be read (%v)\n  to begin with every site again: %s --restart", v1alpha1.AnnotationRotation, err, op.again())
 		}
 		if age := now.Sub(campaign.Began); age > campaignLasts {
-			return nil, cli.Refused("refused: a rotation that was begun at %s (%s ago) was not finished, and going on would leave out the sites that got their keys then\n  to begin with every site anew: %s --restart",
+			return nil, cli.Refused("refused: a rotation that was begun at %s (%s ago) was not finished, and going on would leave out the sites that got their keys then\n  to begin with every site again: %s --restart",
 				campaign.Began.Format(time.RFC3339), duration.HumanDuration(age), op.again())
 		}
 		campaign.replicas = campaign.replicas && op.AllReplicas

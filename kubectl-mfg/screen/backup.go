@@ -111,7 +111,7 @@ func Backup(r report.Backup, o Options) string {
 		b.WriteString(o.paragraph(text{s: "Size"}, r.Size))
 	}
 	if r.Location != "" {
-		words := "in the clear: whoever can read it there can read the data"
+		words := "in the clear: anyone who can read it there can read the data"
 		if r.Encrypted {
 			words = "encrypted with age: only an identity opens it"
 		}

@@ -72,7 +72,7 @@ func (o Options) unexplained(e report.Explained) string {
 	b.WriteString(o.paragraph(text{"Facts", warn}, "the operator did not explain itself: "+e.Facts.Message))
 	b.WriteString(o.changing(e.Transition))
 	if e.Forecast != nil {
-		b.WriteString(o.paragraph(text{s: "Forecast"}, orLastKnown(e.Facts, "last known: ")+e.Forecast.Message))
+		b.WriteString(o.paragraph(text{s: "If lost"}, orLastKnown(e.Facts, "last known: ")+e.Forecast.Message))
 	}
 	b.WriteString(o.explainedCache(e))
 	b.WriteString(o.explainedBackups(e))

@@ -31,7 +31,7 @@ type Options struct {
 func Group(r report.MysqlFailoverGroupReport, o Options) string {
 	var b strings.Builder
 	b.WriteString(o.header(r))
-	b.WriteString(o.primary(r))
+	b.WriteString(o.active(r))
 	b.WriteString(o.flow(0,
 		text{s: "Writes    " + r.Endpoints.Writes},
 		text{s: fmt.Sprintf("Reads     %s (%d healthy%s)", r.Endpoints.Reads, r.Endpoints.HealthyReplicas, orLastKnown(r.Facts, ", as last known"))}))
@@ -121,7 +121,7 @@ func (o Options) outlook(r report.MysqlFailoverGroupReport) string {
 		if loss := f.Loss(); loss != "" {
 			words += "; " + strings.TrimPrefix(loss, orLastKnown(r.Facts, "last known: "))
 		}
-		label := text{s: "Forecast"}
+		label := text{s: "If lost"}
 		if f.BlockedBy != "" {
 			label.colour, words = warn, words+" ["+string(f.BlockedBy)+"]"
 		}
@@ -171,7 +171,7 @@ func summaryColour(s report.Summary) Colour {
 	}
 }
 
-func (o Options) primary(r report.MysqlFailoverGroupReport) string {
+func (o Options) active(r report.MysqlFailoverGroupReport) string {
 	active, since := text{none, bad}, ""
 	if r.ActiveSite != "" {
 		active = text{r.ActiveSite, bold}
@@ -182,8 +182,8 @@ func (o Options) primary(r report.MysqlFailoverGroupReport) string {
 	case r.ActiveSiteSince != nil:
 		since = " (active for " + o.ago(*r.ActiveSiteSince) + ")"
 	}
-	line, past := "Primary   "+active.s+since, o.failover(r)
-	painted := "Primary   " + o.paint(active) + since
+	line, past := "Active    "+active.s+since, o.failover(r)
+	painted := "Active    " + o.paint(active) + since
 	if o.Width > 0 && width(line)+2+width(past) > o.Width {
 		return painted + "\n" + o.paragraph(text{}, past)
 	}

@@ -40,11 +40,11 @@ func TestGroupSays(t *testing.T) {
 		"Nothing to do": {func(r *report.MysqlFailoverGroupReport) { r.Conditions = progressing("False", "AsExpected") }, "", "the message"},
 		"Nobody": {func(r *report.MysqlFailoverGroupReport) {
 			r.Forecast = &report.Forecast{Message: "spec.failover.mode is Manual"}
-		}, "Forecast  nobody would take over: spec.failover.mode is Manual", ""},
+		}, "If lost   nobody would take over: spec.failover.mode is Manual", ""},
 		"Last known": {func(r *report.MysqlFailoverGroupReport) {
 			r.Facts.Source = report.LastKnown
 			r.Forecast = &report.Forecast{Site: "rome", Message: "rome would take over", LostTransactionsStep: "0"}
-		}, "Forecast  last known: rome would take over; 0 transactions would be lost", ""},
+		}, "If lost   last known: rome would take over; 0 transactions would be lost", ""},
 		"Not of this one": {func(r *report.MysqlFailoverGroupReport) {
 			r.Facts = report.Facts{Source: report.LastKnown, Operator: "v1"}
 		}, "the operator answered, but not about this group", "not reachable"},

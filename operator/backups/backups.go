@@ -2,7 +2,7 @@
 
 // Package backups is the shell around operator/backup: it makes MysqlBackups by the schedules of groups, runs a Job for each, and writes
 // down what came of it. It talks to no storage: docs/decisions/0025. Nothing that a failover does waits for anything here; what a backup holds
-// on a site that is needed is let go from here (docs/invariants.md, I23 and I24).
+// on a site that is needed is let go from here (docs/internals/invariants.md, I23 and I24).
 package backups
 
 import (

@@ -93,11 +93,11 @@ func (r *Clones) provisionSite(s *scope.Scope, site string, wish request, before
 		// Its volume stays noted until it has the data again.
 		s.Provisioned[site] = false
 		r.Recorder.Emit(s.Group, r.Related(s, site), eventSiteVolumeReplaced,
-			"Site %s has another data volume than the one it was provisioned on, and is cloned anew", site)
+			"Site %s has another data volume than the one it was provisioned on, and is cloned again", site)
 	case before && scope.Steady(s) && stranded(site, s.Facts) && r.paused(s) == "":
 		s.Provisioned[site] = false
 		r.Recorder.Emit(s.Group, r.Related(s, site), eventSiteStranded,
-			"Site %s lacks transactions that %s has purged, and is cloned anew", site, s.ActiveSite())
+			"Site %s lacks transactions that %s has purged, and is cloned again", site, s.ActiveSite())
 	case before && r.policyReclones(s, site):
 		r.accept(s, site, order{value: orderOfPolicy})
 	case s.Provisioned[site] && s.Volumes[site] == "" && s.Facts.Sites[site].Following:
@@ -144,7 +144,7 @@ func (r *Clones) markActive(s *scope.Scope, site string) {
 	}
 	if scope.Replaced(s, site) {
 		r.Say(s, site, eventActiveVolumeReplaced, fmt.Sprintf("The active site %s has another data volume than the one that held the group's data: "+
-			"bring the old volume back, or have another site promoted; then this one is cloned anew", site))
+			"bring the old volume back, or have another site promoted; then this one is cloned again", site))
 		return
 	}
 	if !s.Facts.Open || s.Facts.ActiveSite != site {
@@ -183,7 +183,7 @@ func (r *Clones) takeResult(ctx context.Context, s *scope.Scope, site string) er
 		if err := r.AnswerOrder(ctx, s, v1alpha1.RequestRecloneSite, ordered.value, asks.Done("it holds the data of "+s.ActiveSite())); err != nil {
 			return err
 		}
-		r.Recorder.Emit(s.Group, r.Related(s, site), eventRecloneDone, "Site %s was cloned anew from %s", site, s.ActiveSite())
+		r.Recorder.Emit(s.Group, r.Related(s, site), eventRecloneDone, "Site %s was cloned again from %s", site, s.ActiveSite())
 	case o.Verdict == work.VerdictLapse:
 		// The site is looked at like any other again: what it holds is kept.
 		if err := r.refuse(ctx, s, request{site: site, value: ordered.value}, asks.Refused(v1alpha1.AnswerOrderLapsed, o.Message)); err != nil {

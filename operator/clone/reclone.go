@@ -238,7 +238,7 @@ func (r *Clones) accept(s *scope.Scope, site string, o order) {
 	// What came of earlier work says nothing about this order.
 	r.Work.Drop(s.SiteKey(site))
 	s.Again = min(s.Again, scope.WhenMoving)
-	r.Recorder.Emit(s.Group, r.Related(s, site), eventRecloneAccepted, "Site %s is cloned anew from %s: %s", site, s.ActiveSite(), o.why())
+	r.Recorder.Emit(s.Group, r.Related(s, site), eventRecloneAccepted, "Site %s is cloned again from %s: %s", site, s.ActiveSite(), o.why())
 }
 
 // refuse answers an order that is not carried out.

@@ -27,7 +27,7 @@ func (r *Reconciler) authority(ctx context.Context, s *scope.Scope) error {
 		key, err = r.makeKey(ctx, s)
 	}
 	if errors.Is(err, signing.ErrIncomplete) {
-		s.Progress(scope.Stuck(v1alpha1.ReasonSecretIncomplete, err.Error()+"; restore it, or delete it to have it made anew"), scope.WhenWaiting)
+		s.Progress(scope.Stuck(v1alpha1.ReasonSecretIncomplete, err.Error()+"; restore it, or delete it to have it made again"), scope.WhenWaiting)
 		return scope.ErrStop
 	}
 	if err != nil {
@@ -101,7 +101,7 @@ func (r *Reconciler) makeKey(ctx context.Context, s *scope.Scope) (signing.Key, 
 	}
 	kept, err := r.Keys.Create(ctx, s.Group, key)
 	if err == nil && kept.Private.Equal(key.Private) && s.Group.Status.Epoch > 0 {
-		r.Recorder.Emit(s.Group, nil, eventAuthorityReplaced, "Secret %s/%s was missing and was made anew; %s",
+		r.Recorder.Emit(s.Group, nil, eventAuthorityReplaced, "Secret %s/%s was missing and was made again; %s",
 			r.Keys.Namespace, v1alpha1.AuthoritySecret(s.Group.UID), text)
 	}
 	return kept, err

@@ -48,7 +48,7 @@ func whyNotMeant(secret *corev1.Secret, group *v1alpha1.MysqlFailoverGroup) stri
 	if foreign == "" {
 		return ""
 	}
-	return fmt.Sprintf("its certificate is good for %s too, which is no Service of the group: whoever may edit the Secret must allow its use first: "+
+	return fmt.Sprintf("its certificate is good for %s too, which is no Service of the group: someone who may edit the Secret must allow its use first: "+
 		"kubectl -n %s annotate secret %s %s=%s", foreign, group.Namespace, secret.Name, v1alpha1.AnnotationAllowGroups, group.Name)
 }
 
@@ -118,7 +118,7 @@ func (r *Reconciler) whyNotWritten(ctx context.Context, s *scope.Scope) (string,
 		return "", nil
 	}
 	return fmt.Sprintf("Secret %s is there already and was not made for this group, and cert-manager would write over it: choose another name in "+
-		"spec.tls.secretName, or have whoever may edit the Secret give it away: kubectl -n %s annotate secret %s %s=%s",
+		"spec.tls.secretName, or have someone who may edit the Secret give it away: kubectl -n %s annotate secret %s %s=%s",
 		name, s.Key.Namespace, name, v1alpha1.AnnotationAllowGroups, s.Key.Name), nil
 }
 

@@ -138,7 +138,7 @@ func resizing(have *corev1.PersistentVolumeClaim) scope.VolumeNote {
 	}
 	for _, c := range have.Status.Conditions {
 		if c.Type == corev1.PersistentVolumeClaimFileSystemResizePending && c.Status == corev1.ConditionTrue {
-			note.Message += "; what is left is its file system, for which some storage needs the pod to start anew: delete the pod of the site if it stays so"
+			note.Message += "; what is left is its file system, for which some storage needs the pod to start again: delete the pod of the site if it stays so"
 		}
 	}
 	return note

@@ -145,7 +145,7 @@ func (n *Next) level(g Group) {
 	if !n.Moved && lostKeys(s) && s.Provisioned && g.Donor && giveUpWaits(s) == "" {
 		add(Unprovision{Site: s.Name, Why: "its pod was lost during a rotation, and the new master keys with it"})
 		add(Say{Site: s.Name, What: EventKeyringLost,
-			Text: fmt.Sprintf("Site %s lost its pod during a rotation, and the new master keys with it: it is cloned anew from the active site", s.Name)})
+			Text: fmt.Sprintf("Site %s lost its pod during a rotation, and the new master keys with it: it is cloned again from the active site", s.Name)})
 	}
 	if !n.Moved && s.Pod.Empty && s.Provisioned && !s.Active && g.Donor && st.Phase != "" {
 		add(Unprovision{Site: s.Name, Why: "its data volume is empty"})

@@ -12,10 +12,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "rewrite the table in docs/keyring-phases.md")
+var update = flag.Bool("update", false, "rewrite the table in docs/internals/keyring-phases.md")
 
 const (
-	page       = "../../docs/keyring-phases.md"
+	page       = "../../docs/internals/keyring-phases.md"
 	tableBegin = "<!-- table: made from operator/keyring/phase.go; go test ./operator/keyring -update -->\n"
 	tableEnd   = "<!-- end of table -->\n"
 )

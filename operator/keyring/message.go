@@ -39,7 +39,7 @@ func waitsFor(g Group, s Site) string {
 	case s.starved():
 		seed, _ := seedOf(st)
 		return fmt.Sprintf("its pod cannot start, because the escrow Secret with version %d of its keyring is gone or changed: restore it if anybody has a copy, "+
-			"or order %s=%s:confirm to have the site cloned anew", seed, v1alpha1.AnnotationRecloneSite, s.Name)
+			"or order %s=%s:confirm to have the site cloned again", seed, v1alpha1.AnnotationRecloneSite, s.Name)
 	case holdsPlain(s):
 		return plainWaits(g)
 	case s.Pod.Lost:

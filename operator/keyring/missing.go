@@ -37,7 +37,7 @@ func isStarved(_ Group, s Site) bool {
 
 func starve(_ Group, n *Next) {
 	n.say(EventEscrowMissing, fmt.Sprintf("The escrow Secret from which site %s is to be unsealed is gone or changed, and its pod cannot start: "+
-		"restore it if anybody has a copy, or order %s=%s:confirm to have the site cloned anew", n.Name, v1alpha1.AnnotationRecloneSite, n.Name))
+		"restore it if anybody has a copy, or order %s=%s:confirm to have the site cloned again", n.Name, v1alpha1.AnnotationRecloneSite, n.Name))
 }
 
 func miss(_ Group, n *Next) {

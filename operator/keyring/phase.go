@@ -120,7 +120,7 @@ var Table = []Transition{
 	},
 	{
 		[]v1alpha1.KeyringPhase{unsealed, escrowed, failed}, "the pod is lost while unsealed, before the work was done, or in a rotation",
-		"a keyring was escrowed in this round", unsealed, "unsealed anew, seeded from the newest version", isLostEscrowed, reseed,
+		"a keyring was escrowed in this round", unsealed, "unsealed again, seeded from the newest version", isLostEscrowed, reseed,
 	},
 	{
 		[]v1alpha1.KeyringPhase{unsealed, escrowed, failed}, "the pod is lost while unsealed, and keys with it that were not escrowed",

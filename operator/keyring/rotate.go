@@ -83,7 +83,7 @@ func hasDiverged(_ Group, s Site) string {
 	if !s.Diverged {
 		return ""
 	}
-	return fmt.Sprintf("%s has, or may have, transactions that nobody else has: it is rotated once it was cloned anew (annotation %s)", s.Name, v1alpha1.AnnotationRecloneSite)
+	return fmt.Sprintf("%s has, or may have, transactions that nobody else has: it is rotated once it was cloned again (annotation %s)", s.Name, v1alpha1.AnnotationRecloneSite)
 }
 
 func doesNotFollow(_ Group, s Site) string {

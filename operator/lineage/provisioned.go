@@ -25,7 +25,7 @@ func IsNotProvisioned(s facts.Snapshot, _ facts.Memory, site facts.Site) string 
 
 func unprovisioned(site facts.Site) string {
 	if site.Whole() {
-		return "is about to be cloned anew, and only an order promotes it"
+		return "is about to be cloned again, and only an order promotes it"
 	}
 	return "holds no data of the group yet"
 }

@@ -140,7 +140,7 @@ func isOutside(s facts.Snapshot, m facts.Memory, site facts.Site) string {
 func isHalfCloned(s facts.Snapshot, _ facts.Memory, site facts.Site) string {
 	t := s.Status.Transition
 	if site.Provisioned && site.MySQL.HalfCloned && !(t != nil && t.Kind == v1alpha1.FailoverBootstrap) {
-		return "received a clone that did not end well; order it anew (annotation " + v1alpha1.AnnotationRecloneSite + ")"
+		return "received a clone that did not end well; order it again (annotation " + v1alpha1.AnnotationRecloneSite + ")"
 	}
 	return ""
 }
@@ -205,7 +205,7 @@ func IsNumberingAgain(s facts.Snapshot, m facts.Memory, site facts.Site) string 
 		for _, other := range s.Sites {
 			if other.Name != site.Name && lineage.MayHold(m, r, other, again) {
 				return fmt.Sprintf("would give the numbers of lost transactions again (%s), which %s may still have; bring %s back, "+
-					"or order %s to be cloned anew (annotation %s)", again, other.Name, other.Name, site.Name, v1alpha1.AnnotationRecloneSite)
+					"or order %s to be cloned again (annotation %s)", again, other.Name, other.Name, site.Name, v1alpha1.AnnotationRecloneSite)
 			}
 		}
 	}

@@ -35,7 +35,7 @@ import (
 
 // Whoever declares an event or a metric is imported above, or by who is: TestEverySignalIsOnThePage tells of one that is not.
 
-var update = flag.Bool("update", false, "write docs/reference/signals.md anew")
+var update = flag.Bool("update", false, "write docs/reference/signals.md again")
 
 // TestSignalsPage: whoever meets an event, a condition or a metric can look it up. To write the page anew:
 // go test ./operator/report -run TestSignalsPage -update.
@@ -59,7 +59,7 @@ func TestSignalsPage(t *testing.T) {
 
 func signalsPage(t *testing.T, before string) string {
 	var b strings.Builder
-	b.WriteString("# Conditions, events and metrics\n\nMade from the code; `go test ./operator/report -run TestSignalsPage -update` writes it anew. " +
+	b.WriteString("# Conditions, events and metrics\n\nMade from the code; `go test ./operator/report -run TestSignalsPage -update` writes it again. " +
 		"Alerts: [alerts.md](../alerts.md). The metrics of sidecars: [fence.md](../fence.md#metrics).\n\n" +
 		"## Conditions\n\nIn `status.conditions[]` of a group. The message says what to do.\n\n| Type | True while |\n|---|---|\n")
 	for _, c := range conditions(t) {

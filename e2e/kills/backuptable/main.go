@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command backuptable puts the results of `make kills-backup` into docs/backup-kills.md.
+// Command backuptable puts the results of `make kills-backup` into docs/internals/backup-kills.md.
 package main
 
 import (
@@ -13,7 +13,7 @@ import (
 
 func main() {
 	from := flag.String("from", "out/kills-backup.json", "file with the results")
-	to := flag.String("to", "docs/backup-kills.md", "document with a place for the table")
+	to := flag.String("to", "docs/internals/backup-kills.md", "document with a place for the table")
 	flag.Parse()
 	r, err := backups.Read(*from)
 	if err == nil {

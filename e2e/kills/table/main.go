@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command table puts the results of `make test-encryption-kills` into docs/encryption-kills.md.
+// Command table puts the results of `make test-encryption-kills` into docs/internals/encryption-kills.md.
 package main
 
 import (
@@ -13,7 +13,7 @@ import (
 
 func main() {
 	from := flag.String("from", "out/encryption-kills.json", "file with the results")
-	to := flag.String("to", "docs/encryption-kills.md", "document with a place for the table")
+	to := flag.String("to", "docs/internals/encryption-kills.md", "document with a place for the table")
 	flag.Parse()
 	r, err := kills.Read(*from)
 	if err == nil {

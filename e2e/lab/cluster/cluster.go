@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package cluster builds and drives the lab: a real Kubernetes of several nodes on one Linux
-// machine, in which a node can be cut off, paused or killed for real. docs/lab.md tells how
+// machine, in which a node can be cut off, paused or killed for real. docs/internals/lab.md tells how
 // it is made.
 package cluster
 

@@ -21,7 +21,7 @@ type core struct {
 	timed bool
 }
 
-// cores are the packages that decide, and of the shells the files that docs/invariants.md names.
+// cores are the packages that decide, and of the shells the files that docs/internals/invariants.md names.
 var cores = []core{
 	{folder: "operator/failover", draws: []int{20}},
 	{folder: "operator/lineage", also: "operator/failover", draws: []int{20}},
@@ -77,7 +77,7 @@ var cores = []core{
 // reconcile is where the tests of the whole reconcile are: they examine its wings too.
 const reconcile = "operator/controller"
 
-// elsewhere are the files and folders that docs/invariants.md names and that are not mutated, with the reason.
+// elsewhere are the files and folders that docs/internals/invariants.md names and that are not mutated, with the reason.
 var elsewhere = map[string]string{
 	"internal/mysql":         "statements to MySQL: a real mysqld misses them (`go test -tags mysqld`), which a hunt cannot start thousands of times",
 	"internal/mysql/datadir": "one guard, before mysqld starts: a real mysqld misses it (`go test -tags mysqld ./internal/mysql`)",

@@ -2,7 +2,7 @@
 
 // Command mutants falsifies every condition of the packages that decide and of the shells that hold guards, and drops every effect,
 // one at a time, in an overlay and never in the tree, and demands that somebody misses it: a test of the package, or the simulation.
-// A mutant that nobody misses fails, unless it is an exception with its reason. docs/simulation.md tells more.
+// A mutant that nobody misses fails, unless it is an exception with its reason. docs/internals/simulation.md tells more.
 package main
 
 import (

@@ -65,9 +65,9 @@ func TestAnExceptionThatFitsNothing(t *testing.T) {
 	}
 }
 
-// TestWhatInvariantsNameIsMutated: a file that docs/invariants.md says a rule is enforced in holds a guard.
+// TestWhatInvariantsNameIsMutated: a file that docs/internals/invariants.md says a rule is enforced in holds a guard.
 func TestWhatInvariantsNameIsMutated(t *testing.T) {
-	text, err := os.ReadFile("../../../docs/invariants.md")
+	text, err := os.ReadFile("../../../docs/internals/invariants.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestWhatInvariantsNameIsMutated(t *testing.T) {
 		}
 	}
 	if seen < 40 {
-		t.Errorf("docs/invariants.md names %d files", seen)
+		t.Errorf("docs/internals/invariants.md names %d files", seen)
 	}
 }
 

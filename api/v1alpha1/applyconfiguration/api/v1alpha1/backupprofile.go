@@ -22,7 +22,7 @@ type BackupProfileApplyConfiguration struct {
 	// storage is where the backups are. Backups of two groups may share a bucket: each is under the group's namespace and name.
 	// It cannot change while backups of the profile exist.
 	Storage *BackupStorageApplyConfiguration `json:"storage,omitempty"`
-	// encryption encrypts the backups of this profile before they leave the pod that makes them. Default none: whoever can read the
+	// encryption encrypts the backups of this profile before they leave the pod that makes them. Default none: anyone who can read the
 	// bucket can read the data.
 	Encryption *BackupEncryptionApplyConfiguration `json:"encryption,omitempty"`
 	// source says which site a backup is taken from.

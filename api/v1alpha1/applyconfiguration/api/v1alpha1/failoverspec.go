@@ -44,7 +44,7 @@ type FailoverSpecApplyConfiguration struct {
 	// and not from its clients. Default unset: no limit.
 	MaxLostTransactions *int64 `json:"maxLostTransactions,omitempty"`
 	// onDivergence says what happens to a site with transactions that the active site lacks: Hold keeps it fenced for a
-	// person, Reclone throws its data away and clones it anew, once its loss is in status.failovers and its lost rows are
+	// person, Reclone throws its data away and clones it again, once its loss is in status.failovers and its lost rows are
 	// counted. Default Hold.
 	OnDivergence *apiv1alpha1.DivergencePolicy `json:"onDivergence,omitempty"`
 }

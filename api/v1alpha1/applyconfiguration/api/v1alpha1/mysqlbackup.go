@@ -16,7 +16,7 @@ import (
 // MysqlBackupApplyConfiguration represents a declarative configuration of the MysqlBackup type for use
 // with apply.
 //
-// MysqlBackup is one backup of a group. A schedule makes them, and so does whoever wants one. Removing it removes what is in the
+// MysqlBackup is one backup of a group. A schedule makes them, and so does anyone who wants one. Removing it removes what is in the
 // bucket, unless the annotation mysql-mfg.io/keep-artifact is true. The bucket is the truth: a restore needs no MysqlBackup.
 //
 // The name is at most 56 characters, so that the names of its Jobs stay within the 63 characters that labels allow.
