@@ -10,11 +10,15 @@ import (
 	"net"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	applyv1alpha1 "github.com/mysql-mfg/mfg/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/internal/mysql"
+	"github.com/mysql-mfg/mfg/operator/render"
 	"github.com/mysql-mfg/mfg/operator/report/conditions"
 	"github.com/mysql-mfg/mfg/operator/report/events"
 	"github.com/mysql-mfg/mfg/operator/scope"
@@ -60,13 +64,18 @@ func (r *Steps) Step(ctx context.Context, s *scope.Scope) error {
 	switch {
 	case d.Phase != v1alpha1.TLSRequired:
 		s.Condition(conditions.False(v1alpha1.ConditionTLSRequired, d.Reason, string(d.Phase)+": "+d.Message))
-	case d.Later:
+	case d.Refused && d.Later:
 		s.Condition(conditions.True(v1alpha1.ConditionTLSRequired, d.Reason, d.Message))
+	case d.Later || meta.FindStatusCondition(s.Group.Status.Conditions, v1alpha1.ConditionTLSRequired) != nil:
+		// A group that had TLS from its beginning has the condition only after it let clients connect without.
+		if !d.Refused {
+			s.Condition(conditions.False(v1alpha1.ConditionTLSRequired, d.Reason, string(d.Phase)+": "+d.Message))
+		}
 	}
 	switch {
 	case stepped:
 		s.Again = min(s.Again, scope.WhenMoving)
-	case d.Phase != v1alpha1.TLSRequired:
+	case d.Phase != v1alpha1.TLSRequired || !d.Refused && d.Later:
 		s.Again = min(s.Again, scope.WhenWaiting)
 	}
 	return nil
@@ -81,6 +90,7 @@ func secureGroup(s *scope.Scope) secure.Group {
 	if s.Group.Status.TLS != nil {
 		g.Status = *s.Group.Status.TLS
 	}
+	g.Refused = meta.IsStatusConditionTrue(s.Group.Status.Conditions, v1alpha1.ConditionTLSRequired)
 	if g.Asked {
 		g.PlainConnections = s.Group.Spec.TLS.PlainConnections
 	}
@@ -92,12 +102,12 @@ func secureGroup(s *scope.Scope) secure.Group {
 
 // secureSite is what is known of a site. What was said by another pod than the one that is there does not count.
 func secureSite(s *scope.Scope, name string) secure.Site {
-	out := secure.Site{Name: name}
 	pod, f := s.Pods[name], s.Facts.Sites[name]
+	out := secure.Site{Name: name, Accepts: acceptsPlain(s.Deployments[name], pod)}
 	if pod == nil || pod.DeletionTimestamp != nil || f.PodUID != string(pod.UID) {
 		return out
 	}
-	out.Verified = f.ReceiverVerifies
+	out.Verified, out.Refuses = f.ReceiverVerifies, f.MysqlUp && render.RequiresTLS(&pod.Spec)
 	if c := f.Certificate; c != nil { // its sidecar found one in the pod
 		out.Loaded = c.Problem == "" && c.NotAfter != nil
 		if c.Plain != nil {
@@ -105,6 +115,11 @@ func secureSite(s *scope.Scope, name string) secure.Site {
 		}
 	}
 	return out
+}
+
+// acceptsPlain is true if a pod of the site was made to take connections without TLS, or if one that starts now would be.
+func acceptsPlain(deployment *appsv1.Deployment, pod *corev1.Pod) bool {
+	return deployment != nil && !render.RequiresTLS(&deployment.Spec.Template.Spec) || pod != nil && !render.RequiresTLS(&pod.Spec)
 }
 
 // unproven is a site whose server the operator cannot verify with the certificate, and why; from the next step on it would not be able to ask it.
