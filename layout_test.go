@@ -103,7 +103,7 @@ var layout = map[string]rule{
 	"operator/work":                   {own: []string{"operator/scope", "operator/lineage", "operator/facts", "operator/failover", "operator/keyring", "api/v1alpha1", "api/wire", "internal/gtid", "internal/mysql"}},
 	"operator/scope/scopetest":        {own: []string{"operator/scope", "operator/signing", "api/v1alpha1"}},
 	"operator/restoring":              {own: []string{"operator/scope", "operator/keyring", "operator/render", "operator/report", "operator/restore", "api/v1alpha1"}},
-	"operator/securing":               {own: []string{"operator/render", "operator/scope", "operator/work", "operator/report", "operator/secure", "api/v1alpha1", "internal/mysql"}},
+	"operator/securing":               {own: []string{"operator/scope", "operator/work", "operator/report", "operator/secure", "api/v1alpha1", "internal/mysql"}},
 	"operator/follow":                 {own: []string{"operator/scope", "operator/apply", "operator/render", "operator/report", "api/v1alpha1"}},
 	"operator/work/worktest":          {own: []string{"api/v1alpha1", "internal/gtid", "internal/mysql"}},
 	"operator/clone":                  {own: []string{"operator/scope", "operator/work", "operator/keyring", "operator/report", "operator/request", "api/v1alpha1", "internal/gtid", "internal/mysql"}},

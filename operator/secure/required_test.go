@@ -22,7 +22,7 @@ func TestRequiredIsSaidOnceItIsSo(t *testing.T) {
 		{"the step alone", clients, func(g *secure.Group) { g.Sites[0].Refuses = false }, "a"},
 		{"one site is not updated yet", required, func(g *secure.Group) { g.Sites[2].Refuses, g.Sites[2].Accepts = false, true }, "c"},
 		{"one site is away before it was seen to refuse", required, func(g *secure.Group) { g.Sites[1].Refuses = false }, "b"},
-		{"its pod refuses, and the one after that would not", required, func(g *secure.Group) { g.Sites[1].Accepts = true }, "b"},
+		{"a pod of a site accepts, whatever else is said of it", required, func(g *secure.Group) { g.Sites[1].Accepts = true }, "b"},
 		{"a site is away that refused", required, func(g *secure.Group) { g.Refused, g.Sites[1].Refuses = true, false }, ""},
 		{"a site comes back that accepts", required, func(g *secure.Group) { g.Refused, g.Sites[1].Refuses, g.Sites[1].Accepts = true, false, true }, "b"},
 	} {

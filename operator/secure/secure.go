@@ -21,9 +21,8 @@ type Site struct {
 	Loaded bool
 	// Verified is true if the receiver in that pod is connected with the active site, and verifies it.
 	Verified bool
-	// Refuses is true if the site has a pod that was made to refuse connections without TLS, and MySQL answers in it. Accepts is true if a
-	// pod of the site, or the one that would be made next, was made to take them. Both are false for a site whose pod is being replaced
-	// by its like.
+	// Refuses is true if the site has a pod that was made to refuse connections without TLS, the next one would be like it, and MySQL answers
+	// in it. Accepts is true if the site has a pod that was made to take them. Both are false for a site that is away.
 	Refuses, Accepts bool
 	// Plain is what that sidecar says of clients without TLS; nil if that is not known.
 	Plain *Plain

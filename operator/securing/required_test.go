@@ -23,33 +23,38 @@ func made(phase v1alpha1.TLSPhase) corev1.PodSpec {
 	return render.Deployment(render.Input{Group: group}, group.Spec.Sites[1]).Spec.Template.Spec
 }
 
+func hashed(hash string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{UID: "one", Annotations: map[string]string{v1alpha1.AnnotationSpecHash: hash}}
+}
+
 // TestWhatASiteRefuses is read from the pod that runs, and from what would run next.
 func TestWhatASiteRefuses(t *testing.T) {
 	before, after := made(v1alpha1.TLSClients), made(v1alpha1.TLSRequired)
 	for name, tc := range map[string]struct {
-		deployment, pod  *corev1.PodSpec
+		deployment       string // its hash; that of the pod is 1 or 2
+		pod              *corev1.PodSpec
 		change           func(*scope.Scope)
 		refuses, accepts bool
 	}{
-		"updated":                   {&after, &after, nil, true, false},
-		"not updated":               {&before, &before, nil, false, true},
-		"the old pod runs yet":      {&after, &before, nil, false, true},
-		"another update undoes it":  {&before, &after, nil, true, true},
-		"no pod":                    {&after, nil, nil, false, false},
-		"no Deployment":             {nil, &after, nil, true, false},
-		"MySQL does not answer":     {&after, &after, func(s *scope.Scope) { s.Facts.Sites["b"] = scope.SiteFacts{PodUID: "one"} }, false, false},
-		"it was another pod's":      {&after, &after, func(s *scope.Scope) { s.Pods["b"].UID = "two" }, false, false},
-		"the pod is on its way out": {&after, &after, func(s *scope.Scope) { s.Pods["b"].DeletionTimestamp = new(metav1.Now()) }, false, false},
+		"updated":                   {"2", &after, nil, true, false},
+		"not updated":               {"1", &before, nil, false, true},
+		"the old pod runs yet":      {"2", &before, nil, false, true},
+		"another update is on":      {"1", &after, nil, false, false},
+		"no pod":                    {"2", nil, nil, false, false},
+		"no Deployment":             {"", &after, nil, false, false},
+		"MySQL does not answer":     {"2", &after, func(s *scope.Scope) { s.Facts.Sites["b"] = scope.SiteFacts{PodUID: "one"} }, false, false},
+		"it was another pod's":      {"2", &after, func(s *scope.Scope) { s.Pods["b"].UID = "two" }, false, false},
+		"the pod is on its way out": {"2", &after, func(s *scope.Scope) { s.Pods["b"].DeletionTimestamp = new(metav1.Now()) }, false, false},
 	} {
 		s := &scope.Scope{
 			Group: scopetest.Group(), Pods: map[string]*corev1.Pod{}, Deployments: map[string]*appsv1.Deployment{},
 			Facts: scope.GroupFacts{Sites: map[string]scope.SiteFacts{"b": {PodUID: "one", MysqlUp: true}}},
 		}
-		if tc.deployment != nil {
-			s.Deployments["b"] = &appsv1.Deployment{Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: *tc.deployment}}}
+		if tc.deployment != "" {
+			s.Deployments["b"] = &appsv1.Deployment{ObjectMeta: hashed(tc.deployment)}
 		}
 		if tc.pod != nil {
-			s.Pods["b"] = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "one"}, Spec: *tc.pod}
+			s.Pods["b"] = &corev1.Pod{ObjectMeta: hashed(map[bool]string{true: "1", false: "2"}[tc.pod == &before]), Spec: *tc.pod}
 		}
 		if tc.change != nil {
 			tc.change(s)

@@ -18,7 +18,6 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	applyv1alpha1 "github.com/mysql-mfg/mfg/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/internal/mysql"
-	"github.com/mysql-mfg/mfg/operator/render"
 	"github.com/mysql-mfg/mfg/operator/report/conditions"
 	"github.com/mysql-mfg/mfg/operator/report/events"
 	"github.com/mysql-mfg/mfg/operator/scope"
@@ -103,11 +102,11 @@ func secureGroup(s *scope.Scope) secure.Group {
 // secureSite is what is known of a site. What was said by another pod than the one that is there does not count.
 func secureSite(s *scope.Scope, name string) secure.Site {
 	pod, f := s.Pods[name], s.Facts.Sites[name]
-	out := secure.Site{Name: name, Accepts: acceptsPlain(s.Deployments[name], pod)}
+	out := secure.Site{Name: name, Accepts: pod != nil && !v1alpha1.RequiresTLS(pod)}
 	if pod == nil || pod.DeletionTimestamp != nil || f.PodUID != string(pod.UID) {
 		return out
 	}
-	out.Verified, out.Refuses = f.ReceiverVerifies, f.MysqlUp && render.RequiresTLS(&pod.Spec)
+	out.Verified, out.Refuses = f.ReceiverVerifies, f.MysqlUp && !out.Accepts && isCurrent(s.Deployments[name], pod)
 	if c := f.Certificate; c != nil { // its sidecar found one in the pod
 		out.Loaded = c.Problem == "" && c.NotAfter != nil
 		if c.Plain != nil {
@@ -117,9 +116,9 @@ func secureSite(s *scope.Scope, name string) secure.Site {
 	return out
 }
 
-// acceptsPlain is true if a pod of the site was made to take connections without TLS, or if one that starts now would be.
-func acceptsPlain(deployment *appsv1.Deployment, pod *corev1.Pod) bool {
-	return deployment != nil && !render.RequiresTLS(&deployment.Spec.Template.Spec) || pod != nil && !render.RequiresTLS(&pod.Spec)
+// isCurrent is true if a site's next pod would be like this one.
+func isCurrent(deployment *appsv1.Deployment, pod *corev1.Pod) bool {
+	return deployment != nil && scope.SpecHash(deployment) == pod.Annotations[v1alpha1.AnnotationSpecHash]
 }
 
 // unproven is a site whose server the operator cannot verify with the certificate, and why; from the next step on it would not be able to ask it.
