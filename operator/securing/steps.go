@@ -158,7 +158,7 @@ func (r *Steps) prove(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, s
 
 // tlsStatus is what status will say.
 func tlsStatus(s *scope.Scope, g secure.Group, d secure.Decision) *v1alpha1.TLSStatus {
-	out := &v1alpha1.TLSStatus{Phase: d.Phase, Later: d.Later, Since: g.Status.Since}
+	out := &v1alpha1.TLSStatus{Phase: d.Phase, Later: d.Later, Since: g.Status.Since, Certificate: s.Certificate}
 	now := metav1.NewTime(s.Now.Truncate(time.Second))
 	if d.Phase != g.Status.Phase {
 		out.Since = &now
@@ -204,8 +204,17 @@ func Apply(t *v1alpha1.TLSStatus) *applyv1alpha1.TLSStatusApplyConfiguration {
 	if t.CountedAt != nil {
 		out.WithCountedAt(*t.CountedAt)
 	}
+	if c := t.Certificate; c != nil {
+		out.WithCertificate(certificate(c))
+	}
 	for _, site := range t.Sites {
 		out.WithSites(applyv1alpha1.SiteTLSStatus().WithName(site.Name).WithPlainConnections(site.PlainConnections))
 	}
+	return out
+}
+
+func certificate(c *v1alpha1.CertificateStatus) *applyv1alpha1.CertificateStatusApplyConfiguration {
+	out := applyv1alpha1.CertificateStatus()
+	out.NotAfter, out.Renewal, out.AuthorityNotAfter, out.AuthorityRenewal = c.NotAfter, c.Renewal, c.AuthorityNotAfter, c.AuthorityRenewal
 	return out
 }
