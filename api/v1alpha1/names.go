@@ -165,7 +165,22 @@ const (
 	EnvReportKey = "MFG_REPORT_KEY_FILE"
 	// EnvAuthorityKey is the key that the sidecar trusts. Nothing reads it back: AnnotationAuthority has the same.
 	EnvAuthorityKey = "MFG_AUTHORITY_KEY"
+	// EnvRequireTLS has the accounts of the group use TLS. Exactly the pods have it whose MySQL refuses connections without.
+	EnvRequireTLS = "MFG_REQUIRE_TLS"
 )
+
+// RequiresTLS is true for a pod of MySQL that was made to refuse connections without TLS. The option file, which has MySQL do so, is not
+// part of a pod; what the sidecar is told of it is.
+func RequiresTLS(pod *corev1.Pod) bool {
+	for _, c := range pod.Spec.InitContainers {
+		for _, e := range c.Env {
+			if c.RestartPolicy != nil && e.Name == EnvRequireTLS && e.Value == "true" {
+				return true
+			}
+		}
+	}
+	return false
+}
 
 // Authenticates is true if the sidecar of a pod was started with a key for its reports. Those of a pod that an older operator began are not
 // authenticated. What the sidecar answers says nothing of that: anybody can leave a signature out.

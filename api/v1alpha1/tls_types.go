@@ -50,6 +50,10 @@ type TLSStatus struct {
 	//
 	// +optional
 	Since *metav1.Time `json:"since,omitempty"`
+	// certificate is the one in the Secret of spec.tls; absent while it is missing or cannot be read.
+	//
+	// +optional
+	Certificate *CertificateStatus `json:"certificate,omitempty"`
 	// countedAt is when sites was written last. Numbers that only go up and down are written once a minute.
 	//
 	// +optional
@@ -61,6 +65,26 @@ type TLSStatus struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=64
 	Sites []SiteTLSStatus `json:"sites,omitempty"`
+}
+
+// CertificateStatus says until when the certificate of a group is good, and when the operator renews it.
+type CertificateStatus struct {
+	// notAfter is when the certificate ends.
+	//
+	// +optional
+	NotAfter *metav1.Time `json:"notAfter,omitempty"`
+	// renewal is from when on the operator makes another one; absent if somebody else does.
+	//
+	// +optional
+	Renewal *metav1.Time `json:"renewal,omitempty"`
+	// authorityNotAfter is when the authority ends that signed it; absent if ca.crt does not hold it.
+	//
+	// +optional
+	AuthorityNotAfter *metav1.Time `json:"authorityNotAfter,omitempty"`
+	// authorityRenewal is from when on the operator makes another authority; absent if somebody else does.
+	//
+	// +optional
+	AuthorityRenewal *metav1.Time `json:"authorityRenewal,omitempty"`
 }
 
 // SiteTLSStatus counts the clients of a site that are connected without TLS.

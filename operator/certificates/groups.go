@@ -41,6 +41,8 @@ type Kept struct {
 	Trouble string
 	// Wait says what a replacement of the authority waits for; empty if none is under way.
 	Wait string
+	// Decision is the last one, with the times of renewals.
+	Decision certs.Decision
 }
 
 // Keep makes, renews and replaces what is due.
@@ -63,7 +65,6 @@ func (g *Groups) Keep(ctx context.Context, s *scope.Scope) (Kept, error) {
 		return Kept{}, err
 	}
 	g.Say(s, "certificate", eventForeignSecret, "")
-	show(s.Key, d)
 	broken := ""
 	if d.Broken != "" {
 		broken = fmt.Sprintf("Secret %s is damaged: %s. The sites go on with the certificate that they have, which cannot be renewed. Restore it from a backup; or delete it, "+
@@ -71,7 +72,7 @@ func (g *Groups) Keep(ctx context.Context, s *scope.Scope) (Kept, error) {
 	}
 	g.Say(s, "", eventAuthorityDamaged, broken)
 	if broken != "" {
-		return Kept{Reason: v1alpha1.ReasonCertificateAuthorityUnusable, Trouble: broken}, nil
+		return Kept{Reason: v1alpha1.ReasonCertificateAuthorityUnusable, Trouble: broken, Decision: d}, nil
 	}
 	for _, secret := range []*corev1.Secret{p.authorityHeld, p.serverHeld} {
 		if err := g.Adopt(ctx, s, secret); err != nil {
@@ -81,7 +82,7 @@ func (g *Groups) Keep(ctx context.Context, s *scope.Scope) (Kept, error) {
 	if d.Wait != "" {
 		s.Again = min(s.Again, scope.WhenWaiting)
 	}
-	return Kept{Wait: d.Wait}, g.answer(ctx, s, order, d)
+	return Kept{Wait: d.Wait, Decision: d}, g.answer(ctx, s, order, d)
 }
 
 func pairOf(base *scope.Base, s *scope.Scope) *pair {

@@ -3,14 +3,11 @@
 package certificates
 
 import (
-	"crypto/x509"
-	"encoding/pem"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/mysql-mfg/mfg/operator/certs"
 	"github.com/mysql-mfg/mfg/operator/report/metrics"
 )
 
@@ -22,24 +19,32 @@ const (
 
 var (
 	metricExpiry = metrics.Gauge(metrics.Group, "operator_certificate_expiry_timestamp_seconds",
-		"When the certificate in the Secret of spec.tls ends (certificate=\"server\"), and with tls: {} the authority that signs it (\"authority\").", "certificate")
+		"When the certificate in the Secret of spec.tls ends (certificate=\"server\"), and the authority that signed it (\"authority\").", "certificate")
+	metricRenewal = metrics.Gauge(metrics.Group, "operator_certificate_renewal_timestamp_seconds",
+		"From when on the operator makes another certificate, or authority. Absent for what somebody else renews.", "certificate")
 	metricLate = metrics.Gauge(metrics.Group, "operator_certificate_late",
 		"1 if a site shows a certificate that should have been renewed, or its MySQL does not take the one in the Secret; else 0. Only with spec.tls.")
 	metricEscrowExpiry = metrics.Gauge(metrics.Operator, "operator_escrow_certificate_expiry_timestamp_seconds",
 		"When the certificate that the operator made for its escrow listener ends. Absent if it makes none.")
+	metricEscrowRenewal = metrics.Gauge(metrics.Operator, "operator_escrow_certificate_renewal_timestamp_seconds",
+		"From when on the operator makes another certificate for its escrow listener. Absent if it makes none.")
 )
 
-func show(key types.NamespacedName, d certs.Decision) {
-	if !d.AuthorityEnds.IsZero() {
-		metricExpiry.WithLabelValues(key.Namespace, key.Name, ofAuthority).Set(float64(d.AuthorityEnds.Unix()))
-	}
+// Show shows when the certificate that a group uses ends, whoever made it, and when it is renewed.
+func Show(key types.NamespacedName, d Dates) {
+	set(metricExpiry, key, ofServer, d.ServerEnds)
+	set(metricExpiry, key, ofAuthority, d.AuthorityEnds)
+	set(metricRenewal, key, ofServer, d.ServerRenews)
+	set(metricRenewal, key, ofAuthority, d.AuthorityRenews)
 }
 
-// ShowServer shows when the certificate that a group uses ends, whoever made it.
-func ShowServer(key types.NamespacedName, secret *corev1.Secret) {
-	if ends, is := endOf(secret.Data[corev1.TLSCertKey]); is {
-		metricExpiry.WithLabelValues(key.Namespace, key.Name, ofServer).Set(float64(ends.Unix()))
+// set has no series of what is not known: 0 would be a certificate that ended in 1970.
+func set(metric *prometheus.GaugeVec, key types.NamespacedName, of string, at time.Time) {
+	if at.IsZero() {
+		metric.DeleteLabelValues(key.Namespace, key.Name, of)
+		return
 	}
+	metric.WithLabelValues(key.Namespace, key.Name, of).Set(float64(at.Unix()))
 }
 
 // ShowLate shows whether a site is without the certificate that it should have.
@@ -49,16 +54,4 @@ func ShowLate(key types.NamespacedName, late bool) {
 		value = 1
 	}
 	metricLate.WithLabelValues(key.Namespace, key.Name).Set(value)
-}
-
-func endOf(file []byte) (time.Time, bool) {
-	block, _ := pem.Decode(file)
-	if block == nil {
-		return time.Time{}, false
-	}
-	c, err := x509.ParseCertificate(block.Bytes)
-	if err != nil {
-		return time.Time{}, false
-	}
-	return c.NotAfter, true
 }

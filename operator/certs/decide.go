@@ -84,6 +84,8 @@ type Decision struct {
 	Done bool
 	// ServerEnds and AuthorityEnds are when they do; zero while there is none.
 	ServerEnds, AuthorityEnds time.Time
+	// ServerRenews and AuthorityRenews are from when on another one is made; zero while there is none.
+	ServerRenews, AuthorityRenews time.Time
 }
 
 // Fingerprint is how a file that was loaded is named: hexadecimal SHA-256.
@@ -101,10 +103,10 @@ func Decide(s State) Decision {
 	if err != nil {
 		return Decision{Broken: err.Error()}
 	}
-	d := Decision{AuthorityEnds: a.now.cert.NotAfter}
+	d := Decision{AuthorityEnds: a.now.cert.NotAfter, AuthorityRenews: a.now.cert.NotAfter.Add(-AuthorityRest)}
 	server, wrong := readServer(s, a)
 	if server != nil {
-		d.ServerEnds = server.NotAfter
+		d.ServerEnds, d.ServerRenews = server.NotAfter, Renews(server)
 	}
 	d.Done = s.done(a)
 	if !s.Now.Before(a.now.cert.NotAfter) {
@@ -200,7 +202,7 @@ func (s State) renewal(server *x509.Certificate) string {
 	if s.Order != nil && !s.Order.Authority && string(s.Server[KeyOrder]) != s.Order.ID {
 		return "by order"
 	}
-	if !s.Now.Before(server.NotBefore.Add(lifeOf(server) * 2 / 3)) {
+	if !s.Now.Before(Renews(server)) {
 		return "two thirds of its time are over"
 	}
 	return ""
@@ -228,6 +230,9 @@ func (s State) behind(of func(Site) string, key string) []string {
 	}
 	return out
 }
+
+// Renews is from when on a server certificate is made again: when two thirds of its time are over.
+func Renews(c *x509.Certificate) time.Time { return c.NotBefore.Add(lifeOf(c) * 2 / 3) }
 
 func lifeOf(c *x509.Certificate) time.Duration { return c.NotAfter.Sub(c.NotBefore) }
 

@@ -57,7 +57,9 @@ func (r *Reconciler) tls(ctx context.Context, s *scope.Scope) error {
 	case err != nil:
 		return fmt.Errorf("read TLS secret: %w", err)
 	}
-	certificates.ShowServer(s.Key, secret)
+	dates := certificates.DatesOf(secret, kept.Decision)
+	certificates.Show(s.Key, dates)
+	s.Certificate = dates.Status()
 	var names []string
 	for _, site := range s.Group.Spec.Sites {
 		names = append(names, render.Host(s.Key.Namespace, s.Key.Name, site.Name))
@@ -82,8 +84,11 @@ func (r *Reconciler) tls(ctx context.Context, s *scope.Scope) error {
 	s.TLSUsable = true
 	r.base.Say(s, "", eventTLSSecretNotMeant, notMeant)
 	trouble := shownTrouble(s)
-	r.base.Say(s, "", eventCertificateNotRenewed, trouble)
 	certificates.ShowLate(s.Key, trouble != "")
+	if trouble == "" {
+		trouble = endsSoon(s.Group.Spec.TLS, name, dates.Soon(s.Now))
+	}
+	r.base.Say(s, "", eventCertificateNotRenewed, trouble)
 	s.Condition(tlsCondition(kept, trouble, notMeant))
 	return nil
 }
@@ -147,9 +152,16 @@ func (r *Reconciler) askForCertificate(ctx context.Context, s *scope.Scope) (boo
 	return err == nil, err
 }
 
-// longestNotice is how long before its end a certificate counts as not renewed, at most. Shorter-lived ones have a sixth of
-// their time: cert-manager renews when a third is left.
-const longestNotice = 14 * 24 * time.Hour
+// endsSoon says who has to renew what ends soon in a Secret; empty if nothing does.
+func endsSoon(spec *v1alpha1.TLSSpec, name, soon string) string {
+	switch {
+	case soon == "":
+		return ""
+	case spec.IssuerRef != nil:
+		return fmt.Sprintf("Secret %s: %s: cert-manager has to; see the Certificate of the group", name, soon)
+	}
+	return fmt.Sprintf("Secret %s: %s: renew it, and the sites take it within minutes, without a restart", name, soon)
+}
 
 // shownTrouble is what is wrong with the certificates that the sites show, which is not what is in the Secret until the
 // kubelet and the sidecar have seen to it; empty if all is well.
@@ -166,7 +178,7 @@ func shownTrouble(s *scope.Scope) string {
 		if shown.NotBefore == nil || shown.NotAfter == nil {
 			continue
 		}
-		if s.Now.Add(min(longestNotice, shown.NotAfter.Sub(*shown.NotBefore)/6)).After(*shown.NotAfter) {
+		if s.Now.Add(min(certificates.Notice, shown.NotAfter.Sub(*shown.NotBefore)/6)).After(*shown.NotAfter) {
 			wrong = append(wrong, fmt.Sprintf("%s shows a certificate that ends at %s, and nobody can connect to it after that", site.Name,
 				shown.NotAfter.UTC().Format(time.RFC3339)))
 		}

@@ -28,12 +28,18 @@ var siteHosts = []string{"mysql-orders-a.shop.svc", "mysql-orders-b.shop.svc", "
 // tlsSecret is a Secret with a certificate that signs itself.
 func tlsSecret(t *testing.T, names ...string) *corev1.Secret {
 	t.Helper()
+	return tlsSecretFor(t, 90*24*time.Hour, names...)
+}
+
+// tlsSecretFor holds a certificate that is good for so long yet.
+func tlsSecretFor(t *testing.T, left time.Duration, names ...string) *corev1.Secret {
+	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), DNSNames: names, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(90 * 24 * time.Hour),
+		SerialNumber: big.NewInt(1), DNSNames: names, NotBefore: time.Now().Add(left - 91*24*time.Hour), NotAfter: time.Now().Add(left),
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, IsCA: true, BasicConstraintsValid: true,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)

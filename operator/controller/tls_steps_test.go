@@ -175,8 +175,8 @@ func TestTLSComesInSteps(t *testing.T) {
 		t.Errorf("phase %s without clients", w.step())
 	}
 	w.reconcile()
-	if c := w.condition(v1alpha1.ConditionTLSRequired); c.Status != metav1.ConditionTrue {
-		t.Errorf("condition %+v", c)
+	if c := w.condition(v1alpha1.ConditionTLSRequired); c.Status != metav1.ConditionFalse || c.Reason != v1alpha1.ReasonTLSUpdatingSites {
+		t.Errorf("before any site is updated: condition %+v", c)
 	}
 	if now := w.deployments(); now["a"] == before["a"] && now["c"] == before["c"] {
 		t.Error("the sites are not updated to refuse clients without TLS")
@@ -184,6 +184,7 @@ func TestTLSComesInSteps(t *testing.T) {
 	if n := w.said.Count(v1alpha1.ReasonTLSStep); n != 4 {
 		t.Errorf("%d events of four steps: %v", n, w.said.Of(v1alpha1.ReasonTLSStep))
 	}
+	w.finishRequiring(t)
 	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.TLS.PlainConnections = v1alpha1.PlainAllow })
 	w.reconcile()
 	if w.step() != v1alpha1.TLSClients {

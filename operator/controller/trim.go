@@ -22,7 +22,7 @@ const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 // what comes from the cache is written back only in parts (apply, merge patches), never whole.
 //
 //	all           managed fields, what kubectl applied last
-//	Pod           volumes, and of containers all but name, image, restart policy and, of the sidecar, what the promotion gate looks at
+//	Pod           volumes, and of containers all but name, image, restart policy and, of the sidecar, what the promotion gate and the steps to TLS look at
 //	Deployment    the spec of its template
 //	StatefulSet   the spec of its template
 //	Job           the spec of its template
@@ -73,8 +73,10 @@ func trimContainers(all []corev1.Container) []corev1.Container {
 	for _, c := range all {
 		kept := corev1.Container{Name: c.Name, Image: c.Image, RestartPolicy: c.RestartPolicy}
 		for _, e := range c.Env {
-			if slices.Contains([]string{v1alpha1.EnvLeaseTimeout, v1alpha1.EnvFenceTimeout, v1alpha1.EnvPeers, v1alpha1.EnvReportKey}, e.Name) {
-				kept.Env = append(kept.Env, e) // what the promotion gate waits for: the lease, who may be asked (I4), and whether a report is authenticated (I12)
+			// What the promotion gate waits for: the lease, who may be asked (I4), and whether a report is authenticated (I12); and whether the
+			// pod refuses clients without TLS.
+			if slices.Contains([]string{v1alpha1.EnvLeaseTimeout, v1alpha1.EnvFenceTimeout, v1alpha1.EnvPeers, v1alpha1.EnvReportKey, v1alpha1.EnvRequireTLS}, e.Name) {
+				kept.Env = append(kept.Env, e)
 			}
 		}
 		trimmed = append(trimmed, kept)

@@ -94,8 +94,12 @@ func TestTrimKeepsWhatIsRead(t *testing.T) {
 	if lease[v1alpha1.EnvReportKey] == "" {
 		t.Errorf("I12: whether its reports are authenticated is gone: %v", lease)
 	}
+	if lease[v1alpha1.EnvRequireTLS] == "" {
+		t.Errorf("whether the pod refuses clients without TLS is gone: %v", lease)
+	}
 	delete(lease, v1alpha1.EnvPeers)
 	delete(lease, v1alpha1.EnvReportKey)
+	delete(lease, v1alpha1.EnvRequireTLS)
 	if diff := cmp.Diff(map[string]string{v1alpha1.EnvLeaseTimeout: "20s", v1alpha1.EnvFenceTimeout: "2s"}, lease); diff != "" {
 		t.Errorf("I4: the lease of the sidecar (-want +got):\n%s", diff)
 	}

@@ -233,7 +233,7 @@ func sidecarEnv(in Input, site v1alpha1.Site) []corev1.EnvVar {
 		fieldEnv("POD_UID", "metadata.uid"),
 	}
 	if group.TLSRequired() {
-		env = append(env, corev1.EnvVar{Name: "MFG_REQUIRE_TLS", Value: "true"})
+		env = append(env, corev1.EnvVar{Name: v1alpha1.EnvRequireTLS, Value: "true"})
 	}
 	return append(env, keyringEnv(in, site.Name)...)
 }

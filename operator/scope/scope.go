@@ -45,6 +45,8 @@ type Scope struct {
 	// TLSUsable is true if the certificate of spec.tls is usable and may be used. TLS is what status will say of the steps to TLS.
 	TLSUsable bool
 	TLS       *v1alpha1.TLSStatus
+	// Certificate is what status will say of the certificate in the Secret of spec.tls; nil if there is none.
+	Certificate *v1alpha1.CertificateStatus
 	// Accounts is the Secret with the passwords, Passwords what status says of them.
 	Accounts  *corev1.Secret
 	Passwords *v1alpha1.PasswordsStatus

@@ -21,6 +21,9 @@ type Site struct {
 	Loaded bool
 	// Verified is true if the receiver in that pod is connected with the active site, and verifies it.
 	Verified bool
+	// Refuses is true if the site has a pod that was made to refuse connections without TLS, the next one would be like it, and MySQL answers
+	// in it. Accepts is true if the site has a pod that was made to take them. Both are false for a site that is away.
+	Refuses, Accepts bool
 	// Plain is what that sidecar says of clients without TLS; nil if that is not known.
 	Plain *Plain
 }
@@ -41,6 +44,8 @@ type Group struct {
 	PlainConnections v1alpha1.PlainConnections
 	// Usable is true if the Secret holds a certificate that every site can run with, and may be used for the group.
 	Usable bool
+	// Refused is true if every site was said to refuse connections without TLS.
+	Refused bool
 	// Settled is true if the active site is known and open, and no transition is under way.
 	Settled bool
 	Active  string
@@ -53,6 +58,8 @@ type Decision struct {
 	Phase v1alpha1.TLSPhase
 	// Later is true for a group that ran without TLS before.
 	Later bool
+	// Refused is true once every site refuses connections without TLS.
+	Refused bool
 	// Reason and Message say what the phase is and what it waits for; Site is the one that it waits for, if it is one.
 	Reason  v1alpha1.Reason
 	Site    string
@@ -139,6 +146,17 @@ func used(g Group) string {
 	return ""
 }
 
+// accepting is a site that may take connections without TLS; empty if there is none. Once all have been seen to refuse them, a site that is
+// away or starts again accepts nobody: only a pod that was made otherwise counts.
+func accepting(g Group) string {
+	for _, s := range g.Sites {
+		if s.Accepts || !s.Refuses && !g.Refused {
+			return s.Name
+		}
+	}
+	return ""
+}
+
 // explained says what the phase is and what the next one waits for.
 func explained(g Group, d Decision) Decision {
 	switch d.Phase {
@@ -158,7 +176,12 @@ func explained(g Group, d Decision) Decision {
 	case v1alpha1.TLSClients:
 		d.explainClients(g)
 	case v1alpha1.TLSRequired:
-		d.Reason, d.Message = v1alpha1.ReasonAsExpected, "the sites refuse connections without TLS, each from its update on"
+		if d.Site = accepting(g); d.Site == "" {
+			d.Refused, d.Reason, d.Message = true, v1alpha1.ReasonAsExpected, "every site refuses connections without TLS"
+			break
+		}
+		d.Reason = v1alpha1.ReasonTLSUpdatingSites
+		d.Message = "the sites are updated, one after the other, to refuse connections without TLS" + waiting(d.Site, "does so")
 	}
 	return d
 }

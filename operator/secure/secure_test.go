@@ -19,7 +19,7 @@ func at(phase v1alpha1.TLSPhase) secure.Group {
 		PlainConnections: v1alpha1.PlainRefuse,
 	}
 	for _, name := range []string{"a", "b", "c"} {
-		g.Sites = append(g.Sites, secure.Site{Name: name, Loaded: true, Verified: name != "a", Plain: &secure.Plain{QuietFor: secure.Quiet}})
+		g.Sites = append(g.Sites, secure.Site{Name: name, Loaded: true, Verified: name != "a", Refuses: true, Plain: &secure.Plain{QuietFor: secure.Quiet}})
 	}
 	return g
 }

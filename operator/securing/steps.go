@@ -10,6 +10,9 @@ import (
 	"net"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
@@ -60,13 +63,18 @@ func (r *Steps) Step(ctx context.Context, s *scope.Scope) error {
 	switch {
 	case d.Phase != v1alpha1.TLSRequired:
 		s.Condition(conditions.False(v1alpha1.ConditionTLSRequired, d.Reason, string(d.Phase)+": "+d.Message))
-	case d.Later:
+	case d.Refused && d.Later:
 		s.Condition(conditions.True(v1alpha1.ConditionTLSRequired, d.Reason, d.Message))
+	case d.Later || meta.FindStatusCondition(s.Group.Status.Conditions, v1alpha1.ConditionTLSRequired) != nil:
+		// A group that had TLS from its beginning has the condition only after it let clients connect without.
+		if !d.Refused {
+			s.Condition(conditions.False(v1alpha1.ConditionTLSRequired, d.Reason, string(d.Phase)+": "+d.Message))
+		}
 	}
 	switch {
 	case stepped:
 		s.Again = min(s.Again, scope.WhenMoving)
-	case d.Phase != v1alpha1.TLSRequired:
+	case d.Phase != v1alpha1.TLSRequired || !d.Refused && d.Later:
 		s.Again = min(s.Again, scope.WhenWaiting)
 	}
 	return nil
@@ -81,6 +89,7 @@ func secureGroup(s *scope.Scope) secure.Group {
 	if s.Group.Status.TLS != nil {
 		g.Status = *s.Group.Status.TLS
 	}
+	g.Refused = meta.IsStatusConditionTrue(s.Group.Status.Conditions, v1alpha1.ConditionTLSRequired)
 	if g.Asked {
 		g.PlainConnections = s.Group.Spec.TLS.PlainConnections
 	}
@@ -92,12 +101,12 @@ func secureGroup(s *scope.Scope) secure.Group {
 
 // secureSite is what is known of a site. What was said by another pod than the one that is there does not count.
 func secureSite(s *scope.Scope, name string) secure.Site {
-	out := secure.Site{Name: name}
 	pod, f := s.Pods[name], s.Facts.Sites[name]
+	out := secure.Site{Name: name, Accepts: pod != nil && !v1alpha1.RequiresTLS(pod)}
 	if pod == nil || pod.DeletionTimestamp != nil || f.PodUID != string(pod.UID) {
 		return out
 	}
-	out.Verified = f.ReceiverVerifies
+	out.Verified, out.Refuses = f.ReceiverVerifies, f.MysqlUp && !out.Accepts && isCurrent(s.Deployments[name], pod)
 	if c := f.Certificate; c != nil { // its sidecar found one in the pod
 		out.Loaded = c.Problem == "" && c.NotAfter != nil
 		if c.Plain != nil {
@@ -105,6 +114,11 @@ func secureSite(s *scope.Scope, name string) secure.Site {
 		}
 	}
 	return out
+}
+
+// isCurrent is true if a site's next pod would be like this one.
+func isCurrent(deployment *appsv1.Deployment, pod *corev1.Pod) bool {
+	return deployment != nil && scope.SpecHash(deployment) == pod.Annotations[v1alpha1.AnnotationSpecHash]
 }
 
 // unproven is a site whose server the operator cannot verify with the certificate, and why; from the next step on it would not be able to ask it.
@@ -144,7 +158,7 @@ func (r *Steps) prove(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, s
 
 // tlsStatus is what status will say.
 func tlsStatus(s *scope.Scope, g secure.Group, d secure.Decision) *v1alpha1.TLSStatus {
-	out := &v1alpha1.TLSStatus{Phase: d.Phase, Later: d.Later, Since: g.Status.Since}
+	out := &v1alpha1.TLSStatus{Phase: d.Phase, Later: d.Later, Since: g.Status.Since, Certificate: s.Certificate}
 	now := metav1.NewTime(s.Now.Truncate(time.Second))
 	if d.Phase != g.Status.Phase {
 		out.Since = &now
@@ -190,8 +204,17 @@ func Apply(t *v1alpha1.TLSStatus) *applyv1alpha1.TLSStatusApplyConfiguration {
 	if t.CountedAt != nil {
 		out.WithCountedAt(*t.CountedAt)
 	}
+	if c := t.Certificate; c != nil {
+		out.WithCertificate(certificate(c))
+	}
 	for _, site := range t.Sites {
 		out.WithSites(applyv1alpha1.SiteTLSStatus().WithName(site.Name).WithPlainConnections(site.PlainConnections))
 	}
+	return out
+}
+
+func certificate(c *v1alpha1.CertificateStatus) *applyv1alpha1.CertificateStatusApplyConfiguration {
+	out := applyv1alpha1.CertificateStatus()
+	out.NotAfter, out.Renewal, out.AuthorityNotAfter, out.AuthorityRenewal = c.NotAfter, c.Renewal, c.AuthorityNotAfter, c.AuthorityRenewal
 	return out
 }

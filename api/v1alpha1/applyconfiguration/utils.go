@@ -62,6 +62,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.CacheTLSApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("CacheTransition"):
 		return &apiv1alpha1.CacheTransitionApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("CertificateStatus"):
+		return &apiv1alpha1.CertificateStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("CloneProgress"):
 		return &apiv1alpha1.CloneProgressApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("CoverageSpec"):

@@ -48,6 +48,7 @@ var cores = []core{
 	{folder: "operator/cacheobjects", draws: []int{10}, also: reconcile, timed: true},
 	{folder: "operator/rollout", draws: []int{10, 200}},
 	{folder: "operator/secure", draws: []int{10}},
+	{folder: "operator/certs", draws: []int{10}},
 	{folder: "operator/monitor/receivers", draws: []int{10}},
 	{folder: "operator/claims", draws: []int{10}},
 	{folder: "sidecar/watchdog", draws: []int{10}, timed: true},

@@ -476,6 +476,21 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: toRun
       type:
         scalar: string
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.CertificateStatus
+  map:
+    fields:
+    - name: authorityNotAfter
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: authorityRenewal
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: notAfter
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: renewal
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.CloneProgress
   map:
     fields:
@@ -1653,6 +1668,9 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.TLSStatus
   map:
     fields:
+    - name: certificate
+      type:
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.CertificateStatus
     - name: countedAt
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time

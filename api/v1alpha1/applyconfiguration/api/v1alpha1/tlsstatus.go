@@ -20,6 +20,8 @@ type TLSStatusApplyConfiguration struct {
 	Later *bool `json:"later,omitempty"`
 	// since is when the phase began.
 	Since *v1.Time `json:"since,omitempty"`
+	// certificate is the one in the Secret of spec.tls; absent while it is missing or cannot be read.
+	Certificate *CertificateStatusApplyConfiguration `json:"certificate,omitempty"`
 	// countedAt is when sites was written last. Numbers that only go up and down are written once a minute.
 	CountedAt *v1.Time `json:"countedAt,omitempty"`
 	// sites counts the clients without TLS, while some may connect so.
@@ -53,6 +55,14 @@ func (b *TLSStatusApplyConfiguration) WithLater(value bool) *TLSStatusApplyConfi
 // If called multiple times, the Since field is set to the value of the last call.
 func (b *TLSStatusApplyConfiguration) WithSince(value v1.Time) *TLSStatusApplyConfiguration {
 	b.Since = &value
+	return b
+}
+
+// WithCertificate sets the Certificate field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Certificate field is set to the value of the last call.
+func (b *TLSStatusApplyConfiguration) WithCertificate(value *CertificateStatusApplyConfiguration) *TLSStatusApplyConfiguration {
+	b.Certificate = value
 	return b
 }
 
