@@ -9,6 +9,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/certificates"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
 )
 
 // makers say who makes the certificates of a group.
@@ -92,4 +93,16 @@ func escaped(s string) string {
 		}
 		return r
 	}, s)
+}
+
+// certificate is until when a group's certificate is good.
+func (o Options) certificate(c report.Certificate) string {
+	label, words := text{s: "TLS"}, c.Words(o.Now)
+	if trouble, ended := c.Trouble(o.Now); trouble != "" {
+		label.colour, words = warn, trouble
+		if ended {
+			label.colour = bad
+		}
+	}
+	return o.paragraph(label, words)
 }
