@@ -18,6 +18,7 @@ import (
 type Cluster interface {
 	request.Cluster
 	inspect.Cluster
+	inspect.Chains
 	mysqlclient.Cluster
 	cache.Cluster
 	backup.Cluster

@@ -111,6 +111,7 @@ var checks = []check{
 	{"swap", swap},
 	{"eviction", eviction},
 	{"volumes", volumes},
+	{"certificate", groupCertificate},
 	{"cache", cacheStore},
 	{"backups", backupStore},
 	{"escrow", escrow},

@@ -85,7 +85,7 @@ func TestAllIsWell(t *testing.T) {
 	w, objects := well()
 	w.Kube = fake.NewClientset(objects...)
 	found := Examine(t.Context(), w)
-	if len(found) != len(checks)-3 { // escrow, cache and backups say nothing of a group without
+	if len(found) != len(checks)-4 { // escrow, certificate, cache and backups say nothing of a group without
 		t.Errorf("%d findings of %d checks", len(found), len(checks))
 	}
 	for _, f := range found {

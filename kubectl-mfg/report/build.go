@@ -72,6 +72,7 @@ func Build(cr *v1alpha1.MysqlFailoverGroup, view LiveView) MysqlFailoverGroupRep
 	}
 	r.Sites = sitesOf(cr, live, r.ActiveSite)
 	r.Encryption = encryptionOf(cr, r.Sites)
+	r.Certificate = CertificateOf(cr)
 	r.Cache = CacheOf(cr, r.ActiveSite, r.Forecast)
 	r.Backups, r.Restore, r.PITR = BackupsOf(cr), RestoreOf(cr), PITROf(cr)
 	r.MySQL = versionOf(r.Sites)

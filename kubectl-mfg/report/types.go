@@ -55,6 +55,8 @@ type MysqlFailoverGroupReport struct {
 	Forecast *Forecast `json:"forecast,omitempty"`
 	// Encryption is set in groups with encryption at rest.
 	Encryption *Encryption `json:"encryption,omitempty"`
+	// Certificate is that of spec.tls, as the operator tells of it; nil for a group without TLS, and while nothing is known.
+	Certificate *Certificate `json:"certificate,omitempty"`
 	// Cache is the cache store; nil in groups without one.
 	Cache *Cache `json:"cache,omitempty"`
 	// Backups are the backups; nil in groups without a profile. Restore is how far the restore is of a group made from a backup.

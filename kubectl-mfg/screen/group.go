@@ -41,6 +41,9 @@ func Group(r report.MysqlFailoverGroupReport, o Options) string {
 	if r.Encryption != nil {
 		b.WriteString(o.encryption(r))
 	}
+	if r.Certificate != nil {
+		b.WriteString(o.certificate(*r.Certificate))
+	}
 	if r.Facts.Source == report.LastKnown {
 		b.WriteString(o.paragraph(text{"Facts", warn}, o.lastKnown(r.Facts)))
 	}

@@ -136,21 +136,29 @@ func Decide(s State) Decision {
 // settle decides once there is a server certificate, and all is given out that is to be trusted.
 func (s State) settle(d *Decision, a authority, server *x509.Certificate) {
 	loading := s.behind(func(site Site) string { return site.Bundle }, KeyBundle)
-	own := server.CheckSignatureFrom(a.now.cert) == nil
-	left := server.NotAfter.Sub(s.Now)
+	if server.CheckSignatureFrom(a.now.cert) != nil {
+		s.resign(d, server, loading)
+		return
+	}
 	switch why := s.renewal(server); {
-	case own && why != "":
+	case why != "":
 		d.Step, d.Why = IssueServer, why
-	case !own && len(loading) == 0:
-		d.Step, d.Why = IssueServer, "by the new authority"
-	case !own && left < lifeOf(server)/6:
-		d.Step, d.Why = IssueServer, "by the new authority, because the former certificate ends soon"
-	case !own:
-		d.Wait = "the new authority signs once MySQL of " + list(loading) + " trusts it"
 	case a.next != nil:
 		s.change(d, a, loading)
 	case len(a.former) > 0:
 		s.part(d, server, loading)
+	}
+}
+
+// resign decides when a certificate of a former authority is replaced.
+func (s State) resign(d *Decision, server *x509.Certificate, loading []string) {
+	switch {
+	case len(loading) == 0:
+		d.Step, d.Why = IssueServer, "by the new authority"
+	case server.NotAfter.Sub(s.Now) < lifeOf(server)/6:
+		d.Step, d.Why = IssueServer, "by the new authority, because the former certificate ends soon"
+	default:
+		d.Wait = "the new authority signs once MySQL of " + list(loading) + " trusts it"
 	}
 }
 
@@ -175,7 +183,6 @@ func (s State) part(d *Decision, server *x509.Certificate, loading []string) {
 	until := server.NotBefore.Add(Skew + Parting)
 	switch {
 	case len(loading) > 0 || len(showing) > 0:
-		slices.Sort(showing)
 		d.Wait = "the former authority leaves ca.crt once MySQL of " + list(union(loading, showing)) + " shows a certificate of the new one"
 	case s.Now.Before(until):
 		d.Wait = "the former authority leaves ca.crt at " + until.UTC().Format(time.RFC3339)
@@ -248,8 +255,8 @@ func list(names []string) string { return strings.Join(names, ", ") }
 
 // graceOf is what the authority's Secret says, or the usual time.
 func graceOf(data map[string][]byte) time.Duration {
-	grace, err := time.ParseDuration(string(data[KeyOrderGrace]))
-	if err != nil || grace < LeastGrace || grace > MostGrace {
+	grace, _ := time.ParseDuration(string(data[KeyOrderGrace])) // what is none is 0
+	if grace < LeastGrace || grace > MostGrace {
 		return Grace
 	}
 	return grace
@@ -265,8 +272,8 @@ func ParseOrder(id, value string) (*Order, error) {
 	if !timed {
 		return o, nil
 	}
-	var err error
-	if o.Grace, err = time.ParseDuration(grace); err != nil || o.Grace < LeastGrace || o.Grace > MostGrace {
+	o.Grace, _ = time.ParseDuration(grace) // what is none is 0
+	if o.Grace < LeastGrace || o.Grace > MostGrace {
 		return nil, fmt.Errorf("%q is no duration from %s to %s, such as 1h", grace, LeastGrace, MostGrace)
 	}
 	return o, nil

@@ -29,26 +29,28 @@ func (s State) Carry(d Decision, random io.Reader) (map[string][]byte, error) {
 		return s.prepare(random)
 	case IssueServer:
 		return s.issue(random)
-	case Nothing, TrustAuthorities, SwitchAuthority, DropFormer:
-	}
-	a, err := readAuthority(s.Authority)
-	if err != nil {
-		return nil, err
-	}
-	switch d.Step {
 	case TrustAuthorities:
-		out := maps.Clone(s.Server)
-		out[KeyBundle] = a.bundle(s.Now)
-		return out, nil
+		return s.trust()
 	case SwitchAuthority:
-		return s.promoted(a), nil
+		return s.promoted()
 	case DropFormer:
 		out := maps.Clone(s.Authority)
 		delete(out, KeyFormer)
 		return out, nil
-	case Nothing, MakeAuthority, PrepareAuthority, IssueServer:
+	case Nothing:
 	}
 	return nil, fmt.Errorf("there is no step %q", d.Step)
+}
+
+// trust gives out the authorities that are to be trusted.
+func (s State) trust() (map[string][]byte, error) {
+	a, err := readAuthority(s.Authority)
+	if err != nil {
+		return nil, err
+	}
+	out := maps.Clone(s.Server)
+	out[KeyBundle] = a.bundle(s.Now)
+	return out, nil
 }
 
 // makeAuthority begins with what is trusted already: what the group's former authority signed must be trusted until all trust the new one.
@@ -83,14 +85,18 @@ func (s State) prepare(random io.Reader) (map[string][]byte, error) {
 }
 
 // promoted has the next authority take the place of the one that signs.
-func (s State) promoted(a authority) map[string][]byte {
+func (s State) promoted() (map[string][]byte, error) {
+	a, err := readAuthority(s.Authority)
+	if err != nil {
+		return nil, err
+	}
 	out := maps.Clone(s.Authority)
 	former := append(slices.Clone(a.former), a.now.cert)
 	out[KeyFormer] = encode(former[max(0, len(former)-mostFormer):])
 	out[KeyAuthority], out[KeyPrivate] = s.Authority[KeyNext], s.Authority[KeyNextKey]
 	delete(out, KeyNext)
 	delete(out, KeyNextKey)
-	return out
+	return out, nil
 }
 
 func (s State) newAuthority(random io.Reader) (cert, key []byte, err error) {

@@ -44,9 +44,7 @@ func readAuthority(data map[string][]byte) (authority, error) {
 		return authority{}, err
 	}
 	a := authority{now: *now, former: certificates(data[KeyFormer])}
-	if next, err := readSigner(data[KeyNext], data[KeyNextKey]); err == nil {
-		a.next = next
-	}
+	a.next, _ = readSigner(data[KeyNext], data[KeyNextKey])
 	return a, nil
 }
 
@@ -124,7 +122,7 @@ func readServer(s State, a authority) (*x509.Certificate, string) {
 		roots.AddCert(c)
 	}
 	if _, err := pair.Leaf.Verify(x509.VerifyOptions{Roots: roots, CurrentTime: s.Now}); err != nil {
-		if invalid, is := errors.AsType[x509.CertificateInvalidError](err); is && invalid.Reason == x509.Expired {
+		if invalid, _ := errors.AsType[x509.CertificateInvalidError](err); invalid.Reason == x509.Expired {
 			return pair.Leaf, "its time is over"
 		}
 		return pair.Leaf, "no authority of the group has signed it"

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package certificates
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
+)
+
+const (
+	// notice is how long before its end a certificate should have been renewed, at most; shorter-lived ones have a sixth of their time.
+	notice = 14 * 24 * time.Hour
+	// overdue is how long after its time a renewal of the operator's is late.
+	overdue = 24 * time.Hour
+	// mostRead bounds how many certificates of a file are read.
+	mostRead = 64
+)
+
+// judging is the work of one report.
+type judging struct {
+	Facts
+	rep Report
+	// authorities are those of ca.crt, server is the certificate of the Secret with what is between; nil if there is none.
+	authorities, server []*x509.Certificate
+}
+
+// Build judges.
+func Build(f Facts) Report {
+	g := f.Group
+	j := &judging{Facts: f, rep: Report{
+		APIVersion: report.APIVersion, Kind: "MfgCertificatesReport", Metadata: report.Metadata{Name: g.Name, Namespace: g.Namespace},
+		MadeBy: madeBy(g.Spec.TLS), Secret: g.Spec.TLS.Secret(g.Name), Certificates: []Certificate{},
+	}}
+	j.secret()
+	j.changing()
+	for _, s := range f.Sites {
+		j.site(s)
+	}
+	if f.Escrow != nil {
+		j.escrow()
+	}
+	return j.rep
+}
+
+func madeBy(spec *v1alpha1.TLSSpec) string {
+	switch {
+	case spec.Made():
+		return "Operator"
+	case spec.IssuerRef != nil:
+		return "Issuer"
+	}
+	return "Somebody"
+}
+
+func (j *judging) found(check string, level Level, remedy, format string, args ...any) {
+	j.rep.Findings = append(j.rep.Findings, Finding{Check: check, Level: level, Message: fmt.Sprintf(format, args...), Remedy: remedy})
+}
+
+// renew is what to do about a certificate of the Secret.
+func (j *judging) renew() string {
+	switch j.rep.MadeBy {
+	case "Operator":
+		return fmt.Sprintf("kubectl mfg certificates renew %s -n %s", j.Group.Name, j.Group.Namespace)
+	case "Issuer":
+		return fmt.Sprintf("kubectl -n %s describe certificate mysql-%s", j.Group.Namespace, j.Group.Name)
+	}
+	return "put a renewed certificate into Secret " + j.rep.Secret
+}
+
+// secret judges what is in the Secret of spec.tls.
+func (j *judging) secret() {
+	switch {
+	case j.SecretErr != nil:
+		j.found("secret", Unknown, "kubectl auth can-i get secret/"+j.rep.Secret+" -n "+j.Group.Namespace, "Secret %s was not read: %v", j.rep.Secret, j.SecretErr)
+		return
+	case j.Secret == nil:
+		j.found("secret", Fail, fmt.Sprintf("kubectl mfg status %s -n %s", j.Group.Name, j.Group.Namespace), "Secret %s does not exist", j.rep.Secret)
+		return
+	}
+	j.authorities, j.server = read(j.Secret.Data["ca.crt"]), read(j.Secret.Data["tls.crt"])
+	before := len(j.rep.Findings)
+	if len(j.authorities) == 0 {
+		j.found(Authority, Fail, j.renew(), "ca.crt holds no certificate that can be read")
+	}
+	if len(j.server) == 0 {
+		j.found(Server, Fail, j.renew(), "tls.crt holds no certificate that can be read")
+		return
+	}
+	signer := signerOf(j.server, j.authorities)
+	for _, c := range j.authorities {
+		j.authority(c, signer)
+	}
+	leaf := j.server[0]
+	row := rowOf(Server, "", leaf, j.Now)
+	row.Renewal = j.renewal(func(c *v1alpha1.CertificateStatus) *time.Time { return timeOf(c.Renewal) })
+	j.rep.Certificates = append(j.rep.Certificates, row)
+	if _, err := tls.X509KeyPair(j.Secret.Data["tls.crt"], j.Secret.Data["tls.key"]); err != nil {
+		// Never with the error's own words: they might quote what a person put there.
+		j.found(Server, Fail, j.renew(), "tls.crt and tls.key are no pair of a certificate and its key")
+	}
+	if signer == nil {
+		j.found(Server, Fail, j.renew(), "no authority in ca.crt has signed it: it was signed by %s", leaf.Issuer)
+	}
+	if missing := j.missingNames(leaf); len(missing) > 0 {
+		j.found(Server, Fail, j.renew(), "it lacks the name %s", strings.Join(missing, ", "))
+	}
+	j.time(Server, row)
+	if len(j.rep.Findings) == before {
+		j.found(Server, OK, "", "Secret %s is good until %s%s", j.rep.Secret, leaf.NotAfter.UTC().Format(time.DateOnly), whenRenewed(row))
+	}
+}
+
+func whenRenewed(c Certificate) string {
+	if c.Renewal == nil {
+		return "; the operator does not renew it"
+	}
+	return "; the operator renews it from " + c.Renewal.Format(time.DateOnly) + " on"
+}
+
+// authority adds one of ca.crt. Only what the certificate is believed by can be missed.
+func (j *judging) authority(c, signer *x509.Certificate) {
+	row := rowOf(Authority, "", c, j.Now)
+	switch {
+	case signer == nil:
+	case c.Equal(signer):
+		row.Role = Signs
+		row.Renewal = j.renewal(func(c *v1alpha1.CertificateStatus) *time.Time { return timeOf(c.AuthorityRenewal) })
+		j.time(Authority, row)
+	case c.NotBefore.After(signer.NotBefore):
+		row.Role = SignsNext
+	default:
+		row.Role = Former
+	}
+	if j.rep.MadeBy != "Operator" && row.Role != Signs {
+		row.Role = "" // of what somebody else put there nobody knows what it is for
+	}
+	j.rep.Certificates = append(j.rep.Certificates, row)
+}
+
+// renewal is what the operator says of it in status.
+func (j *judging) renewal(of func(*v1alpha1.CertificateStatus) *time.Time) *time.Time {
+	if t := j.Group.Status.TLS; t != nil && t.Certificate != nil {
+		return of(t.Certificate)
+	}
+	return nil
+}
+
+// time judges from when to when it is good.
+func (j *judging) time(check string, c Certificate) {
+	at := c.NotAfter.Format(time.RFC3339)
+	switch {
+	case j.Now.After(c.NotAfter):
+		j.found(check, Fail, j.renew(), "it ended at %s: nobody who verifies can connect", at)
+	case j.Now.Before(c.NotBefore):
+		j.found(check, Fail, "see that the clocks of who made it and of the nodes are right", "it is not good before %s", c.NotBefore.Format(time.RFC3339))
+	case c.Renewal != nil && j.Now.Sub(*c.Renewal) > overdue:
+		j.found(check, Warn, fmt.Sprintf("kubectl mfg status %s -n %s", j.Group.Name, j.Group.Namespace),
+			"the operator should have renewed it at %s; it ends at %s", c.Renewal.Format(time.RFC3339), at)
+	case c.Renewal == nil && c.NotAfter.Sub(j.Now) < min(notice, c.NotAfter.Sub(c.NotBefore)/6):
+		j.found(check, Warn, j.renew(), "it ends at %s, and the operator does not renew it", at)
+	}
+}
+
+func (j *judging) missingNames(leaf *x509.Certificate) (missing []string) {
+	for _, s := range j.Group.Spec.Sites {
+		if name := v1alpha1.SiteName(j.Group.Name, s.Name) + "." + j.Group.Namespace + ".svc"; leaf.VerifyHostname(name) != nil {
+			missing = append(missing, name)
+		}
+	}
+	return missing
+}
+
+// changing tells of a replacement of the authority, and of an order that is not answered.
+func (j *judging) changing() {
+	if c := meta.FindStatusCondition(j.Group.Status.Conditions, v1alpha1.ConditionTLSReady); c != nil && c.Reason == string(v1alpha1.ReasonCertificateAuthorityChanging) {
+		j.found(Authority, OK, "", "it is being replaced: %s", c.Message)
+	}
+	if value, asked := j.Group.Annotations[v1alpha1.AnnotationRotateCertificate]; asked {
+		j.found("order", OK, "", "another certificate was asked for and is not answered yet (%s)", value)
+	}
+}
+
+// site judges what a site's MySQL shows.
+func (j *judging) site(s Shown) {
+	check := Site + " " + s.Name
+	if s.Err != nil || len(s.Chain) == 0 {
+		j.found(check, Unknown, "", "what MySQL shows was not seen: %v", s.Err)
+		return
+	}
+	row := rowOf(Site, s.Name, s.Chain[0], j.Now)
+	same := len(j.server) > 0 && s.Chain[0].Equal(j.server[0])
+	if len(j.server) > 0 {
+		row.Role = map[bool]string{true: Current, false: Other}[same]
+	}
+	j.rep.Certificates = append(j.rep.Certificates, row)
+	until := row.NotAfter.Format(time.RFC3339)
+	switch {
+	case j.Now.After(row.NotAfter):
+		j.found(check, Fail, j.renew(), "MySQL shows a certificate that ended at %s", until)
+	case len(j.authorities) > 0 && signerOf(s.Chain, j.authorities) == nil:
+		j.found(check, Fail, j.renew(), "MySQL shows a certificate that no authority in ca.crt has signed; it was signed by %s", s.Chain[0].Issuer)
+	case len(j.server) > 0 && !same:
+		j.found(check, Warn, "wait some minutes; then see TLSReady: kubectl mfg status "+j.Group.Name+" -n "+j.Group.Namespace,
+			"MySQL shows another certificate than that in the Secret, until %s; it takes a new one within minutes", until)
+	default:
+		j.found(check, OK, "", "MySQL shows it")
+	}
+}
+
+// escrow judges what the operator's listener shows. The doctor asks whether sites believe it.
+func (j *judging) escrow() {
+	if j.Escrow.Err != nil || len(j.Escrow.Chain) == 0 {
+		j.found(Escrow, Unknown, "", "what the escrow listener shows was not seen: %v", j.Escrow.Err)
+		return
+	}
+	row := rowOf(Escrow, "", j.Escrow.Chain[0], j.Now)
+	j.rep.Certificates = append(j.rep.Certificates, row)
+	switch left := row.NotAfter.Sub(j.Now); {
+	case left <= 0:
+		j.found(Escrow, Fail, "renew it in the Secret of auxiliary.escrowTLS; the operator's log says why it does not, if it makes it itself",
+			"it ended at %s: no keyring can be taken into escrow", row.NotAfter.Format(time.RFC3339))
+	case left < min(notice, row.NotAfter.Sub(row.NotBefore)/6):
+		j.found(Escrow, Warn, "renew it in the Secret of auxiliary.escrowTLS; the operator's log says why it does not, if it makes it itself",
+			"it ends at %s", row.NotAfter.Format(time.RFC3339))
+	default:
+		j.found(Escrow, OK, "", "the listener shows a certificate until %s", row.NotAfter.Format(time.DateOnly))
+	}
+}
+
+// signerOf is the authority by which a chain is believed, the youngest if there are several; nil if there is none. Whether something has
+// ended is another question.
+func signerOf(chain, authorities []*x509.Certificate) *x509.Certificate {
+	roots, between := x509.NewCertPool(), x509.NewCertPool()
+	for _, c := range authorities {
+		roots.AddCert(c)
+	}
+	for _, c := range chain[1:] {
+		between.AddCert(c)
+	}
+	var signer *x509.Certificate
+	for _, at := range []time.Time{chain[0].NotBefore.Add(time.Second), chain[0].NotAfter.Add(-time.Second)} {
+		paths, err := chain[0].Verify(x509.VerifyOptions{Roots: roots, Intermediates: between, CurrentTime: at, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}})
+		if err != nil {
+			continue
+		}
+		for _, path := range paths {
+			if root := path[len(path)-1]; signer == nil || root.NotBefore.After(signer.NotBefore) {
+				signer = root
+			}
+		}
+	}
+	return signer
+}
+
+// read are the certificates of a file, each once, but those that cannot be read.
+func read(file []byte) (all []*x509.Certificate) {
+	for range mostRead {
+		var block *pem.Block
+		if block, file = pem.Decode(bytes.TrimSpace(file)); block == nil {
+			break
+		}
+		if c, err := x509.ParseCertificate(block.Bytes); err == nil {
+			all = append(all, c)
+		}
+	}
+	return all
+}

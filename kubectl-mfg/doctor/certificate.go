@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
+)
+
+// groupCertificate tells until when the group's certificate is good, as status says: no Secret is read for it.
+func groupCertificate(_ context.Context, w World) []Finding {
+	if w.Group.Spec.TLS == nil {
+		return nil
+	}
+	look := wire.Remedy{Command: fmt.Sprintf("kubectl mfg certificates %s -n %s", w.Group.Name, w.Group.Namespace)}
+	c, now := report.CertificateOf(w.Group), w.Now
+	if w.ServerErr == nil && !w.ServerTime.IsZero() {
+		now = w.ServerTime
+	}
+	if c == nil {
+		return one(Unknown, look, "status says nothing of the group's certificate: there is none yet, or the operator is of an earlier version")
+	}
+	switch trouble, ended := c.Trouble(now); {
+	case ended:
+		return one(Fail, look, "%s: nobody who verifies can connect", trouble)
+	case trouble != "":
+		return one(Warn, look, "%s", trouble)
+	}
+	return one(OK, wire.Remedy{}, "%s", c.Words(now))
+}

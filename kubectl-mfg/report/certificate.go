@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+)
+
+// Certificate is until when a group's certificate is good, and from when on the operator renews it.
+type Certificate struct {
+	NotAfter time.Time `json:"notAfter"`
+	// Renewal and AuthorityRenewal are nil for what somebody else renews.
+	Renewal           *time.Time `json:"renewal,omitempty"`
+	AuthorityNotAfter *time.Time `json:"authorityNotAfter,omitempty"`
+	AuthorityRenewal  *time.Time `json:"authorityRenewal,omitempty"`
+}
+
+const (
+	// CertificateNotice is how long before its end somebody else should have renewed a certificate.
+	CertificateNotice = 14 * 24 * time.Hour
+	// CertificateOverdue is how long after its time a renewal of the operator's is late: an authority is given a day for clients to trust it.
+	CertificateOverdue = 3 * 24 * time.Hour
+)
+
+// CertificateOf is what status tells of it; nil if that is nothing.
+func CertificateOf(cr *v1alpha1.MysqlFailoverGroup) *Certificate {
+	if cr.Spec.TLS == nil || cr.Status.TLS == nil || cr.Status.TLS.Certificate == nil || cr.Status.TLS.Certificate.NotAfter.IsZero() {
+		return nil
+	}
+	c := cr.Status.TLS.Certificate
+	return &Certificate{
+		NotAfter: c.NotAfter.UTC(), Renewal: timeOf(c.Renewal), AuthorityNotAfter: timeOf(c.AuthorityNotAfter), AuthorityRenewal: timeOf(c.AuthorityRenewal),
+	}
+}
+
+// Words say until when it is good and who renews it.
+func (c Certificate) Words(now time.Time) string {
+	words := fmt.Sprintf("certificate until %s (%d days left)", c.NotAfter.Format(time.DateOnly), int(c.NotAfter.Sub(now)/(24*time.Hour)))
+	if !now.Before(c.NotAfter) {
+		words = "certificate ended at " + c.NotAfter.Format(time.RFC3339)
+	}
+	if c.Renewal == nil {
+		return words + "; the operator does not renew it"
+	}
+	return words + "; the operator renews it from " + c.Renewal.Format(time.DateOnly) + " on"
+}
+
+// Trouble says what is wrong with its time, or that of its authority; empty if nothing is. Bad is true once something has ended.
+func (c Certificate) Trouble(now time.Time) (text string, bad bool) {
+	if text, bad = ending("the certificate", c.NotAfter, c.Renewal, now); text != "" || c.AuthorityNotAfter == nil {
+		return text, bad
+	}
+	return ending("its authority", *c.AuthorityNotAfter, c.AuthorityRenewal, now)
+}
+
+func ending(what string, ends time.Time, renewal *time.Time, now time.Time) (text string, bad bool) {
+	switch at := ends.Format(time.RFC3339); {
+	case !now.Before(ends):
+		return fmt.Sprintf("%s ended at %s", what, at), true
+	case renewal != nil && now.Sub(*renewal) > CertificateOverdue:
+		return fmt.Sprintf("the operator should have renewed %s at %s; it ends at %s", what, renewal.Format(time.RFC3339), at), false
+	case renewal == nil && ends.Sub(now) < CertificateNotice:
+		return fmt.Sprintf("%s ends at %s, and the operator does not renew it", what, at), false
+	}
+	return "", false
+}
