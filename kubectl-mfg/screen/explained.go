@@ -59,6 +59,10 @@ func (o Options) explainedHeader(e report.Explained) string {
 		answer = text{"the role is moving, waits for: " + x.DecidedBy, warn}
 	case x.Now, x.Topology == wire.TopologyTransition:
 		answer = text{"the role moves now", warn}
+	case e.Healthy() && len(x.Blockers) == 0:
+		answer = text{e.Outlook(), good}
+	case e.Healthy():
+		answer = text{e.Outlook(), warn}
 	case x.DecidedBy != "":
 		answer = text{"does not fail over: " + x.DecidedBy, bold}
 	}
