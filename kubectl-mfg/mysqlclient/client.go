@@ -22,6 +22,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/escape"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/pods"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/request"
 )
@@ -67,7 +68,7 @@ func (op *Op) Run(ctx context.Context, env cli.Environment, c Cluster) (int, err
 	if err != nil {
 		return cli.ExitError, err
 	}
-	e := pods.Execution{Namespace: op.Namespace, Pod: pod, Container: pods.ContainerMySQL, In: env.In, Out: env.Out, ErrOut: env.ErrOut}
+	e := pods.Execution{Namespace: op.Namespace, Pod: pod, Container: pods.ContainerMySQL, In: env.In, Out: escape.Raw(env.Out), ErrOut: escape.Raw(env.ErrOut)}
 	terminal := op.Execute == "" && env.Interactive()
 	user, password, err := op.login(ctx, c, terminal)
 	if err != nil {
