@@ -142,6 +142,7 @@ var layout = map[string]rule{
 	"kubectl-mfg/inspect":             {own: []string{"api/v1alpha1", "api/wire", "kubectl-mfg/cli", "kubectl-mfg/escape", "kubectl-mfg/keyrings", "kubectl-mfg/live", "kubectl-mfg/pods", "kubectl-mfg/report", "kubectl-mfg/screen"}},
 	"kubectl-mfg/keyrings":            {own: []string{"api/v1alpha1", "api/wire", "kubectl-mfg/report"}},
 	"kubectl-mfg/live":                {own: []string{"api/wire", "kubectl-mfg/report"}},
+	"kubectl-mfg/logs":                {own: []string{"api/v1alpha1", "kubectl-mfg/cli", "kubectl-mfg/escape", "kubectl-mfg/request"}},
 	"kubectl-mfg/mysqlclient":         {own: []string{"api/v1alpha1", "kubectl-mfg/cli", "kubectl-mfg/escape", "kubectl-mfg/pods", "kubectl-mfg/request"}},
 	"kubectl-mfg/passwords":           {own: []string{"api/v1alpha1", "kubectl-mfg/cli", "kubectl-mfg/request", "kubectl-mfg/screen"}},
 	"kubectl-mfg/pause":               {own: []string{"api/v1alpha1", "kubectl-mfg/cli", "kubectl-mfg/request", "kubectl-mfg/screen"}},
