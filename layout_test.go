@@ -150,6 +150,7 @@ var layout = map[string]rule{
 	"kubectl-mfg/pitr/pitrtest":       {own: []string{"api/v1alpha1", "api/wire", "kubectl-mfg/cli", "kubectl-mfg/pods"}},
 	"kubectl-mfg/pods":                {own: []string{"api/v1alpha1"}},
 	"kubectl-mfg/reclone":             {own: []string{"api/v1alpha1", "kubectl-mfg/cli", "kubectl-mfg/report", "kubectl-mfg/request", "kubectl-mfg/screen"}},
+	"kubectl-mfg/preflight":           {own: []string{"api/v1alpha1", "api/wire", "kubectl-mfg/cli", "kubectl-mfg/doctor", "kubectl-mfg/report", "kubectl-mfg/screen"}},
 	"kubectl-mfg/progress":            {own: []string{"kubectl-mfg/cli", "kubectl-mfg/escape", "kubectl-mfg/screen"}},
 	"kubectl-mfg/reader":              {own: []string{"api/v1alpha1", "kubectl-mfg/cli", "kubectl-mfg/live"}},
 	"kubectl-mfg/restore":             {own: []string{"api/v1alpha1", "api/wire", "kubectl-mfg/cli", "kubectl-mfg/escape", "kubectl-mfg/live", "kubectl-mfg/pitr", "kubectl-mfg/pods", "kubectl-mfg/progress", "kubectl-mfg/report", "kubectl-mfg/request", "kubectl-mfg/screen"}},
