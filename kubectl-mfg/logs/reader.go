@@ -74,7 +74,7 @@ func (r *reader) run(ctx context.Context) (int, error) {
 		return cli.ExitError, err
 	}
 	if len(r.known) == 0 && !r.op.Follow {
-		return cli.ExitError, fmt.Errorf("no container of %s has a log to show%s\n  see its pods: kubectl get pods -n %s -l %s=%s", r.op.Group, r.chosen(), r.op.Namespace, v1alpha1.LabelGroup, r.op.Group)
+		return cli.ExitError, fmt.Errorf("no container of %[1]s has a log to show%[3]s\n  see how its sites are: kubectl mfg status %[1]s -n %[2]s", r.op.Group, r.op.Namespace, r.chosen())
 	}
 	again := time.NewTicker(r.rescan)
 	defer again.Stop()
