@@ -277,7 +277,7 @@ part-unit-e2e: $(COUNT)
 
 # Where goroutines meet. The detector of races needs cgo, and so a C compiler.
 # Not operator/controller, whose tests take six minutes and more under it.
-RACE := ./sidecar ./sidecar/agent ./operator/backups ./operator/cache/engine ./operator/cache/loop ./operator/monitor ./operator/monitor/workers ./operator/server ./api/client ./tui ./tui/feed
+RACE := ./sidecar ./sidecar/agent ./operator/backups ./operator/cache/engine ./operator/cache/loop ./operator/monitor ./operator/monitor/workers ./operator/server ./api/client ./tui ./tui/feed ./kubectl-mfg/logs
 part-race: $(COUNT)
 	@command -v gcc >/dev/null || { echo "installing the Debian packages gcc and libc6-dev"; apt-get -qq update && \
 		DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends gcc libc6-dev >/dev/null; }

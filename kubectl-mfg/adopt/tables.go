@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/escape"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/mysqlclient"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
 )
@@ -102,7 +103,7 @@ func (op *Op) tables(ctx context.Context, env cli.Environment, c Cluster) (int, 
 	if op.Output.Printer != nil {
 		return code, op.Output.Print(env.Out, rep)
 	}
-	_, err = fmt.Fprint(env.Out, rep.script())
+	_, err = fmt.Fprint(escape.Exact(env.Out), rep.script())
 	return code, err
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/escape"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/pods"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/reader"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
@@ -140,7 +141,7 @@ type destination struct {
 
 func (op *Download) open(env cli.Environment) (destination, error) {
 	if op.File == "-" {
-		return destination{w: env.Out, end: func(error) error { return nil }}, nil
+		return destination{w: escape.Raw(env.Out), end: func(error) error { return nil }}, nil
 	}
 	file, err := os.OpenFile(op.File, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if errors.Is(err, os.ErrExist) {

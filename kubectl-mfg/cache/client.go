@@ -22,6 +22,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/escape"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/pods"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/request"
@@ -66,7 +67,7 @@ func (op *Client) Run(ctx context.Context, env cli.Environment, c Cluster) (int,
 	if err != nil {
 		return cli.ExitError, err
 	}
-	e := pods.Execution{Namespace: op.Namespace, Pod: pod.Name, Container: containerOf(pod), Out: env.Out, ErrOut: env.ErrOut}
+	e := pods.Execution{Namespace: op.Namespace, Pod: pod.Name, Container: containerOf(pod), Out: escape.Raw(env.Out), ErrOut: escape.Raw(env.ErrOut)}
 	e.Command = append([]string{"sh", "-c", startClient, "sh"}, op.arguments(g)...)
 	switch {
 	case len(op.Args) > 0: // one command reads nothing else
@@ -147,7 +148,7 @@ func (op *Client) password(ctx context.Context, c Cluster, g *v1alpha1.MysqlFail
 
 // interactive hands the terminal over.
 func interactive(ctx context.Context, env cli.Environment, c Cluster, e pods.Execution, password string) error {
-	t := newTypist(env.In, env.Out, password)
+	t := newTypist(env.In, escape.Raw(env.Out), password)
 	defer t.giveUp()
 	e.In, e.Out = t, t
 	if file, is := env.In.(*os.File); is {

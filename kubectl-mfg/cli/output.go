@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/printers"
+
+	"github.com/mysql-mfg/mfg/kubectl-mfg/escape"
 )
 
 // OutputJUnit is the format that CI systems read.
@@ -43,6 +45,7 @@ func (o Output) Machine() bool { return o.Printer != nil || o.Format == OutputJU
 
 // Print writes any report in one of kubectl's formats, or as JUnit where it can be.
 func (o Output) Print(w io.Writer, reports any) error {
+	w = escape.Exact(w)
 	if suite, can := reports.(interface{ JUnit() ([]byte, error) }); can && o.Format == OutputJUnit {
 		xml, err := suite.JUnit()
 		if err != nil {

@@ -15,8 +15,9 @@ import (
 func (a *app) failoverCommand() *cobra.Command {
 	op := failover.Op{}
 	cmd := &cobra.Command{
-		Use:   "failover GROUP --to SITE",
-		Short: "Move the active site to another one, without loss",
+		Use:     "failover GROUP --to SITE",
+		Aliases: []string{"switchover"},
+		Short:   "Move the active site to another one, without loss",
 		Long: `Move the active site to another one. Nothing is lost: the old active site is fenced, the new one applies all that it
 held, and only then is opened; if that takes too long, the old one is opened again. What will happen is shown first.
 

@@ -15,7 +15,7 @@ import (
 
 // listCommand is status without a group under the name that people look for.
 func (a *app) listCommand() *cobra.Command {
-	op := inspect.Status{Interval: 2 * time.Second}
+	op := inspect.Status{}
 	cmd := &cobra.Command{
 		Use:     "list",
 		Aliases: []string{"ls", "get"},
@@ -27,6 +27,9 @@ the greatest lag, and the last failover.
 		Example: `  # Everything that this cluster runs
   kubectl mfg list -A
 
+  # The same, redrawn every two seconds
+  kubectl mfg list -A -w
+
   # Which groups need attention? Exit code 3 if any does
   kubectl mfg list -A -o wide
 
@@ -35,6 +38,8 @@ the greatest lag, and the last failover.
 		Args: atMost(0),
 	}
 	cmd.Flags().BoolVarP(&op.AllNamespaces, "all-namespaces", "A", false, "Show the groups of all namespaces.")
+	cmd.Flags().BoolVarP(&op.Watch, "watch", "w", false, "Keep showing, until interrupted.")
+	cmd.Flags().DurationVar(&op.Interval, "interval", 2*time.Second, "With --watch, the time between two looks.")
 	cmd.Flags().StringVar(&op.Color, "color", cli.ColorAuto, "Colour: "+strings.Join(cli.Colors, "|")+".")
 	addOperatorNamespace(cmd, &op.OperatorNamespace)
 	out := addOutputFlag(cmd, cli.OutputWide, cli.OutputName)

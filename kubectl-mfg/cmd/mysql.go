@@ -4,6 +4,7 @@ package cmd
 
 import (
 	"context"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -14,41 +15,62 @@ import (
 func (a *app) mysqlCommand() *cobra.Command {
 	op := mysqlclient.Op{}
 	cmd := &cobra.Command{
-		Use:   "mysql GROUP SITE [-e SQL] [-- ARGUMENTS]",
-		Short: "Open a mysql client in the pod of a site",
-		Long: `Open a mysql client in the pod of a site, over its socket. It needs the right to exec into pods; the client is the one
-in the image of MySQL, if it has one.
+		Use:   "mysql GROUP [SITE] [-e SQL] [-- ARGUMENTS]",
+		Short: "Open a mysql client on the active site, or on another one",
+		Long: `Open a mysql client in the pod of the active site, or of SITE, over its socket. It needs the right to exec into pods; the
+client is the one in the image of MySQL, if it has one.
 
-On a terminal the client asks for the password. With -e, or with SQL on stdin, the password of root is taken from the
-group's Secret, which needs the right to read it, and goes through stdin: never through a command line.
+The password comes from a Secret of the group, which needs the right to read it, and is typed where the client asks for
+it: it is in no command line, no environment on a terminal, and no log. The accounts:
+
+  admin      root; the operator has made its Secret, mysql-GROUP-root
+  app        yours, with a Secret mysql-GROUP-app that you have made (keys username and password)
+  readonly   yours, with a Secret mysql-GROUP-readonly
+
+With --user the client asks you for the password.
 
 A write on a site that is not active is refused by MySQL: such a site is read-only, also for root.
 
 ` + cli.ExitCodes,
-		Example: `  # A session on the active site; the password:
-  kubectl get secret mysql-orders-root -o jsonpath='{.data.password}' | base64 -d
-  kubectl mfg mysql orders paris
+		Example: `  # A session on the active site
+  kubectl mfg mysql orders
 
-  # One statement
+  # One statement, on a replica
   kubectl mfg mysql orders frankfurt -e 'SHOW REPLICA STATUS\G'
 
+  # As the application
+  kubectl mfg mysql orders --account app
+
   # As another user, with further arguments of the client
-  kubectl mfg mysql orders paris --user app -- --table`,
+  kubectl mfg mysql orders paris --user reporting -- --table`,
 		ValidArgsFunction: a.completeGroupAndSite,
 	}
-	cmd.Flags().StringVarP(&op.User, "user", "u", "root", "User of MySQL.")
+	cmd.Flags().StringVar(&op.Account, "account", mysqlclient.AccountAdmin, "Account whose password is in a Secret: "+strings.Join(mysqlclient.Accounts, "|")+".")
+	cmd.Flags().StringVarP(&op.User, "user", "u", "", "User of MySQL whose password you type, instead of --account.")
 	cmd.Flags().StringVarP(&op.Execute, "execute", "e", "", "Run this SQL and end.")
+	// Only fails for a flag that does not exist.
+	_ = cmd.RegisterFlagCompletionFunc("account", cobra.FixedCompletions(mysqlclient.Accounts, cobra.ShellCompDirectiveNoFileComp))
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
 		if dash := cmd.ArgsLenAtDash(); dash >= 0 {
 			args, op.Args = args[:dash], args[dash:]
 		}
-		if err := exactly("GROUP", "SITE")(cmd, args); err != nil {
+		if len(args) == 0 {
+			return cli.Usage("GROUP is missing")
+		}
+		if err := atMost(2)(cmd, args); err != nil {
 			return err
 		}
 		if op.Group, err = groupArgument(args[0]); err != nil {
 			return err
 		}
-		op.Site = args[1]
+		if len(args) == 2 {
+			if op.Site = args[1]; op.Site == "" {
+				return cli.Usage("SITE is empty; leave it out for the active site")
+			}
+		}
+		if op.User != "" && !cmd.Flags().Changed("account") {
+			op.Account = ""
+		}
 		if op.Namespace, err = a.namespace(); err != nil {
 			return err
 		}

@@ -76,6 +76,9 @@ func describeCommand(b *strings.Builder, c *cobra.Command) {
 		text = c.Short + "."
 	}
 	fmt.Fprintf(b, "## %s\n\n```text\n%s\n```\n\n%s\n\n", full(c), usageLine(c), bare(text))
+	if len(c.Aliases) > 0 {
+		fmt.Fprintf(b, "Also called: `%s`.\n\n", strings.Join(c.Aliases, "`, `"))
+	}
 	if c.Example != "" {
 		fmt.Fprintf(b, "```sh\n%s\n```\n\n", unindented(c.Example))
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/mysql-mfg/mfg/kubectl-mfg/bundle"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/doctor"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/escape"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/live"
 	mfgreport "github.com/mysql-mfg/mfg/kubectl-mfg/report"
 )
@@ -126,7 +127,7 @@ func (op *reportOp) extra(ctx context.Context, env cli.Environment, c Cluster) m
 
 func (op *reportOp) write(env cli.Environment, b *bundle.Bundle) error {
 	if op.File == "-" {
-		return b.Write(env.Out)
+		return b.Write(escape.Raw(env.Out))
 	}
 	name := op.File
 	if name == "" {

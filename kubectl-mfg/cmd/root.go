@@ -19,6 +19,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/cluster"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/escape"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/live"
 )
 
@@ -79,6 +80,7 @@ func Main(ctx context.Context, args []string, env cli.Environment) int {
 var silenceClientLogs = sync.OnceFunc(func() { klog.SetLogger(logr.Discard()) })
 
 func (a *app) main(ctx context.Context, args []string) int {
+	defer a.escaped()()
 	root := a.root() //nolint:contextcheck // commands get the context by ExecuteContext; reading a kubeconfig takes none.
 	root.SetArgs(args)
 	root.SetIn(a.env.In)
@@ -98,6 +100,21 @@ func (a *app) main(ctx context.Context, args []string) int {
 	default:
 		fmt.Fprintf(a.env.ErrOut, "error: %v\n", err)
 		return cli.ExitError
+	}
+}
+
+// escaped has all that is printed from here on go through an escape.Writer: whatever the cluster says, nothing of it steers the terminal.
+// A verb whose output is not for people says so, by escape.Exact or escape.Raw.
+func (a *app) escaped() (end func()) {
+	before, terminal := a.env.IOStreams, a.env.Terminal != nil
+	if terminal {
+		_, terminal = a.env.Terminal()
+	}
+	out, errOut := escape.NewWriter(before.Out, terminal), escape.NewWriter(before.ErrOut, true)
+	a.env.Out, a.env.ErrOut = out, errOut
+	return func() {
+		_ = errors.Join(out.Close(), errOut.Close()) // who does not read any more misses nothing
+		a.env.IOStreams = before
 	}
 }
 
@@ -129,7 +146,7 @@ By day:       kubectl mfg failover GROUP --to SITE
 	root.SuggestionsMinimumDistance = 2
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return cli.Usage("%w", err) })
 	a.flags.AddFlags(root.PersistentFlags())
-	addGroup(root, "inspect", "Inspect:", a.statusCommand(), a.dashboardCommand(), a.listCommand(), a.explainCommand(), a.historyCommand(), a.eventsCommand())
+	addGroup(root, "inspect", "Inspect:", a.statusCommand(), a.dashboardCommand(), a.listCommand(), a.explainCommand(), a.historyCommand(), a.eventsCommand(), a.logsCommand())
 	addGroup(root, "operate", "Operate:", a.failoverCommand(), a.pauseCommand(), a.resumeCommand(), a.recloneCommand(), a.recoverKeyringCommand(), a.rotatePasswordsCommand(), a.certificatesCommand(), a.drillCommand(), a.cacheCommand())
 	addGroup(root, "backup", "Back up:", a.backupCommand(), a.restoreCommand())
 	addGroup(root, "encryption", "Encryption:", a.rotateCommand(), a.adoptCommand())

@@ -15,6 +15,7 @@ import (
 	"github.com/muesli/cancelreader"
 
 	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/escape"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/failover"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/pause"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/reclone"
@@ -68,7 +69,10 @@ func NewAction(env cli.Environment, c Cluster, operatorNamespace string, a tui.A
 func (d *Action) SetStdin(r io.Reader) { d.env.In = r }
 
 // SetStdout takes all output: stderr may lead elsewhere, and the question must be seen.
-func (d *Action) SetStdout(w io.Writer) { d.env.Out, d.env.ErrOut = w, w }
+func (d *Action) SetStdout(w io.Writer) {
+	shown := escape.NewWriter(w, true)
+	d.env.Out, d.env.ErrOut = shown, shown
+}
 
 // SetStderr ignores stderr: all output goes to stdout.
 func (d *Action) SetStderr(io.Writer) {}
@@ -83,7 +87,7 @@ func (d *Action) Run() error {
 	defer stop()
 	defer d.lendKeys(ctx)()
 	screen := d.env.Out
-	fmt.Fprint(screen, cli.ClearScreen+cli.CursorHome)
+	fmt.Fprint(escape.Raw(screen), cli.ClearScreen+cli.CursorHome)
 	err := d.failure
 	if err == nil {
 		err = d.op.Validate()

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/escape"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/inspect"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/live"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/request"
@@ -75,7 +76,7 @@ func (op *Op) Run(ctx context.Context, env cli.Environment, c Cluster) (int, err
 	}
 	// On a full screen Ctrl-C is a key. While a verb asks its question it is a signal, which ends the verb only.
 	ctx = context.WithoutCancel(ctx)
-	if err := tui.Run(ctx, tui.New(op.options(ctx, env, c, namespace)), feeds, env.In, env.Out); err != nil {
+	if err := tui.Run(ctx, tui.New(op.options(ctx, env, c, namespace)), feeds, env.In, escape.Raw(env.Out)); err != nil {
 		return cli.ExitError, err
 	}
 	return cli.ExitHealthy, nil

@@ -74,7 +74,7 @@ func (op *Op) forcePlan(view request.Outlook) []screen.Line {
 	if e := view.Explanation; e != nil {
 		blocked = e.Message
 		if c, known := view.Candidate(op.To); known && c.LostTransactions != nil {
-			loss = fmt.Sprintf("at least %d transactions, and all that %s accepted after it was last seen", *c.LostTransactions, cli.OrDash(r.ActiveSite))
+			loss = fmt.Sprintf("%s all that %s accepted after it was last seen", atLeast(*c.LostTransactions), cli.OrDash(r.ActiveSite))
 		} else {
 			loss = "not known: nothing was seen of what " + cli.OrDash(r.ActiveSite) + " holds"
 		}
@@ -91,6 +91,25 @@ func (op *Op) forcePlan(view request.Outlook) []screen.Line {
 		plan = append(plan[:1], append([]screen.Line{{Label: "Blocked", Text: blocked}}, plan[1:]...)...)
 	}
 	return plan
+}
+
+// lossOf is what a failover lost, as far as it is known.
+func lossOf(f v1alpha1.FailoverRecord) string {
+	switch {
+	case f.LossExact:
+		return "exactly " + report.Transactions(f.LostTransactions)
+	case f.LostTransactions == 0:
+		return "not known yet"
+	}
+	return "at least " + report.Transactions(f.LostTransactions)
+}
+
+// atLeast is the loss that is known, with the word that leads on to what is not.
+func atLeast(transactions int64) string {
+	if transactions == 0 {
+		return "none that is known, but"
+	}
+	return fmt.Sprintf("at least %s, and", report.Transactions(transactions))
 }
 
 // nowForce claims nothing that was not seen: without the operator nobody looked whether the active site accepts writes.
@@ -140,11 +159,7 @@ func (op *Op) followForce(ctx context.Context, env cli.Environment, c request.Cl
 	if len(g.Status.Failovers) > 0 && g.Status.Failovers[0].To == op.To {
 		f := g.Status.Failovers[0]
 		rep.LostTransactions = &f.LostTransactions
-		bound := "at least "
-		if f.LossExact {
-			bound = "exactly "
-		}
-		rep.Message += fmt.Sprintf(" Lost: %s%d transactions; see kubectl mfg history %s -n %s", bound, f.LostTransactions, op.Group, op.Namespace)
+		rep.Message += fmt.Sprintf(" Lost: %s; see kubectl mfg history %s -n %s", lossOf(f), op.Group, op.Namespace)
 	}
 	return nil
 }

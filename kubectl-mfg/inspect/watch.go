@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/escape"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
 )
 
@@ -102,7 +103,11 @@ func (w *watcher) redraw(failure error) error {
 		start = cli.ClearScreen + cli.CursorHome
 	}
 	w.started = true
-	return w.write(start + strings.ReplaceAll(drawn, "\n", cli.ClearLine+"\n") + cli.ClearBelow)
+	// The cursor is moved past the guard, so the words pass it here.
+	if _, err := fmt.Fprint(escape.Raw(w.env.Out), start+strings.ReplaceAll(escape.Text(drawn), "\n", cli.ClearLine+"\n")+cli.ClearBelow); err != nil {
+		return fmt.Errorf("write: %w", err)
+	}
+	return nil
 }
 
 func (w *watcher) write(s string) error {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"golang.org/x/term"
@@ -21,6 +22,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/escape"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/pods"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/request"
 )
@@ -37,16 +39,25 @@ type Cluster interface {
 type Op struct {
 	Namespace string
 	Group     string
-	Site      string
-	User      string
-	Execute   string
-	Args      []string
+	// Site is empty for the active one.
+	Site string
+	// Account is one whose name and password are in a Secret of the group; User is any other one, whose password a person types.
+	// One of the two is given.
+	Account string
+	User    string
+	Execute string
+	Args    []string
 }
 
 // Validate looks at the command line alone.
 func (op *Op) Validate() error {
-	if op.User == "" {
+	switch {
+	case op.User == "" && op.Account == "":
 		return errors.New("--user is empty")
+	case op.User != "" && op.Account != "":
+		return errors.New("--user and --account exclude each other")
+	case op.Account != "" && !slices.Contains(Accounts, op.Account):
+		return fmt.Errorf("--account must be one of %s; for any other user of MySQL: --user", strings.Join(Accounts, ", "))
 	}
 	return nil
 }
@@ -57,19 +68,23 @@ func (op *Op) Run(ctx context.Context, env cli.Environment, c Cluster) (int, err
 	if err != nil {
 		return cli.ExitError, err
 	}
-	e := pods.Execution{Namespace: op.Namespace, Pod: pod, Container: pods.ContainerMySQL, In: env.In, Out: env.Out, ErrOut: env.ErrOut}
-	client := append([]string{"mysql", "--no-defaults", "--user=" + op.User, "--socket=" + pods.MysqlSocket}, op.Args...)
-	if op.Execute == "" && env.Interactive() {
-		client = append(client, "--password")
-		e.Command, e.TTY = client, true
+	e := pods.Execution{Namespace: op.Namespace, Pod: pod, Container: pods.ContainerMySQL, In: env.In, Out: escape.Raw(env.Out), ErrOut: escape.Raw(env.ErrOut)}
+	terminal := op.Execute == "" && env.Interactive()
+	user, password, err := op.login(ctx, c, terminal)
+	if err != nil {
+		return cli.ExitError, err
+	}
+	client := append([]string{"mysql", "--no-defaults", "--user=" + user, "--socket=" + pods.MysqlSocket}, op.Args...)
+	if terminal {
+		e.Command, e.TTY = append(client, "--password"), true
+		if password == "" && op.Account != "" {
+			fmt.Fprintf(env.ErrOut, "The Secret with the password of %s cannot be read, so the client asks for it.\n", user)
+		}
+		e = answering(ctx, e, password)
 		return op.interactive(ctx, env, c, e)
 	}
 	if op.Execute != "" {
 		client, e.In = append(client, "--execute="+op.Execute), strings.NewReader("")
-	}
-	password, err := op.Password(ctx, c)
-	if err != nil {
-		return cli.ExitError, err
 	}
 	// The command line of an exec is in the audit log of the API server, so the password goes through stdin.
 	e.Command = append([]string{"sh", "-c", `IFS= read -r MYSQL_PWD && export MYSQL_PWD && exec "$@"`, "sh"}, client...)
@@ -83,10 +98,16 @@ func (op *Op) Pod(ctx context.Context, c Cluster) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if _, known := request.RoleOf(g, op.Site); !known {
-		return "", fmt.Errorf("%s has no site %q; its sites are %s", op.Group, op.Site, request.SiteNames(g))
+	site := op.Site
+	if site == "" {
+		if site = g.Status.ActiveSite; site == "" {
+			return "", fmt.Errorf("%s has no active site yet; name one of %s: kubectl mfg mysql %s SITE -n %s", op.Group, request.SiteNames(g), op.Group, op.Namespace)
+		}
 	}
-	all, err := c.Kube().CoreV1().Pods(op.Namespace).List(ctx, metav1.ListOptions{LabelSelector: pods.Selector(op.Group, op.Site)})
+	if _, known := request.RoleOf(g, site); !known {
+		return "", fmt.Errorf("%s has no site %q; its sites are %s", op.Group, site, request.SiteNames(g))
+	}
+	all, err := c.Kube().CoreV1().Pods(op.Namespace).List(ctx, metav1.ListOptions{LabelSelector: pods.Selector(op.Group, site)})
 	if err != nil {
 		return "", cli.RightsHint(err, "list", "pods", op.Namespace)
 	}
@@ -95,20 +116,7 @@ func (op *Op) Pod(ctx context.Context, c Cluster) (string, error) {
 			return p.Name, nil
 		}
 	}
-	return "", fmt.Errorf("site %s has no pod that runs\n  see why: kubectl describe pods -n %s -l %s", op.Site, op.Namespace, pods.Selector(op.Group, op.Site))
-}
-
-// Password is root's. Of another user the plugin knows none.
-func (op *Op) Password(ctx context.Context, c Cluster) (string, error) {
-	if op.User != "root" {
-		return "", cli.Usage("without a terminal only --user root is possible: the password of %s is not known", op.User)
-	}
-	name := v1alpha1.RootSecret(op.Group)
-	secret, err := c.Kube().CoreV1().Secrets(op.Namespace).Get(ctx, name, metav1.GetOptions{})
-	if err != nil {
-		return "", cli.RightsHint(err, "get", "secrets/"+name, op.Namespace)
-	}
-	return string(secret.Data["password"]), nil
+	return "", fmt.Errorf("site %s has no pod that runs\n  see why: kubectl describe pods -n %s -l %s", site, op.Namespace, pods.Selector(op.Group, site))
 }
 
 // interactive hands the terminal over.
@@ -143,6 +151,14 @@ func (t *terminalSize) Next() *remotecommand.TerminalSize {
 	return &remotecommand.TerminalSize{Width: uint16(width), Height: uint16(height)}
 }
 
+// service is the one through which a client outside of the pod reaches the same server.
+func (op *Op) service() string {
+	if op.Site == "" {
+		return v1alpha1.PrimaryService(op.Group)
+	}
+	return v1alpha1.SiteName(op.Group, op.Site)
+}
+
 // Outcome says in plain words what went wrong. The client's own exit code is an error; it has said why.
 func (op *Op) Outcome(err error) (int, error) {
 	var exit utilexec.CodeExitError
@@ -150,7 +166,7 @@ func (op *Op) Outcome(err error) (int, error) {
 	case err == nil:
 		return cli.ExitHealthy, nil
 	case errors.As(err, &exit) && (exit.Code == 126 || exit.Code == 127), err != nil && strings.Contains(err.Error(), "executable file not found"):
-		return cli.ExitError, fmt.Errorf("the image of MySQL has no mysql client (or no sh)\n  forward a port instead: kubectl port-forward -n %s service/%s 3306", op.Namespace, v1alpha1.SiteName(op.Group, op.Site))
+		return cli.ExitError, fmt.Errorf("the image of MySQL has no mysql client (or no sh)\n  forward a port instead: kubectl port-forward -n %s service/%s 3306", op.Namespace, op.service())
 	case errors.As(err, &exit):
 		return cli.ExitError, fmt.Errorf("mysql ended with code %d", exit.Code)
 	case apierrors.IsForbidden(err):

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/escape"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/screen"
 )
@@ -84,7 +85,7 @@ func (op *Lost) take(env cli.Environment, r *report.Found, rows *strings.Builder
 		r.Items = append(r.Items, *l.Transaction)
 	case l.Text == "":
 	case op.Output.Format == OutputSQL:
-		if _, err := io.WriteString(env.Out, l.Text); err != nil {
+		if _, err := io.WriteString(escape.Exact(env.Out), l.Text); err != nil {
 			return fmt.Errorf("write: %w", err)
 		}
 	case rows.Len()+len(l.Text) > changesMax:

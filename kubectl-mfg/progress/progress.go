@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/escape"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/screen"
 )
 
@@ -66,7 +67,7 @@ func (t *Teller) draw(now time.Time, words string, percent int32) {
 	if width, _ := t.env.Terminal(); width > 1 && len([]rune(line)) >= width {
 		line = string([]rune(line)[:width-1]) // a line that wraps cannot be drawn over
 	}
-	fmt.Fprint(t.env.ErrOut, "\r"+cli.ClearLine+line)
+	fmt.Fprint(escape.Raw(t.env.ErrOut), "\r"+cli.ClearLine+escape.Line(line))
 	t.drawn, t.said, t.at, t.last = true, words, percent, now
 }
 

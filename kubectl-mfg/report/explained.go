@@ -4,6 +4,7 @@ package report
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
@@ -72,6 +73,9 @@ func (f Forecast) Words() string {
 
 // Loss says in words what would be lost at least, or nothing where that is not known.
 func (f Forecast) Loss() string {
+	if f.LostTransactions != nil && *f.LostTransactions == 0 {
+		return "no known loss"
+	}
 	if f.LostTransactions != nil {
 		return "at least " + Transactions(*f.LostTransactions) + " lost"
 	}
@@ -98,6 +102,33 @@ func Transactions(n int64) string {
 func (e Explained) Blocked() bool {
 	x := e.Explanation
 	return x == nil || len(x.Blockers) > 0 || x.Verdict == wire.VerdictBlocked || x.Verdict == wire.VerdictAlert
+}
+
+// Healthy is true if the operator says that the active site accepts writes, and nothing else: then nothing is due.
+func (e Explained) Healthy() bool {
+	x := e.Explanation
+	if x == nil || e.OperatorDown || x.Verdict != wire.VerdictNothing || x.Reason != string(v1alpha1.ReasonHealthy) {
+		return false
+	}
+	for _, r := range x.Rules {
+		if r.Name == x.DecidedBy {
+			return r.Reason == string(v1alpha1.ReasonHealthy) // another one says why the active site cannot write although it is open
+		}
+	}
+	return false
+}
+
+// Outlook says of a healthy group what would become of it if the active site were lost now.
+func (e Explained) Outlook() string {
+	if len(e.Explanation.Blockers) > 0 {
+		return "healthy; would not fail over: " + strings.Join(e.Explanation.Blockers, ", ")
+	}
+	for _, c := range e.Explanation.Candidates { // the best first
+		if c.Fit {
+			return "healthy; would fail over to " + c.Site
+		}
+	}
+	return "healthy; no site is fit to take over"
 }
 
 // BuildExplained makes the report.

@@ -20,6 +20,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/escape"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/pitr"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/screen"
@@ -205,7 +206,7 @@ func (op *Op) print(env cli.Environment, g *v1alpha1.MysqlFailoverGroup) error {
 	if err != nil {
 		return fmt.Errorf("encode the group: %w", err)
 	}
-	if _, err := env.Out.Write(raw); err != nil {
+	if _, err := escape.Exact(env.Out).Write(raw); err != nil {
 		return fmt.Errorf("write: %w", err)
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/escape"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
 )
 
@@ -59,6 +60,10 @@ func (o Options) explainedHeader(e report.Explained) string {
 		answer = text{"the role is moving, waits for: " + x.DecidedBy, warn}
 	case x.Now, x.Topology == wire.TopologyTransition:
 		answer = text{"the role moves now", warn}
+	case e.Healthy() && len(x.Blockers) == 0:
+		answer = text{e.Outlook(), good}
+	case e.Healthy():
+		answer = text{e.Outlook(), warn}
 	case x.DecidedBy != "":
 		answer = text{"does not fail over: " + x.DecidedBy, bold}
 	}
@@ -115,7 +120,7 @@ func (o Options) rule(r wire.ExplainedRule, decides bool, widest int) string {
 		mark = "> "
 	}
 	v := verdicts[r.Verdict]
-	head := mark + o.paint(v) + strings.Repeat(" ", max(1, 9-width(v.s))) + r.Name + strings.Repeat(" ", widest-width(r.Name)+2)
+	head := mark + o.paint(v) + strings.Repeat(" ", max(1, 9-width(v.s))) + escape.Line(r.Name) + strings.Repeat(" ", widest-width(r.Name)+2)
 	indent := 2 + 9 + widest + 2
 	words := r.Input
 	if r.Reason != "" && r.Verdict == wire.RuleAgainst {
@@ -143,7 +148,7 @@ func (o Options) wrap(indent int, words string) string {
 			b.WriteString(" ")
 			used++
 		}
-		b.WriteString(w)
+		b.WriteString(escape.Line(w))
 		used += width(w)
 	}
 	return b.String() + "\n"

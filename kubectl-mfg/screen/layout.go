@@ -5,6 +5,8 @@ package screen
 import (
 	"strings"
 	"unicode/utf8"
+
+	"github.com/mysql-mfg/mfg/kubectl-mfg/escape"
 )
 
 // Colour is the part of a terminal's palette that means something here.
@@ -27,13 +29,16 @@ type text struct {
 	colour Colour
 }
 
-func width(s string) int { return utf8.RuneCountInString(s) }
+// width is how many columns a text takes as paint writes it.
+func width(s string) int { return utf8.RuneCountInString(escape.Line(s)) }
 
+// paint never breaks a line and leaves nothing in the text that steers a terminal: most of them come from the cluster.
 func (o Options) paint(t text) string {
-	if !o.Color || t.colour == plain || t.s == "" {
-		return t.s
+	s := escape.Line(t.s)
+	if !o.Color || t.colour == plain || s == "" {
+		return s
 	}
-	return string(t.colour) + t.s + reset
+	return string(t.colour) + s + reset
 }
 
 // flow puts pieces on a line, two blanks apart, and goes on indented on the next line where they do not fit.
@@ -72,7 +77,7 @@ func (o Options) paragraph(label text, words string) string {
 			b.WriteString("\n")
 			used, gap = 0, labelWidth
 		}
-		b.WriteString(strings.Repeat(" ", gap) + w)
+		b.WriteString(strings.Repeat(" ", gap) + escape.Line(w))
 		used += gap + width(w)
 		gap = 1
 	}

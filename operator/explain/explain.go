@@ -239,7 +239,11 @@ func (x explained) loss() *wire.ExplainedLoss {
 	lost := from.Subtract(taker.All)
 	count := lost.Count()
 	l.Transactions, l.Set = &count, lost.String()
-	l.Message = fmt.Sprintf("at least %d transactions, as of the last look at the active site; what it accepted after that is not counted", count)
+	known := "nothing that is known"
+	if count > 0 {
+		known = fmt.Sprintf("at least %d transactions", count)
+	}
+	l.Message = known + ", as of the last look at the active site; what it accepted after that is not counted"
 	return l
 }
 

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+)
+
+// hostile clears the screen, goes to its corner, and writes there what is not so. It also hides, goes back, and turns the direction.
+const hostile = "x\x1b[2J\x1b[HReady\n* rome primary\r\x9b1A\u009b1A\x1b]0;owned\a\b\u202e\x1b[8m"
+
+// TestHostileText: whatever a status, an event or an annotation says, it moves no cursor and makes no line of its own.
+func TestHostileText(t *testing.T) {
+	for _, args := range []string{
+		"status orders -n shop", "status -n shop", "status orders -n shop -o wide", "status orders -n shop -o tree", "list -A", "explain orders -n shop",
+		"history orders -n shop", "events orders -n shop", "doctor orders -n shop", "status orders -n shop --color always", "dashboard orders -n shop --once",
+		"failover orders -n shop --to frankfurt --dry-run=client", "pause orders -n shop --for 1h --yes", "status orders -n shop -o jsonpath={.activeSite}{.conditions}",
+	} {
+		for _, operator := range []bool{true, false} {
+			f := poisoned(t, operator)
+			got := run(t, f, runOptions{width: 100, env: map[string]string{"TERM": "xterm"}}, strings.Fields(args)...)
+			shown := got.out + got.errOut
+			for _, bad := range []string{"\x1b[2J", "\x1b[H", "\x1b]", "\x1b[8m", "\r", "\a", "\b", "\x9b", "\u009b", "\u202e", "\n* rome primary"} {
+				if strings.Contains(shown, bad) {
+					t.Errorf("%s: %q came through:\n%q", args, bad, shown)
+				}
+			}
+		}
+	}
+}
+
+// poisoned is a group of which every text is hostile that can be.
+func poisoned(t *testing.T, operator bool) *fakeAPI {
+	t.Helper()
+	f := inspected(t)
+	g := &f.groups[0]
+	g.Annotations = map[string]string{v1alpha1.AnnotationPauseUntil: hostile}
+	g.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionFailoverBlocked, Status: metav1.ConditionTrue, Reason: "Cooldown", Message: hostile},
+		{Type: v1alpha1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: "Cooldown", Message: hostile}}
+	for i := range g.Status.Sites {
+		g.Status.Sites[i].Message = hostile
+	}
+	for i := range g.Status.Failovers {
+		g.Status.Failovers[i].Evidence = []string{hostile}
+	}
+	f.explanation.Message = hostile
+	for i := range f.explanation.Rules {
+		f.explanation.Rules[i].Input, f.explanation.Rules[i].Name = hostile, hostile
+	}
+	for i := range f.live.Groups {
+		f.live.Groups[i].Message = hostile
+	}
+	if !operator {
+		f.live = nil
+	}
+	f.objects["/api/v1/namespaces/shop/events"] = corev1.EventList{Items: []corev1.Event{{
+		ObjectMeta: metav1.ObjectMeta{Name: "e", UID: types.UID("e")}, InvolvedObject: corev1.ObjectReference{Kind: "MysqlFailoverGroup", Name: "orders"},
+		Type: "Warning", Reason: hostile, Message: hostile, LastTimestamp: metav1.NewTime(noon),
+	}}}
+	return f
+}
