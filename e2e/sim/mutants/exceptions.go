@@ -30,7 +30,6 @@ var exceptions = []exception{
 	{lineage, "successorHad", "err != nil", deny, "what cannot be parsed is the empty set"},
 	{promotion, "IsNumberingAgain", "err != nil", deny, "what cannot be parsed is the empty set"},
 	{failover, "waiting", `why.Reason != ""`, force, "no reason is no passing one"},
-	{memory, "Remember", "known", force, "what is not known to be errant is the empty set"},
 	{lineage, "ErrantOf", `active.Name == ""`, deny, noSite + ", which the third case asks"},
 	{lineage, "ErrantOf", "!active.SQLAnswers()", deny, "whose MySQL does not answer is not writable, which is asked beside it"},
 	{failover, "returnedWhole", "!known", deny, noSite + ", which the second case asks"},
